@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "broker/broker.h"
 #include "broker/broker_roots.h"
-#include "broker/path_walk.h"
+#include "broker/regular_file.h"
 #include "pilotlight/broker_request.h"
 
 #include <errno.h>
@@ -96,7 +96,7 @@ int kernel_request_open_cgroup(const struct broker_roots *roots,
 	if (r < 0)
 		return r;
 	path += strspn(path, "/");
-	found_fd = path_walk(mount_fd, path[0] ? path : ".", O_DIRECTORY,
+	found_fd = regular_file_walk(mount_fd, path[0] ? path : ".", O_DIRECTORY,
 		RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 	if (found_fd < 0)
 		return found_fd;

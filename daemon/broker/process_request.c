@@ -5,18 +5,18 @@
 #include "base/cleanup.h"
 #include "broker/broker.h"
 #include "broker/broker_roots.h"
-#include "broker/mapped_code.h"
-#include "broker/path_walk.h"
 #include "broker/regular_file.h"
 #include "broker/start_time.h"
 #include "pilotlight/broker_request.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/ioctl.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 /*
@@ -149,10 +149,47 @@ static int open_below_root(int process_fd, const char *path, bool is_growing, in
 	return regular_file_open(root_fd, path, REGULAR_FILE_IN_ROOT, ret_fd);
 }
 
+/* struct procmap_query of <linux/fs.h>, which older headers lack (Linux 6.11). */
+struct mapping_query {
+	uint64_t size;
+	uint64_t query_flags;
+	uint64_t address;
+	uint64_t start, end;
+	uint64_t flags;
+	uint64_t page_size, offset, inode;
+	uint32_t device_major, device_minor;
+	uint32_t name_size, build_id_size;
+	uint64_t name_address, build_id_address;
+};
+#define MAPPING_QUERY	   _IOWR('f', 17, struct mapping_query)
+#define MAPPING_EXECUTABLE 0x4
+
+_Static_assert(sizeof(struct mapping_query) == 104, "as the kernel has it");
+
+/*
+ * Asks the kernel whether the mapping [start, end) is executable. Returns 0; -EINVAL it is not;
+ * -ENOENT there is no such mapping. Kernels before 6.11 cannot answer; then every mapping counts as
+ * executable.
+ */
+static int check_mapped_code(int process_fd, uint64_t start, uint64_t end)
+{
+	_cleanup_close_ int fd = openat(process_fd, "maps", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct mapping_query query = { .size = sizeof(query), .address = start };
+
+	/* Opening the mapping reports any other error. */
+	if (fd < 0)
+		return 0;
+	if (ioctl(fd, MAPPING_QUERY, &query) < 0)
+		return errno == ENOENT ? -ENOENT : 0;
+	if (query.start != start || query.end != end)
+		return -ENOENT;
+	return query.flags & MAPPING_EXECUTABLE ? 0 : -EINVAL;
+}
+
 static int open_map_file(int process_fd, uint64_t start, uint64_t end, bool is_growing, int *ret_fd)
 {
 	char name[64];
-	int r = mapped_code_check(process_fd, start, end);
+	int r = check_mapped_code(process_fd, start, end);
 
 	if (r < 0)
 		return r;
@@ -227,7 +264,8 @@ static int open_perf_map(int process_fd, uint32_t ns_pid, int *ret_fd)
 	if (r < 0)
 		return r;
 	/* /tmp may be a link to elsewhere within the root; links inside /tmp are not trusted. */
-	folder_fd = path_walk(root_fd, "tmp", O_DIRECTORY, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	folder_fd = regular_file_walk(
+		root_fd, "tmp", O_DIRECTORY, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (folder_fd < 0)
 		return folder_fd;
 	(void)snprintf(name, sizeof(name), "perf-%u.map", ns_pid);

@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "broker/path_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -24,6 +24,26 @@
 #define FUSE_SUPER_MAGIC  0x65735546
 #define GFS2_MAGIC	  0x01161970
 #define OCFS2_SUPER_MAGIC 0x7461636f
+
+/*
+ * A concurrent rename anywhere on the machine makes a walk with ".." fail with EAGAIN: openat2(2).
+ */
+enum { WALK_ATTEMPTS = 16 };
+
+int regular_file_walk(int folder_fd, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = flags | O_PATH | O_CLOEXEC, .resolve = resolve };
+	long fd;
+
+	for (int i = 0; i < WALK_ATTEMPTS; i++) {
+		fd = syscall(SYS_openat2, folder_fd, path, &how, sizeof(how));
+		if (fd >= 0)
+			return (int)fd;
+		if (errno != EAGAIN && errno != EINTR)
+			break;
+	}
+	return -errno;
+}
 
 static uint64_t resolve_of(enum regular_file_walk walk)
 {
@@ -124,7 +144,7 @@ static int open_found(int found_fd, int *ret_fd)
 
 int regular_file_open(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd)
 {
-	_cleanup_close_ int found_fd = path_walk(folder_fd, path, 0, resolve_of(walk));
+	_cleanup_close_ int found_fd = regular_file_walk(folder_fd, path, 0, resolve_of(walk));
 	struct stat status;
 
 	if (found_fd < 0)
@@ -141,7 +161,7 @@ int regular_file_open(int folder_fd, const char *path, enum regular_file_walk wa
 int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
 	enum regular_file_mounter mounter, int *ret_fd)
 {
-	_cleanup_close_ int found_fd = path_walk(folder_fd, path, 0, resolve);
+	_cleanup_close_ int found_fd = regular_file_walk(folder_fd, path, 0, resolve);
 	struct stat status;
 	int r;
 

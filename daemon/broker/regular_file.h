@@ -5,6 +5,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/*
+ * Walks a path by the rules of openat2(2), without opening the file. `resolve` is RESOLVE_*; O_PATH
+ * and O_CLOEXEC are added to `flags`. Returns an O_PATH descriptor that the caller owns, or -errno.
+ */
+int regular_file_walk(int folder_fd, const char *path, uint64_t flags, uint64_t resolve);
+
 enum regular_file_walk {
 	REGULAR_FILE_PLAIN,    /* follow symlinks, but no magic links */
 	REGULAR_FILE_NO_LINKS, /* follow no links: the kernel reports paths without, so one was put

@@ -2,14 +2,15 @@
 /* A server whose client is the test, in one process, so that each step is taken by the test. */
 #include "base/cleanup.h"
 #include "broker/broker_server.h"
+#include "broker/broker_socket.h"
 #include "pilotlight/broker_request.h"
 #include "tests/broker/broker_messages.h"
 #include "tests/broker/served_broker.h"
 #include "tests/harness/failing_allocation.h"
+#include "tests/harness/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,23 +33,10 @@ struct setting {
 	struct broker_server *server;
 };
 
-static void write_file(const struct setting *setting, const char *name, const char *text)
-{
-	char path[256];
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", setting->proc, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
-
 static int set_up(void **state)
 {
 	struct setting *setting = calloc(1, sizeof(*setting));
 	struct broker_options options = { 0 };
-	char folder[128];
 	int pair[2];
 
 	assert_non_null(setting);
@@ -56,10 +44,9 @@ static int set_up(void **state)
 	strcpy(setting->proc, "/tmp/broker_server_test.XXXXXX");
 	assert_non_null(mkdtemp(setting->proc));
 	assert_int_equal(chmod(setting->proc, 0755), 0);
-	(void)snprintf(folder, sizeof(folder), "%s/77", setting->proc);
-	assert_int_equal(mkdir(folder, 0755), 0);
-	write_file(setting, "77/maps", "the maps\n");
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	make_folder(setting->proc, "77");
+	write_file(setting->proc, "77/maps", "the maps\n");
+	make_pair(pair);
 	options.proc_root = setting->proc;
 	assert_int_equal(broker_server_new(pair[1], &options, &setting->server), 0);
 	setting->client = pair[0];
@@ -73,14 +60,6 @@ static void hang_up(struct setting *setting)
 	setting->client = -1;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct setting *setting = *state;
@@ -90,7 +69,7 @@ static int tear_down(void **state)
 		hang_up(setting);
 	assert_int_equal(open_descriptors(), setting->descriptors);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	assert_int_equal(nftw(setting->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	remove_folder(setting->proc);
 	free(setting);
 	return 0;
 }
@@ -119,34 +98,30 @@ static void run(struct setting *setting)
 	assert_int_equal(broker_server_run(setting->server), 0);
 }
 
-/* Returns the answer's descriptor; -1: none came. False: there is no answer. */
+/* Returns whether there is an answer, and its descriptors, which come with success only. */
+static bool take_message(struct setting *setting, struct pilotlight_broker_answer *ret_answer,
+	struct broker_message *ret_message)
+{
+	if (broker_socket_receive(setting->client, ret_answer, sizeof(*ret_answer),
+		    BROKER_SOCKET_FDS_MAX, ret_message) < 0)
+		return false;
+	assert_int_equal(ret_message->size, sizeof(*ret_answer));
+	assert_false(ret_message->has_lost_fds);
+	assert_int_equal(ret_answer->version, PILOTLIGHT_BROKER_VERSION);
+	assert_int_equal(ret_message->fd_count > 0, ret_answer->result == 0);
+	return true;
+}
+
+/* The same for an answer with at most one descriptor; -1: none came. */
 static bool take_answer(
 	struct setting *setting, struct pilotlight_broker_answer *ret_answer, int *ret_fd)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int[PASSED_FDS_MAX]))];
-	} control = { .bytes = { 0 } };
-	struct iovec part = { .iov_base = ret_answer, .iov_len = sizeof(*ret_answer) };
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	ssize_t size = recvmsg(setting->client, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct broker_message message;
 
-	if (size < 0)
+	if (!take_message(setting, ret_answer, &message))
 		return false;
-	assert_int_equal(size, sizeof(*ret_answer));
-	assert_int_equal(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC), 0);
-	assert_int_equal(ret_answer->version, PILOTLIGHT_BROKER_VERSION);
-	*ret_fd = -1;
-	if (message.msg_controllen > 0) {
-		assert_int_equal(control.header.cmsg_len, CMSG_LEN(sizeof(int)));
-		memcpy(ret_fd, CMSG_DATA(&control.header), sizeof(int));
-	}
-	assert_int_equal(*ret_fd >= 0, ret_answer->result == 0);
+	assert_true(message.fd_count <= 1);
+	*ret_fd = message.fd_count > 0 ? message.fds[0] : -1;
 	return true;
 }
 
@@ -374,24 +349,13 @@ static void ask_for_child(struct setting *setting, uint64_t number, uint32_t kin
 /* Takes the two descriptors of an answer. */
 static void take_child(struct setting *setting, int ret_fds[2])
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int[2]))];
-	} control = { .bytes = { 0 } };
 	struct pilotlight_broker_answer answer;
-	struct iovec part = { &answer, sizeof(answer) };
-	struct msghdr message = {
-		.msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
+	struct broker_message message;
 
-	assert_int_equal(recvmsg(setting->client, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC),
-		sizeof(answer));
+	assert_true(take_message(setting, &answer, &message));
 	assert_int_equal(answer.result, 0);
-	assert_int_equal(control.header.cmsg_len, CMSG_LEN(sizeof(int[2])));
-	memcpy(ret_fds, CMSG_DATA(&control.header), sizeof(int[2]));
+	assert_int_equal(message.fd_count, 2);
+	memcpy(ret_fds, message.fds, sizeof(int[2]));
 }
 
 static void wait_for_server(struct setting *setting)
@@ -619,7 +583,7 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	make_pair(pair);
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = broker_server_new(pair[0], NULL, &server);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/broker/served_broker.h"
 #include "tests/harness/failing_allocation.h"
+#include "tests/harness/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,34 +31,6 @@ enum { TICK_NS = 10000000 };
 	"77 (a) b (c) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1000 2 " \
 	"18446744073709551615\n"
 
-static void write_file(const char *root, const char *name, const char *text)
-{
-	char path[512];
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
-
-static void make_folder(const char *root, const char *name)
-{
-	char path[512];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
-	assert_int_equal(mkdir(path, 0755), 0);
-}
-
-static void make_link(const char *target, const char *root, const char *name)
-{
-	char path[512];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
-	assert_int_equal(symlink(target, path), 0);
-}
-
 static void make_process(struct tree *tree)
 {
 	char path[512];
@@ -75,12 +47,12 @@ static void make_process(struct tree *tree)
 	write_file(tree->proc, "77/root/lib/inside", "inside\n");
 	(void)snprintf(path, sizeof(path), "%s/77/root/fifo", tree->proc);
 	assert_int_equal(mkfifo(path, 0644), 0);
-	make_link("../../../outside", tree->proc, "77/map_files/1000-2000");
-	make_link("../root/fifo", tree->proc, "77/map_files/2000-3000");
-	make_link("/dev/null", tree->proc, "77/map_files/4000-5000");
-	make_link("/lib/inside", tree->proc, "77/root/absolute");
-	make_link("../../../../../lib/inside", tree->proc, "77/root/upwards");
-	make_link("/proc/self/fd/0", tree->proc, "77/root/magic");
+	make_link(tree->proc, "77/map_files/1000-2000", "../../../outside");
+	make_link(tree->proc, "77/map_files/2000-3000", "../root/fifo");
+	make_link(tree->proc, "77/map_files/4000-5000", "/dev/null");
+	make_link(tree->proc, "77/root/absolute", "/lib/inside");
+	make_link(tree->proc, "77/root/upwards", "../../../../../lib/inside");
+	make_link(tree->proc, "77/root/magic", "/proc/self/fd/0");
 }
 
 static int set_up(void **state)
@@ -110,20 +82,12 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct tree *tree = *state;
 
 	placed_broker_stop(&tree->placed);
-	assert_int_equal(nftw(tree->root, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	remove_folder(tree->root);
 	free(tree);
 	return 0;
 }
@@ -272,7 +236,7 @@ static void without_an_address_the_path_alone_opens(void **state)
 	struct broker_process other = { .pid = 77, .start_ns = 1 };
 	int fd = -7;
 
-	make_link("../../../outside", tree->proc, "77/map_files/0-0");
+	make_link(tree->proc, "77/map_files/0-0", "../../../outside");
 	assert_int_equal(
 		broker_open_mapping(tree->broker, &process_77, 0, 0, "/lib/inside", &fd), 0);
 	assert_reads(fd, "inside\n");

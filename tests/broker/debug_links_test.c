@@ -2,10 +2,10 @@
 /* The files that a binary's .gnu_debuglink and .gnu_debugaltlink name. */
 #include "base/cleanup.h"
 #include "tests/broker/served_broker.h"
+#include "tests/harness/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,18 +30,6 @@ static void make_folders(const char *root, const char *name)
 
 	(void)snprintf(command, sizeof(command), "mkdir -p '%s/%s'", root, name);
 	assert_int_equal(system(command), 0);
-}
-
-static void write_file(const char *root, const char *name, const char *text)
-{
-	char path[512];
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", root, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
 }
 
 static void assert_reads(int fd, const char *text)
@@ -75,20 +63,12 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-	(void)status;
-	(void)kind;
-	(void)walk;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct tree *tree = *state;
 
 	placed_broker_stop(&tree->placed);
-	(void)nftw(tree->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	remove_folder(tree->root);
 	free(tree);
 	return 0;
 }

@@ -3,10 +3,10 @@
 #include "base/cleanup.h"
 #include "broker/regular_file.h"
 #include "tests/broker/served_broker.h"
+#include "tests/harness/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/magic.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -36,43 +36,6 @@ static const struct broker_process later_77 = { .pid = 77, .start_ns = 1 };
 
 #define STAT_77 "77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1000 2\n"
 
-static const char *path_of(const struct tree *tree, const char *name, char path[256])
-{
-	(void)snprintf(path, 256, "%s/%s", tree->proc, name);
-	return path;
-}
-
-static void write_file(const struct tree *tree, const char *name, const char *text)
-{
-	char path[256];
-	FILE *file = fopen(path_of(tree, name, path), "w");
-
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
-
-static void make_folder(const struct tree *tree, const char *name)
-{
-	char path[256];
-
-	assert_int_equal(mkdir(path_of(tree, name, path), 0755), 0);
-}
-
-static void make_link(const struct tree *tree, const char *target, const char *name)
-{
-	char path[256];
-
-	assert_int_equal(symlink(target, path_of(tree, name, path)), 0);
-}
-
-static void remove_file(const struct tree *tree, const char *name)
-{
-	char path[256];
-
-	assert_int_equal(remove(path_of(tree, name, path)), 0);
-}
-
 static int set_up(void **state)
 {
 	const enum broker_place *place = *state;
@@ -82,12 +45,12 @@ static int set_up(void **state)
 	assert_non_null(tree);
 	strcpy(tree->proc, "/tmp/perf_map_test.XXXXXX");
 	assert_non_null(mkdtemp(tree->proc));
-	make_folder(tree, "77");
-	make_folder(tree, "77/map_files");
-	make_folder(tree, "77/root");
-	make_folder(tree, "77/root/tmp");
-	write_file(tree, "77/stat", STAT_77);
-	write_file(tree, "outside", "outside\n");
+	make_folder(tree->proc, "77");
+	make_folder(tree->proc, "77/map_files");
+	make_folder(tree->proc, "77/root");
+	make_folder(tree->proc, "77/root/tmp");
+	write_file(tree->proc, "77/stat", STAT_77);
+	write_file(tree->proc, "outside", "outside\n");
 	options.proc_root = tree->proc;
 	placed_broker_start(&tree->placed, *place, &options);
 	tree->broker = tree->placed.broker;
@@ -95,20 +58,12 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 static int tear_down(void **state)
 {
 	struct tree *tree = *state;
 
 	placed_broker_stop(&tree->placed);
-	assert_int_equal(nftw(tree->proc, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	remove_folder(tree->proc);
 	free(tree);
 	return 0;
 }
@@ -141,10 +96,10 @@ static void perf_maps_open_by_the_pid_inside(void **state)
 	int fd = -1;
 
 	assert_refused(tree, 5, -ENOENT);
-	write_file(tree, "77/root/tmp/perf-5.map", "a map\n");
+	write_file(tree->proc, "77/root/tmp/perf-5.map", "a map\n");
 	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), 0);
 	assert_reads(fd, "a map\n");
-	write_file(tree, "77/root/tmp/perf-4294967295.map", "");
+	write_file(tree->proc, "77/root/tmp/perf-4294967295.map", "");
 	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, UINT32_MAX, &fd), 0);
 	assert_reads(fd, "");
 	assert_refused(tree, 0, -EINVAL);
@@ -156,45 +111,44 @@ static void the_folder_may_be_a_link_inside_of_the_root(void **state)
 	struct tree *tree = *state;
 	int fd = -1;
 
-	remove_file(tree, "77/root/tmp");
+	remove_file(tree->proc, "77/root/tmp");
 	assert_refused(tree, 5, -ENOENT);
-	make_folder(tree, "77/root/elsewhere");
-	write_file(tree, "77/root/elsewhere/perf-5.map", "elsewhere\n");
-	make_link(tree, "/elsewhere", "77/root/tmp");
+	make_folder(tree->proc, "77/root/elsewhere");
+	write_file(tree->proc, "77/root/elsewhere/perf-5.map", "elsewhere\n");
+	make_link(tree->proc, "77/root/tmp", "/elsewhere");
 	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), 0);
 	assert_reads(fd, "elsewhere\n");
 
 	/* Upwards ends at the root. */
-	write_file(tree, "perf-5.map", "outside\n");
-	remove_file(tree, "77/root/tmp");
-	make_link(tree, "../..", "77/root/tmp");
+	write_file(tree->proc, "perf-5.map", "outside\n");
+	remove_file(tree->proc, "77/root/tmp");
+	make_link(tree->proc, "77/root/tmp", "../..");
 	assert_refused(tree, 5, -ENOENT);
-	remove_file(tree, "77/root/tmp");
+	remove_file(tree->proc, "77/root/tmp");
 	/* Inside of the root that folder, which is in /tmp, leads to itself. */
-	make_link(tree, tree->proc, "77/root/tmp");
+	make_link(tree->proc, "77/root/tmp", tree->proc);
 	assert_refused(tree, 5, -ELOOP);
-	remove_file(tree, "77/root/tmp");
-	write_file(tree, "77/root/tmp", "no folder\n");
+	remove_file(tree->proc, "77/root/tmp");
+	write_file(tree->proc, "77/root/tmp", "no folder\n");
 	assert_refused(tree, 5, -ENOTDIR);
 }
 
 static void only_regular_files_that_are_no_links_open(void **state)
 {
 	struct tree *tree = *state;
-	char path[256];
 
-	write_file(tree, "77/root/tmp/other", "other\n");
-	make_link(tree, "other", "77/root/tmp/perf-1.map");
+	write_file(tree->proc, "77/root/tmp/other", "other\n");
+	make_link(tree->proc, "77/root/tmp/perf-1.map", "other");
 	assert_refused(tree, 1, -ELOOP);
-	make_link(tree, "../../../outside", "77/root/tmp/perf-2.map");
+	make_link(tree->proc, "77/root/tmp/perf-2.map", "../../../outside");
 	assert_refused(tree, 2, -ELOOP);
-	make_link(tree, "/proc/self/fd/0", "77/root/tmp/perf-3.map");
+	make_link(tree->proc, "77/root/tmp/perf-3.map", "/proc/self/fd/0");
 	assert_refused(tree, 3, -ELOOP);
-	assert_int_equal(mkfifo(path_of(tree, "77/root/tmp/perf-4.map", path), 0644), 0);
+	assert_int_equal(mkfifo(file_path(tree->proc, "77/root/tmp/perf-4.map"), 0644), 0);
 	assert_refused(tree, 4, -EINVAL);
-	make_folder(tree, "77/root/tmp/perf-5.map");
+	make_folder(tree->proc, "77/root/tmp/perf-5.map");
 	assert_refused(tree, 5, -EINVAL);
-	if (mknod(path_of(tree, "77/root/tmp/perf-6.map", path), S_IFCHR | 0644, 0x0103) == 0)
+	if (mknod(file_path(tree->proc, "77/root/tmp/perf-6.map"), S_IFCHR | 0644, 0x0103) == 0)
 		assert_refused(tree, 6, -EINVAL);
 }
 
@@ -204,13 +158,13 @@ static void maps_of_other_processes_are_not_found(void **state)
 	const struct broker_process unknown = { .pid = 78 };
 	int fd = -7;
 
-	write_file(tree, "77/root/tmp/perf-5.map", "a map\n");
+	write_file(tree->proc, "77/root/tmp/perf-5.map", "a map\n");
 	assert_int_equal(broker_open_perf_map(tree->broker, &later_77, 5, &fd), -ESRCH);
 	assert_int_equal(broker_open_perf_map(tree->broker, &later_77, 6, &fd), -ESRCH);
 	assert_int_equal(broker_open_perf_map(tree->broker, &unknown, 5, &fd), -ESRCH);
-	remove_file(tree, "77/root/tmp/perf-5.map");
-	remove_file(tree, "77/root/tmp");
-	remove_file(tree, "77/root");
+	remove_file(tree->proc, "77/root/tmp/perf-5.map");
+	remove_file(tree->proc, "77/root/tmp");
+	remove_file(tree->proc, "77/root");
 	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), -ESRCH);
 	assert_int_equal(fd, -7);
 }
@@ -248,15 +202,15 @@ static void markers_may_be_empty(void **state)
 	struct tree *tree = *state;
 	int fd = -7;
 
-	write_file(tree, "77/root/tmp/jit-1.dump", "");
-	make_link(tree, "../root/tmp/jit-1.dump", "77/map_files/1000-2000");
+	write_file(tree->proc, "77/root/tmp/jit-1.dump", "");
+	make_link(tree->proc, "77/map_files/1000-2000", "../root/tmp/jit-1.dump");
 	assert_int_equal(
 		broker_open_mapping(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), -EINVAL);
 	assert_int_equal(fd, -7);
 	assert_int_equal(
 		broker_open_marker(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), 0);
 	assert_reads(fd, "");
-	write_file(tree, "77/root/tmp/jit-1.dump", "a dump\n");
+	write_file(tree->proc, "77/root/tmp/jit-1.dump", "a dump\n");
 	assert_int_equal(
 		broker_open_marker(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), 0);
 	assert_reads(fd, "a dump\n");
@@ -278,10 +232,10 @@ static void only_markers_open_by_a_name(void **state)
 	char path[256];
 	int fd = -7;
 
-	assert_int_equal(mkdir(path_of(tree, "77/root/jit-1.dump", path), 0755), 0);
+	assert_int_equal(mkdir(file_path(tree->proc, "77/root/jit-1.dump"), 0755), 0);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		(void)snprintf(path, sizeof(path), "77/root%s", others[i]);
-		write_file(tree, path, "a key\n");
+		write_file(tree->proc, path, "a key\n");
 		assert_int_equal(
 			broker_open_marker(tree->broker, &process_77, 0, 0, others[i], &fd),
 			-ENOENT);
@@ -290,8 +244,8 @@ static void only_markers_open_by_a_name(void **state)
 			-ENOENT);
 	}
 	assert_int_equal(fd, -7);
-	write_file(tree, "77/root/tmp/jit-1.dump", "a dump\n");
-	assert_int_equal(chmod(path_of(tree, "77/root/tmp/jit-1.dump", path), 0600), 0);
+	write_file(tree->proc, "77/root/tmp/jit-1.dump", "a dump\n");
+	assert_int_equal(chmod(file_path(tree->proc, "77/root/tmp/jit-1.dump"), 0600), 0);
 	assert_int_equal(
 		broker_open_marker(tree->broker, &process_77, 0, 0, "/tmp/jit-1.dump", &fd), 0);
 	assert_reads(fd, "a dump\n");
@@ -340,14 +294,13 @@ static void files_on_network_file_systems_are_refused(void **state)
 static void markers_must_be_regular_files(void **state)
 {
 	struct tree *tree = *state;
-	char path[256];
 	int fd = -7;
 
-	assert_int_equal(mkfifo(path_of(tree, "77/root/tmp/fifo", path), 0644), 0);
-	make_link(tree, "../root/tmp/fifo", "77/map_files/1000-2000");
-	make_link(tree, "/proc/version", "77/map_files/2000-3000");
-	make_link(tree, "/dev/null", "77/map_files/3000-4000");
-	make_link(tree, "fifo", "77/root/tmp/jit-1.dump");
+	assert_int_equal(mkfifo(file_path(tree->proc, "77/root/tmp/fifo"), 0644), 0);
+	make_link(tree->proc, "77/map_files/1000-2000", "../root/tmp/fifo");
+	make_link(tree->proc, "77/map_files/2000-3000", "/proc/version");
+	make_link(tree->proc, "77/map_files/3000-4000", "/dev/null");
+	make_link(tree->proc, "77/root/tmp/jit-1.dump", "fifo");
 	for (uint64_t start = 0x1000; start < 0x4000; start += 0x1000)
 		assert_int_equal(broker_open_marker(tree->broker, &process_77, start,
 					 start + 0x1000, "/tmp/jit-1.dump", &fd),
@@ -370,12 +323,11 @@ enum { NO_NAMESPACE = 255 };
 /* Runs in a process of its own. Returns the result of opening the kernel's file. */
 static int open_bound_file(const struct tree *tree)
 {
-	char path[256];
 	int fd = -7;
 
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-		mount("/proc/version", path_of(tree, "77/root/tmp/perf-5.map", path), NULL, MS_BIND,
-			NULL) < 0)
+		mount("/proc/version", file_path(tree->proc, "77/root/tmp/perf-5.map"), NULL,
+			MS_BIND, NULL) < 0)
 		return NO_NAMESPACE;
 	return -broker_open_perf_map(tree->broker, &process_77, 5, &fd);
 }
@@ -386,7 +338,7 @@ static void files_of_kernel_file_systems_are_refused(void **state)
 	int status;
 	pid_t child;
 
-	write_file(tree, "77/root/tmp/perf-5.map", "a map\n");
+	write_file(tree->proc, "77/root/tmp/perf-5.map", "a map\n");
 	child = fork();
 	if (child == 0)
 		_exit(open_bound_file(tree));
@@ -502,7 +454,7 @@ static void time_offsets_open_if_the_kernel_has_them(void **state)
 				 tree->broker, &later_77, BROKER_PROCESS_TIMENS_OFFSETS, &fd),
 		-ESRCH);
 	assert_int_equal(fd, -7);
-	write_file(tree, "77/timens_offsets", "monotonic 1 2\n");
+	write_file(tree->proc, "77/timens_offsets", "monotonic 1 2\n");
 	assert_int_equal(broker_open_process_file(
 				 tree->broker, &process_77, BROKER_PROCESS_TIMENS_OFFSETS, &fd),
 		0);
@@ -511,8 +463,8 @@ static void time_offsets_open_if_the_kernel_has_them(void **state)
 	assert_int_equal(broker_open_process_file(
 				 tree->broker, &later_77, BROKER_PROCESS_TIMENS_OFFSETS, &fd),
 		-ESRCH);
-	remove_file(tree, "77/timens_offsets");
-	remove_file(tree, "77/stat");
+	remove_file(tree->proc, "77/timens_offsets");
+	remove_file(tree->proc, "77/stat");
 	assert_int_equal(broker_open_process_file(
 				 tree->broker, &process_77, BROKER_PROCESS_TIMENS_OFFSETS, &fd),
 		-ESRCH);

@@ -7,10 +7,10 @@
 #pragma once
 
 #include "jit/jit_table.h"
+#include "tests/harness/files.h"
 #include "tests/jit/jitdump_fixture.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -45,15 +45,6 @@ struct jit_dump {
 	size_t flushed;
 };
 
-static inline int jit_fixture_remove_one(
-	const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 /* How fast the machine is decides nothing here, nor does how long it has been on. */
 static inline void jit_fixture_limit(
 	struct jit_fixture *fixture, const struct jit_table_limits *limits)
@@ -85,20 +76,16 @@ static inline void jit_fixture_close(struct jit_fixture *fixture)
 	jit_table_free(fixture->table);
 	process_table_free(fixture->processes);
 	broker_free(fixture->broker);
-	assert_int_equal(nftw(fixture->proc, jit_fixture_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	remove_folder(fixture->proc);
 }
 
 static inline void jit_fixture_write(
 	const struct jit_fixture *fixture, pid_t pid, const char *name, const char *text)
 {
-	char path[192];
-	FILE *file;
+	char folder[96];
 
-	(void)snprintf(path, sizeof(path), "%s/%d/%s", fixture->proc, (int)pid, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
+	(void)snprintf(folder, sizeof(folder), "%s/%d", fixture->proc, (int)pid);
+	write_file(folder, name, text);
 }
 
 /* A process of that user; `ns_pid` is its pid in its own namespace. */
@@ -145,7 +132,7 @@ static inline void jit_fixture_gone(const struct jit_fixture *fixture, pid_t pid
 	char path[192];
 
 	(void)snprintf(path, sizeof(path), "%s/%d", fixture->proc, (int)pid);
-	assert_int_equal(nftw(path, jit_fixture_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	remove_folder(path);
 }
 
 /* Empty as yet; its name says that `number` writes it. */
