@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A server whose client is the test, in one process, so that each step is taken by the test. */
+/* Requests and answers. broker_server_children_test.c covers the children. */
 #include "base/cleanup.h"
-#include "broker/broker_server.h"
-#include "broker/broker_socket.h"
-#include "pilotlight/broker_request.h"
-#include "tests/broker/broker_messages.h"
-#include "tests/broker/served_broker.h"
+#include "tests/broker/server_fixture.h"
 #include "tests/harness/failing_allocation.h"
-#include "tests/harness/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,145 +19,6 @@
 #include <cmocka.h>
 
 enum { NOBODY = 65534 };
-
-/* With a folder that stands for /proc, with one process: 77. */
-struct setting {
-	size_t descriptors; /* that were open before */
-	char proc[64];
-	int client; /* the other end of the server's socket; -1: closed */
-	struct broker_server *server;
-};
-
-static int set_up(void **state)
-{
-	struct setting *setting = calloc(1, sizeof(*setting));
-	struct broker_options options = { 0 };
-	int pair[2];
-
-	assert_non_null(setting);
-	setting->descriptors = open_descriptors();
-	strcpy(setting->proc, "/tmp/broker_server_test.XXXXXX");
-	assert_non_null(mkdtemp(setting->proc));
-	assert_int_equal(chmod(setting->proc, 0755), 0);
-	make_folder(setting->proc, "77");
-	write_file(setting->proc, "77/maps", "the maps\n");
-	make_pair(pair);
-	options.proc_root = setting->proc;
-	assert_int_equal(broker_server_new(pair[1], &options, &setting->server), 0);
-	setting->client = pair[0];
-	*state = setting;
-	return 0;
-}
-
-static void hang_up(struct setting *setting)
-{
-	assert_int_equal(close(setting->client), 0);
-	setting->client = -1;
-}
-
-static int tear_down(void **state)
-{
-	struct setting *setting = *state;
-
-	broker_server_free(setting->server);
-	if (setting->client >= 0)
-		hang_up(setting);
-	assert_int_equal(open_descriptors(), setting->descriptors);
-	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	remove_folder(setting->proc);
-	free(setting);
-	return 0;
-}
-
-static struct pilotlight_broker_request request_of(uint64_t number, int32_t pid)
-{
-	struct pilotlight_broker_request request;
-
-	memset(&request, 0, sizeof(request));
-	request.version = PILOTLIGHT_BROKER_VERSION;
-	request.operation = PILOTLIGHT_BROKER_MAPS;
-	request.number = number;
-	request.pid = pid;
-	return request;
-}
-
-static void ask(struct setting *setting, uint64_t number, int32_t pid)
-{
-	const struct pilotlight_broker_request request = request_of(number, pid);
-
-	send_message(setting->client, &request, sizeof(request), -1, 0);
-}
-
-static void run(struct setting *setting)
-{
-	assert_int_equal(broker_server_run(setting->server), 0);
-}
-
-/* Returns whether there is an answer, and its descriptors, which come with success only. */
-static bool take_message(struct setting *setting, struct pilotlight_broker_answer *ret_answer,
-	struct broker_message *ret_message)
-{
-	if (broker_socket_receive(setting->client, ret_answer, sizeof(*ret_answer),
-		    BROKER_SOCKET_FDS_MAX, ret_message) < 0)
-		return false;
-	assert_int_equal(ret_message->size, sizeof(*ret_answer));
-	assert_false(ret_message->has_lost_fds);
-	assert_int_equal(ret_answer->version, PILOTLIGHT_BROKER_VERSION);
-	assert_int_equal(ret_message->fd_count > 0, ret_answer->result == 0);
-	return true;
-}
-
-/* The same for an answer with at most one descriptor; -1: none came. */
-static bool take_answer(
-	struct setting *setting, struct pilotlight_broker_answer *ret_answer, int *ret_fd)
-{
-	struct broker_message message;
-
-	if (!take_message(setting, ret_answer, &message))
-		return false;
-	assert_true(message.fd_count <= 1);
-	*ret_fd = message.fd_count > 0 ? message.fds[0] : -1;
-	return true;
-}
-
-static void assert_answered(struct setting *setting, uint64_t number, int result)
-{
-	struct pilotlight_broker_answer answer;
-	int fd;
-
-	assert_true(take_answer(setting, &answer, &fd));
-	assert_int_equal(answer.number, number);
-	assert_int_equal(answer.result, result);
-	if (fd >= 0)
-		assert_int_equal(close(fd), 0);
-}
-
-static void assert_no_answer(struct setting *setting)
-{
-	struct pilotlight_broker_answer answer;
-	int fd;
-
-	assert_false(take_answer(setting, &answer, &fd));
-}
-
-static uint64_t sum(const uint64_t *counters, size_t count)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < count; i++)
-		total += counters[i];
-	return total;
-}
-
-/* Every request counts once, and every refusal has a reason. */
-static void assert_counted(const struct setting *setting, uint64_t opened, uint64_t refused)
-{
-	const struct broker_server_counters *counters = broker_server_counters(setting->server);
-
-	assert_int_equal(sum(counters->opened, PILOTLIGHT_BROKER_OPERATIONS), opened);
-	assert_int_equal(sum(counters->refused, PILOTLIGHT_BROKER_OPERATIONS), refused);
-	assert_int_equal(sum(counters->refusals, BROKER_REFUSALS), refused);
-}
 
 static void requests_are_answered_and_counted(void **state)
 {
@@ -336,115 +192,6 @@ static void the_server_never_waits_for_a_client_to_read(void **state)
 	assert_answered(setting, asked, 0);
 }
 
-static void ask_for_child(struct setting *setting, uint64_t number, uint32_t kind)
-{
-	struct pilotlight_broker_request request = request_of(number, 0);
-
-	request.operation = PILOTLIGHT_BROKER_START_CHILD;
-	request.file = kind;
-	send_message(setting->client, &request, sizeof(request), -1, 0);
-	run(setting);
-}
-
-/* Takes the two descriptors of an answer. */
-static void take_child(struct setting *setting, int ret_fds[2])
-{
-	struct pilotlight_broker_answer answer;
-	struct broker_message message;
-
-	assert_true(take_message(setting, &answer, &message));
-	assert_int_equal(answer.result, 0);
-	assert_int_equal(message.fd_count, 2);
-	memcpy(ret_fds, message.fds, sizeof(int[2]));
-}
-
-static void wait_for_server(struct setting *setting)
-{
-	struct pollfd waited = { .fd = broker_server_poll_fd(setting->server), .events = POLLIN };
-
-	assert_int_equal(poll(&waited, 1, -1), 1);
-	run(setting);
-}
-
-static void children_are_started_and_counted(void **state)
-{
-	struct setting *setting = *state;
-	const struct broker_server_counters *counters = broker_server_counters(setting->server);
-	struct pilotlight_child_end end;
-	int fds[2];
-
-	ask_for_child(setting, 1, BROKER_CHILD_ANSWER);
-	take_child(setting, fds);
-	assert_int_equal(counters->children.started, 1);
-	/* It exits with the status that was sent. */
-	send_message(fds[0], "7", 1, -1, 0);
-	while (recv(fds[1], &end, sizeof(end), MSG_DONTWAIT) < 0)
-		wait_for_server(setting);
-	assert_int_equal(end.exit_status, '7');
-	assert_int_equal(close(fds[0]), 0);
-	assert_int_equal(close(fds[1]), 0);
-	ask_for_child(setting, 2, BROKER_CHILDREN);
-	assert_answered(setting, 2, -EINVAL);
-	assert_counted(setting, 1, 1);
-	assert_int_equal(counters->opened[PILOTLIGHT_BROKER_START_CHILD], 1);
-	assert_int_equal(counters->refusals[BROKER_REFUSAL_UNFIT], 1);
-	assert_int_equal(counters->children.refused, 1);
-	assert_int_equal(counters->children.killed, 0);
-}
-
-static void the_limit_of_children_is_enforced(void **state)
-{
-	struct setting *setting = *state;
-	const struct broker_server_counters *counters = broker_server_counters(setting->server);
-	int fds[BROKER_CHILDREN_MAX][2];
-
-	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++) {
-		ask_for_child(setting, i, BROKER_CHILD_SYMBOL_WORKER);
-		take_child(setting, fds[i]);
-	}
-	ask_for_child(setting, 99, BROKER_CHILD_SYMBOL_WORKER);
-	assert_answered(setting, 99, -EAGAIN);
-	assert_int_equal(counters->refusals[BROKER_REFUSAL_EXHAUSTED], 1);
-	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++) {
-		assert_int_equal(close(fds[i][0]), 0);
-		assert_int_equal(close(fds[i][1]), 0);
-	}
-	while (counters->children.killed < BROKER_CHILDREN_MAX)
-		wait_for_server(setting);
-}
-
-/* A client that is gone is one whose children are gone, too: tear_down() finds none. */
-static void children_end_with_the_client(void **state)
-{
-	struct setting *setting = *state;
-
-	ask_for_child(setting, 1, BROKER_CHILD_SYMBOL_WORKER);
-	ask_for_child(setting, 2, BROKER_CHILD_SYMBOL_FETCH);
-	hang_up(setting);
-	assert_int_equal(broker_server_run(setting->server), -EPIPE);
-}
-
-/* The client did not receive its descriptors, so it was killed. */
-static void a_child_whose_answer_is_dropped_is_killed(void **state)
-{
-	struct setting *setting = *state;
-	const struct broker_server_counters *counters = broker_server_counters(setting->server);
-	struct pilotlight_broker_answer answer;
-	uint64_t asked = 0;
-	int fd;
-
-	while (counters->answers_dropped == 0) {
-		ask(setting, ++asked, 78);
-		run(setting);
-	}
-	ask_for_child(setting, ++asked, BROKER_CHILD_ANSWER);
-	assert_int_equal(counters->children.started, 1);
-	while (counters->children.killed == 0)
-		wait_for_server(setting);
-	while (take_answer(setting, &answer, &fd))
-		assert_true(answer.number < asked);
-}
-
 static void one_run_serves_a_bounded_number_of_requests(void **state)
 {
 	struct setting *setting = *state;
@@ -613,17 +360,7 @@ static void serving_takes_no_memory(void **state)
 	assert_false(allocation_failed());
 }
 
-#define WITH_SERVER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-/* A child of the server: it exits with the status that it is sent. */
-static int child_role(void)
-{
-	char status = 99;
-
-	return recv(3, &status, 1, 0) == 1 ? status : 98;
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_SERVER(requests_are_answered_and_counted),
@@ -632,10 +369,6 @@ int main(int argc, char **argv)
 		WITH_SERVER(garbage_is_malformed),
 		WITH_SERVER(descriptors_of_clients_are_not_received),
 		WITH_SERVER(the_server_never_waits_for_a_client_to_read),
-		WITH_SERVER(children_are_started_and_counted),
-		WITH_SERVER(the_limit_of_children_is_enforced),
-		WITH_SERVER(children_end_with_the_client),
-		WITH_SERVER(a_child_whose_answer_is_dropped_is_killed),
 		WITH_SERVER(one_run_serves_a_bounded_number_of_requests),
 		WITH_SERVER(a_closed_client_is_reported),
 		WITH_SERVER(a_client_that_closes_during_a_request_is_reported),
@@ -646,8 +379,5 @@ int main(int argc, char **argv)
 		WITH_SERVER(serving_takes_no_memory),
 	};
 
-	(void)argv;
-	if (argc > 1)
-		return child_role();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
