@@ -221,6 +221,12 @@ bool dwarf_file_next_info(struct dwarf_file *file, struct dwarf_sections *sectio
 	return true;
 }
 
+void dwarf_file_release_pages(const struct dwarf_file *file)
+{
+	if (file->mapping)
+		(void)madvise(file->mapping, file->mapping_bytes, MADV_DONTNEED);
+}
+
 void dwarf_file_close(struct dwarf_file *file)
 {
 	close_mapping(file);

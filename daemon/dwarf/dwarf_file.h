@@ -38,4 +38,10 @@ int dwarf_file_open(struct dwarf_file *file, int fd, bool is_split, struct scrat
  */
 bool dwarf_file_next_info(struct dwarf_file *file, struct dwarf_sections *sections);
 
+/*
+ * Gives back the pages that were read, which count as the process's memory; those that are read
+ * again come from the page cache. Pointers stay valid. Does nothing to a closed file.
+ */
+void dwarf_file_release_pages(const struct dwarf_file *file);
+
 void dwarf_file_close(struct dwarf_file *file);

@@ -21,11 +21,15 @@ enum {
 		1 << 26, /* beyond the bytes of .debug_info, for units whose DIEs are elsewhere */
 };
 
+/* The pages of the files are released after so many bytes of units. */
+#define RELEASED_BYTES (2 << 20)
+
 /* Of split units read: hostile skeletons may all name one big unit. */
 #define SPLIT_BYTES_MAX (16ULL << 30)
 
 struct reader {
-	struct symbol_builder *builder;			   /* borrowed, as the next two */
+	struct symbol_builder *builder; /* borrowed, as the next lines */
+	const struct dwarf_file *file, *alternate_file;
 	const struct dwarf_sections *sections, *alternate; /* NULL: no alternate file */
 	struct dwarf_split_files *split_files;		   /* borrowed */
 	struct dwarf_abbreviations abbreviations, split_abbreviations;
@@ -52,13 +56,17 @@ static void reader_done(struct reader *reader)
 }
 
 static int reader_init(struct reader *reader, struct symbol_builder *builder,
-	const struct dwarf_sections *sections, const struct dwarf_sections *alternate,
+	const struct dwarf_file *file, const struct dwarf_file *alternate_file,
 	struct dwarf_split_files *split_files)
 {
-	if (alternate && !alternate->info.position)
-		alternate = NULL;
+	const struct dwarf_sections *sections = &file->sections;
+	const struct dwarf_sections *alternate =
+		alternate_file->sections.info.position ? &alternate_file->sections : NULL;
+
 	*reader = (struct reader){
 		.builder = builder,
+		.file = file,
+		.alternate_file = alternate_file,
 		.sections = sections,
 		.alternate = alternate,
 		.split_files = split_files,
@@ -272,6 +280,7 @@ static int read_unit(struct reader *reader, const uint8_t *header)
 static int read_units(struct reader *reader)
 {
 	struct dwarf_bytes bytes = reader->sections->info;
+	const uint8_t *released = bytes.position;
 	size_t count = 0;
 	int r = 0;
 
@@ -288,21 +297,26 @@ static int read_units(struct reader *reader)
 			return r;
 		if (count > UNITS_MAX)
 			break;
+		if (bytes.position - released < RELEASED_BYTES)
+			continue;
+		dwarf_file_release_pages(reader->file);
+		dwarf_file_release_pages(reader->alternate_file);
+		released = bytes.position;
 	}
 	if (reader->has_readable_units)
 		return 0;
 	return reader->has_units || r < 0 ? -ENOEXEC : -ENODATA;
 }
 
-int dwarf_info_read(struct symbol_builder *builder, const struct dwarf_sections *sections,
-	const struct dwarf_sections *alternate, struct dwarf_split_files *split_files,
+int dwarf_info_read(struct symbol_builder *builder, const struct dwarf_file *file,
+	const struct dwarf_file *alternate, struct dwarf_split_files *split_files,
 	struct dwarf_info_gaps *ret_gaps)
 {
 	struct dwarf_info_gaps gaps;
 	struct reader reader;
 	int r;
 
-	r = reader_init(&reader, builder, sections, alternate, split_files);
+	r = reader_init(&reader, builder, file, alternate, split_files);
 	if (r == 0)
 		r = read_units(&reader);
 	gaps = (struct dwarf_info_gaps){

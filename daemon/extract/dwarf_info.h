@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include "dwarf/dwarf_file.h"
 #include "dwarf/dwarf_split_files.h"
 #include "extract/symbol_builder.h"
 
@@ -23,11 +24,11 @@ struct dwarf_info_gaps {
 };
 
 /*
- * Adds all units of a file to the builder. `alternate`: the sections of the file that dwz made, or
- * NULL. All arguments are borrowed. A unit that is malformed or lacks its split unit is counted as
+ * Adds all units of a file to the builder. `alternate` is the file that dwz made; closed: none.
+ * All arguments are borrowed. A unit that is malformed or lacks its split unit is counted as
  * a loss; a missing alternate file is one loss. Returns 0; -ENODATA no DWARF; -ENOEXEC nothing is
  * readable; or the builder's errors.
  */
-int dwarf_info_read(struct symbol_builder *builder, const struct dwarf_sections *sections,
-	const struct dwarf_sections *alternate, struct dwarf_split_files *split_files,
+int dwarf_info_read(struct symbol_builder *builder, const struct dwarf_file *file,
+	const struct dwarf_file *alternate, struct dwarf_split_files *split_files,
 	struct dwarf_info_gaps *ret_gaps);

@@ -165,7 +165,6 @@ static int read_dwarf_of(struct extraction *extraction, const struct elf_file *f
 {
 	_cleanup_(dwarf_file_close) struct dwarf_file dwarf = { 0 }, alternate = { 0 };
 	struct scratch *scratch = &extraction->scratch;
-	bool has_alternate = false;
 	int r;
 
 	if (is_alternate_of(extraction, file)) {
@@ -173,15 +172,14 @@ static int read_dwarf_of(struct extraction *extraction, const struct elf_file *f
 		if (is_out_of_resources(r))
 			return r;
 		/* If it fails, dwarf_info_read() counts the units that need it as lost. */
-		extraction->report->has_taken_alternate = has_alternate = r == 0;
+		extraction->report->has_taken_alternate = r == 0;
 	}
 	r = dwarf_file_open(&dwarf, file->fd, false, scratch);
 	if (is_out_of_resources(r))
 		return r;
 	if (r == 0)
-		r = dwarf_info_read(extraction->builder, &dwarf.sections,
-			has_alternate ? &alternate.sections : NULL, &extraction->split_files,
-			ret_gaps);
+		r = dwarf_info_read(extraction->builder, &dwarf, &alternate,
+			&extraction->split_files, ret_gaps);
 	else {
 		symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
 		return -ENOEXEC;

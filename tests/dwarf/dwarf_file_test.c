@@ -395,6 +395,35 @@ static void strings_of_a_file_that_changes_have_an_end(void **state)
 	assert_string_equal(string, "ends");
 }
 
+/* Is the page of this address part of the process's memory? */
+static bool is_present(const void *address)
+{
+	const uint64_t page = (uintptr_t)address / (uintptr_t)sysconf(_SC_PAGESIZE);
+	_cleanup_close_ int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+
+	assert_int_equal(pread(fd, &entry, sizeof(entry), (off_t)(page * sizeof(entry))), 8);
+	return entry >> 63;
+}
+
+static void released_pages_are_read_again(void **state)
+{
+	static const struct fixture_section section = {
+		.name = ".debug_info", .type = SHT_PROGBITS, .bytes = "info", .size = 4
+	};
+	_cleanup_(opened_done) struct opened opened = { .r = -1 };
+	struct fixture fixture = { 0 };
+
+	(void)state;
+	dwarf_file_release_pages(&opened.file);
+	assert_int_equal(open_sections(&opened, &fixture, &section, 1, SCRATCH_BYTES), 0);
+	assert_contents(&opened.file.sections.info, "info", 4);
+	assert_true(is_present(opened.file.sections.info.position));
+	dwarf_file_release_pages(&opened.file);
+	assert_false(is_present(opened.file.sections.info.position));
+	assert_contents(&opened.file.sections.info, "info", 4);
+}
+
 static void failing_allocations_are_reported(void **state)
 {
 	struct fixture fixture = { 0 };
@@ -492,6 +521,7 @@ int main(void)
 		cmocka_unit_test(a_file_may_be_opened_after_another),
 		cmocka_unit_test(each_info_of_a_split_file_is_unpacked_once),
 		cmocka_unit_test(strings_of_a_file_that_changes_have_an_end),
+		cmocka_unit_test(released_pages_are_read_again),
 		cmocka_unit_test(failing_allocations_are_reported),
 		cmocka_unit_test(files_that_objcopy_compressed_are_unpacked),
 	};

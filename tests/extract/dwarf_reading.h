@@ -73,7 +73,7 @@ static inline int dwarf_reading_begin(void)
 /* Returns what dwarf_info_read() does. */
 static inline int read_dwarf(const struct dwarf_fixture *f)
 {
-	const struct dwarf_sections sections = view_sections(f);
+	const struct dwarf_file file = { .sections = view_sections(f) }, none = { 0 };
 	struct dwarf_split_files split_files;
 	int r = dwarf_reading_begin();
 
@@ -81,7 +81,7 @@ static inline int read_dwarf(const struct dwarf_fixture *f)
 		return r;
 	dwarf_split_files_init(
 		&split_files, reading.package_fd, reading.opener, &reading.scratch.scratch);
-	r = dwarf_info_read(reading.builder, &sections, NULL, &split_files, &reading.gaps);
+	r = dwarf_info_read(reading.builder, &file, &none, &split_files, &reading.gaps);
 	dwarf_split_files_done(&split_files);
 	return r;
 }
