@@ -18,53 +18,66 @@ static struct profile *window_profile(unsigned i)
 	return fixture_profile(FIXTURE_DAY_NS + SECONDS(100 + 10 * i), some, 2);
 }
 
-static struct history_writer *writer_of(const char *folder)
+static char folder[64];
+static struct history_writer *writer;
+static const struct store_window window = { .monotonic_ns = 1 };
+
+static int set_up(void **state)
+{
+	(void)state;
+	fixture_folder(folder);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	history_writer_free(TAKE_PTR(writer));
+	fixture_remove(folder);
+	return 0;
+}
+
+static void open_writer(void)
 {
 	const struct history_writer_options options = {
 		.folder = folder,
 		.limits = store_default_limits,
 		.waiting_bytes_max = SIZE_MAX,
 	};
-	struct history_writer *writer;
 
 	assert_int_equal(history_writer_new(&options, &writer), 0);
-	return writer;
 }
 
-static void wait_for_result(struct history_writer *writer)
+static void wait_for_result(void)
 {
 	struct pollfd poll_fd = { .fd = history_writer_poll_fd(writer), .events = POLLIN };
 
 	assert_int_equal(poll(&poll_fd, 1, 60000), 1);
 }
 
-static void wait_for_next(struct history_writer *writer, struct history_result *ret_result)
+static void wait_for_next(struct history_result *ret_result)
 {
 	while (history_writer_next_result(writer, ret_result) == -EAGAIN)
-		wait_for_result(writer);
+		wait_for_result();
 }
 
 static void windows_are_written_and_reported(void **state)
 {
-	const struct store_window window = { .monotonic_ns = 1 };
-	struct history_writer *writer;
 	struct history_result result;
 	struct store_summary summary;
 	struct store_found found;
 	struct profile *read;
-	char folder[64];
 
 	(void)state;
-	fixture_folder(folder);
-	writer = writer_of(folder);
+	open_writer();
 	for (unsigned i = 0; i < 8; i++) {
 		struct profile *profile = window_profile(i);
 		uint64_t end_ns = profile->end_ns, fired = profile->accounts.fired;
 		uint64_t length_ns = end_ns - profile->start_ns;
 
 		assert_int_equal(history_writer_add(writer, &window, profile), 0);
-		wait_for_result(writer);
-		wait_for_next(writer, &result);
+		wait_for_result();
+		wait_for_next(&result);
 		assert_int_equal(result.end_monotonic_ns, 1 + length_ns);
 		assert_int_equal(result.error, 0);
 		assert_string_equal(result.fault, "");
@@ -76,25 +89,20 @@ static void windows_are_written_and_reported(void **state)
 	history_writer_summary(writer, &summary);
 	assert_int_equal(summary.days, 1);
 	assert_true(summary.windows >= 1);
-	history_writer_free(writer);
+	history_writer_free(TAKE_PTR(writer));
 	read = fixture_read(folder, NULL, &found);
 	assert_int_equal(found.windows, 8);
 	profile_free(read);
-	fixture_remove(folder);
 }
 
 /* Results can still be read after finishing. */
 static void finishing_writes_what_waits(void **state)
 {
-	const struct store_window window = { .monotonic_ns = 1 };
-	struct history_writer *writer;
 	struct history_result result;
 	struct store_found found;
-	char folder[64];
 
 	(void)state;
-	fixture_folder(folder);
-	writer = writer_of(folder);
+	open_writer();
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
 	history_writer_finish(writer);
@@ -103,43 +111,38 @@ static void finishing_writes_what_waits(void **state)
 		assert_int_equal(result.error, 0);
 	}
 	assert_int_equal(history_writer_next_result(writer, &result), -EAGAIN);
-	history_writer_free(writer);
+	history_writer_free(TAKE_PTR(writer));
 	profile_free(fixture_read(folder, NULL, &found));
 	assert_int_equal(found.windows, 3);
-	fixture_remove(folder);
 }
 
-/* The folder is at `moved`. */
-static struct history_writer *writer_of_missing(char folder[64], char moved[80])
+/* Moves the folder to `moved` first. */
+static void open_writer_of_missing(char moved[80])
 {
-	fixture_folder(folder);
 	(void)snprintf(moved, 80, "%s.away", folder);
 	assert_int_equal(rename(folder, moved), 0);
-	return writer_of(folder);
+	open_writer();
 }
 
 static void a_folder_that_is_missing_costs_its_windows_alone(void **state)
 {
-	const struct store_window window = { .monotonic_ns = 1 };
-	struct history_writer *writer;
 	struct history_result result;
 	struct store_found found;
-	char folder[64], moved[80];
+	char moved[80];
 
 	(void)state;
-	writer = writer_of_missing(folder, moved);
+	open_writer_of_missing(moved);
 	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
-	wait_for_next(writer, &result);
+	wait_for_next(&result);
 	assert_int_equal(result.error, -ENOENT);
 	assert_non_null(strstr(result.fault, folder));
 	assert_int_equal(rename(moved, folder), 0);
 	assert_int_equal(history_writer_add(writer, &window, window_profile(1)), 0);
-	wait_for_next(writer, &result);
+	wait_for_next(&result);
 	assert_int_equal(result.error, 0);
-	history_writer_free(writer);
+	history_writer_free(TAKE_PTR(writer));
 	profile_free(fixture_read(folder, NULL, &found));
 	assert_int_equal(found.windows, 1);
-	fixture_remove(folder);
 }
 
 static void write_zeros(const char *path, size_t limit)
@@ -159,51 +162,44 @@ static void write_zeros(const char *path, size_t limit)
 /* A window alone: the old day makes room for the next one, though nothing was written. */
 static void a_full_disk_costs_the_old_day(void **state)
 {
-	const struct store_window window = { .monotonic_ns = 1 };
-	struct history_writer *writer;
 	struct history_result result;
 	struct store_found found;
-	char folder[64], filler[80], old[DAY_PATH_BYTES];
+	char filler[80], old[DAY_PATH_BYTES];
 
 	(void)state;
-	fixture_folder(folder);
 	if (mount("tmpfs", folder, "tmpfs", 0, "size=1m") < 0) {
 		print_message("no tmpfs here: %s\n", strerror(errno));
-		fixture_remove(folder);
 		skip();
 	}
 	(void)snprintf(filler, sizeof(filler), "%s/filler", folder);
 	assert_int_equal(day_file_path(old, folder, FIXTURE_DAY - 1), 0);
 	write_zeros(old, 512 << 10);
 	write_zeros(filler, SIZE_MAX);
-	writer = writer_of(folder);
+	open_writer();
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
-		wait_for_next(writer, &result);
+		wait_for_next(&result);
 		assert_int_equal(result.error, i == 0 ? -ENOSPC : 0);
 	}
-	history_writer_free(writer);
+	history_writer_free(TAKE_PTR(writer));
 	assert_int_equal(access(old, F_OK), -1);
 	profile_free(fixture_read(folder, NULL, &found));
 	assert_int_equal(found.start_ns, FIXTURE_DAY_NS + SECONDS(110));
 	assert_int_equal(umount(folder), 0);
-	fixture_remove(folder);
 }
 
 /* Each result is its own window's, in the order in which they were added. */
 static void a_window_is_written_behind_one_that_failed(void **state)
 {
-	const struct store_window window = { .monotonic_ns = 1 };
 	struct profile *first = window_profile(0), *second = window_profile(1);
 	uint64_t ends_ns[] = { first->end_ns, second->end_ns };
-	struct history_writer *writer;
 	struct history_result result;
-	char folder[64], moved[80];
+	char moved[80];
 
 	(void)state;
-	writer = writer_of_missing(folder, moved);
+	open_writer_of_missing(moved);
 	assert_int_equal(history_writer_add(writer, &window, first), 0);
-	wait_for_result(writer);
+	wait_for_result();
 	assert_int_equal(rename(moved, folder), 0);
 	assert_int_equal(history_writer_add(writer, &window, second), 0);
 	history_writer_finish(writer);
@@ -213,8 +209,6 @@ static void a_window_is_written_behind_one_that_failed(void **state)
 	assert_int_equal(history_writer_next_result(writer, &result), 0);
 	assert_int_equal(result.error, 0);
 	assert_int_equal(result.end_ns, ends_ns[1]);
-	history_writer_free(writer);
-	fixture_remove(folder);
 }
 
 /*
@@ -223,61 +217,52 @@ static void a_window_is_written_behind_one_that_failed(void **state)
  */
 static void a_bounded_number_waits(void **state)
 {
-	const struct store_window window = { .monotonic_ns = 1 };
 	const struct store_window refused = { .monotonic_ns = 1000000000000 };
-	struct history_writer *writer;
 	struct history_result result;
-	char folder[64], moved[80];
+	char moved[80];
 
 	(void)state;
-	writer = writer_of_missing(folder, moved);
+	open_writer_of_missing(moved);
 	for (unsigned i = 0; i < HISTORY_WRITER_WAITING_MAX; i++)
 		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
 	assert_int_equal(history_writer_add(writer, &refused, window_profile(9)), -EAGAIN);
 	for (unsigned i = 1; i < HISTORY_WRITER_WAITING_MAX; i++) {
-		wait_for_next(writer, &result);
+		wait_for_next(&result);
 		assert_int_equal(result.error, -ENOENT);
 		assert_in_range(result.end_monotonic_ns, 2, refused.monotonic_ns);
 	}
 	/* The last one that was taken ends the time of the refused one, too. */
-	wait_for_next(writer, &result);
+	wait_for_next(&result);
 	assert_true(result.end_monotonic_ns > refused.monotonic_ns);
-	history_writer_free(writer);
+	history_writer_free(TAKE_PTR(writer));
 	assert_int_equal(rename(moved, folder), 0);
-	fixture_remove(folder);
 }
 
 /* One window of any size is accepted, the next one only once that is written. That may be at once,
  * so the test tries up to 100 times. */
 static void a_bounded_number_of_bytes_waits(void **state)
 {
-	const struct store_window window = { .monotonic_ns = 1 };
 	struct history_writer_options options = {
+		.folder = folder,
 		.limits = store_default_limits,
 		.waiting_bytes_max = 1,
 	};
-	struct history_writer *writer;
 	struct history_result result;
 	bool is_refused = false;
-	char folder[64];
 
 	(void)state;
-	fixture_folder(folder);
-	options.folder = folder;
 	assert_int_equal(history_writer_new(&options, &writer), 0);
 	for (unsigned i = 0; i < 100 && !is_refused; i++) {
 		assert_int_equal(history_writer_add(writer, &window, window_profile(2 * i)), 0);
 		is_refused =
 			history_writer_add(writer, &window, window_profile(2 * i + 1)) == -EAGAIN;
 		for (unsigned reported = is_refused; reported < 2; reported++) {
-			wait_for_next(writer, &result);
+			wait_for_next(&result);
 			assert_int_equal(result.error, 0);
 		}
 	}
 	assert_true(is_refused);
 	assert_int_equal(history_writer_add(writer, &window, window_profile(500)), 0);
-	history_writer_free(writer);
-	fixture_remove(folder);
 }
 
 static int refuse(void)
@@ -288,18 +273,14 @@ static int refuse(void)
 static void an_error_of_enter_is_returned(void **state)
 {
 	struct history_writer_options options = {
+		.folder = folder,
 		.limits = store_default_limits,
 		.enter = refuse,
 	};
-	struct history_writer *writer = NULL;
-	char folder[64];
 
 	(void)state;
-	fixture_folder(folder);
-	options.folder = folder;
 	assert_int_equal(history_writer_new(&options, &writer), -EPERM);
 	assert_null(writer);
-	fixture_remove(folder);
 }
 
 /* Stands in for a disk that hangs: reads from a pipe. */
@@ -314,30 +295,25 @@ static void the_first_reading_delays_nothing_but_the_thread(void **state)
 {
 	int fds[2];
 	struct history_writer_options options = {
+		.folder = folder,
 		.limits = store_default_limits,
 		.waiting_bytes_max = SIZE_MAX,
 		.read_first = read_pipe,
 		.context = &fds[0],
 	};
-	const struct store_window window = { .monotonic_ns = 1 };
-	struct history_writer *writer;
 	struct history_result result;
-	char folder[64];
 
 	(void)state;
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-	fixture_folder(folder);
-	options.folder = folder;
 	assert_int_equal(history_writer_new(&options, &writer), 0);
 	assert_false(history_writer_wait_first(writer, 1000000));
 	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
 	assert_int_equal(history_writer_next_result(writer, &result), -EAGAIN);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	assert_true(history_writer_wait_first(writer, UINT64_MAX / 2));
-	wait_for_next(writer, &result);
+	wait_for_next(&result);
 	assert_int_equal(result.error, 0);
-	history_writer_free(writer);
-	fixture_remove(folder);
+	history_writer_free(TAKE_PTR(writer));
 	(void)close(fds[0]);
 	(void)close(fds[1]);
 }
@@ -345,33 +321,31 @@ static void the_first_reading_delays_nothing_but_the_thread(void **state)
 static void allocations_may_fail(void **state)
 {
 	struct history_writer_options options = {
+		.folder = folder,
 		.limits = store_default_limits,
 		.enter = refuse, /* so that the thread allocates nothing meanwhile */
 	};
-	struct history_writer *writer = NULL;
-	char folder[64];
 
 	(void)state;
-	fixture_folder(folder);
-	options.folder = folder;
 	assert_true(FAIL_EACH_ALLOCATION(
 			    history_writer_new(&options, &writer), -ENOMEM, !writer, -EPERM) > 0);
-	fixture_remove(folder);
 }
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(windows_are_written_and_reported),
-		cmocka_unit_test(finishing_writes_what_waits),
-		cmocka_unit_test(a_folder_that_is_missing_costs_its_windows_alone),
-		cmocka_unit_test(a_full_disk_costs_the_old_day),
-		cmocka_unit_test(a_window_is_written_behind_one_that_failed),
-		cmocka_unit_test(a_bounded_number_waits),
-		cmocka_unit_test(a_bounded_number_of_bytes_waits),
-		cmocka_unit_test(an_error_of_enter_is_returned),
-		cmocka_unit_test(the_first_reading_delays_nothing_but_the_thread),
-		cmocka_unit_test(allocations_may_fail),
+		WITH_FOLDER(windows_are_written_and_reported),
+		WITH_FOLDER(finishing_writes_what_waits),
+		WITH_FOLDER(a_folder_that_is_missing_costs_its_windows_alone),
+		WITH_FOLDER(a_full_disk_costs_the_old_day),
+		WITH_FOLDER(a_window_is_written_behind_one_that_failed),
+		WITH_FOLDER(a_bounded_number_waits),
+		WITH_FOLDER(a_bounded_number_of_bytes_waits),
+		WITH_FOLDER(an_error_of_enter_is_returned),
+		WITH_FOLDER(the_first_reading_delays_nothing_but_the_thread),
+		WITH_FOLDER(allocations_may_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
