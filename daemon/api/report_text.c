@@ -283,19 +283,19 @@ static void write_history(const struct service_status *service, struct output *o
 		write_entry(output, "History", "disabled");
 		return;
 	}
-	if (service->history_last_ns <= service->history_first_ns)
+	if (service->history.last_ns <= service->history.first_ns)
 		write_entry(output, "History", "nothing yet");
 	else
 		write_entry(output, "History", "%s, from %s to %s",
 			time_text_format_duration(
-				service->history_last_ns - service->history_first_ns, span),
-			time_text_format(service->history_first_ns, first),
-			time_text_format(service->history_last_ns, last));
+				service->history.last_ns - service->history.first_ns, span),
+			time_text_format(service->history.first_ns, first),
+			time_text_format(service->history.last_ns, last));
 	write_entry(output, "", "%s, limit %s, %s windows in %" PRIu64 " day%s",
-		bytes_text(service->history_bytes, bytes),
+		bytes_text(service->history.bytes, bytes),
 		bytes_text(service->history_max_bytes, bytes_max),
-		count_text(service->history_windows, windows), service->history_days,
-		service->history_days == 1 ? "" : "s");
+		count_text(service->history.windows, windows), service->history.days,
+		service->history.days == 1 ? "" : "s");
 	if (service->windows_dropped > 0)
 		write_entry(output, "", "%s windows could not be written since the start",
 			count_text(service->windows_dropped, windows));

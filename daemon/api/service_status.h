@@ -6,6 +6,7 @@
 #pragma once
 
 #include "drain/accounts.h"
+#include "store/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,8 +52,8 @@ struct service_status {
 	uint64_t windows_sealed,
 		windows_dropped;  /* since the start; dropped: the disk did not accept them */
 	uint64_t sealed_until_ns; /* CLOCK_REALTIME */
-	uint64_t history_bytes, history_max_bytes, history_days, history_windows;
-	uint64_t history_first_ns, history_last_ns;
+	uint64_t history_max_bytes;
+	struct store_summary history;
 
 	/* Names. */
 	uint64_t binaries_wanted, binaries_cached, binaries_extracted, binaries_pending,

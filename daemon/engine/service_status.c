@@ -91,8 +91,6 @@ static void fill_cost(struct service *service, const struct pipeline_report *rep
 
 static void fill_history(struct service *service, struct service_status *status)
 {
-	struct store_summary summary;
-
 	status->has_history = service->writer != NULL;
 	status->is_history_failing = service->is_history_failing;
 	(void)snprintf(
@@ -101,14 +99,8 @@ static void fill_history(struct service *service, struct service_status *status)
 	status->windows_dropped = service->windows_dropped;
 	status->sealed_until_ns = service->sealed_until_ns;
 	status->history_max_bytes = service->settings.config.history_bytes;
-	if (!service->writer)
-		return;
-	history_writer_summary(service->writer, &summary);
-	status->history_bytes = summary.bytes;
-	status->history_days = summary.days;
-	status->history_windows = summary.windows;
-	status->history_first_ns = summary.first_ns;
-	status->history_last_ns = summary.last_ns;
+	if (service->writer)
+		history_writer_summary(service->writer, &status->history);
 }
 
 static void fill_names(const struct service *service, const struct pipeline_report *report,
