@@ -13,82 +13,84 @@
 
 #include <cmocka.h>
 
-struct loaded {
+static struct {
 	struct config_folder folder;
 	struct config config;
 	struct config_problems problems;
-};
+} loaded;
 
-static void load(struct loaded *loaded)
+static int set_up(void **state)
 {
+	(void)state;
+	config_folder_make(&loaded.folder);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	config_done(&loaded.config);
+	config_problems_done(&loaded.problems);
+	config_folder_remove(&loaded.folder);
+	return 0;
+}
+
+static void load(unsigned flags)
+{
+	config_done(&loaded.config);
+	config_problems_done(&loaded.problems);
 	assert_int_equal(
-		config_load(loaded->folder.file, false, &loaded->config, &loaded->problems), 0);
+		config_load(loaded.folder.file, flags, &loaded.config, &loaded.problems), 0);
 }
 
-static void load_text(struct loaded *loaded, const char *text)
+static void load_text(const char *text)
 {
-	config_folder_make(&loaded->folder);
-	config_folder_write(&loaded->folder, "x.conf", text);
-	load(loaded);
+	config_folder_write(&loaded.folder, "x.conf", text);
+	load(0);
 }
 
-static void done(struct loaded *loaded)
-{
-	config_done(&loaded->config);
-	config_problems_done(&loaded->problems);
-	config_folder_remove(&loaded->folder);
-}
-
-/* That there are just these problems, each with its place at the start and its words behind. */
-static void expect(struct loaded *loaded, size_t count, const char *const expected[][2])
+/* There must be exactly these problems: each begins with its place and has these words. */
+static void expect(size_t count, const char *const expected[][2])
 {
 	char place[256];
 
-	for (size_t i = 0; i < count && i < loaded->problems.count; i++) {
-		const char *text = loaded->problems.texts[i];
+	for (size_t i = 0; i < count && i < loaded.problems.count; i++) {
+		const char *text = loaded.problems.texts[i];
 
-		(void)snprintf(place, sizeof(place), "%s%s: ", loaded->folder.path, expected[i][0]);
+		(void)snprintf(place, sizeof(place), "%s%s: ", loaded.folder.path, expected[i][0]);
 		if (strncmp(text, place, strlen(place)) != 0 || !strstr(text, expected[i][1]))
 			fail_msg("%s\nis not '%s%s'", text, place, expected[i][1]);
 	}
-	if (loaded->problems.count > count)
-		fail_msg("one too many: %s", loaded->problems.texts[count]);
-	assert_int_equal(loaded->problems.count, count);
-	assert_int_equal(loaded->problems.all, count);
+	if (loaded.problems.count > count)
+		fail_msg("one too many: %s", loaded.problems.texts[count]);
+	assert_int_equal(loaded.problems.count, count);
+	assert_int_equal(loaded.problems.all, count);
 }
 
 static void without_a_file_every_key_has_its_default(void **state)
 {
-	struct loaded loaded;
 	static const char *const missing[][2] = { { "/x.conf", "no such file" } };
 
 	(void)state;
-	config_folder_make(&loaded.folder);
-	load(&loaded);
-	expect(&loaded, 0, NULL);
+	load(0);
+	expect(0, NULL);
 	assert_int_equal(loaded.config.frequency_hz, 99);
 	assert_false(config_is_set(&loaded.config, "Memory", "MaxBytes"));
-	config_done(&loaded.config);
-	config_problems_done(&loaded.problems);
-	assert_int_equal(config_load(loaded.folder.file, CONFIG_MUST_EXIST, &loaded.config,
-				 &loaded.problems),
-		0);
-	expect(&loaded, 1, missing);
-	done(&loaded);
+	load(CONFIG_MUST_EXIST);
+	expect(1, missing);
 }
 
 static void a_file_is_read(void **state)
 {
-	struct loaded loaded;
 
 	(void)state;
-	load_text(&loaded, "\xEF\xBB\xBF# a comment\r\n; another\r\n\r\n[Sampling]\r\n  "
-			   "FrequencyHz = 49 ; inline\r\n"
-			   "\tKernelStacks=no\n[Memory]\nMaxBytes=128M\n[Symbols]\n"
-			   "DebuginfodUrls=https://a/x  "
-			   "http://b\nDebuginfodUrls=http://c\n[Api]\nListen=127.0.0.1:1\n"
-			   "Listen=\nListen=[::1]:2\n[History]\nWindow=20s");
-	expect(&loaded, 0, NULL);
+	load_text("\xEF\xBB\xBF# a comment\r\n; another\r\n\r\n[Sampling]\r\n  "
+		  "FrequencyHz = 49 ; inline\r\n"
+		  "\tKernelStacks=no\n[Memory]\nMaxBytes=128M\n[Symbols]\n"
+		  "DebuginfodUrls=https://a/x  "
+		  "http://b\nDebuginfodUrls=http://c\n[Api]\nListen=127.0.0.1:1\n"
+		  "Listen=\nListen=[::1]:2\n[History]\nWindow=20s");
+	expect(0, NULL);
 	assert_int_equal(loaded.config.frequency_hz, 49);
 	assert_false(loaded.config.kernel_stacks);
 	assert_int_equal(loaded.config.max_bytes, 128 << 20);
@@ -98,16 +100,13 @@ static void a_file_is_read(void **state)
 	assert_int_equal(loaded.config.listen.count, 1);
 	assert_string_equal(loaded.config.listen.items[0], "[::1]:2");
 	assert_int_equal(loaded.config.window_ns, 20000000000);
-	done(&loaded);
 }
 
 static void drop_ins_follow_by_name(void **state)
 {
-	struct loaded loaded;
 	char path[256];
 
 	(void)state;
-	config_folder_make(&loaded.folder);
 	config_folder_write(&loaded.folder, "x.conf", "[Sampling]\nFrequencyHz=10\n");
 	config_folder_write(&loaded.folder, "x.conf.d/20-b.conf", "[Sampling]\nFrequencyHz=20\n");
 	config_folder_write(&loaded.folder, "x.conf.d/10-a.conf",
@@ -117,18 +116,16 @@ static void drop_ins_follow_by_name(void **state)
 	config_folder_write(&loaded.folder, "x.conf.d/.50-hidden.conf", "nonsense\n");
 	(void)snprintf(path, sizeof(path), "%s/x.conf.d/60-masked.conf", loaded.folder.path);
 	assert_int_equal(symlink("/dev/null", path), 0);
-	load(&loaded);
-	expect(&loaded, 0, NULL);
+	load(0);
+	expect(0, NULL);
 	assert_int_equal(loaded.config.frequency_hz, 20);
 	assert_false(loaded.config.kernel_stacks);
 	assert_int_equal(loaded.config.max_bytes, 64 << 20);
 	assert_false(config_is_set(&loaded.config, "Memory", "MaxBytes"));
-	done(&loaded);
 }
 
 static void every_mistake_is_reported_with_its_line(void **state)
 {
-	struct loaded loaded;
 	static const char *const expected[][2] = {
 		{ "/x.conf:1", "FrequencyHz: this key belongs to [Sampling]: move it there" },
 		{ "/x.conf:2", "Nix: no section before this key" },
@@ -148,7 +145,6 @@ static void every_mistake_is_reported_with_its_line(void **state)
 	char path[256];
 
 	(void)state;
-	config_folder_make(&loaded.folder);
 	config_folder_write(&loaded.folder, "x.conf",
 		"FrequencyHz=1\nNix=1\n[Sampler]\nFrequencyHz=1\n[Sampling]\nFrequencyHz=1e3\n"
 		"Frequency=1\nWindow=1s\nno equals sign\n[Memory\n=1\n[Api]\n"
@@ -156,16 +152,14 @@ static void every_mistake_is_reported_with_its_line(void **state)
 	config_folder_write(&loaded.folder, "x.conf.d/a.conf", "[Memory]\nMaxBytes=64 MiB");
 	(void)snprintf(path, sizeof(path), "%s/x.conf.d/b.conf", loaded.folder.path);
 	assert_int_equal(symlink("nowhere", path), 0);
-	load(&loaded);
-	expect(&loaded, ARRAY_SIZE(expected), expected);
+	load(0);
+	expect(ARRAY_SIZE(expected), expected);
 	assert_int_equal(loaded.config.frequency_hz, 99);
 	assert_int_equal(loaded.config.listen.count, 2);
-	done(&loaded);
 }
 
 static void contradicting_keys_are_reported(void **state)
 {
-	struct loaded loaded;
 	static const char *const expected[][2] = {
 		{ "/x.conf:2", "[Memory] JitBytes: JitBytes is more than half of MaxBytes" },
 		{ "/x.conf:5", "[History] TenMinutesAfter: TenMinutesAfter is not longer" },
@@ -174,57 +168,48 @@ static void contradicting_keys_are_reported(void **state)
 	};
 
 	(void)state;
-	load_text(&loaded, "[Memory]\nJitBytes=40M\n[History]\nMinuteAfter=3d\nTenMinutesAfter=3d\n"
-			   "MaxAge=1d\n[Api]\nGroup=no-such-group-here\n");
-	expect(&loaded, ARRAY_SIZE(expected), expected);
-	done(&loaded);
+	load_text("[Memory]\nJitBytes=40M\n[History]\nMinuteAfter=3d\nTenMinutesAfter=3d\n"
+		  "MaxAge=1d\n[Api]\nGroup=no-such-group-here\n");
+	expect(ARRAY_SIZE(expected), expected);
 }
 
 static void damaged_files_are_reported(void **state)
 {
-	struct loaded loaded;
 	static const char *const lines[][2] = {
 		{ "/x.conf:2", "line contains a NUL byte" },
 		{ "/x.conf:3", "line too long" },
 		{ "/x.conf:5", "'1\xEF\xBF\xBD\xEF\xBF\xBD' is not a frequency" },
 	};
 	static const char *const no_file[][2] = { { "/x.conf", "not a regular file" } };
-	static const char *const too_great[][2] = { { "/x.conf",
+	static const char *const too_large[][2] = { { "/x.conf",
 		"file larger than 1048576 bytes" } };
 	size_t size = (1 << 20) + 1, used;
 	char *bytes = calloc(1, size);
 
 	(void)state;
 	assert_non_null(bytes);
-	config_folder_make(&loaded.folder);
 	used = (size_t)sprintf(bytes, "[Sampling]\nFrequencyHz=1%cHz\nEvent=", 0);
 	memset(bytes + used, 'x', 5000);
 	used += 5000;
 	used += (size_t)sprintf(bytes + used, "\nKernelStacks=no\nFrequencyHz=1\xff\x1b\n");
 	config_folder_write_bytes(&loaded.folder, "x.conf", bytes, used);
-	load(&loaded);
-	expect(&loaded, ARRAY_SIZE(lines), lines);
+	load(0);
+	expect(ARRAY_SIZE(lines), lines);
 	assert_false(loaded.config.kernel_stacks);
-	config_done(&loaded.config);
-	config_problems_done(&loaded.problems);
 
 	config_folder_write_bytes(&loaded.folder, "x.conf", bytes, size);
-	load(&loaded);
-	expect(&loaded, 1, too_great);
-	config_done(&loaded.config);
-	config_problems_done(&loaded.problems);
+	load(0);
+	expect(1, too_large);
 
 	assert_int_equal(unlink(loaded.folder.file), 0);
 	assert_int_equal(mkfifo(loaded.folder.file, 0600), 0);
-	load(&loaded);
-	expect(&loaded, 1, no_file);
-	done(&loaded);
+	load(0);
+	expect(1, no_file);
 	free(bytes);
 }
 
 static void unreadable_files_are_reported(void **state)
 {
-	struct loaded loaded;
 	static const char *const expected[][2] = {
 		{ "/x.conf", "cannot read this file: Permission denied" },
 		{ "/x.conf.d", "cannot read this directory: Permission denied" }
@@ -232,60 +217,54 @@ static void unreadable_files_are_reported(void **state)
 	char folder[128];
 
 	(void)state;
-	if (geteuid() == 0 && seteuid(65534) < 0) {
-		print_message("# root reads everything, and cannot become another user here\n");
+	if (geteuid() == 0 && (chown(loaded.folder.path, 65534, 65534) < 0 || seteuid(65534) < 0)) {
+		print_message("skipped: root reads everything, and cannot become another user\n");
 		skip();
 	}
-	config_folder_make(&loaded.folder);
 	config_folder_write(&loaded.folder, "x.conf", "");
 	config_folder_write(&loaded.folder, "x.conf.d/a.conf", "");
 	(void)snprintf(folder, sizeof(folder), "%s/x.conf.d", loaded.folder.path);
 	assert_int_equal(chmod(loaded.folder.file, 0), 0);
 	assert_int_equal(chmod(folder, 0), 0);
-	load(&loaded);
-	expect(&loaded, 2, expected);
+	load(0);
+	expect(2, expected);
 	assert_int_equal(chmod(folder, 0700), 0);
-	done(&loaded);
 	if (getuid() == 0)
 		assert_int_equal(seteuid(0), 0);
 }
 
 static void problems_are_bounded_and_counted(void **state)
 {
-	struct loaded loaded;
 	enum { LINES = 5000 };
 	static char text[LINES * 2 + 1];
 
 	(void)state;
 	for (size_t i = 0; i < LINES; i++)
 		memcpy(text + i * 2, "x\n", 2);
-	load_text(&loaded, text);
+	load_text(text);
 	assert_int_equal(loaded.problems.count, CONFIG_PROBLEMS_MAX);
 	assert_int_equal(loaded.problems.all, LINES);
-	done(&loaded);
 }
 
-static int demand_little(const struct config *config, struct fault *fault)
+static int refuse_much(const struct config *config, struct fault *fault)
 {
 	return config->frequency_hz > 100 ? fault_set(fault, -EDOM, "that is much") : 0;
 }
 
 static void checking_reports_all_problems(void **state)
 {
-	struct config_folder folder;
 	struct output_memory memory = { .limit_bytes = 1 << 20 };
 	struct output *output = malloc(sizeof(*output));
 
 	(void)state;
 	assert_non_null(output);
-	config_folder_make(&folder);
-	config_folder_write(&folder, "x.conf", "[Sampling]\nFrequencyHz=0\nEvent=none\n");
+	config_folder_write(&loaded.folder, "x.conf", "[Sampling]\nFrequencyHz=0\nEvent=none\n");
 	output_init(output, output_to_memory, &memory);
 	assert_int_equal(
-		config_check(folder.file, CONFIG_MUST_EXIST, demand_little, output), -EINVAL);
-	assert_int_equal(config_check("/tmp/no/such/file.conf", 0, demand_little, output), 0);
-	config_folder_write(&folder, "x.conf", "[Sampling]\nFrequencyHz=500\n");
-	assert_int_equal(config_check(folder.file, 0, demand_little, output), -EINVAL);
+		config_check(loaded.folder.file, CONFIG_MUST_EXIST, refuse_much, output), -EINVAL);
+	assert_int_equal(config_check("/tmp/no/such/file.conf", 0, refuse_much, output), 0);
+	config_folder_write(&loaded.folder, "x.conf", "[Sampling]\nFrequencyHz=500\n");
+	assert_int_equal(config_check(loaded.folder.file, 0, refuse_much, output), -EINVAL);
 	output_char(output, '\0');
 	assert_int_equal(output_finish(output), 0);
 	assert_non_null(
@@ -295,44 +274,37 @@ static void checking_reports_all_problems(void **state)
 	assert_non_null(strstr(memory.bytes, "x.conf: that is much\n"));
 	assert_non_null(strstr(memory.bytes, "x.conf: 1 problem\n"));
 	assert_non_null(strstr(memory.bytes, "/tmp/no/such/file.conf: no problems\n"));
-	config_folder_remove(&folder);
 	free(memory.bytes);
 	free(output);
 }
 
 static void failing_allocations_leave_nothing(void **state)
 {
-	struct config_problems problems;
-	struct config_folder folder;
-	struct config config;
-
 	(void)state;
-	config_folder_make(&folder);
-	config_folder_write(&folder, "x.conf",
+	config_folder_write(&loaded.folder, "x.conf",
 		"[Sampling]\nEvent=cycles\nFrequencyHz=x\n[Symbols]\nDebuginfodUrls=http://a "
 		"http://b\n");
-	config_folder_write(&folder, "x.conf.d/a.conf", "[Sampling]\nEvent=auto\n");
-	assert_true(FAIL_EACH_ALLOCATION(
-			    config_load(folder.file, CONFIG_MUST_EXIST, &config, &problems),
+	config_folder_write(&loaded.folder, "x.conf.d/a.conf", "[Sampling]\nEvent=auto\n");
+	assert_true(FAIL_EACH_ALLOCATION(config_load(loaded.folder.file, CONFIG_MUST_EXIST,
+						 &loaded.config, &loaded.problems),
 			    -ENOMEM, true, 0) >= 10);
-	config_done(&config);
-	config_problems_done(&problems);
-	config_folder_remove(&folder);
 }
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_file_every_key_has_its_default),
-		cmocka_unit_test(a_file_is_read),
-		cmocka_unit_test(drop_ins_follow_by_name),
-		cmocka_unit_test(every_mistake_is_reported_with_its_line),
-		cmocka_unit_test(contradicting_keys_are_reported),
-		cmocka_unit_test(damaged_files_are_reported),
-		cmocka_unit_test(unreadable_files_are_reported),
-		cmocka_unit_test(problems_are_bounded_and_counted),
-		cmocka_unit_test(checking_reports_all_problems),
-		cmocka_unit_test(failing_allocations_leave_nothing),
+		WITH_FOLDER(without_a_file_every_key_has_its_default),
+		WITH_FOLDER(a_file_is_read),
+		WITH_FOLDER(drop_ins_follow_by_name),
+		WITH_FOLDER(every_mistake_is_reported_with_its_line),
+		WITH_FOLDER(contradicting_keys_are_reported),
+		WITH_FOLDER(damaged_files_are_reported),
+		WITH_FOLDER(unreadable_files_are_reported),
+		WITH_FOLDER(problems_are_bounded_and_counted),
+		WITH_FOLDER(checking_reports_all_problems),
+		WITH_FOLDER(failing_allocations_leave_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
