@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Drain on real BPF maps: with what the sampler puts there, and with books that we falsify. */
+/* The drain on real BPF maps: with samples of the sampler, and with counters that the test writes.
+ */
 #include "base/clock.h"
 #include "drain/drain.h"
 #include "tests/harness/cgroup.h"
@@ -22,7 +23,7 @@
 
 enum { RATE_HZ = 999 };
 
-struct fixture {
+static struct fixture {
 	struct capture *capture;
 	struct drain *drain;
 	struct accounts total;
@@ -30,9 +31,17 @@ struct fixture {
 	uint32_t followed;
 	uint64_t cgroup_id, in_cgroup; /* samples in the one, of whatever process */
 	int refusal;
-};
+} fixture;
 
-static void open_fixture(struct fixture *fixture, bool filters, uint32_t stack_slots)
+static int tear_down(void **state)
+{
+	(void)state;
+	drain_free(TAKE_PTR(fixture.drain));
+	capture_free(TAKE_PTR(fixture.capture));
+	return 0;
+}
+
+static void open_fixture(bool filters, uint32_t stack_slots)
 {
 	const struct capture_settings settings = {
 		.rate_hz = RATE_HZ,
@@ -47,48 +56,42 @@ static void open_fixture(struct fixture *fixture, bool filters, uint32_t stack_s
 		print_message("skipped: %s\n", privilege_lacks_bpf());
 		skip();
 	}
-	*fixture = (struct fixture){ 0 };
-	if (capture_open(&settings, &fixture->capture, &fault) < 0)
+	(void)tear_down(NULL);
+	fixture = (struct fixture){ 0 };
+	if (capture_open(&settings, &fixture.capture, &fault) < 0)
 		fail_msg("%s", fault.text);
-	assert_int_equal(drain_new(capture_maps(fixture->capture), &fixture->drain), 0);
-}
-
-static void close_fixture(struct fixture *fixture)
-{
-	drain_free(fixture->drain);
-	capture_free(fixture->capture);
+	assert_int_equal(drain_new(capture_maps(fixture.capture), &fixture.drain), 0);
 }
 
 static int count_sample(void *context, const struct raw_sample *sample)
 {
-	struct fixture *fixture = context;
-
-	if (fixture->refusal < 0)
-		return fixture->refusal;
-	fixture->samples += sample->count;
+	(void)context;
+	if (fixture.refusal < 0)
+		return fixture.refusal;
+	fixture.samples += sample->count;
 	assert_true(sample->first_ns <= sample->last_ns);
 	assert_true(strlen(sample->comm) < PILOTLIGHT_COMM_BYTES);
 	if (sample->user_count > 0 && sample->user_frames[0].status == PILOTLIGHT_FRAME_BUILD_ID)
-		fixture->with_build_id += sample->count;
+		fixture.with_build_id += sample->count;
 	if (sample->path == PILOTLIGHT_PATH_RING)
-		fixture->ring_samples += sample->count;
-	if (sample->process.tgid == fixture->followed)
-		fixture->of_followed += sample->count;
-	if (fixture->cgroup_id && sample->cgroup_id == fixture->cgroup_id)
-		fixture->in_cgroup += sample->count;
+		fixture.ring_samples += sample->count;
+	if (sample->process.tgid == fixture.followed)
+		fixture.of_followed += sample->count;
+	if (fixture.cgroup_id && sample->cgroup_id == fixture.cgroup_id)
+		fixture.in_cgroup += sample->count;
 	return 0;
 }
 
-static int drain_once(struct fixture *fixture)
+static int drain_once(void)
 {
 	struct accounts accounts = { 0 };
 	int r;
 
-	assert_int_equal(drain_flip(fixture->drain), 0);
-	r = drain_window(fixture->drain, count_sample, fixture, &accounts);
+	assert_int_equal(drain_flip(fixture.drain), 0);
+	r = drain_window(fixture.drain, count_sample, NULL, &accounts);
 	if (r == 0) {
 		assert_true(accounts_close(&accounts));
-		accounts_add(&fixture->total, &accounts);
+		accounts_add(&fixture.total, &accounts);
 	}
 	return r;
 }
@@ -111,85 +114,78 @@ static void work(unsigned rounds)
 	}
 }
 
-static void record(struct fixture *fixture, unsigned windows)
+static void record(unsigned windows)
 {
 	struct fault fault = { 0 };
 
-	if (capture_start(fixture->capture, &fault) < 0)
+	if (capture_start(fixture.capture, &fault) < 0)
 		fail_msg("%s", fault.text);
 	for (unsigned i = 0; i < windows; i++) {
 		work(300);
-		assert_int_equal(drain_once(fixture), 0);
+		assert_int_equal(drain_once(), 0);
 	}
-	capture_stop(fixture->capture);
-	assert_int_equal(drain_once(fixture), 0);
-	assert_int_equal(drain_once(fixture), 0);
+	capture_stop(fixture.capture);
+	assert_int_equal(drain_once(), 0);
+	assert_int_equal(drain_once(), 0);
 }
 
-/* The kernel's own count of program runs is a witness that is not ours. */
-static void check_against_the_kernel(struct fixture *fixture)
+/* The kernel counts program runs independently. */
+static void check_against_the_kernel(void)
 {
 	struct capture_cost cost;
 
-	capture_read_cost(fixture->capture, &cost);
+	capture_read_cost(fixture.capture, &cost);
 	if (cost.program_runs == 0)
 		return;
-	assert_int_equal(fixture->total.fired, cost.program_runs);
+	assert_int_equal(fixture.total.fired, cost.program_runs);
 	assert_true(cost.map_bytes > 0);
 }
 
 static void every_fired_sample_is_stored_or_dropped(void **state)
 {
-	struct fixture fixture;
 
 	(void)state;
-	open_fixture(&fixture, false, 0);
-	record(&fixture, 5);
+	open_fixture(false, 0);
+	record(5);
 	assert_true(fixture.total.fired > 0);
 	assert_true(fixture.samples > 0);
 	assert_int_equal(fixture.samples, accounts_stored(&fixture.total));
 	assert_int_equal(accounts_lost(&fixture.total), 0);
 	assert_true(fixture.with_build_id > 0);
-	check_against_the_kernel(&fixture);
-	close_fixture(&fixture);
+	check_against_the_kernel();
 }
 
 static void small_maps_lose_nothing(void **state)
 {
-	struct fixture fixture;
 
 	(void)state;
-	open_fixture(&fixture, false, 64);
-	record(&fixture, 5);
+	open_fixture(false, 64);
+	record(5);
 	assert_int_equal(fixture.samples, accounts_stored(&fixture.total));
 	assert_int_equal(accounts_lost(&fixture.total), 0);
 	assert_int_equal(fixture.ring_samples, fixture.total.stored[PILOTLIGHT_PATH_RING]);
-	check_against_the_kernel(&fixture);
-	close_fixture(&fixture);
+	check_against_the_kernel();
 }
 
 static void refused_samples_leave_the_accounts(void **state)
 {
-	struct fixture fixture;
 
 	(void)state;
-	open_fixture(&fixture, false, 0);
+	open_fixture(false, 0);
 	fixture.refusal = -E2BIG;
-	record(&fixture, 2);
+	record(2);
 	assert_int_equal(accounts_stored(&fixture.total), 0);
 	assert_true(fixture.total.dropped[PILOTLIGHT_DROP_PROFILE_FULL] > 0);
-	close_fixture(&fixture);
 }
 
 static void only_followed_processes_and_their_children_are_sampled(void **state)
 {
-	struct fixture fixture;
 	struct fault fault = { 0 };
 	pid_t child;
 	int ready[2];
 
 	(void)state;
-	open_fixture(&fixture, true, 0);
+	open_fixture(true, 0);
 	assert_int_equal(pipe(ready), 0);
 	child = fork();
 	if (child == 0) {
@@ -211,24 +207,22 @@ static void only_followed_processes_and_their_children_are_sampled(void **state)
 	work(100);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	capture_stop(fixture.capture);
-	assert_int_equal(drain_once(&fixture), 0);
+	assert_int_equal(drain_once(), 0);
 	assert_true(fixture.of_followed > 0);
 	assert_true(fixture.samples > fixture.of_followed);		  /* the grandchild */
 	assert_true(fixture.total.dropped[PILOTLIGHT_DROP_FILTERED] > 0); /* ourselves */
 	(void)close(ready[0]);
 	(void)close(ready[1]);
-	close_fixture(&fixture);
 }
 
 /* Runs a child in `cgroup` and samples it, by the maps and, where they are small, the ring. */
 static void sample_in_cgroup(const struct test_cgroup *cgroup, uint32_t stack_slots)
 {
-	struct fixture fixture;
 	struct fault fault = { 0 };
 	pid_t child;
 	int ready[2];
 
-	open_fixture(&fixture, true, stack_slots);
+	open_fixture(true, stack_slots);
 	assert_int_equal(pipe(ready), 0);
 	child = fork();
 	if (child == 0) {
@@ -247,12 +241,11 @@ static void sample_in_cgroup(const struct test_cgroup *cgroup, uint32_t stack_sl
 	assert_int_equal(write(ready[1], "", 1), 1);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	capture_stop(fixture.capture);
-	assert_int_equal(drain_once(&fixture), 0);
+	assert_int_equal(drain_once(), 0);
 	assert_true(fixture.of_followed > 0);
 	assert_int_equal(fixture.in_cgroup, fixture.of_followed);
 	(void)close(ready[0]);
 	(void)close(ready[1]);
-	close_fixture(&fixture);
 }
 
 static void a_sample_has_the_cgroup_of_its_thread(void **state)
@@ -274,8 +267,8 @@ static void a_sample_has_the_cgroup_of_its_thread(void **state)
 	assert_int_equal(test_cgroup_remove(&cgroup), 0);
 }
 
-/* Writes what a CPU's program would have counted; returns the possible CPUs' counters to free. */
-static void falsify_counters(struct fixture *fixture, const struct pilotlight_counters *counters)
+/* Writes counters as a CPU's program would. */
+static void write_counters(const struct pilotlight_counters *counters)
 {
 	int cpus = libbpf_num_possible_cpus();
 	struct pilotlight_counters *values = calloc((size_t)cpus, sizeof(*values));
@@ -283,13 +276,13 @@ static void falsify_counters(struct fixture *fixture, const struct pilotlight_co
 
 	assert_non_null(values);
 	values[0] = *counters;
-	assert_int_equal(bpf_map_update_elem(capture_maps(fixture->capture)->counters_fd, &set,
-				 values, BPF_ANY),
+	assert_int_equal(bpf_map_update_elem(
+				 capture_maps(fixture.capture)->counters_fd, &set, values, BPF_ANY),
 		0);
 	free(values);
 }
 
-static void put_count(struct fixture *fixture, uint32_t tid, uint64_t count)
+static void put_count(uint32_t tid, uint64_t count)
 {
 	const struct pilotlight_sample_key key = {
 		.tid = tid,
@@ -299,59 +292,55 @@ static void put_count(struct fixture *fixture, uint32_t tid, uint64_t count)
 	const struct pilotlight_sample_count value = {
 		.count = count,
 		.build_id_stack = PILOTLIGHT_STACK_NONE,
-		.comm = "false books xxx",
+		.comm = "written by test",
 	};
 
-	assert_int_equal(bpf_map_update_elem(capture_maps(fixture->capture)->sets[0].counts_fd,
-				 &key, &value, BPF_ANY),
+	assert_int_equal(bpf_map_update_elem(capture_maps(fixture.capture)->sets[0].counts_fd, &key,
+				 &value, BPF_ANY),
 		0);
 }
 
 static void counted_but_missing_samples_are_unread(void **state)
 {
 	const struct pilotlight_counters counters = { .fired = 12, .stored = { 10, 2 } };
-	struct fixture fixture;
 
 	(void)state;
-	open_fixture(&fixture, false, 64);
-	falsify_counters(&fixture, &counters);
-	put_count(&fixture, 1, 4);
-	put_count(&fixture, 2, 3);
-	assert_int_equal(drain_once(&fixture), 0);
+	open_fixture(false, 64);
+	write_counters(&counters);
+	put_count(1, 4);
+	put_count(2, 3);
+	assert_int_equal(drain_once(), 0);
 	assert_int_equal(fixture.samples, 7);
 	assert_int_equal(fixture.total.stored[PILOTLIGHT_PATH_MAP], 7);
 	assert_int_equal(fixture.total.stored[PILOTLIGHT_PATH_RING], 0);
 	assert_int_equal(fixture.total.dropped[PILOTLIGHT_DROP_UNREAD], 5);
 	/* Both sets are clean afterwards. */
-	assert_int_equal(drain_once(&fixture), 0);
-	assert_int_equal(drain_once(&fixture), 0);
+	assert_int_equal(drain_once(), 0);
+	assert_int_equal(drain_once(), 0);
 	assert_int_equal(fixture.samples, 7);
 	assert_int_equal(fixture.total.fired, 12);
-	close_fixture(&fixture);
 }
 
 static void uncounted_samples_are_a_bug(void **state)
 {
 	const struct pilotlight_counters counters = { .fired = 3, .stored = { 3, 0 } };
-	struct fixture fixture;
 
 	(void)state;
-	open_fixture(&fixture, false, 64);
-	falsify_counters(&fixture, &counters);
-	put_count(&fixture, 1, 4);
-	assert_int_equal(drain_once(&fixture), -EPROTO);
-	close_fixture(&fixture);
+	open_fixture(false, 64);
+	write_counters(&counters);
+	put_count(1, 4);
+	assert_int_equal(drain_once(), -EPROTO);
 }
 
 /* Sends a ring record that no window counts, and wakes the reader or does not. */
-static void send_record(const struct fixture *fixture, int32_t flags)
+static void send_record(int32_t flags)
 {
 	const struct bpf_insn send[] = {
 		/* r1: the ring; r2: a struct pilotlight_ring_header, { PILOTLIGHT_RING_WALK, 0 } */
 		{ .code = BPF_LD | BPF_DW | BPF_IMM,
 			.dst_reg = BPF_REG_1,
 			.src_reg = BPF_PSEUDO_MAP_FD,
-			.imm = capture_maps(fixture->capture)->ring_fd },
+			.imm = capture_maps(fixture.capture)->ring_fd },
 		{ 0 },
 		{ .code = BPF_ST | BPF_MEM | BPF_DW,
 			.dst_reg = BPF_REG_10,
@@ -377,42 +366,41 @@ static void send_record(const struct fixture *fixture, int32_t flags)
 	(void)close(program_fd);
 }
 
-static bool wants_to_be_drained(const struct fixture *fixture)
+static bool is_wakeup_pending(void)
 {
-	struct pollfd waited = { .fd = drain_poll_fd(fixture->drain), .events = POLLIN };
+	struct pollfd waited = { .fd = drain_poll_fd(fixture.drain), .events = POLLIN };
 
 	return poll(&waited, 1, 0) == 1;
 }
 
 static void one_wakeup_is_one_drain(void **state)
 {
-	struct fixture fixture;
 
 	(void)state;
-	open_fixture(&fixture, false, 64);
-	assert_false(wants_to_be_drained(&fixture));
+	open_fixture(false, 64);
+	assert_false(is_wakeup_pending());
 	for (unsigned i = 0; i < 3; i++) {
-		send_record(&fixture, BPF_RB_FORCE_WAKEUP);
-		assert_true(wants_to_be_drained(&fixture));
-		assert_int_equal(drain_once(&fixture), 0);
+		send_record(BPF_RB_FORCE_WAKEUP);
+		assert_true(is_wakeup_pending());
+		assert_int_equal(drain_once(), 0);
 		/* Never empty, and never half full. */
-		send_record(&fixture, BPF_RB_NO_WAKEUP);
-		assert_false(wants_to_be_drained(&fixture));
+		send_record(BPF_RB_NO_WAKEUP);
+		assert_false(is_wakeup_pending());
 	}
-	close_fixture(&fixture);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_fired_sample_is_stored_or_dropped),
-		cmocka_unit_test(small_maps_lose_nothing),
-		cmocka_unit_test(refused_samples_leave_the_accounts),
-		cmocka_unit_test(only_followed_processes_and_their_children_are_sampled),
-		cmocka_unit_test(a_sample_has_the_cgroup_of_its_thread),
-		cmocka_unit_test(counted_but_missing_samples_are_unread),
-		cmocka_unit_test(uncounted_samples_are_a_bug),
-		cmocka_unit_test(one_wakeup_is_one_drain),
+		cmocka_unit_test_teardown(every_fired_sample_is_stored_or_dropped, tear_down),
+		cmocka_unit_test_teardown(small_maps_lose_nothing, tear_down),
+		cmocka_unit_test_teardown(refused_samples_leave_the_accounts, tear_down),
+		cmocka_unit_test_teardown(
+			only_followed_processes_and_their_children_are_sampled, tear_down),
+		cmocka_unit_test_teardown(a_sample_has_the_cgroup_of_its_thread, tear_down),
+		cmocka_unit_test_teardown(counted_but_missing_samples_are_unread, tear_down),
+		cmocka_unit_test_teardown(uncounted_samples_are_a_bug, tear_down),
+		cmocka_unit_test_teardown(one_wakeup_is_one_drain, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
