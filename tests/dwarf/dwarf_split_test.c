@@ -146,21 +146,11 @@ static void abbreviations_are_looked_for_in_the_split(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	size_t n;
-	int r;
-
 	put_units();
-	for (n = 0;; n++) {
-		(void)tear_down(state);
-		dwarf_abbreviations_init(&abbreviations);
-		fail_allocation(n);
-		r = find(11);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 2);
+	assert_true(
+		FAIL_EACH_ALLOCATION(((void)tear_down(state),
+					     dwarf_abbreviations_init(&abbreviations), find(11)),
+			-ENOMEM, true, 0) >= 2);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

@@ -262,20 +262,10 @@ static void failing_allocations_are_reported(void **state)
 {
 	(void)state;
 	(void)put_unit(PLAIN_ABBREVIATION, 0);
-	for (size_t n = 0;; n++) {
-		int r;
-
-		dwarf_units_done(&t.units);
-		dwarf_units_init(&t.units, &t.sections, NULL);
-		fail_allocation(n);
-		r = find(UNIT_HEADER_BYTES);
-		if (!allocation_failed()) {
-			assert_int_equal(r, 0);
-			assert_true(n >= 2);
-			break;
-		}
-		assert_int_equal(r, -ENOMEM);
-	}
+	assert_true(FAIL_EACH_ALLOCATION((dwarf_units_done(&t.units),
+						 dwarf_units_init(&t.units, &t.sections, NULL),
+						 find(UNIT_HEADER_BYTES)),
+			    -ENOMEM, true, 0) >= 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -329,22 +329,11 @@ static void a_skeleton_in_a_split_is_not_followed(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	size_t n;
-	int r;
-
 	(void)state;
 	put_small_program();
 	build_split(&s);
-	for (n = 0;; n++) {
-		dwarf_reading_done();
-		fail_allocation(n);
-		r = read_dwarf(&s.main);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 5);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    (dwarf_reading_done(), read_dwarf(&s.main)), -ENOMEM, true, 0) >= 5);
 	assert_int_equal(write_dwarf(), 0);
 	assert_small_program();
 }

@@ -269,21 +269,10 @@ static void many_abbreviations_are_read_for_each_unit(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	size_t n;
-	int r;
-
 	/* What cannot be demangled for lack of memory stays mangled, so nothing is mangled here. */
 	put_program_of("inner(int)");
-	for (n = 0;; n++) {
-		fail_allocation(n);
-		r = read_dwarf(&f);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		(void)dwarf_reading_tear_down(state);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 5);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    (dwarf_reading_done(), read_dwarf(&f)), -ENOMEM, true, 0) >= 5);
 	assert_int_equal(write_dwarf(), 0);
 	assert_program();
 }

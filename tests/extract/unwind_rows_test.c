@@ -332,17 +332,7 @@ static void a_failed_allocation_is_an_error(void **state)
 {
 	(void)state;
 	(void)add(&writer, cfi_add_usual_cie(&writer), 0, 0x10, 16);
-	for (size_t n = 0;; n++) {
-		int r;
-
-		fail_allocation(n);
-		r = build_rows(false);
-		if (!allocation_failed()) {
-			assert_int_equal(r, 0);
-			break;
-		}
-		assert_int_equal(r, -ENOMEM);
-	}
+	(void)FAIL_EACH_ALLOCATION(build_rows(false), -ENOMEM, true, 0);
 }
 
 int main(void)

@@ -269,23 +269,14 @@ static void failing_allocations_end_a_listing(void **state)
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct listing listing;
 	struct cache_fixture fixture;
-	size_t n;
-	int r;
 
 	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
-	for (n = 0;; n++) {
-		listing = (struct listing){ .stop_at = 0 };
-		fail_allocation(n);
-		r = symbol_cache_each(fixture.cache, true, list, &listing);
-		if (!allocation_failed())
-			break;
-		assert_int_equal(r, -ENOMEM);
-		assert_int_equal(listing.entries, 0);
-	}
-	assert_int_equal(r, 0);
-	assert_true(n >= 3);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    (listing = (struct listing){ .stop_at = 0 },
+				    symbol_cache_each(fixture.cache, true, list, &listing)),
+			    -ENOMEM, listing.entries == 0, 0) >= 3);
 	cache_fixture_close(&fixture);
 }
 
