@@ -293,24 +293,19 @@ static void set_header(const struct symbol_builder *builder, const struct finish
 	header->symbols_failed = builder->symbols_failed;
 }
 
-static void add_array(struct symbol_file_writer *writer, enum pilotlight_symbol_section_id id,
-	const struct scratch_array *array)
-{
-	symbol_file_writer_add(writer, id, array->items, array->count, array->item_bytes);
-}
-
 static void add_sections(struct symbol_file_writer *writer, const struct symbol_builder *builder,
 	const struct finished *finished)
 {
 	symbol_file_writer_add(writer, PILOTLIGHT_SYMBOL_SEGMENTS, builder->segments.segments,
 		builder->segments.count, sizeof(builder->segments.segments[0]));
-	add_array(writer, PILOTLIGHT_SYMBOL_BOUNDARIES, &finished->boundaries);
-	add_array(writer, PILOTLIGHT_SYMBOL_BOUNDARY_INDEX, &finished->boundary_index);
-	add_array(writer, PILOTLIGHT_SYMBOL_FRAMES, &builder->frames.frames);
-	add_array(writer, PILOTLIGHT_SYMBOL_ROWS, &finished->rows);
-	add_array(writer, PILOTLIGHT_SYMBOL_ROW_INDEX, &finished->row_index);
-	add_array(writer, PILOTLIGHT_SYMBOL_FILES, &builder->names.files);
-	add_array(writer, PILOTLIGHT_SYMBOL_STRINGS, &builder->names.strings);
+	symbol_file_writer_add_array(writer, PILOTLIGHT_SYMBOL_BOUNDARIES, &finished->boundaries);
+	symbol_file_writer_add_array(
+		writer, PILOTLIGHT_SYMBOL_BOUNDARY_INDEX, &finished->boundary_index);
+	symbol_file_writer_add_array(writer, PILOTLIGHT_SYMBOL_FRAMES, &builder->frames.frames);
+	symbol_file_writer_add_array(writer, PILOTLIGHT_SYMBOL_ROWS, &finished->rows);
+	symbol_file_writer_add_array(writer, PILOTLIGHT_SYMBOL_ROW_INDEX, &finished->row_index);
+	symbol_file_writer_add_array(writer, PILOTLIGHT_SYMBOL_FILES, &builder->names.files);
+	symbol_file_writer_add_array(writer, PILOTLIGHT_SYMBOL_STRINGS, &builder->names.strings);
 }
 
 int symbol_builder_write(struct symbol_builder *builder, const struct symbol_identity *identity,

@@ -37,6 +37,12 @@ void symbol_file_writer_add(struct symbol_file_writer *writer, enum pilotlight_s
 	writer->head.header.section_count++;
 }
 
+void symbol_file_writer_add_array(struct symbol_file_writer *writer,
+	enum pilotlight_symbol_section_id id, const struct scratch_array *array)
+{
+	symbol_file_writer_add(writer, id, array->items, array->count, array->item_bytes);
+}
+
 static uint64_t align(uint64_t bytes)
 {
 	return (bytes + PILOTLIGHT_SYMBOL_ALIGNMENT - 1) / PILOTLIGHT_SYMBOL_ALIGNMENT *

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/scratch.h"
 #include "pilotlight/symbol_file.h"
 #include "symbol/symbol_identity.h"
 
@@ -30,6 +31,8 @@ void symbol_file_writer_init(struct symbol_file_writer *writer,
 /* Adds a section, at most PILOTLIGHT_SYMBOL_SECTIONS_MAX. An empty section is omitted. */
 void symbol_file_writer_add(struct symbol_file_writer *writer, enum pilotlight_symbol_section_id id,
 	const void *contents, size_t count, size_t entry_bytes);
+void symbol_file_writer_add_array(struct symbol_file_writer *writer,
+	enum pilotlight_symbol_section_id id, const struct scratch_array *array);
 
 /*
  * Writes the file; called once, last. Returns 0; -EFBIG longer than readers accept; -ENOMEM;

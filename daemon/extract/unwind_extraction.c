@@ -81,12 +81,6 @@ static uint32_t contents_of(const struct unwind_rows *rows)
 	return contents;
 }
 
-static void add_array(struct symbol_file_writer *writer, enum pilotlight_symbol_section_id id,
-	const struct scratch_array *array)
-{
-	symbol_file_writer_add(writer, id, array->items, array->count, array->item_bytes);
-}
-
 static int write_table(struct unwind_extraction *extraction, int fd, uint64_t *ret_bytes)
 {
 	const struct pilotlight_symbol_request *request = extraction->request;
@@ -109,11 +103,11 @@ static int write_table(struct unwind_extraction *extraction, int fd, uint64_t *r
 		sizeof(code->segments[0]));
 	symbol_file_writer_add(
 		&writer, PILOTLIGHT_SYMBOL_UNWIND, &packing->summary, 1, sizeof(packing->summary));
-	add_array(&writer, PILOTLIGHT_SYMBOL_UNWIND_PAGES, &packing->pages);
-	add_array(&writer, PILOTLIGHT_SYMBOL_UNWIND_LINES, &packing->lines);
+	symbol_file_writer_add_array(&writer, PILOTLIGHT_SYMBOL_UNWIND_PAGES, &packing->pages);
+	symbol_file_writer_add_array(&writer, PILOTLIGHT_SYMBOL_UNWIND_LINES, &packing->lines);
 	symbol_file_writer_add(&writer, PILOTLIGHT_SYMBOL_UNWIND_RULES, packing->rules,
 		packing->summary.rule_count, sizeof(packing->rules[0]));
-	add_array(&writer, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES, &packing->escapes);
+	symbol_file_writer_add_array(&writer, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES, &packing->escapes);
 	r = symbol_file_writer_write(&writer, fd);
 	if (r < 0)
 		return r;
