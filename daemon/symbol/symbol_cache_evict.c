@@ -12,9 +12,8 @@
 #include <string.h>
 
 enum {
-	BLOCK_BYTES = 4096,
-	NEGATIVE_BYTES_MAX = BLOCK_BYTES, /* a header and an empty table of sections */
-	LIST_MIN = 8192,		  /* entries that survive a cut */
+	NEGATIVE_BYTES_MAX = SYMBOL_CACHE_BLOCK_BYTES, /* a header and an empty table of sections */
+	LIST_MIN = 8192,			       /* entries that survive a cut */
 	LIST_MAX = 2 * LIST_MIN,
 	SHARE = 16, /* of the bound: what others may add unseen, and what an eviction frees */
 	SLACK_UNIT = 1 << 20,
@@ -86,11 +85,6 @@ static int compare_use(const void *a, const void *b)
 
 /* --- size --- */
 
-uint64_t symbol_cache_block_bytes(uint64_t file_bytes)
-{
-	return (file_bytes / BLOCK_BYTES + (file_bytes % BLOCK_BYTES != 0)) * BLOCK_BYTES;
-}
-
 struct scan {
 	struct symbol_cache *cache;
 	struct item_list *oldest; /* may be NULL */
@@ -130,15 +124,6 @@ int symbol_cache_size(struct symbol_cache *cache, uint64_t *ret_entries, uint64_
 	*ret_entries = cache->entries;
 	*ret_bytes = cache->bytes;
 	return 0;
-}
-
-/* Others may have changed the folder since the scan, so the sums may be too small. */
-void symbol_cache_subtract_size(struct symbol_cache *cache, uint64_t file_bytes)
-{
-	uint64_t bytes = symbol_cache_block_bytes(file_bytes);
-
-	cache->entries -= cache->entries > 0;
-	cache->bytes -= bytes < cache->bytes ? bytes : cache->bytes;
 }
 
 void symbol_cache_add_size(struct symbol_cache *cache, uint64_t bytes, uint64_t replaced_bytes)

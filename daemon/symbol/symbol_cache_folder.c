@@ -216,6 +216,22 @@ int symbol_cache_item_open(const struct symbol_cache *cache, const struct symbol
 	return 0;
 }
 
+uint64_t symbol_cache_block_bytes(uint64_t file_bytes)
+{
+	return (file_bytes / SYMBOL_CACHE_BLOCK_BYTES +
+		       (file_bytes % SYMBOL_CACHE_BLOCK_BYTES != 0)) *
+	       SYMBOL_CACHE_BLOCK_BYTES;
+}
+
+/* Others may have changed the folder since the scan, so the sums may be too small. */
+void symbol_cache_subtract_size(struct symbol_cache *cache, uint64_t file_bytes)
+{
+	uint64_t bytes = symbol_cache_block_bytes(file_bytes);
+
+	cache->entries -= cache->entries > 0;
+	cache->bytes -= bytes < cache->bytes ? bytes : cache->bytes;
+}
+
 int symbol_cache_item_remove(struct symbol_cache *cache, const struct symbol_cache_item *item)
 {
 	_cleanup_close_ int folder_fd = -1, lock_fd = -1;
