@@ -512,23 +512,6 @@ static void without_memory_it_fails(void **state)
 	capture_free(NULL);
 }
 
-static void a_closed_broker_is_reported(void **state)
-{
-	struct fault fault = { 0 };
-	struct capture *capture;
-	int pair[2];
-
-	(void)state;
-	make_pair(pair);
-	(void)close(pair[1]);
-	assert_int_equal(capture_connect(pair[0], &settings, &capture, &fault), -EPIPE);
-	assert_non_null(strstr(fault.text, "broker"));
-	assert_int_equal(close(pair[0]), 0);
-	fault.text[0] = '\0';
-	assert_int_equal(capture_connect(-1, &settings, &capture, &fault), -EBADF);
-	assert_true(strlen(fault.text) > 0);
-}
-
 /* As a kernel before 5.19 answers those without privileges: bpf() is -EPERM. */
 static void a_kernel_that_refuses_bpf_is_reported(void **state)
 {
@@ -598,7 +581,6 @@ int main(void)
 			the_same_client_cannot_change_settings, set_up_here, tear_down),
 		SERVED(the_side_band_outlives_an_engine),
 		IN_BOTH(without_memory_it_fails),
-		SERVED(a_closed_broker_is_reported),
 		SERVED(a_kernel_that_refuses_bpf_is_reported),
 		SERVED(the_state_is_known_when_the_broker_is_gone),
 	};

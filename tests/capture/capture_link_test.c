@@ -177,6 +177,24 @@ static void a_released_socket_stays_open(void **state)
 	assert_int_equal(close(pair[1]), 0);
 }
 
+static void a_closed_broker_is_reported(void **state)
+{
+	const struct capture_settings settings = { .rate_hz = 99, .map_budget_bytes = 4 << 20 };
+	struct fault fault = { 0 };
+	struct capture *capture;
+	int pair[2];
+
+	(void)state;
+	make_pair(pair);
+	(void)close(pair[1]);
+	assert_int_equal(capture_connect(pair[0], &settings, &capture, &fault), -EPIPE);
+	assert_non_null(strstr(fault.text, "broker"));
+	assert_int_equal(close(pair[0]), 0);
+	fault.text[0] = '\0';
+	assert_int_equal(capture_connect(-1, &settings, &capture, &fault), -EBADF);
+	assert_true(strlen(fault.text) > 0);
+}
+
 #define LINK_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -186,6 +204,7 @@ int main(void)
 		LINK_TEST(malformed_answers_are_refused),
 		LINK_TEST(without_room_for_descriptors_none_leak),
 		cmocka_unit_test(other_sockets_are_refused),
+		cmocka_unit_test(a_closed_broker_is_reported),
 		cmocka_unit_test(a_released_socket_stays_open),
 	};
 

@@ -27,7 +27,7 @@ enum { SETUP_FAILED = 77 };
 	} while (0)
 
 /* Returns the status of waitpid(). */
-static int run_trial(int (*prepare)(void), void (*trial)(void))
+static inline int run_trial(int (*prepare)(void), void (*trial)(void))
 {
 	pid_t pid;
 	int status;
@@ -45,10 +45,18 @@ static int run_trial(int (*prepare)(void), void (*trial)(void))
 	return status;
 }
 
-static void assert_passes(int (*prepare)(void), void (*trial)(void))
+static inline void assert_passes(int (*prepare)(void), void (*trial)(void))
 {
 	int status = run_trial(prepare, trial);
 
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static inline void assert_dies_of(int signal_number, int (*prepare)(void), void (*trial)(void))
+{
+	int status = run_trial(prepare, trial);
+
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), signal_number);
 }
