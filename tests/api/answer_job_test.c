@@ -57,7 +57,6 @@ static void an_answer_is_a_file(void **state)
 	struct asked asked;
 	char text[512] = "";
 
-	(void)state;
 	ask(&asked, "echo");
 	asked.options.kind = ANSWER_DIFFERENCE;
 	outcome = outcome_of(&asked);
@@ -77,7 +76,6 @@ static void an_answer_may_be_as_large_as_its_bound(void **state)
 	struct answer_outcome outcome;
 	struct asked asked;
 
-	(void)state;
 	ask(&asked, "many 1048576");
 	outcome = outcome_of(&asked);
 	assert_int_equal(outcome.status, 200);
@@ -95,7 +93,6 @@ static void a_refusal_is_a_text(void **state)
 	struct answer_outcome outcome;
 	struct asked asked;
 
-	(void)state;
 	ask(&asked, "refuse 404");
 	outcome = outcome_of(&asked);
 	assert_int_equal(outcome.status, 404);
@@ -108,7 +105,6 @@ static void replies_that_make_no_sense_are_not_believed(void **state)
 	static const char *const lies[] = { "lie version", "lie status", "lie zero", "lie bytes",
 		"lie type", "lie field", "lie empty", "lie text", "lie short" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		struct answer_outcome outcome;
 		struct asked asked;
@@ -134,7 +130,6 @@ static void ends_are_explained(void **state)
 		{ "hang", "timed out after 0.05 s", 50000000, 504 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		struct answer_outcome outcome;
 		struct asked asked;
@@ -154,7 +149,6 @@ static void oversized_requests_are_refused(void **state)
 	struct answer_job *job = NULL;
 	struct asked asked;
 
-	(void)state;
 	memset(path, 'p', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
 	ask(&asked, "echo");
@@ -176,7 +170,6 @@ static void freeing_a_job_kills_its_process(void **state)
 	struct asked asked;
 	int fd;
 
-	(void)state;
 	assert_non_null(mkdtemp(path));
 	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", path);
 	(void)snprintf(what, sizeof(what), "wait %s", fifo);
@@ -200,7 +193,6 @@ static void failing_allocations_start_nothing(void **state)
 	struct answer_job *job = NULL;
 	struct asked asked;
 
-	(void)state;
 	ask(&asked, "echo");
 	assert_true(FAIL_EACH_ALLOCATION(
 			    answer_job_start(&asked.options, &job), -ENOMEM, !job, 0) >= 2);

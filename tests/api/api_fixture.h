@@ -35,7 +35,6 @@ struct engine {
 
 static inline void fill_status(void *context, struct service_status *ret_status)
 {
-	(void)context;
 	*ret_status = (struct service_status){ .version = "0.1.0", .rate_hz = 99 };
 }
 

@@ -16,7 +16,6 @@ static int begin(void **state)
 	struct store *store = NULL;
 	struct fault fault = { 0 };
 
-	(void)state;
 	answer_fixture_init(&fixture);
 	if (store_open(fixture.history, &store_default_limits, &store, &fault) < 0)
 		return -1;
@@ -27,7 +26,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	answer_fixture_done(&fixture);
 	return 0;
 }

@@ -56,7 +56,6 @@ static void parameters_are_kept_in_their_order(void **state)
 				       "1h";
 	struct seen seen;
 
-	(void)state;
 	take_query(&seen, PARAMETERS_PROFILE, "unit=a+b&pid=7&unit=%e2%82%ac&lines&last=1h");
 	assert_int_equal(seen.result, 0);
 	assert_int_equal(seen.list.size, sizeof(expected));
@@ -98,7 +97,6 @@ static void each_route_knows_its_own(void **state)
 	};
 	struct seen seen;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		for (enum parameter_route route = PARAMETERS_PROFILE;
 			route <= PARAMETERS_NEW_PROFILE; route++) {
@@ -119,7 +117,6 @@ static void seconds_are_not_passed_on(void **state)
 {
 	struct seen seen;
 
-	(void)state;
 	take_query(&seen, PARAMETERS_NEW_PROFILE, "seconds=3&pid=1");
 	assert_int_equal(seen.result, 0);
 	assert_int_equal(seen.list.size, 6);
@@ -132,7 +129,6 @@ static void so_many_bytes_there_may_be(void **state)
 	struct parameter_list list = { 0 };
 	char value[ANSWER_PARAMETERS_BYTES + 1];
 
-	(void)state;
 	memset(value, 'v', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
 	/* "a", a NUL, the value, a NUL. */
@@ -149,7 +145,6 @@ static void failing_allocations_leave_the_list_whole(void **state)
 {
 	size_t n;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct parameter_list list = { 0 };
 		char value[100] = "";

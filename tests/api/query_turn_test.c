@@ -50,7 +50,6 @@ static void queries_of_one_user_run_in_order(void **state)
 	struct query queries[5] = { 0 };
 	char order[8];
 
-	(void)state;
 	assert_null(query_next(&api));
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
 		queries[i].peer = (struct http_peer){ .is_local = true, .uid = 7 };
@@ -66,7 +65,6 @@ static void users_take_turns(void **state)
 	struct query queries[8] = { 0 };
 	char order[16];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
 		queries[i].peer = (struct http_peer){ .is_local = true, .uid = i < 5 ? 1 : 2 };
 	queries[7].peer.uid = 3;
@@ -88,7 +86,6 @@ static void idle_users_save_up_no_turns(void **state)
 	struct query queries[6] = { 0 };
 	char order[8];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
 		queries[i].peer = (struct http_peer){ .is_local = true, .uid = i < 2 ? 1 : 2 };
 	api.turn = 100;
@@ -106,7 +103,6 @@ static void users_of_tcp_are_addresses(void **state)
 	struct query queries[ARRAY_SIZE(addresses) + 1] = { 0 };
 	char order[16];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
 		queries[i].peer.uid = (uid_t)-1;
 		strcpy(queries[i].peer.address, addresses[i]);

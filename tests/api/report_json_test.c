@@ -32,7 +32,6 @@ static void every_number_appears_once(void **state)
 	struct report report;
 	char *text;
 
-	(void)state;
 	fill_report(&report);
 	text = write_report(report_write_json, &report);
 	for (size_t i = 0; i < report_field_count; i++) {
@@ -56,7 +55,6 @@ static void names_have_units(void **state)
 	struct report report;
 	char *text;
 
-	(void)state;
 	fill_report(&report);
 	report.service.accounts.dropped[PILOTLIGHT_DROP_PROFILE_FULL] = 5;
 	(void)snprintf(
@@ -83,7 +81,6 @@ static void processes_are_a_list(void **state)
 	struct service_status *s = &report.service;
 	char *text;
 
-	(void)state;
 	fill_report(&report);
 	text = write_report(report_write_json, &report);
 	EXPECT_PARTS(text, "\"jit\":{\"processes\":[],");

@@ -117,7 +117,6 @@ static void the_text_is_of_the_format(void **state)
 	struct report report = { 0 };
 	char *text;
 
-	(void)state;
 	text = write_report(report_write_metrics, &report);
 	check_format(text);
 	free(text);
@@ -138,7 +137,6 @@ static void metrics_have_base_units(void **state)
 	struct report report;
 	char *text;
 
-	(void)state;
 	fill_report(&report);
 	report.service.accounts.dropped[PILOTLIGHT_DROP_BPF_ERROR] = 17;
 	report.service.lost_by_engines = 18;
@@ -169,7 +167,6 @@ static void costs_that_are_no_numbers_are_nothing(void **state)
 	static const double costs[] = { -1, 1e300, __builtin_nan(""), __builtin_inf() };
 	struct report report;
 
-	(void)state;
 	fill_report(&report);
 	for (size_t i = 0; i < 4; i++) {
 		char *text;
@@ -186,7 +183,6 @@ static void costs_that_are_no_numbers_are_nothing(void **state)
 /* Every number of the table is one of its own, and comes from where it should. */
 static void fields_are_each_of_their_own(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < report_field_count; i++) {
 		const struct report_field *field = &report_fields[i];
 		struct report report = { 0 };
@@ -213,7 +209,6 @@ static void promtool_has_no_complaint(void **state)
 	int status, r;
 	pid_t pid;
 
-	(void)state;
 	if (access("/usr/bin/promtool", X_OK) < 0) {
 		(void)fclose(input);
 		(void)fclose(said);

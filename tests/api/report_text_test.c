@@ -44,7 +44,6 @@ static void a_service_that_is_well_says_so(void **state)
 	struct report report;
 	char *text;
 
-	(void)state;
 	fill_report(&report);
 	text = text_of(&report);
 	assert_string_equal(text, expected);
@@ -57,7 +56,6 @@ static void problems_come_first(void **state)
 	struct service_status *s = &report.service;
 	char *text;
 
-	(void)state;
 	fill_report(&report);
 	s->is_history_failing = true;
 	(void)snprintf(s->history_fault, sizeof(s->history_fault),
@@ -84,7 +82,6 @@ static void a_history_that_lags_is_wrong(void **state)
 	struct report report;
 	char *text;
 
-	(void)state;
 	fill_report(&report);
 	report.service.sealed_until_ns = REPORT_NOW_NS - 30000000000;
 	text = text_of(&report);
@@ -111,7 +108,6 @@ static void losses_are_listed_by_reason(void **state)
 	struct accounts *accounts = &report.service.accounts;
 	char *text;
 
-	(void)state;
 	fill_report(&report);
 	accounts->dropped[PILOTLIGHT_DROP_RING_FULL] = 1500;
 	accounts->dropped[PILOTLIGHT_DROP_MALFORMED] = 1;
@@ -131,7 +127,6 @@ static void a_lowered_rate_is_explained(void **state)
 	struct report report;
 	char *text;
 
-	(void)state;
 	fill_report(&report);
 	report.service.rate_hz = 49;
 	report.service.engine_starts = 3;
@@ -149,7 +144,6 @@ static void the_greatest_jit_processes_are_named(void **state)
 	struct service_status *s = &report.service;
 	char *text;
 
-	(void)state;
 	fill_report(&report);
 	s->jit_samples = 2000;
 	s->jit_leaves_unknown = 3;
@@ -182,7 +176,6 @@ static void missing_facts_have_words(void **state)
 	struct report report = { 0 };
 	char *text;
 
-	(void)state;
 	text = text_of(&report);
 	EXPECT_PARTS(text, "  History    disabled\n",
 		"not measured yet, limit 0.000% of all CPU time", "0 since the start, none lost");

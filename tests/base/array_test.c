@@ -22,7 +22,6 @@ static void elements_survive_growth(void **state)
 	uint32_t *numbers = NULL;
 	size_t capacity = 0, growths = 0;
 
-	(void)state;
 	for (size_t i = 0; i < 100000; i++) {
 		size_t before = capacity;
 
@@ -43,7 +42,6 @@ static void existing_capacity_is_kept(void **state)
 	size_t capacity = 0;
 	uint64_t *first;
 
-	(void)state;
 	assert_int_equal(ARRAY_RESERVE(numbers, &capacity, 0, 0), 0);
 	assert_null(numbers);
 	assert_int_equal(ARRAY_RESERVE(numbers, &capacity, 5, 100), 0);
@@ -58,7 +56,6 @@ static void limit_is_kept_and_reached(void **state)
 	char *bytes = NULL;
 	size_t capacity = 0;
 
-	(void)state;
 	assert_int_equal(ARRAY_RESERVE(bytes, &capacity, 20, 20), 0);
 	assert_int_equal(capacity, 20);
 	bytes[0] = 'x';
@@ -75,7 +72,6 @@ static void sizes_do_not_wrap(void **state)
 	uint64_t *numbers = NULL;
 	size_t capacity = 0;
 
-	(void)state;
 	assert_int_equal(ARRAY_RESERVE(numbers, &capacity, SIZE_MAX / 8 + 2, SIZE_MAX), -ENOMEM);
 	assert_int_equal(ARRAY_RESERVE(numbers, &capacity, SIZE_MAX, SIZE_MAX), -ENOMEM);
 	assert_null(numbers);
@@ -87,7 +83,6 @@ static void failing_allocation_leaves_the_array_whole(void **state)
 	uint32_t *numbers = NULL;
 	size_t capacity = 0, before;
 
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(ARRAY_RESERVE(numbers, &capacity, 1, 100), -ENOMEM);
 	assert_true(allocation_failed());

@@ -15,7 +15,6 @@ static void sizes_are_checked(void **state)
 {
 	struct build_id id, before;
 
-	(void)state;
 	memset(&id, 0x55, sizeof(id));
 	before = id;
 	assert_int_equal(build_id_set(&id, bytes, 0), -EINVAL);
@@ -35,7 +34,6 @@ static void padded_ids_equal_short_ones(void **state)
 	uint8_t padded[BUILD_ID_BYTES] = { 0 };
 	struct build_id short_id, padded_id, other_id;
 
-	(void)state;
 	memcpy(padded, bytes, 8);
 	build_id_set_padded(&padded_id, padded);
 	assert_int_equal(padded_id.size, 8);
@@ -55,7 +53,6 @@ static void an_empty_id_equals_only_an_empty_id(void **state)
 	const uint8_t zeros[BUILD_ID_BYTES] = { 0 };
 	struct build_id none, zero_id;
 
-	(void)state;
 	build_id_set_padded(&none, zeros);
 	assert_int_equal(none.size, 0);
 	assert_true(build_id_equal(&none, &(struct build_id){ 0 }));
@@ -68,7 +65,6 @@ static void hex_is_lower_case(void **state)
 	char hex[BUILD_ID_HEX_BYTES];
 	struct build_id id = { 0 };
 
-	(void)state;
 	memset(hex, 'x', sizeof(hex));
 	assert_string_equal(build_id_format(&id, hex), "");
 	assert_int_equal(build_id_set(&id, bytes, 6), 0);

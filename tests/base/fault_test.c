@@ -14,7 +14,6 @@ static void the_text_nearest_to_the_cause_stays(void **state)
 {
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(fault_set(&fault, -ENOENT, "no file '%s' (%d)", "a", 7), -ENOENT);
 	assert_string_equal(fault.text, "no file 'a' (7)");
 	assert_int_equal(fault_set(&fault, -EIO, "could not start"), -EIO);
@@ -23,7 +22,6 @@ static void the_text_nearest_to_the_cause_stays(void **state)
 
 static void the_text_is_optional(void **state)
 {
-	(void)state;
 	assert_int_equal(fault_set(NULL, -EPERM, "%s", "unread"), -EPERM);
 }
 
@@ -35,7 +33,6 @@ static void long_texts_are_cut(void **state)
 	} guarded = { .guard = 'g' };
 	char name[1000];
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_int_equal(fault_set(&guarded.fault, -EIO, "%s", name), -EIO);

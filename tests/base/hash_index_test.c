@@ -57,13 +57,11 @@ static void fill_and_find(uint64_t (*hash)(uint64_t number), uint32_t count)
 
 static void elements_are_found_and_others_not(void **state)
 {
-	(void)state;
 	fill_and_find(good_hash, NUMBERS);
 }
 
 static void equal_hashes_are_told_apart_by_their_keys(void **state)
 {
-	(void)state;
 	fill_and_find(one_hash, 300);
 	fill_and_find(lower_hash, 300);
 }
@@ -73,7 +71,6 @@ static void an_empty_index_finds_nothing(void **state)
 	struct hash_index index = { 0 };
 	uint64_t key = 1;
 
-	(void)state;
 	assert_int_equal(hash_index_find(&index, 1, number_equal, NULL, &key), HASH_INDEX_NONE);
 	assert_int_equal(hash_index_bytes(&index), 0);
 	assert_true(hash_index_is_full(&index));
@@ -86,7 +83,6 @@ static void a_full_index_grows_on_the_next_reserve(void **state)
 	struct hash_index index = { 0 };
 	bool has_grown = false;
 
-	(void)state;
 	for (uint32_t id = 0; id < 1000; id++) {
 		size_t before = hash_index_bytes(&index);
 		bool is_full = hash_index_is_full(&index);
@@ -111,7 +107,6 @@ static void clearing_keeps_the_memory(void **state)
 	uint64_t number = 7;
 	size_t bytes;
 
-	(void)state;
 	assert_int_equal(hash_index_reserve(&index), 0);
 	hash_index_insert(&index, good_hash(number), 0);
 	bytes = hash_index_bytes(&index);
@@ -130,7 +125,6 @@ static void failing_allocations_leave_the_index_whole(void **state)
 	struct hash_index index = { 0 };
 	static uint64_t numbers[200];
 
-	(void)state;
 	for (uint32_t id = 0; id < 200; id++) {
 		bool is_full = hash_index_is_full(&index);
 		uint32_t count = index.count;
@@ -152,7 +146,6 @@ static void failing_allocations_leave_the_index_whole(void **state)
 
 static void different_inputs_have_different_hashes(void **state)
 {
-	(void)state;
 	assert_int_equal(hash_bytes("main", 4), hash_bytes("mainly", 4));
 	assert_int_not_equal(hash_bytes("main", 4), hash_bytes("mainly", 6));
 	assert_int_not_equal(hash_pair(1, 2), hash_pair(2, 1));

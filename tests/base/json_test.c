@@ -56,7 +56,6 @@ static void values_are_separated(void **state)
 	struct written *written = begin();
 	struct json *json = &written->json;
 
-	(void)state;
 	json_begin_object(json);
 	json_key(json, "empty");
 	json_begin_array(json);
@@ -83,7 +82,6 @@ static void each_line_is_a_new_document(void **state)
 	struct written *written = begin();
 	struct json *json = &written->json;
 
-	(void)state;
 	json_begin_array(json);
 	json_end_array(json);
 	json_end_line(json);
@@ -101,7 +99,6 @@ static void numbers_are_whole(void **state)
 	struct json *json = &written->json;
 	volatile double zero = 0;
 
-	(void)state;
 	json_begin_array(json);
 	json_u64(json, 0);
 	json_u64(json, UINT64_MAX);
@@ -137,7 +134,6 @@ static void strings_are_escaped(void **state)
 		{ "\xe2\x82", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\"" }, /* cut short */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct written *written = begin();
 		/* Exactly as long as the bytes, so that a read beyond them is seen. */
@@ -156,7 +152,6 @@ static void keys_are_escaped_like_strings(void **state)
 	struct written *written = begin();
 	struct json *json = &written->json;
 
-	(void)state;
 	json_begin_object(json);
 	json_key(json, "\"\n");
 	json_string(json, "x");
@@ -169,7 +164,6 @@ static void nesting_up_to_the_limit_works(void **state)
 	struct written *written = begin();
 	char expected[4 * JSON_DEPTH_MAX + 8] = "", *end = expected;
 
-	(void)state;
 	for (int i = 0; i < JSON_DEPTH_MAX; i++)
 		json_begin_array(&written->json);
 	for (int i = 0; i < JSON_DEPTH_MAX; i++) {
@@ -187,7 +181,6 @@ static void nesting_up_to_the_limit_works(void **state)
 
 static int refuse(void *context, const void *bytes, size_t size)
 {
-	(void)context;
 	(void)bytes;
 	(void)size;
 	return -ENOSPC;
@@ -198,7 +191,6 @@ static void output_errors_are_returned(void **state)
 	struct output *output = malloc(sizeof(*output));
 	struct json json;
 
-	(void)state;
 	assert_non_null(output);
 	output_init(output, refuse, NULL);
 	json_init(&json, output);
@@ -230,7 +222,6 @@ static void python_reads_the_same_values(void **state)
 	struct written *written;
 	struct json *json;
 
-	(void)state;
 	assert_true(fd >= 0);
 	if (system("python3 -c 'import json' 2>/dev/null") != 0) {
 		(void)close(fd);

@@ -59,7 +59,6 @@ static void lines_come_in_order(void **state)
 	};
 	char joined[128];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(read_lines(cases[i].text, 8, 1000, joined, sizeof(joined)), 0);
 		assert_string_equal(joined, cases[i].joined);
@@ -79,7 +78,6 @@ static void long_lines_are_skipped(void **state)
 	};
 	char joined[128];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(read_lines(cases[i].text, 8, 1000, joined, sizeof(joined)), 0);
 		assert_string_equal(joined, cases[i].joined);
@@ -89,7 +87,6 @@ static void long_lines_are_skipped(void **state)
 /* Every line length around every buffer size, against the obvious answer. */
 static void lines_of_any_length_cross_the_buffer(void **state)
 {
-	(void)state;
 	for (size_t room = 1; room <= 12; room++)
 		for (size_t length = 0; length <= 40; length++) {
 			char text[128], wanted[128], joined[128];
@@ -108,7 +105,6 @@ static void the_limit_holds(void **state)
 {
 	char joined[128];
 
-	(void)state;
 	assert_int_equal(read_lines("1\n2\n3\n", 8, 6, joined, sizeof(joined)), 0);
 	assert_int_equal(read_lines("1\n2\n3\n", 8, 5, joined, sizeof(joined)), -E2BIG);
 }
@@ -119,7 +115,6 @@ static void a_failing_read_is_reported(void **state)
 	const char *line;
 	size_t size;
 
-	(void)state;
 	assert_int_equal(line_reader_init(&reader, -1, 8, 100), 0);
 	assert_int_equal(line_reader_next(&reader, &line, &size), -EBADF);
 	line_reader_done(&reader);

@@ -21,7 +21,6 @@ static void everything_arrives_in_order(void **state)
 	static char large[OUTPUT_BUFFER_BYTES + 1];
 	struct output output;
 
-	(void)state;
 	memset(large, 'l', sizeof(large));
 	output_init(&output, output_to_memory, &memory);
 	output_string(&output, "one ");
@@ -52,7 +51,6 @@ static void sizes_around_the_buffer_pass(void **state)
 		OUTPUT_BUFFER_BYTES + 1 };
 	static char text[OUTPUT_BUFFER_BYTES + 1];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = (char)('a' + i % 26);
 	for (size_t i = 0; i < 4; i++)
@@ -92,7 +90,6 @@ static void the_first_error_sticks(void **state)
 	struct refusal refusal = { .error = -ENOSPC };
 	struct output output;
 
-	(void)state;
 	output_init(&output, refuse, &refusal);
 	output_write(&output, large, sizeof(large));
 	assert_int_equal(output.error, -ENOSPC);
@@ -109,7 +106,6 @@ static void errors_of_the_last_flush_are_reported(void **state)
 	struct refusal refusal = { .error = -EIO };
 	struct output output;
 
-	(void)state;
 	output_init(&output, refuse, &refusal);
 	output_string(&output, "x");
 	assert_int_equal(output.error, 0);
@@ -121,7 +117,6 @@ static void formatted_text_is_bounded(void **state)
 	struct output_memory memory = { .limit_bytes = LIMIT };
 	struct output output;
 
-	(void)state;
 	output_init(&output, output_to_memory, &memory);
 	output_printf(&output, "%4095d", 1);
 	assert_int_equal(output.error, 0);
@@ -136,7 +131,6 @@ static void all_output_reaches_the_file(void **state)
 	FILE *file = tmpfile();
 	struct output output;
 
-	(void)state;
 	assert_non_null(file);
 	memset(text, 't', sizeof(text));
 	output_init_fd(&output, fileno(file));
@@ -154,7 +148,6 @@ static void file_errors_are_reported(void **state)
 	struct output output;
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_true(fd >= 0);
 	output_init_fd(&output, fd);
 	output_string(&output, "x");
@@ -177,7 +170,6 @@ static void memory_is_bounded(void **state)
 	struct output_memory memory = { .limit_bytes = 100 };
 	char bytes[101] = { 0 };
 
-	(void)state;
 	assert_int_equal(output_to_memory(&memory, bytes, 60), 0);
 	assert_int_equal(output_to_memory(&memory, bytes, 41), -E2BIG);
 	assert_int_equal(memory.size, 60);
@@ -192,7 +184,6 @@ static void failing_allocations_are_reported(void **state)
 	struct output_memory memory = { .limit_bytes = LIMIT };
 	static char text[5000];
 
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(output_to_memory(&memory, "text", 4), -ENOMEM);
 	assert_true(allocation_failed());

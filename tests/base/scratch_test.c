@@ -22,7 +22,6 @@ static void growth_moves_no_item(void **state)
 	struct scratch_array first, second;
 	const void *place;
 
-	(void)state;
 	assert_true(scratch_fixture_init(&fixture, 64 * MIB));
 	assert_int_equal(
 		scratch_array_init(&first, &fixture.scratch, sizeof(uint64_t), 1 << 20), 0);
@@ -55,7 +54,6 @@ static void contents_are_in_the_file(void **state)
 	struct scratch_array array;
 	char read_back[6];
 
-	(void)state;
 	assert_true(scratch_fixture_init(&fixture, MIB));
 	assert_int_equal(scratch_array_init(&array, &fixture.scratch, 1, MIB), 0);
 	assert_int_equal(scratch_array_reserve(&array, 6), 0);
@@ -82,7 +80,6 @@ static void the_first_bytes_are_in_memory(void **state)
 	struct scratch_array first, second;
 	char read_back;
 
-	(void)state;
 	assert_true(scratch_fixture_init(&fixture, 0));
 	scratch_init(&fixture.scratch, fixture.fd, 6 * CHUNK_BYTES, 4 * CHUNK_BYTES - 1);
 	assert_int_equal(scratch_array_init(&first, &fixture.scratch, 1, SIZE_MAX), 0);
@@ -113,7 +110,6 @@ static void space_of_freed_arrays_still_counts(void **state)
 	struct scratch_fixture fixture;
 	struct scratch_array first, second;
 
-	(void)state;
 	assert_true(scratch_fixture_init(&fixture, 0));
 	scratch_init(&fixture.scratch, fixture.fd, 5 * CHUNK_BYTES, 2 * CHUNK_BYTES);
 	assert_int_equal(scratch_array_init(&first, &fixture.scratch, 1, SIZE_MAX), 0);
@@ -153,7 +149,6 @@ static void the_file_is_used_when_memory_is_short(void **state)
 	struct rlimit before, low;
 	int r;
 
-	(void)state;
 	assert_true(scratch_fixture_init(&fixture, 0));
 	scratch_init(&fixture.scratch, fixture.fd, MIB, MIB);
 	assert_int_equal(scratch_array_init(&array, &fixture.scratch, 1, SIZE_MAX), 0);
@@ -175,7 +170,6 @@ static void exceeding_a_bound_leaves_the_array_unchanged(void **state)
 	struct scratch_array array, other;
 	size_t capacity;
 
-	(void)state;
 	assert_true(scratch_fixture_init(&fixture, 4 * CHUNK_BYTES));
 	assert_int_equal(scratch_array_init(&array, &fixture.scratch, 1, SIZE_MAX), 0);
 	assert_int_equal(scratch_array_init(&other, &fixture.scratch, 3, 10), 0);
@@ -204,7 +198,6 @@ static void the_last_bytes_before_the_limit_are_usable(void **state)
 	struct scratch_fixture fixture;
 	struct scratch_array array;
 
-	(void)state;
 	assert_true(scratch_fixture_init(&fixture, 21 * CHUNK_BYTES));
 	assert_int_equal(scratch_array_init(&array, &fixture.scratch, 1, SIZE_MAX), 0);
 	for (size_t chunks = 1; chunks <= 21; chunks++)
@@ -220,7 +213,6 @@ static void a_file_that_cannot_grow_is_an_error(void **state)
 	struct scratch scratch;
 	struct scratch_array array;
 
-	(void)state;
 	assert_true(fd >= 0);
 	scratch_init(&scratch, fd, MIB, 0);
 	assert_int_equal(scratch_array_init(&array, &scratch, 1, MIB), 0);
@@ -237,7 +229,6 @@ static void reserving_too_many_addresses_fails(void **state)
 	struct scratch_fixture fixture;
 	struct scratch_array array = { .count = 77 };
 
-	(void)state;
 	assert_true(scratch_fixture_init(&fixture, UINT64_MAX));
 	assert_int_equal(scratch_array_init(&array, &fixture.scratch, 1, SIZE_MAX), -ENOMEM);
 	assert_int_equal(array.count, 77);
@@ -270,7 +261,6 @@ static void a_full_disk_is_an_error(void **state)
 	struct scratch_array array;
 	int r;
 
-	(void)state;
 	if (fd < 0) {
 		print_message("mounting a small file system takes root\n");
 		skip();
@@ -294,7 +284,6 @@ static void blocks_are_written_where_fallocate_is_missing(void **state)
 	struct scratch_array array;
 	struct stat status;
 
-	(void)state;
 	if (fd < 0) {
 		print_message("mounting a file system takes root\n");
 		skip();
@@ -359,7 +348,6 @@ static void items_are_sorted_by_all_keys_and_stable(void **state)
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 
 	scratch_init(&scratch, fd, 1 << 30, 0);
-	(void)state;
 	srandom(1);
 	for (size_t i = 0; i < ARRAY_SIZE(masks) * ARRAY_SIZE(counts); i++) {
 		size_t count = counts[i / ARRAY_SIZE(masks)];
@@ -395,7 +383,6 @@ static void keys_may_be_reversed(void **state)
 	const struct item *items;
 
 	scratch_init(&scratch, fd, 1 << 30, 0);
-	(void)state;
 	assert_int_equal(scratch_array_init(&array, &scratch, sizeof(struct item), 10000), 0);
 	fill(&array, 3000, UINT64_MAX);
 	assert_int_equal(scratch_sort(&array, keys, 1), 0);
@@ -412,7 +399,6 @@ static void sorting_without_room_is_an_error(void **state)
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 
 	scratch_init(&scratch, fd, 128 * 1024, 0);
-	(void)state;
 	assert_int_equal(scratch_array_init(&array, &scratch, sizeof(struct item), 10000), 0);
 	fill(&array, 5000, UINT64_MAX);
 	assert_int_equal(scratch_sort(&array, keys, 1), -EFBIG);

@@ -28,7 +28,6 @@ static const struct shared_library_function functions[] = {
 
 static int set_up(void **state)
 {
-	(void)state;
 	greatest = NULL;
 	hypotenuse = NULL;
 	return 0;
@@ -38,7 +37,6 @@ static void all_functions_are_found(void **state)
 {
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(
 		shared_library_load("libm.so.6", NULL, functions, ARRAY_SIZE(functions), &fault),
 		0);
@@ -56,7 +54,6 @@ static void a_library_that_is_not_there_is_named(void **state)
 {
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(shared_library_load("libpilotlight-nowhere.so.7", NULL, functions,
 				 ARRAY_SIZE(functions), &fault),
 		-ELIBACC);
@@ -74,7 +71,6 @@ static void a_file_that_is_no_library_is_reported(void **state)
 {
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(shared_library_load(
 				 "/proc/self/maps", NULL, functions, ARRAY_SIZE(functions), &fault),
 		-ELIBACC);
@@ -91,7 +87,6 @@ static void missing_functions_are_reported(void **state)
 	};
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(shared_library_load("libm.so.6", NULL, wanted, ARRAY_SIZE(wanted), &fault),
 		-ELIBBAD);
 	assert_string_equal(fault.text, "the library libm.so.6 has no function no_such_function");
@@ -145,7 +140,6 @@ static void the_program_has_a_note(void **state)
 		false,
 	};
 
-	(void)state;
 	(void)dl_iterate_phdr(find_note, &search);
 	assert_true(search.is_found);
 }

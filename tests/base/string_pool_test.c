@@ -15,7 +15,6 @@ static void equal_strings_have_one_id(void **state)
 	struct string_pool pool;
 	uint32_t first, second, third;
 
-	(void)state;
 	assert_int_equal(string_pool_init(&pool, 4096), 0);
 	assert_int_equal(string_pool_intern(&pool, "main", 4, &first), 0);
 	assert_int_equal(string_pool_intern(&pool, "mainly", 4, &second), 0);
@@ -34,7 +33,6 @@ static void many_strings_survive_growth(void **state)
 	char text[32];
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(string_pool_init(&pool, 1 << 20), 0);
 	for (int round = 0; round < 2; round++)
 		for (uint32_t i = 1; i <= 10000; i++) {
@@ -51,7 +49,6 @@ static void full_pool_refuses(void **state)
 	struct string_pool pool;
 	uint32_t id = 77;
 
-	(void)state;
 	assert_int_equal(string_pool_init(&pool, 10), 0);
 	assert_int_equal(string_pool_intern(&pool, "123456789", 9, &id), -E2BIG);
 	assert_int_equal(id, 77);
@@ -68,7 +65,6 @@ static void failing_allocations_leave_the_pool_whole(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = string_pool_init(&pool, 4096);

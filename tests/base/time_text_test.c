@@ -32,7 +32,6 @@ struct text_case {
 
 static int set_zone(void **state)
 {
-	(void)state;
 	return setenv("TZ", EUROPE, 1);
 }
 
@@ -63,7 +62,6 @@ static void durations_are_read(void **state)
 		{ "584y", 584 * (31557600 * S) },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fault fault = { 0 };
 		uint64_t ns = 77;
@@ -83,7 +81,6 @@ static void malformed_durations_are_refused(void **state)
 		"18446744073709551616", "18446744073709551615.9ns 1ns", "18446744074s" };
 	char long_text[4096];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct fault fault = { 0 };
 		uint64_t ns = 77;
@@ -134,7 +131,6 @@ static void times_are_read(void **state)
 		{ "2554-07-21 23:34:33 UTC", 18446744073 * S },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fault fault = { 0 };
 		uint64_t ns = 77;
@@ -167,7 +163,6 @@ static void zones_are_read(void **state)
 		{ "today -23:59", (1795219200 - 86400 + 86340) * S },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fault fault = { 0 };
 		uint64_t ns = 77;
@@ -193,7 +188,6 @@ static void malformed_times_are_refused(void **state)
 		"2026-11-20 12:00 Asia/Tokyo", "today 25:00", "todayx", "\xff\xfe" };
 	char long_text[4096];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct fault fault = { 0 };
 		uint64_t ns = 77;
@@ -227,7 +221,6 @@ static void daylight_saving_changes_are_handled(void **state)
 {
 	uint64_t ns;
 
-	(void)state;
 	/* 02:30 does not exist; days have 23 and 25 hours. */
 	ns = read_time("2026-03-29 02:30");
 	assert_true(ns == 1774747800 * S || ns == 1774744200 * S);
@@ -244,7 +237,6 @@ static void times_are_written(void **state)
 {
 	char text[TIME_TEXT_BYTES];
 
-	(void)state;
 	assert_string_equal(
 		time_text_format(1795140725 * S + 999 * MS, text), "2026-11-20 03:12:05");
 	assert_string_equal(time_text_format(1784509920 * S, text), "2026-07-20 03:12:00");
@@ -271,7 +263,6 @@ static void durations_are_written(void **state)
 	};
 	char text[TIME_TEXT_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(time_text_format_duration(cases[i].ns, text), cases[i].text);
 }
@@ -313,7 +304,6 @@ static void systemd_analyze_agrees(void **state)
 		"2026-11-20 3:2:1", "1970-01-01" };
 	uint64_t theirs, ours;
 
-	(void)state;
 	if (system("systemd-analyze timespan 1s >/dev/null 2>&1") != 0) {
 		print_message("skipped: there is no systemd-analyze\n");
 		skip();

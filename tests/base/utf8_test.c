@@ -69,7 +69,6 @@ static void sequences_are_those_of_the_standard(void **state)
 		{ "\xf0\x9f(\xa5", 4, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *copy = malloc(cases[i].size + 1);
 
@@ -108,7 +107,6 @@ static void bad_bytes_are_replaced(void **state)
 	};
 	char clean[UTF8_CLEAN_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		(void)clean_copy(clean, cases[i].bytes, cases[i].size);
 		assert_string_equal(clean, cases[i].clean);
@@ -130,7 +128,6 @@ static void long_names_lose_their_middle(void **state)
 	static const char *const words[] = { "x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x94\xa5" };
 	char name[5000], clean[UTF8_CLEAN_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		for (size_t size = 1030; size < sizeof(name); size += 131) {
 			size_t length = long_name(name, size, words[i]);
@@ -158,7 +155,6 @@ static void names_that_just_fit_are_whole(void **state)
 {
 	char name[UTF8_CLEAN_BYTES], clean[UTF8_CLEAN_BYTES];
 
-	(void)state;
 	memset(name, 'n', sizeof(name));
 	assert_int_equal(clean_copy(clean, name, 1024), 1024);
 	assert_null(strstr(clean, ELLIPSIS));
@@ -171,7 +167,6 @@ static void adjacent_bad_bytes_are_replaced_once(void **state)
 {
 	char name[4000], clean[UTF8_CLEAN_BYTES];
 
-	(void)state;
 	memset(name, 0xff, sizeof(name));
 	for (size_t size = 0; size < sizeof(name); size++) {
 		size_t length = clean_copy(clean, name, size);
@@ -198,7 +193,6 @@ static void stray_continuations_are_kept(void **state)
 	char name[3000], clean[UTF8_CLEAN_BYTES];
 	size_t length;
 
-	(void)state;
 	memset(name, 0x80, sizeof(name));
 	length = clean_copy(clean, name, sizeof(name));
 	assert_in_range(length, 1020, 1024);
@@ -210,7 +204,6 @@ static void cleaning_is_idempotent(void **state)
 	char name[3000], once[UTF8_CLEAN_BYTES], twice[UTF8_CLEAN_BYTES];
 	unsigned int x = 1;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		size_t size = (size_t)round * 3 / 2, length;
 

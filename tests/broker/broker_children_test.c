@@ -237,7 +237,6 @@ static void an_environment_is_bounded(void **state)
 	char *variables[CHILD_KIND_VARIABLES_MAX + 1];
 	size_t count = 0;
 
-	(void)state;
 	for (size_t i = 0; i < CHILD_KIND_VARIABLES_MAX + 3; i++)
 		many[i] = i % 2 == 0 ? "no_proxy=a" : "NO_PROXY=b";
 	many[CHILD_KIND_VARIABLES_MAX + 3] = NULL;
@@ -465,7 +464,6 @@ static void a_failing_allocation_is_reported(void **state)
 	const struct broker_options options = { .program = "/bin/false" };
 	struct broker_children children;
 
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(broker_children_init(&children, &options, -1), -ENOMEM);
 	assert_true(allocation_failed());

@@ -494,7 +494,6 @@ static void other_kinds_of_sockets_are_refused(void **state)
 	int file = open("/dev/null", O_RDONLY | O_CLOEXEC), udp, stream[2];
 	struct broker *broker = NULL;
 
-	(void)state;
 	assert_int_equal(broker_connect(file, &broker), -ENOTSOCK);
 	assert_int_equal(broker_connect(-1, &broker), -EBADF);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream), 0);
@@ -517,7 +516,6 @@ static void failing_allocations_are_reported(void **state)
 	int pair[2], r;
 	size_t n;
 
-	(void)state;
 	make_pair(pair);
 	for (n = 0;; n++) {
 		fail_allocation(n);

@@ -73,7 +73,6 @@ static void assert_sound(const struct pilotlight_broker_request *request, const 
 
 static void requests_with_required_fields_are_well_formed(void **state)
 {
-	(void)state;
 	FOR_EACH_OPERATION(operation)
 	{
 		struct pilotlight_broker_request request = request_of(operation);
@@ -87,7 +86,6 @@ static void unknown_versions_and_operations_are_malformed(void **state)
 	static const uint32_t operations[] = { 0, PILOTLIGHT_BROKER_OPERATIONS, 256, UINT32_MAX };
 	struct pilotlight_broker_request request = request_of(PILOTLIGHT_BROKER_MAPS);
 
-	(void)state;
 	request.version++;
 	assert_int_equal(broker_request_check(&request), -EBADMSG);
 	request.version = 0;
@@ -101,7 +99,6 @@ static void unknown_versions_and_operations_are_malformed(void **state)
 
 static void unused_numbers_must_be_zero(void **state)
 {
-	(void)state;
 	FOR_EACH_OPERATION(operation)
 	{
 		const struct pilotlight_broker_request sound = request_of(operation);
@@ -129,7 +126,6 @@ static void unused_numbers_must_be_zero(void **state)
 
 static void padding_must_be_zero(void **state)
 {
-	(void)state;
 	FOR_EACH_OPERATION(operation)
 	{
 		struct pilotlight_broker_request request = request_of(operation);
@@ -144,7 +140,6 @@ static void padding_must_be_zero(void **state)
 
 static void build_ids_must_fit_their_size(void **state)
 {
-	(void)state;
 	FOR_EACH_OPERATION(operation)
 	{
 		struct pilotlight_broker_request request = request_of(operation);
@@ -210,7 +205,6 @@ static void texts_must_end_and_be_followed_by_zeros(void **state)
 		offsetof(struct pilotlight_broker_request, name), PILOTLIGHT_BROKER_NAME_BYTES,
 		"Mm", "M" };
 
-	(void)state;
 	FOR_EACH_OPERATION(operation)
 	{
 		assert_text(operation, &path);

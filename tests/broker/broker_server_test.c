@@ -312,7 +312,6 @@ static void other_kinds_of_sockets_are_refused(void **state)
 	struct broker_server *server = NULL;
 	int stream[2], file = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(broker_server_new(-1, NULL, &server), -EBADF);
 	assert_int_equal(broker_server_new(file, NULL, &server), -ENOTSOCK);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream), 0);
@@ -329,7 +328,6 @@ static void failing_allocations_are_reported(void **state)
 	int pair[2], r;
 	size_t n;
 
-	(void)state;
 	make_pair(pair);
 	for (n = 0;; n++) {
 		fail_allocation(n);

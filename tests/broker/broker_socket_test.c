@@ -11,14 +11,12 @@ static int pair[2];
 
 static int set_up(void **state)
 {
-	(void)state;
 	make_pair(pair);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	(void)close(pair[0]);
 	if (pair[1] >= 0)
 		(void)close(pair[1]);
@@ -45,7 +43,6 @@ static void descriptors_arrive_in_order(void **state)
 	struct broker_message message;
 	char text[8];
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
 		int fds[BROKER_SOCKET_FDS_MAX];
 
@@ -75,7 +72,6 @@ static void descriptors_without_a_number_are_lost(void **state)
 	struct rlimit limit;
 	char text[8];
 
-	(void)state;
 	assert_int_equal(broker_socket_send(pair[0], "x", 1, fds, 4), 0);
 	limit = limit_descriptors(2);
 	assert_int_equal(receive(pair[1], text, sizeof(text), &message), 0);
@@ -91,7 +87,6 @@ static void a_long_message_reports_its_size(void **state)
 	struct broker_message message;
 	char text[2];
 
-	(void)state;
 	assert_int_equal(broker_socket_send(pair[0], "hello", 6, NULL, 0), 0);
 	assert_int_equal(receive(pair[1], text, sizeof(text), &message), 0);
 	assert_int_equal(message.size, 6);
@@ -103,7 +98,6 @@ static void polling_never_blocks(void **state)
 	char text[2];
 	int r = 0;
 
-	(void)state;
 	assert_int_equal(receive(pair[1], text, sizeof(text), &message), -EAGAIN);
 	for (int i = 0; r == 0 && i < 1 << 20; i++)
 		r = broker_socket_send(pair[0], "x", 1, NULL, 0);

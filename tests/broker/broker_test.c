@@ -470,7 +470,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = broker_new(NULL, &broker);

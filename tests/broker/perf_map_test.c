@@ -280,7 +280,6 @@ static void files_on_network_file_systems_are_refused(void **state)
 		{ 0x12345678, 0, none, -EINVAL, -EINVAL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(regular_file_check_storage(cases[i].type, cases[i].blocks,
 					 cases[i].device, REGULAR_FILE_BY_ADMINISTRATOR),
@@ -411,7 +410,6 @@ static void overlays_of_other_user_namespaces_are_refused(void **state)
 	} cases[] = { { CLONE_NEWNS, 0 }, { CLONE_NEWNS | CLONE_NEWUSER, -EREMOTE } };
 	struct broker *broker;
 
-	(void)state;
 	assert_int_equal(broker_new(NULL, &broker), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct broker_process process;

@@ -136,7 +136,6 @@ static void a_server_survives_a_hung_file_system(void **state)
 	struct dead_files files;
 	int pair[2];
 
-	(void)state;
 	if (!mount_dead_files(&files)) {
 		print_message("skipped: no file system can be mounted here\n");
 		skip();
@@ -214,7 +213,6 @@ static void a_hung_opener_outlives_its_server(void **state)
 	struct broker_server *server;
 	pid_t opener = 0, holder = 0;
 
-	(void)state;
 	for (uint64_t number = 1; number <= 3; number++) {
 		int pair[2];
 
@@ -254,7 +252,6 @@ static void a_server_without_an_opener_refuses(void **state)
 	struct rlimit before;
 	int pair[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(broker_server_new(pair[SERVER], &options, &server), 0);
 	before = limit_descriptors(0);
@@ -284,7 +281,6 @@ static void a_request_that_kills_is_answered(void **state)
 	pid_t opener;
 	int pair[2];
 
-	(void)state;
 	if (!mount_dead_files(&files)) {
 		print_message("skipped: no file system can be mounted here\n");
 		skip();
@@ -310,7 +306,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t before = open_descriptors(), n;
 	int pair[2], r;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	for (n = 0;; n++) {
 		fail_allocation(n);

@@ -23,7 +23,6 @@ static void start_times_parse(void **state)
 		"1 () 9 9) S\n(\n) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 5 ";
 	uint64_t ticks = 7;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(start_time_parse(bad[i], strlen(bad[i]), &ticks), -EINVAL);
 	assert_int_equal(ticks, 7);

@@ -419,7 +419,6 @@ static void the_same_client_cannot_change_settings(void **state)
 	struct pilotlight_capture_answer answer;
 	struct capture_host *host;
 
-	(void)state;
 	skip_without_bpf();
 	assert_int_equal(open_at(&session, 99, &answer), 0);
 	host = session.host;

@@ -151,7 +151,6 @@ static void other_sockets_are_refused(void **state)
 	struct capture_link *link;
 	int pair[2];
 
-	(void)state;
 	assert_int_equal(capture_link_connect(-1, &link), -EBADF);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	assert_int_equal(capture_link_connect(pair[0], &link), -EPROTOTYPE);
@@ -168,7 +167,6 @@ static void a_released_socket_stays_open(void **state)
 	struct capture_link *link;
 	int pair[2];
 
-	(void)state;
 	make_pair(pair);
 	assert_int_equal(capture_link_connect(pair[0], &link), 0);
 	capture_link_release(link);
@@ -184,7 +182,6 @@ static void a_closed_broker_is_reported(void **state)
 	struct capture *capture;
 	int pair[2];
 
-	(void)state;
 	make_pair(pair);
 	(void)close(pair[1]);
 	assert_int_equal(capture_connect(pair[0], &settings, &capture, &fault), -EPIPE);

@@ -174,7 +174,6 @@ static void failing_allocations_make_no_server(void **state)
 	struct rlimit limit;
 	int r;
 
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(capture_server_new(&server), -ENOMEM);
 	assert_true(allocation_failed());

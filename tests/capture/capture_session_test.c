@@ -23,7 +23,6 @@ static int execute(struct capture_session *session, struct pilotlight_capture_re
 
 static void well_formed_requests_pass(void **state)
 {
-	(void)state;
 	for (uint32_t i = 1; i < PILOTLIGHT_CAPTURE_OPERATIONS; i++) {
 		struct pilotlight_capture_request request = request_of(i);
 
@@ -37,7 +36,6 @@ static void unknown_operations_are_malformed(void **state)
 {
 	static const uint32_t operations[] = { 0, PILOTLIGHT_CAPTURE_OPERATIONS, UINT32_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
 		struct pilotlight_capture_request request = request_of(operations[i]);
 
@@ -48,7 +46,6 @@ static void unknown_operations_are_malformed(void **state)
 /* Sets each byte after the number that the operation does not use. */
 static void unused_fields_must_be_zero(void **state)
 {
-	(void)state;
 	for (uint32_t operation = 1; operation < PILOTLIGHT_CAPTURE_OPERATIONS; operation++) {
 		size_t used = 0;
 
@@ -78,7 +75,6 @@ static void settings_out_of_range_open_nothing(void **state)
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
-	(void)state;
 	for (size_t i = 0; i < 9; i++)
 		requests[i] = request_of(PILOTLIGHT_CAPTURE_OPEN);
 	requests[0].rate_hz = 0;
@@ -101,7 +97,6 @@ static void operations_need_an_open_capture(void **state)
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
-	(void)state;
 	for (uint32_t i = PILOTLIGHT_CAPTURE_OPEN + 1; i < PILOTLIGHT_CAPTURE_OPERATIONS; i++) {
 		assert_int_equal(execute(&session, request_of(i), &answer), -ENXIO);
 		assert_string_equal(answer.fault, "");

@@ -15,7 +15,6 @@ static void ranges_are_spread_out(void **state)
 	const uint32_t expected[] = { 0, 1, 2, 3, 8, 10, 11 };
 	uint32_t *cpus;
 
-	(void)state;
 	assert_int_equal(cpu_list_parse("0-3,8,10-11\n", &cpus), 7);
 	assert_memory_equal(cpus, expected, sizeof(expected));
 	free(cpus);
@@ -30,7 +29,6 @@ static void malformed_lists_are_refused(void **state)
 		"1 2", "0-3,2-5" };
 	uint32_t *cpus = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_int_equal(cpu_list_parse(texts[i], &cpus), -EINVAL);
 	assert_int_equal(cpu_list_parse("0-99999999999", &cpus), -E2BIG);
@@ -43,7 +41,6 @@ static void online_cpus_are_as_many_as_the_library_says(void **state)
 	uint32_t *cpus;
 	int count = cpu_list_read_online(&cpus);
 
-	(void)state;
 	assert_int_equal(count, sysconf(_SC_NPROCESSORS_ONLN));
 	free(cpus);
 }
@@ -54,7 +51,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = cpu_list_parse("0-63", &cpus);

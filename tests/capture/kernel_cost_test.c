@@ -34,7 +34,6 @@ static void children_that_have_ended_are_counted(void **state)
 {
 	uint64_t before = kernel_cost_cpu_ns(), child_ns = run_child();
 
-	(void)state;
 	assert_true(child_ns >= CHILD_NS);
 	assert_true(kernel_cost_cpu_ns() >= before + child_ns);
 }

@@ -28,7 +28,6 @@ static void a_read_that_returns_succeeds(void **state)
 	int fds[2];
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
 	assert_int_equal(write(fds[1], "ab", 2), 2);
 	assert_int_equal(killable_read(fds[0], LONG_MS), 0);
@@ -46,7 +45,6 @@ static void a_read_that_hangs_is_killed(void **state)
 {
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(killable_read(fds[0], 10), -ETIMEDOUT);
 	assert_no_child_is_left();
@@ -58,7 +56,6 @@ static void errors_of_the_read_are_returned(void **state)
 {
 	_cleanup_close_ int folder_fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(killable_read(folder_fd, LONG_MS), -EISDIR);
 	assert_int_equal(killable_read(-1, LONG_MS), -EBADF);
 	assert_no_child_is_left();
@@ -70,7 +67,6 @@ static void without_descriptors_it_fails(void **state)
 	struct rlimit before, none;
 	int fds[2], r;
 
-	(void)state;
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };

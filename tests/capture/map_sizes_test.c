@@ -37,7 +37,6 @@ static void small_machine_has_the_long_period(void **state)
 {
 	struct map_sizes sizes;
 
-	(void)state;
 	compute(99, 2, 20 * MIB, 0, 127, &sizes);
 	check_invariants(&sizes);
 	assert_int_equal(sizes.drain_period_ms, 2550);
@@ -49,7 +48,6 @@ static void budget_shortens_the_period(void **state)
 {
 	struct map_sizes sizes;
 
-	(void)state;
 	compute(999, 4, 20 * MIB, 0, 127, &sizes);
 	check_invariants(&sizes);
 	assert_true(sizes.total_bytes <= 20 * MIB);
@@ -64,7 +62,6 @@ static void sizes_stay_within_the_budget_or_at_the_least(void **state)
 	const size_t budgets[] = { 0, MIB, 20 * MIB, 256 * MIB };
 	struct map_sizes sizes;
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		for (size_t j = 0; j < 4; j++)
 			for (size_t k = 0; k < 4; k++) {
@@ -79,7 +76,6 @@ static void shallow_stacks_take_less(void **state)
 {
 	struct map_sizes deep, shallow;
 
-	(void)state;
 	compute(99, 2, 20 * MIB, 0, 127, &deep);
 	compute(99, 2, 20 * MIB, 0, 32, &shallow);
 	check_invariants(&shallow);
@@ -91,7 +87,6 @@ static void forced_size_is_kept(void **state)
 {
 	struct map_sizes sizes;
 
-	(void)state;
 	compute(999, 4, 20 * MIB, 64, 127, &sizes);
 	check_invariants(&sizes);
 	assert_int_equal(sizes.stack_slots, 64);
@@ -107,7 +102,6 @@ static void walked_stacks_leave_the_stackmaps_half_as_big(void **state)
 	struct map_sizes_work work = { .rate_hz = 99, .cpu_count = 2, .stack_depth = 127 };
 	struct map_sizes with, without;
 
-	(void)state;
 	map_sizes_compute(&work, 20 * MIB, &without);
 	work.has_walks = true;
 	map_sizes_compute(&work, 20 * MIB, &with);

@@ -73,7 +73,6 @@ static void each_mapped_file_is_requested_once(void **state)
 	struct capture *capture;
 	struct found found;
 
-	(void)state;
 	open_capture(false, &capture);
 	list_files(capture, &found);
 	assert_int_equal(found.executables, 1);
@@ -93,7 +92,6 @@ static void only_followed_processes_are_listed(void **state)
 	struct capture *capture;
 	struct found found;
 
-	(void)state;
 	open_capture(true, &capture);
 	list_files(capture, &found);
 	assert_int_equal(found.requests, 0);
@@ -110,7 +108,6 @@ static void without_walks_there_is_nothing_to_list(void **state)
 	struct capture *capture;
 	struct fault fault = { 0 };
 
-	(void)state;
 	if (privilege_lacks_bpf()) {
 		print_message("skipped: %s\n", privilege_lacks_bpf());
 		skip();

@@ -150,7 +150,6 @@ static void repeated_walk_looks_up_only_its_leaf(void **state)
 {
 	static struct walk walk;
 
-	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(10, "0");
 	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
@@ -167,7 +166,6 @@ static void deeper_and_shallower_leaves_reuse_the_same_callers(void **state)
 {
 	static struct walk walk;
 
-	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(60, "04");
 	for (unsigned turn = 0; turn < 100; turn++) {
@@ -201,7 +199,6 @@ static void other_registers_are_not_the_same_frame(void **state)
 	};
 	static struct walk other;
 
-	(void)state;
 	assert_true(is_there_again(&same, &frame));
 #define OTHER(field)                                          \
 	do {                                                  \
@@ -227,7 +224,6 @@ static void walks_of_all_depths_follow_each_other(void **state)
 	static struct walk walk;
 	unsigned seed = 1, all_steps = 0, all_frames = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(depths) / sizeof(*depths); i++) {
 		unsigned depth = depths[i];
 
@@ -256,7 +252,6 @@ static void end_read_from_the_stack_is_looked_up(void **state)
 {
 	static struct walk walk;
 
-	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(10, "0");
 	stack[LEAF_SP + 6 * FRAME_WORDS - 1] = 0; /* no caller */
@@ -278,7 +273,6 @@ static void end_by_a_frame_pointer_is_looked_up(void **state)
 	static struct walk walk;
 	__u64 fp;
 
-	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(10, "00070");
 	fp = stack[saved];
@@ -298,7 +292,6 @@ static void joining_the_last_walk_keeps_all_its_frames(void **state)
 {
 	static struct walk walk;
 
-	(void)state;
 	for (__u32 at = 1; at < 12; at++) {
 		walk = (struct walk){ .turn = 1, .record.count = 6 };
 		walk.spans[0] = (struct remembered_span){ 60, 62 };
@@ -321,7 +314,6 @@ static void frames_behind_the_end_are_not_reused(void **state)
 	const unsigned address = LEAF_SP + 6 * FRAME_WORDS - 1;
 	static struct walk walk;
 
-	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(10, "0");
 	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
@@ -342,7 +334,6 @@ static void changed_words_are_noticed(void **state)
 	static const char *const kinds[] = { "01", "1", "014" };
 	static struct walk walk;
 
-	(void)state;
 	for (unsigned i = 0; i < 3 * 12 * FRAME_WORDS; i++) {
 		unsigned changed = LEAF_SP + i / 3;
 
@@ -363,7 +354,6 @@ static void changed_frame_pointer_leads_elsewhere(void **state)
 {
 	static struct walk walk;
 
-	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(10, "4441000000");
 	for (unsigned i = 4; i < 7; i++) {
@@ -392,7 +382,6 @@ static void steps_that_read_more_are_looked_up(void **state)
 	static struct walk walk;
 	unsigned sp = LEAF_SP;
 
-	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(6, "02");
 	for (unsigned i = 0; i < 6; i++, sp += FRAME_WORDS)
@@ -410,7 +399,6 @@ static void remembered_jit_frame_is_still_jit(void **state)
 {
 	static struct walk walk;
 
-	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(6, "00500");
 	for (int i = 0; i < 2; i++) {
@@ -425,7 +413,6 @@ static void deep_stacks_are_partly_remembered(void **state)
 {
 	static struct walk walk;
 
-	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(200, "0");
 	for (int i = 0; i < 3; i++) {
@@ -445,7 +432,6 @@ static void forgotten_walks_are_looked_up(void **state)
 {
 	static struct walk walk;
 
-	(void)state;
 	make_stack(10, "0");
 	for (__u32 turn = 0; turn < 2; turn++) {
 		walk = (struct walk){ .turn = turn };
@@ -465,7 +451,6 @@ static void leaves_are_not_mistaken_for_callers(void **state)
 	static struct walk walk;
 	struct remembered_frame caller;
 
-	(void)state;
 	walk = (struct walk){ 0 };
 	make_stack(10, "0");
 	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);

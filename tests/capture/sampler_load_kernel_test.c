@@ -63,7 +63,6 @@ static void sampler_loads_without_a_maple_tree(void **state)
 	struct sampler *sampler;
 	int r;
 
-	(void)state;
 	assert_true(fd >= 0);
 	if (privilege_lacks_bpf()) {
 		(void)unlink(path);

@@ -141,7 +141,6 @@ static void call_chains_fit_into_the_stack(void **state)
 	struct sampler *sampler;
 	char *log;
 
-	(void)state;
 	if (privilege_lacks_bpf()) {
 		print_message("skipped: %s\n", privilege_lacks_bpf());
 		skip();

@@ -12,7 +12,6 @@
 
 static void answers_of_the_kernel_are_classified(void **state)
 {
-	(void)state;
 	assert_int_equal(SAMPLER_EFAULT, EFAULT);
 	assert_int_equal(SAMPLER_EEXIST, EEXIST);
 	assert_int_equal(SAMPLER_ENOMEM, ENOMEM);
@@ -26,7 +25,6 @@ static void answers_of_the_kernel_are_classified(void **state)
 
 static void only_stacks_that_maps_cannot_hold_need_the_ring(void **state)
 {
-	(void)state;
 	assert_true(stack_answer_needs_ring(STACK_COLLIDED));
 	assert_true(stack_answer_needs_ring(STACK_MAP_FULL));
 	assert_false(stack_answer_needs_ring(STACK_STORED));
@@ -35,7 +33,6 @@ static void only_stacks_that_maps_cannot_hold_need_the_ring(void **state)
 
 static void absent_stacks_have_no_id(void **state)
 {
-	(void)state;
 	assert_int_equal(stack_id_of(0), 0);
 	assert_int_equal(stack_id_of(77), 77);
 	assert_int_equal(stack_id_of(-EFAULT), PILOTLIGHT_STACK_NONE);
@@ -46,7 +43,6 @@ static void stack_id_is_valid_in_its_own_window_only(void **state)
 {
 	const struct pilotlight_known_stack known = { .window = 7, .build_id_stack = 42 };
 
-	(void)state;
 	assert_int_equal(known_build_id_stack(&known, 7), 42);
 	assert_int_equal(known_build_id_stack(&known, 8), PILOTLIGHT_STACK_NONE);
 	assert_int_equal(known_build_id_stack(&known, 9), PILOTLIGHT_STACK_NONE);
@@ -54,7 +50,6 @@ static void stack_id_is_valid_in_its_own_window_only(void **state)
 
 static void each_window_has_its_own_seed(void **state)
 {
-	(void)state;
 	for (uint32_t window = 0; window < 1000; window++) {
 		assert_false(walk_seed_of(7, window) == walk_seed_of(7, window + 1));
 		assert_false(walk_seed_of(7, window) == walk_seed_of(7, window + 4));
@@ -63,7 +58,6 @@ static void each_window_has_its_own_seed(void **state)
 
 static void stored_and_absent_stacks_are_in_the_maps(void **state)
 {
-	(void)state;
 	assert_true(stack_answer_is_in_maps(STACK_STORED));
 	assert_true(stack_answer_is_in_maps(STACK_ABSENT));
 	assert_false(stack_answer_is_in_maps(STACK_COLLIDED));
@@ -73,7 +67,6 @@ static void stored_and_absent_stacks_are_in_the_maps(void **state)
 
 static void entries_are_counted_within_bounds(void **state)
 {
-	(void)state;
 	assert_int_equal(stack_entries(-EFAULT, 8), 0);
 	assert_int_equal(stack_entries(0, 8), 0);
 	assert_int_equal(stack_entries(24, 8), 3);

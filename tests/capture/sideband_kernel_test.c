@@ -109,7 +109,6 @@ static void a_process_is_reported_from_fork_to_exit(void **state)
 	struct sideband *sideband = open_sideband(512 << 10);
 	struct seen seen = { 0 };
 
-	(void)state;
 	seen.child = run_true();
 	assert_int_equal(sideband_read(sideband, clock_monotonic_ns(), see, &seen), 0);
 	assert_int_equal(seen.forks, 1);
@@ -128,7 +127,6 @@ static void later_records_wait_for_their_turn(void **state)
 	struct seen seen = { 0 };
 	uint64_t before_ns;
 
-	(void)state;
 	before_ns = clock_monotonic_ns();
 	seen.child = run_true();
 	assert_int_equal(sideband_read(sideband, before_ns, see, &seen), 0);
@@ -154,7 +152,6 @@ static void buffers_grown_by_a_stall_shrink(void **state)
 	size_t before = heap_bytes(), page = (size_t)sysconf(_SC_PAGESIZE);
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_true(fd >= 0);
 	for (int i = 0; i < 10000; i++) {
 		void *code = mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
@@ -192,7 +189,6 @@ static void a_ring_that_is_too_small_says_so(void **state)
 	struct seen seen = { .child = -1 };
 	cpu_set_t cpus;
 
-	(void)state;
 	stay_on_this_cpu(&cpus);
 	for (int i = 0; i < 100; i++)
 		(void)run_true();
@@ -216,7 +212,6 @@ static void cpus_can_leave_and_come_back(void **state)
 	uint32_t *cpus;
 	int count;
 
-	(void)state;
 	assert_int_equal(sideband_set_cpus(sideband, NULL, 0), 0);
 	assert_int_equal(sideband_bytes(sideband), 0);
 	(void)run_true();
@@ -278,7 +273,6 @@ static void rings_are_read_by_one_after_the_other(void **state)
 	struct sideband_rings *rings;
 	struct seen seen = { 0 };
 
-	(void)state;
 	open_rings(&rings);
 	for (int i = 0; i < 3; i++) {
 		struct sideband *sideband;
@@ -302,7 +296,6 @@ static void rings_are_kept_and_others_dropped(void **state)
 	uint64_t generation;
 	size_t bytes;
 
-	(void)state;
 	open_rings(&rings);
 	assert_int_equal(sideband_open(64 << 10, &sideband), 0);
 	assert_false(sideband_reports_cgroups(sideband));
@@ -339,7 +332,6 @@ static void without_memory_there_are_no_rings(void **state)
 	uint32_t cpu = 0;
 	bool has_failed = true;
 
-	(void)state;
 	open_rings(&rings);
 	sideband_rings_free(rings);
 	for (size_t n = 0; has_failed; n++) {
@@ -362,7 +354,6 @@ static void other_descriptors_are_not_adopted(void **state)
 	struct sideband_ring ring = { .id = 1, .fd = -1 };
 	struct sideband *sideband;
 
-	(void)state;
 	assert_int_equal(sideband_open(64 << 10, &sideband), 0);
 	assert_int_equal(sideband_adopt_ring(sideband, &ring), -EBADF);
 	ring.fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -405,7 +396,6 @@ static void a_new_cgroup_is_reported(void **state)
 	struct sideband *sideband;
 	struct seen seen = { .child = -1 };
 
-	(void)state;
 	make_cgroup(&seen);
 	sideband = open_sideband(64 << 10);
 	if (!sideband_reports_cgroups(sideband)) {
@@ -445,7 +435,6 @@ static void a_perf_beside_us_is_not_disturbed(void **state)
 	struct seen seen = { .child = -1 };
 	char folder[] = "/tmp/sideband_kernel_test.XXXXXX";
 
-	(void)state;
 	if (system("perf version >/dev/null 2>&1") != 0) {
 		print_message("skipped: there is no perf\n");
 		skip();

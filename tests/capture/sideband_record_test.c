@@ -79,7 +79,6 @@ static void mapping_with_an_inode(void **state)
 {
 	struct sideband_record record;
 
-	(void)state;
 	assert_int_equal(PARSE(map_by_inode, &record), 0);
 	assert_int_equal(record.kind, SIDEBAND_MAP);
 	assert_int_equal(record.time_ns, 123456789);
@@ -101,7 +100,6 @@ static void mapping_with_a_build_id(void **state)
 	struct sideband_record record;
 	char hex[BUILD_ID_HEX_BYTES];
 
-	(void)state;
 	assert_int_equal(PARSE(map_by_build_id, &record), 0);
 	assert_int_equal(record.kind, SIDEBAND_MAP);
 	assert_int_equal(record.inode, 0);
@@ -116,7 +114,6 @@ static void tasks_and_names(void **state)
 {
 	struct sideband_record record;
 
-	(void)state;
 	assert_int_equal(PARSE(comm, &record), 0);
 	assert_int_equal(record.kind, SIDEBAND_COMM);
 	assert_int_equal(record.pid, 1234);
@@ -149,7 +146,6 @@ static void cgroups_have_an_id_and_a_path(void **state)
 {
 	struct sideband_record record;
 
-	(void)state;
 	assert_int_equal(PARSE(cgroup, &record), 0);
 	assert_int_equal(record.kind, SIDEBAND_CGROUP);
 	assert_int_equal(record.cgroup, 0x10000012a);
@@ -166,7 +162,6 @@ static void kernel_code_has_a_range(void **state)
 {
 	struct sideband_record record;
 
-	(void)state;
 	assert_int_equal(PARSE(kernel_symbol, &record), 0);
 	assert_int_equal(record.kind, SIDEBAND_KERNEL_SYMBOL);
 	assert_int_equal(record.start, 0xffffffffc0201000);
@@ -197,7 +192,6 @@ static void uninteresting_records_say_so(void **state)
 {
 	struct sideband_record record = { .time_ns = 7 };
 
-	(void)state;
 	assert_int_equal(PARSE(throttle, &record), -ENOMSG);
 	assert_int_equal(record.time_ns, 7);
 	assert_int_equal(PARSE_CHANGED(map_by_inode, 64, "\x03"), -ENOMSG);
@@ -207,7 +201,6 @@ static void uninteresting_records_say_so(void **state)
 
 static void inconsistent_records_are_refused(void **state)
 {
-	(void)state;
 	/* The size of the record, one off either way. */
 	assert_int_equal(PARSE_CHANGED(map_by_inode, 6, "\x67"), -EINVAL);
 	assert_int_equal(PARSE_CHANGED(map_by_inode, 6, "\x69"), -EINVAL);
@@ -255,7 +248,6 @@ static void assert_cut_records_parse_or_fail(const char *golden, size_t size, si
 
 static void short_records_are_refused(void **state)
 {
-	(void)state;
 	ASSERT_CUT(map_by_inode, 8 + 64 + 1 + 24);
 	ASSERT_CUT(map_by_build_id, 8 + 64 + 1 + 24);
 	ASSERT_CUT(comm, 8 + 8 + 1 + 24);
@@ -270,7 +262,6 @@ static void no_alignment_is_needed(void **state)
 	struct sideband_record record;
 	char bytes[sizeof(map_by_inode) + 8];
 
-	(void)state;
 	for (size_t shift = 0; shift < 8; shift++) {
 		memcpy(bytes + shift, map_by_inode, sizeof(map_by_inode) - 1);
 		assert_int_equal(

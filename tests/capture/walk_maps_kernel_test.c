@@ -15,7 +15,6 @@
 
 static void sizes_keep_to_the_budget(void **state)
 {
-	(void)state;
 	for (size_t budget = 0; budget <= (size_t)64 << 20; budget = budget * 3 + 1000) {
 		struct walk_map_sizes sizes = walk_map_sizes_compute(budget);
 
@@ -80,7 +79,6 @@ static void arrays_are_the_maps_memory(void **state)
 	struct fixture fixture;
 	uint32_t pair[2], number;
 
-	(void)state;
 	open_fixture(&fixture);
 	for (uint32_t i = 0; i < fixture.sizes.pages; i++)
 		fixture.maps.pages[i] = i * 3;
@@ -104,7 +102,6 @@ static void files_are_added_and_removed(void **state)
 	struct fixture fixture;
 	uint32_t window = 0;
 
-	(void)state;
 	open_fixture(&fixture);
 	assert_int_equal(walk_maps_used_window(&fixture.maps, &key, &window), -ENOENT);
 	assert_int_equal(walk_maps_drop_file(&fixture.maps, &key), 0);
@@ -138,7 +135,6 @@ static void each_request_is_drained_once(void **state)
 	uint64_t seen[500] = { 0 };
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture);
 	assert_int_equal(walk_maps_drain_requests(&fixture.maps, count_request, seen), 0);
 	for (uint64_t i = 0; i < ARRAY_SIZE(seen); i++) {
@@ -163,7 +159,6 @@ static void files_of_an_earlier_engine_are_removed(void **state)
 	uint64_t seen[500] = { 0 };
 	uint32_t window;
 
-	(void)state;
 	open_fixture(&fixture);
 	assert_int_equal(walk_maps_clear(&fixture.maps), 0);
 	for (uint64_t i = 0; i < 64; i++) {
@@ -188,7 +183,6 @@ static void maps_of_other_kinds_are_refused(void **state)
 	struct fixture fixture;
 	struct walk_map_fds fds;
 
-	(void)state;
 	open_fixture(&fixture);
 	for (size_t i = 2; i < sizeof(fds) / sizeof(int); i++) {
 		fds = fixture.fds;

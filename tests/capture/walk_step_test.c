@@ -35,7 +35,6 @@ static void rule_relative_to_the_stack_pointer_finds_the_caller(void **state)
 	};
 	struct walk walk = walk_at(4, 40);
 
-	(void)state;
 	stack[9] = 0x402000; /* return address */
 	stack[6] = at(50);   /* saved rbp */
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
@@ -57,7 +56,6 @@ static void frame_pointer_below_the_return_address_is_read_with_it(void **state)
 	};
 	struct walk walk = walk_at(4, 8);
 
-	(void)state;
 	stack[8] = 1; /* no address, and no reason to stop */
 	stack[9] = 0x402000;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
@@ -77,7 +75,6 @@ static void realigned_stack_has_its_cfa_in_memory(void **state)
 	};
 	struct walk walk = walk_at(4, 20);
 
-	(void)state;
 	stack[19] = at(29); /* the CFA less 8 */
 	stack[20] = at(60); /* saved rbp */
 	stack[29] = 0x403000;
@@ -91,7 +88,6 @@ static void plt_stubs_push_a_word_in_their_second_part(void **state)
 {
 	const struct pilotlight_unwind_rule rule = { .kind = PILOTLIGHT_UNWIND_PLT, .offset = 11 };
 
-	(void)state;
 	for (unsigned byte = 0; byte < 16; byte++) {
 		struct walk walk = walk_at(4, 8);
 
@@ -113,7 +109,6 @@ static void other_registers_are_known_in_the_leaf_only(void **state)
 	} registers[] = { { 1, 12 }, { 10, 7 }, { 15, 0 }, { 0, 10 } };
 	struct pilotlight_unwind_rule rule = { .kind = PILOTLIGHT_UNWIND_CFA };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
 		struct walk walk = walk_at(4, 8);
 
@@ -156,7 +151,6 @@ static void frameless_leaf_is_found_by_the_call(void **state)
 		{ 0x9090909090909090, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
 		struct walk walk = walk_at(4, 8);
 
@@ -187,7 +181,6 @@ static void leaf_in_prologue_or_epilogue_is_found_by_its_code(void **state)
 		{ 0x9090909090909090, 9 }, /* within */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
 		struct walk walk = walk_at(4, 8);
 
@@ -226,7 +219,6 @@ static void rbx_is_read_where_a_callee_saved_it(void **state)
 		.rbx_offset = PILOTLIGHT_UNWIND_RBX_UNKNOWN };
 	struct walk walk = walk_at(4, 8);
 
-	(void)state;
 	stack[5] = at(20); /* rbx */
 	stack[6] = stack[7] = 0x402000;
 	stack[21] = 0x403000;
@@ -248,7 +240,6 @@ static void rbx_is_known_in_a_leaf_and_after_a_signal(void **state)
 	const struct pilotlight_unwind_rule signal = { .kind = PILOTLIGHT_UNWIND_SIGNAL };
 	struct walk walk = walk_at(4, 8);
 
-	(void)state;
 	walk.rbx.word = at(10);
 	walk.rbx.kind = SAVED_VALUE;
 	stack[11] = 0x402000;
@@ -273,7 +264,6 @@ static void rbx_is_lost_in_code_without_rules_for_it(void **state)
 	};
 	struct walk walk = walk_at(4, 8);
 
-	(void)state;
 	walk.rbx.word = at(10);
 	walk.rbx.kind = SAVED_VALUE;
 	stack[4] = stack[11] = 0x402000;
@@ -304,7 +294,6 @@ static void signal_frame_restores_all_registers(void **state)
 	struct walk walk = walk_at(4, 8);
 	__u64 *gregs = stack + 4 + UCONTEXT_GREGS_BYTES / 8;
 
-	(void)state;
 	gregs[GREGS_RIP] = 0x405000;
 	gregs[GREGS_RSP] = at(40); /* on another stack it may be lower */
 	gregs[GREGS_RBP] = at(44);
@@ -331,7 +320,6 @@ static void each_end_has_its_reason(void **state)
 	};
 	struct walk walk = walk_at(4, 8);
 
-	(void)state;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_ROOT); /* address 0 */
 	rule.offset = 0;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_LOOPED);
@@ -370,7 +358,6 @@ static void saved_frame_pointer_is_known_again(void **state)
 		.frame_pointer_offset = -24 };
 	struct walk walk = walk_at(4, 8);
 
-	(void)state;
 	stack[4] = stack[5] = stack[8] = 0x402000;
 	stack[6] = at(50);
 	assert_int_equal(step_by_rule(&walk, &loses, 0), WALK_ON);
@@ -392,7 +379,6 @@ static void lost_frame_pointer_ends_only_steps_that_need_it(void **state)
 	};
 	struct walk walk = walk_at(4, 8);
 
-	(void)state;
 	stack[5] = stack[7] = 0x402000;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	rule.frame_pointer = PILOTLIGHT_UNWIND_FP_SAME;
@@ -406,7 +392,6 @@ static void frame_pointers_lead_to_the_root(void **state)
 {
 	struct walk walk = walk_at(4, 8);
 
-	(void)state;
 	stack[8] = at(20);
 	stack[9] = 0x402000;
 	stack[20] = 0;

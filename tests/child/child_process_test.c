@@ -28,21 +28,18 @@ static size_t descriptors;    /* that were open before */
 
 static int set_up_here(void **state)
 {
-	(void)state;
 	descriptors = open_descriptors();
 	return 0;
 }
 
 static int tear_down_here(void **state)
 {
-	(void)state;
 	assert_int_equal(open_descriptors(), descriptors);
 	return 0;
 }
 
 static int set_up_broker(void **state)
 {
-	(void)state;
 	placed_broker_start(&placed, BROKER_SERVED, NULL);
 	broker = placed.broker;
 	return set_up_here(state);
@@ -60,7 +57,6 @@ static int tear_down_broker(void **state)
 /* If the test has killed it. */
 static int tear_down_dead_broker(void **state)
 {
-	(void)state;
 	broker_free(broker);
 	broker = NULL;
 	assert_int_equal(open_descriptors(), placed.descriptors);
@@ -132,7 +128,6 @@ static void a_child_answers(void **state)
 	struct child_process_end end;
 	char text[16] = "";
 
-	(void)state;
 	end = wait_for(start_with("copy", first_fd, second_fd, LONG_NS, true));
 	assert_int_equal(end.reply_bytes, 9);
 	assert_memory_equal(end.reply, "some text", 9);
@@ -166,7 +161,6 @@ static void ends_are_reported(void **state)
 		{ "flood", SIGKILL, 0, 5 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct child_process_end end = run(cases[i].role);
 
@@ -180,7 +174,6 @@ static void ends_are_reported(void **state)
 
 static void replies_are_bounded(void **state)
 {
-	(void)state;
 	assert_int_equal(run("reply 1").reply_bytes, 1);
 	assert_int_equal(run("reply 256").reply_bytes, CHILD_REPLY_BYTES_MAX);
 	assert_int_equal(run("reply 257").reply_bytes, 0);
@@ -202,7 +195,6 @@ static void a_child_that_dies_at_once_is_reported(void **state)
 	struct child_process *child;
 	struct child_process_end end;
 
-	(void)state;
 	assert_int_equal(child_process_start(&options, &child), 0);
 	end = wait_for(child);
 	/* It is killed when its socket is seen to be closed, unless it has ended by then. */
@@ -238,7 +230,6 @@ static void a_child_that_never_answers_is_killed(void **state)
 	int alive;
 	pid_t pid;
 
-	(void)state;
 	end = wait_for(start_sleeper(NSEC_PER_SEC / 20, &alive, &pid));
 	assert_true(end.has_timed_out);
 	assert_int_equal(end.signal, SIGKILL);
@@ -252,7 +243,6 @@ static void a_slow_child_may_answer_in_time(void **state)
 	int ends[2], go[2];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
 	/* The longest time that there is. */
@@ -275,7 +265,6 @@ static void freeing_kills(void **state)
 	int alive;
 	pid_t pid;
 
-	(void)state;
 	child = start_sleeper(LONG_NS, &alive, &pid);
 	child_process_free(child);
 	child_process_free(NULL);
@@ -291,7 +280,6 @@ static void children_end_with_their_owner(void **state)
 	int ends[2], status;
 	pid_t owner, pid;
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	owner = fork();
 	assert_true(owner >= 0);
@@ -321,7 +309,6 @@ static void children_end_with_the_broker(void **state)
 	int alive;
 	pid_t pid;
 
-	(void)state;
 	child = start_sleeper(LONG_NS, &alive, &pid);
 	assert_int_equal(kill(placed.server, SIGKILL), 0);
 	end = wait_for(child);
@@ -340,7 +327,6 @@ static void freeing_does_not_wait_for_a_hung_broker(void **state)
 	int alive;
 	pid_t pid;
 
-	(void)state;
 	child = start_sleeper(LONG_NS, &alive, &pid);
 	assert_int_equal(kill(placed.server, SIGSTOP), 0);
 	child_process_free(child);
@@ -359,7 +345,6 @@ static void the_limit_of_children_is_reported(void **state)
 	int alive[8];
 	pid_t pid;
 
-	(void)state;
 	for (size_t i = 0; i < 8; i++)
 		children[i] = start_sleeper(LONG_NS, &alive[i], &pid);
 	assert_int_equal(child_process_start(&options, &other), -EAGAIN);
@@ -399,7 +384,6 @@ static void a_child_gone_before_its_request_is_reported(void **state)
 	struct child_process *child;
 	int pair[2], end_fd, server;
 
-	(void)state;
 	/* Once with the broker's report, and once with a malformed one. */
 	for (size_t size = sizeof(told); size >= sizeof(told) - 1; size--) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
@@ -421,7 +405,6 @@ static void a_child_gone_before_its_request_is_reported(void **state)
 /* A broker in this process starts no children. */
 static void a_local_broker_starts_no_children(void **state)
 {
-	(void)state;
 	assert_int_equal(broker_new(NULL, &broker), 0);
 	assert_int_equal(wait_for(start_with("exit 5", -1, -1, LONG_NS, false)).exit_status, 5);
 	broker_free(broker);
@@ -438,7 +421,6 @@ static void a_failed_start_is_reported(void **state)
 	};
 	struct child_process *child = NULL;
 
-	(void)state;
 	assert_int_equal(child_process_start(&options, &child), -ENOENT);
 	options.program = NULL;
 	options.descriptors = &bad;
@@ -463,7 +445,6 @@ static void without_descriptors_nothing_leaks(void **state)
 	struct rlimit before, limit;
 	int next = dup(STDIN_FILENO), r = -EMFILE, more;
 
-	(void)state;
 	assert_int_equal(close(next), 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	for (more = 0; r < 0; more++) {
@@ -490,7 +471,6 @@ static void a_failing_allocation_is_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct child_process *child = NULL;
 

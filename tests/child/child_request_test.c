@@ -192,7 +192,6 @@ static void requests_are_received_as_sent(void **state)
 	static const struct trial none = { .is_right = has_no_files },
 				  some = { .is_right = has_some }, all = { .is_right = has_all };
 
-	(void)state;
 	assert_int_equal(send_and_receive(NULL, 0, &none), 0);
 	assert_int_equal(send_and_receive((const uint8_t[]){ 0, 0 }, 2, &none), 0);
 	assert_int_equal(send_and_receive((const uint8_t[]){ 15, 0, 4, 0, 9 }, 5, &some), 0);
@@ -210,7 +209,6 @@ static void a_child_may_come_later_than_its_request(void **state)
 	struct request request;
 	int pair[2];
 
-	(void)state;
 	fill(&request);
 	open_pair(pair);
 	assert_int_equal(child_request_send(pair[0], NULL, 0, &request, sizeof(request)), 0);
@@ -296,7 +294,6 @@ static void malformed_tables_are_refused(void **state)
 		{ { 1, 0, { 4 } }, 0, EPROTO },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int error = send_table(cases[i].table, cases[i].fd_count);
 
@@ -312,7 +309,6 @@ static void messages_of_another_size_are_refused(void **state)
 	static const size_t sizes[] = { 1, 8, 15, 16, 17, 16 + sizeof(struct request) - 1,
 		16 + sizeof(struct request) + 1, sizeof(message) };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 		assert_int_equal(send_raw(&message, sizes[i], 1, &unprepared), EPROTO);
 	assert_int_equal(send_raw(&message, 16 + sizeof(struct request), 1, &unprepared), 0);
@@ -325,7 +321,6 @@ static void a_closed_owner_is_reported(void **state)
 	int socket_fd;
 	pid_t child = start_child(&unprepared, &socket_fd);
 
-	(void)state;
 	assert_int_equal(wait_for_child(child, socket_fd), EPIPE);
 }
 
@@ -370,7 +365,6 @@ static void missing_resources_of_the_child_are_reported(void **state)
 		{ { .prepare = lose_socket }, EBADF },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		static const struct message message = {
 			.table = { .version = 1, .count = 3, .numbers = { 8, 9, 4 } },
@@ -388,7 +382,6 @@ static void a_closed_child_is_reported(void **state)
 {
 	int pair[2];
 
-	(void)state;
 	open_pair(pair);
 	(void)close(pair[1]);
 	assert_int_equal(child_request_send(pair[0], NULL, 0, NULL, 0), -EPIPE);
@@ -399,7 +392,6 @@ static void sending_never_waits_for_the_child(void **state)
 {
 	int pair[2], r, sent = 0;
 
-	(void)state;
 	open_pair(pair);
 	while ((r = child_request_send(pair[0], NULL, 0, "request", 7)) == 0)
 		assert_true(sent++ < 100000);
@@ -413,7 +405,6 @@ static void descriptors_that_cannot_be_passed_are_reported(void **state)
 	const struct child_descriptor descriptor = { .fd = 1000, .number = 4 };
 	int pair[2];
 
-	(void)state;
 	open_pair(pair);
 	assert_int_equal(child_request_send(pair[0], &descriptor, 1, NULL, 0), -EBADF);
 	(void)close(pair[0]);

@@ -30,7 +30,6 @@ struct service {
 
 static void answer_hello(void *context, struct http_request *request)
 {
-	(void)context;
 	http_answer_text(request, 200, "hello %s", http_request_parameter(request, "name"));
 }
 
@@ -38,7 +37,6 @@ static void answer_big(void *context, struct http_request *request)
 {
 	char *body = malloc(BIG_BYTES);
 
-	(void)context;
 	memset(body, 'x', BIG_BYTES);
 	http_answer(request, &(struct http_answer){ .status = 200,
 				     .content_type = "application/octet-stream",
@@ -48,19 +46,16 @@ static void answer_big(void *context, struct http_request *request)
 
 static void refuse(void *context, struct http_request *request)
 {
-	(void)context;
 	http_answer_text(request, 400, "The time 'x\x1b' is none: write 10min.");
 }
 
 static void refuse_silently(void *context, struct http_request *request)
 {
-	(void)context;
 	http_answer(request, &(struct http_answer){ .status = 503, .content_type = "text/plain" });
 }
 
 static void never(void *context, struct http_request *request)
 {
-	(void)context;
 	(void)request;
 }
 
@@ -171,7 +166,6 @@ static void one_connection_serves_many_requests(void **state)
 	struct http_client *client;
 	struct fault fault = { 0 };
 
-	(void)state;
 	start(&service, NULL);
 	client = new_client(service.path);
 	for (int i = 0; i < 40; i++) {
@@ -202,7 +196,6 @@ static void refusals_of_the_service_are_reported(void **state)
 	struct service service;
 	struct http_client *client;
 
-	(void)state;
 	start(&service, NULL);
 	client = new_client(service.path);
 	expect_failure(client, "/refused", -EREMOTEIO,
@@ -219,7 +212,6 @@ static void a_missing_service_is_reported(void **state)
 	struct http_client *client;
 	char path[200];
 
-	(void)state;
 	start(&service, NULL);
 	end(&service);
 	client = new_client(service.path);
@@ -247,7 +239,6 @@ static void a_lack_of_permission_is_explained(void **state)
 	struct service service;
 	struct http_client *client;
 
-	(void)state;
 	if (geteuid() == 0 && seteuid(65534) < 0) {
 		print_message(
 			"# root may connect everywhere, and cannot become another user here\n");
@@ -269,7 +260,6 @@ static void answers_that_are_not_http_are_reported(void **state)
 		"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		struct service service;
 		struct http_client *client;
@@ -298,7 +288,6 @@ static void fields_of_seconds_are_read(void **state)
 		{ "", 0, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct output_memory memory = { .limit_bytes = 16 };
 		struct service service;
@@ -322,7 +311,6 @@ static void fields_of_seconds_are_read(void **state)
 
 static int refuse_bytes(void *context, const void *bytes, size_t size)
 {
-	(void)context;
 	(void)bytes;
 	(void)size;
 	return -ENOSPC;
@@ -347,7 +335,6 @@ static void a_reader_may_stop(void **state)
 	struct http_client_options options = { .progress = stop_at_once, .context = &calls };
 	struct output_memory memory = { .limit_bytes = 4 << 20 };
 
-	(void)state;
 	start(&service, NULL);
 	options.socket_path = service.path;
 	client = new_client(service.path);
@@ -384,7 +371,6 @@ static void waiting_has_an_end(void **state)
 	struct http_client *client;
 	struct fault fault = { 0 };
 
-	(void)state;
 	start(&service, NULL);
 	options.socket_path = service.path;
 	assert_int_equal(http_client_new(&options, &client, &fault), 0);
@@ -398,7 +384,6 @@ static void requests_are_bounded(void **state)
 	static char target[32 << 10];
 	struct http_client *client = new_client("/nowhere");
 
-	(void)state;
 	memset(target, '/', sizeof(target) - 1);
 	expect_failure(client, target, -E2BIG, "select less");
 	http_client_free(client);
@@ -406,7 +391,6 @@ static void requests_are_bounded(void **state)
 
 static void the_environment_names_the_socket(void **state)
 {
-	(void)state;
 	assert_int_equal(unsetenv("PILOTLIGHT_SOCKET"), 0);
 	assert_string_equal(http_client_default_socket(), "/run/pilotlight/api.sock");
 	assert_int_equal(setenv("PILOTLIGHT_SOCKET", "", 1), 0);
@@ -422,7 +406,6 @@ static void failing_allocations_are_reported(void **state)
 	struct http_reply reply;
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(
 			    http_client_new(&options, &client, &fault), -ENOMEM, !client, 0) >= 2);
 	fail_allocation(0);

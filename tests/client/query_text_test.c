@@ -14,7 +14,6 @@ static void parameters_are_encoded(void **state)
 	static struct query_text query;
 	const char *text;
 
-	(void)state;
 	query_text_init(&query, "/api/v1/a b");
 	query_text_add(&query, "from", "2026-11-20 03:12+01");
 	query_text_add(&query, "a&b", "c=d%€\n\x7f");
@@ -32,7 +31,6 @@ static void a_query_that_is_too_long_is_reported(void **state)
 	static char value[QUERY_TEXT_BYTES + 1];
 	const char *text = "untouched";
 
-	(void)state;
 	memset(value, 'x', sizeof(value) - 1);
 	/* "/?a=" and the NUL */
 	value[QUERY_TEXT_BYTES - 5] = '\0';

@@ -18,7 +18,6 @@ static void both_families_are_read(void **state)
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
 
-	(void)state;
 	assert_int_equal(address_parse("127.0.0.1:7447", &address, &fault), 0);
 	assert_int_equal(address.size, sizeof(in));
 	memcpy(&in, &address.storage, sizeof(in));
@@ -42,7 +41,6 @@ static void other_addresses_are_refused(void **state)
 		"[::1:80", "::1]:80", "[127.0.0.1]:80",
 		"[00000000000000000000000000000000000000000000000000000000000000000000000001]:80" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct fault fault = { 0 };
 		struct address address = { .size = 7 };

@@ -25,7 +25,6 @@ static void each_key_is_listed_once_with_its_default(void **state)
 	struct config config = { 0 };
 	char reason[CONFIG_REASON_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < config_knob_count; i++) {
 		const struct config_knob *one = &config_knobs[i];
 
@@ -76,7 +75,6 @@ static void numbers_are_read_in_their_units(void **state)
 		{ "Api", "MaxConnections", "1024", offsetof(struct config, max_connections), 1024 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct config config = { 0 };
 		char reason[CONFIG_REASON_BYTES];
@@ -96,7 +94,6 @@ static void words_are_read(void **state)
 	char reason[CONFIG_REASON_BYTES];
 	const struct config_knob *stacks = knob("Sampling", "KernelStacks");
 
-	(void)state;
 	assert_int_equal(config_knob_set(stacks, "TRUE", &config, reason), 0);
 	assert_true(config.kernel_stacks);
 	assert_int_equal(config_knob_set(stacks, "off", &config, reason), 0);
@@ -154,7 +151,6 @@ static void invalid_values_are_refused_with_a_remedy(void **state)
 		{ "Api", "MaxConnections", "", "write digits" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct config config = { 0 }, untouched = { 0 };
 		char reason[CONFIG_REASON_BYTES] = "";
@@ -174,7 +170,6 @@ static void lists_are_bounded(void **state)
 	char reason[CONFIG_REASON_BYTES];
 	const struct config_knob *urls = knob("Symbols", "DebuginfodUrls");
 
-	(void)state;
 	for (size_t i = 0; i < CONFIG_LIST_MAX; i++)
 		assert_int_equal(config_knob_set(urls, "http://h", &config, reason), 0);
 	assert_int_equal(config_knob_set(urls, "http://h", &config, reason), -EINVAL);
@@ -190,7 +185,6 @@ static void failing_allocations_leave_the_field(void **state)
 	static const char *const keys[] = { "Group", "Listen" };
 	char reason[CONFIG_REASON_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		struct config config = { 0 };
 

@@ -46,7 +46,6 @@ static void the_installed_file_shows_the_defaults(void **state)
 	char *printed, *installed = calloc(1, TEXT_BYTES_MAX);
 	FILE *file = fopen(INSTALLED, "r");
 
-	(void)state;
 	assert_non_null(installed);
 	assert_non_null(file);
 	assert_true(fread(installed, 1, TEXT_BYTES_MAX - 1, file) > 0);
@@ -70,7 +69,6 @@ static void defaults_can_be_uncommented(void **state)
 	struct config config;
 	char *printed;
 
-	(void)state;
 	load("/tmp/no/such/file.conf", &config);
 	printed = print(&config);
 	config_done(&config);
@@ -96,7 +94,6 @@ static void written_values_are_read_back(void **state)
 	struct config config;
 	char *first, *second;
 
-	(void)state;
 	config_folder_make(&folder);
 	config_folder_write(&folder, "x.conf",
 		"[Sampling]\nFrequencyHz=49\n[History]\nMaxAge=1w 2d\n[Api]\nListen=[::1]:2 "

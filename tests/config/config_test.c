@@ -21,14 +21,12 @@ static struct {
 
 static int set_up(void **state)
 {
-	(void)state;
 	config_folder_make(&loaded.folder);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	config_done(&loaded.config);
 	config_problems_done(&loaded.problems);
 	config_folder_remove(&loaded.folder);
@@ -71,7 +69,6 @@ static void without_a_file_every_key_has_its_default(void **state)
 {
 	static const char *const missing[][2] = { { "/x.conf", "no such file" } };
 
-	(void)state;
 	load(0);
 	expect(0, NULL);
 	assert_int_equal(loaded.config.frequency_hz, 99);
@@ -83,7 +80,6 @@ static void without_a_file_every_key_has_its_default(void **state)
 static void a_file_is_read(void **state)
 {
 
-	(void)state;
 	load_text("\xEF\xBB\xBF# a comment\r\n; another\r\n\r\n[Sampling]\r\n  "
 		  "FrequencyHz = 49 ; inline\r\n"
 		  "\tKernelStacks=no\n[Memory]\nMaxBytes=128M\n[Symbols]\n"
@@ -106,7 +102,6 @@ static void drop_ins_follow_by_name(void **state)
 {
 	char path[256];
 
-	(void)state;
 	config_folder_write(&loaded.folder, "x.conf", "[Sampling]\nFrequencyHz=10\n");
 	config_folder_write(&loaded.folder, "x.conf.d/20-b.conf", "[Sampling]\nFrequencyHz=20\n");
 	config_folder_write(&loaded.folder, "x.conf.d/10-a.conf",
@@ -144,7 +139,6 @@ static void every_mistake_is_reported_with_its_line(void **state)
 	};
 	char path[256];
 
-	(void)state;
 	config_folder_write(&loaded.folder, "x.conf",
 		"FrequencyHz=1\nNix=1\n[Sampler]\nFrequencyHz=1\n[Sampling]\nFrequencyHz=1e3\n"
 		"Frequency=1\nWindow=1s\nno equals sign\n[Memory\n=1\n[Api]\n"
@@ -167,7 +161,6 @@ static void contradicting_keys_are_reported(void **state)
 		{ "/x.conf:8", "[Api] Group: no group 'no-such-group-here'" },
 	};
 
-	(void)state;
 	load_text("[Memory]\nJitBytes=40M\n[History]\nMinuteAfter=3d\nTenMinutesAfter=3d\n"
 		  "MaxAge=1d\n[Api]\nGroup=no-such-group-here\n");
 	expect(ARRAY_SIZE(expected), expected);
@@ -186,7 +179,6 @@ static void damaged_files_are_reported(void **state)
 	size_t size = (1 << 20) + 1, used;
 	char *bytes = calloc(1, size);
 
-	(void)state;
 	assert_non_null(bytes);
 	used = (size_t)sprintf(bytes, "[Sampling]\nFrequencyHz=1%cHz\nEvent=", 0);
 	memset(bytes + used, 'x', 5000);
@@ -216,7 +208,6 @@ static void unreadable_files_are_reported(void **state)
 	};
 	char folder[128];
 
-	(void)state;
 	if (geteuid() == 0 && (chown(loaded.folder.path, 65534, 65534) < 0 || seteuid(65534) < 0)) {
 		print_message("skipped: root reads everything, and cannot become another user\n");
 		skip();
@@ -238,7 +229,6 @@ static void problems_are_bounded_and_counted(void **state)
 	enum { LINES = 5000 };
 	static char text[LINES * 2 + 1];
 
-	(void)state;
 	for (size_t i = 0; i < LINES; i++)
 		memcpy(text + i * 2, "x\n", 2);
 	load_text(text);
@@ -256,7 +246,6 @@ static void checking_reports_all_problems(void **state)
 	struct output_memory memory = { .limit_bytes = 1 << 20 };
 	struct output *output = malloc(sizeof(*output));
 
-	(void)state;
 	assert_non_null(output);
 	config_folder_write(&loaded.folder, "x.conf", "[Sampling]\nFrequencyHz=0\nEvent=none\n");
 	output_init(output, output_to_memory, &memory);
@@ -280,7 +269,6 @@ static void checking_reports_all_problems(void **state)
 
 static void failing_allocations_leave_nothing(void **state)
 {
-	(void)state;
 	config_folder_write(&loaded.folder, "x.conf",
 		"[Sampling]\nEvent=cycles\nFrequencyHz=x\n[Symbols]\nDebuginfodUrls=http://a "
 		"http://b\n");

@@ -16,7 +16,6 @@ static void cgroup_v2_uses_the_smallest_limit_of_all_ancestors(void **state)
 {
 	struct config_folder folder;
 
-	(void)state;
 	config_folder_make(&folder);
 	assert_int_equal(memory_limit_read(folder.path), UINT64_MAX);
 	config_folder_write(&folder, "proc/self/cgroup", "0::" UNIT "\n");
@@ -36,7 +35,6 @@ static void cgroup_v1_uses_its_memory_hierarchy(void **state)
 {
 	struct config_folder folder;
 
-	(void)state;
 	config_folder_make(&folder);
 	config_folder_write(&folder, "proc/self/cgroup",
 		"12:pids:/a\n5:cpu,memory,hugetlb:" UNIT "\n4:memoryish:/b\n0::" UNIT "\n");
@@ -55,7 +53,6 @@ static void damaged_lines_are_no_limit(void **state)
 {
 	struct config_folder folder;
 
-	(void)state;
 	config_folder_make(&folder);
 	config_folder_write(&folder, "sys/fs/cgroup/memory.max", "99999999999999999999999\n");
 	config_folder_write(&folder, "proc/self/cgroup", "\n0\n0:\n0::\n0::x\n0:memory:\n0::/\n1:");
@@ -67,7 +64,6 @@ static void without_memory_there_is_no_limit(void **state)
 {
 	struct config_folder folder;
 
-	(void)state;
 	config_folder_make(&folder);
 	config_folder_write(&folder, "sys/fs/cgroup/memory.max", "4096");
 	config_folder_write(&folder, "proc/self/cgroup", "0::/");

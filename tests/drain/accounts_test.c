@@ -18,7 +18,6 @@ static void every_sample_is_stored_or_dropped(void **state)
 	};
 	struct accounts accounts = { 0 };
 
-	(void)state;
 	accounts_add_counters(&accounts, &counters);
 	assert_true(accounts_close(&accounts));
 	assert_int_equal(accounts_stored(&accounts), 45);
@@ -34,7 +33,6 @@ static void moving_keeps_the_sum(void **state)
 {
 	struct accounts sum = { 0 }, accounts = { .fired = 10, .stored = { 10, 0 } };
 
-	(void)state;
 	accounts_move(&accounts, PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_PROFILE_FULL, 3);
 	assert_int_equal(accounts_stored(&accounts), 7);
 	assert_int_equal(accounts_lost(&accounts), 3);
@@ -62,7 +60,6 @@ static void weighted_accounts_close(void **state)
 	const struct accounts endless = { .fired = UINT64_MAX, .stored = { UINT64_MAX } };
 	struct accounts sum = { 0 };
 
-	(void)state;
 	accounts_add_weighted(&sum, &slow, 25);
 	accounts_add_weighted(&sum, &fast, 10);
 	accounts_divide(&sum, 10);
@@ -101,7 +98,6 @@ static void unselected_samples_are_filtered(void **state)
 	};
 	struct accounts accounts = all;
 
-	(void)state;
 	accounts_select(&accounts, 5);
 	assert_int_equal(accounts.stored[0], 3);
 	assert_int_equal(accounts.stored[1], 2);
@@ -154,7 +150,6 @@ static void a_part_of_the_accounts_is_subtracted(void **state)
 	};
 	struct accounts accounts = all, more = part;
 
-	(void)state;
 	assert_true(accounts_subtract(&accounts, &part));
 	assert_int_equal(accounts.fired, 150);
 	assert_int_equal(accounts.run_ns, 13);
@@ -190,7 +185,6 @@ static void a_part_of_the_accounts_is_subtracted(void **state)
 
 static void every_reason_has_a_name_of_its_own(void **state)
 {
-	(void)state;
 	for (enum pilotlight_drop a = 0; a < PILOTLIGHT_DROP_COUNT; a++) {
 		assert_true(strlen(accounts_drop_name(a)) > 0);
 		for (enum pilotlight_drop b = 0; b < a; b++)

@@ -35,7 +35,6 @@ static struct fixture {
 
 static int tear_down(void **state)
 {
-	(void)state;
 	drain_free(TAKE_PTR(fixture.drain));
 	capture_free(TAKE_PTR(fixture.capture));
 	return 0;
@@ -65,7 +64,6 @@ static void open_fixture(bool filters, uint32_t stack_slots)
 
 static int count_sample(void *context, const struct raw_sample *sample)
 {
-	(void)context;
 	if (fixture.refusal < 0)
 		return fixture.refusal;
 	fixture.samples += sample->count;
@@ -144,7 +142,6 @@ static void check_against_the_kernel(void)
 static void every_fired_sample_is_stored_or_dropped(void **state)
 {
 
-	(void)state;
 	open_fixture(false, 0);
 	record(5);
 	assert_true(fixture.total.fired > 0);
@@ -158,7 +155,6 @@ static void every_fired_sample_is_stored_or_dropped(void **state)
 static void small_maps_lose_nothing(void **state)
 {
 
-	(void)state;
 	open_fixture(false, 64);
 	record(5);
 	assert_int_equal(fixture.samples, accounts_stored(&fixture.total));
@@ -170,7 +166,6 @@ static void small_maps_lose_nothing(void **state)
 static void refused_samples_leave_the_accounts(void **state)
 {
 
-	(void)state;
 	open_fixture(false, 0);
 	fixture.refusal = -E2BIG;
 	record(2);
@@ -184,7 +179,6 @@ static void only_followed_processes_and_their_children_are_sampled(void **state)
 	pid_t child;
 	int ready[2];
 
-	(void)state;
 	open_fixture(true, 0);
 	assert_int_equal(pipe(ready), 0);
 	child = fork();
@@ -254,7 +248,6 @@ static void a_sample_has_the_cgroup_of_its_thread(void **state)
 	const char *missing = privilege_lacks_bpf();
 	char name[64];
 
-	(void)state;
 	(void)snprintf(name, sizeof(name), "drain_kernel_test-%d", (int)getpid());
 	if (!missing)
 		missing = test_cgroup_make(&cgroup, name);
@@ -304,7 +297,6 @@ static void counted_but_missing_samples_are_unread(void **state)
 {
 	const struct pilotlight_counters counters = { .fired = 12, .stored = { 10, 2 } };
 
-	(void)state;
 	open_fixture(false, 64);
 	write_counters(&counters);
 	put_count(1, 4);
@@ -325,7 +317,6 @@ static void uncounted_samples_are_a_bug(void **state)
 {
 	const struct pilotlight_counters counters = { .fired = 3, .stored = { 3, 0 } };
 
-	(void)state;
 	open_fixture(false, 64);
 	write_counters(&counters);
 	put_count(1, 4);
@@ -376,7 +367,6 @@ static bool is_wakeup_pending(void)
 static void one_wakeup_is_one_drain(void **state)
 {
 
-	(void)state;
 	open_fixture(false, 64);
 	assert_false(is_wakeup_pending());
 	for (unsigned i = 0; i < 3; i++) {

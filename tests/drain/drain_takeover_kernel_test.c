@@ -147,7 +147,6 @@ static void an_engine_may_die_at_any_step(void **state)
 	struct capture_cost cost;
 	bool was_killed = true;
 
-	(void)state;
 	skip_without_bpf();
 	assert_ptr_not_equal(drained, MAP_FAILED);
 	if (capture_open(&settings, &capture, &fault) < 0 || capture_start(capture, &fault) < 0)
@@ -375,7 +374,6 @@ static void the_next_engine_drains_what_none_drained(void **state)
 	struct capture *capture;
 	struct drain *drain;
 
-	(void)state;
 	skip_without_bpf();
 	start_server(&place);
 	die_without_privilege(&place);

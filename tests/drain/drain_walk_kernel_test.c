@@ -167,7 +167,6 @@ static void stacks_come_with_their_frames(void **state)
 	struct fixture fixture;
 	uint64_t ends = 0;
 
-	(void)state;
 	open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
 	record(&fixture);
 	assert_true(fixture.file_count > 0);
@@ -190,7 +189,6 @@ static void a_nearly_full_ring_counts_stacks_in_the_kernel(void **state)
 {
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, UNWIND_BYTES, 0);
 	record(&fixture);
 	fixture.of_us = fixture.deep = fixture.of_us_by_kernel = 0;
@@ -259,7 +257,6 @@ static void a_thread_that_is_moved_has_the_cgroup_where_it_is(void **state)
 	struct fault fault = { 0 };
 	const char *missing = test_cgroup_current(&home);
 
-	(void)state;
 	open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
 	if (capture_start(fixture.capture, &fault) < 0)
 		fail_msg("%s", fault.text);
@@ -288,7 +285,6 @@ static void without_table_memory_the_kernel_walks(void **state)
 {
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, 0, MAP_BYTES);
 	assert_null(capture_walk_maps(fixture.capture));
 	record(&fixture);

@@ -41,7 +41,6 @@ static int parse(const void *record, size_t size)
 
 static void a_sample_is_read(void **state)
 {
-	(void)state;
 	assert_int_equal(parse(&good, sizeof(good)), 0);
 	assert_int_equal(sample.tid, 8);
 	assert_int_equal(sample.process.tgid, 7);
@@ -62,7 +61,6 @@ static void an_unterminated_comm_is_terminated(void **state)
 {
 	struct record record = good;
 
-	(void)state;
 	memset(record.header.comm, 'x', sizeof(record.header.comm));
 	assert_int_equal(parse(&record, sizeof(record)), 0);
 	assert_int_equal(strlen(sample.comm), PILOTLIGHT_COMM_BYTES - 1);
@@ -72,7 +70,6 @@ static void malformed_samples_are_refused(void **state)
 {
 	struct record record = good;
 
-	(void)state;
 	for (size_t size = 0; size < sizeof(good); size++)
 		assert_int_equal(parse(&good, size), -EINVAL);
 	record.header.header.set = PILOTLIGHT_SET_COUNT;
@@ -115,7 +112,6 @@ static void walks_are_read_with_their_sample_and_without(void **state)
 {
 	struct walk_record record = good_walk;
 
-	(void)state;
 	assert_int_equal(parse(&record, sizeof(record)), 0);
 	assert_int_equal(ring_record_kind(&record, sizeof(record)), PILOTLIGHT_RING_WALKED_SAMPLE);
 	assert_int_equal(sample.walk_hash, 0x1234567890abcdef);
@@ -134,7 +130,6 @@ static void malformed_walks_are_refused(void **state)
 {
 	struct walk_record record = good_walk;
 
-	(void)state;
 	for (size_t size = 0; size < sizeof(record); size++)
 		assert_int_equal(parse(&record, size), -EINVAL);
 	record.header.count = 4;
@@ -163,7 +158,6 @@ static void walks_that_are_too_deep_are_refused(void **state)
 	} record;
 	size_t deepest = sizeof(record) - sizeof(__u64);
 
-	(void)state;
 	record.header = good_walk.header;
 	record.header.count = PILOTLIGHT_WALK_DEPTH;
 	record.header.kernel_count = PILOTLIGHT_STACK_DEPTH;

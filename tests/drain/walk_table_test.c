@@ -31,7 +31,6 @@ static void stacks_are_found_by_their_hash(void **state)
 	const struct walked_stack *stack;
 	struct walk_table table;
 
-	(void)state;
 	walk_table_init(&table, LIMIT);
 	for (uint64_t hash = 1; hash <= 300; hash++) {
 		struct raw_sample walk =
@@ -59,7 +58,6 @@ static void duplicate_stacks_are_kept_once(void **state)
 	struct raw_sample first = walk_of(7, 3, 0), second = walk_of(7, 5, 1);
 	struct walk_table table;
 
-	(void)state;
 	walk_table_init(&table, LIMIT);
 	assert_int_equal(walk_table_add(&table, &first), 0);
 	assert_int_equal(walk_table_add(&table, &second), 0);
@@ -72,7 +70,6 @@ static void a_full_set_refuses_more(void **state)
 {
 	struct walk_table table;
 
-	(void)state;
 	walk_table_init(&table, 16);
 	for (uint64_t hash = 1; hash <= 17; hash++) {
 		struct raw_sample walk = walk_of(hash, 1, 0);
@@ -90,7 +87,6 @@ static void failing_allocations_cost_the_stack_alone(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct walk_table table;
 

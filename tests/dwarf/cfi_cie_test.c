@@ -16,7 +16,6 @@ static struct cfi_cie cie;
 
 static int set_up(void **state)
 {
-	(void)state;
 	writer = (struct cfi_writer){ .vaddr = 0x5000 };
 	memset(&cie, 0, sizeof(cie));
 	return 0;
@@ -56,7 +55,6 @@ static int parse_fields(const char *letters, const void *data, size_t data_bytes
 
 static void a_function_begins_with_what_its_cie_says(void **state)
 {
-	(void)state;
 	assert_int_equal(parse(cfi_add_usual_cie(&writer)), 0);
 	assert_int_equal(cie.offset, 0);
 	assert_int_equal(cie.return_column, RIP);
@@ -74,7 +72,6 @@ static void a_function_begins_with_what_its_cie_says(void **state)
 
 static void augmentations_are_passed_over(void **state)
 {
-	(void)state;
 	/* A personality routine of some width, and where the LSDA is. */
 	assert_int_equal(parse_fields("zPLR", "\x07\x9b\1\2\3\4\x1b\x1b", 8), 0);
 	assert_int_equal(cie.terms.pointer_encoding, 0x1b);
@@ -105,7 +102,6 @@ static void versions_differ(void **state)
 		.program = program,
 		.program_bytes = sizeof(program) };
 
-	(void)state;
 	writer.is_debug_frame = true;
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
 		struct cfi_fde fde;
@@ -135,7 +131,6 @@ static void segment_selectors_are_passed_over(void **state)
 	struct cfi_fde fde;
 	uint32_t offset;
 
-	(void)state;
 	writer.is_debug_frame = true;
 	offset = cfi_add_cie(&writer, &fields);
 	/* Behind length, id, version and the empty string: address and selector size. */
@@ -163,7 +158,6 @@ static void damaged_cies_are_errors(void **state)
 		.program_bytes = 1 };
 	size_t size;
 
-	(void)state;
 	assert_int_equal(parse_fields("R", "\x1b", 1), -ENOEXEC);
 	assert_int_equal(parse_fields("zR", "\x7f\x1b", 2), -ENOEXEC);
 	assert_int_equal(
@@ -185,7 +179,6 @@ static void damaged_fdes_are_errors(void **state)
 	uint32_t offset;
 	size_t size;
 
-	(void)state;
 	offset = cfi_add_usual_cie(&writer);
 	assert_int_equal(parse(offset), 0);
 	offset = CFI_ADD_FDE(&writer, offset, 0x1000, 0x10, 0);

@@ -30,7 +30,6 @@ static struct cfi_value read_bytes(const uint8_t *bytes, size_t size)
 
 static void registers_have_offsets(void **state)
 {
-	(void)state;
 	assert_value(READ(0x76, 0x78), CFI_MEANING_REGISTER, RBP, -8, 0);
 	assert_value(READ(0x92, 0x21, 5), CFI_MEANING_REGISTER, 33, 5, 0);
 	assert_value(READ(0x77, 8, 0x23, 0x80, 1), CFI_MEANING_REGISTER, RSP, 136, 0);
@@ -39,7 +38,6 @@ static void registers_have_offsets(void **state)
 
 static void memory_is_read_once(void **state)
 {
-	(void)state;
 	assert_value(READ(0x76, 0x78, 6), CFI_MEANING_MEMORY, RBP, -8, 0);
 	assert_value(READ(0x77, 0xa8, 4, 6, 0x23, 8), CFI_MEANING_MEMORY, RSP, 552, 8);
 	assert_value(READ(0x77, 8, 6, 0x38, 0x22), CFI_MEANING_MEMORY, RSP, 8, 8);
@@ -59,7 +57,6 @@ static void memory_is_read_once(void **state)
 
 static void stubs_are_known(void **state)
 {
-	(void)state;
 	assert_value(READ(STUB(11)), CFI_MEANING_STUB, 0, 11, 0);
 	assert_value(READ(STUB(5)), CFI_MEANING_STUB, 0, 5, 0);
 	assert_unknown(STUB(16));
@@ -72,7 +69,6 @@ static void other_forms_are_refused(void **state)
 {
 	static const uint8_t long_one[80] = { 0x77, 8 };
 
-	(void)state;
 	assert_unknown(0x30);			/* a constant */
 	assert_unknown(0x77, 8, 0x79, 0, 0x22); /* two registers */
 	assert_unknown(0x77, 8, 0x38, 0x1e);	/* a product */
@@ -89,7 +85,6 @@ static void other_forms_are_refused(void **state)
 /* As of a machine, sums wrap. */
 static void sums_wrap(void **state)
 {
-	(void)state;
 	assert_value(READ(0x77, 1, 0x23, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1),
 		CFI_MEANING_REGISTER, RSP, 0, 0);
 }

@@ -21,7 +21,6 @@ static int set_up(void **state)
 	static const uint8_t initial[] = { DEF_CFA(RSP, 8), OFFSET(RIP, 1) };
 	const struct dwarf_bytes bytes = { .position = initial, .end = initial + sizeof(initial) };
 
-	(void)state;
 	terms = (struct cfi_terms){ .code_alignment = 1, .data_alignment = -8 };
 	return cfi_program_run_initial(&section, &cfi_registers_x86_64, &terms, bytes);
 }
@@ -95,7 +94,6 @@ static int run(const uint8_t *bytes, size_t size)
 
 static void a_prologue_and_an_epilogue_are_rows(void **state)
 {
-	(void)state;
 	assert_rows("0-1: r7+8 ra [-8]; 1-4: r7+16 fp [-16] ra [-8]; 4-24: r6+16 fp [-16] ra [-8]; "
 		    "24-100: r7+8 fp [-16] ra [-8]",
 		ADVANCE(1), DEF_CFA_OFFSET(16), OFFSET(RBP, 2), ADVANCE(3), DEF_CFA_REGISTER(RBP),
@@ -105,7 +103,6 @@ static void a_prologue_and_an_epilogue_are_rows(void **state)
 
 static void each_instruction_has_its_effect(void **state)
 {
-	(void)state;
 	assert_rows("0-100: r7+8 fp [-24] ra [-8]", 0x05, RBP, 3);	      /* offset_extended */
 	assert_rows("0-100: r7+8 fp [24] ra [-8]", 0x11, RBP, 0x7d);	      /* …_sf */
 	assert_rows("0-100: r7+8 fp [24] ra [-8]", 0x2f, RBP, 3);	      /* GNU_negative_… */
@@ -126,7 +123,6 @@ static void each_instruction_has_its_effect(void **state)
 
 static void locations_are_moved_in_many_ways(void **state)
 {
-	(void)state;
 	assert_rows("0-2: r7+8 ra [-8]; 2-100: r7+1 ra [-8]", 0x02, 2, DEF_CFA_OFFSET(1));
 	assert_rows("0-3: r7+8 ra [-8]; 3-100: r7+1 ra [-8]", 0x03, 3, 0, DEF_CFA_OFFSET(1));
 	assert_rows("0-4: r7+8 ra [-8]; 4-100: r7+1 ra [-8]", 0x04, 4, 0, 0, 0, DEF_CFA_OFFSET(1));
@@ -144,7 +140,6 @@ static void locations_are_moved_in_many_ways(void **state)
 
 static void nothing_follows_the_end(void **state)
 {
-	(void)state;
 	assert_rows("0-100: r7+8 ra [-8]", 0x03, 0, 1, DEF_CFA_OFFSET(16));
 	assert_rows("0-100: r7+8 ra [-8]", 0x04, 255, 255, 255, 255, DEF_CFA_OFFSET(16), 0xff);
 	terms.code_alignment = UINT64_MAX;
@@ -153,7 +148,6 @@ static void nothing_follows_the_end(void **state)
 
 static void states_are_remembered_and_rules_restored(void **state)
 {
-	(void)state;
 	assert_rows("0-1: r7+8 ra [-8]; 1-2: r7+16 fp [-16] ra [-8]; 2-3: r7+8 ra [-8]; "
 		    "3-100: r7+16 fp [-16] ra [-8]",
 		ADVANCE(1), DEF_CFA_OFFSET(16), OFFSET(RBP, 2), REMEMBER_STATE, ADVANCE(1),
@@ -166,7 +160,6 @@ static void states_are_remembered_and_rules_restored(void **state)
 /* A register alone comes with the offset that was said last; an offset alone changes nothing. */
 static void an_expression_is_forgotten(void **state)
 {
-	(void)state;
 	assert_rows("0-100: r6+8 ra [-8]", 0x0f, 1, 0x30, DEF_CFA_REGISTER(RBP));
 	assert_rows("0-100: cfa exp 1 ra [-8]", 0x0f, 1, 0x30, DEF_CFA_OFFSET(24));
 	assert_rows("0-100: cfa exp 1 ra [-8]", 0x0f, 1, 0x30, 0x13, 0x7d);
@@ -180,7 +173,6 @@ static void nests_end(void **state)
 {
 	uint8_t bytes[CFI_PROGRAM_DEPTH_MAX + 1];
 
-	(void)state;
 	memset(bytes, REMEMBER_STATE, sizeof(bytes));
 	assert_int_equal(run(bytes, CFI_PROGRAM_DEPTH_MAX), 0);
 	assert_int_equal(run(bytes, CFI_PROGRAM_DEPTH_MAX + 1), -ENOEXEC);
@@ -188,7 +180,6 @@ static void nests_end(void **state)
 
 static void nonsense_is_an_error(void **state)
 {
-	(void)state;
 	assert_int_equal(RUN(0x17), -ENOEXEC); /* no such instruction */
 	assert_int_equal(RUN(0x3f), -ENOEXEC);
 	assert_int_equal(RUN(RESTORE_STATE), -ENOEXEC);
@@ -209,7 +200,6 @@ static void operands_are_needed(void **state)
 		{ 0x86, 0x80 } };
 	static const uint8_t sizes[] = { 4, 3, 4, 4, 3, 3, 2 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes); i++)
 		for (size_t size = 1; size <= sizes[i]; size++)
 			assert_int_equal(run(instructions[i], size), -ENOEXEC);
@@ -220,7 +210,6 @@ static void a_cie_has_no_rows(void **state)
 	static const uint8_t programs[][2] = { { ADVANCE(1) }, { RESTORE(RBP) }, { 0x06, RBP },
 		{ 0x17 } };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct cfi_terms others = terms;
 		const struct dwarf_bytes bytes = {

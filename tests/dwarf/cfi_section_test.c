@@ -14,7 +14,6 @@ static struct cfi_writer writer;
 
 static int set_up(void **state)
 {
-	(void)state;
 	writer = (struct cfi_writer){ .vaddr = 0x5000 };
 	return 0;
 }
@@ -50,7 +49,6 @@ static void assert_cie_and_fde(void)
 
 static void entries_are_returned_one_by_one(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		writer.is_debug_frame = i & 1;
 		writer.is_64 = i & 2;
@@ -63,7 +61,6 @@ static void a_cut_section_is_an_error(void **state)
 {
 	struct cfi_entry entry;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		size_t whole;
 
@@ -88,7 +85,6 @@ static void lengths_that_lie_are_errors(void **state)
 	static const uint64_t lengths[] = { UINT32_MAX - 1, 0xfffffff0, 0x7fffffff, 3 };
 	struct cfi_entry entry;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
 		struct cfi_section section;
 		uint32_t position = 0;
@@ -151,7 +147,6 @@ static void pointers_are_of_many_encodings(void **state)
 	};
 	uint64_t pointer;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(read_pointer(cases[i].encoding, cases[i].value, &pointer), 0);
 		assert_int_equal(pointer, cases[i].pointer);
@@ -166,7 +161,6 @@ static void other_encodings_are_errors(void **state)
 	struct dwarf_bytes bytes = { .position = writer.bytes, .end = writer.bytes + 8 };
 	uint64_t pointer = 77;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(encodings); i++)
 		assert_int_equal(read_pointer(encodings[i], 1, &pointer), -ENOEXEC);
 	/* Relative to what nobody knows, and behind the end. */

@@ -16,7 +16,6 @@ static struct dwarf_abbreviations abbreviations;
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&f, 0, sizeof(f));
 	f.version = 4;
 	dwarf_abbreviations_init(&abbreviations);
@@ -25,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dwarf_abbreviations_done(&abbreviations);
 	return 0;
 }
@@ -49,7 +47,6 @@ static void attributes_and_sizes_are_known(void **state)
 {
 	const struct dwarf_abbreviation *found;
 
-	(void)state;
 	put_abbreviation(&f, 1, DW_TAG_subprogram, true,
 		ATTRIBUTES(DW_AT_name, DW_FORM_strp, DW_AT_external, DW_FORM_flag_present,
 			DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data2));
@@ -94,7 +91,6 @@ static void codes_may_have_any_order(void **state)
 {
 	static const uint64_t codes[] = { 7, 3, 1ULL << 60, 1, 3 };
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		put_abbreviation(&f, codes[i], DW_TAG_variable, false,
 			ATTRIBUTES(DW_AT_name, DW_FORM_data1 /* of one byte */));
@@ -119,7 +115,6 @@ static void a_table_is_read_once_in_a_row(void **state)
 	uint64_t budget;
 	size_t second;
 
-	(void)state;
 	put_plain(1);
 	put(&f.abbrev, 0, 1);
 	second = f.abbrev.size;
@@ -145,7 +140,6 @@ static void a_table_is_read_once_in_a_row(void **state)
 
 static void the_budget_ends(void **state)
 {
-	(void)state;
 	put_plain(1);
 	put(&f.abbrev, 0, 1);
 	abbreviations.budget_bytes = f.abbrev.size + 3;
@@ -164,7 +158,6 @@ static void the_encoding_decides_sizes(void **state)
 	};
 	struct dwarf_encoding encoding = { .version = 2, .address_bytes = 4, .offset_bytes = 8 };
 
-	(void)state;
 	put_abbreviation(&f, 1, DW_TAG_variable, false,
 		ATTRIBUTES(DW_AT_name, DW_FORM_strp, DW_AT_low_pc, DW_FORM_addr,
 			DW_AT_specification, DW_FORM_ref_addr));
@@ -183,7 +176,6 @@ static void items_with_too_many_attributes_are_refused(void **state)
 		int attributes, result;
 	} cases[] = { { 256, 0 }, { 257, -EBADMSG }, { 1500, -EBADMSG } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		f.abbrev.size = 0;
 		put_uleb(&f.abbrev, 1);
@@ -205,7 +197,6 @@ static void every_shorter_table_is_survived(void **state)
 	size_t size;
 	int r;
 
-	(void)state;
 	put_plain(1);
 	put_plain(300);
 	put(&f.abbrev, 0, 1);
@@ -227,7 +218,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	put_plain(1);
 	put(&f.abbrev, 0, 1);
 	for (n = 0;; n++) {

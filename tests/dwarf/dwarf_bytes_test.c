@@ -22,7 +22,6 @@ static void integers_have_either_order(void **state)
 	static const uint64_t ascending[] = { 0x01, 0x0102, 0x01020304, 0x0102030405060708 };
 	static const uint64_t descending[] = { 0x01, 0x0201, 0x04030201, 0x0807060504030201 };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct dwarf_bytes straight = of(bytes, sizeof(bytes)), swapped = straight;
 		uint64_t a, b;
@@ -42,7 +41,6 @@ static void other_sizes_are_no_integers(void **state)
 	static const uint8_t byte = 1;
 	struct dwarf_bytes bytes = of(&byte, 1);
 
-	(void)state;
 	assert_int_equal(dwarf_bytes_integer(&bytes, 3), 0);
 	assert_true(bytes.is_short);
 }
@@ -52,7 +50,6 @@ static void missing_attributes_are_zero(void **state)
 	static const uint8_t data[] = { 1, 2, 3 };
 	struct dwarf_bytes bytes = of(data, sizeof(data)), none = { 0 };
 
-	(void)state;
 	assert_int_equal(dwarf_bytes_u32(&bytes), 0);
 	assert_true(bytes.is_short);
 	assert_int_equal(dwarf_bytes_left(&bytes), 0);
@@ -96,7 +93,6 @@ static void leb128_is_read(void **state)
 			5 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++) {
 		struct dwarf_bytes plain = of(examples[i].bytes, examples[i].size);
 		struct dwarf_bytes with_sign = plain;
@@ -114,7 +110,6 @@ static void leb128_has_an_end(void **state)
 	static const uint8_t data[] = { 0x80, 0x81, 0xff };
 	struct dwarf_bytes bytes = of(data, sizeof(data)), again = bytes;
 
-	(void)state;
 	assert_int_equal(dwarf_bytes_uleb(&bytes), 0);
 	assert_true(bytes.is_short);
 	assert_int_equal(dwarf_bytes_sleb(&again), 0);
@@ -125,7 +120,6 @@ static void strings_have_an_end(void **state)
 {
 	struct dwarf_bytes bytes = of("one\0two", 7);
 
-	(void)state;
 	assert_string_equal(dwarf_bytes_string(&bytes), "one");
 	assert_null(dwarf_bytes_string(&bytes));
 	assert_true(bytes.is_short);
@@ -137,7 +131,6 @@ static void strings_have_a_length(void **state)
 	char *data = malloc(size);
 	struct dwarf_bytes bytes = of(data, size);
 
-	(void)state;
 	assert_non_null(data);
 	memset(data, 'a', size - 1);
 	data[size - 1] = '\0';
@@ -156,7 +149,6 @@ static void lengths_have_two_forms(void **state)
 	bool is_swapped = dwarf_bytes_u32(&bytes) != 0x10;
 	uint8_t offset_bytes;
 
-	(void)state;
 	bytes = of(narrow, sizeof(narrow));
 	bytes.is_swapped = is_swapped;
 	assert_int_equal(dwarf_bytes_unit_length(&bytes, &offset_bytes), 0x10);
@@ -176,7 +168,6 @@ static void strings_of_sections_are_found(void **state)
 {
 	const struct dwarf_bytes section = of("one\0two\0x", 9), none = { 0 };
 
-	(void)state;
 	assert_string_equal(dwarf_sections_string(&section, 0), "one");
 	assert_string_equal(dwarf_sections_string(&section, 5), "wo");
 	assert_null(dwarf_sections_string(&section, 8));

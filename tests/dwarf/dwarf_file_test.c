@@ -98,7 +98,6 @@ static void assert_contents(const struct dwarf_bytes *section, const void *bytes
 
 static void files_of_all_classes_are_read(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct fixture fixture = { .is_narrow = i & 1, .is_swapped = i & 2 };
 		struct packed info_bytes = { 0 }, line_bytes = { 0 };
@@ -160,7 +159,6 @@ static void files_without_compression_need_no_scratch(void **state)
 	_cleanup_(opened_done) struct opened opened = { .r = -1 };
 	struct fixture fixture = { 0 };
 
-	(void)state;
 	assert_int_equal(open_sections(&opened, &fixture, sections, 1, SCRATCH_BYTES), 0);
 	assert_contents(&opened.file.sections.info, "info", 4);
 	assert_int_equal(opened.scratch.scratch.used_bytes, 0);
@@ -189,7 +187,6 @@ static void the_size_in_the_header_is_not_trusted(void **state)
 		{ SCRATCH_BYTES / 2, INFO_BYTES } };
 	struct fixture fixture = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(opened_done) struct opened opened = { .r = -1 };
 		struct packed packed = { 0 };
@@ -207,7 +204,6 @@ static void streams_may_follow_each_other(void **state)
 	struct fixture fixture = { 0 };
 	struct packed packed = { 0 };
 
-	(void)state;
 	put_header(&packed, &fixture, ELFCOMPRESS_ZLIB, INFO_BYTES);
 	put_stream(&packed, info, INFO_BYTES / 2);
 	put_stream(&packed, "", 0);
@@ -221,7 +217,6 @@ static void damage_is_refused(void **state)
 	struct fixture fixture = { 0 };
 	struct packed whole = { 0 };
 
-	(void)state;
 	put_header(&whole, &fixture, ELFCOMPRESS_ZLIB, sizeof(info));
 	put_stream(&whole, info, sizeof(info));
 	for (size_t size = 1; size < whole.size; size += 1 + size / 3) {
@@ -254,7 +249,6 @@ static void damage_of_the_old_style_is_refused(void **state)
 	static const char *const contents[] = { "ZLIB\0\0\0\0\0\0\0", "GZIP\0\0\0\0\0\0\0\4",
 		"ZLIB\0\0\0\0\0\0\0\4" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(contents); i++) {
 		_cleanup_(opened_done) struct opened opened = { .r = -1 };
 		const struct fixture_section section = { .name = ".zdebug_info",
@@ -278,7 +272,6 @@ static void bombs_end_at_the_limit(void **state)
 	struct fixture fixture = { 0 };
 	struct packed packed = { 0 };
 
-	(void)state;
 	assert_non_null(zeros);
 	put_header(&packed, &fixture, ELFCOMPRESS_ZLIB, ZEROS);
 	put_stream(&packed, zeros, ZEROS);
@@ -297,7 +290,6 @@ static void sections_outside_the_file_are_refused(void **state)
 {
 	static const uint64_t flags[] = { 0, SHF_COMPRESSED };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
 		const struct fixture_section section = { .name = ".debug_str",
 			.type = SHT_PROGBITS,
@@ -322,7 +314,6 @@ static void a_file_may_be_opened_after_another(void **state)
 	_cleanup_(opened_done) struct opened opened = { .r = -1 };
 	struct fixture fixture = { 0 };
 
-	(void)state;
 	assert_int_equal(open_sections(&opened, &fixture, &section, 1, SCRATCH_BYTES), 0);
 	/* An empty file is no ELF file, and the one before is closed. */
 	assert_int_equal(
@@ -341,7 +332,6 @@ static void each_info_of_a_split_file_is_unpacked_once(void **state)
 	struct fixture fixture = { 0 };
 	uint64_t used_bytes = 0;
 
-	(void)state;
 	for (size_t i = 0; i < INFOS; i++) {
 		put_header(&packed[i], &fixture, ELFCOMPRESS_ZLIB, BYTES - i);
 		put_stream(&packed[i], info, BYTES - i);
@@ -379,7 +369,6 @@ static void strings_of_a_file_that_changes_have_an_end(void **state)
 	struct fixture fixture = { 0 };
 	const char *string;
 
-	(void)state;
 	fixture_build_sections(&fixture, &section, 1);
 	/* The section is the end of a file of whole pages. */
 	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_offset), page_bytes - 4, 8);
@@ -414,7 +403,6 @@ static void released_pages_are_read_again(void **state)
 	_cleanup_(opened_done) struct opened opened = { .r = -1 };
 	struct fixture fixture = { 0 };
 
-	(void)state;
 	dwarf_file_release_pages(&opened.file);
 	assert_int_equal(open_sections(&opened, &fixture, &section, 1, SCRATCH_BYTES), 0);
 	assert_contents(&opened.file.sections.info, "info", 4);
@@ -431,7 +419,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	put_header(&packed, &fixture, ELFCOMPRESS_ZLIB, sizeof(info));
 	put_stream(&packed, info, sizeof(info));
 	for (n = 0;; n++) {
@@ -454,7 +441,6 @@ static void files_that_objcopy_compressed_are_unpacked(void **state)
 	char folder[] = "/tmp/dwarf_file_XXXXXX", command[512], path[64];
 	bool is_built;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(command, sizeof(command),
 		"cd %s && printf '#include <stdio.h>\nint main(void) { return puts(\"x\"); }' > "
@@ -500,7 +486,6 @@ static void files_that_objcopy_compressed_are_unpacked(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	srandom(1);
 	for (size_t i = 0; i < sizeof(info); i++)
 		info[i] = (char)(random() % 4);

@@ -15,7 +15,6 @@ static struct dwarf_sections found;
 /* Sections of 64 bytes, all of which parts may be taken of. */
 static int set_up(void **state)
 {
-	(void)state;
 	split_fixture_init(&s, 5);
 	put(&s.info, 0, 64);
 	put(&s.abbrev, 0, 64);
@@ -84,7 +83,6 @@ static void each_unit_has_its_parts(void **state)
 
 static void a_file_without_an_index_is_no_package(void **state)
 {
-	(void)state;
 	assert_int_equal(open_package(), -ENODATA);
 	put(&s.index, 5, 4);
 	assert_int_equal(open_package(), -EBADMSG);
@@ -94,7 +92,6 @@ static void an_empty_package_has_nothing(void **state)
 {
 	struct dwarf_package zeros = { .slot_count = 0 };
 
-	(void)state;
 	put_index(&s, NULL, 0);
 	assert_int_equal(open_package(), 0);
 	assert_int_equal(dwarf_package_find(&package, 0, &found), -ENOENT);
@@ -125,7 +122,6 @@ static void a_truncated_index_is_refused(void **state)
 {
 	const struct index_row slots[] = { row_of(2, 0), row_of(1, 1) };
 
-	(void)state;
 	put_index(&s, slots, 2);
 	while (s.index.size > 1) {
 		assert_int_equal(open_package(), s.index.size == 16 + 24 + 16 + 64 ? 0 : -EBADMSG);
@@ -164,7 +160,6 @@ static void rows_that_are_not_there_are_refused(void **state)
 {
 	const struct index_row row = row_of(1, 0);
 
-	(void)state;
 	put_index(&s, &row, 1);
 	patch(&s.index, 16 + 8, 2, 4);
 	assert_int_equal(open_package(), 0);
@@ -179,7 +174,6 @@ static void a_full_table_is_not_gone_through_for_ever(void **state)
 	enum { SLOTS = 128 };
 	struct index_row slots[SLOTS];
 
-	(void)state;
 	for (uint32_t i = 0; i < SLOTS; i++)
 		slots[i] = row_of(i + 1, 0);
 	put_index(&s, slots, SLOTS);
@@ -195,7 +189,6 @@ static void the_other_byte_order_is_read(void **state)
 		0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0, 7 };
 	struct dwarf_sections sections = view_split(&s);
 
-	(void)state;
 	sections.cu_index = (struct dwarf_bytes){
 		.position = bytes,
 		.end = bytes + sizeof(bytes),

@@ -16,7 +16,6 @@ static struct dwarf_die die;
 /* A unit of addresses 0x1000, 0x2000 and 0x3000, which are counted from 0x100 on. */
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&lists, 0, sizeof(lists));
 	memset(&addresses, 0, sizeof(addresses));
 	memset(&attribute, 0, sizeof(attribute));
@@ -72,7 +71,6 @@ static void pairs_are_counted_from_a_base(void **state)
 {
 	struct dwarf_range_list list;
 
-	(void)state;
 	unit.encoding.version = 4;
 	put(&lists, 0, 16);
 	put(&lists, 0x10, 8);
@@ -93,7 +91,6 @@ static void narrow_pairs_have_a_mark_of_their_own(void **state)
 {
 	struct dwarf_range_list list;
 
-	(void)state;
 	unit.encoding.version = 4;
 	unit.encoding.address_bytes = 4;
 	put(&lists, UINT32_MAX, 4);
@@ -163,7 +160,6 @@ static void entries_of_all_kinds_are_read(void **state)
 {
 	struct dwarf_range_list list;
 
-	(void)state;
 	put(&lists, 0, 3);
 	put_entries();
 	assert_int_equal(open_at(&list, DW_FORM_sec_offset, 3), 0);
@@ -195,7 +191,6 @@ static void lists_outside_of_the_section_are_refused(void **state)
 {
 	struct dwarf_range_list list;
 
-	(void)state;
 	assert_int_equal(open_at(&list, DW_FORM_rnglistx, 0), -EBADMSG);
 	assert_int_equal(open_at(&list, DW_FORM_sec_offset, 0), -EBADMSG);
 	put_header(4, 9, UINT32_MAX);
@@ -218,7 +213,6 @@ static void truncated_entries_are_refused(void **state)
 	size_t whole;
 	int r;
 
-	(void)state;
 	put_entries();
 	for (whole = lists.size--; lists.size > 0; lists.size--) {
 		assert_int_equal(open_at(&list, DW_FORM_sec_offset, 0), 0);
@@ -234,7 +228,6 @@ static void entries_that_make_no_sense_are_refused(void **state)
 {
 	struct dwarf_range_list list;
 
-	(void)state;
 	put(&lists, 8, 1); /* nobody knows that kind */
 	put(&lists, DW_RLE_startx_length, 1);
 	put(&lists, 0x0803, 2); /* an address that is not there */

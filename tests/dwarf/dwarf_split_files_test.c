@@ -18,7 +18,6 @@ static struct dwarf_sections found;
 
 static int set_up(void **state)
 {
-	(void)state;
 	split_fixture_init(&s, 5);
 	if (!scratch_fixture_init(&scratch, 1 << 20))
 		return -1;
@@ -28,7 +27,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	if (split_files.package_fd >= 0)
 		(void)close(split_files.package_fd);
 	dwarf_split_files_done(&split_files);
@@ -59,7 +57,6 @@ static void files_are_asked_for_by_their_path(void **state)
 		{ "..", "../a.dwo", "../../a.dwo" },
 	};
 
-	(void)state;
 	put_split();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(
@@ -72,7 +69,6 @@ static void files_are_asked_for_by_their_path(void **state)
 
 static void a_file_stays_open_for_the_next_unit(void **state)
 {
-	(void)state;
 	put_split();
 	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), 0);
 	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), 0);
@@ -90,7 +86,6 @@ static void paths_are_bounded(void **state)
 {
 	static char name[DWARF_SPLIT_PATH_BYTES + 1];
 
-	(void)state;
 	put_split();
 	memset(name, 'x', DWARF_SPLIT_PATH_BYTES - 1);
 	assert_int_equal(dwarf_split_files_find_file(&split_files, "", name, &found), 0);
@@ -104,7 +99,6 @@ static void paths_are_bounded(void **state)
 
 static void without_an_opener_no_split_file_is_found(void **state)
 {
-	(void)state;
 	put_split();
 	split_files.opener = NULL;
 	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), -ENOENT);
@@ -113,7 +107,6 @@ static void without_an_opener_no_split_file_is_found(void **state)
 
 static void other_files_are_refused(void **state)
 {
-	(void)state;
 	build_split(&s);
 	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), -EBADMSG);
 	s.elf.bytes[0] = 'x';
@@ -132,7 +125,6 @@ static void a_split_may_have_more_than_one_info(void **state)
 		{ ".debug_info.dwo", SHT_PROGBITS, .bytes = "bc", .size = 2 },
 	};
 
-	(void)state;
 	fixture_build_sections(&s.elf, sections, 4);
 	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), 0);
 	assert_int_equal(dwarf_bytes_left(&found.info), 1);
@@ -148,7 +140,6 @@ static void a_split_may_have_more_than_one_info(void **state)
 
 static void packages_have_units_by_their_id(void **state)
 {
-	(void)state;
 	put_small_split(&s, SPLIT_ID, 0x1000);
 	put_index_of_all(&s, SPLIT_ID);
 	build_split(&s);
@@ -163,7 +154,6 @@ static void packages_have_units_by_their_id(void **state)
 
 static void damaged_packages_have_nothing(void **state)
 {
-	(void)state;
 	put_small_split(&s, SPLIT_ID, 0x1000);
 	put_index_of_all(&s, SPLIT_ID);
 	patch(&s.index, 4, UINT32_MAX, 4);
@@ -189,7 +179,6 @@ static void compressed_files_share_their_room(void **state)
 		{ ".debug_abbrev.dwo", SHT_PROGBITS, .bytes = "abbrev", .size = 6 },
 	};
 
-	(void)state;
 	memcpy(packed, &header, sizeof(header));
 	assert_int_equal(compress(packed + sizeof(header), &packed_bytes, zeros, UNPACKED), Z_OK);
 	sections[0].size = sizeof(header) + packed_bytes;
@@ -207,7 +196,6 @@ static void compressed_files_share_their_room(void **state)
 
 static void files_are_looked_into_a_bounded_number_of_times(void **state)
 {
-	(void)state;
 	put_split();
 	split_files.lookups_left = 2;
 	assert_int_equal(dwarf_split_files_find_file(&split_files, "/src", "a", &found), 0);

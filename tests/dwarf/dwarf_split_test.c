@@ -19,7 +19,6 @@ static struct dwarf_unit skeleton;
 
 static int set_up(void **state)
 {
-	(void)state;
 	split_fixture_init(&s, 5);
 	dwarf_abbreviations_init(&abbreviations);
 	units_left = 1000;
@@ -28,7 +27,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dwarf_abbreviations_done(&abbreviations);
 	return 0;
 }
@@ -74,7 +72,6 @@ static void units_are_found_by_their_id(void **state)
 
 static void an_empty_index_finds_nothing(void **state)
 {
-	(void)state;
 	assert_int_equal(find(1), -ENOENT);
 }
 
@@ -82,7 +79,6 @@ static void truncated_split_files_are_refused(void **state)
 {
 	size_t last;
 
-	(void)state;
 	put_units();
 	last = s.unit;
 	while (--s.info.size > last)
@@ -94,7 +90,6 @@ static void lengths_that_lead_nowhere_are_refused(void **state)
 {
 	static const uint64_t lengths[] = { 0, 1, 0x10000, 0xfffffff0, 0xffffffff };
 
-	(void)state;
 	put_units();
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		patch(&s.info, 0, lengths[i], 4);
@@ -104,7 +99,6 @@ static void lengths_that_lead_nowhere_are_refused(void **state)
 
 static void units_of_other_versions_are_refused(void **state)
 {
-	(void)state;
 	put_units();
 	patch(&s.info, 4, 6, 2);
 	assert_int_equal(find(22), -EBADMSG);
@@ -114,7 +108,6 @@ static void units_of_other_versions_are_refused(void **state)
 
 static void addresses_are_as_wide_as_the_skeletons(void **state)
 {
-	(void)state;
 	put_units();
 	assert_int_equal(find(11), 0);
 	patch(&s.info, 7, 4, 1);
@@ -125,7 +118,6 @@ static void addresses_are_as_wide_as_the_skeletons(void **state)
 
 static void units_are_looked_at_a_bounded_number_of_times(void **state)
 {
-	(void)state;
 	put_units();
 	units_left = 2;
 	assert_int_equal(find(22), -EBADMSG);
@@ -137,7 +129,6 @@ static void units_are_looked_at_a_bounded_number_of_times(void **state)
 
 static void abbreviations_are_looked_for_in_the_split(void **state)
 {
-	(void)state;
 	s.version = 4;
 	put_units();
 	s.abbrev.size = 0;

@@ -48,7 +48,6 @@ static struct dwarf_bytes view(const void *bytes, size_t size)
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&t, 0, sizeof(t));
 	t.sections = (struct dwarf_sections){
 		.abbrev = view(abbreviations_bytes, sizeof(abbreviations_bytes)),
@@ -63,7 +62,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dwarf_abbreviations_done(&t.abbreviations);
 	dwarf_units_done(&t.units);
 	return 0;
@@ -110,7 +108,6 @@ static void bases_begin_where_the_first_die_says(void **state)
 {
 	uint64_t address;
 
-	(void)state;
 	put_bases(16, 12, 16);
 	assert_int_equal(load(), 0);
 	assert_true(dwarf_unit_numbered_address(&t.unit, 0, &address));
@@ -124,7 +121,6 @@ static void bases_begin_where_the_first_die_says(void **state)
 
 static void missing_bases_begin_after_the_section_headers(void **state)
 {
-	(void)state;
 	(void)put_unit(PLAIN_ABBREVIATION, 0);
 	assert_int_equal(load(), 0);
 	assert_ptr_equal(t.unit.addresses.position, &addresses[1]);
@@ -148,7 +144,6 @@ static void bases_outside_of_their_sections_are_refused(void **state)
 	};
 	uint64_t address;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		t.size = 0;
 		put_bases(cases[i].address_base, cases[i].string_base, cases[i].range_base);
@@ -164,7 +159,6 @@ static void bases_outside_of_their_sections_are_refused(void **state)
 
 static void bases_without_their_section_are_empty(void **state)
 {
-	(void)state;
 	t.sections.addr = t.sections.str_offsets = (struct dwarf_bytes){ 0 };
 	put_bases(0, 0, 0);
 	assert_int_equal(load(), 0);
@@ -174,7 +168,6 @@ static void bases_without_their_section_are_empty(void **state)
 
 static void bases_that_are_no_numbers_are_refused(void **state)
 {
-	(void)state;
 	(void)put_unit(TEXT_ABBREVIATION, 2);
 	put('8', 2);
 	assert_int_equal(load(), 0);
@@ -186,7 +179,6 @@ static void split_units_use_the_addresses_of_their_skeleton(void **state)
 {
 	struct dwarf_unit skeleton;
 
-	(void)state;
 	put_bases(16, 8, 12);
 	assert_int_equal(load(), 0);
 	skeleton = t.unit;
@@ -204,7 +196,6 @@ static void units_without_a_first_die_are_refused(void **state)
 {
 	static const uint8_t codes[] = { 0, 9 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
 		t.size = 0;
 		(void)put_unit(codes[i], 0);
@@ -224,7 +215,6 @@ static void positions_find_their_units(void **state)
 {
 	const int second = PLAIN_UNIT_BYTES, third = second + BASES_UNIT_BYTES;
 
-	(void)state;
 	(void)put_unit(PLAIN_ABBREVIATION, 0);
 	put_bases(UINT32_MAX, 8, 12);
 	(void)put_unit(PLAIN_ABBREVIATION, 0);
@@ -245,7 +235,6 @@ static void malformed_units_leave_the_others(void **state)
 {
 	const int second = PLAIN_UNIT_BYTES, third = second + PLAIN_UNIT_BYTES;
 
-	(void)state;
 	(void)put_unit(PLAIN_ABBREVIATION, 0);
 	(void)put_unit(9, 0);
 	(void)put_unit(PLAIN_ABBREVIATION, 0);
@@ -260,7 +249,6 @@ static void malformed_units_leave_the_others(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	(void)put_unit(PLAIN_ABBREVIATION, 0);
 	assert_true(FAIL_EACH_ALLOCATION((dwarf_units_done(&t.units),
 						 dwarf_units_init(&t.units, &t.sections, NULL),

@@ -83,7 +83,6 @@ static void the_file_within_is_opened(void **state)
 	struct fixture inner;
 	struct packed packed;
 
-	(void)state;
 	build_inner(&inner);
 	pack(&packed, inner.bytes, inner.size, 0);
 	assert_int_equal(open_packed(&packed, SCRATCH_BYTES), 0);
@@ -103,7 +102,6 @@ static void the_section_is_optional(void **state)
 	struct elf_file file, inner;
 	struct scratch scratch;
 
-	(void)state;
 	scratch_init(&scratch, fd, SCRATCH_BYTES, 0);
 	build_inner(&fixture);
 	assert_int_equal(elf_file_init_memory(&file, fixture.bytes, fixture.size), 0);
@@ -115,7 +113,6 @@ static void damage_is_refused(void **state)
 	struct packed whole, packed;
 	struct fixture inner;
 
-	(void)state;
 	build_inner(&inner);
 	pack(&whole, inner.bytes, inner.size, 0);
 	for (size_t size = 1; size < whole.size; size++) {
@@ -142,7 +139,6 @@ static void bombs_end_at_the_bounds(void **state)
 	struct fixture inner;
 	struct packed packed;
 
-	(void)state;
 	assert_non_null(zeros);
 	build_inner(&inner);
 	memcpy(zeros, inner.bytes, inner.size);
@@ -159,7 +155,6 @@ static void failing_allocations_are_reported(void **state)
 	struct fixture inner;
 	struct packed packed;
 
-	(void)state;
 	build_inner(&inner);
 	pack(&packed, inner.bytes, inner.size, 0);
 	assert_true(

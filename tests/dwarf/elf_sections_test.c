@@ -40,7 +40,6 @@ static int find(const struct fixture *fixture, const char *name)
 
 static void sections_are_found_by_name(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct fixture fixture = { .is_narrow = i & 1, .is_swapped = i & 2 };
 		_cleanup_close_ int fd = -1;
@@ -72,7 +71,6 @@ static void damaged_headers_are_refused(void **state)
 	struct fixture fixture = { 0 };
 	const size_t names = ARRAY_SIZE(plain) + 1;
 
-	(void)state;
 	/* Contents outside the file, by a little and by all there is. */
 	for (int i = 0; i < 3; i++) {
 		static const uint64_t sizes[] = { 1 << 20, UINT64_MAX, UINT64_MAX - 300 };
@@ -108,7 +106,6 @@ static void names_end_where_the_strings_do(void **state)
 	struct fixture fixture = { 0 };
 	const size_t names = ARRAY_SIZE(plain) + 1;
 
-	(void)state;
 	fixture_build_sections(&fixture, plain, ARRAY_SIZE(plain));
 	/* ".shstrtab" is the last of them. */
 	assert_int_equal(find(&fixture, ".shstrtab"), 0);
@@ -125,7 +122,6 @@ static void large_counts_are_in_the_first_section(void **state)
 	struct elf_file file;
 	Elf64_Shdr section;
 
-	(void)state;
 	fixture_build_sections(&fixture, plain, ARRAY_SIZE(plain));
 	fixture_patch(&fixture, offsetof(Elf64_Ehdr, e_shnum), 0, 2);
 	fixture_patch(&fixture, offsetof(Elf64_Ehdr, e_shstrndx), SHN_XINDEX, 2);
@@ -156,7 +152,6 @@ static void an_answer_ends_the_walk(void **state)
 	struct elf_file file;
 	uint32_t last = 0;
 
-	(void)state;
 	fixture_build_sections(&fixture, plain, ARRAY_SIZE(plain));
 	file = open_memory(&fixture);
 	assert_int_equal(elf_sections_each(&file, refuse_second, &last), -EPIPE);
@@ -183,7 +178,6 @@ static void debuglinks_are_a_name_and_a_checksum(void **state)
 	struct elf_debuglink link = { .crc = 77 };
 	char long_name[300];
 
-	(void)state;
 	assert_int_equal(read_debuglink(good, 16, false, &link), 0);
 	assert_string_equal(link.name, "libx.debug");
 	assert_int_equal(link.crc, BYTE_ORDER == LITTLE_ENDIAN ? 0x04030201 : 0x01020304);
@@ -225,7 +219,6 @@ static void alternate_links_are_a_path_and_a_build_id(void **state)
 	static char bytes[5000];
 	struct elf_alternate_link link = { .build_id_bytes = 77 };
 
-	(void)state;
 	assert_int_equal(read_alternate_link("../x.dwz\0abc", 12, &link), 0);
 	assert_string_equal(link.path, "../x.dwz");
 	assert_int_equal(link.build_id_bytes, 3);
@@ -252,7 +245,6 @@ static void links_may_be_missing(void **state)
 	struct elf_debuglink link;
 	struct elf_file file;
 
-	(void)state;
 	fixture_build_sections(&fixture, plain, ARRAY_SIZE(plain));
 	file = open_memory(&fixture);
 	assert_int_equal(elf_sections_read_debuglink(&file, &link), -ENODATA);
@@ -280,7 +272,6 @@ static void the_checksum_is_over_the_whole_file(void **state)
 	struct elf_file file;
 	uint32_t crc = 77;
 
-	(void)state;
 	fixture_build_sections(&fixture, plain, ARRAY_SIZE(plain));
 	memcpy(bytes, fixture.bytes, fixture.size);
 	for (size_t i = fixture.size; i < sizeof(bytes); i++)

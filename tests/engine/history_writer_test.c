@@ -24,14 +24,12 @@ static const struct store_window window = { .monotonic_ns = 1 };
 
 static int set_up(void **state)
 {
-	(void)state;
 	fixture_folder(folder);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	history_writer_free(TAKE_PTR(writer));
 	fixture_remove(folder);
 	return 0;
@@ -68,7 +66,6 @@ static void windows_are_written_and_reported(void **state)
 	struct store_found found;
 	struct profile *read;
 
-	(void)state;
 	open_writer();
 	for (unsigned i = 0; i < 8; i++) {
 		struct profile *profile = window_profile(i);
@@ -101,7 +98,6 @@ static void finishing_writes_what_waits(void **state)
 	struct history_result result;
 	struct store_found found;
 
-	(void)state;
 	open_writer();
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
@@ -130,7 +126,6 @@ static void a_folder_that_is_missing_costs_its_windows_alone(void **state)
 	struct store_found found;
 	char moved[80];
 
-	(void)state;
 	open_writer_of_missing(moved);
 	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
 	wait_for_next(&result);
@@ -166,7 +161,6 @@ static void a_full_disk_costs_the_old_day(void **state)
 	struct store_found found;
 	char filler[80], old[DAY_PATH_BYTES];
 
-	(void)state;
 	if (mount("tmpfs", folder, "tmpfs", 0, "size=1m") < 0) {
 		print_message("no tmpfs here: %s\n", strerror(errno));
 		skip();
@@ -196,7 +190,6 @@ static void a_window_is_written_behind_one_that_failed(void **state)
 	struct history_result result;
 	char moved[80];
 
-	(void)state;
 	open_writer_of_missing(moved);
 	assert_int_equal(history_writer_add(writer, &window, first), 0);
 	wait_for_result();
@@ -221,7 +214,6 @@ static void a_bounded_number_waits(void **state)
 	struct history_result result;
 	char moved[80];
 
-	(void)state;
 	open_writer_of_missing(moved);
 	for (unsigned i = 0; i < HISTORY_WRITER_WAITING_MAX; i++)
 		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
@@ -250,7 +242,6 @@ static void a_bounded_number_of_bytes_waits(void **state)
 	struct history_result result;
 	bool is_refused = false;
 
-	(void)state;
 	assert_int_equal(history_writer_new(&options, &writer), 0);
 	for (unsigned i = 0; i < 100 && !is_refused; i++) {
 		assert_int_equal(history_writer_add(writer, &window, window_profile(2 * i)), 0);
@@ -278,7 +269,6 @@ static void an_error_of_enter_is_returned(void **state)
 		.enter = refuse,
 	};
 
-	(void)state;
 	assert_int_equal(history_writer_new(&options, &writer), -EPERM);
 	assert_null(writer);
 }
@@ -303,7 +293,6 @@ static void the_first_reading_delays_nothing_but_the_thread(void **state)
 	};
 	struct history_result result;
 
-	(void)state;
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(history_writer_new(&options, &writer), 0);
 	assert_false(history_writer_wait_first(writer, 1000000));
@@ -326,7 +315,6 @@ static void allocations_may_fail(void **state)
 		.enter = refuse, /* so that the thread allocates nothing meanwhile */
 	};
 
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(
 			    history_writer_new(&options, &writer), -ENOMEM, !writer, -EPERM) > 0);
 }

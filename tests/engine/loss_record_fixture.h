@@ -14,7 +14,6 @@ static int make_files(void **state)
 {
 	int fd;
 
-	(void)state;
 	(void)snprintf(path, sizeof(path), "/tmp/loss_record_test.XXXXXX");
 	fd = mkstemp(path);
 	fixture_folder(folder);
@@ -23,7 +22,6 @@ static int make_files(void **state)
 
 static int remove_files(void **state)
 {
-	(void)state;
 	fixture_remove(folder);
 	return unlink(path);
 }

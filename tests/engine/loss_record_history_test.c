@@ -176,7 +176,6 @@ static void each_of_several_kills_is_counted_once(void **state)
 		.fired = 9, .stored = { 8 }, .dropped = { [PILOTLIGHT_DROP_RING_FULL] = 1 }
 	};
 
-	(void)state;
 	fake_now_s = 150;
 	record_losses(record, 6 + 20, 3, 110);
 	begun = begin_with_history(record, folder);
@@ -255,7 +254,6 @@ static void without_a_readable_history_the_record_alone_counts(void **state)
 	assert_int_equal(truncate(day, 100), 0);
 	begin_expecting(record, folder, 26, 110);
 	loss_record_close(record);
-	(void)state;
 }
 
 /* A disk that hangs. The whole loss is reported then, and the next one must not shrink by it. */
@@ -265,7 +263,6 @@ static void an_unread_window_reduces_no_later_loss(void **state)
 	struct loss_record *record = open_written();
 	struct loss_record_beginning begun;
 
-	(void)state;
 	record_losses(record, 26, 3, 110);
 	fake_now_s = 130;
 	loss_record_begin(record, &unread, &none, &begun);
@@ -283,7 +280,6 @@ static void failing_allocations_leave_the_whole_loss(void **state)
 	struct loss_record *record = open_written();
 	size_t n, failed = 0, whole = 0;
 
-	(void)state;
 	fake_now_s = 130;
 	for (n = 0;; n++) {
 		struct loss_record_beginning begun;

@@ -33,7 +33,6 @@ static void the_first_engine_has_lost_nothing(void **state)
 {
 	const struct loss_record_beginning begun = begin_engine(1);
 
-	(void)state;
 	assert_int_equal(begun.engines, 1);
 	assert_int_equal(begun.lost_samples, 0);
 	assert_memory_equal(&begun.lost, &none, sizeof(none));
@@ -53,7 +52,6 @@ static void drained_samples_that_are_not_closed_are_lost(void **state)
 	};
 	struct loss_record_beginning begun;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 3; i++) {
 		begun = begin_engine(1);
 		assert_int_equal(begun.engines, i);
@@ -85,7 +83,6 @@ static void a_loss_is_kept_until_it_is_reported(void **state)
 	const struct accounts drained = { .fired = 5, .stored = { 5 } };
 	struct loss_record_beginning first, second;
 
-	(void)state;
 	update_record(&drained, &none, 1, 0);
 	first = begin_engine(1);
 	assert_int_equal(first.lost.dropped[PILOTLIGHT_DROP_ENGINE], 5);
@@ -109,7 +106,6 @@ static void samples_left_in_removed_maps_are_lost(void **state)
 	struct loss_record *record = open_record(boot, 1);
 	struct loss_record_beginning first, second;
 
-	(void)state;
 	loss_record_update(record, &drained, &none, 0);
 	loss_record_begin(record, NULL, &left_behind, &first);
 	loss_record_close(record);
@@ -139,7 +135,6 @@ static void update_until_killed(int ready_fd)
 
 static void a_kill_leaves_totals_of_one_update(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct loss_record_beginning begun;
 		int ready[2];
@@ -167,7 +162,6 @@ static void a_kill_leaves_totals_of_one_update(void **state)
 
 static void the_next_engine_of_the_service_continues_the_last_window(void **state)
 {
-	(void)state;
 	assert_int_equal(begin_engine(1).closed_until_ns, 0);
 	update_record(&none, &none, 1, 7);
 	assert_int_equal(begin_engine(1).closed_until_ns, 7);
@@ -186,7 +180,6 @@ static void services_and_boots_are_kept_apart(void **state)
 	struct loss_record_beginning begun = begin_engine(1);
 	struct loss_record *record;
 
-	(void)state;
 	update_record(&drained, &none, 1, 0);
 	begun = begin_engine(2);
 	assert_int_equal(begun.engines, 1);
@@ -209,7 +202,6 @@ static void a_full_disk_is_an_error(void **state)
 	char bytes[4096] = { 0 };
 	int fd;
 
-	(void)state;
 	assert_non_null(mkdtemp(disk));
 	if (mount("tmpfs", disk, "tmpfs", 0, "size=64k") < 0) {
 		print_message("no tmpfs here: %s\n", strerror(errno));
@@ -239,7 +231,6 @@ static void a_file_of_another_layout_is_cleared(void **state)
 	struct loss_record_beginning begun;
 	int fd = open(path, O_WRONLY);
 
-	(void)state;
 	assert_int_equal(write(fd, bytes, sizeof(bytes)), sizeof(bytes));
 	(void)close(fd);
 	begun = begin_engine(1);
@@ -252,7 +243,6 @@ static void a_missing_folder_is_an_error(void **state)
 	struct loss_record *record = NULL;
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(loss_record_open("/nonexistent/file", boot, 1, &record, &fault), -ENOENT);
 	assert_non_null(strstr(fault.text, "/nonexistent/file"));
 	assert_null(record);

@@ -23,13 +23,11 @@ static uint64_t fired, taken;	  /* put into the maps; and in windows that were t
 
 static void note_accounts(void *context)
 {
-	(void)context;
 	drained = *pipeline_accounts(pipeline);
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	world_reset();
 	memset(&drained, 0, sizeof(drained));
 	fired = taken = 0;
@@ -38,7 +36,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	world.check = NULL;
 	pipeline_free(TAKE_PTR(pipeline));
 	world_reset();
@@ -155,7 +152,6 @@ static int take(bool is_hurried, struct accounts *ret_accounts)
 
 static void no_drain_comes_early(void **state)
 {
-	(void)state;
 	open_pipeline();
 	run(RUNS);
 	assert_int_equal(world.windows, 0);
@@ -164,7 +160,6 @@ static void no_drain_comes_early(void **state)
 
 static void samples_of_an_earlier_engine_are_drained_at_once(void **state)
 {
-	(void)state;
 	world.is_taken_over = true;
 	put_sample(7, 0);
 	open_pipeline();
@@ -176,7 +171,6 @@ static void samples_of_an_earlier_engine_are_drained_at_once(void **state)
 /* The end of a window drains as well. */
 static void a_cut_postpones_the_next_drain(void **state)
 {
-	(void)state;
 	world.is_taken_over = true; /* one is due at once */
 	open_pipeline();
 	cut();
@@ -195,7 +189,6 @@ static void a_window_without_room_for_strings_ends_like_any_other(void **state)
 	char text[1000];
 	uint32_t id;
 
-	(void)state;
 	open_pipeline();
 	for (int turn = 0; turn < 2; turn++) {
 		/* The test fills the window in place of samples: to the last byte. */
@@ -217,7 +210,6 @@ static void a_window_without_room_for_strings_ends_like_any_other(void **state)
 /* Images of processes that have ended would go whose samples are still to be read. */
 static void many_short_processes_bring_the_drain_forward(void **state)
 {
-	(void)state;
 	open_pipeline();
 	/* Not before a part of its period has passed, */
 	come_and_go();
@@ -241,7 +233,6 @@ static void many_short_processes_bring_the_drain_forward(void **state)
 
 static void cpus_that_cannot_be_followed_delay_nothing(void **state)
 {
-	(void)state;
 	world.is_taken_over = true;
 	world.follow_error = -EMFILE;
 	put_sample(3, 0);
@@ -256,7 +247,6 @@ static void a_window_waits_for_the_names_of_its_code(void **state)
 {
 	struct accounts accounts;
 
-	(void)state;
 	open_pipeline();
 	assert_int_equal(take(true, &accounts), -EAGAIN);
 	generate_code();
@@ -290,7 +280,6 @@ static void each_sample_is_in_the_maps_or_in_the_accounts(void **state)
 {
 	struct accounts accounts;
 
-	(void)state;
 	open_pipeline();
 	world.check = assert_all_is_counted;
 	generate_code();
@@ -316,7 +305,6 @@ static void finishing_drains_both_sets(void **state)
 	struct accounts accounts;
 	struct fault fault = { 0 };
 
-	(void)state;
 	open_pipeline();
 	put_sample(3, 0);
 	assert_int_equal(pipeline_prepare_end(pipeline, true, &fault), 0);
@@ -338,7 +326,6 @@ static void more_cpus_than_the_maps_hold_are_an_error(void **state)
 {
 	struct fault fault = { 0 };
 
-	(void)state;
 	open_pipeline();
 	world.cpus = 2;
 	assert_false(pipeline_needs_restart(pipeline));
@@ -354,7 +341,6 @@ static void left_behind_accounts_count_if_they_close(void **state)
 {
 	struct accounts accounts;
 
-	(void)state;
 	world.left_behind = (struct pilotlight_counters){
 		.fired = 9,
 		.stored = { [PILOTLIGHT_PATH_MAP] = 3, [PILOTLIGHT_PATH_RING] = 1 },
@@ -380,7 +366,6 @@ static void the_first_window_continues_the_last_one(void **state)
 	struct profile *profile;
 	struct fault fault = { 0 };
 
-	(void)state;
 	world.is_taken_over = true;
 	open_pipeline();
 	now_ns = clock_monotonic_ns();
@@ -410,7 +395,6 @@ static void without_an_earlier_engine_the_first_window_begins_with_sampling(void
 	const struct accounts lost = { .fired = 1, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 1 } };
 	uint64_t since_ns;
 
-	(void)state;
 	open_pipeline();
 	since_ns = clock_monotonic_ns() - 5000000000;
 	assert_true(pipeline_add_lost(pipeline, &(struct accounts){ 0 }, since_ns) > since_ns);

@@ -17,7 +17,6 @@ static char folder[64];
 
 static int make_folder(void **state)
 {
-	(void)state;
 	(void)snprintf(folder, sizeof(folder), "/tmp/service_settings_test.XXXXXX");
 	return mkdtemp(folder) ? 0 : -1;
 }
@@ -26,7 +25,6 @@ static int remove_folder(void **state)
 {
 	char command[128];
 
-	(void)state;
 	(void)snprintf(command, sizeof(command), "rm -rf '%s'", folder);
 	return system(command);
 }
@@ -61,7 +59,6 @@ static void folders_are_those_of_the_service_manager(void **state)
 	struct fault fault = { 0 };
 	char list[128], expected[128];
 
-	(void)state;
 	/* Of several the first counts. */
 	(void)snprintf(list, sizeof(list), "%s:/elsewhere", folder);
 	set_variables(list);
@@ -83,7 +80,6 @@ static void without_one_they_are_where_they_are(void **state)
 	static const char *const none[] = { NULL, "" };
 	struct fault fault = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct service_settings settings;
 		char path[96];
@@ -104,7 +100,6 @@ static void a_relative_folder_is_refused(void **state)
 	struct service_settings settings;
 	struct fault fault = { 0 };
 
-	(void)state;
 	set_variables(folder);
 	assert_int_equal(setenv("STATE_DIRECTORY", "a/relative/one", 1), 0);
 	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -EINVAL);
@@ -116,7 +111,6 @@ static void the_configuration_decides(void **state)
 	struct service_settings settings;
 	struct fault fault = { 0 };
 
-	(void)state;
 	set_variables(folder);
 	write_config("[History]\nEnabled=no\n[Api]\nSocket=/run/other.sock\n"
 		     "[Symbols]\nDebuginfodUrls=https://a.example https://b.example\n"
@@ -136,7 +130,6 @@ static void the_least_memory_is_enough(void **state)
 	struct service_settings settings;
 	struct fault fault = { 0 };
 
-	(void)state;
 	set_variables(folder);
 	write_config("[Memory]\nMaxBytes=32M\n");
 	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
@@ -153,7 +146,6 @@ static void what_is_wrong_is_an_error(void **state)
 	struct fault fault = { 0 };
 	char missing[96];
 
-	(void)state;
 	set_variables(folder);
 	write_config("[Sampling]\nFrequencyHz=fast\n");
 	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -EINVAL);
@@ -168,7 +160,6 @@ static void one_that_is_confined_sees_no_groups(void **state)
 	struct service_settings settings;
 	struct fault fault = { 0 };
 
-	(void)state;
 	set_variables(folder);
 	write_config("[Api]\nGroup=no-such-group-here\n");
 	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), -EINVAL);
@@ -186,7 +177,6 @@ static void checking_finds_too_little_memory(void **state)
 	struct fault fault = { 0 };
 	char path[96];
 
-	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
 	write_config("[Memory]\nMaxBytes=32M\nJitBytes=15M\n");
 	assert_int_equal(config_load(path, 0, &config, &problems), 0);
@@ -204,7 +194,6 @@ static void the_kernel_may_allow_less(void **state)
 {
 	char path[96], missing[96];
 
-	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
 	(void)snprintf(missing, sizeof(missing), "%s/none", folder);
 	write_config("250\n");
@@ -225,7 +214,6 @@ static void folders_are_made(void **state)
 	char deep[96];
 	struct stat status;
 
-	(void)state;
 	(void)snprintf(deep, sizeof(deep), "%s/a/b", folder);
 	write_config("");
 	set_variables(deep);

@@ -65,7 +65,6 @@ static void check(const struct fixture *fixture, uint32_t span, uint8_t shift)
 
 static void each_stretch_begins_where_it_should(void **state)
 {
-	(void)state;
 	srandom(1);
 	for (int round = 0; round < 300; round++) {
 		uint32_t gap_max = 1U << (random() % 12), offset = 0, span;
@@ -91,7 +90,6 @@ static void the_greatest_span_is_no_special_case(void **state)
 	struct fixture fixture;
 	uint8_t shift;
 
-	(void)state;
 	init(&fixture);
 	add(&fixture, 0);
 	add(&fixture, UINT32_MAX);
@@ -107,7 +105,6 @@ static void no_entries_have_no_index(void **state)
 	struct fixture fixture;
 	uint8_t shift = 77;
 
-	(void)state;
 	init(&fixture);
 	assert_int_equal(bucket_index_build(&fixture.entries, 1000, &fixture.index, &shift), 0);
 	assert_int_equal(fixture.index.count, 0);
@@ -120,7 +117,6 @@ static void a_full_scratch_is_an_error(void **state)
 	struct fixture fixture;
 	uint8_t shift = 77;
 
-	(void)state;
 	init(&fixture);
 	add(&fixture, 0);
 	fixture.scratch.scratch.limit_bytes = fixture.scratch.scratch.used_bytes;

@@ -18,7 +18,6 @@ static void segments_are_sorted_without_the_empty_ones(void **state)
 	};
 	struct code_segments segments;
 
-	(void)state;
 	assert_int_equal(code_segments_init(&segments, &code), 0);
 	assert_int_equal(segments.count, 3);
 	for (size_t i = 0; i < 3; i++)
@@ -37,7 +36,6 @@ static void a_vaddr_is_in_one_segment_or_none(void **state)
 	};
 	struct code_segments segments;
 
-	(void)state;
 	assert_int_equal(code_segments_init(&segments, &code), 0);
 	assert_int_equal(code_segments_end(&segments, 0xfff), 0);
 	assert_int_equal(code_segments_end(&segments, 0x1000), 0x1100);
@@ -71,7 +69,6 @@ static void unreachable_offsets_are_refused(void **state)
 		.segment_count = 1 };
 	struct code_segments segments;
 
-	(void)state;
 	assert_int_equal(code_segments_init(&segments, &nothing), -ENODATA);
 	assert_int_equal(init_two(0x1000, 0x1000, UINT32_MAX), 0);
 	assert_int_equal(init_two(0x1000, 0x1000, 1ULL << 32), -EFBIG);
@@ -91,7 +88,6 @@ static void discarded_code_is_known_by_its_addresses(void **state)
 		UINT32_MAX - 0x100000, UINT32_MAX + 1ULL, UINT64_MAX - 0x100000 };
 	struct code_segments segments = { .base = 0x1000 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(discarded) / sizeof(discarded[0]); i++)
 		assert_true(code_segments_is_tombstone(&segments, discarded[i]));
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)

@@ -51,7 +51,6 @@ static void the_last_to_begin_has_the_code(void **state)
 {
 	struct scratch_fixture fixture;
 
-	(void)state;
 	srandom(1);
 	for (int round = 0; round < 300; round++) {
 		struct covered covered = { 0 }, wanted = { 0 };
@@ -131,7 +130,6 @@ static void deep_nests_are_no_special_case(void **state)
 	struct scratch_fixture fixture;
 	struct code_spans spans;
 
-	(void)state;
 	for (int kind = 0; kind < 3; kind++) {
 		struct deep deep = { 0 };
 
@@ -169,7 +167,6 @@ static void of_one_offset_the_last_entry_counts(void **state)
 	struct code_spans spans;
 	int calls = 0;
 
-	(void)state;
 	assert_true(scratch_fixture_init(&fixture, 1 << 22));
 	assert_int_equal(code_spans_init(&spans, &fixture.scratch, sizeof(struct test_entry)), 0);
 	assert_int_equal(code_spans_each(&spans, cover, &covered), 0);
@@ -196,7 +193,6 @@ static void a_full_scratch_is_an_error(void **state)
 	struct code_spans spans;
 	int r = 0;
 
-	(void)state;
 	assert_true(scratch_fixture_init(&fixture, 3 * 65536));
 	assert_int_equal(code_spans_init(&spans, &fixture.scratch, sizeof(struct test_entry)), 0);
 	assert_int_equal(add_entry(&spans, 0, 1), 0);

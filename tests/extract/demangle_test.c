@@ -44,7 +44,6 @@ static void names_become_readable(void **state)
 		{ "_D3std5stdio4File5closeMFZv", "std.stdio.File.close()" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		_cleanup_free_ char *name = demangle(names[i][0]);
 
@@ -59,7 +58,6 @@ static void other_names_are_their_own(void **state)
 		"_Zebra", "_Restart", "_Dispatch", "_Z3fo", "__libc_start_main", "_start",
 		"\xff\xfe", "_Z\xff", "_R\xff", "_D\xff", "_GLOBAL_", "_GLOBAL__I_", "_RC0" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		assert_null(demangle(names[i]));
 }
@@ -68,7 +66,6 @@ static void names_beyond_the_input_bound_stay_mangled(void **state)
 {
 	static char name[DEMANGLE_INPUT_BYTES_MAX + 2];
 
-	(void)state;
 	/* f() with a parameter that is a pointer to a pointer to … */
 	memset(name, 'P', sizeof(name) - 1);
 	memcpy(name, "_Z1f", 4);
@@ -181,7 +178,6 @@ static void exploding_names_stay_mangled(void **state)
 		{ write_tuples, 8, 60 }, { write_maps, 7, 60 } };
 	char name[2048];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		_cleanup_free_ char *demangled = demangle(kinds[i].write(name, kinds[i].harmless));
 
@@ -197,7 +193,6 @@ static void failing_allocations_leave_the_name_mangled(void **state)
 		"_RNvNtCs1234_7mycrate3foo3bar",
 		"_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		for (size_t n = 0;; n++) {
 			_cleanup_free_ char *name = NULL;

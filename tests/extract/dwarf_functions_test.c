@@ -5,7 +5,6 @@ static struct dwarf_fixture f;
 
 static int clear_fixture(void **state)
 {
-	(void)state;
 	dwarf_fixture_init(&f);
 	dwarf_reading_init(NULL);
 	return 0;
@@ -47,7 +46,6 @@ static void put_types(uint8_t language)
 /* Rust's are sum types, and have functions as others have. */
 static void enumerations_are_types(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		begin_unit(&f);
 		(void)put_unit(&f, i ? DW_LANG_C_plus_plus_14 : DW_LANG_Rust, 0xffff);
@@ -67,7 +65,6 @@ static void enumerations_are_types(void **state)
 
 static void types_have_code_where_their_language_says_so(void **state)
 {
-	(void)state;
 	put_types(DW_LANG_Rust);
 	read_and_write(&f);
 	assert_chain(0x1000, "one :0:0");
@@ -82,7 +79,6 @@ static void types_have_code_where_their_language_says_so(void **state)
 
 static void types_in_functions_always_have_code(void **state)
 {
-	(void)state;
 	put_types(DW_LANG_C_plus_plus_14);
 	read_and_write(&f);
 	assert_chain(0x1000, "");
@@ -97,7 +93,6 @@ static void functions_in_functions_are_their_own(void **state)
 {
 	size_t inner;
 
-	(void)state;
 	begin_unit(&f);
 	(void)put_die(&f, UNIT_WITHOUT_LINES);
 	inner = put_abstract(&f, "inner", "inner");
@@ -125,7 +120,6 @@ static void siblings_that_lie_are_not_believed(void **state)
 {
 	size_t sibling;
 
-	(void)state;
 	begin_unit(&f);
 	(void)put_unit(&f, DW_LANG_C99, 0xffff);
 	(void)put_die(&f, TYPES);
@@ -152,7 +146,6 @@ static void entries_nested_too_deep_lose_their_unit(void **state)
 {
 	enum { DEPTH = 3000 };
 
-	(void)state;
 	begin_unit(&f);
 	(void)put_die(&f, UNIT_WITHOUT_LINES);
 	for (int i = 0; i < DEPTH; i++)
@@ -186,7 +179,6 @@ static void put_ranges_unit(uint64_t ranges)
 
 static void ranges_are_read_from_lists(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 16; i++)
 		put(&f.ranges, 0xff, 1);
 	for (int i = 0; i < 3; i++) {
@@ -207,7 +199,6 @@ static void ranges_are_read_from_lists(void **state)
 
 static void missing_ranges_are_a_loss(void **state)
 {
-	(void)state;
 	f.has_no_ranges = true;
 	put_one_function(&f, "before", 0x1000);
 	put_ranges_unit(0);

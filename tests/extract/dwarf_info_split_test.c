@@ -8,7 +8,6 @@ static struct split_fixture s;
 
 static int set_up(void **state)
 {
-	(void)state;
 	split_fixture_init(&s, 5);
 	dwarf_reading_init(&s.opener);
 	return 0;
@@ -70,7 +69,6 @@ static void functions_are_in_a_package(void **state)
 
 static void a_package_without_the_unit_leaves_its_file(void **state)
 {
-	(void)state;
 	put_small_program();
 	put_index_of_all(&s, SPLIT_ID + 1);
 	build_split(&s);
@@ -82,7 +80,6 @@ static void a_package_without_the_unit_leaves_its_file(void **state)
 
 static void a_package_that_lies_leaves_its_file(void **state)
 {
-	(void)state;
 	put_small_program();
 	/* It says that the unit is there, and it has another one. */
 	s.info.size = s.abbrev.size = s.str.size = s.str_offsets.size = s.main.addr.size = 0;
@@ -140,7 +137,6 @@ static void another_file_is_not_the_split(void **state)
 
 static void a_damaged_split_is_a_loss(void **state)
 {
-	(void)state;
 	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
 	s.main.unit_type = DW_UT_compile;
 	put_one_function(&s.main, "other", 0x2000);
@@ -153,7 +149,6 @@ static void a_damaged_split_is_a_loss(void **state)
 
 static void rows_before_damage_are_kept(void **state)
 {
-	(void)state;
 	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
 	begin_split_unit(&s, DW_UT_split_compile, SPLIT_ID);
 	put_split_functions(&s, "first", 0x1000, 0x10);
@@ -169,7 +164,6 @@ static void rows_before_damage_are_kept(void **state)
 
 static void two_units_take_turns_with_one_room(void **state)
 {
-	(void)state;
 	put_skeleton(&s, "a.dwo", 1, 0x1000);
 	put_skeleton(&s, "a.dwo", 2, 0x1000);
 	put_skeleton(&s, "b.dwo", 1, 0x1000);
@@ -195,7 +189,6 @@ static int open_one_of_two(void *context, const char *path, int *ret_fd)
 
 static void names_are_of_the_split_that_is_open(void **state)
 {
-	(void)state;
 	/* The unit is in the same place too, and its code is where the skeleton says. */
 	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
 	put_skeleton(&s, "b.dwo", SPLIT_ID, 0x1000);
@@ -267,7 +260,6 @@ static void references_may_lead_in_a_circle(void **state)
 {
 	size_t first, second;
 
-	(void)state;
 	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
 	begin_split_unit(&s, DW_UT_split_compile, SPLIT_ID);
 	first = put_split_die(&s, SPLIT_ABSTRACT_OF);
@@ -288,7 +280,6 @@ static void references_may_lead_in_a_circle(void **state)
 
 static void other_units_of_a_split_are_not_followed(void **state)
 {
-	(void)state;
 	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
 	begin_split_unit(&s, DW_UT_split_compile, SPLIT_ID);
 	put_split_code_of(&s, SPLIT_FUNCTION_ELSEWHERE, 20, 0x1000, 0x10);
@@ -301,7 +292,6 @@ static void other_units_of_a_split_are_not_followed(void **state)
 
 static void addresses_that_are_not_there_are_a_loss(void **state)
 {
-	(void)state;
 	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
 	begin_split_unit(&s, DW_UT_split_compile, SPLIT_ID);
 	put_split_functions(&s, "first", 0x1000, 0x10);
@@ -317,7 +307,6 @@ static void addresses_that_are_not_there_are_a_loss(void **state)
 /* Its own split file, for ever. */
 static void a_skeleton_in_a_split_is_not_followed(void **state)
 {
-	(void)state;
 	put_skeleton(&s, "a.dwo", SPLIT_ID, 0x1000);
 	put_small_split(&s, SPLIT_ID, 0x1000);
 	patch(&s.info, 6, DW_UT_skeleton, 1);
@@ -329,7 +318,6 @@ static void a_skeleton_in_a_split_is_not_followed(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	put_small_program();
 	build_split(&s);
 	assert_true(FAIL_EACH_ALLOCATION(

@@ -6,7 +6,6 @@ static struct dwarf_fixture f;
 
 static int clear_fixture(void **state)
 {
-	(void)state;
 	dwarf_fixture_init(&f);
 	dwarf_reading_init(NULL);
 	return 0;
@@ -97,7 +96,6 @@ static void assert_program(void)
 
 static void functions_have_calls_and_lines(void **state)
 {
-	(void)state;
 	put_program();
 	read_and_write(&f);
 	assert_program();
@@ -122,7 +120,6 @@ static void all_versions_are_read(void **state)
 
 static void a_line_program_is_run_once(void **state)
 {
-	(void)state;
 	put_program();
 	begin_unit(&f);
 	(void)put_unit(&f, DW_LANG_C99, 0);
@@ -193,7 +190,6 @@ static void damage_costs_its_unit(void **state)
 
 static void partial_units_are_not_walked(void **state)
 {
-	(void)state;
 	put_one_function(&f, "code", 0x1000);
 	begin_unit(&f);
 	(void)put_die(&f, PARTIAL_UNIT);
@@ -208,7 +204,6 @@ static void partial_units_are_not_walked(void **state)
 
 static void a_unit_beyond_the_section_ends_the_rest(void **state)
 {
-	(void)state;
 	put_one_function(&f, "before", 0x1000);
 	put_one_function(&f, "after", 0x1010);
 	patch(&f.info, f.unit, 0x7fffffff, 4);
@@ -220,7 +215,6 @@ static void a_unit_beyond_the_section_ends_the_rest(void **state)
 
 static void a_file_without_dwarf_has_none(void **state)
 {
-	(void)state;
 	assert_int_equal(read_dwarf(&f), -ENODATA);
 	dwarf_reading_done();
 	/* Units alone, whose abbreviations are missing. */
@@ -231,7 +225,6 @@ static void a_file_without_dwarf_has_none(void **state)
 
 static void nonsense_is_an_error(void **state)
 {
-	(void)state;
 	put_one_function(&f, "lost", 0x1000);
 	patch(&f.info, 4, 77, 2);
 	assert_int_equal(read_dwarf(&f), -ENOEXEC);
@@ -245,7 +238,6 @@ static void many_abbreviations_are_read_for_each_unit(void **state)
 {
 	char name[32];
 
-	(void)state;
 	/* Each unit counts them all, and some hundred units go beyond the bound. */
 	begin_unit(&f);
 	(void)put_die(&f, UNIT_WITHOUT_LINES);

@@ -5,7 +5,6 @@ static struct dwarf_fixture f;
 
 static int clear_fixture(void **state)
 {
-	(void)state;
 	dwarf_fixture_init(&f);
 	dwarf_reading_init(NULL);
 	return 0;
@@ -15,7 +14,6 @@ static void names_come_by_references(void **state)
 {
 	size_t named, mangled, between;
 
-	(void)state;
 	begin_unit(&f);
 	(void)put_die(&f, UNIT_WITHOUT_LINES);
 	named = put_function(&f, FUNCTION, "plain", 0x1000, 0x10);
@@ -52,7 +50,6 @@ static void references_across_units_are_followed(void **state)
 {
 	size_t named;
 
-	(void)state;
 	begin_unit(&f);
 	(void)put_die(&f, UNIT_WITHOUT_LINES);
 	named = put_abstract(&f, "there", "there");
@@ -83,7 +80,6 @@ static void references_across_units_are_followed(void **state)
 /* Once for the file, however many names there are in it. */
 static void a_missing_alternate_is_one_loss(void **state)
 {
-	(void)state;
 	begin_unit(&f);
 	(void)put_die(&f, UNIT_WITHOUT_LINES);
 	for (uint64_t i = 0; i < 3; i++) {
@@ -102,7 +98,6 @@ static void circles_of_references_end(void **state)
 {
 	size_t first, reference;
 
-	(void)state;
 	begin_unit(&f);
 	(void)put_die(&f, UNIT_WITHOUT_LINES);
 	first = put_die(&f, ABSTRACT_OF);

@@ -48,7 +48,6 @@ static inline void dwarf_reading_done(void)
 
 static inline int dwarf_reading_tear_down(void **state)
 {
-	(void)state;
 	dwarf_reading_done();
 	if (reading.package_fd >= 0)
 		(void)close(reading.package_fd);

@@ -173,7 +173,6 @@ static void stubs_are_bound_through_their_slots(void **state)
 	struct parts parts;
 	struct elf_file file;
 
-	(void)state;
 	make_parts(&parts);
 	file = build_parts(&fixture, &parts);
 	assert_int_equal(find_stubs(&found, &file, 1 << 20), 0);
@@ -192,7 +191,6 @@ static void other_machines_have_none(void **state)
 	struct parts parts;
 	struct elf_file file;
 
-	(void)state;
 	make_parts(&parts);
 	parts.machine = EM_AARCH64;
 	file = build_parts(&fixture, &parts);
@@ -207,7 +205,6 @@ static void errors_are_reported(void **state)
 	struct parts parts;
 	struct elf_file file;
 
-	(void)state;
 	make_parts(&parts);
 	file = build_parts(&fixture, &parts);
 	found.refused = 2;
@@ -245,7 +242,6 @@ static void jumps_at_the_end_are_not_read_beyond_it(void **state)
 	struct parts parts;
 	struct elf_file file;
 
-	(void)state;
 	make_parts(&parts);
 	for (uint64_t size = 0; size < sizeof(parts.got); size++) {
 		file = build_parts(&fixture, &parts);
@@ -346,7 +342,6 @@ static void stubs_of_the_machines_programs_agree(void **state)
 		"/usr/lib/x86_64-linux-gnu/libcrypto.so.3" };
 	size_t total = 0;
 
-	(void)state;
 	if (!has_objdump())
 		skip();
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
@@ -370,7 +365,6 @@ static void stubs_of_all_linkers_agree(void **state)
 	char folder[] = "/tmp/plt_XXXXXX", command[512], path[64];
 	size_t total = 0;
 
-	(void)state;
 	if (!has_objdump())
 		skip();
 	assert_non_null(mkdtemp(folder));

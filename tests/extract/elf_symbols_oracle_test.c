@@ -446,7 +446,6 @@ static void programs_built_here_agree(void **state)
 	char path[PATH_BYTES];
 	size_t built = 0;
 
-	(void)state;
 	if (!has_tools())
 		skip();
 	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
@@ -476,7 +475,6 @@ static void stripped_programs_agree(void **state)
 	char whole[PATH_BYTES], stripped[PATH_BYTES], debug[PATH_BYTES];
 	size_t exported, all;
 
-	(void)state;
 	if (!has_tools() || !build_stripped("part", "g++ -O1 -g -rdynamic cplus.cc"))
 		skip();
 	(void)snprintf(whole, sizeof(whole), "%s/part", folder);
@@ -494,7 +492,6 @@ static void programs_with_debugdata_agree(void **state)
 	char whole[PATH_BYTES], mini[PATH_BYTES];
 	size_t exported, all;
 
-	(void)state;
 	if (!has_tools() || !build_stripped("mini", "g++ -O1 -g -rdynamic cplus.cc"))
 		skip();
 	if (!run("cd '%s' && nm -D mini --format=posix --defined-only | "
@@ -527,7 +524,6 @@ static void programs_of_the_machine_agree(void **state)
 		"/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib64/libstdc++.so.6" };
 	size_t compared = 0;
 
-	(void)state;
 	if (!has_tools())
 		skip();
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
@@ -544,7 +540,6 @@ static void programs_of_the_machine_agree(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	if (!mkdtemp(folder))
 		return -1;
 	write_source("c.c", c_source);
@@ -554,7 +549,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	return run("rm -rf '%s'", folder) ? 0 : -1;
 }
 

@@ -30,7 +30,6 @@ static void debugdata_is_read(void **state)
 	struct fixture inner = { 0 }, outer = { 0 };
 	struct elf_file file;
 
-	(void)state;
 	(void)build(&inner, two, ARRAY_SIZE(two));
 	file = build_debugdata(&outer, &inner);
 	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
@@ -84,7 +83,6 @@ static void stubs_are_named_after_their_targets(void **state)
 	struct fixture fixture = { 0 };
 	struct elf_file file = build_plt(&fixture, 1);
 
-	(void)state;
 	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
 	assert_int_equal(builder.count, 2);
 	assert_int_equal(builder.symbols[1].start, TEXT + 0x10);
@@ -108,7 +106,6 @@ static void the_rest_of_the_plt_is_named_plt(void **state)
 	struct fixture fixture = { 0 }, same = { 0 };
 	struct elf_file files[2] = { build_plt(&fixture, 1), build_plt(&same, 1) };
 
-	(void)state;
 	/* A debug file has the table's header, too. */
 	assert_int_equal(gather(&builder, files, 2, SCRATCH_BYTES), 0);
 	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
@@ -128,7 +125,6 @@ static void a_stub_at_the_start_of_the_plt_keeps_its_name(void **state)
 	struct fixture fixture = { 0 };
 	struct elf_file file = build_plt(&fixture, 1);
 
-	(void)state;
 	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_addr), TEXT + 0x10, 8);
 	/* Contents begin behind the headers of the four sections, the names and none. */
 	fixture_patch(&fixture, FIXTURE_FIELD(&fixture, 1, sh_offset),
@@ -150,7 +146,6 @@ static void functions_precede_stubs(void **state)
 	struct elf_file files[2] = { build_plt(&fixture, 1),
 		build(&debug, known, ARRAY_SIZE(known)) };
 
-	(void)state;
 	assert_int_equal(gather(&builder, files, 2, SCRATCH_BYTES), 0);
 	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
 }
@@ -162,7 +157,6 @@ static void errors_of_builder_and_scratch_are_returned(void **state)
 	struct elf_file files[2];
 	int r = -EFBIG;
 
-	(void)state;
 	(void)build(&inner, two, ARRAY_SIZE(two));
 	files[0] = build_debugdata(&fixture, &inner);
 	files[1] = build_plt(&plt, 1);
@@ -189,7 +183,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	(void)build(&inner, two, ARRAY_SIZE(two));
 	files[0] = build_debugdata(&fixture, &inner);
 	files[1] = build_plt(&plt, 1);

@@ -45,7 +45,6 @@ static void addresses_get_the_innermost_function(void **state)
 		{ TEXT + 0x507, "_ZN4core3fmt5write17h0123456789abcdefE" }, { TEXT_2 + 0xf, "far" },
 		{ TEXT_2 + 0x10, NULL }, { UINT32_MAX, NULL }, { UINT64_MAX, NULL } };
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct fixture fixture = { .is_narrow = i & 1, .is_swapped = i & 2 };
 
@@ -89,7 +88,6 @@ static void the_best_of_several_names_is_shown(void **state)
 	struct fixture_symbol reversed[ARRAY_SIZE(symbols)];
 	struct fixture fixture = { 0 };
 
-	(void)state;
 	assert_symbols(
 		&fixture, symbols, ARRAY_SIZE(symbols), expectations, ARRAY_SIZE(expectations));
 	/* Whatever their order in the file. */
@@ -121,7 +119,6 @@ static void symbols_without_a_size_reach_to_the_next(void **state)
 		{ TEXT + 0x1000, NULL }, { TEXT_2, NULL } };
 	struct fixture fixture = { 0 };
 
-	(void)state;
 	assert_symbols(
 		&fixture, symbols, ARRAY_SIZE(symbols), expectations, ARRAY_SIZE(expectations));
 }
@@ -146,7 +143,6 @@ static void symbols_that_name_no_code_are_ignored(void **state)
 		{ FIXTURE_DATA_VADDR, NULL } };
 	struct fixture fixture = { 0 };
 
-	(void)state;
 	assert_symbols(
 		&fixture, symbols, ARRAY_SIZE(symbols), expectations, ARRAY_SIZE(expectations));
 }
@@ -166,7 +162,6 @@ static void mapping_symbols_are_ignored(void **state)
 	const struct expectation others[] = { { TEXT, "$x" }, { TEXT + 0x1c, "$d.12" } };
 	struct fixture fixture = { .is_narrow = true };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
 		fixture.machine = machines[i];
 		assert_symbols(&fixture, symbols, ARRAY_SIZE(symbols), expectations,
@@ -198,7 +193,6 @@ static void labels_do_not_cut_functions(void **state)
 	struct fixture fixture = { 0 };
 	struct elf_file file = build(&fixture, symbols, ARRAY_SIZE(symbols));
 
-	(void)state;
 	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
 	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
 	/* Around, function, across, around, within, around. */
@@ -217,7 +211,6 @@ static void guessed_ends_are_marked(void **state)
 	struct fixture fixture = { 0 };
 	struct elf_file file = build(&fixture, symbols, ARRAY_SIZE(symbols));
 
-	(void)state;
 	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
 	assert_int_equal(builder.count, 2);
 	assert_true(builder.symbols[0].is_guess);
@@ -236,7 +229,6 @@ static void symbols_outside_the_code_are_ignored(void **state)
 	struct fixture fixture = { 0 };
 	struct elf_file file = build(&fixture, symbols, ARRAY_SIZE(symbols));
 
-	(void)state;
 	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
 	assert_int_equal(builder.count, 1);
 	assert_string_equal(builder.symbols[0].name, "inside");
@@ -260,7 +252,6 @@ static void tables_of_all_files_are_pooled(void **state)
 	struct fixture binary = { .table_type = SHT_DYNSYM }, debug = { 0 };
 	struct elf_file files[2], reversed[2];
 
-	(void)state;
 	files[0] = build(&binary, dynamic, ARRAY_SIZE(dynamic));
 	files[1] = build(&debug, whole, ARRAY_SIZE(whole));
 	reversed[0] = files[1];
@@ -291,7 +282,6 @@ static void a_malformed_table_costs_nothing_else(void **state)
 	};
 	static const struct expectation expectations[] = { { TEXT, NULL }, { TEXT + 0x20, "two" } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
 		_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
 		struct fixture damaged = { 0 }, good = { .table_type = SHT_DYNSYM };
@@ -317,7 +307,6 @@ static void too_many_sections_cost_the_table(void **state)
 	struct fixture fixture = { 0 };
 	struct elf_file file;
 
-	(void)state;
 	(void)build(&fixture, one, ARRAY_SIZE(one));
 	fixture_patch(&fixture, offsetof(Elf64_Ehdr, e_shnum), 0, 2);
 	fixture_patch(&fixture, fixture.shdrs + offsetof(Elf64_Shdr, sh_size), UINT32_MAX, 8);
@@ -340,7 +329,6 @@ static void files_that_shrink_lose_names_or_tables(void **state)
 	struct scratch scratch;
 	struct elf_file file;
 
-	(void)state;
 	(void)build(&fixture, two, ARRAY_SIZE(two));
 	fd = fixture_fd(&fixture);
 	assert_int_equal(elf_file_init(&file, fd), 0);
@@ -364,7 +352,6 @@ static void files_without_tables_have_no_symbols(void **state)
 	struct fixture fixture = { 0 };
 	struct elf_file file = build(&fixture, NULL, 0);
 
-	(void)state;
 	assert_int_equal(gather(&builder, &file, 1, SCRATCH_BYTES), 0);
 	assert_int_equal(gather(&builder, NULL, 0, SCRATCH_BYTES), 0);
 	assert_int_equal(builder.count, 0);

@@ -28,7 +28,6 @@ static char answer[4096]; /* of the last look-up */
 
 static inline int set_up(void **state)
 {
-	(void)state;
 	request = (struct pilotlight_symbol_request){
 		.version = PILOTLIGHT_WORKER_VERSION,
 		.identity_kind = PILOTLIGHT_SYMBOL_BUILD_ID,
@@ -44,7 +43,6 @@ static inline int set_up(void **state)
 
 static inline int tear_down(void **state)
 {
-	(void)state;
 	symbol_file_free(file);
 	file = NULL;
 	return 0;
@@ -66,7 +64,6 @@ static inline int open_split(void *context, const char *path, int *ret_fd)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	(void)context;
 	if (fd < 0)
 		return -ENOENT;
 	*ret_fd = fd;

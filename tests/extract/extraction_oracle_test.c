@@ -92,7 +92,6 @@ static void answers_are_those_of_llvm_symbolizer(void **state)
 	char path[512];
 	int count;
 
-	(void)state;
 	if (system("command -v llvm-symbolizer >/dev/null") != 0) {
 		print_message("llvm-symbolizer is not installed\n");
 		skip();

@@ -131,7 +131,6 @@ static void assert_whole(const struct program *program)
 
 static void split_files_are_read_one_by_one(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		extract_split(programs[i].name, NULL, 2);
 		assert_whole(&programs[i]);
@@ -141,7 +140,6 @@ static void split_files_are_read_one_by_one(void **state)
 
 static void split_files_are_read_from_a_package(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		extract_split(programs[i].name, programs[i].package, 0);
 		assert_whole(&programs[i]);
@@ -151,7 +149,6 @@ static void split_files_are_read_from_a_package(void **state)
 
 static void the_package_of_another_program_leaves_the_split_files(void **state)
 {
-	(void)state;
 	extract_split("gcc4", SPLIT "clang5.dwp", 2);
 	assert_whole(&programs[0]);
 	extract_split("gcc4", SPLIT "gcc4-a.dwo", 2);
@@ -162,7 +159,6 @@ static void the_package_of_another_program_leaves_the_split_files(void **state)
 
 static void missing_split_files_are_counted_and_the_rest_is_read(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		const struct program *program = &programs[i];
 
@@ -188,7 +184,6 @@ static void split_files_of_a_debug_file_are_read(void **state)
 {
 	_cleanup_(run_done) struct run run = run_of("gcc5", NULL);
 
-	(void)state;
 	run.debug_fd = open_data(SPLIT "gcc5");
 	split_count = 2;
 	assert_int_equal(extract_run(&run), 0);
@@ -220,7 +215,6 @@ static int open_truncated(void *context, const char *path, int *ret_fd)
 
 static void truncated_split_files_cost_their_units(void **state)
 {
-	(void)state;
 	for (size_t size = 1; size < 1200; size += 13) {
 		_cleanup_(run_done) struct run run = run_of("clang5", NULL);
 		const struct dwarf_split_opener split_opener = { open_truncated, &size };
@@ -244,7 +238,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		_cleanup_(run_done) struct run run = run_of("gcc5", SPLIT "gcc5.dwp");
 

@@ -28,7 +28,6 @@ static void a_stripped_binary_has_symbols(void **state)
 	const struct pilotlight_symbol_header *header;
 	uint64_t vaddr = 0;
 
-	(void)state;
 	assert_int_equal(extract(DATA "stripped", NULL, NULL), 0);
 	header = symbol_file_header(file);
 	assert_chain(0x2d0, "entry :0:0");
@@ -77,7 +76,6 @@ static void assert_debug_not_taken(void)
 
 static void a_debug_file_is_known_by_its_build_id(void **state)
 {
-	(void)state;
 	assert_int_equal(extract(DATA "stripped", DATA "stripped.debug", NULL), 0);
 	assert_debug_taken(0x2d0);
 	assert_chain(0x2a0, "entry@plt :0:0");
@@ -104,7 +102,6 @@ static void a_debug_file_is_known_by_its_crc(void **state)
 {
 	uint64_t entry = entry_of(DATA "linked");
 
-	(void)state;
 	assert_int_equal(extract(DATA "linked", DATA "linked.debug", NULL), 0);
 	assert_debug_taken(entry);
 	assert_int_equal(extract(DATA "linked", DATA "stripped.debug", NULL), 0);
@@ -117,7 +114,6 @@ static void a_debug_file_alone_needs_the_identity(void **state)
 	_cleanup_close_ int fd = open_data(DATA "stripped.debug");
 	uint64_t vaddr;
 
-	(void)state;
 	assert_int_equal(extract(NULL, DATA "stripped.debug", NULL), -ENODATA);
 	assert_int_equal(symbol_identity_read_file(fd, &identity), 0);
 	memcpy(request.identity, identity.id.bytes, sizeof(request.identity));
@@ -141,7 +137,6 @@ static void an_alternate_file_names_functions(void **state)
 {
 	static const char named[] = "operator() /src/p.cpp:10:42 < use /src/p.cpp:12:7";
 
-	(void)state;
 	assert_int_equal(extract(DATA "dwz_program", NULL, DATA "dwz_alternate"), 0);
 	assert_true(report.has_taken_alternate);
 	assert_true(symbol_file_header(file)->contents & PILOTLIGHT_SYMBOL_HAS_ALTERNATE);
@@ -206,7 +201,6 @@ static void a_debug_file_alone_has_all_of_the_code(void **state)
 	char folder[] = "/tmp/debug-alone-XXXXXX", path[64];
 	struct symbol_identity identity;
 
-	(void)state;
 	if (!is_made(folder, "printf 'int first(int a) { return a * 3; }\n"
 			     "int second(int *p) { return *p + 1; }\n' >a.c && "
 			     "gcc -O2 -g -falign-functions=2048 -fPIC -shared -nostdlib "
@@ -232,7 +226,6 @@ static void files_that_are_not_elf_are_refused(void **state)
 {
 	_cleanup_close_ int empty = memfd_create("empty", MFD_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(extract(NULL, NULL, NULL), -ENODATA);
 	assert_int_equal(extract_fds(dup(empty), -1, -1), -ENOEXEC);
 	assert_int_equal(extract_fds(-1, dup(empty), -1), -ENOEXEC);
@@ -279,7 +272,6 @@ static int damaged_copy(const char *path, const char *section, uint64_t offset)
 
 static void symbols_remain_of_damaged_dwarf(void **state)
 {
-	(void)state;
 	assert_int_equal(
 		extract_fds(damaged_copy(CORPUS "gcc-c-dwarf5", ".debug_info", 3), -1, -1), 0);
 	assert_true(is_anywhere("entry"));
@@ -308,7 +300,6 @@ static void a_debug_file_without_its_dwarf_has_a_low_rank(void **state)
 	struct symbol_identity identity;
 	_cleanup_close_ int fd = open_data(DATA "stripped.debug");
 
-	(void)state;
 	assert_int_equal(extract_fds(open_data(DATA "stripped"),
 				 damaged_copy(DATA "stripped.debug", ".debug_info", 3), -1),
 		0);
@@ -325,7 +316,6 @@ static void damaged_compression_has_a_low_rank(void **state)
 	struct symbol_identity identity;
 	_cleanup_close_ int fd = open_data(CORPUS "gcc-c-compressed");
 
-	(void)state;
 	assert_int_equal(symbol_identity_read_file(fd, &identity), 0);
 	memcpy(request.identity, identity.id.bytes, sizeof(request.identity));
 	request.identity_kind = (uint8_t)identity.kind;
@@ -340,7 +330,6 @@ static void damaged_compression_has_a_low_rank(void **state)
 /* With the alternate file, or without: it heals when that appears. */
 static void a_debug_file_without_its_alternate_has_a_low_rank(void **state)
 {
-	(void)state;
 	assert_int_equal(extract(DATA "dwz_program", DATA "dwz_program", DATA "dwz_alternate"), 0);
 	assert_true(report.has_taken_debug && report.has_taken_alternate);
 	assert_int_equal(report.units_failed, 0);
@@ -355,7 +344,6 @@ static void a_file_without_code_has_nothing(void **state)
 	static struct fixture elf;
 	const struct fixture_section section = { ".text", SHT_PROGBITS, .bytes = "x", .size = 1 };
 
-	(void)state;
 	fixture_build_sections(&elf, &section, 1);
 	assert_int_equal(extract_fds(file_of(elf.bytes, elf.size), -1, -1), -ENODATA);
 }
@@ -372,7 +360,6 @@ static void too_many_segments_are_too_many(void **state)
 	};
 	Elf64_Phdr phdr = { .p_type = PT_LOAD, .p_flags = PF_X | PF_R, .p_memsz = 16 };
 
-	(void)state;
 	for (unsigned int count = 16; count <= 300; count += count < 17 ? 1 : 283) {
 		header.e_phnum = (uint16_t)count;
 		memcpy(bytes, &header, sizeof(header));
@@ -387,7 +374,6 @@ static void too_many_segments_are_too_many(void **state)
 
 static void the_scratch_has_a_limit(void **state)
 {
-	(void)state;
 	request.scratch_bytes_max = 4096;
 	assert_int_equal(extract(CORPUS "gcc-c-dwarf5", NULL, NULL), -EFBIG);
 }
@@ -406,7 +392,6 @@ static void an_output_that_cannot_be_written_is_an_error(void **state)
 		.output_fd = output,
 	};
 
-	(void)state;
 	assert_int_equal(extraction_run(&files, &request, &report), -ENOSPC);
 	assert_int_equal(report.error, -ENOSPC);
 }
@@ -416,7 +401,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		_cleanup_close_ int binary = open_data(DATA "stripped");
 		_cleanup_close_ int debug = open_data(DATA "stripped.debug");

@@ -221,7 +221,6 @@ static void a_full_scratch_is_reported(void **state)
 	struct code_spans functions;
 	int r;
 
-	(void)state;
 	for (uint64_t limit = 0;; limit += 65536) {
 		assert_true(scratch_fixture_init(&scratch, limit));
 		assert_int_equal(function_flattener_init(&flattener, &scratch.scratch), 0);

@@ -195,7 +195,6 @@ static void a_full_scratch_is_an_error(void **state)
 	struct fixture fixture;
 	int r;
 
-	(void)state;
 	assert_int_equal(code_segments_init(&fixture.segments, &code), 0);
 	for (uint64_t limit = 0;; limit += 65536) {
 		assert_true(scratch_fixture_init(&fixture.scratch, limit));

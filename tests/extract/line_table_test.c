@@ -12,7 +12,6 @@ static size_t start, header;
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&f, 0, sizeof(f));
 	memset(&line_str, 0, sizeof(line_str));
 	f.version = 4;
@@ -25,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	line_table_done(&table);
 	dwarf_reading_done();
 	return 0;
@@ -204,7 +202,6 @@ static void new_paths_are_joined(void **state)
 
 static void opcodes_do_what_they_should(void **state)
 {
-	(void)state;
 	begin_header();
 	put_old_files();
 	end_header();
@@ -254,7 +251,6 @@ static void opcodes_do_what_they_should(void **state)
 
 static void files_may_be_defined_later(void **state)
 {
-	(void)state;
 	begin_header();
 	put_old_files();
 	end_header();
@@ -272,7 +268,6 @@ static void files_may_be_defined_later(void **state)
 
 static void unknown_opcodes_are_passed_over(void **state)
 {
-	(void)state;
 	begin_header();
 	/* One standard opcode more, of three operands. */
 	f.line.bytes[f.line.size - OPCODE_BASE] = OPCODE_BASE + 1;
@@ -295,7 +290,6 @@ static void unknown_opcodes_are_passed_over(void **state)
 
 static void a_range_of_no_lines_divides_nothing(void **state)
 {
-	(void)state;
 	begin_header();
 	put_old_files();
 	end_header();
@@ -314,7 +308,6 @@ static void a_range_of_no_lines_divides_nothing(void **state)
 
 static void a_missing_end_ends_the_rows(void **state)
 {
-	(void)state;
 	begin_header();
 	put_old_files();
 	end_header();
@@ -335,7 +328,6 @@ static void every_shorter_table_is_survived(void **state)
 {
 	size_t size;
 
-	(void)state;
 	for (f.version = 4; f.version <= 5; f.version++) {
 		f.line.size = 0;
 		begin_header();
@@ -363,7 +355,6 @@ static void every_shorter_table_is_survived(void **state)
 
 static void impossible_headers_are_refused(void **state)
 {
-	(void)state;
 	begin_header();
 	put_old_files();
 	end_header();
@@ -395,7 +386,6 @@ static void put_formats(uint64_t content, uint64_t form, uint64_t count)
 
 static void entries_without_bytes_are_refused(void **state)
 {
-	(void)state;
 	put_formats(0, 0, UINT64_MAX);
 	put(&f.line, 0, 2);
 	end_header();
@@ -413,7 +403,6 @@ static void paths_that_are_too_long_are_unknown(void **state)
 {
 	uint32_t file = 77;
 
-	(void)state;
 	put_formats(DW_LNCT_path, DW_FORM_string, 1);
 	for (int i = 0; i < 8000; i++)
 		put(&f.line, 'd', 1);
@@ -444,7 +433,6 @@ static void paths_that_are_too_long_are_unknown(void **state)
 
 static void the_budget_ends(void **state)
 {
-	(void)state;
 	begin_header();
 	put_old_files();
 	end_header();
@@ -476,7 +464,6 @@ static void failing_allocations_are_reported(void **state)
 		line_table_done(&table);
 		line_table_init(&table, reading.builder, BUDGET);
 	}
-	(void)state;
 	assert_int_equal(r, 0);
 	assert_true(n >= 2);
 }

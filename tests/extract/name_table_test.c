@@ -176,7 +176,6 @@ static void a_full_scratch_is_reported(void **state)
 	uint32_t id = 77;
 	int r = 0;
 
-	(void)state;
 	for (uint64_t limit = 0;; limit += 65536) {
 		assert_true(scratch_fixture_init(&scratch, limit));
 		r = name_table_init(&table, &scratch.scratch);
@@ -198,7 +197,6 @@ static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct scratch_fixture scratch;
 		struct name_table table;

@@ -277,7 +277,6 @@ static void random_programs_are_what_the_model_says(void **state)
 {
 	static struct symbol_model model;
 
-	(void)state;
 	srandom(1);
 	for (int round = 0; round < 60; round++) {
 		_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
@@ -305,7 +304,6 @@ static void equal_programs_make_equal_files(void **state)
 	uint8_t bytes[2][8192];
 	ssize_t sizes[2];
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct pilotlight_symbol_header *header = (void *)bytes[i];
 		struct fixture fixture;
@@ -341,7 +339,6 @@ static void of_nothing_no_file_is_made(void **state)
 
 static void one_source_of_names_is_enough(void **state)
 {
-	(void)state;
 	for (int kind = 0; kind < 3; kind++) {
 		_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 		struct fixture fixture;
@@ -447,7 +444,6 @@ static void ranges_outside_code_are_refused(void **state)
 	struct scratch_fixture scratch;
 	struct symbol_builder *builder = NULL;
 
-	(void)state;
 	assert_true(scratch_fixture_init(&scratch, 1 << 20));
 	assert_int_equal(symbol_builder_new(&nothing, &scratch.scratch, &builder), -ENODATA);
 	assert_int_equal(symbol_builder_new(&huge, &scratch.scratch, &builder), -EFBIG);

@@ -18,7 +18,6 @@ enum { VADDRS = 200, CLAIMS = 60 };
 static bool prefer_smaller(
 	void *context, const struct symbol_claim *a, const struct symbol_claim *b)
 {
-	(void)context;
 	assert_true(a->start == b->start);
 	assert_int_equal(a->rank, b->rank);
 	assert_int_equal(a->kind, b->kind);
@@ -112,7 +111,6 @@ static void ranges_are_those_of_a_slow_search(void **state)
 	struct symbol_claim claims[CLAIMS];
 	size_t named = 0, unnamed = 0;
 
-	(void)state;
 	srandom(1);
 	for (int round = 0; round < 3000; round++) {
 		size_t count = (size_t)random() % (CLAIMS + 1);
@@ -159,7 +157,6 @@ static void many_nested_claims_are_no_more_work(void **state)
 	size_t count = 0;
 
 	scratch_init(&scratch, fd, 1 << 30, 0);
-	(void)state;
 	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
 	for (uint64_t i = 0; i < NESTED; i++) {
 		const struct symbol_claim claim = { .start = i,
@@ -191,7 +188,6 @@ static void an_error_ends_the_walk(void **state)
 	size_t count = 0;
 
 	scratch_init(&scratch, fd, 1 << 30, 0);
-	(void)state;
 	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
 	for (uint64_t i = 0; i < 5; i++) {
 		const struct symbol_claim claim = {
@@ -218,7 +214,6 @@ static void claims_can_be_truncated(void **state)
 	struct map map = { 0 };
 
 	scratch_init(&scratch, fd, 1 << 30, 0);
-	(void)state;
 	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
 	assert_int_equal(symbol_claims_add(&pool, &first), 0);
 	assert_int_equal(symbol_claims_add(&pool, &second), 0);
@@ -238,7 +233,6 @@ static void a_scratch_without_room_is_an_error(void **state)
 	const uint64_t piece = 64 * 1024;
 	int r;
 
-	(void)state;
 	for (uint64_t pieces = 0;; pieces++) {
 		_cleanup_(symbol_claims_done) struct symbol_claims pool = { 0 };
 		struct scratch scratch;
@@ -270,7 +264,6 @@ static void no_claims_are_no_error(void **state)
 	struct map map = { 0 };
 
 	scratch_init(&scratch, fd, 1 << 20, 0);
-	(void)state;
 	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
 	assert_int_equal(symbol_claims_each(&pool, prefer_smaller, draw_range, &map), 0);
 	assert_int_equal(map.ranges, 0);

@@ -53,7 +53,6 @@ static void a_reader_finds_what_was_written(void **state)
 	uint64_t before_s = clock_realtime_ns() / NSEC_PER_SEC;
 	struct symbol_identity found;
 
-	(void)state;
 	assert_int_equal(write_to(fd), 0);
 	assert_int_equal(symbol_file_open(fd, &file), 0);
 	header = symbol_file_header(file);
@@ -82,7 +81,6 @@ static void the_layout_is_what_the_format_says(void **state)
 	struct stat status;
 	uint64_t hash;
 
-	(void)state;
 	assert_int_equal(write_to(fd), 0);
 	assert_int_equal(fstat(fd, &status), 0);
 	assert_int_equal(pread(fd, &head, sizeof(head), 0), sizeof(head));
@@ -110,7 +108,6 @@ static void of_a_long_origin_the_end_is_kept(void **state)
 	char origin[600];
 	const char *kept = writer.head.header.origin;
 
-	(void)state;
 	for (size_t length = 1; length < sizeof(origin) - 2; length++) {
 		/* Of two bytes each, so that the cut falls into one of them now and then. */
 		for (size_t i = 0; i < length; i++)
@@ -143,7 +140,6 @@ static void files_too_large_for_readers_are_refused(void **state)
 	void *zeros =
 		mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	(void)state;
 	assert_ptr_not_equal(zeros, MAP_FAILED);
 	symbol_file_writer_init(&writer, &identity, PILOTLIGHT_SYMBOL_RANK_BINARY, "");
 	symbol_file_writer_add(&writer, PILOTLIGHT_SYMBOL_STRINGS, zeros, 4096, 1);
@@ -159,7 +155,6 @@ static void errors_are_reported(void **state)
 	_cleanup_close_ int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	_cleanup_close_ int fd = memfd_create("output", MFD_CLOEXEC);
 
-	(void)state;
 	if (full >= 0)
 		assert_int_equal(write_to(full), -ENOSPC);
 	assert_int_equal(write_to(-1), -EBADF);

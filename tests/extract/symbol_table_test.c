@@ -64,7 +64,6 @@ static int refuse_symbol(void *context, const Elf64_Sym *symbol)
 
 static void symbols_of_all_classes_are_read(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct fixture fixture = {
 			.is_narrow = i & 1, .is_swapped = i & 2, .symbols = two, .symbol_count = 2
@@ -105,7 +104,6 @@ static void files_without_the_table_have_no_data(void **state)
 {
 	struct fixture fixture = { .symbols = two, .symbol_count = 2, .table_type = SHT_DYNSYM };
 
-	(void)state;
 	fixture_build(&fixture);
 	assert_int_equal(try_fixture(&fixture), -ENODATA);
 	fixture.table_type = SHT_SYMTAB;
@@ -138,7 +136,6 @@ static void damaged_tables_are_refused(void **state)
 	struct fixture fixture = { .symbols = two, .symbol_count = 2 };
 	Elf64_Shdr shdr;
 
-	(void)state;
 	assert_int_equal(
 		try_damage(FIXTURE_SYMBOLS, offsetof(Elf64_Shdr, sh_entsize), 23, 8), -ENOEXEC);
 	assert_int_equal(
@@ -187,7 +184,6 @@ static void tables_beyond_the_bounds_are_refused(void **state)
 	struct symbol_table table;
 	uint64_t bytes = (UINT64_C(1) + SYMBOL_TABLE_SYMBOLS_MAX) * sizeof(Elf64_Sym);
 
-	(void)state;
 	fixture_build(&fixture);
 	fixture_patch(&fixture,
 		fixture.shdrs + FIXTURE_SYMBOLS * fixture.shdr_bytes +
@@ -228,7 +224,6 @@ static void names_are_read_as_far_as_there_is_room(void **state)
 	struct symbol_table table;
 	size_t length;
 
-	(void)state;
 	memset(long_name, 'n', sizeof(long_name) - 1);
 	fixture_build(&fixture);
 	assert_int_equal(open_fixture(&fixture, &table, &fd), 0);
@@ -261,7 +256,6 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_close_ int fd = -1;
 	struct symbol_table table;
 
-	(void)state;
 	fixture_build(&fixture);
 	fd = fixture_fd(&fixture);
 	assert_int_equal(FAIL_EACH_ALLOCATION(open_table(&table, fd), -ENOMEM, true, 0), 1);

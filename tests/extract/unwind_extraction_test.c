@@ -23,7 +23,6 @@ static uint8_t output[OUTPUT_BYTES_MAX];
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&binary, 0, sizeof(binary));
 	memset(&debug, 0, sizeof(debug));
 	unwind_elf_add_code(&binary);
@@ -116,7 +115,6 @@ static void a_table_is_a_symbol_file(void **state)
 	const uint32_t *pages;
 	uint64_t count;
 
-	(void)state;
 	add_functions();
 	assert_int_equal(extract(), 0);
 	assert_int_equal(header()->rank, PILOTLIGHT_SYMBOL_RANK_BINARY);
@@ -157,7 +155,6 @@ static void equal_files_make_equal_tables(void **state)
 {
 	static uint8_t first[OUTPUT_BYTES_MAX];
 
-	(void)state;
 	add_functions();
 	assert_int_equal(extract(), 0);
 	memcpy(first, output, sizeof(first));
@@ -172,7 +169,6 @@ static void debug_files_tell_what_binaries_do_not(void **state)
 	uint8_t notes[2][36];
 	uint32_t cie = cfi_add_usual_cie(&debug_frame);
 
-	(void)state;
 	add_functions();
 	unwind_elf_add_build_id(&binary, notes[0], 7);
 	unwind_elf_add_build_id(&debug, notes[1], 7);
@@ -199,7 +195,6 @@ static void debug_files_tell_what_binaries_do_not(void **state)
 
 static void a_binarys_own_debug_frame_is_its_own(void **state)
 {
-	(void)state;
 	(void)CFI_ADD_FDE(&debug_frame, cfi_add_usual_cie(&debug_frame), CODE_VADDR, 0x10, 0);
 	unwind_elf_add_cfi(&binary, &debug_frame);
 	assert_int_equal(extract(), 0);
@@ -211,7 +206,6 @@ static void go_has_a_table_without_rows(void **state)
 {
 	uint64_t count;
 
-	(void)state;
 	unwind_elf_add_part(&binary, ".gopclntab", 0, "go", 2);
 	assert_int_equal(extract(), 0);
 	assert_int_equal(summary()->flags, PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS);
@@ -224,7 +218,6 @@ static void go_has_a_table_without_rows(void **state)
 
 static void files_without_tables_have_no_data(void **state)
 {
-	(void)state;
 	assert_int_equal(extract(), -ENODATA);
 	/* A section with an end and no more. */
 	cfi_put(&eh_frame, 0, 4);
@@ -236,7 +229,6 @@ static void files_without_tables_have_no_data(void **state)
 
 static void damage_is_an_error_if_nothing_is_left(void **state)
 {
-	(void)state;
 	cfi_put(&eh_frame, 0x7fffffff, 4);
 	unwind_elf_add_cfi(&binary, &eh_frame);
 	assert_int_equal(extract(), -ENOEXEC);
@@ -253,7 +245,6 @@ static void damage_is_an_error_if_nothing_is_left(void **state)
 
 static void errors_are_reported(void **state)
 {
-	(void)state;
 	add_functions();
 	request.identity_bytes = 0;
 	assert_int_equal(extract(), -EINVAL);
@@ -272,7 +263,6 @@ static void hostile_sections_end(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&eh_frame);
 
-	(void)state;
 	while (eh_frame.size + 64 < sizeof(eh_frame.bytes))
 		(void)CFI_ADD_FDE(&eh_frame, cie, CODE_VADDR + eh_frame.size % 7,
 			CODE_BYTES - eh_frame.size % 7, REMEMBER_STATE, ADVANCE(1),
@@ -286,7 +276,6 @@ static void hostile_sections_end(void **state)
 
 static void a_failed_allocation_is_an_error(void **state)
 {
-	(void)state;
 	add_functions();
 	for (size_t n = 0;; n++) {
 		_cleanup_close_ int binary_fd = unwind_elf_fd(&binary);

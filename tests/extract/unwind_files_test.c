@@ -15,7 +15,6 @@ static struct unwind_files files;
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&elf, 0, sizeof(elf));
 	unwind_elf_add_code(&elf);
 	return 0;
@@ -34,7 +33,6 @@ static void code_has_offsets(void **state)
 {
 	uint32_t offset, bytes;
 
-	(void)state;
 	elf.segments[elf.segment_count++] = (Elf64_Phdr){ .p_type = PT_LOAD,
 		.p_flags = PF_R,
 		.p_vaddr = 0x1000,
@@ -59,7 +57,6 @@ static void headers_are_no_code(void **state)
 {
 	uint32_t offset, bytes;
 
-	(void)state;
 	elf.segments[0].p_offset = elf.segments[0].p_vaddr = 0;
 	assert_int_equal(open_elf(), 0);
 	assert_false(unwind_files_find_offset(&files, 0, &offset, &bytes));
@@ -76,7 +73,6 @@ static void code_begins_with_its_first_section(void **state)
 {
 	uint32_t offset, bytes;
 
-	(void)state;
 	unwind_elf_add_part(&elf, ".text", CODE_VADDR + 0x200, "code", 4);
 	elf.parts[0].flags = SHF_ALLOC | SHF_EXECINSTR;
 	unwind_elf_add_part(&elf, ".rodata", CODE_VADDR + 0x100, "data", 4);
@@ -99,7 +95,6 @@ static void only_what_is_in_the_file_counts(void **state)
 {
 	uint32_t offset, bytes;
 
-	(void)state;
 	elf.segments[0].p_filesz = 0x100;
 	assert_int_equal(open_elf(), 0);
 	assert_true(unwind_files_find_offset(&files, CODE_VADDR, &offset, &bytes));
@@ -111,7 +106,6 @@ static void other_machines_have_no_table(void **state)
 {
 	const struct extraction_files nothing = { .binary_fd = -1, .debug_fd = -1 };
 
-	(void)state;
 	assert_int_equal(unwind_files_open(&files, &nothing), -ENODATA);
 	elf.machine = EM_386;
 	assert_int_equal(open_elf(), -ENODATA);
@@ -128,7 +122,6 @@ static void other_machines_have_no_table(void **state)
 
 static void far_code_is_too_big(void **state)
 {
-	(void)state;
 	elf.segments[0].p_offset = UINT32_MAX;
 	assert_int_equal(open_elf(), -EFBIG);
 	elf.segments[0].p_offset = UINT32_MAX - CODE_BYTES;
@@ -151,7 +144,6 @@ static void too_many_segments_are_refused(void **state)
 	struct extraction_files descriptors = { .debug_fd = -1 };
 	Elf64_Ehdr header;
 
-	(void)state;
 	descriptors.binary_fd = fd = unwind_elf_fd(&elf);
 	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
 	for (size_t i = 0; i < 300; i++)

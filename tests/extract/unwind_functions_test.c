@@ -17,7 +17,6 @@ static struct scratch_fixture scratch;
 
 static int set_up(void **state)
 {
-	(void)state;
 	writer = (struct cfi_writer){ .vaddr = 0x5000 };
 	other = (struct cfi_writer){ .is_debug_frame = true };
 	files = unwind_files_of_code(EM_X86_64);
@@ -26,7 +25,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	unwind_functions_done(&functions);
 	scratch_fixture_done(&scratch);
 	return 0;
@@ -55,7 +53,6 @@ static void functions_are_in_the_order_of_the_file(void **state)
 {
 	uint32_t cie, second;
 
-	(void)state;
 	cie = cfi_add_usual_cie(&writer);
 	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + 0x300, 0x10, 0);
 	second = cfi_add_usual_cie(&writer);
@@ -76,7 +73,6 @@ static void cies_are_found(void **state)
 {
 	uint32_t first, cie;
 
-	(void)state;
 	first = CFI_ADD_FDE(&writer, UINT32_MAX, CODE_VADDR, 0x10, 0);
 	cie = cfi_add_usual_cie(&writer);
 	writer.bytes[first + 4] = (uint8_t)(first + 4 - cie);
@@ -98,7 +94,6 @@ static void functions_of_damaged_cies_are_lost(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer);
 
-	(void)state;
 	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR, 0x10, 0);
 	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR, 0x10, 0);
 	writer.bytes[cie + 8] = 77; /* its version */
@@ -111,7 +106,6 @@ static void code_that_is_not_there_is_a_loss(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer), debug_cie = cfi_add_usual_cie(&other);
 
-	(void)state;
 	/* Empty, and what linkers have discarded. */
 	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR, 0, 0);
 	(void)CFI_ADD_FDE(&other, debug_cie, 0, 0x10, 0);
@@ -138,7 +132,6 @@ static void code_that_is_not_there_is_a_loss(void **state)
 
 static void rows_before_damage_are_kept(void **state)
 {
-	(void)state;
 	(void)CFI_ADD_FDE(&writer, cfi_add_usual_cie(&writer), CODE_VADDR, 0x10, 0);
 	cfi_put(&writer, 0x7fffffff, 4);
 	(void)CFI_ADD_FDE(&writer, cfi_add_usual_cie(&writer), CODE_VADDR + 0x10, 0x10, 0);
@@ -149,7 +142,6 @@ static void rows_before_damage_are_kept(void **state)
 
 static void no_room_is_an_error(void **state)
 {
-	(void)state;
 	(void)CFI_ADD_FDE(&writer, cfi_add_usual_cie(&writer), CODE_VADDR + 0x100, 0x10, 0);
 	(void)CFI_ADD_FDE(&writer, 0, CODE_VADDR, 0x10, 0);
 	sections = unwind_sections_of(&writer, &other);

@@ -16,7 +16,6 @@ static struct scratch_fixture scratch;
 
 static int set_up(void **state)
 {
-	(void)state;
 	if (!scratch_fixture_init(&scratch, 256 << 20))
 		return -1;
 	return scratch_array_init(
@@ -25,7 +24,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	unwind_packing_done(&packing);
 	unwind_rows_done(&rows);
 	scratch_fixture_done(&scratch);
@@ -65,7 +63,6 @@ static void assert_page(size_t i, uint32_t line)
 
 static void no_rows_pack_to_an_empty_table(void **state)
 {
-	(void)state;
 	build();
 	assert_int_equal(packing.summary.row_count, 0);
 	assert_int_equal(packing.summary.rule_count, 0);
@@ -76,7 +73,6 @@ static void rules_are_in_the_order_of_their_use(void **state)
 {
 	static const uint8_t expected[] = { 1, 0, 2, 0, 1, 0 };
 
-	(void)state;
 	(void)unwind_rules_intern(
 		&rows.rules, &(struct pilotlight_unwind_rule){ .offset = 99 }, &(uint32_t){ 0 });
 	add_row(0x1000, 10);
@@ -106,7 +102,6 @@ static void rules_are_in_the_order_of_their_use(void **state)
 
 static void lines_end_where_deltas_do(void **state)
 {
-	(void)state;
 	add_row(0, 1);
 	add_row(PILOTLIGHT_UNWIND_DELTA_MAX, 2);
 	add_row(PILOTLIGHT_UNWIND_DELTA_MAX + 1, 3);
@@ -128,7 +123,6 @@ static void lines_end_where_deltas_do(void **state)
 /* Of each page, the last line that begins before it or with it. */
 static void pages_tell_where_to_search(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		add_row(0x3ff0 + i * 0x100, (int32_t)i % 2);
 	build();
@@ -160,7 +154,6 @@ static void rare_rules_escape(void **state)
 	const struct pilotlight_unwind_escape *escapes;
 	size_t found = 0;
 
-	(void)state;
 	/* 300 rules, of which the first 255 are used twice. */
 	for (int32_t i = 0; i < 555; i++)
 		add_row((uint32_t)i * 4, i % 300);
@@ -186,7 +179,6 @@ static void unsupported_rows_are_counted(void **state)
 	const struct pilotlight_unwind_rule none = { .kind = PILOTLIGHT_UNWIND_UNSUPPORTED };
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(unwind_rules_intern(&rows.rules, &none, &id), 0);
 	for (uint32_t i = 0; i < 50; i++) {
 		add_row(i, 1);
@@ -199,7 +191,6 @@ static void unsupported_rows_are_counted(void **state)
 
 static void no_room_is_an_error(void **state)
 {
-	(void)state;
 	for (int32_t i = 0; i < 600; i++)
 		add_row((uint32_t)i, i);
 	/* For nothing, for rules but not to sort them, for lines, for escapes but no pages. */
@@ -213,7 +204,6 @@ static void no_room_is_an_error(void **state)
 
 static void there_is_an_end_to_lines(void **state)
 {
-	(void)state;
 	/* Each too far from the next to share its line. */
 	for (uint32_t i = 0; i < 1 << 16; i++)
 		add_row(i << 16, 1);
@@ -235,7 +225,6 @@ static void there_is_an_end_to_lines(void **state)
 
 static void a_failed_allocation_is_an_error(void **state)
 {
-	(void)state;
 	add_row(0, 1);
 	add_row(1, 2);
 	for (size_t n = 0;; n++) {

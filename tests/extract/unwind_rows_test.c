@@ -23,7 +23,6 @@ static char text[4096];
 
 static int set_up(void **state)
 {
-	(void)state;
 	writer = (struct cfi_writer){ .vaddr = 0x5000 };
 	other = (struct cfi_writer){ .is_debug_frame = true };
 	files = unwind_files_of_code(EM_X86_64);
@@ -33,7 +32,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	unwind_rows_done(&rows);
 	unwind_functions_done(&functions);
 	scratch_fixture_done(&scratch);
@@ -94,7 +92,6 @@ static void gaps_have_rows(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer);
 
-	(void)state;
 	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + 0x10, 0x20, ADVANCE(1), DEF_CFA_OFFSET(16),
 		ADVANCE(5), DEF_CFA_OFFSET(16), ADVANCE(5), DEF_CFA_OFFSET(8));
 	(void)add(&writer, cie, 0x30, 0x10, 8);
@@ -109,7 +106,6 @@ static void the_first_of_overlapping_functions_has_the_code(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer);
 
-	(void)state;
 	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + 0x18, 0x20, ADVANCE(4), DEF_CFA_OFFSET(32),
 		ADVANCE(12), DEF_CFA_OFFSET(40));
 	(void)add(&writer, cie, 0x10, 0x10, 16);
@@ -136,7 +132,6 @@ static void duplicate_entries_are_no_loss(void **state)
 		.program_bytes = sizeof(program) };
 	uint32_t cie = cfi_add_usual_cie(&writer), same = cfi_add_cie(&writer, &fields);
 
-	(void)state;
 	(void)add(&writer, cie, 0, 0x10, 16);
 	(void)add(&writer, cie, 0, 0x10, 16);
 	(void)CFI_ADD_FDE(&writer, same, CODE_VADDR, 0x10, DEF_CFA_OFFSET(16), 0, 0, 0);
@@ -163,7 +158,6 @@ static void cies_that_differ_make_others(void **state)
 		.data_bytes = 2,
 		.program_bytes = sizeof(programs[0]) };
 
-	(void)state;
 	(void)CFI_ADD_FDE(&writer, cfi_add_usual_cie(&writer), CODE_VADDR, 0x10, 0);
 	for (size_t i = 0; i < 3; i++) {
 		fields.program = programs[i];
@@ -181,7 +175,6 @@ static void functions_that_make_no_sense_leave_nothing(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer);
 
-	(void)state;
 	(void)add(&writer, cie, 0, 0x10, 16);
 	(void)CFI_ADD_FDE(
 		&writer, cie, CODE_VADDR + 0x20, 0x10, ADVANCE(4), DEF_CFA_OFFSET(32), 0x3f);
@@ -209,7 +202,6 @@ static void rbx_is_restored_where_a_frame_uses_it(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer);
 
-	(void)state;
 	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + 0x10, 0x10, ADVANCE(1), OFFSET(RBX, 2),
 		ADVANCE(1), DEF_CFA_OFFSET(16));
 	assert_rows("10:r7+8 12:r7+16 20:stop");
@@ -230,7 +222,6 @@ static void debug_frame_fills_the_gaps(void **state)
 {
 	uint32_t cie = cfi_add_usual_cie(&writer);
 
-	(void)state;
 	(void)add(&writer, cie, 0x20, 0x10, 16);
 	(void)add(&other, cfi_add_usual_cie(&other), 0x10, 0x40, 24);
 	assert_rows("20:r7+16 30:stop");
@@ -252,7 +243,6 @@ static void debug_frame_fills_the_gaps(void **state)
 
 static void go_code_is_walked_by_frame_pointers(void **state)
 {
-	(void)state;
 	assert_int_equal(build_rows(true), 0);
 	assert_string_equal(rows_text(), "");
 	assert_true(rows.keeps_frame_pointers);
@@ -273,7 +263,6 @@ static void go_code_is_walked_by_frame_pointers(void **state)
 /* They are where no function is. */
 static void stubs_are_in_gaps(void **state)
 {
-	(void)state;
 	stubs.stubs[0] = (struct unwind_stub){ CODE_OFFSET, CODE_OFFSET + 4,
 		{ .kind = PILOTLIGHT_UNWIND_PLT } };
 	stubs.stubs[1] = (struct unwind_stub){ CODE_OFFSET + 2, CODE_OFFSET + 0x18,
@@ -299,7 +288,6 @@ static void add_framed(uint32_t start, uint32_t bytes)
 
 static void most_code_has_to_keep_frame_pointers(void **state)
 {
-	(void)state;
 	(void)cfi_add_usual_cie(&writer);
 	/* Leaves say nothing. */
 	(void)add(&writer, 0, 0x8000, 0x1000, 8);
@@ -318,7 +306,6 @@ static void most_code_has_to_keep_frame_pointers(void **state)
 
 static void no_room_is_an_error(void **state)
 {
-	(void)state;
 	(void)add(&writer, cfi_add_usual_cie(&writer), 0, 0x10, 16);
 	sections = unwind_sections_of(&writer, &other);
 	assert_int_equal(unwind_functions_read(&functions, &sections, &files, &scratch.scratch), 0);
@@ -330,7 +317,6 @@ static void no_room_is_an_error(void **state)
 
 static void a_failed_allocation_is_an_error(void **state)
 {
-	(void)state;
 	(void)add(&writer, cfi_add_usual_cie(&writer), 0, 0x10, 16);
 	(void)FAIL_EACH_ALLOCATION(build_rows(false), -ENOMEM, true, 0);
 }

@@ -19,7 +19,6 @@ static struct cfi_state row;
 /* The rows of nearly all functions. */
 static int set_up(void **state)
 {
-	(void)state;
 	machine = EM_X86_64;
 	cie = (struct cfi_cie){ .return_column = RIP };
 	row = (struct cfi_state){
@@ -63,7 +62,6 @@ static void set_expression(
 
 static void frames_are_relative_to_a_register(void **state)
 {
-	(void)state;
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA, .base = RSP, .offset = 16);
 	row.cfa_register = 10;
 	row.cfa.offset = -1;
@@ -84,7 +82,6 @@ static void frames_are_relative_to_a_register(void **state)
 
 static void frames_are_found_by_expressions(void **state)
 {
-	(void)state;
 	set_expression(&row.cfa, CFI_VALUE_EXPRESSION, "\x76\x78\x06", 3);
 	set_expression(&row.columns[CFI_FRAME_POINTER], CFI_EXPRESSION, "\x76\0", 2);
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA_AT, .base = RBP, .offset = -8,
@@ -106,7 +103,6 @@ static void frame_pointers_are_saved_somewhere(void **state)
 {
 	struct cfi_rule *pointer = &row.columns[CFI_FRAME_POINTER];
 
-	(void)state;
 	pointer->kind = CFI_SAME;
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA, .base = RSP, .offset = 16);
 	*pointer = (struct cfi_rule){ .kind = CFI_OFFSET, .offset = -16 };
@@ -131,7 +127,6 @@ static void rbx_is_saved_relative_to_the_frame(void **state)
 		CFI_EXPRESSION };
 	struct cfi_rule *rbx = &row.columns[CFI_RBX];
 
-	(void)state;
 	assert_rbx_offset(0);
 	rbx->kind = CFI_SAME;
 	assert_rbx_offset(0);
@@ -153,7 +148,6 @@ static void a_base_of_rbx_is_found_among_the_rules(void **state)
 	struct unwind_rules rules = { 0 };
 	uint32_t id;
 
-	(void)state;
 	assert_false(unwind_rules_need_rbx(EM_X86_64, &rules));
 	assert_int_equal(unwind_rules_intern(&rules, &rule, &id), 0);
 	rule = (struct pilotlight_unwind_rule){ .kind = PILOTLIGHT_UNWIND_STOP, .base = RBX };
@@ -177,7 +171,6 @@ static void other_frame_pointers_are_unknown(void **state)
 	static const enum cfi_rule_kind kinds[] = { CFI_UNDEFINED, CFI_VALUE_OFFSET, CFI_REGISTER };
 	struct cfi_rule *pointer = &row.columns[CFI_FRAME_POINTER];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		*pointer = (struct cfi_rule){ .kind = kinds[i] };
 		assert_pointer_unknown();
@@ -196,7 +189,6 @@ static void return_addresses_are_where_calls_put_them(void **state)
 {
 	struct cfi_rule *address = &row.columns[CFI_RETURN_ADDRESS];
 
-	(void)state;
 	address->offset = -16;
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
 	for (enum cfi_rule_kind kind = CFI_UNSPECIFIED; kind <= CFI_VALUE_EXPRESSION; kind++) {
@@ -215,7 +207,6 @@ static void callers_have_the_cfa_for_a_stack_pointer(void **state)
 {
 	struct cfi_rule *stack = &row.columns[CFI_STACK_POINTER];
 
-	(void)state;
 	*stack = (struct cfi_rule){ .kind = CFI_VALUE_OFFSET };
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA, .base = RSP, .offset = 16);
 	stack->offset = 8;
@@ -226,7 +217,6 @@ static void callers_have_the_cfa_for_a_stack_pointer(void **state)
 
 static void signal_frames_are_the_kernels(void **state)
 {
-	(void)state;
 	cie.is_signal = true;
 	set_expression(&row.cfa, CFI_VALUE_EXPRESSION, "\x77\xa0\1\x06", 4);
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_SIGNAL);
@@ -241,7 +231,6 @@ static void aarch64_has_a_link_register(void **state)
 {
 	struct cfi_rule *address = &row.columns[CFI_RETURN_ADDRESS];
 
-	(void)state;
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA, .base = SP, .offset = 16);
 	*address = (struct cfi_rule){ .kind = CFI_REGISTER, .register_number = X30 };
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA, .base = SP, .offset = 16);
@@ -281,7 +270,6 @@ static enum unwind_frame frame_of(struct pilotlight_unwind_rule rule)
 
 static void frames_tell_of_frame_pointers(void **state)
 {
-	(void)state;
 	assert_int_equal(FRAME_OF(.kind = PILOTLIGHT_UNWIND_CFA, .base = RSP, .offset = 8),
 		UNWIND_FRAME_NONE);
 	assert_int_equal(FRAME_OF(.kind = PILOTLIGHT_UNWIND_CFA, .base = RSP, .offset = 16),
@@ -314,7 +302,6 @@ static void frames_tell_of_frame_pointers(void **state)
 
 static void other_machines_have_no_tables(void **state)
 {
-	(void)state;
 	assert_ptr_equal(unwind_rule_registers(EM_X86_64), &cfi_registers_x86_64);
 	assert_ptr_equal(unwind_rule_registers(EM_AARCH64), &cfi_registers_aarch64);
 	assert_null(unwind_rule_registers(EM_386));
@@ -326,7 +313,6 @@ static void each_rule_is_kept_once(void **state)
 	struct unwind_rules rules = { 0 };
 	uint32_t id;
 
-	(void)state;
 	for (int pass = 0; pass < 2; pass++)
 		for (int32_t i = 0; i < PILOTLIGHT_UNWIND_RULES_MAX; i++) {
 			const struct pilotlight_unwind_rule rule = { .offset = i };
@@ -346,7 +332,6 @@ static void each_rule_is_kept_once(void **state)
 
 static void a_failed_allocation_is_an_error(void **state)
 {
-	(void)state;
 	for (size_t n = 0;; n++) {
 		struct unwind_rules rules = { 0 };
 		uint32_t id;

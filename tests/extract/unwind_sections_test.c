@@ -21,7 +21,6 @@ static uint8_t contents[100];
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&binary, 0, sizeof(binary));
 	memset(&debug, 0, sizeof(debug));
 	unwind_elf_add_code(&binary);
@@ -33,7 +32,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	unwind_sections_done(&sections);
 	scratch_fixture_done(&scratch);
 	return 0;
@@ -67,7 +65,6 @@ static void both_files_are_read(void **state)
 {
 	uint8_t notes[2][36];
 
-	(void)state;
 	assert_int_equal(read_sections(), 0);
 	assert_int_equal(sections.count, 0);
 	assert_int_equal(sections.failed, 0);
@@ -103,7 +100,6 @@ static void a_debug_file_has_to_be_the_binarys(void **state)
 	ssize_t size;
 	int fd;
 
-	(void)state;
 	unwind_elf_add_part(&debug, ".debug_frame", 0, contents, 60);
 	fd = unwind_elf_fd(&debug);
 	size = pread(fd, whole, sizeof(whole), 0);
@@ -141,7 +137,6 @@ static void compressed_sections_are_unpacked(void **state)
 	uint8_t packed[256];
 	size_t size;
 
-	(void)state;
 	size = pack(packed, sizeof(packed), &chdr, sizeof(chdr));
 	unwind_elf_add_part(&binary, ".debug_frame", 0, packed, size);
 	binary.parts[0].flags = SHF_COMPRESSED;
@@ -177,7 +172,6 @@ static void so_are_those_of_old(void **state)
 	uint8_t packed[256];
 	size_t size;
 
-	(void)state;
 	size = pack(packed, sizeof(packed), header, sizeof(header));
 	unwind_elf_add_part(&binary, ".zdebug_frame", 0, packed, size);
 	assert_int_equal(read_sections(), 0);
@@ -198,7 +192,6 @@ static void go_keeps_frame_pointers(void **state)
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab",
 		".note.go.buildid" };
 
-	(void)state;
 	unwind_elf_add_part(&binary, ".debug_frame", 0, contents, 50);
 	unwind_elf_add_part(&binary, ".eh_frame", 0x7000, contents, 40);
 	unwind_elf_add_part(&binary, "", 0, contents, 1);
@@ -222,7 +215,6 @@ static void segments_tell_where_it_is(void **state)
 	const uint32_t distance = 0x1000 - 4;
 	uint64_t offset;
 
-	(void)state;
 	memcpy(header + 4, &distance, sizeof(distance));
 	binary.has_no_sections = true;
 	unwind_elf_add_part(&binary, ".eh_frame_hdr", 0, header, sizeof(header));
@@ -267,7 +259,6 @@ static void segments_tell_where_it_is(void **state)
 
 static void no_room_is_an_error(void **state)
 {
-	(void)state;
 	unwind_elf_add_part(&binary, ".eh_frame", 0x7000, contents, 40);
 	scratch.scratch.limit_bytes = 1024;
 	assert_int_equal(read_sections(), -EFBIG);
@@ -281,7 +272,6 @@ static void damaged_headers_are_a_loss(void **state)
 	const uint64_t size = 1 << 30;
 	struct unwind_files files;
 
-	(void)state;
 	unwind_elf_add_part(&binary, ".eh_frame", 0x7000, contents, 40);
 	descriptors.binary_fd = fd = unwind_elf_fd(&binary);
 	unwind_elf_put(fd,

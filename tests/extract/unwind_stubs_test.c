@@ -24,7 +24,6 @@ static struct unwind_stubs stubs;
 
 static int set_up(void **state)
 {
-	(void)state;
 	memset(&elf, 0, sizeof(elf));
 	unwind_elf_add_code(&elf);
 	return 0;
@@ -66,7 +65,6 @@ static void stubs_that_push_are_known_by_the_first(void **state)
 {
 	uint8_t other[sizeof(lazy)];
 
-	(void)state;
 	set_section(".plt", lazy, sizeof(lazy));
 	assert_int_equal(stubs.count, 3);
 	assert_stub(0, 0, 6, PILOTLIGHT_UNWIND_CFA, RSP, 16);
@@ -92,7 +90,6 @@ static void jumping_stubs_are_recognized(void **state)
 {
 	static const uint8_t second[] = { ENDBR64, 0xf2, JUMP, 0, 0, 0, 0, 0 };
 
-	(void)state;
 	set_section(".plt.got", jumps, sizeof(jumps));
 	assert_int_equal(stubs.count, 1);
 	assert_stub(0, 0, sizeof(jumps), PILOTLIGHT_UNWIND_CFA, RSP, 8);
@@ -105,7 +102,6 @@ static void jumping_stubs_are_recognized(void **state)
 
 static void sections_are_in_the_order_of_the_file(void **state)
 {
-	(void)state;
 	unwind_elf_add_part(&elf, ".plt.sec", CODE_VADDR + 0x40, jumps, sizeof(jumps));
 	unwind_elf_add_part(&elf, ".plt", CODE_VADDR + 0x80, lazy, sizeof(lazy));
 	unwind_elf_add_part(&elf, ".plt.got", CODE_VADDR + 0x60, jumps, sizeof(jumps));
@@ -117,7 +113,6 @@ static void sections_are_in_the_order_of_the_file(void **state)
 
 static void stubs_outside_code_are_skipped(void **state)
 {
-	(void)state;
 	unwind_elf_add_part(&elf, ".plt", CODE_VADDR + CODE_BYTES, lazy, sizeof(lazy));
 	find();
 	assert_int_equal(stubs.count, 0);
@@ -134,7 +129,6 @@ static void aarch64_has_a_header_with_a_frame(void **state)
 {
 	uint32_t code[16] = { 0xd503245f, 0xa9bf7bf0 };
 
-	(void)state;
 	elf.machine = EM_AARCH64;
 	set_section(".plt", code, sizeof(code));
 	assert_int_equal(stubs.count, 3);

@@ -24,7 +24,6 @@ static int check_text(void *context, const char *name, const char *value)
 {
 	const char *texts[] = { name, value };
 
-	(void)context;
 	for (int i = 0; i < 2; i++) {
 		const char *text = texts[i];
 

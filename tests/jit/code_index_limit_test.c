@@ -6,7 +6,6 @@ static void retired_history_is_dropped_first(void **state)
 	struct code_index *index = new_index(512 << 10);
 	char name[64];
 
-	(void)state;
 	load(index, 1, 1000, 100, "old and there still");
 	for (uint64_t i = 2; i < 100000; i++) {
 		(void)snprintf(name, sizeof(name), "version %u", (unsigned)i);
@@ -28,7 +27,6 @@ static void all_history_is_dropped_next(void **state)
 	struct code_index *index = new_index(512 << 10);
 	char name[64];
 
-	(void)state;
 	load(index, 1, 1000, 100, "old and there still");
 	for (uint64_t i = 2; i < 100000; i++) {
 		(void)snprintf(name, sizeof(name), "version %u", (unsigned)i);
@@ -47,7 +45,6 @@ static void dropped_history_uncovers_nothing_older(void **state)
 {
 	struct code_index *index = new_index(64 << 10);
 
-	(void)state;
 	assert_int_equal(load_by(index, 1, 40, 2000, 100, "oldest"), 0);
 	assert_int_equal(load_by(index, 0, 45, 2000, 100, "middle"), 0);
 	assert_int_equal(load_by(index, 0, 50, 2000, 100, "newest"), 0);
@@ -66,7 +63,6 @@ static void lines_are_dropped_next_and_then_code(void **state)
 	uint32_t file, other;
 	uint64_t i;
 
-	(void)state;
 	assert_int_equal(code_index_file(index, "/a.js", 5, &file), 0);
 	for (i = 1; counters_of(index).lines_dropped == 0; i++) {
 		assert_int_equal(load_with_lines(index, i, i * 20000, 1000, file), 0);
@@ -99,7 +95,6 @@ static void a_fact_that_is_too_large_is_refused(void **state)
 	struct code_index *index = new_index(64 << 10);
 	struct code_found found;
 
-	(void)state;
 	load(index, 1, 1000, 100, "there");
 	assert_int_equal(load_with_lines(index, 2, 100000, 20000, 0), 0);
 	assert_true(code_index_find(index, 100000, 2, NULL, &found));
@@ -127,7 +122,6 @@ static void files_have_a_share_of_the_limit(void **state)
 	char name[32];
 	int r = 0;
 
-	(void)state;
 	load(index, 1, 1000, 100, "there");
 	assert_int_equal(code_index_file(index, "first", 5, &first), 0);
 	for (unsigned i = 0; r == 0 && i < 100000; i++) {
@@ -148,7 +142,6 @@ static void a_hostile_writer_is_bounded(void **state)
 	struct code_index *index = new_index(1 << 20);
 	uint64_t x = 88172645463325252U;
 
-	(void)state;
 	load(index, UINT64_MAX, 0x7000, 16, "bait");
 	for (uint64_t i = 0; i < 100000; i++) {
 		uint64_t address, size, time_ns;
@@ -189,7 +182,6 @@ static void failing_allocations_leave_the_index_whole(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct code_index *index = NULL;
 		int done = 0;
@@ -227,7 +219,6 @@ static void failing_compactions_leave_the_index_whole(void **state)
 {
 	size_t n;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct code_index *index = new_index(LIMIT_BYTES);
 		int done = 0, r;

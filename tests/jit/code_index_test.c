@@ -6,7 +6,6 @@ static void the_newest_code_at_a_time_is_found(void **state)
 	struct code_index *index = new_index(LIMIT_BYTES);
 	struct code_found found;
 
-	(void)state;
 	load(index, 10, 1000, 100, "outer");
 	load(index, 20, 1040, 20, "inner");
 	load(index, 30, 900, 150, "left");
@@ -43,7 +42,6 @@ static void the_later_arrival_counts_at_equal_times(void **state)
 	struct code_found found;
 	size_t bytes = 0;
 
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		load(index, 0, 1000, 100, i % 2 ? "odd" : "even");
 		if (i == 10000)
@@ -63,7 +61,6 @@ static void late_facts_name_earlier_times(void **state)
 	struct code_index *index = new_index(LIMIT_BYTES);
 	char name[16];
 
-	(void)state;
 	for (unsigned i = 0; i < 255; i++) {
 		(void)snprintf(name, sizeof(name), "at %u", 100 + i * 10);
 		load(index, 100 + i * 10, 1000, 50, name);
@@ -92,7 +89,6 @@ static void moved_code_leaves_its_place_empty(void **state)
 	struct code_index *index = new_index(LIMIT_BYTES);
 	struct code_found found;
 
-	(void)state;
 	load(index, 10, 1000, 100, "moved");
 	load(index, 20, 1050, 10, "stays");
 	assert_int_equal(move(index, 30, 1000, 5000, 100), 0);
@@ -129,7 +125,6 @@ static void impossible_ranges_are_refused(void **state)
 {
 	struct code_index *index = new_index(LIMIT_BYTES);
 
-	(void)state;
 	assert_int_equal(load_by(index, 0, 1, 1000, 0, "empty"), -EINVAL);
 	assert_int_equal(load_by(index, 0, 1, 1000, UINT64_MAX - 998, "beyond"), -EINVAL);
 	load(index, 1, 0, UINT64_MAX, "all but one");
@@ -151,7 +146,6 @@ static void a_view_limits_each_writer_in_time(void **state)
 	struct code_view view = { .until_ns = until_ns, .count = 3 };
 	struct code_found found;
 
-	(void)state;
 	assert_int_equal(load_by(index, 0, 10, 1000, 100, "parent's"), 0);
 	assert_int_equal(load_by(index, 0, 25, 1000, 100, "parent's own"), 0);
 	assert_int_equal(load_by(index, 2, 26, 1000, 100, "brother's"), 0);
@@ -181,7 +175,6 @@ static void hidden_code_of_others_is_passed_over(void **state)
 	const struct code_view view = { .until_ns = until_ns, .count = 2 };
 	struct code_found found;
 
-	(void)state;
 	load(index, 1, 1000, 100, "mine");
 	for (uint64_t i = 0; i < 1000; i++)
 		assert_int_equal(load_by(index, 1, 10 + i, 1000, 100, "theirs"), 0);
@@ -204,7 +197,6 @@ static void code_over_much_other_code_hides_it(void **state)
 	struct code_index *index = new_index(LIMIT_BYTES);
 	size_t bytes = 0;
 
-	(void)state;
 	for (uint64_t round = 0; round < 20; round++) {
 		for (uint64_t i = 0; i < 1000; i++)
 			load(index, 10 + round * 100, 10000 + i * 3, 2, "small");
@@ -237,7 +229,6 @@ static void lines_are_found_and_follow_moves(void **state)
 	struct code_found found;
 	uint32_t file, same;
 
-	(void)state;
 	assert_int_equal(code_index_file(index, "", 0, &file), 0);
 	assert_int_equal(file, 0);
 	assert_int_equal(code_index_file(index, "/a\xff.js", 6, &file), 0);
@@ -280,7 +271,6 @@ static void each_stretch_is_visited_in_order(void **state)
 	struct code_index *index = new_index(LIMIT_BYTES);
 	struct stretches now = { 0 }, then = { 0 }, some = { .stop_at = 1 }, end = { 0 };
 
-	(void)state;
 	load(index, 10, 1000, 100, "outer");
 	load(index, 20, 1040, 20, "inner");
 	load(index, 15, 1070, 10, "short");

@@ -32,7 +32,6 @@ static void stamps_before_and_after_the_readings_are_converted(void **state)
 	const uint64_t second = 1000000000;
 	struct counter_clock clock = clock_of(500 * second, 501 * second);
 
-	(void)state;
 	for (uint64_t s = 1; s <= 1000; s++) {
 		uint64_t time_ns = counter_clock_to_ns(&clock, reading_at(s * second).counter);
 
@@ -47,7 +46,6 @@ static void times_are_clamped(void **state)
 	struct counter_reading first = { .counter = 1ULL << 62, .time_ns = 1000 };
 	struct counter_reading last = { .counter = (1ULL << 62) + 10, .time_ns = 2000 };
 
-	(void)state;
 	assert_int_equal(counter_clock_from(&first, &last, &clock), 0);
 	assert_int_equal(counter_clock_to_ns(&clock, 0), 0);
 	assert_int_equal(counter_clock_to_ns(&clock, last.counter), 2000);
@@ -69,7 +67,6 @@ static void readings_without_a_rate_are_refused(void **state)
 	};
 	struct counter_clock clock;
 
-	(void)state;
 	memset(&clock, 0x5a, sizeof(clock));
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
 		assert_int_equal(counter_clock_from(&first, &wrong[i], &clock), -EINVAL);
@@ -84,7 +81,6 @@ static void a_longer_span_improves_the_rate(void **state)
 	struct counter_clock clock;
 	uint64_t before_ns, after_ns;
 
-	(void)state;
 	last.time_ns += 50; /* a bad reading: 10 ppm */
 	assert_int_equal(counter_clock_from(&first, &last, &clock), 0);
 	before_ns = counter_clock_to_ns(&clock, reading_at(20 * second).counter);
@@ -101,7 +97,6 @@ static void a_span_that_is_too_short_does_not_spoil_the_rate(void **state)
 	struct counter_reading asleep = reading_at(1000 * second), soon;
 	const uint64_t rate = clock.ns_per_tick;
 
-	(void)state;
 	/* The machine slept: the counter ran on while the time stood still. */
 	asleep.time_ns = 101 * second;
 	counter_clock_add(&clock, &asleep);
@@ -121,7 +116,6 @@ static void an_earlier_reading_changes_nothing(void **state)
 	const uint64_t rate = clock.ns_per_tick;
 	const struct counter_reading earlier = reading_at(20 * second);
 
-	(void)state;
 	counter_clock_add(&clock, &earlier);
 	assert_int_equal(clock.ns_per_tick, rate);
 }
@@ -133,7 +127,6 @@ static void the_counter_of_this_machine_works(void **state)
 	uint64_t time_ns;
 	int r;
 
-	(void)state;
 	r = counter_clock_init(&clock);
 	if (r == -EOPNOTSUPP) {
 		print_message("no counter of the CPU can be read here\n");

@@ -34,7 +34,6 @@ static void markers_are_recognized_by_name(void **state)
 		"/tmp/jit-1.dump(deleted)", "/tmp/jit-1.dump (deleted) (deleted)",
 		"/tmp/jit-1.dump (deleted)x", "/tmp/jitted-1-2.so", "/tmp/perf-1.map" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		assert_true(jit_file_is_marker(good[i]));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -223,7 +222,6 @@ static void an_ended_process_is_gone(void **state)
 	siginfo_t info;
 	pid_t child;
 
-	(void)state;
 	if (access("/proc/self/timens_offsets", F_OK) < 0) {
 		print_message("skipped: the kernel has no time namespaces\n");
 		skip();
@@ -289,7 +287,6 @@ static void descriptors_are_checked(void **state)
 	char name[] = "/tmp/jit_file_test.XXXXXX", second[sizeof(name) + 2];
 	_cleanup_close_ int fd = mkstemp(name), folder = open("/tmp", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(jit_file_check(fd, JIT_FILE_PERF_MAP, &facts), 0);
 	(void)snprintf(second, sizeof(second), "%s.2", name);

@@ -17,7 +17,6 @@ static enum jit_memory memory_of(const char *path, bool is_regular)
 
 static void memory_is_classified_by_its_path(void **state)
 {
-	(void)state;
 	assert_int_equal(memory_of("", false), JIT_MEMORY_PRIVATE);
 	assert_int_equal(memory_of("//anon", false), JIT_MEMORY_PRIVATE);
 	assert_int_equal(memory_of("[anon:v8]", false), JIT_MEMORY_PRIVATE);
@@ -30,7 +29,6 @@ static void memory_is_classified_by_its_path(void **state)
 
 static void files_and_kernel_pages_are_none(void **state)
 {
-	(void)state;
 	assert_int_equal(memory_of("/usr/bin/node", true), JIT_MEMORY_NONE);
 	assert_int_equal(memory_of("/dev/zero.so", true), JIT_MEMORY_NONE);
 	assert_int_equal(memory_of("[vdso]", false), JIT_MEMORY_NONE);

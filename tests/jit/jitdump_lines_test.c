@@ -80,7 +80,6 @@ static void assert_case(const struct lines_case *lines_case)
 
 static void plain_addresses_are_offsets(void **state)
 {
-	(void)state;
 	assert_case(&(struct lines_case){
 		.vma = ADDRESS,
 		.written = { { 0, 10, 3, "a" }, { 20, 11, 0, "a" }, { 99, 0, 0, "" } },
@@ -101,7 +100,6 @@ static void plain_addresses_are_offsets(void **state)
 
 static void entries_before_the_code_are_for_its_start(void **state)
 {
-	(void)state;
 	assert_case(&(struct lines_case){
 		.vma = ADDRESS,
 		.written = { { -55, 589, 0, "s.erl" }, { 86, 590, 0, "s.erl" }, { 100, 0, 0, "" } },
@@ -129,7 +127,6 @@ static void addresses_64_too_high_are_corrected(void **state)
 		.expected_count = 2,
 	};
 
-	(void)state;
 	assert_case(&lines_case); /* V8, with columns */
 	lines_case.padding = 0;
 	lines_case.vma = 0;
@@ -161,7 +158,6 @@ static void lines_after_damage_are_dropped(void **state)
 		.is_damaged = true,
 	};
 
-	(void)state;
 	assert_case(&lines_case);
 	/* An impossible offset shows that the name before was damaged. */
 	lines_case.written[2] = (struct written){ 1 << 20, 12, 1, "a" };
@@ -202,7 +198,6 @@ static void files_become_ids_of_the_index(void **state)
 	struct code_found found;
 	bool is_damaged = false;
 
-	(void)state;
 	assert_int_equal(code_index_new(1 << 20, &index), 0);
 	jitdump_fixture_begin_debug(&dump, 1, ADDRESS, ARRAY_SIZE(files));
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
@@ -239,7 +234,6 @@ static void failing_allocations_of_packing(void **state)
 	size_t size, n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct jitdump_fixture dump = { .capacity = 4096, .bytes = malloc(4096) };
 		bool is_damaged = false;
@@ -305,7 +299,6 @@ static void waiting_lines_are_found_by_address(void **state)
 {
 	struct jitdump_waiting waiting = { 0 };
 
-	(void)state;
 	assert_int_equal(jitdump_waiting_find(&waiting, 0x1000), JITDUMP_WAITING_NONE);
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(add(&waiting, 0x1000 * (i + 1), 2 * i), 0);
@@ -333,7 +326,6 @@ static void the_newest_lines_for_an_address_count(void **state)
 {
 	struct jitdump_waiting waiting = { 0 };
 
-	(void)state;
 	assert_int_equal(add(&waiting, 0x1000, 5), 0);
 	assert_int_equal(add(&waiting, 0x2000, 1), 0);
 	assert_int_equal(add(&waiting, 0x1000, 3), 0);
@@ -351,7 +343,6 @@ static void the_older_half_is_dropped_at_the_count_limit(void **state)
 {
 	struct jitdump_waiting waiting = { 0 };
 
-	(void)state;
 	for (uint64_t i = 0; i < 1000; i++) {
 		assert_int_equal(add(&waiting, 0x1000 * i, i % 7), 0);
 		assert_in_range(waiting.count, 1, JITDUMP_WAITING_COUNT_MAX);
@@ -366,7 +357,6 @@ static void the_older_half_is_dropped_at_the_byte_limit(void **state)
 {
 	struct jitdump_waiting waiting = { 0 };
 
-	(void)state;
 	/* Every other one is claimed, but never the newest. */
 	for (uint64_t i = 0; i < 500; i++) {
 		assert_int_equal(add(&waiting, 0x100000 * i, 1500), 0);
@@ -395,7 +385,6 @@ static void a_record_larger_than_the_limit_is_cut(void **state)
 	unsigned slot;
 	int r;
 
-	(void)state;
 	assert_int_equal(add(&waiting, 0x1000, 5), 0);
 	memset(name, 'x', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
@@ -428,7 +417,6 @@ static void entries_before_the_damage_are_kept(void **state)
 	struct jitdump_record record;
 	bool is_damaged;
 
-	(void)state;
 	jitdump_fixture_begin_debug(&dump, 1, 0x1000, 3);
 	jitdump_fixture_debug_entry(&dump, 0x1000, 1, 0, "a.c");
 	jitdump_fixture_debug_entry(&dump, 0x1004, 2, 0, "a.c");
@@ -449,7 +437,6 @@ static void failing_allocations_of_waiting_lines(void **state)
 	struct jitdump_fixture dump = { 0 };
 	struct jitdump_record record;
 
-	(void)state;
 	assert_int_equal(add(&waiting, 0x1000, 2), 0);
 	jitdump_fixture_begin_debug(&dump, 1, 0x2000, 20);
 	for (int i = 0; i < 20; i++)

@@ -9,7 +9,6 @@ static void a_growing_file_is_followed_byte_by_byte(void **state)
 	struct bench bench = { 0 };
 	size_t ends[5], next = 0;
 
-	(void)state;
 	open_bench(&bench, NULL);
 	assert_int_equal(run_for(&bench, 10), 10);
 	assert_int_equal(bench.state.fault, JITDUMP_FAULT_NO_HEADER);
@@ -46,7 +45,6 @@ static void runs_of_few_steps_read_everything(void **state)
 	int64_t left = 0;
 	unsigned runs = 0;
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	for (uint64_t i = 0; i < 100; i++)
@@ -70,7 +68,6 @@ static void one_step_reads_a_record_of_any_size(void **state)
 {
 	struct bench bench = { 0 };
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_begin_debug(&bench.dump, 90, ADDRESS, 500);
@@ -92,7 +89,6 @@ static void records_bytes_and_lines_cost_steps(void **state)
 {
 	struct bench bench = { 0 };
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	for (uint64_t i = 0; i < 100; i++)
@@ -118,7 +114,6 @@ static void code_larger_than_the_buffer_is_skipped(void **state)
 	char *name = malloc(10001);
 	struct code_found found;
 
-	(void)state;
 	assert_non_null(name);
 	memset(name, 'n', 10000);
 	name[10000] = '\0';
@@ -148,7 +143,6 @@ static void an_impossible_size_ends_the_reading(void **state)
 	struct bench bench = { 0 };
 	size_t fault_offset;
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_load(&bench.dump, 100, PID, ADDRESS, 64, 1, "before it");
@@ -183,7 +177,6 @@ static void impossible_headers_are_faults(void **state)
 		{ 8, 1000, JITDUMP_FAULT_NO_HEADER },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct bench bench = { 0 };
 
@@ -217,7 +210,6 @@ static void a_longer_header_is_skipped(void **state)
 {
 	struct bench bench = { 0 };
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_set_u32(&bench.dump, 8, 5000);
@@ -231,7 +223,6 @@ static void a_longer_header_is_skipped(void **state)
 
 static void a_rewritten_file_is_read_again(void **state)
 {
-	(void)state;
 	for (int is_longer = 0; is_longer < 2; is_longer++) {
 		struct bench bench = { 0 };
 
@@ -269,7 +260,6 @@ static void an_unreadable_file_is_a_fault(void **state)
 	struct jitdump_reader *reader;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(jitdump_reader_new(ends[0], &options, &reader), 0);
 	assert_int_equal(jitdump_reader_run(reader, NULL, 10), 10);
@@ -287,7 +277,6 @@ static void waiting_lines_hold_little_memory(void **state)
 	struct bench bench = { 0 };
 	size_t idle;
 
-	(void)state;
 	open_bench(&bench, NULL);
 	idle = jitdump_reader_bytes(bench.reader);
 	assert_in_range(idle, 1, 8192);

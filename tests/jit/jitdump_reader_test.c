@@ -10,7 +10,6 @@
 
 static void records_of_every_kind_are_counted(void **state)
 {
-	(void)state;
 	for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
 		struct bench bench = { .dump.is_swapped = is_swapped };
 		struct code_found found;
@@ -55,7 +54,6 @@ static void loads_without_code_or_size_are_read(void **state)
 	struct bench bench = { 0 };
 	struct code_found found;
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_load_without_code(&bench.dump, 100, PID, ADDRESS, 64, 1, "bare");
@@ -76,7 +74,6 @@ static void a_damaged_record_is_skipped(void **state)
 {
 	struct bench bench = { 0 };
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_begin(&bench.dump, 1, 999);
@@ -96,7 +93,6 @@ static void lines_wait_for_the_code_with_their_address(void **state)
 {
 	struct bench bench = { 0 };
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	for (uint64_t i = 0; i < 2; i++) {
@@ -130,7 +126,6 @@ static void damaged_lines_are_counted(void **state)
 {
 	struct bench bench = { 0 };
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_begin_debug(&bench.dump, 90, ADDRESS, 3);
@@ -166,7 +161,6 @@ static void times_of_another_namespace_are_converted(void **state)
 		{ INT64_MAX, (uint64_t)INT64_MAX + 7, 7 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct jitdump_reader_options options = {
 			.monotonic_offset_ns = cases[i].offset_ns,
@@ -190,7 +184,6 @@ static void backward_times_are_counted(void **state)
 	struct bench bench = { 0 };
 	struct code_found found;
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_load(&bench.dump, 500, PID, ADDRESS, 64, 1, "later");
@@ -212,7 +205,6 @@ static void times_within_the_clock_error_are_kept(void **state)
 	struct bench bench = { 0 };
 	struct code_found found;
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_load(&bench.dump, 500, PID, ADDRESS, 64, 1, "earlier");
@@ -236,7 +228,6 @@ static void future_times_count_as_of_the_reading(void **state)
 	struct bench bench = { 0 };
 	struct code_found found;
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_load(&bench.dump, SOON_NS + 1, PID, ADDRESS, 64, 1, "too late");
@@ -259,7 +250,6 @@ static void the_clock_is_read_after_the_file(void **state)
 	struct jitdump_reader *reader;
 	uint64_t begin_ns;
 
-	(void)state;
 	jitdump_fixture_header(&dump, PID);
 	jitdump_fixture_load(&dump, UINT64_MAX, PID, ADDRESS, 64, 1, "never");
 	assert_int_equal(jitdump_reader_new(jitdump_fixture_file(&dump), &options, &reader), 0);
@@ -281,7 +271,6 @@ static void cpu_time_stamps_are_converted(void **state)
 	struct counter_reading reading;
 	struct bench bench = { 0 };
 
-	(void)state;
 	open_bench(&bench, &options);
 	jitdump_fixture_header_of(&bench.dump, PID, 0, PILOTLIGHT_JITDUMP_ARCH_TIMESTAMP);
 	if (counter_reading_take(&reading) < 0)
@@ -307,7 +296,6 @@ static void each_writer_has_an_id_and_a_time(void **state)
 	uint32_t writer = 77;
 	uint64_t last_record_ns = 77;
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_fixture_header(&bench.dump, PID);
 	jitdump_fixture_load(&bench.dump, 100, PID, ADDRESS, 64, 1, "parent");
@@ -356,7 +344,6 @@ static void a_watcher_sees_each_record(void **state)
 	struct watched watched = { .stop_at = 1 };
 	struct bench bench = { 0 };
 
-	(void)state;
 	open_bench(&bench, NULL);
 	jitdump_reader_set_watcher(bench.reader, watch, &watched);
 	jitdump_fixture_header(&bench.dump, PID);
@@ -405,7 +392,6 @@ static void the_next_run_repeats_after_a_failed_allocation(void **state)
 	struct jitdump_fixture dump = { 0 };
 	size_t n;
 
-	(void)state;
 	jitdump_fixture_header(&dump, PID);
 	for (uint64_t i = 0; i < 40; i++) {
 		jitdump_fixture_begin_debug(&dump, 90, ADDRESS + 64 * i, 2);

@@ -41,7 +41,6 @@ static int parse_result(const struct jitdump_fixture *dump, size_t size, bool is
 
 static void headers_of_both_byte_orders_are_parsed(void **state)
 {
-	(void)state;
 	for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
 		struct jitdump_fixture dump = { .is_swapped = is_swapped };
 		struct jitdump_header header;
@@ -81,7 +80,6 @@ static void bad_headers_are_refused(void **state)
 {
 	struct jitdump_header header = { .pid = 77 };
 
-	(void)state;
 	assert_int_equal(header_with(0, 0x464c457f, &header), JITDUMP_FAULT_NOT_JITDUMP);
 	assert_int_equal(jitdump_header_parse("text", 4, &header), JITDUMP_FAULT_NOT_JITDUMP);
 	assert_int_equal(header_with(4, 0, &header), JITDUMP_FAULT_VERSION);
@@ -96,7 +94,6 @@ static void odd_headers_are_reported(void **state)
 {
 	struct jitdump_header header;
 
-	(void)state;
 	assert_int_equal(header_with(4, 2, &header), 0);
 	assert_int_equal(jitdump_header_oddities(&header), 0);
 	assert_int_equal(header_with(8, 48, &header), 0);
@@ -111,7 +108,6 @@ static void odd_headers_are_reported(void **state)
 
 static void a_load_is_parsed(void **state)
 {
-	(void)state;
 	for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
 		struct jitdump_fixture dump = { .is_swapped = is_swapped };
 		struct jitdump_record record;
@@ -145,7 +141,6 @@ static void a_cut_load_is_parsed_as_far_as_it_is_there(void **state)
 	struct jitdump_record record;
 	uint8_t *copy;
 
-	(void)state;
 	jitdump_fixture_load(&dump, 99, 12, 0x1000, 500, 3, "a name");
 	for (size_t size = 0; size < 56; size++)
 		assert_int_equal(parse_result(&dump, size, false), -EAGAIN);
@@ -168,7 +163,6 @@ static void loads_without_code_are_parsed(void **state)
 	struct jitdump_record record;
 	uint8_t *copy;
 
-	(void)state;
 	jitdump_fixture_load_without_code(&dump, 1, 1, 0x1000, 400, 1, "");
 	assert_int_equal(parse(&dump, dump.size, true, &record, &copy), 0);
 	assert_int_equal(record.load.name_size, 0);
@@ -190,7 +184,6 @@ static void damaged_records_are_refused(void **state)
 	struct jitdump_record record;
 	uint8_t *copy;
 
-	(void)state;
 	/* The name does not end. */
 	jitdump_fixture_begin_load(&dump, 1, 1, 0x1000, 0x1000, 4, 1, "name");
 	dump.bytes[dump.size - 1] = 'x';
@@ -240,7 +233,6 @@ static void impossible_sizes_are_refused(void **state)
 	struct jitdump_record record;
 	uint8_t *copy;
 
-	(void)state;
 	jitdump_fixture_close(&dump, 7);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		jitdump_fixture_set_u32(&dump, 4, sizes[i]);
@@ -257,7 +249,6 @@ static void impossible_sizes_are_refused(void **state)
 
 static void other_records_are_parsed(void **state)
 {
-	(void)state;
 	for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
 		struct jitdump_fixture dump = { .is_swapped = is_swapped };
 		struct jitdump_record record;
@@ -311,7 +302,6 @@ static void assert_next(const struct jitdump_header *header, const struct jitdum
 
 static void debug_entries_are_parsed(void **state)
 {
-	(void)state;
 	for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
 		const struct jitdump_header header = { .is_swapped = is_swapped };
 		struct jitdump_fixture dump = { .is_swapped = is_swapped };
@@ -352,7 +342,6 @@ static void damaged_debug_entries_are_refused(void **state)
 	struct jitdump_record record;
 	uint8_t *copy;
 
-	(void)state;
 	/* Cut off anywhere, the first entry is there or not, and no byte beyond is read. */
 	jitdump_fixture_begin_debug(&dump, 1, 0x1000, 2);
 	jitdump_fixture_debug_entry(&dump, 0x1000, 10, 2, "a.c");

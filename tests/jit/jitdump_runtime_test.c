@@ -57,7 +57,6 @@ static void names_identify_their_runtime(void **state)
 		{ "b:fib/1", JITDUMP_RUNTIME_ERLANG },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_int_equal(runtime_of(cases[i].name), cases[i].runtime);
 }
@@ -70,7 +69,6 @@ static void other_names_identify_nothing(void **state)
 		":a/1/2", "std::f/1", "a:b/", "a:b/c", "a:b/1234", "a b:c/1", "a:/srv/1", "JIT",
 		"py:" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++)
 		assert_int_equal(runtime_of(unknown[i]), JITDUMP_RUNTIME_UNKNOWN);
 }
@@ -79,7 +77,6 @@ static void one_weak_hint_names_no_runtime(void **state)
 {
 	struct jitdump_runtime_guess guess = { 0 };
 
-	(void)state;
 	look(&guess, "global::code");
 	assert_int_equal(guess.runtime, JITDUMP_RUNTIME_UNKNOWN);
 	look(&guess, "py::main:/srv/app.py");
@@ -93,7 +90,6 @@ static void the_guess_stops_after_4096_names(void **state)
 {
 	struct jitdump_runtime_guess guess = { 0 };
 
-	(void)state;
 	for (unsigned i = 0; i < 5000; i++)
 		look(&guess, "main");
 	look(&guess, "py::main:/srv/app.py");
@@ -104,7 +100,6 @@ static void long_names_are_not_searched(void **state)
 {
 	static char name[2000] = "JIT$";
 
-	(void)state;
 	memset(name + 4, 'x', sizeof(name) - 5);
 	assert_int_equal(runtime_of(name), JITDUMP_RUNTIME_UNKNOWN);
 	name[1000] = '\0';
@@ -118,7 +113,6 @@ static void code_without_a_vma_is_llvm(void **state)
 		.load = { .address = 0x1000, .size = 1, .name = "main", .name_size = 4 },
 	};
 
-	(void)state;
 	jitdump_runtime_look(&guess, &load);
 	assert_int_equal(guess.runtime, JITDUMP_RUNTIME_LLVM);
 }
@@ -127,7 +121,6 @@ static void paths_and_headers_identify_their_runtime(void **state)
 {
 	const struct jitdump_header v8 = { .padding = 0xdeadbeef }, other = { .machine = 62 };
 
-	(void)state;
 	assert_int_equal(jitdump_runtime_of_path(NULL), JITDUMP_RUNTIME_UNKNOWN);
 	assert_int_equal(jitdump_runtime_of_path("/tmp/jit-1.dump"), JITDUMP_RUNTIME_UNKNOWN);
 	assert_int_equal(
@@ -142,7 +135,6 @@ static void paths_and_headers_identify_their_runtime(void **state)
 
 static void each_runtime_has_its_own_name(void **state)
 {
-	(void)state;
 	assert_string_equal(jitdump_runtime_name(JITDUMP_RUNTIME_UNKNOWN), "");
 	assert_string_equal(jitdump_runtime_name(JITDUMP_RUNTIME_V8), "V8");
 	assert_string_equal(jitdump_runtime_name(JITDUMP_RUNTIMES), "");

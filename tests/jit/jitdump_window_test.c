@@ -45,7 +45,6 @@ static void the_window_moves_over_the_file(void **state)
 	struct jitdump_window window;
 	int fd = make_file();
 
-	(void)state;
 	assert_int_equal(jitdump_window_init(&window, fd, CAPACITY), 0);
 	assert_there(&window, 0, 0);
 	assert_int_equal(jitdump_window_fill(&window, 100, 50), 0);
@@ -78,7 +77,6 @@ static void a_read_error_leaves_an_empty_window(void **state)
 	struct jitdump_window window;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(jitdump_window_init(&window, ends[0], CAPACITY), 0);
 	assert_int_equal(jitdump_window_fill(&window, 0, 10), -ESPIPE);
@@ -92,7 +90,6 @@ static void a_failed_allocation_leaves_the_window_alone(void **state)
 {
 	struct jitdump_window window = { .fd = 77 };
 
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(jitdump_window_init(&window, 1, CAPACITY), -ENOMEM);
 	assert_true(allocation_failed());

@@ -16,7 +16,6 @@ static void ids_follow_the_order_of_arrival(void **state)
 	struct jitdump_writers writers = { 0 };
 	uint32_t writer = 77;
 
-	(void)state;
 	assert_false(jitdump_writers_find(&writers, 0, &writer));
 	assert_int_equal(writer, 77);
 	for (uint32_t round = 0; round < 2; round++)
@@ -37,7 +36,6 @@ static void latecomers_share_the_last_id(void **state)
 	struct jitdump_writers writers = { 0 };
 	uint32_t writer;
 
-	(void)state;
 	for (uint32_t i = 0; i < 5000; i++) {
 		assert_int_equal(jitdump_writers_get(&writers, i, &writer), 0);
 		assert_int_equal(writer, i < 255 ? i : 255);
@@ -64,7 +62,6 @@ static void failing_allocations(void **state)
 	struct jitdump_writers writers = { 0 };
 	uint32_t writer = 77;
 
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(jitdump_writers_get(&writers, 1, &writer), -ENOMEM);
 	assert_true(allocation_failed());

@@ -32,7 +32,6 @@ static void an_entry_covers_code_up_to_the_next(void **state)
 	struct line_entry entry = { 77, 77, 77, 77 };
 	size_t size;
 
-	(void)state;
 	size = line_list_pack(entries, ARRAY_SIZE(entries), bytes);
 	assert_false(line_list_find(bytes, size, 0, &entry));
 	assert_false(line_list_find(bytes, size, 3, &entry));
@@ -50,7 +49,6 @@ static void small_steps_take_few_bytes(void **state)
 	struct line_entry entries[1000];
 	uint8_t bytes[ARRAY_SIZE(entries) * LINE_ENTRY_BYTES_MAX];
 
-	(void)state;
 	for (uint32_t i = 0; i < ARRAY_SIZE(entries); i++)
 		entries[i] = (struct line_entry){ 11 * i, 500 + i * 7 % 13, 1 + i * 5 % 40, 3 };
 	assert_in_range(line_list_pack(entries, ARRAY_SIZE(entries), bytes), 1, 4000);
@@ -65,7 +63,6 @@ static void extremes_survive(void **state)
 	uint8_t bytes[ARRAY_SIZE(entries) * LINE_ENTRY_BYTES_MAX];
 	size_t size;
 
-	(void)state;
 	size = line_list_pack(entries, ARRAY_SIZE(entries), bytes);
 	assert_in_range(size, 1, sizeof(bytes));
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
@@ -82,7 +79,6 @@ static void entries_are_sorted_and_the_last_of_equals_counts(void **state)
 	struct line_cursor cursor = { 0 };
 	size_t size, i;
 
-	(void)state;
 	size = line_list_pack(entries, ARRAY_SIZE(entries), bytes);
 	for (i = 0; line_list_next(bytes, size, &cursor); i++) {
 		assert_in_range(i, 0, ARRAY_SIZE(expected) - 1);
@@ -100,7 +96,6 @@ static void the_sort_is_stable(void **state)
 	uint32_t last_of[100] = { 0 }, seed = 1, count = 0;
 	size_t size;
 
-	(void)state;
 	assert_non_null(entries);
 	assert_non_null(bytes);
 	for (uint32_t i = 0; i < COUNT; i++) {
@@ -130,7 +125,6 @@ static void repeated_entries_are_left_out(void **state)
 	struct line_entry entry;
 	size_t size;
 
-	(void)state;
 	size = line_list_pack(twice, ARRAY_SIZE(twice), bytes[0]);
 	assert_int_equal(line_list_pack(once, ARRAY_SIZE(once), bytes[1]), size);
 	assert_memory_equal(bytes[0], bytes[1], size);
@@ -150,7 +144,6 @@ static void any_bytes_are_safe(void **state)
 	struct line_cursor cursor = { 0 };
 	struct line_entry entry;
 
-	(void)state;
 	assert_entry(cut, sizeof(cut), 5, &(struct line_entry){ 1, 1, 0, 0 });
 	assert_false(line_list_find(overlong, sizeof(overlong), 5, &entry));
 	assert_false(line_list_find(wide_step, sizeof(wide_step), 5, &entry));

@@ -112,7 +112,6 @@ static void maps_have_their_symbols(void **state)
 {
 	static const int64_t steps[] = { 1 << 20, 7, 1 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		assert_golden("node20-basic-prof", 2467, 0, false, steps[i]);
 		assert_golden("erlang25", 412, 0, true, steps[i]);

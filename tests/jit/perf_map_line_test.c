@@ -22,7 +22,6 @@ static void assert_line(const char *text, uint64_t address, uint64_t size, const
 
 static void lines_of_each_runtime_are_parsed(void **state)
 {
-	(void)state;
 	assert_line("18c4000 300 Builtin:DeoptimizationEntry_Eager", 0x18c4000, 0x300,
 		"Builtin:DeoptimizationEntry_Eager");
 	assert_line("2ff5f6b77f16 1a1 JS:~f node:internal/process/promises:436:34", 0x2ff5f6b77f16,
@@ -38,7 +37,6 @@ static void lines_of_each_runtime_are_parsed(void **state)
 
 static void blanks_and_returns_are_skipped(void **state)
 {
-	(void)state;
 	assert_line(" \t1 2 n", 1, 2, "n");
 	assert_line("1\t \t2\t \tn", 1, 2, "n");
 	assert_line("1 2 a  b ", 1, 2, "a  b ");
@@ -50,7 +48,6 @@ static void blanks_and_returns_are_skipped(void **state)
 
 static void numbers_have_bounds(void **state)
 {
-	(void)state;
 	assert_line("0 1 n", 0, 1, "n");
 	assert_line("0x0 0xffffffffffffffff n", 0, UINT64_MAX, "n");
 	assert_line("fffffffffffffffe 1 n", UINT64_MAX - 1, 1, "n");
@@ -73,7 +70,6 @@ static void erlang_lines_are_recognized(void **state)
 		{ "7febad660000 0x68 $f", "$f", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct perf_map_line line;
 
@@ -95,7 +91,6 @@ static void malformed_lines_are_refused(void **state)
 	static const char with_nul[] = "1 2 a\0b", before[] = "\0 1 2 n";
 	struct perf_map_line line = { .size = 77 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(perf_map_line_parse(bad[i], strlen(bad[i]), &line), -EBADMSG);
 	assert_int_equal(perf_map_line_parse(with_nul, sizeof(with_nul) - 1, &line), -EBADMSG);
@@ -109,7 +104,6 @@ static void lines_may_be_cut_anywhere(void **state)
 	static const char text[] = "0x7febad660000 68 $abc";
 	struct perf_map_line line;
 
-	(void)state;
 	for (size_t size = 0; size < sizeof(text); size++) {
 		char *copy = size > 0 ? test_malloc(size) : NULL;
 		int r;

@@ -93,7 +93,6 @@ static void units_and_slices(void **state)
 		{ .path = "/.slice/a.service" },
 	};
 
-	(void)state;
 	check(cases, ARRAY_SIZE(cases));
 }
 
@@ -124,7 +123,6 @@ static void units_of_users(void **state)
 			.slice = "user-1000.slice" },
 	};
 
-	(void)state;
 	check(cases, ARRAY_SIZE(cases));
 }
 
@@ -206,7 +204,6 @@ static const struct path_case of_runtimes[] = {
 
 static void containers_of_runtimes(void **state)
 {
-	(void)state;
 	check(of_runtimes, ARRAY_SIZE(of_runtimes));
 }
 
@@ -243,7 +240,6 @@ static void containers_with_names(void **state)
 			.slice = "machine.slice" },
 	};
 
-	(void)state;
 	check(cases, ARRAY_SIZE(cases));
 }
 
@@ -291,7 +287,6 @@ static void pods_of_kubernetes(void **state)
 			.pod_uid = UID },
 	};
 
-	(void)state;
 	check(cases, ARRAY_SIZE(cases));
 }
 
@@ -314,7 +309,6 @@ static void the_innermost_container_counts(void **state)
 		{ .path = "/docker/" ID "/x/" ID_2, .container = ID_2 },
 	};
 
-	(void)state;
 	check(cases, ARRAY_SIZE(cases));
 }
 
@@ -326,7 +320,6 @@ static void any_bytes_will_do(void **state)
 	struct cgroup_labels labels;
 	char *path = malloc(SIZE);
 
-	(void)state;
 	assert_non_null(path);
 	for (size_t first = 0; first < sizeof(pieces) - 1; first++) {
 		memset(path, pieces[first], SIZE);
@@ -353,7 +346,6 @@ static void unescape(const char *text, size_t room, const char *expected)
 
 static void escapes_are_undone(void **state)
 {
-	(void)state;
 	unescape("nginx.service", 64, "nginx.service");
 	unescape("foo\\x2dbar\\x20\\x7E.service", 64, "foo-bar ~.service");
 	unescape("\\x2d", 64, "-");

@@ -35,7 +35,6 @@ static void what_is_put_is_found(void **state)
 	struct path_cache cache;
 	struct path_key other;
 
-	(void)state;
 	assert_int_equal(path_cache_init(&cache, 100, 1000), 0);
 	assert_path(&cache, 1, NULL);
 	assert_int_equal(put(&cache, 1, "/a"), 0);
@@ -62,7 +61,6 @@ static void the_longest_unused_goes_first(void **state)
 {
 	struct path_cache cache;
 
-	(void)state;
 	assert_int_equal(path_cache_init(&cache, 3, 1000), 0);
 	for (uint64_t id = 1; id <= 3; id++)
 		assert_int_equal(put(&cache, id, "/a"), 0);
@@ -83,7 +81,6 @@ static void bytes_are_bounded(void **state)
 {
 	struct path_cache cache;
 
-	(void)state;
 	assert_int_equal(path_cache_init(&cache, 100, 10), 0);
 	assert_int_equal(put(&cache, 1, "/45678901"), 0);
 	assert_int_equal(put(&cache, 2, "/456789012"), -E2BIG);
@@ -111,7 +108,6 @@ static void churn_is_flat(void **state)
 	size_t bytes = 0;
 	char path[32];
 
-	(void)state;
 	assert_int_equal(path_cache_init(&cache, 500, 100000), 0);
 	for (uint64_t id = 1; id <= 20000; id++) {
 		(void)snprintf(path, sizeof(path), "/%06llu", (unsigned long long)id);
@@ -134,7 +130,6 @@ static void failing_allocations_leave_the_cache_whole(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		bool failed;
 

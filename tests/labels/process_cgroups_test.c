@@ -34,7 +34,6 @@ static const char *path_of(const char *text)
 
 static void the_unified_hierarchy(void **state)
 {
-	(void)state;
 	assert_string_equal(path_of("0::/system.slice/a.service\n"), "/system.slice/a.service");
 	assert_false(cgroups.has_v1);
 	assert_string_equal(path_of("0::/"), "/");
@@ -46,7 +45,6 @@ static void the_unified_hierarchy(void **state)
 
 static void hierarchies_of_v1(void **state)
 {
-	(void)state;
 	assert_string_equal(path_of("12:cpu,cpuacct:/docker/1\n1:name=systemd:/docker/2\n0::/x\n"),
 		"/docker/2");
 	assert_true(cgroups.has_v1);
@@ -70,7 +68,6 @@ static void lines_that_make_no_sense_are_passed_over(void **state)
 	_cleanup_close_ int fd = open_text(with_nul, sizeof(with_nul) - 1);
 	char text[3 * PATH_MAX];
 
-	(void)state;
 	assert_string_equal(path_of("\n:\n::\n0\n0:\n0::\n0::a\n00::/b\n0:x:/c\n"), "/c");
 	assert_int_equal(process_cgroups_read(fd, &cgroups), 0);
 	assert_string_equal(cgroups.unified, "/good");
@@ -91,7 +88,6 @@ static void what_cannot_be_read_says_so(void **state)
 {
 	_cleanup_close_ int fd = memfd_create("cgroup", MFD_CLOEXEC);
 
-	(void)state;
 	cgroups = (struct process_cgroups){ .unified = "/kept" };
 	assert_int_equal(process_cgroups_read(-1, &cgroups), -EBADF);
 	assert_int_equal(ftruncate(fd, 1 << 20), 0);
@@ -104,7 +100,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		_cleanup_close_ int fd = open_text("0::/a\n", 6);
 

@@ -43,7 +43,6 @@ static void unused_files_give_way(void **state)
 	uint32_t a, b, c, refused = 99;
 	uint64_t identity_a;
 
-	(void)state;
 	assert_int_equal(file_table_init(&table, 2, 1000), 0);
 	a = must_intern(&table, "/a", NULL);
 	b = must_intern(&table, "/b", NULL);
@@ -75,7 +74,6 @@ static void the_longest_unused_goes_first(void **state)
 	struct file_table table;
 	uint32_t files[3];
 
-	(void)state;
 	assert_int_equal(file_table_init(&table, 3, 1000), 0);
 	files[0] = must_intern(&table, "/0", NULL);
 	files[1] = must_intern(&table, "/1", NULL);
@@ -98,7 +96,6 @@ static void bytes_of_paths_are_given_back(void **state)
 	struct file_table table;
 	uint32_t first, second, file;
 
-	(void)state;
 	assert_int_equal(file_table_init(&table, 100, 12), 0);
 	assert_int_equal(intern(&table, "/34567890123", NULL, &file), -E2BIG);
 	first = must_intern(&table, "/345", NULL);
@@ -128,7 +125,6 @@ static void build_ids_are_forgotten_with_their_files(void **state)
 	struct build_id id, other;
 	uint32_t files[4], found = 99;
 
-	(void)state;
 	assert_int_equal(build_id_set(&id, "id", 2), 0);
 	assert_int_equal(build_id_set(&other, "other", 5), 0);
 	assert_int_equal(file_table_init(&table, 4, 1000), 0);
@@ -157,7 +153,6 @@ static void churn_is_flat(void **state)
 	size_t bytes = 0;
 	char path[64];
 
-	(void)state;
 	assert_int_equal(file_table_init(&table, 64, 1500), 0);
 	kept = must_intern(&table, "/kept", "kept");
 	for (unsigned int i = 0; i < 100000; i++) {
@@ -192,7 +187,6 @@ static void failing_allocations_leave_the_table_whole(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		bool failed;
 

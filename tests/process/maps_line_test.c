@@ -31,7 +31,6 @@ static void a_file(void **state)
 	struct maps_line line;
 	char path[64];
 
-	(void)state;
 	assert_int_equal(
 		parse("7ff8c375c000-7ff8c3766000 r-xp 00027000 fe:1f 325835                     "
 		      "/usr/lib/ld.so",
@@ -53,7 +52,6 @@ static void memory_without_a_file(void **state)
 	struct maps_line line;
 	char path[64];
 
-	(void)state;
 	assert_int_equal(parse("7f1e9f076000-7f1e9f13a000 rw-p 00000000 00:00 0 ", &line, path,
 				 sizeof(path)),
 		0);
@@ -99,7 +97,6 @@ static void hostile_paths(void **state)
 		{ "/\xff\xfe\x01", "/\xff\xfe\x01", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct maps_line line;
 		char text[128], path[64];
@@ -116,7 +113,6 @@ static void a_path_needs_room(void **state)
 	struct maps_line line;
 	char path[8] = "?????";
 
-	(void)state;
 	assert_int_equal(parse(PREFIX "/abcd", &line, path, 5), -ENAMETOOLONG);
 	assert_int_equal(path[5], 0);
 	assert_int_equal(parse(PREFIX "/abcd", &line, path, 6), 0);
@@ -155,7 +151,6 @@ static void broken_lines_are_refused(void **state)
 	struct maps_line line = { .inode = 99 };
 	char path[8];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(parse(bad[i], &line, path, sizeof(path)), -EINVAL);
 	assert_int_equal(
@@ -169,7 +164,6 @@ static void the_kernels_own_lines_parse(void **state)
 	char text[MAPS_LINE_BYTES_MAX];
 	size_t executable = 0;
 
-	(void)state;
 	assert_non_null(maps);
 	while (fgets(text, sizeof(text), maps)) {
 		struct maps_line line;

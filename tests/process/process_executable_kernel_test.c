@@ -104,7 +104,6 @@ static void check(const char *program, const char *argument)
 
 static void a_program(void **state)
 {
-	(void)state;
 	skip_without_privilege();
 	check("/bin/sh", "echo; read x");
 }
@@ -115,7 +114,6 @@ static void a_script_is_its_interpreter(void **state)
 	FILE *file;
 	int fd;
 
-	(void)state;
 	skip_without_privilege();
 	fd = mkstemp(path);
 	file = fd < 0 ? NULL : fdopen(fd, "w");

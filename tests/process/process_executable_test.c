@@ -154,7 +154,6 @@ static void a_program_that_is_refused_is_not_known(void **state)
 	struct process_table *table;
 	const struct process_mapping_event event = { .path = "/a/longer/path" };
 
-	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	assert_int_equal(process_table_exec(table, 5, 100), 0);
 	assert_int_equal(map(table, 5, 101, 0x5000, "/a/longer/path"), -E2BIG);
@@ -173,7 +172,6 @@ static void churn_is_bounded(void **state)
 	struct process_table *table;
 	char path[32];
 
-	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	for (unsigned i = 0; i < 1000; i++) {
 		pid_t pid = (pid_t)(i % 4 + 1);
@@ -285,7 +283,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	make_tree(&tree, "/proc/self/exe");
 	for (n = 0;; n++) {
 		struct process_table *table;

@@ -43,20 +43,17 @@ static void end_data(void *context, void *data, uint64_t end_ns)
 {
 	struct data *ended = data;
 
-	(void)context;
 	ended->end_ns = end_ns;
 	ended->ends++;
 }
 
 static bool is_finished(void *context, const void *data)
 {
-	(void)context;
 	return ((const struct data *)data)->is_finished;
 }
 
 static void free_data(void *context, void *data)
 {
-	(void)context;
 	((struct data *)data)->is_freed = true;
 }
 
@@ -89,7 +86,6 @@ static void a_child_gets_data_of_its_own_and_its_parents_program(void **state)
 	struct process_image image;
 	struct fixture fixture;
 
-	(void)state;
 	set_up(&fixture, 16);
 	assert_int_equal(process_table_fork(fixture.table, 6, 5, 20), 0);
 	assert_true(process_table_image(fixture.table, 6, 20, &image));
@@ -118,7 +114,6 @@ static void ends_are_reported_and_taken_back(void **state)
 {
 	struct fixture fixture;
 
-	(void)state;
 	set_up(&fixture, 16);
 	process_table_exit(fixture.table, 5, 20);
 	assert_int_equal(fixture.data[0].end_ns, 20);
@@ -135,7 +130,6 @@ static void images_in_use_do_not_retire(void **state)
 {
 	struct fixture fixture;
 
-	(void)state;
 	set_up(&fixture, 16);
 	assert_int_equal(process_table_fork(fixture.table, 8, 7, 15), 0);
 	process_table_exit(fixture.table, 5, 20);
@@ -159,7 +153,6 @@ static void images_in_use_are_evicted_at_the_bound(void **state)
 {
 	struct fixture fixture;
 
-	(void)state;
 	set_up(&fixture, 2);
 	process_table_exit(fixture.table, 5, 20);
 	assert_int_equal(process_table_fork(fixture.table, 8, 7, 30), 0);
@@ -174,7 +167,6 @@ static void without_a_follower_no_image_has_data(void **state)
 	struct process_image image;
 	struct fixture fixture;
 
-	(void)state;
 	set_up(&fixture, 16);
 	process_table_follow(fixture.table, NULL);
 	assert_true(process_table_image(fixture.table, 5, 10, &image));

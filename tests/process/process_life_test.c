@@ -319,7 +319,6 @@ static void files_are_held_by_all_who_map_them(void **state)
 	struct mapped_file file;
 	char path[16];
 
-	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	assert_int_equal(map(table, 1, 1, 0x1000, 0x9000, "/kept"), 0);
 	assert_int_equal(process_table_fork(table, 2, 1, 2), 0);
@@ -347,7 +346,6 @@ static void one_image_cannot_take_all_files(void **state)
 	char path[32];
 	int r;
 
-	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	for (pid_t pid = 1; pid <= 5; pid++) {
 		for (unsigned int i = 0; i < 6; i++) {
@@ -375,7 +373,6 @@ static void one_image_cannot_take_all_bytes_of_paths(void **state)
 	unsigned int count = 0;
 	int r;
 
-	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	do {
 		(void)snprintf(path, sizeof(path), "/%098u", count);
@@ -426,7 +423,6 @@ static void ended_images_crowd_the_room_that_live_ones_leave(void **state)
 	};
 	_cleanup_(process_table_freep) struct process_table *table = NULL;
 
-	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	assert_false(process_table_is_crowded(table));
 	/* Half of it lives, of the other half more than three quarters ends. */

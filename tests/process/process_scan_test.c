@@ -259,7 +259,6 @@ static void the_live_system_is_scanned(void **state)
 	char path[PATH_MAX];
 	ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
-	(void)state;
 	assert_true(size > 0);
 	path[size] = '\0';
 	assert_int_equal(broker_new(NULL, &broker), 0);

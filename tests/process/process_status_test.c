@@ -49,7 +49,6 @@ static void lines_are_found(void **state)
 		{ "State:\nThreads:\t1\n", -EINVAL, 0, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct process_status status = { .threads = 77 };
 
@@ -83,7 +82,6 @@ static void identities_are_found(void **state)
 		{ "NSpid:\t5\nNSpgid:\t6\nGid:\t7\t8\n", 0, false, false, 0, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct process_status status = { .uid = 77 };
 		char text[256];
@@ -104,7 +102,6 @@ static void pids_of_the_deepest_namespace_are_found(void **state)
 	char text[1024] = "State:\tS\nNStgid:";
 	struct process_status status;
 
-	(void)state;
 	for (int i = 0; i < 32; i++)
 		strcat(text, "\t4194304");
 	strcat(text, "\t17\nThreads:\t1\n");
@@ -120,7 +117,6 @@ static void long_lists_of_groups_are_passed_over(void **state)
 	_cleanup_free_ char *text = malloc(most + sizeof(tail));
 	struct process_status status;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, '9', most);
 	memcpy(text, head, strlen(head));
@@ -137,7 +133,6 @@ static void this_process_is_read(void **state)
 	_cleanup_close_ int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	struct process_status status;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(process_status_read(fd, &status), 0);
 	assert_true(status.threads >= 1);
@@ -156,7 +151,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = read_text(text, strlen(text), &status);
@@ -175,7 +169,6 @@ static void the_parent_is_read(void **state)
 			  wrong[] = "State:\tS\nPPid:\t-1\nThreads:\t1\n";
 	struct process_status status;
 
-	(void)state;
 	assert_int_equal(read_text(text, strlen(text), &status), 0);
 	assert_int_equal(status.parent, 4711);
 	assert_int_equal(read_text(none, strlen(none), &status), 0);

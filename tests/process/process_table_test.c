@@ -386,7 +386,6 @@ static void the_oldest_ended_image_makes_room(void **state)
 	struct process_table_counters counters;
 	struct process_table *table;
 
-	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	for (pid_t pid = 1; pid <= 3; pid++)
 		assert_int_equal(process_table_exec(table, pid, 10), 0);
@@ -440,7 +439,6 @@ static void the_bounds_on_mappings_hold(void **state)
 	struct process_table_counters counters;
 	struct process_table *table;
 
-	(void)state;
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(map(table, 1, 1, 0x1000 * i, 0x1000 * i + 0xf00, 0, "/a"), 0);
@@ -473,7 +471,6 @@ static void a_shared_set_shrinks_in_little_room(void **state)
 	struct process_table *table;
 	char path[64] = "/";
 
-	(void)state;
 	memset(path + 1, 'b', sizeof(path) - 2);
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	for (uint64_t i = 0; i < 4; i++)
@@ -535,7 +532,6 @@ static void failing_allocations_leave_the_table_whole(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct process_table *table = NULL;
 		bool failed;

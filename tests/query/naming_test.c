@@ -70,7 +70,6 @@ static int open_by_number(void *context, uint32_t binary, struct symbol_binary *
 {
 	static const char *const paths[] = { "program", "library", "kernel", "gone" };
 
-	(void)context;
 	if (binary == 3)
 		return -ENOENT;
 	ret_binary->path = paths[binary];
@@ -109,7 +108,6 @@ static void locations_get_their_chains(void **state)
 	struct naming_counters counters;
 	struct profile *profile;
 
-	(void)state;
 	assert_int_equal(build_profile(&profile), 0);
 	assert_int_equal(naming_run(profile, &source.base, open_by_number, NULL, &counters), 0);
 	assert_int_equal(source.lookups, 2); /* once a binary, and not for the kernel's */
@@ -133,7 +131,6 @@ static void names_that_are_there_stay(void **state)
 	struct naming_counters counters;
 	struct profile *profile;
 
-	(void)state;
 	assert_int_equal(build_profile(&profile), 0);
 	assert_int_equal(profile_add_string(profile, "known", &frame.function), 0);
 	assert_int_equal(profile_name_location(profile, 0, &frame, 1), 0);
@@ -149,7 +146,6 @@ static void binaries_without_symbols_cost_only_their_names(void **state)
 	struct naming_counters counters;
 	struct profile *profile;
 
-	(void)state;
 	assert_int_equal(build_profile(&profile), 0);
 	assert_int_equal(naming_run(profile, &source.base, open_by_number, NULL, &counters), 0);
 	assert_int_equal(counters.named, 0);
@@ -162,7 +158,6 @@ static void a_binary_that_fails_does_not_cost_the_others(void **state)
 {
 	static const int errors[] = { -EFBIG, -EIO, -ESTALE, -ENOEXEC, -ENODATA, -EACCES, -EBADF };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct even_source source = {
 			.base = { .lookup = even_lookup },
@@ -187,7 +182,6 @@ static void what_no_binary_would_survive_stops(void **state)
 {
 	static const int errors[] = { -ENOMEM, -E2BIG };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
 		struct even_source source = {
 			.base = { .lookup = even_lookup },
@@ -217,7 +211,6 @@ static int build_and_name(void)
 
 static void failing_allocations_are_reported(void **state)
 {
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(build_and_name(), -ENOMEM, true, 0) > 8);
 }
 

@@ -25,7 +25,6 @@ static void by_total_the_samples_are_the_whole(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	struct profile_difference difference;
 
-	(void)state;
 	example_add(base, "c|30|x:main");
 	example_lose(base, PILOTLIGHT_DROP_RING_FULL, 10);
 	example_lose(base, PILOTLIGHT_DROP_IDLE, 1000);
@@ -50,7 +49,6 @@ static void by_time_the_cpus_are_the_whole(void **state)
 	struct profile_difference difference =
 		example_difference(base, compared, DIFFERENCE_BY_TIME);
 
-	(void)state;
 	/* 1 s of 20 s, and 6 s of 120 s. */
 	assert_int_equal(profile_difference_share(&difference, DIFFERENCE_BASE, 100), 5 * PER_CENT);
 	assert_int_equal(
@@ -72,7 +70,6 @@ static void two_events_are_not_compared(void **state)
 	struct profile_difference difference;
 	struct fault fault = { 0 };
 
-	(void)state;
 	base->event = example_string(base, "cycles");
 	compared->event = example_string(compared, "cpu-clock");
 	assert_int_equal(
@@ -90,7 +87,6 @@ static void shares_are_rounded_to_the_nearest(void **state)
 	_cleanup_(profile_freep) struct profile *base = example_empty();
 	struct profile_difference difference;
 
-	(void)state;
 	example_add(base, "c|3|x:main");
 	difference = example_difference(base, base, DIFFERENCE_BY_TOTAL);
 	assert_int_equal(profile_difference_share(&difference, DIFFERENCE_BASE, 1), 333333333);
@@ -103,7 +99,6 @@ static void empty_profiles_have_no_shares(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	struct profile_difference difference;
 
-	(void)state;
 	example_add(compared, "c|8|x:main");
 	difference = example_difference(base, compared, DIFFERENCE_BY_TOTAL);
 	assert_int_equal(profile_difference_share(&difference, DIFFERENCE_BASE, 0), 0);
@@ -118,7 +113,6 @@ static void an_unknown_time_is_reported(void **state)
 	struct profile_difference difference = { .sides = { known, known } };
 	struct fault fault = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		unknown->period_ns = i == 0 ? 0 : 1000;
 		unknown->cpu_count = i == 1 ? 0 : 1;
@@ -147,7 +141,6 @@ static void extreme_figures_saturate(void **state)
 	_cleanup_(profile_freep) struct profile *compared = timed("c|1|x:main", 1, 1, 1);
 	struct profile_difference difference;
 
-	(void)state;
 	base->start_ns = 0;
 	base->end_ns = UINT64_MAX;
 	base->cpu_count = UINT32_MAX;

@@ -22,7 +22,6 @@
 
 static int use_utc(void **state)
 {
-	(void)state;
 	return setenv("TZ", "UTC", 1);
 }
 
@@ -61,7 +60,6 @@ static void times_are_read(void **state)
 {
 	const uint64_t midnight = NOW - MINUTES(12 * 60), day = MINUTES(24 * 60);
 
-	(void)state;
 	EXPECT_TIMES(NOW - MINUTES(10), NOW, NULL);
 	EXPECT_TIMES(NOW - MINUTES(90), NOW, "last", "1h 30min");
 	EXPECT_TIMES(0, NOW, "last", "100y");
@@ -86,7 +84,6 @@ static void the_end_is_the_next_time_of_day(void **state)
 	const uint64_t spring = 1774737000ULL * NSEC_PER_SEC; /* 2026-03-28 22:30 UTC */
 	const uint64_t autumn = 1792879800ULL * NSEC_PER_SEC; /* 2026-10-24 22:10 UTC */
 
-	(void)state;
 	assert_int_equal(setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1), 0);
 	tzset();
 	EXPECT_TIMES(spring, spring + MINUTES(45), "from", "2026-03-28 23:30", "to", "00:15");
@@ -117,7 +114,6 @@ static void invalid_parameters_are_reported(void **state)
 	char longest[SELECTION_VALUE_BYTES_MAX + 2];
 	struct selection *selection;
 
-	(void)state;
 	assert_int_equal(selection_new(&selection), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fault fault = { 0 };
@@ -152,7 +148,6 @@ static void invalid_times_are_reported(void **state)
 		{ { "last", "0" }, "not after" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *const *pair = cases[i].pairs;
 		struct selection *selection;
@@ -173,7 +168,6 @@ static void times_and_events_are_given_once(void **state)
 	static const char *const names[] = { "last", "from", "to", "event" };
 	struct selection *selection;
 
-	(void)state;
 	assert_int_equal(selection_new(&selection), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct fault fault = { 0 };
@@ -190,7 +184,6 @@ static void parameters_are_known(void **state)
 	static const char *const names[] = { "last", "from", "to", "event", "pid", "tid", "comm",
 		"thread", "exe", "unit", "slice", "cgroup", "container", "pod", "build-id" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		assert_true(selection_has_parameter(names[i]));
 		assert_int_equal(selection_is_time(names[i]), i < 3);
@@ -316,7 +309,6 @@ static void threads_are_selected(void **state)
 		{ { "unit", "nginx", "unit", "none", "pid", "100" }, NGINX },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (selected_threads(cases[i].pairs) != cases[i].mask)
 			fail_msg("%s %s: %x", cases[i].pairs[0], cases[i].pairs[1],
@@ -331,7 +323,6 @@ static void binaries_are_selected(void **state)
 	const char *parameter, *const *names;
 	struct store_selection asked;
 
-	(void)state;
 	selection_store(selection, &asked);
 	assert_null(asked.wants_thread);
 	assert_true(selection_has_filter(selection));
@@ -361,7 +352,6 @@ static void threads_are_merged_unless_asked_for(void **state)
 		{ { "event", "cycles" }, true, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct selection *selection = make(cases[i].pairs);
 		struct store_selection asked;
@@ -387,7 +377,6 @@ static void what_there_is_instead_is_seen(void **state)
 	struct store_selection asked;
 	size_t count;
 
-	(void)state;
 	selection_store(selection, &asked);
 	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++)
 		for (size_t again = 0; again < 2; again++)
@@ -414,7 +403,6 @@ static void the_likest_names_are_kept(void **state)
 	struct store_selection asked;
 	char comm[16];
 
-	(void)state;
 	selection_store(selection, &asked);
 	for (unsigned i = 0; i < 100; i++) {
 		(void)snprintf(comm, sizeof(comm), "%s-%u", i % 10 ? "x" : "thread", i * 7);
@@ -448,7 +436,6 @@ static void a_selection_is_described(void **state)
 			"b\xef\xbf\xbd" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct selection *selection = make(cases[i].pairs);
 
@@ -465,7 +452,6 @@ static void a_glob_is_not_a_trap(void **state)
 	struct store_selection asked;
 	struct selection *selection;
 
-	(void)state;
 	for (size_t i = 0; i + 4 < sizeof(pattern); i += 2)
 		(void)strcpy(pattern + i, "*a");
 	(void)strcat(pattern, "b");
@@ -501,7 +487,6 @@ static void every_allocation_may_fail(void **state)
 {
 	struct selection *selection = NULL;
 
-	(void)state;
 	assert_int_equal(FAIL_EACH_ALLOCATION(make_all(&selection), -ENOMEM, true, 0), 8);
 	selection_free(selection);
 }

@@ -112,7 +112,6 @@ static void a_file_that_nobody_looked_for_is_asked_for_again(void **state)
 	struct mapped_file file;
 	struct broker *broker;
 
-	(void)state;
 	assert_int_equal(broker_new(NULL, &broker), 0);
 	assert_int_equal(process_table_new(&process_table_default_limits, &processes), 0);
 	assert_int_equal(process_scan_one(broker, processes, getpid(), 1000), 0);

@@ -473,7 +473,6 @@ static void the_running_kernel_has_names(void **state)
 	struct broker *broker;
 	int r;
 
-	(void)state;
 	assert_int_equal(broker_new(NULL, &broker), 0);
 	assert_int_equal(kernel_symbols_new(broker, &symbols), 0);
 	r = kernel_symbols_renew(symbols);

@@ -133,7 +133,6 @@ static void a_sample_waits_until_its_names_are_settled(void **state)
 	struct fixture fixture;
 	struct binary binary;
 
-	(void)state;
 	open_fixture(&fixture, &usual);
 	assert_int_equal(late_samples_oldest_ns(fixture.late), UINT64_MAX);
 	assert_int_equal(add(&fixture, 110, CODE), 0);
@@ -177,7 +176,6 @@ static void lines_and_the_runtime_arrive(void **state)
 	struct fixture fixture;
 	struct binary binary;
 
-	(void)state;
 	open_fixture(&fixture, &usual);
 	/* V8's bias of 64 comes with V8's sign. */
 	assert_int_equal(ftruncate(fixture.dump.fd, 0), 0);
@@ -207,7 +205,6 @@ static void patience_ends(void **state)
 	struct late_counters counters;
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, &limits);
 	assert_int_equal(add(&fixture, 100, CODE), 0);
 	assert_int_equal(add(&fixture, 200, CODE), 0);
@@ -233,7 +230,6 @@ static void the_exit_sends_all_on(void **state)
 {
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, &usual);
 	assert_int_equal(add(&fixture, 100, CODE), 0);
 	jit_fixture_load(&fixture.dump, 50, 5, CODE, "hot");
@@ -248,7 +244,6 @@ static void finish_sends_all_on_in_their_order(void **state)
 {
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, &usual);
 	for (uint64_t i = 0; i < 10; i++)
 		assert_int_equal(add(&fixture, 100 + i, CODE), 0);
@@ -267,7 +262,6 @@ static void a_perf_map_names_what_waits_as_it_grows(void **state)
 	struct raw_sample sample;
 	struct resolved_frame frames[2];
 
-	(void)state;
 	open_fixture(&fixture, &usual);
 	jit_fixture_process(&fixture.jit, 6);
 	jit_fixture_write(&fixture.jit, 6, "root/tmp/perf-6.map", "10000 40 first\n");
@@ -298,7 +292,6 @@ static void other_frames_keep_their_names(void **state)
 	struct resolved_frame frames[4];
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, &usual);
 	frames[0] = (struct resolved_frame){
 		.binary = RESOLVED_SYNTHETIC,
@@ -325,7 +318,6 @@ static void code_that_changed_meanwhile_is_not_named(void **state)
 	struct resolved_frame frame;
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, &usual);
 	jit_fixture_load(&fixture.dump, 50, 5, CODE, "first");
 	jit_fixture_load(&fixture.dump, 100, 5, CODE, "second");
@@ -352,7 +344,6 @@ static void shared_memory_has_what_others_wrote(void **state)
 	struct resolved_frame frame;
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, &usual);
 	jit_fixture_process(&fixture.jit, 6);
 	jit_fixture_fork(&fixture.jit, 6, 5, 100);
@@ -375,7 +366,6 @@ static void without_room_the_oldest_are_sent(void **state)
 	struct late_counters counters;
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, &limits);
 	for (uint64_t i = 0; i < 2000; i++) {
 		assert_int_equal(add(&fixture, 100 + i, CODE), 0);
@@ -400,7 +390,6 @@ static void without_room_the_largest_holder_is_sent_first(void **state)
 	struct resolved_frame frame = { .binary = 77, .jit = RESOLVED_JIT };
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, &limits);
 	greedy.process.tgid = 9;
 	for (uint64_t i = 0; i < 50; i++)
@@ -425,7 +414,6 @@ static void stacks_that_nobody_waits_with_go(void **state)
 	struct fixture fixture;
 	char name[32];
 
-	(void)state;
 	open_fixture(&fixture, &limits);
 	for (uint64_t i = 0; i < 1000; i++) {
 		for (size_t k = 0; k < 100; k++)
@@ -448,7 +436,6 @@ static void a_sample_too_large_for_the_buffer_is_sent_at_once(void **state)
 	struct late_counters counters;
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, &limits);
 	jit_fixture_load(&fixture.dump, 50, 5, CODE, "hot");
 	jit_fixture_run(&fixture.jit, 90);
@@ -469,7 +456,6 @@ static void the_functions_error_is_passed_on(void **state)
 	static const int answers[] = { -EIO, -E2BIG, 7 };
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture, &limits);
 	jit_fixture_load(&fixture.dump, 5000, 5, CODE, "later");
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
@@ -521,7 +507,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	open_fixture(&fixture, &usual);
 	late_samples_free(fixture.late);
 	for (n = 0;; n++) {

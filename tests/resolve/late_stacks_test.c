@@ -45,7 +45,6 @@ static void equal_stacks_are_kept_once(void **state)
 	struct late_stacks stacks;
 	uint32_t first, again, id;
 
-	(void)state;
 	assert_int_equal(late_stacks_init(&stacks, PLENTY), 0);
 	assert_int_equal(late_stacks_intern(&stacks, stack, FRAMES, &first), 0);
 	assert_int_equal(late_stacks_intern(&stacks, stack, FRAMES, &again), 0);
@@ -72,7 +71,6 @@ static void many_stacks_survive_growth(void **state)
 	char name[32];
 	uint32_t id;
 
-	(void)state;
 	assert_int_equal(late_stacks_init(&stacks, PLENTY), 0);
 	for (uint32_t i = 0; i < 3000; i++) {
 		(void)snprintf(name, sizeof(name), "f%u", i);
@@ -96,7 +94,6 @@ static void full_names_refuse(void **state)
 	struct late_stacks stacks;
 	uint32_t id = 77;
 
-	(void)state;
 	assert_int_equal(late_stacks_init(&stacks, 9), 0);
 	assert_int_equal(late_stacks_intern(&stacks, &frame, 1, &id), 0);
 	assert_int_equal(id, 0);
@@ -112,7 +109,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = late_stacks_init(&stacks, PLENTY);

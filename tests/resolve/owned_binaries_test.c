@@ -32,7 +32,6 @@ static void a_build_id_is_a_process_own(void **state)
 	const struct build_id padded = { .bytes = { 1, 2, 3 }, .size = 20 }, other = { .size = 3 };
 	struct owned_binaries binaries = { 0 };
 
-	(void)state;
 	assert_int_equal(find(&binaries, 7, 100), OWNED_BINARIES_UNKNOWN);
 	assert_int_equal(add(&binaries, 7, 100, 42), 0);
 	assert_int_equal(add(&binaries, 8, 100, 43), 0);
@@ -52,7 +51,6 @@ static void a_full_one_starts_afresh(void **state)
 {
 	struct owned_binaries binaries = { 0 };
 
-	(void)state;
 	for (pid_t pid = 1; pid <= OWNED_BINARIES_MAX; pid++)
 		assert_int_equal(add(&binaries, pid, 5, (uint32_t)pid), 0);
 	assert_int_equal(find(&binaries, 1, 5), 1);
@@ -67,7 +65,6 @@ static void failing_allocations_are_reported(void **state)
 {
 	size_t n;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct owned_binaries binaries = { 0 };
 		bool has_failed;

@@ -93,7 +93,6 @@ static void anonymous_memory_is_the_processs_own(void **state)
 	void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct fixture fixture;
 
-	(void)state;
 	assert_ptr_not_equal(code, MAP_FAILED);
 	open_fixture(&fixture);
 	assert_is_jit(&fixture, address_of(code) + 64, RESOLVED_JIT);
@@ -113,7 +112,6 @@ static void named_anonymous_memory_is_generated_code(void **state)
 	};
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture);
 	assert_int_equal(process_table_map(fixture.processes, getpid(), 1500, &event, NULL), 0);
 	assert_is_jit(&fixture, event.start + 64, RESOLVED_JIT);
@@ -126,7 +124,6 @@ static void shared_anonymous_memory_is_shared(void **state)
 	void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct fixture fixture;
 
-	(void)state;
 	assert_ptr_not_equal(code, MAP_FAILED);
 	open_fixture(&fixture);
 	assert_is_jit(&fixture, address_of(code) + 64, RESOLVED_JIT_SHARED);
@@ -140,7 +137,6 @@ static void dev_zero_is_shared(void **state)
 	struct fixture fixture;
 	void *code;
 
-	(void)state;
 	assert_true(fd >= 0);
 	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 	if (code == MAP_FAILED) {
@@ -159,7 +155,6 @@ static void a_memfd_that_is_no_elf_file_is_shared_code(void **state)
 	struct fixture fixture;
 	void *code;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, PAGE), 0);
 	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
@@ -185,7 +180,6 @@ static void a_memfd_that_is_an_elf_file_is_a_binary(void **state)
 	ssize_t size;
 	void *code;
 
-	(void)state;
 	assert_true(fd >= 0 && self_fd >= 0);
 	while ((size = read(self_fd, bytes, sizeof(bytes))) > 0)
 		assert_int_equal(write(fd, bytes, (size_t)size), size);
@@ -214,7 +208,6 @@ static void pages_of_the_kernel_are_called_what_they_are(void **state)
 	static const char *const pages[] = { "[vsyscall]", "[uprobes]" };
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture);
 	for (size_t i = 0; i < 2; i++) {
 		const struct process_mapping_event event = {
@@ -251,7 +244,6 @@ static void callers_in_generated_code_stand_before_their_return(void **state)
 	struct fixture fixture;
 	bool lacks_build_ids;
 
-	(void)state;
 	assert_ptr_not_equal(code, MAP_FAILED);
 	open_fixture(&fixture);
 	assert_int_equal(

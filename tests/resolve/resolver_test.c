@@ -482,7 +482,6 @@ static void failing_allocations_are_reported_or_cost_only_names(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	sample.user_ips = ips;
 	sample.user_ip_count = 2;
 	for (n = 0;; n++) {

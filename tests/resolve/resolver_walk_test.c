@@ -118,7 +118,6 @@ static void file_offsets_become_vaddrs_and_return_addresses_calls(void **state)
 	struct fixture fixture;
 	uint64_t frames[4];
 
-	(void)state;
 	open_fixture(&fixture);
 	frames[0] = file_frame(&fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
 	frames[1] = file_frame(&fixture, FILE_ID, here() + 1);
@@ -138,7 +137,6 @@ static void files_that_nobody_knows_and_kinds_to_come_are_unknown(void **state)
 	struct fixture fixture;
 	uint64_t frames[3];
 
-	(void)state;
 	open_fixture(&fixture);
 	frames[0] = file_frame(&fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
 	frames[1] = file_frame(&fixture, OTHER_FILE_ID, here());
@@ -172,7 +170,6 @@ static void addresses_of_a_process_that_is_not_known_are_unknown(void **state)
 	};
 	bool lacks_build_ids;
 
-	(void)state;
 	open_fixture(&fixture);
 	frames[0] = here() | PILOTLIGHT_FRAME_EXACT;
 	frames[1] = file_frame(&fixture, FILE_ID, here() + 1);
@@ -200,7 +197,6 @@ static void a_stack_of_the_kernels_is_cut(void **state)
 	};
 	bool lacks_build_ids;
 
-	(void)state;
 	open_fixture(&fixture);
 	ip = here();
 	assert_int_equal(
@@ -237,7 +233,6 @@ static void why_a_walk_ended_is_drawn_and_counted(void **state)
 	struct fixture fixture;
 	uint64_t frame;
 
-	(void)state;
 	open_fixture(&fixture);
 	frame = file_frame(&fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
@@ -255,7 +250,6 @@ static void the_deepest_stack_has_room(void **state)
 	uint64_t frames[PILOTLIGHT_WALK_DEPTH];
 	struct fixture fixture;
 
-	(void)state;
 	open_fixture(&fixture);
 	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
 		frames[i] = file_frame(&fixture, FILE_ID, here() + 1);
@@ -269,7 +263,6 @@ static void an_offset_in_no_code_ends_the_stack(void **state)
 	struct fixture fixture;
 	uint64_t frames[2];
 
-	(void)state;
 	open_fixture(&fixture);
 	frames[0] = file_frame(&fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
 	frames[1] = (file_frame(&fixture, FILE_ID, here()) & ~PILOTLIGHT_FRAME_OFFSET_MASK) |

@@ -47,7 +47,6 @@ static void what_is_added_is_found_by_version_and_addresses(void **state)
 	struct cached_stack stack = stack_of(7), found;
 	struct stack_cache *cache;
 
-	(void)state;
 	assert_int_equal(stack_cache_new(&stack_cache_default_limits, &cache), 0);
 	assert_false(find(cache, 7, ips, 3, &found));
 	assert_int_equal(stack_cache_add(cache, &stack), 0);
@@ -68,7 +67,6 @@ static void a_better_answer_takes_the_place_of_the_first(void **state)
 	struct cached_stack stack = stack_of(7), found;
 	struct stack_cache *cache;
 
-	(void)state;
 	assert_int_equal(stack_cache_new(&stack_cache_default_limits, &cache), 0);
 	assert_int_equal(stack_cache_add(cache, &stack), 0);
 	stack.frame_count = 1;
@@ -86,7 +84,6 @@ static void a_full_cache_starts_afresh(void **state)
 	struct cached_stack found;
 	struct stack_cache *cache;
 
-	(void)state;
 	assert_int_equal(stack_cache_new(&limits, &cache), 0);
 	for (uint64_t version = 1; version <= 5; version++) {
 		struct cached_stack stack = stack_of(version);
@@ -105,7 +102,6 @@ static void a_stack_longer_than_the_cache_is_not_kept(void **state)
 	struct cached_stack stack = stack_of(1), found;
 	struct stack_cache *cache;
 
-	(void)state;
 	assert_int_equal(stack_cache_new(&limits, &cache), 0);
 	assert_int_equal(stack_cache_add(cache, &stack), 0);
 	assert_false(find(cache, 1, ips, 3, &found));
@@ -119,7 +115,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		fail_allocation(n);
 		r = stack_cache_new(&stack_cache_default_limits, &cache);

@@ -133,7 +133,6 @@ static void every_version_confines(void **state)
 {
 	int newest = landlock_version();
 
-	(void)state;
 	if (newest < 2) {
 		print_message("skipped: this kernel has no Landlock, or only its first version\n");
 		skip();
@@ -178,7 +177,6 @@ static void writing_needs_more_than_the_first(void)
 
 static void the_first_version_is_for_readers(void **state)
 {
-	(void)state;
 	if (landlock_version() < 1) {
 		print_message("skipped: this kernel has no Landlock\n");
 		skip();
@@ -202,7 +200,6 @@ static void signals_and_abstract_sockets_stay_inside(void **state)
 {
 	char byte = 0;
 
-	(void)state;
 	if (landlock_version() < 6) {
 		print_message("skipped: this kernel's Landlock has no scopes (6.12)\n");
 		skip();
@@ -234,7 +231,6 @@ static void confines_to_nothing(void)
 
 static void the_version_of_the_kernel_is_used(void **state)
 {
-	(void)state;
 	if (landlock_version() < 1) {
 		assert_true(sandbox_confine(NULL, 0) < 0);
 		print_message("skipped: this kernel has no Landlock\n");
@@ -248,7 +244,6 @@ static int set_up(void **state)
 {
 	char path[64];
 
-	(void)state;
 	if (!mkdtemp(root))
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
@@ -272,7 +267,6 @@ static int tear_down(void **state)
 {
 	char path[64];
 
-	(void)state;
 	(void)try_remove("write/link");
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		if (try_remove(files[i]) < 0)

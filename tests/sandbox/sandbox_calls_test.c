@@ -158,7 +158,6 @@ static void traces(void)
 
 static void open_files_can_be_used(void **state)
 {
-	(void)state;
 	assert_passes(forbid, works_with_what_it_has);
 	assert_passes(forbid, is_refused_names);
 }
@@ -169,7 +168,6 @@ static void all_other_calls_kill(void **state)
 		makes_code, maps_uncounted_memory, maps_a_stack, takes_uncounted_disk, duplicates,
 		changes_flags, raises_a_limit, kills, traces };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(trials); i++)
 		assert_dies_of(SIGSYS, forbid, trials[i]);
 }
@@ -182,13 +180,11 @@ static int forbid_with_signals(void)
 
 static void an_abort_is_reported_as_sigabrt(void **state)
 {
-	(void)state;
 	assert_dies_of(SIGABRT, forbid_with_signals, abort);
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	file_fd = memfd_create("test", MFD_CLOEXEC);
 	return file_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socket_fds) < 0
 		       ? -1

@@ -193,13 +193,11 @@ static void assert_outcomes(int (*prepare)(void), bool is_query)
 
 static void calls_of_an_engine_are_filtered(void **state)
 {
-	(void)state;
 	assert_outcomes(become_engine_of_files, false);
 }
 
 static void calls_of_a_query_are_filtered(void **state)
 {
-	(void)state;
 	assert_outcomes(become_query_of_files, true);
 }
 
@@ -212,7 +210,6 @@ static void clones_by_structure(void)
 
 static void clone3_fails_so_that_libraries_use_clone(void **state)
 {
-	(void)state;
 	assert_passes(become_engine, clones_by_structure);
 	assert_passes(become_query, clones_by_structure);
 }
@@ -233,7 +230,6 @@ static void an_abort_ends_with_its_signal(void **state)
 {
 	static void (*const trials[])(void) = { abort, abort_with_a_handler };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(trials); i++) {
 		int status = run_trial(become_engine_with_signals, trials[i]);
 
@@ -257,7 +253,6 @@ static void calls_as_a_32_bit_program(void)
 
 static void calls_of_another_architecture_kill(void **state)
 {
-	(void)state;
 	assert_int_equal(outcome_of(run_trial(become_engine, calls_as_a_32_bit_program)), KILLED);
 	assert_int_equal(outcome_of(run_trial(become_query, calls_as_a_32_bit_program)), KILLED);
 }

@@ -116,13 +116,11 @@ static void has_no_namespaces(void)
 
 static void programs_can_be_forbidden_alone(void **state)
 {
-	(void)state;
 	assert_passes(forbid_programs, has_all_but_programs);
 }
 
 static void other_processes_are_forbidden(void **state)
 {
-	(void)state;
 	assert_passes(forbid_programs, has_no_other_processes);
 }
 
@@ -134,13 +132,11 @@ static int forbid_programs_alone(void)
 
 static void reaching_other_processes_is_forbidden(void **state)
 {
-	(void)state;
 	assert_passes(forbid_programs_alone, reaches_no_other_processes);
 }
 
 static void namespaces_are_forbidden(void **state)
 {
-	(void)state;
 	assert_passes(forbid_programs, has_no_namespaces);
 }
 

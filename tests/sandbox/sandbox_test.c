@@ -83,7 +83,6 @@ static void some_capabilities_are_kept(void)
 
 static void capabilities_can_be_kept(void **state)
 {
-	(void)state;
 	assert_passes(nothing_to_prepare, some_capabilities_are_kept);
 }
 
@@ -116,7 +115,6 @@ static int become_somebody_first(void)
 
 static void privileges_are_dropped(void **state)
 {
-	(void)state;
 	assert_passes(drop_privileges, has_no_privileges);
 	assert_passes(become_somebody_first, has_no_privileges);
 }
@@ -140,7 +138,6 @@ static void pass(void)
 
 static void root_becomes_nobody(void **state)
 {
-	(void)state;
 	if (run_trial(become_nobody, pass) != 0) {
 		print_message("skipped: only root of a namespace with a nobody can become one\n");
 		skip();
@@ -185,7 +182,6 @@ static void root_that_cannot_change_fails(void **state)
 {
 	static int (*const preparations[])(void) = { lose_user_changes, lose_group_changes };
 
-	(void)state;
 	if (run_trial(become_nobody, pass) != 0) {
 		print_message("skipped: only root of a namespace with a nobody can become one\n");
 		skip();
@@ -226,7 +222,6 @@ static void drops_what_it_can(void)
 
 static void root_without_a_nobody_stays(void **state)
 {
-	(void)state;
 	if (run_trial(become_lonely_root, pass) != 0) {
 		print_message("skipped: user namespaces are refused here\n");
 		skip();
@@ -256,7 +251,6 @@ static void keeps_its_user(void)
 
 static void the_user_can_be_chosen(void **state)
 {
-	(void)state;
 	assert_passes(do_nothing, keeps_its_user);
 	if (run_trial(become_nobody, pass) != 0) {
 		print_message("skipped: only root of a namespace with others can become one\n");
@@ -280,7 +274,6 @@ static void executes_without_privileges(void)
 
 static void programs_inherit_no_privileges(void **state)
 {
-	(void)state;
 	if (prctl(PR_CAPBSET_READ, CAP_SETPCAP, 0, 0, 0) != 1 || geteuid() != 0) {
 		print_message("skipped: without privileges there is nothing to inherit\n");
 		skip();
@@ -309,7 +302,6 @@ static void knows_a_stranger(void)
 
 static void the_parent_is_the_maker_of_the_socket(void **state)
 {
-	(void)state;
 	assert_passes(do_nothing, follows_its_parent);
 	assert_passes(do_nothing, knows_a_stranger);
 }
@@ -400,7 +392,6 @@ static void is_hardly_limited(void)
 
 static void limits_hold(void **state)
 {
-	(void)state;
 	assert_passes(limit_much, is_limited);
 	assert_dies_of(SIGXFSZ, limit_much, writes_too_much);
 	assert_dies_of(SIGXFSZ, limit_much, lengthens_too_much);
@@ -410,7 +401,6 @@ static void limits_hold(void **state)
 
 static void the_memory_limit_holds(void **state)
 {
-	(void)state;
 	if (SANDBOX_HAS_SANITIZER) {
 		print_message("skipped: a sanitizer's memory cannot be limited\n");
 		skip();
@@ -420,7 +410,6 @@ static void the_memory_limit_holds(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	file_fd = memfd_create("test", MFD_CLOEXEC);
 	return file_fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, socket_fds) < 0
 		       ? -1

@@ -130,7 +130,6 @@ static void tcp_can_choose_a_free_port(void **state)
 	socklen_t size = sizeof(address);
 	char text[64];
 
-	(void)state;
 	assert_int_equal(http_listen_tcp("127.0.0.1:0", &first, &fault), 0);
 	assert_true(first.is_tcp);
 	assert_int_equal(getsockname(first.fd, (struct sockaddr *)&address, &size), 0);

@@ -271,7 +271,6 @@ static void failing_allocations_end_new(void **state)
 {
 	struct fault fault;
 
-	(void)state;
 	assert_true(FAIL_EACH_ALLOCATION(open_and_close(&fault), -ENOMEM, fault.text[0], 0) >= 2);
 }
 

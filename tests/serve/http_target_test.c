@@ -18,7 +18,6 @@ static void path_and_parameters_are_decoded(void **state)
 {
 	struct http_target target;
 
-	(void)state;
 	assert_int_equal(
 		http_target_parse(
 			"/a%2Fb+c?from=2026-11-20+03%3A12&&x%3dy=1=2&flag&e=&z=%E2%82%ac", &target),
@@ -47,7 +46,6 @@ static void malformed_encodings_are_refused(void **state)
 		"/a?b=%00", "/a?%00=b", "/%ff", "/a?b=%c0%80", "/a?b=%ed%a0%80", "/\xff",
 		"/a?\x80" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct http_target target = { .parameter_count = 7 };
 
@@ -61,7 +59,6 @@ static void parameters_are_bounded(void **state)
 	char text[HTTP_PARAMETERS_MAX * 4 + 16] = "/?";
 	struct http_target target;
 
-	(void)state;
 	for (int i = 0; i < HTTP_PARAMETERS_MAX; i++)
 		strcat(text, "&a=b");
 	assert_int_equal(http_target_parse(text, &target), 0);
@@ -75,7 +72,6 @@ static void failing_allocations_are_reported(void **state)
 {
 	struct http_target target;
 
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(http_target_parse("/a", &target), -ENOMEM);
 	assert_true(allocation_failed());

@@ -16,7 +16,6 @@ static void a_missing_library_names_its_package(void **state)
 	struct fault fault = { 0 };
 	struct rlimit files, none;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
 	none = (struct rlimit){ 0, files.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -32,7 +31,6 @@ static void every_function_is_found(void **state)
 	struct microhttpd before;
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(microhttpd_load(&fault), 0);
 	assert_string_equal(fault.text, "");
 	functions = (void *const *)microhttpd();

@@ -62,7 +62,6 @@ static void shares_never_exceed_the_budget(void **state)
 	static const size_t jits[] = { 0, 1 << 20, 16 << 20, 1 << 30 };
 	unsigned checked = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(budgets); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(cpus); j++)
 			for (size_t k = 0; k < ARRAY_SIZE(rates); k++)
@@ -91,7 +90,6 @@ static void the_default_is_split_sensibly(void **state)
 		.stack_depth = PILOTLIGHT_STACK_DEPTH,
 		.has_walks = true };
 
-	(void)state;
 	assert_true(shares.total_bytes > 60 * MIB);
 	/* Tables of some hundred programs, and maps that are emptied no more than twice a second.
 	 */
@@ -112,7 +110,6 @@ static void maps_take_no_more_than_they_need(void **state)
 	const struct memory_work much = { .cpu_count = 128, .rate_hz = 99 };
 	struct memory_shares shares;
 
-	(void)state;
 	shares = shares_of(1024 * MIB, &little);
 	assert_true(shares.map_bytes - shares.unwind_bytes < 4 * MIB);
 	shares = shares_of(1024 * MIB, &much);
@@ -124,7 +121,6 @@ static void rings_shrink_with_the_number_of_cpus(void **state)
 	const struct memory_work many = { .cpu_count = 128, .rate_hz = 99 };
 	const struct memory_work more = { .cpu_count = 64, .rate_hz = 99 };
 
-	(void)state;
 	assert_int_equal(shares_of(1024 * MIB, &many).sideband_bytes, 128 * ((64 << 10) + 4096));
 	assert_int_equal(shares_of(1024 * MIB, &more).sideband_bytes, 64 * ((128 << 10) + 4096));
 	assert_int_equal(shares_of(64 * MIB, &many).sideband_bytes, 128 * ((32 << 10) + 4096));
@@ -140,7 +136,6 @@ static void the_minimum_budget_is_reported(void **state)
 		{ .cpu_count = 4, .rate_hz = 99, .jit_bytes = 100 << 20 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(works); i++) {
 		struct memory_shares shares = { .map_bytes = 77 };
 		struct fault fault = { 0 };
@@ -167,7 +162,6 @@ static void too_much_work_fits_no_budget(void **state)
 	};
 	struct memory_shares shares;
 
-	(void)state;
 	assert_int_equal(memory_shares_compute(16384 * 1024 * MIB, &work, &shares, NULL), -ENOSPC);
 }
 
@@ -247,7 +241,6 @@ static void tables_hold_to_their_shares(void **state)
 {
 	static const uint64_t budgets[] = { 32 * MIB, 64 * MIB, 128 * MIB };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(budgets); i++) {
 		const struct memory_work work = { .cpu_count = 4, .rate_hz = 99 };
 		struct memory_shares shares = shares_of(budgets[i], &work);
@@ -267,7 +260,6 @@ static void shares_of_64_mib_suit_a_host(void **state)
 	struct binary_table_limits binaries;
 	struct cgroup_table_limits cgroups;
 
-	(void)state;
 	memory_shares_process_limits(&shares, &processes);
 	memory_shares_binary_limits(&shares, &binaries);
 	memory_shares_cgroup_limits(&shares, &cgroups);
@@ -287,7 +279,6 @@ static void limits_are_never_zero(void **state)
 	struct binary_table_limits binaries;
 	struct cgroup_table_limits cgroups;
 
-	(void)state;
 	memory_shares_process_limits(&nothing, &processes);
 	memory_shares_binary_limits(&nothing, &binaries);
 	memory_shares_cgroup_limits(&nothing, &cgroups);

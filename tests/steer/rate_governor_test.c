@@ -97,7 +97,6 @@ static void a_cheap_machine_keeps_the_configured_rate(void **state)
 	struct rate_governor governor = new_governor();
 	struct machine machine = { .ns_a_sample = 6000, .load = 1, .constant_ppm = 300 };
 
-	(void)state;
 	assert_int_equal(run(&governor, &machine, HOUR).changes, 0);
 	/* 99 Hz × 6 us, and what is constant. */
 	assert_float_equal(rate_governor_cost_ppm(&governor), 894, 1);
@@ -109,7 +108,6 @@ static void an_expensive_machine_lowers_the_rate_soon(void **state)
 	struct machine machine = { .ns_a_sample = 30000, .load = 1 };
 	struct outcome outcome;
 
-	(void)state;
 	/* Twice the budget: half the rate, and a tenth below. */
 	assert_int_equal(run(&governor, &machine, FALL - 1).changes, 0);
 	assert_int_equal(run(&governor, &machine, 1).changes, 1);
@@ -124,7 +122,6 @@ static void an_expensive_machine_lowers_the_rate_soon(void **state)
  */
 static void it_converges(void **state)
 {
-	(void)state;
 	for (double ns = 500; ns < 1e6; ns *= 1.7)
 		for (double constant = 0; constant < MAX_PPM; constant += 170) {
 			struct rate_governor governor = new_governor();
@@ -144,7 +141,6 @@ static void it_converges(void **state)
 
 static void noise_does_not_make_it_swing(void **state)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 50; seed++) {
 		struct rate_governor governor = new_governor();
 		struct machine machine = { .ns_a_sample = 20000,
@@ -170,7 +166,6 @@ static void it_recovers_from_a_burst(void **state)
 	struct outcome outcome;
 	uint32_t lowest;
 
-	(void)state;
 	(void)run(&governor, &calm, 10);
 	burst.ns_a_sample = 100000;
 	/* A short one is none. */
@@ -196,7 +191,6 @@ static void load_that_comes_and_goes_makes_fewer_and_fewer_changes(void **state)
 	struct machine dear = { .ns_a_sample = 30000, .load = 1 }, cheap = dear;
 	unsigned changes = 0, late_changes = 0;
 
-	(void)state;
 	cheap.ns_a_sample = 3000;
 	for (int i = 0; i < 400; i++) {
 		unsigned count = run(&governor, &cheap, 8).changes;
@@ -216,7 +210,6 @@ static void bursts_that_are_too_much_on_the_whole_lower_the_rate(void **state)
 	struct machine dear = { .ns_a_sample = 140000, .load = 1 }, cheap = dear;
 	double mean_ppm = 0;
 
-	(void)state;
 	cheap.ns_a_sample = 1000;
 	assert_int_equal(run(&governor, &dear, FALL - 1).falls, 0);
 	assert_int_equal(run(&governor, &cheap, 4).changes, 0);
@@ -235,7 +228,6 @@ static void bursts_that_are_within_the_budget_on_the_whole_pass(void **state)
 	struct rate_governor governor = new_governor();
 	struct machine dear = { .ns_a_sample = 40000, .load = 1 }, cheap = dear;
 
-	(void)state;
 	cheap.ns_a_sample = 1000;
 	for (int i = 0; i < HOUR; i++) {
 		assert_int_equal(run(&governor, &dear, FALL - 1).changes, 0);
@@ -248,7 +240,6 @@ static void an_idle_machine_raises_the_rate_late(void **state)
 	struct rate_governor busy = new_governor(), idle = new_governor();
 	struct machine dear = { .ns_a_sample = 30000, .load = 1 }, cheap = dear;
 
-	(void)state;
 	(void)run(&busy, &dear, FALL);
 	(void)run(&idle, &dear, FALL);
 	cheap.ns_a_sample = 3000;
@@ -269,7 +260,6 @@ static void other_cpu_time_is_averaged(void **state)
 	struct machine machine = { .ns_a_sample = 7000, .load = 1 }, start = machine;
 	struct outcome outcome;
 
-	(void)state;
 	start.other_ppm = 25000; /* a second of CPU time */
 	assert_int_equal(run(&governor, &start, 1).changes, 0);
 	assert_int_equal(run(&governor, &machine, HOUR).changes, 0);
@@ -288,7 +278,6 @@ static void it_never_goes_below_the_floor(void **state)
 {
 	static const uint32_t configured[] = { 1, 2, 5, 7, 8, 9, 11, 99, 1000, UINT32_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(configured); i++) {
 		struct rate_governor governor;
 		struct machine machine = { .ns_a_sample = 1e9, .load = 0.001 };
@@ -305,7 +294,6 @@ static void rates_are_steps_of_one_ladder(void **state)
 	static const uint32_t configured[] = { 19, 49, 97, 99, 100, 250, 499, 997, 999, 1000, 1999,
 		25000 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(configured); i++) {
 		struct rate_governor governor;
 		uint32_t rungs[RUNGS_MAX];
@@ -344,7 +332,6 @@ static void without_a_budget_nothing_is_steered(void **state)
 	struct rate_governor governor;
 	struct machine machine = { .ns_a_sample = 1e6, .load = 1 };
 
-	(void)state;
 	rate_governor_init(&governor, WANTED_HZ, 0);
 	assert_int_equal(run(&governor, &machine, HOUR).changes, 0);
 	assert_float_equal(rate_governor_cost_ppm(&governor), 99000, 1);
@@ -355,7 +342,6 @@ static void an_empty_interval_changes_nothing(void **state)
 	struct rate_governor governor = new_governor();
 	struct rate_governor_use use = { .cpu_count = CPUS, .sampling_ns = UINT64_MAX };
 
-	(void)state;
 	assert_int_equal(rate_governor_run(&governor, &use), WANTED_HZ);
 	use.elapsed_ns = PERIOD_NS;
 	use.cpu_count = 0;
@@ -372,7 +358,6 @@ static void the_cost_is_averaged_over_a_minute(void **state)
 	struct rate_governor governor = new_governor();
 	struct machine machine = { .ns_a_sample = 5000, .load = 1, .other_ppm = 100 };
 
-	(void)state;
 	(void)run(&governor, &machine, 1);
 	assert_float_equal(rate_governor_cost_ppm(&governor), 595, 1);
 	machine.other_ppm = 400;

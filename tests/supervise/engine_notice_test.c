@@ -28,7 +28,6 @@ static void notices_of_an_engine_are_received(void **state)
 {
 	struct pilotlight_notice notice;
 
-	(void)state;
 	for (uint32_t kind = PILOTLIGHT_NOTICE_READY; kind < PILOTLIGHT_NOTICE_KINDS; kind++) {
 		notice = notice_of(kind, "");
 		assert_int_equal(check(&notice), 0);
@@ -46,7 +45,6 @@ static void other_messages_are_malformed(void **state)
 	struct pilotlight_notice notice = notice_of(PILOTLIGHT_NOTICE_READY, "");
 	unsigned char large[sizeof(notice) + 1] = { 0 };
 
-	(void)state;
 	memcpy(large, &notice, sizeof(notice));
 	assert_int_equal(engine_notice_check(large, sizeof(large)), -EBADMSG);
 	assert_int_equal(engine_notice_check(large, sizeof(notice) - 1), -EBADMSG);
@@ -90,7 +88,6 @@ static void notices_are_returned_one_at_a_time(void **state)
 	struct pilotlight_notice notice = notice_of(PILOTLIGHT_NOTICE_STATUS, "well"), received;
 	int fds[2];
 
-	(void)state;
 	memset(&received, 0x5a, sizeof(received));
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
 	assert_int_equal(engine_notice_receive(fds[0], &received), -EAGAIN);

@@ -17,7 +17,6 @@ static void backoff_grows_to_a_bound(void **state)
 	struct engine_watch watch;
 	uint64_t now = second;
 
-	(void)state;
 	engine_watch_init(&watch, 0);
 	for (size_t i = 0; i < 8; i++) {
 		engine_watch_started(&watch, now);
@@ -38,7 +37,6 @@ static void a_ready_engine_is_restarted_within_a_second(void **state)
 	static const uint64_t pauses_ms[] = { 100, 200, 400, 800, 1000, 1000 };
 	struct engine_watch watch;
 
-	(void)state;
 	engine_watch_init(&watch, 0);
 	for (size_t i = 0; i < 6; i++) {
 		engine_watch_started(&watch, second);
@@ -54,7 +52,6 @@ static void requested_restarts_are_immediate_but_bounded(void **state)
 {
 	struct engine_watch watch;
 
-	(void)state;
 	engine_watch_init(&watch, 0);
 	assert_int_equal(engine_watch_ended(&watch, true, second, 5), 0);
 	assert_int_equal(engine_watch_next_action(&watch, 5), ENGINE_WATCH_START);
@@ -67,7 +64,6 @@ static void a_silent_engine_is_killed(void **state)
 {
 	struct engine_watch watch;
 
-	(void)state;
 	engine_watch_init(&watch, 20 * second);
 	assert_int_equal(engine_watch_next_ns(&watch), UINT64_MAX);
 	engine_watch_started(&watch, second);
@@ -94,7 +90,6 @@ static void a_stopping_engine_has_its_timeout(void **state)
 {
 	struct engine_watch watch;
 
-	(void)state;
 	engine_watch_init(&watch, 2 * second);
 	engine_watch_started(&watch, second);
 	engine_watch_stopping(&watch, second);
@@ -114,7 +109,6 @@ static void a_hung_engine_leaves_half_of_the_watchdogs_time(void **state)
 	};
 	struct engine_watch watch;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		engine_watch_init(&watch, cases[i].watchdog_ns);
 		engine_watch_started(&watch, second);

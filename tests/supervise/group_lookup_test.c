@@ -63,7 +63,6 @@ static void an_unprivileged_child_resolves_the_group(void **state)
 {
 	gid_t group = 0;
 
-	(void)state;
 	assert_int_equal(look_up("there", PATIENCE_MS, &group), 0);
 	assert_int_equal(group, GROUP);
 }
@@ -72,7 +71,6 @@ static void a_missing_answer_is_an_error(void **state)
 {
 	gid_t group = 5;
 
-	(void)state;
 	assert_int_equal(look_up("not-there", PATIENCE_MS, &group), -ENOENT);
 	assert_int_equal(look_up("crashes", PATIENCE_MS, &group), -ENOENT);
 	assert_int_equal(look_up("hangs", 1, &group), -ETIMEDOUT);
@@ -85,7 +83,6 @@ static void without_descriptors_it_fails(void **state)
 	gid_t group = 5;
 	int r;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	limit = before;
 	limit.rlim_cur = 0;

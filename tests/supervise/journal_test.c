@@ -20,7 +20,6 @@ static void a_journal_stream_is_recognized_by_its_inode(void **state)
 	struct stat status;
 	char text[64];
 
-	(void)state;
 	assert_int_equal(fstat(STDERR_FILENO, &status), 0);
 	(void)snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)status.st_dev,
 		(unsigned long long)status.st_ino);
@@ -65,7 +64,6 @@ static void without_a_journal_nothing_changes(void **state)
 {
 	char text[256];
 
-	(void)state;
 	assert_true(shown(begin_without_journal, text, sizeof(text)) > 0);
 	assert_string_equal(text, "pilotlight: something\n");
 }
@@ -93,7 +91,6 @@ static void without_libsystemd_messages_stay_lines(void **state)
 {
 	char text[1024];
 
-	(void)state;
 	assert_true(shown(begin_without_libsystemd, text, sizeof(text)) > 0);
 	assert_non_null(strstr(text, "apt-get install libsystemd0"));
 	assert_non_null(strstr(text, "; messages go to the journal without their fields\n"));
@@ -128,7 +125,6 @@ static void messages_that_the_journal_refuses_go_to_stderr(void **state)
 {
 	char text[256];
 
-	(void)state;
 	assert_true(shown(begin_refusing, text, sizeof(text)) > 0);
 	assert_string_equal(text, "pilotlight: something\n");
 	assert_int_equal(shown(begin_taking, text, sizeof(text)), 0);

@@ -18,7 +18,6 @@ static char folder[64];
 
 static int make_folder(void **state)
 {
-	(void)state;
 	(void)snprintf(folder, sizeof(folder), "/tmp/service_folders_test.XXXXXX");
 	return mkdtemp(folder) ? 0 : -1;
 }
@@ -27,7 +26,6 @@ static int remove_folder(void **state)
 {
 	char command[128];
 
-	(void)state;
 	(void)snprintf(command, sizeof(command), "rm -rf '%s'", folder);
 	return system(command);
 }
@@ -54,7 +52,6 @@ static void relative_paths_are_refused(void **state)
 	static const char *const names[] = { "STATE_DIRECTORY", "CACHE_DIRECTORY",
 		"RUNTIME_DIRECTORY", "CONFIGURATION_DIRECTORY" };
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct fault fault = { 0 };
 
@@ -75,7 +72,6 @@ static void the_runtime_folder_belongs_to_the_group(void **state)
 	char path[96];
 	struct stat status;
 
-	(void)state;
 	assert_non_null(group);
 	(void)snprintf(path, sizeof(path), "%s/run/deep", folder);
 	set_runtime(path);

@@ -52,7 +52,6 @@ static void without_libsystemd_a_service_manager_is_an_error(void **state)
 	const char *const manager = strdupa(getenv("NOTIFY_SOCKET"));
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
 	assert_int_equal(prepare_without_files(&fault), 0);
 	assert_int_equal(service_manager_take_sockets(&fault), 0);
@@ -79,7 +78,6 @@ static void libsystemd_is_loaded_for_a_service_manager(void **state)
 {
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(service_manager_prepare(&fault), 0);
 	assert_string_equal(fault.text, "");
 	/* It stays. */
@@ -92,7 +90,6 @@ static void sockets_are_taken_once(void **state)
 	char pid[32];
 	int fd;
 
-	(void)state;
 	assert_int_equal(service_manager_take_sockets(&fault), 0);
 	/* Whatever has that number, or a descriptor of our own. */
 	fd = fcntl(SERVICE_MANAGER_LISTEN_FD, F_GETFD) < 0
@@ -123,7 +120,6 @@ static void sockets_are_taken_once(void **state)
 
 static void states_are_sent_to_systemd(void **state)
 {
-	(void)state;
 	service_manager_ready();
 	expect("READY=1");
 	service_manager_stopping();
@@ -138,7 +134,6 @@ static void a_reload_carries_its_time(void **state)
 	uint64_t before_us = clock_monotonic_ns() / 1000, sent_us;
 	char message[256] = "";
 
-	(void)state;
 	service_manager_reloading();
 	assert_true(recv(manager_fd, message, sizeof(message) - 1, MSG_DONTWAIT) > 0);
 	assert_memory_equal(message, prefix, strlen(prefix));
@@ -150,7 +145,6 @@ static void a_status_is_one_line(void **state)
 {
 	char text[2000];
 
-	(void)state;
 	service_manager_status("99 Hz, 0 lost");
 	expect("STATUS=99 Hz, 0 lost");
 	service_manager_status("");
@@ -168,7 +162,6 @@ static void the_watchdog_interval_is_read(void **state)
 {
 	char other[32];
 
-	(void)state;
 	assert_int_equal(service_manager_watchdog_ns(), 0);
 	assert_int_equal(setenv("WATCHDOG_USEC", "30000000", 1), 0);
 	assert_int_equal(service_manager_watchdog_ns(), 30ULL * NSEC_PER_SEC);
@@ -188,7 +181,6 @@ static void the_watchdog_interval_is_read(void **state)
 
 static void systemds_variables_are_removed_from_the_environment(void **state)
 {
-	(void)state;
 	assert_true(service_manager_is_own_variable("NOTIFY_SOCKET=@x"));
 	assert_true(service_manager_is_own_variable("WATCHDOG_PID=1"));
 	assert_true(service_manager_is_own_variable("LISTEN_FDS=2"));
@@ -201,7 +193,6 @@ static void without_a_service_manager_nothing_is_sent(void **state)
 {
 	char byte;
 
-	(void)state;
 	assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
 	service_manager_ready();
 	service_manager_status("text");
@@ -214,7 +205,6 @@ static int set_up(void **state)
 	socklen_t size = sizeof(address);
 	char name[128];
 
-	(void)state;
 	manager_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (manager_fd < 0 ||
 		bind(manager_fd, (struct sockaddr *)&address, sizeof(address.sun_family)) < 0 ||

@@ -165,7 +165,6 @@ static void an_engine_inherits_only_what_it_needs(void **state)
 	struct engine_report report;
 	struct service service;
 
-	(void)state;
 	start(&service, "sound");
 	report = next_engine(&service);
 	assert_int_equal(report.run, 1);
@@ -185,7 +184,6 @@ static void the_engines_status_is_forwarded(void **state)
 {
 	struct service service;
 
-	(void)state;
 	start(&service, "talkative");
 	expect(&service, "READY=1");
 	/* Control characters of the text are replaced, so it stays one assignment. */
@@ -198,7 +196,6 @@ static void the_servers_answer(void **state)
 {
 	struct service service;
 
-	(void)state;
 	start(&service, "asks");
 	expect(&service, "READY=1");
 	stop(&service);
@@ -208,7 +205,6 @@ static void a_reload_is_passed_on(void **state)
 {
 	struct service service;
 
-	(void)state;
 	start(&service, "sound");
 	expect(&service, "READY=1");
 	assert_int_equal(kill(service.pid, SIGHUP), 0);
@@ -221,7 +217,6 @@ static void a_reload_waits_for_the_engine(void **state)
 {
 	struct service service;
 
-	(void)state;
 	start(&service, "late");
 	(void)next_engine(&service);
 	assert_int_equal(kill(service.pid, SIGHUP), 0);
@@ -239,7 +234,6 @@ static void an_engine_that_dies_is_restarted(void **state)
 	struct service service;
 	uint64_t killed_ns;
 
-	(void)state;
 	start(&service, "sound");
 	for (uint32_t run_number = 1; run_number <= 3; run_number++) {
 		report = next_engine(&service);
@@ -259,7 +253,6 @@ static void a_crash_is_logged_and_survived(void **state)
 {
 	struct service service;
 
-	(void)state;
 	start(&service, "crash,exit 3,exit 75,sound");
 	expect(&service, "STATUS=the engine ended by signal 9, Killed, after ");
 	expect(&service, "STATUS=the engine ended with status 3 after ");
@@ -274,7 +267,6 @@ static void a_reload_ends_with_the_next_engine(void **state)
 	struct engine_report report;
 	struct service service;
 
-	(void)state;
 	start(&service, "naked,sound");
 	report = next_engine(&service);
 	expect(&service, "READY=1");
@@ -291,7 +283,6 @@ static void exit_statuses_of_an_engine_end_the_service(void **state)
 {
 	struct service service;
 
-	(void)state;
 	start(&service, "exit 1");
 	assert_int_equal(wait_for_end(&service), ECANCELED);
 	start(&service, "exit 2");
@@ -305,7 +296,6 @@ static void a_later_engine_that_fails_is_restarted(void **state)
 	struct engine_report report;
 	struct service service;
 
-	(void)state;
 	start(&service, "sound,exit 1,exit 1,sound");
 	report = next_engine(&service);
 	expect(&service, "READY=1");
@@ -325,7 +315,6 @@ static void an_engine_killed_by_others_is_restarted(void **state)
 	struct engine_report report;
 	struct service service;
 
-	(void)state;
 	start(&service, "sound");
 	report = next_engine(&service);
 	expect(&service, "READY=1");
@@ -344,7 +333,6 @@ static void an_engine_without_progress_is_killed(void **state)
 		"STATUS=the engine ended by signal 9, Killed, after " };
 	struct service service;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		/* Long enough for an engine to start on a busy machine. */
 		start_with_watchdog(&service, roles[i], "4000000");
@@ -360,7 +348,6 @@ static void malformed_notices_are_ignored(void **state)
 {
 	struct service service;
 
-	(void)state;
 	start(&service, "malformed");
 	expect(&service, "READY=1");
 	stop(&service);
@@ -373,7 +360,6 @@ static void a_flood_of_notices_is_limited(void **state)
 	uint64_t began_ns, now_ns;
 	unsigned int count = 0;
 
-	(void)state;
 	start(&service, "flood");
 	expect(&service, "READY=1");
 	began_ns = now_ns = clock_monotonic_ns();
@@ -391,7 +377,6 @@ static void the_service_waits_for_a_silent_engine(void **state)
 {
 	struct service service;
 
-	(void)state;
 	start(&service, "silent");
 	expect(&service, "READY=1");
 	stop(&service);
@@ -401,7 +386,6 @@ static void a_second_signal_does_not_wait(void **state)
 {
 	struct service service;
 
-	(void)state;
 	start(&service, "deaf");
 	expect(&service, "READY=1");
 	assert_int_equal(kill(service.pid, SIGINT), 0);
@@ -414,7 +398,6 @@ static void the_service_ends_between_two_engines(void **state)
 {
 	struct service service;
 
-	(void)state;
 	start(&service, "crash,crash,crash,crash,sound");
 	for (int i = 0; i < 4; i++)
 		expect(&service, "STATUS=the engine ended by signal 9");
@@ -431,7 +414,6 @@ static void a_program_that_cannot_start_is_an_error(void **state)
 	};
 	struct fault fault = { 0 };
 
-	(void)state;
 	assert_int_equal(supervisor_run(&options, &fault), -ENOENT);
 	assert_string_equal(fault.text, "cannot start the engine: No such file or directory");
 }
@@ -441,7 +423,6 @@ static void failing_allocations_are_reported(void **state)
 	const uint64_t before = blocked_signals();
 	int reports[2];
 
-	(void)state;
 	assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
 	assert_int_equal(unsetenv("WATCHDOG_USEC"), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports), 0);

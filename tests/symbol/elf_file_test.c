@@ -35,7 +35,6 @@ static void file_system_errors_become_errors_of_the_file(void **state)
 	struct elf_file file, other;
 	uint8_t byte;
 
-	(void)state;
 	fixture_build(&fixture);
 	fd = fixture_fd(&fixture);
 	assert_int_equal(elf_file_init(&file, fd), 0);
@@ -53,7 +52,6 @@ static void file_system_errors_become_errors_of_the_file(void **state)
 
 static void files_in_memory_read_the_same(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct fixture fixture = { .is_narrow = i & 1, .is_swapped = i & 2 };
 		_cleanup_close_ int fd = -1;
@@ -85,7 +83,6 @@ static void damaged_files_in_memory_are_refused(void **state)
 	struct fixture fixture = { 0 };
 	struct elf_file file = { .fd = 77 };
 
-	(void)state;
 	fixture_build(&fixture);
 	assert_int_equal(elf_file_init_memory(&file, NULL, 0), -ENOEXEC);
 	for (size_t size = 0; size < sizeof(Elf64_Ehdr); size++)
@@ -100,7 +97,6 @@ static void numbers_decode_in_the_order_and_width_of_the_file(void **state)
 	static const uint8_t bytes[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 	const bool is_little = BYTE_ORDER == LITTLE_ENDIAN;
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct fixture fixture = { .is_narrow = i & 1, .is_swapped = i & 2 };
 		bool is_big = is_little == fixture.is_swapped;
@@ -124,7 +120,6 @@ static void names_section_is_found(void **state)
 	const size_t field = offsetof(Elf64_Ehdr, e_shstrndx);
 	struct elf_file file;
 
-	(void)state;
 	fixture_build(&fixture);
 	fixture_patch(&fixture, field, FIXTURE_STRINGS, 2);
 	assert_int_equal(elf_file_init_memory(&file, fixture.bytes, fixture.size), 0);

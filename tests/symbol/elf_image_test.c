@@ -26,7 +26,6 @@ static int read_fixture(const struct fixture *fixture, struct elf_image *image)
 
 static void all_classes_and_byte_orders_are_read(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct fixture fixture = { .is_narrow = i & 1,
 			.is_swapped = i & 2,
@@ -58,7 +57,6 @@ static void offsets_outside_the_text_have_no_vaddr(void **state)
 			{ .offset = UINT64_MAX - 8, .vaddr = 0, .file_bytes = 8 } } };
 	uint64_t vaddr = 7;
 
-	(void)state;
 	assert_false(elf_image_find_vaddr(&image, 0xfff, &vaddr));
 	assert_false(elf_image_find_vaddr(&image, 0x1108, &vaddr));
 	assert_false(elf_image_find_vaddr(&image, UINT64_MAX, &vaddr));
@@ -77,7 +75,6 @@ static void short_and_aligned_build_ids_are_found(void **state)
 {
 	static const uint32_t sizes[] = { 1, 8, 16, 20 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (int j = 0; j < 4; j++) {
 			struct fixture fixture = { .build_id = id_bytes,
@@ -98,7 +95,6 @@ static void other_notes_are_skipped(void **state)
 	struct fixture fixture = { .build_id = id_bytes, .build_id_bytes = 20 };
 	struct elf_image image;
 
-	(void)state;
 	fixture_build(&fixture);
 	fixture_patch(&fixture, fixture.note + 8, NT_GNU_ABI_TAG, 4);
 	assert_int_equal(read_fixture(&fixture, &image), 0);
@@ -128,7 +124,6 @@ static void build_ids_over_20_bytes_are_ignored(void **state)
 	struct fixture fixture = { .build_id = long_id, .build_id_bytes = sizeof(long_id) };
 	struct elf_image image;
 
-	(void)state;
 	fixture_build(&fixture);
 	assert_int_equal(read_fixture(&fixture, &image), 0);
 	assert_int_equal(image.build_id.size, 0);
@@ -140,7 +135,6 @@ static void build_ids_of_zeros_are_ignored(void **state)
 	struct fixture fixture = { .build_id = zeros, .build_id_bytes = sizeof(zeros) };
 	struct elf_image image;
 
-	(void)state;
 	fixture_build(&fixture);
 	assert_int_equal(read_fixture(&fixture, &image), 0);
 	assert_int_equal(image.build_id.size, 0);
@@ -178,7 +172,6 @@ static uint8_t read_second_note(uint32_t alignment, uint32_t first_bytes, uint32
 
 static void build_id_may_follow_other_notes(void **state)
 {
-	(void)state;
 	assert_int_equal(read_second_note(4, 20, 0), 20);
 	assert_int_equal(read_second_note(8, 24, 0), 20);
 	/* At the position of the other alignment. */
@@ -197,7 +190,6 @@ static void notes_beyond_the_limit_are_not_read(void **state)
 	struct elf_image image;
 	uint32_t description_bytes = 80 * 1024;
 
-	(void)state;
 	fixture_build(&fixture);
 	fixture_patch(&fixture, fixture.phdrs + sizeof(Elf64_Phdr) + 8, 4096, 8);
 	fixture_patch(&fixture, fixture.phdrs + sizeof(Elf64_Phdr) + 32, sizeof(bytes) - 4096, 8);
@@ -217,7 +209,6 @@ static void damaged_headers_are_refused(void **state)
 	struct fixture fixture = { 0 };
 	struct elf_image image = { .machine = 4711 };
 
-	(void)state;
 	for (size_t offset = 0; offset < 6; offset++) {
 		fixture_build(&fixture);
 		fixture.bytes[offset] = 9;
@@ -247,7 +238,6 @@ static void damaged_sections_are_ignored(void **state)
 	struct fixture fixture = { .build_id = id_bytes, .build_id_bytes = 20 };
 	struct elf_image image;
 
-	(void)state;
 	for (int damage = 0; damage < 3; damage++) {
 		fixture_build(&fixture);
 		if (damage == 0)
@@ -267,7 +257,6 @@ static void too_many_segments_are_refused(void **state)
 	struct fixture fixture = { 0 };
 	struct elf_image image;
 
-	(void)state;
 	for (size_t count = 16; count <= 17; count++) {
 		fixture_build(&fixture);
 		fixture_patch(&fixture, 32, 4096, 8);
@@ -294,7 +283,6 @@ static void only_regular_files_are_accepted(void **state)
 	_cleanup_close_ int device = open("/dev/zero", O_RDONLY);
 	struct elf_image image;
 
-	(void)state;
 	assert_int_equal(elf_image_read(-1, &image), -EBADF);
 	assert_int_equal(elf_image_read(folder, &image), -ENOEXEC);
 	assert_int_equal(elf_image_read(device, &image), -ENOEXEC);
@@ -305,7 +293,6 @@ static void the_test_program_is_read(void **state)
 	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct elf_image image;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(lseek(fd, 3, SEEK_SET), 3);
 	assert_int_equal(elf_image_read(fd, &image), 0);

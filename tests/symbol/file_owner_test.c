@@ -28,7 +28,6 @@ static void files_of_the_own_user_and_root_are_trusted(void **state)
 	struct file_owner owner = { .is_trusted = false };
 	_cleanup_close_ int fd = make_file();
 
-	(void)state;
 	assert_int_equal(file_owner_read(fd, &owner), 0);
 	assert_true(owner.is_trusted);
 	assert_int_equal(owner.uid, geteuid());
@@ -42,7 +41,6 @@ static void files_writable_by_others_are_not_trusted(void **state)
 	struct file_owner owner = { .is_trusted = true };
 	_cleanup_close_ int fd = make_file();
 
-	(void)state;
 	assert_int_equal(fchmod(fd, 0602), 0);
 	assert_int_equal(file_owner_read(fd, &owner), 0);
 	assert_false(owner.is_trusted);
@@ -55,7 +53,6 @@ static void files_of_other_users_are_not_trusted(void **state)
 	struct file_owner owner = { .is_trusted = true };
 	_cleanup_close_ int fd = make_file();
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("only root can give files away\n");
 		skip();
@@ -78,7 +75,6 @@ static void failing_fstat_is_not_trusted(void **state)
 {
 	struct file_owner owner = { .is_trusted = true, .uid = 7 };
 
-	(void)state;
 	assert_int_equal(file_owner_read(-1, &owner), -EBADF);
 	assert_int_equal(owner.uid, 7);
 	assert_false(file_owner_is_trusted(-1));

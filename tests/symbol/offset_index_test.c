@@ -61,7 +61,6 @@ static void agrees_with_a_linear_search(void **state)
 	static struct table table;
 	uint64_t random = 1;
 
-	(void)state;
 	for (uint8_t words = 2; words <= 3; words++)
 		for (uint8_t shift = 0; shift < 32; shift++) {
 			uint32_t spread = shift < 3 ? 8 : 1U << (shift < 20 ? shift : 20);
@@ -94,7 +93,6 @@ static void ends_of_the_range_are_found(void **state)
 	const uint32_t wanted[] = { 0, 0, 1, 1, 1, 2 };
 	uint32_t found[ARRAY_SIZE(keys)];
 
-	(void)state;
 	table.entries[0] = 5;
 	table.entries[2] = UINT32_MAX;
 	build(&table, 2, 2, 31);
@@ -108,7 +106,6 @@ static void empty_table_finds_nothing(void **state)
 	const uint32_t keys[] = { 0, UINT32_MAX };
 	uint32_t found[] = { 7, 7, 7 };
 
-	(void)state;
 	offset_index_find(&index, keys, 2, found);
 	assert_int_equal(found[0], 0);
 	assert_int_equal(found[1], 0);
@@ -120,7 +117,6 @@ static void unsorted_tables_stay_in_bounds(void **state)
 {
 	uint64_t random = 2;
 
-	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		uint32_t count = 1 + draw(&random) % 40, stretches = 1 + draw(&random) % 8;
 		uint8_t words = 2 + draw(&random) % 2;

@@ -149,7 +149,6 @@ static void killed_writers_leave_no_wrong_entries(void **state)
 	size_t drafts_seen = 0, entries_seen = 0;
 	uint32_t seed = 1;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 1 << 20));
 	checked = (struct checked){ .cache = fixture.cache };
 	for (int i = 0; i < KILLS; i += WRITERS) {
@@ -244,7 +243,6 @@ static void processes_share_a_folder(void **state)
 	struct cache_fixture fixture;
 	struct checked checked;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 12 * 4096));
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		children[i] = fork();
@@ -300,7 +298,6 @@ static void ranks_only_rise_with_concurrent_writers(void **state)
 	pid_t children[PROCESSES];
 	struct cache_fixture fixture;
 
-	(void)state;
 	for (uint32_t times = 0; times < TIMES; times++) {
 		assert_true(cache_fixture_open(&fixture, 1 << 20));
 		for (uint32_t i = 0; i < PROCESSES; i++) {

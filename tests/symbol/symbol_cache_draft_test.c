@@ -24,7 +24,6 @@ static void drafts_without_a_cache_have_no_name(void **state)
 	struct symbol_cache_draft draft;
 	int fd = -1;
 
-	(void)state;
 	if (symbol_cache_begin_or_unnamed(NULL, &draft) == -EROFS) {
 		print_message("/var/tmp and /tmp are in memory\n");
 		skip();
@@ -48,7 +47,6 @@ static void drafts_are_in_the_folder_of_the_cache(void **state)
 	struct stat place, status;
 	int fd = -1;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 1 << 20));
 	assert_int_equal(symbol_cache_begin_or_unnamed(fixture.cache, &draft), 0);
 	assert_int_not_equal(draft.name[0], 0);

@@ -46,7 +46,6 @@ static void entries_are_listed_by_name(void **state)
 	struct listing listing = { .stop_at = 0 };
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		struct symbol_identity identity = cache_fixture_identity(numbers[i]);
@@ -103,7 +102,6 @@ static void folders_larger_than_a_list_are_handled(void **state)
 	struct cache_fixture fixture;
 	struct symbol_cache *cache;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	/* Makes the folder; later overwritten. */
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
@@ -190,7 +188,6 @@ static void foreign_files_are_left_alone(void **state)
 	struct cache_fixture fixture;
 	_cleanup_close_ int fd = -1;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_non_null(mkdtemp(elsewhere));
 	make_weird(&fixture, elsewhere);
@@ -250,7 +247,6 @@ static void a_linked_folder_of_drafts_is_not_used(void **state)
 	struct symbol_cache_pruned pruned;
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_non_null(mkdtemp(elsewhere));
 	(void)snprintf(path, sizeof(path), "%s/tmp", fixture.folder);
@@ -270,7 +266,6 @@ static void failing_allocations_end_a_listing(void **state)
 	struct listing listing;
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
 	assert_true(FAIL_EACH_ALLOCATION(

@@ -18,7 +18,6 @@ static void folder_may_have_any_path(void **state)
 	struct fault fault = { "" };
 	size_t length = 0;
 
-	(void)state;
 	assert_non_null(getcwd(here, sizeof(here)));
 	assert_non_null(mkdtemp(start));
 	assert_int_equal(chdir(start), 0);
@@ -79,7 +78,6 @@ static void new_files_have_private_modes(void **state)
 	struct stat status;
 	mode_t mask;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 1 << 20));
 	mask = umask(0);
 	(void)snprintf(path, sizeof(path), "%s/old", fixture.folder);
@@ -113,7 +111,6 @@ static void removed_folders_are_made_again(void **state)
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 1 << 20));
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
 	cache_fixture_remove_tree(fixture.folder);
@@ -147,7 +144,6 @@ static void environment_chooses_the_folder(void **state)
 	uid_t user = geteuid();
 	char *directory;
 
-	(void)state;
 	assert_default("/else", "/caches", "/home/her", "/else");
 	assert_default("else", NULL, NULL, "else");
 	if (user == 0) {

@@ -122,7 +122,6 @@ static void full_disks_fail_only_stores(void **state)
 {
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	run_apart(use_a_full_disk, &fixture, "file systems cannot be mounted here");
 }
@@ -149,7 +148,6 @@ static void file_size_limits_fail_only_larger_stores(void **state)
 {
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	run_apart(run_out_of_files, &fixture, "");
 }
@@ -231,7 +229,6 @@ static void read_only_folders_are_used(void **state)
 {
 	struct cache_fixture fixture;
 
-	(void)state;
 	fill(&fixture);
 	run_apart(use_read_only, &fixture, "file systems cannot be mounted here");
 }
@@ -262,7 +259,6 @@ static void folders_of_other_users_are_used_read_only(void **state)
 {
 	struct cache_fixture fixture;
 
-	(void)state;
 	fill(&fixture);
 	run_apart(use_as_nobody, &fixture, "becoming another user takes root");
 }
@@ -290,7 +286,6 @@ static void stored_entries_have_private_modes(void **state)
 	struct symbol_identity identity = cache_fixture_identity(1);
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
 	run_apart(look_at_what_is_private, &fixture, "becoming another user takes root");
@@ -340,7 +335,6 @@ static void unreadable_entries_do_not_affect_others(void **state)
 {
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	for (uint32_t i = 1; i <= 3; i++) {
 		struct symbol_identity identity = cache_fixture_identity(i);

@@ -18,7 +18,6 @@ static void least_recently_used_are_evicted(void **state)
 	struct symbol_cache_counters counters;
 	struct cache_fixture fixture;
 
-	(void)state;
 	/* Room for four files of two blocks each. */
 	assert_true(cache_fixture_open(&fixture, 8 * BLOCK_BYTES));
 	for (uint32_t i = 0; i < 4; i++) {
@@ -52,7 +51,6 @@ static void the_stored_entry_is_not_evicted(void **state)
 {
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 2 * BLOCK_BYTES));
 	for (uint32_t i = 0; i < 3; i++) {
 		struct symbol_identity identity = cache_fixture_identity(i);
@@ -79,7 +77,6 @@ static void use_by_other_processes_counts(void **state)
 	struct cache_fixture fixture;
 	struct symbol_cache *other;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 32 * BLOCK_BYTES));
 	assert_int_equal(symbol_cache_open(fixture.folder, ENOUGH_BYTES, &other, NULL), 0);
 	assert_int_equal(cache_fixture_store(other, &first, 1, 9 * BLOCK_BYTES), 0);
@@ -109,7 +106,6 @@ static void sizes_are_counted_once(void **state)
 	struct symbol_cache_counters counters;
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 1024 * BLOCK_BYTES));
 	assert_int_equal(cache_fixture_store(fixture.cache, &second, 1, 10), 0);
 	for (int i = 0; i < 1000; i++)
@@ -154,7 +150,6 @@ static void a_store_evicts_as_many_bytes_as_it_adds(void **state)
 	struct cache_fixture fixture;
 	uint64_t entries, bytes;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SMALL * BLOCK_BYTES));
 	for (uint32_t i = 0; i < SMALL; i++) {
 		struct symbol_identity identity = cache_fixture_identity(i);
@@ -180,7 +175,6 @@ static void removed_entries_do_not_count(void **state)
 	struct cache_fixture fixture;
 	uint64_t entries, bytes;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_int_equal(cache_fixture_store(fixture.cache, &removed, 1, 10), 0);
 	assert_int_equal(cache_fixture_store(fixture.cache, &damaged, 1, 5000), 0);
@@ -219,7 +213,6 @@ static void use_is_kept_to_the_minute(void **state)
 	struct pilotlight_symbol_header header;
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -247,7 +240,6 @@ static void used_entries_are_not_evicted(void **state)
 	struct symbol_identity last = cache_fixture_identity(3);
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 2 * BLOCK_BYTES));
 	assert_int_equal(cache_fixture_store(fixture.cache, &again, 1, 10), 0);
 	assert_int_equal(cache_fixture_store(fixture.cache, &unused, 1, 10), 0);
@@ -270,7 +262,6 @@ static void entries_in_use_are_evicted_last(void **state)
 	struct cache_fixture fixture;
 	struct symbol_cache *other;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 32 * BLOCK_BYTES));
 	assert_int_equal(symbol_cache_open(fixture.folder, ENOUGH_BYTES, &other, NULL), 0);
 	for (uint32_t i = 0; i < IN_USE; i++) {
@@ -308,7 +299,6 @@ static void storing_counts_as_a_use(void **state)
 	struct symbol_file_fixture file;
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_int_equal(symbol_cache_begin(fixture.cache, &draft), 0);
 	cache_fixture_build(&file, &identity, 1, 10);
@@ -325,7 +315,6 @@ static void pruning_removes_useless_entries(void **state)
 	struct symbol_cache_pruned pruned = { .entries = 77 };
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_int_equal(symbol_cache_prune(fixture.cache, ENOUGH_BYTES, true, &pruned), 0);
 	assert_int_equal(pruned.entries, 0);
@@ -405,7 +394,6 @@ static void drafts_of_dead_writers_are_removed(void **state)
 	pid_t child;
 	int end;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_int_equal(symbol_cache_begin(fixture.cache, &draft), 0);
 	assert_int_equal(symbol_cache_begin(fixture.cache, &handed), 0);
@@ -460,7 +448,6 @@ static void draft_without_its_name_is_not_committed(void **state)
 	char path[CACHE_FIXTURE_PATH_BYTES];
 	FILE *other;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_int_equal(symbol_cache_begin(fixture.cache, &draft), 0);
 	cache_fixture_build(&file, &identity, 1, 10);
@@ -486,7 +473,6 @@ static void wait_for_a_held_lock_is_bounded(void **state)
 	struct stat status;
 	int fd;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
 	(void)snprintf(path, sizeof(path), "%s/lock", fixture.folder);

@@ -17,7 +17,6 @@ static void entries_are_found_again(void **state)
 	struct cache_fixture fixture;
 	struct stat status;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	assert_string_equal(symbol_cache_directory(fixture.cache), fixture.folder);
 	assert_int_equal(cache_fixture_find(fixture.cache, &identity), -ENOENT);
@@ -46,7 +45,6 @@ static void padded_identities_are_equal(void **state)
 {
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	for (uint8_t size = 1; size <= BUILD_ID_BYTES; size++)
 		for (uint8_t zeros = 0; zeros<size; zeros += size> 8 ? 5 : 1) {
@@ -75,7 +73,6 @@ static void kinds_of_identity_are_distinct(void **state)
 	struct symbol_identity hash, owned;
 	struct cache_fixture fixture;
 
-	(void)state;
 	memset(id.id.bytes, 0xc3, 16);
 	hash = id;
 	hash.kind = PILOTLIGHT_SYMBOL_HTLHASH;
@@ -104,7 +101,6 @@ static void lower_ranks_do_not_replace(void **state)
 	struct cache_fixture fixture;
 	uint64_t refused = 0;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	for (int first = 1; first <= 4; first++)
 		for (int second = 1; second <= 4; second++) {
@@ -138,7 +134,6 @@ static void equal_ranks_replace(void **state)
 	struct cache_fixture fixture;
 	struct stat status;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 3, 10), 0);
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 3, 9000), 0);
@@ -155,7 +150,6 @@ static void negative_entries_record_the_reason(void **state)
 	struct symbol_file *file;
 	char origin[400];
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	cache = fixture.cache;
 	for (size_t i = 0; i < 100; i++)
@@ -210,7 +204,6 @@ static void negative_entries_expire(void **state)
 	struct symbol_file_fixture file;
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		cache_fixture_build(&file, &identity, PILOTLIGHT_SYMBOL_RANK_NONE, 0);
@@ -273,7 +266,6 @@ static void damaged_entries_are_removed(void **state)
 	struct cache_fixture fixture;
 	uint64_t damaged = 0;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	(void)cache_fixture_path(&fixture, &identity, path);
 	for (int i = 0; i < DAMAGES; i++) {
@@ -296,7 +288,6 @@ static void damaged_entries_have_no_rank(void **state)
 	char path[CACHE_FIXTURE_PATH_BYTES];
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	(void)cache_fixture_path(&fixture, &identity, path);
 	/* The header is valid and has a high rank. */
@@ -329,7 +320,6 @@ static void other_versions_are_left_alone(void **state)
 	char path[CACHE_FIXTURE_PATH_BYTES];
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	(void)cache_fixture_path(&fixture, &identity, path);
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
@@ -363,7 +353,6 @@ static void peek_reads_the_header(void **state)
 	struct cache_fixture fixture;
 	struct symbol_file *file;
 
-	(void)state;
 	identity.id.size = 8;
 	memset(identity.id.bytes + 6, 0, BUILD_ID_BYTES - 6);
 	padded = cache_fixture_padded(&identity);
@@ -403,7 +392,6 @@ static void peek_checks_the_header(void **state)
 	char path[CACHE_FIXTURE_PATH_BYTES];
 	struct cache_fixture fixture;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, SYMBOL_CACHE_BYTES_DEFAULT));
 	(void)cache_fixture_path(&fixture, &identity, path);
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 100), 0);
@@ -452,7 +440,6 @@ static void only_valid_files_are_committed(void **state)
 	struct cache_fixture fixture;
 	struct symbol_cache *cache;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 64 * 1024));
 	cache = fixture.cache;
 	cache_fixture_build(&file, &identity, 1, 100);
@@ -511,7 +498,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n, silent = 0;
 	int r, found;
 
-	(void)state;
 	assert_true(cache_fixture_open(&fixture, 1 << 20));
 	assert_int_equal(setenv("PILOTLIGHT_SYMBOL_CACHE", "/else", 1), 0);
 	for (n = 0;; n++) {

@@ -64,7 +64,6 @@ static void every_damaged_byte_is_detected(void **state)
 {
 	size_t padding = 0;
 
-	(void)state;
 	build();
 	for (size_t i = 0; i < fixture.size; i++) {
 		bool is_version = i >= 8 && i < 12;
@@ -85,7 +84,6 @@ static void every_truncation_is_detected(void **state)
 {
 	size_t whole;
 
-	(void)state;
 	build();
 	whole = fixture.size;
 	for (size_t size = 0; size < whole; size++) {
@@ -138,7 +136,6 @@ static void invalid_headers_are_refused(void **state)
 #undef FIELD
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
 		struct symbol_file *file = NULL;
 
@@ -179,7 +176,6 @@ static void invalid_sections_are_refused(void **state)
 #undef FIELD
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
 		build();
 		memcpy((uint8_t *)symbol_file_fixture_section(&fixture, damages[i].id) +
@@ -210,7 +206,6 @@ static void unwind_sections_need_the_right_entry_size(void **state)
 		{ PILOTLIGHT_SYMBOL_UNWIND_ESCAPES, 8 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
 		struct symbol_file *file = NULL;
 
@@ -236,7 +231,6 @@ static void overlapping_sections_are_refused(void **state)
 	struct symbol_file *file = NULL;
 	uint64_t offset;
 
-	(void)state;
 	build();
 	(void)symbol_file_fixture_append(&fixture, 1000, 1, NULL, 1000);
 	offset = symbol_file_fixture_section(&fixture, 1000)->offset;
@@ -259,7 +253,6 @@ static void segments_are_bounded(void **state)
 	static const struct pilotlight_symbol_segment segments[SYMBOL_FILE_SEGMENTS_MAX + 1];
 	struct symbol_file *file = NULL;
 
-	(void)state;
 	fixture = (struct symbol_file_fixture){ .identity = { 1 } };
 	symbol_file_fixture_fill(&fixture);
 	fixture.segments = segments;
@@ -280,7 +273,6 @@ static void unmappable_files_are_errors(void **state)
 	_cleanup_close_ int folder = open("/", O_RDONLY | O_CLOEXEC);
 	struct symbol_file *file = NULL;
 
-	(void)state;
 	(void)unlink(path);
 	assert_true(fd >= 0 && write_only >= 0 && folder >= 0);
 	assert_int_equal(symbol_file_open(fd, &file), -EBADMSG);
@@ -304,7 +296,6 @@ static void wrong_ids_stay_in_bounds(void **state)
 	uint64_t call = 7;
 	uint32_t *paths;
 
-	(void)state;
 	build();
 	frames = symbol_file_fixture_contents(&fixture, PILOTLIGHT_SYMBOL_FRAMES);
 	frames[0] = (struct pilotlight_symbol_frame){ 4, 1, 1, 1 };
@@ -347,7 +338,6 @@ static void wrong_indexes_stay_in_bounds(void **state)
 {
 	static const uint32_t lies[] = { 0, 1, 3, 6, 7, 8, UINT32_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++)
 		for (size_t j = 0; j < ARRAY_SIZE(lies); j++) {
 			_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;

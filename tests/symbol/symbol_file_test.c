@@ -83,7 +83,6 @@ static void whole_chains_are_found(void **state)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 
-	(void)state;
 	fill();
 	file = open_built();
 	assert_known_chains(file);
@@ -94,7 +93,6 @@ static void short_buffers_get_the_innermost_frames(void **state)
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	struct symbol_line lines[2];
 
-	(void)state;
 	fill();
 	file = open_built();
 	assert_int_equal(symbol_file_find_chain(file, BASE + 0x10, lines, 2), 2);
@@ -109,7 +107,6 @@ static void header_and_tables_are_returned(void **state)
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	struct symbol_identity identity;
 
-	(void)state;
 	fill();
 	fixture.identity_bytes = 4;
 	fixture.kind = PILOTLIGHT_SYMBOL_HTLHASH;
@@ -160,7 +157,6 @@ static void either_output_may_be_null(void **state)
 	uint32_t frames[3] = { 9, 9, 9 };
 	uint64_t places[3] = { 9, 9, 9 };
 
-	(void)state;
 	fill();
 	file = open_built();
 	symbol_file_find(file, vaddrs, 3, frames, NULL);
@@ -202,7 +198,6 @@ static void offsets_become_vaddrs(void **state)
 	};
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 
-	(void)state;
 	fill();
 	fixture.segments = segments;
 	fixture.segment_count = ARRAY_SIZE(segments);
@@ -220,7 +215,6 @@ static void base_may_be_any_address(void **state)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 
-	(void)state;
 	fill();
 	fixture.base_vaddr = UINT64_MAX - 0x14;
 	file = open_built();
@@ -235,7 +229,6 @@ static void negative_entries_have_no_symbols(void **state)
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	uint64_t vaddr;
 
-	(void)state;
 	fixture = (struct symbol_file_fixture){ .failure = PILOTLIGHT_SYMBOL_NOTHING };
 	file = open_built();
 	assert_int_equal(symbol_file_header(file)->rank, PILOTLIGHT_SYMBOL_RANK_NONE);
@@ -252,7 +245,6 @@ static void tables_may_be_missing(void **state)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *lines = NULL, *functions = NULL;
 
-	(void)state;
 	fill();
 	fixture.boundary_count = 0;
 	lines = open_built();
@@ -268,7 +260,6 @@ static void unknown_sections_are_skipped(void **state)
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	struct pilotlight_symbol_section *section;
 
-	(void)state;
 	fill();
 	symbol_file_fixture_build(&fixture);
 	(void)symbol_file_fixture_append(&fixture, 1000, 7, "what it is for, who knows", 3);
@@ -296,7 +287,6 @@ static void unwind_sections_are_returned(void **state)
 	static const uint32_t pages[5] = { 13, 14 };
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 
-	(void)state;
 	fill();
 	symbol_file_fixture_build(&fixture);
 	(void)symbol_file_fixture_append(
@@ -355,7 +345,6 @@ static void batches_agree_with_a_linear_search(void **state)
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	uint64_t random = 3;
 
-	(void)state;
 	fill();
 	for (uint32_t i = 0; i < ENTRIES; i++) {
 		boundaries[i].offset = 3 + i * 20 + draw(&random) % 20;
@@ -389,7 +378,6 @@ static void batches_agree_with_a_linear_search(void **state)
 
 static void places_are_packed_and_bounded(void **state)
 {
-	(void)state;
 	assert_int_equal(symbol_place_pack(1, 2, 3), 0x0000010000020003);
 	assert_int_equal(symbol_place_pack(0xffffff, 0xffffff, 0xffff), UINT64_MAX);
 	assert_int_equal(symbol_place_pack(1 << 24, 2, 3), 0);
@@ -420,7 +408,6 @@ static void assert_golden(const char *path, uint8_t rank)
 /* Never regenerate these files: they define version 1. */
 static void version_1_stays_readable(void **state)
 {
-	(void)state;
 	assert_golden("tests/data/symbol/version_1.sym", PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
 	assert_golden("tests/data/symbol/version_1_nothing.sym", PILOTLIGHT_SYMBOL_RANK_NONE);
 }
@@ -429,7 +416,6 @@ static void failing_allocations_are_reported(void **state)
 {
 	struct symbol_file *file = NULL;
 
-	(void)state;
 	fill();
 	symbol_file_fixture_build(&fixture);
 	assert_true(FAIL_EACH_ALLOCATION(open_bytes(&file), -ENOMEM, !file, 0) >= 1);

@@ -48,7 +48,6 @@ static void hash_covers_both_ends_and_the_length(void **state)
 		{ 10000, "htlhash:2ca07b427f49027278dbe1cf19e34b38" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		_cleanup_close_ int fd = patterned_fd(files[i].size);
 		struct symbol_identity identity;
@@ -69,7 +68,6 @@ static void empty_and_special_files_have_no_hash(void **state)
 	_cleanup_close_ int device = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID }, before = identity;
 
-	(void)state;
 	assert_int_equal(symbol_identity_hash_file(empty, &identity), -EINVAL);
 	assert_int_equal(symbol_identity_hash_file(folder, &identity), -EINVAL);
 	assert_int_equal(symbol_identity_hash_file(device, &identity), -EINVAL);
@@ -84,7 +82,6 @@ static void unreadable_files_are_errors(void **state)
 	_cleanup_close_ int write_only = open(path, O_WRONLY | O_CLOEXEC);
 	struct symbol_identity identity;
 
-	(void)state;
 	(void)unlink(path);
 	assert_true(fd >= 0 && write_only >= 0);
 	assert_int_equal(ftruncate(fd, 1000), 0);
@@ -97,7 +94,6 @@ static void build_id_takes_precedence_over_the_hash(void **state)
 	static struct fixture fixture;
 	struct symbol_identity identity, hash;
 
-	(void)state;
 	fixture.build_id = build_id;
 	fixture.build_id_bytes = sizeof(build_id);
 	fixture_build(&fixture);
@@ -126,7 +122,6 @@ static void untrusted_files_have_an_identity_of_their_owner(void **state)
 	struct symbol_identity identity, hash, owned;
 	struct build_id id, padded;
 
-	(void)state;
 	assert_int_equal(build_id_set(&id, build_id, sizeof(build_id)), 0);
 	identity = symbol_identity_of_build_id(&id);
 	owned = symbol_identity_of_owner(&identity, &trusted);
@@ -157,7 +152,6 @@ static void the_owner_of_the_file_decides_the_identity(void **state)
 	struct symbol_identity identity, owned;
 	_cleanup_close_ int fd = patterned_fd(500);
 
-	(void)state;
 	assert_int_equal(build_id_set(&id, build_id, sizeof(build_id)), 0);
 	assert_int_equal(symbol_identity_of_binary(-1, &none, &identity), -ENOENT);
 	assert_int_equal(symbol_identity_of_binary(1 << 20, &id, &identity), -EBADF);
@@ -182,7 +176,6 @@ static void build_ids_of_zeros_are_ignored(void **state)
 	static struct fixture fixture;
 	struct symbol_identity identity;
 
-	(void)state;
 	fixture.build_id = zeros;
 	fixture.build_id_bytes = sizeof(zeros);
 	fixture_build(&fixture);
@@ -197,7 +190,6 @@ static void only_elf_files_have_an_identity(void **state)
 	_cleanup_close_ int fd = patterned_fd(500);
 	struct symbol_identity identity;
 
-	(void)state;
 	assert_int_equal(symbol_identity_read_file(fd, &identity), -ENOEXEC);
 }
 
@@ -206,7 +198,6 @@ static void zeros_at_the_end_are_padding(void **state)
 	struct build_id with_zero, padded;
 	struct symbol_identity a, b;
 
-	(void)state;
 	assert_int_equal(build_id_set(&with_zero, "\x01\x02\x03\x00", 4), 0);
 	build_id_set_padded(&padded, with_zero.bytes);
 	assert_int_equal(padded.size, 3);
@@ -232,7 +223,6 @@ static void formatted_text_parses_to_the_same_identity(void **state)
 	};
 	struct symbol_identity identity, upper;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		assert_int_equal(symbol_identity_parse(texts[i], &identity), 0);
 		assert_formats_as(&identity, texts[i]);
@@ -257,7 +247,6 @@ static void invalid_text_is_refused(void **state)
 	};
 	struct symbol_identity identity = { .kind = PILOTLIGHT_SYMBOL_BUILD_ID }, before = identity;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		assert_int_equal(symbol_identity_parse(texts[i], &identity), -EINVAL);
 	assert_memory_equal(&identity, &before, sizeof(identity));

@@ -83,7 +83,6 @@ static void kept_files_are_found(void **state)
 	struct cached_symbol_source *source;
 	struct question question;
 
-	(void)state;
 	assert_int_equal(cached_symbol_source_new(NULL, &source), 0);
 	question_init(&question, 4096);
 	assert_int_equal(ask(source, 1, &question), -ENODATA);
@@ -113,7 +112,6 @@ static void files_without_identity_are_unknown(void **state)
 	struct symbol_source *interface;
 	struct question question;
 
-	(void)state;
 	assert_int_equal(cached_symbol_source_new(NULL, &source), 0);
 	interface = cached_symbol_source_interface(source);
 	question_init(&question, 4096);
@@ -132,7 +130,6 @@ static void given_identities_are_used(void **state)
 	struct symbol_source *interface;
 	struct question question;
 
-	(void)state;
 	assert_int_equal(cached_symbol_source_new(NULL, &source), 0);
 	interface = cached_symbol_source_interface(source);
 	assert_int_equal(cached_symbol_source_keep(source, make_file(1)), 0);
@@ -160,7 +157,6 @@ static void full_pool_leaves_the_batch_unchanged(void **state)
 	struct cached_symbol_source *source;
 	struct question question;
 
-	(void)state;
 	assert_int_equal(cached_symbol_source_new(NULL, &source), 0);
 	assert_int_equal(cached_symbol_source_keep(source, make_file(1)), 0);
 	question_init(&question, 12);
@@ -177,7 +173,6 @@ static void failing_allocations_are_reported(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	fail_allocation(0);
 	assert_int_equal(cached_symbol_source_new(NULL, &source), -ENOMEM);
 	assert_true(allocation_failed());

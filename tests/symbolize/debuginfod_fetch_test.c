@@ -68,7 +68,6 @@ static struct broker *broker; /* NULL: this process starts the fetchers */
 
 static int serve_fetchers(void **state)
 {
-	(void)state;
 	placed_broker_start(&placed, BROKER_SERVED, NULL);
 	broker = placed.broker;
 	return 0;
@@ -76,7 +75,6 @@ static int serve_fetchers(void **state)
 
 static int stop_serving(void **state)
 {
-	(void)state;
 	broker = NULL;
 	placed_broker_stop(&placed);
 	return 0;
@@ -147,7 +145,6 @@ static void file_is_fetched(void **state)
 {
 	char text[64], urls[256];
 
-	(void)state;
 	need_library();
 	assert_int_equal(fetch_from(url_of("good"), 0, &example_id, text), 0);
 	assert_string_equal(text, "a debug file");
@@ -163,7 +160,6 @@ static void zeros_at_the_end_of_an_id_may_be_missing(void **state)
 	const struct build_id own = { .bytes = { 1, 2, 3 }, .size = 3 };
 	char text[64];
 
-	(void)state;
 	need_library();
 	assert_int_equal(fetch_from(url_of("digits40"), 0, &cut, text), 0);
 	assert_string_equal(text, "40 digits");
@@ -187,7 +183,6 @@ static void server_failures_are_reported(void **state)
 	char text[64], urls[64];
 	int r;
 
-	(void)state;
 	need_library();
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		r = fetch_from(url_of(cases[i].role), 0, &example_id, text);
@@ -210,7 +205,6 @@ static void slow_servers_run_into_the_timeout(void **state)
 	char text[64];
 	int r;
 
-	(void)state;
 	need_library();
 	for (size_t i = 0; i < ARRAY_SIZE(roles); i++)
 		assert_int_equal(fetch_from(url_of(roles[i]), NSEC_PER_SEC / 2, &example_id, text),
@@ -253,7 +247,6 @@ static void unprivileged_owner_leaves_no_files(void **state)
 {
 	const char *const urls[] = { url_of("good"), "hostile:leave" };
 
-	(void)state;
 	need_library();
 	if (geteuid() != 0 || chown(folder, 1, 1) < 0 || chown(folder, 0, 0) < 0) {
 		print_message("skipped: only root can be several users\n");
@@ -277,7 +270,6 @@ static void free_kills_the_fetcher(void **state)
 	struct debuginfod_fetch *fetch = start("hostile:sleep", 0, &example_id);
 	int fd = -1;
 
-	(void)state;
 	assert_int_equal(debuginfod_fetch_take(fetch, &fd), -EAGAIN);
 	assert_int_equal(count_entries(folder), 1);
 	debuginfod_fetch_free(fetch);
@@ -289,7 +281,6 @@ static void missing_library_is_reported(void **state)
 {
 	char text[64];
 
-	(void)state;
 	assert_int_equal(fetch_from("hostile:library", 0, &example_id, text), -ENOSYS);
 	assert_non_null(strstr(debuginfod_fetch_explain(-ENOSYS), "libdebuginfod"));
 	assert_non_null(strstr(debuginfod_fetch_explain(-ENOENT), "no server"));
@@ -301,7 +292,6 @@ static void root_fetches_as_another_user(void **state)
 {
 	char text[64];
 
-	(void)state;
 	if (geteuid() != 0 || chown(folder, 65534, 65534) < 0 || chown(folder, 0, 0) < 0) {
 		print_message("skipped: only root of a namespace with a nobody can become one\n");
 		skip();
@@ -314,7 +304,6 @@ static void fetcher_writes_only_to_its_folder(void **state)
 {
 	char text[64];
 
-	(void)state;
 	/* Landlock's version, by a number that headers may lack; version 2 can restrict renames. */
 	if (syscall(444, NULL, 0, 1) < 2) {
 		print_message("skipped: this kernel has no Landlock that is of use\n");
@@ -349,7 +338,6 @@ static void replies_of_hostile_fetchers_are_checked(void **state)
 	};
 	char text[64];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		int r = fetch_from(cases[i].role, 0, &example_id, text);
 
@@ -373,7 +361,6 @@ static void too_deep_folders_are_left_behind(void **state)
 	struct debuginfod_fetch *fetch = start("hostile:forest", 0, &example_id);
 	int fd = -1;
 
-	(void)state;
 	assert_int_equal(wait_for(fetch, &fd), -EIO);
 	debuginfod_fetch_free(fetch);
 	assert_int_equal(count_entries(folder), 1);
@@ -401,7 +388,6 @@ static void folders_of_dead_fetchers_are_removed(void **state)
 {
 	struct debuginfod_fetch *first, *second;
 
-	(void)state;
 	make_dead_folder("fetch.0123456789abcdef");
 	make_dead_folder("somebody.else");
 	first = start("hostile:sleep", 0, &example_id);
@@ -422,7 +408,6 @@ static void invalid_requests_are_refused(void **state)
 	struct debuginfod_fetch *fetch = NULL;
 	char many[FETCH_URLS_BYTES + 1] = "";
 
-	(void)state;
 	assert_int_equal(debuginfod_fetch_start(&options, &example_id, &fetch), -EINVAL);
 	memset(many, 'x', sizeof(many) - 1);
 	options.urls = many;
@@ -450,7 +435,6 @@ static void failing_allocations_leave_nothing_behind(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct debuginfod_fetch *fetch = NULL;
 
@@ -473,7 +457,6 @@ static int set_up(void **state)
 {
 	int listen_fd = listen_on_loopback(&server_port);
 
-	(void)state;
 	/* Bound but not listening: the port is reserved, and connections are refused. */
 	if (listen_fd < 0 || listen_on_loopback(&closed_port) < 0 || listen(listen_fd, 16) < 0)
 		return -1;
@@ -488,7 +471,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	(void)kill(server_pid, SIGKILL);
 	(void)waitpid(server_pid, NULL, 0);
 	return rmdir(folder);

@@ -54,7 +54,6 @@ static int open_split_file(void *context, void *job, const char *path, int *ret_
 
 static int set_up(void **state)
 {
-	(void)state;
 	opened = 0;
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	assert_true(epoll_fd >= 0);
@@ -64,7 +63,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	split_channel_done(&channel);
 	closep(&worker_fd);
 	closep(&epoll_fd);
@@ -134,7 +132,6 @@ static void requests_are_answered(void **state)
 {
 	_cleanup_close_ int fd = -1;
 
-	(void)state;
 	assert_false(is_ready());
 	serve();
 	assert_reply(1);
@@ -155,7 +152,6 @@ static void longest_path_is_accepted(void **state)
 {
 	char path[LONGEST + 1];
 
-	(void)state;
 	memset(path, 'x', sizeof(path));
 	ask(path, LONGEST);
 	serve();
@@ -188,7 +184,6 @@ static void invalid_paths_close_the_channel(void **state)
 
 static void requests_are_bounded(void **state)
 {
-	(void)state;
 	channel.requests_left = 2;
 	for (int i = 0; i < 4; i++) {
 		ask("a", 1);
@@ -200,7 +195,6 @@ static void requests_are_bounded(void **state)
 
 static void floods_are_served_a_few_at_a_time(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 9; i++)
 		ask("a", 1);
 	serve();
@@ -214,7 +208,6 @@ static void floods_are_served_a_few_at_a_time(void **state)
 
 static void workers_that_read_no_replies_are_disconnected(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 100000 && channel.fd >= 0; i++) {
 		(void)send(worker_fd, "no", 2, MSG_NOSIGNAL | MSG_DONTWAIT);
 		serve();
@@ -225,7 +218,6 @@ static void workers_that_read_no_replies_are_disconnected(void **state)
 
 static void ended_workers_are_forgotten(void **state)
 {
-	(void)state;
 	closep(&worker_fd);
 	worker_fd = -1;
 	assert_true(is_ready());
@@ -257,7 +249,6 @@ static void received_descriptors_are_closed(void **state)
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 	uint64_t open = descriptor_set();
 
-	(void)state;
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
 	header->cmsg_len = CMSG_LEN(sizeof(worker_fd));
@@ -275,7 +266,6 @@ static struct broker *broker; /* NULL: this process starts the workers */
 
 static int serve_workers(void **state)
 {
-	(void)state;
 	placed_broker_start(&placed, BROKER_SERVED, NULL);
 	broker = placed.broker;
 	return 0;
@@ -283,7 +273,6 @@ static int serve_workers(void **state)
 
 static int stop_serving(void **state)
 {
-	(void)state;
 	broker = NULL;
 	placed_broker_stop(&placed);
 	return 0;
@@ -366,7 +355,6 @@ static void worker_gets_the_files_that_it_requests(void **state)
 	_cleanup_close_ int output_fd = memfd_create("output", MFD_CLOEXEC);
 	struct worker_result result;
 
-	(void)state;
 	opened = 0;
 	result = run_worker("/src/a.dwo", true, true, -1, output_fd);
 	assert_int_equal(result.failure, PILOTLIGHT_SYMBOL_OK);
@@ -382,7 +370,6 @@ static void worker_without_split_files_has_no_socket(void **state)
 	_cleanup_close_ int output_fd = memfd_create("output", MFD_CLOEXEC);
 	struct worker_result result;
 
-	(void)state;
 	opened = 0;
 	result = run_worker("a", true, false, -1, output_fd);
 	assert_int_equal(result.failure, PILOTLIGHT_SYMBOL_OK);
@@ -399,7 +386,6 @@ static void worker_gets_its_package(void **state)
 	int package_fd = memfd_create("package", MFD_CLOEXEC);
 	struct worker_result result;
 
-	(void)state;
 	assert_int_equal(write(package_fd, "package", 7), 7);
 	result = run_worker("a", true, false, package_fd, output_fd);
 	assert_int_equal(result.failure, PILOTLIGHT_SYMBOL_OK);

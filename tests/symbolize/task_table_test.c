@@ -31,7 +31,6 @@ static void binaries_are_found_again(void **state)
 	struct symbol_identity identity;
 	uint32_t id;
 
-	(void)state;
 	identity = make_identity(0);
 	assert_null(task_table_find(&table, &identity));
 	for (uint32_t i = 0; i < 1000; i++) {
@@ -62,7 +61,6 @@ static void description_of_a_binary_is_copied(void **state)
 	struct stat first, second;
 	uint32_t id;
 
-	(void)state;
 	binary.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	binary.debug_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(task_table_add(&table, &identity, &binary, &id), 0);
@@ -88,7 +86,6 @@ static void full_table_refuses_more(void **state)
 	struct symbol_identity identity;
 	uint32_t id = 7;
 
-	(void)state;
 	for (uint32_t i = 0; i < TASKS_MAX; i++) {
 		identity = make_identity(i);
 		assert_int_equal(task_table_add(&table, &identity, &binary, &id), 0);
@@ -108,7 +105,6 @@ static void failures_leave_the_table_unchanged(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct task_table table = { 0 };
 		bool has_failed;

@@ -25,7 +25,6 @@ static void jobs_wait_until_the_broker_can_start_a_worker(void **state)
 	_cleanup_close_ int output_fd = memory_file(NULL);
 	struct results results = { 0 };
 
-	(void)state;
 	assert_int_equal(worker_pool_new(&others, &other), 0);
 	assert_int_equal(worker_pool_new(&options, &pool), 0);
 	for (size_t i = 0; i < 8; i++) {
@@ -58,7 +57,6 @@ static void lost_broker_is_reported(void **state)
 	struct results results = { 0 };
 	struct worker_job job;
 
-	(void)state;
 	assert_int_equal(worker_pool_new(&options, &pool), 0);
 	results.pool = pool;
 	for (size_t i = 0; i < 2; i++) {
@@ -86,7 +84,6 @@ static void real_worker_extracts_symbols(void **state)
 	struct results results = { 0 };
 	uint32_t magic = 0;
 
-	(void)state;
 	(void)close(job.binary_fd);
 	job.binary_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	job.identity = (struct symbol_identity){ .kind = PILOTLIGHT_SYMBOL_HTLHASH,
@@ -107,7 +104,6 @@ static void real_worker_extracts_symbols(void **state)
 /* For a broker that the test has killed. */
 static int forget_server(void **state)
 {
-	(void)state;
 	broker = NULL;
 	broker_free(placed.broker);
 	assert_int_equal(open_descriptors(), placed.descriptors);

@@ -17,7 +17,6 @@ static struct broker *broker; /* NULL: this process starts the workers */
 
 static inline int serve_workers(void **state)
 {
-	(void)state;
 	placed_broker_start(&placed, BROKER_SERVED, NULL);
 	broker = placed.broker;
 	return 0;
@@ -25,7 +24,6 @@ static inline int serve_workers(void **state)
 
 static inline int stop_serving(void **state)
 {
-	(void)state;
 	broker = NULL;
 	placed_broker_stop(&placed);
 	return 0;

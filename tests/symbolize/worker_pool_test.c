@@ -59,7 +59,6 @@ static void worker_gets_only_its_files(void **state)
 	struct results results = { 0 };
 	char text[32] = "";
 
-	(void)state;
 	/* Descriptors without close-on-exec. */
 	int careless[] = { fcntl(output_fd, F_DUPFD, PILOTLIGHT_WORKER_DEBUG_FD),
 		fcntl(output_fd, F_DUPFD, 20), fcntl(output_fd, F_DUPFD, 40) };
@@ -111,7 +110,6 @@ static void reports_of_workers_are_checked_and_returned(void **state)
 	};
 	const struct worker_pool_options options = { .broker = broker };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_int_equal(run_one(&options, cases[i].role).failure, cases[i].failure);
 }
@@ -143,7 +141,6 @@ static void ends_of_workers_are_reported(void **state)
 	const struct worker_pool_options options = { .broker = broker };
 	uint64_t open = descriptor_set();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct worker_result result = run_one(&options, cases[i].role);
 
@@ -161,7 +158,6 @@ static void worker_is_killed_at_the_timeout(void **state)
 		.timeout_ns = NSEC_PER_SEC / 20 };
 	struct worker_result result;
 
-	(void)state;
 	result = run_one(&options, "sleep");
 	assert_int_equal(result.failure, PILOTLIGHT_SYMBOL_TIMEOUT);
 	assert_int_equal(result.signal, SIGKILL);
@@ -171,7 +167,6 @@ static void output_over_the_limit_is_too_big(void **state)
 {
 	const struct worker_pool_options options = { .broker = broker, .output_bytes = 1000 };
 
-	(void)state;
 	assert_int_equal(run_one(&options, "huge 1000").failure, PILOTLIGHT_SYMBOL_OK);
 	assert_int_equal(run_one(&options, "huge 1001").failure, PILOTLIGHT_SYMBOL_TOO_BIG);
 }
@@ -196,7 +191,6 @@ static uint64_t scratch_bytes_for(uint64_t limit, off_t debug_bytes)
 /* The binary has 10 bytes. */
 static void scratch_limit_grows_with_the_files(void **state)
 {
-	(void)state;
 	assert_int_equal(scratch_bytes_for(0, 0), (512ULL << 20) + 320);
 	assert_int_equal(scratch_bytes_for(0, 1000), (512ULL << 20) + 32320);
 	assert_int_equal(scratch_bytes_for(0, INT64_MAX / 2), 8ULL << 30);
@@ -216,7 +210,6 @@ static void queue_is_ordered_and_bounded(void **state)
 	int contexts[4], waits[2];
 	struct worker_job job;
 
-	(void)state;
 	assert_int_equal(pipe2(waits, O_CLOEXEC), 0);
 	assert_int_equal(worker_pool_new(&options, &pool), 0);
 	results.pool = pool;
@@ -250,7 +243,6 @@ static void results_may_add_jobs(void **state)
 	_cleanup_close_ int output_fd = memory_file(NULL);
 	struct results results = { .output_fd = output_fd, .jobs_to_add = 8 };
 
-	(void)state;
 	assert_int_equal(worker_pool_new(&options, &pool), 0);
 	results.pool = pool;
 	for (size_t i = 0; i < 4; i++) {
@@ -289,7 +281,6 @@ static void free_kills_workers_and_closes_files(void **state)
 	struct worker_job job;
 	pid_t pid;
 
-	(void)state;
 	pool = pool_with_sleeper(output_fd, &alive, &pid);
 	job = make_job(output_fd, "good", NULL);
 	assert_int_equal(worker_pool_add(pool, &job), 0);
@@ -308,7 +299,6 @@ static void workers_die_with_their_owner(void **state)
 	pid_t owner, pid;
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	owner = fork();
 	assert_true(owner >= 0);
@@ -338,7 +328,6 @@ static void failure_to_start_a_worker_is_reported(void **state)
 	struct worker_job job = make_job(output_fd, "good", NULL);
 	uint64_t open;
 
-	(void)state;
 	assert_int_equal(worker_pool_new(&options, &pool), 0);
 	open = descriptor_set() & ~(1ULL << job.binary_fd | 1ULL << job.scratch_fd);
 	assert_int_equal(worker_pool_add(pool, &job), -ENOENT);
@@ -356,7 +345,6 @@ static void failure_to_start_a_queued_job_is_reported(void **state)
 	struct results results = { 0 };
 	int waits[2], contexts[4];
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	(void)snprintf(program, sizeof(program), "%s/program", folder);
 	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
@@ -443,7 +431,6 @@ static bool may_raise_a_priority(void)
 
 static void workers_are_idle_until_hurried(void **state)
 {
-	(void)state;
 	if (sched_getscheduler(0) != SCHED_OTHER) {
 		print_message("skipped: this test does not run at an ordinary priority itself\n");
 		skip();
@@ -479,7 +466,6 @@ static void long_origins_lose_their_beginning(void **state)
 {
 	char path[400], expected[128];
 
-	(void)state;
 	(void)memset(path, '/', sizeof(path));
 	path[127] = '\0';
 	check_origin(path, path);
@@ -506,7 +492,6 @@ static void failing_allocations_leave_nothing_behind(void **state)
 	size_t n;
 	int r;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct worker_job job = make_job(output_fd, "sleep", NULL);
 		struct worker_pool *pool = NULL;

@@ -101,7 +101,6 @@ static void lookups_agree_with_the_rows(void **state)
 	struct unwind_table tables[TABLES];
 	struct table_store *store = new_store();
 
-	(void)state;
 	srandom(5);
 	for (size_t t = 0; t < TABLES; t++) {
 		uint32_t offset = 0x3000 + (uint32_t)t * 777;
@@ -138,7 +137,6 @@ static void damaged_arrays_find_nothing(void **state)
 		.page_count = 1, .line_count = 1, .rule_count = 1, .escape_count = 1
 	};
 
-	(void)state;
 	memset(&arrays, 0, sizeof(arrays));
 	arrays.pages[0] = arrays.pages[1] = CAPACITY;
 	assert_null(unwind_rule(unwind_find_number(&file, 5)));

@@ -84,7 +84,6 @@ static void tables_of_one_identity_are_told_apart(void **state)
 	_cleanup_(shared_tables_freep) struct shared_tables *tables = NULL;
 	uint32_t numbers[4];
 
-	(void)state;
 	init(&store, &tables);
 	assert_int_equal(acquire(tables, 1, 1, 5, &numbers[0]), 0);
 	assert_int_equal(acquire(tables, 1, 2, 5, &numbers[1]), 0); /* of other rows */
@@ -109,7 +108,6 @@ static void failing_allocations_change_nothing(void **state)
 {
 	size_t n, failures = 0;
 
-	(void)state;
 	for (n = 0;; n++) {
 		_cleanup_(table_store_freep) struct table_store *store = NULL;
 		_cleanup_(shared_tables_freep) struct shared_tables *tables = NULL;

@@ -112,7 +112,6 @@ static void table_is_copied_and_placed(void **state)
 	struct table_store_usage usage;
 	static struct table a, b;
 
-	(void)state;
 	make_table(&a, 1, 4, 3, 2, 1);
 	make_table(&b, 2, 7, 5, 6, 0);
 	assert_int_equal(table_store_put(store, &a.view, &first), 0);
@@ -148,7 +147,6 @@ static void dropped_tables_stay_until_reclaimed(void **state)
 	struct table_extent extent;
 	static struct table a, b;
 
-	(void)state;
 	make_table(&a, 1, PAGES - 1, 3, 2, 1);
 	make_table(&b, 2, 10, 1, 1, 1);
 	extent = table_store_extent(&b.view);
@@ -208,7 +206,6 @@ static void adjacent_ranges_are_merged(void **state)
 	static struct table quarter, half, three;
 	struct table_extent halves, threes;
 
-	(void)state;
 	make_table(&quarter, 1, 1, LINES / 4, 1, 0);
 	make_table(&half, 2, 1, LINES / 2, 1, 0);
 	make_table(&three, 3, 1, LINES / 4 * 3, 1, 0);
@@ -239,7 +236,6 @@ static void table_is_compared_as_a_whole(void **state)
 	struct pilotlight_walk_file first = { 0 }, second = { 0 };
 	static struct table a, b, other;
 
-	(void)state;
 	make_table(&a, 1, 4, 3, 2, 1);
 	make_table(&b, 2, 4, 3, 2, 0);
 	assert_int_equal(table_store_put(store, &a.view, &first), 0);
@@ -272,7 +268,6 @@ static void more_than_a_quarter_is_large(void **state)
 {
 	_cleanup_(table_store_freep) struct table_store *store = make_store(TABLES);
 
-	(void)state;
 	for (int i = 0; i < TABLE_ARRAYS; i++) {
 		struct table_extent extent = { 0 };
 
@@ -290,7 +285,6 @@ static void tables_are_bounded(void **state)
 	struct table_extent extent;
 	static struct table table;
 
-	(void)state;
 	make_table(&table, 1, 1, 1, 1, 1);
 	extent = table_store_extent(&table.view);
 	assert_int_equal(table_store_put(store, &table.view, &first), 0);
@@ -313,7 +307,6 @@ static void arrays_may_be_empty(void **state)
 	struct pilotlight_walk_file placement = { 0 };
 	static struct table table;
 
-	(void)state;
 	assert_int_equal(table_store_new(&none, 2, &store), 0);
 	make_table(&table, 1, 1, 1, 1, 1);
 	assert_int_equal(table_store_put(store, &table.view, &placement), -EFBIG);
@@ -429,7 +422,6 @@ static void random_use_agrees_with_a_model(void **state)
 	struct model *model = calloc(1, sizeof(*model));
 	uint64_t random = 5;
 
-	(void)state;
 	assert_non_null(model);
 	for (int round = 0; round < ROUNDS; round++) {
 		size_t i = draw(&random, LIVE_MAX);
@@ -458,7 +450,6 @@ static void failing_allocations_change_nothing(void **state)
 	static struct table table;
 	size_t n, failures = 0;
 
-	(void)state;
 	make_table(&table, 1, 1, 1, 1, 1);
 	for (n = 0;; n++) {
 		_cleanup_(table_store_freep) struct table_store *store = NULL;

@@ -87,7 +87,6 @@ static void offsets_find_their_rows(void **state)
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	struct unwind_table table;
 
-	(void)state;
 	lay_out_example();
 	assert_int_equal(init(&table, &file), 0);
 	assert_int_equal(table.summary->line_count, 2);
@@ -105,7 +104,6 @@ static void tables_may_reach_both_ends(void **state)
 	_cleanup_(symbol_file_freep) struct symbol_file *low = NULL, *high = NULL;
 	struct unwind_table table;
 
-	(void)state;
 	unwind_table_fixture_lay_out(&fixture, first, 2, 2);
 	assert_int_equal(init(&table, &low), 0);
 	assert_row(&table, 0, 0, 5, 1);
@@ -129,7 +127,6 @@ static void last_row_may_be_empty(void **state)
 	struct unwind_table table;
 	struct unwind_row row;
 
-	(void)state;
 	unwind_table_fixture_lay_out(&fixture, rows, 2, 2);
 	fixture.summary.page_count = 1;
 	fixture.page_count = 2;
@@ -151,7 +148,6 @@ static void tables_without_rows_are_whole(void **state)
 	struct unwind_table table;
 	struct unwind_row row;
 
-	(void)state;
 	unwind_table_fixture_lay_out(&fixture, NULL, 0, 0);
 	fixture.summary.flags = PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS;
 	assert_int_equal(init(&table, &file), 0);
@@ -168,7 +164,6 @@ static void tables_without_rows_are_whole(void **state)
 
 static void other_machines_are_known(void **state)
 {
-	(void)state;
 	lay_out_example();
 	fixture.summary.machine = EM_AARCH64;
 	assert_int_equal(try(), 0);
@@ -180,7 +175,6 @@ static void other_machines_are_known(void **state)
 
 static void files_without_a_table_have_none(void **state)
 {
-	(void)state;
 	lay_out_example();
 	fixture.summary_count = 0;
 	assert_int_equal(try(), -ENODATA);
@@ -204,7 +198,6 @@ static void wrong_counts_are_refused(void **state)
 	size_t *counts[] = { &fixture.page_count, &fixture.line_count, &fixture.rule_count,
 		&fixture.escape_count };
 
-	(void)state;
 	lay_out_example();
 	assert_int_equal(try(), 0);
 	assert_refused(fixture.summary_count, 2);
@@ -229,7 +222,6 @@ static void wrong_counts_are_refused(void **state)
 
 static void pages_or_lines_alone_are_refused(void **state)
 {
-	(void)state;
 	lay_out_example();
 	fixture.summary.page_count = 0;
 	fixture.page_count = 1;
@@ -243,7 +235,6 @@ static void pages_or_lines_alone_are_refused(void **state)
 /* Any other value of a page. */
 static void wrong_pages_are_refused(void **state)
 {
-	(void)state;
 	lay_out_example();
 	for (size_t i = 0; i < fixture.page_count; i++) {
 		assert_refused(fixture.pages[i], !fixture.pages[i]);
@@ -256,7 +247,6 @@ static void wrong_lines_are_refused(void **state)
 {
 	struct pilotlight_unwind_line *lines = fixture.lines;
 
-	(void)state;
 	lay_out_example();
 	assert_refused(lines[0].base, 0xfff);	/* before the pages */
 	assert_refused(lines[0].base, 0x12000); /* as the next */
@@ -282,7 +272,6 @@ static void lines_are_full(void **state)
 	static const struct unwind_table_fixture_row rows[] = { { 0x1000, 1 }, { 0x1010, 0 } };
 	struct pilotlight_unwind_line *lines = fixture.lines;
 
-	(void)state;
 	unwind_table_fixture_lay_out(&fixture, rows, 2, 2);
 	assert_int_equal(fixture.line_count, 1);
 	lines[1] = lines[0];
@@ -300,7 +289,6 @@ static void rows_may_not_pass_the_last_offset(void **state)
 	static const struct unwind_table_fixture_row rows[] = { { 0xfffffff0, 1 },
 		{ UINT32_MAX, 0 } };
 
-	(void)state;
 	unwind_table_fixture_lay_out(&fixture, rows, 2, 2);
 	assert_refused(fixture.lines[0].deltas[1], 0x10); /* 2^32, where the pages end */
 	assert_refused(fixture.lines[0].deltas[1], 0x11);
@@ -308,7 +296,6 @@ static void rows_may_not_pass_the_last_offset(void **state)
 
 static void wrong_rules_are_refused(void **state)
 {
-	(void)state;
 	lay_out_example();
 	assert_refused(fixture.rules[0].kind, PILOTLIGHT_UNWIND_KINDS);
 	assert_refused(fixture.rules[300].kind, 255);
@@ -329,7 +316,6 @@ static void rule_ids_are_those_of_rules(void **state)
 {
 	static const struct unwind_table_fixture_row rows[] = { { 0x1000, 1 }, { 0x1004, 0 } };
 
-	(void)state;
 	unwind_table_fixture_lay_out(&fixture, rows, 2, 2);
 	assert_refused(fixture.lines[0].rules[0], 2);
 	assert_refused(fixture.lines[0].rules[0], 254);
@@ -341,7 +327,6 @@ static void escapes_ascend(void **state)
 		{ 0x1008, 301 }, { 0x100c, 299 } };
 	struct pilotlight_unwind_escape first;
 
-	(void)state;
 	unwind_table_fixture_lay_out(&fixture, rows, 4, 302);
 	assert_int_equal(try(), 0);
 	first = fixture.escapes[0];
@@ -359,7 +344,6 @@ static void version_1_stays_readable(void **state)
 	_cleanup_close_ int fd = open("tests/data/unwind/version_1.sym", O_RDONLY | O_CLOEXEC);
 	struct unwind_table table;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(symbol_file_open(fd, &file), 0);
 	assert_int_equal(unwind_table_init(&table, file), 0);

@@ -38,7 +38,6 @@ static void failed_table_is_retried_with_backoff(void **state)
 	struct sampler sampler;
 	uint32_t id, window = 1;
 
-	(void)state;
 	init(&sampler, 10);
 	id = request(&sampler, 1);
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
@@ -60,7 +59,6 @@ static void success_resets_the_backoff(void **state)
 	struct sampler sampler;
 	uint32_t first, second;
 
-	(void)state;
 	init(&sampler, 10);
 	(void)load(&sampler, 1, 30);
 	first = request(&sampler, 2);
@@ -89,7 +87,6 @@ static void unused_file_is_not_retried(void **state)
 	struct sampler sampler;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	id = request(&sampler, 1);
 	assert_int_equal(unwinder_retry_later(sampler.unwinder, id), 0);
@@ -108,7 +105,6 @@ static void only_pending_files_are_retried_later(void **state)
 	struct sampler sampler;
 	uint32_t loaded, nothing;
 
-	(void)state;
 	init(&sampler, 10);
 	loaded = load(&sampler, 1, 4);
 	assert_int_equal(unwinder_retry_later(sampler.unwinder, loaded), 0);
@@ -127,7 +123,6 @@ static void failed_map_update_is_retried(void **state)
 	struct sampler sampler;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	id = request(&sampler, 1);
 	sampler.put_error = -ENOMEM;
@@ -149,7 +144,6 @@ static void identity_is_kept(void **state)
 	struct sampler sampler;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	id = request(&sampler, 1);
 	assert_int_equal(unwinder_file(sampler.unwinder, id)->identity.id.size, 0);
@@ -192,7 +186,6 @@ static void unidentified_file_is_requested_with_backoff(void **state)
 	struct sampler sampler;
 	uint32_t window = 1;
 
-	(void)state;
 	init(&sampler, 10);
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
 		assert_int_equal(set_unidentified(&sampler, 1, false), 0);
@@ -209,7 +202,6 @@ static void hopeless_file_gets_the_longest_backoff_at_once(void **state)
 	struct sampler sampler;
 	uint32_t window = 1;
 
-	(void)state;
 	init(&sampler, 10);
 	assert_int_equal(set_unidentified(&sampler, 1, true), 0);
 	assert_int_equal(windows_with_an_entry(&sampler, 1, &window), 64);
@@ -225,7 +217,6 @@ static void file_identified_later_is_new(void **state)
 	uint32_t id, window = 1;
 	bool is_new = false;
 
-	(void)state;
 	init(&sampler, 10);
 	/* Another request was under way. */
 	assert_int_equal(set_unidentified(&sampler, 1, false), 0);
@@ -251,7 +242,6 @@ static void known_file_stays_identified(void **state)
 	struct sampler sampler;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	id = load(&sampler, 1, 4);
 	assert_int_equal(set_unidentified(&sampler, 1, false), 0);
@@ -269,7 +259,6 @@ static void unidentified_files_leave_room_for_others(void **state)
 {
 	struct sampler sampler;
 
-	(void)state;
 	init(&sampler, 8);
 	assert_int_equal(set_unidentified(&sampler, 1, true), 0);
 	assert_int_equal(set_unidentified(&sampler, 2, true), 0);
@@ -297,7 +286,6 @@ static void failing_maps_change_nothing(void **state)
 	uint32_t id = 77, window = 1;
 	bool is_new;
 
-	(void)state;
 	init(&sampler, 10);
 	sampler.put_error = -ENOMEM;
 	assert_int_equal(set_unidentified(&sampler, 1, false), -ENOMEM);

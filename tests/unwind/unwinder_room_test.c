@@ -16,7 +16,6 @@ static void oldest_table_is_evicted(void **state)
 	struct sampler sampler;
 	struct sampler_entry before;
 
-	(void)state;
 	init(&sampler, 10);
 	older = load(&sampler, 1, 9);
 	recent = load(&sampler, 3, 9);
@@ -56,7 +55,6 @@ static void working_set_beyond_the_room_does_not_thrash(void **state)
 	struct sampler sampler;
 	uint32_t ids[3];
 
-	(void)state;
 	init(&sampler, 10);
 	ids[0] = load(&sampler, 0, 15);
 	ids[1] = load(&sampler, 1, 15);
@@ -103,7 +101,6 @@ static void no_table_is_evicted_in_vain(void **state)
 	struct sampler sampler;
 	uint32_t stale, new;
 
-	(void)state;
 	init(&sampler, 10);
 	stale = load(&sampler, 1, 9);
 	(void)load(&sampler, 2, 19);
@@ -148,7 +145,6 @@ static void room_is_counted_once(void **state)
 	struct sampler sampler;
 	uint32_t second;
 
-	(void)state;
 	second = evict_one_of_two(&sampler);
 	assert_int_equal(set_table(&sampler, request(&sampler, 5), 5, 23), -ENOSPC);
 	assert_int_equal(state_of(&sampler, second), WALK_FILE_LOADED);
@@ -160,7 +156,6 @@ static void use_since_the_ranking_counts(void **state)
 	struct sampler sampler;
 	uint32_t second;
 
-	(void)state;
 	second = evict_one_of_two(&sampler);
 	use(&sampler, 2, 9);
 	assert_int_equal(set_table(&sampler, request(&sampler, 5), 5, 18), -ENOSPC);
@@ -173,7 +168,6 @@ static void evicted_table_comes_back_when_it_is_used(void **state)
 	struct sampler sampler;
 	uint32_t first, second;
 
-	(void)state;
 	init(&sampler, 10);
 	first = load(&sampler, 1, 19);
 	(void)load(&sampler, 2, 19);
@@ -202,7 +196,6 @@ static void evicted_file_is_walked_by_frame_pointers(void **state)
 	struct sampler sampler;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	(void)load(&sampler, 1, 30);
 	id = request(&sampler, 2);
@@ -223,7 +216,6 @@ static void unused_file_makes_room_for_a_new_one(void **state)
 	struct sampler sampler;
 	bool is_new;
 
-	(void)state;
 	init(&sampler, 3);
 	loaded = load(&sampler, 1, 5);
 	unused = request(&sampler, 2);
@@ -290,7 +282,6 @@ static void random_use_is_always_read_right(void **state)
 	struct sampler sampler;
 	uint64_t random = 1;
 
-	(void)state;
 	init(&sampler, 16);
 	for (uint32_t window = 2; window < WINDOWS; window++) {
 		size_t count = 0;

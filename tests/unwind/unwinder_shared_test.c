@@ -28,7 +28,6 @@ static void copies_share_one_place(void **state)
 	struct sampler sampler;
 	uint32_t first;
 
-	(void)state;
 	init(&sampler, 20);
 	first = load(&sampler, 7, 30);
 	for (uint32_t copy = 1; copy < 10; copy++) {
@@ -53,7 +52,6 @@ static void other_table_of_the_same_identity_is_apart(void **state)
 	struct sampler sampler;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	(void)load(&sampler, 1, 5);
 	id = request(&sampler, 2);
@@ -70,7 +68,6 @@ static void shared_table_is_kept_for_its_last_user(void **state)
 	uint32_t first, second, new;
 	struct sampler sampler;
 
-	(void)state;
 	init(&sampler, 10);
 	first = load(&sampler, 7, 20);
 	second = load_copy(&sampler, 1, 7, 20);
@@ -100,7 +97,6 @@ static void idle_user_of_a_table_in_use_stays(void **state)
 	struct sampler sampler;
 	uint32_t shares, alone;
 
-	(void)state;
 	init(&sampler, 10);
 	shares = load(&sampler, 7, 9);
 	(void)load_copy(&sampler, 1, 7, 9);
@@ -121,7 +117,6 @@ static void copy_is_loaded_where_there_is_no_room(void **state)
 	struct sampler sampler;
 	uint32_t first, copy;
 
-	(void)state;
 	init(&sampler, 10);
 	(void)load(&sampler, 1, 14);
 	first = load(&sampler, 2, 19);
@@ -150,7 +145,6 @@ static void user_since_the_ranking_counts(void **state)
 	struct sampler sampler;
 	uint32_t id, other;
 
-	(void)state;
 	init(&sampler, 10);
 	id = load(&sampler, 7, 14);
 	other = load(&sampler, 3, 8);
@@ -174,7 +168,6 @@ static void file_that_shares_makes_room_for_a_file(void **state)
 	struct sampler sampler;
 	uint32_t idle;
 
-	(void)state;
 	init(&sampler, 2);
 	idle = load(&sampler, 7, 20);
 	(void)load_copy(&sampler, 1, 7, 20);
@@ -192,7 +185,6 @@ static void failed_entry_leaves_shared_tables_alone(void **state)
 	struct sampler sampler;
 	uint32_t copy;
 
-	(void)state;
 	init(&sampler, 10);
 	(void)load(&sampler, 7, 20);
 	copy = request(&sampler, 1007);
@@ -211,7 +203,6 @@ static void large_table_in_use_leaves_for_small_ones(void **state)
 	uint32_t large, copy, small;
 	struct sampler sampler;
 
-	(void)state;
 	init(&sampler, 10);
 	large = load(&sampler, 7, 35);
 	copy = load_copy(&sampler, 1, 7, 35);
@@ -232,7 +223,6 @@ static void large_table_stays_out_while_small_ones_are_in_use(void **state)
 	uint32_t large, other, small;
 	struct sampler sampler;
 
-	(void)state;
 	init(&sampler, 10);
 	(void)load(&sampler, 1, 4);
 	large = load(&sampler, 2, 18);
@@ -261,7 +251,6 @@ static void one_large_table_leaves_a_window(void **state)
 	uint32_t first, second;
 	struct sampler sampler;
 
-	(void)state;
 	init(&sampler, 10);
 	first = load(&sampler, 1, 10);
 	(void)load(&sampler, 2, 8);
@@ -283,7 +272,6 @@ static void large_tables_do_not_displace_each_other(void **state)
 	struct sampler sampler;
 	uint32_t large;
 
-	(void)state;
 	init(&sampler, 10);
 	large = load(&sampler, 1, 30);
 	assert_int_equal(set_table(&sampler, request(&sampler, 2), 2, 12), -ENOSPC);
@@ -300,7 +288,6 @@ static void each_file_gets_its_turn_to_reload(void **state)
 	uint32_t offered = 0, window = 1, in_first = 0;
 	struct sampler sampler;
 
-	(void)state;
 	memset(was_offered, 0, sizeof(was_offered));
 	init(&sampler, 500);
 	for (uint32_t number = 1; number <= SMALL; number++)

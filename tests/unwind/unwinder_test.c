@@ -19,7 +19,6 @@ static void new_file_gets_an_entry_at_once(void **state)
 	uint32_t first, second;
 	bool is_new = false;
 
-	(void)state;
 	init(&sampler, 10);
 	assert_int_equal(unwinder_request(sampler.unwinder, &key, WALK_FILES_UNKNOWN_BINARY, &first,
 				 &is_new),
@@ -49,7 +48,6 @@ static void table_is_loaded_and_entered(void **state)
 	struct unwinder_report report;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	id = load(&sampler, 3, 9);
 	assert_int_equal(entry_of(&sampler, 3)->flags, PILOTLIGHT_FILE_HAS_TABLE);
@@ -68,7 +66,6 @@ static void file_without_rows_is_walked_by_frame_pointers(void **state)
 	struct sampler sampler;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	id = request(&sampler, 1);
 	unwind_table_fixture_make(&fixture, 0, 1);
@@ -92,7 +89,6 @@ static void files_without_a_table_have_nothing(void **state)
 	struct sampler sampler;
 	uint32_t none, empty, other, damaged, without;
 
-	(void)state;
 	init(&sampler, 10);
 	none = request(&sampler, 1);
 	assert_int_equal(unwinder_set_nothing(sampler.unwinder, none), 0);
@@ -128,7 +124,6 @@ static void too_big_table_is_refused(void **state)
 	struct sampler sampler;
 	uint32_t small, big;
 
-	(void)state;
 	init(&sampler, 10);
 	small = load(&sampler, 1, 5);
 	unwinder_begin_window(sampler.unwinder, 9);
@@ -154,7 +149,6 @@ static void better_table_replaces_the_first(void **state)
 	struct sampler_entry before;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	id = load(&sampler, 1, 5);
 	before = (struct sampler_entry){ .key = key_of(1), .file = *entry_of(&sampler, 1) };
@@ -173,7 +167,6 @@ static void loaded_table_survives_failed_replacements(void **state)
 	struct sampler sampler;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	id = load(&sampler, 1, 30);
 	assert_int_equal(set_table(&sampler, id, 1, 31), -ENOSPC);
@@ -198,7 +191,6 @@ static void file_without_an_entry_is_not_known(void **state)
 	bool is_new = false;
 	uint32_t id = 77;
 
-	(void)state;
 	init(&sampler, 10);
 	sampler.put_error = -E2BIG;
 	assert_int_equal(unwinder_request(sampler.unwinder, &key, 1, &id, &is_new), -E2BIG);
@@ -216,7 +208,6 @@ static void failed_entry_releases_the_table(void **state)
 	struct sampler sampler;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	id = request(&sampler, 1);
 	sampler.put_error = -EBUSY;
@@ -237,7 +228,6 @@ static void failed_removal_keeps_the_table(void **state)
 	struct pilotlight_file_key key = key_of(4);
 	bool is_new;
 
-	(void)state;
 	init(&sampler, 2);
 	stale = load(&sampler, 1, 30);
 	unwinder_begin_window(sampler.unwinder, 5);
@@ -264,7 +254,6 @@ static void unreadable_use_counts_as_none(void **state)
 	struct sampler sampler;
 	uint32_t stale, new;
 
-	(void)state;
 	init(&sampler, 10);
 	stale = load(&sampler, 1, 30);
 	unwinder_begin_window(sampler.unwinder, 5);
@@ -283,7 +272,6 @@ static void use_survives_a_change_of_state(void **state)
 	struct sampler sampler;
 	uint32_t id;
 
-	(void)state;
 	init(&sampler, 10);
 	id = request(&sampler, 1);
 	use(&sampler, 1, 4);
@@ -297,7 +285,6 @@ static void failing_allocations_are_reported(void **state)
 	static struct sampler sampler;
 	size_t n, failures = 0;
 
-	(void)state;
 	for (n = 0;; n++) {
 		struct unwinder_settings settings = {
 			.maps = { &sampler, put_file, drop_file, used_window },

@@ -57,7 +57,6 @@ static void files_are_found_by_key_and_by_id(void **state)
 	static const struct pilotlight_file_key vdso;
 	struct walk_file *file;
 
-	(void)state;
 	walk_files_begin_window(files, 3);
 	assert_null(walk_files_find_key(files, &vdso));
 	assert_null(walk_files_find_id(files, 0));
@@ -88,7 +87,6 @@ static void keys_differ_in_any_field(void **state)
 	struct pilotlight_file_key keys[8] = { 0 };
 	struct walk_file *file;
 
-	(void)state;
 	keys[1].inode = 1;
 	keys[2].size_bytes = 1;
 	keys[3].modified_s = 1;
@@ -108,7 +106,6 @@ static void full_table_refuses(void **state)
 	struct pilotlight_file_key key = key_of(3);
 	struct walk_file *file = NULL;
 
-	(void)state;
 	(void)add(files, 1);
 	assert_false(walk_files_is_full(files));
 	(void)add(files, 2);
@@ -130,7 +127,6 @@ static void ids_of_gone_files_are_bounded(void **state)
 	struct pilotlight_file_key key = key_of(100);
 	struct walk_file *file = NULL;
 
-	(void)state;
 	walk_files_begin_window(files, 1);
 	for (uint32_t i = 0; i < 8; i++) {
 		(void)add(files, i);
@@ -151,7 +147,6 @@ static void ids_outlive_their_files_by_two_windows(void **state)
 	struct walk_file *file;
 	uint32_t id;
 
-	(void)state;
 	walk_files_begin_window(files, 10);
 	id = add(files, 42)->entry.id;
 	forget(files, 42);
@@ -173,7 +168,6 @@ static void file_that_comes_back_has_another_id(void **state)
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(100);
 	uint32_t before, after;
 
-	(void)state;
 	before = add(files, 1)->entry.id;
 	forget(files, 1);
 	after = add(files, 1)->entry.id;
@@ -192,7 +186,6 @@ static void ids_wrap_and_skip_known_ones(void **state)
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(64);
 	uint32_t first, second, third, last = 0, window = 1, given = 0;
 
-	(void)state;
 	first = add(files, 1)->entry.id;
 	second = add(files, 2)->entry.id;
 	third = add(files, 3)->entry.id;
@@ -220,7 +213,6 @@ static void ids_are_reused_in_time(void **state)
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(64);
 	uint32_t id, window = 1, rounds = 0;
 
-	(void)state;
 	id = add(files, 1)->entry.id;
 	forget(files, 1);
 	do {
@@ -242,7 +234,6 @@ static void uses_make_a_file_recent(void **state)
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(10);
 	struct walk_file *file;
 
-	(void)state;
 	walk_files_begin_window(files, 5);
 	file = add(files, 1);
 	assert_true(walk_files_is_recent(files, file));
@@ -282,7 +273,6 @@ static void stale_files_come_oldest_first(void **state)
 	static const uint32_t loaded[] = { 3, 0, 7 }, others[] = { 4, 6, 1, 8 };
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(20);
 
-	(void)state;
 	for (uint32_t i = 0; i < ARRAY_SIZE(uses); i++) {
 		struct walk_file *file = add(files, i);
 
@@ -309,7 +299,6 @@ static void changes_since_the_ranking_are_skipped(void **state)
 {
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(3);
 
-	(void)state;
 	walk_files_begin_window(files, 1);
 	for (uint32_t i = 0; i < 3; i++)
 		(void)add(files, i);
@@ -327,7 +316,6 @@ static void positions_skip_files_that_are_gone(void **state)
 	_cleanup_(walk_files_freep) struct walk_files *files = make_files(10);
 	uint32_t seen = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < 5; i++)
 		(void)add(files, i);
 	forget(files, 1);
@@ -349,7 +337,6 @@ static void limit_is_within_ids(void **state)
 	struct pilotlight_file_key key = key_of(1);
 	struct walk_file *file = NULL;
 
-	(void)state;
 	(void)add(files, 1);
 	assert_int_equal(walk_files_add(none, &key, 1, &file), -ENOSPC);
 	assert_true(walk_files_is_full(none));
@@ -361,7 +348,6 @@ static void failing_allocations_are_reported(void **state)
 {
 	size_t n, failures = 0;
 
-	(void)state;
 	for (n = 0;; n++) {
 		_cleanup_(walk_files_freep) struct walk_files *files = NULL;
 		int r;
