@@ -5,8 +5,8 @@
 . "$(dirname "$0")/../end_to_end/lib.sh"
 
 cd "$root" || exit 1
-stages=$(make -s print-stages)
-read -ra compile <<<"$(make -s print-compile VARIANT=asan)"
+stages=$(make -s --no-print-directory print-stages)
+read -ra compile <<<"$(make -s --no-print-directory print-compile VARIANT=asan)"
 planted=$tmp/planted
 mkdir -p "$planted"/{daemon/{base,store},tools,tests/store}
 
