@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libiberty bounds neither its output nor its time. Its callbacks collect the output, and leave by
- * longjmp() at the bound, which also ends the work. D has no callbacks, so its names are judged
- * before.
+ * libiberty bounds its recursion, but neither its output nor its time. Its callbacks collect the
+ * output, and leave by longjmp() at the bound, which also ends the work. Searches that print
+ * nothing meanwhile are recognized by letters that they need. The same letters in an identifier
+ * keep an innocent name mangled now and then, but every costly name is caught.
  */
 #include "extract/demangle.h"
 
@@ -19,8 +20,16 @@
 
 enum {
 	STYLE = DMGL_PARAMS | DMGL_ANSI,
-	/* Longer C++ names need an option that says that the stack is big enough. */
+	/* Beyond it libiberty refuses C++ names unless an option says that the stack is big enough.
+	 */
 	SHORT_NAME_BYTES = 1024,
+	/* n back references can make a name e^(n/e) parts long: a million for 37. */
+	BACK_REFERENCES_MAX = 37,
+	TEMPLATE_PARAMETER_TRIALS_MAX = 12,
+	SAVED_TEMPLATES_MAX = 32 * 1024,
+	LIFETIME_DIGITS_MAX = 2,
+	CRATE_HASH_DIGITS_MIN = 8, /* of 64 bits, to the base of 62 */
+	CRATE_HASH_DIGITS_MAX = 11,
 	D_NAME_BYTES_MAX = 512,
 	D_TRIALS_MAX = 28, /* in halves: each two double the time */
 };
@@ -106,6 +115,129 @@ static size_t count(const char *text, const char *part)
 	return n;
 }
 
+/* Counts S_, S0_ and so on, each of which repeats an earlier part of the name. */
+static size_t count_back_references(const char *symbol)
+{
+	bool is_reference = false;
+	size_t n = 0;
+
+	for (const char *c = symbol; *c; c++)
+		if (*c == '_') {
+			n += is_reference;
+			is_reference = false;
+		} else if (*c == 'S') {
+			is_reference = true;
+		} else if (!isupper((unsigned char)*c) && !isdigit((unsigned char)*c)) {
+			is_reference = false;
+		}
+	return n;
+}
+
+/*
+ * Each T_I in the type of a conversion is parsed as a trial and then again: twice the time for
+ * each level.
+ */
+static bool has_nested_trials(const char *symbol)
+{
+	size_t n = 0;
+
+	if (!strstr(symbol, "cv"))
+		return false;
+	for (const char *c = symbol; (c = strchr(c, 'T'));) {
+		c++;
+		c += strspn(c, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+		if (*c != '_')
+			continue;
+		c += strspn(c, "_");
+		n += *c == 'I';
+	}
+	return n > TEMPLATE_PARAMETER_TRIALS_MAX;
+}
+
+static bool is_plain_parameter(const char *type)
+{
+	type += strspn(type, "PROKV");
+	if (*type++ != 'T')
+		return false;
+	type += strspn(type, "0123456789");
+	return *type == '_';
+}
+
+/*
+ * The search for the parameter pack of an expansion visits everything that is expanded, and shared
+ * parts once for each reference.
+ */
+static bool has_deep_expansion(const char *symbol)
+{
+	bool has_expression = strchr(symbol, 'X') || strchr(symbol, 'A') || strstr(symbol, "DT") ||
+			      strstr(symbol, "Dt") || strstr(symbol, "DO") || strstr(symbol, "Dv");
+	bool is_deep = has_expression &&
+		       (strstr(symbol, "sp") || strstr(symbol, "sZ") || strstr(symbol, "sP"));
+
+	for (const char *c = symbol; !is_deep && (c = strstr(c, "Dp"));) {
+		c += 2;
+		is_deep = !is_plain_parameter(c);
+	}
+	return is_deep && count_back_references(symbol) > BACK_REFERENCES_MAX;
+}
+
+static char *demangle_cplus(const char *symbol, size_t size)
+{
+	int options = STYLE;
+
+	if (has_nested_trials(symbol) || has_deep_expansion(symbol))
+		return NULL;
+	if (size > SHORT_NAME_BYTES) {
+		size_t references = count(symbol, "RT") + count(symbol, "OT");
+
+		/* For each of these references libiberty has each template on its stack. */
+		if (references > 0 && count(symbol, "I") > SAVED_TEMPLATES_MAX / references)
+			return NULL;
+		options |= DMGL_NO_RECURSE_LIMIT;
+	}
+	return demangle_with(cplus_demangle_v3_callback, symbol, options);
+}
+
+/*
+ * A type that binds billions of lifetimes (FG…_, DG…_) makes libiberty count them one by one. The
+ * hash of a crate (Cs…_) may contain the same letters; it is not printed, so they can be replaced
+ * there. Returns false if they are elsewhere.
+ */
+static bool replace_lifetimes(char *symbol)
+{
+	size_t crate = 0;
+
+	for (size_t i = 2; symbol[i]; i++) {
+		size_t digits = 0;
+
+		if (symbol[i] == 's' && symbol[i - 1] == 'C')
+			crate = i;
+		else if (symbol[i] == '_')
+			crate = 0;
+		if (symbol[i] != 'G' || (symbol[i - 1] != 'F' && symbol[i - 1] != 'D'))
+			continue;
+		while (isalnum((unsigned char)symbol[i + 1 + digits]))
+			digits++;
+		if (digits <= LIFETIME_DIGITS_MAX || symbol[i + 1 + digits] != '_')
+			continue;
+		if (crate == 0 || i + digits - crate < CRATE_HASH_DIGITS_MIN ||
+			i + digits - crate > CRATE_HASH_DIGITS_MAX)
+			return false;
+		symbol[i] = '0';
+	}
+	return true;
+}
+
+static char *demangle_rust(const char *symbol, size_t size)
+{
+	char harmless[DEMANGLE_INPUT_BYTES_MAX + 1];
+
+	memcpy(harmless, symbol, size + 1);
+	if (!replace_lifetimes(harmless))
+		return NULL;
+	return demangle_with(rust_demangle_callback, harmless, STYLE);
+}
+
 /*
  * Possible types of nested functions are parsed as trials, the length of a template's symbol is
  * tried in several ways, and types refer back to others. Each multiplies the time of its
@@ -139,20 +271,16 @@ char *demangle(const char *symbol)
 		return NULL;
 	switch (symbol[1]) {
 	case 'R':
-		return demangle_with(rust_demangle_callback, symbol, STYLE);
+		return demangle_rust(symbol, size);
 	case 'D':
 		return demangle_d(symbol, size);
 	case 'Z':
 		/* Legacy Rust names are C++ names with a hash. */
 		demangled = demangle_with(rust_demangle_callback, symbol, STYLE);
-		if (demangled)
-			return demangled;
-		break;
+		return demangled ? demangled : demangle_cplus(symbol, size);
 	case 'G':
-		break;
+		return demangle_cplus(symbol, size);
 	default:
 		return NULL;
 	}
-	return demangle_with(cplus_demangle_v3_callback, symbol,
-		size > SHORT_NAME_BYTES ? STYLE | DMGL_NO_RECURSE_LIMIT : STYLE);
 }

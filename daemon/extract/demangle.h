@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Demangles C++, Rust (legacy and v0) and D symbol names with libiberty. Names come from hostile
- * files (I8), and a few hundred bytes can make libiberty print gigabytes; the output is bounded. A
- * forged name can also make libiberty search for years or overflow the stack. Then the limits of
- * the worker end it, and the forged binary stays unsymbolized.
+ * files (I8), and a few hundred bytes can make libiberty print gigabytes or search for years. So
+ * the result is bounded, and a name whose cost cannot be bounded stays mangled: it must not cost
+ * the worker, and with it all other names of the binary.
  */
 #pragma once
 
@@ -19,6 +19,6 @@ enum {
  *
  * D names stay mangled if they have more than 512 bytes or nest functions and templates deeply. If
  * memory for a D name is short, libiberty ends the process, because it has no callbacks for them.
- * Needs up to 4 MiB of stack for names that compilers write.
+ * Needs up to 4 MiB of stack.
  */
 char *demangle(const char *symbol);
