@@ -97,8 +97,6 @@ static void check_rewrite(struct perf_map_reader *reader, struct code_index *ind
 	/* A hole may still be filled. */
 	size_t size = strnlen(head, read_at(reader, head, sizeof(head), 0));
 
-	if (size == 0 && reader->file_bytes > 0)
-		return;
 	if (reader->file_bytes < reader->offset || size < reader->head_size ||
 		memcmp(head, reader->head, reader->head_size) != 0 || !has_tail(reader)) {
 		if (index)
@@ -194,16 +192,37 @@ static size_t block_size(int64_t steps)
 							      : (size_t)steps * BLOCK_BYTES_OF_STEP;
 }
 
-/*
- * The next block, which ends at a NUL: no map has any, but a hole is nothing else. Its reader would
- * be busy for hours with a file of one line that was made as long as the file system allows.
- */
+/* The next block, which ends at a NUL: no line has any. */
 static struct block read_block(const struct perf_map_reader *reader, char *bytes, int64_t steps)
 {
 	size_t size = read_at(reader, bytes, block_size(steps), reader->offset);
 	const char *nul = memchr(bytes, '\0', size);
 
 	return (struct block){ .at = bytes, .end = nul ? nul : bytes + size };
+}
+
+/*
+ * Skips a hole, or NULs that are data. A writer that goes on after its file was truncated leaves a
+ * hole before its next line. A file may be made as long as the file system allows, and reading its
+ * hole would take hours. Returns the steps that it took; 0: there is nothing but a hole.
+ */
+static int skip_nuls(struct perf_map_reader *reader, char *bytes)
+{
+	off_t data = lseek(reader->fd, (off_t)reader->offset, SEEK_DATA);
+	size_t size, count = 0;
+
+	if (data < 0)
+		return 0;
+	if ((uint64_t)data > reader->offset) {
+		reader->offset = (uint64_t)data;
+		return 1;
+	}
+	size = read_at(reader, bytes, BLOCK_BYTES_MIN, reader->offset);
+	while (count < size && bytes[count] == '\0')
+		count++;
+	reader->offset += count;
+	reader->counters.bytes += count;
+	return count > 0 ? 1 + (int)(count / BYTES_PER_STEP) : 0;
 }
 
 static int64_t read_lines(struct perf_map_reader *reader, struct code_index *index, char *bytes,
@@ -220,6 +239,10 @@ static int64_t read_lines(struct perf_map_reader *reader, struct code_index *ind
 		}
 		if (block.at > bytes)
 			continue;
+		if (block.end == bytes && (taken = skip_nuls(reader, bytes)) > 0) {
+			steps -= taken;
+			continue;
+		}
 		/* The file ends here: a line that fills the block would have been cut. */
 		taken = is_final ? take_next(reader, index, &block, true) : 0;
 		if (taken <= 0)

@@ -505,12 +505,33 @@ static void a_sparse_file_ends_at_its_hole(void **state)
 	assert_int_equal(state_of(map).counters.lines, 3);
 }
 
+/* A runtime goes on at its old offset when its file was truncated. */
+static void lines_after_a_hole_are_read(void **state)
+{
+	static const off_t places[] = { 40, 5000, (off_t)1 << 40 };
+	struct followed *map = *state;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		append(map, "1000 10 first\n");
+		run_all(map);
+		assert_name(map, 0x1000, "first");
+		assert_int_equal(ftruncate(map->fd, 0), 0);
+		assert_int_equal(pwrite(map->fd, "2000 10 second\n", 15, places[i]), 15);
+		run_all(map);
+		assert_nothing(map, 0x1000);
+		assert_name(map, 0x2000, "second");
+		assert_int_equal(ftruncate(map->fd, 0), 0);
+		run_all(map);
+	}
+}
+
 #define FOLLOWED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		FOLLOWED(a_sparse_file_ends_at_its_hole),
+		FOLLOWED(lines_after_a_hole_are_read),
 		FOLLOWED(lines_are_read_as_they_appear),
 		FOLLOWED(a_watcher_sees_each_line_once_without_an_index),
 		FOLLOWED(a_final_line_needs_no_newline),
