@@ -207,6 +207,8 @@ static int64_t read_file(struct jit_table *table, uint32_t id, int64_t steps)
 	if (file->perf_map) {
 		bool is_last = is_written(table, id);
 
+		/* Its PID may belong to a new writer. */
+		file->is_ended = file->is_ended && is_last;
 		if (is_last && is_last_read_over(file)) {
 			file->is_final = true;
 			return steps;

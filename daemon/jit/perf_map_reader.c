@@ -94,9 +94,13 @@ static bool has_tail(const struct perf_map_reader *reader)
 static void check_rewrite(struct perf_map_reader *reader, struct code_index *index)
 {
 	char head[HEAD_BYTES];
-	/* A hole may still be filled. */
-	size_t size = strnlen(head, read_at(reader, head, sizeof(head), 0));
+	size_t got = read_at(reader, head, sizeof(head), 0);
+	/* What follows a NUL may be a hole that the writer fills later. */
+	size_t size = strnlen(head, got);
 
+	/* It cannot be read now. */
+	if (got == 0 && reader->file_bytes > 0)
+		return;
 	if (reader->file_bytes < reader->offset || size < reader->head_size ||
 		memcmp(head, reader->head, reader->head_size) != 0 || !has_tail(reader)) {
 		if (index)
@@ -202,9 +206,9 @@ static struct block read_block(const struct perf_map_reader *reader, char *bytes
 }
 
 /*
- * Skips a hole, or NULs that are data. A writer that goes on after its file was truncated leaves a
- * hole before its next line. A file may be made as long as the file system allows, and reading its
- * hole would take hours. Returns the steps that it took; 0: there is nothing but a hole.
+ * Skips NULs. If a file is truncated while its writer continues, the writer leaves a hole before
+ * its next line. A hostile hole may be as long as the file system allows, so holes are not read.
+ * Returns the steps that it took; 0: no data follows.
  */
 static int skip_nuls(struct perf_map_reader *reader, char *bytes)
 {

@@ -4,7 +4,7 @@
  * (tools/perf/Documentation/jit-interface.txt of the Linux kernel). Writers put 0x before both, one
  * or none of the numbers, blanks into names, and Erlang a '$' before them. A perf map has no times,
  * so all lines enter the index with time 0, and the last line for an address counts. The reader
- * waits for the end of an unfinished line, and at a NUL, until it is overwritten. A file that
+ * waits for the end of an unfinished line, and skips NULs and holes between lines. A file that
  * shrinks, or that changes at its start or right before the position of the reader, was rewritten
  * and is read again.
  *

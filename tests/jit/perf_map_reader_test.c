@@ -439,7 +439,26 @@ static void unreadable_files_count_as_ended(void **state)
 	assert_int_equal(code_index_count(map->index), 0);
 }
 
-/* Where memory is short it goes on with the line that it was about. */
+static void names_stay_while_a_file_cannot_be_read(void **state)
+{
+	struct followed *map = *state;
+	_cleanup_(perf_map_reader_freep) struct perf_map_reader *reader = NULL;
+	_cleanup_close_ int blind_fd = -1;
+	char path[64];
+	int fd = fcntl(map->fd, F_DUPFD_CLOEXEC, 3);
+
+	append(map, "1000 10 a\n");
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", map->fd);
+	blind_fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_int_equal(perf_map_reader_new(fd, &reader), 0);
+	assert_true(perf_map_reader_run(reader, map->index, false, STEPS) > 0);
+	append(map, "2000 10 b\n");
+	assert_int_equal(dup3(blind_fd, fd, O_CLOEXEC), fd);
+	assert_true(perf_map_reader_run(reader, map->index, false, STEPS) > 0);
+	assert_name(map, 0x1000, "a");
+}
+
+/* If memory is short, the next run reads the same line again. */
 static void failing_allocations_lose_nothing(void **state)
 {
 	struct followed *map = *state;
@@ -482,7 +501,7 @@ static void failing_allocations_lose_nothing(void **state)
 	assert_true(failures >= 2);
 }
 
-/* A hole that is filled in later is read then. */
+/* A hole at the end is not read. What is written over it later is. */
 static void a_sparse_file_ends_at_its_hole(void **state)
 {
 	static const off_t sizes[] = { 100, 1 << 20, (off_t)1 << 40 };
@@ -548,6 +567,7 @@ int main(void)
 		FOLLOWED(a_huge_line_keeps_to_the_steps),
 		FOLLOWED(lines_that_the_index_refuses_are_skipped),
 		FOLLOWED(unreadable_files_count_as_ended),
+		FOLLOWED(names_stay_while_a_file_cannot_be_read),
 		FOLLOWED(failing_allocations_lose_nothing),
 	};
 
