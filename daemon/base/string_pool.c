@@ -54,6 +54,27 @@ int string_pool_intern(struct string_pool *pool, const char *string, size_t size
 	return string_pool_intern_within(pool, string, size, pool->limit_bytes, ret_id);
 }
 
+/* Adds a clean string under the next id. It is in no index yet. */
+static int append(struct string_pool *pool, const struct string_key *key, size_t limit_bytes)
+{
+	int r;
+
+	if (pool->size + key->size + 1 > limit_bytes)
+		return -E2BIG;
+	r = ARRAY_RESERVE(
+		pool->bytes, &pool->capacity, pool->size + key->size + 1, pool->limit_bytes);
+	if (r < 0)
+		return r;
+	r = ARRAY_RESERVE(pool->offsets, &pool->offsets_capacity, pool->count + 1, UINT32_MAX - 1);
+	if (r < 0)
+		return r;
+	pool->offsets[pool->count++] = (uint32_t)pool->size;
+	memcpy(pool->bytes + pool->size, key->bytes, key->size);
+	pool->bytes[pool->size + key->size] = '\0';
+	pool->size += key->size + 1;
+	return 0;
+}
+
 int string_pool_intern_within(struct string_pool *pool, const char *string, size_t size,
 	size_t limit_bytes, uint32_t *ret_id)
 {
@@ -70,28 +91,31 @@ int string_pool_intern_within(struct string_pool *pool, const char *string, size
 		*ret_id = id;
 		return 0;
 	}
-
-	if (pool->size + key.size + 1 > limit_bytes)
-		return -E2BIG;
-	r = ARRAY_RESERVE(
-		pool->bytes, &pool->capacity, pool->size + key.size + 1, pool->limit_bytes);
-	if (r < 0)
-		return r;
-	r = ARRAY_RESERVE(pool->offsets, &pool->offsets_capacity, pool->count + 1, UINT32_MAX - 1);
-	if (r < 0)
-		return r;
 	r = hash_index_reserve(&pool->index);
+	if (r == 0)
+		r = append(pool, &key, limit_bytes);
 	if (r < 0)
 		return r;
-
-	id = pool->count++;
-	pool->offsets[id] = (uint32_t)pool->size;
-	memcpy(pool->bytes + pool->size, clean, key.size);
-	pool->bytes[pool->size + key.size] = '\0';
-	pool->size += key.size + 1;
+	id = pool->count - 1;
 	hash_index_insert(&pool->index, hash, id);
 	*ret_id = id;
 	return 0;
+}
+
+int string_pool_restore(
+	struct string_pool *pool, const char *string, size_t size, uint32_t wanted_id)
+{
+	char clean[UTF8_CLEAN_BYTES];
+	struct string_key key = { .bytes = clean };
+	uint32_t id;
+	int r = string_pool_intern(pool, string, size, &id);
+
+	if (r < 0 || id == wanted_id)
+		return r;
+	key.size = utf8_clean(clean, string, size);
+	if (wanted_id != pool->count || (key.size == size && memcmp(clean, string, size) == 0))
+		return -EEXIST;
+	return append(pool, &key, pool->limit_bytes);
 }
 
 size_t string_pool_bytes(const struct string_pool *pool)

@@ -35,6 +35,14 @@ int string_pool_intern(struct string_pool *pool, const char *string, size_t size
 int string_pool_intern_within(struct string_pool *pool, const char *string, size_t size,
 	size_t limit_bytes, uint32_t *ret_id);
 
+/*
+ * Adds a stored string under the id that it had: the next one. An earlier version may have stored
+ * two strings that this version cleans to one; then both ids name it. Returns also -EEXIST if the
+ * string has another id for any other reason.
+ */
+int string_pool_restore(
+	struct string_pool *pool, const char *string, size_t size, uint32_t wanted_id);
+
 /* Borrowed, NUL-terminated; valid until the next intern. */
 const char *string_pool_get(const struct string_pool *pool, uint32_t id);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/utf8.h"
 
+#include "base/array.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -18,68 +20,91 @@ static bool is_continuation(unsigned char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-size_t utf8_sequence(const char *bytes, size_t size)
+/* Returns the length of the sequence that begins `bytes`, or 0, and its character. */
+static size_t decode(const char *bytes, size_t size, uint32_t *ret_point)
 {
 	const unsigned char *b = (const unsigned char *)bytes;
 	uint32_t point;
 
 	if (size == 0)
 		return 0;
-	if (b[0] < 0x80)
+	if (b[0] < 0x80) {
+		*ret_point = b[0];
 		return 1;
-	if (size >= 2 && (b[0] & 0xe0) == 0xc0 && is_continuation(b[1]))
+	}
+	if (size >= 2 && (b[0] & 0xe0) == 0xc0 && is_continuation(b[1])) {
+		*ret_point = (b[0] & 0x1fU) << 6 | (b[1] & 0x3fU);
 		return b[0] >= 0xc2 ? 2 : 0;
+	}
 	if (size >= 3 && (b[0] & 0xf0) == 0xe0 && is_continuation(b[1]) && is_continuation(b[2])) {
-		point = (b[0] & 0x0fU) << 12 | (b[1] & 0x3fU) << 6 | (b[2] & 0x3fU);
+		*ret_point = point = (b[0] & 0x0fU) << 12 | (b[1] & 0x3fU) << 6 | (b[2] & 0x3fU);
 		return point >= 0x800 && (point < 0xd800 || point > 0xdfff) ? 3 : 0;
 	}
 	if (size >= 4 && (b[0] & 0xf8) == 0xf0 && is_continuation(b[1]) && is_continuation(b[2]) &&
 		is_continuation(b[3])) {
-		point = (b[0] & 0x07U) << 18 | (b[1] & 0x3fU) << 12 | (b[2] & 0x3fU) << 6 |
-			(b[3] & 0x3fU);
+		*ret_point = point = (b[0] & 0x07U) << 18 | (b[1] & 0x3fU) << 12 |
+				     (b[2] & 0x3fU) << 6 | (b[3] & 0x3fU);
 		return point >= 0x10000 && point <= 0x10ffff ? 4 : 0;
 	}
 	return 0;
 }
 
-/* C0 and C1 controls and DEL: what a terminal obeys and XML 1.0 forbids or discourages. */
-static bool is_control(const char *bytes, size_t length)
+size_t utf8_sequence(const char *bytes, size_t size)
 {
-	unsigned char first = (unsigned char)bytes[0];
+	uint32_t point;
 
-	if (length == 1)
-		return first < 0x20 || first == 0x7f;
-	return length == 2 && first == 0xc2 && (unsigned char)bytes[1] < 0xa0;
+	return decode(bytes, size, &point);
 }
 
-/* Is this U+FFFE or U+FFFF, which XML 1.0 forbids? */
-static bool is_noncharacter(const char *bytes, size_t length)
+bool utf8_is_cut(const char *bytes, size_t size)
 {
-	return length == 3 && memcmp(bytes, "\xef\xbf", 2) == 0 && (unsigned char)bytes[2] >= 0xbe;
+	unsigned char first = size > 0 ? (unsigned char)bytes[0] : 0;
+	size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+
+	if (first < 0xc2 || first > 0xf4 || size >= length)
+		return false;
+	for (size_t i = 1; i < size; i++)
+		if (!is_continuation((unsigned char)bytes[i]))
+			return false;
+	return true;
 }
 
 /*
- * Controls of text direction reorder what stands beside a name, in a terminal as in a picture, and
- * can make one program look like another: U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to
- * U+2069. The separators of lines and paragraphs, U+2028 and U+2029, break lines.
+ * Characters that can make one name look like another, or that a terminal obeys. The joiners U+200C
+ * and U+200D are not among them: Persian, the scripts of India and emoji need them.
  */
-static bool is_layout_control(const char *bytes, size_t length)
+static bool is_deceptive(uint32_t point)
 {
-	unsigned char last = (unsigned char)bytes[length - 1];
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{ 0x00, 0x1f },	      /* C0: a terminal obeys them, XML 1.0 forbids most */
+		{ 0x7f, 0x9f },	      /* DEL, C1 */
+		{ 0xad, 0xad },	      /* soft hyphen: invisible */
+		{ 0x61c, 0x61c },     /* text direction: reorders what stands beside the name */
+		{ 0x180e, 0x180e },   /* vowel separator: invisible */
+		{ 0x200b, 0x200b },   /* space without width */
+		{ 0x200e, 0x200f },   /* text direction */
+		{ 0x2028, 0x202e },   /* separators of lines and paragraphs, text direction */
+		{ 0x2060, 0x206f },   /* invisible operators, text direction, deprecated controls */
+		{ 0xfeff, 0xfeff },   /* byte order mark: invisible */
+		{ 0xfff9, 0xfffb },   /* annotation: may hide what it encloses */
+		{ 0xfffe, 0xffff },   /* XML 1.0 forbids them */
+		{ 0xe0000, 0xe007f }, /* tags: invisible copies of ASCII */
+	};
 
-	if (length == 2)
-		return memcmp(bytes, "\xd8\x9c", 2) == 0;
-	if (length != 3)
-		return false;
-	if (memcmp(bytes, "\xe2\x80", 2) == 0)
-		return last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae);
-	return memcmp(bytes, "\xe2\x81", 2) == 0 && last >= 0xa6 && last <= 0xa9;
+	for (size_t i = 0; i < ARRAY_SIZE(ranges) && ranges[i].first <= point; i++)
+		if (point <= ranges[i].last)
+			return true;
+	return false;
 }
 
-static bool is_replaced(const char *bytes, size_t length)
+size_t utf8_shown(const char *bytes, size_t size)
 {
-	return length == 0 || is_control(bytes, length) || is_noncharacter(bytes, length) ||
-	       is_layout_control(bytes, length);
+	uint32_t point;
+	size_t length = decode(bytes, size, &point);
+
+	return length > 0 && !is_deceptive(point) ? length : 0;
 }
 
 struct piece {
@@ -93,7 +118,7 @@ static struct piece first_piece(const char *bytes, size_t size)
 {
 	size_t length = utf8_sequence(bytes, size);
 
-	if (is_replaced(bytes, length))
+	if (utf8_shown(bytes, size) == 0)
 		return (struct piece){ replacement, sizeof(replacement) - 1, length ? length : 1 };
 	return (struct piece){ bytes, length, length };
 }

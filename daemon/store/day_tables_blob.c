@@ -216,14 +216,13 @@ static int get_strings(struct column_reader *reader, struct day_tables *tables, 
 	for (uint32_t i = 0; i < count; i++) {
 		size_t left = column_left(reader, COLUMN_STRINGS);
 		const char *string = (const char *)column_get_bytes(reader, COLUMN_STRINGS, 0);
-		uint32_t expected = tables->strings.count, id;
 		size_t length = strnlen(string, left);
 		int r;
 
 		if (length == left)
 			return -EBADMSG;
-		r = string_pool_intern(&tables->strings, string, length, &id);
-		if (r == -E2BIG || (r == 0 && id != expected))
+		r = string_pool_restore(&tables->strings, string, length, tables->strings.count);
+		if (r == -E2BIG || r == -EEXIST)
 			return -EBADMSG;
 		if (r < 0)
 			return r;

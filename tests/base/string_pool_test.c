@@ -58,6 +58,28 @@ static void full_pool_refuses(void **state)
 	string_pool_done(&pool);
 }
 
+/* U+200B and U+202E both become U+FFFD. */
+static void stored_strings_keep_their_ids(void **state)
+{
+	struct string_pool pool;
+	uint32_t id;
+
+	assert_int_equal(string_pool_init(&pool, 64), 0);
+	assert_int_equal(string_pool_restore(&pool, "a\xe2\x80\x8b", 4, 1), 0);
+	assert_int_equal(string_pool_restore(&pool, "a\xe2\x80\xae", 4, 2), 0);
+	assert_string_equal(string_pool_get(&pool, 1), "a\xef\xbf\xbd");
+	assert_string_equal(string_pool_get(&pool, 2), "a\xef\xbf\xbd");
+	assert_int_equal(string_pool_intern(&pool, "a\xef\xbf\xbd", 4, &id), 0);
+	assert_int_equal(id, 1);
+	assert_int_equal(string_pool_restore(&pool, "main", 4, 3), 0);
+	assert_int_equal(string_pool_restore(&pool, "main", 4, 4), -EEXIST);
+	assert_int_equal(string_pool_restore(&pool, "a\xe2\x80\xae", 4, 5), -EEXIST);
+	assert_int_equal(pool.count, 4);
+	pool.limit_bytes = pool.size;
+	assert_int_equal(string_pool_restore(&pool, "a\xe2\x80\xae", 4, 4), -E2BIG);
+	string_pool_done(&pool);
+}
+
 static void failing_allocations_leave_the_pool_whole(void **state)
 {
 	struct string_pool pool;
@@ -88,6 +110,7 @@ int main(void)
 		cmocka_unit_test(equal_strings_have_one_id),
 		cmocka_unit_test(many_strings_survive_growth),
 		cmocka_unit_test(full_pool_refuses),
+		cmocka_unit_test(stored_strings_keep_their_ids),
 		cmocka_unit_test(failing_allocations_leave_the_pool_whole),
 	};
 

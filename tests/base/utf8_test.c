@@ -80,6 +80,40 @@ static void sequences_are_those_of_the_standard(void **state)
 	}
 }
 
+static void beginnings_of_sequences_are_known(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+		bool is_cut;
+	} cases[] = {
+		{ "", 0, false },
+		{ "a", 1, false },
+		{ "\x80", 1, false },
+		{ "\xc1", 1, false }, /* always overlong */
+		{ "\xc3", 1, true },
+		{ "\xc3\xa9", 2, false },
+		{ "\xe2", 1, true },
+		{ "\xe2\x82", 2, true },
+		{ "\xe2\x82\xac", 3, false },
+		{ "\xe2(", 2, false },
+		{ "\xf0\x9f\x94", 3, true },
+		{ "\xf0\x9f(", 3, false },
+		{ "\xf4\x8f", 2, true },
+		{ "\xf5", 1, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *copy = malloc(cases[i].size + 1);
+
+		assert_non_null(copy);
+		memcpy(copy, cases[i].bytes, cases[i].size);
+		copy[cases[i].size] = (char)0x80;
+		assert_int_equal(utf8_is_cut(copy, cases[i].size), cases[i].is_cut);
+		free(copy);
+	}
+}
+
 static void bad_bytes_are_replaced(void **state)
 {
 	static const struct pair cases[] = {
@@ -99,8 +133,19 @@ static void bad_bytes_are_replaced(void **state)
 			"\xe2\x80\x8d" BAD BAD "\xe2\x80\x90" },
 		{ "\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xae\xe2\x80\xaf", 12,
 			"\xe2\x80\xa7" BAD BAD "\xe2\x80\xaf" },
-		{ "\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", 12,
-			"\xe2\x81\xa5" BAD BAD "\xe2\x81\xaa" },
+		{ "\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", 12, BAD BAD BAD BAD },
+		/* Soft hyphen; U+180E; U+200B to U+200D; U+205F to U+2070. */
+		{ "\xc2\xac\xc2\xad\xc2\xae", 6, "\xc2\xac" BAD "\xc2\xae" },
+		{ "\xe1\xa0\x8e", 3, BAD },
+		{ "\xe2\x80\x8b\xe2\x80\x8c\xe2\x80\x8d", 9, BAD "\xe2\x80\x8c\xe2\x80\x8d" },
+		{ "\xe2\x81\x9f\xe2\x81\xa0\xe2\x81\xaf\xe2\x81\xb0", 12,
+			"\xe2\x81\x9f" BAD BAD "\xe2\x81\xb0" },
+		/* U+FEFE to U+FF00; U+FFF8 to U+FFFC; tags and their neighbours. */
+		{ "\xef\xbb\xbe\xef\xbb\xbf\xef\xbc\x80", 9, "\xef\xbb\xbe" BAD "\xef\xbc\x80" },
+		{ "\xef\xbf\xb8\xef\xbf\xb9\xef\xbf\xbb\xef\xbf\xbc", 12,
+			"\xef\xbf\xb8" BAD BAD "\xef\xbf\xbc" },
+		{ "\xf3\x9f\xbf\xbf\xf3\xa0\x80\x80\xf3\xa0\x81\xbf\xf3\xa0\x82\x80", 16,
+			"\xf3\x9f\xbf\xbf" BAD BAD "\xf3\xa0\x82\x80" },
 		{ "x\xc3", 2, "x" BAD },
 		{ "\xed\xa0\x80", 3, BAD BAD BAD },
 		{ "\xc3(", 2, BAD "(" },
@@ -225,6 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sequences_are_those_of_the_standard),
+		cmocka_unit_test(beginnings_of_sequences_are_known),
 		cmocka_unit_test(bad_bytes_are_replaced),
 		cmocka_unit_test(long_names_lose_their_middle),
 		cmocka_unit_test(names_that_just_fit_are_whole),

@@ -14,6 +14,10 @@ static void require(int condition)
 		abort();
 }
 
+/* Controls of text direction and invisible characters, some of each range. */
+static const char *const disguises[] = { "\xc2\xad", "\xd8\x9c", "\xe2\x80\x8b", "\xe2\x80\x8e",
+	"\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa9", "\xef\xbb\xbf", "\xf3\xa0\x81\x81" };
+
 static void require_clean(const char *clean, size_t length)
 {
 	require(length < UTF8_CLEAN_BYTES && strlen(clean) == length);
@@ -24,7 +28,10 @@ static void require_clean(const char *clean, size_t length)
 		require(n >= 1 && n <= 4 && n <= length - i);
 		require(first >= 0x20 && first != 0x7f);
 		require(n != 2 || first != 0xc2 || (unsigned char)clean[i + 1] >= 0xa0);
+		require(utf8_shown(clean + i, length - i) == n);
 	}
+	for (size_t i = 0; i < sizeof(disguises) / sizeof(disguises[0]); i++)
+		require(!strstr(clean, disguises[i]));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

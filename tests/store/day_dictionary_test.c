@@ -211,6 +211,44 @@ static void binaries_of_other_symbols_stay_apart(void **state)
 	profile_free(profile);
 }
 
+/*
+ * A version that knew fewer deceptive characters stored these names as they were: U+202D and
+ * U+202E. They replace two names of the same length in the pool.
+ */
+static void names_of_earlier_versions_are_clean_and_stay_apart(void **state)
+{
+	static const char *const names[] = { "first", "other" }, *const stored[] = {
+		"a\xe2\x80\xadz", "a\xe2\x80\xaez"
+	};
+	struct profile *profile = fixture_profile(FIXTURE_DAY_NS, some, 1);
+	struct day_dictionary dictionary, again;
+	uint32_t ids[2];
+	struct day_mark none;
+	uint8_t *blob;
+	size_t size;
+
+	assert_int_equal(day_dictionary_init(&dictionary), 0);
+	assert_int_equal(day_dictionary_init(&again), 0);
+	none = day_tables_mark(&dictionary.tables);
+	assert_int_equal(intern(&dictionary, profile), 0);
+	for (int i = 0; i < 2; i++) {
+		struct string_pool *pool = &dictionary.tables.strings;
+
+		assert_int_equal(string_pool_intern(pool, names[i], 5, &ids[i]), 0);
+		memcpy(pool->bytes + pool->offsets[ids[i]], stored[i], 5);
+	}
+	assert_int_equal(day_tables_write(&dictionary.tables, &none, 3, &blob, &size), 0);
+	assert_int_equal(day_tables_read(&again.tables, blob, size), 0);
+	for (int i = 0; i < 2; i++)
+		assert_string_equal(
+			string_pool_get(&again.tables.strings, ids[i]), "a\xef\xbf\xbdz");
+	assert_int_equal(day_dictionary_index(&again, &none), 0);
+	free(blob);
+	day_dictionary_done(&again);
+	day_dictionary_done(&dictionary);
+	profile_free(profile);
+}
+
 /* Kinds that there are not, in a blob that is whole otherwise. */
 static void symbols_of_no_kind_are_damage(void **state)
 {
@@ -381,6 +419,7 @@ int main(void)
 		cmocka_unit_test(names_are_kept_where_nobody_finds_them_later),
 		cmocka_unit_test(jit_locations_that_differ_in_a_line_stay_apart),
 		cmocka_unit_test(binaries_of_other_symbols_stay_apart),
+		cmocka_unit_test(names_of_earlier_versions_are_clean_and_stay_apart),
 		cmocka_unit_test(symbols_of_no_kind_are_damage),
 		cmocka_unit_test(threads_are_folded),
 		cmocka_unit_test(stacks_of_any_depth),
