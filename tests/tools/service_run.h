@@ -21,6 +21,9 @@ static const char service_run_folded[] = "nginx;main;serve;malloc 30\n"
 					 "node;start;render_[j] 50\n"
 					 "node;start;copy_[i] 10\n"
 					 "[lost: ring full] 5\n";
+/* Sets the title of the terminal, hides a line and reverses a name. */
+static const char service_run_hostile[] = "\x1b]0;title\x07main\t50 %\x1b[1A\x9b"
+					  "2K\xe2\x80\xae\n";
 static const char service_run_metrics[] = "# TYPE pilotlight_online_cpus gauge\n"
 					  "pilotlight_online_cpus 4\n"
 					  "pilotlight_sampling_rate_hertz 10\n"
@@ -67,7 +70,10 @@ static inline void service_run_stacks(struct http_request *request)
 				     .size = strlen(service_run_folded) });
 }
 
-/* The unit chooses the answer: "never" gets none, "bad" 400, "none" 404, "empty" an empty body. */
+/*
+ * The unit chooses the answer: "never" gets none, "bad" 400, "none" 404, "empty" an empty body,
+ * "hostile" escape sequences.
+ */
 static inline void service_run_profile(void *context, struct http_request *request)
 {
 	const char *format = http_request_parameter(request, "format");
@@ -83,6 +89,8 @@ static inline void service_run_profile(void *context, struct http_request *reque
 		http_answer_text(request, 404, "Nothing matches unit 'none'");
 	} else if (unit && strcmp(unit, "empty") == 0) {
 		http_answer(request, &answer);
+	} else if (unit && strcmp(unit, "hostile") == 0) {
+		service_run_text(request, service_run_hostile);
 	} else if (format && strcmp(format, "folded") == 0) {
 		service_run_stacks(request);
 	} else {

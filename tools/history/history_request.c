@@ -170,15 +170,9 @@ struct transfer {
 	struct fault fault;
 	bool shows_progress, has_shown;
 	uint64_t started_ns, shown_ns;
+	bool is_terminal; /* once begun */
+	struct shown_lines lines;
 };
-
-static int begin(struct transfer *transfer)
-{
-	if (transfer->fd < 0 && transfer->error == 0)
-		transfer->error =
-			output_file_begin(transfer->file, &transfer->fd, &transfer->fault);
-	return transfer->error;
-}
 
 static void clear_progress(struct transfer *transfer)
 {
@@ -187,15 +181,12 @@ static void clear_progress(struct transfer *transfer)
 	transfer->has_shown = false;
 }
 
-static int write_all(void *context, const void *bytes, size_t size)
+/* An output_function onto the file. */
+static int write_exactly(void *context, const void *bytes, size_t size)
 {
 	struct transfer *transfer = context;
 	const char *at = bytes;
-	int r = begin(transfer);
 
-	if (r < 0)
-		return r;
-	clear_progress(transfer);
 	while (size > 0) {
 		ssize_t n = write(transfer->fd, at, size);
 
@@ -207,6 +198,29 @@ static int write_all(void *context, const void *bytes, size_t size)
 		size -= (size_t)n;
 	}
 	return 0;
+}
+
+static int begin(struct transfer *transfer)
+{
+	if (transfer->fd >= 0 || transfer->error < 0)
+		return transfer->error;
+	transfer->error = output_file_begin(transfer->file, &transfer->fd, &transfer->fault);
+	transfer->is_terminal = transfer->error == 0 && isatty(transfer->fd);
+	shown_lines_init(&transfer->lines, write_exactly, transfer);
+	return transfer->error;
+}
+
+/* Files and pipes get the exact bytes. */
+static int write_part(void *context, const void *bytes, size_t size)
+{
+	struct transfer *transfer = context;
+	int r = begin(transfer);
+
+	if (r < 0)
+		return r;
+	clear_progress(transfer);
+	return transfer->is_terminal ? shown_lines_write(&transfer->lines, bytes, size)
+				     : write_exactly(transfer, bytes, size);
 }
 
 /* Signals are held while the file has a temporary name (output_file.h). They end the request. */
@@ -254,11 +268,13 @@ static int receive(struct history_request *request, const char *target, struct t
 
 	if (r < 0)
 		return r;
-	r = http_client_get(client, target, write_all, transfer, &reply, &http);
+	r = http_client_get(client, target, write_part, transfer, &reply, &http);
 	clear_progress(transfer);
 	/* An empty answer makes an empty file. */
 	if (r == 0)
 		r = begin(transfer);
+	if (r == 0)
+		r = shown_lines_finish(&transfer->lines);
 	if (transfer->error == -EPIPE)
 		return -EPIPE;
 	if (transfer->fault.text[0])

@@ -76,7 +76,7 @@ int top_canvas_put(const struct top_canvas *canvas, const char *bytes, size_t si
 
 	while (bytes < end && count < CELLS_MAX - 1 && !is_cut) {
 		size_t length = utf8_sequence(bytes, (size_t)(end - bytes));
-		wchar_t c = drawable(canvas, bytes, length);
+		wchar_t c = drawable(canvas, bytes, utf8_shown(bytes, (size_t)(end - bytes)));
 		int columns = c ? wcwidth(c) : 0;
 
 		bytes += length > 0 ? length : 1;

@@ -7,8 +7,11 @@
 #include <pty.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <termios.h>
 
 #include <cmocka.h>
+
+#define BAD "\xef\xbf\xbd"
 
 static void each_command_has_its_place_and_format(void **state)
 {
@@ -182,28 +185,65 @@ static void an_unwritable_target_is_reported(void **state)
 	assert_true(command_run_complained("/dev/full"));
 }
 
-static void a_terminal_gets_no_binary_output(void **state)
+/* Runs a command on a pseudo terminal, which then holds at most 4 KiB of output. Returns its exit
+ * status, or -1 if there are no pseudo terminals here. */
+static int run_on_terminal(const struct command *command, const char *line, char text[4096])
 {
-	char *argv[] = { "export", "-o", "-", NULL };
+	char *argv[COMMAND_RUN_WORDS_MAX + 1] = { (char *)command->name };
 	int terminal, ours, saved, err, status;
+	struct termios raw;
+	ssize_t size;
 
-	if (openpty(&terminal, &ours, NULL, NULL, NULL) < 0) {
-		print_message("there are no pseudo terminals here\n");
-		skip();
-	}
+	cfmakeraw(&raw);
+	if (openpty(&terminal, &ours, NULL, &raw, NULL) < 0)
+		return -1;
 	(void)fflush(NULL);
 	saved = dup(STDOUT_FILENO);
 	err = command_run_replace(STDERR_FILENO, "", 0);
 	assert_int_equal(dup2(ours, STDOUT_FILENO), STDOUT_FILENO);
-	status = command_main(&export_command, 3, argv);
+	status = command_main(command, command_run_split(line, argv, 1), argv);
 	(void)fflush(NULL);
 	(void)dup2(saved, STDOUT_FILENO);
 	command_run_restore(STDERR_FILENO, err, ran.err);
-	assert_int_equal(status, 2);
-	assert_true(command_run_complained("standard output is a terminal"));
+	assert_int_equal(fcntl(terminal, F_SETFL, O_NONBLOCK), 0);
+	size = read(terminal, text, 4095);
+	text[size > 0 ? size : 0] = '\0';
 	(void)close(saved);
 	(void)close(ours);
 	(void)close(terminal);
+	return status;
+}
+
+static void a_terminal_gets_no_binary_output(void **state)
+{
+	char text[4096];
+	int status = run_on_terminal(&export_command, "-o -", text);
+
+	if (status < 0) {
+		print_message("there are no pseudo terminals here\n");
+		skip();
+	}
+	assert_int_equal(status, 2);
+	assert_true(command_run_complained("standard output is a terminal"));
+	assert_string_equal(text, "");
+}
+
+static void a_terminal_gets_no_control_sequences_of_the_service(void **state)
+{
+	char text[4096];
+	int status = run_on_terminal(&report_command, "--unit hostile", text);
+
+	if (status < 0) {
+		print_message("there are no pseudo terminals here\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+	assert_string_equal(text, BAD "]0;title" BAD "main\t50 %" BAD "[1A" BAD "2K" BAD "\n");
+	/* Others get what the service sent. */
+	assert_int_equal(command_run(&report_command, "--unit hostile"), 0);
+	assert_string_equal(ran.out, service_run_hostile);
+	assert_int_equal(command_run(&report_command, "--unit hostile -o x.txt"), 0);
+	assert_string_equal(service_run_file("x.txt"), service_run_hostile);
 }
 
 static void failing_allocations_leave_nothing_behind(void **state)
@@ -420,6 +460,7 @@ int main(void)
 		TEST(an_old_file_stays_where_the_new_one_fails),
 		TEST(an_unwritable_target_is_reported),
 		TEST(a_terminal_gets_no_binary_output),
+		TEST(a_terminal_gets_no_control_sequences_of_the_service),
 		TEST(failing_allocations_leave_nothing_behind),
 		TEST(two_selections_become_a_graph_and_a_table),
 		TEST(the_graph_or_the_table_can_be_requested),
