@@ -16,7 +16,7 @@ enum { LEVELS = 4 }; /* of a colour */
 #define ARROW " \xe2\x86\x92 "
 
 /* Dark text is readable on both hues, and colour-blind readers can tell them apart. */
-static const char style_sheet[] = ".flamegraph .n0 { fill: #e7e6e2; }\n"
+const char difference_svg_css[] = ".flamegraph .n0 { fill: #e7e6e2; }\n"
 				  ".flamegraph .p1 { fill: #fbdfd3; }\n"
 				  ".flamegraph .p2 { fill: #f8bda6; }\n"
 				  ".flamegraph .p3 { fill: #f39478; }\n"
@@ -299,7 +299,7 @@ static int write_picture(const struct picture *picture,
 		.write_samples = write_samples,
 	};
 	const struct flamegraph_look look = {
-		.css = style_sheet,
+		.css = difference_svg_css,
 		.style = &style,
 		.note_count = 1 + (picture->frames->undrawn > 0),
 		.context = picture,

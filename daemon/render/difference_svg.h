@@ -25,6 +25,9 @@ struct difference_svg_options {
 	bool by_line;  /* each line of a function is a frame, new where it has moved */
 };
 
+/* Its style, beyond flamegraph.css. */
+extern const char difference_svg_css[];
+
 /* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
 int difference_svg_write(const struct profile_difference *difference,
 	const struct difference_svg_options *options, struct output *output);
