@@ -62,6 +62,7 @@ static int open_api(struct api *api, const struct api_options *options, struct f
 		&api->server, fault);
 	if (r < 0)
 		return r;
+	http_server_set_access(api->server, &options->access);
 	return epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, http_server_poll_fd(api->server), &event) < 0
 		       ? -errno
 		       : 0;

@@ -36,6 +36,7 @@ struct api;
 
 struct api_options {
 	const struct http_limits *limits; /* NULL: the defaults */
+	struct http_access access;	  /* its strings outlive the API */
 	const struct http_listener *listeners;
 	size_t listener_count;
 	struct broker *broker; /* borrowed; starts the query processes */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "pilotlight/api.h"
+#include "render/flamegraph_policy.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -116,7 +117,7 @@ static size_t add_seconds(struct http_field *fields, size_t count, const char *n
 /* Takes the outcome's file. */
 static void finish(struct api *api, struct query *query, struct answer_outcome *outcome)
 {
-	char covered[TIME_BYTES], period[TIME_BYTES];
+	char covered[TIME_BYTES], period[TIME_BYTES], policy[FLAMEGRAPH_POLICY_BYTES];
 	struct http_field fields[3];
 	struct http_answer answer = { .status = outcome->status,
 		.content_type = outcome->content_type,
@@ -141,6 +142,8 @@ static void finish(struct api *api, struct query *query, struct answer_outcome *
 		fields[answer.field_count++] = (struct http_field){ "Content-Disposition",
 			"attachment; filename=\"profile\"" };
 	}
+	if (strcmp(answer.content_type, "image/svg+xml") == 0)
+		answer.content_policy = flamegraph_policy_format(policy);
 	answer.field_count = add_seconds(
 		fields, answer.field_count, PILOTLIGHT_FIELD_COVERED, outcome->covered_ns, covered);
 	answer.field_count = add_seconds(

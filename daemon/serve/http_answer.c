@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
 #include "base/utf8.h"
 #include "serve/http_private.h"
 
@@ -13,6 +14,9 @@
 enum { TEXT_BYTES = 1024 };
 
 static const char *const PLAIN_TEXT = "text/plain; charset=utf-8";
+
+static const char *const NO_CONTENT_POLICY =
+	"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /* A body being sent, from memory or from a file. */
 struct body {
@@ -101,12 +105,26 @@ static bool add_field(struct MHD_Response *response, const char *name, const cha
 
 static bool add_fields(struct MHD_Response *response, const struct http_answer *answer)
 {
+	const struct http_field common[] = {
+		{ MHD_HTTP_HEADER_CONTENT_TYPE, answer->content_type },
+		{ MHD_HTTP_HEADER_CACHE_CONTROL, "no-store" },
+		{ "X-Content-Type-Options", "nosniff" },
+		{ "Content-Security-Policy",
+			answer->content_policy ? answer->content_policy : NO_CONTENT_POLICY },
+		/* Pages of other origins can neither embed an answer nor show it in a frame. */
+		{ "Cross-Origin-Resource-Policy", "same-origin" },
+		{ "X-Frame-Options", "DENY" },
+		/* Our addresses hold names of units and programs. */
+		{ "Referrer-Policy", "no-referrer" },
+	};
+
 	for (size_t i = 0; i < answer->field_count; i++)
 		if (!add_field(response, answer->fields[i].name, answer->fields[i].value))
 			return false;
-	return add_field(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->content_type) &&
-	       add_field(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
-	       add_field(response, "X-Content-Type-Options", "nosniff");
+	for (size_t i = 0; i < ARRAY_SIZE(common); i++)
+		if (!add_field(response, common[i].name, common[i].value))
+			return false;
+	return true;
 }
 
 static struct MHD_Response *response_of(
@@ -270,8 +288,8 @@ void http_answer_text(struct http_request *request, unsigned status, const char 
 	set_response(request, status, response, 0);
 }
 
-void http_answer_refusal(
-	struct http_request *request, unsigned status, const char *allow, const char *format, ...)
+void http_answer_refusal(struct http_request *request, unsigned status,
+	const struct http_field *field, const char *format, ...)
 {
 	struct MHD_Response *response;
 	va_list arguments;
@@ -279,7 +297,7 @@ void http_answer_refusal(
 	va_start(arguments, format);
 	response = response_of_text(request, format, arguments);
 	va_end(arguments);
-	if (response && !(add_field(response, MHD_HTTP_HEADER_ALLOW, allow) &&
+	if (response && !((!field || add_field(response, field->name, field->value)) &&
 				add_field(response, MHD_HTTP_HEADER_CONNECTION, "close"))) {
 		microhttpd()->destroy_response(response);
 		response = NULL;

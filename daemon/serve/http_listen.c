@@ -13,6 +13,15 @@
 
 enum { BACKLOG = 128, SOCKET_MODE = 0660 };
 
+struct http_listener http_listener_of(int fd)
+{
+	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+	socklen_t size = sizeof(address);
+
+	(void)getsockname(fd, (struct sockaddr *)&address, &size);
+	return (struct http_listener){ .fd = fd, .is_tcp = address.ss_family != AF_UNIX };
+}
+
 /* Returns 0 if no process listens; -EADDRINUSE if one does, or if the file is not a socket. */
 static int check_that_dead(const struct sockaddr_un *address, struct fault *fault)
 {

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "serve/http_access.h"
 #include "serve/http_server.h"
 #include "serve/http_target.h"
 #include "serve/microhttpd.h"
@@ -67,6 +68,7 @@ struct http_server {
 	int epoll_fd;
 	int resume_fd; /* an eventfd that signals new answers; libmicrohttpd does not */
 	struct http_limits limits;
+	struct http_access access;
 	struct http_listener *listeners;
 	size_t listener_count;
 	uint64_t listen_again_ns; /* 0: listening; else retry then, after running out of fds */
@@ -108,9 +110,10 @@ void http_request_notify_gone(struct http_server *server, const void *key);
 
 /* http_answer.c */
 
-/* Changes only `request`. The connection closes after this answer. */
-void http_answer_refusal(struct http_request *request, unsigned status, const char *allow,
-	const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Changes only `request`. The connection closes after this answer. `field` may be NULL. */
+void http_answer_refusal(struct http_request *request, unsigned status,
+	const struct http_field *field, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /* http_accept.c */
 

@@ -102,6 +102,66 @@ static void refuse_target(struct http_request *request)
 			"Out of memory. Try again later.");
 }
 
+static enum MHD_Result note_field(
+	void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	http_access_add(context, name, value);
+	return MHD_YES;
+}
+
+static void refuse_token(struct http_request *request, bool has_other)
+{
+	const struct http_field field = { MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+		has_other ? "Bearer realm=\"pilotlight\", error=\"invalid_token\""
+			  : "Bearer realm=\"pilotlight\"" };
+
+	http_answer_refusal(request, MHD_HTTP_UNAUTHORIZED, &field,
+		"%s token. Send 'Authorization: Bearer TOKEN' with the token in BearerTokenFile= "
+		"of pilotlight.conf(5).",
+		has_other ? "Wrong" : "No");
+}
+
+/* Refuses pages of other sites and, on TCP, strangers. */
+static void refuse_stranger(struct http_request *request, struct MHD_Connection *handle)
+{
+	struct http_access_request asked = { .is_local = request->connection->peer.is_local };
+	const struct http_access *access = &request->server->access;
+
+	(void)microhttpd()->get_connection_values(handle, MHD_HEADER_KIND, note_field, &asked);
+	switch (http_access_check(access, &asked)) {
+	case HTTP_ACCESS_ALLOWED:
+		return;
+	case HTTP_ACCESS_TWICE:
+		http_answer_refusal(request, MHD_HTTP_BAD_REQUEST, NULL,
+			"A header field is there twice: Host, Origin, Sec-Fetch-* or "
+			"Authorization. Send it once.");
+		return;
+	case HTTP_ACCESS_NO_HOST:
+		http_answer_refusal(request, MHD_HTTP_BAD_REQUEST, NULL,
+			"No header field Host. Send the address of the service in it.");
+		return;
+	case HTTP_ACCESS_OTHER_HOST:
+		http_answer_refusal(request, MHD_HTTP_FORBIDDEN, NULL,
+			"Host '%.200s' refused, since a hostile site could have that name. Use an "
+			"address, or add the name to HostNames= in [Api] of pilotlight.conf(5).",
+			asked.values[HTTP_ACCESS_HOST]);
+		return;
+	case HTTP_ACCESS_OTHER_ORIGIN:
+		http_answer_refusal(request, MHD_HTTP_FORBIDDEN, NULL,
+			"Request of another site's page refused. Open the address itself.");
+		return;
+	case HTTP_ACCESS_CLOSED:
+		http_answer_refusal(
+			request, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "%s", access->refusal);
+		return;
+	case HTTP_ACCESS_NO_TOKEN:
+	case HTTP_ACCESS_OTHER_TOKEN:
+		refuse_token(request, asked.values[HTTP_ACCESS_AUTHORIZATION]);
+		return;
+	}
+}
+
 /* Refuses a request before the search for a route. Returns whether it has answered. */
 static bool refuse(struct http_request *request, struct MHD_Connection *handle)
 {
@@ -121,7 +181,18 @@ static bool refuse(struct http_request *request, struct MHD_Connection *handle)
 	else if (has_body(handle))
 		http_answer_refusal(request, MHD_HTTP_CONTENT_TOO_LARGE, NULL,
 			"Request body not accepted. Put parameters in the query string.");
+	else
+		refuse_stranger(request, handle);
 	return request->is_answered;
+}
+
+static void refuse_method(struct http_request *request, const struct http_route *route)
+{
+	const struct http_field allow = { MHD_HTTP_HEADER_ALLOW,
+		strcmp(route->method, MHD_HTTP_METHOD_GET) == 0 ? "GET, HEAD" : route->method };
+
+	http_answer_refusal(request, MHD_HTTP_METHOD_NOT_ALLOWED, &allow,
+		"Method not allowed on '%s'. Use %s.", route->path, route->method);
 }
 
 static void find_route(struct http_request *request, const char *method)
@@ -143,10 +214,7 @@ static void find_route(struct http_request *request, const char *method)
 		other = route;
 	}
 	if (other)
-		http_answer_refusal(request, MHD_HTTP_METHOD_NOT_ALLOWED,
-			strcmp(other->method, MHD_HTTP_METHOD_GET) == 0 ? "GET, HEAD"
-									: other->method,
-			"Method not allowed on '%s'. Use %s.", other->path, other->method);
+		refuse_method(request, other);
 	else
 		http_answer_text(request, MHD_HTTP_NOT_FOUND,
 			"No such path: '%.200s'. GET / lists all paths.", request->target.path);

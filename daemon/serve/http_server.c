@@ -142,6 +142,11 @@ int http_server_new(const struct http_limits *limits, const struct http_listener
 	return 0;
 }
 
+void http_server_set_access(struct http_server *server, const struct http_access *access)
+{
+	server->access = *access;
+}
+
 void http_server_free(struct http_server *server)
 {
 	if (!server)

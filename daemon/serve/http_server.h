@@ -9,6 +9,9 @@
  * time; the bytes of a request's head and its parameters; the time to receive a request and to send
  * an answer, but not to make it; the bytes of unread answers. The server answers anything beyond a
  * bound with a status (400, 413, 414, 429, 431, 503) or closes the connection.
+ *
+ * It also refuses requests that a hostile web page makes through its visitor's browser, and
+ * strangers on TCP if there is a token (400, 401, 403; http_access.h).
  */
 #pragma once
 
@@ -37,6 +40,15 @@ struct http_limits {
 	unsigned idle_timeout_s;
 };
 extern const struct http_limits http_default_limits;
+
+/* Who may ask by TCP; see http_access.h. The mode of the unix socket decides on local clients. */
+struct http_access {
+	/* Borrowed; names that Host may have, beyond addresses and "localhost". */
+	char *const *host_names;
+	size_t host_name_count;
+	const char *token;   /* borrowed; clients must send it; NULL: none */
+	const char *refusal; /* borrowed; if not NULL, all get a 503 with this text */
+};
 
 /* The client's identity, from the kernel (SO_PEERCRED). TCP has none: uid -1, gid -1, pid 0. */
 struct http_peer {
@@ -83,6 +95,8 @@ struct http_field {
 struct http_answer {
 	unsigned status;
 	const char *content_type;
+	/* Content-Security-Policy. NULL: a browser loads and runs nothing. */
+	const char *content_policy;
 	const struct http_field *fields; /* further header fields; copied */
 	size_t field_count;
 	char *body;
@@ -127,6 +141,9 @@ struct http_listener {
 	bool is_tcp;
 };
 
+/* The listener of an inherited socket. */
+struct http_listener http_listener_of(int fd);
+
 /*
  * Creates a unix socket at `path` with mode 0660 and the group `gid` unless it is -1. It replaces a
  * dead socket and stays after exit. Both functions return 0, or -errno with `fault`.
@@ -149,6 +166,8 @@ int http_server_prepare(struct fault *fault);
 int http_server_new(const struct http_limits *limits, const struct http_listener *listeners,
 	size_t listener_count, const struct http_route *routes, void *context,
 	struct http_server **ret_server, struct fault *fault);
+/* Without this call there are no host names and no token. */
+void http_server_set_access(struct http_server *server, const struct http_access *access);
 /* Closes every connection. Unanswered requests become invalid. */
 void http_server_free(struct http_server *server);
 DEFINE_CLEANUP(struct http_server, http_server_free);

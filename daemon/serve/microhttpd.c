@@ -28,6 +28,7 @@ int microhttpd_load(struct fault *fault)
 		FUNCTION(create_response_from_callback),
 		FUNCTION(destroy_response),
 		FUNCTION(get_connection_info),
+		FUNCTION(get_connection_values),
 		FUNCTION(get_daemon_info),
 		FUNCTION(get_timeout),
 		FUNCTION(lookup_connection_value),

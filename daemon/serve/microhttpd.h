@@ -16,6 +16,7 @@ struct microhttpd {
 	typeof(MHD_create_response_from_callback) *create_response_from_callback;
 	typeof(MHD_destroy_response) *destroy_response;
 	typeof(MHD_get_connection_info) *get_connection_info;
+	typeof(MHD_get_connection_values) *get_connection_values;
 	typeof(MHD_get_daemon_info) *get_daemon_info;
 	typeof(MHD_get_timeout) *get_timeout;
 	typeof(MHD_lookup_connection_value) *lookup_connection_value;

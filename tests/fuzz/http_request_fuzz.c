@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bytes from an HTTP client. They arrive in parts whose size the first byte selects, and some
- * answers are supplied later. When the input ends or the client disconnects, nothing is left
+ * answers are supplied later. If the first byte is odd, the client counts as one by TCP, which
+ * needs a host name and a token. When the input ends or the client disconnects, nothing is left
  * allocated.
  */
 #include "base/utf8.h"
@@ -42,7 +43,7 @@ static void answer_now(void *context, struct http_request *request)
 	struct http_peer peer;
 
 	http_request_peer(request, &peer);
-	assert(peer.is_local);
+	assert(peer.is_local == request->connection->peer.is_local);
 	assert(http_request_each(request, check_text, context) == 0);
 	http_answer_text(request, 200, "%s", http_request_parameter(request, "a") ? "a" : "none");
 }
@@ -105,6 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct http_server *server = NULL;
 	struct http_counters counters;
 	struct routes routes = { 0 };
+	static char *names[] = { "pi" };
+	static const struct http_access access = { names, 1, "0123456789abcdef", NULL };
 	int fds[2], r;
 
 	if (size < 2)
@@ -113,7 +116,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	assert(r == 0);
 	r = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds);
 	assert(r == 0);
+	http_server_set_access(server, &access);
 	http_connection_add(server, fds[0]);
+	r = http_server_run(server);
+	assert(r == 0 && server->connections);
+	server->connections->peer.is_local = bytes[0] % 2 == 0;
 	talk(server, &routes, fds[1], bytes + 1, size - 1, 1 + (size_t)bytes[0] * bytes[0]);
 	(void)close(fds[1]);
 	for (int run = 0; run < 64; run++) {

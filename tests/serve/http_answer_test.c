@@ -16,6 +16,27 @@ static void text_answers_have_the_header_of_their_route(void **state)
 	free(reply);
 }
 
+#define CONTENT_POLICY "Content-Security-Policy: "
+
+static void answers_are_inert_in_a_browser(void **state)
+{
+	static const char *const requests[] = { "GET /hello HTTP/1.1\r\n" CLOSE,
+		"GET /parameters HTTP/1.1\r\n" CLOSE, "GET /none HTTP/1.1\r\n" CLOSE,
+		"PUT /hello HTTP/1.1\r\n" CLOSE, "GET /hello%00 HTTP/1.1\r\n" CLOSE };
+	struct http_seen *seen = *state;
+	struct http_server *server = http_start(seen, NULL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
+		EXPECT(server, requests[i],
+			CONTENT_POLICY "default-src 'none'; base-uri 'none'; "
+				       "form-action 'none'; frame-ancestors 'none'\r\n",
+			"\r\nX-Content-Type-Options: nosniff\r\n",
+			"\r\nCross-Origin-Resource-Policy: same-origin\r\n",
+			"\r\nX-Frame-Options: DENY\r\n", "\r\nReferrer-Policy: no-referrer\r\n");
+	seen->content_policy = "default-src 'self'";
+	EXPECT(server, "GET /big HTTP/1.1\r\n" CLOSE, CONTENT_POLICY "default-src 'self'\r\n");
+}
+
 static void large_answers_arrive_whole(void **state)
 {
 	struct http_seen *seen = *state;
@@ -180,6 +201,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_SERVER(text_answers_have_the_header_of_their_route),
+		WITH_SERVER(answers_are_inert_in_a_browser),
 		WITH_SERVER(large_answers_arrive_whole),
 		WITH_SERVER(a_file_that_is_too_short_ends_the_connection),
 		WITH_SERVER(files_that_wait_are_bounded),

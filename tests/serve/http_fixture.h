@@ -153,7 +153,8 @@ struct http_seen {
 	struct http_peer peer;
 	char parameters[256];
 	size_t big_bytes;
-	size_t file_bytes; /* that the file really has */
+	const char *content_policy; /* of the big answer */
+	size_t file_bytes;	    /* that the file really has */
 	unsigned gone_count;
 };
 
@@ -219,6 +220,7 @@ static inline void http_answer_big(void *context, struct http_request *request)
 	struct http_seen *seen = context;
 	struct http_answer answer = { .status = 200,
 		.content_type = "application/octet-stream",
+		.content_policy = seen->content_policy,
 		.body = malloc(seen->big_bytes + 1),
 		.size = seen->big_bytes };
 

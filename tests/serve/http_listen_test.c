@@ -49,6 +49,8 @@ static void a_socket_is_its_groups_alone(void **state)
 	assert_int_equal(http_listen_unix(folder->socket, group, &listener, &fault), 0);
 	(void)umask(mask);
 	assert_false(listener.is_tcp);
+	assert_false(http_listener_of(listener.fd).is_tcp);
+	assert_int_equal(http_listener_of(listener.fd).fd, listener.fd);
 	assert_int_equal(stat(folder->socket, &status), 0);
 	assert_true(S_ISSOCK(status.st_mode));
 	assert_int_equal(status.st_mode & 07777, 0660);
@@ -132,6 +134,7 @@ static void tcp_can_choose_a_free_port(void **state)
 
 	assert_int_equal(http_listen_tcp("127.0.0.1:0", &first, &fault), 0);
 	assert_true(first.is_tcp);
+	assert_true(http_listener_of(first.fd).is_tcp);
 	assert_int_equal(getsockname(first.fd, (struct sockaddr *)&address, &size), 0);
 	(void)snprintf(text, sizeof(text), "127.0.0.1:%u", ntohs(address.sin_port));
 	assert_int_equal(http_listen_tcp(text, &second, &fault), -EADDRINUSE);
