@@ -64,6 +64,8 @@ struct config {
 	char *socket; /* "": api.sock in the runtime directory */
 	char *group;
 	struct config_list listen;
+	struct config_list host_names; /* that TCP clients may use, beyond addresses */
+	char *bearer_token_file;       /* bearer_token.h; "": TCP clients need no token */
 	uint64_t max_connections;
 
 	struct config_origin origins[CONFIG_KNOBS_MAX]; /* by position in config_knobs */

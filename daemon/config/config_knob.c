@@ -61,8 +61,14 @@ const struct config_knob config_knobs[] = {
 	{ "Api", "Group", CONFIG_GROUP, FIELD(group), "pilotlight", 0, 0, NULL,
 		"Group whose members may connect to the socket, besides root." },
 	{ "Api", "Listen", CONFIG_ADDRESSES, FIELD(listen), "", 0, 0, NULL,
-		"TCP addresses to listen on, such as 127.0.0.1:7447. There is no password: anyone "
-		"who can connect can read profiles." },
+		"TCP addresses to listen on, such as 127.0.0.1:7447. Without BearerTokenFile, "
+		"anyone who can connect can read profiles." },
+	{ "Api", "HostNames", CONFIG_HOSTS, FIELD(host_names), "", 0, 0, NULL,
+		"Names by which TCP clients may address this host, separated by spaces. Addresses "
+		"and localhost always work." },
+	{ "Api", "BearerTokenFile", CONFIG_SECRET, FIELD(bearer_token_file), "", 0, 0, NULL,
+		"File with the token that TCP clients must send: a path, or a systemd credential. "
+		"Empty: none is needed." },
 	{ "Api", "MaxConnections", CONFIG_NUMBER, FIELD(max_connections), "64", 1, 1024, NULL,
 		"Maximum number of connections. One user may have half. An eighth is reserved for "
 		"local users without one." },
@@ -84,5 +90,6 @@ size_t config_knob_find(const char *section, const char *key)
 
 bool config_knob_is_list(const struct config_knob *knob)
 {
-	return knob->kind == CONFIG_ADDRESSES || knob->kind == CONFIG_URLS;
+	return knob->kind == CONFIG_ADDRESSES || knob->kind == CONFIG_HOSTS ||
+	       knob->kind == CONFIG_URLS;
 }

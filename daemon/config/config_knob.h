@@ -14,7 +14,9 @@ enum config_kind {
 	CONFIG_CHOICE,	  /* char *; one of `choices` */
 	CONFIG_GROUP,	  /* char *; a group's name */
 	CONFIG_SOCKET,	  /* char *; an absolute path that fits a socket, or "" */
+	CONFIG_SECRET,	  /* char *; an absolute path, a credential's name, or "" */
 	CONFIG_ADDRESSES, /* struct config_list; config/address.h */
+	CONFIG_HOSTS,	  /* struct config_list; host names without a port */
 	CONFIG_URLS,	  /* struct config_list; http:// and https:// */
 };
 

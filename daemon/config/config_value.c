@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 
 /* Decimal digits of a percentage in parts per million: 1 ppm is 0.0001 %. */
 enum { PPM_DIGITS = 4, PPM_OF_PERCENT = 10000 };
+
+enum { HOST_NAME_BYTES_MAX = 253 }; /* RFC 1035 */
 
 static const char BYTE_UNITS[] = "KMGT";
 
@@ -225,6 +228,15 @@ static int check_socket(const char *text, char *reason)
 	return 0;
 }
 
+static int check_secret(const char *text, char *reason)
+{
+	if (*text == '/' ? strlen(text) < PATH_MAX
+			 : !strpbrk(text, "/ \t") && strlen(text) < NAME_MAX)
+		return 0;
+	return invalid(reason, "is neither an absolute path nor the name of a credential: write "
+			       "one of them");
+}
+
 /* Checks the syntax only. config_check_group() checks existence: the default needs no group. */
 static int check_group(const char *text, char *reason)
 {
@@ -243,6 +255,8 @@ static int check_text(const struct config_knob *knob, const char *text, char *re
 					 knob->choices);
 	case CONFIG_SOCKET:
 		return check_socket(text, reason);
+	case CONFIG_SECRET:
+		return check_secret(text, reason);
 	default:
 		return check_group(text, reason);
 	}
@@ -263,6 +277,18 @@ static int set_text(const struct config_knob *knob, const char *text, char **fie
 	return 0;
 }
 
+static int check_host_name(const char *text, char *reason)
+{
+	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					 "0123456789-._";
+	size_t size = strspn(text, characters);
+
+	if (size > 0 && size <= HOST_NAME_BYTES_MAX && !text[size] && text[0] != '.')
+		return 0;
+	return invalid(reason, "is not a host name: write one without a port, such as "
+			       "profiles.example.org");
+}
+
 static int check_item(const struct config_knob *knob, const char *text, char *reason)
 {
 	struct address address;
@@ -275,6 +301,8 @@ static int check_item(const struct config_knob *knob, const char *text, char *re
 					       "as 127.0.0.1:7447 or [::1]:7447");
 		return 0;
 	}
+	if (knob->kind == CONFIG_HOSTS)
+		return check_host_name(text, reason);
 	host = strncmp(text, "https://", 8) == 0  ? text + 8
 	       : strncmp(text, "http://", 7) == 0 ? text + 7
 						  : "";
@@ -320,8 +348,10 @@ int config_knob_set(const struct config_knob *knob, const char *text, struct con
 	case CONFIG_CHOICE:
 	case CONFIG_GROUP:
 	case CONFIG_SOCKET:
+	case CONFIG_SECRET:
 		return set_text(knob, text, field, reason);
 	case CONFIG_ADDRESSES:
+	case CONFIG_HOSTS:
 	case CONFIG_URLS:
 		return add_item(knob, text, field, reason);
 	}
@@ -343,7 +373,7 @@ void config_knob_clear(const struct config_knob *knob, struct config *config)
 	if (config_knob_is_list(knob)) {
 		clear_list(field);
 	} else if (knob->kind == CONFIG_CHOICE || knob->kind == CONFIG_GROUP ||
-		   knob->kind == CONFIG_SOCKET) {
+		   knob->kind == CONFIG_SOCKET || knob->kind == CONFIG_SECRET) {
 		free(*(char **)field);
 		*(char **)field = NULL;
 	}

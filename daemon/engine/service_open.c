@@ -70,6 +70,14 @@ static int listen_unix(
 	return http_listen_unix(service->settings.socket, (gid_t)-1, ret_listener, fault);
 }
 
+/* Reports a fault that shuts TCP clients out. It does not stop the history. */
+static void note_listen_fault(struct service *service, const struct fault *fault, const char *how)
+{
+	log_error("%s, continuing %s", fault->text, how);
+	(void)snprintf(service->listen_fault, sizeof(service->listen_fault), "%.*s",
+		(int)sizeof(service->listen_fault) - 1, fault->text);
+}
+
 /* A failing address does not stop the others, or the history. */
 static void listen_tcp(struct service *service, struct http_listener *listeners, size_t *count)
 {
@@ -82,9 +90,7 @@ static void listen_tcp(struct service *service, struct http_listener *listeners,
 			++*count;
 			continue;
 		}
-		log_error("%s, continuing without it", fault.text);
-		(void)snprintf(service->listen_fault, sizeof(service->listen_fault), "%.*s",
-			(int)sizeof(service->listen_fault) - 1, fault.text);
+		note_listen_fault(service, &fault, "without it");
 	}
 }
 
@@ -95,7 +101,7 @@ static int open_listeners(struct service *service, const struct engine_options *
 	int r = 0;
 
 	for (size_t i = 0; i < options->listen_count; i++)
-		listeners[count++] = (struct http_listener){ .fd = ENGINE_LISTEN_FD + (int)i };
+		listeners[count++] = http_listener_of(ENGINE_LISTEN_FD + (int)i);
 	if (count == 0) {
 		r = listen_unix(service, &listeners[count], fault);
 		count += r == 0;
@@ -104,6 +110,24 @@ static int open_listeners(struct service *service, const struct engine_options *
 		listen_tcp(service, listeners, &count);
 	*ret_count = count;
 	return r;
+}
+
+/* Reads the token. Without a usable one, TCP clients are refused, not let in. */
+static void read_token(struct service *service, const struct http_listener *listeners, size_t count)
+{
+	const char *file = service->settings.config.bearer_token_file;
+	struct fault fault = { 0 };
+	bool has_tcp = false;
+
+	for (size_t i = 0; i < count; i++)
+		has_tcp |= listeners[i].is_tcp;
+	if (*file && bearer_token_read(file, service->token, &fault) < 0) {
+		service->is_token_missing = true;
+		note_listen_fault(service, &fault, "without TCP clients");
+	}
+	if (has_tcp && !*file)
+		log_warning("TCP clients need no token, so anyone who can connect can read "
+			    "profiles: set BearerTokenFile= in [Api] of pilotlight.conf(5)");
 }
 
 static int open_api(struct service *service, const struct http_listener *listeners, size_t count,
@@ -115,6 +139,14 @@ static int open_api(struct service *service, const struct http_listener *listene
 		.limits = &limits,
 		.listeners = listeners,
 		.listener_count = count,
+		.access = {
+			.host_names = config->host_names.items,
+			.host_name_count = config->host_names.count,
+			.token = service->token[0] ? service->token : NULL,
+			.refusal = service->is_token_missing
+				? "No TCP clients: the service cannot read its bearer token. Its log says why."
+				: NULL,
+		},
 		.broker = service->broker,
 		.history = service->settings.history,
 		.symbol_cache = service->settings.symbol_cache,
@@ -336,6 +368,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 	if (r < 0)
 		return r;
 	/* Read files now that are out of reach afterwards. */
+	read_token(service, listeners, count);
 	tzset();
 	service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	log_start(service);

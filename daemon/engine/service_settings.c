@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "capture/cpu_list.h"
+#include "config/bearer_token.h"
 #include "config/memory_limit.h"
 #include "supervise/service_folders.h"
 
@@ -107,11 +108,19 @@ static int share_memory(
 
 int service_settings_check(const struct config *config, struct fault *fault)
 {
+	const char *token_file = config->bearer_token_file;
+	char token[BEARER_TOKEN_BYTES];
 	struct memory_shares shares;
 	struct fault cause = { 0 };
 	int r = share_memory(config, &shares, &cause);
 
-	return r < 0 ? fault_set(fault, r, "[Memory] MaxBytes: %.400s", cause.text) : 0;
+	if (r < 0)
+		return fault_set(fault, r, "[Memory] MaxBytes: %.400s", cause.text);
+	/* Only the service itself has its credentials; any user may check the rest. */
+	r = *token_file == '/' ? bearer_token_read(token_file, token, &cause) : 0;
+	return r < 0 && r != -EACCES
+		       ? fault_set(fault, r, "[Api] BearerTokenFile: %.400s", cause.text)
+		       : 0;
 }
 
 uint64_t service_settings_allowed_hz(uint64_t hz, const char *limit_path)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/api.h"
+#include "config/bearer_token.h"
 #include "engine/history_writer.h"
 #include "engine/loss_record.h"
 #include "engine/pipeline.h"
@@ -61,7 +62,10 @@ struct service {
 	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
 	bool is_history_failing;
 	char history_fault[160];
-	char listen_fault[100]; /* "": listening on all addresses */
+	char listen_fault[100]; /* "": listening on all addresses, with the token if one is needed
+				 */
+	char token[BEARER_TOKEN_BYTES]; /* "": TCP clients need none */
+	bool is_token_missing;		/* refuse all TCP clients */
 
 	bool is_ending, needs_restart;
 	bool has_invalid_config; /* service_open() failed */

@@ -48,6 +48,7 @@ static void each_key_is_listed_once_with_its_default(void **state)
 	assert_int_equal(config.window_ns, 10000000000);
 	assert_string_equal(config.group, "pilotlight");
 	assert_string_equal(config.socket, "");
+	assert_string_equal(config.bearer_token_file, "");
 	assert_int_equal(config.max_connections, 64);
 	config_done(&config);
 }
@@ -147,6 +148,16 @@ static void invalid_values_are_refused_with_a_remedy(void **state)
 			"107 bytes" },
 		{ "Api", "Group", "a b", "not a group name" },
 		{ "Api", "Listen", "localhost:80", "[::1]:7447" },
+		{ "Api", "HostNames", "pi:7447", "without a port" },
+		{ "Api", "HostNames", "*", "such as profiles.example.org" },
+		{ "Api", "HostNames", ".example.org", "such as profiles.example.org" },
+		{ "Api", "HostNames", "http://pi", "such as profiles.example.org" },
+		{ "Api", "HostNames",
+			"b\xc3\xbc"
+			"cher.example",
+			"such as profiles.example.org" },
+		{ "Api", "BearerTokenFile", "etc/token", "absolute path" },
+		{ "Api", "BearerTokenFile", "my token", "name of a credential" },
 		{ "Api", "MaxConnections", "64 ", "write digits" },
 		{ "Api", "MaxConnections", "", "write digits" },
 	};

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# promtool accepts /metrics without a warning, and a Prometheus server scrapes it by TCP.
+# promtool accepts /metrics without a warning, and a Prometheus server scrapes it by TCP with a bearer token.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -44,7 +44,7 @@ accounts_close_there() {
 }
 
 listens() {
-	curl -sf -o /dev/null "http://127.0.0.1:$port/metrics"
+	curl -sf -o /dev/null -H "Authorization: Bearer $(cat "$tmp/token")" "http://127.0.0.1:$port/metrics"
 }
 
 # Another program may have bound a port meanwhile, so this tries other ports, three times in all.
@@ -53,7 +53,8 @@ start_on_ports() {
 
 	for i in 1 2 3; do
 		read -r port prometheus_port < <(draw_ports)
-		printf '[Api]\nListen=127.0.0.1:%s\n[History]\nWindow=2s\n' "$port" >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+		printf '[Api]\nListen=127.0.0.1:%s\nBearerTokenFile=%s\n[History]\nWindow=2s\n' "$port" "$tmp/token" \
+			>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 		start_service && wait_for 10 listens && return
 		stop_service 2>/dev/null
 	done
@@ -79,12 +80,14 @@ is_scraped() {
 }
 
 plan 5
+(umask 077 && echo 0123456789abcdef0123456789abcdef >"$tmp/token")
 check "the service starts" start_on_ports
 check "promtool has no complaint" no_complaint
 cat >"$tmp/prometheus.yml" <<EOF
 global: { scrape_interval: 1s }
 scrape_configs:
   - job_name: pilotlight
+    authorization: { credentials_file: "$tmp/token" }
     static_configs: [ { targets: [ "127.0.0.1:$port" ] } ]
 EOF
 check "a Prometheus server scrapes the service" is_scraped

@@ -190,6 +190,29 @@ static void checking_finds_too_little_memory(void **state)
 	config_done(&config);
 }
 
+static void checking_finds_an_unusable_token(void **state)
+{
+	struct config config;
+	struct config_problems problems;
+	struct fault fault = { 0 };
+	char path[96], text[128];
+
+	/* This file itself: everybody may read it. */
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+	(void)snprintf(text, sizeof(text), "[Api]\nBearerTokenFile=%s\n", path);
+	write_config(text);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(config_load(path, 0, &config, &problems), 0);
+	assert_int_equal(service_settings_check(&config, &fault), -EPERM);
+	assert_non_null(strstr(fault.text, "[Api] BearerTokenFile: other users may read"));
+	config_done(&config);
+	/* Only the service has its credentials. */
+	write_config("[Api]\nBearerTokenFile=token\n");
+	assert_int_equal(config_load(path, 0, &config, &problems), 0);
+	assert_int_equal(service_settings_check(&config, &fault), 0);
+	config_done(&config);
+}
+
 static void the_kernel_may_allow_less(void **state)
 {
 	char path[96], missing[96];
@@ -246,6 +269,7 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_an_error),
 		cmocka_unit_test(one_that_is_confined_sees_no_groups),
 		cmocka_unit_test(checking_finds_too_little_memory),
+		cmocka_unit_test(checking_finds_an_unusable_token),
 		cmocka_unit_test(the_kernel_may_allow_less),
 		cmocka_unit_test(folders_are_made),
 	};

@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A browser at the service's TCP address. Flame graphs work under the policy that the service sends with them. A
+# hostile page gets no profile, neither from its own origin nor by a name that it points to the address.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/service.sh"
+
+need_root
+need_programs
+need_service
+need_commands python3
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+[ -n "$browser" ] || skip_all "no chromium is installed"
+
+free_port() {
+	python3 -c 'import socket
+one = socket.socket()
+one.bind(("127.0.0.1", 0))
+print(one.getsockname()[1])'
+}
+
+has_names() {
+	"$pilotlight" report --last 1min | grep -q work
+}
+
+plan 22
+port=$(free_port)
+printf '[Api]\nListen=127.0.0.1:%s\n[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n' "$port" \
+	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+start "$workloads/deep" 600
+start "$workloads/shares" 600
+check "the service starts" start_service
+# Symbol workers run only on idle CPUs, and the programs must still exist when the workers read them.
+wait_for 30 "$pilotlight" report --last 1min
+kill -STOP "${started[@]}"
+check "functions have names" wait_for 60 has_names
+python3 "$root/tests/end_to_end/service_browser.py" "$browser" "$port" "$tmp" >"$tmp/results" 2>"$tmp/python.log"
+note "$(tail -n 5 "$tmp/python.log")"
+while IFS= read -r line; do
+	case $line in
+	ok\ -\ *) ok "${line#ok - }" ;;
+	not\ ok\ -\ *) not_ok "${line#not ok - }" ;;
+	esac
+done <"$tmp/results"
+finish
