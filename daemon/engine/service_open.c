@@ -160,6 +160,18 @@ static int open_api(struct service *service, const struct http_listener *listene
 	return api_new(&options, &service->api, fault);
 }
 
+/* Root's rights are no protection: without a capability it still owns what root owns. */
+static int continue_without_landlock(int error, struct fault *fault)
+{
+	if (getuid() == 0)
+		return fault_set(fault, error,
+			"this kernel has no Landlock (Linux 5.19, 'landlock' in its lsm= list), so "
+			"the engine would keep root's access to all files: run it as another user, "
+			"by systemctl start pilotlightd or as pilotlightd(8), SECURITY, shows");
+	log_info("this kernel has no Landlock: only the rights of the user protect files");
+	return 0;
+}
+
 /* Drops privileges. The engine can open only these folders from here on. */
 static int give_up_privileges(struct service *service, struct fault *fault)
 {
@@ -185,10 +197,8 @@ static int give_up_privileges(struct service *service, struct fault *fault)
 		return fault_set(fault, r, "cannot give up privileges: %s", strerror(-r));
 	r = sandbox_confine(folders + (service->settings.history[0] == '\0'),
 		ARRAY_SIZE(folders) - (service->settings.history[0] == '\0'));
-	if (r == -ENOSYS || r == -EOPNOTSUPP) {
-		log_info("this kernel has no Landlock: only the user's rights protect files");
-		r = 0;
-	}
+	if (r == -ENOSYS || r == -EOPNOTSUPP)
+		return continue_without_landlock(r, fault);
 	return r < 0 ? fault_set(fault, r, "cannot confine the engine to its folders: %s",
 			       strerror(-r))
 		     : 0;

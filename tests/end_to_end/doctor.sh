@@ -60,12 +60,18 @@ for check in report["checks"]:
 END
 }
 
+lacks_landlock() {
+	doctor 0 "$workloads/without_landlock" "$pilotlight" doctor && [ "$(state Landlock)" = limited ] &&
+		remedies_are_there
+}
+
 with_all_privileges() {
 	check "root: ready" doctor 0 "$pilotlight" doctor
 	check "root: the last line says so" closing_line_is "Ready: "
 	check "root: capabilities are ok" [ "$(state CAP_BPF)$(state CAP_PERFMON)" = okok ]
 	check "root: programs load" [ "$(state 'perf_event programs')" = ok ]
 	check "root: everything that is not ok has a remedy" remedies_are_there
+	check "root: no Landlock is a limitation" lacks_landlock
 	check "root: no colour in a file" has_no_escapes
 	check "json: ready" doctor 0 "$pilotlight" doctor --json
 	if has python3; then
@@ -177,7 +183,7 @@ at_its_edges() {
 
 need_root
 need_programs
-plan 30
+plan 31
 
 with_all_privileges
 with_none

@@ -19,6 +19,7 @@ at_exit clean_up_service
 
 need_service() {
 	[ -x "$pilotlightd" ] || { echo "Bail out! no $pilotlightd: make"; exit 1; }
+	! "$pilotlight" doctor | grep -q '^  limited *Landlock ' || skip_all "the service of root needs Landlock"
 	mkdir -p "$STATE_DIRECTORY" "$CACHE_DIRECTORY" "$RUNTIME_DIRECTORY" "$CONFIGURATION_DIRECTORY"
 }
 

@@ -2,6 +2,7 @@
 /* The running kernel: its version, its configuration, and its files below /proc and /sys. */
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "sandbox/landlock_rules.h"
 #include "tools/doctor/doctor_check.h"
 
 #include <dirent.h>
@@ -136,6 +137,19 @@ static void check_pid_namespace(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_LIMITED, "%s, not the initial one", target);
 }
 
+/* Version 1 cannot move files between folders, which the history needs. */
+static void check_landlock(struct doctor_finding *finding)
+{
+	int version = landlock_version();
+
+	if (version >= 2)
+		doctor_found(finding, DOCTOR_OK, "version %d", version);
+	else if (version > 0)
+		doctor_found(finding, DOCTOR_LIMITED, "version %d, of Linux before 5.19", version);
+	else
+		doctor_found(finding, DOCTOR_LIMITED, "none: %s", strerror(-version));
+}
+
 static void check_cgroups(struct doctor_finding *finding)
 {
 	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
@@ -181,6 +195,10 @@ static const struct doctor_check checks[] = {
 	{ "pid namespace", check_pid_namespace, 0, false,
 		"names in processes outside of it; their samples still count",
 		"run pilotlight in the host's namespace: docker run --pid=host, hostPID: true" },
+	{ "Landlock", check_landlock, 0, false,
+		"the engine's confinement to its own files; root cannot run pilotlightd without "
+		"systemd",
+		"Linux 5.19, and landlock in the list of lsm= on the kernel's command line" },
 	{ "cgroup v2", check_cgroups, 0, false,
 		"selecting samples by service; record does not need it",
 		"boot with systemd.unified_cgroup_hierarchy=1" },
