@@ -48,6 +48,7 @@ extern const struct jit_table_limits jit_table_default_limits;
 struct jit_table_counters {
 	uint64_t processes_evicted, files_evicted; /* live ones, to make room */
 	uint64_t files_distrusted; /* another user's, a link, or not a regular file */
+	uint64_t maps_cut;	   /* perf maps of ended processes, too long for their last read */
 };
 
 /*

@@ -178,6 +178,9 @@ static void end_process(void *context, void *data, uint64_t end_ns)
 	struct jit_process *process = data;
 	struct jit_table *table = context;
 
+	/* It has not ended: its map may grow. */
+	if (end_ns == PROCESS_LIVE && process->map != JIT_NO_FILE)
+		table->files[process->map].is_final = false;
 	process->end_ns = end_ns;
 	process->is_finished = false;
 	process->final_bytes = 0;

@@ -186,16 +186,24 @@ uint64_t jit_table_due_ns(const struct jit_table *table, bool is_awaited)
 }
 
 /* The last read of a perf map, whose names no running process needs, is bounded. */
-static bool is_last_read_over(struct jit_followed *file)
+static int64_t read_perf_map(struct jit_table *table, uint32_t id, int64_t steps)
 {
+	struct jit_followed *file = &table->files[id];
+	bool is_last = is_written(table, id);
 	struct perf_map_reader_state state;
+	int64_t left;
 
 	perf_map_reader_state(file->perf_map, &state);
-	if (!file->is_ended) {
-		file->is_ended = true;
-		file->ended_bytes = state.counters.bytes;
+	if (!is_last)
+		file->live_bytes = state.counters.bytes;
+	if (state.counters.bytes - file->live_bytes >= LAST_BYTES_MAX) {
+		file->is_final = true;
+		table->counters.maps_cut++;
+		return steps;
 	}
-	return state.counters.bytes - file->ended_bytes >= LAST_BYTES_MAX;
+	left = perf_map_reader_run(file->perf_map, file->index, is_last, steps);
+	file->is_final = is_last && left > 0;
+	return left;
 }
 
 static int64_t read_file(struct jit_table *table, uint32_t id, int64_t steps)
@@ -204,19 +212,8 @@ static int64_t read_file(struct jit_table *table, uint32_t id, int64_t steps)
 	struct jitdump_reader_state state;
 	int64_t left;
 
-	if (file->perf_map) {
-		bool is_last = is_written(table, id);
-
-		/* Its PID may belong to a new writer. */
-		file->is_ended = file->is_ended && is_last;
-		if (is_last && is_last_read_over(file)) {
-			file->is_final = true;
-			return steps;
-		}
-		left = perf_map_reader_run(file->perf_map, file->index, is_last, steps);
-		file->is_final = is_last && left > 0;
-		return left;
-	}
+	if (file->perf_map)
+		return read_perf_map(table, id, steps);
 	left = jitdump_reader_run(file->jitdump, file->index, steps);
 	jitdump_reader_state(file->jitdump, &state);
 	file->is_valid |= state.has_header;

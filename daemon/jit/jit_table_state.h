@@ -56,14 +56,13 @@ struct jit_followed {
 	struct jitdump_reader *jitdump; /* either this or perf_map */
 	struct perf_map_reader *perf_map;
 	struct code_index *index;
-	bool is_valid;	      /* it is a perf map, or has a jitdump header */
-	bool is_final;	      /* a perf map that was read after all its writers ended */
-	bool is_ended;	      /* a perf map whose writers have ended */
-	uint64_t ended_bytes; /* that were read before that */
-	bool has_more;	      /* the last run did not reach the end */
-	bool was_read;	      /* in the last run */
-	uint64_t sampled_ns;  /* newest of its processes; valid only during eviction */
-	size_t code_bytes;    /* of the index, at the last jit_table_measure() */
+	bool is_valid;	     /* it is a perf map, or has a jitdump header */
+	bool is_final;	     /* a perf map that was read after all its writers ended */
+	uint64_t live_bytes; /* of a perf map: read before the last look that found a live writer */
+	bool has_more;	     /* the last run did not reach the end */
+	bool was_read;	     /* in the last run */
+	uint64_t sampled_ns; /* newest of its processes; valid only during eviction */
+	size_t code_bytes;   /* of the index, at the last jit_table_measure() */
 	uint8_t gone[JITDUMP_WRITERS_MAX / 8]; /* known writers that have ended */
 };
 

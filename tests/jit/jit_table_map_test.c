@@ -73,6 +73,7 @@ static void the_last_read_is_bounded(void **state)
 	enum { CHUNK_BYTES = 1 << 20, CHUNKS = 100 };
 	struct jit_fixture *fixture = *state;
 	char *chunk = malloc(CHUNK_BYTES);
+	struct jit_table_counters counters;
 	char path[192];
 	int fd;
 
@@ -95,6 +96,30 @@ static void the_last_read_is_bounded(void **state)
 	assert_in_range(report_of(fixture, 5).perf_map.counters.bytes, 64 << 20, 80 << 20);
 	assert_true(jit_table_is_final(fixture->table, 5, 20 * MS, false));
 	assert_string_equal(jit_fixture_name(fixture, 5, 20, CODE), "mapped");
+	jit_table_counters(fixture->table, &counters);
+	assert_int_equal(counters.maps_cut, 1);
+}
+
+/* The first thread ended; another one maps code and goes on. */
+static void a_map_is_read_on_if_its_writer_has_not_ended(void **state)
+{
+	struct jit_fixture *fixture = *state;
+	const struct process_mapping_event event = { .start = CODE, .end = 2 * CODE, .path = "" };
+	struct jit_table_counters counters;
+
+	jit_fixture_process(fixture, 5);
+	write_map(fixture, 5, 5, map);
+	jit_fixture_memory(fixture, 5, 10);
+	jit_fixture_run(fixture, 20);
+	jit_fixture_exit(fixture, 5, 30);
+	jit_fixture_run(fixture, 1000);
+	assert_true(jit_table_is_final(fixture->table, 5, 20 * MS, false));
+	assert_int_equal(process_table_map(fixture->processes, 5, 1010 * MS, &event, NULL), 0);
+	write_map(fixture, 5, 5, "10000 40 mapped\n10040 40 more\n");
+	jit_fixture_run(fixture, 2000);
+	assert_string_equal(jit_fixture_name(fixture, 5, 1100, CODE + 0x40), "more");
+	jit_table_counters(fixture->table, &counters);
+	assert_int_equal(counters.maps_cut, 0);
 }
 
 static void unsampled_processes_are_not_polled(void **state)
@@ -313,6 +338,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_JIT(the_last_read_is_bounded),
+		WITH_JIT(a_map_is_read_on_if_its_writer_has_not_ended),
 		WITH_JIT(a_map_that_comes_later_is_found_and_followed),
 		WITH_JIT(unsampled_processes_are_not_polled),
 		WITH_JIT(a_map_that_was_written_at_the_end_is_found_below_the_parents_root),

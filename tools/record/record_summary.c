@@ -176,6 +176,9 @@ static void print_jit(FILE *file, const struct pipeline_report *report)
 	if (report->jit.files_evicted + report->jit.processes_evicted > 0)
 		(void)fprintf(file, "; %" PRIu64 " files or processes evicted",
 			report->jit.files_evicted + report->jit.processes_evicted);
+	if (report->jit.maps_cut > 0)
+		(void)fprintf(file, "; %" PRIu64 " perf maps not read to their end",
+			report->jit.maps_cut);
 	(void)fputc('\n', file);
 }
 
