@@ -137,19 +137,17 @@ static void bound_lookups(struct pipeline *pipeline)
 }
 
 /*
- * Frees ended processes that no future sample needs. Undrained samples were taken after `flip_ns`,
- * when the last flip began. A sample that raced into the new set has a process that was alive then.
+ * Frees ended processes that no sample needs. Undrained samples were taken after `flip_ns`, when
+ * the last flip began. A sample that raced into the new set has a process that was alive then. A
+ * process whose samples wait for JIT names stays, as its files are not read yet.
  */
 static void retire_processes(struct pipeline *pipeline, uint64_t flip_ns)
 {
-	uint64_t needed_ns = flip_ns, oldest_ns = late_samples_oldest_ns(pipeline->late);
+	uint64_t needed_ns = flip_ns;
 
 	if (pipeline->unwinding && needed_ns > pipeline->last_request_ns)
 		needed_ns = pipeline->last_request_ns;
-	process_table_retire(pipeline->processes, oldest_ns < needed_ns ? oldest_ns : needed_ns);
-	/* Processes whose samples wait for JIT names stay while there is room. */
-	if (process_table_is_crowded(pipeline->processes))
-		process_table_shed(pipeline->processes, needed_ns);
+	process_table_retire(pipeline->processes, needed_ns);
 }
 
 static int drain(struct pipeline *pipeline, struct fault *fault)

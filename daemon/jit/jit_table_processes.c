@@ -46,7 +46,9 @@ static void remove_process(struct jit_table *table, struct jit_process *process)
 
 /*
  * The user with the most processes makes room, so that one user's processes do not evict those of
- * others (I4). Users share the counters, as there may be many.
+ * others (I4). That holds for ended processes, too: their last samples are named after the next
+ * drain only, and then the process table removes them anyway. Users share the counters, as there
+ * may be many.
  */
 enum { USER_COUNTERS = 256 };
 

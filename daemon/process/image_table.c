@@ -237,7 +237,7 @@ static void evict_oldest_of_pid(struct image_table *table, pid_t pid)
 	table->evicted++;
 }
 
-void image_table_retire(struct image_table *table, uint64_t time_ns, bool with_data)
+void image_table_retire(struct image_table *table, uint64_t time_ns)
 {
 	const struct process_follower *follower = &table->follower;
 	uint32_t id = table->first_ended;
@@ -246,8 +246,7 @@ void image_table_retire(struct image_table *table, uint64_t time_ns, bool with_d
 		const struct image *image = &table->images[id];
 		uint32_t next = image->ended_after;
 
-		if (!image->data ||
-			(with_data && follower->is_finished(follower->context, image->data)))
+		if (!image->data || follower->is_finished(follower->context, image->data))
 			remove_ended(table, id);
 		id = next;
 	}

@@ -91,7 +91,7 @@ bool image_table_is_crowded(const struct image_table *table);
 /* False: no image has ended. */
 bool image_table_evict_oldest_ended(struct image_table *table);
 
-/* Behaves as process_table_retire(); without `with_data`, as process_table_shed(). */
-void image_table_retire(struct image_table *table, uint64_t time_ns, bool with_data);
+/* Behaves as process_table_retire(). */
+void image_table_retire(struct image_table *table, uint64_t time_ns);
 
 size_t image_table_bytes(const struct image_table *table);

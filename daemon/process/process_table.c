@@ -343,12 +343,7 @@ int process_table_set_executable(struct process_table *table, pid_t pid, uint64_
 
 void process_table_retire(struct process_table *table, uint64_t time_ns)
 {
-	image_table_retire(&table->images, time_ns, true);
-}
-
-void process_table_shed(struct process_table *table, uint64_t time_ns)
-{
-	image_table_retire(&table->images, time_ns, false);
+	image_table_retire(&table->images, time_ns);
 }
 
 void process_table_follow(struct process_table *table, const struct process_follower *follower)

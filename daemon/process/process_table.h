@@ -160,8 +160,6 @@ void process_table_gone(struct process_table *table, pid_t pid, uint64_t time_ns
 
 /* Removes images that ended before `time_ns`, except those that the follower still needs. */
 void process_table_retire(struct process_table *table, uint64_t time_ns);
-/* Removes only those to which no follower has attached data. */
-void process_table_shed(struct process_table *table, uint64_t time_ns);
 
 /*
  * Says whether ended images fill over three quarters of the room that live ones leave. Eviction

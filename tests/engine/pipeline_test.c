@@ -267,6 +267,44 @@ static void a_window_waits_for_the_names_of_its_code(void **state)
 	assert_int_equal(accounts_stored(&accounts), 11);
 }
 
+static bool follows_code_of(pid_t pid)
+{
+	struct jit_process_report report;
+	size_t cursor = 0;
+
+	while (jit_table_next(pipeline_jit(pipeline), &cursor, &report))
+		if (report.pid == pid)
+			return true;
+	return false;
+}
+
+/* What its files say of it was read: samples of another process may wait on. */
+static void an_ended_process_is_not_kept_for_the_names_of_another(void **state)
+{
+	const struct sideband_record fork = {
+		.kind = SIDEBAND_FORK,
+		.pid = FIRST_PID,
+		.tid = FIRST_PID,
+		.parent = getpid(),
+	};
+	struct sideband_record *records;
+	struct fault fault = { 0 };
+
+	open_pipeline();
+	generate_code();
+	put_sample(5, CODE + 64);
+	assert_int_equal(pipeline_prepare_end(pipeline, false, &fault), 0); /* drains */
+	records = put_records(2);
+	records[0] = records[1] = fork;
+	records[1].kind = SIDEBAND_EXIT;
+	records[0].time_ns = records[1].time_ns = clock_monotonic_ns();
+	run(RUNS);
+	assert_true(follows_code_of(FIRST_PID));
+	assert_int_equal(pipeline_prepare_end(pipeline, false, &fault), 0);
+	assert_false(follows_code_of(FIRST_PID));
+	assert_true(follows_code_of(getpid()));
+}
+
 static void assert_all_is_counted(void)
 {
 	assert_int_equal(world_samples() + drained.fired, fired);
@@ -414,6 +452,7 @@ int main(void)
 		PIPELINE_TEST(many_short_processes_bring_the_drain_forward),
 		PIPELINE_TEST(cpus_that_cannot_be_followed_delay_nothing),
 		PIPELINE_TEST(a_window_waits_for_the_names_of_its_code),
+		PIPELINE_TEST(an_ended_process_is_not_kept_for_the_names_of_another),
 		PIPELINE_TEST(each_sample_is_in_the_maps_or_in_the_accounts),
 		PIPELINE_TEST(finishing_drains_both_sets),
 		PIPELINE_TEST(more_cpus_than_the_maps_hold_are_an_error),

@@ -113,6 +113,27 @@ static void processes_of_one_user_evict_no_others(void **state)
 	}
 }
 
+/* Its last samples may still come. */
+static void an_ended_process_of_another_user_is_not_evicted(void **state)
+{
+	struct jit_table_limits limits = jit_table_default_limits;
+	struct jit_fixture *fixture = *state;
+
+	limits.processes = 4;
+	jit_fixture_process_of(fixture, 5, 5, 1000);
+	jit_fixture_process_of(fixture, 6, 6, 1001);
+	jit_fixture_limit(fixture, &limits);
+	jit_fixture_memory(fixture, 5, 10);
+	jit_fixture_memory(fixture, 6, 20);
+	jit_fixture_run(fixture, 30);
+	jit_fixture_exit(fixture, 5, 40);
+	jit_fixture_run(fixture, 50);
+	assert_true(jit_table_is_final(fixture->table, 5, 35 * MS, false));
+	for (pid_t pid = 100; pid < 120; pid++)
+		jit_fixture_fork(fixture, pid, 6, (uint64_t)pid);
+	assert_true(is_known(fixture, 5));
+}
+
 static void pids_that_come_and_go_are_all_found(void **state)
 {
 	struct jit_fixture *fixture = *state;
@@ -454,6 +475,7 @@ int main(void)
 		WITH_JIT(processes_are_bounded_and_those_that_ended_give_way),
 		WITH_JIT(the_least_recently_sampled_process_is_evicted),
 		WITH_JIT(processes_of_one_user_evict_no_others),
+		WITH_JIT(an_ended_process_of_another_user_is_not_evicted),
 		WITH_JIT(pids_that_come_and_go_are_all_found),
 		WITH_JIT(the_least_recently_sampled_file_is_evicted),
 		WITH_JIT(beside_a_dump_a_map_takes_no_room),

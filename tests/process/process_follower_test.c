@@ -138,7 +138,6 @@ static void images_in_use_do_not_retire(void **state)
 	assert_true(process_table_has(fixture.table, 5, 20));
 	assert_false(process_table_has(fixture.table, 8, 20));
 	fixture.data[0].is_finished = true;
-	process_table_shed(fixture.table, 1000);
 	process_table_retire(fixture.table, 20);
 	assert_true(process_table_has(fixture.table, 5, 20));
 	assert_false(fixture.data[0].is_freed);
