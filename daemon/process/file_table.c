@@ -17,11 +17,6 @@
 
 enum { NONE = UINT32_MAX, BUCKETS_MIN = 64, FILES_MAX = 1 << 30 };
 
-/* A link in a bucket's chain. */
-struct file_link {
-	uint32_t bucket, before, after;
-};
-
 struct file_entry {
 	char *path; /* owned; NULL: the id is free */
 	uint64_t identity;
@@ -31,7 +26,7 @@ struct file_entry {
 	uint32_t references;
 	struct build_id build_id;
 	bool has_build_id_key; /* the build-id is part of the key, not learnt later */
-	struct file_link links[FILE_INDEXES];
+	uint32_t bucket, next; /* the next file in its bucket */
 	uint32_t unused_before, unused_after; /* in the unused list; after: or in the free list */
 };
 
@@ -53,12 +48,10 @@ int file_table_init(struct file_table *table, size_t limit, size_t path_bytes)
 	};
 	while (table->bucket_count < table->limit)
 		table->bucket_count *= 2;
-	for (int i = 0; i < FILE_INDEXES; i++) {
-		table->buckets[i] = malloc(table->bucket_count * sizeof(*table->buckets[i]));
-		if (!table->buckets[i])
-			return -ENOMEM;
-		memset(table->buckets[i], 0xff, table->bucket_count * sizeof(*table->buckets[i]));
-	}
+	table->buckets = malloc(table->bucket_count * sizeof(*table->buckets));
+	if (!table->buckets)
+		return -ENOMEM;
+	memset(table->buckets, 0xff, table->bucket_count * sizeof(*table->buckets));
 	return 0;
 }
 
@@ -67,8 +60,7 @@ void file_table_done(struct file_table *table)
 	for (size_t i = 0; i < table->count; i++)
 		free(table->entries[i].path);
 	free(table->entries);
-	for (int i = 0; i < FILE_INDEXES; i++)
-		free(table->buckets[i]);
+	free(table->buckets);
 }
 
 /* --- keys --- */
@@ -106,16 +98,12 @@ static int make_key(const struct process_mapping_event *event, struct file_key *
 	return 0;
 }
 
-static uint64_t hash_build_id(const struct build_id *id)
-{
-	return hash_bytes(id->bytes, sizeof(id->bytes));
-}
-
 static uint64_t hash_key(const struct file_key *key)
 {
 	const struct process_mapping_event *event = key->event;
 	uint64_t device = (uint64_t)event->device_major << 32 | event->device_minor;
-	uint64_t identity = event->build_id.size ? hash_build_id(&event->build_id)
+	uint64_t identity = event->build_id.size ? hash_bytes(event->build_id.bytes,
+							   sizeof(event->build_id.bytes))
 						 : hash_pair(event->inode, device);
 
 	return hash_pair(hash_bytes(key->path, key->path_size), identity);
@@ -135,55 +123,24 @@ static bool has_key(const struct file_entry *entry, const struct file_key *key)
 	       entry->device_minor == event->device_minor;
 }
 
-/* --- the chains --- */
-
-static uint32_t bucket_of(const struct file_table *table, uint64_t hash)
+/* Returns the file with that key, or NONE. */
+static uint32_t find_key(
+	const struct file_table *table, const struct file_key *key, uint32_t bucket)
 {
-	return (uint32_t)(hash & (table->bucket_count - 1));
-}
-
-/* Inserts `file` after `before`, or first in its bucket if that is NONE. */
-static void chain(struct file_table *table, enum file_index index, uint32_t bucket, uint32_t before,
-	uint32_t file)
-{
-	uint32_t *place = before == NONE ? &table->buckets[index][bucket]
-					 : &table->entries[before].links[index].after;
-
-	table->entries[file].links[index] =
-		(struct file_link){ .bucket = bucket, .before = before, .after = *place };
-	if (*place != NONE)
-		table->entries[*place].links[index].before = file;
-	*place = file;
-}
-
-static void unchain(struct file_table *table, enum file_index index, uint32_t file)
-{
-	const struct file_link *link = &table->entries[file].links[index];
-
-	if (link->before == NONE)
-		table->buckets[index][link->bucket] = link->after;
-	else
-		table->entries[link->before].links[index].after = link->after;
-	if (link->after != NONE)
-		table->entries[link->after].links[index].before = link->before;
-}
-
-static uint32_t find_key(const struct file_table *table, const struct file_key *key, uint64_t hash)
-{
-	uint32_t file = table->buckets[FILE_BY_KEY][bucket_of(table, hash)];
+	uint32_t file = table->buckets[bucket];
 
 	while (file != NONE && !has_key(&table->entries[file], key))
-		file = table->entries[file].links[FILE_BY_KEY].after;
+		file = table->entries[file].next;
 	return file;
 }
 
-static uint32_t find_build_id(const struct file_table *table, const struct build_id *id)
+static void unchain(struct file_table *table, uint32_t file)
 {
-	uint32_t file = table->buckets[FILE_BY_BUILD_ID][bucket_of(table, hash_build_id(id))];
+	uint32_t *place = &table->buckets[table->entries[file].bucket];
 
-	while (file != NONE && !build_id_equal(&table->entries[file].build_id, id))
-		file = table->entries[file].links[FILE_BY_BUILD_ID].after;
-	return file;
+	while (*place != file)
+		place = &table->entries[*place].next;
+	*place = table->entries[file].next;
 }
 
 /* --- the list of unused files --- */
@@ -224,9 +181,7 @@ static bool forget_oldest_unused(struct file_table *table)
 		return false;
 	entry = &table->entries[file];
 	unlist_unused(table, file);
-	unchain(table, FILE_BY_KEY, file);
-	if (entry->build_id.size > 0)
-		unchain(table, FILE_BY_BUILD_ID, file);
+	unchain(table, file);
 	table->path_bytes -= entry->path_size + 1;
 	free(entry->path);
 	*entry = (struct file_entry){ .unused_after = table->free_file };
@@ -275,7 +230,7 @@ static int make_room(struct file_table *table, size_t path_bytes, uint32_t *ret_
 }
 
 static int add_entry(
-	struct file_table *table, const struct file_key *key, uint64_t hash, uint32_t *ret_file)
+	struct file_table *table, const struct file_key *key, uint32_t bucket, uint32_t *ret_file)
 {
 	const struct process_mapping_event *event = key->event;
 	_cleanup_free_ char *path = malloc(key->path_size + 1);
@@ -299,10 +254,12 @@ static int add_entry(
 		.device_minor = event->device_minor,
 		.path_size = (uint32_t)key->path_size,
 		.references = 1,
+		.build_id = event->build_id,
 		.has_build_id_key = event->build_id.size > 0,
+		.bucket = bucket,
+		.next = table->buckets[bucket],
 	};
-	chain(table, FILE_BY_KEY, bucket_of(table, hash), NONE, file);
-	file_table_set_build_id(table, file, &event->build_id);
+	table->buckets[bucket] = file;
 	*ret_file = file;
 	return 0;
 }
@@ -311,16 +268,15 @@ int file_table_intern(
 	struct file_table *table, const struct process_mapping_event *event, uint32_t *ret_file)
 {
 	struct file_key key;
-	uint64_t hash;
-	uint32_t file;
+	uint32_t bucket, file;
 	int r = make_key(event, &key);
 
 	if (r < 0)
 		return r;
-	hash = hash_key(&key);
-	file = find_key(table, &key, hash);
+	bucket = (uint32_t)(hash_key(&key) & (table->bucket_count - 1));
+	file = find_key(table, &key, bucket);
 	if (file == NONE)
-		return add_entry(table, &key, hash, ret_file);
+		return add_entry(table, &key, bucket, ret_file);
 	file_table_take(table, file);
 	*ret_file = file;
 	return 0;
@@ -345,29 +301,24 @@ void file_table_get(const struct file_table *table, uint32_t file, struct mapped
 	};
 }
 
-/*
- * Inserted after an earlier file with the same build-id: the first one represents them all while it
- * exists.
- */
 void file_table_set_build_id(struct file_table *table, uint32_t file, const struct build_id *id)
 {
 	assert(file < table->count && table->entries[file].path);
-	if (id->size == 0 || table->entries[file].build_id.size > 0)
-		return;
-	chain(table, FILE_BY_BUILD_ID, bucket_of(table, hash_build_id(id)),
-		find_build_id(table, id), file);
-	table->entries[file].build_id = *id;
+	if (table->entries[file].build_id.size == 0)
+		table->entries[file].build_id = *id;
 }
 
 bool file_table_find_build_id(
 	const struct file_table *table, const struct build_id *id, uint32_t *ret_file)
 {
-	uint32_t file = id->size > 0 ? find_build_id(table, id) : NONE;
-
-	if (file == NONE)
+	if (id->size == 0)
 		return false;
-	*ret_file = file;
-	return true;
+	for (uint32_t file = 0; file < table->count; file++)
+		if (build_id_equal(&table->entries[file].build_id, id)) {
+			*ret_file = file;
+			return true;
+		}
+	return false;
 }
 
 bool file_table_is_anonymous(const struct file_table *table, uint32_t file)
@@ -385,5 +336,5 @@ size_t file_table_path_bytes(const struct file_table *table, uint32_t file)
 size_t file_table_bytes(const struct file_table *table)
 {
 	return table->capacity * sizeof(*table->entries) + table->path_bytes +
-	       FILE_INDEXES * table->bucket_count * sizeof(*table->buckets[0]);
+	       table->bucket_count * sizeof(*table->buckets);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The files of a process_table: interned, indexed by build-id and bounded (I4). Each mapping holds
+ * The files of a process_table: interned and bounded (I4). Each mapping holds
  * a reference to its file. An unreferenced file stays while there is room, since the next process
  * will probably map it. A new file evicts the one that has been unused for longest.
  */
@@ -12,15 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum file_index { FILE_BY_KEY, FILE_BY_BUILD_ID, FILE_INDEXES };
-
 struct file_table {
 	struct file_entry *entries; /* indexed by id */
 	size_t count, capacity, limit;
 	uint32_t free_file; /* first unused id below `count` */
 	uint32_t oldest_unused, newest_unused;
 	size_t path_bytes, path_bytes_limit; /* NULs included */
-	uint32_t *buckets[FILE_INDEXES];     /* first file of each chain */
+	uint32_t *buckets;		     /* first file of each chain */
 	size_t bucket_count;		     /* a power of two */
 	uint64_t last_identity;
 };
@@ -42,6 +40,7 @@ void file_table_drop(struct file_table *table, uint32_t file);
 
 void file_table_get(const struct file_table *table, uint32_t file, struct mapped_file *ret_file);
 void file_table_set_build_id(struct file_table *table, uint32_t file, const struct build_id *id);
+/* Finds any file with that build-id. Walks through all: it is asked for once or twice a binary. */
 bool file_table_find_build_id(
 	const struct file_table *table, const struct build_id *id, uint32_t *ret_file);
 

@@ -27,12 +27,6 @@ struct scan {
 	char path[MAPS_LINE_BYTES_MAX];
 };
 
-static void closedirp(DIR **folder)
-{
-	if (*folder)
-		(void)closedir(*folder);
-}
-
 static int add_line(struct scan *scan, const char *text, size_t size)
 {
 	struct maps_line line;
@@ -202,26 +196,6 @@ static bool parse_pid(const char *name, pid_t *ret_pid)
 static bool ends_scan(int error)
 {
 	return error == -ENOMEM || error == -EPIPE;
-}
-
-int process_scan_all(
-	struct broker *broker, struct process_table *table, const char *proc_root, uint64_t time_ns)
-{
-	_cleanup_(closedirp) DIR *folder = opendir(proc_root);
-	struct dirent *entry;
-	pid_t pid;
-	int r;
-
-	if (!folder)
-		return -errno;
-	while (errno = 0, entry = readdir(folder)) {
-		if (!parse_pid(entry->d_name, &pid))
-			continue;
-		r = process_scan_one(broker, table, pid, time_ns);
-		if (ends_scan(r))
-			return r;
-	}
-	return -errno;
 }
 
 void process_rescan_done(struct process_rescan *rescan)

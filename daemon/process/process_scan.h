@@ -20,13 +20,6 @@ int process_scan_one(
 	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /*
- * Adds every process of `proc_root` ("/proc") and skips unreadable ones. Returns 0, -ENOMEM, -EPIPE
- * if the broker is gone, or the error of reading `proc_root`.
- */
-int process_scan_all(struct broker *broker, struct process_table *table, const char *proc_root,
-	uint64_t time_ns);
-
-/*
  * Ends the image of a process that is gone or is a zombie; otherwise counts its threads anew. Call
  * it when the first thread ends and the image does not. Returns 0, or -errno if /proc gives no
  * answer; then nothing changes.
@@ -34,9 +27,10 @@ int process_scan_all(struct broker *broker, struct process_table *table, const c
 int process_scan_check(struct broker *broker, struct process_table *table, pid_t pid);
 
 /*
- * A scan after lost records. It checks whether each process of the table still exists, then adds
- * every process of `proc_root`. It runs in steps, because each process costs up to three requests
- * and draining must not wait (I5). Zeros: no scan is under way.
+ * A scan of all processes, at the start and after lost records. It checks whether each process of
+ * the table still exists, then adds every process of `proc_root` and skips unreadable ones. It runs
+ * in steps, because each process costs up to three requests and draining must not wait (I5). Zeros:
+ * no scan is under way.
  */
 struct process_rescan {
 	DIR *folder; /* NULL: no scan is under way */
@@ -46,8 +40,9 @@ struct process_rescan {
 /* Starts a scan, or restarts the current one. Returns 0 or -errno. */
 int process_rescan_begin(struct process_rescan *rescan, const char *proc_root);
 /*
- * Runs steps until `until_ns`, at least one. Returns 1 if work is left, 0 if the scan is complete
- * or none is under way, or -errno as process_scan_all(). An error ends the scan.
+ * Runs steps until `until_ns`, at least one. Returns 1 if work is left; 0 if the scan is complete
+ * or none is under way; -ENOMEM; -EPIPE if the broker is gone; or the error of reading `proc_root`.
+ * An error ends the scan.
  */
 int process_rescan_run(struct process_rescan *rescan, struct broker *broker,
 	struct process_table *table, uint64_t time_ns, uint64_t until_ns);

@@ -103,6 +103,14 @@ static void assert_file_at(
 	assert_int_equal(file.inode, inode);
 }
 
+static int scan_all(struct broker *broker, struct process_table *table, const char *proc_root)
+{
+	struct process_rescan scan = { 0 };
+	int r = process_rescan_begin(&scan, proc_root);
+
+	return r < 0 ? r : process_rescan_run(&scan, broker, table, 100, UINT64_MAX);
+}
+
 static void executable_mappings_are_added(void **state)
 {
 	struct tree *tree = *state;
@@ -182,14 +190,12 @@ static void all_processes_are_added(void **state)
 	write_maps(tree, "self", line);
 	(void)snprintf(path, sizeof(path), "%s/8", tree->files.proc);
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(
-		process_scan_all(tree->files.broker, tree->table, tree->files.proc, 100), 0);
+	assert_int_equal(scan_all(tree->files.broker, tree->table, tree->files.proc), 0);
 	assert_file_at(tree, 12, 0x2000, "/bin/a", 7);
 	assert_file_at(tree, 345, 0x2000, "/bin/a", 7);
 	for (pid_t pid = 6; pid <= 8; pid++)
 		assert_false(process_table_has(tree->table, pid, 100));
-	assert_int_equal(
-		process_scan_all(tree->files.broker, tree->table, "/no/such/folder", 100), -ENOENT);
+	assert_int_equal(scan_all(tree->files.broker, tree->table, "/no/such/folder"), -ENOENT);
 }
 
 /* A process that runs out of room does not keep the others out. */
@@ -204,7 +210,7 @@ static void a_full_table_is_not_an_error_of_all(void **state)
 		"4000-5000 r-xp 00001000 fe:01 7 /a\n");
 	assert_int_equal(process_table_new(&limits, &table), 0);
 	assert_int_equal(process_scan_one(tree->files.broker, table, 12, 100), -E2BIG);
-	assert_int_equal(process_scan_all(tree->files.broker, table, tree->files.proc, 100), 0);
+	assert_int_equal(scan_all(tree->files.broker, table, tree->files.proc), 0);
 	assert_true(process_table_has(table, 12, 100));
 	process_table_free(table);
 }
@@ -227,25 +233,18 @@ static struct rlimit exhaust_descriptors(void)
 static void a_scan_survives_running_out_of_descriptors(void **state)
 {
 	struct tree *tree = *state;
-	struct process_rescan rescan = { 0 };
 	struct rlimit before;
-	int scanned, rescanned;
+	int r;
 
 	write_maps(tree, "12", "1000-2000 r-xp 00000000 fe:01 7                /bin/a\n");
 	write_maps(tree, "13", "1000-2000 r-xp 00000000 fe:01 7                /bin/a\n");
 	before = exhaust_descriptors();
 	/* The folder takes the one descriptor that there is. */
-	scanned = process_scan_all(tree->files.broker, tree->table, tree->files.proc, 100);
-	rescanned = process_rescan_begin(&rescan, tree->files.proc);
-	if (rescanned == 0)
-		rescanned = process_rescan_run(
-			&rescan, tree->files.broker, tree->table, 100, UINT64_MAX);
+	r = scan_all(tree->files.broker, tree->table, tree->files.proc);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	assert_int_equal(scanned, 0);
-	assert_int_equal(rescanned, 0);
+	assert_int_equal(r, 0);
 	assert_false(process_table_has(tree->table, 12, 100));
-	assert_int_equal(
-		process_scan_all(tree->files.broker, tree->table, tree->files.proc, 100), 0);
+	assert_int_equal(scan_all(tree->files.broker, tree->table, tree->files.proc), 0);
 	assert_true(process_table_has(tree->table, 12, 100));
 	assert_true(process_table_has(tree->table, 13, 100));
 }
@@ -263,7 +262,7 @@ static void the_live_system_is_scanned(void **state)
 	path[size] = '\0';
 	assert_int_equal(broker_new(NULL, &broker), 0);
 	assert_int_equal(process_table_new(&process_table_default_limits, &table), 0);
-	assert_int_equal(process_scan_all(broker, table, "/proc", 100), 0);
+	assert_int_equal(scan_all(broker, table, "/proc"), 0);
 	assert_true(process_table_find(
 		table, getpid(), 100, (uint64_t)(uintptr_t)the_live_system_is_scanned, &mapping));
 	process_table_file(table, mapping.file, &file);
@@ -389,8 +388,7 @@ static void a_check_finds_who_is_gone(void **state)
 	write_maps(tree, "12", one_line);
 	write_maps(tree, "13", one_line);
 	write_maps(tree, "14", one_line);
-	assert_int_equal(
-		process_scan_all(tree->files.broker, tree->table, tree->files.proc, 100), 0);
+	assert_int_equal(scan_all(tree->files.broker, tree->table, tree->files.proc), 0);
 	for (pid_t pid = 12; pid <= 14; pid++)
 		for (int i = 0; i < 5; i++)
 			assert_int_equal(
@@ -433,7 +431,7 @@ static void failing_allocations_are_reported(void **state)
 
 		assert_int_equal(process_table_new(&process_table_default_limits, &table), 0);
 		fail_allocation(n);
-		r = process_scan_all(tree->files.broker, table, tree->files.proc, 1);
+		r = scan_all(tree->files.broker, table, tree->files.proc);
 		if (!allocation_failed()) {
 			process_table_free(table);
 			break;

@@ -70,6 +70,7 @@ static enum jit_memory memory_of(const struct listing *listing, pid_t pid)
 /* Finds the processes and reads their files. Returns 0 or -errno with `fault`. */
 static int look(struct listing *listing, struct fault *fault)
 {
+	_cleanup_(process_rescan_done) struct process_rescan scan = { 0 };
 	struct jit_table_limits limits = jit_table_default_limits;
 	size_t cursor = 0;
 	pid_t pid;
@@ -84,7 +85,10 @@ static int look(struct listing *listing, struct fault *fault)
 		r = jit_table_new(&limits, listing->broker, listing->processes, &listing->table);
 	if (r < 0)
 		return r;
-	r = process_scan_all(listing->broker, listing->processes, "/proc", listing->now_ns);
+	r = process_rescan_begin(&scan, "/proc");
+	if (r == 0)
+		r = process_rescan_run(
+			&scan, listing->broker, listing->processes, listing->now_ns, UINT64_MAX);
 	if (r < 0)
 		return fault_set(fault, r, "cannot look through /proc: %s", strerror(-r));
 	r = jit_table_note_all(listing->table);
