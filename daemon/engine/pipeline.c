@@ -476,7 +476,7 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 		if (r < 0)
 			return r;
 	}
-	r = jit_table_finish(pipeline->jit, clock_monotonic_ns(), INT64_MAX, JIT_CPU_NS_AT_END);
+	r = jit_table_finish(pipeline->jit, clock_monotonic_ns(), JIT_CPU_NS_AT_END);
 	if (r == 0)
 		r = late_samples_finish(pipeline->late);
 	if (r < 0)

@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "jit/code_compaction.h"
 #include "jit/code_store.h"
-#include "jit/code_sweep.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -463,38 +462,15 @@ int code_index_each(const struct code_index *index, uint64_t time_ns, const stru
 	return r;
 }
 
-struct live {
-	const struct code_store *store;
-	uint8_t *is_live; /* by id */
-};
-
-static void note_live(void *context, uint32_t id)
-{
-	const struct live *live = context;
-
-	live->is_live[id] = true;
-}
-
 size_t code_index_count(const struct code_index *index)
 {
-	const struct code_store *store = &index->store;
-	_cleanup_free_ uint32_t *ids = malloc((store->count + 1) * sizeof(*ids));
-	_cleanup_free_ uint8_t *is_live = calloc(store->count + 1, sizeof(*is_live));
-	struct live live = { store, is_live };
+	_cleanup_(code_plan_done) struct code_plan plan = { 0 };
 	size_t count = 0;
 
-	if (!ids || !is_live)
+	if (code_plan_new(&index->store, UINT64_MAX, CODE_LEVEL_RETIRED, &plan) < 0)
 		return 0;
-	for (uint32_t id = 0; id < store->count; id++)
-		if (!code_entry_is_end(&store->entries[id]))
-			ids[count++] = id;
-	if (code_sweep(store, ids, count, note_live, &live) < 0)
-		return 0;
-	for (size_t id = 0; id < store->count; id++)
-		if (code_entry_is_end(&store->entries[id]))
-			is_live[store->entries[id].ended] = false;
-	count = 0;
-	for (size_t id = 0; id < store->count; id++)
-		count += is_live[id];
+	for (size_t id = 0; id < index->store.count; id++)
+		count += plan.kept[id] && !code_entry_is_end(&index->store.entries[id]) &&
+			 !index->store.entries[id].is_moved;
 	return count;
 }

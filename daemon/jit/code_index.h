@@ -122,6 +122,9 @@ int code_index_each(const struct code_index *index, uint64_t time_ns, const stru
 	code_index_function function, void *context);
 
 size_t code_index_bytes(const struct code_index *index);
-/* How many functions are there now: O(n log n), for reports. 0 if there is no memory to count. */
+/*
+ * How many functions are there now, those of each writer by themselves: O(n log n), for reports. 0
+ * if there is no memory to count.
+ */
 size_t code_index_count(const struct code_index *index);
 void code_index_counters(const struct code_index *index, struct code_index_counters *ret_counters);

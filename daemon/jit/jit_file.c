@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -22,37 +23,33 @@ enum {
 	COMM_BYTES = sizeof(((struct jit_process_facts *)0)->comm),
 };
 
-bool jit_file_is_marker(const char *path)
+/* Returns the digits of a marker's name; NULL: the path is no marker. */
+static const char *find_number(const char *path)
 {
-	static const char deleted[] = " (deleted)", start[] = "jit-", ending[] = ".dump";
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	size_t digits;
+	static const char start[] = "jit-", ending[] = ".dump";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *end;
 
 	if (strncmp(name, start, sizeof(start) - 1) != 0)
-		return false;
+		return NULL;
 	name += sizeof(start) - 1;
-	digits = strspn(name, "0123456789");
-	name += digits;
-	if (digits == 0 || strncmp(name, ending, sizeof(ending) - 1) != 0)
-		return false;
-	name += sizeof(ending) - 1;
-	return !*name || strcmp(name, deleted) == 0;
+	end = name + strspn(name, "0123456789");
+	if (end == name || strncmp(end, ending, sizeof(ending) - 1) != 0)
+		return NULL;
+	end += sizeof(ending) - 1;
+	return !*end || strcmp(end, " (deleted)") == 0 ? name : NULL;
+}
+
+bool jit_file_is_marker(const char *path)
+{
+	return find_number(path);
 }
 
 uint32_t jit_file_marker_number(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *at = strchr(slash ? slash : path, '-');
-	uint32_t number = 0;
+	const char *digits = find_number(path);
+	unsigned long long number = digits ? strtoull(digits, NULL, 10) : 0;
 
-	if (!jit_file_is_marker(path))
-		return 0;
-	for (at++; *at >= '0' && *at <= '9'; at++)
-		if (__builtin_mul_overflow(number, 10, &number) ||
-			__builtin_add_overflow(number, (uint32_t)(*at - '0'), &number))
-			return 0;
-	return number;
+	return number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
 /*

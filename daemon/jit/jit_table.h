@@ -87,8 +87,8 @@ int jit_table_run(struct jit_table *table, uint64_t now_ns);
  */
 uint64_t jit_table_due_ns(const struct jit_table *table, bool is_awaited);
 
-/* Reads everything at the end, up to `steps` and `cpu_ns` of CPU time. Returns 0 or -ENOMEM. */
-int jit_table_finish(struct jit_table *table, uint64_t now_ns, int64_t steps, uint64_t cpu_ns);
+/* Reads everything at the end, in `cpu_ns` of CPU time. Returns 0 or -ENOMEM. */
+int jit_table_finish(struct jit_table *table, uint64_t now_ns, uint64_t cpu_ns);
 
 /* Drops code that only samples before `time_ns` could need; no such sample will follow. */
 void jit_table_retire(struct jit_table *table, uint64_t time_ns);
@@ -115,9 +115,6 @@ bool jit_table_is_final(const struct jit_table *table, pid_t pid, uint64_t time_
 
 /* Returns a version of the process's code, which changes with new records; 0: no code is known. */
 uint64_t jit_table_code_version(const struct jit_table *table, pid_t pid, uint64_t time_ns);
-
-/* Says whether the process has a valid file with names of its code. */
-bool jit_table_has_names(const struct jit_table *table, pid_t pid, uint64_t time_ns);
 
 /* Returns the runtime, such as "V8"; "": unknown. */
 const char *jit_table_runtime(const struct jit_table *table, pid_t pid, uint64_t time_ns);

@@ -95,14 +95,6 @@ static void renew_view(const struct jit_table *table, struct jit_process *proces
 
 /* --- questions --- */
 
-bool jit_table_has_names(const struct jit_table *table, pid_t pid, uint64_t time_ns)
-{
-	const struct jit_process *process = jit_table_at(table, pid, time_ns);
-	const struct jit_followed *file = process ? jit_table_file(table, process) : NULL;
-
-	return file && file->is_valid;
-}
-
 static bool find_in(const struct jit_table *table, struct jit_process *process, uint64_t time_ns,
 	uint64_t address, bool is_shared, struct code_found *ret_found)
 {

@@ -420,12 +420,12 @@ int jit_table_run(struct jit_table *table, uint64_t now_ns)
 			passed_ns / 1000 * table->limits.cpu_per_mille));
 }
 
-int jit_table_finish(struct jit_table *table, uint64_t now_ns, int64_t steps, uint64_t cpu_ns)
+int jit_table_finish(struct jit_table *table, uint64_t now_ns, uint64_t cpu_ns)
 {
 	/* Gives every process one last attempt. */
 	for (size_t i = 0; i < table->process_count; i++) {
 		table->processes[i]->next_look_ns = 0;
 		table->processes[i]->was_sampled = true;
 	}
-	return run(table, now_ns, new_budget(steps, cpu_ns));
+	return run(table, now_ns, new_budget(INT64_MAX, cpu_ns));
 }

@@ -280,6 +280,22 @@ static inline const char *jit_fixture_shared_name(
 		       : NULL;
 }
 
+/* Does the newest process with that pid have a valid file? */
+static inline bool jit_fixture_has_names(const struct jit_fixture *fixture, pid_t pid)
+{
+	struct jit_process_report report;
+	struct process_image image;
+	size_t cursor = 0;
+
+	if (!process_table_image(fixture->processes, pid, UINT64_MAX, &image))
+		return false;
+	while (jit_table_next(fixture->table, &cursor, &report))
+		if (report.pid == pid && report.has_ended == (image.end_ns != PROCESS_LIVE) &&
+			report.path[0] && (!report.is_jitdump || report.jitdump.has_header))
+			return true;
+	return false;
+}
+
 static inline int jit_fixture_set_up(void **state)
 {
 	struct jit_fixture *fixture = calloc(1, sizeof(*fixture));

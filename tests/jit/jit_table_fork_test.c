@@ -31,7 +31,7 @@ static void a_child_sees_what_was_there_at_the_fork_and_its_own(void **state)
 	assert_null(jit_fixture_name(fixture, 5, 180, CODE + 0x200));
 	/* Before the fork there was no child. */
 	assert_null(jit_fixture_name(fixture, 6, 50, CODE));
-	assert_true(jit_table_has_names(fixture->table, 6, 180 * MS));
+	assert_true(jit_fixture_has_names(fixture, 6));
 
 	/* Memory that they share has what either has put there. */
 	assert_string_equal(jit_fixture_shared_name(fixture, 6, 180, CODE), "parents again");
@@ -137,7 +137,7 @@ static void execve_ends_what_a_child_has_inherited(void **state)
 	jit_fixture_run(fixture, 200);
 	assert_string_equal(jit_fixture_name(fixture, 6, 105, CODE), "before");
 	assert_null(jit_fixture_name(fixture, 6, 120, CODE));
-	assert_false(jit_table_has_names(fixture->table, 6, 120 * MS));
+	assert_false(jit_fixture_has_names(fixture, 6));
 	assert_string_equal(jit_fixture_name(fixture, 5, 120, CODE), "before");
 	jit_fixture_dump_done(&dump);
 }

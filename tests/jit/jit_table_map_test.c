@@ -37,7 +37,7 @@ static void a_map_that_comes_later_is_found_and_followed(void **state)
 	jit_fixture_process(fixture, 5);
 	jit_fixture_memory(fixture, 5, 10);
 	jit_fixture_run(fixture, 20);
-	assert_false(jit_table_has_names(fixture->table, 5, 20 * MS));
+	assert_false(jit_fixture_has_names(fixture, 5));
 	assert_false(jit_table_is_final(fixture->table, 5, 20 * MS, false));
 	assert_int_equal(report_of(fixture, 5).open_error, -ENOENT);
 
@@ -47,7 +47,7 @@ static void a_map_that_comes_later_is_found_and_followed(void **state)
 	assert_null(jit_fixture_name(fixture, 5, 15, CODE));
 	jit_fixture_run(fixture, 200);
 	assert_string_equal(jit_fixture_name(fixture, 5, 15, CODE), "mapped");
-	assert_true(jit_table_has_names(fixture->table, 5, 20 * MS));
+	assert_true(jit_fixture_has_names(fixture, 5));
 	/* It tells no times: found is found. */
 	assert_true(jit_table_is_final(fixture->table, 5, 20 * MS, true));
 	assert_false(jit_table_is_final(fixture->table, 5, 20 * MS, false));
@@ -246,7 +246,7 @@ static void a_dump_that_is_none_leaves_it_to_the_map(void **state)
 	jit_fixture_load(&dump, 20, 5, CODE, "dumped");
 	jit_fixture_marker(fixture, 5, 10, &dump);
 	jit_fixture_run(fixture, 100);
-	assert_false(jit_table_has_names(fixture->table, 5, 50 * MS));
+	assert_false(jit_fixture_has_names(fixture, 5));
 	assert_null(jit_fixture_name(fixture, 5, 50, CODE));
 	assert_int_equal(report_of(fixture, 5).jitdump.fault, JITDUMP_FAULT_NOT_JITDUMP);
 	write_map(fixture, 5, 5, map);

@@ -12,11 +12,11 @@ static void a_marker_opens_its_file_which_names_code_by_time(void **state)
 
 	jit_fixture_runtime(fixture, 5, 10, &dump);
 	/* Its header has not been read as yet. */
-	assert_false(jit_table_has_names(fixture->table, 5, 20 * MS));
+	assert_false(jit_fixture_has_names(fixture, 5));
 	jit_fixture_load(&dump, 20, 5, CODE, "first");
 	jit_fixture_load(&dump, 50, 5, CODE, "second");
 	jit_fixture_run(fixture, 100);
-	assert_true(jit_table_has_names(fixture->table, 5, 20 * MS));
+	assert_true(jit_fixture_has_names(fixture, 5));
 	assert_null(jit_fixture_name(fixture, 5, 15, CODE));
 	assert_string_equal(jit_fixture_name(fixture, 5, 20, CODE), "first");
 	assert_string_equal(jit_fixture_name(fixture, 5, 49, CODE + CODE_BYTES - 1), "first");
@@ -281,7 +281,7 @@ static void those_that_ran_before_are_found(void **state)
 	assert_int_equal(jit_table_note_all(fixture->table), 0);
 	jit_fixture_run(fixture, 100);
 	assert_string_equal(jit_fixture_name(fixture, 5, 2, CODE), "old");
-	assert_false(jit_table_has_names(fixture->table, 6, 50 * MS));
+	assert_false(jit_fixture_has_names(fixture, 6));
 	jit_fixture_dump_done(&dump);
 }
 
@@ -381,7 +381,7 @@ static int live(const struct jit_fixture *fixture, const struct process_mapping_
 		r = jit_table_note_all(table);
 	}
 	if (r == 0)
-		r = jit_table_finish(table, 400 * MS, 1000, UINT64_MAX);
+		r = jit_table_finish(table, 400 * MS, UINT64_MAX);
 	if (r == 0) {
 		process_table_retire(fixture->processes, 500 * MS);
 		jit_table_retire(table, 500 * MS);

@@ -96,7 +96,7 @@ static int look(struct listing *listing, struct fault *fault)
 		if (memory_of(listing, pid) != JIT_MEMORY_NONE)
 			r = jit_table_note_memory(listing->table, pid, listing->now_ns, 0);
 	if (r == 0)
-		r = jit_table_finish(listing->table, clock_monotonic_ns(), INT64_MAX, CPU_NS_MAX);
+		r = jit_table_finish(listing->table, clock_monotonic_ns(), CPU_NS_MAX);
 	return r;
 }
 
