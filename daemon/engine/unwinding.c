@@ -50,22 +50,6 @@ struct unwinding {
 	size_t request_count, request_capacity;
 };
 
-static int put_file(void *context, const struct pilotlight_file_key *key,
-	const struct pilotlight_walk_file *file)
-{
-	return walk_maps_put_file(context, key, file);
-}
-
-static int drop_file(void *context, const struct pilotlight_file_key *key)
-{
-	return walk_maps_drop_file(context, key);
-}
-
-static int used_window(void *context, const struct pilotlight_file_key *key, uint32_t *ret_window)
-{
-	return walk_maps_used_window(context, key, ret_window);
-}
-
 /* A subfolder of the symbol cache. The cache's own subfolders have two-letter names. */
 static int open_cache(struct unwinding *unwinding, const char *folder)
 {
@@ -92,26 +76,8 @@ static uint32_t any_id(void)
 
 static int open_unwinder(struct unwinding *unwinding)
 {
-	const struct walk_maps *maps = unwinding->parts.maps;
 	const struct unwinder_settings settings = {
-		.maps = {
-			.context = (void *)maps,
-			.put_file = put_file,
-			.drop_file = drop_file,
-			.used_window = used_window,
-		},
-		.arrays = {
-			.pages = maps->pages,
-			.lines = maps->lines,
-			.rules = maps->rules,
-			.escapes = maps->escapes,
-			.capacities = {
-				[TABLE_PAGES] = maps->sizes.pages,
-				[TABLE_LINES] = maps->sizes.lines,
-				[TABLE_RULES] = maps->sizes.rules,
-				[TABLE_ESCAPES] = maps->sizes.escapes,
-			},
-		},
+		.maps = unwinding->parts.maps,
 		.files_max = PILOTLIGHT_WALK_FILES_MAX,
 		.first_file_id = any_id(),
 		.machine = MACHINE,

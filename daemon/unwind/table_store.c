@@ -2,6 +2,7 @@
 #include "unwind/table_store.h"
 
 #include "base/array.h"
+#include "capture/walk_maps.h"
 #include "unwind/unwind_table.h"
 
 #include <assert.h>
@@ -164,7 +165,8 @@ static const size_t entry_bytes[TABLE_ARRAYS] = {
 };
 
 struct table_store {
-	struct table_store_arrays arrays;
+	void *arrays[TABLE_ARRAYS]; /* borrowed */
+	uint32_t capacities[TABLE_ARRAYS];
 	size_t tables_max;
 	size_t tables, pending_tables;
 	struct extent_set free[TABLE_ARRAYS], pending[TABLE_ARRAYS];
@@ -198,21 +200,27 @@ static int reserve(struct table_store *store, size_t tables)
 	return 0;
 }
 
-int table_store_new(
-	const struct table_store_arrays *arrays, size_t tables_max, struct table_store **ret_store)
+int table_store_new(const struct walk_maps *maps, size_t tables_max, struct table_store **ret_store)
 {
 	_cleanup_(table_store_freep) struct table_store *store = calloc(1, sizeof(*store));
 	int r;
 
 	if (!store)
 		return -ENOMEM;
-	store->arrays = *arrays;
+	store->arrays[TABLE_PAGES] = maps->pages;
+	store->arrays[TABLE_LINES] = maps->lines;
+	store->arrays[TABLE_RULES] = maps->rules;
+	store->arrays[TABLE_ESCAPES] = maps->escapes;
+	store->capacities[TABLE_PAGES] = maps->sizes.pages;
+	store->capacities[TABLE_LINES] = maps->sizes.lines;
+	store->capacities[TABLE_RULES] = maps->sizes.rules;
+	store->capacities[TABLE_ESCAPES] = maps->sizes.escapes;
 	store->tables_max = tables_max;
 	r = reserve(store, 0);
 	if (r < 0)
 		return r;
 	for (int i = 0; i < TABLE_ARRAYS; i++)
-		extent_set_add(&store->free[i], 0, arrays->capacities[i]);
+		extent_set_add(&store->free[i], 0, store->capacities[i]);
 	*ret_store = TAKE_PTR(store);
 	return 0;
 }
@@ -240,7 +248,7 @@ static int find_places(const struct table_store *store, const struct table_exten
 	uint32_t ret_starts[TABLE_ARRAYS])
 {
 	for (int i = 0; i < TABLE_ARRAYS; i++)
-		if (extent->entries[i] > store->arrays.capacities[i])
+		if (extent->entries[i] > store->capacities[i])
 			return -EFBIG;
 	for (int i = 0; i < TABLE_ARRAYS; i++) {
 		ret_starts[i] = 0;
@@ -263,8 +271,6 @@ int table_store_put(struct table_store *store, const struct unwind_table *table,
 	const struct pilotlight_unwind_summary *summary = table->summary;
 	struct table_extent extent = table_store_extent(table);
 	const void *const sources[] = { table->pages, table->lines, table->rules, table->escapes };
-	void *const arrays[] = { store->arrays.pages, store->arrays.lines, store->arrays.rules,
-		store->arrays.escapes };
 	uint32_t starts[TABLE_ARRAYS];
 	int r = find_places(store, &extent, starts);
 
@@ -277,7 +283,7 @@ int table_store_put(struct table_store *store, const struct unwind_table *table,
 		if (extent.entries[i] == 0)
 			continue;
 		extent_set_remove(&store->free[i], starts[i], extent.entries[i]);
-		copy(arrays[i], entry_bytes[i], starts[i], sources[i], extent.entries[i]);
+		copy(store->arrays[i], entry_bytes[i], starts[i], sources[i], extent.entries[i]);
 	}
 	store->tables++;
 	placement->first_page = summary->first_page;
@@ -298,8 +304,6 @@ bool table_store_holds(const struct table_store *store, const struct unwind_tabl
 	const struct pilotlight_unwind_summary *summary = table->summary;
 	struct table_extent extent = table_store_extent(table);
 	const void *const sources[] = { table->pages, table->lines, table->rules, table->escapes };
-	const void *const arrays[] = { store->arrays.pages, store->arrays.lines,
-		store->arrays.rules, store->arrays.escapes };
 	const uint32_t starts[] = { placement->pages_at, placement->lines_at, placement->rules_at,
 		placement->escapes_at };
 
@@ -311,8 +315,8 @@ bool table_store_holds(const struct table_store *store, const struct unwind_tabl
 		return false;
 	for (int i = 0; i < TABLE_ARRAYS; i++)
 		if (extent.entries[i] > 0 &&
-			memcmp((const uint8_t *)arrays[i] + starts[i] * entry_bytes[i], sources[i],
-				extent.entries[i] * entry_bytes[i]) != 0)
+			memcmp((const uint8_t *)store->arrays[i] + starts[i] * entry_bytes[i],
+				sources[i], extent.entries[i] * entry_bytes[i]) != 0)
 			return false;
 	return true;
 }
@@ -369,7 +373,7 @@ bool table_store_may_fit(const struct table_store *store, const struct table_ext
 bool table_store_is_large(const struct table_store *store, const struct table_extent *extent)
 {
 	for (int i = 0; i < TABLE_ARRAYS; i++)
-		if (extent->entries[i] > store->arrays.capacities[i] / LARGE_SHARE)
+		if (extent->entries[i] > store->capacities[i] / LARGE_SHARE)
 			return true;
 	return false;
 }
@@ -379,12 +383,12 @@ struct table_store_usage table_store_usage(const struct table_store *store)
 	struct table_store_usage usage = { .tables = store->tables };
 
 	for (int i = 0; i < TABLE_ARRAYS; i++) {
-		uint64_t used = store->arrays.capacities[i] - store->free[i].entries -
-				store->pending[i].entries;
+		uint64_t used =
+			store->capacities[i] - store->free[i].entries - store->pending[i].entries;
 
 		usage.used_bytes += used * entry_bytes[i];
 		usage.pending_bytes += store->pending[i].entries * entry_bytes[i];
-		usage.limit_bytes += (uint64_t)store->arrays.capacities[i] * entry_bytes[i];
+		usage.limit_bytes += (uint64_t)store->capacities[i] * entry_bytes[i];
 	}
 	return usage;
 }

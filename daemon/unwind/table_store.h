@@ -19,26 +19,21 @@
 
 struct table_store;
 struct unwind_table;
+struct walk_maps;
 
 enum table_array { TABLE_PAGES, TABLE_LINES, TABLE_RULES, TABLE_ESCAPES, TABLE_ARRAYS };
-
-/* Borrowed for the store's lifetime. An array without capacity may be NULL. */
-struct table_store_arrays {
-	uint32_t *pages;
-	struct pilotlight_unwind_line *lines;
-	struct pilotlight_unwind_rule *rules;
-	struct pilotlight_unwind_escape *escapes;
-	uint32_t capacities[TABLE_ARRAYS]; /* entries */
-};
 
 /* The size of a table in each array, in entries. */
 struct table_extent {
 	uint32_t entries[TABLE_ARRAYS];
 };
 
-/* `tables_max` includes tables that are dropped and not yet reclaimed. Returns 0 or -ENOMEM. */
+/*
+ * The arrays of `maps` are borrowed. `tables_max` includes tables that are dropped and not yet
+ * reclaimed. Returns 0 or -ENOMEM.
+ */
 int table_store_new(
-	const struct table_store_arrays *arrays, size_t tables_max, struct table_store **ret_store);
+	const struct walk_maps *maps, size_t tables_max, struct table_store **ret_store);
 void table_store_free(struct table_store *store);
 DEFINE_CLEANUP(struct table_store, table_store_free);
 

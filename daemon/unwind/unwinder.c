@@ -40,7 +40,7 @@ int unwinder_new(const struct unwinder_settings *settings, struct unwinder **ret
 	if (r < 0)
 		return r;
 	/* A dropped table may have a successor before it is reclaimed. */
-	r = table_store_new(&settings->arrays, 2 * files_max, &unwinder->store);
+	r = table_store_new(settings->maps, 2 * files_max, &unwinder->store);
 	if (r == 0)
 		r = shared_tables_new(unwinder->store, &unwinder->tables);
 	if (r < 0)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Decides what the sampler's walk knows of files: which files have an entry, and which tables are
- * in the shared arrays. It knows nothing of BPF: maps are behind callbacks, and the arrays are
- * memory.
+ * in the shared arrays. Both are behind capture/walk_maps.h, so it knows nothing of BPF.
  *
  * The sampler reads all the time. So a table is in the arrays before an entry refers to it, and
  * when it leaves, its place is reused only in a later window, when no program can refer to it any
@@ -34,25 +33,11 @@
 struct symbol_file;
 struct symbol_identity;
 struct unwinder;
-
-/*
- * The sampler's entries of files. Each function returns 0 or -errno, and on failure nothing has
- * changed. put_file() replaces an existing entry.
- */
-struct unwinder_maps {
-	void *context;
-	int (*put_file)(void *context, const struct pilotlight_file_key *key,
-		const struct pilotlight_walk_file *file);
-	int (*drop_file)(void *context, const struct pilotlight_file_key *key);
-	/* Reads pilotlight_walk_file.used_window, which the sampler writes. */
-	int (*used_window)(
-		void *context, const struct pilotlight_file_key *key, uint32_t *ret_window);
-};
+struct walk_maps;
 
 struct unwinder_settings {
-	struct unwinder_maps maps;
-	struct table_store_arrays arrays;
-	size_t files_max; /* up to PILOTLIGHT_WALK_FILES_MAX */
+	const struct walk_maps *maps; /* the sampler's entries of files, and the arrays; borrowed */
+	size_t files_max;	      /* up to PILOTLIGHT_WALK_FILES_MAX */
 	/* Ids of files begin here. Use another value each time if frames may still arrive that
 	 * refer to an earlier unwinder's files. */
 	uint32_t first_file_id;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sampler's entry of a file always follows from the file's state. */
+#include "capture/walk_maps.h"
 #include "unwind/unwinder_state.h"
 
 static int put_file(
 	struct unwinder *unwinder, struct walk_file *file, const struct pilotlight_walk_file *entry)
 {
-	int r = unwinder->maps.put_file(unwinder->maps.context, &file->key, entry);
+	int r = walk_maps_put_file(unwinder->maps, &file->key, entry);
 
 	if (r < 0) {
 		unwinder->map_errors++;
@@ -22,7 +23,7 @@ int unwinder_drop_file(struct unwinder *unwinder, struct walk_file *file)
 
 	if (!file->has_entry)
 		return 0;
-	r = unwinder->maps.drop_file(unwinder->maps.context, &file->key);
+	r = walk_maps_drop_file(unwinder->maps, &file->key);
 	if (r < 0) {
 		unwinder->map_errors++;
 		return r;
@@ -60,7 +61,7 @@ void unwinder_refresh_use(struct unwinder *unwinder, struct walk_file *file)
 
 	if (!file->has_entry)
 		return;
-	if (unwinder->maps.used_window(unwinder->maps.context, &file->key, &window) == 0)
+	if (walk_maps_used_window(unwinder->maps, &file->key, &window) == 0)
 		walk_files_use(file, window);
 	else
 		unwinder->map_errors++;

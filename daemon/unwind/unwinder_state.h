@@ -8,7 +8,7 @@
 #include "unwind/shared_tables.h"
 
 struct unwinder {
-	struct unwinder_maps maps;
+	const struct walk_maps *maps;
 	uint16_t machine;
 	size_t files_max;
 	struct walk_files *files;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sampler's lookup, compiled for the host, in tables that share the arrays. */
+#include "capture/walk_maps.h"
 #include "tests/unwind/unwind_rows.h"
 #include "tests/unwind/unwind_table_fixture.h"
 #include "unwind/table_store.h"
@@ -52,12 +53,12 @@ static __always_inline const struct pilotlight_unwind_escape *unwind_escape(__u3
 
 static struct table_store *new_store(void)
 {
-	const struct table_store_arrays described = {
+	const struct walk_maps described = {
 		.pages = arrays.pages,
 		.lines = arrays.lines,
 		.rules = arrays.rules,
 		.escapes = arrays.escapes,
-		.capacities = { CAPACITY, CAPACITY, CAPACITY, 3 * CAPACITY },
+		.sizes = { CAPACITY, CAPACITY, CAPACITY, 3 * CAPACITY },
 	};
 	struct table_store *store;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
+#include "capture/walk_maps.h"
 #include "tests/harness/failing_allocation.h"
 #include "unwind/shared_tables.h"
 
@@ -22,12 +23,12 @@ static struct {
 	struct pilotlight_unwind_escape escapes[ESCAPES];
 } memory;
 
-static const struct table_store_arrays arrays = {
+static const struct walk_maps arrays = {
 	.pages = memory.pages,
 	.lines = memory.lines,
 	.rules = memory.rules,
 	.escapes = memory.escapes,
-	.capacities = { PAGES, LINES, RULES, ESCAPES },
+	.sizes = { PAGES, LINES, RULES, ESCAPES },
 };
 
 static struct unwind_table_fixture fixture;

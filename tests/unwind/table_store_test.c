@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
+#include "capture/walk_maps.h"
 #include "tests/harness/failing_allocation.h"
 #include "unwind/table_store.h"
 #include "unwind/unwind_table.h"
@@ -33,12 +34,12 @@ static uint8_t *array_of(int array)
 	return arrays[array];
 }
 
-static const struct table_store_arrays arrays = {
+static const struct walk_maps arrays = {
 	.pages = memory.pages,
 	.lines = memory.lines,
 	.rules = memory.rules,
 	.escapes = memory.escapes,
-	.capacities = { PAGES, LINES, RULES, ESCAPES },
+	.sizes = { PAGES, LINES, RULES, ESCAPES },
 };
 
 static struct table_store *make_store(size_t tables_max)
@@ -302,7 +303,7 @@ static void tables_are_bounded(void **state)
 
 static void arrays_may_be_empty(void **state)
 {
-	static const struct table_store_arrays none;
+	static const struct walk_maps none;
 	_cleanup_(table_store_freep) struct table_store *store = NULL;
 	struct pilotlight_walk_file placement = { 0 };
 	static struct table table;

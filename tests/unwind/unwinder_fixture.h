@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "capture/walk_maps.h"
 #include "tests/unwind/unwind_rows.h"
 #include "tests/unwind/unwind_table_fixture.h"
 #include "unwind/unwind_table.h"
@@ -23,6 +24,7 @@ enum { PAGES = 40, LINES = 100, RULES = 400, ESCAPES = 8, ENTRIES_MAX = 512 };
 
 /* The stand-in for the sampler. */
 struct sampler {
+	struct walk_maps maps; /* first: walk_maps_put_file() and the like get this */
 	uint32_t pages[PAGES];
 	struct pilotlight_unwind_line lines[LINES];
 	struct pilotlight_unwind_rule rules[RULES];
@@ -79,10 +81,10 @@ static inline bool reads_right(const struct sampler *sampler, const struct sampl
 	return summary.page_count > 0;
 }
 
-static inline int put_file(void *context, const struct pilotlight_file_key *key,
+int walk_maps_put_file(const struct walk_maps *maps, const struct pilotlight_file_key *key,
 	const struct pilotlight_walk_file *file)
 {
-	struct sampler *sampler = context;
+	struct sampler *sampler = (struct sampler *)maps;
 	struct sampler_entry *entry = find_entry(sampler, key);
 
 	sampler->puts++;
@@ -100,9 +102,9 @@ static inline int put_file(void *context, const struct pilotlight_file_key *key,
 	return 0;
 }
 
-static inline int drop_file(void *context, const struct pilotlight_file_key *key)
+int walk_maps_drop_file(const struct walk_maps *maps, const struct pilotlight_file_key *key)
 {
-	struct sampler *sampler = context;
+	struct sampler *sampler = (struct sampler *)maps;
 	struct sampler_entry *entry = find_entry(sampler, key);
 
 	sampler->drops++;
@@ -113,10 +115,10 @@ static inline int drop_file(void *context, const struct pilotlight_file_key *key
 	return 0;
 }
 
-static inline int used_window(
-	void *context, const struct pilotlight_file_key *key, uint32_t *ret_window)
+int walk_maps_used_window(
+	const struct walk_maps *maps, const struct pilotlight_file_key *key, uint32_t *ret_window)
 {
-	struct sampler *sampler = context;
+	struct sampler *sampler = (struct sampler *)maps;
 	const struct sampler_entry *entry = find_entry(sampler, key);
 
 	if (sampler->ask_error < 0)
@@ -128,17 +130,27 @@ static inline int used_window(
 
 /* --- the unwinder --- */
 
+static inline void reset(struct sampler *sampler)
+{
+	memset(sampler, 0, sizeof(*sampler));
+	sampler->maps = (struct walk_maps){
+		.sizes = { PAGES, LINES, RULES, ESCAPES },
+		.pages = sampler->pages,
+		.lines = sampler->lines,
+		.rules = sampler->rules,
+		.escapes = sampler->escapes,
+	};
+}
+
 static inline void init(struct sampler *sampler, size_t files_max)
 {
 	struct unwinder_settings settings = {
-		.maps = { sampler, put_file, drop_file, used_window },
-		.arrays = { sampler->pages, sampler->lines, sampler->rules, sampler->escapes,
-			{ PAGES, LINES, RULES, ESCAPES } },
+		.maps = &sampler->maps,
 		.files_max = files_max,
 		.machine = EM_X86_64,
 	};
 
-	memset(sampler, 0, sizeof(*sampler));
+	reset(sampler);
 	assert_int_equal(unwinder_new(&settings, &sampler->unwinder), 0);
 	unwinder_begin_window(sampler->unwinder, 1);
 }

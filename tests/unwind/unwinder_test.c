@@ -287,9 +287,7 @@ static void failing_allocations_are_reported(void **state)
 
 	for (n = 0;; n++) {
 		struct unwinder_settings settings = {
-			.maps = { &sampler, put_file, drop_file, used_window },
-			.arrays = { sampler.pages, sampler.lines, sampler.rules, sampler.escapes,
-				{ PAGES, LINES, RULES, ESCAPES } },
+			.maps = &sampler.maps,
 			.files_max = 100,
 			.machine = EM_X86_64,
 		};
@@ -300,7 +298,7 @@ static void failing_allocations_are_reported(void **state)
 		uint32_t id = 77;
 		int r;
 
-		memset(&sampler, 0, sizeof(sampler));
+		reset(&sampler);
 		unwind_table_fixture_make(&fixture, 4, 1);
 		file = unwind_table_fixture_open(&fixture);
 		assert_non_null(file);
