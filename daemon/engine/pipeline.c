@@ -53,7 +53,6 @@ void pipeline_free(struct pipeline *pipeline)
 	process_table_free(pipeline->processes);
 	drain_free(pipeline->drain);
 	capture_free(pipeline->capture);
-	broker_free(pipeline->own_broker);
 	if (pipeline->timer_fd >= 0)
 		(void)close(pipeline->timer_fd);
 	if (pipeline->epoll_fd >= 0)
@@ -81,13 +80,12 @@ int pipeline_open(const struct pipeline_settings *settings, struct pipeline **re
 	if (!pipeline)
 		return fault_set(fault, -ENOMEM, "out of memory");
 	pipeline->settings = *settings;
+	pipeline->broker = settings->broker;
 	pipeline->binary_limits =
 		settings->binary_limits ? *settings->binary_limits : binary_table_default_limits;
 	pipeline->epoll_fd = pipeline->timer_fd = -1;
 	raise_descriptor_limit();
-	r = settings->capture_fd < 0 ? capture_open(&settings->capture, &pipeline->capture, fault)
-				     : capture_connect(settings->capture_fd, &settings->capture,
-					       &pipeline->capture, fault);
+	r = capture_connect(settings->capture_fd, &settings->capture, &pipeline->capture, fault);
 	if (r < 0)
 		return r;
 	pipeline->settings.capture.rate_hz = capture_rate_hz(pipeline->capture);

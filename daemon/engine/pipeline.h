@@ -30,8 +30,8 @@ struct pipeline;
 
 struct pipeline_settings {
 	struct capture_settings capture;
-	struct broker *broker; /* borrowed; NULL: this process opens files itself */
-	int capture_fd;	       /* of a capture_server; owned; -1: capture runs in this process */
+	struct broker *broker;	     /* borrowed */
+	int capture_fd;		     /* of a capture_server; owned */
 	size_t profile_budget_bytes; /* of one window */
 	const char *symbol_cache;    /* folder; NULL: symbols last for this run only */
 	uint64_t symbol_cache_bytes; /* 0: SYMBOL_CACHE_BYTES_DEFAULT */

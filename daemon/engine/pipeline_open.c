@@ -13,19 +13,6 @@ enum {
 	DESCRIPTORS_SHARE = 8, /* 1/8 of all descriptors may be jitdump files */
 };
 
-static int open_broker(struct pipeline *pipeline)
-{
-	const struct broker_options options = { .proc_root = "/proc",
-		.debug_root = "/usr/lib/debug" };
-	int r = 0;
-
-	if (!pipeline->settings.broker)
-		r = broker_new(&options, &pipeline->own_broker);
-	pipeline->broker =
-		pipeline->settings.broker ? pipeline->settings.broker : pipeline->own_broker;
-	return r;
-}
-
 static int open_windows(struct pipeline *pipeline)
 {
 	return pipeline_window_begin(pipeline, 0, clock_monotonic_ns(), &pipeline->open);
@@ -105,10 +92,8 @@ static int open_jit(struct pipeline *pipeline)
 int pipeline_open_stages(struct pipeline *pipeline)
 {
 	const struct pipeline_settings *settings = &pipeline->settings;
-	int r = open_broker(pipeline);
+	int r = drain_new(capture_maps(pipeline->capture), &pipeline->drain);
 
-	if (r == 0)
-		r = drain_new(capture_maps(pipeline->capture), &pipeline->drain);
 	if (r == 0)
 		r = process_table_new(settings->process_limits ? settings->process_limits
 							       : &process_table_default_limits,

@@ -49,7 +49,7 @@ enum pipeline_event {
 struct pipeline {
 	struct pipeline_settings settings;
 	struct binary_table_limits binary_limits;
-	struct broker *broker, *own_broker; /* own_broker is owned; NULL if borrowed */
+	struct broker *broker; /* borrowed */
 	struct capture *capture;
 	struct drain *drain;
 	struct process_table *processes;

@@ -89,11 +89,12 @@ static inline uint64_t world_samples(void)
 
 /* --- capture --- */
 
-int capture_open(
-	const struct capture_settings *settings, struct capture **ret_capture, struct fault *fault)
+int capture_connect(int fd, const struct capture_settings *settings, struct capture **ret_capture,
+	struct fault *fault)
 {
 	struct capture *capture = calloc(1, sizeof(*capture));
 
+	(void)fd;
 	(void)fault;
 	assert_non_null(capture);
 	capture->sideband = calloc(1, sizeof(*capture->sideband));
@@ -107,13 +108,6 @@ int capture_open(
 	capture->rate_hz = settings->rate_hz;
 	*ret_capture = capture;
 	return 0;
-}
-
-int capture_connect(int fd, const struct capture_settings *settings, struct capture **ret_capture,
-	struct fault *fault)
-{
-	(void)fd;
-	return capture_open(settings, ret_capture, fault);
 }
 
 void capture_free(struct capture *capture)

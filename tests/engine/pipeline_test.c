@@ -2,6 +2,7 @@
 /* When a pipeline drains, and what its windows and accounts are, whatever it is fed with. */
 #include "base/array.h"
 #include "base/clock.h"
+#include "broker/broker.h"
 #include "engine/pipeline.h"
 #include "tests/engine/made_up_capture.h"
 
@@ -17,9 +18,10 @@ enum {
 
 static const uint64_t CODE = 0x7000000000;
 
-static struct pipeline *pipeline; /* of the test */
-static struct accounts drained;	  /* pipeline_accounts() when drained() was last called */
-static uint64_t fired, taken;	  /* put into the maps; and in windows that were taken */
+static struct broker *broker; /* of the test, as the next */
+static struct pipeline *pipeline;
+static struct accounts drained; /* pipeline_accounts() when drained() was last called */
+static uint64_t fired, taken;	/* put into the maps; and in windows that were taken */
 
 static void note_accounts(void *context)
 {
@@ -31,13 +33,14 @@ static int set_up(void **state)
 	world_reset();
 	memset(&drained, 0, sizeof(drained));
 	fired = taken = 0;
-	return 0;
+	return broker_new(NULL, &broker);
 }
 
 static int tear_down(void **state)
 {
 	world.check = NULL;
 	pipeline_free(TAKE_PTR(pipeline));
+	broker_free(TAKE_PTR(broker));
 	world_reset();
 	return 0;
 }
@@ -47,6 +50,7 @@ static void open_pipeline(void)
 	struct process_table_limits processes = process_table_default_limits;
 	const struct pipeline_settings settings = {
 		.capture = { .rate_hz = 99 },
+		.broker = broker,
 		.capture_fd = -1,
 		.profile_budget_bytes = 4 << 20,
 		.process_limits = &processes,
