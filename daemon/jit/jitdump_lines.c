@@ -31,49 +31,28 @@ unsigned jitdump_waiting_find(const struct jitdump_waiting *waiting, uint64_t ad
 	return JITDUMP_WAITING_NONE;
 }
 
-/* Keeps the newest that fit into half of the room: each byte is moved about once on average. */
-static void keep_newest(struct jitdump_waiting *waiting, size_t room)
+/* Drops the older half. */
+static void drop_oldest(struct jitdump_waiting *waiting)
 {
-	size_t limit = JITDUMP_WAITING_BYTES_MAX - room, size = 0;
-	unsigned first = waiting->count, kept = 0;
+	unsigned dropped = (waiting->count + 1) / 2;
+	size_t start = dropped < waiting->count ? waiting->slots[dropped].start : waiting->size;
 
-	if (limit > JITDUMP_WAITING_BYTES_MAX / 2)
-		limit = JITDUMP_WAITING_BYTES_MAX / 2;
-	for (unsigned live = 0; first > 0; first--) {
-		const struct jitdump_waiting_slot *slot = &waiting->slots[first - 1];
-
-		if (slot->is_claimed)
-			continue;
-		if (live == JITDUMP_WAITING_COUNT_MAX / 2 || slot->size > limit - size)
-			break;
-		size += slot->size;
-		live++;
-	}
-	waiting->size = 0;
-	for (unsigned i = 0; i < waiting->count; i++) {
-		struct jitdump_waiting_slot slot = waiting->slots[i];
-
-		if (slot.is_claimed)
-			continue;
-		if (i < first) {
-			waiting->unclaimed++;
-			continue;
-		}
-		if (slot.size > 0)
-			memmove(waiting->bytes + waiting->size, waiting->bytes + slot.start,
-				slot.size);
-		slot.start = waiting->size;
-		waiting->size += slot.size;
-		waiting->slots[kept++] = slot;
-	}
-	waiting->count = kept;
+	for (unsigned i = 0; i < dropped; i++)
+		waiting->unclaimed += !waiting->slots[i].is_claimed;
+	for (unsigned i = dropped; i < waiting->count; i++)
+		waiting->slots[i].start -= start;
+	waiting->count -= dropped;
+	waiting->size -= start;
+	memmove(waiting->slots, waiting->slots + dropped, waiting->count * sizeof(*waiting->slots));
+	if (waiting->size > 0)
+		memmove(waiting->bytes, waiting->bytes + start, waiting->size);
 }
 
 static int make_room(struct jitdump_waiting *waiting, size_t room)
 {
-	if (waiting->count == JITDUMP_WAITING_COUNT_MAX ||
+	while (waiting->count == JITDUMP_WAITING_COUNT_MAX ||
 		room > JITDUMP_WAITING_BYTES_MAX - waiting->size)
-		keep_newest(waiting, room);
+		drop_oldest(waiting);
 	return ARRAY_RESERVE(waiting->bytes, &waiting->capacity, waiting->size + room,
 		(size_t)JITDUMP_WAITING_BYTES_MAX);
 }
