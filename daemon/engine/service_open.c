@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/hex.h"
 #include "base/log.h"
 #include "broker/start_time.h"
 #include "sandbox/sandbox.h"
@@ -33,17 +34,11 @@ static int read_boot_id(uint8_t boot_id[16])
 		return -errno;
 	memset(boot_id, 0, 16);
 	while (digits < 32 && (c = fgetc(file)) != EOF) {
-		unsigned digit;
-
 		if (c == '-')
 			continue;
-		if (c >= '0' && c <= '9')
-			digit = (unsigned)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			digit = (unsigned)(c - 'a') + 10;
-		else
+		if (hex_digit((char)c) < 0)
 			break;
-		boot_id[digits / 2] = (uint8_t)(boot_id[digits / 2] << 4 | digit);
+		boot_id[digits / 2] = (uint8_t)(boot_id[digits / 2] << 4 | hex_digit((char)c));
 		digits++;
 	}
 	return digits == 32 ? 0 : -EBADMSG;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "jit/perf_map_reader.h"
 
+#include "base/hex.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -18,31 +20,21 @@ static bool skip_blanks(struct text *text)
 	return text->at > start;
 }
 
-/* The value of a hexadecimal digit, or 16. */
-static unsigned int digit_of(char c)
-{
-	unsigned int decimal = (unsigned char)c - (unsigned int)'0';
-	unsigned int letter = ((unsigned char)c | 0x20U) - (unsigned int)'a';
-
-	if (decimal < 10)
-		return decimal;
-	return letter < 6 ? letter + 10 : 16;
-}
-
 static int parse_hex(struct text *text, uint64_t *ret_number, bool *ret_has_prefix)
 {
 	bool has_prefix = text->end - text->at >= 2 && text->at[0] == '0' &&
 			  (text->at[1] == 'x' || text->at[1] == 'X');
 	uint64_t number = 0;
 	const char *first;
-	unsigned int digit;
+	int digit;
 
 	text->at += has_prefix ? 2 : 0;
 	first = text->at;
-	for (; text->at < text->end && (digit = digit_of(*text->at)) < 16; text->at++) {
+	for (; text->at < text->end && (digit = hex_digit_of_any_case(*text->at)) >= 0;
+		text->at++) {
 		if (number >> 60)
 			return -EBADMSG;
-		number = number << 4 | digit;
+		number = number << 4 | (unsigned)digit;
 	}
 	if (text->at == first)
 		return -EBADMSG;

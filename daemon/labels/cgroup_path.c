@@ -10,6 +10,7 @@
 #include "labels/cgroup_path.h"
 
 #include "base/array.h"
+#include "base/hex.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static struct path_part without(const struct path_part *part, size_t front, size
 
 static bool is_hex(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+	return hex_digit_of_any_case(c) >= 0;
 }
 
 static size_t hex_digits(const struct path_part *part)
@@ -366,13 +367,6 @@ void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels)
 	*ret_labels = parser.labels;
 }
 
-static int hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return (c | 0x20) - 'a' + 10;
-}
-
 size_t cgroup_unit_unescape(const struct path_part *unit, char *name, size_t room)
 {
 	size_t length = 0;
@@ -383,7 +377,7 @@ size_t cgroup_unit_unescape(const struct path_part *unit, char *name, size_t roo
 
 		if (unit->size - i >= 4 && at[0] == '\\' && at[1] == 'x' && is_hex(at[2]) &&
 			is_hex(at[3]))
-			byte = hex_value(at[2]) << 4 | hex_value(at[3]);
+			byte = hex_digit_of_any_case(at[2]) << 4 | hex_digit_of_any_case(at[3]);
 		/* A decoded NUL would truncate the name, so that escape stays. */
 		name[length++] = byte ? (char)byte : *at;
 		if (byte)

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/line_reader.h"
+#include "process/maps_line.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +13,6 @@ enum {
 	LINE_BYTES_MAX = PATH_MAX + 1024,
 	CGROUP_BYTES_MAX = 256 * 1024,
 };
-
-static const char deleted[] = " (deleted)";
 
 /* A line "NUMBER:CONTROLLER,CONTROLLER…:PATH"; the path may contain colons. */
 struct line {
@@ -42,9 +41,7 @@ static bool split_line(const char *text, size_t size, struct line *ret_line)
 		.path_size = (size_t)(end - second - 1),
 		.is_unified = first - text == 1 && text[0] == '0' && second == first + 1,
 	};
-	if (line.path_size > sizeof(deleted) - 1 &&
-		memcmp(end - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
-		line.path_size -= sizeof(deleted) - 1;
+	(void)maps_line_strip_deleted(line.path, &line.path_size);
 	if (line.path_size >= PATH_MAX || (!line.is_unified && line.controllers_size == 0))
 		return false;
 	*ret_line = line;
