@@ -55,9 +55,9 @@ enum { DRAIN_ASK_AGAIN = 1 };
 /*
  * Receives a sample. Returns 0, DRAIN_ASK_AGAIN or -errno.
  *
- * DRAIN_ASK_AGAIN: the stack came without build-ids and no earlier window supplied them, so the
- * next window must. On -errno the sample was not carried on, and its count moves from stored to
- * PILOTLIGHT_DROP_PROFILE_FULL.
+ * DRAIN_ASK_AGAIN: the stack came without build-ids, because an earlier window had them, and needs
+ * them. The next window captures them again. On -errno the sample was not carried on, and its count
+ * moves from stored to PILOTLIGHT_DROP_PROFILE_FULL.
  */
 typedef int (*drain_function)(void *context, const struct raw_sample *sample);
 

@@ -379,7 +379,7 @@ static const char *find_by_ancestor(
 			.id = question->is_root ? 0 : question->id,
 			.pid = pid,
 			.start_ns = KEY_OF_VERSION |
-				    process_table_version(table->processes, pid, time_ns, NULL),
+				    process_table_version(table->processes, pid, time_ns),
 		};
 
 		if (process_table_has_ended(table->processes, pid, time_ns))

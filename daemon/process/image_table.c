@@ -300,7 +300,6 @@ int image_table_begin(
 		.born_ns = born_ns,
 		.start_ns = time_ns,
 		.end_ns = PROCESS_LIVE,
-		.found_ns = PROCESS_LIVE,
 		.version = ++table->last_version,
 		.threads = 1,
 		.executable = IMAGE_NO_FILE,
@@ -313,7 +312,6 @@ int image_table_begin(
 		if (image->start_ns < table->images[older].start_ns)
 			image->start_ns = table->images[older].start_ns;
 	}
-	image->changed_ns = image->start_ns;
 	chain_newest(table, id);
 	table->live_count++;
 	*ret_image = image;

@@ -23,10 +23,8 @@ struct image {
 	uint64_t start_ns, end_ns; /* end: PROCESS_LIVE while it runs */
 	struct mapping_set *mappings;
 	uint64_t version;    /* a new number after each change of the mappings */
-	uint64_t changed_ns; /* time of the last fact that changed them; 0: none did */
 	uint64_t born_ns;    /* time of its fork; 0: not observed */
 	uint64_t program_ns; /* of the last execve(), its own or an ancestor's; 0: unknown */
-	uint64_t found_ns;   /* time of the /proc scan that added it; PROCESS_LIVE: none did */
 	uint64_t counted_ns; /* `threads` includes all begins and ends before this time */
 	uint32_t threads;    /* live ones; 1 if no source gave a number */
 	uint32_t executable; /* owns a reference to its file; IMAGE_NO_FILE: unknown */

@@ -221,21 +221,10 @@ static int map_file(struct process_table *table, struct image *image,
 	return r;
 }
 
-static int find_or_begin_image(struct process_table *table, pid_t pid, uint64_t time_ns,
-	bool was_there, struct image **ret_image)
+static int find_or_begin_image(struct process_table *table, pid_t pid, struct image **ret_image)
 {
-	struct image *image = image_table_newest(&table->images, pid);
-	int r;
-
-	if (!image) {
-		r = begin_image(table, pid, 0, &image);
-		if (r < 0)
-			return r;
-		if (was_there)
-			image->found_ns = time_ns;
-	}
-	*ret_image = image;
-	return 0;
+	*ret_image = image_table_newest(&table->images, pid);
+	return *ret_image ? 0 : begin_image(table, pid, 0, ret_image);
 }
 
 /*
@@ -258,16 +247,6 @@ static void note_executable(struct process_table *table, struct image *image,
 		image_table_set_executable(&table->images, image, *file);
 }
 
-static void note_change(
-	struct process_table *table, struct image *image, uint64_t time_ns, bool was_there)
-{
-	image->version = ++table->images.last_version;
-	if (was_there && image->found_ns == time_ns)
-		return;
-	if (image->changed_ns < time_ns)
-		image->changed_ns = time_ns;
-}
-
 int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping_event *event, uint32_t *ret_file)
 {
@@ -279,7 +258,7 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 
 	if (pid <= 0 || event->start >= event->end)
 		return -EINVAL;
-	r = find_or_begin_image(table, pid, time_ns, event->was_there, &image);
+	r = find_or_begin_image(table, pid, &image);
 	if (r < 0)
 		return r;
 	/* Revived for the moment, so that making room for its mapping cannot evict it. */
@@ -293,7 +272,7 @@ int process_table_map(struct process_table *table, pid_t pid, uint64_t time_ns,
 		mapping_set_cut(
 			&image->mappings, event->start, event->end, &table->budget, &is_changed);
 	if (is_changed)
-		note_change(table, image, time_ns, event->was_there);
+		image->version = ++table->images.last_version;
 	if (end_ns != PROCESS_LIVE)
 		image_table_end(&table->images, image, end_ns);
 	return r;
@@ -387,13 +366,10 @@ bool process_table_is_live(const struct process_table *table, pid_t pid)
 	return image && image->end_ns == PROCESS_LIVE;
 }
 
-uint64_t process_table_version(
-	const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t *ret_changed_ns)
+uint64_t process_table_version(const struct process_table *table, pid_t pid, uint64_t time_ns)
 {
 	const struct image *image = image_table_at(&table->images, pid, time_ns);
 
-	if (ret_changed_ns)
-		*ret_changed_ns = image ? image->changed_ns : 0;
 	return image ? image->version : 0;
 }
 

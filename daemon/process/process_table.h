@@ -180,14 +180,8 @@ bool process_table_has(const struct process_table *table, pid_t pid, uint64_t ti
 /*
  * Returns a number that changes with each change of the image's mappings. It identifies one state
  * of one image for ever. 0: the table has no such image.
- *
- * `ret_changed_ns` may be NULL. It is the time of the last fact that changed the mappings, and at
- * least the image's start. It is 0 if there is no image, or if only one scan of /proc reported the
- * mappings, since all of them existed then. An ip sampled before that time may have belonged to
- * another mapping than the current one.
  */
-uint64_t process_table_version(
-	const struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t *ret_changed_ns);
+uint64_t process_table_version(const struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /*
  * Iterates over the processes whose newest image is live, in no order; `*cursor` starts at 0. A

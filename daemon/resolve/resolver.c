@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "jit/jit_memory.h"
 #include "process/process_scan.h"
-#include "resolve/stack_cache.h"
 
 #include <errno.h>
 #include <string.h>
@@ -25,7 +24,6 @@ struct resolver {
 	struct process_table *processes;
 	struct kernel_symbols *kernel;
 	struct binary_table *binaries;
-	struct stack_cache *stacks;
 	resolver_file_function find_file;
 	void *find_file_context;
 	/* The blocks whose kernel code changed since kallsyms was read. A full array means that
@@ -53,8 +51,7 @@ int resolver_new(struct broker *broker, struct process_table *processes,
 	struct kernel_symbols *kernel, struct binary_table *binaries,
 	struct resolver **ret_resolver)
 {
-	_cleanup_(resolver_freep) struct resolver *resolver = calloc(1, sizeof(*resolver));
-	int r;
+	struct resolver *resolver = calloc(1, sizeof(*resolver));
 
 	if (!resolver)
 		return -ENOMEM;
@@ -64,18 +61,12 @@ int resolver_new(struct broker *broker, struct process_table *processes,
 	resolver->binaries = binaries;
 	resolver->kernel_interval_ns = KERNEL_RENEWAL_NS;
 	resolver->ask_left_ns = UINT64_MAX;
-	r = stack_cache_new(&stack_cache_default_limits, &resolver->stacks);
-	if (r < 0)
-		return r;
-	*ret_resolver = TAKE_PTR(resolver);
+	*ret_resolver = resolver;
 	return 0;
 }
 
 void resolver_free(struct resolver *resolver)
 {
-	if (!resolver)
-		return;
-	stack_cache_free(resolver->stacks);
 	free(resolver);
 }
 
@@ -404,56 +395,20 @@ static int resolve_user_frames(
 }
 
 /*
- * May the result be cached? A stack with build-ids may. A raw stack may only if each address was in
- * a known mapping; otherwise its build-ids may give a better result later.
+ * Resolves the stack that the kernel walked. A raw one may get a better result from its build-ids
+ * if its leaf is in no known mapping, or if a file cannot be read. Further up, an address in no
+ * mapping is mostly no return address: the code has no frame pointers.
  */
-static bool is_answer(const struct raw_sample *sample, enum resolver_cut cut)
-{
-	if (cut == RESOLVER_CUT_FULL)
-		return false;
-	return sample->user_count > 0 || cut == RESOLVER_CUT_NONE || cut == RESOLVER_CUT_DEPTH;
-}
-
-/* Takes the frames from the cache, or resolves and caches them. */
-static int find_user_frames(struct resolver *resolver, struct stack *stack,
+static int resolve_kernels_walk(struct resolver *resolver, struct stack *stack,
 	enum resolver_cut *ret_cut, bool *ret_lacks_build_ids)
 {
-	const struct raw_sample *sample = stack->sample;
-	struct cached_stack cached = {
-		.process = sample->process,
-		.ips = sample->user_ips,
-		.ip_count = sample->user_ip_count,
-	};
+	uint64_t unread = resolver->counters.files_unread;
 	size_t first = stack->count;
-	uint64_t changed_ns = 0;
-	bool is_cacheable;
-	int r;
+	int r = resolve_user_frames(resolver, stack, ret_cut);
 
-	cached.version = process_table_version(
-		resolver->processes, stack->process.pid, sample->first_ns, &changed_ns);
-	/* Only if the mappings have not changed since the sample. */
-	is_cacheable = cached.ip_count > 0 && sample->first_ns > changed_ns;
-	if (sample->user_count == 0 && is_cacheable &&
-		stack_cache_find(resolver->stacks, &cached)) {
-		memcpy(stack->frames + first, cached.frames,
-			cached.frame_count * sizeof(*cached.frames));
-		stack->count += cached.frame_count;
-		*ret_cut = (enum resolver_cut)cached.cut;
-		resolver->counters.stacks_cached++;
-		return 0;
-	}
-
-	r = resolve_user_frames(resolver, stack, ret_cut);
-	if (r < 0)
-		return r;
-	resolver->counters.stacks_resolved++;
-	*ret_lacks_build_ids = sample->user_count == 0;
-	cached.frames = stack->frames + first;
-	cached.frame_count = stack->count - first;
-	cached.cut = *ret_cut;
-	if (!is_cacheable || !is_answer(sample, *ret_cut))
-		return 0;
-	return stack_cache_add(resolver->stacks, &cached);
+	*ret_lacks_build_ids = r == 0 && stack->sample->user_count == 0 &&
+			       (stack->count == first || resolver->counters.files_unread > unread);
+	return r;
 }
 
 static enum resolver_cut cut_of_end(enum pilotlight_walk_end end)
@@ -526,7 +481,6 @@ static int resolve_walked_frames(
 		*ret_cut = r == 0 ? RESOLVER_CUT_GARBAGE : RESOLVER_CUT_FULL;
 		break;
 	}
-	resolver->counters.stacks_resolved++;
 	return 0;
 }
 
@@ -541,7 +495,7 @@ static int resolve_user(struct resolver *resolver, struct stack *stack, bool *re
 	else if (sample->user_count == 0 && sample->user_ip_count == 0)
 		return 0;
 	else
-		r = find_user_frames(resolver, stack, &cut, ret_lacks_build_ids);
+		r = resolve_kernels_walk(resolver, stack, &cut, ret_lacks_build_ids);
 	if (r < 0)
 		return r;
 	/* The kernel followed frame pointers, but the code may have none. */

@@ -64,8 +64,6 @@ const char *resolver_cut_name(enum resolver_cut cut);
 struct resolver_counters {
 	uint64_t cuts[RESOLVER_CUT_COUNT]; /* samples */
 	uint64_t files_unread;		   /* frames in binaries whose file could not be opened */
-	uint64_t stacks_cached;		   /* user stacks found in the cache */
-	uint64_t stacks_resolved;
 };
 
 /* Borrows its arguments, which must outlive the resolver. Returns 0 or -ENOMEM. */
@@ -91,8 +89,8 @@ void resolver_begin_window(struct resolver *resolver, uint64_t ask_ns);
 
 /*
  * Resolves the frames of `sample`, root first. Returns their number, 0 for a sample without a
- * stack, or -ENOMEM. Sets `ret_lacks_build_ids` if it resolved an uncached raw stack by the
- * process's mappings; the caller should then capture that stack's build-ids once.
+ * stack, or -ENOMEM. Sets `ret_lacks_build_ids` if a raw stack might get a better result from its
+ * build-ids; the caller should then capture them when it next sees the stack.
  */
 int resolver_resolve(struct resolver *resolver, const struct raw_sample *sample,
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids);
