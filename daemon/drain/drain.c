@@ -93,11 +93,13 @@ static int keep_waiting(struct drain *drain, const void *bytes, size_t size)
 static void handle_own_record(struct drain *drain, const void *bytes, size_t size)
 {
 	struct ring_accounts *accounts = &drain->ring_accounts[drain->idle_set];
+	struct pilotlight_ring_header header = { 0 };
 	char comm[PILOTLIGHT_COMM_BYTES];
 	struct raw_sample sample;
 	int r = ring_record_parse(bytes, size, &sample, comm);
 
-	if (ring_record_kind(bytes, size) == PILOTLIGHT_RING_WALK) {
+	(void)ring_record_header(bytes, size, &header);
+	if (header.kind == PILOTLIGHT_RING_WALK) {
 		if (r == 0)
 			r = walk_table_add(&drain->walks, &sample);
 		if (r < 0)
@@ -116,10 +118,10 @@ static void handle_own_record(struct drain *drain, const void *bytes, size_t siz
 
 static int handle_record(void *context, void *bytes, size_t size)
 {
+	struct pilotlight_ring_header header;
 	struct drain *drain = context;
 
-	if (ring_record_kind(bytes, size) >= 0 &&
-		ring_record_set(bytes, size) != (int)drain->idle_set) {
+	if (ring_record_header(bytes, size, &header) == 0 && header.set != drain->idle_set) {
 		/* If this fails, the record's window counts it as unread. */
 		(void)keep_waiting(drain, bytes, size);
 		return 0;
@@ -134,6 +136,7 @@ static int handle_record(void *context, void *bytes, size_t size)
  */
 static void handle_waiting_records(struct drain *drain)
 {
+	struct pilotlight_ring_header header = { 0 }; /* each waiting record has a valid one */
 	size_t at = 0, kept = 0;
 
 	while (at < drain->waiting_bytes) {
@@ -143,7 +146,8 @@ static void handle_waiting_records(struct drain *drain)
 		memcpy(&size, entry, sizeof(size));
 		entry_bytes = sizeof(size) + ((size + 7) & ~(uint64_t)7);
 		at += entry_bytes;
-		if (ring_record_set(entry + sizeof(size), size) == (int)drain->idle_set) {
+		(void)ring_record_header(entry + sizeof(size), size, &header);
+		if (header.set == drain->idle_set) {
 			handle_own_record(drain, entry + sizeof(size), size);
 			continue;
 		}

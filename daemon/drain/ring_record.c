@@ -4,30 +4,17 @@
 #include <errno.h>
 #include <string.h>
 
-static int read_header(const void *bytes, size_t size, struct pilotlight_ring_header *header)
+int ring_record_header(const void *bytes, size_t size, struct pilotlight_ring_header *ret_header)
 {
-	if (size < sizeof(*header))
+	struct pilotlight_ring_header header;
+
+	if (size < sizeof(header))
 		return -EINVAL;
-	memcpy(header, bytes, sizeof(*header));
-	if (header->kind >= PILOTLIGHT_RING_KINDS || header->set >= PILOTLIGHT_SET_COUNT)
+	memcpy(&header, bytes, sizeof(header));
+	if (header.kind >= PILOTLIGHT_RING_KINDS || header.set >= PILOTLIGHT_SET_COUNT)
 		return -EINVAL;
+	*ret_header = header;
 	return 0;
-}
-
-int ring_record_kind(const void *bytes, size_t size)
-{
-	struct pilotlight_ring_header header;
-	int r = read_header(bytes, size, &header);
-
-	return r < 0 ? r : (int)header.kind;
-}
-
-int ring_record_set(const void *bytes, size_t size)
-{
-	struct pilotlight_ring_header header;
-	int r = read_header(bytes, size, &header);
-
-	return r < 0 ? r : (int)header.set;
 }
 
 static const char *terminate(const char bytes[], char comm[PILOTLIGHT_COMM_BYTES])
@@ -100,10 +87,11 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 int ring_record_parse(const void *bytes, size_t size, struct raw_sample *ret_sample,
 	char comm[PILOTLIGHT_COMM_BYTES])
 {
-	int kind = ring_record_kind(bytes, size);
+	struct pilotlight_ring_header header;
+	int r = ring_record_header(bytes, size, &header);
 
-	if (kind < 0)
-		return kind;
-	return kind == PILOTLIGHT_RING_SAMPLE ? parse_sample(bytes, size, ret_sample, comm)
-					      : parse_walk(bytes, size, ret_sample, comm);
+	if (r < 0)
+		return r;
+	return header.kind == PILOTLIGHT_RING_SAMPLE ? parse_sample(bytes, size, ret_sample, comm)
+						     : parse_walk(bytes, size, ret_sample, comm);
 }

@@ -10,12 +10,8 @@
 
 #include <stddef.h>
 
-/*
- * The record's enum pilotlight_ring_kind, and the set it belongs to. Both return -EINVAL if the
- * bytes are not a record.
- */
-int ring_record_kind(const void *bytes, size_t size);
-int ring_record_set(const void *bytes, size_t size);
+/* The record's kind and the set it belongs to. Returns 0, or -EINVAL if the bytes are no record. */
+int ring_record_header(const void *bytes, size_t size, struct pilotlight_ring_header *ret_header);
 
 /*
  * Fills in a sample of count 1 without `depth_max`. It borrows the record, which must be aligned to

@@ -111,9 +111,11 @@ static const struct walk_record good_walk = {
 static void walks_are_read_with_their_sample_and_without(void **state)
 {
 	struct walk_record record = good_walk;
+	struct pilotlight_ring_header header;
 
 	assert_int_equal(parse(&record, sizeof(record)), 0);
-	assert_int_equal(ring_record_kind(&record, sizeof(record)), PILOTLIGHT_RING_WALKED_SAMPLE);
+	assert_int_equal(ring_record_header(&record, sizeof(record), &header), 0);
+	assert_int_equal(header.kind, PILOTLIGHT_RING_WALKED_SAMPLE);
 	assert_int_equal(sample.walk_hash, 0x1234567890abcdef);
 	assert_int_equal(sample.tid, 8);
 	assert_string_equal(sample.comm, "worker");
