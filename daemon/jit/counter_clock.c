@@ -122,7 +122,7 @@ void counter_clock_add(struct counter_clock *clock, const struct counter_reading
 	*clock = longer;
 }
 
-int counter_clock_init(struct counter_clock *ret_clock)
+static int measure(struct counter_clock *ret_clock)
 {
 	struct counter_reading first, last;
 	int r;
@@ -140,20 +140,14 @@ int counter_clock_init(struct counter_clock *ret_clock)
 	return -EOPNOTSUPP;
 }
 
-void counter_clock_update(struct counter_clock *clock)
+const struct counter_clock *shared_counter_clock_get(struct shared_counter_clock *shared)
 {
 	struct counter_reading reading;
 
-	if (counter_reading_take(&reading) == 0)
-		counter_clock_add(clock, &reading);
-}
-
-const struct counter_clock *shared_counter_clock_get(struct shared_counter_clock *shared)
-{
 	if (!shared->is_measured)
-		shared->error = counter_clock_init(&shared->clock);
-	else if (shared->error == 0)
-		counter_clock_update(&shared->clock);
+		shared->error = measure(&shared->clock);
+	else if (shared->error == 0 && counter_reading_take(&reading) == 0)
+		counter_clock_add(&shared->clock, &reading);
 	shared->is_measured = true;
 	return shared->error < 0 ? NULL : &shared->clock;
 }

@@ -5,9 +5,9 @@
  *
  * Accuracy: a reading is the closest of several and off by half the time that it takes to read the
  * clock: some 20 ns, or up to 1 us if the clock is a system call. The first rate is measured over
- * 5 ms and within some 10 ppm. Each counter_clock_update() measures it over the whole time since,
+ * 5 ms and within some 10 ppm. Each further use measures it over the whole time since,
  * within 0.1 ppm after a second. A time stamp is then off by the error of the readings plus that of
- * the rate times the distance to the last update. A stamp of another machine or from before a
+ * the rate times the distance to the last use. A stamp of another machine or from before a
  * reboot is meaningless, and so is one of a CPU whose counter does not run evenly (no invariant
  * TSC).
  */
@@ -26,15 +26,10 @@ struct counter_clock {
 	uint64_t ns_per_tick; /* times 2^32 */
 };
 
-/* Takes 5 ms of CPU time. Returns 0, or -EOPNOTSUPP: there is no counter, or it stands still. */
-int counter_clock_init(struct counter_clock *ret_clock);
-
-/* Improves the rate, in about 1 us. Call it before converting stamps that are newer than that. */
-void counter_clock_update(struct counter_clock *clock);
-
 /*
- * A clock for several users: measured at the first use, improved at each. All zeros is valid.
- * Returns a borrowed clock, or NULL if there is no counter.
+ * A clock for several users: measured at the first use, in 5 ms of CPU time, and improved at each,
+ * in about 1 us. Get it anew before converting newer stamps. All zeros is valid. Returns a borrowed
+ * clock, or NULL if there is no counter, or if it stands still.
  */
 struct shared_counter_clock {
 	bool is_measured;
