@@ -89,29 +89,8 @@ static bool is_written_at_run_time(const struct kallsyms_line *line)
 	       starts_with(line->module, line->module_size, "__builtin__");
 }
 
-static int find_module(struct symbol_snapshot *snapshot, struct kernel_images *images,
-	const struct kallsyms_line *line, uint32_t *ret_image)
-{
-	int r;
-
-	if (line->module_size != snapshot->module_size ||
-		memcmp(line->module, snapshot->module_name, line->module_size) != 0) {
-		r = kernel_images_intern(images, KERNEL_IMAGE_MODULE, line->module,
-			line->module_size, &snapshot->module);
-		if (r < 0)
-			return r;
-		snapshot->module_size = 0;
-		if (line->module_size <= sizeof(snapshot->module_name)) {
-			memcpy(snapshot->module_name, line->module, line->module_size);
-			snapshot->module_size = line->module_size;
-		}
-	}
-	*ret_image = snapshot->module;
-	return 0;
-}
-
-static int find_image(struct symbol_snapshot *snapshot, struct kernel_images *images,
-	const struct kallsyms_line *line, struct symbol *symbol)
+static int find_image(
+	struct kernel_images *images, const struct kallsyms_line *line, struct symbol *symbol)
 {
 	uint32_t image = 0;
 	int r = 0;
@@ -121,7 +100,8 @@ static int find_image(struct symbol_snapshot *snapshot, struct kernel_images *im
 		r = kernel_images_intern(
 			images, KERNEL_IMAGE_SYMBOL, line->name, line->name_size, &image);
 	} else if (line->module_size > 0) {
-		r = find_module(snapshot, images, line, &image);
+		r = kernel_images_intern(
+			images, KERNEL_IMAGE_MODULE, line->module, line->module_size, &image);
 	}
 	/* Without an image a symbol has no identity; it only marks the end of the one before it. */
 	if (r == -E2BIG) {
@@ -162,7 +142,7 @@ int symbol_snapshot_add(struct symbol_snapshot *snapshot, struct kernel_images *
 		snapshot->stext_start = line.address;
 	symbol.address = line.address;
 	symbol.rank = (uint8_t)rank_of(&line);
-	r = find_image(snapshot, images, &line, &symbol);
+	r = find_image(images, &line, &symbol);
 	if (r < 0)
 		return r;
 	r = ARRAY_RESERVE(snapshot->symbols, &snapshot->capacity, snapshot->count + 1, SYMBOLS_MAX);

@@ -20,9 +20,6 @@ struct symbol_snapshot {
 	uint64_t *starts; /* of images, by id; 0: not known yet */
 	size_t starts_count, starts_capacity;
 	uint64_t text_start, stext_start; /* _text and _stext; 0: not seen */
-	uint32_t module; /* image of the last line; kallsyms lists a module's lines together */
-	char module_name[64];
-	size_t module_size; /* 0: none cached */
 };
 
 void symbol_snapshot_done(struct symbol_snapshot *snapshot);
