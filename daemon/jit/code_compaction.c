@@ -10,7 +10,8 @@
 void code_plan_done(struct code_plan *plan)
 {
 	free(plan->kept);
-	plan->kept = NULL;
+	free(plan->ids);
+	plan->kept = plan->ids = NULL;
 }
 
 static int compare_writer(const void *a, const void *b, void *store)
@@ -30,9 +31,10 @@ static void keep(void *context, uint32_t id)
 }
 
 /* Of each writer's code from before the horizon, keeps what is the newest somewhere. */
-static int keep_newest(struct code_plan *plan, uint32_t *ids, size_t count)
+static int keep_newest(struct code_plan *plan, size_t count)
 {
 	const struct code_entry *entries = plan->store->entries;
+	uint32_t *ids = plan->ids;
 	int r = 0;
 
 	qsort_r(ids, count, sizeof(*ids), compare_writer, (void *)plan->store);
@@ -45,24 +47,21 @@ static int keep_newest(struct code_plan *plan, uint32_t *ids, size_t count)
 	return r;
 }
 
-/* Returns how much code is kept. An end is kept with its code. */
-static size_t keep_ends(struct code_plan *plan)
+/* Counts the code that is kept. An end is kept with its code. */
+static void keep_ends(struct code_plan *plan)
 {
-	size_t code = 0;
-
+	plan->code = 0;
 	for (size_t id = 0; id < plan->store->count; id++) {
 		const struct code_entry *entry = &plan->store->entries[id];
 
 		if (code_entry_is_end(entry))
 			plan->kept[id] = plan->kept[entry->ended];
 		else
-			code += plan->kept[id];
+			plan->code += plan->kept[id];
 	}
-	return code;
 }
 
-/* `ids` is scratch. */
-static int keep_since(struct code_plan *plan, uint64_t horizon_ns, uint32_t *ids, size_t *ret_code)
+static int keep_since(struct code_plan *plan, uint64_t horizon_ns)
 {
 	size_t count = 0;
 	int r;
@@ -72,10 +71,10 @@ static int keep_since(struct code_plan *plan, uint64_t horizon_ns, uint32_t *ids
 
 		plan->kept[id] = entry->time_ns >= horizon_ns;
 		if (!code_entry_is_end(entry) && entry->time_ns < horizon_ns)
-			ids[count++] = id;
+			plan->ids[count++] = id;
 	}
-	r = keep_newest(plan, ids, count);
-	*ret_code = keep_ends(plan);
+	r = keep_newest(plan, count);
+	keep_ends(plan);
 	return r;
 }
 
@@ -86,19 +85,19 @@ static int compare_age(const void *a, const void *b, void *store)
 	return left == right ? 0 : code_store_is_newer(store, left, right) ? 1 : -1;
 }
 
-/* Drops the oldest of `code` entries. What is older than those is gone, so nothing shows instead.
- */
-static void drop_oldest(struct code_plan *plan, size_t code, size_t dropped, uint32_t *ids)
+/* Drops the older half. What is older than that is gone, so nothing shows instead. */
+static void drop_oldest(struct code_plan *plan)
 {
-	size_t count = 0;
+	size_t count = 0, dropped = plan->code - plan->code / 2;
 
-	for (uint32_t id = 0; id < plan->store->count && count < code; id++)
+	for (uint32_t id = 0; id < plan->store->count; id++)
 		if (plan->kept[id] && !code_entry_is_end(&plan->store->entries[id]))
-			ids[count++] = id;
-	qsort_r(ids, count, sizeof(*ids), compare_age, (void *)plan->store);
+			plan->ids[count++] = id;
+	qsort_r(plan->ids, count, sizeof(*plan->ids), compare_age, (void *)plan->store);
 	for (size_t i = 0; i < dropped; i++)
-		plan->kept[ids[i]] = 0;
-	(void)keep_ends(plan);
+		plan->kept[plan->ids[i]] = 0;
+	plan->code_dropped += dropped;
+	keep_ends(plan);
 }
 
 static uint64_t newest_ns(const struct code_store *store)
@@ -109,35 +108,6 @@ static uint64_t newest_ns(const struct code_store *store)
 		if (store->entries[id].time_ns > time_ns)
 			time_ns = store->entries[id].time_ns;
 	return time_ns;
-}
-
-/* Facts before this are incomplete, and the newest one is among them. */
-static uint64_t after(uint64_t time_ns)
-{
-	return time_ns < UINT64_MAX ? time_ns + 1 : time_ns;
-}
-
-static int fill(struct code_plan *plan, uint64_t horizon_ns, unsigned level, uint32_t *ids)
-{
-	size_t code, before;
-	int r = keep_since(plan, horizon_ns, ids, &code);
-
-	plan->history_ns = horizon_ns;
-	if (r < 0 || level < CODE_LEVEL_HISTORY)
-		return r;
-	before = code;
-	r = keep_since(plan, UINT64_MAX, ids, &code);
-	plan->history_dropped = before - code;
-	/* Else every fact is still there, and a late one is not taken for the rest of its history.
-	 */
-	if (plan->history_dropped > 0)
-		plan->history_ns = after(newest_ns(plan->store));
-	if (r < 0 || level < CODE_LEVEL_OLDEST)
-		return r;
-	level -= CODE_LEVEL_OLDEST;
-	plan->code_dropped = code - (level < 31 ? code >> (level + 1) : 0);
-	drop_oldest(plan, code, plan->code_dropped, ids);
-	return 0;
 }
 
 /* What an entry's text takes; `ret_lines_size` as it is kept. */
@@ -155,6 +125,7 @@ static size_t text_bytes_of(
 
 static void measure(struct code_plan *plan)
 {
+	plan->entries = plan->text_bytes = plan->lines_dropped = 0;
 	for (size_t id = 0; id < plan->store->count; id++) {
 		const struct code_entry *entry = &plan->store->entries[id];
 		size_t lines_size;
@@ -168,25 +139,62 @@ static void measure(struct code_plan *plan)
 	}
 }
 
-int code_plan_new(const struct code_store *store, uint64_t horizon_ns, unsigned level,
-	struct code_plan *ret_plan)
+int code_plan_new(const struct code_store *store, uint64_t horizon_ns, struct code_plan *ret_plan)
 {
-	_cleanup_(code_plan_done) struct code_plan plan = { .store = store };
-	_cleanup_free_ uint32_t *ids = malloc((store->count + 1) * sizeof(*ids));
+	_cleanup_(code_plan_done) struct code_plan plan = {
+		.store = store,
+		.history_ns = horizon_ns > store->history_ns ? horizon_ns : store->history_ns,
+	};
 	int r;
 
+	plan.ids = malloc((store->count + 1) * sizeof(*plan.ids));
 	plan.kept = calloc(store->count + 1, sizeof(*plan.kept));
-	plan.drops_lines = level >= CODE_LEVEL_LINES;
-	if (!ids || !plan.kept)
+	if (!plan.ids || !plan.kept)
 		return -ENOMEM;
-	r = fill(&plan, horizon_ns, level, ids);
+	r = keep_since(&plan, horizon_ns);
 	if (r < 0)
 		return r;
-	if (plan.history_ns < store->history_ns)
-		plan.history_ns = store->history_ns;
 	measure(&plan);
 	*ret_plan = plan;
-	plan.kept = NULL;
+	plan.kept = plan.ids = NULL;
+	return 0;
+}
+
+static int drop_history(struct code_plan *plan)
+{
+	size_t before = plan->code;
+	uint64_t newest = newest_ns(plan->store);
+	int r = keep_since(plan, UINT64_MAX);
+
+	if (r < 0)
+		return r;
+	plan->history_dropped = before - plan->code;
+	/* Else every fact is still there, and a late one is not taken for the rest of its history.
+	 * Facts before this are incomplete, and the newest one is among them. */
+	if (plan->history_dropped > 0 && plan->history_ns <= newest)
+		plan->history_ns = newest < UINT64_MAX ? newest + 1 : newest;
+	return 0;
+}
+
+int code_plan_drop_more(struct code_plan *plan)
+{
+	int r = 0;
+
+	switch (plan->level) {
+	case CODE_LEVEL_RETIRED:
+		r = drop_history(plan);
+		break;
+	case CODE_LEVEL_HISTORY:
+		plan->drops_lines = true;
+		break;
+	default:
+		drop_oldest(plan);
+	}
+	if (r < 0)
+		return r;
+	if (plan->level < CODE_LEVEL_OLDEST)
+		plan->level++;
+	measure(plan);
 	return 0;
 }
 

@@ -159,27 +159,22 @@ static int compact(struct code_index *index, struct code_plan *plan)
 /* Compacts by the first level that leaves some room free, or else by the last. */
 static int make_room(struct code_index *index, const struct need *need)
 {
+	_cleanup_(code_plan_done) struct code_plan plan = { 0 };
 	size_t limit = index->limit_bytes;
 	int r;
 
 	if (bytes_after(index, need) <= limit)
 		return 0;
-	for (unsigned level = CODE_LEVEL_RETIRED;; level++) {
-		_cleanup_(code_plan_done) struct code_plan plan = { 0 };
-
-		r = code_plan_new(&index->store, index->horizon_ns, level, &plan);
-		if (r < 0)
-			return r;
-		if (plan.entries > 0 &&
-			planned_bytes(index, &plan, need) > limit - limit / FREE_SHARE)
-			continue;
-		if (plan.entries == 0 && level < CODE_LEVEL_LINES)
-			continue;
+	r = code_plan_new(&index->store, index->horizon_ns, &plan);
+	while (r == 0 &&
+		(plan.entries > 0 ? planned_bytes(index, &plan, need) > limit - limit / FREE_SHARE
+				  : plan.level < CODE_LEVEL_LINES))
+		r = code_plan_drop_more(&plan);
+	if (r == 0)
 		r = compact(index, &plan);
-		if (r < 0)
-			return r;
-		return bytes_after(index, need) <= limit ? 0 : -E2BIG;
-	}
+	if (r < 0)
+		return r;
+	return bytes_after(index, need) <= limit ? 0 : -E2BIG;
 }
 
 int code_index_trim(struct code_index *index)
@@ -194,7 +189,7 @@ static void tidy(struct code_index *index)
 
 	if (index->store.replaced < index->replaced_max)
 		return;
-	if (code_plan_new(&index->store, index->horizon_ns, CODE_LEVEL_RETIRED, &plan) == 0)
+	if (code_plan_new(&index->store, index->horizon_ns, &plan) == 0)
 		(void)compact(index, &plan);
 }
 
@@ -467,7 +462,7 @@ size_t code_index_count(const struct code_index *index)
 	_cleanup_(code_plan_done) struct code_plan plan = { 0 };
 	size_t count = 0;
 
-	if (code_plan_new(&index->store, UINT64_MAX, CODE_LEVEL_RETIRED, &plan) < 0)
+	if (code_plan_new(&index->store, UINT64_MAX, &plan) < 0)
 		return 0;
 	for (size_t id = 0; id < index->store.count; id++)
 		count += plan.kept[id] && !code_entry_is_end(&index->store.entries[id]) &&

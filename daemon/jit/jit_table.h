@@ -38,7 +38,7 @@ struct jit_table_limits {
 	size_t processes; /* 4096 */
 	size_t files;	  /* 512, each with a descriptor */
 	size_t bytes;	  /* 16 MiB */
-	/* A run's budgets for each second since the last run, counting at most 10 seconds. */
+	/* A run's budgets for each second since the last run, counting at most one second. */
 	int64_t steps_per_s;	/* 100000 */
 	unsigned cpu_per_mille; /* of one CPU; 50 */
 	uint64_t latest_ns;	/* of records, as in jitdump_reader_options; default 0 */

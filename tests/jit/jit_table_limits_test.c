@@ -435,6 +435,23 @@ static void at_the_end_all_is_read(void **state)
 	jit_fixture_dump_done(&dump);
 }
 
+/* It would delay the next drain, the more the later it comes. */
+static void a_run_after_a_pause_is_as_short_as_others(void **state)
+{
+	struct jit_fixture *fixture = *state;
+	struct jit_table_limits limits = jit_table_default_limits;
+	struct jit_dump dump;
+
+	limits.steps_per_s = 300;
+	jit_fixture_limit(fixture, &limits);
+	jit_fixture_runtime(fixture, 5, 10, &dump);
+	jit_fixture_run(fixture, 1000);
+	write_many(&dump, 5, 20, 5000);
+	jit_fixture_run(fixture, 10000);
+	assert_in_range(report_of(fixture, 5).jitdump.counters.loads, 200, 300);
+	jit_fixture_dump_done(&dump);
+}
+
 static void a_clock_that_was_read_early_does_no_harm(void **state)
 {
 	struct jit_fixture *fixture = *state;
@@ -485,6 +502,7 @@ int main(void)
 		WITH_JIT(a_fast_writer_delays_only_itself),
 		WITH_JIT(who_has_ended_is_over_when_what_it_left_is_read),
 		WITH_JIT(at_the_end_all_is_read),
+		WITH_JIT(a_run_after_a_pause_is_as_short_as_others),
 		WITH_JIT(a_clock_that_was_read_early_does_no_harm),
 		WITH_JIT(processes_without_waiting_samples_are_removed),
 	};
