@@ -18,6 +18,7 @@ enum {
 	END_BYTES = 4096, /* hashed at each end of a file */
 	HASH_BYTES = 16,  /* kept of the digest */
 };
+_Static_assert(HASH_BYTES + sizeof(uint32_t) == BUILD_ID_BYTES, "a hash and a user id");
 
 static const struct {
 	enum pilotlight_symbol_identity_kind kind;
@@ -121,8 +122,20 @@ struct symbol_identity symbol_identity_of_owner(
 	SHA256Update(&digest, (const uint8_t *)&uid_big_endian, sizeof(uid_big_endian));
 	SHA256Final(hash, &digest);
 	memcpy(owned.id.bytes, hash, HASH_BYTES);
-	owned.id.size = HASH_BYTES;
+	memcpy(owned.id.bytes + HASH_BYTES, &uid_big_endian, sizeof(uid_big_endian));
+	owned.id.size = BUILD_ID_BYTES;
 	return owned;
+}
+
+bool symbol_identity_find_owner(const struct symbol_identity *identity, uint32_t *ret_uid)
+{
+	uint32_t uid_big_endian;
+
+	if (identity->kind != PILOTLIGHT_SYMBOL_OWNED)
+		return false;
+	memcpy(&uid_big_endian, identity->id.bytes + HASH_BYTES, sizeof(uid_big_endian));
+	*ret_uid = be32toh(uid_big_endian);
+	return true;
 }
 
 int symbol_identity_of_binary(

@@ -41,6 +41,9 @@ int symbol_identity_hash_file(int fd, struct symbol_identity *ret_identity);
 struct symbol_identity symbol_identity_of_owner(
 	const struct symbol_identity *identity, const struct file_owner *owner);
 
+/* The owner that the identity includes. False: it is of trusted files. */
+bool symbol_identity_find_owner(const struct symbol_identity *identity, uint32_t *ret_uid);
+
 /*
  * The identity of the file `fd` with the build-id `id`; without one (size 0) the file is hashed.
  * With `fd` -1 it is the identity of trusted files with the build-id. Returns 0; -ENOENT without

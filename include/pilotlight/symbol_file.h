@@ -60,7 +60,7 @@ enum pilotlight_symbol_identity_kind {
 	PILOTLIGHT_SYMBOL_HTLHASH = 2,
 	/* Of a file whose owner is not trusted, whatever it says of itself: the first 16 bytes of
 	 * SHA-256 over the kind of the above (one byte), its bytes padded to 20 with zeros, and the
-	 * owner's user id as 32 bits, big-endian. */
+	 * owner's user id as 32 bits, big-endian; then the user id again (0 in older files). */
 	PILOTLIGHT_SYMBOL_OWNED = 3,
 };
 

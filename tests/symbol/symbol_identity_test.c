@@ -121,16 +121,20 @@ static void untrusted_files_have_an_identity_of_their_owner(void **state)
 	const struct file_owner one = { .uid = 1000 }, other = { .uid = 1001 };
 	struct symbol_identity identity, hash, owned;
 	struct build_id id, padded;
+	uint32_t uid;
 
 	assert_int_equal(build_id_set(&id, build_id, sizeof(build_id)), 0);
 	identity = symbol_identity_of_build_id(&id);
 	owned = symbol_identity_of_owner(&identity, &trusted);
 	assert_true(symbol_identity_equal(&owned, &identity));
 	owned = symbol_identity_of_owner(&identity, &one);
-	assert_int_equal(owned.id.size, 16);
-	assert_formats_as(&owned, "owned:a469806ee263d51fb6c970244c29c10c");
+	assert_int_equal(owned.id.size, 20);
+	assert_formats_as(&owned, "owned:a469806ee263d51fb6c970244c29c10c000003e8");
+	assert_true(symbol_identity_find_owner(&owned, &uid));
+	assert_int_equal(uid, 1000);
+	assert_false(symbol_identity_find_owner(&identity, &uid));
 	owned = symbol_identity_of_owner(&identity, &other);
-	assert_formats_as(&owned, "owned:2ab4cd1cfd18826908c6636e9cd39709");
+	assert_formats_as(&owned, "owned:2ab4cd1cfd18826908c6636e9cd39709000003e9");
 	/* A hash with the same bytes is another identity. */
 	hash = identity;
 	hash.kind = PILOTLIGHT_SYMBOL_HTLHASH;
@@ -218,7 +222,7 @@ static void formatted_text_parses_to_the_same_identity(void **state)
 		"00ff",
 		"0102030405060708",
 		"deadbeef0102030405060708090a0b0c0d0e0fa0",
-		"owned:a469806ee263d51fb6c970244c29c10c",
+		"owned:a469806ee263d51fb6c970244c29c10c000003e8",
 		"htlhash:0f1e2d3c4b5a69788796a5b4c3d2e1f0",
 	};
 	struct symbol_identity identity, upper;

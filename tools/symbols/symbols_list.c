@@ -104,7 +104,7 @@ static void print(struct listing *listing, const struct row *row)
 		return;
 	}
 	if (!listing->has_title)
-		output_printf(output, "%-40s  %-12s %8s  %10s  %-16s  %s\n", "BUILD-ID", "SOURCE",
+		output_printf(output, "%-46s  %-12s %8s  %10s  %-16s  %s\n", "BUILD-ID", "SOURCE",
 			"FRAMES", "SIZE", "LAST USED", "ORIGIN");
 	listing->has_title = true;
 	if (row->error < 0)
@@ -114,7 +114,7 @@ static void print(struct listing *listing, const struct row *row)
 			source, sizeof(source), "-%s", symbols_text_failure_word(row->failure));
 	else
 		(void)strcpy(source, symbols_text_rank_word(row->rank));
-	output_printf(output, "%-40s  %-12s %8" PRIu64 "  %10s  %-16s  ",
+	output_printf(output, "%-46s  %-12s %8" PRIu64 "  %10s  %-16s  ",
 		symbol_identity_format(&row->identity, id), source, row->frames,
 		shown_text_bytes(row->bytes, bytes), symbols_text_time(row->used_s, used));
 	if (row->error < 0)
