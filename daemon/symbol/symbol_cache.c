@@ -226,6 +226,9 @@ int symbol_cache_commit(struct symbol_cache *cache, const struct symbol_identity
 	int r;
 
 	assert(draft->name[0]);
+	r = symbol_cache_make_room(cache);
+	if (r < 0)
+		return r;
 	r = symbol_cache_read(draft->fd, identity, true, &header, NULL);
 	if (r < 0)
 		return r == -EPROTONOSUPPORT ? -EBADMSG : r;
@@ -242,8 +245,11 @@ int symbol_cache_commit(struct symbol_cache *cache, const struct symbol_identity
 	if (r < 0)
 		return r;
 	cache->counters.stored++;
-	symbol_cache_add_size(cache, header.file_bytes, replaced_bytes);
-	symbol_cache_evict(cache, identity, header.file_bytes);
+	if (replaced_bytes > 0)
+		symbol_cache_subtract_size(cache, identity, replaced_bytes);
+	symbol_cache_add_size(cache, identity, header.file_bytes);
+	cache->added_bytes += symbol_cache_block_bytes(header.file_bytes);
+	symbol_cache_evict(cache, identity);
 	return 0;
 }
 

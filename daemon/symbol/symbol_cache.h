@@ -12,12 +12,15 @@
  * cache leaves foreign names alone and follows no symbolic link below the folder.
  *
  * The cache is bounded in bytes (I4); a file counts for whole blocks of 4 KiB. When a store exceeds
- * the bound, this and the following stores evict down to 15/16 of it, in whole MiB, so that a full
- * cache is not scanned at each store. One store evicts a limited number of entries, but at least as
- * many bytes as it adds, so a cache that was too big (with a lower bound than before) shrinks over
- * several stores. Processes that store at once see each other's files late and may exceed the bound
- * by a sixteenth each. A damaged entry is removed and counted when it is read. In a read-only
- * folder the entries can be used; only stores fail. One owner, one thread for each struct.
+ * the bound, it evicts down to 15/16 of it, in whole MiB, so that a full cache is not scanned at
+ * each store. The largest shares yield first, so that no user's files displace those of others:
+ * eviction leaves each user the same number of bytes, and trusted files at least half of the cache.
+ * For an owner that cannot wait (symbol_cache_set_patience()), one store evicts a limited number of
+ * entries and the next stores evict the rest (I5); while more than a sixteenth of the bound
+ * remains, stores are refused. Processes that store at once see each other's files late and may
+ * exceed the bound by a sixteenth each. A damaged entry is removed and counted when it is read. In
+ * a read-only folder the entries can be used; only stores fail. One owner, one thread for each
+ * struct.
  */
 #pragma once
 
@@ -35,7 +38,7 @@ enum {
 	SYMBOL_CACHE_NEGATIVE_S = 24 * 60 * 60, /* lifetime of a negative entry */
 	SYMBOL_CACHE_PATIENCE_MS = 1000,	/* default wait for the lock */
 	SYMBOL_CACHE_DRAFT_BYTES = 48,		/* a draft's name */
-	SYMBOL_CACHE_EVICTIONS_MAX = 256,	/* by one store: about 10 ms */
+	SYMBOL_CACHE_EVICTIONS_MAX = 1024,	/* at a time: about 20 ms */
 };
 #define SYMBOL_CACHE_BYTES_DEFAULT (2ULL << 30)
 
@@ -66,7 +69,10 @@ int symbol_cache_default_directory(char **ret_directory);
 
 const char *symbol_cache_directory(const struct symbol_cache *cache);
 
-/* The longest wait for the lock. With 0, a store or removal returns -EBUSY at once. */
+/*
+ * The longest wait for the lock. With 0, a store or removal returns -EBUSY at once, and a store
+ * evicts at most SYMBOL_CACHE_EVICTIONS_MAX entries.
+ */
 void symbol_cache_set_patience(struct symbol_cache *cache, unsigned int ms);
 
 /*
@@ -109,8 +115,8 @@ void symbol_cache_draft_done(struct symbol_cache *cache, struct symbol_cache_dra
  * Checks the draft, syncs it to disk and renames it to its place; nobody may write to it any more.
  * Then evicts if the cache is over its bound. Returns 0; -EBADMSG it is no whole symbol file of
  * this identity; -EEXIST an entry of higher rank exists (an equal rank is replaced; a negative
- * entry never replaces another kind); -EFBIG it exceeds the bound alone; -EBUSY the lock; -ENOSPC,
- * ...
+ * entry never replaces another kind); -EFBIG it exceeds the bound alone; -EBUSY the lock, or
+ * evictions lag behind earlier stores; -ENOSPC, ...
  */
 int symbol_cache_commit(struct symbol_cache *cache, const struct symbol_identity *identity,
 	struct symbol_cache_draft *draft);

@@ -87,52 +87,43 @@ static int compare_use(const void *a, const void *b)
 
 struct scan {
 	struct symbol_cache *cache;
-	struct item_list *oldest; /* may be NULL */
+	struct item_list oldest;
+	bool is_listed[SYMBOL_CACHE_SHARES]; /* in `oldest` */
 };
 
 static int scan_item(void *context, const struct symbol_cache_item *item)
 {
 	struct scan *scan = context;
+	size_t share = symbol_cache_share_of(&item->identity);
 
-	scan->cache->entries++;
-	scan->cache->bytes += symbol_cache_block_bytes(item->bytes);
-	return scan->oldest ? item_list_add(scan->oldest, item) : 0;
+	symbol_cache_add_size(scan->cache, &item->identity, item->bytes);
+	return scan->is_listed[share] ? item_list_add(&scan->oldest, item) : 0;
 }
 
 /* The size is right as far as the folder can be read, unless -ENOMEM is returned. */
-static int scan(struct symbol_cache *cache, struct item_list *oldest)
+static int run_scan(struct scan *scan)
 {
-	struct scan scan = { .cache = cache, .oldest = oldest };
+	struct symbol_cache *cache = scan->cache;
 	int r;
 
-	cache->entries = 0;
-	cache->bytes = 0;
-	cache->added_bytes = 0;
-	r = symbol_cache_item_each(cache, scan_item, &scan);
-	if (oldest)
-		item_list_finish(oldest);
+	cache->entries = cache->bytes = cache->added_bytes = 0;
+	memset(cache->shares, 0, sizeof(cache->shares));
+	r = symbol_cache_item_each(cache, scan_item, scan);
+	item_list_finish(&scan->oldest);
 	cache->is_size_known = r != -ENOMEM;
 	return r;
 }
 
 int symbol_cache_size(struct symbol_cache *cache, uint64_t *ret_entries, uint64_t *ret_bytes)
 {
-	int r = cache->is_size_known ? 0 : scan(cache, NULL);
+	struct scan scan = { .cache = cache };
+	int r = cache->is_size_known ? 0 : run_scan(&scan);
 
 	if (r < 0)
 		return r;
 	*ret_entries = cache->entries;
 	*ret_bytes = cache->bytes;
 	return 0;
-}
-
-void symbol_cache_add_size(struct symbol_cache *cache, uint64_t bytes, uint64_t replaced_bytes)
-{
-	if (replaced_bytes > 0)
-		symbol_cache_subtract_size(cache, replaced_bytes);
-	cache->entries++;
-	cache->bytes += symbol_cache_block_bytes(bytes);
-	cache->added_bytes += symbol_cache_block_bytes(bytes);
 }
 
 /* --- eviction --- */
@@ -144,7 +135,7 @@ static int evict_item(struct symbol_cache *cache, const struct symbol_cache_item
 	int r = symbol_cache_item_remove(cache, item);
 
 	if (r == -ENOENT) {
-		symbol_cache_subtract_size(cache, item->bytes);
+		symbol_cache_subtract_size(cache, &item->identity, item->bytes);
 		return 0;
 	}
 	if (r < 0)
@@ -157,32 +148,73 @@ static int evict_item(struct symbol_cache *cache, const struct symbol_cache_item
 }
 
 struct eviction {
+	struct symbol_cache *cache;
 	uint64_t bytes_max,
 		target_bytes; /* above bytes_max it evicts until target_bytes are left */
 	const struct symbol_identity *kept; /* or NULL */
 	size_t entries_max;
-	uint64_t bytes_due; /* evicts as many bytes, even if they are more entries */
+	uint64_t user_bytes; /* left to each user, if there are as many */
 	struct symbol_cache_pruned pruned;
 };
 
-static bool is_over(const struct symbol_cache *cache, const struct eviction *eviction)
+static bool is_over(const struct eviction *eviction)
 {
-	return cache->bytes > eviction->target_bytes &&
-	       (eviction->pruned.entries < eviction->entries_max ||
-		       eviction->pruned.bytes < eviction->bytes_due);
+	return eviction->cache->bytes > eviction->target_bytes &&
+	       eviction->pruned.entries < eviction->entries_max;
+}
+
+/*
+ * The bytes that eviction leaves to a share. Trusted files may keep half of the cache, because
+ * one person may have many user ids (subuid(5)).
+ */
+static uint64_t allowed_bytes(const struct eviction *eviction, size_t share, uint64_t user_bytes)
+{
+	uint64_t half = eviction->target_bytes / 2;
+
+	return share == 0 && user_bytes < half ? half : user_bytes;
+}
+
+/* Finds the largest number of bytes for each user with which the cache has target_bytes. */
+static uint64_t find_user_bytes(const struct eviction *eviction)
+{
+	const uint64_t *shares = eviction->cache->shares;
+	uint64_t low = 0, high = eviction->target_bytes;
+
+	while (low < high) {
+		uint64_t middle = high - (high - low) / 2, sum = 0;
+
+		for (size_t i = 0; i < SYMBOL_CACHE_SHARES; i++) {
+			uint64_t allowed = allowed_bytes(eviction, i, middle);
+
+			sum += shares[i] < allowed ? shares[i] : allowed;
+		}
+		if (sum > eviction->target_bytes)
+			high = middle - 1;
+		else
+			low = middle;
+	}
+	return low;
+}
+
+static bool is_too_large(const struct eviction *eviction, size_t share)
+{
+	return eviction->cache->shares[share] >
+	       allowed_bytes(eviction, share, eviction->user_bytes);
 }
 
 /* Evicts from the last scan's list. Returns 1 if a further scan may free more; 0; or -errno. */
-static int evict_listed(struct symbol_cache *cache, struct eviction *eviction)
+static int evict_listed(struct eviction *eviction)
 {
+	struct symbol_cache *cache = eviction->cache;
 	bool has_evicted = false;
 	int r, first_error = 0;
 
-	for (; cache->oldest_next < cache->oldest_count && is_over(cache, eviction);
+	for (; cache->oldest_next < cache->oldest_count && is_over(eviction);
 		cache->oldest_next++) {
 		const struct symbol_cache_item *item = &cache->oldest[cache->oldest_next];
 
-		if (eviction->kept && symbol_identity_equal(eviction->kept, &item->identity))
+		if (!is_too_large(eviction, symbol_cache_share_of(&item->identity)) ||
+			(eviction->kept && symbol_identity_equal(eviction->kept, &item->identity)))
 			continue;
 		r = evict_item(cache, item, &eviction->pruned);
 		if (r == -EBUSY)
@@ -191,7 +223,7 @@ static int evict_listed(struct symbol_cache *cache, struct eviction *eviction)
 		if (r < 0 && r != -ESTALE && first_error == 0)
 			first_error = r;
 	}
-	return first_error < 0 ? first_error : has_evicted && is_over(cache, eviction);
+	return first_error < 0 ? first_error : has_evicted && is_over(eviction);
 }
 
 static void forget_oldest(struct symbol_cache *cache)
@@ -202,31 +234,43 @@ static void forget_oldest(struct symbol_cache *cache)
 	cache->oldest_next = 0;
 }
 
-static int list_oldest(struct symbol_cache *cache)
+static int list_oldest(struct eviction *eviction)
 {
-	struct item_list oldest = { .compare = compare_use };
-	int r = scan(cache, &oldest);
+	struct symbol_cache *cache = eviction->cache;
+	struct scan scan = { .cache = cache, .oldest.compare = compare_use };
+	int r;
 
+	/* If the cache is within its bound, the scan may find what other processes have added. */
+	for (size_t i = 0; i < SYMBOL_CACHE_SHARES; i++)
+		scan.is_listed[i] =
+			cache->bytes <= eviction->bytes_max || is_too_large(eviction, i);
+	r = run_scan(&scan);
 	forget_oldest(cache);
-	cache->oldest = oldest.items;
-	cache->oldest_count = oldest.count;
+	cache->oldest = scan.oldest.items;
+	cache->oldest_count = scan.oldest.count;
+	eviction->user_bytes = find_user_bytes(eviction);
 	return r;
 }
 
-/* Evicts the least recently used. Goes on with the list of the call before, if that has a rest. */
-static int evict(struct symbol_cache *cache, struct eviction *eviction)
+/*
+ * Evicts the least recently used of the largest shares. Goes on with the list of the call before,
+ * if that has a rest. The size must be known.
+ */
+static int evict(struct eviction *eviction)
 {
+	struct symbol_cache *cache = eviction->cache;
 	int r, scanned = 0;
 
+	eviction->user_bytes = find_user_bytes(eviction);
 	do {
 		if (cache->oldest_next == cache->oldest_count) {
-			scanned = list_oldest(cache);
+			scanned = list_oldest(eviction);
 			if (scanned == -ENOMEM || cache->bytes <= eviction->bytes_max) {
 				forget_oldest(cache);
 				return scanned;
 			}
 		}
-		r = evict_listed(cache, eviction);
+		r = evict_listed(eviction);
 		if (scanned < 0 && r >= 0)
 			r = scanned;
 	} while (r > 0);
@@ -235,23 +279,34 @@ static int evict(struct symbol_cache *cache, struct eviction *eviction)
 	return r;
 }
 
-void symbol_cache_evict(
-	struct symbol_cache *cache, const struct symbol_identity *kept, uint64_t stored_bytes)
+void symbol_cache_evict(struct symbol_cache *cache, const struct symbol_identity *kept)
 {
 	uint64_t max = cache->bytes_max;
 	struct eviction eviction = {
+		.cache = cache,
 		.bytes_max = max,
 		.target_bytes = max - max / SHARE / SLACK_UNIT * SLACK_UNIT,
 		.kept = kept,
-		.entries_max = SYMBOL_CACHE_EVICTIONS_MAX,
-		.bytes_due = symbol_cache_block_bytes(stored_bytes),
+		.entries_max = cache->patience_ms > 0 ? SIZE_MAX : SYMBOL_CACHE_EVICTIONS_MAX,
 	};
+	uint64_t entries, bytes;
 
+	(void)symbol_cache_size(cache, &entries, &bytes);
 	if (!cache->oldest && cache->is_size_known && cache->bytes <= max &&
 		cache->added_bytes <= max / SHARE)
 		return;
 	/* The entry is stored in any case; after an error the next store tries again. */
-	(void)evict(cache, &eviction);
+	(void)evict(&eviction);
+}
+
+int symbol_cache_make_room(struct symbol_cache *cache)
+{
+	uint64_t limit = cache->bytes_max + cache->bytes_max / SHARE;
+
+	if (!cache->oldest || cache->bytes <= limit)
+		return 0;
+	symbol_cache_evict(cache, NULL);
+	return cache->oldest && cache->bytes > limit ? -EBUSY : 0;
 }
 
 /* --- pruning --- */
@@ -308,6 +363,7 @@ int symbol_cache_prune(struct symbol_cache *cache, uint64_t bytes_max, bool is_c
 {
 	struct prune prune = { .cache = cache, .is_checked = is_checked };
 	struct eviction eviction = {
+		.cache = cache,
 		.bytes_max = bytes_max,
 		.target_bytes = bytes_max,
 		.entries_max = SIZE_MAX,
@@ -321,7 +377,9 @@ int symbol_cache_prune(struct symbol_cache *cache, uint64_t bytes_max, bool is_c
 		r = symbol_cache_clear_drafts(cache, &prune.pruned.drafts);
 	forget_oldest(cache);
 	if (r == 0)
-		r = evict(cache, &eviction);
+		r = symbol_cache_size(cache, &prune.pruned.left_entries, &prune.pruned.left_bytes);
+	if (r == 0)
+		r = evict(&eviction);
 	if (r < 0)
 		return r;
 	prune.pruned.entries += eviction.pruned.entries;

@@ -223,13 +223,33 @@ uint64_t symbol_cache_block_bytes(uint64_t file_bytes)
 	       SYMBOL_CACHE_BLOCK_BYTES;
 }
 
-/* Others may have changed the folder since the scan, so the sums may be too small. */
-void symbol_cache_subtract_size(struct symbol_cache *cache, uint64_t file_bytes)
+size_t symbol_cache_share_of(const struct symbol_identity *identity)
+{
+	uint32_t uid;
+
+	return symbol_identity_find_owner(identity, &uid) ? 1 + uid % (SYMBOL_CACHE_SHARES - 1) : 0;
+}
+
+void symbol_cache_add_size(
+	struct symbol_cache *cache, const struct symbol_identity *identity, uint64_t file_bytes)
 {
 	uint64_t bytes = symbol_cache_block_bytes(file_bytes);
 
+	cache->entries++;
+	cache->bytes += bytes;
+	cache->shares[symbol_cache_share_of(identity)] += bytes;
+}
+
+/* Others may have changed the folder since the scan, so the sums may be too small. */
+void symbol_cache_subtract_size(
+	struct symbol_cache *cache, const struct symbol_identity *identity, uint64_t file_bytes)
+{
+	uint64_t bytes = symbol_cache_block_bytes(file_bytes);
+	uint64_t *share = &cache->shares[symbol_cache_share_of(identity)];
+
 	cache->entries -= cache->entries > 0;
 	cache->bytes -= bytes < cache->bytes ? bytes : cache->bytes;
+	*share -= bytes < *share ? bytes : *share;
 }
 
 int symbol_cache_item_remove(struct symbol_cache *cache, const struct symbol_cache_item *item)
@@ -254,7 +274,7 @@ int symbol_cache_item_remove(struct symbol_cache *cache, const struct symbol_cac
 		return -ESTALE;
 	if (unlinkat(folder_fd, name.file, 0) < 0)
 		return -errno;
-	symbol_cache_subtract_size(cache, item->bytes);
+	symbol_cache_subtract_size(cache, &item->identity, item->bytes);
 	return 0;
 }
 

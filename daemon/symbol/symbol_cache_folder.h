@@ -21,6 +21,8 @@ enum {
 	SYMBOL_CACHE_FOLDER_MODE = 0700,
 	SYMBOL_CACHE_FILE_MODE = 0600,
 	SYMBOL_CACHE_FILE_BYTES = 2 * (BUILD_ID_BYTES - 1) + sizeof(".htlhash.sym"),
+	/* The first is of trusted files; users share the others by their user id. */
+	SYMBOL_CACHE_SHARES = 256,
 };
 
 struct symbol_cache {
@@ -33,10 +35,11 @@ struct symbol_cache {
 
 	bool is_size_known;
 	uint64_t entries, bytes;
-	uint64_t added_bytes; /* stored by this process since the last scan */
+	uint64_t shares[SYMBOL_CACHE_SHARES]; /* of `bytes` */
+	uint64_t added_bytes;		      /* stored by this process since the last scan */
 
-	/* The least recently used as of the last scan, while the next stores evict them; else NULL.
-	 */
+	/* The least recently used, of the largest shares, as of the last scan, while the next
+	 * stores evict them; else NULL. */
 	struct symbol_cache_item *oldest;
 	size_t oldest_count, oldest_next;
 };
@@ -106,15 +109,18 @@ int symbol_cache_clear_drafts(const struct symbol_cache *cache, uint64_t *ret_co
 /* What a file counts for: whole blocks. */
 uint64_t symbol_cache_block_bytes(uint64_t file_bytes);
 
-/* Counts a stored file; `replaced_bytes` (0: none) is the size of its predecessor. */
-void symbol_cache_add_size(struct symbol_cache *cache, uint64_t bytes, uint64_t replaced_bytes);
+/* The number of the share that an entry counts for. */
+size_t symbol_cache_share_of(const struct symbol_identity *identity);
 
-/* Counts a removed file. */
-void symbol_cache_subtract_size(struct symbol_cache *cache, uint64_t file_bytes);
+/* Counts a file of this identity, and one that was removed. */
+void symbol_cache_add_size(
+	struct symbol_cache *cache, const struct symbol_identity *identity, uint64_t file_bytes);
+void symbol_cache_subtract_size(
+	struct symbol_cache *cache, const struct symbol_identity *identity, uint64_t file_bytes);
 
-/*
- * Evicts if the cache is over its bound, or still evicts because it was: SYMBOL_CACHE_EVICTIONS_MAX
- * entries, or those of `stored_bytes` if they are more. `kept` stays.
- */
-void symbol_cache_evict(
-	struct symbol_cache *cache, const struct symbol_identity *kept, uint64_t stored_bytes);
+/* Before a store: -EBUSY if evictions lag behind earlier stores by a sixteenth of the bound. */
+int symbol_cache_make_room(struct symbol_cache *cache);
+
+/* After a store: evicts if the cache is over its bound, or still evicts because it was. `kept`
+ * (may be NULL) stays. */
+void symbol_cache_evict(struct symbol_cache *cache, const struct symbol_identity *kept);

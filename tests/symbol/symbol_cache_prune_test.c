@@ -144,7 +144,7 @@ static int store_large(
 /* A cache full of small entries does not grow by a large one, however many it costs. */
 static void a_store_evicts_as_many_bytes_as_it_adds(void **state)
 {
-	enum { SMALL = 2 * SYMBOL_CACHE_EVICTIONS_MAX };
+	enum { SMALL = SYMBOL_CACHE_EVICTIONS_MAX + 256 };
 	struct symbol_identity large = cache_fixture_identity(SMALL);
 	struct symbol_cache_counters counters;
 	struct cache_fixture fixture;
@@ -163,6 +163,105 @@ static void a_store_evicts_as_many_bytes_as_it_adds(void **state)
 	assert_int_equal(symbol_cache_size(fixture.cache, &entries, &bytes), 0);
 	assert_int_equal(entries, SMALL + 1 - counters.evicted);
 	assert_in_range(bytes, 1, SMALL * BLOCK_BYTES);
+	cache_fixture_close(&fixture);
+}
+
+/* An owner that cannot wait: a large store takes several calls to make up for. */
+static void one_store_evicts_a_limited_number(void **state)
+{
+	enum { SMALL = 3 * SYMBOL_CACHE_EVICTIONS_MAX, LARGE = SMALL - 10 };
+	struct symbol_identity large = cache_fixture_identity(SMALL);
+	struct symbol_identity next = cache_fixture_identity(SMALL + 1);
+	struct symbol_cache_counters counters;
+	struct cache_fixture fixture;
+	uint64_t entries, bytes;
+
+	assert_true(cache_fixture_open(&fixture, SMALL * BLOCK_BYTES));
+	symbol_cache_set_patience(fixture.cache, 0);
+	for (uint32_t i = 0; i < SMALL; i++) {
+		struct symbol_identity identity = cache_fixture_identity(i);
+
+		assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
+	}
+	assert_int_equal(store_large(fixture.cache, &large, LARGE * BLOCK_BYTES), 0);
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_int_equal(counters.evicted, SYMBOL_CACHE_EVICTIONS_MAX);
+	/* Until that is made up for, the cache does not grow. */
+	assert_int_equal(cache_fixture_store(fixture.cache, &next, 1, 10), -EBUSY);
+	symbol_cache_counters(fixture.cache, &counters);
+	assert_int_equal(counters.evicted, 2 * SYMBOL_CACHE_EVICTIONS_MAX);
+	assert_int_equal(cache_fixture_store(fixture.cache, &next, 1, 10), 0);
+	assert_true(cache_fixture_has(&fixture, &large));
+	assert_true(cache_fixture_has(&fixture, &next));
+	assert_int_equal(symbol_cache_size(fixture.cache, &entries, &bytes), 0);
+	assert_in_range(bytes, 1, SMALL * BLOCK_BYTES);
+	cache_fixture_close(&fixture);
+}
+
+static struct symbol_identity identity_of_user(uint32_t number, uint32_t uid)
+{
+	struct symbol_identity identity = cache_fixture_identity(number);
+	const struct file_owner owner = { .uid = uid };
+
+	return symbol_identity_of_owner(&identity, &owner);
+}
+
+/* Stores an entry of two blocks that was last used `age_s` ago. */
+static void store_aged(
+	const struct cache_fixture *fixture, const struct symbol_identity *identity, time_t age_s)
+{
+	assert_int_equal(cache_fixture_store(fixture->cache, identity, 1, 5000), 0);
+	assert_int_equal(cache_fixture_age(fixture, identity, age_s), 0);
+}
+
+/* However old the entries of others are. */
+static void the_largest_share_is_evicted_first(void **state)
+{
+	struct symbol_identity trusted[4], frugal = identity_of_user(10, 1000), greedy[20];
+	struct cache_fixture fixture;
+
+	/* Room for 16 entries. */
+	assert_true(cache_fixture_open(&fixture, 32 * BLOCK_BYTES));
+	for (uint32_t i = 0; i < 4; i++) {
+		trusted[i] = cache_fixture_identity(i);
+		store_aged(&fixture, &trusted[i], 100000 - i);
+	}
+	store_aged(&fixture, &frugal, 100000);
+	for (uint32_t i = 0; i < 20; i++) {
+		greedy[i] = identity_of_user(20 + i, 1001);
+		store_aged(&fixture, &greedy[i], 1000 - i);
+	}
+	for (uint32_t i = 0; i < 4; i++)
+		assert_true(cache_fixture_has(&fixture, &trusted[i]));
+	assert_true(cache_fixture_has(&fixture, &frugal));
+	/* Of that user's own, the least recently used are gone. */
+	for (uint32_t i = 0; i < 20; i++)
+		assert_int_equal(cache_fixture_has(&fixture, &greedy[i]), i >= 9);
+	cache_fixture_close(&fixture);
+}
+
+/* One person may have many user ids. */
+static void trusted_files_keep_half_of_the_cache(void **state)
+{
+	enum { USERS = 30 };
+	struct symbol_identity identity;
+	struct cache_fixture fixture;
+	size_t left = 0;
+
+	assert_true(cache_fixture_open(&fixture, 32 * BLOCK_BYTES));
+	for (uint32_t i = 0; i < 16; i++) {
+		identity = cache_fixture_identity(i);
+		store_aged(&fixture, &identity, 100000 - i);
+	}
+	for (uint32_t i = 0; i < USERS; i++) {
+		identity = identity_of_user(100, 1000 + i);
+		store_aged(&fixture, &identity, 1000 - i);
+	}
+	for (uint32_t i = 0; i < 16; i++) {
+		identity = cache_fixture_identity(i);
+		left += cache_fixture_has(&fixture, &identity);
+	}
+	assert_int_equal(left, 8);
 	cache_fixture_close(&fixture);
 }
 
@@ -507,6 +606,9 @@ int main(void)
 		cmocka_unit_test(sizes_are_counted_once),
 		cmocka_unit_test(use_is_kept_to_the_minute),
 		cmocka_unit_test(a_store_evicts_as_many_bytes_as_it_adds),
+		cmocka_unit_test(one_store_evicts_a_limited_number),
+		cmocka_unit_test(the_largest_share_is_evicted_first),
+		cmocka_unit_test(trusted_files_keep_half_of_the_cache),
 		cmocka_unit_test(removed_entries_do_not_count),
 		cmocka_unit_test(used_entries_are_not_evicted),
 		cmocka_unit_test(entries_in_use_are_evicted_last),

@@ -469,16 +469,16 @@ static int use_all(const char *folder)
 {
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
 	struct symbol_identity identity = cache_fixture_identity(1);
+	struct symbol_identity evicted = cache_fixture_identity(2);
 	_cleanup_free_ char *directory = NULL;
 	struct symbol_cache_pruned pruned;
 	int r;
 
 	r = symbol_cache_default_directory(&directory);
 	if (r == 0)
-		r = symbol_cache_open(folder, 1 << 20, &cache, NULL);
+		r = symbol_cache_open(folder, 4096, &cache, NULL);
 	if (r == 0)
-		r = symbol_cache_put_negative(
-			cache, &identity, PILOTLIGHT_SYMBOL_CRASHED, "origin");
+		r = symbol_cache_put_negative(cache, &evicted, PILOTLIGHT_SYMBOL_CRASHED, "origin");
 	if (r == 0)
 		r = cache_fixture_store(cache, &identity, 1, 100);
 	if (r == 0)
@@ -486,7 +486,7 @@ static int use_all(const char *folder)
 	if (r == 1)
 		r = symbol_cache_prune(cache, 0, true, &pruned);
 	if (r == 0)
-		r = pruned.entries == 1 && pruned.left_entries == 0 ? 0 : -EILSEQ;
+		r = pruned.entries >= 1 && pruned.left_entries == 0 ? 0 : -EILSEQ;
 	return r;
 }
 

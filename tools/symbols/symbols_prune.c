@@ -141,9 +141,10 @@ const struct command symbols_prune = {
 	.summary = "remove what was not used for long",
 	.synopsis = "[OPTION...]",
 	.description =
-		"Make the cache smaller: remove the least recently used files until SIZE is left, "
-		"records of binaries without symbols after a day, and the remains of killed "
-		"processes. Unwind tables may take an eighth of SIZE, symbol files the rest.",
+		"Make the cache smaller: remove the least recently used files, first those of the "
+		"users who have the most, until SIZE is left, records of binaries without symbols "
+		"after a day, and the remains of killed processes. Unwind tables may take an "
+		"eighth of SIZE, symbol files the rest.",
 	.has_json = true,
 	.options = { options, symbols_cache_option },
 	.bytes = sizeof(struct pruning),
