@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dwarf/cfi_cie.h"
 
+#include <dwarf.h>
 #include <errno.h>
 
-enum { ADDRESS_BYTES = 8, POINTER_ALIGNED = 0x50 };
+enum { ADDRESS_BYTES = 8 };
 
 /* Skips the address of the personality routine. */
 static void skip_pointer(
@@ -11,9 +12,9 @@ static void skip_pointer(
 {
 	uint64_t pointer, at = section->vaddr + (uint64_t)(bytes->position - section->bytes);
 
-	if (encoding == CFI_POINTER_OMITTED)
+	if (encoding == DW_EH_PE_omit)
 		return;
-	if (encoding == POINTER_ALIGNED)
+	if (encoding == DW_EH_PE_aligned)
 		(void)dwarf_bytes_take(bytes, -at % ADDRESS_BYTES);
 	(void)cfi_section_pointer(section, bytes, encoding & CFI_POINTER_FORM, &pointer);
 }
@@ -80,7 +81,7 @@ int cfi_cie_parse(const struct cfi_section *section, const struct cfi_registers 
 {
 	struct cfi_cie cie = {
 		.offset = entry->offset,
-		.terms.pointer_encoding = CFI_POINTER_ABSOLUTE,
+		.terms.pointer_encoding = DW_EH_PE_absptr,
 	};
 	struct dwarf_bytes bytes = entry->contents;
 	uint8_t version = dwarf_bytes_u8(&bytes);

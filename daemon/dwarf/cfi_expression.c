@@ -1,28 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dwarf/cfi_expression.h"
 
-enum {
-	OP_deref = 0x06,
-	OP_const1u = 0x08,
-	OP_const1s = 0x09,
-	OP_const2u = 0x0a,
-	OP_const2s = 0x0b,
-	OP_const4u = 0x0c,
-	OP_const4s = 0x0d,
-	OP_constu = 0x10,
-	OP_consts = 0x11,
-	OP_and = 0x1a,
-	OP_minus = 0x1c,
-	OP_plus = 0x22,
-	OP_plus_uconst = 0x23,
-	OP_shl = 0x24,
-	OP_ge = 0x2a,
-	OP_lit0 = 0x30,
-	OP_lit31 = 0x4f,
-	OP_breg0 = 0x70,
-	OP_breg31 = 0x8f,
-	OP_bregx = 0x92,
+#include <dwarf.h>
 
+enum {
 	RSP = 7,
 	RIP = 16,
 	EXPRESSION_BYTES_MAX = 64,
@@ -31,9 +12,9 @@ enum {
 /* rsp + 8 + ((rip & 15) >= N) * 8, as all linkers write it. */
 static bool read_stub(struct dwarf_bytes bytes, struct cfi_value *value)
 {
-	static const uint8_t before[] = { OP_breg0 + RSP, 8, OP_breg0 + RIP, 0, OP_lit0 + 15,
-		OP_and };
-	static const uint8_t behind[] = { OP_ge, OP_lit0 + 3, OP_shl, OP_plus };
+	static const uint8_t before[] = { DW_OP_breg0 + RSP, 8, DW_OP_breg0 + RIP, 0,
+		DW_OP_lit0 + 15, DW_OP_and };
+	static const uint8_t behind[] = { DW_OP_ge, DW_OP_lit0 + 3, DW_OP_shl, DW_OP_plus };
 	uint8_t limit;
 
 	if (dwarf_bytes_left(&bytes) != sizeof(before) + 1 + sizeof(behind))
@@ -42,9 +23,9 @@ static bool read_stub(struct dwarf_bytes bytes, struct cfi_value *value)
 	if (memcmp(bytes.position, before, sizeof(before)) != 0 ||
 		memcmp(bytes.end - sizeof(behind), behind, sizeof(behind)) != 0)
 		return false;
-	if (limit < OP_lit0 || limit > OP_lit0 + 15)
+	if (limit < DW_OP_lit0 || limit > DW_OP_lit0 + 15)
 		return false;
-	*value = (struct cfi_value){ .meaning = CFI_MEANING_STUB, .offset = limit - OP_lit0 };
+	*value = (struct cfi_value){ .meaning = CFI_MEANING_STUB, .offset = limit - DW_OP_lit0 };
 	return true;
 }
 
@@ -53,9 +34,9 @@ static bool read_register(struct dwarf_bytes *bytes, struct cfi_value *value)
 	uint8_t operation = dwarf_bytes_u8(bytes);
 
 	value->meaning = CFI_MEANING_REGISTER;
-	if (operation >= OP_breg0 && operation <= OP_breg31)
-		value->register_number = operation - OP_breg0;
-	else if (operation == OP_bregx)
+	if (operation >= DW_OP_breg0 && operation <= DW_OP_breg31)
+		value->register_number = operation - DW_OP_breg0;
+	else if (operation == DW_OP_bregx)
 		value->register_number = dwarf_bytes_uleb(bytes);
 	else
 		return false;
@@ -65,33 +46,33 @@ static bool read_register(struct dwarf_bytes *bytes, struct cfi_value *value)
 
 static bool read_constant(struct dwarf_bytes *bytes, uint8_t operation, uint64_t *ret_constant)
 {
-	if (operation >= OP_lit0 && operation <= OP_lit31) {
-		*ret_constant = operation - OP_lit0;
+	if (operation >= DW_OP_lit0 && operation <= DW_OP_lit31) {
+		*ret_constant = operation - DW_OP_lit0;
 		return true;
 	}
 	switch (operation) {
-	case OP_const1u:
+	case DW_OP_const1u:
 		*ret_constant = dwarf_bytes_u8(bytes);
 		return true;
-	case OP_const1s:
+	case DW_OP_const1s:
 		*ret_constant = (uint64_t)(int8_t)dwarf_bytes_u8(bytes);
 		return true;
-	case OP_const2u:
+	case DW_OP_const2u:
 		*ret_constant = dwarf_bytes_u16(bytes);
 		return true;
-	case OP_const2s:
+	case DW_OP_const2s:
 		*ret_constant = (uint64_t)(int16_t)dwarf_bytes_u16(bytes);
 		return true;
-	case OP_const4u:
+	case DW_OP_const4u:
 		*ret_constant = dwarf_bytes_u32(bytes);
 		return true;
-	case OP_const4s:
+	case DW_OP_const4s:
 		*ret_constant = (uint64_t)(int32_t)dwarf_bytes_u32(bytes);
 		return true;
-	case OP_constu:
+	case DW_OP_constu:
 		*ret_constant = dwarf_bytes_uleb(bytes);
 		return true;
-	case OP_consts:
+	case DW_OP_consts:
 		*ret_constant = (uint64_t)dwarf_bytes_sleb(bytes);
 		return true;
 	default:
@@ -112,22 +93,22 @@ static bool read_operation(struct dwarf_bytes *bytes, struct cfi_value *value)
 	uint8_t operation = dwarf_bytes_u8(bytes);
 	uint64_t constant;
 
-	if (operation == OP_deref) {
+	if (operation == DW_OP_deref) {
 		if (value->meaning == CFI_MEANING_MEMORY)
 			return false;
 		value->meaning = CFI_MEANING_MEMORY;
 		return true;
 	}
-	if (operation == OP_plus_uconst) {
+	if (operation == DW_OP_plus_uconst) {
 		add(value, dwarf_bytes_uleb(bytes));
 		return true;
 	}
 	if (!read_constant(bytes, operation, &constant))
 		return false;
 	operation = dwarf_bytes_u8(bytes);
-	if (operation != OP_plus && operation != OP_minus)
+	if (operation != DW_OP_plus && operation != DW_OP_minus)
 		return false;
-	add(value, operation == OP_plus ? constant : -constant);
+	add(value, operation == DW_OP_plus ? constant : -constant);
 	return true;
 }
 

@@ -1,43 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "dwarf/cfi_program.h"
 
+#include <dwarf.h>
 #include <errno.h>
 
-enum {
-	/* In the upper two bits; the lower six are the first operand. */
-	CFA_advance_loc = 0x40,
-	CFA_offset = 0x80,
-	CFA_restore = 0xc0,
-
-	CFA_nop = 0x00,
-	CFA_set_loc = 0x01,
-	CFA_advance_loc1 = 0x02,
-	CFA_advance_loc2 = 0x03,
-	CFA_advance_loc4 = 0x04,
-	CFA_offset_extended = 0x05,
-	CFA_restore_extended = 0x06,
-	CFA_undefined = 0x07,
-	CFA_same_value = 0x08,
-	CFA_register = 0x09,
-	CFA_remember_state = 0x0a,
-	CFA_restore_state = 0x0b,
-	CFA_def_cfa = 0x0c,
-	CFA_def_cfa_register = 0x0d,
-	CFA_def_cfa_offset = 0x0e,
-	CFA_def_cfa_expression = 0x0f,
-	CFA_expression = 0x10,
-	CFA_offset_extended_sf = 0x11,
-	CFA_def_cfa_sf = 0x12,
-	CFA_def_cfa_offset_sf = 0x13,
-	CFA_val_offset = 0x14,
-	CFA_val_offset_sf = 0x15,
-	CFA_val_expression = 0x16,
-	CFA_MIPS_advance_loc8 = 0x1d,
-	CFA_AARCH64_negate_ra_state_with_pc = 0x2c,
-	CFA_GNU_window_save = 0x2d, /* aarch64: negate_ra_state, who signs return addresses */
-	CFA_GNU_args_size = 0x2e,
-	CFA_GNU_negative_offset_extended = 0x2f,
-};
+/* Newer than some <dwarf.h>. */
+enum { AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c };
 
 /* The result of an instruction, if not an error. */
 enum { RUN_ON = 0, ROW_ENDS = 1 };
@@ -185,15 +153,15 @@ static int restore_remembered(struct cfi_program *program)
 static int run_location(struct cfi_program *program, uint8_t instruction)
 {
 	switch (instruction) {
-	case CFA_set_loc:
+	case DW_CFA_set_loc:
 		return set_location(program);
-	case CFA_advance_loc1:
+	case DW_CFA_advance_loc1:
 		return advance(program, dwarf_bytes_u8(&program->bytes));
-	case CFA_advance_loc2:
+	case DW_CFA_advance_loc2:
 		return advance(program, dwarf_bytes_u16(&program->bytes));
-	case CFA_advance_loc4:
+	case DW_CFA_advance_loc4:
 		return advance(program, dwarf_bytes_u32(&program->bytes));
-	case CFA_MIPS_advance_loc8:
+	case DW_CFA_MIPS_advance_loc8:
 		return advance(program, dwarf_bytes_u64(&program->bytes));
 	default:
 		return -ENOEXEC;
@@ -207,21 +175,21 @@ static int run_cfa(struct cfi_program *program, uint8_t instruction)
 	uint64_t alignment = (uint64_t)program->terms->data_alignment;
 
 	switch (instruction) {
-	case CFA_def_cfa:
+	case DW_CFA_def_cfa:
 		state->cfa_register = dwarf_bytes_uleb(bytes);
 		set_cfa_offset(program, dwarf_bytes_uleb(bytes));
 		return RUN_ON;
-	case CFA_def_cfa_sf:
+	case DW_CFA_def_cfa_sf:
 		state->cfa_register = dwarf_bytes_uleb(bytes);
 		set_cfa_offset(program, (uint64_t)dwarf_bytes_sleb(bytes) * alignment);
 		return RUN_ON;
-	case CFA_def_cfa_register:
+	case DW_CFA_def_cfa_register:
 		return set_cfa_register(program, dwarf_bytes_uleb(bytes));
-	case CFA_def_cfa_offset:
+	case DW_CFA_def_cfa_offset:
 		return change_cfa_offset(program, dwarf_bytes_uleb(bytes));
-	case CFA_def_cfa_offset_sf:
+	case DW_CFA_def_cfa_offset_sf:
 		return change_cfa_offset(program, (uint64_t)dwarf_bytes_sleb(bytes) * alignment);
-	case CFA_def_cfa_expression:
+	case DW_CFA_def_cfa_expression:
 		state->cfa = (struct cfi_rule){
 			.kind = CFI_VALUE_EXPRESSION,
 			.expression = read_expression(program),
@@ -238,23 +206,23 @@ static int run_register(struct cfi_program *program, uint8_t instruction)
 	uint64_t number;
 
 	switch (instruction) {
-	case CFA_offset_extended:
+	case DW_CFA_offset_extended:
 		number = dwarf_bytes_uleb(bytes);
 		set_offset(program, number, CFI_OFFSET, dwarf_bytes_uleb(bytes));
 		return RUN_ON;
-	case CFA_offset_extended_sf:
+	case DW_CFA_offset_extended_sf:
 		number = dwarf_bytes_uleb(bytes);
 		set_offset(program, number, CFI_OFFSET, (uint64_t)dwarf_bytes_sleb(bytes));
 		return RUN_ON;
-	case CFA_GNU_negative_offset_extended:
+	case DW_CFA_GNU_negative_offset_extended:
 		number = dwarf_bytes_uleb(bytes);
 		set_offset(program, number, CFI_OFFSET, -dwarf_bytes_uleb(bytes));
 		return RUN_ON;
-	case CFA_val_offset:
+	case DW_CFA_val_offset:
 		number = dwarf_bytes_uleb(bytes);
 		set_offset(program, number, CFI_VALUE_OFFSET, dwarf_bytes_uleb(bytes));
 		return RUN_ON;
-	case CFA_val_offset_sf:
+	case DW_CFA_val_offset_sf:
 		number = dwarf_bytes_uleb(bytes);
 		set_offset(program, number, CFI_VALUE_OFFSET, (uint64_t)dwarf_bytes_sleb(bytes));
 		return RUN_ON;
@@ -266,32 +234,32 @@ static int run_register(struct cfi_program *program, uint8_t instruction)
 static int run_extended(struct cfi_program *program, uint8_t instruction)
 {
 	switch (instruction) {
-	case CFA_nop:
-	case CFA_GNU_window_save:
-	case CFA_AARCH64_negate_ra_state_with_pc:
+	case DW_CFA_nop:
+	case DW_CFA_AARCH64_negate_ra_state: /* who signs return addresses; also GNU_window_save */
+	case AARCH64_NEGATE_RA_STATE_WITH_PC:
 		return RUN_ON;
-	case CFA_GNU_args_size:
+	case DW_CFA_GNU_args_size:
 		(void)dwarf_bytes_uleb(&program->bytes);
 		return RUN_ON;
-	case CFA_remember_state:
+	case DW_CFA_remember_state:
 		return remember(program);
-	case CFA_restore_state:
+	case DW_CFA_restore_state:
 		return restore_remembered(program);
-	case CFA_restore_extended:
+	case DW_CFA_restore_extended:
 		return restore(program, dwarf_bytes_uleb(&program->bytes));
-	case CFA_undefined:
+	case DW_CFA_undefined:
 		set_kind(program, CFI_UNDEFINED);
 		return RUN_ON;
-	case CFA_same_value:
+	case DW_CFA_same_value:
 		set_kind(program, CFI_SAME);
 		return RUN_ON;
-	case CFA_register:
+	case DW_CFA_register:
 		set_register(program);
 		return RUN_ON;
-	case CFA_expression:
+	case DW_CFA_expression:
 		set_expression(program, CFI_EXPRESSION);
 		return RUN_ON;
-	case CFA_val_expression:
+	case DW_CFA_val_expression:
 		set_expression(program, CFI_VALUE_EXPRESSION);
 		return RUN_ON;
 	default:
@@ -305,14 +273,14 @@ static int run_instruction(struct cfi_program *program)
 	int r;
 
 	switch (instruction & 0xc0) {
-	case CFA_advance_loc:
+	case DW_CFA_advance_loc:
 		r = advance(program, operand);
 		break;
-	case CFA_offset:
+	case DW_CFA_offset:
 		set_offset(program, operand, CFI_OFFSET, dwarf_bytes_uleb(&program->bytes));
 		r = RUN_ON;
 		break;
-	case CFA_restore:
+	case DW_CFA_restore:
 		r = restore(program, operand);
 		break;
 	default:

@@ -2,21 +2,8 @@
 #include "dwarf/cfi_section.h"
 
 #include <assert.h>
+#include <dwarf.h>
 #include <errno.h>
-
-enum {
-	FORM_ADDRESS = 0x00,
-	FORM_ULEB = 0x01,
-	FORM_U2 = 0x02,
-	FORM_U4 = 0x03,
-	FORM_U8 = 0x04,
-	FORM_SLEB = 0x09,
-	FORM_S2 = 0x0a,
-	FORM_S4 = 0x0b,
-	FORM_S8 = 0x0c,
-	BASE_POSITION = 0x10, /* pcrel: the address of the pointer itself */
-	BASE_DATA = 0x30,
-};
 
 static struct dwarf_bytes bytes_from(const struct cfi_section *section, uint32_t position)
 {
@@ -86,21 +73,21 @@ struct cfi_entry cfi_section_entry(const struct cfi_section *section, uint32_t o
 static uint64_t read_form(struct dwarf_bytes *bytes, uint8_t form)
 {
 	switch (form) {
-	case FORM_ADDRESS:
-	case FORM_U8:
-	case FORM_S8:
+	case DW_EH_PE_absptr:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
 		return dwarf_bytes_u64(bytes);
-	case FORM_ULEB:
+	case DW_EH_PE_uleb128:
 		return dwarf_bytes_uleb(bytes);
-	case FORM_SLEB:
+	case DW_EH_PE_sleb128:
 		return (uint64_t)dwarf_bytes_sleb(bytes);
-	case FORM_U2:
+	case DW_EH_PE_udata2:
 		return dwarf_bytes_u16(bytes);
-	case FORM_S2:
+	case DW_EH_PE_sdata2:
 		return (uint64_t)(int16_t)dwarf_bytes_u16(bytes);
-	case FORM_U4:
+	case DW_EH_PE_udata4:
 		return dwarf_bytes_u32(bytes);
-	case FORM_S4:
+	case DW_EH_PE_sdata4:
 		return (uint64_t)(int32_t)dwarf_bytes_u32(bytes);
 	default:
 		bytes->is_short = true;
@@ -114,15 +101,15 @@ int cfi_section_pointer(const struct cfi_section *section, struct dwarf_bytes *b
 	uint64_t at = section->vaddr + (uint64_t)(bytes->position - section->bytes);
 	uint64_t pointer = read_form(bytes, encoding & CFI_POINTER_FORM);
 
-	if (bytes->is_short || (encoding & CFI_POINTER_INDIRECT))
+	if (bytes->is_short || (encoding & DW_EH_PE_indirect))
 		return -ENOEXEC;
 	switch (encoding & CFI_POINTER_BASE) {
-	case CFI_POINTER_ABSOLUTE:
+	case DW_EH_PE_absptr:
 		break;
-	case BASE_POSITION:
+	case DW_EH_PE_pcrel: /* the address of the pointer itself */
 		pointer += at;
 		break;
-	case BASE_DATA:
+	case DW_EH_PE_datarel:
 		if (section->data_base == 0)
 			return -ENOEXEC;
 		pointer += section->data_base;

@@ -43,14 +43,8 @@ int cfi_section_next(
 /* Returns the entry at an offset that cfi_section_next() has returned. */
 struct cfi_entry cfi_section_entry(const struct cfi_section *section, uint32_t offset);
 
-/* Encodings of addresses (DW_EH_PE_…): the form in the lower bits, and the base. */
-enum {
-	CFI_POINTER_ABSOLUTE = 0x00,
-	CFI_POINTER_FORM = 0x0f,
-	CFI_POINTER_BASE = 0x70,
-	CFI_POINTER_INDIRECT = 0x80,
-	CFI_POINTER_OMITTED = 0xff,
-};
+/* The parts of an encoding of addresses (DW_EH_PE_…). */
+enum { CFI_POINTER_FORM = 0x0f, CFI_POINTER_BASE = 0x70 };
 
 /*
  * Reads an address. Returns 0, or -ENOEXEC: linkers cannot resolve this encoding, or `bytes` is
