@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct scratch {
 	int fd;		       /* borrowed */
@@ -59,6 +60,20 @@ uint64_t scratch_array_room(const struct scratch_array *array);
 static inline int scratch_array_grow(struct scratch_array *array)
 {
 	return array->count < array->capacity ? 0 : scratch_array_reserve(array, array->count + 1);
+}
+
+/*
+ * Appends a copy of an item, whose size must be the array's `item_bytes`: as a constant, it makes
+ * the copy cheap. Errors as scratch_array_reserve().
+ */
+static inline int scratch_array_append(
+	struct scratch_array *array, const void *item, size_t item_bytes)
+{
+	int r = scratch_array_grow(array);
+
+	if (r == 0)
+		memcpy((char *)array->items + array->count++ * item_bytes, item, item_bytes);
+	return r;
 }
 
 /* Returns the integer that an item is sorted by, in ascending order. */

@@ -28,19 +28,16 @@ void code_spans_done(struct code_spans *spans)
 int code_spans_add(
 	struct code_spans *spans, uint32_t start, uint32_t end, uint32_t first, uint32_t owner)
 {
-	int r = scratch_array_grow(&spans->spans);
-
-	if (r < 0)
-		return r;
-	assert(start < end && first < spans->entries.count);
-	((struct code_span *)spans->spans.items)[spans->spans.count++] = (struct code_span){
+	const struct code_span span = {
 		.start = start,
 		.end = end,
 		.first = first,
 		.count = (uint32_t)spans->entries.count - first,
 		.owner = owner,
 	};
-	return 0;
+
+	assert(start < end && first < spans->entries.count);
+	return scratch_array_append(&spans->spans, &span, sizeof(span));
 }
 
 static uint64_t start_of(const void *item)

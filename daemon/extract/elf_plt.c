@@ -55,19 +55,6 @@ static size_t decode_jump(const uint8_t *code, size_t size, int32_t *ret_distanc
 	return position + sizeof(jump) + sizeof(distance);
 }
 
-static int add_stub(struct plt *plt, const struct stub *stub)
-{
-	int r;
-
-	if (plt->stubs.count == STUBS_MAX)
-		return -ENOEXEC;
-	r = scratch_array_grow(&plt->stubs);
-	if (r < 0)
-		return r;
-	((struct stub *)plt->stubs.items)[plt->stubs.count++] = *stub;
-	return 0;
-}
-
 /* `stride` is the distance of stubs that do not begin with endbr64. */
 static int decode_chunk(
 	struct plt *plt, const uint8_t *code, size_t size, uint64_t vaddr, size_t stride)
@@ -90,7 +77,9 @@ static int decode_chunk(
 			.start = vaddr + at,
 			.bytes = (uint32_t)step,
 		};
-		r = add_stub(plt, &stub);
+		if (plt->stubs.count == STUBS_MAX)
+			return -ENOEXEC;
+		r = scratch_array_append(&plt->stubs, &stub, sizeof(stub));
 		if (r < 0)
 			return r;
 	}

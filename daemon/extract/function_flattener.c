@@ -36,14 +36,9 @@ void function_flattener_done(struct function_flattener *flattener)
 int function_flattener_add(
 	struct function_flattener *flattener, uint32_t start, uint32_t end, uint32_t frame)
 {
-	struct scratch_array *ranges = &flattener->ranges;
-	int r = scratch_array_grow(ranges);
+	const struct frame_range range = { .start = start, .end = end, .frame = frame };
 
-	if (r < 0)
-		return r;
-	((struct frame_range *)ranges->items)[ranges->count++] =
-		(struct frame_range){ .start = start, .end = end, .frame = frame };
-	return 0;
+	return scratch_array_append(&flattener->ranges, &range, sizeof(range));
 }
 
 /*
@@ -92,18 +87,15 @@ struct sweep {
 
 static int add_boundary(struct sweep *sweep, uint32_t frame)
 {
-	struct scratch_array *boundaries = &sweep->functions->entries;
-	int r;
+	const struct pilotlight_symbol_boundary boundary = {
+		.offset = sweep->position,
+		.frame = frame,
+	};
 
 	if (sweep->last_frame == frame)
 		return 0;
-	r = scratch_array_grow(boundaries);
-	if (r < 0)
-		return r;
-	((struct pilotlight_symbol_boundary *)boundaries->items)[boundaries->count++] =
-		(struct pilotlight_symbol_boundary){ .offset = sweep->position, .frame = frame };
 	sweep->last_frame = frame;
-	return 0;
+	return scratch_array_append(&sweep->functions->entries, &boundary, sizeof(boundary));
 }
 
 /* Calls nest: the range that begins last has the greatest frame in nearly all cases. */

@@ -31,28 +31,20 @@ static void begin(struct line_sequences *lines, uint64_t vaddr)
 	lines->first = (uint32_t)lines->spans.entries.count;
 }
 
-static struct pilotlight_symbol_row row_of(uint32_t offset, uint64_t place)
+static uint64_t place_of(const struct pilotlight_symbol_row *row)
 {
-	return (struct pilotlight_symbol_row){
-		.offset = offset,
-		.place_low = (uint32_t)place,
-		.place_high = (uint32_t)(place >> 32),
-	};
-}
-
-static bool has_place(const struct pilotlight_symbol_row *row, uint64_t place)
-{
-	return row->place_low == (uint32_t)place && row->place_high == (uint32_t)(place >> 32);
+	return (uint64_t)row->place_high << 32 | row->place_low;
 }
 
 static int append(struct scratch_array *rows, uint32_t offset, uint64_t place)
 {
-	int r = scratch_array_grow(rows);
+	const struct pilotlight_symbol_row row = {
+		.offset = offset,
+		.place_low = (uint32_t)place,
+		.place_high = (uint32_t)(place >> 32),
+	};
 
-	if (r < 0)
-		return r;
-	((struct pilotlight_symbol_row *)rows->items)[rows->count++] = row_of(offset, place);
-	return 0;
+	return scratch_array_append(rows, &row, sizeof(row));
 }
 
 int line_sequences_add(struct line_sequences *lines, uint64_t vaddr, uint64_t place)
@@ -73,12 +65,9 @@ int line_sequences_add(struct line_sequences *lines, uint64_t vaddr, uint64_t pl
 		count_outside(lines);
 	if (lines->is_outside)
 		return 0;
-	if (rows->count > lines->first) {
-		const struct pilotlight_symbol_row *last = rows->items;
-
-		if (has_place(last + rows->count - 1, place))
-			return 0;
-	}
+	if (rows->count > lines->first &&
+		place_of((struct pilotlight_symbol_row *)rows->items + rows->count - 1) == place)
+		return 0;
 	/* The last of several rows at one offset counts (code_spans_each()). */
 	return append(rows, offset, place);
 }
@@ -129,7 +118,7 @@ static int add_row(void *context, uint32_t start, uint32_t end, const struct cod
 	if (start > finish->end)
 		r = add_place(finish, finish->end, 0);
 	if (r == 0)
-		r = add_place(finish, start, (uint64_t)row->place_high << 32 | row->place_low);
+		r = add_place(finish, start, place_of(row));
 	finish->end = end;
 	return r;
 }

@@ -163,23 +163,21 @@ static int add_file_string(
 static int add_unknown(struct name_table *table, enum text_kind kind, uint64_t hash,
 	const char *text, size_t length, uint32_t *ret_number)
 {
-	uint32_t number, id = (uint32_t)table->known.count;
+	struct known_text known = { .hash = hash };
 	int r;
 
 	if (table->known.count == NAME_TABLE_MAX)
 		return -E2BIG;
-	r = scratch_array_grow(&table->known);
+	r = hash_index_reserve(&table->known_index);
 	if (r == 0)
-		r = hash_index_reserve(&table->known_index);
+		r = kind == TEXT_FUNCTION ? add_function_string(table, text, length, &known.number)
+					  : add_file_string(table, text, length, &known.number);
 	if (r == 0)
-		r = kind == TEXT_FUNCTION ? add_function_string(table, text, length, &number)
-					  : add_file_string(table, text, length, &number);
+		r = scratch_array_append(&table->known, &known, sizeof(known));
 	if (r < 0)
 		return r;
-	((struct known_text *)table->known.items)[table->known.count++] =
-		(struct known_text){ .hash = hash, .number = number };
-	hash_index_insert(&table->known_index, hash, id);
-	*ret_number = number;
+	hash_index_insert(&table->known_index, hash, (uint32_t)table->known.count - 1);
+	*ret_number = known.number;
 	return 0;
 }
 

@@ -41,16 +41,9 @@ void symbol_claims_done(struct symbol_claims *claims)
 
 int symbol_claims_add(struct symbol_claims *claims, const struct symbol_claim *claim)
 {
-	struct scratch_array *array = &claims->claims;
-	int r;
-
-	if (array->count == SYMBOL_CLAIMS_MAX)
+	if (claims->claims.count == SYMBOL_CLAIMS_MAX)
 		return -E2BIG;
-	r = scratch_array_grow(array);
-	if (r < 0)
-		return r;
-	((struct symbol_claim *)array->items)[array->count++] = *claim;
-	return 0;
+	return scratch_array_append(&claims->claims, claim, sizeof(*claim));
 }
 
 size_t symbol_claims_count(const struct symbol_claims *claims)
@@ -172,18 +165,13 @@ static bool is_better(struct sweep *sweep, uint32_t claim, uint32_t best)
 static int push(struct sweep *sweep, uint32_t claim)
 {
 	struct scratch_array *stack = &sweep->stacks[sweep->claims[claim].kind];
-	uint32_t *items = stack->items;
-	int r;
+	const uint32_t *items = stack->items;
 
 	/* A claim that ends before a later one can never get code again. */
 	while (stack->count > 0 &&
 		sweep->claims[items[stack->count - 1]].end <= sweep->claims[claim].end)
 		stack->count--;
-	r = scratch_array_grow(stack);
-	if (r < 0)
-		return r;
-	items[stack->count++] = claim;
-	return 0;
+	return scratch_array_append(stack, &claim, sizeof(claim));
 }
 
 /*

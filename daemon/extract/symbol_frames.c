@@ -38,14 +38,12 @@ void symbol_frames_done(struct symbol_frames *frames)
 int symbol_frames_add(struct symbol_frames *frames, const struct pilotlight_symbol_frame *frame,
 	uint32_t *ret_frame)
 {
-	struct scratch_array *array = &frames->frames;
-	int r = scratch_array_grow(array);
+	uint32_t id = (uint32_t)frames->frames.count;
+	int r = scratch_array_append(&frames->frames, frame, sizeof(*frame));
 
-	if (r < 0)
-		return r;
-	*ret_frame = (uint32_t)array->count;
-	((struct pilotlight_symbol_frame *)array->items)[array->count++] = *frame;
-	return 0;
+	if (r == 0)
+		*ret_frame = id;
+	return r;
 }
 
 /* --- symbols --- */
@@ -110,10 +108,9 @@ static int find_path(struct symbol_frames *frames, uint32_t frame, uint32_t root
 
 	frames->path.count = 0;
 	while (!is_copied(frames, frame, name)) {
-		r = scratch_array_grow(&frames->path);
+		r = scratch_array_append(&frames->path, &frame, sizeof(frame));
 		if (r < 0)
 			return r;
-		((uint32_t *)frames->path.items)[frames->path.count++] = frame;
 		if (frame == root) {
 			*ret_copied = 0;
 			return 0;

@@ -26,21 +26,17 @@ void symbol_layer_done(struct symbol_layer *layer)
 int symbol_layer_add(
 	struct symbol_layer *layer, uint32_t start, uint32_t end, uint32_t name, bool is_guess)
 {
-	int r;
+	const struct layer_symbol symbol = {
+		.start = start > layer->end ? start : layer->end,
+		.end = end,
+		.name = name,
+		.is_guess = is_guess,
+	};
 
-	if (start < layer->end)
-		start = layer->end;
-	if (start >= end || name == 0)
+	if (symbol.start >= end || name == 0)
 		return 0;
-	r = scratch_array_grow(&layer->symbols);
-	if (r < 0)
-		return r;
-	((struct layer_symbol *)layer->symbols.items)[layer->symbols.count++] =
-		(struct layer_symbol){
-			.start = start, .end = end, .name = name, .is_guess = is_guess
-		};
 	layer->end = end;
-	return 0;
+	return scratch_array_append(&layer->symbols, &symbol, sizeof(symbol));
 }
 
 struct fold {
@@ -55,17 +51,12 @@ struct fold {
 
 static int add_boundary(struct fold *fold, uint32_t offset, uint32_t frame)
 {
-	int r;
+	const struct pilotlight_symbol_boundary boundary = { .offset = offset, .frame = frame };
 
 	if (frame == fold->frame)
 		return 0;
-	r = scratch_array_grow(fold->boundaries);
-	if (r < 0)
-		return r;
-	((struct pilotlight_symbol_boundary *)fold->boundaries->items)[fold->boundaries->count++] =
-		(struct pilotlight_symbol_boundary){ .offset = offset, .frame = frame };
 	fold->frame = frame;
-	return 0;
+	return scratch_array_append(fold->boundaries, &boundary, sizeof(boundary));
 }
 
 /* Returns the frame of code that a symbol covers, and a function too unless `frame` is 0. */

@@ -30,19 +30,12 @@ static struct unwind_cie *cies_of(const struct collection *collection)
 /* Keeps a malformed CIE too: its functions count as lost. */
 static int add_cie(struct collection *collection, const struct cfi_entry *entry)
 {
-	struct scratch_array *cies = &collection->functions->cies;
-	struct unwind_cie *cie;
-	int r;
+	const struct cfi_registers *registers =
+		unwind_rule_registers(collection->files->binary.machine);
+	struct unwind_cie cie = { .cie.offset = entry->offset, .section = collection->section };
 
-	r = scratch_array_grow(cies);
-	if (r < 0)
-		return r;
-	cie = cies_of(collection) + cies->count++;
-	*cie = (struct unwind_cie){ .cie.offset = entry->offset, .section = collection->section };
-	cie->is_usable = cfi_cie_parse(collection->cfi,
-				 unwind_rule_registers(collection->files->binary.machine), entry,
-				 &cie->cie) == 0;
-	return 0;
+	cie.is_usable = cfi_cie_parse(collection->cfi, registers, entry, &cie.cie) == 0;
+	return scratch_array_append(&collection->functions->cies, &cie, sizeof(cie));
 }
 
 /* The CIEs of a section are sorted by offset. */
@@ -65,18 +58,6 @@ static const struct unwind_cie *find_cie(struct collection *collection, uint64_t
 		return NULL;
 	collection->last_cie = low;
 	return &cies[low];
-}
-
-static int append(struct collection *collection, const struct unwind_function *function)
-{
-	struct scratch_array *functions = &collection->functions->functions;
-	int r;
-
-	r = scratch_array_grow(functions);
-	if (r < 0)
-		return r;
-	((struct unwind_function *)functions->items)[functions->count++] = *function;
-	return 0;
 }
 
 static int add_function(struct collection *collection, const struct cfi_entry *entry)
@@ -103,7 +84,7 @@ static int add_function(struct collection *collection, const struct cfi_entry *e
 	}
 	function.end = function.start + (uint32_t)fde.size;
 	function.cie = (uint32_t)(cie - cies_of(collection));
-	return append(collection, &function);
+	return scratch_array_append(&collection->functions->functions, &function, sizeof(function));
 }
 
 static int read_section(struct collection *collection)

@@ -77,15 +77,9 @@ static int order_rules(struct unwind_packing *packing, const struct unwind_rows 
 
 static int add_escape(struct unwind_packing *packing, uint32_t row, uint32_t rule)
 {
-	struct scratch_array *escapes = &packing->escapes;
-	int r;
+	const struct pilotlight_unwind_escape escape = { .row = row, .rule = rule };
 
-	r = scratch_array_grow(escapes);
-	if (r < 0)
-		return r;
-	((struct pilotlight_unwind_escape *)escapes->items)[escapes->count++] =
-		(struct pilotlight_unwind_escape){ .row = row, .rule = rule };
-	return 0;
+	return scratch_array_append(&packing->escapes, &escape, sizeof(escape));
 }
 
 /* Packs as many of `count` rows as fit in a line. Returns their number, or -errno. */

@@ -41,20 +41,15 @@ void unwind_rows_done(struct unwind_rows *rows)
  */
 static int add_row(struct unwind_rows *rows, uint32_t offset, uint32_t rule)
 {
-	struct unwind_rows_item *items = rows->items.items;
+	const struct unwind_rows_item item = { .offset = offset, .rule = rule };
+	const struct unwind_rows_item *items = rows->items.items;
 	size_t count = rows->items.count;
-	int r;
 
 	assert(count == 0 || items[count - 1].offset < offset);
 	if (count > 0 ? items[count - 1].rule == rule
 		      : rows->rules.rules[rule].kind == PILOTLIGHT_UNWIND_STOP)
 		return 0;
-	r = scratch_array_grow(&rows->items);
-	if (r < 0)
-		return r;
-	items[count] = (struct unwind_rows_item){ .offset = offset, .rule = rule };
-	rows->items.count++;
-	return 0;
+	return scratch_array_append(&rows->items, &item, sizeof(item));
 }
 
 static const struct unwind_cie *cie_of(
