@@ -231,42 +231,40 @@ static int check_tables(struct elf_file *file, uint16_t phdr_bytes, uint16_t shd
 	return r;
 }
 
-static int parse_wide(struct elf_file *file)
+#define HOST_EHDR(file, raw)                                  \
+	((Elf64_Ehdr){                                        \
+		.e_type = HOST(file, (raw).e_type),           \
+		.e_machine = HOST(file, (raw).e_machine),     \
+		.e_phoff = HOST(file, (raw).e_phoff),         \
+		.e_shoff = HOST(file, (raw).e_shoff),         \
+		.e_phentsize = HOST(file, (raw).e_phentsize), \
+		.e_phnum = HOST(file, (raw).e_phnum),         \
+		.e_shentsize = HOST(file, (raw).e_shentsize), \
+		.e_shnum = HOST(file, (raw).e_shnum),         \
+		.e_shstrndx = HOST(file, (raw).e_shstrndx),   \
+	})
+
+static int parse_header(struct elf_file *file)
 {
+	union {
+		Elf32_Ehdr narrow;
+		Elf64_Ehdr wide;
+	} raw;
 	Elf64_Ehdr header;
 	int r;
 
-	r = elf_file_read(file, 0, &header, sizeof(header));
+	r = elf_file_read(file, 0, &raw, file->is_64 ? sizeof(raw.wide) : sizeof(raw.narrow));
 	if (r < 0)
 		return r;
-	file->type = to_u16(file, header.e_type);
-	file->machine = to_u16(file, header.e_machine);
-	file->phdr_offset = to_u64(file, header.e_phoff);
-	file->phdr_count = to_u16(file, header.e_phnum);
-	file->shdr_offset = to_u64(file, header.e_shoff);
-	file->shdr_count = to_u16(file, header.e_shnum);
-	file->names_section = to_u16(file, header.e_shstrndx);
-	return check_tables(
-		file, to_u16(file, header.e_phentsize), to_u16(file, header.e_shentsize));
-}
-
-static int parse_narrow(struct elf_file *file)
-{
-	Elf32_Ehdr header;
-	int r;
-
-	r = elf_file_read(file, 0, &header, sizeof(header));
-	if (r < 0)
-		return r;
-	file->type = to_u16(file, header.e_type);
-	file->machine = to_u16(file, header.e_machine);
-	file->phdr_offset = to_u32(file, header.e_phoff);
-	file->phdr_count = to_u16(file, header.e_phnum);
-	file->shdr_offset = to_u32(file, header.e_shoff);
-	file->shdr_count = to_u16(file, header.e_shnum);
-	file->names_section = to_u16(file, header.e_shstrndx);
-	return check_tables(
-		file, to_u16(file, header.e_phentsize), to_u16(file, header.e_shentsize));
+	header = file->is_64 ? HOST_EHDR(file, raw.wide) : HOST_EHDR(file, raw.narrow);
+	file->type = header.e_type;
+	file->machine = header.e_machine;
+	file->phdr_offset = header.e_phoff;
+	file->phdr_count = header.e_phnum;
+	file->shdr_offset = header.e_shoff;
+	file->shdr_count = header.e_shnum;
+	file->names_section = header.e_shstrndx;
+	return check_tables(file, header.e_phentsize, header.e_shentsize);
 }
 
 /* `file` has a descriptor or memory, and a size. */
@@ -287,7 +285,7 @@ static int parse(struct elf_file *file)
 		return -ENOEXEC;
 	file->is_64 = ident[EI_CLASS] == ELFCLASS64;
 	file->is_swapped = ident[EI_DATA] != host_order;
-	return file->is_64 ? parse_wide(file) : parse_narrow(file);
+	return parse_header(file);
 }
 
 int elf_file_init(struct elf_file *ret_file, int fd)
