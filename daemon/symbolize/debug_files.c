@@ -2,6 +2,7 @@
 #include "symbolize/debug_files.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "dwarf/elf_sections.h"
 #include "symbol/file_owner.h"
 
@@ -12,6 +13,8 @@
 
 /* The drain waits for the search. No linker makes programs with more sections. */
 enum { SECTIONS_MAX = 512 };
+
+enum { RETRY_S = 24 * 60 * 60 };
 
 struct debug_files debug_files_none(void)
 {
@@ -193,6 +196,31 @@ void debug_files_done(struct debug_files *files)
 	if (files->package_fd >= 0)
 		(void)close(files->package_fd);
 	*files = debug_files_none();
+}
+
+/* Is a file that changed at `changed_s` worth another try? */
+static bool is_due(const struct pilotlight_symbol_header *header, int64_t changed_s, bool is_eager)
+{
+	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
+
+	return is_eager || changed_s >= (int64_t)header->created_s ||
+	       now_s > header->created_s + RETRY_S;
+}
+
+bool debug_files_has_better(struct broker *broker, const struct symbol_binary *binary,
+	const struct pilotlight_symbol_header *header, bool is_eager)
+{
+	struct debug_files files;
+	bool is_better;
+
+	debug_files_find(broker, binary, &files);
+	is_better = files.debug_fd >= 0 && files.rank > header->rank &&
+		    is_due(header, files.changed_s, is_eager);
+	if (header->contents & PILOTLIGHT_SYMBOL_LACKS_SPLIT && files.rank >= header->rank &&
+		(binary->fd >= 0 || files.debug_fd >= 0))
+		is_better = is_better || is_due(header, files.package_changed_s, is_eager);
+	debug_files_done(&files);
+	return is_better;
 }
 
 bool debug_files_is_debug_file(int fd)

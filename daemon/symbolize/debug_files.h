@@ -34,6 +34,14 @@ void debug_files_find(
 void debug_files_take(struct broker *broker, const struct symbol_binary *binary, int debug_fd,
 	enum pilotlight_symbol_rank rank, struct debug_files *ret_files);
 
+/*
+ * Do better files exist now than those that the cache's entry was extracted from? Files that
+ * existed then were rejected, so they are tried again only after a day, or if `is_eager`. The same
+ * holds for missing split DWARF files: to find them, the binary must be read again.
+ */
+bool debug_files_has_better(struct broker *broker, const struct symbol_binary *binary,
+	const struct pilotlight_symbol_header *header, bool is_eager);
+
 /* The empty set: no file is open. */
 struct debug_files debug_files_none(void);
 

@@ -77,18 +77,22 @@ static int check_file(int fd, int binary_fd)
 	return r < 0 ? r : r == 1 ? 0 : -ENOEXEC;
 }
 
-int split_file_open(struct broker *broker, const char *path, const char *binary_path, int binary_fd,
-	int *ret_fd)
+int split_file_open(
+	struct broker *broker, const char *path, const struct symbol_binary *binary, int *ret_fd)
 {
 	_cleanup_free_ char *real = NULL;
 	_cleanup_close_ int fd = -1;
 	int r;
 
-	r = resolve(path, binary_path, &real);
+	r = resolve(path, binary->path, &real);
 	if (r == 0)
 		r = broker_open_path(broker, real, &fd);
 	if (r == 0)
-		r = check_file(fd, binary_fd);
+		r = check_file(fd, binary->fd >= 0 ? binary->fd : binary->debug_fd);
+	/* Only trusted files contribute to the symbols of a trusted file. */
+	if (r == 0 && binary->identity.kind != PILOTLIGHT_SYMBOL_OWNED &&
+		!file_owner_is_trusted(fd))
+		r = -EACCES;
 	if (r == 0)
 		*ret_fd = TAKE_FD(fd);
 	return r;

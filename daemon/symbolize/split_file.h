@@ -8,11 +8,12 @@
 #pragma once
 
 #include "broker/broker.h"
+#include "symbol/symbol_source.h"
 
 /*
- * A relative `path` starts at the folder of the binary at `binary_path`; `binary_fd` is the binary
- * or its debug file, or -1. Paths are in the engine's root. Returns 0 and a descriptor that the
- * caller owns; -EACCES refused; -ENOEXEC not split DWARF; -EFBIG; or another -errno.
+ * A relative `path` starts at the folder of the binary. Paths are in the engine's root. Returns 0
+ * and a descriptor that the caller owns; -EACCES refused, or the binary is trusted and the file's
+ * owner is not; -ENOEXEC not split DWARF; -EFBIG; or another -errno.
  */
-int split_file_open(struct broker *broker, const char *path, const char *binary_path, int binary_fd,
-	int *ret_fd);
+int split_file_open(
+	struct broker *broker, const char *path, const struct symbol_binary *binary, int *ret_fd);

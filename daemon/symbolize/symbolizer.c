@@ -2,8 +2,8 @@
 #include "symbolize/symbolizer_state.h"
 
 #include "base/clock.h"
+#include "symbol/elf_image.h"
 #include "symbolize/debuginfod_fetch.h"
-#include "symbolize/task_sources.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -83,13 +83,14 @@ static bool is_cached(struct symbolizer *symbolizer, struct task *task)
 	struct pilotlight_symbol_header header;
 
 	if (!symbolizer->cache ||
-		symbol_cache_peek(symbolizer->cache, &task->identity, &header) < 0)
+		symbol_cache_peek(symbolizer->cache, &task->binary.identity, &header) < 0)
 		return false;
 	task->rank = header.rank;
 	if (symbolizer->is_forced)
 		return false;
 	if (may_improve(symbolizer, &header) &&
-		task_has_better(symbolizer->broker, task, &header, symbolizer->takes_debug_files))
+		debug_files_has_better(
+			symbolizer->broker, &task->binary, &header, symbolizer->takes_debug_files))
 		return false;
 	task->was_cached = true;
 	task->failure = header.failure;
@@ -104,18 +105,33 @@ static bool is_vouched(struct symbolizer *symbolizer, struct task *task)
 {
 	if (symbolizer->is_forced || symbolizer->takes_debug_files ||
 		symbolizer->product != PILOTLIGHT_PRODUCT_SYMBOLS ||
-		!cached_symbol_source_has_vouched(
-			symbolizer->source, &task->build_id, &task->identity, &task->rank))
+		!cached_symbol_source_has_vouched(symbolizer->source, &task->binary.build_id,
+			&task->binary.identity, &task->rank))
 		return false;
 	task->was_cached = true;
 	task->failure = PILOTLIGHT_SYMBOL_OK;
 	return true;
 }
 
+/* Fills in the identity and a missing build-id. */
+static int identify(struct symbol_binary *binary)
+{
+	int fd = binary->fd >= 0 ? binary->fd : binary->debug_fd;
+
+	if (binary->build_id.size == 0 && fd >= 0) {
+		struct elf_image image;
+		int r = elf_image_read(fd, &image);
+
+		if (r < 0)
+			return r;
+		binary->build_id = image.build_id;
+	}
+	return symbol_identity_of_binary(fd, &binary->build_id, &binary->identity);
+}
+
 static int request(struct symbolizer *symbolizer, const struct symbol_binary *binary)
 {
 	struct symbol_binary corrected = *binary;
-	struct symbol_identity identity;
 	struct task *task;
 	uint32_t id;
 	int r;
@@ -126,12 +142,12 @@ static int request(struct symbolizer *symbolizer, const struct symbol_binary *bi
 		corrected.debug_path = corrected.path;
 		corrected.fd = -1;
 	}
-	r = task_identify(&corrected, &identity);
+	r = identify(&corrected);
 	if (r < 0)
 		return r;
-	if (task_table_find(&symbolizer->tasks, &identity))
+	if (task_table_find(&symbolizer->tasks, &corrected.identity))
 		return 0;
-	r = task_table_add(&symbolizer->tasks, &identity, &corrected, &id);
+	r = task_table_add(&symbolizer->tasks, &corrected, &id);
 	if (r < 0)
 		return r;
 	task = &symbolizer->tasks.items[id];
@@ -224,18 +240,21 @@ int symbolizer_wait(struct symbolizer *symbolizer, uint64_t deadline_ns)
 int symbolizer_fetch(struct symbolizer *symbolizer, const struct build_id *id, uint64_t deadline_ns)
 {
 	struct symbol_binary binary = {
-		.build_id = *id, .path = "debuginfod", .fd = -1, .debug_fd = -1
+		.build_id = *id,
+		.identity = symbol_identity_of_build_id(id),
+		.path = "debuginfod",
+		.fd = -1,
+		.debug_fd = -1,
 	};
-	struct symbol_identity identity = symbol_identity_of_build_id(id);
 	struct task *task;
 	uint32_t task_id;
 	int r = 0;
 
 	if (!symbolizer->urls)
 		return -EINVAL;
-	task = task_table_find(&symbolizer->tasks, &identity);
+	task = task_table_find(&symbolizer->tasks, &binary.identity);
 	if (!task) {
-		r = task_table_add(&symbolizer->tasks, &identity, &binary, &task_id);
+		r = task_table_add(&symbolizer->tasks, &binary, &task_id);
 		if (r < 0)
 			return r;
 		task = &symbolizer->tasks.items[task_id];

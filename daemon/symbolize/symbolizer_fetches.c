@@ -2,7 +2,6 @@
 #include "symbolize/symbolizer_state.h"
 
 #include "symbolize/debuginfod_fetch.h"
-#include "symbolize/task_sources.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -22,10 +21,10 @@ static int start_fetch(struct symbolizer *symbolizer, struct fetch *fetch, uint3
 	struct epoll_event event = { .events = EPOLLIN };
 	int r;
 
-	r = debuginfod_fetch_start(&options, &task->build_id, &fetch->process);
+	r = debuginfod_fetch_start(&options, &task->binary.build_id, &fetch->process);
 	if (r < 0 && options.directory) {
 		options.directory = NULL; /* the cache's folder may be read-only */
-		r = debuginfod_fetch_start(&options, &task->build_id, &fetch->process);
+		r = debuginfod_fetch_start(&options, &task->binary.build_id, &fetch->process);
 	}
 	if (r < 0)
 		return r;
@@ -51,8 +50,8 @@ static void take_fetch(struct symbolizer *symbolizer, struct fetch *fetch)
 		return;
 	debuginfod_fetch_free(TAKE_PTR(fetch->process));
 	if (r == 0) {
-		task_take_debug_file(
-			symbolizer->broker, task, fd, PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD, &files);
+		debug_files_take(symbolizer->broker, &task->binary, fd,
+			PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD, &files);
 		r = symbolizer_start_job(symbolizer, fetch->task, &files, TASK_FETCHED);
 		debug_files_done(&files);
 	}

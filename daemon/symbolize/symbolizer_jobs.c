@@ -2,7 +2,7 @@
 #include "symbolize/symbolizer_state.h"
 
 #include "base/log.h"
-#include "symbolize/task_sources.h"
+#include "symbolize/split_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ void symbolizer_set_stage(struct symbolizer *symbolizer, struct task *task, enum
 
 static bool can_be_fetched(const struct symbolizer *symbolizer, const struct task *task)
 {
-	return symbolizer->urls && task->build_id.size > 0 &&
+	return symbolizer->urls && task->binary.build_id.size > 0 &&
 	       task->rank < PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD;
 }
 
@@ -62,8 +62,8 @@ static int add_job(struct symbolizer *symbolizer, const struct task *task, struc
 	int r;
 
 	r = symbol_cache_open_scratch(symbolizer->cache, &job->scratch_fd);
-	if (r == 0 && task->fd >= 0) {
-		job->binary_fd = fcntl(task->fd, F_DUPFD_CLOEXEC, 3);
+	if (r == 0 && task->binary.fd >= 0) {
+		job->binary_fd = fcntl(task->binary.fd, F_DUPFD_CLOEXEC, 3);
 		r = job->binary_fd < 0 ? -errno : 0;
 	}
 	if (r < 0) {
@@ -82,7 +82,7 @@ int symbolizer_start_job(struct symbolizer *symbolizer, uint32_t id, struct debu
 {
 	struct task *task = &symbolizer->tasks.items[id];
 	struct worker_job job = {
-		.identity = task->identity,
+		.identity = task->binary.identity,
 		.binary_fd = -1,
 		.debug_fd = -1,
 		.alternate_fd = -1,
@@ -92,7 +92,7 @@ int symbolizer_start_job(struct symbolizer *symbolizer, uint32_t id, struct debu
 		.scratch_fd = -1,
 		.debug_rank = files->rank,
 		.product = symbolizer->product,
-		.origin = task->path,
+		.origin = task->binary.path,
 		.context = (void *)(uintptr_t)id,
 	};
 	int r;
@@ -135,7 +135,7 @@ void symbolizer_start_waiting(struct symbolizer *symbolizer)
 
 		if (task->stage != TASK_WAITING)
 			continue;
-		task_find_debug_files(symbolizer->broker, task, &files);
+		debug_files_find(symbolizer->broker, &task->binary, &files);
 		r = symbolizer_start_job(symbolizer, id, &files, TASK_WORKING);
 		debug_files_done(&files);
 		if (r < 0)
@@ -155,7 +155,7 @@ static int keep(struct symbolizer *symbolizer, struct task *task)
 	if (r < 0)
 		return r;
 	identity = symbol_file_identity(file);
-	if (!symbol_identity_equal(&identity, &task->identity))
+	if (!symbol_identity_equal(&identity, &task->binary.identity))
 		return -EBADMSG;
 	r = cached_symbol_source_keep(symbolizer->source, file);
 	if (r == 0)
@@ -168,9 +168,9 @@ static int store(struct symbolizer *symbolizer, struct task *task)
 	int r = -EROFS;
 
 	if (task->draft.name[0])
-		r = symbol_cache_commit(symbolizer->cache, &task->identity, &task->draft);
+		r = symbol_cache_commit(symbolizer->cache, &task->binary.identity, &task->draft);
 	if (r == 0 || r == -EEXIST)
-		cached_symbol_source_forget(symbolizer->source, &task->identity);
+		cached_symbol_source_forget(symbolizer->source, &task->binary.identity);
 	else if (r != -EBADMSG)
 		r = keep(symbolizer, task);
 	symbol_cache_draft_done(symbolizer->cache, &task->draft);
@@ -188,7 +188,7 @@ static bool try_alone(struct symbolizer *symbolizer, uint32_t id)
 	struct task *task = &symbolizer->tasks.items[id];
 	struct debug_files files = debug_files_none();
 
-	return task->stage == TASK_WORKING && task->fd >= 0 &&
+	return task->stage == TASK_WORKING && task->binary.fd >= 0 &&
 	       symbolizer_start_job(symbolizer, id, &files, TASK_ALONE) == 0;
 }
 
@@ -199,14 +199,14 @@ static void fail(struct symbolizer *symbolizer, struct task *task,
 
 	symbol_cache_draft_done(symbolizer->cache, &task->draft);
 	log_debug("cannot extract symbols of '%s' (reason %d, error %d); continuing without them",
-		task->path, (int)failure, -error);
+		task->binary.path, (int)failure, -error);
 	if (task->stage == TASK_FETCHED) {
 		symbolizer_end_fetch(symbolizer, task, error < 0 ? error : -ENODATA);
 		return;
 	}
 	if (!had_symbols && !is_temporary(failure) && symbolizer->cache)
 		(void)symbol_cache_put_negative(
-			symbolizer->cache, &task->identity, failure, task->path);
+			symbolizer->cache, &task->binary.identity, failure, task->binary.path);
 	/* A cached entry stays valid. */
 	symbolizer_finish_local(
 		symbolizer, task, had_symbols ? PILOTLIGHT_SYMBOL_OK : failure, error);
@@ -256,5 +256,5 @@ int symbolizer_open_split_file(void *context, void *job, const char *path, int *
 	struct symbolizer *symbolizer = context;
 	const struct task *task = &symbolizer->tasks.items[(uintptr_t)job];
 
-	return task_open_split_file(symbolizer->broker, task, path, ret_fd);
+	return split_file_open(symbolizer->broker, path, &task->binary, ret_fd);
 }

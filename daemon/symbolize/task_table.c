@@ -9,17 +9,17 @@
 
 void task_close_files(struct task *task)
 {
-	if (task->fd >= 0)
-		(void)close(TAKE_FD(task->fd));
-	if (task->debug_fd >= 0)
-		(void)close(TAKE_FD(task->debug_fd));
+	if (task->binary.fd >= 0)
+		(void)close(TAKE_FD(task->binary.fd));
+	if (task->binary.debug_fd >= 0)
+		(void)close(TAKE_FD(task->binary.debug_fd));
 }
 
 static void task_done(struct task *task)
 {
 	task_close_files(task);
-	free(task->path);
-	free(task->debug_path);
+	free((char *)task->binary.path);
+	free((char *)task->binary.debug_path);
 }
 
 void task_table_done(struct task_table *table)
@@ -35,7 +35,7 @@ static bool is_of(const void *owner, uint32_t id, const void *key)
 {
 	const struct task_table *table = owner;
 
-	return symbol_identity_equal(&table->items[id].identity, key);
+	return symbol_identity_equal(&table->items[id].binary.identity, key);
 }
 
 /* Includes the padding, because two sizes may be one identity. */
@@ -51,7 +51,7 @@ struct task *task_table_find(const struct task_table *table, const struct symbol
 	return id == HASH_INDEX_NONE ? NULL : &table->items[id];
 }
 
-static int copy(char **ret_copy, const char *text)
+static int copy(const char **ret_copy, const char *text)
 {
 	*ret_copy = text ? strdup(text) : NULL;
 	return text && !*ret_copy ? -ENOMEM : 0;
@@ -63,28 +63,29 @@ static int duplicate(int *ret_fd, int fd)
 	return fd >= 0 && *ret_fd < 0 ? -errno : 0;
 }
 
-static int fill(struct task *task, const struct symbol_binary *binary)
+static int fill(struct symbol_binary *copied, const struct symbol_binary *binary)
 {
 	int r;
 
-	r = copy(&task->path, binary->path ? binary->path : "");
+	r = copy(&copied->path, binary->path ? binary->path : "");
 	if (r == 0)
-		r = copy(&task->debug_path, binary->debug_path);
+		r = copy(&copied->debug_path, binary->debug_path);
 	if (r == 0)
-		r = duplicate(&task->fd, binary->fd);
+		r = duplicate(&copied->fd, binary->fd);
 	if (r == 0)
-		r = duplicate(&task->debug_fd, binary->debug_fd);
+		r = duplicate(&copied->debug_fd, binary->debug_fd);
 	return r;
 }
 
-int task_table_add(struct task_table *table, const struct symbol_identity *identity,
-	const struct symbol_binary *binary, uint32_t *ret_id)
+int task_table_add(struct task_table *table, const struct symbol_binary *binary, uint32_t *ret_id)
 {
 	struct task task = {
-		.identity = *identity,
-		.build_id = binary->build_id,
-		.fd = -1,
-		.debug_fd = -1,
+		.binary = {
+			.build_id = binary->build_id,
+			.identity = binary->identity,
+			.fd = -1,
+			.debug_fd = -1,
+		},
 		.draft = { .fd = -1 },
 	};
 	int r;
@@ -93,12 +94,12 @@ int task_table_add(struct task_table *table, const struct symbol_identity *ident
 	if (r == 0)
 		r = hash_index_reserve(&table->index);
 	if (r == 0)
-		r = fill(&task, binary);
+		r = fill(&task.binary, binary);
 	if (r < 0) {
 		task_done(&task);
 		return r;
 	}
-	hash_index_insert(&table->index, hash(identity), (uint32_t)table->count);
+	hash_index_insert(&table->index, hash(&binary->identity), (uint32_t)table->count);
 	*ret_id = (uint32_t)table->count;
 	table->items[table->count++] = task;
 	return 0;

@@ -26,10 +26,7 @@ enum task_stage {
 };
 
 struct task {
-	struct symbol_identity identity;
-	struct build_id build_id; /* finds debug files; size 0: none */
-	char *path, *debug_path;  /* owned; debug_path may be NULL */
-	int fd, debug_fd;	  /* owned; -1: none */
+	struct symbol_binary binary; /* owns its strings and descriptors; `path` is not NULL */
 	enum task_stage stage;
 	enum pilotlight_symbol_rank rank;	/* of the symbols it has */
 	enum pilotlight_symbol_failure failure; /* OK: it has symbols */
@@ -52,10 +49,9 @@ void task_table_done(struct task_table *table);
 struct task *task_table_find(
 	const struct task_table *table, const struct symbol_identity *identity);
 
-/* Copies `binary` and duplicates its descriptors, in stage WAITING. The identity must be new.
+/* Copies `binary` and duplicates its descriptors, in stage WAITING. Its identity must be new.
  * Returns 0, -ENOMEM, -E2BIG, or -errno of duplicating. */
-int task_table_add(struct task_table *table, const struct symbol_identity *identity,
-	const struct symbol_binary *binary, uint32_t *ret_id);
+int task_table_add(struct task_table *table, const struct symbol_binary *binary, uint32_t *ret_id);
 
 /* Closes the binary and its debug file. */
 void task_close_files(struct task *task);

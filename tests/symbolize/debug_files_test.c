@@ -3,7 +3,6 @@
 #include "symbolize/debug_files.h"
 
 #include "base/clock.h"
-#include "symbolize/task_sources.h"
 #include "tests/symbol/symbol_cache_fixture.h"
 
 #include <errno.h>
@@ -218,25 +217,25 @@ static void better_and_newer_files_replace_entries(void **state)
 	struct place *place = *state;
 	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
 	struct pilotlight_symbol_header header = { .rank = PILOTLIGHT_SYMBOL_RANK_BINARY };
-	struct task task = { .identity.kind = PILOTLIGHT_SYMBOL_HTLHASH, .debug_fd = -1 };
+	struct symbol_binary binary = { .debug_fd = -1 };
 
 	need_tools(place);
-	task.path = place->linked;
-	task.fd = open_file(place->linked);
+	binary.path = place->linked;
+	binary.fd = open_file(place->linked);
 	header.created_s = now_s - 100;
-	assert_true(task_has_better(place->broker, &task, &header, false));
+	assert_true(debug_files_has_better(place->broker, &binary, &header, false));
 	header.rank = PILOTLIGHT_SYMBOL_RANK_DEBUGLINK;
-	assert_false(task_has_better(place->broker, &task, &header, true));
+	assert_false(debug_files_has_better(place->broker, &binary, &header, true));
 	/* The file existed when the entry was made, and was rejected. */
 	header.rank = PILOTLIGHT_SYMBOL_RANK_BINARY;
 	header.created_s = now_s + 100;
-	assert_false(task_has_better(place->broker, &task, &header, false));
-	assert_true(task_has_better(place->broker, &task, &header, true));
-	(void)close(task.fd);
-	task.path = place->tool;
-	task.fd = open_file(place->tool);
-	assert_false(task_has_better(place->broker, &task, &header, true));
-	(void)close(task.fd);
+	assert_false(debug_files_has_better(place->broker, &binary, &header, false));
+	assert_true(debug_files_has_better(place->broker, &binary, &header, true));
+	(void)close(binary.fd);
+	binary.path = place->tool;
+	binary.fd = open_file(place->tool);
+	assert_false(debug_files_has_better(place->broker, &binary, &header, true));
+	(void)close(binary.fd);
 }
 
 static void packages_are_found_by_path_and_by_build_id(void **state)
@@ -297,33 +296,33 @@ static void found_split_files_replace_entries_that_lack_them(void **state)
 		.contents = PILOTLIGHT_SYMBOL_LACKS_SPLIT,
 		.created_s = now_s + 100,
 	};
-	struct task task = { .identity.kind = PILOTLIGHT_SYMBOL_HTLHASH, .debug_fd = -1 };
+	struct symbol_binary binary = { .debug_fd = -1 };
 
 	need_tools(place);
-	task.path = place->tool;
-	task.fd = open_file(place->tool);
-	assert_false(task_has_better(place->broker, &task, &header, false));
+	binary.path = place->tool;
+	binary.fd = open_file(place->tool);
+	assert_false(debug_files_has_better(place->broker, &binary, &header, false));
 	/* A user requests it, or a day has passed. */
-	assert_true(task_has_better(place->broker, &task, &header, true));
+	assert_true(debug_files_has_better(place->broker, &binary, &header, true));
 	header.created_s = now_s - 100;
-	assert_false(task_has_better(place->broker, &task, &header, false));
+	assert_false(debug_files_has_better(place->broker, &binary, &header, false));
 	header.created_s = now_s - 2 * 24 * 60 * 60;
-	assert_true(task_has_better(place->broker, &task, &header, false));
+	assert_true(debug_files_has_better(place->broker, &binary, &header, false));
 	/* The package is newer than the entry. */
 	assert_true(run(place, "echo 1 >tool.dwp"));
 	header.created_s = now_s - 100;
-	assert_true(task_has_better(place->broker, &task, &header, false));
+	assert_true(debug_files_has_better(place->broker, &binary, &header, false));
 	header.contents = 0;
-	assert_false(task_has_better(place->broker, &task, &header, false));
+	assert_false(debug_files_has_better(place->broker, &binary, &header, false));
 	/* Its rank would be lower than that of the entry. */
 	header.contents = PILOTLIGHT_SYMBOL_LACKS_SPLIT;
 	header.rank = PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD;
-	assert_false(task_has_better(place->broker, &task, &header, true));
+	assert_false(debug_files_has_better(place->broker, &binary, &header, true));
 	/* There is neither a binary nor a debug file. */
 	header.rank = PILOTLIGHT_SYMBOL_RANK_BINARY;
-	(void)close(task.fd);
-	task.fd = -1;
-	assert_false(task_has_better(place->broker, &task, &header, true));
+	(void)close(binary.fd);
+	binary.fd = -1;
+	assert_false(debug_files_has_better(place->broker, &binary, &header, true));
 }
 
 #define IN_PLACE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -2,6 +2,7 @@
 /* Which files a worker may get, whatever paths it requests. */
 #include "symbolize/split_file.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "tests/dwarf/section_fixture.h"
 #include "tests/harness/failing_allocation.h"
@@ -23,6 +24,7 @@ struct place {
 	char root[64], binary[80], file[80];
 	struct broker *broker;
 	int binary_fd;
+	bool is_trusted; /* the binary */
 };
 
 static void write_file(const char *path, const void *bytes, size_t size)
@@ -79,8 +81,15 @@ static int tear_down(void **state)
 static int try_to_open(const struct place *place, const char *path)
 {
 	_cleanup_close_ int fd = -1;
+	const struct symbol_binary binary = {
+		.identity.kind =
+			place->is_trusted ? PILOTLIGHT_SYMBOL_BUILD_ID : PILOTLIGHT_SYMBOL_OWNED,
+		.path = place->binary,
+		.fd = place->binary_fd,
+		.debug_fd = -1,
+	};
 	struct stat expected, found;
-	int r = split_file_open(place->broker, path, place->binary, place->binary_fd, &fd);
+	int r = split_file_open(place->broker, path, &binary, &fd);
 
 	if (r < 0) {
 		assert_int_equal(fd, -1);
@@ -114,14 +123,17 @@ static void split_files_are_opened_by_path(void **state)
 
 static void relative_paths_start_at_the_folder_of_the_binary(void **state)
 {
+	static const char *const paths[] = { NULL, "binary", "x/binary" };
+	struct symbol_binary binary = { .fd = -1, .debug_fd = -1 };
 	const struct place *place = *state;
 	int fd = -1;
 
-	assert_int_equal(split_file_open(place->broker, "a.dwo", NULL, -1, &fd), -ENOENT);
-	assert_int_equal(split_file_open(place->broker, "a.dwo", "binary", -1, &fd), -ENOENT);
-	assert_int_equal(split_file_open(place->broker, "a.dwo", "x/binary", -1, &fd), -ENOENT);
-	assert_int_equal(fd, -1);
-	assert_int_equal(split_file_open(place->broker, place->file, NULL, -1, &fd), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		binary.path = paths[i];
+		assert_int_equal(split_file_open(place->broker, "a.dwo", &binary, &fd), -ENOENT);
+		assert_int_equal(fd, -1);
+	}
+	assert_int_equal(split_file_open(place->broker, place->file, &binary, &fd), 0);
 	(void)close(fd);
 }
 
@@ -161,7 +173,7 @@ static void too_big_files_are_refused(void **state)
 /* Files that this process may read, but not everybody. */
 static void private_files_of_other_users_are_refused(void **state)
 {
-	const struct place *place = *state;
+	struct place *place = *state;
 
 	/* The broker opens no private file by its name. */
 	assert_int_equal(chmod(place->file, 0600), 0);
@@ -182,6 +194,8 @@ static void private_files_of_other_users_are_refused(void **state)
 	assert_int_equal(chmod(place->file, 0700), 0);
 	assert_int_equal(chown(place->file, 12345, 0), 0);
 	assert_int_equal(try_to_open(place, place->file), 0);
+	place->is_trusted = true;
+	assert_int_equal(try_to_open(place, place->file), -EACCES);
 }
 
 /* The allocations of realpath() are in libc and cannot be made to fail. */

@@ -24,6 +24,13 @@ static struct symbol_identity make_identity(uint32_t number)
 	return identity;
 }
 
+static int add(struct task_table *table, const struct symbol_identity *identity,
+	struct symbol_binary *binary, uint32_t *ret_id)
+{
+	binary->identity = *identity;
+	return task_table_add(table, binary, ret_id);
+}
+
 static void binaries_are_found_again(void **state)
 {
 	struct symbol_binary binary = { .path = "/bin/x", .fd = -1, .debug_fd = -1 };
@@ -35,7 +42,7 @@ static void binaries_are_found_again(void **state)
 	assert_null(task_table_find(&table, &identity));
 	for (uint32_t i = 0; i < 1000; i++) {
 		identity = make_identity(i);
-		assert_int_equal(task_table_add(&table, &identity, &binary, &id), 0);
+		assert_int_equal(add(&table, &identity, &binary, &id), 0);
 		assert_int_equal(id, i);
 	}
 	for (uint32_t i = 0; i < 1000; i++) {
@@ -63,19 +70,19 @@ static void description_of_a_binary_is_copied(void **state)
 
 	binary.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	binary.debug_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(task_table_add(&table, &identity, &binary, &id), 0);
+	assert_int_equal(add(&table, &identity, &binary, &id), 0);
 	assert_int_equal(fstat(binary.fd, &first), 0);
 	(void)close(binary.fd);
 	(void)close(binary.debug_fd);
 	path[5] = debug_path[5] = 'y';
-	assert_string_equal(table.items[id].path, "/bin/x");
-	assert_string_equal(table.items[id].debug_path, "/bin/x.debug");
+	assert_string_equal(table.items[id].binary.path, "/bin/x");
+	assert_string_equal(table.items[id].binary.debug_path, "/bin/x.debug");
 	assert_int_equal(table.items[id].stage, TASK_WAITING);
-	assert_int_equal(fstat(table.items[id].fd, &second), 0);
+	assert_int_equal(fstat(table.items[id].binary.fd, &second), 0);
 	assert_int_equal(first.st_rdev, second.st_rdev);
 	task_close_files(&table.items[id]);
-	assert_int_equal(table.items[id].fd, -1);
-	assert_int_equal(table.items[id].debug_fd, -1);
+	assert_int_equal(table.items[id].binary.fd, -1);
+	assert_int_equal(table.items[id].binary.debug_fd, -1);
 	task_table_done(&table);
 }
 
@@ -88,10 +95,10 @@ static void full_table_refuses_more(void **state)
 
 	for (uint32_t i = 0; i < TASKS_MAX; i++) {
 		identity = make_identity(i);
-		assert_int_equal(task_table_add(&table, &identity, &binary, &id), 0);
+		assert_int_equal(add(&table, &identity, &binary, &id), 0);
 	}
 	identity = make_identity(TASKS_MAX);
-	assert_int_equal(task_table_add(&table, &identity, &binary, &id), -E2BIG);
+	assert_int_equal(add(&table, &identity, &binary, &id), -E2BIG);
 	assert_int_equal(id, TASKS_MAX - 1);
 	assert_null(task_table_find(&table, &identity));
 	task_table_done(&table);
@@ -110,7 +117,7 @@ static void failures_leave_the_table_unchanged(void **state)
 		bool has_failed;
 
 		fail_allocation(n);
-		r = task_table_add(&table, &identity, &binary, &id);
+		r = add(&table, &identity, &binary, &id);
 		has_failed = allocation_failed();
 		if (has_failed) {
 			assert_int_equal(r, -ENOMEM);
@@ -127,7 +134,7 @@ static void failures_leave_the_table_unchanged(void **state)
 	struct task_table table = { 0 };
 
 	binary.fd = 1 << 20;
-	assert_int_equal(task_table_add(&table, &identity, &binary, &id), -EBADF);
+	assert_int_equal(add(&table, &identity, &binary, &id), -EBADF);
 	assert_int_equal(table.count, 0);
 	task_table_done(&table);
 }
