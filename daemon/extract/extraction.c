@@ -249,15 +249,13 @@ static uint8_t rank_of(const struct extraction *extraction)
 static int write_symbols(struct extraction *extraction, int fd)
 {
 	const struct pilotlight_symbol_request *request = extraction->request;
-	char origin[sizeof(request->origin) + 1] = { 0 };
 	struct pilotlight_symbol_header header;
 	int r;
 
-	memcpy(origin, request->origin, sizeof(request->origin));
 	r = symbol_builder_write(extraction->builder, &extraction->identity,
 		extraction->report->rank,
 		extraction->has_binary ? extraction->binary.machine : extraction->debug.machine,
-		origin, fd);
+		request->origin, fd);
 	if (r < 0)
 		return r;
 	if (pread(fd, &header, sizeof(header), 0) != sizeof(header))

@@ -6,7 +6,6 @@
 #include "extract/unwind_packing.h"
 
 #include <errno.h>
-#include <string.h>
 
 struct unwind_extraction {
 	const struct pilotlight_symbol_request *request;
@@ -88,14 +87,12 @@ static int write_table(struct unwind_extraction *extraction, int fd, uint64_t *r
 	const struct unwind_packing *packing = &extraction->packing;
 	const struct symbol_identity identity = symbol_identity_make(
 		request->identity_kind, request->identity, request->identity_bytes);
-	char origin[sizeof(request->origin) + 1] = { 0 };
 	struct symbol_file_writer writer;
 	int r;
 
 	if (identity.id.size == 0 || identity.id.size > BUILD_ID_BYTES)
 		return -EINVAL;
-	memcpy(origin, request->origin, sizeof(request->origin));
-	symbol_file_writer_init(&writer, &identity, rank_of(extraction), origin);
+	symbol_file_writer_init(&writer, &identity, rank_of(extraction), request->origin);
 	writer.head.header.contents = contents_of(&extraction->rows);
 	writer.head.header.machine = packing->summary.machine;
 	writer.head.header.base_vaddr = code->base;

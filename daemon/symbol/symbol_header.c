@@ -29,10 +29,10 @@ int symbol_header_read(int fd, struct pilotlight_symbol_header *ret_header)
 	return r;
 }
 
-/* Cuts the beginning, because a path ends with the file's name. */
-static void set_origin(char *origin, size_t origin_bytes, const char *path)
+void symbol_header_set_origin(char origin[SYMBOL_HEADER_ORIGIN_BYTES], const char *path)
 {
 	static const char ellipsis[] = "…";
+	const size_t origin_bytes = SYMBOL_HEADER_ORIGIN_BYTES;
 	char clean[UTF8_CLEAN_BYTES];
 	size_t length = utf8_clean(clean, path, strlen(path));
 	const char *end = clean;
@@ -63,7 +63,7 @@ void symbol_header_init(struct pilotlight_symbol_header *ret_header,
 
 	assert(identity->id.size > 0 && identity->id.size <= sizeof(header.identity));
 	memcpy(header.identity, identity->id.bytes, identity->id.size);
-	set_origin(header.origin, sizeof(header.origin), origin);
+	symbol_header_set_origin(header.origin, origin);
 	*ret_header = header;
 }
 

@@ -19,4 +19,9 @@ void symbol_header_init(struct pilotlight_symbol_header *ret_header,
 	const struct symbol_identity *identity, enum pilotlight_symbol_rank rank,
 	const char *origin);
 
+/* Sets the field `origin` to a path as valid UTF-8. A long one loses its beginning, because a path
+ * ends with the file's name. */
+enum { SYMBOL_HEADER_ORIGIN_BYTES = sizeof((struct pilotlight_symbol_header){ 0 }.origin) };
+void symbol_header_set_origin(char origin[SYMBOL_HEADER_ORIGIN_BYTES], const char *path);
+
 struct symbol_identity symbol_header_identity(const struct pilotlight_symbol_header *header);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "broker/broker.h"
 #include "child/child_process.h"
+#include "symbol/symbol_header.h"
 #include "symbolize/worker_outcome.h"
 
 #include <assert.h>
@@ -168,25 +169,6 @@ int worker_pool_new(const struct worker_pool_options *options, struct worker_poo
 	return 0;
 }
 
-/* The end of a path tells more than its beginning. */
-static void set_origin(char *field, size_t field_bytes, const char *origin)
-{
-	static const char ellipsis[] = "…";
-	size_t length = strlen(origin);
-	size_t kept = field_bytes - sizeof(ellipsis);
-
-	if (length < field_bytes) {
-		memcpy(field, origin, length + 1);
-		return;
-	}
-	origin += length - kept;
-	/* Not from the middle of a UTF-8 sequence. */
-	while (((unsigned char)*origin & 0xc0) == 0x80)
-		origin++;
-	memcpy(field, ellipsis, sizeof(ellipsis) - 1);
-	memcpy(field + sizeof(ellipsis) - 1, origin, strlen(origin) + 1);
-}
-
 static uint64_t length_of(int fd)
 {
 	struct stat stat;
@@ -241,8 +223,8 @@ static struct waiting_job describe(const struct worker_pool *pool, const struct 
 	};
 
 	memcpy(waiting.request.identity, job->identity.id.bytes, sizeof(waiting.request.identity));
-	set_origin(waiting.request.origin, sizeof(waiting.request.origin),
-		job->origin ? job->origin : "");
+	_Static_assert(sizeof(waiting.request.origin) == SYMBOL_HEADER_ORIGIN_BYTES, "origin");
+	symbol_header_set_origin(waiting.request.origin, job->origin ? job->origin : "");
 	return waiting;
 }
 

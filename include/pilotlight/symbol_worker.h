@@ -52,7 +52,7 @@ struct pilotlight_symbol_request {
 	uint32_t cpu_s_max;
 	uint8_t product; /* enum pilotlight_symbol_product */
 	uint8_t padding[3];
-	char origin[128];
+	char origin[128]; /* NUL-terminated */
 };
 
 struct pilotlight_symbol_report {
