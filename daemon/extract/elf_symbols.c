@@ -16,6 +16,7 @@ enum {
 	TABLES_OF_FILE = 3, /* .symtab, .dynsym, and what .gnu_debugdata has */
 	TABLES_MAX = ELF_SYMBOLS_FILES_MAX * TABLES_OF_FILE,
 	MARKS = 256, /* a power of two */
+	CLAIMS_MAX = 64 * 1024 * 1024,
 };
 
 /* Flags of a claim. */
@@ -30,7 +31,7 @@ enum {
 struct elf_symbols {
 	struct symbol_builder *builder;
 	struct scratch *scratch;
-	struct symbol_claims claims;
+	struct scratch_array claims; /* of struct symbol_claim */
 	struct symbol_table tables[TABLES_MAX];
 	size_t table_count;
 	struct scratch_array debugdata[ELF_SYMBOLS_FILES_MAX]; /* unpacked */
@@ -53,7 +54,7 @@ int elf_symbols_new(
 		return -ENOMEM;
 	symbols->builder = builder;
 	symbols->scratch = scratch;
-	r = symbol_claims_init(&symbols->claims, scratch);
+	r = scratch_array_init(&symbols->claims, scratch, sizeof(struct symbol_claim), CLAIMS_MAX);
 	if (r < 0)
 		return r;
 	*ret_symbols = TAKE_PTR(symbols);
@@ -68,7 +69,7 @@ void elf_symbols_free(struct elf_symbols *symbols)
 		symbol_table_close(&symbols->tables[i]);
 	for (size_t i = 0; i < symbols->file_count; i++)
 		scratch_array_done(&symbols->debugdata[i]);
-	symbol_claims_done(&symbols->claims);
+	scratch_array_done(&symbols->claims);
 	free(symbols);
 }
 
@@ -120,8 +121,10 @@ static int add_claim(struct elf_symbols *symbols, const struct symbol_claim *cla
 {
 	int r;
 
-	r = symbol_claims_add(&symbols->claims, claim);
-	symbols->has_failed = r < 0 && r != -E2BIG;
+	if (symbols->claims.count == CLAIMS_MAX)
+		return -E2BIG;
+	r = scratch_array_append(&symbols->claims, claim, sizeof(*claim));
+	symbols->has_failed = r < 0;
 	return r;
 }
 
@@ -203,9 +206,9 @@ static int end_table(struct elf_symbols *symbols, int r, size_t claims_before, u
 	if (r == -ENOMEM || (r < 0 && symbols->has_failed))
 		return r;
 	if (r < 0) {
-		symbol_claims_truncate(&symbols->claims, claims_before);
+		symbols->claims.count = claims_before;
 		symbol_builder_count_loss(symbols->builder, SYMBOL_LOSS_SYMBOLS, r);
-	} else if (symbol_claims_count(&symbols->claims) > claims_before) {
+	} else if (symbols->claims.count > claims_before) {
 		symbol_builder_add_contents(symbols->builder, contents);
 	}
 	return 0;
@@ -215,7 +218,7 @@ static int end_table(struct elf_symbols *symbols, int r, size_t claims_before, u
 static int add_table(
 	struct elf_symbols *symbols, const struct elf_file *file, uint32_t type, uint32_t contents)
 {
-	size_t before = symbol_claims_count(&symbols->claims);
+	size_t before = symbols->claims.count;
 	struct symbol_table *table = &symbols->tables[symbols->table_count];
 	int r;
 
@@ -240,7 +243,7 @@ static bool is_scratch_error(int r)
 
 static int add_debugdata(struct elf_symbols *symbols, const struct elf_file *file)
 {
-	size_t before = symbol_claims_count(&symbols->claims);
+	size_t before = symbols->claims.count;
 	struct elf_file inner;
 	int r;
 
@@ -257,7 +260,7 @@ static int add_debugdata(struct elf_symbols *symbols, const struct elf_file *fil
 
 static int add_plt(struct elf_symbols *symbols, const struct elf_file *file)
 {
-	size_t before = symbol_claims_count(&symbols->claims);
+	size_t before = symbols->claims.count;
 	int r;
 
 	r = elf_plt_each(file, symbols->scratch, add_stub, symbols);
@@ -269,7 +272,7 @@ static int add_plt(struct elf_symbols *symbols, const struct elf_file *file)
 static int add_plt_section(struct elf_symbols *symbols, const struct elf_file *file)
 {
 	struct symbol_claim claim = { .flags = CLAIM_IS_TABLE, .kind = SYMBOL_CLAIM_LABEL };
-	size_t before = symbol_claims_count(&symbols->claims);
+	size_t before = symbols->claims.count;
 	Elf64_Shdr section;
 
 	/* Malformed headers have been counted already. */

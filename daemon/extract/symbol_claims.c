@@ -4,8 +4,6 @@
 #include "base/cleanup.h"
 #include "base/scratch.h"
 
-#include <errno.h>
-
 static const uint32_t NONE = UINT32_MAX;
 
 /*
@@ -26,35 +24,6 @@ struct sweep {
 	symbol_claims_visit visit;
 	void *context;
 };
-
-int symbol_claims_init(struct symbol_claims *claims, struct scratch *scratch)
-{
-	*claims = (struct symbol_claims){ 0 };
-	return scratch_array_init(
-		&claims->claims, scratch, sizeof(struct symbol_claim), SYMBOL_CLAIMS_MAX);
-}
-
-void symbol_claims_done(struct symbol_claims *claims)
-{
-	scratch_array_done(&claims->claims);
-}
-
-int symbol_claims_add(struct symbol_claims *claims, const struct symbol_claim *claim)
-{
-	if (claims->claims.count == SYMBOL_CLAIMS_MAX)
-		return -E2BIG;
-	return scratch_array_append(&claims->claims, claim, sizeof(*claim));
-}
-
-size_t symbol_claims_count(const struct symbol_claims *claims)
-{
-	return claims->claims.count;
-}
-
-void symbol_claims_truncate(struct symbol_claims *claims, size_t count)
-{
-	claims->claims.count = count;
-}
 
 static uint64_t start_key(const void *item)
 {
@@ -233,11 +202,10 @@ static void sweep_done(struct sweep *sweep)
 		scratch_array_done(&sweep->stacks[kind]);
 }
 
-int symbol_claims_each(struct symbol_claims *claims, symbol_claims_prefer prefer,
+int symbol_claims_each(struct scratch_array *array, symbol_claims_prefer prefer,
 	symbol_claims_visit visit, void *context)
 {
 	static const scratch_sort_key keys[] = { start_key, kind_key, end_key, rank_key };
-	struct scratch_array *array = &claims->claims;
 	_cleanup_(sweep_done) struct sweep sweep = {
 		.count = array->count,
 		.guess = NONE,

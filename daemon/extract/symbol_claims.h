@@ -41,27 +41,10 @@ typedef bool (*symbol_claims_prefer)(
 typedef int (*symbol_claims_visit)(
 	void *context, struct symbol_claim *claim, uint64_t start, uint64_t end);
 
-enum { SYMBOL_CLAIMS_MAX = 64 * 1024 * 1024 };
-
-struct symbol_claims {
-	struct scratch_array claims;
-};
-
-/* Returns 0 or -ENOMEM. */
-int symbol_claims_init(struct symbol_claims *claims, struct scratch *scratch);
-void symbol_claims_done(struct symbol_claims *claims);
-
-/* Returns 0; -E2BIG more than SYMBOL_CLAIMS_MAX; the scratch's errors. */
-int symbol_claims_add(struct symbol_claims *claims, const struct symbol_claim *claim);
-
-size_t symbol_claims_count(const struct symbol_claims *claims);
-
-/* Removes all claims except the first `count`. */
-void symbol_claims_truncate(struct symbol_claims *claims, size_t count);
-
 /*
- * Called once, after the last claim. Calls `visit` for each range, ascending, until it returns an
- * error; returns that error or the scratch's errors. Adjacent ranges of one claim are joined.
+ * Sorts `claims`, an array of struct symbol_claim. Calls `visit` for each range, ascending, until
+ * it returns an error; returns that error or the scratch's errors. Adjacent ranges of one claim are
+ * joined.
  */
-int symbol_claims_each(struct symbol_claims *claims, symbol_claims_prefer prefer,
+int symbol_claims_each(struct scratch_array *claims, symbol_claims_prefer prefer,
 	symbol_claims_visit visit, void *context);

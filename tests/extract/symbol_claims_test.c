@@ -14,6 +14,16 @@
 
 enum { VADDRS = 200, CLAIMS = 60 };
 
+static int init(struct scratch_array *pool, struct scratch *scratch)
+{
+	return scratch_array_init(pool, scratch, sizeof(struct symbol_claim), UINT32_MAX);
+}
+
+static int add(struct scratch_array *pool, const struct symbol_claim *claim)
+{
+	return scratch_array_append(pool, claim, sizeof(*claim));
+}
+
 /* Of equal rank the smaller name is preferred. */
 static bool prefer_smaller(
 	void *context, const struct symbol_claim *a, const struct symbol_claim *b)
@@ -114,17 +124,17 @@ static void ranges_are_those_of_a_slow_search(void **state)
 	srandom(1);
 	for (int round = 0; round < 3000; round++) {
 		size_t count = (size_t)random() % (CLAIMS + 1);
-		_cleanup_(symbol_claims_done) struct symbol_claims pool = { 0 };
+		_cleanup_(scratch_array_done) struct scratch_array pool = { 0 };
 		struct map map = { 0 };
 		struct scratch scratch;
 		_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 
 		scratch_init(&scratch, fd, 1 << 30, 0);
 		make_claims(claims, count);
-		assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
+		assert_int_equal(init(&pool, &scratch), 0);
 		for (size_t i = 0; i < count; i++)
-			assert_int_equal(symbol_claims_add(&pool, &claims[i]), 0);
-		assert_int_equal(symbol_claims_count(&pool), count);
+			assert_int_equal(add(&pool, &claims[i]), 0);
+		assert_int_equal(pool.count, count);
 		assert_int_equal(symbol_claims_each(&pool, prefer_smaller, draw_range, &map), 0);
 		for (uint64_t i = 0; i < VADDRS; i++) {
 			assert_int_equal(map.names[i], find_slowly(claims, count, i));
@@ -151,20 +161,20 @@ static int count_range(void *context, struct symbol_claim *claim, uint64_t start
 static void many_nested_claims_are_no_more_work(void **state)
 {
 	enum { NESTED = 1000 * 1000 };
-	_cleanup_(symbol_claims_done) struct symbol_claims pool = { 0 };
+	_cleanup_(scratch_array_done) struct scratch_array pool = { 0 };
 	struct scratch scratch;
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 	size_t count = 0;
 
 	scratch_init(&scratch, fd, 1 << 30, 0);
-	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
+	assert_int_equal(init(&pool, &scratch), 0);
 	for (uint64_t i = 0; i < NESTED; i++) {
 		const struct symbol_claim claim = { .start = i,
 			.end = UINT64_MAX - i,
 			.name = 1 + (uint32_t)i,
 			.kind = SYMBOL_CLAIM_FUNCTION };
 
-		assert_int_equal(symbol_claims_add(&pool, &claim), 0);
+		assert_int_equal(add(&pool, &claim), 0);
 	}
 	assert_int_equal(symbol_claims_each(&pool, prefer_smaller, count_range, &count), 0);
 	assert_int_equal(count, 2 * NESTED - 1);
@@ -182,45 +192,22 @@ static int fail_third(void *context, struct symbol_claim *claim, uint64_t start,
 
 static void an_error_ends_the_walk(void **state)
 {
-	_cleanup_(symbol_claims_done) struct symbol_claims pool = { 0 };
+	_cleanup_(scratch_array_done) struct scratch_array pool = { 0 };
 	struct scratch scratch;
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 	size_t count = 0;
 
 	scratch_init(&scratch, fd, 1 << 30, 0);
-	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
+	assert_int_equal(init(&pool, &scratch), 0);
 	for (uint64_t i = 0; i < 5; i++) {
 		const struct symbol_claim claim = {
 			.start = 2 * i, .end = 2 * i + 1, .kind = SYMBOL_CLAIM_LABEL
 		};
 
-		assert_int_equal(symbol_claims_add(&pool, &claim), 0);
+		assert_int_equal(add(&pool, &claim), 0);
 	}
 	assert_int_equal(symbol_claims_each(&pool, prefer_smaller, fail_third, &count), -EPIPE);
 	assert_int_equal(count, 3);
-}
-
-static void claims_can_be_truncated(void **state)
-{
-	static const struct symbol_claim first = {
-		.start = 1, .end = 4, .name = 1, .kind = SYMBOL_CLAIM_FUNCTION
-	};
-	static const struct symbol_claim second = {
-		.start = 2, .end = 3, .name = 2, .kind = SYMBOL_CLAIM_FUNCTION
-	};
-	_cleanup_(symbol_claims_done) struct symbol_claims pool = { 0 };
-	struct scratch scratch;
-	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
-	struct map map = { 0 };
-
-	scratch_init(&scratch, fd, 1 << 30, 0);
-	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
-	assert_int_equal(symbol_claims_add(&pool, &first), 0);
-	assert_int_equal(symbol_claims_add(&pool, &second), 0);
-	symbol_claims_truncate(&pool, 1);
-	assert_int_equal(symbol_claims_each(&pool, prefer_smaller, draw_range, &map), 0);
-	assert_int_equal(map.ranges, 1);
-	assert_int_equal(map.names[2], 1);
 }
 
 /* One piece for the claims, one to sort them, and one for each stack. */
@@ -234,16 +221,16 @@ static void a_scratch_without_room_is_an_error(void **state)
 	int r;
 
 	for (uint64_t pieces = 0;; pieces++) {
-		_cleanup_(symbol_claims_done) struct symbol_claims pool = { 0 };
+		_cleanup_(scratch_array_done) struct scratch_array pool = { 0 };
 		struct scratch scratch;
 		_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 		struct map map = { 0 };
 
 		scratch_init(&scratch, fd, pieces * piece, 0);
-		assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
-		r = symbol_claims_add(&pool, &claims[0]);
+		assert_int_equal(init(&pool, &scratch), 0);
+		r = add(&pool, &claims[0]);
 		if (r == 0)
-			r = symbol_claims_add(&pool, &claims[1]);
+			r = add(&pool, &claims[1]);
 		if (r == 0)
 			r = symbol_claims_each(&pool, prefer_smaller, draw_range, &map);
 		if (r == 0) {
@@ -258,13 +245,13 @@ static void a_scratch_without_room_is_an_error(void **state)
 
 static void no_claims_are_no_error(void **state)
 {
-	_cleanup_(symbol_claims_done) struct symbol_claims pool = { 0 };
+	_cleanup_(scratch_array_done) struct scratch_array pool = { 0 };
 	struct scratch scratch;
 	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
 	struct map map = { 0 };
 
 	scratch_init(&scratch, fd, 1 << 20, 0);
-	assert_int_equal(symbol_claims_init(&pool, &scratch), 0);
+	assert_int_equal(init(&pool, &scratch), 0);
 	assert_int_equal(symbol_claims_each(&pool, prefer_smaller, draw_range, &map), 0);
 	assert_int_equal(map.ranges, 0);
 }
@@ -275,7 +262,6 @@ int main(void)
 		cmocka_unit_test(ranges_are_those_of_a_slow_search),
 		cmocka_unit_test(many_nested_claims_are_no_more_work),
 		cmocka_unit_test(an_error_ends_the_walk),
-		cmocka_unit_test(claims_can_be_truncated),
 		cmocka_unit_test(a_scratch_without_room_is_an_error),
 		cmocka_unit_test(no_claims_are_no_error),
 	};
