@@ -95,54 +95,83 @@ static enum dwarf_kind kind_of(uint64_t tag)
 	}
 }
 
-/* DWARF 5, 7.5.6. The size of an unknown form varies. */
-static uint16_t value_bytes_of(uint64_t form, const struct dwarf_encoding *encoding)
+enum {
+	SIZE_VARIES, /* or the form is unknown */
+	SIZE_NONE = UINT8_MAX - 2,
+	SIZE_OFFSET,
+	SIZE_ADDRESS,
+};
+
+/* DWARF 5, 7.5.5 and 7.5.6. */
+static const struct {
+	uint8_t class, size;
+} forms[] = {
+	[DW_FORM_addr] = { DWARF_CLASS_ADDRESS, SIZE_ADDRESS },
+	[DW_FORM_data1] = { DWARF_CLASS_CONSTANT, 1 },
+	[DW_FORM_data2] = { DWARF_CLASS_CONSTANT, 2 },
+	[DW_FORM_data4] = { DWARF_CLASS_CONSTANT, 4 },
+	[DW_FORM_data8] = { DWARF_CLASS_CONSTANT, 8 },
+	[DW_FORM_data16] = { DWARF_CLASS_OTHER, 16 },
+	[DW_FORM_udata] = { DWARF_CLASS_CONSTANT },
+	[DW_FORM_sdata] = { DWARF_CLASS_CONSTANT },
+	[DW_FORM_implicit_const] = { DWARF_CLASS_CONSTANT, SIZE_NONE },
+	[DW_FORM_sec_offset] = { DWARF_CLASS_CONSTANT, SIZE_OFFSET },
+	[DW_FORM_flag] = { DWARF_CLASS_OTHER, 1 },
+	[DW_FORM_flag_present] = { DWARF_CLASS_OTHER, SIZE_NONE },
+	[DW_FORM_addrx] = { DWARF_CLASS_INDEX },
+	[DW_FORM_addrx1] = { DWARF_CLASS_INDEX, 1 },
+	[DW_FORM_addrx2] = { DWARF_CLASS_INDEX, 2 },
+	[DW_FORM_addrx3] = { DWARF_CLASS_INDEX, 3 },
+	[DW_FORM_addrx4] = { DWARF_CLASS_INDEX, 4 },
+	[DW_FORM_strx] = { DWARF_CLASS_INDEX },
+	[DW_FORM_strx1] = { DWARF_CLASS_INDEX, 1 },
+	[DW_FORM_strx2] = { DWARF_CLASS_INDEX, 2 },
+	[DW_FORM_strx3] = { DWARF_CLASS_INDEX, 3 },
+	[DW_FORM_strx4] = { DWARF_CLASS_INDEX, 4 },
+	[DW_FORM_rnglistx] = { DWARF_CLASS_INDEX },
+	[DW_FORM_ref1] = { DWARF_CLASS_REFERENCE, 1 },
+	[DW_FORM_ref2] = { DWARF_CLASS_REFERENCE, 2 },
+	[DW_FORM_ref4] = { DWARF_CLASS_REFERENCE, 4 },
+	[DW_FORM_ref8] = { DWARF_CLASS_REFERENCE, 8 },
+	[DW_FORM_ref_udata] = { DWARF_CLASS_REFERENCE },
+	[DW_FORM_ref_addr] = { DWARF_CLASS_FAR_REFERENCE, SIZE_OFFSET },
+	[DW_FORM_ref_sup4] = { DWARF_CLASS_ALTERNATE_REFERENCE, 4 },
+	[DW_FORM_ref_sup8] = { DWARF_CLASS_ALTERNATE_REFERENCE, 8 },
+	[DW_FORM_ref_sig8] = { DWARF_CLASS_OTHER, 8 },
+	[DW_FORM_strp] = { DWARF_CLASS_OTHER, SIZE_OFFSET },
+	[DW_FORM_line_strp] = { DWARF_CLASS_OTHER, SIZE_OFFSET },
+	[DW_FORM_strp_sup] = { DWARF_CLASS_OTHER, SIZE_OFFSET },
+};
+
+static uint64_t standard_form(uint64_t form, const struct dwarf_encoding *encoding)
 {
 	switch (form) {
-	case DW_FORM_flag_present:
-	case DW_FORM_implicit_const:
-		return 0;
-	case DW_FORM_data1:
-	case DW_FORM_ref1:
-	case DW_FORM_flag:
-	case DW_FORM_strx1:
-	case DW_FORM_addrx1:
-		return 1;
-	case DW_FORM_data2:
-	case DW_FORM_ref2:
-	case DW_FORM_strx2:
-	case DW_FORM_addrx2:
-		return 2;
-	case DW_FORM_strx3:
-	case DW_FORM_addrx3:
-		return 3;
-	case DW_FORM_data4:
-	case DW_FORM_ref4:
-	case DW_FORM_strx4:
-	case DW_FORM_addrx4:
-	case DW_FORM_ref_sup4:
-		return 4;
-	case DW_FORM_data8:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_sig8:
-	case DW_FORM_ref_sup8:
-		return 8;
-	case DW_FORM_data16:
-		return 16;
-	case DW_FORM_addr:
-		return encoding->address_bytes;
-	case DW_FORM_ref_addr:
-		return encoding->version <= 2 ? encoding->address_bytes : encoding->offset_bytes;
-	case DW_FORM_strp:
-	case DW_FORM_line_strp:
-	case DW_FORM_sec_offset:
-	case DW_FORM_strp_sup:
+	case DW_FORM_GNU_addr_index:
+		return DW_FORM_addrx;
+	case DW_FORM_GNU_str_index:
+		return DW_FORM_strx;
 	case DW_FORM_GNU_strp_alt:
+		return DW_FORM_strp_sup;
 	case DW_FORM_GNU_ref_alt:
-		return encoding->offset_bytes;
+		return encoding->offset_bytes == 8 ? DW_FORM_ref_sup8 : DW_FORM_ref_sup4;
 	default:
-		return DWARF_SIZE_VARIES;
+		return form;
 	}
+}
+
+static uint16_t value_bytes_of(uint64_t form, const struct dwarf_encoding *encoding)
+{
+	uint8_t size = form < ARRAY_SIZE(forms) ? forms[form].size : SIZE_VARIES;
+
+	if (form == DW_FORM_ref_addr && encoding->version <= 2)
+		size = SIZE_ADDRESS;
+	if (size == SIZE_VARIES)
+		return DWARF_SIZE_VARIES;
+	if (size < SIZE_NONE)
+		return size;
+	return size == SIZE_NONE     ? 0
+	       : size == SIZE_OFFSET ? encoding->offset_bytes
+				     : encoding->address_bytes;
 }
 
 void dwarf_abbreviations_init(struct dwarf_abbreviations *abbreviations)
@@ -166,9 +195,11 @@ void dwarf_abbreviations_forget(struct dwarf_abbreviations *abbreviations)
 static int add_spec(struct dwarf_abbreviations *abbreviations, struct dwarf_bytes *bytes,
 	uint64_t at, uint64_t form)
 {
+	const uint64_t standard = standard_form(form, &abbreviations->encoding);
 	struct dwarf_attribute_spec spec = {
-		.form = (uint16_t)form,
-		.value_bytes = value_bytes_of(form, &abbreviations->encoding),
+		.form = (uint16_t)standard,
+		.value_bytes = value_bytes_of(standard, &abbreviations->encoding),
+		.class = standard < ARRAY_SIZE(forms) ? forms[standard].class : DWARF_CLASS_OTHER,
 		.attribute =
 			at <= UINT16_MAX ? dwarf_attribute_of((unsigned int)at) : DWARF_ATTRIBUTES,
 	};

@@ -56,12 +56,24 @@ struct dwarf_encoding {
 	uint8_t offset_bytes; /* 4, or 8 in the 64-bit format */
 };
 
+/* The meaning of a value, where it is a number. */
+enum dwarf_class {
+	DWARF_CLASS_OTHER,
+	DWARF_CLASS_ADDRESS,
+	DWARF_CLASS_CONSTANT,	   /* or an offset in a section */
+	DWARF_CLASS_INDEX,	   /* of an address, a string or a list of ranges */
+	DWARF_CLASS_REFERENCE,	   /* in the unit */
+	DWARF_CLASS_FAR_REFERENCE, /* in .debug_info */
+	DWARF_CLASS_ALTERNATE_REFERENCE,
+};
+
 enum { DWARF_SIZE_VARIES = UINT16_MAX };
 
 struct dwarf_attribute_spec {
-	int64_t constant; /* of DW_FORM_implicit_const */
-	uint16_t form;
+	int64_t constant;     /* of DW_FORM_implicit_const */
+	uint16_t form;	      /* a standard one in place of GNU's */
 	uint16_t value_bytes; /* or DWARF_SIZE_VARIES */
+	uint8_t class;
 	uint8_t attribute;
 };
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <byteswap.h>
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -77,7 +78,16 @@ static inline uint64_t dwarf_bytes_u64(struct dwarf_bytes *bytes)
 	return bytes->is_swapped ? bswap_64(value) : value;
 }
 
-/* Reads an integer of 1, 2, 4 or 8 bytes; any other size is an error. */
+static inline uint32_t dwarf_bytes_u24(struct dwarf_bytes *bytes)
+{
+	uint32_t first = dwarf_bytes_u8(bytes), second = dwarf_bytes_u8(bytes);
+	uint32_t third = dwarf_bytes_u8(bytes);
+	bool is_big_endian = bytes->is_swapped == (BYTE_ORDER == LITTLE_ENDIAN);
+
+	return second << 8 | (is_big_endian ? first << 16 | third : first | third << 16);
+}
+
+/* Reads an integer of 1 to 4 or 8 bytes; any other size is an error. */
 static inline uint64_t dwarf_bytes_integer(struct dwarf_bytes *bytes, size_t size)
 {
 	switch (size) {
@@ -85,6 +95,8 @@ static inline uint64_t dwarf_bytes_integer(struct dwarf_bytes *bytes, size_t siz
 		return dwarf_bytes_u8(bytes);
 	case 2:
 		return dwarf_bytes_u16(bytes);
+	case 3:
+		return dwarf_bytes_u24(bytes);
 	case 4:
 		return dwarf_bytes_u32(bytes);
 	case 8:

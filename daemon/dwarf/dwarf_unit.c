@@ -2,7 +2,6 @@
 #include "dwarf/dwarf_unit.h"
 
 #include <dwarf.h>
-#include <endian.h>
 #include <errno.h>
 
 static struct dwarf_bytes bytes_from(const struct dwarf_unit *unit, const uint8_t *position)
@@ -161,8 +160,6 @@ static void skip_value(struct dwarf_bytes *bytes, uint64_t form)
 	case DW_FORM_addrx:
 	case DW_FORM_loclistx:
 	case DW_FORM_rnglistx:
-	case DW_FORM_GNU_addr_index:
-	case DW_FORM_GNU_str_index:
 		(void)dwarf_bytes_uleb(bytes);
 		break;
 	default:
@@ -213,6 +210,8 @@ static int read_attributes(
 				.bytes = bytes->position,
 				.constant = spec->constant,
 				.form = spec->form,
+				.value_bytes = spec->value_bytes,
+				.class = spec->class,
 			};
 		}
 		skip_spec(bytes, spec);
@@ -250,84 +249,41 @@ int dwarf_unit_scan_die(
 	return bytes.is_short ? -EBADMSG : 0;
 }
 
+/* Reads a number of any class. */
+static uint64_t read_number(const struct dwarf_unit *unit, const struct dwarf_value *value)
+{
+	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
+
+	if (value->form == DW_FORM_implicit_const)
+		return (uint64_t)value->constant;
+	if (value->form == DW_FORM_sdata)
+		return (uint64_t)dwarf_bytes_sleb(&bytes);
+	return value->value_bytes == DWARF_SIZE_VARIES
+		       ? dwarf_bytes_uleb(&bytes)
+		       : dwarf_bytes_integer(&bytes, value->value_bytes);
+}
+
+static bool read_class(const struct dwarf_unit *unit, const struct dwarf_die *die,
+	enum dwarf_attribute attribute, enum dwarf_class class, uint64_t *ret_number)
+{
+	const struct dwarf_value *value = &die->values[attribute];
+
+	if (value->class != class)
+		return false;
+	*ret_number = read_number(unit, value);
+	return true;
+}
+
 bool dwarf_unit_constant(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, uint64_t *ret_value)
 {
-	const struct dwarf_value *value = &die->values[attribute];
-	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
-
-	switch (value->form) {
-	case DW_FORM_implicit_const:
-		*ret_value = (uint64_t)value->constant;
-		return true;
-	case DW_FORM_data1:
-		*ret_value = dwarf_bytes_u8(&bytes);
-		return true;
-	case DW_FORM_data2:
-		*ret_value = dwarf_bytes_u16(&bytes);
-		return true;
-	case DW_FORM_data4:
-		*ret_value = dwarf_bytes_u32(&bytes);
-		return true;
-	case DW_FORM_data8:
-		*ret_value = dwarf_bytes_u64(&bytes);
-		return true;
-	case DW_FORM_udata:
-		*ret_value = dwarf_bytes_uleb(&bytes);
-		return true;
-	case DW_FORM_sdata:
-		*ret_value = (uint64_t)dwarf_bytes_sleb(&bytes);
-		return true;
-	case DW_FORM_sec_offset:
-		*ret_value = dwarf_bytes_integer(&bytes, unit->encoding.offset_bytes);
-		return true;
-	default:
-		return false;
-	}
-}
-
-static uint64_t read_u24(struct dwarf_bytes *bytes)
-{
-	uint64_t first = dwarf_bytes_u8(bytes), second = dwarf_bytes_u8(bytes);
-	uint64_t third = dwarf_bytes_u8(bytes);
-	bool is_big_endian = bytes->is_swapped == (BYTE_ORDER == LITTLE_ENDIAN);
-
-	return second << 8 | (is_big_endian ? first << 16 | third : first | third << 16);
+	return read_class(unit, die, attribute, DWARF_CLASS_CONSTANT, ret_value);
 }
 
 bool dwarf_unit_index(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, uint64_t *ret_index)
 {
-	const struct dwarf_value *value = &die->values[attribute];
-	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
-
-	switch (value->form) {
-	case DW_FORM_addrx:
-	case DW_FORM_strx:
-	case DW_FORM_rnglistx:
-	case DW_FORM_GNU_addr_index:
-	case DW_FORM_GNU_str_index:
-		*ret_index = dwarf_bytes_uleb(&bytes);
-		return true;
-	case DW_FORM_addrx1:
-	case DW_FORM_strx1:
-		*ret_index = dwarf_bytes_u8(&bytes);
-		return true;
-	case DW_FORM_addrx2:
-	case DW_FORM_strx2:
-		*ret_index = dwarf_bytes_u16(&bytes);
-		return true;
-	case DW_FORM_addrx3:
-	case DW_FORM_strx3:
-		*ret_index = read_u24(&bytes);
-		return true;
-	case DW_FORM_addrx4:
-	case DW_FORM_strx4:
-		*ret_index = dwarf_bytes_u32(&bytes);
-		return true;
-	default:
-		return false;
-	}
+	return read_class(unit, die, attribute, DWARF_CLASS_INDEX, ret_index);
 }
 
 bool dwarf_unit_numbered_address(
@@ -346,86 +302,35 @@ bool dwarf_unit_numbered_address(
 bool dwarf_unit_address(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, uint64_t *ret_address)
 {
-	const struct dwarf_value *value = &die->values[attribute];
-	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
 	uint64_t number;
 
-	switch (value->form) {
-	case DW_FORM_addr:
-		*ret_address = dwarf_bytes_integer(&bytes, unit->encoding.address_bytes);
+	if (read_class(unit, die, attribute, DWARF_CLASS_ADDRESS, ret_address))
 		return true;
-	case DW_FORM_addrx:
-	case DW_FORM_addrx1:
-	case DW_FORM_addrx2:
-	case DW_FORM_addrx3:
-	case DW_FORM_addrx4:
-	case DW_FORM_GNU_addr_index:
-		return dwarf_unit_index(unit, die, attribute, &number) &&
-		       dwarf_unit_numbered_address(unit, number, ret_address);
-	default:
-		return false;
-	}
+	return dwarf_unit_index(unit, die, attribute, &number) &&
+	       dwarf_unit_numbered_address(unit, number, ret_address);
 }
 
 bool dwarf_unit_reference(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, const uint8_t **ret_target)
 {
-	const struct dwarf_value *value = &die->values[attribute];
-	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
 	uint64_t offset;
 
-	switch (value->form) {
-	case DW_FORM_ref1:
-		offset = dwarf_bytes_u8(&bytes);
-		break;
-	case DW_FORM_ref2:
-		offset = dwarf_bytes_u16(&bytes);
-		break;
-	case DW_FORM_ref4:
-		offset = dwarf_bytes_u32(&bytes);
-		break;
-	case DW_FORM_ref8:
-		offset = dwarf_bytes_u64(&bytes);
-		break;
-	case DW_FORM_ref_udata:
-		offset = dwarf_bytes_uleb(&bytes);
-		break;
-	default:
-		return false;
-	}
-	if (offset < (uint64_t)(unit->first_die - unit->header) ||
+	if (!read_class(unit, die, attribute, DWARF_CLASS_REFERENCE, &offset) ||
+		offset < (uint64_t)(unit->first_die - unit->header) ||
 		offset >= (uint64_t)(unit->end - unit->header))
 		return false;
 	*ret_target = unit->header + offset;
 	return true;
 }
 
+/* Functions are not named by type signatures. */
 bool dwarf_unit_far_reference(const struct dwarf_unit *unit, const struct dwarf_die *die,
 	enum dwarf_attribute attribute, bool *ret_is_alternate, uint64_t *ret_offset)
 {
-	const struct dwarf_value *value = &die->values[attribute];
-	struct dwarf_bytes bytes = bytes_from(unit, value->bytes);
-
-	*ret_is_alternate = value->form != DW_FORM_ref_addr;
-	switch (value->form) {
-	case DW_FORM_ref_addr:
-		*ret_offset = dwarf_bytes_integer(&bytes, unit->encoding.version <= 2
-								  ? unit->encoding.address_bytes
-								  : unit->encoding.offset_bytes);
-		return true;
-	case DW_FORM_GNU_ref_alt:
-		*ret_offset = dwarf_bytes_integer(&bytes, unit->encoding.offset_bytes);
-		return true;
-	case DW_FORM_ref_sup4:
-		*ret_offset = dwarf_bytes_u32(&bytes);
-		return true;
-	case DW_FORM_ref_sup8:
-		*ret_offset = dwarf_bytes_u64(&bytes);
-		return true;
-	default:
-		/* Functions are not named by type signatures. */
-		return false;
-	}
+	*ret_is_alternate =
+		read_class(unit, die, attribute, DWARF_CLASS_ALTERNATE_REFERENCE, ret_offset);
+	return *ret_is_alternate ||
+	       read_class(unit, die, attribute, DWARF_CLASS_FAR_REFERENCE, ret_offset);
 }
 
 static const char *numbered_string(const struct dwarf_unit *unit, uint64_t number)
@@ -442,9 +347,7 @@ static const char *numbered_string(const struct dwarf_unit *unit, uint64_t numbe
 
 bool dwarf_unit_has_alternate_string(const struct dwarf_die *die, enum dwarf_attribute attribute)
 {
-	const uint16_t form = die->values[attribute].form;
-
-	return form == DW_FORM_GNU_strp_alt || form == DW_FORM_strp_sup;
+	return die->values[attribute].form == DW_FORM_strp_sup;
 }
 
 const char *dwarf_unit_string(
@@ -464,7 +367,6 @@ const char *dwarf_unit_string(
 	case DW_FORM_line_strp:
 		return dwarf_sections_string(
 			&unit->sections->line_str, dwarf_bytes_integer(&bytes, offset_bytes));
-	case DW_FORM_GNU_strp_alt:
 	case DW_FORM_strp_sup:
 		return unit->alternate ? dwarf_sections_string(&unit->alternate->str,
 						 dwarf_bytes_integer(&bytes, offset_bytes))

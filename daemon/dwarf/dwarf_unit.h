@@ -35,6 +35,8 @@ struct dwarf_value {
 	const uint8_t *bytes;
 	int64_t constant; /* of DW_FORM_implicit_const */
 	uint16_t form;
+	uint16_t value_bytes; /* or DWARF_SIZE_VARIES */
+	uint8_t class;
 };
 
 struct dwarf_die {

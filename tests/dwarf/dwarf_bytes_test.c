@@ -38,10 +38,15 @@ static void integers_have_either_order(void **state)
 
 static void other_sizes_are_no_integers(void **state)
 {
-	static const uint8_t byte = 1;
-	struct dwarf_bytes bytes = of(&byte, 1);
+	static const uint8_t byte[8] = { 1, 2, 3 };
+	struct dwarf_bytes bytes = of(byte, sizeof(byte));
 
-	assert_int_equal(dwarf_bytes_integer(&bytes, 3), 0);
+	assert_int_equal(dwarf_bytes_integer(&bytes, 3), 0x030201);
+	assert_false(bytes.is_short);
+	bytes.is_swapped = true;
+	bytes.position = byte;
+	assert_int_equal(dwarf_bytes_integer(&bytes, 3), 0x010203);
+	assert_int_equal(dwarf_bytes_integer(&bytes, 5), 0);
 	assert_true(bytes.is_short);
 }
 

@@ -39,7 +39,16 @@ static int open_at(struct dwarf_range_list *list, uint16_t form, uint64_t value)
 	attribute.size = 0;
 	put(&attribute, value, 8);
 	die.present = 1U << DWARF_RANGES;
-	die.values[DWARF_RANGES] = (struct dwarf_value){ .bytes = attribute.bytes, .form = form };
+	die.values[DWARF_RANGES] = (struct dwarf_value){
+		.bytes = attribute.bytes,
+		.form = form,
+		.value_bytes = form == DW_FORM_rnglistx	    ? DWARF_SIZE_VARIES
+			       : form == DW_FORM_sec_offset ? unit.encoding.offset_bytes
+							    : 4,
+		.class = form == DW_FORM_rnglistx ? DWARF_CLASS_INDEX
+			 : form == DW_FORM_string ? DWARF_CLASS_OTHER
+						  : DWARF_CLASS_CONSTANT,
+	};
 	if (unit.encoding.version < 5) {
 		unit.ranges = view(&lists);
 	} else {
