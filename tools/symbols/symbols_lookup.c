@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/output.h"
 #include "tools/shown_text.h"
-#include "tools/symbols/address_lines.h"
 #include "tools/symbols/symbols_argument.h"
 #include "tools/symbols/symbols_commands.h"
 #include "tools/symbols/symbols_text.h"
@@ -17,6 +16,8 @@
 
 enum {
 	BATCH_MAX = 1024,
+	INPUT_BYTES = 64 * 1024,
+	LINE_BYTES_MAX = 4096, /* the rest of a longer line is ignored */
 	COMPLAINTS_MAX = 10,
 };
 
@@ -32,7 +33,9 @@ struct lookup {
 	bool is_offset;
 	struct symbol_cache *cache;
 	struct symbol_file *file;
-	struct address_lines lines;
+	char input[INPUT_BYTES]; /* of standard input */
+	uint64_t line_count;
+	bool is_skipping; /* the rest of a long line */
 	uint64_t mistakes;
 	size_t count; /* of the batch */
 	struct question questions[BATCH_MAX];
@@ -189,28 +192,55 @@ static void ask(struct lookup *lookup, const char *text, size_t size, uint64_t l
 		complain(lookup, text, size, question->error, line);
 }
 
+/* Answers the lines in the first `size` bytes of the input, and returns how many bytes they were.
+ */
+static size_t answer_lines(struct lookup *lookup, size_t size, bool is_at_end)
+{
+	size_t start = 0;
+
+	while (start < size) {
+		const char *line = lookup->input + start, *newline;
+		size_t length = size - start;
+
+		newline = memchr(line, '\n', length);
+		if (newline)
+			length = (size_t)(newline - line);
+		else if (length < LINE_BYTES_MAX && !is_at_end)
+			break;
+		if (!lookup->is_skipping)
+			ask(lookup, line, length < LINE_BYTES_MAX ? length : LINE_BYTES_MAX,
+				++lookup->line_count);
+		if (lookup->count == BATCH_MAX)
+			answer(lookup);
+		lookup->is_skipping = !newline;
+		start += length + (newline ? 1 : 0);
+	}
+	answer(lookup);
+	return start;
+}
+
 static int ask_lines(struct lookup *lookup, struct fault *fault)
 {
-	const char *text;
-	size_t size;
+	size_t have = 0, used;
+	ssize_t size;
 	int r;
 
-	address_lines_init(&lookup->lines, STDIN_FILENO);
-	while ((r = address_lines_next(&lookup->lines, &text, &size)) > 0) {
-		bool has_next = address_lines_has_next(&lookup->lines);
-
-		ask(lookup, text, size, lookup->lines.count);
-		if (lookup->count == BATCH_MAX || !has_next)
-			answer(lookup);
-		/* Answer now: the writer of the pipe may wait for it. */
-		r = has_next ? lookup->symbols.base.output.error
-			     : command_flush(&lookup->symbols.base);
-		if (r < 0)
-			return r;
-	}
-	if (r < 0)
-		return fault_set(fault, r, "cannot read standard input: %s", strerror(-r));
-	return 0;
+	do {
+		do
+			size = read(
+				STDIN_FILENO, lookup->input + have, sizeof(lookup->input) - have);
+		while (size < 0 && errno == EINTR);
+		if (size < 0)
+			return fault_set(
+				fault, -errno, "cannot read standard input: %s", strerror(errno));
+		have += (size_t)size;
+		used = answer_lines(lookup, have, size == 0);
+		have -= used;
+		memmove(lookup->input, lookup->input + used, have);
+		/* The writer of a pipe may wait for the answer. */
+		r = command_flush(&lookup->symbols.base);
+	} while (r == 0 && size > 0);
+	return r;
 }
 
 static bool has_offsets(const struct symbol_file *file)

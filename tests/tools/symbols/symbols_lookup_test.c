@@ -2,6 +2,8 @@
 #include "tests/harness/failing_allocation.h"
 #include "tests/tools/symbols/symbols_run.h"
 
+#include "base/array.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -123,6 +125,30 @@ static void many_are_answered_in_order(void **state)
 		at += strlen(expected);
 	}
 	assert_string_equal(at, "");
+}
+
+/* Of each length around the bounds, and before other lines or at the end. */
+static void long_lines_are_cut(void **state)
+{
+	enum { CUT = 4096, BUFFER = 64 * 1024 };
+	static const size_t sizes[] = { CUT - 1, CUT, CUT + 1, BUFFER - 1, BUFFER, BUFFER + 1,
+		2 * BUFFER };
+	static char input[2 * BUFFER + 32];
+	static const char begin[] = "{\"address\":\"", next[] = "\nma\n0x401080";
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		size_t kept = sizes[i] < CUT ? sizes[i] : CUT;
+
+		memset(input, 'x', sizes[i]);
+		(void)strcpy(input + sizes[i], next);
+		assert_int_equal(look_up_lines("12345a", input), EXIT_FAILURE);
+		assert_string_equal(ran.out, UNKNOWN UNKNOWN "??\n/src/asm.S:3:0\n\n");
+		assert_non_null(strstr(ran.err, "line 2 of standard input: 'ma'"));
+		input[sizes[i]] = '\0';
+		assert_int_equal(look_up_lines("--json 12345a", input), EXIT_FAILURE);
+		assert_int_equal(strspn(ran.out + strlen(begin), "x"), kept);
+		assert_null(strchr(strchr(ran.out, '\n') + 1, '\n'));
+	}
 }
 
 static void debug_files_alone_have_no_offsets(void **state)
@@ -249,6 +275,7 @@ int main(void)
 		CACHE_TEST(mistakes_keep_the_count),
 		CACHE_TEST(mistakes_are_reported_a_few_times),
 		CACHE_TEST(many_are_answered_in_order),
+		CACHE_TEST(long_lines_are_cut),
 		CACHE_TEST(debug_files_alone_have_no_offsets),
 		CACHE_TEST(hostile_names_are_cleaned),
 		CACHE_TEST(missing_symbols_are_reported),
