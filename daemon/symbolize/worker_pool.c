@@ -35,28 +35,24 @@ enum {
 #define SCRATCH_BYTES_MIN (512ULL << 20)
 enum { SCRATCH_SHARES = 32 };
 
-/* A queued job. The pool owns all descriptors except `output_fd`. */
-struct waiting_job {
+struct job {
 	struct pilotlight_symbol_request request;
-	int binary_fd, debug_fd, alternate_fd, package_fd, output_fd, scratch_fd;
+	/* The pool's, until the job starts; -1: none. */
+	int binary_fd, debug_fd, alternate_fd, package_fd, scratch_fd;
+	int output_fd; /* borrowed */
 	void *context;
+	struct child_process *child; /* NULL: it waits */
+	struct split_channel channel;
 };
 
-static const struct waiting_job no_job = {
+static const struct job no_job = {
 	.binary_fd = -1,
 	.debug_fd = -1,
 	.alternate_fd = -1,
 	.package_fd = -1,
-	.output_fd = -1,
 	.scratch_fd = -1,
-};
-
-struct worker {
-	struct child_process *child; /* NULL: the slot is free */
-	struct pilotlight_symbol_request request;
-	struct split_channel channel;
-	int output_fd;
-	void *context;
+	.output_fd = -1,
+	.channel.fd = -1,
 };
 
 struct worker_pool {
@@ -65,10 +61,8 @@ struct worker_pool {
 	int epoll_fd;
 	int retry_fd; /* a timer: the broker may be able to start a worker again */
 	bool is_hurried;
-	struct worker *workers; /* workers_max of them */
-	size_t running;
-	struct waiting_job *queue; /* a ring of queue_max */
-	size_t queue_first, queue_count;
+	struct job *jobs; /* in their order: first those that run, then those that wait */
+	size_t count, capacity, running;
 };
 
 static void close_fd(int *fd)
@@ -78,7 +72,7 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-static void waiting_job_done(struct waiting_job *job)
+static void close_files(struct job *job)
 {
 	close_fd(&job->binary_fd);
 	close_fd(&job->debug_fd);
@@ -87,26 +81,30 @@ static void waiting_job_done(struct waiting_job *job)
 	close_fd(&job->scratch_fd);
 }
 
-static void worker_done(struct worker *worker)
+static void job_done(struct job *job)
 {
-	child_process_free(worker->child);
-	split_channel_done(&worker->channel);
-	*worker = (struct worker){ .channel.fd = -1 };
+	close_files(job);
+	child_process_free(job->child);
+	split_channel_done(&job->channel);
+}
+
+static void remove_job(struct worker_pool *pool, size_t i)
+{
+	job_done(&pool->jobs[i]);
+	pool->running -= i < pool->running;
+	pool->count--;
+	memmove(&pool->jobs[i], &pool->jobs[i + 1], (pool->count - i) * sizeof(*pool->jobs));
 }
 
 void worker_pool_free(struct worker_pool *pool)
 {
 	if (!pool)
 		return;
-	if (pool->workers)
-		for (size_t i = 0; i < pool->options.workers_max; i++)
-			worker_done(&pool->workers[i]);
-	for (size_t i = 0; i < pool->queue_count; i++)
-		waiting_job_done(&pool->queue[(pool->queue_first + i) % pool->options.queue_max]);
+	for (size_t i = 0; i < pool->count; i++)
+		job_done(&pool->jobs[i]);
 	close_fd(&pool->epoll_fd);
 	close_fd(&pool->retry_fd);
-	free(pool->workers);
-	free(pool->queue);
+	free(pool->jobs);
 	free(pool->program);
 	free(pool);
 }
@@ -156,12 +154,6 @@ int worker_pool_new(const struct worker_pool_options *options, struct worker_poo
 		if (!pool->program)
 			return -ENOMEM;
 	}
-	pool->workers = calloc(pool->options.workers_max, sizeof(*pool->workers));
-	pool->queue = calloc(pool->options.queue_max, sizeof(*pool->queue));
-	for (size_t i = 0; pool->workers && i < pool->options.workers_max; i++)
-		pool->workers[i].channel.fd = -1;
-	if (!pool->workers || !pool->queue)
-		return -ENOMEM;
 	r = open_descriptors(pool);
 	if (r < 0)
 		return r;
@@ -195,9 +187,9 @@ static uint64_t scratch_bytes(const struct worker_pool *pool, const struct worke
 	return limit - left;
 }
 
-static struct waiting_job describe(const struct worker_pool *pool, const struct worker_job *job)
+static struct job describe(const struct worker_pool *pool, const struct worker_job *job)
 {
-	struct waiting_job waiting = {
+	struct job waiting = {
 		.request = {
 			.version = PILOTLIGHT_WORKER_VERSION,
 			.has_binary = job->binary_fd >= 0,
@@ -220,6 +212,7 @@ static struct waiting_job describe(const struct worker_pool *pool, const struct 
 		.output_fd = job->output_fd,
 		.scratch_fd = job->scratch_fd,
 		.context = job->context,
+		.channel.fd = -1,
 	};
 
 	memcpy(waiting.request.identity, job->identity.id.bytes, sizeof(waiting.request.identity));
@@ -233,7 +226,7 @@ static bool is_started_here(const struct worker_pool *pool)
 	return !pool->options.broker || !broker_is_remote(pool->options.broker);
 }
 
-static int start_child(struct worker_pool *pool, const struct waiting_job *job, int channel_fd,
+static int start_child(struct worker_pool *pool, const struct job *job, int channel_fd,
 	struct child_process **ret_child)
 {
 	const struct child_descriptor descriptors[] = {
@@ -262,19 +255,16 @@ static int start_child(struct worker_pool *pool, const struct waiting_job *job, 
 	return child_process_start(&options, ret_child);
 }
 
-/* Takes the job's descriptors on success. */
-static int start(struct worker_pool *pool, struct waiting_job *job)
+/* Starts the first job that waits. */
+static int start(struct worker_pool *pool)
 {
 	_cleanup_(child_process_freep) struct child_process *child = NULL;
 	_cleanup_(split_channel_done) struct split_channel channel = { .fd = -1 };
 	_cleanup_close_ int channel_fd = -1;
 	struct epoll_event event = { .events = EPOLLIN };
-	struct worker *worker = pool->workers;
+	struct job *job = &pool->jobs[pool->running];
 	int r = 0;
 
-	while (worker->child)
-		worker++;
-	assert(worker < pool->workers + pool->options.workers_max);
 	if (job->request.has_split_files)
 		r = split_channel_open(&channel, pool->epoll_fd, &channel_fd);
 	if (r == 0)
@@ -289,16 +279,11 @@ static int start(struct worker_pool *pool, struct waiting_job *job)
 		child_process_set_idle(child, true);
 	if (epoll_ctl(pool->epoll_fd, EPOLL_CTL_ADD, child_process_poll_fd(child), &event) < 0)
 		return -errno;
-	*worker = (struct worker){
-		.child = TAKE_PTR(child),
-		.request = job->request,
-		.channel = channel,
-		.output_fd = job->output_fd,
-		.context = job->context,
-	};
+	job->child = TAKE_PTR(child);
+	job->channel = channel;
 	channel.fd = -1;
+	close_files(job);
 	pool->running++;
-	waiting_job_done(job);
 	return 0;
 }
 
@@ -312,22 +297,28 @@ static void retry_later(struct worker_pool *pool)
 
 int worker_pool_add(struct worker_pool *pool, const struct worker_job *job)
 {
-	_cleanup_(waiting_job_done) struct waiting_job waiting = describe(pool, job);
-	size_t last;
+	_cleanup_(job_done) struct job added = describe(pool, job);
+	const struct worker_pool_options *options = &pool->options;
 	int r;
 
-	if (pool->queue_count == 0 && pool->running < pool->options.workers_max) {
-		r = start(pool, &waiting);
-		if (r != -EAGAIN || is_started_here(pool))
-			return r;
-		retry_later(pool);
-	}
-	if (pool->queue_count == pool->options.queue_max)
+	if (pool->count - pool->running == options->queue_max)
 		return -E2BIG;
-	last = (pool->queue_first + pool->queue_count++) % pool->options.queue_max;
-	pool->queue[last] = waiting;
-	waiting = no_job;
-	return 0;
+	r = ARRAY_RESERVE(pool->jobs, &pool->capacity, pool->count + 1,
+		options->workers_max + options->queue_max);
+	if (r < 0)
+		return r;
+	pool->jobs[pool->count++] = added;
+	added = no_job;
+	if (pool->count - 1 > pool->running || pool->running == options->workers_max)
+		return 0;
+	r = start(pool);
+	if (r == -EAGAIN && !is_started_here(pool)) {
+		retry_later(pool);
+		return 0;
+	}
+	if (r < 0)
+		remove_job(pool, pool->running);
+	return r;
 }
 
 int worker_pool_poll_fd(const struct worker_pool *pool)
@@ -335,44 +326,32 @@ int worker_pool_poll_fd(const struct worker_pool *pool)
 	return pool->epoll_fd;
 }
 
-/* Has the worker ended? Then its slot is free. */
-static bool take_result(
-	struct worker_pool *pool, struct worker *worker, struct worker_result *ret_result)
+/* Has the worker ended? Then its job is removed. */
+static bool take_result(struct worker_pool *pool, size_t i, struct worker_result *ret_result)
 {
+	const struct job *job = &pool->jobs[i];
 	struct child_process_end end;
 
-	if (!worker->child || child_process_finish(worker->child, &end) < 0)
+	if (child_process_finish(job->child, &end) < 0)
 		return false;
-	worker_outcome(
-		&end, &worker->request, worker->output_fd, pool->options.output_bytes, ret_result);
-	ret_result->context = worker->context;
-	worker_done(worker);
-	pool->running--;
+	worker_outcome(&end, &job->request, job->output_fd, pool->options.output_bytes, ret_result);
+	ret_result->context = job->context;
+	remove_job(pool, i);
 	return true;
 }
 
-static void drop_first(struct worker_pool *pool)
-{
-	waiting_job_done(&pool->queue[pool->queue_first]);
-	pool->queue_first = (pool->queue_first + 1) % pool->options.queue_max;
-	pool->queue_count--;
-}
-
-/* Returns 0, or -errno if the first job in the queue can never be started. */
+/* Returns 0, or -errno if the first job that waits can never be started. */
 static int start_waiting(struct worker_pool *pool)
 {
-	while (pool->queue_count > 0 && pool->running < pool->options.workers_max) {
-		int r = start(pool, &pool->queue[pool->queue_first]);
+	int r = 0;
 
-		if (r == -EAGAIN && !is_started_here(pool)) {
-			retry_later(pool);
-			return 0;
-		}
-		if (r < 0)
-			return r;
-		drop_first(pool);
+	while (r == 0 && pool->running < pool->count && pool->running < pool->options.workers_max)
+		r = start(pool);
+	if (r == -EAGAIN && !is_started_here(pool)) {
+		retry_later(pool);
+		return 0;
 	}
-	return 0;
+	return r;
 }
 
 int worker_pool_run(struct worker_pool *pool,
@@ -383,15 +362,18 @@ int worker_pool_run(struct worker_pool *pool,
 	int r;
 
 	(void)!read(pool->retry_fd, &expirations, sizeof(expirations));
-	for (size_t i = 0; i < pool->options.workers_max; i++)
-		split_channel_serve(&pool->workers[i].channel, pool->options.open_split_file,
-			pool->options.open_split_file_context, pool->workers[i].context);
-	for (size_t i = 0; i < pool->options.workers_max; i++)
-		if (take_result(pool, &pool->workers[i], &result)) {
-			/* First, so that the queue has room for a job from `done`. */
-			(void)start_waiting(pool);
-			done(context, &result);
+	for (size_t i = 0; i < pool->running; i++)
+		split_channel_serve(&pool->jobs[i].channel, pool->options.open_split_file,
+			pool->options.open_split_file_context, pool->jobs[i].context);
+	for (size_t i = 0; i < pool->running;) {
+		if (!take_result(pool, i, &result)) {
+			i++;
+			continue;
 		}
+		/* First, so that the queue has room for a job from `done`. */
+		(void)start_waiting(pool);
+		done(context, &result);
+	}
 	/*
 	 * A lack of processes or descriptors may end with a running worker. If none runs, nothing
 	 * would trigger another attempt. UNREADABLE, because the cache must not record a failure
@@ -399,11 +381,11 @@ int worker_pool_run(struct worker_pool *pool,
 	 */
 	while ((r = start_waiting(pool)) < 0 && pool->running == 0) {
 		result = (struct worker_result){
-			.context = pool->queue[pool->queue_first].context,
+			.context = pool->jobs[0].context,
 			.failure = PILOTLIGHT_SYMBOL_UNREADABLE,
 			.report.error = r,
 		};
-		drop_first(pool);
+		remove_job(pool, 0);
 		done(context, &result);
 	}
 	return 0;
@@ -411,7 +393,7 @@ int worker_pool_run(struct worker_pool *pool,
 
 size_t worker_pool_pending(const struct worker_pool *pool)
 {
-	return pool->running + pool->queue_count;
+	return pool->count;
 }
 
 void worker_pool_hurry(struct worker_pool *pool)
@@ -419,7 +401,6 @@ void worker_pool_hurry(struct worker_pool *pool)
 	if (pool->is_hurried)
 		return;
 	pool->is_hurried = true;
-	for (size_t i = 0; i < pool->options.workers_max; i++)
-		if (pool->workers[i].child)
-			child_process_set_idle(pool->workers[i].child, false);
+	for (size_t i = 0; i < pool->running; i++)
+		child_process_set_idle(pool->jobs[i].child, false);
 }
