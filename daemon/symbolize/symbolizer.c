@@ -227,16 +227,6 @@ void symbolizer_hurry(struct symbolizer *symbolizer)
 	worker_pool_hurry(symbolizer->pool);
 }
 
-int symbolizer_wait(struct symbolizer *symbolizer, uint64_t deadline_ns)
-{
-	int r = 0;
-
-	worker_pool_hurry(symbolizer->pool);
-	while (r == 0 && symbolizer->local_pending > 0)
-		r = run_once(symbolizer, deadline_ns);
-	return r == -EAGAIN ? -ETIMEDOUT : r;
-}
-
 int symbolizer_fetch(struct symbolizer *symbolizer, const struct build_id *id, uint64_t deadline_ns)
 {
 	struct symbol_binary binary = {

@@ -88,16 +88,12 @@ int symbolizer_run(struct symbolizer *symbolizer);
 /* Gives workers an ordinary priority, because a user waits. */
 void symbolizer_hurry(struct symbolizer *symbolizer);
 
-/* Hurries and waits until only fetches are pending. `deadline_ns` is of CLOCK_MONOTONIC. Returns 0,
- * -ETIMEDOUT, or another -errno. */
-int symbolizer_wait(struct symbolizer *symbolizer, uint64_t deadline_ns);
-
 /*
- * Fetches a binary's debug file from the servers, extracts its symbol file, and waits for it.
- * Ignores the cache. Returns 0; -EAGAIN at the deadline, and the next call continues; -ENOENT no
- * server has the file; -ETIMEDOUT the servers took too long; -ENODATA the file has no symbols for
- * the binary; -EFBIG too big; -ENOSYS libdebuginfod is missing; -EINVAL no server is configured; or
- * another -errno.
+ * Fetches a binary's debug file from the servers, extracts its symbol file, and waits for it, until
+ * `deadline_ns` of CLOCK_MONOTONIC. Ignores the cache. Returns 0; -EAGAIN at the deadline, and the
+ * next call continues; -ENOENT no server has the file; -ETIMEDOUT the servers took too long;
+ * -ENODATA the file has no symbols for the binary; -EFBIG too big; -ENOSYS libdebuginfod is
+ * missing; -EINVAL no server is configured; or another -errno.
  */
 int symbolizer_fetch(
 	struct symbolizer *symbolizer, const struct build_id *id, uint64_t deadline_ns);

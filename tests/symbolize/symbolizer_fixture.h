@@ -11,6 +11,7 @@
 #include "child/child_request.h"
 #include "pilotlight/symbol_worker.h"
 #include "tests/symbol/symbol_cache_fixture.h"
+#include "tests/symbolize/symbolizer_wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -141,10 +142,8 @@ static inline struct symbol_binary make_binary(
 static inline void request_and_wait(
 	struct symbolizer *symbolizer, const struct symbol_binary *binary)
 {
-	uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
-
 	assert_int_equal(symbolizer_request(symbolizer, binary), 0);
-	assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
+	wait_for_workers(symbolizer);
 }
 
 static inline struct symbolizer_outcome outcome_of(

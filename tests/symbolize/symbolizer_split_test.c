@@ -5,9 +5,9 @@
  */
 #include "symbolize/symbolizer.h"
 
-#include "base/clock.h"
 #include "symbol/symbol_file.h"
 #include "tests/symbol/symbol_cache_fixture.h"
+#include "tests/symbolize/symbolizer_wait.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -79,7 +79,6 @@ static struct symbolizer_counters symbolize(const struct place *place, bool is_n
 		.broker = place->broker,
 		.takes_debug_files = is_named,
 	};
-	uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
 	const struct symbol_binary binary = {
 		.path = place->program, .fd = place->fd, .debug_fd = -1
 	};
@@ -88,7 +87,7 @@ static struct symbolizer_counters symbolize(const struct place *place, bool is_n
 
 	assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
 	assert_int_equal(symbolizer_request(symbolizer, &binary), 0);
-	assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
+	wait_for_workers(symbolizer);
 	symbolizer_counters(symbolizer, &counters);
 	symbolizer_free(symbolizer);
 	return counters;

@@ -167,7 +167,6 @@ static void more_binaries_than_workers_are_symbolized(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
-	uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
 	struct symbol_binary binary;
 
 	for (uint8_t i = 0; i < 20; i++) {
@@ -175,7 +174,7 @@ static void more_binaries_than_workers_are_symbolized(void **state)
 		assert_int_equal(symbolizer_request(symbolizer, &binary), 0);
 	}
 	assert_int_equal(counters_of(symbolizer).pending, 20);
-	assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
+	wait_for_workers(symbolizer);
 	assert_int_equal(counters_of(symbolizer).extracted, 10);
 	assert_int_equal(counters_of(symbolizer).failed[PILOTLIGHT_SYMBOL_CRASHED], 10);
 	for (uint8_t i = 0; i < 20; i++) {
@@ -185,14 +184,13 @@ static void more_binaries_than_workers_are_symbolized(void **state)
 	symbolizer_free(symbolizer);
 }
 
-static void wait_ends_at_the_deadline(void **state)
+static void pending_workers_end_with_the_symbolizer(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
 	struct symbol_binary binary = make_binary(place, "/bin/hangs", 1);
 
 	assert_int_equal(symbolizer_request(symbolizer, &binary), 0);
-	assert_int_equal(symbolizer_wait(symbolizer, clock_monotonic_ns()), -ETIMEDOUT);
 	assert_int_equal(counters_of(symbolizer).pending, 1);
 	/* Kills the worker. */
 	symbolizer_free(symbolizer);
@@ -271,7 +269,6 @@ static void jobs_that_cannot_start_leave_no_files(void **state)
 {
 	struct place *place = *state;
 	struct symbolizer_options options = { .cache = place->cache, .broker = place->broker };
-	uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
 	struct symbolizer *symbolizer;
 	size_t descriptors, drafts;
 	char drafts_path[128];
@@ -285,7 +282,7 @@ static void jobs_that_cannot_start_leave_no_files(void **state)
 		struct symbol_binary binary = make_binary(place, "/bin/works", i);
 
 		assert_int_equal(symbolizer_request(symbolizer, &binary), 0);
-		assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
+		wait_for_workers(symbolizer);
 		if (i == 0)
 			drafts = count_entries(drafts_path);
 	}
@@ -337,7 +334,6 @@ static void failing_allocations_are_reported(void **state)
 	/* A failure during a request affects only that binary. */
 	options.debuginfod_urls = NULL;
 	for (n = 0;; n++) {
-		uint64_t deadline_ns = clock_monotonic_ns() + 60 * (uint64_t)NSEC_PER_SEC;
 		bool has_failed;
 
 		binary = make_binary(place, "/bin/works", (uint8_t)n);
@@ -346,7 +342,7 @@ static void failing_allocations_are_reported(void **state)
 		r = symbolizer_request(symbolizer, &binary);
 		has_failed = allocation_failed();
 		assert_true(r == 0 || r == -ENOMEM);
-		assert_int_equal(symbolizer_wait(symbolizer, deadline_ns), 0);
+		wait_for_workers(symbolizer);
 		symbolizer_free(symbolizer);
 		if (!has_failed)
 			break;
@@ -366,7 +362,7 @@ int main(int argc, char **argv)
 		IN_PLACE(old_symbols_outlive_a_failure),
 		IN_PLACE(without_a_cache_symbols_stay_in_memory),
 		IN_PLACE(more_binaries_than_workers_are_symbolized),
-		IN_PLACE(wait_ends_at_the_deadline),
+		IN_PLACE(pending_workers_end_with_the_symbolizer),
 		IN_PLACE(files_without_a_build_id_are_identified_by_a_hash),
 		IN_PLACE(only_files_that_a_user_names_count_as_debug_files),
 		IN_PLACE(jobs_that_cannot_start_leave_no_files),
