@@ -45,13 +45,6 @@ static uint64_t start_of(const void *item)
 	return ((const struct code_span *)item)->start;
 }
 
-int code_spans_sort(struct code_spans *spans)
-{
-	const scratch_sort_key keys[] = { start_of };
-
-	return scratch_sort(&spans->spans, keys, 1);
-}
-
 /*
  * Sweeps the code once. The open spans, the outermost first, reuse the memory of the first spans,
  * which have been read by then. The last one opened has the code, and all others reach beyond its
@@ -131,16 +124,16 @@ static void open_reversed(struct sweep *sweep, struct code_span *spans, size_t c
 
 int code_spans_each(struct code_spans *spans, code_spans_visit visit, void *context)
 {
-	struct code_span *all = spans->spans.items;
+	static const scratch_sort_key keys[] = { start_of };
 	size_t count = spans->spans.count;
-	struct sweep sweep = {
-		.spans = all,
-		.entries = &spans->entries,
-		.visit = visit,
-		.context = context,
-	};
+	struct code_span *all;
+	struct sweep sweep = { .entries = &spans->entries, .visit = visit, .context = context };
 	int r;
 
+	r = scratch_sort(&spans->spans, keys, 1);
+	if (r < 0)
+		return r;
+	sweep.spans = all = spans->spans.items;
 	spans->spans.count = 0;
 	for (size_t i = 0, together; i < count; i += together) {
 		r = advance(&sweep, all[i].start);

@@ -34,14 +34,11 @@ void code_spans_done(struct code_spans *spans);
 int code_spans_add(
 	struct code_spans *spans, uint32_t start, uint32_t end, uint32_t first, uint32_t owner);
 
-/* Called once, after the last span. Errors of scratch_array_reserve(). */
-int code_spans_sort(struct code_spans *spans);
-
 /*
- * Called once, after sorting. Calls `visit` for each part of an entry that has code of its own, in
- * ascending order and without overlap, until it returns an error; returns that error. Other spans
- * may divide an entry into several parts. Only `end` and `owner` of the span are valid then.
- * Afterwards there are no spans.
+ * Called once, after the last span. Sorts them, and calls `visit` for each part of an entry that
+ * has code of its own, in ascending order and without overlap, until it returns an error; returns
+ * that error or those of the scratch. Other spans may divide an entry into several parts. Only
+ * `end` and `owner` of the span are valid then. Afterwards there are no spans.
  */
 typedef int (*code_spans_visit)(void *context, uint32_t start, uint32_t end,
 	const struct code_span *span, const void *entry);

@@ -133,8 +133,6 @@ int line_sequences_finish(struct line_sequences *lines, struct scratch_array *ro
 	int r = line_sequences_end(lines, lines->vaddr);
 
 	if (r == 0)
-		r = code_spans_sort(&lines->spans);
-	if (r == 0)
 		r = code_spans_each(&lines->spans, add_row, &finish);
 	if (r == 0)
 		r = add_place(&finish, finish.end, 0);

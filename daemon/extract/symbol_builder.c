@@ -249,10 +249,8 @@ static int finished_init(struct finished *finished, struct scratch *scratch)
 
 static int finish_functions(struct symbol_builder *builder, struct finished *finished)
 {
-	int r = code_spans_sort(&builder->functions);
+	int r = symbol_frames_begin_symbols(&builder->frames, builder->scratch);
 
-	if (r == 0)
-		r = symbol_frames_begin_symbols(&builder->frames, builder->scratch);
 	if (r == 0)
 		r = symbol_layer_fold(&builder->symbols, &builder->functions, &builder->frames,
 			&finished->boundaries);

@@ -29,7 +29,7 @@ int symbol_layer_add(
 	struct symbol_layer *layer, uint32_t start, uint32_t end, uint32_t name, bool is_guess);
 
 /*
- * Makes the contents of BOUNDARIES; called once, after the last symbol. `functions` are sorted,
+ * Makes the contents of BOUNDARIES; called once, after the last symbol. `functions`
  * have their outermost frames as owners, and are empty afterwards. `boundaries` is an empty array
  * of struct pilotlight_symbol_boundary. Errors of `frames` and the scratch.
  */

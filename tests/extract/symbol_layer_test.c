@@ -94,7 +94,6 @@ static void assert_folds_to(struct fixture *fixture, const struct wanted *wanted
 	const struct pilotlight_symbol_boundary *boundaries;
 	const struct pilotlight_symbol_frame *frames;
 
-	assert_int_equal(code_spans_sort(&fixture->functions), 0);
 	assert_int_equal(symbol_layer_fold(&fixture->layer, &fixture->functions, &fixture->frames,
 				 &fixture->boundaries),
 		0);
