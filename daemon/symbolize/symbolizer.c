@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-enum { WORKERS_DEFAULT = 2 };
 #define FETCH_TIMEOUT_NS (10 * 60 * (uint64_t)NSEC_PER_SEC)
 
 int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_symbolizer)
@@ -33,8 +32,6 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 	symbolizer->takes_debug_files = options->takes_debug_files;
 	symbolizer->fetch_timeout_ns =
 		options->fetch_timeout_ns ? options->fetch_timeout_ns : FETCH_TIMEOUT_NS;
-	symbolizer->workers_max =
-		options->workers.workers_max ? options->workers.workers_max : WORKERS_DEFAULT;
 	if (options->debuginfod_urls && options->debuginfod_urls[0]) {
 		symbolizer->urls = strdup(options->debuginfod_urls);
 		if (!symbolizer->urls)

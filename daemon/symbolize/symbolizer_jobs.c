@@ -106,7 +106,6 @@ int symbolizer_start_job(struct symbolizer *symbolizer, uint32_t id, struct debu
 		symbol_cache_draft_done(symbolizer->cache, &task->draft);
 		return r;
 	}
-	symbolizer->working++;
 	symbolizer_set_stage(symbolizer, task, stage);
 	return 0;
 }
@@ -127,7 +126,7 @@ static enum pilotlight_symbol_failure failure_of(int error)
 void symbolizer_start_waiting(struct symbolizer *symbolizer)
 {
 	while (symbolizer->next_waiting < symbolizer->tasks.count &&
-		symbolizer->working < symbolizer->workers_max) {
+		worker_pool_has_free_worker(symbolizer->pool)) {
 		uint32_t id = (uint32_t)symbolizer->next_waiting++;
 		struct task *task = &symbolizer->tasks.items[id];
 		struct debug_files files;
@@ -235,7 +234,6 @@ void symbolizer_take_result(void *context, const struct worker_result *result)
 	struct symbolizer_counters *counters = &symbolizer->counters;
 	int r;
 
-	symbolizer->working--;
 	counters->worker_cpu_ns += result->report.cpu_ns;
 	task->worker_cpu_ns += result->report.cpu_ns;
 	if (result->failure != PILOTLIGHT_SYMBOL_OK) {

@@ -19,7 +19,6 @@ struct symbolizer {
 	struct symbol_cache *cache;
 	struct broker *broker;
 	struct worker_pool *pool;
-	size_t workers_max;
 	char *urls; /* NULL: no debuginfod */
 	bool is_forced, takes_debug_files;
 	enum pilotlight_symbol_product product;
@@ -28,7 +27,6 @@ struct symbolizer {
 	struct task_table tasks;
 	size_t next_waiting, next_fetch; /* all before have started */
 	size_t local_pending;
-	size_t working; /* jobs in the pool */
 	struct fetch fetches[SYMBOLIZER_FETCHES_MAX];
 	int epoll_fd;
 	struct symbolizer_counters counters;

@@ -391,6 +391,11 @@ int worker_pool_run(struct worker_pool *pool,
 	return 0;
 }
 
+bool worker_pool_has_free_worker(const struct worker_pool *pool)
+{
+	return pool->count < pool->options.workers_max;
+}
+
 size_t worker_pool_pending(const struct worker_pool *pool)
 {
 	return pool->count;

@@ -80,6 +80,9 @@ int worker_pool_poll_fd(const struct worker_pool *pool);
 int worker_pool_run(struct worker_pool *pool,
 	void (*done)(void *context, const struct worker_result *result), void *context);
 
+/* Would a job start at once? */
+bool worker_pool_has_free_worker(const struct worker_pool *pool);
+
 /* The number of jobs that run or wait. */
 size_t worker_pool_pending(const struct worker_pool *pool);
 
