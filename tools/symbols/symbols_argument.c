@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hex.h"
 #include "symbol/elf_image.h"
 
 #include <errno.h>
@@ -175,14 +176,6 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-static int digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 int symbols_argument_address(const char *text, size_t size, uint64_t *ret_address)
 {
 	uint64_t address = 0;
@@ -196,7 +189,7 @@ int symbols_argument_address(const char *text, size_t size, uint64_t *ret_addres
 	if (size == 0)
 		return -EINVAL;
 	for (size_t i = 0; i < size; i++) {
-		int digit = digit_of(text[i]);
+		int digit = hex_digit_of_any_case(text[i]);
 
 		if (digit < 0)
 			return -EINVAL;
