@@ -133,6 +133,21 @@ struct css_set {
 	struct cgroup *dfl_cgrp; /* in the default hierarchy */
 };
 
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct user_namespace {
+	struct user_namespace *parent; /* NULL: the initial one */
+	int level;		       /* 0: the initial one */
+	kuid_t owner;		       /* its creator, in the initial one */
+};
+
+struct cred {
+	kuid_t uid; /* in the initial user namespace */
+	struct user_namespace *user_ns;
+};
+
 struct task_struct {
 	struct mm_struct *mm;
 	int pid;
@@ -145,6 +160,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct pid *thread_pid;	 /* since 4.19 */
 	struct css_set *cgroups; /* CONFIG_CGROUPS */
+	const struct cred *real_cred;
 	char comm[16];
 };
 

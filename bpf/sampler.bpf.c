@@ -40,7 +40,10 @@ const volatile __u32 ring_bytes;
 #define USER_STACK	    BPF_F_USER_STACK
 #define USER_BUILD_ID_STACK (BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)
 
-enum { PID_NAMESPACE_LEVELS = 33 }; /* the kernel's MAX_PID_NS_LEVEL, plus the initial one */
+enum {
+	PID_NAMESPACE_LEVELS = 33, /* the kernel's MAX_PID_NS_LEVEL, plus the initial one */
+	USER_NAMESPACE_LEVELS = 33,
+};
 
 static __always_inline const __u32 *unwind_page(__u32 number)
 {
@@ -164,6 +167,18 @@ static __always_inline __u64 cgroup_id_of(struct task_struct *task, struct walke
 	return id;
 }
 
+/* The user who answers for the task (struct pilotlight_ring_sample). */
+static __always_inline __u32 user_of(struct task_struct *task)
+{
+	const struct cred *cred = task->real_cred;
+	struct user_namespace *namespace = cred->user_ns;
+
+	/* Only its creator answers for a nested one. */
+	for (int i = 0; i<USER_NAMESPACE_LEVELS &&namespace->level> 1; i++)
+	namespace = namespace->parent;
+	return namespace->level > 0 && namespace->owner.val ? namespace->owner.val : cred->uid.val;
+}
+
 /*
  * Sends a sample with the kernel's walk through the ring. Its frames have build-ids if this is the
  * interrupt's first request for them (sampler.bpf.h, 3), else raw ips in the same form.
@@ -209,6 +224,8 @@ static __noinline void send_sample(struct bpf_perf_event_data *ctx,
 	sample->kernel_count = kernel_count;
 	sample->user_count = user_count;
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
+	sample->user = user_of(bpf_get_current_task_btf());
+	sample->reserved = 0;
 	if (!send(sample, size, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA))) {
 		counters->dropped[PILOTLIGHT_DROP_RING_FULL]++;
 		return;
@@ -286,6 +303,7 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 	const struct pilotlight_sample_key *key, int can_be_counted)
 {
 	struct pilotlight_ring_walk *record = &walker->walk.record;
+	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 	__u32 count = record->count & 0xff;
 	long bytes = 0;
@@ -303,9 +321,9 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
 	/* Plain loads cost less than a call. The name may lack its NUL while it changes: the parser
 	 * adds one. */
-	__builtin_memcpy(record->comm,
-		__builtin_assume_aligned(bpf_get_current_task_btf()->comm, sizeof(__u64)),
+	__builtin_memcpy(record->comm, __builtin_assume_aligned(task->comm, sizeof(__u64)),
 		sizeof(record->comm));
+	record->user = user_of(task);
 	if (!send(record,
 		    sizeof(*record) + (count + (record->kernel_count & PILOTLIGHT_STACK_DEPTH)) *
 					      sizeof(__u64),
@@ -404,6 +422,7 @@ static __always_inline int count_first(void *counts, const struct pilotlight_sam
 		.first_ns = now,
 		.last_ns = now,
 		.build_id_stack = build_id_stack,
+		.user = user_of(bpf_get_current_task_btf()),
 	};
 
 	bpf_get_current_comm(entry.comm, sizeof(entry.comm));

@@ -302,6 +302,7 @@ static void pass_on_count(struct drain *drain, const struct pilotlight_sample_ke
 		.process = key->process,
 		.tid = key->tid,
 		.cgroup_id = key->cgroup_id,
+		.user = count->user,
 		.comm = count->comm,
 		.count = count->count,
 		.first_ns = count->first_ns,

@@ -23,6 +23,7 @@ struct raw_sample {
 	uint32_t window; /* set to 0; the callback's owner may number its windows here */
 	uint32_t tid;
 	uint64_t cgroup_id; /* the thread's, in the default hierarchy; 0 if the kernel has none */
+	uint32_t user;	    /* who answers for it; as in struct pilotlight_ring_sample */
 	const char *comm;   /* NUL-terminated, as the kernel reports it */
 	uint64_t count;
 	uint64_t first_ns, last_ns;

@@ -27,6 +27,7 @@ struct waiting {
 	uint64_t cgroup_id;
 	uint32_t window;
 	uint32_t tid;
+	uint32_t user;
 	uint32_t stack;
 	uint64_t code_version; /* jit_table_code_version() at the last failed lookup of its names */
 	enum pilotlight_path path;
@@ -155,6 +156,7 @@ static int send_frames(struct late_samples *late, const struct waiting *sample,
 		.first_ns = sample->first_ns,
 		.last_ns = sample->last_ns,
 		.cgroup_id = sample->cgroup_id,
+		.user = sample->user,
 		.window = sample->window,
 		.path = sample->path,
 	};
@@ -373,6 +375,7 @@ int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
 		.first_ns = sample->first_ns,
 		.last_ns = sample->last_ns,
 		.cgroup_id = sample->cgroup_id,
+		.user = sample->user,
 		.window = sample->window,
 		.tid = sample->tid,
 		.path = sample->path,

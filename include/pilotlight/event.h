@@ -119,8 +119,10 @@ struct pilotlight_sample_count {
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
 	__s64 build_id_stack; /* in the build-id stackmap; PILOTLIGHT_STACK_NONE: use user_stack */
 	char comm[PILOTLIGHT_COMM_BYTES];
+	__u32 user; /* as in pilotlight_ring_sample */
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct pilotlight_sample_count) == 48, "padding");
+_Static_assert(sizeof(struct pilotlight_sample_count) == 56, "padding");
 
 /*
  * User stacks whose build-ids have been requested: in this window, and then the id is valid, or in
@@ -180,8 +182,15 @@ struct pilotlight_ring_sample {
 	__u16 kernel_count;
 	__u16 user_count;
 	char comm[PILOTLIGHT_COMM_BYTES];
+	/*
+	 * The user who answers for the thread: its real uid in the initial user namespace. Inside a
+	 * user namespace that another user than root created, that user: one user may have 65536
+	 * uids there, and must not get as many shares (I4).
+	 */
+	__u32 user;
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct pilotlight_ring_sample) == 64, "padding");
+_Static_assert(sizeof(struct pilotlight_ring_sample) == 72, "padding");
 
 #define PILOTLIGHT_RING_SAMPLE_BYTES_MAX         \
 	(sizeof(struct pilotlight_ring_sample) + \

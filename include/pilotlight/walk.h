@@ -126,5 +126,7 @@ struct pilotlight_ring_walk {
 	__u8 kernel_count;
 	__u8 end; /* enum pilotlight_walk_end */
 	char comm[PILOTLIGHT_COMM_BYTES];
+	__u32 user; /* as in pilotlight_ring_sample */
+	__u32 reserved;
 };
-_Static_assert(sizeof(struct pilotlight_ring_walk) == 72, "padding");
+_Static_assert(sizeof(struct pilotlight_ring_walk) == 80, "padding");

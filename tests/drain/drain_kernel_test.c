@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The drain on real BPF maps: with samples of the sampler, and with counters that the test writes.
  */
+#include "base/array.h"
 #include "base/clock.h"
 #include "drain/drain.h"
 #include "tests/harness/cgroup.h"
@@ -10,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -30,6 +32,8 @@ static struct fixture {
 	uint64_t samples, with_build_id, ring_samples, of_followed;
 	uint32_t followed;
 	uint64_t cgroup_id, in_cgroup; /* samples in the one, of whatever process */
+	uint32_t user;		       /* the followed process's samples of this one are counted */
+	uint64_t of_user;
 	int refusal;
 } fixture;
 
@@ -75,6 +79,8 @@ static int count_sample(void *context, const struct raw_sample *sample)
 		fixture.ring_samples += sample->count;
 	if (sample->process.tgid == fixture.followed)
 		fixture.of_followed += sample->count;
+	if (sample->process.tgid == fixture.followed && sample->user == fixture.user)
+		fixture.of_user += sample->count;
 	if (fixture.cgroup_id && sample->cgroup_id == fixture.cgroup_id)
 		fixture.in_cgroup += sample->count;
 	return 0;
@@ -210,36 +216,73 @@ static void only_followed_processes_and_their_children_are_sampled(void **state)
 }
 
 /* Runs a child in `cgroup` and samples it, by the maps and, where they are small, the ring. */
-static void sample_in_cgroup(const struct test_cgroup *cgroup, uint32_t stack_slots)
+/* A child that is sampled. Each function may be NULL. */
+struct child {
+	void (*begin)(void);				/* in the child, first */
+	void (*admit)(pid_t pid, const void *argument); /* then in this process */
+	void (*become)(void); /* then in the child, which works after it */
+	const void *argument;
+};
+
+static _Noreturn void run_child(const struct child *child, int go_fd, int begun_fd)
+{
+	char byte;
+
+	if (child->begin)
+		child->begin();
+	(void)!write(begun_fd, "", 1);
+	(void)!read(go_fd, &byte, 1);
+	if (child->become)
+		child->become();
+	work(300);
+	_exit(0);
+}
+
+static void sample_child(const struct child *child, uint32_t stack_slots)
 {
 	struct fault fault = { 0 };
-	pid_t child;
-	int ready[2];
+	int go[2], begun[2], status;
+	pid_t pid;
+	char byte;
 
 	open_fixture(true, stack_slots);
-	assert_int_equal(pipe(ready), 0);
-	child = fork();
-	if (child == 0) {
-		char byte;
-
-		(void)!read(ready[0], &byte, 1);
-		work(300);
-		_exit(0);
-	}
-	assert_true(child > 0);
-	assert_int_equal(test_cgroup_enter(cgroup, child), 0);
-	fixture.followed = (uint32_t)child;
-	fixture.cgroup_id = cgroup->id;
-	assert_int_equal(capture_follow(fixture.capture, child), 0);
+	assert_int_equal(pipe(go), 0);
+	assert_int_equal(pipe(begun), 0);
+	pid = fork();
+	if (pid == 0)
+		run_child(child, go[0], begun[1]);
+	assert_true(pid > 0);
+	(void)close(begun[1]);
+	assert_int_equal(read(begun[0], &byte, 1), 1);
+	child->admit(pid, child->argument);
+	fixture.followed = (uint32_t)pid;
+	assert_int_equal(capture_follow(fixture.capture, pid), 0);
 	assert_int_equal(capture_start(fixture.capture, &fault), 0);
-	assert_int_equal(write(ready[1], "", 1), 1);
-	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(write(go[1], "", 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 	capture_stop(fixture.capture);
 	assert_int_equal(drain_once(), 0);
 	assert_true(fixture.of_followed > 0);
+	(void)close(go[0]);
+	(void)close(go[1]);
+	(void)close(begun[0]);
+}
+
+static void enter_cgroup(pid_t pid, const void *argument)
+{
+	const struct test_cgroup *cgroup = argument;
+
+	assert_int_equal(test_cgroup_enter(cgroup, pid), 0);
+	fixture.cgroup_id = cgroup->id;
+}
+
+static void sample_in_cgroup(const struct test_cgroup *cgroup, uint32_t stack_slots)
+{
+	const struct child child = { .admit = enter_cgroup, .argument = cgroup };
+
+	sample_child(&child, stack_slots);
 	assert_int_equal(fixture.in_cgroup, fixture.of_followed);
-	(void)close(ready[0]);
-	(void)close(ready[1]);
 }
 
 static void a_sample_has_the_cgroup_of_its_thread(void **state)
@@ -261,6 +304,102 @@ static void a_sample_has_the_cgroup_of_its_thread(void **state)
 }
 
 /* Writes counters as a CPU's program would. */
+
+enum { OWN_USER = 12345, FIRST_MAPPED_USER = 200000, MAPPED_USERS = 100 };
+
+static void expect_user(pid_t pid, const void *argument)
+{
+	(void)pid;
+	fixture.user = *(const uint32_t *)argument;
+}
+
+static void become_user(void)
+{
+	if (setresuid(OWN_USER, OWN_USER, OWN_USER) < 0)
+		_exit(1);
+}
+
+static void a_sample_has_the_user_of_its_process(void **state)
+{
+	static const uint32_t user = OWN_USER, root = 0;
+	const struct child roots = { .admit = expect_user, .argument = &root };
+	const struct child users = {
+		.begin = become_user, .admit = expect_user, .argument = &user
+	};
+
+	for (uint32_t slots = 0; slots <= 64; slots += 64) {
+		sample_child(&roots, slots);
+		assert_int_equal(fixture.of_user, fixture.of_followed);
+		sample_child(&users, slots);
+		assert_int_equal(fixture.of_user, fixture.of_followed);
+	}
+}
+
+static void make_user_namespace(void)
+{
+	become_user();
+	if (unshare(CLONE_NEWUSER) < 0)
+		_exit(1);
+}
+
+/* As newuidmap and newgidmap do for the ids of /etc/subuid. */
+static void map_users(pid_t pid, const void *argument)
+{
+	static const char *const maps[] = { "uid_map", "gid_map" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
+		char path[64];
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, maps[i]);
+		file = fopen(path, "w");
+		assert_non_null(file);
+		assert_true(fprintf(file, "0 %d %d\n", FIRST_MAPPED_USER, MAPPED_USERS) > 0);
+		assert_int_equal(fclose(file), 0);
+	}
+	expect_user(pid, argument);
+}
+
+/* Another of the namespace's users, in a namespace of its own. */
+static void become_mapped_user(void)
+{
+	const unsigned id = MAPPED_USERS - 1;
+
+	if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0 || unshare(CLONE_NEWUSER) < 0)
+		_exit(1);
+}
+
+static bool has_user_namespaces(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		make_user_namespace();
+		_exit(0);
+	}
+	return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+static void the_creator_of_a_user_namespace_answers_for_its_users(void **state)
+{
+	static const uint32_t user = OWN_USER;
+	const struct child child = {
+		.begin = make_user_namespace,
+		.admit = map_users,
+		.become = become_mapped_user,
+		.argument = &user,
+	};
+
+	if (!has_user_namespaces()) {
+		print_message("skipped: users cannot create user namespaces here\n");
+		skip();
+	}
+	sample_child(&child, 0);
+	/* Until it runs in the first namespace, it is its own user: also OWN_USER. */
+	assert_int_equal(fixture.of_user, fixture.of_followed);
+}
+
 static void write_counters(const struct pilotlight_counters *counters)
 {
 	int cpus = libbpf_num_possible_cpus();
@@ -388,6 +527,9 @@ int main(void)
 		cmocka_unit_test_teardown(
 			only_followed_processes_and_their_children_are_sampled, tear_down),
 		cmocka_unit_test_teardown(a_sample_has_the_cgroup_of_its_thread, tear_down),
+		cmocka_unit_test_teardown(a_sample_has_the_user_of_its_process, tear_down),
+		cmocka_unit_test_teardown(
+			the_creator_of_a_user_namespace_answers_for_its_users, tear_down),
 		cmocka_unit_test_teardown(counted_but_missing_samples_are_unread, tear_down),
 		cmocka_unit_test_teardown(uncounted_samples_are_a_bug, tear_down),
 		cmocka_unit_test_teardown(one_wakeup_is_one_drain, tear_down),

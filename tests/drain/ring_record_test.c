@@ -20,6 +20,7 @@ static const struct record good = {
 		.time_ns = 12345,
 		.process = { .start_ns = 99, .tgid = 7, .exec_id = 1 },
 		.cgroup_id = 4711,
+		.user = 1000,
 		.tid = 8,
 		.kernel_count = 2,
 		.user_count = 3,
@@ -45,6 +46,7 @@ static void a_sample_is_read(void **state)
 	assert_int_equal(sample.tid, 8);
 	assert_int_equal(sample.process.tgid, 7);
 	assert_int_equal(sample.cgroup_id, 4711);
+	assert_int_equal(sample.user, 1000);
 	assert_string_equal(sample.comm, "worker");
 	assert_int_equal(sample.count, 1);
 	assert_int_equal(sample.first_ns, 12345);
@@ -99,6 +101,7 @@ static const struct walk_record good_walk = {
 		.time_ns = 12345,
 		.process = { .start_ns = 99, .tgid = 7, .exec_id = 1 },
 		.cgroup_id = 4711,
+		.user = 1000,
 		.tid = 8,
 		.count = 3,
 		.kernel_count = 2,
@@ -118,6 +121,7 @@ static void walks_are_read_with_their_sample_and_without(void **state)
 	assert_int_equal(header.kind, PILOTLIGHT_RING_WALKED_SAMPLE);
 	assert_int_equal(sample.walk_hash, 0x1234567890abcdef);
 	assert_int_equal(sample.tid, 8);
+	assert_int_equal(sample.user, 1000);
 	assert_string_equal(sample.comm, "worker");
 	assert_ptr_equal(sample.walk_frames, record.words);
 	assert_ptr_equal(sample.kernel_ips, record.words + 3);

@@ -89,6 +89,7 @@ static struct raw_sample sample_of(uint64_t first_ms, uint64_t last_ms)
 		.first_ns = first_ms * MS,
 		.last_ns = last_ms * MS,
 		.cgroup_id = 4711,
+		.user = 1000,
 		.path = PILOTLIGHT_PATH_RING,
 	};
 }
@@ -156,6 +157,7 @@ static void a_sample_waits_until_its_names_are_settled(void **state)
 	assert_int_equal(fixture.sent[0].sample.process.start_ns, 1);
 	assert_int_equal(fixture.sent[0].sample.tid, 55);
 	assert_int_equal(fixture.sent[0].sample.cgroup_id, 4711);
+	assert_int_equal(fixture.sent[0].sample.user, 1000);
 	assert_int_equal(fixture.sent[0].sample.count, 3);
 	assert_int_equal(fixture.sent[0].sample.first_ns, 110 * MS);
 	assert_int_equal(fixture.sent[1].sample.last_ns, 100 * MS);
