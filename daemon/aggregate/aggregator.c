@@ -2,18 +2,37 @@
 #include "aggregate/aggregator.h"
 
 #include "base/array.h"
+#include "base/utf8.h"
+#include "labels/cgroup_path.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { NO_BINARY = UINT32_MAX };
+enum {
+	NO_BINARY = UINT32_MAX,
+	/*
+	 * The elements that fit for sure take a third of the budget: strings take up to a quarter
+	 * of it, and an array that has just doubled is half empty.
+	 */
+	ELEMENT_PARTS = 3,
+	/* Weighed before a frame is added: at most two new strings, and one element of each kind.
+	 */
+	FRAME_STRING_BYTES = 2 * UTF8_CLEAN_BYTES,
+	FRAME_ELEMENT_BYTES = 256,
+};
+
+static const char over_quota[] = "[names over quota]";
 
 #define SEGMENTS ((size_t)ELF_IMAGE_SEGMENTS_MAX)
 
 struct aggregator {
 	struct profile *profile;
 	const struct binary_table *binaries;
-	uint64_t *names_refused; /* borrowed */
+	struct user_excess *excess; /* borrowed */
+	struct user_share strings, elements;
+	/* Of the sample that is being added: its user, and the profile's size before it. */
+	uint64_t user;
+	size_t string_bytes, element_bytes;
 	/*
 	 * By the binary table's id and the executable segment, and the other way round: a mapping
 	 * of pprof has one offset, so each segment is a binary of the profile.
@@ -25,7 +44,7 @@ struct aggregator {
 };
 
 int aggregator_new(struct profile *profile, const struct binary_table *binaries,
-	uint64_t *names_refused, struct aggregator **ret_aggregator)
+	struct user_excess *excess, struct aggregator **ret_aggregator)
 {
 	struct aggregator *aggregator = calloc(1, sizeof(*aggregator));
 
@@ -33,7 +52,9 @@ int aggregator_new(struct profile *profile, const struct binary_table *binaries,
 		return -ENOMEM;
 	aggregator->profile = profile;
 	aggregator->binaries = binaries;
-	aggregator->names_refused = names_refused;
+	aggregator->excess = excess;
+	aggregator->strings.capacity = profile->strings.limit_bytes;
+	aggregator->elements.capacity = profile->limit_bytes / ELEMENT_PARTS;
 	*ret_aggregator = aggregator;
 	return 0;
 }
@@ -116,7 +137,6 @@ static int find_binary(struct aggregator *aggregator, uint32_t table_binary, uin
 	return add_binary(aggregator, table_binary, &binary, segment, ret_binary);
 }
 
-/* The process that generated the code chose its names. */
 static int add_jit_location(struct aggregator *aggregator, const struct resolved_frame *resolved,
 	uint32_t *ret_location)
 {
@@ -125,15 +145,10 @@ static int add_jit_location(struct aggregator *aggregator, const struct resolved
 	uint32_t binary;
 	int r = find_binary(aggregator, resolved->binary, resolved->address, &binary);
 
-	if (r < 0)
-		return r;
-	r = profile_add_foreign_string(profile, resolved->name, &frame.function);
+	if (r == 0)
+		r = profile_add_string(profile, resolved->name, &frame.function);
 	if (r == 0 && resolved->file)
-		r = profile_add_foreign_string(profile, resolved->file, &frame.file);
-	if (r == -E2BIG) {
-		++*aggregator->names_refused;
-		return profile_add_synthetic(profile, "[names over quota]", ret_location);
-	}
+		r = profile_add_string(profile, resolved->file, &frame.file);
 	return r < 0 ? r
 		     : profile_add_jit_location(
 			       profile, binary, resolved->address, &frame, ret_location);
@@ -166,6 +181,19 @@ static int add_location(struct aggregator *aggregator, const struct resolved_fra
 	return profile_name_location(profile, *ret_location, &frame, 1);
 }
 
+/* Freezes the profile if the user's share is used up. */
+static void weigh(struct aggregator *aggregator)
+{
+	struct profile *profile = aggregator->profile;
+	size_t strings = profile_string_bytes(profile) - aggregator->string_bytes;
+	size_t elements = profile_element_bytes(profile) - aggregator->element_bytes;
+
+	profile->is_frozen = !user_share_has_room(&aggregator->strings, aggregator->user,
+				     strings + FRAME_STRING_BYTES) ||
+			     !user_share_has_room(&aggregator->elements, aggregator->user,
+				     elements + FRAME_ELEMENT_BYTES);
+}
+
 static int add_stack(struct aggregator *aggregator, const struct resolved_frame *frames,
 	size_t count, uint32_t *ret_node)
 {
@@ -178,6 +206,7 @@ static int add_stack(struct aggregator *aggregator, const struct resolved_frame 
 		count = 1;
 	}
 	for (size_t i = 0; i < count; i++) {
+		weigh(aggregator);
 		r = add_location(aggregator, &frames[i], &location);
 		if (r < 0)
 			return r;
@@ -196,6 +225,7 @@ static int add_thread(struct aggregator *aggregator, const struct raw_sample *sa
 		.process_start_ns = sample->process.start_ns,
 		.tgid = sample->process.tgid,
 		.tid = sample->tid,
+		.user = sample->user,
 	};
 	int r;
 
@@ -207,9 +237,62 @@ static int add_thread(struct aggregator *aggregator, const struct raw_sample *sa
 	return r < 0 ? r : profile_add_thread(aggregator->profile, &thread, ret_thread);
 }
 
+static int add_whole(struct aggregator *aggregator, const struct raw_sample *sample,
+	const struct aggregator_labels *labels, const struct resolved_frame *frames, size_t count,
+	struct profile_sample *added)
+{
+	int r;
+
+	weigh(aggregator);
+	r = add_thread(aggregator, sample, labels, &added->thread);
+	if (r == 0)
+		r = add_stack(aggregator, frames, count, &added->node);
+	return r == 0 ? profile_add_sample(aggregator->profile, added) : r;
+}
+
+/* Adds the sample without anything that its user can choose. */
+static int add_excess(struct aggregator *aggregator, const struct raw_sample *sample,
+	const struct aggregator_labels *labels, struct profile_sample *added)
+{
+	struct profile *profile = aggregator->profile;
+	struct profile_thread nameless = { .user = sample->user };
+	uint32_t location;
+	int r = add_thread(aggregator, sample, labels, &added->thread);
+
+	profile->is_frozen = false;
+	if (r == -E2BIG) {
+		r = profile_add_string(profile, over_quota, &nameless.comm);
+		if (r == 0)
+			r = profile_add_thread(profile, &nameless, &added->thread);
+	}
+	if (r == 0)
+		r = profile_add_synthetic(profile, over_quota, &location);
+	if (r == 0)
+		r = profile_add_node(profile, PROFILE_ROOT, location, &added->node);
+	if (r == 0)
+		r = profile_add_sample(profile, added);
+	if (r == 0)
+		user_excess_add(aggregator->excess, aggregator->user, USER_WINDOW, sample->count);
+	return r;
+}
+
+/* Root in a container is not root of the host. */
+static uint64_t user_of(const struct raw_sample *sample, const struct aggregator_labels *labels)
+{
+	struct cgroup_labels cgroup;
+
+	if (sample->user > 0 || !labels || labels->cgroup[0] != '/')
+		return sample->user;
+	cgroup_path_parse(labels->cgroup, &cgroup);
+	if (cgroup.container.size == 0)
+		return sample->user;
+	return hash_bytes(cgroup.container.text, cgroup.container.size) << 32;
+}
+
 int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
 	const struct aggregator_labels *labels, const struct resolved_frame *frames, size_t count)
 {
+	struct profile *profile = aggregator->profile;
 	struct profile_sample added = {
 		.count = sample->count,
 		.first_ns = sample->first_ns,
@@ -217,13 +300,18 @@ int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sampl
 	};
 	int r;
 
-	r = add_thread(aggregator, sample, labels, &added.thread);
-	if (r < 0)
-		return r;
-	r = add_stack(aggregator, frames, count, &added.node);
-	if (r < 0)
-		return r;
-	return profile_add_sample(aggregator->profile, &added);
+	aggregator->user = user_of(sample, labels);
+	aggregator->string_bytes = profile_string_bytes(profile);
+	aggregator->element_bytes = profile_element_bytes(profile);
+	r = add_whole(aggregator, sample, labels, frames, count, &added);
+	if (r == -E2BIG && profile->is_frozen)
+		r = add_excess(aggregator, sample, labels, &added);
+	profile->is_frozen = false;
+	user_share_add(&aggregator->strings, aggregator->user,
+		profile_string_bytes(profile) - aggregator->string_bytes);
+	user_share_add(&aggregator->elements, aggregator->user,
+		profile_element_bytes(profile) - aggregator->element_bytes);
+	return r;
 }
 
 uint32_t aggregator_table_binary(const struct aggregator *aggregator, uint32_t profile_binary)

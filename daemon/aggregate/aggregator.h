@@ -6,6 +6,7 @@
 #pragma once
 
 #include "aggregate/profile.h"
+#include "base/user_share.h"
 #include "resolve/resolver.h"
 
 #include <stddef.h>
@@ -13,11 +14,11 @@
 struct aggregator;
 
 /*
- * All are borrowed and must outlive the aggregator. It adds to `names_refused` the frames of
- * generated code whose names had no room; they become "[names over quota]".
+ * All are borrowed and must outlive the aggregator. It adds the samples that exceed their user's
+ * share of the profile to `excess`.
  */
 int aggregator_new(struct profile *profile, const struct binary_table *binaries,
-	uint64_t *names_refused, struct aggregator **ret_aggregator);
+	struct user_excess *excess, struct aggregator **ret_aggregator);
 void aggregator_free(struct aggregator *aggregator);
 DEFINE_CLEANUP(struct aggregator, aggregator_free);
 
@@ -27,9 +28,10 @@ struct aggregator_labels {
 };
 
 /*
- * Adds a sample with its frames, root first; `labels` may be NULL. Returns 0, -ENOMEM or -E2BIG
- * (the profile's budget is used up). On failure the sample is not in the profile and the caller
- * counts it.
+ * Adds a sample with its frames, root first; `labels` may be NULL. If it needs new elements and the
+ * share of its user (base/user_share.h) is used up, its stack becomes "[names over quota]", as does
+ * the name of a thread that is new. Returns 0, -ENOMEM or -E2BIG (the profile's budget is used up).
+ * On failure the sample is not in the profile and the caller counts it.
  */
 int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
 	const struct aggregator_labels *labels, const struct resolved_frame *frames, size_t count);

@@ -9,8 +9,8 @@
 
 enum {
 	NO_BINARY = UINT32_MAX,
-	STRING_SHARE = 4,  /* strings may take a quarter of the budget */
-	FOREIGN_SHARE = 2, /* and foreign ones half of that */
+	STRING_SHARE = 4, /* strings may take a quarter of the budget */
+	INDEX_BYTES = 16, /* of an element in its index, at a mean load */
 };
 
 int profile_new(size_t limit_bytes, struct profile **ret_profile)
@@ -64,6 +64,21 @@ size_t profile_bytes(const struct profile *profile)
 	       hash_index_bytes(&profile->thread_index) + hash_index_bytes(&profile->sample_index);
 }
 
+size_t profile_string_bytes(const struct profile *profile)
+{
+	return profile->strings.size;
+}
+
+size_t profile_element_bytes(const struct profile *profile)
+{
+	return profile->binaries.count * sizeof(*profile->binaries.items) +
+	       profile->frames.count * sizeof(*profile->frames.items) +
+	       profile->locations.count * (sizeof(*profile->locations.items) + INDEX_BYTES) +
+	       profile->nodes.count * (sizeof(*profile->nodes.items) + INDEX_BYTES) +
+	       profile->threads.count * (sizeof(*profile->threads.items) + INDEX_BYTES) +
+	       profile->samples.count * (sizeof(*profile->samples.items) + INDEX_BYTES);
+}
+
 /*
  * Makes room for one more element, and for its index where there is one. Only growth is weighed
  * against the budget, since that is when memory is taken: an array that doubles adds as many bytes
@@ -75,6 +90,8 @@ static int make_room(struct profile *profile, void *items, size_t *capacity, siz
 	size_t growth = 0;
 	int r;
 
+	if (profile->is_frozen)
+		return -E2BIG;
 	if (count == *capacity)
 		growth += (*capacity ? *capacity : 16) * element_bytes;
 	if (index && hash_index_is_full(index))
@@ -123,13 +140,8 @@ int profile_add_binary(
 
 int profile_add_string(struct profile *profile, const char *string, uint32_t *ret_string)
 {
-	return string_pool_intern(&profile->strings, string, strlen(string), ret_string);
-}
-
-int profile_add_foreign_string(struct profile *profile, const char *string, uint32_t *ret_string)
-{
 	return string_pool_intern_within(&profile->strings, string, strlen(string),
-		profile->strings.limit_bytes / FOREIGN_SHARE, ret_string);
+		profile->is_frozen ? 0 : profile->strings.limit_bytes, ret_string);
 }
 
 struct location_key {
@@ -294,7 +306,7 @@ static bool thread_equal(const void *owner, uint32_t id, const void *key)
 
 	return thread->tgid == wanted->tgid && thread->tid == wanted->tid &&
 	       thread->comm == wanted->comm && thread->exe == wanted->exe &&
-	       thread->cgroup == wanted->cgroup &&
+	       thread->cgroup == wanted->cgroup && thread->user == wanted->user &&
 	       thread->process_start_ns == wanted->process_start_ns;
 }
 

@@ -73,6 +73,7 @@ struct profile_thread {
 	uint32_t tgid, tid;
 	uint32_t comm;	      /* string */
 	uint32_t exe, cgroup; /* strings: paths; 0: not known */
+	uint32_t user;	      /* who answers for it: a uid, as in raw_sample */
 };
 
 struct profile_sample {
@@ -109,13 +110,19 @@ struct profile {
 	PROFILE_TABLE(struct profile_thread) threads;
 	PROFILE_TABLE(struct profile_sample) samples;
 
-	/* Private to profile.c. */
 	size_t limit_bytes;
+	bool is_frozen; /* new elements are refused with -E2BIG; existing ones are still found */
+
+	/* Private to profile.c. */
 	struct hash_index location_index, node_index, thread_index, sample_index;
 	uint32_t synthetic_binary;
 };
 
 enum { PROFILE_ROOT = 0 };
+
+/* The bytes of all strings, and of all elements with their share of the indexes, without room. */
+size_t profile_string_bytes(const struct profile *profile);
+size_t profile_element_bytes(const struct profile *profile);
 
 /* Returns 0 or -ENOMEM. */
 int profile_new(size_t limit_bytes, struct profile **ret_profile);
@@ -136,12 +143,6 @@ uint64_t profile_binary_hash(const struct profile_binary *binary);
 int profile_add_binary(
 	struct profile *profile, const struct profile_binary *binary, uint32_t *ret_binary);
 int profile_add_string(struct profile *profile, const char *string, uint32_t *ret_string);
-/*
- * For strings that any process can choose freely, such as names of generated code. They may fill
- * half of the room for strings, so that one process's names never push out the labels and paths of
- * others (-E2BIG).
- */
-int profile_add_foreign_string(struct profile *profile, const char *string, uint32_t *ret_string);
 int profile_add_location(
 	struct profile *profile, uint32_t binary, uint64_t address, uint32_t *ret_location);
 /* Adds a location with its single frame, which has a function. */

@@ -153,9 +153,14 @@ const struct report_field report_fields[] = {
 		REPORT_NUMBER },
 	{ "jit", "waiting", "jit_samples_waiting", "Samples in JIT code that wait for a name.",
 		FIELD(service.jit_waiting), REPORT_NUMBER },
-	{ "jit", "names_refused", "jit_names_refused_total",
-		"Frames of JIT code shown as [names over quota]: the window had no room for names.",
-		FIELD(service.jit_names_refused), REPORT_NUMBER },
+
+	{ "users", "over_window", "samples_over_window_quota_total",
+		"Samples shown as [names over quota]: their user's share of the window was used "
+		"up.",
+		FIELD(service.excess.total[USER_WINDOW]), REPORT_NUMBER },
+	{ "users", "over_history", "samples_over_history_quota_total",
+		"Samples stored as [names over quota]: their user's share of the day was used up.",
+		FIELD(service.excess.total[USER_HISTORY]), REPORT_NUMBER },
 
 	{ "http", "connections", "http_connections_total", "HTTP connections accepted or refused.",
 		FIELD(http.connections), REPORT_NUMBER },

@@ -60,6 +60,27 @@ static void write_jit_processes(struct json *json, const struct service_status *
 	json_end_array(json);
 }
 
+static void write_users(struct json *json, const struct user_excess *excess)
+{
+	char text[USER_EXCESS_NAME_BYTES];
+
+	json_key(json, "most_over");
+	json_begin_array(json);
+	for (size_t i = 0; i < ARRAY_SIZE(excess->lines); i++) {
+		const struct user_excess_line *line = &excess->lines[i];
+
+		if (!user_excess_is_used(line))
+			continue;
+		json_begin_object(json);
+		json_key(json, "user");
+		json_string(json, user_excess_name(line->user, text));
+		write_number(json, "over_window", line->refused[USER_WINDOW]);
+		write_number(json, "over_history", line->refused[USER_HISTORY]);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
 static void write_statuses(struct json *json, const struct http_counters *http)
 {
 	json_key(json, "statuses");
@@ -85,6 +106,8 @@ static void write_rest(struct json *json, const char *group, const struct report
 		WRITE_TEXT(json, "fault", service->history_fault);
 	else if (strcmp(group, "jit") == 0)
 		write_jit_processes(json, service);
+	else if (strcmp(group, "users") == 0)
+		write_users(json, &service->excess);
 	else if (strcmp(group, "http") == 0)
 		write_statuses(json, &report->http);
 }

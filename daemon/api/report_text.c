@@ -389,9 +389,6 @@ static void write_jit(const struct service_status *service, struct output *outpu
 	write_entry(output, "JIT", "%s samples, %s of them without a name",
 		count_text(service->jit_samples, count),
 		share_text(service->jit_leaves_unknown, service->jit_samples, share));
-	if (service->jit_names_refused > 0)
-		write_entry(output, "", "%s frames lost their names: a window was full of names",
-			count_text(service->jit_names_refused, count));
 	for (; shown < JIT_SHOWN_MAX && (jit = next_jit(service, is_shown)); shown++) {
 		char comm[UTF8_CLEAN_BYTES], kind[UTF8_CLEAN_BYTES], runtime[UTF8_CLEAN_BYTES];
 
@@ -403,6 +400,28 @@ static void write_jit(const struct service_status *service, struct output *outpu
 	if (service->jit_processes > shown)
 		write_entry(output, "", "and %s more processes",
 			count_text(service->jit_processes - shown, count));
+}
+
+static void write_user(
+	const struct user_excess_line *line, const char *label, struct output *output)
+{
+	char name[USER_EXCESS_NAME_BYTES], window[NUMBER_BYTES], history[NUMBER_BYTES];
+
+	write_entry(output, label, "%s: samples beyond its share: %s of a window, %s of a day",
+		user_excess_name(line->user, name), count_text(line->refused[USER_WINDOW], window),
+		count_text(line->refused[USER_HISTORY], history));
+}
+
+static void write_users(const struct service_status *service, struct output *output)
+{
+	const char *label = "Over quota";
+
+	for (size_t i = 0; i < ARRAY_SIZE(service->excess.lines); i++) {
+		if (!user_excess_is_used(&service->excess.lines[i]))
+			continue;
+		write_user(&service->excess.lines[i], label, output);
+		label = "";
+	}
 }
 
 static void write_queries(const struct report *report, struct output *output)
@@ -436,5 +455,6 @@ void report_write_text(const struct report *report, struct output *output)
 	write_names(service, output);
 	write_processes(service, output);
 	write_jit(service, output);
+	write_users(service, output);
 	write_queries(report, output);
 }

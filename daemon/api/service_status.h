@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/user_share.h"
 #include "drain/accounts.h"
 #include "store/store.h"
 
@@ -62,10 +63,13 @@ struct service_status {
 	uint64_t processes, processes_refused, mappings;
 	uint64_t sideband_records, sideband_lost;
 	uint64_t stacks_by_tables, stacks_by_frame_pointers, stacks_cut;
-	uint64_t jit_samples, jit_leaves_unknown, jit_waiting, jit_names_refused;
+	uint64_t jit_samples, jit_leaves_unknown, jit_waiting;
 	struct service_status_jit jit[SERVICE_STATUS_JIT_MAX];
 	size_t jit_count;
 	uint64_t jit_processes; /* total, including those that `jit` has no room for */
+
+	/* What exceeded the shares of users. */
+	struct user_excess excess;
 
 	/* Lag. */
 	uint64_t drain_lag_ns; /* from the last drain's due time to its end */

@@ -10,6 +10,7 @@
 #include "aggregate/profile.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/user_share.h"
 #include "capture/capture.h"
 #include "drain/accounts.h"
 #include "engine/unwinding.h"
@@ -67,7 +68,7 @@ struct pipeline_report {
 	struct capture_cost capture;
 	struct unwinding_report unwinding; /* zeros if only the kernel walks */
 	uint64_t expected;		   /* samples, by the clock; 0: unknown */
-	uint64_t names_refused; /* frames of generated code: the window had no room for names */
+	struct user_excess excess; /* samples beyond the share of their users */
 	uint64_t drains;
 	uint64_t elapsed_ns;
 	uint64_t drain_cpu_ns;				   /* spent by this thread on draining */

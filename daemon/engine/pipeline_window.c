@@ -15,8 +15,8 @@ int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t m
 
 	r = profile_new(pipeline->settings.profile_budget_bytes, &window.profile);
 	if (r == 0)
-		r = aggregator_new(window.profile, pipeline->binaries,
-			&pipeline->report.names_refused, &window.aggregator);
+		r = aggregator_new(window.profile, pipeline->binaries, &pipeline->report.excess,
+			&window.aggregator);
 	/* Now, while there is room for sure. pipeline_start() adds it to the first window. */
 	if (r == 0)
 		r = pipeline_window_name_event(pipeline, &window);

@@ -129,7 +129,7 @@ static void fill_names(const struct service *service, const struct pipeline_repo
 	status->jit_samples = report->jit_samples.samples;
 	status->jit_leaves_unknown = report->jit_samples.leaves_unknown;
 	status->jit_waiting = report->jit_samples.waiting;
-	status->jit_names_refused = report->names_refused;
+	status->excess = report->excess;
 }
 
 static void fill_jit(struct service *service, struct service_status *status)

@@ -18,7 +18,7 @@ struct fixture {
 	struct profile *profile;
 	struct aggregator *aggregator;
 	uint32_t kernel, jit;
-	uint64_t names_refused;
+	struct user_excess excess;
 };
 
 static int open_fixture(struct fixture *fixture, size_t profile_budget)
@@ -38,7 +38,7 @@ static int open_fixture(struct fixture *fixture, size_t profile_budget)
 	if (r == 0)
 		r = profile_new(profile_budget, &fixture->profile);
 	if (r == 0)
-		r = aggregator_new(fixture->profile, fixture->binaries, &fixture->names_refused,
+		r = aggregator_new(fixture->profile, fixture->binaries, &fixture->excess,
 			&fixture->aggregator);
 	if (r == 0)
 		r = binary_table_find_jit(fixture->binaries, 7, 1, &fixture->jit);
@@ -66,6 +66,16 @@ static struct raw_sample sample_of(uint32_t tid, const char *comm)
 		.first_ns = 10,
 		.last_ns = 20,
 	};
+}
+
+/* The samples in the profile. */
+static uint64_t stored(const struct fixture *fixture)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < fixture->profile->samples.count; i++)
+		sum += fixture->profile->samples.items[i].count;
+	return sum;
 }
 
 static void one_stack_of_two_threads_is_one_node(void **state)
@@ -245,6 +255,7 @@ static void a_sample_without_frames_is_still_one(void **state)
 	close_fixture(&fixture);
 }
 
+/* Many users fill it: one alone does not. */
 static void a_full_profile_refuses(void **state)
 {
 	struct raw_sample sample = sample_of(7, "main");
@@ -257,12 +268,13 @@ static void a_full_profile_refuses(void **state)
 	frame.binary = fixture.jit;
 	while (r == 0) {
 		frame.address++;
+		sample.user++;
 		r = aggregator_add(fixture.aggregator, &sample, NULL, &frame, 1);
-		added += r == 0;
+		added += r == 0 ? sample.count : 0;
 	}
 	assert_int_equal(r, -E2BIG);
-	assert_true(added > 100);
-	assert_int_equal(fixture.profile->samples.count, added);
+	assert_true(added > 200);
+	assert_int_equal(stored(&fixture), added);
 	close_fixture(&fixture);
 }
 
@@ -272,40 +284,155 @@ static const char *newest_name(const struct fixture *fixture)
 	return string_of(fixture, frame_of(fixture, fixture->profile->nodes.count - 1)->function);
 }
 
-/* One process's names fill their share. Its samples stay, and other processes keep their labels. */
-static void names_of_generated_code_are_bounded(void **state)
+static uint64_t over_quota(const struct fixture *fixture)
 {
-	struct aggregator_labels labels = { .exe = "/usr/bin/node", .cgroup = "/user.slice" };
-	struct raw_sample sample = sample_of(7, "hostile"), other = sample_of(8, "innocent");
-	struct resolved_frame frame = { .jit = RESOLVED_JIT }, kernel = { .name = "do_idle" };
+	return fixture->excess.total[USER_WINDOW];
+}
+
+/* What a user may add in each of many samples. */
+struct flood {
+	bool has_names, has_threads, has_stacks, has_cgroups;
+};
+
+/*
+ * Adds samples of `users` users in turn, with new names, threads or stacks, until each user has
+ * some over quota.
+ */
+static uint64_t flood(struct fixture *fixture, uint32_t users, const struct flood *flood)
+{
+	char name[200] = "name", comm[16] = "flood", cgroup[64] = "/user.slice";
+	struct aggregator_labels labels = { .exe = "/usr/bin/node", .cgroup = cgroup };
+	struct raw_sample sample = sample_of(7, comm);
+	struct resolved_frame frames[2] = { 0 };
+	uint64_t added = 0;
+
+	for (int i = 0; i < 2; i++)
+		frames[i] = (struct resolved_frame){
+			.jit = RESOLVED_JIT, .binary = fixture->jit, .name = name, .address = 1
+		};
+	while (over_quota(fixture) < 200 * users) {
+		added++;
+		sample.user = 1000 + (uint32_t)(added % users);
+		if (flood->has_names)
+			(void)snprintf(name, sizeof(name), "%0150llu", (unsigned long long)added);
+		if (flood->has_stacks)
+			frames[0].address = added;
+		if (flood->has_cgroups)
+			(void)snprintf(cgroup, sizeof(cgroup), "/user.slice/%llu",
+				(unsigned long long)added);
+		if (flood->has_threads) {
+			sample.tid = (uint32_t)added;
+			(void)snprintf(comm, sizeof(comm), "%llu", (unsigned long long)added);
+		}
+		assert_int_equal(
+			aggregator_add(fixture->aggregator, &sample, &labels, frames, 2), 0);
+	}
+	return added;
+}
+
+/* Another user's sample with new labels and names. */
+static void expect_room_for_others(struct fixture *fixture)
+{
+	const struct aggregator_labels labels = { .exe = "/usr/bin/other",
+		.cgroup = "/system.slice/other.service" };
+	struct raw_sample other = sample_of(8, "innocent");
+	const uint64_t before = over_quota(fixture);
+
+	for (uint64_t i = 0; i < 50; i++) {
+		char name[64];
+		const struct resolved_frame frame = { .binary = fixture->jit,
+			.jit = RESOLVED_JIT,
+			.name = name,
+			.address = 1000000 + i };
+
+		(void)snprintf(name, sizeof(name), "innocent_%llu", (unsigned long long)i);
+		assert_int_equal(
+			aggregator_add(fixture->aggregator, &other, &labels, &frame, 1), 0);
+		assert_string_equal(newest_name(fixture), name);
+	}
+	assert_int_equal(over_quota(fixture), before);
+}
+
+/* The names, threads or stacks of users fill their shares. Their samples stay, and others have
+ * room. */
+static void a_user_cannot_fill_the_profile(void **state)
+{
+	static const struct flood floods[] = {
+		{ .has_names = true },
+		{ .has_threads = true },
+		{ .has_stacks = true },
+		{ .has_cgroups = true, .has_threads = true },
+		{ .has_names = true, .has_threads = true, .has_stacks = true },
+	};
+
+	for (size_t i = 0; i < sizeof(floods) / sizeof(floods[0]); i++) {
+		struct fixture fixture;
+		uint64_t added;
+
+		for (uint32_t users = 1; users <= 8; users += 7) {
+			assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+			added = flood(&fixture, users, &floods[i]);
+			assert_int_equal(stored(&fixture), 2 * added);
+			assert_true(added > 500);
+			expect_room_for_others(&fixture);
+			close_fixture(&fixture);
+		}
+	}
+}
+
+/* What is in the profile already costs nothing. */
+static void a_user_over_quota_keeps_known_names(void **state)
+{
+	const struct flood names = { .has_names = true };
+	const struct aggregator_labels labels = { .exe = "/usr/bin/node", .cgroup = "/user.slice" };
+	struct raw_sample sample = sample_of(7, "flood");
+	struct resolved_frame frames[2];
 	struct fixture fixture;
 	char name[200];
-	uint64_t added = 0;
+	uint64_t before;
+
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	sample.user = 1000;
+	(void)flood(&fixture, 1, &names);
+	before = over_quota(&fixture);
+	(void)snprintf(name, sizeof(name), "%0150d", 1);
+	for (int i = 0; i < 2; i++)
+		frames[i] = (struct resolved_frame){
+			.jit = RESOLVED_JIT, .binary = fixture.jit, .name = name, .address = 1
+		};
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &labels, frames, 2), 0);
+	assert_int_equal(over_quota(&fixture), before);
+	frames[1].name = "new";
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &labels, frames, 2), 0);
+	assert_int_equal(over_quota(&fixture), before + 2);
+	assert_int_equal(fixture.excess.lines[0].user, 1000);
+	close_fixture(&fixture);
+}
+
+/* Root in a container answers for itself, not root of the host. */
+static void root_in_a_container_is_a_user_of_its_own(void **state)
+{
+	static const char container[] =
+		"/docker/"
+		"4ad1e6a0f0e1d2c3b4a5968778695a4b3c2d1e0f4ad1e6a0f0e1d2c3b4a59687";
+	const struct aggregator_labels labels = { .exe = "/a", .cgroup = container };
+	struct raw_sample sample = sample_of(7, "root");
+	struct resolved_frame frame = { .jit = RESOLVED_JIT };
+	struct fixture fixture;
+	char name[200];
+	uint64_t i;
 
 	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
 	frame.binary = fixture.jit;
 	frame.name = name;
-	kernel.binary = fixture.kernel;
-	while (fixture.names_refused < 100) {
-		added++;
-		frame.address = added;
-		(void)snprintf(name, sizeof(name), "%0150llu", (unsigned long long)added);
+	for (i = 0; over_quota(&fixture) == 0; i++) {
+		(void)snprintf(name, sizeof(name), "%0150llu", (unsigned long long)i);
 		assert_int_equal(
 			aggregator_add(fixture.aggregator, &sample, &labels, &frame, 1), 0);
 	}
-	/* An eighth of the budget. */
-	assert_in_range(added - 100, (1 << 17) / 160, (1 << 17) / 150);
-	assert_string_equal(newest_name(&fixture), "[names over quota]");
-	assert_true(fixture.profile->strings.size <= 1 << 17);
-	/* A name that is there is found, whatever the room. */
-	(void)snprintf(name, sizeof(name), "%0150d", 1);
-	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &labels, &frame, 1), 0);
-	assert_int_equal(fixture.names_refused, 100);
-
-	labels.exe = "/usr/bin/other";
-	labels.cgroup = "/system.slice/other.service";
-	assert_int_equal(aggregator_add(fixture.aggregator, &other, &labels, &kernel, 1), 0);
-	assert_string_equal(newest_name(&fixture), "do_idle");
+	assert_int_not_equal(fixture.excess.lines[0].user, 0);
+	assert_int_equal((uint32_t)fixture.excess.lines[0].user, 0);
+	expect_room_for_others(&fixture); /* root of the host */
 	close_fixture(&fixture);
 }
 
@@ -351,7 +478,9 @@ int main(void)
 		cmocka_unit_test(names_of_the_kernel_are_no_part_of_a_location),
 		cmocka_unit_test(a_sample_without_frames_is_still_one),
 		cmocka_unit_test(a_full_profile_refuses),
-		cmocka_unit_test(names_of_generated_code_are_bounded),
+		cmocka_unit_test(a_user_cannot_fill_the_profile),
+		cmocka_unit_test(a_user_over_quota_keeps_known_names),
+		cmocka_unit_test(root_in_a_container_is_a_user_of_its_own),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

@@ -147,7 +147,8 @@ static void the_greatest_jit_processes_are_named(void **state)
 	fill_report(&report);
 	s->jit_samples = 2000;
 	s->jit_leaves_unknown = 3;
-	s->jit_names_refused = 1500;
+	user_excess_add(&s->excess, 1000, USER_WINDOW, 1500);
+	user_excess_add(&s->excess, 1001, USER_HISTORY, 7);
 	s->jit_processes = 100;
 	s->jit_count = SERVICE_STATUS_JIT_MAX;
 	for (uint32_t i = 0; i < SERVICE_STATUS_JIT_MAX; i++) {
@@ -163,10 +164,11 @@ static void the_greatest_jit_processes_are_named(void **state)
 	text = text_of(&report);
 	EXPECT_PARTS(text,
 		"  JIT        2,000 samples, 0.150% of them without a name\n"
-		"             1,500 frames lost their names: a window was full of names\n"
 		"             jjjjjjjjjjjjjjjj (pid 107): jitdump, 1,234,567 symbols in 7 B\n"
 		"             jjjjjjjjjjjjjjjj (pid 163): jitdump of V8, 630 symbols in 63 B\n",
-		"(pid 160)", "             and 95 more processes\n");
+		"(pid 160)", "             and 95 more processes\n",
+		"  Over quota user 1000: samples beyond its share: 1,500 of a window, 0 of a day\n"
+		"             user 1001: samples beyond its share: 0 of a window, 7 of a day\n");
 	assert_null(strstr(text, "(pid 159)"));
 	free(text);
 }

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/user_share.h"
+
+#include "base/hash_index.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum { FREE_TIMES = 2 }; /* a user may hold this many times as much as is free */
+
+static size_t counter_of(uint64_t user)
+{
+	return hash_pair(user, 0) % USER_SHARE_COUNTERS;
+}
+
+bool user_share_has_room(const struct user_share *share, uint64_t user, uint64_t amount)
+{
+	uint64_t held = share->counters[counter_of(user)];
+
+	if (share->used >= share->capacity || amount > share->capacity - share->used)
+		return false;
+	return held + amount <= FREE_TIMES * (share->capacity - share->used - amount);
+}
+
+void user_share_add(struct user_share *share, uint64_t user, uint64_t amount)
+{
+	share->used += amount;
+	share->counters[counter_of(user)] += amount;
+}
+
+void user_share_remove(struct user_share *share, uint64_t user, uint64_t amount)
+{
+	share->used -= amount;
+	share->counters[counter_of(user)] -= amount;
+}
+
+static uint64_t sum_of(const struct user_excess_line *line)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < USER_RESOURCES; i++)
+		sum += line->refused[i];
+	return sum;
+}
+
+bool user_excess_is_used(const struct user_excess_line *line)
+{
+	return sum_of(line) > 0;
+}
+
+const char *user_excess_name(uint64_t user, char name[USER_EXCESS_NAME_BYTES])
+{
+	if (user >> 32)
+		(void)snprintf(name, USER_EXCESS_NAME_BYTES, "root in container %08x",
+			(uint32_t)(user >> 32));
+	else
+		(void)snprintf(name, USER_EXCESS_NAME_BYTES, "user %u", (uint32_t)user);
+	return name;
+}
+
+static struct user_excess_line *line_of(struct user_excess *excess, uint64_t user)
+{
+	struct user_excess_line *smallest = &excess->lines[0];
+
+	for (size_t i = 0; i < USER_EXCESS_LINES; i++) {
+		struct user_excess_line *line = &excess->lines[i];
+
+		if (line->user == user && sum_of(line) > 0)
+			return line;
+		if (sum_of(line) < sum_of(smallest))
+			smallest = line;
+	}
+	*smallest = (struct user_excess_line){ .user = user };
+	return smallest;
+}
+
+void user_excess_add(
+	struct user_excess *excess, uint64_t user, enum user_resource resource, uint64_t count)
+{
+	if (count == 0)
+		return;
+	excess->total[resource] += count;
+	line_of(excess, user)->refused[resource] += count;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Divides a bounded resource among users, so that one user's excess costs that user only (I4).
+ *
+ * A user may hold twice as much as is free. So one user alone may fill two thirds, n users at a
+ * time 2/(2n+1) each, and what they leave is there for the next. No number of users is assumed, and
+ * little is kept for users who do not come. This is the dynamic threshold of shared-memory switches
+ * (Choudhury and Hahne, 1998).
+ *
+ * A user is a 64-bit key: struct pilotlight_ring_sample's uid, and above it, for root in a
+ * container, a hash of the container. Users share the counters, as there may be many: hostile users
+ * can spoil one counter each, and cannot choose whose, as the hash is seeded. Not thread-safe.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { USER_SHARE_COUNTERS = 256 };
+
+/* Initialize with the capacity and zeros. */
+struct user_share {
+	uint64_t capacity, used;
+	uint64_t counters[USER_SHARE_COUNTERS];
+};
+
+/* May the user hold `amount` more? */
+bool user_share_has_room(const struct user_share *share, uint64_t user, uint64_t amount);
+
+/* Also beyond the capacity: the caller decides. */
+void user_share_add(struct user_share *share, uint64_t user, uint64_t amount);
+/* Gives back what was added for this user. */
+void user_share_remove(struct user_share *share, uint64_t user, uint64_t amount);
+
+/* --- what was refused --- */
+
+enum user_resource {
+	USER_WINDOW,  /* samples whose names or stack did not fit into the user's share of a window
+		       */
+	USER_HISTORY, /* samples whose names or stack did not fit into the user's share of a day */
+	USER_RESOURCES,
+};
+
+enum { USER_EXCESS_LINES = 32, USER_EXCESS_NAME_BYTES = 48 };
+
+/* The users with the most refusals, for reports. Initialize with zeros. */
+struct user_excess {
+	uint64_t total[USER_RESOURCES];
+	struct user_excess_line {
+		uint64_t user;
+		uint64_t refused[USER_RESOURCES]; /* all 0: the line is free */
+	} lines[USER_EXCESS_LINES];
+};
+
+bool user_excess_is_used(const struct user_excess_line *line);
+/* "user 1000", or "root in container 1a2b3c4d", by the container's hash. Returns `name`. */
+const char *user_excess_name(uint64_t user, char name[USER_EXCESS_NAME_BYTES]);
+
+/* Without a free line, the user with the fewest refusals makes room. */
+void user_excess_add(
+	struct user_excess *excess, uint64_t user, enum user_resource resource, uint64_t count);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
+#include "base/user_share.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { CAPACITY = 30000 };
+
+/* Takes as much as the user gets, in steps of one. Returns what it holds then. */
+static uint64_t take_all(struct user_share *share, uint64_t user)
+{
+	uint64_t taken = 0;
+
+	while (user_share_has_room(share, user, 1)) {
+		user_share_add(share, user, 1);
+		taken++;
+	}
+	return taken;
+}
+
+static void one_user_gets_two_thirds_of_what_is_free(void **state)
+{
+	struct user_share share = { .capacity = CAPACITY };
+
+	assert_int_equal(take_all(&share, 1000), CAPACITY / 3 * 2);
+	assert_false(user_share_has_room(&share, 1000, 1));
+	assert_in_range(take_all(&share, 1001), CAPACITY / 3 / 3 * 2 - 1, CAPACITY / 3 / 3 * 2 + 1);
+}
+
+/* Users who come at the same time and want all get equal parts. */
+static void greedy_users_get_equal_parts(void **state)
+{
+	struct user_share share = { .capacity = CAPACITY };
+	uint64_t taken[8] = { 0 };
+	bool goes_on = true;
+
+	while (goes_on) {
+		goes_on = false;
+		for (uint64_t user = 0; user < ARRAY_SIZE(taken); user++) {
+			if (!user_share_has_room(&share, user, 1))
+				continue;
+			user_share_add(&share, user, 1);
+			taken[user]++;
+			goes_on = true;
+		}
+	}
+	for (size_t user = 0; user < ARRAY_SIZE(taken); user++)
+		assert_in_range(taken[user], CAPACITY * 2 / 17 - 1, CAPACITY * 2 / 17 + 1);
+	/* The next one finds room. */
+	assert_in_range(take_all(&share, 99), CAPACITY / 17 * 2 / 3 - 5, CAPACITY / 17 * 2 / 3 + 5);
+}
+
+static void what_is_given_back_is_free_again(void **state)
+{
+	struct user_share share = { .capacity = CAPACITY };
+	uint64_t taken = take_all(&share, 7);
+
+	user_share_remove(&share, 7, taken);
+	assert_int_equal(share.used, 0);
+	assert_int_equal(take_all(&share, 7), taken);
+}
+
+static void nothing_fits_beyond_the_capacity(void **state)
+{
+	struct user_share share = { .capacity = CAPACITY };
+
+	assert_false(user_share_has_room(&share, 7, CAPACITY + 1));
+	assert_false(user_share_has_room(&share, 7, UINT64_MAX));
+	user_share_add(&share, 7, CAPACITY + 5);
+	assert_false(user_share_has_room(&share, 8, 1));
+	assert_false(user_share_has_room(&share, 8, 0));
+}
+
+static void the_users_with_the_most_refusals_are_kept(void **state)
+{
+	struct user_excess excess = { 0 };
+	char name[USER_EXCESS_NAME_BYTES];
+	size_t used = 0;
+
+	user_excess_add(&excess, 5, USER_WINDOW, 0);
+	assert_false(user_excess_is_used(&excess.lines[0]));
+	for (uint64_t user = 0; user < 2 * USER_EXCESS_LINES; user++) {
+		user_excess_add(&excess, 1000 + user, USER_WINDOW, 1 + user);
+		user_excess_add(&excess, 1000, USER_HISTORY, 100);
+	}
+	for (size_t i = 0; i < USER_EXCESS_LINES; i++)
+		used += user_excess_is_used(&excess.lines[i]);
+	assert_int_equal(used, USER_EXCESS_LINES);
+	assert_int_equal(excess.lines[0].user, 1000);
+	assert_int_equal(excess.lines[0].refused[USER_WINDOW], 1);
+	assert_int_equal(excess.lines[0].refused[USER_HISTORY], 200 * USER_EXCESS_LINES);
+	assert_int_equal(excess.total[USER_HISTORY], 200 * USER_EXCESS_LINES);
+	assert_int_equal(
+		excess.total[USER_WINDOW], USER_EXCESS_LINES * (2 * USER_EXCESS_LINES + 1));
+	assert_string_equal(user_excess_name(1000, name), "user 1000");
+	assert_string_equal(
+		user_excess_name(0x1a2b3c4dULL << 32, name), "root in container 1a2b3c4d");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_user_gets_two_thirds_of_what_is_free),
+		cmocka_unit_test(greedy_users_get_equal_parts),
+		cmocka_unit_test(what_is_given_back_is_free_again),
+		cmocka_unit_test(nothing_fits_beyond_the_capacity),
+		cmocka_unit_test(the_users_with_the_most_refusals_are_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
