@@ -276,19 +276,6 @@ static int add_excess(struct aggregator *aggregator, const struct raw_sample *sa
 	return r;
 }
 
-/* Root in a container is not root of the host. */
-static uint64_t user_of(const struct raw_sample *sample, const struct aggregator_labels *labels)
-{
-	struct cgroup_labels cgroup;
-
-	if (sample->user > 0 || !labels || labels->cgroup[0] != '/')
-		return sample->user;
-	cgroup_path_parse(labels->cgroup, &cgroup);
-	if (cgroup.container.size == 0)
-		return sample->user;
-	return hash_bytes(cgroup.container.text, cgroup.container.size) << 32;
-}
-
 int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
 	const struct aggregator_labels *labels, const struct resolved_frame *frames, size_t count)
 {
@@ -300,7 +287,7 @@ int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sampl
 	};
 	int r;
 
-	aggregator->user = user_of(sample, labels);
+	aggregator->user = cgroup_path_user(sample->user, labels ? labels->cgroup : "");
 	aggregator->string_bytes = profile_string_bytes(profile);
 	aggregator->element_bytes = profile_element_bytes(profile);
 	r = add_whole(aggregator, sample, labels, frames, count, &added);

@@ -82,3 +82,16 @@ void user_excess_add(
 	excess->total[resource] += count;
 	line_of(excess, user)->refused[resource] += count;
 }
+
+void user_excess_merge(struct user_excess *into, const struct user_excess *from)
+{
+	for (int i = 0; i < USER_RESOURCES; i++)
+		into->total[i] += from->total[i];
+	for (size_t n = 0; n < USER_EXCESS_LINES; n++) {
+		const struct user_excess_line *line = &from->lines[n];
+
+		for (int i = 0; i < USER_RESOURCES; i++)
+			if (line->refused[i] > 0)
+				line_of(into, line->user)->refused[i] += line->refused[i];
+	}
+}

@@ -56,6 +56,8 @@ bool user_excess_is_used(const struct user_excess_line *line);
 /* "user 1000", or "root in container 1a2b3c4d", by the container's hash. Returns `name`. */
 const char *user_excess_name(uint64_t user, char name[USER_EXCESS_NAME_BYTES]);
 
+void user_excess_merge(struct user_excess *into, const struct user_excess *from);
+
 /* Without a free line, the user with the fewest refusals makes room. */
 void user_excess_add(
 	struct user_excess *excess, uint64_t user, enum user_resource resource, uint64_t count);

@@ -57,9 +57,11 @@ static int open_store(struct history_writer *writer, struct fault *fault)
 				       &writer->store, fault);
 }
 
-static int append(struct history_writer *writer, const struct job *job, struct fault *fault)
+static int append(struct history_writer *writer, struct job *job, struct fault *fault)
 {
 	int r = open_store(writer, fault);
+
+	job->window.excess = &job->result.excess;
 
 	if (r < 0)
 		return r;

@@ -60,6 +60,7 @@ struct service {
 
 	struct accounts last_window;
 	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
+	struct user_excess history_excess;
 	bool is_history_failing;
 	char history_fault[160];
 	char listen_fault[100]; /* "": listening on all addresses, with the token if one is needed

@@ -130,6 +130,7 @@ static void fill_names(const struct service *service, const struct pipeline_repo
 	status->jit_leaves_unknown = report->jit_samples.leaves_unknown;
 	status->jit_waiting = report->jit_samples.waiting;
 	status->excess = report->excess;
+	user_excess_merge(&status->excess, &service->history_excess);
 }
 
 static void fill_jit(struct service *service, struct service_status *status)

@@ -171,6 +171,7 @@ static void handle_results(struct service *service)
 		else
 			window_dropped(service, result.fault);
 		close_window(service, &result.accounts, result.end_monotonic_ns);
+		user_excess_merge(&service->history_excess, &result.excess);
 		api_sealed(service->api, result.end_ns);
 	}
 }

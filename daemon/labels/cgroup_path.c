@@ -10,6 +10,7 @@
 #include "labels/cgroup_path.h"
 
 #include "base/array.h"
+#include "base/hash_index.h"
 #include "base/hex.h"
 
 #include <stdbool.h>
@@ -365,6 +366,18 @@ void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels)
 		parser.parent = part;
 	}
 	*ret_labels = parser.labels;
+}
+
+uint64_t cgroup_path_user(uint32_t uid, const char *path)
+{
+	struct cgroup_labels labels;
+
+	if (uid > 0 || path[0] != '/')
+		return uid;
+	cgroup_path_parse(path, &labels);
+	return labels.container.size == 0
+		       ? uid
+		       : hash_bytes(labels.container.text, labels.container.size) << 32;
 }
 
 size_t cgroup_unit_unescape(const struct path_part *unit, char *name, size_t room)

@@ -39,6 +39,12 @@ struct cgroup_labels {
 void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels);
 
 /*
+ * The user who answers for a process of `uid` in this cgroup, as a key of base/user_share.h: root
+ * in a container is not root of the host.
+ */
+uint64_t cgroup_path_user(uint32_t uid, const char *path);
+
+/*
  * Decodes systemd's escapes in a unit name ("\x2d"). Truncates the result to `room`, which is at
  * least 1, and ends it with a NUL. Returns the length without the NUL. The bytes need not be UTF-8.
  */

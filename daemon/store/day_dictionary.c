@@ -22,6 +22,17 @@ void day_dictionary_done(struct day_dictionary *dictionary)
 	hash_index_done(&dictionary->threads);
 }
 
+uint64_t day_dictionary_content_bytes(const struct day_dictionary *dictionary)
+{
+	const struct day_tables *tables = &dictionary->tables;
+
+	return tables->strings.size + tables->binaries.count * sizeof(*tables->binaries.items) +
+	       tables->frames.count * sizeof(*tables->frames.items) +
+	       tables->locations.count * sizeof(*tables->locations.items) +
+	       tables->nodes.count * sizeof(*tables->nodes.items) +
+	       tables->threads.count * sizeof(*tables->threads.items);
+}
+
 size_t day_dictionary_bytes(const struct day_dictionary *dictionary)
 {
 	return day_tables_bytes(&dictionary->tables) + hash_index_bytes(&dictionary->binaries) +
@@ -239,19 +250,28 @@ void day_mapping_done(struct day_mapping *mapping)
 	*mapping = (struct day_mapping){ 0 };
 }
 
+static int add_string(struct day_dictionary *dictionary, const char *string, uint32_t *ret_string)
+{
+	struct string_pool *strings = &dictionary->tables.strings;
+	int r;
+
+	/* The bound on bytes does not limit the strings' index, so this one must. */
+	if (strings->count >= DAY_STRINGS_MAX && !dictionary->is_frozen)
+		return -E2BIG;
+	r = string_pool_intern_within(strings, string, strlen(string),
+		dictionary->is_frozen ? 0 : strings->limit_bytes, ret_string);
+	return r == -E2BIG && dictionary->is_frozen ? -EDQUOT : r;
+}
+
 static int find_string(struct day_dictionary *dictionary, struct day_mapping *mapping,
 	uint32_t profile_string, uint32_t *ret_string)
 {
 	uint32_t *known = &mapping->strings[profile_string];
-	const char *string;
 	int r;
 
 	if (*known == NOT_KNOWN) {
-		/* The bound on bytes does not limit the strings' index, so this one must. */
-		if (dictionary->tables.strings.count >= DAY_STRINGS_MAX)
-			return -E2BIG;
-		string = string_pool_get(&mapping->profile->strings, profile_string);
-		r = string_pool_intern(&dictionary->tables.strings, string, strlen(string), known);
+		r = add_string(dictionary,
+			string_pool_get(&mapping->profile->strings, profile_string), known);
 		if (r < 0)
 			return r;
 	}
@@ -259,33 +279,42 @@ static int find_string(struct day_dictionary *dictionary, struct day_mapping *ma
 	return 0;
 }
 
+static int add_binary(struct day_dictionary *dictionary, const struct profile_binary *binary,
+	uint32_t *ret_binary)
+{
+	struct day_tables *tables = &dictionary->tables;
+	uint64_t hash = profile_binary_hash(binary);
+	uint32_t id = hash_index_find(&dictionary->binaries, hash, binary_equal, tables, binary);
+	int r;
+
+	if (id == HASH_INDEX_NONE) {
+		id = (uint32_t)tables->binaries.count;
+		r = dictionary->is_frozen ? -EDQUOT : hash_index_reserve(&dictionary->binaries);
+		if (r == 0)
+			r = day_tables_add_binary(tables, binary);
+		if (r < 0)
+			return r;
+		hash_index_insert(&dictionary->binaries, hash, id);
+	}
+	*ret_binary = id;
+	return 0;
+}
+
 static int find_binary(struct day_dictionary *dictionary, struct day_mapping *mapping,
 	uint32_t profile_binary, uint32_t *ret_binary)
 {
-	struct day_tables *tables = &dictionary->tables;
 	struct profile_binary binary = mapping->profile->binaries.items[profile_binary];
-	uint64_t hash;
-	uint32_t id = mapping->binaries[profile_binary];
+	uint32_t *known = &mapping->binaries[profile_binary];
 	int r;
 
-	if (id == NOT_KNOWN) {
+	if (*known == NOT_KNOWN) {
 		r = find_string(dictionary, mapping, binary.path, &binary.path);
+		if (r == 0)
+			r = add_binary(dictionary, &binary, known);
 		if (r < 0)
 			return r;
-		hash = profile_binary_hash(&binary);
-		id = hash_index_find(&dictionary->binaries, hash, binary_equal, tables, &binary);
-		if (id == HASH_INDEX_NONE) {
-			id = (uint32_t)tables->binaries.count;
-			r = hash_index_reserve(&dictionary->binaries);
-			if (r == 0)
-				r = day_tables_add_binary(tables, &binary);
-			if (r < 0)
-				return r;
-			hash_index_insert(&dictionary->binaries, hash, id);
-		}
-		mapping->binaries[profile_binary] = id;
 	}
-	*ret_binary = id;
+	*ret_binary = *known;
 	return 0;
 }
 
@@ -320,35 +349,68 @@ static int translate_location(struct day_dictionary *dictionary, struct day_mapp
 	return r;
 }
 
+static int add_location(struct day_dictionary *dictionary, const struct day_location *location,
+	const struct profile_frame *frames, uint32_t *ret_location)
+{
+	const struct location_key key = { .location = location, .frames = frames };
+	struct day_tables *tables = &dictionary->tables;
+	uint64_t hash = location_hash(location, frames);
+	uint32_t id = id_index_find(&dictionary->locations, hash, location_equal, tables, &key);
+	int r;
+
+	if (id == ID_INDEX_NONE) {
+		id = (uint32_t)tables->locations.count;
+		r = dictionary->is_frozen
+			    ? -EDQUOT
+			    : id_index_reserve(&dictionary->locations, hash_location, tables);
+		if (r == 0)
+			r = day_tables_add_location(tables, location, frames);
+		if (r < 0)
+			return r;
+		id_index_insert(&dictionary->locations, hash, id);
+	}
+	*ret_location = id;
+	return 0;
+}
+
 static int find_location(struct day_dictionary *dictionary, struct day_mapping *mapping,
 	uint32_t profile_location, uint32_t *ret_location)
 {
-	struct day_tables *tables = &dictionary->tables;
 	struct profile_frame frames[DAY_FRAME_DEPTH_MAX];
+	uint32_t *known = &mapping->locations[profile_location];
 	struct day_location location;
-	struct location_key key = { .location = &location, .frames = frames };
-	uint64_t hash;
-	uint32_t id = mapping->locations[profile_location];
 	int r;
 
-	if (id == NOT_KNOWN) {
+	if (*known == NOT_KNOWN) {
 		r = translate_location(dictionary, mapping, profile_location, &location, frames);
+		if (r == 0)
+			r = add_location(dictionary, &location, frames, known);
 		if (r < 0)
 			return r;
-		hash = location_hash(&location, frames);
-		id = id_index_find(&dictionary->locations, hash, location_equal, tables, &key);
-		if (id == HASH_INDEX_NONE) {
-			id = (uint32_t)tables->locations.count;
-			r = id_index_reserve(&dictionary->locations, hash_location, tables);
-			if (r == 0)
-				r = day_tables_add_location(tables, &location, frames);
-			if (r < 0)
-				return r;
-			id_index_insert(&dictionary->locations, hash, id);
-		}
-		mapping->locations[profile_location] = id;
 	}
-	*ret_location = id;
+	*ret_location = *known;
+	return 0;
+}
+
+static int add_node(
+	struct day_dictionary *dictionary, const struct profile_node *node, uint32_t *ret_node)
+{
+	struct day_tables *tables = &dictionary->tables;
+	uint64_t hash = node_hash(node);
+	uint32_t id = id_index_find(&dictionary->nodes, hash, node_equal, tables, node);
+	int r;
+
+	if (id == ID_INDEX_NONE) {
+		id = (uint32_t)tables->nodes.count;
+		r = dictionary->is_frozen ? -EDQUOT
+					  : id_index_reserve(&dictionary->nodes, hash_node, tables);
+		if (r == 0)
+			r = day_tables_add_node(tables, node);
+		if (r < 0)
+			return r;
+		id_index_insert(&dictionary->nodes, hash, id);
+	}
+	*ret_node = id;
 	return 0;
 }
 
@@ -358,26 +420,25 @@ static int find_node(
 {
 	const struct profile_node *from = &mapping->profile->nodes.items[profile_node];
 	struct profile_node node = { .parent = mapping->nodes[from->parent] };
-	uint64_t hash;
-	uint32_t id;
-	int r;
+	int r = find_location(dictionary, mapping, from->location, &node.location);
 
-	r = find_location(dictionary, mapping, from->location, &node.location);
-	if (r < 0)
-		return r;
-	hash = node_hash(&node);
-	id = id_index_find(&dictionary->nodes, hash, node_equal, &dictionary->tables, &node);
-	if (id == HASH_INDEX_NONE) {
-		id = (uint32_t)dictionary->tables.nodes.count;
-		r = id_index_reserve(&dictionary->nodes, hash_node, &dictionary->tables);
-		if (r == 0)
-			r = day_tables_add_node(&dictionary->tables, &node);
-		if (r < 0)
-			return r;
-		id_index_insert(&dictionary->nodes, hash, id);
-	}
-	mapping->nodes[profile_node] = id;
-	return 0;
+	return r < 0 ? r : add_node(dictionary, &node, &mapping->nodes[profile_node]);
+}
+
+int day_dictionary_synthetic_node(
+	struct day_dictionary *dictionary, const char *text, uint32_t *ret_node)
+{
+	const struct profile_binary binary = { .kind = BINARY_SYNTHETIC };
+	struct day_location location = { .frame_count = 1 };
+	struct profile_node node = { .parent = PROFILE_ROOT };
+	struct profile_frame frame = { 0 };
+	int r = add_string(dictionary, text, &frame.function);
+
+	if (r == 0)
+		r = add_binary(dictionary, &binary, &location.binary);
+	if (r == 0)
+		r = add_location(dictionary, &location, &frame, &node.location);
+	return r < 0 ? r : add_node(dictionary, &node, ret_node);
 }
 
 int day_dictionary_node(struct day_dictionary *dictionary, struct day_mapping *mapping,
@@ -415,7 +476,7 @@ static int add_thread(struct day_dictionary *dictionary, const struct profile_th
 
 	if (id == HASH_INDEX_NONE) {
 		id = (uint32_t)tables->threads.count;
-		r = hash_index_reserve(&dictionary->threads);
+		r = dictionary->is_frozen ? -EDQUOT : hash_index_reserve(&dictionary->threads);
 		if (r == 0)
 			r = day_tables_add_thread(tables, thread);
 		if (r < 0)
@@ -448,14 +509,19 @@ int day_dictionary_thread(struct day_dictionary *dictionary, struct day_mapping 
 	return r;
 }
 
-static int take_string(struct day_dictionary *dictionary, const struct day_tables *from,
+int day_dictionary_nameless_thread(
+	struct day_dictionary *dictionary, const char *comm, uint32_t *ret_thread)
+{
+	struct profile_thread thread = { 0 };
+	int r = add_string(dictionary, comm, &thread.comm);
+
+	return r < 0 ? r : add_thread(dictionary, &thread, ret_thread);
+}
+
+static int copy_string(struct day_dictionary *dictionary, const struct day_tables *from,
 	uint32_t from_string, uint32_t *ret_string)
 {
-	const char *string = string_pool_get(&from->strings, from_string);
-
-	if (dictionary->tables.strings.count >= DAY_STRINGS_MAX)
-		return -E2BIG;
-	return string_pool_intern(&dictionary->tables.strings, string, strlen(string), ret_string);
+	return add_string(dictionary, string_pool_get(&from->strings, from_string), ret_string);
 }
 
 int day_dictionary_folded_thread(struct day_dictionary *dictionary, const struct day_tables *from,
@@ -463,11 +529,11 @@ int day_dictionary_folded_thread(struct day_dictionary *dictionary, const struct
 {
 	const struct profile_thread *thread = &from->threads.items[from_thread];
 	struct profile_thread folded = { 0 };
-	int r = take_string(dictionary, from, thread->comm, &folded.comm);
+	int r = copy_string(dictionary, from, thread->comm, &folded.comm);
 
 	if (r == 0)
-		r = take_string(dictionary, from, thread->exe, &folded.exe);
+		r = copy_string(dictionary, from, thread->exe, &folded.exe);
 	if (r == 0)
-		r = take_string(dictionary, from, thread->cgroup, &folded.cgroup);
+		r = copy_string(dictionary, from, thread->cgroup, &folded.cgroup);
 	return r < 0 ? r : add_thread(dictionary, &folded, ret_thread);
 }

@@ -13,6 +13,11 @@
  * The store does not keep the times of single samples within a window: samples that are read have
  * the times of the windows they were summed from. Process starts are kept to the millisecond.
  *
+ * A day's dictionary grows by a sixteenth of the byte limit at most (4 MiB if that is less), and
+ * each user has a share of that (base/user_share.h), except root of the host. So no user's names or
+ * stacks can push out the history of others. What exceeds the share is stored as "[names over
+ * quota]". The shares begin anew when the writer opens the history.
+ *
  * Function names of binaries are not stored (I2): they come later, from the symbol cache. Names of
  * kernel and JIT code are stored, since they cannot be found later.
  *
@@ -27,6 +32,7 @@
 #include "aggregate/profile.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/user_share.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,6 +52,8 @@ extern const struct store_limits store_default_limits;
 struct store_window {
 	uint8_t boot_id[16];   /* /proc/sys/kernel/random/boot_id */
 	uint64_t monotonic_ns; /* CLOCK_MONOTONIC at its start; shows when the clock was set */
+	/* Receives the samples that exceed their user's share of the day; NULL: nobody asks. */
+	struct user_excess *excess;
 };
 
 /*

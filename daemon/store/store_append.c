@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
+#include "labels/cgroup_path.h"
 #include "store/accounts_blob.h"
 #include "store/day_file.h"
 #include "store/store_state.h"
@@ -11,9 +12,19 @@
 enum {
 	RUN_ROWS = 32,
 	RUN_ELEMENTS = 8192,
-	GENERATIONS = 4,    /* at least, in a day that fills the byte limit */
+	GENERATIONS = 4, /* at least, in a day that fills the byte limit */
+	/* What the day's dictionary may grow by: a part of the byte limit, but at least enough for
+	 * an ordinary day. */
+	DAY_PARTS_OF_LIMIT = 16,
+	DAY_BYTES_MIN = 4 << 20,
+	/* Weighed before a sample is added: hardly any sample adds more. */
+	SAMPLE_CONTENT_BYTES = 4096,
+	ROOT = 0,	    /* of the host: the history is its own */
 	ROWS_MAX = 1 << 15, /* half a MiB; further rows become a supplement */
 };
+
+#define OVER_QUOTA UINT32_MAX
+static const char over_quota[] = "[names over quota]";
 
 /*
  * A window being written. If the current generation lacks room, the rows so far go with it. The
@@ -26,6 +37,7 @@ struct appending {
 	struct day_mapping mappings[DAY_PARTS];
 	struct window_rows rows;	       /* not yet written */
 	struct store_written saved[DAY_PARTS]; /* the state after this transaction */
+	struct user_excess *excess;	       /* may be NULL */
 	struct fault *fault;
 };
 
@@ -166,39 +178,94 @@ static int next_generation(struct appending *appending, enum day_part name)
 	return 0;
 }
 
-static int find_thread(struct appending *appending, uint32_t thread, uint32_t *ret_thread)
+/* Finds or adds an element of the profile, or the one that stands for all that are over quota. */
+static int find_in_generation(
+	struct appending *appending, enum day_part part, uint32_t element, uint32_t *ret_id)
 {
-	struct day_dictionary *dictionary = &appending->store->parts[DAY_THREADS].dictionary;
+	struct day_dictionary *dictionary = &appending->store->parts[part].dictionary;
+	struct day_mapping *mapping = &appending->mappings[part];
 
-	return day_dictionary_thread(
-		dictionary, &appending->mappings[DAY_THREADS], thread, ret_thread);
+	if (part == DAY_THREADS)
+		return element == OVER_QUOTA
+			       ? day_dictionary_nameless_thread(dictionary, over_quota, ret_id)
+			       : day_dictionary_thread(dictionary, mapping, element, ret_id);
+	return element == OVER_QUOTA ? day_dictionary_synthetic_node(dictionary, over_quota, ret_id)
+				     : day_dictionary_node(dictionary, mapping, element, ret_id);
 }
 
-static int find_node(struct appending *appending, uint32_t node, uint32_t *ret_node)
+/* Returns -E2BIG only if even an empty generation has no room. */
+static int find(struct appending *appending, enum day_part part, uint32_t element, uint32_t *ret_id)
 {
-	struct day_dictionary *dictionary = &appending->store->parts[DAY_STACKS].dictionary;
+	int r = find_in_generation(appending, part, element, ret_id);
 
-	return day_dictionary_node(dictionary, &appending->mappings[DAY_STACKS], node, ret_node);
+	if (r == -E2BIG) {
+		r = next_generation(appending, part);
+		if (r == 0)
+			r = find_in_generation(appending, part, element, ret_id);
+	}
+	return r;
 }
 
-/* Returns -E2BIG only if even an empty generation has no room for the sample. */
+static uint64_t content_bytes(const struct store *store)
+{
+	uint64_t bytes = 0;
+
+	for (enum day_part part = 0; part < DAY_PARTS; part++)
+		bytes += day_dictionary_content_bytes(&store->parts[part].dictionary);
+	return bytes;
+}
+
+static void freeze(struct store *store, bool is_frozen)
+{
+	for (enum day_part part = 0; part < DAY_PARTS; part++)
+		store->parts[part].dictionary.is_frozen = is_frozen;
+}
+
+static int find_row(
+	struct appending *appending, uint32_t thread, uint32_t node, struct window_row *row)
+{
+	int r = find(appending, DAY_THREADS, thread, &row->thread);
+
+	return r < 0 ? r : find(appending, DAY_STACKS, node, &row->node);
+}
+
+static uint64_t user_of(const struct profile *profile, const struct profile_sample *sample)
+{
+	const struct profile_thread *thread = &profile->threads.items[sample->thread];
+
+	return cgroup_path_user(thread->user, string_pool_get(&profile->strings, thread->cgroup));
+}
+
+/* Finds the sample's thread and stack within the share of its user. */
+static int find_shared_row(
+	struct appending *appending, const struct profile_sample *sample, struct window_row *row)
+{
+	const uint64_t user = user_of(appending->profile, sample);
+	struct store *store = appending->store;
+	uint64_t before = content_bytes(store), now;
+	int r;
+
+	freeze(store, user != ROOT &&
+			      !user_share_has_room(&store->day_share, user, SAMPLE_CONTENT_BYTES));
+	r = find_row(appending, sample->thread, sample->node, row);
+	freeze(store, false);
+	if (r == -EDQUOT) {
+		r = find_row(appending, OVER_QUOTA, OVER_QUOTA, row);
+		if (appending->excess)
+			user_excess_add(appending->excess, user, USER_HISTORY, sample->count);
+	}
+	/* A new generation begins with what the sample added. */
+	now = content_bytes(store);
+	if (user != ROOT)
+		user_share_add(&store->day_share, user, now > before ? now - before : 0);
+	return r;
+}
+
 static int add_sample(struct appending *appending, const struct profile_sample *sample)
 {
 	struct window_row row = { .count = sample->count };
-	int r = find_thread(appending, sample->thread, &row.thread);
+	int r = find_shared_row(appending, sample, &row);
 
-	if (r == -E2BIG) {
-		r = next_generation(appending, DAY_THREADS);
-		if (r == 0)
-			r = find_thread(appending, sample->thread, &row.thread);
-	}
-	if (r == 0)
-		r = find_node(appending, sample->node, &row.node);
-	if (r == -E2BIG) {
-		r = next_generation(appending, DAY_STACKS);
-		if (r == 0)
-			r = find_node(appending, sample->node, &row.node);
-	}
 	if (r == 0 && appending->rows.count == ROWS_MAX)
 		r = write_rows(appending);
 	if (r == 0)
@@ -300,17 +367,32 @@ static int keep_generations_small(struct store *store, struct fault *fault)
 		       : store_part_next_generation(stacks);
 }
 
+static void begin_share(struct store *store, uint32_t day)
+{
+	const uint64_t bytes = store->limits.bytes / DAY_PARTS_OF_LIMIT;
+
+	if (store->shared_day == day)
+		return;
+	store->shared_day = day;
+	store->day_share = (struct user_share){
+		.capacity = bytes > DAY_BYTES_MIN ? bytes : DAY_BYTES_MIN,
+	};
+}
+
 static int append_to_day(struct store *store, const struct day_window *window,
-	const struct profile *profile, struct fault *fault)
+	const struct profile *profile, struct user_excess *excess, struct fault *fault)
 {
 	struct appending appending = {
 		.store = store,
 		.profile = profile,
+		.excess = excess,
 		.window = *window,
 		.fault = fault,
 	};
 	int r = store_use_day(store, day_of(window->start_ns), fault);
 
+	if (r == 0)
+		begin_share(store, day_of(window->start_ns));
 	if (r == 0)
 		r = keep_generations_small(store, fault);
 	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++)
@@ -357,12 +439,12 @@ int store_append(struct store *store, const struct store_window *window,
 
 	if (r < 0)
 		return r;
-	r = append_to_day(store, &row, profile, &damage);
+	r = append_to_day(store, &row, profile, window->excess, &damage);
 	if (r == -EBADMSG) {
 		r = store_set_aside(store, day_of(row.start_ns), fault);
 		if (r < 0)
 			return r;
-		r = append_to_day(store, &row, profile, fault);
+		r = append_to_day(store, &row, profile, window->excess, fault);
 	} else if (r < 0) {
 		(void)fault_set(fault, r, "%s", damage.text[0] ? damage.text : strerror(-r));
 	}

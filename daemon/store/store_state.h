@@ -48,6 +48,8 @@ struct store {
 	 */
 	int64_t begun_generation;
 	uint64_t begun_bytes;
+	struct user_share day_share; /* of what the day's dictionary may grow by */
+	uint32_t shared_day;	     /* the day of `day_share`; 0: none */
 
 	/* Another day, being merged; NULL: none. */
 	struct day_database *old;

@@ -101,6 +101,23 @@ static void the_users_with_the_most_refusals_are_kept(void **state)
 		user_excess_name(0x1a2b3c4dULL << 32, name), "root in container 1a2b3c4d");
 }
 
+static void reports_are_merged_by_user(void **state)
+{
+	struct user_excess into = { 0 }, from = { 0 };
+
+	user_excess_add(&into, 1000, USER_WINDOW, 3);
+	user_excess_add(&from, 1001, USER_HISTORY, 2);
+	user_excess_add(&from, 1000, USER_HISTORY, 5);
+	user_excess_merge(&into, &from);
+	assert_int_equal(into.lines[0].user, 1000);
+	assert_int_equal(into.lines[0].refused[USER_WINDOW], 3);
+	assert_int_equal(into.lines[0].refused[USER_HISTORY], 5);
+	assert_int_equal(into.lines[1].user, 1001);
+	assert_int_equal(into.lines[1].refused[USER_HISTORY], 2);
+	assert_int_equal(into.total[USER_HISTORY], 7);
+	assert_false(user_excess_is_used(&into.lines[2]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +126,7 @@ int main(void)
 		cmocka_unit_test(what_is_given_back_is_free_again),
 		cmocka_unit_test(nothing_fits_beyond_the_capacity),
 		cmocka_unit_test(the_users_with_the_most_refusals_are_kept),
+		cmocka_unit_test(reports_are_merged_by_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

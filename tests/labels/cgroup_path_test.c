@@ -358,6 +358,24 @@ static void escapes_are_undone(void **state)
 	unescape("nginx", 1, "");
 }
 
+static void root_in_a_container_is_another_user(void **state)
+{
+	static const char docker[] =
+		"/docker/"
+		"4ad1e6a0f0e1d2c3b4a5968778695a4b3c2d1e0f4ad1e6a0f0e1d2c3b4a59687";
+	char other[sizeof(docker)];
+
+	memcpy(other, docker, sizeof(other));
+	other[sizeof(other) - 2] = '0';
+	assert_int_equal(cgroup_path_user(0, ""), 0);
+	assert_int_equal(cgroup_path_user(0, "/system.slice/cron.service"), 0);
+	assert_int_equal(cgroup_path_user(1000, docker), 1000);
+	assert_int_not_equal(cgroup_path_user(0, docker), 0);
+	assert_int_equal((uint32_t)cgroup_path_user(0, docker), 0);
+	assert_int_equal(cgroup_path_user(0, docker), cgroup_path_user(0, docker));
+	assert_int_not_equal(cgroup_path_user(0, docker), cgroup_path_user(0, other));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +387,7 @@ int main(void)
 		cmocka_unit_test(the_innermost_container_counts),
 		cmocka_unit_test(any_bytes_will_do),
 		cmocka_unit_test(escapes_are_undone),
+		cmocka_unit_test(root_in_a_container_is_another_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
