@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The broker opens files of other processes and of the kernel for a caller that lacks the
- * privilege. It checks and opens them, but never reads them (I6). It works either in the caller's
+ * privilege. Of a binary or a jitdump it reads the first four bytes, to refuse all other files, and
+ * parses nothing (I6). It works either in the caller's
  * process or, behind a socket, in a process with the privileges (broker_server.h); the functions
  * are the same. Each request has a few fixed-size fields, with at most one path and one name
  * (include/pilotlight/broker_request.h).
@@ -9,10 +10,10 @@
  * All functions return 0 and a new O_CLOEXEC, read-only descriptor that the caller owns, or -errno:
  * -ESRCH the process is gone, or its pid now belongs to another process; -ENOENT there is no such
  * file; -EACCES or -EPERM a privilege is missing; -EINVAL the file is not a regular file, or the
- * request is invalid; -ELOOP the path leads through another process's descriptors; -ENAMETOOLONG
- * the path has 4096 bytes or more, or the name 256; -ETIMEDOUT a file system did not answer a
- * broker_server in time; do not retry soon. They wait for file systems only, unless the broker is
- * remote: see broker_connect().
+ * request is invalid; -ENOEXEC it does not start as an ELF file or a jitdump does; -ELOOP the path
+ * leads through another process's descriptors; -ENAMETOOLONG the path has 4096 bytes or more, or
+ * the name 256; -ETIMEDOUT a file system did not answer a broker_server in time; do not retry soon.
+ * They wait for file systems only, unless the broker is remote: see broker_connect().
  */
 #pragma once
 
@@ -87,7 +88,7 @@ int broker_open_maps(struct broker *broker, const struct broker_process *process
  * With start and end 0 it opens only `path`, in the mount namespace and root of a process that need
  * not map the file, such as an ancestor of a process that is gone.
  *
- * Regular files only. The mapping must be executable, which the kernel reports from 6.11 on
+ * Regular ELF files only. The mapping must be executable, which the kernel reports from 6.11 on
  * (-EINVAL otherwise). A file opened by `path` follows the rules of broker_open_path(). The caller
  * must check that it is the expected file (its build-id).
  */
@@ -95,29 +96,33 @@ int broker_open_mapping(struct broker *broker, const struct broker_process *proc
 	uint64_t end, const char *path, int *ret_fd);
 
 /*
- * The same for the marker of a jitdump: a file that is still being written and may be empty. By
- * `path` only files named like jitdumps, jit-NUMBER.dump, are opened. The caller must check the
- * file's owner before it trusts the file. -EREMOTE: the file is on a file system whose server may
- * not answer, or on an overlayfs that another user namespace may have mounted over one. On an
- * overlayfs a marker is opened by `path` only.
+ * The same for the marker of a jitdump: a file that is still being written. It must start as a
+ * jitdump does. If it is empty, its name must be a jitdump's, jit-NUMBER.dump: the process's user,
+ * who answers for what is written there later, chose that name. By `path` only files with such
+ * names are opened.
+ *
+ * -EPERM unless the file belongs to the process's user, or to root and everyone may read it. The
+ * files of all users are open by `path` to root's processes outside of user namespaces, which stand
+ * in for ended children of other users; the caller must then check the owner before it trusts the
+ * file. -EREMOTE: the file is on a file system whose server may not answer, or on an overlayfs that
+ * another user namespace may have mounted over one. On an overlayfs a marker is opened by `path`
+ * only.
  */
 int broker_open_marker(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd);
 
 /*
  * /tmp/perf-<ns_pid>.map below /proc/PID/root, which may still be empty. `ns_pid` is the pid in the
- * process's own namespace. /tmp may be a symlink within that root; -ELOOP if the map itself is one.
- * The caller must check the file's owner before it trusts the file. -EREMOTE as above.
+ * process's own namespace. /tmp may be a symlink within that root; -ELOOP if the map itself is one,
+ * -EMLINK if it has another name. -EPERM and -EREMOTE as above.
  */
 int broker_open_perf_map(
 	struct broker *broker, const struct broker_process *process, uint32_t ns_pid, int *ret_fd);
 
 /*
  * An absolute `path` as the engine itself would see it, for processes that are gone. Only regular
- * files.
- *
- * A file that is opened by name, here or by any other function, must not be a possible secret:
- * -EACCES unless its mode lets everyone read it or someone execute it. The modes of its folders are
+ * ELF files, and no core files: -EACCES unless the mode of a file that is opened by name, here or
+ * by any other function, lets everyone read it or someone execute it. The modes of its folders are
  * not checked.
  */
 int broker_open_path(struct broker *broker, const char *path, int *ret_fd);

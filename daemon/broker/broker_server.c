@@ -135,6 +135,8 @@ static enum broker_refusal refusal_of(int error)
 	case -EPERM:
 		return BROKER_REFUSAL_PRIVILEGE;
 	case -EINVAL:
+	case -ENOEXEC:
+	case -EMLINK:
 	case -ELOOP:
 	case -EXDEV:
 	case -ENAMETOOLONG:

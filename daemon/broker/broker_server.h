@@ -6,9 +6,12 @@
  * whose loop polls broker_server_poll_fd(). No other code in this process may wait for children
  * that it did not start (waitpid(-1), or SIGCHLD ignored).
  *
- * The server parses no file and never reads a file that it opens for a client (I6). It looks only
- * at the fixed fields of a request, at a found file's type, size and file system, and at the start
- * time in /proc/PID/stat (start_time.h). It joins a request's texts to paths at a slash or at
+ * The server parses no file that it opens for a client (I6). It looks only at the fixed fields of a
+ * request; at a found file's type, owner, mode, links, size and file system, and at its first four
+ * bytes; and in /proc/PID at the start time and the user (start_time.h, process_user.h). The four
+ * bytes keep a compromised engine from files that are neither code nor jitdumps. Reading them may
+ * take as long as opening the file and counts against the same timeout. The server joins a
+ * request's texts to paths at a slash or at
  * "/.dwz/"; the kernel walks the paths.
  *
  * The client is not trusted (I8). The server never receives descriptors that the client sends, so
@@ -39,7 +42,7 @@ enum broker_refusal {
 	BROKER_REFUSAL_GONE,	   /* -ESRCH */
 	BROKER_REFUSAL_MISSING,	   /* -ENOENT, -ENOTDIR */
 	BROKER_REFUSAL_PRIVILEGE,  /* -EACCES, -EPERM */
-	BROKER_REFUSAL_UNFIT,	   /* -EINVAL, -ELOOP, -EXDEV, -ENAMETOOLONG */
+	BROKER_REFUSAL_UNFIT,	   /* -EINVAL, -ENOEXEC, -EMLINK, -ELOOP, -EXDEV, -ENAMETOOLONG */
 	BROKER_REFUSAL_EXHAUSTED,  /* -EAGAIN, -EMFILE, -ENFILE, -ENOMEM, -ETOOMANYREFS */
 	BROKER_REFUSAL_LATE,	   /* -ETIMEDOUT */
 	BROKER_REFUSAL_OTHER,	   /* any other -errno */

@@ -22,7 +22,7 @@ int debug_request_open_path(const struct broker_roots *roots,
 	(void)roots;
 	if (request->path[0] != '/')
 		return -EINVAL;
-	return regular_file_open(AT_FDCWD, request->path, REGULAR_FILE_NO_LINKS, ret_fd);
+	return regular_file_open_elf(AT_FDCWD, request->path, REGULAR_FILE_NO_LINKS, ret_fd);
 }
 
 static int open_by_build_id(const struct broker_roots *roots, const struct build_id *id,
@@ -36,7 +36,7 @@ static int open_by_build_id(const struct broker_roots *roots, const struct build
 	r = broker_roots_join(path, roots->debug, name);
 	if (r < 0)
 		return r;
-	return regular_file_open(AT_FDCWD, path, REGULAR_FILE_PLAIN, ret_fd);
+	return regular_file_open_elf(AT_FDCWD, path, REGULAR_FILE_PLAIN, ret_fd);
 }
 
 static int open_by_padded_build_id(const struct broker_roots *roots,
@@ -109,7 +109,7 @@ int debug_request_open_link(const struct broker_roots *roots,
 
 		if (length < 0 || (size_t)length >= sizeof(path))
 			return -ENAMETOOLONG;
-		r = regular_file_open(AT_FDCWD, path, places[i].walk, &fd);
+		r = regular_file_open_elf(AT_FDCWD, path, places[i].walk, &fd);
 		if (r == 0 && is_same_file(fd, binary_path))
 			r = -ENOENT;
 		if (r == 0)
@@ -134,7 +134,7 @@ int debug_request_open_alternate(const struct broker_roots *roots,
 		found = next;
 	if (found && !strstr(found, "/../") &&
 		broker_roots_join(below, roots->debug, found + 1) == 0)
-		r = regular_file_open(AT_FDCWD, below, REGULAR_FILE_PLAIN, ret_fd);
+		r = regular_file_open_elf(AT_FDCWD, below, REGULAR_FILE_PLAIN, ret_fd);
 	if (r < 0 && request->path[0] == '/')
 		r = debug_request_open_path(roots, request, ret_fd);
 	return r;

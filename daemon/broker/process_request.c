@@ -5,12 +5,14 @@
 #include "base/cleanup.h"
 #include "broker/broker.h"
 #include "broker/broker_roots.h"
+#include "broker/process_user.h"
 #include "broker/regular_file.h"
 #include "broker/start_time.h"
 #include "pilotlight/broker_request.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/ioctl.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
@@ -18,6 +20,9 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAP_NAME_BYTES = 64 };
 
 /*
  * Opens /proc/PID. The descriptor refers to the process, not to its pid: after the process is gone
@@ -35,6 +40,12 @@ static int open_process(const struct broker_roots *roots,
 	(void)snprintf(name, sizeof(name), "%d", request->pid);
 	r = broker_roots_open(roots->proc, name, O_PATH | O_DIRECTORY, ret_fd);
 	return r == -ENOENT ? -ESRCH : r;
+}
+
+/* The clients know one error for both refusals: by the kernel, and because of the owner. */
+static int told(int r)
+{
+	return r == -EKEYREJECTED ? -EPERM : r;
 }
 
 /*
@@ -136,17 +147,27 @@ static enum regular_file_mounter mounter_of(int process_fd)
 	return REGULAR_FILE_BY_ADMINISTRATOR;
 }
 
-static int open_below_root(int process_fd, const char *path, bool is_growing, int *ret_fd)
+static int open_elf_below_root(int process_fd, const char *path, int *ret_fd)
 {
 	_cleanup_close_ int root_fd = -1;
 	int r = open_root(process_fd, &root_fd);
 
+	return r < 0 ? r : regular_file_open_elf(root_fd, path, REGULAR_FILE_IN_ROOT, ret_fd);
+}
+
+static int open_dump_below_root(int process_fd, const char *path, int *ret_fd)
+{
+	struct regular_file_growing dump = { .kind = REGULAR_FILE_JITDUMP, .may_be_empty = true };
+	_cleanup_close_ int root_fd = -1;
+	int r = open_root(process_fd, &root_fd);
+
+	if (r == 0)
+		r = process_user_read(process_fd, &dump.user);
 	if (r < 0)
 		return r;
-	if (is_growing)
-		return regular_file_open_growing(root_fd, path,
-			RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT, mounter_of(process_fd), ret_fd);
-	return regular_file_open(root_fd, path, REGULAR_FILE_IN_ROOT, ret_fd);
+	dump.mounter = mounter_of(process_fd);
+	return regular_file_open_growing(
+		root_fd, path, RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT, &dump, ret_fd);
 }
 
 /* struct procmap_query of <linux/fs.h>, which older headers lack (Linux 6.11). */
@@ -186,27 +207,28 @@ static int check_mapped_code(int process_fd, uint64_t start, uint64_t end)
 	return query.flags & MAPPING_EXECUTABLE ? 0 : -EINVAL;
 }
 
-static int open_map_file(int process_fd, uint64_t start, uint64_t end, bool is_growing, int *ret_fd)
+static int find_map_file(
+	int process_fd, uint64_t start, uint64_t end, char ret_name[MAP_NAME_BYTES])
 {
-	char name[64];
-	int r = check_mapped_code(process_fd, start, end);
-
-	if (r < 0)
-		return r;
-	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx", (unsigned long long)start,
+	(void)snprintf(ret_name, MAP_NAME_BYTES, "map_files/%llx-%llx", (unsigned long long)start,
 		(unsigned long long)end);
-	if (is_growing)
-		/* The process may have the file from a process of another user namespace. */
-		return regular_file_open_growing(
-			process_fd, name, 0, REGULAR_FILE_BY_ANYONE, ret_fd);
-	return regular_file_open(process_fd, name, REGULAR_FILE_MAGIC_LINK, ret_fd);
+	return check_mapped_code(process_fd, start, end);
 }
 
-/* A file that need not be code is opened by name only if the name is a jitdump's. */
+static int open_mapped_elf(int process_fd, uint64_t start, uint64_t end, int *ret_fd)
+{
+	char name[MAP_NAME_BYTES];
+	int r = find_map_file(process_fd, start, end, name);
+
+	return r < 0 ? r : regular_file_open_elf(process_fd, name, REGULAR_FILE_MAGIC_LINK, ret_fd);
+}
+
+/* Is the last part of `path` a jitdump's: jit-NUMBER.dump? */
 static bool is_marker_name(const char *path)
 {
 	static const char start[] = "jit-", end[] = ".dump";
-	const char *name = strrchr(path, '/') + 1;
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
 	size_t digits;
 
 	if (strncmp(name, start, sizeof(start) - 1) != 0)
@@ -216,9 +238,45 @@ static bool is_marker_name(const char *path)
 	return digits > 0 && strcmp(name + digits, end) == 0;
 }
 
-static int open_mapping(const struct broker_roots *roots,
-	const struct pilotlight_broker_request *request, bool is_growing, int *ret_fd)
+/* Did the process map the file under a jitdump's name? A path that is cut off has another one. */
+static bool is_mapped_as_marker(int process_fd, const char *name)
 {
+	static const char deleted[] = " (deleted)";
+	const size_t length = sizeof(deleted) - 1;
+	char path[PATH_MAX];
+	ssize_t size = readlinkat(process_fd, name, path, sizeof(path) - 1);
+
+	if (size < 0)
+		return false;
+	if ((size_t)size > length && memcmp(path + size - length, deleted, length) == 0)
+		size -= (ssize_t)length;
+	path[size] = '\0';
+	return is_marker_name(path);
+}
+
+static int open_mapped_dump(int process_fd, uint64_t start, uint64_t end, int *ret_fd)
+{
+	/* The process may have the file from a process of another user namespace. */
+	struct regular_file_growing dump = { .kind = REGULAR_FILE_JITDUMP,
+		.mounter = REGULAR_FILE_BY_ANYONE };
+	char name[MAP_NAME_BYTES];
+	int r = find_map_file(process_fd, start, end, name);
+
+	if (r == 0)
+		r = process_user_read(process_fd, &dump.user);
+	if (r < 0)
+		return r;
+	dump.may_be_empty = is_mapped_as_marker(process_fd, name);
+	return regular_file_open_growing(process_fd, name, 0, &dump, ret_fd);
+}
+
+static int open_mapping(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, bool is_dump, int *ret_fd)
+{
+	int (*const open_mapped)(int, uint64_t, uint64_t, int *) =
+		is_dump ? open_mapped_dump : open_mapped_elf;
+	int (*const open_below_root)(int, const char *, int *) =
+		is_dump ? open_dump_below_root : open_elf_below_root;
 	_cleanup_close_ int process_fd = -1, fd = -1;
 	bool is_by_path = request->range_start == 0 && request->range_end == 0;
 	int r;
@@ -231,14 +289,13 @@ static int open_mapping(const struct broker_roots *roots,
 	if (r < 0)
 		return r;
 	r = is_by_path ? -ENOENT
-		       : open_map_file(process_fd, request->range_start, request->range_end,
-				 is_growing, &fd);
-	if (request->has_path && (!is_growing || is_marker_name(request->path)) &&
+		       : open_mapped(process_fd, request->range_start, request->range_end, &fd);
+	if (request->has_path && (!is_dump || is_marker_name(request->path)) &&
 		(r == -ENOENT || r == -EACCES || r == -EPERM || r == -EREMOTE))
-		r = open_below_root(process_fd, request->path, is_growing, &fd);
+		r = open_below_root(process_fd, request->path, &fd);
 	r = check_process(process_fd, request, r);
 	if (r < 0)
-		return r;
+		return told(r);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
@@ -257,20 +314,24 @@ int process_request_open_marker(const struct broker_roots *roots,
 
 static int open_perf_map(int process_fd, uint32_t ns_pid, int *ret_fd)
 {
+	struct regular_file_growing map = { .kind = REGULAR_FILE_PERF_MAP };
 	_cleanup_close_ int root_fd = -1, folder_fd = -1;
 	char name[32];
 	int r = open_root(process_fd, &root_fd);
 
+	if (r == 0)
+		r = process_user_read(process_fd, &map.user);
 	if (r < 0)
 		return r;
+	map.mounter = mounter_of(process_fd);
 	/* /tmp may be a link to elsewhere within the root; links inside /tmp are not trusted. */
 	folder_fd = regular_file_walk(
 		root_fd, "tmp", O_DIRECTORY, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	if (folder_fd < 0)
 		return folder_fd;
 	(void)snprintf(name, sizeof(name), "perf-%u.map", ns_pid);
-	return regular_file_open_growing(folder_fd, name, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
-		mounter_of(process_fd), ret_fd);
+	return regular_file_open_growing(
+		folder_fd, name, RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH, &map, ret_fd);
 }
 
 int process_request_open_perf_map(const struct broker_roots *roots,
@@ -286,7 +347,7 @@ int process_request_open_perf_map(const struct broker_roots *roots,
 		return r;
 	r = check_process(process_fd, request, open_perf_map(process_fd, request->ns_pid, &fd));
 	if (r < 0)
-		return r;
+		return told(r);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }

@@ -3,13 +3,16 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "pilotlight/jitdump.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -25,10 +28,12 @@
 #define GFS2_MAGIC	  0x01161970
 #define OCFS2_SUPER_MAGIC 0x7461636f
 
-/*
- * A concurrent rename anywhere on the machine makes a walk with ".." fail with EAGAIN: openat2(2).
- */
-enum { WALK_ATTEMPTS = 16 };
+enum {
+	/* A concurrent rename anywhere on the machine makes a walk with ".." fail with EAGAIN:
+	 * openat2(2). */
+	WALK_ATTEMPTS = 16,
+	MAGIC_BYTES = SELFMAG,
+};
 
 int regular_file_walk(int folder_fd, const char *path, uint64_t flags, uint64_t resolve)
 {
@@ -119,10 +124,8 @@ static int check_storage(int fd, const struct stat *status, enum regular_file_mo
 		(uint64_t)system.f_type, system.f_blocks, status->st_dev, mounter);
 }
 
-/*
- * Programs, libraries and debug files are readable by everyone or executable by someone; keys and
- * other secrets are neither. The mode is all that the broker can judge without reading the file.
- */
+/* Programs, libraries and debug files are readable by everyone or executable by someone; core files
+ * are neither. */
 static bool may_be_code(const struct stat *status)
 {
 	return status->st_mode & (S_IROTH | S_IXUSR | S_IXGRP | S_IXOTH);
@@ -142,10 +145,49 @@ static int open_found(int found_fd, int *ret_fd)
 	return 0;
 }
 
-int regular_file_open(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd)
+/* Reads the first bytes. Returns their number, which is less if the file is shorter, or -errno. */
+static ssize_t read_magic(int fd, uint8_t magic[MAGIC_BYTES])
+{
+	ssize_t size;
+
+	do
+		size = pread(fd, magic, MAGIC_BYTES, 0);
+	while (size < 0 && errno == EINTR);
+	return size < 0 ? -errno : size;
+}
+
+static int check_elf(int fd)
+{
+	uint8_t magic[MAGIC_BYTES];
+	ssize_t size = read_magic(fd, magic);
+
+	if (size < 0)
+		return (int)size;
+	return size == MAGIC_BYTES && memcmp(magic, ELFMAG, MAGIC_BYTES) == 0 ? 0 : -ENOEXEC;
+}
+
+static int check_jitdump(int fd, bool may_be_empty)
+{
+	uint32_t magic;
+	ssize_t size = read_magic(fd, (uint8_t *)&magic);
+
+	_Static_assert(sizeof(magic) == MAGIC_BYTES, "the same length as ELF's");
+	if (size < 0)
+		return (int)size;
+	if (size == 0)
+		return may_be_empty ? 0 : -ENOEXEC;
+	return size == MAGIC_BYTES && (magic == PILOTLIGHT_JITDUMP_MAGIC ||
+					      magic == PILOTLIGHT_JITDUMP_MAGIC_SWAPPED)
+		       ? 0
+		       : -ENOEXEC;
+}
+
+int regular_file_open_elf(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd)
 {
 	_cleanup_close_ int found_fd = regular_file_walk(folder_fd, path, 0, resolve_of(walk));
+	_cleanup_close_ int fd = -1;
 	struct stat status;
+	int r;
 
 	if (found_fd < 0)
 		return found_fd;
@@ -155,13 +197,32 @@ int regular_file_open(int folder_fd, const char *path, enum regular_file_walk wa
 		return -EINVAL;
 	if (walk != REGULAR_FILE_MAGIC_LINK && !may_be_code(&status))
 		return -EACCES;
-	return open_found(found_fd, ret_fd);
+	r = open_found(found_fd, &fd);
+	if (r == 0)
+		r = check_elf(fd);
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
+	return r;
+}
+
+/*
+ * A user can give another one's file the name of a perf map: by a hard link, or by mounting it
+ * there in namespaces of his own. So the file must belong to the process.
+ */
+static int check_owner(const struct stat *status, const struct regular_file_growing *growing)
+{
+	if (status->st_uid != growing->user &&
+		!(status->st_uid == 0 && (status->st_mode & S_IROTH)) &&
+		!(growing->user == 0 && growing->mounter == REGULAR_FILE_BY_ADMINISTRATOR))
+		return -EKEYREJECTED;
+	return growing->kind == REGULAR_FILE_PERF_MAP && status->st_nlink > 1 ? -EMLINK : 0;
 }
 
 int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
-	enum regular_file_mounter mounter, int *ret_fd)
+	const struct regular_file_growing *growing, int *ret_fd)
 {
 	_cleanup_close_ int found_fd = regular_file_walk(folder_fd, path, 0, resolve);
+	_cleanup_close_ int fd = -1;
 	struct stat status;
 	int r;
 
@@ -171,6 +232,14 @@ int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
 		return -errno;
 	if (!S_ISREG(status.st_mode))
 		return -EINVAL;
-	r = check_storage(found_fd, &status, mounter);
-	return r < 0 ? r : open_found(found_fd, ret_fd);
+	r = check_storage(found_fd, &status, growing->mounter);
+	if (r == 0)
+		r = check_owner(&status, growing);
+	if (r == 0)
+		r = open_found(found_fd, &fd);
+	if (r == 0 && growing->kind == REGULAR_FILE_JITDUMP)
+		r = check_jitdump(fd, growing->may_be_empty);
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
+	return r;
 }

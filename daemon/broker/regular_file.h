@@ -2,6 +2,7 @@
 /* Opens a regular file by an untrusted name, without ever opening a FIFO, a device or a socket. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -20,13 +21,16 @@ enum regular_file_walk {
 };
 
 /*
- * Opens `path` below `folder_fd` (AT_FDCWD: as the caller sees it). Returns 0 and an O_CLOEXEC,
- * read-only descriptor that the caller owns; or: -EINVAL it is not a regular file, is empty, or is
- * on a file system of the kernel such as /proc; -EACCES it was opened by name and its mode lets
- * neither everyone read nor anyone execute it, so it may be a secret and is no code; -ELOOP there
- * is a link where none is allowed; or -errno of opening.
+ * Opens an ELF file at `path` below `folder_fd` (AT_FDCWD: as the caller sees it). Its first four
+ * bytes are read, because nothing else tells code from a secret that a compromised client asks for.
+ * Returns 0 and an O_CLOEXEC, read-only descriptor that the caller owns; or: -EINVAL it is not a
+ * regular file, is empty, or is on a file system of the kernel such as /proc; -ENOEXEC it is not an
+ * ELF file; -EACCES it was opened by name and its mode lets neither everyone read nor anyone
+ * execute it, so it may be a core file and is no code; -ELOOP there is a link where none is
+ * allowed; or -errno of opening or reading.
  */
-int regular_file_open(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd);
+int regular_file_open_elf(
+	int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd);
 
 /*
  * Who mounted the file system? Overlayfs hides its layers from statfs(). Any user can mount it over
@@ -34,12 +38,27 @@ int regular_file_open(int folder_fd, const char *path, enum regular_file_walk wa
  */
 enum regular_file_mounter { REGULAR_FILE_BY_ANYONE, REGULAR_FILE_BY_ADMINISTRATOR };
 
+/* A file in which a process of `user` names its generated code. It is still being written. */
+struct regular_file_growing {
+	enum { REGULAR_FILE_JITDUMP, REGULAR_FILE_PERF_MAP } kind;
+	enum regular_file_mounter mounter;
+	uid_t user;
+	bool may_be_empty; /* a jitdump, because its name is a jitdump's */
+};
+
 /*
- * The same for a file that is still being written and may be empty. `resolve` is RESOLVE_* of
- * openat2(2). Also returns -EREMOTE: see regular_file_check_storage().
+ * Opens such a file. `resolve` is RESOLVE_* of openat2(2). A jitdump is recognized by its first
+ * four bytes. Runtimes buffer them: until they are written the name has to do, and the file's owner
+ * answers for what he writes there. A perf map is text and is recognized by its name only, so it
+ * must not have a second one.
+ *
+ * Returns 0 as above, or also -EKEYREJECTED it belongs neither to `user` nor to root with everyone
+ * allowed to read it; -EMLINK a perf map with another link; -ENOEXEC not a jitdump; -EREMOTE: see
+ * regular_file_check_storage(). The files of all users are open to root's processes where only the
+ * administrator mounts, since those stand in for children of other users that have ended.
  */
 int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
-	enum regular_file_mounter mounter, int *ret_fd);
+	const struct regular_file_growing *growing, int *ret_fd);
 
 /*
  * May the client read a growing file on this file system? `type` and `blocks` are of statfs(),

@@ -3,6 +3,7 @@
 #include "tests/harness/failing_allocation.h"
 #include "tests/harness/files.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -43,8 +44,8 @@ static void make_process(struct tree *tree)
 	write_file(tree->proc, "77/status", "Name:\ta\n");
 	write_file(tree->proc, "77/comm", "a\n");
 	write_file(tree->proc, "77/maps", "the maps\n");
-	write_file(tree->root, "outside", "outside\n");
-	write_file(tree->proc, "77/root/lib/inside", "inside\n");
+	write_file(tree->root, "outside", ELFMAG "outside\n");
+	write_file(tree->proc, "77/root/lib/inside", ELFMAG "inside\n");
 	(void)snprintf(path, sizeof(path), "%s/77/root/fifo", tree->proc);
 	assert_int_equal(mkfifo(path, 0644), 0);
 	make_link(tree->proc, "77/map_files/1000-2000", "../../../outside");
@@ -164,7 +165,7 @@ static void start_time_tells_processes_apart(void **state)
 			broker_open_mapping(tree->broker, &process, 0x1000, 0x2000, NULL, &fd),
 			cases[i].result);
 		if (cases[i].result == 0)
-			assert_reads(fd, "outside\n");
+			assert_reads(fd, ELFMAG "outside\n");
 		else
 			assert_int_equal(fd, -7);
 	}
@@ -211,10 +212,10 @@ static void mappings_open_by_address_then_by_path(void **state)
 
 	assert_int_equal(
 		broker_open_mapping(broker, &process_77, 0x1000, 0x2000, "/lib/inside", &fd), 0);
-	assert_reads(fd, "outside\n");
+	assert_reads(fd, ELFMAG "outside\n");
 	assert_int_equal(
 		broker_open_mapping(broker, &process_77, 0x7000, 0x8000, "/lib/inside", &fd), 0);
-	assert_reads(fd, "inside\n");
+	assert_reads(fd, ELFMAG "inside\n");
 	fd = -7;
 	assert_int_equal(
 		broker_open_mapping(broker, &process_77, 0x7000, 0x8000, NULL, &fd), -ENOENT);
@@ -239,7 +240,7 @@ static void without_an_address_the_path_alone_opens(void **state)
 	make_link(tree->proc, "77/map_files/0-0", "../../../outside");
 	assert_int_equal(
 		broker_open_mapping(tree->broker, &process_77, 0, 0, "/lib/inside", &fd), 0);
-	assert_reads(fd, "inside\n");
+	assert_reads(fd, ELFMAG "inside\n");
 	fd = -7;
 	assert_int_equal(
 		broker_open_mapping(tree->broker, &process_77, 0, 0, "/nothing", &fd), -ENOENT);
@@ -327,7 +328,7 @@ static void secrets_are_not_opened_by_name(void **state)
 
 	(void)snprintf(path, sizeof(path), "%s/outside", tree->root);
 	(void)snprintf(binary, sizeof(binary), "%s/program", tree->root);
-	write_file(tree->debug, "linked", "linked\n");
+	write_file(tree->debug, "linked", ELFMAG "linked\n");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int fds[5] = { -7, -7, -7, -7, -7 }, result = cases[i].result;
 
@@ -353,6 +354,46 @@ static void secrets_are_not_opened_by_name(void **state)
 	}
 }
 
+/* For every request for code: nothing else is opened, however it is asked for. */
+static void only_elf_files_open(void **state)
+{
+	static const char *const texts[] = { "a key\n", "\177EL", "\177ELG", "#!/bin/sh\n" };
+	static const uint8_t bytes[BUILD_ID_BYTES] = { 0xab, 0xcd };
+	const struct build_id none = { 0 };
+	struct tree *tree = *state;
+	struct broker *broker = tree->broker;
+	char path[512], binary[512];
+	struct build_id id;
+	int fd = -7;
+
+	build_id_set_padded(&id, bytes);
+	(void)snprintf(path, sizeof(path), "%s/outside", tree->root);
+	(void)snprintf(binary, sizeof(binary), "%s/program", tree->root);
+	make_folder(tree->debug, ".build-id");
+	make_folder(tree->debug, ".build-id/ab");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		write_file(tree->root, "outside", texts[i]);
+		write_file(tree->proc, "77/root/lib/inside", texts[i]);
+		write_file(tree->debug, ".build-id/ab/cd.debug", texts[i]);
+		write_file(tree->debug, ".build-id/ab/cd.dwp", texts[i]);
+		assert_int_equal(broker_open_mapping(
+					 broker, &process_77, 0x1000, 0x2000, "/lib/inside", &fd),
+			-ENOEXEC);
+		assert_int_equal(broker_open_mapping(
+					 broker, &process_77, 0x7000, 0x8000, "/lib/inside", &fd),
+			-ENOEXEC);
+		assert_int_equal(broker_open_mapping(broker, &process_77, 0, 0, "/lib/inside", &fd),
+			-ENOEXEC);
+		assert_int_equal(broker_open_path(broker, path, &fd), -ENOEXEC);
+		assert_int_equal(broker_open_alternate_file(broker, path, &none, &fd), -ENOEXEC);
+		assert_int_equal(broker_open_debug_file(broker, &id, &fd), -ENOEXEC);
+		assert_int_equal(broker_open_debug_package(broker, &id, &fd), -ENOEXEC);
+		/* The last one of several places has no such file. */
+		assert_int_equal(broker_open_debuglink(broker, binary, "outside", &fd), -ENOENT);
+	}
+	assert_int_equal(fd, -7);
+}
+
 static void paths_open_as_the_caller_sees_them(void **state)
 {
 	struct tree *tree = *state;
@@ -361,7 +402,7 @@ static void paths_open_as_the_caller_sees_them(void **state)
 
 	(void)snprintf(path, sizeof(path), "%s/outside", tree->root);
 	assert_int_equal(broker_open_path(tree->broker, path, &fd), 0);
-	assert_reads(fd, "outside\n");
+	assert_reads(fd, ELFMAG "outside\n");
 	fd = -7;
 	assert_int_equal(broker_open_path(tree->broker, path + 1, &fd), -EINVAL);
 	assert_int_equal(broker_open_path(tree->broker, "", &fd), -EINVAL);
@@ -385,12 +426,12 @@ static void debug_files_open_by_build_id(void **state)
 	assert_int_equal(broker_open_debug_file(tree->broker, &id, &fd), -ENOENT);
 	assert_int_equal(fd, -7);
 	write_file(tree->debug, ".build-id/ab/cdef0102000000000000000000000000000000.debug",
-		"twenty\n");
+		ELFMAG "twenty\n");
 	assert_int_equal(broker_open_debug_file(tree->broker, &id, &fd), 0);
-	assert_reads(fd, "twenty\n");
-	write_file(tree->debug, ".build-id/ab/cdef0102.debug", "five\n");
+	assert_reads(fd, ELFMAG "twenty\n");
+	write_file(tree->debug, ".build-id/ab/cdef0102.debug", ELFMAG "five\n");
 	assert_int_equal(broker_open_debug_file(tree->broker, &id, &fd), 0);
-	assert_reads(fd, "five\n");
+	assert_reads(fd, ELFMAG "five\n");
 }
 
 static void kernel_files_open(void **state)
@@ -499,6 +540,7 @@ int main(void)
 		IN_TREE(files_of_kernel_file_systems_are_refused),
 		IN_TREE(only_regular_files_open),
 		IN_TREE(secrets_are_not_opened_by_name),
+		IN_TREE(only_elf_files_open),
 		IN_TREE(paths_open_as_the_caller_sees_them),
 		IN_TREE(debug_files_open_by_build_id),
 		IN_TREE(kernel_files_open),

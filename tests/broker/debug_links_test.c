@@ -4,6 +4,7 @@
 #include "tests/broker/served_broker.h"
 #include "tests/harness/files.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -55,7 +56,7 @@ static int set_up(void **state)
 	(void)snprintf(tree->debug, sizeof(tree->debug), "%s/debug", tree->root);
 	make_folders(tree->root, "bin/.debug");
 	make_folders(tree->root, "debug");
-	write_file(tree->root, "bin/tool", "tool");
+	write_file(tree->root, "bin/tool", ELFMAG "tool");
 	options.debug_root = tree->debug;
 	placed_broker_start(&tree->placed, *place, &options);
 	tree->broker = tree->placed.broker;
@@ -86,17 +87,17 @@ static void debuglinks_are_looked_for_in_three_places(void **state)
 	(void)snprintf(folder, sizeof(folder), "%s/bin", tree->root);
 	make_folders(tree->debug, folder);
 	(void)snprintf(name, sizeof(name), "%s/tool.debug", folder);
-	write_file(tree->debug, name, "far");
+	write_file(tree->debug, name, ELFMAG "far");
 	assert_int_equal(broker_open_debuglink(tree->broker, tree->tool, "tool.debug", &fd), 0);
-	assert_reads(fd, "far");
+	assert_reads(fd, ELFMAG "far");
 
-	write_file(tree->root, "bin/.debug/tool.debug", "below");
+	write_file(tree->root, "bin/.debug/tool.debug", ELFMAG "below");
 	assert_int_equal(broker_open_debuglink(tree->broker, tree->tool, "tool.debug", &fd), 0);
-	assert_reads(fd, "below");
+	assert_reads(fd, ELFMAG "below");
 
-	write_file(tree->root, "bin/tool.debug", "beside");
+	write_file(tree->root, "bin/tool.debug", ELFMAG "beside");
 	assert_int_equal(broker_open_debuglink(tree->broker, tree->tool, "tool.debug", &fd), 0);
-	assert_reads(fd, "beside");
+	assert_reads(fd, ELFMAG "beside");
 }
 
 static void a_binary_is_not_its_own_debug_file(void **state)
@@ -106,9 +107,9 @@ static void a_binary_is_not_its_own_debug_file(void **state)
 
 	assert_int_equal(broker_open_debuglink(tree->broker, tree->tool, "tool", &fd), -ENOENT);
 	assert_int_equal(fd, -7);
-	write_file(tree->root, "bin/.debug/tool", "below");
+	write_file(tree->root, "bin/.debug/tool", ELFMAG "below");
 	assert_int_equal(broker_open_debuglink(tree->broker, tree->tool, "tool", &fd), 0);
-	assert_reads(fd, "below");
+	assert_reads(fd, ELFMAG "below");
 }
 
 static void debuglinks_must_be_plain_file_names(void **state)
@@ -150,12 +151,12 @@ static void packages_lie_beside_debug_files(void **state)
 	assert_int_equal(
 		broker_open_alternate_file(tree->broker, tree->tool, &too_long, &fd), -EINVAL);
 	assert_int_equal(fd, -7);
-	write_file(tree->debug, ".build-id/ab/cd01.dwp", "binary's");
+	write_file(tree->debug, ".build-id/ab/cd01.dwp", ELFMAG "binary's");
 	assert_int_equal(broker_open_debug_package(tree->broker, &id, &fd), 0);
-	assert_reads(fd, "binary's");
-	write_file(tree->debug, ".build-id/ab/cd01.debug.dwp", "debug file's");
+	assert_reads(fd, ELFMAG "binary's");
+	write_file(tree->debug, ".build-id/ab/cd01.debug.dwp", ELFMAG "debug file's");
 	assert_int_equal(broker_open_debug_package(tree->broker, &id, &fd), 0);
-	assert_reads(fd, "debug file's");
+	assert_reads(fd, ELFMAG "debug file's");
 }
 
 static void alternate_files_open_by_build_id_then_by_path(void **state)
@@ -170,25 +171,25 @@ static void alternate_files_open_by_build_id_then_by_path(void **state)
 		broker_open_alternate_file(tree->broker, "../../.dwz/x/tool.debug", &id, &fd),
 		-ENOENT);
 	(void)snprintf(path, sizeof(path), "%s/common", tree->root);
-	write_file(tree->root, "common", "absolute");
+	write_file(tree->root, "common", ELFMAG "absolute");
 	assert_int_equal(broker_open_alternate_file(tree->broker, path, &none, &fd), 0);
-	assert_reads(fd, "absolute");
+	assert_reads(fd, ELFMAG "absolute");
 
 	make_folders(tree->debug, ".dwz/x");
-	write_file(tree->debug, ".dwz/x/tool.debug", "dwz");
+	write_file(tree->debug, ".dwz/x/tool.debug", ELFMAG "dwz");
 	assert_int_equal(
 		broker_open_alternate_file(tree->broker, "../../.dwz/x/tool.debug", &id, &fd), 0);
-	assert_reads(fd, "dwz");
+	assert_reads(fd, ELFMAG "dwz");
 	assert_int_equal(broker_open_alternate_file(
 				 tree->broker, "/usr/lib/debug/.dwz/x/tool.debug", &none, &fd),
 		0);
-	assert_reads(fd, "dwz");
+	assert_reads(fd, ELFMAG "dwz");
 
 	make_folders(tree->debug, ".build-id/ab");
-	write_file(tree->debug, ".build-id/ab/cd01.debug", "id");
+	write_file(tree->debug, ".build-id/ab/cd01.debug", ELFMAG "id");
 	assert_int_equal(
 		broker_open_alternate_file(tree->broker, "../../.dwz/x/tool.debug", &id, &fd), 0);
-	assert_reads(fd, "id");
+	assert_reads(fd, ELFMAG "id");
 }
 
 static void alternate_paths_cannot_leave_the_root(void **state)

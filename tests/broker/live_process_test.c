@@ -2,6 +2,7 @@
 /* The kernel's own /proc: files that are gone from their folders, and processes that end. */
 #include "tests/broker/served_broker.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -46,14 +47,14 @@ static void a_live_process_opens(void **state)
 	broker = placed.broker;
 	file = mkstemp(path);
 	assert_true(file >= 0);
-	assert_int_equal(write(file, "deleted\n", 8), 8);
+	assert_int_equal(write(file, ELFMAG "deleted\n", 12), 12);
 	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
 	assert_ptr_not_equal(mapped, MAP_FAILED);
 	assert_int_equal(unlink(path), 0);
 	r = broker_open_mapping(
 		broker, &process, (uintptr_t)mapped, (uintptr_t)mapped + 4096, NULL, &fd);
 	if (r == 0)
-		assert_reads(fd, "deleted\n");
+		assert_reads(fd, ELFMAG "deleted\n");
 	else
 		assert_true(r == -EPERM || r == -EACCES);
 	assert_int_equal(broker_open_maps(broker, &process, &fd), 0);
@@ -91,6 +92,7 @@ static void only_code_opens(void **state)
 	placed_broker_start(&placed, *place, NULL);
 	file = tmpfile();
 	assert_non_null(file);
+	assert_int_equal(write(fileno(file), ELFMAG, SELFMAG), SELFMAG);
 	assert_int_equal(ftruncate(fileno(file), 8192), 0);
 	mapped = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_SHARED, fileno(file), 0);
 	assert_ptr_not_equal(mapped, MAP_FAILED);
@@ -141,7 +143,7 @@ static int make_own_file(const char *folder, const char *path)
 		mount("none", folder, "tmpfs", 0, NULL) < 0)
 		return errno;
 	file = fopen(path, "w");
-	if (!file || fputs("own\n", file) < 0 || fclose(file) != 0)
+	if (!file || fputs(ELFMAG "own\n", file) < 0 || fclose(file) != 0)
 		return errno;
 	return 0;
 }
@@ -197,7 +199,7 @@ static void files_of_the_dead_open_through_their_ancestors(void **state)
 		assert_int_equal(broker_open_path(broker, path, &fd), -ENOENT);
 		process.pid = parent;
 		assert_int_equal(broker_open_mapping(broker, &process, 0, 0, path, &fd), 0);
-		assert_reads(fd, "own\n");
+		assert_reads(fd, ELFMAG "own\n");
 	}
 	placed_broker_stop(&placed);
 	for (size_t i = 0; i < 2; i++) {

@@ -2,8 +2,7 @@
 /* What a process reports of its own code: its perf map, its marker, and its clock's offset. */
 #include "base/cleanup.h"
 #include "broker/regular_file.h"
-#include "tests/broker/served_broker.h"
-#include "tests/harness/files.h"
+#include "tests/broker/jit_files_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,72 +22,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-/* A folder that stands for /proc, with one process: 77. */
-struct tree {
-	char proc[64];
-	struct placed_broker placed;
-	struct broker *broker; /* that one */
-};
-
-static const struct broker_process process_77 = { .pid = 77 };
-static const struct broker_process later_77 = { .pid = 77, .start_ns = 1 };
-
-#define STAT_77 "77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1000 2\n"
-
-static int set_up(void **state)
-{
-	const enum broker_place *place = *state;
-	struct tree *tree = calloc(1, sizeof(*tree));
-	struct broker_options options = { 0 };
-
-	assert_non_null(tree);
-	strcpy(tree->proc, "/tmp/perf_map_test.XXXXXX");
-	assert_non_null(mkdtemp(tree->proc));
-	make_folder(tree->proc, "77");
-	make_folder(tree->proc, "77/map_files");
-	make_folder(tree->proc, "77/root");
-	make_folder(tree->proc, "77/root/tmp");
-	write_file(tree->proc, "77/stat", STAT_77);
-	write_file(tree->proc, "outside", "outside\n");
-	options.proc_root = tree->proc;
-	placed_broker_start(&tree->placed, *place, &options);
-	tree->broker = tree->placed.broker;
-	*state = tree;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct tree *tree = *state;
-
-	placed_broker_stop(&tree->placed);
-	remove_folder(tree->proc);
-	free(tree);
-	return 0;
-}
-
-/* Does `fd` read as `text`, and is it O_CLOEXEC, read-only and nonblocking? Closes it. */
-static void assert_reads(int fd, const char *text)
-{
-	char bytes[64] = "";
-
-	assert_true(fd >= 0);
-	assert_true(read(fd, bytes, sizeof(bytes) - 1) >= 0);
-	assert_string_equal(bytes, text);
-	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
-	assert_int_equal(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
-	assert_int_equal(close(fd), 0);
-}
-
-static void assert_refused(const struct tree *tree, uint32_t ns_pid, int result)
-{
-	int fd = -7;
-
-	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, ns_pid, &fd), result);
-	assert_int_equal(fd, -7);
-}
 
 static void perf_maps_open_by_the_pid_inside(void **state)
 {
@@ -210,17 +143,17 @@ static void markers_may_be_empty(void **state)
 	assert_int_equal(
 		broker_open_marker(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), 0);
 	assert_reads(fd, "");
-	write_file(tree->proc, "77/root/tmp/jit-1.dump", "a dump\n");
+	write_file(tree->proc, "77/root/tmp/jit-1.dump", DUMP "a dump\n");
 	assert_int_equal(
 		broker_open_marker(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), 0);
-	assert_reads(fd, "a dump\n");
+	assert_reads(fd, DUMP "a dump\n");
 	assert_int_equal(broker_open_marker(
 				 tree->broker, &process_77, 0x7000, 0x8000, "/tmp/jit-1.dump", &fd),
 		0);
-	assert_reads(fd, "a dump\n");
+	assert_reads(fd, DUMP "a dump\n");
 	assert_int_equal(
 		broker_open_marker(tree->broker, &process_77, 0, 0, "/tmp/jit-1.dump", &fd), 0);
-	assert_reads(fd, "a dump\n");
+	assert_reads(fd, DUMP "a dump\n");
 }
 
 /* A marker may be readable by its owner only, so it must be recognized by its name. */
@@ -244,11 +177,11 @@ static void only_markers_open_by_a_name(void **state)
 			-ENOENT);
 	}
 	assert_int_equal(fd, -7);
-	write_file(tree->proc, "77/root/tmp/jit-1.dump", "a dump\n");
+	write_file(tree->proc, "77/root/tmp/jit-1.dump", DUMP "a dump\n");
 	assert_int_equal(chmod(file_path(tree->proc, "77/root/tmp/jit-1.dump"), 0600), 0);
 	assert_int_equal(
 		broker_open_marker(tree->broker, &process_77, 0, 0, "/tmp/jit-1.dump", &fd), 0);
-	assert_reads(fd, "a dump\n");
+	assert_reads(fd, DUMP "a dump\n");
 }
 
 /* The engine reads these files without a time limit. */
@@ -468,8 +401,6 @@ static void time_offsets_open_if_the_kernel_has_them(void **state)
 		-ESRCH);
 	assert_int_equal(fd, -7);
 }
-
-#define IN_TREE(test) IN_BOTH_PLACES(test, set_up, tear_down)
 
 /* A server would not see its client's mount namespace. */
 #define IN_TREE_HERE(test) IN_PLACE(#test, test, set_up, tear_down, broker_here)

@@ -240,9 +240,10 @@ is_drawn() {
 	"$pilotlight" flamegraph --last 1min -o "$tmp/traced.svg" 2>/dev/null && grep -q work "$tmp/traced.svg"
 }
 
-# Prints the files that the broker read or mapped.
+# Prints the files that the broker read or mapped, except those of which it read only the magic.
 files_read() {
 	calls | grep -E '^(read|readv|pread64|preadv2?|mmap)\(' |
+		grep -vE '^pread64\([0-9]+<.*>, "[^"]*", 4, 0\) = [0-4]$' |
 		grep -oE '^[a-z0-9]+\(([^<]*, )?[0-9]+<[^>]*>' | sed -E 's/^[^<]*<//; s/>$//' | sort -u
 }
 
@@ -253,7 +254,7 @@ is_allowed_file() {
 	/sys/kernel/btf/vmlinux | /sys/devices/system/cpu/*) ;;
 	/proc/sys/kernel/perf_event_max_stack) ;;
 	anon_inode:* | pipe:* | socket:* | UNIX*) ;;
-	*) [[ $1 =~ ^/proc/[0-9]+/stat$ ]] || grep -qxF -- "$1" "$tmp/own" ;;
+	*) [[ $1 =~ ^/proc/[0-9]+/stat(us)?$ ]] || grep -qxF -- "$1" "$tmp/own" ;;
 	esac
 }
 

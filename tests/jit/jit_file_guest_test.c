@@ -92,7 +92,7 @@ static const char *become_guest(struct news *news)
 		mount("none", "/tmp", "tmpfs", 0, "mode=1777") < 0)
 		return "a /tmp of its own";
 	if (make_file("/tmp/jit-1.dump", "", NOBODY, 0600) < 0 ||
-		make_file("/tmp/jit-2.dump", "of root\n", 0, 0644) < 0 ||
+		make_file("/tmp/jit-2.dump", "DTiJ of root\n", 0, 0644) < 0 ||
 		make_file("/tmp/jit-3.dump", "secret\n", 0, 0600) < 0)
 		return "files";
 	secret = open("/tmp/jit-3.dump", O_RDONLY | O_CLOEXEC);
@@ -421,15 +421,15 @@ static void markers_open_the_mapped_file(void **state)
 	assert_int_equal(r, 0);
 	assert_reads(fd, "");
 	assert_int_equal(close(fd), 0);
-	put(guest, "other", "other\n", NOBODY, 0600);
-	put(guest, "jit-1.dump", "a dump\n", NOBODY, 0600);
+	put(guest, "other", "DTiJ other\n", NOBODY, 0600);
+	put(guest, "jit-1.dump", "DTiJ a dump\n", NOBODY, 0600);
 	assert_int_equal(
 		rename(path_of(guest, "other", other), path_of(guest, "jit-1.dump", path)), 0);
 	assert_int_equal(open_marker(guest, guest->own, "/tmp/jit-1.dump", &fd), 0);
-	assert_reads(fd, "a dump\n");
+	assert_reads(fd, "DTiJ a dump\n");
 	assert_int_equal(close(fd), 0);
 	assert_int_equal(open_marker(guest, guest->of_root, NULL, &fd), 0);
-	assert_reads(fd, "of root\n");
+	assert_reads(fd, "DTiJ of root\n");
 	assert_int_equal(close(fd), 0);
 	fd = -7;
 	assert_int_equal(open_marker(guest, guest->secret, "/tmp/jit-1.dump", &fd), -EPERM);
@@ -440,7 +440,7 @@ static void markers_open_the_mapped_file(void **state)
 	assert_int_equal(
 		jit_file_open_jitdump(guest->broker, &guest->process, &marker, &guest->facts, &fd),
 		0);
-	assert_reads(fd, "other\n");
+	assert_reads(fd, "DTiJ other\n");
 	assert_int_equal(close(fd), 0);
 }
 

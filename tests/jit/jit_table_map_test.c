@@ -237,6 +237,7 @@ static void beside_a_dump_no_map_is_used(void **state)
 static void a_dump_that_is_none_leaves_it_to_the_map(void **state)
 {
 	struct jit_fixture *fixture = *state;
+	struct process_mapping mapping;
 	struct jit_dump dump;
 
 	jit_fixture_process(fixture, 5);
@@ -248,17 +249,19 @@ static void a_dump_that_is_none_leaves_it_to_the_map(void **state)
 	jit_fixture_run(fixture, 100);
 	assert_false(jit_fixture_has_names(fixture, 5));
 	assert_null(jit_fixture_name(fixture, 5, 50, CODE));
-	assert_int_equal(report_of(fixture, 5).jitdump.fault, JITDUMP_FAULT_NOT_JITDUMP);
+	assert_int_equal(report_of(fixture, 5).open_error, -ENOEXEC);
 	write_map(fixture, 5, 5, map);
 	jit_fixture_run(fixture, 200);
 	assert_string_equal(jit_fixture_name(fixture, 5, 50, CODE), "mapped");
 	assert_false(report_of(fixture, 5).is_jitdump);
 
-	/* Written anew, it is one. */
+	/* Written anew and mapped again, it is one. */
 	assert_int_equal(ftruncate(dump.fd, 0), 0);
 	jitdump_fixture_set_u32(&dump.records, 0, 0x4a695444);
 	dump.flushed = 0;
 	jit_fixture_flush(&dump);
+	mapping = jit_fixture_map(fixture, 5, 20, dump.path);
+	assert_int_equal(jit_table_note_marker(fixture->table, 5, 20 * MS, &mapping), 0);
 	jit_fixture_run(fixture, 300);
 	assert_string_equal(jit_fixture_name(fixture, 5, 50, CODE), "dumped");
 	jit_fixture_dump_done(&dump);

@@ -159,7 +159,7 @@ static void untrusted_files_do_not_contribute_to_trusted_ones(void **state)
 	char path[128], package[128];
 
 	need_tools(place);
-	assert_true(run(place, "mkdir -p debug/.build-id/ab && echo 1 >linked.dwp"));
+	assert_true(run(place, "mkdir -p debug/.build-id/ab && printf '\\177ELF1' >linked.dwp"));
 	assert_true(run(place, "cp tool.debug debug/.build-id/ab/cd.debug"));
 	(void)snprintf(path, sizeof(path), "%s/.build-id/ab/cd.debug", place->debug_root);
 	(void)snprintf(package, sizeof(package), "%s/linked.dwp", place->root);
@@ -254,7 +254,8 @@ static void packages_are_found_by_path_and_by_build_id(void **state)
 	debug_files_done(&files);
 
 	(void)build_id_set(&binary.build_id, "\xab\xcd", 2);
-	assert_true(run(place, "mkdir -p debug/.build-id/ab && echo 3 >debug/.build-id/ab/cd.dwp"));
+	assert_true(run(place,
+		"mkdir -p debug/.build-id/ab && printf '\\177ELF3' >debug/.build-id/ab/cd.dwp"));
 	(void)snprintf(path, sizeof(path), "%s/.build-id/ab/cd.dwp", place->debug_root);
 	debug_files_find(place->broker, &binary, &files);
 	assert_true(is_same(files.package_fd, path));
@@ -264,19 +265,19 @@ static void packages_are_found_by_path_and_by_build_id(void **state)
 	debug_files_done(&files);
 	assert_int_equal(files.package_fd, -1);
 
-	assert_true(run(place, "echo 2 >debug/.build-id/ab/cd.debug.dwp"));
+	assert_true(run(place, "printf '\\177ELF2' >debug/.build-id/ab/cd.debug.dwp"));
 	(void)snprintf(path, sizeof(path), "%s/.build-id/ab/cd.debug.dwp", place->debug_root);
 	debug_files_find(place->broker, &binary, &files);
 	assert_true(is_same(files.package_fd, path));
 	debug_files_done(&files);
 
 	/* A package beside the binary, its link target or its debug file comes first. */
-	assert_true(run(place, "echo 1 >real.dwp && ln -s real.dwp tool.dwp"));
+	assert_true(run(place, "printf '\\177ELF1' >real.dwp && ln -s real.dwp tool.dwp"));
 	(void)snprintf(path, sizeof(path), "%s/real.dwp", place->root);
 	debug_files_find(place->broker, &binary, &files);
 	assert_true(is_same(files.package_fd, path));
 	debug_files_done(&files);
-	assert_true(run(place, "echo 0 >tool.debug.dwp"));
+	assert_true(run(place, "printf '\\177ELF0' >tool.debug.dwp"));
 	(void)snprintf(path, sizeof(path), "%s/tool.debug.dwp", place->root);
 	binary.debug_path = place->debug;
 	debug_files_take(place->broker, &binary, open_file(place->debug),
@@ -309,7 +310,7 @@ static void found_split_files_replace_entries_that_lack_them(void **state)
 	header.created_s = now_s - 2 * 24 * 60 * 60;
 	assert_true(debug_files_has_better(place->broker, &binary, &header, false));
 	/* The package is newer than the entry. */
-	assert_true(run(place, "echo 1 >tool.dwp"));
+	assert_true(run(place, "printf '\\177ELF1' >tool.dwp"));
 	header.created_s = now_s - 100;
 	assert_true(debug_files_has_better(place->broker, &binary, &header, false));
 	header.contents = 0;

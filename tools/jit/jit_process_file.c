@@ -116,6 +116,8 @@ const char *jit_process_file_explain(int error)
 		return "it has more than one link";
 	case -EINVAL:
 		return "it is no regular file";
+	case -ENOEXEC:
+		return "it does not start as a jitdump does";
 	default:
 		return strerror(-error);
 	}

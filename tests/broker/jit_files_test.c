@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which files the broker takes for perf maps and jitdumps of a process. */
+#include "tests/broker/jit_files_fixture.h"
+
+/* Opens the perf map, and the dump both by its mapping and by its name. */
+static void assert_all_give(const struct tree *tree, int result)
+{
+	int fds[3] = { -7, -7, -7 };
+
+	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fds[0]), result);
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fds[1]),
+		result);
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0, 0, "/tmp/jit-5.dump", &fds[2]),
+		result);
+	for (size_t i = 0; i < 3; i++) {
+		assert_true(result ? fds[i] == -7 : fds[i] >= 0);
+		if (fds[i] >= 0)
+			assert_int_equal(close(fds[i]), 0);
+	}
+}
+
+static void make_all_of(const struct tree *tree, uid_t user, mode_t mode)
+{
+	static const char *const names[] = { "77/root/tmp/perf-5.map", "77/root/tmp/jit-5.dump" };
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *path = file_path(tree->proc, names[i]);
+
+		assert_int_equal(chown(path, user, (gid_t)-1), 0);
+		assert_int_equal(chmod(path, mode), 0);
+	}
+}
+
+/* Root's may be read if everyone may, and root's processes stand in for ended children. */
+static void files_of_other_users_are_refused(void **state)
+{
+	static const struct {
+		uid_t process, owner;
+		mode_t mode;
+		int result;
+	} cases[] = { { 1000, 1000, 0600, 0 }, { 1000, 1001, 0644, -EPERM },
+		{ 1000, 3, 0644, -EPERM }, { 1000, 0, 0600, -EPERM }, { 1000, 0, 0640, -EPERM },
+		{ 1000, 0, 0644, 0 } };
+	struct tree *tree = *state;
+	int fd = -7;
+
+	if (geteuid() != 0) {
+		print_message("skipped: only root gives files away\n");
+		skip();
+	}
+	write_file(tree->proc, "77/root/tmp/perf-5.map", "a map\n");
+	write_file(tree->proc, "77/root/tmp/jit-5.dump", DUMP "a dump\n");
+	make_link(tree->proc, "77/map_files/1000-2000", "../root/tmp/jit-5.dump");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		write_user(tree, cases[i].process);
+		make_all_of(tree, cases[i].owner, cases[i].mode);
+		assert_all_give(tree, cases[i].result);
+	}
+	write_user(tree, 0);
+	make_all_of(tree, 1000, 0600);
+	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), 0);
+	assert_reads(fd, "a map\n");
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0, 0, "/tmp/jit-5.dump", &fd), 0);
+	assert_reads(fd, DUMP "a dump\n");
+	/* A mapping proves that the process itself has the file. */
+	fd = -7;
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd), -EPERM);
+	/* Root of another user namespace. */
+	make_folder(tree->proc, "77/ns");
+	write_file(tree->proc, "77/ns/user", "");
+	assert_all_give(tree, -EPERM);
+	assert_int_equal(fd, -7);
+}
+
+static void without_a_user_nothing_opens(void **state)
+{
+	static const char *const texts[] = { "", "Name:\ta\n", "Name:\ta\nUid:\n",
+		"Name:\ta\nUid:\t0\n", "Name:\ta\nUid:\tx\t0\t0\t0\n" };
+	struct tree *tree = *state;
+
+	write_file(tree->proc, "77/root/tmp/perf-5.map", "a map\n");
+	write_file(tree->proc, "77/root/tmp/jit-5.dump", DUMP "a dump\n");
+	make_link(tree->proc, "77/map_files/1000-2000", "../root/tmp/jit-5.dump");
+	assert_all_give(tree, 0);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		write_file(tree->proc, "77/status", texts[i]);
+		assert_all_give(tree, -EBADMSG);
+	}
+	remove_file(tree->proc, "77/status");
+	assert_all_give(tree, -ESRCH);
+}
+
+/* A hard link gives another file a map's name. A dump may have many. */
+static void a_map_has_one_name(void **state)
+{
+	struct tree *tree = *state;
+	char path[512];
+	int fd = -1;
+
+	write_file(tree->proc, "77/root/tmp/key", "a key\n");
+	(void)snprintf(path, sizeof(path), "%s/77/root/tmp/key", tree->proc);
+	assert_int_equal(link(path, file_path(tree->proc, "77/root/tmp/perf-5.map")), 0);
+	assert_refused(tree, 5, -EMLINK);
+	write_file(tree->proc, "77/root/tmp/jit-5.dump", DUMP "a dump\n");
+	(void)snprintf(path, sizeof(path), "%s/77/root/tmp/jit-5.dump", tree->proc);
+	assert_int_equal(link(path, file_path(tree->proc, "77/root/tmp/jit-6.dump")), 0);
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0, 0, "/tmp/jit-6.dump", &fd), 0);
+	assert_reads(fd, DUMP "a dump\n");
+}
+
+static void only_jitdumps_open_as_markers(void **state)
+{
+	static const struct {
+		const char *name, *text;
+		int result;
+	} cases[] = { { "jit-1.dump", DUMP, 0 }, { "jit-1.dump", "JiTD", 0 },
+		{ "cache", DUMP "a dump", 0 }, { "jit-1.dump", "", 0 }, { "cache", "", -ENOEXEC },
+		{ "jit-1.dump", "DTi", -ENOEXEC }, { "jit-1.dump", "a key\n", -ENOEXEC },
+		{ "jit-1.dump", "\177ELF", -ENOEXEC }, { "cache", "a key\n", -ENOEXEC },
+		{ "jit-1.dump (deleted)", "", 0 }, { "cache (deleted)", "", -ENOEXEC },
+		{ "jit-1.dump (deleted) (deleted)", "", -ENOEXEC } };
+	struct tree *tree = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char file[128], target[128];
+		int fd = -7;
+
+		(void)snprintf(file, sizeof(file), "77/root/tmp/%s", cases[i].name);
+		(void)snprintf(target, sizeof(target), "../root/tmp/%s", cases[i].name);
+		write_file(tree->proc, file, cases[i].text);
+		make_link(tree->proc, "77/map_files/1000-2000", target);
+		assert_int_equal(
+			broker_open_marker(tree->broker, &process_77, 0x1000, 0x2000, NULL, &fd),
+			cases[i].result);
+		if (cases[i].result == 0)
+			assert_reads(fd, cases[i].text);
+		else
+			assert_int_equal(fd, -7);
+		remove_file(tree->proc, "77/map_files/1000-2000");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_TREE(files_of_other_users_are_refused),
+		IN_TREE(without_a_user_nothing_opens),
+		IN_TREE(a_map_has_one_name),
+		IN_TREE(only_jitdumps_open_as_markers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
