@@ -40,6 +40,12 @@ struct broker_options {
 	 * process, which it kills if a request takes longer than this (file_opener.h).
 	 */
 	uint64_t request_timeout_ns;
+	/*
+	 * Files that are opened by name must be reachable and readable for this process's user, as
+	 * they are without any privilege. If this is set, or without a separate process, its
+	 * privileges count, too.
+	 */
+	bool opens_closed_folders;
 	/* Shared by successive broker_servers; NULL: no server inherits killed openers. */
 	struct file_opener_lost *lost_openers;
 };
@@ -122,8 +128,8 @@ int broker_open_perf_map(
 /*
  * An absolute `path` as the engine itself would see it, for processes that are gone. Only regular
  * ELF files, and no core files: -EACCES unless the mode of a file that is opened by name, here or
- * by any other function, lets everyone read it or someone execute it. The modes of its folders are
- * not checked.
+ * by any other function, lets everyone read it or someone execute it. A broker_server also returns
+ * it for binaries and debug files that its user cannot reach or read: opens_closed_folders.
  */
 int broker_open_path(struct broker *broker, const char *path, int *ret_fd);
 

@@ -65,6 +65,7 @@ static void open_opener(struct broker_server *server, const struct broker_option
 	server->uses_opener = true;
 	file_opener_init(&server->opener, server->epoll_fd, options->request_timeout_ns,
 		options->lost_openers);
+	server->opener.opens_closed_folders = options->opens_closed_folders;
 }
 
 int broker_server_new(

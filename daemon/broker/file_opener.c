@@ -187,6 +187,8 @@ static int confine(struct file_opener *opener, int control_fd, int socket_fd)
 	r = place_descriptors(opener, control_fd, socket_fd);
 	if (r == 0)
 		r = sandbox_keep_capabilities(capabilities, ARRAY_SIZE(capabilities));
+	if (r == 0 && !opener->opens_closed_folders)
+		r = sandbox_lower_capability(CAP_DAC_READ_SEARCH);
 	return r == 0 ? sandbox_die_with_parent(opener->control_fd) : r;
 }
 

@@ -5,7 +5,9 @@
  * that waits for such a file system. Whoever opens a file there hangs, too. The broker itself must
  * not hang, so a fork of it receives requests from the client's socket and answers them. The fork
  * keeps only the capabilities for opening files, and of the descriptors only the client's socket
- * and its own.
+ * and its own. It lowers the capability that opens all folders, so that a request raises it for the
+ * files that it knows from the kernel, and no name that a client makes up leads into a closed
+ * folder.
  *
  * A request stays in the socket until it is answered. A timer that both processes share runs while
  * a request is executed. When it expires, the server kills the opener and refuses the request
@@ -45,6 +47,7 @@ struct file_opener {
 	uint64_t timeout_ns;
 	unsigned int timeouts;	       /* in a row */
 	uint64_t first_timeout_ns;     /* CLOCK_MONOTONIC */
+	bool opens_closed_folders;     /* the capability stays up */
 	struct file_opener_lost *lost; /* borrowed; NULL: killed openers are forgotten */
 	/* Element 0 is the running opener, if there is one; all others were killed. */
 	struct file_opener_process {
@@ -53,7 +56,7 @@ struct file_opener {
 	} processes[FILE_OPENERS_MAX];
 };
 
-/* Moves the processes of `lost` here, unless it is NULL. */
+/* Moves the processes of `lost` here, unless it is NULL. It does not open closed folders yet. */
 void file_opener_init(struct file_opener *opener, int epoll_fd, uint64_t timeout_ns,
 	struct file_opener_lost *lost);
 

@@ -9,10 +9,12 @@
 #include "broker/regular_file.h"
 #include "broker/start_time.h"
 #include "pilotlight/broker_request.h"
+#include "sandbox/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/ioctl.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
@@ -147,6 +149,26 @@ static enum regular_file_mounter mounter_of(int process_fd)
 	return REGULAR_FILE_BY_ADMINISTRATOR;
 }
 
+/*
+ * Opens folders and files of all users while it is in scope, if the process may. The kernel tells
+ * which file a process has mapped. The owner is checked for jitdumps and perf maps, which often
+ * only their owners can read.
+ */
+static bool open_closed_folders(void)
+{
+	return sandbox_raise_capability(CAP_DAC_READ_SEARCH);
+}
+
+static void close_folders(const bool *is_raised)
+{
+	if (*is_raised)
+		(void)sandbox_lower_capability(CAP_DAC_READ_SEARCH);
+}
+
+#define WITH_CLOSED_FOLDERS                                                     \
+	_cleanup_(close_folders) const bool is_raised __attribute__((unused)) = \
+		open_closed_folders()
+
 static int open_elf_below_root(int process_fd, const char *path, int *ret_fd)
 {
 	_cleanup_close_ int root_fd = -1;
@@ -157,6 +179,7 @@ static int open_elf_below_root(int process_fd, const char *path, int *ret_fd)
 
 static int open_dump_below_root(int process_fd, const char *path, int *ret_fd)
 {
+	WITH_CLOSED_FOLDERS;
 	struct regular_file_growing dump = { .kind = REGULAR_FILE_JITDUMP, .may_be_empty = true };
 	_cleanup_close_ int root_fd = -1;
 	int r = open_root(process_fd, &root_fd);
@@ -217,6 +240,7 @@ static int find_map_file(
 
 static int open_mapped_elf(int process_fd, uint64_t start, uint64_t end, int *ret_fd)
 {
+	WITH_CLOSED_FOLDERS;
 	char name[MAP_NAME_BYTES];
 	int r = find_map_file(process_fd, start, end, name);
 
@@ -256,6 +280,7 @@ static bool is_mapped_as_marker(int process_fd, const char *name)
 
 static int open_mapped_dump(int process_fd, uint64_t start, uint64_t end, int *ret_fd)
 {
+	WITH_CLOSED_FOLDERS;
 	/* The process may have the file from a process of another user namespace. */
 	struct regular_file_growing dump = { .kind = REGULAR_FILE_JITDUMP,
 		.mounter = REGULAR_FILE_BY_ANYONE };
@@ -314,6 +339,7 @@ int process_request_open_marker(const struct broker_roots *roots,
 
 static int open_perf_map(int process_fd, uint32_t ns_pid, int *ret_fd)
 {
+	WITH_CLOSED_FOLDERS;
 	struct regular_file_growing map = { .kind = REGULAR_FILE_PERF_MAP };
 	_cleanup_close_ int root_fd = -1, folder_fd = -1;
 	char name[32];

@@ -145,6 +145,34 @@ int sandbox_keep_capabilities(const int *capabilities, size_t count)
 	return 0;
 }
 
+/* Returns 0 if it was so already, 1 if it has changed, or -errno. */
+static int make_effective(int capability, bool is_effective)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { 0 }, *set;
+	const uint32_t bit = CAP_TO_MASK(capability);
+
+	if (syscall(SYS_capget, &header, sets) < 0)
+		return -errno;
+	set = &sets[CAP_TO_INDEX(capability)];
+	if (!(set->effective & bit) == !is_effective)
+		return 0;
+	set->effective ^= bit;
+	return syscall(SYS_capset, &header, sets) < 0 ? -errno : 1;
+}
+
+int sandbox_lower_capability(int capability)
+{
+	int r = make_effective(capability, false);
+
+	return r < 0 ? r : 0;
+}
+
+bool sandbox_raise_capability(int capability)
+{
+	return make_effective(capability, true) == 1;
+}
+
 int sandbox_die_with_parent(int socket_fd)
 {
 	struct ucred parent;

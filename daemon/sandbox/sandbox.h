@@ -62,6 +62,15 @@ int sandbox_drop_privileges_to(uid_t user, gid_t group);
 int sandbox_keep_capabilities(const int *capabilities, size_t count);
 
 /*
+ * Lowers a kept capability, and raises it for the few calls that need it. Both concern the calling
+ * thread alone and change only what is effective. Returns 0 or -errno.
+ */
+int sandbox_lower_capability(int capability);
+
+/* Returns whether it was raised: false if it was up, or is not kept. */
+bool sandbox_raise_capability(int capability);
+
+/*
  * Makes the kernel kill this process when its parent ends. The parent must have made the socketpair
  * whose other end is `socket_fd`. -ESRCH: the parent has ended already. Call it after dropping
  * privileges, which undoes it.

@@ -24,9 +24,10 @@ static void raise_descriptor_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int engine_servers_init(struct engine_servers *servers)
+int engine_servers_init(
+	struct engine_servers *servers, const struct engine_servers_options *options)
 {
-	*servers = (struct engine_servers){ 0 };
+	*servers = (struct engine_servers){ .options = *options };
 	raise_descriptor_limit();
 	libbpf_log_set_up();
 	return capture_server_new(&servers->capture);
@@ -48,6 +49,7 @@ int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *
 {
 	const struct broker_options options = {
 		.request_timeout_ns = BROKER_REQUEST_TIMEOUT_NS,
+		.opens_closed_folders = servers->options.opens_closed_folders,
 		.lost_openers = &servers->lost_openers,
 	};
 	int r;

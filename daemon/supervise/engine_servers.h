@@ -16,7 +16,13 @@ struct capture_server;
 
 enum { ENGINE_SERVERS = 2 };
 
+struct engine_servers_options {
+	/* Its user is whoever profiles his own programs, not a service for all (broker.h). */
+	bool opens_closed_folders;
+};
+
 struct engine_servers {
+	struct engine_servers_options options;
 	struct capture_server *capture;	      /* outlives engines */
 	struct broker_server *broker;	      /* NULL: there is no engine, or it closed its end */
 	struct file_opener_lost lost_openers; /* from earlier engines */
@@ -24,9 +30,10 @@ struct engine_servers {
 	bool has_warned; /* warned about a file system that blocks opens of this engine */
 };
 
-/* Also raises the limit of open files to its maximum, since each CPU needs some. Returns 0 or
- * -errno; call engine_servers_done() in both cases. */
-int engine_servers_init(struct engine_servers *servers);
+/* Also raises the limit of open files to its maximum, since each CPU needs some. `options`
+ * is copied. Returns 0 or -errno; call engine_servers_done() in both cases. */
+int engine_servers_init(
+	struct engine_servers *servers, const struct engine_servers_options *options);
 void engine_servers_done(struct engine_servers *servers);
 
 /* Serves a new engine in place of the last one. Sets each descriptor that it takes to -1. Returns 0

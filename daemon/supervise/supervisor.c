@@ -78,7 +78,8 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 	engine_watch_init(&supervisor->watch, service_manager_watchdog_ns());
 	r = copy_environment(&supervisor->environment);
 	if (r == 0)
-		r = engine_servers_init(&supervisor->servers);
+		r = engine_servers_init(
+			&supervisor->servers, &(struct engine_servers_options){ 0 });
 	if (r < 0)
 		return fault_set(fault, r, "cannot start the service: %s", strerror(-r));
 	supervisor->engine_options.environment = supervisor->environment;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which files the broker takes for perf maps and jitdumps of a process. */
+/* Whose files the broker opens, and what it takes for perf maps and jitdumps of a process. */
 #include "tests/broker/jit_files_fixture.h"
+
+#include <elf.h>
+
+enum { USER = 12345 };
 
 /* Opens the perf map, and the dump both by its mapping and by its name. */
 static void assert_all_give(const struct tree *tree, int result)
@@ -145,6 +149,63 @@ static void only_jitdumps_open_as_markers(void **state)
 	}
 }
 
+static void make_closed(const struct tree *tree, const char *folder, const char *file)
+{
+	char path[512];
+
+	make_folder(tree->proc, folder);
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, file);
+	write_file(tree->proc, path, ELFMAG "closed\n");
+	assert_int_equal(chown(file_path(tree->proc, path), USER, USER), 0);
+	assert_int_equal(chown(file_path(tree->proc, folder), USER, USER), 0);
+	assert_int_equal(chmod(file_path(tree->proc, folder), 0700), 0);
+}
+
+/*
+ * By names that a client makes up the server opens what its user can reach. Mapped files and those
+ * of known owners are open to it.
+ */
+static void closed_folders_stay_closed(void **state)
+{
+	const struct build_id none = { 0 };
+	struct tree *tree = *state;
+	struct broker *broker = tree->broker;
+	char path[512], binary[512];
+	int fd = -7;
+
+	if (geteuid() != 0) {
+		print_message("skipped: only root gives files away\n");
+		skip();
+	}
+	make_closed(tree, "closed", "program");
+	make_closed(tree, "77/root/closed", "program");
+	make_link(tree->proc, "77/map_files/5000-6000", "../../closed/program");
+	(void)snprintf(path, sizeof(path), "%s/closed/program", tree->proc);
+	(void)snprintf(binary, sizeof(binary), "%s/closed/binary", tree->proc);
+	assert_int_equal(broker_open_path(broker, path, &fd), -EACCES);
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0, 0, "/closed/program", &fd), -EACCES);
+	assert_int_equal(
+		broker_open_mapping(broker, &process_77, 0x7000, 0x8000, "/closed/program", &fd),
+		-EACCES);
+	assert_int_equal(broker_open_alternate_file(broker, path, &none, &fd), -EACCES);
+	assert_int_equal(broker_open_debuglink(broker, binary, "program", &fd), -ENOENT);
+	assert_int_equal(fd, -7);
+	assert_int_equal(broker_open_mapping(broker, &process_77, 0x5000, 0x6000, NULL, &fd), 0);
+	assert_reads(fd, ELFMAG "closed\n");
+	/* It is closed again. */
+	fd = -7;
+	assert_int_equal(broker_open_path(broker, path, &fd), -EACCES);
+	/* A folder that anybody may pass, and a program that its owner alone may read. */
+	assert_int_equal(chmod(file_path(tree->proc, "closed"), 0711), 0);
+	assert_int_equal(chmod(file_path(tree->proc, "closed/program"), 0711), 0);
+	assert_int_equal(broker_open_path(broker, path, &fd), -EACCES);
+	assert_int_equal(fd, -7);
+	assert_int_equal(chmod(file_path(tree->proc, "closed/program"), 0644), 0);
+	assert_int_equal(broker_open_path(broker, path, &fd), 0);
+	assert_reads(fd, ELFMAG "closed\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +213,8 @@ int main(void)
 		IN_TREE(without_a_user_nothing_opens),
 		IN_TREE(a_map_has_one_name),
 		IN_TREE(only_jitdumps_open_as_markers),
+		IN_PLACE("closed_folders_stay_closed", closed_folders_stay_closed, set_up,
+			tear_down, broker_served),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,15 @@ static uint64_t kept_capabilities(uint64_t *ret_inheritable)
 	return (uint64_t)sets[1].permitted << 32 | sets[0].permitted;
 }
 
+static uint64_t effective_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	REQUIRE(syscall(SYS_capget, &header, sets) == 0);
+	return (uint64_t)sets[1].effective << 32 | sets[0].effective;
+}
+
 static int nothing_to_prepare(void)
 {
 	return 0;
@@ -77,6 +86,14 @@ static void some_capabilities_are_kept(void)
 	REQUIRE(kept_capabilities(&inheritable) == (before & syslog));
 	REQUIRE(sandbox_keep_capabilities(both, ARRAY_SIZE(both)) == 0);
 	REQUIRE(kept_capabilities(&inheritable) == (before & syslog));
+	REQUIRE(sandbox_lower_capability(CAP_SYSLOG) == 0);
+	REQUIRE(sandbox_lower_capability(CAP_SYSLOG) == 0);
+	REQUIRE(effective_capabilities() == 0);
+	REQUIRE(!sandbox_raise_capability(CAP_SYS_PTRACE));
+	REQUIRE(effective_capabilities() == 0);
+	REQUIRE(sandbox_raise_capability(CAP_SYSLOG) == !!(before & syslog));
+	REQUIRE(!sandbox_raise_capability(CAP_SYSLOG));
+	REQUIRE(effective_capabilities() == (before & syslog));
 	REQUIRE(sandbox_keep_capabilities(NULL, 0) == 0);
 	REQUIRE(kept_capabilities(&inheritable) == 0);
 }
