@@ -114,11 +114,23 @@ static int print_config(const char *path)
 	return finish(output, r);
 }
 
-static int serve(const struct options *options)
+/* A supervisor's read_limits(). */
+static int read_limits(void *context, struct capture_limits *ret_limits)
+{
+	const struct options *options = context;
+
+	return service_settings_read_limits(options->config, ret_limits);
+}
+
+static int serve(struct options *options)
 {
 	char config[PATH_MAX], count_text[16];
 	char *arguments[8] = { "pilotlightd", "engine", "--listen", count_text };
-	struct supervisor_options wanted = { .engine_arguments = arguments };
+	struct supervisor_options wanted = {
+		.engine_arguments = arguments,
+		.read_limits = read_limits,
+		.limits_context = options,
+	};
 	int fds[ENGINE_LISTEN_MAX];
 	struct fault fault = { 0 };
 	int count, n = 4, r;
@@ -144,8 +156,8 @@ static int serve(const struct options *options)
 	wanted.listen_fds = fds;
 	wanted.listen_count = (size_t)count;
 	journal_begin("broker");
-	/* Sets the default group: the engine may not chown, and this process reads no
-	 * configuration. */
+	/* Sets the default group: the engine may not chown, and the configuration is not read
+	 * yet. */
 	if (count == 0 && service_folders_make_runtime(GROUP, &fault) < 0) {
 		log_warning(
 			"%s; members of the group %s may not be able to ask", fault.text, GROUP);

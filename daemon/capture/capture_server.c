@@ -49,6 +49,11 @@ void capture_server_free(struct capture_server *server)
 	free(server);
 }
 
+void capture_server_limit(struct capture_server *server, const struct capture_limits *limits)
+{
+	capture_session_limit(&server->session, limits);
+}
+
 int capture_server_connect(struct capture_server *server, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };

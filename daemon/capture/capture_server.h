@@ -10,12 +10,16 @@
 
 #include "base/cleanup.h"
 
+struct capture_limits;
 struct capture_server;
 
 /* Loads nothing yet. Returns 0 or -errno. */
 int capture_server_new(struct capture_server **ret_server);
 void capture_server_free(struct capture_server *server);
 DEFINE_CLEANUP(struct capture_server, capture_server_free);
+
+/* Until then the limits are those of the messages. `limits` is copied (capture_session.h). */
+void capture_server_limit(struct capture_server *server, const struct capture_limits *limits);
 
 /*
  * Serves `fd` instead of an earlier socket, which it closes. Takes ownership of `fd` on success.

@@ -20,6 +20,12 @@ void capture_session_new_client(struct capture_session *session)
 	session->is_held = false;
 }
 
+void capture_session_limit(struct capture_session *session, const struct capture_limits *limits)
+{
+	session->is_limited = true;
+	session->limits = *limits;
+}
+
 static bool has_value(uint32_t operation)
 {
 	return operation == PILOTLIGHT_CAPTURE_RING || operation == PILOTLIGHT_CAPTURE_FOLLOW ||
@@ -86,6 +92,29 @@ static int settings_of(const struct pilotlight_capture_request *request,
 	return 0;
 }
 
+/* Only the service's engine is limited, and it never forces a number of stack slots. */
+static int check_limits(const struct capture_session *session,
+	const struct capture_settings *settings, struct fault *fault)
+{
+	const struct capture_limits *limits = &session->limits;
+
+	if (!session->is_limited)
+		return 0;
+	if (settings->rate_hz > limits->rate_hz)
+		return fault_set(fault, -EPERM,
+			"cannot sample at %u Hz: the configuration allows %u Hz", settings->rate_hz,
+			limits->rate_hz);
+	if (settings->map_budget_bytes > limits->map_bytes ||
+		settings->unwind_budget_bytes > limits->map_bytes || settings->stack_slots)
+		return fault_set(fault, -EPERM,
+			"cannot give the BPF maps more memory than the configuration allows");
+	if (settings->event != limits->event || (settings->wants_kernel && !limits->allows_kernel))
+		return fault_set(fault, -EPERM,
+			"cannot sample by another event than the configured one, nor the kernel "
+			"unless it is configured");
+	return 0;
+}
+
 /* Drops the host and its maps; their undrained counts are added to left_behind. */
 static int drop_host(struct capture_session *session, struct fault *fault)
 {
@@ -111,6 +140,8 @@ static int open_host(struct capture_session *session,
 	struct capture_settings settings;
 	int r = settings_of(request, &settings, fault);
 
+	if (r == 0)
+		r = check_limits(session, &settings, fault);
 	if (r < 0)
 		return r;
 	if (session->host && capture_host_has_settings(session->host, &settings)) {
@@ -134,11 +165,13 @@ static int follow(struct capture_host *host, uint64_t pid)
 	return capture_host_follow(host, (pid_t)pid);
 }
 
-static int set_rate(struct capture_host *host, uint64_t rate_hz)
+static int set_rate(struct capture_session *session, uint64_t rate_hz)
 {
 	if (rate_hz == 0 || rate_hz > PILOTLIGHT_CAPTURE_RATE_HZ_MAX)
 		return -EINVAL;
-	return capture_host_set_rate(host, (uint32_t)rate_hz);
+	if (session->is_limited && rate_hz > session->limits.rate_hz)
+		return -EPERM;
+	return capture_host_set_rate(session->host, (uint32_t)rate_hz);
 }
 
 static int start(struct capture_session *session, struct fault *fault)
@@ -170,7 +203,7 @@ static int execute(struct capture_session *session,
 	case PILOTLIGHT_CAPTURE_FOLLOW_CPUS:
 		return capture_host_follow_cpus(host);
 	case PILOTLIGHT_CAPTURE_SET_RATE:
-		return set_rate(host, request->value);
+		return set_rate(session, request->value);
 	case PILOTLIGHT_CAPTURE_STATE:
 		capture_host_weigh(host);
 		return 0;

@@ -13,17 +13,33 @@
 
 struct capture_host;
 
+/*
+ * The most that a client gets: what the administrator has configured. Without it a compromised
+ * client could slow down the whole machine, and take memory from everyone.
+ */
+struct capture_limits {
+	uint32_t rate_hz;
+	size_t map_bytes;
+	uint8_t event; /* enum capture_event: no other one */
+	bool allows_kernel;
+};
+
 struct capture_session {
 	struct capture_host *host; /* owned; NULL: nothing is open */
 	bool is_held;		   /* the present client has opened it or taken it over */
 	/* The undrained counts of dropped hosts, until an engine that received them has started. */
 	struct pilotlight_counters left_behind;
+	bool is_limited;
+	struct capture_limits limits; /* if is_limited */
 };
 
 void capture_session_done(struct capture_session *session);
 
 /* The next requests come from another engine. */
 void capture_session_new_client(struct capture_session *session);
+
+/* Limits later requests. What is open stays open. */
+void capture_session_limit(struct capture_session *session, const struct capture_limits *limits);
 
 /* Is it well-formed? Returns 0 or -EBADMSG. */
 int capture_request_check(const struct pilotlight_capture_request *request);

@@ -233,13 +233,6 @@ static int open_history(struct service *service, struct fault *fault)
 		     : 0;
 }
 
-static enum capture_event event_of(const char *name)
-{
-	if (strcmp(name, "cycles") == 0)
-		return CAPTURE_EVENT_CYCLES;
-	return strcmp(name, "cpu-clock") == 0 ? CAPTURE_EVENT_CLOCK : CAPTURE_EVENT_AUTO;
-}
-
 static int open_pipeline(struct service *service, struct fault *fault)
 {
 	const struct service_settings *settings = &service->settings;
@@ -250,7 +243,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 	const struct pipeline_settings options = {
 		.capture = {
 			.rate_hz = (uint32_t)settings->config.frequency_hz,
-			.event = event_of(settings->config.event),
+			.event = service_settings_event(&settings->config),
 			.wants_kernel = settings->config.kernel_stacks,
 			.map_budget_bytes = shares->map_bytes,
 			.unwind_budget_bytes = shares->unwind_bytes,

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "capture/capture_session.h"
 #include "capture/cpu_list.h"
 #include "config/bearer_token.h"
 #include "config/memory_limit.h"
@@ -198,6 +199,38 @@ int service_settings_load(const char *config_path, bool is_confined,
 	}
 	*ret_settings = settings;
 	return 0;
+}
+
+enum capture_event service_settings_event(const struct config *config)
+{
+	if (strcmp(config->event, "cycles") == 0)
+		return CAPTURE_EVENT_CYCLES;
+	return strcmp(config->event, "cpu-clock") == 0 ? CAPTURE_EVENT_CLOCK : CAPTURE_EVENT_AUTO;
+}
+
+int service_settings_read_limits(const char *config_path, struct capture_limits *ret_limits)
+{
+	const unsigned flags = CONFIG_WITHOUT_GROUPS | (config_path ? CONFIG_MUST_EXIST : 0U);
+	struct config_problems problems = { 0 };
+	struct config config = { 0 };
+	char standard[PATH_MAX];
+	int r;
+
+	service_settings_config_path(standard);
+	r = config_load(config_path ? config_path : standard, flags, &config, &problems);
+	if (r < 0)
+		return r;
+	r = problems.all > 0 ? -EINVAL : 0;
+	if (r == 0)
+		*ret_limits = (struct capture_limits){
+			.rate_hz = (uint32_t)config.frequency_hz,
+			.map_bytes = memory_budget(&config),
+			.event = (uint8_t)service_settings_event(&config),
+			.allows_kernel = config.kernel_stacks,
+		};
+	config_problems_done(&problems);
+	config_done(&config);
+	return r;
 }
 
 void service_settings_done(struct service_settings *settings)

@@ -7,12 +7,15 @@
 #pragma once
 
 #include "base/fault.h"
+#include "capture/capture.h"
 #include "config/config.h"
 #include "steer/memory_shares.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+struct capture_limits;
 
 struct service_settings {
 	struct config config;
@@ -40,6 +43,16 @@ int service_settings_load(const char *config_path, bool is_confined,
 /* A config_check_function: would service_settings_load() accept this configuration? */
 int service_settings_check(const struct config *config, struct fault *fault);
 void service_settings_done(struct service_settings *settings);
+
+enum capture_event service_settings_event(const struct config *config);
+
+/*
+ * Reads the configuration for its limits of capture. The rate may exceed the kernel's limit, which
+ * changes with time, and the maps may take the whole memory budget, since their share depends on
+ * the CPUs online. `config_path` as above. Logs nothing. Returns 0, -EINVAL for mistakes, or
+ * -ENOMEM.
+ */
+int service_settings_read_limits(const char *config_path, struct capture_limits *ret_limits);
 
 /*
  * Returns the lower of `hz` and the kernel's limit in the file at `limit_path`

@@ -39,6 +39,11 @@ void engine_servers_done(struct engine_servers *servers)
 	capture_server_free(TAKE_PTR(servers->capture));
 }
 
+void engine_servers_limit(struct engine_servers *servers, const struct capture_limits *limits)
+{
+	capture_server_limit(servers->capture, limits);
+}
+
 void engine_servers_disconnect(struct engine_servers *servers)
 {
 	broker_server_free(TAKE_PTR(servers->broker));

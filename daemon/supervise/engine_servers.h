@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 struct broker_server;
+struct capture_limits;
 struct capture_server;
 
 enum { ENGINE_SERVERS = 2 };
@@ -35,6 +36,9 @@ struct engine_servers {
 int engine_servers_init(
 	struct engine_servers *servers, const struct engine_servers_options *options);
 void engine_servers_done(struct engine_servers *servers);
+
+/* Limits what engines may capture from now on; `limits` is copied. */
+void engine_servers_limit(struct engine_servers *servers, const struct capture_limits *limits);
 
 /* Serves a new engine in place of the last one. Sets each descriptor that it takes to -1. Returns 0
  * or -errno. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/time_text.h"
+#include "capture/capture_session.h"
 #include "pilotlight/engine_notice.h"
 #include "supervise/service_manager.h"
 #include "supervise/supervisor_state.h"
@@ -69,6 +70,7 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 
 	if (r < 0)
 		return r;
+	supervisor->options = options;
 	supervisor->engine_options = (struct engine_process_options){
 		.program = options->program,
 		.arguments = options->engine_arguments,
@@ -82,6 +84,8 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 			&supervisor->servers, &(struct engine_servers_options){ 0 });
 	if (r < 0)
 		return fault_set(fault, r, "cannot start the service: %s", strerror(-r));
+	if (options->read_limits)
+		engine_servers_limit(&supervisor->servers, &(struct capture_limits){ 0 });
 	supervisor->engine_options.environment = supervisor->environment;
 	supervised_signals(&signals);
 	supervisor->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -95,7 +99,10 @@ static int supervisor_init(struct supervisor *supervisor, const struct superviso
 static int start_engine(struct supervisor *supervisor)
 {
 	_cleanup_(engine_process_freep) struct engine_process *engine = NULL;
-	int r = engine_process_start(&supervisor->engine_options, &engine);
+	int r;
+
+	supervisor_read_limits(supervisor);
+	r = engine_process_start(&supervisor->engine_options, &engine);
 
 	if (r == 0)
 		r = engine_servers_connect(

@@ -4,8 +4,8 @@
  * maps. It serves an engine's requests (broker/broker_server.h, capture/capture_server.h) and
  * starts the children that the engine may not start itself. As a service it also starts the engine,
  * and restarts it after it ends. The maps outlive an engine, so the next one drains what the last
- * one left in them. This process reads no file but its own state from the kernel (I6). One owner,
- * one thread.
+ * one left in them. This process reads no file but its own state from the kernel and, for
+ * read_limits(), the administrator's configuration (I6). One owner, one thread.
  */
 #pragma once
 
@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct capture_limits;
 
 /* The descriptor numbers of an engine. */
 enum {
@@ -32,6 +34,12 @@ struct supervisor_options {
 	const char *program;   /* NULL: /proc/self/exe; another one in tests */
 	const int *listen_fds; /* borrowed; handed to every engine */
 	size_t listen_count;   /* up to ENGINE_LISTEN_MAX */
+	/*
+	 * Reads what engines may capture, before each engine and each reload. After an error the
+	 * last limits hold, or at first nothing is allowed. NULL: only the messages limit it.
+	 */
+	int (*read_limits)(void *context, struct capture_limits *ret_limits);
+	void *limits_context;
 };
 
 /*

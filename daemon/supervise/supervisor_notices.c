@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
 #include "base/log.h"
+#include "capture/capture_session.h"
 #include "supervise/engine_notice.h"
 #include "supervise/service_manager.h"
+#include "supervise/supervisor.h"
 #include "supervise/supervisor_state.h"
 
 #include <errno.h>
@@ -89,8 +91,20 @@ void supervisor_handle_notices(struct supervisor *supervisor)
 	}
 }
 
+void supervisor_read_limits(struct supervisor *supervisor)
+{
+	const struct supervisor_options *options = supervisor->options;
+	struct capture_limits limits;
+
+	/* The engine logs what is wrong with the configuration. */
+	if (options->read_limits && options->read_limits(options->limits_context, &limits) == 0)
+		engine_servers_limit(&supervisor->servers, &limits);
+}
+
+/* The engine must not see a configuration that the limits do not know yet. */
 void supervisor_reload(struct supervisor *supervisor)
 {
+	supervisor_read_limits(supervisor);
 	supervisor->awaits_reloading = true;
 	/* Before the engine is ready, SIGHUP might end it. */
 	supervisor->sends_sighup_later = !supervisor->engine || !supervisor->is_ready;

@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct supervisor_options;
+
 struct supervisor {
+	const struct supervisor_options *options; /* borrowed */
 	struct engine_process_options engine_options;
 	struct engine_servers servers;
 	struct engine_watch watch;
@@ -39,6 +42,9 @@ void supervisor_handle_notices(struct supervisor *supervisor);
 /* Does the rate limit allow another notice now? False: not before `*ret_next_ns`. */
 bool supervisor_may_read_notices(
 	struct supervisor *supervisor, uint64_t now_ns, uint64_t *ret_next_ns);
+
+/* Limits what engines may capture to what the configuration says now. */
+void supervisor_read_limits(struct supervisor *supervisor);
 
 /* Handles SIGHUP. */
 void supervisor_reload(struct supervisor *supervisor);

@@ -7,7 +7,8 @@
  *
  * A request is malformed, and answered with -EBADMSG, if it has another size or version, carries a
  * descriptor, has an unknown operation, or sets anything that its operation does not use. -EINVAL:
- * a number is out of range. -ENXIO: nothing is open.
+ * a number is out of range. -EPERM: it is more than the configuration allows. -ENXIO: nothing is
+ * open.
  */
 #pragma once
 

@@ -92,6 +92,39 @@ static void settings_out_of_range_open_nothing(void **state)
 	}
 }
 
+static void nothing_opens_beyond_the_limits(void **state)
+{
+	const struct capture_limits limits = {
+		.rate_hz = 99, .map_bytes = 1 << 20, .event = CAPTURE_EVENT_CLOCK
+	};
+	struct pilotlight_capture_request requests[7];
+	struct pilotlight_capture_answer answer;
+	struct capture_session session = { NULL };
+
+	capture_session_limit(&session, &limits);
+	for (size_t i = 0; i < 7; i++) {
+		requests[i] = request_of(PILOTLIGHT_CAPTURE_OPEN);
+		requests[i].rate_hz = 99;
+		requests[i].map_budget_bytes = requests[i].unwind_budget_bytes = 1 << 20;
+		requests[i].event = CAPTURE_EVENT_CLOCK;
+	}
+	requests[0].rate_hz = 100;
+	requests[1].map_budget_bytes++;
+	requests[2].unwind_budget_bytes++;
+	requests[3].stack_slots = 64;
+	requests[4].event = CAPTURE_EVENT_CYCLES;
+	requests[5].event = CAPTURE_EVENT_AUTO;
+	requests[6].wants_kernel = 1;
+	for (size_t i = 0; i < 7; i++) {
+		assert_int_equal(execute(&session, requests[i], &answer), -EPERM);
+		assert_true(strlen(answer.fault) > 0);
+	}
+	capture_session_limit(&session, &(struct capture_limits){ .event = CAPTURE_EVENT_CLOCK });
+	requests[1].map_budget_bytes = requests[1].unwind_budget_bytes = 0;
+	requests[1].rate_hz = 1;
+	assert_int_equal(execute(&session, requests[1], &answer), -EPERM);
+}
+
 static void operations_need_an_open_capture(void **state)
 {
 	struct pilotlight_capture_answer answer;
@@ -111,6 +144,7 @@ int main(void)
 		cmocka_unit_test(unknown_operations_are_malformed),
 		cmocka_unit_test(unused_fields_must_be_zero),
 		cmocka_unit_test(settings_out_of_range_open_nothing),
+		cmocka_unit_test(nothing_opens_beyond_the_limits),
 		cmocka_unit_test(operations_need_an_open_capture),
 	};
 

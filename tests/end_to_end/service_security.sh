@@ -253,6 +253,7 @@ is_allowed_file() {
 	"/proc/$service_pid_kept/fdinfo/"* | "/proc/$service_pid_kept/statm") ;;
 	/sys/kernel/btf/vmlinux | /sys/devices/system/cpu/*) ;;
 	/proc/sys/kernel/perf_event_max_stack) ;;
+	"$CONFIGURATION_DIRECTORY/"* | "/proc/$service_pid_kept/cgroup" | /sys/fs/cgroup/*/memory.*) ;;
 	anon_inode:* | pipe:* | socket:* | UNIX*) ;;
 	*) [[ $1 =~ ^/proc/[0-9]+/stat(us)?$ ]] || grep -qxF -- "$1" "$tmp/own" ;;
 	esac

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/service_settings.h"
 
+#include "capture/capture_session.h"
+#include "tests/harness/failing_allocation.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,6 +76,58 @@ static void folders_are_those_of_the_service_manager(void **state)
 	(void)snprintf(expected, sizeof(expected), "%s/pilotlight.conf", folder);
 	assert_string_equal(settings.config_path, expected);
 	service_settings_done(&settings);
+}
+
+static void limits_of_capture_are_those_of_the_configuration(void **state)
+{
+	struct capture_limits limits;
+	char path[96];
+
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+	set_variables(folder);
+	write_config("[Sampling]\nFrequencyHz=333\nEvent=cpu-clock\nKernelStacks=no\n"
+		     "[Memory]\nMaxBytes=48M\n");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(service_settings_read_limits(i ? path : NULL, &limits), 0);
+		assert_int_equal(limits.rate_hz, 333);
+		assert_int_equal(limits.map_bytes, 48 << 20);
+		assert_int_equal(limits.event, CAPTURE_EVENT_CLOCK);
+		assert_false(limits.allows_kernel);
+	}
+	write_config("");
+	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(limits.rate_hz, 99);
+	assert_int_equal(limits.event, CAPTURE_EVENT_AUTO);
+	assert_true(limits.allows_kernel);
+	limits.rate_hz = 7;
+	write_config("[Sampling]\nFrequencyHz=many\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits), -EINVAL);
+	assert_int_equal(remove(path), 0);
+	assert_int_equal(service_settings_read_limits(path, &limits), -EINVAL);
+	assert_int_equal(limits.rate_hz, 7);
+	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+}
+
+/* That the unit's limit cannot be read leaves the configured one. */
+static void limits_without_memory_are_not_read(void **state)
+{
+	size_t refused = 0;
+
+	set_variables(folder);
+	write_config("[Sampling]\nFrequencyHz=333\n");
+	for (size_t n = 0;; n++) {
+		struct capture_limits limits = { .rate_hz = 7 };
+		int r;
+
+		fail_allocation(n);
+		r = service_settings_read_limits(NULL, &limits);
+		if (!allocation_failed())
+			break;
+		assert_true(r == 0 || r == -ENOMEM);
+		assert_int_equal(limits.rate_hz, r ? 7 : 333);
+		refused += r != 0;
+	}
+	assert_true(refused > 0);
 }
 
 static void without_one_they_are_where_they_are(void **state)
@@ -272,6 +327,8 @@ int main(void)
 		cmocka_unit_test(checking_finds_an_unusable_token),
 		cmocka_unit_test(the_kernel_may_allow_less),
 		cmocka_unit_test(folders_are_made),
+		cmocka_unit_test(limits_of_capture_are_those_of_the_configuration),
+		cmocka_unit_test(limits_without_memory_are_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "pilotlight/capture_message.h"
 #include "pilotlight/engine_notice.h"
 #include "sandbox/sandbox.h"
 #include "supervise/supervisor.h"
@@ -221,6 +222,21 @@ static void ask_the_broker(void)
 		_exit(93);
 }
 
+/* Asks for a rate that is within the bounds of the messages. */
+static void ask_for_much(void)
+{
+	struct pilotlight_capture_request request = { .version = PILOTLIGHT_CAPTURE_VERSION,
+		.operation = PILOTLIGHT_CAPTURE_OPEN,
+		.rate_hz = 100 };
+	struct pilotlight_capture_answer answer;
+
+	(void)send(ENGINE_CAPTURE_FD, &request, sizeof(request), MSG_NOSIGNAL);
+	if (recv(ENGINE_CAPTURE_FD, &answer, sizeof(answer), 0) != sizeof(answer))
+		_exit(94);
+	if (answer.result != -EPERM)
+		_exit(95);
+}
+
 static void play(const char *role, int signal_fd)
 {
 	if (strncmp(role, "sound", 5) == 0) {
@@ -229,6 +245,9 @@ static void play(const char *role, int signal_fd)
 		play_sound(signal_fd, true);
 	} else if (strncmp(role, "asks", 4) == 0) {
 		ask_the_broker();
+		play_sound(signal_fd, false);
+	} else if (strncmp(role, "greedy", 6) == 0) {
+		ask_for_much();
 		play_sound(signal_fd, false);
 	} else if (strncmp(role, "malformed", 9) == 0) {
 		send_malformed_notices();

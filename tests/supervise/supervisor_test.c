@@ -2,12 +2,14 @@
 #include "supervise/supervisor.h"
 
 #include "base/clock.h"
+#include "capture/capture_session.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/supervise/engine_roles.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -51,6 +53,20 @@ static int open_manager(void)
 	return fd;
 }
 
+/* Counts the reads in memory that the service's process shares with the test; NULL: no limits. */
+static uint32_t *limits_read;
+
+/* At first there is none, later a low rate. */
+static int read_limits(void *context, struct capture_limits *ret_limits)
+{
+	const uint32_t count = __atomic_add_fetch((uint32_t *)context, 1, __ATOMIC_SEQ_CST);
+
+	if (count == 1)
+		return -EINVAL;
+	*ret_limits = (struct capture_limits){ .rate_hz = 99, .map_bytes = 1 << 20 };
+	return 0;
+}
+
 static int run(const char *roles, const int *listen_fd)
 {
 	char *const arguments[] = { "pilotlight", "engine", (char *)roles, NULL };
@@ -58,6 +74,8 @@ static int run(const char *roles, const int *listen_fd)
 		.engine_arguments = arguments,
 		.listen_fds = listen_fd,
 		.listen_count = 1,
+		.read_limits = limits_read ? read_limits : NULL,
+		.limits_context = limits_read,
 	};
 	struct fault fault = { 0 };
 	int r = supervisor_run(&options, &fault);
@@ -211,6 +229,29 @@ static void a_reload_is_passed_on(void **state)
 	expect(&service, "RELOADING=1\nMONOTONIC_USEC=");
 	expect(&service, "READY=1");
 	stop(&service);
+}
+
+/* Before each engine and each reload. Engines never get more than the configuration allows. */
+static void limits_of_capture_are_read_again(void **state)
+{
+	struct service service;
+
+	limits_read = mmap(NULL, sizeof(*limits_read), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(limits_read, MAP_FAILED);
+	start(&service, "greedy,greedy");
+	wait_for(&service, "READY=1");
+	assert_int_equal(*limits_read, 1);
+	assert_int_equal(kill(next_engine(&service).pid, SIGKILL), 0);
+	wait_for(&service, "READY=1");
+	assert_int_equal(*limits_read, 2);
+	assert_int_equal(kill(service.pid, SIGHUP), 0);
+	wait_for(&service, "RELOADING=1");
+	assert_int_equal(*limits_read, 3);
+	assert_int_equal(kill(service.pid, SIGTERM), 0);
+	assert_int_equal(wait_for_end(&service), 0);
+	assert_int_equal(munmap(limits_read, sizeof(*limits_read)), 0);
+	limits_read = NULL;
 }
 
 static void a_reload_waits_for_the_engine(void **state)
@@ -440,6 +481,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_engines_status_is_forwarded),
 		cmocka_unit_test(the_servers_answer),
 		cmocka_unit_test(a_reload_is_passed_on),
+		cmocka_unit_test(limits_of_capture_are_read_again),
 		cmocka_unit_test(a_reload_waits_for_the_engine),
 		cmocka_unit_test(a_reload_ends_with_the_next_engine),
 		cmocka_unit_test(an_engine_that_dies_is_restarted),
