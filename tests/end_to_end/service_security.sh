@@ -205,9 +205,13 @@ END
 }
 
 # Prints the calls of the broker and of its file openers, which are forks, without the leading PID. strace does
-# not follow what they execute.
+# not follow what they execute. It divides the calls during which another process made one.
 calls() {
-	sed -E 's/^[0-9]+ +//' "$tmp/trace"
+	awk '{ pid = $1; sub(/^[0-9]+ +/, "") }
+		sub(/ *<unfinished \.\.\.>$/, "") { begun[pid] = $0; next }
+		sub(/^<\.\.\. [a-z0-9_]+ resumed>/, "") { $0 = begun[pid] $0; delete begun[pid] }
+		{ print }
+		END { for (pid in begun) print begun[pid] }' "$tmp/trace"
 }
 
 # Causes every kind of request: mappings, markers, perf maps, deleted programs, debug files and children.
@@ -243,7 +247,7 @@ is_drawn() {
 # Prints the files that the broker read or mapped, except those of which it read only the magic.
 files_read() {
 	calls | grep -E '^(read|readv|pread64|preadv2?|mmap)\(' |
-		grep -vE '^pread64\([0-9]+<.*>, "[^"]*", 4, 0\) = [0-4]$' |
+		grep -vE '^pread64\([0-9]+<.*>, *"[^"]*", 4, 0\) = [0-4]$' |
 		grep -oE '^[a-z0-9]+\(([^<]*, )?[0-9]+<[^>]*>' | sed -E 's/^[^<]*<//; s/>$//' | sort -u
 }
 
