@@ -152,7 +152,9 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/test
 $(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h $(B)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE $< -o $@ -lpthread -lm
+	$(Q)gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE -iquote include $< -o $@ -lpthread -lm
+
+$(B)/workloads/impostor: $(wildcard include/pilotlight/*.h)
 
 # Generates code and writes a jitdump, as runtimes do.
 JIT_WRITER := $(wildcard tests/workloads/jit/*.c)

@@ -2,7 +2,7 @@
 /*
  * A request of arbitrary bytes to the broker, whose /proc, /sys and debug folders are made up. The
  * broker refuses or executes it. A server that receives it as a message gives the same result, and
- * no descriptor leaks.
+ * no descriptor leaks. No file is opened that is neither code nor generated code.
  */
 #include "broker/broker.h"
 #include "broker/broker_request.h"
@@ -10,6 +10,7 @@
 #include "broker/broker_server.h"
 #include "pilotlight/broker_request.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -25,6 +26,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { MESSAGE_MAX = 32768 };
+
+/* Of files that are neither code nor jitdumps. */
+#define SECRET "SECRET"
 
 static char root[] = "/tmp/broker_request_fuzz.XXXXXX";
 
@@ -85,15 +89,20 @@ static void make_process(void)
 	make_folder("77/root/tmp");
 	make_folder("77/root/lib");
 	make_file("77/stat", "77 (a) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 123456 1 2\n");
-	make_file("77/status", "Name:\ta\n");
+	make_file("77/status", "Name:\ta\nUid:\t0\t0\t0\t0\n");
 	make_file("77/comm", "a\n");
 	make_file("77/cgroup", "0::/\n");
 	make_file("77/timens_offsets", "");
 	make_file("77/maps", "the maps\n");
-	make_file("77/root/lib/inside", "inside\n");
+	make_file("77/root/lib/inside", ELFMAG "inside\n");
+	make_file("77/root/lib/secret", SECRET);
+	make_file("77/root/tmp/jit-5.dump", "DTiJ");
+	make_file("77/root/tmp/jit-6.dump", SECRET);
 	make_file("77/root/tmp/perf-5.map", "");
 	make_link("../root/lib/inside", "77/map_files/1000-2000");
 	make_link("/dev/null", "77/map_files/2000-3000");
+	make_link("../root/tmp/jit-5.dump", "77/map_files/3000-4000");
+	make_link("../root/lib/secret", "77/map_files/4000-5000");
 	make_link("/", "77/root/upwards");
 	make_link("root/lib/inside", "77/exe");
 }
@@ -113,12 +122,12 @@ static void make_tree(void)
 	make_file("module/ext4/notes/.note.gnu.build-id", "");
 	make_folder(".build-id");
 	make_folder(".build-id/ab");
-	make_file(".build-id/ab/cdef01.debug", "debug\n");
-	make_file(".build-id/ab/cdef01.dwp", "package\n");
+	make_file(".build-id/ab/cdef01.debug", ELFMAG "debug\n");
+	make_file(".build-id/ab/cdef01.dwp", ELFMAG "package\n");
 	make_folder(".dwz");
-	make_file(".dwz/common", "common\n");
+	make_file(".dwz/common", ELFMAG "common\n");
 	make_folder("bin");
-	make_file("bin/tool.debug", "link\n");
+	make_file("bin/tool.debug", ELFMAG "link\n");
 }
 
 static const struct broker_options *options(void)
@@ -145,6 +154,15 @@ static int next_descriptor(void)
 	return fd;
 }
 
+static void require_no_secret(int fd)
+{
+	char bytes[sizeof(SECRET)] = "";
+
+	/* Folders and descriptors without access cannot be read. */
+	(void)!pread(fd, bytes, sizeof(bytes) - 1, 0);
+	require(strcmp(bytes, SECRET) != 0);
+}
+
 /* Short input is padded with zeros. */
 static int execute(const uint8_t *bytes, size_t size)
 {
@@ -162,8 +180,11 @@ static int execute(const uint8_t *bytes, size_t size)
 	require(broker_roots_init(&roots, options()) == 0);
 	r = broker_request_execute(&roots, &request, &fd);
 	require(r == 0 ? fd >= 0 : r < 0 && fd == -7);
-	if (r == 0)
-		require((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY && close(fd) == 0);
+	if (r == 0) {
+		require((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY);
+		require_no_secret(fd);
+		require(close(fd) == 0);
+	}
 	broker_roots_done(&roots);
 	return r;
 }
