@@ -26,6 +26,7 @@
 
 struct broker;
 struct file_opener_lost;
+struct request_rate;
 
 /* A NULL stands for the quoted default. */
 struct broker_options {
@@ -46,6 +47,8 @@ struct broker_options {
 	 * privileges count, too.
 	 */
 	bool opens_closed_folders;
+	/* Bounds a broker_server's requests for files of users; NULL: nothing does. */
+	struct request_rate *request_rate;
 	/* Shared by successive broker_servers; NULL: no server inherits killed openers. */
 	struct file_opener_lost *lost_openers;
 };

@@ -131,6 +131,14 @@ int broker_request_check(const struct pilotlight_broker_request *request)
 	return 0;
 }
 
+bool broker_request_is_far_reaching(const struct pilotlight_broker_request *request)
+{
+	const struct operation *operation = find_operation(request->operation);
+
+	assert(operation);
+	return operation->uses & (RANGE | NS_PID | IDENTITY | PATH | PATH_OR_NONE);
+}
+
 int broker_request_execute(const struct broker_roots *roots,
 	const struct pilotlight_broker_request *request, int *ret_fd)
 {

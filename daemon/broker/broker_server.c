@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "broker/broker_server.h"
 
+#include "base/clock.h"
 #include "broker/broker_request.h"
 #include "broker/broker_roots.h"
 #include "broker/broker_socket.h"
 #include "broker/file_opener.h"
+#include "broker/request_rate.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@ struct broker_server {
 	struct broker_roots roots;
 	struct broker_children children;
 	struct broker_server_counters *counters; /* in memory shared with the opener */
+	struct request_rate *rate;		 /* borrowed, shared with the opener; or NULL */
 	struct file_opener opener;
 	bool uses_opener;
 	bool watches; /* is the socket in the epoll set? Not while an opener serves it */
@@ -89,6 +92,7 @@ int broker_server_new(
 	if (r < 0)
 		return r;
 	open_opener(server, options);
+	server->rate = options ? options->request_rate : NULL;
 	server->fd = fd;
 	r = watch(server, true);
 	if (r < 0) {
@@ -195,7 +199,12 @@ static int execute(struct broker_server *server, const struct pilotlight_broker_
 		r = broker_children_start(&server->children, request->file, ret_fds);
 		return r < 0 ? r : 2;
 	}
-	r = refusal < 0 ? refusal : broker_request_execute(&server->roots, request, &ret_fds[0]);
+	if (refusal < 0)
+		return refusal;
+	if (server->rate && broker_request_is_far_reaching(request) &&
+		!request_rate_take(server->rate, clock_monotonic_ns()))
+		return -EAGAIN;
+	r = broker_request_execute(&server->roots, request, &ret_fds[0]);
 	return r < 0 ? r : 1;
 }
 

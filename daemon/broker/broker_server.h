@@ -22,7 +22,8 @@
  * options set a request timeout, files are therefore opened in a separate process from the first
  * request on (file_opener.h). A request that exceeds the timeout is answered with -ETIMEDOUT. The
  * server meanwhile starts children, and its thread's other work goes on. If that process cannot be
- * started, requests for files are refused with -EAGAIN.
+ * started, or the client has made too many far-reaching requests (request_rate.h), requests for
+ * files are refused with -EAGAIN.
  */
 #pragma once
 
@@ -62,8 +63,9 @@ struct broker_server_counters {
 };
 
 /*
- * `options` as for broker_new(); `lost_openers` must outlive the server. Takes ownership of `fd` on
- * success. Returns 0, -ENOMEM, or -errno of broker_socket_check() or of a system call.
+ * `options` as for broker_new(); `lost_openers` and `request_rate` must outlive the server. Takes
+ * ownership of `fd` on success. Returns 0, -ENOMEM, or -errno of broker_socket_check() or of a
+ * system call.
  */
 int broker_server_new(
 	int fd, const struct broker_options *options, struct broker_server **ret_server);

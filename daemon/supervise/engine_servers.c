@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "broker/broker_server.h"
+#include "broker/request_rate.h"
 #include "capture/capture_server.h"
 #include "capture/libbpf_log.h"
 
@@ -27,9 +28,16 @@ static void raise_descriptor_limit(void)
 int engine_servers_init(
 	struct engine_servers *servers, const struct engine_servers_options *options)
 {
+	int r;
+
 	*servers = (struct engine_servers){ .options = *options };
 	raise_descriptor_limit();
 	libbpf_log_set_up();
+	if (!options->has_unlimited_requests) {
+		r = request_rate_new(&servers->request_rate);
+		if (r < 0)
+			return r;
+	}
 	return capture_server_new(&servers->capture);
 }
 
@@ -37,6 +45,7 @@ void engine_servers_done(struct engine_servers *servers)
 {
 	engine_servers_disconnect(servers);
 	capture_server_free(TAKE_PTR(servers->capture));
+	request_rate_free(TAKE_PTR(servers->request_rate));
 }
 
 void engine_servers_limit(struct engine_servers *servers, const struct capture_limits *limits)
@@ -55,6 +64,7 @@ int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *
 	const struct broker_options options = {
 		.request_timeout_ns = BROKER_REQUEST_TIMEOUT_NS,
 		.opens_closed_folders = servers->options.opens_closed_folders,
+		.request_rate = servers->request_rate,
 		.lost_openers = &servers->lost_openers,
 	};
 	int r;
@@ -96,6 +106,18 @@ static void warn_of_late_files(struct engine_servers *servers)
 	log_warning("a file system does not answer; code in its files stays unsymbolized");
 }
 
+/* Logs once: the bucket may run dry often. */
+static void warn_of_rate(struct engine_servers *servers)
+{
+	if (servers->has_warned_of_rate || !servers->request_rate ||
+		servers->request_rate->refused == 0)
+		return;
+	servers->has_warned_of_rate = true;
+	log_warning("the engine requests more than %d files a second; refusing the excess, whose "
+		    "code stays unsymbolized",
+		REQUEST_RATE_PER_S);
+}
+
 void engine_servers_handle(struct engine_servers *servers, const struct pollfd fds[ENGINE_SERVERS])
 {
 	int r;
@@ -103,6 +125,7 @@ void engine_servers_handle(struct engine_servers *servers, const struct pollfd f
 	if (fds[BROKER].revents && servers->broker) {
 		r = broker_server_run(servers->broker);
 		warn_of_late_files(servers);
+		warn_of_rate(servers);
 		if (r < 0 && r != -EPIPE)
 			log_error("cannot receive the engine's requests for files: %s; ignoring "
 				  "further ones",

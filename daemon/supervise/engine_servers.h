@@ -14,12 +14,14 @@
 struct broker_server;
 struct capture_limits;
 struct capture_server;
+struct request_rate;
 
 enum { ENGINE_SERVERS = 2 };
 
 struct engine_servers_options {
 	/* Its user is whoever profiles his own programs, not a service for all (broker.h). */
 	bool opens_closed_folders;
+	bool has_unlimited_requests; /* request_rate.h */
 };
 
 struct engine_servers {
@@ -27,8 +29,10 @@ struct engine_servers {
 	struct capture_server *capture;	      /* outlives engines */
 	struct broker_server *broker;	      /* NULL: there is no engine, or it closed its end */
 	struct file_opener_lost lost_openers; /* from earlier engines */
+	struct request_rate *request_rate;    /* of all engines; NULL: unlimited */
 	bool has_capture_socket;
 	bool has_warned; /* warned about a file system that blocks opens of this engine */
+	bool has_warned_of_rate;
 };
 
 /* Also raises the limit of open files to its maximum, since each CPU needs some. `options`

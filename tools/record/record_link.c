@@ -143,7 +143,8 @@ static int report_end(struct record_link *link, struct fault *fault)
 
 int record_link_connect(struct record_link *link, struct fault *fault)
 {
-	const struct engine_servers_options options = { .opens_closed_folders = true };
+	const struct engine_servers_options options = { .opens_closed_folders = true,
+		.has_unlimited_requests = true };
 	int r = engine_servers_init(&link->servers, &options);
 
 	if (r == 0)
