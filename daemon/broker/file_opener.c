@@ -189,7 +189,9 @@ static int confine(struct file_opener *opener, int control_fd, int socket_fd)
 		r = sandbox_keep_capabilities(capabilities, ARRAY_SIZE(capabilities));
 	if (r == 0 && !opener->opens_closed_folders)
 		r = sandbox_lower_capability(CAP_DAC_READ_SEARCH);
-	return r == 0 ? sandbox_die_with_parent(opener->control_fd) : r;
+	if (r == 0)
+		r = sandbox_die_with_parent(opener->control_fd);
+	return r == 0 ? sandbox_forbid_opener() : r;
 }
 
 /* Returns the status to end with. */

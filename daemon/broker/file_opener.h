@@ -7,7 +7,7 @@
  * keeps only the capabilities for opening files, and of the descriptors only the client's socket
  * and its own. It lowers the capability that opens all folders, so that a request raises it for the
  * files that it knows from the kernel, and no name that a client makes up leads into a closed
- * folder.
+ * folder. A filter leaves it only the calls that it needs (sandbox_forbid_opener()).
  *
  * A request stays in the socket until it is answered. A timer that both processes share runs while
  * a request is executed. When it expires, the server kills the opener and refuses the request

@@ -147,3 +147,11 @@ int sandbox_forbid_engine(void);
  * opened only for reading, and created only in memory (memfd_create()).
  */
 int sandbox_forbid_query(void);
+
+/*
+ * The filter of the broker's opener (broker/file_opener.h), which keeps capabilities: opening files
+ * by name for reading and looking at them; reading and sending on open descriptors; asking the
+ * kernel what is mapped at an address; raising and lowering capabilities. All other calls kill
+ * (SIGSYS), as do descriptors of files that would be written.
+ */
+int sandbox_forbid_opener(void);
