@@ -206,7 +206,7 @@ static int draw_profile(struct answer *answer, struct output *output)
 {
 	const struct profile_format_options options = {
 		.title = answer->titles[DIFFERENCE_COMPARED],
-		.by_line = answer->parameters.by_line,
+		.detail = answer->parameters.detail,
 		.pprof_labels = answer->parameters.pprof_labels,
 	};
 
@@ -217,20 +217,15 @@ static int draw_profile(struct answer *answer, struct output *output)
 static int draw_difference(
 	struct answer *answer, const struct profile_difference *difference, struct output *output)
 {
-	const char *base = answer->titles[DIFFERENCE_BASE];
-	const char *compared = answer->titles[DIFFERENCE_COMPARED];
-	const struct difference_svg_options svg = {
-		.names = { base, compared },
-		.by_line = answer->parameters.by_line,
+	const char *const names[] = {
+		[DIFFERENCE_BASE] = answer->titles[DIFFERENCE_BASE],
+		[DIFFERENCE_COMPARED] = answer->titles[DIFFERENCE_COMPARED],
 	};
-	const struct difference_table_options table = {
-		.names = { base, compared },
-		.by_line = answer->parameters.by_line,
-	};
+	enum frame_detail detail = answer->parameters.detail;
 
 	return strcmp(answer->parameters.format->name, "svg") == 0
-		       ? difference_svg_write(difference, &svg, output)
-		       : difference_table_write(difference, &table, output);
+		       ? difference_svg_write(difference, names, detail, output)
+		       : difference_table_write(difference, names, detail, output);
 }
 
 static int fail_output(struct answer *answer, int error)

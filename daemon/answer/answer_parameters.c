@@ -170,7 +170,8 @@ static int set_lines(struct reading *reading)
 	for (size_t i = 0; i < 2; i++)
 		for (size_t j = 0; j < 4; j++)
 			if (strcmp(reading->lines, words[i][j]) == 0) {
-				reading->parameters->by_line = i == 1;
+				reading->parameters->detail =
+					i == 1 ? FRAME_BY_LINE : FRAME_BY_FUNCTION;
 				return 0;
 			}
 	return fault_set(reading->fault, -EINVAL, "invalid value of lines; use yes or no");

@@ -14,7 +14,7 @@ struct answer_parameters {
 	/* Owned and complete. A profile query fills only DIFFERENCE_COMPARED. */
 	struct selection *sides[DIFFERENCE_SIDE_COUNT];
 	const struct profile_format *format;
-	bool by_line;
+	enum frame_detail detail;
 	enum pprof_labels pprof_labels;
 	enum difference_whole whole;
 };

@@ -11,21 +11,14 @@
 static int write_svg(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
-	const struct flamegraph_svg_options svg = {
-		.title = options->title,
-		.by_line = options->by_line,
-	};
-
-	return flamegraph_svg_write(profile, &svg, output);
+	return flamegraph_svg_write(profile, options->title, options->detail, output);
 }
 
 /* Readers would take a title for a stack. */
 static int write_folded(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
-	const struct folded_options folded = { .by_line = options->by_line };
-
-	return folded_write(profile, &folded, output);
+	return folded_write(profile, options->detail, output);
 }
 
 static int write_pprof(const struct profile *profile, const struct profile_format_options *options,
@@ -42,14 +35,13 @@ static int write_pprof(const struct profile *profile, const struct profile_forma
 static int write_table(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
-	const struct table_options table = { .by_line = options->by_line };
 	char title[UTF8_CLEAN_BYTES];
 
 	if (options->title) {
 		(void)utf8_clean(title, options->title, strlen(options->title));
 		output_printf(output, "# %s\n", title);
 	}
-	return table_write(profile, &table, output);
+	return table_write(profile, options->detail, output);
 }
 
 const struct profile_format profile_formats[] = {

@@ -5,13 +5,14 @@
 #include "aggregate/profile.h"
 #include "base/output.h"
 #include "export/pprof.h"
+#include "render/frame_labels.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct profile_format_options {
 	const char *title; /* shown by formats that have a title; NULL: the format's default */
-	bool by_line;	   /* ignored by formats that keep lines apart from functions */
+	enum frame_detail detail; /* ignored by formats that keep lines apart from functions */
 	enum pprof_labels pprof_labels;
 };
 

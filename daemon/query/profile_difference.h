@@ -22,11 +22,6 @@ enum difference_side {
 	DIFFERENCE_SIDE_COUNT,
 };
 
-static inline enum difference_side difference_other(enum difference_side side)
-{
-	return side == DIFFERENCE_BASE ? DIFFERENCE_COMPARED : DIFFERENCE_BASE;
-}
-
 enum difference_whole {
 	DIFFERENCE_BY_TOTAL,
 	DIFFERENCE_BY_TIME,

@@ -9,6 +9,7 @@
 #include "render/svg_text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LEVELS = 4 }; /* of a colour */
@@ -32,15 +33,9 @@ static const char *const more_classes[LEVELS + 1] = { "n0", "p1", "p2", "p3", "p
 struct picture {
 	const struct profile_difference *difference;
 	const struct frame_difference *frames;
-	enum difference_side drawn;
 	char names[DIFFERENCE_SIDE_COUNT][UTF8_CLEAN_BYTES];
 	uint64_t steps[LEVELS + 1]; /* the least change of each level; 0 for level 0 */
 };
-
-static uint64_t magnitude(int64_t change)
-{
-	return change < 0 ? (uint64_t)-change : (uint64_t)change;
-}
 
 static int64_t total_change(const struct picture *picture, size_t frame)
 {
@@ -52,7 +47,7 @@ static unsigned level_of(const struct picture *picture, int64_t change)
 {
 	unsigned level = change == 0 ? 0 : LEVELS;
 
-	while (magnitude(change) < picture->steps[level])
+	while ((uint64_t)llabs(change) < picture->steps[level])
 		level--;
 	return level;
 }
@@ -70,7 +65,7 @@ static void find_steps(struct picture *picture)
 			greatest = change / 100;
 	}
 	for (size_t i = 0; i < picture->frames->tree->count; i++) {
-		change = magnitude(total_change(picture, i));
+		change = (uint64_t)llabs(total_change(picture, i));
 		if (change > greatest)
 			greatest = change;
 	}
@@ -96,21 +91,17 @@ static const char *mark_of(const void *context, size_t frame)
 	return change < 0 ? "- " : "+ ";
 }
 
-/*
- * The drawn side has its data in other attributes; the script reads the other side's data from
- * these.
- */
+/* The compared side has its data in other attributes; the script reads the base's from these. */
 static void write_data(const void *context, size_t frame, struct output *output)
 {
 	const struct picture *picture = context;
 	const struct frame_change *change = &picture->frames->changes[frame];
 	const struct frame_tree *tree = picture->frames->tree;
-	enum difference_side other = difference_other(picture->drawn);
 
-	if (change->total[other] > 0)
-		output_printf(output, " data-o=\"%" PRIu64 "\"", change->total[other]);
-	if (change->self[other] > 0)
-		output_printf(output, " data-q=\"%" PRIu64 "\"", change->self[other]);
+	if (change->total[DIFFERENCE_BASE] > 0)
+		output_printf(output, " data-o=\"%" PRIu64 "\"", change->total[DIFFERENCE_BASE]);
+	if (change->self[DIFFERENCE_BASE] > 0)
+		output_printf(output, " data-q=\"%" PRIu64 "\"", change->self[DIFFERENCE_BASE]);
 	if (tree->labels->items[tree->frames[frame].label].kind == FRAME_INLINED)
 		output_string(output, " data-i=\"1\"");
 }
@@ -230,7 +221,7 @@ static void write_metadata(const struct picture *picture, struct output *output)
 		".%06" PRIu64 "],\"drawn\":%d}</metadata>\n",
 		wholes[DIFFERENCE_BASE] / 1000000, wholes[DIFFERENCE_BASE] % 1000000,
 		wholes[DIFFERENCE_COMPARED] / 1000000, wholes[DIFFERENCE_COMPARED] % 1000000,
-		(int)picture->drawn);
+		(int)DIFFERENCE_COMPARED);
 }
 
 static void write_name(
@@ -245,7 +236,6 @@ static void write_notes(const struct flamegraph_page *page, uint64_t y)
 {
 	const struct picture *picture = picture_of(page);
 	const struct profile_difference *difference = picture->difference;
-	enum difference_side other = difference_other(picture->drawn);
 	uint64_t undrawn = picture->frames->undrawn;
 	struct output *output = page->output;
 	char count[CAPTION_COUNT_BYTES], share[DIFFERENCE_TEXT_BYTES];
@@ -253,7 +243,7 @@ static void write_notes(const struct flamegraph_page *page, uint64_t y)
 	output_printf(output,
 		"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">Frames are as wide as in ",
 		FLAMEGRAPH_MARGIN_PX, y);
-	write_name(picture, picture->drawn, output);
+	write_name(picture, DIFFERENCE_COMPARED, output);
 	output_printf(output,
 		" and coloured by the change of their share: + red is more, - blue is less. Shares "
 		"are of %s.</text>\n",
@@ -266,30 +256,18 @@ static void write_notes(const struct flamegraph_page *page, uint64_t y)
 			FLAMEGRAPH_MARGIN_PX, y + FLAMEGRAPH_NOTE_PX, caption_count(undrawn, count),
 			undrawn == 1 ? "" : "s",
 			difference_share(
-				profile_difference_share(difference, other, undrawn), share));
-		write_name(picture, other, output);
+				profile_difference_share(difference, DIFFERENCE_BASE, undrawn),
+				share));
+		write_name(picture, DIFFERENCE_BASE, output);
 		output_string(
 			output, " ended in frames that are missing, or too narrow to draw, in ");
-		write_name(picture, picture->drawn, output);
+		write_name(picture, DIFFERENCE_COMPARED, output);
 		output_string(output, ".</text>\n");
 	}
 	write_metadata(picture, output);
 }
 
-static void set_names(struct picture *picture, const struct difference_svg_options *options)
-{
-	static const char *const defaults[DIFFERENCE_SIDE_COUNT] = { "base", "compared" };
-
-	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++) {
-		const char *name = options->names[i] ? options->names[i] : defaults[i];
-
-		(void)utf8_clean(picture->names[i], name, strlen(name));
-	}
-}
-
-static int write_picture(const struct picture *picture,
-	const struct difference_svg_options *options, const struct flamegraph_geometry *geometry,
-	struct output *output)
+static int write_picture(const struct picture *picture, struct output *output)
 {
 	const struct flamegraph_style style = {
 		.context = picture,
@@ -307,40 +285,32 @@ static int write_picture(const struct picture *picture,
 		.write_legend = write_legend,
 		.write_notes = write_notes,
 	};
-	const char *wanted_title = options->title ? options->title : "Differential flame graph";
-	char title[UTF8_CLEAN_BYTES];
-	struct flamegraph_page page = {
-		.profile = picture->difference->sides[picture->drawn],
+	const struct flamegraph_page page = {
+		.profile = picture->difference->sides[DIFFERENCE_COMPARED],
 		.tree = picture->frames->tree,
 		.look = &look,
-		.title = title,
-		.geometry = *geometry,
+		.title = "Differential flame graph",
 		.output = output,
 	};
 
-	(void)utf8_clean(title, wanted_title, strlen(wanted_title));
 	return flamegraph_page_write(&page);
 }
 
 int difference_svg_write(const struct profile_difference *difference,
-	const struct difference_svg_options *options, struct output *output)
+	const char *const names[DIFFERENCE_SIDE_COUNT], enum frame_detail detail,
+	struct output *output)
 {
 	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
-	const struct flamegraph_geometry geometry = flamegraph_page_geometry(
-		options->width_px, options->min_hundredths, options->inverted);
-	struct picture picture = {
-		.difference = difference,
-		.drawn = options->base_widths ? DIFFERENCE_BASE : DIFFERENCE_COMPARED,
-	};
+	struct picture picture = { .difference = difference };
 	int r;
 
-	r = frame_difference_new(difference, picture.drawn,
-		options->by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION,
-		flamegraph_minimum(&geometry, difference->samples[picture.drawn]), &frames);
+	r = frame_difference_new(difference, detail,
+		flamegraph_minimum(difference->samples[DIFFERENCE_COMPARED]), &frames);
 	if (r < 0)
 		return r;
 	picture.frames = frames;
-	set_names(&picture, options);
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
+		(void)utf8_clean(picture.names[i], names[i], strlen(names[i]));
 	find_steps(&picture);
-	return write_picture(&picture, options, &geometry, output);
+	return write_picture(&picture, output);
 }

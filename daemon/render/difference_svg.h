@@ -6,28 +6,21 @@
  * never gets a strong colour. Otherwise the picture is that of flamegraph_svg.h.
  *
  * Frames are as wide as in the compared profile, so frames that exist in the base only are missing.
- * Drawn as wide as in the base, new frames are missing instead. The last line says how much of the
- * other side is missing.
+ * The last line says how much of the base is missing.
  */
 #pragma once
 
 #include "base/output.h"
 #include "query/profile_difference.h"
-
-struct difference_svg_options {
-	const char *title; /* NULL: "Differential flame graph"; any bytes will do */
-	/* Of the profiles; NULL: "base" and "compared"; any bytes will do. */
-	const char *names[DIFFERENCE_SIDE_COUNT];
-	unsigned width_px;	 /* 0: 1200; else it is kept between 400 and 20000 */
-	unsigned min_hundredths; /* of a pixel, the narrowest frame that is drawn; 0: 30 */
-	bool base_widths;
-	bool inverted; /* the root on top */
-	bool by_line;  /* each line of a function is a frame, new where it has moved */
-};
+#include "render/frame_labels.h"
 
 /* Its style, beyond flamegraph.css. */
 extern const char difference_svg_css[];
 
-/* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
+/*
+ * `names` are those of the profiles, and may hold any bytes. By line, a line that has moved is new.
+ * Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report.
+ */
 int difference_svg_write(const struct profile_difference *difference,
-	const struct difference_svg_options *options, struct output *output);
+	const char *const names[DIFFERENCE_SIDE_COUNT], enum frame_detail detail,
+	struct output *output);

@@ -27,14 +27,10 @@ static void write_side(const struct profile *profile, const char *name, struct o
 }
 
 static void write_header(const struct profile_difference *difference,
-	const struct difference_table_options *options, size_t width, struct output *output)
+	const char *const names[DIFFERENCE_SIDE_COUNT], size_t width, struct output *output)
 {
-	const char *base = options->names[DIFFERENCE_BASE];
-	const char *compared = options->names[DIFFERENCE_COMPARED];
-
-	write_side(difference->sides[DIFFERENCE_BASE], base ? base : "base", output);
-	write_side(
-		difference->sides[DIFFERENCE_COMPARED], compared ? compared : "compared", output);
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
+		write_side(difference->sides[i], names[i], output);
 	output_printf(output, "# shares are of %s; changes are in percentage points\n#\n",
 		difference->whole == DIFFERENCE_BY_TIME
 			? "the time of all CPUs"
@@ -46,25 +42,20 @@ static void write_header(const struct profile_difference *difference,
 	output_char(output, '\n');
 }
 
-static bool is_shown(const struct difference_table_options *options,
-	const struct function_change *function, size_t shown_already)
+static bool is_shown(const struct function_change *function)
 {
-	if (options->functions_max > 0)
-		return shown_already < options->functions_max;
 	return llabs(function->self_change) >= CHANGE_MIN ||
 	       llabs(function->total_change) >= CHANGE_MIN;
 }
 
-static size_t name_width(
-	const struct function_difference *functions, const struct difference_table_options *options)
+static size_t name_width(const struct function_difference *functions)
 {
 	char name[FRAME_NAME_BYTES];
-	size_t width = strlen("function"), rows = 0;
+	size_t width = strlen("function");
 
 	for (size_t i = 0; i < functions->count; i++) {
-		if (!is_shown(options, &functions->items[i], rows))
+		if (!is_shown(&functions->items[i]))
 			continue;
-		rows++;
 		(void)frame_label_format(functions->items[i].label, name);
 		width = name_column_widen(width, name);
 	}
@@ -101,27 +92,26 @@ static void write_row(const struct profile_difference *difference,
 }
 
 int difference_table_write(const struct profile_difference *difference,
-	const struct difference_table_options *options, struct output *output)
+	const char *const names[DIFFERENCE_SIDE_COUNT], enum frame_detail detail,
+	struct output *output)
 {
 	_cleanup_(function_difference_freep) struct function_difference *functions = NULL;
 	size_t rows = 0, width;
 	int r;
 
-	r = function_difference_new(difference,
-		options->by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION,
-		options->by_total ? FUNCTIONS_BY_TOTAL : FUNCTIONS_BY_SELF, &functions);
+	r = function_difference_new(difference, detail, &functions);
 	if (r < 0)
 		return r;
-	width = name_width(functions, options);
-	write_header(difference, options, width, output);
+	width = name_width(functions);
+	write_header(difference, names, width, output);
 	for (size_t i = 0; i < functions->count; i++) {
-		if (!is_shown(options, &functions->items[i], rows))
+		if (!is_shown(&functions->items[i]))
 			continue;
 		write_row(difference, &functions->items[i], width, output);
 		rows++;
 	}
 	if (rows < functions->count)
 		output_printf(output, "# %zu more %s\n", functions->count - rows,
-			options->by_line ? "lines" : "functions");
+			detail == FRAME_BY_LINE ? "lines" : "functions");
 	return 0;
 }

@@ -3,18 +3,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { HUNDREDTH_POINT = DIFFERENCE_SHARE_ONE / 10000 };
-
-static uint64_t magnitude(int64_t value)
-{
-	return value < 0 ? (uint64_t)-value : (uint64_t)value;
-}
 
 /* Hundredths of a per cent, rounded to the nearest. */
 static uint64_t hundredths_of(int64_t share)
 {
-	return (magnitude(share) + HUNDREDTH_POINT / 2) / HUNDREDTH_POINT;
+	return ((uint64_t)llabs(share) + HUNDREDTH_POINT / 2) / HUNDREDTH_POINT;
 }
 
 const char *difference_share(int64_t share, char text[DIFFERENCE_TEXT_BYTES])
@@ -48,7 +44,7 @@ const char *difference_ratio(int64_t base, int64_t compared, char text[DIFFERENC
 				       : "none");
 		return text;
 	}
-	tenths = ((unsigned __int128)magnitude(compared - base) * 1000 + (uint64_t)base / 2) /
+	tenths = ((unsigned __int128)llabs(compared - base) * 1000 + (uint64_t)base / 2) /
 		 (uint64_t)base;
 	if (tenths > UINT32_MAX)
 		tenths = UINT32_MAX;

@@ -10,6 +10,8 @@
 #include <string.h>
 
 enum {
+	WIDTH_HUNDREDTHS = (FLAMEGRAPH_WIDTH_PX - 2 * FLAMEGRAPH_MARGIN_PX) * 100, /* of the root */
+	MIN_HUNDREDTHS = 30,	 /* of a pixel: the narrowest frame that is drawn */
 	COLUMN_HUNDREDTHS = 723, /* of the 12 px fixed-width font */
 	GAP_HUNDREDTHS = 50,	 /* between siblings that are wider than: */
 	GAP_FROM_HUNDREDTHS = 300,
@@ -34,7 +36,6 @@ struct listing {
 struct drawing {
 	const struct profile *profile;
 	const struct frame_tree *tree;
-	const struct flamegraph_geometry *geometry;
 	const struct flamegraph_style *style; /* NULL: by kind */
 	struct output *output;
 	uint64_t samples;
@@ -78,48 +79,38 @@ static uint32_t *listing_ids(const struct listing *listing)
 	return ids;
 }
 
-static uint64_t inner_hundredths(const struct flamegraph_geometry *geometry)
+uint64_t flamegraph_minimum(uint64_t samples)
 {
-	return (geometry->width_px - 2 * FLAMEGRAPH_MARGIN_PX) * 100;
-}
-
-uint64_t flamegraph_minimum(const struct flamegraph_geometry *geometry, uint64_t samples)
-{
-	uint64_t width = inner_hundredths(geometry);
-
-	return (uint64_t)(((unsigned __int128)samples * geometry->min_hundredths + width - 1) /
-			  width);
+	return (uint64_t)(((unsigned __int128)samples * MIN_HUNDREDTHS + WIDTH_HUNDREDTHS - 1) /
+			  WIDTH_HUNDREDTHS);
 }
 
 /* Converts an offset in samples into hundredths of a pixel from the left edge of the frames. */
 static uint64_t scale(const struct drawing *drawing, uint64_t offset)
 {
-	uint64_t width = inner_hundredths(drawing->geometry);
-
 	if (drawing->samples == 0)
-		return offset ? width : 0;
-	return (uint64_t)((unsigned __int128)offset * width / drawing->samples);
+		return offset ? WIDTH_HUNDREDTHS : 0;
+	return (uint64_t)((unsigned __int128)offset * WIDTH_HUNDREDTHS / drawing->samples);
 }
 
-static bool is_elided_drawn(
-	const struct flamegraph_geometry *geometry, const struct frame *frame, uint64_t samples)
+uint64_t flamegraph_frames_end_px(const struct frame_tree *tree)
 {
-	return frame->elided > 0 && frame->elided >= flamegraph_minimum(geometry, samples);
+	uint64_t rows = (uint64_t)tree->depth + 1 + (tree->elided > 0);
+
+	return FLAMEGRAPH_HEAD_PX + rows * FLAMEGRAPH_ROW_PX;
 }
 
-static uint64_t row_px(const struct flamegraph_geometry *geometry, uint32_t depth)
+static uint64_t row_px(const struct drawing *drawing, uint32_t depth)
 {
-	uint64_t row = geometry->inverted ? depth : geometry->rows - 1 - depth;
-
-	return geometry->top_px + row * FLAMEGRAPH_ROW_PX;
+	return flamegraph_frames_end_px(drawing->tree) - ((uint64_t)depth + 1) * FLAMEGRAPH_ROW_PX;
 }
 
 static void write_rectangle(const struct drawing *drawing, const char *class, uint32_t depth,
 	uint64_t offset, uint64_t total)
 {
 	uint64_t left = scale(drawing, offset);
-	uint64_t width = drawing->samples ? scale(drawing, offset + total) - left
-					  : inner_hundredths(drawing->geometry);
+	uint64_t width =
+		drawing->samples ? scale(drawing, offset + total) - left : WIDTH_HUNDREDTHS;
 	struct output *output = drawing->output;
 
 	output_string(output, "<rect class=\"");
@@ -127,7 +118,7 @@ static void write_rectangle(const struct drawing *drawing, const char *class, ui
 	output_string(output, "\" x=\"");
 	svg_write_hundredths(output, left + FLAMEGRAPH_MARGIN_PX * 100);
 	output_string(output, "\" y=\"");
-	output_u64(output, row_px(drawing->geometry, depth));
+	output_u64(output, row_px(drawing, depth));
 	output_string(output, "\" width=\"");
 	svg_write_hundredths(output, width > GAP_FROM_HUNDREDTHS ? width - GAP_HUNDREDTHS : width);
 	output_printf(output, "\" height=\"%d\" data-n=\"", FLAMEGRAPH_FRAME_PX);
@@ -246,7 +237,7 @@ static void write_elided(const struct drawing *drawing, const struct placed *pla
 	uint64_t offset = placed->offset + frame->total - frame->self - frame->elided;
 	char count[CAPTION_COUNT_BYTES];
 
-	if (!is_elided_drawn(drawing->geometry, frame, drawing->samples))
+	if (frame->elided == 0 || frame->elided < flamegraph_minimum(drawing->samples))
 		return;
 	write_rectangle(drawing, "e0", frame->depth + 1, offset, frame->elided);
 	output_string(drawing->output, "\"><title>");
@@ -287,7 +278,7 @@ static void write_label(const struct drawing *drawing, const struct placed *plac
 	size_t columns, mark_bytes = 0;
 
 	if (drawing->samples == 0)
-		width = inner_hundredths(drawing->geometry);
+		width = WIDTH_HUNDREDTHS;
 	if (width < 2 * LABEL_PADDING_PX * 100 + LABEL_COLUMNS_MIN * COLUMN_HUNDREDTHS)
 		return;
 	columns = (width - 2 * LABEL_PADDING_PX * 100) / COLUMN_HUNDREDTHS;
@@ -297,8 +288,8 @@ static void write_label(const struct drawing *drawing, const struct placed *plac
 	svg_elide_text(text, sizeof(text), columns);
 	output_string(output, "<text x=\"");
 	svg_write_hundredths(output, left + (FLAMEGRAPH_MARGIN_PX + LABEL_PADDING_PX) * 100);
-	output_printf(output, "\" y=\"%" PRIu64 "\">",
-		row_px(drawing->geometry, frame->depth) + LABEL_BASELINE_PX);
+	output_printf(
+		output, "\" y=\"%" PRIu64 "\">", row_px(drawing, frame->depth) + LABEL_BASELINE_PX);
 	svg_write_text(output, text);
 	output_string(output, "</text>\n");
 }
@@ -360,12 +351,10 @@ static int drawing_init(struct drawing *drawing)
 }
 
 int flamegraph_frames_write(const struct profile *profile, const struct frame_tree *tree,
-	const struct flamegraph_geometry *geometry, const struct flamegraph_style *style,
-	struct output *output)
+	const struct flamegraph_style *style, struct output *output)
 {
 	_cleanup_(drawing_done) struct drawing drawing = { .profile = profile,
 		.tree = tree,
-		.geometry = geometry,
 		.style = style,
 		.output = output,
 		.samples = tree->frames[0].total };

@@ -14,18 +14,12 @@
 #include "render/frame_tree.h"
 
 enum {
+	FLAMEGRAPH_WIDTH_PX = 1200,
 	FLAMEGRAPH_MARGIN_PX = 16,
+	FLAMEGRAPH_HEAD_PX = 96, /* above the uppermost row */
 	FLAMEGRAPH_ROW_PX = 18,
 	FLAMEGRAPH_FRAME_PX = 17,
 	FLAMEGRAPH_SHADES = 4, /* shades of each kind's colour; the name selects one */
-};
-
-struct flamegraph_geometry {
-	unsigned width_px;
-	unsigned min_hundredths; /* of a pixel */
-	uint64_t top_px;	 /* of the uppermost row */
-	uint64_t rows;
-	bool inverted;
 };
 
 /*
@@ -47,9 +41,11 @@ struct flamegraph_style {
 enum { FLAMEGRAPH_MARK_BYTES = 8 }; /* the longest mark, with its NUL */
 
 /* The smallest total that is wide enough to be drawn in a picture of `samples`. */
-uint64_t flamegraph_minimum(const struct flamegraph_geometry *geometry, uint64_t samples);
+uint64_t flamegraph_minimum(uint64_t samples);
+
+/* The bottom of the lowest row, where the root is. */
+uint64_t flamegraph_frames_end_px(const struct frame_tree *tree);
 
 /* `style` NULL: coloured by kind. Returns 0 or -ENOMEM. */
 int flamegraph_frames_write(const struct profile *profile, const struct frame_tree *tree,
-	const struct flamegraph_geometry *geometry, const struct flamegraph_style *style,
-	struct output *output);
+	const struct flamegraph_style *style, struct output *output);

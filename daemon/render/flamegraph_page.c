@@ -9,26 +9,17 @@
 #include <string.h>
 
 enum {
-	WIDTH_PX = 1200,
-	WIDTH_MIN_PX = 400,
-	WIDTH_MAX_PX = 20000,
-	MIN_HUNDREDTHS = 30,
-	HEAD_PX = 96,
 	LEGEND_PX = 28, /* from the lowest row to the legend's baseline */
 	FOOT_PX = 14,	/* below the last line */
 	SWATCH_PX = 12,
 };
 
-static uint64_t frames_end_px(const struct flamegraph_page *page)
-{
-	return page->geometry.top_px + page->geometry.rows * FLAMEGRAPH_ROW_PX;
-}
-
 static uint64_t height_px(const struct flamegraph_page *page)
 {
 	uint64_t notes = page->look->note_count + (page->tree->elided_count > 0);
 
-	return frames_end_px(page) + LEGEND_PX + notes * FLAMEGRAPH_NOTE_PX + FOOT_PX;
+	return flamegraph_frames_end_px(page->tree) + LEGEND_PX + notes * FLAMEGRAPH_NOTE_PX +
+	       FOOT_PX;
 }
 
 static void write_asset(struct output *output, const char *asset, const char *end)
@@ -39,14 +30,12 @@ static void write_asset(struct output *output, const char *asset, const char *en
 static void write_head(const struct flamegraph_page *page)
 {
 	struct output *output = page->output;
-	unsigned width = page->geometry.width_px;
 
 	output_string(output, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	output_printf(output,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" width=\"%u\" "
-		"height=\"%" PRIu64 "\" viewBox=\"0 0 %u %" PRIu64 "\"%s>\n",
-		width, height_px(page), width, height_px(page),
-		page->geometry.inverted ? " data-inverted=\"1\"" : "");
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" width=\"%d\" "
+		"height=\"%" PRIu64 "\" viewBox=\"0 0 %d %" PRIu64 "\">\n",
+		FLAMEGRAPH_WIDTH_PX, height_px(page), FLAMEGRAPH_WIDTH_PX, height_px(page));
 	output_string(output, "<title>");
 	svg_write_text(output, page->title);
 	output_string(output, "</title>\n<style>\n");
@@ -61,7 +50,7 @@ static void write_heading(const struct flamegraph_page *page)
 
 	output_printf(output,
 		"<g class=\"head\">\n<rect class=\"paper\" width=\"100%%\" height=\"%d\"/>\n",
-		HEAD_PX);
+		FLAMEGRAPH_HEAD_PX);
 	output_string(output, "<text class=\"title\" x=\"16\" y=\"30\">");
 	svg_write_text(output, page->title);
 	output_string(output, "</text>\n");
@@ -99,7 +88,7 @@ static void write_elided_note(const struct flamegraph_page *page, uint64_t y)
 
 static void write_foot(const struct flamegraph_page *page)
 {
-	uint64_t x, y = frames_end_px(page) + LEGEND_PX;
+	uint64_t x, y = flamegraph_frames_end_px(page->tree) + LEGEND_PX;
 
 	output_string(page->output, "<g class=\"foot\">\n");
 	x = page->look->write_legend(page, y);
@@ -113,14 +102,12 @@ static void write_foot(const struct flamegraph_page *page)
 	output_string(page->output, "</g>\n");
 }
 
-int flamegraph_page_write(struct flamegraph_page *page)
+int flamegraph_page_write(const struct flamegraph_page *page)
 {
 	int r;
 
-	page->geometry.rows = (uint64_t)page->tree->depth + 1 + (page->tree->elided > 0);
 	write_head(page);
-	r = flamegraph_frames_write(
-		page->profile, page->tree, &page->geometry, page->look->style, page->output);
+	r = flamegraph_frames_write(page->profile, page->tree, page->look->style, page->output);
 	if (r < 0)
 		return r;
 	write_foot(page);
@@ -130,24 +117,4 @@ int flamegraph_page_write(struct flamegraph_page *page)
 	write_asset(page->output, flamegraph_js, flamegraph_js_end);
 	output_string(page->output, "]]></script>\n</svg>\n");
 	return 0;
-}
-
-static unsigned page_width(unsigned wanted)
-{
-	if (wanted == 0)
-		return WIDTH_PX;
-	if (wanted < WIDTH_MIN_PX)
-		return WIDTH_MIN_PX;
-	return wanted > WIDTH_MAX_PX ? WIDTH_MAX_PX : wanted;
-}
-
-struct flamegraph_geometry flamegraph_page_geometry(
-	unsigned width_px, unsigned min_hundredths, bool inverted)
-{
-	return (struct flamegraph_geometry){
-		.width_px = page_width(width_px),
-		.min_hundredths = min_hundredths ? min_hundredths : MIN_HUNDREDTHS,
-		.top_px = HEAD_PX,
-		.inverted = inverted,
-	};
 }

@@ -27,15 +27,10 @@ struct flamegraph_page {
 	const struct frame_tree *tree;
 	const struct flamegraph_look *look;
 	const char *title; /* clean UTF-8 */
-	struct flamegraph_geometry geometry;
 	struct output *output;
 };
 
 enum { FLAMEGRAPH_NOTE_PX = 20 };
-
-/* `width_px` and `min_hundredths` are those of the flame graph's options. */
-struct flamegraph_geometry flamegraph_page_geometry(
-	unsigned width_px, unsigned min_hundredths, bool inverted);
 
 /*
  * Writes a small square of the class and a text behind it at (x, y). Returns the x of the next one.
@@ -43,5 +38,5 @@ struct flamegraph_geometry flamegraph_page_geometry(
 uint64_t flamegraph_page_write_swatch(
 	struct output *output, uint64_t x, uint64_t y, const char *class, const char *text);
 
-/* `rows` of the geometry are set here. Returns 0 or -ENOMEM. */
-int flamegraph_page_write(struct flamegraph_page *page);
+/* Returns 0 or -ENOMEM. */
+int flamegraph_page_write(const struct flamegraph_page *page);

@@ -57,8 +57,8 @@ static uint64_t write_legend(const struct flamegraph_page *page, uint64_t y)
 	return x;
 }
 
-int flamegraph_svg_write(const struct profile *profile,
-	const struct flamegraph_svg_options *options, struct output *output)
+int flamegraph_svg_write(const struct profile *profile, const char *title, enum frame_detail detail,
+	struct output *output)
 {
 	static const struct flamegraph_look look = {
 		.css = "",
@@ -66,21 +66,19 @@ int flamegraph_svg_write(const struct profile *profile,
 		.write_legend = write_legend,
 	};
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = NULL;
-	const char *wanted_title = options->title ? options->title : "Flame graph";
-	char title[UTF8_CLEAN_BYTES];
+	char clean[UTF8_CLEAN_BYTES];
 	struct flamegraph_page page = {
 		.profile = profile,
 		.look = &look,
-		.title = title,
+		.title = clean,
 		.output = output,
-		.geometry = flamegraph_page_geometry(
-			options->width_px, options->min_hundredths, options->inverted),
 	};
 	int r;
 
-	(void)utf8_clean(title, wanted_title, strlen(wanted_title));
-	r = frame_tree_new(profile, options->by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION,
-		flamegraph_minimum(&page.geometry, frame_samples(profile)), &tree);
+	if (!title)
+		title = "Flame graph";
+	(void)utf8_clean(clean, title, strlen(title));
+	r = frame_tree_new(profile, detail, flamegraph_minimum(frame_samples(profile)), &tree);
 	if (r < 0)
 		return r;
 	page.tree = tree;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Writes a flame graph as one self-contained SVG file. Any viewer shows it as a still picture. In a
- * browser it fits the window, zooms and searches, by mouse or keyboard. The same profile and
- * options give the same bytes.
+ * browser it fits the window, zooms and searches, by mouse or keyboard. The same profile gives
+ * the same bytes.
  *
  * Frames narrower than a fraction of a pixel are merged: those of one parent become one grey frame
  * that gives their number and samples, and the footer gives the sum. The size of the file therefore
@@ -13,17 +13,12 @@
  */
 #pragma once
 
-#include "aggregate/profile.h"
 #include "base/output.h"
+#include "render/frame_labels.h"
 
-struct flamegraph_svg_options {
-	const char *title;	 /* NULL: "Flame graph"; any bytes will do */
-	unsigned width_px;	 /* 0: 1200; else it is kept between 400 and 20000 */
-	unsigned min_hundredths; /* of a pixel, the narrowest frame that is drawn; 0: 30 */
-	bool inverted;		 /* the root on top */
-	bool by_line;		 /* each line of a function is a frame of its own */
-};
-
-/* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
-int flamegraph_svg_write(const struct profile *profile,
-	const struct flamegraph_svg_options *options, struct output *output);
+/*
+ * `title` may hold any bytes; NULL: "Flame graph". Returns 0, -ENOMEM or -E2BIG; errors of the
+ * output are output_finish()'s to report.
+ */
+int flamegraph_svg_write(const struct profile *profile, const char *title, enum frame_detail detail,
+	struct output *output);

@@ -13,7 +13,6 @@
  */
 struct folding {
 	const struct frame_labels *labels;
-	const struct folded_options *options;
 	struct output *output;
 	char *line;
 	size_t line_capacity;
@@ -44,7 +43,7 @@ static const char *suffix(enum frame_kind kind)
 static int append(struct folding *folding, const struct frame *frame)
 {
 	const struct frame_label *label = &folding->labels->items[frame->label];
-	const char *kind = folding->options->omit_kinds ? "" : suffix(label->kind);
+	const char *kind = suffix(label->kind);
 	size_t end = frame->depth > 1 ? folding->ends[frame->depth - 1] : 0;
 	char name[FRAME_NAME_BYTES];
 	size_t size = frame_label_format(label, name);
@@ -88,15 +87,13 @@ static int fold(void *context, const struct frame *frame)
 	return 0;
 }
 
-int folded_write(
-	const struct profile *profile, const struct folded_options *options, struct output *output)
+int folded_write(const struct profile *profile, enum frame_detail detail, struct output *output)
 {
 	_cleanup_(frame_labels_freep) struct frame_labels *labels = NULL;
-	_cleanup_(folding_done) struct folding folding = { .options = options, .output = output };
+	_cleanup_(folding_done) struct folding folding = { .output = output };
 	int r;
 
-	r = frame_labels_new(
-		profile, options->by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION, &labels);
+	r = frame_labels_new(profile, detail, &labels);
 	if (r < 0)
 		return r;
 	folding.labels = labels;

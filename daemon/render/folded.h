@@ -9,14 +9,8 @@
  */
 #pragma once
 
-#include "aggregate/profile.h"
 #include "base/output.h"
-
-struct folded_options {
-	bool omit_kinds; /* no suffixes */
-	bool by_line;	 /* each line of a function is a frame of its own */
-};
+#include "render/frame_labels.h"
 
 /* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
-int folded_write(
-	const struct profile *profile, const struct folded_options *options, struct output *output);
+int folded_write(const struct profile *profile, enum frame_detail detail, struct output *output);

@@ -7,7 +7,7 @@
 
 #define NOWHERE SIZE_MAX
 
-/* A frame on the path from the other side's root, and where in the tree it is. */
+/* A frame on the path from the base's root, and where in the tree it is. */
 struct place_in_tree {
 	size_t frame; /* NOWHERE: the tree has none */
 	size_t child; /* the first child that is not yet matched or passed */
@@ -15,8 +15,7 @@ struct place_in_tree {
 
 struct pairing {
 	struct frame_difference *frames;
-	enum difference_side other;
-	uint32_t *labels;	    /* of the tree, by the other side's; FRAME_NONE */
+	uint32_t *labels;	    /* of the tree, by the base's; FRAME_NONE */
 	size_t *ends;		    /* by frame of the tree: the end of its subtree */
 	struct place_in_tree *path; /* by depth */
 	size_t path_capacity;
@@ -31,18 +30,18 @@ static void pairing_done(struct pairing *pairing)
 
 /* Both are sorted by the labels, so one pass finds the equal ones. */
 static int match_labels(
-	struct pairing *pairing, const struct frame_labels *drawn, const struct frame_labels *other)
+	struct pairing *pairing, const struct frame_labels *drawn, const struct frame_labels *base)
 {
 	uint32_t at = 0;
 	int order;
 
-	pairing->labels = reallocarray(NULL, other->count, sizeof(*pairing->labels));
+	pairing->labels = reallocarray(NULL, base->count, sizeof(*pairing->labels));
 	if (!pairing->labels)
 		return -ENOMEM;
-	for (size_t i = 0; i < other->count; i++) {
+	for (size_t i = 0; i < base->count; i++) {
 		order = 1;
 		while (at < drawn->count) {
-			order = frame_label_compare(&other->items[i], &drawn->items[at]);
+			order = frame_label_compare(&base->items[i], &drawn->items[at]);
 			if (order <= 0)
 				break;
 			at++;
@@ -107,20 +106,20 @@ static int pair(void *context, const struct frame *frame)
 		frames->undrawn += frame->self;
 		return 0;
 	}
-	frames->changes[found].total[pairing->other] = frame->total;
-	frames->changes[found].self[pairing->other] = frame->self;
+	frames->changes[found].total[DIFFERENCE_BASE] = frame->total;
+	frames->changes[found].self[DIFFERENCE_BASE] = frame->self;
 	return 0;
 }
 
-/* Visits a frame of the other side and matches it with the tree. */
-static int pair_frames(struct frame_difference *frames, const struct profile *other,
-	enum difference_side other_side, enum frame_detail detail)
+/* Visits the frames of the base and matches them with the tree. */
+static int pair_frames(
+	struct frame_difference *frames, const struct profile *base, enum frame_detail detail)
 {
 	_cleanup_(frame_labels_freep) struct frame_labels *labels = NULL;
-	_cleanup_(pairing_done) struct pairing pairing = { .frames = frames, .other = other_side };
+	_cleanup_(pairing_done) struct pairing pairing = { .frames = frames };
 	int r;
 
-	r = frame_labels_new(other, detail, &labels);
+	r = frame_labels_new(base, detail, &labels);
 	if (r < 0)
 		return r;
 	r = match_labels(&pairing, frames->tree->labels, labels);
@@ -129,30 +128,29 @@ static int pair_frames(struct frame_difference *frames, const struct profile *ot
 	r = find_ends(&pairing);
 	if (r < 0)
 		return r;
-	return frame_walk(other, labels, NULL, 0, pair, &pairing);
+	return frame_walk(base, labels, NULL, 0, pair, &pairing);
 }
 
-int frame_difference_new(const struct profile_difference *difference, enum difference_side drawn,
-	enum frame_detail detail, uint64_t minimum, struct frame_difference **ret_frames)
+int frame_difference_new(const struct profile_difference *difference, enum frame_detail detail,
+	uint64_t minimum, struct frame_difference **ret_frames)
 {
 	_cleanup_(frame_difference_freep) struct frame_difference *frames =
 		calloc(1, sizeof(*frames));
-	enum difference_side other = difference_other(drawn);
 	int r;
 
 	if (!frames)
 		return -ENOMEM;
-	r = frame_tree_new(difference->sides[drawn], detail, minimum, &frames->tree);
+	r = frame_tree_new(difference->sides[DIFFERENCE_COMPARED], detail, minimum, &frames->tree);
 	if (r < 0)
 		return r;
 	frames->changes = calloc(frames->tree->count, sizeof(*frames->changes));
 	if (!frames->changes)
 		return -ENOMEM;
 	for (size_t i = 0; i < frames->tree->count; i++) {
-		frames->changes[i].total[drawn] = frames->tree->frames[i].total;
-		frames->changes[i].self[drawn] = frames->tree->frames[i].self;
+		frames->changes[i].total[DIFFERENCE_COMPARED] = frames->tree->frames[i].total;
+		frames->changes[i].self[DIFFERENCE_COMPARED] = frames->tree->frames[i].self;
 	}
-	r = pair_frames(frames, difference->sides[other], other, detail);
+	r = pair_frames(frames, difference->sides[DIFFERENCE_BASE], detail);
 	if (r < 0)
 		return r;
 	*ret_frames = TAKE_PTR(frames);

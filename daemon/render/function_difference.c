@@ -4,16 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-static uint64_t magnitude(int64_t change)
-{
-	return change < 0 ? (uint64_t)-change : (uint64_t)change;
-}
-
 /* Sorts the greater change first, in either direction. */
 static int compare_changes(int64_t a, int64_t b)
 {
-	if (magnitude(a) != magnitude(b))
-		return magnitude(a) > magnitude(b) ? -1 : 1;
+	if (llabs(a) != llabs(b))
+		return llabs(a) > llabs(b) ? -1 : 1;
 	return (b > a) - (b < a);
 }
 
@@ -37,23 +32,13 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(first->path, second->path);
 }
 
-static int compare_by_self(const void *a, const void *b)
+static int compare_by_change(const void *a, const void *b)
 {
 	const struct function_change *first = a, *second = b;
 	int order = compare_changes(first->self_change, second->self_change);
 
 	if (order == 0)
 		order = compare_changes(first->total_change, second->total_change);
-	return order ? order : compare_identity(first, second);
-}
-
-static int compare_by_total(const void *a, const void *b)
-{
-	const struct function_change *first = a, *second = b;
-	int order = compare_changes(first->total_change, second->total_change);
-
-	if (order == 0)
-		order = compare_changes(first->self_change, second->self_change);
 	return order ? order : compare_identity(first, second);
 }
 
@@ -121,7 +106,7 @@ static int add_up(struct function_difference *functions,
 }
 
 int function_difference_new(const struct profile_difference *difference, enum frame_detail detail,
-	enum function_order order, struct function_difference **ret_functions)
+	struct function_difference **ret_functions)
 {
 	_cleanup_(function_difference_freep) struct function_difference *functions =
 		calloc(1, sizeof(*functions));
@@ -140,8 +125,7 @@ int function_difference_new(const struct profile_difference *difference, enum fr
 		item->self_change = profile_difference_change(difference, item->self);
 		item->total_change = profile_difference_change(difference, item->total);
 	}
-	qsort(functions->items, functions->count, sizeof(*functions->items),
-		order == FUNCTIONS_BY_SELF ? compare_by_self : compare_by_total);
+	qsort(functions->items, functions->count, sizeof(*functions->items), compare_by_change);
 	*ret_functions = TAKE_PTR(functions);
 	return 0;
 }

@@ -16,19 +16,14 @@ struct function_change {
 	int64_t self_change, total_change; /* of the share, in billionths */
 };
 
-enum function_order {
-	FUNCTIONS_BY_SELF,
-	FUNCTIONS_BY_TOTAL,
-};
-
 struct function_difference {
 	struct function_totals *sides[DIFFERENCE_SIDE_COUNT];
-	struct function_change *items; /* the greatest change, up or down, first; then by name */
+	struct function_change *items; /* the greatest change of self, up or down, first */
 	size_t count;
 };
 
 /* Returns 0, -ENOMEM or -E2BIG. */
 int function_difference_new(const struct profile_difference *difference, enum frame_detail detail,
-	enum function_order order, struct function_difference **ret_functions);
+	struct function_difference **ret_functions);
 void function_difference_free(struct function_difference *functions);
 DEFINE_CLEANUP(struct function_difference, function_difference_free);

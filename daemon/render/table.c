@@ -27,23 +27,19 @@ static void write_header(const struct profile *profile, struct output *output)
 		accounts_lost(accounts) > 0 ? "; percentages are of stored samples" : "");
 }
 
-static bool shown(const struct function_totals *totals, const struct table_options *options,
-	const struct function_total *function, size_t shown_already)
+static bool is_shown(const struct function_totals *totals, const struct function_total *function)
 {
-	if (options->functions_max > 0)
-		return shown_already < options->functions_max;
 	return function->total >= totals->samples / SHARE_MIN;
 }
 
-static size_t name_width(const struct function_totals *totals, const struct table_options *options)
+static size_t name_width(const struct function_totals *totals)
 {
 	char name[FRAME_NAME_BYTES];
-	size_t width = strlen("function"), rows = 0;
+	size_t width = strlen("function");
 
 	for (size_t i = 0; i < totals->count; i++) {
-		if (!shown(totals, options, &totals->items[i], rows))
+		if (!is_shown(totals, &totals->items[i]))
 			continue;
-		rows++;
 		(void)frame_label_format(&totals->labels->items[totals->items[i].label], name);
 		width = name_column_widen(width, name);
 	}
@@ -67,23 +63,21 @@ static void write_row(const struct profile *profile, const struct function_total
 	output_char(output, '\n');
 }
 
-int table_write(
-	const struct profile *profile, const struct table_options *options, struct output *output)
+int table_write(const struct profile *profile, enum frame_detail detail, struct output *output)
 {
 	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
 	size_t rows = 0, width;
 	int r;
 
-	r = function_totals_new(
-		profile, options->by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION, &totals);
+	r = function_totals_new(profile, detail, &totals);
 	if (r < 0)
 		return r;
 	write_header(profile, output);
-	width = name_width(totals, options);
+	width = name_width(totals);
 	output_printf(output, "#\n#%6s %9s %8s %9s  %-10s  %-*s  %s\n", "self %", "self", "total %",
 		"total", "kind", (int)width, "function", "binary");
 	for (size_t i = 0; i < totals->count; i++) {
-		if (!shown(totals, options, &totals->items[i], rows))
+		if (!is_shown(totals, &totals->items[i]))
 			continue;
 		write_row(profile, totals, &totals->items[i], width, output);
 		rows++;
@@ -93,6 +87,6 @@ int table_write(
 			output, "# %" PRIu64 " samples have no stack\n", totals->without_stack);
 	if (rows < totals->count)
 		output_printf(output, "# %zu more %s\n", totals->count - rows,
-			options->by_line ? "lines" : "functions");
+			detail == FRAME_BY_LINE ? "lines" : "functions");
 	return 0;
 }

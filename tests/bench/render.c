@@ -154,11 +154,10 @@ static int generate(struct profile *profile, size_t stacks, unsigned entropy)
 static int render(const struct profile *profile, const char *format, struct output *output)
 {
 	if (strcmp(format, "svg") == 0)
-		return flamegraph_svg_write(profile, &(struct flamegraph_svg_options){ 0 }, output);
+		return flamegraph_svg_write(profile, NULL, FRAME_BY_FUNCTION, output);
 	if (strcmp(format, "folded") == 0)
-		return folded_write(
-			profile, &(struct folded_options){ .omit_kinds = true }, output);
-	return table_write(profile, &(struct table_options){ 0 }, output);
+		return folded_write(profile, FRAME_BY_FUNCTION, output);
+	return table_write(profile, FRAME_BY_FUNCTION, output);
 }
 
 int main(int argc, char **argv)

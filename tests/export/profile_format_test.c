@@ -113,7 +113,9 @@ static void lines_are_told_apart(void **state)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		for (int by_line = 0; by_line < 2; by_line++) {
-			const struct profile_format_options options = { .by_line = by_line };
+			const struct profile_format_options options = {
+				.detail = by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION,
+			};
 			char *bytes = write_as(names[i], &options);
 
 			assert_non_null(strstr(bytes, "main"));

@@ -6,15 +6,24 @@
 #include "tests/render/example_difference.h"
 #include "tests/render/rendered.h"
 
-static char *draw(const struct profile *base, const struct profile *compared,
-	enum difference_whole whole, const struct difference_svg_options *options)
+static const char *const names[DIFFERENCE_SIDE_COUNT] = { "base", "compared" };
+
+static char *draw_named(const struct profile *base, const struct profile *compared,
+	enum difference_whole whole, const char *const wanted_names[DIFFERENCE_SIDE_COUNT])
 {
 	static struct rendering rendering;
 	struct profile_difference difference = example_difference(base, compared, whole);
 
-	assert_int_equal(
-		difference_svg_write(&difference, options, rendering_begin(&rendering)), 0);
+	assert_int_equal(difference_svg_write(&difference, wanted_names, FRAME_BY_FUNCTION,
+				 rendering_begin(&rendering)),
+		0);
 	return rendering_end(&rendering);
+}
+
+static char *draw(
+	const struct profile *base, const struct profile *compared, enum difference_whole whole)
+{
+	return draw_named(base, compared, whole, names);
 }
 
 /* Puts `placeholder` in the place of an asset, which must be in the text as it is in its file. */
@@ -39,13 +48,13 @@ static size_t count_of(const char *text, const char *what)
 
 static void upgrade_is_golden_in_any_order(void **state)
 {
-	struct difference_svg_options options = { .title = "An upgrade",
-		.names = { "before", "after" } };
+	static const char *const before_after[] = { "before", "after" };
 
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *base = example_machine(backwards);
 		_cleanup_(profile_freep) struct profile *compared = example_upgraded(!backwards);
-		_cleanup_free_ char *text = draw(base, compared, DIFFERENCE_BY_TOTAL, &options);
+		_cleanup_free_ char *text =
+			draw_named(base, compared, DIFFERENCE_BY_TOTAL, before_after);
 
 		cut_out(text, flamegraph_css, "@style@\n");
 		cut_out(text, flamegraph_js, "@script@\n");
@@ -66,7 +75,7 @@ static void frames_tell_both_sides(void **state)
 	example_add(compared, "c|700|x:main@2|x:more^inner");
 	example_add(compared, "c|600|x:main@2|x:same");
 	example_add(compared, "c|500|x:main@2");
-	text = draw(base, compared, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
+	text = draw(base, compared, DIFFERENCE_BY_TOTAL);
 	assert_non_null(strstr(text, "data-n=\"200\" data-s=\"200\" data-b=\"0\" data-o=\"30\" "
 				     "data-q=\"30\"><title>less\n"
 				     "total 30.00 % \xe2\x86\x92 10.00 %, -20.00 points (-66.7 %)\n"
@@ -88,27 +97,6 @@ static void frames_tell_both_sides(void **state)
 				     "base\xe2\x80\x9d ended in frames"));
 }
 
-static void base_widths_show_what_is_gone(void **state)
-{
-	_cleanup_(profile_freep) struct profile *base = example_empty();
-	_cleanup_(profile_freep) struct profile *compared = example_empty();
-	_cleanup_free_ char *text = NULL;
-
-	example_add(base, "c|40|x:main|x:gone");
-	example_add(compared, "c|10|x:main");
-	text = draw(base, compared, DIFFERENCE_BY_TOTAL,
-		&(struct difference_svg_options){ .base_widths = true });
-	assert_non_null(
-		strstr(text, "<title>gone\n"
-			     "total 100.00 % \xe2\x86\x92 0.00 %, -100.00 points (gone)\n"));
-	assert_non_null(strstr(text, "data-n=\"40\" data-b=\"0\" data-o=\"10\" data-q=\"10\">"
-				     "<title>main\n"));
-	assert_non_null(strstr(text, "as wide as in \xe2\x80\x9c"
-				     "base\xe2\x80\x9d and"));
-	assert_non_null(strstr(text, "\"wholes\":[40.000000,10.000000],\"drawn\":0}"));
-	assert_null(strstr(text, "too narrow to draw"));
-}
-
 /* The same work in half the CPU time: its share of the time is half, that of all work is not. */
 static void times_scale_the_other_profile(void **state)
 {
@@ -122,8 +110,8 @@ static void times_scale_the_other_profile(void **state)
 	base->end_ns = compared->end_ns = 3000000000;
 	base->period_ns = compared->period_ns = 10000000;
 	base->cpu_count = compared->cpu_count = 1;
-	by_time = draw(base, compared, DIFFERENCE_BY_TIME, &(struct difference_svg_options){ 0 });
-	by_total = draw(base, compared, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
+	by_time = draw(base, compared, DIFFERENCE_BY_TIME);
+	by_total = draw(base, compared, DIFFERENCE_BY_TOTAL);
 	assert_non_null(strstr(by_time, "<title>main\ntotal 50.00 % \xe2\x86\x92 25.00 %, "
 					"-25.00 points (-50.0 %)"));
 	assert_non_null(strstr(by_time, "Shares are of the time of all CPUs."));
@@ -143,7 +131,7 @@ static void small_changes_stay_pale(void **state)
 	example_add(base, "c|5000|x:other");
 	example_add(compared, "c|5010|x:main");
 	example_add(compared, "c|4990|x:other");
-	text = draw(base, compared, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
+	text = draw(base, compared, DIFFERENCE_BY_TOTAL);
 	assert_int_equal(count_of(text, "<rect class=\"p4\""), 1); /* in the legend */
 	assert_int_equal(count_of(text, "<rect class=\"p2\""), 2);
 	assert_int_equal(count_of(text, "<rect class=\"m2\""), 2);
@@ -153,12 +141,11 @@ static void hostile_names_are_escaped(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = example_hostile();
 	_cleanup_(profile_freep) struct profile *compared = example_hostile();
-	struct difference_svg_options options = { .title = "</title>\x01\xff]]><script>\"",
-		.names = { "<base>\"\\", "]]></metadata>\xff" } };
+	static const char *const hostile[] = { "<base>\"\\", "]]></metadata>\xff" };
 	_cleanup_free_ char *text = NULL;
 
 	example_lose(base, PILOTLIGHT_DROP_RING_FULL, 1);
-	text = draw(base, compared, DIFFERENCE_BY_TOTAL, &options);
+	text = draw_named(base, compared, DIFFERENCE_BY_TOTAL, hostile);
 	assert_int_equal(count_of(text, "<script>"), 1);
 	assert_int_equal(count_of(text, "]]>"), 1);
 	assert_int_equal(count_of(text, "</metadata>"), 3);
@@ -172,9 +159,9 @@ static void an_empty_profile_is_drawn(void **state)
 	_cleanup_(profile_freep) struct profile *machine = example_machine(false);
 	_cleanup_free_ char *nothing = NULL, *vanished = NULL, *appeared = NULL;
 
-	nothing = draw(empty, empty, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
-	vanished = draw(machine, empty, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
-	appeared = draw(empty, machine, DIFFERENCE_BY_TOTAL, &(struct difference_svg_options){ 0 });
+	nothing = draw(empty, empty, DIFFERENCE_BY_TOTAL);
+	vanished = draw(machine, empty, DIFFERENCE_BY_TOTAL);
+	appeared = draw(empty, machine, DIFFERENCE_BY_TOTAL);
 	assert_non_null(strstr(nothing, "<title>all\ntotal 0.00 % \xe2\x86\x92 0.00 %"));
 	assert_non_null(strstr(nothing, ">Differential flame graph</title>"));
 	assert_int_equal(count_of(nothing, "data-n="), 1);
@@ -193,10 +180,9 @@ static void failing_allocations_are_reported(void **state)
 		example_difference(base, compared, DIFFERENCE_BY_TOTAL);
 	static struct output output;
 
-	assert_true(FAIL_EACH_ALLOCATION(
-			    (output_init(&output, discard, NULL),
-				    difference_svg_write(&difference,
-					    &(struct difference_svg_options){ 0 }, &output)),
+	assert_true(FAIL_EACH_ALLOCATION((output_init(&output, discard, NULL),
+						 difference_svg_write(&difference, names,
+							 FRAME_BY_FUNCTION, &output)),
 			    -ENOMEM, true, 0) >= 30);
 }
 
@@ -207,9 +193,7 @@ static void output_errors_stick(void **state)
 	static struct output output;
 
 	output_init(&output, no_space, NULL);
-	assert_int_equal(
-		difference_svg_write(&difference, &(struct difference_svg_options){ 0 }, &output),
-		0);
+	assert_int_equal(difference_svg_write(&difference, names, FRAME_BY_FUNCTION, &output), 0);
 	assert_int_equal(output_finish(&output), -ENOSPC);
 }
 
@@ -218,7 +202,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(upgrade_is_golden_in_any_order),
 		cmocka_unit_test(frames_tell_both_sides),
-		cmocka_unit_test(base_widths_show_what_is_gone),
 		cmocka_unit_test(times_scale_the_other_profile),
 		cmocka_unit_test(small_changes_stay_pale),
 		cmocka_unit_test(hostile_names_are_escaped),

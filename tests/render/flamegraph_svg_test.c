@@ -8,12 +8,18 @@
 
 #include <sys/wait.h>
 
-static char *draw(const struct profile *profile, const struct flamegraph_svg_options *options)
+static char *draw_as(const struct profile *profile, const char *title, enum frame_detail detail)
 {
 	static struct rendering rendering;
 
-	assert_int_equal(flamegraph_svg_write(profile, options, rendering_begin(&rendering)), 0);
+	assert_int_equal(
+		flamegraph_svg_write(profile, title, detail, rendering_begin(&rendering)), 0);
 	return rendering_end(&rendering);
+}
+
+static char *draw(const struct profile *profile)
+{
+	return draw_as(profile, NULL, FRAME_BY_FUNCTION);
 }
 
 /* Puts `placeholder` in the place of an asset, which must be in the text as it is in its file. */
@@ -39,11 +45,9 @@ static size_t count_of(const char *text, const char *what)
 
 static void machine_is_golden_in_any_order(void **state)
 {
-	struct flamegraph_svg_options options = { .title = "A busy machine" };
-
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *profile = example_machine(backwards);
-		_cleanup_free_ char *text = draw(profile, &options);
+		_cleanup_free_ char *text = draw_as(profile, "A busy machine", FRAME_BY_FUNCTION);
 
 		cut_out(text, flamegraph_css, flamegraph_css_end, "@style@\n");
 		cut_out(text, flamegraph_js, flamegraph_js_end, "@script@\n");
@@ -86,10 +90,9 @@ static void is_well_formed(void **state)
 	_cleanup_(profile_freep) struct profile *machine = example_machine(false);
 	_cleanup_(profile_freep) struct profile *hostile = example_hostile();
 	_cleanup_free_ char *first = NULL, *second = NULL;
-	struct flamegraph_svg_options options = { .title = "</title>\x01\xff]]><script>\"" };
 
-	first = draw(machine, &(struct flamegraph_svg_options){ 0 });
-	second = draw(hostile, &options);
+	first = draw(machine);
+	second = draw_as(hostile, "</title>\x01\xff]]><script>\"", FRAME_BY_FUNCTION);
 	if (!parses_as_xml(first) || !parses_as_xml(second)) {
 		print_message("skipped: neither xmllint nor python3 is there to parse XML\n");
 		skip();
@@ -99,7 +102,7 @@ static void is_well_formed(void **state)
 static void hostile_names_are_escaped(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_hostile();
-	_cleanup_free_ char *text = draw(profile, &(struct flamegraph_svg_options){ 0 });
+	_cleanup_free_ char *text = draw(profile);
 
 	assert_int_equal(count_of(text, "<script>"), 1);
 	assert_int_equal(count_of(text, "]]>"), 1);
@@ -117,8 +120,8 @@ static void frames_tell_their_line(void **state)
 
 	example_add(profile, "c|3|x:main#/src/m.c:5|l:f^g#/inc/g.h:8");
 	example_add(profile, "c|1|x:main#/src/m.c:9|l:f^g#/inc/g.h:8");
-	merged = draw(profile, &(struct flamegraph_svg_options){ 0 });
-	apart = draw(profile, &(struct flamegraph_svg_options){ .by_line = true });
+	merged = draw(profile);
+	apart = draw_as(profile, NULL, FRAME_BY_LINE);
 	assert_non_null(strstr(merged, " data-l=\"0:5:2:3\"><title>main\n"
 				       "hottest of 2 lines: m.c:5\n4 samples, 100.00 %"));
 	assert_non_null(strstr(merged, "<title>f\n4 samples"));
@@ -135,7 +138,7 @@ static void inlined_frames_without_a_line_are_marked(void **state)
 	_cleanup_free_ char *text = NULL;
 
 	example_add(profile, "c|3|x:main|l:outer^inner");
-	text = draw(profile, &(struct flamegraph_svg_options){ 0 });
+	text = draw(profile);
 	assert_non_null(strstr(text, "<title>inner\ninlined\n3 samples"));
 	assert_non_null(strstr(text, "<rect class=\"i"));
 	assert_non_null(strstr(text, ">inlined</text>")); /* in the legend */
@@ -147,7 +150,7 @@ static void inlined_frames_without_a_line_are_marked(void **state)
 static void samples_are_conserved(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
-	_cleanup_free_ char *text = draw(profile, &(struct flamegraph_svg_options){ 0 });
+	_cleanup_free_ char *text = draw(profile);
 	uint64_t sum = 0;
 
 	assert_null(strstr(text, "class=\"e0\""));
@@ -168,54 +171,28 @@ static void narrow_frames_are_merged_and_reported(void **state)
 		(void)snprintf(stack, sizeof(stack), "c|10|x:main|x:narrow_%d|x:above", i);
 		example_add(profile, stack);
 	}
-	text = draw(profile, &(struct flamegraph_svg_options){ 0 });
+	text = draw(profile);
 	assert_null(strstr(text, "narrow_"));
 	assert_non_null(
 		strstr(text, "<title>300 frames too narrow to draw\n3,000 samples, 2.91 %"));
 	assert_non_null(strstr(text, "300 frames, with 3,000 samples (2.91 %), too narrow"));
-	free(TAKE_PTR(text));
-	text = draw(profile, &(struct flamegraph_svg_options){ .min_hundredths = 1 });
-	assert_int_equal(count_of(text, "<title>narrow_"), 300);
-	assert_null(strstr(text, "too narrow"));
 }
 
-/* Where the root is drawn: below all others, or above them. */
-static void the_root_is_at_the_requested_end(void **state)
+static void the_root_is_below_its_callees(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
-	_cleanup_free_ char *classic = NULL, *inverted = NULL;
+	_cleanup_free_ char *text = NULL;
 
 	example_add(profile, "c|1|x:main");
-	classic = draw(profile, &(struct flamegraph_svg_options){ 0 });
-	inverted = draw(profile, &(struct flamegraph_svg_options){ .inverted = true });
-	assert_non_null(strstr(classic, "x=\"16\" y=\"132\" width=\"1167.5\" height=\"17\" "
-					"data-n=\"1\"><title>all\n"));
-	assert_non_null(strstr(inverted, "x=\"16\" y=\"96\" width=\"1167.5\" height=\"17\" "
-					 "data-n=\"1\"><title>all\n"));
-	assert_non_null(strstr(inverted, " data-inverted=\"1\""));
-}
-
-static void width_is_kept_in_bounds(void **state)
-{
-	static const struct {
-		unsigned wanted;
-		const char *expected;
-	} cases[] = { { 0, "width=\"1200\"" }, { 1, "width=\"400\"" }, { 800, "width=\"800\"" },
-		{ 1000000, "width=\"20000\"" } };
-	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct flamegraph_svg_options options = { .width_px = cases[i].wanted };
-		_cleanup_free_ char *text = draw(profile, &options);
-
-		assert_non_null(strstr(text, cases[i].expected));
-	}
+	text = draw(profile);
+	assert_non_null(strstr(text, "x=\"16\" y=\"132\" width=\"1167.5\" height=\"17\" "
+				     "data-n=\"1\"><title>all\n"));
 }
 
 static void an_empty_profile_is_drawn(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
-	_cleanup_free_ char *text = draw(profile, &(struct flamegraph_svg_options){ 0 });
+	_cleanup_free_ char *text = draw(profile);
 
 	assert_non_null(strstr(text, "<title>all\n0 samples, 0.00 %"));
 	assert_non_null(strstr(text, ">Flame graph</title>"));
@@ -227,10 +204,9 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	static struct output output;
 
-	assert_true(FAIL_EACH_ALLOCATION(
-			    (output_init(&output, discard, NULL),
-				    flamegraph_svg_write(profile,
-					    &(struct flamegraph_svg_options){ 0 }, &output)),
+	assert_true(FAIL_EACH_ALLOCATION((output_init(&output, discard, NULL),
+						 flamegraph_svg_write(profile, NULL,
+							 FRAME_BY_FUNCTION, &output)),
 			    -ENOMEM, true, 0) >= 15);
 }
 
@@ -240,8 +216,7 @@ static void output_errors_stick(void **state)
 	static struct output output;
 
 	output_init(&output, no_space, NULL);
-	assert_int_equal(
-		flamegraph_svg_write(profile, &(struct flamegraph_svg_options){ 0 }, &output), 0);
+	assert_int_equal(flamegraph_svg_write(profile, NULL, FRAME_BY_FUNCTION, &output), 0);
 	assert_int_equal(output_finish(&output), -ENOSPC);
 }
 
@@ -256,8 +231,7 @@ int main(void)
 		cmocka_unit_test(inlined_frames_without_a_line_are_marked),
 		cmocka_unit_test(samples_are_conserved),
 		cmocka_unit_test(narrow_frames_are_merged_and_reported),
-		cmocka_unit_test(the_root_is_at_the_requested_end),
-		cmocka_unit_test(width_is_kept_in_bounds),
+		cmocka_unit_test(the_root_is_below_its_callees),
 		cmocka_unit_test(an_empty_profile_is_drawn),
 		cmocka_unit_test(failing_allocations_are_reported),
 		cmocka_unit_test(output_errors_stick),

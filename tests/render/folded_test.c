@@ -5,17 +5,12 @@
 #include "tests/render/example_profile.h"
 #include "tests/render/rendered.h"
 
-static char *fold_with(const struct profile *profile, const struct folded_options *options)
+static char *fold(const struct profile *profile, enum frame_detail detail)
 {
 	static struct rendering rendering;
 
-	assert_int_equal(folded_write(profile, options, rendering_begin(&rendering)), 0);
+	assert_int_equal(folded_write(profile, detail, rendering_begin(&rendering)), 0);
 	return rendering_end(&rendering);
-}
-
-static char *fold(const struct profile *profile, bool omit_kinds)
-{
-	return fold_with(profile, &(struct folded_options){ .omit_kinds = omit_kinds });
 }
 
 static uint64_t sum_of_counts(const char *text)
@@ -35,7 +30,7 @@ static void machine_is_golden_in_any_order(void **state)
 {
 	for (int backwards = 0; backwards < 2; backwards++) {
 		_cleanup_(profile_freep) struct profile *profile = example_machine(backwards);
-		_cleanup_free_ char *text = fold(profile, false);
+		_cleanup_free_ char *text = fold(profile, FRAME_BY_FUNCTION);
 
 		assert_golden(text, "tests/data/render/machine.folded");
 		assert_int_equal(sum_of_counts(text),
@@ -46,16 +41,14 @@ static void machine_is_golden_in_any_order(void **state)
 static void kinds_have_suffixes(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
-	_cleanup_free_ char *with = NULL, *without = NULL;
+	_cleanup_free_ char *text = NULL;
 
 	example_add(profile, "c|2|x:main|l:outer^inner|j:jitted|k:sys");
 	example_lose(profile, PILOTLIGHT_DROP_UNREAD, 5);
 	example_lose(profile, PILOTLIGHT_DROP_FILTERED, 6);
-	with = fold(profile, false);
-	without = fold(profile, true);
+	text = fold(profile, FRAME_BY_FUNCTION);
 	assert_string_equal(
-		with, "[lost: unread] 5\nc;main;outer;inner_[i];jitted_[j];sys_[k] 2\n");
-	assert_string_equal(without, "[lost: unread] 5\nc;main;outer;inner;jitted;sys 2\n");
+		text, "[lost: unread] 5\nc;main;outer;inner_[i];jitted_[j];sys_[k] 2\n");
 }
 
 static void lines_are_told_apart_if_asked(void **state)
@@ -70,8 +63,8 @@ static void lines_are_told_apart_if_asked(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 5, false);
 	_cleanup_free_ char *apart = NULL, *together = NULL;
 
-	apart = fold_with(profile, &(struct folded_options){ .by_line = true });
-	together = fold(profile, false);
+	apart = fold(profile, FRAME_BY_LINE);
+	together = fold(profile, FRAME_BY_FUNCTION);
 	assert_string_equal(apart,
 		"c;main;odd (/src/a:b/:5) 16\n"
 		"c;main (main.c);[libc.so.6+0x1f] 8\n"
@@ -86,14 +79,14 @@ static void lines_are_told_apart_if_asked(void **state)
 static void hostile_names_stay_in_their_frames(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_hostile();
-	_cleanup_free_ char *text = fold(profile, true);
+	_cleanup_free_ char *text = fold(profile, FRAME_BY_FUNCTION);
 	size_t lines = 0;
 
 	for (const char *c = text; (c = strchr(c, '\n')); c++)
 		lines++;
 	assert_int_equal(lines, 6);
 	assert_non_null(
-		strstr(text, "</title><script>alert(1)</script>;]]>&lt:\"';a:b:c;<rect/> 50\n"));
+		strstr(text, "</title><script>alert(1)</script>;]]>&lt:\"';a:b:c;<rect/>_[i] 50\n"));
 	assert_non_null(strstr(text, "[unknown];[unknown];[unknown];back\\slash\"quote 7\n"));
 	assert_non_null(strstr(text, "x 1\n"));
 	assert_int_equal(sum_of_counts(text), accounts_stored(&profile->accounts));
@@ -102,7 +95,7 @@ static void hostile_names_stay_in_their_frames(void **state)
 static void two_empty_profiles_have_no_difference(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
-	_cleanup_free_ char *text = fold(profile, false);
+	_cleanup_free_ char *text = fold(profile, FRAME_BY_FUNCTION);
 
 	assert_string_equal(text, "");
 }
@@ -112,9 +105,8 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	static struct output output;
 
-	assert_true(FAIL_EACH_ALLOCATION(
-			    (output_init(&output, discard, NULL),
-				    folded_write(profile, &(struct folded_options){ 0 }, &output)),
+	assert_true(FAIL_EACH_ALLOCATION((output_init(&output, discard, NULL),
+						 folded_write(profile, FRAME_BY_FUNCTION, &output)),
 			    -ENOMEM, true, 0) >= 10);
 }
 
@@ -124,7 +116,7 @@ static void output_errors_stick(void **state)
 	static struct output output;
 
 	output_init(&output, no_space, NULL);
-	assert_int_equal(folded_write(profile, &(struct folded_options){ 0 }, &output), 0);
+	assert_int_equal(folded_write(profile, FRAME_BY_FUNCTION, &output), 0);
 	assert_int_equal(output_finish(&output), -ENOSPC);
 }
 

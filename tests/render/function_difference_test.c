@@ -7,14 +7,13 @@
 #include <errno.h>
 
 static struct function_difference *differ(
-	const struct profile *base, const struct profile *compared, enum function_order order)
+	const struct profile *base, const struct profile *compared)
 {
 	struct profile_difference difference =
 		example_difference(base, compared, DIFFERENCE_BY_TOTAL);
 	struct function_difference *functions = NULL;
 
-	assert_int_equal(
-		function_difference_new(&difference, FRAME_BY_FUNCTION, order, &functions), 0);
+	assert_int_equal(function_difference_new(&difference, FRAME_BY_FUNCTION, &functions), 0);
 	return functions;
 }
 
@@ -41,7 +40,7 @@ static void functions_of_both_are_put_together(void **state)
 	example_add(base, "c|60|x:main");
 	example_add(compared, "c|30|x:main@3|x:fresh");
 	example_add(compared, "c|70|x:main@4|x:main@5");
-	functions = differ(base, compared, FUNCTIONS_BY_SELF);
+	functions = differ(base, compared);
 	assert_int_equal(functions->count, 3);
 	assert_function(&functions->items[0], "gone", (uint64_t[]){ 40, 0 }, (uint64_t[]){ 40, 0 });
 	assert_function(
@@ -62,7 +61,7 @@ static void equal_names_elsewhere_stay_apart(void **state)
 	example_add(base, "c|10|l:write");
 	example_add(compared, "c|4|k:write");
 	example_add(compared, "c|6|m:write");
-	functions = differ(base, compared, FUNCTIONS_BY_TOTAL);
+	functions = differ(base, compared);
 	assert_int_equal(functions->count, 3);
 	assert_function(
 		&functions->items[0], "write", (uint64_t[]){ 10, 0 }, (uint64_t[]){ 10, 0 });
@@ -78,24 +77,20 @@ static void order_does_not_depend_on_filling(void **state)
 	_cleanup_(profile_freep) struct profile *same_base = example_machine(true);
 	_cleanup_(profile_freep) struct profile *compared = example_upgraded(false);
 	_cleanup_(profile_freep) struct profile *same_compared = example_upgraded(true);
+	_cleanup_(function_difference_freep) struct function_difference *first =
+		differ(base, compared);
+	_cleanup_(function_difference_freep) struct function_difference *second =
+		differ(same_base, same_compared);
 
-	for (enum function_order order = FUNCTIONS_BY_SELF; order <= FUNCTIONS_BY_TOTAL; order++) {
-		_cleanup_(function_difference_freep) struct function_difference *first =
-			differ(base, compared, order);
-		_cleanup_(function_difference_freep) struct function_difference *second =
-			differ(same_base, same_compared, order);
-
-		assert_int_equal(first->count, second->count);
-		for (size_t i = 0; i < first->count; i++) {
-			assert_int_equal(
-				frame_label_compare(first->items[i].label, second->items[i].label),
-				0);
-			assert_string_equal(first->items[i].path, second->items[i].path);
-			assert_memory_equal(first->items[i].self, second->items[i].self,
-				sizeof(first->items[i].self));
-			assert_memory_equal(first->items[i].total, second->items[i].total,
-				sizeof(first->items[i].total));
-		}
+	assert_int_equal(first->count, second->count);
+	for (size_t i = 0; i < first->count; i++) {
+		assert_int_equal(
+			frame_label_compare(first->items[i].label, second->items[i].label), 0);
+		assert_string_equal(first->items[i].path, second->items[i].path);
+		assert_memory_equal(
+			first->items[i].self, second->items[i].self, sizeof(first->items[i].self));
+		assert_memory_equal(first->items[i].total, second->items[i].total,
+			sizeof(first->items[i].total));
 	}
 }
 
@@ -103,7 +98,7 @@ static void an_empty_profile_has_no_functions(void **state)
 {
 	_cleanup_(profile_freep) struct profile *empty = example_empty();
 	_cleanup_(function_difference_freep) struct function_difference *functions =
-		differ(empty, empty, FUNCTIONS_BY_SELF);
+		differ(empty, empty);
 
 	assert_int_equal(functions->count, 0);
 }
@@ -121,8 +116,7 @@ static void failing_allocations_are_reported(void **state)
 		struct function_difference *functions = NULL;
 
 		fail_allocation(n);
-		r = function_difference_new(
-			&difference, FRAME_BY_LINE, FUNCTIONS_BY_SELF, &functions);
+		r = function_difference_new(&difference, FRAME_BY_LINE, &functions);
 		function_difference_free(functions);
 		if (!allocation_failed())
 			break;

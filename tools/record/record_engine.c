@@ -306,7 +306,9 @@ static int wait_for_symbols(struct engine *engine, struct fault *fault)
 
 static int write_profile(struct engine *engine, struct fault *fault)
 {
-	const struct profile_format_options options = { .by_line = engine->options->is_by_line };
+	const struct profile_format_options options = {
+		.detail = engine->options->is_by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION,
+	};
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
 	_cleanup_close_ int fd = -1;
 	struct record_message message;
