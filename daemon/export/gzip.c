@@ -11,6 +11,7 @@ enum {
 	CHUNK_BYTES = 16 * 1024,
 	GZIP_WINDOW_BITS =
 		16 + 15, /* deflateInit2: 16 for the gzip wrapper, 15 for a 32 KiB window */
+	LEVEL = 6,
 	MEMORY_LEVEL = 8,
 	OS_UNKNOWN = 255,
 };
@@ -34,18 +35,17 @@ static void release(voidpf opaque, voidpf memory)
 	free(memory);
 }
 
-int gzip_new(struct output *output, int level, struct gzip **ret_gzip)
+int gzip_new(struct output *output, struct gzip **ret_gzip)
 {
 	struct gzip *gzip = calloc(1, sizeof(*gzip));
 	int r;
 
-	assert(level >= 1 && level <= 9);
 	if (!gzip)
 		return -ENOMEM;
 	gzip->output = output;
 	gzip->stream.zalloc = allocate;
 	gzip->stream.zfree = release;
-	r = deflateInit2(&gzip->stream, level, Z_DEFLATED, GZIP_WINDOW_BITS, MEMORY_LEVEL,
+	r = deflateInit2(&gzip->stream, LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS, MEMORY_LEVEL,
 		Z_DEFAULT_STRATEGY);
 	if (r != Z_OK) {
 		free(gzip);

@@ -13,10 +13,8 @@
 
 struct gzip;
 
-/*
- * `level` is 1 (fast) to 9 (small). `output` is borrowed and must outlive it. Returns 0 or -ENOMEM.
- */
-int gzip_new(struct output *output, int level, struct gzip **ret_gzip);
+/* `output` is borrowed and must outlive it. Returns 0 or -ENOMEM. */
+int gzip_new(struct output *output, struct gzip **ret_gzip);
 void gzip_free(struct gzip *gzip);
 DEFINE_CLEANUP(struct gzip, gzip_free);
 

@@ -21,16 +21,10 @@
 
 enum pprof_labels { PPROF_LABELS_ALL, PPROF_LABELS_SERVICE };
 
-struct pprof_options {
-	enum pprof_labels labels;
-	int compression_level; /* for zlib: 1 (fast) to 9 (small) */
-};
-
 /*
  * Compresses samples while it encodes them. During the call it also holds 4 to 8 bytes for each
  * string, location, binary and sample, the profile's functions, and the used strings. That is less
  * than the profile itself. The same profile gives the same bytes. Does not flush `output`. Returns
  * 0, -ENOMEM, or the first error of `output`.
  */
-int pprof_write(
-	const struct profile *profile, const struct pprof_options *options, struct output *output);
+int pprof_write(const struct profile *profile, enum pprof_labels labels, struct output *output);

@@ -7,33 +7,24 @@
 
 enum { TEXT_BYTES = 256 };
 
-static int put_line(struct pprof_writer *writer, const struct profile_frame *frame)
+static void put_line(struct pprof_writer *writer, const struct profile_frame *frame)
 {
 	struct pprof_function function;
-	uint32_t id;
 	size_t begin;
-	int r;
 
-	r = pprof_tables_string(&writer->tables, frame->function, &function.name);
-	if (r < 0)
-		return r;
-	r = pprof_tables_string(&writer->tables, frame->file, &function.file);
-	if (r < 0)
-		return r;
+	function.name = pprof_tables_string(&writer->tables, frame->function);
+	function.file = pprof_tables_string(&writer->tables, frame->file);
 	if (function.name == 0 && function.file == 0)
-		return 0;
-	r = pprof_tables_function(&writer->tables, &function, &id);
-	if (r < 0)
-		return r;
+		return;
 	begin = protobuf_begin(&writer->part, LOCATION_LINE);
-	protobuf_u64(&writer->part, LINE_FUNCTION, id);
+	protobuf_u64(
+		&writer->part, LINE_FUNCTION, pprof_tables_function(&writer->tables, &function));
 	protobuf_u64(&writer->part, LINE_LINE, frame->line);
 	protobuf_u64(&writer->part, LINE_COLUMN, frame->column);
 	protobuf_end(&writer->part, begin);
-	return 0;
 }
 
-static int write_location(struct pprof_writer *writer, size_t index)
+static void write_location(struct pprof_writer *writer, size_t index)
 {
 	const struct profile *profile = writer->profile;
 	const struct profile_location *location = &profile->locations.items[index];
@@ -45,83 +36,56 @@ static int write_location(struct pprof_writer *writer, size_t index)
 	/* With no mapping it is not a place in code; its address only makes it distinct. */
 	if (mapping > 0)
 		protobuf_u64(&writer->part, LOCATION_ADDRESS, location->address);
-	for (uint32_t i = 0; i < location->frame_count; i++) {
-		int r = put_line(writer, &profile->frames.items[location->first_frame + i]);
-
-		if (r < 0)
-			return r;
-	}
+	for (uint32_t i = 0; i < location->frame_count; i++)
+		put_line(writer, &profile->frames.items[location->first_frame + i]);
 	protobuf_end(&writer->part, begin);
-	return pprof_writer_send(writer);
+	pprof_writer_send(writer);
 }
 
-static int write_extra_location(struct pprof_writer *writer, uint32_t extra)
+static void write_extra_location(struct pprof_writer *writer, uint32_t extra)
 {
 	struct pprof_function function = { 0 };
 	char text[TEXT_BYTES] = "[unknown]";
 	size_t begin, line;
-	uint32_t id;
-	int r;
 
 	if (extra != PPROF_NO_STACK)
 		(void)snprintf(text, sizeof(text), "[lost: %s]",
 			accounts_drop_name((enum pilotlight_drop)extra));
-	r = pprof_tables_text(&writer->tables, text, &function.name);
-	if (r < 0)
-		return r;
-	r = pprof_tables_function(&writer->tables, &function, &id);
-	if (r < 0)
-		return r;
+	function.name = pprof_tables_text(&writer->tables, text);
 	begin = protobuf_begin(&writer->part, PROFILE_LOCATION);
 	protobuf_u64(&writer->part, LOCATION_ID, writer->tables.extra_location_ids[extra]);
 	line = protobuf_begin(&writer->part, LOCATION_LINE);
-	protobuf_u64(&writer->part, LINE_FUNCTION, id);
+	protobuf_u64(
+		&writer->part, LINE_FUNCTION, pprof_tables_function(&writer->tables, &function));
 	protobuf_end(&writer->part, line);
 	protobuf_end(&writer->part, begin);
-	return pprof_writer_send(writer);
+	pprof_writer_send(writer);
 }
 
-int pprof_write_locations(struct pprof_writer *writer)
+void pprof_write_locations(struct pprof_writer *writer)
 {
-	int r;
-
-	for (size_t i = 0; i < writer->profile->locations.count; i++) {
-		if (writer->tables.location_ids[i] == 0)
-			continue;
-		r = write_location(writer, i);
-		if (r < 0)
-			return r;
-	}
-	for (uint32_t i = 0; i < PPROF_EXTRA_COUNT; i++) {
-		if (writer->tables.extra_location_ids[i] == 0)
-			continue;
-		r = write_extra_location(writer, i);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (size_t i = 0; i < writer->profile->locations.count; i++)
+		if (writer->tables.location_ids[i] > 0)
+			write_location(writer, i);
+	for (uint32_t i = 0; i < PPROF_EXTRA_COUNT; i++)
+		if (writer->tables.extra_location_ids[i] > 0)
+			write_extra_location(writer, i);
 }
 
-static int write_mapping(struct pprof_writer *writer, size_t index)
+static void write_mapping(struct pprof_writer *writer, size_t index)
 {
 	const struct profile_binary *binary = &writer->profile->binaries.items[index];
 	const struct pprof_mapping *mapping = &writer->tables.mappings[index];
 	char hex[BUILD_ID_HEX_BYTES];
-	uint32_t file, build_id;
+	uint32_t file = pprof_tables_string(&writer->tables, binary->path), build_id;
 	uint64_t limit;
 	size_t begin;
-	int r;
 
-	r = pprof_tables_string(&writer->tables, binary->path, &file);
 	/* Readers merge adjacent mappings that have neither a file nor a range. */
-	if (r == 0 && file == 0)
-		r = pprof_tables_text(
-			&writer->tables, binary->kind == BINARY_JIT ? "[jit]" : "[unknown]", &file);
-	if (r == 0)
-		r = pprof_tables_text(
-			&writer->tables, build_id_format(&binary->build_id, hex), &build_id);
-	if (r < 0)
-		return r;
+	if (file == 0)
+		file = pprof_tables_text(
+			&writer->tables, binary->kind == BINARY_JIT ? "[jit]" : "[unknown]");
+	build_id = pprof_tables_text(&writer->tables, build_id_format(&binary->build_id, hex));
 	if (__builtin_add_overflow(binary->text_vaddr, binary->text_bytes, &limit))
 		limit = UINT64_MAX;
 	begin = protobuf_begin(&writer->part, PROFILE_MAPPING);
@@ -136,35 +100,27 @@ static int write_mapping(struct pprof_writer *writer, size_t index)
 	protobuf_u64(&writer->part, MAPPING_HAS_LINES, mapping->has_lines);
 	protobuf_u64(&writer->part, MAPPING_HAS_INLINED, mapping->has_inlined);
 	protobuf_end(&writer->part, begin);
-	return pprof_writer_send(writer);
+	pprof_writer_send(writer);
 }
 
-int pprof_write_mappings(struct pprof_writer *writer)
+void pprof_write_mappings(struct pprof_writer *writer)
 {
-	for (size_t i = 0; i < writer->profile->binaries.count; i++) {
-		int r = writer->tables.mappings[i].id > 0 ? write_mapping(writer, i) : 0;
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (size_t i = 0; i < writer->profile->binaries.count; i++)
+		if (writer->tables.mappings[i].id > 0)
+			write_mapping(writer, i);
 }
 
-int pprof_write_functions(struct pprof_writer *writer)
+void pprof_write_functions(struct pprof_writer *writer)
 {
 	for (size_t i = 0; i < writer->tables.function_count; i++) {
 		const struct pprof_function *function = &writer->tables.functions[i];
 		size_t begin = protobuf_begin(&writer->part, PROFILE_FUNCTION);
-		int r;
 
 		protobuf_u64(&writer->part, FUNCTION_ID, i + 1);
 		protobuf_u64(&writer->part, FUNCTION_NAME, function->name);
 		protobuf_u64(&writer->part, FUNCTION_SYSTEM_NAME, function->name);
 		protobuf_u64(&writer->part, FUNCTION_FILE, function->file);
 		protobuf_end(&writer->part, begin);
-		r = pprof_writer_send(writer);
-		if (r < 0)
-			return r;
+		pprof_writer_send(writer);
 	}
-	return 0;
 }

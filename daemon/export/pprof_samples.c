@@ -36,47 +36,32 @@ static void put_text(struct pprof_writer *writer, uint32_t key, uint32_t text)
 		put_label(writer, key, LABEL_TEXT, text);
 }
 
-static int put_string(struct pprof_writer *writer, uint32_t key, uint32_t profile_string)
-{
-	uint32_t text;
-	int r = pprof_tables_string(&writer->tables, profile_string, &text);
-
-	if (r == 0)
-		put_text(writer, key, text);
-	return r;
-}
-
-static int put_thread_labels(struct pprof_writer *writer, const struct profile_thread *thread)
+static void put_thread_labels(struct pprof_writer *writer, const struct profile_thread *thread)
 {
 	const struct pprof_keys *keys = &writer->keys;
-	int r = put_string(writer, keys->comm, thread->comm);
+	struct pprof_tables *tables = &writer->tables;
 
+	put_text(writer, keys->comm, pprof_tables_string(tables, thread->comm));
 	/* Merged threads have neither number. */
-	if (r == 0 && (thread->tgid != 0 || thread->tid != 0)) {
+	if (thread->tgid != 0 || thread->tid != 0) {
 		put_label(writer, keys->pid, LABEL_NUMBER, thread->tgid);
 		put_label(writer, keys->tid, LABEL_NUMBER, thread->tid);
 	}
-	if (r == 0)
-		r = put_string(writer, keys->executable, thread->exe);
-	return r == 0 ? put_string(writer, keys->cgroup, thread->cgroup) : r;
+	put_text(writer, keys->executable, pprof_tables_string(tables, thread->exe));
+	put_text(writer, keys->cgroup, pprof_tables_string(tables, thread->cgroup));
 }
 
-static int put_labels(struct pprof_writer *writer, const struct profile_thread *thread)
+static void put_labels(struct pprof_writer *writer, const struct profile_thread *thread)
 {
 	const struct pprof_keys *keys = &writer->keys;
 	struct pprof_cgroup cgroup;
-	int r = 0;
 
 	if (writer->tables.labels == PPROF_LABELS_ALL)
-		r = put_thread_labels(writer, thread);
-	if (r == 0)
-		r = pprof_tables_cgroup(&writer->tables, thread->cgroup, &cgroup);
-	if (r < 0)
-		return r;
+		put_thread_labels(writer, thread);
+	cgroup = pprof_tables_cgroup(&writer->tables, thread->cgroup);
 	put_text(writer, keys->unit, cgroup.unit);
 	put_text(writer, keys->container, cgroup.container);
 	put_text(writer, keys->pod, cgroup.pod);
-	return 0;
 }
 
 static void put_stack(struct pprof_writer *writer, uint32_t node)
@@ -91,7 +76,7 @@ static void put_stack(struct pprof_writer *writer, uint32_t node)
 	protobuf_end(&writer->part, begin);
 }
 
-int pprof_write_samples(struct pprof_writer *writer)
+void pprof_write_samples(struct pprof_writer *writer)
 {
 	const struct pprof_tables *tables = &writer->tables;
 
@@ -100,7 +85,6 @@ int pprof_write_samples(struct pprof_writer *writer)
 		const struct profile_sample *sample = &writer->profile->samples.items[first];
 		size_t begin = protobuf_begin(&writer->part, PROFILE_SAMPLE);
 		uint64_t count = 0;
-		int r;
 
 		for (; i < tables->sample_count; i++) {
 			if (!pprof_tables_same_sample(tables, first, tables->samples[i]))
@@ -110,23 +94,17 @@ int pprof_write_samples(struct pprof_writer *writer)
 		}
 		put_stack(writer, sample->node);
 		put_values(writer, count);
-		r = put_labels(writer, &writer->profile->threads.items[sample->thread]);
-		if (r < 0)
-			return r;
+		put_labels(writer, &writer->profile->threads.items[sample->thread]);
 		protobuf_end(&writer->part, begin);
-		r = pprof_writer_send(writer);
-		if (r < 0)
-			return r;
+		pprof_writer_send(writer);
 	}
-	return 0;
 }
 
-int pprof_write_losses(struct pprof_writer *writer)
+void pprof_write_losses(struct pprof_writer *writer)
 {
 	for (enum pilotlight_drop reason = 0; reason < PILOTLIGHT_DROP_COUNT; reason++) {
 		uint32_t location = writer->tables.extra_location_ids[reason];
 		size_t begin, stack;
-		int r;
 
 		if (location == 0)
 			continue;
@@ -136,9 +114,6 @@ int pprof_write_losses(struct pprof_writer *writer)
 		protobuf_end(&writer->part, stack);
 		put_values(writer, writer->profile->accounts.dropped[reason]);
 		protobuf_end(&writer->part, begin);
-		r = pprof_writer_send(writer);
-		if (r < 0)
-			return r;
+		pprof_writer_send(writer);
 	}
-	return 0;
 }

@@ -165,68 +165,45 @@ static void number(struct pprof_tables *tables)
 			tables->mappings[i].id = ++id;
 }
 
-int pprof_tables_text(struct pprof_tables *tables, const char *text, uint32_t *ret_string)
+static uint32_t intern(struct pprof_tables *tables, const char *text, size_t size)
 {
-	return string_pool_intern(&tables->strings, text, strlen(text), ret_string);
+	uint32_t string = 0;
+
+	/* The empty string is 0. */
+	if (tables->error == 0 && size > 0)
+		tables->error = string_pool_intern(&tables->strings, text, size, &string);
+	return string;
 }
 
-int pprof_tables_string(struct pprof_tables *tables, uint32_t profile_string, uint32_t *ret_string)
+uint32_t pprof_tables_text(struct pprof_tables *tables, const char *text)
+{
+	return intern(tables, text, strlen(text));
+}
+
+uint32_t pprof_tables_string(struct pprof_tables *tables, uint32_t profile_string)
 {
 	uint32_t *known = &tables->string_ids[profile_string];
 
-	/* The empty string is 0 on both sides; looking it up is as cheap as caching it. */
-	if (*known == 0) {
-		const char *text = string_pool_get(&tables->profile->strings, profile_string);
-		int r = pprof_tables_text(tables, text, known);
-
-		if (r < 0)
-			return r;
-	}
-	*ret_string = *known;
-	return 0;
+	if (*known == 0)
+		*known = pprof_tables_text(
+			tables, string_pool_get(&tables->profile->strings, profile_string));
+	return *known;
 }
 
-static int part_text(
-	struct pprof_tables *tables, const struct path_part *part, uint32_t *ret_string)
-{
-	*ret_string = 0;
-	return part->size == 0
-		       ? 0
-		       : string_pool_intern(&tables->strings, part->text, part->size, ret_string);
-}
-
-int pprof_tables_cgroup(
-	struct pprof_tables *tables, uint32_t profile_string, struct pprof_cgroup *ret_cgroup)
+struct pprof_cgroup pprof_tables_cgroup(struct pprof_tables *tables, uint32_t profile_string)
 {
 	struct pprof_cgroup *known = &tables->cgroups[profile_string];
 	struct cgroup_labels labels;
-	int r = 0;
 
 	/* A path without labels is short; parsing it is as cheap as caching it. */
 	if (known->unit == 0 && known->container == 0 && known->pod == 0) {
 		cgroup_path_parse(
 			string_pool_get(&tables->profile->strings, profile_string), &labels);
-		r = part_text(tables, &labels.unit, &known->unit);
-		if (r == 0)
-			r = part_text(tables, &labels.container, &known->container);
-		if (r == 0)
-			r = pprof_tables_text(tables, labels.pod_uid, &known->pod);
+		known->unit = intern(tables, labels.unit.text, labels.unit.size);
+		known->container = intern(tables, labels.container.text, labels.container.size);
+		known->pod = pprof_tables_text(tables, labels.pod_uid);
 	}
-	if (r == 0)
-		*ret_cgroup = *known;
-	return r;
-}
-
-/* Labels of cgroups are part of the samples' order, so they come first. */
-static int find_cgroups(struct pprof_tables *tables)
-{
-	const struct profile *profile = tables->profile;
-	struct pprof_cgroup cgroup;
-	int r = 0;
-
-	for (size_t i = 0; i < profile->threads.count && r == 0; i++)
-		r = pprof_tables_cgroup(tables, profile->threads.items[i].cgroup, &cgroup);
-	return r;
+	return *known;
 }
 
 int pprof_tables_init(
@@ -236,8 +213,12 @@ int pprof_tables_init(
 
 	*tables = (struct pprof_tables){ .profile = profile, .labels = labels };
 	r = allocate(tables);
-	if (r == 0 && labels == PPROF_LABELS_SERVICE)
-		r = find_cgroups(tables);
+	/* Labels of cgroups are part of the samples' order, so they come first. */
+	for (size_t i = 0; r == 0 && labels == PPROF_LABELS_SERVICE && i < profile->threads.count;
+		i++) {
+		(void)pprof_tables_cgroup(tables, profile->threads.items[i].cgroup);
+		r = tables->error;
+	}
 	if (r < 0) {
 		pprof_tables_done(tables);
 		return r;
@@ -256,28 +237,31 @@ static bool function_equal(const void *owner, uint32_t id, const void *key)
 	return known->name == wanted->name && known->file == wanted->file;
 }
 
-int pprof_tables_function(
-	struct pprof_tables *tables, const struct pprof_function *function, uint32_t *ret_id)
+static int add_function(
+	struct pprof_tables *tables, const struct pprof_function *function, uint64_t hash)
+{
+	/* At most one for each frame of the profile and for each extra location. */
+	int r = ARRAY_RESERVE(tables->functions, &tables->function_capacity,
+		tables->function_count + 1, tables->profile->frames.count + PPROF_EXTRA_COUNT);
+
+	if (r == 0)
+		r = hash_index_reserve(&tables->function_index);
+	if (r < 0)
+		return r;
+	hash_index_insert(&tables->function_index, hash, (uint32_t)tables->function_count);
+	tables->functions[tables->function_count++] = *function;
+	return 0;
+}
+
+uint32_t pprof_tables_function(struct pprof_tables *tables, const struct pprof_function *function)
 {
 	uint64_t hash = hash_pair(function->name, function->file);
-	uint32_t position;
-	int r;
+	uint32_t position =
+		hash_index_find(&tables->function_index, hash, function_equal, tables, function);
 
-	position = hash_index_find(&tables->function_index, hash, function_equal, tables, function);
-	if (position == HASH_INDEX_NONE) {
-		/* At most one for each frame of the profile and for each extra location. */
-		r = ARRAY_RESERVE(tables->functions, &tables->function_capacity,
-			tables->function_count + 1,
-			tables->profile->frames.count + PPROF_EXTRA_COUNT);
-		if (r < 0)
-			return r;
-		r = hash_index_reserve(&tables->function_index);
-		if (r < 0)
-			return r;
-		position = (uint32_t)tables->function_count++;
-		tables->functions[position] = *function;
-		hash_index_insert(&tables->function_index, hash, position);
-	}
-	*ret_id = position + 1;
-	return 0;
+	if (position != HASH_INDEX_NONE)
+		return position + 1;
+	if (tables->error == 0)
+		tables->error = add_function(tables, function, hash);
+	return tables->error < 0 ? 0 : (uint32_t)tables->function_count;
 }

@@ -34,8 +34,10 @@ struct pprof_cgroup {
 	uint32_t unit, container, pod;
 };
 
+/* The first error sticks; functions then return zeros. */
 struct pprof_tables {
 	const struct profile *profile;
+	int error; /* 0 or -ENOMEM */
 	enum pprof_labels labels;
 	uint32_t *samples; /* those with a count, sorted so that equal ones are adjacent */
 	size_t sample_count;
@@ -58,16 +60,12 @@ void pprof_tables_done(struct pprof_tables *tables);
 /* Says whether two samples of the profile have the same stack and labels. */
 bool pprof_tables_same_sample(const struct pprof_tables *tables, uint32_t first, uint32_t second);
 
-/*
- * Return the number of a string of the profile, or of other text; added if missing. 0 or -ENOMEM.
- */
-int pprof_tables_string(struct pprof_tables *tables, uint32_t profile_string, uint32_t *ret_string);
-int pprof_tables_text(struct pprof_tables *tables, const char *text, uint32_t *ret_string);
+/* Return the number of a string of the profile, or of other text; added if missing. */
+uint32_t pprof_tables_string(struct pprof_tables *tables, uint32_t profile_string);
+uint32_t pprof_tables_text(struct pprof_tables *tables, const char *text);
 
-/* Returns the labels of a cgroup's path, which is a string of the profile. 0 or -ENOMEM. */
-int pprof_tables_cgroup(
-	struct pprof_tables *tables, uint32_t profile_string, struct pprof_cgroup *ret_cgroup);
+/* Returns the labels of a cgroup's path, which is a string of the profile. */
+struct pprof_cgroup pprof_tables_cgroup(struct pprof_tables *tables, uint32_t profile_string);
 
-/* Returns the id of a function; added if missing. 0 or -ENOMEM. */
-int pprof_tables_function(
-	struct pprof_tables *tables, const struct pprof_function *function, uint32_t *ret_id);
+/* Returns the id of a function; added if missing. */
+uint32_t pprof_tables_function(struct pprof_tables *tables, const struct pprof_function *function);

@@ -22,8 +22,8 @@ void pprof_writer_free(struct pprof_writer *writer)
 	free(writer);
 }
 
-int pprof_writer_new(const struct profile *profile, const struct pprof_options *options,
-	struct output *output, struct pprof_writer **ret_writer)
+int pprof_writer_new(const struct profile *profile, enum pprof_labels labels, struct output *output,
+	struct pprof_writer **ret_writer)
 {
 	_cleanup_(pprof_writer_freep) struct pprof_writer *writer = calloc(1, sizeof(*writer));
 	size_t elements = profile->nodes.count + profile->frames.count;
@@ -33,10 +33,9 @@ int pprof_writer_new(const struct profile *profile, const struct pprof_options *
 		return -ENOMEM;
 	writer->profile = profile;
 	protobuf_init(&writer->part, PART_BYTES + elements * PART_BYTES_PER_ELEMENT);
-	r = pprof_tables_init(&writer->tables, profile, options->labels);
-	if (r < 0)
-		return r;
-	r = gzip_new(output, options->compression_level, &writer->gzip);
+	r = pprof_tables_init(&writer->tables, profile, labels);
+	if (r == 0)
+		r = gzip_new(output, &writer->gzip);
 	if (r < 0)
 		return r;
 	output_init(&writer->plain, gzip_write, writer->gzip);
@@ -44,13 +43,25 @@ int pprof_writer_new(const struct profile *profile, const struct pprof_options *
 	return 0;
 }
 
-int pprof_writer_send(struct pprof_writer *writer)
+static int first_error(const struct pprof_writer *writer)
 {
-	if (writer->part.error < 0)
-		return writer->part.error;
-	output_write(&writer->plain, writer->part.bytes, writer->part.size);
+	return writer->part.error < 0 ? writer->part.error : writer->tables.error;
+}
+
+void pprof_writer_send(struct pprof_writer *writer)
+{
+	if (first_error(writer) == 0)
+		output_write(&writer->plain, writer->part.bytes, writer->part.size);
 	protobuf_clear(&writer->part);
-	return writer->plain.error;
+}
+
+int pprof_writer_finish(struct pprof_writer *writer)
+{
+	int r = first_error(writer);
+
+	if (r == 0)
+		r = output_finish(&writer->plain);
+	return r < 0 ? r : gzip_finish(writer->gzip);
 }
 
 uint64_t pprof_saturate(uint64_t value)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Writes a pprof message. Each part (a sample, a location, a string) is encoded into a small buffer
- * and compressed at once. Parts refer to each other by their numbers in the tables. pprof_write()
- * owns one writer for each call.
+ * and compressed at once. Parts refer to each other by their numbers in the tables. The first error
+ * of a part, the tables or the output sticks, so that an encoder reads as a list of its fields;
+ * pprof_writer_finish() returns it. pprof_write() owns one writer for each call.
  */
 #pragma once
 
@@ -30,26 +31,26 @@ struct pprof_writer {
 };
 
 /* Borrows `profile` and `output`. Returns 0 or -ENOMEM. */
-int pprof_writer_new(const struct profile *profile, const struct pprof_options *options,
-	struct output *output, struct pprof_writer **ret_writer);
+int pprof_writer_new(const struct profile *profile, enum pprof_labels labels, struct output *output,
+	struct pprof_writer **ret_writer);
 void pprof_writer_free(struct pprof_writer *writer);
 DEFINE_CLEANUP(struct pprof_writer, pprof_writer_free);
 
-/*
- * Ends a part and passes the buffer to the compressor. Returns 0, -ENOMEM if the part could not be
- * encoded, or the output's error.
- */
-int pprof_writer_send(struct pprof_writer *writer);
+/* Ends a part and passes the buffer to the compressor. */
+void pprof_writer_send(struct pprof_writer *writer);
+
+/* Writes what the buffers hold. Returns 0 or the first error: -ENOMEM, or the output's. */
+int pprof_writer_finish(struct pprof_writer *writer);
 
 /* Limits a value to INT64_MAX, since the message's values are signed. */
 uint64_t pprof_saturate(uint64_t value);
 
 /*
- * The parts; each returns as pprof_writer_send() does. The order matters, because each part
- * determines the content of the next: samples and losses, then locations, mappings and functions.
+ * The parts. The order matters, because each part determines the content of the next: samples and
+ * losses, then locations, mappings and functions.
  */
-int pprof_write_samples(struct pprof_writer *writer);
-int pprof_write_losses(struct pprof_writer *writer);
-int pprof_write_locations(struct pprof_writer *writer);
-int pprof_write_mappings(struct pprof_writer *writer);
-int pprof_write_functions(struct pprof_writer *writer);
+void pprof_write_samples(struct pprof_writer *writer);
+void pprof_write_losses(struct pprof_writer *writer);
+void pprof_write_locations(struct pprof_writer *writer);
+void pprof_write_mappings(struct pprof_writer *writer);
+void pprof_write_functions(struct pprof_writer *writer);

@@ -24,12 +24,7 @@ static int write_folded(const struct profile *profile, const struct profile_form
 static int write_pprof(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
-	const struct pprof_options pprof = {
-		.labels = options->pprof_labels,
-		.compression_level = 6,
-	};
-
-	return pprof_write(profile, &pprof, output);
+	return pprof_write(profile, options->pprof_labels, output);
 }
 
 static int write_table(const struct profile *profile, const struct profile_format_options *options,

@@ -124,11 +124,9 @@ static void fill(struct profile *profile)
 
 static int write_profile(const struct profile *profile, const char *path, struct output *output)
 {
-	const struct pprof_options pprof_options = { .compression_level = 6 };
-
 	if (strstr(path, ".folded"))
 		return folded_write(profile, FRAME_BY_FUNCTION, output);
-	return pprof_write(profile, &pprof_options, output);
+	return pprof_write(profile, PPROF_LABELS_ALL, output);
 }
 
 int main(int argc, char **argv)

@@ -26,7 +26,7 @@ static int compress_noise(struct output *output, const uint8_t *bytes, size_t si
 	_cleanup_(gzip_freep) struct gzip *gzip = NULL;
 	int r;
 
-	r = gzip_new(output, 6, &gzip);
+	r = gzip_new(output, &gzip);
 	for (size_t i = 0; r == 0 && i < size; i += step)
 		r = gzip_write(gzip, bytes + i, step < size - i ? step : size - i);
 	return r < 0 ? r : gzip_finish(gzip);
@@ -112,7 +112,7 @@ static void failing_allocations_are_reported(void **state)
 	struct gzip *gzip = NULL;
 
 	output_init(&output, output_to_memory, &memory);
-	assert_true(FAIL_EACH_ALLOCATION(gzip_new(&output, 9, &gzip), -ENOMEM, !gzip, 0) >= 5);
+	assert_true(FAIL_EACH_ALLOCATION(gzip_new(&output, &gzip), -ENOMEM, !gzip, 0) >= 5);
 	gzip_free(gzip);
 	gzip_free(NULL);
 }

@@ -156,7 +156,7 @@ static void errors_of_the_output_are_returned(void **state)
 		int r, finished;
 
 		output_init(&output, refuse, &calls_left);
-		r = pprof_write(profile, &options, &output);
+		r = pprof_write(profile, PPROF_LABELS_ALL, &output);
 		finished = output_finish(&output);
 		if (finished == 0)
 			break;
@@ -190,7 +190,7 @@ static void failing_allocations_are_reported(void **state)
 		add_sample(profile, add_stack(profile, &location, 1), &thread, 1);
 	}
 	assert_true(FAIL_EACH_ALLOCATION((output_init(&output, output_to_memory, &memory),
-						 pprof_write(profile, &options, &output)),
+						 pprof_write(profile, PPROF_LABELS_ALL, &output)),
 			    -ENOMEM, true, 0) >= 20);
 	free(memory.bytes);
 	profile_free(profile);

@@ -7,8 +7,6 @@
 
 enum { BUDGET = 64 << 20, OUTPUT_LIMIT = 64 << 20 };
 
-static const struct pprof_options options = { .compression_level = 6 };
-
 static inline uint32_t string(struct profile *profile, const char *text)
 {
 	uint32_t id;
@@ -81,20 +79,20 @@ static inline void add_sample(
 	assert_int_equal(profile_add_sample(profile, &sample), 0);
 }
 
-static inline void write_with(const struct profile *profile, const struct pprof_options *with,
-	struct output_memory *memory)
+static inline void write_with(
+	const struct profile *profile, enum pprof_labels labels, struct output_memory *memory)
 {
 	struct output output;
 
 	*memory = (struct output_memory){ .limit_bytes = OUTPUT_LIMIT };
 	output_init(&output, output_to_memory, memory);
-	assert_int_equal(pprof_write(profile, with, &output), 0);
+	assert_int_equal(pprof_write(profile, labels, &output), 0);
 	assert_int_equal(output_finish(&output), 0);
 }
 
 static inline void write_to_memory(const struct profile *profile, struct output_memory *memory)
 {
-	write_with(profile, &options, memory);
+	write_with(profile, PPROF_LABELS_ALL, memory);
 }
 
 /* Writes, frees the profile, reads back and checks. */

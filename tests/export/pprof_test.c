@@ -415,10 +415,6 @@ static void assert_service(
 static void scraped_labels_are_those_of_services(void **state)
 {
 	enum { PROCESSES = 400, SERVICES = ARRAY_SIZE(services) };
-	const struct pprof_options scraped = {
-		.labels = PPROF_LABELS_SERVICE,
-		.compression_level = 6,
-	};
 	struct profile *profile = new_profile();
 	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/l");
 	uint32_t location = add_location(profile, binary, 1);
@@ -442,7 +438,7 @@ static void scraped_labels_are_those_of_services(void **state)
 		add_sample(profile, node, &thread, i);
 		counts[i % SERVICES] += i;
 	}
-	write_with(profile, &scraped, &memory);
+	write_with(profile, PPROF_LABELS_SERVICE, &memory);
 	profile_free(profile);
 	decode(&decoded, memory.bytes, memory.size);
 	free(memory.bytes);
