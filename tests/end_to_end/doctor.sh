@@ -116,14 +116,14 @@ in_namespaces() {
 	fi
 	skip_without_mounts "pid namespace: ready" "pid namespace: reported as limited" \
 		"no /proc, no /sys: not ready" \
-		"no /proc, no /sys: BTF is missing, capabilities are unknown" && return
+		"no /proc, no /sys: BTF is missing, settings are unknown, capabilities are not" && return
 	check "pid namespace: ready" doctor 0 unshare --fork --pid --mount-proc "$pilotlight" doctor
 	check "pid namespace: reported as limited" [ "$(state 'pid namespace')" = limited ]
 	check "no /proc, no /sys: not ready" doctor 1 unshare --mount sh -c \
 		'mount -t tmpfs tmpfs /proc && mount -t tmpfs tmpfs /sys && exec "$1" doctor' \
 		sh "$pilotlight"
-	check "no /proc, no /sys: BTF is missing, capabilities are unknown" \
-		[ "$(state BTF) $(state CAP_BPF)" = "missing unknown" ]
+	check "no /proc, no /sys: BTF is missing, settings are unknown, capabilities are not" \
+		[ "$(state BTF) $(state kernel.kptr_restrict) $(state CAP_BPF)" = "missing unknown ok" ]
 }
 
 # runs PID FILE: the process has executed the file.

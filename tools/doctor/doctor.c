@@ -4,16 +4,16 @@
 #include "base/array.h"
 #include "base/utf8.h"
 #include "tools/doctor/doctor_check.h"
-#include "tools/doctor/doctor_text.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static const struct doctor_group *const groups[] = {
@@ -51,18 +51,23 @@ static int load_smallest_program(void)
 	return 0;
 }
 
+static uint64_t effective_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	(void)syscall(SYS_capget, &header, sets);
+	return (uint64_t)sets[1].effective << 32 | sets[0].effective;
+}
+
 static void look_at_host(struct doctor_host *ret_host)
 {
-	struct doctor_host host = { 0 };
+	struct doctor_host host = { .capabilities = effective_capabilities() };
 	struct rlimit limit;
-	struct utsname name;
-	char status[8192];
 
-	host.has_capabilities =
-		doctor_read_file("/proc/self/status", status, sizeof(status)) == 0 &&
-		doctor_text_capabilities(status, &host.capabilities) == 0;
-	host.has_version = uname(&name) == 0 &&
-			   doctor_text_version(name.release, &host.major, &host.minor) == 0;
+	(void)uname(&host.kernel);
+	if (sscanf(host.kernel.release, "%u.%u", &host.major, &host.minor) != 2)
+		host.major = 0;
 	/* Before libbpf raises it. */
 	host.memory_lock_bytes =
 		getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY

@@ -8,20 +8,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/utsname.h>
 
 enum doctor_state {
 	DOCTOR_OK,
 	DOCTOR_LIMITED, /* works, with less */
 	DOCTOR_MISSING,
-	DOCTOR_UNKNOWN, /* not known without more privilege, or without /proc */
+	DOCTOR_UNKNOWN, /* not known without more privilege, or without /proc and /sys */
 };
 
 /* Facts for several checks, read once before the first. */
 struct doctor_host {
-	bool has_capabilities; /* /proc/self/status was readable */
 	uint64_t capabilities; /* the effective set, bits as in linux/capability.h */
-	bool has_version;
-	unsigned major, minor;	    /* of the kernel */
+	struct utsname kernel;
+	unsigned major, minor;	    /* of the kernel; 0: not known */
 	uint64_t memory_lock_bytes; /* UINT64_MAX: no limit */
 	int bpf_error; /* 0, or the -errno of loading the smallest perf_event program */
 };

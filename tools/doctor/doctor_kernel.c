@@ -10,33 +10,26 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 static void check_version(struct doctor_finding *finding)
 {
-	struct utsname name;
+	const char *release = finding->host->kernel.release;
 
-	if (uname(&name) < 0 || !finding->host->has_version) {
+	if (finding->host->major == 0) {
 		doctor_found(finding, DOCTOR_UNKNOWN, "uname() returns no readable version");
-		return;
-	}
-	if (!doctor_is_since(finding->host, 5, 8)) {
-		doctor_found(finding, DOCTOR_MISSING, "%s", name.release);
+	} else if (!doctor_is_since(finding->host, 5, 8)) {
+		doctor_found(finding, DOCTOR_MISSING, "%s", release);
 	} else if (!doctor_is_since(finding->host, 5, 12)) {
-		doctor_found(finding, DOCTOR_LIMITED, "%s", name.release);
+		doctor_found(finding, DOCTOR_LIMITED, "%s", release);
 		finding->lost = "build-ids of processes that end quickly, which need Linux 5.12";
 	} else {
-		doctor_found(finding, DOCTOR_OK, "%s", name.release);
+		doctor_found(finding, DOCTOR_OK, "%s", release);
 	}
 }
 
 static void check_preemption(struct doctor_finding *finding)
 {
-	struct utsname name;
-
-	if (uname(&name) < 0)
-		doctor_found(finding, DOCTOR_UNKNOWN, "uname(): %s", strerror(errno));
-	else if (strstr(name.version, "PREEMPT_RT"))
+	if (strstr(finding->host->kernel.version, "PREEMPT_RT"))
 		doctor_found(finding, DOCTOR_LIMITED, "PREEMPT_RT");
 	else
 		doctor_found(finding, DOCTOR_OK, "not PREEMPT_RT");

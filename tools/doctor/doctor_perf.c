@@ -3,24 +3,21 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "tools/doctor/doctor_check.h"
-#include "tools/doctor/doctor_text.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 static int open_event(struct perf_event_attr *attributes)
 {
-	char text[4096];
-	uint32_t first = 0, count;
+	int cpu = sched_getcpu();
 	long fd;
 
 	attributes->size = sizeof(*attributes);
-	if (doctor_read_file("/sys/devices/system/cpu/online", text, sizeof(text)) == 0)
-		(void)doctor_text_cpu_list(text, &first, &count);
-	fd = syscall(SYS_perf_event_open, attributes, -1, (int)first, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = syscall(SYS_perf_event_open, attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : (int)fd;
 }
 

@@ -3,7 +3,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "tools/doctor/doctor_check.h"
-#include "tools/doctor/doctor_text.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -11,23 +10,21 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEBUG_FOLDER "/usr/lib/debug/.build-id"
 
 static void check_cpus(struct doctor_finding *finding)
 {
-	char online[4096], possible[4096];
-	uint32_t first, online_count, possible_count;
+	int possible = libbpf_num_possible_cpus();
+	char online[4096];
 
 	if (doctor_read_file("/sys/devices/system/cpu/online", online, sizeof(online)) < 0 ||
-		doctor_read_file("/sys/devices/system/cpu/possible", possible, sizeof(possible)) <
-			0 ||
-		doctor_text_cpu_list(online, &first, &online_count) < 0 ||
-		doctor_text_cpu_list(possible, &first, &possible_count) < 0)
+		possible < 0)
 		doctor_found(finding, DOCTOR_UNKNOWN, "/sys/devices/system/cpu cannot be read");
 	else
-		doctor_found(finding, DOCTOR_OK, "%u online (%.60s), %u possible", online_count,
-			online, possible_count);
+		doctor_found(finding, DOCTOR_OK, "%ld online (%.60s), %d possible",
+			sysconf(_SC_NPROCESSORS_ONLN), online, possible);
 }
 
 static void check_memory_lock(struct doctor_finding *finding)
