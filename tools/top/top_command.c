@@ -96,7 +96,7 @@ static void draw(struct top *top)
 		.complaint = top->complaint.text,
 	};
 
-	top_view_resize(&top->view, top_screen_rows(top->screen));
+	top_view_resize(&top->view, top_screen_rows());
 	top_screen_draw(top->screen, &picture);
 }
 
@@ -105,7 +105,7 @@ static int take_keys(struct top *top)
 {
 	uint32_t key;
 
-	while (top_screen_key(top->screen, &key)) {
+	while (top_screen_key(&key)) {
 		enum top_action action = TOP_ACTION_NONE;
 		int r = 0;
 

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -24,20 +25,14 @@ enum {
 };
 
 struct top_feed {
-	struct http_client *client; /* the thread's */
+	struct http_client *client;
 	struct query_text query;
+	int event_fd; /* readable if there is an answer */
+	bool is_asking;
+	bool has_thread; /* which uses the client and fills in the answer until it is joined */
 	pthread_t thread;
-	bool has_thread;
-	bool is_asking; /* for the owner's thread: the answer has not been taken yet */
-	int event_fd;	/* readable if there is an answer */
-	atomic_bool is_ending;
-
-	pthread_mutex_t mutex;
-	pthread_cond_t changed; /* signals has_question and is_ending */
-	/* Under the mutex: */
-	bool has_question;
-	uint64_t span_ns;
 	struct top_answer answer;
+	atomic_bool is_ending;
 };
 
 static int look_for_end(void *context, uint64_t received_bytes)
@@ -109,44 +104,16 @@ static int read_profile(struct top_feed *feed, uint64_t span_ns, struct top_answ
 	return r;
 }
 
-static void answer_question(struct top_feed *feed, uint64_t span_ns, struct top_answer *answer)
-{
-	*answer = (struct top_answer){ .span_ns = span_ns };
-	answer->error = read_profile(feed, span_ns, answer);
-	if (answer->error == 0)
-		read_machine(feed, &answer->machine);
-	answer->received_ns = clock_realtime_ns();
-}
-
-/* Waits for a query. False: the thread has to end. */
-static bool take_question(struct top_feed *feed, uint64_t *ret_span_ns)
-{
-	bool is_ending;
-
-	(void)pthread_mutex_lock(&feed->mutex);
-	while (!feed->has_question && !atomic_load(&feed->is_ending))
-		(void)pthread_cond_wait(&feed->changed, &feed->mutex);
-	is_ending = atomic_load(&feed->is_ending);
-	feed->has_question = false;
-	*ret_span_ns = feed->span_ns;
-	(void)pthread_mutex_unlock(&feed->mutex);
-	return !is_ending;
-}
-
 static void *run(void *context)
 {
 	struct top_feed *feed = context;
-	uint64_t span_ns;
+	struct top_answer *answer = &feed->answer;
 
-	while (take_question(feed, &span_ns)) {
-		struct top_answer answer;
-
-		answer_question(feed, span_ns, &answer);
-		(void)pthread_mutex_lock(&feed->mutex);
-		feed->answer = answer;
-		(void)pthread_mutex_unlock(&feed->mutex);
-		(void)eventfd_write(feed->event_fd, 1);
-	}
+	answer->error = read_profile(feed, answer->span_ns, answer);
+	if (answer->error == 0)
+		read_machine(feed, &answer->machine);
+	answer->received_ns = clock_realtime_ns();
+	(void)eventfd_write(feed->event_fd, 1);
 	return NULL;
 }
 
@@ -162,6 +129,13 @@ static int start(struct top_feed *feed)
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	feed->has_thread = error == 0;
 	return -error;
+}
+
+static void join(struct top_feed *feed)
+{
+	if (feed->has_thread)
+		(void)pthread_join(feed->thread, NULL);
+	feed->has_thread = false;
 }
 
 int top_feed_new(const char *socket_path, const struct query_text *query,
@@ -182,17 +156,12 @@ int top_feed_new(const char *socket_path, const struct query_text *query,
 	feed->query = *query;
 	feed->event_fd = -1;
 	atomic_init(&feed->is_ending, false);
-	(void)pthread_mutex_init(&feed->mutex, NULL);
-	(void)pthread_cond_init(&feed->changed, NULL);
 	r = http_client_new(&options, &feed->client, fault);
 	if (r < 0)
 		return r;
 	feed->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (feed->event_fd < 0)
 		return -errno;
-	r = start(feed);
-	if (r < 0)
-		return r;
 	*ret_feed = TAKE_PTR(feed);
 	return 0;
 }
@@ -201,31 +170,28 @@ void top_feed_free(struct top_feed *feed)
 {
 	if (!feed)
 		return;
-	if (feed->has_thread) {
-		(void)pthread_mutex_lock(&feed->mutex);
-		atomic_store(&feed->is_ending, true);
-		(void)pthread_cond_signal(&feed->changed);
-		(void)pthread_mutex_unlock(&feed->mutex);
-		(void)pthread_join(feed->thread, NULL);
-	}
+	atomic_store(&feed->is_ending, true);
+	join(feed);
 	top_profile_free(feed->answer.profile);
 	http_client_free(feed->client);
 	if (feed->event_fd >= 0)
 		(void)close(feed->event_fd);
-	(void)pthread_cond_destroy(&feed->changed);
-	(void)pthread_mutex_destroy(&feed->mutex);
 	free(feed);
 }
 
 void top_feed_ask(struct top_feed *feed, uint64_t span_ns)
 {
+	int r;
+
 	assert(!feed->is_asking);
 	feed->is_asking = true;
-	(void)pthread_mutex_lock(&feed->mutex);
-	feed->has_question = true;
-	feed->span_ns = span_ns;
-	(void)pthread_cond_signal(&feed->changed);
-	(void)pthread_mutex_unlock(&feed->mutex);
+	feed->answer = (struct top_answer){ .span_ns = span_ns };
+	r = start(feed);
+	if (r == 0)
+		return;
+	feed->answer.error = fault_set(&feed->answer.fault, r,
+		"cannot start a thread that asks pilotlightd: %s", strerror(-r));
+	(void)eventfd_write(feed->event_fd, 1);
 }
 
 bool top_feed_is_asking(const struct top_feed *feed)
@@ -244,10 +210,9 @@ bool top_feed_take(struct top_feed *feed, struct top_answer *ret_answer)
 
 	if (eventfd_read(feed->event_fd, &count) < 0)
 		return false;
-	(void)pthread_mutex_lock(&feed->mutex);
+	join(feed);
 	*ret_answer = feed->answer;
 	feed->answer.profile = NULL;
-	(void)pthread_mutex_unlock(&feed->mutex);
 	feed->is_asking = false;
 	return true;
 }

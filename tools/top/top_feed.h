@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Profiles for `pilotlight top`. A thread queries the service and parses the answer, so that the
- * terminal stays responsive. There is one query at a time, and each has one answer. Only the
- * owner's thread may call these functions.
+ * Profiles for `pilotlight top`. Each query has a thread, which asks the service and parses the
+ * answer, so that the terminal stays responsive. There is one query at a time, and each has one
+ * answer. Only the owner's thread may call these functions.
  */
 #pragma once
 

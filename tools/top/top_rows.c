@@ -7,41 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The position of the first path that is not less. */
 static size_t position_of(const struct top_open *open, uint64_t path)
 {
-	size_t low = 0, high = open->count;
+	size_t at = 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (open->paths[middle] < path)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	while (at < open->count && open->paths[at] != path)
+		at++;
+	return at;
 }
 
 bool top_open_has(const struct top_open *open, uint64_t path)
 {
-	size_t at = position_of(open, path);
-
-	return at < open->count && open->paths[at] == path;
+	return position_of(open, path) < open->count;
 }
 
 bool top_open_add(struct top_open *open, uint64_t path)
 {
-	size_t at = position_of(open, path);
-
-	if (at < open->count && open->paths[at] == path)
+	if (top_open_has(open, path))
 		return true;
 	if (open->count == TOP_OPEN_MAX)
 		return false;
-	memmove(open->paths + at + 1, open->paths + at,
-		(open->count - at) * sizeof(open->paths[0]));
-	open->paths[at] = path;
-	open->count++;
+	open->paths[open->count++] = path;
 	return true;
 }
 
@@ -49,11 +35,8 @@ void top_open_remove(struct top_open *open, uint64_t path)
 {
 	size_t at = position_of(open, path);
 
-	if (at == open->count || open->paths[at] != path)
-		return;
-	open->count--;
-	memmove(open->paths + at, open->paths + at + 1,
-		(open->count - at) * sizeof(open->paths[0]));
+	if (at < open->count)
+		open->paths[at] = open->paths[--open->count];
 }
 
 /* The state of top_rows_make(). */

@@ -22,7 +22,7 @@ enum { TOP_OPEN_MAX = 4096 };
 
 /* The open nodes of the tree. They are kept by path, so that they stay open in the next profile. */
 struct top_open {
-	uint64_t paths[TOP_OPEN_MAX]; /* sorted */
+	uint64_t paths[TOP_OPEN_MAX];
 	size_t count;
 };
 

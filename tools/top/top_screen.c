@@ -3,7 +3,6 @@
 
 #include "base/array.h"
 #include "tools/top/top_canvas.h"
-#include "tools/top/top_terminal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -35,8 +34,6 @@ int top_screen_new(struct top_screen **ret_screen)
 
 	if (!screen)
 		return -ENOMEM;
-	if (!top_terminal_can_draw())
-		return -ENOTTY;
 	top_canvas_set_locale(&screen->canvas);
 	screen->screen = newterm(NULL, stdout, stdin);
 	if (!screen->screen)
@@ -66,17 +63,11 @@ void top_screen_free(struct top_screen *screen)
 	free(screen);
 }
 
-static size_t rows_of_screen(void)
+size_t top_screen_rows(void)
 {
 	int lines = getmaxy(stdscr) - LINE_ROWS - LINES_BELOW;
 
 	return lines > 1 ? (size_t)lines : 1;
-}
-
-size_t top_screen_rows(const struct top_screen *screen)
-{
-	(void)screen;
-	return rows_of_screen();
 }
 
 static void draw_title(const struct top_canvas *canvas, const struct top_picture *picture)
@@ -268,7 +259,7 @@ static void draw_paragraph(const struct top_canvas *canvas, const char *text)
 static void draw_rows(const struct top_canvas *canvas, const struct top_picture *picture)
 {
 	const struct top_view *view = picture->view;
-	size_t room = rows_of_screen();
+	size_t room = top_screen_rows();
 
 	for (size_t i = 0; i < room && view->first + i < view->rows.count; i++)
 		if (LINE_ROWS + (int)i < getmaxy(stdscr))
@@ -369,11 +360,10 @@ static uint32_t special_key(wint_t key)
 	return 0;
 }
 
-bool top_screen_key(struct top_screen *screen, uint32_t *ret_key)
+bool top_screen_key(uint32_t *ret_key)
 {
 	wint_t key;
 
-	(void)screen;
 	switch (get_wch(&key)) {
 	case KEY_CODE_YES:
 		*ret_key = special_key(key);

@@ -22,15 +22,15 @@ struct top_picture {
 	const char *complaint;		 /* why a later query failed; "": it did not */
 };
 
-/* Returns 0, -ENOMEM, or -ENOTTY if top_terminal_can_draw() is false. */
+/* Returns 0, -ENOMEM, or -ENOTTY. Call it only if top_terminal_can_draw(). */
 int top_screen_new(struct top_screen **ret_screen);
 void top_screen_free(struct top_screen *screen);
 DEFINE_CLEANUP(struct top_screen, top_screen_free);
 
-/* The number of lines for rows. */
-size_t top_screen_rows(const struct top_screen *screen);
+/* The number of lines for rows of the screen that exists. */
+size_t top_screen_rows(void);
 
 void top_screen_draw(struct top_screen *screen, const struct top_picture *picture);
 
 /* Reads a key (top_view.h); 0 only redraws. False: there is none. */
-bool top_screen_key(struct top_screen *screen, uint32_t *ret_key);
+bool top_screen_key(uint32_t *ret_key);

@@ -99,16 +99,11 @@ const char *top_text_head(enum top_mode mode, bool is_narrow, char columns[TOP_T
 		[TOP_PROCESSES] = { "SHARE%", "CPU%" },
 		[TOP_TREE] = { "TOTAL%", "SELF%" },
 	};
-	size_t size;
+	const char *samples = is_narrow ? "" : "  SAMPLES ";
+	const char *kind = is_narrow || mode != TOP_FUNCTIONS ? "" : "KIND    ";
 
-	(void)snprintf(
-		columns, TOP_TEXT_COLUMNS_BYTES, "%6s %7s ", shares[mode][0], shares[mode][1]);
-	size = strlen(columns);
-	if (!is_narrow)
-		(void)snprintf(columns + size, TOP_TEXT_COLUMNS_BYTES - size, "%9s ", "SAMPLES");
-	size = strlen(columns);
-	if (!is_narrow && mode == TOP_FUNCTIONS)
-		(void)snprintf(columns + size, TOP_TEXT_COLUMNS_BYTES - size, "%-7s ", "KIND");
+	(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6s %7s %s%s", shares[mode][0],
+		shares[mode][1], samples, kind);
 	return columns;
 }
 
