@@ -91,36 +91,24 @@ static int out_of_memory(struct fault *fault)
 	return fault_set(fault, -ENOMEM, "cannot ask pilotlightd: out of memory");
 }
 
-static CURLcode set_up(struct http_client *client)
+static bool set_up(struct http_client *client)
 {
+	typeof(curl_easy_setopt) *set = libcurl()->easy_setopt;
 	CURL *curl = client->curl;
-	CURLcode code = libcurl()->easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path);
 
-	if (code == CURLE_OK)
-		code = libcurl()->easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
-	if (code == CURLE_OK)
-		code = libcurl()->easy_setopt(
-			curl, CURLOPT_USERAGENT, "pilotlight/" PILOTLIGHT_VERSION);
-	/* Ignore a proxy from the environment: it cannot reach this socket. */
-	if (code == CURLE_OK)
-		code = libcurl()->easy_setopt(curl, CURLOPT_PROXY, "");
-	if (code == CURLE_OK)
-		code = libcurl()->easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	if (code == CURLE_OK)
-		code = libcurl()->easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
-	if (code == CURLE_OK)
-		code = libcurl()->easy_setopt(
-			curl, CURLOPT_TIMEOUT, (long)client->options.timeout_s);
-	if (code == CURLE_OK)
-		code = libcurl()->easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive_body);
-	if (code == CURLE_OK)
-		code = libcurl()->easy_setopt(curl, CURLOPT_WRITEDATA, client);
-	if (code != CURLE_OK || !client->options.progress)
-		return code;
-	code = libcurl()->easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, report_progress);
-	if (code == CURLE_OK)
-		code = libcurl()->easy_setopt(curl, CURLOPT_XFERINFODATA, client);
-	return code == CURLE_OK ? libcurl()->easy_setopt(curl, CURLOPT_NOPROGRESS, 0L) : code;
+	return set(curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path) == CURLE_OK &&
+	       set(curl, CURLOPT_PROTOCOLS_STR, "http") == CURLE_OK &&
+	       set(curl, CURLOPT_USERAGENT, "pilotlight/" PILOTLIGHT_VERSION) == CURLE_OK &&
+	       /* Ignore a proxy from the environment: it cannot reach this socket. */
+	       set(curl, CURLOPT_PROXY, "") == CURLE_OK &&
+	       set(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+	       set(curl, CURLOPT_PATH_AS_IS, 1L) == CURLE_OK &&
+	       set(curl, CURLOPT_TIMEOUT, (long)client->options.timeout_s) == CURLE_OK &&
+	       set(curl, CURLOPT_WRITEFUNCTION, receive_body) == CURLE_OK &&
+	       set(curl, CURLOPT_WRITEDATA, client) == CURLE_OK &&
+	       set(curl, CURLOPT_XFERINFOFUNCTION, report_progress) == CURLE_OK &&
+	       set(curl, CURLOPT_XFERINFODATA, client) == CURLE_OK &&
+	       set(curl, CURLOPT_NOPROGRESS, client->options.progress ? 0L : 1L) == CURLE_OK;
 }
 
 int http_client_new(const struct http_client_options *options, struct http_client **ret_client,
@@ -138,7 +126,7 @@ int http_client_new(const struct http_client_options *options, struct http_clien
 	client->socket_path = strdup(options->socket_path);
 	client->options.socket_path = client->socket_path;
 	client->curl = libcurl()->easy_init();
-	if (!client->socket_path || !client->curl || set_up(client) != CURLE_OK)
+	if (!client->socket_path || !client->curl || !set_up(client))
 		return out_of_memory(fault);
 	*ret_client = TAKE_PTR(client);
 	return 0;
@@ -250,18 +238,14 @@ static uint64_t read_seconds(const struct http_client *client, const char *name)
 
 static void fill_reply(const struct http_client *client, struct http_reply *reply)
 {
-	char *type = NULL;
 	long status = 0;
 
 	(void)libcurl()->easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
-	(void)libcurl()->easy_getinfo(client->curl, CURLINFO_CONTENT_TYPE, &type);
 	*reply = (struct http_reply){
 		.status = (unsigned)status,
-		.body_bytes = client->body_bytes,
 		.covered_ns = read_seconds(client, PILOTLIGHT_FIELD_COVERED),
 		.period_ns = read_seconds(client, PILOTLIGHT_FIELD_PERIOD),
 	};
-	(void)snprintf(reply->content_type, sizeof(reply->content_type), "%s", type ? type : "");
 }
 
 int http_client_get(struct http_client *client, const char *target, output_function write,

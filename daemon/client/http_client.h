@@ -26,12 +26,8 @@ struct http_client_options {
 	void *context;
 };
 
-enum { HTTP_CLIENT_TYPE_BYTES = 128 };
-
 struct http_reply {
-	unsigned status;			   /* 200 to 299 */
-	char content_type[HTTP_CLIENT_TYPE_BYTES]; /* "" without one */
-	uint64_t body_bytes;
+	unsigned status; /* 200 to 299 */
 	/* As pilotlight/api.h defines them; 0: not sent. */
 	uint64_t covered_ns, period_ns;
 };

@@ -176,14 +176,11 @@ static void one_connection_serves_many_requests(void **state)
 					 output_to_memory, &memory, &reply, &fault),
 			0);
 		assert_int_equal(reply.status, 200);
-		assert_int_equal(reply.body_bytes, memory.size);
 		if (i % 2) {
 			assert_int_equal(memory.size, BIG_BYTES);
-			assert_string_equal(reply.content_type, "application/octet-stream");
 		} else {
 			assert_int_equal(memory.size, strlen("hello a b\n"));
 			assert_memory_equal(memory.bytes, "hello a b\n", memory.size);
-			assert_string_equal(reply.content_type, "text/plain; charset=utf-8");
 		}
 		free(memory.bytes);
 	}

@@ -175,26 +175,21 @@ static const struct option_row diff_options[] = {
 };
 
 static const struct diff_format {
-	const char *name, *ending, *path; /* the last: without -o */
+	const char *name, *path; /* the last: without -o */
 } diff_formats[] = {
-	{ "svg", ".svg", "diff.svg" },
-	{ "txt", ".txt", "-" },
+	{ "svg", "diff.svg" },
+	{ "txt", "-" },
 };
 
 static const struct diff_format *find_diff_format(const char *name, const char *path)
 {
-	size_t length = path ? strlen(path) : 0;
+	const struct profile_format *of_path = name ? NULL : profile_format_of_path(path);
 
-	if (!name && strcmp(path, "-") == 0)
-		name = "txt";
-	for (size_t i = 0; i < ARRAY_SIZE(diff_formats); i++) {
-		const struct diff_format *format = &diff_formats[i];
-		size_t ending = strlen(format->ending);
-
-		if (name ? strcmp(format->name, name) == 0
-			 : length > ending && strcmp(path + length - ending, format->ending) == 0)
-			return format;
-	}
+	if (!name)
+		name = of_path ? of_path->name : strcmp(path, "-") == 0 ? "txt" : "";
+	for (size_t i = 0; i < ARRAY_SIZE(diff_formats); i++)
+		if (strcmp(diff_formats[i].name, name) == 0)
+			return &diff_formats[i];
 	return NULL;
 }
 
