@@ -54,17 +54,19 @@ static const char *const statements[DAY_STATEMENTS] = {
 	[DAY_ADD_BODY] = "INSERT OR REPLACE INTO bodies(window, body) VALUES(?, ?)",
 	[DAY_DICTIONARY] = "SELECT body FROM dictionary "
 			   "WHERE part = ? AND generation = ? ORDER BY id",
-	[DAY_LAST_GENERATION] = "SELECT max(generation) FROM dictionary WHERE part = ?",
+	[DAY_LAST_GENERATION] = "SELECT ifnull(max(generation), 1) FROM dictionary WHERE part = ?",
 	[DAY_FIRST_GENERATION] = "SELECT min(generation) FROM dictionary WHERE part = 0",
 	[DAY_WINDOWS] = "SELECT id, " WINDOW_COLUMNS " FROM windows WHERE level < " FOLD_LEVEL
 			" AND start_ns < ? AND end_ns > ? ORDER BY start_ns, id",
 	[DAY_FOLDS] = "SELECT id, " WINDOW_COLUMNS " FROM windows WHERE level >= " FOLD_LEVEL
 		      " AND start_ns < ? AND end_ns > ? ORDER BY id",
 	[DAY_BODY] = "SELECT body FROM bodies WHERE window = ?",
-	[DAY_NEXT_MERGE] = "SELECT min(start_ns) FROM windows WHERE level = ? AND start_ns < ?",
+	[DAY_NEXT_MERGE] = "SELECT ifnull(min(start_ns), 0x7fffffffffffffff) FROM windows "
+			   "WHERE level = ? AND start_ns < ?",
 	[DAY_SLOT] = "SELECT id, " WINDOW_COLUMNS " FROM windows"
 		     " WHERE level = ? AND start_ns >= ? AND start_ns < ? ORDER BY start_ns, id",
-	[DAY_NEXT_FOLD] = "SELECT min(start_ns) FROM windows WHERE fold = ? AND start_ns < ?",
+	[DAY_NEXT_FOLD] = "SELECT ifnull(min(start_ns), 0x7fffffffffffffff) FROM windows "
+			  "WHERE fold = ? AND start_ns < ?",
 	[DAY_FOLD_SLOT] =
 		"SELECT id, " WINDOW_COLUMNS " FROM windows"
 		" WHERE fold = ? AND start_ns >= ? AND start_ns < ? ORDER BY start_ns, id",
@@ -84,8 +86,8 @@ static const char *const statements[DAY_STATEMENTS] = {
 			    "(SELECT id FROM windows WHERE generation = ?)",
 	[DAY_DROP_WINDOWS] = "DELETE FROM windows WHERE generation = ?",
 	[DAY_GENERATION_BYTES] = "SELECT sum(body_bytes) FROM windows WHERE generation = ?",
-	[DAY_PAGES] = "PRAGMA page_count",
-	[DAY_PAGE_BYTES] = "PRAGMA page_size",
+	[DAY_USED_BYTES] = "SELECT (page_count - freelist_count) * page_size "
+			   "FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
 	[DAY_FREE_PAGES] = "PRAGMA freelist_count",
 	[DAY_VACUUM] = "PRAGMA incremental_vacuum(64)",
 	[DAY_SUMMARY] = "SELECT count(*), min(start_ns), max(end_ns) FROM windows "
@@ -204,17 +206,27 @@ int day_database_step(struct day_database *database, sqlite3_stmt *statement, st
 	return r;
 }
 
-int day_database_number(struct day_database *database, enum day_statement name, int64_t parameter,
-	int64_t *ret_number, struct fault *fault)
+/* Runs a statement with as many of the numbers as it takes, up to its first row. */
+static int step_with(struct day_database *database, enum day_statement name, int64_t first,
+	int64_t second, sqlite3_stmt **ret_statement, struct fault *fault)
 {
-	sqlite3_stmt *statement;
-	int r = day_database_statement(database, name, &statement, fault);
+	int r = day_database_statement(database, name, ret_statement, fault);
 
 	if (r < 0)
 		return r;
-	if (sqlite3_bind_parameter_count(statement) > 0)
-		(void)sqlite3_bind_int64(statement, 1, parameter);
-	r = day_database_step(database, statement, fault);
+	if (sqlite3_bind_parameter_count(*ret_statement) > 0)
+		(void)sqlite3_bind_int64(*ret_statement, 1, first);
+	if (sqlite3_bind_parameter_count(*ret_statement) > 1)
+		(void)sqlite3_bind_int64(*ret_statement, 2, second);
+	return day_database_step(database, *ret_statement, fault);
+}
+
+int day_database_number(struct day_database *database, enum day_statement name, int64_t first,
+	int64_t second, int64_t *ret_number, struct fault *fault)
+{
+	sqlite3_stmt *statement;
+	int r = step_with(database, name, first, second, &statement, fault);
+
 	if (r < 0)
 		return r;
 	*ret_number = sqlite3_column_int64(statement, 0);
@@ -222,25 +234,19 @@ int day_database_number(struct day_database *database, enum day_statement name, 
 	return 0;
 }
 
-int day_database_used(struct day_database *database, uint64_t *ret_bytes, struct fault *fault)
+int day_database_change(struct day_database *database, enum day_statement name, int64_t first,
+	int64_t second, struct fault *fault)
 {
-	int64_t pages, free_pages, page_bytes;
-	int r = day_database_number(database, DAY_PAGES, 0, &pages, fault);
+	sqlite3_stmt *statement;
 
-	if (r == 0)
-		r = day_database_number(database, DAY_FREE_PAGES, 0, &free_pages, fault);
-	if (r == 0)
-		r = day_database_number(database, DAY_PAGE_BYTES, 0, &page_bytes, fault);
-	if (r == 0)
-		*ret_bytes = (uint64_t)(pages - free_pages) * (uint64_t)page_bytes;
-	return r;
+	return step_with(database, name, first, second, &statement, fault);
 }
 
 int day_database_shrink(struct day_database *database, struct fault *fault)
 {
 	sqlite3_stmt *statement;
 	int64_t pages;
-	int r = day_database_number(database, DAY_FREE_PAGES, 0, &pages, fault);
+	int r = day_database_number(database, DAY_FREE_PAGES, 0, 0, &pages, fault);
 
 	if (r < 0)
 		return r;

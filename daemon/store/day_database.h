@@ -27,28 +27,27 @@ enum day_statement {
 	DAY_ADD_WINDOW,	      /* the columns of struct day_window without the id */
 	DAY_ADD_BODY,	      /* window, body */
 	DAY_DICTIONARY,	      /* part, generation -> body, in the order of writing */
-	DAY_LAST_GENERATION,  /* part */
+	DAY_LAST_GENERATION,  /* part -> its last generation; 1: there is none yet */
 	DAY_FIRST_GENERATION, /* of the stacks; NULL, which reads as 0, if there is none */
 	DAY_WINDOWS,	      /* start below, end above -> columns of struct day_window */
 	DAY_FOLDS,	      /* the same for folds, ordered by id */
 	DAY_BODY,	      /* window -> body */
-	DAY_NEXT_MERGE,	      /* level below, start below -> start of the first such window */
-	DAY_SLOT,	      /* level below, start from, start below -> windows */
-	DAY_NEXT_FOLD,	      /* fold, start below -> start of the first such window */
-	DAY_FOLD_SLOT,	      /* fold, start from, start below -> windows */
-	DAY_SET_LEVEL,	      /* level, window */
-	DAY_SET_FOLD,	      /* fold, window */
-	DAY_MOVE_FOLD,	      /* new fold, the fold that it replaces */
-	DAY_REMOVE_WINDOW,    /* window */
-	DAY_REMOVE_BODY,      /* window */
-	DAY_DROP_DICTIONARY,  /* generation of the stacks */
-	DAY_DROP_RUN,	      /* part, generation, id from */
+	DAY_NEXT_MERGE,	   /* level, start below -> start of the first such window, or INT64_MAX */
+	DAY_SLOT,	   /* level below, start from, start below -> windows */
+	DAY_NEXT_FOLD,	   /* fold, start below -> the same */
+	DAY_FOLD_SLOT,	   /* fold, start from, start below -> windows */
+	DAY_SET_LEVEL,	   /* level, window */
+	DAY_SET_FOLD,	   /* fold, window */
+	DAY_MOVE_FOLD,	   /* new fold, the fold that it replaces */
+	DAY_REMOVE_WINDOW, /* window */
+	DAY_REMOVE_BODY,   /* window */
+	DAY_DROP_DICTIONARY, /* generation of the stacks */
+	DAY_DROP_RUN,	     /* part, generation, id from */
 	DAY_DROP_THREADS, /* generation of the threads to keep; drops others that have no windows */
 	DAY_DROP_BODIES,  /* generation */
 	DAY_DROP_WINDOWS, /* generation */
 	DAY_GENERATION_BYTES, /* generation -> bytes of its windows' bodies */
-	DAY_PAGES,
-	DAY_PAGE_BYTES,
+	DAY_USED_BYTES,	      /* of the pages in use */
 	DAY_FREE_PAGES,
 	DAY_VACUUM,
 	DAY_SUMMARY, /* -> windows, first start, last end */
@@ -123,12 +122,16 @@ int day_database_statement(struct day_database *database, enum day_statement nam
  */
 int day_database_step(struct day_database *database, sqlite3_stmt *statement, struct fault *fault);
 
-/* Runs a statement of one row and returns its first column. Returns 0 or -errno. */
-int day_database_number(struct day_database *database, enum day_statement name, int64_t parameter,
-	int64_t *ret_number, struct fault *fault);
+/*
+ * Runs a statement that takes up to two numbers and has one row, and returns its first column.
+ * Returns 0 or -errno.
+ */
+int day_database_number(struct day_database *database, enum day_statement name, int64_t first,
+	int64_t second, int64_t *ret_number, struct fault *fault);
 
-/* Bytes of the pages in use, in the database or the -wal. */
-int day_database_used(struct day_database *database, uint64_t *ret_bytes, struct fault *fault);
+/* Runs a statement that takes up to two numbers and returns no rows. */
+int day_database_change(struct day_database *database, enum day_statement name, int64_t first,
+	int64_t second, struct fault *fault);
 
 /*
  * Returns some free pages to the file system, and moves the -wal into the database. Returns 1 if
@@ -166,14 +169,6 @@ int day_database_add_window(struct day_database *database, const struct day_wind
 /* Writes a dictionary's new elements (day_tables_write()). Call within a transaction. */
 int day_database_add_dictionary(struct day_database *database, enum day_part part,
 	int64_t generation, const void *blob, size_t size, int64_t *ret_id, struct fault *fault);
-
-/* Reads the last generation of a dictionary, or 1 if it has none yet. Returns 0 or -errno. */
-int day_database_last_generation(struct day_database *database, enum day_part part,
-	int64_t *ret_generation, struct fault *fault);
-
-/* Runs a statement that takes one or two numbers and returns no rows. */
-int day_database_change(struct day_database *database, enum day_statement name, int64_t first,
-	int64_t second, struct fault *fault);
 
 /*
  * Reads a row of DAY_WINDOWS, DAY_FOLDS, DAY_SLOT or DAY_FOLD_SLOT. Returns 0 or -EBADMSG with

@@ -62,20 +62,6 @@ int day_database_add_window(struct day_database *database, const struct day_wind
 	return r;
 }
 
-int day_database_change(struct day_database *database, enum day_statement name, int64_t first,
-	int64_t second, struct fault *fault)
-{
-	sqlite3_stmt *statement;
-	int r = day_database_statement(database, name, &statement, fault);
-
-	if (r < 0)
-		return r;
-	(void)sqlite3_bind_int64(statement, 1, first);
-	if (sqlite3_bind_parameter_count(statement) > 1)
-		(void)sqlite3_bind_int64(statement, 2, second);
-	return day_database_step(database, statement, fault);
-}
-
 /* Copies a blob or text of a row into `room` bytes; false if it is longer. */
 static bool get_bytes(
 	sqlite3_stmt *statement, int column, void *place, size_t room, size_t *ret_size)
@@ -169,25 +155,6 @@ int day_database_add_dictionary(struct day_database *database, enum day_part par
 	if (r == 0)
 		*ret_id = sqlite3_last_insert_rowid(database->connection);
 	return r;
-}
-
-int day_database_last_generation(struct day_database *database, enum day_part part,
-	int64_t *ret_generation, struct fault *fault)
-{
-	sqlite3_stmt *statement;
-	int r = day_database_statement(database, DAY_LAST_GENERATION, &statement, fault);
-
-	if (r < 0)
-		return r;
-	(void)sqlite3_bind_int64(statement, 1, part);
-	r = day_database_step(database, statement, fault);
-	if (r < 0)
-		return r;
-	*ret_generation = sqlite3_column_type(statement, 0) == SQLITE_NULL
-				  ? 1
-				  : sqlite3_column_int64(statement, 0);
-	(void)sqlite3_reset(statement);
-	return 0;
 }
 
 int day_database_load(struct day_database *database, enum day_part part, int64_t generation,

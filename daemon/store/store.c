@@ -112,22 +112,21 @@ int store_part_next_generation(struct store_part *part)
 	return 0;
 }
 
-/* Loads the last generation from disk. If it is unreadable, the next one begins. */
-static int load_part(struct store *store, enum day_part name, struct fault *fault)
+int store_part_load(struct store_part *part, struct day_database *database, enum day_part name,
+	struct fault *fault)
 {
-	struct store_part *part = &store->parts[name];
 	struct day_dictionary *dictionary = &part->dictionary;
 	struct fault damage = { 0 };
 	struct day_mark none;
-	int r = day_database_last_generation(store->database, name, &part->generation, fault);
+	int r = day_database_number(
+		database, DAY_LAST_GENERATION, name, 0, &part->generation, fault);
 
 	if (r == 0)
 		r = day_dictionary_init(dictionary);
 	if (r < 0)
 		return r;
 	none = day_tables_mark(&dictionary->tables);
-	r = day_database_load(
-		store->database, name, part->generation, &dictionary->tables, &damage);
+	r = day_database_load(database, name, part->generation, &dictionary->tables, &damage);
 	if (r == 0)
 		r = day_dictionary_index(dictionary, &none);
 	if (r == -EBADMSG)
@@ -171,7 +170,7 @@ int store_use_day(struct store *store, uint32_t day, struct fault *fault)
 	else
 		r = store_open_database(store, day, &store->database, fault);
 	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++)
-		r = load_part(store, part, fault);
+		r = store_part_load(&store->parts[part], store->database, part, fault);
 	if (r < 0)
 		store_leave_day(store);
 	return r;

@@ -346,13 +346,14 @@ static int append_once(struct appending *appending)
 static int keep_generations_small(struct store *store, struct fault *fault)
 {
 	struct store_part *stacks = &store->parts[DAY_STACKS];
-	int64_t bodies = 0;
-	uint64_t used = 0;
-	int r = day_database_used(store->database, &used, fault);
+	int64_t bodies = 0, bytes = 0;
+	uint64_t used;
+	int r = day_database_number(store->database, DAY_USED_BYTES, 0, 0, &bytes, fault);
 
+	used = (uint64_t)bytes;
 	if (r == 0 && store->begun_generation != stacks->generation) {
-		r = day_database_number(
-			store->database, DAY_GENERATION_BYTES, stacks->generation, &bodies, fault);
+		r = day_database_number(store->database, DAY_GENERATION_BYTES, stacks->generation,
+			0, &bodies, fault);
 		store->begun_generation = r == 0 ? stacks->generation : 0;
 		store->begun_bytes =
 			used - (bodies > 0 && (uint64_t)bodies < used ? (uint64_t)bodies : 0);

@@ -23,17 +23,15 @@ enum {
 struct folding {
 	struct merge_group *group;
 	struct day_tables threads; /* of the windows */
-	uint32_t *folded;	   /* maps ids of `threads` to ids of `dictionary` */
-	struct day_dictionary dictionary;
-	struct day_mark written; /* the part of the dictionary on disk */
-	int64_t generation;
+	uint32_t *folded;	   /* maps ids of `threads` to those of the dictionary */
+	struct store_part part;	   /* the dictionary of folded threads */
 	struct sample_sum sum;
 };
 
 static void folding_done(struct folding *folding)
 {
 	day_tables_done(&folding->threads);
-	day_dictionary_done(&folding->dictionary);
+	day_dictionary_done(&folding->part.dictionary);
 	sample_sum_done(&folding->sum);
 	free(folding->folded);
 }
@@ -56,44 +54,6 @@ static int load_threads(struct folding *folding)
 	return 0;
 }
 
-/* Begins an empty dictionary, whose generation is not on disk. */
-static int next_generation(struct folding *folding)
-{
-	int r;
-
-	day_dictionary_done(&folding->dictionary);
-	folding->generation++;
-	r = day_dictionary_init(&folding->dictionary);
-	if (r == 0)
-		folding->written = day_tables_mark(&folding->dictionary.tables);
-	return r;
-}
-
-static int load_dictionary(struct folding *folding)
-{
-	struct merge_group *group = folding->group;
-	struct day_tables *tables = &folding->dictionary.tables;
-	struct fault damage = { 0 };
-	struct day_mark none;
-	int r = day_database_last_generation(
-		group->database, DAY_FOLDED, &folding->generation, group->fault);
-
-	if (r == 0)
-		r = day_dictionary_init(&folding->dictionary);
-	if (r < 0)
-		return r;
-	none = day_tables_mark(tables);
-	r = day_database_load(group->database, DAY_FOLDED, folding->generation, tables, &damage);
-	if (r == 0)
-		r = day_dictionary_index(&folding->dictionary, &none);
-	if (r == -EBADMSG)
-		return next_generation(folding);
-	if (r < 0)
-		return fault_set(group->fault, r, "%s", damage.text);
-	folding->written = day_tables_mark(tables);
-	return 0;
-}
-
 static int add_row(struct folding *folding, const struct window_row *row)
 {
 	uint32_t *thread = &folding->folded[row->thread];
@@ -101,7 +61,7 @@ static int add_row(struct folding *folding, const struct window_row *row)
 
 	if (*thread == NOT_KNOWN)
 		r = day_dictionary_folded_thread(
-			&folding->dictionary, &folding->threads, row->thread, thread);
+			&folding->part.dictionary, &folding->threads, row->thread, thread);
 	if (r == -E2BIG)
 		return -ENOSPC;
 	return r < 0 ? r
@@ -172,12 +132,13 @@ static int write_body(struct folding *folding, struct merge_product *product)
 
 static int write_dictionary(struct folding *folding, struct merge_product *product)
 {
-	const struct day_tables *tables = &folding->dictionary.tables;
+	const struct day_tables *tables = &folding->part.dictionary.tables;
+	const struct day_mark *written = &folding->part.saved.mark;
 	struct day_mark mark = day_tables_mark(tables);
 
-	if (memcmp(&mark, &folding->written, sizeof(mark)) == 0)
+	if (memcmp(&mark, written, sizeof(mark)) == 0)
 		return 0;
-	return day_tables_write(tables, &folding->written, STORE_MERGE_EFFORT, &product->dictionary,
+	return day_tables_write(tables, written, STORE_MERGE_EFFORT, &product->dictionary,
 		&product->dictionary_size);
 }
 
@@ -186,7 +147,8 @@ static int fold(struct folding *folding)
 	int r = load_threads(folding);
 
 	if (r == 0)
-		r = load_dictionary(folding);
+		r = store_part_load(&folding->part, folding->group->database, DAY_FOLDED,
+			folding->group->fault);
 	if (r == 0)
 		r = add_windows(folding);
 	if (r != -ENOSPC)
@@ -194,7 +156,7 @@ static int fold(struct folding *folding)
 	/* Retry with an empty generation. If that lacks room, too, the fold is -E2BIG. */
 	sample_sum_clear(&folding->sum);
 	memset(folding->folded, 0xff, folding->threads.threads.count * sizeof(*folding->folded));
-	r = next_generation(folding);
+	r = store_part_next_generation(&folding->part);
 	if (r == 0)
 		r = add_windows(folding);
 	return r == -ENOSPC ? -E2BIG : r;
@@ -213,7 +175,7 @@ int store_fold_make(struct merge_group *group, struct merge_product *ret_product
 		r = write_dictionary(&folding, &product);
 	if (r < 0)
 		return r;
-	merged->generations[DAY_THREADS] = folding.generation;
+	merged->generations[DAY_THREADS] = folding.part.generation;
 	merged->fold = DAY_FOLD_NEVER;
 	merged->accounts_size = accounts_blob_write(&(struct accounts){ 0 }, merged->accounts);
 	*ret_product = product;

@@ -60,18 +60,6 @@ static bool is_too_old(const struct store *store, const struct day_files *files,
 	return today > file->day && today - file->day > age_days;
 }
 
-static int drop_rows(struct day_database *database, enum day_statement name, int64_t generation,
-	struct fault *fault)
-{
-	sqlite3_stmt *statement;
-	int r = day_database_statement(database, name, &statement, fault);
-
-	if (r < 0)
-		return r;
-	(void)sqlite3_bind_int64(statement, 1, generation);
-	return day_database_step(database, statement, fault);
-}
-
 /*
  * Deletes a generation of stacks with its windows, and the thread generations that no remaining
  * window uses.
@@ -82,13 +70,13 @@ static int drop_generation(
 	int r = day_database_begin(database, fault);
 
 	if (r == 0)
-		r = drop_rows(database, DAY_DROP_BODIES, generation, fault);
+		r = day_database_change(database, DAY_DROP_BODIES, generation, 0, fault);
 	if (r == 0)
-		r = drop_rows(database, DAY_DROP_WINDOWS, generation, fault);
+		r = day_database_change(database, DAY_DROP_WINDOWS, generation, 0, fault);
 	if (r == 0)
-		r = drop_rows(database, DAY_DROP_DICTIONARY, generation, fault);
+		r = day_database_change(database, DAY_DROP_DICTIONARY, generation, 0, fault);
 	if (r == 0)
-		r = drop_rows(database, DAY_DROP_THREADS, threads, fault);
+		r = day_database_change(database, DAY_DROP_THREADS, threads, 0, fault);
 	if (r == 0)
 		return day_database_commit(database, fault);
 	day_database_rollback(database);
@@ -144,7 +132,7 @@ int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fau
 static int drop_oldest_part(struct store *store, uint32_t day, struct fault *fault)
 {
 	struct store_part *stacks = &store->parts[DAY_STACKS];
-	int64_t generation = 0;
+	int64_t generation = 0, used = 0;
 	uint64_t bytes = 0;
 	int r = store_use_day(store, day, fault);
 
@@ -156,11 +144,14 @@ static int drop_oldest_part(struct store *store, uint32_t day, struct fault *fau
 	 * Pages in a -wal that a reader holds are released later. They are no reason to delete
 	 * more.
 	 */
-	r = store->database->is_held ? day_database_used(store->database, &bytes, fault)
-				     : measure(store, &bytes, fault);
+	r = measure(store, &bytes, fault);
+	if (r == 0 && store->database->is_held) {
+		r = day_database_number(store->database, DAY_USED_BYTES, 0, 0, &used, fault);
+		bytes = (uint64_t)used;
+	}
 	if (r == 0)
 		r = day_database_number(
-			store->database, DAY_FIRST_GENERATION, 0, &generation, fault);
+			store->database, DAY_FIRST_GENERATION, 0, 0, &generation, fault);
 	if (r < 0 || bytes <= store->limits.bytes || generation == 0)
 		return r;
 	r = generation == stacks->generation ? store_part_next_generation(stacks) : 0;

@@ -338,42 +338,22 @@ static int merge_slot(struct day_database *database, const struct stage *stage, 
 	return r;
 }
 
-/* Returns the start of the first window of the stage, or UINT64_MAX if there is none. */
-static int find_first(struct day_database *database, const struct stage *stage, uint64_t end_ns,
-	uint64_t *ret_first_ns, struct fault *fault)
-{
-	sqlite3_stmt *statement;
-	int r = day_database_statement(
-		database, stage->folds ? DAY_NEXT_FOLD : DAY_NEXT_MERGE, &statement, fault);
-
-	if (r < 0)
-		return r;
-	(void)sqlite3_bind_int64(statement, 1, stage->folds ? DAY_FOLD_NOT_YET : stage->from);
-	(void)sqlite3_bind_int64(statement, 2, (int64_t)end_ns);
-	r = day_database_step(database, statement, fault);
-	if (r < 0)
-		return r;
-	*ret_first_ns = sqlite3_column_type(statement, 0) == SQLITE_INTEGER
-				? (uint64_t)sqlite3_column_int64(statement, 0)
-				: UINT64_MAX;
-	(void)sqlite3_reset(statement);
-	return 0;
-}
-
 /* Merges one slot of the day before `end_ns`. Returns 0 if there is none and no page to release. */
 static int merge_in_day(struct store *store, struct day_database *database,
 	const struct stage *stage, uint64_t end_ns, struct fault *fault)
 {
-	uint64_t first_ns, slot_end_ns, width_ns = stage->width_s * NSEC_PER_SEC;
-	int r = find_first(database, stage, end_ns, &first_ns, fault);
+	uint64_t slot_end_ns, width_ns = stage->width_s * NSEC_PER_SEC;
+	int64_t first_ns;
+	int r = day_database_number(database, stage->folds ? DAY_NEXT_FOLD : DAY_NEXT_MERGE,
+		stage->folds ? DAY_FOLD_NOT_YET : stage->from, (int64_t)end_ns, &first_ns, fault);
 
 	if (r < 0)
 		return r;
 	/* The day being written soon reuses its free pages. */
-	if (first_ns == UINT64_MAX)
+	if (first_ns == INT64_MAX)
 		return database == store->database ? 0 : day_database_shrink(database, fault);
-	slot_end_ns = (first_ns / width_ns + 1) * width_ns;
-	r = merge_slot(database, stage, first_ns, slot_end_ns, fault);
+	slot_end_ns = ((uint64_t)first_ns / width_ns + 1) * width_ns;
+	r = merge_slot(database, stage, (uint64_t)first_ns, slot_end_ns, fault);
 	return r < 0 ? r : 1;
 }
 

@@ -27,7 +27,7 @@ struct store_written {
 	uint32_t run_rows;
 };
 
-/* A dictionary of the day being written, in its last generation. */
+/* A dictionary of a day in its last generation, and how much of it is on disk. */
 struct store_part {
 	struct day_dictionary dictionary;
 	int64_t generation;
@@ -70,6 +70,13 @@ int store_set_aside(struct store *store, uint32_t day, struct fault *fault);
 /* Makes `day` the day being written. */
 int store_use_day(struct store *store, uint32_t day, struct fault *fault);
 void store_leave_day(struct store *store);
+
+/*
+ * Loads the last generation of a dictionary. If it is unreadable, the next one begins. Returns 0 or
+ * -errno with `fault`; call day_dictionary_done() in both cases.
+ */
+int store_part_load(struct store_part *part, struct day_database *database, enum day_part name,
+	struct fault *fault);
 
 /* Begins the part's next generation. Returns 0 or -ENOMEM. */
 int store_part_next_generation(struct store_part *part);
