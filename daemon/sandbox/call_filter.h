@@ -27,7 +27,7 @@ struct conditional_call {
 	int call;
 	uint32_t action;
 	unsigned int condition_count;
-	struct scmp_arg_cmp conditions[2];
+	struct scmp_arg_cmp conditions[3];
 };
 
 struct conditional_call_list {
@@ -69,3 +69,17 @@ int call_filter_load(const struct call_filter *filter);
 /* Reading, writing and sending on open descriptors; managing own memory; ending. */
 extern const struct call_list own_calls;
 extern const struct conditional_call_list own_conditional_calls;
+
+/* Calls that no library makes, but an intruder would: they kill. */
+extern const struct call_list killing_calls;
+
+/*
+ * What a program with libraries needs: its own state, time, waiting, open descriptors, and names of
+ * files, but neither opening nor changing them.
+ */
+extern const struct call_list program_calls;
+extern const struct conditional_call_list program_conditional_calls;
+
+/* Opening and creating files by name, but none with these rights. */
+#define LENT_RIGHTS (S_ISUID | S_ISGID)
+extern const struct conditional_call_list opening_calls;

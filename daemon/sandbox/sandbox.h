@@ -96,13 +96,6 @@ int sandbox_limit(const struct sandbox_limits *limits);
  */
 int sandbox_forbid_calls(void);
 
-/*
- * A milder filter, for a process that needs the network, threads and files of its own. EPERM:
- * executing programs, starting processes or sessions, signalling or limiting other processes,
- * tracing, namespaces, outliving the parent, and calls that exploits often use.
- */
-int sandbox_forbid_programs(void);
-
 /* A folder and how a process may use it, enforced by Landlock. No file in it can be executed. */
 struct sandbox_folder {
 	const char *path; /* or a file; NULL: ignored */
@@ -155,3 +148,12 @@ int sandbox_forbid_query(void);
  * (SIGSYS), as do descriptors of files that would be written.
  */
 int sandbox_forbid_opener(void);
+
+/*
+ * The filter of the process that fetches files from the network. As an engine's, with these
+ * differences. Allowed: TCP and UDP sockets of IPv4 and IPv6; connecting them; pairs of stream
+ * sockets; threads. EPERM: all other sockets, so none can reach a unix socket; binding, listening
+ * and accepting; bpf(), epoll and timers; links; modes and owners. Libraries that it needs must be
+ * loaded before, because it can map no code.
+ */
+int sandbox_forbid_fetcher(void);

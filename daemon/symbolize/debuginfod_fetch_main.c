@@ -7,6 +7,7 @@
 #include "sandbox/sandbox.h"
 #include "symbolize/debuginfod_fetch.h"
 #include "symbolize/fetch_request.h"
+#include "symbolize/fetch_sandbox.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,13 +20,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	EXIT_NOT_A_FETCHER = 3,
-	DESCRIPTORS = 64,
-};
-#define SONAME	     "libdebuginfod.so.1"
-#define CACHE_NAME   "cache"
-#define MEMORY_BYTES (256ULL << 20) /* the file itself goes to the disk */
+enum { EXIT_NOT_A_FETCHER = 3 };
+#define SONAME	   "libdebuginfod.so.1"
+#define CACHE_NAME "cache"
 
 SHARED_LIBRARY_NOTE(SONAME, "debuginfod", "Fetches debug files from servers", "suggested");
 
@@ -37,7 +34,7 @@ struct library {
 	int (*find_debuginfo)(void *client, const unsigned char *id, int id_bytes, char **ret_path);
 };
 
-/* Not linked: otherwise every process would load curl. */
+/* Not linked: otherwise every process would load curl. Loaded before the sandbox closes. */
 static int load_library(struct library *library)
 {
 	const struct shared_library_function functions[] = {
@@ -47,6 +44,8 @@ static int load_library(struct library *library)
 		{ "debuginfod_find_debuginfo", &library->find_debuginfo },
 	};
 
+	/* libc itself loads it when a thread is cancelled, and aborts without it. */
+	(void)shared_library_load("libgcc_s.so.1", NULL, NULL, 0, NULL);
 	return shared_library_load(SONAME, NULL, functions, ARRAY_SIZE(functions), NULL) < 0
 		       ? -ENOSYS
 		       : 0;
@@ -90,26 +89,21 @@ static int check_progress(void *client, long done, long total)
 	return bound->is_exceeded;
 }
 
-static int fetch(const struct fetch_request *request, int *ret_fd)
+static int fetch(const struct library *library, const struct fetch_request *request, int *ret_fd)
 {
 	const int lengths[] = { usual_length(request->id_bytes), request->id_bytes };
 	struct bound bound = { .bytes_max = request->bytes_max };
-	struct library library;
+	void *client = library->begin();
 	char *path = NULL;
-	void *client;
 	int fd = -ENOENT;
-	int r = load_library(&library);
 
-	if (r < 0)
-		return r;
-	client = library.begin();
 	if (!client)
 		return -ENOMEM;
-	library.set_user_data(client, &bound);
-	library.set_progress(client, check_progress);
+	library->set_user_data(client, &bound);
+	library->set_progress(client, check_progress);
 	for (size_t i = 0; i < ARRAY_SIZE(lengths) && fd == -ENOENT; i++)
 		if ((i == 0 || lengths[i] != lengths[i - 1]) && !bound.is_exceeded)
-			fd = library.find_debuginfo(client, request->id, lengths[i], &path);
+			fd = library->find_debuginfo(client, request->id, lengths[i], &path);
 	/* The client and the path are not freed: the process ends. */
 	if (fd < 0 && bound.is_exceeded)
 		return -EFBIG;
@@ -142,39 +136,6 @@ static int give_up_privileges(void)
 	int r = sandbox_drop_privileges(SANDBOX_ROOT_FAILS);
 
 	return r == 0 ? sandbox_die_with_parent(FETCH_SOCKET_FD) : r;
-}
-
-/* Reading is allowed everywhere: names, certificates and libraries may be anywhere. */
-static int confine(void)
-{
-	static const struct sandbox_folder folders[] = {
-		{ "/", .is_written = false },
-		{ ".", .is_written = true },
-		{ "/dev/null", .is_written = true },
-	};
-	int r = sandbox_confine(folders, ARRAY_SIZE(folders));
-
-	/* Without Landlock it can write where its user can. */
-	return r == -ENOSYS || r == -EOPNOTSUPP ? 0 : r;
-}
-
-static int enter_sandbox(const struct fetch_request *request)
-{
-	const struct sandbox_limits limits = {
-		.memory_bytes = MEMORY_BYTES,
-		.file_bytes = request->bytes_max,
-		.cpu_s = request->timeout_s,
-		.descriptors = DESCRIPTORS,
-		.has_threads = true,
-	};
-	int r = sandbox_limit(&limits);
-
-	/* The user nobody may be unable to reach the folder by its path. */
-	if (r == 0 && fchdir(FETCH_FOLDER_FD) < 0)
-		r = -errno;
-	if (r == 0)
-		r = confine();
-	return r == 0 ? sandbox_forbid_programs() : r;
 }
 
 static int set_number(const char *name, uint64_t number)
@@ -229,15 +190,21 @@ static int make_cache_folders(const struct fetch_request *request)
 	return r == 0 ? make_cache_folder(request->id, request->id_bytes) : r;
 }
 
+/* Everything that needs more than the sandbox permits comes before its part that forbids it. */
 static int work(const struct fetch_request *request, int *ret_fd)
 {
-	int r = enter_sandbox(request);
+	struct library library;
+	int r = load_library(&library);
 
 	if (r == 0)
 		r = set_environment(request);
 	if (r == 0)
+		r = fetch_sandbox_close_files(request);
+	if (r == 0)
 		r = make_cache_folders(request);
-	return r == 0 ? fetch(request, ret_fd) : r;
+	if (r == 0)
+		r = fetch_sandbox_forbid_calls();
+	return r == 0 ? fetch(&library, request, ret_fd) : r;
 }
 
 static int send_reply(int error, int fd)

@@ -525,7 +525,7 @@ static void a_kernel_that_refuses_bpf_is_reported(void **state)
 		struct fault fault = { 0 };
 		struct capture *capture;
 
-		if (sandbox_forbid_programs() < 0 ||
+		if (sandbox_forbid_query() < 0 ||
 			capture_connect(fd, &settings, &capture, &fault) != -EPERM)
 			_exit(1);
 		_exit(strstr(fault.text, "unprivileged_bpf_disabled") ? 0 : 2);

@@ -198,6 +198,70 @@ has_inlined_name() {
 	[ "$share" -ge 80 ]
 }
 
+# Makes an authority's certificate for the name debug.test, and a folder that serves the program's debug file.
+prepare_tls() {
+	mkdir -p "$tmp/tls/buildid/$build_id" && cp "$tmp/served/program.debug" "$tmp/tls/buildid/$build_id/debuginfo" &&
+		openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=debug.test \
+			-addext subjectAltName=DNS:debug.test -keyout "$tmp/tls.key" -out "$tmp/tls.pem" 2>"$tmp/log"
+}
+
+# A name server and a TLS server in a network of their own. The name server knows all names at 127.0.0.1.
+cat >"$tmp/servers.py" <<'END'
+import fcntl, http.server, os, socket, ssl, struct, sys, threading
+up = struct.pack("16sh14x", b"lo", 1)
+fcntl.ioctl(socket.socket(), 0x8914, up)
+names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+names.bind(("127.0.0.53", 53))
+def answer_names():
+    while True:
+        query, peer = names.recvfrom(512)
+        end = query.index(b"\0", 12) + 5
+        wants_ipv4 = query[end - 4:end - 2] == b"\0\1"
+        answer = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4\x7f\0\0\1" if wants_ipv4 else b""
+        counts = b"\0\1" + (b"\0\1" if wants_ipv4 else b"\0\0") + b"\0\0\0\0"
+        names.sendto(query[:2] + b"\x85\x80" + counts + query[12:end] + answer, peer)
+threading.Thread(target=answer_names, daemon=True).start()
+folder, certificate, key, ready = sys.argv[1:]
+os.chdir(folder)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 443), http.server.SimpleHTTPRequestHandler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(certificate, key)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+open(ready, "w").close()
+server.serve_forever()
+END
+
+# fetches_by_tls AUTHORITIES: whether a fetch from https://debug.test succeeds if these certificates are trusted.
+fetches_by_tls() {
+	rm -rf "$tmp/tls.cache" "$tmp/tls.ready"
+	echo "nameserver 127.0.0.53" >"$tmp/resolv.conf"
+	timeout 60 unshare --net --mount bash -c '
+		trusted=/etc/ssl/certs/ca-certificates.crt
+		mount --bind "$1/resolv.conf" /etc/resolv.conf && mount --bind "$2" "$trusted" || exit 3
+		python3 "$1/servers.py" "$1/tls" "$1/tls.pem" "$1/tls.key" "$1/tls.ready" 2>/dev/null &
+		until [ -e "$1/tls.ready" ]; do kill -0 $! && read -r -t 0.1 <>"$1/never"; done
+		"$3" symbols fetch --cache "$1/tls.cache" --urls https://debug.test "$4"
+		status=$?
+		kill $!
+		exit $status' bash "$tmp" "$1" "$pilotlight" "$program" >"$tmp/out" 2>"$tmp/err"
+}
+
+trusts_the_authority() {
+	fetches_by_tls "$tmp/tls.pem" && return
+	note "status $?: $(cat "$tmp/out" "$tmp/err")"
+	return 1
+}
+
+trusts_no_other() {
+	local status
+
+	: >"$tmp/no.pem"
+	fetches_by_tls "$tmp/no.pem"
+	status=$?
+	note "status $status: $(cat "$tmp/err")"
+	[ $status = 1 ]
+}
+
 no_folders_are_left() {
 	[ -z "$(find "$cache" "$tmp/other" "$tmp/own" "$tmp/wrong" -name 'fetch.*')" ]
 }
@@ -211,7 +275,7 @@ unset DEBUGINFOD_URLS
 build_program || { echo "Bail out! the program could not be built"; exit 1; }
 start_silent_server || { echo "Bail out! no silent server"; exit 1; }
 start_wrong_server || { echo "Bail out! no wrong file"; exit 1; }
-plan 12
+plan 14
 
 check "the server has the program" start_server
 check "without a server the error says so" fails_saying "no server to ask" "$program"
@@ -225,5 +289,13 @@ check "lookup gives names and lines" main_has_its_name_and_line
 check "a recording fetches the debug file" recording_has_names
 check "wrong debug files do not count as fetched" wrong_files_are_not_counted_as_fetched
 check "a silent server does not delay a recording" recording_does_not_wait
+if ! has openssl || [ ! -e /etc/ssl/certs/ca-certificates.crt ] || ! prepare_tls; then
+	skip "a name is resolved by DNS, and its certificate is trusted" "needs openssl and ca-certificates"
+	skip "a certificate of an unknown authority is refused" "needs openssl and ca-certificates"
+elif ! skip_without_mounts "a name is resolved by DNS, and its certificate is trusted" \
+	"a certificate of an unknown authority is refused"; then
+	check "a name is resolved by DNS, and its certificate is trusted" trusts_the_authority
+	check "a certificate of an unknown authority is refused" trusts_no_other
+fi
 check "no temporary folders are left" no_folders_are_left
 finish

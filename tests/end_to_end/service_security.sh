@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The service against intruders. A tracer makes engine, answer and symbol worker issue the system calls of an
-# intruder (tests/workloads/intruder.c). The broker, traced for its whole life, reads only listed files and
+# The service against intruders. A tracer makes engine, answer, symbol worker and fetcher issue the system calls of
+# an intruder (tests/workloads/intruder.c). The broker, traced for its whole life, reads only listed files and
 # links without a parser. Other users get no access.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
@@ -191,6 +191,78 @@ workers_die_of_each() {
 	for call; do
 		try_worker "$call" || return
 	done
+}
+
+# Starts a service whose fetchers ask a server that refuses all connections.
+start_fetching_service() {
+	stop_started
+	printf '[Symbols]\nDebuginfodUrls=http://127.0.0.1:1\n' >>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+	start_service || return
+	has_state() {
+		asked_once && [ -n "$(history_file)" ] && [ -n "$(symbol_file)" ]
+	}
+	wait_for 60 has_state
+}
+
+asked_once() { "$pilotlight" report --last 1min -o "$tmp/asked.txt" 2>/dev/null; }
+history_file() { find "$STATE_DIRECTORY/history" -name '*.db' | head -n 1; }
+symbol_file() { find "$CACHE_DIRECTORY/symbols" -name '*.sym' | head -n 1; }
+
+# Prints the calls that open what no fetcher needs.
+others_files() {
+	local path engine=/proc/$(role_pids engine)
+
+	for path in /etc/passwd /etc/shadow /etc/ssl/private /etc/ld.so.cache / /root /home /run /var/lib /proc /sys /dev \
+		/dev/mem "$(history_file)" "$STATE_DIRECTORY" "$(symbol_file)" "$CACHE_DIRECTORY" "$PILOTLIGHT_SOCKET" \
+		"$RUNTIME_DIRECTORY" "$CONFIGURATION_DIRECTORY/pilotlight.conf" "$pilotlightd" \
+		"$engine/maps" "$engine/mem" "$engine/environ" "$engine/cmdline" "$engine/fd/0" "$engine/cwd" \
+		/proc/1/environ /proc/self/maps /proc/kallsyms; do
+		[ ! -e "$path" ] || echo "open=$path"
+	done
+	for path in /etc/resolv.conf /etc/hosts "$(history_file)" "$(symbol_file)" "$PILOTLIGHT_SOCKET" "$engine/mem" \
+		"$engine/oom_score_adj"; do
+		[ ! -e "$path" ] || echo "write=$path"
+	done
+}
+
+# try_fetcher FILE CALL...: the fetcher of a new program.
+try_fetcher() {
+	local file=$1
+
+	shift
+	watch_role symbol-fetch "$file" status getpid "$@" || return
+	new_program "fetched.${file##*/}" && asked_until has_watcher_ended && watched || return
+	kill -KILL "${started[-1]}"
+	has_no_privileges "$file"
+}
+
+fetcher_is_refused() {
+	local count
+
+	others_files >"$tmp/others" && count=$(wc -l <"$tmp/others") && [ "$count" -ge 20 ] || return
+	# shellcheck disable=SC2046
+	try_fetcher "$tmp/fetcher" socket_inet open=/dev/null connect $(cat "$tmp/others") "$@" || return
+	note "$count files, $# other calls"
+	# shellcheck disable=SC2046
+	refused "$tmp/fetcher" 'EACCES|EPERM|ENOSYS' $(cat "$tmp/others") "$@" &&
+		refused "$tmp/fetcher" 'EINVAL|EISCONN' connect
+}
+
+fetchers_die_of_each() {
+	local call
+
+	for call; do
+		try_fetcher "$tmp/fetcher.$call" "$call" && refused "$tmp/fetcher.$call" SIGSYS "$call" || return
+	done
+}
+
+fetcher_has_its_own_user() {
+	note "$(grep ^Uid: "$tmp/fetcher")"
+	grep -qP '^Uid:\t65534\t65534\t65534\t65534$' "$tmp/fetcher"
+}
+
+fetcher_may_use_the_network() {
+	grep -x 'socket_inet allowed' "$tmp/fetcher" >/dev/null && grep -x 'open=/dev/null allowed' "$tmp/fetcher" >/dev/null
 }
 
 # --- the broker --------------------------------------------------------------------------------
@@ -431,8 +503,11 @@ processes='fork vfork clone_process clone_namespace clone3 kill_parent kill_init
 privileges='setuid setresgid setgroups capset dumpable outlive'
 kernel='mmap_code bpf_program bpf_map bpf_pin bpf_find perf_event inject_input'
 deadly='execve ptrace_parent read_parent pidfd_parent unshare'
+fetcher_files='open_program open_init_maps open_own_memory make_file make_folder openat2'
+fetcher_sockets='socket_unix socket_netlink socket_raw socket_packet pair_datagram bind'
+fetcher_deadly='execve execveat ptrace_parent read_parent unshare io_uring'
 
-plan 27
+plan 32
 real=$pilotlightd
 printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n[Api]\nGroup=nogroup\n' \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
@@ -480,6 +555,21 @@ else
 	done
 fi
 check "the service ends on SIGTERM" stop_service
+if ! has gcc || ! ldconfig -p | grep -q libdebuginfod.so.1 || ! has_intruder; then
+	for name in "a service with fetchers" "fetcher's calls" "fetcher's user" "fetcher's network" "fetcher's death"; do
+		skip "$name" "needs gcc, libdebuginfod.so.1 and a tracer"
+	done
+else
+	check "a service with a debuginfod server starts" start_fetching_service
+	# shellcheck disable=SC2086
+	check "the fetcher is refused all files and calls that it does not need" fetcher_is_refused \
+		$fetcher_files $modes $fetcher_sockets $processes $privileges $kernel
+	check "the fetcher has another user than the service" fetcher_has_its_own_user
+	check "the fetcher may use the network" fetcher_may_use_the_network
+	# shellcheck disable=SC2086
+	check "the fetcher is killed by: $fetcher_deadly" fetchers_die_of_each $fetcher_deadly
+	stop_service
+fi
 stop_started
 
 # Without a service manager the service must create the folder of its socket. If the machine lacks the

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -278,6 +279,55 @@ static long make_socket(void)
 	return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 }
 
+static long make_stream_pair(void)
+{
+	int pair[2];
+
+	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair);
+}
+
+static long make_datagram_pair(void)
+{
+	int pair[2];
+
+	return socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, pair);
+}
+
+static long make_datagram_socket(void)
+{
+	return socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+}
+
+static long make_socket_of_ipv6(void)
+{
+	return socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+}
+
+static long make_raw_socket(void)
+{
+	return socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
+}
+
+static long make_packet_socket(void)
+{
+	return socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+static long make_echo_socket(void)
+{
+	return socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_ICMP);
+}
+
+static long make_multipath_socket(void)
+{
+	return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
+}
+
+static long bind_socket(void)
+{
+	return bind(sockets[0], (struct sockaddr *)&address, sizeof(address.sun_family));
+}
+
 static long make_local_socket(void)
 {
 	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -291,6 +341,15 @@ static long make_netlink_socket(void)
 static long connect_elsewhere(void)
 {
 	return connect(sockets[0], (struct sockaddr *)&address, address_bytes);
+}
+
+static long connect_pair_elsewhere(void)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	return connect(pair[0], (struct sockaddr *)&address, address_bytes);
 }
 
 static long wait_by_epoll(void)

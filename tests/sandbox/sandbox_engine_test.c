@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Each call is made by a process of its own, with an engine's or a query's filter in force. */
+/*
+ * Each call is made by a process of its own, with the filter of an engine, a query or a fetcher in
+ * force.
+ */
 #include "sandbox/sandbox.h"
 
 #include "base/array.h"
@@ -8,102 +11,112 @@
 
 #include <stdlib.h>
 
-/* The outcome of a call. */
-enum outcome { WORKS, REFUSED, KILLED };
+/* The outcome of a call; FAILS: the kernel knows no such thing, whatever the filter says. */
+enum outcome { FAILS = -1, WORKS, REFUSED, KILLED };
 
 struct call {
 	const char *name;
 	long (*make)(void); /* -1 and errno, or anything else */
-	enum outcome engine, query;
+	enum outcome engine, query, fetcher;
 };
 
-#define CALL(function, engine, query)              \
-	{                                          \
-#function, function, engine, query \
+#define CALL(function, engine, query, fetcher)              \
+	{                                                   \
+#function, function, engine, query, fetcher \
 	}
 
 static const struct call calls[] = {
-	CALL(open_to_write, WORKS, REFUSED),
-	CALL(open_to_read, WORKS, WORKS),
-	CALL(open_to_append, WORKS, REFUSED),
-	CALL(open_and_empty, WORKS, REFUSED),
-	CALL(open_unnamed, WORKS, REFUSED),
-	CALL(publish, WORKS, REFUSED),
-	CALL(make_folder, WORKS, REFUSED),
-	CALL(remove_file, WORKS, REFUSED),
-	CALL(list_folder, WORKS, WORKS),
-	CALL(ask_of_files, WORKS, WORKS),
-	CALL(lock_as_sqlite, WORKS, WORKS),
-	CALL(write_and_sync, WORKS, WORKS),
-	CALL(cut_by_name, REFUSED, REFUSED),
-	CALL(change_mode, WORKS, REFUSED),
-	CALL(lend_rights, REFUSED, REFUSED),
-	CALL(lend_rights_of_group, REFUSED, REFUSED),
-	CALL(let_others_write, REFUSED, REFUSED),
-	CALL(let_the_group_write, REFUSED, REFUSED),
-	CALL(make_with_lent_rights, REFUSED, REFUSED),
-	CALL(make_unnamed_with_lent_rights, REFUSED, REFUSED),
-	CALL(open_with_any_mode, WORKS, WORKS),
-	CALL(change_owner, REFUSED, REFUSED),
-	CALL(map_shared, WORKS, WORKS),
-	CALL(map_anonymous, WORKS, WORKS),
-	CALL(map_code, REFUSED, REFUSED),
-	CALL(map_writable_code, REFUSED, REFUSED),
-	CALL(turn_into_code, REFUSED, REFUSED),
-	CALL(turn_into_code_by_key, REFUSED, REFUSED),
-	CALL(make_memory_file, WORKS, WORKS),
-	CALL(send_descriptor, WORKS, WORKS),
-	CALL(use_socket_options, WORKS, WORKS),
-	CALL(accept_connection, WORKS, REFUSED),
-	CALL(make_pair, WORKS, REFUSED),
-	CALL(make_pair_elsewhere, REFUSED, REFUSED),
-	CALL(make_socket, REFUSED, REFUSED),
-	CALL(make_local_socket, REFUSED, REFUSED),
-	CALL(make_netlink_socket, REFUSED, REFUSED),
-	CALL(connect_elsewhere, REFUSED, REFUSED),
-	CALL(wait_by_epoll, WORKS, REFUSED),
-	CALL(wait_for_time, WORKS, REFUSED),
-	CALL(wait_for_signals, WORKS, REFUSED),
-	CALL(poll_once, WORKS, WORKS),
-	CALL(know_oneself, WORKS, WORKS),
-	CALL(take_a_name, WORKS, WORKS),
-	CALL(live_on, REFUSED, REFUSED),
-	CALL(be_dumpable, REFUSED, REFUSED),
-	CALL(write_map, WORKS, REFUSED),
-	CALL(read_map, WORKS, REFUSED),
-	CALL(make_map, REFUSED, REFUSED),
-	CALL(find_map, REFUSED, REFUSED),
-	CALL(freeze_map, REFUSED, REFUSED),
-	CALL(sample, REFUSED, REFUSED),
-	CALL(make_process, REFUSED, REFUSED),
-	CALL(make_process_in_memory, REFUSED, REFUSED),
-	CALL(make_thread, REFUSED, REFUSED),
-	CALL(signal_parent, REFUSED, REFUSED),
-	CALL(signal_everybody, REFUSED, REFUSED),
-	CALL(signal_a_strange_thread, REFUSED, REFUSED),
-	CALL(signal_oneself, WORKS, WORKS),
-	CALL(have_signals_sent, REFUSED, REFUSED),
-	CALL(forge_input, REFUSED, REFUSED),
-	CALL(change_user, REFUSED, REFUSED),
-	CALL(limit_another, REFUSED, REFUSED),
-	CALL(execute, KILLED, KILLED),
-	CALL(execute_open_file, KILLED, KILLED),
-	CALL(trace, KILLED, KILLED),
-	CALL(read_memory, KILLED, KILLED),
-	CALL(write_memory, KILLED, KILLED),
-	CALL(open_process, KILLED, KILLED),
-	CALL(steal_descriptor, KILLED, KILLED),
-	CALL(signal_by_descriptor, KILLED, KILLED),
-	CALL(mount_something, KILLED, KILLED),
-	CALL(open_tree_of_mounts, KILLED, KILLED),
-	CALL(change_root, KILLED, KILLED),
-	CALL(leave_namespace, KILLED, KILLED),
-	CALL(enter_namespace, KILLED, KILLED),
-	CALL(use_io_uring, KILLED, KILLED),
-	CALL(use_userfaultfd, KILLED, KILLED),
-	CALL(use_keys, KILLED, KILLED),
-	CALL(load_module, KILLED, KILLED),
-	CALL(open_by_handle, KILLED, KILLED),
+	CALL(open_to_write, WORKS, REFUSED, WORKS),
+	CALL(open_to_read, WORKS, WORKS, WORKS),
+	CALL(open_to_append, WORKS, REFUSED, WORKS),
+	CALL(open_and_empty, WORKS, REFUSED, WORKS),
+	CALL(open_unnamed, WORKS, REFUSED, WORKS),
+	CALL(publish, WORKS, REFUSED, REFUSED),
+	CALL(make_folder, WORKS, REFUSED, WORKS),
+	CALL(remove_file, WORKS, REFUSED, WORKS),
+	CALL(list_folder, WORKS, WORKS, WORKS),
+	CALL(ask_of_files, WORKS, WORKS, WORKS),
+	CALL(lock_as_sqlite, WORKS, WORKS, WORKS),
+	CALL(write_and_sync, WORKS, WORKS, WORKS),
+	CALL(cut_by_name, REFUSED, REFUSED, REFUSED),
+	CALL(change_mode, WORKS, REFUSED, REFUSED),
+	CALL(lend_rights, REFUSED, REFUSED, REFUSED),
+	CALL(lend_rights_of_group, REFUSED, REFUSED, REFUSED),
+	CALL(let_others_write, REFUSED, REFUSED, REFUSED),
+	CALL(let_the_group_write, REFUSED, REFUSED, REFUSED),
+	CALL(make_with_lent_rights, REFUSED, REFUSED, REFUSED),
+	CALL(make_unnamed_with_lent_rights, REFUSED, REFUSED, REFUSED),
+	CALL(open_with_any_mode, WORKS, WORKS, WORKS),
+	CALL(change_owner, REFUSED, REFUSED, REFUSED),
+	CALL(map_shared, WORKS, WORKS, WORKS),
+	CALL(map_anonymous, WORKS, WORKS, WORKS),
+	CALL(map_code, REFUSED, REFUSED, REFUSED),
+	CALL(map_writable_code, REFUSED, REFUSED, REFUSED),
+	CALL(turn_into_code, REFUSED, REFUSED, REFUSED),
+	CALL(turn_into_code_by_key, REFUSED, REFUSED, REFUSED),
+	CALL(make_memory_file, WORKS, WORKS, WORKS),
+	CALL(send_descriptor, WORKS, WORKS, WORKS),
+	CALL(use_socket_options, WORKS, WORKS, WORKS),
+	CALL(accept_connection, WORKS, REFUSED, REFUSED),
+	CALL(make_pair, WORKS, REFUSED, REFUSED),
+	CALL(make_pair_elsewhere, REFUSED, REFUSED, REFUSED),
+	CALL(make_socket, REFUSED, REFUSED, WORKS),
+	CALL(make_stream_pair, WORKS, REFUSED, WORKS),
+	CALL(make_datagram_pair, WORKS, REFUSED, REFUSED),
+	CALL(make_datagram_socket, REFUSED, REFUSED, WORKS),
+	CALL(make_socket_of_ipv6, REFUSED, REFUSED, WORKS),
+	CALL(make_raw_socket, REFUSED, REFUSED, REFUSED),
+	CALL(make_packet_socket, REFUSED, REFUSED, REFUSED),
+	CALL(make_echo_socket, REFUSED, REFUSED, REFUSED),
+	CALL(make_multipath_socket, REFUSED, REFUSED, REFUSED),
+	CALL(bind_socket, REFUSED, REFUSED, REFUSED),
+	CALL(make_local_socket, REFUSED, REFUSED, REFUSED),
+	CALL(make_netlink_socket, REFUSED, REFUSED, REFUSED),
+	CALL(connect_elsewhere, REFUSED, REFUSED, FAILS),
+	CALL(connect_pair_elsewhere, REFUSED, REFUSED, FAILS),
+	CALL(wait_by_epoll, WORKS, REFUSED, REFUSED),
+	CALL(wait_for_time, WORKS, REFUSED, REFUSED),
+	CALL(wait_for_signals, WORKS, REFUSED, REFUSED),
+	CALL(poll_once, WORKS, WORKS, WORKS),
+	CALL(know_oneself, WORKS, WORKS, WORKS),
+	CALL(take_a_name, WORKS, WORKS, WORKS),
+	CALL(live_on, REFUSED, REFUSED, REFUSED),
+	CALL(be_dumpable, REFUSED, REFUSED, REFUSED),
+	CALL(write_map, WORKS, REFUSED, REFUSED),
+	CALL(read_map, WORKS, REFUSED, REFUSED),
+	CALL(make_map, REFUSED, REFUSED, REFUSED),
+	CALL(find_map, REFUSED, REFUSED, REFUSED),
+	CALL(freeze_map, REFUSED, REFUSED, REFUSED),
+	CALL(sample, REFUSED, REFUSED, REFUSED),
+	CALL(make_process, REFUSED, REFUSED, REFUSED),
+	CALL(make_process_in_memory, REFUSED, REFUSED, REFUSED),
+	CALL(make_thread, REFUSED, REFUSED, FAILS),
+	CALL(signal_parent, REFUSED, REFUSED, REFUSED),
+	CALL(signal_everybody, REFUSED, REFUSED, REFUSED),
+	CALL(signal_a_strange_thread, REFUSED, REFUSED, REFUSED),
+	CALL(signal_oneself, WORKS, WORKS, WORKS),
+	CALL(have_signals_sent, REFUSED, REFUSED, REFUSED),
+	CALL(forge_input, REFUSED, REFUSED, REFUSED),
+	CALL(change_user, REFUSED, REFUSED, REFUSED),
+	CALL(limit_another, REFUSED, REFUSED, REFUSED),
+	CALL(execute, KILLED, KILLED, KILLED),
+	CALL(execute_open_file, KILLED, KILLED, KILLED),
+	CALL(trace, KILLED, KILLED, KILLED),
+	CALL(read_memory, KILLED, KILLED, KILLED),
+	CALL(write_memory, KILLED, KILLED, KILLED),
+	CALL(open_process, KILLED, KILLED, KILLED),
+	CALL(steal_descriptor, KILLED, KILLED, KILLED),
+	CALL(signal_by_descriptor, KILLED, KILLED, KILLED),
+	CALL(mount_something, KILLED, KILLED, KILLED),
+	CALL(open_tree_of_mounts, KILLED, KILLED, KILLED),
+	CALL(change_root, KILLED, KILLED, KILLED),
+	CALL(leave_namespace, KILLED, KILLED, KILLED),
+	CALL(enter_namespace, KILLED, KILLED, KILLED),
+	CALL(use_io_uring, KILLED, KILLED, KILLED),
+	CALL(use_userfaultfd, KILLED, KILLED, KILLED),
+	CALL(use_keys, KILLED, KILLED, KILLED),
+	CALL(load_module, KILLED, KILLED, KILLED),
+	CALL(open_by_handle, KILLED, KILLED, KILLED),
 };
 
 static const struct call *tried;
@@ -163,6 +176,13 @@ static int become_query(void)
 	return r == 0 ? sandbox_forbid_query() : r;
 }
 
+static int become_fetcher(void)
+{
+	int r = sandbox_drop_privileges_to(getuid(), getgid());
+
+	return r == 0 ? sandbox_forbid_fetcher() : r;
+}
+
 static int become_engine_of_files(void)
 {
 	return set_up_files() < 0 ? -1 : become_engine();
@@ -173,12 +193,19 @@ static int become_query_of_files(void)
 	return set_up_files() < 0 ? -1 : become_query();
 }
 
-static void assert_outcomes(int (*prepare)(void), bool is_query)
+static int become_fetcher_of_files(void)
+{
+	return set_up_files() < 0 ? -1 : become_fetcher();
+}
+
+static void assert_outcomes(int (*prepare)(void), size_t column)
 {
 	size_t wrong = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
-		enum outcome expected = is_query ? calls[i].query : calls[i].engine, outcome;
+		const enum outcome columns[] = { calls[i].engine, calls[i].query,
+			calls[i].fetcher };
+		enum outcome expected = columns[column], outcome;
 
 		tried = &calls[i];
 		outcome = outcome_of(run_trial(prepare, try_call));
@@ -193,12 +220,17 @@ static void assert_outcomes(int (*prepare)(void), bool is_query)
 
 static void calls_of_an_engine_are_filtered(void **state)
 {
-	assert_outcomes(become_engine_of_files, false);
+	assert_outcomes(become_engine_of_files, 0);
 }
 
 static void calls_of_a_query_are_filtered(void **state)
 {
-	assert_outcomes(become_query_of_files, true);
+	assert_outcomes(become_query_of_files, 1);
+}
+
+static void calls_of_a_fetcher_are_filtered(void **state)
+{
+	assert_outcomes(become_fetcher_of_files, 2);
 }
 
 static void clones_by_structure(void)
@@ -212,6 +244,7 @@ static void clone3_fails_so_that_libraries_use_clone(void **state)
 {
 	assert_passes(become_engine, clones_by_structure);
 	assert_passes(become_query, clones_by_structure);
+	assert_passes(become_fetcher, clones_by_structure);
 }
 
 static int become_engine_with_signals(void)
@@ -255,6 +288,7 @@ static void calls_of_another_architecture_kill(void **state)
 {
 	assert_int_equal(outcome_of(run_trial(become_engine, calls_as_a_32_bit_program)), KILLED);
 	assert_int_equal(outcome_of(run_trial(become_query, calls_as_a_32_bit_program)), KILLED);
+	assert_int_equal(outcome_of(run_trial(become_fetcher, calls_as_a_32_bit_program)), KILLED);
 }
 
 static int make_map_if_allowed(void)
@@ -297,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_of_an_engine_are_filtered),
 		cmocka_unit_test(calls_of_a_query_are_filtered),
+		cmocka_unit_test(calls_of_a_fetcher_are_filtered),
 		cmocka_unit_test(clone3_fails_so_that_libraries_use_clone),
 		cmocka_unit_test(an_abort_ends_with_its_signal),
 		cmocka_unit_test(calls_of_another_architecture_kill),

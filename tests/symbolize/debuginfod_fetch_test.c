@@ -154,6 +154,40 @@ static void file_is_fetched(void **state)
 	assert_int_equal(fetch_from(urls, 0, &example_id, text), 0);
 }
 
+static void remove_tree(const char *path)
+{
+	char command[128];
+
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", path);
+	assert_int_equal(system(command), 0);
+}
+
+/* A folder may take the place of a server; its files are open to the fetcher, and no others. */
+static void folder_of_files_is_a_server(void **state)
+{
+	static const char parents[][64] = { "/buildid", "/buildid/abcdef0000000000" };
+	char served[] = "/tmp/debuginfod_served.XXXXXX", path[256], urls[256], text[64];
+	const struct build_id id = { .bytes = { 0xab, 0xcd, 0xef }, .size = 8 };
+	int fd;
+
+	need_library();
+	(void)umask(022);
+	assert_non_null(mkdtemp(served));
+	assert_int_equal(chmod(served, 0755), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(parents); i++) {
+		(void)snprintf(path, sizeof(path), "%s%s", served, parents[i]);
+		assert_int_equal(mkdir(path, 0755), 0);
+	}
+	(void)strcat(path, "/debuginfo");
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	assert_int_equal(write(fd, "local", 5), 5);
+	(void)close(fd);
+	(void)snprintf(urls, sizeof(urls), "%s file://%s", url_of("missing"), served);
+	assert_int_equal(fetch_from(urls, 0, &id, text), 0);
+	assert_string_equal(text, "local");
+	remove_tree(served);
+}
+
 static void zeros_at_the_end_of_an_id_may_be_missing(void **state)
 {
 	const struct build_id cut = { .bytes = { 1, 2, 3 }, .size = 17 };
@@ -300,7 +334,7 @@ static void root_fetches_as_another_user(void **state)
 	assert_non_null(strstr(debuginfod_fetch_explain(-EPERM), "CAP_SETUID"));
 }
 
-static void fetcher_writes_only_to_its_folder(void **state)
+static void fetcher_opens_only_its_own_files(void **state)
 {
 	char text[64];
 
@@ -345,14 +379,6 @@ static void replies_of_hostile_fetchers_are_checked(void **state)
 			print_message("%s: %d\n", cases[i].role, r);
 		assert_int_equal(r, cases[i].error);
 	}
-}
-
-static void remove_tree(const char *path)
-{
-	char command[128];
-
-	(void)snprintf(command, sizeof(command), "rm -rf '%s'", path);
-	assert_int_equal(system(command), 0);
 }
 
 /* Folders nested deeper than libdebuginfod makes them stay, and do no harm. */
@@ -486,6 +512,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		IN_BOTH_WAYS(file_is_fetched),
+		IN_BOTH_WAYS(folder_of_files_is_a_server),
 		cmocka_unit_test(zeros_at_the_end_of_an_id_may_be_missing),
 		IN_BOTH_WAYS(server_failures_are_reported),
 		IN_BOTH_WAYS(slow_servers_run_into_the_timeout),
@@ -493,7 +520,7 @@ int main(int argc, char **argv)
 		BY_A_BROKER(unprivileged_owner_leaves_no_files),
 		cmocka_unit_test(missing_library_is_reported),
 		IN_BOTH_WAYS(root_fetches_as_another_user),
-		IN_BOTH_WAYS(fetcher_writes_only_to_its_folder),
+		IN_BOTH_WAYS(fetcher_opens_only_its_own_files),
 		IN_BOTH_WAYS(replies_of_hostile_fetchers_are_checked),
 		IN_BOTH_WAYS(too_deep_folders_are_left_behind),
 		IN_BOTH_WAYS(folders_of_dead_fetchers_are_removed),

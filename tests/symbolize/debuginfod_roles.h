@@ -309,17 +309,22 @@ enum { HELD_ERROR = ENOSPC };
 
 static bool escapes;
 
-/* Replaces the C library's function: a fetcher calls it first in its sandbox. */
+static bool is_closed(const char *path, int flags)
+{
+	return open(path, flags | O_CLOEXEC, 0600) < 0 && errno == EACCES;
+}
+
+/* Replaces the C library's function: a fetcher calls it first when Landlock confines it. */
 int mkdir(const char *path, mode_t mode)
 {
 	if (!escapes)
 		return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
-	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) < 0)
-		return -1;
-	if (open(ESCAPED_PATH, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) < 0 && errno == EACCES)
-		errno = HELD_ERROR;
-	else
-		errno = EPERM;
+	errno = is_closed("/etc/passwd", O_RDONLY) && is_closed("/proc/self/maps", O_RDONLY) &&
+				is_closed("/", O_RDONLY | O_DIRECTORY) &&
+				is_closed(ESCAPED_PATH, O_WRONLY | O_CREAT) &&
+				open("/dev/null", O_RDWR | O_CLOEXEC) >= 0
+			? HELD_ERROR
+			: EPERM;
 	return -1;
 }
 

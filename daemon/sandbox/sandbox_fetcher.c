@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The filter of the process that uses the network, through libraries that a hostile server attacks.
+ * As in an engine most forbidden calls fail with EPERM, and libraries do without them: the resolver
+ * goes on without nscd and systemd-resolved's socket, and treats IPv4 and IPv6 as available without
+ * asking netlink.
+ */
+#include "sandbox/call_filter.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/socket.h>
+
+static const int fetcher_calls[] = {
+	SCMP_SYS(mkdir),
+	SCMP_SYS(mkdirat),
+	SCMP_SYS(rmdir),
+	SCMP_SYS(unlink),
+	SCMP_SYS(unlinkat),
+	SCMP_SYS(rename),
+	SCMP_SYS(renameat),
+	SCMP_SYS(renameat2),
+	/* curl wakes its threads by it */
+	SCMP_SYS(eventfd2),
+	/* a thread begins */
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
+	/* No unix socket that this process has can be connected; see socketpair below. */
+	SCMP_SYS(connect),
+	SCMP_SYS(sendmmsg),
+};
+
+/* All conditions compare the whole argument, which is stricter than what the kernel reads. */
+#define SOCKET_OF(family, type, protocol)                                                      \
+	{                                                                                      \
+		SCMP_SYS(socket), SCMP_ACT_ALLOW, 3,                                           \
+		{                                                                              \
+			IS(0, (family)), HAS_BITS(1, ~(SOCK_CLOEXEC | SOCK_NONBLOCK), (type)), \
+				IS(2, (protocol))                                              \
+		}                                                                              \
+	}
+#define SOCKETS_OF(family)                                                              \
+	SOCKET_OF(family, SOCK_STREAM, 0), SOCKET_OF(family, SOCK_STREAM, IPPROTO_TCP), \
+		SOCKET_OF(family, SOCK_DGRAM, 0), SOCKET_OF(family, SOCK_DGRAM, IPPROTO_UDP)
+
+#define NEW_NAMESPACES                                                                 \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+		CLONE_NEWPID | CLONE_NEWNET)
+
+static const struct conditional_call fetcher_conditional_calls[] = {
+	/* No raw sockets, no packets, no netlink, no other protocol that loads a module. */
+	SOCKETS_OF(AF_INET),
+	SOCKETS_OF(AF_INET6),
+	/* A pair of datagram sockets could be connected to another process's socket. */
+	{ SCMP_SYS(socketpair), SCMP_ACT_ALLOW, 2,
+		{ IS(0, AF_UNIX), HAS_BITS(1, ~(SOCK_CLOEXEC | SOCK_NONBLOCK), SOCK_STREAM) } },
+	/* Only threads: a process would survive when this one is killed. */
+	{ SCMP_SYS(clone), SCMP_ACT_ALLOW, 1,
+		{ HAS_BITS(0, CLONE_THREAD | NEW_NAMESPACES, CLONE_THREAD) } },
+};
+
+int sandbox_forbid_fetcher(void)
+{
+	const struct call_list lists[] = {
+		own_calls,
+		killing_calls,
+		program_calls,
+		CALL_LIST(SCMP_ACT_ALLOW, fetcher_calls),
+	};
+	const struct conditional_call_list conditional_lists[] = {
+		own_conditional_calls,
+		program_conditional_calls,
+		opening_calls,
+		CONDITIONAL_CALL_LIST(fetcher_conditional_calls),
+	};
+	const struct call_filter filter = {
+		.default_action = SCMP_ACT_ERRNO(EPERM),
+		.lists = lists,
+		.list_count = ARRAY_SIZE(lists),
+		.conditional_lists = conditional_lists,
+		.conditional_list_count = ARRAY_SIZE(conditional_lists),
+	};
+
+	return call_filter_load(&filter);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbolize/fetch_sandbox.h"
+
+#include "base/array.h"
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	DESCRIPTORS = 64,
+	FILE_URLS_MAX = 8,
+	FOLDERS_MAX = 48,
+};
+#define MEMORY_BYTES (256ULL << 20) /* the file itself goes to the disk */
+#define FILE_SCHEME  "file://"
+
+/* Not the folders of private keys beside the certificates, whatever their modes are. */
+static const char *const public_files[] = {
+	/* names */
+	"/etc/resolv.conf",
+	"/etc/hosts",
+	"/etc/nsswitch.conf",
+	"/etc/host.conf",
+	"/etc/gai.conf",
+	"/etc/services",
+	"/etc/protocols",
+	/* certificates, and which ciphers the administrator permits */
+	"/etc/ssl/certs",
+	"/etc/ssl/cert.pem",
+	"/etc/ssl/ca-bundle.pem",
+	"/etc/ssl/openssl.cnf",
+	"/etc/pki/tls/certs",
+	"/etc/pki/tls/cert.pem",
+	"/etc/pki/tls/openssl.cnf",
+	"/etc/pki/ca-trust",
+	"/etc/ca-certificates",
+	"/usr/share/ca-certificates",
+	"/usr/local/share/ca-certificates",
+	"/usr/share/pki/ca-trust-source",
+	"/var/lib/ca-certificates",
+	"/etc/gnutls",
+	"/etc/crypto-policies",
+	"/usr/share/crypto-policies",
+	/* random numbers for TLS libraries without getrandom() */
+	"/dev/urandom",
+};
+
+/* Variables that name files of the administrator (broker/child_kind.c). */
+static const char *const file_variables[] = {
+	"SSL_CERT_FILE",
+	"SSL_CERT_DIR",
+	"DEBUGINFOD_HEADERS_FILE",
+};
+
+struct folders {
+	struct sandbox_folder items[FOLDERS_MAX];
+	size_t count;
+};
+
+static void add_folder(struct folders *folders, struct sandbox_folder folder)
+{
+	_Static_assert(ARRAY_SIZE(public_files) + ARRAY_SIZE(file_variables) + FILE_URLS_MAX + 2 <=
+			       FOLDERS_MAX,
+		"folders");
+	/* A file that this user cannot reach must not end the fetch from other servers. */
+	if (folder.path && access(folder.path, F_OK) == 0)
+		folders->items[folders->count++] = folder;
+}
+
+/* The folders of servers that are no servers: file:///srv/debuginfo. `urls` is cut into words. */
+static void add_file_urls(struct folders *folders, char *urls)
+{
+	char *rest = NULL;
+	size_t count = 0;
+
+	for (char *url = strtok_r(urls, " ", &rest); url && count < FILE_URLS_MAX;
+		url = strtok_r(NULL, " ", &rest))
+		if (strncmp(url, FILE_SCHEME, strlen(FILE_SCHEME)) == 0) {
+			add_folder(folders,
+				(struct sandbox_folder){ .path = url + strlen(FILE_SCHEME) });
+			count++;
+		}
+}
+
+static int confine(const struct fetch_request *request)
+{
+	struct folders folders = { 0 };
+	char urls[FETCH_URLS_BYTES];
+	int r;
+
+	memcpy(urls, request->urls, sizeof(urls));
+	add_folder(&folders, (struct sandbox_folder){ .path = ".", .is_written = true });
+	add_folder(&folders, (struct sandbox_folder){ .path = "/dev/null", .is_written = true });
+	for (size_t i = 0; i < ARRAY_SIZE(public_files); i++)
+		add_folder(&folders, (struct sandbox_folder){ .path = public_files[i] });
+	for (size_t i = 0; i < ARRAY_SIZE(file_variables); i++)
+		add_folder(&folders, (struct sandbox_folder){ .path = getenv(file_variables[i]) });
+	add_file_urls(&folders, urls);
+	r = sandbox_confine(folders.items, folders.count);
+	/* Without Landlock it can open what its user can. */
+	return r == -ENOSYS || r == -EOPNOTSUPP ? 0 : r;
+}
+
+int fetch_sandbox_close_files(const struct fetch_request *request)
+{
+	const struct sandbox_limits limits = {
+		.memory_bytes = MEMORY_BYTES,
+		.file_bytes = request->bytes_max,
+		.cpu_s = request->timeout_s,
+		.descriptors = DESCRIPTORS,
+		.has_threads = true,
+	};
+	int r = sandbox_limit(&limits);
+
+	/* The user nobody may be unable to reach the folder by its path. */
+	if (r == 0 && fchdir(FETCH_FOLDER_FD) < 0)
+		r = -errno;
+	return r == 0 ? confine(request) : r;
+}
+
+int fetch_sandbox_forbid_calls(void)
+{
+	return sandbox_forbid_fetcher();
+}
