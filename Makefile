@@ -225,8 +225,8 @@ sysctldir ?= $(prefix)/lib/sysctl.d
 sysconfdir ?= /etc
 
 MANUALS := $(wildcard tools/*.1 daemon/*.5 daemon/*.8)
-UNITS := pilotlightd.service pilotlightd.socket
-DOCUMENTS := README.md LICENSE LICENSES/GPL-2.0.txt LICENSES/Linux-syscall-note.txt systemd/network.conf
+UNITS := pilotlightd.service pilotlightd.socket pilotlight-fetch@.service pilotlight-fetch.socket
+DOCUMENTS := README.md LICENSE LICENSES/GPL-2.0.txt LICENSES/Linux-syscall-note.txt
 DOCS := $(wildcard docs/*)
 # $(call manual,FILE): the path to which a manual page is installed.
 manual = $(mandir)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
@@ -236,7 +236,7 @@ INSTALLED := $(bindir)/pilotlight $(sbindir)/pilotlightd $(foreach m,$(MANUALS),
 	$(sysctldir)/50-pilotlight.conf \
 	$(addprefix $(docdir)/,$(notdir $(DOCUMENTS)) $(DOCS))
 
-# Without DESTDIR this also creates the service's user, applies the sysctl and reloads systemd.
+# Without DESTDIR this also creates the service's users, applies the sysctl and reloads systemd.
 .PHONY: install uninstall
 install: programs
 	install -D -m 0755 $(B)/pilotlight '$(DESTDIR)$(bindir)/pilotlight'
@@ -260,13 +260,13 @@ ifeq ($(DESTDIR),)
 		[ ! -d /run/systemd/system ] || \
 			{ /lib/systemd/systemd-sysctl --prefix=/kernel/perf_event_paranoid || :; systemctl daemon-reload; }; \
 	else \
-		echo 'Not root, or no systemd-sysusers: create a user and a group named pilotlight before you start the service.'; \
+		echo 'Not root, or no systemd-sysusers: create a user and a group named pilotlight before you start the service, and pilotlight-fetch for debuginfod servers.'; \
 	fi
 endif
 
 # Leaves the configuration, the history, the symbols and the user.
 uninstall:
-	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || [ ! -e '$(unitdir)/pilotlightd.service' ] || systemctl disable --now pilotlightd || :
+	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || [ ! -e '$(unitdir)/pilotlightd.service' ] || systemctl disable --now pilotlightd pilotlight-fetch.socket || :
 	rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)')
 	for d in '$(DESTDIR)$(docdir)/docs' '$(DESTDIR)$(docdir)'; do \
 		[ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; \

@@ -3,6 +3,7 @@
 #include "answer/answer.h"
 #include "base/array.h"
 #include "base/log.h"
+#include "broker/child_service.h"
 #include "config/config.h"
 #include "engine/service.h"
 #include "engine/service_settings.h"
@@ -37,6 +38,7 @@ static const struct role {
 	{ "symbol-worker", worker_main },
 	{ "symbol-fetch", debuginfod_fetch_main },
 	{ "answer", answer_main },
+	{ "fetch-service", child_service_main },
 };
 
 struct options {

@@ -28,7 +28,7 @@ struct broker;
 struct file_opener_lost;
 struct request_rate;
 
-/* A NULL stands for the quoted default. */
+/* A NULL stands for the quoted default, if there is one. */
 struct broker_options {
 	const char *proc_root;	/* "/proc"; tests set another folder */
 	const char *debug_root; /* "/usr/lib/debug" */
@@ -36,6 +36,8 @@ struct broker_options {
 	/* For the children that a broker_server starts. */
 	const char *program;	   /* "/proc/self/exe"; tests set another program */
 	uint64_t child_timeout_ns; /* 0: BROKER_CHILD_TIMEOUT_NS */
+	const char *fetch_socket;  /* of the service that starts fetchers (child_service.h); NULL:
+				      the broker starts them */
 	/*
 	 * 0: a broker_server opens files in its own process. Otherwise it opens them in a separate
 	 * process, which it kills if a request takes longer than this (file_opener.h).
@@ -222,8 +224,8 @@ bool broker_is_remote(const struct broker *broker);
  *
  * Closing `ret_end_fd` kills the child. So does shutdown(SHUT_WR), after which the child's end can
  * still be read. A one-byte message there sets the child's scheduling policy (enum
- * pilotlight_child_priority). Returns 0; -EAGAIN as many children run as are allowed; or -errno of
- * starting it.
+ * pilotlight_child_priority). Returns 0; -EAGAIN as many children run as are allowed; -ENETDOWN
+ * fetchers run in a service, and it does not listen; or -errno of starting it.
  */
 int broker_start_child(
 	struct broker *broker, enum broker_child kind, int *ret_socket_fd, int *ret_end_fd);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "broker/child_kind.h"
+#include "broker/child_service.h"
 #include "broker/child_spawn.h"
 #include "pilotlight/broker_request.h"
 
@@ -42,6 +43,11 @@ int broker_children_init(
 	if (options && options->program) {
 		children->program = strdup(options->program);
 		if (!children->program)
+			return -ENOMEM;
+	}
+	if (options && options->fetch_socket) {
+		children->fetch_socket = strdup(options->fetch_socket);
+		if (!children->fetch_socket)
 			return -ENOMEM;
 	}
 	return 0;
@@ -84,7 +90,8 @@ void broker_children_done(struct broker_children *children)
 		process_close(process);
 	}
 	free(children->program);
-	children->program = NULL;
+	free(children->fetch_socket);
+	children->program = children->fetch_socket = NULL;
 }
 
 static int open_timer(uint64_t timeout_ns, int *ret_fd)
@@ -108,18 +115,24 @@ static int watch(const struct broker_children *children, int fd)
 	return epoll_ctl(children->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-static int spawn(const struct broker_children *children, enum broker_child kind, int socket_fd,
+struct wanted_child {
+	enum broker_child kind;
+	char *const *arguments;
+	int socket_fd; /* borrowed */
+};
+
+static int spawn(const struct broker_children *children, const struct wanted_child *wanted,
 	struct broker_child_process *process)
 {
 	char *environment[CHILD_KIND_VARIABLES_MAX + 1];
 	const struct child_spawn child = {
 		.program = children->program,
-		.arguments = child_kind_arguments(kind),
+		.arguments = wanted->arguments,
 		.environment = environment,
-		.socket_fd = socket_fd,
+		.socket_fd = wanted->socket_fd,
 	};
 
-	child_kind_environment(kind, environment);
+	child_kind_environment(wanted->kind, environment);
 	/*
 	 * This process needs its capabilities, but no child does. Without ambient capabilities only
 	 * root passes any on through exec.
@@ -129,7 +142,7 @@ static int spawn(const struct broker_children *children, enum broker_child kind,
 }
 
 /* Everything that can fail comes before the child exists, except watching the child itself. */
-static int start(struct broker_children *children, enum broker_child kind, int socket_fd,
+static int start(struct broker_children *children, const struct wanted_child *wanted,
 	struct broker_child_process *process)
 {
 	int r = open_timer(children->timeout_ns, &process->timer_fd);
@@ -139,7 +152,7 @@ static int start(struct broker_children *children, enum broker_child kind, int s
 	if (r == 0)
 		r = watch(children, process->end_fd);
 	if (r == 0)
-		r = spawn(children, kind, socket_fd, process);
+		r = spawn(children, wanted, process);
 	if (r < 0)
 		return r;
 	r = watch(children, process->pidfd);
@@ -166,12 +179,14 @@ static int start_in(struct broker_children *children, struct broker_child_proces
 	enum broker_child kind, int ret_fds[2])
 {
 	_cleanup_close_ int socket_fd = -1, client_socket_fd = -1, client_end_fd = -1;
+	struct wanted_child wanted = { .kind = kind, .arguments = child_kind_arguments(kind) };
 	int r = open_pair(&client_socket_fd, &socket_fd);
 
+	wanted.socket_fd = socket_fd;
 	if (r == 0)
 		r = open_pair(&process->end_fd, &client_end_fd);
 	if (r == 0)
-		r = start(children, kind, socket_fd, process);
+		r = start(children, &wanted, process);
 	if (r < 0) {
 		process_close(process);
 		return r;
@@ -181,21 +196,83 @@ static int start_in(struct broker_children *children, struct broker_child_proces
 	return 0;
 }
 
+/* Returns a free slot, or NULL. */
+static struct broker_child_process *find_slot(struct broker_children *children)
+{
+	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++)
+		if (children->processes[i].pid == 0)
+			return &children->processes[i];
+	return NULL;
+}
+
+static int start_in_service(const struct broker_children *children, int ret_fds[2])
+{
+	_cleanup_close_ int socket_fd = -1, end_fd = -1, client_socket_fd = -1, client_end_fd = -1;
+	int r = open_pair(&client_socket_fd, &socket_fd);
+
+	if (r == 0)
+		r = open_pair(&client_end_fd, &end_fd);
+	if (r == 0)
+		r = child_service_start(children->fetch_socket, BROKER_CHILD_SYMBOL_FETCH,
+			(const int[]){ socket_fd, end_fd });
+	if (r < 0)
+		return r;
+	ret_fds[0] = TAKE_FD(client_socket_fd);
+	ret_fds[1] = TAKE_FD(client_end_fd);
+	return 0;
+}
+
+static int start_somewhere(struct broker_children *children, uint32_t kind, int ret_fds[2])
+{
+	struct broker_child_process *slot;
+
+	if (kind >= BROKER_CHILDREN)
+		return -EINVAL;
+	if (kind == BROKER_CHILD_SYMBOL_FETCH && children->fetch_socket)
+		return start_in_service(children, ret_fds);
+	slot = find_slot(children);
+	return slot ? start_in(children, slot, (enum broker_child)kind, ret_fds) : -EAGAIN;
+}
+
 int broker_children_start(struct broker_children *children, uint32_t kind, int ret_fds[2])
 {
-	int r = kind < BROKER_CHILDREN ? -EAGAIN : -EINVAL;
+	int r = start_somewhere(children, kind, ret_fds);
 
-	for (size_t i = 0; i < BROKER_CHILDREN_MAX && r == -EAGAIN; i++)
-		if (children->processes[i].pid == 0) {
-			r = start_in(children, &children->processes[i], (enum broker_child)kind,
-				ret_fds);
-			break;
-		}
 	if (r == 0)
 		children->counters.started++;
 	else
 		children->counters.refused++;
+	if (r == -ENETDOWN)
+		children->counters.without_service++;
 	return r;
+}
+
+int broker_children_adopt(struct broker_children *children, enum broker_child kind, int fds[2])
+{
+	_cleanup_close_ int socket_fd = fds[0], end_fd = fds[1];
+	struct broker_child_process *slot = find_slot(children);
+	const struct wanted_child wanted = {
+		.kind = kind,
+		.arguments = child_kind_service_arguments(kind),
+		.socket_fd = socket_fd,
+	};
+	int r;
+
+	if (!slot)
+		return -EAGAIN;
+	slot->end_fd = TAKE_FD(end_fd);
+	r = start(children, &wanted, slot);
+	if (r < 0)
+		process_close(slot);
+	return r;
+}
+
+bool broker_children_are_running(const struct broker_children *children)
+{
+	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++)
+		if (children->processes[i].pid > 0)
+			return true;
+	return false;
 }
 
 /* Returns whether the child has ended, and frees its slot then. */

@@ -10,11 +10,15 @@
  * (enum pilotlight_child_priority). Any other message, and closing or shutting down that socket,
  * kills the child. The broker never waits for the client; messages that do not fit into the socket
  * are lost.
+ *
+ * If the options name a socket for fetchers, a service there starts them and does all of this
+ * (child_service.h). Those do not count here; the service limits their number and time.
  */
 #pragma once
 
 #include "broker/broker.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,11 +29,13 @@ struct broker_children_counters {
 	uint64_t refused; /* at the limit, or starting failed */
 	uint64_t killed;  /* by the broker: at the client's request, because the client was gone, or
 			     by timeout */
+	uint64_t without_service; /* of the refused: no service listens (child_service.h) */
 };
 
 struct broker_children {
-	int epoll_fd;  /* borrowed */
-	char *program; /* owned; NULL: this one */
+	int epoll_fd;	    /* borrowed */
+	char *program;	    /* owned; NULL: this one */
+	char *fetch_socket; /* owned; NULL: fetchers are started here */
 	uint64_t timeout_ns;
 	struct broker_child_process {
 		pid_t pid; /* 0: the slot is free */
@@ -49,9 +55,17 @@ void broker_children_done(struct broker_children *children);
 /*
  * Returns 0 and two sockets that the caller owns: the client's end of the child's socket, and the
  * client's end of the socket that reports the child's end. -EAGAIN as many children run as are
- * allowed; -EINVAL no such kind; or -errno of starting.
+ * allowed; -EINVAL no such kind; -ENETDOWN no service for fetchers listens; or -errno of starting.
  */
 int broker_children_start(struct broker_children *children, uint32_t kind, int ret_fds[2]);
+
+/*
+ * Starts a child of another broker, which has sent its ends of the two sockets. Consumes them.
+ * Returns 0 or -errno as above.
+ */
+int broker_children_adopt(struct broker_children *children, enum broker_child kind, int fds[2]);
+
+bool broker_children_are_running(const struct broker_children *children);
 
 /*
  * Reaps and reports ended children, applies the clients' messages, and kills children that are due.

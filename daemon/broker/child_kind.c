@@ -36,6 +36,13 @@ char *const *child_kind_arguments(enum broker_child kind)
 	return kinds[kind].arguments;
 }
 
+char *const *child_kind_service_arguments(enum broker_child kind)
+{
+	static char *const fetch[] = { "pilotlight", "symbol-fetch", "--in-service", NULL };
+
+	return kind == BROKER_CHILD_SYMBOL_FETCH ? fetch : child_kind_arguments(kind);
+}
+
 static bool is_allowed(const char *variable, const char *const *names)
 {
 	for (; *names; names++) {

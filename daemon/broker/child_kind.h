@@ -12,6 +12,12 @@ enum { CHILD_KIND_VARIABLES_MAX = 16 };
 char *const *child_kind_arguments(enum broker_child kind);
 
 /*
+ * The same for a child of a service (child_service.h). Its socket does not come from its parent, so
+ * it cannot know its parent by it; its unit ends it.
+ */
+char *const *child_kind_service_arguments(enum broker_child kind);
+
+/*
  * The variables of this process's environment that a child of that kind gets. Only the child that
  * uses the network gets any: those that configure proxies and TLS. NULL-terminated; the strings are
  * borrowed from the environment.

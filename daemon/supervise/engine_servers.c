@@ -9,6 +9,7 @@
 #include "capture/libbpf_log.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -56,7 +57,7 @@ void engine_servers_limit(struct engine_servers *servers, const struct capture_l
 void engine_servers_disconnect(struct engine_servers *servers)
 {
 	broker_server_free(TAKE_PTR(servers->broker));
-	servers->has_capture_socket = servers->has_warned = false;
+	servers->has_capture_socket = servers->has_warned = servers->has_warned_of_fetches = false;
 }
 
 int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *capture_fd)
@@ -66,6 +67,7 @@ int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *
 		.opens_closed_folders = servers->options.opens_closed_folders,
 		.request_rate = servers->request_rate,
 		.lost_openers = &servers->lost_openers,
+		.fetch_socket = getenv("PILOTLIGHT_FETCH_SOCKET"),
 	};
 	int r;
 
@@ -95,15 +97,21 @@ void engine_servers_fill_pollfds(
 	};
 }
 
-/* Logs once an engine: further late files have the same cause. */
-static void warn_of_late_files(struct engine_servers *servers)
+/* Logs each once an engine: further ones have the same cause. */
+static void warn_of_requests(struct engine_servers *servers)
 {
 	const struct broker_server_counters *counters = broker_server_counters(servers->broker);
 
-	if (servers->has_warned || counters->refusals[BROKER_REFUSAL_LATE] == 0)
-		return;
-	servers->has_warned = true;
-	log_warning("a file system does not answer; code in its files stays unsymbolized");
+	if (!servers->has_warned && counters->refusals[BROKER_REFUSAL_LATE] > 0) {
+		servers->has_warned = true;
+		log_warning("a file system does not answer; code in its files stays unsymbolized");
+	}
+	if (!servers->has_warned_of_fetches && counters->children.without_service > 0) {
+		servers->has_warned_of_fetches = true;
+		log_warning("cannot ask debuginfod servers: nothing listens at %s; run `systemctl "
+			    "enable --now pilotlight-fetch.socket`",
+			getenv("PILOTLIGHT_FETCH_SOCKET"));
+	}
 }
 
 /* Logs once: the bucket may run dry often. */
@@ -124,7 +132,7 @@ void engine_servers_handle(struct engine_servers *servers, const struct pollfd f
 
 	if (fds[BROKER].revents && servers->broker) {
 		r = broker_server_run(servers->broker);
-		warn_of_late_files(servers);
+		warn_of_requests(servers);
 		warn_of_rate(servers);
 		if (r < 0 && r != -EPIPE)
 			log_error("cannot receive the engine's requests for files: %s; ignoring "

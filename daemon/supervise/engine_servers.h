@@ -33,6 +33,7 @@ struct engine_servers {
 	bool has_capture_socket;
 	bool has_warned; /* warned about a file system that blocks opens of this engine */
 	bool has_warned_of_rate;
+	bool has_warned_of_fetches; /* warned that this engine's fetches have no service */
 };
 
 /* Also raises the limit of open files to its maximum, since each CPU needs some. `options`

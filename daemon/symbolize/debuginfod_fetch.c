@@ -175,6 +175,8 @@ const char *debuginfod_fetch_explain(int error)
 		return "no server is configured (DEBUGINFOD_URLS)";
 	case E2BIG:
 		return "too many servers are configured (DEBUGINFOD_URLS)";
+	case ENETDOWN:
+		return "the service that asks them does not run (pilotlight-fetch.socket)";
 	case EAGAIN:
 		return "too many other processes of the service ran";
 	default:

@@ -32,7 +32,8 @@ struct debuginfod_fetch_options {
  * Starts to fetch the debug file of `id` (size at least 1). Zeros at the end of the id may be
  * missing: the usual lengths of 8, 16 and 20 bytes are tried, too. Removes folders of dead fetchers
  * from `directory`. Returns 0; -EINVAL no servers; -E2BIG the URLs are too long; -ENOMEM; -EAGAIN
- * the broker can start no process now; or -errno of making the folder or starting the process.
+ * the broker can start no process now; -ENETDOWN the service that starts it does not run; or -errno
+ * of making the folder or starting the process.
  */
 int debuginfod_fetch_start(const struct debuginfod_fetch_options *options,
 	const struct build_id *id, struct debuginfod_fetch **ret_fetch);

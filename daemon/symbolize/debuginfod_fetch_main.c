@@ -130,12 +130,12 @@ static int receive_request(struct fetch_request *ret_request)
 }
 
 /* Before the request is received: the sender may have fewer privileges than the process that
- * started this one. */
-static int give_up_privileges(void)
+ * started this one. A unit kills all its processes when the first has ended. */
+static int give_up_privileges(bool is_in_service)
 {
 	int r = sandbox_drop_privileges(SANDBOX_ROOT_FAILS);
 
-	return r == 0 ? sandbox_die_with_parent(FETCH_SOCKET_FD) : r;
+	return r == 0 && !is_in_service ? sandbox_die_with_parent(FETCH_SOCKET_FD) : r;
 }
 
 static int set_number(const char *name, uint64_t number)
@@ -233,13 +233,11 @@ int debuginfod_fetch_main(int argc, char **argv)
 	int fd = -1;
 	int r;
 
-	(void)argc;
-	(void)argv;
 	/* Otherwise the name is that of /proc/self/exe. */
 	(void)prctl(PR_SET_NAME, "symbol-fetch", 0, 0, 0);
 	/* A write to a closed connection fails with EPIPE instead. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	r = give_up_privileges();
+	r = give_up_privileges(argc > 1 && strcmp(argv[1], "--in-service") == 0);
 	if (r == 0) {
 		if (receive_request(&request) < 0)
 			return EXIT_NOT_A_FETCHER;

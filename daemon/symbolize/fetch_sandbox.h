@@ -4,8 +4,10 @@
  * gets the network, the folder of this fetch, and public files about names and certificates; no
  * history, no cache, no socket of another process and no program.
  *
- * A fetcher that root starts becomes nobody. One that another user starts stays that user: there
- * only Landlock and the filter of calls stand between an intruder and the user's files.
+ * Its user differs from the engine's wherever that is possible: the service's unit has fetchers run
+ * in a unit of their own (broker/child_service.h), and a fetcher that root starts becomes nobody.
+ * One that a user's own command starts stays that user: there only Landlock and the filter of calls
+ * stand between an intruder and the user's files.
  */
 #pragma once
 

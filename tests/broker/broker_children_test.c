@@ -439,6 +439,40 @@ static void a_failed_start_is_reported(void **state)
 	assert_int_equal(fds[1], -7);
 }
 
+/* The sockets of a child that cannot start are closed, which its client sees. */
+static void a_failed_adoption_closes_the_sockets(void **state)
+{
+	const struct broker_options options = { .program = "/nonexistent/program" };
+	static const int errors[] = { -ENOENT, -EAGAIN };
+	struct broker_children children;
+	struct setting *setting = *state;
+	size_t descriptors;
+
+	assert_int_equal(broker_children_init(&children, &options, setting->epoll_fd), 0);
+	descriptors = open_descriptors();
+	for (size_t i = 0; i < 2; i++) {
+		int sockets[2], ends[2], fds[2];
+		char byte;
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+		fds[0] = sockets[1];
+		fds[1] = ends[1];
+		for (size_t slot = 0; slot < BROKER_CHILDREN_MAX; slot++)
+			children.processes[slot].pid = errors[i] == -EAGAIN ? getpid() : 0;
+		assert_int_equal(broker_children_adopt(&children, BROKER_CHILD_SYMBOL_FETCH, fds),
+			errors[i]);
+		assert_int_equal(recv(sockets[0], &byte, 1, MSG_DONTWAIT), 0);
+		assert_int_equal(recv(ends[0], &byte, 1, MSG_DONTWAIT), 0);
+		(void)close(sockets[0]);
+		(void)close(ends[0]);
+		assert_int_equal(open_descriptors(), descriptors);
+	}
+	for (size_t slot = 0; slot < BROKER_CHILDREN_MAX; slot++)
+		children.processes[slot].pid = 0;
+	broker_children_done(&children);
+}
+
 /* However few numbers there are left, either it starts or it leaves nothing. */
 static void without_descriptors_nothing_leaks(void **state)
 {
@@ -488,6 +522,7 @@ int main(int argc, char **argv)
 		TEST(the_number_of_children_is_bounded),
 		TEST(only_known_kinds_are_started),
 		TEST(a_failed_start_is_reported),
+		TEST(a_failed_adoption_closes_the_sockets),
 		TEST(without_descriptors_nothing_leaks),
 		cmocka_unit_test(a_failing_allocation_is_reported),
 	};

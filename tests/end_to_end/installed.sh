@@ -24,11 +24,13 @@ everything_is_there() {
 		echo 755 usr/bin/pilotlight
 		echo 755 usr/sbin/pilotlightd
 		echo 644 usr/lib/sysctl.d/50-pilotlight.conf
+		echo 644 usr/lib/systemd/system/pilotlight-fetch.socket
+		echo 644 usr/lib/systemd/system/pilotlight-fetch@.service
 		echo 644 usr/lib/systemd/system/pilotlightd.service
 		echo 644 usr/lib/systemd/system/pilotlightd.socket
 		echo 644 usr/lib/sysusers.d/pilotlight.conf
 		echo 644 usr/lib/tmpfiles.d/pilotlight.conf
-		for m in README.md LICENSE GPL-2.0.txt Linux-syscall-note.txt network.conf; do
+		for m in README.md LICENSE GPL-2.0.txt Linux-syscall-note.txt; do
 			echo "644 usr/share/doc/pilotlight/$m"
 		done
 		for m in "$root"/docs/*; do
@@ -54,7 +56,8 @@ elsewhere() {
 		[ -f "$tmp/other/$file" ] || { note "no $file"; return 1; }
 	done
 	[ ! -e "$tmp/other/opt" ] || { note "$(files_of "$tmp/other/opt")"; return 1; }
-	grep -qx 'ExecStart=/s/pilotlightd' "$unit" &&
+	grep -qx 'ExecStart=/s/pilotlightd fetch-service' "$tmp/other/units/pilotlight-fetch@.service" &&
+		grep -qx 'ExecStart=/s/pilotlightd' "$unit" &&
 		grep -qx 'ExecReload=/s/pilotlightd --check' "$unit" &&
 		grep -qx 'Environment=CONFIGURATION_DIRECTORY=/c/pilotlight' "$unit"
 }

@@ -5,10 +5,12 @@
 . "$(dirname "$0")/lib.sh"
 
 EXPOSURE_MAX=20 # tenths
+FETCH_EXPOSURE_MAX=13
 
 prepare() {
 	mkdir -p "$tmp/root/usr/lib/systemd/system" "$tmp/root/usr/sbin" "$tmp/root/bin"
-	cp "$root"/systemd/pilotlightd.{service,socket} "$tmp/root/usr/lib/systemd/system/"
+	cp "$root"/systemd/pilotlightd.{service,socket} "$root"/systemd/pilotlight-fetch{.socket,@.service} \
+		"$tmp/root/usr/lib/systemd/system/"
 	# The files that the units name must exist, but are not executed.
 	cp "$(type -P true)" "$tmp/root/usr/sbin/pilotlightd"
 	cp "$(type -P true)" "$tmp/root/bin/sh"
@@ -21,6 +23,7 @@ prepare() {
 
 are_sound() {
 	systemd-analyze verify --man=no --root="$tmp/root" pilotlightd.service pilotlightd.socket \
+		pilotlight-fetch.socket pilotlight-fetch@1.service \
 		>"$tmp/log" 2>&1
 	[ $? = 0 ] && ! grep pilotlight "$tmp/log" && return
 	note "$(cat "$tmp/log")"
@@ -37,13 +40,14 @@ mistakes_are_seen() {
 	return $status
 }
 
+# security UNIT OPTION...
 security() {
-	systemd-analyze security --offline=true --no-pager "$@" "$root/systemd/pilotlightd.service" \
-		2>"$tmp/err"
+	systemd-analyze security --offline=true --no-pager "${@:2}" "$root/systemd/$1" 2>"$tmp/err"
 }
 
+# is_closed UNIT TENTHS
 is_closed() {
-	security --threshold=$EXPOSURE_MAX >"$tmp/log" && return
+	security "$1" --threshold="$2" >"$tmp/log" && return
 	note "$(grep -E '✗|→' "$tmp/log")" "$(cat "$tmp/err")"
 	return 1
 }
@@ -51,7 +55,7 @@ is_closed() {
 # For each open point, prints the word that the manual must have: the capability, the group of system calls or
 # the setting.
 open_points() {
-	security --json=short | python3 -c '
+	security pilotlightd.service --json=short | python3 -c '
 import json, re, sys
 for point in json.load(sys.stdin):
     if point["set"] or not point["exposure"]:
@@ -85,23 +89,39 @@ capabilities_are_those() {
 		[ "$(sed -n 's/^CapabilityBoundingSet=//p' "$root/systemd/pilotlightd.service")" = "$wanted" ]
 }
 
-network_drop_in_is_sound() {
-	mkdir -p "$tmp/root/etc/systemd/system/pilotlightd.service.d"
-	cp "$root/systemd/network.conf" "$tmp/root/etc/systemd/system/pilotlightd.service.d/"
-	are_sound
+# setting UNIT NAME: prints all values.
+setting() { sed -n "s/^$2=//p" "$root/systemd/$1"; }
+
+# The fetcher has another user than the service, no capability, and a socket that only the service may use.
+fetcher_is_apart() {
+	[ "$(setting pilotlight-fetch@.service User)" = pilotlight-fetch ] &&
+		grep -qx 'CapabilityBoundingSet=' "$root/systemd/pilotlight-fetch@.service" &&
+		[ -z "$(setting pilotlight-fetch@.service AmbientCapabilities)" ] &&
+		[ "$(setting pilotlight-fetch.socket SocketUser)" = "$(setting pilotlightd.service User)" ] &&
+		[ "$(setting pilotlight-fetch.socket SocketMode)" = 0600 ] &&
+		grep -qxF "Environment=PILOTLIGHT_FETCH_SOCKET=$(setting pilotlight-fetch.socket ListenSequentialPacket)" \
+			"$root/systemd/pilotlightd.service"
+}
+
+# The service itself has no network.
+service_has_no_network() {
+	[ "$(setting pilotlightd.service PrivateNetwork)" = yes ] &&
+		[ "$(setting pilotlightd.service RestrictAddressFamilies)" = AF_UNIX ]
 }
 
 need_commands systemd-analyze
-plan 6
+plan 8
 prepare
 check "the units are valid" are_sound
 check "a mistake is found" mistakes_are_seen
-check "systemd-analyze security: at most $EXPOSURE_MAX tenths" is_closed
+check "systemd-analyze security: at most $EXPOSURE_MAX tenths" is_closed pilotlightd.service $EXPOSURE_MAX
+check "... and at most $FETCH_EXPOSURE_MAX for fetches" is_closed pilotlight-fetch@.service $FETCH_EXPOSURE_MAX
 if has python3; then
 	check "the manual explains every open point" open_points_are_told
 else
 	skip "the manual explains every open point" "needs python3"
 fi
 check "the broker has exactly six capabilities" capabilities_are_those
-check "the drop-in for the network is valid" network_drop_in_is_sound
+check "the unit for fetches has its own user and socket" fetcher_is_apart
+check "the service itself has no network" service_has_no_network
 finish

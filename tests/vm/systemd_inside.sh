@@ -143,6 +143,29 @@ engine_comes_back() {
 	kill "-$1" "$engine" && until_true engine_is_another "$engine" && until_true answers &&
 		[ "$(main_pid)" = "$main" ]
 }
+# The debug file of the program "fetched" has an inlined function; a server on loopback has it.
+fetches_in_its_unit() {
+	busybox httpd -p 127.0.0.1:7448 -h /srv/debug || return
+	systemctl enable -q --now pilotlight-fetch.socket || return
+	stat -c '%U %a %F' /run/pilotlight/fetch.sock
+	[ "$(stat -c '%U %a %F' /run/pilotlight/fetch.sock)" = 'pilotlight 600 socket' ] || return
+	printf '[Symbols]\nDebuginfodUrls=http://127.0.0.1:7448\n' >/etc/pilotlight/pilotlight.conf.d/fetch.conf
+	systemctl restart pilotlightd && systemctl start fetched.service
+	until_true shows 'inlined_work_\[i\]' --unit fetched.service && return
+	tail -n 3 /tmp/shown
+	pilotlight status
+	journalctl -q -b -n 20 -o cat | grep -i fetch
+	return 1
+}
+member_may_not_fetch() { ! runuser -u member -- test -w /run/pilotlight/fetch.sock; }
+# The user owns nothing, and no unit stays behind.
+fetcher_leaves_nothing() {
+	none_is_left() { ! pgrep -u pilotlight-fetch && [ -z "$(find /var/cache/pilotlight -name 'fetch.*')" ]; }
+	rm /etc/pilotlight/pilotlight.conf.d/fetch.conf
+	systemctl disable -q --now pilotlight-fetch.socket && systemctl restart pilotlightd && until_true none_is_left &&
+		[ ! -e /run/pilotlight/fetch.sock ] && [ -z "$(find / -xdev -user pilotlight-fetch)" ] &&
+		! systemctl list-units --all --no-legend 'pilotlight-fetch@*' | grep .
+}
 main_is_another() { [ "$(main_pid)" != 0 ] && [ "$(main_pid)" != "$1" ] && is_active; }
 main_comes_back() {
 	local main=$(main_pid)
@@ -194,6 +217,12 @@ if [ ! -e $kept.rebooted ]; then
 	check "systemd-analyze security: 2.0 at most" \
 		systemd-analyze security --no-pager --threshold=20 pilotlightd.service
 	check "the units are valid" systemd-analyze verify --man=no pilotlightd.service
+	check "a file is fetched in the unit for it, while the service has no network" fetches_in_its_unit
+	check "a group member may not use the socket of fetches" member_may_not_fetch
+	check "fetches leave nothing behind" fetcher_leaves_nothing
+	check "systemd-analyze security: 1.3 at most for fetches" \
+		systemd-analyze security --no-pager --offline=true --threshold=13 \
+		/lib/systemd/system/pilotlight-fetch@.service
 	check "a killed engine is restarted" engine_comes_back KILL
 	check "a stopped engine is noticed and restarted" engine_comes_back STOP
 	check "a killed main process is restarted" main_comes_back KILL

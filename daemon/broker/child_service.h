@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Children that run in a unit of their own, as another user and with another network than the
+ * broker: those that fetch files. systemd listens at a socket that only the broker's user may
+ * connect to, and starts for each connection one process of this program, as `fetch-service`. The
+ * broker sends it the child's socket and the socket that reports its end, and is done: it never
+ * waits for that unit. The service then does for the child what a broker does (broker_children.h).
+ *
+ * A unit costs less than the other ways to another user. The broker would need CAP_SETUID and the
+ * network for its whole life, and user namespaces are closed on many machines.
+ */
+#pragma once
+
+#include "broker/broker.h"
+
+#include <stdint.h>
+
+enum { CHILD_SERVICE_VERSION = 1, CHILD_SERVICE_FDS = 2 };
+
+/* The only message on a connection, with the two sockets. */
+struct child_service_request {
+	uint32_t version;
+	uint32_t kind; /* enum broker_child */
+};
+
+/*
+ * Has the service at the socket `path` start a child. `fds`, which are borrowed, are the child's
+ * socket and the socket for its end. A child that fails to start is reported as ended there.
+ * Returns 0; -ENETDOWN no service listens; -EAGAIN too many connections are waiting; or -errno.
+ */
+int child_service_start(const char *path, enum broker_child kind, const int fds[2]);
+
+/*
+ * The main function of the service: starts one child, and returns when it has ended. The connection
+ * is at descriptor 3. Returns an exit status.
+ */
+int child_service_main(int argc, char **argv);
