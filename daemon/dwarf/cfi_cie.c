@@ -37,6 +37,9 @@ static void read_letters(const struct cfi_section *section, const char *letters,
 		case 'S':
 			cie->is_signal = true;
 			break;
+		case 'B': /* return addresses are signed with the other key */
+		case 'G': /* the stack frame is tagged */
+			break;
 		default:
 			return;
 		}
@@ -73,8 +76,8 @@ static bool has_known_widths(struct dwarf_bytes *bytes, uint8_t version, struct 
 	return true;
 }
 
-int cfi_cie_parse(
-	const struct cfi_section *section, const struct cfi_entry *entry, struct cfi_cie *ret_cie)
+int cfi_cie_parse(const struct cfi_section *section, const struct cfi_registers *registers,
+	const struct cfi_entry *entry, struct cfi_cie *ret_cie)
 {
 	struct cfi_cie cie = {
 		.offset = entry->offset,
@@ -98,7 +101,7 @@ int cfi_cie_parse(
 	cie.return_column = version == 1 ? dwarf_bytes_u8(&bytes) : dwarf_bytes_uleb(&bytes);
 	if (read_augmentation(section, letters, &bytes, &cie) < 0 || bytes.is_short)
 		return -ENOEXEC;
-	if (cfi_program_run_initial(section, &cie.terms, bytes) < 0)
+	if (cfi_program_run_initial(section, registers, &cie.terms, bytes) < 0)
 		return -ENOEXEC;
 	*ret_cie = cie;
 	return 0;

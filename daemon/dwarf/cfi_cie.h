@@ -3,7 +3,8 @@
  * Parses CIEs and FDEs: the common part of a group of functions, and the part of one function. The
  * bytes are hostile (I8) and borrowed. Value objects.
  *
- * Source: DWARF 5, 6.4.1; Linux Standard Base 5.0, 10.6.1.
+ * Source: DWARF 5, 6.4.1; Linux Standard Base 5.0, 10.6.1; for the letter B the DWARF supplement
+ * of the ABI for the Arm 64-bit Architecture.
  */
 #pragma once
 
@@ -22,8 +23,8 @@ struct cfi_cie {
  * Returns 0, or -ENOEXEC: damaged, a version other than 1, 3 and 4, an address size other than 8,
  * or an unknown augmentation that cannot be skipped.
  */
-int cfi_cie_parse(
-	const struct cfi_section *section, const struct cfi_entry *entry, struct cfi_cie *ret_cie);
+int cfi_cie_parse(const struct cfi_section *section, const struct cfi_registers *registers,
+	const struct cfi_entry *entry, struct cfi_cie *ret_cie);
 
 struct cfi_fde {
 	uint64_t start, size; /* vaddr and bytes; the sum does not wrap */

@@ -4,14 +4,16 @@
 #include <dwarf.h>
 
 enum {
+	RSP = 7,
+	RIP = 16,
 	EXPRESSION_BYTES_MAX = 64,
 };
 
 /* rsp + 8 + ((rip & 15) >= N) * 8, as all linkers write it. */
 static bool read_stub(struct dwarf_bytes bytes, struct cfi_value *value)
 {
-	static const uint8_t before[] = { DW_OP_breg0 + CFI_NUMBER_RSP, 8,
-		DW_OP_breg0 + CFI_NUMBER_RIP, 0, DW_OP_lit0 + 15, DW_OP_and };
+	static const uint8_t before[] = { DW_OP_breg0 + RSP, 8, DW_OP_breg0 + RIP, 0,
+		DW_OP_lit0 + 15, DW_OP_and };
 	static const uint8_t behind[] = { DW_OP_ge, DW_OP_lit0 + 3, DW_OP_shl, DW_OP_plus };
 	uint8_t limit;
 

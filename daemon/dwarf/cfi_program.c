@@ -4,27 +4,26 @@
 #include <dwarf.h>
 #include <errno.h>
 
+/* Newer than some <dwarf.h>. */
+enum { AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c };
+
 /* The result of an instruction, if not an error. */
 enum { RUN_ON = 0, ROW_ENDS = 1 };
 
-static const uint8_t numbers[CFI_COLUMNS] = {
-	[CFI_FRAME_POINTER] = CFI_NUMBER_RBP,
-	[CFI_STACK_POINTER] = CFI_NUMBER_RSP,
-	[CFI_RETURN_ADDRESS] = CFI_NUMBER_RIP,
-	[CFI_RBX] = CFI_NUMBER_RBX,
-};
+const struct cfi_registers cfi_registers_x86_64 = { { 6, 7, 16, 3 } };
+const struct cfi_registers cfi_registers_aarch64 = { { 29, 31, 30, UINT8_MAX } };
 
 static void set_rule(struct cfi_program *program, uint64_t number, const struct cfi_rule *rule)
 {
 	for (size_t i = 0; i < CFI_COLUMNS; i++)
-		if (numbers[i] == number)
+		if (program->registers->numbers[i] == number)
 			program->state.columns[i] = *rule;
 }
 
 static int restore(struct cfi_program *program, uint64_t number)
 {
 	for (size_t i = 0; i < CFI_COLUMNS; i++)
-		if (numbers[i] == number)
+		if (program->registers->numbers[i] == number)
 			program->state.columns[i] = program->terms->initial.columns[i];
 	return program->is_initial ? -ENOEXEC : RUN_ON;
 }
@@ -236,6 +235,8 @@ static int run_extended(struct cfi_program *program, uint8_t instruction)
 {
 	switch (instruction) {
 	case DW_CFA_nop:
+	case DW_CFA_AARCH64_negate_ra_state: /* who signs return addresses; also GNU_window_save */
+	case AARCH64_NEGATE_RA_STATE_WITH_PC:
 		return RUN_ON;
 	case DW_CFA_GNU_args_size:
 		(void)dwarf_bytes_uleb(&program->bytes);
@@ -290,10 +291,12 @@ static int run_instruction(struct cfi_program *program)
 }
 
 void cfi_program_init(struct cfi_program *program, const struct cfi_section *section,
-	const struct cfi_terms *terms, struct dwarf_bytes bytes, uint64_t start, uint64_t end)
+	const struct cfi_registers *registers, const struct cfi_terms *terms,
+	struct dwarf_bytes bytes, uint64_t start, uint64_t end)
 {
 	/* One by one, because `remembered` is large and is only read after it was written. */
 	program->section = section;
+	program->registers = registers;
 	program->terms = terms;
 	program->bytes = bytes;
 	program->state = terms->initial;
@@ -321,14 +324,14 @@ int cfi_program_next(struct cfi_program *program, uint64_t *ret_start, uint64_t 
 	return 1;
 }
 
-int cfi_program_run_initial(
-	const struct cfi_section *section, struct cfi_terms *terms, struct dwarf_bytes bytes)
+int cfi_program_run_initial(const struct cfi_section *section,
+	const struct cfi_registers *registers, struct cfi_terms *terms, struct dwarf_bytes bytes)
 {
 	struct cfi_program program;
 	int r = RUN_ON;
 
 	terms->initial = (struct cfi_state){ .cfa_register = 0 };
-	cfi_program_init(&program, section, terms, bytes, 0, 0);
+	cfi_program_init(&program, section, registers, terms, bytes, 0, 0);
 	program.is_initial = true;
 	while (r == RUN_ON && dwarf_bytes_left(&program.bytes) > 0)
 		r = run_instruction(&program);

@@ -16,18 +16,18 @@ enum cfi_column {
 	CFI_FRAME_POINTER,
 	CFI_STACK_POINTER,
 	CFI_RETURN_ADDRESS,
-	CFI_RBX,
+	CFI_RBX, /* only on x86-64 */
 	CFI_COLUMNS,
 };
 
-/* Their numbers in DWARF, on x86-64. */
-enum {
-	CFI_NUMBER_RBX = 3,
-	CFI_NUMBER_RBP = 6,
-	CFI_NUMBER_RSP = 7,
-	CFI_NUMBER_RIP = 16, /* the return address */
-	CFI_NUMBERS = 16,    /* general registers */
+/*
+ * The numbers of these registers in DWARF, on x86-64 and on aarch64, where the return address is
+ * in the link register.
+ */
+struct cfi_registers {
+	uint8_t numbers[CFI_COLUMNS];
 };
+extern const struct cfi_registers cfi_registers_x86_64, cfi_registers_aarch64;
 
 /* How to find the caller's value of a register. */
 enum cfi_rule_kind {
@@ -79,7 +79,8 @@ struct cfi_terms {
 enum { CFI_PROGRAM_DEPTH_MAX = 32 };
 
 struct cfi_program {
-	const struct cfi_section *section; /* borrowed, like the next */
+	const struct cfi_section *section; /* borrowed, like the next two */
+	const struct cfi_registers *registers;
 	const struct cfi_terms *terms;
 	struct dwarf_bytes bytes;
 	struct cfi_state state;
@@ -91,7 +92,8 @@ struct cfi_program {
 
 /* Prepares for a function at [start, end). */
 void cfi_program_init(struct cfi_program *program, const struct cfi_section *section,
-	const struct cfi_terms *terms, struct dwarf_bytes bytes, uint64_t start, uint64_t end);
+	const struct cfi_registers *registers, const struct cfi_terms *terms,
+	struct dwarf_bytes bytes, uint64_t start, uint64_t end);
 
 /*
  * Runs to the next row: `state` holds in [*ret_start, *ret_end), which is not empty, and the next
@@ -101,5 +103,5 @@ void cfi_program_init(struct cfi_program *program, const struct cfi_section *sec
 int cfi_program_next(struct cfi_program *program, uint64_t *ret_start, uint64_t *ret_end);
 
 /* Runs a CIE's instructions and stores the result in terms->initial. Returns 0 or -ENOEXEC. */
-int cfi_program_run_initial(
-	const struct cfi_section *section, struct cfi_terms *terms, struct dwarf_bytes bytes);
+int cfi_program_run_initial(const struct cfi_section *section,
+	const struct cfi_registers *registers, struct cfi_terms *terms, struct dwarf_bytes bytes);

@@ -3,6 +3,7 @@
 
 #include "dwarf/elf_sections.h"
 #include "extract/extraction.h"
+#include "extract/unwind_rules.h"
 
 #include <errno.h>
 
@@ -111,7 +112,8 @@ int unwind_files_open(struct unwind_files *ret_files, const struct extraction_fi
 	r = elf_file_init(&opened.binary, files->binary_fd);
 	if (r < 0)
 		return r;
-	if (!opened.binary.is_64 || opened.binary.is_swapped || opened.binary.machine != EM_X86_64)
+	if (!opened.binary.is_64 || opened.binary.is_swapped ||
+		!unwind_rule_registers(opened.binary.machine))
 		return -ENODATA;
 	r = find_code(&opened.binary, &opened.code);
 	if (r < 0)

@@ -2,6 +2,7 @@
 #include "extract/unwind_functions.h"
 
 #include "base/scratch.h"
+#include "extract/unwind_rules.h"
 
 #include <errno.h>
 
@@ -29,9 +30,11 @@ static struct unwind_cie *cies_of(const struct collection *collection)
 /* Keeps a malformed CIE too: its functions count as lost. */
 static int add_cie(struct collection *collection, const struct cfi_entry *entry)
 {
+	const struct cfi_registers *registers =
+		unwind_rule_registers(collection->files->binary.machine);
 	struct unwind_cie cie = { .cie.offset = entry->offset, .section = collection->section };
 
-	cie.is_usable = cfi_cie_parse(collection->cfi, entry, &cie.cie) == 0;
+	cie.is_usable = cfi_cie_parse(collection->cfi, registers, entry, &cie.cie) == 0;
 	return scratch_array_append(&collection->functions->cies, &cie, sizeof(cie));
 }
 

@@ -2,6 +2,7 @@
 #include "extract/unwind_rows.h"
 
 #include <assert.h>
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct rows_builder {
 	const struct unwind_sections *sections;
 	const struct code_segments *code;
 	const struct unwind_stubs *stubs;
+	uint16_t machine;
 	bool tells_rbx;
 	uint32_t stop_rule, gap_rule;	    /* for non-code, and for code without functions */
 	uint32_t covered;		    /* everything before it is in rows */
@@ -148,9 +150,10 @@ static bool is_folded(const struct rows_builder *builder, const struct unwind_fu
 
 static int intern_state(struct rows_builder *builder, const struct cfi_cie *cie, uint32_t *ret_rule)
 {
-	struct pilotlight_unwind_rule rule = unwind_rule_of(cie, &builder->program.state);
+	struct pilotlight_unwind_rule rule =
+		unwind_rule_of(builder->machine, cie, &builder->program.state);
 
-	if (!builder->tells_rbx)
+	if (builder->machine == EM_X86_64 && !builder->tells_rbx)
 		rule.rbx_offset = 0;
 	return unwind_rules_intern(&builder->rows->rules, &rule, ret_rule);
 }
@@ -166,8 +169,9 @@ static int run_function(struct rows_builder *builder, const struct unwind_functi
 	int r;
 
 	*ret_frame = UNWIND_FRAME_NONE;
-	cfi_program_init(&builder->program, &section_of(builder, function)->cfi, &cie->terms,
-		fde.program, fde.start, fde.start + (function->end - function->start));
+	cfi_program_init(&builder->program, &section_of(builder, function)->cfi,
+		unwind_rule_registers(builder->machine), &cie->terms, fde.program, fde.start,
+		fde.start + (function->end - function->start));
 	while ((r = cfi_program_next(&builder->program, &row_start, &row_end)) > 0) {
 		uint32_t offset = function->start + (uint32_t)(row_start - fde.start);
 		enum unwind_frame frame;
@@ -179,7 +183,7 @@ static int run_function(struct rows_builder *builder, const struct unwind_functi
 			r = add_row(builder->rows, offset > start ? offset : start, rule);
 		if (r < 0)
 			return r;
-		frame = unwind_rule_frame(&builder->rows->rules.rules[rule]);
+		frame = unwind_rule_frame(builder->machine, &builder->rows->rules.rules[rule]);
 		/* A prologue comes before the pointer is set up. */
 		if (*ret_frame != UNWIND_FRAME_WITH_POINTER && frame != UNWIND_FRAME_NONE)
 			*ret_frame = frame;
@@ -290,7 +294,7 @@ static int add_function(struct rows_builder *builder, const struct unwind_functi
 static int begin(struct rows_builder *builder)
 {
 	const struct pilotlight_unwind_rule stop = { .kind = PILOTLIGHT_UNWIND_STOP };
-	struct pilotlight_unwind_rule by_pointer = unwind_rule_by_frame_pointer();
+	struct pilotlight_unwind_rule by_pointer = unwind_rule_by_frame_pointer(builder->machine);
 	int r;
 
 	if (builder->tells_rbx)
@@ -334,6 +338,7 @@ static int build(struct unwind_rows *rows, const struct unwind_functions *functi
 		.sections = sections,
 		.code = &files->code,
 		.stubs = stubs,
+		.machine = files->binary.machine,
 		.tells_rbx = rows->tells_rbx,
 	};
 	int r;
@@ -369,7 +374,7 @@ int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *f
 	r = scratch_array_init(&rows->items, scratch, sizeof(struct unwind_rows_item), UINT32_MAX);
 	if (r == 0)
 		r = build(rows, functions, sections, files, stubs);
-	if (r < 0 || !unwind_rules_need_rbx(&rows->rules))
+	if (r < 0 || !unwind_rules_need_rbx(files->binary.machine, &rows->rules))
 		return r;
 	begin_anew(rows, true);
 	r = build(rows, functions, sections, files, stubs);

@@ -4,15 +4,30 @@
 #include "base/array.h"
 #include "dwarf/cfi_expression.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
 	WORD_BYTES = 8,
-	/* offset of rsp in the context that the kernel pushes */
+	/* offset of rsp in the context that the kernel pushes on x86-64 */
 	SIGNAL_RSP_OFFSET = 160,
+	X86_64_REGISTERS = 16,
+	AARCH64_REGISTERS = 32,
 };
+
+const struct cfi_registers *unwind_rule_registers(uint16_t machine)
+{
+	switch (machine) {
+	case EM_X86_64:
+		return &cfi_registers_x86_64;
+	case EM_AARCH64:
+		return &cfi_registers_aarch64;
+	default:
+		return NULL;
+	}
+}
 
 static bool fits(int64_t value, int64_t least, int64_t most)
 {
@@ -36,16 +51,19 @@ static struct cfi_value cfa_of(const struct cfi_state *state)
 	};
 }
 
-static bool set_cfa(const struct cfi_value *cfa, struct pilotlight_unwind_rule *rule)
+static bool set_cfa(
+	uint16_t machine, const struct cfi_value *cfa, struct pilotlight_unwind_rule *rule)
 {
-	if (cfa->meaning == CFI_MEANING_UNKNOWN || cfa->register_number >= CFI_NUMBERS ||
+	uint64_t registers = machine == EM_X86_64 ? X86_64_REGISTERS : AARCH64_REGISTERS;
+
+	if (cfa->meaning == CFI_MEANING_UNKNOWN || cfa->register_number >= registers ||
 		!fits_offset(cfa->offset) || !fits(cfa->addend, INT8_MIN, INT8_MAX))
 		return false;
 	rule->offset = (int32_t)cfa->offset;
 	switch (cfa->meaning) {
 	case CFI_MEANING_STUB:
 		rule->kind = PILOTLIGHT_UNWIND_PLT;
-		return true;
+		return machine == EM_X86_64;
 	case CFI_MEANING_MEMORY:
 		rule->kind = PILOTLIGHT_UNWIND_CFA_AT;
 		break;
@@ -65,12 +83,29 @@ static bool is_stack_pointer_cfa(const struct cfi_rule *rule)
 	       (rule->kind == CFI_VALUE_OFFSET && rule->offset == 0);
 }
 
-static bool is_return_address_pushed(const struct cfi_rule *column)
+static bool set_return_address(
+	uint16_t machine, const struct cfi_rule *column, struct pilotlight_unwind_rule *rule)
 {
-	return column->kind == CFI_OFFSET && column->offset == -WORD_BYTES;
+	const uint8_t link_register = cfi_registers_aarch64.numbers[CFI_RETURN_ADDRESS];
+
+	if (machine == EM_X86_64)
+		return column->kind == CFI_OFFSET && column->offset == -WORD_BYTES;
+	switch (column->kind) {
+	case CFI_UNSPECIFIED:
+	case CFI_SAME:
+		return true;
+	case CFI_REGISTER:
+		return column->register_number == link_register;
+	case CFI_OFFSET:
+		rule->return_address_offset = (int32_t)column->offset;
+		return column->offset != 0 && fits_offset(column->offset);
+	default:
+		return false;
+	}
 }
 
-static void set_frame_pointer(const struct cfi_rule *column, struct pilotlight_unwind_rule *rule)
+static void set_frame_pointer(
+	uint8_t number, const struct cfi_rule *column, struct pilotlight_unwind_rule *rule)
 {
 	struct cfi_value value = { .meaning = CFI_MEANING_UNKNOWN };
 
@@ -88,8 +123,8 @@ static void set_frame_pointer(const struct cfi_rule *column, struct pilotlight_u
 		return;
 	case CFI_EXPRESSION:
 		value = cfi_expression_read(&column->expression);
-		if (value.meaning != CFI_MEANING_REGISTER ||
-			value.register_number != CFI_NUMBER_RBP || !fits_offset(value.offset))
+		if (value.meaning != CFI_MEANING_REGISTER || value.register_number != number ||
+			!fits_offset(value.offset))
 			return;
 		rule->frame_pointer = PILOTLIGHT_UNWIND_FP_AT_FP;
 		rule->frame_pointer_offset = (int32_t)value.offset;
@@ -118,44 +153,53 @@ static int32_t rbx_offset_of(const struct cfi_rule *column)
  * Recognizes the kernel's signal frame. Other functions are marked as signal frames too, so that
  * unwinders look up the address itself and not the one before it; no rule can express that.
  */
-static bool is_signal_frame(const struct cfi_value *cfa)
+static bool is_signal_frame(uint16_t machine, const struct cfi_value *cfa)
 {
+	if (machine != EM_X86_64)
+		return cfa->meaning == CFI_MEANING_REGISTER &&
+		       cfa->register_number == cfi_registers_aarch64.numbers[CFI_FRAME_POINTER] &&
+		       cfa->offset == 0;
 	return cfa->meaning == CFI_MEANING_MEMORY && cfa->addend == 0 &&
-	       cfa->register_number == CFI_NUMBER_RSP && cfa->offset == SIGNAL_RSP_OFFSET;
+	       cfa->register_number == cfi_registers_x86_64.numbers[CFI_STACK_POINTER] &&
+	       cfa->offset == SIGNAL_RSP_OFFSET;
 }
 
 struct pilotlight_unwind_rule unwind_rule_of(
-	const struct cfi_cie *cie, const struct cfi_state *state)
+	uint16_t machine, const struct cfi_cie *cie, const struct cfi_state *state)
 {
 	const struct pilotlight_unwind_rule unsupported = { .kind = PILOTLIGHT_UNWIND_UNSUPPORTED };
+	const struct cfi_registers *registers = unwind_rule_registers(machine);
 	struct pilotlight_unwind_rule rule = { 0 };
 	struct cfi_value cfa = cfa_of(state);
 
 	if (cie->is_signal)
-		return is_signal_frame(&cfa)
+		return is_signal_frame(machine, &cfa)
 			       ? (struct pilotlight_unwind_rule){ .kind = PILOTLIGHT_UNWIND_SIGNAL }
 			       : unsupported;
-	if (cie->return_column != CFI_NUMBER_RIP)
+	if (cie->return_column != registers->numbers[CFI_RETURN_ADDRESS])
 		return unsupported;
 	if (state->columns[CFI_RETURN_ADDRESS].kind == CFI_UNDEFINED)
 		return (struct pilotlight_unwind_rule){ .kind = PILOTLIGHT_UNWIND_ROOT };
 	if (!is_stack_pointer_cfa(&state->columns[CFI_STACK_POINTER]) ||
-		!is_return_address_pushed(&state->columns[CFI_RETURN_ADDRESS]) ||
-		!set_cfa(&cfa, &rule))
+		!set_return_address(machine, &state->columns[CFI_RETURN_ADDRESS], &rule) ||
+		!set_cfa(machine, &cfa, &rule))
 		return unsupported;
-	set_frame_pointer(&state->columns[CFI_FRAME_POINTER], &rule);
-	rule.rbx_offset = rbx_offset_of(&state->columns[CFI_RBX]);
+	set_frame_pointer(
+		registers->numbers[CFI_FRAME_POINTER], &state->columns[CFI_FRAME_POINTER], &rule);
+	if (machine == EM_X86_64)
+		rule.rbx_offset = rbx_offset_of(&state->columns[CFI_RBX]);
 	return rule;
 }
 
-struct pilotlight_unwind_rule unwind_rule_by_frame_pointer(void)
+struct pilotlight_unwind_rule unwind_rule_by_frame_pointer(uint16_t machine)
 {
 	return (struct pilotlight_unwind_rule){
 		.kind = PILOTLIGHT_UNWIND_CFA,
-		.base = CFI_NUMBER_RBP,
+		.base = unwind_rule_registers(machine)->numbers[CFI_FRAME_POINTER],
 		.frame_pointer = PILOTLIGHT_UNWIND_FP_AT_CFA,
 		.offset = 2 * WORD_BYTES,
 		.frame_pointer_offset = -2 * WORD_BYTES,
+		.return_address_offset = machine == EM_X86_64 ? 0 : -WORD_BYTES,
 	};
 }
 
@@ -164,30 +208,49 @@ static bool is_cfa_rule(const struct pilotlight_unwind_rule *rule)
 	return rule->kind == PILOTLIGHT_UNWIND_CFA || rule->kind == PILOTLIGHT_UNWIND_CFA_AT;
 }
 
-static enum unwind_frame frame_of_cfa(const struct pilotlight_unwind_rule *rule)
+static enum unwind_frame x86_64_frame(const struct pilotlight_unwind_rule *rule)
 {
-	if (rule->kind == PILOTLIGHT_UNWIND_CFA && rule->base == CFI_NUMBER_RSP &&
+	const uint8_t frame_pointer = cfi_registers_x86_64.numbers[CFI_FRAME_POINTER];
+	const uint8_t stack_pointer = cfi_registers_x86_64.numbers[CFI_STACK_POINTER];
+
+	if (rule->kind == PILOTLIGHT_UNWIND_CFA && rule->base == stack_pointer &&
 		rule->offset == WORD_BYTES)
 		return UNWIND_FRAME_NONE;
-	if (rule->kind == PILOTLIGHT_UNWIND_CFA && rule->base == CFI_NUMBER_RBP &&
+	if (rule->kind == PILOTLIGHT_UNWIND_CFA && rule->base == frame_pointer &&
 		rule->offset == 2 * WORD_BYTES &&
 		rule->frame_pointer == PILOTLIGHT_UNWIND_FP_AT_CFA &&
 		rule->frame_pointer_offset == -2 * WORD_BYTES)
 		return UNWIND_FRAME_WITH_POINTER;
 	/* A realigned stack: the return address was pushed again, and rbp below it. */
-	if (rule->kind == PILOTLIGHT_UNWIND_CFA_AT && rule->base == CFI_NUMBER_RBP &&
+	if (rule->kind == PILOTLIGHT_UNWIND_CFA_AT && rule->base == frame_pointer &&
 		rule->frame_pointer == PILOTLIGHT_UNWIND_FP_AT_FP &&
 		rule->frame_pointer_offset == 0)
 		return UNWIND_FRAME_WITH_POINTER;
 	return UNWIND_FRAME_WITHOUT_POINTER;
 }
 
-enum unwind_frame unwind_rule_frame(const struct pilotlight_unwind_rule *rule)
+/* The frame pointer points to both saved registers, wherever they are in the frame. */
+static enum unwind_frame aarch64_frame(const struct pilotlight_unwind_rule *rule)
 {
-	if (is_cfa_rule(rule))
-		return frame_of_cfa(rule);
-	return rule->kind == PILOTLIGHT_UNWIND_UNSUPPORTED ? UNWIND_FRAME_WITHOUT_POINTER
-							   : UNWIND_FRAME_NONE;
+	if (rule->return_address_offset == 0)
+		return UNWIND_FRAME_NONE;
+	if (rule->frame_pointer == PILOTLIGHT_UNWIND_FP_AT_CFA &&
+		(int64_t)rule->return_address_offset - rule->frame_pointer_offset == WORD_BYTES)
+		return UNWIND_FRAME_WITH_POINTER;
+	return UNWIND_FRAME_WITHOUT_POINTER;
+}
+
+enum unwind_frame unwind_rule_frame(uint16_t machine, const struct pilotlight_unwind_rule *rule)
+{
+	switch (rule->kind) {
+	case PILOTLIGHT_UNWIND_CFA:
+	case PILOTLIGHT_UNWIND_CFA_AT:
+		return machine == EM_X86_64 ? x86_64_frame(rule) : aarch64_frame(rule);
+	case PILOTLIGHT_UNWIND_UNSUPPORTED:
+		return UNWIND_FRAME_WITHOUT_POINTER;
+	default:
+		return UNWIND_FRAME_NONE;
+	}
 }
 
 void unwind_rules_done(struct unwind_rules *rules)
@@ -226,10 +289,11 @@ int unwind_rules_intern(
 	return 0;
 }
 
-bool unwind_rules_need_rbx(const struct unwind_rules *rules)
+bool unwind_rules_need_rbx(uint16_t machine, const struct unwind_rules *rules)
 {
-	for (size_t i = 0; i < rules->count; i++)
-		if (is_cfa_rule(&rules->rules[i]) && rules->rules[i].base == CFI_NUMBER_RBX)
+	for (size_t i = 0; machine == EM_X86_64 && i < rules->count; i++)
+		if (is_cfa_rule(&rules->rules[i]) &&
+			rules->rules[i].base == cfi_registers_x86_64.numbers[CFI_RBX])
 			return true;
 	return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Translates call frame information of x86-64 into the rules of an unwind table
- * (pilotlight/unwind.h), and stores each distinct rule once. One owner, one thread; at most
- * PILOTLIGHT_UNWIND_RULES_MAX rules.
+ * Translates call frame information into the rules of an unwind table (pilotlight/unwind.h), and
+ * stores each distinct rule once. One owner, one thread; at most PILOTLIGHT_UNWIND_RULES_MAX
+ * rules.
  */
 #pragma once
 
@@ -11,16 +11,22 @@
 #include "pilotlight/unwind.h"
 
 /*
+ * Returns the registers of EM_X86_64 and EM_AARCH64; NULL for other machines, which have no
+ * tables.
+ */
+const struct cfi_registers *unwind_rule_registers(uint16_t machine);
+
+/*
  * Returns the rule for a state of a function of that CIE; UNSUPPORTED if a rule cannot express it.
  */
 struct pilotlight_unwind_rule unwind_rule_of(
-	const struct cfi_cie *cie, const struct cfi_state *state);
+	uint16_t machine, const struct cfi_cie *cie, const struct cfi_state *state);
 
 /*
  * Returns the rule that finds the caller by the frame pointer: its frame pointer and the return
  * address are adjacent.
  */
-struct pilotlight_unwind_rule unwind_rule_by_frame_pointer(void);
+struct pilotlight_unwind_rule unwind_rule_by_frame_pointer(uint16_t machine);
 
 /*
  * What a row reveals about its function. NONE: it may be a leaf, or one of the functions whose
@@ -32,7 +38,7 @@ enum unwind_frame {
 	UNWIND_FRAME_WITH_POINTER,
 	UNWIND_FRAME_WITHOUT_POINTER,
 };
-enum unwind_frame unwind_rule_frame(const struct pilotlight_unwind_rule *rule);
+enum unwind_frame unwind_rule_frame(uint16_t machine, const struct pilotlight_unwind_rule *rule);
 
 struct unwind_rules {
 	struct pilotlight_unwind_rule *rules; /* owned */
@@ -47,4 +53,4 @@ int unwind_rules_intern(
 	struct unwind_rules *rules, const struct pilotlight_unwind_rule *rule, uint32_t *ret_id);
 
 /* Does a rule have rbx as its base? */
-bool unwind_rules_need_rbx(const struct unwind_rules *rules);
+bool unwind_rules_need_rbx(uint16_t machine, const struct unwind_rules *rules);

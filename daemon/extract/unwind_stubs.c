@@ -6,14 +6,17 @@
 #include "dwarf/elf_sections.h"
 
 #include <assert.h>
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 
 enum {
 	WORD_BYTES = 8,
 	HEAD_BYTES = 40, /* as much of a section as is looked at */
-	STUB_BYTES = 16,
-	PUSH_BYTES = 6,
+	X86_64_STUB_BYTES = 16,
+	X86_64_PUSH_BYTES = 6,
+	AARCH64_HEADER_BYTES = 32,
+	INSTRUCTION_BYTES = 4, /* of aarch64 */
 };
 
 static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -47,11 +50,11 @@ static void add(struct unwind_stubs *stubs, const struct section *section, uint6
 	stubs->stubs[i] = stub;
 }
 
-static struct pilotlight_unwind_rule rule_of(int32_t offset)
+static struct pilotlight_unwind_rule x86_64_rule(int32_t offset)
 {
 	return (struct pilotlight_unwind_rule){
 		.kind = PILOTLIGHT_UNWIND_CFA,
-		.base = CFI_NUMBER_RSP,
+		.base = cfi_registers_x86_64.numbers[CFI_STACK_POINTER],
 		.offset = offset,
 	};
 }
@@ -72,27 +75,27 @@ static int32_t pushed_from(const uint8_t *stub)
  * Lazy stubs push their index and jump to the first stub, which begins with the index on the
  * stack.
  */
-static void add_lazy(struct unwind_stubs *stubs, const struct section *section)
+static void add_x86_64_lazy(struct unwind_stubs *stubs, const struct section *section)
 {
 	const uint8_t *head = section->head;
-	const struct pilotlight_unwind_rule before = rule_of(2 * WORD_BYTES),
-					    behind = rule_of(3 * WORD_BYTES);
+	const struct pilotlight_unwind_rule before = x86_64_rule(2 * WORD_BYTES),
+					    behind = x86_64_rule(3 * WORD_BYTES);
 	const struct pilotlight_unwind_rule rule = {
 		.kind = PILOTLIGHT_UNWIND_PLT,
-		.offset = pushed_from(head + STUB_BYTES),
+		.offset = pushed_from(head + X86_64_STUB_BYTES),
 	};
 
 	if (head[0] != 0xff || head[1] != 0x35 || rule.offset == 0)
 		return;
-	add(stubs, section, 0, PUSH_BYTES, &before);
-	add(stubs, section, PUSH_BYTES, STUB_BYTES, &behind);
-	add(stubs, section, STUB_BYTES, UINT64_MAX, &rule);
+	add(stubs, section, 0, X86_64_PUSH_BYTES, &before);
+	add(stubs, section, X86_64_PUSH_BYTES, X86_64_STUB_BYTES, &behind);
+	add(stubs, section, X86_64_STUB_BYTES, UINT64_MAX, &rule);
 }
 
 /* Stubs that only jump. */
-static void add_jumps(struct unwind_stubs *stubs, const struct section *section)
+static void add_x86_64_jumps(struct unwind_stubs *stubs, const struct section *section)
 {
-	const struct pilotlight_unwind_rule rule = rule_of(WORD_BYTES);
+	const struct pilotlight_unwind_rule rule = x86_64_rule(WORD_BYTES);
 	const uint8_t *head = section->head;
 
 	if (memcmp(head, endbr64, sizeof(endbr64)) == 0)
@@ -103,13 +106,37 @@ static void add_jumps(struct unwind_stubs *stubs, const struct section *section)
 		add(stubs, section, 0, UINT64_MAX, &rule);
 }
 
+/* Only the first stub has a frame. */
+static void add_aarch64(struct unwind_stubs *stubs, const struct section *section)
+{
+	static const uint8_t landing[] = { 0x5f, 0x24, 0x03, 0xd5 }; /* bti c */
+	static const uint8_t store[] = { 0xf0, 0x7b, 0xbf, 0xa9 };   /* stp x16, x30, [sp, #-16]! */
+	const struct pilotlight_unwind_rule without = {
+		.kind = PILOTLIGHT_UNWIND_CFA,
+		.base = cfi_registers_aarch64.numbers[CFI_STACK_POINTER],
+	};
+	struct pilotlight_unwind_rule with = without;
+	size_t at = memcmp(section->head, landing, sizeof(landing)) == 0 ? INSTRUCTION_BYTES : 0;
+
+	if (memcmp(section->head + at, store, sizeof(store)) != 0)
+		return;
+	with.offset = 2 * WORD_BYTES;
+	with.return_address_offset = -WORD_BYTES;
+	at += INSTRUCTION_BYTES;
+	add(stubs, section, 0, at, &without);
+	add(stubs, section, at, AARCH64_HEADER_BYTES, &with);
+	add(stubs, section, AARCH64_HEADER_BYTES, UINT64_MAX, &without);
+}
+
 static const struct {
 	const char *name;
+	uint16_t machine;
 	void (*add)(struct unwind_stubs *stubs, const struct section *section);
 } layouts[] = {
-	{ ".plt", add_lazy },
-	{ ".plt.sec", add_jumps },
-	{ ".plt.got", add_jumps },
+	{ ".plt", EM_X86_64, add_x86_64_lazy },
+	{ ".plt.sec", EM_X86_64, add_x86_64_jumps },
+	{ ".plt.got", EM_X86_64, add_x86_64_jumps },
+	{ ".plt", EM_AARCH64, add_aarch64 },
 };
 
 static int find(struct unwind_stubs *stubs, const struct unwind_files *files, size_t layout)
@@ -134,8 +161,10 @@ int unwind_stubs_find(struct unwind_stubs *ret_stubs, const struct unwind_files 
 	struct unwind_stubs stubs = { .count = 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-		int r = find(&stubs, files, i);
+		int r = 0;
 
+		if (layouts[i].machine == files->binary.machine)
+			r = find(&stubs, files, i);
 		if (r < 0 && r != -ENODATA && r != -ENOEXEC)
 			return r;
 	}

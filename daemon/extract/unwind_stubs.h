@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Finds the stubs of a procedure linkage table. Some linkers do not describe them in .eh_frame:
- * lld never does. All stubs move the stack in one of a few ways, so
+ * lld never does, and no linker does on aarch64. All stubs move the stack in one of a few ways, so
  * the first ones tell the layout; a table of an unknown layout is ignored. The file is hostile
  * (I8), but can only get wrong rules for its own stubs. A value object.
  *
- * Source: System V ABI, AMD64 supplement, 5.2, and lld's layouts with and without endbr64.
+ * Source: System V ABI, AMD64 supplement, 5.2, and lld's layouts with and without endbr64; ELF for
+ * the Arm 64-bit Architecture, "Procedure Linkage Table".
  */
 #pragma once
 

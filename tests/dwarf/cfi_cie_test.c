@@ -27,7 +27,7 @@ static int parse(uint32_t offset)
 	const struct cfi_section section = cfi_section_of(&writer);
 	const struct cfi_entry entry = cfi_section_entry(&section, offset);
 
-	return cfi_cie_parse(&section, &entry, &cie);
+	return cfi_cie_parse(&section, &cfi_registers_x86_64, &entry, &cie);
 }
 
 static int parse_fde(uint32_t offset, struct cfi_fde *ret_fde)

@@ -19,7 +19,7 @@
 #define UNDEFINED(number)	0x07, (number)
 #define SAME_VALUE(number)	0x08, (number)
 
-enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
+enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16, X29 = 29, X30 = 30, SP = 31 };
 
 struct cfi_writer {
 	uint8_t bytes[32 * 1024];

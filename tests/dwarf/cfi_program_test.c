@@ -22,7 +22,7 @@ static int set_up(void **state)
 	const struct dwarf_bytes bytes = { .position = initial, .end = initial + sizeof(initial) };
 
 	terms = (struct cfi_terms){ .code_alignment = 1, .data_alignment = -8 };
-	return cfi_program_run_initial(&section, &terms, bytes);
+	return cfi_program_run_initial(&section, &cfi_registers_x86_64, &terms, bytes);
 }
 
 static size_t print_rule(char *out, size_t size, const char *name, const struct cfi_rule *rule)
@@ -61,7 +61,8 @@ static int run(const uint8_t *bytes, size_t size)
 	int r;
 
 	text[0] = '\0';
-	cfi_program_init(&program, &section, &terms, instructions, START, END);
+	cfi_program_init(
+		&program, &section, &cfi_registers_x86_64, &terms, instructions, START, END);
 	while ((r = cfi_program_next(&program, &start, &end)) > 0) {
 		const struct cfi_state *state = &program.state;
 
@@ -115,7 +116,7 @@ static void each_instruction_has_its_effect(void **state)
 	assert_rows("0-100: r7+16 ra [-8]", 0x13, 0x7e);	   /* def_cfa_offset_sf */
 	assert_rows("0-100: r7+8 ra undefined", UNDEFINED(RIP));
 	assert_rows("0-100: r7+8 fp same ra [-8]", SAME_VALUE(RBP));
-	assert_rows("0-100: r7+8 ra [-8]", 0x2e, 0x20); /* GNU_args_size */
+	assert_rows("0-100: r7+8 ra [-8]", 0x2e, 0x20, 0x2d, 0x2c); /* GNU_args_size, … */
 	assert_rows("0-100: r7+8 ra [-8] bx [-16]", OFFSET(RBX, 2));
 	assert_rows("0-100: r7+8 ra [-8]", OFFSET(12, 2), 0x10, 4, 1, 0x30);
 }
@@ -216,7 +217,9 @@ static void a_cie_has_no_rows(void **state)
 			.end = programs[i] + (i == 2 ? 2 : 1),
 		};
 
-		assert_int_equal(cfi_program_run_initial(&section, &others, bytes), -ENOEXEC);
+		assert_int_equal(
+			cfi_program_run_initial(&section, &cfi_registers_x86_64, &others, bytes),
+			-ENOEXEC);
 	}
 }
 

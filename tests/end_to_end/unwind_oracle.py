@@ -23,15 +23,19 @@ import time
 STOP, CFA, CFA_AT, PLT, SIGNAL, ROOT, UNSUPPORTED = range(7)
 KINDS = ("STOP", "CFA", "CFA_AT", "PLT", "SIGNAL", "ROOT", "UNSUPPORTED")
 SAME, AT_CFA, AT_FP, UNKNOWN = range(4)
+EM_X86_64, EM_AARCH64 = 62, 183
 RANDOM_OFFSETS = 20000
 SHOWN = 5
 JOBS = 2
 TELLS_RBX, RBX, RBX_UNKNOWN = 2, 3, 1
 
-REGISTERS = {name: number for number, name in enumerate(
+X86_64 = {name: number for number, name in enumerate(
     "RAX RDX RCX RBX RSI RDI RBP RSP R8 R9 R10 R11 R12 R13 R14 R15 RIP".split())}
+AARCH64 = {f"{letter}{number}": number for number in range(31) for letter in "WX"}
+AARCH64 |= {"FP": 29, "LR": 30, "SP": 31, "WSP": 31}
 
-Rule = collections.namedtuple("Rule", "kind base offset addend pointer pointer_offset rbx_offset")
+# The last is the offset of the return address, or on x86-64 that of rbx.
+Rule = collections.namedtuple("Rule", "kind base offset addend pointer pointer_offset last_offset")
 Traits = collections.namedtuple("Traits", "is_signal ra_column")
 
 
@@ -60,10 +64,11 @@ ENTRY = re.compile(r"([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ (CIE|FDE)"
 class Machine:
     """Converts their wording to rules."""
 
-    def __init__(self, tells_rbx):
+    def __init__(self, number, tells_rbx):
+        self.is_x86_64 = number == EM_X86_64
         self.tells_rbx = tells_rbx
-        self.registers = REGISTERS
-        self.pointer, self.stack, self.ra = 6, 7, 16
+        self.registers = X86_64 if self.is_x86_64 else AARCH64
+        self.pointer, self.stack, self.ra = (6, 7, 16) if self.is_x86_64 else (29, 31, 30)
         self.known = {}
 
     def frame(self, text):
@@ -87,10 +92,15 @@ class Machine:
             return AT_FP, int(match[2])
         return UNKNOWN, 0
 
-    @staticmethod
-    def is_return_address_pushed(text):
+    def return_address(self, text):
+        """Its offset from the CFA, 0 in the link register; None if unknown."""
+        if not self.is_x86_64 and text in (None, "same", "LR", "W30", "X30"):
+            return 0
         match = SAVED.match(text or "")
-        return bool(match) and int(match[1] or 0) == -8
+        offset = int(match[1] or 0) if match else 0
+        if self.is_x86_64:
+            return 0 if offset == -8 else None
+        return offset or None
 
     def rbx(self, text):
         if not self.tells_rbx or text is None or text == "same":
@@ -100,7 +110,7 @@ class Machine:
 
     def signal_frame(self):
         """The CFA in the kernel's form."""
-        return CFA_AT, self.stack, 160, 0
+        return (CFA_AT, self.stack, 160, 0) if self.is_x86_64 else (CFA, self.pointer, 0, 0)
 
     def rule(self, *key):
         if key not in self.known:
@@ -118,11 +128,11 @@ class Machine:
             return simple(UNSUPPORTED)
         if columns.get(self.ra) == "undefined":
             return simple(ROOT)
-        if (frame is None or self.stack in columns
-                or not self.is_return_address_pushed(columns.get(self.ra))):
+        ra_offset = self.return_address(columns.get(self.ra))
+        if frame is None or ra_offset is None or self.stack in columns:
             return simple(UNSUPPORTED)
-        return Rule(*frame, *self.frame_pointer(columns.get(self.pointer)),
-                    self.rbx(columns.get(RBX)))
+        last = self.rbx(columns.get(RBX)) if self.is_x86_64 else ra_offset
+        return Rule(*frame, *self.frame_pointer(columns.get(self.pointer)), last)
 
 
 def output_of(command):
@@ -311,7 +321,7 @@ def examine(path, debug, tools):
     if process.returncode != 0:
         raise ValueError(process.stderr.strip())
     table = Table(process.stdout.splitlines())
-    machine = Machine(table.summary["flags"] & TELLS_RBX)
+    machine = Machine(table.summary["machine"], table.summary["flags"] & TELLS_RBX)
     classes = collections.Counter()
     functions = ask(tools[1], "eh-frame", path, machine, classes)
     functions += ask(tools[1], "debug-frame", debug or path, machine, classes)

@@ -27,7 +27,7 @@ subject() {
 
 # library NAME: prints the path of a shared library of this machine.
 library() {
-	ldconfig -p | awk -v name="$1" '$1 == name && /x86-64/ { print $NF; exit }'
+	ldconfig -p | awk -v name="$1" '$1 == name && /x86-64|AArch64/ { print $NF; exit }'
 }
 
 list_debian() {
@@ -41,6 +41,8 @@ list_debian() {
 	subject python3 "$(realpath /usr/bin/python3)"
 	subject bash /bin/bash
 	subject sqlite3 "$(library libsqlite3.so.0)"
+	subject 'libc, aarch64' /usr/aarch64-linux-gnu/lib/libc.so.6
+	subject 'ld.so, aarch64' /usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1
 }
 
 dump_vdso() {
@@ -72,10 +74,15 @@ write_program() {
 }
 
 build_programs() {
+	local clang=(clang --target=aarch64-linux-gnu -O2 -fuse-ld=lld -nostdlib -shared -fPIC)
+
 	g++ -O2 -std=c++20 "$sources/program.cc" -o "$tmp/cxx" 2>"$tmp/log"
 	clang++ -O2 -std=c++20 -fuse-ld=lld -fno-omit-frame-pointer "$sources/program.cc" \
 		-o "$tmp/cxx_lld" 2>"$tmp/log"
 	! has rustc || rustc --edition 2021 -O "$sources/program.rs" -o "$tmp/rust" 2>"$tmp/log"
+	"${clang[@]}" -fasynchronous-unwind-tables "$tmp/frames.c" -o "$tmp/arm" 2>"$tmp/log"
+	"${clang[@]}" -fasynchronous-unwind-tables -mbranch-protection=standard "$tmp/frames.c" \
+		-o "$tmp/arm_signed" 2>"$tmp/log"
 	gcc -O2 -g -fno-asynchronous-unwind-tables -no-pie -Wl,--build-id=sha1 "$tmp/frames.c" \
 		-o "$tmp/frames" 2>"$tmp/log" &&
 		objcopy --only-keep-debug "$tmp/frames" "$tmp/frames.debug" &&
@@ -89,6 +96,8 @@ list_made_here() {
 	subject 'C++' "$tmp/cxx"
 	subject 'C++, clang, lld, frame pointers' "$tmp/cxx_lld"
 	subject Rust "$tmp/rust"
+	subject 'C, aarch64' "$tmp/arm"
+	subject 'C, aarch64, signed return addresses' "$tmp/arm_signed"
 	subject 'C, .debug_frame, not PIE' "$tmp/frames"
 	subject 'C, .debug_frame of a debug file' "$tmp/stripped" "$tmp/frames.debug"
 	subject 'C, .debug_frame, static' "$tmp/static"

@@ -111,7 +111,7 @@ static void print_row(const struct table *table, const struct row *row)
 
 	printf("row %" PRIu32 " %d %d %d %d %d %d %d\n", row->offset, rule->kind, rule->base,
 		rule->offset, rule->addend, rule->frame_pointer, rule->frame_pointer_offset,
-		rule->rbx_offset);
+		rule->return_address_offset);
 }
 
 /* Prints each row in order, and checks that lookups of its first and last byte find it. */

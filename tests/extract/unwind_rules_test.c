@@ -5,18 +5,21 @@
 #include "base/array.h"
 #include "tests/harness/failing_allocation.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
 #include <cmocka.h>
 
+static uint16_t machine;
 static struct cfi_cie cie;
 static struct cfi_state row;
 
 /* The rows of nearly all functions. */
 static int set_up(void **state)
 {
+	machine = EM_X86_64;
 	cie = (struct cfi_cie){ .return_column = RIP };
 	row = (struct cfi_state){
 		.cfa_register = RSP,
@@ -26,9 +29,19 @@ static int set_up(void **state)
 	return 0;
 }
 
+static int set_up_aarch64(void **state)
+{
+	(void)set_up(state);
+	machine = EM_AARCH64;
+	cie.return_column = X30;
+	row.cfa_register = SP;
+	row.columns[CFI_RETURN_ADDRESS].kind = CFI_UNSPECIFIED;
+	return 0;
+}
+
 static void assert_rule(struct pilotlight_unwind_rule expected)
 {
-	struct pilotlight_unwind_rule rule = unwind_rule_of(&cie, &row);
+	struct pilotlight_unwind_rule rule = unwind_rule_of(machine, &cie, &row);
 
 	assert_int_equal(rule.kind, expected.kind);
 	assert_int_equal(rule.base, expected.base);
@@ -102,7 +115,7 @@ static void frame_pointers_are_saved_somewhere(void **state)
 
 static void assert_rbx_offset(int32_t expected)
 {
-	const struct pilotlight_unwind_rule rule = unwind_rule_of(&cie, &row);
+	const struct pilotlight_unwind_rule rule = unwind_rule_of(machine, &cie, &row);
 
 	assert_int_equal(rule.kind, PILOTLIGHT_UNWIND_CFA);
 	assert_int_equal(rule.rbx_offset, expected);
@@ -135,14 +148,15 @@ static void a_base_of_rbx_is_found_among_the_rules(void **state)
 	struct unwind_rules rules = { 0 };
 	uint32_t id;
 
-	assert_false(unwind_rules_need_rbx(&rules));
+	assert_false(unwind_rules_need_rbx(EM_X86_64, &rules));
 	assert_int_equal(unwind_rules_intern(&rules, &rule, &id), 0);
 	rule = (struct pilotlight_unwind_rule){ .kind = PILOTLIGHT_UNWIND_STOP, .base = RBX };
 	assert_int_equal(unwind_rules_intern(&rules, &rule, &id), 0);
-	assert_false(unwind_rules_need_rbx(&rules));
+	assert_false(unwind_rules_need_rbx(EM_X86_64, &rules));
 	rule.kind = PILOTLIGHT_UNWIND_CFA_AT;
 	assert_int_equal(unwind_rules_intern(&rules, &rule, &id), 0);
-	assert_true(unwind_rules_need_rbx(&rules));
+	assert_true(unwind_rules_need_rbx(EM_X86_64, &rules));
+	assert_false(unwind_rules_need_rbx(EM_AARCH64, &rules));
 	unwind_rules_done(&rules);
 }
 
@@ -213,9 +227,43 @@ static void signal_frames_are_the_kernels(void **state)
 	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
 }
 
+static void aarch64_has_a_link_register(void **state)
+{
+	struct cfi_rule *address = &row.columns[CFI_RETURN_ADDRESS];
+
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA, .base = SP, .offset = 16);
+	*address = (struct cfi_rule){ .kind = CFI_REGISTER, .register_number = X30 };
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA, .base = SP, .offset = 16);
+	address->register_number = 15;
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
+	*address = (struct cfi_rule){ .kind = CFI_OFFSET, .offset = -40 };
+	row.columns[CFI_FRAME_POINTER] = (struct cfi_rule){ .kind = CFI_OFFSET, .offset = -48 };
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_CFA, .base = SP, .offset = 16,
+		.frame_pointer = PILOTLIGHT_UNWIND_FP_AT_CFA, .frame_pointer_offset = -48,
+		.return_address_offset = -40);
+	/* 0 would say something else. */
+	address->offset = 0;
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
+	address->offset = INT64_MAX;
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
+	address->kind = CFI_UNDEFINED;
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_ROOT);
+	address->kind = CFI_UNSPECIFIED;
+	set_expression(
+		&row.cfa, CFI_VALUE_EXPRESSION, "\x77\x08\x80\0\x3f\x1a\x3b\x2a\x33\x24\x22", 11);
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
+	/* The kernel's begins where the frame pointer points. */
+	cie.is_signal = true;
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
+	row.cfa = (struct cfi_rule){ .kind = CFI_OFFSET };
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED);
+	row.cfa_register = X29;
+	ASSERT_RULE(.kind = PILOTLIGHT_UNWIND_SIGNAL);
+}
+
 static enum unwind_frame frame_of(struct pilotlight_unwind_rule rule)
 {
-	return unwind_rule_frame(&rule);
+	return unwind_rule_frame(machine, &rule);
 }
 
 #define FRAME_OF(...) frame_of((struct pilotlight_unwind_rule){ __VA_ARGS__ })
@@ -235,7 +283,29 @@ static void frames_tell_of_frame_pointers(void **state)
 		FRAME_OF(.kind = PILOTLIGHT_UNWIND_UNSUPPORTED), UNWIND_FRAME_WITHOUT_POINTER);
 	assert_int_equal(FRAME_OF(.kind = PILOTLIGHT_UNWIND_ROOT), UNWIND_FRAME_NONE);
 	assert_int_equal(FRAME_OF(.kind = PILOTLIGHT_UNWIND_PLT), UNWIND_FRAME_NONE);
-	assert_int_equal(frame_of(unwind_rule_by_frame_pointer()), UNWIND_FRAME_WITH_POINTER);
+	assert_int_equal(
+		frame_of(unwind_rule_by_frame_pointer(machine)), UNWIND_FRAME_WITH_POINTER);
+
+	machine = EM_AARCH64;
+	assert_int_equal(
+		frame_of(unwind_rule_by_frame_pointer(machine)), UNWIND_FRAME_WITH_POINTER);
+	assert_int_equal(FRAME_OF(.kind = PILOTLIGHT_UNWIND_CFA, .base = SP, .offset = 64),
+		UNWIND_FRAME_NONE);
+	assert_int_equal(FRAME_OF(.kind = PILOTLIGHT_UNWIND_CFA, .base = SP, .offset = 64,
+				 .return_address_offset = -64),
+		UNWIND_FRAME_WITHOUT_POINTER);
+	assert_int_equal(FRAME_OF(.kind = PILOTLIGHT_UNWIND_CFA, .base = SP, .offset = 64,
+				 .frame_pointer = PILOTLIGHT_UNWIND_FP_AT_CFA,
+				 .frame_pointer_offset = -64, .return_address_offset = -56),
+		UNWIND_FRAME_WITH_POINTER);
+}
+
+static void other_machines_have_no_tables(void **state)
+{
+	assert_ptr_equal(unwind_rule_registers(EM_X86_64), &cfi_registers_x86_64);
+	assert_ptr_equal(unwind_rule_registers(EM_AARCH64), &cfi_registers_aarch64);
+	assert_null(unwind_rule_registers(EM_386));
+	assert_null(unwind_rule_registers(EM_RISCV));
 }
 
 static void each_rule_is_kept_once(void **state)
@@ -293,7 +363,9 @@ int main(void)
 		cmocka_unit_test_setup(return_addresses_are_where_calls_put_them, set_up),
 		cmocka_unit_test_setup(callers_have_the_cfa_for_a_stack_pointer, set_up),
 		cmocka_unit_test_setup(signal_frames_are_the_kernels, set_up),
+		cmocka_unit_test_setup(aarch64_has_a_link_register, set_up_aarch64),
 		cmocka_unit_test_setup(frames_tell_of_frame_pointers, set_up),
+		cmocka_unit_test(other_machines_have_no_tables),
 		cmocka_unit_test(each_rule_is_kept_once),
 		cmocka_unit_test(a_failed_allocation_is_an_error),
 	};

@@ -125,6 +125,27 @@ static void stubs_outside_code_are_skipped(void **state)
 	assert_int_equal(stubs.count, 0);
 }
 
+static void aarch64_has_a_header_with_a_frame(void **state)
+{
+	uint32_t code[16] = { 0xd503245f, 0xa9bf7bf0 };
+
+	elf.machine = EM_AARCH64;
+	set_section(".plt", code, sizeof(code));
+	assert_int_equal(stubs.count, 3);
+	assert_stub(0, 0, 8, PILOTLIGHT_UNWIND_CFA, SP, 0);
+	assert_stub(1, 8, 32, PILOTLIGHT_UNWIND_CFA, SP, 16);
+	assert_int_equal(stubs.stubs[1].rule.return_address_offset, -8);
+	assert_stub(2, 32, 64, PILOTLIGHT_UNWIND_CFA, SP, 0);
+	assert_int_equal(stubs.stubs[2].rule.return_address_offset, 0);
+	set_section(".plt", code + 1, sizeof(code) - 4);
+	assert_int_equal(stubs.count, 3);
+	assert_stub(1, 4, 32, PILOTLIGHT_UNWIND_CFA, SP, 16);
+	set_section(".plt", code + 2, sizeof(code) - 8);
+	assert_int_equal(stubs.count, 0);
+	set_section(".plt", lazy, sizeof(lazy));
+	assert_int_equal(stubs.count, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +153,7 @@ int main(void)
 		cmocka_unit_test_setup(jumping_stubs_are_recognized, set_up),
 		cmocka_unit_test_setup(sections_are_in_the_order_of_the_file, set_up),
 		cmocka_unit_test_setup(stubs_outside_code_are_skipped, set_up),
+		cmocka_unit_test_setup(aarch64_has_a_header_with_a_frame, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Unwind tables from whole ELF files. Any other input is a pair of sections: the first byte
- * selects the layout, the next two bytes are the length of .eh_frame, and .debug_frame is the rest.
+ * selects the machine and the address, the next two bytes are the length of .eh_frame, and
+ * .debug_frame is the rest.
  */
 #include "extract/unwind_extraction.h"
 #include "symbol/symbol_file.h"
@@ -15,6 +16,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum {
+	IS_AARCH64 = 1 << 0,
 	IS_GO = 1 << 1,
 	HAS_NO_SECTIONS = 1 << 2,
 	HAS_TWO_SEGMENTS = 1 << 3,
@@ -56,7 +58,7 @@ static int wrap_sections(const uint8_t *bytes, size_t size)
 	size_t eh_bytes = bytes[1] | (size_t)bytes[2] << 8;
 	uint8_t flags = bytes[0], header[12];
 	struct unwind_elf elf = {
-		.machine = EM_X86_64,
+		.machine = flags & IS_AARCH64 ? EM_AARCH64 : EM_X86_64,
 		.has_no_sections = flags & HAS_NO_SECTIONS,
 	};
 
