@@ -65,13 +65,14 @@ static void expect_both_allowed(const char *svg)
 static void flame_graphs_may_run_and_no_more(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(0);
-	const struct flamegraph_svg_options options = { .title = "</style><script>1</script>" };
 	char policy[FLAMEGRAPH_POLICY_BYTES];
 	struct rendering *rendering = malloc(sizeof(*rendering));
 	char *svg;
 
 	assert_non_null(rendering);
-	assert_int_equal(flamegraph_svg_write(profile, &options, rendering_begin(rendering)), 0);
+	assert_int_equal(flamegraph_svg_write(profile, "</style><script>1</script>",
+				 FRAME_BY_FUNCTION, rendering_begin(rendering)),
+		0);
 	svg = rendering_end(rendering);
 	expect_both_allowed(svg);
 	assert_ptr_equal(flamegraph_policy_format(policy), policy);
@@ -89,13 +90,14 @@ static void differences_may_run_and_no_more(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_upgraded(0);
 	struct profile_difference difference =
 		example_difference(base, compared, DIFFERENCE_BY_TOTAL);
-	const struct difference_svg_options options = { .title = "An upgrade" };
+	const char *const names[DIFFERENCE_SIDE_COUNT] = { "before", "after" };
 	struct rendering *rendering = malloc(sizeof(*rendering));
 	char *svg;
 
 	assert_non_null(rendering);
-	assert_int_equal(
-		difference_svg_write(&difference, &options, rendering_begin(rendering)), 0);
+	assert_int_equal(difference_svg_write(
+				 &difference, names, FRAME_BY_FUNCTION, rendering_begin(rendering)),
+		0);
 	svg = rendering_end(rendering);
 	expect_both_allowed(svg);
 	free(svg);
