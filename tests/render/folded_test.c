@@ -85,8 +85,8 @@ static void hostile_names_stay_in_their_frames(void **state)
 	for (const char *c = text; (c = strchr(c, '\n')); c++)
 		lines++;
 	assert_int_equal(lines, 6);
-	assert_non_null(
-		strstr(text, "</title><script>alert(1)</script>;]]>&lt:\"';a:b:c;<rect/>_[i] 50\n"));
+	assert_non_null(strstr(
+		text, "</title><script>alert(1)</script>;]]>&lt:\"';a:b:c;<rect/>_[i] 50\n"));
 	assert_non_null(strstr(text, "[unknown];[unknown];[unknown];back\\slash\"quote 7\n"));
 	assert_non_null(strstr(text, "x 1\n"));
 	assert_int_equal(sum_of_counts(text), accounts_stored(&profile->accounts));
