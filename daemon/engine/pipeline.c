@@ -148,6 +148,15 @@ static void retire_processes(struct pipeline *pipeline, uint64_t flip_ns)
 	process_table_retire(pipeline->processes, needed_ns);
 }
 
+static int read_jit_files(struct pipeline *pipeline, struct fault *fault)
+{
+	uint64_t begin_ns = clock_thread_cpu_ns();
+	int r = jit_table_run(pipeline->jit, clock_monotonic_ns());
+
+	pipeline->report.jit_cpu_ns += clock_thread_cpu_ns() - begin_ns;
+	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
+}
+
 static int drain(struct pipeline *pipeline, struct fault *fault)
 {
 	struct accounts accounts;
@@ -165,9 +174,9 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	r = pipeline_read_sideband(pipeline);
 	if (r < 0)
 		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
-	r = jit_table_run(pipeline->jit, clock_monotonic_ns());
+	r = read_jit_files(pipeline, fault);
 	if (r < 0)
-		return fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r));
+		return r;
 	bound_lookups(pipeline);
 	r = drain_window(pipeline->drain, pipeline_add_sample, pipeline, &accounts);
 	if (r < 0)
@@ -190,10 +199,11 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 
 static int drain_timed(struct pipeline *pipeline, struct fault *fault)
 {
-	uint64_t begin_ns = clock_thread_cpu_ns();
+	uint64_t begin_ns = clock_thread_cpu_ns(), jit_ns = pipeline->report.jit_cpu_ns;
 	int r = drain(pipeline, fault);
 
 	pipeline->report.drain_cpu_ns += clock_thread_cpu_ns() - begin_ns;
+	pipeline->report.drain_cpu_ns -= pipeline->report.jit_cpu_ns - jit_ns;
 	return r;
 }
 
@@ -358,8 +368,7 @@ static int follow(struct pipeline *pipeline, struct fault *fault)
 	drain_early(pipeline, now_ns);
 	if (now_ns < jit_due_ns(pipeline))
 		return 0;
-	r = jit_table_run(pipeline->jit, now_ns);
-	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
+	return read_jit_files(pipeline, fault);
 }
 
 /* Logs a failure once, and the recovery. */

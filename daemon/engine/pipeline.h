@@ -71,8 +71,9 @@ struct pipeline_report {
 	struct user_excess excess;	   /* samples beyond the share of their users */
 	uint64_t drains;
 	uint64_t elapsed_ns;
-	uint64_t drain_cpu_ns;				   /* spent by this thread on draining */
-	uint64_t lag_ns;				   /* delay of the last drain */
+	uint64_t drain_cpu_ns; /* spent by this thread on draining, without the following */
+	uint64_t jit_cpu_ns;   /* spent by this thread on reading jitdumps and perf maps */
+	uint64_t lag_ns;       /* delay of the last drain */
 	uint64_t symbol_cache_entries, symbol_cache_bytes; /* 0: none, or unknown */
 	size_t profile_bytes, table_bytes; /* all windows; process, binary and cgroup tables */
 };

@@ -20,9 +20,25 @@ static void read_use(const struct pipeline_report *report, struct service_use *r
 		.bpf_ns = bpf_ns(report),
 		.engine_ns = clock_process_cpu_ns(),
 		.drain_ns = report->drain_cpu_ns,
+		.jit_ns = report->jit_cpu_ns,
 		.broker_ns = report->capture.broker_cpu_ns,
 		.busy_samples =
 			report->accounts.fired - report->accounts.dropped[PILOTLIGHT_DROP_IDLE],
+	};
+}
+
+void service_use_since(const struct service_use *before, const struct service_use *now,
+	struct rate_governor_use *ret_use)
+{
+	uint64_t drain_ns = now->drain_ns - before->drain_ns;
+	uint64_t engine_ns = now->engine_ns - before->engine_ns;
+
+	*ret_use = (struct rate_governor_use){
+		.elapsed_ns = now->at_ns - before->at_ns,
+		.sampling_ns = now->bpf_ns - before->bpf_ns + drain_ns,
+		.other_ns = engine_ns - drain_ns - (now->jit_ns - before->jit_ns) + now->broker_ns -
+			    before->broker_ns,
+		.samples = now->busy_samples - before->busy_samples,
 	};
 }
 
@@ -38,15 +54,8 @@ uint32_t service_steer(struct service *service)
 		*before = now;
 		return service->rate_hz;
 	}
-	used = (struct rate_governor_use){
-		.elapsed_ns = now.at_ns - before->at_ns,
-		.cpu_count = pipeline_cpu_count(service->pipeline),
-		.sampling_ns = now.bpf_ns - before->bpf_ns + now.drain_ns - before->drain_ns,
-		.other_ns = (now.engine_ns - now.drain_ns) -
-			    (before->engine_ns - before->drain_ns) + now.broker_ns -
-			    before->broker_ns,
-		.samples = now.busy_samples - before->busy_samples,
-	};
+	service_use_since(before, &now, &used);
+	used.cpu_count = pipeline_cpu_count(service->pipeline);
 	*before = now;
 	return rate_governor_run(&service->governor, &used);
 }

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/service_state.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static const struct service_use before = {
+	.at_ns = 1000,
+	.bpf_ns = 100,
+	.engine_ns = 200,
+	.drain_ns = 50,
+	.jit_ns = 30,
+	.broker_ns = 10,
+	.busy_samples = 7,
+};
+
+static struct service_use later(void)
+{
+	struct service_use now = before;
+
+	now.at_ns += 500;
+	now.bpf_ns += 20;
+	now.engine_ns += 40;
+	now.drain_ns += 15;
+	now.broker_ns += 3;
+	now.busy_samples += 2;
+	return now;
+}
+
+static void what_depends_on_the_rate_is_told_apart(void **state)
+{
+	struct service_use now = later();
+	struct rate_governor_use used;
+
+	service_use_since(&before, &now, &used);
+	assert_int_equal(used.elapsed_ns, 500);
+	assert_int_equal(used.sampling_ns, 20 + 15);
+	assert_int_equal(used.other_ns, 40 - 15 + 3);
+	assert_int_equal(used.samples, 2);
+}
+
+static void files_of_users_do_not_count(void **state)
+{
+	struct service_use now = later();
+	struct rate_governor_use used;
+
+	now.engine_ns += 1000;
+	now.jit_ns += 1000;
+	service_use_since(&before, &now, &used);
+	assert_int_equal(used.sampling_ns, 20 + 15);
+	assert_int_equal(used.other_ns, 40 - 15 + 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_depends_on_the_rate_is_told_apart),
+		cmocka_unit_test(files_of_users_do_not_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
