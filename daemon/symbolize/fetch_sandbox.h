@@ -15,7 +15,8 @@
 
 /*
  * Limits the process's resources, enters the folder of the fetch and closes all other files, as far
- * as the kernel has Landlock. Libraries must be loaded before. Returns 0 or -errno.
+ * as the kernel has Landlock. Libraries must be loaded before. Returns 0; -EINVAL a URL has '#' or
+ * '?'; or another -errno.
  */
 int fetch_sandbox_close_files(const struct fetch_request *request);
 

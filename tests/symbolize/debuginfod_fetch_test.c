@@ -185,6 +185,11 @@ static void folder_of_files_is_a_server(void **state)
 	(void)snprintf(urls, sizeof(urls), "%s file://%s", url_of("missing"), served);
 	assert_int_equal(fetch_from(urls, 0, &id, text), 0);
 	assert_string_equal(text, "local");
+	/* What libdebuginfod appends must not get lost: then any file could be read. */
+	(void)snprintf(urls, sizeof(urls), "file://%s file://%s#", path, path);
+	assert_int_equal(fetch_from(urls, 0, &id, text), -EIO);
+	(void)snprintf(urls, sizeof(urls), "file://%s file://%s?", path, path);
+	assert_int_equal(fetch_from(urls, 0, &id, text), -EIO);
 	remove_tree(served);
 }
 
