@@ -23,37 +23,14 @@ page=$tmp/metrics
 
 # --- sharing the CPU --------------------------------------------------------------------------
 
-# Prints the folder of cgroups with a CPU controller, or nothing.
-find_cpu_groups() {
-	local folder
-
-	folder=$(awk '$3 == "cgroup" && $4 ~ /(^|,)cpu(,|$)/ { print $2; exit }' /proc/mounts)
-	if [ -z "$folder" ]; then
-		folder=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
-		grep -qw cpu "$folder/cgroup.controllers" 2>/dev/null || return
-		echo +cpu 2>/dev/null >"$folder/cgroup.subtree_control" || return
-	fi
-	mkdir "$folder/pilotlight-test-$$" 2>/dev/null && rmdir "$folder/pilotlight-test-$$" && echo "$folder"
-}
-
-# make_group NAME: prints the file to which a process writes its PID to enter the cgroup.
-make_group() {
-	[ -n "$cpu_groups" ] || { echo /dev/null; return; }
-	mkdir "$cpu_groups/pilotlight-$1-$$" && echo "$cpu_groups/pilotlight-$1-$$/cgroup.procs"
-}
-
 # loaded COMMAND...: runs it in the load's cgroup.
 loaded() {
 	echo "$BASHPID" >"$load_group" && exec "$@"
 }
 
 clean_up_groups() {
-	local name
-
 	clean_up_service
-	for name in service load; do
-		[ ! -d "$cpu_groups/pilotlight-$name-$$" ] || wait_for 60 rmdir "$cpu_groups/pilotlight-$name-$$"
-	done
+	remove_cpu_groups
 	[ -z "$memory_folder" ] || rm -rf "$memory_folder"
 }
 at_exit clean_up_groups
@@ -65,19 +42,11 @@ on_memory() {
 }
 memory_folder=
 cpu_groups=$(find_cpu_groups)
-load_group=$(make_group load) service_group=$(make_group service)
+load_group=$(make_cpu_group load) service_group=$(make_cpu_group service)
 # The time limit in seconds: short if the service has its share of the CPUs, longer if it competes with thousands
 # of threads.
 patience=15
 [ -n "$cpu_groups" ] || { patience=30; note "no CPU cgroups here: the service competes with thousands of threads"; }
-
-in_its_group() {
-	local program=$pilotlightd
-
-	pilotlightd=$tmp/pilotlightd
-	printf '#!/bin/sh\necho $$ >"%s"\nexec "%s" "$@"\n' "$service_group" "$program" >"$pilotlightd"
-	chmod +x "$pilotlightd"
-}
 
 # --- measurements -------------------------------------------------------------------------
 
@@ -273,7 +242,7 @@ has_short_lived() {
 plan 21
 same_day 200
 printf '[Sampling]\nMaxCostPercent=%s\n[History]\nWindow=%ss\n' "$max_cost" $window_s >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-in_its_group
+service_in_cpu_group "$service_group"
 on_memory
 check "the service starts" start_service
 has_window() { [ "$(metric pilotlight_windows_sealed_total)" -ge 1 ]; }

@@ -4,6 +4,7 @@
 pilotlightd=${PILOTLIGHTD:-$root/build/release/pilotlightd}
 service_pid=
 cgroups=()
+cpu_groups=
 
 # All folders of the service are under $tmp, and the command-line tools query this service.
 export STATE_DIRECTORY=$tmp/state CACHE_DIRECTORY=$tmp/cache RUNTIME_DIRECTORY=$tmp/run
@@ -98,4 +99,42 @@ has_cgroup2() {
 	folder=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 	[ -n "$folder" ] && mkdir "$folder/pilotlight-test-$$" 2>/dev/null &&
 		rmdir "$folder/pilotlight-test-$$"
+}
+
+# --- sharing the CPU ---------------------------------------------------------------------------
+
+# Prints the folder of cgroups with a CPU controller, or nothing.
+find_cpu_groups() {
+	local folder
+
+	folder=$(awk '$3 == "cgroup" && $4 ~ /(^|,)cpu(,|$)/ { print $2; exit }' /proc/mounts)
+	if [ -z "$folder" ]; then
+		folder=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+		grep -qw cpu "$folder/cgroup.controllers" 2>/dev/null || return
+		echo +cpu 2>/dev/null >"$folder/cgroup.subtree_control" || return
+	fi
+	mkdir "$folder/pilotlight-test-$$" 2>/dev/null && rmdir "$folder/pilotlight-test-$$" && echo "$folder"
+}
+
+# make_cpu_group NAME: prints the file to which a process writes its PID to enter the cgroup, in the folder $cpu_groups.
+make_cpu_group() {
+	[ -n "$cpu_groups" ] || { echo /dev/null; return; }
+	mkdir "$cpu_groups/pilotlight-$1-$$" && echo "$cpu_groups/pilotlight-$1-$$/cgroup.procs"
+}
+
+remove_cpu_groups() {
+	local folder
+
+	for folder in "$cpu_groups"/pilotlight-*-$$; do
+		[ ! -d "$folder" ] || wait_for 60 rmdir "$folder"
+	done
+}
+
+# service_in_cpu_group FILE: start_service starts it in that cgroup.
+service_in_cpu_group() {
+	local program=$pilotlightd
+
+	pilotlightd=$tmp/pilotlightd
+	printf '#!/bin/sh\necho $$ >"%s"\nexec "%s" "$@"\n' "$1" "$program" >"$pilotlightd"
+	chmod +x "$pilotlightd"
 }

@@ -125,6 +125,9 @@ void namespace_enter(int flags);
  */
 int fuse_mount(const char *path);
 
+/* Takes the pending requests and answers none. Whoever made one cannot be killed any more. */
+void fuse_swallow(int fd);
+
 /* Answers everything but reads: every name is a regular file of 1 MiB. Returns at the end of time.
  */
 void fuse_serve(struct abuse *abuse, int fd);

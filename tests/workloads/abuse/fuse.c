@@ -108,12 +108,27 @@ static void answer_request(int fd, const struct fuse_in_header *request)
 	}
 }
 
-void fuse_serve(struct abuse *abuse, int fd)
+/* Answers what is pending, after `wait_ms` at most. */
+static void serve(int fd, int wait_ms, bool is_mute)
 {
-	static uint8_t request[REQUEST_BYTES] __attribute__((aligned(8)));
+	static uint8_t bytes[REQUEST_BYTES] __attribute__((aligned(8)));
+	const struct fuse_in_header *request = (const void *)bytes;
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 
+	while (poll(&ready, 1, wait_ms) > 0 && read(fd, bytes, sizeof(bytes)) > 0) {
+		if (!is_mute || request->opcode == FUSE_INIT)
+			answer_request(fd, request);
+		wait_ms = 0;
+	}
+}
+
+void fuse_serve(struct abuse *abuse, int fd)
+{
 	while (abuse_goes_on(abuse))
-		if (poll(&ready, 1, POLL_MS) > 0 && read(fd, request, sizeof(request)) > 0)
-			answer_request(fd, (const struct fuse_in_header *)(const void *)request);
+		serve(fd, POLL_MS, false);
+}
+
+void fuse_swallow(int fd)
+{
+	serve(fd, 0, true);
 }

@@ -80,14 +80,16 @@ void space_silent(struct abuse *abuse)
 	/* Skips the attack here, where it is seen, if FUSE is refused. */
 	(void)close(fuse_mount("/mnt"));
 	for (unsigned i = 0; i < SILENT_PROCESSES; i++) {
-		pid_t pid = abuse_fork(abuse);
+		int fd;
 
-		if (pid != 0)
+		if (abuse_fork(abuse) != 0)
 			continue;
 		namespace_enter(0);
-		(void)fuse_mount("/tmp");
-		while (abuse_goes_on(abuse))
+		fd = fuse_mount("/tmp");
+		while (abuse_goes_on(abuse)) {
 			run_code(abuse, 20000);
+			fuse_swallow(fd);
+		}
 		_exit(0);
 	}
 	(void)abuse_reap(SILENT_PROCESSES, 0);
