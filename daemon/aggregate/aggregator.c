@@ -250,25 +250,40 @@ static int add_whole(struct aggregator *aggregator, const struct raw_sample *sam
 	return r == 0 ? profile_add_sample(aggregator->profile, added) : r;
 }
 
-/* Adds the sample without anything that its user can choose. */
+static int add_nameless_thread(
+	struct aggregator *aggregator, const struct raw_sample *sample, uint32_t *ret_thread)
+{
+	struct profile_thread thread = { .user = sample->user };
+	int r = profile_add_string(aggregator->profile, over_quota, &thread.comm);
+
+	return r < 0 ? r : profile_add_thread(aggregator->profile, &thread, ret_thread);
+}
+
+static int add_nameless_stack(struct aggregator *aggregator, uint32_t *ret_node)
+{
+	uint32_t location;
+	int r = profile_add_synthetic(aggregator->profile, over_quota, &location);
+
+	return r < 0 ? r : profile_add_node(aggregator->profile, PROFILE_ROOT, location, ret_node);
+}
+
+/* Adds the sample with what the profile knows of its thread and its stack, and nothing new. */
 static int add_excess(struct aggregator *aggregator, const struct raw_sample *sample,
-	const struct aggregator_labels *labels, struct profile_sample *added)
+	const struct aggregator_labels *labels, const struct resolved_frame *frames, size_t count,
+	struct profile_sample *added)
 {
 	struct profile *profile = aggregator->profile;
-	struct profile_thread nameless = { .user = sample->user };
-	uint32_t location;
 	int r = add_thread(aggregator, sample, labels, &added->thread);
 
 	profile->is_frozen = false;
-	if (r == -E2BIG) {
-		r = profile_add_string(profile, over_quota, &nameless.comm);
-		if (r == 0)
-			r = profile_add_thread(profile, &nameless, &added->thread);
-	}
-	if (r == 0)
-		r = profile_add_synthetic(profile, over_quota, &location);
-	if (r == 0)
-		r = profile_add_node(profile, PROFILE_ROOT, location, &added->node);
+	if (r == -E2BIG)
+		r = add_nameless_thread(aggregator, sample, &added->thread);
+	if (r < 0)
+		return r;
+	r = add_stack(aggregator, frames, count, &added->node);
+	profile->is_frozen = false;
+	if (r == -E2BIG)
+		r = add_nameless_stack(aggregator, &added->node);
 	if (r == 0)
 		r = profile_add_sample(profile, added);
 	if (r == 0)
@@ -292,7 +307,7 @@ int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sampl
 	aggregator->element_bytes = profile_element_bytes(profile);
 	r = add_whole(aggregator, sample, labels, frames, count, &added);
 	if (r == -E2BIG && profile->is_frozen)
-		r = add_excess(aggregator, sample, labels, &added);
+		r = add_excess(aggregator, sample, labels, frames, count, &added);
 	profile->is_frozen = false;
 	user_share_add(&aggregator->strings, aggregator->user,
 		profile_string_bytes(profile) - aggregator->string_bytes);

@@ -22,6 +22,11 @@ bool user_share_has_room(const struct user_share *share, uint64_t user, uint64_t
 	return held + amount <= FREE_TIMES * (share->capacity - share->used - amount);
 }
 
+uint64_t user_share_held(const struct user_share *share, uint64_t user)
+{
+	return share->counters[counter_of(user)];
+}
+
 void user_share_add(struct user_share *share, uint64_t user, uint64_t amount)
 {
 	share->used += amount;
@@ -51,8 +56,8 @@ bool user_excess_is_used(const struct user_excess_line *line)
 const char *user_excess_name(uint64_t user, char name[USER_EXCESS_NAME_BYTES])
 {
 	if (user >> 32)
-		(void)snprintf(name, USER_EXCESS_NAME_BYTES, "root in container %08x",
-			(uint32_t)(user >> 32));
+		(void)snprintf(
+			name, USER_EXCESS_NAME_BYTES, "container %08x", (uint32_t)(user >> 32));
 	else
 		(void)snprintf(name, USER_EXCESS_NAME_BYTES, "user %u", (uint32_t)user);
 	return name;

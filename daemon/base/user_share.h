@@ -7,8 +7,8 @@
  * little is kept for users who do not come. This is the dynamic threshold of shared-memory switches
  * (Choudhury and Hahne, 1998).
  *
- * A user is a 64-bit key: struct pilotlight_ring_sample's uid, and above it, for root in a
- * container, a hash of the container. Users share the counters, as there may be many: hostile users
+ * A user is a 64-bit key: struct pilotlight_ring_sample's uid, or a container's hash above 32 zeros
+ * (labels/cgroup_path.h). Users share the counters, as there may be many: hostile users
  * can spoil one counter each, and cannot choose whose, as the hash is seeded. Not thread-safe.
  */
 #pragma once
@@ -26,6 +26,8 @@ struct user_share {
 
 /* May the user hold `amount` more? */
 bool user_share_has_room(const struct user_share *share, uint64_t user, uint64_t amount);
+
+uint64_t user_share_held(const struct user_share *share, uint64_t user);
 
 /* Also beyond the capacity: the caller decides. */
 void user_share_add(struct user_share *share, uint64_t user, uint64_t amount);
@@ -53,7 +55,7 @@ struct user_excess {
 };
 
 bool user_excess_is_used(const struct user_excess_line *line);
-/* "user 1000", or "root in container 1a2b3c4d", by the container's hash. Returns `name`. */
+/* "user 1000", or "container 1a2b3c4d", by the container's hash. Returns `name`. */
 const char *user_excess_name(uint64_t user, char name[USER_EXCESS_NAME_BYTES]);
 
 void user_excess_merge(struct user_excess *into, const struct user_excess *from);

@@ -372,10 +372,10 @@ uint64_t cgroup_path_user(uint32_t uid, const char *path)
 {
 	struct cgroup_labels labels;
 
-	if (uid > 0 || path[0] != '/')
+	if (path[0] != '/')
 		return uid;
 	cgroup_path_parse(path, &labels);
-	return labels.container.size == 0
+	return labels.container.size == 0 || labels.user_unit.size > 0
 		       ? uid
 		       : hash_bytes(labels.container.text, labels.container.size) << 32;
 }

@@ -39,8 +39,9 @@ struct cgroup_labels {
 void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels);
 
 /*
- * The user who answers for a process of `uid` in this cgroup, as a key of base/user_share.h: root
- * in a container is not root of the host.
+ * The user who answers for a process of `uid` in this cgroup, as a key of base/user_share.h. A
+ * container is one user, whatever uids its root chooses; one that a user's own systemd runs is that
+ * user.
  */
 uint64_t cgroup_path_user(uint32_t uid, const char *path);
 

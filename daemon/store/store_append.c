@@ -19,6 +19,8 @@ enum {
 	DAY_BYTES_MIN = 4 << 20,
 	/* Weighed before a sample is added: hardly any sample adds more. */
 	SAMPLE_CONTENT_BYTES = 4096,
+	/* Of each user in each generation, outside the share. */
+	GENERATION_FREE_BYTES = 64 << 10,
 	ROOT = 0,	    /* of the host: the history is its own */
 	ROWS_MAX = 1 << 15, /* half a MiB; further rows become a supplement */
 };
@@ -215,56 +217,81 @@ static uint64_t content_bytes(const struct store *store)
 	return bytes;
 }
 
-static void freeze(struct store *store, bool is_frozen)
+/* Finds the element within the user's share, or else the one that stands for all over quota. */
+static int find_shared(struct appending *appending, enum day_part part, uint32_t element,
+	bool is_frozen, bool *has_excess, uint32_t *ret_id)
 {
+	struct store *store = appending->store;
+	int r;
+
+	store->parts[part].dictionary.is_frozen = is_frozen;
+	r = find(appending, part, element, ret_id);
+	store->parts[part].dictionary.is_frozen = false;
+	if (r != -EDQUOT)
+		return r;
+	*has_excess = true;
+	return find(appending, part, OVER_QUOTA, ret_id);
+}
+
+/* Each generation repeats what the one before had, so some of that is free. */
+static void begin_generation(struct store *store)
+{
+	int64_t generation = 0;
+
 	for (enum day_part part = 0; part < DAY_PARTS; part++)
-		store->parts[part].dictionary.is_frozen = is_frozen;
+		generation += store->parts[part].generation;
+	if (store->shared_generation == generation)
+		return;
+	store->shared_generation = generation;
+	store->generation_share = (struct user_share){ 0 };
 }
 
-static int find_row(
-	struct appending *appending, uint32_t thread, uint32_t node, struct window_row *row)
+static void charge(struct store *store, uint64_t user, uint64_t bytes)
 {
-	int r = find(appending, DAY_THREADS, thread, &row->thread);
+	const uint64_t held = user_share_held(&store->generation_share, user);
 
-	return r < 0 ? r : find(appending, DAY_STACKS, node, &row->node);
-}
-
-static uint64_t user_of(const struct profile *profile, const struct profile_sample *sample)
-{
-	const struct profile_thread *thread = &profile->threads.items[sample->thread];
-
-	return cgroup_path_user(thread->user, string_pool_get(&profile->strings, thread->cgroup));
+	user_share_add(&store->generation_share, user, bytes);
+	if (held >= GENERATION_FREE_BYTES)
+		user_share_add(&store->day_share, user, bytes);
 }
 
 /* Finds the sample's thread and stack within the share of its user. */
-static int find_shared_row(
+static int find_row(
 	struct appending *appending, const struct profile_sample *sample, struct window_row *row)
 {
-	const uint64_t user = user_of(appending->profile, sample);
+	const struct profile *profile = appending->profile;
+	const struct profile_thread *thread = &profile->threads.items[sample->thread];
+	const char *cgroup = string_pool_get(&profile->strings, thread->cgroup);
+	const uint64_t user = cgroup_path_user(thread->user, cgroup);
+	/* Root whose cgroup is not known may be that of a container. */
+	const bool is_root = user == ROOT && cgroup[0] == '/';
 	struct store *store = appending->store;
 	uint64_t before = content_bytes(store), now;
+	bool is_frozen, has_excess = false;
 	int r;
 
-	freeze(store, user != ROOT &&
-			      !user_share_has_room(&store->day_share, user, SAMPLE_CONTENT_BYTES));
-	r = find_row(appending, sample->thread, sample->node, row);
-	freeze(store, false);
-	if (r == -EDQUOT) {
-		r = find_row(appending, OVER_QUOTA, OVER_QUOTA, row);
-		if (appending->excess)
-			user_excess_add(appending->excess, user, USER_HISTORY, sample->count);
-	}
+	begin_generation(store);
+	is_frozen = !is_root &&
+		    user_share_held(&store->generation_share, user) >= GENERATION_FREE_BYTES &&
+		    !user_share_has_room(&store->day_share, user, SAMPLE_CONTENT_BYTES);
+	r = find_shared(
+		appending, DAY_THREADS, sample->thread, is_frozen, &has_excess, &row->thread);
+	if (r == 0)
+		r = find_shared(
+			appending, DAY_STACKS, sample->node, is_frozen, &has_excess, &row->node);
+	if (has_excess && appending->excess)
+		user_excess_add(appending->excess, user, USER_HISTORY, sample->count);
 	/* A new generation begins with what the sample added. */
 	now = content_bytes(store);
-	if (user != ROOT)
-		user_share_add(&store->day_share, user, now > before ? now - before : 0);
+	if (!is_root)
+		charge(store, user, now > before ? now - before : 0);
 	return r;
 }
 
 static int add_sample(struct appending *appending, const struct profile_sample *sample)
 {
 	struct window_row row = { .count = sample->count };
-	int r = find_shared_row(appending, sample, &row);
+	int r = find_row(appending, sample, &row);
 
 	if (r == 0 && appending->rows.count == ROWS_MAX)
 		r = write_rows(appending);

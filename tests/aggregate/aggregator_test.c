@@ -409,6 +409,36 @@ static void a_user_over_quota_keeps_known_names(void **state)
 	close_fixture(&fixture);
 }
 
+/* A new thread of a user over quota loses its name, and not its stack. */
+static void a_known_stack_stays_with_a_nameless_thread(void **state)
+{
+	const struct flood threads = { .has_threads = true };
+	const struct aggregator_labels labels = { .exe = "/usr/bin/node", .cgroup = "/user.slice" };
+	struct raw_sample sample = sample_of(99, "unheard-of");
+	struct resolved_frame frames[2];
+	const struct profile_sample *added = NULL;
+	struct fixture fixture;
+
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	sample.user = 1000;
+	(void)flood(&fixture, 1, &threads);
+	for (int i = 0; i < 2; i++)
+		frames[i] = (struct resolved_frame){
+			.jit = RESOLVED_JIT, .binary = fixture.jit, .name = "name", .address = 1
+		};
+	assert_int_equal(aggregator_add(fixture.aggregator, &sample, &labels, frames, 2), 0);
+	/* The sample of a nameless thread with that stack is there, from the flood. */
+	for (size_t i = 0; i < fixture.profile->samples.count; i++) {
+		added = &fixture.profile->samples.items[i];
+		if (fixture.profile->threads.items[added->thread].tgid == 0)
+			break;
+	}
+	assert_non_null(added);
+	assert_int_equal(fixture.profile->threads.items[added->thread].tgid, 0);
+	assert_string_equal(string_of(&fixture, frame_of(&fixture, added->node)->function), "name");
+	close_fixture(&fixture);
+}
+
 /* Root in a container answers for itself, not root of the host. */
 static void root_in_a_container_is_a_user_of_its_own(void **state)
 {
@@ -480,6 +510,7 @@ int main(void)
 		cmocka_unit_test(a_full_profile_refuses),
 		cmocka_unit_test(a_user_cannot_fill_the_profile),
 		cmocka_unit_test(a_user_over_quota_keeps_known_names),
+		cmocka_unit_test(a_known_stack_stays_with_a_nameless_thread),
 		cmocka_unit_test(root_in_a_container_is_a_user_of_its_own),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};

@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -358,18 +359,25 @@ static void escapes_are_undone(void **state)
 	unescape("nginx", 1, "");
 }
 
-static void root_in_a_container_is_another_user(void **state)
+static void a_container_is_a_user_of_its_own(void **state)
 {
 	static const char docker[] =
 		"/docker/"
 		"4ad1e6a0f0e1d2c3b4a5968778695a4b3c2d1e0f4ad1e6a0f0e1d2c3b4a59687";
-	char other[sizeof(docker)];
+	char other[sizeof(docker)], rootless[256];
 
 	memcpy(other, docker, sizeof(other));
 	other[sizeof(other) - 2] = '0';
 	assert_int_equal(cgroup_path_user(0, ""), 0);
 	assert_int_equal(cgroup_path_user(0, "/system.slice/cron.service"), 0);
-	assert_int_equal(cgroup_path_user(1000, docker), 1000);
+	assert_int_equal(cgroup_path_user(1000, docker), cgroup_path_user(0, docker));
+	assert_int_equal(
+		cgroup_path_user(1000, "/user.slice/user-1000.slice/session-1.scope"), 1000);
+	/* Users choose the names below their own systemd. */
+	(void)snprintf(rootless, sizeof(rootless),
+		"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-%s.scope",
+		strrchr(docker, '/') + 1);
+	assert_int_equal(cgroup_path_user(1000, rootless), 1000);
 	assert_int_not_equal(cgroup_path_user(0, docker), 0);
 	assert_int_equal((uint32_t)cgroup_path_user(0, docker), 0);
 	assert_int_equal(cgroup_path_user(0, docker), cgroup_path_user(0, docker));
@@ -387,7 +395,7 @@ int main(void)
 		cmocka_unit_test(the_innermost_container_counts),
 		cmocka_unit_test(any_bytes_will_do),
 		cmocka_unit_test(escapes_are_undone),
-		cmocka_unit_test(root_in_a_container_is_another_user),
+		cmocka_unit_test(a_container_is_a_user_of_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
