@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "aggregate/aggregator.h"
+#include "labels/cgroup_path.h"
 #include "process/process_scan.h"
+#include "tests/harness/distinct_users.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
@@ -19,6 +21,7 @@ struct fixture {
 	struct aggregator *aggregator;
 	uint32_t kernel, jit;
 	struct user_excess excess;
+	struct user_share seen; /* the users of floods */
 };
 
 static int open_fixture(struct fixture *fixture, size_t profile_budget)
@@ -305,14 +308,17 @@ static uint64_t flood(struct fixture *fixture, uint32_t users, const struct floo
 	struct raw_sample sample = sample_of(7, comm);
 	struct resolved_frame frames[2] = { 0 };
 	uint64_t added = 0;
+	uint32_t uids[8];
 
+	for (uint32_t i = 0; i < users; i++)
+		uids[i] = (uint32_t)distinct_user(&fixture->seen, 1000 + i);
 	for (int i = 0; i < 2; i++)
 		frames[i] = (struct resolved_frame){
 			.jit = RESOLVED_JIT, .binary = fixture->jit, .name = name, .address = 1
 		};
 	while (over_quota(fixture) < 200 * users) {
 		added++;
-		sample.user = 1000 + (uint32_t)(added % users);
+		sample.user = uids[added % users];
 		if (flood->has_names)
 			(void)snprintf(name, sizeof(name), "%0150llu", (unsigned long long)added);
 		if (flood->has_stacks)
@@ -338,6 +344,7 @@ static void expect_room_for_others(struct fixture *fixture)
 	struct raw_sample other = sample_of(8, "innocent");
 	const uint64_t before = over_quota(fixture);
 
+	other.user = (uint32_t)distinct_user(&fixture->seen, 0);
 	for (uint64_t i = 0; i < 50; i++) {
 		char name[64];
 		const struct resolved_frame frame = { .binary = fixture->jit,
@@ -462,6 +469,7 @@ static void root_in_a_container_is_a_user_of_its_own(void **state)
 	}
 	assert_int_not_equal(fixture.excess.lines[0].user, 0);
 	assert_int_equal((uint32_t)fixture.excess.lines[0].user, 0);
+	user_share_add(&fixture.seen, cgroup_path_user(0, container), 1);
 	expect_room_for_others(&fixture); /* root of the host */
 	close_fixture(&fixture);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
 #include "base/user_share.h"
+#include "tests/harness/distinct_users.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,34 +25,38 @@ static uint64_t take_all(struct user_share *share, uint64_t user)
 
 static void one_user_gets_two_thirds_of_what_is_free(void **state)
 {
-	struct user_share share = { .capacity = CAPACITY };
+	struct user_share share = { .capacity = CAPACITY }, seen = { 0 };
+	const uint64_t user = distinct_user(&seen, 1000), next = distinct_user(&seen, 1001);
 
-	assert_int_equal(take_all(&share, 1000), CAPACITY / 3 * 2);
-	assert_false(user_share_has_room(&share, 1000, 1));
-	assert_in_range(take_all(&share, 1001), CAPACITY / 3 / 3 * 2 - 1, CAPACITY / 3 / 3 * 2 + 1);
+	assert_int_equal(take_all(&share, user), CAPACITY / 3 * 2);
+	assert_false(user_share_has_room(&share, user, 1));
+	assert_in_range(take_all(&share, next), CAPACITY / 3 / 3 * 2 - 1, CAPACITY / 3 / 3 * 2 + 1);
 }
 
 /* Users who come at the same time and want all get equal parts. */
 static void greedy_users_get_equal_parts(void **state)
 {
-	struct user_share share = { .capacity = CAPACITY };
-	uint64_t taken[8] = { 0 };
+	struct user_share share = { .capacity = CAPACITY }, seen = { 0 };
+	uint64_t users[9], taken[8] = { 0 };
 	bool goes_on = true;
 
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
+		users[i] = distinct_user(&seen, i * 1000);
 	while (goes_on) {
 		goes_on = false;
-		for (uint64_t user = 0; user < ARRAY_SIZE(taken); user++) {
-			if (!user_share_has_room(&share, user, 1))
+		for (size_t i = 0; i < ARRAY_SIZE(taken); i++) {
+			if (!user_share_has_room(&share, users[i], 1))
 				continue;
-			user_share_add(&share, user, 1);
-			taken[user]++;
+			user_share_add(&share, users[i], 1);
+			taken[i]++;
 			goes_on = true;
 		}
 	}
 	for (size_t user = 0; user < ARRAY_SIZE(taken); user++)
 		assert_in_range(taken[user], CAPACITY * 2 / 17 - 1, CAPACITY * 2 / 17 + 1);
 	/* The next one finds room. */
-	assert_in_range(take_all(&share, 99), CAPACITY / 17 * 2 / 3 - 5, CAPACITY / 17 * 2 / 3 + 5);
+	assert_in_range(
+		take_all(&share, users[8]), CAPACITY / 17 * 2 / 3 - 5, CAPACITY / 17 * 2 / 3 + 5);
 }
 
 static void what_is_given_back_is_free_again(void **state)
