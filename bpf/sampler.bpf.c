@@ -171,12 +171,12 @@ static __always_inline __u64 cgroup_id_of(struct task_struct *task, struct walke
 static __always_inline __u32 user_of(struct task_struct *task)
 {
 	const struct cred *cred = task->real_cred;
-	struct user_namespace *namespace = cred->user_ns;
+	struct user_namespace *users = cred->user_ns;
 
-	/* Only its creator answers for a nested one. */
-	for (int i = 0; i<USER_NAMESPACE_LEVELS &&namespace->level> 1; i++)
-	namespace = namespace->parent;
-	return namespace->level > 0 && namespace->owner.val ? namespace->owner.val : cred->uid.val;
+	/* The creator of the outermost one answers for all that are nested in it. */
+	for (int i = 0; i < USER_NAMESPACE_LEVELS && users->level > 1; i++)
+		users = users->parent;
+	return users->level > 0 && users->owner.val ? users->owner.val : cred->uid.val;
 }
 
 /*

@@ -28,10 +28,10 @@ struct aggregator_labels {
 };
 
 /*
- * Adds a sample with its frames, root first; `labels` may be NULL. If it needs new elements and the
- * share of its user (base/user_share.h) is used up, its stack becomes "[names over quota]", as does
- * the name of a thread that is new. Returns 0, -ENOMEM or -E2BIG (the profile's budget is used up).
- * On failure the sample is not in the profile and the caller counts it.
+ * Adds a sample with its frames, root first; `labels` may be NULL. Once the share of its user
+ * (base/user_share.h) is used up, a new stack becomes "[names over quota]", and so does the name of
+ * a new thread, which loses its labels. Returns 0, -ENOMEM or -E2BIG (the profile's budget is used
+ * up). On failure the sample is not in the profile and the caller counts it.
  */
 int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sample,
 	const struct aggregator_labels *labels, const struct resolved_frame *frames, size_t count);

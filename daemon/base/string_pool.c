@@ -61,8 +61,7 @@ static int append(struct string_pool *pool, const struct string_key *key, size_t
 
 	if (pool->size + key->size + 1 > limit_bytes)
 		return -E2BIG;
-	r = ARRAY_RESERVE(
-		pool->bytes, &pool->capacity, pool->size + key->size + 1, pool->limit_bytes);
+	r = ARRAY_RESERVE(pool->bytes, &pool->capacity, pool->size + key->size + 1, limit_bytes);
 	if (r < 0)
 		return r;
 	r = ARRAY_RESERVE(pool->offsets, &pool->offsets_capacity, pool->count + 1, UINT32_MAX - 1);
@@ -107,15 +106,17 @@ int string_pool_restore(
 {
 	char clean[UTF8_CLEAN_BYTES];
 	struct string_key key = { .bytes = clean };
+	/* A character of two bytes may have become U+FFFD, which has three. */
+	const size_t limit_bytes = pool->limit_bytes / 2 * 3;
 	uint32_t id;
-	int r = string_pool_intern(pool, string, size, &id);
+	int r = string_pool_intern_within(pool, string, size, limit_bytes, &id);
 
 	if (r < 0 || id == wanted_id)
 		return r;
 	key.size = utf8_clean(clean, string, size);
 	if (wanted_id != pool->count || (key.size == size && memcmp(clean, string, size) == 0))
 		return -EEXIST;
-	return append(pool, &key, pool->limit_bytes);
+	return append(pool, &key, limit_bytes);
 }
 
 size_t string_pool_bytes(const struct string_pool *pool)

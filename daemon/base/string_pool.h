@@ -37,8 +37,9 @@ int string_pool_intern_within(struct string_pool *pool, const char *string, size
 
 /*
  * Adds a stored string under the id that it had: the next one. An earlier version may have stored
- * two strings that this version cleans to one; then both ids name it. Returns also -EEXIST if the
- * string has another id for any other reason.
+ * two strings that this version cleans to one; then both ids name it. Cleaning may also lengthen
+ * strings, so half as many bytes more than the limit fit. Returns also -EEXIST if the string has
+ * another id for any other reason.
  */
 int string_pool_restore(
 	struct string_pool *pool, const char *string, size_t size, uint32_t wanted_id);

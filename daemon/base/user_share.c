@@ -33,12 +33,6 @@ void user_share_add(struct user_share *share, uint64_t user, uint64_t amount)
 	share->counters[counter_of(user)] += amount;
 }
 
-void user_share_remove(struct user_share *share, uint64_t user, uint64_t amount)
-{
-	share->used -= amount;
-	share->counters[counter_of(user)] -= amount;
-}
-
 static uint64_t sum_of(const struct user_excess_line *line)
 {
 	uint64_t sum = 0;

@@ -8,8 +8,9 @@
  * (Choudhury and Hahne, 1998).
  *
  * A user is a 64-bit key: struct pilotlight_ring_sample's uid, or a container's hash above 32 zeros
- * (labels/cgroup_path.h). Users share the counters, as there may be many: hostile users
- * can spoil one counter each, and cannot choose whose, as the hash is seeded. Not thread-safe.
+ * (labels/cgroup_path.h). The counters are a hash table without keys, because there may be many
+ * users: two users may share one. A hostile user cannot choose whose, because the hash is seeded.
+ * Not thread-safe.
  */
 #pragma once
 
@@ -27,19 +28,18 @@ struct user_share {
 /* May the user hold `amount` more? */
 bool user_share_has_room(const struct user_share *share, uint64_t user, uint64_t amount);
 
+/* What the user holds, with the users who share the counter. */
 uint64_t user_share_held(const struct user_share *share, uint64_t user);
 
 /* Also beyond the capacity: the caller decides. */
 void user_share_add(struct user_share *share, uint64_t user, uint64_t amount);
-/* Gives back what was added for this user. */
-void user_share_remove(struct user_share *share, uint64_t user, uint64_t amount);
 
 /* --- what was refused --- */
 
 enum user_resource {
-	USER_WINDOW,  /* samples whose names or stack did not fit into the user's share of a window
-		       */
-	USER_HISTORY, /* samples whose names or stack did not fit into the user's share of a day */
+	/* Samples whose names or stack did not fit into the user's share: */
+	USER_WINDOW,  /* of a window */
+	USER_HISTORY, /* of a day */
 	USER_RESOURCES,
 };
 

@@ -2,10 +2,9 @@
 /*
  * The broker opens files of other processes and of the kernel for a caller that lacks the
  * privilege. Of a binary or a jitdump it reads the first four bytes, to refuse all other files, and
- * parses nothing (I6). It works either in the caller's
- * process or, behind a socket, in a process with the privileges (broker_server.h); the functions
- * are the same. Each request has a few fixed-size fields, with at most one path and one name
- * (include/pilotlight/broker_request.h).
+ * parses nothing (I6). It works either in the caller's process or, behind a socket, in a process
+ * with the privileges (broker_server.h); the functions are the same. Each request has a few
+ * fixed-size fields, with at most one path and one name (include/pilotlight/broker_request.h).
  *
  * All functions return 0 and a new O_CLOEXEC, read-only descriptor that the caller owns, or -errno:
  * -ESRCH the process is gone, or its pid now belongs to another process; -ENOENT there is no such

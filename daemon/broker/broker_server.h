@@ -11,8 +11,7 @@
  * bytes; and in /proc/PID at the start time and the user (start_time.h, process_user.h). The four
  * bytes keep a compromised engine from files that are neither code nor jitdumps. Reading them may
  * take as long as opening the file and counts against the same timeout. The server joins a
- * request's texts to paths at a slash or at
- * "/.dwz/"; the kernel walks the paths.
+ * request's texts to paths at a slash or at "/.dwz/"; the kernel walks the paths.
  *
  * The client is not trusted (I8). The server never receives descriptors that the client sends, so
  * that they cannot use up this process's numbers. It drops an answer that the client does not

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bounds the far-reaching requests, for files of users or by name: broker_request.h. A
- * compromised engine could otherwise try the names of a whole file system, or keep a server of
- * files busy in our name. Files of the kernel do not count: an engine asks for three of each
- * process when it starts, 16,000 a second were measured, and they lead nowhere else.
+ * Bounds the far-reaching requests, for files of users or by name (broker_request.h). Without it a
+ * compromised engine could try the names of a whole file system, or keep a file server busy. Files
+ * of the kernel do not count: an engine that starts requests three of each process, 16,000 a second
+ * on one host, and they lead nowhere else.
  *
- * A token bucket. The burst is for the start on a host with thousands of programs, each of which
- * takes up to ten requests. It lies in memory that a server shares with its openers, and outlives
+ * A token bucket. The burst serves the start on a host with thousands of programs: a program takes
+ * up to ten requests. The bucket lies in memory that a server shares with its openers, and outlives
  * servers: a new engine gets no new burst.
  */
 #pragma once

@@ -61,10 +61,9 @@ static int append(struct history_writer *writer, struct job *job, struct fault *
 {
 	int r = open_store(writer, fault);
 
-	job->window.excess = &job->result.excess;
-
 	if (r < 0)
 		return r;
+	job->window.excess = &job->result.excess;
 	return store_append(writer->store, &job->window, job->profile, fault);
 }
 

@@ -41,7 +41,9 @@ static bool is_no_elf(int fd)
 /*
  * Opens the file of a request as the process has it mapped, or by its path if the process is gone.
  * Fails rather than open another file: its table would be used for as long as the key is known.
- * Returns -EMEDIUMTYPE if it is shared memory without a file, or not an ELF file.
+ * Returns -EMEDIUMTYPE if it is shared memory without a file. The broker hands out no file that is
+ * not ELF: -ENOEXEC. That proves nothing about the requested file, as the process may map another
+ * one at that address by now.
  */
 static int open_requested(const struct unwinding_files *files,
 	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request,
@@ -65,8 +67,6 @@ static int open_requested(const struct unwinding_files *files,
 	}
 	if (r == 0)
 		(void)close(fd);
-	if (r == -ENOEXEC)
-		return -EMEDIUMTYPE;
 	/* The file system does not answer: do not wait for it twice. */
 	if (r == -ETIMEDOUT)
 		return r;

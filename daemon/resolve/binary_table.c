@@ -574,3 +574,14 @@ size_t binary_table_count(const struct binary_table *table)
 {
 	return table->count;
 }
+
+static bool is_crowded(size_t used, size_t bound)
+{
+	return used > bound - bound / 4;
+}
+
+bool binary_table_is_crowded(const struct binary_table *table)
+{
+	return is_crowded(table->count, table->limits.binaries_max) ||
+	       is_crowded(table->path_bytes, table->limits.path_bytes_max);
+}

@@ -79,3 +79,5 @@ int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32
 
 void binary_table_get(const struct binary_table *table, uint32_t binary, struct binary *ret_binary);
 size_t binary_table_count(const struct binary_table *table);
+/* Are the entries or their paths over three quarters of the bound? The table never forgets any. */
+bool binary_table_is_crowded(const struct binary_table *table);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Who may ask. A browser lets any page send requests to local addresses. Three checks keep such a
- * page from reading or causing anything:
+ * page from reading anything, and from causing a query where the browser says whose request it is:
  *
  * 1. On TCP, Host must be an address, "localhost" or a configured name. A hostile site can point
  *    its own name at our address (DNS rebinding); the browser then takes the answers for the site's

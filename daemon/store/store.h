@@ -52,7 +52,7 @@ extern const struct store_limits store_default_limits;
 struct store_window {
 	uint8_t boot_id[16];   /* /proc/sys/kernel/random/boot_id */
 	uint64_t monotonic_ns; /* CLOCK_MONOTONIC at its start; shows when the clock was set */
-	/* Receives the samples that exceed their user's share of the day; NULL: nobody asks. */
+	/* The samples that exceed their user's share of the day are added here; may be NULL. */
 	struct user_excess *excess;
 };
 

@@ -39,7 +39,7 @@ struct appending {
 	struct day_mapping mappings[DAY_PARTS];
 	struct window_rows rows;	       /* not yet written */
 	struct store_written saved[DAY_PARTS]; /* the state after this transaction */
-	struct user_excess *excess;	       /* may be NULL */
+	struct user_excess excess;
 	struct fault *fault;
 };
 
@@ -279,8 +279,8 @@ static int find_row(
 	if (r == 0)
 		r = find_shared(
 			appending, DAY_STACKS, sample->node, is_frozen, &has_excess, &row->node);
-	if (has_excess && appending->excess)
-		user_excess_add(appending->excess, user, USER_HISTORY, sample->count);
+	if (has_excess)
+		user_excess_add(&appending->excess, user, USER_HISTORY, sample->count);
 	/* A new generation begins with what the sample added. */
 	now = content_bytes(store);
 	if (!is_root)
@@ -413,7 +413,6 @@ static int append_to_day(struct store *store, const struct day_window *window,
 	struct appending appending = {
 		.store = store,
 		.profile = profile,
-		.excess = excess,
 		.window = *window,
 		.fault = fault,
 	};
@@ -430,6 +429,8 @@ static int append_to_day(struct store *store, const struct day_window *window,
 	for (enum day_part part = 0; part < DAY_PARTS; part++)
 		day_mapping_done(&appending.mappings[part]);
 	free(appending.rows.items);
+	if (r == 0 && excess)
+		user_excess_merge(excess, &appending.excess);
 	/* After a permanent error, the next attempt needs a new connection. */
 	if (r < 0 && r != -ENOSPC && r != -ENOMEM && r != -EBUSY && r != -E2BIG)
 		store_leave_day(store);
@@ -472,6 +473,7 @@ int store_append(struct store *store, const struct store_window *window,
 		r = store_set_aside(store, day_of(row.start_ns), fault);
 		if (r < 0)
 			return r;
+		store->shared_day = 0;
 		r = append_to_day(store, &row, profile, window->excess, fault);
 	} else if (r < 0) {
 		(void)fault_set(fault, r, "%s", damage.text[0] ? damage.text : strerror(-r));

@@ -121,7 +121,7 @@ int fetch_sandbox_close_files(const struct fetch_request *request)
 	};
 	int r = sandbox_limit(&limits);
 
-	/* The user nobody may be unable to reach the folder by its path. */
+	/* By the descriptor: the user "nobody" may be unable to reach the folder by its path. */
 	if (r == 0 && fchdir(FETCH_FOLDER_FD) < 0)
 		r = -errno;
 	return r == 0 ? confine(request) : r;

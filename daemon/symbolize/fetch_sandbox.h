@@ -5,7 +5,7 @@
  * history, no cache, no socket of another process and no program.
  *
  * Its user differs from the engine's wherever that is possible: the service's unit has fetchers run
- * in a unit of their own (broker/child_service.h), and a fetcher that root starts becomes nobody.
+ * in a unit of their own (broker/child_service.h), and a fetcher of root becomes the user "nobody".
  * One that a user's own command starts stays that user: there only Landlock and the filter of calls
  * stand between an intruder and the user's files.
  */

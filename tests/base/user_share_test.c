@@ -59,16 +59,6 @@ static void greedy_users_get_equal_parts(void **state)
 		take_all(&share, users[8]), CAPACITY / 17 * 2 / 3 - 5, CAPACITY / 17 * 2 / 3 + 5);
 }
 
-static void what_is_given_back_is_free_again(void **state)
-{
-	struct user_share share = { .capacity = CAPACITY };
-	uint64_t taken = take_all(&share, 7);
-
-	user_share_remove(&share, 7, taken);
-	assert_int_equal(share.used, 0);
-	assert_int_equal(take_all(&share, 7), taken);
-}
-
 static void nothing_fits_beyond_the_capacity(void **state)
 {
 	struct user_share share = { .capacity = CAPACITY };
@@ -127,7 +117,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_user_gets_two_thirds_of_what_is_free),
 		cmocka_unit_test(greedy_users_get_equal_parts),
-		cmocka_unit_test(what_is_given_back_is_free_again),
 		cmocka_unit_test(nothing_fits_beyond_the_capacity),
 		cmocka_unit_test(the_users_with_the_most_refusals_are_kept),
 		cmocka_unit_test(reports_are_merged_by_user),

@@ -111,66 +111,68 @@ static void words_are_read(void **state)
 	config_done(&config);
 }
 
+static const struct {
+	const char *section, *key, *text, *remedy;
+} invalid_values[] = {
+	{ "Memory", "MaxBytes", "64MB", "such as 64M" },
+	{ "Memory", "MaxBytes", "-1", "write digits" },
+	{ "Memory", "MaxBytes", "1.5G", "write digits" },
+	{ "Memory", "MaxBytes", "18446744073709551616", "write digits" },
+	{ "Memory", "MaxBytes", "18014398509481984K", "write digits" },
+	{ "Memory", "MaxBytes", "31M", "write 32M to 1T" },
+	{ "Memory", "MaxBytes", "2T", "write 32M to 1T" },
+	{ "Sampling", "FrequencyHz", "0", "write 1 to 10000" },
+	{ "Sampling", "FrequencyHz", "10001", "write 1 to 10000" },
+	{ "Sampling", "FrequencyHz", "99kHz", "such as 99" },
+	{ "Sampling", "FrequencyHz", "0x63", "such as 99" },
+	{ "Sampling", "MaxCostPercent", "0.00001", "four decimals" },
+	{ "Sampling", "MaxCostPercent", "0", "write 0.01 to 100" },
+	{ "Sampling", "MaxCostPercent", ".5", "such as 0.15" },
+	{ "Sampling", "KernelStacks", "maybe", "write yes or no" },
+	{ "Sampling", "Event", "cpu", "cpu-clock" },
+	{ "Sampling", "Event", "auto cycles", "cpu-clock" },
+	{ "History", "Window", "ten", "such as 10s" },
+	{ "History", "Window", "2min", "write 1s to 1min" },
+	{ "History", "MaxAge", "1h", "write 1d to" },
+	{ "Symbols", "DebuginfodUrls", "debuginfod.debian.net", "https://" },
+	{ "Symbols", "DebuginfodUrls", "https://", "a host" },
+	{ "Symbols", "DebuginfodUrls", "file:///etc", "https://" },
+	{ "Api", "Socket", "run/api.sock", "'/'" },
+	{ "Api", "Socket", "/run/", "in it" },
+	{ "Api", "Socket",
+		"/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+		"xxx"
+		"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+		"107 bytes" },
+	{ "Api", "Group", "a b", "not a group name" },
+	{ "Api", "Listen", "localhost:80", "[::1]:7447" },
+	{ "Api", "HostNames", "pi:7447", "without a port" },
+	{ "Api", "HostNames", "*", "such as profiles.example.org" },
+	{ "Api", "HostNames", ".example.org", "such as profiles.example.org" },
+	{ "Api", "HostNames", "http://pi", "such as profiles.example.org" },
+	{ "Api", "HostNames",
+		"b\xc3\xbc"
+		"cher.example",
+		"such as profiles.example.org" },
+	{ "Api", "BearerTokenFile", "etc/token", "absolute path" },
+	{ "Api", "BearerTokenFile", "my token", "name of a credential" },
+	{ "Api", "MaxConnections", "64 ", "write digits" },
+	{ "Api", "MaxConnections", "", "write digits" },
+};
+
 static void invalid_values_are_refused_with_a_remedy(void **state)
 {
-	static const struct {
-		const char *section, *key, *text, *remedy;
-	} rows[] = {
-		{ "Memory", "MaxBytes", "64MB", "such as 64M" },
-		{ "Memory", "MaxBytes", "-1", "write digits" },
-		{ "Memory", "MaxBytes", "1.5G", "write digits" },
-		{ "Memory", "MaxBytes", "18446744073709551616", "write digits" },
-		{ "Memory", "MaxBytes", "18014398509481984K", "write digits" },
-		{ "Memory", "MaxBytes", "31M", "write 32M to 1T" },
-		{ "Memory", "MaxBytes", "2T", "write 32M to 1T" },
-		{ "Sampling", "FrequencyHz", "0", "write 1 to 10000" },
-		{ "Sampling", "FrequencyHz", "10001", "write 1 to 10000" },
-		{ "Sampling", "FrequencyHz", "99kHz", "such as 99" },
-		{ "Sampling", "FrequencyHz", "0x63", "such as 99" },
-		{ "Sampling", "MaxCostPercent", "0.00001", "four decimals" },
-		{ "Sampling", "MaxCostPercent", "0", "write 0.01 to 100" },
-		{ "Sampling", "MaxCostPercent", ".5", "such as 0.15" },
-		{ "Sampling", "KernelStacks", "maybe", "write yes or no" },
-		{ "Sampling", "Event", "cpu", "cpu-clock" },
-		{ "Sampling", "Event", "auto cycles", "cpu-clock" },
-		{ "History", "Window", "ten", "such as 10s" },
-		{ "History", "Window", "2min", "write 1s to 1min" },
-		{ "History", "MaxAge", "1h", "write 1d to" },
-		{ "Symbols", "DebuginfodUrls", "debuginfod.debian.net", "https://" },
-		{ "Symbols", "DebuginfodUrls", "https://", "a host" },
-		{ "Symbols", "DebuginfodUrls", "file:///etc", "https://" },
-		{ "Api", "Socket", "run/api.sock", "'/'" },
-		{ "Api", "Socket", "/run/", "in it" },
-		{ "Api", "Socket",
-			"/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-			"xxx"
-			"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
-			"107 bytes" },
-		{ "Api", "Group", "a b", "not a group name" },
-		{ "Api", "Listen", "localhost:80", "[::1]:7447" },
-		{ "Api", "HostNames", "pi:7447", "without a port" },
-		{ "Api", "HostNames", "*", "such as profiles.example.org" },
-		{ "Api", "HostNames", ".example.org", "such as profiles.example.org" },
-		{ "Api", "HostNames", "http://pi", "such as profiles.example.org" },
-		{ "Api", "HostNames",
-			"b\xc3\xbc"
-			"cher.example",
-			"such as profiles.example.org" },
-		{ "Api", "BearerTokenFile", "etc/token", "absolute path" },
-		{ "Api", "BearerTokenFile", "my token", "name of a credential" },
-		{ "Api", "MaxConnections", "64 ", "write digits" },
-		{ "Api", "MaxConnections", "", "write digits" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(invalid_values); i++) {
 		struct config config = { 0 }, untouched = { 0 };
 		char reason[CONFIG_REASON_BYTES] = "";
 
-		assert_int_equal(config_knob_set(knob(rows[i].section, rows[i].key), rows[i].text,
-					 &config, reason),
+		assert_int_equal(
+			config_knob_set(knob(invalid_values[i].section, invalid_values[i].key),
+				invalid_values[i].text, &config, reason),
 			-EINVAL);
-		if (!strstr(reason, rows[i].remedy))
-			fail_msg("%s=%s: %s", rows[i].key, rows[i].text, reason);
+		if (!strstr(reason, invalid_values[i].remedy))
+			fail_msg(
+				"%s=%s: %s", invalid_values[i].key, invalid_values[i].text, reason);
 		assert_memory_equal(&config, &untouched, sizeof(config));
 	}
 }

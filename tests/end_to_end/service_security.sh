@@ -316,7 +316,7 @@ is_drawn() {
 	"$pilotlight" flamegraph --last 1min -o "$tmp/traced.svg" 2>/dev/null && grep -q work "$tmp/traced.svg"
 }
 
-# Prints the files that the broker read or mapped, except those of which it read only the magic.
+# Prints the files that the broker read or mapped. Files of which it read only the magic are left out.
 files_read() {
 	calls | grep -E '^(read|readv|pread64|preadv2?|mmap)\(' |
 		grep -vE '^pread64\([0-9]+<.*>, *"[^"]*", 4, 0\) = [0-4]$' |

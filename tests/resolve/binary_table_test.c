@@ -128,10 +128,43 @@ static void a_file_that_nobody_looked_for_is_asked_for_again(void **state)
 	broker_free(broker);
 }
 
+static void a_table_is_crowded_by_entries_or_by_paths(void **state)
+{
+	static const struct binary_table_limits few_entries = {
+		.binaries_max = 8, .descriptors_max = 1, .path_bytes_max = 4096
+	};
+	static const struct binary_table_limits few_bytes = {
+		.binaries_max = 4096, .descriptors_max = 1, .path_bytes_max = 80
+	};
+	static const struct binary_table_limits *const limits[] = { &few_entries, &few_bytes };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct binary_table *table;
+		uint32_t binary;
+
+		assert_int_equal(binary_table_new(limits[i], NULL, NULL, &table), 0);
+		/* Each path has ten bytes. */
+		for (uint32_t image = 0; image < 6; image++) {
+			const struct kernel_image description = { .name = "[a_module" };
+
+			assert_int_equal(
+				binary_table_find_kernel_image(table, image, &description, &binary),
+				0);
+		}
+		assert_false(binary_table_is_crowded(table));
+		assert_int_equal(binary_table_find_kernel_image(table, 6,
+					 &(struct kernel_image){ .name = "[a_module" }, &binary),
+			0);
+		assert_true(binary_table_is_crowded(table));
+		binary_table_free(table);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_that_nobody_looked_for_is_asked_for_again),
+		cmocka_unit_test(a_table_is_crowded_by_entries_or_by_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

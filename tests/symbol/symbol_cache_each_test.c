@@ -88,37 +88,44 @@ static int count_in_order(void *context, const struct symbol_cache_entry *entry)
 	return entry->error;
 }
 
+/* Writes so many entries, whose last uses are a second apart: the first is used last. */
+static void write_entries(const struct cache_fixture *fixture, uint32_t entries, time_t start)
+{
+	struct symbol_identity identity = cache_fixture_identity(7);
+	struct symbol_file_fixture file;
+	char path[CACHE_FIXTURE_PATH_BYTES];
+
+	for (uint32_t i = 0; i < entries; i++) {
+		/* Neither in the order of names nor in its reverse. */
+		uint32_t number = (uint32_t)((uint64_t)i * 7919 % entries);
+		_cleanup_close_ int fd = -1;
+
+		identity.id.bytes[1] = (uint8_t)(number >> 8);
+		identity.id.bytes[2] = (uint8_t)number;
+		cache_fixture_build(&file, &identity, PILOTLIGHT_SYMBOL_RANK_NONE, 0);
+		fd = open(cache_fixture_path(fixture, &identity, path),
+			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+		assert_true(fd >= 0);
+		assert_int_equal(write(fd, file.bytes, file.size), file.size);
+		assert_int_equal(cache_fixture_use_at(fixture, &identity, start - number), 0);
+	}
+}
+
 /* More entries in one folder than one scan can hold. */
 static void folders_larger_than_a_list_are_handled(void **state)
 {
 	enum { ENTRIES = 20000, LEFT = 10 };
 	struct symbol_identity identity = cache_fixture_identity(7);
 	struct listing listing = { .stop_at = 0 };
-	time_t start = time(NULL) - 100;
 	struct symbol_cache_counters counters = { 0 };
 	struct symbol_cache_pruned pruned;
-	struct symbol_file_fixture file;
-	char path[CACHE_FIXTURE_PATH_BYTES];
 	struct cache_fixture fixture;
 	struct symbol_cache *cache;
 
 	assert_true(cache_fixture_open(&fixture, ENOUGH_BYTES));
 	/* Makes the folder; later overwritten. */
 	assert_int_equal(cache_fixture_store(fixture.cache, &identity, 1, 10), 0);
-	for (uint32_t i = 0; i < ENTRIES; i++) {
-		/* Neither in the order of names nor in its reverse. */
-		uint32_t number = (uint32_t)((uint64_t)i * 7919 % ENTRIES);
-		_cleanup_close_ int fd = -1;
-
-		identity.id.bytes[1] = (uint8_t)(number >> 8);
-		identity.id.bytes[2] = (uint8_t)number;
-		cache_fixture_build(&file, &identity, PILOTLIGHT_SYMBOL_RANK_NONE, 0);
-		fd = open(cache_fixture_path(&fixture, &identity, path),
-			O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-		assert_true(fd >= 0);
-		assert_int_equal(write(fd, file.bytes, file.size), file.size);
-		assert_int_equal(cache_fixture_use_at(&fixture, &identity, start - number), 0);
-	}
+	write_entries(&fixture, ENTRIES, time(NULL) - 100);
 	assert_int_equal(symbol_cache_each(fixture.cache, false, count_in_order, &listing), 0);
 	assert_int_equal(listing.entries, ENTRIES);
 	assert_int_equal(listing.error, 0);

@@ -166,7 +166,7 @@ static void remove_tree(const char *path)
 static void folder_of_files_is_a_server(void **state)
 {
 	static const char parents[][64] = { "/buildid", "/buildid/abcdef0000000000" };
-	char served[] = "/tmp/debuginfod_served.XXXXXX", path[256], urls[256], text[64];
+	char served[] = "/tmp/debuginfod_served.XXXXXX", path[256], urls[600], text[64];
 	const struct build_id id = { .bytes = { 0xab, 0xcd, 0xef }, .size = 8 };
 	int fd;
 

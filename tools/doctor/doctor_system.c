@@ -74,10 +74,9 @@ static void check_debuginfod(struct doctor_finding *finding)
 	const char *urls = getenv("DEBUGINFOD_URLS");
 
 	if (urls && *urls)
-		doctor_found(finding, DOCTOR_OK, "%.120s; record itself never downloads", urls);
+		doctor_found(finding, DOCTOR_OK, "%.120s", urls);
 	else
-		doctor_found(finding, DOCTOR_OK,
-			"not configured (DEBUGINFOD_URLS); record itself never downloads");
+		doctor_found(finding, DOCTOR_OK, "not configured (DEBUGINFOD_URLS)");
 }
 
 static const struct doctor_check checks[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Attempts on the service itself, all of which must fail: its socket, its files, its processes. */
+/* Attacks on the service's socket, files and processes. Each must fail. */
 #include "abuse.h"
 
 #include <dirent.h>

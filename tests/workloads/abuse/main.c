@@ -67,7 +67,8 @@ static const struct attack {
 	{ "stack-signals", stack_signals, "signals on an alternate stack at full speed" },
 	{ "stack-contexts", stack_contexts, "swapcontext() at full speed" },
 	{ "stack-deep", stack_deep, "recursion 100,000 calls deep" },
-	{ "stack-userfault", stack_userfault, "frames in memory whose page faults nobody answers" },
+	{ "stack-userfault", stack_userfault,
+		"frames in memory whose page faults stay unanswered" },
 
 	{ "thread-many", thread_many, "10,000 threads with a name each" },
 	{ "thread-rubbish", thread_rubbish,

@@ -73,7 +73,7 @@ void space_mounts(struct abuse *abuse)
 	run_spaces(abuse, use_mounts);
 }
 
-/* Many processes have such a /tmp, each of which holds up whoever opens a file in it. */
+/* Many processes with such a /tmp. Each blocks a process that opens a file in it. */
 void space_silent(struct abuse *abuse)
 {
 	namespace_enter(0);
