@@ -538,7 +538,9 @@ static bool is_outgrown(const struct pipeline *pipeline)
 
 bool pipeline_needs_restart(const struct pipeline *pipeline)
 {
-	return binary_table_is_crowded(pipeline->binaries) || is_outgrown(pipeline);
+	size_t bound = pipeline->binary_limits.binaries_max;
+
+	return binary_table_count(pipeline->binaries) > bound - bound / 4 || is_outgrown(pipeline);
 }
 
 int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct fault *fault)

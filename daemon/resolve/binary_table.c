@@ -14,6 +14,8 @@
 
 enum {
 	OPEN_ATTEMPTS_MAX = 3, /* another process may still make the file reachable */
+	SHORT_PATH_BYTES =
+		48, /* half of path_bytes_max has room for as many as there are entries */
 };
 
 const struct binary_table_limits binary_table_default_limits = {
@@ -115,13 +117,29 @@ static uint32_t find(const struct binary_table *table, const struct identity *id
 		identity_equal, table, identity);
 }
 
+/*
+ * Keeps the end of a long path once half of the room is used. Otherwise one user's long paths would
+ * take the room of all later binaries. What is left does not begin with '/', so nobody opens it.
+ */
+static const char *shorten(const struct binary_table *table, const char *path)
+{
+	size_t length = strlen(path);
+
+	if (length < SHORT_PATH_BYTES || table->path_bytes <= table->limits.path_bytes_max / 2)
+		return path;
+	path += length - (SHORT_PATH_BYTES - 1);
+	return path + strspn(path, "/");
+}
+
 static int add(struct binary_table *table, const struct identity *identity, enum binary_kind kind,
 	const char *path, uint32_t *ret_binary)
 {
 	struct entry entry = { .identity = *identity, .kind = kind, .fd = -1 };
-	size_t path_bytes = strlen(path) + 1;
+	size_t path_bytes;
 	int r;
 
+	path = shorten(table, path);
+	path_bytes = strlen(path) + 1;
 	if (table->path_bytes + path_bytes > table->limits.path_bytes_max)
 		return -E2BIG;
 	r = ARRAY_RESERVE(
@@ -366,9 +384,11 @@ static bool find_whereabouts(struct binary_table *table, const struct build_id *
 /* Replaces the path: an entry without an image may have that of another file with its build-id. */
 static void set_path(struct binary_table *table, struct entry *entry, const char *path)
 {
-	size_t bytes = strlen(path) + 1, old_bytes = strlen(entry->path) + 1;
+	size_t bytes, old_bytes = strlen(entry->path) + 1;
 	char *copy;
 
+	path = shorten(table, path);
+	bytes = strlen(path) + 1;
 	if (strcmp(entry->path, path) == 0 ||
 		table->path_bytes - old_bytes + bytes > table->limits.path_bytes_max)
 		return;
@@ -573,15 +593,4 @@ void binary_table_get(const struct binary_table *table, uint32_t binary, struct 
 size_t binary_table_count(const struct binary_table *table)
 {
 	return table->count;
-}
-
-static bool is_crowded(size_t used, size_t bound)
-{
-	return used > bound - bound / 4;
-}
-
-bool binary_table_is_crowded(const struct binary_table *table)
-{
-	return is_crowded(table->count, table->limits.binaries_max) ||
-	       is_crowded(table->path_bytes, table->limits.path_bytes_max);
 }

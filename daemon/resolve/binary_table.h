@@ -6,7 +6,8 @@
  * keeps the executable segments, to check the offsets of frames. It opens a file when it first sees
  * it mapped, and so can read its symbols after the process and the file are gone.
  *
- * Bounds (I4): `binaries_max` entries and `descriptors_max` open files. At the second bound it
+ * Bounds (I4): `binaries_max` entries, `path_bytes_max` bytes of paths, of which long ones lose
+ * their beginning once half is used, and `descriptors_max` open files. At the second bound it
  * closes the oldest file that no sample has used. One owner, one thread. Ids stay valid.
  */
 #pragma once
@@ -79,5 +80,3 @@ int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32
 
 void binary_table_get(const struct binary_table *table, uint32_t binary, struct binary *ret_binary);
 size_t binary_table_count(const struct binary_table *table);
-/* Are the entries or their paths over three quarters of the bound? The table never forgets any. */
-bool binary_table_is_crowded(const struct binary_table *table);

@@ -128,43 +128,36 @@ static void a_file_that_nobody_looked_for_is_asked_for_again(void **state)
 	broker_free(broker);
 }
 
-static void a_table_is_crowded_by_entries_or_by_paths(void **state)
+/* Long paths of one user leave room for the binaries of others. */
+static void long_paths_are_shortened_when_half_of_the_room_is_used(void **state)
 {
-	static const struct binary_table_limits few_entries = {
-		.binaries_max = 8, .descriptors_max = 1, .path_bytes_max = 4096
+	static const struct binary_table_limits limits = {
+		.binaries_max = 100, .descriptors_max = 1, .path_bytes_max = 100 * 96
 	};
-	static const struct binary_table_limits few_bytes = {
-		.binaries_max = 4096, .descriptors_max = 1, .path_bytes_max = 80
-	};
-	static const struct binary_table_limits *const limits[] = { &few_entries, &few_bytes };
+	char path[2000], *name = path + sizeof(path) - sizeof("/the_name");
+	const struct kernel_image description = { .name = path };
+	struct binary_table *table;
+	struct binary binary;
+	uint32_t id;
 
-	for (size_t i = 0; i < 2; i++) {
-		struct binary_table *table;
-		uint32_t binary;
-
-		assert_int_equal(binary_table_new(limits[i], NULL, NULL, &table), 0);
-		/* Each path has ten bytes. */
-		for (uint32_t image = 0; image < 6; image++) {
-			const struct kernel_image description = { .name = "[a_module" };
-
-			assert_int_equal(
-				binary_table_find_kernel_image(table, image, &description, &binary),
-				0);
-		}
-		assert_false(binary_table_is_crowded(table));
-		assert_int_equal(binary_table_find_kernel_image(table, 6,
-					 &(struct kernel_image){ .name = "[a_module" }, &binary),
-			0);
-		assert_true(binary_table_is_crowded(table));
-		binary_table_free(table);
-	}
+	memset(path, '/', sizeof(path));
+	(void)strcpy(name, "/the_name");
+	assert_int_equal(binary_table_new(&limits, NULL, NULL, &table), 0);
+	for (uint32_t image = 0; image < limits.binaries_max; image++)
+		assert_int_equal(
+			binary_table_find_kernel_image(table, image, &description, &id), 0);
+	binary_table_get(table, 0, &binary);
+	assert_string_equal(binary.path, path);
+	binary_table_get(table, 99, &binary);
+	assert_string_equal(binary.path, "the_name");
+	binary_table_free(table);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_that_nobody_looked_for_is_asked_for_again),
-		cmocka_unit_test(a_table_is_crowded_by_entries_or_by_paths),
+		cmocka_unit_test(long_paths_are_shortened_when_half_of_the_room_is_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
