@@ -37,7 +37,8 @@ const struct report_field report_fields[] = {
 		REPORT_NANOSECONDS },
 
 	{ "cost", "ppm", "cost_ratio",
-		"Share of the machine's CPU time that the service used in the last minute.",
+		"Share of the machine's CPU time that the service used in the last minute, without "
+		"reading JIT files.",
 		FIELD(service.cost_ppm), REPORT_PPM_DOUBLE },
 	{ "cost", "max_ppm", "cost_max_ratio",
 		"Limit of the cost ratio; the sampling rate adapts to it.",

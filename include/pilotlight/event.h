@@ -43,7 +43,7 @@ enum pilotlight_walk_end {
 	PILOTLIGHT_WALK_ENDS,
 };
 
-/* Why a sample that fired was not stored (I1). BPF counts those below ..._BPF_COUNT, drain the
+/* Why a sample that fired was not stored (I1). BPF counts those below ..._BPF_COUNT, the engine the
  * others. */
 enum pilotlight_drop {
 	PILOTLIGHT_DROP_IDLE,	   /* the CPU had nothing to run: not a loss */
