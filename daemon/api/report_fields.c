@@ -142,7 +142,8 @@ const struct report_field report_fields[] = {
 	{ "stacks", "by_frame_pointers", "stacks_by_frame_pointers_total",
 		"User stacks unwound by frame pointers.", FIELD(service.stacks_by_frame_pointers),
 		REPORT_NUMBER },
-	{ "stacks", "cut", "stacks_cut_total", "User stacks truncated before their root frame.",
+	{ "stacks", "cut", "stacks_cut_total",
+		"User stacks that the tables' walk could not follow to a root.",
 		FIELD(service.stacks_cut), REPORT_NUMBER },
 
 	{ "jit", "process_count", "jit_processes", "Processes that publish names of JIT code.",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The filter of a worker, which only reads the files that it was given. */
+/* The filter of a symbol worker, which reads the files that it was given and opens no others. */
 #include "sandbox/call_filter.h"
 #include "sandbox/sandbox.h"
 

@@ -191,7 +191,8 @@ static void a_nearly_full_ring_counts_stacks_in_the_kernel(void **state)
 
 	open_fixture(&fixture, UNWIND_BYTES, 0);
 	record(&fixture);
-	fixture.of_us = fixture.deep = fixture.of_us_by_kernel = 0;
+	fixture.of_us = fixture.deep = fixture.of_us_by_kernel = fixture.timed = 0;
+	memset(fixture.by_path, 0, sizeof(fixture.by_path));
 	for (unsigned turn = 0; turn < 20 && fixture.by_path[PILOTLIGHT_PATH_MAP] < 1000; turn++) {
 		struct fault fault = { 0 };
 
