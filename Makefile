@@ -228,12 +228,12 @@ docdir ?= $(prefix)/share/doc/pilotlight
 unitdir ?= $(prefix)/lib/systemd/system
 sysusersdir ?= $(prefix)/lib/sysusers.d
 tmpfilesdir ?= $(prefix)/lib/tmpfiles.d
-sysctldir ?= $(prefix)/lib/sysctl.d
 # The service reads this folder whatever the prefix is (config/config.h).
 sysconfdir ?= /etc
 
 MANUALS := $(wildcard tools/*.1 daemon/*.5 daemon/*.8)
-UNITS := pilotlightd.service pilotlightd.socket pilotlight-fetch@.service pilotlight-fetch.socket
+UNITS := pilotlightd.service pilotlightd.socket pilotlight-fetch@.service pilotlight-fetch.socket \
+	pilotlight-events@.service pilotlight-events.socket
 DOCUMENTS := README.md LICENSE LICENSES/GPL-2.0.txt LICENSES/Linux-syscall-note.txt
 DOCS := $(wildcard docs/*)
 # $(call manual,FILE): the path to which a manual page is installed.
@@ -241,10 +241,9 @@ manual = $(mandir)/man$(subst .,,$(suffix $(1)))/$(notdir $(1))
 CONFIGURATION := $(sysconfdir)/pilotlight/pilotlight.conf
 INSTALLED := $(bindir)/pilotlight $(sbindir)/pilotlightd $(foreach m,$(MANUALS),$(call manual,$(m))) \
 	$(UNITS:%=$(unitdir)/%) $(sysusersdir)/pilotlight.conf $(tmpfilesdir)/pilotlight.conf \
-	$(sysctldir)/50-pilotlight.conf \
 	$(addprefix $(docdir)/,$(notdir $(DOCUMENTS)) $(DOCS))
 
-# Without DESTDIR this also creates the service's users, applies the sysctl and reloads systemd.
+# Without DESTDIR this also creates the service's users and reloads systemd.
 .PHONY: install uninstall
 install: programs
 	install -D -m 0755 $(B)/pilotlight '$(DESTDIR)$(bindir)/pilotlight'
@@ -257,7 +256,6 @@ install: programs
 	done
 	install -D -m 0644 systemd/sysusers.conf '$(DESTDIR)$(sysusersdir)/pilotlight.conf'
 	install -D -m 0644 systemd/tmpfiles.conf '$(DESTDIR)$(tmpfilesdir)/pilotlight.conf'
-	install -D -m 0644 systemd/sysctl.conf '$(DESTDIR)$(sysctldir)/50-pilotlight.conf'
 	install -m 0644 -t '$(DESTDIR)$(docdir)' $(DOCUMENTS)
 	install -D -m 0644 -t '$(DESTDIR)$(docdir)/docs' $(DOCS)
 	[ -z '$(DESTDIR)' ] && [ -e '$(CONFIGURATION)' ] || \
@@ -265,8 +263,7 @@ install: programs
 ifeq ($(DESTDIR),)
 	set -e; if [ "$$(id -u)" = 0 ] && command -v systemd-sysusers >/dev/null; then \
 		systemd-sysusers '$(sysusersdir)/pilotlight.conf'; \
-		[ ! -d /run/systemd/system ] || \
-			{ /lib/systemd/systemd-sysctl --prefix=/kernel/perf_event_paranoid || :; systemctl daemon-reload; }; \
+		[ ! -d /run/systemd/system ] || systemctl daemon-reload; \
 	else \
 		echo 'Not root, or no systemd-sysusers: create a user and a group named pilotlight before you start the service, and pilotlight-fetch for debuginfod servers.'; \
 	fi

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "broker/child_service.h"
+#include "capture/perf_event_service.h"
 #include "config/config.h"
 #include "engine/service.h"
 #include "engine/service_settings.h"
@@ -39,6 +40,7 @@ static const struct role {
 	{ "symbol-fetch", debuginfod_fetch_main },
 	{ "answer", answer_main },
 	{ "fetch-service", child_service_main },
+	{ "event-service", perf_event_service_main },
 };
 
 struct options {

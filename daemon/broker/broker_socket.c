@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "broker/broker_socket.h"
 
+#include "base/cleanup.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* Room for all descriptors, aligned as a header must be. */
@@ -30,6 +33,23 @@ int broker_socket_check(int fd)
 	if (r < 0)
 		return r;
 	return domain == AF_UNIX && type == SOCK_SEQPACKET ? 0 : -EPROTOTYPE;
+}
+
+int broker_socket_connect(const char *path, int *ret_fd)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	_cleanup_close_ int fd = -1;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+		return errno == ENOENT || errno == ECONNREFUSED ? -ENETDOWN : -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }
 
 /* A peer that ends with unread messages resets the connection. */

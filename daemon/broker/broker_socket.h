@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sends and receives messages with descriptors over a SOCK_SEQPACKET pair, without waiting. */
+/* Sends and receives messages with descriptors over local SOCK_SEQPACKET sockets, without waiting.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +14,12 @@ enum { BROKER_SOCKET_FDS_MAX = 32 };
  * -EBADF.
  */
 int broker_socket_check(int fd);
+
+/*
+ * Connects to the service that listens at the absolute `path`. The caller owns the socket. Returns
+ * 0; -ENETDOWN nothing listens; -EAGAIN too many connections are waiting; -ENAMETOOLONG; or -errno.
+ */
+int broker_socket_connect(const char *path, int *ret_fd);
 
 /*
  * Sends the message with `count` descriptors, at most BROKER_SOCKET_FDS_MAX. -EAGAIN: the socket's

@@ -6,6 +6,7 @@
 #include "capture/cpu_list.h"
 #include "capture/kernel_cost.h"
 #include "capture/killable_read.h"
+#include "capture/perf_event_opener.h"
 #include "capture/sampler_programs.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
@@ -27,6 +28,7 @@ struct capture_host {
 	struct capture_settings settings;
 	struct sampler_sizes sizes;
 	struct sampler *programs;
+	struct perf_event_opener opener;
 	struct cpu_events *events;
 	struct sideband_rings *rings;
 	size_t ring_bytes;
@@ -82,14 +84,14 @@ static int open_rings(
 	while (ring_bytes * count > SIDEBAND_BUDGET_BYTES && ring_bytes > SIDEBAND_RING_BYTES_MIN)
 		ring_bytes /= 2;
 	host->ring_bytes = ring_bytes;
-	r = sideband_rings_new(ring_bytes, &host->rings);
+	r = sideband_rings_new(ring_bytes, &host->opener, &host->rings);
 	if (r == 0)
 		r = sideband_rings_set_cpus(host->rings, cpus, count);
 	if (r == -EPERM || r == -EACCES)
 		return fault_set(fault, r,
-			"cannot watch the mappings of all processes (%s): run as root, or with "
-			"CAP_PERFMON and the sysctl kernel.perf_event_paranoid at 2 or below "
-			"(Debian sets it to 3, which disables that capability)",
+			"cannot open perf events of all processes (%s): run as root, or with "
+			"CAP_PERFMON; where kernel.perf_event_paranoid is 3 or more, as Debian "
+			"sets it, also start pilotlight-events.socket",
 			strerror(-r));
 	if (r < 0)
 		return fault_set(
@@ -100,8 +102,8 @@ static int open_rings(
 static int open_events(struct capture_host *host, struct fault *fault)
 {
 	enum capture_event event = host->settings.event;
-	int r = cpu_events_new(
-		host->programs->progs.sample_cpu, host->settings.rate_hz, &host->events);
+	int r = cpu_events_new(host->programs->progs.sample_cpu, host->settings.rate_hz,
+		&host->opener, &host->events);
 
 	if (r < 0)
 		return fault_set(fault, r, "out of memory");
@@ -126,8 +128,8 @@ static uint64_t weigh_maps(const struct capture_host *host, bool is_growing)
 	return bytes;
 }
 
-int capture_host_open(const struct capture_settings *settings, struct capture_host **ret_host,
-	struct fault *fault)
+int capture_host_open(const struct capture_settings *settings, const char *event_service,
+	struct capture_host **ret_host, struct fault *fault)
 {
 	_cleanup_(capture_host_freep) struct capture_host *host = calloc(1, sizeof(*host));
 	_cleanup_free_ uint32_t *cpus = NULL;
@@ -137,6 +139,7 @@ int capture_host_open(const struct capture_settings *settings, struct capture_ho
 		return fault_set(fault, -ENOMEM, "out of memory");
 	host->statistics_fd = host->barrier_inner_fd = -1;
 	host->settings = *settings;
+	perf_event_opener_init(&host->opener, event_service);
 	count = cpu_list_read_online(&cpus);
 	if (count < 0)
 		return fault_set(
@@ -169,6 +172,7 @@ void capture_host_free(struct capture_host *host)
 		return;
 	cpu_events_free(host->events);
 	sideband_rings_free(host->rings);
+	perf_event_opener_done(&host->opener);
 	if (host->statistics_fd >= 0)
 		(void)close(host->statistics_fd);
 	if (host->barrier_inner_fd >= 0)

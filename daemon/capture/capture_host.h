@@ -19,9 +19,12 @@
 struct capture_host;
 struct capture_settings;
 
-/* Loads everything; nothing samples yet. Returns 0 or -errno; `fault` then says what to do. */
-int capture_host_open(const struct capture_settings *settings, struct capture_host **ret_host,
-	struct fault *fault);
+/*
+ * Loads everything; nothing samples yet. `event_service` is borrowed for the host's life; NULL: no
+ * service opens events (perf_event_opener.h). Returns 0 or -errno; `fault` then says what to do.
+ */
+int capture_host_open(const struct capture_settings *settings, const char *event_service,
+	struct capture_host **ret_host, struct fault *fault);
 void capture_host_free(struct capture_host *host);
 DEFINE_CLEANUP(struct capture_host, capture_host_free);
 

@@ -15,13 +15,14 @@ struct capture_server {
 	struct capture_session session;
 };
 
-int capture_server_new(struct capture_server **ret_server)
+int capture_server_new(const char *event_service, struct capture_server **ret_server)
 {
 	_cleanup_(capture_server_freep) struct capture_server *server = calloc(1, sizeof(*server));
 
 	if (!server)
 		return -ENOMEM;
 	server->fd = -1;
+	server->session.event_service = event_service;
 	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (server->epoll_fd < 0)
 		return -errno;

@@ -13,8 +13,11 @@
 struct capture_limits;
 struct capture_server;
 
-/* Loads nothing yet. Returns 0 or -errno. */
-int capture_server_new(struct capture_server **ret_server);
+/*
+ * Loads nothing yet. Borrows `event_service`, the socket of a service that opens events where the
+ * kernel refuses them to this process; NULL: none. Returns 0 or -errno.
+ */
+int capture_server_new(const char *event_service, struct capture_server **ret_server);
 void capture_server_free(struct capture_server *server);
 DEFINE_CLEANUP(struct capture_server, capture_server_free);
 

@@ -153,7 +153,7 @@ static int open_host(struct capture_session *session,
 			"cannot sample with other settings: close the running capture first");
 	r = drop_host(session, fault);
 	if (r == 0)
-		r = capture_host_open(&settings, &session->host, fault);
+		r = capture_host_open(&settings, session->event_service, &session->host, fault);
 	session->is_held = r == 0;
 	return r;
 }

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "capture/perf_event.h"
+#include "capture/perf_event_opener.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -39,6 +40,7 @@ struct cpu_event {
 
 struct cpu_events {
 	const struct bpf_program *program;
+	struct perf_event_opener *opener;
 	uint32_t rate_hz;
 	size_t source; /* the first of `sources` that has not failed on any CPU */
 	size_t source_end;
@@ -65,14 +67,15 @@ void cpu_events_free(struct cpu_events *events)
 	free(events);
 }
 
-int cpu_events_new(
-	const struct bpf_program *program, uint32_t rate_hz, struct cpu_events **ret_events)
+int cpu_events_new(const struct bpf_program *program, uint32_t rate_hz,
+	struct perf_event_opener *opener, struct cpu_events **ret_events)
 {
 	struct cpu_events *events = calloc(1, sizeof(*events));
 
 	if (!events)
 		return -ENOMEM;
 	events->program = program;
+	events->opener = opener;
 	events->rate_hz = rate_hz;
 	events->source_end = SOURCES;
 	*ret_events = events;
@@ -85,13 +88,13 @@ void cpu_events_set_sources(struct cpu_events *events, bool may_be_cycles, bool 
 	events->source_end = may_be_clock ? SOURCES : CLOCK_SOURCE;
 }
 
-static int open_event(const struct source *source, uint32_t rate_hz, uint32_t cpu)
+static int open_event(const struct cpu_events *events, const struct source *source, uint32_t cpu)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = source->type,
 		.config = source->config,
-		.sample_freq = rate_hz,
+		.sample_freq = events->rate_hz,
 		.freq = 1,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.precise_ip = source->precise_ip,
@@ -103,14 +106,14 @@ static int open_event(const struct source *source, uint32_t rate_hz, uint32_t cp
 		.sample_type = source->precise_ip ? PERF_SAMPLE_CALLCHAIN : 0,
 	};
 
-	return perf_event_open_cpu(&attr, cpu);
+	return perf_event_opener_open(events->opener, &attr, cpu);
 }
 
 /* Opens and attaches with one source. Returns 0 or -errno. */
 static int start_event(
 	struct cpu_events *events, const struct source *source, struct cpu_event *event)
 {
-	event->fd = open_event(source, events->rate_hz, event->cpu);
+	event->fd = open_event(events, source, event->cpu);
 	if (event->fd < 0)
 		return event->fd;
 	event->is_precise = source->precise_ip > 0;
@@ -178,7 +181,8 @@ static bool is_sampled(const struct cpu_events *events, uint32_t cpu)
 
 bool cpu_events_error_passes(int error)
 {
-	return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EINTR;
+	return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EINTR ||
+	       error == -ETIMEDOUT;
 }
 
 /*

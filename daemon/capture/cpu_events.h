@@ -12,10 +12,11 @@
 
 struct bpf_program;
 struct cpu_events;
+struct perf_event_opener;
 
-/* Opens nothing yet; `program` is borrowed. Returns 0 or -ENOMEM. */
-int cpu_events_new(
-	const struct bpf_program *program, uint32_t rate_hz, struct cpu_events **ret_events);
+/* Opens nothing yet; `program` and `opener` are borrowed. Returns 0 or -ENOMEM. */
+int cpu_events_new(const struct bpf_program *program, uint32_t rate_hz,
+	struct perf_event_opener *opener, struct cpu_events **ret_events);
 void cpu_events_free(struct cpu_events *events);
 
 /*
@@ -39,7 +40,7 @@ uint32_t cpu_events_rate_hz(const struct cpu_events *events);
  */
 int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t count);
 
-/* Is the error temporary: a lack of memory or descriptors? */
+/* Is the error temporary: a lack of memory or descriptors, or of an answer? */
 bool cpu_events_error_passes(int error);
 
 /* Detaches and closes all events; cpu_events_expected() still counts them. */

@@ -266,7 +266,7 @@ int sideband_set_cpus(struct sideband *sideband, const uint32_t *cpus, size_t co
 	int r = 0;
 
 	if (!sideband->own)
-		r = sideband_rings_new(sideband->ring_bytes, &sideband->own);
+		r = sideband_rings_new(sideband->ring_bytes, NULL, &sideband->own);
 	if (r == 0)
 		r = sideband_rings_set_cpus(sideband->own, cpus, count);
 	for (size_t i = 0; r == 0 && i < sideband_rings_count(sideband->own); i++)

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "capture/cpu_list.h"
 #include "capture/perf_event.h"
+#include "capture/perf_event_opener.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ struct mapped_ring {
 
 struct sideband_rings {
 	size_t ring_bytes, mapped_bytes; /* of one ring */
-	bool has_cgroups;		 /* false once the kernel has refused to report them */
+	struct perf_event_opener *opener;
+	bool has_cgroups; /* false once the kernel has refused to report them */
 	uint64_t last_id, generation;
 	struct mapped_ring *items;
 	size_t count, capacity;
@@ -32,13 +34,15 @@ static void close_ring(const struct sideband_rings *rings, struct mapped_ring *i
 		(void)close(item->ring.fd);
 }
 
-int sideband_rings_new(size_t ring_bytes, struct sideband_rings **ret_rings)
+int sideband_rings_new(
+	size_t ring_bytes, struct perf_event_opener *opener, struct sideband_rings **ret_rings)
 {
 	struct sideband_rings *rings = calloc(1, sizeof(*rings));
 
 	if (!rings)
 		return -ENOMEM;
 	rings->ring_bytes = ring_bytes;
+	rings->opener = opener;
 	rings->mapped_bytes = (size_t)sysconf(_SC_PAGESIZE) + ring_bytes;
 	rings->has_cgroups = true;
 	*ret_rings = rings;
@@ -61,7 +65,7 @@ void sideband_rings_free(struct sideband_rings *rings)
  * clears the mark in the header that they share (perf_event_mmap_output(), seen on 6.18). A perf
  * that records at the same time would read an inode number as a build-id, and abort.
  */
-static int open_event(uint32_t cpu, bool *has_cgroups)
+static int open_event(struct sideband_rings *rings, uint32_t cpu)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -76,21 +80,21 @@ static int open_event(uint32_t cpu, bool *has_cgroups)
 		.comm_exec = 1,
 		.task = 1,
 		.ksymbol = 1,
-		.cgroup = *has_cgroups,
+		.cgroup = rings->has_cgroups,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		.wakeup_watermark = 1, /* wake up at each record, for readers that poll */
 	};
-	int fd = perf_event_open_cpu(&attr, cpu);
+	int fd = perf_event_opener_open(rings->opener, &attr, cpu);
 
 	/* Kernels before 5.7 reject the bit as reserved. */
-	if (fd != -EINVAL || !*has_cgroups)
+	if (fd != -EINVAL || !rings->has_cgroups)
 		return fd;
 	attr.cgroup = 0;
-	fd = perf_event_open_cpu(&attr, cpu);
+	fd = perf_event_opener_open(rings->opener, &attr, cpu);
 	if (fd >= 0)
-		*has_cgroups = false;
+		rings->has_cgroups = false;
 	return fd;
 }
 
@@ -102,7 +106,7 @@ static int add_ring(struct sideband_rings *rings, uint32_t cpu)
 	r = ARRAY_RESERVE(rings->items, &rings->capacity, rings->count + 1, CPU_LIST_MAX);
 	if (r < 0)
 		return r;
-	item.ring.fd = open_event(cpu, &rings->has_cgroups);
+	item.ring.fd = open_event(rings, cpu);
 	if (item.ring.fd < 0)
 		return item.ring.fd;
 	item.pages = mmap(

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct perf_event_opener;
 struct sideband_rings;
 
 struct sideband_ring {
@@ -20,8 +21,9 @@ struct sideband_ring {
 	int fd; /* borrowed */
 };
 
-/* `ring_bytes` is for each CPU, a power of two of pages. Returns 0 or -ENOMEM. */
-int sideband_rings_new(size_t ring_bytes, struct sideband_rings **ret_rings);
+/* `ring_bytes` is for each CPU, a power of two of pages. Borrows `opener`. Returns 0 or -ENOMEM. */
+int sideband_rings_new(
+	size_t ring_bytes, struct perf_event_opener *opener, struct sideband_rings **ret_rings);
 void sideband_rings_free(struct sideband_rings *rings);
 DEFINE_CLEANUP(struct sideband_rings, sideband_rings_free);
 

@@ -150,6 +150,12 @@ int sandbox_forbid_query(void);
 int sandbox_forbid_opener(void);
 
 /*
+ * The filter of the process that opens perf events for the broker (capture/perf_event_service.h):
+ * perf_event_open(), and receiving and sending on open sockets. All other calls kill (SIGSYS).
+ */
+int sandbox_forbid_event_service(void);
+
+/*
  * The filter of the process that fetches files from the network. As an engine's, with these
  * differences. Allowed: TCP and UDP sockets of IPv4 and IPv6; connecting them; pairs of stream
  * sockets; threads. EPERM: all other sockets, so none can reach a unix socket; binding, listening

@@ -39,7 +39,7 @@ int engine_servers_init(
 		if (r < 0)
 			return r;
 	}
-	return capture_server_new(&servers->capture);
+	return capture_server_new(getenv("PILOTLIGHT_EVENT_SOCKET"), &servers->capture);
 }
 
 void engine_servers_done(struct engine_servers *servers)

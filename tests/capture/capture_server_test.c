@@ -26,7 +26,7 @@ static int set_up(void **state)
 	setting->descriptors = open_descriptors();
 	make_pair(pair);
 	setting->client = pair[0];
-	assert_int_equal(capture_server_new(&setting->server), 0);
+	assert_int_equal(capture_server_new(NULL, &setting->server), 0);
 	assert_int_equal(capture_server_connect(setting->server, pair[1]), 0);
 	*state = setting;
 	return 0;
@@ -175,10 +175,10 @@ static void failing_allocations_make_no_server(void **state)
 	int r;
 
 	fail_allocation(0);
-	assert_int_equal(capture_server_new(&server), -ENOMEM);
+	assert_int_equal(capture_server_new(NULL, &server), -ENOMEM);
 	assert_true(allocation_failed());
 	limit = limit_descriptors(0);
-	r = capture_server_new(&server);
+	r = capture_server_new(NULL, &server);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_int_equal(r, -EMFILE);
 	assert_null(server);

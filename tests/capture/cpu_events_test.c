@@ -48,7 +48,7 @@ static int set_up(void **state)
 
 	memset(&kernel, 0, sizeof(kernel));
 	attach_error = 0;
-	assert_int_equal(cpu_events_new(NULL, 1000, &events), 0);
+	assert_int_equal(cpu_events_new(NULL, 1000, NULL, &events), 0);
 	*state = events;
 	return 0;
 }
@@ -197,7 +197,7 @@ static void without_memory_it_fails_and_goes_on_later(void **state)
 	struct cpu_events *events = NULL;
 
 	fail_allocation(0);
-	assert_int_equal(cpu_events_new(NULL, 1000, &events), -ENOMEM);
+	assert_int_equal(cpu_events_new(NULL, 1000, NULL, &events), -ENOMEM);
 	assert_true(allocation_failed());
 	assert_null(events);
 	fail_allocation(0);

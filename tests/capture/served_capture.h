@@ -49,7 +49,7 @@ static inline _Noreturn void serve_captures(int control)
 	struct capture_server *server;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (capture_server_new(&server) < 0)
+	if (capture_server_new(NULL, &server) < 0)
 		_exit(2);
 	for (;;) {
 		struct pollfd waited[2] = {

@@ -235,7 +235,7 @@ static void open_rings(struct sideband_rings **ret_rings)
 	}
 	count = cpu_list_read_online(&cpus);
 	assert_true(count > 0);
-	assert_int_equal(sideband_rings_new(64 << 10, ret_rings), 0);
+	assert_int_equal(sideband_rings_new(64 << 10, NULL, ret_rings), 0);
 	assert_int_equal(sideband_rings_generation(*ret_rings), 0);
 	assert_int_equal(sideband_rings_set_cpus(*ret_rings, cpus, (size_t)count), 0);
 	assert_int_equal(sideband_rings_count(*ret_rings), count);

@@ -12,7 +12,7 @@ static int set_up(void **state)
 	struct sideband_rings *rings;
 
 	memset(&kernel, 0, sizeof(kernel));
-	assert_int_equal(sideband_rings_new(RING_BYTES, &rings), 0);
+	assert_int_equal(sideband_rings_new(RING_BYTES, NULL, &rings), 0);
 	*state = rings;
 	return 0;
 }
@@ -80,7 +80,7 @@ static void without_memory_it_fails_and_goes_on_later(void **state)
 	struct sideband_rings *rings = NULL;
 
 	fail_allocation(0);
-	assert_int_equal(sideband_rings_new(RING_BYTES, &rings), -ENOMEM);
+	assert_int_equal(sideband_rings_new(RING_BYTES, NULL, &rings), -ENOMEM);
 	assert_true(allocation_failed());
 	assert_null(rings);
 	fail_allocation(0);

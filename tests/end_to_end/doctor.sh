@@ -61,7 +61,7 @@ END
 }
 
 lacks_landlock() {
-	doctor 0 "$workloads/without_landlock" "$pilotlight" doctor && [ "$(state Landlock)" = limited ] &&
+	doctor 0 "$workloads/without" landlock "$pilotlight" doctor && [ "$(state Landlock)" = limited ] &&
 		remedies_are_there
 }
 

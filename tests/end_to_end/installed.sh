@@ -23,7 +23,8 @@ everything_is_there() {
 		echo 644 etc/pilotlight/pilotlight.conf
 		echo 755 usr/bin/pilotlight
 		echo 755 usr/sbin/pilotlightd
-		echo 644 usr/lib/sysctl.d/50-pilotlight.conf
+		echo 644 usr/lib/systemd/system/pilotlight-events.socket
+		echo 644 usr/lib/systemd/system/pilotlight-events@.service
 		echo 644 usr/lib/systemd/system/pilotlight-fetch.socket
 		echo 644 usr/lib/systemd/system/pilotlight-fetch@.service
 		echo 644 usr/lib/systemd/system/pilotlightd.service
@@ -50,13 +51,14 @@ elsewhere() {
 	local unit=$tmp/other/units/pilotlightd.service file
 
 	install_to "$tmp/other" prefix=/opt/p bindir=/b sbindir=/s sysconfdir=/c unitdir=/units \
-		sysusersdir=/u tmpfilesdir=/t sysctldir=/k mandir=/m docdir=/d || return
+		sysusersdir=/u tmpfilesdir=/t mandir=/m docdir=/d || return
 	for file in b/pilotlight s/pilotlightd c/pilotlight/pilotlight.conf units/pilotlightd.socket \
-		u/pilotlight.conf t/pilotlight.conf k/50-pilotlight.conf m/man8/pilotlightd.8 d/LICENSE; do
+		u/pilotlight.conf t/pilotlight.conf m/man8/pilotlightd.8 d/LICENSE; do
 		[ -f "$tmp/other/$file" ] || { note "no $file"; return 1; }
 	done
 	[ ! -e "$tmp/other/opt" ] || { note "$(files_of "$tmp/other/opt")"; return 1; }
 	grep -qx 'ExecStart=/s/pilotlightd fetch-service' "$tmp/other/units/pilotlight-fetch@.service" &&
+		grep -qx 'ExecStart=/s/pilotlightd event-service' "$tmp/other/units/pilotlight-events@.service" &&
 		grep -qx 'ExecStart=/s/pilotlightd' "$unit" &&
 		grep -qx 'ExecReload=/s/pilotlightd --check' "$unit" &&
 		grep -qx 'Environment=CONFIGURATION_DIRECTORY=/c/pilotlight' "$unit"
@@ -183,36 +185,6 @@ need() {
 
 need_root
 need_programs
-# paranoid_after BEFORE CHANGED: starts with kernel.perf_event_paranoid=BEFORE, installs the package, sets CHANGED
-# unless it is '', and removes the package. Prints the values while installed and after the removal.
-paranoid_after() {
-	local setting=$tmp/paranoid
-
-	echo "$1" >"$setting"
-	printf '#!/bin/sh\necho 2 >/proc/sys/kernel/perf_event_paranoid\n' >"$tmp/sysctl"
-	chmod 755 "$tmp/sysctl"
-	# shellcheck disable=SC2016
-	unshare --mount sh -ec '
-		mount --bind "$1/paranoid" /proc/sys/kernel/perf_event_paranoid
-		mount --bind "$1/sysctl" /lib/systemd/systemd-sysctl
-		mount -t tmpfs none /run && mkdir -p /run/systemd/system
-		mkdir -p /var/lib/misc && mount -t tmpfs none /var/lib/misc
-		sh "$2/pilotlight.postinst" configure
-		sh "$2/pilotlight.postinst" configure 0.1
-		cat "$1/paranoid"
-		[ -z "$3" ] || echo "$3" >"$1/paranoid"
-		sh "$2/pilotlight.postrm" upgrade
-		sh "$2/pilotlight.postrm" remove
-		cat "$1/paranoid"
-		ls /var/lib/misc' sh "$tmp" "$root/systemd/debian" "$2" | tr '\n' ' '
-}
-paranoid_is_restored() {
-	[ "$(paranoid_after 3 '')" = '2 3 ' ] && [ "$(paranoid_after 4 1)" = '2 1 ' ] &&
-		[ "$(paranoid_after 2 '')" = '2 2 ' ] && return
-	note "$(paranoid_after 3 '')/ $(paranoid_after 4 1)/ $(paranoid_after 2 '')"
-	return 1
-}
-
 # The libraries that the programs load at run time, from their ELF notes, and the packages that have them.
 loaded_is_asked_for() {
 	local field line soname notes package
@@ -234,7 +206,7 @@ loaded_is_asked_for() {
 	done
 }
 
-plan 16
+plan 15
 check "make install DESTDIR succeeds" install_to "$tmp/usr" prefix=/usr
 check "every file is installed with its mode" everything_is_there
 check "every folder can be changed" elsewhere
@@ -250,9 +222,4 @@ check "the unit starts the installed program" test -x "$tmp/other/s/pilotlightd"
 need "sysusers: is understood" systemd-sysusers user_is_made
 need "tmpfiles: is understood" systemd-tmpfiles folder_is_made
 need "package: what the program loads by name is a dependency" readelf loaded_is_asked_for
-if [ "$(id -u)" = 0 ] && [ -e /lib/systemd/systemd-sysctl ] && unshare --mount true 2>/dev/null; then
-	check "package: its removal restores the sysctl" paranoid_is_restored
-else
-	skip "package: its removal restores the sysctl" "needs root, namespaces and systemd-sysctl"
-fi
 finish

@@ -15,7 +15,7 @@ capabilities=+bpf,+perfmon,+sys_ptrace,+dac_read_search,+checkpoint_restore,+sys
 
 # without_landlock [COMMAND...]: makes start_service run the service by COMMAND without Landlock.
 without_landlock() {
-	printf '#!/bin/sh\nexec %s %s %s "$@"\n' "$workloads/without_landlock" "$*" "$real" >"$tmp/wrapped"
+	printf '#!/bin/sh\nexec %s landlock %s %s "$@"\n' "$workloads/without" "$*" "$real" >"$tmp/wrapped"
 	chmod +x "$tmp/wrapped"
 	pilotlightd=$tmp/wrapped
 }

@@ -6,10 +6,11 @@
 
 EXPOSURE_MAX=20 # tenths
 FETCH_EXPOSURE_MAX=13
+EVENTS_EXPOSURE_MAX=10
 
 prepare() {
 	mkdir -p "$tmp/root/usr/lib/systemd/system" "$tmp/root/usr/sbin" "$tmp/root/bin"
-	cp "$root"/systemd/pilotlightd.{service,socket} "$root"/systemd/pilotlight-fetch{.socket,@.service} \
+	cp "$root"/systemd/pilotlightd.{service,socket} "$root"/systemd/pilotlight-{fetch,events}{.socket,@.service} \
 		"$tmp/root/usr/lib/systemd/system/"
 	# The files that the units name must exist, but are not executed.
 	cp "$(type -P true)" "$tmp/root/usr/sbin/pilotlightd"
@@ -24,6 +25,7 @@ prepare() {
 are_sound() {
 	systemd-analyze verify --man=no --root="$tmp/root" pilotlightd.service pilotlightd.socket \
 		pilotlight-fetch.socket pilotlight-fetch@1.service \
+		pilotlight-events.socket pilotlight-events@1.service \
 		>"$tmp/log" 2>&1
 	[ $? = 0 ] && ! grep pilotlight "$tmp/log" && return
 	note "$(cat "$tmp/log")"
@@ -103,6 +105,17 @@ fetcher_is_apart() {
 			"$root/systemd/pilotlightd.service"
 }
 
+# CAP_SYS_ADMIN is in a unit of its own, and only the service may use its socket.
+events_are_apart() {
+	[ "$(setting pilotlight-events@.service DynamicUser)" = yes ] &&
+		[ "$(setting pilotlight-events@.service CapabilityBoundingSet)" = CAP_SYS_ADMIN ] &&
+		[ "$(setting pilotlight-events@.service PrivateNetwork)" = yes ] &&
+		[ "$(setting pilotlight-events.socket SocketUser)" = "$(setting pilotlightd.service User)" ] &&
+		[ "$(setting pilotlight-events.socket SocketMode)" = 0600 ] &&
+		grep -qxF "Environment=PILOTLIGHT_EVENT_SOCKET=$(setting pilotlight-events.socket ListenSequentialPacket)" \
+			"$root/systemd/pilotlightd.service"
+}
+
 # The service itself has no network.
 service_has_no_network() {
 	[ "$(setting pilotlightd.service PrivateNetwork)" = yes ] &&
@@ -110,12 +123,13 @@ service_has_no_network() {
 }
 
 need_commands systemd-analyze
-plan 8
+plan 10
 prepare
 check "the units are valid" are_sound
 check "a mistake is found" mistakes_are_seen
 check "systemd-analyze security: at most $EXPOSURE_MAX tenths" is_closed pilotlightd.service $EXPOSURE_MAX
 check "... and at most $FETCH_EXPOSURE_MAX for fetches" is_closed pilotlight-fetch@.service $FETCH_EXPOSURE_MAX
+check "... and at most $EVENTS_EXPOSURE_MAX for perf events" is_closed pilotlight-events@.service $EVENTS_EXPOSURE_MAX
 if has python3; then
 	check "the manual explains every open point" open_points_are_told
 else
@@ -123,5 +137,6 @@ else
 fi
 check "the broker has exactly six capabilities" capabilities_are_those
 check "the unit for fetches has its own user and socket" fetcher_is_apart
+check "the unit for perf events has one capability, its own user and socket" events_are_apart
 check "the service itself has no network" service_has_no_network
 finish

@@ -70,7 +70,7 @@ static void serve(const uint8_t *bytes, size_t size, int expected)
 	int pair[2];
 
 	require(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
-	require(capture_server_new(&server) == 0);
+	require(capture_server_new(NULL, &server) == 0);
 	require(capture_server_connect(server, pair[1]) == 0);
 	require(send(pair[0], bytes, size, 0) == (ssize_t)size);
 	require(capture_server_run(server) == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The system calls of the broker's opener. */
+/* The system calls of the broker's opener, and of the service that opens perf events. */
 #include "sandbox/sandbox.h"
 
 #include "base/array.h"
@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/openat2.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -148,6 +149,49 @@ static void all_other_calls_kill(void **state)
 		assert_dies_of(SIGSYS, forbid, trials[i]);
 }
 
+static void opens_events_and_answers(void)
+{
+	struct perf_event_attr event = {
+		.size = sizeof(event), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY
+	};
+	struct pollfd waited = { .fd = socket_fds[1], .events = POLLIN };
+	char byte;
+
+	/* The kernel may refuse it, but the filter does not. */
+	(void)syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	REQUIRE(send(socket_fds[0], "x", 1, MSG_NOSIGNAL) == 1);
+	REQUIRE(poll(&waited, 1, -1) == 1);
+	REQUIRE(recvmsg(socket_fds[1],
+			&(struct msghdr){ .msg_iov = &(struct iovec){ &byte, 1 }, .msg_iovlen = 1 },
+			0) == 1);
+	free(malloc(1 << 20));
+}
+
+static void opens_for_reading(void)
+{
+	(void)!open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+}
+
+static void changes_capabilities(void)
+{
+	(void)sandbox_raise_capability(CAP_SYS_ADMIN);
+}
+
+static void an_event_service_works(void **state)
+{
+	assert_passes(sandbox_forbid_event_service, opens_events_and_answers);
+}
+
+static void an_event_service_does_nothing_else(void **state)
+{
+	static void (*const trials[])(void) = { opens_for_reading, opens_for_writing, makes_a_file,
+		removes, changes_a_mode, makes_a_socket, forks, executes, maps_code, traces,
+		reads_memory, kills, controls, changes_capabilities };
+
+	for (size_t i = 0; i < ARRAY_SIZE(trials); i++)
+		assert_dies_of(SIGSYS, sandbox_forbid_event_service, trials[i]);
+}
+
 static int set_up(void **state)
 {
 	timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -161,6 +205,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_opener_works),
 		cmocka_unit_test(all_other_calls_kill),
+		cmocka_unit_test(an_event_service_works),
+		cmocka_unit_test(an_event_service_does_nothing_else),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
