@@ -9,7 +9,8 @@
 #include <errno.h>
 #include <poll.h>
 
-enum { PATIENCE_MS = 2000 };
+/* systemd starts a process first, which takes seconds on a slow, busy machine. */
+enum { PATIENCE_MS = 10000 };
 
 void perf_event_opener_init(struct perf_event_opener *opener, const char *service)
 {

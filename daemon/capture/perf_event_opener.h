@@ -22,7 +22,7 @@ void perf_event_opener_done(struct perf_event_opener *opener);
 /*
  * Without an opener only this process tries. Returns a descriptor that the caller owns, or -errno
  * of perf_event_open(2). If the kernel refuses it to this process, the service is asked.
- * -ETIMEDOUT: the service did not answer within two seconds. If no service listens, the kernel's
+ * -ETIMEDOUT: the service did not answer within ten seconds. If no service listens, the kernel's
  * refusal stands.
  */
 int perf_event_opener_open(

@@ -99,6 +99,15 @@ engine_has_none() {
 	[ "$(capabilities "$(engine_pid)")" = 0000000000000000 ] &&
 		grep -q '^NoNewPrivs:.1$' "/proc/$(engine_pid)/status"
 }
+# Debian's kernel refuses perf events to the main process. The process that opened them has ended.
+events_come_from_their_unit() {
+	sysctl kernel.perf_event_paranoid
+	stat -c '%U %a %F' /run/pilotlight/events.sock
+	journalctl -q -b -o cat -u 'pilotlight-events@*' | tail -n 5
+	[ "$(sysctl -n kernel.perf_event_paranoid)" = 3 ] &&
+		[ "$(stat -c '%U %a %F' /run/pilotlight/events.sock)" = 'pilotlight 600 socket' ] &&
+		! systemctl list-units --all --no-legend 'pilotlight-events@*' | grep .
+}
 names_kernel() { shows '\(do_syscall_64\|asm_[a-z_]*\|ret_from_fork\)_\[k\]'; }
 # The service is confined, so it reads files in /home and /tmp, including those of runtimes, through the processes.
 names_of_hidden_folders() {
@@ -208,6 +217,7 @@ if [ ! -e $kept.rebooted ]; then
 	check "other users may not query" stranger_may_not
 	check "the main process has exactly its capabilities" main_has_capabilities
 	check "the engine has no capabilities" engine_has_none
+	check "perf events come from a unit of their own, and the kernel's setting stays" until_true events_come_from_their_unit
 	check "samples of two units are separate" units_are_told_apart
 	check "the kernel's functions have names" until_true names_kernel
 	check "programs in /home and /tmp have names" names_of_hidden_folders
@@ -223,6 +233,8 @@ if [ ! -e $kept.rebooted ]; then
 	check "systemd-analyze security: 1.3 at most for fetches" \
 		systemd-analyze security --no-pager --offline=true --threshold=13 \
 		/lib/systemd/system/pilotlight-fetch@.service
+	check "... and 1.0 for perf events" systemd-analyze security --no-pager --offline=true --threshold=10 \
+		/lib/systemd/system/pilotlight-events@.service
 	check "a killed engine is restarted" engine_comes_back KILL
 	check "a stopped engine is noticed and restarted" engine_comes_back STOP
 	check "a killed main process is restarted" main_comes_back KILL
