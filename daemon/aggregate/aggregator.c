@@ -32,6 +32,7 @@ struct aggregator {
 	struct user_share strings, elements;
 	/* Of the sample that is being added: its user, and the profile's size before it. */
 	uint64_t user;
+	uint32_t owner; /* as profile_thread.owner */
 	size_t string_bytes, element_bytes;
 	/*
 	 * By the binary table's id and the executable segment, and the other way round: a mapping
@@ -226,6 +227,7 @@ static int add_thread(struct aggregator *aggregator, const struct raw_sample *sa
 		.tgid = sample->process.tgid,
 		.tid = sample->tid,
 		.user = sample->user,
+		.owner = aggregator->owner,
 	};
 	int r;
 
@@ -253,7 +255,7 @@ static int add_whole(struct aggregator *aggregator, const struct raw_sample *sam
 static int add_nameless_thread(
 	struct aggregator *aggregator, const struct raw_sample *sample, uint32_t *ret_thread)
 {
-	struct profile_thread thread = { .user = sample->user };
+	struct profile_thread thread = { .user = sample->user, .owner = aggregator->owner };
 	int r = profile_add_string(aggregator->profile, over_quota, &thread.comm);
 
 	return r < 0 ? r : profile_add_thread(aggregator->profile, &thread, ret_thread);
@@ -303,6 +305,7 @@ int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sampl
 	int r;
 
 	aggregator->user = cgroup_path_user(sample->user, labels ? labels->cgroup : "");
+	aggregator->owner = cgroup_path_owner(sample->user, labels ? labels->cgroup : "");
 	aggregator->string_bytes = profile_string_bytes(profile);
 	aggregator->element_bytes = profile_element_bytes(profile);
 	r = add_whole(aggregator, sample, labels, frames, count, &added);

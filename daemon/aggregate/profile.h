@@ -73,7 +73,8 @@ struct profile_thread {
 	uint32_t tgid, tid;
 	uint32_t comm;	      /* string */
 	uint32_t exe, cgroup; /* strings: paths; 0: not known */
-	uint32_t user;	      /* who answers for it: a uid, as in raw_sample */
+	uint32_t user;	      /* who answers for it: a uid, as in raw_sample; not kept in history */
+	uint32_t owner;	      /* who may see it, as cgroup_path_owner(): a uid plus 1; 0: nobody */
 };
 
 struct profile_sample {

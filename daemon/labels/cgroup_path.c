@@ -368,6 +368,11 @@ void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels)
 	*ret_labels = parser.labels;
 }
 
+static bool is_container(const struct cgroup_labels *labels)
+{
+	return labels->container.size > 0 && labels->user_unit.size == 0;
+}
+
 uint64_t cgroup_path_user(uint32_t uid, const char *path)
 {
 	struct cgroup_labels labels;
@@ -375,9 +380,20 @@ uint64_t cgroup_path_user(uint32_t uid, const char *path)
 	if (path[0] != '/')
 		return uid;
 	cgroup_path_parse(path, &labels);
-	return labels.container.size == 0 || labels.user_unit.size > 0
-		       ? uid
-		       : hash_bytes(labels.container.text, labels.container.size) << 32;
+	return is_container(&labels)
+		       ? hash_bytes(labels.container.text, labels.container.size) << 32
+		       : uid;
+}
+
+uint32_t cgroup_path_owner(uint32_t uid, const char *path)
+{
+	struct cgroup_labels labels;
+
+	if (path[0] != '/')
+		return 0;
+	cgroup_path_parse(path, &labels);
+	/* No user has the uid -1, which becomes 0. */
+	return is_container(&labels) ? 0 : uid + 1;
 }
 
 size_t cgroup_unit_unescape(const struct path_part *unit, char *name, size_t room)

@@ -46,6 +46,12 @@ void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels);
 uint64_t cgroup_path_user(uint32_t uid, const char *path);
 
 /*
+ * The user of the host who may see a process of `uid` in this cgroup: the uid plus 1. 0: nobody, as
+ * the process belongs to a container, or as its cgroup is unknown and may be a container's.
+ */
+uint32_t cgroup_path_owner(uint32_t uid, const char *path);
+
+/*
  * Decodes systemd's escapes in a unit name ("\x2d"). Truncates the result to `room`, which is at
  * least 1, and ends it with a NUL. Returns the length without the NUL. The bytes need not be UTF-8.
  */

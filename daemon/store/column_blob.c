@@ -143,15 +143,19 @@ int column_writer_finish(
 }
 
 /* Parses the head of the plain content: the position of each column. */
-static int find_columns(struct column_reader *reader, unsigned int count, size_t size)
+static int find_columns(
+	struct column_reader *reader, unsigned int least, unsigned int most, size_t size)
 {
 	struct column_cursor *head = &reader->columns[0];
 	uint64_t sizes[COLUMN_BLOB_COLUMNS_MAX];
 	const uint8_t *next;
+	uint64_t count;
 
 	*head = (struct column_cursor){ reader->plain, reader->plain + size };
-	if (column_get(reader, 0) != count)
+	count = column_get(reader, 0);
+	if (count < least || count > most)
 		return -EBADMSG;
+	reader->count = (unsigned int)count;
 	for (unsigned int i = 0; i < count; i++)
 		sizes[i] = column_get(reader, 0);
 	if (reader->is_damaged)
@@ -186,10 +190,16 @@ int column_blob_measure(const void *blob, size_t size, size_t *ret_plain_size)
 int column_reader_init(
 	struct column_reader *reader, unsigned int count, const void *blob, size_t size)
 {
+	return column_reader_init_range(reader, count, count, blob, size);
+}
+
+int column_reader_init_range(struct column_reader *reader, unsigned int least, unsigned int most,
+	const void *blob, size_t size)
+{
 	size_t plain_size;
 	int r = column_blob_measure(blob, size, &plain_size);
 
-	assert(count > 0 && count <= COLUMN_BLOB_COLUMNS_MAX);
+	assert(least > 0 && least <= most && most <= COLUMN_BLOB_COLUMNS_MAX);
 	*reader = (struct column_reader){ 0 };
 	if (r < 0)
 		return r;
@@ -200,7 +210,7 @@ int column_reader_init(
 		plain_size)
 		r = -EBADMSG;
 	else
-		r = find_columns(reader, count, plain_size);
+		r = find_columns(reader, least, most, plain_size);
 	if (r < 0)
 		column_reader_done(reader);
 	return r;

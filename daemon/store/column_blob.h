@@ -63,6 +63,7 @@ struct column_reader {
 		const uint8_t *next, *end;
 	} columns[COLUMN_BLOB_COLUMNS_MAX];
 	bool is_damaged;
+	unsigned int count; /* of the blob's columns */
 };
 
 /*
@@ -77,6 +78,9 @@ int column_blob_measure(const void *blob, size_t size, size_t *ret_plain_size);
  */
 int column_reader_init(
 	struct column_reader *reader, unsigned int count, const void *blob, size_t size);
+/* The same for a blob of `least` to `most` columns, of which reader->count are there. */
+int column_reader_init_range(struct column_reader *reader, unsigned int least, unsigned int most,
+	const void *blob, size_t size);
 void column_reader_done(struct column_reader *reader);
 
 uint64_t column_get_long(struct column_reader *reader, unsigned int column);

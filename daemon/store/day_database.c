@@ -14,7 +14,7 @@
 
 /* "Pday": identifies the file to file(1) and to this program. */
 #define APPLICATION_ID "1348755833"
-#define VERSION	       "1"
+#define VERSION	       "2"
 /* DAY_FOLD_LEVEL. */
 #define FOLD_LEVEL "8"
 
@@ -325,6 +325,12 @@ static int make_schema(struct day_database *database, struct fault *fault)
 	return r;
 }
 
+/* Version 1 differs in one column of day_tables_blob.c, so a writer just goes on. */
+static int continue_day(struct day_database *database, enum day_access access, struct fault *fault)
+{
+	return access == DAY_WRITE ? execute(database, "PRAGMA user_version = " VERSION, fault) : 0;
+}
+
 static int check_version(struct day_database *database, enum day_access access, struct fault *fault)
 {
 	int64_t version = 0, application = 0, entries = 0;
@@ -339,9 +345,10 @@ static int check_version(struct day_database *database, enum day_access access, 
 	/* A new database, or one whose creation was interrupted. */
 	if (version == 0 && application == 0 && entries == 0)
 		return access == DAY_WRITE ? make_schema(database, fault) : -ENOENT;
-	if (version != strtol(VERSION, NULL, 10) || application != strtol(APPLICATION_ID, NULL, 10))
+	if (version < 1 || version > strtol(VERSION, NULL, 10) ||
+		application != strtol(APPLICATION_ID, NULL, 10))
 		return fault_set(fault, -EBADMSG,
-			"%s is not a history of version " VERSION
+			"%s is not a history of version 1 to " VERSION
 			" (application %lld, version %lld)",
 			sqlite3_db_filename(database->connection, "main"), (long long)application,
 			(long long)version);
@@ -349,7 +356,7 @@ static int check_version(struct day_database *database, enum day_access access, 
 	if (r == -EBADMSG)
 		return fault_set(fault, r, "%s has other tables than a history",
 			sqlite3_db_filename(database->connection, "main"));
-	return r;
+	return r == 0 && version == 1 ? continue_day(database, access, fault) : r;
 }
 
 static int configure(struct day_database *database, enum day_access access, struct fault *fault)

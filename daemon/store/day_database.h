@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The SQLite database of one day, version 1 (I9), open for writing or reading. A connection has one
- * owner and one thread.
+ * The SQLite database of one day, version 2 (I9), open for writing or reading. A connection has one
+ * owner and one thread. In version 1 threads have no owner; a writer makes such a day version 2.
  *
  * Journal mode is WAL, so readers and the writer do not block each other. synchronous=FULL puts a
  * committed transaction on disk, so it survives a loss of power (I7). That costs one fsync() a

@@ -116,7 +116,8 @@ static bool thread_equal(const void *owner, uint32_t id, const void *key)
 	const struct profile_thread *b = key;
 
 	return a->process_start_ns == b->process_start_ns && a->tgid == b->tgid &&
-	       a->tid == b->tid && a->comm == b->comm && a->exe == b->exe && a->cgroup == b->cgroup;
+	       a->tid == b->tid && a->comm == b->comm && a->exe == b->exe &&
+	       a->cgroup == b->cgroup && a->owner == b->owner;
 }
 
 static uint64_t thread_hash(const struct profile_thread *thread)
@@ -496,6 +497,7 @@ int day_dictionary_thread(struct day_dictionary *dictionary, struct day_mapping 
 
 	if (*known == NOT_KNOWN) {
 		thread.process_start_ns -= thread.process_start_ns % DAY_START_UNIT_NS;
+		thread.user = 0;
 		r = find_string(dictionary, mapping, thread.comm, &thread.comm);
 		if (r == 0)
 			r = find_string(dictionary, mapping, thread.exe, &thread.exe);
@@ -510,9 +512,9 @@ int day_dictionary_thread(struct day_dictionary *dictionary, struct day_mapping 
 }
 
 int day_dictionary_nameless_thread(
-	struct day_dictionary *dictionary, const char *comm, uint32_t *ret_thread)
+	struct day_dictionary *dictionary, const char *comm, uint32_t owner, uint32_t *ret_thread)
 {
-	struct profile_thread thread = { 0 };
+	struct profile_thread thread = { .owner = owner };
 	int r = add_string(dictionary, comm, &thread.comm);
 
 	return r < 0 ? r : add_thread(dictionary, &thread, ret_thread);
@@ -528,7 +530,7 @@ int day_dictionary_folded_thread(struct day_dictionary *dictionary, const struct
 	uint32_t from_thread, uint32_t *ret_thread)
 {
 	const struct profile_thread *thread = &from->threads.items[from_thread];
-	struct profile_thread folded = { 0 };
+	struct profile_thread folded = { .owner = thread->owner };
 	int r = copy_string(dictionary, from, thread->comm, &folded.comm);
 
 	if (r == 0)

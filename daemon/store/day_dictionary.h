@@ -49,11 +49,11 @@ int day_dictionary_node(struct day_dictionary *dictionary, struct day_mapping *m
 	uint32_t profile_node, uint32_t *ret_node);
 int day_dictionary_thread(struct day_dictionary *dictionary, struct day_mapping *mapping,
 	uint32_t profile_thread, uint32_t *ret_thread);
-/* A stack of one synthetic frame, and a thread that has nothing but a name. */
+/* A stack of one synthetic frame, and a thread that has nothing but a name and its owner. */
 int day_dictionary_synthetic_node(
 	struct day_dictionary *dictionary, const char *text, uint32_t *ret_node);
 int day_dictionary_nameless_thread(
-	struct day_dictionary *dictionary, const char *comm, uint32_t *ret_thread);
-/* Finds or adds a thread of other tables, reduced to its comm, exe and cgroup. */
+	struct day_dictionary *dictionary, const char *comm, uint32_t owner, uint32_t *ret_thread);
+/* Finds or adds a thread of other tables, reduced to its comm, exe, cgroup and owner. */
 int day_dictionary_folded_thread(struct day_dictionary *dictionary, const struct day_tables *from,
 	uint32_t from_thread, uint32_t *ret_thread);

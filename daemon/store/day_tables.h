@@ -9,7 +9,9 @@
  * A generation is bounded (I4): at its bounds the writer begins the next one, with empty tables.
  *
  * The source lists the columns of the blob (version 1, column_blob.h) in order. Ids are stored as
- * differences, since most are first used in the order of their creation.
+ * differences, since most are first used in the order of their creation. A blob of a day of version
+ * 1 (day_database.h) lacks the last column: its threads have no owner. A day that was continued by
+ * a later version may have blobs of both kinds.
  */
 #pragma once
 

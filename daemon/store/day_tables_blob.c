@@ -29,6 +29,8 @@ enum day_column {
 	COLUMN_COMM,	       /* signed; so are exe and cgroup */
 	COLUMN_EXE,
 	COLUMN_CGROUP,
+	COLUMNS_WITHOUT_OWNERS,		       /* in days of version 1 */
+	COLUMN_OWNER = COLUMNS_WITHOUT_OWNERS, /* signed */
 	COLUMNS,
 };
 /* A start distinguishes processes that reuse a pid. Its last digits would cost most bytes. */
@@ -150,6 +152,7 @@ static void put_nodes_and_threads(struct column_writer *writer, const struct day
 		column_put_difference(writer, COLUMN_COMM, last.comm, thread->comm);
 		column_put_difference(writer, COLUMN_EXE, last.exe, thread->exe);
 		column_put_difference(writer, COLUMN_CGROUP, last.cgroup, thread->cgroup);
+		column_put_difference(writer, COLUMN_OWNER, last.owner, thread->owner);
 		last = *thread;
 	}
 }
@@ -372,6 +375,8 @@ static int get_threads(struct column_reader *reader, struct day_tables *tables, 
 		};
 
 		thread.tid = get_id(reader, COLUMN_TID, thread.tgid, 1ULL << 32);
+		if (reader->count > COLUMN_OWNER)
+			thread.owner = get_id(reader, COLUMN_OWNER, last.owner, 1ULL << 32);
 		last = thread;
 		r = reader->is_damaged ? -EBADMSG : day_tables_add_thread(tables, &thread);
 	}
@@ -385,7 +390,7 @@ int day_tables_read(struct day_tables *tables, const void *blob, size_t size)
 	size_t frames;
 	int r;
 
-	r = column_reader_init(&reader, COLUMNS, blob, size);
+	r = column_reader_init_range(&reader, COLUMNS_WITHOUT_OWNERS, COLUMNS, blob, size);
 	if (r < 0)
 		return r;
 	frames = tables->frames.count;

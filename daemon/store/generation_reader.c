@@ -241,6 +241,7 @@ static bool is_wanted(const struct generation_reader *reader, const struct profi
 			       .process_start_ns = thread->process_start_ns,
 			       .tgid = thread->tgid,
 			       .tid = thread->tid,
+			       .owner = thread->owner,
 			       .comm = string_pool_get(strings, thread->comm),
 			       .exe = string_pool_get(strings, thread->exe),
 			       .cgroup = string_pool_get(strings, thread->cgroup),

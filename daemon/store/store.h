@@ -87,13 +87,14 @@ int store_maintain(
 struct store_thread {
 	uint64_t process_start_ns;
 	uint32_t tgid, tid;
+	uint32_t owner;			 /* as profile_thread.owner; 0 in days of version 1 */
 	const char *comm, *exe, *cgroup; /* borrowed; "" if unknown */
 };
 
 struct store_selection {
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME; windows that overlap it are read whole */
 	/*
-	 * Merges threads of equal command, executable and cgroup: their tgid, tid and
+	 * Merges threads of equal command, executable, cgroup and owner: their tgid, tid and
 	 * process_start_ns are 0. A day of a busy host has more threads than a profile holds.
 	 */
 	bool merges_threads;

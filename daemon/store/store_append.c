@@ -180,30 +180,35 @@ static int next_generation(struct appending *appending, enum day_part name)
 	return 0;
 }
 
-/* Finds or adds an element of the profile, or the one that stands for all that are over quota. */
-static int find_in_generation(
-	struct appending *appending, enum day_part part, uint32_t element, uint32_t *ret_id)
+/*
+ * Finds or adds an element of the profile, or the one that stands for all that are over quota. A
+ * thread over quota keeps its owner, so that it is nobody else's.
+ */
+static int find_in_generation(struct appending *appending, enum day_part part, uint32_t element,
+	uint32_t owner, uint32_t *ret_id)
 {
 	struct day_dictionary *dictionary = &appending->store->parts[part].dictionary;
 	struct day_mapping *mapping = &appending->mappings[part];
 
 	if (part == DAY_THREADS)
 		return element == OVER_QUOTA
-			       ? day_dictionary_nameless_thread(dictionary, over_quota, ret_id)
+			       ? day_dictionary_nameless_thread(
+					 dictionary, over_quota, owner, ret_id)
 			       : day_dictionary_thread(dictionary, mapping, element, ret_id);
 	return element == OVER_QUOTA ? day_dictionary_synthetic_node(dictionary, over_quota, ret_id)
 				     : day_dictionary_node(dictionary, mapping, element, ret_id);
 }
 
 /* Returns -E2BIG only if even an empty generation has no room. */
-static int find(struct appending *appending, enum day_part part, uint32_t element, uint32_t *ret_id)
+static int find(struct appending *appending, enum day_part part, uint32_t element, uint32_t owner,
+	uint32_t *ret_id)
 {
-	int r = find_in_generation(appending, part, element, ret_id);
+	int r = find_in_generation(appending, part, element, owner, ret_id);
 
 	if (r == -E2BIG) {
 		r = next_generation(appending, part);
 		if (r == 0)
-			r = find_in_generation(appending, part, element, ret_id);
+			r = find_in_generation(appending, part, element, owner, ret_id);
 	}
 	return r;
 }
@@ -219,18 +224,18 @@ static uint64_t content_bytes(const struct store *store)
 
 /* Finds the element within the user's share, or else the one that stands for all over quota. */
 static int find_shared(struct appending *appending, enum day_part part, uint32_t element,
-	bool is_frozen, bool *has_excess, uint32_t *ret_id)
+	uint32_t owner, bool is_frozen, bool *has_excess, uint32_t *ret_id)
 {
 	struct store *store = appending->store;
 	int r;
 
 	store->parts[part].dictionary.is_frozen = is_frozen;
-	r = find(appending, part, element, ret_id);
+	r = find(appending, part, element, owner, ret_id);
 	store->parts[part].dictionary.is_frozen = false;
 	if (r != -EDQUOT)
 		return r;
 	*has_excess = true;
-	return find(appending, part, OVER_QUOTA, ret_id);
+	return find(appending, part, OVER_QUOTA, owner, ret_id);
 }
 
 /* Each generation repeats what the one before had, so some of that is free. */
@@ -274,11 +279,11 @@ static int find_row(
 	is_frozen = !is_root &&
 		    user_share_held(&store->generation_share, user) >= GENERATION_FREE_BYTES &&
 		    !user_share_has_room(&store->day_share, user, SAMPLE_CONTENT_BYTES);
-	r = find_shared(
-		appending, DAY_THREADS, sample->thread, is_frozen, &has_excess, &row->thread);
+	r = find_shared(appending, DAY_THREADS, sample->thread, thread->owner, is_frozen,
+		&has_excess, &row->thread);
 	if (r == 0)
-		r = find_shared(
-			appending, DAY_STACKS, sample->node, is_frozen, &has_excess, &row->node);
+		r = find_shared(appending, DAY_STACKS, sample->node, thread->owner, is_frozen,
+			&has_excess, &row->node);
 	if (has_excess)
 		user_excess_add(&appending->excess, user, USER_HISTORY, sample->count);
 	/* A new generation begins with what the sample added. */

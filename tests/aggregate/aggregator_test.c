@@ -442,7 +442,42 @@ static void a_known_stack_stays_with_a_nameless_thread(void **state)
 	}
 	assert_non_null(added);
 	assert_int_equal(fixture.profile->threads.items[added->thread].tgid, 0);
+	assert_int_equal(fixture.profile->threads.items[added->thread].owner,
+		fixture.profile->threads.items[added->thread].user + 1);
 	assert_string_equal(string_of(&fixture, frame_of(&fixture, added->node)->function), "name");
+	close_fixture(&fixture);
+}
+
+/* One thread, as if it moved from cgroup to cgroup: nobody's in a container, or if unknown. */
+static void threads_have_owners(void **state)
+{
+	static const struct {
+		const char *cgroup;
+		uint32_t user, owner;
+	} cases[] = {
+		{ "/user.slice", 1000, 1001 },
+		{ "/user.slice", 0, 1 },
+		{ "/docker/4ad1e6a0f0e1d2c3b4a5968778695a4b3c2d1e0f4ad1e6a0f0e1d2c3b4a59687", 1000,
+			0 },
+		{ "", 1000, 0 },
+		{ NULL, 1000, 0 },
+	};
+	struct raw_sample sample = sample_of(7, "one");
+	struct fixture fixture;
+
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct aggregator_labels labels = { .exe = "", .cgroup = cases[i].cgroup };
+
+		sample.user = cases[i].user;
+		assert_int_equal(aggregator_add(fixture.aggregator, &sample,
+					 cases[i].cgroup ? &labels : NULL, NULL, 0),
+			0);
+	}
+	/* The last two are the same. */
+	assert_int_equal(fixture.profile->threads.count, sizeof(cases) / sizeof(*cases) - 1);
+	for (size_t i = 0; i < fixture.profile->threads.count; i++)
+		assert_int_equal(fixture.profile->threads.items[i].owner, cases[i].owner);
 	close_fixture(&fixture);
 }
 
@@ -519,6 +554,7 @@ int main(void)
 		cmocka_unit_test(a_user_cannot_fill_the_profile),
 		cmocka_unit_test(a_user_over_quota_keeps_known_names),
 		cmocka_unit_test(a_known_stack_stays_with_a_nameless_thread),
+		cmocka_unit_test(threads_have_owners),
 		cmocka_unit_test(root_in_a_container_is_a_user_of_its_own),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};

@@ -205,6 +205,8 @@ static uint32_t make_thread(struct remaking *remaking, const struct recorded_sam
 		.tgid = pid,
 		.tid = (uint32_t)(pid + (sample->tid - sample->pid)),
 		.comm = add_string(remaking->profile, comm),
+		/* A quarter of the processes belong to three users, the others to root. */
+		.owner = 1 + (uint32_t)(sample->pid % 4 == 0 ? 1000 + sample->pid % 3 : 0),
 	};
 	(void)snprintf(path, sizeof(path), "/usr/bin/%s", comm);
 	thread.exe = add_string(remaking->profile, path);

@@ -384,6 +384,39 @@ static void a_container_is_a_user_of_its_own(void **state)
 	assert_int_not_equal(cgroup_path_user(0, docker), cgroup_path_user(0, other));
 }
 
+/* In doubt nobody may see a process. */
+static void a_process_of_the_host_has_an_owner(void **state)
+{
+	static const char container[] =
+		"/system.slice/docker-"
+		"4f1c64e1c3ee8b3c0d8d7b6a0f0a6d1e2c3b4a59687766554433221100ffeedd.scope";
+	static const char rootless[] =
+		"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-"
+		"4f1c64e1c3ee8b3c0d8d7b6a0f0a6d1e2c3b4a59687766554433221100ffeedd.scope";
+
+	/* A container names the cgroups in it, and cannot pass for a user's systemd. */
+	static const char nested[] =
+		"/system.slice/docker-"
+		"4f1c64e1c3ee8b3c0d8d7b6a0f0a6d1e2c3b4a59687766554433221100ffeedd.scope"
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/app.service";
+	static const char unmanaged[] =
+		"/docker/4f1c64e1c3ee8b3c0d8d7b6a0f0a6d1e2c3b4a59687766554433221100ffeedd"
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/app.service";
+
+	assert_int_equal(cgroup_path_owner(1000, nested), 0);
+	assert_int_equal(cgroup_path_owner(1000, unmanaged), 0);
+	assert_int_equal(cgroup_path_owner(0, "/"), 1);
+	assert_int_equal(cgroup_path_owner(0, "/system.slice/cron.service"), 1);
+	assert_int_equal(cgroup_path_owner(1000, "/user.slice/user-1000.slice"), 1001);
+	assert_int_equal(cgroup_path_owner(1000, rootless), 1001);
+	assert_int_equal(cgroup_path_owner(1000, container), 0);
+	assert_int_equal(cgroup_path_owner(0, container), 0);
+	assert_int_equal(cgroup_path_owner(1000, ""), 0);
+	assert_int_equal(cgroup_path_owner(0, "not a path"), 0);
+	assert_int_equal(cgroup_path_owner(UINT32_MAX - 1, "/"), UINT32_MAX);
+	assert_int_equal(cgroup_path_owner(UINT32_MAX, "/"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +429,7 @@ int main(void)
 		cmocka_unit_test(any_bytes_will_do),
 		cmocka_unit_test(escapes_are_undone),
 		cmocka_unit_test(a_container_is_a_user_of_its_own),
+		cmocka_unit_test(a_process_of_the_host_has_an_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,7 +69,14 @@ static void columns_come_back(void **state)
 	assert_int_equal(column_blob_measure(blob, size, &plain_size), 0);
 	assert_int_equal(plain_size, 4 + bytes);
 	assert_int_equal(column_reader_init(&reader, 2, blob, size), -EBADMSG);
+	assert_int_equal(column_reader_init_range(&reader, 1, 2, blob, size), -EBADMSG);
+	assert_int_equal(column_reader_init_range(&reader, 4, 5, blob, size), -EBADMSG);
+	assert_int_equal(column_reader_init_range(&reader, 2, 4, blob, size), 0);
+	assert_int_equal(reader.count, 3);
+	assert_int_equal(column_left(&reader, 3), 0);
+	column_reader_done(&reader);
 	assert_int_equal(column_reader_init(&reader, 3, blob, size), 0);
+	assert_int_equal(reader.count, 3);
 	for (size_t i = 0; i < NUMBERS; i++) {
 		assert_int_equal(column_get(&reader, 0), numbers[i]);
 		assert_int_equal(

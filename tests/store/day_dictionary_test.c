@@ -9,7 +9,7 @@ enum { DEPTH = 3000 };
 
 static const struct fixture_sample some[] = {
 	{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha", .in_kernel = true },
-	{ .pid = 20, .address = 0x4000, .count = 3, .comm = "beta" },
+	{ .pid = 20, .address = 0x4000, .count = 3, .comm = "beta", .owner = 1001 },
 };
 
 static int intern(struct day_dictionary *dictionary, const struct profile *profile)
@@ -55,6 +55,7 @@ static void expect_same(const struct day_tables *a, const struct day_tables *b)
 		assert_int_equal(a->threads.items[i].tgid, b->threads.items[i].tgid);
 		assert_int_equal(a->threads.items[i].tid, b->threads.items[i].tid);
 		assert_int_equal(a->threads.items[i].cgroup, b->threads.items[i].cgroup);
+		assert_int_equal(a->threads.items[i].owner, b->threads.items[i].owner);
 	}
 	for (uint32_t i = 0; i < first.binaries; i++) {
 		assert_true(build_id_equal(

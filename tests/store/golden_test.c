@@ -37,6 +37,8 @@ static void expect_v1(const char *folder)
 	assert_int_equal(read->period_ns, FIXTURE_PERIOD);
 	assert_int_equal(read->cpu_count, 4);
 	assert_int_equal(read->samples.count, 2 + 12);
+	/* Threads had no owners. */
+	assert_int_equal(fixture_owned(read, 0), 12 * 10);
 	fixture_expect(read, "/system.slice/alpha.service/alpha;/usr/bin/prog+1000;"
 			     "/usr/lib/libwork.so+3000 60");
 	fixture_expect(read, "/system.slice/alpha.service/alpha;/usr/bin/prog+1000;"
@@ -59,6 +61,14 @@ static void expect_v1(const char *folder)
 	profile_free(read);
 }
 
+static int64_t version_of(const char *folder)
+{
+	char path[DAY_PATH_BYTES];
+
+	fixture_path(path, folder);
+	return fixture_sql(path, "PRAGMA user_version");
+}
+
 static void version_1_is_read(void **state)
 {
 	char folder[64];
@@ -66,12 +76,27 @@ static void version_1_is_read(void **state)
 	fixture_folder(folder);
 	copy_to("tests/data/store/v1.db", folder);
 	expect_v1(folder);
+	assert_int_equal(version_of(folder), 1);
 	fixture_remove(folder);
+}
+
+/* As fixture_append_one(), of an owner. */
+static void append_owned(struct store *store, uint64_t start_ns, uint64_t count, uint32_t owner)
+{
+	const struct fixture_sample sample = {
+		.pid = 10, .address = 0x3000, .count = count, .comm = "alpha", .owner = owner
+	};
+	struct profile *profile = fixture_profile(start_ns, &sample, 1);
+	struct fault fault = { 0 };
+
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
+	profile_free(profile);
 }
 
 /* And appended to, with the ids that are there. */
 static void version_1_is_written_to(void **state)
 {
+	struct store_selection merged = { .end_ns = UINT64_MAX, .merges_threads = true };
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
@@ -80,12 +105,55 @@ static void version_1_is_written_to(void **state)
 	fixture_folder(folder);
 	copy_to("tests/data/store/v1.db", folder);
 	store = fixture_open(folder);
-	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(3600), 10, 4), 0);
+	append_owned(store, FIXTURE_DAY_NS + SECONDS(3600), 4, 1001);
 	store_close(store);
-	read = fixture_read(folder, NULL, &found);
-	assert_int_equal(found.windows, 2);
-	assert_int_equal(fixture_total(read), 12 * 10 + 4);
-	profile_free(read);
+	/* The first version's threads are still nobody's. */
+	for (int i = 0; i < 2; i++) {
+		read = fixture_read(folder, i ? &merged : NULL, &found);
+		assert_int_equal(found.windows, 2);
+		assert_int_equal(fixture_total(read), 12 * 10 + 4);
+		assert_int_equal(fixture_owned(read, 0), 12 * 10);
+		assert_int_equal(fixture_owned(read, 1001), 4);
+		profile_free(read);
+	}
+	assert_int_equal(version_of(folder), 2);
+	fixture_remove(folder);
+}
+
+/* A window of two users and of nobody, with a fold. */
+static void version_2_is_read(void **state)
+{
+	struct store_selection selection = { .end_ns = UINT64_MAX };
+	struct store_found found;
+	struct profile *read;
+	char folder[64];
+
+	fixture_folder(folder);
+	copy_to("tests/data/store/v2.db", folder);
+	for (int i = 0; i < 2; i++) {
+		selection.merges_threads = i == 1;
+		read = fixture_read(folder, &selection, &found);
+		assert_int_equal(found.windows, 1);
+		assert_int_equal(found.days_damaged, 0);
+		assert_int_equal(read->threads.count, i ? 3 : 4);
+		assert_int_equal(fixture_owned(read, 1001), 5);
+		assert_int_equal(fixture_owned(read, 1), 3);
+		assert_int_equal(fixture_owned(read, 0), 2);
+		fixture_expect_symbols(read);
+		profile_free(read);
+	}
+	fixture_remove(folder);
+}
+
+static void a_later_version_is_damage(void **state)
+{
+	char folder[64], path[DAY_PATH_BYTES];
+
+	fixture_folder(folder);
+	copy_to("tests/data/store/v2.db", folder);
+	fixture_path(path, folder);
+	(void)fixture_sql(path, "PRAGMA user_version = 3");
+	fixture_expect_windows(folder, 0, 1);
 	fixture_remove(folder);
 }
 
@@ -94,6 +162,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(version_1_is_read),
 		cmocka_unit_test(version_1_is_written_to),
+		cmocka_unit_test(version_2_is_read),
+		cmocka_unit_test(a_later_version_is_damage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

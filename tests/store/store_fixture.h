@@ -46,6 +46,7 @@ struct fixture_sample {
 	uint64_t count;
 	const char *comm;
 	bool in_kernel;
+	uint32_t owner; /* as profile_thread.owner */
 };
 
 static inline uint32_t fixture_binary(
@@ -76,6 +77,7 @@ static inline int fixture_thread(
 		.process_start_ns = SECONDS(1) * from->pid,
 		.tgid = from->pid,
 		.tid = from->pid + 1,
+		.owner = from->owner,
 	};
 	char text[64];
 	int r = profile_add_string(profile, from->comm, &thread.comm);
@@ -200,6 +202,20 @@ static inline uint64_t fixture_total(const struct profile *profile)
 
 	for (size_t i = 0; i < profile->samples.count; i++)
 		sum += profile->samples.items[i].count;
+	return sum;
+}
+
+/* The samples of an owner. */
+static inline uint64_t fixture_owned(const struct profile *profile, uint32_t owner)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < profile->samples.count; i++) {
+		const struct profile_sample *sample = &profile->samples.items[i];
+
+		if (profile->threads.items[sample->thread].owner == owner)
+			sum += sample->count;
+	}
 	return sum;
 }
 

@@ -395,9 +395,52 @@ static void failing_allocations_cost_no_fold(void **state)
 	store_close(store);
 }
 
+/* One program of two users, and of nobody, in one cgroup. */
+static void folds_keep_users_apart(void **state)
+{
+	const char *folder = store_folder;
+	struct store *store = fixture_open(folder);
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct profile *read;
+
+	for (uint32_t i = 0; i < WINDOWS; i++) {
+		const struct fixture_sample samples[] = {
+			{ .pid = 100 + i,
+				.address = 0x3000,
+				.count = 3,
+				.comm = "one",
+				.owner = 1001 },
+			{ .pid = 900 + i,
+				.address = 0x3000,
+				.count = 2,
+				.comm = "one",
+				.owner = 1002 },
+			{ .pid = 5000 + i, .address = 0x3000, .count = 1, .comm = "one" },
+		};
+		struct profile *profile =
+			fixture_profile(FIXTURE_DAY_NS + SECONDS(10) * i, samples, 3);
+
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
+		profile_free(profile);
+	}
+	maintain(store, FIXTURE_DAY_NS + SECONDS(3600) * 73);
+	store_close(store);
+	assert_int_equal(ask(folder, COUNT_FOLDS), 1);
+	(void)ask(folder, DAMAGE_FOLDED);
+	read = fixture_read(folder, &merged, &found);
+	assert_int_equal(found.days_damaged, 0);
+	assert_int_equal(read->threads.count, 3);
+	assert_int_equal(fixture_owned(read, 1001), 3 * WINDOWS);
+	assert_int_equal(fixture_owned(read, 1002), 2 * WINDOWS);
+	assert_int_equal(fixture_owned(read, 0), WINDOWS);
+	profile_free(read);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		STORE_TEST(folds_keep_users_apart),
 		cmocka_unit_test(folds_hold_what_their_windows_hold),
 		cmocka_unit_test(a_damaged_fold_costs_nothing),
 		STORE_TEST(late_samples_are_counted_once),

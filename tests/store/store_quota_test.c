@@ -32,7 +32,7 @@ static void random_text(char *text, size_t size, uint64_t seed)
 /* Adds a sample of generated code, whose name only this sample has. */
 static void add_jit_sample(struct profile *profile, uint32_t user, uint64_t number, bool has_thread)
 {
-	struct profile_thread thread = { .user = user, .tgid = 77, .tid = 77 };
+	struct profile_thread thread = { .user = user, .owner = user + 1, .tgid = 77, .tid = 77 };
 	struct profile_sample sample = { .count = 1 };
 	struct profile_frame frame = { 0 };
 	uint32_t location;
@@ -75,7 +75,7 @@ static void append(struct store *store, uint64_t second, uint32_t users, bool ha
 	profile_free(profile);
 }
 
-static void expect_history(uint64_t windows, uint64_t excess, bool has_threads)
+static void expect_history(uint64_t windows, uint32_t users, uint64_t excess, bool has_threads)
 {
 	struct store_found found;
 	struct profile *read = fixture_read(store_folder, NULL, &found);
@@ -83,6 +83,10 @@ static void expect_history(uint64_t windows, uint64_t excess, bool has_threads)
 
 	assert_int_equal(found.windows, windows);
 	assert_int_equal(fixture_total(read), windows * (SAMPLES_OF_A_WINDOW + 1));
+	/* What is over quota stays with its user. */
+	for (uint32_t i = 0; i < users; i++)
+		assert_int_equal(fixture_owned(read, 1001 + i),
+			windows * ((SAMPLES_OF_A_WINDOW + users - 1 - i) / users));
 	for (size_t i = 0; i < read->samples.count; i++) {
 		const struct profile_sample *sample = &read->samples.items[i];
 		const struct profile_location *location =
@@ -131,7 +135,7 @@ static void flood(uint32_t users, bool has_threads)
 	after = dictionary_bytes();
 	/* 100 windows with all their names take 2 MB, those with the ordinary sample's 20 KB. */
 	assert_true(after < before + 100 * 1000);
-	expect_history(second / 10, excess.total[USER_HISTORY], has_threads);
+	expect_history(second / 10, users, excess.total[USER_HISTORY], has_threads);
 	assert_true(user_excess_is_used(&excess.lines[0]));
 	for (size_t i = 0; i < USER_EXCESS_LINES; i++)
 		if (user_excess_is_used(&excess.lines[i]))
