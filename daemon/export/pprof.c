@@ -34,6 +34,7 @@ static void put_keys(struct pprof_writer *writer)
 	keys->comm = pprof_tables_text(&writer->tables, "comm");
 	keys->pid = pprof_tables_text(&writer->tables, "pid");
 	keys->tid = pprof_tables_text(&writer->tables, "tid");
+	keys->user = pprof_tables_text(&writer->tables, "user");
 	keys->executable = pprof_tables_text(&writer->tables, "executable");
 	keys->cgroup = pprof_tables_text(&writer->tables, "cgroup");
 	keys->unit = pprof_tables_text(&writer->tables, "unit");

@@ -6,8 +6,9 @@
  * each of its locations has them. All text is valid UTF-8.
  *
  * Samples are [samples/count, cpu/nanoseconds] with the labels `unit`, `container` and `pod`.
- * PPROF_LABELS_ALL adds the text labels `comm`, `executable` and `cgroup`, and the numbers `pid`
- * and `tid`. Losses are samples of their own (`[lost: …]`), and comments hold the accounts (I1).
+ * PPROF_LABELS_ALL adds the text labels `comm`, `executable` and `cgroup`, and the numbers `pid`,
+ * `tid` and `user`. Losses are samples of their own (`[lost: …]`), and comments hold the accounts
+ * (I1).
  *
  * Pyroscope makes a series for each distinct set of text labels. A scraped profile therefore
  * carries only labels whose number is bounded by the services of the host.

@@ -47,6 +47,8 @@ static void put_thread_labels(struct pprof_writer *writer, const struct profile_
 		put_label(writer, keys->pid, LABEL_NUMBER, thread->tgid);
 		put_label(writer, keys->tid, LABEL_NUMBER, thread->tid);
 	}
+	if (thread->owner != 0)
+		put_label(writer, keys->user, LABEL_NUMBER, thread->owner - 1);
 	put_text(writer, keys->executable, pprof_tables_string(tables, thread->exe));
 	put_text(writer, keys->cgroup, pprof_tables_string(tables, thread->cgroup));
 }

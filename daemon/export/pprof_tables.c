@@ -70,6 +70,8 @@ static int compare_threads(const struct profile_thread *s, const struct profile_
 	if (order == 0)
 		order = compare_u32(s->tid, t->tid);
 	if (order == 0)
+		order = compare_u32(s->owner, t->owner);
+	if (order == 0)
 		order = compare_u32(s->comm, t->comm);
 	if (order == 0)
 		order = compare_u32(s->exe, t->exe);

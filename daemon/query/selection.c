@@ -88,7 +88,7 @@ int selection_add(
 		.parameter = (uint8_t)parameter,
 		.is_glob = is_glob,
 	};
-	if (parameter == SELECTION_PID || parameter == SELECTION_TID)
+	if (parameter == SELECTION_PID || parameter == SELECTION_TID || parameter == SELECTION_USER)
 		added->number = (uint32_t)strtoul(text, NULL, 10);
 	selection->is_given[parameter] = true;
 	selection->count++;

@@ -9,6 +9,7 @@
  *   to TIME          the default is now; a time of day is the next one after "from"; "+10min"
  *                    counts from "from"
  *   pid N, tid N     of the process, of the thread, in the host's namespace
+ *   user UID         who answers for the process, by number; containers have no user
  *   comm TEXT        the thread's name
  *   thread TEXT      the same: the history does not keep the name of the first thread
  *   exe PATH         the executable; without a '/', its last part

@@ -107,6 +107,8 @@ static bool matches(const struct selection_value *value, const struct subject *s
 		return thread->tgid == value->number;
 	case SELECTION_TID:
 		return thread->tid == value->number;
+	case SELECTION_USER:
+		return thread->owner == value->number + 1;
 	case SELECTION_COMM:
 	case SELECTION_THREAD:
 		return is_like(value, thread->comm, 0);
@@ -141,6 +143,11 @@ static void name_subject(
 	case SELECTION_TID:
 		(void)snprintf(name, PART_BYTES, "%" PRIu32,
 			parameter == SELECTION_PID ? thread->tgid : thread->tid);
+		return;
+	case SELECTION_USER:
+		(void)snprintf(name, PART_BYTES, "%" PRIu32, thread->owner - 1);
+		if (thread->owner == 0)
+			name[0] = '\0';
 		return;
 	case SELECTION_UNIT:
 		(void)copy_part(

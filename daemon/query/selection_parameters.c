@@ -62,6 +62,19 @@ static int normalize_number(const char *text, char **ret_text, const char **ret_
 	return copy(text, ret_text, ret_hint);
 }
 
+/* Names of users are not known here: the file of users is out of a query's reach. */
+static int normalize_user(const char *text, char **ret_text, const char **ret_hint)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	/* The last one is no user's: (uid_t)-1. */
+	if (digits == 0 || text[digits] || digits > 10 || strtoull(text, NULL, 10) >= UINT32_MAX) {
+		*ret_hint = "it takes a user's number such as 1000";
+		return -EINVAL;
+	}
+	return copy(text, ret_text, ret_hint);
+}
+
 /* Longer names are cut as the kernel cuts them, then cleaned as history does: the cut may split a
  * character. */
 static int normalize_comm(const char *text, char **ret_text, const char **ret_hint)
@@ -131,6 +144,7 @@ static const struct {
 	[SELECTION_EVENT] = { "event", copy, true },
 	[SELECTION_PID] = { "pid", normalize_number, true },
 	[SELECTION_TID] = { "tid", normalize_number, true },
+	[SELECTION_USER] = { "user", normalize_user, true },
 	[SELECTION_COMM] = { "comm", normalize_comm, false },
 	[SELECTION_THREAD] = { "thread", normalize_comm, false },
 	[SELECTION_EXE] = { "exe", copy, false },

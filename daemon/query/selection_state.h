@@ -13,6 +13,7 @@ enum selection_parameter {
 	SELECTION_FILTERS, /* the first parameter that filters */
 	SELECTION_PID = SELECTION_FILTERS,
 	SELECTION_TID,
+	SELECTION_USER,
 	SELECTION_COMM,
 	SELECTION_THREAD,
 	SELECTION_EXE,

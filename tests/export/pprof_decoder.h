@@ -284,7 +284,8 @@ static inline void check_samples(const struct decoded *decoded, bool *is_used)
 			assert_in_range(label[1], 1, decoded->string_count - 1);
 			assert_true(label[2] < decoded->string_count);
 			if (decoded_string_is(decoded, label[1], "pid") ||
-				decoded_string_is(decoded, label[1], "tid"))
+				decoded_string_is(decoded, label[1], "tid") ||
+				decoded_string_is(decoded, label[1], "user"))
 				assert_int_equal(label[2], 0);
 			else
 				assert_true(label[2] > 0 && label[3] == 0);

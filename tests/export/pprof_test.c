@@ -45,7 +45,9 @@ static void the_duration_is_what_was_recorded(void **state)
 static void stacks_keep_their_places(void **state)
 {
 	struct profile *profile = new_profile();
-	struct profile_thread thread = { .tgid = 4242, .tid = 4243, .comm = string(profile, "xz") };
+	struct profile_thread thread = {
+		.tgid = 4242, .tid = 4243, .owner = 1001, .comm = string(profile, "xz")
+	};
 	uint32_t kernel = add_binary(profile, BINARY_KERNEL, "[kernel.kallsyms]");
 	uint32_t program = add_binary(profile, BINARY_EXECUTABLE, "/usr/bin/xz");
 	const struct decoded_location *location;
@@ -90,12 +92,13 @@ static void stacks_keep_their_places(void **state)
 	ASSERT_STRING(&decoded, mapping[6], "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff00010203");
 	assert_int_equal(mapping[7], 0);
 
-	assert_int_equal(decoded.samples[0].label_count, 3);
+	assert_int_equal(decoded.samples[0].label_count, 4);
 	label = label_of(&decoded, 0, "comm");
 	assert_non_null(label);
 	ASSERT_STRING(&decoded, label[2], "xz");
 	assert_int_equal(label_of(&decoded, 0, "pid")[3], 4242);
 	assert_int_equal(label_of(&decoded, 0, "tid")[3], 4243);
+	assert_int_equal(label_of(&decoded, 0, "user")[3], 1000);
 	decoded_done(&decoded);
 }
 
@@ -336,18 +339,20 @@ static void merged_threads_have_no_numbers(void **state)
 		add_sample(profile, node, &thread, i + 1);
 	}
 	/* The kernel's own: a process without a thread's number is one all the same. */
-	add_sample(profile, node, &(struct profile_thread){ .tid = 2 }, 10);
+	add_sample(profile, node, &(struct profile_thread){ .tid = 2, .owner = 1 }, 10);
 	round_trip(profile, &decoded);
 	assert_int_equal(decoded.sample_count, 4);
 	for (size_t i = 0; i < 3; i++) {
 		assert_int_equal(decoded.samples[i].values[0], i + 1);
 		assert_null(label_of(&decoded, i, "pid"));
 		assert_null(label_of(&decoded, i, "tid"));
+		assert_null(label_of(&decoded, i, "user"));
 		assert_label(&decoded, i, "executable", exes[i]);
 		assert_label(&decoded, i, "cgroup", cgroups[i]);
 	}
 	assert_int_equal(label_of(&decoded, 3, "pid")[3], 0);
 	assert_int_equal(label_of(&decoded, 3, "tid")[3], 2);
+	assert_int_equal(label_of(&decoded, 3, "user")[3], 0);
 	decoded_done(&decoded);
 }
 

@@ -106,6 +106,11 @@ static void invalid_parameters_are_reported(void **state)
 		{ "pid", "12x", "pid is \"12x\"", -EINVAL },
 		{ "pid", "-1", "a number", -EINVAL },
 		{ "pid", "0", "a number", -EINVAL },
+		{ "user", "alice", "user is \"alice\", but it takes a user's number", -EINVAL },
+		{ "user", "-1", "a user's number", -EINVAL },
+		{ "user", "*", "a user's number", -EINVAL },
+		{ "user", "4294967295", "a user's number", -EINVAL },
+		{ "user", "99999999999", "a user's number", -EINVAL },
 		{ "tid", "99999999999", "a number", -EINVAL },
 		{ "tid", "18446744073709551617", "a number", -EINVAL },
 		{ "build-id", "abcg", "hexadecimal", -EINVAL },
@@ -181,8 +186,9 @@ static void times_and_events_are_given_once(void **state)
 
 static void parameters_are_known(void **state)
 {
-	static const char *const names[] = { "last", "from", "to", "event", "pid", "tid", "comm",
-		"thread", "exe", "unit", "slice", "cgroup", "container", "pod", "build-id" };
+	static const char *const names[] = { "last", "from", "to", "event", "pid", "tid", "user",
+		"comm", "thread", "exe", "unit", "slice", "cgroup", "container", "pod",
+		"build-id" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		assert_true(selection_has_parameter(names[i]));
@@ -199,6 +205,7 @@ static const struct store_thread nginx = {
 	.tgid = 100,
 	.tid = 101,
 	.comm = "worker",
+	.owner = 1, /* root */
 	.exe = "/usr/sbin/nginx",
 	.cgroup = "/system.slice/nginx.service",
 };
@@ -207,6 +214,7 @@ static const struct store_thread escaped = {
 	.tgid = 2,
 	.tid = 2,
 	.comm = "fsck",
+	.owner = UINT32_MAX,
 	.exe = "/sbin/fsck",
 	.cgroup = "/system.slice/system-fsck.slice/fsck@dev-disk\\x2dby.service",
 };
@@ -215,6 +223,7 @@ static const struct store_thread user = {
 	.tgid = 300,
 	.tid = 300,
 	.comm = "a-thread-of-15b",
+	.owner = 1001,
 	.exe = "/home/x/bin/app",
 	.cgroup = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-1.scope",
 };
@@ -269,6 +278,12 @@ static void threads_are_selected(void **state)
 		{ { "pid", "101" }, 0 },
 		{ { "tid", "101" }, NGINX },
 		{ { "pid", "100", "pid", "400" }, NGINX | DOCKER },
+		{ { "user", "0" }, NGINX },
+		{ { "user", "1000" }, USER },
+		{ { "user", "4294967294" }, ESCAPED },
+		{ { "user", "1001" }, 0 },
+		{ { "user", "1000", "user", "0" }, NGINX | USER },
+		{ { "user", "1000", "pid", "100" }, 0 },
 		{ { "comm", "worker" }, NGINX },
 		{ { "thread", "w*r" }, NGINX },
 		{ { "comm", "a-thread-of-15bytes-and-more" }, USER },
@@ -347,6 +362,7 @@ static void threads_are_merged_unless_asked_for(void **state)
 	} cases[] = {
 		{ { NULL }, true, false },
 		{ { "unit", "a" }, true, true },
+		{ { "user", "1" }, true, true },
 		{ { "pid", "1" }, false, true },
 		{ { "tid", "1" }, false, true },
 		{ { "event", "cycles" }, true, false },
@@ -362,7 +378,7 @@ static void threads_are_merged_unless_asked_for(void **state)
 		assert_int_equal(asked.wants_thread != NULL, cases[i].filters);
 		assert_int_equal(selection_has_filter(selection), cases[i].filters);
 		assert_null(asked.wants_binary);
-		if (i == 4)
+		if (strcmp(cases[i].pairs[0] ? cases[i].pairs[0] : "", "event") == 0)
 			assert_string_equal(asked.event, "cycles");
 		else
 			assert_null(asked.event);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,7 @@ enum {
 	TIME_TO = 2,
 	TIME_BYTES = 40,
 	NAME_BYTES = 32,
+	NUMBER_BYTES = 16,
 	/* The service gives up on a query earlier than this, and knows better why. */
 	TIMEOUT_S = 180,
 };
@@ -44,6 +46,21 @@ static int take_selector(void *invocation, const struct option_row *option, cons
 	request->against_count += request->is_against;
 	add_parameter(request, option->name, request->is_against, value);
 	return 0;
+}
+
+/* The service knows users by number alone. */
+static int take_user(void *invocation, const struct option_row *option, const char *value)
+{
+	struct history_request *request = invocation;
+	const struct passwd *user = getpwnam(value);
+	char number[NUMBER_BYTES];
+
+	if (!user && (!*value || value[strspn(value, "0123456789")]))
+		return command_misuse(request->base.command,
+			"there is no user '%s'; give a name or a number", value);
+	if (user)
+		(void)snprintf(number, sizeof(number), "%u", (unsigned)user->pw_uid);
+	return take_selector(invocation, option, user ? number : value);
 }
 
 static int take_time(void *invocation, const struct option_row *option, const char *value)
@@ -83,6 +100,8 @@ const struct option_row history_time_options[] = {
 const struct option_row history_select_options[] = {
 	{ 'p', "pid", "PID", "Only this process.", OPTION_CALL, .take = take_selector },
 	SELECTOR("tid", "TID", "Only this thread."),
+	{ 0, "user", "USER", "Only processes of this user, by name or number.", OPTION_CALL,
+		.take = take_user },
 	SELECTOR("comm", "NAME", "Only threads of this name; --thread is the same."),
 	SELECTOR("thread", "NAME", NULL),
 	SELECTOR("exe", "PATH", "Only processes of this program."),

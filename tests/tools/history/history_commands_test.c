@@ -45,6 +45,17 @@ static void every_option_of_a_selection_becomes_a_parameter(void **state)
 	assert_string_equal(ran.out, "pid=12\nlines=1\nformat=txt\n");
 }
 
+/* The service cannot look users up. */
+static void users_are_sent_by_number(void **state)
+{
+	assert_int_equal(command_run(&report_command, "--user root --user 1234"), 0);
+	assert_string_equal(ran.out, "user=0\nuser=1234\nformat=txt\n");
+	assert_int_equal(command_run(&report_command, "--user no-such-user"), 2);
+	assert_true(command_run_complained("there is no user 'no-such-user'"));
+	assert_int_equal(command_run(&diff_command, "--user 1 --against --user root"), 0);
+	assert_non_null(strstr(service_run_file("diff.svg"), "user=1\nagainst.user=0\n"));
+}
+
 /* The service knows its own zone alone, so it is sent seconds; durations stay what they are. */
 static void calendar_times_are_in_the_zone_of_the_user(void **state)
 {
@@ -451,6 +462,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_command_has_its_place_and_format),
 		TEST(every_option_of_a_selection_becomes_a_parameter),
+		TEST(users_are_sent_by_number),
 		TEST(calendar_times_are_in_the_zone_of_the_user),
 		TEST(malformed_times_are_reported),
 		TEST(the_ending_or_f_chooses_the_format),
