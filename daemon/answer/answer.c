@@ -47,6 +47,11 @@ static bool has_end(const char *text, size_t room)
 	return memchr(text, '\0', room) != NULL;
 }
 
+static bool has_scope(const struct answer_request *request)
+{
+	return request->owner == 0 ? request->scope == ANSWER_ALL : request->scope == ANSWER_OWN;
+}
+
 static int check_request(struct answer *answer)
 {
 	const struct answer_request *request = answer->request;
@@ -55,7 +60,7 @@ static int check_request(struct answer *answer)
 
 	if (request->version != ANSWER_VERSION ||
 		(request->kind != ANSWER_PROFILE && request->kind != ANSWER_DIFFERENCE) ||
-		!has_end(request->history, sizeof(request->history)) ||
+		!has_scope(request) || !has_end(request->history, sizeof(request->history)) ||
 		!has_end(request->symbol_cache, sizeof(request->symbol_cache)))
 		return answer_fail(answer->reply, ANSWER_FAILED,
 			"the service sent an invalid request; restart it");
@@ -128,6 +133,17 @@ static void select_accounts(struct profile *profile)
 	accounts_select(&profile->accounts, selected);
 }
 
+/* Excludes all other samples from the accounts, and losses, since it is unknown whose they were. */
+static void own_accounts(struct profile *profile)
+{
+	struct accounts accounts = { 0 };
+
+	for (size_t i = 0; i < profile->samples.count; i++)
+		accounts.fired += profile->samples.items[i].count;
+	accounts.stored[PILOTLIGHT_PATH_MAP] = accounts.fired;
+	profile->accounts = accounts;
+}
+
 /* A binary without an image has file offsets for addresses, which symbols cannot match. */
 static int open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary)
 {
@@ -167,7 +183,9 @@ static int read_side(struct answer *answer, enum difference_side side)
 		(profile->samples.count == 0 && selection_has_filter(selection)))
 		return answer_fail_empty(answer->reply, answer->request->history, selection, &found,
 			answer->request->memory_max);
-	if (selection_has_filter(selection))
+	if (answer->request->scope == ANSWER_OWN)
+		own_accounts(profile);
+	else if (selection_has_filter(selection))
 		select_accounts(profile);
 	r = naming_run(profile, cached_symbol_source_interface(answer->names), open_binary, profile,
 		&counters);

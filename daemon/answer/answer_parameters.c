@@ -242,6 +242,15 @@ static int finish(struct reading *reading)
 	return r < 0 ? fail_against(reading, r, &reason) : 0;
 }
 
+static void restrict_sides(struct reading *reading)
+{
+	if (reading->request->scope == ANSWER_ALL)
+		return;
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
+		if (reading->parameters->sides[i])
+			selection_restrict(reading->parameters->sides[i], reading->request->owner);
+}
+
 static int read_all(struct reading *reading)
 {
 	struct selection **sides = reading->parameters->sides;
@@ -253,6 +262,8 @@ static int read_all(struct reading *reading)
 		r = selection_new(&sides[DIFFERENCE_COMPARED]);
 	if (r == 0 && reading->request->kind == ANSWER_DIFFERENCE)
 		r = selection_new(&sides[DIFFERENCE_BASE]);
+	if (r == 0)
+		restrict_sides(reading);
 	while (r == 0 && next_parameter(reading->request, &at, &parameter))
 		r = read_parameter(reading, &parameter);
 	if (r == 0)

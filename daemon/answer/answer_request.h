@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-	ANSWER_VERSION = 2,
+	ANSWER_VERSION = 3,
 	ANSWER_SOCKET_FD = 3,
 	ANSWER_OUTPUT_FD = 4,
 	ANSWER_PARAMETERS_BYTES = 12 << 10,
@@ -30,9 +30,17 @@ enum answer_kind {
 	ANSWER_DIFFERENCE,  /* of two selections: "against.NAME" selects the earlier side */
 };
 
+/* Whose samples the client may see. No parameter widens it. */
+enum answer_scope {
+	ANSWER_ALL = 1,
+	ANSWER_OWN, /* those of `owner` alone, and nothing about others: no losses, no totals */
+};
+
 struct answer_request {
 	uint32_t version;
 	uint32_t kind;	     /* enum answer_kind */
+	uint32_t scope;	     /* enum answer_scope */
+	uint32_t owner;	     /* as profile_thread.owner; 0 for ANSWER_ALL alone */
 	uint64_t now_ns;     /* CLOCK_REALTIME: base of "last" and of words such as "yesterday" */
 	uint64_t bytes_max;  /* limit of the output */
 	uint64_t memory_max; /* limit of the process's private memory */

@@ -61,6 +61,8 @@ static int fill_request(const struct answer_job_options *options, struct answer_
 	*request = (struct answer_request){
 		.version = ANSWER_VERSION,
 		.kind = options->kind,
+		.scope = options->scope,
+		.owner = options->owner,
 		.now_ns = options->now_ns,
 		.bytes_max = options->bytes_max,
 		.memory_max = options->memory_max,

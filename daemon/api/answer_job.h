@@ -19,6 +19,8 @@ struct answer_job_options {
 	struct broker *broker; /* borrowed */
 	const char *program;   /* NULL: /proc/self/exe */
 	enum answer_kind kind;
+	enum answer_scope scope;
+	uint32_t owner; /* as in struct answer_request */
 	const char *history, *symbol_cache;
 	const char *parameters; /* in the form of struct answer_request */
 	size_t parameters_bytes;

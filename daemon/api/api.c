@@ -19,14 +19,18 @@ static const uint64_t QUERY_MEMORY_DEFAULT = 96ULL << 20, QUERY_BYTES_DEFAULT = 
 /* Without this field pprof(1) shows only the status of an error, not its text. */
 #define PPROF_FIELD "X-Go-Pprof"
 
+/*
+ * Guests see what is their own. A new profile is not for them: it ends windows early, and many of
+ * them would make the history larger for all.
+ */
 static const struct http_route routes[] = {
-	{ "GET", "/api/v1/profile", route_profile, query_abandon, NULL },
-	{ "GET", "/api/v1/diff", route_difference, query_abandon, NULL },
-	{ "GET", "/debug/pprof/profile", route_new_profile, query_abandon, PPROF_FIELD },
-	{ "GET", "/debug/pprof/", route_pprof_index, NULL, NULL },
-	{ "GET", "/api/v1/status", route_status, NULL, NULL },
-	{ "GET", "/metrics", route_metrics, NULL, NULL },
-	{ "GET", "/", route_index, NULL, NULL },
+	{ "GET", "/api/v1/profile", route_profile, query_abandon, NULL, true },
+	{ "GET", "/api/v1/diff", route_difference, query_abandon, NULL, true },
+	{ "GET", "/debug/pprof/profile", route_new_profile, query_abandon, PPROF_FIELD, false },
+	{ "GET", "/debug/pprof/", route_pprof_index, NULL, NULL, false },
+	{ "GET", "/api/v1/status", route_status, NULL, NULL, false },
+	{ "GET", "/metrics", route_metrics, NULL, NULL, false },
+	{ "GET", "/", route_index, NULL, NULL, true },
 	{ 0 },
 };
 

@@ -55,11 +55,21 @@ static bool is_sealed_time(const struct api *api, const char *text)
 	       time_ns == other_ns && time_ns <= api->sealed_ns && time_ns <= now_ns;
 }
 
+/* A guest does not end the open window, and gets the history as it is. */
+static bool is_of_guest(const struct http_request *request)
+{
+	struct http_peer peer;
+
+	http_request_peer(request, &peer);
+	return http_peer_is_guest(&peer);
+}
+
 static void add_history_query(struct api *api, struct http_request *request,
 	enum parameter_route route, struct query_options *options)
 {
 	_cleanup_(parameter_list_done) struct parameter_list parameters = { 0 };
 
+	options->is_sealed |= is_of_guest(request);
 	if (read_parameters(api, request, options->path, route, &parameters))
 		query_add(api, request, options, &parameters);
 }

@@ -32,7 +32,7 @@ void query_log_answer(struct query_log *log, const char *path, const struct http
 	unsigned status, uint64_t bytes)
 {
 	char peer_name[HTTP_PEER_TEXT_BYTES], uid[16], pid[16], status_text[16], bytes_text[24];
-	const char *more = use_quota(&log->answers);
+	const char *more = use_quota(&log->answers[http_peer_is_guest(peer)]);
 	const struct log_field fields[] = {
 		{ "PATH", path },
 		{ "STATUS", status_text },
@@ -63,7 +63,7 @@ void query_log_refusal(struct query_log *log, const char *path, const struct htt
 	unsigned status, const char *reason)
 {
 	char clean[UTF8_CLEAN_BYTES], peer_name[HTTP_PEER_TEXT_BYTES];
-	const char *more = use_quota(&log->refusals);
+	const char *more = use_quota(&log->refusals[http_peer_is_guest(peer)]);
 
 	if (!more)
 		return;

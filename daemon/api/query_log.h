@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Logs which client got which profile and which client was refused. Ten lines of each kind a minute
- * are logged, so that clients cannot fill the journal; counters cover the rest.
+ * are logged, so that clients cannot fill the journal; counters cover the rest. Guests have a quota
+ * of their own, so that they cannot hide what others ask.
  */
 #pragma once
 
@@ -13,7 +14,7 @@ struct query_log {
 	struct query_log_quota {
 		uint64_t since_ns; /* CLOCK_MONOTONIC: when the current minute began */
 		unsigned logged;   /* lines in this minute */
-	} answers, refusals;
+	} answers[2], refusals[2]; /* of guests: the second */
 };
 
 void query_log_answer(struct query_log *log, const char *path, const struct http_peer *peer,

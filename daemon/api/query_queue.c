@@ -293,10 +293,14 @@ void query_add(struct api *api, struct http_request *request, const struct query
 static int start_job(struct api *api, struct query *query, uint64_t now_ns)
 {
 	uint64_t room = http_answer_room(query->request);
+	bool is_guest = http_peer_is_guest(&query->peer);
 	const struct answer_job_options options = {
 		.broker = api->options.broker,
 		.program = api->options.program,
 		.kind = query->kind,
+		.scope = is_guest ? ANSWER_OWN : ANSWER_ALL,
+		/* A process refuses owner 0, which is nobody's. */
+		.owner = is_guest ? query->peer.uid + 1 : 0,
 		.history = api->options.history,
 		.symbol_cache = api->options.symbol_cache,
 		.parameters = query->parameters.bytes,
@@ -385,17 +389,15 @@ void queries_run(struct api *api)
 uint64_t queries_next_ns(const struct api *api)
 {
 	uint64_t next_ns = UINT64_MAX;
-	bool is_queued = false;
 
 	for (const struct query *t = api->first; t; t = t->next) {
 		if (t->state != QUERY_RUNNING && t->deadline_ns < next_ns)
 			next_ns = t->deadline_ns;
-		is_queued |= t->state == QUERY_QUEUED;
 		/* Its seal has arrived. */
 		if ((t->state == QUERY_ALIGNING || t->state == QUERY_SEALING) && is_sealed(api, t))
 			return 0;
 	}
-	if (is_queued && api->running < api->options.queries_max && api->retry_ns < next_ns)
+	if (api->running < api->options.queries_max && api->retry_ns < next_ns && query_next(api))
 		next_ns = api->retry_ns;
 	return next_ns;
 }

@@ -85,7 +85,18 @@ void route_metrics(void *api, struct http_request *request)
 
 void route_index(void *api, struct http_request *request)
 {
+	struct http_peer peer;
+
 	(void)api;
+	http_request_peer(request, &peer);
+	if (http_peer_is_guest(&peer)) {
+		http_answer_text(request, 200,
+			"pilotlightd, an always-on profiler. See pilotlightd(8). You may ask for "
+			"profiles of your own processes:\n\nGET "
+			"/api/v1/profile?last=10min&format=svg\nGET "
+			"/api/v1/diff?last=10min&against.from=yesterday&against.last=10min\n");
+		return;
+	}
 	http_answer_text(request, 200,
 		"pilotlightd, an always-on profiler. See pilotlightd(8). Examples:\n\nGET "
 		"/api/v1/profile?last=10min&unit=nginx.service&format=svg\n    a profile from the "

@@ -63,6 +63,7 @@ struct config {
 	/* [Api] */
 	char *socket; /* "": api.sock in the runtime directory */
 	char *group;
+	bool self_access;
 	struct config_list listen;
 	struct config_list host_names; /* that TCP clients may use, beyond addresses */
 	char *bearer_token_file;       /* bearer_token.h; "": TCP clients need no token */

@@ -60,6 +60,9 @@ const struct config_knob config_knobs[] = {
 		"Unix socket for clients. Empty: api.sock in the runtime directory." },
 	{ "Api", "Group", CONFIG_GROUP, FIELD(group), "pilotlight", 0, 0, NULL,
 		"Group whose members may connect to the socket, besides root." },
+	{ "Api", "SelfAccess", CONFIG_BOOLEAN, FIELD(self_access), "no", 0, 0, NULL,
+		"Let all local users see profiles of their own processes. The socket needs mode "
+		"0666." },
 	{ "Api", "Listen", CONFIG_ADDRESSES, FIELD(listen), "", 0, 0, NULL,
 		"TCP addresses to listen on, such as 127.0.0.1:7447. Without BearerTokenFile, "
 		"anyone who can connect can read profiles." },

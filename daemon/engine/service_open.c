@@ -47,7 +47,9 @@ static int read_boot_id(uint8_t boot_id[16])
 static int listen_unix(
 	struct service *service, struct http_listener *ret_listener, struct fault *fault)
 {
-	const char *name = service->settings.config.group;
+	const struct config *config = &service->settings.config;
+	const mode_t mode = config->self_access ? HTTP_SOCKET_OF_ALL : HTTP_SOCKET_OF_GROUP;
+	const char *name = config->group;
 	const struct group *group = name[0] ? getgrnam(name) : NULL;
 	struct fault refused = { 0 };
 	int r;
@@ -56,13 +58,13 @@ static int listen_unix(
 		log_warning("there is no group '%s' ([Api] Group=): only root and the service's "
 			    "own user can connect",
 			name);
-	r = http_listen_unix(service->settings.socket, group ? group->gr_gid : (gid_t)-1,
+	r = http_listen_unix(service->settings.socket, mode, group ? group->gr_gid : (gid_t)-1,
 		ret_listener, &refused);
 	if (r != -EPERM || !group)
 		return r < 0 ? fault_set(fault, r, "%s", refused.text) : 0;
 	/* Root without capabilities, in the foreground. systemd makes the socket itself. */
 	log_warning("%s; only this user can connect", refused.text);
-	return http_listen_unix(service->settings.socket, (gid_t)-1, ret_listener, fault);
+	return http_listen_unix(service->settings.socket, mode, (gid_t)-1, ret_listener, fault);
 }
 
 /* Reports a fault that shuts TCP clients out. It does not stop the history. */
@@ -107,6 +109,25 @@ static int open_listeners(struct service *service, const struct engine_options *
 	return r;
 }
 
+/* systemd makes the socket as its unit says. */
+static void check_sockets(
+	const struct service *service, const struct http_listener *listeners, size_t count)
+{
+	bool is_public = !service->settings.config.self_access;
+
+	for (size_t i = 0; i < count; i++) {
+		is_public |= !listeners[i].is_tcp && listeners[i].is_public;
+		if (!listeners[i].is_tcp && listeners[i].group == (gid_t)-1)
+			log_warning("the service cannot see the file of its socket, so it does not "
+				    "know its group: only root and the service's own user get "
+				    "answers");
+	}
+	if (!is_public)
+		log_warning("SelfAccess=yes has no effect, since the mode of the socket lets only "
+			    "its group connect: set SocketMode=0666 with systemctl edit "
+			    "pilotlightd.socket");
+}
+
 /* Reads the token. Without a usable one, TCP clients are refused, not let in. */
 static void read_token(struct service *service, const struct http_listener *listeners, size_t count)
 {
@@ -135,6 +156,7 @@ static int open_api(struct service *service, const struct http_listener *listene
 		.listeners = listeners,
 		.listener_count = count,
 		.access = {
+			.allows_self = config->self_access,
 			.host_names = config->host_names.items,
 			.host_name_count = config->host_names.count,
 			.token = service->token[0] ? service->token : NULL,
@@ -367,6 +389,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 		return r;
 	/* Read files now that are out of reach afterwards. */
 	read_token(service, listeners, count);
+	check_sockets(service, listeners, count);
 	tzset();
 	service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	log_start(service);

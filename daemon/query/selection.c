@@ -4,7 +4,9 @@
 #include "base/utf8.h"
 #include "query/selection_state.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +95,12 @@ int selection_add(
 	selection->is_given[parameter] = true;
 	selection->count++;
 	return 0;
+}
+
+void selection_restrict(struct selection *selection, uint32_t owner)
+{
+	assert(owner != 0);
+	selection->owner = owner;
 }
 
 /* The value of a parameter that is given once; NULL: it is absent. */
@@ -218,6 +226,8 @@ static int describe(struct selection *selection)
 	for (enum selection_parameter i = SELECTION_EVENT; i < SELECTION_PARAMETERS; i++)
 		if (selection->is_given[i])
 			write_values(selection, i, file);
+	if (selection->owner != 0)
+		(void)fprintf(file, ", of user %" PRIu32 " alone", selection->owner - 1);
 	has_failed = ferror(file);
 	if (fclose(file) != 0 || has_failed) {
 		free(text);
@@ -241,7 +251,7 @@ void selection_store(struct selection *selection, struct store_selection *ret_se
 {
 	const bool *is_given = selection->is_given;
 	bool has_processes = is_given[SELECTION_PID] || is_given[SELECTION_TID];
-	bool has_threads = false;
+	bool has_threads = selection->owner != 0;
 
 	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_PARAMETERS; i++) {
 		selection->has_matched[i] = false;
@@ -268,6 +278,8 @@ bool selection_has_event(const struct selection *selection)
 
 bool selection_has_filter(const struct selection *selection)
 {
+	if (selection->owner != 0)
+		return true;
 	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_PARAMETERS; i++)
 		if (selection->is_given[i])
 			return true;

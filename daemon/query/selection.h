@@ -63,6 +63,13 @@ int selection_add(
 	struct selection *selection, const char *name, const char *value, struct fault *fault);
 
 /*
+ * Selects only what `owner` (profile_thread.owner, not 0) may see, whatever parameters are added.
+ * Nothing else then appears in selection_seen(), or decides what it says. Call it before
+ * selection_finish().
+ */
+void selection_restrict(struct selection *selection, uint32_t owner);
+
+/*
  * Computes the time range at `now_ns` (CLOCK_REALTIME); the default is the last ten minutes. Call
  * it once, after the last selection_add(). Returns 0, -ENOMEM, or -EINVAL with `fault`: an end
  * before the beginning, both "last" and "from", or an invalid time.

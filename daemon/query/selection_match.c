@@ -245,6 +245,9 @@ bool selection_matches_thread(void *context, const struct store_thread *thread)
 	struct subject subject = { .thread = thread };
 	bool is_match = true;
 
+	/* First of all, so that no name of others is compared or remembered. */
+	if (selection->owner != 0 && thread->owner != selection->owner)
+		return false;
 	cgroup_path_parse(thread->cgroup, &subject.labels);
 	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_BUILD_ID; i++)
 		if (selection->is_given[i] && !matches_parameter(selection, i, &subject))
@@ -267,7 +270,8 @@ bool selection_matches_binary(void *context, const struct profile_binary *binary
 			selection->has_matched[SELECTION_BUILD_ID] = true;
 			return true;
 		}
-	if (!selection->has_matched[SELECTION_BUILD_ID]) {
+	/* The binary may be in stacks of other users alone. */
+	if (selection->owner == 0 && !selection->has_matched[SELECTION_BUILD_ID]) {
 		(void)snprintf(name, sizeof(name), "%.12s (%s)", hex, slash ? slash + 1 : path);
 		remember_name(selection, SELECTION_BUILD_ID, name);
 	}
@@ -278,7 +282,8 @@ size_t selection_seen(const struct selection *selection, const char **ret_parame
 	const char *const **ret_names)
 {
 	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_PARAMETERS; i++)
-		if (selection->is_given[i] && !selection->has_matched[i]) {
+		if (selection->is_given[i] && !selection->has_matched[i] &&
+			(selection->owner == 0 || i != SELECTION_BUILD_ID)) {
 			*ret_parameter = selection_parameter_name(i);
 			*ret_names = selection->seen[i].pointers;
 			return selection->seen[i].count;

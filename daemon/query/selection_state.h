@@ -47,6 +47,7 @@ struct selection {
 	struct selection_value values[SELECTION_VALUES_MAX];
 	size_t count;
 	bool is_given[SELECTION_PARAMETERS];
+	uint32_t owner; /* of selection_restrict(); 0: none */
 	uint64_t start_ns, end_ns;
 	char *text;
 

@@ -210,11 +210,29 @@ static size_t room_of(size_t limit, size_t used)
 	return used < limit ? limit - used : 0;
 }
 
+static size_t share_of_user(const struct http_request *request)
+{
+	return request->server->limits.answer_bytes /
+	       (http_peer_is_guest(&request->connection->peer) ? GUEST_SHARE : USERS_SHARE);
+}
+
 /* Returns the unused part of the user's share. */
 static size_t room_of_user(const struct http_request *request)
 {
-	return room_of(request->server->limits.answer_bytes / USERS_SHARE,
-		http_connection_user_bytes(request->connection));
+	return room_of(share_of_user(request), http_connection_user_bytes(request->connection));
+}
+
+/* Returns the unused part of what is there for all, or for all guests. */
+static size_t room_of_all(const struct http_request *request)
+{
+	const struct http_server *server = request->server;
+	size_t limit = server->limits.answer_bytes, room = room_of(limit, server->answer_bytes);
+	size_t guests;
+
+	if (!http_peer_is_guest(&request->connection->peer))
+		return room;
+	guests = room_of(limit / GUESTS_SHARE, http_connections_guest_bytes(server));
+	return guests < room ? guests : room;
 }
 
 static size_t small_body(const struct http_limits *limits)
@@ -227,7 +245,7 @@ static size_t small_body(const struct http_limits *limits)
 size_t http_answer_room(const struct http_request *request)
 {
 	const struct http_server *server = request->server;
-	size_t room = room_of(server->limits.answer_bytes, server->answer_bytes);
+	size_t room = room_of_all(request);
 	size_t own = room_of_user(request), small = small_body(&server->limits);
 
 	if (own < room)
@@ -244,7 +262,8 @@ static void refuse_body(struct http_request *request, size_t size)
 		http_answer_text(request, MHD_HTTP_TOO_MANY_REQUESTS,
 			"Answer too large: %zu bytes, and you have not read %zu bytes of earlier "
 			"answers (limit for one user: %zu). Read those first, or ask for less.",
-			size, http_connection_user_bytes(request->connection), limit / USERS_SHARE);
+			size, http_connection_user_bytes(request->connection),
+			share_of_user(request));
 	else
 		http_answer_text(request, MHD_HTTP_SERVICE_UNAVAILABLE,
 			"Answer too large: %zu bytes, and clients have not read %zu bytes of "

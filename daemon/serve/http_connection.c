@@ -2,104 +2,44 @@
 #include "base/clock.h"
 #include "serve/http_private.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
-static void describe_inet(struct http_peer *peer, int family, const void *address, in_port_t port)
+unsigned http_connections_of_user(const struct http_limits *limits, const struct http_peer *peer)
 {
-	char text[INET6_ADDRSTRLEN];
-
-	if (inet_ntop(family, address, text, sizeof(text)))
-		(void)snprintf(peer->address, sizeof(peer->address),
-			family == AF_INET6 ? "[%s]:%u" : "%s:%u", text, (unsigned)ntohs(port));
-}
-
-/* Leaves user and group -1 and pid 0 if the kernel does not know the peer. */
-static void find_peer(struct http_connection *connection)
-{
-	struct http_peer *peer = &connection->peer;
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-		struct sockaddr_un un;
-	} address = { .any.sa_family = AF_UNSPEC };
-	socklen_t size = sizeof(address);
-	struct ucred credentials;
-
-	*peer = (struct http_peer){ .uid = (uid_t)-1, .gid = (gid_t)-1, .address = "unknown" };
-	if (getpeername(connection->fd, &address.any, &size) < 0)
-		return;
-	switch (address.any.sa_family) {
-	case AF_UNIX:
-		peer->is_local = true;
-		(void)snprintf(peer->address, sizeof(peer->address), "unix");
-		size = sizeof(credentials);
-		if (getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) < 0)
-			return;
-		peer->uid = credentials.uid;
-		peer->gid = credentials.gid;
-		peer->pid = credentials.pid;
-		break;
-	case AF_INET:
-		describe_inet(peer, AF_INET, &address.in.sin_addr, address.in.sin_port);
-		break;
-	case AF_INET6:
-		describe_inet(peer, AF_INET6, &address.in6.sin6_addr, address.in6.sin6_port);
-		break;
-	default:
-		break;
-	}
-}
-
-/* Returns the length of the address without the port. */
-static size_t host_bytes(const char *address)
-{
-	const char *port = strrchr(address, ':');
-
-	return port ? (size_t)(port - address) : strlen(address);
-}
-
-bool http_peer_is_same_user(const struct http_peer *a, const struct http_peer *b)
-{
-	size_t size = host_bytes(a->address);
-
-	if (a->is_local || b->is_local)
-		return a->is_local == b->is_local && a->uid == b->uid;
-	return size == host_bytes(b->address) && memcmp(a->address, b->address, size) == 0;
-}
-
-const char *http_peer_text(const struct http_peer *peer, char text[HTTP_PEER_TEXT_BYTES])
-{
-	if (peer->is_local)
-		(void)snprintf(text, HTTP_PEER_TEXT_BYTES, "user %u, pid %d", (unsigned)peer->uid,
-			(int)peer->pid);
-	else
-		(void)snprintf(text, HTTP_PEER_TEXT_BYTES, "%s", peer->address);
-	return text;
+	return http_peer_is_guest(peer) ? limits->connections / GUEST_SHARE + 1
+					: limits->connections_of_user;
 }
 
 /* Returns 0, or the status that refuses a connection beyond a bound. */
 static unsigned refusal_of(
 	const struct http_server *server, const struct http_connection *candidate)
 {
-	unsigned all = 0, of_user = 0, room = server->limits.connections;
+	unsigned all = 0, of_guests = 0, of_user = 0, room = server->limits.connections;
 
 	for (const struct http_connection *c = server->connections; c; c = c->next)
 		if (c->refusal_status == 0) {
 			all++;
+			of_guests += http_peer_is_guest(&c->peer);
 			of_user += http_peer_is_same_user(&c->peer, &candidate->peer);
 		}
-	if (of_user >= server->limits.connections_of_user)
+	if (of_user >= http_connections_of_user(&server->limits, &candidate->peer))
 		return MHD_HTTP_TOO_MANY_REQUESTS;
+	/* Any number of them must not shut out users who may see everything. */
+	if (http_peer_is_guest(&candidate->peer) && of_guests >= (room + 1) / GUESTS_SHARE)
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
 	/* Two users at their limits must not shut out the others. */
 	if (of_user > 0 || !candidate->peer.is_local)
 		room -= room / FIRST_CONNECTIONS_SHARE;
 	return all >= room ? MHD_HTTP_SERVICE_UNAVAILABLE : 0;
+}
+
+size_t http_connections_guest_bytes(const struct http_server *server)
+{
+	size_t bytes = 0;
+
+	for (const struct http_connection *c = server->connections; c; c = c->next)
+		bytes += http_peer_is_guest(&c->peer) ? c->answer_bytes : 0;
+	return bytes;
 }
 
 size_t http_connection_user_bytes(const struct http_connection *connection)
@@ -127,7 +67,7 @@ unsigned http_connection_refusal(const struct http_server *server, int fd)
 
 	if (refused_now(server) < REFUSALS_MAX)
 		return 0;
-	find_peer(&candidate);
+	http_peer_find(server, fd, &candidate.peer);
 	return refusal_of(server, &candidate);
 }
 
@@ -144,7 +84,7 @@ static struct http_connection *connection_new(
 	connection->fd = microhttpd()
 				 ->get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)
 				 ->connect_fd;
-	find_peer(connection);
+	http_peer_find(server, connection->fd, &connection->peer);
 	connection->refusal_status = refusal_of(server, connection);
 	http_connection_allow(connection,
 		connection->refusal_status ? REFUSAL_TIMEOUT_S : server->limits.head_timeout_s);

@@ -5,21 +5,39 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 128, SOCKET_MODE = 0660 };
+enum { BACKLOG = 128 };
 
 struct http_listener http_listener_of(int fd)
 {
-	struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
+	union {
+		struct sockaddr_storage any;
+		struct sockaddr_un un;
+	} address = { .any.ss_family = AF_UNSPEC };
+	struct http_listener listener = { .fd = fd, .owner = (uid_t)-1, .group = (gid_t)-1 };
+	char path[sizeof(address.un.sun_path) + 1];
 	socklen_t size = sizeof(address);
+	struct stat status;
 
 	(void)getsockname(fd, (struct sockaddr *)&address, &size);
-	return (struct http_listener){ .fd = fd, .is_tcp = address.ss_family != AF_UNIX };
+	listener.is_tcp = address.any.ss_family != AF_UNIX;
+	if (listener.is_tcp)
+		return listener;
+	/* An abstract address begins with a NUL, so it finds no file. */
+	(void)snprintf(
+		path, sizeof(path), "%.*s", (int)sizeof(address.un.sun_path), address.un.sun_path);
+	if (lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode))
+		return listener;
+	listener.owner = status.st_uid;
+	listener.group = status.st_gid;
+	listener.is_public = (status.st_mode & S_IWOTH) != 0;
+	return listener;
 }
 
 /* Returns 0 if no process listens; -EADDRINUSE if one does, or if the file is not a socket. */
@@ -64,8 +82,8 @@ static int bind_unix(int fd, const struct sockaddr_un *address, struct fault *fa
 		strerror(errno));
 }
 
-int http_listen_unix(
-	const char *path, gid_t gid, struct http_listener *ret_listener, struct fault *fault)
+int http_listen_unix(const char *path, mode_t mode, gid_t gid, struct http_listener *ret_listener,
+	struct fault *fault)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	_cleanup_close_ int fd = -1;
@@ -78,19 +96,19 @@ int http_listen_unix(
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* The file inherits the socket's mode, so other users can never open it, even briefly. */
-	if (fd < 0 || fchmod(fd, SOCKET_MODE) < 0)
+	if (fd < 0 || fchmod(fd, mode) < 0)
 		return fault_set(fault, -errno, "cannot create a socket: %s", strerror(errno));
 	r = bind_unix(fd, &address, fault);
 	if (r < 0)
 		return r;
-	if ((gid != (gid_t)-1 && lchown(path, (uid_t)-1, gid) < 0) ||
-		chmod(path, SOCKET_MODE) < 0 || listen(fd, BACKLOG) < 0) {
+	if ((gid != (gid_t)-1 && lchown(path, (uid_t)-1, gid) < 0) || chmod(path, mode) < 0 ||
+		listen(fd, BACKLOG) < 0) {
 		r = -errno;
 		(void)unlink(path);
 		return fault_set(fault, r, "cannot give socket '%s' to group %u: %s", path,
 			(unsigned)gid, strerror(-r));
 	}
-	*ret_listener = (struct http_listener){ .fd = TAKE_FD(fd), .is_tcp = false };
+	*ret_listener = http_listener_of(TAKE_FD(fd));
 	return 0;
 }
 
@@ -111,6 +129,6 @@ int http_listen_tcp(const char *text, struct http_listener *ret_listener, struct
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
 	if (bind(fd, &address.any, address.size) < 0 || listen(fd, BACKLOG) < 0)
 		return fault_set(fault, -errno, "cannot listen on '%s': %s", text, strerror(errno));
-	*ret_listener = (struct http_listener){ .fd = TAKE_FD(fd), .is_tcp = true };
+	*ret_listener = http_listener_of(TAKE_FD(fd));
 	return 0;
 }

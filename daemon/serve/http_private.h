@@ -24,6 +24,9 @@ enum {
 	REFUSAL_TIMEOUT_S = 2,
 	/* One user's unread answers may use 1/2 of the limit for all. */
 	USERS_SHARE = 2,
+	/* Guests may have 1/2 of the connections and of unread answers, and each 1/4 of that. */
+	GUESTS_SHARE = 2,
+	GUEST_SHARE = 8,
 	/*
 	 * A body up to this size always fits, at most one for each connection. With many
 	 * connections the size shrinks: together such bodies use at most 1/4 of the limit for all.
@@ -80,6 +83,11 @@ struct http_server {
 	struct http_counters counters;
 };
 
+/* http_peer.c */
+
+/* Fills in a peer that may see nothing if the kernel does not know it. */
+void http_peer_find(const struct http_server *server, int fd, struct http_peer *ret_peer);
+
 /* http_connection.c */
 
 /* MHD_OPTION_NOTIFY_CONNECTION. */
@@ -87,10 +95,13 @@ void http_connection_notify(void *server, struct MHD_Connection *handle, void **
 	enum MHD_ConnectionNotificationCode code);
 /* Returns the status that refuses a new socket at once, if REFUSALS_MAX refusals wait; else 0. */
 unsigned http_connection_refusal(const struct http_server *server, int fd);
+/* How many connections one such user may have. */
+unsigned http_connections_of_user(const struct http_limits *limits, const struct http_peer *peer);
 /* Sets the connection's deadline to `seconds` from now; 0: none. */
 void http_connection_allow(struct http_connection *connection, unsigned seconds);
 /* Returns the bytes of unsent bodies on all connections of the same user. */
 size_t http_connection_user_bytes(const struct http_connection *connection);
+size_t http_connections_guest_bytes(const struct http_server *server);
 /* Shuts down connections beyond their deadline. */
 void http_connections_cut(struct http_server *server, uint64_t now_ns);
 

@@ -81,7 +81,7 @@ static void refuse_connection(struct http_request *request)
 	if (request->connection->refusal_status == MHD_HTTP_TOO_MANY_REQUESTS)
 		http_answer_refusal(request, MHD_HTTP_TOO_MANY_REQUESTS, NULL,
 			"Too many connections: one user may have %u. Close some of yours.",
-			limits->connections_of_user);
+			http_connections_of_user(limits, &request->connection->peer));
 	else
 		http_answer_refusal(request, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
 			"Too many connections: the service accepts %u. Try again later.",
@@ -120,6 +120,14 @@ static void refuse_token(struct http_request *request, bool has_other)
 		"%s token. Send 'Authorization: Bearer TOKEN' with the token in BearerTokenFile= "
 		"of pilotlight.conf(5).",
 		has_other ? "Wrong" : "No");
+}
+
+static void refuse_user(struct http_request *request)
+{
+	http_answer_refusal(request, MHD_HTTP_FORBIDDEN, NULL,
+		"Only root and the group of the socket may ask. Ask an administrator to add you to "
+		"it (usermod -aG pilotlight USER), or to set SelfAccess=yes in [Api] of "
+		"pilotlight.conf(5).");
 }
 
 /* Refuses pages of other sites and, on TCP, strangers. */
@@ -171,6 +179,8 @@ static bool refuse(struct http_request *request, struct MHD_Connection *handle)
 
 	if (request->connection->refusal_status != 0)
 		refuse_connection(request);
+	else if (request->connection->peer.access == HTTP_PEER_STRANGER)
+		refuse_user(request);
 	else if (request->target_error < 0)
 		refuse_target(request);
 	else if (head && head->header_size > head_bytes)
@@ -195,16 +205,28 @@ static void refuse_method(struct http_request *request, const struct http_route 
 		"Method not allowed on '%s'. Use %s.", route->path, route->method);
 }
 
+/* What is not known to be for guests is not, whether it exists or not. */
+static void refuse_guest(struct http_request *request)
+{
+	http_answer_text(request, MHD_HTTP_FORBIDDEN,
+		"'%.200s' is for root and the group of the socket, since it tells of other users. "
+		"Ask an administrator to add you to that group (usermod -aG pilotlight USER). "
+		"Of your own processes, GET / lists what you may ask.",
+		request->target.path);
+}
+
 static void find_route(struct http_request *request, const char *method)
 {
 	const struct http_server *server = request->server;
+	bool is_guest = http_peer_is_guest(&request->connection->peer);
 	const struct http_route *other = NULL;
 	bool is_head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
 
 	if (is_head)
 		method = MHD_HTTP_METHOD_GET;
 	for (const struct http_route *route = server->routes; route->path; route++) {
-		if (strcmp(route->path, request->target.path) != 0)
+		if (strcmp(route->path, request->target.path) != 0 ||
+			(is_guest && !route->is_for_guests))
 			continue;
 		if (strcmp(route->method, method) == 0) {
 			request->route = route;
@@ -215,6 +237,8 @@ static void find_route(struct http_request *request, const char *method)
 	}
 	if (other)
 		refuse_method(request, other);
+	else if (is_guest)
+		refuse_guest(request);
 	else
 		http_answer_text(request, MHD_HTTP_NOT_FOUND,
 			"No such path: '%.200s'. GET / lists all paths.", request->target.path);

@@ -41,13 +41,25 @@ struct http_limits {
 };
 extern const struct http_limits http_default_limits;
 
-/* Who may ask by TCP; see http_access.h. The mode of the unix socket decides on local clients. */
+/*
+ * Who may ask. By TCP: see http_access.h. On the unix socket root, the service's own user, and the
+ * socket's owner and group may see everything, whatever its mode; others are refused, or are
+ * guests.
+ */
 struct http_access {
+	bool allows_self; /* other local users are guests, who may ask for what is their own */
 	/* Borrowed; names that Host may have, beyond addresses and "localhost". */
 	char *const *host_names;
 	size_t host_name_count;
 	const char *token;   /* borrowed; clients must send it; NULL: none */
 	const char *refusal; /* borrowed; if not NULL, all get a 503 with this text */
+};
+
+/* What a client may see. In doubt, nothing. */
+enum http_peer_access {
+	HTTP_PEER_STRANGER,
+	HTTP_PEER_SELF, /* a guest: what belongs to its uid alone */
+	HTTP_PEER_ALL,
 };
 
 /* The client's identity, from the kernel (SO_PEERCRED). TCP has none: uid -1, gid -1, pid 0. */
@@ -56,8 +68,18 @@ struct http_peer {
 	uid_t uid;
 	gid_t gid;
 	pid_t pid;
+	enum http_peer_access access;
 	char address[64]; /* "127.0.0.1:4711"; "unix" */
 };
+
+/*
+ * Guests together have half of the connections and of the bytes for unread answers, so that others
+ * always have the other half. Strangers count as guests until they have read their refusal.
+ */
+static inline bool http_peer_is_guest(const struct http_peer *peer)
+{
+	return peer->access != HTTP_PEER_ALL;
+}
 
 /*
  * Returns the first query parameter of this name, decoded, as UTF-8 without a NUL. Returns NULL if
@@ -133,23 +155,30 @@ struct http_route {
 	void (*gone)(void *context, struct http_request *request);
 	/* May be NULL. A header field that plain-text answers of this route carry, with value 1. */
 	const char *text_field;
+	/* Guests may ask, too: the answer has nothing of other users. */
+	bool is_for_guests;
 };
 
 /* A listening socket. http_server_new() takes the descriptor if it succeeds. */
 struct http_listener {
 	int fd;
 	bool is_tcp;
+	/* Of a unix socket's file; -1: unknown. */
+	uid_t owner;
+	gid_t group;
+	bool is_public; /* every user may connect */
 };
 
 /* The listener of an inherited socket. */
 struct http_listener http_listener_of(int fd);
 
 /*
- * Creates a unix socket at `path` with mode 0660 and the group `gid` unless it is -1. It replaces a
+ * Creates a unix socket at `path` with this mode and the group `gid` unless it is -1. It replaces a
  * dead socket and stays after exit. Both functions return 0, or -errno with `fault`.
  */
-int http_listen_unix(
-	const char *path, gid_t gid, struct http_listener *ret_listener, struct fault *fault);
+enum { HTTP_SOCKET_OF_GROUP = 0660, HTTP_SOCKET_OF_ALL = 0666 };
+int http_listen_unix(const char *path, mode_t mode, gid_t gid, struct http_listener *ret_listener,
+	struct fault *fault);
 /* Listens on "127.0.0.1:7447" or "[::1]:7447"; port 0 selects a free port. */
 int http_listen_tcp(const char *address, struct http_listener *ret_listener, struct fault *fault);
 

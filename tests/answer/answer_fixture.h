@@ -6,7 +6,8 @@
  *              10:00:10  alpha 7
  *   2026-09-05 00:00:00  gamma 2
  *
- * It is 2026-09-05 00:01:00. All run prog's one function, at SYMBOL_FILE_FIXTURE_BASE.
+ * Alpha is of user 1000, beta of 1001, gamma of nobody. It is 2026-09-05 00:01:00. All run prog's
+ * one function, at SYMBOL_FILE_FIXTURE_BASE.
  */
 #pragma once
 
@@ -68,11 +69,16 @@ static inline void answer_fixture_append(
 static inline void answer_fixture_fill(struct store *store)
 {
 	static const struct fixture_sample first[] = {
-		{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha", .in_kernel = true },
-		{ .pid = 20, .address = 0x3000, .count = 3, .comm = "beta" },
+		{ .pid = 10,
+			.address = 0x3000,
+			.count = 5,
+			.comm = "alpha",
+			.in_kernel = true,
+			.owner = 1001 },
+		{ .pid = 20, .address = 0x3000, .count = 3, .comm = "beta", .owner = 1002 },
 	};
 	static const struct fixture_sample second[] = {
-		{ .pid = 10, .address = 0x3000, .count = 7, .comm = "alpha" },
+		{ .pid = 10, .address = 0x3000, .count = 7, .comm = "alpha", .owner = 1001 },
 	};
 	static const struct fixture_sample next[] = {
 		{ .pid = 30, .address = 0x4000, .count = 2, .comm = "gamma" },
@@ -97,6 +103,7 @@ static inline void answer_fixture_init(struct answer_fixture *fixture)
 	fixture->request = (struct answer_request){
 		.version = ANSWER_VERSION,
 		.kind = ANSWER_PROFILE,
+		.scope = ANSWER_ALL,
 		.now_ns = ANSWER_FIXTURE_NOW,
 		.bytes_max = 1 << 20,
 		.memory_max = 64 << 20,

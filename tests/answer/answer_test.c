@@ -51,6 +51,94 @@ static void everything_is_answered_with_names(void **state)
 	assert_int_equal(answer_fixture_count(fixture, "[lost: ring full]"), 4);
 }
 
+/* A pprof profile is compressed, so the formats that can be searched are. */
+static void only_own_samples_are_answered(void **state)
+{
+	static const char *const formats[] = { "folded", "txt", "svg" };
+	struct answer_fixture *fixture = *state;
+
+	fixture->request.scope = ANSWER_OWN;
+	fixture->request.owner = 1001;
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		ASK(fixture, "last", "1d", "format", formats[i]);
+		expect_status(fixture, 200, "");
+		assert_non_null(strstr(fixture->output, "do_work"));
+		assert_null(strstr(fixture->output, "beta"));
+		assert_null(strstr(fixture->output, "gamma"));
+		assert_null(strstr(fixture->output, "[lost:"));
+	}
+	ASK(fixture, "last", "1d", "format", "folded");
+	assert_int_equal(answer_fixture_count(fixture, ""), 12);
+	assert_int_equal(answer_fixture_count(fixture, "alpha;"), 12);
+	ASK(fixture, "last", "1d", "format", "txt");
+	/* Nothing of the whole of 17 stored and 4 lost. */
+	assert_non_null(
+		strstr(fixture->output, "12 fired = 12 stored + 0 idle + 0 filtered + 0 lost"));
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	ASK(fixture, "last", "1d", "against.from", "yesterday 10:00", "against.to", "10:00:10",
+		"format", "txt");
+	expect_status(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "12 stored, 0 lost"));
+	assert_non_null(strstr(fixture->output, "5 stored, 0 lost"));
+	assert_null(strstr(fixture->output, "beta"));
+}
+
+static void parameters_do_not_widen_what_is_own(void **state)
+{
+	static const struct {
+		const char *pairs[9];
+		uint64_t count; /* 0: refused */
+	} cases[] = {
+		{ { "user", "1000" }, 12 },
+		{ { "user", "0" }, 0 },
+		{ { "user", "1001" }, 0 },
+		{ { "user", "1001", "user", "1000" }, 12 },
+		{ { "comm", "beta" }, 0 },
+		{ { "comm", "*" }, 12 },
+		{ { "pid", "20" }, 0 },
+		{ { "unit", "gamma" }, 0 },
+		{ { "build-id", "c" }, 5 }, /* of the kernel */
+		{ { "build-id", "0123" }, 0 },
+	};
+	struct answer_fixture *fixture = *state;
+
+	fixture->request.scope = ANSWER_OWN;
+	fixture->request.owner = 1001;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *pairs[16] = { "last", "1d", "format", "folded" };
+
+		memcpy(&pairs[4], cases[i].pairs, sizeof(cases[i].pairs));
+		answer_fixture_make(fixture, pairs);
+		if (cases[i].count > 0) {
+			expect_status(fixture, 200, "");
+			assert_int_equal(answer_fixture_count(fixture, ""), cases[i].count);
+			continue;
+		}
+		expect_status(fixture, 404, "");
+		/* The names of others are not suggested. */
+		for (size_t n = 0; n < 2; n++) {
+			const char *name = n ? "gamma" : "beta";
+			bool is_asked = strcmp(cases[i].pairs[1], name) == 0;
+
+			assert_true(is_asked || !strstr(fixture->reply.text, name));
+		}
+	}
+}
+
+static void a_request_without_a_scope_is_refused(void **state)
+{
+	static const uint32_t cases[][2] = { { 0, 0 }, { 0, 1001 }, { ANSWER_ALL, 1001 },
+		{ ANSWER_OWN, 0 }, { 3, 1001 } };
+	struct answer_fixture *fixture = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		fixture->request.scope = cases[i][0];
+		fixture->request.owner = cases[i][1];
+		ASK(fixture, "last", "1d");
+		expect_status(fixture, 500, "invalid request");
+	}
+}
+
 /* A binary without a build-id, and one whose owner is not trusted beside a trusted one of its. */
 static void binaries_are_named_by_what_their_files_are(void **state)
 {
@@ -127,6 +215,8 @@ static void each_parameter_selects(void **state)
 		{ { "to", "now", "exe", "b?ta", "comm", "*" }, 0, 3, 0 },
 		{ { "to", "now", "pid", "10" }, 12, 0, 0 },
 		{ { "to", "now", "tid", "21" }, 0, 3, 0 },
+		{ { "to", "now", "user", "1000" }, 12, 0, 0 },
+		{ { "to", "now", "user", "1001" }, 0, 3, 0 },
 		{ { "to", "now", "build-id", "07005a" }, 12, 3, 2 },
 		{ { "to", "now", "build-id", "cc" }, 5, 0, 0 },
 		{ { "to", "now", "event", "cpu-clock" }, 12, 3, 2 },
@@ -507,6 +597,9 @@ int main(void)
 		TEST(binaries_are_named_by_what_their_files_are),
 		TEST(without_a_cache_there_are_addresses),
 		TEST(each_parameter_selects),
+		TEST(only_own_samples_are_answered),
+		TEST(parameters_do_not_widen_what_is_own),
+		TEST(a_request_without_a_scope_is_refused),
 		TEST(formats_are_what_they_say),
 		TEST(lines_are_frames_of_their_own),
 		TEST(differences_are_made),

@@ -25,6 +25,8 @@ static void ask(struct asked *asked, const char *what)
 	int size = snprintf(asked->parameters, sizeof(asked->parameters), "comm%c%s", '\0', what);
 
 	asked->options = (struct answer_job_options){ .kind = ANSWER_PROFILE,
+		.scope = ANSWER_OWN,
+		.owner = 1001,
 		.history = "/history",
 		.symbol_cache = "/symbols",
 		.parameters = asked->parameters,
@@ -64,8 +66,8 @@ static void an_answer_is_a_file(void **state)
 	assert_string_equal(outcome.content_type, "text/x-test");
 	assert_true(outcome.bytes < sizeof(text));
 	assert_int_equal(pread(outcome.fd, text, outcome.bytes, 0), outcome.bytes);
-	assert_string_equal(
-		text, "kind 2, history '/history', cache '/symbols', timeout 59, now 1;comm=echo;");
+	assert_string_equal(text, "kind 2, scope 2, owner 1001, history '/history', cache "
+				  "'/symbols', timeout 59, now 1;comm=echo;");
 	/* Nobody can make what is to be sent shorter. */
 	assert_int_equal(ftruncate(outcome.fd, 0), -1);
 	(void)close(outcome.fd);

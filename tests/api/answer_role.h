@@ -59,8 +59,10 @@ static inline void role_echo(const struct answer_request *request, struct answer
 	char text[2 * ANSWER_PATH_BYTES + 128];
 
 	(void)snprintf(text, sizeof(text),
-		"kind %u, history '%s', cache '%s', timeout %u, now %" PRIu64 ";", request->kind,
-		request->history, request->symbol_cache, request->timeout_s, request->now_ns);
+		"kind %u, scope %u, owner %u, history '%s', cache '%s', timeout %u, now %" PRIu64
+		";",
+		request->kind, request->scope, request->owner, request->history,
+		request->symbol_cache, request->timeout_s, request->now_ns);
 	role_write(reply, text, strlen(text));
 	while (at < end) {
 		const char *value = at + strlen(at) + 1;

@@ -10,6 +10,7 @@
 #include "tests/api/answer_role.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +63,9 @@ static inline struct http_listener begin_engine(struct engine *engine)
 		"/api/v1/profile?comm=wait+%s", engine->fifo);
 	assert_int_equal(chmod(engine->folder, 0755), 0);
 	assert_int_equal(mkfifo(engine->fifo, 0600), 0);
-	assert_int_equal(http_listen_unix(engine->path, (gid_t)-1, &listener, &fault), 0);
+	assert_int_equal(
+		http_listen_unix(engine->path, HTTP_SOCKET_OF_GROUP, (gid_t)-1, &listener, &fault),
+		0);
 	assert_int_equal(chmod(engine->path, 0666), 0);
 	return listener;
 }
@@ -116,6 +119,17 @@ static inline int tear_down_engine(void **state)
 	return 0;
 }
 
+static inline int set_up_engine_of_root(void **state)
+{
+	if (geteuid() != 0) {
+		print_message("skipped: only root can connect as other users\n");
+		skip();
+	}
+	return set_up_engine(state);
+}
+
+#define AS_ROOT_WITH_ENGINE(test) \
+	cmocka_unit_test_setup_teardown(test, set_up_engine_of_root, tear_down_engine)
 #define WITH_ENGINE(test) cmocka_unit_test_setup_teardown(test, set_up_engine, tear_down_engine)
 
 /* Lets the API do what there is to do, after waiting for it or `fd` (-1: none) if need be. */
@@ -152,6 +166,20 @@ static inline int ask(struct engine *engine, const char *target)
 
 	assert_true(size > 0 && size < (int)sizeof(text));
 	assert_int_equal(send(fd, text, (size_t)size, MSG_NOSIGNAL), size);
+	return fd;
+}
+
+/* As ask(), by a user who is not in the socket's group: the kernel records who connects. */
+static inline int ask_as_guest(struct engine *engine, uid_t user, const char *target)
+{
+	int fd;
+
+	assert_int_equal(setgroups(0, NULL), 0);
+	assert_int_equal(setegid(user), 0);
+	assert_int_equal(seteuid(user), 0);
+	fd = ask(engine, target);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(setegid(0), 0);
 	return fd;
 }
 

@@ -169,7 +169,7 @@ static void refusals_do_not_fill_the_log(void **state)
 	assert_int_equal(last_lines, 1);
 	assert_int_equal(engine->api->queries.refused, 25);
 	/* In the next minute they are again. */
-	engine->api->log.refusals.since_ns -= 61ULL * NSEC_PER_SEC;
+	engine->api->log.refusals[0].since_ns -= 61ULL * NSEC_PER_SEC;
 	CHECK_REPLY(engine, ask(engine, "/api/v1/profile?nuit=x"), 400, "'nuit'");
 	assert_int_equal(lines_logged, 11);
 	end_engine(engine);
@@ -221,7 +221,7 @@ static void profiles_that_are_answered_are_logged(void **state)
 	for (int i = 0; i < 12; i++)
 		CHECK_REPLY(engine, ask(engine, "/api/v1/profile?comm=many+1000"), 200, "mmmm");
 	assert_int_equal(answers_logged, 10);
-	engine->api->log.answers.since_ns -= 61ULL * NSEC_PER_SEC;
+	engine->api->log.answers[0].since_ns -= 61ULL * NSEC_PER_SEC;
 	CHECK_REPLY(engine, ask(engine, "/api/v1/profile?comm=many+1000"), 200, "mmmm");
 	assert_int_equal(answers_logged, 11);
 	end_engine(engine);

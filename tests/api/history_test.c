@@ -118,12 +118,40 @@ static void every_format_comes_whole(void **state)
 		engine, ask(engine, "/api/v1/profile?from=2026-09-04&format=gif"), 400, "format");
 }
 
+static void let_guests_in(struct api_options *options)
+{
+	use_fixture(options);
+	options->access.allows_self = true;
+}
+
+/* Alpha is of user 1000. */
+static void guests_see_their_own_samples(void **state)
+{
+	static const char target[] = "/api/v1/profile?format=folded&from=2026-09-04&to=2026-09-06";
+	struct engine *engine = *state;
+	char *reply;
+
+	start_api(engine, let_guests_in);
+	reply = receive(engine, ask_as_guest(engine, 1000, target));
+	assert_non_null(strstr(reply, "alpha;"));
+	assert_null(strstr(reply, "beta"));
+	assert_null(strstr(reply, "gamma"));
+	assert_null(strstr(reply, "[lost"));
+	free(reply);
+	CHECK_REPLY(engine, ask_as_guest(engine, 4242, target), 404,
+		"nothing in the history matches all of this", "of user 4242 alone");
+	reply = receive(engine, ask(engine, target));
+	assert_non_null(strstr(reply, "gamma;"));
+	free(reply);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_ENGINE(a_profile_comes_out_of_the_history),
 		WITH_ENGINE(a_window_that_ends_at_the_start_is_excluded),
 		WITH_ENGINE(every_format_comes_whole),
+		AS_ROOT_WITH_ENGINE(guests_see_their_own_samples),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "answer") == 0)

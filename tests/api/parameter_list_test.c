@@ -25,7 +25,7 @@ static void take(void *context, struct http_request *request)
 }
 
 static const struct http_route routes[] = {
-	{ "GET", "/", take, NULL, NULL },
+	{ "GET", "/", take, NULL, NULL, false },
 	{ 0 },
 };
 

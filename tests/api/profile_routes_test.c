@@ -19,7 +19,7 @@ static void a_profile_is_made_by_a_process(void **state)
 		ask(engine,
 			"/api/v1/profile?comm=echo&last=10min&unit=a%20b&unit=c&format=svg&lines"),
 		200, "Content-Type: text/x-test\r\n",
-		"\r\n\r\nkind 1, history '/history', cache '/symbols'",
+		"\r\n\r\nkind 1, scope 1, owner 0, history '/history', cache '/symbols'",
 		"comm=echo;last=10min;unit=a b;unit=c;format=svg;lines=;");
 	assert_int_equal(engine->seal_requests, 1);
 	CHECK_REPLY(engine,

@@ -52,7 +52,8 @@ static void queries_of_one_user_run_in_order(void **state)
 
 	assert_null(query_next(&api));
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
-		queries[i].peer = (struct http_peer){ .is_local = true, .uid = 7 };
+		queries[i].peer =
+			(struct http_peer){ .is_local = true, .access = HTTP_PEER_ALL, .uid = 7 };
 		add(&api, &queries[i]);
 	}
 	order_of(&api, queries, order);
@@ -66,7 +67,9 @@ static void users_take_turns(void **state)
 	char order[16];
 
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
-		queries[i].peer = (struct http_peer){ .is_local = true, .uid = i < 5 ? 1 : 2 };
+		queries[i].peer = (struct http_peer){
+			.is_local = true, .access = HTTP_PEER_ALL, .uid = i < 5 ? 1 : 2
+		};
 	queries[7].peer.uid = 3;
 	for (size_t i = 0; i < 5; i++)
 		add(&api, &queries[i]);
@@ -87,7 +90,9 @@ static void idle_users_save_up_no_turns(void **state)
 	char order[8];
 
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
-		queries[i].peer = (struct http_peer){ .is_local = true, .uid = i < 2 ? 1 : 2 };
+		queries[i].peer = (struct http_peer){
+			.is_local = true, .access = HTTP_PEER_ALL, .uid = i < 2 ? 1 : 2
+		};
 	api.turn = 100;
 	for (size_t i = 0; i < ARRAY_SIZE(queries); i++)
 		add(&api, &queries[i]);
@@ -105,13 +110,40 @@ static void users_of_tcp_are_addresses(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
 		queries[i].peer.uid = (uid_t)-1;
+		queries[i].peer.access = HTTP_PEER_ALL;
 		strcpy(queries[i].peer.address, addresses[i]);
 		add(&api, &queries[i]);
 	}
-	queries[6].peer = (struct http_peer){ .is_local = true, .uid = (uid_t)-1 };
+	queries[6].peer =
+		(struct http_peer){ .is_local = true, .access = HTTP_PEER_ALL, .uid = (uid_t)-1 };
 	add(&api, &queries[6]);
 	order_of(&api, queries, order);
 	assert_string_equal(order, "0346152");
+}
+
+/* Guests wait for all others, and leave half of the processes to them. */
+static void guests_come_last(void **state)
+{
+	struct api api = { .options = { .queries_max = 2 } };
+	struct query queries[6] = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(queries); i++) {
+		queries[i].peer = (struct http_peer){
+			.is_local = true,
+			.access = i < 4 ? HTTP_PEER_SELF : HTTP_PEER_ALL,
+			.uid = 1000 + (uid_t)(i < 4 ? i / 2 : 10 + i),
+		};
+		add(&api, &queries[i]);
+	}
+	assert_ptr_equal(start(&api), &queries[4]);
+	assert_ptr_equal(start(&api), &queries[5]);
+	/* Of users 1000, 1000, 1001 and 1001. */
+	assert_ptr_equal(start(&api), &queries[0]);
+	assert_null(start(&api));
+	queries[0].state = QUERY_RECORDING;
+	assert_ptr_equal(start(&api), &queries[2]);
+	queries[2].state = QUERY_RECORDING;
+	assert_ptr_equal(start(&api), &queries[1]);
 }
 
 int main(void)
@@ -121,6 +153,7 @@ int main(void)
 		cmocka_unit_test(users_take_turns),
 		cmocka_unit_test(idle_users_save_up_no_turns),
 		cmocka_unit_test(users_of_tcp_are_addresses),
+		cmocka_unit_test(guests_come_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@
 static struct answer_request request = {
 	.version = ANSWER_VERSION,
 	.kind = ANSWER_PROFILE,
+	.scope = ANSWER_ALL,
 	.bytes_max = 1 << 30,
 	.memory_max = 64 << 20,
 	.timeout_s = 60,

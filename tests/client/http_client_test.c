@@ -60,11 +60,11 @@ static void never(void *context, struct http_request *request)
 }
 
 static const struct http_route routes[] = {
-	{ "GET", "/hello", answer_hello, NULL, NULL },
-	{ "GET", "/big", answer_big, NULL, NULL },
-	{ "GET", "/refused", refuse, NULL, NULL },
-	{ "GET", "/silent", refuse_silently, NULL, NULL },
-	{ "GET", "/never", never, NULL, NULL },
+	{ "GET", "/hello", answer_hello, NULL, NULL, false },
+	{ "GET", "/big", answer_big, NULL, NULL, false },
+	{ "GET", "/refused", refuse, NULL, NULL, false },
+	{ "GET", "/silent", refuse_silently, NULL, NULL, false },
+	{ "GET", "/never", never, NULL, NULL, false },
 	{ 0 },
 };
 
@@ -110,7 +110,9 @@ static void start(struct service *service, const char *bytes)
 	(void)snprintf(service->folder, sizeof(service->folder), "/tmp/http-client-XXXXXX");
 	assert_non_null(mkdtemp(service->folder));
 	(void)snprintf(service->path, sizeof(service->path), "%s/s", service->folder);
-	assert_int_equal(http_listen_unix(service->path, (gid_t)-1, &service->listener, &fault), 0);
+	assert_int_equal(http_listen_unix(service->path, HTTP_SOCKET_OF_GROUP, (gid_t)-1,
+				 &service->listener, &fault),
+		0);
 	service->pid = fork();
 	assert_true(service->pid >= 0);
 	if (service->pid == 0) {

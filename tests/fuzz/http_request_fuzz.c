@@ -57,8 +57,8 @@ static void answer_later(void *context, struct http_request *request)
 }
 
 static const struct http_route table[] = {
-	{ "GET", "/", answer_now, NULL, NULL },
-	{ "GET", "/late", answer_later, NULL, NULL },
+	{ "GET", "/", answer_now, NULL, NULL, false },
+	{ "GET", "/late", answer_later, NULL, NULL, false },
 	{ 0 },
 };
 
@@ -107,7 +107,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct http_counters counters;
 	struct routes routes = { 0 };
 	static char *names[] = { "pi" };
-	static const struct http_access access = { names, 1, "0123456789abcdef", NULL };
+	static const struct http_access access = {
+		.host_names = names,
+		.host_name_count = 1,
+		.token = "0123456789abcdef",
+		.allows_self = true,
+	};
 	int fds[2], r;
 
 	if (size < 2)

@@ -330,6 +330,62 @@ static void threads_are_selected(void **state)
 				selected_threads(cases[i].pairs));
 }
 
+/* Of others nothing is compared, counted or suggested. */
+static void a_restricted_selection_knows_one_user(void **state)
+{
+	struct profile_binary binary = { .build_id = { .bytes = { 0xab, 0xcd }, .size = 20 } };
+	struct selection *selection = NULL;
+	const char *parameter, *const *names;
+	struct store_selection asked;
+
+	assert_int_equal(selection_new(&selection), 0);
+	selection_restrict(selection, user.owner);
+	assert_int_equal(selection_add(selection, "unit", "nginx", NULL), 0);
+	assert_int_equal(selection_add(selection, "build-id", "ff", NULL), 0);
+	assert_int_equal(selection_finish(selection, NOW, NULL), 0);
+	assert_non_null(strstr(selection_text(selection), ", of user 1000 alone"));
+	selection_store(selection, &asked);
+	for (unsigned i = 0; i < sizeof(threads) / sizeof(threads[0]); i++)
+		assert_false(asked.wants_thread(asked.context, threads[i]));
+	assert_false(asked.wants_binary(asked.context, &binary, "/secret"));
+	assert_int_equal(selection_seen(selection, &parameter, &names), 1);
+	assert_string_equal(parameter, "unit");
+	assert_string_equal(names[0], "app-1.scope");
+	selection_free(selection);
+}
+
+/* No parameter widens it, and it needs none. */
+static void a_restriction_holds_with_any_parameters(void **state)
+{
+	enum { OWN = 4 };
+	static const struct {
+		const char *pairs[5];
+		unsigned mask;
+	} cases[] = {
+		{ { NULL }, OWN },
+		{ { "user", "1000" }, OWN },
+		{ { "user", "0" }, 0 },
+		{ { "user", "1000", "user", "0" }, OWN },
+		{ { "unit", "*" }, OWN },
+		{ { "cgroup", "/" }, OWN },
+		{ { "pid", "100", "pid", "300" }, OWN },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct selection *selection = make(cases[i].pairs);
+		struct store_selection asked;
+		unsigned mask = 0;
+
+		selection_restrict(selection, user.owner);
+		assert_true(selection_has_filter(selection));
+		selection_store(selection, &asked);
+		for (unsigned n = 0; n < sizeof(threads) / sizeof(threads[0]); n++)
+			mask |= (unsigned)asked.wants_thread(asked.context, threads[n]) << n;
+		assert_int_equal(mask, cases[i].mask);
+		selection_free(selection);
+	}
+}
+
 static void binaries_are_selected(void **state)
 {
 	struct profile_binary binary = { .build_id = { .bytes = { 0xab, 0xcd }, .size = 20 } };
@@ -517,6 +573,8 @@ int main(void)
 		cmocka_unit_test(times_and_events_are_given_once),
 		cmocka_unit_test(parameters_are_known),
 		cmocka_unit_test(threads_are_selected),
+		cmocka_unit_test(a_restricted_selection_knows_one_user),
+		cmocka_unit_test(a_restriction_holds_with_any_parameters),
 		cmocka_unit_test(binaries_are_selected),
 		cmocka_unit_test(threads_are_merged_unless_asked_for),
 		cmocka_unit_test(what_there_is_instead_is_seen),

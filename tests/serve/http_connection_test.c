@@ -56,11 +56,11 @@ static void refused_clients_get_an_answer(void **state)
 	assert_int_equal(seteuid(1), 0);
 	assert_int_equal(
 		socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
-	assert_int_equal(seteuid(0), 0);
 	memset(long_request, 'a', sizeof(long_request));
 	assert_int_equal(send(pair[1], long_request, sizeof(long_request), MSG_NOSIGNAL),
 		sizeof(long_request));
 	http_connection_add(server, pair[0]);
+	assert_int_equal(seteuid(0), 0);
 	EXPECT_REPLY(NULL, pair[1], "HTTP/1.1 429 ", "Connection: close\r\n\r\n");
 	assert_int_equal(http_counters_of(server).open, 1 + REFUSALS_MAX);
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)

@@ -263,13 +263,14 @@ static inline void http_check_big(struct http_seen *seen, const char *request)
 }
 
 static const struct http_route http_test_routes[] = {
-	{ "GET", "/hello", http_answer_hello, NULL, "X-Is-Text" },
-	{ "GET", "/parameters", http_answer_parameters, NULL, "X-Is-Text" },
-	{ "GET", "/late", http_keep_for_later, NULL, NULL },
-	{ "GET", "/watched", http_keep_for_later, http_note_gone, NULL },
-	{ "GET", "/big", http_answer_big, NULL, NULL },
-	{ "GET", "/file", http_answer_from_file, NULL, NULL },
-	{ "PUT", "/put", http_answer_hello, NULL, NULL },
+	{ "GET", "/hello", http_answer_hello, NULL, "X-Is-Text", true },
+	{ "GET", "/parameters", http_answer_parameters, NULL, "X-Is-Text", false },
+	{ "GET", "/late", http_keep_for_later, NULL, NULL, false },
+	{ "GET", "/watched", http_keep_for_later, http_note_gone, NULL, false },
+	{ "GET", "/big", http_answer_big, NULL, NULL, false },
+	{ "GET", "/guests-big", http_answer_big, NULL, NULL, true },
+	{ "GET", "/file", http_answer_from_file, NULL, NULL, false },
+	{ "PUT", "/put", http_answer_hello, NULL, NULL, false },
 	{ 0 },
 };
 

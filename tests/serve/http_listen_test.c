@@ -46,15 +46,45 @@ static void a_socket_is_its_groups_alone(void **state)
 	gid_t group = getuid() == 0 ? 12345 : getgid();
 	mode_t mask = umask(0077);
 
-	assert_int_equal(http_listen_unix(folder->socket, group, &listener, &fault), 0);
+	assert_int_equal(
+		http_listen_unix(folder->socket, HTTP_SOCKET_OF_GROUP, group, &listener, &fault),
+		0);
 	(void)umask(mask);
 	assert_false(listener.is_tcp);
 	assert_false(http_listener_of(listener.fd).is_tcp);
 	assert_int_equal(http_listener_of(listener.fd).fd, listener.fd);
+	assert_int_equal(listener.group, group);
+	assert_int_equal(listener.owner, geteuid());
+	assert_false(listener.is_public);
 	assert_int_equal(stat(folder->socket, &status), 0);
 	assert_true(S_ISSOCK(status.st_mode));
 	assert_int_equal(status.st_mode & 07777, 0660);
 	assert_int_equal(status.st_gid, group);
+	(void)close(listener.fd);
+}
+
+static void a_socket_can_be_for_all(void **state)
+{
+	struct folder *folder = *state;
+	struct http_listener listener, inherited;
+	struct fault fault = { 0 };
+	struct stat status;
+
+	assert_int_equal(
+		http_listen_unix(folder->socket, HTTP_SOCKET_OF_ALL, (gid_t)-1, &listener, &fault),
+		0);
+	assert_true(listener.is_public);
+	assert_int_equal(stat(folder->socket, &status), 0);
+	assert_int_equal(status.st_mode & 07777, 0666);
+	/* As systemd passes it. Without its file nobody knows whose it is. */
+	inherited = http_listener_of(listener.fd);
+	assert_int_equal(inherited.group, status.st_gid);
+	assert_true(inherited.is_public);
+	assert_int_equal(unlink(folder->socket), 0);
+	inherited = http_listener_of(listener.fd);
+	assert_int_equal(inherited.group, (gid_t)-1);
+	assert_int_equal(inherited.owner, (uid_t)-1);
+	assert_false(inherited.is_public);
 	(void)close(listener.fd);
 }
 
@@ -64,12 +94,18 @@ static void a_dead_socket_makes_room_and_a_live_one_does_not(void **state)
 	struct http_listener first, second = { .fd = 77 };
 	struct fault fault = { 0 };
 
-	assert_int_equal(http_listen_unix(folder->socket, (gid_t)-1, &first, &fault), 0);
-	assert_int_equal(http_listen_unix(folder->socket, (gid_t)-1, &second, &fault), -EADDRINUSE);
+	assert_int_equal(
+		http_listen_unix(folder->socket, HTTP_SOCKET_OF_GROUP, (gid_t)-1, &first, &fault),
+		0);
+	assert_int_equal(
+		http_listen_unix(folder->socket, HTTP_SOCKET_OF_GROUP, (gid_t)-1, &second, &fault),
+		-EADDRINUSE);
 	assert_int_equal(second.fd, 77);
 	assert_non_null(strstr(fault.text, "is the service running already?"));
 	(void)close(first.fd);
-	assert_int_equal(http_listen_unix(folder->socket, (gid_t)-1, &second, &fault), 0);
+	assert_int_equal(
+		http_listen_unix(folder->socket, HTTP_SOCKET_OF_GROUP, (gid_t)-1, &second, &fault),
+		0);
 	(void)close(second.fd);
 }
 
@@ -83,8 +119,9 @@ static void a_file_that_is_not_a_socket_stays(void **state)
 
 	assert_non_null(file);
 	assert_int_equal(fclose(file), 0);
-	assert_int_equal(
-		http_listen_unix(folder->socket, (gid_t)-1, &listener, &fault), -EADDRINUSE);
+	assert_int_equal(http_listen_unix(folder->socket, HTTP_SOCKET_OF_GROUP, (gid_t)-1,
+				 &listener, &fault),
+		-EADDRINUSE);
 	assert_non_null(strstr(fault.text, "is not a socket"));
 	assert_int_equal(stat(folder->socket, &status), 0);
 	assert_true(S_ISREG(status.st_mode));
@@ -98,11 +135,14 @@ static void invalid_paths_are_reported(void **state)
 	char path[200];
 
 	(void)snprintf(path, sizeof(path), "%s/none/s", folder->path);
-	assert_int_equal(http_listen_unix(path, (gid_t)-1, &listener, &none), -ENOENT);
+	assert_int_equal(
+		http_listen_unix(path, HTTP_SOCKET_OF_GROUP, (gid_t)-1, &listener, &none), -ENOENT);
 	assert_non_null(strstr(none.text, path));
 	memset(path, 'x', 108);
 	path[108] = '\0';
-	assert_int_equal(http_listen_unix(path, (gid_t)-1, &listener, &too_long), -ENAMETOOLONG);
+	assert_int_equal(
+		http_listen_unix(path, HTTP_SOCKET_OF_GROUP, (gid_t)-1, &listener, &too_long),
+		-ENAMETOOLONG);
 	assert_non_null(strstr(too_long.text, "107 bytes"));
 }
 
@@ -117,7 +157,9 @@ static void an_impossible_group_leaves_no_socket(void **state)
 		print_message("# root may give a socket to any group\n");
 		skip();
 	}
-	assert_int_equal(http_listen_unix(folder->socket, 12345, &listener, &fault), -EPERM);
+	assert_int_equal(
+		http_listen_unix(folder->socket, HTTP_SOCKET_OF_GROUP, 12345, &listener, &fault),
+		-EPERM);
 	assert_non_null(strstr(fault.text, "12345"));
 	assert_int_equal(access(folder->socket, F_OK), -1);
 	if (getuid() == 0)
@@ -149,6 +191,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_socket_is_its_groups_alone, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(
+			a_socket_can_be_for_all, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(a_dead_socket_makes_room_and_a_live_one_does_not,
 			make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(

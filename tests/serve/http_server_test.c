@@ -207,7 +207,8 @@ static void listeners_are_accepted_from(void **state)
 
 	assert_non_null(mkdtemp(path));
 	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(http_listen_unix(path, (gid_t)-1, &listeners[0], &fault), 0);
+	assert_int_equal(
+		http_listen_unix(path, HTTP_SOCKET_OF_GROUP, (gid_t)-1, &listeners[0], &fault), 0);
 	assert_int_equal(http_listen_tcp("127.0.0.1:0", &listeners[1], &fault), 0);
 	/* A service manager may pass blocking sockets. */
 	for (int i = 0; i < 2; i++)

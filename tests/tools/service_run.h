@@ -142,7 +142,7 @@ static inline int service_run_begin(void)
 	struct http_listener listener;
 	struct fault fault = { 0 };
 
-	if (http_listen_unix(service.path, (gid_t)-1, &listener, &fault) < 0)
+	if (http_listen_unix(service.path, HTTP_SOCKET_OF_GROUP, (gid_t)-1, &listener, &fault) < 0)
 		return -1;
 	service.pid = fork();
 	if (service.pid == 0)
