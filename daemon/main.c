@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "engine/service.h"
 #include "engine/service_settings.h"
+#include "sandbox/sandbox.h"
 #include "supervise/journal.h"
 #include "supervise/service_folders.h"
 #include "supervise/service_manager.h"
@@ -167,7 +168,13 @@ static int serve(struct options *options)
 			"%s; members of the group %s may not be able to ask", fault.text, GROUP);
 		fault = (struct fault){ 0 };
 	}
-	r = supervisor_run(&wanted, &fault);
+	/* After the group's lookup, for which libraries may need anything. */
+	r = sandbox_forbid_broker();
+	if (r < 0)
+		(void)fault_set(&fault, r,
+			"cannot restrict the broker's system calls by seccomp: %s", strerror(-r));
+	else
+		r = supervisor_run(&wanted, &fault);
 	if (r < 0)
 		log_error("%s", fault.text[0] ? fault.text : strerror(-r));
 	if (r == -EBADMSG)

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 
+#include <linux/ioctl.h>
 #include <seccomp.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,6 +49,50 @@ struct conditional_call_list {
 		.arg = (number), .op = SCMP_CMP_MASKED_EQ, .datum_a = (mask), .datum_b = (value) \
 	}
 
+#define CALL_OF(name, number, value)               \
+	{                                          \
+		SCMP_SYS(name), SCMP_ACT_ALLOW, 1, \
+		{                                  \
+			IS((number), (value))      \
+		}                                  \
+	}
+#define BPF_OF(command)	  CALL_OF(bpf, 0, command)
+#define FCNTL_OF(command) CALL_OF(fcntl, 1, command)
+#define PRCTL_OF(option)  CALL_OF(prctl, 0, option)
+
+/*
+ * TCP and UDP alone. All conditions compare the whole argument, which is stricter than what the
+ * kernel reads.
+ */
+#define SOCKET_OF(family, type, protocol)                                                      \
+	{                                                                                      \
+		SCMP_SYS(socket), SCMP_ACT_ALLOW, 3,                                           \
+		{                                                                              \
+			IS(0, (family)), HAS_BITS(1, ~(SOCK_CLOEXEC | SOCK_NONBLOCK), (type)), \
+				IS(2, (protocol))                                              \
+		}                                                                              \
+	}
+#define SOCKETS_OF(family)                                                              \
+	SOCKET_OF(family, SOCK_STREAM, 0), SOCKET_OF(family, SOCK_STREAM, IPPROTO_TCP), \
+		SOCKET_OF(family, SOCK_DGRAM, 0), SOCKET_OF(family, SOCK_DGRAM, IPPROTO_UDP)
+
+/* Pairs of unix sockets. */
+#define PAIRS_OF(type)                                                                       \
+	{                                                                                    \
+		SCMP_SYS(socketpair), SCMP_ACT_ALLOW, 2,                                     \
+		{                                                                            \
+			IS(0, AF_UNIX), HAS_BITS(1, ~(SOCK_CLOEXEC | SOCK_NONBLOCK), (type)) \
+		}                                                                            \
+	}
+
+/* PROCMAP_QUERY of <linux/fs.h>, which older headers lack: what is mapped at an address? */
+#define MAPPING_QUERY _IOWR('f', 17, char[104])
+
+/* Flags of clone() and the like. */
+#define NEW_NAMESPACES                                                                 \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+		CLONE_NEWPID | CLONE_NEWNET)
+
 struct call_filter {
 	uint32_t default_action;
 	const struct call_list *lists;
@@ -73,12 +118,19 @@ extern const struct conditional_call_list own_conditional_calls;
 /* Calls that no library makes, but an intruder would: they kill. */
 extern const struct call_list killing_calls;
 
+/* The same for all but the broker, which starts and watches the others. */
+extern const struct call_list process_calls;
+
 /*
  * What a program with libraries needs: its own state, time, waiting, open descriptors, and names of
  * files, but neither opening nor changing them.
  */
 extern const struct call_list program_calls;
 extern const struct conditional_call_list program_conditional_calls;
+
+/* What an engine needs beyond a program: its files, its sockets, waiting, and its maps. */
+extern const struct call_list engine_calls;
+extern const struct conditional_call_list engine_conditional_calls;
 
 /* Opening and creating files by name, but none with these rights. */
 #define LENT_RIGHTS (S_ISUID | S_ISGID)

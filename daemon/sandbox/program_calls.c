@@ -9,17 +9,22 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-static const int killing_call_array[] = {
+static const int process_call_array[] = {
 	SCMP_SYS(execve),
-	SCMP_SYS(execveat),
+	SCMP_SYS(pidfd_open),
+	SCMP_SYS(pidfd_send_signal),
 	SCMP_SYS(ptrace),
+};
+
+const struct call_list process_calls = CALL_LIST(SCMP_ACT_KILL_PROCESS, process_call_array);
+
+static const int killing_call_array[] = {
+	SCMP_SYS(execveat),
 	SCMP_SYS(process_vm_readv),
 	SCMP_SYS(process_vm_writev),
 	SCMP_SYS(process_madvise),
 	SCMP_SYS(kcmp),
-	SCMP_SYS(pidfd_open),
 	SCMP_SYS(pidfd_getfd),
-	SCMP_SYS(pidfd_send_signal),
 	SCMP_SYS(userfaultfd),
 	SCMP_SYS(io_uring_setup),
 	SCMP_SYS(io_uring_enter),
@@ -125,21 +130,6 @@ static const int program_call_array[] = {
 const struct call_list program_calls = CALL_LIST(SCMP_ACT_ALLOW, program_call_array);
 
 /* Not F_SETOWN and similar commands: they send signals to other processes. */
-#define FCNTL_OF(command)                           \
-	{                                           \
-		SCMP_SYS(fcntl), SCMP_ACT_ALLOW, 1, \
-		{                                   \
-			IS(1, (command))            \
-		}                                   \
-	}
-#define PRCTL_OF(option)                            \
-	{                                           \
-		SCMP_SYS(prctl), SCMP_ACT_ALLOW, 1, \
-		{                                   \
-			IS(0, (option))             \
-		}                                   \
-	}
-
 static const struct conditional_call program_conditional_call_array[] = {
 	{ SCMP_SYS(mmap), SCMP_ACT_ALLOW, 1, { HAS_BITS(2, PROT_EXEC, 0) } },
 	/*

@@ -142,6 +142,17 @@ int sandbox_forbid_engine(void);
 int sandbox_forbid_query(void);
 
 /*
+ * The filter of the broker itself, which keeps its capabilities. Every process that it starts
+ * inherits the filter and adds its own, so it allows what any of them needs: programs and
+ * libraries, processes but no namespaces, limits of its own, sockets of AF_UNIX, AF_INET and
+ * AF_INET6, loading BPF programs but neither pinning nor finding them, and perf events.
+ *
+ * Calls kill as in an engine, but executing programs, pidfd_open() and pidfd_send_signal() are
+ * allowed. What is left fails with EPERM. Also sets no_new_privs.
+ */
+int sandbox_forbid_broker(void);
+
+/*
  * The filter of the broker's opener (broker/file_opener.h), which keeps capabilities: opening files
  * by name for reading and looking at them; reading and sending on open descriptors; asking the
  * kernel what is mapped at an address; raising and lowering capabilities. All other calls kill

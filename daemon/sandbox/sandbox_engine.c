@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-static const int engine_calls[] = {
+static const int engine_call_array[] = {
 	SCMP_SYS(mkdir),
 	SCMP_SYS(mkdirat),
 	SCMP_SYS(rmdir),
@@ -42,6 +42,7 @@ static const int engine_calls[] = {
 	SCMP_SYS(eventfd2),
 	SCMP_SYS(signalfd4),
 };
+const struct call_list engine_calls = CALL_LIST(SCMP_ACT_ALLOW, engine_call_array);
 
 /*
  * No open file becomes set-user-id or set-group-id, or writable for others. An engine that is root
@@ -49,19 +50,16 @@ static const int engine_calls[] = {
  */
 #define OTHERS_RIGHTS (LENT_RIGHTS | S_IWGRP | S_IWOTH)
 
-/* Only maps whose descriptors it was given; no command that loads, finds, pins or attaches. */
-#define BPF_OF(command)                           \
-	{                                         \
-		SCMP_SYS(bpf), SCMP_ACT_ALLOW, 1, \
-		{                                 \
-			IS(0, (command))          \
-		}                                 \
-	}
-
-static const struct conditional_call engine_conditional_calls[] = {
+static const struct conditional_call engine_conditional_call_array[] = {
 	{ SCMP_SYS(fchmod), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, OTHERS_RIGHTS, 0) } },
-	/* Another protocol could make the kernel load a module. */
-	{ SCMP_SYS(socketpair), SCMP_ACT_ALLOW, 1, { IS(0, AF_UNIX) } },
+	/*
+	 * Another protocol could make the kernel load a module. A datagram socket could send to any
+	 * process's socket.
+	 */
+	PAIRS_OF(SOCK_STREAM),
+	PAIRS_OF(SOCK_SEQPACKET),
+	/* Only maps whose descriptors it was given; no command that loads, finds, pins or attaches.
+	 */
 	BPF_OF(BPF_MAP_LOOKUP_ELEM),
 	BPF_OF(BPF_MAP_UPDATE_ELEM),
 	BPF_OF(BPF_MAP_DELETE_ELEM),
@@ -76,6 +74,8 @@ static const struct conditional_call engine_conditional_calls[] = {
 	{ SCMP_SYS(prlimit64), SCMP_ACT_ALLOW, 1, { IS(0, 0) } },
 	{ SCMP_SYS(setrlimit), SCMP_ACT_ALLOW, 0, {} },
 };
+const struct conditional_call_list engine_conditional_calls =
+	CONDITIONAL_CALL_LIST(engine_conditional_call_array);
 
 /* None of these flags set: the call neither creates nor changes a file. */
 #define WRITING_FLAGS (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
@@ -90,14 +90,15 @@ int sandbox_forbid_engine(void)
 	const struct call_list lists[] = {
 		own_calls,
 		killing_calls,
+		process_calls,
 		program_calls,
-		CALL_LIST(SCMP_ACT_ALLOW, engine_calls),
+		engine_calls,
 	};
 	const struct conditional_call_list conditional_lists[] = {
 		own_conditional_calls,
 		program_conditional_calls,
 		opening_calls,
-		CONDITIONAL_CALL_LIST(engine_conditional_calls),
+		engine_conditional_calls,
 	};
 	const struct call_filter filter = {
 		.default_action = SCMP_ACT_ERRNO(EPERM),
@@ -115,6 +116,7 @@ int sandbox_forbid_query(void)
 	const struct call_list lists[] = {
 		own_calls,
 		killing_calls,
+		process_calls,
 		program_calls,
 	};
 	const struct conditional_call_list conditional_lists[] = {

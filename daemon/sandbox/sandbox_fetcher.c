@@ -33,30 +33,12 @@ static const int fetcher_calls[] = {
 	SCMP_SYS(sendmmsg),
 };
 
-/* All conditions compare the whole argument, which is stricter than what the kernel reads. */
-#define SOCKET_OF(family, type, protocol)                                                      \
-	{                                                                                      \
-		SCMP_SYS(socket), SCMP_ACT_ALLOW, 3,                                           \
-		{                                                                              \
-			IS(0, (family)), HAS_BITS(1, ~(SOCK_CLOEXEC | SOCK_NONBLOCK), (type)), \
-				IS(2, (protocol))                                              \
-		}                                                                              \
-	}
-#define SOCKETS_OF(family)                                                              \
-	SOCKET_OF(family, SOCK_STREAM, 0), SOCKET_OF(family, SOCK_STREAM, IPPROTO_TCP), \
-		SOCKET_OF(family, SOCK_DGRAM, 0), SOCKET_OF(family, SOCK_DGRAM, IPPROTO_UDP)
-
-#define NEW_NAMESPACES                                                                 \
-	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
-		CLONE_NEWPID | CLONE_NEWNET)
-
 static const struct conditional_call fetcher_conditional_calls[] = {
 	/* No raw sockets, no packets, no netlink, no other protocol that loads a module. */
 	SOCKETS_OF(AF_INET),
 	SOCKETS_OF(AF_INET6),
 	/* A pair of datagram sockets could be connected to another process's socket. */
-	{ SCMP_SYS(socketpair), SCMP_ACT_ALLOW, 2,
-		{ IS(0, AF_UNIX), HAS_BITS(1, ~(SOCK_CLOEXEC | SOCK_NONBLOCK), SOCK_STREAM) } },
+	PAIRS_OF(SOCK_STREAM),
 	/* Only threads: a process would survive when this one is killed. */
 	{ SCMP_SYS(clone), SCMP_ACT_ALLOW, 1,
 		{ HAS_BITS(0, CLONE_THREAD | NEW_NAMESPACES, CLONE_THREAD) } },
@@ -67,6 +49,7 @@ int sandbox_forbid_fetcher(void)
 	const struct call_list lists[] = {
 		own_calls,
 		killing_calls,
+		process_calls,
 		program_calls,
 		CALL_LIST(SCMP_ACT_ALLOW, fetcher_calls),
 	};

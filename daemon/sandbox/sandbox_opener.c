@@ -4,12 +4,8 @@
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>
-#include <linux/ioctl.h>
 #include <signal.h>
 #include <sys/mman.h>
-
-/* PROCMAP_QUERY of <linux/fs.h>, which older headers lack: what is mapped at an address? */
-#define MAPPING_QUERY _IOWR('f', 17, char[104])
 
 #if SANDBOX_HAS_SANITIZER
 #define SANITIZER_CALLS                                                                  \

@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/utsname.h>
 
 /* A map, if one could be made before. */
@@ -173,6 +174,31 @@ static long limit_another(void)
 	struct rlimit limit;
 
 	return prlimit(getppid(), RLIMIT_NOFILE, NULL, &limit);
+}
+
+/* What the kernel allows among processes of one user. */
+static long move_another(void)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	return sched_setaffinity(getppid(), sizeof(cpus), &cpus);
+}
+
+static long slow_another(void)
+{
+	return setpriority(PRIO_PROCESS, (id_t)getppid(), 0);
+}
+
+static long slow_the_disk_of_another(void)
+{
+	return syscall(SYS_ioprio_set, 1, getppid(), 0);
+}
+
+static long share_memory(void)
+{
+	return shmget(IPC_PRIVATE, 4096, 0600);
 }
 
 static long execute(void)

@@ -13,6 +13,7 @@
 #include "tools/record/record_link.h"
 #include "tools/record/record_options.h"
 #include "tools/record/record_processes.h"
+#include "tools/record/record_sandbox.h"
 #include "tools/record/record_summary.h"
 #include "tools/record/workload_command.h"
 #include "tools/stop_signals.h"
@@ -92,8 +93,12 @@ static int open_recording(struct recording *recording, struct fault *fault)
 	/* Our caller may have ignored it, and then no child leaves a status. The command gets the
 	 * caller's setting. */
 	(void)signal(SIGCHLD, SIG_DFL);
-	/* After the command, which must not inherit our limit of descriptors. */
-	return r == 0 ? record_link_connect(&recording->link, fault) : r;
+	/* After the command, which must not inherit our limit of descriptors, nor the filter. */
+	if (r == 0)
+		r = record_link_connect(&recording->link, fault);
+	if (r == 0)
+		record_sandbox_forbid_front();
+	return r;
 }
 
 /*

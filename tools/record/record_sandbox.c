@@ -90,3 +90,11 @@ void record_sandbox_confine(const char *symbol_cache)
 	if (r < 0)
 		report_gap("cannot restrict system calls by seccomp", -r);
 }
+
+void record_sandbox_forbid_front(void)
+{
+	int r = sandbox_forbid_broker();
+
+	if (r < 0)
+		report_gap("cannot restrict system calls by seccomp", -r);
+}

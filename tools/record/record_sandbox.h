@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the engine of `pilotlight record` gives up before it reads what strangers wrote. */
+/* What the two processes of `pilotlight record` give up. */
 #pragma once
 
 #include "base/fault.h"
@@ -18,3 +18,9 @@ int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, st
  * system calls of an engine. Sandboxes that the kernel lacks are left out.
  */
 void record_sandbox_confine(const char *symbol_cache);
+
+/*
+ * For the front, once it has started all other processes: only the system calls of a broker. Left
+ * out, with a warning, if the kernel cannot filter calls.
+ */
+void record_sandbox_forbid_front(void);

@@ -61,6 +61,11 @@ void record_sandbox_confine(const char *symbol_cache)
 	script->confined++;
 }
 
+/* One that the process of the tests could not take off. */
+void record_sandbox_forbid_front(void)
+{
+}
+
 int pipeline_open(const struct pipeline_settings *settings, struct pipeline **ret_pipeline,
 	struct fault *fault)
 {
