@@ -154,6 +154,7 @@ $(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h $(B)/flags
 	@mkdir -p $(@D)
 	$(Q)gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE -iquote include $< -o $@ -lpthread -lm
 
+$(B)/workloads/intruder: tests/workloads/intruder_calls.h
 $(B)/workloads/impostor: $(wildcard include/pilotlight/*.h)
 
 # Generates code and writes a jitdump, as runtimes do.

@@ -22,20 +22,6 @@ as() {
 	setpriv --reuid="$user" --regid="$user" --clear-groups -- "$@"
 }
 
-# make_confined: writes a script that runs the service with the user and the capabilities of its unit: read any
-# file, ptrace, syslog, perfmon, bpf and checkpoint_restore, by their numbers for setpriv of any version.
-make_confined() {
-	local capabilities=+cap_2,+cap_19,+cap_34,+cap_38,+cap_39,+cap_40
-
-	cat >"$tmp/confined" <<END
-#!/bin/sh
-exec setpriv --reuid=$service --regid=$service --clear-groups --inh-caps=$capabilities \
-	--ambient-caps=$capabilities --bounding-set=-all,$capabilities -- '$pilotlightd' "\$@"
-END
-	chmod +x "$tmp/confined"
-	chown -R $service:$service "$STATE_DIRECTORY" "$CACHE_DIRECTORY" "$RUNTIME_DIRECTORY"
-}
-
 # asks EXPECTED REQUEST...: what the engine gets for the request.
 asks() {
 	local expected=$1 answer
@@ -196,8 +182,7 @@ reloads() {
 plan 14
 printf '[Sampling]\nFrequencyHz=123\n[Memory]\nMaxBytes=64M\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 make_files || { echo "Bail out! the files cannot be made"; exit 1; }
-make_confined
-pilotlightd=$tmp/confined
+confine_service $service
 start_service || { echo "Bail out! the service does not start"; exit 1; }
 ok "the service starts"
 

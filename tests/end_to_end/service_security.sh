@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The service against intruders. A tracer makes engine, answer, symbol worker and fetcher issue the system calls of
-# an intruder (tests/workloads/intruder.c). The broker, traced for its whole life, reads only listed files and
-# links without a parser. Other users get no access.
+# The broker, traced for its whole life, reads only listed files and links without a parser. Other users get no
+# access. What code inside the service's processes can do: service_roles.sh.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -11,259 +10,7 @@ need_programs
 need_service
 need_commands curl setpriv
 
-intruder=$workloads/intruder
 symbol_stages='dwarf extract symbol symbolize jit process store resolve query render export serve'
-
-# --- intruders ---------------------------------------------------------------------------------
-
-# Can this machine trace a process and set its registers?
-has_intruder() {
-	start sleep 600
-	wait_for 10 grep -q nanosleep "/proc/${started[-1]}/wchan" || sleep 0.5
-	[ "$("$intruder" "${started[-1]}" getpid 2>"$tmp/intruder.log")" = "getpid allowed" ]
-}
-
-# The intruder also stops a process outside of system calls, such as an engine that has just started.
-tries_busy_process() {
-	local round
-
-	start gzip -c /dev/zero
-	for round in {1..20}; do
-		[ "$("$intruder" "${started[-1]}" getpid 2>"$tmp/intruder.log")" = "getpid allowed" ] && continue
-		note "$(cat "$tmp/intruder.log")"
-		return 1
-	done
-	kill -KILL "${started[-1]}"
-}
-
-# refused FILE RESULTS CALL...: each call was tried and had one of RESULTS.
-refused() {
-	local file=$1 results=$2 call
-
-	shift 2
-	grep -qx 'getpid allowed' "$file" || {
-		note "no call was tried: $(cat "$file" "$tmp/intruder.log")"
-		return 1
-	}
-	for call; do
-		grep -qxE "$call ($results)" "$file" && continue
-		note "$call: $(grep "^$call " "$file" || echo "was not tried")"
-		return 1
-	done
-}
-
-has_no_privileges() {
-	local file=$1
-
-	[ "$(grep -cE '^Cap(Inh|Prm|Eff|Bnd|Amb):\s0{16}$' "$file")" = 5 ] &&
-		grep -qP '^NoNewPrivs:\t1$' "$file" && grep -qP '^Seccomp:\t2$' "$file" && return
-	note "$(cat "$file")"
-	return 1
-}
-
-# try_threads CALL...: every thread of the engine is refused each call and has no privileges.
-try_threads() {
-	local thread engine
-
-	engine=$(role_pids engine)
-	: >"$tmp/threads"
-	for thread in /proc/"$engine"/task/*; do
-		"$intruder" "${thread##*/}" getpid "$@" >"$tmp/thread" 2>>"$tmp/intruder.log" || return
-		cat "$tmp/thread" >>"$tmp/threads"
-		refused "$tmp/thread" 'EPERM|EACCES|ENOSYS' "$@" || return
-		grep -E '^(Cap|NoNew|Seccomp)' "/proc/$engine/task/${thread##*/}/status" |
-			grep -v filters >"$tmp/privileges"
-		has_no_privileges "$tmp/privileges" || return
-	done
-	note "$(grep -cx 'getpid allowed' "$tmp/threads") threads, $# calls each"
-	[ "$(role_pids engine)" = "$engine" ]
-}
-
-# dies_of CALL: the call kills the engine, and the broker starts another one.
-dies_of() {
-	local engine
-
-	is_another() { [ -n "$(role_pids engine)" ] && [ "$(role_pids engine)" != "$engine" ]; }
-	engine=$(role_pids engine)
-	"$intruder" "$engine" getpid "$1" >"$tmp/died" 2>>"$tmp/intruder.log"
-	refused "$tmp/died" SIGSYS "$1" && wait_for 60 is_another && wait_for 60 "$pilotlight" status
-}
-
-engine_dies_of_each() {
-	local call
-
-	for call; do
-		dies_of "$call" || return
-	done
-}
-
-# Kills the broker's file opener, so that the broker forks another one, a child without a role.
-replace_opener() {
-	local pid
-
-	for pid in $(pgrep -P "$service_pid"); do
-		! cmp -s "/proc/$pid/cmdline" "/proc/$service_pid/cmdline" || kill -KILL "$pid"
-	done
-}
-
-# watch_role ROLE FILE CALL...: makes the next process of that role try the calls. Returns once the tracer
-# is ready.
-watch_role() {
-	local role=$1 file=$2
-
-	shift 2
-	rm -f "$tmp/watch.log"
-	"$intruder" --spawned-by "$service_pid" "$role" "$@" >"$file" 2>"$tmp/watch.log" &
-	watcher=$!
-	started+=($watcher)
-	wait_for 60 grep -q ready "$tmp/watch.log" && replace_opener
-}
-
-# asked_until COMMAND: requests graphs until COMMAND succeeds. Sets asked, the last request's exit status.
-asked_until() {
-	local end=$((SECONDS + 60))
-
-	until [ $SECONDS -ge $end ]; do
-		"$pilotlight" flamegraph --last 1min -o "$tmp/answer.svg" >/dev/null 2>"$tmp/answer.log"
-		asked=$?
-		"$1" && return
-		sleep 0.1
-	done
-	note "$(cat "$tmp/watch.log" "$tmp/answer.log")"
-	return 1
-}
-
-has_watcher_ended() { ! kill -0 $watcher 2>/dev/null; }
-
-# The tracer ended without an error.
-watched() {
-	wait $watcher && return
-	note "$(cat "$tmp/watch.log")"
-	return 1
-}
-
-# The answer process continues after its tries, and its answer is correct.
-try_answer() {
-	watch_role answer "$tmp/answer" status getpid "$@" && asked_until has_watcher_ended || return
-	[ "$asked" = 0 ] || { note "$(cat "$tmp/answer.log")"; return 1; }
-	watched && grep -q '</svg>' "$tmp/answer.svg"
-}
-
-# The client gets an error; the tracer may end only after that.
-answer_dies_of() {
-	local was_refused=false
-
-	is_over() {
-		[ "$asked" = 0 ] || was_refused=true
-		has_watcher_ended
-	}
-	watch_role answer "$tmp/answer.died" getpid "$1" && asked_until is_over || return
-	watched && refused "$tmp/answer.died" SIGSYS "$1" || return
-	$was_refused || note "no client got an error"
-	$was_refused
-}
-
-# new_program NAME: starts a workload with a new build-id, so that a worker must read it. Workers run only on
-# idle CPUs, so the workload sleeps half of the time.
-new_program() {
-	local bytes
-
-	bytes=$(head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \n')
-	echo "#include <unistd.h>
-		int main(void) { volatile unsigned long n = 0; for (alarm(60);; usleep(5000)) while (++n % 2000000); }" |
-		gcc -x c -O1 -Wl,--build-id=0x"$bytes" - -o "$tmp/$1" && start "$tmp/$1"
-}
-
-# try_worker CALL: the worker that reads a new program.
-try_worker() {
-	local file=$tmp/worker.$1
-
-	watch_role symbol-worker "$file" status getpid open_passwd open_own_memory "$1" || return
-	new_program "program.$1" && asked_until has_watcher_ended && watched || return
-	kill -KILL "${started[-1]}"
-	has_no_privileges "$file" && refused "$file" EPERM open_passwd open_own_memory &&
-		refused "$file" SIGSYS "$1"
-}
-
-workers_die_of_each() {
-	local call
-
-	for call; do
-		try_worker "$call" || return
-	done
-}
-
-# Starts a service whose fetchers ask a server that refuses all connections.
-start_fetching_service() {
-	stop_started
-	printf '[Symbols]\nDebuginfodUrls=http://127.0.0.1:1\n' >>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-	start_service || return
-	has_state() {
-		asked_once && [ -n "$(history_file)" ] && [ -n "$(symbol_file)" ]
-	}
-	wait_for 60 has_state
-}
-
-asked_once() { "$pilotlight" report --last 1min -o "$tmp/asked.txt" 2>/dev/null; }
-history_file() { find "$STATE_DIRECTORY/history" -name '*.db' | head -n 1; }
-symbol_file() { find "$CACHE_DIRECTORY/symbols" -name '*.sym' | head -n 1; }
-
-# Prints the calls that open what no fetcher needs.
-others_files() {
-	local path engine=/proc/$(role_pids engine)
-
-	for path in /etc/passwd /etc/shadow /etc/ssl/private /etc/ld.so.cache / /root /home /run /var/lib /proc /sys /dev \
-		/dev/mem "$(history_file)" "$STATE_DIRECTORY" "$(symbol_file)" "$CACHE_DIRECTORY" "$PILOTLIGHT_SOCKET" \
-		"$RUNTIME_DIRECTORY" "$CONFIGURATION_DIRECTORY/pilotlight.conf" "$pilotlightd" \
-		"$engine/maps" "$engine/mem" "$engine/environ" "$engine/cmdline" "$engine/fd/0" "$engine/cwd" \
-		/proc/1/environ /proc/self/maps /proc/kallsyms; do
-		[ ! -e "$path" ] || echo "open=$path"
-	done
-	for path in /etc/resolv.conf /etc/hosts "$(history_file)" "$(symbol_file)" "$PILOTLIGHT_SOCKET" "$engine/mem" \
-		"$engine/oom_score_adj"; do
-		[ ! -e "$path" ] || echo "write=$path"
-	done
-}
-
-# try_fetcher FILE CALL...: the fetcher of a new program.
-try_fetcher() {
-	local file=$1
-
-	shift
-	watch_role symbol-fetch "$file" status getpid "$@" || return
-	new_program "fetched.${file##*/}" && asked_until has_watcher_ended && watched || return
-	kill -KILL "${started[-1]}"
-	has_no_privileges "$file"
-}
-
-fetcher_is_refused() {
-	local count
-
-	others_files >"$tmp/others" && count=$(wc -l <"$tmp/others") && [ "$count" -ge 20 ] || return
-	# shellcheck disable=SC2046
-	try_fetcher "$tmp/fetcher" socket_inet open=/dev/null connect $(cat "$tmp/others") "$@" || return
-	note "$count files, $# other calls"
-	# shellcheck disable=SC2046
-	refused "$tmp/fetcher" 'EACCES|EPERM|ENOSYS' $(cat "$tmp/others") "$@" &&
-		refused "$tmp/fetcher" 'EINVAL|EISCONN' connect
-}
-
-fetchers_die_of_each() {
-	local call
-
-	for call; do
-		try_fetcher "$tmp/fetcher.$call" "$call" && refused "$tmp/fetcher.$call" SIGSYS "$call" || return
-	done
-}
-
-fetcher_has_its_own_user() {
-	note "$(grep ^Uid: "$tmp/fetcher")"
-	grep -qP '^Uid:\t65534\t65534\t65534\t65534$' "$tmp/fetcher"
-}
-
-fetcher_may_use_the_network() {
-	grep -x 'socket_inet allowed' "$tmp/fetcher" >/dev/null && grep -x 'open=/dev/null allowed' "$tmp/fetcher" >/dev/null
-}
 
 # --- the broker --------------------------------------------------------------------------------
 
@@ -316,10 +63,11 @@ is_drawn() {
 	"$pilotlight" flamegraph --last 1min -o "$tmp/traced.svg" 2>/dev/null && grep -q work "$tmp/traced.svg"
 }
 
-# Prints the files that the broker read or mapped. Files of which it read only the magic are left out.
+# Prints the files that the broker read or mapped. Left out are files of which it read only the
+# start, to recognize them, and reads during which it was killed.
 files_read() {
 	calls | grep -E '^(read|readv|pread64|preadv2?|mmap)\(' |
-		grep -vE '^pread64\([0-9]+<.*>, *"[^"]*", 4, 0\) = [0-4]$' |
+		grep -vE '^pread64\([0-9]+<.*>, *"[^"]*"(\.\.\.)?, (4|18|4096), 0\) = [0-9]+$|^pread64\([0-9]+<.*>,$' |
 		grep -oE '^[a-z0-9]+\(([^<]*, )?[0-9]+<[^>]*>' | sed -E 's/^[^<]*<//; s/>$//' | sort -u
 }
 
@@ -385,6 +133,7 @@ link_broker() {
 	done
 	cat >"$tmp/broker.c" <<END
 #include "base/fault.h"
+#include "sandbox/sandbox.h"
 #include "supervise/supervisor.h"
 #include <stdio.h>
 #include <unistd.h>
@@ -395,14 +144,14 @@ int main(int argc, char **argv)
 	struct fault fault = { 0 };
 	if (argc > 1)
 		return execv("$program", argv);
-	if (supervisor_run(&options, &fault) == 0)
+	if (sandbox_forbid_broker() == 0 && supervisor_run(&options, &fault) == 0)
 		return 0;
 	(void)fprintf(stderr, "%s\n", fault.text);
 	return 1;
 }
 END
 	gcc -std=gnu17 -D_GNU_SOURCE "${include[@]}" "$tmp/broker.c" "${archives[@]}" \
-		-Wl,--as-needed -lbpf -lelf -lseccomp -lm -o "$tmp/broker" 2>"$tmp/link.log" &&
+		-Wl,--as-needed -lbpf -lelf -lseccomp -lxxhash -lm -o "$tmp/broker" 2>"$tmp/link.log" &&
 		return
 	note "$(tail -n 5 "$tmp/link.log")"
 	return 1
@@ -496,18 +245,7 @@ takes_no_public_name() {
 
 # -----------------------------------------------------------------------------------------------
 
-files='open_passwd open_program open_init_maps open_own_memory open_null make_file make_folder openat2'
-modes='symlink chmod chown make_setuid make_writable'
-sockets='socket_inet socket_unix socket_netlink connect bind'
-processes='fork vfork clone_process clone_namespace clone3 kill_parent kill_init kill_all tgkill_parent tkill_parent sigqueue_parent prlimit_parent'
-privileges='setuid setresgid setgroups capset dumpable outlive'
-kernel='mmap_code bpf_program bpf_map bpf_pin bpf_find perf_event inject_input'
-deadly='execve ptrace_parent read_parent pidfd_parent unshare'
-fetcher_files='open_program open_init_maps open_own_memory make_file make_folder openat2'
-fetcher_sockets='socket_unix socket_netlink socket_raw socket_packet pair_datagram bind'
-fetcher_deadly='execve execveat ptrace_parent read_parent unshare io_uring'
-
-plan 32
+plan 17
 real=$pilotlightd
 printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n[Api]\nGroup=nogroup\n' \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
@@ -526,50 +264,7 @@ check "other users cannot reach its processes" reaches_no_process
 check "each process has only the libraries of its role" has_its_libraries_alone
 check "the service uses no name that another user could create" takes_no_public_name
 
-if has_intruder; then
-	check "the tracer also stops a process outside of system calls" tries_busy_process
-	# shellcheck disable=SC2086
-	check "all engine threads are refused: files" try_threads $files $modes
-	# shellcheck disable=SC2086
-	check "all engine threads are refused: sockets, processes, signals" try_threads $sockets $processes
-	# shellcheck disable=SC2086
-	check "all engine threads are refused: privileges, code, BPF programs, events" try_threads $privileges $kernel
-	# shellcheck disable=SC2086
-	check "the engine is killed by: $deadly" engine_dies_of_each $deadly
-	# shellcheck disable=SC2086
-	check "an answer process tries the same calls and still answers" try_answer $files $modes $sockets $processes $privileges $kernel
-	check "the answer process has no privileges" has_no_privileges "$tmp/answer"
-	# shellcheck disable=SC2086
-	check "the answer process was refused every call" refused "$tmp/answer" 'EPERM|EACCES|ENOSYS|EBADF' $files $modes $sockets $processes $privileges $kernel
-	check "executing a program kills the answer process" answer_dies_of execve
-	if has gcc; then
-		check "symbol workers cannot open files, and other calls kill them" \
-			workers_die_of_each execve fork socket_unix
-	else
-		skip "symbol workers" "no gcc"
-	fi
-else
-	for name in "busy process" files sockets privileges deadly answer "answer's privileges" "answer's calls" \
-		"answer's death" "symbol workers"; do
-		skip "$name" "registers cannot be set here: $(cat "$tmp/intruder.log")"
-	done
-fi
 check "the service ends on SIGTERM" stop_service
-if ! has gcc || ! ldconfig -p | grep -q libdebuginfod.so.1 || ! has_intruder; then
-	for name in "a service with fetchers" "fetcher's calls" "fetcher's user" "fetcher's network" "fetcher's death"; do
-		skip "$name" "needs gcc, libdebuginfod.so.1 and a tracer"
-	done
-else
-	check "a service with a debuginfod server starts" start_fetching_service
-	# shellcheck disable=SC2086
-	check "the fetcher is refused all files and calls that it does not need" fetcher_is_refused \
-		$fetcher_files $modes $fetcher_sockets $processes $privileges $kernel
-	check "the fetcher has another user than the service" fetcher_has_its_own_user
-	check "the fetcher may use the network" fetcher_may_use_the_network
-	# shellcheck disable=SC2086
-	check "the fetcher is killed by: $fetcher_deadly" fetchers_die_of_each $fetcher_deadly
-	stop_service
-fi
 stop_started
 
 # Without a service manager the service must create the folder of its socket. If the machine lacks the

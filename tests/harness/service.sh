@@ -57,6 +57,23 @@ stop_service() {
 	return $status
 }
 
+# confine_service USER [COMMAND...]: start_service runs the service as that user with the six capabilities of its
+# unit: read any file, ptrace, syslog, perfmon, bpf and checkpoint_restore, by their numbers for setpriv of any
+# version. COMMAND is put before it.
+confine_service() {
+	local capabilities=+cap_2,+cap_19,+cap_34,+cap_38,+cap_39,+cap_40 user=$1
+
+	shift
+	cat >"$tmp/confined" <<END
+#!/bin/sh
+exec $* setpriv --reuid=$user --regid=$user --clear-groups --inh-caps=$capabilities \
+	--ambient-caps=$capabilities --bounding-set=-all,$capabilities -- '$pilotlightd' "\$@"
+END
+	chmod +x "$tmp/confined"
+	chown -R "$user:$user" "$STATE_DIRECTORY" "$CACHE_DIRECTORY" "$RUNTIME_DIRECTORY"
+	pilotlightd=$tmp/confined
+}
+
 # role_pids ROLE: the service's processes of that role: engine, symbol-worker or answer. The broker is
 # $service_pid.
 role_pids() {

@@ -1,39 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Makes another process issue system calls, as an intruder in that process would, and prints their
- * results. Its registers and stack are restored afterwards.
+ * Tries what an intruder in another process could: makes system calls as that process, and prints
+ * their results.
  *
- *	intruder THREAD CALL...
- *	intruder --spawned-by PID ROLE CALL...
+ *	intruder THREAD ATTEMPT...
+ *	intruder --spawned-by PID ROLE ATTEMPT...
  *
- * The second form waits for the next child of PID that starts as ROLE and has its seccomp filter.
- * "ready" on standard error means that PID is traced. Prints a line for each call: its name and an
- * errno name, "allowed", or "SIGSYS", which also ends the process and the list. The call "status"
- * prints the lines of /proc/PID/status about privileges; "open=PATH" opens a file for reading, and
- * "write=PATH" for writing.
+ * The second form waits for the next child of PID that starts as ROLE and has a seccomp filter
+ * which its parent lacks. "ready" on standard error means that PID is traced.
+ *
+ * The process itself makes only one call, a fork with its filters suspended, and goes on. The copy
+ * has the same user, capabilities, filters, Landlock rules, descriptors and memory. Each attempt is
+ * made by a copy of that copy, so none affects another, and all can be tried even if some kill.
+ *
+ * Prints a line for each attempt (intruder_calls.h): its name and an errno name, "yes", or
+ * "SIGSYS". "all" stands for all of them. "status" prints the lines of /proc/PID/status about
+ * privileges.
  */
+#include "intruder_calls.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/bpf.h>
-#include <sched.h>
-#include <signal.h>
+#include <netinet/in.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #ifdef __x86_64__
 
-enum { RED_ZONE_BYTES = 128, STAGE_BYTES = 512 };
+/* What is staged below the stack: zeros, ones, and a text of up to a page. */
+enum { RED_ZONE_BYTES = 128, ZEROS_BYTES = 256, ONES_BYTES = 64, TEXT_BYTES = 512 };
+
+struct stage {
+	char zeros[ZEROS_BYTES];
+	char ones[ONES_BYTES];
+	char text[TEXT_BYTES];
+};
+
+enum { CALL_INSTRUCTION = 0x050f, CALL_BYTES = 2 };
+
+static pid_t parent; /* of the process that is intruded into */
 
 static void fail(const char *what)
 {
@@ -41,127 +52,10 @@ static void fail(const char *what)
 	exit(2);
 }
 
-/* A text argument; the call gets its address. */
-#define TEXT	 (-1000001L)
-#define PARENT	 (-1000002L)
-#define ZEROS	 (-1000004L)
-#define UNOPENED 999L
-
-static const struct call {
-	const char *name;
-	long number;
-	const char *text;
-	long arguments[6];
-} calls[] = {
-	{ "getpid", SYS_getpid, NULL, { 0 } },
-	/* files */
-	{ "open_passwd", SYS_openat, "/etc/passwd", { AT_FDCWD, TEXT, O_RDONLY } },
-	{ "open_program", SYS_openat, "/bin/sh", { AT_FDCWD, TEXT, O_RDONLY } },
-	{ "open_init_maps", SYS_openat, "/proc/1/maps", { AT_FDCWD, TEXT, O_RDONLY } },
-	{ "open_own_memory", SYS_openat, "/proc/self/mem", { AT_FDCWD, TEXT, O_RDWR } },
-	{ "open_null", SYS_openat, "/dev/null", { AT_FDCWD, TEXT, O_RDWR } },
-	{ "make_file", SYS_openat, "/tmp/intruder", { AT_FDCWD, TEXT, O_CREAT | O_WRONLY, 0600 } },
-	{ "make_folder", SYS_mkdirat, "/tmp/intruder", { AT_FDCWD, TEXT, 0700 } },
-	{ "remove_passwd", SYS_unlinkat, "/etc/passwd.intruder", { AT_FDCWD, TEXT, 0 } },
-	{ "openat2", SYS_openat2, "/etc/passwd", { AT_FDCWD, TEXT, ZEROS, 24 } },
-	{ "symlink", SYS_symlinkat, "/tmp/intruder", { TEXT, AT_FDCWD, TEXT } },
-	{ "chmod", SYS_fchmodat, "/tmp", { AT_FDCWD, TEXT, 01777 } },
-	{ "chown", SYS_fchownat, "/tmp", { AT_FDCWD, TEXT, 0, 0, 0 } },
-	{ "make_setuid", SYS_fchmod, NULL, { STDERR_FILENO, 04755 } },
-	{ "make_writable", SYS_fchmod, NULL, { STDERR_FILENO, 0666 } },
-	/* sockets */
-	{ "socket_inet", SYS_socket, NULL, { AF_INET, SOCK_STREAM, 0 } },
-	{ "socket_unix", SYS_socket, NULL, { AF_UNIX, SOCK_STREAM, 0 } },
-	{ "socket_netlink", SYS_socket, NULL, { AF_NETLINK, SOCK_RAW, 0 } },
-	{ "socket_raw", SYS_socket, NULL, { AF_INET, SOCK_RAW, 1 } },
-	{ "socket_packet", SYS_socket, NULL, { AF_PACKET, SOCK_RAW, 0 } },
-	{ "pair_datagram", SYS_socketpair, NULL, { AF_UNIX, SOCK_DGRAM, 0, ZEROS } },
-	{ "connect", SYS_connect, NULL, { 3, ZEROS, 16 } },
-	{ "bind", SYS_bind, NULL, { 3, ZEROS, 16 } },
-	/* processes */
-	{ "execve", SYS_execve, "/bin/true", { TEXT, 0, 0 } },
-	{ "execveat", SYS_execveat, "/bin/true", { AT_FDCWD, TEXT, 0, 0, 0 } },
-	{ "fork", SYS_fork, NULL, { 0 } },
-	{ "vfork", SYS_vfork, NULL, { 0 } },
-	{ "clone_process", SYS_clone, NULL, { SIGCHLD, 0, 0, 0, 0 } },
-	{ "clone_namespace", SYS_clone, NULL, { CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0 } },
-	{ "clone3", SYS_clone3, NULL, { ZEROS, 64 } },
-	{ "kill_parent", SYS_kill, NULL, { PARENT, 0 } },
-	{ "kill_init", SYS_kill, NULL, { 1, 0 } },
-	{ "kill_all", SYS_kill, NULL, { -1, 0 } },
-	{ "tgkill_parent", SYS_tgkill, NULL, { PARENT, PARENT, 0 } },
-	{ "tkill_parent", SYS_tkill, NULL, { PARENT, 0 } },
-	{ "sigqueue_parent", SYS_rt_sigqueueinfo, NULL, { PARENT, 0, ZEROS } },
-	{ "ptrace_parent", SYS_ptrace, NULL, { PTRACE_SEIZE, PARENT, 0, 0 } },
-	{ "read_parent", SYS_process_vm_readv, NULL, { PARENT, ZEROS, 0, ZEROS, 0, 0 } },
-	{ "pidfd_parent", SYS_pidfd_open, NULL, { PARENT, 0 } },
-	{ "prlimit_parent", SYS_prlimit64, NULL, { PARENT, 0, 0, 0 } },
-	{ "setns", SYS_setns, NULL, { UNOPENED, 0 } },
-	{ "unshare", SYS_unshare, NULL, { CLONE_NEWUSER } },
-	/* privileges */
-	{ "setuid", SYS_setuid, NULL, { 0 } },
-	{ "setresgid", SYS_setresgid, NULL, { 0, 0, 0 } },
-	{ "setgroups", SYS_setgroups, NULL, { 0, 0 } },
-	{ "capset", SYS_capset, NULL, { ZEROS, ZEROS } },
-	{ "dumpable", SYS_prctl, NULL, { PR_SET_DUMPABLE, 1, 0, 0, 0 } },
-	{ "outlive", SYS_prctl, NULL, { PR_SET_PDEATHSIG, 0, 0, 0, 0 } },
-	/* the kernel */
-	{ "mmap_code", SYS_mmap, NULL,
-		{ 0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			0 } },
-	{ "bpf_program", SYS_bpf, NULL, { BPF_PROG_LOAD, ZEROS, 64 } },
-	{ "bpf_map", SYS_bpf, NULL, { BPF_MAP_CREATE, ZEROS, 64 } },
-	{ "bpf_pin", SYS_bpf, NULL, { BPF_OBJ_PIN, ZEROS, 64 } },
-	{ "bpf_find", SYS_bpf, NULL, { BPF_MAP_GET_FD_BY_ID, ZEROS, 64 } },
-	{ "perf_event", SYS_perf_event_open, NULL, { ZEROS, 0, -1, -1, 0 } },
-	{ "io_uring", SYS_io_uring_setup, NULL, { 1, ZEROS } },
-	{ "userfaultfd", SYS_userfaultfd, NULL, { 0 } },
-	{ "keyctl", SYS_keyctl, NULL, { 0, 0, 0 } },
-	{ "mount", SYS_mount, "/tmp", { TEXT, TEXT, 0, 0, 0 } },
-	{ "chroot", SYS_chroot, "/tmp", { TEXT } },
-	{ "module", SYS_init_module, NULL, { ZEROS, 0, ZEROS } },
-	{ "handle", SYS_open_by_handle_at, NULL, { AT_FDCWD, ZEROS, 0 } },
-	{ "inject_input", SYS_ioctl, NULL, { STDERR_FILENO, 0x5412, ZEROS } },
-};
-
-static bool is_named_open(const char *name, struct call *call)
-{
-	static const struct {
-		const char *prefix;
-		long flags;
-	} ways[] = { { "open=", O_RDONLY }, { "write=", O_WRONLY } };
-
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		size_t length = strlen(ways[i].prefix);
-
-		if (strncmp(name, ways[i].prefix, length) != 0)
-			continue;
-		*call = (struct call){ name, SYS_openat, name + length,
-			{ AT_FDCWD, TEXT, ways[i].flags } };
-		return strlen(call->text) < STAGE_BYTES / 2;
-	}
-	return false;
-}
-
-static const struct call *find_call(const char *name)
-{
-	static struct call named_open;
-
-	if (is_named_open(name, &named_open))
-		return &named_open;
-
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (strcmp(calls[i].name, name) == 0)
-			return &calls[i];
-	(void)fprintf(stderr, "intruder: '%s' is none of its calls\n", name);
-	exit(2);
-}
-
 /* --- state of a process ------------------------------------------------------------------------
  */
 
-/* Returns the value of a line of /proc/THREAD/status; if `key` is NULL, prints the lines about
- * privileges. */
+/* Returns the number in a line of /proc/THREAD/status; -1: there is no such line. */
 static long status_of(pid_t thread, const char *key)
 {
 	char path[64], line[256];
@@ -172,16 +66,28 @@ static long status_of(pid_t thread, const char *key)
 	file = fopen(path, "re");
 	if (!file)
 		fail(path);
-	while (fgets(line, sizeof(line), file)) {
-		if (key && strncmp(line, key, strlen(key)) == 0)
+	while (fgets(line, sizeof(line), file))
+		if (strncmp(line, key, strlen(key)) == 0)
 			value = strtol(line + strlen(key), NULL, 10);
-		if (!key &&
-			(strncmp(line, "Cap", 3) == 0 || strncmp(line, "NoNewPrivs", 10) == 0 ||
-				strncmp(line, "Uid:", 4) == 0 || strncmp(line, "Seccomp:", 8) == 0))
-			(void)fputs(line, stdout);
-	}
 	(void)fclose(file);
 	return value;
+}
+
+static void print_status(pid_t thread)
+{
+	static const char *const keys[] = { "Cap", "NoNewPrivs:", "Uid:", "Seccomp:" };
+	char path[64], line[256];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", thread);
+	file = fopen(path, "re");
+	if (!file)
+		fail(path);
+	while (fgets(line, sizeof(line), file))
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+			if (strncmp(line, keys[i], strlen(keys[i])) == 0)
+				(void)fputs(line, stdout);
+	(void)fclose(file);
 }
 
 static bool is_role(pid_t pid, const char *role)
@@ -197,65 +103,121 @@ static bool is_role(pid_t pid, const char *role)
 	return strcmp(arguments + strlen(arguments) + 1, role) == 0;
 }
 
-/* --- one call ----------------------------------------------------------------------------------
+/* --- texts and arguments -----------------------------------------------------------------------
  */
 
-static void move_bytes(pid_t thread, unsigned long address, unsigned long *words, bool is_read)
+static const char *environment(const char *name)
 {
-	for (size_t i = 0; i < STAGE_BYTES / sizeof(*words); i++) {
-		unsigned long at = address + i * sizeof(*words);
+	const char *value = getenv(name);
 
-		errno = 0;
-		if (is_read)
-			words[i] = (unsigned long)ptrace(PTRACE_PEEKDATA, thread, at, 0);
-		else
-			(void)ptrace(PTRACE_POKEDATA, thread, at, words[i]);
-		if (errno)
-			fail("its stack");
-	}
+	if (value)
+		return value;
+	(void)fprintf(stderr, "intruder: %s is not set\n", name);
+	exit(2);
 }
 
-static unsigned long argument_of(long value, pid_t pid, unsigned long text, unsigned long zeros)
+/* Replaces $NAME and %d. */
+static void expand(const char *text, char ret_text[TEXT_BYTES])
+{
+	size_t length = 0;
+
+	while (*text && length < TEXT_BYTES - 1) {
+		char name[64];
+		size_t size = 0;
+
+		if (strncmp(text, "%d", 2) == 0) {
+			length += (size_t)snprintf(
+				ret_text + length, TEXT_BYTES - length, "%d", parent);
+			text += 2;
+		} else if (*text == '$') {
+			size = strspn(++text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+			(void)snprintf(name, sizeof(name), "%.*s", (int)size, text);
+			length += (size_t)snprintf(
+				ret_text + length, TEXT_BYTES - length, "%s", environment(name));
+			text += size;
+		} else {
+			ret_text[length++] = *text++;
+		}
+	}
+	if (length >= TEXT_BYTES) {
+		errno = ENAMETOOLONG;
+		fail(text);
+	}
+	ret_text[length] = '\0';
+}
+
+/* Writes the socket address that the text names. Returns its length, or 0: the text is no address.
+ */
+static size_t address_of(const char *text, char ret_address[TEXT_BYTES])
+{
+	static const char unix_path[] = "unix:", abstract[] = "abstract:";
+	struct sockaddr_un local = { .sun_family = AF_UNIX };
+	const struct sockaddr_in internet = {
+		.sin_family = AF_INET,
+		.sin_port = htons(9),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	bool is_abstract = strncmp(text, abstract, strlen(abstract)) == 0;
+
+	if (strcmp(text, "inet:") == 0) {
+		memcpy(ret_address, &internet, sizeof(internet));
+		return sizeof(internet);
+	}
+	if (!is_abstract && strncmp(text, unix_path, strlen(unix_path)) != 0)
+		return 0;
+	text += strlen(is_abstract ? abstract : unix_path);
+	(void)snprintf(local.sun_path + is_abstract, sizeof(local.sun_path) - 1, "%s", text);
+	memcpy(ret_address, &local, sizeof(local));
+	return offsetof(struct sockaddr_un, sun_path) + strlen(text) + 1;
+}
+
+struct staged {
+	unsigned long address;
+	size_t address_bytes; /* of a socket */
+	long result;	      /* of the last step */
+};
+
+static unsigned long argument_of(long value, const struct staged *staged)
 {
 	switch (value) {
 	case TEXT:
-		return text;
+		return staged->address + offsetof(struct stage, text);
+	case BYTES:
+		return staged->address_bytes;
 	case ZEROS:
-		return zeros;
+		return staged->address;
+	case ONES:
+		return staged->address + offsetof(struct stage, ones);
+	case STACK:
+		return staged->address & ~4095UL;
+	case RESULT:
+		return (unsigned long)staged->result;
 	case PARENT:
-		return (unsigned long)status_of(pid, "PPid:");
+		return (unsigned long)parent;
+	case SIBLING:
+		return strtoul(environment("SIBLING"), NULL, 10);
+	case OTHER:
+		return strtoul(environment("OTHER"), NULL, 10);
 	default:
 		return (unsigned long)value;
 	}
 }
 
-static void say(const char *name, long result)
-{
-	if (result < 0 && result > -4096)
-		(void)printf("%s %s\n", name, strerrorname_np((int)-result));
-	else
-		(void)printf("%s allowed\n", name);
-	(void)fflush(stdout);
-}
+/* --- one call ----------------------------------------------------------------------------------
+ */
 
-/* Returns false if the call ended the process. */
-static bool step(pid_t thread, const char *name)
+static void write_stage(pid_t pid, unsigned long address, const struct stage *stage)
 {
-	int status;
+	const char *bytes = (const char *)stage;
 
-	do {
-		if (ptrace(PTRACE_SINGLESTEP, thread, 0, 0) < 0 ||
-			waitpid(thread, &status, __WALL) < 0)
-			fail("a step");
-		if (WIFSIGNALED(status) || WIFEXITED(status)) {
-			(void)printf("%s %s\n", name,
-				WIFEXITED(status)	     ? "exit"
-				: WTERMSIG(status) == SIGSYS ? "SIGSYS"
-							     : "signal");
-			return false;
-		}
-	} while (WSTOPSIG(status) != SIGTRAP);
-	return true;
+	_Static_assert(sizeof(*stage) % sizeof(long) == 0, "whole words");
+	for (size_t i = 0; i < sizeof(*stage); i += sizeof(long)) {
+		long word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		if (ptrace(PTRACE_POKEDATA, pid, address + i, word) < 0)
+			fail("its stack");
+	}
 }
 
 static bool is_at_call(pid_t thread)
@@ -264,33 +226,59 @@ static bool is_at_call(pid_t thread)
 
 	if (ptrace(PTRACE_GETREGS, thread, 0, &registers) < 0)
 		fail("its registers");
-	return (ptrace(PTRACE_PEEKTEXT, thread, registers.rip - 2, 0) & 0xffff) == 0x050f;
+	return (ptrace(PTRACE_PEEKTEXT, thread, registers.rip - CALL_BYTES, 0) & 0xffff) ==
+	       CALL_INSTRUCTION;
 }
 
-/* The thread has stopped after a system call, so the instruction two bytes before is one. */
-static bool make_call(pid_t thread, const struct call *call)
+static void end(pid_t pid)
 {
-	unsigned long kept[STAGE_BYTES / sizeof(long)], staged[STAGE_BYTES / sizeof(long)] = { 0 };
-	struct user_regs_struct before, registers;
-	unsigned long values[6], text, zeros;
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+}
 
-	if (ptrace(PTRACE_GETREGS, thread, 0, &before) < 0)
-		fail("its registers");
-	if (!is_at_call(thread)) {
-		errno = EINVAL;
-		fail("it is not at a system call");
-	}
-	zeros = (before.rsp - RED_ZONE_BYTES - STAGE_BYTES) & ~15UL;
-	text = zeros + STAGE_BYTES / 2;
-	move_bytes(thread, zeros, kept, true);
-	if (call->text)
-		strcpy((char *)staged + STAGE_BYTES / 2, call->text);
-	move_bytes(thread, zeros, staged, false);
-	for (size_t i = 0; i < 6; i++)
-		values[i] = argument_of(call->arguments[i], thread, text, zeros);
-	registers = before;
-	registers.rip -= 2;
-	registers.rax = (unsigned long)call->number;
+/*
+ * Executes one instruction. Returns 0; 1: a new process was made, which is stopped, or a program
+ * was executed; -1: the process has ended.
+ */
+static int step(pid_t thread, int *ret_status, pid_t *ret_new)
+{
+	int event = 0;
+
+	do {
+		if (ptrace(PTRACE_SINGLESTEP, thread, 0, 0) < 0 ||
+			waitpid(thread, ret_status, __WALL) < 0)
+			fail("a step");
+		if (WIFSIGNALED(*ret_status) || WIFEXITED(*ret_status))
+			return -1;
+		event = *ret_status >> 16;
+		if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+			event == PTRACE_EVENT_CLONE) {
+			unsigned long message;
+
+			if (ptrace(PTRACE_GETEVENTMSG, thread, 0, &message) < 0)
+				fail("a new process");
+			*ret_new = (pid_t)message;
+			while (waitpid(*ret_new, ret_status, __WALL) < 0)
+				if (errno != EINTR)
+					fail("a new process");
+			return 1;
+		}
+		/* It has executed a program, and nothing of it is left. */
+		if (event == PTRACE_EVENT_EXEC)
+			return 1;
+	} while (event != 0 || WSTOPSIG(*ret_status) != SIGTRAP);
+	return 0;
+}
+
+/* The thread has stopped after a system call, so the instruction before is one. */
+static void set_call(pid_t thread, const struct user_regs_struct *before, long number,
+	const unsigned long values[6])
+{
+	struct user_regs_struct registers = *before;
+
+	registers.rip -= CALL_BYTES;
+	registers.rax = (unsigned long)number;
 	/* The kernel must not restart an interrupted call. */
 	registers.orig_rax = (unsigned long)-1;
 	registers.rdi = values[0];
@@ -301,26 +289,144 @@ static bool make_call(pid_t thread, const struct call *call)
 	registers.r9 = values[5];
 	if (ptrace(PTRACE_SETREGS, thread, 0, &registers) < 0)
 		fail("its registers");
-	if (!step(thread, call->name))
-		return false;
-	if (ptrace(PTRACE_GETREGS, thread, 0, &registers) < 0)
+}
+
+/* --- copies ------------------------------------------------------------------------------------
+ */
+
+static void set_options(pid_t pid, long options)
+{
+	if (ptrace(PTRACE_SETOPTIONS, pid, 0, options) < 0)
+		fail("suspending its filters");
+}
+
+/*
+ * Forks a stopped process, which may have no right to that, and returns the copy, stopped. The
+ * process gets its registers back.
+ */
+static pid_t copy(pid_t pid)
+{
+	static const unsigned long none[6];
+	struct user_regs_struct before;
+	pid_t copied = 0;
+	int status;
+
+	set_options(pid, PTRACE_O_TRACEFORK | PTRACE_O_SUSPEND_SECCOMP);
+	if (ptrace(PTRACE_GETREGS, pid, 0, &before) < 0)
 		fail("its registers");
-	say(call->name, (long)registers.rax);
-	move_bytes(thread, zeros, kept, false);
-	if (ptrace(PTRACE_SETREGS, thread, 0, &before) < 0)
+	set_call(pid, &before, SYS_fork, none);
+	if (step(pid, &status, &copied) != 1) {
+		errno = ECHILD;
+		fail("copying it");
+	}
+	/* The fork returns. */
+	if (step(pid, &status, &copied) != 0 || ptrace(PTRACE_SETREGS, pid, 0, &before) < 0 ||
+		ptrace(PTRACE_SETREGS, copied, 0, &before) < 0)
+		fail("copying it");
+	set_options(pid, 0);
+	set_options(copied, PTRACE_O_EXITKILL);
+	return copied;
+}
+
+/* Makes the steps of an attempt. Returns the last result; 1 if the process has ended. */
+static long make_calls(pid_t pid, const struct call *call)
+{
+	struct user_regs_struct before, registers;
+	struct staged staged = { 0 };
+	const char *name = call->name;
+	int status;
+
+	if (ptrace(PTRACE_GETREGS, pid, 0, &before) < 0)
 		fail("its registers");
-	return true;
+	staged.address = (before.rsp - RED_ZONE_BYTES - sizeof(struct stage)) & ~15UL;
+	for (; call->name && strcmp(call->name, name) == 0 && staged.result >= 0; call++) {
+		struct stage stage = { 0 };
+		char text[TEXT_BYTES];
+		unsigned long values[6];
+		pid_t made = 0;
+		int r;
+
+		memset(stage.ones, 0xff, sizeof(stage.ones));
+		if (call->text) {
+			expand(call->text, text);
+			staged.address_bytes = address_of(text, stage.text);
+			if (staged.address_bytes == 0)
+				memcpy(stage.text, text, sizeof(text));
+		}
+		write_stage(pid, staged.address, &stage);
+		for (size_t i = 0; i < 6; i++)
+			values[i] = argument_of(call->arguments[i], &staged);
+		set_call(pid, &before, call->number, values);
+		r = step(pid, &status, &made);
+		if (made > 0)
+			end(made);
+		if (r < 0)
+			return 1;
+		if (r > 0)
+			return 0;
+		if (ptrace(PTRACE_GETREGS, pid, 0, &registers) < 0)
+			fail("its registers");
+		staged.result = (long)registers.rax;
+		if (call->number == SYS_socketpair && staged.result == 0)
+			staged.result =
+				ptrace(PTRACE_PEEKDATA, pid, staged.address, 0) & 0xffffffff;
+	}
+	return staged.result < 0 && staged.result > -4096 ? staged.result : 0;
+}
+
+static void attempt(pid_t original, const struct call *call)
+{
+	pid_t pid = copy(original);
+	long result;
+
+	set_options(pid, PTRACE_O_EXITKILL | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+				 PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC);
+	result = make_calls(pid, call);
+	if (result <= 0)
+		end(pid);
+	(void)printf("%s %s\n", call->name,
+		result == 0  ? "yes"
+		: result < 0 ? strerrorname_np((int)-result)
+			     : "SIGSYS");
+	(void)fflush(stdout);
+}
+
+static const struct call *find_call(const char *name)
+{
+	for (const struct call *call = calls; call->name; call++)
+		if (strcmp(call->name, name) == 0)
+			return call;
+	(void)fprintf(stderr, "intruder: '%s' is none of its attempts\n", name);
+	exit(2);
+}
+
+static void attempt_all(pid_t original)
+{
+	for (const struct call *call = calls; call->name; call++)
+		if (call == calls || strcmp(call->name, call[-1].name) != 0)
+			attempt(original, call);
 }
 
 static void intrude(pid_t thread, char **names)
 {
-	for (; *names; names++)
-		if (strcmp(*names, "status") == 0)
-			(void)status_of(thread, NULL);
-		else if (!make_call(thread, find_call(*names)))
-			return;
+	pid_t copied;
+
+	if (!is_at_call(thread)) {
+		errno = EINVAL;
+		fail("it is not at a system call");
+	}
+	parent = (pid_t)status_of(thread, "PPid:");
+	copied = copy(thread);
 	if (ptrace(PTRACE_DETACH, thread, 0, 0) < 0)
 		fail("letting it go");
+	for (; *names; names++)
+		if (strcmp(*names, "status") == 0)
+			print_status(copied);
+		else if (strcmp(*names, "all") == 0)
+			attempt_all(copied);
+		else
+			attempt(copied, find_call(*names));
+	end(copied);
 }
 
 /* --- finding the process
@@ -357,6 +463,27 @@ static void stop_running(pid_t thread)
 	(void)wait_for(thread);
 }
 
+/*
+ * The process is about to limit its number of processes, or has just been kept from it: without a
+ * limit it can be copied. Its filter forbids processes as well.
+ */
+static void skip_limit(pid_t pid)
+{
+	const unsigned long skipped = (unsigned long)-1;
+	struct user_regs_struct registers;
+
+	if (ptrace(PTRACE_GETREGS, pid, 0, &registers) < 0)
+		return;
+	if (registers.orig_rax == SYS_prlimit64 && registers.rsi == RLIMIT_NPROC && registers.rdx)
+		registers.orig_rax = skipped;
+	else if (registers.orig_rax == skipped)
+		registers.rax = 0;
+	else
+		return;
+	if (ptrace(PTRACE_SETREGS, pid, 0, &registers) < 0)
+		fail("its registers");
+}
+
 /* Delivers the signal that stopped the process, except one that ptrace itself made. */
 static void go_on(pid_t thread, int status, enum __ptrace_request how)
 {
@@ -373,27 +500,27 @@ static void let_go(pid_t thread)
 }
 
 /* Children other than the one waited for come and go. */
-static void has_ended(pid_t pid, pid_t parent, pid_t found)
+static void has_ended(pid_t pid, pid_t parent_pid, pid_t found)
 {
-	if (pid != parent && pid != found)
+	if (pid != parent_pid && pid != found)
 		return;
 	errno = ESRCH;
-	fail(pid == parent ? "who starts them" : "who was started");
+	fail(pid == parent_pid ? "who starts them" : "who was started");
 }
 
 /*
- * Returns the next child of `parent` that starts as `role`, stopped once its calls are filtered.
- * Until then all traced processes continue, because one may have to serve the other: the parent,
- * and its children until they execute a program, which some forks never do. Processes that are
- * still traced continue when the tracer ends.
+ * Returns the next child of `parent_pid` that starts as `role`, stopped once its calls are
+ * filtered. Until then all traced processes continue, because one may have to serve the other: the
+ * parent, and its children until they execute a program, which some forks never do. Processes that
+ * are still traced continue when the tracer ends.
  */
-static pid_t stop_spawned(pid_t parent, const char *role)
+static pid_t stop_spawned(pid_t parent_pid, const char *role)
 {
 	const long options =
 		PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
 	pid_t found = 0;
 
-	if (ptrace(PTRACE_SEIZE, parent, 0, options) < 0)
+	if (ptrace(PTRACE_SEIZE, parent_pid, 0, options) < 0)
 		fail("watching it");
 	(void)fputs("ready\n", stderr);
 	for (;;) {
@@ -403,18 +530,25 @@ static pid_t stop_spawned(pid_t parent, const char *role)
 		if (pid < 0)
 			fail("waiting");
 		if (!WIFSTOPPED(status)) {
-			has_ended(pid, parent, found);
+			has_ended(pid, parent_pid, found);
 			continue;
 		}
 		if (status >> 16 == PTRACE_EVENT_EXEC) {
+			if (pid == parent_pid) {
+				go_on(pid, status, PTRACE_CONT);
+				continue;
+			}
 			if (found || !is_role(pid, role)) {
 				let_go(pid);
 				continue;
 			}
 			found = pid;
 		}
-		if (pid == found && status_of(pid, "Seccomp:") == 2)
+		if (pid == found && status_of(pid, "Seccomp_filters:") >
+					    status_of(parent_pid, "Seccomp_filters:"))
 			return found;
+		if (pid == found)
+			skip_limit(pid);
 		go_on(pid, status, pid == found ? PTRACE_SYSCALL : PTRACE_CONT);
 	}
 }
@@ -431,7 +565,8 @@ int main(int argc, char **argv)
 		stop_running(thread);
 		argv += 2;
 	} else {
-		(void)fputs("usage: intruder [--spawned-by PID ROLE | THREAD] CALL...\n", stderr);
+		(void)fputs(
+			"usage: intruder [--spawned-by PID ROLE | THREAD] ATTEMPT...\n", stderr);
 		return 2;
 	}
 	intrude(thread, argv);
