@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The broker opens files of other processes and of the kernel for a caller that lacks the
- * privilege. Of a binary or a jitdump it reads the first four bytes, to refuse all other files, and
+ * privilege. It looks at the start of a file, to refuse what is no binary, jitdump or perf map, and
  * parses nothing (I6). It works either in the caller's process or, behind a socket, in a process
  * with the privileges (broker_server.h); the functions are the same. Each request has a few
  * fixed-size fields, with at most one path and one name (include/pilotlight/broker_request.h).
@@ -9,10 +9,11 @@
  * All functions return 0 and a new O_CLOEXEC, read-only descriptor that the caller owns, or -errno:
  * -ESRCH the process is gone, or its pid now belongs to another process; -ENOENT there is no such
  * file; -EACCES or -EPERM a privilege is missing; -EINVAL the file is not a regular file, or the
- * request is invalid; -ENOEXEC it does not start as an ELF file or a jitdump does; -ELOOP the path
- * leads through another process's descriptors; -ENAMETOOLONG the path has 4096 bytes or more, or
- * the name 256; -ETIMEDOUT a file system did not answer a broker_server in time; do not retry soon.
- * They wait for file systems only, unless the broker is remote: see broker_connect().
+ * request is invalid; -ENOEXEC it does not start as an ELF file, a jitdump or a perf map does, or
+ * is a core file; -ELOOP the path leads through another process's descriptors; -ENAMETOOLONG the
+ * path has 4096 bytes or more, or the name 256; -ETIMEDOUT a file system did not answer a
+ * broker_server in time; do not retry soon. They wait for file systems only, unless the broker is
+ * remote: see broker_connect().
  */
 #pragma once
 
@@ -112,11 +113,12 @@ int broker_open_mapping(struct broker *broker, const struct broker_process *proc
  * names are opened.
  *
  * -EPERM unless the file belongs to the process's user, or to root and everyone may read it. The
- * files of all users are open by `path` to root's processes outside of user namespaces, which stand
+ * dumps of all users are open by `path` to root's processes outside of user namespaces, which stand
  * in for ended children of other users; the caller must then check the owner before it trusts the
  * file. -EREMOTE: the file is on a file system whose server may not answer, or on an overlayfs that
  * another user namespace may have mounted over one. On an overlayfs a marker is opened by `path`
- * only.
+ * only. -EACCES, whatever else is wrong: this process's user cannot reach the path, so the client
+ * learns nothing of folders that are closed to both.
  */
 int broker_open_marker(struct broker *broker, const struct broker_process *process, uint64_t start,
 	uint64_t end, const char *path, int *ret_fd);
@@ -124,14 +126,15 @@ int broker_open_marker(struct broker *broker, const struct broker_process *proce
 /*
  * /tmp/perf-<ns_pid>.map below /proc/PID/root, which may still be empty. `ns_pid` is the pid in the
  * process's own namespace. /tmp may be a symlink within that root; -ELOOP if the map itself is one,
- * -EMLINK if it has another name. -EPERM and -EREMOTE as above.
+ * -EMLINK if it has another name. -EREMOTE as above. -EPERM unless the file belongs to the
+ * process's user, or to root and everyone may read it.
  */
 int broker_open_perf_map(
 	struct broker *broker, const struct broker_process *process, uint32_t ns_pid, int *ret_fd);
 
 /*
  * An absolute `path` as the engine itself would see it, for processes that are gone. Only regular
- * ELF files, and no core files: -EACCES unless the mode of a file that is opened by name, here or
+ * ELF files: -EACCES unless the mode of a file that is opened by name, here or
  * by any other function, lets everyone read it or someone execute it. A broker_server also returns
  * it for binaries and debug files that its user cannot reach or read: opens_closed_folders.
  */

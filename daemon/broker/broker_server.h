@@ -7,10 +7,10 @@
  * that it did not start (waitpid(-1), or SIGCHLD ignored).
  *
  * The server parses no file that it opens for a client (I6). It looks only at the fixed fields of a
- * request; at a found file's type, owner, mode, links, size and file system, and at its first four
- * bytes; and in /proc/PID at the start time and the user (start_time.h, process_user.h). The four
- * bytes keep a compromised engine from files that are neither code nor jitdumps. Reading them may
- * take as long as opening the file and counts against the same timeout. The server joins a
+ * request; at a found file's type, owner, mode, links, size and file system, and at its start;
+ * and in /proc/PID at the start time and the user (start_time.h, process_user.h). The
+ * start keeps a compromised engine from files that are no code, jitdumps or perf maps. Reading it
+ * may take as long as opening the file and counts against the same timeout. The server joins a
  * request's texts to paths at a slash or at "/.dwz/"; the kernel walks the paths.
  *
  * The client is not trusted (I8). The server never receives descriptors that the client sends, so

@@ -177,20 +177,56 @@ static int open_elf_below_root(int process_fd, const char *path, int *ret_fd)
 	return r < 0 ? r : regular_file_open_elf(root_fd, path, REGULAR_FILE_IN_ROOT, ret_fd);
 }
 
-static int open_dump_below_root(int process_fd, const char *path, int *ret_fd)
+/* Would a success say that a folder on the way exists? */
+static bool has_upward_part(const char *path)
+{
+	const char *part = path;
+
+	while ((part = strstr(part, "/.."))) {
+		part += strlen("/..");
+		if (*part == '/' || *part == '\0')
+			return true;
+	}
+	return false;
+}
+
+static bool is_in_closed_folder(int root_fd, const char *path)
+{
+	_cleanup_close_ int fd =
+		regular_file_walk(root_fd, path, 0, RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT);
+
+	return fd == -EACCES;
+}
+
+static int open_dump_at(int process_fd, int root_fd, const char *path, int *ret_fd)
 {
 	WITH_CLOSED_FOLDERS;
 	struct regular_file_growing dump = { .kind = REGULAR_FILE_JITDUMP, .may_be_empty = true };
-	_cleanup_close_ int root_fd = -1;
-	int r = open_root(process_fd, &root_fd);
+	int r = process_user_read(process_fd, &dump.user);
 
-	if (r == 0)
-		r = process_user_read(process_fd, &dump.user);
 	if (r < 0)
 		return r;
 	dump.mounter = mounter_of(process_fd);
 	return regular_file_open_growing(
 		root_fd, path, RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT, &dump, ret_fd);
+}
+
+/*
+ * Of a closed folder the client learns nothing but the dumps that it gets: whatever else is there,
+ * or is not, has one error.
+ */
+static int open_dump_below_root(int process_fd, const char *path, int *ret_fd)
+{
+	_cleanup_close_ int root_fd = -1;
+	int r = open_root(process_fd, &root_fd);
+
+	if (r < 0)
+		return r;
+	if (!is_in_closed_folder(root_fd, path))
+		return open_dump_at(process_fd, root_fd, path, ret_fd);
+	if (has_upward_part(path))
+		return -EACCES;
+	return open_dump_at(process_fd, root_fd, path, ret_fd) == 0 ? 0 : -EACCES;
 }
 
 /* struct procmap_query of <linux/fs.h>, which older headers lack (Linux 6.11). */

@@ -11,6 +11,7 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,6 +34,8 @@ enum {
 	 * openat2(2). */
 	WALK_ATTEMPTS = 16,
 	MAGIC_BYTES = SELFMAG,
+	TYPE_BYTES = offsetof(Elf64_Ehdr, e_type) + sizeof(((Elf64_Ehdr *)NULL)->e_type),
+	PERF_MAP_BYTES = 4096,
 };
 
 int regular_file_walk(int folder_fd, const char *path, uint64_t flags, uint64_t resolve)
@@ -146,30 +149,40 @@ static int open_found(int found_fd, int *ret_fd)
 }
 
 /* Reads the first bytes. Returns their number, which is less if the file is shorter, or -errno. */
-static ssize_t read_magic(int fd, uint8_t magic[MAGIC_BYTES])
+static ssize_t read_start(int fd, void *bytes, size_t count)
 {
 	ssize_t size;
 
 	do
-		size = pread(fd, magic, MAGIC_BYTES, 0);
+		size = pread(fd, bytes, count, 0);
 	while (size < 0 && errno == EINTR);
 	return size < 0 ? -errno : size;
 }
 
+/*
+ * A core file has what was in a process's memory. The type is the same number of two bytes in files
+ * of 32 and of 64 bits, of either byte order.
+ */
 static int check_elf(int fd)
 {
-	uint8_t magic[MAGIC_BYTES];
-	ssize_t size = read_magic(fd, magic);
+	uint8_t start[TYPE_BYTES] = { 0 };
+	ssize_t size = read_start(fd, start, sizeof(start));
+	const uint8_t *type = start + offsetof(Elf64_Ehdr, e_type);
 
+	_Static_assert(offsetof(Elf64_Ehdr, e_type) == offsetof(Elf32_Ehdr, e_type), "one place");
 	if (size < 0)
 		return (int)size;
-	return size == MAGIC_BYTES && memcmp(magic, ELFMAG, MAGIC_BYTES) == 0 ? 0 : -ENOEXEC;
+	if (size < MAGIC_BYTES || memcmp(start, ELFMAG, MAGIC_BYTES) != 0)
+		return -ENOEXEC;
+	return size == sizeof(start) && (type[0] | type[1]) == ET_CORE && !(type[0] & type[1])
+		       ? -ENOEXEC
+		       : 0;
 }
 
 static int check_jitdump(int fd, bool may_be_empty)
 {
 	uint32_t magic;
-	ssize_t size = read_magic(fd, (uint8_t *)&magic);
+	ssize_t size = read_start(fd, &magic, sizeof(magic));
 
 	_Static_assert(sizeof(magic) == MAGIC_BYTES, "the same length as ELF's");
 	if (size < 0)
@@ -180,6 +193,40 @@ static int check_jitdump(int fd, bool may_be_empty)
 					      magic == PILOTLIGHT_JITDUMP_MAGIC_SWAPPED)
 		       ? 0
 		       : -ENOEXEC;
+}
+
+/* Skips a hexadecimal number, with or without 0x, and the blanks after it. Returns NULL: there is
+ * none. */
+static const char *skip_number(const char *text)
+{
+	size_t digits, blanks;
+
+	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		text += 2;
+	digits = strspn(text, "0123456789abcdefABCDEF");
+	blanks = strspn(text + digits, " \t");
+	return digits > 0 && digits <= 16 && blanks > 0 ? text + digits + blanks : NULL;
+}
+
+/*
+ * Does it begin as the line of a perf map does: with two hexadecimal numbers? It may be empty. A
+ * writer whose file was truncated leaves NULs before its next line.
+ */
+static int check_perf_map(int fd)
+{
+	char text[PERF_MAP_BYTES + 1];
+	ssize_t size = read_start(fd, text, PERF_MAP_BYTES);
+	const char *line = text;
+
+	if (size < 0)
+		return (int)size;
+	text[size] = '\0';
+	while (line < text + size && *line == '\0')
+		line++;
+	if (line == text + size)
+		return 0;
+	line = skip_number(line + strspn(line, " \t"));
+	return line && skip_number(line) ? 0 : -ENOEXEC;
 }
 
 int regular_file_open_elf(int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd)
@@ -213,7 +260,8 @@ static int check_owner(const struct stat *status, const struct regular_file_grow
 {
 	if (status->st_uid != growing->user &&
 		!(status->st_uid == 0 && (status->st_mode & S_IROTH)) &&
-		!(growing->user == 0 && growing->mounter == REGULAR_FILE_BY_ADMINISTRATOR))
+		!(growing->kind == REGULAR_FILE_JITDUMP && growing->user == 0 &&
+			growing->mounter == REGULAR_FILE_BY_ADMINISTRATOR))
 		return -EKEYREJECTED;
 	return growing->kind == REGULAR_FILE_PERF_MAP && status->st_nlink > 1 ? -EMLINK : 0;
 }
@@ -237,8 +285,9 @@ int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
 		r = check_owner(&status, growing);
 	if (r == 0)
 		r = open_found(found_fd, &fd);
-	if (r == 0 && growing->kind == REGULAR_FILE_JITDUMP)
-		r = check_jitdump(fd, growing->may_be_empty);
+	if (r == 0)
+		r = growing->kind == REGULAR_FILE_JITDUMP ? check_jitdump(fd, growing->may_be_empty)
+							  : check_perf_map(fd);
 	if (r == 0)
 		*ret_fd = TAKE_FD(fd);
 	return r;

@@ -21,13 +21,13 @@ enum regular_file_walk {
 };
 
 /*
- * Opens an ELF file at `path` below `folder_fd` (AT_FDCWD: as the caller sees it). Its first four
+ * Opens an ELF file at `path` below `folder_fd` (AT_FDCWD: as the caller sees it). Its first
  * bytes are read, because nothing else tells code from a secret that a compromised client asks for.
  * Returns 0 and an O_CLOEXEC, read-only descriptor that the caller owns; or: -EINVAL it is not a
  * regular file, is empty, or is on a file system of the kernel such as /proc; -ENOEXEC it is not an
- * ELF file; -EACCES it was opened by name and its mode lets neither everyone read nor anyone
- * execute it, so it may be a core file and is no code; -ELOOP there is a link where none is
- * allowed; or -errno of opening or reading.
+ * ELF file, or is a core file; -EACCES it was opened by name and its mode lets neither everyone
+ * read nor anyone execute it, so it may be a core file and is no code; -ELOOP there is a link where
+ * none is allowed; or -errno of opening or reading.
  */
 int regular_file_open_elf(
 	int folder_fd, const char *path, enum regular_file_walk walk, int *ret_fd);
@@ -49,13 +49,14 @@ struct regular_file_growing {
 /*
  * Opens such a file. `resolve` is RESOLVE_* of openat2(2). A jitdump is recognized by its first
  * four bytes. Runtimes buffer them: until they are written the name has to do, and the file's owner
- * answers for what he writes there. A perf map is text and is recognized by its name only, so it
- * must not have a second one.
+ * answers for what he writes there. A perf map is text: it is recognized by its name, so it must
+ * not have a second one, and by two hexadecimal numbers at its start. It may be empty.
  *
  * Returns 0 as above, or also -EKEYREJECTED it belongs neither to `user` nor to root with everyone
- * allowed to read it; -EMLINK a perf map with another link; -ENOEXEC not a jitdump; -EREMOTE: see
- * regular_file_check_storage(). The files of all users are open to root's processes where only the
- * administrator mounts, since those stand in for children of other users that have ended.
+ * allowed to read it; -EMLINK a perf map with another link; -ENOEXEC it does not begin as a jitdump
+ * or a perf map does; -EREMOTE: see regular_file_check_storage(). The jitdumps of all users are
+ * open to root's processes where only the administrator mounts, since those stand in for children
+ * of other users that have ended. Their perf maps are not: any text of two numbers could be one.
  */
 int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
 	const struct regular_file_growing *growing, int *ret_fd);

@@ -357,7 +357,13 @@ static void secrets_are_not_opened_by_name(void **state)
 /* For every request for code: nothing else is opened, however it is asked for. */
 static void only_elf_files_open(void **state)
 {
-	static const char *const texts[] = { "a key\n", "\177EL", "\177ELG", "#!/bin/sh\n" };
+	/* The last two are core files, of either byte order. */
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} files[] = { { "a key\n", 6 }, { "\177EL", 3 }, { "\177ELG", 4 }, { "#!/bin/sh\n", 10 },
+		{ ELFMAG "\2\1\1\0\0\0\0\0\0\0\0\0\4\0", 18 },
+		{ ELFMAG "\1\2\1\0\0\0\0\0\0\0\0\0\0\4", 18 } };
 	static const uint8_t bytes[BUILD_ID_BYTES] = { 0xab, 0xcd };
 	const struct build_id none = { 0 };
 	struct tree *tree = *state;
@@ -371,11 +377,11 @@ static void only_elf_files_open(void **state)
 	(void)snprintf(binary, sizeof(binary), "%s/program", tree->root);
 	make_folder(tree->debug, ".build-id");
 	make_folder(tree->debug, ".build-id/ab");
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		write_file(tree->root, "outside", texts[i]);
-		write_file(tree->proc, "77/root/lib/inside", texts[i]);
-		write_file(tree->debug, ".build-id/ab/cd.debug", texts[i]);
-		write_file(tree->debug, ".build-id/ab/cd.dwp", texts[i]);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		write_bytes(tree->root, "outside", files[i].bytes, files[i].size);
+		write_bytes(tree->proc, "77/root/lib/inside", files[i].bytes, files[i].size);
+		write_bytes(tree->debug, ".build-id/ab/cd.debug", files[i].bytes, files[i].size);
+		write_bytes(tree->debug, ".build-id/ab/cd.dwp", files[i].bytes, files[i].size);
 		assert_int_equal(broker_open_mapping(
 					 broker, &process_77, 0x1000, 0x2000, "/lib/inside", &fd),
 			-ENOEXEC);
@@ -392,6 +398,9 @@ static void only_elf_files_open(void **state)
 		assert_int_equal(broker_open_debuglink(broker, binary, "outside", &fd), -ENOENT);
 	}
 	assert_int_equal(fd, -7);
+	write_bytes(tree->root, "outside", ELFMAG "\2\1\1\0\0\0\0\0\0\0\0\0\3\0", 18);
+	assert_int_equal(broker_open_path(broker, path, &fd), 0);
+	assert_int_equal(close(fd), 0);
 }
 
 static void paths_open_as_the_caller_sees_them(void **state)

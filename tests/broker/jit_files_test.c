@@ -37,7 +37,8 @@ static void make_all_of(const struct tree *tree, uid_t user, mode_t mode)
 	}
 }
 
-/* Root's may be read if everyone may, and root's processes stand in for ended children. */
+/* Root's may be read if everyone may, and root's processes stand in for ended children with dumps.
+ */
 static void files_of_other_users_are_refused(void **state)
 {
 	static const struct {
@@ -54,7 +55,7 @@ static void files_of_other_users_are_refused(void **state)
 		print_message("skipped: only root gives files away\n");
 		skip();
 	}
-	write_file(tree->proc, "77/root/tmp/perf-5.map", "a map\n");
+	write_file(tree->proc, "77/root/tmp/perf-5.map", "1 2 a map\n");
 	write_file(tree->proc, "77/root/tmp/jit-5.dump", DUMP "a dump\n");
 	make_link(tree->proc, "77/map_files/1000-2000", "../root/tmp/jit-5.dump");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -64,8 +65,7 @@ static void files_of_other_users_are_refused(void **state)
 	}
 	write_user(tree, 0);
 	make_all_of(tree, 1000, 0600);
-	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), 0);
-	assert_reads(fd, "a map\n");
+	assert_refused(tree, 5, -EPERM);
 	assert_int_equal(
 		broker_open_marker(tree->broker, &process_77, 0, 0, "/tmp/jit-5.dump", &fd), 0);
 	assert_reads(fd, DUMP "a dump\n");
@@ -86,7 +86,7 @@ static void without_a_user_nothing_opens(void **state)
 		"Name:\ta\nUid:\t0\n", "Name:\ta\nUid:\tx\t0\t0\t0\n" };
 	struct tree *tree = *state;
 
-	write_file(tree->proc, "77/root/tmp/perf-5.map", "a map\n");
+	write_file(tree->proc, "77/root/tmp/perf-5.map", "1 2 a map\n");
 	write_file(tree->proc, "77/root/tmp/jit-5.dump", DUMP "a dump\n");
 	make_link(tree->proc, "77/map_files/1000-2000", "../root/tmp/jit-5.dump");
 	assert_all_give(tree, 0);
@@ -206,6 +206,43 @@ static void closed_folders_stay_closed(void **state)
 	assert_reads(fd, ELFMAG "closed\n");
 }
 
+/* Otherwise a client could learn the names of files in other users' folders. */
+static void of_closed_folders_only_dumps_are_known(void **state)
+{
+	static const char *const paths[] = { "/closed/jit-2.dump", "/closed/jit-3.dump",
+		"/closed/folder/jit-1.dump", "/closed/none/jit-1.dump",
+		"/closed/program/jit-1.dump", "/closed/folder/../../tmp/jit-1.dump",
+		"/closed/folder/../jit-1.dump", "/closed/none/../../tmp/jit-1.dump" };
+	struct tree *tree = *state;
+	struct broker *broker = tree->broker;
+	int fd = -7;
+
+	if (geteuid() != 0) {
+		print_message("skipped: only root gives files away\n");
+		skip();
+	}
+	make_closed(tree, "77/root/closed", "program");
+	make_folder(tree->proc, "77/root/closed/folder");
+	write_file(tree->proc, "77/root/closed/jit-1.dump", DUMP "a dump\n");
+	write_file(tree->proc, "77/root/closed/jit-2.dump", "a key\n");
+	write_file(tree->proc, "77/root/tmp/jit-1.dump", DUMP "a dump\n");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		assert_int_equal(
+			broker_open_marker(broker, &process_77, 0, 0, paths[i], &fd), -EACCES);
+	assert_int_equal(fd, -7);
+	assert_int_equal(
+		broker_open_marker(broker, &process_77, 0, 0, "/closed/jit-1.dump", &fd), 0);
+	assert_reads(fd, DUMP "a dump\n");
+	/* Whoever may look there himself is told more. */
+	fd = -7;
+	assert_int_equal(chmod(file_path(tree->proc, "77/root/closed"), 0711), 0);
+	assert_int_equal(
+		broker_open_marker(broker, &process_77, 0, 0, "/closed/jit-2.dump", &fd), -ENOEXEC);
+	assert_int_equal(
+		broker_open_marker(broker, &process_77, 0, 0, "/closed/jit-3.dump", &fd), -ENOENT);
+	assert_int_equal(fd, -7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +252,8 @@ int main(void)
 		IN_TREE(only_jitdumps_open_as_markers),
 		IN_PLACE("closed_folders_stay_closed", closed_folders_stay_closed, set_up,
 			tear_down, broker_served),
+		IN_PLACE("of_closed_folders_only_dumps_are_known",
+			of_closed_folders_only_dumps_are_known, set_up, tear_down, broker_served),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,14 +29,61 @@ static void perf_maps_open_by_the_pid_inside(void **state)
 	int fd = -1;
 
 	assert_refused(tree, 5, -ENOENT);
-	write_file(tree->proc, "77/root/tmp/perf-5.map", "a map\n");
+	write_file(tree->proc, "77/root/tmp/perf-5.map", "1 2 a map\n");
 	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), 0);
-	assert_reads(fd, "a map\n");
+	assert_reads(fd, "1 2 a map\n");
 	write_file(tree->proc, "77/root/tmp/perf-4294967295.map", "");
 	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, UINT32_MAX, &fd), 0);
 	assert_reads(fd, "");
 	assert_refused(tree, 0, -EINVAL);
 	assert_refused(tree, 77, -ENOENT);
+}
+
+/* A user may give another one's text the name of a map. */
+static void only_text_that_begins_as_a_map_opens(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t size;
+		int result;
+	} cases[] = {
+#define TEXT(text, result) { (text), sizeof(text) - 1, (result) }
+		TEXT("", 0),
+		TEXT("7f0012ab 1c LazyCompile:~f\n", 0),
+		TEXT("0x7F0012AB 0X1C f", 0),
+		TEXT(" \t0000ffff00007fff\t20 void f()\n", 0),
+		TEXT("0x0000ffff00007fff $f", -ENOEXEC),
+		TEXT("0 0 \0", 0),
+		TEXT("\0", 0),
+		TEXT("\0\0\0 1 2 f\n", 0),
+		TEXT("\0\0\0a key\n", -ENOEXEC),
+		TEXT("1 2", -ENOEXEC),
+		TEXT("1", -ENOEXEC),
+		TEXT("1234\n5678 a", -ENOEXEC),
+		TEXT("0x 2 f\n", -ENOEXEC),
+		TEXT("00000ffff00007fff 2 more than 64 bits\n", -ENOEXEC),
+		TEXT("\n1 2 f\n", -ENOEXEC),
+		TEXT("-----BEGIN PRIVATE KEY-----\n", -ENOEXEC),
+		TEXT("user:password\n", -ENOEXEC),
+#undef TEXT
+	};
+	struct tree *tree = *state;
+	static char zeros[8192];
+	int fd;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		write_bytes(tree->proc, "77/root/tmp/perf-5.map", cases[i].text, cases[i].size);
+		if (cases[i].result < 0) {
+			assert_refused(tree, 5, cases[i].result);
+			continue;
+		}
+		assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), 0);
+		assert_int_equal(close(fd), 0);
+	}
+	/* What a writer leaves whose file was truncated. */
+	write_bytes(tree->proc, "77/root/tmp/perf-5.map", zeros, sizeof(zeros));
+	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), 0);
+	assert_int_equal(close(fd), 0);
 }
 
 static void the_folder_may_be_a_link_inside_of_the_root(void **state)
@@ -47,10 +94,10 @@ static void the_folder_may_be_a_link_inside_of_the_root(void **state)
 	remove_file(tree->proc, "77/root/tmp");
 	assert_refused(tree, 5, -ENOENT);
 	make_folder(tree->proc, "77/root/elsewhere");
-	write_file(tree->proc, "77/root/elsewhere/perf-5.map", "elsewhere\n");
+	write_file(tree->proc, "77/root/elsewhere/perf-5.map", "1 2 elsewhere\n");
 	make_link(tree->proc, "77/root/tmp", "/elsewhere");
 	assert_int_equal(broker_open_perf_map(tree->broker, &process_77, 5, &fd), 0);
-	assert_reads(fd, "elsewhere\n");
+	assert_reads(fd, "1 2 elsewhere\n");
 
 	/* Upwards ends at the root. */
 	write_file(tree->proc, "perf-5.map", "outside\n");
@@ -91,7 +138,7 @@ static void maps_of_other_processes_are_not_found(void **state)
 	const struct broker_process unknown = { .pid = 78 };
 	int fd = -7;
 
-	write_file(tree->proc, "77/root/tmp/perf-5.map", "a map\n");
+	write_file(tree->proc, "77/root/tmp/perf-5.map", "1 2 a map\n");
 	assert_int_equal(broker_open_perf_map(tree->broker, &later_77, 5, &fd), -ESRCH);
 	assert_int_equal(broker_open_perf_map(tree->broker, &later_77, 6, &fd), -ESRCH);
 	assert_int_equal(broker_open_perf_map(tree->broker, &unknown, 5, &fd), -ESRCH);
@@ -270,7 +317,7 @@ static void files_of_kernel_file_systems_are_refused(void **state)
 	int status;
 	pid_t child;
 
-	write_file(tree->proc, "77/root/tmp/perf-5.map", "a map\n");
+	write_file(tree->proc, "77/root/tmp/perf-5.map", "1 2 a map\n");
 	child = fork();
 	if (child == 0)
 		_exit(open_bound_file(tree));
@@ -409,6 +456,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_TREE(perf_maps_open_by_the_pid_inside),
+		IN_TREE(only_text_that_begins_as_a_map_opens),
 		IN_TREE(the_folder_may_be_a_link_inside_of_the_root),
 		IN_TREE(only_regular_files_that_are_no_links_open),
 		IN_TREE(maps_of_other_processes_are_not_found),

@@ -31,6 +31,15 @@ static inline void write_file(const char *folder, const char *name, const char *
 	assert_int_equal(fclose(file), 0);
 }
 
+static inline void write_bytes(const char *folder, const char *name, const void *bytes, size_t size)
+{
+	FILE *file = fopen(file_path(folder, name), "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	assert_int_equal(fclose(file), 0);
+}
+
 static inline void make_folder(const char *folder, const char *name)
 {
 	assert_int_equal(mkdir(file_path(folder, name), 0755), 0);
