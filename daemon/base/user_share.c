@@ -3,19 +3,18 @@
 
 #include "base/hash_index.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
 enum { FREE_TIMES = 2 }; /* a user may hold this many times as much as is free */
 
-static size_t counter_of(uint64_t user)
+size_t user_share_counter(uint64_t user)
 {
 	return hash_pair(user, 0) % USER_SHARE_COUNTERS;
 }
 
 bool user_share_has_room(const struct user_share *share, uint64_t user, uint64_t amount)
 {
-	uint64_t held = share->counters[counter_of(user)];
+	uint64_t held = share->counters[user_share_counter(user)];
 
 	if (share->used >= share->capacity || amount > share->capacity - share->used)
 		return false;
@@ -24,13 +23,13 @@ bool user_share_has_room(const struct user_share *share, uint64_t user, uint64_t
 
 uint64_t user_share_held(const struct user_share *share, uint64_t user)
 {
-	return share->counters[counter_of(user)];
+	return share->counters[user_share_counter(user)];
 }
 
 void user_share_add(struct user_share *share, uint64_t user, uint64_t amount)
 {
 	share->used += amount;
-	share->counters[counter_of(user)] += amount;
+	share->counters[user_share_counter(user)] += amount;
 }
 
 static uint64_t sum_of(const struct user_excess_line *line)

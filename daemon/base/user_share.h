@@ -15,6 +15,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { USER_SHARE_COUNTERS = 256 };
@@ -27,6 +28,9 @@ struct user_share {
 
 /* May the user hold `amount` more? */
 bool user_share_has_room(const struct user_share *share, uint64_t user, uint64_t amount);
+
+/* The user's counter, which is the same as long as the hash has its seed. */
+size_t user_share_counter(uint64_t user);
 
 /* What the user holds, with the users who share the counter. */
 uint64_t user_share_held(const struct user_share *share, uint64_t user);

@@ -6,6 +6,7 @@
 #include "broker/broker_roots.h"
 #include "broker/broker_socket.h"
 #include "broker/file_opener.h"
+#include "broker/process_request.h"
 #include "broker/request_rate.h"
 
 #include <errno.h>
@@ -202,7 +203,8 @@ static int execute(struct broker_server *server, const struct pilotlight_broker_
 	if (refusal < 0)
 		return refusal;
 	if (server->rate && broker_request_is_far_reaching(request) &&
-		!request_rate_take(server->rate, clock_monotonic_ns()))
+		!request_rate_take(server->rate, process_request_user(&server->roots, request),
+			clock_monotonic_ns()))
 		return -EAGAIN;
 	r = broker_request_execute(&server->roots, request, &ret_fds[0]);
 	return r < 0 ? r : 1;

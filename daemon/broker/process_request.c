@@ -7,6 +7,7 @@
 #include "broker/broker_roots.h"
 #include "broker/process_user.h"
 #include "broker/regular_file.h"
+#include "broker/request_rate.h"
 #include "broker/start_time.h"
 #include "pilotlight/broker_request.h"
 #include "sandbox/sandbox.h"
@@ -428,4 +429,16 @@ int process_request_open_executable(const struct broker_roots *roots,
 		return r;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
+}
+
+uint64_t process_request_user(
+	const struct broker_roots *roots, const struct pilotlight_broker_request *request)
+{
+	_cleanup_close_ int process_fd = -1;
+	uid_t user;
+
+	if (open_process(roots, request, &process_fd) < 0 ||
+		process_user_read(process_fd, &user) < 0)
+		return REQUEST_RATE_NOBODY;
+	return user;
 }

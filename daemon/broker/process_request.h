@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdint.h>
+
 struct broker_roots;
 struct pilotlight_broker_request;
 
@@ -31,3 +33,8 @@ int process_request_open_perf_map(const struct broker_roots *roots,
 /* broker_open_executable() */
 int process_request_open_executable(const struct broker_roots *roots,
 	const struct pilotlight_broker_request *request, int *ret_fd);
+
+/* The user of the process that the request names; REQUEST_RATE_NOBODY: it names none, or it is
+ * gone. */
+uint64_t process_request_user(
+	const struct broker_roots *roots, const struct pilotlight_broker_request *request);

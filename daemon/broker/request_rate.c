@@ -26,14 +26,27 @@ void request_rate_free(struct request_rate *rate)
 		(void)munmap(rate, sizeof(*rate));
 }
 
-bool request_rate_take(struct request_rate *rate, uint64_t now_ns)
+/* What is taken from a bucket at `now_ns` and has not been refilled. */
+static uint64_t taken_ns(uint64_t paid_until_ns, uint64_t now_ns)
 {
-	uint64_t from_ns = rate->paid_until_ns > now_ns ? rate->paid_until_ns : now_ns;
+	return paid_until_ns > now_ns ? paid_until_ns - now_ns : 0;
+}
 
-	if (from_ns - now_ns > (REQUEST_RATE_BURST - 1) * share_ns) {
+bool request_rate_take(struct request_rate *rate, uint64_t user, uint64_t now_ns)
+{
+	uint64_t *user_paid_until_ns = &rate->users_paid_until_ns[user_share_counter(user)];
+	struct user_share share = {
+		.capacity = REQUEST_RATE_BURST * share_ns,
+		.used = taken_ns(rate->paid_until_ns, now_ns),
+	};
+	uint64_t user_ns = taken_ns(*user_paid_until_ns, now_ns);
+
+	share.counters[user_share_counter(user)] = user_ns;
+	if (!user_share_has_room(&share, user, share_ns)) {
 		rate->refused++;
 		return false;
 	}
-	rate->paid_until_ns = from_ns + share_ns;
+	rate->paid_until_ns = now_ns + share.used + share_ns;
+	*user_paid_until_ns = now_ns + user_ns + share_ns;
 	return true;
 }

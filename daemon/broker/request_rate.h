@@ -8,16 +8,27 @@
  * A token bucket. The burst serves the start on a host with thousands of programs: a program takes
  * up to ten requests. The bucket lies in memory that a server shares with its openers, and outlives
  * servers: a new engine gets no new burst.
+ *
+ * Users share the bucket as user_share.h describes: one may hold twice as much as is free. So who
+ * makes the engine ask for files all the time delays the names of his own programs only. The user
+ * is that of the process that a request names.
  */
 #pragma once
+
+#include "base/user_share.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { REQUEST_RATE_PER_S = 1000, REQUEST_RATE_BURST = 32768 };
+enum { REQUEST_RATE_PER_S = 1000, REQUEST_RATE_BURST = 49152 };
 
+/* The user of requests that name no process, or one that is gone. */
+#define REQUEST_RATE_NOBODY UINT64_MAX
+
+/* The requests so far, each taking its share of a second; CLOCK_MONOTONIC. */
 struct request_rate {
-	uint64_t paid_until_ns; /* the requests so far, each taking its share of a second */
+	uint64_t paid_until_ns;
+	uint64_t users_paid_until_ns[USER_SHARE_COUNTERS];
 	uint64_t refused;
 };
 
@@ -25,5 +36,5 @@ struct request_rate {
 int request_rate_new(struct request_rate **ret_rate);
 void request_rate_free(struct request_rate *rate);
 
-/* May a request go ahead at `now_ns` (CLOCK_MONOTONIC)? Otherwise counts it as refused. */
-bool request_rate_take(struct request_rate *rate, uint64_t now_ns);
+/* May a request of `user` go ahead at `now_ns`? Otherwise counts it as refused. */
+bool request_rate_take(struct request_rate *rate, uint64_t user, uint64_t now_ns);

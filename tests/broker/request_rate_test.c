@@ -17,11 +17,15 @@ static struct request_rate *new_rate(void)
 	return rate;
 }
 
+/* A user alone may take twice as much as is left. */
+enum { USER = 1000, USER_BURST = 2 * (REQUEST_RATE_BURST / 3) };
+_Static_assert(REQUEST_RATE_BURST % 3 == 0, "no rest");
+
 static void empty(struct request_rate *rate, uint64_t now_ns)
 {
-	for (int i = 0; i < REQUEST_RATE_BURST; i++)
-		assert_true(request_rate_take(rate, now_ns));
-	assert_false(request_rate_take(rate, now_ns));
+	for (int i = 0; i < USER_BURST; i++)
+		assert_true(request_rate_take(rate, USER, now_ns));
+	assert_false(request_rate_take(rate, USER, now_ns));
 }
 
 static void a_burst_is_followed_by_the_rate(void **state)
@@ -33,11 +37,11 @@ static void a_burst_is_followed_by_the_rate(void **state)
 		uint64_t now_ns = starts[i];
 
 		empty(rate, now_ns);
-		assert_false(request_rate_take(rate, now_ns + share_ns - 1));
+		assert_false(request_rate_take(rate, USER, now_ns + share_ns - 1));
 		for (int j = 0; j < 1000; j++) {
 			now_ns += share_ns;
-			assert_true(request_rate_take(rate, now_ns));
-			assert_false(request_rate_take(rate, now_ns));
+			assert_true(request_rate_take(rate, USER, now_ns));
+			assert_false(request_rate_take(rate, USER, now_ns));
 		}
 		assert_int_equal(rate->refused, 2 + 1000);
 		request_rate_free(rate);
@@ -51,9 +55,40 @@ static void a_pause_fills_the_bucket_and_no_more(void **state)
 	uint64_t now_ns = NSEC_PER_SEC;
 
 	empty(rate, now_ns);
-	now_ns += REQUEST_RATE_BURST * share_ns;
+	now_ns += USER_BURST * share_ns;
 	empty(rate, now_ns);
-	empty(rate, now_ns + 100 * REQUEST_RATE_BURST * share_ns);
+	empty(rate, now_ns + 100 * USER_BURST * share_ns);
+	request_rate_free(rate);
+}
+
+static uint64_t other_user(void)
+{
+	uint64_t user = USER + 1;
+
+	while (user_share_counter(user) == user_share_counter(USER))
+		user++;
+	return user;
+}
+
+/* One who makes requests all the time leaves others theirs. */
+static void users_do_not_take_from_each_other(void **state)
+{
+	struct request_rate *rate = new_rate();
+	const uint64_t other = other_user();
+	uint64_t now_ns = NSEC_PER_SEC;
+	int others = 0;
+
+	empty(rate, now_ns);
+	for (int i = 0; i < 1000; i++) {
+		now_ns += share_ns;
+		(void)request_rate_take(rate, USER, now_ns);
+		others += request_rate_take(rate, other, now_ns);
+	}
+	assert_int_equal(others, 1000);
+	/* All together keep to the bound. */
+	for (uint64_t user = 0; user < 100000; user++)
+		(void)request_rate_take(rate, user, now_ns);
+	assert_true(rate->paid_until_ns - now_ns <= REQUEST_RATE_BURST * share_ns);
 	request_rate_free(rate);
 }
 
@@ -66,7 +101,7 @@ static int result_of(struct setting *setting, enum pilotlight_broker_operation o
 	memset(&request, 0, sizeof(request));
 	request.version = PILOTLIGHT_BROKER_VERSION;
 	request.operation = operation;
-	if (operation == PILOTLIGHT_BROKER_MAPS) {
+	if (operation == PILOTLIGHT_BROKER_MAPS || operation == PILOTLIGHT_BROKER_PERF_MAP) {
 		request.pid = 77;
 	} else if (operation == PILOTLIGHT_BROKER_PATH) {
 		request.has_path = 1;
@@ -116,12 +151,40 @@ static void servers_refuse_the_excess(void **state)
 	request_rate_free(rate);
 }
 
+/* By the process that the request names. */
+static void servers_know_the_user(void **state)
+{
+	struct setting *setting = *state;
+	struct request_rate *rate = new_rate();
+	const struct broker_options options = { .proc_root = setting->proc, .request_rate = rate };
+	int pair[2];
+
+	broker_server_free(setting->server);
+	assert_int_equal(close(setting->client), 0);
+	make_pair(pair);
+	setting->client = pair[0];
+	assert_int_equal(broker_server_new(pair[1], &options, &setting->server), 0);
+	rate->users_paid_until_ns[user_share_counter(USER)] =
+		clock_monotonic_ns() + 3600ULL * NSEC_PER_SEC;
+	write_file(setting->proc, "77/status", "Name:\ta\nUid:\t3\t1000\t3\t3\n");
+	assert_int_equal(result_of(setting, PILOTLIGHT_BROKER_PERF_MAP), -EAGAIN);
+	write_file(setting->proc, "77/status", "Name:\ta\nUid:\t1000\t3\t1000\t1000\n");
+	assert_int_not_equal(result_of(setting, PILOTLIGHT_BROKER_PERF_MAP), -EAGAIN);
+	assert_int_equal(result_of(setting, PILOTLIGHT_BROKER_PATH), -ENOENT);
+	assert_int_equal(rate->refused, 1);
+	hang_up(setting);
+	assert_int_equal(broker_server_run(setting->server), -EPIPE);
+	request_rate_free(rate);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_burst_is_followed_by_the_rate),
+		cmocka_unit_test(users_do_not_take_from_each_other),
 		cmocka_unit_test(a_pause_fills_the_bucket_and_no_more),
 		WITH_SERVER(servers_refuse_the_excess),
+		WITH_SERVER(servers_know_the_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
