@@ -226,8 +226,9 @@ bool broker_is_remote(const struct broker *broker);
  *
  * Closing `ret_end_fd` kills the child. So does shutdown(SHUT_WR), after which the child's end can
  * still be read. A one-byte message there sets the child's scheduling policy (enum
- * pilotlight_child_priority). Returns 0; -EAGAIN as many children run as are allowed; -ENETDOWN
- * fetchers run in a service, and it does not listen; or -errno of starting it.
+ * pilotlight_child_priority). Returns 0; -EAGAIN as many children run, or a service started as many
+ * fetchers lately, as are allowed; -ENETDOWN fetchers run in a service, and it does not listen; or
+ * -errno of starting it.
  */
 int broker_start_child(
 	struct broker *broker, enum broker_child kind, int *ret_socket_fd, int *ret_end_fd);

@@ -187,6 +187,12 @@ static void count(struct broker_server_counters *counters, uint32_t operation, i
 	counters->refusals[operation ? refusal_of(result) : malformed]++;
 }
 
+static bool is_of_service(
+	const struct broker_server *server, const struct pilotlight_broker_request *request)
+{
+	return request->file == BROKER_CHILD_SYMBOL_FETCH && server->children.fetch_socket;
+}
+
 /*
  * Executes a request; if `refusal` is not 0, requests for files fail with it. Returns the number of
  * descriptors, or -errno.
@@ -197,6 +203,9 @@ static int execute(struct broker_server *server, const struct pilotlight_broker_
 	int r;
 
 	if (request->operation == PILOTLIGHT_BROKER_START_CHILD) {
+		if (is_of_service(server, request) && server->rate &&
+			!request_rate_take_fetch(server->rate, clock_monotonic_ns()))
+			return -EAGAIN;
 		r = broker_children_start(&server->children, request->file, ret_fds);
 		return r < 0 ? r : 2;
 	}

@@ -50,3 +50,14 @@ bool request_rate_take(struct request_rate *rate, uint64_t user, uint64_t now_ns
 	*user_paid_until_ns = now_ns + user_ns + share_ns;
 	return true;
 }
+
+bool request_rate_take_fetch(struct request_rate *rate, uint64_t now_ns)
+{
+	const uint64_t fetch_ns = NSEC_PER_SEC / REQUEST_RATE_FETCHES_PER_S;
+	uint64_t used_ns = taken_ns(rate->fetches_paid_until_ns, now_ns);
+
+	if (used_ns > (REQUEST_RATE_FETCHES_BURST - 1) * fetch_ns)
+		return false;
+	rate->fetches_paid_until_ns = now_ns + used_ns + fetch_ns;
+	return true;
+}

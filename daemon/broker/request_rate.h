@@ -22,6 +22,12 @@
 
 enum { REQUEST_RATE_PER_S = 1000, REQUEST_RATE_BURST = 49152 };
 
+/*
+ * Fetchers that a service starts have a bucket of their own. systemd disables a socket with
+ * Accept=yes after 200 connections within two seconds (TriggerLimitBurst= of systemd.socket(5)).
+ */
+enum { REQUEST_RATE_FETCHES_PER_S = 40, REQUEST_RATE_FETCHES_BURST = 100 };
+
 /* The user of requests that name no process, or one that is gone. */
 #define REQUEST_RATE_NOBODY UINT64_MAX
 
@@ -29,7 +35,8 @@ enum { REQUEST_RATE_PER_S = 1000, REQUEST_RATE_BURST = 49152 };
 struct request_rate {
 	uint64_t paid_until_ns;
 	uint64_t users_paid_until_ns[USER_SHARE_COUNTERS];
-	uint64_t refused;
+	uint64_t fetches_paid_until_ns;
+	uint64_t refused; /* of files */
 };
 
 /* Allocates a full bucket in shared memory. Returns 0 or -errno. */
@@ -38,3 +45,6 @@ void request_rate_free(struct request_rate *rate);
 
 /* May a request of `user` go ahead at `now_ns`? Otherwise counts it as refused. */
 bool request_rate_take(struct request_rate *rate, uint64_t user, uint64_t now_ns);
+
+/* May a service start another fetcher at `now_ns`? */
+bool request_rate_take_fetch(struct request_rate *rate, uint64_t now_ns);

@@ -92,6 +92,25 @@ static void users_do_not_take_from_each_other(void **state)
 	request_rate_free(rate);
 }
 
+/* Less than systemd's limit of a socket, 200 connections within two seconds. */
+static void fetches_keep_to_the_limit_of_their_socket(void **state)
+{
+	struct request_rate *rate = new_rate();
+	const uint64_t start_ns = NSEC_PER_SEC, step_ns = NSEC_PER_SEC / 1000;
+	uint64_t times[1000];
+	int count = 0;
+
+	for (uint64_t now_ns = start_ns; now_ns < start_ns + 10ULL * NSEC_PER_SEC;
+		now_ns += step_ns)
+		if (request_rate_take_fetch(rate, now_ns))
+			times[count++] = now_ns;
+	assert_in_range(count, 499, 501);
+	for (int i = 0; i + 199 < count; i++)
+		assert_true(times[i + 199] - times[i] > 2ULL * NSEC_PER_SEC);
+	assert_int_equal(rate->refused, 0);
+	request_rate_free(rate);
+}
+
 static int result_of(struct setting *setting, enum pilotlight_broker_operation operation)
 {
 	struct pilotlight_broker_request request;
@@ -103,6 +122,8 @@ static int result_of(struct setting *setting, enum pilotlight_broker_operation o
 	request.operation = operation;
 	if (operation == PILOTLIGHT_BROKER_MAPS || operation == PILOTLIGHT_BROKER_PERF_MAP) {
 		request.pid = 77;
+	} else if (operation == PILOTLIGHT_BROKER_START_CHILD) {
+		request.file = BROKER_CHILD_SYMBOL_FETCH;
 	} else if (operation == PILOTLIGHT_BROKER_PATH) {
 		request.has_path = 1;
 		strcpy(request.path, "/no/such/file");
@@ -177,6 +198,37 @@ static void servers_know_the_user(void **state)
 	request_rate_free(rate);
 }
 
+/* Also over the next engine's server. */
+static void servers_bound_the_fetches_of_a_service(void **state)
+{
+	struct setting *setting = *state;
+	struct request_rate *rate = new_rate();
+	const struct broker_options options = {
+		.proc_root = setting->proc,
+		.request_rate = rate,
+		.fetch_socket = "/no/such/socket",
+	};
+
+	for (int i = 0; i < 2; i++) {
+		int pair[2];
+
+		broker_server_free(setting->server);
+		assert_int_equal(close(setting->client), 0);
+		make_pair(pair);
+		setting->client = pair[0];
+		assert_int_equal(broker_server_new(pair[1], &options, &setting->server), 0);
+		if (i == 0)
+			assert_int_equal(
+				result_of(setting, PILOTLIGHT_BROKER_START_CHILD), -ENETDOWN);
+		rate->fetches_paid_until_ns = clock_monotonic_ns() + 3600ULL * NSEC_PER_SEC;
+		assert_int_equal(result_of(setting, PILOTLIGHT_BROKER_START_CHILD), -EAGAIN);
+		assert_int_equal(result_of(setting, PILOTLIGHT_BROKER_PATH), -ENOENT);
+	}
+	hang_up(setting);
+	assert_int_equal(broker_server_run(setting->server), -EPIPE);
+	request_rate_free(rate);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,7 +236,9 @@ int main(void)
 		cmocka_unit_test(users_do_not_take_from_each_other),
 		cmocka_unit_test(a_pause_fills_the_bucket_and_no_more),
 		WITH_SERVER(servers_refuse_the_excess),
+		cmocka_unit_test(fetches_keep_to_the_limit_of_their_socket),
 		WITH_SERVER(servers_know_the_user),
+		WITH_SERVER(servers_bound_the_fetches_of_a_service),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
