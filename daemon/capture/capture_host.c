@@ -181,6 +181,11 @@ void capture_host_free(struct capture_host *host)
 	free(host);
 }
 
+const struct capture_settings *capture_host_settings(const struct capture_host *host)
+{
+	return &host->settings;
+}
+
 bool capture_host_has_settings(
 	const struct capture_host *host, const struct capture_settings *settings)
 {

@@ -28,6 +28,9 @@ int capture_host_open(const struct capture_settings *settings, const char *event
 void capture_host_free(struct capture_host *host);
 DEFINE_CLEANUP(struct capture_host, capture_host_free);
 
+/* The settings with which it was opened; borrowed. */
+const struct capture_settings *capture_host_settings(const struct capture_host *host);
+
 /* Was it opened with these settings? */
 bool capture_host_has_settings(
 	const struct capture_host *host, const struct capture_settings *settings);

@@ -21,7 +21,7 @@ int capture_server_new(const char *event_service, struct capture_server **ret_se
 void capture_server_free(struct capture_server *server);
 DEFINE_CLEANUP(struct capture_server, capture_server_free);
 
-/* Until then the limits are those of the messages. `limits` is copied (capture_session.h). */
+/* As capture_session_limit(). Until then the limits are those of the messages. */
 void capture_server_limit(struct capture_server *server, const struct capture_limits *limits);
 
 /*

@@ -20,12 +20,6 @@ void capture_session_new_client(struct capture_session *session)
 	session->is_held = false;
 }
 
-void capture_session_limit(struct capture_session *session, const struct capture_limits *limits)
-{
-	session->is_limited = true;
-	session->limits = *limits;
-}
-
 static bool has_value(uint32_t operation)
 {
 	return operation == PILOTLIGHT_CAPTURE_RING || operation == PILOTLIGHT_CAPTURE_FOLLOW ||
@@ -115,6 +109,39 @@ static int check_limits(const struct capture_session *session,
 	return 0;
 }
 
+/* Without the rate: the host can be slowed down. */
+static int check_host(const struct capture_session *session, struct fault *fault)
+{
+	struct capture_settings settings = *capture_host_settings(session->host);
+
+	settings.rate_hz = 0;
+	return check_limits(session, &settings, fault);
+}
+
+static void slow_down(struct capture_session *session)
+{
+	struct pilotlight_capture_state state;
+
+	capture_host_read_state(session->host, &state);
+	if (state.rate_hz > session->limits.rate_hz &&
+		capture_host_set_rate(session->host, session->limits.rate_hz) < 0)
+		capture_host_stop(session->host);
+}
+
+void capture_session_limit(struct capture_session *session, const struct capture_limits *limits)
+{
+	struct fault fault = { 0 };
+
+	session->is_limited = true;
+	session->limits = *limits;
+	if (!session->host)
+		return;
+	if (check_host(session, &fault) < 0)
+		capture_host_stop(session->host);
+	else
+		slow_down(session);
+}
+
 /* Drops the host and its maps; their undrained counts are added to left_behind. */
 static int drop_host(struct capture_session *session, struct fault *fault)
 {
@@ -176,8 +203,10 @@ static int set_rate(struct capture_session *session, uint64_t rate_hz)
 
 static int start(struct capture_session *session, struct fault *fault)
 {
-	int r = capture_host_start(session->host, fault);
+	int r = check_host(session, fault);
 
+	if (r == 0)
+		r = capture_host_start(session->host, fault);
 	if (r == 0 && session->is_held)
 		memset(&session->left_behind, 0, sizeof(session->left_behind));
 	return r;

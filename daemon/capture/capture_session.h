@@ -39,7 +39,10 @@ void capture_session_done(struct capture_session *session);
 /* The next requests come from another engine. */
 void capture_session_new_client(struct capture_session *session);
 
-/* Limits later requests. What is open stays open. */
+/*
+ * Limits later requests, and what is open: its rate is lowered. If its memory, event or kernel
+ * stacks exceed the limits, it stops, and the client must close it and open another one.
+ */
 void capture_session_limit(struct capture_session *session, const struct capture_limits *limits);
 
 /* Is it well-formed? Returns 0 or -EBADMSG. */

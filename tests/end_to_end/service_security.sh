@@ -67,7 +67,7 @@ is_drawn() {
 # start, to recognize them, and reads during which it was killed.
 files_read() {
 	calls | grep -E '^(read|readv|pread64|preadv2?|mmap)\(' |
-		grep -vE '^pread64\([0-9]+<.*>, *"[^"]*"(\.\.\.)?, (4|18|4096), 0\) = [0-9]+$|^pread64\([0-9]+<.*>,$' |
+		grep -vE '^pread64\([0-9]+<.*>(\(deleted\))?, *"[^"]*"(\.\.\.)?, (4|18|4096), 0\) = [0-9]+$|^pread64\([0-9]+<.*>(\(deleted\))?,$' |
 		grep -oE '^[a-z0-9]+\(([^<]*, )?[0-9]+<[^>]*>' | sed -E 's/^[^<]*<//; s/>$//' | sort -u
 }
 
