@@ -5,6 +5,8 @@
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 enum {
 	DESCRIPTORS = 64,
 	FILE_URLS_MAX = 8,
+	VARIABLE_FOLDERS_MAX = 4, /* of one variable */
 	FOLDERS_MAX = 48,
 };
 #define MEMORY_BYTES (256ULL << 20) /* the file itself goes to the disk */
@@ -48,7 +51,10 @@ static const char *const public_files[] = {
 	"/dev/urandom",
 };
 
-/* Variables that name files of the administrator (broker/child_kind.c). */
+/*
+ * Variables that name files of the administrator (broker/child_kind.c). OpenSSL takes a list of
+ * folders, divided by ':'.
+ */
 static const char *const file_variables[] = {
 	"SSL_CERT_FILE",
 	"SSL_CERT_DIR",
@@ -62,12 +68,27 @@ struct folders {
 
 static void add_folder(struct folders *folders, struct sandbox_folder folder)
 {
-	_Static_assert(ARRAY_SIZE(public_files) + ARRAY_SIZE(file_variables) + FILE_URLS_MAX + 2 <=
+	_Static_assert(ARRAY_SIZE(public_files) +
+				       ARRAY_SIZE(file_variables) * VARIABLE_FOLDERS_MAX +
+				       FILE_URLS_MAX + 2 <=
 			       FOLDERS_MAX,
 		"folders");
 	/* A file that this user cannot reach must not end the fetch from other servers. */
 	if (folder.path && access(folder.path, F_OK) == 0)
 		folders->items[folders->count++] = folder;
+}
+
+/* `list` is cut into words. */
+static void add_list(struct folders *folders, char *list)
+{
+	char *rest = NULL;
+	size_t count = 0;
+
+	for (char *path = strtok_r(list, ":", &rest); path && count < VARIABLE_FOLDERS_MAX;
+		path = strtok_r(NULL, ":", &rest)) {
+		add_folder(folders, (struct sandbox_folder){ .path = path });
+		count++;
+	}
 }
 
 /* The folders of servers that are no servers: file:///srv/debuginfo. `urls` is cut into words. */
@@ -88,7 +109,7 @@ static void add_file_urls(struct folders *folders, char *urls)
 static int confine(const struct fetch_request *request)
 {
 	struct folders folders = { 0 };
-	char urls[FETCH_URLS_BYTES];
+	char urls[FETCH_URLS_BYTES], lists[ARRAY_SIZE(file_variables)][PATH_MAX];
 	int r;
 
 	/*
@@ -102,8 +123,12 @@ static int confine(const struct fetch_request *request)
 	add_folder(&folders, (struct sandbox_folder){ .path = "/dev/null", .is_written = true });
 	for (size_t i = 0; i < ARRAY_SIZE(public_files); i++)
 		add_folder(&folders, (struct sandbox_folder){ .path = public_files[i] });
-	for (size_t i = 0; i < ARRAY_SIZE(file_variables); i++)
-		add_folder(&folders, (struct sandbox_folder){ .path = getenv(file_variables[i]) });
+	for (size_t i = 0; i < ARRAY_SIZE(file_variables); i++) {
+		const char *list = getenv(file_variables[i]);
+
+		(void)snprintf(lists[i], sizeof(lists[i]), "%s", list ? list : "");
+		add_list(&folders, lists[i]);
+	}
 	add_file_urls(&folders, urls);
 	r = sandbox_confine(folders.items, folders.count);
 	/* Without Landlock it can open what its user can. */
