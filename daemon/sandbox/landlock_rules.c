@@ -45,6 +45,11 @@ int landlock_version(void)
 	return version < 0 ? -errno : (int)version;
 }
 
+bool landlock_can_confine_writers(void)
+{
+	return landlock_version() >= VERSION_REFER;
+}
+
 static uint64_t handled_access(int version)
 {
 	uint64_t access = ACCESS_1;

@@ -117,9 +117,28 @@ caches() {
 	check "... and the message says so" grep -q '/proc/nowhere.*continuing without a symbol cache' "$tmp/err"
 }
 
+# Without Landlock root's rights would be all that protects root's files.
+without_landlock() {
+	local program=$pilotlight
+
+	printf '#!/bin/sh\nexec %s %s "$@"\n' "$workloads/without_landlock" "$program" >"$tmp/pilotlight"
+	chmod +x "$tmp/pilotlight"
+	pilotlight=$tmp/pilotlight
+	start_in_group -a -o "$tmp/nobody.svg" -- sh -c 'i=0
+		while [ $i -lt 200000 ]; do i=$((i + 1)); done
+		: >"$1"; exec sleep 600' sh "$tmp/nobody"
+	check "without Landlock root's engine is the user nobody" threads_have "$engine" Uid \
+		65534$'\t'65534$'\t'65534$'\t'65534
+	until_there "$tmp/nobody"
+	kill -INT -- "-$recorder"
+	check "... and records all the same" ended_with 0
+	check "... with its output" is_svg "$tmp/nobody.svg"
+	pilotlight=$program
+}
+
 need_root
 need_programs
-plan 35
+plan 38
 cd "$tmp" || exit 1
 
 roles
@@ -127,4 +146,5 @@ dead_engines
 dead_front
 totals
 caches
+without_landlock
 finish

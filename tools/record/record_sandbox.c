@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "sandbox/landlock_rules.h"
 #include "sandbox/sandbox.h"
 
 #include <bpf/bpf.h>
@@ -38,6 +39,20 @@ static bool may_read_maps(void)
 	return r != -EPERM;
 }
 
+/*
+ * Without Landlock an intruder could write to every file of root. Then the engine becomes the user
+ * nobody, who has no use for root's symbol cache.
+ */
+static int drop_privileges(void)
+{
+	if (geteuid() != 0 || landlock_can_confine_writers())
+		return sandbox_drop_privileges_to(getuid(), getgid());
+	log_warning(
+		"this kernel has no Landlock (Linux 5.19, 'landlock' in its lsm= list), reading "
+		"samples as the user nobody, without root's symbol cache");
+	return sandbox_drop_privileges(SANDBOX_ROOT_STAYS);
+}
+
 int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, struct fault *fault)
 {
 	bool keeps_privileges = !may_read_maps();
@@ -48,7 +63,7 @@ int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, st
 			    "refuses samples to a process without privileges, continuing with "
 			    "privileges");
 	else
-		r = sandbox_drop_privileges_to(getuid(), getgid());
+		r = drop_privileges();
 	if (r == 0)
 		r = sandbox_die_with_parent(socket_fd);
 	if (r < 0)

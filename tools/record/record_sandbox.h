@@ -7,8 +7,9 @@
 #include <stdbool.h>
 
 /*
- * Keeps the user, and drops every privilege and every way to one. `socket_fd` is of a pair that the
- * parent has made: this process ends when the parent does. If the kernel refuses BPF maps to
+ * Keeps the user, and drops every privilege and every way to one. Root becomes the user nobody if
+ * the kernel lacks the Landlock that record_sandbox_confine() needs. `socket_fd` is of a pair that
+ * the parent has made: this process ends when the parent does. If the kernel refuses BPF maps to
  * processes without privileges, they are kept, with a warning. Returns 0 or -errno with `fault`.
  */
 int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, struct fault *fault);

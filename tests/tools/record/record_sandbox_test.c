@@ -184,7 +184,7 @@ static void confine_files(int socket_fd)
 static void confine_without_landlock(int socket_fd)
 {
 	scmp_filter_ctx context = seccomp_init(SCMP_ACT_ALLOW);
-	bool keeps_privileges;
+	bool keeps_privileges, is_root = geteuid() == 0;
 	char text[512] = "";
 	int told[2];
 
@@ -192,18 +192,20 @@ static void confine_without_landlock(int socket_fd)
 	REQUIRE(seccomp_rule_add(context, SCMP_ACT_ERRNO(ENOSYS), LANDLOCK_CREATE_RULESET, 0) == 0);
 	REQUIRE(seccomp_load(context) == 0);
 	seccomp_release(context);
-	REQUIRE(record_sandbox_drop_privileges(socket_fd, &keeps_privileges, NULL) == 0);
 	REQUIRE(pipe2(told, O_NONBLOCK) == 0);
 	REQUIRE(dup2(told[1], STDERR_FILENO) >= 0);
+	REQUIRE(record_sandbox_drop_privileges(socket_fd, &keeps_privileges, NULL) == 0);
+	REQUIRE(geteuid() != 0);
+	REQUIRE(!can_open(folder, O_RDONLY | O_DIRECTORY) == is_root);
 	record_sandbox_confine(NULL);
 	(void)!read(told[0], text, sizeof(text) - 1);
-	if (geteuid() == 0)
-		REQUIRE(strstr(text, "Landlock") && strstr(text, "the rights of root"));
+	if (is_root)
+		REQUIRE(strstr(text, "Landlock") && strstr(text, "the user nobody"));
 	else
 		REQUIRE(text[0] == '\0');
 }
 
-static void unconfined_root_is_warned(void **state)
+static void unconfined_root_becomes_nobody(void **state)
 {
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
 		skip();
@@ -233,7 +235,7 @@ int main(void)
 		cmocka_unit_test(privileges_are_dropped),
 		cmocka_unit_test(a_child_whose_parent_is_gone_does_not_start),
 		cmocka_unit_test(privileges_stay_if_maps_are_refused),
-		cmocka_unit_test(unconfined_root_is_warned),
+		cmocka_unit_test(unconfined_root_becomes_nobody),
 		cmocka_unit_test(the_sandbox_allows_only_what_an_engine_does),
 		cmocka_unit_test(no_file_is_left_but_its_own),
 	};
