@@ -147,6 +147,20 @@ keeps_linked_maps() {
 	return $result
 }
 
+# Text under the name of a perf map.
+keeps_false_maps() {
+	put "/tmp/perf-$process.map" $owner 600 'a key\n' && asks ENOEXEC map "$process" "$process" &&
+		put "/tmp/perf-$process.map" $owner 600 '' && asks 'opened ' map "$process" "$process"
+}
+
+# A debugger maps a core file to read it; before Linux 6.11 nothing but its type tells it from code.
+keeps_core_files() {
+	{ head -c 16 /bin/true && printf '\4\0' && tail -c +19 /bin/true; } >"$tmp/open/core" && chmod 755 "$tmp/open/core" &&
+		asks ENOEXEC path "$tmp/open/core" && execute $owner "$tmp/open/core" || return
+	# shellcheck disable=SC2086
+	asks ENOEXEC mapping $process $range -
+}
+
 # A secret under the name of a jitdump, and an empty file under another name.
 keeps_false_dumps() {
 	put "/tmp/jit-$process.dump" $owner 600 'a key\n' &&
@@ -179,7 +193,7 @@ reloads() {
 
 # -----------------------------------------------------------------------------------------------
 
-plan 14
+plan 16
 printf '[Sampling]\nFrequencyHz=123\n[Memory]\nMaxBytes=64M\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 make_files || { echo "Bail out! the files cannot be made"; exit 1; }
 confine_service $service
@@ -191,6 +205,7 @@ check "... nor do they within the root of a process" keeps_names_of_processes_cl
 check "by a name only ELF files are opened" gives_only_elf
 check "mapped ELF files are opened, whoever may read them" gives_mapped_elf
 check "... but no other mapped files" keeps_mapped_text
+check "... and no core files" keeps_core_files
 
 execute $owner "$tmp/open/program" || { echo "Bail out! no process"; exit 1; }
 at_exit clean_up_maps
@@ -198,6 +213,7 @@ check "a process's own perf map and jitdump are opened, and root's" gives_own_ma
 check "... but not those of other users" keeps_others_maps
 check "... nor links at their names" keeps_linked_maps
 check "... nor other files named like jitdumps" keeps_false_dumps
+check "... nor text that begins as no perf map does" keeps_false_maps
 remove_maps
 
 check "capture keeps to the configured rate, memory and event" keeps_to_the_configuration
