@@ -121,7 +121,7 @@ caches() {
 without_landlock() {
 	local program=$pilotlight
 
-	printf '#!/bin/sh\nexec %s %s "$@"\n' "$workloads/without_landlock" "$program" >"$tmp/pilotlight"
+	printf '#!/bin/sh\nexec %s landlock %s "$@"\n' "$workloads/without" "$program" >"$tmp/pilotlight"
 	chmod +x "$tmp/pilotlight"
 	pilotlight=$tmp/pilotlight
 	start_in_group -a -o "$tmp/nobody.svg" -- sh -c 'i=0

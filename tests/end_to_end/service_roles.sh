@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What code inside each process of the service can do: role_table.txt says what is expected, and the tracer
 # tests/workloads/intruder.c tries it. The service runs as its unit runs it: as a user with six capabilities, in an
-# empty network, with a fetching service of another user. The mount namespace and the system call filters of the
+# empty network, with services of other users that fetch and that open perf events. The mount namespace and the system call filters of the
 # units are not there: what the table shows is held without them. tests/vm/boot_systemd tries the units themselves.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
@@ -10,7 +10,7 @@
 intruder=$workloads/intruder
 section=
 table=$root/tests/end_to_end/role_table.txt
-service=12321 other=12322 fetcher=12323
+service=12321 other=12322 fetcher=12323 events=12324
 
 # as USER COMMAND...
 as() {
@@ -244,19 +244,35 @@ try_fetcher() {
 		: >"$tmp/fetch.go" && watched fetcher symbol-fetch && grep -qP "^Uid:\t$fetcher\t" "$tmp/fetcher"
 }
 
+# It has one capability, CAP_SYS_ADMIN, and waits for five seconds.
+try_events() {
+	local pid
+
+	start systemd-socket-activate --accept --seqpacket --listen="$tmp/events.sock" \
+		setpriv --reuid=$events --regid=$events --clear-groups --no-new-privs --inh-caps=-all,+sys_admin \
+		--ambient-caps=-all,+sys_admin --bounding-set=-all,+sys_admin "$real" event-service
+	wait_for 60 [ -S "$tmp/events.sock" ] || return
+	start python3 -c 'import socket, sys, time
+client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+client.connect(sys.argv[1])
+time.sleep(600)' "$tmp/events.sock"
+	is_confined() { pid=$(pgrep -x -u $events event-service) && grep -q '^Seccomp:.2' "/proc/$pid/status"; }
+	wait_for 60 is_confined && try events "$pid" && grep -qP '^CapPrm:\t0{10}200000$' "$tmp/events"
+}
+
 # -----------------------------------------------------------------------------------------------
 
 need_root
 need_programs
 need_service
-need_commands setpriv unshare gcc systemd-socket-activate timeout
+need_commands setpriv unshare gcc systemd-socket-activate timeout python3
 ldconfig -p | grep -q libdebuginfod.so.1 || skip_all "needs libdebuginfod.so.1"
 unshare --net true 2>/dev/null || skip_all "network namespaces are refused here"
 has_intruder || skip_all "processes cannot be traced here: $(cat "$tmp/intruder.log")"
 real=$pilotlightd
 printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n[Symbols]\nDebuginfodUrls=http://127.0.0.1:1\n' \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-plan 15
+plan 16
 check "the tracer also stops a process outside of system calls" tries_busy_process
 at_exit clean_up_made
 make_files && start_others || { echo "Bail out! the files and processes cannot be made"; exit 1; }
@@ -269,12 +285,13 @@ check "each thread of the engine can do what the table says" try_engine
 check "a worker can do what the table says" try_worker
 check "an answer process can do what the table says" try_answer
 check "a fetcher can do what the table says" try_fetcher
+check "a process that opens perf events can do what the table says" try_events
 check "the service has survived all that, and stops" stop_service
 
 # Filters alone keep the roles from each other, although they have one user: Landlock only adds to them.
 section="other processes"
 pilotlightd=$real
-confine_service $service unshare --net "$workloads/without_landlock"
+confine_service $service unshare --net "$workloads/without" landlock
 check "without Landlock the service starts" start_service
 check "... and its engine can reach no process either" try_engine
 check "... nor can an answer process" try_answer
