@@ -394,12 +394,12 @@ static void a_swapped_map_stays_what_it_was(void **state)
 	int fd = -1;
 
 	NEED_GUEST(guest);
-	put(guest, "perf-1.map", "first\n", NOBODY, 0600);
+	put(guest, "perf-1.map", "1 2 first\n", NOBODY, 0600);
 	put(guest, "other", "other\n", SOMEBODY, 0600);
 	assert_int_equal(open_perf_map(guest, &fd), 0);
 	assert_int_equal(
 		rename(path_of(guest, "other", other), path_of(guest, "perf-1.map", path)), 0);
-	assert_reads(fd, "first\n");
+	assert_reads(fd, "1 2 first\n");
 	assert_int_equal(jit_file_check(fd, JIT_FILE_PERF_MAP, &guest->facts), 0);
 	assert_int_equal(close(fd), 0);
 	assert_perf_map_is(guest, -EPERM);
