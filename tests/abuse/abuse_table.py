@@ -50,7 +50,7 @@ def get(path):
         connection = UnixConnection("localhost", timeout=30)
         connection.request("GET", path)
         answer = connection.getresponse()
-        text = answer.read().decode()
+        text = answer.read().decode(errors="replace")
         connection.close()
         # 404: the history does not go back that far yet.
         if answer.status in (200, 404):
@@ -316,7 +316,12 @@ class Table:
                 file.write(text)
 
 
-if sys.argv[1] == "watch":
-    watch(sys.argv[2], int(sys.argv[3]), sys.argv[4:])
-    os._exit(0)
-Table(sys.argv[2], sys.argv[3]).write(sys.argv[4])
+def main():
+    if sys.argv[1] == "watch":
+        watch(sys.argv[2], int(sys.argv[3]), sys.argv[4:])
+        os._exit(0)
+    Table(sys.argv[2], sys.argv[3]).write(sys.argv[4])
+
+
+if __name__ == "__main__":
+    main()

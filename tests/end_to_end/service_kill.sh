@@ -19,21 +19,6 @@ now_ms() {
 	echo $(($(date +%s%N) / 1000000))
 }
 
-# restart_broker ENGINE: like a service manager, waits for all of the unit's processes and starts a new service.
-restart_broker() {
-	wait "$service_pid" 2>/dev/null
-	# The process that now is its parent may be slow to reap it.
-	while [ -n "$1" ] && readlink "/proc/$1/exe" >/dev/null; do
-		sleep 0.02
-	done
-	"$pilotlightd" >>"$tmp/service.log" 2>&1 &
-	service_pid=$!
-}
-
-answers() {
-	curl -sf --max-time 2 --unix-socket "$PILOTLIGHT_SOCKET" -o /dev/null http://localhost/api/v1/status
-}
-
 # Sets sealed, the latest time known to be sealed, in whole s since 1970.
 read_sealed() {
 	local value
@@ -117,20 +102,6 @@ one_kill() {
 		sealed_lost=$((sealed_lost + 1))
 		note "$role: $before samples were sealed, $samples are there"
 	fi
-}
-
-databases_are_sound() {
-	local path answer
-
-	for path in "$STATE_DIRECTORY"/history/*.db; do
-		answer=$(sqlite3 "$path" "PRAGMA integrity_check")
-		note "${path##*/}: $answer"
-		[ "$answer" = ok ] || return 1
-	done
-}
-
-nothing_set_aside() {
-	[ "$(find "$STATE_DIRECTORY" -type f | grep -vcE '/(lock|[0-9-]+\.db(-wal|-shm)?)$')" = 0 ]
 }
 
 is_reported() {

@@ -74,6 +74,35 @@ END
 	pilotlightd=$tmp/confined
 }
 
+# restart_broker ENGINE: like a service manager, waits for all of the unit's processes and starts a new service.
+restart_broker() {
+	wait "$service_pid" 2>/dev/null
+	# The process that now is its parent may be slow to reap it.
+	while [ -n "$1" ] && readlink "/proc/$1/exe" >/dev/null; do
+		sleep 0.02
+	done
+	"$pilotlightd" >>"$tmp/service.log" 2>&1 &
+	service_pid=$!
+}
+
+answers() {
+	curl -sf --max-time 2 --unix-socket "$PILOTLIGHT_SOCKET" -o /dev/null http://localhost/api/v1/status
+}
+
+databases_are_sound() {
+	local path answer
+
+	for path in "$STATE_DIRECTORY"/history/*.db; do
+		answer=$(sqlite3 "$path" "PRAGMA integrity_check")
+		note "${path##*/}: $answer"
+		[ "$answer" = ok ] || return 1
+	done
+}
+
+nothing_set_aside() {
+	[ "$(find "$STATE_DIRECTORY" -type f | grep -vcE '/(lock|[0-9-]+\.db(-wal|-shm)?)$')" = 0 ]
+}
+
 # role_pids ROLE: the service's processes of that role: engine, symbol-worker or answer. The broker is
 # $service_pid.
 role_pids() {
