@@ -108,6 +108,7 @@ static int receive(int fd, void *bytes, size_t room, size_t fds_max, int flags,
 	struct iovec part = { .iov_base = bytes, .iov_len = room };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
 	union control control = { .bytes = { 0 } };
+	struct broker_message message;
 	ssize_t size;
 
 	assert(fds_max <= BROKER_SOCKET_FDS_MAX);
@@ -122,13 +123,19 @@ static int receive(int fd, void *bytes, size_t room, size_t fds_max, int flags,
 	do
 		size = recvmsg(fd, &header, flags | MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	while (size < 0 && errno == EINTR);
-	if (size <= 0)
-		return size < 0 ? error_of(errno) : -EPIPE;
-	*ret_message = (struct broker_message){
+	if (size < 0)
+		return error_of(errno);
+	message = (struct broker_message){
 		.size = (size_t)size,
 		.has_lost_fds = header.msg_flags & MSG_CTRUNC,
 	};
-	get_fds(&header, ret_message);
+	get_fds(&header, &message);
+	/* An empty message looks like the end, but can carry descriptors. */
+	if (size == 0) {
+		broker_message_close(&message);
+		return -EPIPE;
+	}
+	*ret_message = message;
 	return 0;
 }
 

@@ -233,7 +233,8 @@ static void receive(struct child_process *child)
 	while (size < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (size < 0 && errno == EAGAIN)
 		return;
-	if (size > 0 && child->accepts_fd)
+	/* An empty message looks like end-of-file, but can carry a descriptor. */
+	if (size >= 0 && child->accepts_fd)
 		child->end.reply_fd = received_fd(&message);
 	if (size > 0 && !(message.msg_flags & MSG_TRUNC))
 		child->end.reply_bytes = (size_t)size;

@@ -92,6 +92,18 @@ static void a_long_message_reports_its_size(void **state)
 	assert_int_equal(message.size, 6);
 }
 
+/* It looks like the end of the connection. */
+static void an_empty_message_leaves_no_descriptor(void **state)
+{
+	size_t before = open_descriptors();
+	struct broker_message message;
+	char text[2];
+
+	assert_int_equal(broker_socket_send(pair[0], "", 0, pair, 2), 0);
+	assert_int_equal(receive(pair[1], text, sizeof(text), &message), -EPIPE);
+	assert_int_equal(open_descriptors(), before);
+}
+
 static void polling_never_blocks(void **state)
 {
 	struct broker_message message;
@@ -116,6 +128,7 @@ int main(void)
 		PAIR_TEST(descriptors_arrive_in_order),
 		PAIR_TEST(descriptors_without_a_number_are_lost),
 		PAIR_TEST(a_long_message_reports_its_size),
+		PAIR_TEST(an_empty_message_leaves_no_descriptor),
 		PAIR_TEST(polling_never_blocks),
 	};
 

@@ -145,6 +145,20 @@ static void a_child_answers(void **state)
 	assert_int_equal(close(second_fd), 0);
 }
 
+/* An empty message looks like end-of-file, but its descriptor is received. */
+static void an_empty_answer_carries_a_descriptor(void **state)
+{
+	int first_fd = text_file(""), second_fd = text_file("other text");
+	struct child_process_end end =
+		wait_for(start_with("copy", first_fd, second_fd, LONG_NS, true));
+
+	assert_int_equal(end.reply_bytes, 0);
+	assert_true(end.reply_fd >= 0);
+	assert_int_equal(close(end.reply_fd), 0);
+	assert_int_equal(close(first_fd), 0);
+	assert_int_equal(close(second_fd), 0);
+}
+
 static void ends_are_reported(void **state)
 {
 	static const struct {
@@ -498,6 +512,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		IN_BOTH_WAYS(a_child_answers),
+		IN_BOTH_WAYS(an_empty_answer_carries_a_descriptor),
 		IN_BOTH_WAYS(ends_are_reported),
 		IN_BOTH_WAYS(replies_are_bounded),
 		HERE(a_child_that_dies_at_once_is_reported),
