@@ -31,6 +31,12 @@ struct child_service_request {
 int child_service_start(const char *path, enum broker_child kind, const int fds[2]);
 
 /*
+ * Receives the message on a connection, and the two sockets, which the caller owns. Returns 0;
+ * -EBADMSG it is no request for a fetcher; -ETIMEDOUT; -EPIPE the sender is gone; or -errno.
+ */
+int child_service_receive(int connection_fd, int ret_fds[CHILD_SERVICE_FDS]);
+
+/*
  * The main function of the service: starts one child, and returns when it has ended. The connection
  * is at descriptor 3. Returns an exit status.
  */
