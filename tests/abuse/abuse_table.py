@@ -32,8 +32,10 @@ ANSWER_S = float(os.environ.get("ABUSE_ANSWER_SECONDS", "5"))
 # The history may grow by this much more each second than without attacks.
 HISTORY_BYTES = int(os.environ.get("ABUSE_HISTORY_BYTES", str(64 << 10)))
 MEMORY = ["memory_bytes", "memory_engine_bytes", "memory_jit_bytes", "memory_profile_bytes", "memory_map_bytes"]
+# A new process runs the test's shell before it executes its program.
+SHELL = re.compile(r"^\[(bash|setpriv)\+0x[0-9a-f]+\]$")
 UNNAMED = re.compile(r"^\[(jit: unknown|names over quota|unknown|no stack|truncated: .*|.*\+0x[0-9a-f]+)\]$")
-PROPERTIES = ["named", "newcomers", "sampled", "lost", "rate", "engine", "accounts", "memory", "history", "answers"]
+PROPERTIES = ["named", "newcomers", "all named", "all newcomers", "sampled", "lost", "rate", "engine", "accounts", "memory", "history", "answers"]
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -200,11 +202,11 @@ class Table:
         samples = frames = 0
         unnamed = collections.Counter()
         for line in text.splitlines():
-            # Losses are an estimate, which each selection shows. Shells execute the honest programs.
-            if line.startswith(("[lost: ", "bash;", "setpriv;")):
-                continue
             stack, count = line.rsplit(" ", 1)
             names = stack.split(";")[1:]
+            # Losses are an estimate, which each selection shows.
+            if line.startswith(("[lost: ", "bash;", "setpriv;")) or any(map(SHELL.match, names)):
+                continue
             samples += int(count)
             frames += int(count) * len(names)
             for name in filter(UNNAMED.match, names):
@@ -222,6 +224,7 @@ class Table:
             samples, frames, unnamed = self.count(self.pids, begin, end)
             new_samples, new_frames, new_unnamed = self.count(phase.newcomers, begin, end)
             row.update(new_samples=new_samples, new_named=1 - new_unnamed.total() / max(new_frames, 1))
+            row.update(frames=[frames, unnamed.total()], new_frames=[new_frames, new_unnamed.total()])
             row.update(unnamed=dict(unnamed), new_unnamed=dict(new_unnamed))
             cpu_s = self.cpu_at(end) - self.cpu_at(begin)
             row.update(samples=samples, named=1 - unnamed.total() / max(frames, 1))
@@ -263,10 +266,17 @@ class Table:
 
     def faults(self, row):
         """Yields the properties that the phase lacks, with the numbers."""
-        usual = self.rows[0]
         if not row.get("samples") or "rate" not in row:
             yield "answers", "nothing was measured"
-            return
+        else:
+            yield from self.sample_faults(row)
+        if "rate" in row:
+            yield from self.service_faults(row)
+        if row["answer_s"] > ANSWER_S:
+            yield "answers", f"an answer took {row['answer_s']:.1f} s"
+
+    def sample_faults(self, row):
+        usual = self.rows[0]
         if row["named"] < usual["named"] * NAMED:
             yield "named", f"{100 * row['named']:.2f} % of the frames have names, {100 * usual['named']:.2f} % usually: {row['unnamed']}"
         if row["new_samples"] == 0 or row["new_named"] < usual["new_named"] * NEWCOMERS_NAMED:
@@ -276,6 +286,9 @@ class Table:
             )
         if abs(row["sampled"] / usual["sampled"] - 1) > SAMPLED + DEVIATIONS / row["samples"] ** 0.5 / 4:
             yield "sampled", f"{row['sampled']:.2f} of the CPU time was sampled, {usual['sampled']:.2f} usually"
+
+    def service_faults(self, row):
+        usual = self.rows[0]
         if row["lost"] > usual["lost"] + LOST:
             yield "lost", f"{100 * row['lost']:.2f} % lost: {row['reasons']}"
         if row["rate"] < usual["rate"]:
@@ -289,8 +302,13 @@ class Table:
             yield "memory", f"{row['memory'] / 2**20:.1f} of {row['memory_max'] / 2**20:.0f} MiB: {parts}"
         if row["history"] > usual["history"] + HISTORY_BYTES:
             yield "history", f"{row['history']:.0f} bytes a second, {usual['history']:.0f} usually"
-        if row["answer_s"] > ANSWER_S:
-            yield "answers", f"an answer took {row['answer_s']:.1f} s"
+
+    def faults_of_all(self):
+        """The names in all phases with attacks together: a phase of a busy machine has too few samples to judge."""
+        for name, part, least in (("all named", "frames", NAMED), ("all newcomers", "new_frames", NEWCOMERS_NAMED)):
+            frames, unnamed = (sum(row[part][i] for row in self.rows[1:] if part in row) for i in (0, 1))
+            if unnamed > frames * (1 - least) or frames == 0:
+                yield name, f"{unnamed} of {frames} frames have no name"
 
     def write(self, output):
         lacking = {name: "" for name in PROPERTIES}
@@ -308,6 +326,8 @@ class Table:
                 f" {row.get('memory', 0) / 2**20:>5.1f} {row.get('history', 0) / 1024:>6.1f} {row.get('cost_us', 0):>6.0f}"
                 f" {row['answer_s']:>6.2f} {', '.join(name for name, _ in faults) or 'holds'}"
             )
+        for name, numbers in self.faults_of_all():
+            lacking[name] += f"{numbers}\n"
         if os.environ.get("ABUSE_LOG"):
             with open(os.path.join(os.environ["ABUSE_LOG"], "rows"), "w", encoding="utf-8") as file:
                 file.writelines(json.dumps(row) + "\n" for row in self.rows)

@@ -205,7 +205,7 @@ struct engines {
 	struct capture_server *server;
 	int fd; /* of the present engine; -1: it has closed its end */
 	uint64_t requests;
-	uint64_t told; /* of left_behind, at the present engine's last OPEN */
+	uint64_t told; /* of left_behind, since the present engine's last START */
 	bool is_held;
 };
 
@@ -317,7 +317,7 @@ static void follow_answer(struct engines *engines, const struct pilotlight_captu
 	} else if (request->operation == PILOTLIGHT_CAPTURE_START && answer->result == 0 &&
 		   engines->is_held) {
 		require(engines->told == machine.left_behind);
-		machine.left_behind = 0;
+		engines->told = machine.left_behind = 0;
 	} else if (request->operation == PILOTLIGHT_CAPTURE_CLOSE && answer->result == 0) {
 		require(!machine.host);
 	}
