@@ -101,6 +101,7 @@ static void notify_progress(struct service *service)
 
 	if (now_ns < service->notified_ns + PROGRESS_PERIOD_MS * 1000000ULL)
 		return;
+	service_trim_heap(service);
 	if (drains != service->notified_drains)
 		send_notice(PILOTLIGHT_NOTICE_PROGRESS, "");
 	service->notified_drains = drains;

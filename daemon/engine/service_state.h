@@ -8,6 +8,7 @@
 #include "engine/loss_record.h"
 #include "engine/pipeline.h"
 #include "engine/service_settings.h"
+#include "steer/heap_trim.h"
 #include "steer/rate_governor.h"
 
 #include <stdbool.h>
@@ -46,6 +47,9 @@ struct service {
 	struct loss_record_sealed sealed;
 	bool reads_sealed;
 	struct rate_governor governor;
+	struct heap_trim trim;
+	/* Of the broker and the maps at the last call of the governor. */
+	uint64_t other_bytes;
 	uint32_t rate_hz;
 	int epoll_fd, signal_fd, statm_fd;
 	uint8_t boot_id[16];
@@ -106,5 +110,7 @@ void service_request_seal(void *context, uint64_t until_ns);
 
 /* Runs the governor on the CPU time used since the last call. Returns the rate from now on. */
 uint32_t service_steer(struct service *service);
+/* Gives freed heap back to the kernel if memory is short. Call about once a second. */
+void service_trim_heap(struct service *service);
 /* A callback of api.h: fills in the service's status. */
 void service_fill_status(void *context, struct service_status *ret_status);

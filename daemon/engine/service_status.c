@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,24 +43,6 @@ void service_use_since(const struct service_use *before, const struct service_us
 	};
 }
 
-uint32_t service_steer(struct service *service)
-{
-	struct pipeline_report report;
-	struct service_use now, *before = &service->use;
-	struct rate_governor_use used;
-
-	pipeline_report(service->pipeline, &report);
-	read_use(&report, &now);
-	if (before->at_ns == 0) {
-		*before = now;
-		return service->rate_hz;
-	}
-	service_use_since(before, &now, &used);
-	used.cpu_count = pipeline_cpu_count(service->pipeline);
-	*before = now;
-	return rate_governor_run(&service->governor, &used);
-}
-
 static uint64_t resident_bytes(const struct service *service)
 {
 	unsigned long long pages = 0;
@@ -72,6 +55,44 @@ static uint64_t resident_bytes(const struct service *service)
 	if (sscanf(text, "%*u %llu", &pages) != 1)
 		return 0;
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* All but the engine's own memory. */
+static uint64_t other_bytes(const struct capture_cost *capture)
+{
+	uint64_t bytes = capture->broker_resident_bytes + capture->map_bytes;
+
+	/* The engine maps the unwind-table arrays, so they count as engine and as maps. */
+	return bytes > capture->mapped_bytes ? bytes - capture->mapped_bytes : 0;
+}
+
+void service_trim_heap(struct service *service)
+{
+	const uint64_t others = service->other_bytes, budget = service->settings.memory_budget;
+
+	if (!heap_trim_is_due(&service->trim, resident_bytes(service) + others, budget))
+		return;
+	(void)malloc_trim(0);
+	heap_trim_done(&service->trim, resident_bytes(service) + others);
+}
+
+uint32_t service_steer(struct service *service)
+{
+	struct pipeline_report report;
+	struct service_use now, *before = &service->use;
+	struct rate_governor_use used;
+
+	pipeline_report(service->pipeline, &report);
+	service->other_bytes = other_bytes(&report.capture);
+	read_use(&report, &now);
+	if (before->at_ns == 0) {
+		*before = now;
+		return service->rate_hz;
+	}
+	service_use_since(before, &now, &used);
+	used.cpu_count = pipeline_cpu_count(service->pipeline);
+	*before = now;
+	return rate_governor_run(&service->governor, &used);
 }
 
 static void fill_cost(struct service *service, const struct pipeline_report *report,
@@ -89,12 +110,9 @@ static void fill_cost(struct service *service, const struct pipeline_report *rep
 	status->sideband_bytes = report->capture.sideband_bytes;
 	status->profile_bytes = report->profile_bytes;
 	status->jit_bytes = jit_table_bytes(pipeline_jit(service->pipeline));
-	/* The engine maps the unwind-table arrays, so they count as engine and as maps. */
 	status->engine_bytes = resident_bytes(service);
-	status->memory_bytes = status->engine_bytes + report->capture.broker_resident_bytes +
-			       report->capture.map_bytes + served.file_bytes;
-	if (status->memory_bytes > report->capture.mapped_bytes)
-		status->memory_bytes -= report->capture.mapped_bytes;
+	status->memory_bytes =
+		status->engine_bytes + other_bytes(&report->capture) + served.file_bytes;
 	status->memory_max_bytes = service->settings.memory_budget;
 }
 
