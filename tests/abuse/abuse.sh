@@ -208,6 +208,12 @@ holds() {
 	return 1
 }
 
+# An engine that renews itself, after phases that a busy machine makes long, loses no sample.
+engine_stays() {
+	[ "$figures" = no ] || { holds engine; return; }
+	! grep -E 'the engine (ended by signal|made no progress)|samples stay in' "$tmp/service.log"
+}
+
 # The history has the last phase.
 is_covered() {
 	[ "$(metric pilotlight_sealed_until_time_seconds | cut -d. -f1)" -gt "${ended%.*}" ]
@@ -265,7 +271,7 @@ check "new honest processes get their names" holds "${all}newcomers"
 check_figure "honest samples follow the CPU time" holds sampled
 check_figure "no samples are lost" holds lost
 check_figure "the sampling rate stays" holds rate
-check "the engine stays" holds engine
+check "the engine stays" engine_stays
 check "the broker stays" kill -0 "$broker"
 check "the accounts close" holds accounts
 check "the memory is within its budget" holds memory

@@ -303,10 +303,20 @@ class Table:
         if row["history"] > usual["history"] + HISTORY_BYTES:
             yield "history", f"{row['history']:.0f} bytes a second, {usual['history']:.0f} usually"
 
+    def steady_rows(self):
+        """Yields the phases with attacks where no engine was renewed shortly before or after."""
+        for i in range(1, len(self.rows)):
+            if len({engine for near in self.rows[i - 1 : i + 2] for engine in near["engines"]}) == 1:
+                yield self.rows[i]
+
     def faults_of_all(self):
-        """The names in all phases with attacks together: a phase of a busy machine has too few samples to judge."""
+        """
+        The names in all phases with attacks together: a phase of a busy machine has too few samples to judge. An engine
+        renews itself when it knows too many binaries, as after long phases, and reads all names again.
+        """
+        rows = list(self.steady_rows())
         for name, part, least in (("all named", "frames", NAMED), ("all newcomers", "new_frames", NEWCOMERS_NAMED)):
-            frames, unnamed = (sum(row[part][i] for row in self.rows[1:] if part in row) for i in (0, 1))
+            frames, unnamed = (sum(row[part][i] for row in rows if part in row) for i in (0, 1))
             if unnamed > frames * (1 - least) or frames == 0:
                 yield name, f"{unnamed} of {frames} frames have no name"
 
