@@ -118,12 +118,27 @@ static void change_file(const uint8_t *step)
 	put(files[file], file == PERF_MAP ? "1000 10 a\n" : PICK(texts, step[2]));
 }
 
+/* The process may replace its files, not the kernel's, by symbolic links. */
+static void make_link(const uint8_t *step)
+{
+	const char *name = PICK(files, step[3]);
+	char target[256];
+
+	(void)snprintf(target, sizeof(target), "%s", path_of(PICK(files, step[2])));
+	drop(name);
+	require(symlink(target, path_of(name)) == 0);
+}
+
 static void change_names(const uint8_t *step)
 {
 	static const char *const links[] = { "77/map_files/1000-2000", "77/map_files/2000-3000" };
 	char target[128], other[256];
 
 	(void)snprintf(target, sizeof(target), "../../%s", PICK(files, step[2]));
+	if (step[1] & 8) {
+		make_link(step);
+		return;
+	}
 	if (step[1] & 4) {
 		(void)snprintf(other, sizeof(other), "%s", path_of(PICK(files, step[2])));
 		drop(PICK(files, step[3]));
@@ -206,6 +221,32 @@ static bool has_right_start(const struct facts *facts, uint64_t start_ns)
 	return start_ns == 0 || start_ns == (START + (facts->was_replaced ? 1000 : 0)) * TICK_NS;
 }
 
+/* The file that a request names by its path alone. Without "..", which the broker may refuse. */
+static const char *file_of_path(const struct pilotlight_broker_request *request)
+{
+	switch (request->operation) {
+	case PILOTLIGHT_BROKER_PATH:
+	case PILOTLIGHT_BROKER_ALTERNATE_FILE:
+		return request->path;
+	case PILOTLIGHT_BROKER_DEBUGLINK:
+		return path_of("77/root/tmp/file");
+	default:
+		return NULL;
+	}
+}
+
+/* No link that a process made led there. */
+static void check_path(const struct pilotlight_broker_request *request, const struct stat *opened)
+{
+	const char *path = file_of_path(request);
+	struct stat named;
+
+	if (!path)
+		return;
+	require(lstat(path, &named) == 0 && S_ISREG(named.st_mode));
+	require(named.st_dev == opened->st_dev && named.st_ino == opened->st_ino);
+}
+
 static void check_descriptor(
 	const struct facts *facts, const struct pilotlight_broker_request *request, int fd)
 {
@@ -213,6 +254,7 @@ static void check_descriptor(
 	struct stat status;
 
 	require(fstat(fd, &status) == 0);
+	check_path(request, &status);
 	require(request->pid == 0 ||
 		(request->pid == 77 && has_right_start(facts, request->start_ns)));
 	if (request->operation == PILOTLIGHT_BROKER_EXECUTABLE || !S_ISREG(status.st_mode))
