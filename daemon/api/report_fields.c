@@ -163,6 +163,9 @@ const struct report_field report_fields[] = {
 	{ "users", "over_history", "samples_over_history_quota_total",
 		"Samples stored as [names over quota]: their user's share of the day was used up.",
 		FIELD(service.excess.total[USER_HISTORY]), REPORT_NUMBER },
+	{ "users", "over_binaries", "binaries_over_quota_total",
+		"Lookups of new binaries refused: their user's share of the table was used up.",
+		FIELD(service.excess.total[USER_BINARIES]), REPORT_NUMBER },
 
 	{ "http", "connections", "http_connections_total", "HTTP connections accepted or refused.",
 		FIELD(http.connections), REPORT_NUMBER },

@@ -76,6 +76,7 @@ static void write_users(struct json *json, const struct user_excess *excess)
 		json_string(json, user_excess_name(line->user, text));
 		write_number(json, "over_window", line->refused[USER_WINDOW]);
 		write_number(json, "over_history", line->refused[USER_HISTORY]);
+		write_number(json, "over_binaries", line->refused[USER_BINARIES]);
 		json_end_object(json);
 	}
 	json_end_array(json);

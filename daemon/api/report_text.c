@@ -417,9 +417,11 @@ static void write_users(const struct service_status *service, struct output *out
 	const char *label = "Over quota";
 
 	for (size_t i = 0; i < ARRAY_SIZE(service->excess.lines); i++) {
-		if (!user_excess_is_used(&service->excess.lines[i]))
+		const struct user_excess_line *line = &service->excess.lines[i];
+
+		if (line->refused[USER_WINDOW] + line->refused[USER_HISTORY] == 0)
 			continue;
-		write_user(&service->excess.lines[i], label, output);
+		write_user(line, label, output);
 		label = "";
 	}
 }

@@ -3,6 +3,7 @@
 
 #include "base/hash_index.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -15,7 +16,7 @@ static size_t counter_of(uint64_t user)
 
 bool user_share_has_room(const struct user_share *share, uint64_t user, uint64_t amount)
 {
-	uint64_t held = share->counters[counter_of(user)];
+	uint64_t held = share->counters[counter_of(user)].held;
 
 	if (share->used >= share->capacity || amount > share->capacity - share->used)
 		return false;
@@ -24,13 +25,48 @@ bool user_share_has_room(const struct user_share *share, uint64_t user, uint64_t
 
 uint64_t user_share_held(const struct user_share *share, uint64_t user)
 {
-	return share->counters[counter_of(user)];
+	return share->counters[counter_of(user)].held;
 }
 
 void user_share_add(struct user_share *share, uint64_t user, uint64_t amount)
 {
+	struct user_counter *counter = &share->counters[counter_of(user)];
+
 	share->used += amount;
-	share->counters[counter_of(user)] += amount;
+	counter->user = user;
+	counter->held += amount;
+}
+
+void user_share_remove(struct user_share *share, uint64_t user, uint64_t amount)
+{
+	struct user_counter *counter = &share->counters[counter_of(user)];
+
+	assert(counter->held >= amount && share->used >= amount);
+	share->used -= amount;
+	counter->held -= amount;
+}
+
+uint64_t user_share_level(const struct user_share *share, uint64_t total)
+{
+	uint64_t level = 0, next;
+
+	if (share->used <= total)
+		return UINT64_MAX;
+	/* Raises the level by what users below it have left, until all of them hold more. */
+	do {
+		uint64_t low = 0, high_count = 0;
+
+		next = level;
+		for (size_t i = 0; i < USER_SHARE_COUNTERS; i++) {
+			uint64_t held = share->counters[i].held;
+
+			low += held <= level ? held : 0;
+			high_count += held > level;
+		}
+		if (high_count > 0)
+			level = (total - low) / high_count;
+	} while (level > next);
+	return level;
 }
 
 static uint64_t sum_of(const struct user_excess_line *line)

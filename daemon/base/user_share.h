@@ -8,9 +8,9 @@
  * (Choudhury and Hahne, 1998).
  *
  * A user is a 64-bit key: struct pilotlight_ring_sample's uid, or a container's hash above 32 zeros
- * (labels/cgroup_path.h). The counters are a hash table without keys, because there may be many
- * users: two users may share one. A hostile user cannot choose whose, because the hash is seeded.
- * Not thread-safe.
+ * (labels/cgroup_path.h). The counters are a hash table without chains, because there may be many
+ * users: two users may share one, and reports then name the one who came last. A hostile user
+ * cannot choose whose, because the hash is seeded. Not thread-safe.
  */
 #pragma once
 
@@ -19,10 +19,15 @@
 
 enum { USER_SHARE_COUNTERS = 256 };
 
+/* For what no user answers for yet. No process has this uid. */
+#define USER_UNKNOWN ((uint64_t)UINT32_MAX)
+
 /* Initialize with the capacity and zeros. */
 struct user_share {
 	uint64_t capacity, used;
-	uint64_t counters[USER_SHARE_COUNTERS];
+	struct user_counter {
+		uint64_t user, held;
+	} counters[USER_SHARE_COUNTERS];
 };
 
 /* May the user hold `amount` more? */
@@ -33,6 +38,14 @@ uint64_t user_share_held(const struct user_share *share, uint64_t user);
 
 /* Also beyond the capacity: the caller decides. */
 void user_share_add(struct user_share *share, uint64_t user, uint64_t amount);
+/* `amount` is at most what was added for the user. */
+void user_share_remove(struct user_share *share, uint64_t user, uint64_t amount);
+
+/*
+ * The most that each user could hold if all held `total` together, and users who need less left the
+ * rest to others. UINT64_MAX: they hold no more than `total`.
+ */
+uint64_t user_share_level(const struct user_share *share, uint64_t total);
 
 /* --- what was refused --- */
 
@@ -40,6 +53,8 @@ enum user_resource {
 	/* Samples whose names or stack did not fit into the user's share: */
 	USER_WINDOW,  /* of a window */
 	USER_HISTORY, /* of a day */
+	/* What did not fit into the user's share of all: */
+	USER_BINARIES, /* lookups of new binaries */
 	USER_RESOURCES,
 };
 

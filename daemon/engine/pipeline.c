@@ -419,6 +419,7 @@ static int switch_windows(struct pipeline *pipeline)
 	pipeline_window_end(pipeline, &pipeline->open, pipeline->last_flip_ns);
 	pipeline->ended = pipeline->open;
 	pipeline->open = next;
+	binary_table_begin_window(pipeline->binaries, next.number);
 	return 0;
 }
 
@@ -538,9 +539,7 @@ static bool is_outgrown(const struct pipeline *pipeline)
 
 bool pipeline_needs_restart(const struct pipeline *pipeline)
 {
-	size_t bound = pipeline->binary_limits.binaries_max;
-
-	return binary_table_count(pipeline->binaries) > bound - bound / 4 || is_outgrown(pipeline);
+	return is_outgrown(pipeline);
 }
 
 int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct fault *fault)

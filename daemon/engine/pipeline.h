@@ -160,9 +160,7 @@ int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault 
  */
 int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct fault *fault);
 
-/*
- * Should another pipeline take over? True if the binary table, which only grows, is over 3/4 full,
- * or the machine has more CPUs than the maps were made for.
+/* Should another pipeline take over? True if the machine has more CPUs than the maps were made for.
  */
 bool pipeline_needs_restart(const struct pipeline *pipeline);
 /* Call last. If the maps are too small, makes the next pipeline create new ones. */

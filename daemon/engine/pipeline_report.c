@@ -31,6 +31,7 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	if (pipeline->cgroups)
 		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
 	*ret_report = pipeline->report;
+	user_excess_merge(&ret_report->excess, binary_table_excess(pipeline->binaries));
 }
 
 const struct accounts *pipeline_accounts(const struct pipeline *pipeline)

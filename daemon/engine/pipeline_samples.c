@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "labels/cgroup_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +37,20 @@ static int aggregate(struct pipeline *pipeline, struct pipeline_window *window,
 	return aggregator_add(window->aggregator, sample, &labels, frames, count);
 }
 
+static int resolve(struct pipeline *pipeline, const struct raw_sample *sample,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids)
+{
+	struct aggregator_labels labels = { .cgroup = "" };
+	int count;
+
+	if (pipeline->cgroups)
+		find_labels(pipeline, sample, &labels);
+	binary_table_set_user(pipeline->binaries, cgroup_path_user(sample->user, labels.cgroup));
+	count = resolver_resolve(pipeline->resolver, sample, frames, ret_lacks_build_ids);
+	binary_table_set_user(pipeline->binaries, USER_UNKNOWN);
+	return count;
+}
+
 static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count)
 {
@@ -60,7 +75,7 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 	bool lacks_build_ids;
 	int count, r;
 
-	count = resolver_resolve(pipeline->resolver, sample, frames, &lacks_build_ids);
+	count = resolve(pipeline, sample, frames, &lacks_build_ids);
 	if (count < 0)
 		return count;
 	if (resolved_has_jit(frames, (size_t)count))
@@ -115,7 +130,8 @@ static int open_binary(struct pipeline *pipeline, const struct pipeline_window *
 		return -ENOENT; /* its addresses are offsets */
 	opened.build_id = binary.build_id;
 	opened.path = binary.path;
-	if (id < pipeline->symbol_state_count)
+	if (id < pipeline->symbol_state_count &&
+		pipeline->symbol_states[id].serial == binary.serial)
 		opened.identity = pipeline->symbol_states[id].identity;
 	/* The identity finds the symbols even after the file is gone. */
 	if (opened.identity.id.size > 0) {
@@ -184,9 +200,13 @@ void pipeline_request_symbols(struct pipeline *pipeline, struct pipeline_window 
 		uint32_t profile_binary = (uint32_t)window->binaries_seen++;
 		uint32_t id = aggregator_table_binary(window->aggregator, profile_binary);
 		struct pipeline_symbols *state;
+		struct binary binary;
 
 		if (id == UINT32_MAX || find_symbol_state(pipeline, id, &state) < 0)
 			continue;
+		binary_table_get(pipeline->binaries, id, &binary);
+		if (state->serial != binary.serial)
+			*state = (struct pipeline_symbols){ .serial = binary.serial };
 		if (!state->is_requested)
 			request_symbols(pipeline, window, profile_binary, state);
 		/* The profile stores a build-id already. */

@@ -136,6 +136,27 @@ uint32_t unwinding_binary(void *context, uint32_t file_id)
 	return unwinder_binary(unwinding->unwinder, file_id);
 }
 
+static bool is_doomed(const void *context, uint32_t binary)
+{
+	return binary_table_is_doomed(context, binary);
+}
+
+static void spare(void *context, uint32_t binary)
+{
+	binary_table_spare(context, binary);
+}
+
+void unwinding_spare_binaries(struct unwinding *unwinding)
+{
+	const struct unwinder_collection collection = {
+		.context = unwinding->parts.files.binaries,
+		.is_doomed = is_doomed,
+		.spare = spare,
+	};
+
+	unwinder_collect(unwinding->unwinder, &collection);
+}
+
 void unwinding_begin_window(struct unwinding *unwinding, uint32_t window)
 {
 	unwinder_begin_window(unwinding->unwinder, window);

@@ -61,4 +61,8 @@ void unwinding_begin_window(struct unwinding *unwinding, uint32_t window);
 /* The file's number in the binary table; UINT32_MAX: not known. For resolver_set_files(). */
 uint32_t unwinding_binary(void *unwinding, uint32_t file_id);
 
+/* During a collection of the binary table: spares the binaries of files in use, and forgets the
+ * other files whose binaries are doomed. */
+void unwinding_spare_binaries(struct unwinding *unwinding);
+
 void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_report);

@@ -113,6 +113,18 @@ const struct walk_file *unwinder_file(struct unwinder *unwinder, uint32_t file_i
 /* The caller's number of the file; WALK_FILES_UNKNOWN_BINARY if the id is not known. */
 uint32_t unwinder_binary(struct unwinder *unwinder, uint32_t file_id);
 
+/*
+ * The caller wants to reuse numbers of binaries. For each file whose binary `is_doomed`: forgets
+ * the file, or calls `spare` if a stack went through it in this window or the two before, or if a
+ * frame on its way may still refer to it.
+ */
+struct unwinder_collection {
+	void *context;
+	bool (*is_doomed)(const void *context, uint32_t binary);
+	void (*spare)(void *context, uint32_t binary);
+};
+void unwinder_collect(struct unwinder *unwinder, const struct unwinder_collection *collection);
+
 struct unwinder_report {
 	/* Files now, by state. */
 	size_t files, pending, loaded, evicted, nothing, by_frame_pointer, retry, unidentified;

@@ -186,3 +186,32 @@ void unwinder_make_file_room(struct unwinder *unwinder)
 	} while (r < 0);
 	walk_files_forget(unwinder->files, file);
 }
+
+/* Forgets a file that is not in use. */
+static bool forget(struct unwinder *unwinder, struct walk_file *file)
+{
+	unwinder_refresh_use(unwinder, file);
+	if (walk_files_is_recent(unwinder->files, file) ||
+		(file->state == WALK_FILE_LOADED && !evict(unwinder, file)) ||
+		unwinder_drop_file(unwinder, file) < 0)
+		return false;
+	walk_files_forget(unwinder->files, file);
+	/* A sample that raced with this shows [unknown]. */
+	file->binary = WALK_FILES_UNKNOWN_BINARY;
+	return true;
+}
+
+void unwinder_collect(struct unwinder *unwinder, const struct unwinder_collection *collection)
+{
+	size_t positions = walk_files_positions(unwinder->files);
+
+	for (size_t i = 0; i < positions; i++) {
+		struct walk_file *file = walk_files_at_or_gone(unwinder->files, i);
+
+		if (!file || file->binary == WALK_FILES_UNKNOWN_BINARY ||
+			!collection->is_doomed(collection->context, file->binary))
+			continue;
+		if (file->state == WALK_FILE_GONE || !forget(unwinder, file))
+			collection->spare(collection->context, file->binary);
+	}
+}

@@ -283,12 +283,19 @@ size_t walk_files_positions(const struct walk_files *files)
 	return files->count;
 }
 
-struct walk_file *walk_files_at(struct walk_files *files, size_t position)
+struct walk_file *walk_files_at_or_gone(struct walk_files *files, size_t position)
 {
 	struct slot *slot = &files->slots[position];
 
 	assert(position < files->count);
-	return slot->is_used && slot->file.state != WALK_FILE_GONE ? &slot->file : NULL;
+	return slot->is_used ? &slot->file : NULL;
+}
+
+struct walk_file *walk_files_at(struct walk_files *files, size_t position)
+{
+	struct walk_file *file = walk_files_at_or_gone(files, position);
+
+	return file && file->state != WALK_FILE_GONE ? file : NULL;
 }
 
 /* --- the ranking --- */

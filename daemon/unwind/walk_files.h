@@ -89,6 +89,8 @@ bool walk_files_is_full(const struct walk_files *files);
 size_t walk_files_count(const struct walk_files *files);
 size_t walk_files_positions(const struct walk_files *files);
 struct walk_file *walk_files_at(struct walk_files *files, size_t position);
+/* Also a file that is gone and whose id is not free yet. */
+struct walk_file *walk_files_at_or_gone(struct walk_files *files, size_t position);
 
 /*
  * Ranks the files that are not recent, least recently used first. Call walk_files_use() for the
