@@ -166,6 +166,10 @@ const struct report_field report_fields[] = {
 	{ "users", "over_binaries", "binaries_over_quota_total",
 		"Lookups of new binaries refused: their user's share of the table was used up.",
 		FIELD(service.excess.total[USER_BINARIES]), REPORT_NUMBER },
+	{ "users", "over_symbols", "symbols_over_quota_total",
+		"Requests of symbols and unwind tables refused or late: their user's share of the "
+		"workers was used up.",
+		FIELD(service.excess.total[USER_SYMBOLS]), REPORT_NUMBER },
 
 	{ "http", "connections", "http_connections_total", "HTTP connections accepted or refused.",
 		FIELD(http.connections), REPORT_NUMBER },

@@ -77,6 +77,7 @@ static void write_users(struct json *json, const struct user_excess *excess)
 		write_number(json, "over_window", line->refused[USER_WINDOW]);
 		write_number(json, "over_history", line->refused[USER_HISTORY]);
 		write_number(json, "over_binaries", line->refused[USER_BINARIES]);
+		write_number(json, "over_symbols", line->refused[USER_SYMBOLS]);
 		json_end_object(json);
 	}
 	json_end_array(json);

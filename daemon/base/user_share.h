@@ -55,6 +55,7 @@ enum user_resource {
 	USER_HISTORY, /* of a day */
 	/* What did not fit into the user's share of all: */
 	USER_BINARIES, /* lookups of new binaries */
+	USER_SYMBOLS,  /* requests of symbols and unwind tables */
 	USER_RESOURCES,
 };
 

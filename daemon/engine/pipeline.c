@@ -402,7 +402,10 @@ static int drain_now(struct pipeline *pipeline, struct fault *fault)
 		now_ns > pipeline->next_drain_ns ? now_ns - pipeline->next_drain_ns : 0;
 	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
 	follow_cpus(pipeline, now_ns);
-	r = run_unwinding(pipeline, fault);
+	/* Some users' requests may have waited for their time. */
+	r = pipeline_symbols_run(pipeline, fault);
+	if (r == 0)
+		r = run_unwinding(pipeline, fault);
 	return r < 0 ? r : drain_timed(pipeline, fault);
 }
 
@@ -494,6 +497,7 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	pipeline_window_end(pipeline, window, now_ns);
 	window->profile->accounts = window->accounts;
 	symbolizer_hurry(pipeline->symbolizer);
+	symbolizer_ignore_time(pipeline->symbolizer);
 	return 0;
 }
 

@@ -32,6 +32,9 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
 	*ret_report = pipeline->report;
 	user_excess_merge(&ret_report->excess, binary_table_excess(pipeline->binaries));
+	user_excess_merge(&ret_report->excess, symbolizer_excess(pipeline->symbolizer));
+	if (pipeline->unwinding)
+		user_excess_merge(&ret_report->excess, unwinding_excess(pipeline->unwinding));
 }
 
 const struct accounts *pipeline_accounts(const struct pipeline *pipeline)

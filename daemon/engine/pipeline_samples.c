@@ -130,6 +130,7 @@ static int open_binary(struct pipeline *pipeline, const struct pipeline_window *
 		return -ENOENT; /* its addresses are offsets */
 	opened.build_id = binary.build_id;
 	opened.path = binary.path;
+	opened.user = binary.user;
 	if (id < pipeline->symbol_state_count &&
 		pipeline->symbol_states[id].serial == binary.serial)
 		opened.identity = pipeline->symbol_states[id].identity;
@@ -170,6 +171,8 @@ static void request_symbols(struct pipeline *pipeline, const struct pipeline_win
 	r = symbol_identity_of_binary(binary.fd, &binary.build_id, &state->identity);
 	if (r == 0)
 		r = symbolizer_request(pipeline->symbolizer, &binary);
+	/* The user's other binaries wait: try again in the next window. */
+	state->is_requested = r != -E2BIG;
 	if (r < 0)
 		log_debug("cannot look for symbols of '%s': %s, continuing without them",
 			binary.path, strerror(-r));

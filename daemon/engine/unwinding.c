@@ -92,6 +92,7 @@ int unwinding_new(const struct unwinding_parts *parts, struct unwinding **ret_un
 	struct symbolizer_options options = {
 		.broker = parts->files.broker,
 		.product = PILOTLIGHT_PRODUCT_UNWIND,
+		.user_burst_ns = UNWINDING_USER_BURST_NS,
 	};
 	int r;
 
@@ -157,6 +158,11 @@ void unwinding_spare_binaries(struct unwinding *unwinding)
 	unwinder_collect(unwinding->unwinder, &collection);
 }
 
+const struct user_excess *unwinding_excess(const struct unwinding *unwinding)
+{
+	return symbolizer_excess(unwinding->tables);
+}
+
 void unwinding_begin_window(struct unwinding *unwinding, uint32_t window)
 {
 	unwinder_begin_window(unwinding->unwinder, window);
@@ -196,6 +202,7 @@ static int request_from_symbolizer(struct unwinding *unwinding, const struct wal
 		.path = binary->path,
 		.fd = fd < 0 ? opened : fd,
 		.debug_fd = -1,
+		.user = binary->user,
 	};
 
 	return request.fd < 0 ? -ENOENT : symbolizer_request(unwinding->tables, &request);

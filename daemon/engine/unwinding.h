@@ -18,6 +18,9 @@
 
 struct unwinding;
 
+/* CPU time of workers that one user's files may take at once. */
+#define UNWINDING_USER_BURST_NS (120ULL * 1000000000)
+
 struct unwinding_parts {
 	const struct walk_maps *maps; /* borrowed */
 	struct unwinding_files files;
@@ -64,5 +67,8 @@ uint32_t unwinding_binary(void *unwinding, uint32_t file_id);
 /* During a collection of the binary table: spares the binaries of files in use, and forgets the
  * other files whose binaries are doomed. */
 void unwinding_spare_binaries(struct unwinding *unwinding);
+
+/* Requests of tables that were refused or late (USER_SYMBOLS). */
+const struct user_excess *unwinding_excess(const struct unwinding *unwinding);
 
 void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_report);

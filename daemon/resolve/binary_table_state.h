@@ -37,7 +37,7 @@ struct binary_entry {
 	uint32_t serial, used_window;
 	int fd;
 	bool is_sampled;
-	bool has_user; /* of a sample */
+	bool has_user;	/* of a sample */
 	bool is_doomed; /* during a collection: it goes, and is not charged any more */
 	uint8_t attempts;
 };

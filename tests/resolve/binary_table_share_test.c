@@ -101,8 +101,7 @@ static void what_no_window_uses_makes_room(void **state)
 	for (uint32_t window = 1; window < 50; window++) {
 		binary_table_begin_window(fixture.table, window);
 		for (uint32_t i = 0; i < BINARIES / 10; i++)
-			assert_int_equal(
-				find(&fixture, fixture.abuser, 1000 * window + i, &id), 0);
+			assert_int_equal(find(&fixture, fixture.abuser, 1000 * window + i, &id), 0);
 		(void)collect(&fixture, window - 1);
 	}
 	/* The other user has the least, so nothing of theirs leaves. */
