@@ -170,6 +170,9 @@ const struct report_field report_fields[] = {
 		"Requests of symbols and unwind tables refused or late: their user's share of the "
 		"workers was used up.",
 		FIELD(service.excess.total[USER_SYMBOLS]), REPORT_NUMBER },
+	{ "users", "over_unwind", "unwind_tables_over_quota_total",
+		"Unwind tables that had no room, each time, or made room for another user's.",
+		FIELD(service.excess.total[USER_UNWIND]), REPORT_NUMBER },
 
 	{ "http", "connections", "http_connections_total", "HTTP connections accepted or refused.",
 		FIELD(http.connections), REPORT_NUMBER },

@@ -78,6 +78,7 @@ static void write_users(struct json *json, const struct user_excess *excess)
 		write_number(json, "over_history", line->refused[USER_HISTORY]);
 		write_number(json, "over_binaries", line->refused[USER_BINARIES]);
 		write_number(json, "over_symbols", line->refused[USER_SYMBOLS]);
+		write_number(json, "over_unwind", line->refused[USER_UNWIND]);
 		json_end_object(json);
 	}
 	json_end_array(json);

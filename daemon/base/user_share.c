@@ -46,6 +46,16 @@ void user_share_remove(struct user_share *share, uint64_t user, uint64_t amount)
 	counter->held -= amount;
 }
 
+const struct user_counter *user_share_greatest(const struct user_share *share)
+{
+	const struct user_counter *greatest = &share->counters[0];
+
+	for (size_t i = 1; i < USER_SHARE_COUNTERS; i++)
+		if (share->counters[i].held > greatest->held)
+			greatest = &share->counters[i];
+	return greatest;
+}
+
 uint64_t user_share_level(const struct user_share *share, uint64_t total)
 {
 	uint64_t level = 0, next;

@@ -41,6 +41,9 @@ void user_share_add(struct user_share *share, uint64_t user, uint64_t amount);
 /* `amount` is at most what was added for the user. */
 void user_share_remove(struct user_share *share, uint64_t user, uint64_t amount);
 
+/* The counter with the most; the first one if all are 0. */
+const struct user_counter *user_share_greatest(const struct user_share *share);
+
 /*
  * The most that each user could hold if all held `total` together, and users who need less left the
  * rest to others. UINT64_MAX: they hold no more than `total`.
@@ -56,6 +59,7 @@ enum user_resource {
 	/* What did not fit into the user's share of all: */
 	USER_BINARIES, /* lookups of new binaries */
 	USER_SYMBOLS,  /* requests of symbols and unwind tables */
+	USER_UNWIND,   /* unwind tables in the sampler's arrays, which others may displace */
 	USER_RESOURCES,
 };
 

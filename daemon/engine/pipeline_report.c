@@ -34,7 +34,7 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	user_excess_merge(&ret_report->excess, binary_table_excess(pipeline->binaries));
 	user_excess_merge(&ret_report->excess, symbolizer_excess(pipeline->symbolizer));
 	if (pipeline->unwinding)
-		user_excess_merge(&ret_report->excess, unwinding_excess(pipeline->unwinding));
+		unwinding_excess(pipeline->unwinding, &ret_report->excess);
 }
 
 const struct accounts *pipeline_accounts(const struct pipeline *pipeline)

@@ -158,9 +158,10 @@ void unwinding_spare_binaries(struct unwinding *unwinding)
 	unwinder_collect(unwinding->unwinder, &collection);
 }
 
-const struct user_excess *unwinding_excess(const struct unwinding *unwinding)
+void unwinding_excess(const struct unwinding *unwinding, struct user_excess *excess)
 {
-	return symbolizer_excess(unwinding->tables);
+	user_excess_merge(excess, symbolizer_excess(unwinding->tables));
+	user_excess_merge(excess, unwinder_excess(unwinding->unwinder));
 }
 
 void unwinding_begin_window(struct unwinding *unwinding, uint32_t window)
@@ -280,7 +281,14 @@ static int load(struct unwinding *unwinding, const struct pending *pending)
 {
 	const struct symbol_file *file = NULL;
 	int r = symbolizer_find_file(unwinding->tables, &pending->identity, &file);
+	uint32_t binary_id = unwinder_binary(unwinding->unwinder, pending->file_id);
+	struct binary binary;
 
+	/* By now the sample that requested the file has said whose it is. */
+	if (binary_id != WALK_FILES_UNKNOWN_BINARY) {
+		binary_table_get(unwinding->parts.files.binaries, binary_id, &binary);
+		unwinder_set_user(unwinding->unwinder, pending->file_id, binary.user);
+	}
 	return r < 0 ? r : unwinder_set_table(unwinding->unwinder, pending->file_id, file);
 }
 

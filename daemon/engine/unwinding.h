@@ -68,7 +68,8 @@ uint32_t unwinding_binary(void *unwinding, uint32_t file_id);
  * other files whose binaries are doomed. */
 void unwinding_spare_binaries(struct unwinding *unwinding);
 
-/* Requests of tables that were refused or late (USER_SYMBOLS). */
-const struct user_excess *unwinding_excess(const struct unwinding *unwinding);
+/* Adds the requests of tables that were refused or late (USER_SYMBOLS), and the tables that had no
+ * room (USER_UNWIND). */
+void unwinding_excess(const struct unwinding *unwinding, struct user_excess *excess);
 
 void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_report);

@@ -4,11 +4,16 @@
  * per window is bounded by a number of room checks: any user who can map files can cause many files
  * and many free ranges (I4b).
  */
+#include "capture/walk_maps.h"
 #include "unwind/unwinder_state.h"
 
 #include <assert.h>
+#include <string.h>
 
-enum { ROOM_CHECKS_MAX = 256 }; /* per window */
+enum {
+	ROOM_CHECKS_MAX = 256, /* per window */
+	DISPLACED_MAX = 32,    /* for one table */
+};
 
 void unwinder_begin_room(struct unwinder *unwinder)
 {
@@ -21,6 +26,48 @@ bool unwinder_has_room(struct unwinder *unwinder, const struct table_extent *ext
 	assert(unwinder->room_checks_left > 0);
 	unwinder->room_checks_left--;
 	return table_store_has_room(unwinder->store, extent);
+}
+
+/* In millionths of the array that the table fills most, so that a user cannot fill one with little
+ * in the others. */
+static uint64_t weight_of(const struct unwinder *unwinder, const struct table_extent *extent)
+{
+	const struct walk_map_sizes *sizes = &unwinder->maps->sizes;
+	const uint64_t entries[TABLE_ARRAYS] = {
+		[TABLE_PAGES] = sizes->pages,
+		[TABLE_LINES] = sizes->lines,
+		[TABLE_RULES] = sizes->rules,
+		[TABLE_ESCAPES] = sizes->escapes,
+	};
+	uint64_t most = 1;
+
+	for (int i = 0; i < TABLE_ARRAYS; i++) {
+		uint64_t part = (uint64_t)extent->entries[i] * UNWINDER_WHOLE_PPM;
+
+		if (entries[i] > 0 && part / entries[i] > most)
+			most = part / entries[i];
+	}
+	return most;
+}
+
+void unwinder_charge(struct unwinder *unwinder, const struct walk_file *file, uint32_t number)
+{
+	struct shared_table *table = shared_tables_get(unwinder->tables, number);
+
+	if (table->users > 1)
+		return;
+	table->user = file->user;
+	user_share_add(&unwinder->share, table->user, weight_of(unwinder, &table->extent));
+}
+
+void unwinder_release(struct unwinder *unwinder, uint32_t number)
+{
+	const struct shared_table *table = shared_tables_get(unwinder->tables, number);
+
+	if (table->users == 1)
+		user_share_remove(
+			&unwinder->share, table->user, weight_of(unwinder, &table->extent));
+	shared_tables_release(unwinder->tables, number);
 }
 
 static struct shared_table *table_of(struct unwinder *unwinder, const struct walk_file *file)
@@ -133,6 +180,51 @@ static void evict_table(struct unwinder *unwinder, uint32_t number)
 	}
 }
 
+/*
+ * Chooses tables in use of the user who holds the most, so that one of `user` fits. Without them
+ * that user still holds no less than `user` will, so neither displaces the other's tables in turn.
+ * Returns their number; 0: there are not enough.
+ */
+static size_t choose_displaced(struct unwinder *unwinder, const struct table_extent *extent,
+	uint64_t user, const uint64_t idle[TABLE_ARRAYS], uint32_t chosen[DISPLACED_MAX])
+{
+	const uint64_t least =
+		user_share_held(&unwinder->share, user) + weight_of(unwinder, extent);
+	const struct user_counter *greatest = user_share_greatest(&unwinder->share);
+	size_t tables = shared_tables_positions(unwinder->tables), count = 0;
+	uint64_t held = greatest->held, more[TABLE_ARRAYS];
+
+	memcpy(more, idle, sizeof(more));
+	for (uint32_t number = 0; number < tables && count < DISPLACED_MAX; number++) {
+		const struct shared_table *table = shared_tables_get(unwinder->tables, number);
+		uint64_t weight = weight_of(unwinder, &table->extent);
+
+		if (table->users == 0 || !table->is_in_use || table->user != greatest->user ||
+			held < least + weight)
+			continue;
+		held -= weight;
+		chosen[count++] = number;
+		for (int i = 0; i < TABLE_ARRAYS; i++)
+			more[i] += table->extent.entries[i];
+		if (table_store_may_fit(unwinder->store, extent, more))
+			return count;
+	}
+	return 0;
+}
+
+static bool displace(struct unwinder *unwinder, const struct table_extent *extent, uint64_t user,
+	const uint64_t idle[TABLE_ARRAYS])
+{
+	uint64_t greatest = user_share_greatest(&unwinder->share)->user;
+	uint32_t chosen[DISPLACED_MAX];
+	size_t count = choose_displaced(unwinder, extent, user, idle, chosen);
+
+	for (size_t i = 0; i < count; i++)
+		evict_table(unwinder, chosen[i]);
+	user_excess_add(&unwinder->excess, greatest, USER_UNWIND, count);
+	return count > 0;
+}
+
 /* Evicts a large table that is in use. Nothing else would ever displace it. */
 static void evict_large(struct unwinder *unwinder, const struct table_extent *extent,
 	const uint64_t idle[TABLE_ARRAYS])
@@ -156,17 +248,20 @@ static void evict_large(struct unwinder *unwinder, const struct table_extent *ex
 	}
 }
 
-void unwinder_make_table_room(struct unwinder *unwinder, const struct table_extent *extent)
+void unwinder_make_table_room(
+	struct unwinder *unwinder, const struct table_extent *extent, uint64_t user)
 {
 	uint64_t idle[TABLE_ARRAYS];
 
 	rank(unwinder);
 	count_idle(unwinder, idle);
-	if (evict_idle(unwinder, extent, idle) || unwinder->has_large_left ||
-		unwinder->room_checks_left == 0 || table_store_is_large(unwinder->store, extent))
+	if (evict_idle(unwinder, extent, idle) || unwinder->room_checks_left == 0)
 		return;
 	unwinder->room_checks_left--;
 	count_idle(unwinder, idle);
+	if (displace(unwinder, extent, user, idle) || unwinder->has_large_left ||
+		table_store_is_large(unwinder->store, extent))
+		return;
 	evict_large(unwinder, extent, idle);
 }
 

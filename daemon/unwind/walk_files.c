@@ -235,6 +235,7 @@ int walk_files_add(struct walk_files *files, const struct pilotlight_file_key *k
 		.file = { .key = *key,
 			.entry = { .id = id, .used_window = files->window },
 			.binary = binary,
+			.user = USER_UNKNOWN,
 			.state = WALK_FILE_PENDING },
 		.is_used = true,
 		.next_by_key = *key_bucket(files, key),

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "base/user_share.h"
 #include "pilotlight/walk.h"
 #include "symbol/symbol_identity.h"
 #include "unwind/table_store.h"
@@ -38,6 +39,7 @@ struct walk_file {
 	struct pilotlight_file_key key;
 	struct pilotlight_walk_file entry; /* the sampler's; `used_window` may be newer here */
 	uint32_t binary;		   /* the owner's number, or WALK_FILES_UNKNOWN_BINARY */
+	uint64_t user;			   /* who answers for it */
 	enum walk_file_state state;
 	bool keeps_frame_pointers;	 /* with or without a table */
 	bool tells_rbx;			 /* its table does */
