@@ -173,6 +173,10 @@ const struct report_field report_fields[] = {
 	{ "users", "over_unwind", "unwind_tables_over_quota_total",
 		"Unwind tables that had no room, each time, or made room for another user's.",
 		FIELD(service.excess.total[USER_UNWIND]), REPORT_NUMBER },
+	{ "users", "over_jit", "jit_names_over_quota_total",
+		"Times that half of a file's names of JIT code, or a file, left: its user had "
+		"most.",
+		FIELD(service.excess.total[USER_JIT]), REPORT_NUMBER },
 
 	{ "http", "connections", "http_connections_total", "HTTP connections accepted or refused.",
 		FIELD(http.connections), REPORT_NUMBER },

@@ -79,6 +79,7 @@ static void write_users(struct json *json, const struct user_excess *excess)
 		write_number(json, "over_binaries", line->refused[USER_BINARIES]);
 		write_number(json, "over_symbols", line->refused[USER_SYMBOLS]);
 		write_number(json, "over_unwind", line->refused[USER_UNWIND]);
+		write_number(json, "over_jit", line->refused[USER_JIT]);
 		json_end_object(json);
 	}
 	json_end_array(json);

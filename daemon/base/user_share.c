@@ -56,6 +56,12 @@ const struct user_counter *user_share_greatest(const struct user_share *share)
 	return greatest;
 }
 
+bool user_share_is_counter(
+	const struct user_share *share, const struct user_counter *counter, uint64_t user)
+{
+	return counter == &share->counters[counter_of(user)];
+}
+
 uint64_t user_share_level(const struct user_share *share, uint64_t total)
 {
 	uint64_t level = 0, next;

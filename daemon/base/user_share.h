@@ -43,6 +43,9 @@ void user_share_remove(struct user_share *share, uint64_t user, uint64_t amount)
 
 /* The counter with the most; the first one if all are 0. */
 const struct user_counter *user_share_greatest(const struct user_share *share);
+/* Is it the user's counter? */
+bool user_share_is_counter(
+	const struct user_share *share, const struct user_counter *counter, uint64_t user);
 
 /*
  * The most that each user could hold if all held `total` together, and users who need less left the
@@ -60,6 +63,7 @@ enum user_resource {
 	USER_BINARIES, /* lookups of new binaries */
 	USER_SYMBOLS,  /* requests of symbols and unwind tables */
 	USER_UNWIND,   /* unwind tables in the sampler's arrays, which others may displace */
+	USER_JIT,      /* names of JIT code: times when half of a file's names, or a file, left */
 	USER_RESOURCES,
 };
 

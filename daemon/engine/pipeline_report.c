@@ -33,6 +33,7 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	*ret_report = pipeline->report;
 	user_excess_merge(&ret_report->excess, binary_table_excess(pipeline->binaries));
 	user_excess_merge(&ret_report->excess, symbolizer_excess(pipeline->symbolizer));
+	user_excess_merge(&ret_report->excess, jit_table_excess(pipeline->jit));
 	if (pipeline->unwinding)
 		unwinding_excess(pipeline->unwinding, &ret_report->excess);
 }

@@ -37,6 +37,7 @@ void jit_table_free(struct jit_table *table)
 	jit_table_detach(table);
 	free(table->processes);
 	free(table->files);
+	free(table->order);
 	free(table);
 }
 
