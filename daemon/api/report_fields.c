@@ -312,3 +312,12 @@ const char *report_counter_name(
 	name[size] = '\0';
 	return name;
 }
+
+const struct report_resource report_resources[USER_RESOURCES] = {
+	[USER_WINDOW] = { "window", "Window", "samples without names", true },
+	[USER_HISTORY] = { "history", "Day", "samples stored without names", true },
+	[USER_BINARIES] = { "binaries", "Binaries", "lookups refused", false },
+	[USER_SYMBOLS] = { "symbols", "Symbols", "requests refused or late", false },
+	[USER_UNWIND] = { "unwind", "Unwind", "tables without room", false },
+	[USER_JIT] = { "jit", "JIT names", "files cut or dropped", true },
+};

@@ -101,7 +101,9 @@ bool user_excess_is_used(const struct user_excess_line *line)
 
 const char *user_excess_name(uint64_t user, char name[USER_EXCESS_NAME_BYTES])
 {
-	if (user >> 32)
+	if (user == USER_UNKNOWN)
+		(void)snprintf(name, USER_EXCESS_NAME_BYTES, "unknown");
+	else if (user >> 32)
 		(void)snprintf(
 			name, USER_EXCESS_NAME_BYTES, "container %08x", (uint32_t)(user >> 32));
 	else
@@ -145,4 +147,70 @@ void user_excess_merge(struct user_excess *into, const struct user_excess *from)
 			if (line->refused[i] > 0)
 				line_of(into, line->user)->refused[i] += line->refused[i];
 	}
+}
+
+/* --- what is held --- */
+
+bool user_holding_is_used(const struct user_holding *line)
+{
+	for (int i = 0; i < USER_RESOURCES; i++)
+		if (line->held[i] > 0)
+			return true;
+	return false;
+}
+
+/* The greatest part of any resource that the user holds. */
+static double part_of(const struct user_holdings *holdings, const struct user_holding *line)
+{
+	double most = 0;
+
+	for (int i = 0; i < USER_RESOURCES; i++) {
+		double part = holdings->capacity[i] > 0
+				      ? (double)line->held[i] / (double)holdings->capacity[i]
+				      : 0;
+
+		if (part > most)
+			most = part;
+	}
+	return most;
+}
+
+static void hold(
+	struct user_holdings *holdings, uint64_t user, enum user_resource resource, uint64_t amount)
+{
+	struct user_holding added = { .user = user }, *smallest = &holdings->lines[0];
+
+	for (size_t i = 0; i < USER_EXCESS_LINES; i++) {
+		struct user_holding *line = &holdings->lines[i];
+
+		if (line->user == user && user_holding_is_used(line)) {
+			line->held[resource] += amount;
+			return;
+		}
+		if (part_of(holdings, line) < part_of(holdings, smallest))
+			smallest = line;
+	}
+	added.held[resource] = amount;
+	if (!user_holding_is_used(smallest) ||
+		part_of(holdings, smallest) < part_of(holdings, &added))
+		*smallest = added;
+}
+
+void user_holdings_add(
+	struct user_holdings *holdings, enum user_resource resource, const struct user_share *share)
+{
+	holdings->capacity[resource] += share->capacity;
+	for (size_t i = 0; i < USER_SHARE_COUNTERS; i++)
+		if (share->counters[i].held > 0)
+			hold(holdings, share->counters[i].user, resource, share->counters[i].held);
+}
+
+void user_holdings_merge(struct user_holdings *into, const struct user_holdings *from)
+{
+	for (int i = 0; i < USER_RESOURCES; i++)
+		into->capacity[i] += from->capacity[i];
+	for (size_t n = 0; n < USER_EXCESS_LINES; n++)
+		for (int i = 0; i < USER_RESOURCES; i++)
+			if (from->lines[n].held[i] > 0)
+				hold(into, from->lines[n].user, i, from->lines[n].held[i]);
 }

@@ -79,7 +79,7 @@ struct user_excess {
 };
 
 bool user_excess_is_used(const struct user_excess_line *line);
-/* "user 1000", or "container 1a2b3c4d", by the container's hash. Returns `name`. */
+/* "user 1000", "container 1a2b3c4d", by the container's hash, or "unknown". Returns `name`. */
 const char *user_excess_name(uint64_t user, char name[USER_EXCESS_NAME_BYTES]);
 
 void user_excess_merge(struct user_excess *into, const struct user_excess *from);
@@ -87,3 +87,22 @@ void user_excess_merge(struct user_excess *into, const struct user_excess *from)
 /* Without a free line, the user with the fewest refusals makes room. */
 void user_excess_add(
 	struct user_excess *excess, uint64_t user, enum user_resource resource, uint64_t count);
+
+/* --- what is held --- */
+
+/* What the users with the most hold now, for reports. Initialize with zeros. */
+struct user_holdings {
+	uint64_t capacity[USER_RESOURCES]; /* 0: unknown */
+	struct user_holding {
+		uint64_t user;
+		uint64_t held[USER_RESOURCES]; /* all 0: the line is free */
+	} lines[USER_EXCESS_LINES];
+};
+
+bool user_holding_is_used(const struct user_holding *line);
+
+/* Adds the users of a share, and its capacity. Without a free line, the user who holds the smallest
+ * part of any resource makes room. */
+void user_holdings_add(struct user_holdings *holdings, enum user_resource resource,
+	const struct user_share *share);
+void user_holdings_merge(struct user_holdings *into, const struct user_holdings *from);

@@ -64,7 +64,9 @@ static int append(struct history_writer *writer, struct job *job, struct fault *
 	if (r < 0)
 		return r;
 	job->window.excess = &job->result.excess;
-	return store_append(writer->store, &job->window, job->profile, fault);
+	r = store_append(writer->store, &job->window, job->profile, fault);
+	user_holdings_add(&job->result.holdings, USER_HISTORY, store_day_share(writer->store));
+	return r;
 }
 
 /* Closes the store after a failure: the folder may be replaced before the next window. */

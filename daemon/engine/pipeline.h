@@ -68,7 +68,8 @@ struct pipeline_report {
 	struct capture_cost capture;
 	struct unwinding_report unwinding; /* zeros if only the kernel walks */
 	uint64_t expected;		   /* samples, by the clock; 0: unknown */
-	struct user_excess excess;	   /* samples beyond the share of their users */
+	struct user_excess excess;	   /* what exceeded the shares of users */
+	struct user_holdings holdings;	   /* what users hold; the window is the open one */
 	uint64_t drains;
 	uint64_t elapsed_ns;
 	uint64_t drain_cpu_ns; /* spent by this thread on draining, without the following */

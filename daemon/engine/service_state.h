@@ -69,6 +69,7 @@ struct service {
 	struct accounts last_window;
 	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
 	struct user_excess history_excess;
+	struct user_holdings history_holdings; /* after the last window */
 	bool is_history_failing;
 	char history_fault[160];
 	char listen_fault[100]; /* "": listening on all addresses, with the token if one is needed

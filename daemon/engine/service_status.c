@@ -144,6 +144,8 @@ static void fill_names(const struct service *service, const struct pipeline_repo
 	status->jit_waiting = report->jit_samples.waiting;
 	status->excess = report->excess;
 	user_excess_merge(&status->excess, &service->history_excess);
+	status->holdings = report->holdings;
+	user_holdings_merge(&status->holdings, &service->history_holdings);
 }
 
 static void fill_jit(struct service *service, struct service_status *status)

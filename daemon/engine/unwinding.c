@@ -158,8 +158,11 @@ void unwinding_spare_binaries(struct unwinding *unwinding)
 	unwinder_collect(unwinding->unwinder, &collection);
 }
 
-void unwinding_excess(const struct unwinding *unwinding, struct user_excess *excess)
+void unwinding_users(const struct unwinding *unwinding, struct user_excess *excess,
+	struct user_holdings *holdings)
 {
+	user_holdings_add(holdings, USER_SYMBOLS, symbolizer_unfinished(unwinding->tables));
+	user_holdings_add(holdings, USER_UNWIND, unwinder_share(unwinding->unwinder));
 	user_excess_merge(excess, symbolizer_excess(unwinding->tables));
 	user_excess_merge(excess, unwinder_excess(unwinding->unwinder));
 }

@@ -68,8 +68,9 @@ uint32_t unwinding_binary(void *unwinding, uint32_t file_id);
  * other files whose binaries are doomed. */
 void unwinding_spare_binaries(struct unwinding *unwinding);
 
-/* Adds the requests of tables that were refused or late (USER_SYMBOLS), and the tables that had no
- * room (USER_UNWIND). */
-void unwinding_excess(const struct unwinding *unwinding, struct user_excess *excess);
+/* Adds what users hold and what was refused: requests of tables (USER_SYMBOLS), and tables in the
+ * arrays (USER_UNWIND). */
+void unwinding_users(const struct unwinding *unwinding, struct user_excess *excess,
+	struct user_holdings *holdings);
 
 void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_report);

@@ -72,6 +72,8 @@ DEFINE_CLEANUP(struct store, store_close);
  */
 int store_append(struct store *store, const struct store_window *window,
 	const struct profile *profile, struct fault *fault);
+/* What users hold of the day that was last appended to; borrowed. */
+const struct user_share *store_day_share(const struct store *store);
 
 /*
  * Makes old windows coarser and enforces the limits, in steps of some milliseconds, until

@@ -490,3 +490,8 @@ int store_append(struct store *store, const struct store_window *window,
 			store->merged_ns[stage] = row.start_ns;
 	return 0;
 }
+
+const struct user_share *store_day_share(const struct store *store)
+{
+	return &store->day_share;
+}

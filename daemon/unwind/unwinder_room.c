@@ -199,7 +199,8 @@ static size_t choose_displaced(struct unwinder *unwinder, const struct table_ext
 		const struct shared_table *table = shared_tables_get(unwinder->tables, number);
 		uint64_t weight = weight_of(unwinder, &table->extent);
 
-		if (table->users == 0 || !table->is_in_use || !user_share_is_counter(&unwinder->share, greatest, table->user) ||
+		if (table->users == 0 || !table->is_in_use ||
+			!user_share_is_counter(&unwinder->share, greatest, table->user) ||
 			held < least + weight)
 			continue;
 		held -= weight;

@@ -138,6 +138,31 @@ static void reports_are_merged_by_user(void **state)
 	assert_false(user_excess_is_used(&into.lines[2]));
 }
 
+static void holdings_name_the_users_with_the_most(void **state)
+{
+	struct user_share share = { .capacity = 1000 }, other = { .capacity = 10 }, seen = { 0 };
+	struct user_holdings holdings = { 0 }, merged = { 0 };
+	const uint64_t user = distinct_user(&seen, 1000);
+	size_t used = 0;
+
+	for (size_t i = 0; i < USER_EXCESS_LINES + 8; i++)
+		user_share_add(&share, distinct_user(&seen, 2000 + 100 * i), 1 + i);
+	user_share_add(&other, user, 5);
+	user_holdings_add(&holdings, USER_HISTORY, &share);
+	user_holdings_add(&holdings, USER_BINARIES, &other);
+	user_holdings_merge(&merged, &holdings);
+	assert_int_equal(merged.capacity[USER_HISTORY], 1000);
+	for (size_t i = 0; i < USER_EXCESS_LINES; i++) {
+		const struct user_holding *line = &merged.lines[i];
+
+		used += user_holding_is_used(line);
+		assert_true(line->held[USER_HISTORY] >= 9 || line->user == user);
+		if (line->user == user)
+			assert_int_equal(line->held[USER_BINARIES], 5);
+	}
+	assert_int_equal(used, USER_EXCESS_LINES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +173,7 @@ int main(void)
 		cmocka_unit_test(the_level_divides_a_total_among_users_who_need_more),
 		cmocka_unit_test(the_users_with_the_most_refusals_are_kept),
 		cmocka_unit_test(reports_are_merged_by_user),
+		cmocka_unit_test(holdings_name_the_users_with_the_most),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
