@@ -98,6 +98,13 @@ static int know_build_id(struct binary_table *table, const struct build_id *id,
 	return 0;
 }
 
+/* May a file be opened that may be new? A user over the share would have it opened for each sample.
+ */
+static bool may_look(struct binary_table *table, const struct binary_identity *identity)
+{
+	return table->user == USER_UNKNOWN || binary_table_has_room(table, identity, table->user);
+}
+
 static bool may_try_again(const struct binary_entry *entry)
 {
 	return !entry->image && entry->attempts < OPEN_ATTEMPTS_MAX;
@@ -133,6 +140,8 @@ static int read_file(struct binary_table *table, const struct broker_process *pr
 		*ret_binary = binary;
 		return 0;
 	}
+	if (binary == HASH_INDEX_NONE && !may_look(table, &identity))
+		return -E2BIG;
 	opening = open_file(table, &where, NULL, &opened);
 	if (opening == 0 && opened.image.build_id.size > 0) {
 		identity = build_id_identity(&opened.image.build_id, &opened.owner);
@@ -270,6 +279,8 @@ int binary_table_find_build_id(struct binary_table *table, const struct build_id
 		if (owned != OWNED_BINARIES_UNKNOWN) {
 			binary = owned;
 		} else if (binary == HASH_INDEX_NONE || may_try_again(&table->entries[binary])) {
+			if (binary == HASH_INDEX_NONE && !may_look(table, &identity))
+				return -E2BIG;
 			r = look_for_build_id(table, id, process, time_ns, &binary);
 			if (r < 0)
 				return r;

@@ -87,6 +87,22 @@ static void a_flood_of_binaries_costs_its_user_only(void **state)
 	binary_table_free(fixture.table);
 }
 
+/* Otherwise each sample would have the broker open the file. There is none. */
+static void a_user_over_the_share_has_no_file_opened(void **state)
+{
+	const struct broker_process process = { .pid = 1 };
+	const struct build_id id = { .bytes = { 1 }, .size = 20 };
+	struct fixture fixture;
+	uint32_t binary;
+
+	open_fixture(&fixture);
+	(void)flood(&fixture, fixture.abuser, 1);
+	binary_table_set_user(fixture.table, fixture.abuser);
+	assert_int_equal(
+		binary_table_find_build_id(fixture.table, &id, &process, 1, &binary), -E2BIG);
+	binary_table_free(fixture.table);
+}
+
 /* A user who has many binaries over weeks, but few at a time, is no abuser. */
 static void what_no_window_uses_makes_room(void **state)
 {
@@ -234,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flood_of_binaries_costs_its_user_only),
+		cmocka_unit_test(a_user_over_the_share_has_no_file_opened),
 		cmocka_unit_test(what_no_window_uses_makes_room),
 		cmocka_unit_test(the_oldest_binaries_leave_first),
 		cmocka_unit_test(binaries_in_use_stay),
