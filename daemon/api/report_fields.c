@@ -177,6 +177,15 @@ const struct report_field report_fields[] = {
 		"Times that half of a file's names of JIT code, or a file, left: its user had "
 		"most.",
 		FIELD(service.excess.total[USER_JIT]), REPORT_NUMBER },
+	{ "users", "over_processes", "processes_over_quota_total",
+		"Processes that were not followed: their user had most.",
+		FIELD(service.excess.total[USER_PROCESSES]), REPORT_NUMBER },
+	{ "users", "over_mappings", "mappings_over_quota_total",
+		"Mappings that were not noted: their process or user had most.",
+		FIELD(service.excess.total[USER_MAPPINGS]), REPORT_NUMBER },
+	{ "users", "over_files", "mapped_files_over_quota_total",
+		"Mapped files that were not noted: their user had most.",
+		FIELD(service.excess.total[USER_FILES]), REPORT_NUMBER },
 
 	{ "http", "connections", "http_connections_total", "HTTP connections accepted or refused.",
 		FIELD(http.connections), REPORT_NUMBER },
@@ -320,4 +329,7 @@ const struct report_resource report_resources[USER_RESOURCES] = {
 	[USER_SYMBOLS] = { "symbols", "Symbols", "requests refused or late", false },
 	[USER_UNWIND] = { "unwind", "Unwind", "tables without room", false },
 	[USER_JIT] = { "jit", "JIT names", "files cut or dropped", true },
+	[USER_PROCESSES] = { "processes", "Processes", "refused", false },
+	[USER_MAPPINGS] = { "mappings", "Mappings", "refused", false },
+	[USER_FILES] = { "files", "Files", "refused", false },
 };

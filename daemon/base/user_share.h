@@ -60,10 +60,13 @@ enum user_resource {
 	USER_WINDOW,  /* of a window */
 	USER_HISTORY, /* of a day */
 	/* What did not fit into the user's share of all: */
-	USER_BINARIES, /* lookups of new binaries */
-	USER_SYMBOLS,  /* requests of symbols and unwind tables */
-	USER_UNWIND,   /* unwind tables in the sampler's arrays, which others may displace */
-	USER_JIT,      /* names of JIT code: times when half of a file's names, or a file, left */
+	USER_BINARIES,	/* lookups of new binaries */
+	USER_SYMBOLS,	/* requests of symbols and unwind tables */
+	USER_UNWIND,	/* unwind tables in the sampler's arrays, which others may displace */
+	USER_JIT,	/* names of JIT code: times when half of a file's names, or a file, left */
+	USER_PROCESSES, /* images of processes */
+	USER_MAPPINGS,	/* mappings, beyond the bound of one process, too */
+	USER_FILES,	/* mapped files, or their paths */
 	USER_RESOURCES,
 };
 

@@ -18,6 +18,7 @@ static void report_users(const struct pipeline *pipeline, struct pipeline_report
 	user_holdings_add(holdings, USER_BINARIES, binary_table_share(pipeline->binaries));
 	user_holdings_add(holdings, USER_SYMBOLS, symbolizer_unfinished(pipeline->symbolizer));
 	user_holdings_add(holdings, USER_JIT, jit_table_share(pipeline->jit));
+	process_table_users(pipeline->processes, excess, holdings);
 	if (pipeline->unwinding)
 		unwinding_users(pipeline->unwinding, excess, holdings);
 }

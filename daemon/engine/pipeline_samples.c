@@ -41,11 +41,15 @@ static int resolve(struct pipeline *pipeline, const struct raw_sample *sample,
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids)
 {
 	struct aggregator_labels labels = { .cgroup = "" };
+	uint64_t user;
 	int count;
 
 	if (pipeline->cgroups)
 		find_labels(pipeline, sample, &labels);
-	binary_table_set_user(pipeline->binaries, cgroup_path_user(sample->user, labels.cgroup));
+	user = cgroup_path_user(sample->user, labels.cgroup);
+	process_table_set_user(
+		pipeline->processes, (pid_t)sample->process.tgid, sample->first_ns, user);
+	binary_table_set_user(pipeline->binaries, user);
 	count = resolver_resolve(pipeline->resolver, sample, frames, ret_lacks_build_ids);
 	binary_table_set_user(pipeline->binaries, USER_UNKNOWN);
 	return count;

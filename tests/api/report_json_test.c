@@ -91,7 +91,7 @@ static void processes_are_a_list(void **state)
 	report.service.holdings.lines[5].user = 1001;
 	report.service.holdings.lines[5].held[USER_BINARIES] = 12;
 	text = write_report(report_write_json, &report);
-	EXPECT_PARTS(text, "\"over_jit\":7}],\"capacity\"",
+	EXPECT_PARTS(text, "\"over_jit\":7,", "\"over_files\":0}],\"capacity\"",
 		"\"holding\":[{\"user\":\"user 1001\",\"held\":{\"window\":0,", "\"binaries\":12,");
 	free(text);
 	/* A count beyond the array would be a bug of the code that fills it. */
