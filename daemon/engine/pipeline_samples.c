@@ -37,16 +37,21 @@ static int aggregate(struct pipeline *pipeline, struct pipeline_window *window,
 	return aggregator_add(window->aggregator, sample, &labels, frames, count);
 }
 
-static int resolve(struct pipeline *pipeline, const struct raw_sample *sample,
-	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids)
+/* Who answers for the sample (base/user_share.h). */
+static uint64_t user_of(struct pipeline *pipeline, const struct raw_sample *sample)
 {
 	struct aggregator_labels labels = { .cgroup = "" };
-	uint64_t user;
-	int count;
 
 	if (pipeline->cgroups)
 		find_labels(pipeline, sample, &labels);
-	user = cgroup_path_user(sample->user, labels.cgroup);
+	return cgroup_path_user(sample->user, labels.cgroup);
+}
+
+static int resolve(struct pipeline *pipeline, const struct raw_sample *sample, uint64_t user,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids)
+{
+	int count;
+
 	process_table_set_user(
 		pipeline->processes, (pid_t)sample->process.tgid, sample->first_ns, user);
 	binary_table_set_user(pipeline->binaries, user);
@@ -55,7 +60,7 @@ static int resolve(struct pipeline *pipeline, const struct raw_sample *sample,
 	return count;
 }
 
-static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample,
+static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample, uint64_t user,
 	const struct resolved_frame *frames, size_t count)
 {
 	struct raw_sample numbered = *sample;
@@ -65,6 +70,7 @@ static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sa
 	if (r < 0)
 		return r;
 	numbered.window = pipeline->open.number;
+	numbered.share_user = user;
 	pipeline->open.waiting++;
 	r = late_samples_add(pipeline->late, &numbered, frames, count);
 	if (r < 0)
@@ -76,14 +82,15 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
 	struct pipeline *pipeline = context;
+	uint64_t user = user_of(pipeline, sample);
 	bool lacks_build_ids;
 	int count, r;
 
-	count = resolve(pipeline, sample, frames, &lacks_build_ids);
+	count = resolve(pipeline, sample, user, frames, &lacks_build_ids);
 	if (count < 0)
 		return count;
 	if (resolved_has_jit(frames, (size_t)count))
-		r = add_jit_sample(pipeline, sample, frames, (size_t)count);
+		r = add_jit_sample(pipeline, sample, user, frames, (size_t)count);
 	else
 		r = aggregate(pipeline, &pipeline->open, sample, frames, (size_t)count);
 	if (r < 0)
