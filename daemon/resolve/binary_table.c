@@ -14,15 +14,6 @@ const struct binary_table_limits binary_table_default_limits = {
 	.path_bytes_max = 4 << 20,
 };
 
-void binary_table_close(struct binary_table *table, struct binary_entry *entry)
-{
-	if (entry->fd < 0)
-		return;
-	(void)close(entry->fd);
-	entry->fd = -1;
-	table->descriptors--;
-}
-
 void binary_table_free(struct binary_table *table)
 {
 	if (!table)

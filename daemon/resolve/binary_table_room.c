@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	CROWDED_PART = 2, /* a collection leaves entries in half of the table */
@@ -63,6 +64,15 @@ const char *binary_table_shorten(const struct binary_table *table, uint64_t user
 		return path;
 	path += length - (SHORT_PATH_BYTES - 1);
 	return path + strspn(path, "/");
+}
+
+void binary_table_close(struct binary_table *table, struct binary_entry *entry)
+{
+	if (entry->fd < 0)
+		return;
+	(void)close(entry->fd);
+	entry->fd = -1;
+	table->descriptors--;
 }
 
 /* --- collection --- */

@@ -72,9 +72,11 @@ void binary_table_set_path(
 
 /* Keeps `fd` for the entry. At the bound it closes the oldest file that no sample has used. */
 void binary_table_keep_descriptor(struct binary_table *table, struct binary_entry *entry, int *fd);
-void binary_table_close(struct binary_table *table, struct binary_entry *entry);
 
 /* --- bounds: binary_table_room.c --- */
+
+/* Closes the entry's file, if it is open. */
+void binary_table_close(struct binary_table *table, struct binary_entry *entry);
 
 /* Has the user room for an entry? If not, counts it. */
 bool binary_table_has_room(

@@ -4,7 +4,6 @@
  * per window is bounded by a number of room checks: any user who can map files can cause many files
  * and many free ranges (I4b).
  */
-#include "capture/walk_maps.h"
 #include "unwind/unwinder_state.h"
 
 #include <assert.h>
@@ -26,48 +25,6 @@ bool unwinder_has_room(struct unwinder *unwinder, const struct table_extent *ext
 	assert(unwinder->room_checks_left > 0);
 	unwinder->room_checks_left--;
 	return table_store_has_room(unwinder->store, extent);
-}
-
-/* In millionths of the array that the table fills most, so that a user cannot fill one with little
- * in the others. */
-static uint64_t weight_of(const struct unwinder *unwinder, const struct table_extent *extent)
-{
-	const struct walk_map_sizes *sizes = &unwinder->maps->sizes;
-	const uint64_t entries[TABLE_ARRAYS] = {
-		[TABLE_PAGES] = sizes->pages,
-		[TABLE_LINES] = sizes->lines,
-		[TABLE_RULES] = sizes->rules,
-		[TABLE_ESCAPES] = sizes->escapes,
-	};
-	uint64_t most = 1;
-
-	for (int i = 0; i < TABLE_ARRAYS; i++) {
-		uint64_t part = (uint64_t)extent->entries[i] * UNWINDER_WHOLE_PPM;
-
-		if (entries[i] > 0 && part / entries[i] > most)
-			most = part / entries[i];
-	}
-	return most;
-}
-
-void unwinder_charge(struct unwinder *unwinder, const struct walk_file *file, uint32_t number)
-{
-	struct shared_table *table = shared_tables_get(unwinder->tables, number);
-
-	if (table->users > 1)
-		return;
-	table->user = file->user;
-	user_share_add(&unwinder->share, table->user, weight_of(unwinder, &table->extent));
-}
-
-void unwinder_release(struct unwinder *unwinder, uint32_t number)
-{
-	const struct shared_table *table = shared_tables_get(unwinder->tables, number);
-
-	if (table->users == 1)
-		user_share_remove(
-			&unwinder->share, table->user, weight_of(unwinder, &table->extent));
-	shared_tables_release(unwinder->tables, number);
 }
 
 static struct shared_table *table_of(struct unwinder *unwinder, const struct walk_file *file)
@@ -189,7 +146,7 @@ static size_t choose_displaced(struct unwinder *unwinder, const struct table_ext
 	uint64_t user, const uint64_t idle[TABLE_ARRAYS], uint32_t chosen[DISPLACED_MAX])
 {
 	const uint64_t least =
-		user_share_held(&unwinder->share, user) + weight_of(unwinder, extent);
+		user_share_held(&unwinder->share, user) + unwinder_weight(unwinder, extent);
 	const struct user_counter *greatest = user_share_greatest(&unwinder->share);
 	size_t tables = shared_tables_positions(unwinder->tables), count = 0;
 	uint64_t held = greatest->held, more[TABLE_ARRAYS];
@@ -197,7 +154,7 @@ static size_t choose_displaced(struct unwinder *unwinder, const struct table_ext
 	memcpy(more, idle, sizeof(more));
 	for (uint32_t number = 0; number < tables && count < DISPLACED_MAX; number++) {
 		const struct shared_table *table = shared_tables_get(unwinder->tables, number);
-		uint64_t weight = weight_of(unwinder, &table->extent);
+		uint64_t weight = unwinder_weight(unwinder, &table->extent);
 
 		if (table->users == 0 || !table->is_in_use ||
 			!user_share_is_counter(&unwinder->share, greatest, table->user) ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The unwinder's private state, for unwinder*.c only. unwinder_entry.c keeps the sampler's entries,
- * unwinder_room.c makes room, and unwinder.c uses both. */
+/* The unwinder's private state, for unwinder*.c only. unwinder_share.c charges users,
+ * unwinder_entry.c keeps the sampler's entries, unwinder_room.c makes room, and unwinder.c uses
+ * all. */
 #pragma once
 
 #include "unwind/unwinder.h"
@@ -25,6 +26,16 @@ struct unwinder {
 	struct user_excess excess;
 };
 
+/* --- who answers for tables: unwinder_share.c --- */
+
+/* In millionths of the array that the table fills most, so that a user cannot fill one with little
+ * in the others. */
+uint64_t unwinder_weight(const struct unwinder *unwinder, const struct table_extent *extent);
+/* The table is new: the file's user answers for it. */
+void unwinder_charge(struct unwinder *unwinder, const struct walk_file *file, uint32_t table);
+/* Releases a file's table. */
+void unwinder_release(struct unwinder *unwinder, uint32_t table);
+
 /* --- the sampler's entries: unwinder_entry.c --- */
 
 /* Reads from the sampler when it last used the file. */
@@ -42,11 +53,6 @@ int unwinder_change_state(struct unwinder *unwinder, struct walk_file *file,
 	enum walk_file_state state, uint32_t table);
 
 /* --- making room: unwinder_room.c --- */
-
-/* The table is new: the file's user answers for it. */
-void unwinder_charge(struct unwinder *unwinder, const struct walk_file *file, uint32_t table);
-/* Releases a file's table. */
-void unwinder_release(struct unwinder *unwinder, uint32_t table);
 
 void unwinder_begin_room(struct unwinder *unwinder);
 
