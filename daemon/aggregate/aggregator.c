@@ -325,3 +325,9 @@ uint32_t aggregator_table_binary(const struct aggregator *aggregator, uint32_t p
 		       ? aggregator->table_binaries[profile_binary]
 		       : (uint32_t)NO_BINARY;
 }
+
+void aggregator_holdings(const struct aggregator *aggregator, struct user_holdings *holdings)
+{
+	user_holdings_add(holdings, USER_WINDOW, &aggregator->strings);
+	user_holdings_add(holdings, USER_WINDOW, &aggregator->elements);
+}

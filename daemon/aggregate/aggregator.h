@@ -38,3 +38,6 @@ int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sampl
 
 /* The id in the binary table of a binary of the profile; UINT32_MAX for synthetic ones. */
 uint32_t aggregator_table_binary(const struct aggregator *aggregator, uint32_t profile_binary);
+
+/* Adds the bytes that users hold of the profile (USER_WINDOW). */
+void aggregator_holdings(const struct aggregator *aggregator, struct user_holdings *holdings);

@@ -32,4 +32,7 @@ struct report {
 void report_write_json(const struct report *report, struct output *output);
 /* Writes at most 80 columns. Problems come first; zero values are left out. */
 void report_write_text(const struct report *report, struct output *output);
+/* Writes what each user holds of what users share, and what was refused; 64 users at most. A user's
+ * name is alone on its line, and what follows is indented. */
+void report_write_users(const struct report *report, struct output *output);
 void report_write_metrics(const struct report *report, struct output *output);

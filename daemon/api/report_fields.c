@@ -163,6 +163,29 @@ const struct report_field report_fields[] = {
 	{ "users", "over_history", "samples_over_history_quota_total",
 		"Samples stored as [names over quota]: their user's share of the day was used up.",
 		FIELD(service.excess.total[USER_HISTORY]), REPORT_NUMBER },
+	{ "users", "over_binaries", "binaries_over_quota_total",
+		"Lookups of new binaries refused: their user's share of the table was used up.",
+		FIELD(service.excess.total[USER_BINARIES]), REPORT_NUMBER },
+	{ "users", "over_symbols", "symbols_over_quota_total",
+		"Requests of symbols and unwind tables refused or late: their user's share of the "
+		"workers was used up.",
+		FIELD(service.excess.total[USER_SYMBOLS]), REPORT_NUMBER },
+	{ "users", "over_unwind", "unwind_tables_over_quota_total",
+		"Unwind tables that had no room, each time, or made room for another user's.",
+		FIELD(service.excess.total[USER_UNWIND]), REPORT_NUMBER },
+	{ "users", "over_jit", "jit_names_over_quota_total",
+		"Times that half of a file's names of JIT code, or a file, left: its user had "
+		"most.",
+		FIELD(service.excess.total[USER_JIT]), REPORT_NUMBER },
+	{ "users", "over_processes", "processes_over_quota_total",
+		"Processes that were not followed: their user had most.",
+		FIELD(service.excess.total[USER_PROCESSES]), REPORT_NUMBER },
+	{ "users", "over_mappings", "mappings_over_quota_total",
+		"Mappings that were not noted: their process or user had most.",
+		FIELD(service.excess.total[USER_MAPPINGS]), REPORT_NUMBER },
+	{ "users", "over_files", "mapped_files_over_quota_total",
+		"Mapped files that were not noted: their user had most.",
+		FIELD(service.excess.total[USER_FILES]), REPORT_NUMBER },
 
 	{ "http", "connections", "http_connections_total", "HTTP connections accepted or refused.",
 		FIELD(http.connections), REPORT_NUMBER },
@@ -298,3 +321,15 @@ const char *report_counter_name(
 	name[size] = '\0';
 	return name;
 }
+
+const struct report_resource report_resources[USER_RESOURCES] = {
+	[USER_WINDOW] = { "window", "Window", "samples without names", true },
+	[USER_HISTORY] = { "history", "Day", "samples stored without names", true },
+	[USER_BINARIES] = { "binaries", "Binaries", "lookups refused", false },
+	[USER_SYMBOLS] = { "symbols", "Symbols", "requests refused or late", false },
+	[USER_UNWIND] = { "unwind", "Unwind", "tables without room", false },
+	[USER_JIT] = { "jit", "JIT names", "files cut or dropped", true },
+	[USER_PROCESSES] = { "processes", "Processes", "refused", false },
+	[USER_MAPPINGS] = { "mappings", "Mappings", "refused", false },
+	[USER_FILES] = { "files", "Files", "refused", false },
+};

@@ -7,6 +7,7 @@
 
 #include "api/report.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,3 +51,12 @@ uint64_t report_counter_get(
 /* Writes the name of one counter, in snake_case, into `name`, and returns it. */
 const char *report_counter_name(
 	const struct report_counters *counters, size_t i, char name[REPORT_NAME_BYTES]);
+
+/* What users share; indexed by enum user_resource. */
+struct report_resource {
+	const char *key;     /* in JSON and metrics */
+	const char *label;   /* in text */
+	const char *refused; /* in text, after a number */
+	bool is_bytes;	     /* what is held; else a number */
+};
+extern const struct report_resource report_resources[USER_RESOURCES];

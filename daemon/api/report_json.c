@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void write_text(struct json *json, const char *key, const char *text, size_t size)
@@ -60,9 +61,39 @@ static void write_jit_processes(struct json *json, const struct service_status *
 	json_end_array(json);
 }
 
-static void write_users(struct json *json, const struct user_excess *excess)
+static void write_held(struct json *json, const char *key, const uint64_t held[USER_RESOURCES])
+{
+	json_key(json, key);
+	json_begin_object(json);
+	for (size_t i = 0; i < USER_RESOURCES; i++)
+		write_number(json, report_resources[i].key, held[i]);
+	json_end_object(json);
+}
+
+static void write_holdings(struct json *json, const struct user_holdings *holdings)
 {
 	char text[USER_EXCESS_NAME_BYTES];
+
+	write_held(json, "capacity", holdings->capacity);
+	json_key(json, "holding");
+	json_begin_array(json);
+	for (size_t i = 0; i < ARRAY_SIZE(holdings->lines); i++) {
+		const struct user_holding *line = &holdings->lines[i];
+
+		if (!user_holding_is_used(line))
+			continue;
+		json_begin_object(json);
+		json_key(json, "user");
+		json_string(json, user_excess_name(line->user, text));
+		write_held(json, "held", line->held);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
+static void write_most_over(struct json *json, const struct user_excess *excess)
+{
+	char text[USER_EXCESS_NAME_BYTES], key[REPORT_NAME_BYTES];
 
 	json_key(json, "most_over");
 	json_begin_array(json);
@@ -74,11 +105,19 @@ static void write_users(struct json *json, const struct user_excess *excess)
 		json_begin_object(json);
 		json_key(json, "user");
 		json_string(json, user_excess_name(line->user, text));
-		write_number(json, "over_window", line->refused[USER_WINDOW]);
-		write_number(json, "over_history", line->refused[USER_HISTORY]);
+		for (size_t n = 0; n < USER_RESOURCES; n++) {
+			(void)snprintf(key, sizeof(key), "over_%s", report_resources[n].key);
+			write_number(json, key, line->refused[n]);
+		}
 		json_end_object(json);
 	}
 	json_end_array(json);
+}
+
+static void write_users(struct json *json, const struct service_status *service)
+{
+	write_most_over(json, &service->excess);
+	write_holdings(json, &service->holdings);
 }
 
 static void write_statuses(struct json *json, const struct http_counters *http)
@@ -107,7 +146,7 @@ static void write_rest(struct json *json, const char *group, const struct report
 	else if (strcmp(group, "jit") == 0)
 		write_jit_processes(json, service);
 	else if (strcmp(group, "users") == 0)
-		write_users(json, &service->excess);
+		write_users(json, service);
 	else if (strcmp(group, "http") == 0)
 		write_statuses(json, &report->http);
 }

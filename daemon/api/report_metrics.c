@@ -112,6 +112,47 @@ static void write_accounts(struct output *output, const struct accounts *account
 	}
 }
 
+/* A metric with a label for the user and the resource. It has no head without a value. */
+struct user_metric {
+	const char *name, *type, *help;
+	bool has_head;
+};
+
+static void write_user(struct output *output, struct user_metric *metric, uint64_t user,
+	const uint64_t values[USER_RESOURCES])
+{
+	char name[USER_EXCESS_NAME_BYTES];
+
+	for (size_t i = 0; i < USER_RESOURCES; i++) {
+		if (values[i] == 0)
+			continue;
+		if (!metric->has_head)
+			write_head(output, metric->name, metric->type, metric->help);
+		metric->has_head = true;
+		output_printf(output, "pilotlight_%s{user=\"%s\",resource=\"%s\"} %" PRIu64 "\n",
+			metric->name, user_excess_name(user, name), report_resources[i].key,
+			values[i]);
+	}
+}
+
+static void write_users(struct output *output, const struct service_status *service)
+{
+	struct user_metric held = { .name = "user_held",
+		.type = "gauge",
+		.help = "What the users with the most hold: bytes of window, history and jit, "
+			"millionths of unwind." };
+	struct user_metric over = { .name = "user_over_quota_total",
+		.type = "counter",
+		.help = "What was refused to the users with the most refusals." };
+
+	for (size_t i = 0; i < ARRAY_SIZE(service->holdings.lines); i++)
+		write_user(output, &held, service->holdings.lines[i].user,
+			service->holdings.lines[i].held);
+	for (size_t i = 0; i < ARRAY_SIZE(service->excess.lines); i++)
+		write_user(output, &over, service->excess.lines[i].user,
+			service->excess.lines[i].refused);
+}
+
 static void write_responses(struct output *output, const struct http_counters *http)
 {
 	write_head(output, "http_responses_total", "counter", "HTTP answers, by status class.");
@@ -131,5 +172,6 @@ void report_write_metrics(const struct report *report, struct output *output)
 		"Samples lost with windows that were open, or not confirmed as written, when an "
 		"engine was killed.",
 		report->service.lost_by_engines);
+	write_users(output, &report->service);
 	write_responses(output, &report->http);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/report.h"
+#include "api/report_fields.h"
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -417,10 +418,81 @@ static void write_users(const struct service_status *service, struct output *out
 	const char *label = "Over quota";
 
 	for (size_t i = 0; i < ARRAY_SIZE(service->excess.lines); i++) {
-		if (!user_excess_is_used(&service->excess.lines[i]))
+		const struct user_excess_line *line = &service->excess.lines[i];
+
+		if (line->refused[USER_WINDOW] + line->refused[USER_HISTORY] == 0)
 			continue;
-		write_user(&service->excess.lines[i], label, output);
+		write_user(line, label, output);
 		label = "";
+	}
+}
+
+static void write_resource(struct output *output, const struct user_holdings *holdings,
+	size_t resource, uint64_t held, uint64_t refused)
+{
+	const struct report_resource *of = &report_resources[resource];
+	char held_text[NUMBER_BYTES], all_text[SHARE_BYTES], refused_text[NUMBER_BYTES];
+
+	if (held + refused == 0)
+		return;
+	(void)(of->is_bytes ? bytes_text(held, held_text) : count_text(held, held_text));
+	if (resource == USER_UNWIND)
+		(void)snprintf(held_text, sizeof(held_text), "tables");
+	write_entry(output, of->label, "%s, %s of the room%s%s%s%s", held_text,
+		share_text(held, holdings->capacity[resource], all_text), refused > 0 ? "; " : "",
+		refused > 0 ? count_text(refused, refused_text) : "", refused > 0 ? " " : "",
+		refused > 0 ? of->refused : "");
+}
+
+static const uint64_t *held_by(const struct user_holdings *holdings, uint64_t user)
+{
+	static const uint64_t none[USER_RESOURCES];
+
+	for (size_t i = 0; i < ARRAY_SIZE(holdings->lines); i++)
+		if (user_holding_is_used(&holdings->lines[i]) && holdings->lines[i].user == user)
+			return holdings->lines[i].held;
+	return none;
+}
+
+static const uint64_t *refused_to(const struct user_excess *excess, uint64_t user)
+{
+	static const uint64_t none[USER_RESOURCES];
+
+	for (size_t i = 0; i < ARRAY_SIZE(excess->lines); i++)
+		if (user_excess_is_used(&excess->lines[i]) && excess->lines[i].user == user)
+			return excess->lines[i].refused;
+	return none;
+}
+
+static void write_whole_user(
+	const struct service_status *service, uint64_t user, struct output *output)
+{
+	const uint64_t *held = held_by(&service->holdings, user);
+	const uint64_t *refused = refused_to(&service->excess, user);
+	char name[USER_EXCESS_NAME_BYTES];
+
+	output_printf(output, "%s\n", user_excess_name(user, name));
+	for (size_t i = 0; i < USER_RESOURCES; i++)
+		write_resource(output, &service->holdings, i, held[i], refused[i]);
+}
+
+void report_write_users(const struct report *report, struct output *output)
+{
+	const struct service_status *service = &report->service;
+	const struct user_holdings *holdings = &service->holdings;
+
+	for (size_t i = 0; i < ARRAY_SIZE(holdings->lines); i++)
+		if (user_holding_is_used(&holdings->lines[i]))
+			write_whole_user(service, holdings->lines[i].user, output);
+	for (size_t i = 0; i < ARRAY_SIZE(service->excess.lines); i++) {
+		const struct user_excess_line *line = &service->excess.lines[i];
+		bool is_listed = false;
+
+		for (size_t n = 0; n < ARRAY_SIZE(holdings->lines); n++)
+			is_listed |= user_holding_is_used(&holdings->lines[n]) &&
+				     holdings->lines[n].user == line->user;
+		if (user_excess_is_used(line) && !is_listed)
+			write_whole_user(service, line->user, output);
 	}
 }
 

@@ -68,8 +68,9 @@ struct service_status {
 	size_t jit_count;
 	uint64_t jit_processes; /* total, including those that `jit` has no room for */
 
-	/* What exceeded the shares of users. */
+	/* What exceeded the shares of users, and what they hold. */
 	struct user_excess excess;
+	struct user_holdings holdings;
 
 	/* Lag. */
 	uint64_t drain_lag_ns; /* from the last drain's due time to its end */

@@ -72,9 +72,11 @@ void route_status(void *api, struct http_request *request)
 		answer_report(api, request, report_write_json, "application/json");
 	else if (strcmp(format, "text") == 0)
 		answer_report(api, request, report_write_text, "text/plain; charset=utf-8");
+	else if (strcmp(format, "users") == 0)
+		answer_report(api, request, report_write_users, "text/plain; charset=utf-8");
 	else
-		http_answer_text(
-			request, 400, "Unknown format '%.100s'. Use 'json' or 'text'.", format);
+		http_answer_text(request, 400,
+			"Unknown format '%.100s'. Use 'json', 'text' or 'users'.", format);
 }
 
 void route_metrics(void *api, struct http_request *request)

@@ -8,9 +8,9 @@
  * (Choudhury and Hahne, 1998).
  *
  * A user is a 64-bit key: struct pilotlight_ring_sample's uid, or a container's hash above 32 zeros
- * (labels/cgroup_path.h). The counters are a hash table without keys, because there may be many
- * users: two users may share one. A hostile user cannot choose whose, because the hash is seeded.
- * Not thread-safe.
+ * (labels/cgroup_path.h). The counters are a hash table without chains, because there may be many
+ * users: two users may share one, and reports then name the one who came last. A hostile user
+ * cannot choose whose, because the hash is seeded. Not thread-safe.
  */
 #pragma once
 
@@ -20,10 +20,15 @@
 
 enum { USER_SHARE_COUNTERS = 256 };
 
+/* For what no user answers for yet. No process has this uid. */
+#define USER_UNKNOWN ((uint64_t)UINT32_MAX)
+
 /* Initialize with the capacity and zeros. */
 struct user_share {
 	uint64_t capacity, used;
-	uint64_t counters[USER_SHARE_COUNTERS];
+	struct user_counter {
+		uint64_t user, held;
+	} counters[USER_SHARE_COUNTERS];
 };
 
 /* May the user hold `amount` more? */
@@ -37,6 +42,20 @@ uint64_t user_share_held(const struct user_share *share, uint64_t user);
 
 /* Also beyond the capacity: the caller decides. */
 void user_share_add(struct user_share *share, uint64_t user, uint64_t amount);
+/* `amount` is at most what was added for the user. */
+void user_share_remove(struct user_share *share, uint64_t user, uint64_t amount);
+
+/* The counter with the most; the first one if all are 0. */
+const struct user_counter *user_share_greatest(const struct user_share *share);
+/* Is it the user's counter? */
+bool user_share_is_counter(
+	const struct user_share *share, const struct user_counter *counter, uint64_t user);
+
+/*
+ * The most that each user could hold if all held `total` together, and users who need less left the
+ * rest to others. UINT64_MAX: they hold no more than `total`.
+ */
+uint64_t user_share_level(const struct user_share *share, uint64_t total);
 
 /* --- what was refused --- */
 
@@ -44,6 +63,14 @@ enum user_resource {
 	/* Samples whose names or stack did not fit into the user's share: */
 	USER_WINDOW,  /* of a window */
 	USER_HISTORY, /* of a day */
+	/* What did not fit into the user's share of all: */
+	USER_BINARIES,	/* lookups of new binaries */
+	USER_SYMBOLS,	/* requests of symbols and unwind tables */
+	USER_UNWIND,	/* unwind tables in the sampler's arrays, which others may displace */
+	USER_JIT,	/* names of JIT code: times when half of a file's names, or a file, left */
+	USER_PROCESSES, /* images of processes */
+	USER_MAPPINGS,	/* mappings, beyond the bound of one process, too */
+	USER_FILES,	/* mapped files, or their paths */
 	USER_RESOURCES,
 };
 
@@ -59,7 +86,7 @@ struct user_excess {
 };
 
 bool user_excess_is_used(const struct user_excess_line *line);
-/* "user 1000", or "container 1a2b3c4d", by the container's hash. Returns `name`. */
+/* "user 1000", "container 1a2b3c4d", by the container's hash, or "unknown". Returns `name`. */
 const char *user_excess_name(uint64_t user, char name[USER_EXCESS_NAME_BYTES]);
 
 void user_excess_merge(struct user_excess *into, const struct user_excess *from);
@@ -67,3 +94,22 @@ void user_excess_merge(struct user_excess *into, const struct user_excess *from)
 /* Without a free line, the user with the fewest refusals makes room. */
 void user_excess_add(
 	struct user_excess *excess, uint64_t user, enum user_resource resource, uint64_t count);
+
+/* --- what is held --- */
+
+/* What the users with the most hold now, for reports. Initialize with zeros. */
+struct user_holdings {
+	uint64_t capacity[USER_RESOURCES]; /* 0: unknown */
+	struct user_holding {
+		uint64_t user;
+		uint64_t held[USER_RESOURCES]; /* all 0: the line is free */
+	} lines[USER_EXCESS_LINES];
+};
+
+bool user_holding_is_used(const struct user_holding *line);
+
+/* Adds the users of a share, and its capacity. Without a free line, the user who holds the smallest
+ * part of any resource makes room. */
+void user_holdings_add(struct user_holdings *holdings, enum user_resource resource,
+	const struct user_share *share);
+void user_holdings_merge(struct user_holdings *into, const struct user_holdings *from);

@@ -41,7 +41,7 @@ bool request_rate_take(struct request_rate *rate, uint64_t user, uint64_t now_ns
 	};
 	uint64_t user_ns = taken_ns(*user_paid_until_ns, now_ns);
 
-	share.counters[user_share_counter(user)] = user_ns;
+	share.counters[user_share_counter(user)].held = user_ns;
 	if (!user_share_has_room(&share, user, share_ns)) {
 		rate->refused++;
 		return false;

@@ -24,7 +24,9 @@ struct raw_sample {
 	uint32_t tid;
 	uint64_t cgroup_id; /* the thread's, in the default hierarchy; 0 if the kernel has none */
 	uint32_t user;	    /* who answers for it; as in struct pilotlight_ring_sample */
-	const char *comm;   /* NUL-terminated, as the kernel reports it */
+	/* Set to 0; the callback's owner may say here whose share it is of (base/user_share.h). */
+	uint64_t share_user;
+	const char *comm; /* NUL-terminated, as the kernel reports it */
 	uint64_t count;
 	uint64_t first_ns, last_ns;
 	enum pilotlight_path path;

@@ -27,8 +27,9 @@ struct job {
 
 struct history_writer {
 	struct history_writer_options options;
-	struct store *store; /* used by the thread only; NULL: not open */
-	unsigned windows;    /* used by the thread only */
+	struct store *store;	    /* used by the thread only; NULL: not open */
+	unsigned windows;	    /* used by the thread only */
+	struct store_shares shares; /* the thread's: after the last window that was written */
 	bool is_maintenance_failing;
 	pthread_t thread;
 	bool has_thread;
@@ -52,9 +53,14 @@ static struct job *job_at(struct history_writer *writer, size_t i)
 
 static int open_store(struct history_writer *writer, struct fault *fault)
 {
-	return writer->store ? 0
-			     : store_open(writer->options.folder, &writer->options.limits,
-				       &writer->store, fault);
+	int r;
+
+	if (writer->store)
+		return 0;
+	r = store_open(writer->options.folder, &writer->options.limits, &writer->store, fault);
+	if (r == 0)
+		store_set_shares(writer->store, &writer->shares);
+	return r;
 }
 
 static int append(struct history_writer *writer, struct job *job, struct fault *fault)
@@ -64,7 +70,11 @@ static int append(struct history_writer *writer, struct job *job, struct fault *
 	if (r < 0)
 		return r;
 	job->window.excess = &job->result.excess;
-	return store_append(writer->store, &job->window, job->profile, fault);
+	r = store_append(writer->store, &job->window, job->profile, fault);
+	if (r == 0)
+		writer->shares = *store_shares(writer->store);
+	user_holdings_add(&job->result.holdings, USER_HISTORY, &writer->shares.of_day);
+	return r;
 }
 
 /* Closes the store after a failure: the folder may be replaced before the next window. */

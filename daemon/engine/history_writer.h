@@ -68,8 +68,9 @@ struct history_result {
 	uint64_t end_monotonic_ns; /* the same, or the end of the last window refused after it;
 				      CLOCK_MONOTONIC */
 	struct accounts accounts;
-	struct user_excess excess; /* what exceeded the shares of users (store.h) */
-	char fault[512];	   /* "" without an error */
+	struct user_excess excess;     /* what exceeded the shares of users (store.h) */
+	struct user_holdings holdings; /* what they hold of the day */
+	char fault[512];	       /* "" without an error */
 };
 /* Returns 0, or -EAGAIN if there is no result. */
 int history_writer_next_result(struct history_writer *writer, struct history_result *ret_result);

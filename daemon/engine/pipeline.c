@@ -402,7 +402,10 @@ static int drain_now(struct pipeline *pipeline, struct fault *fault)
 		now_ns > pipeline->next_drain_ns ? now_ns - pipeline->next_drain_ns : 0;
 	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
 	follow_cpus(pipeline, now_ns);
-	r = run_unwinding(pipeline, fault);
+	/* Some users' requests may have waited for their time. */
+	r = pipeline_symbols_run(pipeline, fault);
+	if (r == 0)
+		r = run_unwinding(pipeline, fault);
 	return r < 0 ? r : drain_timed(pipeline, fault);
 }
 
@@ -419,6 +422,7 @@ static int switch_windows(struct pipeline *pipeline)
 	pipeline_window_end(pipeline, &pipeline->open, pipeline->last_flip_ns);
 	pipeline->ended = pipeline->open;
 	pipeline->open = next;
+	binary_table_begin_window(pipeline->binaries, next.number);
 	return 0;
 }
 
@@ -493,6 +497,7 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	pipeline_window_end(pipeline, window, now_ns);
 	window->profile->accounts = window->accounts;
 	symbolizer_hurry(pipeline->symbolizer);
+	symbolizer_ignore_time(pipeline->symbolizer);
 	return 0;
 }
 
@@ -538,9 +543,7 @@ static bool is_outgrown(const struct pipeline *pipeline)
 
 bool pipeline_needs_restart(const struct pipeline *pipeline)
 {
-	size_t bound = pipeline->binary_limits.binaries_max;
-
-	return binary_table_count(pipeline->binaries) > bound - bound / 4 || is_outgrown(pipeline);
+	return is_outgrown(pipeline);
 }
 
 int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct fault *fault)

@@ -68,7 +68,8 @@ struct pipeline_report {
 	struct capture_cost capture;
 	struct unwinding_report unwinding; /* zeros if only the kernel walks */
 	uint64_t expected;		   /* samples, by the clock; 0: unknown */
-	struct user_excess excess;	   /* samples beyond the share of their users */
+	struct user_excess excess;	   /* what exceeded the shares of users */
+	struct user_holdings holdings;	   /* what users hold; the window is the open one */
 	uint64_t drains;
 	uint64_t elapsed_ns;
 	uint64_t drain_cpu_ns; /* spent by this thread on draining, without the following */
@@ -160,9 +161,7 @@ int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault 
  */
 int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct fault *fault);
 
-/*
- * Should another pipeline take over? True if the binary table, which only grows, is over 3/4 full,
- * or the machine has more CPUs than the maps were made for.
+/* Should another pipeline take over? True if the machine has more CPUs than the maps were made for.
  */
 bool pipeline_needs_restart(const struct pipeline *pipeline);
 /* Call last. If the maps are too small, makes the next pipeline create new ones. */

@@ -25,6 +25,7 @@ static int open_symbolizer(struct pipeline *pipeline)
 		.debuginfod_urls = pipeline->settings.debuginfod_urls,
 		/* Measured: two workers took a third of all memory in a first recording. */
 		.workers.workers_max = 1,
+		.user_burst_ns = UNWINDING_USER_BURST_NS,
 	};
 	const char *folder = pipeline->settings.symbol_cache;
 	uint64_t cache_bytes = pipeline->settings.symbol_cache_bytes

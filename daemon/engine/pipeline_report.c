@@ -6,6 +6,23 @@ const struct profile *pipeline_profile(const struct pipeline *pipeline)
 	return pipeline->open.profile;
 }
 
+static void report_users(const struct pipeline *pipeline, struct pipeline_report *report)
+{
+	struct user_excess *excess = &report->excess;
+	struct user_holdings *holdings = &report->holdings;
+
+	user_excess_merge(excess, binary_table_excess(pipeline->binaries));
+	user_excess_merge(excess, symbolizer_excess(pipeline->symbolizer));
+	user_excess_merge(excess, jit_table_excess(pipeline->jit));
+	aggregator_holdings(pipeline->open.aggregator, holdings);
+	user_holdings_add(holdings, USER_BINARIES, binary_table_share(pipeline->binaries));
+	user_holdings_add(holdings, USER_SYMBOLS, symbolizer_unfinished(pipeline->symbolizer));
+	user_holdings_add(holdings, USER_JIT, jit_table_share(pipeline->jit));
+	process_table_users(pipeline->processes, excess, holdings);
+	if (pipeline->unwinding)
+		unwinding_users(pipeline->unwinding, excess, holdings);
+}
+
 void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report)
 {
 	pipeline->report.expected = capture_expected_samples(pipeline->capture);
@@ -31,6 +48,7 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	if (pipeline->cgroups)
 		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
 	*ret_report = pipeline->report;
+	report_users(pipeline, ret_report);
 }
 
 const struct accounts *pipeline_accounts(const struct pipeline *pipeline)

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/log.h"
+#include "labels/cgroup_path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +37,30 @@ static int aggregate(struct pipeline *pipeline, struct pipeline_window *window,
 	return aggregator_add(window->aggregator, sample, &labels, frames, count);
 }
 
-static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample,
+/* Who answers for the sample (base/user_share.h). */
+static uint64_t user_of(struct pipeline *pipeline, const struct raw_sample *sample)
+{
+	struct aggregator_labels labels = { .cgroup = "" };
+
+	if (pipeline->cgroups)
+		find_labels(pipeline, sample, &labels);
+	return cgroup_path_user(sample->user, labels.cgroup);
+}
+
+static int resolve(struct pipeline *pipeline, const struct raw_sample *sample, uint64_t user,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids)
+{
+	int count;
+
+	process_table_set_user(
+		pipeline->processes, (pid_t)sample->process.tgid, sample->first_ns, user);
+	binary_table_set_user(pipeline->binaries, user);
+	count = resolver_resolve(pipeline->resolver, sample, frames, ret_lacks_build_ids);
+	binary_table_set_user(pipeline->binaries, USER_UNKNOWN);
+	return count;
+}
+
+static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample, uint64_t user,
 	const struct resolved_frame *frames, size_t count)
 {
 	struct raw_sample numbered = *sample;
@@ -46,6 +70,7 @@ static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sa
 	if (r < 0)
 		return r;
 	numbered.window = pipeline->open.number;
+	numbered.share_user = user;
 	pipeline->open.waiting++;
 	r = late_samples_add(pipeline->late, &numbered, frames, count);
 	if (r < 0)
@@ -57,14 +82,15 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
 	struct pipeline *pipeline = context;
+	uint64_t user = user_of(pipeline, sample);
 	bool lacks_build_ids;
 	int count, r;
 
-	count = resolver_resolve(pipeline->resolver, sample, frames, &lacks_build_ids);
+	count = resolve(pipeline, sample, user, frames, &lacks_build_ids);
 	if (count < 0)
 		return count;
 	if (resolved_has_jit(frames, (size_t)count))
-		r = add_jit_sample(pipeline, sample, frames, (size_t)count);
+		r = add_jit_sample(pipeline, sample, user, frames, (size_t)count);
 	else
 		r = aggregate(pipeline, &pipeline->open, sample, frames, (size_t)count);
 	if (r < 0)
@@ -115,7 +141,9 @@ static int open_binary(struct pipeline *pipeline, const struct pipeline_window *
 		return -ENOENT; /* its addresses are offsets */
 	opened.build_id = binary.build_id;
 	opened.path = binary.path;
-	if (id < pipeline->symbol_state_count)
+	opened.user = binary.user;
+	if (id < pipeline->symbol_state_count &&
+		pipeline->symbol_states[id].serial == binary.serial)
 		opened.identity = pipeline->symbol_states[id].identity;
 	/* The identity finds the symbols even after the file is gone. */
 	if (opened.identity.id.size > 0) {
@@ -154,6 +182,8 @@ static void request_symbols(struct pipeline *pipeline, const struct pipeline_win
 	r = symbol_identity_of_binary(binary.fd, &binary.build_id, &state->identity);
 	if (r == 0)
 		r = symbolizer_request(pipeline->symbolizer, &binary);
+	/* The user's other binaries wait: try again in the next window. */
+	state->is_requested = r != -E2BIG;
 	if (r < 0)
 		log_debug("cannot look for symbols of '%s': %s, continuing without them",
 			binary.path, strerror(-r));
@@ -184,9 +214,13 @@ void pipeline_request_symbols(struct pipeline *pipeline, struct pipeline_window 
 		uint32_t profile_binary = (uint32_t)window->binaries_seen++;
 		uint32_t id = aggregator_table_binary(window->aggregator, profile_binary);
 		struct pipeline_symbols *state;
+		struct binary binary;
 
 		if (id == UINT32_MAX || find_symbol_state(pipeline, id, &state) < 0)
 			continue;
+		binary_table_get(pipeline->binaries, id, &binary);
+		if (state->serial != binary.serial)
+			*state = (struct pipeline_symbols){ .serial = binary.serial };
 		if (!state->is_requested)
 			request_symbols(pipeline, window, profile_binary, state);
 		/* The profile stores a build-id already. */

@@ -32,6 +32,7 @@ struct pipeline_window {
 /* The state of symbol extraction for one binary of the table. */
 struct pipeline_symbols {
 	struct symbol_identity identity; /* id.size 0: unknown */
+	uint32_t serial;		 /* of the binary; 0: none */
 	bool is_requested;		 /* once, whatever the result */
 };
 

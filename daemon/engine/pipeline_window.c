@@ -72,6 +72,16 @@ bool pipeline_has_window(const struct pipeline *pipeline)
 	return pipeline->ended.profile;
 }
 
+/* Removes binaries that neither the taken window nor the open one uses. */
+static void collect_binaries(struct pipeline *pipeline, uint32_t taken)
+{
+	if (!binary_table_begin_collection(pipeline->binaries, taken))
+		return;
+	if (pipeline->unwinding)
+		unwinding_spare_binaries(pipeline->unwinding);
+	binary_table_end_collection(pipeline->binaries);
+}
+
 int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct profile **ret_profile,
 	uint64_t *ret_monotonic_ns, struct fault *fault)
 {
@@ -93,6 +103,7 @@ int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct prof
 	window->profile->accounts = window->accounts;
 	*ret_monotonic_ns = window->monotonic_ns;
 	*ret_profile = TAKE_PTR(window->profile);
+	collect_binaries(pipeline, window->number);
 	pipeline_window_done(window);
 	return 0;
 }

@@ -26,12 +26,13 @@ enum service_event {
 /* CPU time and samples used up to one moment. */
 struct service_use {
 	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: unknown yet */
-	uint64_t bpf_ns, engine_ns, drain_ns, jit_ns, broker_ns, busy_samples;
+	uint64_t bpf_ns, engine_ns, drain_ns, jit_ns, broker_ns, worker_ns, busy_samples;
 };
 
 /*
- * What the governor weighs, without the CPU count. The time of reading jitdumps and perf maps is
- * left out: one user's files must not lower the rate for all. jit_table_limits bounds it.
+ * What the governor weighs, without the CPU count. The time of reading jitdumps and perf maps, and
+ * of symbol workers, is left out: one user's files must not lower the rate for all.
+ * jit_table_limits bounds the first, the symbolizer's time of users the second.
  */
 void service_use_since(const struct service_use *before, const struct service_use *now,
 	struct rate_governor_use *ret_use);
@@ -72,6 +73,7 @@ struct service {
 	struct accounts last_window;
 	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
 	struct user_excess history_excess;
+	struct user_holdings history_holdings; /* after the last window */
 	bool is_history_failing;
 	char history_fault[160];
 	char listen_fault[100]; /* "": listening on all addresses, with the token if one is needed

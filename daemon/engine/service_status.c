@@ -23,6 +23,8 @@ static void read_use(const struct pipeline_report *report, struct service_use *r
 		.drain_ns = report->drain_cpu_ns,
 		.jit_ns = report->jit_cpu_ns,
 		.broker_ns = report->capture.broker_cpu_ns,
+		.worker_ns =
+			report->symbols.worker_spent_ns + report->unwinding.tables.worker_spent_ns,
 		.busy_samples =
 			report->accounts.fired - report->accounts.dropped[PILOTLIGHT_DROP_IDLE],
 	};
@@ -33,12 +35,14 @@ void service_use_since(const struct service_use *before, const struct service_us
 {
 	uint64_t drain_ns = now->drain_ns - before->drain_ns;
 	uint64_t engine_ns = now->engine_ns - before->engine_ns;
+	uint64_t broker_ns = now->broker_ns - before->broker_ns;
+	uint64_t worker_ns = now->worker_ns - before->worker_ns;
 
 	*ret_use = (struct rate_governor_use){
 		.elapsed_ns = now->at_ns - before->at_ns,
 		.sampling_ns = now->bpf_ns - before->bpf_ns + drain_ns,
-		.other_ns = engine_ns - drain_ns - (now->jit_ns - before->jit_ns) + now->broker_ns -
-			    before->broker_ns,
+		.other_ns = engine_ns - drain_ns - (now->jit_ns - before->jit_ns) +
+			    (broker_ns > worker_ns ? broker_ns - worker_ns : 0),
 		.samples = now->busy_samples - before->busy_samples,
 	};
 }
@@ -158,6 +162,8 @@ static void fill_names(const struct service *service, const struct pipeline_repo
 	status->jit_waiting = report->jit_samples.waiting;
 	status->excess = report->excess;
 	user_excess_merge(&status->excess, &service->history_excess);
+	status->holdings = report->holdings;
+	user_holdings_merge(&status->holdings, &service->history_holdings);
 }
 
 static void fill_jit(struct service *service, struct service_status *status)

@@ -172,6 +172,7 @@ static void handle_results(struct service *service)
 			window_dropped(service, result.fault);
 		close_window(service, &result.accounts, result.end_monotonic_ns);
 		user_excess_merge(&service->history_excess, &result.excess);
+		service->history_holdings = result.holdings;
 		api_sealed(service->api, result.end_ns);
 	}
 }

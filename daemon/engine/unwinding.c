@@ -92,6 +92,7 @@ int unwinding_new(const struct unwinding_parts *parts, struct unwinding **ret_un
 	struct symbolizer_options options = {
 		.broker = parts->files.broker,
 		.product = PILOTLIGHT_PRODUCT_UNWIND,
+		.user_burst_ns = UNWINDING_USER_BURST_NS,
 	};
 	int r;
 
@@ -136,6 +137,36 @@ uint32_t unwinding_binary(void *context, uint32_t file_id)
 	return unwinder_binary(unwinding->unwinder, file_id);
 }
 
+static bool is_doomed(const void *context, uint32_t binary)
+{
+	return binary_table_is_doomed(context, binary);
+}
+
+static void spare(void *context, uint32_t binary)
+{
+	binary_table_spare(context, binary);
+}
+
+void unwinding_spare_binaries(struct unwinding *unwinding)
+{
+	const struct unwinder_collection collection = {
+		.context = unwinding->parts.files.binaries,
+		.is_doomed = is_doomed,
+		.spare = spare,
+	};
+
+	unwinder_collect(unwinding->unwinder, &collection);
+}
+
+void unwinding_users(const struct unwinding *unwinding, struct user_excess *excess,
+	struct user_holdings *holdings)
+{
+	user_holdings_add(holdings, USER_SYMBOLS, symbolizer_unfinished(unwinding->tables));
+	user_holdings_add(holdings, USER_UNWIND, unwinder_share(unwinding->unwinder));
+	user_excess_merge(excess, symbolizer_excess(unwinding->tables));
+	user_excess_merge(excess, unwinder_excess(unwinding->unwinder));
+}
+
 void unwinding_begin_window(struct unwinding *unwinding, uint32_t window)
 {
 	unwinder_begin_window(unwinding->unwinder, window);
@@ -175,6 +206,7 @@ static int request_from_symbolizer(struct unwinding *unwinding, const struct wal
 		.path = binary->path,
 		.fd = fd < 0 ? opened : fd,
 		.debug_fd = -1,
+		.user = binary->user,
 	};
 
 	return request.fd < 0 ? -ENOENT : symbolizer_request(unwinding->tables, &request);
@@ -252,7 +284,14 @@ static int load(struct unwinding *unwinding, const struct pending *pending)
 {
 	const struct symbol_file *file = NULL;
 	int r = symbolizer_find_file(unwinding->tables, &pending->identity, &file);
+	uint32_t binary_id = unwinder_binary(unwinding->unwinder, pending->file_id);
+	struct binary binary;
 
+	/* By now the sample that requested the file has said whose it is. */
+	if (binary_id != WALK_FILES_UNKNOWN_BINARY) {
+		binary_table_get(unwinding->parts.files.binaries, binary_id, &binary);
+		unwinder_set_user(unwinding->unwinder, pending->file_id, binary.user);
+	}
 	return r < 0 ? r : unwinder_set_table(unwinding->unwinder, pending->file_id, file);
 }
 

@@ -18,6 +18,9 @@
 
 struct unwinding;
 
+/* CPU time of workers that one user's files may take at once. */
+#define UNWINDING_USER_BURST_NS (120ULL * 1000000000)
+
 struct unwinding_parts {
 	const struct walk_maps *maps; /* borrowed */
 	struct unwinding_files files;
@@ -60,5 +63,14 @@ void unwinding_begin_window(struct unwinding *unwinding, uint32_t window);
 
 /* The file's number in the binary table; UINT32_MAX: not known. For resolver_set_files(). */
 uint32_t unwinding_binary(void *unwinding, uint32_t file_id);
+
+/* During a collection of the binary table: spares the binaries of files in use, and forgets the
+ * other files whose binaries are doomed. */
+void unwinding_spare_binaries(struct unwinding *unwinding);
+
+/* Adds what users hold and what was refused: requests of tables (USER_SYMBOLS), and tables in the
+ * arrays (USER_UNWIND). */
+void unwinding_users(const struct unwinding *unwinding, struct user_excess *excess,
+	struct user_holdings *holdings);
 
 void unwinding_report(struct unwinding *unwinding, struct unwinding_report *ret_report);

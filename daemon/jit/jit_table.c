@@ -25,6 +25,7 @@ int jit_table_new(const struct jit_table_limits *limits, struct broker *broker,
 	table->broker = broker;
 	table->images = images;
 	table->due_ns = UINT64_MAX;
+	table->code_share.capacity = limits->bytes;
 	jit_table_attach(table);
 	*ret_table = TAKE_PTR(table);
 	return 0;
@@ -37,6 +38,7 @@ void jit_table_free(struct jit_table *table)
 	jit_table_detach(table);
 	free(table->processes);
 	free(table->files);
+	free(table->order);
 	free(table);
 }
 

@@ -13,15 +13,16 @@
  * or if no more can arrive.
  *
  * Bounds (I4): processes, files, and one budget in bytes for all code. When the bytes are used up,
- * the biggest file drops code. At the limit of processes, the user with the most of them loses the
- * one without a sample for longest; at the limit of files, the file without a sample for longest
- * is evicted. The next sample starts a new search. Each run has a budget of steps and
- * of CPU time, shared by the files with unread data. A file that grows too fast delays only itself.
+ * the biggest file of the user with the most bytes drops code. At the limits of processes and of
+ * files, the user with the most of them loses the one without a sample for longest. The next sample
+ * starts a new search. Each run has a budget of steps and of CPU time. Users take turns in it; a
+ * user's files that grow too fast delay only that user's.
  * One owner, one thread. Times are CLOCK_MONOTONIC in ns.
  */
 #pragma once
 
 #include "base/cleanup.h"
+#include "base/user_share.h"
 #include "broker/broker.h"
 #include "jit/code_index.h"
 #include "jit/jitdump_reader.h"
@@ -142,6 +143,10 @@ struct jit_process_report {
  */
 bool jit_table_next(
 	const struct jit_table *table, size_t *cursor, struct jit_process_report *ret_report);
+
+/* Bytes of code by user, and what left (USER_JIT). */
+const struct user_share *jit_table_share(const struct jit_table *table);
+const struct user_excess *jit_table_excess(const struct jit_table *table);
 
 void jit_table_counters(const struct jit_table *table, struct jit_table_counters *ret_counters);
 size_t jit_table_bytes(const struct jit_table *table);

@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "jit/jit_table_state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -44,6 +45,8 @@ void jit_table_measure(struct jit_table *table, struct jit_followed *file)
 {
 	size_t bytes = code_index_bytes(file->index);
 
+	user_share_remove(&table->code_share, file->user, file->code_bytes);
+	user_share_add(&table->code_share, file->user, bytes);
 	table->code_bytes = table->code_bytes - file->code_bytes + bytes;
 	file->code_bytes = bytes;
 }
@@ -56,6 +59,8 @@ static void release(struct jit_table *table, uint32_t id)
 	if (--file->references > 0)
 		return;
 	table->code_bytes -= file->code_bytes;
+	user_share_remove(&table->code_share, file->user, file->code_bytes);
+	user_share_remove(&table->file_share, file->user, 1);
 	close_followed(file);
 }
 
@@ -113,10 +118,12 @@ static void ask(struct jit_table *table, uint32_t file, uint64_t sampled_ns)
 		table->files[file].sampled_ns = sampled_ns;
 }
 
-/* Evicts the file whose processes have gone without a sample for longest. */
+/* Of the files of the user with the most, evicts the one whose processes have gone without a sample
+ * for longest. */
 static void make_room_for_file(struct jit_table *table)
 {
-	uint32_t least = 0;
+	const struct user_counter *most = user_share_greatest(&table->file_share);
+	uint32_t least = JIT_NO_FILE;
 
 	for (size_t i = 0; i < table->file_count; i++)
 		table->files[i].sampled_ns = 0;
@@ -126,9 +133,13 @@ static void make_room_for_file(struct jit_table *table)
 		ask(table, process->dump, process->sampled_ns);
 		ask(table, process->map, process->sampled_ns);
 	}
-	for (uint32_t i = 1; i < table->file_count; i++)
-		if (table->files[i].sampled_ns < table->files[least].sampled_ns)
+	for (uint32_t i = 0; i < table->file_count; i++)
+		if (user_share_is_counter(&table->file_share, most, table->files[i].user) &&
+			(least == JIT_NO_FILE ||
+				table->files[i].sampled_ns < table->files[least].sampled_ns))
 			least = i;
+	assert(least != JIT_NO_FILE);
+	user_excess_add(&table->excess, table->files[least].user, USER_JIT, 1);
 	evict_file(table, least);
 }
 
@@ -201,6 +212,7 @@ static int follow(struct jit_table *table, const struct jit_process *process, in
 		.references = 1,
 		.is_valid = kind == JIT_FILE_PERF_MAP,
 		.has_more = true,
+		.user = process->facts.uid,
 	};
 	struct stat status;
 	uint32_t slot;
@@ -227,6 +239,7 @@ static int follow(struct jit_table *table, const struct jit_process *process, in
 		return r;
 	}
 	table->files[slot] = file;
+	user_share_add(&table->file_share, file.user, 1);
 	jit_table_measure(table, &table->files[slot]);
 	*ret_file = slot;
 	return 0;

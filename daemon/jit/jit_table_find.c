@@ -287,3 +287,13 @@ size_t jit_table_bytes(const struct jit_table *table)
 	}
 	return bytes;
 }
+
+const struct user_share *jit_table_share(const struct jit_table *table)
+{
+	return &table->code_share;
+}
+
+const struct user_excess *jit_table_excess(const struct jit_table *table)
+{
+	return &table->excess;
+}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
 #include "base/clock.h"
 #include "jit/jit_table_state.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -219,17 +221,34 @@ static int64_t read_file(struct jit_table *table, uint32_t id, int64_t steps)
 	return left;
 }
 
-/* Halves the biggest index until all fit. */
+/* The biggest file of the user with the most bytes. */
+static struct jit_followed *find_biggest(struct jit_table *table)
+{
+	const struct user_counter *greatest = user_share_greatest(&table->code_share);
+	struct jit_followed *biggest = NULL;
+
+	for (size_t i = 0; i < table->file_count; i++) {
+		struct jit_followed *file = &table->files[i];
+
+		if (file->references > 0 &&
+			user_share_is_counter(&table->code_share, greatest, file->user) &&
+			(!biggest || file->code_bytes > biggest->code_bytes))
+			biggest = file;
+	}
+	return biggest;
+}
+
+/* Halves the biggest index of the user with the most bytes until all fit. */
 static void keep_to_limit(struct jit_table *table)
 {
 	while (table->code_bytes > table->limits.bytes) {
-		struct jit_followed *biggest = &table->files[0];
+		struct jit_followed *biggest = find_biggest(table);
 		size_t most;
 
-		for (size_t i = 1; i < table->file_count; i++)
-			if (table->files[i].code_bytes > biggest->code_bytes)
-				biggest = &table->files[i];
+		if (!biggest)
+			return;
 		most = biggest->code_bytes;
+		user_excess_add(&table->excess, biggest->user, USER_JIT, 1);
 		code_index_set_limit(biggest->index, most / 2);
 		/* Trim now, since no more code may ever be added to it. */
 		(void)code_index_trim(biggest->index);
@@ -286,17 +305,82 @@ static struct budget new_budget(int64_t steps, uint64_t cpu_ns)
 	};
 }
 
-/* Gives each file with unread data one turn. */
-static int read_round(struct jit_table *table, int64_t share, struct budget *budget, bool *has_news)
+static int compare_turns(const void *a, const void *b, void *context)
 {
+	const struct jit_table *table = context;
+	const struct jit_followed *first = &table->files[*(const uint32_t *)a];
+	const struct jit_followed *second = &table->files[*(const uint32_t *)b];
+
+	if (first->rank != second->rank)
+		return first->rank < second->rank ? -1 : 1;
+	return (first->level_ns > second->level_ns) - (first->level_ns < second->level_ns);
+}
+
+static int64_t turn_steps(int64_t steps, uint64_t users, uint64_t files)
+{
+	int64_t turn = steps / (int64_t)(users * files);
+
+	if (turn < STEPS_SHARE_MIN)
+		return STEPS_SHARE_MIN;
+	return turn < STEPS_SHARE_MAX ? turn : STEPS_SHARE_MAX;
+}
+
+/*
+ * Orders the files with unread data: first one of each user, then a second one, and so on, because
+ * a run may have time for some only. The users on whom the least time was spent lately come first.
+ * Users get equal parts of `steps`, and their files equal parts of these.
+ */
+static int order_files(struct jit_table *table, int64_t steps, size_t *ret_count)
+{
+	struct user_share ranks = { 0 };
+	uint64_t now_ns = clock_monotonic_ns(), users = 0;
+	size_t count = 0;
+	int r = ARRAY_RESERVE(
+		table->order, &table->order_capacity, table->file_count, table->limits.files);
+
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < table->file_count; i++) {
 		uint32_t id = (uint32_t)((table->first_file + i) % table->file_count);
 		struct jit_followed *file = &table->files[id];
-		int64_t offered = share < budget->steps ? share : budget->steps, left;
 
-		if (file->references == 0 || !file->has_more || !has_left(budget))
+		if (file->references == 0 || !file->has_more)
 			continue;
+		file->rank = (uint32_t)user_share_held(&ranks, file->user);
+		file->level_ns = user_time_level(&table->time, file->user, now_ns);
+		user_share_add(&ranks, file->user, 1);
+		users += file->rank == 0;
+		table->order[count++] = id;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct jit_followed *file = &table->files[table->order[i]];
+
+		file->turn_steps = turn_steps(steps, users, user_share_held(&ranks, file->user));
+	}
+	qsort_r(table->order, count, sizeof(*table->order), compare_turns, table);
+	*ret_count = count;
+	return 0;
+}
+
+/* Gives each file with unread data one turn. */
+static int read_round(struct jit_table *table, struct budget *budget, bool *has_news)
+{
+	size_t count;
+	int r = order_files(table, budget->steps, &count);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count && has_left(budget); i++) {
+		uint32_t id = table->order[i];
+		struct jit_followed *file = &table->files[id];
+		int64_t offered = file->turn_steps, left;
+		uint64_t begin_ns = clock_thread_cpu_ns();
+
+		if (offered > budget->steps)
+			offered = budget->steps;
 		left = read_file(table, id, offered);
+		user_time_add(&table->time, file->user, clock_thread_cpu_ns() - begin_ns,
+			clock_monotonic_ns());
 		jit_table_measure(table, file);
 		keep_to_limit(table);
 		if (left < 0)
@@ -315,6 +399,7 @@ static int read_files(struct jit_table *table, struct budget *budget, bool *ret_
 	size_t busy = 0;
 	int r = 0;
 
+	table->time.leak_ppm = table->limits.cpu_per_mille * 1000;
 	for (size_t i = 0; i < table->file_count; i++) {
 		table->files[i].has_more =
 			table->files[i].references > 0 && !table->files[i].is_final;
@@ -322,13 +407,7 @@ static int read_files(struct jit_table *table, struct budget *budget, bool *ret_
 		busy += table->files[i].has_more;
 	}
 	while (busy > 0 && has_left(budget) && r == 0) {
-		int64_t share = budget->steps / (int64_t)busy;
-
-		if (share < STEPS_SHARE_MIN)
-			share = STEPS_SHARE_MIN;
-		if (share > STEPS_SHARE_MAX)
-			share = STEPS_SHARE_MAX;
-		r = read_round(table, share, budget, &has_news);
+		r = read_round(table, budget, &has_news);
 		busy = 0;
 		for (size_t i = 0; i < table->file_count; i++)
 			busy += table->files[i].references > 0 && table->files[i].has_more;

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "base/user_share.h"
+#include "base/user_time.h"
 #include "jit/counter_clock.h"
 #include "jit/jit_file.h"
 #include "jit/jit_table.h"
@@ -63,6 +65,12 @@ struct jit_followed {
 	bool was_read;	     /* in the last run */
 	uint64_t sampled_ns; /* newest of its processes; valid only during eviction */
 	size_t code_bytes;   /* of the index, at the last jit_table_measure() */
+	uint64_t user;	     /* the effective uid of the process for which it was opened */
+	/* In this round of reading: its place among its user's files with unread data, the time
+	 * that was spent on its user lately, and the steps of its turn. */
+	uint32_t rank;
+	uint64_t level_ns;
+	int64_t turn_steps;
 	uint8_t gone[JITDUMP_WRITERS_MAX / 8]; /* known writers that have ended */
 };
 
@@ -74,8 +82,13 @@ struct jit_table {
 	size_t process_count, process_capacity;
 	struct jit_followed *files;
 	size_t file_count, file_capacity;
-	size_t code_bytes; /* of all files */
-	uint64_t version;  /* changes when a process may see different code */
+	size_t code_bytes;			  /* of all files */
+	struct user_share code_share, file_share; /* bytes; files */
+	struct user_time time;			  /* of reading */
+	struct user_excess excess;
+	uint32_t *order; /* of the files with unread data in this run */
+	size_t order_capacity;
+	uint64_t version; /* changes when a process may see different code */
 	uint64_t last_run_ns, run_version;
 	uint64_t interval_ns, due_ns; /* interval between reads; time of the next run */
 	struct shared_counter_clock counter_clock;

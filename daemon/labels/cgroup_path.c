@@ -109,6 +109,11 @@ static bool is_unit(const struct path_part *part)
 	return false;
 }
 
+static bool is_user_manager(const struct path_part *unit)
+{
+	return has_prefix(unit, "user@") && has_ending(unit, ".service");
+}
+
 static void note_unit(struct parser *parser, const struct path_part *folder)
 {
 	struct path_part part = *folder;
@@ -133,7 +138,7 @@ static void note_unit(struct parser *parser, const struct path_part *folder)
 	if (!is_unit(&part))
 		return;
 	parser->labels.unit = part;
-	if (has_prefix(&part, "user@") && has_ending(&part, ".service"))
+	if (is_user_manager(&part))
 		parser->state = USER_SLICES;
 }
 
@@ -142,6 +147,8 @@ static void note_unit(struct parser *parser, const struct path_part *folder)
 static void set_container(struct parser *parser, const struct path_part *id, const char *runtime)
 {
 	parser->labels.container = *id;
+	if (parser->labels.outermost.size == 0)
+		parser->labels.outermost = *id;
 	parser->labels.runtime = runtime;
 }
 
@@ -380,9 +387,9 @@ uint64_t cgroup_path_user(uint32_t uid, const char *path)
 	if (path[0] != '/')
 		return uid;
 	cgroup_path_parse(path, &labels);
-	return is_container(&labels)
-		       ? hash_bytes(labels.container.text, labels.container.size) << 32
-		       : uid;
+	if (labels.outermost.size == 0 || is_user_manager(&labels.unit))
+		return uid;
+	return hash_bytes(labels.outermost.text, labels.outermost.size) << 32;
 }
 
 uint32_t cgroup_path_owner(uint32_t uid, const char *path)

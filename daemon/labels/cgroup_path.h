@@ -22,6 +22,8 @@ struct cgroup_labels {
 	 * 64 hexadecimal digits (ECS: 32 and a number), or a name (lxc, nspawn, garden, libvirt).
 	 */
 	struct path_part container;
+	struct path_part
+		outermost; /* the container around all others, `container` itself if alone */
 	/*
 	 * "docker", "containerd", "cri-o", "podman", "lxc", "systemd-nspawn", "ecs", "garden",
 	 * "buildkit", "libvirt"; NULL: the path does not say.
@@ -40,8 +42,8 @@ void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels);
 
 /*
  * The user who answers for a process of `uid` in this cgroup, as a key of base/user_share.h. A
- * container is one user, whatever uids its root chooses; one that a user's own systemd runs is that
- * user.
+ * container is one user, whatever uids its root chooses, and whatever containers it runs itself.
+ * All below a user's own systemd is that user, who may make cgroups of any name there.
  */
 uint64_t cgroup_path_user(uint32_t uid, const char *path);
 

@@ -24,6 +24,7 @@ struct file_entry {
 	uint32_t device_major, device_minor;
 	uint32_t path_size;
 	uint32_t references;
+	uint64_t user; /* while it is in use */
 	struct build_id build_id;
 	bool has_build_id_key; /* the build-id is part of the key, not learnt later */
 	uint32_t bucket, next; /* the next file in its bucket */
@@ -44,6 +45,7 @@ int file_table_init(struct file_table *table, size_t limit, size_t path_bytes)
 		.oldest_unused = NONE,
 		.newest_unused = NONE,
 		.path_bytes_limit = path_bytes,
+		.share.capacity = limit,
 		.bucket_count = BUCKETS_MIN,
 	};
 	while (table->bucket_count < table->limit)
@@ -192,15 +194,20 @@ static bool forget_oldest_unused(struct file_table *table)
 void file_table_take(struct file_table *table, uint32_t file)
 {
 	assert(file < table->count && table->entries[file].path);
-	if (table->entries[file].references++ == 0)
+	if (table->entries[file].references++ == 0) {
 		unlist_unused(table, file);
+		table->entries[file].user = table->user;
+		user_share_add(&table->share, table->user, 1);
+	}
 }
 
 void file_table_drop(struct file_table *table, uint32_t file)
 {
 	assert(file < table->count && table->entries[file].references > 0);
-	if (--table->entries[file].references == 0)
+	if (--table->entries[file].references == 0) {
 		list_unused(table, file);
+		user_share_remove(&table->share, table->entries[file].user, 1);
+	}
 }
 
 /* --- new files --- */
@@ -254,12 +261,14 @@ static int add_entry(
 		.device_minor = event->device_minor,
 		.path_size = (uint32_t)key->path_size,
 		.references = 1,
+		.user = table->user,
 		.build_id = event->build_id,
 		.has_build_id_key = event->build_id.size > 0,
 		.bucket = bucket,
 		.next = table->buckets[bucket],
 	};
 	table->buckets[bucket] = file;
+	user_share_add(&table->share, table->user, 1);
 	*ret_file = file;
 	return 0;
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/user_share.h"
 #include "process/process_table.h"
 
 #include <stdbool.h>
@@ -21,6 +22,9 @@ struct file_table {
 	uint32_t *buckets;		     /* first file of each chain */
 	size_t bucket_count;		     /* a power of two */
 	uint64_t last_identity;
+	/* Files in use, by the user who used each first; `user` does so from now on. */
+	struct user_share share;
+	uint64_t user;
 };
 
 /* Returns 0 or -ENOMEM; call file_table_done() in both cases. */

@@ -23,6 +23,7 @@ int image_table_init(struct image_table *table, size_t limit, struct mapping_bud
 		.last_ended = NONE,
 		.bucket_count = BUCKETS_MIN,
 		.budget = budget,
+		.share.capacity = limit,
 	};
 	while (table->bucket_count < table->limit)
 		table->bucket_count *= 2;
@@ -196,6 +197,7 @@ static void remove_ended(struct image_table *table, uint32_t id)
 	image_table_set_executable(table, image, IMAGE_NO_FILE);
 	if (image->data)
 		table->follower.free(table->follower.context, image->data);
+	user_share_remove(&table->share, image->user, 1);
 	/* pid 0 marks the slot as free. */
 	*image = (struct image){
 		.end_ns = PROCESS_LIVE,
@@ -212,11 +214,48 @@ bool image_table_is_crowded(const struct image_table *table)
 	return table->ended_count > room - room / 4;
 }
 
-bool image_table_evict_oldest_ended(struct image_table *table)
+static uint32_t oldest_ended_of(const struct image_table *table, const struct user_share *share,
+	const struct user_counter *counter)
 {
-	if (table->first_ended == NONE)
+	uint32_t id = table->first_ended;
+
+	while (id != NONE && !user_share_is_counter(share, counter, table->images[id].user))
+		id = table->images[id].ended_after;
+	return id;
+}
+
+static uint32_t biggest_live_of(const struct image_table *table, const struct user_share *share,
+	const struct user_counter *counter)
+{
+	uint32_t biggest = NONE, most = 0;
+
+	for (uint32_t id = 0; id < table->count; id++) {
+		const struct image *image = &table->images[id];
+		uint32_t mappings = image->mappings ? image->mappings->count : 0;
+
+		if (image->pid == 0 || image->end_ns != PROCESS_LIVE ||
+			!user_share_is_counter(share, counter, image->user) ||
+			(biggest != NONE && mappings <= most))
+			continue;
+		biggest = id;
+		most = mappings;
+	}
+	return biggest;
+}
+
+bool image_table_evict(struct image_table *table, const struct user_share *share, uint64_t user)
+{
+	const struct user_counter *greatest = user_share_greatest(share);
+	uint32_t id = oldest_ended_of(table, share, greatest);
+
+	if (id == NONE && !user_share_is_counter(share, greatest, user)) {
+		id = biggest_live_of(table, share, greatest);
+		if (id != NONE)
+			list_ended(table, id, table->images[id].start_ns);
+	}
+	if (id == NONE)
 		return false;
-	remove_ended(table, table->first_ended);
+	remove_ended(table, id);
 	table->evicted++;
 	return true;
 }
@@ -259,11 +298,11 @@ static bool has_free_slot(const struct image_table *table)
 	return table->free != NONE || table->count < table->limit;
 }
 
-static int take_slot(struct image_table *table, uint32_t *ret_id)
+static int take_slot(struct image_table *table, uint64_t user, uint32_t *ret_id)
 {
 	int r;
 
-	if (!has_free_slot(table) && !image_table_evict_oldest_ended(table))
+	if (!has_free_slot(table) && !image_table_evict(table, &table->share, user))
 		return -E2BIG;
 	if (table->free != NONE) {
 		*ret_id = table->free;
@@ -277,8 +316,8 @@ static int take_slot(struct image_table *table, uint32_t *ret_id)
 	return 0;
 }
 
-int image_table_begin(
-	struct image_table *table, pid_t pid, uint64_t time_ns, struct image **ret_image)
+int image_table_begin(struct image_table *table, pid_t pid, uint64_t time_ns, uint64_t user,
+	struct image **ret_image)
 {
 	struct image *newest = image_table_newest(table, pid);
 	pid_t parent = newest ? newest->parent : 0;
@@ -290,7 +329,7 @@ int image_table_begin(
 	if (newest && !has_free_slot(table))
 		image_table_end(table, newest, time_ns);
 	evict_oldest_of_pid(table, pid);
-	r = take_slot(table, &id);
+	r = take_slot(table, user, &id);
 	if (r < 0)
 		return r;
 	image = &table->images[id];
@@ -303,9 +342,11 @@ int image_table_begin(
 		.version = ++table->last_version,
 		.threads = 1,
 		.executable = IMAGE_NO_FILE,
+		.user = user,
 		.ended_before = NONE,
 		.ended_after = NONE,
 	};
+	user_share_add(&table->share, user, 1);
 	older = *newest_place(table, pid);
 	if (older != NONE) {
 		list_ended(table, older, time_ns);
@@ -316,6 +357,20 @@ int image_table_begin(
 	table->live_count++;
 	*ret_image = image;
 	return 0;
+}
+
+void image_table_charge(struct image_table *table, struct image *image, uint64_t user)
+{
+	struct mapping_set *mappings = image->mappings;
+
+	user_share_remove(&table->share, image->user, 1);
+	user_share_add(&table->share, user, 1);
+	image->user = user;
+	if (!mappings || mappings->references > 1)
+		return;
+	user_share_remove(&table->budget->share, mappings->user, mappings->capacity);
+	user_share_add(&table->budget->share, user, mappings->capacity);
+	mappings->user = user;
 }
 
 void image_table_set_executable(struct image_table *table, struct image *image, uint32_t file)

@@ -4,7 +4,8 @@
  * and a hash bucket holds the newest. Ended images are also in a list, ordered by the time of their
  * end; the first is evicted first. An image is live until it enters that list.
  *
- * Bounded (I4): beyond the limit, the oldest ended image is evicted. A pid has at most 256 images.
+ * Bounded (I4): beyond the limit, the user with the most images loses the oldest ended one, or
+ * makes room with a live one for another user. A pid has at most 256 images.
  */
 #pragma once
 
@@ -29,6 +30,7 @@ struct image {
 	uint32_t threads;    /* live ones; 1 if no source gave a number */
 	uint32_t executable; /* owns a reference to its file; IMAGE_NO_FILE: unknown */
 	bool has_execed;     /* execve() just ran: the next mapped file is the executable */
+	uint64_t user;	     /* to whom it is charged */
 
 	void *data; /* the follower's */
 
@@ -48,6 +50,7 @@ struct image_table {
 	size_t bucket_count; /* a power of two */
 	uint64_t last_version;
 	uint64_t evicted;
+	struct user_share share;       /* of images */
 	struct mapping_budget *budget; /* borrowed */
 	struct process_follower follower;
 };
@@ -61,13 +64,16 @@ struct image *image_table_newest(const struct image_table *table, pid_t pid);
 struct image *image_table_at(const struct image_table *table, pid_t pid, uint64_t time_ns);
 
 /*
- * Begins the next image of `pid` and ends the previous one. The new image inherits birth and
- * parent; it has no mappings and one thread. It begins at `time_ns`, or at the previous image's
- * start if that is later; 0 means as early as possible. Returns 0, -ENOMEM, or -E2BIG if all images
- * are live.
+ * Begins the next image of `pid`, charged to `user`, and ends the previous one. The new image
+ * inherits birth and parent; it has no mappings and one thread. It begins at `time_ns`, or at the
+ * previous image's start if that is later; 0 means as early as possible. Returns 0, -ENOMEM, or
+ * -E2BIG if no image makes room.
  */
-int image_table_begin(
-	struct image_table *table, pid_t pid, uint64_t time_ns, struct image **ret_image);
+int image_table_begin(struct image_table *table, pid_t pid, uint64_t time_ns, uint64_t user,
+	struct image **ret_image);
+
+/* Charges it, and its mappings unless they are shared, to another user. */
+void image_table_charge(struct image_table *table, struct image *image, uint64_t user);
 
 struct process_image image_table_facts(const struct image_table *table, const struct image *image);
 
@@ -86,8 +92,12 @@ void image_table_revive(struct image_table *table, struct image *image);
 /* Says whether ended images fill over three quarters of the room that live ones leave. */
 bool image_table_is_crowded(const struct image_table *table);
 
-/* False: no image has ended. */
-bool image_table_evict_oldest_ended(struct image_table *table);
+/*
+ * Makes room for `user`: evicts an image of the user who holds the most of `share`. That is the one
+ * that ended first; or if `user` is another one, the live image with the most mappings. Returns
+ * false if there is none.
+ */
+bool image_table_evict(struct image_table *table, const struct user_share *share, uint64_t user);
 
 /* Behaves as process_table_retire(). */
 void image_table_retire(struct image_table *table, uint64_t time_ns);

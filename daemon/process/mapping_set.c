@@ -34,6 +34,7 @@ void mapping_set_release(struct mapping_set *set, struct mapping_budget *budget)
 	for (uint32_t i = 0; i < set->count; i++)
 		file_table_drop(budget->files, set->mappings[i].file);
 	budget->used -= set->capacity;
+	user_share_remove(&budget->share, set->user, set->capacity);
 	free(set);
 }
 
@@ -91,6 +92,10 @@ static int make_room(struct mapping_set **set, size_t count, struct mapping_budg
 		grown->count = 0;
 		grown->path_bytes = 0;
 	}
+	if (is_shared || !old)
+		grown->user = budget->files->user;
+	user_share_remove(&budget->share, grown->user, freed);
+	user_share_add(&budget->share, grown->user, capacity);
 	grown->references = 1;
 	grown->capacity = (uint32_t)capacity;
 	budget->used += capacity - freed;

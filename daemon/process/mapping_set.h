@@ -18,6 +18,7 @@ struct mapping_set {
 				before they map */
 	uint32_t count, capacity;
 	size_t path_bytes; /* of all mappings' files; a file counts once for each mapping */
+	uint64_t user;	   /* to whom its capacity is charged */
 	struct process_mapping mappings[];
 };
 
@@ -26,6 +27,7 @@ struct mapping_budget {
 	size_t used, limit;
 	size_t count_per_set, path_bytes_per_set;
 	struct file_table *files; /* borrowed */
+	struct user_share share;  /* `used`, by user; new sets are charged to files->user */
 };
 
 /* Adds a reference to `set`, which may be NULL. */

@@ -171,6 +171,8 @@ int process_scan_check(struct broker *broker, struct process_table *table, pid_t
 		process_table_gone(table, pid, time_ns);
 	else
 		process_table_set_threads(table, pid, time_ns, status.threads);
+	if (r == 0 && status.has_uid)
+		process_table_set_user(table, pid, time_ns, status.uid);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "process/maps_line.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ enum {
 
 struct process_table {
 	struct process_table_counters counters;
+	struct user_excess excess;
 	struct image_table images;
 	struct mapping_budget budget;
 	struct file_table files;
@@ -47,6 +49,7 @@ int process_table_new(const struct process_table_limits *limits, struct process_
 		.path_bytes_per_set = limits->path_bytes / IMAGE_SHARE,
 		.files = &table->files,
 	};
+	table->budget.share.capacity = table->budget.limit;
 	r = image_table_init(&table->images, limits->images, &table->budget);
 	if (r < 0)
 		return r;
@@ -68,13 +71,21 @@ void process_table_free(struct process_table *table)
 
 /* --- facts --- */
 
-static int begin_image(
-	struct process_table *table, pid_t pid, uint64_t time_ns, struct image **ret_image)
+/* `image`: the one that is like the new one; NULL: none. */
+static uint64_t user_of(const struct image *image)
 {
-	int r = image_table_begin(&table->images, pid, time_ns, ret_image);
+	return image ? image->user : USER_UNKNOWN;
+}
 
-	if (r == -E2BIG)
+static int begin_image(struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t user,
+	struct image **ret_image)
+{
+	int r = image_table_begin(&table->images, pid, time_ns, user, ret_image);
+
+	if (r == -E2BIG) {
 		table->counters.images_refused++;
+		user_excess_add(&table->excess, user, USER_PROCESSES, 1);
+	}
 	return r;
 }
 
@@ -114,7 +125,8 @@ int process_table_fork(struct process_table *table, pid_t pid, pid_t parent, uin
 		add_thread(table, pid, time_ns);
 		return 0;
 	}
-	r = begin_image(table, pid, time_ns, &child);
+	r = begin_image(
+		table, pid, time_ns, user_of(image_table_newest(&table->images, parent)), &child);
 	if (r < 0)
 		return r;
 	child->parent = parent;
@@ -137,7 +149,8 @@ int process_table_exec(struct process_table *table, pid_t pid, uint64_t time_ns)
 
 	if (pid <= 0)
 		return -EINVAL;
-	r = begin_image(table, pid, time_ns, &image);
+	r = begin_image(
+		table, pid, time_ns, user_of(image_table_newest(&table->images, pid)), &image);
 	if (r < 0)
 		return r;
 	image->has_execed = true;
@@ -184,7 +197,15 @@ void process_table_set_threads(
 	image->counted_ns = time_ns;
 }
 
-/* Evicts the oldest ended images while there is no room. */
+void process_table_set_user(struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t user)
+{
+	struct image *image = image_table_at(&table->images, pid, time_ns);
+
+	if (image && image->user != user)
+		image_table_charge(&table->images, image, user);
+}
+
+/* Evicts images while there is no room. */
 static int put_mapping(struct process_table *table, struct image *image,
 	const struct process_mapping *mapping, bool *is_changed)
 {
@@ -192,10 +213,40 @@ static int put_mapping(struct process_table *table, struct image *image,
 
 	do
 		r = mapping_set_put(&image->mappings, mapping, &table->budget, is_changed);
-	while (r == -ENOSPC && image_table_evict_oldest_ended(&table->images));
+	while (r == -ENOSPC &&
+		image_table_evict(&table->images, &table->budget.share, image->user));
 	if (r == -E2BIG || r == -ENOSPC) {
 		table->counters.mappings_refused++;
+		user_excess_add(&table->excess, image->user, USER_MAPPINGS, 1);
 		return -E2BIG;
+	}
+	return r;
+}
+
+/* May another user's image make room for a file? */
+static bool evict_for_file(struct process_table *table, const struct image *image,
+	const struct process_mapping_event *event)
+{
+	const struct user_share *share = &table->files.share;
+
+	/* A path that is too long never fits. */
+	return strnlen(event->path, PATH_MAX + 1) <= PATH_MAX &&
+	       !user_share_is_counter(share, user_share_greatest(share), image->user) &&
+	       image_table_evict(&table->images, share, image->user);
+}
+
+static int intern_file(struct process_table *table, const struct image *image,
+	const struct process_mapping_event *event, uint32_t *ret_file)
+{
+	int r;
+
+	table->files.user = image->user;
+	do
+		r = file_table_intern(&table->files, event, ret_file);
+	while (r == -E2BIG && evict_for_file(table, image, event));
+	if (r == -E2BIG) {
+		table->counters.files_refused++;
+		user_excess_add(&table->excess, image->user, USER_FILES, 1);
 	}
 	return r;
 }
@@ -208,10 +259,8 @@ static int map_file(struct process_table *table, struct image *image,
 		.end = event->end,
 		.offset = event->offset,
 	};
-	int r = file_table_intern(&table->files, event, &mapping.file);
+	int r = intern_file(table, image, event, &mapping.file);
 
-	if (r == -E2BIG)
-		table->counters.files_refused++;
 	if (r < 0)
 		return r;
 	r = put_mapping(table, image, &mapping, is_changed);
@@ -224,7 +273,7 @@ static int map_file(struct process_table *table, struct image *image,
 static int find_or_begin_image(struct process_table *table, pid_t pid, struct image **ret_image)
 {
 	*ret_image = image_table_newest(&table->images, pid);
-	return *ret_image ? 0 : begin_image(table, pid, 0, ret_image);
+	return *ret_image ? 0 : begin_image(table, pid, 0, USER_UNKNOWN, ret_image);
 }
 
 /*
@@ -310,9 +359,7 @@ int process_table_set_executable(struct process_table *table, pid_t pid, uint64_
 		image_table_set_executable(&table->images, image, file);
 		return 0;
 	}
-	r = file_table_intern(&table->files, event, &file);
-	if (r == -E2BIG)
-		table->counters.files_refused++;
+	r = intern_file(table, image, event, &file);
 	if (r < 0)
 		return r;
 	image_table_set_executable(&table->images, image, file);
@@ -481,4 +528,13 @@ size_t process_table_bytes(const struct process_table *table)
 	return sizeof(*table) + image_table_bytes(&table->images) +
 	       table->budget.used * sizeof(struct process_mapping) +
 	       file_table_bytes(&table->files);
+}
+
+void process_table_users(const struct process_table *table, struct user_excess *excess,
+	struct user_holdings *holdings)
+{
+	user_excess_merge(excess, &table->excess);
+	user_holdings_add(holdings, USER_PROCESSES, &table->images.share);
+	user_holdings_add(holdings, USER_MAPPINGS, &table->budget.share);
+	user_holdings_add(holdings, USER_FILES, &table->files.share);
 }

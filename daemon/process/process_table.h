@@ -7,16 +7,18 @@
  * that no more samples from its time can arrive.
  *
  * Everything is bounded (I4): images, mappings in one image and in all, files, and bytes of paths.
- * The oldest ended image makes room for images and mappings. The file that has been unmapped for
- * longest makes room for files and paths. If nothing is left to evict, new facts are refused and
- * counted. A process that keeps calling execve() holds at most 256 images and evicts only its own.
- * One image can use a quarter of the files and of the path bytes. One owner, one thread. Times are
- * CLOCK_MONOTONIC in ns.
+ * The file that has been unmapped for longest makes room for files and paths. Otherwise the user
+ * who holds the most of what is lacking makes room: with the image that ended first, or for another
+ * user, with a live one, which is then unknown. If nothing is left to evict, new facts are refused
+ * and counted. An image is its parent's user's until process_table_set_user(). A process that keeps
+ * calling execve() holds at most 256 images and evicts only its own. One image can use a quarter of
+ * the files and of the path bytes. One owner, one thread. Times are CLOCK_MONOTONIC in ns.
  */
 #pragma once
 
 #include "base/build_id.h"
 #include "base/cleanup.h"
+#include "base/user_share.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -158,6 +160,10 @@ int process_table_set_executable(struct process_table *table, pid_t pid, uint64_
  */
 void process_table_gone(struct process_table *table, pid_t pid, uint64_t time_ns);
 
+/* Says who answers for the image of `pid` at `time_ns` (base/user_share.h). */
+void process_table_set_user(
+	struct process_table *table, pid_t pid, uint64_t time_ns, uint64_t user);
+
 /* Removes images that ended before `time_ns`, except those that the follower still needs. */
 void process_table_retire(struct process_table *table, uint64_t time_ns);
 
@@ -231,4 +237,7 @@ bool process_table_find_build_id(
 	const struct process_table *table, const struct build_id *id, uint32_t *ret_file);
 
 void process_table_counters(const struct process_table *table, struct process_table_counters *ret);
+/* Adds what users hold and what was refused: images, mappings, and files in use. */
+void process_table_users(const struct process_table *table, struct user_excess *excess,
+	struct user_holdings *holdings);
 size_t process_table_bytes(const struct process_table *table);

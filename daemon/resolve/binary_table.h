@@ -6,14 +6,19 @@
  * keeps the executable segments, to check the offsets of frames. It opens a file when it first sees
  * it mapped, and so can read its symbols after the process and the file are gone.
  *
- * Bounds (I4): `binaries_max` entries, `path_bytes_max` bytes of paths, of which long ones lose
- * their beginning once half is used, and `descriptors_max` open files. At the second bound it
- * closes the oldest file that no sample has used. One owner, one thread. Ids stay valid.
+ * Bounds (I4): `binaries_max` entries, `path_bytes_max` bytes of paths, and `descriptors_max` open
+ * files. Users share entries and half of the bytes (base/user_share.h). The user of the first
+ * sample answers for a binary; before it, the file's owner. A user over the share gets no new
+ * entry, and long paths lose their beginning. At the third bound the table closes the oldest file
+ * that no sample has used.
+ *
+ * A collection removes entries, and only it does. Ids are valid until then. One owner, one thread.
  */
 #pragma once
 
 #include "base/build_id.h"
 #include "base/cleanup.h"
+#include "base/user_share.h"
 #include "broker/broker.h"
 #include "process/process_table.h"
 #include "resolve/binary_kind.h"
@@ -39,6 +44,8 @@ struct binary {
 	const char *path;	       /* borrowed; the kernel's bytes, not always UTF-8 */
 	const struct elf_image *image; /* NULL: the file could not be read */
 	int fd;			       /* borrowed; -1: none */
+	uint64_t user;		       /* who answers for it */
+	uint32_t serial;	       /* never reused, unlike its id */
 };
 
 /* `broker` and `processes` are borrowed and must outlive the table. */
@@ -47,13 +54,20 @@ int binary_table_new(const struct binary_table_limits *limits, struct broker *br
 void binary_table_free(struct binary_table *table);
 DEFINE_CLEANUP(struct binary_table, binary_table_free);
 
+/* The user of the sample whose binaries are looked for next; USER_UNKNOWN: there is no sample. */
+void binary_table_set_user(struct binary_table *table, uint64_t user);
+
+/* Windows ascend. Before the first call it is window 0. */
+void binary_table_begin_window(struct binary_table *table, uint32_t window);
+
 /* Opens and reads a file that was just mapped, if it is new, while it is reachable. */
 void binary_table_note_mapping(
 	struct binary_table *table, pid_t pid, const struct process_mapping *mapping);
 
 /*
  * The functions below find or make an entry. They return 0, -ENOMEM, or -E2BIG if the table is
- * full. They look for a file in the mappings of `process` at `time_ns`.
+ * full or the user's share is used up. They look for a file in the mappings of `process` at
+ * `time_ns`.
  */
 
 /*
@@ -78,5 +92,21 @@ void binary_table_set_jit_runtime(struct binary_table *table, uint32_t binary, c
  */
 int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32_t *ret_binary);
 
+/* A sample of this window has a frame in the binary. The functions that find one call this. */
+void binary_table_use(struct binary_table *table, uint32_t binary);
+
 void binary_table_get(const struct binary_table *table, uint32_t binary, struct binary *ret_binary);
 size_t binary_table_count(const struct binary_table *table);
+const struct user_share *binary_table_share(const struct binary_table *table);
+/* The lookups that were refused (USER_BINARIES). */
+const struct user_excess *binary_table_excess(const struct binary_table *table);
+
+/*
+ * Collection: if more than half of the entries are in use, dooms those of the users with the most
+ * that were not used since `oldest_window`, in order of age, down to half of the entries. The
+ * caller spares those whose ids it keeps, then ends the collection. False: there is none to end.
+ */
+bool binary_table_begin_collection(struct binary_table *table, uint32_t oldest_window);
+bool binary_table_is_doomed(const struct binary_table *table, uint32_t binary);
+void binary_table_spare(struct binary_table *table, uint32_t binary);
+void binary_table_end_collection(struct binary_table *table);

@@ -24,7 +24,7 @@ struct waiting {
 	struct pilotlight_process process;
 	uint64_t count;
 	uint64_t first_ns, last_ns;
-	uint64_t cgroup_id;
+	uint64_t cgroup_id, share_user;
 	uint32_t window;
 	uint32_t tid;
 	uint32_t user;
@@ -211,16 +211,19 @@ static void forget(struct late_samples *late, size_t count)
 			late->waiting_count * sizeof(*late->waiting));
 }
 
-/* The memory of a process's samples, and the excess to free. */
+/* The memory of a user's or a process's samples, and the excess to free. */
 struct holder {
-	uint32_t tgid;
+	uint64_t user;
+	uint32_t tgid; /* of a user: 0 */
 	size_t bytes, excess;
 };
 
-static int compare_tgids(const void *a, const void *b)
+static int compare_holders(const void *a, const void *b)
 {
 	const struct holder *first = a, *second = b;
 
+	if (first->user != second->user)
+		return first->user < second->user ? -1 : 1;
 	return (first->tgid > second->tgid) - (first->tgid < second->tgid);
 }
 
@@ -239,7 +242,7 @@ static size_t bytes_of(
 	       late_stacks_frame_bytes(&late->stacks, sample->stack) / users[sample->stack];
 }
 
-/* Returns one holder for each process, sorted by tgid. */
+/* Returns one holder for each process, sorted by user and process. */
 static int find_holders(const struct late_samples *late, const uint32_t *users,
 	struct holder **ret_holders, size_t *ret_count)
 {
@@ -250,12 +253,13 @@ static int find_holders(const struct late_samples *late, const uint32_t *users,
 		return -ENOMEM;
 	for (size_t i = 0; i < late->waiting_count; i++)
 		holders[i] = (struct holder){
+			.user = late->waiting[i].share_user,
 			.tgid = late->waiting[i].process.tgid,
 			.bytes = bytes_of(late, &late->waiting[i], users),
 		};
-	qsort(holders, late->waiting_count, sizeof(*holders), compare_tgids);
+	qsort(holders, late->waiting_count, sizeof(*holders), compare_holders);
 	for (size_t i = 0; i < late->waiting_count; i++) {
-		if (count > 0 && holders[count - 1].tgid == holders[i].tgid)
+		if (count > 0 && compare_holders(&holders[count - 1], &holders[i]) == 0)
 			holders[count - 1].bytes += holders[i].bytes;
 		else
 			holders[count++] = holders[i];
@@ -265,15 +269,12 @@ static int find_holders(const struct late_samples *late, const uint32_t *users,
 	return 0;
 }
 
-/* Computes each excess: cuts the largest holders down to one common level that frees a quarter of
- * the total. */
-static void level(struct holder *holders, size_t count)
+/* Computes each excess: cuts the largest holders down to one common level that frees `wanted`
+ * bytes. */
+static void level(struct holder *holders, size_t count, size_t wanted)
 {
-	size_t total = 0, above = 0, wanted, kept, last;
+	size_t above = 0, kept, last;
 
-	for (size_t i = 0; i < count; i++)
-		total += holders[i].bytes;
-	wanted = total / ROOM_SHARE + 1;
 	qsort(holders, count, sizeof(*holders), compare_bytes);
 	for (last = 0; last < count; last++) {
 		if (above - last * holders[last].bytes >= wanted)
@@ -283,7 +284,43 @@ static void level(struct holder *holders, size_t count)
 	kept = above > wanted ? (above - wanted) / last : 0;
 	for (size_t i = 0; i < count; i++)
 		holders[i].excess = holders[i].bytes > kept ? holders[i].bytes - kept : 0;
-	qsort(holders, count, sizeof(*holders), compare_tgids);
+	qsort(holders, count, sizeof(*holders), compare_holders);
+}
+
+/* The number of holders from the first one on that are one user's. */
+static size_t count_of_user(const struct holder *holders, size_t count)
+{
+	size_t n = 1;
+
+	while (n < count && holders[n].user == holders[0].user)
+		n++;
+	return n;
+}
+
+/* Frees a quarter of the total, of the users who hold the most, and of each, of the processes that
+ * hold the most. */
+static int level_users(struct holder *holders, size_t count)
+{
+	_cleanup_free_ struct holder *users = calloc(count, sizeof(*users));
+	size_t user_count = 0, total = 0;
+
+	if (!users)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || holders[i].user != holders[i - 1].user)
+			users[user_count++] = (struct holder){ .user = holders[i].user };
+		users[user_count - 1].bytes += holders[i].bytes;
+		total += holders[i].bytes;
+	}
+	level(users, user_count, total / ROOM_SHARE + 1);
+	for (size_t i = 0, user = 0; i < count; user++) {
+		size_t n = count_of_user(&holders[i], count - i);
+
+		if (users[user].excess > 0)
+			level(&holders[i], n, users[user].excess);
+		i += n;
+	}
+	return 0;
 }
 
 /* Sends the oldest samples of each process with an excess. */
@@ -295,9 +332,10 @@ static int send_excess(struct late_samples *late, const uint32_t *users, struct 
 
 	for (size_t i = 0; i < late->waiting_count; i++) {
 		struct waiting *sample = &late->waiting[i];
-		const struct holder wanted = { .tgid = sample->process.tgid };
+		const struct holder wanted = { .user = sample->share_user,
+			.tgid = sample->process.tgid };
 		struct holder *holder =
-			bsearch(&wanted, holders, holder_count, sizeof(*holders), compare_tgids);
+			bsearch(&wanted, holders, holder_count, sizeof(*holders), compare_holders);
 		size_t bytes = bytes_of(late, sample, users);
 
 		if (r == 0 && holder->excess > 0)
@@ -316,8 +354,8 @@ static int send_excess(struct late_samples *late, const uint32_t *users, struct 
 }
 
 /*
- * Takes room from the processes that hold the most. A process whose records never come then costs
- * no other process a name.
+ * Takes room from the users, and their processes, that hold the most. A process whose records never
+ * come then costs no other process a name.
  */
 static int make_room(struct late_samples *late)
 {
@@ -333,7 +371,9 @@ static int make_room(struct late_samples *late)
 	r = find_holders(late, users, &holders, &holder_count);
 	if (r < 0)
 		return r;
-	level(holders, holder_count);
+	r = level_users(holders, holder_count);
+	if (r < 0)
+		return r;
 	r = send_excess(late, users, holders, holder_count);
 	return r != 0 ? r : renew_stacks(late);
 }
@@ -376,6 +416,7 @@ int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
 		.last_ns = sample->last_ns,
 		.cgroup_id = sample->cgroup_id,
 		.user = sample->user,
+		.share_user = sample->share_user,
 		.window = sample->window,
 		.tid = sample->tid,
 		.path = sample->path,

@@ -3,8 +3,9 @@
  * A queue of samples with JIT frames that wait for names (I3). A runtime buffers its records of
  * compiled functions, so the hottest function may be the last one to get a name. A sample leaves
  * the queue as soon as no later record can change its names, or at its timeout. When the queue is
- * full (I4), the oldest samples of the processes that use the most of it leave early. Frames get
- * the names that were valid at the time of the sample. A frame without a name becomes
+ * full (I4), the oldest samples of the users who use the most of it leave early, and of each, of
+ * the processes that do. Frames get the names that were valid at the time of the sample. A frame
+ * without a name becomes
  * `[jit: unknown]` and is counted. One owner, one thread.
  */
 #pragma once

@@ -461,6 +461,7 @@ static int push_walked_frame(struct resolver *resolver, struct stack *stack, uin
 		push(stack, RESOLVED_SYNTHETIC, 0, "[unknown]");
 		return 1;
 	}
+	binary_table_use(resolver->binaries, binary);
 	return push_offset(
 		resolver, stack, binary, frame & PILOTLIGHT_FRAME_OFFSET_MASK, is_return);
 }

@@ -41,7 +41,7 @@ struct rate_governor_use {
 	uint64_t elapsed_ns;  /* wall-clock time; 0: this call is ignored */
 	uint32_t cpu_count;   /* 0: this call is ignored */
 	uint64_t sampling_ns; /* depends on the rate: BPF programs, draining */
-	uint64_t other_ns;    /* does not: start-up, symbols, queries */
+	uint64_t other_ns;    /* does not: start-up, opening files, queries */
 	uint64_t samples;     /* without those of idle CPUs: an idle machine's cost says little */
 };
 

@@ -74,6 +74,20 @@ int store_append(struct store *store, const struct store_window *window,
 	const struct profile *profile, struct fault *fault);
 
 /*
+ * What users hold of a day. A caller that closes a store after a failure, and opens it again, hands
+ * them on. Otherwise they would begin anew.
+ */
+struct store_shares {
+	uint32_t day;			 /* 0: none */
+	int64_t generation;		 /* the sum of the current generations */
+	struct user_share of_day;	 /* of what the day's dictionary may grow by */
+	struct user_share of_generation; /* added to the current generations */
+};
+/* Borrowed. After a failed append they may have too much. */
+const struct store_shares *store_shares(const struct store *store);
+void store_set_shares(struct store *store, const struct store_shares *shares);
+
+/*
  * Makes old windows coarser and enforces the limits, in steps of some milliseconds, until
  * `until_ns` (CLOCK_MONOTONIC). Returns 1 if work remains, 0 if not, or -errno with `fault`.
  */

@@ -245,19 +245,19 @@ static void begin_generation(struct store *store)
 
 	for (enum day_part part = 0; part < DAY_PARTS; part++)
 		generation += store->parts[part].generation;
-	if (store->shared_generation == generation)
+	if (store->shares.generation == generation)
 		return;
-	store->shared_generation = generation;
-	store->generation_share = (struct user_share){ 0 };
+	store->shares.generation = generation;
+	store->shares.of_generation = (struct user_share){ 0 };
 }
 
 static void charge(struct store *store, uint64_t user, uint64_t bytes)
 {
-	const uint64_t held = user_share_held(&store->generation_share, user);
+	const uint64_t held = user_share_held(&store->shares.of_generation, user);
 
-	user_share_add(&store->generation_share, user, bytes);
+	user_share_add(&store->shares.of_generation, user, bytes);
 	if (held >= GENERATION_FREE_BYTES)
-		user_share_add(&store->day_share, user, bytes);
+		user_share_add(&store->shares.of_day, user, bytes);
 }
 
 /* Finds the sample's thread and stack within the share of its user. */
@@ -277,8 +277,8 @@ static int find_row(
 
 	begin_generation(store);
 	is_frozen = !is_root &&
-		    user_share_held(&store->generation_share, user) >= GENERATION_FREE_BYTES &&
-		    !user_share_has_room(&store->day_share, user, SAMPLE_CONTENT_BYTES);
+		    user_share_held(&store->shares.of_generation, user) >= GENERATION_FREE_BYTES &&
+		    !user_share_has_room(&store->shares.of_day, user, SAMPLE_CONTENT_BYTES);
 	r = find_shared(appending, DAY_THREADS, sample->thread, thread->owner, is_frozen,
 		&has_excess, &row->thread);
 	if (r == 0)
@@ -404,10 +404,10 @@ static void begin_share(struct store *store, uint32_t day)
 {
 	const uint64_t bytes = store->limits.bytes / DAY_PARTS_OF_LIMIT;
 
-	if (store->shared_day == day)
+	if (store->shares.day == day)
 		return;
-	store->shared_day = day;
-	store->day_share = (struct user_share){
+	store->shares.day = day;
+	store->shares.of_day = (struct user_share){
 		.capacity = bytes > DAY_BYTES_MIN ? bytes : DAY_BYTES_MIN,
 	};
 }
@@ -478,7 +478,7 @@ int store_append(struct store *store, const struct store_window *window,
 		r = store_set_aside(store, day_of(row.start_ns), fault);
 		if (r < 0)
 			return r;
-		store->shared_day = 0;
+		store->shares.day = 0;
 		r = append_to_day(store, &row, profile, window->excess, fault);
 	} else if (r < 0) {
 		(void)fault_set(fault, r, "%s", damage.text[0] ? damage.text : strerror(-r));
@@ -489,4 +489,14 @@ int store_append(struct store *store, const struct store_window *window,
 		if (row.start_ns < store->merged_ns[stage])
 			store->merged_ns[stage] = row.start_ns;
 	return 0;
+}
+
+const struct store_shares *store_shares(const struct store *store)
+{
+	return &store->shares;
+}
+
+void store_set_shares(struct store *store, const struct store_shares *shares)
+{
+	store->shares = *shares;
 }

@@ -48,11 +48,7 @@ struct store {
 	 */
 	int64_t begun_generation;
 	uint64_t begun_bytes;
-	struct user_share day_share; /* of what the day's dictionary may grow by */
-	uint32_t shared_day;	     /* the day of `day_share`; 0: none */
-	/* What users have added to the current generations, whose sum is `shared_generation`. */
-	struct user_share generation_share;
-	int64_t shared_generation;
+	struct store_shares shares;
 
 	/* Another day, being merged; NULL: none. */
 	struct day_database *old;

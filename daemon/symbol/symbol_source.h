@@ -53,6 +53,7 @@ struct symbol_binary {
 	int fd;			/* the binary itself */
 	int debug_fd;		/* its separate debug file, not checked yet */
 	const char *debug_path; /* NULL: unknown */
+	uint64_t user;		/* who answers for the work; base/user_share.h */
 };
 
 struct symbol_source {

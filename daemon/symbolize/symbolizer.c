@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+enum { USER_LEAK_PPM = 50000 };
+#define OVERTAKE_NS	 (10 * (uint64_t)NSEC_PER_SEC)
 #define FETCH_TIMEOUT_NS (10 * 60 * (uint64_t)NSEC_PER_SEC)
 
 int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_symbolizer)
@@ -21,6 +23,13 @@ int symbolizer_new(const struct symbolizer_options *options, struct symbolizer *
 
 	if (!symbolizer)
 		return -ENOMEM;
+	symbolizer->workers_max =
+		workers.workers_max ? workers.workers_max : SYMBOLIZER_WORKERS_DEFAULT;
+	workers.workers_max = symbolizer->workers_max + 1;
+	symbolizer->unfinished.capacity = TASKS_MAX;
+	symbolizer->overtake_ns = options->overtake_ns ? options->overtake_ns : OVERTAKE_NS;
+	symbolizer->worker_time.burst_ns = options->user_burst_ns;
+	symbolizer->worker_time.leak_ppm = symbolizer->fetch_time.leak_ppm = USER_LEAK_PPM;
 	workers.broker = options->broker;
 	workers.open_split_file = symbolizer_open_split_file;
 	workers.open_split_file_context = symbolizer;
@@ -144,6 +153,8 @@ static int request(struct symbolizer *symbolizer, const struct symbol_binary *bi
 		return r;
 	if (task_table_find(&symbolizer->tasks, &corrected.identity))
 		return 0;
+	if (!symbolizer_has_room(symbolizer, corrected.user))
+		return -E2BIG;
 	r = task_table_add(&symbolizer->tasks, &corrected, &id);
 	if (r < 0)
 		return r;
@@ -224,6 +235,12 @@ void symbolizer_hurry(struct symbolizer *symbolizer)
 	worker_pool_hurry(symbolizer->pool);
 }
 
+void symbolizer_ignore_time(struct symbolizer *symbolizer)
+{
+	symbolizer->ignores_time = true;
+	symbolizer_start_waiting(symbolizer);
+}
+
 int symbolizer_fetch(struct symbolizer *symbolizer, const struct build_id *id, uint64_t deadline_ns)
 {
 	struct symbol_binary binary = {
@@ -245,7 +262,8 @@ int symbolizer_fetch(struct symbolizer *symbolizer, const struct build_id *id, u
 		if (r < 0)
 			return r;
 		task = &symbolizer->tasks.items[task_id];
-		task->stage = TASK_LOCAL_DONE;
+		task->stage = TASK_DONE;
+		symbolizer_set_stage(symbolizer, task, TASK_LOCAL_DONE);
 	}
 	task_id = (uint32_t)(task - symbolizer->tasks.items);
 	worker_pool_hurry(symbolizer->pool);
@@ -276,9 +294,19 @@ void symbolizer_counters(
 {
 	*ret_counters = symbolizer->counters;
 	ret_counters->pending = symbolizer->local_pending;
-	for (size_t i = symbolizer->next_fetch; i < symbolizer->tasks.count; i++) {
+	for (size_t i = 0; i < symbolizer->tasks.count; i++) {
 		enum task_stage stage = symbolizer->tasks.items[i].stage;
 
 		ret_counters->fetches_pending += stage >= TASK_LOCAL_DONE && stage < TASK_DONE;
 	}
+}
+
+const struct user_excess *symbolizer_excess(const struct symbolizer *symbolizer)
+{
+	return &symbolizer->excess;
+}
+
+const struct user_share *symbolizer_unfinished(const struct symbolizer *symbolizer)
+{
+	return &symbolizer->unfinished;
 }

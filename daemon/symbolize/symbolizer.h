@@ -11,12 +11,17 @@
  *
  * Other processes extract and fetch: symbolizer_request() and symbolizer_run() do not wait (I5).
  * Symbol files that the cache cannot store (read-only folder, full disk) stay in memory as long as
- * this struct. Binaries without symbols are counted by reason (I1). One owner, one thread.
+ * this struct. Binaries without symbols are counted by reason (I1).
+ *
+ * Users share the places in the queue. The user whose files took the least CPU time of workers
+ * lately comes next. With `user_burst_ns`, a user who spent that much at once waits: 1/20 of a CPU
+ * is granted back. One owner, one thread.
  */
 #pragma once
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/user_share.h"
 #include "broker/broker.h"
 #include "symbol/symbol_cache.h"
 #include "symbol/symbol_source.h"
@@ -44,6 +49,9 @@ struct symbolizer_options {
 	 */
 	bool takes_debug_files;
 	uint64_t fetch_timeout_ns; /* 0: 10 minutes */
+	uint64_t user_burst_ns;	   /* CPU time; 0: no bound */
+	/* How long workers run before one more may start for another user; 0: 10 s. */
+	uint64_t overtake_ns;
 };
 
 struct symbolizer_counters {
@@ -56,7 +64,8 @@ struct symbolizer_counters {
 	uint64_t fetched, fetch_failed;		     /* debuginfod */
 	uint64_t fetches_pending;		     /* running or waiting */
 	uint64_t pending;			     /* not finished, without fetches */
-	uint64_t worker_cpu_ns;
+	uint64_t worker_cpu_ns;			     /* as workers reported */
+	uint64_t worker_spent_ns;		     /* of all, also of those that were killed */
 };
 
 int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_symbolizer);
@@ -65,7 +74,8 @@ DEFINE_CLEANUP(struct symbolizer, symbolizer_free);
 
 /*
  * Requests the symbols of a binary; a repeated request does nothing. Descriptors are duplicated.
- * Returns 0, -ENOMEM, or -E2BIG: too many binaries.
+ * Returns 0, -ENOMEM, or -E2BIG: too many binaries, or the user's share of the queue is used up
+ * (counted).
  */
 int symbolizer_request(struct symbolizer *symbolizer, const struct symbol_binary *binary);
 
@@ -87,6 +97,9 @@ int symbolizer_run(struct symbolizer *symbolizer);
 
 /* Gives workers an ordinary priority, because a user waits. */
 void symbolizer_hurry(struct symbolizer *symbolizer);
+
+/* Users' time has no bound from now on, because a user waits. */
+void symbolizer_ignore_time(struct symbolizer *symbolizer);
 
 /*
  * Fetches a binary's debug file from the servers, extracts its symbol file, and waits for it, until
@@ -111,3 +124,8 @@ struct symbol_source *symbolizer_source(struct symbolizer *symbolizer);
 
 void symbolizer_counters(
 	const struct symbolizer *symbolizer, struct symbolizer_counters *ret_counters);
+
+/* Requests that were refused, or that waited for their user's time (USER_SYMBOLS). */
+const struct user_excess *symbolizer_excess(const struct symbolizer *symbolizer);
+/* The requests that are not finished. */
+const struct user_share *symbolizer_unfinished(const struct symbolizer *symbolizer);

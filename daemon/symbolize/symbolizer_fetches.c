@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolize/symbolizer_state.h"
 
+#include "base/clock.h"
 #include "symbolize/debuginfod_fetch.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ static int start_fetch(struct symbolizer *symbolizer, struct fetch *fetch, uint3
 	if (r < 0)
 		return r;
 	fetch->task = id;
+	fetch->started_ns = clock_monotonic_ns();
 	if (epoll_ctl(symbolizer->epoll_fd, EPOLL_CTL_ADD, debuginfod_fetch_poll_fd(fetch->process),
 		    &event) < 0) {
 		r = -errno;
@@ -43,12 +45,16 @@ static void take_fetch(struct symbolizer *symbolizer, struct fetch *fetch)
 {
 	struct task *task = &symbolizer->tasks.items[fetch->task];
 	struct debug_files files;
+	uint64_t now_ns;
 	int fd = -1, r;
 
 	r = debuginfod_fetch_take(fetch->process, &fd);
 	if (r == -EAGAIN)
 		return;
 	debuginfod_fetch_free(TAKE_PTR(fetch->process));
+	now_ns = clock_monotonic_ns();
+	user_time_add(
+		&symbolizer->fetch_time, task->binary.user, now_ns - fetch->started_ns, now_ns);
 	if (r == 0) {
 		debug_files_take(symbolizer->broker, &task->binary, fd,
 			PILOTLIGHT_SYMBOL_RANK_DEBUGINFOD, &files);
@@ -57,25 +63,6 @@ static void take_fetch(struct symbolizer *symbolizer, struct fetch *fetch)
 	}
 	if (r < 0)
 		symbolizer_end_fetch(symbolizer, task, r);
-}
-
-static bool find_to_fetch(struct symbolizer *symbolizer, uint32_t *ret_id)
-{
-	/* A task before this one whose local stages are not finished is checked again. */
-	bool is_prefix = true;
-
-	for (size_t i = symbolizer->next_fetch; i < symbolizer->tasks.count; i++) {
-		enum task_stage stage = symbolizer->tasks.items[i].stage;
-
-		if (stage == TASK_LOCAL_DONE) {
-			*ret_id = (uint32_t)i;
-			return true;
-		}
-		is_prefix &= stage > TASK_LOCAL_DONE;
-		if (is_prefix)
-			symbolizer->next_fetch = i + 1;
-	}
-	return false;
 }
 
 void symbolizer_run_fetches(struct symbolizer *symbolizer)
@@ -87,7 +74,8 @@ void symbolizer_run_fetches(struct symbolizer *symbolizer)
 
 		if (fetch->process)
 			take_fetch(symbolizer, fetch);
-		while (!fetch->process && symbolizer->urls && find_to_fetch(symbolizer, &id)) {
+		while (!fetch->process && symbolizer->urls &&
+			(id = symbolizer_next_fetch(symbolizer)) != TASK_NONE) {
 			int r = start_fetch(symbolizer, fetch, id);
 
 			if (r < 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbolize/symbolizer_state.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "symbolize/split_file.h"
 
@@ -17,6 +18,10 @@ bool symbolizer_is_local(enum task_stage stage)
 void symbolizer_set_stage(struct symbolizer *symbolizer, struct task *task, enum task_stage stage)
 {
 	symbolizer->local_pending -= symbolizer_is_local(task->stage);
+	if (task->stage == TASK_DONE && stage != TASK_DONE)
+		user_share_add(&symbolizer->unfinished, task->binary.user, 1);
+	else if (task->stage != TASK_DONE && stage == TASK_DONE)
+		user_share_remove(&symbolizer->unfinished, task->binary.user, 1);
 	task->stage = stage;
 	symbolizer->local_pending += symbolizer_is_local(stage);
 }
@@ -106,6 +111,7 @@ int symbolizer_start_job(struct symbolizer *symbolizer, uint32_t id, struct debu
 		symbol_cache_draft_done(symbolizer->cache, &task->draft);
 		return r;
 	}
+	task->started_ns = clock_monotonic_ns();
 	symbolizer_set_stage(symbolizer, task, stage);
 	return 0;
 }
@@ -125,15 +131,14 @@ static enum pilotlight_symbol_failure failure_of(int error)
 
 void symbolizer_start_waiting(struct symbolizer *symbolizer)
 {
-	while (symbolizer->next_waiting < symbolizer->tasks.count &&
-		worker_pool_has_free_worker(symbolizer->pool)) {
-		uint32_t id = (uint32_t)symbolizer->next_waiting++;
+	uint32_t id;
+
+	while (symbolizer->local_pending > 0 &&
+		(id = symbolizer_next_waiting(symbolizer)) != TASK_NONE) {
 		struct task *task = &symbolizer->tasks.items[id];
 		struct debug_files files;
 		int r;
 
-		if (task->stage != TASK_WAITING)
-			continue;
 		debug_files_find(symbolizer->broker, &task->binary, &files);
 		r = symbolizer_start_job(symbolizer, id, &files, TASK_WORKING);
 		debug_files_done(&files);
@@ -235,7 +240,10 @@ void symbolizer_take_result(void *context, const struct worker_result *result)
 	int r;
 
 	counters->worker_cpu_ns += result->report.cpu_ns;
+	counters->worker_spent_ns += result->cpu_ns;
 	task->worker_cpu_ns += result->report.cpu_ns;
+	user_time_add(
+		&symbolizer->worker_time, task->binary.user, result->cpu_ns, clock_monotonic_ns());
 	if (result->failure != PILOTLIGHT_SYMBOL_OK) {
 		if (is_temporary(result->failure) || !try_alone(symbolizer, id))
 			fail(symbolizer, task, result->failure, result->report.error);

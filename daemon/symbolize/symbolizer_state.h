@@ -4,14 +4,16 @@
 
 #include "symbolize/symbolizer.h"
 
+#include "base/user_time.h"
 #include "symbolize/cached_symbol_source.h"
 #include "symbolize/debug_files.h"
 #include "symbolize/task_table.h"
 
-enum { SYMBOLIZER_FETCHES_MAX = 2 };
+enum { SYMBOLIZER_FETCHES_MAX = 2, SYMBOLIZER_WORKERS_DEFAULT = 2 };
 
 struct fetch {
 	struct debuginfod_fetch *process; /* NULL: the slot is free */
+	uint64_t started_ns;
 	uint32_t task;
 };
 
@@ -22,11 +24,15 @@ struct symbolizer {
 	char *urls; /* NULL: no debuginfod */
 	bool is_forced, takes_debug_files;
 	enum pilotlight_symbol_product product;
-	uint64_t fetch_timeout_ns;
+	uint64_t fetch_timeout_ns, overtake_ns;
 	struct cached_symbol_source *source;
 	struct task_table tasks;
-	size_t next_waiting, next_fetch; /* all before have started */
 	size_t local_pending;
+	size_t workers_max;	      /* the pool may start one more; see symbolizer_queue.c */
+	struct user_share unfinished; /* tasks */
+	struct user_time worker_time, fetch_time;
+	bool ignores_time;
+	struct user_excess excess;
 	struct fetch fetches[SYMBOLIZER_FETCHES_MAX];
 	int epoll_fd;
 	struct symbolizer_counters counters;
@@ -52,6 +58,17 @@ int symbolizer_start_job(struct symbolizer *symbolizer, uint32_t id, struct debu
 
 /* Starts waiting tasks while workers are free. */
 void symbolizer_start_waiting(struct symbolizer *symbolizer);
+
+/* --- whose task is next: symbolizer_queue.c --------------------------------------------------- */
+
+/* Has the user room for another task? If not, counts it. */
+bool symbolizer_has_room(struct symbolizer *symbolizer, uint64_t user);
+
+/* The next task to start a worker for, if one may start; TASK_NONE: none. */
+uint32_t symbolizer_next_waiting(struct symbolizer *symbolizer);
+
+/* The next task to fetch a debug file for; TASK_NONE: none. */
+uint32_t symbolizer_next_fetch(const struct symbolizer *symbolizer);
 
 /* Callbacks of the pool; `context` is the symbolizer. */
 void symbolizer_take_result(void *context, const struct worker_result *result);

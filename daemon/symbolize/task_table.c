@@ -51,6 +51,45 @@ struct task *task_table_find(const struct task_table *table, const struct symbol
 	return id == HASH_INDEX_NONE ? NULL : &table->items[id];
 }
 
+/* Removes the tasks that are done. Their symbols are in the cache, or in the source. */
+static void sweep(struct task_table *table)
+{
+	hash_index_clear(&table->index);
+	for (uint32_t id = 0; id < table->count; id++) {
+		struct task *task = &table->items[id];
+
+		if (task->stage == TASK_DONE) {
+			task_done(task);
+			*task = (struct task){ .stage = TASK_FREE,
+				.binary = { .fd = -1, .debug_fd = -1 },
+				.draft.fd = -1 };
+		}
+		if (task->stage != TASK_FREE)
+			hash_index_insert(&table->index, hash(&task->binary.identity), id);
+	}
+	table->first_free = 0;
+}
+
+static void find_free(struct task_table *table)
+{
+	while (table->first_free < table->count &&
+		table->items[table->first_free].stage != TASK_FREE)
+		table->first_free++;
+}
+
+static int reserve(struct task_table *table)
+{
+	int r;
+
+	find_free(table);
+	if (table->first_free == TASKS_MAX) {
+		sweep(table);
+		find_free(table);
+	}
+	r = ARRAY_RESERVE(table->items, &table->capacity, table->first_free + 1, TASKS_MAX);
+	return r < 0 ? r : hash_index_reserve(&table->index);
+}
+
 static int copy(const char **ret_copy, const char *text)
 {
 	*ret_copy = text ? strdup(text) : NULL;
@@ -83,24 +122,26 @@ int task_table_add(struct task_table *table, const struct symbol_binary *binary,
 		.binary = {
 			.build_id = binary->build_id,
 			.identity = binary->identity,
+			.user = binary->user,
 			.fd = -1,
 			.debug_fd = -1,
 		},
+		.stage = TASK_WAITING,
 		.draft = { .fd = -1 },
 	};
 	int r;
 
-	r = ARRAY_RESERVE(table->items, &table->capacity, table->count + 1, TASKS_MAX);
-	if (r == 0)
-		r = hash_index_reserve(&table->index);
+	r = reserve(table);
 	if (r == 0)
 		r = fill(&task.binary, binary);
 	if (r < 0) {
 		task_done(&task);
 		return r;
 	}
-	hash_index_insert(&table->index, hash(&binary->identity), (uint32_t)table->count);
-	*ret_id = (uint32_t)table->count;
-	table->items[table->count++] = task;
+	task.number = ++table->last_number;
+	*ret_id = (uint32_t)table->first_free;
+	hash_index_insert(&table->index, hash(&binary->identity), *ret_id);
+	table->count += table->first_free == table->count;
+	table->items[*ret_id] = task;
 	return 0;
 }

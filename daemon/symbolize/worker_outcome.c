@@ -72,13 +72,15 @@ void worker_outcome(const struct child_process_end *end,
 	struct pilotlight_symbol_report report;
 	struct stat stat;
 
-	*ret_result = (struct worker_result){ 0 };
+	*ret_result = (struct worker_result){ .cpu_ns = end->cpu_ns };
 	if (!is_report(end, request, &report)) {
 		ret_result->failure = failure_of_silence(end);
 		ret_result->signal = end->signal;
 		return;
 	}
 	ret_result->report = report;
+	if (ret_result->cpu_ns < report.cpu_ns)
+		ret_result->cpu_ns = report.cpu_ns;
 	ret_result->failure = failure_of_error(report.error);
 	if (ret_result->failure != PILOTLIGHT_SYMBOL_OK)
 		return;

@@ -59,7 +59,8 @@ struct worker_result {
 	/* Zeros if the worker sent none. If no worker could be started, `error` says why and the
 	 * failure is UNREADABLE. */
 	struct pilotlight_symbol_report report;
-	int signal; /* that killed the worker; 0: none */
+	int signal;	 /* that killed the worker; 0: none */
+	uint64_t cpu_ns; /* of the worker, whatever it reported */
 };
 
 /* Returns 0, -ENOMEM or another -errno. */

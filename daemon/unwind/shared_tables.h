@@ -28,8 +28,9 @@ struct shared_table {
 	struct pilotlight_walk_file place; /* as table_store_put() has set it */
 	struct table_extent extent;
 	uint32_t users; /* 0: the entry is free */
-	bool is_in_use; /* for the owner */
-	uint32_t next;	/* in its hash chain, or in the free list */
+	bool is_in_use; /* for the owner, as is `user`: who answers for it */
+	uint64_t user;
+	uint32_t next; /* in its hash chain, or in the free list */
 };
 
 /* `store` is borrowed, and must not be used for other tables. Returns 0 or -ENOMEM. */

@@ -34,6 +34,7 @@ int unwinder_new(const struct unwinder_settings *settings, struct unwinder **ret
 		files_max = PILOTLIGHT_WALK_FILES_MAX;
 	unwinder->maps = settings->maps;
 	unwinder->machine = settings->machine;
+	unwinder->share.capacity = UNWINDER_WHOLE_PPM;
 	unwinder->files_max = files_max;
 	unwinder_begin_room(unwinder);
 	r = walk_files_new(files_max, settings->first_file_id, &unwinder->files);
@@ -154,9 +155,10 @@ static int load(struct unwinder *unwinder, struct walk_file *file, const struct 
 
 	if (r < 0)
 		return r;
+	unwinder_charge(unwinder, file, number);
 	r = unwinder_change_state(unwinder, file, WALK_FILE_LOADED, number);
 	if (r < 0) {
-		shared_tables_release(unwinder->tables, number);
+		unwinder_release(unwinder, number);
 		return r;
 	}
 	file->extent = table_store_extent(table);
@@ -195,8 +197,9 @@ static int set_checked_table(
 	if (r != -ENOSPC && r != -EFBIG)
 		return r;
 	unwinder->tables_refused++;
+	user_excess_add(&unwinder->excess, file->user, USER_UNWIND, 1);
 	if (r == -ENOSPC && file->state != WALK_FILE_LOADED) {
-		unwinder_make_table_room(unwinder, &extent);
+		unwinder_make_table_room(unwinder, &extent, file->user);
 		file->extent = extent;
 	}
 	return set_without_table(unwinder, file, r);
@@ -251,6 +254,14 @@ void unwinder_set_identity(
 		file->identity = *identity;
 }
 
+void unwinder_set_user(struct unwinder *unwinder, uint32_t file_id, uint64_t user)
+{
+	struct walk_file *file = find_present(unwinder, file_id);
+
+	if (file)
+		file->user = user;
+}
+
 /* --- windows --- */
 
 /* Removes the entries whose retry is due, so that the sampler requests the files again. */
@@ -290,7 +301,7 @@ static bool may_load(struct unwinder *unwinder, struct walk_file *file)
 		shared_tables_has(unwinder->tables, &file->identity, &file->extent) ||
 		unwinder_has_room(unwinder, &file->extent))
 		return true;
-	unwinder_make_table_room(unwinder, &file->extent);
+	unwinder_make_table_room(unwinder, &file->extent, file->user);
 	return false;
 }
 
@@ -374,4 +385,14 @@ void unwinder_report(struct unwinder *unwinder, struct unwinder_report *ret_repo
 		.limit_bytes = usage.limit_bytes,
 	};
 	count_states(unwinder, ret_report);
+}
+
+const struct user_share *unwinder_share(const struct unwinder *unwinder)
+{
+	return &unwinder->share;
+}
+
+const struct user_excess *unwinder_excess(const struct unwinder *unwinder)
+{
+	return &unwinder->excess;
 }

@@ -9,9 +9,10 @@
  *
  * Eviction: if the arrays are full, tables that no stack went through in this window and the two
  * before leave, least recently used first. A working set that is larger than the arrays does not
- * thrash: some tables stay out, and are loaded once there is room. One exception: a table of more
- * than a quarter of an array leaves, even in use, for a smaller one that does not fit otherwise; at
- * most one per window.
+ * thrash: some tables stay out, and are loaded once there is room. Two exceptions. Tables of the
+ * user who holds the most leave, even in use, for one of a user who will not hold more (I4). And a
+ * table of more than a quarter of an array leaves, even in use, for a smaller one that does not fit
+ * otherwise; at most one per window.
  *
  * Retries: if a table could not be made, it is tried again while its file is in use, after 2, 4,
  * ... 64 windows. A file that could not be identified may be requested again after 1, 2, ... 64
@@ -79,6 +80,9 @@ int unwinder_set_unidentified(
 void unwinder_set_identity(
 	struct unwinder *unwinder, uint32_t file_id, const struct symbol_identity *identity);
 
+/* Says who answers for the file; USER_UNKNOWN before. Tables that are loaded later are charged. */
+void unwinder_set_user(struct unwinder *unwinder, uint32_t file_id, uint64_t user);
+
 /*
  * Loads the table in `file`, which is borrowed for the call. If it replaces a loaded table and
  * fails, the old one stays. Returns
@@ -113,6 +117,18 @@ const struct walk_file *unwinder_file(struct unwinder *unwinder, uint32_t file_i
 /* The caller's number of the file; WALK_FILES_UNKNOWN_BINARY if the id is not known. */
 uint32_t unwinder_binary(struct unwinder *unwinder, uint32_t file_id);
 
+/*
+ * The caller wants to reuse numbers of binaries. For each file whose binary `is_doomed`: forgets
+ * the file, or calls `spare` if a stack went through it in this window or the two before, or if a
+ * frame on its way may still refer to it.
+ */
+struct unwinder_collection {
+	void *context;
+	bool (*is_doomed)(const void *context, uint32_t binary);
+	void (*spare)(void *context, uint32_t binary);
+};
+void unwinder_collect(struct unwinder *unwinder, const struct unwinder_collection *collection);
+
 struct unwinder_report {
 	/* Files now, by state. */
 	size_t files, pending, loaded, evicted, nothing, by_frame_pointer, retry, unidentified;
@@ -127,3 +143,9 @@ struct unwinder_report {
 	uint64_t used_bytes, pending_bytes, limit_bytes; /* of the arrays */
 };
 void unwinder_report(struct unwinder *unwinder, struct unwinder_report *ret_report);
+
+enum { UNWINDER_WHOLE_PPM = 1000000 };
+/* What users hold, in millionths of the array that each table fills most. */
+const struct user_share *unwinder_share(const struct unwinder *unwinder);
+/* Tables that had no room, each time, or were displaced (USER_UNWIND). */
+const struct user_excess *unwinder_excess(const struct unwinder *unwinder);

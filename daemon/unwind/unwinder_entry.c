@@ -87,7 +87,7 @@ int unwinder_change_state(struct unwinder *unwinder, struct walk_file *file,
 	file->state = state;
 	file->failures = 0;
 	if (before == WALK_FILE_LOADED)
-		shared_tables_release(unwinder->tables, file->table);
+		unwinder_release(unwinder, file->table);
 	file->table = table;
 	return 0;
 }

@@ -7,8 +7,12 @@
 #include "unwind/unwinder_state.h"
 
 #include <assert.h>
+#include <string.h>
 
-enum { ROOM_CHECKS_MAX = 256 }; /* per window */
+enum {
+	ROOM_CHECKS_MAX = 256, /* per window */
+	DISPLACED_MAX = 32,    /* for one table */
+};
 
 void unwinder_begin_room(struct unwinder *unwinder)
 {
@@ -133,6 +137,52 @@ static void evict_table(struct unwinder *unwinder, uint32_t number)
 	}
 }
 
+/*
+ * Chooses tables in use of the user who holds the most, so that one of `user` fits. Without them
+ * that user still holds no less than `user` will, so neither displaces the other's tables in turn.
+ * Returns their number; 0: there are not enough.
+ */
+static size_t choose_displaced(struct unwinder *unwinder, const struct table_extent *extent,
+	uint64_t user, const uint64_t idle[TABLE_ARRAYS], uint32_t chosen[DISPLACED_MAX])
+{
+	const uint64_t least =
+		user_share_held(&unwinder->share, user) + unwinder_weight(unwinder, extent);
+	const struct user_counter *greatest = user_share_greatest(&unwinder->share);
+	size_t tables = shared_tables_positions(unwinder->tables), count = 0;
+	uint64_t held = greatest->held, more[TABLE_ARRAYS];
+
+	memcpy(more, idle, sizeof(more));
+	for (uint32_t number = 0; number < tables && count < DISPLACED_MAX; number++) {
+		const struct shared_table *table = shared_tables_get(unwinder->tables, number);
+		uint64_t weight = unwinder_weight(unwinder, &table->extent);
+
+		if (table->users == 0 || !table->is_in_use ||
+			!user_share_is_counter(&unwinder->share, greatest, table->user) ||
+			held < least + weight)
+			continue;
+		held -= weight;
+		chosen[count++] = number;
+		for (int i = 0; i < TABLE_ARRAYS; i++)
+			more[i] += table->extent.entries[i];
+		if (table_store_may_fit(unwinder->store, extent, more))
+			return count;
+	}
+	return 0;
+}
+
+static bool displace(struct unwinder *unwinder, const struct table_extent *extent, uint64_t user,
+	const uint64_t idle[TABLE_ARRAYS])
+{
+	uint64_t greatest = user_share_greatest(&unwinder->share)->user;
+	uint32_t chosen[DISPLACED_MAX];
+	size_t count = choose_displaced(unwinder, extent, user, idle, chosen);
+
+	for (size_t i = 0; i < count; i++)
+		evict_table(unwinder, chosen[i]);
+	user_excess_add(&unwinder->excess, greatest, USER_UNWIND, count);
+	return count > 0;
+}
+
 /* Evicts a large table that is in use. Nothing else would ever displace it. */
 static void evict_large(struct unwinder *unwinder, const struct table_extent *extent,
 	const uint64_t idle[TABLE_ARRAYS])
@@ -156,17 +206,20 @@ static void evict_large(struct unwinder *unwinder, const struct table_extent *ex
 	}
 }
 
-void unwinder_make_table_room(struct unwinder *unwinder, const struct table_extent *extent)
+void unwinder_make_table_room(
+	struct unwinder *unwinder, const struct table_extent *extent, uint64_t user)
 {
 	uint64_t idle[TABLE_ARRAYS];
 
 	rank(unwinder);
 	count_idle(unwinder, idle);
-	if (evict_idle(unwinder, extent, idle) || unwinder->has_large_left ||
-		unwinder->room_checks_left == 0 || table_store_is_large(unwinder->store, extent))
+	if (evict_idle(unwinder, extent, idle) || unwinder->room_checks_left == 0)
 		return;
 	unwinder->room_checks_left--;
 	count_idle(unwinder, idle);
+	if (displace(unwinder, extent, user, idle) || unwinder->has_large_left ||
+		table_store_is_large(unwinder->store, extent))
+		return;
 	evict_large(unwinder, extent, idle);
 }
 
@@ -185,4 +238,33 @@ void unwinder_make_file_room(struct unwinder *unwinder)
 		r = unwinder_drop_file(unwinder, file);
 	} while (r < 0);
 	walk_files_forget(unwinder->files, file);
+}
+
+/* Forgets a file that is not in use. */
+static bool forget(struct unwinder *unwinder, struct walk_file *file)
+{
+	unwinder_refresh_use(unwinder, file);
+	if (walk_files_is_recent(unwinder->files, file) ||
+		(file->state == WALK_FILE_LOADED && !evict(unwinder, file)) ||
+		unwinder_drop_file(unwinder, file) < 0)
+		return false;
+	walk_files_forget(unwinder->files, file);
+	/* A sample that raced with this shows [unknown]. */
+	file->binary = WALK_FILES_UNKNOWN_BINARY;
+	return true;
+}
+
+void unwinder_collect(struct unwinder *unwinder, const struct unwinder_collection *collection)
+{
+	size_t positions = walk_files_positions(unwinder->files);
+
+	for (size_t i = 0; i < positions; i++) {
+		struct walk_file *file = walk_files_at_or_gone(unwinder->files, i);
+
+		if (!file || file->binary == WALK_FILES_UNKNOWN_BINARY ||
+			!collection->is_doomed(collection->context, file->binary))
+			continue;
+		if (file->state == WALK_FILE_GONE || !forget(unwinder, file))
+			collection->spare(collection->context, file->binary);
+	}
 }

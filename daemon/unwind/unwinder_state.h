@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The unwinder's private state, for unwinder*.c only. unwinder_entry.c keeps the sampler's entries,
- * unwinder_room.c makes room, and unwinder.c uses both. */
+/* The unwinder's private state, for unwinder*.c only. unwinder_share.c charges users,
+ * unwinder_entry.c keeps the sampler's entries, unwinder_room.c makes room, and unwinder.c uses
+ * all. */
 #pragma once
 
 #include "unwind/unwinder.h"
@@ -20,7 +21,20 @@ struct unwinder {
 	uint32_t room_checks_left; /* in this window */
 	bool has_large_left;	   /* in this window */
 	uint64_t evictions, tables_refused, damaged, map_errors;
+	struct user_share
+		share; /* of the arrays, in millionths of the one that a table fills most */
+	struct user_excess excess;
 };
+
+/* --- who answers for tables: unwinder_share.c --- */
+
+/* In millionths of the array that the table fills most, so that a user cannot fill one with little
+ * in the others. */
+uint64_t unwinder_weight(const struct unwinder *unwinder, const struct table_extent *extent);
+/* The table is new: the file's user answers for it. */
+void unwinder_charge(struct unwinder *unwinder, const struct walk_file *file, uint32_t table);
+/* Releases a file's table. */
+void unwinder_release(struct unwinder *unwinder, uint32_t table);
 
 /* --- the sampler's entries: unwinder_entry.c --- */
 
@@ -45,8 +59,10 @@ void unwinder_begin_room(struct unwinder *unwinder);
 /* Is there room now? Uses up one of the window's room checks; one must be left. */
 bool unwinder_has_room(struct unwinder *unwinder, const struct table_extent *extent);
 
-/* Evicts tables, unless that cannot be enough. The room is free from the next window on. */
-void unwinder_make_table_room(struct unwinder *unwinder, const struct table_extent *extent);
+/* Evicts tables for one of `user`, unless that cannot be enough. The room is free from the next
+ * window on. */
+void unwinder_make_table_room(
+	struct unwinder *unwinder, const struct table_extent *extent, uint64_t user);
 
 /* Forgets a file that is not in use, if there is one, so that another can be added at once. */
 void unwinder_make_file_room(struct unwinder *unwinder);

@@ -235,6 +235,7 @@ int walk_files_add(struct walk_files *files, const struct pilotlight_file_key *k
 		.file = { .key = *key,
 			.entry = { .id = id, .used_window = files->window },
 			.binary = binary,
+			.user = USER_UNKNOWN,
 			.state = WALK_FILE_PENDING },
 		.is_used = true,
 		.next_by_key = *key_bucket(files, key),
@@ -283,12 +284,19 @@ size_t walk_files_positions(const struct walk_files *files)
 	return files->count;
 }
 
-struct walk_file *walk_files_at(struct walk_files *files, size_t position)
+struct walk_file *walk_files_at_or_gone(struct walk_files *files, size_t position)
 {
 	struct slot *slot = &files->slots[position];
 
 	assert(position < files->count);
-	return slot->is_used && slot->file.state != WALK_FILE_GONE ? &slot->file : NULL;
+	return slot->is_used ? &slot->file : NULL;
+}
+
+struct walk_file *walk_files_at(struct walk_files *files, size_t position)
+{
+	struct walk_file *file = walk_files_at_or_gone(files, position);
+
+	return file && file->state != WALK_FILE_GONE ? file : NULL;
 }
 
 /* --- the ranking --- */

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/cleanup.h"
+#include "base/user_share.h"
 #include "pilotlight/walk.h"
 #include "symbol/symbol_identity.h"
 #include "unwind/table_store.h"
@@ -38,6 +39,7 @@ struct walk_file {
 	struct pilotlight_file_key key;
 	struct pilotlight_walk_file entry; /* the sampler's; `used_window` may be newer here */
 	uint32_t binary;		   /* the owner's number, or WALK_FILES_UNKNOWN_BINARY */
+	uint64_t user;			   /* who answers for it */
 	enum walk_file_state state;
 	bool keeps_frame_pointers;	 /* with or without a table */
 	bool tells_rbx;			 /* its table does */
@@ -89,6 +91,8 @@ bool walk_files_is_full(const struct walk_files *files);
 size_t walk_files_count(const struct walk_files *files);
 size_t walk_files_positions(const struct walk_files *files);
 struct walk_file *walk_files_at(struct walk_files *files, size_t position);
+/* Also a file that is gone and whose id is not free yet. */
+struct walk_file *walk_files_at_or_gone(struct walk_files *files, size_t position);
 
 /*
  * Ranks the files that are not recent, least recently used first. Call walk_files_use() for the

@@ -84,6 +84,15 @@ static void processes_are_a_list(void **state)
 	fill_report(&report);
 	text = write_report(report_write_json, &report);
 	EXPECT_PARTS(text, "\"jit\":{\"processes\":[],");
+	assert_non_null(strstr(
+		text, "\"users\":{\"most_over\":[],\"capacity\":{\"window\":0,\"history\":0,"));
+	free(text);
+	user_excess_add(&report.service.excess, 1000, USER_JIT, 7);
+	report.service.holdings.lines[5].user = 1001;
+	report.service.holdings.lines[5].held[USER_BINARIES] = 12;
+	text = write_report(report_write_json, &report);
+	EXPECT_PARTS(text, "\"over_jit\":7,", "\"over_files\":0}],\"capacity\"",
+		"\"holding\":[{\"user\":\"user 1001\",\"held\":{\"window\":0,", "\"binaries\":12,");
 	free(text);
 	/* A count beyond the array would be a bug of the code that fills it. */
 	s->jit_count = SERVICE_STATUS_JIT_MAX + 1;

@@ -140,7 +140,10 @@ static void metrics_have_base_units(void **state)
 	fill_report(&report);
 	report.service.accounts.dropped[PILOTLIGHT_DROP_BPF_ERROR] = 17;
 	report.service.lost_by_engines = 18;
+	user_excess_add(&report.service.excess, 1000, USER_JIT, 7);
 	text = write_report(report_write_metrics, &report);
+	assert_non_null(strstr(text,
+		"\npilotlight_user_over_quota_total{user=\"user 1000\",resource=\"jit\"} 7\n"));
 	EXPECT_PARTS(text, "\npilotlight_build_info{version=\"0.1.0\",event=\"cycles\"} 1\n",
 		"\npilotlight_start_time_seconds 1794884999.876543211\n", "\npilotlight_cpus 8\n",
 		"\npilotlight_online_cpus 4\n", "\npilotlight_sampling_rate_hertz 99\n",

@@ -196,6 +196,45 @@ static void missing_facts_have_words(void **state)
 	free(text);
 }
 
+static char *users_of(const struct report *report)
+{
+	struct output_memory memory = { .limit_bytes = 1 << 20 };
+	struct output output;
+
+	output_init(&output, output_to_memory, &memory);
+	report_write_users(report, &output);
+	output_char(&output, '\0');
+	assert_int_equal(output_finish(&output), 0);
+	return memory.bytes;
+}
+
+static void users_are_listed_with_what_they_hold_and_lack(void **state)
+{
+	struct user_share binaries = { .capacity = 1000 }, names = { .capacity = 10 << 20 };
+	struct report report;
+	struct service_status *s = &report.service;
+	char *text;
+
+	fill_report(&report);
+	text = users_of(&report);
+	assert_string_equal(text, "");
+	free(text);
+	user_share_add(&binaries, 1000, 123);
+	user_share_add(&names, 1000, 5 << 20);
+	user_holdings_add(&s->holdings, USER_BINARIES, &binaries);
+	user_holdings_add(&s->holdings, USER_JIT, &names);
+	user_excess_add(&s->excess, 1000, USER_BINARIES, 1500);
+	user_excess_add(&s->excess, 0x1a2b3c4dULL << 32, USER_WINDOW, 7);
+	text = users_of(&report);
+	assert_string_equal(text,
+		"user 1000\n"
+		"  Binaries   123, 12.3% of the room; 1,500 lookups refused\n"
+		"  JIT names  5.0 MiB, 50.0% of the room\n"
+		"container 1a2b3c4d\n"
+		"  Window     0 B, 0.000% of the room; 7 samples without names\n");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +244,7 @@ int main(void)
 		cmocka_unit_test(losses_are_listed_by_reason),
 		cmocka_unit_test(a_lowered_rate_is_explained),
 		cmocka_unit_test(the_greatest_jit_processes_are_named),
+		cmocka_unit_test(users_are_listed_with_what_they_hold_and_lack),
 		cmocka_unit_test(missing_facts_have_words),
 	};
 

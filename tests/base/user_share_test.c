@@ -70,6 +70,32 @@ static void nothing_fits_beyond_the_capacity(void **state)
 	assert_false(user_share_has_room(&share, 8, 0));
 }
 
+static void what_is_given_back_is_free_again(void **state)
+{
+	struct user_share share = { .capacity = CAPACITY };
+
+	assert_int_equal(take_all(&share, 7), CAPACITY / 3 * 2);
+	user_share_remove(&share, 7, CAPACITY / 3);
+	assert_int_equal(user_share_held(&share, 7), CAPACITY / 3);
+	assert_int_equal(take_all(&share, 7), CAPACITY / 3);
+}
+
+static void the_level_divides_a_total_among_users_who_need_more(void **state)
+{
+	struct user_share share = { .capacity = CAPACITY }, seen = { 0 };
+
+	assert_int_equal(user_share_level(&share, 0), UINT64_MAX);
+	user_share_add(&share, distinct_user(&seen, 1), 100);
+	user_share_add(&share, distinct_user(&seen, 10), 1000);
+	user_share_add(&share, distinct_user(&seen, 100), 10000);
+	assert_int_equal(user_share_level(&share, 11100), UINT64_MAX);
+	assert_int_equal(user_share_level(&share, 11099), 9999);
+	assert_int_equal(user_share_level(&share, 2100), 1000);
+	assert_int_equal(user_share_level(&share, 2000), 950);
+	assert_int_equal(user_share_level(&share, 90), 30);
+	assert_int_equal(user_share_level(&share, 0), 0);
+}
+
 static void the_users_with_the_most_refusals_are_kept(void **state)
 {
 	struct user_excess excess = { 0 };
@@ -112,14 +138,42 @@ static void reports_are_merged_by_user(void **state)
 	assert_false(user_excess_is_used(&into.lines[2]));
 }
 
+static void holdings_name_the_users_with_the_most(void **state)
+{
+	struct user_share share = { .capacity = 1000 }, other = { .capacity = 10 }, seen = { 0 };
+	struct user_holdings holdings = { 0 }, merged = { 0 };
+	const uint64_t user = distinct_user(&seen, 1000);
+	size_t used = 0;
+
+	for (size_t i = 0; i < USER_EXCESS_LINES + 8; i++)
+		user_share_add(&share, distinct_user(&seen, 2000 + 100 * i), 1 + i);
+	user_share_add(&other, user, 5);
+	user_holdings_add(&holdings, USER_HISTORY, &share);
+	user_holdings_add(&holdings, USER_BINARIES, &other);
+	user_holdings_merge(&merged, &holdings);
+	assert_int_equal(merged.capacity[USER_HISTORY], 1000);
+	for (size_t i = 0; i < USER_EXCESS_LINES; i++) {
+		const struct user_holding *line = &merged.lines[i];
+
+		used += user_holding_is_used(line);
+		assert_true(line->held[USER_HISTORY] >= 9 || line->user == user);
+		if (line->user == user)
+			assert_int_equal(line->held[USER_BINARIES], 5);
+	}
+	assert_int_equal(used, USER_EXCESS_LINES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_user_gets_two_thirds_of_what_is_free),
 		cmocka_unit_test(greedy_users_get_equal_parts),
 		cmocka_unit_test(nothing_fits_beyond_the_capacity),
+		cmocka_unit_test(what_is_given_back_is_free_again),
+		cmocka_unit_test(the_level_divides_a_total_among_users_who_need_more),
 		cmocka_unit_test(the_users_with_the_most_refusals_are_kept),
 		cmocka_unit_test(reports_are_merged_by_user),
+		cmocka_unit_test(holdings_name_the_users_with_the_most),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,11 +53,28 @@ static void files_of_users_do_not_count(void **state)
 	assert_int_equal(used.other_ns, 40 - 15 + 3);
 }
 
+/* They are children of the broker, which reports their time when they have ended. */
+static void symbol_workers_do_not_count(void **state)
+{
+	struct service_use now = later();
+	struct rate_governor_use used;
+
+	now.broker_ns += 1000;
+	now.worker_ns += 1000;
+	service_use_since(&before, &now, &used);
+	assert_int_equal(used.sampling_ns, 20 + 15);
+	assert_int_equal(used.other_ns, 40 - 15 + 3);
+	now.worker_ns += 50;
+	service_use_since(&before, &now, &used);
+	assert_int_equal(used.other_ns, 40 - 15);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_depends_on_the_rate_is_told_apart),
 		cmocka_unit_test(files_of_users_do_not_count),
+		cmocka_unit_test(symbol_workers_do_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

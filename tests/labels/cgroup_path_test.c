@@ -364,7 +364,7 @@ static void a_container_is_a_user_of_its_own(void **state)
 	static const char docker[] =
 		"/docker/"
 		"4ad1e6a0f0e1d2c3b4a5968778695a4b3c2d1e0f4ad1e6a0f0e1d2c3b4a59687";
-	char other[sizeof(docker)], rootless[256];
+	char other[sizeof(docker)], rootless[256], own[256], nested[256];
 
 	memcpy(other, docker, sizeof(other));
 	other[sizeof(other) - 2] = '0';
@@ -378,6 +378,16 @@ static void a_container_is_a_user_of_its_own(void **state)
 		"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-%s.scope",
 		strrchr(docker, '/') + 1);
 	assert_int_equal(cgroup_path_user(1000, rootless), 1000);
+	/* A user may make cgroups below their systemd, with the name of a container, too. */
+	(void)snprintf(own, sizeof(own),
+		"/user.slice/user-1000.slice/user@1000.service/mine/docker-%s.scope", ID);
+	assert_int_equal(cgroup_path_user(1000, own), 1000);
+	/* So may a container. */
+	(void)snprintf(nested, sizeof(nested), "%s/system.slice/docker-%s.scope", docker, ID_2);
+	assert_int_equal(cgroup_path_user(0, nested), cgroup_path_user(0, docker));
+	(void)snprintf(nested, sizeof(nested), "/machine.slice/machine-a.scope/payload/%s", ID_2);
+	assert_int_equal(cgroup_path_user(0, nested),
+		cgroup_path_user(0, "/machine.slice/machine-a.scope/payload/init.scope"));
 	assert_int_not_equal(cgroup_path_user(0, docker), 0);
 	assert_int_equal((uint32_t)cgroup_path_user(0, docker), 0);
 	assert_int_equal(cgroup_path_user(0, docker), cgroup_path_user(0, docker));

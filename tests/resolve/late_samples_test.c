@@ -408,6 +408,29 @@ static void without_room_the_largest_holder_is_sent_first(void **state)
 	close_fixture(&fixture);
 }
 
+/* However many processes hold it. */
+static void without_room_the_largest_user_is_sent_first(void **state)
+{
+	const struct late_samples_limits limits = { .bytes = 64 << 10, .patience_ns = UINT64_MAX };
+	struct raw_sample greedy = sample_of(150, 150);
+	struct resolved_frame frame = { .jit = RESOLVED_JIT };
+	struct fixture fixture;
+
+	open_fixture(&fixture, &limits);
+	greedy.share_user = 1000;
+	for (uint64_t i = 0; i < 60; i++)
+		assert_int_equal(add(&fixture, 100 + i, CODE), 0);
+	for (uint64_t i = 0; i < 1900; i++) {
+		greedy.process.tgid = 1000 + (uint32_t)i % 100;
+		frame.binary = fixture.binary;
+		assert_int_equal(late_samples_add(fixture.late, &greedy, &frame, 1), 0);
+	}
+	assert_true(fixture.sent_count > 1000);
+	for (uint64_t i = 0; i < fixture.sent_count; i++)
+		assert_true(fixture.sent[i].sample.process.tgid >= 1000);
+	close_fixture(&fixture);
+}
+
 static void stacks_that_nobody_waits_with_go(void **state)
 {
 	const struct late_samples_limits limits = { .bytes = 64 << 10, .patience_ns = UINT64_MAX };
@@ -552,6 +575,7 @@ int main(void)
 		cmocka_unit_test(shared_memory_has_what_others_wrote),
 		cmocka_unit_test(without_room_the_oldest_are_sent),
 		cmocka_unit_test(without_room_the_largest_holder_is_sent_first),
+		cmocka_unit_test(without_room_the_largest_user_is_sent_first),
 		cmocka_unit_test(stacks_that_nobody_waits_with_go),
 		cmocka_unit_test(a_sample_too_large_for_the_buffer_is_sent_at_once),
 		cmocka_unit_test(the_functions_error_is_passed_on),

@@ -406,7 +406,7 @@ static void binaries_are_bounded(void **state)
 {
 	struct fixture *fixture = *state;
 	const struct binary_table_limits limits = {
-		.binaries_max = 1, .descriptors_max = 1, .path_bytes_max = 4096
+		.binaries_max = 2, .descriptors_max = 1, .path_bytes_max = 4096
 	};
 	uint64_t ips[] = { address_of(strtoul), address_of(open_fixture) + 1 };
 	struct raw_sample sample = sample_of_self();

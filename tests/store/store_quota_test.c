@@ -171,6 +171,29 @@ static void each_day_has_its_own_shares(void **state)
 	store_close(store);
 }
 
+/* As after a failed write. */
+static void shares_outlive_a_store_that_is_opened_again(void **state)
+{
+	struct user_excess excess = { 0 }, next = { 0 }, fresh = { 0 };
+	struct store *store = open_store();
+	struct store_shares shares;
+	uint64_t second = 0;
+
+	for (; excess.total[USER_HISTORY] == 0; second += 10)
+		append(store, second, 1, false, &excess);
+	shares = *store_shares(store);
+	store_close(store);
+	store = open_store();
+	append(store, second, 1, false, &fresh);
+	assert_int_equal(fresh.total[USER_HISTORY], 0);
+	store_close(store);
+	store = open_store();
+	store_set_shares(store, &shares);
+	append(store, second + 10, 1, false, &next);
+	assert_true(next.total[USER_HISTORY] > 0);
+	store_close(store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +201,7 @@ int main(void)
 		STORE_TEST(a_users_threads_take_a_share_of_a_day),
 		STORE_TEST(the_shares_of_many_users_leave_room_for_others),
 		STORE_TEST(each_day_has_its_own_shares),
+		STORE_TEST(shares_outlive_a_store_that_is_opened_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

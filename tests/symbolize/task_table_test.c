@@ -104,6 +104,31 @@ static void full_table_refuses_more(void **state)
 	task_table_done(&table);
 }
 
+/* The service runs for months. */
+static void tasks_that_are_done_make_room(void **state)
+{
+	struct symbol_binary binary = { .path = "a", .fd = -1, .debug_fd = -1 };
+	struct task_table table = { 0 };
+	struct symbol_identity identity;
+	uint32_t first, id;
+
+	identity = make_identity(0);
+	assert_int_equal(add(&table, &identity, &binary, &first), 0);
+	for (uint32_t i = 1; i < 3 * TASKS_MAX; i++) {
+		identity = make_identity(i);
+		assert_int_equal(add(&table, &identity, &binary, &id), 0);
+		assert_int_equal(table.items[id].number, i + 1);
+		table.items[id].stage = TASK_DONE;
+	}
+	assert_int_equal(table.count, TASKS_MAX);
+	assert_ptr_equal(task_table_find(&table, &identity), &table.items[id]);
+	identity = make_identity(0);
+	assert_ptr_equal(task_table_find(&table, &identity), &table.items[first]);
+	identity = make_identity(1);
+	assert_null(task_table_find(&table, &identity));
+	task_table_done(&table);
+}
+
 static void failures_leave_the_table_unchanged(void **state)
 {
 	struct symbol_binary binary = { .path = "a", .debug_path = "b", .fd = -1, .debug_fd = -1 };
@@ -145,6 +170,7 @@ int main(void)
 		cmocka_unit_test(binaries_are_found_again),
 		cmocka_unit_test(description_of_a_binary_is_copied),
 		cmocka_unit_test(full_table_refuses_more),
+		cmocka_unit_test(tasks_that_are_done_make_room),
 		cmocka_unit_test(failures_leave_the_table_unchanged),
 	};
 

@@ -111,7 +111,12 @@ static inline void service_run_status(void *context, struct http_request *reques
 {
 	const char *format = http_request_parameter(request, "format");
 
-	service_run_text(request, format && strcmp(format, "text") == 0 ? "well\n" : "{}\n");
+	if (format && strcmp(format, "users") == 0)
+		service_run_text(request,
+			"user 0\n  Binaries   3, 1.0% of the room\nuser 4000000000\n\033[2J\n");
+	else
+		service_run_text(
+			request, format && strcmp(format, "text") == 0 ? "well\n" : "{}\n");
 }
 
 static inline void service_run_serve(struct http_listener *listener)

@@ -248,6 +248,65 @@ static void unused_file_makes_room_for_a_new_one(void **state)
 	done(&sampler);
 }
 
+static bool is_not_wanted(const void *context, uint32_t binary)
+{
+	return binary < 10;
+}
+
+static void note_spared(void *context, uint32_t binary)
+{
+	bool *spared = context;
+
+	spared[binary] = true;
+}
+
+/* The caller gives their numbers to other binaries. */
+static void files_of_doomed_binaries_are_forgotten_unless_used(void **state)
+{
+	bool spared[16] = { false };
+	const struct unwinder_collection collection = {
+		.context = spared, .is_doomed = is_not_wanted, .spare = note_spared
+	};
+	uint32_t loaded, used, pending, gone, other, stuck;
+	struct sampler sampler;
+
+	init(&sampler, 5);
+	gone = request(&sampler, 1);
+	loaded = load(&sampler, 2, 5);
+	used = load(&sampler, 3, 5);
+	pending = request(&sampler, 4);
+	other = load(&sampler, 12, 5);
+	unwinder_begin_window(sampler.unwinder, 9);
+	use(&sampler, 2, 8);
+	use(&sampler, 3, 8);
+	use(&sampler, 4, 8);
+	use(&sampler, 12, 8);
+	(void)request(&sampler, 13);
+	assert_int_equal(state_of(&sampler, gone), WALK_FILE_GONE);
+	unwinder_begin_window(sampler.unwinder, 11);
+	use(&sampler, 3, 10);
+	unwinder_collect(sampler.unwinder, &collection);
+	assert_true(spared[1]);
+	assert_true(spared[3]);
+	assert_false(spared[2] || spared[4] || spared[12]);
+	assert_int_equal(unwinder_binary(sampler.unwinder, gone), 1);
+	assert_int_equal(unwinder_binary(sampler.unwinder, loaded), WALK_FILES_UNKNOWN_BINARY);
+	assert_int_equal(unwinder_binary(sampler.unwinder, pending), WALK_FILES_UNKNOWN_BINARY);
+	assert_int_equal(unwinder_binary(sampler.unwinder, used), 3);
+	assert_int_equal(unwinder_binary(sampler.unwinder, other), 12);
+	assert_null(entry_of(&sampler, 2));
+	assert_non_null(entry_of(&sampler, 3));
+	/* The sampler may still refer to one whose entry does not go. */
+	unwinder_begin_window(sampler.unwinder, 20);
+	stuck = used;
+	spared[3] = false;
+	sampler.drop_error = -EIO;
+	unwinder_collect(sampler.unwinder, &collection);
+	assert_true(spared[3]);
+	assert_int_equal(unwinder_binary(sampler.unwinder, stuck), 3);
+	done(&sampler);
+}
+
 /* --- random use --- */
 
 static uint32_t draw(uint64_t *random, uint32_t below)
@@ -329,6 +388,7 @@ int main(void)
 		cmocka_unit_test(evicted_table_comes_back_when_it_is_used),
 		cmocka_unit_test(evicted_file_is_walked_by_frame_pointers),
 		cmocka_unit_test(unused_file_makes_room_for_a_new_one),
+		cmocka_unit_test(files_of_doomed_binaries_are_forgotten_unless_used),
 		cmocka_unit_test(random_use_is_always_read_right),
 	};
 

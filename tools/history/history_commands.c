@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "export/profile_format.h"
 #include "tools/history/history_request.h"
+#include "tools/history/status_users.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -248,6 +249,17 @@ const struct command diff_command = {
 
 /* --- status ----------------------------------------------------------------------------------- */
 
+struct status_request {
+	struct history_request history;
+	bool has_users;
+};
+
+static const struct option_row status_options[] = {
+	{ 0, "users", NULL, "Show what each user holds of what users share, and what was refused.",
+		OPTION_SET, .offset = offsetof(struct status_request, has_users) },
+	{ 0 },
+};
+
 static void prepare_status(void *invocation)
 {
 	history_request_init(invocation, "/api/v1/status");
@@ -255,8 +267,11 @@ static void prepare_status(void *invocation)
 
 static int run_status(void *invocation)
 {
-	struct history_request *request = invocation;
+	struct status_request *status = invocation;
+	struct history_request *request = &status->history;
 
+	if (status->has_users && !request->base.is_json)
+		return status_users_write(request);
 	return history_request_write(request, request->base.is_json ? NULL : "text", "-");
 }
 
@@ -268,8 +283,8 @@ const struct command status_command = {
 		"Show pilotlightd's rate, cost, memory and history, what was lost and why, and the "
 		"processes that generate code. The exit status is 1 if no service answers.",
 	.has_json = true,
-	.options = { history_socket_options },
-	.bytes = sizeof(struct history_request),
+	.options = { status_options, history_socket_options },
+	.bytes = sizeof(struct status_request),
 	.prepare = prepare_status,
 	.run = run_status,
 };

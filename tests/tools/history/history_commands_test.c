@@ -372,6 +372,17 @@ static void the_service_reports_its_state(void **state)
 	assert_string_equal(ran.out, "{}\n");
 }
 
+/* The service knows their numbers only, and its text may be hostile. */
+static void users_are_shown_by_name(void **state)
+{
+	assert_int_equal(command_run(&status_command, "--users"), 0);
+	assert_string_equal(ran.out, "root (user 0)\n  Binaries   3, 1.0% of the room\n"
+				     "user 4000000000\n\xef\xbf\xbd[2J\n");
+	assert_int_equal(command_run(&status_command, "--users --json"), 0);
+	assert_string_equal(ran.out, "{}\n");
+	assert_true(FAIL_EACH_ALLOCATION(command_run(&status_command, "--users"), 1, true, 0) >= 3);
+}
+
 static void a_service_that_does_not_answer_is_a_failure(void **state)
 {
 	service_run_end();
@@ -481,6 +492,7 @@ int main(void)
 		TEST(a_failing_first_request_ends_the_command),
 		TEST(failing_allocations_end_a_difference),
 		TEST(the_service_reports_its_state),
+		TEST(users_are_shown_by_name),
 		TEST(a_service_that_does_not_answer_is_a_failure),
 		TEST(the_state_has_no_selection),
 		TEST(failing_allocations_end_the_state),
