@@ -89,6 +89,11 @@ void capture_host_free(struct capture_host *host)
 	free(host);
 }
 
+const struct capture_settings *capture_host_settings(const struct capture_host *host)
+{
+	return &host->settings;
+}
+
 bool capture_host_has_settings(
 	const struct capture_host *host, const struct capture_settings *settings)
 {
@@ -141,6 +146,9 @@ struct sideband_ring sideband_rings_get(const struct sideband_rings *rings, size
 
 int capture_host_start(struct capture_host *host, struct fault *fault)
 {
+	require(!machine.is_limited ||
+		(host->settings.map_budget_bytes <= machine.limits.map_bytes &&
+			host->settings.event == machine.limits.event));
 	if (machine.fails_start)
 		return fault_set(fault, -EMFILE, "the kernel refuses");
 	host->is_started = true;
@@ -172,8 +180,8 @@ int capture_host_list_files(struct capture_host *host)
 
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)
 {
-	require(rate_hz > 0 && (!machine.is_limited || rate_hz <= machine.limits.rate_hz));
-	if (rate_hz > host->settings.rate_hz)
+	require(!machine.is_limited || rate_hz <= machine.limits.rate_hz);
+	if (rate_hz == 0 || rate_hz > host->settings.rate_hz)
 		return -ERANGE;
 	host->rate_hz = rate_hz;
 	return 0;
