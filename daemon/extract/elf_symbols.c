@@ -5,6 +5,7 @@
 #include "dwarf/elf_sections.h"
 #include "extract/demangle.h"
 #include "extract/elf_plt.h"
+#include "extract/function_bounds.h"
 #include "extract/symbol_claims.h"
 #include "extract/symbol_table.h"
 
@@ -39,6 +40,8 @@ struct elf_symbols {
 
 	const struct symbol_table *table; /* the table that is being added */
 	bool has_failed;		  /* an error of the builder or scratch, not of the table */
+	bool has_symtab;		  /* so all symbols are known, not only exported ones */
+	bool has_guesses;
 	uint32_t marks[MARKS]; /* offsets of names that are known to be mapping symbols */
 
 	char name[SYMBOL_NAME_BYTES], other_name[SYMBOL_NAME_BYTES]; /* buffers */
@@ -104,8 +107,19 @@ static bool is_mapping_symbol(struct elf_symbols *symbols, uint32_t name)
 
 static uint8_t rank_symbol(const Elf64_Sym *symbol)
 {
-	uint8_t rank = ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 0 : 3;
+	uint8_t rank;
 
+	switch (ELF64_ST_TYPE(symbol->st_info)) {
+	case STT_OBJECT:
+		rank = 0;
+		break;
+	case STT_NOTYPE:
+		rank = 3;
+		break;
+	default:
+		rank = 6;
+		break;
+	}
 	switch (ELF64_ST_BIND(symbol->st_info)) {
 	case STB_GLOBAL:
 	case STB_GNU_UNIQUE:
@@ -136,8 +150,9 @@ static int add_symbol(void *context, const Elf64_Sym *symbol)
 	const struct symbol_table *table = symbols->table;
 	const struct symbol_section *section;
 	struct symbol_claim claim;
+	bool is_function = type == STT_FUNC || type == STT_GNU_IFUNC;
 
-	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+	if (!is_function && type != STT_NOTYPE && type != STT_OBJECT)
 		return 0;
 	/* Index 0 is "undefined"; the reserved ones (SHN_ABS, SHN_COMMON) are not sections. */
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= table->section_count)
@@ -151,10 +166,10 @@ static int add_symbol(void *context, const Elf64_Sym *symbol)
 		.name = symbol->st_name,
 		.table = (uint8_t)(table - symbols->tables),
 		.rank = rank_symbol(symbol),
-		.kind = type == STT_NOTYPE ? SYMBOL_CLAIM_LABEL : SYMBOL_CLAIM_FUNCTION,
+		.kind = is_function ? SYMBOL_CLAIM_FUNCTION : SYMBOL_CLAIM_LABEL,
 	};
 	/* The lowest bit marks Thumb code. */
-	if (table->file.machine == EM_ARM && type != STT_NOTYPE)
+	if (table->file.machine == EM_ARM && is_function)
 		claim.start &= ~UINT64_C(1);
 	if (claim.start < section->start || claim.start >= section->end)
 		return 0;
@@ -164,9 +179,10 @@ static int add_symbol(void *context, const Elf64_Sym *symbol)
 		claim.end = claim.start + symbol->st_size;
 	if (!symbol_builder_has_code(symbols->builder, claim.start, claim.start + 1))
 		return 0;
-	if (type == STT_NOTYPE &&
+	if (!is_function &&
 		(!section->is_executable || is_mapping_symbol(symbols, symbol->st_name)))
 		return 0;
+	symbols->has_guesses |= claim.kind == SYMBOL_CLAIM_GUESS;
 	return add_claim(symbols, &claim);
 }
 
@@ -293,6 +309,7 @@ int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *fil
 
 	assert(symbols->file_count < ELF_SYMBOLS_FILES_MAX);
 	r = add_table(symbols, file, SHT_SYMTAB, PILOTLIGHT_SYMBOL_HAS_SYMTAB);
+	symbols->has_symtab |= r > 0;
 	if (r >= 0)
 		r = add_table(symbols, file, SHT_DYNSYM, PILOTLIGHT_SYMBOL_HAS_DYNSYM);
 	/* The names of stubs are in .dynsym. */
@@ -304,6 +321,31 @@ int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *fil
 		r = add_debugdata(symbols, file);
 	symbols->file_count++;
 	return r < 0 ? r : 0;
+}
+
+bool elf_symbols_need_bounds(const struct elf_symbols *symbols)
+{
+	return symbols->has_guesses;
+}
+
+void elf_symbols_bound(struct elf_symbols *symbols, const struct function_bounds *bounds)
+{
+	struct symbol_claim *claims = symbols->claims.items;
+
+	for (size_t i = 0; i < symbols->claims.count; i++) {
+		bool is_inside;
+		uint64_t end;
+
+		if (claims[i].kind != SYMBOL_CLAIM_GUESS)
+			continue;
+		end = function_bounds_end(bounds, claims[i].start, &is_inside);
+		if (end < claims[i].end)
+			claims[i].end = end;
+		/* A stripped file has functions before the next symbol that have no name. */
+		if (!is_inside && !symbols->has_symtab)
+			claims[i].end =
+				function_bounds_guess_end(bounds, claims[i].start, claims[i].end);
+	}
 }
 
 /*
@@ -337,12 +379,20 @@ static int read_name(const struct elf_symbols *symbols, const struct symbol_clai
 	return 0;
 }
 
+/* Compilers begin the names that they make up with a dot, such as .LTHUNK12. */
+static bool is_made_up(const char *name)
+{
+	return name[0] == '.';
+}
+
 static bool is_preferred(const char *name, size_t length, const char *best, size_t best_length)
 {
 	size_t underscores = strspn(name, "_"), best_underscores = strspn(best, "_");
 
 	if (length == 0 || best_length == 0)
 		return length > 0;
+	if (is_made_up(name) != is_made_up(best))
+		return is_made_up(best);
 	if (underscores != best_underscores)
 		return underscores < best_underscores;
 	if (length != best_length)

@@ -6,11 +6,13 @@
  * them without overlaps.
  *
  * An address belongs to the innermost function that contains it, else to a label with a size:
- * labels do not divide functions. A symbol without a size reaches to the next symbol or the end of
- * its section. Other code has no name, however near a symbol is. Of several names for one place,
- * functions precede labels, and global names precede weak and then local ones. Then fewer leading
- * underscores, the shorter name and the alphabet decide. A symbol's version (@GLIBC_2.2) is not
- * part of its name.
+ * labels do not divide functions. Objects count as labels, because Haskell's and some assembler
+ * code is marked so. A symbol without a size reaches to the next symbol, the end of its section, or
+ * its bounds (elf_symbols_bound()). Other code has no name, however near a symbol is. Of several
+ * names for one place, functions precede labels and these objects, and global names precede weak
+ * and then local ones. Then names that compilers make up come last, and fewer leading underscores,
+ * the shorter name and the alphabet decide. A symbol's version (@GLIBC_2.2) is not part of its
+ * name.
  */
 #pragma once
 
@@ -19,6 +21,7 @@
 #include "symbol/elf_file.h"
 
 struct elf_symbols;
+struct function_bounds;
 
 /* Builder and scratch are borrowed. Returns 0 or -ENOMEM. */
 int elf_symbols_new(
@@ -35,6 +38,15 @@ enum { ELF_SYMBOLS_FILES_MAX = 4 };
  * and the scratch's errors.
  */
 int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *file);
+
+/* Is there a symbol without a size? */
+bool elf_symbols_need_bounds(const struct elf_symbols *symbols);
+
+/*
+ * Ends symbols without a size where their function ends, or at the latest where the next one begins
+ * that the bounds have. Called after the last file.
+ */
+void elf_symbols_bound(struct elf_symbols *symbols, const struct function_bounds *bounds);
 
 /*
  * Gives all symbols to the builder; called once, after the last file. A name that cannot be read

@@ -7,6 +7,7 @@
 #include "dwarf/elf_sections.h"
 #include "extract/dwarf_info.h"
 #include "extract/elf_symbols.h"
+#include "extract/function_bounds.h"
 #include "extract/symbol_builder.h"
 #include "symbol/elf_image.h"
 
@@ -128,6 +129,18 @@ static int find_code(const struct extraction *extraction, struct symbol_builder_
 	return 0;
 }
 
+/* Stripping leaves .eh_frame, which tells where functions without names begin and end. */
+static int bound_symbols(struct extraction *extraction, struct elf_symbols *symbols)
+{
+	_cleanup_(function_bounds_done) struct function_bounds bounds = { 0 };
+	int r;
+
+	r = function_bounds_read(&bounds, extraction->binary.fd, &extraction->scratch);
+	if (r == 0)
+		elf_symbols_bound(symbols, &bounds);
+	return r;
+}
+
 static int read_symbols(struct extraction *extraction)
 {
 	_cleanup_(elf_symbols_freep) struct elf_symbols *symbols = NULL;
@@ -138,6 +151,8 @@ static int read_symbols(struct extraction *extraction)
 		r = elf_symbols_add_file(symbols, &extraction->binary);
 	if (r == 0 && extraction->has_debug)
 		r = elf_symbols_add_file(symbols, &extraction->debug);
+	if (r == 0 && extraction->has_binary && elf_symbols_need_bounds(symbols))
+		r = bound_symbols(extraction, symbols);
 	return r < 0 ? r : elf_symbols_finish(symbols);
 }
 

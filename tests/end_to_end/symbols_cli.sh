@@ -219,6 +219,53 @@ separate_debug_files() {
 		'run 0 add "$tmp/linked" && prints "by .gnu_debuglink"'
 }
 
+# names FUNCTION...: prints the names of these addresses of the stripped library.
+names() {
+	local name
+
+	for name; do
+		"$pilotlight" symbols lookup "$tmp/bounds.so" \
+			"$(nm "$tmp/bounds.whole" | awk -v name="$name" '$3 == name { print $1 }')" |
+			head -n 1
+	done | tr '\n' ,
+}
+
+# Symbols of assembler code have no size if its author gave none. Stripping removes the names between them.
+symbols_without_a_size() {
+	cat >"$tmp/bounds.s" <<-'END'
+		.text
+		.globl plain
+		plain:	xor %eax, %eax
+			ret
+			.p2align 4
+		hidden:	nop
+			ret
+			.p2align 4
+		.globl framed
+		framed:	.cfi_startproc
+			nop
+			ret
+			.cfi_endproc
+		behind:	nop
+			ret
+			.p2align 4
+		.globl object
+		.type object, @object
+		object:	nop
+			ret
+			.size object, . - object
+	END
+	gcc -shared -nostdlib -Wl,--build-id "$tmp/bounds.s" -o "$tmp/bounds.whole" 2>"$tmp/err" &&
+		strip -o "$tmp/bounds.so" "$tmp/bounds.whole"
+	run 0 add "$tmp/bounds.so"
+	check "a symbol without a size names its function alone" eval \
+		'[ "$(names plain hidden framed behind)" = "plain,??,framed,??," ]'
+	check "a symbol of an object names code" eval '[ "$(names object)" = object, ]'
+	run 0 add --force "$tmp/bounds.whole"
+	check "whole symbol tables name all functions" eval \
+		'[ "$(names plain hidden framed behind)" = "plain,hidden,framed,behind," ]'
+}
+
 damage() {
 	local file
 
@@ -315,7 +362,7 @@ manual() {
 [ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
 need_commands gcc objcopy python3
 make_programs || { cat "$tmp/err"; echo "Bail out! no programs to look at"; exit 1; }
-plan 81
+plan 84
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 unset DEBUGINFOD_URLS
 cd "$tmp" || exit 1
@@ -324,6 +371,7 @@ usage
 adding
 looking_up
 separate_debug_files
+symbols_without_a_size
 damage
 fetching
 without_privilege

@@ -2,6 +2,7 @@
 #include "tests/extract/elf_symbols_fixture.h"
 
 #include "base/array.h"
+#include "extract/function_bounds.h"
 #include "extract/symbol_table.h"
 
 #include <errno.h>
@@ -79,12 +80,17 @@ static void the_best_of_several_names_is_shown(void **state)
 		{ "@VERSION", TEXT + 0x80, 0x10, GLOBAL, FIXTURE_TEXT },
 		{ "__", TEXT + 0x80, 0x10, GLOBAL, FIXTURE_TEXT },
 		{ "..@5.loop", TEXT + 0x90, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ ".LTHUNK1", TEXT + 0xa0, 0x10, LOCAL, FIXTURE_TEXT },
+		{ "__a_name_that_is_longer", TEXT + 0xa0, 0x10, LOCAL, FIXTURE_TEXT },
+		{ ".LTHUNK2", TEXT + 0xb0, 0x10, LOCAL, FIXTURE_TEXT },
+		{ ".LTHUNK10", TEXT + 0xb0, 0x10, LOCAL, FIXTURE_TEXT },
 	};
 	static const struct expectation expectations[] = { { TEXT + 1, "a_global" },
 		{ TEXT + 0x11, "b_weak" }, { TEXT + 0x21, "_c_is_longer" },
 		{ TEXT + 0x31, "short" }, { TEXT + 0x41, "e_a" }, { TEXT + 0x51, "local_function" },
 		{ TEXT + 0x61, "f_version" }, { TEXT + 0x71, "g" }, { TEXT + 0x79, "g_local" },
-		{ TEXT + 0x81, "@VERSION" }, { TEXT + 0x91, "..@5.loop" } };
+		{ TEXT + 0x81, "@VERSION" }, { TEXT + 0x91, "..@5.loop" },
+		{ TEXT + 0xa1, "__a_name_that_is_longer" }, { TEXT + 0xb1, ".LTHUNK2" } };
 	struct fixture_symbol reversed[ARRAY_SIZE(symbols)];
 	struct fixture fixture = { 0 };
 
@@ -126,7 +132,7 @@ static void symbols_without_a_size_reach_to_the_next(void **state)
 static void symbols_that_name_no_code_are_ignored(void **state)
 {
 	static const struct fixture_symbol symbols[] = {
-		{ "object", TEXT, 0x10, OBJECT, FIXTURE_TEXT },
+		{ "object", FIXTURE_DATA_VADDR, 0x10, OBJECT, FIXTURE_DATA },
 		{ "undefined", TEXT, 0x10, GLOBAL, SHN_UNDEF },
 		{ "absolute", TEXT, 0x10, GLOBAL, SHN_ABS },
 		{ "elsewhere", TEXT, 0x10, GLOBAL, 99 },
@@ -199,6 +205,110 @@ static void labels_do_not_cut_functions(void **state)
 	assert_int_equal(builder.count, 6);
 	/* Each name is told once, however many ranges it has. */
 	assert_int_equal(builder.name_count, 4);
+}
+
+static void objects_name_code_that_no_function_has(void **state)
+{
+	static const struct fixture_symbol symbols[] = {
+		{ "frame_dummy", TEXT, 0, LOCAL, FIXTURE_TEXT },
+		{ "object", TEXT + 0x10, 0, OBJECT, FIXTURE_TEXT },
+		{ "sized", TEXT + 0x20, 0x10, OBJECT, FIXTURE_TEXT },
+		{ "function", TEXT + 0x40, 0x10, LOCAL, FIXTURE_TEXT },
+		{ "same_place", TEXT + 0x40, 0x20, OBJECT, FIXTURE_TEXT },
+		{ "label", TEXT + 0x60, 0x10, LOCAL_LABEL, FIXTURE_TEXT },
+		{ "same_label", TEXT + 0x60, 0x10, OBJECT, FIXTURE_TEXT },
+		{ "local", TEXT + 0x70, 0, LOCAL, FIXTURE_TEXT },
+		{ "same_guess", TEXT + 0x70, 0, OBJECT, FIXTURE_TEXT },
+	};
+	static const struct expectation expectations[] = { { TEXT + 0xf, "frame_dummy" },
+		{ TEXT + 0x10, "object" }, { TEXT + 0x1f, "object" }, { TEXT + 0x20, "sized" },
+		{ TEXT + 0x30, NULL }, { TEXT + 0x40, "function" }, { TEXT + 0x50, "same_place" },
+		{ TEXT + 0x60, "label" }, { TEXT + 0x70, "local" } };
+	struct fixture fixture = { 0 };
+
+	assert_symbols(
+		&fixture, symbols, ARRAY_SIZE(symbols), expectations, ARRAY_SIZE(expectations));
+}
+
+/*
+ * The bounds of a segment at TEXT that is in the file from its start, with call frame information
+ * of two functions, at 0x10 and 0x40.
+ */
+static struct function_bounds bounds_of(const uint8_t *code, size_t size)
+{
+	static struct unwind_function functions[] = { { .start = 0x10, .end = 0x20 },
+		{ .start = 0x40, .end = 0x50 } };
+
+	return (struct function_bounds){
+		.files.binary = { .machine = EM_X86_64,
+			.fd = -1,
+			.memory = code,
+			.size_bytes = size },
+		.files.code = { .segments[0] = { .vaddr = TEXT, .file_bytes = size }, .count = 1 },
+		.functions.functions = { .items = functions, .count = ARRAY_SIZE(functions) },
+	};
+}
+
+static void gather_bounded(struct symbol_builder *builder, const struct elf_file *file,
+	const struct function_bounds *bounds)
+{
+	_cleanup_(elf_symbols_freep) struct elf_symbols *symbols = NULL;
+	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
+	struct scratch scratch;
+
+	scratch_init(&scratch, fd, SCRATCH_BYTES, 0);
+	assert_int_equal(elf_symbols_new(builder, &scratch, &symbols), 0);
+	assert_false(elf_symbols_need_bounds(symbols));
+	assert_int_equal(elf_symbols_add_file(symbols, file), 0);
+	assert_true(elf_symbols_need_bounds(symbols));
+	elf_symbols_bound(symbols, bounds);
+	assert_int_equal(elf_symbols_finish(symbols), 0);
+}
+
+static void bounds_end_symbols_without_a_size(void **state)
+{
+	static const struct fixture_symbol symbols[] = {
+		{ "before", TEXT, 0, GLOBAL, FIXTURE_TEXT },
+		{ "first", TEXT + 0x10, 0, LABEL, FIXTURE_TEXT },
+		{ "between", TEXT + 0x30, 0, GLOBAL, FIXTURE_TEXT },
+		{ "within", TEXT + 0x44, 0, GLOBAL, FIXTURE_TEXT },
+		{ "sized", TEXT + 0x60, 0x10, GLOBAL, FIXTURE_TEXT },
+		{ "behind", TEXT + 0x80, 0, GLOBAL, FIXTURE_TEXT },
+	};
+	static const struct expectation expectations[] = { { TEXT + 0xf, "before" },
+		{ TEXT + 0x1f, "first" }, { TEXT + 0x20, NULL }, { TEXT + 0x3f, "between" },
+		{ TEXT + 0x40, NULL }, { TEXT + 0x4f, "within" }, { TEXT + 0x50, NULL },
+		{ TEXT + 0x60, "sized" }, { TEXT + 0x80, "behind" }, { TEXT + 0xfff, "behind" } };
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	static const uint8_t code[0x1000];
+	const struct function_bounds bounds = bounds_of(code, sizeof(code));
+	struct fixture fixture = { 0 };
+	struct elf_file file = build(&fixture, symbols, ARRAY_SIZE(symbols));
+
+	gather_bounded(&builder, &file, &bounds);
+	assert_names(&builder, expectations, ARRAY_SIZE(expectations));
+}
+
+/* Without a symbol table, the functions behind an exported one have no names. */
+static void only_stripped_files_need_the_code(void **state)
+{
+	static const struct fixture_symbol symbols[] = { { "exported", TEXT + 0x100, 0, LABEL,
+		FIXTURE_TEXT } };
+	static const struct expectation stripped[] = { { TEXT + 0x10f, "exported" },
+		{ TEXT + 0x110, NULL } };
+	static const struct expectation whole[] = { { TEXT + 0x10f, "exported" },
+		{ TEXT + 0x110, "exported" } };
+	static const uint8_t code[0x1000] = { [0x10e] = 0xf3, 0xc3 };
+	const struct function_bounds bounds = bounds_of(code, sizeof(code));
+
+	for (int i = 0; i < 2; i++) {
+		_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+		struct fixture fixture = { .table_type = i ? SHT_SYMTAB : SHT_DYNSYM };
+		struct elf_file file = build(&fixture, symbols, ARRAY_SIZE(symbols));
+
+		gather_bounded(&builder, &file, &bounds);
+		assert_names(&builder, i ? whole : stripped, 2);
+	}
 }
 
 static void guessed_ends_are_marked(void **state)
@@ -368,6 +478,9 @@ int main(void)
 		cmocka_unit_test(symbols_that_name_no_code_are_ignored),
 		cmocka_unit_test(mapping_symbols_are_ignored),
 		cmocka_unit_test(labels_do_not_cut_functions),
+		cmocka_unit_test(objects_name_code_that_no_function_has),
+		cmocka_unit_test(bounds_end_symbols_without_a_size),
+		cmocka_unit_test(only_stripped_files_need_the_code),
 		cmocka_unit_test(guessed_ends_are_marked),
 		cmocka_unit_test(symbols_outside_the_code_are_ignored),
 		cmocka_unit_test(tables_of_all_files_are_pooled),
