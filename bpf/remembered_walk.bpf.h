@@ -71,7 +71,7 @@ static __always_inline int is_there_again(
 	const struct walk *walk, const struct remembered_frame *frame)
 {
 	return frame->sp == walk->sp && frame->ip == walk->ip &&
-	       frame->is_guess == walk->is_guess &&
+	       frame->is_guess == walk->is_guess && frame->is_linked == walk->is_linked &&
 	       is_same_saved(&walk->fp, frame->fp, frame->fp_kind) &&
 	       is_same_saved(&walk->rbx, frame->rbx, frame->rbx_kind);
 }
@@ -104,6 +104,7 @@ static __always_inline void go_to_remembered(
 	walk->rbx.word = caller->rbx;
 	walk->rbx.kind = caller->rbx_kind;
 	walk->is_guess = caller->is_guess;
+	walk->is_linked = caller->is_linked;
 }
 
 /*
@@ -206,6 +207,7 @@ static __always_inline void remember_begin(struct walk *walk, __u32 at)
 	frame->rbx = walk->rbx.word;
 	frame->rbx_kind = walk->rbx.kind;
 	frame->is_guess = walk->is_guess;
+	frame->is_linked = walk->is_linked;
 }
 
 /* After it: notes the frame, if the step appended one, and whether the step can be repeated. `end`

@@ -85,7 +85,8 @@ struct remembered_frame {
 	__u8 is_guess, is_jit;
 	__u8 words_read; /* the return address, and below it the frame pointer */
 	__u8 is_root;
-	__u8 reserved[2];
+	__u8 is_linked;
+	__u8 reserved;
 };
 _Static_assert(sizeof(struct remembered_frame) == 48, "padding");
 
@@ -104,6 +105,7 @@ struct walk {
 	__u32 searches;
 	__u8 is_exact;
 	__u8 is_guess;	     /* the frame pointer led here, and no rule said that it would */
+	__u8 is_linked;	     /* the frame pointer of the called function led here */
 	__u8 registers_kind; /* enum register_set: the registers known for this frame */
 	__u8 has_jit;	     /* some frames are in memory without a file, where code changes */
 	__u8 stale_mappings; /* bit mask: the engine may still tell more of these in this window */

@@ -17,6 +17,7 @@ static __always_inline int go_to_caller(struct walk *walk, __u64 ip, __u64 sp)
 	walk->ip = ip;
 	walk->sp = sp;
 	walk->is_exact = 0;
+	walk->is_linked = 0;
 	walk->registers_kind = REGISTERS_NONE;
 	return WALK_ON;
 }
@@ -103,13 +104,15 @@ static __always_inline int read_saved(
 
 /*
  * For code that begins with push %rbp; mov %rsp, %rbp. The first function of a chain has pushed 0.
- * With `may_switch_stacks` all of the file's code is known to do so, and the caller may be on
- * another stack: Go's runtime has its own.
+ * But in code that keeps no frame pointers the register may have any value, also 0. So 0 marks a
+ * root only behind a function whose frame pointer led here, or in a file whose code is known to
+ * keep them. In such a file, `may_switch_stacks`, the caller may also be on another stack: Go's
+ * runtime has its own.
  */
 static __always_inline int step_by_frame_pointer(struct walk *walk, int may_switch_stacks)
 {
+	int end = WALK_ON, is_chain = may_switch_stacks || walk->is_linked;
 	__u64 words[2], fp;
-	int end = WALK_ON;
 
 	walk->rbx.kind = SAVED_UNKNOWN;
 	if (step_out_of_leaf(walk, &end))
@@ -117,14 +120,18 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, int may_swit
 	if (!read_saved(walk, &walk->fp, &fp))
 		return PILOTLIGHT_WALK_UNSUPPORTED;
 	if (fp == 0)
-		return PILOTLIGHT_WALK_ROOT;
+		return is_chain ? PILOTLIGHT_WALK_ROOT : PILOTLIGHT_WALK_NO_FUNCTION;
 	if (fp < walk->sp && !may_switch_stacks)
 		return PILOTLIGHT_WALK_LOOPED;
 	if (!can_read_user(words, 2, fp))
 		return PILOTLIGHT_WALK_UNREADABLE;
+	if (words[1] == 0 && !is_chain)
+		return PILOTLIGHT_WALK_NO_FUNCTION;
 	walk->fp.word = words[0];
 	walk->words_read = 2;
-	return go_to_caller(walk, words[1], fp + sizeof(words));
+	end = go_to_caller(walk, words[1], fp + sizeof(words));
+	walk->is_linked = 1;
+	return end;
 }
 
 /* The kernel pushed all registers of the interrupted code for the signal handler. */
@@ -140,6 +147,7 @@ static __always_inline int step_out_of_signal(struct walk *walk)
 	walk->rbx.word = registers[GREGS_RBX];
 	walk->fp.kind = walk->rbx.kind = SAVED_VALUE;
 	walk->is_exact = 1;
+	walk->is_linked = 0;
 	walk->registers_kind = REGISTERS_GREGS;
 	return WALK_ON;
 }

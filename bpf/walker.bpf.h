@@ -206,16 +206,14 @@ __noinline int step_by_pointer(struct walk *walk, int may_switch_stacks)
 
 /*
  * Tries the frame pointer in code without a rule: generated or written by hand, or in a file
- * without a table. A frame pointer of 0 marks the first function of a thread (System V ABI).
- * `otherwise` is returned if the frame pointer leads nowhere.
+ * without a table. `otherwise` is returned if the frame pointer leads nowhere.
  */
 static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwise)
 {
-	__u64 fp = 0;
-	int is_base = read_saved(walk, &walk->fp, &fp) && fp == 0, end = step_by_pointer(walk, 0);
+	int end = step_by_pointer(walk, 0);
 
 	if (end != WALK_ON)
-		return is_base ? end : otherwise;
+		return end == PILOTLIGHT_WALK_ROOT ? end : otherwise;
 	walk->is_guess = 1;
 	return WALK_ON;
 }
@@ -400,7 +398,7 @@ static __always_inline int begin_walk(struct bpf_perf_event_data *ctx, struct wa
 	walk->fp.kind = walk->rbx.kind = SAVED_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->is_exact = !is_behind_system_call(walk);
-	walk->is_guess = 0;
+	walk->is_guess = walk->is_linked = 0;
 	recall_mappings(walker, mm, process, window);
 	walker->process = *process;
 	walker->window = window;

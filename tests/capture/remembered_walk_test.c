@@ -84,7 +84,7 @@ static void begin_walk(struct walk *walk, unsigned sp)
 	walk->fp = (struct saved_register){ at(sp + 1), SAVED_VALUE, 0 };
 	walk->rbx = (struct saved_register){ 0, SAVED_VALUE, 0 };
 	walk->is_exact = 1;
-	walk->is_guess = 0;
+	walk->is_guess = walk->is_linked = 0;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->has_jit = 0;
 	walk->record.count = 0;
@@ -213,6 +213,7 @@ static void other_registers_are_not_the_same_frame(void **state)
 	OTHER(rbx.word);
 	OTHER(rbx.kind);
 	OTHER(is_guess);
+	OTHER(is_linked);
 #undef OTHER
 }
 
@@ -274,7 +275,7 @@ static void end_by_a_frame_pointer_is_looked_up(void **state)
 	__u64 fp;
 
 	walk = (struct walk){ 0 };
-	make_stack(10, "00070");
+	make_stack(10, "00770");
 	fp = stack[saved];
 	stack[saved] = 0;
 	for (int i = 0; i < 2; i++) {

@@ -412,6 +412,33 @@ static void frame_pointers_lead_to_the_root(void **state)
 	assert_int_equal(step_by_frame_pointer(&walk, 1), PILOTLIGHT_WALK_UNREADABLE);
 }
 
+/* Code that keeps no frame pointers has any number in the register, also 0 or a pointer to zeros.
+ */
+static void a_frame_pointer_of_zero_is_no_root_by_itself(void **state)
+{
+	const struct pilotlight_unwind_rule rule = {
+		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RSP, .offset = 16
+	};
+	struct walk walk = walk_at(4, 8);
+
+	walk.fp.word = 0;
+	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_NO_FUNCTION);
+	assert_int_equal(step_by_frame_pointer(&walk, 1), PILOTLIGHT_WALK_ROOT);
+	walk = walk_at(4, 8);
+	stack[8] = stack[9] = 0;
+	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_NO_FUNCTION);
+	assert_int_equal(step_by_frame_pointer(&walk, 1), PILOTLIGHT_WALK_ROOT);
+
+	/* Behind a function that kept it, but not behind one more that a rule stepped out of. */
+	walk = walk_at(4, 8);
+	stack[9] = 0x402000;
+	assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+	stack[11] = 0x403000;
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
+	assert_int_equal(fp_of(&walk), 0);
+	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_NO_FUNCTION);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +457,7 @@ int main(void)
 		cmocka_unit_test(saved_frame_pointer_is_known_again),
 		cmocka_unit_test(lost_frame_pointer_ends_only_steps_that_need_it),
 		cmocka_unit_test(frame_pointers_lead_to_the_root),
+		cmocka_unit_test(a_frame_pointer_of_zero_is_no_root_by_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -144,6 +144,7 @@ def frame_cases():
 
 
 # clone3() has no call frame information after it has returned in two threads.
+NO_RULE = r"\[truncated: no unwind rule\]"
 CLONE = "clone3() in its parent", r"\[truncated: no unwind rule\];(clone3?|__clone3?)"
 
 
@@ -259,6 +260,8 @@ def plain_cases():
     yield from case("assembler", "expressions",
                     whole(30, "expressions", "kept_on_stack", "below_assembler"),
                     Chain(["expressions", "kept_on_stack"], 5))
+    # Its frame pointer is 0, but it is not the first function of a thread.
+    yield from case("assembler", "lone", Chain(["without_rules"], 80, [[NO_RULE]]))
 
 
 # _Unwind_Resume() and similar functions overwrite their own return addresses with those of the frames

@@ -3,6 +3,7 @@
 #include "chains.h"
 
 void kept_on_stack(unsigned long turns, void (*work)(void));
+void without_rules(unsigned long turns);
 
 enum { TURNS = 100000 };
 
@@ -24,7 +25,14 @@ FRAME static void expressions(void)
 	}
 }
 
+FRAME static void lone(void)
+{
+	while (goes_on())
+		without_rules(TURNS);
+}
+
 const struct chain_case chain_cases[] = {
 	{ "expressions", expressions },
+	{ "lone", lone },
 	{ NULL, NULL },
 };

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A frame that only assembler code has: it stores the caller's stack pointer, and a DWARF expression
- * describes that, as in cryptographic libraries.
+ * Frames that only assembler code has.
  */
 	.text
+/*
+ * Stores the caller's stack pointer, and a DWARF expression describes that, as in cryptographic
+ * libraries.
+ */
 	.globl	kept_on_stack
 	.type	kept_on_stack, @function
 /* void kept_on_stack(unsigned long turns, void (*work)(void)) */
@@ -39,5 +42,23 @@ in_frame:
 	ret
 	.cfi_endproc
 	.size	kept_on_stack, . - kept_on_stack
+
+/*
+ * void without_rules(unsigned long turns): has no call frame information, and uses %rbp as a
+ * number.
+ */
+	.globl	without_rules
+	.type	without_rules, @function
+without_rules:
+	push	%rbp
+	xor	%ebp, %ebp
+	sub	$104, %rsp
+without_rules_works:
+	dec	%rdi
+	jnz	without_rules_works
+	add	$104, %rsp
+	pop	%rbp
+	ret
+	.size	without_rules, . - without_rules
 
 	.section .note.GNU-stack, "", @progbits
