@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "extract/symbol_file_writer.h"
 #include "extract/unwind_packing.h"
+#include "extract/unwind_starts.h"
 
 #include <errno.h>
 
@@ -37,6 +38,8 @@ static int build(struct unwind_extraction *extraction)
 			&extraction->functions, &extraction->sections, &extraction->files, scratch);
 	if (r == 0)
 		r = unwind_stubs_find(&stubs, &extraction->files);
+	if (r == 0)
+		r = unwind_starts_add(&stubs, &extraction->functions, &extraction->files);
 	if (r == 0)
 		r = unwind_rows_build(&extraction->rows, &extraction->functions,
 			&extraction->sections, &extraction->files, &stubs, scratch);

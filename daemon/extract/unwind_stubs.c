@@ -28,13 +28,22 @@ struct section {
 	uint8_t head[HEAD_BYTES];
 };
 
+void unwind_stubs_insert(struct unwind_stubs *stubs, const struct unwind_stub *stub)
+{
+	size_t i;
+
+	assert(stubs->count < UNWIND_STUBS_MAX);
+	for (i = stubs->count++; i > 0 && stubs->stubs[i - 1].start > stub->start; i--)
+		stubs->stubs[i] = stubs->stubs[i - 1];
+	stubs->stubs[i] = *stub;
+}
+
 /* Adds a stub from `start` to `end` of the section, without the parts that are not code. */
 static void add(struct unwind_stubs *stubs, const struct section *section, uint64_t start,
 	uint64_t end, const struct pilotlight_unwind_rule *rule)
 {
 	struct unwind_stub stub = { .rule = *rule };
 	uint32_t bytes;
-	size_t i;
 
 	if (end > section->header.sh_size)
 		end = section->header.sh_size;
@@ -44,10 +53,7 @@ static void add(struct unwind_stubs *stubs, const struct section *section, uint6
 	if (bytes > end - start)
 		bytes = (uint32_t)(end - start);
 	stub.end = stub.start + bytes;
-	assert(stubs->count < UNWIND_STUBS_MAX);
-	for (i = stubs->count++; i > 0 && stubs->stubs[i - 1].start > stub.start; i--)
-		stubs->stubs[i] = stubs->stubs[i - 1];
-	stubs->stubs[i] = stub;
+	unwind_stubs_insert(stubs, &stub);
 }
 
 static struct pilotlight_unwind_rule x86_64_rule(int32_t offset)

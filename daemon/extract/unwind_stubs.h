@@ -25,5 +25,8 @@ struct unwind_stubs {
 	size_t count;
 };
 
+/* Adds a stub in its place; there must be room for it. */
+void unwind_stubs_insert(struct unwind_stubs *stubs, const struct unwind_stub *stub);
+
 /* Returns 0, or -errno from reading. A file with malformed headers has no stubs. */
 int unwind_stubs_find(struct unwind_stubs *ret_stubs, const struct unwind_files *files);

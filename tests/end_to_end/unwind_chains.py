@@ -262,6 +262,10 @@ def plain_cases():
                     Chain(["expressions", "kept_on_stack"], 5))
     # Its frame pointer is 0, but it is not the first function of a thread.
     yield from case("assembler", "lone", Chain(["without_rules"], 80, [[NO_RULE]]))
+    # The first function returns into code that has no call frame information either.
+    base = [["fiber_start"]]
+    yield from case("assembler", "fiber", Chain(["fiber_body"] + LEAF, 80, base),
+                    Chain(["fiber_body"] + CLOCK, 0, base))
 
 
 # _Unwind_Resume() and similar functions overwrite their own return addresses with those of the frames

@@ -122,6 +122,23 @@ check_storm() {
 	done
 }
 
+# The dynamic linker's first function has no call frame information, but a walk knows that it is a root.
+dynamic_linker_is_root() {
+	awk '
+	/;(_dl_start|_dl_start_final|dl_main|_dl_init)[;_ ]|;\[ld-linux/ {
+		all += $NF
+		if (/\[truncated: no unwind rule\];(_start|_dl_start_user|\[ld-linux[^;]*)[; ]/) {
+			cut += $NF
+			if (shown++ < 4)
+				print "# " $NF " " substr($0, 1, 200)
+		}
+	}
+	END {
+		printf "# %d of %d samples in the dynamic linker have no root\n", cut, all
+		exit cut > 0 || all < 50
+	}' "$1"
+}
+
 check_exec() {
 	local output=$tmp/exec.folded
 
@@ -129,6 +146,7 @@ check_exec() {
 	note "$(grep '^stacks' "$output.log")"
 	check "exec: the accounts close, and nothing is lost" nothing_lost "$output.log"
 	check "exec: stacks are whole" stacks_are_whole "$output" brief_one brief_one
+	check "exec: the dynamic linker starts at a root" dynamic_linker_is_root "$output"
 }
 
 take_turns() {
@@ -175,7 +193,7 @@ need_commands gcc python3
 compile_programs
 export MILLISECONDS
 export -f spawn exec_often take_turns
-plan $(($(python3 "$chains" count mappings "$programs") + 16))
+plan $(($(python3 "$chains" count mappings "$programs") + 17))
 check_storm
 check_exec
 check_turns

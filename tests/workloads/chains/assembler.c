@@ -4,6 +4,8 @@
 
 void kept_on_stack(unsigned long turns, void (*work)(void));
 void without_rules(unsigned long turns);
+void enter_fiber(void *stack_end, void (*function)(void));
+void leave_fiber(void);
 
 enum { TURNS = 100000 };
 
@@ -31,8 +33,26 @@ FRAME static void lone(void)
 		without_rules(TURNS);
 }
 
+FRAME static void fiber_body(void)
+{
+	while (goes_on()) {
+		leaf();
+		AFTER_CALL();
+	}
+	leave_fiber();
+}
+
+FRAME static void fiber(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+
+	enter_fiber(stack + sizeof(stack), fiber_body);
+	AFTER_CALL();
+}
+
 const struct chain_case chain_cases[] = {
 	{ "expressions", expressions },
 	{ "lone", lone },
+	{ "fiber", fiber },
 	{ NULL, NULL },
 };

@@ -61,4 +61,39 @@ without_rules_works:
 	ret
 	.size	without_rules, . - without_rules
 
+/*
+ * void enter_fiber(void *stack_end, void (*function)(void)) calls the function on another stack, as
+ * boost.context does. void leave_fiber(void) ends the function: enter_fiber() returns.
+ */
+	.globl	enter_fiber
+	.type	enter_fiber, @function
+enter_fiber:
+	push	%rbx
+	push	%rbp
+	mov	%rsp, stack_before(%rip)
+	mov	%rdi, %rsp
+	mov	%rsi, %rbx
+	lea	fiber_end(%rip), %rbp
+	jmp	fiber_start
+	.size	enter_fiber, . - enter_fiber
+	.type	fiber_start, @function
+fiber_start:
+	push	%rbp
+	jmp	*%rbx
+fiber_end:
+	xor	%rdi, %rdi
+	call	_exit@PLT
+	hlt
+	.size	fiber_start, . - fiber_start
+	.globl	leave_fiber
+	.type	leave_fiber, @function
+leave_fiber:
+	mov	stack_before(%rip), %rsp
+	pop	%rbp
+	pop	%rbx
+	ret
+	.size	leave_fiber, . - leave_fiber
+	.local	stack_before
+	.comm	stack_before, 8, 8
+
 	.section .note.GNU-stack, "", @progbits
