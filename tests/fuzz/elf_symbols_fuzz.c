@@ -2,6 +2,7 @@
 #include "dwarf/dwarf_file.h"
 #include "dwarf/elf_sections.h"
 #include "extract/elf_symbols.h"
+#include "extract/function_bounds.h"
 #include "tests/extract/recorded_symbols.h"
 
 #include "base/cleanup.h"
@@ -14,9 +15,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { SCRATCH_BYTES = 32 << 20 };
 
-/* The builder checks the order and bounds of its input. */
-static void read_symbols(const struct elf_file *file, struct scratch *scratch)
+/* The builder checks the order and bounds of its input. `fd` has the same contents as `file`. */
+static void read_symbols(const struct elf_file *file, int fd, struct scratch *scratch)
 {
+	_cleanup_(function_bounds_done) struct function_bounds bounds = { 0 };
 	_cleanup_(recorded_symbols_done) struct symbol_builder builder = { .code_end = UINT64_MAX };
 	_cleanup_(elf_symbols_freep) struct elf_symbols *symbols = NULL;
 
@@ -25,6 +27,11 @@ static void read_symbols(const struct elf_file *file, struct scratch *scratch)
 	/* Twice, as the binary and as its debug file. */
 	if (elf_symbols_add_file(symbols, file) < 0 || elf_symbols_add_file(symbols, file) < 0)
 		return;
+	if (elf_symbols_need_bounds(symbols)) {
+		if (function_bounds_read(&bounds, fd, scratch) < 0)
+			return;
+		elf_symbols_bound(symbols, &bounds);
+	}
 	(void)elf_symbols_finish(symbols);
 }
 
@@ -45,14 +52,12 @@ static void read_links(const struct elf_file *file)
 }
 
 /* Open sections are in readable memory; a section with an end has a start. */
-static void open_dwarf(const uint8_t *bytes, size_t size, struct scratch *scratch)
+static void open_dwarf(int fd, struct scratch *scratch)
 {
 	_cleanup_(dwarf_file_close) struct dwarf_file file = { 0 };
-	_cleanup_close_ int fd = memfd_create("file", MFD_CLOEXEC);
 	volatile uint8_t sum = 0;
 
-	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size ||
-		dwarf_file_open(&file, fd, false, scratch) < 0)
+	if (dwarf_file_open(&file, fd, false, scratch) < 0)
 		return;
 	if (!file.sections.info.position != !file.sections.info.end)
 		abort();
@@ -62,15 +67,17 @@ static void open_dwarf(const uint8_t *bytes, size_t size, struct scratch *scratc
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	_cleanup_close_ int fd = memfd_create("scratch", MFD_CLOEXEC);
+	_cleanup_close_ int scratch_fd = memfd_create("scratch", MFD_CLOEXEC);
+	_cleanup_close_ int fd = memfd_create("file", MFD_CLOEXEC);
 	struct scratch scratch;
 	struct elf_file file;
 
-	if (fd < 0 || elf_file_init_memory(&file, bytes, size) < 0)
+	if (scratch_fd < 0 || fd < 0 || write(fd, bytes, size) != (ssize_t)size ||
+		elf_file_init_memory(&file, bytes, size) < 0)
 		return 0;
-	scratch_init(&scratch, fd, SCRATCH_BYTES, 0);
+	scratch_init(&scratch, scratch_fd, SCRATCH_BYTES, 0);
 	read_links(&file);
-	read_symbols(&file, &scratch);
-	open_dwarf(bytes, size, &scratch);
+	read_symbols(&file, fd, &scratch);
+	open_dwarf(fd, &scratch);
 	return 0;
 }
