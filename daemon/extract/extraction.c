@@ -5,9 +5,11 @@
 #include "base/scratch.h"
 #include "dwarf/dwarf_file.h"
 #include "dwarf/elf_sections.h"
+#include "dwarf/go_table.h"
 #include "extract/dwarf_info.h"
 #include "extract/elf_symbols.h"
 #include "extract/function_bounds.h"
+#include "extract/go_functions.h"
 #include "extract/symbol_builder.h"
 #include "symbol/elf_image.h"
 
@@ -24,6 +26,7 @@ struct extraction {
 	struct elf_file binary, debug, alternate;
 	bool has_binary, has_debug, has_alternate;
 	bool is_debug_incomplete; /* some DWARF of the debug file was not read */
+	bool has_dwarf;
 	struct scratch scratch;
 	struct dwarf_split_files split_files;
 	struct symbol_builder *builder;
@@ -219,6 +222,7 @@ static int read_dwarf(struct extraction *extraction)
 		struct dwarf_info_gaps gaps = { .alternate = false };
 
 		r = read_dwarf_of(extraction, files[i], &gaps);
+		extraction->has_dwarf |= r == 0;
 		if (r == 0)
 			symbol_builder_add_contents(
 				extraction->builder, PILOTLIGHT_SYMBOL_HAS_DWARF);
@@ -233,6 +237,26 @@ static int read_dwarf(struct extraction *extraction)
 	return 0;
 }
 
+/* Reads Go's own table, unless DWARF says more. A malformed table is a counted loss. */
+static int read_go(struct extraction *extraction)
+{
+	struct go_table table = { 0 };
+	int r;
+
+	if (!extraction->has_binary || extraction->has_dwarf ||
+		go_table_is_in(&extraction->binary) <= 0)
+		return 0;
+	r = go_table_open(&table, &extraction->binary, &extraction->scratch);
+	if (r == 0)
+		r = go_functions_read(extraction->builder, &table, &extraction->scratch);
+	if (r == 0)
+		symbol_builder_add_contents(extraction->builder, PILOTLIGHT_SYMBOL_HAS_GO_TABLE);
+	go_table_close(&table);
+	if (r == -ENOEXEC)
+		symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
+	return r == -ENOEXEC || r == -ENODATA ? 0 : r;
+}
+
 static int fill_builder(struct extraction *extraction)
 {
 	struct symbol_builder_code code;
@@ -243,7 +267,9 @@ static int fill_builder(struct extraction *extraction)
 		r = symbol_builder_new(&code, &extraction->scratch, &extraction->builder);
 	if (r == 0)
 		r = read_symbols(extraction);
-	return r < 0 ? r : read_dwarf(extraction);
+	if (r == 0)
+		r = read_dwarf(extraction);
+	return r < 0 ? r : read_go(extraction);
 }
 
 /* A useless debug file gets a low rank, so that a better one is still requested. */

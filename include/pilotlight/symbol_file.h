@@ -84,7 +84,8 @@ enum {
 	PILOTLIGHT_SYMBOL_HAS_SPLIT = 1 << 6,
 	PILOTLIGHT_SYMBOL_HAS_EH_FRAME = 1 << 7,
 	PILOTLIGHT_SYMBOL_HAS_DEBUG_FRAME = 1 << 8,
-	PILOTLIGHT_SYMBOL_LACKS_SPLIT = 1 << 9, /* split DWARF files were missing */
+	PILOTLIGHT_SYMBOL_LACKS_SPLIT = 1 << 9,	  /* split DWARF files were missing */
+	PILOTLIGHT_SYMBOL_HAS_GO_TABLE = 1 << 10, /* .gopclntab */
 };
 
 /* Why a binary has no symbols, or fewer than it could: of a negative entry, and of counters. */

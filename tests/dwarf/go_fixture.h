@@ -330,12 +330,12 @@ static inline void go_fixture_finish(struct go_fixture *fixture)
 
 static inline struct elf_file go_fixture_elf(const struct go_fixture *fixture)
 {
-	struct elf_file file;
-	int r = elf_file_init_memory(&file, fixture->bytes, sizeof(fixture->bytes));
+	struct elf_file elf;
+	int r = elf_file_init_memory(&elf, fixture->bytes, sizeof(fixture->bytes));
 
 	assert(r == 0);
 	(void)r;
-	return file;
+	return elf;
 }
 
 /* -1 on failure. */
