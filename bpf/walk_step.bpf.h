@@ -199,7 +199,8 @@ static __always_inline int find_cfa(
 			return PILOTLIGHT_WALK_UNREADABLE;
 		cfa += (__s64)rule->addend;
 	}
-	if (cfa <= walk->sp)
+	/* A walk that goes in circles all the same ends at the greatest depth. */
+	if (cfa <= walk->sp && rule->kind != PILOTLIGHT_UNWIND_SWITCHED)
 		return PILOTLIGHT_WALK_LOOPED;
 	*ret_cfa = cfa;
 	return WALK_ON;
@@ -253,6 +254,7 @@ static __always_inline int step_by_rule(
 	case PILOTLIGHT_UNWIND_CFA:
 	case PILOTLIGHT_UNWIND_CFA_AT:
 	case PILOTLIGHT_UNWIND_PLT:
+	case PILOTLIGHT_UNWIND_SWITCHED:
 		break;
 	case PILOTLIGHT_UNWIND_SIGNAL:
 		return step_out_of_signal(walk);

@@ -14,6 +14,7 @@ struct unwind_extraction {
 	struct unwind_files files;
 	struct unwind_sections sections;
 	struct unwind_functions functions;
+	struct unwind_go go;
 	struct unwind_rows rows;
 	struct unwind_packing packing;
 };
@@ -22,6 +23,7 @@ static void done(struct unwind_extraction *extraction)
 {
 	unwind_packing_done(&extraction->packing);
 	unwind_rows_done(&extraction->rows);
+	unwind_go_done(&extraction->go);
 	unwind_functions_done(&extraction->functions);
 	unwind_sections_done(&extraction->sections);
 }
@@ -36,13 +38,16 @@ static int build(struct unwind_extraction *extraction)
 	if (r == 0)
 		r = unwind_functions_read(
 			&extraction->functions, &extraction->sections, &extraction->files, scratch);
+	if (r == 0 && extraction->sections.is_go)
+		r = unwind_go_read(&extraction->go, &extraction->files, scratch);
 	if (r == 0)
 		r = unwind_stubs_find(&stubs, &extraction->files);
 	if (r == 0)
 		r = unwind_starts_add(&stubs, &extraction->functions, &extraction->files);
 	if (r == 0)
 		r = unwind_rows_build(&extraction->rows, &extraction->functions,
-			&extraction->sections, &extraction->files, &stubs, scratch);
+			&extraction->sections, &extraction->files, &stubs, &extraction->go,
+			scratch);
 	if (r == 0)
 		r = unwind_packing_build(&extraction->packing, &extraction->rows, scratch);
 	return r;
@@ -50,14 +55,15 @@ static int build(struct unwind_extraction *extraction)
 
 static uint32_t count_failures(const struct unwind_extraction *extraction)
 {
-	return extraction->sections.failed + extraction->functions.failed + extraction->rows.failed;
+	return extraction->sections.failed + extraction->functions.failed + extraction->go.failed +
+	       extraction->rows.failed;
 }
 
 static void complete_summary(struct unwind_extraction *extraction)
 {
 	struct pilotlight_unwind_summary *summary = &extraction->packing.summary;
 
-	summary->function_count = extraction->rows.function_count;
+	summary->function_count = extraction->rows.function_count + extraction->go.function_count;
 	summary->functions_failed = count_failures(extraction);
 	summary->machine = extraction->files.binary.machine;
 	if (extraction->rows.keeps_frame_pointers)
@@ -72,10 +78,13 @@ static uint8_t rank_of(const struct unwind_extraction *extraction)
 						     : PILOTLIGHT_SYMBOL_RANK_BINARY;
 }
 
-static uint32_t contents_of(const struct unwind_rows *rows)
+static uint32_t contents_of(const struct unwind_extraction *extraction)
 {
+	const struct unwind_rows *rows = &extraction->rows;
 	uint32_t contents = 0;
 
+	if (extraction->go.function_count > 0)
+		contents |= PILOTLIGHT_SYMBOL_HAS_GO_TABLE;
 	if (rows->eh_count > 0)
 		contents |= PILOTLIGHT_SYMBOL_HAS_EH_FRAME;
 	if (rows->function_count > rows->eh_count)
@@ -96,7 +105,7 @@ static int write_table(struct unwind_extraction *extraction, int fd, uint64_t *r
 	if (identity.id.size == 0 || identity.id.size > BUILD_ID_BYTES)
 		return -EINVAL;
 	symbol_file_writer_init(&writer, &identity, rank_of(extraction), request->origin);
-	writer.head.header.contents = contents_of(&extraction->rows);
+	writer.head.header.contents = contents_of(extraction);
 	writer.head.header.machine = packing->summary.machine;
 	writer.head.header.base_vaddr = code->base;
 	symbol_file_writer_add(&writer, PILOTLIGHT_SYMBOL_SEGMENTS, code->segments, code->count,

@@ -5,8 +5,9 @@
  * hostile (I8); time is linear in it; the scratch and the worker's limits bound the memory.
  *
  * Functions come from .eh_frame, and those that it lacks from .debug_frame. The table has the rank
- * of the debug file only if one of its functions comes from that file. The table of a Go program,
- * whose functions keep frame pointers, may have no rows.
+ * of the debug file only if one of its functions comes from that file. The functions of a Go
+ * program come from Go's own table. If that cannot be read, the table may have no rows, because
+ * Go's functions keep frame pointers.
  */
 #pragma once
 

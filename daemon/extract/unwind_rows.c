@@ -18,6 +18,8 @@ struct rows_builder {
 	const struct unwind_sections *sections;
 	const struct code_segments *code;
 	const struct unwind_stubs *stubs;
+	const struct unwind_go *go;
+	size_t next_go; /* the first row of Go that may still be needed */
 	uint16_t machine;
 	bool tells_rbx;
 	uint32_t stop_rule, gap_rule;	    /* for non-code, and for code without functions */
@@ -191,23 +193,54 @@ static int run_function(struct rows_builder *builder, const struct unwind_functi
 	return r;
 }
 
+static int add_go_row(
+	struct rows_builder *builder, uint32_t offset, const struct unwind_go_row *row)
+{
+	struct pilotlight_unwind_rule rule = unwind_go_rule(row);
+	uint32_t id;
+	int r;
+
+	/* Go code does not keep its caller's rbx. */
+	if (builder->tells_rbx && rule.kind != PILOTLIGHT_UNWIND_STOP)
+		rule.rbx_offset = PILOTLIGHT_UNWIND_RBX_UNKNOWN;
+	r = unwind_rules_intern(&builder->rows->rules, &rule, &id);
+	return r < 0 ? r : add_row(builder->rows, offset, id);
+}
+
+/* Adds rows for code with neither functions nor stubs: those of Go, if it is in Go. */
+static int add_rest(struct rows_builder *builder, uint32_t start, uint32_t end)
+{
+	const struct unwind_go_row *rows = builder->go->rows.items;
+	size_t count = builder->go->rows.count;
+	int r = 0;
+
+	if (start >= end)
+		return 0;
+	while (builder->next_go < count && rows[builder->next_go].offset <= start)
+		builder->next_go++;
+	if (builder->next_go == 0)
+		r = add_row(builder->rows, start, builder->gap_rule);
+	else
+		r = add_go_row(builder, start, &rows[builder->next_go - 1]);
+	while (r == 0 && builder->next_go < count && rows[builder->next_go].offset < end) {
+		r = add_go_row(builder, rows[builder->next_go].offset, &rows[builder->next_go]);
+		builder->next_go++;
+	}
+	return r;
+}
+
 /* Adds rows for code without functions, up to `end`: the known stubs and the gaps between them. */
 static int add_gap(struct rows_builder *builder, uint32_t end)
 {
 	uint32_t position = builder->covered, rule;
 	int r = 0;
 
-	if (builder->sections->is_go && position < end) {
-		builder->framed_bytes += end - position;
-		builder->keeping_bytes += end - position;
-	}
 	for (size_t i = 0; r == 0 && i < builder->stubs->count; i++) {
 		const struct unwind_stub *stub = &builder->stubs->stubs[i];
 
 		if (stub->end <= position || stub->start >= end)
 			continue;
-		if (stub->start > position)
-			r = add_row(builder->rows, position, builder->gap_rule);
+		r = add_rest(builder, position, stub->start);
 		if (r == 0)
 			r = unwind_rules_intern(&builder->rows->rules, &stub->rule, &rule);
 		if (r == 0)
@@ -215,7 +248,7 @@ static int add_gap(struct rows_builder *builder, uint32_t end)
 				rule);
 		position = stub->end < end ? stub->end : end;
 	}
-	return r == 0 && position < end ? add_row(builder->rows, position, builder->gap_rule) : r;
+	return r < 0 ? r : add_rest(builder, position, end);
 }
 
 static void count_function(struct rows_builder *builder, const struct unwind_function *function,
@@ -305,8 +338,10 @@ static int begin(struct rows_builder *builder)
 			builder->covered = (uint32_t)builder->code->segments[i].offset;
 	r = unwind_rules_intern(&builder->rows->rules, &stop, &builder->stop_rule);
 	builder->gap_rule = builder->stop_rule;
-	if (r == 0 && builder->sections->is_go)
+	if (r == 0 && builder->sections->is_go && builder->machine == EM_AARCH64)
 		r = unwind_rules_intern(&builder->rows->rules, &by_pointer, &builder->gap_rule);
+	/* All functions of Go with a frame have a frame pointer, but for some in assembler. */
+	builder->framed_bytes = builder->keeping_bytes = builder->go->code_bytes;
 	return r;
 }
 
@@ -315,7 +350,7 @@ static int end(struct rows_builder *builder)
 	uint32_t code_end = builder->covered;
 	int r;
 
-	if (builder->rows->function_count == 0)
+	if (builder->rows->function_count == 0 && builder->go->function_count == 0)
 		return 0;
 	for (size_t i = 0; i < builder->code->count; i++) {
 		const struct pilotlight_symbol_segment *segment = &builder->code->segments[i];
@@ -329,7 +364,7 @@ static int end(struct rows_builder *builder)
 
 static int build(struct unwind_rows *rows, const struct unwind_functions *functions,
 	const struct unwind_sections *sections, const struct unwind_files *files,
-	const struct unwind_stubs *stubs)
+	const struct unwind_stubs *stubs, const struct unwind_go *go)
 {
 	const struct unwind_function *items = functions->functions.items;
 	struct rows_builder builder = {
@@ -338,6 +373,7 @@ static int build(struct unwind_rows *rows, const struct unwind_functions *functi
 		.sections = sections,
 		.code = &files->code,
 		.stubs = stubs,
+		.go = go,
 		.machine = files->binary.machine,
 		.tells_rbx = rows->tells_rbx,
 	};
@@ -367,20 +403,20 @@ static void begin_anew(struct unwind_rows *rows, bool tells_rbx)
  */
 int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *functions,
 	const struct unwind_sections *sections, const struct unwind_files *files,
-	const struct unwind_stubs *stubs, struct scratch *scratch)
+	const struct unwind_stubs *stubs, const struct unwind_go *go, struct scratch *scratch)
 {
 	int r;
 
 	r = scratch_array_init(&rows->items, scratch, sizeof(struct unwind_rows_item), UINT32_MAX);
 	if (r == 0)
-		r = build(rows, functions, sections, files, stubs);
+		r = build(rows, functions, sections, files, stubs, go);
 	if (r < 0 || !unwind_rules_need_rbx(files->binary.machine, &rows->rules))
 		return r;
 	begin_anew(rows, true);
-	r = build(rows, functions, sections, files, stubs);
+	r = build(rows, functions, sections, files, stubs, go);
 	if (r != -EFBIG)
 		return r;
 	/* With rbx there are too many rules. */
 	begin_anew(rows, false);
-	return build(rows, functions, sections, files, stubs);
+	return build(rows, functions, sections, files, stubs, go);
 }

@@ -5,11 +5,10 @@
  * the one that starts first; of equal starts, to the first one read. The other keeps what remains
  * behind it. Code between functions gets a row of kind STOP, except known stubs.
  *
- * In a Go program, code between functions is Go code, which has no call frame information but
- * keeps frame pointers. It gets a row that finds the caller by the frame pointer. A cgo program
- * also has rows for its C functions; other gaps count as Go code, where an unwinder may skip a
- * frame at worst. A frame pointer of 0 marks the start of a goroutine. If there is no function at
- * all, there are no rows, and the flag alone says so.
+ * In a Go program, code between functions has the rows of Go's functions (extract/unwind_go.h); the
+ * other functions are in C. If Go's table cannot be read, and there is no other function at all,
+ * there are no rows. The flag alone then says that the program keeps frame pointers. On aarch64
+ * such code gets a row that finds the caller by the frame pointer.
  *
  * One owner, one thread; the rows are scratch.
  */
@@ -17,6 +16,7 @@
 
 #include "base/scratch.h"
 #include "extract/unwind_functions.h"
+#include "extract/unwind_go.h"
 #include "extract/unwind_rules.h"
 #include "extract/unwind_stubs.h"
 
@@ -28,7 +28,7 @@ struct unwind_rows_item {
 struct unwind_rows {
 	struct scratch_array items;
 	struct unwind_rules rules; /* some may be unused */
-	uint32_t function_count;
+	uint32_t function_count;   /* without those of Go */
 	uint32_t failed;   /* functions that are malformed, or hidden by a different function */
 	uint32_t eh_count; /* functions of .eh_frame */
 	uint32_t debug_file_count;
@@ -40,9 +40,9 @@ struct unwind_rows {
 void unwind_rows_done(struct unwind_rows *rows);
 
 /*
- * Borrows all arguments. Returns 0; -EFBIG more rules than a table holds; -ENOMEM; the scratch's
- * errors.
+ * Borrows all arguments; `go` has no rows if the program is not in Go. Returns 0; -EFBIG more rules
+ * than a table holds; -ENOMEM; the scratch's errors.
  */
 int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *functions,
 	const struct unwind_sections *sections, const struct unwind_files *files,
-	const struct unwind_stubs *stubs, struct scratch *scratch);
+	const struct unwind_stubs *stubs, const struct unwind_go *go, struct scratch *scratch);

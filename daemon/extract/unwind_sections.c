@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "dwarf/elf_inflate.h"
 #include "dwarf/elf_sections.h"
+#include "dwarf/go_table.h"
 
 #include <errno.h>
 #include <string.h>
@@ -167,20 +168,6 @@ static int add_debug_frame(struct unwind_sections *sections, const struct elf_fi
 	return r < 0 ? r : add(sections, file, &packed, &section, scratch);
 }
 
-static int match_go(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
-{
-	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab",
-		".note.go.buildid" };
-
-	(void)context;
-	(void)index;
-	(void)section;
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strcmp(name, names[i]) == 0)
-			return 1;
-	return 0;
-}
-
 /* Counts a failed section. Errors that concern more than this section are returned. */
 static int count_failure(struct unwind_sections *sections, int error)
 {
@@ -194,7 +181,7 @@ int unwind_sections_read(
 {
 	int r;
 
-	r = elf_sections_each(&files->binary, match_go, NULL);
+	r = go_table_is_in(&files->binary);
 	if (r < 0 && r != -ENOEXEC)
 		return r;
 	sections->is_go = r == 1;

@@ -8,7 +8,7 @@
  * all others in .debug_frame.
  *
  * The .debug_frame of a Go program is ignored, because it does not say where frame pointers are
- * saved; Go code keeps frame pointers.
+ * saved. Go's own table of functions serves instead (extract/unwind_go.h).
  */
 #pragma once
 

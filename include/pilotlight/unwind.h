@@ -61,6 +61,8 @@ enum pilotlight_unwind_kind {
 	PILOTLIGHT_UNWIND_SIGNAL = 4, /* the kernel's signal frame is at the stack pointer */
 	PILOTLIGHT_UNWIND_ROOT = 5,   /* no caller: the return address is undefined */
 	PILOTLIGHT_UNWIND_UNSUPPORTED = 6, /* DWARF that none of these can express */
+	/* As CFA, but the caller may be on another stack, at a lower address. */
+	PILOTLIGHT_UNWIND_SWITCHED = 7,
 	PILOTLIGHT_UNWIND_KINDS,
 };
 
@@ -116,8 +118,8 @@ struct pilotlight_unwind_summary {
 	__u32 escape_count;
 	__u32 row_count;	/* in use, STOP rows included */
 	__u32 unsupported_rows; /* of kind UNSUPPORTED */
-	__u32 function_count;	/* FDEs in the table */
-	__u32 functions_failed; /* FDEs that are malformed, overlap others, or are outside code */
+	__u32 function_count;	/* FDEs in the table, and functions of Go */
+	__u32 functions_failed; /* those that are malformed, overlap others, or are outside code */
 	__u32 flags;
 	__u16 machine; /* EM_X86_64 or EM_AARCH64 */
 	__u16 reserved;

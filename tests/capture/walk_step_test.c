@@ -313,6 +313,27 @@ static void signal_frame_restores_all_registers(void **state)
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNREADABLE);
 }
 
+/* Go's runtime has stacks of its own. */
+static void a_caller_may_be_on_a_lower_stack(void **state)
+{
+	const struct pilotlight_unwind_rule rule = { .kind = PILOTLIGHT_UNWIND_SWITCHED,
+		.base = DWARF_RBP,
+		.frame_pointer = PILOTLIGHT_UNWIND_FP_AT_CFA,
+		.offset = 16,
+		.frame_pointer_offset = -16 };
+	struct walk walk = walk_at(40, 8);
+
+	stack[8] = at(20);
+	stack[9] = 0x402000;
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
+	assert_int_equal(walk.ip, 0x402000);
+	assert_int_equal(walk.sp, at(10));
+	assert_int_equal(fp_of(&walk), at(20));
+	walk.fp.word = 0;
+	walk.fp.kind = SAVED_VALUE;
+	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_ROOT);
+}
+
 static void each_end_has_its_reason(void **state)
 {
 	struct pilotlight_unwind_rule rule = {
@@ -453,6 +474,7 @@ int main(void)
 		cmocka_unit_test(rbx_is_known_in_a_leaf_and_after_a_signal),
 		cmocka_unit_test(rbx_is_lost_in_code_without_rules_for_it),
 		cmocka_unit_test(signal_frame_restores_all_registers),
+		cmocka_unit_test(a_caller_may_be_on_a_lower_stack),
 		cmocka_unit_test(each_end_has_its_reason),
 		cmocka_unit_test(saved_frame_pointer_is_known_again),
 		cmocka_unit_test(lost_frame_pointer_ends_only_steps_that_need_it),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/unwind_extraction.h"
+#include "tests/dwarf/go_fixture.h"
 #include "tests/extract/unwind_fixture.h"
 
 #include "base/cleanup.h"
@@ -17,6 +18,7 @@ enum { OUTPUT_BYTES_MAX = 64 * 1024 };
 
 static struct unwind_elf binary, debug;
 static struct cfi_writer eh_frame, debug_frame;
+static struct go_fixture go; /* in place of `binary` if it has functions */
 static struct pilotlight_symbol_request request;
 static struct pilotlight_symbol_report report;
 static uint8_t output[OUTPUT_BYTES_MAX];
@@ -25,6 +27,7 @@ static int set_up(void **state)
 {
 	memset(&binary, 0, sizeof(binary));
 	memset(&debug, 0, sizeof(debug));
+	go_fixture_init(&go, GO_1_20);
 	unwind_elf_add_code(&binary);
 	unwind_elf_add_code(&debug);
 	eh_frame = (struct cfi_writer){ .vaddr = 0x5000 };
@@ -42,9 +45,14 @@ static int set_up(void **state)
 	return 0;
 }
 
+static int binary_fd_of_test(void)
+{
+	return go.function_count > 0 ? go_fixture_fd(&go) : unwind_elf_fd(&binary);
+}
+
 static int extract(void)
 {
-	_cleanup_close_ int binary_fd = unwind_elf_fd(&binary);
+	_cleanup_close_ int binary_fd = binary_fd_of_test();
 	_cleanup_close_ int debug_fd = debug.part_count > 0 ? unwind_elf_fd(&debug) : -1;
 	_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
 	_cleanup_close_ int out = memfd_create("output", MFD_CLOEXEC);
@@ -216,6 +224,41 @@ static void go_has_a_table_without_rows(void **state)
 	assert_int_equal(count, 0);
 }
 
+static void add_go_functions(void)
+{
+	struct go_fixture_function *function = go_fixture_function(&go, "main.main", 0);
+
+	function->stack = GO_PROGRAM(&go, { 0, 1 }, { 8, 8 }, { 0, 1 });
+	go_fixture_code(&go, 0, "\x55", 1);
+	function = go_fixture_function(&go, "main.malformed", 0x10);
+	function->stack = GO_PROGRAM(&go, { -8, 1 });
+	function = go_fixture_function(&go, "in_c", 0x20);
+	go.functions_end = 0x30;
+	go_fixture_finish(&go);
+}
+
+static void go_has_rows_by_its_own_table(void **state)
+{
+	uint64_t count;
+
+	add_go_functions();
+	assert_int_equal(extract(), 0);
+	assert_int_equal(header()->contents, PILOTLIGHT_SYMBOL_HAS_GO_TABLE);
+	assert_int_equal(summary()->function_count, 1);
+	assert_int_equal(summary()->functions_failed, 1);
+	assert_int_equal(summary()->row_count, 4);
+	assert_int_equal(summary()->flags, PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS);
+	(void)section(PILOTLIGHT_SYMBOL_UNWIND_LINES, &count);
+	assert_int_equal(count, 1);
+}
+
+static void a_go_table_needs_room(void **state)
+{
+	add_go_functions();
+	request.scratch_bytes_max = 2048;
+	assert_int_equal(extract(), -EFBIG);
+}
+
 static void files_without_tables_have_no_data(void **state)
 {
 	assert_int_equal(extract(), -ENODATA);
@@ -274,11 +317,10 @@ static void hostile_sections_end(void **state)
 	assert_int_equal(summary()->row_count, 3);
 }
 
-static void a_failed_allocation_is_an_error(void **state)
+static void fail_allocations(void)
 {
-	add_functions();
 	for (size_t n = 0;; n++) {
-		_cleanup_close_ int binary_fd = unwind_elf_fd(&binary);
+		_cleanup_close_ int binary_fd = binary_fd_of_test();
 		_cleanup_close_ int scratch = memfd_create("scratch", MFD_CLOEXEC);
 		_cleanup_close_ int out = memfd_create("output", MFD_CLOEXEC);
 		const struct extraction_files files = {
@@ -302,6 +344,14 @@ static void a_failed_allocation_is_an_error(void **state)
 	}
 }
 
+static void a_failed_allocation_is_an_error(void **state)
+{
+	add_functions();
+	fail_allocations();
+	add_go_functions();
+	fail_allocations();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -310,6 +360,8 @@ int main(void)
 		cmocka_unit_test_setup(debug_files_tell_what_binaries_do_not, set_up),
 		cmocka_unit_test_setup(a_binarys_own_debug_frame_is_its_own, set_up),
 		cmocka_unit_test_setup(go_has_a_table_without_rows, set_up),
+		cmocka_unit_test_setup(go_has_rows_by_its_own_table, set_up),
+		cmocka_unit_test_setup(a_go_table_needs_room, set_up),
 		cmocka_unit_test_setup(files_without_tables_have_no_data, set_up),
 		cmocka_unit_test_setup(damage_is_an_error_if_nothing_is_left, set_up),
 		cmocka_unit_test_setup(errors_are_reported, set_up),

@@ -17,6 +17,7 @@ static struct unwind_sections sections;
 static struct unwind_files files;
 static struct unwind_stubs stubs;
 static struct unwind_functions functions;
+static struct unwind_go go;
 static struct unwind_rows rows;
 static struct scratch_fixture scratch;
 static char text[4096];
@@ -34,6 +35,7 @@ static int tear_down(void **state)
 {
 	unwind_rows_done(&rows);
 	unwind_functions_done(&functions);
+	unwind_go_done(&go);
 	scratch_fixture_done(&scratch);
 	return 0;
 }
@@ -50,14 +52,15 @@ static int build_rows(bool is_go)
 	r = unwind_functions_read(&functions, &sections, &files, &scratch.scratch);
 	if (r == 0)
 		r = unwind_rows_build(
-			&rows, &functions, &sections, &files, &stubs, &scratch.scratch);
+			&rows, &functions, &sections, &files, &stubs, &go, &scratch.scratch);
 	return r;
 }
 
 /* "offset:rule" of each row, offsets from the start of the code. */
 static const char *rows_text(void)
 {
-	static const char *const kinds[] = { "stop", "", "at", "plt", "signal", "root", "none" };
+	static const char *const kinds[] = { "stop", "", "at", "plt", "signal", "root", "none",
+		"switch" };
 	const struct unwind_rows_item *items = rows.items.items;
 	size_t used = 0;
 
@@ -241,23 +244,89 @@ static void debug_frame_fills_the_gaps(void **state)
 	assert_int_equal(rows.function_count, 2);
 }
 
-static void go_code_is_walked_by_frame_pointers(void **state)
+static void add_go_row(uint32_t offset, enum unwind_go_kind kind, uint32_t depth)
+{
+	const struct unwind_go_row row = {
+		.offset = CODE_OFFSET + offset, .depth = depth, .kind = kind
+	};
+
+	if (!go.rows.scratch)
+		assert_int_equal(
+			scratch_array_init(&go.rows, &scratch.scratch, sizeof(row), UINT32_MAX), 0);
+	assert_int_equal(scratch_array_append(&go.rows, &row, sizeof(row)), 0);
+}
+
+static void gaps_of_a_go_program_have_the_rows_of_go(void **state)
+{
+	add_go_row(0x10, UNWIND_GO_PLAIN, 0);
+	add_go_row(0x18, UNWIND_GO_SAVED, 32);
+	add_go_row(0x28, UNWIND_GO_SWITCHED, 0);
+	add_go_row(0x38, UNWIND_GO_ROOT, 0);
+	add_go_row(0x48, UNWIND_GO_NOTHING, 0);
+	go.function_count = 2;
+	go.code_bytes = 0x38;
+	assert_int_equal(build_rows(true), 0);
+	assert_string_equal(rows_text(), "10:r7+8 18:r7+40* 28:switch 38:root 48:stop");
+	assert_true(rows.keeps_frame_pointers);
+	assert_int_equal(rows.function_count, 0);
+	/* Functions in C among them, and a stub. */
+	(void)add(&writer, cfi_add_usual_cie(&writer), 0x14, 0x8, 16);
+	(void)add(&writer, 0, 0x20, 0x10, 24);
+	stubs.stubs[0] = (struct unwind_stub){ CODE_OFFSET + 0x30, CODE_OFFSET + 0x34,
+		{ .kind = PILOTLIGHT_UNWIND_PLT } };
+	stubs.count = 1;
+	assert_int_equal(build_rows(true), 0);
+	assert_string_equal(rows_text(), "10:r7+8 14:r7+16 1c:r7+40* 20:r7+24 30:plt 34:switch "
+					 "38:root 48:stop");
+	assert_int_equal(rows.function_count, 2);
+	assert_false(rows.keeps_frame_pointers);
+}
+
+/* C code that Go's linker has linked has no rows at all. */
+static void code_in_c_is_not_walked_as_go(void **state)
+{
+	add_go_row(0x20, UNWIND_GO_SAVED, 8);
+	add_go_row(0x40, UNWIND_GO_NOTHING, 0);
+	go.function_count = 1;
+	assert_int_equal(build_rows(true), 0);
+	assert_string_equal(rows_text(), "20:r7+16* 40:stop");
+	/* Nor is it in a program whose table cannot be read. */
+	unwind_go_done(&go);
+	(void)add(&writer, cfi_add_usual_cie(&writer), 0x20, 0x10, 16);
+	assert_int_equal(build_rows(true), 0);
+	assert_string_equal(rows_text(), "20:r7+16 30:stop");
+	assert_false(rows.keeps_frame_pointers);
+}
+
+static void go_without_a_table_keeps_frame_pointers(void **state)
 {
 	assert_int_equal(build_rows(true), 0);
 	assert_string_equal(rows_text(), "");
 	assert_true(rows.keeps_frame_pointers);
+}
+
+/* Go code uses rbx as it likes. */
+static void go_code_does_not_keep_rbx(void **state)
+{
+	add_go_row(0x10, UNWIND_GO_PLAIN, 0);
+	add_go_row(0x20, UNWIND_GO_NOTHING, 0);
+	go.function_count = 1;
+	(void)CFI_ADD_FDE(&writer, cfi_add_usual_cie(&writer), CODE_VADDR + 0x20, 0x10, ADVANCE(4),
+		DEF_CFA(RBX, 16));
+	assert_int_equal(build_rows(true), 0);
+	assert_string_equal(rows_text(), "10:r7+8 20:r7+8 24:r3+16 30:stop");
+	assert_true(rows.tells_rbx);
+	assert_int_equal(rbx_offset_of(0), PILOTLIGHT_UNWIND_RBX_UNKNOWN);
+	assert_int_equal(rbx_offset_of(1), 0);
+	assert_int_equal(rbx_offset_of(3), 0);
+}
+
+static void go_code_on_aarch64_is_walked_by_frame_pointers(void **state)
+{
+	files.binary.machine = EM_AARCH64;
 	(void)add(&writer, cfi_add_usual_cie(&writer), 0x20, 0x10, 16);
-	(void)add(&writer, 0, 0x40, 0x10, 16);
 	assert_int_equal(build_rows(true), 0);
-	assert_string_equal(
-		rows_text(), "0:r6+16* 20:r7+16 30:r6+16* 40:r7+16 50:r6+16* 100000:stop");
-	assert_true(rows.keeps_frame_pointers);
-	/* Up to the ends of the code. */
-	writer.size = 0;
-	(void)add(&writer, cfi_add_usual_cie(&writer), 0, CODE_BYTES, 16);
-	assert_int_equal(build_rows(true), 0);
-	assert_string_equal(rows_text(), "0:r7+16 100000:stop");
-	assert_false(rows.keeps_frame_pointers);
+	assert_true(strncmp(rows_text(), "0:r29+16* 20:", 13) == 0);
 }
 
 /* They are where no function is. */
@@ -310,8 +379,8 @@ static void no_room_is_an_error(void **state)
 	sections = unwind_sections_of(&writer, &other);
 	assert_int_equal(unwind_functions_read(&functions, &sections, &files, &scratch.scratch), 0);
 	scratch.scratch.limit_bytes = scratch.scratch.used_bytes;
-	assert_int_equal(
-		unwind_rows_build(&rows, &functions, &sections, &files, &stubs, &scratch.scratch),
+	assert_int_equal(unwind_rows_build(&rows, &functions, &sections, &files, &stubs, &go,
+				 &scratch.scratch),
 		-EFBIG);
 }
 
@@ -335,7 +404,13 @@ int main(void)
 			rbx_is_restored_where_a_frame_uses_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(debug_frame_fills_the_gaps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			go_code_is_walked_by_frame_pointers, set_up, tear_down),
+			gaps_of_a_go_program_have_the_rows_of_go, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(code_in_c_is_not_walked_as_go, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			go_without_a_table_keeps_frame_pointers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(go_code_does_not_keep_rbx, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			go_code_on_aarch64_is_walked_by_frame_pointers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(stubs_are_in_gaps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			most_code_has_to_keep_frame_pointers, set_up, tear_down),

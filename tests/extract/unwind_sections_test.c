@@ -190,12 +190,12 @@ static void so_are_those_of_old(void **state)
 static void go_keeps_frame_pointers(void **state)
 {
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab",
-		".note.go.buildid" };
+		".note.go.buildid", ".go.buildinfo" };
 
 	unwind_elf_add_part(&binary, ".debug_frame", 0, contents, 50);
 	unwind_elf_add_part(&binary, ".eh_frame", 0x7000, contents, 40);
 	unwind_elf_add_part(&binary, "", 0, contents, 1);
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		binary.parts[2].name = names[i];
 		assert_int_equal(read_sections(), 0);
 		assert_true(sections.is_go);
