@@ -10,8 +10,8 @@
 
 enum {
 	WORD_BYTES = 8,
-	DEPTH_MAX = 1 << 30,
-	STORE_BYTES_MAX = 8, /* of the instruction that saves the frame pointer */
+	DEPTH_MAX = (1 << 30) + 64, /* runtime.call1073741824() */
+	STORE_BYTES_MAX = 8,	    /* of the instruction that saves the frame pointer */
 	CODE_PUSH_RBP = 0x55,
 	WINDOW_BYTES = 64 * 1024,
 };
@@ -191,15 +191,18 @@ static int run_function(struct collection *collection, const struct go_function 
 
 	go_program_init(&program, collection->table, function, function->stack_program);
 	while ((r = go_program_next(&program, &start, &end, &depth)) > 0) {
-		if (depth < 0 || depth > DEPTH_MAX)
-			break;
+		uint32_t offset = progress->start + (uint32_t)(start - function->start);
+
 		progress->has_rows = true;
-		error = add_value(collection, progress,
-			progress->start + (uint32_t)(start - function->start), (uint32_t)depth);
+		/* Negative: a function of Go has its return address in a register. */
+		if (depth < 0 || depth > DEPTH_MAX)
+			error = add_row(go, offset, UNWIND_GO_NOTHING, 0);
+		else
+			error = add_value(collection, progress, offset, (uint32_t)depth);
 		if (error < 0)
 			return error;
 	}
-	if (r != 0) {
+	if (r < 0) {
 		go->failed++;
 		progress->has_rows = false;
 		return add_row(go, progress->start, UNWIND_GO_NOTHING, 0);

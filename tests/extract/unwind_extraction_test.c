@@ -231,7 +231,7 @@ static void add_go_functions(void)
 	function->stack = GO_PROGRAM(&go, { 0, 1 }, { 8, 8 }, { 0, 1 });
 	go_fixture_code(&go, 0, "\x55", 1);
 	function = go_fixture_function(&go, "main.malformed", 0x10);
-	function->stack = GO_PROGRAM(&go, { -8, 1 });
+	function->stack = GO_FIXTURE_TABLE_BYTES;
 	function = go_fixture_function(&go, "in_c", 0x20);
 	go.functions_end = 0x30;
 	go_fixture_finish(&go);

@@ -186,17 +186,18 @@ static void functions_that_make_no_sense_leave_nothing(void **state)
 
 	(void)add_pushing("main.a", 0);
 	function = go_fixture_function(&fixture, "main.below", 0x10);
-	function->stack = GO_PROGRAM(&fixture, { 0, 4 }, { -8, 4 });
+	function->stack = GO_PROGRAM(&fixture, { 0, 4 }, { -8, 4 }, { 0, 1 });
 	function = go_fixture_function(&fixture, "main.long", 0x20);
-	function->stack = GO_PROGRAM(&fixture, { 0, 4 }, { INT32_MAX, 4 });
+	function->stack = GO_PROGRAM(&fixture, { 0, 4 }, { INT32_MAX, 4 }, { 0, 1 });
 	function = go_fixture_function(&fixture, "main.outside", 0x30);
 	function->stack = GO_FIXTURE_TABLE_BYTES;
 	/* Beyond the code. */
 	(void)add_pushing("main.last", 0x40);
 	fixture.functions_end = GO_FIXTURE_CODE_BYTES + 1;
-	assert_rows("0:rsp+8 1:rsp+16* 4:rsp+48* c:rsp+16* d:rsp+8 10:stop");
-	assert_int_equal(go.failed, 4);
-	assert_int_equal(go.function_count, 1);
+	assert_rows("0:rsp+8 1:rsp+16* 4:rsp+48* c:rsp+16* d:rsp+8 14:stop 18:rsp+8 "
+		    "24:stop 28:rsp+8 30:stop");
+	assert_int_equal(go.failed, 2);
+	assert_int_equal(go.function_count, 3);
 	/* One that begins behind its end, and one before the function before it. */
 	go_fixture_put(&fixture, go_fixture_entry(&fixture, 2), 0x60, 4);
 	assert_int_equal(read_rows(), 0);
