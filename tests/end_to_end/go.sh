@@ -54,11 +54,12 @@ have_names() {
 	at_least 0.5 "$unnamed"
 }
 
-# has_chain NAME LEAF CHAIN: nearly all stacks with the leaf are main.main and so on, apart from Go's runtime.
+# has_chain NAME LEAF CHAIN: nearly all stacks with the leaf have exactly this chain from the root to it. Signals,
+# preemption and interrupts may follow.
 has_chain() {
 	local found
 
-	found=$(share "$tmp/$1.walked" ";$3( |;[^ ]*_\\\\[k\\\\] )" ";$2(;| )")
+	found=$(share "$tmp/$1.walked" "^[^;]*;$3(;| )" ";$2(;| )")
 	note "$1: $found % of the stacks with $2 are $3"
 	at_least "$found" 99.5 && return
 	note "$(head -n 5 "$tmp/$1.walked")"
