@@ -9,6 +9,11 @@
 
 static const uint64_t share_ns = NSEC_PER_SEC / REQUEST_RATE_PER_S;
 
+static uint64_t min_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 int request_rate_new(struct request_rate **ret_rate)
 {
 	void *memory = mmap(NULL, sizeof(**ret_rate), PROT_READ | PROT_WRITE,
@@ -17,6 +22,7 @@ int request_rate_new(struct request_rate **ret_rate)
 	if (memory == MAP_FAILED)
 		return -errno;
 	*ret_rate = memory;
+	(*ret_rate)->share.capacity = REQUEST_RATE_BURST * share_ns;
 	return 0;
 }
 
@@ -26,29 +32,52 @@ void request_rate_free(struct request_rate *rate)
 		(void)munmap(rate, sizeof(*rate));
 }
 
-/* What is taken from a bucket at `now_ns` and has not been refilled. */
-static uint64_t taken_ns(uint64_t paid_until_ns, uint64_t now_ns)
+/*
+ * Gives back what time has refilled: the same to each user who has taken something. So the users'
+ * parts always add up to what is taken.
+ */
+static void refill(struct request_rate *rate, uint64_t now_ns)
 {
-	return paid_until_ns > now_ns ? paid_until_ns - now_ns : 0;
+	struct user_share *share = &rate->share;
+	uint64_t left_ns = now_ns > rate->refilled_ns ? now_ns - rate->refilled_ns : 0;
+
+	rate->refilled_ns += left_ns;
+	while (left_ns > 0) {
+		uint64_t users = 0, part_ns;
+
+		for (size_t i = 0; i < USER_SHARE_COUNTERS; i++)
+			users += share->counters[i].held > 0;
+		if (users == 0) {
+			/* An opener may have been killed between two changes. */
+			share->used = 0;
+			return;
+		}
+		part_ns = left_ns / users + 1;
+		for (size_t i = 0; i < USER_SHARE_COUNTERS; i++) {
+			uint64_t n = min_of(min_of(share->counters[i].held, part_ns), left_ns);
+
+			share->counters[i].held -= n;
+			share->used -= min_of(share->used, n);
+			left_ns -= n;
+		}
+	}
 }
 
 bool request_rate_take(struct request_rate *rate, uint64_t user, uint64_t now_ns)
 {
-	uint64_t *user_paid_until_ns = &rate->users_paid_until_ns[user_share_counter(user)];
-	struct user_share share = {
-		.capacity = REQUEST_RATE_BURST * share_ns,
-		.used = taken_ns(rate->paid_until_ns, now_ns),
-	};
-	uint64_t user_ns = taken_ns(*user_paid_until_ns, now_ns);
-
-	share.counters[user_share_counter(user)].held = user_ns;
-	if (!user_share_has_room(&share, user, share_ns)) {
+	refill(rate, now_ns);
+	if (!user_share_has_room(&rate->share, user, share_ns)) {
 		rate->refused++;
 		return false;
 	}
-	rate->paid_until_ns = now_ns + share.used + share_ns;
-	*user_paid_until_ns = now_ns + user_ns + share_ns;
+	user_share_add(&rate->share, user, share_ns);
 	return true;
+}
+
+/* What is taken from a bucket at `now_ns` and has not been refilled. */
+static uint64_t taken_ns(uint64_t paid_until_ns, uint64_t now_ns)
+{
+	return paid_until_ns > now_ns ? paid_until_ns - now_ns : 0;
 }
 
 bool request_rate_take_fetch(struct request_rate *rate, uint64_t now_ns)

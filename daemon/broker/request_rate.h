@@ -9,9 +9,10 @@
  * up to ten requests. The bucket lies in memory that a server shares with its openers, and outlives
  * servers: a new engine gets no new burst.
  *
- * Users share the bucket as user_share.h describes: one may hold twice as much as is free. So who
- * makes the engine ask for files all the time delays the names of his own programs only. The user
- * is that of the process that a request names.
+ * Users share the bucket as user_share.h describes: one may hold twice as much as is free. Whoever
+ * makes the engine ask for files all the time delays the names of that user's programs only. The
+ * user is the effective uid of the process that a request names: a container's root can choose it,
+ * and a range of subordinate uids counts as many.
  */
 #pragma once
 
@@ -31,10 +32,11 @@ enum { REQUEST_RATE_FETCHES_PER_S = 40, REQUEST_RATE_FETCHES_BURST = 100 };
 /* The user of requests that name no process, or one that is gone. */
 #define REQUEST_RATE_NOBODY UINT64_MAX
 
-/* The requests so far, each taking its share of a second; CLOCK_MONOTONIC. */
+/* Times are of CLOCK_MONOTONIC. */
 struct request_rate {
-	uint64_t paid_until_ns;
-	uint64_t users_paid_until_ns[USER_SHARE_COUNTERS];
+	struct user_share share; /* what is taken and not refilled; a request takes its share of a
+				    second, in ns */
+	uint64_t refilled_ns;	 /* until then the share is refilled */
 	uint64_t fetches_paid_until_ns;
 	uint64_t refused; /* of files */
 };

@@ -88,7 +88,42 @@ static void users_do_not_take_from_each_other(void **state)
 	/* All together keep to the bound. */
 	for (uint64_t user = 0; user < 100000; user++)
 		(void)request_rate_take(rate, user, now_ns);
-	assert_true(rate->paid_until_ns - now_ns <= REQUEST_RATE_BURST * share_ns);
+	assert_true(rate->share.used <= REQUEST_RATE_BURST * share_ns);
+	request_rate_free(rate);
+}
+
+static uint64_t held_by_all(const struct request_rate *rate)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < USER_SHARE_COUNTERS; i++)
+		sum += rate->share.counters[i].held;
+	return sum;
+}
+
+/*
+ * Two users who ask for ten minutes, each below the rate and together above it, and bursts of a
+ * third meanwhile, leave room for the burst of a fourth.
+ */
+static void long_use_leaves_room_for_others(void **state)
+{
+	struct request_rate *rate = new_rate();
+	uint64_t now_ns = NSEC_PER_SEC;
+	int granted = 0;
+
+	for (int second = 0; second < 600; second++) {
+		for (int i = 0; i < 900; i++) {
+			(void)request_rate_take(rate, 1, now_ns);
+			(void)request_rate_take(rate, 2, now_ns);
+			now_ns += NSEC_PER_SEC / 900;
+		}
+		for (int i = 0; second % 10 == 0 && i < 1000; i++)
+			(void)request_rate_take(rate, 3, now_ns);
+		assert_int_equal(held_by_all(rate), rate->share.used);
+	}
+	for (int i = 0; i < REQUEST_RATE_BURST / 16; i++)
+		granted += request_rate_take(rate, 4, now_ns);
+	assert_int_equal(granted, REQUEST_RATE_BURST / 16);
 	request_rate_free(rate);
 }
 
@@ -154,7 +189,8 @@ static void servers_refuse_the_excess(void **state)
 		if (i == 0)
 			assert_int_equal(result_of(setting, PILOTLIGHT_BROKER_PATH), -ENOENT);
 		/* Far ahead of the clock. */
-		rate->paid_until_ns = clock_monotonic_ns() + 3600ULL * NSEC_PER_SEC;
+		rate->refilled_ns = clock_monotonic_ns() + 3600ULL * NSEC_PER_SEC;
+		rate->share.used = rate->share.capacity;
 		assert_int_equal(result_of(setting, PILOTLIGHT_BROKER_PATH), -EAGAIN);
 		assert_int_equal(result_of(setting, PILOTLIGHT_BROKER_MAPPING), -EAGAIN);
 		assert_int_equal(result_of(setting, PILOTLIGHT_BROKER_MARKER), -EAGAIN);
@@ -185,8 +221,8 @@ static void servers_know_the_user(void **state)
 	make_pair(pair);
 	setting->client = pair[0];
 	assert_int_equal(broker_server_new(pair[1], &options, &setting->server), 0);
-	rate->users_paid_until_ns[user_share_counter(USER)] =
-		clock_monotonic_ns() + 3600ULL * NSEC_PER_SEC;
+	rate->refilled_ns = clock_monotonic_ns() + 3600ULL * NSEC_PER_SEC;
+	user_share_add(&rate->share, USER, USER_BURST * share_ns);
 	write_file(setting->proc, "77/status", "Name:\ta\nUid:\t3\t1000\t3\t3\n");
 	assert_int_equal(result_of(setting, PILOTLIGHT_BROKER_PERF_MAP), -EAGAIN);
 	write_file(setting->proc, "77/status", "Name:\ta\nUid:\t1000\t3\t1000\t1000\n");
@@ -234,6 +270,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_burst_is_followed_by_the_rate),
 		cmocka_unit_test(users_do_not_take_from_each_other),
+		cmocka_unit_test(long_use_leaves_room_for_others),
 		cmocka_unit_test(a_pause_fills_the_bucket_and_no_more),
 		WITH_SERVER(servers_refuse_the_excess),
 		cmocka_unit_test(fetches_keep_to_the_limit_of_their_socket),
