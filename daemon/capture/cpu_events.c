@@ -182,7 +182,7 @@ static bool is_sampled(const struct cpu_events *events, uint32_t cpu)
 bool cpu_events_error_passes(int error)
 {
 	return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EINTR ||
-	       error == -ETIMEDOUT;
+	       error == -ETIMEDOUT || error == -EAGAIN;
 }
 
 /*
@@ -197,6 +197,9 @@ static int add_cpus(struct cpu_events *events, const uint32_t *cpus, size_t coun
 		if (is_sampled(events, cpus[i]))
 			continue;
 		r = add_cpu(events, cpus[i]);
+		/* Other events of this source were opened: a privilege is missing, for now. */
+		if ((r == -EACCES || r == -EPERM) && events->was_open)
+			r = -EAGAIN;
 		if (cpu_events_error_passes(r))
 			passing = r;
 		else if (r < 0 && r != -ENODEV)

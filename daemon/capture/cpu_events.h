@@ -40,7 +40,7 @@ uint32_t cpu_events_rate_hz(const struct cpu_events *events);
  */
 int cpu_events_set_cpus(struct cpu_events *events, const uint32_t *cpus, size_t count);
 
-/* Is the error temporary: a lack of memory or descriptors, or of an answer? */
+/* Is the error temporary: a lack of memory, descriptors or privileges, or of an answer? */
 bool cpu_events_error_passes(int error);
 
 /* Detaches and closes all events; cpu_events_expected() still counts them. */

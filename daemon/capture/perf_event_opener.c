@@ -2,6 +2,7 @@
 #include "capture/perf_event_opener.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "broker/broker_socket.h"
 #include "capture/perf_event.h"
 #include "capture/perf_event_service.h"
@@ -11,6 +12,8 @@
 
 /* systemd starts a process first, which takes seconds on a slow, busy machine. */
 enum { PATIENCE_MS = 10000 };
+
+static const uint64_t PAUSE_NS = 60ULL * NSEC_PER_SEC;
 
 void perf_event_opener_init(struct perf_event_opener *opener, const char *service)
 {
@@ -65,10 +68,12 @@ static int ask(struct perf_event_opener *opener, const struct perf_event_request
 		if (r == 0)
 			r = exchange(opener->fd, request);
 	}
+	if (r != -ETIMEDOUT && r != -EBADMSG && r != -EPIPE && r != -EAGAIN && r != -EINTR)
+		return r;
 	/* A late answer must not become that to the next request. */
-	if (r == -ETIMEDOUT || r == -EBADMSG || r == -EINTR)
-		hang_up(opener);
-	return r;
+	hang_up(opener);
+	opener->retry_ns = clock_monotonic_ns() + PAUSE_NS;
+	return -ETIMEDOUT;
 }
 
 int perf_event_opener_open(
@@ -83,6 +88,9 @@ int perf_event_opener_open(
 
 	if ((refused != -EACCES && refused != -EPERM) || !opener || !opener->service)
 		return refused;
+	/* The caller may want an event for each of many CPUs, and must not wait for each. */
+	if (clock_monotonic_ns() < opener->retry_ns)
+		return -ETIMEDOUT;
 	r = ask(opener, &request);
 	return r == -ENETDOWN ? refused : r;
 }

@@ -14,6 +14,7 @@
 struct perf_event_opener {
 	const char *service; /* the path of its socket, borrowed; NULL: no service */
 	int fd;		     /* the connection to it; -1: none yet */
+	uint64_t retry_ns;   /* it did not answer: not asked again before; CLOCK_MONOTONIC */
 };
 
 void perf_event_opener_init(struct perf_event_opener *opener, const char *service);
@@ -22,8 +23,9 @@ void perf_event_opener_done(struct perf_event_opener *opener);
 /*
  * Without an opener only this process tries. Returns a descriptor that the caller owns, or -errno
  * of perf_event_open(2). If the kernel refuses it to this process, the service is asked.
- * -ETIMEDOUT: the service did not answer within ten seconds. If no service listens, the kernel's
- * refusal stands.
+ * -ETIMEDOUT: the service did not answer within ten
+ * seconds, or not as it should. It is not asked again for a minute then. If no service
+ * listens, the kernel's refusal stands.
  */
 int perf_event_opener_open(
 	struct perf_event_opener *opener, const struct perf_event_attr *attr, uint32_t cpu);

@@ -68,6 +68,9 @@ int perf_event_request_check(const struct perf_event_request *request)
 	for (size_t i = 0; i < sizeof(request->attr); i++)
 		if (wanted[i] & ~mask[i])
 			return -EPERM;
+	/* Beyond it, the kernel would read what the check has not seen. */
+	if (request->attr.size != sizeof(request->attr))
+		return -EPERM;
 	/* The kernel bounds a frequency (kernel.perf_event_max_sample_rate), but no period. */
 	if (request->attr.sample_freq > 0 && !request->attr.freq)
 		return -EPERM;

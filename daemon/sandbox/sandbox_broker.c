@@ -85,7 +85,7 @@ static const int tracing_calls[] = {
 static const struct conditional_call broker_conditional_calls[] = {
 	/* Libraries, but no memory that can be written and executed. */
 	{ SCMP_SYS(mmap), SCMP_ACT_ALLOW, 1, { HAS_BITS(2, PROT_WRITE | PROT_EXEC, PROT_EXEC) } },
-	/* No groups, and not all processes of the user. */
+	/* No other groups, and not all processes of the user. */
 	{ SCMP_SYS(kill), SCMP_ACT_ALLOW, 1, { HAS_BITS(0, 1U << 31, 0) } },
 	{ SCMP_SYS(clone), SCMP_ACT_ALLOW, 1, { HAS_BITS(0, NEW_NAMESPACES, 0) } },
 	{ SCMP_SYS(socket), SCMP_ACT_ALLOW, 1, { IS(0, AF_UNIX) } },

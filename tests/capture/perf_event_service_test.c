@@ -93,9 +93,15 @@ static void nothing_else_is(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		request.attr = others[i];
+		request.attr.size = sizeof(request.attr);
 		if (perf_event_request_check(&request) != -EPERM)
 			fail_msg("event %zu is allowed", i);
 	}
+	request = cycles;
+	request.attr.size += 8;
+	assert_int_equal(perf_event_request_check(&request), -EPERM);
+	request.attr.size = 0;
+	assert_int_equal(perf_event_request_check(&request), -EPERM);
 	request = cycles;
 	request.version++;
 	assert_int_equal(perf_event_request_check(&request), -EBADMSG);
