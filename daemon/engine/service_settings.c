@@ -213,6 +213,8 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 	const unsigned flags = CONFIG_WITHOUT_GROUPS | (config_path ? CONFIG_MUST_EXIST : 0U);
 	struct config_problems problems = { 0 };
 	struct config config = { 0 };
+	struct memory_shares shares;
+	struct fault fault = { 0 };
 	char standard[PATH_MAX];
 	int r;
 
@@ -221,6 +223,9 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 	if (r < 0)
 		return r;
 	r = problems.all > 0 ? -EINVAL : 0;
+	/* What an engine refuses must not limit it: it keeps its configuration. */
+	if (r == 0)
+		r = share_memory(&config, &shares, &fault);
 	if (r == 0)
 		*ret_limits = (struct capture_limits){
 			.rate_hz = (uint32_t)config.frequency_hz,
