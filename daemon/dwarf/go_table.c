@@ -15,6 +15,7 @@ enum {
 	DATA_COUNT_MAX = 64, /* of a function; Go has about ten */
 	ABSENT = 0xffffffff,
 	FUNCTIONS_MAX = 1 << 26,
+	NUMBER_BYTES_MAX = 5,
 };
 
 static int match_go(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
@@ -273,6 +274,21 @@ void go_program_init(struct go_program *program, const struct go_table *table,
 		program->address = program->end;
 }
 
+/* A number of 32 bits. Longer ones, which many programs could share, would take time without bound.
+ */
+static uint64_t next_number(struct dwarf_bytes *bytes)
+{
+	struct dwarf_bytes few = *bytes;
+	uint64_t number;
+
+	if (few.end - few.position > NUMBER_BYTES_MAX)
+		few.end = few.position + NUMBER_BYTES_MAX;
+	number = dwarf_bytes_uleb(&few);
+	bytes->position = few.position;
+	bytes->is_short |= few.is_short;
+	return number;
+}
+
 int go_program_next(
 	struct go_program *program, uint64_t *ret_start, uint64_t *ret_end, int32_t *ret_value)
 {
@@ -281,10 +297,10 @@ int go_program_next(
 
 	if (start >= program->end)
 		return 0;
-	difference = dwarf_bytes_uleb(&program->bytes);
+	difference = next_number(&program->bytes);
 	if (difference == 0 && !program->is_first && !program->bytes.is_short)
 		return 0;
-	length = dwarf_bytes_uleb(&program->bytes);
+	length = next_number(&program->bytes);
 	/* A length of 0 would let a program be longer than its code. */
 	if (program->bytes.is_short || difference > UINT32_MAX || length > UINT32_MAX ||
 		length == 0)

@@ -142,7 +142,8 @@ uint64_t function_bounds_guess_end(
 	uint8_t code[BEFORE_END_BYTES + CHUNK_BYTES];
 	uint32_t offset, bytes;
 
-	if (bounds->files.binary.machine != EM_X86_64 ||
+	/* Sums below must not wrap, and no program has code there. */
+	if (vaddr > UINT64_MAX - 2 * GUESS_BYTES_MAX || bounds->files.binary.machine != EM_X86_64 ||
 		!unwind_files_find_offset(&bounds->files, vaddr, &offset, &bytes))
 		return limit;
 	last = vaddr + (bytes < GUESS_BYTES_MAX ? bytes : GUESS_BYTES_MAX);

@@ -324,14 +324,19 @@ int go_functions_read(
 	struct symbol_builder *builder, const struct go_table *table, struct scratch *scratch)
 {
 	struct go_reading reading = { .builder = builder, .table = table };
+	uint64_t end = 0;
 	int r;
 
 	r = reading_init(&reading, scratch);
 	for (uint32_t i = 0; r == 0 && i < table->function_count; i++) {
-		if (go_table_function(table, i, &reading.function) < 0)
+		/* Overlapping functions could have the same long programs, again and again. */
+		if (go_table_function(table, i, &reading.function) < 0 ||
+			reading.function.start < end) {
 			symbol_builder_count_loss(builder, SYMBOL_LOSS_UNIT, -ENOEXEC);
-		else
-			r = add_function(&reading);
+			continue;
+		}
+		end = reading.function.end;
+		r = add_function(&reading);
 	}
 	reading_done(&reading);
 	return r;

@@ -42,7 +42,8 @@ static int build(struct unwind_extraction *extraction)
 		r = unwind_go_read(&extraction->go, &extraction->files, scratch);
 	if (r == 0)
 		r = unwind_stubs_find(&stubs, &extraction->files);
-	if (r == 0)
+	/* Go's table knows the entry, and has rows for what lies behind it. */
+	if (r == 0 && extraction->go.function_count == 0)
 		r = unwind_starts_add(&stubs, &extraction->functions, &extraction->files);
 	if (r == 0)
 		r = unwind_rows_build(&extraction->rows, &extraction->functions,

@@ -56,6 +56,23 @@ static void assert_end(uint64_t distance, uint64_t end, bool is_inside)
 	assert_int_equal(found, is_inside);
 }
 
+/* Sums of addresses must not wrap. */
+static void code_at_the_end_of_the_address_space_has_no_bound(void **state)
+{
+	const uint64_t vaddr = 0xffffffffffffff00, bytes = 0xff;
+
+	make_file();
+	unwind_elf_put(
+		fd, sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_vaddr), &vaddr, sizeof(vaddr));
+	unwind_elf_put(
+		fd, sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_filesz), &bytes, sizeof(bytes));
+	unwind_elf_put(
+		fd, sizeof(Elf64_Ehdr) + offsetof(Elf64_Phdr, p_memsz), &bytes, sizeof(bytes));
+	assert_int_equal(function_bounds_read(&bounds, fd, &scratch.scratch), 0);
+	assert_int_equal(
+		function_bounds_guess_end(&bounds, UINT64_MAX - 11, UINT64_MAX), UINT64_MAX);
+}
+
 static void functions_end_where_their_cfi_says(void **state)
 {
 	make_file();
@@ -194,6 +211,8 @@ static void the_end_is_found_across_chunks_and_within_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			code_at_the_end_of_the_address_space_has_no_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			functions_end_where_their_cfi_says, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -110,6 +110,17 @@ static void calls_that_make_no_sense_end(void **state)
 	assert_true(symbol_file_header(file)->names_failed > 0);
 }
 
+static void functions_do_not_overlap(void **state)
+{
+	(void)add_functions();
+	(void)go_fixture_function(&fixture, "main.again", 0x40);
+	go_fixture_finish(&fixture);
+	assert_int_equal(extract_go(), 0);
+	assert_line(0x20, "main.outer[...] /src/outer.go:10:0");
+	assert_line(0x90, "");
+	assert_int_equal(symbol_file_header(file)->units_failed, 2);
+}
+
 static void damage_costs_no_more_than_itself(void **state)
 {
 	struct go_fixture_function *function = add_functions();
@@ -178,6 +189,7 @@ int main(void)
 			stripped_programs_have_names_lines_and_inlined_calls, set_up_go, tear_down),
 		cmocka_unit_test_setup_teardown(go_1_16_has_names_and_lines, set_up_go, tear_down),
 		cmocka_unit_test_setup_teardown(calls_that_make_no_sense_end, set_up_go, tear_down),
+		cmocka_unit_test_setup_teardown(functions_do_not_overlap, set_up_go, tear_down),
 		cmocka_unit_test_setup_teardown(
 			damage_costs_no_more_than_itself, set_up_go, tear_down),
 		cmocka_unit_test_setup_teardown(no_room_is_an_error, set_up_go, tear_down),
