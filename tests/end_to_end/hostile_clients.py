@@ -4,7 +4,8 @@
 
 silent: COUNT connections that send nothing, each reopened when it is closed. slow: a client that
 requests a large answer and reads a byte a second. garbage: invalid requests, one after the other.
-USER is the uid of the clients. Prints the results as a line of NAME=NUMBER."""
+USER is the uid of the clients, which are members of the socket's group. Prints the results as a line of
+NAME=NUMBER."""
 
 import os
 import random
@@ -129,7 +130,7 @@ def main():
     path, seconds, user, what = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     end = time.monotonic() + seconds
     os.setgroups([])
-    os.setgid(user)
+    os.setgid(os.stat(path).st_gid)
     os.setuid(user)
     if what == "silent":
         done = silent(path, end, int(sys.argv[5]))

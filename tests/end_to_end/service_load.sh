@@ -186,7 +186,7 @@ start_clients() {
 	export -f loop_client
 	export seconds
 	for ((i = 0; i < clients; i++)); do
-		loaded setpriv --reuid 65534 --regid 65534 --clear-groups bash -c 'loop_client "$1"' client "${paths[$((i % 3))]}" >"$tmp/codes.$i" 2>/dev/null &
+		loaded setpriv --reuid 65534 --regid "$socket_group" --clear-groups bash -c 'loop_client "$1"' client "${paths[$((i % 3))]}" >"$tmp/codes.$i" 2>/dev/null &
 		started+=($!)
 	done
 }
@@ -252,8 +252,8 @@ start "$workloads/spawner" 50 90
 wait_for 60 has_short_lived || note "no short-lived process has its names"
 stop_started
 begun=$(date +%s)
-# The clients are outside of the service's cgroup.
-chmod 666 "$PILOTLIGHT_SOCKET"
+# The clients are members of the socket's group, and outside of the service's cgroup.
+socket_group=$(stat -c %g "$PILOTLIGHT_SOCKET")
 engine=$(role_pids engine)
 answers=0 unanswered=0 slowest=0
 hostile_pids=()
