@@ -55,6 +55,7 @@ POINTER = re.compile(r"\[DW_OP_breg(\d+) \w+([+-]\d+)\]$")
 ROW = re.compile(r"  0x([0-9a-f]+): CFA=(.*)$")
 RULE_OF_REGISTER = re.compile(r"(?:^|, )([A-Z]+\d*)=(\[[^\]]*\]|[^,\[]+)")
 READELF_FDE = re.compile(r"[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE .*pc=([0-9a-f]+)\.\.([0-9a-f]+)$")
+ENTRY_BYTES = 256  # as in unwind_starts.c
 STUBS = re.compile(r" \.plt[.a-z]* +PROGBITS +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)")
 OTHER_SECTION = ("Contents of the ", ".debug_frame contents", ".eh_frame contents")
 ENTRY = re.compile(r"([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ (CIE|FDE)"
@@ -294,7 +295,19 @@ def stub_sections(path):
             for match in map(STUBS.search, lines) if match]
 
 
-def compare(table, theirs, stubs, classes):
+def entry_code(path):
+    """[start, end) in the file of the entry's code, which is a root; at most ENTRY_BYTES."""
+    head = "\n".join(output_of(["readelf", "--wide", "--file-header", "--segments", path]))
+    entry = int(re.search(r"Entry point address: +0x([0-9a-f]+)", head)[1], 16)
+    for offset, vaddr, size in re.findall(
+            r" LOAD +0x([0-9a-f]+) 0x([0-9a-f]+) 0x[0-9a-f]+ 0x([0-9a-f]+) ", head):
+        start = entry - int(vaddr, 16)
+        if entry and 0 <= start < int(size, 16):
+            return int(offset, 16) + start, int(offset, 16) + start + ENTRY_BYTES
+    return 0, 0
+
+
+def compare(table, theirs, stubs, entry, classes):
     """The differing offsets, and the number of compared ones."""
     starts = [offset for offset, _ in theirs]
     chosen = random.Random(1)
@@ -309,6 +322,8 @@ def compare(table, theirs, stubs, classes):
         ours = table.find(offset)
         if expected == simple(STOP) != ours and any(a <= offset < b for a, b in stubs):
             classes["stubs that no call frame information tells of"] += 1
+        elif expected == simple(STOP) and ours == simple(ROOT) and entry[0] <= offset < entry[1]:
+            classes["places behind the entry, where no call frame information tells of the root"] += 1
         elif ours != expected:
             different.append((offset, ours, expected))
     return different, len(offsets)
@@ -326,7 +341,7 @@ def examine(path, debug, tools):
     functions = ask(tools[1], "eh-frame", path, machine, classes)
     functions += ask(tools[1], "debug-frame", debug or path, machine, classes)
     theirs = flatten(table, functions)
-    different, asked = compare(table, theirs, stub_sections(path), classes)
+    different, asked = compare(table, theirs, stub_sections(path), entry_code(path), classes)
     summary = table.summary
     kinds = collections.Counter(KINDS[rule.kind] for _, rule in theirs)
     unknown = sum(rule.pointer == UNKNOWN for _, rule in theirs)
