@@ -185,7 +185,7 @@ static void binaries_in_use_stay(void **state)
 static void a_placeholder_leaves_with_its_binary(void **state)
 {
 	struct fixture fixture;
-	uint32_t first, unread, id;
+	uint32_t first, unread, id, serial;
 	struct binary binary;
 
 	open_fixture(&fixture);
@@ -198,7 +198,7 @@ static void a_placeholder_leaves_with_its_binary(void **state)
 	assert_int_equal(find(&fixture, fixture.abuser, 7, &first), 0);
 	assert_int_equal(binary_table_find_unread(fixture.table, first, &unread), 0);
 	binary_table_get(fixture.table, unread, &binary);
-	id = binary.serial;
+	serial = binary.serial;
 	(void)flood(&fixture, fixture.abuser, 10000);
 	binary_table_begin_window(fixture.table, 3);
 	binary_table_use(fixture.table, unread);
@@ -207,7 +207,7 @@ static void a_placeholder_leaves_with_its_binary(void **state)
 	assert_int_equal(id, first);
 	assert_int_equal(binary_table_find_unread(fixture.table, first, &unread), 0);
 	binary_table_get(fixture.table, unread, &binary);
-	assert_int_not_equal(binary.serial, id);
+	assert_int_not_equal(binary.serial, serial);
 	binary_table_free(fixture.table);
 }
 
