@@ -34,7 +34,8 @@ HISTORY_BYTES = int(os.environ.get("ABUSE_HISTORY_BYTES", str(64 << 10)))
 MEMORY = ["memory_bytes", "memory_engine_bytes", "memory_jit_bytes", "memory_profile_bytes", "memory_map_bytes"]
 # A new process runs the test's shell before it executes its program.
 SHELL = re.compile(r"^\[(bash|setpriv)\+0x[0-9a-f]+\]$")
-UNNAMED = re.compile(r"^\[(jit: unknown|names over quota|unknown|no stack|truncated: .*|.*\+0x[0-9a-f]+)\]$")
+UNNAMED = re.compile(r"^\[(jit: unknown|names over quota|unknown|no stack|truncated: .*|.*\+0x[0-9a-f]*)\]$")
+NAMELESS = 3  # frames without names and without an attack, at least, of a program that is left out
 PROPERTIES = ["named", "newcomers", "all named", "all newcomers", "sampled", "lost", "rate", "engine", "accounts", "memory", "history", "answers"]
 
 
@@ -169,7 +170,14 @@ class Table:
         self.pids = list(self.cpu[0]["cpu"])
         self.windows = self.read_windows()
         with open(phases, encoding="utf-8") as file:
-            self.rows = [self.measure(Phase(line)) for line in file]
+            phases = [Phase(line) for line in file]
+        self.nameless = set()
+        usual = self.measure(phases[0])
+        # Stripped programs, as a distribution's, lack names also without an attack.
+        for name, count in [*usual.get("unnamed", {}).items(), *usual.get("new_unnamed", {}).items()]:
+            if name.endswith("+0x]") and count >= NAMELESS:
+                self.nameless.add(name)
+        self.rows = [self.measure(phase) for phase in phases]
 
     @staticmethod
     def read_windows():
@@ -191,9 +199,11 @@ class Table:
         span = after["time"] - before["time"]
         return low + (high - low) * ((when - before["time"]) / span if span > 0 else 0)
 
-    @staticmethod
-    def count(pids, begin, end):
-        """Counts the samples of the processes, their frames, and the frames without names by what they show."""
+    def count(self, pids, begin, end):
+        """
+        Counts the samples of the processes, their frames, and the frames without names by what they show. Leaves out
+        frames that lack names also without an attack.
+        """
         command = [os.environ["PILOTLIGHT"], "export", "-q", "-f", "folded", "-o", "-"]
         command += ["--from", f"@{begin + 0.01:.3f}", "--to", f"@{end - 0.01:.3f}"]
         for pid in pids:
@@ -208,9 +218,11 @@ class Table:
             if line.startswith(("[lost: ", "bash;", "setpriv;")) or any(map(SHELL.match, names)):
                 continue
             samples += int(count)
+            names = [re.sub(r"\+0x[0-9a-f]+\]$", "+0x]", name) for name in names]
+            names = [name for name in names if name not in self.nameless]
             frames += int(count) * len(names)
             for name in filter(UNNAMED.match, names):
-                unnamed[re.sub(r"0x[0-9a-f]+", "0x", name)] += int(count)
+                unnamed[name] += int(count)
         return samples, frames, unnamed
 
     def measure(self, phase):
