@@ -74,7 +74,8 @@ struct profile_thread {
 	uint32_t comm;	      /* string */
 	uint32_t exe, cgroup; /* strings: paths; 0: not known */
 	uint32_t user;	      /* who answers for it: a uid, as in raw_sample; not kept in history */
-	uint32_t owner;	      /* who may see it, as cgroup_path_owner(): a uid plus 1; 0: nobody */
+	uint32_t owner;	      /* the user who may see it: a uid plus 1, or 0 for none
+				 (cgroup_path_owner()) */
 };
 
 struct profile_sample {

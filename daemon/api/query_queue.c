@@ -299,7 +299,7 @@ static int start_job(struct api *api, struct query *query, uint64_t now_ns)
 		.program = api->options.program,
 		.kind = query->kind,
 		.scope = is_guest ? ANSWER_OWN : ANSWER_ALL,
-		/* A process refuses owner 0, which is nobody's. */
+		/* A query process refuses owner 0, because it stands for no user. */
 		.owner = is_guest ? query->peer.uid + 1 : 0,
 		.history = api->options.history,
 		.symbol_cache = api->options.symbol_cache,

@@ -4,7 +4,7 @@
  * spent, and leaks at a steady rate. The user whose bucket is the least full comes next; one whose
  * bucket is full waits. So one user's files cost that user's time only (I4).
  *
- * The buckets are a hash table without chains, as in base/user_share.h. Not thread-safe.
+ * The buckets are placed as the counters of base/user_share.h. Not thread-safe.
  */
 #pragma once
 

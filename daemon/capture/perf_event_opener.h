@@ -14,18 +14,17 @@
 struct perf_event_opener {
 	const char *service; /* the path of its socket, borrowed; NULL: no service */
 	int fd;		     /* the connection to it; -1: none yet */
-	uint64_t retry_ns;   /* it did not answer: not asked again before; CLOCK_MONOTONIC */
+	uint64_t retry_ns;   /* after a timeout: when to ask again; CLOCK_MONOTONIC */
 };
 
 void perf_event_opener_init(struct perf_event_opener *opener, const char *service);
 void perf_event_opener_done(struct perf_event_opener *opener);
 
 /*
- * Without an opener only this process tries. Returns a descriptor that the caller owns, or -errno
- * of perf_event_open(2). If the kernel refuses it to this process, the service is asked.
- * -ETIMEDOUT: the service did not answer within ten
- * seconds, or not as it should. It is not asked again for a minute then. If no service
- * listens, the kernel's refusal stands.
+ * Tries it in this process, and asks the service if the kernel refuses. `opener` NULL: there is no
+ * service. Returns a descriptor that the caller owns, or -errno of perf_event_open(2). -ETIMEDOUT:
+ * within ten seconds the service gave no valid answer; it is asked again after a minute. If no
+ * service listens, returns the kernel's refusal.
  */
 int perf_event_opener_open(
 	struct perf_event_opener *opener, const struct perf_event_attr *attr, uint32_t cpu);

@@ -159,7 +159,7 @@ static int32_t call_at(const struct go_reading *reading, uint64_t address)
 		       : NO_CALL;
 }
 
-/* Reads which code is of which inlined call, and copies the calls from the file. */
+/* Reads the ranges of code of the inlined calls, and copies the calls from the file. */
 static int read_calls(struct go_reading *reading)
 {
 	const struct go_table *table = reading->table;

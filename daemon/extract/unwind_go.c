@@ -16,7 +16,7 @@ enum {
 	WINDOW_BYTES = 64 * 1024,
 };
 
-/* Code of the file, of which a window is read at a time: functions come in order. */
+/* Reads the code in windows, because functions come in order. */
 struct code_window {
 	const struct elf_file *file;
 	uint64_t offset;
@@ -126,7 +126,7 @@ static uint32_t store_bytes(const uint8_t code[STORE_BYTES_MAX], uint32_t distan
 	return code[2] == 0xac && long_distance == distance ? 8 : 0;
 }
 
-/* What is known of the current function. */
+/* State of the current function. */
 struct progress {
 	uint32_t start;		  /* file offset */
 	enum unwind_go_kind kind; /* by its name */

@@ -78,7 +78,7 @@ int column_blob_measure(const void *blob, size_t size, size_t *ret_plain_size);
  */
 int column_reader_init(
 	struct column_reader *reader, unsigned int count, const void *blob, size_t size);
-/* The same for a blob of `least` to `most` columns, of which reader->count are there. */
+/* The same for a blob of `least` to `most` columns; reader->count says how many it has. */
 int column_reader_init_range(struct column_reader *reader, unsigned int least, unsigned int most,
 	const void *blob, size_t size);
 void column_reader_done(struct column_reader *reader);

@@ -182,7 +182,7 @@ static int next_generation(struct appending *appending, enum day_part name)
 
 /*
  * Finds or adds an element of the profile, or the one that stands for all that are over quota. A
- * thread over quota keeps its owner, so that it is nobody else's.
+ * thread over quota keeps its owner, so that no other user sees it.
  */
 static int find_in_generation(struct appending *appending, enum day_part part, uint32_t element,
 	uint32_t owner, uint32_t *ret_id)

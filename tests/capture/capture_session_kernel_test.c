@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a session lets a client change, on the running kernel. */
+#include "base/clock.h"
+#include "capture/capture_host.h"
+#include "capture/capture_session.h"
+#include "tests/capture/served_capture.h"
+
+static int open_at(
+	struct capture_session *session, uint32_t rate_hz, struct pilotlight_capture_answer *answer)
+{
+	struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_OPEN);
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+
+	request.rate_hz = rate_hz;
+	(void)capture_session_execute(session, &request, answer, fds);
+	return answer->result;
+}
+
+/* An engine cannot take away the maps that it has, but those of one that is gone. */
+static void the_same_client_cannot_change_settings(void **state)
+{
+	struct capture_session session = { NULL };
+	struct pilotlight_capture_answer answer;
+	struct capture_host *host;
+
+	skip_without_bpf();
+	assert_int_equal(open_at(&session, 99, &answer), 0);
+	host = session.host;
+	assert_int_equal(open_at(&session, 199, &answer), -EBUSY);
+	assert_true(strlen(answer.fault) > 0);
+	assert_ptr_equal(session.host, host);
+	assert_int_equal(open_at(&session, 99, &answer), 0);
+	assert_true(answer.layout.is_taken_over);
+	assert_int_equal(open_at(&session, 199, &answer), -EBUSY);
+	capture_session_new_client(&session);
+	assert_int_equal(open_at(&session, 199, &answer), 0);
+	assert_false(answer.layout.is_taken_over);
+	capture_session_done(&session);
+	assert_int_equal(open_at(&session, 99, &answer), 0);
+	capture_session_done(&session);
+}
+
+static int ask(struct capture_session *session, uint32_t operation, uint64_t value,
+	struct pilotlight_capture_answer *answer)
+{
+	struct pilotlight_capture_request request = request_of(operation);
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+
+	request.value = value;
+	(void)capture_session_execute(session, &request, answer, fds);
+	return answer->result;
+}
+
+static uint64_t fired_by(const struct capture_session *session)
+{
+	struct pilotlight_counters sum = { 0 };
+
+	assert_int_equal(capture_host_add_counters(session->host, &sum), 0);
+	return sum.fired;
+}
+
+/* Returns once another sample has fired. */
+static void assert_samples(const struct capture_session *session)
+{
+	const uint64_t before = fired_by(session);
+
+	while (fired_by(session) == before)
+		;
+}
+
+/* For ten periods of the lowest rate of the test, on a busy CPU. */
+static void assert_stopped(const struct capture_session *session)
+{
+	const uint64_t before = fired_by(session);
+	const uint64_t end_ns = clock_monotonic_ns() + 10 * (NSEC_PER_SEC / 49);
+
+	while (clock_monotonic_ns() < end_ns)
+		;
+	assert_int_equal(fired_by(session), before);
+}
+
+/* Otherwise an engine that an attacker controls would just keep what it has. */
+static void lowered_limits_hold_for_what_is_open(void **state)
+{
+	struct capture_limits limits = {
+		.rate_hz = 999, .map_bytes = 64 << 20, .allows_kernel = true
+	};
+	struct capture_session session = { NULL };
+	struct pilotlight_capture_answer answer;
+
+	skip_without_bpf();
+	capture_session_limit(&session, &limits);
+	assert_int_equal(open_at(&session, 999, &answer), 0);
+	if (ask(&session, PILOTLIGHT_CAPTURE_START, 0, &answer) < 0)
+		fail_msg("%s", answer.fault);
+	assert_samples(&session);
+	limits.rate_hz = 99;
+	capture_session_limit(&session, &limits);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_STATE, 0, &answer), 0);
+	assert_int_equal(answer.state.rate_hz, 99);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_SET_RATE, 100, &answer), -EPERM);
+	/* A lower one stays. */
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_SET_RATE, 49, &answer), 0);
+	capture_session_limit(&session, &limits);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_STATE, 0, &answer), 0);
+	assert_int_equal(answer.state.rate_hz, 49);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_START, 0, &answer), 0);
+	assert_samples(&session);
+
+	limits.event = CAPTURE_EVENT_CLOCK;
+	capture_session_limit(&session, &limits);
+	assert_stopped(&session);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_START, 0, &answer), -EPERM);
+	assert_true(strlen(answer.fault) > 0);
+	assert_stopped(&session);
+	/* For its successor it is dropped. */
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_CLOSE, 0, &answer), 0);
+	assert_null(session.host);
+	capture_session_done(&session);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_same_client_cannot_change_settings),
+		cmocka_unit_test(lowered_limits_hold_for_what_is_open),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
