@@ -31,6 +31,7 @@ enum {
 struct pending {
 	uint32_t file_id;
 	struct symbol_identity identity;
+	uint64_t user;
 };
 
 /* A request of the sampler, with the process and the place of the mapping. */
@@ -46,6 +47,8 @@ struct unwinding {
 	struct symbolizer *tables;
 	struct pending *pending;
 	size_t pending_count, pending_capacity;
+	struct user_share share; /* of `pending` */
+	struct user_excess excess;
 	struct file_request *requests;
 	size_t request_count, request_capacity;
 };
@@ -99,6 +102,7 @@ int unwinding_new(const struct unwinding_parts *parts, struct unwinding **ret_un
 	if (!unwinding)
 		return -ENOMEM;
 	unwinding->parts = *parts;
+	unwinding->share.capacity = PENDING_MAX;
 	r = open_unwinder(unwinding);
 	if (r == 0 && parts->cache)
 		r = open_cache(unwinding, parts->cache);
@@ -163,6 +167,7 @@ void unwinding_users(const struct unwinding *unwinding, struct user_excess *exce
 {
 	user_holdings_add(holdings, USER_SYMBOLS, symbolizer_unfinished(unwinding->tables));
 	user_holdings_add(holdings, USER_UNWIND, unwinder_share(unwinding->unwinder));
+	user_excess_merge(excess, &unwinding->excess);
 	user_excess_merge(excess, symbolizer_excess(unwinding->tables));
 	user_excess_merge(excess, unwinder_excess(unwinding->unwinder));
 }
@@ -212,21 +217,39 @@ static int request_from_symbolizer(struct unwinding *unwinding, const struct wal
 	return request.fd < 0 ? -ENOENT : symbolizer_request(unwinding->tables, &request);
 }
 
+static int reserve_pending(struct unwinding *unwinding, uint64_t user)
+{
+	if (!user_share_has_room(&unwinding->share, user, 1)) {
+		user_excess_add(&unwinding->excess, user, USER_SYMBOLS, 1);
+		return -E2BIG;
+	}
+	return ARRAY_RESERVE(unwinding->pending, &unwinding->pending_capacity,
+		unwinding->pending_count + 1, PENDING_MAX);
+}
+
+static void add_pending(
+	struct unwinding *unwinding, const struct walk_file *file, const struct binary *binary)
+{
+	unwinding->pending[unwinding->pending_count++] = (struct pending){
+		.file_id = file->entry.id,
+		.identity = file->identity,
+		.user = binary->user,
+	};
+	user_share_add(&unwinding->share, binary->user, 1);
+}
+
 /* Looks for the table of an identified file, or has it made. `fd` as above. */
 static int request_table(struct unwinding *unwinding, const struct walk_file *file,
 	const struct binary *binary, int fd)
 {
 	struct symbolizer_outcome outcome;
-	int r = ARRAY_RESERVE(unwinding->pending, &unwinding->pending_capacity,
-		unwinding->pending_count + 1, PENDING_MAX);
+	int r = reserve_pending(unwinding, binary->user);
 
 	if (r == 0 && symbolizer_outcome(unwinding->tables, &file->identity, &outcome) < 0)
 		r = request_from_symbolizer(unwinding, file, binary, fd);
-	if (r < 0)
-		return r;
-	unwinding->pending[unwinding->pending_count++] =
-		(struct pending){ .file_id = file->entry.id, .identity = file->identity };
-	return 0;
+	if (r == 0)
+		add_pending(unwinding, file, binary);
+	return r;
 }
 
 /* Retries later, unless the error is final. */
@@ -322,9 +345,14 @@ static void finish_all(struct unwinding *unwinding)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < unwinding->pending_count; i++)
-		if (!finish(unwinding, &unwinding->pending[i]))
-			unwinding->pending[kept++] = unwinding->pending[i];
+	for (size_t i = 0; i < unwinding->pending_count; i++) {
+		const struct pending *pending = &unwinding->pending[i];
+
+		if (finish(unwinding, pending))
+			user_share_remove(&unwinding->share, pending->user, 1);
+		else
+			unwinding->pending[kept++] = *pending;
+	}
 	unwinding->pending_count = kept;
 }
 

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-enum { PAGES = 40, LINES = 100, RULES = 400, ESCAPES = 8, ENTRIES_MAX = 512 };
+enum { PAGES = 40, LINES = 100, RULES = 400, ESCAPES = 8, ENTRIES_MAX = 1100 };
 
 /* The stand-in for the sampler. */
 struct sampler {
