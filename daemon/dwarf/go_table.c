@@ -16,6 +16,8 @@ enum {
 	ABSENT = 0xffffffff,
 	FUNCTIONS_MAX = 1 << 26,
 	NUMBER_BYTES_MAX = 5,
+	/* Linkers need less than one step for a byte of the file. */
+	STEPS_OF_BYTE = 4,
 };
 
 static int match_go(void *context, uint32_t index, const Elf64_Shdr *section, const char *name)
@@ -157,6 +159,7 @@ int go_table_open(struct go_table *table, const struct elf_file *file, struct sc
 	int r;
 
 	table->file = file;
+	table->steps_left = file->size_bytes * STEPS_OF_BYTE;
 	if (!file->is_64 || file->is_swapped)
 		return -ENODATA;
 	r = go_module_find_table(file, &place);
@@ -237,31 +240,48 @@ int go_table_function(
 	return 0;
 }
 
-static const char *part_string(const struct go_part *part, uint64_t offset)
+bool go_table_charge(struct go_table *table, uint64_t steps)
+{
+	if (steps > table->steps_left) {
+		table->steps_left = 0;
+		return false;
+	}
+	table->steps_left -= steps;
+	return true;
+}
+
+static const char *part_string(struct go_table *table, const struct go_part *part, uint64_t offset)
 {
 	struct dwarf_bytes bytes = part_from(part, offset);
+	const uint8_t *start = bytes.position;
+	const char *text = dwarf_bytes_string(&bytes);
 
-	return dwarf_bytes_string(&bytes);
+	/* Searching in vain costs as much as the longest string. */
+	return go_table_charge(
+		       table, text ? (uint64_t)(bytes.position - start) : DWARF_STRING_BYTES_MAX)
+		       ? text
+		       : NULL;
 }
 
-const char *go_table_name(const struct go_table *table, uint32_t name)
+const char *go_table_name(struct go_table *table, uint32_t name)
 {
-	return part_string(&table->names, name);
+	return part_string(table, &table->names, name);
 }
 
-const char *go_table_file(const struct go_table *table, uint32_t unit, uint32_t file)
+const char *go_table_file(struct go_table *table, uint32_t unit, uint32_t file)
 {
 	bool is_short = false;
 	uint32_t offset =
 		part_u32(&table->units, ((uint64_t)unit + file) * sizeof(uint32_t), &is_short);
 
-	return is_short || offset == ABSENT ? NULL : part_string(&table->files, offset);
+	return is_short || offset == ABSENT ? NULL : part_string(table, &table->files, offset);
 }
 
-void go_program_init(struct go_program *program, const struct go_table *table,
+void go_program_init(struct go_program *program, struct go_table *table,
 	const struct go_function *function, uint32_t offset)
 {
 	*program = (struct go_program){
+		.table = table,
 		.bytes = part_from(&table->programs, offset),
 		.address = function->start,
 		.end = function->end,
@@ -297,6 +317,8 @@ int go_program_next(
 
 	if (start >= program->end)
 		return 0;
+	if (!go_table_charge(program->table, 1))
+		return -ENOEXEC;
 	difference = next_number(&program->bytes);
 	if (difference == 0 && !program->is_first && !program->bytes.is_short)
 		return 0;

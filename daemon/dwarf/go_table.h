@@ -6,9 +6,10 @@
  * source line, or the inlined call. A linker may merge the table into another section; then its
  * header is searched for.
  *
- * The table is copied to scratch and may be hostile (I8): each read is checked, and time is linear
- * in the table and the code. Understood are tables of Go 1.16 and later, with 64-bit addresses in
- * the host's byte order. One owner.
+ * The table is copied to scratch and may be hostile (I8): each read is checked. Many functions can
+ * share a long name, a program or inlined calls, so reading these is charged, and the whole table
+ * costs no more than a few times the size of the file. Understood are tables of Go 1.16 and later,
+ * with 64-bit addresses in the host's byte order. One owner.
  *
  * Source: runtime/symtab.go and cmd/link/internal/ld/pcln.go of Go.
  */
@@ -35,6 +36,7 @@ struct go_table {
 	uint32_t function_count;
 	uint64_t text; /* functions count from it; 0 in Go 1.16 and 1.17 */
 	struct go_part names, units, files, programs, functions;
+	uint64_t steps_left; /* go_table_charge() */
 	/* Where the inlined calls of functions are in the file; size 0: not known. */
 	const struct elf_file *file; /* borrowed */
 	uint64_t inlined_offset, inlined_bytes;
@@ -45,8 +47,8 @@ int go_table_is_in(const struct elf_file *file);
 
 /*
  * Copies the table of a Go program. `table` is all zeros. Returns 0; -ENODATA the program has none,
- * or one of an older version; -ENOEXEC malformed; -EFBIG; -ENOMEM; the scratch's errors; another
- * -errno from reading. Closing is due also after an error.
+ * or one of an older version; -ENOEXEC malformed; -EFBIG too big, or no room for it; -ENOMEM; the
+ * scratch's errors; another -errno from reading. Closing is due also after an error.
  */
 int go_table_open(struct go_table *table, const struct elf_file *file, struct scratch *scratch);
 void go_table_close(struct go_table *table);
@@ -66,24 +68,30 @@ enum { GO_NOT_INLINED = 0xffffffff };
 int go_table_function(
 	const struct go_table *table, uint32_t index, struct go_function *ret_function);
 
-/* Return NULL if there is no such name or file. `file` counts from the function's unit. */
-const char *go_table_name(const struct go_table *table, uint32_t name);
-const char *go_table_file(const struct go_table *table, uint32_t unit, uint32_t file);
+/* Charges the work of reading some bytes. False: there is not so much left. */
+bool go_table_charge(struct go_table *table, uint64_t steps);
+
+/* Return NULL if there is no such name or file, or if it cannot be charged. `file` counts from the
+ * function's unit. */
+const char *go_table_name(struct go_table *table, uint32_t name);
+const char *go_table_file(struct go_table *table, uint32_t unit, uint32_t file);
 
 /* Runs a program over the addresses of its function. */
 struct go_program {
+	struct go_table *table; /* borrowed */
 	struct dwarf_bytes bytes;
 	uint64_t address, end;
 	uint32_t value;
 	uint8_t quantum;
 	bool is_first;
 };
-void go_program_init(struct go_program *program, const struct go_table *table,
+void go_program_init(struct go_program *program, struct go_table *table,
 	const struct go_function *function, uint32_t offset);
 
 /*
  * Gives the next value, which holds in [*ret_start, *ret_end), a range that is not empty and
- * follows the one before. Returns 1; 0 at the end, which may be before the function's; -ENOEXEC.
+ * follows the one before. Returns 1; 0 at the end, which may be before the function's; -ENOEXEC,
+ * also if it cannot be charged.
  */
 int go_program_next(
 	struct go_program *program, uint64_t *ret_start, uint64_t *ret_end, int32_t *ret_value);

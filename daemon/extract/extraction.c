@@ -237,7 +237,8 @@ static int read_dwarf(struct extraction *extraction)
 	return 0;
 }
 
-/* Reads Go's own table, unless DWARF says more. A malformed table is a counted loss. */
+/* Reads Go's own table, unless DWARF says more. A table that is malformed or too big is a counted
+ * loss. */
 static int read_go(struct extraction *extraction)
 {
 	struct go_table table = { 0 };
@@ -247,6 +248,10 @@ static int read_go(struct extraction *extraction)
 		go_table_is_in(&extraction->binary) <= 0)
 		return 0;
 	r = go_table_open(&table, &extraction->binary, &extraction->scratch);
+	if (r == -EFBIG) {
+		symbol_builder_count_loss(extraction->builder, SYMBOL_LOSS_UNIT, r);
+		r = -ENODATA;
+	}
 	if (r == 0)
 		r = go_functions_read(extraction->builder, &table, &extraction->scratch);
 	if (r == 0)

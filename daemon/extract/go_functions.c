@@ -24,7 +24,7 @@ struct go_stretch {
 
 struct go_reading {
 	struct symbol_builder *builder;
-	const struct go_table *table;
+	struct go_table *table;
 	struct scratch_array file_ids; /* of the table's units; 0: not known yet */
 	/* Of the current function. */
 	struct go_function function;
@@ -162,7 +162,7 @@ static int32_t call_at(const struct go_reading *reading, uint64_t address)
 /* Reads the ranges of code of the inlined calls, and copies the calls from the file. */
 static int read_calls(struct go_reading *reading)
 {
-	const struct go_table *table = reading->table;
+	struct go_table *table = reading->table;
 	const struct go_function *function = &reading->function;
 	uint64_t room = 0, bytes, call_bytes = go_inlined_bytes(table);
 	struct go_stretch stretch;
@@ -186,6 +186,8 @@ static int read_calls(struct go_reading *reading)
 			return r;
 	}
 	bytes = (uint64_t)(last + 1) * call_bytes;
+	if (r == 0 && !go_table_charge(table, bytes))
+		r = -ENOEXEC;
 	if (r == 0)
 		r = scratch_array_reserve(&reading->calls, bytes);
 	if (r == 0)
@@ -321,7 +323,7 @@ static int add_function(struct go_reading *reading)
 }
 
 int go_functions_read(
-	struct symbol_builder *builder, const struct go_table *table, struct scratch *scratch)
+	struct symbol_builder *builder, struct go_table *table, struct scratch *scratch)
 {
 	struct go_reading reading = { .builder = builder, .table = table };
 	uint64_t end = 0;

@@ -13,4 +13,4 @@
  * loss. All arguments are borrowed. Returns 0, or the builder's and the scratch's errors.
  */
 int go_functions_read(
-	struct symbol_builder *builder, const struct go_table *table, struct scratch *scratch);
+	struct symbol_builder *builder, struct go_table *table, struct scratch *scratch);

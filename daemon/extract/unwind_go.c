@@ -27,7 +27,7 @@ struct code_window {
 struct collection {
 	struct unwind_go *go;
 	const struct unwind_files *files;
-	const struct go_table *table;
+	struct go_table *table;
 	struct code_window code;
 };
 
@@ -252,7 +252,7 @@ static int add_function(struct collection *collection, const struct go_function 
 }
 
 static int read_functions(struct unwind_go *go, const struct unwind_files *files,
-	const struct go_table *table, struct scratch *scratch)
+	struct go_table *table, struct scratch *scratch)
 {
 	struct collection collection = {
 		.go = go, .files = files, .table = table, .code.file = &files->binary
@@ -285,7 +285,10 @@ int unwind_go_read(struct unwind_go *go, const struct unwind_files *files, struc
 	else if (r == -ENOEXEC || r == -ENODATA)
 		r = 0;
 	go_table_close(&table);
-	return r;
+	if (r != -EFBIG)
+		return r;
+	unwind_go_done(go);
+	return 0;
 }
 
 struct pilotlight_unwind_rule unwind_go_rule(const struct unwind_go_row *row)

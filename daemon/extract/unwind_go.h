@@ -45,7 +45,8 @@ struct unwind_go {
 void unwind_go_done(struct unwind_go *go);
 
 /*
- * Reads the table of a Go program. A program without a table that can be understood has no rows.
+ * Reads the table of a Go program. A program whose table is missing, malformed or too big has no
+ * rows.
  * Returns 0; -ENOMEM; the scratch's errors; another -errno from reading.
  */
 int unwind_go_read(struct unwind_go *go, const struct unwind_files *files, struct scratch *scratch);

@@ -293,6 +293,35 @@ static void programs_that_make_no_sense_are_refused(void **state)
 	assert_int_equal(end_of(&program), -ENOEXEC);
 }
 
+/* Many functions may have the same long name, or the same program. */
+static void reading_costs_a_few_times_the_file(void **state)
+{
+	struct go_function function = { .start = GO_FIXTURE_TEXT, .end = GO_FIXTURE_TEXT + 2 };
+	struct go_program program;
+	uint64_t start, end, bytes = 0, steps = 0;
+	int32_t value;
+	uint32_t at = GO_PROGRAM(&fixture, { 1, 1 }, { 2, 1 });
+	const char *name;
+
+	add_functions();
+	go_fixture_finish(&fixture);
+	memset(fixture.bytes + GO_FIXTURE_TABLE + GO_FIXTURE_NAMES, 'x', 0x1ff);
+	assert_int_equal(open_table(), 0);
+	while ((name = go_table_name(&table, 0)))
+		bytes += strlen(name) + 1;
+	assert_in_range(bytes, GO_FIXTURE_BYTES, 8 * GO_FIXTURE_BYTES);
+	assert_null(go_table_file(&table, 0, 0));
+	go_program_init(&program, &table, &function, at);
+	assert_int_equal(end_of(&program), -ENOEXEC);
+	assert_int_equal(open_table(), 0);
+	do {
+		go_program_init(&program, &table, &function, at);
+		while (go_program_next(&program, &start, &end, &value) > 0)
+			steps++;
+	} while (go_table_charge(&table, 1));
+	assert_in_range(steps, GO_FIXTURE_BYTES, 8 * GO_FIXTURE_BYTES);
+}
+
 static void a_table_too_long_for_the_scratch_is_refused(void **state)
 {
 	add_functions();
@@ -321,6 +350,8 @@ int main(void)
 			programs_end_with_their_function, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			programs_that_make_no_sense_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			reading_costs_a_few_times_the_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_table_too_long_for_the_scratch_is_refused, set_up, tear_down),
 	};

@@ -2,6 +2,7 @@
 #include "tests/extract/extraction_fixture.h"
 
 #include "tests/dwarf/go_fixture.h"
+#include "tests/harness/counted_reads.h"
 #include "tests/harness/failing_allocation.h"
 
 static struct go_fixture fixture;
@@ -151,6 +152,86 @@ static void damage_costs_no_more_than_itself(void **state)
 	assert_int_equal(extract_go(), -ENODATA);
 }
 
+/*
+ * Entries of eight bytes refer to one function, whose inlined call has a high number. Each would
+ * read all calls before it.
+ */
+static void functions_cannot_share_inlined_calls_without_end(void **state)
+{
+	enum { COUNT = 63, CALLS_BYTES = 0x3000, CALLS = CALLS_BYTES / 16, TIMES = 8 };
+	const uint64_t segment = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
+	struct go_fixture_function *function = go_fixture_function(&fixture, "main.many", 0);
+
+	function->inlined = GO_PROGRAM(&fixture, { CALLS - 1, 1 });
+	function->inlined_calls = 0;
+	go_fixture_finish(&fixture);
+	for (uint32_t i = 0; i <= COUNT; i++) {
+		go_fixture_put(&fixture, go_fixture_entry(&fixture, 2 * i), i, 4);
+		if (i < COUNT)
+			go_fixture_put(&fixture, go_fixture_entry(&fixture, 2 * i + 1),
+				GO_FIXTURE_RECORDS, 4);
+	}
+	go_fixture_put(&fixture, GO_FIXTURE_TABLE + 8, COUNT, 8);
+	go_fixture_put(&fixture, segment + offsetof(Elf64_Phdr, p_filesz), CALLS_BYTES, 8);
+	/* Called by the function itself. */
+	go_fixture_put(&fixture, GO_FIXTURE_INLINED + (CALLS - 1) * 16 + 8, 1, 4);
+	counted_reads.bytes = 0;
+	assert_int_equal(extract_go(), 0);
+	assert_true(counted_reads.bytes < TIMES * GO_FIXTURE_BYTES);
+	assert_true(symbol_file_header(file)->units_failed > 0);
+	assert_line(0, " :0:0 < main.many :0:0");
+}
+
+/* Adds a symbol table with one function at the start of the code. */
+static void add_symbol_table(void)
+{
+	enum { STRINGS = GO_FIXTURE_HEADERS + 0xa00, SYMBOLS = GO_FIXTURE_HEADERS + 0xb00 };
+	static const char strings[] = "\0linked";
+	const Elf64_Shdr sections[] = {
+		{ .sh_type = SHT_SYMTAB,
+			.sh_offset = SYMBOLS,
+			.sh_size = 2 * sizeof(Elf64_Sym),
+			.sh_link = 6,
+			.sh_entsize = sizeof(Elf64_Sym) },
+		{ .sh_type = SHT_STRTAB, .sh_offset = STRINGS, .sh_size = sizeof(strings) },
+		{ .sh_type = SHT_PROGBITS,
+			.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+			.sh_addr = GO_FIXTURE_TEXT,
+			.sh_size = GO_FIXTURE_CODE_BYTES },
+	};
+	const Elf64_Sym symbol = {
+		.st_name = 1,
+		.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		.st_shndx = 7,
+		.st_value = GO_FIXTURE_TEXT,
+		.st_size = 0x10,
+	};
+
+	memcpy(fixture.bytes + GO_FIXTURE_HEADERS + 5 * sizeof(Elf64_Shdr), sections,
+		sizeof(sections));
+	memcpy(fixture.bytes + STRINGS, strings, sizeof(strings));
+	memcpy(fixture.bytes + SYMBOLS + sizeof(symbol), &symbol, sizeof(symbol));
+	go_fixture_put(&fixture, offsetof(Elf64_Ehdr, e_shnum), 8, 2);
+}
+
+static void a_table_that_is_too_big_costs_no_other_names(void **state)
+{
+	_cleanup_close_ int fd = -1;
+
+	(void)add_functions();
+	go_fixture_finish(&fixture);
+	add_symbol_table();
+	go_fixture_put(&fixture,
+		GO_FIXTURE_HEADERS + 4 * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size),
+		GO_TABLE_BYTES_MAX + 1, 8);
+	fd = go_fixture_fd(&fixture);
+	assert_int_equal(ftruncate(fd, 2LL * GO_TABLE_BYTES_MAX), 0);
+	assert_int_equal(extract_fds(TAKE_FD(fd), -1, -1), 0);
+	assert_line(0, "linked :0:0");
+	assert_line(0x20, "");
+	assert_int_equal(symbol_file_header(file)->units_failed, 1);
+}
+
 static void no_room_is_an_error(void **state)
 {
 	(void)add_functions();
@@ -192,6 +273,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(functions_do_not_overlap, set_up_go, tear_down),
 		cmocka_unit_test_setup_teardown(
 			damage_costs_no_more_than_itself, set_up_go, tear_down),
+		cmocka_unit_test_setup_teardown(
+			functions_cannot_share_inlined_calls_without_end, set_up_go, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_table_that_is_too_big_costs_no_other_names, set_up_go, tear_down),
 		cmocka_unit_test_setup_teardown(no_room_is_an_error, set_up_go, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_failed_allocation_is_an_error, set_up_go, tear_down),
