@@ -7,7 +7,7 @@ BUILD_PACKAGES := gcc libc6-dev clang llvm bpftool libbpf-dev libdw-dev libelf-d
 TEST_PACKAGES := libcmocka-dev binutils g++ linux-perf golang-go golang-github-google-pprof-dev \
 	chromium libxml2-utils python3-minimal xz-utils sqlite3 libc6-dbg mandoc libdebuginfod1 debuginfod \
 	elfutils lld dwz rustc libbinutils-dbg libgprofng0-dbg libstdc++6-12-dbg libc6-arm64-cross \
-	curl prometheus systemd strace nodejs erlang-base php-cli openjdk-17-jdk-headless linux-source-6.1 python3-venv clang-format clang-tidy
+	curl prometheus systemd strace nodejs erlang-base php-cli openjdk-17-jdk-headless luajit linux-source-6.1 python3-venv clang-format clang-tidy
 FUZZ_PACKAGES := libclang-rt-14-dev
 
 # $(call need,PACKAGES): installs those that are missing; without root, names them and fails.

@@ -71,7 +71,7 @@ static __always_inline int is_there_again(
 	const struct walk *walk, const struct remembered_frame *frame)
 {
 	return frame->sp == walk->sp && frame->ip == walk->ip &&
-	       frame->is_guess == walk->is_guess && frame->is_linked == walk->is_linked &&
+	       frame->guess_end == walk->guess_end && frame->is_linked == walk->is_linked &&
 	       is_same_saved(&walk->fp, frame->fp, frame->fp_kind) &&
 	       is_same_saved(&walk->rbx, frame->rbx, frame->rbx_kind);
 }
@@ -103,7 +103,7 @@ static __always_inline void go_to_remembered(
 	walk->fp.kind = caller->fp_kind;
 	walk->rbx.word = caller->rbx;
 	walk->rbx.kind = caller->rbx_kind;
-	walk->is_guess = caller->is_guess;
+	walk->guess_end = caller->guess_end;
 	walk->is_linked = caller->is_linked;
 }
 
@@ -206,7 +206,7 @@ static __always_inline void remember_begin(struct walk *walk, __u32 at)
 	frame->fp_kind = walk->fp.kind;
 	frame->rbx = walk->rbx.word;
 	frame->rbx_kind = walk->rbx.kind;
-	frame->is_guess = walk->is_guess;
+	frame->guess_end = walk->guess_end;
 	frame->is_linked = walk->is_linked;
 }
 

@@ -82,7 +82,7 @@ struct remembered_frame {
 	__u64 fp, rbx; /* as saved_register.word */
 	__u64 frame;   /* as it is sent */
 	__u8 fp_kind, rbx_kind;
-	__u8 is_guess, is_jit;
+	__u8 guess_end, is_jit;
 	__u8 words_read; /* the return address, and below it the frame pointer */
 	__u8 is_root;
 	__u8 is_linked;
@@ -104,7 +104,9 @@ struct walk {
 	__u32 next_mapping;
 	__u32 searches;
 	__u8 is_exact;
-	__u8 is_guess;	     /* the frame pointer led here, and no rule said that it would */
+	/* 0, or how the walk ends if the frame pointer misled it here: no rule said that it would
+	 * lead here. */
+	__u8 guess_end;
 	__u8 is_linked;	     /* the frame pointer of the called function led here */
 	__u8 registers_kind; /* enum register_set: the registers known for this frame */
 	__u8 has_jit;	     /* some frames are in memory without a file, where code changes */

@@ -134,6 +134,18 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, int may_swit
 	return end;
 }
 
+/*
+ * How a walk ends that a guess may have misled (walk.guess_end). If there is no code, or no caller
+ * on the stack, the frame pointer was none.
+ */
+static __always_inline int end_behind_guess(int guess_end, int end)
+{
+	int is_misled = end == PILOTLIGHT_WALK_NO_CODE || end == PILOTLIGHT_WALK_LOOPED ||
+			end == PILOTLIGHT_WALK_UNREADABLE;
+
+	return guess_end && is_misled ? guess_end : end;
+}
+
 /* The kernel pushed all registers of the interrupted code for the signal handler. */
 static __always_inline int step_out_of_signal(struct walk *walk)
 {

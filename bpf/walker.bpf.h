@@ -206,7 +206,8 @@ __noinline int step_by_pointer(struct walk *walk, int may_switch_stacks)
 
 /*
  * Tries the frame pointer in code without a rule: generated or written by hand, or in a file
- * without a table. `otherwise` is returned if the frame pointer leads nowhere.
+ * without a table. The walk ends with `otherwise` if the frame pointer leads nowhere, also if that
+ * shows only in the next step.
  */
 static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwise)
 {
@@ -214,7 +215,7 @@ static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwi
 
 	if (end != WALK_ON)
 		return end == PILOTLIGHT_WALK_ROOT ? end : otherwise;
-	walk->is_guess = 1;
+	walk->guess_end = otherwise;
 	return WALK_ON;
 }
 
@@ -225,6 +226,7 @@ static __always_inline int step_by_lookup(struct walker *walker)
 	const struct pilotlight_unwind_rule *rule;
 	struct walked_mapping *mapping;
 	__u64 where = walk->ip - !walk->is_exact;
+	int guess_end = walk->guess_end;
 	__u32 at;
 
 	if (walk->record.count >= PILOTLIGHT_WALK_DEPTH)
@@ -232,12 +234,12 @@ static __always_inline int step_by_lookup(struct walker *walker)
 	if (!enter_mapping(walker, where)) {
 		if (walk->searches > WALK_SEARCHES_MAX)
 			return PILOTLIGHT_WALK_DEEP;
-		return walk->is_guess ? PILOTLIGHT_WALK_NO_FUNCTION : PILOTLIGHT_WALK_NO_CODE;
+		return end_behind_guess(guess_end, PILOTLIGHT_WALK_NO_CODE);
 	}
 	mapping = &walk->mappings[walk->mapping & (WALK_MAPPINGS - 1)];
 	if (!mapping->is_executable)
-		return walk->is_guess ? PILOTLIGHT_WALK_NO_FUNCTION : PILOTLIGHT_WALK_NO_CODE;
-	walk->is_guess = 0;
+		return end_behind_guess(guess_end, PILOTLIGHT_WALK_NO_CODE);
+	walk->guess_end = 0;
 
 	at = walk->record.count & 255;
 	walk->frames[at] = frame_of(walk, mapping);
@@ -245,13 +247,14 @@ static __always_inline int step_by_lookup(struct walker *walker)
 	walk->is_jit = is_jit(mapping);
 	walk->has_jit |= walk->is_jit;
 	if (!mapping->has_file)
-		return step_by_pointer(walk, 0);
+		return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_FRAME_POINTER);
 	if (!mapping->is_known_file)
 		return PILOTLIGHT_WALK_NO_TABLE;
 	if (mapping->file.flags & PILOTLIGHT_FILE_BY_FRAME_POINTER)
 		return step_by_pointer(walk, 1);
 	if (mapping->file.flags & PILOTLIGHT_FILE_HAS_NOTHING)
-		return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_TABLE);
+		return guess_by_frame_pointer(walk,
+			walk->is_jit ? PILOTLIGHT_WALK_NO_FRAME_POINTER : PILOTLIGHT_WALK_NO_TABLE);
 	if (!(mapping->file.flags & PILOTLIGHT_FILE_HAS_TABLE))
 		return PILOTLIGHT_WALK_NO_TABLE;
 	rule = find_rule(walker, &mapping->file, where - mapping->start + mapping->offset);
@@ -259,7 +262,8 @@ static __always_inline int step_by_lookup(struct walker *walker)
 		/* No call led to the code to which signal handlers return. */
 		if (rule->kind == PILOTLIGHT_UNWIND_SIGNAL)
 			walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
-		return step_by_rule(walk, rule, mapping->file.flags & PILOTLIGHT_FILE_TELLS_RBX);
+		return end_behind_guess(guess_end,
+			step_by_rule(walk, rule, mapping->file.flags & PILOTLIGHT_FILE_TELLS_RBX));
 	}
 	/* The start of a function as return address: a coroutine's first function. */
 	if (!walk->is_exact && is_of_function(search_rule(&mapping->file,
@@ -398,7 +402,7 @@ static __always_inline int begin_walk(struct bpf_perf_event_data *ctx, struct wa
 	walk->fp.kind = walk->rbx.kind = SAVED_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->is_exact = !is_behind_system_call(walk);
-	walk->is_guess = walk->is_linked = 0;
+	walk->guess_end = walk->is_linked = 0;
 	recall_mappings(walker, mm, process, window);
 	walker->process = *process;
 	walker->window = window;

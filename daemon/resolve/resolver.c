@@ -107,6 +107,8 @@ static const struct {
 	[RESOLVER_CUT_UNREADABLE] = { "stack unreadable", "[truncated: stack unreadable]" },
 	[RESOLVER_CUT_UNSUPPORTED] = { "unsupported rule", "[truncated: unsupported rule]" },
 	[RESOLVER_CUT_LOOPED] = { "stack loops", "[truncated: stack loops]" },
+	[RESOLVER_CUT_NO_FRAME_POINTER] = { "JIT code without frame pointer",
+		"[truncated: JIT code without frame pointer]" },
 	[RESOLVER_CUT_MISSING] = { "stack missing", "[truncated: stack missing]" },
 };
 
@@ -430,6 +432,8 @@ static enum resolver_cut cut_of_end(enum pilotlight_walk_end end)
 		return RESOLVER_CUT_LOOPED;
 	case PILOTLIGHT_WALK_DEEP:
 		return RESOLVER_CUT_DEPTH;
+	case PILOTLIGHT_WALK_NO_FRAME_POINTER:
+		return RESOLVER_CUT_NO_FRAME_POINTER;
 	case PILOTLIGHT_WALK_ENDS:
 		break;
 	}

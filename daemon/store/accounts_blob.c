@@ -47,6 +47,7 @@ static const struct counter {
 	COUNTER(149, ends[PILOTLIGHT_WALK_NO_CODE]),
 	COUNTER(150, ends[PILOTLIGHT_WALK_LOOPED]),
 	COUNTER(151, ends[PILOTLIGHT_WALK_DEEP]),
+	COUNTER(152, ends[PILOTLIGHT_WALK_NO_FRAME_POINTER]),
 #undef COUNTER
 };
 _Static_assert(sizeof(struct accounts) == ARRAY_SIZE(counters) * sizeof(uint64_t),

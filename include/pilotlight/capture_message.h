@@ -131,4 +131,4 @@ struct pilotlight_capture_answer {
 	/* What failed and what to do; UTF-8 with a NUL, "" on success. */
 	char fault[512];
 };
-_Static_assert(sizeof(struct pilotlight_capture_answer) == 912, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_answer) == 920, "padding");

@@ -84,7 +84,7 @@ static void begin_walk(struct walk *walk, unsigned sp)
 	walk->fp = (struct saved_register){ at(sp + 1), SAVED_VALUE, 0 };
 	walk->rbx = (struct saved_register){ 0, SAVED_VALUE, 0 };
 	walk->is_exact = 1;
-	walk->is_guess = walk->is_linked = 0;
+	walk->guess_end = walk->is_linked = 0;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->has_jit = 0;
 	walk->record.count = 0;
@@ -212,7 +212,7 @@ static void other_registers_are_not_the_same_frame(void **state)
 	OTHER(fp.kind);
 	OTHER(rbx.word);
 	OTHER(rbx.kind);
-	OTHER(is_guess);
+	OTHER(guess_end);
 	OTHER(is_linked);
 #undef OTHER
 }

@@ -4,6 +4,8 @@
 
 #include "bpf/walk_step.bpf.h"
 
+#include <stdbool.h>
+
 static struct walk walk_at(unsigned sp, unsigned fp)
 {
 	struct walk walk = { .ip = 0x401000, .sp = at(sp), .fp = { at(fp), SAVED_VALUE, 0 } };
@@ -435,6 +437,19 @@ static void frame_pointers_lead_to_the_root(void **state)
 
 /* Code that keeps no frame pointers has any number in the register, also 0 or a pointer to zeros.
  */
+static void where_a_guess_leads_nowhere_it_is_the_reason(void **state)
+{
+	const int guess = PILOTLIGHT_WALK_NO_FRAME_POINTER;
+
+	for (int end = WALK_ON; end < PILOTLIGHT_WALK_ENDS; end++) {
+		bool is_misled = end == PILOTLIGHT_WALK_NO_CODE || end == PILOTLIGHT_WALK_LOOPED ||
+				 end == PILOTLIGHT_WALK_UNREADABLE;
+
+		assert_int_equal(end_behind_guess(guess, end), is_misled ? guess : end);
+		assert_int_equal(end_behind_guess(0, end), end);
+	}
+}
+
 static void a_frame_pointer_of_zero_is_no_root_by_itself(void **state)
 {
 	const struct pilotlight_unwind_rule rule = {
@@ -479,6 +494,7 @@ int main(void)
 		cmocka_unit_test(saved_frame_pointer_is_known_again),
 		cmocka_unit_test(lost_frame_pointer_ends_only_steps_that_need_it),
 		cmocka_unit_test(frame_pointers_lead_to_the_root),
+		cmocka_unit_test(where_a_guess_leads_nowhere_it_is_the_reason),
 		cmocka_unit_test(a_frame_pointer_of_zero_is_no_root_by_itself),
 	};
 

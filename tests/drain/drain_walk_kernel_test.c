@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -29,6 +30,9 @@ struct fixture {
 	size_t file_count;
 	uint64_t walked, of_us, deep, of_us_by_kernel, ended[PILOTLIGHT_WALK_ENDS + 1];
 	uint64_t by_path[PILOTLIGHT_PATH_COUNT], timed;
+	/* Ends of walks that begin in generated code. */
+	uintptr_t generated_start, generated_end;
+	uint64_t generated_ended[PILOTLIGHT_WALK_ENDS + 1];
 	/* What this thread does in each cgroup, one after the other, and what is not said to be of
 	 * the one where it was then. */
 	struct stay {
@@ -98,6 +102,15 @@ static void take_stay(struct fixture *fixture, const struct raw_sample *sample)
 	}
 }
 
+static bool is_in_generated_code(const struct fixture *fixture, const struct raw_sample *sample)
+{
+	uint64_t ip =
+		sample->walk_count > 0 ? sample->walk_frames[0] & PILOTLIGHT_FRAME_ADDRESS_MASK : 0;
+
+	return sample->process.tgid == (uint32_t)getpid() && ip >= fixture->generated_start &&
+	       ip < fixture->generated_end;
+}
+
 static int take_sample(void *context, const struct raw_sample *sample)
 {
 	struct fixture *fixture = context;
@@ -110,6 +123,8 @@ static int take_sample(void *context, const struct raw_sample *sample)
 	}
 	fixture->walked += sample->count;
 	fixture->ended[sample->walk_end] += sample->count;
+	if (is_in_generated_code(fixture, sample))
+		fixture->generated_ended[sample->walk_end] += sample->count;
 	fixture->by_path[sample->path] += sample->count;
 	fixture->timed += sample->path == PILOTLIGHT_PATH_RING && sample->count == 1 &&
 			  sample->first_ns == sample->last_ns && sample->first_ns > 0;
@@ -282,6 +297,73 @@ static void a_thread_that_is_moved_has_the_cgroup_where_it_is(void **state)
 	assert_int_equal(fixture.of_another_cgroup, 0);
 }
 
+/* Runs a loop that has `frame_pointer` in %rbp. */
+typedef void (*generated_loop)(const void *frame_pointer, uint64_t rounds);
+
+static generated_loop generate_loop(struct fixture *fixture)
+{
+	static const uint8_t code[] = {
+		0x55,		  /* push %rbp */
+		0x48, 0x89, 0xfd, /* mov %rdi, %rbp */
+		0x48, 0xff, 0xce, /* dec %rsi */
+		0x75, 0xfb,	  /* jnz to the dec */
+		0x5d,		  /* pop %rbp */
+		0xc3,		  /* ret */
+	};
+	char *memory = mmap(NULL, (size_t)getpagesize(), PROT_READ | PROT_WRITE | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memcpy(memory, code, sizeof(code));
+	fixture->generated_start = (uintptr_t)memory;
+	fixture->generated_end = fixture->generated_start + sizeof(code);
+	return (generated_loop)(void *)memory;
+}
+
+/* The reason is neither where the register leads to nor what is there. */
+static void generated_code_without_frame_pointer_is_the_reason(void **state)
+{
+	uint64_t *pair = mmap(NULL, (size_t)getpagesize(), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t on_stack[2] = { 0, 0 };
+	const struct {
+		const char *name;
+		const void *frame_pointer;
+	} cases[] = {
+		{ "zero", NULL },
+		{ "below the stack", pair },
+		{ "no address", (const void *)(UINTPTR_MAX / 2) },
+		{ "a pair whose second word leads to no memory", on_stack },
+		{ "a pair whose second word leads to data", on_stack },
+	};
+
+	assert_ptr_not_equal(pair, MAP_FAILED);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fault fault = { 0 };
+		struct fixture fixture;
+		generated_loop loop;
+
+		open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
+		loop = generate_loop(&fixture);
+		on_stack[1] = i == ARRAY_SIZE(cases) - 1 ? (uintptr_t)pair + 64 : 4097;
+		if (capture_start(fixture.capture, &fault) < 0)
+			fail_msg("%s", fault.text);
+		for (uint64_t end = clock_thread_cpu_ns() + 100000000; clock_thread_cpu_ns() < end;)
+			loop(cases[i].frame_pointer, 1000000);
+		capture_stop(fixture.capture);
+		drain_once(&fixture);
+		assert_int_equal(munmap((void *)fixture.generated_start, (size_t)getpagesize()), 0);
+		for (size_t end = 0; end <= PILOTLIGHT_WALK_ENDS; end++)
+			if (end == PILOTLIGHT_WALK_NO_FRAME_POINTER
+					? fixture.generated_ended[end] < 20
+					: fixture.generated_ended[end] > 0)
+				fail_msg("%s: %lu of end %zu", cases[i].name,
+					fixture.generated_ended[end], end);
+		close_fixture(&fixture);
+	}
+	assert_int_equal(munmap(pair, (size_t)getpagesize()), 0);
+}
+
 static void without_table_memory_the_kernel_walks(void **state)
 {
 	struct fixture fixture;
@@ -300,6 +382,7 @@ int main(void)
 		cmocka_unit_test(stacks_come_with_their_frames),
 		cmocka_unit_test(a_nearly_full_ring_counts_stacks_in_the_kernel),
 		cmocka_unit_test(a_thread_that_is_moved_has_the_cgroup_where_it_is),
+		cmocka_unit_test(generated_code_without_frame_pointer_is_the_reason),
 		cmocka_unit_test(without_table_memory_the_kernel_walks),
 	};
 
