@@ -115,12 +115,13 @@ await_child() {
 	done
 } 2>/dev/null
 
+# A reload just before leaves two engines: the old one, and one that does not have its name yet.
 kill_main() {
-	local engine=
+	local children
 
-	child_of engine && engine=$child
+	read -ra children <"/proc/$service_pid/task/$service_pid/children"
 	kill -KILL "$service_pid" && killed[main]=$((killed[main] + 1))
-	restart_broker "$engine"
+	restart_broker "${children[@]}"
 	echo "$service_pid" >"$tmp/main"
 	wait_for 60 answers || note "no answer a minute after the main process was killed"
 }
@@ -147,7 +148,7 @@ choose_role() {
 main_is_there() {
 	kill -0 "$service_pid" 2>/dev/null && return
 	main_ended=$((main_ended + 1))
-	restart_broker ''
+	restart_broker
 	echo "$service_pid" >"$tmp/main"
 	wait_for 60 answers
 }

@@ -74,12 +74,16 @@ END
 	pilotlightd=$tmp/confined
 }
 
-# restart_broker ENGINE: like a service manager, waits for all of the unit's processes and starts a new service.
+# restart_broker CHILD...: like a service manager, waits for all of the unit's processes and starts a new service.
 restart_broker() {
+	local pid
+
 	wait "$service_pid" 2>/dev/null
-	# The process that now is its parent may be slow to reap it.
-	while [ -n "$1" ] && readlink "/proc/$1/exe" >/dev/null; do
-		sleep 0.02
+	# The process that now is their parent may be slow to reap them.
+	for pid in "$@"; do
+		while readlink "/proc/$pid/exe" >/dev/null; do
+			sleep 0.02
+		done
 	done
 	"$pilotlightd" >>"$tmp/service.log" 2>&1 &
 	service_pid=$!
