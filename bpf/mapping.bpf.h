@@ -96,13 +96,19 @@ __noinline __u64 maple_descend(struct maple_search *search, __u64 entry, __u64 a
 	return slot;
 }
 
+/* Before 6.1 mappings are in another tree. */
+static __always_inline int has_mapping_tree(struct mm_struct *mm)
+{
+	return bpf_core_field_exists(mm->mm_mt);
+}
+
 /* The kernel's struct vm_area_struct for `address`, or one that begins behind it, or 0. */
 static __always_inline __u64 find_vma(
 	struct mm_struct *mm, __u64 address, struct maple_search *search)
 {
 	__u64 entry;
 
-	if (!bpf_core_field_exists(mm->mm_mt))
+	if (!has_mapping_tree(mm))
 		return 0;
 	/* A plain load would give the verifier a pointer, but maple_descend() takes a number. */
 	entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);

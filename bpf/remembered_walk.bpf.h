@@ -105,6 +105,7 @@ static __always_inline void go_to_remembered(
 	walk->rbx.kind = caller->rbx_kind;
 	walk->guess_end = caller->guess_end;
 	walk->is_linked = caller->is_linked;
+	walk->is_doubtful = 0; /* the last walk has been there */
 }
 
 /*
@@ -156,6 +157,7 @@ static __always_inline int follow_last(struct walk *walk, const struct remembere
 		walk->frames[number_below(256, taken++)] = frame->frame;
 		hash = hash_next(hash, frame->frame);
 		walk->has_jit |= frame->is_jit;
+		walk->has_untabled |= frame->is_untabled;
 		frame = caller;
 	}
 	walk->record.count = taken;
@@ -224,6 +226,7 @@ static __always_inline void remember_end(struct walk *walk, __u32 at, int end)
 	frame = remembered_frame(walk, this_walk(walk), at);
 	frame->frame = walk->frames[number_below(REMEMBERED_FRAMES, at)];
 	frame->is_jit = walk->is_jit;
+	frame->is_untabled = walk->is_untabled;
 	frame->words_read = walk->read_more ? 0 : walk->words_read;
 	frame->is_root = end == PILOTLIGHT_WALK_ROOT && !walk->read_more && walk->words_read == 0;
 }

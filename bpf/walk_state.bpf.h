@@ -86,7 +86,7 @@ struct remembered_frame {
 	__u8 words_read; /* the return address, and below it the frame pointer */
 	__u8 is_root;
 	__u8 is_linked;
-	__u8 reserved;
+	__u8 is_untabled;
 };
 _Static_assert(sizeof(struct remembered_frame) == 48, "padding");
 
@@ -108,10 +108,13 @@ struct walk {
 	 * lead here. */
 	__u8 guess_end;
 	__u8 is_linked;	     /* the frame pointer of the called function led here */
+	__u8 is_doubtful;    /* and no call is before `ip`: only generated code is believed */
 	__u8 registers_kind; /* enum register_set: the registers known for this frame */
 	__u8 has_jit;	     /* some frames are in memory without a file, where code changes */
 	__u8 stale_mappings; /* bit mask: the engine may still tell more of these in this window */
 	__u8 is_jit;	     /* the last frame is in memory without a file */
+	__u8 has_untabled;   /* some frames are in files whose tables are not ready */
+	__u8 is_untabled;    /* the last frame is */
 	/* Of the step: words read right below the caller's stack pointer; did it read others? */
 	__u8 words_read, read_more;
 	/*

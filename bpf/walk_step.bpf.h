@@ -18,6 +18,7 @@ static __always_inline int go_to_caller(struct walk *walk, __u64 ip, __u64 sp)
 	walk->sp = sp;
 	walk->is_exact = 0;
 	walk->is_linked = 0;
+	walk->is_doubtful = 0;
 	walk->registers_kind = REGISTERS_NONE;
 	return WALK_ON;
 }
@@ -30,9 +31,17 @@ enum {
 	CODE_CALL = 0xe8,
 	CODE_MOV_RSP_RBP = 0xe58948,	       /* the bytes 48 89 e5 */
 	CODE_MOV_RSP_RBP_ALTERNATE = 0xec8b48, /* 48 8b ec */
-	LEAF_BYTES_MAX =
-		1 << 16, /* from the called function, which may have jumped to a neighbour */
+	CODE_ENDBR64 = 0xfa1e0ff3U,
+	CODE_BND = 0xf2,
+	CODE_JMP = 0xe9,
+	CODE_JMP_SHORT = 0xeb,
+	CODE_JMP_INDIRECT = 0x25ff,
+	/* How far the code of a function may be from the start of the called one, which may have
+	 * jumped to a neighbour. */
+	NEAR_BYTES = 1 << 16,
 };
+/* The bytes 48 c7 c0 0f 00 00 00 0f: mov $15, %rax, and the first of syscall's two. */
+#define CODE_SIGRETURN 0x0f0000000fc0c748ULL
 
 /* The byte `back` bytes before the end of eight bytes of code. */
 static __always_inline __u8 code_byte(__u64 code, __u32 back)
@@ -49,18 +58,88 @@ static __always_inline int is_indirect_call(
 	return code_byte(code, back) == 0xff && (byte & mask) == operand && byte != not_operand;
 }
 
-/* Do the eight bytes of code before `end` end with a call that may have led to `ip`? */
-static __always_inline int ends_with_call(__u64 code, __u64 end, __u64 ip)
+/* Does an index byte, `back` bytes before the end, stand for a base register? Otherwise it has four
+ * bytes of displacement. */
+static __always_inline int has_base(__u64 code, __u32 back)
 {
-	if (code_byte(code, 5) == CODE_CALL)
-		return ip - (end + (__u64)(__s64)(__s32)(code >> 32)) + LEAF_BYTES_MAX <
-		       2 * LEAF_BYTES_MAX;
-	return is_indirect_call(code, 2, 0xf8, 0xd0, 0) ||    /* *%rax */
-	       is_indirect_call(code, 2, 0xf8, 0x10, 0x14) || /* *(%rax) */
-	       is_indirect_call(code, 3, 0xf8, 0x50, 0x54) || /* *1(%rax) */
+	return (code_byte(code, back) & 7) != 5;
+}
+
+/* All forms. Prefixes come before and do not matter. */
+static __always_inline int ends_with_indirect_call(__u64 code)
+{
+	return is_indirect_call(code, 2, 0xf8, 0xd0, 0) || /* *%rax */
+	       (is_indirect_call(code, 2, 0xf8, 0x10, 0x14) &&
+		       code_byte(code, 1) != 0x15) ||				  /* *(%rax) */
+	       (is_indirect_call(code, 3, 0xff, 0x14, 0) && has_base(code, 1)) || /* *(%rax,%rbx) */
+	       is_indirect_call(code, 3, 0xf8, 0x50, 0x54) ||			  /* *1(%rax) */
 	       is_indirect_call(code, 4, 0xff, 0x54, 0) ||    /* *1(%rax,%rbx) */
 	       is_indirect_call(code, 6, 0xf8, 0x90, 0x94) || /* *1000(%rax) */
-	       is_indirect_call(code, 6, 0xff, 0x15, 0);      /* *1000(%rip) */
+	       is_indirect_call(code, 6, 0xff, 0x15, 0) ||    /* *1000(%rip) */
+	       is_indirect_call(code, 7, 0xff, 0x94, 0) ||    /* *1000(%rax,%rbx) */
+	       (is_indirect_call(code, 7, 0xff, 0x14, 0) && !has_base(code, 5)); /* *1000(,%rbx) */
+}
+
+static __always_inline int ends_with_direct_call(__u64 code)
+{
+	return code_byte(code, 5) == CODE_CALL;
+}
+
+static __always_inline int ends_with_call(__u64 code)
+{
+	return ends_with_direct_call(code) || ends_with_indirect_call(code);
+}
+
+/* Does the code at `address` only jump elsewhere, like a PLT stub? */
+static __always_inline int is_jump(__u64 address)
+{
+	__u64 code;
+
+	if (!can_read_user(&code, 1, address))
+		return 0;
+	if ((code & 0xffffffff) == CODE_ENDBR64)
+		code >>= 32;
+	if ((code & 0xff) == CODE_BND)
+		code >>= 8;
+	return (code & 0xffff) == CODE_JMP_INDIRECT || (code & 0xff) == CODE_JMP ||
+	       (code & 0xff) == CODE_JMP_SHORT;
+}
+
+/* Where the kernel lets signal handlers return. */
+static __always_inline int is_sigreturn(__u64 ip)
+{
+	__u64 code;
+
+	return can_read_user(&code, 1, ip) && code == CODE_SIGRETURN;
+}
+
+/* Can the code at `ip` be returned to? A call in the first bytes of a mapping does not count:
+ * nothing can be read before it. */
+static __always_inline int is_return_address(__u64 ip)
+{
+	__u64 code;
+
+	return (can_read_user(&code, 1, ip - sizeof(code)) && ends_with_call(code)) ||
+	       is_sigreturn(ip);
+}
+
+/*
+ * Can the function at `ip` return to the address? A direct call before it must lead near `ip` or to
+ * a jump. So most words that an earlier call left on the stack are told from the caller's. A caller
+ * is missed if the function that it called has jumped far away.
+ */
+static __always_inline int is_return_address_of(__u64 ip, __u64 address)
+{
+	__u64 code, target;
+
+	if (!can_read_user(&code, 1, address - sizeof(code)))
+		return 0;
+	if (ends_with_indirect_call(code))
+		return 1;
+	if (!ends_with_direct_call(code))
+		return is_sigreturn(address);
+	target = address + (__u64)(__s64)(__s32)(code >> 32);
+	return ip - target + NEAR_BYTES < 2 * NEAR_BYTES || is_jump(target);
 }
 
 /*
@@ -81,10 +160,12 @@ static __always_inline int step_out_of_leaf(struct walk *walk, int *ret_end)
 		pushed = 1;
 	if (!can_read_user(words, 1 + pushed, walk->sp))
 		return 0;
-	if (!pushed && (code & 0xff) != CODE_PUSH_RBP && (code & 0xff) != CODE_RET &&
-		(!can_read_user(&code, 1, words[0] - sizeof(code)) ||
-			!ends_with_call(code, words[0], walk->ip)))
+	if (pushed || (code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET) {
+		if (!is_return_address(words[pushed]))
+			return 0;
+	} else if (!is_return_address_of(walk->ip, words[0])) {
 		return 0;
+	}
 	*ret_end = go_to_caller(walk, words[pushed], walk->sp + (pushed + 1) * sizeof(__u64));
 	return 1;
 }
@@ -102,16 +183,29 @@ static __always_inline int read_saved(
 	return saved->kind == SAVED_VALUE;
 }
 
+/* What is known of code that is walked by the frame pointer. */
+enum frame_pointers {
+	/* All functions keep it. It may lead to another stack, and to a first function whose
+	 * return address is behind no call: Go's runtime does both. */
+	FRAME_POINTERS_KEPT,
+	/* Generated code, or written by hand. The caller must be behind a call, unless it is
+	 * generated code, too: the JVM's interpreter pushes return addresses itself. */
+	FRAME_POINTERS_USUAL,
+	/* Any other: the register may point to any words. The call must also lead here. */
+	FRAME_POINTERS_GUESSED,
+};
+
 /*
  * For code that begins with push %rbp; mov %rsp, %rbp. The first function of a chain has pushed 0.
  * But in code that keeps no frame pointers the register may have any value, also 0. So 0 marks a
  * root only behind a function whose frame pointer led here, or in a file whose code is known to
- * keep them. In such a file, `may_switch_stacks`, the caller may also be on another stack: Go's
- * runtime has its own.
+ * keep them.
  */
-static __always_inline int step_by_frame_pointer(struct walk *walk, int may_switch_stacks)
+static __always_inline int step_by_frame_pointer(
+	struct walk *walk, enum frame_pointers frame_pointers)
 {
-	int end = WALK_ON, is_chain = may_switch_stacks || walk->is_linked;
+	int end = WALK_ON, is_kept = frame_pointers == FRAME_POINTERS_KEPT;
+	int is_chain = is_kept || walk->is_linked;
 	__u64 words[2], fp;
 
 	walk->rbx.kind = SAVED_UNKNOWN;
@@ -121,16 +215,19 @@ static __always_inline int step_by_frame_pointer(struct walk *walk, int may_swit
 		return PILOTLIGHT_WALK_UNSUPPORTED;
 	if (fp == 0)
 		return is_chain ? PILOTLIGHT_WALK_ROOT : PILOTLIGHT_WALK_NO_FUNCTION;
-	if (fp < walk->sp && !may_switch_stacks)
+	if (fp < walk->sp && !is_kept)
 		return PILOTLIGHT_WALK_LOOPED;
 	if (!can_read_user(words, 2, fp))
 		return PILOTLIGHT_WALK_UNREADABLE;
-	if (words[1] == 0 && !is_chain)
-		return PILOTLIGHT_WALK_NO_FUNCTION;
+	if (words[1] == 0)
+		return is_chain ? PILOTLIGHT_WALK_ROOT : PILOTLIGHT_WALK_NO_FUNCTION;
+	if (frame_pointers == FRAME_POINTERS_GUESSED && !is_return_address_of(walk->ip, words[1]))
+		return PILOTLIGHT_WALK_NO_CODE;
 	walk->fp.word = words[0];
 	walk->words_read = 2;
 	end = go_to_caller(walk, words[1], fp + sizeof(words));
 	walk->is_linked = 1;
+	walk->is_doubtful = frame_pointers == FRAME_POINTERS_USUAL && !is_return_address(words[1]);
 	return end;
 }
 
@@ -159,7 +256,7 @@ static __always_inline int step_out_of_signal(struct walk *walk)
 	walk->rbx.word = registers[GREGS_RBX];
 	walk->fp.kind = walk->rbx.kind = SAVED_VALUE;
 	walk->is_exact = 1;
-	walk->is_linked = 0;
+	walk->is_linked = walk->is_doubtful = 0;
 	walk->registers_kind = REGISTERS_GREGS;
 	return WALK_ON;
 }

@@ -199,9 +199,9 @@ static __always_inline int is_of_function(const struct pilotlight_unwind_rule *r
 }
 
 /* A global function, for the verifier. */
-__noinline int step_by_pointer(struct walk *walk, int may_switch_stacks)
+__noinline int step_by_pointer(struct walk *walk, enum frame_pointers frame_pointers)
 {
-	return walk ? step_by_frame_pointer(walk, may_switch_stacks) : PILOTLIGHT_WALK_UNSUPPORTED;
+	return walk ? step_by_frame_pointer(walk, frame_pointers) : PILOTLIGHT_WALK_UNSUPPORTED;
 }
 
 /*
@@ -209,9 +209,10 @@ __noinline int step_by_pointer(struct walk *walk, int may_switch_stacks)
  * without a table. The walk ends with `otherwise` if the frame pointer leads nowhere, also if that
  * shows only in the next step.
  */
-static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwise)
+static __always_inline int guess_by_frame_pointer(
+	struct walk *walk, enum frame_pointers frame_pointers, int otherwise)
 {
-	int end = step_by_pointer(walk, 0);
+	int end = step_by_pointer(walk, frame_pointers);
 
 	if (end != WALK_ON)
 		return end == PILOTLIGHT_WALK_ROOT ? end : otherwise;
@@ -219,11 +220,81 @@ static __always_inline int guess_by_frame_pointer(struct walk *walk, int otherwi
 	return WALK_ON;
 }
 
+/*
+ * In a file whose table is not ready. The frame pointer may be that of a caller further out, so the
+ * stack is drawn as cut even if it reaches a root.
+ */
+static __always_inline int guess_without_table(struct walk *walk)
+{
+	walk->is_untabled = walk->has_untabled = 1;
+	return guess_by_frame_pointer(walk, FRAME_POINTERS_GUESSED, PILOTLIGHT_WALK_NO_TABLE);
+}
+
+/*
+ * A caller that the frame pointer led to, but that is behind no call, is believed only in code that
+ * no compiler's tables describe: generated, or written by hand. The JVM's interpreter and V8's
+ * builtins push such return addresses.
+ */
+static __always_inline int is_believed(
+	const struct walk *walk, const struct walked_mapping *mapping)
+{
+	return !walk->is_doubtful || is_jit(mapping) ||
+	       (mapping->is_known_file && mapping->file.flags & PILOTLIGHT_FILE_HAS_TABLE);
+}
+
+/* Goes from the last frame, at `where`, to its caller by the file's table. */
+static __always_inline int step_by_table(
+	struct walker *walker, const struct walked_mapping *mapping, __u64 where, int guess_end)
+{
+	struct walk *walk = &walker->walk;
+	const struct pilotlight_unwind_rule *rule;
+	__u64 offset = where - mapping->start + mapping->offset;
+	__u32 at = (walk->record.count - 1) & 255;
+
+	rule = find_rule(walker, &mapping->file, offset);
+	if (is_of_function(rule)) {
+		if (walk->is_doubtful) {
+			walk->record.count = at;
+			return end_behind_guess(guess_end, PILOTLIGHT_WALK_NO_CODE);
+		}
+		/* No call led to the code to which signal handlers return. */
+		if (rule->kind == PILOTLIGHT_UNWIND_SIGNAL)
+			walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
+		return end_behind_guess(guess_end,
+			step_by_rule(walk, rule, mapping->file.flags & PILOTLIGHT_FILE_TELLS_RBX));
+	}
+	/* The start of a function as return address: a coroutine's first function. */
+	if (!walk->is_exact && is_of_function(search_rule(&mapping->file, offset + 1))) {
+		walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
+		return PILOTLIGHT_WALK_ROOT;
+	}
+	return guess_by_frame_pointer(walk, FRAME_POINTERS_USUAL, PILOTLIGHT_WALK_NO_FUNCTION);
+}
+
+/* Goes from the last frame, in this mapping, to its caller. */
+static __always_inline int step_in_mapping(
+	struct walker *walker, const struct walked_mapping *mapping, __u64 where, int guess_end)
+{
+	struct walk *walk = &walker->walk;
+	__u32 flags = mapping->file.flags;
+
+	if (walk->is_jit)
+		return guess_by_frame_pointer(
+			walk, FRAME_POINTERS_USUAL, PILOTLIGHT_WALK_NO_FRAME_POINTER);
+	if (mapping->is_known_file && flags & PILOTLIGHT_FILE_BY_FRAME_POINTER)
+		return step_by_pointer(walk, FRAME_POINTERS_KEPT);
+	if (mapping->is_known_file && flags & PILOTLIGHT_FILE_HAS_NOTHING)
+		return guess_by_frame_pointer(
+			walk, FRAME_POINTERS_GUESSED, PILOTLIGHT_WALK_NO_TABLE);
+	if (mapping->is_known_file && flags & PILOTLIGHT_FILE_HAS_TABLE)
+		return step_by_table(walker, mapping, where, guess_end);
+	return guess_without_table(walk);
+}
+
 /* Appends a frame, and goes to its caller by looking up mapping and rule. */
 static __always_inline int step_by_lookup(struct walker *walker)
 {
 	struct walk *walk = &walker->walk;
-	const struct pilotlight_unwind_rule *rule;
 	struct walked_mapping *mapping;
 	__u64 where = walk->ip - !walk->is_exact;
 	int guess_end = walk->guess_end;
@@ -237,7 +308,7 @@ static __always_inline int step_by_lookup(struct walker *walker)
 		return end_behind_guess(guess_end, PILOTLIGHT_WALK_NO_CODE);
 	}
 	mapping = &walk->mappings[walk->mapping & (WALK_MAPPINGS - 1)];
-	if (!mapping->is_executable)
+	if (!mapping->is_executable || !is_believed(walk, mapping))
 		return end_behind_guess(guess_end, PILOTLIGHT_WALK_NO_CODE);
 	walk->guess_end = 0;
 
@@ -246,32 +317,8 @@ static __always_inline int step_by_lookup(struct walker *walker)
 	walk->record.count++;
 	walk->is_jit = is_jit(mapping);
 	walk->has_jit |= walk->is_jit;
-	if (!mapping->has_file)
-		return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_FRAME_POINTER);
-	if (!mapping->is_known_file)
-		return PILOTLIGHT_WALK_NO_TABLE;
-	if (mapping->file.flags & PILOTLIGHT_FILE_BY_FRAME_POINTER)
-		return step_by_pointer(walk, 1);
-	if (mapping->file.flags & PILOTLIGHT_FILE_HAS_NOTHING)
-		return guess_by_frame_pointer(walk,
-			walk->is_jit ? PILOTLIGHT_WALK_NO_FRAME_POINTER : PILOTLIGHT_WALK_NO_TABLE);
-	if (!(mapping->file.flags & PILOTLIGHT_FILE_HAS_TABLE))
-		return PILOTLIGHT_WALK_NO_TABLE;
-	rule = find_rule(walker, &mapping->file, where - mapping->start + mapping->offset);
-	if (is_of_function(rule)) {
-		/* No call led to the code to which signal handlers return. */
-		if (rule->kind == PILOTLIGHT_UNWIND_SIGNAL)
-			walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
-		return end_behind_guess(guess_end,
-			step_by_rule(walk, rule, mapping->file.flags & PILOTLIGHT_FILE_TELLS_RBX));
-	}
-	/* The start of a function as return address: a coroutine's first function. */
-	if (!walk->is_exact && is_of_function(search_rule(&mapping->file,
-				       where + 1 - mapping->start + mapping->offset))) {
-		walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
-		return PILOTLIGHT_WALK_ROOT;
-	}
-	return guess_by_frame_pointer(walk, PILOTLIGHT_WALK_NO_FUNCTION);
+	walk->is_untabled = 0;
+	return step_in_mapping(walker, mapping, where, guess_end);
 }
 
 /* A function of its own, which bounds the use of the BPF stack. */
@@ -390,25 +437,26 @@ static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struc
 	return words[PT_REGS_CS - PT_REGS_RBP] == USER_CODE_SELECTOR;
 }
 
-/* Returns 0 if there is no user memory, or no 64-bit code. */
+/* Returns 0 if there is no user memory, no 64-bit code, or if the kernel's mappings cannot be read.
+ */
 static __always_inline int begin_walk(struct bpf_perf_event_data *ctx, struct walker *walker,
 	const struct pilotlight_process *process, __u32 window)
 {
 	struct mm_struct *mm = bpf_get_current_task_btf()->mm;
 	struct walk *walk = &walker->walk;
 
-	if (!mm || !read_registers(ctx, walk))
+	if (!mm || !has_mapping_tree(mm) || !read_registers(ctx, walk))
 		return 0;
 	walk->fp.kind = walk->rbx.kind = SAVED_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->is_exact = !is_behind_system_call(walk);
-	walk->guess_end = walk->is_linked = 0;
+	walk->guess_end = walk->is_linked = walk->is_doubtful = 0;
 	recall_mappings(walker, mm, process, window);
 	walker->process = *process;
 	walker->window = window;
 	walk->mapping = 0;
 	walk->searches = 0;
-	walk->has_jit = 0;
+	walk->has_jit = walk->has_untabled = 0;
 	walk->record.count = 0;
 	return 1;
 }
@@ -416,8 +464,16 @@ static __always_inline int begin_walk(struct bpf_perf_event_data *ctx, struct wa
 enum walk_result {
 	WALK_DONE,
 	WALK_NO_STACK,	/* there is no user stack to walk */
-	WALK_BY_KERNEL, /* use the kernel's walk: there is no table for the leaf, or not yet */
+	WALK_BY_KERNEL, /* use the kernel's walk: this one cannot be made */
 };
+
+/* The leaf is in no mapping: the program jumped there, or the mapping is changing. */
+static __always_inline void append_leaf(struct walk *walk)
+{
+	walk->frames[0] = PILOTLIGHT_FRAME_EXACT | (walk->ip & PILOTLIGHT_FRAME_ADDRESS_MASK);
+	walk->record.count = 1;
+	walk->record.hash = hash_next(walk->record.hash, walk->frames[0]);
+}
 
 static __always_inline enum walk_result walk_user_stack(struct bpf_perf_event_data *ctx,
 	struct walker *walker, const struct pilotlight_process *process, __u32 window, __u64 seed)
@@ -436,8 +492,14 @@ static __always_inline enum walk_result walk_user_stack(struct bpf_perf_event_da
 			break;
 	}
 	remember_walk(walk);
-	if (walk->record.count == 0 || (end == PILOTLIGHT_WALK_NO_TABLE && walk->record.count == 1))
-		return WALK_BY_KERNEL;
+	if (walk->record.count == 0) {
+		/* The page for old system calls is no mapping of a process. */
+		if (walk->ip > ADDRESS_MAX)
+			return WALK_BY_KERNEL;
+		append_leaf(walk);
+	}
+	if (walk->has_untabled)
+		end = PILOTLIGHT_WALK_NO_TABLE;
 	walk->record.end = end;
 	walk->record.hash = hash_next(walk->record.hash, end);
 	return WALK_DONE;

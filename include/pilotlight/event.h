@@ -33,13 +33,14 @@ enum pilotlight_walker {
 /* Why a walk by tables ended. */
 enum pilotlight_walk_end {
 	PILOTLIGHT_WALK_ROOT,
-	PILOTLIGHT_WALK_NO_TABLE,    /* in a file without a table, or whose table is not ready */
-	PILOTLIGHT_WALK_NO_FUNCTION, /* the table has no function there */
-	PILOTLIGHT_WALK_UNREADABLE,  /* the stack's memory is not present or not mapped */
-	PILOTLIGHT_WALK_UNSUPPORTED, /* DWARF that the table cannot express */
-	PILOTLIGHT_WALK_NO_CODE,     /* the address is not in executable memory */
-	PILOTLIGHT_WALK_LOOPED,	     /* the caller's frame would be below this one */
-	PILOTLIGHT_WALK_DEEP,	     /* PILOTLIGHT_WALK_DEPTH frames */
+	PILOTLIGHT_WALK_NO_TABLE,	  /* in a file without a table, or it went through one
+					   * whose table is not ready */
+	PILOTLIGHT_WALK_NO_FUNCTION,	  /* the table has no function there */
+	PILOTLIGHT_WALK_UNREADABLE,	  /* the stack's memory is not present or not mapped */
+	PILOTLIGHT_WALK_UNSUPPORTED,	  /* DWARF that the table cannot express */
+	PILOTLIGHT_WALK_NO_CODE,	  /* the address is not in executable memory */
+	PILOTLIGHT_WALK_LOOPED,		  /* the caller's frame would be below this one */
+	PILOTLIGHT_WALK_DEEP,		  /* PILOTLIGHT_WALK_DEPTH frames */
 	PILOTLIGHT_WALK_NO_FRAME_POINTER, /* generated code keeps none that leads to a caller */
 	PILOTLIGHT_WALK_ENDS,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A user stack that a test makes up, and pt_regs, as the headers of the walk read them. */
+/* A user stack that a test makes up, pt_regs, and code, as the headers of the walk read them. */
 #pragma once
 
 #include <setjmp.h>
@@ -22,10 +22,19 @@ enum { STACK_WORDS = 2048 };
 static __u64 stack[STACK_WORDS];
 static __u64 pt_regs[PT_REGS_WORDS];
 
+/* Any eight bytes of code there end with call *%rax, so that callers can be returned to. */
+#define CODE_START    0x400000ULL
+#define CODE_END      0x500000ULL
+#define INDIRECT_CALL 0xd0ff909090909090ULL
+
 static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
 {
+	if (address >= CODE_START && address < CODE_END && count == 1) {
+		*words = INDIRECT_CALL;
+		return 1;
+	}
 	if (address < STACK_START || address % 8 != 0 ||
-		address + count * 8 > STACK_START + sizeof(stack))
+		address > STACK_START + sizeof(stack) - count * 8)
 		return 0;
 	memcpy(words, stack + (address - STACK_START) / 8, count * 8);
 	return 1;

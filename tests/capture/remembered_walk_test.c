@@ -56,10 +56,12 @@ static int step_by_its_rule(struct walk *walk)
 	rule_steps++;
 	walk->is_jit = (walk->ip & 0xf) == 5;
 	walk->has_jit |= walk->is_jit;
+	walk->is_untabled = (walk->ip & 0xf) == 8;
+	walk->has_untabled |= walk->is_untabled;
 	walk->frames[walk->record.count++] = walk->ip;
 	/* Code without rules. */
 	if ((walk->ip & 0xf) == 7)
-		return step_by_frame_pointer(walk, 0);
+		return step_by_frame_pointer(walk, FRAME_POINTERS_GUESSED);
 	return step_by_rule(walk, &rule, 1);
 }
 
@@ -86,7 +88,7 @@ static void begin_walk(struct walk *walk, unsigned sp)
 	walk->is_exact = 1;
 	walk->guess_end = walk->is_linked = 0;
 	walk->registers_kind = REGISTERS_PT_REGS;
-	walk->has_jit = 0;
+	walk->has_jit = walk->has_untabled = 0;
 	walk->record.count = 0;
 	walk->record.hash = SEED;
 	rule_steps = 0;
@@ -125,6 +127,7 @@ static void check_frames(const struct walk *walk, unsigned sp)
 	assert_int_equal(walk->record.count, truth.record.count);
 	assert_memory_equal(walk->frames, truth.frames, truth.record.count * sizeof(__u64));
 	assert_int_equal(walk->has_jit, truth.has_jit);
+	assert_int_equal(walk->has_untabled, truth.has_untabled);
 	for (__u32 i = 0; i < truth.record.count; i++)
 		hash = hash_next(hash, truth.frames[i]);
 	assert_int_equal(walk->record.hash, hash);
@@ -410,6 +413,20 @@ static void remembered_jit_frame_is_still_jit(void **state)
 	assert_int_equal(rule_steps, 1);
 }
 
+static void remembered_frame_still_lacks_a_table(void **state)
+{
+	static struct walk walk;
+
+	walk = (struct walk){ 0 };
+	make_stack(6, "00800");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		check_frames(&walk, LEAF_SP);
+		assert_int_equal(walk.has_untabled, 1);
+	}
+	assert_int_equal(rule_steps, 1);
+}
+
 static void deep_stacks_are_partly_remembered(void **state)
 {
 	static struct walk walk;
@@ -482,6 +499,7 @@ int main(void)
 		cmocka_unit_test(changed_frame_pointer_leads_elsewhere),
 		cmocka_unit_test(steps_that_read_more_are_looked_up),
 		cmocka_unit_test(remembered_jit_frame_is_still_jit),
+		cmocka_unit_test(remembered_frame_still_lacks_a_table),
 		cmocka_unit_test(deep_stacks_are_partly_remembered),
 		cmocka_unit_test(forgotten_walks_are_looked_up),
 		cmocka_unit_test(leaves_are_not_mistaken_for_callers),

@@ -149,6 +149,14 @@ static void frameless_leaf_is_found_by_the_call(void **state)
 		{ 0x082454ff90909090, 1 }, /* call *8(%rsp) */
 		{ 0x0000100090ff9090, 1 }, /* call *0x1000(%rax) */
 		{ 0x0000100015ff9090, 1 }, /* call *0x1000(%rip) */
+		{ 0x9314ff9090909090, 1 }, /* call *(%rbx,%rdx,4) */
+		{ 0x9514ff9090909090, 0 }, /* has a displacement */
+		{ 0x00001000c514ff90, 1 }, /* call *0x1000(,%rax,8) */
+		{ 0x00001000c414ff90, 0 }, /* has none */
+		{ 0x000010002494ff41, 1 }, /* call *0x1000(%r12) */
+		{ 0x082454ff41909090, 1 }, /* call *8(%r12) */
+		{ 0xd3ff419090909090, 1 }, /* call *%r11 */
+		{ 0x15ff909090909090, 0 }, /* has a displacement */
 		{ 0xe0ff909090909090, 0 }, /* jmp *%rax */
 		{ 0x9090909090909090, 0 },
 	};
@@ -162,10 +170,125 @@ static void frameless_leaf_is_found_by_the_call(void **state)
 		stack[39] = callers[i].code;
 		stack[8] = at(20);
 		stack[9] = 0x403000;
-		assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
 		assert_int_equal(walk.ip, callers[i].is_call ? at(40) : 0x403000);
 		assert_int_equal(walk.sp, callers[i].is_call ? at(5) : at(10));
 		assert_int_equal(fp_of(&walk), callers[i].is_call ? at(8) : at(20));
+	}
+}
+
+/* A direct call that leads elsewhere counts only if it leads to a jump, as in a PLT. */
+static void a_function_may_be_called_through_a_jump(void **state)
+{
+	static const struct {
+		__u64 code;
+		int is_jump;
+	} targets[] = {
+		{ 0x90900000100025ff, 1 }, /* jmp *0x1000(%rip) */
+		{ 0x90000000100025ff, 1 },
+		{ 0x90909000001000e9, 1 }, /* jmp */
+		{ 0x90909090909010eb, 1 }, /* a short one */
+		{ 0x900000100025fff2, 1 }, /* bnd jmp *0x1000(%rip) */
+		{ 0x100025fffa1e0ff3, 1 }, /* endbr64; jmp *0x1000(%rip) */
+		{ 0x0025fff2fa1e0ff3, 1 }, /* endbr64; bnd jmp *0x1000(%rip) */
+		{ 0xe5894855fa1e0ff3, 0 }, /* endbr64; push %rbp; mov %rsp, %rbp */
+		{ 0x90909090e5894855, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		struct walk walk = walk_at(4, 8);
+
+		walk.ip = CODE_START;
+		stack[8] = at(20);
+		stack[9] = at(40);
+		stack[39] = (at(200) - at(40)) << 32 | 0xe8909090;
+		stack[200] = targets[i].code;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED),
+			targets[i].is_jump ? WALK_ON : PILOTLIGHT_WALK_NO_CODE);
+		/* The target cannot be read. */
+		walk = walk_at(4, 8);
+		stack[8] = at(20);
+		stack[9] = at(40);
+		stack[39] = 0x7fff0000e8909090;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED),
+			PILOTLIGHT_WALK_NO_CODE);
+	}
+}
+
+/* The stack holds words that earlier calls left, and others. */
+static void a_caller_found_by_guess_must_be_behind_a_call(void **state)
+{
+	static const struct {
+		__u64 before, after;
+		int is_behind_call, is_led_here;
+	} callers[] = {
+		{ INDIRECT_CALL, 0, 1, 1 },
+		{ 0x00000000e8909090, 0, 1, 0 }, /* a direct call to elsewhere */
+		{ 0xe0ff909090909090, 0, 0, 0 }, /* jmp *%rax */
+		{ 0x9090909090909090, 0, 0, 0 },
+		{ 0x9090909090909090, CODE_SIGRETURN, 1, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+		for (int kind = 0; kind <= FRAME_POINTERS_GUESSED; kind++) {
+			int is_guess = kind == FRAME_POINTERS_GUESSED;
+			struct walk walk = walk_at(4, 8);
+
+			stack[8] = at(20);
+			stack[9] = at(40);
+			stack[39] = callers[i].before;
+			stack[40] = callers[i].after;
+			assert_int_equal(step_by_frame_pointer(&walk, (enum frame_pointers)kind),
+				is_guess && !callers[i].is_led_here ? PILOTLIGHT_WALK_NO_CODE
+								    : WALK_ON);
+			/* Whether the caller's code is believed without a call is known later. */
+			assert_int_equal(walk.is_doubtful,
+				kind == FRAME_POINTERS_USUAL && !callers[i].is_behind_call);
+		}
+	}
+}
+
+/* The next step says anew whether its caller is doubtful. */
+static void doubt_holds_for_one_step(void **state)
+{
+	const struct pilotlight_unwind_rule rule = {
+		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RSP, .offset = 16
+	};
+	struct walk walk = walk_at(4, 8);
+
+	stack[8] = at(20);
+	stack[9] = at(40);
+	stack[11] = stack[21] = 0x402000;
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+	assert_int_equal(walk.is_doubtful, 1);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+	assert_int_equal(walk.is_doubtful, 0);
+	walk = walk_at(4, 8);
+	stack[8] = at(20);
+	stack[9] = at(40);
+	stack[11] = 0x402000;
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+	assert_int_equal(walk.is_doubtful, 1);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
+	assert_int_equal(walk.is_doubtful, 0);
+}
+
+/* A word that is no return address is not taken for one because of the leaf's next instruction. */
+static void leaf_needs_a_call_before_its_return_address(void **state)
+{
+	static const __u64 leaves[] = { 0xe5894855, 0x90e58948, 0x90ec8b48, 0x90909090909090c3 };
+
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		struct walk walk = walk_at(4, 8);
+
+		walk.ip = at(30);
+		stack[30] = leaves[i];
+		stack[4] = stack[5] = at(40);
+		stack[39] = 0x9090909090909090;
+		stack[8] = at(20);
+		stack[9] = 0x402000;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
+		assert_int_equal(walk.ip, 0x402000);
 	}
 }
 
@@ -189,9 +312,9 @@ static void leaf_in_prologue_or_epilogue_is_found_by_its_code(void **state)
 		walk.ip = at(30);
 		stack[30] = leaves[i].code;
 		stack[8] = at(20);
-		stack[4] = stack[5] = stack[9] = 0x402000;
+		stack[4] = stack[5] = stack[9] = 1; /* no return address */
 		stack[leaves[i].return_address_at] = 0x403000;
-		assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
 		assert_int_equal(walk.ip, 0x403000);
 		assert_int_equal(walk.sp, at(leaves[i].return_address_at + 1));
 		assert_int_equal(fp_of(&walk), leaves[i].return_address_at == 9 ? at(20) : at(8));
@@ -202,7 +325,7 @@ static void leaf_in_prologue_or_epilogue_is_found_by_its_code(void **state)
 		walk.ip = at(30);
 		stack[30] = leaves[i].code;
 		stack[9] = 0x404000;
-		assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
 		assert_int_equal(walk.ip, 0x404000);
 	}
 }
@@ -277,7 +400,7 @@ static void rbx_is_lost_in_code_without_rules_for_it(void **state)
 	walk.rbx.kind = SAVED_VALUE;
 	stack[9] = 0x402000;
 	stack[13] = 0x402000;
-	assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
 	assert_int_equal(step_by_rule(&walk, &by_rbx, 1), PILOTLIGHT_WALK_UNSUPPORTED);
 
 	/* Saved in unreadable memory. */
@@ -408,7 +531,8 @@ static void lost_frame_pointer_ends_only_steps_that_need_it(void **state)
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	rule.base = DWARF_RBP;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_UNSUPPORTED);
-	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_UNSUPPORTED);
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_UNSUPPORTED);
 }
 
 static void frame_pointers_lead_to_the_root(void **state)
@@ -419,20 +543,23 @@ static void frame_pointers_lead_to_the_root(void **state)
 	stack[9] = 0x402000;
 	stack[20] = 0;
 	stack[21] = 0x403000;
-	assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
 	assert_int_equal(walk.ip, 0x402000);
 	assert_int_equal(walk.sp, at(10));
-	assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
 	assert_int_equal(walk.ip, 0x403000);
-	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_ROOT);
 
 	/* To another stack only where that is allowed. */
 	walk = walk_at(30, 8);
 	stack[9] = 0x402000;
-	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_LOOPED);
-	assert_int_equal(step_by_frame_pointer(&walk, 1), WALK_ON);
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_LOOPED);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_KEPT), WALK_ON);
 	walk.fp.word = 8;
-	assert_int_equal(step_by_frame_pointer(&walk, 1), PILOTLIGHT_WALK_UNREADABLE);
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_KEPT), PILOTLIGHT_WALK_UNREADABLE);
 }
 
 /* Code that keeps no frame pointers has any number in the register, also 0 or a pointer to zeros.
@@ -458,21 +585,24 @@ static void a_frame_pointer_of_zero_is_no_root_by_itself(void **state)
 	struct walk walk = walk_at(4, 8);
 
 	walk.fp.word = 0;
-	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_NO_FUNCTION);
-	assert_int_equal(step_by_frame_pointer(&walk, 1), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_NO_FUNCTION);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_KEPT), PILOTLIGHT_WALK_ROOT);
 	walk = walk_at(4, 8);
 	stack[8] = stack[9] = 0;
-	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_NO_FUNCTION);
-	assert_int_equal(step_by_frame_pointer(&walk, 1), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_NO_FUNCTION);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_KEPT), PILOTLIGHT_WALK_ROOT);
 
 	/* Behind a function that kept it, but not behind one more that a rule stepped out of. */
 	walk = walk_at(4, 8);
 	stack[9] = 0x402000;
-	assert_int_equal(step_by_frame_pointer(&walk, 0), WALK_ON);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
 	stack[11] = 0x403000;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	assert_int_equal(fp_of(&walk), 0);
-	assert_int_equal(step_by_frame_pointer(&walk, 0), PILOTLIGHT_WALK_NO_FUNCTION);
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_NO_FUNCTION);
 }
 
 int main(void)
@@ -484,6 +614,10 @@ int main(void)
 		cmocka_unit_test(plt_stubs_push_a_word_in_their_second_part),
 		cmocka_unit_test(other_registers_are_known_in_the_leaf_only),
 		cmocka_unit_test(leaf_in_prologue_or_epilogue_is_found_by_its_code),
+		cmocka_unit_test(leaf_needs_a_call_before_its_return_address),
+		cmocka_unit_test(a_caller_found_by_guess_must_be_behind_a_call),
+		cmocka_unit_test(doubt_holds_for_one_step),
+		cmocka_unit_test(a_function_may_be_called_through_a_jump),
 		cmocka_unit_test(frameless_leaf_is_found_by_the_call),
 		cmocka_unit_test(rbx_is_read_where_a_callee_saved_it),
 		cmocka_unit_test(rbx_is_known_in_a_leaf_and_after_a_signal),

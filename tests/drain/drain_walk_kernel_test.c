@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+enum { LOOP_FRAMES_MAX = 3 };
 enum { RATE_HZ = 999, DEPTH = 40, FILES_MAX = 64, UNWIND_BYTES = 1 << 20, MAP_BYTES = 16 << 20 };
 
 struct fixture {
@@ -30,9 +31,10 @@ struct fixture {
 	size_t file_count;
 	uint64_t walked, of_us, deep, of_us_by_kernel, ended[PILOTLIGHT_WALK_ENDS + 1];
 	uint64_t by_path[PILOTLIGHT_PATH_COUNT], timed;
-	/* Ends of walks that begin in generated code. */
-	uintptr_t generated_start, generated_end;
-	uint64_t generated_ended[PILOTLIGHT_WALK_ENDS + 1];
+	/* Walks that begin in a loop, which may be generated code: their ends, and how many have
+	 * so many frames. */
+	uintptr_t loop_start, loop_end;
+	uint64_t loop_ended[PILOTLIGHT_WALK_ENDS + 1], loop_frames[LOOP_FRAMES_MAX + 1];
 	/* What this thread does in each cgroup, one after the other, and what is not said to be of
 	 * the one where it was then. */
 	struct stay {
@@ -102,13 +104,13 @@ static void take_stay(struct fixture *fixture, const struct raw_sample *sample)
 	}
 }
 
-static bool is_in_generated_code(const struct fixture *fixture, const struct raw_sample *sample)
+static bool is_in_loop(const struct fixture *fixture, const struct raw_sample *sample)
 {
 	uint64_t ip =
 		sample->walk_count > 0 ? sample->walk_frames[0] & PILOTLIGHT_FRAME_ADDRESS_MASK : 0;
 
-	return sample->process.tgid == (uint32_t)getpid() && ip >= fixture->generated_start &&
-	       ip < fixture->generated_end;
+	return sample->process.tgid == (uint32_t)getpid() && ip >= fixture->loop_start &&
+	       ip < fixture->loop_end;
 }
 
 static int take_sample(void *context, const struct raw_sample *sample)
@@ -123,8 +125,12 @@ static int take_sample(void *context, const struct raw_sample *sample)
 	}
 	fixture->walked += sample->count;
 	fixture->ended[sample->walk_end] += sample->count;
-	if (is_in_generated_code(fixture, sample))
-		fixture->generated_ended[sample->walk_end] += sample->count;
+	if (is_in_loop(fixture, sample)) {
+		fixture->loop_ended[sample->walk_end] += sample->count;
+		fixture->loop_frames[sample->walk_count < LOOP_FRAMES_MAX ? sample->walk_count
+									  : LOOP_FRAMES_MAX] +=
+			sample->count;
+	}
 	fixture->by_path[sample->path] += sample->count;
 	fixture->timed += sample->path == PILOTLIGHT_PATH_RING && sample->count == 1 &&
 			  sample->first_ns == sample->last_ns && sample->first_ns > 0;
@@ -315,8 +321,8 @@ static generated_loop generate_loop(struct fixture *fixture)
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	memcpy(memory, code, sizeof(code));
-	fixture->generated_start = (uintptr_t)memory;
-	fixture->generated_end = fixture->generated_start + sizeof(code);
+	fixture->loop_start = (uintptr_t)memory;
+	fixture->loop_end = fixture->loop_start + sizeof(code);
 	return (generated_loop)(void *)memory;
 }
 
@@ -352,16 +358,70 @@ static void generated_code_without_frame_pointer_is_the_reason(void **state)
 			loop(cases[i].frame_pointer, 1000000);
 		capture_stop(fixture.capture);
 		drain_once(&fixture);
-		assert_int_equal(munmap((void *)fixture.generated_start, (size_t)getpagesize()), 0);
+		assert_int_equal(munmap((void *)fixture.loop_start, (size_t)getpagesize()), 0);
 		for (size_t end = 0; end <= PILOTLIGHT_WALK_ENDS; end++)
-			if (end == PILOTLIGHT_WALK_NO_FRAME_POINTER
-					? fixture.generated_ended[end] < 20
-					: fixture.generated_ended[end] > 0)
+			if (end == PILOTLIGHT_WALK_NO_FRAME_POINTER ? fixture.loop_ended[end] < 20
+								    : fixture.loop_ended[end] > 0)
 				fail_msg("%s: %lu of end %zu", cases[i].name,
-					fixture.generated_ended[end], end);
+					fixture.loop_ended[end], end);
 		close_fixture(&fixture);
 	}
 	assert_int_equal(munmap(pair, (size_t)getpagesize()), 0);
+}
+
+/* Runs a loop that has `frame_pointer` in %rbp. */
+void loop_with(const void *frame_pointer, uint64_t rounds);
+extern const char loop_begins[], loop_ends[], behind_call_of_loop[];
+__asm__(".text\n"
+	"loop_with:\n"
+	"	push %rbp\n"
+	"	mov %rdi, %rbp\n"
+	"loop_begins:\n"
+	"	dec %rsi\n"
+	"	jnz loop_begins\n"
+	"loop_ends:\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	"	call loop_with\n"
+	"behind_call_of_loop:\n"
+	"	ret\n");
+
+/* The engine tells of no file. */
+static void without_a_table_only_callers_behind_calls_are_drawn(void **state)
+{
+	const struct {
+		uintptr_t return_address;
+		size_t frames;
+	} cases[] = {
+		{ (uintptr_t)loop_begins, 1 },
+		{ (uintptr_t)behind_call_of_loop + 1, 1 },
+		{ (uintptr_t)behind_call_of_loop, 2 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const uintptr_t on_stack[] = { 0, cases[i].return_address };
+		struct fault fault = { 0 };
+		struct fixture fixture;
+
+		open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
+		fixture.loop_start = (uintptr_t)loop_begins;
+		fixture.loop_end = (uintptr_t)loop_ends;
+		if (capture_start(fixture.capture, &fault) < 0)
+			fail_msg("%s", fault.text);
+		for (uint64_t end = clock_thread_cpu_ns() + 100000000; clock_thread_cpu_ns() < end;)
+			loop_with(on_stack, 1000000);
+		capture_stop(fixture.capture);
+		drain_once(&fixture);
+		assert_true(fixture.loop_frames[cases[i].frames] >= 20);
+		for (size_t count = 0; count <= LOOP_FRAMES_MAX; count++)
+			if (count != cases[i].frames)
+				assert_int_equal(fixture.loop_frames[count], 0);
+		/* Though a frame pointer of 0 ends the last one's chain. */
+		assert_int_equal(fixture.loop_ended[PILOTLIGHT_WALK_NO_TABLE],
+			fixture.loop_frames[cases[i].frames]);
+		assert_int_equal(fixture.of_us_by_kernel, 0);
+		close_fixture(&fixture);
+	}
 }
 
 static void without_table_memory_the_kernel_walks(void **state)
@@ -383,6 +443,7 @@ int main(void)
 		cmocka_unit_test(a_nearly_full_ring_counts_stacks_in_the_kernel),
 		cmocka_unit_test(a_thread_that_is_moved_has_the_cgroup_where_it_is),
 		cmocka_unit_test(generated_code_without_frame_pointer_is_the_reason),
+		cmocka_unit_test(without_a_table_only_callers_behind_calls_are_drawn),
 		cmocka_unit_test(without_table_memory_the_kernel_walks),
 	};
 
