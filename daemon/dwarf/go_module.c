@@ -14,6 +14,7 @@ enum {
 	SEGMENTS_MAX = 256,
 	/* Linkers write tables much longer than this header. */
 	TABLE_BYTES_MIN = GO_HEADER_BYTES,
+	SEARCHED_TIMES = 2, /* the size of the file; parts of a sound file do not overlap */
 };
 
 bool go_module_is_table(const uint8_t *bytes)
@@ -36,6 +37,8 @@ struct scan {
 	const struct elf_file *file;
 	/* Returns 1 to end the scan, 0 to go on, or -errno. `place` begins with the word. */
 	int (*look)(struct scan *scan, const uint8_t *word, const struct go_place *place);
+	uint64_t bytes_left;
+	bool follows_table; /* the word before is the table's vaddr */
 	struct go_place found;
 	uint64_t table, names;
 	struct go_module module;
@@ -47,8 +50,10 @@ static int scan_segment(struct scan *scan, const Elf64_Phdr *phdr)
 	uint64_t size = phdr->p_filesz;
 
 	if (phdr->p_offset > scan->file->size_bytes ||
-		size > scan->file->size_bytes - phdr->p_offset)
+		size > scan->file->size_bytes - phdr->p_offset || size > scan->bytes_left)
 		return -ENOEXEC;
+	scan->bytes_left -= size;
+	scan->follows_table = false;
 	for (uint64_t at = 0; size - at >= WORD_BYTES;) {
 		size_t part = size - at < sizeof(chunk) ? (size_t)(size - at) : sizeof(chunk);
 		int r = elf_file_read(scan->file, phdr->p_offset + at, chunk, part);
@@ -111,7 +116,11 @@ static int look_for_table(struct scan *scan, const uint8_t *word, const struct g
 int go_module_find_table(const struct elf_file *file, struct go_place *ret_place)
 {
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
-	struct scan scan = { .file = file, .look = look_for_table };
+	struct scan scan = {
+		.file = file,
+		.look = look_for_table,
+		.bytes_left = file->size_bytes * SEARCHED_TIMES,
+	};
 	Elf64_Shdr section;
 	int r;
 
@@ -155,16 +164,19 @@ int go_module_find_vaddr(const struct elf_file *file, uint64_t vaddr, struct go_
 	return -ENODATA;
 }
 
+/* Reads the module once its second word is found, for a file may be full of its first one. */
 static int look_for_module(struct scan *scan, const uint8_t *word, const struct go_place *place)
 {
+	bool follows_table = scan->follows_table;
 	uint64_t value;
 	int r;
 
 	memcpy(&value, word, sizeof(value));
-	if (value != scan->table || place->bytes < MODULE_BYTES)
+	scan->follows_table = value == scan->table;
+	if (!follows_table || value != scan->names || place->bytes < MODULE_BYTES - WORD_BYTES)
 		return 0;
-	r = elf_file_read(scan->file, place->offset, scan->module.words, MODULE_BYTES);
-	return r < 0 ? r : scan->module.words[GO_MODULE_NAMES] == scan->names;
+	r = elf_file_read(scan->file, place->offset - WORD_BYTES, scan->module.words, MODULE_BYTES);
+	return r < 0 ? r : 1;
 }
 
 /* The relocations of a module, which are sorted by place. */
@@ -188,6 +200,7 @@ static void take_relocation(
 
 struct relocations {
 	const struct elf_file *file;
+	uint64_t bytes_left;
 	struct relocated found;
 	uint64_t table, names;
 };
@@ -207,8 +220,10 @@ static int read_relocations(
 	if (section->sh_type != SHT_RELA || !(section->sh_flags & SHF_ALLOC))
 		return 0;
 	if (section->sh_offset > relocations->file->size_bytes ||
-		section->sh_size > relocations->file->size_bytes - section->sh_offset)
+		section->sh_size > relocations->file->size_bytes - section->sh_offset ||
+		section->sh_size > relocations->bytes_left)
 		return -ENOEXEC;
+	relocations->bytes_left -= section->sh_size;
 	for (uint64_t at = 0; at < count;) {
 		size_t part =
 			count - at < ARRAY_SIZE(chunk) ? (size_t)(count - at) : ARRAY_SIZE(chunk);
@@ -229,10 +244,17 @@ static int read_relocations(
 int go_module_find(
 	const struct elf_file *file, uint64_t table, uint64_t names, struct go_module *ret_module)
 {
+	const uint64_t bytes = file->size_bytes * SEARCHED_TIMES;
 	struct scan scan = {
-		.file = file, .look = look_for_module, .table = table, .names = names
+		.file = file,
+		.look = look_for_module,
+		.bytes_left = bytes,
+		.table = table,
+		.names = names,
 	};
-	struct relocations relocations = { .file = file, .table = table, .names = names };
+	struct relocations relocations = {
+		.file = file, .bytes_left = bytes, .table = table, .names = names
+	};
 	int r;
 
 	r = scan_segments(&scan, PF_W, 0);

@@ -3,7 +3,8 @@
  * Finds the parts of a Go binary that no section header names for sure: its table of functions
  * (dwarf/go_table.h), and the runtime's description of the module, which says where the code and
  * the data of functions begin. In a position-independent binary its addresses may be in
- * relocations alone. The file is hostile (I8); time is linear in its size.
+ * relocations alone. The file is hostile (I8): its segments or sections may all be the whole file,
+ * so a search ends after twice the size of the file.
  *
  * Source: moduledata in runtime/symtab.go of Go.
  */
