@@ -328,24 +328,57 @@ bool elf_symbols_need_bounds(const struct elf_symbols *symbols)
 	return symbols->has_guesses;
 }
 
-void elf_symbols_bound(struct elf_symbols *symbols, const struct function_bounds *bounds)
+static uint64_t start_key(const void *item)
 {
-	struct symbol_claim *claims = symbols->claims.items;
+	return ((const struct symbol_claim *)item)->start;
+}
 
-	for (size_t i = 0; i < symbols->claims.count; i++) {
-		bool is_inside;
-		uint64_t end;
+/* Where a symbol without a size ends that begins at `start`, before `limit`. */
+static uint64_t bound(const struct elf_symbols *symbols, const struct function_bounds *bounds,
+	uint64_t start, uint64_t limit)
+{
+	bool is_inside;
+	uint64_t end = function_bounds_end(bounds, start, &is_inside);
 
-		if (claims[i].kind != SYMBOL_CLAIM_GUESS)
-			continue;
-		end = function_bounds_end(bounds, claims[i].start, &is_inside);
-		if (end < claims[i].end)
-			claims[i].end = end;
-		/* A stripped file has functions before the next symbol that have no name. */
-		if (!is_inside && !symbols->has_symtab)
-			claims[i].end =
-				function_bounds_guess_end(bounds, claims[i].start, claims[i].end);
+	if (end > limit)
+		end = limit;
+	/* A stripped file has functions before the next symbol that have no name. */
+	return is_inside || symbols->has_symtab ? end
+						: function_bounds_guess_end(bounds, start, end);
+}
+
+/* Bounds the claims of one start, of which there may be as many as symbols. */
+static void bound_group(struct elf_symbols *symbols, const struct function_bounds *bounds,
+	struct symbol_claim *claims, size_t count, uint64_t next)
+{
+	uint64_t limit = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (claims[i].kind == SYMBOL_CLAIM_GUESS && claims[i].end > limit)
+			limit = claims[i].end;
+	if (limit == 0)
+		return;
+	limit = bound(symbols, bounds, claims[0].start, limit < next ? limit : next);
+	for (size_t i = 0; i < count; i++)
+		if (claims[i].kind == SYMBOL_CLAIM_GUESS && claims[i].end > limit)
+			claims[i].end = limit;
+}
+
+int elf_symbols_bound(struct elf_symbols *symbols, const struct function_bounds *bounds)
+{
+	static const scratch_sort_key keys[] = { start_key };
+	struct symbol_claim *claims;
+	size_t count = symbols->claims.count;
+	int r = scratch_sort(&symbols->claims, keys, 1);
+
+	claims = symbols->claims.items;
+	for (size_t first = 0, end; r == 0 && first < count; first = end) {
+		for (end = first + 1; end < count && claims[end].start == claims[first].start;)
+			end++;
+		bound_group(symbols, bounds, &claims[first], end - first,
+			end < count ? claims[end].start : UINT64_MAX);
 	}
+	return r;
 }
 
 /*

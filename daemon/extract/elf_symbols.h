@@ -44,9 +44,10 @@ bool elf_symbols_need_bounds(const struct elf_symbols *symbols);
 
 /*
  * Ends symbols without a size where their function ends, or at the latest where the next one begins
- * that the bounds have. Called after the last file.
+ * that the bounds have. Reads code up to the next symbol only, so no byte twice. Called after the
+ * last file. Errors of the scratch.
  */
-void elf_symbols_bound(struct elf_symbols *symbols, const struct function_bounds *bounds);
+int elf_symbols_bound(struct elf_symbols *symbols, const struct function_bounds *bounds);
 
 /*
  * Gives all symbols to the builder; called once, after the last file. A name that cannot be read

@@ -140,7 +140,7 @@ static int bound_symbols(struct extraction *extraction, struct elf_symbols *symb
 
 	r = function_bounds_read(&bounds, extraction->binary.fd, &extraction->scratch);
 	if (r == 0)
-		elf_symbols_bound(symbols, &bounds);
+		r = elf_symbols_bound(symbols, &bounds);
 	return r;
 }
 

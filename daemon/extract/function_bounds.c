@@ -56,6 +56,7 @@ uint64_t function_bounds_end(
 	const struct unwind_function *functions = bounds->functions.functions.items;
 	size_t low = 0, high = bounds->functions.functions.count;
 	uint32_t offset, bytes;
+	uint64_t end;
 
 	*ret_is_inside = false;
 	if (high == 0 || !unwind_files_find_offset(&bounds->files, vaddr, &offset, &bytes))
@@ -75,7 +76,9 @@ uint64_t function_bounds_end(
 	}
 	if (low == bounds->functions.functions.count)
 		return UINT64_MAX;
-	return vaddr_of(bounds, functions[low].start);
+	/* Segments may share parts of the file, in another order. */
+	end = vaddr_of(bounds, functions[low].start);
+	return end > vaddr ? end : UINT64_MAX;
 }
 
 /* Returns the length of the instruction without effect at the start of `code`; 0: none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/extract/elf_symbols_fixture.h"
+#include "tests/harness/counted_reads.h"
 
 #include "base/array.h"
 #include "extract/function_bounds.h"
@@ -261,7 +262,7 @@ static void gather_bounded(struct symbol_builder *builder, const struct elf_file
 	assert_false(elf_symbols_need_bounds(symbols));
 	assert_int_equal(elf_symbols_add_file(symbols, file), 0);
 	assert_true(elf_symbols_need_bounds(symbols));
-	elf_symbols_bound(symbols, bounds);
+	assert_int_equal(elf_symbols_bound(symbols, bounds), 0);
 	assert_int_equal(elf_symbols_finish(symbols), 0);
 }
 
@@ -309,6 +310,31 @@ static void only_stripped_files_need_the_code(void **state)
 		gather_bounded(&builder, &file, &bounds);
 		assert_names(&builder, i ? whole : stripped, 2);
 	}
+}
+
+/* Half of the symbols begin at one place, and half at the bytes behind it. */
+static void the_code_is_read_once(void **state)
+{
+	enum { COUNT = 200, BYTES = 0x1000, BYTES_OF_SYMBOL = 32 };
+	static struct fixture_symbol symbols[COUNT];
+	static const uint8_t code[BYTES];
+	_cleanup_(recorded_symbols_done) struct symbol_builder builder = all_code;
+	_cleanup_close_ int fd = memfd_create("code", MFD_CLOEXEC);
+	struct function_bounds bounds = bounds_of(code, sizeof(code));
+	struct fixture fixture = { .table_type = SHT_DYNSYM };
+	struct elf_file file;
+
+	for (uint64_t i = 0; i < COUNT; i++)
+		symbols[i] = (struct fixture_symbol){ "a", TEXT + 0x80 + i / 2 * (i % 2), 0, GLOBAL,
+			FIXTURE_TEXT };
+	file = build(&fixture, symbols, COUNT);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	bounds.files.binary.memory = NULL;
+	bounds.files.binary.fd = fd;
+	counted_reads.bytes = 0;
+	gather_bounded(&builder, &file, &bounds);
+	assert_in_range(counted_reads.bytes, 1, BYTES + COUNT * BYTES_OF_SYMBOL);
+	assert_non_null(recorded_symbols_find(&builder, TEXT + BYTES - 1));
 }
 
 static void guessed_ends_are_marked(void **state)
@@ -481,6 +507,7 @@ int main(void)
 		cmocka_unit_test(objects_name_code_that_no_function_has),
 		cmocka_unit_test(bounds_end_symbols_without_a_size),
 		cmocka_unit_test(only_stripped_files_need_the_code),
+		cmocka_unit_test(the_code_is_read_once),
 		cmocka_unit_test(guessed_ends_are_marked),
 		cmocka_unit_test(symbols_outside_the_code_are_ignored),
 		cmocka_unit_test(tables_of_all_files_are_pooled),

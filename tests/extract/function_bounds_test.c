@@ -86,6 +86,23 @@ static void functions_end_where_their_cfi_says(void **state)
 	assert_end(CODE_BYTES, UINT64_MAX, false);
 }
 
+/* The function that is next in the file may be before the vaddr in memory. */
+static void a_bound_is_behind_the_vaddr(void **state)
+{
+	uint32_t cie = cfi_add_usual_cie(&writer);
+	uint64_t lower = CODE_VADDR - CODE_BYTES;
+
+	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + 0x100, 0x10, 0);
+	unwind_elf_add_code(&elf);
+	unwind_elf_add_code(&elf);
+	elf.segments[1].p_vaddr = lower;
+	unwind_elf_add_cfi(&elf, &writer);
+	fd = unwind_elf_fd(&elf);
+	assert_int_equal(ftruncate(fd, CODE_OFFSET + CODE_BYTES), 0);
+	assert_int_equal(function_bounds_read(&bounds, fd, &scratch.scratch), 0);
+	assert_end(0, UINT64_MAX, false);
+}
+
 static void assert_no_bounds(int file_fd)
 {
 	assert_int_equal(function_bounds_read(&bounds, file_fd, &scratch.scratch), 0);
@@ -215,6 +232,7 @@ int main(void)
 			code_at_the_end_of_the_address_space_has_no_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			functions_end_where_their_cfi_says, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_bound_is_behind_the_vaddr, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_cannot_be_read_has_no_bounds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_room_means_no_bounds, set_up, tear_down),

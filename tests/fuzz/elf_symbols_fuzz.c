@@ -30,7 +30,8 @@ static void read_symbols(const struct elf_file *file, int fd, struct scratch *sc
 	if (elf_symbols_need_bounds(symbols)) {
 		if (function_bounds_read(&bounds, fd, scratch) < 0)
 			return;
-		elf_symbols_bound(symbols, &bounds);
+		if (elf_symbols_bound(symbols, &bounds) < 0)
+			return;
 	}
 	(void)elf_symbols_finish(symbols);
 }
