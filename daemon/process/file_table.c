@@ -46,6 +46,7 @@ int file_table_init(struct file_table *table, size_t limit, size_t path_bytes)
 		.newest_unused = NONE,
 		.path_bytes_limit = path_bytes,
 		.share.capacity = limit,
+		.path_share.capacity = path_bytes,
 		.bucket_count = BUCKETS_MIN,
 	};
 	while (table->bucket_count < table->limit)
@@ -145,6 +146,32 @@ static void unchain(struct file_table *table, uint32_t file)
 	*place = table->entries[file].next;
 }
 
+/* --- who answers for files in use --- */
+
+static void charge(struct file_table *table, struct file_entry *entry, uint64_t user)
+{
+	entry->user = user;
+	user_share_add(&table->share, user, 1);
+	user_share_add(&table->path_share, user, entry->path_size + 1);
+}
+
+static void discharge(struct file_table *table, const struct file_entry *entry)
+{
+	user_share_remove(&table->share, entry->user, 1);
+	user_share_remove(&table->path_share, entry->user, entry->path_size + 1);
+}
+
+void file_table_charge(struct file_table *table, uint32_t file, uint64_t from, uint64_t user)
+{
+	struct file_entry *entry = &table->entries[file];
+
+	assert(file < table->count && entry->references > 0);
+	if (entry->user != from)
+		return;
+	discharge(table, entry);
+	charge(table, entry, user);
+}
+
 /* --- the list of unused files --- */
 
 static void list_unused(struct file_table *table, uint32_t file)
@@ -196,8 +223,7 @@ void file_table_take(struct file_table *table, uint32_t file)
 	assert(file < table->count && table->entries[file].path);
 	if (table->entries[file].references++ == 0) {
 		unlist_unused(table, file);
-		table->entries[file].user = table->user;
-		user_share_add(&table->share, table->user, 1);
+		charge(table, &table->entries[file], table->user);
 	}
 }
 
@@ -206,7 +232,7 @@ void file_table_drop(struct file_table *table, uint32_t file)
 	assert(file < table->count && table->entries[file].references > 0);
 	if (--table->entries[file].references == 0) {
 		list_unused(table, file);
-		user_share_remove(&table->share, table->entries[file].user, 1);
+		discharge(table, &table->entries[file]);
 	}
 }
 
@@ -219,9 +245,11 @@ static int make_room(struct file_table *table, size_t path_bytes, uint32_t *ret_
 
 	if (path_bytes > table->path_bytes_limit)
 		return -E2BIG;
+	table->lacking = &table->path_share;
 	while (path_bytes > table->path_bytes_limit - table->path_bytes)
 		if (!forget_oldest_unused(table))
 			return -E2BIG;
+	table->lacking = &table->share;
 	if (table->free_file == NONE && table->count == table->limit &&
 		!forget_oldest_unused(table))
 		return -E2BIG;
@@ -261,14 +289,13 @@ static int add_entry(
 		.device_minor = event->device_minor,
 		.path_size = (uint32_t)key->path_size,
 		.references = 1,
-		.user = table->user,
 		.build_id = event->build_id,
 		.has_build_id_key = event->build_id.size > 0,
 		.bucket = bucket,
 		.next = table->buckets[bucket],
 	};
 	table->buckets[bucket] = file;
-	user_share_add(&table->share, table->user, 1);
+	charge(table, &table->entries[file], table->user);
 	*ret_file = file;
 	return 0;
 }
@@ -280,6 +307,7 @@ int file_table_intern(
 	uint32_t bucket, file;
 	int r = make_key(event, &key);
 
+	table->lacking = NULL;
 	if (r < 0)
 		return r;
 	bucket = (uint32_t)(hash_key(&key) & (table->bucket_count - 1));

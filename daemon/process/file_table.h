@@ -22,9 +22,12 @@ struct file_table {
 	uint32_t *buckets;		     /* first file of each chain */
 	size_t bucket_count;		     /* a power of two */
 	uint64_t last_identity;
-	/* Files in use, by the user who used each first; `user` does so from now on. */
-	struct user_share share;
+	/* Files in use, and the bytes of their paths, by the user who used each first; `user` does
+	 * so from now on. */
+	struct user_share share, path_share;
 	uint64_t user;
+	/* Which of them had no room when the last file was refused; NULL: its path is too long. */
+	const struct user_share *lacking;
 };
 
 /* Returns 0 or -ENOMEM; call file_table_done() in both cases. */
@@ -33,7 +36,7 @@ void file_table_done(struct file_table *table);
 
 /*
  * Finds or adds the file, with a reference that the caller drops. Returns 0, -ENOMEM, or -E2BIG if
- * a bound refuses it or its path is longer than PATH_MAX.
+ * a bound refuses it (see `lacking`) or its path is longer than PATH_MAX.
  */
 int file_table_intern(
 	struct file_table *table, const struct process_mapping_event *event, uint32_t *ret_file);
@@ -41,6 +44,9 @@ int file_table_intern(
 /* Adds a reference, or drops one. */
 void file_table_take(struct file_table *table, uint32_t file);
 void file_table_drop(struct file_table *table, uint32_t file);
+
+/* Charges a file that is charged to `from` to `user`. */
+void file_table_charge(struct file_table *table, uint32_t file, uint64_t from, uint64_t user);
 
 void file_table_get(const struct file_table *table, uint32_t file, struct mapped_file *ret_file);
 void file_table_set_build_id(struct file_table *table, uint32_t file, const struct build_id *id);

@@ -361,16 +361,12 @@ int image_table_begin(struct image_table *table, pid_t pid, uint64_t time_ns, ui
 
 void image_table_charge(struct image_table *table, struct image *image, uint64_t user)
 {
-	struct mapping_set *mappings = image->mappings;
+	uint64_t from = image->user;
 
-	user_share_remove(&table->share, image->user, 1);
+	user_share_remove(&table->share, from, 1);
 	user_share_add(&table->share, user, 1);
 	image->user = user;
-	if (!mappings || mappings->references > 1)
-		return;
-	user_share_remove(&table->budget->share, mappings->user, mappings->capacity);
-	user_share_add(&table->budget->share, user, mappings->capacity);
-	mappings->user = user;
+	mapping_set_charge(image->mappings, from, user, table->budget);
 }
 
 void image_table_set_executable(struct image_table *table, struct image *image, uint32_t file)

@@ -72,7 +72,8 @@ struct image *image_table_at(const struct image_table *table, pid_t pid, uint64_
 int image_table_begin(struct image_table *table, pid_t pid, uint64_t time_ns, uint64_t user,
 	struct image **ret_image);
 
-/* Charges it, and its mappings unless they are shared, to another user. */
+/* Charges it, its mappings, and the files that its user answered for, to another user. Mappings
+ * that images of several users share are charged to the one who came last. */
 void image_table_charge(struct image_table *table, struct image *image, uint64_t user);
 
 struct process_image image_table_facts(const struct image_table *table, const struct image *image);

@@ -38,6 +38,18 @@ void mapping_set_release(struct mapping_set *set, struct mapping_budget *budget)
 	free(set);
 }
 
+void mapping_set_charge(
+	struct mapping_set *set, uint64_t from, uint64_t user, struct mapping_budget *budget)
+{
+	if (!set)
+		return;
+	user_share_remove(&budget->share, set->user, set->capacity);
+	user_share_add(&budget->share, user, set->capacity);
+	set->user = user;
+	for (uint32_t i = 0; i < set->count && from != user; i++)
+		file_table_charge(budget->files, set->mappings[i].file, from, user);
+}
+
 /* The index of the first mapping that ends after `address`. */
 static uint32_t first_ending_after(const struct mapping_set *set, uint64_t address)
 {

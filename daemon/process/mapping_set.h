@@ -34,6 +34,10 @@ struct mapping_budget {
 struct mapping_set *mapping_set_share(struct mapping_set *set);
 void mapping_set_release(struct mapping_set *set, struct mapping_budget *budget);
 
+/* Charges the set to `user`, and of its files those that are charged to `from`. NULL: nothing. */
+void mapping_set_charge(
+	struct mapping_set *set, uint64_t from, uint64_t user, struct mapping_budget *budget);
+
 /* Finds the mapping that holds `address`, or NULL. Borrowed until the set changes. */
 const struct process_mapping *mapping_set_find(const struct mapping_set *set, uint64_t address);
 

@@ -7,7 +7,6 @@
 #include "process/maps_line.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,8 +200,9 @@ void process_table_set_user(struct process_table *table, pid_t pid, uint64_t tim
 {
 	struct image *image = image_table_at(&table->images, pid, time_ns);
 
-	if (image && image->user != user)
-		image_table_charge(&table->images, image, user);
+	if (!image || (image->user == user && (!image->mappings || image->mappings->user == user)))
+		return;
+	image_table_charge(&table->images, image, user);
 }
 
 /* Evicts images while there is no room. */
@@ -223,15 +223,12 @@ static int put_mapping(struct process_table *table, struct image *image,
 	return r;
 }
 
-/* May another user's image make room for a file? */
-static bool evict_for_file(struct process_table *table, const struct image *image,
-	const struct process_mapping_event *event)
+/* Has another user's image made room for a file that was refused? */
+static bool evict_for_file(struct process_table *table, const struct image *image)
 {
-	const struct user_share *share = &table->files.share;
+	const struct user_share *share = table->files.lacking;
 
-	/* A path that is too long never fits. */
-	return strnlen(event->path, PATH_MAX + 1) <= PATH_MAX &&
-	       !user_share_is_counter(share, user_share_greatest(share), image->user) &&
+	return share && !user_share_is_counter(share, user_share_greatest(share), image->user) &&
 	       image_table_evict(&table->images, share, image->user);
 }
 
@@ -243,7 +240,7 @@ static int intern_file(struct process_table *table, const struct image *image,
 	table->files.user = image->user;
 	do
 		r = file_table_intern(&table->files, event, ret_file);
-	while (r == -E2BIG && evict_for_file(table, image, event));
+	while (r == -E2BIG && evict_for_file(table, image));
 	if (r == -E2BIG) {
 		table->counters.files_refused++;
 		user_excess_add(&table->excess, image->user, USER_FILES, 1);

@@ -123,6 +123,109 @@ static void files_of_one_user_take_no_room_of_others(void **state)
 	process_table_free(fixture.table);
 }
 
+static uint64_t held(const struct fixture *fixture, uint64_t user, enum user_resource resource)
+{
+	struct user_holdings holdings = { 0 };
+	struct user_excess excess = { 0 };
+
+	process_table_users(fixture->table, &excess, &holdings);
+	for (size_t i = 0; i < USER_EXCESS_LINES; i++)
+		if (holdings.lines[i].user == user)
+			return holdings.lines[i].held[resource];
+	return 0;
+}
+
+/* Few files have long paths; another user has many with short ones. */
+static void long_paths_of_one_user_take_no_room_of_others(void **state)
+{
+	enum { OTHER = 7, PATH_BYTES = 20000, LONG = 1000, SHORT_FILES = 40 };
+	static const struct process_table_limits limits = { 100, 100, 1000, PATH_BYTES, 10000 };
+	struct user_share seen = { 0 };
+	struct fixture fixture;
+	char path[LONG + 1];
+
+	begin(&fixture, &limits);
+	user_share_add(&seen, fixture.honest, 1);
+	user_share_add(&seen, fixture.abuser, 1);
+	for (unsigned page = 0; page < SHORT_FILES; page++) {
+		(void)snprintf(path, sizeof(path), "/%u", page);
+		assert_int_equal(map(fixture.table, OTHER, 5, 2 * page, path), 0);
+	}
+	process_table_set_user(fixture.table, OTHER, 5, distinct_user(&seen, 3000));
+	for (pid_t pid = FIRST; pid < FIRST + PATH_BYTES / LONG; pid++) {
+		(void)snprintf(path, sizeof(path), "/%0*d", LONG - 2, pid);
+		assert_int_equal(process_table_fork(fixture.table, pid, ABUSER, 10), 0);
+		(void)map(fixture.table, pid, 11, 1, path);
+	}
+	(void)snprintf(path, sizeof(path), "/%0*d", LONG - 2, HONEST);
+	assert_int_equal(map(fixture.table, HONEST, 20, 2, path), 0);
+	assert_true(process_table_has(fixture.table, OTHER, 20));
+	process_table_free(fixture.table);
+}
+
+/* A path that does not fit into an empty table evicts nothing. */
+static void a_path_that_is_too_long_takes_no_room(void **state)
+{
+	static const struct process_table_limits limits = { 100, 100, 1000, 100, 10000 };
+	struct fixture fixture;
+	char path[201];
+
+	begin(&fixture, &limits);
+	(void)snprintf(path, sizeof(path), "/%0199d", 0);
+	assert_int_equal(map(fixture.table, HONEST, 20, 2, path), -E2BIG);
+	assert_true(process_table_has(fixture.table, ABUSER, 20));
+	process_table_free(fixture.table);
+}
+
+/* A service forks, and its child becomes another user without another program. */
+static void shared_mappings_are_charged_to_the_last_user(void **state)
+{
+	struct fixture fixture;
+	uint64_t before;
+
+	begin(&fixture, &of_images);
+	before = held(&fixture, fixture.honest, USER_MAPPINGS);
+	assert_int_equal(process_table_fork(fixture.table, 50, HONEST, 2), 0);
+	process_table_set_user(fixture.table, 50, 3, fixture.abuser);
+	assert_int_equal(held(&fixture, fixture.honest, USER_MAPPINGS), 0);
+	process_table_set_user(fixture.table, HONEST, 4, fixture.honest);
+	assert_int_equal(held(&fixture, fixture.honest, USER_MAPPINGS), before);
+	/* The service ends, and its child stays. */
+	process_table_exit(fixture.table, HONEST, 5);
+	process_table_retire(fixture.table, 6);
+	process_table_set_user(fixture.table, 50, 7, fixture.abuser);
+	assert_int_equal(held(&fixture, fixture.honest, USER_MAPPINGS), 0);
+	assert_int_equal(held(&fixture, fixture.abuser, USER_MAPPINGS), 2 * before);
+	process_table_free(fixture.table);
+}
+
+/* Until a sample says whose it is, a process counts as its parent's user's. */
+static void files_are_charged_to_the_user_who_is_known_later(void **state)
+{
+	struct fixture fixture;
+	char path[32];
+
+	begin(&fixture, &of_images);
+	assert_int_equal(process_table_fork(fixture.table, 50, HONEST, 2), 0);
+	for (unsigned page = 2; page < 10; page++) {
+		(void)snprintf(path, sizeof(path), "/many/%u", page);
+		assert_int_equal(map(fixture.table, 50, 3, 2 * page, path), 0);
+	}
+	/* It also holds what its user's other processes have mapped. */
+	assert_int_equal(map(fixture.table, 50, 3, 50, "/abuser"), 0);
+	assert_int_equal(held(&fixture, fixture.honest, USER_FILES), 9);
+	/* A child of its own does not change that. */
+	assert_int_equal(process_table_fork(fixture.table, 51, 50, 4), 0);
+	process_table_set_user(fixture.table, 50, 5, fixture.abuser);
+	assert_int_equal(held(&fixture, fixture.honest, USER_FILES), 0);
+	assert_int_equal(held(&fixture, fixture.abuser, USER_FILES), 10);
+	process_table_exit(fixture.table, 50, 6);
+	process_table_exit(fixture.table, 51, 6);
+	process_table_retire(fixture.table, 7);
+	assert_int_equal(held(&fixture, fixture.abuser, USER_FILES), 2);
+	process_table_free(fixture.table);
+}
+
 /* A sample says who it is, and its children and programs are the same user's. */
 static void the_user_is_inherited(void **state)
 {
@@ -138,7 +241,7 @@ static void the_user_is_inherited(void **state)
 	for (size_t i = 0; i < USER_EXCESS_LINES; i++)
 		if (holdings.lines[i].user == fixture.abuser) {
 			assert_int_equal(holdings.lines[i].held[USER_PROCESSES], 3);
-			assert_int_equal(holdings.lines[i].held[USER_FILES], 1);
+			assert_int_equal(holdings.lines[i].held[USER_FILES], 2);
 		}
 	/* The last one to leave takes its charge along. */
 	process_table_exit(fixture.table, 50, 5);
@@ -161,6 +264,10 @@ int main(void)
 		cmocka_unit_test(short_processes_of_one_user_evict_none_of_others),
 		cmocka_unit_test(mappings_of_one_user_take_no_room_of_others),
 		cmocka_unit_test(files_of_one_user_take_no_room_of_others),
+		cmocka_unit_test(long_paths_of_one_user_take_no_room_of_others),
+		cmocka_unit_test(a_path_that_is_too_long_takes_no_room),
+		cmocka_unit_test(shared_mappings_are_charged_to_the_last_user),
+		cmocka_unit_test(files_are_charged_to_the_user_who_is_known_later),
 		cmocka_unit_test(the_user_is_inherited),
 	};
 
