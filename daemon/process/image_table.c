@@ -12,19 +12,23 @@ enum {
 	NONE = UINT32_MAX,
 	IMAGES_PER_PID = 256,
 	BUCKETS_MIN = 64,
+	LIVE_SEEN_MAX = 64, /* of which the biggest is evicted */
 };
+
+static const struct image_list empty_list = { .first = NONE, .last = NONE };
 
 int image_table_init(struct image_table *table, size_t limit, struct mapping_budget *budget)
 {
 	*table = (struct image_table){
 		.limit = limit < NONE ? limit : NONE - 1,
 		.free = NONE,
-		.first_ended = NONE,
-		.last_ended = NONE,
+		.ended = empty_list,
 		.bucket_count = BUCKETS_MIN,
 		.budget = budget,
 		.share.capacity = limit,
 	};
+	for (size_t i = 0; i < USER_SHARE_COUNTERS; i++)
+		table->live_of[i] = table->ended_of[i] = empty_list;
 	while (table->bucket_count < table->limit)
 		table->bucket_count *= 2;
 	table->buckets = malloc(table->bucket_count * sizeof(*table->buckets));
@@ -140,59 +144,109 @@ static void report_end(const struct image_table *table, const struct image *imag
 		table->follower.ended(table->follower.context, image->data, image->end_ns);
 }
 
-/* --- the list of ended images --- */
+/* --- the lists --- */
 
-static void unlist(struct image_table *table, uint32_t id)
+static struct image_list *list_of(
+	struct image_table *table, const struct image *image, enum image_list_kind kind)
 {
-	struct image *image = &table->images[id];
+	size_t counter = user_share_counter(image->user);
 
-	if (image->ended_before == NONE)
-		table->first_ended = image->ended_after;
+	if (kind == IMAGE_LIST_ENDED)
+		return &table->ended;
+	return image->end_ns == PROCESS_LIVE ? &table->live_of[counter] : &table->ended_of[counter];
+}
+
+/* By the end. Ends arrive in time order, except where two sources report them, so the search is
+ * short. */
+static void list(struct image_table *table, struct image *image, enum image_list_kind kind)
+{
+	struct image_list *list = list_of(table, image, kind);
+	uint32_t id = (uint32_t)(image - table->images), before = list->last;
+	struct image_link *link = &image->links[kind];
+
+	while (before != NONE && table->images[before].end_ns > image->end_ns)
+		before = table->images[before].links[kind].before;
+	link->before = before;
+	link->after = before == NONE ? list->first : table->images[before].links[kind].after;
+	if (before == NONE)
+		list->first = id;
 	else
-		table->images[image->ended_before].ended_after = image->ended_after;
-	if (image->ended_after == NONE)
-		table->last_ended = image->ended_before;
+		table->images[before].links[kind].after = id;
+	if (link->after == NONE)
+		list->last = id;
 	else
-		table->images[image->ended_after].ended_before = image->ended_before;
+		table->images[link->after].links[kind].before = id;
+}
+
+static void unlist(struct image_table *table, struct image *image, enum image_list_kind kind)
+{
+	struct image_list *list = list_of(table, image, kind);
+	const struct image_link *link = &image->links[kind];
+
+	if (link->before == NONE)
+		list->first = link->after;
+	else
+		table->images[link->before].links[kind].after = link->after;
+	if (link->after == NONE)
+		list->last = link->before;
+	else
+		table->images[link->after].links[kind].before = link->before;
+}
+
+static void begin_life(struct image_table *table, struct image *image)
+{
 	image->end_ns = PROCESS_LIVE;
-	table->ended_count--;
+	list(table, image, IMAGE_LIST_OF_USER);
 	table->live_count++;
 }
 
-/* Ends arrive in time order, except where two sources report them, so this search is short. */
-static void list_ended(struct image_table *table, uint32_t id, uint64_t time_ns)
+static void end_life(struct image_table *table, struct image *image, uint64_t time_ns)
 {
-	struct image *image = &table->images[id];
-	uint32_t before = table->last_ended;
-
-	if (image->end_ns != PROCESS_LIVE)
-		return;
+	unlist(table, image, IMAGE_LIST_OF_USER);
 	image->end_ns = time_ns < PROCESS_LIVE ? time_ns : PROCESS_LIVE - 1;
 	table->live_count--;
+}
+
+static void list_ended(struct image_table *table, struct image *image)
+{
+	list(table, image, IMAGE_LIST_OF_USER);
+	list(table, image, IMAGE_LIST_ENDED);
 	table->ended_count++;
-	while (before != NONE && table->images[before].end_ns > image->end_ns)
-		before = table->images[before].ended_before;
-	image->ended_before = before;
-	image->ended_after =
-		before == NONE ? table->first_ended : table->images[before].ended_after;
-	if (before == NONE)
-		table->first_ended = id;
-	else
-		table->images[before].ended_after = id;
-	if (image->ended_after == NONE)
-		table->last_ended = id;
-	else
-		table->images[image->ended_after].ended_before = id;
+}
+
+static void unlist_ended(struct image_table *table, struct image *image)
+{
+	unlist(table, image, IMAGE_LIST_OF_USER);
+	unlist(table, image, IMAGE_LIST_ENDED);
+	table->ended_count--;
+}
+
+void image_table_end(struct image_table *table, struct image *image, uint64_t time_ns)
+{
+	if (image->end_ns != PROCESS_LIVE)
+		return;
+	end_life(table, image, time_ns);
+	list_ended(table, image);
 	report_end(table, image);
 }
 
-static void remove_ended(struct image_table *table, uint32_t id)
+void image_table_revive(struct image_table *table, struct image *image)
+{
+	if (image->end_ns == PROCESS_LIVE)
+		return;
+	unlist_ended(table, image);
+	begin_life(table, image);
+	report_end(table, image);
+}
+
+/* --- room --- */
+
+/* The image is in no list any more. */
+static void drop(struct image_table *table, uint32_t id)
 {
 	struct image *image = &table->images[id];
 
-	unlist(table, id);
 	unchain(table, id);
-	table->live_count--;
 	mapping_set_release(image->mappings, table->budget);
 	image_table_set_executable(table, image, IMAGE_NO_FILE);
 	if (image->data)
@@ -207,6 +261,21 @@ static void remove_ended(struct image_table *table, uint32_t id)
 	table->free = id;
 }
 
+static void remove_ended(struct image_table *table, uint32_t id)
+{
+	unlist_ended(table, &table->images[id]);
+	drop(table, id);
+}
+
+static void remove_live(struct image_table *table, uint32_t id)
+{
+	struct image *image = &table->images[id];
+
+	end_life(table, image, image->start_ns);
+	report_end(table, image);
+	drop(table, id);
+}
+
 bool image_table_is_crowded(const struct image_table *table)
 {
 	size_t room = table->limit - table->live_count;
@@ -214,31 +283,19 @@ bool image_table_is_crowded(const struct image_table *table)
 	return table->ended_count > room - room / 4;
 }
 
-static uint32_t oldest_ended_of(const struct image_table *table, const struct user_share *share,
-	const struct user_counter *counter)
+static uint32_t biggest_live_of(const struct image_table *table, size_t counter)
 {
-	uint32_t id = table->first_ended;
+	uint32_t biggest = NONE, most = 0, id = table->live_of[counter].first;
 
-	while (id != NONE && !user_share_is_counter(share, counter, table->images[id].user))
-		id = table->images[id].ended_after;
-	return id;
-}
-
-static uint32_t biggest_live_of(const struct image_table *table, const struct user_share *share,
-	const struct user_counter *counter)
-{
-	uint32_t biggest = NONE, most = 0;
-
-	for (uint32_t id = 0; id < table->count; id++) {
+	for (size_t seen = 0; id != NONE && seen < LIVE_SEEN_MAX; seen++) {
 		const struct image *image = &table->images[id];
 		uint32_t mappings = image->mappings ? image->mappings->count : 0;
 
-		if (image->pid == 0 || image->end_ns != PROCESS_LIVE ||
-			!user_share_is_counter(share, counter, image->user) ||
-			(biggest != NONE && mappings <= most))
-			continue;
-		biggest = id;
-		most = mappings;
+		if (biggest == NONE || mappings > most) {
+			biggest = id;
+			most = mappings;
+		}
+		id = image->links[IMAGE_LIST_OF_USER].after;
 	}
 	return biggest;
 }
@@ -246,16 +303,17 @@ static uint32_t biggest_live_of(const struct image_table *table, const struct us
 bool image_table_evict(struct image_table *table, const struct user_share *share, uint64_t user)
 {
 	const struct user_counter *greatest = user_share_greatest(share);
-	uint32_t id = oldest_ended_of(table, share, greatest);
+	size_t counter = (size_t)(greatest - share->counters);
+	uint32_t ended = table->ended_of[counter].first, live = NONE;
 
-	if (id == NONE && !user_share_is_counter(share, greatest, user)) {
-		id = biggest_live_of(table, share, greatest);
-		if (id != NONE)
-			list_ended(table, id, table->images[id].start_ns);
-	}
-	if (id == NONE)
+	if (ended == NONE && !user_share_is_counter(share, greatest, user))
+		live = biggest_live_of(table, counter);
+	if (ended != NONE)
+		remove_ended(table, ended);
+	else if (live != NONE)
+		remove_live(table, live);
+	else
 		return false;
-	remove_ended(table, id);
 	table->evicted++;
 	return true;
 }
@@ -279,11 +337,11 @@ static void evict_oldest_of_pid(struct image_table *table, pid_t pid)
 void image_table_retire(struct image_table *table, uint64_t time_ns)
 {
 	const struct process_follower *follower = &table->follower;
-	uint32_t id = table->first_ended;
+	uint32_t id = table->ended.first;
 
 	while (id != NONE && table->images[id].end_ns < time_ns) {
 		const struct image *image = &table->images[id];
-		uint32_t next = image->ended_after;
+		uint32_t next = image->links[IMAGE_LIST_ENDED].after;
 
 		if (!image->data || follower->is_finished(follower->context, image->data))
 			remove_ended(table, id);
@@ -338,23 +396,20 @@ int image_table_begin(struct image_table *table, pid_t pid, uint64_t time_ns, ui
 		.parent = parent,
 		.born_ns = born_ns,
 		.start_ns = time_ns,
-		.end_ns = PROCESS_LIVE,
 		.version = ++table->last_version,
 		.threads = 1,
 		.executable = IMAGE_NO_FILE,
 		.user = user,
-		.ended_before = NONE,
-		.ended_after = NONE,
 	};
 	user_share_add(&table->share, user, 1);
 	older = *newest_place(table, pid);
 	if (older != NONE) {
-		list_ended(table, older, time_ns);
+		image_table_end(table, &table->images[older], time_ns);
 		if (image->start_ns < table->images[older].start_ns)
 			image->start_ns = table->images[older].start_ns;
 	}
 	chain_newest(table, id);
-	table->live_count++;
+	begin_life(table, image);
 	*ret_image = image;
 	return 0;
 }
@@ -365,7 +420,9 @@ void image_table_charge(struct image_table *table, struct image *image, uint64_t
 
 	user_share_remove(&table->share, from, 1);
 	user_share_add(&table->share, user, 1);
+	unlist(table, image, IMAGE_LIST_OF_USER);
 	image->user = user;
+	list(table, image, IMAGE_LIST_OF_USER);
 	mapping_set_charge(image->mappings, from, user, table->budget);
 }
 
@@ -378,19 +435,6 @@ void image_table_set_executable(struct image_table *table, struct image *image, 
 	image->executable = file;
 	if (before != IMAGE_NO_FILE)
 		file_table_drop(table->budget->files, before);
-}
-
-void image_table_end(struct image_table *table, struct image *image, uint64_t time_ns)
-{
-	list_ended(table, (uint32_t)(image - table->images), time_ns);
-}
-
-void image_table_revive(struct image_table *table, struct image *image)
-{
-	if (image->end_ns == PROCESS_LIVE)
-		return;
-	unlist(table, (uint32_t)(image - table->images));
-	report_end(table, image);
 }
 
 size_t image_table_bytes(const struct image_table *table)

@@ -2,7 +2,8 @@
 /*
  * The images of a process_table. The images of one pid form a chain from the newest to the oldest,
  * and a hash bucket holds the newest. Ended images are also in a list, ordered by the time of their
- * end; the first is evicted first. An image is live until it enters that list.
+ * end. An image is live until it enters that list. The live and the ended images of each user are
+ * lists, too, so finding one to evict takes the same time for any number of images.
  *
  * Bounded (I4): beyond the limit, the user with the most images loses the oldest ended one, or
  * makes room with a live one for another user. A pid has at most 256 images.
@@ -18,6 +19,17 @@
 #include <sys/types.h>
 
 #define IMAGE_NO_FILE UINT32_MAX
+
+/* The lists that an image is in. */
+enum image_list_kind {
+	IMAGE_LIST_OF_USER, /* of its user's live or ended images */
+	IMAGE_LIST_ENDED,   /* of all ended images */
+	IMAGE_LISTS,
+};
+
+struct image_list {
+	uint32_t first, last;
+};
 
 struct image {
 	pid_t pid, parent;	   /* pid 0: the slot is free */
@@ -35,16 +47,19 @@ struct image {
 	void *data; /* the follower's */
 
 	/* Private to image_table. */
-	uint32_t older, newer;		    /* of the same pid */
-	uint32_t next;			    /* in the bucket, or in the free list */
-	uint32_t ended_before, ended_after; /* neighbours in the list of ended images */
+	uint32_t older, newer; /* of the same pid */
+	uint32_t next;	       /* in the bucket, or in the free list */
+	struct image_link {
+		uint32_t before, after;
+	} links[IMAGE_LISTS];
 };
 
 struct image_table {
 	struct image *images;
 	size_t count, capacity, limit;
 	uint32_t free;
-	uint32_t first_ended, last_ended;
+	struct image_list ended;
+	struct image_list live_of[USER_SHARE_COUNTERS], ended_of[USER_SHARE_COUNTERS];
 	size_t live_count, ended_count;
 	uint32_t *buckets;   /* newest image of each pid */
 	size_t bucket_count; /* a power of two */
@@ -95,8 +110,8 @@ bool image_table_is_crowded(const struct image_table *table);
 
 /*
  * Makes room for `user`: evicts an image of the user who holds the most of `share`. That is the one
- * that ended first; or if `user` is another one, the live image with the most mappings. Returns
- * false if there is none.
+ * that ended first; or if `user` is another one, of some live images the one with the most
+ * mappings. Returns false if there is none.
  */
 bool image_table_evict(struct image_table *table, const struct user_share *share, uint64_t user);
 

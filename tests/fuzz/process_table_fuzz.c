@@ -168,6 +168,7 @@ static void run(struct process_table *table, const uint8_t *operation, uint64_t 
 		break;
 	case 7:
 		process_table_set_threads(table, pid, time_ns, operation[2]);
+		process_table_set_user(table, pid, time_ns, operation[6] % 4);
 		break;
 	default:
 		set_executable(table, operation, time_ns);

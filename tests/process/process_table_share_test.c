@@ -123,6 +123,61 @@ static void files_of_one_user_take_no_room_of_others(void **state)
 	process_table_free(fixture.table);
 }
 
+static uint64_t evicted(const struct fixture *fixture)
+{
+	struct process_table_counters counters;
+
+	process_table_counters(fixture->table, &counters);
+	return counters.images_evicted;
+}
+
+/* Processes that share their mappings are as many as it takes, and each makes no room by itself. */
+static void a_fact_evicts_a_bounded_number(void **state)
+{
+	enum { CHILDREN = 600, EVICTIONS_MAX = 256 };
+	static const struct process_table_limits limits = { 1000, 400, 2000, 100000, 400 };
+	struct fixture fixture;
+	uint64_t before, count = 0;
+	int r = -E2BIG;
+
+	begin(&fixture, &limits);
+	for (unsigned page = 0; page < 300; page++)
+		assert_int_equal(map(fixture.table, ABUSER, 2, 2 * page, "/many"), 0);
+	for (pid_t pid = FIRST; pid < FIRST + CHILDREN; pid++)
+		assert_int_equal(process_table_fork(fixture.table, pid, ABUSER, 3), 0);
+	for (unsigned page = 0; page < 200; page++) {
+		before = evicted(&fixture);
+		r = map(fixture.table, HONEST, 10, 2 * page, "/honest");
+		count = evicted(&fixture) - before;
+		assert_in_range(count, 0, EVICTIONS_MAX);
+	}
+	/* All of them have left by now. */
+	assert_int_equal(r, 0);
+	assert_int_equal(evicted(&fixture), CHILDREN + 1);
+	assert_true(process_table_has(fixture.table, HONEST, 20));
+	process_table_free(fixture.table);
+}
+
+/* Its samples are drained after its end. */
+static void a_process_that_ended_leaves_for_its_user(void **state)
+{
+	struct fixture fixture;
+
+	begin(&fixture, &of_images);
+	assert_int_equal(process_table_fork(fixture.table, 50, HONEST, 2), 0);
+	assert_int_equal(process_table_fork(fixture.table, 51, HONEST, 2), 0);
+	process_table_exit(fixture.table, 51, 3);
+	process_table_exit(fixture.table, 50, 4);
+	process_table_set_user(fixture.table, 50, 3, fixture.abuser);
+	for (pid_t pid = FIRST; pid < FIRST + IMAGES - 4; pid++)
+		assert_int_equal(process_table_fork(fixture.table, pid, ABUSER, 10), 0);
+	assert_true(process_table_has(fixture.table, 50, 3));
+	assert_int_equal(process_table_fork(fixture.table, 52, ABUSER, 10), 0);
+	assert_false(process_table_has(fixture.table, 50, 3));
+	assert_true(process_table_has(fixture.table, 51, 2));
+	process_table_free(fixture.table);
+}
+
 static uint64_t held(const struct fixture *fixture, uint64_t user, enum user_resource resource)
 {
 	struct user_holdings holdings = { 0 };
@@ -264,6 +319,8 @@ int main(void)
 		cmocka_unit_test(short_processes_of_one_user_evict_none_of_others),
 		cmocka_unit_test(mappings_of_one_user_take_no_room_of_others),
 		cmocka_unit_test(files_of_one_user_take_no_room_of_others),
+		cmocka_unit_test(a_fact_evicts_a_bounded_number),
+		cmocka_unit_test(a_process_that_ended_leaves_for_its_user),
 		cmocka_unit_test(long_paths_of_one_user_take_no_room_of_others),
 		cmocka_unit_test(a_path_that_is_too_long_takes_no_room),
 		cmocka_unit_test(shared_mappings_are_charged_to_the_last_user),
