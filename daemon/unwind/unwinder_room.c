@@ -7,11 +7,10 @@
 #include "unwind/unwinder_state.h"
 
 #include <assert.h>
-#include <string.h>
 
 enum {
 	ROOM_CHECKS_MAX = 256, /* per window */
-	DISPLACED_MAX = 32,    /* for one table */
+	DISPLACE_CHECKS = 16,  /* choosing tables in use takes as long as so many checks */
 };
 
 void unwinder_begin_room(struct unwinder *unwinder)
@@ -137,73 +136,79 @@ static void evict_table(struct unwinder *unwinder, uint32_t number)
 	}
 }
 
-/*
- * Chooses tables in use of the user who holds the most, so that one of `user` fits. Without them
- * that user still holds no less than `user` will, so neither displaces the other's tables in turn.
- * Returns their number; 0: there are not enough.
- */
-static size_t choose_displaced(struct unwinder *unwinder, const struct table_extent *extent,
-	uint64_t user, const uint64_t idle[TABLE_ARRAYS], uint32_t chosen[DISPLACED_MAX])
+/* Tables of the user who holds the most. Without them that user still holds no less than another
+ * will, so neither displaces the other's tables in turn. */
+struct displacement {
+	const struct unwinder *unwinder;
+	const struct user_counter *greatest;
+	uint64_t least; /* that the user must still hold */
+};
+
+static bool may_be_displaced(const void *context, const struct shared_table *table)
 {
-	const uint64_t least =
-		user_share_held(&unwinder->share, user) + unwinder_weight(unwinder, extent);
-	const struct user_counter *greatest = user_share_greatest(&unwinder->share);
-	size_t tables = shared_tables_positions(unwinder->tables), count = 0;
-	uint64_t held = greatest->held, more[TABLE_ARRAYS];
+	const struct displacement *displacement = context;
+	const struct unwinder *unwinder = displacement->unwinder;
 
-	memcpy(more, idle, sizeof(more));
-	for (uint32_t number = 0; number < tables && count < DISPLACED_MAX; number++) {
-		const struct shared_table *table = shared_tables_get(unwinder->tables, number);
-		uint64_t weight = unwinder_weight(unwinder, &table->extent);
-
-		if (table->users == 0 || !table->is_in_use ||
-			!user_share_is_counter(&unwinder->share, greatest, table->user) ||
-			held < least + weight)
-			continue;
-		held -= weight;
-		chosen[count++] = number;
-		for (int i = 0; i < TABLE_ARRAYS; i++)
-			more[i] += table->extent.entries[i];
-		if (table_store_may_fit(unwinder->store, extent, more))
-			return count;
-	}
-	return 0;
+	return user_share_is_counter(&unwinder->share, displacement->greatest, table->user) &&
+	       displacement->greatest->held >=
+		       displacement->least + unwinder_weight(unwinder, &table->extent);
 }
 
-static bool displace(struct unwinder *unwinder, const struct table_extent *extent, uint64_t user,
-	const uint64_t idle[TABLE_ARRAYS])
+static uint64_t weight_of(struct unwinder *unwinder, const struct unwinder_chosen *chosen)
 {
-	uint64_t greatest = user_share_greatest(&unwinder->share)->user;
-	uint32_t chosen[DISPLACED_MAX];
-	size_t count = choose_displaced(unwinder, extent, user, idle, chosen);
+	uint64_t weight = 0;
 
-	for (size_t i = 0; i < count; i++)
-		evict_table(unwinder, chosen[i]);
-	user_excess_add(&unwinder->excess, greatest, USER_UNWIND, count);
-	return count > 0;
+	for (size_t i = 0; i < chosen->count; i++)
+		weight += unwinder_weight(
+			unwinder, &shared_tables_get(unwinder->tables, chosen->numbers[i])->extent);
+	return weight;
+}
+
+static bool displace(struct unwinder *unwinder, const struct table_extent *extent, uint64_t user)
+{
+	const struct displacement displacement = {
+		.unwinder = unwinder,
+		.greatest = user_share_greatest(&unwinder->share),
+		.least =
+			user_share_held(&unwinder->share, user) + unwinder_weight(unwinder, extent),
+	};
+	const struct unwinder_leaving leaving = {
+		.may_leave = may_be_displaced,
+		.context = &displacement,
+		.count_max = UNWINDER_LEAVING_MAX,
+	};
+	uint64_t greatest = displacement.greatest->user;
+	struct unwinder_chosen chosen;
+
+	unwinder_choose_leaving(unwinder, extent, &leaving, &chosen);
+	if (displacement.greatest->held < displacement.least + weight_of(unwinder, &chosen))
+		return false;
+	for (size_t i = 0; i < chosen.count; i++)
+		evict_table(unwinder, chosen.numbers[i]);
+	user_excess_add(&unwinder->excess, greatest, USER_UNWIND, chosen.count);
+	return chosen.count > 0;
+}
+
+static bool is_large(const void *context, const struct shared_table *table)
+{
+	const struct unwinder *unwinder = context;
+
+	return table_store_is_large(unwinder->store, &table->extent);
 }
 
 /* Evicts a large table that is in use. Nothing else would ever displace it. */
-static void evict_large(struct unwinder *unwinder, const struct table_extent *extent,
-	const uint64_t idle[TABLE_ARRAYS])
+static void evict_large(struct unwinder *unwinder, const struct table_extent *extent)
 {
-	size_t tables = shared_tables_positions(unwinder->tables);
+	const struct unwinder_leaving leaving = {
+		.may_leave = is_large, .context = unwinder, .count_max = 1
+	};
+	struct unwinder_chosen chosen;
 
-	for (uint32_t number = 0; number < tables; number++) {
-		const struct shared_table *table = shared_tables_get(unwinder->tables, number);
-		uint64_t more[TABLE_ARRAYS];
-
-		if (table->users == 0 || !table->is_in_use ||
-			!table_store_is_large(unwinder->store, &table->extent))
-			continue;
-		for (int i = 0; i < TABLE_ARRAYS; i++)
-			more[i] = idle[i] + table->extent.entries[i];
-		if (table_store_may_fit(unwinder->store, extent, more)) {
-			evict_table(unwinder, number);
-			unwinder->has_large_left = true;
-			return;
-		}
-	}
+	unwinder_choose_leaving(unwinder, extent, &leaving, &chosen);
+	if (chosen.count == 0)
+		return;
+	evict_table(unwinder, chosen.numbers[0]);
+	unwinder->has_large_left = true;
 }
 
 void unwinder_make_table_room(
@@ -213,14 +218,14 @@ void unwinder_make_table_room(
 
 	rank(unwinder);
 	count_idle(unwinder, idle);
-	if (evict_idle(unwinder, extent, idle) || unwinder->room_checks_left == 0)
+	if (evict_idle(unwinder, extent, idle) || unwinder->room_checks_left < DISPLACE_CHECKS)
 		return;
-	unwinder->room_checks_left--;
+	unwinder->room_checks_left -= DISPLACE_CHECKS;
 	count_idle(unwinder, idle);
-	if (displace(unwinder, extent, user, idle) || unwinder->has_large_left ||
+	if (displace(unwinder, extent, user) || unwinder->has_large_left ||
 		table_store_is_large(unwinder->store, extent))
 		return;
-	evict_large(unwinder, extent, idle);
+	evict_large(unwinder, extent);
 }
 
 void unwinder_make_file_room(struct unwinder *unwinder)

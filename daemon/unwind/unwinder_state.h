@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The unwinder's private state, for unwinder*.c only. unwinder_share.c charges users,
- * unwinder_entry.c keeps the sampler's entries, unwinder_room.c makes room, and unwinder.c uses
- * all. */
+ * unwinder_entry.c keeps the sampler's entries, unwinder_room.c makes room, unwinder_displace.c
+ * chooses tables in use that leave, and unwinder.c uses all. */
 #pragma once
 
 #include "unwind/unwinder.h"
@@ -63,6 +63,28 @@ bool unwinder_has_room(struct unwinder *unwinder, const struct table_extent *ext
  * window on. */
 void unwinder_make_table_room(
 	struct unwinder *unwinder, const struct table_extent *extent, uint64_t user);
+
+/* --- tables in use that leave for another: unwinder_displace.c --- */
+
+enum { UNWINDER_LEAVING_MAX = 32 };
+
+struct unwinder_leaving {
+	bool (*may_leave)(const void *context, const struct shared_table *table);
+	const void *context;
+	size_t count_max; /* up to UNWINDER_LEAVING_MAX */
+};
+
+struct unwinder_chosen {
+	uint32_t numbers[UNWINDER_LEAVING_MAX];
+	size_t count;
+};
+
+/*
+ * Chooses few tables in use, without which there can be room for `extent`: all entries in a row, if
+ * the tables that are not in use leave, too. None if there are not enough, or without memory.
+ */
+void unwinder_choose_leaving(struct unwinder *unwinder, const struct table_extent *extent,
+	const struct unwinder_leaving *leaving, struct unwinder_chosen *ret_chosen);
 
 /* Forgets a file that is not in use, if there is one, so that another can be added at once. */
 void unwinder_make_file_room(struct unwinder *unwinder);
