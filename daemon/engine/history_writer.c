@@ -73,7 +73,6 @@ static int append(struct history_writer *writer, struct job *job, struct fault *
 	r = store_append(writer->store, &job->window, job->profile, fault);
 	if (r == 0)
 		writer->shares = *store_shares(writer->store);
-	user_holdings_add(&job->result.holdings, USER_HISTORY, &writer->shares.of_day);
 	return r;
 }
 
@@ -84,6 +83,7 @@ static void write_job(struct history_writer *writer, struct job *job)
 	int r = append(writer, job, &fault);
 
 	job->result.error = r;
+	user_holdings_add(&job->result.holdings, USER_HISTORY, &writer->shares.of_day);
 	if (r == 0)
 		return;
 	(void)snprintf(job->result.fault, sizeof(job->result.fault), "%s",

@@ -69,7 +69,7 @@ struct history_result {
 				      CLOCK_MONOTONIC */
 	struct accounts accounts;
 	struct user_excess excess;     /* what exceeded the shares of users (store.h) */
-	struct user_holdings holdings; /* what they hold of the day */
+	struct user_holdings holdings; /* what they hold of the day, also after a failure */
 	char fault[512];	       /* "" without an error */
 };
 /* Returns 0, or -EAGAIN if there is no result. */

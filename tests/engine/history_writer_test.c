@@ -140,6 +140,30 @@ static void a_folder_that_is_missing_costs_its_windows_alone(void **state)
 	assert_int_equal(found.windows, 1);
 }
 
+/* Users still hold what the windows before have added to the day. */
+static void a_window_that_fails_tells_what_users_hold(void **state)
+{
+	struct history_result written, failed;
+	char moved[80];
+
+	open_writer();
+	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
+	wait_for_next(&written);
+	assert_int_equal(written.error, 0);
+	assert_true(written.holdings.capacity[USER_HISTORY] > 0);
+	(void)snprintf(moved, sizeof(moved), "%s.away", folder);
+	assert_int_equal(rename(folder, moved), 0);
+	/* The first fails with the folder that was open, the second to open one. */
+	for (unsigned i = 1; i <= 2; i++) {
+		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
+		wait_for_next(&failed);
+		assert_true(failed.error < 0);
+		assert_memory_equal(&failed.holdings, &written.holdings, sizeof(failed.holdings));
+	}
+	history_writer_free(TAKE_PTR(writer));
+	assert_int_equal(rename(moved, folder), 0);
+}
+
 static void write_zeros(const char *path, size_t limit)
 {
 	char bytes[4096] = { 0 };
@@ -327,6 +351,7 @@ int main(void)
 		WITH_FOLDER(windows_are_written_and_reported),
 		WITH_FOLDER(finishing_writes_what_waits),
 		WITH_FOLDER(a_folder_that_is_missing_costs_its_windows_alone),
+		WITH_FOLDER(a_window_that_fails_tells_what_users_hold),
 		WITH_FOLDER(a_full_disk_costs_the_old_day),
 		WITH_FOLDER(a_window_is_written_behind_one_that_failed),
 		WITH_FOLDER(a_bounded_number_waits),
