@@ -186,19 +186,6 @@ const struct capture_settings *capture_host_settings(const struct capture_host *
 	return &host->settings;
 }
 
-bool capture_host_has_settings(
-	const struct capture_host *host, const struct capture_settings *settings)
-{
-	const struct capture_settings *own = &host->settings;
-
-	return own->rate_hz == settings->rate_hz && own->event == settings->event &&
-	       own->wants_kernel == settings->wants_kernel &&
-	       own->filters_processes == settings->filters_processes &&
-	       own->map_budget_bytes == settings->map_budget_bytes &&
-	       own->stack_slots == settings->stack_slots &&
-	       own->unwind_budget_bytes == settings->unwind_budget_bytes;
-}
-
 void capture_host_layout(
 	const struct capture_host *host, struct pilotlight_capture_layout *ret_layout)
 {

@@ -31,10 +31,6 @@ DEFINE_CLEANUP(struct capture_host, capture_host_free);
 /* The settings with which it was opened; borrowed. */
 const struct capture_settings *capture_host_settings(const struct capture_host *host);
 
-/* Was it opened with these settings? */
-bool capture_host_has_settings(
-	const struct capture_host *host, const struct capture_settings *settings);
-
 /* Fills in everything except the fields about a ring and is_taken_over, which are zero. */
 void capture_host_layout(
 	const struct capture_host *host, struct pilotlight_capture_layout *ret_layout);

@@ -123,9 +123,12 @@ static void slow_down(struct capture_session *session)
 	struct pilotlight_capture_state state;
 
 	capture_host_read_state(session->host, &state);
-	if (state.rate_hz > session->limits.rate_hz &&
-		capture_host_set_rate(session->host, session->limits.rate_hz) < 0)
-		capture_host_stop(session->host);
+	if (state.rate_hz <= session->limits.rate_hz ||
+		capture_host_set_rate(session->host, session->limits.rate_hz) == 0)
+		return;
+	/* Without events nothing refuses the rate, with which it starts again. */
+	capture_host_stop(session->host);
+	(void)capture_host_set_rate(session->host, session->limits.rate_hz);
 }
 
 void capture_session_limit(struct capture_session *session, const struct capture_limits *limits)
@@ -159,6 +162,18 @@ static int drop_host(struct capture_session *session, struct fault *fault)
 	return 0;
 }
 
+static bool has_settings(const struct capture_host *host, const struct capture_settings *settings)
+{
+	const struct capture_settings *own = capture_host_settings(host);
+
+	return own->rate_hz == settings->rate_hz && own->event == settings->event &&
+	       own->wants_kernel == settings->wants_kernel &&
+	       own->filters_processes == settings->filters_processes &&
+	       own->map_budget_bytes == settings->map_budget_bytes &&
+	       own->stack_slots == settings->stack_slots &&
+	       own->unwind_budget_bytes == settings->unwind_budget_bytes;
+}
+
 /* The old host is dropped first, because memory is budgeted for one. */
 static int open_host(struct capture_session *session,
 	const struct pilotlight_capture_request *request, bool *ret_is_taken_over,
@@ -171,7 +186,7 @@ static int open_host(struct capture_session *session,
 		r = check_limits(session, &settings, fault);
 	if (r < 0)
 		return r;
-	if (session->host && capture_host_has_settings(session->host, &settings)) {
+	if (session->host && has_settings(session->host, &settings)) {
 		*ret_is_taken_over = session->is_held = true;
 		return 0;
 	}

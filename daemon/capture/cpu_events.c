@@ -273,26 +273,34 @@ static int set_event_rate(
 	return ioctl(event->fd, PERF_EVENT_IOC_PERIOD, &value) < 0 ? -errno : 0;
 }
 
+/* An event that keeps the new rate is closed: its samples would count for more than they are. */
+static void restore_rate(struct cpu_events *events, size_t count)
+{
+	while (count-- > 0)
+		if (set_event_rate(events, &events->items[count], events->rate_hz) < 0)
+			remove_event(events, count);
+}
+
 int cpu_events_set_rate(struct cpu_events *events, uint32_t rate_hz)
 {
 	uint64_t expected = 0;
-	size_t i;
+	size_t done = 0;
 	int r = 0;
 
 	if (rate_hz == 0)
 		return -EINVAL;
 	if (rate_hz == events->rate_hz)
 		return 0;
-	for (i = 0; i < events->count && r == 0; i++) {
-		expected += expected_at_this_rate(events, &events->items[i]);
-		r = set_event_rate(events, &events->items[i], rate_hz);
+	while (done < events->count && r == 0) {
+		expected += expected_at_this_rate(events, &events->items[done]);
+		r = set_event_rate(events, &events->items[done], rate_hz);
+		done += r == 0;
 	}
 	if (r < 0) {
-		while (i-- > 0)
-			(void)set_event_rate(events, &events->items[i], events->rate_hz);
+		restore_rate(events, done);
 		return r;
 	}
-	for (i = 0; i < events->count; i++)
+	for (size_t i = 0; i < events->count; i++)
 		events->items[i].rate_enabled_ns = events->items[i].enabled_ns;
 	events->past_expected += expected;
 	events->rate_hz = rate_hz;

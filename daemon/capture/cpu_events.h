@@ -27,7 +27,8 @@ void cpu_events_set_sources(struct cpu_events *events, bool may_be_cycles, bool 
 
 /*
  * Sets the rate for all CPUs, also later ones. Returns 0; -EINVAL above the current
- * kernel.perf_event_max_sample_rate; or -errno. On failure the rate stays as it was.
+ * kernel.perf_event_max_sample_rate; or -errno. On failure the rate stays as it was. A CPU where
+ * that fails, too, has no event until cpu_events_set_cpus().
  */
 int cpu_events_set_rate(struct cpu_events *events, uint32_t rate_hz);
 uint32_t cpu_events_rate_hz(const struct cpu_events *events);

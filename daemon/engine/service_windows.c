@@ -67,12 +67,16 @@ static void log_rate(const struct service *service)
 static int steer(struct service *service, struct fault *fault)
 {
 	uint32_t rate_hz = service_steer(service);
+	int r;
 
 	if (rate_hz == service->rate_hz)
 		return 0;
+	r = pipeline_set_rate(service->pipeline, rate_hz, fault);
+	if (r < 0)
+		return r;
 	service->rate_hz = rate_hz;
 	log_rate(service);
-	return pipeline_set_rate(service->pipeline, rate_hz, fault);
+	return 0;
 }
 
 /* A new rate starts with a window, except between setting it and flipping the maps. */

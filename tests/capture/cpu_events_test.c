@@ -5,7 +5,9 @@
 #include "tests/harness/failing_allocation.h"
 
 #include <bpf/libbpf.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 static int attach_error;
 static size_t attached[MADE_UP_CPUS]; /* events, by CPU */
@@ -14,6 +16,28 @@ struct bpf_link {
 	int fd;
 	uint32_t cpu;
 };
+
+/* PERF_EVENT_IOC_PERIOD, each time that it is called: does it fail? */
+static struct {
+	const char *plan; /* 'x': fails; at its end all succeed */
+	uint64_t rates[MADE_UP_CPUS];
+	uint32_t cpu_of_fd[1024];
+} periods;
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list arguments;
+
+	assert_int_equal(request, PERF_EVENT_IOC_PERIOD);
+	if (*periods.plan && *periods.plan++ == 'x') {
+		errno = EINVAL;
+		return -1;
+	}
+	va_start(arguments, request);
+	periods.rates[periods.cpu_of_fd[fd]] = *va_arg(arguments, uint64_t *);
+	va_end(arguments);
+	return 0;
+}
 
 static const uint32_t cpus[] = { 0, 1, 2 };
 enum { CPUS = sizeof(cpus) / sizeof(cpus[0]) };
@@ -31,6 +55,8 @@ struct bpf_link *bpf_program__attach_perf_event(const struct bpf_program *progra
 	assert_non_null(link);
 	*link = (struct bpf_link){ .fd = fd, .cpu = kernel.cpu };
 	attached[kernel.cpu]++;
+	periods.cpu_of_fd[fd] = kernel.cpu;
+	periods.rates[kernel.cpu] = 1000;
 	return link;
 }
 
@@ -47,6 +73,7 @@ static int set_up(void **state)
 	struct cpu_events *events;
 
 	memset(&kernel, 0, sizeof(kernel));
+	periods.plan = "";
 	attach_error = 0;
 	assert_int_equal(cpu_events_new(NULL, 1000, NULL, &events), 0);
 	*state = events;
@@ -192,6 +219,42 @@ static void a_cpu_without_an_event_expects_no_samples(void **state)
 	assert_int_equal(cpu_events_expected(*state), 7 + 2);
 }
 
+static void assert_rates(uint64_t first, uint64_t second, uint64_t third)
+{
+	assert_int_equal(periods.rates[0], first);
+	assert_int_equal(periods.rates[1], second);
+	assert_int_equal(periods.rates[2], third);
+}
+
+static void all_events_have_one_rate(void **state)
+{
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	assert_int_equal(cpu_events_set_rate(*state, 0), -EINVAL);
+	assert_int_equal(cpu_events_set_rate(*state, 500), 0);
+	assert_int_equal(cpu_events_rate_hz(*state), 500);
+	assert_rates(500, 500, 500);
+	periods.plan = "..x";
+	assert_int_equal(cpu_events_set_rate(*state, 100), -EINVAL);
+	assert_int_equal(cpu_events_rate_hz(*state), 500);
+	assert_rates(500, 500, 500);
+	assert_sampled(1, 1, 1);
+}
+
+/* The kernel refuses the new rate, and then the old one. */
+static void an_event_at_another_rate_is_closed(void **state)
+{
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	periods.plan = "..xx.";
+	assert_int_equal(cpu_events_set_rate(*state, 500), -EINVAL);
+	assert_int_equal(cpu_events_rate_hz(*state), 1000);
+	assert_sampled(1, 0, 1);
+	assert_int_equal(periods.rates[0], 1000);
+	assert_int_equal(periods.rates[2], 1000);
+	assert_int_equal(cpu_events_set_cpus(*state, cpus, CPUS), 0);
+	assert_sampled(1, 1, 1);
+	assert_rates(1000, 1000, 1000);
+}
+
 static void without_memory_it_fails_and_goes_on_later(void **state)
 {
 	struct cpu_events *events = NULL;
@@ -221,6 +284,8 @@ int main(void)
 		EVENTS_TEST(a_temporary_error_keeps_the_source),
 		EVENTS_TEST(attaching_may_fail_temporarily),
 		EVENTS_TEST(a_refusal_outranks_a_temporary_error),
+		EVENTS_TEST(all_events_have_one_rate),
+		EVENTS_TEST(an_event_at_another_rate_is_closed),
 		EVENTS_TEST(without_memory_it_fails_and_goes_on_later),
 		EVENTS_TEST(a_cpu_without_an_event_expects_no_samples),
 	};

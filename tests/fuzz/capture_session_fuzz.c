@@ -51,7 +51,7 @@ static struct machine {
 	int fd;			   /* stands for every map and ring */
 	bool is_limited;
 	struct capture_limits limits;
-	bool fails_open, fails_start, fails_counters;
+	bool fails_open, fails_start, fails_counters, fails_rate;
 	uint64_t left_behind; /* of hosts that were dropped; no engine has taken them */
 } machine;
 
@@ -94,19 +94,6 @@ const struct capture_settings *capture_host_settings(const struct capture_host *
 	return &host->settings;
 }
 
-bool capture_host_has_settings(
-	const struct capture_host *host, const struct capture_settings *settings)
-{
-	const struct capture_settings *own = &host->settings;
-
-	return own->rate_hz == settings->rate_hz && own->event == settings->event &&
-	       own->wants_kernel == settings->wants_kernel &&
-	       own->filters_processes == settings->filters_processes &&
-	       own->map_budget_bytes == settings->map_budget_bytes &&
-	       own->stack_slots == settings->stack_slots &&
-	       own->unwind_budget_bytes == settings->unwind_budget_bytes;
-}
-
 void capture_host_layout(
 	const struct capture_host *host, struct pilotlight_capture_layout *ret_layout)
 {
@@ -147,7 +134,8 @@ struct sideband_ring sideband_rings_get(const struct sideband_rings *rings, size
 int capture_host_start(struct capture_host *host, struct fault *fault)
 {
 	require(!machine.is_limited ||
-		(host->settings.map_budget_bytes <= machine.limits.map_bytes &&
+		(host->rate_hz <= machine.limits.rate_hz &&
+			host->settings.map_budget_bytes <= machine.limits.map_bytes &&
 			host->settings.event == machine.limits.event));
 	if (machine.fails_start)
 		return fault_set(fault, -EMFILE, "the kernel refuses");
@@ -183,6 +171,9 @@ int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)
 	require(!machine.is_limited || rate_hz <= machine.limits.rate_hz);
 	if (rate_hz == 0 || rate_hz > host->settings.rate_hz)
 		return -ERANGE;
+	/* Only an event that is open can be refused. */
+	if (machine.fails_rate && host->is_started)
+		return -EINVAL;
 	host->rate_hz = rate_hz;
 	return 0;
 }
@@ -266,6 +257,7 @@ static void set_faults(const uint8_t *step)
 	machine.fails_open = step[1] & 1;
 	machine.fails_start = step[1] & 2;
 	machine.fails_counters = step[1] & 4;
+	machine.fails_rate = step[1] & 8;
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
