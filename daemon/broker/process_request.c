@@ -191,15 +191,14 @@ static bool has_upward_part(const char *path)
 	return false;
 }
 
-static bool is_in_closed_folder(int root_fd, const char *path)
+static int walk_closed_folders(int root_fd, const char *path, uint64_t resolve)
 {
-	_cleanup_close_ int fd =
-		regular_file_walk(root_fd, path, 0, RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT);
+	WITH_CLOSED_FOLDERS;
 
-	return fd == -EACCES;
+	return regular_file_walk(root_fd, path, 0, resolve);
 }
 
-static int open_dump_at(int process_fd, int root_fd, const char *path, int *ret_fd)
+static int open_dump_found(int process_fd, int found_fd, int *ret_fd)
 {
 	WITH_CLOSED_FOLDERS;
 	struct regular_file_growing dump = { .kind = REGULAR_FILE_JITDUMP, .may_be_empty = true };
@@ -208,26 +207,29 @@ static int open_dump_at(int process_fd, int root_fd, const char *path, int *ret_
 	if (r < 0)
 		return r;
 	dump.mounter = mounter_of(process_fd);
-	return regular_file_open_growing(
-		root_fd, path, RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT, &dump, ret_fd);
+	return regular_file_open_found_growing(found_fd, &dump, ret_fd);
 }
 
 /*
  * Of a closed folder the client learns nothing but the dumps that it gets: whatever else is there,
- * or is not, has one error.
+ * or is not, has one error. What an open path leads to is walked to once, because a process may
+ * close a folder on the way meanwhile.
  */
 static int open_dump_below_root(int process_fd, const char *path, int *ret_fd)
 {
-	_cleanup_close_ int root_fd = -1;
+	const uint64_t resolve = RESOLVE_NO_SYMLINKS | RESOLVE_IN_ROOT;
+	_cleanup_close_ int root_fd = -1, found_fd = -1;
+	bool is_closed;
 	int r = open_root(process_fd, &root_fd);
 
 	if (r < 0)
 		return r;
-	if (!is_in_closed_folder(root_fd, path))
-		return open_dump_at(process_fd, root_fd, path, ret_fd);
-	if (has_upward_part(path))
-		return -EACCES;
-	return open_dump_at(process_fd, root_fd, path, ret_fd) == 0 ? 0 : -EACCES;
+	found_fd = regular_file_walk(root_fd, path, 0, resolve);
+	is_closed = found_fd == -EACCES;
+	if (is_closed && !has_upward_part(path))
+		found_fd = walk_closed_folders(root_fd, path, resolve);
+	r = found_fd < 0 ? found_fd : open_dump_found(process_fd, found_fd, ret_fd);
+	return r < 0 && is_closed ? -EACCES : r;
 }
 
 /* struct procmap_query of <linux/fs.h>, which older headers lack (Linux 6.11). */

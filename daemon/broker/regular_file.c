@@ -266,16 +266,13 @@ static int check_owner(const struct stat *status, const struct regular_file_grow
 	return growing->kind == REGULAR_FILE_PERF_MAP && status->st_nlink > 1 ? -EMLINK : 0;
 }
 
-int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
-	const struct regular_file_growing *growing, int *ret_fd)
+int regular_file_open_found_growing(
+	int found_fd, const struct regular_file_growing *growing, int *ret_fd)
 {
-	_cleanup_close_ int found_fd = regular_file_walk(folder_fd, path, 0, resolve);
 	_cleanup_close_ int fd = -1;
 	struct stat status;
 	int r;
 
-	if (found_fd < 0)
-		return found_fd;
 	if (fstat(found_fd, &status) < 0)
 		return -errno;
 	if (!S_ISREG(status.st_mode))
@@ -291,4 +288,12 @@ int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
 	if (r == 0)
 		*ret_fd = TAKE_FD(fd);
 	return r;
+}
+
+int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
+	const struct regular_file_growing *growing, int *ret_fd)
+{
+	_cleanup_close_ int found_fd = regular_file_walk(folder_fd, path, 0, resolve);
+
+	return found_fd < 0 ? found_fd : regular_file_open_found_growing(found_fd, growing, ret_fd);
 }

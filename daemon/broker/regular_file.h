@@ -60,6 +60,9 @@ struct regular_file_growing {
  */
 int regular_file_open_growing(int folder_fd, const char *path, uint64_t resolve,
 	const struct regular_file_growing *growing, int *ret_fd);
+/* The same for a file that regular_file_walk() has found. */
+int regular_file_open_found_growing(
+	int found_fd, const struct regular_file_growing *growing, int *ret_fd);
 
 /*
  * May the client read a growing file on this file system? `type` and `blocks` are of statfs(),

@@ -2,7 +2,9 @@
 /* Whose files the broker opens, and what it takes for perf maps and jitdumps of a process. */
 #include "tests/broker/jit_files_fixture.h"
 
+#include <dlfcn.h>
 #include <elf.h>
+#include <sys/syscall.h>
 
 enum { USER = 12345 };
 
@@ -243,6 +245,52 @@ static void of_closed_folders_only_dumps_are_known(void **state)
 	assert_int_equal(fd, -7);
 }
 
+/* Called after the next walk. */
+static void (*after_walk)(const struct tree *tree);
+static const struct tree *walked_tree;
+
+long syscall(long number, ...)
+{
+	static long (*real)(long, ...);
+	void (*then)(const struct tree *tree) = after_walk;
+	long values[6], result;
+	va_list arguments;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "syscall");
+	va_start(arguments, number);
+	for (size_t i = 0; i < 6; i++)
+		values[i] = va_arg(arguments, long);
+	va_end(arguments);
+	result = real(number, values[0], values[1], values[2], values[3], values[4], values[5]);
+	if (number == SYS_openat2 && then) {
+		after_walk = NULL;
+		then(walked_tree);
+	}
+	return result;
+}
+
+static void put_another_file(const struct tree *tree)
+{
+	remove_file(tree->proc, "77/root/tmp/jit-1.dump");
+	write_file(tree->proc, "77/root/tmp/jit-1.dump", "a key\n");
+}
+
+/* A second walk could lead through a folder that has been closed meanwhile. */
+static void a_path_is_walked_once(void **state)
+{
+	struct tree *tree = *state;
+	int fd = -7;
+
+	write_file(tree->proc, "77/root/tmp/jit-1.dump", DUMP "a dump\n");
+	walked_tree = tree;
+	after_walk = put_another_file;
+	assert_int_equal(
+		broker_open_marker(tree->broker, &process_77, 0, 0, "/tmp/jit-1.dump", &fd), 0);
+	assert_null(after_walk);
+	assert_reads(fd, DUMP "a dump\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +298,8 @@ int main(void)
 		IN_TREE(without_a_user_nothing_opens),
 		IN_TREE(a_map_has_one_name),
 		IN_TREE(only_jitdumps_open_as_markers),
+		IN_PLACE("a_path_is_walked_once", a_path_is_walked_once, set_up, tear_down,
+			broker_here),
 		IN_PLACE("closed_folders_stay_closed", closed_folders_stay_closed, set_up,
 			tear_down, broker_served),
 		IN_PLACE("of_closed_folders_only_dumps_are_known",
