@@ -3,9 +3,9 @@
  * Runs symbol workers: a few processes at a time, each of which extracts one symbol file from one
  * binary and ends. A worker has no privileges (under root it runs as nobody, without capabilities),
  * a seccomp filter that allows only its descriptors and its memory, limits on anonymous memory,
- * file size and CPU time, and the lowest priority. It can read only the files that it is given or
- * requests (split_channel.h). It is killed at the timeout. If a worker fails, its result says why,
- * and only that binary stays unsymbolized (I4, I8).
+ * file size and CPU time, and the lowest priority if that may be set. It can read only the files
+ * that it is given or requests (split_channel.h). It is killed at the timeout. If a worker fails,
+ * its result says why, and only that binary stays unsymbolized (I4, I8).
  *
  * Other jobs wait in a bounded queue, in order, also while the broker can start no process. The
  * owner's poll loop drives the pool. One owner, one thread; workers die with that thread.
