@@ -5,15 +5,16 @@
  * caller is. Code without a file (JIT code) is walked by frame pointers; its callers, by tables
  * again.
  *
- * step_out(), enter_mapping(), search_number() and step_by_pointer() are global functions, like
- * maple_descend(). So the verifier checks each once, instead of in each round of the loop and at
- * each call.
+ * step_out(), enter_mapping(), search_number(), step_by_pointer() and step_to_return() are global
+ * functions, like maple_descend(). So the verifier checks each once, instead of in each round of
+ * the loop and at each call.
  *
  * The includer defines the maps walk_files, walk_requests and walk_request_wakeup (a ring that
  * wakes the engine), and has_whole_registers.
  */
 #pragma once
 
+#include "epilogue.bpf.h"
 #include "mapping.bpf.h"
 #include "remembered_walk.bpf.h"
 #include "unwind_table.bpf.h"
@@ -204,16 +205,24 @@ __noinline int step_by_pointer(struct walk *walk, enum frame_pointers frame_poin
 	return walk ? step_by_frame_pointer(walk, frame_pointers) : PILOTLIGHT_WALK_UNSUPPORTED;
 }
 
+__noinline int step_to_return(struct walk *walk)
+{
+	return walk ? step_by_epilogue(walk) : PILOTLIGHT_WALK_UNSUPPORTED;
+}
+
 /*
- * Tries the frame pointer in code without a rule: generated or written by hand, or in a file
- * without a table. The walk ends with `otherwise` if the frame pointer leads nowhere, also if that
- * shows only in the next step.
+ * Tries the frame pointer in code without a rule, unless its next instructions return: generated or
+ * written by hand, or in a file without a table. The walk ends with `otherwise` if the frame
+ * pointer leads nowhere, also if that shows only in the next step.
  */
 static __always_inline int guess_by_frame_pointer(
 	struct walk *walk, enum frame_pointers frame_pointers, int otherwise)
 {
-	int end = step_by_pointer(walk, frame_pointers);
+	int end = step_to_return(walk);
 
+	if (end != NO_EPILOGUE)
+		return end;
+	end = step_by_pointer(walk, frame_pointers);
 	if (end != WALK_ON)
 		return end == PILOTLIGHT_WALK_ROOT ? end : otherwise;
 	walk->guess_end = otherwise;

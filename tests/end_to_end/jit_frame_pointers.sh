@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Generated code that keeps no frame pointers: its stacks end there and say so, whatever the register happens to hold.
-# With frame pointers the same program's stacks are whole.
+# With frame pointers the same program's stacks are whole; so are those through trampolines, which return right behind
+# the call.
 . "$(dirname "$0")/lib.sh"
 
 SECONDS_EACH=2 # of CPU time
@@ -47,9 +48,79 @@ check_roots() {
 	check "$name: the ends of its stacks" roots_are "$tmp/$name.folded" "$wanted"
 }
 
+# The chain of calls is known: five trampolines between six calls of descend().
+trampolines_are_walked() {
+	awk '
+	BEGIN {
+		wanted = "trampoline;_start;__libc_start_main;__libc_start_call_main;main;descend"
+		for (i = 0; i < 5; i++)
+			wanted = wanted ";[jit: unknown]_[j];descend"
+	}
+	/^trampoline;.*descend;work_units/ {
+		all += $NF
+		sub(/__libc_start_main@@GLIBC[^;]*|__libc_start_main_impl/, "__libc_start_main")
+		if (index($0, wanted ";work_units") == 1)
+			right += $NF
+		else if (shown++ < 4)
+			print "# " $0
+	}
+	END {
+		printf "# %d of %d stacks are whole\n", right, all
+		exit !(all >= 100 && right >= all * 0.95)
+	}' "$1"
+}
+
+# Prints the name of a Python that writes a perf map.
+find_python() {
+	local python
+
+	for python in python3 python3.13 python3.12; do
+		if "$python" -c 'import sysconfig as c; exit(not c.get_config_var("PY_HAVE_PERF_TRAMPOLINE"))' 2>/dev/null; then
+			echo "$python"
+			return
+		fi
+	done
+	echo "python3.12"
+}
+
+# Nearly all its samples are in C functions below the trampolines.
+python_is_whole() {
+	awk '
+	/^python/ && /py::turn:/ {
+		all += $NF
+		if ($0 !~ /^[^;]*;\[/)
+			whole += $NF
+		else if (shown++ < 4)
+			print "# " substr($0, 1, 200)
+	}
+	END {
+		printf "# %d of %d stacks are whole\n", whole, all
+		exit !(all >= 100 && whole >= all * 0.95)
+	}' "$1"
+}
+
+check_python() {
+	local name="python -X perf"
+
+	if ! has "$1"; then
+		skip "$name: record succeeds" "no $1"
+		skip "$name: its stacks are whole" "no $1"
+		return
+	fi
+	record "$tmp/warm_up.folded" -F 499 -- "$1" "$programs/hot.py" 0.5
+	# Its perf map stays in /tmp.
+	# shellcheck disable=SC2016
+	check "$name: record succeeds" record "$tmp/python.folded" -F 499 -- \
+		bash -c 'echo $$ >"$0"; exec "$@"' "$tmp/python.pid" \
+		"$("$1" -c 'import sys; print(sys.executable)')" -X perf "$programs/hot.py" $SECONDS_EACH
+	rm -f "/tmp/perf-$(cat "$tmp/python.pid").map"
+	check "$name: its stacks are whole" python_is_whole "$tmp/python.folded"
+}
+
 need_root
 need_programs
-plan 6
+need_commands gcc
+plan 10
 
 java=(java -cp "$tmp" -XX:CompileCommand=quiet "-XX:CompileCommand=dontinline,Hot.*")
 if has javac; then javac -d "$tmp" "$programs/Hot.java"; fi
@@ -57,4 +128,11 @@ check_roots "java" CUT javac "${java[@]}" Hot $SECONDS_EACH
 check_roots "java -XX:+PreserveFramePointer" WHOLE javac \
 	"${java[@]}" -XX:+PreserveFramePointer Hot $SECONDS_EACH
 check_roots "luajit" CUT luajit luajit "$programs/hot.lua" $SECONDS_EACH
+export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
+gcc -std=gnu17 -O2 -D_GNU_SOURCE -fomit-frame-pointer -o "$tmp/trampoline" "$programs/trampoline.c"
+record "$tmp/warm_up.folded" -F 499 -- "$tmp/trampoline" 0.5
+check "trampoline: record succeeds" record "$tmp/trampoline.folded" -F 499 -- "$tmp/trampoline" 1
+check "trampoline: the chain is that of the source" trampolines_are_walked "$tmp/trampoline.folded"
+python=$(find_python)
+check_python "$python"
 finish

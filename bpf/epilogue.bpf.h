@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Steps out of code without a rule whose next instructions are the function's epilogue: add to
+ * %rsp, pops, ret. They say where the return address is, and what becomes of the callee-saved
+ * registers. So this is no guess, unlike a step by the frame pointer. It suits stubs that call one
+ * function and return, such as CPython's trampolines, one for each Python function with -X perf,
+ * which keep no frame pointers.
+ */
+#pragma once
+
+#include "walk_state.bpf.h"
+#include "walk_step.bpf.h"
+
+enum {
+	/* As many as a function has that saves all registers: add, 6 pops, ret. */
+	EPILOGUE_INSTRUCTIONS_MAX = 8,
+	CODE_PAGE_BYTES = 4096,
+	CODE_ADD_RSP_8 = 0xc48348,  /* the bytes 48 83 c4, then a byte */
+	CODE_ADD_RSP_32 = 0xc48148, /* 48 81 c4, then four bytes */
+	CODE_POP = 0x58,	    /* the low three bits are the register */
+	CODE_REX_B = 0x41,	    /* before a pop: r8 to r15 */
+	CODE_REGISTER_MASK = 7,
+};
+
+/* In place of WALK_ON or a walk's end: the next instructions are no epilogue. */
+enum { NO_EPILOGUE = -3 };
+
+/* Reads eight bytes of code, fewer at the end of a page, behind which may be no memory. Zeros take
+ * the place of the others. Returns 0 if they cannot be read. */
+static __always_inline int can_read_code(__u64 *code, __u64 address)
+{
+	__u64 last = (address | (CODE_PAGE_BYTES - 1)) + 1 - sizeof(*code);
+
+	if (address <= last)
+		return can_read_user(code, 1, address);
+	if (!can_read_user(code, 1, last))
+		return 0;
+	*code >>= 8 * (address - last);
+	return 1;
+}
+
+/* Pops a register of the caller, by its DWARF number. Returns 0 if it is the stack pointer. */
+static __always_inline int pop_register(struct walk *walk, __u32 number, __u64 sp)
+{
+	/* In the order of the machine code: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi. */
+	switch (number) {
+	case 3:
+		set_saved_at(&walk->rbx, sp);
+		return 1;
+	case 4:
+		return 0;
+	case 5:
+		set_saved_at(&walk->fp, sp);
+		return 1;
+	default:
+		return 1;
+	}
+}
+
+/* Returns WALK_ON, why the walk ends, or NO_EPILOGUE. */
+static __always_inline int step_by_epilogue(struct walk *walk)
+{
+	struct saved_register fp = walk->fp, rbx = walk->rbx;
+	__u64 ip = walk->ip, sp = walk->sp, code;
+
+	for (int i = 0; i < EPILOGUE_INSTRUCTIONS_MAX && can_read_code(&code, ip); i++) {
+		if ((code & 0xff) == CODE_RET) {
+			if (!can_read_user(&code, 1, sp))
+				return PILOTLIGHT_WALK_UNREADABLE;
+			walk->words_read = 1;
+			return go_to_caller(walk, code, sp + sizeof(code));
+		}
+		if ((code & 0xffffff) == CODE_ADD_RSP_8 && (code >> 24 & 0x80) == 0) {
+			sp += code >> 24 & 0x7f;
+			ip += 4;
+		} else if ((code & 0xffffff) == CODE_ADD_RSP_32 && (code >> 48 & 0x80) == 0) {
+			sp += code >> 24 & 0x7fffffff;
+			ip += 7;
+		} else if ((code & 0xff) == CODE_REX_B && (code >> 8 & 0xf8) == CODE_POP) {
+			sp += sizeof(sp);
+			ip += 2;
+		} else if ((code & 0xf8) == CODE_POP &&
+			   pop_register(walk, code & CODE_REGISTER_MASK, sp)) {
+			sp += sizeof(sp);
+			ip += 1;
+		} else {
+			break;
+		}
+	}
+	walk->fp = fp;
+	walk->rbx = rbx;
+	return NO_EPILOGUE;
+}
