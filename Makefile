@@ -190,6 +190,13 @@ check: build-packages test-packages runtimes
 	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=release WERROR=-Werror programs kernel-tests workloads bench
 	$(Q)tests/run
 
+# Real programs, judged by perf, in a quarter of an hour; `make check` tries a few. They need packages of their own,
+# which `make program-packages` installs; what lacks its package is skipped.
+.PHONY: check-programs program-packages
+program-packages: ; $(call need,$(PROGRAM_PACKAGES))
+check-programs: all
+	$(Q)tests/programs/programs.sh
+
 # The rules that a script can check; `make check` runs them, too.
 .PHONY: lint
 lint: build-packages test-packages
@@ -299,6 +306,7 @@ help:
 	@echo 'make              build both programs (VARIANT=release|debug|asan|tsan|coverage|fuzz)'
 	@echo 'make quickstart   build, profile the whole system for ten seconds, write flamegraph.svg'
 	@echo 'make check        build and run every test (tests/run NAME... runs those that match)'
+	@echo 'make check-programs  profile some sixty real programs and compare with perf (install them: make program-packages)'
 	@echo 'make lint         check layers, circles, layout, manual pages and commit subjects'
 	@echo 'make fuzz         run each fuzz target for FUZZ_SECONDS (60)'
 	@echo 'make bench        build the programs of tests/bench/'

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""judge.py [BOUND=VALUE]... [--plant DEFECT] --ours PPROF --stacks SCRIPT --leaves SCRIPT
+
+Judges our profile of a program by two recordings of the same seconds by perf: whole stacks by the CFI, and leaves.
+Prints the figures, a line each: ok or not ok, the column, and what it says. Fails if a figure is beyond its bound.
+programs.table lists the bounds.
+
+What a file says comes from readers of their own (names.py, and unwind_binaries.py in tests/bench). --plant puts one
+defect into our profile: whole, roots, leaf, unnamed or misnamed. The column of that name must then fail."""
+import collections
+import math
+import re
+import sys
+
+import names
+from profiles import NO_FILE, Frame, binary_of, of_perf, of_pprof
+
+BOUNDS = {"whole": 99.5, "oracle": 0.3, "unnamed": 0.1, "misnamed": 0.1, "leaf": 2, "roots": 0.1, "chains": 0.1}
+SAMPLES_MIN = 300
+ORACLE_MIN = 50
+LEAVES = 10
+SHOWN = 5
+ENTRY_BYTES = 64
+PLANTED = 10  # each tenth stack
+
+# The first code of a program, of a thread, of a coroutine, or of a stack of Go's runtime. The parent's side of clone()
+# is no root, and it is a leaf.
+ROOT = re.compile(
+    r"_*start|_dl_start_user|thread_start|"
+    r"runtime\.(goexit|mstart|mcall|systemstack|morestack|asmcgocall|rt0_go|gogo)\b.*|_rt0_amd64.*|gogo|"
+    r"__start_context|(jump|make|ontop)_fcontext|trampoline|finish")
+ROOT_ABOVE_LEAF = re.compile(r"_*(GI_+)*clone3?|__clone_internal")
+CALLED_BY_ROOT = re.compile(r"_*libc_start_main(_impl|@.*)?|__libc_start_call_main")
+LINKER = re.compile(r"/ld-linux|/ld-musl|/ld-[0-9.]+so")
+
+
+def percent(part, whole):
+    return 100 * part / whole if whole else 0.0
+
+
+def is_root(frames):
+    """Whether the outermost of these frames is a root. Debian's programs do not name theirs."""
+    outermost = frames[0]
+    binary = binary_of(outermost.path) if outermost.path != NO_FILE else None
+    known = {names.plain(outermost.name)}
+    if binary:
+        known.add(names.plain(binary.function_at(outermost.address).name))
+    if any(map(ROOT.fullmatch, known)) or LINKER.search(outermost.path):
+        return True
+    if len(frames) > 1 and (any(map(ROOT_ABOVE_LEAF.fullmatch, known)) or
+                            CALLED_BY_ROOT.fullmatch(names.plain(frames[1].name))):
+        return True
+    return bool(binary) and 0 <= outermost.address - binary.elf.entry < ENTRY_BYTES
+
+
+class Stacks:
+    def __init__(self, stacks):
+        self.stacks = list(stacks)
+        self.count = sum(stack.count for stack in self.stacks)
+        self.in_user = [stack for stack in self.stacks if stack.frames]
+        self.user_count = sum(stack.count for stack in self.in_user)
+
+    def counted(self, function):
+        counts = collections.Counter()
+        for stack in self.in_user:
+            key = function(stack)
+            if key:
+                counts[key] += stack.count
+        return counts
+
+
+def shown(counts, whole, most=SHOWN):
+    return ", ".join(f"{percent(count, whole):.2f} % {what}" for what, count in counts.most_common(most))
+
+
+def brief(name):
+    """Without the arguments of templates and functions, which fill lines."""
+    before = ""
+    while before != name:
+        before, name = name, re.sub(r"<[^<>]*>|\([^()]*\)", "", name)
+    return name[:100]
+
+
+def place(frame):
+    return brief(frame.name) or f"[{frame.path.rsplit('/', 1)[-1]}+{frame.address:#x}]"
+
+
+class Judge:
+    def __init__(self, ours, stacks, leaves, bounds):
+        self.ours, self.theirs, self.leaves, self.bounds = ours, stacks, leaves, bounds
+        self.has_failed = False
+
+    def say(self, is_ok, column, *texts):
+        self.has_failed |= not is_ok
+        print("ok    " if is_ok else "not ok", f"{column:8}", *[text for text in texts if text])
+
+    def judge(self):
+        enough = self.ours.user_count >= SAMPLES_MIN
+        self.say(enough, "samples", f"{self.ours.user_count} ours, {self.theirs.user_count} stacks of perf,"
+                                    f" {self.leaves.count} leaves of perf")
+        self.judge_whole()
+        self.judge_roots()
+        self.judge_names()
+        self.judge_leaves()
+
+    def judge_whole(self):
+        cut = self.ours.counted(lambda stack: stack.cut)
+        whole = percent(self.ours.user_count - cut.total(), self.ours.user_count)
+        theirs = self.theirs.counted(lambda stack: is_root(stack.frames))
+        oracle = percent(theirs[True], self.theirs.user_count)
+        has_oracle = self.theirs.user_count >= ORACLE_MIN
+        self.say(whole >= self.bounds["whole"], "whole", f"{whole:.2f} %")
+        self.say(not has_oracle or whole >= oracle - self.bounds["oracle"], "oracle",
+                 f"{oracle:.2f} %" if has_oracle else "none")
+        for title, stacks, which in ("cut", self.ours, lambda s: s.cut and f"{s.cut} at {place(s.frames[0])}"), (
+                "theirs", self.theirs, lambda s: not is_root(s.frames) and f"at {place(s.frames[0])}"):
+            found = stacks.counted(which)
+            if found:
+                print(f"       {title:8}", shown(found, stacks.user_count))
+        reasons = shown(cut, self.ours.user_count)
+        if reasons:
+            print("       reasons ", reasons)
+
+    def judge_roots(self):
+        false = self.ours.counted(
+            lambda stack: not stack.cut and not is_root(stack.frames) and place(stack.frames[0]))
+        share = percent(false.total(), self.ours.user_count)
+        self.say(share <= self.bounds["roots"], "roots", f"{share:.2f} % false", shown(false, self.ours.user_count))
+
+    def judge_names(self):
+        unnamed, misnamed = collections.Counter(), collections.Counter()
+        frames = unnamed_leaves = 0
+        per_frame = collections.Counter()
+        for stack in self.ours.in_user:
+            frames += stack.count * len(stack.frames)
+            for frame in stack.frames:
+                per_frame[frame] += stack.count
+            if not stack.in_kernel and nameable(stack.frames[-1]):
+                unnamed_leaves += stack.count
+        for frame, count in per_frame.items():
+            if nameable(frame):
+                unnamed[f"{place(frame)} is {min(names.names_of(frame.path).at(frame.address))}"] += count
+            elif why := misnamed_as(frame):
+                misnamed[why] += count
+        leaf = percent(unnamed_leaves, self.ours.user_count)
+        share = percent(unnamed.total(), frames)
+        self.say(max(leaf, share) <= self.bounds["unnamed"], "unnamed",
+                 f"{leaf:.2f} % of leaves, {share:.2f} % of frames", shown(unnamed, frames))
+        share = percent(misnamed.total(), frames)
+        self.say(share <= self.bounds["misnamed"], "misnamed", f"{share:.2f} % of frames", shown(misnamed, frames))
+
+    def judge_leaves(self):
+        """The tolerance grows by three standard deviations of the difference of two samplings."""
+        ours, theirs = leaf_counts(self.ours), leaf_counts(self.leaves)
+        total, of = ours.total(), theirs.total()
+        if not total or not of:
+            self.say(False, "leaf", "no leaves")
+            return
+        worst, example, beyond = 0, "", []
+        for key, _ in (ours + theirs).most_common(LEAVES):
+            here, there = ours[key] / total, theirs[key] / of
+            both = (ours[key] + theirs[key]) / (total + of)
+            noise = 300 * math.sqrt(both * (1 - both) * (1 / total + 1 / of))
+            difference = 100 * abs(here - there)
+            text = f"{100 * here:.1f} % ours, {100 * there:.1f} % theirs of {key}"
+            if difference > self.bounds["leaf"] + noise:
+                beyond.append(text)
+            if difference >= worst:
+                worst, example = difference, text
+        self.say(not beyond, "leaf", f"{worst:.1f} points at most:", "; ".join(beyond) or example)
+
+
+def leaf_counts(stacks):
+    """By the function's place, not by the tools' names."""
+    counts = collections.Counter()
+    for stack in stacks.stacks:
+        if stack.in_kernel or not stack.frames:
+            counts["the kernel"] += stack.count
+            continue
+        leaf = stack.frames[-1]
+        binary = binary_of(leaf.path) if leaf.path != NO_FILE else None
+        function = binary.function_at(leaf.address) if binary else None
+        counts[f"{function.name[:100]} {function.start:#x}" if function else leaf.path] += stack.count
+    return counts
+
+
+def nameable(frame):
+    return not frame.name and frame.path != NO_FILE and bool(names.names_of(frame.path).at(frame.address))
+
+
+def misnamed_as(frame):
+    """How the file names it, if none of its names is ours; a file without a name here leaves it open."""
+    if not frame.name or frame.path == NO_FILE:
+        return ""
+    known = names.names_of(frame.path).at(frame.address)
+    if not known:
+        return ""
+    ways = set().union(*names.demangled(tuple(sorted(known))).values())
+    return "" if names.is_way(frame.name, ways) else f"{frame.name[:200]} is {min(known)[:200]}"
+
+
+# --- planted defects --------------------------------------------------------------------------------
+
+def planted(defect, stacks):
+    """Puts a defect into each tenth stack."""
+    for turn, stack in enumerate(stacks):
+        if turn % PLANTED == 0 and stack.frames and not stack.cut:
+            stack = PLANTS[defect](stack)
+        yield stack
+
+
+def plant_name(stack, name):
+    return stack._replace(frames=stack.frames[:-1] + (stack.frames[-1]._replace(name=name),))
+
+
+PLANTS = {
+    "whole": lambda stack: stack._replace(cut="planted"),
+    "roots": lambda stack: stack._replace(frames=stack.frames[3:] or stack.frames[-1:]),
+    "leaf": lambda stack: stack._replace(frames=stack.frames[:1]),
+    "unnamed": lambda stack: plant_name(stack, ""),
+    "misnamed": lambda stack: plant_name(stack, "planted"),
+}
+
+
+def main():
+    bounds, options = dict(BOUNDS), {}
+    arguments = iter(sys.argv[1:])
+    for argument in arguments:
+        if argument.startswith("--"):
+            options[argument] = next(arguments)
+        else:
+            key, _, value = argument.partition("=")
+            if key not in bounds:
+                sys.exit(f"judge.py: no bound {key}; there are {' '.join(bounds)}")
+            bounds[key] = float(value)
+    ours = of_pprof(options["--ours"])
+    if "--plant" in options:
+        ours = planted(options["--plant"], ours)
+    sides = []
+    for side in "--stacks", "--leaves":
+        with open(options[side], errors="replace") as file:
+            sides.append(Stacks(of_perf(file)))
+    judge = Judge(Stacks(ours), *sides, bounds)
+    judge.judge()
+    sys.exit(judge.has_failed)
+
+
+main()
