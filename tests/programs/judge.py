@@ -123,10 +123,19 @@ class Judge:
             print("       reasons ", reasons)
 
     def judge_roots(self):
-        false = self.ours.counted(
-            lambda stack: not stack.cut and not is_root(stack.frames) and place(stack.frames[0]))
+        """Where perf ends as often, the stack does end: a coroutine's first function, with a return address of 0."""
+        ours = self.ours.counted(
+            lambda stack: not stack.cut and not is_root(stack.frames) and place_of_function(stack.frames[0]))
+        theirs = self.theirs.counted(lambda stack: place_of_function(stack.frames[0]))
+        false = collections.Counter()
+        for where, count in ours.items():
+            here, there = count / self.ours.user_count, theirs[where] / max(1, self.theirs.user_count)
+            if here > there + noise(count, self.ours.user_count, theirs[where], self.theirs.user_count):
+                false[where] = count
         share = percent(false.total(), self.ours.user_count)
         self.say(share <= self.bounds["roots"], "roots", f"{share:.2f} % false", shown(false, self.ours.user_count))
+        if ours.total() > false.total():
+            print("        as perf", shown(ours - false, self.ours.user_count))
 
     def judge_names(self):
         unnamed, misnamed = collections.Counter(), collections.Counter()
@@ -151,7 +160,6 @@ class Judge:
         self.say(share <= self.bounds["misnamed"], "misnamed", f"{share:.2f} % of frames", shown(misnamed, frames))
 
     def judge_leaves(self):
-        """The tolerance grows by three standard deviations of the difference of two samplings."""
         ours, theirs = leaf_counts(self.ours), leaf_counts(self.leaves)
         total, of = ours.total(), theirs.total()
         if not total or not of:
@@ -160,28 +168,39 @@ class Judge:
         worst, example, beyond = 0, "", []
         for key, _ in (ours + theirs).most_common(LEAVES):
             here, there = ours[key] / total, theirs[key] / of
-            both = (ours[key] + theirs[key]) / (total + of)
-            noise = 300 * math.sqrt(both * (1 - both) * (1 / total + 1 / of))
             difference = 100 * abs(here - there)
             text = f"{100 * here:.1f} % ours, {100 * there:.1f} % theirs of {key}"
-            if difference > self.bounds["leaf"] + noise:
+            if difference > self.bounds["leaf"] + 100 * noise(ours[key], total, theirs[key], of):
                 beyond.append(text)
             if difference >= worst:
                 worst, example = difference, text
         self.say(not beyond, "leaf", f"{worst:.1f} points at most:", "; ".join(beyond) or example)
 
 
+def noise(part, whole, other_part, other_whole):
+    """Three standard deviations of the difference of two shares that are the same but for the sampling."""
+    if not whole or not other_whole:
+        return 1
+    both = (part + other_part) / (whole + other_whole)
+    return 3 * math.sqrt(both * (1 - both) * (1 / whole + 1 / other_whole))
+
+
+def place_of_function(frame):
+    """The function's place, whatever the tools call it. Code of unknown functions counts by 64 bytes."""
+    binary = binary_of(frame.path) if frame.path != NO_FILE else None
+    if not binary:
+        return frame.path
+    function = binary.function_at(frame.address)
+    return f"{brief(function.name)} {function.start if function.end else frame.address & -64:#x}"
+
+
 def leaf_counts(stacks):
-    """By the function's place, not by the tools' names."""
     counts = collections.Counter()
     for stack in stacks.stacks:
         if stack.in_kernel or not stack.frames:
             counts["the kernel"] += stack.count
             continue
-        leaf = stack.frames[-1]
-        binary = binary_of(leaf.path) if leaf.path != NO_FILE else None
-        function = binary.function_at(leaf.address) if binary else None
-        counts[f"{function.name[:100]} {function.start:#x}" if function else leaf.path] += stack.count
+        counts[place_of_function(stack.frames[-1])] += stack.count
     return counts
 
 

@@ -105,7 +105,9 @@ def stack_of(places, count):
             cut = name[len(CUT):-1]
         elif path.startswith("[kernel") or name.startswith(("[kernel", "[no stack")):
             in_kernel = True
-        elif not name.startswith("[lost"):
+        elif name.startswith(("[lost", "[names over quota]")):
+            return Stack((), False, "", 0)
+        else:
             file = path_of(path)
             frames.append(Frame(file, 0 if file == NO_FILE else address, name_of(name)))
     return Stack(tuple(frames), in_kernel, cut, count)
