@@ -439,7 +439,9 @@ uint64_t process_request_user(
 	_cleanup_close_ int process_fd = -1;
 	uid_t user;
 
-	if (open_process(roots, request, &process_fd) < 0 ||
+	if (open_process(roots, request, &process_fd) < 0)
+		return REQUEST_RATE_NOBODY;
+	if (process_user_find_creator(process_fd, &user) < 0 &&
 		process_user_read(process_fd, &user) < 0)
 		return REQUEST_RATE_NOBODY;
 	return user;

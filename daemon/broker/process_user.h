@@ -10,3 +10,10 @@
  * process is gone; -EBADMSG the kernel does not tell the user; or -errno of reading.
  */
 int process_user_read(int process_fd, uid_t *ret_user);
+
+/*
+ * Finds the user who created the outermost user namespace of the process, below the one of this
+ * process: that user answers for all uids in it. Returns 0; -ENODATA it is in no other namespace,
+ * or in one that root created; or -errno.
+ */
+int process_user_find_creator(int process_fd, uid_t *ret_user);

@@ -11,8 +11,8 @@
  *
  * Users share the bucket as user_share.h describes: one may hold twice as much as is free. Whoever
  * makes the engine ask for files all the time delays the names of that user's programs only. The
- * user is the effective uid of the process that a request names: a container's root can choose it,
- * and a range of subordinate uids counts as many.
+ * user is the effective uid of the process that a request names, which a container's root can
+ * choose; or in a user namespace that a user created, that user.
  */
 #pragma once
 

@@ -11,6 +11,7 @@
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/nsfs.h>
 #include <linux/perf_event.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -105,6 +106,8 @@ static const struct conditional_call broker_conditional_calls[] = {
 	IOCTL_OF(PERF_EVENT_IOC_PERIOD),
 	IOCTL_OF(PERF_EVENT_IOC_SET_BPF),
 	IOCTL_OF(MAPPING_QUERY),
+	IOCTL_OF(NS_GET_PARENT), /* who created a user namespace */
+	IOCTL_OF(NS_GET_OWNER_UID),
 	IOCTL_OF(TCGETS), /* isatty() */
 	/* Not PR_SET_MM, PR_SET_PTRACER, PR_SET_KEEPCAPS and others. */
 	PRCTL_OF(PR_CAPBSET_READ),

@@ -4,6 +4,7 @@
 #include "sandbox/sandbox.h"
 
 #include <fcntl.h>
+#include <linux/nsfs.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -29,6 +30,9 @@ static const struct conditional_call opener_conditional_calls[] = {
 	{ SCMP_SYS(open), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, WRITING, 0) } },
 	{ SCMP_SYS(openat), SCMP_ACT_ALLOW, 1, { HAS_BITS(2, WRITING, 0) } },
 	{ SCMP_SYS(ioctl), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, UINT32_MAX, MAPPING_QUERY) } },
+	/* who created a user namespace */
+	{ SCMP_SYS(ioctl), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, UINT32_MAX, NS_GET_PARENT) } },
+	{ SCMP_SYS(ioctl), SCMP_ACT_ALLOW, 1, { HAS_BITS(1, UINT32_MAX, NS_GET_OWNER_UID) } },
 	{ SCMP_SYS(mmap), SCMP_ACT_ALLOW, 2,
 		{ HAS_BITS(2, PROT_EXEC, 0), HAS_BITS(3, MAP_ANONYMOUS, MAP_ANONYMOUS) } },
 };

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/nsfs.h>
 #include <linux/openat2.h>
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -45,6 +46,7 @@ static void opens_and_answers(void)
 	struct statfs system;
 	struct stat status;
 	char bytes[64];
+	uid_t user;
 
 	REQUIRE(fd >= 0);
 	REQUIRE(found_fd >= 0 || errno == ENOSYS);
@@ -60,6 +62,9 @@ static void opens_and_answers(void)
 	(void)sandbox_raise_capability(CAP_DAC_READ_SEARCH);
 	free(malloc(1 << 20));
 	REQUIRE(close(fd) == 0);
+	fd = open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC);
+	REQUIRE(fd < 0 || ioctl(fd, NS_GET_OWNER_UID, &user) == 0);
+	REQUIRE(fd < 0 || ioctl(fd, NS_GET_PARENT) >= 0 || errno == EPERM);
 }
 
 static void opens_for_writing(void)
