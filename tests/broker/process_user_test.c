@@ -3,6 +3,9 @@
 #include "broker/process_user.h"
 
 #include "base/cleanup.h"
+#include "broker/broker_roots.h"
+#include "broker/process_request.h"
+#include "pilotlight/broker_request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +103,19 @@ static void stop(struct child *child)
 	(void)close(child->process_fd);
 }
 
+/* For whom its requests count. */
+static uint64_t user_of_requests(const struct child *child)
+{
+	const struct pilotlight_broker_request request = { .pid = child->pid };
+	struct broker_roots roots;
+	uint64_t user;
+
+	assert_int_equal(broker_roots_init(&roots, NULL), 0);
+	user = process_request_user(&roots, &request);
+	broker_roots_done(&roots);
+	return user;
+}
+
 static void creators_answer_for_their_namespaces(void **state)
 {
 	static const struct {
@@ -131,6 +147,10 @@ static void creators_answer_for_their_namespaces(void **state)
 		assert_int_equal(
 			process_user_find_creator(child.process_fd, &user), cases[i].result);
 		assert_int_equal(user, cases[i].result == 0 ? CREATOR : 7);
+		assert_int_equal(process_user_read(child.process_fd, &user), 0);
+		assert_int_equal(user, cases[i].levels > 0 ? SUBORDINATE : CREATOR);
+		assert_int_equal(
+			user_of_requests(&child), cases[i].creator != 0 ? CREATOR : SUBORDINATE);
 		stop(&child);
 	}
 }
