@@ -212,7 +212,7 @@ static int follow(struct jit_table *table, const struct jit_process *process, in
 		.references = 1,
 		.is_valid = kind == JIT_FILE_PERF_MAP,
 		.has_more = true,
-		.user = process->facts.uid,
+		.user = jit_table_user_of(table, process),
 	};
 	struct stat status;
 	uint32_t slot;

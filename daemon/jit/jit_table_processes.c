@@ -12,6 +12,16 @@ static struct jit_process *process_of(
 	return process_table_image(table->images, pid, time_ns, ret_image) ? ret_image->data : NULL;
 }
 
+uint64_t jit_table_user_of(const struct jit_table *table, const struct jit_process *process)
+{
+	struct process_image image;
+
+	return process_table_image(table->images, process->pid, process->start_ns, &image) &&
+			       image.user != USER_UNKNOWN
+		       ? image.user
+		       : process->facts.uid;
+}
+
 struct jit_process *jit_table_newest(const struct jit_table *table, pid_t pid)
 {
 	struct process_image image;
@@ -52,9 +62,9 @@ static void remove_process(struct jit_table *table, struct jit_process *process)
  */
 enum { USER_COUNTERS = 256 };
 
-static size_t counter_of(const struct jit_process *process)
+static size_t counter_of(const struct jit_table *table, const struct jit_process *process)
 {
-	return hash_pair(process->facts.uid, 0) % USER_COUNTERS;
+	return hash_pair(jit_table_user_of(table, process), 0) % USER_COUNTERS;
 }
 
 static size_t biggest_user(const struct jit_table *table)
@@ -62,7 +72,7 @@ static size_t biggest_user(const struct jit_table *table)
 	size_t counts[USER_COUNTERS] = { 0 }, biggest = 0;
 
 	for (size_t i = 0; i < table->process_count; i++)
-		counts[counter_of(table->processes[i])]++;
+		counts[counter_of(table, table->processes[i])]++;
 	for (size_t i = 1; i < USER_COUNTERS; i++)
 		if (counts[i] > counts[biggest])
 			biggest = i;
@@ -87,7 +97,7 @@ static bool evict_process(struct jit_table *table, const struct jit_process *kep
 	for (size_t i = 0; i < table->process_count; i++) {
 		struct jit_process *process = table->processes[i];
 
-		if (process != kept && counter_of(process) == biggest &&
+		if (process != kept && counter_of(table, process) == biggest &&
 			(!first || goes_before(process, first)))
 			first = process;
 	}

@@ -65,7 +65,7 @@ struct jit_followed {
 	bool was_read;	     /* in the last run */
 	uint64_t sampled_ns; /* newest of its processes; valid only during eviction */
 	size_t code_bytes;   /* of the index, at the last jit_table_measure() */
-	uint64_t user;	     /* the effective uid of the process for which it was opened */
+	uint64_t user;	     /* of the process for which it was opened */
 	/* In this round of reading: its place among its user's files with unread data, the time
 	 * that was spent on its user lately, and the steps of its turn. */
 	uint32_t rank;
@@ -106,6 +106,9 @@ int jit_table_open_jitdump(struct jit_table *table, struct jit_process *process,
 int jit_table_open_perf_map(struct jit_table *table, struct jit_process *process);
 /* Opens the dumps that the process's mappings mark; the last one wins. */
 int jit_table_open_marked(struct jit_table *table, struct jit_process *process, uint64_t now_ns);
+/* Who answers for the process: the process table knows, or else its effective uid counts. */
+uint64_t jit_table_user_of(const struct jit_table *table, const struct jit_process *process);
+
 void jit_table_drop_dump(struct jit_table *table, struct jit_process *process);
 void jit_table_drop_map(struct jit_table *table, struct jit_process *process);
 /* Updates code_bytes of the file and of the table. */

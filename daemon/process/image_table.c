@@ -126,6 +126,7 @@ struct process_image image_table_facts(const struct image_table *table, const st
 		.start_ns = image->start_ns,
 		.end_ns = image->end_ns,
 		.program_ns = image->program_ns,
+		.user = image->user,
 		.data = image->data,
 	};
 }

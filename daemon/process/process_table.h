@@ -86,7 +86,8 @@ struct process_image {
 	 * unknown.
 	 */
 	uint64_t program_ns;
-	void *data; /* the follower's, or NULL */
+	uint64_t user; /* who answers for it (base/user_share.h) */
+	void *data;    /* the follower's, or NULL */
 };
 
 /*
