@@ -200,3 +200,36 @@ static inline uint64_t answer_fixture_count(const struct answer_fixture *fixture
 	}
 	return sum;
 }
+
+static inline void answer_fixture_expect(
+	const struct answer_fixture *fixture, int status, const char *says)
+{
+	if (fixture->reply.status != status || !strstr(fixture->reply.text, says))
+		fail_msg("%d, \"%s\" (%d, \"%s\" expected)", fixture->reply.status,
+			fixture->reply.text, status, says);
+}
+
+static inline int answer_fixture_set_up(void **state)
+{
+	struct answer_fixture *fixture = calloc(1, sizeof(*fixture));
+	struct store *store;
+
+	assert_non_null(fixture);
+	answer_fixture_init(fixture);
+	store = fixture_open(fixture->history);
+	answer_fixture_fill(store);
+	store_close(store);
+	*state = fixture;
+	return 0;
+}
+
+static inline int answer_fixture_tear_down(void **state)
+{
+	answer_fixture_done(*state);
+	free(*state);
+	return 0;
+}
+
+/* A test whose state is a filled fixture. */
+#define ANSWER_TEST(test) \
+	cmocka_unit_test_setup_teardown(test, answer_fixture_set_up, answer_fixture_tear_down)
