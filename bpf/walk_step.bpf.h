@@ -308,8 +308,11 @@ static __always_inline int find_cfa(
 			return PILOTLIGHT_WALK_UNREADABLE;
 		cfa += (__s64)rule->addend;
 	}
-	/* A walk that goes in circles all the same ends at the greatest depth. */
-	if (cfa <= walk->sp && rule->kind != PILOTLIGHT_UNWIND_SWITCHED)
+	/* A walk that goes in circles all the same ends at the greatest depth. Interrupted code may
+	 * have popped its return address, as OCaml's caml_c_call does; the word is below the stack
+	 * pointer. */
+	if (rule->kind != PILOTLIGHT_UNWIND_SWITCHED &&
+		(cfa < walk->sp || (cfa == walk->sp && walk->registers_kind == REGISTERS_NONE)))
 		return PILOTLIGHT_WALK_LOOPED;
 	*ret_cfa = cfa;
 	return WALK_ON;
