@@ -266,8 +266,9 @@ static __always_inline int step_by_table(
 			walk->record.count = at;
 			return end_behind_guess(guess_end, PILOTLIGHT_WALK_NO_CODE);
 		}
-		/* No call led to the code to which signal handlers return. */
-		if (rule->kind == PILOTLIGHT_UNWIND_SIGNAL)
+		/* No call led to the code to which signal handlers return; but its own system call
+		 * may have been interrupted. */
+		if (rule->kind == PILOTLIGHT_UNWIND_SIGNAL && at != 0)
 			walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
 		return end_behind_guess(guess_end,
 			step_by_rule(walk, rule, mapping->file.flags & PILOTLIGHT_FILE_TELLS_RBX));
