@@ -11,7 +11,7 @@ TEST_PACKAGES := libcmocka-dev binutils g++ linux-perf golang-go golang-github-g
 # Languages, linkers and libraries that tests/programs/ profiles beside the above; 1.1 GB.
 PROGRAM_PACKAGES := $(TEST_PACKAGES) musl-tools mold gfortran gnat gdc ldc nim ocaml-nox fp-compiler fp-units-rtl \
 	chicken-bin guile-3.0 sbcl r-base-core lua5.4 luajit ruby perl tcl8.6 swi-prolog-nox libgmp-dev \
-	libboost-context-dev x264 qemu-utils openssl gdb
+	libboost-context-dev x264 qemu-utils openssl mono-mcs mono-runtime pypy3 zstd git mawk gpg
 FUZZ_PACKAGES := libclang-rt-14-dev
 
 # $(call need,PACKAGES): installs those that are missing; without root, names them and fails.

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""judge.py [BOUND=VALUE]... [--plant DEFECT] --ours PPROF --stacks SCRIPT --leaves SCRIPT
+"""judge.py [BOUND=VALUE]... [--plant DEFECT] [--row FILE] --ours PPROF --stacks SCRIPT --leaves SCRIPT
 
-Judges our profile of a program by two recordings of the same seconds by perf: whole stacks by the CFI, and leaves.
-Prints the figures, a line each: ok or not ok, the column, and what it says. Fails if a figure is beyond its bound.
-programs.table lists the bounds.
+Judges our profile of a program: by two recordings of the same seconds by perf, for whole stacks and for leaves; by the
+symbols of its files (names.py); and by the calls in its code (check_chains.py). Prints the figures, a line each: ok or
+not ok, the column, and what it says. Fails if a figure is beyond its bound. programs.table lists the bounds.
 
-What a file says comes from readers of their own (names.py, and unwind_binaries.py in tests/bench). --plant puts one
-defect into our profile: whole, roots, leaf, unnamed or misnamed. The column of that name must then fail."""
+--row writes the figures as a row of the table in docs/programs.md. --plant puts a defect into our profile: whole,
+roots, leaf, chains, unnamed or misnamed. The column of that name must then fail."""
 import collections
 import math
 import re
 import sys
 
 import names
-from profiles import NO_FILE, Frame, binary_of, of_perf, of_pprof
+from profiles import NO_FILE, binary_of, of_perf, of_pprof
+from check_chains import Checker, check_samples
 
 BOUNDS = {"whole": 99.5, "oracle": 0.3, "unnamed": 0.1, "misnamed": 0.1, "leaf": 2, "roots": 0.1, "chains": 0.1}
 SAMPLES_MIN = 300
@@ -31,6 +32,8 @@ ROOT = re.compile(
     r"runtime\.(goexit|mstart|mcall|systemstack|morestack|asmcgocall|rt0_go|gogo)\b.*|_rt0_amd64.*|gogo|"
     r"__start_context|(jump|make|ontop)_fcontext|trampoline|finish")
 ROOT_ABOVE_LEAF = re.compile(r"_*(GI_+)*clone3?|__clone_internal")
+# No call of the caller leads to the callee: the caller's first code only waits below it, or a signal put it there.
+CALLED_BY_NONE = re.compile(r"(runtime\.goexit\S*|make_fcontext) -> |.* -> (runtime\.asyncPreempt|__restore_rt)")
 CALLED_BY_ROOT = re.compile(r"_*libc_start_main(_impl|@.*)?|__libc_start_call_main")
 LINKER = re.compile(r"/ld-linux|/ld-musl|/ld-[0-9.]+so")
 
@@ -90,6 +93,7 @@ class Judge:
     def __init__(self, ours, stacks, leaves, bounds):
         self.ours, self.theirs, self.leaves, self.bounds = ours, stacks, leaves, bounds
         self.has_failed = False
+        self.row = []
 
     def say(self, is_ok, column, *texts):
         self.has_failed |= not is_ok
@@ -103,6 +107,7 @@ class Judge:
         self.judge_roots()
         self.judge_names()
         self.judge_leaves()
+        self.judge_chains()
 
     def judge_whole(self):
         cut = self.ours.counted(lambda stack: stack.cut)
@@ -113,12 +118,13 @@ class Judge:
         self.say(whole >= self.bounds["whole"], "whole", f"{whole:.2f} %")
         self.say(not has_oracle or whole >= oracle - self.bounds["oracle"], "oracle",
                  f"{oracle:.2f} %" if has_oracle else "none")
+        reasons = shown(cut, self.ours.user_count)
+        self.row += [f"{whole:.2f}", f"{oracle:.2f}" if has_oracle else "-", reasons]
         for title, stacks, which in ("cut", self.ours, lambda s: s.cut and f"{s.cut} at {place(s.frames[0])}"), (
                 "theirs", self.theirs, lambda s: not is_root(s.frames) and f"at {place(s.frames[0])}"):
             found = stacks.counted(which)
             if found:
                 print(f"       {title:8}", shown(found, stacks.user_count))
-        reasons = shown(cut, self.ours.user_count)
         if reasons:
             print("       reasons ", reasons)
 
@@ -154,6 +160,7 @@ class Judge:
                 misnamed[why] += count
         leaf = percent(unnamed_leaves, self.ours.user_count)
         share = percent(unnamed.total(), frames)
+        self.row.append(f"{max(leaf, share):.2f}")
         self.say(max(leaf, share) <= self.bounds["unnamed"], "unnamed",
                  f"{leaf:.2f} % of leaves, {share:.2f} % of frames", shown(unnamed, frames))
         share = percent(misnamed.total(), frames)
@@ -174,7 +181,16 @@ class Judge:
                 beyond.append(text)
             if difference >= worst:
                 worst, example = difference, text
+        self.row.append(f"{worst:.1f}")
         self.say(not beyond, "leaf", f"{worst:.1f} points at most:", "; ".join(beyond) or example)
+
+    def judge_chains(self):
+        samples = [("", stack.count, stack.frames[::-1]) for stack in self.ours.in_user]
+        result = check_samples(samples, Checker(), CALLED_BY_NONE)
+        share = percent(result.wrong_chains, result.chains)
+        self.row.append(f"{share:.2f}")
+        self.say(share <= self.bounds["chains"], "chains", f"{share:.2f} % unexplained",
+                 shown(result.wrong, result.chains))
 
 
 def noise(part, whole, other_part, other_whole):
@@ -237,6 +253,7 @@ PLANTS = {
     "whole": lambda stack: stack._replace(cut="planted"),
     "roots": lambda stack: stack._replace(frames=stack.frames[3:] or stack.frames[-1:]),
     "leaf": lambda stack: stack._replace(frames=stack.frames[:1]),
+    "chains": lambda stack: stack._replace(frames=stack.frames[:-2] + stack.frames[-1:]),
     "unnamed": lambda stack: plant_name(stack, ""),
     "misnamed": lambda stack: plant_name(stack, "planted"),
 }
@@ -262,6 +279,9 @@ def main():
             sides.append(Stacks(of_perf(file)))
     judge = Judge(Stacks(ours), *sides, bounds)
     judge.judge()
+    if "--row" in options:
+        with open(options["--row"], "w") as file:
+            print(" | ".join(judge.row), file=file)
     sys.exit(judge.has_failed)
 
 

@@ -2,11 +2,12 @@
 """Reads pprof profiles and the output of `perf script -F ip,sym,dso` as stacks, for judge.py."""
 import collections
 import functools
-import gzip
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+for folder in "bench", "harness":
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", folder))
+from check_chains import Profile  # noqa: E402
 from unwind_binaries import Elf, binary_of  # noqa: E402,F401
 
 KERNEL = 0xFFFF_8000_0000_0000
@@ -22,40 +23,6 @@ class Frame(collections.namedtuple("Frame", "path address name")):
 Stack = collections.namedtuple("Stack", "frames in_kernel cut count")
 
 
-def fields(data):
-    """The fields of a protobuf message: (number, value)."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        key = varint()
-        value = varint()
-        if key & 7 == 2:
-            at += value
-            value = data[at - value:at]
-        yield key >> 3, value
-
-
-def numbers(packed):
-    value = shift = 0
-    for byte in packed:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value
-            value = shift = 0
-
-
 @functools.lru_cache(None)
 def path_of(path):
     """The path by which all tools' frames of a file are compared."""
@@ -64,38 +31,10 @@ def path_of(path):
     return NO_FILE
 
 
-def without_inlined(texts, functions, lines):
-    """The name of a location, whose lines begin with the innermost inlined call."""
-    return texts[functions[lines[-1]]] if lines else ""
-
-
 def of_pprof(path):
-    with gzip.open(path) as file:
-        messages = collections.defaultdict(list)
-        for number, value in fields(file.read()):
-            messages[number].append(value)
-    texts = [text.decode(errors="replace") for text in messages[6]]
-    files = {0: ""}
-    for message in map(dict, map(fields, messages[3])):
-        files[message[1]] = texts[message.get(5, 0)]
-    functions = {m[1]: m[2] for m in map(dict, map(fields, messages[5]))}
-    locations = {}
-    for message in messages[4]:
-        parts, lines = {}, []
-        for number, value in fields(message):
-            parts[number] = value
-            if number == 4:
-                lines.append(dict(fields(value))[1])
-        name = without_inlined(texts, functions, lines)
-        locations[parts[1]] = files[parts.get(2, 0)], parts.get(3, 0), name
-    for sample in messages[2]:
-        ids, count = [], 0
-        for number, value in fields(sample):
-            if number == 1:
-                ids += numbers(value) if isinstance(value, bytes) else [value]
-            elif number == 2:
-                count = count or next(numbers(value))
-        yield stack_of([locations[i] for i in ids[::-1]], count)
+    """Yields stacks. The names are those of functions; inlined calls are left out."""
+    for _, count, frames in Profile.read(path).samples:
+        yield stack_of(frames[::-1], count)
 
 
 def stack_of(places, count):
@@ -103,8 +42,8 @@ def stack_of(places, count):
     for path, address, name in places:
         if name.startswith(CUT):
             cut = name[len(CUT):-1]
-        elif path.startswith("[kernel") or name.startswith(("[kernel", "[no stack")):
-            in_kernel = True
+        elif in_kernel or path.startswith("[kernel") or name.startswith(("[kernel", "[no stack")):
+            in_kernel = True  # and all frames within, as those of modules and BPF programs
         elif name.startswith(("[lost", "[names over quota]")):
             return Stack((), False, "", 0)
         else:

@@ -5,7 +5,8 @@
 #
 # Profiles the programs of programs.table and judges what Pilotlight says of each by what perf says of the same seconds
 # (judge.py). --fast runs those that are marked so; `make check-programs` runs all. Prints TAP, a test for each program,
-# with its figures; they go to build/programs/figures, too, which report.py makes the table of docs/programs.md of.
+# with its figures. build/programs/table has them as rows of the table in docs/programs.md; build/programs/NAME/ has the
+# recordings.
 #
 # A program runs in a cgroup of its own, for PROGRAM_SECONDS (5). At first Pilotlight records one second that
 # nobody reads, to have all tables and symbols. Then three recordings run side by side:
@@ -22,7 +23,7 @@ src=$here/src
 build=$root/build/programs
 seconds=${PROGRAM_SECONDS:-5}
 RATE=1999
-PLANTED='whole roots unnamed misnamed leaf' # that the judge can plant defects in
+PLANTED='whole roots unnamed misnamed leaf chains' # that the judge can plant defects in
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 
 names=() classes=() needs=() builds=() runs=() bounds=()
@@ -157,11 +158,12 @@ try_program() {
 	mkdir -p "$folder"
 	read -ra bound <<<"${bounds[$1]/fast/}"
 	if build_program "${builds[$1]}" && record_program "${runs[$1]}" &&
-			judge ${bound[@]+"${bound[@]}"} >"$folder/figures"; then
+			judge --row "$folder/row" ${bound[@]+"${bound[@]}"} >"$folder/figures"; then
 		ok "$name"
 	else
 		not_ok "$name"
 	fi
+	[ ! -s "$folder/row" ] || echo "| $name | $(cat "$folder/row") |" >>"$build/table.new"
 	[ ! -s "$folder/figures" ] || sed 's/^/# /' "$folder/figures"
 }
 
@@ -200,9 +202,12 @@ for index in "${!names[@]}"; do
 done
 [ ${#indices[@]} -gt 0 ] || { echo "Bail out! no such program"; exit 1; }
 columns=($PLANTED)
+mkdir -p "$build"
+rm -f "$build/table.new"
 plan $((${#indices[@]} + ${#columns[@]}))
 for index in "${indices[@]}"; do
 	try_program "$index"
 done
 try_judge "${indices[0]}"
+mv "$build/table.new" "$build/table"
 finish
