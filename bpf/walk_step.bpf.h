@@ -299,7 +299,9 @@ static __always_inline int find_cfa(
 			return PILOTLIGHT_WALK_UNSUPPORTED;
 		/* The first function of a Go stack has no caller's frame pointer. */
 		if (rule->base == DWARF_RBP && cfa == 0)
-			return PILOTLIGHT_WALK_ROOT;
+			return rule->kind == PILOTLIGHT_UNWIND_INFERRED
+				       ? PILOTLIGHT_WALK_NO_FUNCTION
+				       : PILOTLIGHT_WALK_ROOT;
 		cfa += (__s64)rule->offset;
 	}
 	if (rule->kind == PILOTLIGHT_UNWIND_CFA_AT) {
@@ -367,6 +369,7 @@ static __always_inline int step_by_rule(
 	case PILOTLIGHT_UNWIND_CFA_AT:
 	case PILOTLIGHT_UNWIND_PLT:
 	case PILOTLIGHT_UNWIND_SWITCHED:
+	case PILOTLIGHT_UNWIND_INFERRED:
 		break;
 	case PILOTLIGHT_UNWIND_SIGNAL:
 		return step_out_of_signal(walk);
@@ -384,6 +387,8 @@ static __always_inline int step_by_rule(
 		has_both = can_read_user(words, 2, cfa - sizeof(words));
 	if (!has_both && !can_read_user(words + 1, 1, cfa - sizeof(words[1])))
 		return PILOTLIGHT_WALK_UNREADABLE;
+	if (rule->kind == PILOTLIGHT_UNWIND_INFERRED && !is_return_address(words[1]))
+		return PILOTLIGHT_WALK_NO_FUNCTION;
 	if (has_both) {
 		walk->fp.word = words[0];
 		walk->fp.kind = SAVED_VALUE;

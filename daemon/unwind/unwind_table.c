@@ -22,6 +22,7 @@ static bool is_summary_sound(const struct pilotlight_unwind_summary *summary)
 		return false;
 	return (summary->page_count == 0) == (summary->line_count == 0) &&
 	       summary->unsupported_rows <= summary->row_count &&
+	       summary->inferred_rows <= summary->row_count &&
 	       (summary->machine == EM_X86_64 || summary->machine == EM_AARCH64);
 }
 

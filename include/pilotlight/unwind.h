@@ -63,6 +63,11 @@ enum pilotlight_unwind_kind {
 	PILOTLIGHT_UNWIND_UNSUPPORTED = 6, /* DWARF that none of these can express */
 	/* As CFA, but the caller may be on another stack, at a lower address. */
 	PILOTLIGHT_UNWIND_SWITCHED = 7,
+	/*
+	 * As CFA, but inferred from instructions, not told by the compiler: the walk goes on only
+	 * if the return address is behind a call.
+	 */
+	PILOTLIGHT_UNWIND_INFERRED = 8,
 	PILOTLIGHT_UNWIND_KINDS,
 };
 
@@ -109,6 +114,12 @@ enum {
 	PILOTLIGHT_UNWIND_TELLS_RBX = 1 << 1,
 };
 
+/*
+ * The folder of the cache's tables, in that of its symbols. The number rises when tables are made of
+ * more than before, so that all are made anew.
+ */
+#define PILOTLIGHT_UNWIND_FOLDER "unwind-2"
+
 /* The UNWIND section: one per table. */
 struct pilotlight_unwind_summary {
 	__u32 first_page;
@@ -123,6 +134,6 @@ struct pilotlight_unwind_summary {
 	__u32 flags;
 	__u16 machine; /* EM_X86_64 or EM_AARCH64 */
 	__u16 reserved;
-	__u32 reserved_2;
+	__u32 inferred_rows; /* of kind INFERRED */
 };
 _Static_assert(sizeof(struct pilotlight_unwind_summary) == 48, "padding");

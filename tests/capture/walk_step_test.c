@@ -475,6 +475,39 @@ static void interrupted_code_may_have_popped_its_return_address(void **state)
 	assert_int_equal(step_by_rule(&walk, &rule, 0), PILOTLIGHT_WALK_LOOPED);
 }
 
+/* It may be wrong, so the caller must be behind a call. */
+static void inferred_rule_needs_a_call(void **state)
+{
+	const struct pilotlight_unwind_rule by_sp = {
+		.kind = PILOTLIGHT_UNWIND_INFERRED, .base = DWARF_RSP, .offset = 16
+	};
+	const struct pilotlight_unwind_rule by_fp = { .kind = PILOTLIGHT_UNWIND_INFERRED,
+		.base = DWARF_RBP,
+		.frame_pointer = PILOTLIGHT_UNWIND_FP_AT_CFA,
+		.offset = 16,
+		.frame_pointer_offset = -16 };
+	struct walk walk = walk_at(4, 8);
+
+	stack[5] = 0x402000;
+	assert_int_equal(step_by_rule(&walk, &by_sp, 0), WALK_ON);
+	assert_int_equal(walk.ip, 0x402000);
+	assert_int_equal(walk.sp, at(6));
+	stack[8] = at(20);
+	stack[9] = 0x403000;
+	assert_int_equal(step_by_rule(&walk, &by_fp, 0), WALK_ON);
+	assert_int_equal(walk.ip, 0x403000);
+	assert_int_equal(fp_of(&walk), at(20));
+
+	/* No code is there; or it is no root, either. */
+	walk = walk_at(4, 8);
+	stack[5] = at(30);
+	assert_int_equal(step_by_rule(&walk, &by_sp, 0), PILOTLIGHT_WALK_NO_FUNCTION);
+	stack[5] = 0;
+	assert_int_equal(step_by_rule(&walk, &by_sp, 0), PILOTLIGHT_WALK_NO_FUNCTION);
+	walk.fp.word = 0;
+	assert_int_equal(step_by_rule(&walk, &by_fp, 0), PILOTLIGHT_WALK_NO_FUNCTION);
+}
+
 static void each_end_has_its_reason(void **state)
 {
 	struct pilotlight_unwind_rule rule = {
@@ -639,6 +672,7 @@ int main(void)
 		cmocka_unit_test(signal_frame_restores_all_registers),
 		cmocka_unit_test(a_caller_may_be_on_a_lower_stack),
 		cmocka_unit_test(interrupted_code_may_have_popped_its_return_address),
+		cmocka_unit_test(inferred_rule_needs_a_call),
 		cmocka_unit_test(each_end_has_its_reason),
 		cmocka_unit_test(saved_frame_pointer_is_known_again),
 		cmocka_unit_test(lost_frame_pointer_ends_only_steps_that_need_it),

@@ -214,6 +214,7 @@ static void wrong_counts_are_refused(void **state)
 	assert_refused(fixture.summary.row_count, 5);
 	assert_refused(fixture.summary.row_count, 7);
 	assert_refused(fixture.summary.unsupported_rows, 7);
+	assert_refused(fixture.summary.inferred_rows, 7);
 	assert_refused(fixture.summary.first_page, 0);
 	assert_refused(fixture.summary.first_page, 2);
 	assert_refused(fixture.summary.first_page, (1 << 20) - 17);
