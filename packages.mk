@@ -2,7 +2,7 @@
 # The Debian packages that building, testing and fuzzing need. README gives the reasons, under Dependencies.
 
 BUILD_PACKAGES := gcc libc6-dev clang llvm bpftool libbpf-dev libdw-dev libelf-dev liblzma-dev zlib1g-dev \
-	libseccomp-dev libmd-dev libxxhash-dev libiberty-dev libsqlite3-dev libzstd-dev libmicrohttpd-dev libinih-dev libcurl4-gnutls-dev libsystemd-dev libncurses-dev
+	libseccomp-dev libmd-dev libxxhash-dev libzydis-dev libiberty-dev libsqlite3-dev libzstd-dev libmicrohttpd-dev libinih-dev libcurl4-gnutls-dev libsystemd-dev libncurses-dev
 # The test library, independent tools to check results against, programs to profile, and linters.
 TEST_PACKAGES := libcmocka-dev binutils g++ linux-perf golang-go golang-github-google-pprof-dev \
 	chromium libxml2-utils python3-minimal xz-utils sqlite3 libc6-dbg mandoc libdebuginfod1 debuginfod \

@@ -59,7 +59,7 @@ static int open_cache(struct unwinding *unwinding, const char *folder)
 	_cleanup_free_ char *path = NULL;
 	struct fault fault = { 0 };
 
-	if (asprintf(&path, "%s/unwind", folder) < 0)
+	if (asprintf(&path, "%s/" PILOTLIGHT_UNWIND_FOLDER, folder) < 0)
 		return -ENOMEM;
 	if (symbol_cache_open(path, CACHE_BYTES_MAX, &unwinding->cache, &fault) < 0)
 		log_warning("%s; continuing without a cache of unwind tables", fault.text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/function_bounds.h"
 
+#include "extract/code_padding.h"
 #include "extract/extraction.h"
 
 #include <elf.h>
@@ -81,46 +82,6 @@ uint64_t function_bounds_end(
 	return end > vaddr ? end : UINT64_MAX;
 }
 
-/* Returns the length of the instruction without effect at the start of `code`; 0: none. */
-static size_t padding_length(const uint8_t *code, size_t size)
-{
-	size_t length = 0;
-
-	while (length < size && (code[length] == 0x66 || code[length] == 0x2e))
-		length++;
-	if (length < size && (code[length] == 0x90 || code[length] == 0xcc))
-		return length + 1;
-	if (size - length < 3 || code[length] != 0x0f || code[length + 1] != 0x1f)
-		return 0;
-	switch (code[length + 2]) {
-	case 0x00: /* nopl (%rax) */
-		return length + 3;
-	case 0x40: /* with a displacement of one byte */
-		return length + 4;
-	case 0x44: /* and an index */
-		return length + 5;
-	case 0x80: /* with a displacement of four bytes */
-		return length + 7;
-	case 0x84: /* and an index */
-		return length + 8;
-	default:
-		return 0;
-	}
-}
-
-static bool is_padding(const uint8_t *code, size_t size)
-{
-	size_t done = 0, length;
-
-	while (done < size) {
-		length = padding_length(code + done, size - done);
-		if (length == 0 || length > size - done)
-			return false;
-		done += length;
-	}
-	return true;
-}
-
 /*
  * Does a function end before `end`? Bytes of a return also occur in other instructions. So without
  * padding behind it, a return must be repz ret, or follow pop, leave or vzeroupper.
@@ -131,7 +92,7 @@ static bool ends_function(const uint8_t *end)
 		const uint8_t *code = end - pad;
 
 		if ((code[-1] == 0xc3 || code[-2] == 0xeb || code[-5] == 0xe9) &&
-			is_padding(code, pad))
+			code_padding_is_all(code, pad))
 			return true;
 	}
 	return end[-1] == 0xc3 &&

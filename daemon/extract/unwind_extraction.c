@@ -6,6 +6,7 @@
 #include "extract/unwind_packing.h"
 #include "extract/unwind_starts.h"
 
+#include <elf.h>
 #include <errno.h>
 
 struct unwind_extraction {
@@ -15,6 +16,8 @@ struct unwind_extraction {
 	struct unwind_sections sections;
 	struct unwind_functions functions;
 	struct unwind_go go;
+	struct unwind_gaps gaps;
+	struct unwind_inferred inferred;
 	struct unwind_rows rows;
 	struct unwind_packing packing;
 };
@@ -23,9 +26,28 @@ static void done(struct unwind_extraction *extraction)
 {
 	unwind_packing_done(&extraction->packing);
 	unwind_rows_done(&extraction->rows);
+	unwind_inferred_done(&extraction->inferred);
+	unwind_gaps_done(&extraction->gaps);
 	unwind_go_done(&extraction->go);
 	unwind_functions_done(&extraction->functions);
 	unwind_sections_done(&extraction->sections);
+}
+
+/* Infers the rules of code that nothing describes. */
+static int infer(struct unwind_extraction *extraction, const struct unwind_stubs *stubs)
+{
+	struct scratch *scratch = &extraction->scratch;
+	int r;
+
+	if (extraction->files.binary.machine != EM_X86_64)
+		return 0;
+	r = unwind_gaps_read(&extraction->gaps, &extraction->functions, &extraction->go, stubs,
+		&extraction->files, scratch);
+	/* The file has shrunk: its code tells nothing, but its description may. */
+	if (r < 0)
+		return r == -ENOEXEC ? 0 : r;
+	return unwind_inferred_read(
+		&extraction->inferred, &extraction->gaps, &extraction->files, scratch);
 }
 
 static int build(struct unwind_extraction *extraction)
@@ -42,13 +64,16 @@ static int build(struct unwind_extraction *extraction)
 		r = unwind_go_read(&extraction->go, &extraction->files, scratch);
 	if (r == 0)
 		r = unwind_stubs_find(&stubs, &extraction->files);
+	if (r == 0)
+		r = infer(extraction, &stubs);
 	/* Go's table knows the entry, and has rows for what lies behind it. */
 	if (r == 0 && extraction->go.function_count == 0)
-		r = unwind_starts_add(&stubs, &extraction->functions, &extraction->files);
+		r = unwind_starts_add(&stubs, &extraction->functions, &extraction->files,
+			!code_instruction_is_loaded());
 	if (r == 0)
 		r = unwind_rows_build(&extraction->rows, &extraction->functions,
 			&extraction->sections, &extraction->files, &stubs, &extraction->go,
-			scratch);
+			&extraction->inferred, scratch);
 	if (r == 0)
 		r = unwind_packing_build(&extraction->packing, &extraction->rows, scratch);
 	return r;
@@ -90,6 +115,8 @@ static uint32_t contents_of(const struct unwind_extraction *extraction)
 		contents |= PILOTLIGHT_SYMBOL_HAS_EH_FRAME;
 	if (rows->function_count > rows->eh_count)
 		contents |= PILOTLIGHT_SYMBOL_HAS_DEBUG_FRAME;
+	if (extraction->packing.summary.inferred_rows > 0)
+		contents |= PILOTLIGHT_SYMBOL_HAS_INFERRED;
 	return contents;
 }
 
@@ -137,7 +164,8 @@ static int run(struct unwind_extraction *extraction, const struct extraction_fil
 	r = build(extraction);
 	if (r < 0)
 		return r;
-	if (extraction->rows.function_count == 0 && !extraction->sections.is_go)
+	if (extraction->rows.function_count == 0 && !extraction->sections.is_go &&
+		extraction->packing.summary.inferred_rows == 0)
 		return count_failures(extraction) > 0 ? -ENOEXEC : -ENODATA;
 	complete_summary(extraction);
 	report->rank = rank_of(extraction);

@@ -4,7 +4,8 @@
  * sections only. Runs in a worker process under the contract of extraction_run(). All input is
  * hostile (I8); time is linear in it; the scratch and the worker's limits bound the memory.
  *
- * Functions come from .eh_frame, and those that it lacks from .debug_frame. The table has the rank
+ * Functions come from .eh_frame, and those that it lacks from .debug_frame. For code that neither
+ * describes, rules are inferred from the instructions. The table has the rank
  * of the debug file only if one of its functions comes from that file. The functions of a Go
  * program come from Go's own table. If that cannot be read, the table may have no rows, because
  * Go's functions keep frame pointers.
@@ -15,9 +16,9 @@
 
 /*
  * Writes the table. Sets *ret_report also on failure. Returns 0, or -errno, after which the output
- * is invalid: -ENODATA no call frame information, a machine without tables, or no binary (a debug
- * file does not say where the code is in the binary); -ENOEXEC all call frame information is
- * malformed; -EFBIG; -ENOMEM; -ENOSPC; …
+ * is invalid: -ENODATA no call frame information and no code that tells, a machine without tables,
+ * or no binary (a debug file does not say where the code is in the binary); -ENOEXEC all call frame
+ * information is malformed; -EFBIG; -ENOMEM; -ENOSPC; …
  */
 int unwind_extraction_run(const struct extraction_files *files,
 	const struct pilotlight_symbol_request *request,

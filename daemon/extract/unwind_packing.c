@@ -114,6 +114,8 @@ static int fill_line(struct unwind_packing *packing, const struct unwind_rows_it
 			return r;
 		packing->summary.unsupported_rows +=
 			packing->rules[rule].kind == PILOTLIGHT_UNWIND_UNSUPPORTED;
+		packing->summary.inferred_rows +=
+			packing->rules[rule].kind == PILOTLIGHT_UNWIND_INFERRED;
 	}
 	packing->lines.count++;
 	return used;

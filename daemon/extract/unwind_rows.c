@@ -20,6 +20,8 @@ struct rows_builder {
 	const struct unwind_stubs *stubs;
 	const struct unwind_go *go;
 	size_t next_go; /* the first row of Go that may still be needed */
+	const struct unwind_inferred *inferred;
+	size_t next_inferred; /* likewise */
 	uint16_t machine;
 	bool tells_rbx;
 	uint32_t stop_rule, gap_rule;	    /* for non-code, and for code without functions */
@@ -207,24 +209,64 @@ static int add_go_row(
 	return r < 0 ? r : add_row(builder->rows, offset, id);
 }
 
-/* Adds rows for code with neither functions nor stubs: those of Go, if it is in Go. */
+static int add_inferred_row(
+	struct rows_builder *builder, uint32_t offset, const struct unwind_inferred_row *row)
+{
+	struct pilotlight_unwind_rule rule = unwind_inferred_rule(builder->inferred, row);
+	uint32_t id;
+	int r;
+
+	if (builder->tells_rbx && rule.kind == PILOTLIGHT_UNWIND_INFERRED)
+		rule.rbx_offset = PILOTLIGHT_UNWIND_RBX_UNKNOWN;
+	r = unwind_rules_intern(&builder->rows->rules, &rule, &id);
+	return r < 0 ? r : add_row(builder->rows, offset, id);
+}
+
+/* Adds rows for code that nothing describes: those that its instructions tell. */
+static int add_unknown(struct rows_builder *builder, uint32_t start, uint32_t end)
+{
+	const struct unwind_inferred_row *rows = builder->inferred->rows.items;
+	size_t count = builder->inferred->rows.count;
+	int r;
+
+	while (builder->next_inferred < count && rows[builder->next_inferred].offset <= start)
+		builder->next_inferred++;
+	if (builder->next_inferred == 0 || rows[builder->next_inferred - 1].state == 0)
+		r = add_row(builder->rows, start, builder->gap_rule);
+	else
+		r = add_inferred_row(builder, start, &rows[builder->next_inferred - 1]);
+	for (; r == 0 && builder->next_inferred < count &&
+		rows[builder->next_inferred].offset < end;
+		builder->next_inferred++)
+		r = add_inferred_row(builder, rows[builder->next_inferred].offset,
+			&rows[builder->next_inferred]);
+	return r;
+}
+
+/*
+ * Adds rows for code with neither functions nor stubs: those of Go, if it is in Go, and those that
+ * were inferred.
+ */
 static int add_rest(struct rows_builder *builder, uint32_t start, uint32_t end)
 {
 	const struct unwind_go_row *rows = builder->go->rows.items;
 	size_t count = builder->go->rows.count;
 	int r = 0;
 
-	if (start >= end)
-		return 0;
-	while (builder->next_go < count && rows[builder->next_go].offset <= start)
-		builder->next_go++;
-	if (builder->next_go == 0)
-		r = add_row(builder->rows, start, builder->gap_rule);
-	else
-		r = add_go_row(builder, start, &rows[builder->next_go - 1]);
-	while (r == 0 && builder->next_go < count && rows[builder->next_go].offset < end) {
-		r = add_go_row(builder, rows[builder->next_go].offset, &rows[builder->next_go]);
-		builder->next_go++;
+	while (r == 0 && start < end) {
+		uint32_t next = end;
+		const struct unwind_go_row *row;
+
+		while (builder->next_go < count && rows[builder->next_go].offset <= start)
+			builder->next_go++;
+		if (builder->next_go < count && rows[builder->next_go].offset < end)
+			next = rows[builder->next_go].offset;
+		row = builder->next_go > 0 ? &rows[builder->next_go - 1] : NULL;
+		if (row && row->kind != UNWIND_GO_NOTHING)
+			r = add_go_row(builder, start, row);
+		else
+			r = add_unknown(builder, start, next);
+		start = next;
 	}
 	return r;
 }
@@ -350,7 +392,8 @@ static int end(struct rows_builder *builder)
 	uint32_t code_end = builder->covered;
 	int r;
 
-	if (builder->rows->function_count == 0 && builder->go->function_count == 0)
+	if (builder->rows->function_count == 0 && builder->go->function_count == 0 &&
+		builder->inferred->rows.count == 0)
 		return 0;
 	for (size_t i = 0; i < builder->code->count; i++) {
 		const struct pilotlight_symbol_segment *segment = &builder->code->segments[i];
@@ -364,7 +407,8 @@ static int end(struct rows_builder *builder)
 
 static int build(struct unwind_rows *rows, const struct unwind_functions *functions,
 	const struct unwind_sections *sections, const struct unwind_files *files,
-	const struct unwind_stubs *stubs, const struct unwind_go *go)
+	const struct unwind_stubs *stubs, const struct unwind_go *go,
+	const struct unwind_inferred *inferred)
 {
 	const struct unwind_function *items = functions->functions.items;
 	struct rows_builder builder = {
@@ -374,6 +418,7 @@ static int build(struct unwind_rows *rows, const struct unwind_functions *functi
 		.code = &files->code,
 		.stubs = stubs,
 		.go = go,
+		.inferred = inferred,
 		.machine = files->binary.machine,
 		.tells_rbx = rows->tells_rbx,
 	};
@@ -403,20 +448,21 @@ static void begin_anew(struct unwind_rows *rows, bool tells_rbx)
  */
 int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *functions,
 	const struct unwind_sections *sections, const struct unwind_files *files,
-	const struct unwind_stubs *stubs, const struct unwind_go *go, struct scratch *scratch)
+	const struct unwind_stubs *stubs, const struct unwind_go *go,
+	const struct unwind_inferred *inferred, struct scratch *scratch)
 {
 	int r;
 
 	r = scratch_array_init(&rows->items, scratch, sizeof(struct unwind_rows_item), UINT32_MAX);
 	if (r == 0)
-		r = build(rows, functions, sections, files, stubs, go);
+		r = build(rows, functions, sections, files, stubs, go, inferred);
 	if (r < 0 || !unwind_rules_need_rbx(files->binary.machine, &rows->rules))
 		return r;
 	begin_anew(rows, true);
-	r = build(rows, functions, sections, files, stubs, go);
+	r = build(rows, functions, sections, files, stubs, go, inferred);
 	if (r != -EFBIG)
 		return r;
 	/* With rbx there are too many rules. */
 	begin_anew(rows, false);
-	return build(rows, functions, sections, files, stubs, go);
+	return build(rows, functions, sections, files, stubs, go, inferred);
 }

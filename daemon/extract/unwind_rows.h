@@ -3,7 +3,8 @@
  * Builds the rows of an unwind table, in the order of the code. A function of .debug_frame counts
  * only if no function of .eh_frame overlaps it. Where other functions overlap, the code belongs to
  * the one that starts first; of equal starts, to the first one read. The other keeps what remains
- * behind it. Code between functions gets a row of kind STOP, except known stubs.
+ * behind it. Code between functions gets the rows that were inferred from its instructions
+ * (extract/unwind_inferred.h), else one of kind STOP, except known stubs.
  *
  * In a Go program, code between functions has the rows of Go's functions (extract/unwind_go.h); the
  * other functions are in C. If Go's table cannot be read, and there is no other function at all,
@@ -17,6 +18,7 @@
 #include "base/scratch.h"
 #include "extract/unwind_functions.h"
 #include "extract/unwind_go.h"
+#include "extract/unwind_inferred.h"
 #include "extract/unwind_rules.h"
 #include "extract/unwind_stubs.h"
 
@@ -40,9 +42,10 @@ struct unwind_rows {
 void unwind_rows_done(struct unwind_rows *rows);
 
 /*
- * Borrows all arguments; `go` has no rows if the program is not in Go. Returns 0; -EFBIG more rules
- * than a table holds; -ENOMEM; the scratch's errors.
+ * Borrows all arguments; `go` has no rows if the program is not in Go; `inferred` may have none,
+ * too. Returns 0; -EFBIG more rules than a table holds; -ENOMEM; the scratch's errors.
  */
 int unwind_rows_build(struct unwind_rows *rows, const struct unwind_functions *functions,
 	const struct unwind_sections *sections, const struct unwind_files *files,
-	const struct unwind_stubs *stubs, const struct unwind_go *go, struct scratch *scratch);
+	const struct unwind_stubs *stubs, const struct unwind_go *go,
+	const struct unwind_inferred *inferred, struct scratch *scratch);

@@ -130,7 +130,7 @@ static int search_all(struct search *search, const struct unwind_functions *func
 }
 
 int unwind_starts_add(struct unwind_stubs *stubs, const struct unwind_functions *functions,
-	const struct unwind_files *files)
+	const struct unwind_files *files, bool with_entry)
 {
 	struct search search = {
 		.stubs = stubs,
@@ -141,7 +141,7 @@ int unwind_starts_add(struct unwind_stubs *stubs, const struct unwind_functions 
 
 	if (files->binary.machine != EM_X86_64)
 		return 0;
-	r = find_entry(files, &search.entry);
+	r = with_entry ? find_entry(files, &search.entry) : 0;
 	if (r == 0)
 		r = search_all(&search, functions, files);
 	return r == -ENOEXEC ? 0 : r;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "child/child_request.h"
 #include "dwarf/dwarf_split_files.h"
+#include "extract/code_instruction.h"
 #include "extract/extraction.h"
 #include "extract/unwind_extraction.h"
 #include "sandbox/sandbox.h"
@@ -125,8 +126,12 @@ static int work(const struct pilotlight_symbol_request *request,
 		.output_fd = PILOTLIGHT_WORKER_OUTPUT_FD,
 		.split_opener = request->has_split_files ? &split_opener : NULL,
 	};
-	int r = enter_sandbox(request);
+	int r;
 
+	/* Without it no rules are inferred. Behind the sandbox's door no file can be opened. */
+	if (request->product == PILOTLIGHT_PRODUCT_UNWIND)
+		(void)code_instruction_load(NULL);
+	r = enter_sandbox(request);
 	if (r == 0)
 		r = request->product == PILOTLIGHT_PRODUCT_UNWIND
 			    ? unwind_extraction_run(&files, request, ret_report)

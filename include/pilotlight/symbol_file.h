@@ -86,6 +86,7 @@ enum {
 	PILOTLIGHT_SYMBOL_HAS_DEBUG_FRAME = 1 << 8,
 	PILOTLIGHT_SYMBOL_LACKS_SPLIT = 1 << 9,	  /* split DWARF files were missing */
 	PILOTLIGHT_SYMBOL_HAS_GO_TABLE = 1 << 10, /* .gopclntab */
+	PILOTLIGHT_SYMBOL_HAS_INFERRED = 1 << 11, /* unwind rules inferred from instructions */
 };
 
 /* Why a binary has no symbols, or fewer than it could: of a negative entry, and of counters. */

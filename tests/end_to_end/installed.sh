@@ -191,15 +191,16 @@ loaded_is_asked_for() {
 
 	readelf -p .note.dlopen "$tmp/other/s/pilotlightd" "$tmp/other/b/pilotlight" >"$tmp/notes" 2>"$tmp/log" || return
 	mapfile -t notes < <(grep -oE '\[\{.*\}\]' "$tmp/notes")
-	for soname in libmicrohttpd.so.12 libsystemd.so.0 libcurl-gnutls.so.4; do
+	for soname in libmicrohttpd.so.12 libsystemd.so.0 libcurl-gnutls.so.4 libZydis.so.4.0; do
 		grep -qF "\"$soname\"" "$tmp/notes" || { note "no note of $soname"; return 1; }
 	done
 	for line in "${notes[@]}"; do
-		soname=$(sed -E 's/.*"soname":\["([^"]*)"\].*/\1/' <<<"$line")
+		soname=$(sed -E 's/.*"soname":\["([^"]*)".*/\1/' <<<"$line")
 		field=Depends
 		[[ $line != *'"priority":"suggested"'* ]] || field=Suggests
 		package=${soname/.so./}
 		[ "$soname" != libcurl-gnutls.so.4 ] || package=libcurl3-gnutls
+		[ "$soname" != libZydis.so.4.0 ] || package=libzydis4.0
 		grep -qE "^$field:(.*[ ,])?$package( \(.*\))?(,|\$)" "$root/systemd/debian/control" && continue
 		note "$field of the package lacks $soname"
 		return 1

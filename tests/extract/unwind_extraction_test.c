@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/code_instruction.h"
 #include "extract/unwind_extraction.h"
 #include "tests/dwarf/go_fixture.h"
 #include "tests/extract/unwind_fixture.h"
@@ -224,6 +225,30 @@ static void go_has_a_table_without_rows(void **state)
 	assert_int_equal(count, 0);
 }
 
+/* The code of a function without call frame information. */
+static void code_alone_makes_a_table(void **state)
+{
+	/* push %rbx; call *%rax; pop %rbx; ret; and nops */
+	static const uint8_t code[] = { 0x53, 0xff, 0xd0, 0x5b, 0xc3, 0x90, 0x90, 0x90 };
+
+	unwind_elf_add_part(&binary, ".text", 0x1000, code, sizeof(code));
+	binary.segments[0] = (Elf64_Phdr){ .p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_offset = unwind_elf_contents(&binary),
+		.p_vaddr = 0x1000,
+		.p_filesz = sizeof(code),
+		.p_memsz = sizeof(code) };
+	assert_int_equal(extract(), -ENODATA);
+	assert_int_equal(code_instruction_load(NULL), 0);
+	assert_int_equal(extract(), 0);
+	assert_int_equal(header()->contents, PILOTLIGHT_SYMBOL_HAS_INFERRED);
+	assert_int_equal(summary()->function_count, 0);
+	assert_int_equal(summary()->inferred_rows, 3);
+	assert_int_equal(summary()->row_count, 4);
+	binary.machine = EM_AARCH64;
+	assert_int_equal(extract(), -ENODATA);
+}
+
 static void add_go_functions(void)
 {
 	struct go_fixture_function *function = go_fixture_function(&go, "main.main", 0);
@@ -362,6 +387,7 @@ int main(void)
 		cmocka_unit_test_setup(equal_files_make_equal_tables, set_up),
 		cmocka_unit_test_setup(debug_files_tell_what_binaries_do_not, set_up),
 		cmocka_unit_test_setup(a_binarys_own_debug_frame_is_its_own, set_up),
+		cmocka_unit_test_setup(code_alone_makes_a_table, set_up),
 		cmocka_unit_test_setup(go_has_a_table_without_rows, set_up),
 		cmocka_unit_test_setup(go_has_rows_by_its_own_table, set_up),
 		cmocka_unit_test_setup(a_go_table_that_is_too_big_costs_its_rows_only, set_up),

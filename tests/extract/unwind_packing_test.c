@@ -174,19 +174,24 @@ static void rare_rules_escape(void **state)
 	assert_int_equal(found, 45);
 }
 
-static void unsupported_rows_are_counted(void **state)
+static void unsupported_and_inferred_rows_are_counted(void **state)
 {
-	const struct pilotlight_unwind_rule none = { .kind = PILOTLIGHT_UNWIND_UNSUPPORTED };
-	uint32_t id;
+	const struct pilotlight_unwind_rule none = { .kind = PILOTLIGHT_UNWIND_UNSUPPORTED },
+					    inferred = { .kind = PILOTLIGHT_UNWIND_INFERRED };
+	uint32_t none_id, inferred_id;
 
-	assert_int_equal(unwind_rules_intern(&rows.rules, &none, &id), 0);
+	assert_int_equal(unwind_rules_intern(&rows.rules, &none, &none_id), 0);
+	assert_int_equal(unwind_rules_intern(&rows.rules, &inferred, &inferred_id), 0);
 	for (uint32_t i = 0; i < 50; i++) {
 		add_row(i, 1);
 		if (i % 10 == 0)
-			((struct unwind_rows_item *)rows.items.items)[i].rule = id;
+			((struct unwind_rows_item *)rows.items.items)[i].rule = none_id;
+		if (i % 10 > 7)
+			((struct unwind_rows_item *)rows.items.items)[i].rule = inferred_id;
 	}
 	build();
 	assert_int_equal(packing.summary.unsupported_rows, 5);
+	assert_int_equal(packing.summary.inferred_rows, 10);
 }
 
 static void no_room_is_an_error(void **state)
@@ -250,7 +255,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lines_end_where_deltas_do, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(pages_tell_where_to_search, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rare_rules_escape, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(unsupported_rows_are_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			unsupported_and_inferred_rows_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_room_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(there_is_an_end_to_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_failed_allocation_is_an_error, set_up, tear_down),

@@ -18,6 +18,7 @@ static struct unwind_files files;
 static struct unwind_stubs stubs;
 static struct unwind_functions functions;
 static struct unwind_go go;
+static struct unwind_inferred inferred;
 static struct unwind_rows rows;
 static struct scratch_fixture scratch;
 static char text[4096];
@@ -51,8 +52,8 @@ static int build_rows(bool is_go)
 	sections.is_go = is_go;
 	r = unwind_functions_read(&functions, &sections, &files, &scratch.scratch);
 	if (r == 0)
-		r = unwind_rows_build(
-			&rows, &functions, &sections, &files, &stubs, &go, &scratch.scratch);
+		r = unwind_rows_build(&rows, &functions, &sections, &files, &stubs, &go, &inferred,
+			&scratch.scratch);
 	return r;
 }
 
@@ -60,7 +61,7 @@ static int build_rows(bool is_go)
 static const char *rows_text(void)
 {
 	static const char *const kinds[] = { "stop", "", "at", "plt", "signal", "root", "none",
-		"switch" };
+		"switch", "guess" };
 	const struct unwind_rows_item *items = rows.items.items;
 	size_t used = 0;
 
@@ -191,6 +192,40 @@ static void functions_that_make_no_sense_leave_nothing(void **state)
 	assert_rows("");
 	assert_int_equal(rows.function_count, 0);
 	assert_int_equal(rows.failed, 1);
+}
+
+static void inferred_rows_are_where_nothing_else_is(void **state)
+{
+	static struct code_state states[] = { { .depth = 8 }, { .depth = 16 } };
+	static struct unwind_inferred_row items[] = {
+		{ .offset = CODE_OFFSET + 0x8, .state = 1 },
+		{ .offset = CODE_OFFSET + 0x18, .state = 2 },
+		{ .offset = CODE_OFFSET + 0x2c, .state = 0 },
+		{ .offset = CODE_OFFSET + 0x34, .state = 1 },
+		{ .offset = CODE_OFFSET + 0x3c, .state = 0 },
+	};
+	struct pilotlight_unwind_rule *rule;
+	uint32_t cie = cfi_add_usual_cie(&writer);
+
+	inferred.states = states;
+	inferred.rows = (struct scratch_array){ .items = items, .count = 5 };
+	/* Also if there is nothing else. */
+	assert_rows("8:guess 18:guess 2c:stop 34:guess 3c:stop");
+	assert_int_equal(rows.function_count, 0);
+	stubs.count = 1;
+	stubs.stubs[0] = (struct unwind_stub){ .start = CODE_OFFSET + 0x24,
+		.end = CODE_OFFSET + 0x28,
+		.rule.kind = PILOTLIGHT_UNWIND_ROOT };
+	(void)add(&writer, cie, 0x10, 0x10, 16);
+	assert_rows("8:guess 10:r7+16 20:guess 24:root 28:guess 2c:stop 34:guess 3c:stop");
+	/* What calls keep in rbx is not inferred. */
+	(void)CFI_ADD_FDE(&writer, cie, CODE_VADDR + 0x40, 8, DEF_CFA(RBX, 16));
+	assert_rows("8:guess 10:r7+16 20:guess 24:root 28:guess 2c:stop 34:guess 3c:stop 40:r3+16 "
+		    "48:stop");
+	rule = &rows.rules.rules[((struct unwind_rows_item *)rows.items.items)[0].rule];
+	assert_int_equal(rule->kind, PILOTLIGHT_UNWIND_INFERRED);
+	assert_int_equal(rule->rbx_offset, PILOTLIGHT_UNWIND_RBX_UNKNOWN);
+	inferred = (struct unwind_inferred){ .states = NULL };
 }
 
 static int32_t rbx_offset_of(size_t row)
@@ -380,7 +415,7 @@ static void no_room_is_an_error(void **state)
 	assert_int_equal(unwind_functions_read(&functions, &sections, &files, &scratch.scratch), 0);
 	scratch.scratch.limit_bytes = scratch.scratch.used_bytes;
 	assert_int_equal(unwind_rows_build(&rows, &functions, &sections, &files, &stubs, &go,
-				 &scratch.scratch),
+				 &inferred, &scratch.scratch),
 		-EFBIG);
 }
 
@@ -394,6 +429,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(gaps_have_rows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			inferred_rows_are_where_nothing_else_is, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			the_first_of_overlapping_functions_has_the_code, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(duplicate_entries_are_no_loss, set_up, tear_down),

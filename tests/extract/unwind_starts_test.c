@@ -59,7 +59,7 @@ static void add_starts(void)
 		.functions = { .items = functions, .count = function_count },
 	};
 
-	assert_int_equal(unwind_starts_add(&stubs, &described, &files), 0);
+	assert_int_equal(unwind_starts_add(&stubs, &described, &files, true), 0);
 }
 
 static void assert_start(size_t i, uint32_t start, uint32_t end)
@@ -167,7 +167,7 @@ static void read_errors_are_returned(void **state)
 	const struct unwind_functions none = { 0 };
 
 	files.binary.fd = -1;
-	assert_true(unwind_starts_add(&stubs, &none, &files) < 0);
+	assert_true(unwind_starts_add(&stubs, &none, &files, true) < 0);
 }
 
 int main(void)

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char folder[] = "/unwind";
+static const char folder[] = "/" PILOTLIGHT_UNWIND_FOLDER;
 
 int symbols_unwind_open(
 	const struct symbol_cache *symbols, struct symbol_cache **ret_cache, struct fault *fault)
@@ -111,11 +111,13 @@ static void write_table(const struct unwind_table *table, struct output *output)
 	if (summary->functions_failed > 0)
 		output_printf(output, ", %" PRIu32 " left out", summary->functions_failed);
 	output_printf(output,
-		"\n  rows     %" PRIu32 " in %" PRIu32 " lines, %" PRIu32 " not supported"
+		"\n  rows     %" PRIu32 " in %" PRIu32 " lines, %" PRIu32 " inferred, %" PRIu32
+		" not supported"
 		"\n  rules    %" PRIu32 ", rare ones in %" PRIu32 " rows"
 		"\n  size     %s (%" PRIu64 " bytes)",
-		summary->row_count, summary->line_count, summary->unsupported_rows,
-		summary->rule_count, summary->escape_count, shown_text_bytes(bytes, text), bytes);
+		summary->row_count, summary->line_count, summary->inferred_rows,
+		summary->unsupported_rows, summary->rule_count, summary->escape_count,
+		shown_text_bytes(bytes, text), bytes);
 	if (summary->row_count > 0)
 		output_printf(output, ", %.2f bytes a row", bytes_a_row(table));
 	output_printf(output, "\n  frame pointers are %s\n",
@@ -156,6 +158,7 @@ static void json_table(const struct unwind_table *table, struct json *json)
 	json_member_u64(json, "functions", summary->function_count);
 	json_member_u64(json, "functions_failed", summary->functions_failed);
 	json_member_u64(json, "rows", summary->row_count);
+	json_member_u64(json, "rows_inferred", summary->inferred_rows);
 	json_member_u64(json, "rows_unsupported", summary->unsupported_rows);
 	json_member_u64(json, "lines", summary->line_count);
 	json_member_u64(json, "rules", summary->rule_count);

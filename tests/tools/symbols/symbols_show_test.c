@@ -66,10 +66,11 @@ static void json_has_each_fact(void **state)
 /* The cache of unwind tables, below the one of symbols. */
 static struct symbol_cache *open_tables(void)
 {
-	char folder[sizeof(symbols_run_cache.folder) + 8];
+	char folder[sizeof(symbols_run_cache.folder) + 16];
 	struct symbol_cache *cache = NULL;
 
-	(void)snprintf(folder, sizeof(folder), "%s/unwind", symbols_run_cache.folder);
+	(void)snprintf(
+		folder, sizeof(folder), "%s/" PILOTLIGHT_UNWIND_FOLDER, symbols_run_cache.folder);
 	assert_int_equal(symbol_cache_open(folder, 1 << 30, &cache, NULL), 0);
 	return cache;
 }
@@ -98,7 +99,7 @@ static void a_table_is_shown(void **state)
 {
 	/* 7 pages, a line, 5 rules: 28 + 64 + 80 bytes, and the summary's 48. */
 	static const char text[] = "\nunwinding  6 functions, 3 left out\n"
-				   "  rows     12 in 1 lines, 0 not supported\n"
+				   "  rows     12 in 1 lines, 0 inferred, 0 not supported\n"
 				   "  rules    5, rare ones in 0 rows\n"
 				   "  size     220 B (220 bytes), 18.33 bytes a row\n"
 				   "  frame pointers are kept\n";
@@ -109,7 +110,8 @@ static void a_table_is_shown(void **state)
 	assert_int_equal(symbols_run(&symbols_show, "--json 1234"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out,
 		",\"unwind\":{\"source\":\"binary\",\"functions\":6,\"functions_failed\":3,"
-		"\"rows\":12,\"rows_unsupported\":0,\"lines\":1,\"rules\":5,\"escapes\":0,"
+		"\"rows\":12,\"rows_inferred\":0,\"rows_unsupported\":0,\"lines\":1,\"rules\":5,"
+		"\"escapes\":0,"
 		"\"bytes\":220,\"bytes_per_row\":18.333,\"keeps_frame_pointers\":true},"));
 }
 
@@ -126,11 +128,12 @@ static void a_damaged_table_is_reported(void **state)
 static void no_table_is_reported(void **state)
 {
 	_cleanup_(symbol_cache_freep) struct symbol_cache *cache = NULL;
-	char folder[sizeof(symbols_run_cache.folder) + 8];
+	char folder[sizeof(symbols_run_cache.folder) + 16];
 
 	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, "\nunwinding  no table in the cache\n"));
-	(void)snprintf(folder, sizeof(folder), "%s/unwind", symbols_run_cache.folder);
+	(void)snprintf(
+		folder, sizeof(folder), "%s/" PILOTLIGHT_UNWIND_FOLDER, symbols_run_cache.folder);
 	assert_int_equal(access(folder, F_OK), -1);
 	assert_int_equal(symbols_run(&symbols_show, "--json 1234"), EXIT_SUCCESS);
 	assert_non_null(strstr(ran.out, ",\"unwind\":null,"));

@@ -10,8 +10,8 @@ static inline struct cache_fixture unwind_folder_closed(void)
 {
 	struct cache_fixture folder = { .cache = NULL };
 
-	(void)snprintf(
-		folder.folder, sizeof(folder.folder), "%.48s/unwind", symbols_run_cache.folder);
+	(void)snprintf(folder.folder, sizeof(folder.folder), "%.48s/" PILOTLIGHT_UNWIND_FOLDER,
+		symbols_run_cache.folder);
 	return folder;
 }
 
