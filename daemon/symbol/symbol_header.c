@@ -58,6 +58,7 @@ void symbol_header_init(struct pilotlight_symbol_header *ret_header,
 		.identity_bytes = identity->id.size,
 		.identity_kind = (uint8_t)identity->kind,
 		.rank = (uint8_t)rank,
+		.extraction = PILOTLIGHT_SYMBOL_EXTRACTION,
 		.created_s = clock_realtime_ns() / NSEC_PER_SEC,
 	};
 

@@ -223,6 +223,18 @@ bool debug_files_has_better(struct broker *broker, const struct symbol_binary *b
 	return is_better;
 }
 
+bool debug_files_can_renew(struct broker *broker, const struct symbol_binary *binary,
+	const struct pilotlight_symbol_header *header)
+{
+	struct debug_files files;
+	bool can;
+
+	debug_files_find(broker, binary, &files);
+	can = files.rank >= header->rank && (binary->fd >= 0 || files.debug_fd >= 0);
+	debug_files_done(&files);
+	return can;
+}
+
 bool debug_files_is_debug_file(int fd)
 {
 	struct elf_file file;

@@ -42,6 +42,10 @@ void debug_files_take(struct broker *broker, const struct symbol_binary *binary,
 bool debug_files_has_better(struct broker *broker, const struct symbol_binary *binary,
 	const struct pilotlight_symbol_header *header, bool is_eager);
 
+/* Do files exist now from which an entry of at least the rank of the cache's can be made? */
+bool debug_files_can_renew(struct broker *broker, const struct symbol_binary *binary,
+	const struct pilotlight_symbol_header *header);
+
 /* The empty set: no file is open. */
 struct debug_files debug_files_none(void);
 

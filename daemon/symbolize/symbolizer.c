@@ -83,6 +83,15 @@ static bool may_improve(
 	       header->rank == PILOTLIGHT_SYMBOL_RANK_NONE;
 }
 
+/* Was the entry made by an extraction that found fewer names, and can it be made anew? */
+static bool is_outdated(const struct symbolizer *symbolizer, const struct task *task,
+	const struct pilotlight_symbol_header *header)
+{
+	return symbolizer->product == PILOTLIGHT_PRODUCT_SYMBOLS &&
+	       header->extraction < PILOTLIGHT_SYMBOL_EXTRACTION &&
+	       debug_files_can_renew(symbolizer->broker, &task->binary, header);
+}
+
 /* Is the cache's entry good enough? */
 static bool is_cached(struct symbolizer *symbolizer, struct task *task)
 {
@@ -92,7 +101,7 @@ static bool is_cached(struct symbolizer *symbolizer, struct task *task)
 		symbol_cache_peek(symbolizer->cache, &task->binary.identity, &header) < 0)
 		return false;
 	task->rank = header.rank;
-	if (symbolizer->is_forced)
+	if (symbolizer->is_forced || is_outdated(symbolizer, task, &header))
 		return false;
 	if (may_improve(symbolizer, &header) &&
 		debug_files_has_better(

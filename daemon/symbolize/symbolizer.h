@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Provides symbols for binaries. It searches the cache; if an entry is missing or better files
- * exist now, a worker extracts a symbol file. Sources by rank: the host's debug file, found by
- * build-id; a debug file from a debuginfod server, if servers are configured; a debug file found by
- * .gnu_debuglink; the binary itself.
+ * Provides symbols for binaries. It searches the cache; if an entry is missing, if better files
+ * exist now or if an older version made it, a worker extracts a symbol file. Sources by rank: the
+ * host's debug file, found by build-id; a debug file from a debuginfod server, if servers are
+ * configured; a debug file found by .gnu_debuglink; the binary itself.
  *
  * Any file can claim any build-id. So symbols from a file whose owner is not trusted
  * (symbol/file_owner.h) are stored under an identity of that owner, and are never used for other

@@ -33,6 +33,9 @@
 
 enum {
 	PILOTLIGHT_SYMBOL_VERSION = 1,
+	/* Rises when the same files give more or better names. Files with a lower number are used
+	 * until they have been made anew. */
+	PILOTLIGHT_SYMBOL_EXTRACTION = 1,
 	PILOTLIGHT_SYMBOL_SECTIONS_MAX = 32,
 	PILOTLIGHT_SYMBOL_ALIGNMENT = 64,
 };
@@ -126,7 +129,8 @@ struct pilotlight_symbol_header {
 	uint32_t ranges_outside; /* of functions or lines, outside of the code */
 	uint32_t names_failed;
 	uint32_t symbols_failed; /* symbol tables that made no sense */
-	uint8_t reserved[32];
+	uint32_t extraction;	 /* PILOTLIGHT_SYMBOL_EXTRACTION; 0 in older files */
+	uint8_t reserved[28];
 	char origin[128]; /* the path of what it was made of, its beginning elided; for people */
 };
 

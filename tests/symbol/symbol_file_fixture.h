@@ -41,6 +41,7 @@ struct symbol_file_fixture {
 	uint8_t identity_bytes; /* 0: 20 */
 	uint8_t kind;		/* 0: a build-id */
 	uint8_t rank, failure;
+	bool is_old; /* made before extractions had numbers */
 	uint64_t base_vaddr, created_s;
 	uint32_t contents;
 	uint8_t boundary_shift, row_shift;
@@ -286,6 +287,7 @@ static inline void symbol_file_fixture_build(struct symbol_file_fixture *fixture
 		.boundary_shift = fixture->boundary_shift,
 		.row_shift = fixture->row_shift,
 		.base_vaddr = fixture->base_vaddr,
+		.extraction = fixture->is_old ? 0 : PILOTLIGHT_SYMBOL_EXTRACTION,
 		.created_s = fixture->created_s,
 	};
 	memcpy(header->magic, PILOTLIGHT_SYMBOL_MAGIC, sizeof(header->magic));

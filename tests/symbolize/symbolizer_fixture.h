@@ -38,6 +38,7 @@ static inline void write_symbols(const struct pilotlight_symbol_request *request
 	fixture.identity_bytes = request->identity_bytes;
 	fixture.kind = request->identity_kind;
 	fixture.rank = request->has_debug ? request->debug_rank : PILOTLIGHT_SYMBOL_RANK_BINARY;
+	fixture.is_old = strstr(request->origin, "old");
 	fixture.created_s = (uint64_t)time(NULL);
 	symbol_file_fixture_fill(&fixture);
 	symbol_file_fixture_build(&fixture);

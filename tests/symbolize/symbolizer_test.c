@@ -39,6 +39,72 @@ static void symbols_are_extracted_once_and_then_cached(void **state)
 	symbolizer_free(symbolizer);
 }
 
+static uint32_t extraction_in_cache(const struct place *place, const struct symbol_binary *binary)
+{
+	struct symbol_identity identity = symbol_identity_of_build_id(&binary->build_id);
+	struct pilotlight_symbol_header header;
+
+	assert_int_equal(symbol_cache_peek(place->cache, &identity, &header), 0);
+	return header.extraction;
+}
+
+/* Of an older version, which found fewer names. */
+static void old_symbols_serve_until_new_ones_are_made(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "/bin/old", 1);
+
+	request_and_wait(symbolizer, &binary);
+	assert_int_equal(extraction_in_cache(place, &binary), 0);
+	symbolizer_free(symbolizer);
+
+	symbolizer = open_symbolizer(place, place->cache);
+	binary.path = "/bin/crashes";
+	request_and_wait(symbolizer, &binary);
+	assert_int_equal(counters_of(symbolizer).cached, 0);
+	assert_int_equal(look_up(symbolizer, &binary), 0);
+	symbolizer_free(symbolizer);
+
+	symbolizer = open_symbolizer(place, place->cache);
+	binary.path = "/bin/works";
+	assert_int_equal(symbolizer_request(symbolizer, &binary), 0);
+	assert_int_equal(look_up(symbolizer, &binary), 0);
+	wait_for_workers(symbolizer);
+	assert_int_equal(counters_of(symbolizer).extracted, 1);
+	assert_int_equal(extraction_in_cache(place, &binary), PILOTLIGHT_SYMBOL_EXTRACTION);
+	symbolizer_free(symbolizer);
+
+	symbolizer = open_symbolizer(place, place->cache);
+	request_and_wait(symbolizer, &binary);
+	assert_int_equal(counters_of(symbolizer).cached, 1);
+	symbolizer_free(symbolizer);
+}
+
+/* The debug file is gone, and the binary alone would give less. */
+static void old_symbols_stay_without_their_files(void **state)
+{
+	struct place *place = *state;
+	struct symbolizer *symbolizer = open_symbolizer(place, place->cache);
+	struct symbol_binary binary = make_binary(place, "/bin/old", 1);
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/old.debug", place->root);
+	binary.debug_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	assert_true(binary.debug_fd >= 0);
+	request_and_wait(symbolizer, &binary);
+	assert_int_equal(rank_in_cache(place, &binary), PILOTLIGHT_SYMBOL_RANK_DEBUG_FILE);
+	(void)close(binary.debug_fd);
+	binary.debug_fd = -1;
+	symbolizer_free(symbolizer);
+
+	symbolizer = open_symbolizer(place, place->cache);
+	request_and_wait(symbolizer, &binary);
+	assert_int_equal(counters_of(symbolizer).cached, 1);
+	assert_int_equal(counters_of(symbolizer).extracted, 0);
+	symbolizer_free(symbolizer);
+}
+
 static void negative_entries_prevent_a_retry(void **state)
 {
 	struct place *place = *state;
@@ -355,6 +421,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		IN_PLACE(symbols_are_extracted_once_and_then_cached),
+		IN_PLACE(old_symbols_serve_until_new_ones_are_made),
+		IN_PLACE(old_symbols_stay_without_their_files),
 		IN_PLACE(negative_entries_prevent_a_retry),
 		IN_PLACE(debug_file_replaces_the_binary_and_stays),
 		IN_PLACE(crash_on_a_debug_file_falls_back_to_the_binary),
