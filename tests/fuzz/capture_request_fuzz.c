@@ -49,7 +49,7 @@ static bool is_openable(const struct pilotlight_capture_request *request)
 
 static int execute(const struct pilotlight_capture_request *request)
 {
-	struct capture_session session = { NULL };
+	struct capture_session session = { .host = NULL };
 	struct pilotlight_capture_answer answer;
 	int fds[PILOTLIGHT_CAPTURE_FDS];
 
