@@ -36,9 +36,10 @@ enum {
 	CODE_JMP = 0xe9,
 	CODE_JMP_SHORT = 0xeb,
 	CODE_JMP_INDIRECT = 0x25ff,
-	/* How far the code of a function may be from the start of the called one, which may have
-	 * jumped to a neighbour. */
+	/* How far a function's code may be from the start of the called one, which may have jumped
+	 * to a neighbour. */
 	NEAR_BYTES = 1 << 16,
+	LEAF_BYTES_MAX = 1 << 12, /* of a function without a frame */
 };
 /* The bytes 48 c7 c0 0f 00 00 00 0f: mov $15, %rax, and the first of syscall's two. */
 #define CODE_SIGRETURN 0x0f0000000fc0c748ULL
@@ -80,31 +81,6 @@ static __always_inline int ends_with_indirect_call(__u64 code)
 	       (is_indirect_call(code, 7, 0xff, 0x14, 0) && !has_base(code, 5)); /* *1000(,%rbx) */
 }
 
-static __always_inline int ends_with_direct_call(__u64 code)
-{
-	return code_byte(code, 5) == CODE_CALL;
-}
-
-static __always_inline int ends_with_call(__u64 code)
-{
-	return ends_with_direct_call(code) || ends_with_indirect_call(code);
-}
-
-/* Does the code at `address` only jump elsewhere, like a PLT stub? */
-static __always_inline int is_jump(__u64 address)
-{
-	__u64 code;
-
-	if (!can_read_user(&code, 1, address))
-		return 0;
-	if ((code & 0xffffffff) == CODE_ENDBR64)
-		code >>= 32;
-	if ((code & 0xff) == CODE_BND)
-		code >>= 8;
-	return (code & 0xffff) == CODE_JMP_INDIRECT || (code & 0xff) == CODE_JMP ||
-	       (code & 0xff) == CODE_JMP_SHORT;
-}
-
 /* Where the kernel lets signal handlers return. */
 static __always_inline int is_sigreturn(__u64 ip)
 {
@@ -113,33 +89,89 @@ static __always_inline int is_sigreturn(__u64 ip)
 	return can_read_user(&code, 1, ip) && code == CODE_SIGRETURN;
 }
 
-/* Can the code at `ip` be returned to? A call in the first bytes of a mapping does not count:
- * nothing can be read before it. */
-static __always_inline int is_return_address(__u64 ip)
+/*
+ * Can the code at `ip` be returned to? Then *ret_target is where the call before it leads, 0 if
+ * that is not known. A call in the first bytes of a mapping does not count: nothing can be read
+ * before it.
+ */
+static __always_inline int is_return_address(__u64 ip, __u64 *ret_target)
 {
 	__u64 code;
 
-	return (can_read_user(&code, 1, ip - sizeof(code)) && ends_with_call(code)) ||
-	       is_sigreturn(ip);
-}
-
-/*
- * Can the function at `ip` return to the address? A direct call before it must lead near `ip` or to
- * a jump. So most words that an earlier call left on the stack are told from the caller's. A caller
- * is missed if the function that it called has jumped far away.
- */
-static __always_inline int is_return_address_of(__u64 ip, __u64 address)
-{
-	__u64 code, target;
-
-	if (!can_read_user(&code, 1, address - sizeof(code)))
+	*ret_target = 0;
+	if (!can_read_user(&code, 1, ip - sizeof(code)))
 		return 0;
 	if (ends_with_indirect_call(code))
 		return 1;
-	if (!ends_with_direct_call(code))
-		return is_sigreturn(address);
-	target = address + (__u64)(__s64)(__s32)(code >> 32);
-	return ip - target + NEAR_BYTES < 2 * NEAR_BYTES || is_jump(target);
+	if (code_byte(code, 5) != CODE_CALL)
+		return is_sigreturn(ip);
+	*ret_target = ip + (__u64)(__s64)(__s32)(code >> 32);
+	return 1;
+}
+
+/* The code at `address`, without the prefix that marks targets of indirect jumps. */
+static __always_inline __u64 code_at(__u64 address)
+{
+	__u64 code;
+
+	if (!can_read_user(&code, 1, address))
+		return 0;
+	return (code & 0xffffffff) == CODE_ENDBR64 ? code >> 32 : code;
+}
+
+/* Does a function only jump elsewhere, like a PLT stub? */
+static __always_inline int is_jump(__u64 code)
+{
+	if ((code & 0xff) == CODE_BND)
+		code >>= 8;
+	return (code & 0xffff) == CODE_JMP_INDIRECT || (code & 0xff) == CODE_JMP ||
+	       (code & 0xff) == CODE_JMP_SHORT;
+}
+
+/* push %rbp; mov %rsp, %rbp */
+static __always_inline int sets_frame_pointer(__u64 code)
+{
+	return (code & 0xff) == CODE_PUSH_RBP &&
+	       ((code >> 8 & 0xffffff) == CODE_MOV_RSP_RBP ||
+		       (code >> 8 & 0xffffff) == CODE_MOV_RSP_RBP_ALTERNATE);
+}
+
+/* What is known of code that is walked by the frame pointer. */
+enum frame_pointers {
+	/* All functions keep it. It may lead to another stack, and to a first function whose
+	 * return address is behind no call: Go's runtime does both. */
+	FRAME_POINTERS_KEPT,
+	/* Generated code, or written by hand. The caller must be behind a call, unless it is
+	 * generated code, too: the JVM's interpreter pushes return addresses itself. */
+	FRAME_POINTERS_USUAL,
+	/* Any other: the register may point to any words, and the stack holds many that earlier
+	 * calls left. The call must also lead here. */
+	FRAME_POINTERS_GUESSED,
+};
+
+/*
+ * May a call of `target` have led to a leaf at `ip`, or be where the leaf was jumped to from? If
+ * the code is not known to keep frame pointers, only a short function has no frame.
+ */
+static __always_inline int may_lead_to_leaf(
+	__u64 target, __u64 ip, enum frame_pointers frame_pointers)
+{
+	if (target == 0)
+		return 1;
+	if (frame_pointers == FRAME_POINTERS_GUESSED)
+		return ip - target < LEAF_BYTES_MAX || is_jump(code_at(target));
+	return ip - target + NEAR_BYTES < 2 * NEAR_BYTES || is_jump(code_at(target));
+}
+
+/* May a call of `target` have led to the code at `ip`, which is said to keep the frame pointer? */
+static __always_inline int may_lead_to_frame(__u64 target, __u64 ip)
+{
+	__u64 code;
+
+	if (target == 0)
+		return 1;
+	code = code_at(target);
+	return (ip - target < NEAR_BYTES && sets_frame_pointer(code)) || is_jump(code);
 }
 
 /*
@@ -148,24 +180,23 @@ static __always_inline int is_return_address_of(__u64 ip, __u64 address)
  * on top of the stack that is a return address behind a call of the leaf. Returns 0 if neither
  * does.
  */
-static __always_inline int step_out_of_leaf(struct walk *walk, int *ret_end)
+static __always_inline int step_out_of_leaf(
+	struct walk *walk, enum frame_pointers frame_pointers, int *ret_end)
 {
-	__u64 code, words[2];
+	__u64 code, words[2], target;
 	__u32 pushed = 0;
+	int has_sign;
 
 	if (walk->registers_kind == REGISTERS_NONE || !can_read_user(&code, 1, walk->ip))
 		return 0;
 	if ((code & 0xffffff) == CODE_MOV_RSP_RBP ||
 		(code & 0xffffff) == CODE_MOV_RSP_RBP_ALTERNATE)
 		pushed = 1;
-	if (!can_read_user(words, 1 + pushed, walk->sp))
+	has_sign = pushed || (code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET;
+	if (!can_read_user(words, 1 + pushed, walk->sp) ||
+		!is_return_address(words[pushed], &target) ||
+		!(has_sign || may_lead_to_leaf(target, walk->ip, frame_pointers)))
 		return 0;
-	if (pushed || (code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET) {
-		if (!is_return_address(words[pushed]))
-			return 0;
-	} else if (!is_return_address_of(walk->ip, words[0])) {
-		return 0;
-	}
 	*ret_end = go_to_caller(walk, words[pushed], walk->sp + (pushed + 1) * sizeof(__u64));
 	return 1;
 }
@@ -183,18 +214,6 @@ static __always_inline int read_saved(
 	return saved->kind == SAVED_VALUE;
 }
 
-/* What is known of code that is walked by the frame pointer. */
-enum frame_pointers {
-	/* All functions keep it. It may lead to another stack, and to a first function whose
-	 * return address is behind no call: Go's runtime does both. */
-	FRAME_POINTERS_KEPT,
-	/* Generated code, or written by hand. The caller must be behind a call, unless it is
-	 * generated code, too: the JVM's interpreter pushes return addresses itself. */
-	FRAME_POINTERS_USUAL,
-	/* Any other: the register may point to any words. The call must also lead here. */
-	FRAME_POINTERS_GUESSED,
-};
-
 /*
  * For code that begins with push %rbp; mov %rsp, %rbp. The first function of a chain has pushed 0.
  * But in code that keeps no frame pointers the register may have any value, also 0. So 0 marks a
@@ -205,11 +224,11 @@ static __always_inline int step_by_frame_pointer(
 	struct walk *walk, enum frame_pointers frame_pointers)
 {
 	int end = WALK_ON, is_kept = frame_pointers == FRAME_POINTERS_KEPT;
-	int is_chain = is_kept || walk->is_linked;
-	__u64 words[2], fp;
+	int is_chain = is_kept || walk->is_linked, is_believed;
+	__u64 words[2], fp, target;
 
 	walk->rbx.kind = SAVED_UNKNOWN;
-	if (step_out_of_leaf(walk, &end))
+	if (step_out_of_leaf(walk, frame_pointers, &end))
 		return end;
 	if (!read_saved(walk, &walk->fp, &fp))
 		return PILOTLIGHT_WALK_UNSUPPORTED;
@@ -221,13 +240,15 @@ static __always_inline int step_by_frame_pointer(
 		return PILOTLIGHT_WALK_UNREADABLE;
 	if (words[1] == 0)
 		return is_chain ? PILOTLIGHT_WALK_ROOT : PILOTLIGHT_WALK_NO_FUNCTION;
-	if (frame_pointers == FRAME_POINTERS_GUESSED && !is_return_address_of(walk->ip, words[1]))
+	is_believed = is_kept || is_return_address(words[1], &target);
+	if (frame_pointers == FRAME_POINTERS_GUESSED &&
+		!(is_believed && may_lead_to_frame(target, walk->ip)))
 		return PILOTLIGHT_WALK_NO_CODE;
 	walk->fp.word = words[0];
 	walk->words_read = 2;
 	end = go_to_caller(walk, words[1], fp + sizeof(words));
 	walk->is_linked = 1;
-	walk->is_doubtful = frame_pointers == FRAME_POINTERS_USUAL && !is_return_address(words[1]);
+	walk->is_doubtful = !is_believed;
 	return end;
 }
 

@@ -170,48 +170,93 @@ static void frameless_leaf_is_found_by_the_call(void **state)
 		stack[39] = callers[i].code;
 		stack[8] = at(20);
 		stack[9] = 0x403000;
-		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
 		assert_int_equal(walk.ip, callers[i].is_call ? at(40) : 0x403000);
 		assert_int_equal(walk.sp, callers[i].is_call ? at(5) : at(10));
 		assert_int_equal(fp_of(&walk), callers[i].is_call ? at(8) : at(20));
 	}
 }
 
-/* A direct call that leads elsewhere counts only if it leads to a jump, as in a PLT. */
-static void a_function_may_be_called_through_a_jump(void **state)
+/* The code to which a direct call leads must jump elsewhere, as in a PLT, or be near and set the
+ * frame pointer. */
+static void a_guessed_caller_calls_a_function_with_a_frame_or_a_jump(void **state)
 {
 	static const struct {
 		__u64 code;
-		int is_jump;
+		int is_jump, sets_frame_pointer;
 	} targets[] = {
-		{ 0x90900000100025ff, 1 }, /* jmp *0x1000(%rip) */
-		{ 0x90000000100025ff, 1 },
-		{ 0x90909000001000e9, 1 }, /* jmp */
-		{ 0x90909090909010eb, 1 }, /* a short one */
-		{ 0x900000100025fff2, 1 }, /* bnd jmp *0x1000(%rip) */
-		{ 0x100025fffa1e0ff3, 1 }, /* endbr64; jmp *0x1000(%rip) */
-		{ 0x0025fff2fa1e0ff3, 1 }, /* endbr64; bnd jmp *0x1000(%rip) */
-		{ 0xe5894855fa1e0ff3, 0 }, /* endbr64; push %rbp; mov %rsp, %rbp */
-		{ 0x90909090e5894855, 0 },
+		{ 0x90900000100025ff, 1, 0 }, /* jmp *0x1000(%rip) */
+		{ 0x90909000001000e9, 1, 0 }, /* jmp */
+		{ 0x90909090909010eb, 1, 0 }, /* a short one */
+		{ 0x900000100025fff2, 1, 0 }, /* bnd jmp *0x1000(%rip) */
+		{ 0x100025fffa1e0ff3, 1, 0 }, /* endbr64; jmp *0x1000(%rip) */
+		{ 0x0025fff2fa1e0ff3, 1, 0 }, /* endbr64; bnd jmp *0x1000(%rip) */
+		{ 0xe5894855fa1e0ff3, 0, 1 }, /* endbr64; push %rbp; mov %rsp, %rbp */
+		{ 0x90909090e5894855, 0, 1 },
+		{ 0x90909090ec8b4855, 0, 1 }, /* the other encoding */
+		{ 0x9090e58948574155, 0, 0 }, /* push %rbp; push %r15; mov %rsp, %rbp */
+		{ 0x9090909090909090, 0, 0 },
 	};
+	static const struct {
+		__u64 after_target; /* where the function's code is */
+		int is_near;
+	} places[] = { { 0, 1 }, { NEAR_BYTES - 1, 1 }, { NEAR_BYTES, 0 }, { -8, 0 } };
 
 	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-		struct walk walk = walk_at(4, 8);
+		for (size_t j = 0; j < sizeof(places) / sizeof(places[0]); j++) {
+			struct walk walk = walk_at(4, 8);
+			int is_believed = targets[i].is_jump ||
+					  (targets[i].sets_frame_pointer && places[j].is_near);
 
-		walk.ip = CODE_START;
-		stack[8] = at(20);
-		stack[9] = at(40);
-		stack[39] = (at(200) - at(40)) << 32 | 0xe8909090;
-		stack[200] = targets[i].code;
-		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED),
-			targets[i].is_jump ? WALK_ON : PILOTLIGHT_WALK_NO_CODE);
-		/* The target cannot be read. */
-		walk = walk_at(4, 8);
-		stack[8] = at(20);
-		stack[9] = at(40);
-		stack[39] = 0x7fff0000e8909090;
-		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED),
-			PILOTLIGHT_WALK_NO_CODE);
+			walk.ip = at(200) + places[j].after_target;
+			walk.registers_kind = REGISTERS_NONE; /* no leaf */
+			stack[8] = at(20);
+			stack[9] = at(40);
+			stack[39] = (at(200) - at(40)) << 32 | 0xe8909090;
+			stack[200] = targets[i].code;
+			assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED),
+				is_believed ? WALK_ON : PILOTLIGHT_WALK_NO_CODE);
+		}
+	}
+}
+
+static void a_call_to_where_nothing_can_be_read_is_not_believed(void **state)
+{
+	struct walk walk = walk_at(4, 8);
+
+	walk.ip = CODE_START;
+	stack[8] = at(20);
+	stack[9] = at(40);
+	stack[39] = 0x7fff0000e8909090;
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_NO_CODE);
+}
+
+/* Code that keeps no frame pointers has words of all kinds on top of its stack. */
+static void a_guessed_leaf_is_short(void **state)
+{
+	static const struct {
+		__u64 after_target;
+		int is_usual, is_guessed;
+	} leaves[] = { { 0, 1, 1 }, { LEAF_BYTES_MAX - 8, 1, 1 }, { LEAF_BYTES_MAX, 1, 0 },
+		{ -8, 1, 0 } };
+
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		for (int is_guess = 0; is_guess < 2; is_guess++) {
+			struct walk walk = walk_at(4, 8);
+			int is_leaf = is_guess ? leaves[i].is_guessed : leaves[i].is_usual;
+
+			walk.ip = at(200) + leaves[i].after_target;
+			stack[4] = at(40);
+			stack[39] = (at(200) - at(40)) << 32 | 0xe8909090;
+			stack[8] = at(20);
+			stack[9] = 0x402000;
+			assert_int_equal(
+				step_by_frame_pointer(&walk,
+					is_guess ? FRAME_POINTERS_GUESSED : FRAME_POINTERS_USUAL),
+				WALK_ON);
+			assert_int_equal(walk.ip, is_leaf ? at(40) : 0x402000);
+		}
 	}
 }
 
@@ -664,7 +709,9 @@ int main(void)
 		cmocka_unit_test(leaf_needs_a_call_before_its_return_address),
 		cmocka_unit_test(a_caller_found_by_guess_must_be_behind_a_call),
 		cmocka_unit_test(doubt_holds_for_one_step),
-		cmocka_unit_test(a_function_may_be_called_through_a_jump),
+		cmocka_unit_test(a_guessed_caller_calls_a_function_with_a_frame_or_a_jump),
+		cmocka_unit_test(a_call_to_where_nothing_can_be_read_is_not_believed),
+		cmocka_unit_test(a_guessed_leaf_is_short),
 		cmocka_unit_test(frameless_leaf_is_found_by_the_call),
 		cmocka_unit_test(rbx_is_read_where_a_callee_saved_it),
 		cmocka_unit_test(rbx_is_known_in_a_leaf_and_after_a_signal),

@@ -279,7 +279,8 @@ static void a_thread_that_is_moved_has_the_cgroup_where_it_is(void **state)
 	struct fault fault = { 0 };
 	const char *missing = test_cgroup_current(&home);
 
-	open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
+	/* A ring for all samples of the machine: those that it has no room for lose their times. */
+	open_fixture(&fixture, UNWIND_BYTES, 4 * MAP_BYTES);
 	if (capture_start(fixture.capture, &fault) < 0)
 		fail_msg("%s", fault.text);
 	/* Samples that the kernel walks have no times of their own. */
@@ -375,6 +376,7 @@ extern const char loop_begins[], loop_ends[], behind_call_of_loop[];
 __asm__(".text\n"
 	"loop_with:\n"
 	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
 	"	mov %rdi, %rbp\n"
 	"loop_begins:\n"
 	"	dec %rsi\n"

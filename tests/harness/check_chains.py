@@ -356,13 +356,14 @@ class Checker:
 
 
 def is_user(frame):
-    return frame.path.startswith("/") and not frame.path.startswith("/proc/")
+    """Not of the kernel, its modules and BPF programs."""
+    return frame.path.startswith(("/", "[jit", "[JIT", "[vdso"))
 
 
 def pairs_of(frames):
     """(caller, callee) of a chain's user part."""
     return [(caller, callee) for callee, caller in zip(frames, frames[1:])
-            if is_user(caller) and callee.path and not callee.path.startswith("[kernel")]
+            if is_user(caller) and is_user(callee)]
 
 
 def place(frame):
