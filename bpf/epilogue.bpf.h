@@ -22,7 +22,7 @@ enum {
 	CODE_REGISTER_MASK = 7,
 };
 
-/* In place of WALK_ON or a walk's end: the next instructions are no epilogue. */
+/* In place of WALK_ON: the next instructions are no epilogue, or lead behind no call. */
 enum { NO_EPILOGUE = -3 };
 
 /* Reads eight bytes of code, fewer at the end of a page, behind which may be no memory. Zeros take
@@ -57,7 +57,7 @@ static __always_inline int pop_register(struct walk *walk, __u32 number, __u64 s
 	}
 }
 
-/* Returns WALK_ON, why the walk ends, or NO_EPILOGUE. */
+/* Returns WALK_ON, or NO_EPILOGUE. */
 static __always_inline int step_by_epilogue(struct walk *walk)
 {
 	struct saved_register fp = walk->fp, rbx = walk->rbx;
@@ -65,8 +65,9 @@ static __always_inline int step_by_epilogue(struct walk *walk)
 
 	for (int i = 0; i < EPILOGUE_INSTRUCTIONS_MAX && can_read_code(&code, ip); i++) {
 		if ((code & 0xff) == CODE_RET) {
-			if (!can_read_user(&code, 1, sp))
-				return PILOTLIGHT_WALK_UNREADABLE;
+			/* The walk may have come here by a wrong guess. */
+			if (!can_read_user(&code, 1, sp) || !is_return_address(code))
+				break;
 			walk->words_read = 1;
 			return go_to_caller(walk, code, sp + sizeof(code));
 		}

@@ -386,6 +386,7 @@ __asm__(".text\n"
 	"	ret\n"
 	"	call loop_with\n"
 	"behind_call_of_loop:\n"
+	"	nop\n" /* no epilogue, which would be a way on */
 	"	ret\n");
 
 /* The engine tells of no file. */

@@ -48,7 +48,7 @@ check_roots() {
 	check "$name: the ends of its stacks" roots_are "$tmp/$name.folded" "$wanted"
 }
 
-# The chain of calls is known: five trampolines between six calls of descend().
+# The chain of calls is known: five trampolines between six calls of descend(). Tables may be late.
 trampolines_are_walked() {
 	awk '
 	BEGIN {
@@ -56,7 +56,7 @@ trampolines_are_walked() {
 		for (i = 0; i < 5; i++)
 			wanted = wanted ";[jit: unknown]_[j];descend"
 	}
-	/^trampoline;.*descend;work_units/ {
+	/^trampoline;.*descend;work_units/ && !/^trampoline;\[truncated: no unwind table\]/ {
 		all += $NF
 		sub(/__libc_start_main@@GLIBC[^;]*|__libc_start_main_impl/, "__libc_start_main")
 		if (index($0, wanted ";work_units") == 1)
@@ -70,7 +70,7 @@ trampolines_are_walked() {
 	}' "$1"
 }
 
-# Prints the name of a Python that writes a perf map.
+# Prints the name of a Python that writes a perf map, if there is one.
 find_python() {
 	local python
 
@@ -80,7 +80,6 @@ find_python() {
 			return
 		fi
 	done
-	echo "python3.12"
 }
 
 # Nearly all its samples are in C functions below the trampolines.
@@ -102,9 +101,9 @@ python_is_whole() {
 check_python() {
 	local name="python -X perf"
 
-	if ! has "$1"; then
-		skip "$name: record succeeds" "no $1"
-		skip "$name: its stacks are whole" "no $1"
+	if [ -z "$1" ]; then
+		skip "$name: record succeeds" "no Python since 3.12"
+		skip "$name: its stacks are whole" "no Python since 3.12"
 		return
 	fi
 	record "$tmp/warm_up.folded" -F 499 -- "$1" "$programs/hot.py" 0.5
@@ -133,6 +132,5 @@ gcc -std=gnu17 -O2 -D_GNU_SOURCE -fomit-frame-pointer -o "$tmp/trampoline" "$pro
 record "$tmp/warm_up.folded" -F 499 -- "$tmp/trampoline" 0.5
 check "trampoline: record succeeds" record "$tmp/trampoline.folded" -F 499 -- "$tmp/trampoline" 1
 check "trampoline: the chain is that of the source" trampolines_are_walked "$tmp/trampoline.folded"
-python=$(find_python)
-check_python "$python"
+check_python "$(find_python)"
 finish

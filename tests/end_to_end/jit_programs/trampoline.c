@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * trampoline SECONDS DEPTH: descend() calls itself through a generated trampoline, which keeps no
- * frame pointer, like those that CPython makes for -X perf; then it works. Exits with 77 on
- * machines that it has no code for.
+ * trampoline [CPU_SECONDS [DEPTH]]: descend() calls itself through a generated trampoline, which
+ * keeps no frame pointer, like those that CPython makes for -X perf; then it works. Exits with 77
+ * on machines that it has no code for.
  */
 #include "../../workloads/work.h"
 
@@ -33,7 +33,7 @@ static NOINLINE void descend(unsigned depth)
 	if (depth > 0)
 		through(descend, depth - 1);
 	else
-		while (now_seconds(CLOCK_MONOTONIC) < end)
+		while (now_seconds(CLOCK_PROCESS_CPUTIME_ID) < end)
 			result = work_units(1000, result);
 	keep(result); /* else the call would be a jump */
 }
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 
 	if (sizeof(code) == 1)
 		return 77;
-	end = now_seconds(CLOCK_MONOTONIC) + number_argument(argc, argv, 1, 1);
+	end = now_seconds(CLOCK_PROCESS_CPUTIME_ID) + number_argument(argc, argv, 1, 1);
 	memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED) {
 		perror("mmap");
