@@ -15,9 +15,10 @@ import sys
 
 import names
 from profiles import NO_FILE, binary_of, of_perf, of_pprof
-from check_chains import Checker, check_samples
+import check_chains
 
 BOUNDS = {"whole": 99.5, "oracle": 0.3, "unnamed": 0.1, "misnamed": 0.1, "leaf": 2, "roots": 0.1, "chains": 0.1}
+check_chains.JUMPS_MAX = 4  # operator delete[] takes three to reach free()
 SAMPLES_MIN = 300
 ORACLE_MIN = 50
 LEAVES = 10
@@ -144,20 +145,22 @@ class Judge:
             print("        as perf", shown(ours - false, self.ours.user_count))
 
     def judge_names(self):
-        unnamed, misnamed = collections.Counter(), collections.Counter()
         frames = unnamed_leaves = 0
         per_frame = collections.Counter()
         for stack in self.ours.in_user:
             frames += stack.count * len(stack.frames)
             for frame in stack.frames:
                 per_frame[frame] += stack.count
-            if not stack.in_kernel and nameable(stack.frames[-1]):
+            leaf = stack.frames[-1]
+            if not stack.in_kernel and not leaf.name and known_names(leaf):
                 unnamed_leaves += stack.count
-        for frame, count in per_frame.items():
-            if nameable(frame):
-                unnamed[f"{place(frame)} is {min(names.names_of(frame.path).at(frame.address))}"] += count
-            elif why := misnamed_as(frame):
-                misnamed[why] += count
+        known = {frame: names_in_file for frame in per_frame if (names_in_file := known_names(frame))}
+        ways = names.demangled(set().union(*known.values()))
+        unnamed, misnamed = collections.Counter(), collections.Counter()
+        for frame, names_in_file in known.items():
+            counts = misnamed if frame.name else unnamed
+            if not names.is_way(frame.name, set().union(*(ways[name] for name in names_in_file))):
+                counts[f"{frame.name[:200] or place(frame)} is {min(names_in_file)[:200]}"] += per_frame[frame]
         leaf = percent(unnamed_leaves, self.ours.user_count)
         share = percent(unnamed.total(), frames)
         self.row.append(f"{max(leaf, share):.2f}")
@@ -186,7 +189,7 @@ class Judge:
 
     def judge_chains(self):
         samples = [("", stack.count, stack.frames[::-1]) for stack in self.ours.in_user]
-        result = check_samples(samples, Checker(), CALLED_BY_NONE)
+        result = check_chains.check_samples(samples, check_chains.Checker(), CALLED_BY_NONE)
         share = percent(result.wrong_chains, result.chains)
         self.row.append(f"{share:.2f}")
         self.say(share <= self.bounds["chains"], "chains", f"{share:.2f} % unexplained",
@@ -220,19 +223,9 @@ def leaf_counts(stacks):
     return counts
 
 
-def nameable(frame):
-    return not frame.name and frame.path != NO_FILE and bool(names.names_of(frame.path).at(frame.address))
-
-
-def misnamed_as(frame):
-    """How the file names it, if none of its names is ours; a file without a name here leaves it open."""
-    if not frame.name or frame.path == NO_FILE:
-        return ""
-    known = names.names_of(frame.path).at(frame.address)
-    if not known:
-        return ""
-    ways = set().union(*names.demangled(tuple(sorted(known))).values())
-    return "" if names.is_way(frame.name, ways) else f"{frame.name[:200]} is {min(known)[:200]}"
+def known_names(frame):
+    """The names that the frame's file has for it."""
+    return names.names_of(frame.path).at(frame.address) if frame.path != NO_FILE else set()
 
 
 # --- planted defects --------------------------------------------------------------------------------

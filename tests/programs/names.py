@@ -73,13 +73,14 @@ def names_of(path):
     return Names(path)
 
 
-@functools.lru_cache(None)
 def demangled(names):
-    """{name: all ways to write it}."""
+    """{name: all ways to write it}. Each start of c++filt costs, so ask for all names at once."""
+    names = sorted(names)
     text = "\n".join(re.sub(r"@.*", "", name) for name in names)
     result = {name: {plain(name)} for name in names}
     for style in "auto", "dlang", "rust":
-        lines = subprocess.run(["c++filt", "--no-verbose", "-s", style], input=text, capture_output=True, text=True).stdout
+        lines = subprocess.run(["c++filt", "--no-verbose", "-s", style], input=text, capture_output=True,
+                               text=True).stdout
         for name, line in zip(names, lines.split("\n")):
             result[name].add(plain(line))
     return result
