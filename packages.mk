@@ -4,7 +4,7 @@
 BUILD_PACKAGES := gcc libc6-dev clang llvm bpftool libbpf-dev libdw-dev libelf-dev liblzma-dev zlib1g-dev \
 	libseccomp-dev libmd-dev libxxhash-dev libzydis-dev libiberty-dev libsqlite3-dev libzstd-dev libmicrohttpd-dev libinih-dev libcurl4-gnutls-dev libsystemd-dev libncurses-dev
 # The test library, independent tools to check results against, programs to profile, and linters.
-TEST_PACKAGES := libcmocka-dev binutils g++ linux-perf golang-go golang-github-google-pprof-dev \
+TEST_PACKAGES := libcmocka-dev binutils g++ musl-tools linux-perf golang-go golang-github-google-pprof-dev \
 	chromium libxml2-utils python3-minimal xz-utils sqlite3 libc6-dbg mandoc libdebuginfod1 debuginfod \
 	elfutils lld dwz rustc libbinutils-dbg libgprofng0-dbg libstdc++6-12-dbg libc6-arm64-cross \
 	curl prometheus systemd strace nodejs erlang-base php-cli openjdk-17-jdk-headless luajit linux-source-6.1 python3-venv clang-format clang-tidy

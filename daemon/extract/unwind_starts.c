@@ -82,8 +82,9 @@ static int search_gap(struct search *search, uint32_t start, uint32_t end)
 		for (uint32_t at = 0; at < starts; at++) {
 			size_t length = start_length(code + at, size - at);
 
+			/* No call led there: the address before it is looked up. */
 			if (length > 0)
-				add_root(search, start + at + JUMP_BYTES,
+				add_root(search, start + at + JUMP_BYTES - 1,
 					start + at + (uint32_t)length);
 		}
 		start += starts;

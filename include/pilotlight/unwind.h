@@ -115,8 +115,8 @@ enum {
 };
 
 /*
- * The folder of the cache's tables, in that of its symbols. The number rises when tables are made of
- * more than before, so that all are made anew.
+ * The folder of the cache's tables, in that of its symbols. The number rises when tables are made
+ * of more than before, so that all are made anew.
  */
 #define PILOTLIGHT_UNWIND_FOLDER "unwind-2"
 

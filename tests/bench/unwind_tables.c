@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "extract/code_instruction.h"
 #include "symbol/symbol_file.h"
 #include "symbol/symbol_identity.h"
 #include "tests/unwind/unwind_rows.h"
@@ -92,6 +93,8 @@ static int make_table(struct outcome *outcome)
 	request.identity_kind = identity.kind;
 	request.identity_bytes = identity.id.size;
 	memcpy(request.identity, identity.id.bytes, sizeof(request.identity));
+	/* As the worker does. */
+	(void)code_instruction_load(NULL);
 	r = unwind_extraction_run(&files, &request, &report);
 	outcome->cpu_ns = report.cpu_ns;
 	return r < 0 ? r : measure_table(files.output_fd, outcome);

@@ -30,8 +30,9 @@ SAMPLES = 100
 SHOWN = 4
 STRETCHES = 2
 
-UNNAMED_LIBC = r"\[libc\.so\.6\+0x[0-9a-f]+\]"
-LIBC_START = rf"__libc_start_\w+|{UNNAMED_LIBC}"
+# musl's is /lib/libc.so or so.
+UNNAMED_LIBC = r"\[(libc\.so\.6|libc\.so|ld-musl-x86_64\.so\.1)\+0x[0-9a-f]+\]"
+LIBC_START = rf"_*libc_start_\w+|{UNNAMED_LIBC}"
 ROOTS = (["_start", LIBC_START, LIBC_START, "main"], ["_start", LIBC_START, "main"])
 THREAD_ROOTS = (["clone3?|__clone3?", rf"start_thread|{UNNAMED_LIBC}"],)
 SIGNAL_FRAME = rf"__restore_rt|{UNNAMED_LIBC}"
@@ -115,8 +116,7 @@ def descents(count):
 JUMPING = "longjmp() on its way", r"\[truncated: unsupported rule\];_*longjmp"
 
 
-def frame_cases():
-    programs = "frames frames-O3 frames-clang"
+def frame_cases(programs="frames frames-O3 frames-clang"):
     yield from case(programs, "deep_200", whole(80, "deep_200", *descents(200)))
     yield from case(programs, "deep_400", whole(80, "deep_400", *descents(400)),
                     Chain(["deep_400"] + descents(400)))
@@ -144,7 +144,6 @@ def frame_cases():
 
 
 # clone3() has no call frame information after it has returned in two threads.
-NO_RULE = r"\[truncated: no unwind rule\]"
 CLONE = "clone3() in its parent", r"\[truncated: no unwind rule\];(clone3?|__clone3?)"
 
 
@@ -260,8 +259,9 @@ def plain_cases():
     yield from case("assembler", "expressions",
                     whole(30, "expressions", "kept_on_stack", "below_assembler"),
                     Chain(["expressions", "kept_on_stack"], 5))
-    # Its frame pointer is 0, but it is not the first function of a thread.
-    yield from case("assembler", "lone", Chain(["without_rules"], 80, [[NO_RULE]]))
+    # Without call frame information; its frame pointer is 0, but it is not the first function of a
+    # thread.
+    yield from case("assembler", "lone", Chain(["lone", "without_rules"], 80))
     # The first function returns into code that has no call frame information either.
     base = [["fiber_start"]]
     yield from case("assembler", "fiber", Chain(["fiber_body"] + LEAF, 80, base),
@@ -300,9 +300,18 @@ def mapping_cases():
                     untold=[Untold(3, *START_UP)])
 
 
+# Programs without call frame information, and musl, which has none either.
+def inferred_cases():
+    yield from frame_cases("frames-bare frames-pointed frames-musl frames-static")
+    nested = ["nested", "nested_1", "nested_2", "nested_3"]
+    for program in "nested-bare", "nested-musl":
+        yield from case(program, "nested", whole(80, *nested))
+
+
 SETS = {
     "chains": lambda: [*frame_cases(), *stack_cases(), *place_cases(), *plain_cases(),
                        *throw_cases()],
+    "inferred": lambda: [*inferred_cases()],
     "mappings": lambda: [*mapping_cases()],
 }
 

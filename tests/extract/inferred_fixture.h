@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rules inferred from machine code that a test has as bytes, as text. Needs cmocka.h. */
+/* Rules inferred from machine code that a test has as bytes, as text. */
 #pragma once
 
 #include "extract/unwind_inferred.h"
@@ -8,7 +8,12 @@
 
 #include "extract/extraction.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
+
+#include <cmocka.h>
 
 enum { INFERRED_TEXT_BYTES = 4096, INFERRED_NO_ENTRY = 0 };
 

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/unwind_inferred.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
 #include "tests/extract/inferred_fixture.h"
 #include "tests/harness/failing_allocation.h"
 

@@ -82,8 +82,8 @@ static void starts_are_known_by_their_code(void **state)
 	put(CODE_BYTES - START_BYTES + 1, START, START_BYTES - 1);
 	add_starts();
 	assert_int_equal(stubs.count, 2);
-	assert_start(0, 0x103, 0x10c);
-	assert_start(1, 0x203, 0x20c);
+	assert_start(0, 0x102, 0x10c);
+	assert_start(1, 0x202, 0x20c);
 }
 
 static void only_code_without_functions_is_searched(void **state)
@@ -99,8 +99,8 @@ static void only_code_without_functions_is_searched(void **state)
 	add_function(0x40b, 0x410);
 	add_starts();
 	assert_int_equal(stubs.count, 2);
-	assert_start(0, 3, START_BYTES);
-	assert_start(1, CODE_BYTES - START_BYTES + 3, CODE_BYTES);
+	assert_start(0, 2, START_BYTES);
+	assert_start(1, CODE_BYTES - START_BYTES + 2, CODE_BYTES);
 }
 
 static void starts_are_found_between_chunks(void **state)
@@ -110,7 +110,7 @@ static void starts_are_found_between_chunks(void **state)
 		put(4096 - i, START, START_BYTES);
 		add_starts();
 		assert_int_equal(stubs.count, 1);
-		assert_start(0, 4096 - i + 3, 4096 - i + START_BYTES);
+		assert_start(0, 4096 - i + 2, 4096 - i + START_BYTES);
 		put(4096 - i, (const char[START_BYTES]){ 0 }, START_BYTES);
 	}
 }
@@ -141,13 +141,26 @@ static void the_entry_is_a_root(void **state)
 	assert_int_equal(stubs.count, 0);
 }
 
+/* If rules are inferred, they tell the entry's code. */
+static void the_entry_may_be_left_out(void **state)
+{
+	const struct unwind_functions none = { 0 };
+	const uint64_t entry = CODE_VADDR + 0x120;
+
+	unwind_elf_put(fd, offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry));
+	assert_int_equal(unwind_starts_add(&stubs, &none, &files, false), 0);
+	assert_int_equal(stubs.count, 0);
+	assert_int_equal(unwind_starts_add(&stubs, &none, &files, true), 0);
+	assert_int_equal(stubs.count, 1);
+}
+
 static void no_more_are_kept_than_have_room(void **state)
 {
 	for (uint32_t i = 0; i < UNWIND_STUBS_MAX + 2; i++)
 		put(i * 0x20, START, START_BYTES);
 	add_starts();
 	assert_int_equal(stubs.count, UNWIND_STUBS_MAX);
-	assert_start(UNWIND_STUBS_MAX - 1, (UNWIND_STUBS_MAX - 1) * 0x20 + 3,
+	assert_start(UNWIND_STUBS_MAX - 1, (UNWIND_STUBS_MAX - 1) * 0x20 + 2,
 		(UNWIND_STUBS_MAX - 1) * 0x20 + START_BYTES);
 }
 
@@ -178,6 +191,7 @@ int main(void)
 			only_code_without_functions_is_searched, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(starts_are_found_between_chunks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_entry_is_a_root, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_entry_may_be_left_out, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_more_are_kept_than_have_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			other_machines_and_short_files_have_none, set_up, tear_down),

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Code without call frame information has complete and correct stacks, by rules inferred from its instructions.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/workloads/chains/programs.sh"
+
+bare=(-fno-asynchronous-unwind-tables -fno-unwind-tables)
+
+compile_programs() {
+	compile_places
+	compile frames-bare gcc "${flags[@]}" "${bare[@]}" -O2 main.c frames.c
+	compile frames-pointed gcc "${flags[@]}" "${bare[@]}" -O2 -fno-omit-frame-pointer main.c frames.c
+	compile nested-bare gcc "${flags[@]}" "${bare[@]}" -Os main.c nested.c
+	if has musl-gcc; then
+		compile frames-musl musl-gcc "${flags[@]}" "${bare[@]}" -O2 main.c frames.c
+		compile frames-static musl-gcc "${flags[@]}" "${bare[@]}" -static -O2 main.c frames.c
+		compile nested-musl musl-gcc "${flags[@]}" "${bare[@]}" -O2 main.c nested.c
+	fi
+	wait
+}
+
+need_root
+[ -x "$pilotlight" ] || { echo "Bail out! no $pilotlight: make"; exit 1; }
+need_commands gcc python3
+[ "$(uname -m)" = x86_64 ] || skip_all "rules are inferred on x86-64"
+
+compile_programs
+plan $(($(python3 "$chains" count inferred "$programs") + 2))
+output=$tmp/inferred.folded
+check "record succeeds" record_cases inferred "$output"
+check "the accounts close, and nothing is lost" nothing_lost "$output.log"
+note "$(grep '^stacks' "$output.log")"
+check_cases inferred "$output"
+finish
