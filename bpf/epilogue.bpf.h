@@ -61,12 +61,12 @@ static __always_inline int pop_register(struct walk *walk, __u32 number, __u64 s
 static __always_inline int step_by_epilogue(struct walk *walk)
 {
 	struct saved_register fp = walk->fp, rbx = walk->rbx;
-	__u64 ip = walk->ip, sp = walk->sp, code;
+	__u64 ip = walk->ip, sp = walk->sp, code, target;
 
 	for (int i = 0; i < EPILOGUE_INSTRUCTIONS_MAX && can_read_code(&code, ip); i++) {
 		if ((code & 0xff) == CODE_RET) {
 			/* The walk may have come here by a wrong guess. */
-			if (!can_read_user(&code, 1, sp) || !is_return_address(code))
+			if (!can_read_user(&code, 1, sp) || !is_return_address(code, &target))
 				break;
 			walk->words_read = 1;
 			return go_to_caller(walk, code, sp + sizeof(code));

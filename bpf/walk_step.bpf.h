@@ -382,7 +382,7 @@ static __always_inline void follow_fp(
 static __always_inline int step_by_rule(
 	struct walk *walk, const struct pilotlight_unwind_rule *rule, int tells_rbx)
 {
-	__u64 words[2], cfa = 0;
+	__u64 words[2], cfa = 0, target;
 	int end, has_both = 0;
 
 	switch (rule->kind) {
@@ -408,7 +408,7 @@ static __always_inline int step_by_rule(
 		has_both = can_read_user(words, 2, cfa - sizeof(words));
 	if (!has_both && !can_read_user(words + 1, 1, cfa - sizeof(words[1])))
 		return PILOTLIGHT_WALK_UNREADABLE;
-	if (rule->kind == PILOTLIGHT_UNWIND_INFERRED && !is_return_address(words[1]))
+	if (rule->kind == PILOTLIGHT_UNWIND_INFERRED && !is_return_address(words[1], &target))
 		return PILOTLIGHT_WALK_NO_FUNCTION;
 	if (has_both) {
 		walk->fp.word = words[0];
