@@ -307,6 +307,25 @@ static void a_thread_that_is_moved_has_the_cgroup_where_it_is(void **state)
 /* Runs a loop that has `frame_pointer` in %rbp. */
 typedef void (*generated_loop)(const void *frame_pointer, uint64_t rounds);
 
+enum { LOOP_SAMPLES = 20, LOOP_TURNS_MAX = 50 };
+
+/* Until `samples` counts enough, which takes a busy virtual machine several turns. */
+static void sample_loop(struct fixture *fixture, generated_loop loop, const void *frame_pointer,
+	const uint64_t *samples)
+{
+	for (unsigned turn = 0; turn < LOOP_TURNS_MAX && *samples < LOOP_SAMPLES; turn++) {
+		const uint64_t end = clock_thread_cpu_ns() + 100000000;
+		struct fault fault = { 0 };
+
+		if (capture_start(fixture->capture, &fault) < 0)
+			fail_msg("%s", fault.text);
+		while (clock_thread_cpu_ns() < end)
+			loop(frame_pointer, 1000000);
+		capture_stop(fixture->capture);
+		drain_once(fixture);
+	}
+}
+
 static generated_loop generate_loop(struct fixture *fixture)
 {
 	static const uint8_t code[] = {
@@ -346,23 +365,19 @@ static void generated_code_without_frame_pointer_is_the_reason(void **state)
 
 	assert_ptr_not_equal(pair, MAP_FAILED);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct fault fault = { 0 };
 		struct fixture fixture;
 		generated_loop loop;
 
 		open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
 		loop = generate_loop(&fixture);
 		on_stack[1] = i == ARRAY_SIZE(cases) - 1 ? (uintptr_t)pair + 64 : 4097;
-		if (capture_start(fixture.capture, &fault) < 0)
-			fail_msg("%s", fault.text);
-		for (uint64_t end = clock_thread_cpu_ns() + 100000000; clock_thread_cpu_ns() < end;)
-			loop(cases[i].frame_pointer, 1000000);
-		capture_stop(fixture.capture);
-		drain_once(&fixture);
+		sample_loop(&fixture, loop, cases[i].frame_pointer,
+			&fixture.loop_ended[PILOTLIGHT_WALK_NO_FRAME_POINTER]);
 		assert_int_equal(munmap((void *)fixture.loop_start, (size_t)getpagesize()), 0);
 		for (size_t end = 0; end <= PILOTLIGHT_WALK_ENDS; end++)
-			if (end == PILOTLIGHT_WALK_NO_FRAME_POINTER ? fixture.loop_ended[end] < 20
-								    : fixture.loop_ended[end] > 0)
+			if (end == PILOTLIGHT_WALK_NO_FRAME_POINTER
+					? fixture.loop_ended[end] < LOOP_SAMPLES
+					: fixture.loop_ended[end] > 0)
 				fail_msg("%s: %lu of end %zu", cases[i].name,
 					fixture.loop_ended[end], end);
 		close_fixture(&fixture);
@@ -403,19 +418,13 @@ static void without_a_table_only_callers_behind_calls_are_drawn(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const uintptr_t on_stack[] = { 0, cases[i].return_address };
-		struct fault fault = { 0 };
 		struct fixture fixture;
 
 		open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
 		fixture.loop_start = (uintptr_t)loop_begins;
 		fixture.loop_end = (uintptr_t)loop_ends;
-		if (capture_start(fixture.capture, &fault) < 0)
-			fail_msg("%s", fault.text);
-		for (uint64_t end = clock_thread_cpu_ns() + 100000000; clock_thread_cpu_ns() < end;)
-			loop_with(on_stack, 1000000);
-		capture_stop(fixture.capture);
-		drain_once(&fixture);
-		assert_true(fixture.loop_frames[cases[i].frames] >= 20);
+		sample_loop(&fixture, loop_with, on_stack, &fixture.loop_frames[cases[i].frames]);
+		assert_true(fixture.loop_frames[cases[i].frames] >= LOOP_SAMPLES);
 		for (size_t count = 0; count <= LOOP_FRAMES_MAX; count++)
 			if (count != cases[i].frames)
 				assert_int_equal(fixture.loop_frames[count], 0);
