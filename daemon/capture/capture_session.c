@@ -218,8 +218,14 @@ static int set_rate(struct capture_session *session, uint64_t rate_hz)
 
 static int start(struct capture_session *session, struct fault *fault)
 {
+	struct pilotlight_capture_state state;
 	int r = check_host(session, fault);
 
+	capture_host_read_state(session->host, &state);
+	if (r == 0 && session->is_limited && state.rate_hz > session->limits.rate_hz)
+		r = fault_set(fault, -EPERM,
+			"cannot sample at %u Hz: the configuration allows %u Hz", state.rate_hz,
+			session->limits.rate_hz);
 	if (r == 0)
 		r = capture_host_start(session->host, fault);
 	if (r == 0 && session->is_held)

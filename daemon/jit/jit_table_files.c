@@ -203,6 +203,16 @@ static int new_reader(struct jit_table *table, struct jit_followed *file, int *f
 	return perf_map_reader_new(TAKE_FD(*fd), &file->perf_map);
 }
 
+uint64_t jit_table_user_of(const struct jit_table *table, const struct jit_process *process)
+{
+	struct process_image image;
+
+	return process_table_image(table->images, process->pid, process->start_ns, &image) &&
+			       image.user != USER_UNKNOWN
+		       ? image.user
+		       : process->facts.uid;
+}
+
 /* Takes `fd` and adds a reference to the file. */
 static int follow(struct jit_table *table, const struct jit_process *process, int fd,
 	enum jit_file_kind kind, const char *path, uint32_t *ret_file)

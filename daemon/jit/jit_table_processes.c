@@ -12,16 +12,6 @@ static struct jit_process *process_of(
 	return process_table_image(table->images, pid, time_ns, ret_image) ? ret_image->data : NULL;
 }
 
-uint64_t jit_table_user_of(const struct jit_table *table, const struct jit_process *process)
-{
-	struct process_image image;
-
-	return process_table_image(table->images, process->pid, process->start_ns, &image) &&
-			       image.user != USER_UNKNOWN
-		       ? image.user
-		       : process->facts.uid;
-}
-
 struct jit_process *jit_table_newest(const struct jit_table *table, pid_t pid)
 {
 	struct process_image image;
