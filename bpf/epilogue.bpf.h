@@ -25,15 +25,15 @@ enum {
 /* In place of WALK_ON: the next instructions are no epilogue, or lead behind no call. */
 enum { NO_EPILOGUE = -3 };
 
-/* Reads eight bytes of code, fewer at the end of a page, behind which may be no memory. Zeros take
- * the place of the others. Returns 0 if they cannot be read. */
+/* Reads eight bytes of code; zeros take the place of those in the next page if there is none.
+ * Returns 0 if they cannot be read. */
 static __always_inline int can_read_code(__u64 *code, __u64 address)
 {
 	__u64 last = (address | (CODE_PAGE_BYTES - 1)) + 1 - sizeof(*code);
 
-	if (address <= last)
-		return can_read_user(code, 1, address);
-	if (!can_read_user(code, 1, last))
+	if (can_read_user(code, 1, address))
+		return 1;
+	if (address <= last || !can_read_user(code, 1, last))
 		return 0;
 	*code >>= 8 * (address - last);
 	return 1;

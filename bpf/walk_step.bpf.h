@@ -238,8 +238,10 @@ static __always_inline int step_by_frame_pointer(
 		return PILOTLIGHT_WALK_LOOPED;
 	if (!can_read_user(words, 2, fp))
 		return PILOTLIGHT_WALK_UNREADABLE;
-	if (words[1] == 0)
+	if (words[1] == 0) {
+		walk->read_more = 1; /* the word may be another the next time */
 		return is_chain ? PILOTLIGHT_WALK_ROOT : PILOTLIGHT_WALK_NO_FUNCTION;
+	}
 	is_believed = is_kept || is_return_address(words[1], &target);
 	if (frame_pointers == FRAME_POINTERS_GUESSED &&
 		!(is_believed && may_lead_to_frame(target, walk->ip)))

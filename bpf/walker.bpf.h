@@ -257,7 +257,7 @@ static __always_inline int step_by_table(
 {
 	struct walk *walk = &walker->walk;
 	const struct pilotlight_unwind_rule *rule;
-	__u64 offset = where - mapping->start + mapping->offset;
+	__u64 offset = where - mapping->start + mapping->offset, target;
 	__u32 at = (walk->record.count - 1) & 255;
 
 	rule = find_rule(walker, &mapping->file, offset);
@@ -273,8 +273,11 @@ static __always_inline int step_by_table(
 		return end_behind_guess(guess_end,
 			step_by_rule(walk, rule, mapping->file.flags & PILOTLIGHT_FILE_TELLS_RBX));
 	}
-	/* The start of a function as return address: a coroutine's first function. */
-	if (!walk->is_exact && is_of_function(search_rule(&mapping->file, offset + 1))) {
+	/* The start of a function as return address: a coroutine's first function. Behind a call,
+	 * it is an address for which no rule could be inferred. */
+	if (!walk->is_exact && !walk->is_doubtful &&
+		is_of_function(search_rule(&mapping->file, offset + 1)) &&
+		!is_return_address(walk->ip, &target)) {
 		walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
 		return PILOTLIGHT_WALK_ROOT;
 	}

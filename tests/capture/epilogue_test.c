@@ -20,7 +20,10 @@
 #define CALLERS_START 0x500000ULL
 #define INDIRECT_CALL 0xd0ff909090909090ULL
 
-static __u8 code[4096];
+enum { PAGE_BYTES = 4096 };
+
+static __u8 code[2 * PAGE_BYTES];
+static size_t code_bytes = PAGE_BYTES; /* behind it there is no memory */
 static __u64 stack[4096];
 
 static int can_copy(
@@ -38,7 +41,7 @@ static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 addres
 		*words = INDIRECT_CALL;
 		return 1;
 	}
-	return can_copy(words, count * sizeof(*words), address, code, sizeof(code), CODE_START) ||
+	return can_copy(words, count * sizeof(*words), address, code, code_bytes, CODE_START) ||
 	       can_copy(words, count * sizeof(*words), address, stack, sizeof(stack), STACK_START);
 }
 
@@ -106,9 +109,7 @@ static void check_epilogue(const struct epilogue *epilogue, size_t offset)
 	int end;
 
 	memset(code, 0x90, sizeof(code));
-	memcpy(code + offset, epilogue->bytes,
-		sizeof(code) - offset < sizeof(epilogue->bytes) ? sizeof(code) - offset
-								: sizeof(epilogue->bytes));
+	memcpy(code + offset, epilogue->bytes, sizeof(epilogue->bytes));
 	end = step_by_epilogue(&walk);
 	if (end != (epilogue->returns_at ? WALK_ON : NO_EPILOGUE))
 		fail_msg("%s at %zu: %d", epilogue->name, offset, end);
@@ -133,15 +134,24 @@ static void epilogues_lead_to_the_return_address(void **state)
 /* Behind the page there is no memory. */
 static void an_epilogue_may_end_with_its_page(void **state)
 {
-	check_epilogue(&epilogues[1], sizeof(code) - 5);
-	check_epilogue(&epilogues[2], sizeof(code) - 2);
-	check_epilogue(&epilogues[3], sizeof(code) - 11);
+	check_epilogue(&epilogues[1], PAGE_BYTES - 5);
+	check_epilogue(&epilogues[2], PAGE_BYTES - 2);
+	check_epilogue(&epilogues[3], PAGE_BYTES - 11);
 	for (size_t missing = 1; missing < 5; missing++) {
 		struct epilogue cut = epilogues[1];
 
 		cut.returns_at = 0;
-		check_epilogue(&cut, sizeof(code) - 5 + missing);
+		check_epilogue(&cut, PAGE_BYTES - 5 + missing);
 	}
+}
+
+static void an_epilogue_may_go_on_in_the_next_page(void **state)
+{
+	code_bytes = sizeof(code);
+	for (size_t i = 0; i < ARRAY_SIZE(epilogues); i++)
+		for (size_t before = 1; before < sizeof(epilogues[i].bytes); before++)
+			check_epilogue(&epilogues[i], PAGE_BYTES - before);
+	code_bytes = PAGE_BYTES;
 }
 
 static void without_code_there_is_no_epilogue(void **state)
@@ -177,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(epilogues_lead_to_the_return_address),
 		cmocka_unit_test(an_epilogue_may_end_with_its_page),
+		cmocka_unit_test(an_epilogue_may_go_on_in_the_next_page),
 		cmocka_unit_test(without_code_there_is_no_epilogue),
 		cmocka_unit_test(an_epilogue_without_a_caller_is_none),
 	};

@@ -292,6 +292,27 @@ static void end_by_a_frame_pointer_is_looked_up(void **state)
 	check_frames(&walk, LEAF_SP);
 }
 
+static void end_by_a_return_address_of_zero_is_looked_up(void **state)
+{
+	const unsigned returns =
+		LEAF_SP + 5 * FRAME_WORDS - 1; /* frame 4's, by the frame pointer */
+	static struct walk walk;
+	__u64 ip;
+
+	walk = (struct walk){ 0 };
+	make_stack(10, "00770");
+	ip = stack[returns];
+	stack[returns] = 0;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+		assert_int_equal(walk.record.count, 5);
+	}
+	stack[returns] = ip;
+	assert_int_equal(walk_stack(&walk, LEAF_SP), PILOTLIGHT_WALK_ROOT);
+	assert_int_equal(walk.record.count, 11);
+	check_frames(&walk, LEAF_SP);
+}
+
 static void joining_the_last_walk_keeps_all_its_frames(void **state)
 {
 	static struct walk walk;
@@ -493,6 +514,7 @@ int main(void)
 		cmocka_unit_test(walks_of_all_depths_follow_each_other),
 		cmocka_unit_test(end_read_from_the_stack_is_looked_up),
 		cmocka_unit_test(end_by_a_frame_pointer_is_looked_up),
+		cmocka_unit_test(end_by_a_return_address_of_zero_is_looked_up),
 		cmocka_unit_test(joining_the_last_walk_keeps_all_its_frames),
 		cmocka_unit_test(frames_behind_the_end_are_not_reused),
 		cmocka_unit_test(changed_words_are_noticed),
