@@ -307,7 +307,7 @@ static void a_thread_that_is_moved_has_the_cgroup_where_it_is(void **state)
 /* Runs a loop that has `frame_pointer` in %rbp. */
 typedef void (*generated_loop)(const void *frame_pointer, uint64_t rounds);
 
-enum { LOOP_SAMPLES = 20, LOOP_TURNS_MAX = 50 };
+enum { LOOP_SAMPLES = 20, LOOP_TURNS_MAX = 50, LOOP_BEGINS = 4, LOOP_ENDS = 9 };
 
 /* Until `samples` counts enough, which takes a busy virtual machine several turns. */
 static void sample_loop(struct fixture *fixture, generated_loop loop, const void *frame_pointer,
@@ -341,8 +341,9 @@ static generated_loop generate_loop(struct fixture *fixture)
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	memcpy(memory, code, sizeof(code));
-	fixture->loop_start = (uintptr_t)memory;
-	fixture->loop_end = fixture->loop_start + sizeof(code);
+	/* Without the code before and behind it, whose caller is known. */
+	fixture->loop_start = (uintptr_t)memory + LOOP_BEGINS;
+	fixture->loop_end = (uintptr_t)memory + LOOP_ENDS;
 	return (generated_loop)(void *)memory;
 }
 
@@ -373,7 +374,9 @@ static void generated_code_without_frame_pointer_is_the_reason(void **state)
 		on_stack[1] = i == ARRAY_SIZE(cases) - 1 ? (uintptr_t)pair + 64 : 4097;
 		sample_loop(&fixture, loop, cases[i].frame_pointer,
 			&fixture.loop_ended[PILOTLIGHT_WALK_NO_FRAME_POINTER]);
-		assert_int_equal(munmap((void *)fixture.loop_start, (size_t)getpagesize()), 0);
+		assert_int_equal(
+			munmap((void *)(fixture.loop_start - LOOP_BEGINS), (size_t)getpagesize()),
+			0);
 		for (size_t end = 0; end <= PILOTLIGHT_WALK_ENDS; end++)
 			if (end == PILOTLIGHT_WALK_NO_FRAME_POINTER
 					? fixture.loop_ended[end] < LOOP_SAMPLES
