@@ -8,7 +8,7 @@
 # with its figures. build/programs/table has them as rows of the table in docs/programs.md; build/programs/NAME/ has the
 # recordings.
 #
-# A program runs in a cgroup of its own, for PROGRAM_SECONDS (5). At first Pilotlight records one second that
+# A program runs in a cgroup of its own, for PROGRAM_SECONDS (5; 2 with --fast). At first Pilotlight records one second that
 # nobody reads, to have all tables and symbols. Then three recordings run side by side:
 #
 #   ours     pilotlight record, 1,999 times a second
@@ -21,10 +21,9 @@
 here=$root/tests/programs
 src=$here/src
 build=$root/build/programs
-seconds=${PROGRAM_SECONDS:-5}
 RATE=1999
 PLANTED='whole roots unnamed misnamed leaf chains' # that the judge can plant defects in
-export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
+export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache GO111MODULE=off GOFLAGS= GOTOOLCHAIN=local GOCACHE=$build/go-cache
 
 names=() classes=() needs=() builds=() runs=() bounds=()
 group=
@@ -76,7 +75,7 @@ is_chosen() {
 }
 
 build_program() {
-	(cd "$folder" && export src o && bash -ec "$1") >"$folder/build.log" 2>&1 && return
+	(cd "$folder" && export src o && bash -ec "$1") >"$folder/build.log" 2>&1 </dev/null && return
 	note "$(tail -n 5 "$folder/build.log")"
 	return 1
 }
@@ -137,9 +136,14 @@ record_program() {
 	status=$?
 	stop_program
 	[ $status = 0 ] || return
-	perf script --no-inline --max-stack=1000 -i "$folder/stacks.data" -F ip,sym,dso >"$folder/stacks" 2>"$folder/stacks.log"
-	perf script --no-inline -i "$folder/leaves.data" -F ip,sym,dso >"$folder/leaves" 2>"$folder/leaves.log"
-	rm -f "$folder"/*.data
+	print_stacks stacks
+	print_stacks leaves
+}
+
+# print_stacks SIDE
+print_stacks() {
+	perf script --no-inline --max-stack=1000 -i "$folder/$1.data" -F ip,sym,dso >"$folder/$1" 2>"$folder/$1.log"
+	rm -f "$folder/$1.data"
 }
 
 # judge [OPTION...]: prints the figures.
@@ -188,6 +192,7 @@ try_judge() {
 
 fast=
 [ "${1:-}" != --fast ] || { fast=1; shift; }
+seconds=${PROGRAM_SECONDS:-$([ "$fast" ] && echo 2 || echo 5)}
 chosen=("$@")
 . "$here/programs.table"
 
