@@ -12,8 +12,7 @@
 
 enum {
 	MAPPINGS_PER_IMAGE_MEAN = 16,
-	IMAGE_SHARE = 4,     /* one image may use 1/4 of the files and of the path bytes */
-	EVICTIONS_MAX = 256, /* for one fact; images may share what makes them big */
+	IMAGE_SHARE = 4, /* one image may use 1/4 of the files and of the path bytes */
 };
 
 struct process_table {
@@ -206,15 +205,18 @@ void process_table_set_user(struct process_table *table, pid_t pid, uint64_t tim
 	image_table_charge(&table->images, image, user);
 }
 
-/* Evicts images while there is no room. */
+/*
+ * Evicts images while there is no room. Those that share their mappings make none until the last of
+ * them leaves, but each leaves in constant time, and a fork has paid for it.
+ */
 static int put_mapping(struct process_table *table, struct image *image,
 	const struct process_mapping *mapping, bool *is_changed)
 {
-	int r, left = EVICTIONS_MAX;
+	int r;
 
 	do
 		r = mapping_set_put(&image->mappings, mapping, &table->budget, is_changed);
-	while (r == -ENOSPC && left-- > 0 &&
+	while (r == -ENOSPC &&
 		image_table_evict(&table->images, &table->budget.share, image->user));
 	if (r == -E2BIG || r == -ENOSPC) {
 		table->counters.mappings_refused++;
@@ -236,12 +238,12 @@ static bool evict_for_file(struct process_table *table, const struct image *imag
 static int intern_file(struct process_table *table, const struct image *image,
 	const struct process_mapping_event *event, uint32_t *ret_file)
 {
-	int r, left = EVICTIONS_MAX;
+	int r;
 
 	table->files.user = image->user;
 	do
 		r = file_table_intern(&table->files, event, ret_file);
-	while (r == -E2BIG && left-- > 0 && evict_for_file(table, image));
+	while (r == -E2BIG && evict_for_file(table, image));
 	if (r == -E2BIG) {
 		table->counters.files_refused++;
 		user_excess_add(&table->excess, image->user, USER_FILES, 1);
