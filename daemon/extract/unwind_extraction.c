@@ -33,21 +33,29 @@ static void done(struct unwind_extraction *extraction)
 	unwind_sections_done(&extraction->sections);
 }
 
-/* Infers the rules of code that nothing describes. */
+/*
+ * Infers the rules of code that nothing describes. Hostile code must not cost the rules of the code
+ * that is described. Code of Go whose table cannot be read keeps frame pointers.
+ */
 static int infer(struct unwind_extraction *extraction, const struct unwind_stubs *stubs)
 {
 	struct scratch *scratch = &extraction->scratch;
 	int r;
 
-	if (extraction->files.binary.machine != EM_X86_64)
+	if (extraction->files.binary.machine != EM_X86_64 ||
+		(extraction->sections.is_go && extraction->go.function_count == 0))
 		return 0;
 	r = unwind_gaps_read(&extraction->gaps, &extraction->functions, &extraction->go, stubs,
 		&extraction->files, scratch);
-	/* The file has shrunk: its code tells nothing, but its description may. */
-	if (r < 0)
-		return r == -ENOEXEC ? 0 : r;
-	return unwind_inferred_read(
-		&extraction->inferred, &extraction->gaps, &extraction->files, scratch);
+	if (r == 0)
+		r = unwind_inferred_read(
+			&extraction->inferred, &extraction->gaps, &extraction->files, scratch);
+	/* The file has shrunk, or its code needs too much. */
+	if (r == -ENOEXEC || r == -EFBIG) {
+		unwind_inferred_done(&extraction->inferred);
+		return 0;
+	}
+	return r;
 }
 
 static int build(struct unwind_extraction *extraction)

@@ -85,9 +85,10 @@ static int add(struct collection *collection, uint32_t start, uint32_t end)
 	/* The file may end before the segment. */
 	if (end > file_bytes)
 		end = (uint32_t)file_bytes;
+	if (start < end && end - start > UNWIND_GAPS_BYTES_MAX - count)
+		end = start + (uint32_t)(UNWIND_GAPS_BYTES_MAX - count);
 	/* Gaps must ascend, whatever the order of the segments is. */
 	if (start >= end || end - start < GAP_BYTES_MIN ||
-		end - start > UNWIND_GAPS_BYTES_MAX - count ||
 		(last_count > 0 && start < gaps[last_count - 1].end))
 		return 0;
 	gap.end = end;

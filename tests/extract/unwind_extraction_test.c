@@ -249,6 +249,49 @@ static void code_alone_makes_a_table(void **state)
 	assert_int_equal(extract(), -ENODATA);
 }
 
+static void go_without_a_readable_table_is_not_inferred(void **state)
+{
+	/* push %rbx; call *%rax; pop %rbx; ret; and nops */
+	static const uint8_t code[] = { 0x53, 0xff, 0xd0, 0x5b, 0xc3, 0x90, 0x90, 0x90 };
+
+	unwind_elf_add_part(&binary, ".text", 0x1000, code, sizeof(code));
+	unwind_elf_add_part(&binary, ".gopclntab", 0x5000, "old", 4);
+	binary.segments[0] = (Elf64_Phdr){ .p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_offset = unwind_elf_contents(&binary),
+		.p_vaddr = 0x1000,
+		.p_filesz = sizeof(code),
+		.p_memsz = sizeof(code) };
+	assert_int_equal(code_instruction_load(NULL), 0);
+	assert_int_equal(extract(), 0);
+	assert_int_equal(summary()->row_count, 0);
+	assert_int_equal(summary()->flags, PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS);
+}
+
+static void described_code_keeps_its_rules_where_inference_fails(void **state)
+{
+	static uint8_t code[0x40000];
+	uint32_t without = 0;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + sizeof(code) - 8, "\x53\xff\xd0\x5b\xc3", 5);
+	add_functions();
+	/* The segment has it, too. */
+	unwind_elf_add_part(&binary, ".data", 0, code, sizeof(code));
+	assert_int_equal(code_instruction_load(NULL), 0);
+	for (uint64_t limit = 1 << 18; limit <= 4 << 20; limit += 1 << 18) {
+		request.scratch_bytes_max = limit;
+		/* Without room for anything. */
+		if (extract() == -EFBIG)
+			continue;
+		assert_int_equal(report.error, 0);
+		assert_int_equal(summary()->function_count, 2);
+		without += summary()->inferred_rows == 0;
+	}
+	assert_true(without > 0);
+	assert_true(summary()->inferred_rows > 0);
+}
+
 static void add_go_functions(void)
 {
 	struct go_fixture_function *function = go_fixture_function(&go, "main.main", 0);
@@ -388,6 +431,9 @@ int main(void)
 		cmocka_unit_test_setup(debug_files_tell_what_binaries_do_not, set_up),
 		cmocka_unit_test_setup(a_binarys_own_debug_frame_is_its_own, set_up),
 		cmocka_unit_test_setup(code_alone_makes_a_table, set_up),
+		cmocka_unit_test_setup(go_without_a_readable_table_is_not_inferred, set_up),
+		cmocka_unit_test_setup(
+			described_code_keeps_its_rules_where_inference_fails, set_up),
 		cmocka_unit_test_setup(go_has_a_table_without_rows, set_up),
 		cmocka_unit_test_setup(go_has_rows_by_its_own_table, set_up),
 		cmocka_unit_test_setup(a_go_table_that_is_too_big_costs_its_rows_only, set_up),
