@@ -10,10 +10,16 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/pidfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-enum { SOCKETS = 3, SPARE_FD_MIN = RECORD_MESSAGE_FD + 1, END_TIMEOUT_MS = 5000 };
+enum {
+	SOCKETS = 3,
+	SPARE_FD_MIN = RECORD_MESSAGE_FD + 1,
+	END_TIMEOUT_MS = 5000,
+	ENGINE_PRIORITY_GAIN = 10,
+};
 
 static const int numbers[SOCKETS] = { RECORD_BROKER_FD, RECORD_CAPTURE_FD, RECORD_MESSAGE_FD };
 
@@ -53,6 +59,17 @@ static int fork_engine(struct record_link *link, int (*run)(const void *context)
 	return 0;
 }
 
+/*
+ * Lets the engine run promptly on a busy machine, where stacks are cut until it has served the
+ * sampler's requests for unwind tables. Its own priority, in case the user has chosen one, is the
+ * base. A refusal does no harm.
+ */
+static void hurry_engine(pid_t pid)
+{
+	(void)setpriority(
+		PRIO_PROCESS, (id_t)pid, getpriority(PRIO_PROCESS, 0) - ENGINE_PRIORITY_GAIN);
+}
+
 void record_link_init(struct record_link *link)
 {
 	*link = (struct record_link){ .broker_fd = -1, .capture_fd = -1, .message_fd = -1 };
@@ -76,6 +93,8 @@ int record_link_start(struct record_link *link, int (*run)(const void *context),
 	}
 	if (r == 0)
 		r = fork_engine(link, run, context, fds);
+	if (r == 0)
+		hurry_engine(link->pid);
 	for (size_t i = 0; i < SOCKETS; i++)
 		closep(&fds[i]);
 	if (r < 0)

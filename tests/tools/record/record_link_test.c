@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -116,6 +117,21 @@ static void the_engine_has_its_sockets_and_no_more(void **state)
 	for (int i = 0; i < 4; i++)
 		(void)close(filler[i]);
 	(void)close(secret);
+}
+
+static void the_engine_has_a_higher_priority(void **state)
+{
+	struct record_link link = fork_link(wait_for_ever, NULL);
+	int own = getpriority(PRIO_PROCESS, 0), of_engine = own - 10 < -20 ? -20 : own - 10;
+
+	/* Without the privilege it keeps ours. */
+	if (setpriority(PRIO_PROCESS, (id_t)link.pid, of_engine) < 0)
+		of_engine = own;
+	end(&link);
+	link = fork_link(wait_for_ever, NULL);
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)link.pid), of_engine);
+	assert_int_equal(getpriority(PRIO_PROCESS, 0), own);
+	end(&link);
 }
 
 static void the_end_of_the_engine_is_reported(void **state)
@@ -345,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_engine_has_its_sockets_and_no_more),
+		cmocka_unit_test(the_engine_has_a_higher_priority),
 		cmocka_unit_test(the_end_of_the_engine_is_reported),
 		cmocka_unit_test(a_living_engine_is_killed),
 		cmocka_unit_test(the_engine_is_served_during_a_wait),
