@@ -20,6 +20,7 @@ enum { OUTPUT_BYTES_MAX = 64 * 1024 };
 static struct unwind_elf binary, debug;
 static struct cfi_writer eh_frame, debug_frame;
 static struct go_fixture go; /* in place of `binary` if it has functions */
+static off_t binary_bytes;   /* to which it is extended; 0: it is not */
 static struct pilotlight_symbol_request request;
 static struct pilotlight_symbol_report report;
 static uint8_t output[OUTPUT_BYTES_MAX];
@@ -28,6 +29,7 @@ static int set_up(void **state)
 {
 	memset(&binary, 0, sizeof(binary));
 	memset(&debug, 0, sizeof(debug));
+	binary_bytes = 0;
 	go_fixture_init(&go, GO_1_20);
 	unwind_elf_add_code(&binary);
 	unwind_elf_add_code(&debug);
@@ -48,7 +50,11 @@ static int set_up(void **state)
 
 static int binary_fd_of_test(void)
 {
-	return go.function_count > 0 ? go_fixture_fd(&go) : unwind_elf_fd(&binary);
+	int fd = go.function_count > 0 ? go_fixture_fd(&go) : unwind_elf_fd(&binary);
+
+	if (binary_bytes > 0)
+		assert_int_equal(ftruncate(fd, binary_bytes), 0);
+	return fd;
 }
 
 static int extract(void)
@@ -323,10 +329,13 @@ static void go_has_rows_by_its_own_table(void **state)
 static void a_go_table_that_is_too_big_costs_its_rows_only(void **state)
 {
 	add_go_functions();
-	request.scratch_bytes_max = 2048;
+	go_fixture_put(&go,
+		GO_FIXTURE_HEADERS + 4 * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size),
+		GO_TABLE_BYTES_MAX + 1, 8);
+	binary_bytes = 2LL * GO_TABLE_BYTES_MAX;
 	assert_int_equal(extract(), 0);
-	assert_int_equal(header()->contents, 0);
-	assert_int_equal(summary()->row_count, 0);
+	assert_int_equal(header()->contents & PILOTLIGHT_SYMBOL_HAS_GO_TABLE, 0);
+	assert_int_equal(summary()->function_count, 0);
 	assert_int_equal(summary()->flags, PILOTLIGHT_UNWIND_KEEPS_FRAME_POINTERS);
 }
 
