@@ -145,13 +145,13 @@ static bool apply_effect(struct code_state *state, const struct code_instruction
 
 bool code_state_can_leave(const struct code_state *state)
 {
-	return state->is_root || (state->depth == WORD_BYTES && state->is_callers);
+	return state->depth == WORD_BYTES && state->is_callers;
 }
 
 bool code_state_apply(struct code_state *state, const struct code_instruction *instruction)
 {
 	if (state->is_root)
-		return true;
+		return instruction->flow != CODE_FLOW_RETURN;
 	if (instruction->flow == CODE_FLOW_RETURN)
 		return code_state_can_leave(state) || (state->depth == 0 && state->frame == 0);
 	return apply_effect(state, instruction);

@@ -28,12 +28,15 @@ struct code_state code_state_of_root(void);
 
 /*
  * Changes the state as the instruction does. Returns false if no function does such a thing, so
- * that the state, or the start of the function, must be wrong: it pops its return address or
- * returns from another place.
+ * that the state, or the start of the function, must be wrong: it pops its return address, or
+ * returns from another place or without a caller.
  */
 bool code_state_apply(struct code_state *state, const struct code_instruction *instruction);
 
-/* Is the stack as at the start of a function, so that the code may go on to another function? */
+/*
+ * Is the stack as at the start of a function, so that the code may go on to another function? Not
+ * without a caller.
+ */
 bool code_state_can_leave(const struct code_state *state);
 
 bool code_state_is_same(const struct code_state *a, const struct code_state *b);

@@ -258,20 +258,22 @@ static int call(struct run *run, uint32_t end, int64_t distance)
 {
 	struct code_walk *walk = run->walk;
 	uint32_t *marks = code_walk_marks(walk);
+	const struct code_state *state;
 	uint32_t target;
 	uint32_t mark;
 
 	if (!find_target(run, end, distance, &target))
 		return STEP_ON;
 	mark = marks[target];
+	state = code_walk_state(walk, mark);
 	if ((mark & CODE_MARK_VALUE) == CODE_MARK_INSIDE && !run->is_certain)
 		return STEP_REFUTED;
 	if (mark & CODE_MARK_IS_START)
 		return STEP_ON;
 	if (run->is_certain)
 		return code_walk_add_start(walk, target);
-	if (mark & CODE_MARK_IS_KEPT && code_walk_state(walk, mark) &&
-		!code_state_can_leave(code_walk_state(walk, mark)))
+	/* Code behind an entry that does not return was followed as if it were the entry's. */
+	if (mark & CODE_MARK_IS_KEPT && state && !state->is_root && !code_state_can_leave(state))
 		return STEP_REFUTED;
 	return scratch_array_append(&walk->calls, &target, sizeof(target));
 }
@@ -536,8 +538,7 @@ int code_walk_add_start(struct code_walk *walk, uint32_t at)
 	if (r < 0)
 		return r;
 	walk->calls_kept = walk->calls.count;
-	if ((*mark & CODE_MARK_VALUE) == CODE_MARK_INSIDE ||
-		(state && !code_state_can_leave(state)))
+	if ((*mark & CODE_MARK_VALUE) != CODE_MARK_NONE && !(state && code_state_can_leave(state)))
 		forget(walk, at);
 	*mark |= CODE_MARK_IS_START;
 	return 0;

@@ -5,9 +5,10 @@
  * calls. It either fits what is known, and is kept, or it does not.
  *
  * A walk is refuted by what no function does: it returns, or goes on to another function, while
- * something is on the stack or the frame pointer is not the caller's; it pops its return address;
- * two ways lead to one instruction with different stacks; or it meets invalid code. Behind a call
- * that does not return, other code follows; a difference found there refutes nothing.
+ * something is on the stack or the frame pointer is not the caller's; it returns though it has no
+ * caller; it pops its return address; two ways lead to one instruction with different stacks; or it
+ * meets invalid code. Behind a call that does not return, other code follows; a difference found
+ * there refutes nothing.
  *
  * Each instruction has a mark. The number of decoded instructions is bounded, so hostile code (I8)
  * only costs its own file's rows. No recursion. One owner; the arrays are scratch.

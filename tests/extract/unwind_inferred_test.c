@@ -275,6 +275,42 @@ static void entry_is_a_root(void **state)
 	assert_rows(code, "0:root e:sp+8 f:sp+16 12:sp+8 13:stop");
 }
 
+/* The system call ends the program, but nothing says so. Then comes a function. */
+static void entry_does_not_go_on_to_functions(void **state)
+{
+	static const uint8_t code[] = {
+		0xe8, 0x05, 0x00, 0x00, 0x00, /* 0: call 0xa */
+		0xb0, 0x3c,		      /* 5: mov $0x3c,%al */
+		0x0f, 0x05,		      /* 7: syscall */
+		0x90,			      /* 9: nop */
+		0x53,			      /* a: push %rbx */
+		0xe8, 0x02, 0x00, 0x00, 0x00, /* b: call 0x12 */
+		0x5b,			      /* 10: pop %rbx */
+		0xc3,			      /* 11: ret */
+		0x53,			      /* 12: push %rbx */
+		0xff, 0xd1,		      /* 13: call *%rcx */
+		0x5b,			      /* 15: pop %rbx */
+		0xc3,			      /* 16: ret */
+	};
+	static const uint8_t without_calls[] = {
+		0xb0, 0x3c,		      /* 0: mov $0x3c,%al */
+		0x0f, 0x05,		      /* 2: syscall */
+		0x53,			      /* 4: push %rbx */
+		0xff, 0xd1,		      /* 5: call *%rcx */
+		0x5b,			      /* 7: pop %rbx */
+		0xc3,			      /* 8: ret */
+		0x0f, 0x1f, 0x80, 0, 0, 0, 0, /* 9: nopl 0x0(%rax) */
+		0x53,			      /* 10: push %rbx */
+		0xe8, 0xee, 0xff, 0xff, 0xff, /* 11: call 0x4 */
+		0x5b,			      /* 16: pop %rbx */
+		0xc3,			      /* 17: ret */
+	};
+
+	fixture.entry = 0;
+	assert_rows(code, "0:root a:sp+8 b:sp+16 11:sp+8 13:sp+16 16:sp+8 17:stop");
+	assert_rows(without_calls, "0:root 4:sp+8 5:sp+16 8:sp+8 11:sp+16 17:sp+8 18:stop");
+}
+
 /* musl's __clone(). */
 static void thread_begins_with_a_root(void **state)
 {
@@ -503,6 +539,8 @@ int main(void)
 			called_functions_are_known_before_code_runs_into_them, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(aligned_loop_is_no_function, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(entry_is_a_root, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			entry_does_not_go_on_to_functions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(thread_begins_with_a_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_other_zero_is_a_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(symbols_begin_functions, set_up, tear_down),
