@@ -51,6 +51,30 @@ void jit_table_measure(struct jit_table *table, struct jit_followed *file)
 	file->code_bytes = bytes;
 }
 
+static void charge(struct jit_table *table, uint32_t id, uint64_t user)
+{
+	struct jit_followed *file = id == JIT_NO_FILE ? NULL : &table->files[id];
+
+	if (!file || file->user == user)
+		return;
+	user_share_remove(&table->code_share, file->user, file->code_bytes);
+	user_share_remove(&table->file_share, file->user, 1);
+	file->user = user;
+	user_share_add(&table->code_share, file->user, file->code_bytes);
+	user_share_add(&table->file_share, file->user, 1);
+}
+
+void jit_table_charge_files(struct jit_table *table)
+{
+	for (size_t i = 0; i < table->process_count; i++) {
+		const struct jit_process *process = table->processes[i];
+		uint64_t user = jit_table_user_of(table, process);
+
+		charge(table, process->dump, user);
+		charge(table, process->map, user);
+	}
+}
+
 static void release(struct jit_table *table, uint32_t id)
 {
 	struct jit_followed *file = &table->files[id];
@@ -122,9 +146,11 @@ static void ask(struct jit_table *table, uint32_t file, uint64_t sampled_ns)
  * for longest. */
 static void make_room_for_file(struct jit_table *table)
 {
-	const struct user_counter *most = user_share_greatest(&table->file_share);
+	const struct user_counter *most;
 	uint32_t least = JIT_NO_FILE;
 
+	jit_table_charge_files(table);
+	most = user_share_greatest(&table->file_share);
 	for (size_t i = 0; i < table->file_count; i++)
 		table->files[i].sampled_ns = 0;
 	for (size_t i = 0; i < table->process_count; i++) {

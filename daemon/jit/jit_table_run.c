@@ -340,6 +340,7 @@ static int order_files(struct jit_table *table, int64_t steps, size_t *ret_count
 
 	if (r < 0)
 		return r;
+	jit_table_charge_files(table);
 	for (size_t i = 0; i < table->file_count; i++) {
 		uint32_t id = (uint32_t)((table->first_file + i) % table->file_count);
 		struct jit_followed *file = &table->files[id];

@@ -65,7 +65,7 @@ struct jit_followed {
 	bool was_read;	     /* in the last run */
 	uint64_t sampled_ns; /* newest of its processes; valid only during eviction */
 	size_t code_bytes;   /* of the index, at the last jit_table_measure() */
-	uint64_t user;	     /* of the process for which it was opened */
+	uint64_t user;	     /* of one of its processes, at the last jit_table_charge_files() */
 	/* In this round of reading: its place among its user's files with unread data, the time
 	 * that was spent on its user lately, and the steps of its turn. */
 	uint32_t rank;
@@ -111,6 +111,8 @@ uint64_t jit_table_user_of(const struct jit_table *table, const struct jit_proce
 
 void jit_table_drop_dump(struct jit_table *table, struct jit_process *process);
 void jit_table_drop_map(struct jit_table *table, struct jit_process *process);
+/* Charges the files to the users of their processes: samples tell these after files are opened. */
+void jit_table_charge_files(struct jit_table *table);
 /* Updates code_bytes of the file and of the table. */
 void jit_table_measure(struct jit_table *table, struct jit_followed *file);
 

@@ -152,6 +152,42 @@ static void files_of_many_uids_are_one_users(void **state)
 		jit_fixture_dump_done(&dumps[i]);
 }
 
+/* A process counts as its parent's user's until a sample says whose it is. */
+static void files_are_of_the_user_whom_samples_tell(void **state)
+{
+	struct jit_fixture *fixture = *state;
+	enum { COUNT = 12 };
+	struct jit_table_limits limits = jit_table_default_limits;
+	struct jit_dump first, second, dumps[COUNT];
+
+	if (!is_root())
+		return;
+	limits.files = 5; /* two of the honest user */
+	jit_fixture_limit(fixture, &limits);
+	run_runtime(fixture, HONEST, honest, 10, &first);
+	run_runtime(fixture, HONEST + 1, honest, 10, &second);
+	jit_fixture_load(&first, 20, HONEST, CODE, "first");
+	jit_fixture_load(&second, 20, HONEST + 1, CODE, "second");
+	jit_fixture_run(fixture, 50);
+	assert_int_equal(process_table_fork(fixture->processes, ABUSERS, 1, 55 * MS), 0);
+	process_table_set_user(fixture->processes, ABUSERS, 55 * MS, honest);
+	for (int i = 1; i < COUNT; i++) {
+		assert_int_equal(
+			process_table_fork(fixture->processes, ABUSERS + i, ABUSERS, 56 * MS), 0);
+		run_runtime(fixture, ABUSERS + i, abuser, 60, &dumps[i]);
+		process_table_set_user(fixture->processes, ABUSERS + i, 65 * MS, abuser);
+		jit_fixture_memory(fixture, ABUSERS + i, 70);
+	}
+	jit_fixture_run(fixture, 200);
+	assert_string_equal(jit_fixture_name(fixture, HONEST, 40, CODE), "first");
+	assert_string_equal(jit_fixture_name(fixture, HONEST + 1, 40, CODE), "second");
+	assert_int_equal(jit_table_excess(fixture->table)->lines[0].user, abuser);
+	jit_fixture_dump_done(&first);
+	jit_fixture_dump_done(&second);
+	for (int i = 1; i < COUNT; i++)
+		jit_fixture_dump_done(&dumps[i]);
+}
+
 /* A run has time for some of the files only. */
 static void unread_files_of_one_user_delay_no_others(void **state)
 {
@@ -184,6 +220,7 @@ int main(void)
 		WITH_JIT(many_small_files_of_one_user_take_no_names_of_others),
 		WITH_JIT(files_of_one_user_evict_none_of_others),
 		WITH_JIT(files_of_many_uids_are_one_users),
+		WITH_JIT(files_are_of_the_user_whom_samples_tell),
 		WITH_JIT(unread_files_of_one_user_delay_no_others),
 	};
 
