@@ -414,6 +414,8 @@ def main():
           f"not checked {result.pairs['unchecked']}")
     for text, count in result.wrong.most_common(options.shown):
         print(f"  {count} {text}")
+    if sum(result.pairs.values()) == result.pairs["wrong"] + result.pairs["unchecked"]:
+        sys.exit(f"{options.profile}: no caller and callee of these commands could be explained")
     sys.exit(result.wrong_chains * 1000 > options.most * result.chains)
 
 
