@@ -23,6 +23,11 @@ struct edge {
 	uint32_t call; /* control comes from this call, if it returns */
 };
 
+/* A mark before the walk changed it. */
+struct old_mark {
+	uint32_t at, mark;
+};
+
 /* The state of following one edge. */
 struct run {
 	struct code_walk *walk;
@@ -52,7 +57,7 @@ int code_walk_init(struct code_walk *walk, const struct unwind_gaps *gaps, struc
 	if (r == 0)
 		r = scratch_array_init(&walk->falls, scratch, sizeof(struct edge), bytes + 1);
 	if (r == 0)
-		r = scratch_array_init(&walk->log, scratch, sizeof(uint32_t), SIZE_MAX);
+		r = scratch_array_init(&walk->log, scratch, sizeof(struct old_mark), SIZE_MAX);
 	if (r == 0)
 		r = scratch_array_init(&walk->calls, scratch, sizeof(uint32_t), SIZE_MAX);
 	if (r == 0)
@@ -140,11 +145,25 @@ static bool find_target(const struct run *run, uint32_t end, int64_t distance, u
 	return true;
 }
 
+/* The instruction at the run's place gets a new state. Returns STEP_ON or -errno. */
+static int begin_instruction(struct run *run, bool is_weak)
+{
+	uint32_t *mark = &code_walk_marks(run->walk)[run->at];
+	const struct old_mark old = { .at = run->at, .mark = *mark };
+	int r = scratch_array_append(&run->walk->log, &old, sizeof(old));
+
+	if (r < 0)
+		return r;
+	*mark &= CODE_MARK_IS_START;
+	if (is_weak)
+		*mark |= CODE_MARK_IS_WEAK;
+	return STEP_ON;
+}
+
 /* Control reaches code that has a mark. Returns STEP_ON if it must be followed again. */
 static int meet(struct run *run, uint32_t *mark, const struct code_state *known)
 {
 	struct code_state both = *known;
-	int64_t value;
 
 	if (code_state_agree(known, &run->state)) {
 		run->is_confirmed |= *mark & CODE_MARK_IS_KEPT;
@@ -157,8 +176,7 @@ static int meet(struct run *run, uint32_t *mark, const struct code_state *known)
 	if (*mark & CODE_MARK_IS_WEAK && !run->is_weak) {
 		if (run->overridden++ >= OVERRIDES_MAX)
 			return STEP_REFUTED;
-		*mark &= ~(uint32_t)(CODE_MARK_IS_WEAK | CODE_MARK_VALUE | CODE_MARK_IS_KEPT);
-		return STEP_ON;
+		return begin_instruction(run, false);
 	}
 	if (*mark & CODE_MARK_IS_KEPT)
 		return STEP_REFUTED;
@@ -167,11 +185,7 @@ static int meet(struct run *run, uint32_t *mark, const struct code_state *known)
 	run->state = both;
 	if (code_state_is_same(known, &both))
 		return STEP_END;
-	value = mark_of(run->walk, &both);
-	if (value < 0)
-		return (int)value;
-	*mark &= ~(uint32_t)CODE_MARK_VALUE;
-	return STEP_ON;
+	return begin_instruction(run, *mark & CODE_MARK_IS_WEAK);
 }
 
 /* Before the instruction at the run's place: may it be followed? */
@@ -189,16 +203,15 @@ static int arrive(struct run *run)
 	}
 	switch (*mark & CODE_MARK_VALUE) {
 	case CODE_MARK_NONE:
-		break;
+		return begin_instruction(run, run->is_weak);
 	case CODE_MARK_INSIDE: /* jumps over the prefix lock lead there */
-	case CODE_MARK_UNKNOWN:
 		return STEP_END;
+	case CODE_MARK_UNKNOWN:
+		/* A guess may be a part of the code that was not understood. */
+		return run->is_certain || run->is_behind_call ? STEP_END : STEP_REFUTED;
 	default:
 		return meet(run, mark, code_walk_state(walk, *mark));
 	}
-	if (run->is_weak)
-		*mark |= CODE_MARK_IS_WEAK;
-	return STEP_ON;
 }
 
 static int set_mark(struct run *run, uint32_t length)
@@ -217,7 +230,7 @@ static int set_mark(struct run *run, uint32_t length)
 			marks[run->at + i] |= CODE_MARK_INSIDE;
 		else
 			break;
-	return scratch_array_append(&walk->log, &run->at, sizeof(run->at));
+	return 0;
 }
 
 /* Goes to the target of a jump later. */
@@ -418,22 +431,27 @@ static int run_edges(struct run *run)
 	return r;
 }
 
-/* Removes the marks of the log's instructions from `first` on, or makes them unknown. */
+/* Restores the marks of the log from `first` on, or makes them unknown. */
 static void take_back(struct code_walk *walk, size_t first, bool is_unknown)
 {
 	uint32_t *marks = code_walk_marks(walk);
-	const uint32_t *log = walk->log.items;
 
-	for (size_t i = first; i < walk->log.count; i++) {
-		uint32_t at = log[i];
+	while (walk->log.count > first) {
+		const struct old_mark old =
+			((const struct old_mark *)walk->log.items)[--walk->log.count];
+		uint32_t at = old.at;
 
-		marks[at] &= CODE_MARK_IS_START;
-		if (is_unknown)
+		if (is_unknown) {
+			marks[at] &= CODE_MARK_IS_START;
 			marks[at] |= CODE_MARK_UNKNOWN | CODE_MARK_IS_KEPT;
-		for (at++; !is_unknown && (marks[at] & CODE_MARK_VALUE) == CODE_MARK_INSIDE; at++)
+			continue;
+		}
+		marks[at] = old.mark | (marks[at] & CODE_MARK_IS_START);
+		if ((old.mark & CODE_MARK_VALUE) != CODE_MARK_NONE)
+			continue;
+		for (at++; (marks[at] & CODE_MARK_VALUE) == CODE_MARK_INSIDE; at++)
 			marks[at] &= ~(uint32_t)CODE_MARK_VALUE;
 	}
-	walk->log.count = first;
 }
 
 /*
@@ -482,12 +500,12 @@ static int run_all(struct run *run, const struct code_state *state)
 static int keep(struct code_walk *walk)
 {
 	uint32_t *marks = code_walk_marks(walk);
-	const uint32_t *log = walk->log.items;
+	const struct old_mark *log = walk->log.items;
 	size_t count = walk->calls.count;
 	int r = 0;
 
 	for (size_t i = 0; i < walk->log.count; i++)
-		marks[log[i]] |= CODE_MARK_IS_KEPT;
+		marks[log[i].at] |= CODE_MARK_IS_KEPT;
 	walk->calls.count = walk->calls_kept;
 	for (size_t i = walk->calls_kept; r == 0 && i < count; i++)
 		r = code_walk_add_start(walk, ((const uint32_t *)walk->calls.items)[i]);

@@ -57,7 +57,8 @@ void code_walk_done(struct code_walk *walk);
 /*
  * How sure it is that a function, or a part of one, begins somewhere. CERTAIN: other code that
  * reaches the place has left its own function. If the walk is refuted, its instructions are kept as
- * unknown. LIKELY: the walk is kept unless it is refuted. GUESS: only if the code confirms it.
+ * unknown. LIKELY: the walk is kept unless it is refuted. GUESS: only if the code confirms it. Both
+ * are refuted by code that is known to be unknown.
  */
 enum code_claim { CODE_CERTAIN, CODE_LIKELY, CODE_GUESS };
 

@@ -105,6 +105,27 @@ static void refuted_walks_leave_no_marks(void **state)
 	assert_int_equal(depth_at(3), 0);
 }
 
+/* It may be a part of the function that was not understood. */
+static void guesses_that_lead_to_unknown_code_are_refuted(void **state)
+{
+	static const uint8_t code[] = {
+		0x53,	    /* 0: push %rbx */
+		0x53,	    /* 1: push %rbx */
+		0x5b,	    /* 2: pop %rbx */
+		0xc3,	    /* 3: ret */
+		0x89, 0xc8, /* 4: mov %ecx,%eax */
+		0xeb, 0xf9, /* 6: jmp 0x1 */
+		0x90,	    /* 8: nop */
+	};
+
+	begin(code, sizeof(code));
+	assert_int_equal(run(0, 8, CODE_CERTAIN), 0);
+	assert_int_equal(verdict, CODE_REFUTED);
+	assert_int_equal(run(4, 8, CODE_LIKELY), 0);
+	assert_int_equal(verdict, CODE_REFUTED);
+	assert_int_equal(depth_at(4), -1);
+}
+
 /* Other code had been followed into the function, behind a call that does not return. */
 static void new_starts_forget_what_led_there(void **state)
 {
@@ -180,6 +201,30 @@ static void jumps_override_what_follows_calls(void **state)
 	assert_int_equal(depth_at(0xf), 8);
 }
 
+/* Data that look like a jump. */
+static void refuted_walks_restore_what_they_overrode(void **state)
+{
+	static const uint8_t code[] = {
+		0x53,	    /* 0: push %rbx */
+		0xff, 0xd0, /* 1: call *%rax */
+		0x89, 0xc8, /* 3: mov %ecx,%eax */
+		0x5b,	    /* 5: pop %rbx */
+		0xc3,	    /* 6: ret */
+		0xeb, 0xfa, /* 7: jmp 0x3 */
+		0x90,	    /* 9: nop */
+	};
+
+	begin(code, sizeof(code));
+	assert_int_equal(run(0, 8, CODE_LIKELY), 0);
+	assert_int_equal(depth_at(3), 16);
+	assert_int_equal(run(7, 8, CODE_GUESS), 0);
+	assert_int_equal(verdict, CODE_REFUTED);
+	assert_int_equal(depth_at(7), -1);
+	assert_int_equal(depth_at(3), 16);
+	assert_int_equal(depth_at(5), 16);
+	assert_int_equal(code_walk_marks(&walk)[4] & CODE_MARK_VALUE, CODE_MARK_INSIDE);
+}
+
 static void endless_overriding_ends(void **state)
 {
 	static const uint8_t code[] = {
@@ -220,11 +265,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(only_confirmed_guesses_are_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(refuted_walks_leave_no_marks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
+			guesses_that_lead_to_unknown_code_are_refuted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
 			new_starts_forget_what_led_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			number_of_instructions_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			jumps_override_what_follows_calls, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			refuted_walks_restore_what_they_overrode, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(endless_overriding_ends, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failed_allocations_are_errors, set_up, tear_down),
 	};
