@@ -283,10 +283,9 @@ static int call(struct run *run, uint32_t end, int64_t distance)
 		return STEP_REFUTED;
 	if (mark & CODE_MARK_IS_START)
 		return STEP_ON;
-	if (run->is_certain)
-		return code_walk_add_start(walk, target);
 	/* Code behind an entry that does not return was followed as if it were the entry's. */
-	if (mark & CODE_MARK_IS_KEPT && state && !state->is_root && !code_state_can_leave(state))
+	if (!run->is_certain && mark & CODE_MARK_IS_KEPT && state && !state->is_root &&
+		!code_state_can_leave(state))
 		return STEP_REFUTED;
 	return scratch_array_append(&walk->calls, &target, sizeof(target));
 }
@@ -454,6 +453,18 @@ static void take_back(struct code_walk *walk, size_t first, bool is_unknown)
 	}
 }
 
+/* Functions start where the walk has called. */
+static int keep_calls(struct code_walk *walk)
+{
+	size_t count = walk->calls.count;
+	int r = 0;
+
+	walk->calls.count = walk->calls_kept;
+	for (size_t i = walk->calls_kept; r == 0 && i < count; i++)
+		r = code_walk_add_start(walk, ((const uint32_t *)walk->calls.items)[i]);
+	return r;
+}
+
 /*
  * Follows the code behind a call. If it is refuted, the call does not return, and other code is
  * behind it.
@@ -474,42 +485,41 @@ static int run_fall(struct run *run, const struct edge *fall)
 	take_back(walk, logged, false);
 	walk->edges.count = 0;
 	walk->falls.count = falls;
-	if (!run->is_certain)
-		walk->calls.count = calls;
+	walk->calls.count = calls;
 	run->is_confirmed = is_confirmed;
 	code_walk_marks(walk)[fall->call] |= CODE_MARK_IS_OPEN;
 	return STEP_END;
 }
 
+/* Of a certain walk, the calls are known before code runs into the functions that they call. */
 static int run_all(struct run *run, const struct code_state *state)
 {
 	struct code_walk *walk = run->walk;
-	int r = add_first(walk, run->start, state);
+	int r = add_first(walk, run->start, state), error = 0;
 
 	if (r == 0)
 		r = run_edges(run);
-	while (r == STEP_END && walk->falls.count > 0) {
+	if (run->is_certain && r >= 0)
+		error = keep_calls(walk);
+	while (error == 0 && r == STEP_END && walk->falls.count > 0) {
 		const struct edge fall =
 			((const struct edge *)walk->falls.items)[--walk->falls.count];
 
 		r = run_fall(run, &fall);
+		if (run->is_certain && r >= 0)
+			error = keep_calls(walk);
 	}
-	return r;
+	return error < 0 ? error : r;
 }
 
 static int keep(struct code_walk *walk)
 {
 	uint32_t *marks = code_walk_marks(walk);
 	const struct old_mark *log = walk->log.items;
-	size_t count = walk->calls.count;
-	int r = 0;
 
 	for (size_t i = 0; i < walk->log.count; i++)
 		marks[log[i].at] |= CODE_MARK_IS_KEPT;
-	walk->calls.count = walk->calls_kept;
-	for (size_t i = walk->calls_kept; r == 0 && i < count; i++)
-		r = code_walk_add_start(walk, ((const uint32_t *)walk->calls.items)[i]);
-	return r;
+	return keep_calls(walk);
 }
 
 int code_walk_run(struct code_walk *walk, uint32_t at, const struct code_state *state,

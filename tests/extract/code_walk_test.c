@@ -225,6 +225,27 @@ static void refuted_walks_restore_what_they_overrode(void **state)
 	assert_int_equal(code_walk_marks(&walk)[4] & CODE_MARK_VALUE, CODE_MARK_INSIDE);
 }
 
+/* The call does not return. Then come data, or another function. */
+static void refuted_code_behind_calls_starts_no_functions(void **state)
+{
+	static const uint8_t code[] = {
+		0x53,			      /* 0: push %rbx */
+		0xff, 0xd0,		      /* 1: call *%rax */
+		0x75, 0x05,		      /* 3: jne 0xa */
+		0xe8, 0x03, 0x00, 0x00, 0x00, /* 5: call 0xd */
+		0xc3,			      /* a: ret */
+		0x89, 0xc8,		      /* b: mov %ecx,%eax */
+		0xc3,			      /* d: ret */
+	};
+
+	begin(code, sizeof(code));
+	assert_int_equal(run(0, 8, CODE_CERTAIN), 0);
+	assert_int_equal(depth_at(1), 16);
+	assert_int_equal(depth_at(3), -1);
+	assert_int_equal(walk.calls_kept, 0);
+	assert_int_equal(code_walk_marks(&walk)[0xd], CODE_MARK_NONE);
+}
+
 static void endless_overriding_ends(void **state)
 {
 	static const uint8_t code[] = {
@@ -274,6 +295,8 @@ int main(void)
 			jumps_override_what_follows_calls, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			refuted_walks_restore_what_they_overrode, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			refuted_code_behind_calls_starts_no_functions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(endless_overriding_ends, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failed_allocations_are_errors, set_up, tear_down),
 	};
