@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/unwinding_files.h"
 
+#include "process/process_scan.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -81,6 +83,36 @@ static int open_requested(const struct unwinding_files *files,
 	return 0;
 }
 
+/*
+ * Adds the requested mapping to the table if its record was lost, as when others map so often that
+ * the buffer is full. The process must have the file mapped there still.
+ */
+static bool learn_mapping(const struct unwinding_files *files,
+	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request)
+{
+	const struct broker_process process = {
+		.pid = (pid_t)request->process.tgid,
+		.start_ns = request->process.start_ns,
+	};
+	const struct process_mapping mapping = {
+		.start = request->start, .end = request->end, .offset = request->offset
+	};
+	_cleanup_close_ int fd = -1;
+
+	return broker_open_mapping(
+		       files->broker, &process, request->start, request->end, NULL, &fd) == 0 &&
+	       is_file(fd, key) &&
+	       process_scan_mapping(
+		       files->processes, process.pid, request->time_ns, &mapping, fd) == 0;
+}
+
+static bool find_requested(const struct unwinding_files *files,
+	const struct pilotlight_walk_request *request, struct process_mapping *ret_mapping)
+{
+	return process_table_find(files->processes, (pid_t)request->process.tgid, request->time_ns,
+		request->start, ret_mapping);
+}
+
 static int duplicate_file(const struct binary *binary, int *ret_fd)
 {
 	int fd = binary->fd < 0 ? -1 : fcntl(binary->fd, F_DUPFD_CLOEXEC, 3);
@@ -105,8 +137,8 @@ int unwinding_files_identify(const struct unwinding_files *files,
 	uint32_t id;
 	int r;
 
-	if (!process_table_find(
-		    files->processes, process.pid, request->time_ns, request->start, &mapping))
+	if (!find_requested(files, request, &mapping) &&
+		!(learn_mapping(files, key, request) && find_requested(files, request, &mapping)))
 		return -ESRCH;
 	if (!is_vdso(key)) {
 		r = open_requested(files, key, request, &mapping, &fd);

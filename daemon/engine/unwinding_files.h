@@ -20,9 +20,9 @@ struct unwinding_files {
 
 /*
  * Finds the binary of a request and opens its file, for the caller. Returns 0; -EMEDIUMTYPE if it
- * is shared memory, or not an ELF file; -ESRCH if the process is not known; -ESTALE if it is
- * another file now; -ENOENT or another -errno if it cannot be opened, such as -ENOEXEC if the file
- * that is there now is not ELF.
+ * is shared memory, or not an ELF file; -ESRCH if the process is not known to have a mapping there;
+ * -ESTALE if it is another file now; -ENOENT or another -errno if it cannot be opened, such as
+ * -ENOEXEC if the file that is there now is not ELF.
  */
 int unwinding_files_identify(const struct unwinding_files *files,
 	const struct pilotlight_file_key *key, const struct pilotlight_walk_request *request,

@@ -113,32 +113,52 @@ static int read_path(int fd, char path[PATH_MAX])
 	return 0;
 }
 
-static int scan_executable(
-	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns)
+/* Fills in the file of an event; `path` is its room. */
+static int describe_file(int fd, char path[PATH_MAX], struct process_mapping_event *event)
 {
-	struct broker_process process = { .pid = pid };
-	struct process_mapping_event event;
-	_cleanup_close_ int fd = -1;
 	struct statx status;
-	char path[PATH_MAX];
-	int r = broker_open_executable(broker, &process, &fd);
+	int r;
 
-	if (r < 0)
-		return r;
 	/* DONT_SYNC: cached attributes suffice, and the file system may not respond. */
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &status) < 0)
 		return -errno;
 	r = read_path(fd, path);
 	if (r < 0)
 		return r;
-	event = (struct process_mapping_event){
-		.path = path,
-		.inode = status.stx_ino,
-		.device_major = status.stx_dev_major,
-		.device_minor = status.stx_dev_minor,
-		.was_there = true,
+	event->path = path;
+	event->inode = status.stx_ino;
+	event->device_major = status.stx_dev_major;
+	event->device_minor = status.stx_dev_minor;
+	event->was_there = true;
+	return 0;
+}
+
+static int scan_executable(
+	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns)
+{
+	struct broker_process process = { .pid = pid };
+	struct process_mapping_event event = { 0 };
+	_cleanup_close_ int fd = -1;
+	char path[PATH_MAX];
+	int r = broker_open_executable(broker, &process, &fd);
+
+	if (r == 0)
+		r = describe_file(fd, path, &event);
+	return r < 0 ? r : process_table_set_executable(table, pid, time_ns, &event);
+}
+
+int process_scan_mapping(struct process_table *table, pid_t pid, uint64_t time_ns,
+	const struct process_mapping *mapping, int fd)
+{
+	struct process_mapping_event event = {
+		.start = mapping->start,
+		.end = mapping->end,
+		.offset = mapping->offset,
 	};
-	return process_table_set_executable(table, pid, time_ns, &event);
+	char path[PATH_MAX];
+	int r = describe_file(fd, path, &event);
+
+	return r < 0 ? r : process_table_map(table, pid, time_ns, &event, NULL);
 }
 
 int process_scan_one(

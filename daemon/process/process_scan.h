@@ -20,6 +20,14 @@ int process_scan_one(
 	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /*
+ * Adds a mapping of which the side-band's record was lost, by its range, offset and open file; its
+ * `file` is not used. Returns 0; the table's errors; another -errno if the file does not tell its
+ * path.
+ */
+int process_scan_mapping(struct process_table *table, pid_t pid, uint64_t time_ns,
+	const struct process_mapping *mapping, int fd);
+
+/*
  * Ends the image of a process that is gone or is a zombie; otherwise counts its threads anew. Call
  * it when the first thread ends and the image does not. Returns 0, or -errno if /proc gives no
  * answer; then nothing changes.

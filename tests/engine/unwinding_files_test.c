@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -138,12 +140,60 @@ static void shared_memory_is_told_apart(void **state)
 	close_fixture(&fixture);
 }
 
+/* Sets the request to this program's code, as the kernel has mapped it. */
+static void request_own_code(struct fixture *fixture)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	uint64_t here = (uint64_t)(uintptr_t)request_own_code, start = 0, end = 0, offset = 0;
+	char line[4096];
+
+	assert_non_null(maps);
+	while (!(start <= here && here < end)) {
+		assert_non_null(fgets(line, sizeof(line), maps));
+		assert_int_equal(
+			sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start, &end, &offset),
+			3);
+	}
+	(void)fclose(maps);
+	fixture->request.start = start;
+	fixture->request.end = end;
+	fixture->request.offset = offset;
+}
+
+/* The table does not know the process: the kernel's records of its mappings were lost. */
+static void a_mapping_without_a_record_is_learnt(void **state)
+{
+	struct process_mapping mapping;
+	struct mapped_file file;
+	struct fixture fixture;
+	char path[4096];
+	ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	assert_true(size > 0);
+	path[size] = '\0';
+	open_fixture(&fixture);
+	request_own_code(&fixture);
+	fixture.key.size_bytes++;
+	assert_int_equal(identify(&fixture), -ESRCH);
+	fixture.key.size_bytes--;
+	assert_int_equal(identify(&fixture), 0);
+	assert_true(process_table_find(fixture.files.processes, getpid(), TIME_NS,
+		(uint64_t)(uintptr_t)request_own_code, &mapping));
+	assert_int_equal(mapping.start, fixture.request.start);
+	assert_int_equal(mapping.end, fixture.request.end);
+	assert_int_equal(mapping.offset, fixture.request.offset);
+	process_table_file(fixture.files.processes, mapping.file, &file);
+	assert_string_equal(file.path, path);
+	close_fixture(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_file_at_the_address_proves_nothing),
 		cmocka_unit_test(a_file_that_is_not_elf_is_not_identified),
 		cmocka_unit_test(shared_memory_is_told_apart),
+		cmocka_unit_test(a_mapping_without_a_record_is_learnt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
