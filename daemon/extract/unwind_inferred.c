@@ -298,10 +298,7 @@ static int sweep_all(struct inference *inference, enum pass pass)
 	return r;
 }
 
-/*
- * A call may show that a function starts where other code had been followed to: a call before it
- * does not return. Then all is done anew with what is known of starts.
- */
+/* From what is certain to what is only possible. */
 static int analyse(struct inference *inference)
 {
 	int r = find_starts(inference);
