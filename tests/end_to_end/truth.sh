@@ -209,12 +209,12 @@ raw_code_has_its_caller() {
 	has_most "$1" raw_code call_raw_code && grep -qE ';call_raw_code;\[[^;]*\](_\[j\])? ' "$1"
 }
 
-# check_kind NAME CHECK COMMAND...
+# check_kind NAME CHECK OPTION... -- COMMAND...
 check_kind() {
 	local name=$1 kind_check=$2 output=$tmp/$2.folded
 
 	shift 2
-	check "$name: record succeeds" record "$output" -F 499 -- "$@"
+	check "$name: record succeeds" record "$output" -F 499 "$@"
 	if "$kind_check" "$output"; then
 		ok "$name"
 	else
@@ -224,14 +224,14 @@ check_kind() {
 }
 
 check_kinds() {
-	check_kind "a stack of 200 frames is cut at its root" deep_is_cut_at_the_root \
-		"$workloads/deep" 2
-	check_kind "threads have their names" threads_have_their_names "$workloads/threads" 2 4
+	check_kind "a stack of 200 frames that the kernel walks is cut at its root" deep_is_cut_at_the_root \
+		--unwind=fp -- "$workloads/deep" 2
+	check_kind "threads have their names" threads_have_their_names -- "$workloads/threads" 2 4
 	check_kind "a process that execs is two programs" both_images_are_there \
-		"$workloads/execer" 1 "$workloads/short_lived" 2000
+		-- "$workloads/execer" 1 "$workloads/short_lived" 2000
 	if "$workloads/raw_code" 0 2>/dev/null; then
 		check_kind "anonymous code has its caller" raw_code_has_its_caller \
-			"$workloads/raw_code" 2
+			-- "$workloads/raw_code" 2
 	else
 		skip "anonymous code: record succeeds" "the workload does not support this machine"
 		skip "anonymous code has its caller" "the workload does not support this machine"
@@ -241,7 +241,7 @@ check_kinds() {
 			-fno-optimize-sibling-calls -Wl,--build-id=none \
 			-o "$tmp/no_build_id" "$root/tests/workloads/fifty_ms.c"
 		check_kind "a binary without build-id has symbols" no_build_id_has_symbols \
-			"$tmp/no_build_id"
+			-- "$tmp/no_build_id"
 	else
 		skip "a binary without build-id: record succeeds" "needs gcc"
 		skip "a binary without build-id has symbols" "needs gcc"
