@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Steps of the sampler's walk by the frame pointer, and out of leaves without a frame, compiled for
+ * the host. */
+#include "tests/capture/walk_step_fixture.h"
+
+#include <stdbool.h>
+
+/* In the middle of a function without a frame, the call before the return address shows the caller.
+ */
+static void frameless_leaf_is_found_by_the_call(void **state)
+{
+	static const struct {
+		__u64 code; /* before the return address */
+		int is_call;
+	} callers[] = {
+		{ 0xffffffb0e8909090, 1 }, /* calls 16 bytes before the leaf */
+		{ 0x00000000e8909090, 1 }, /* right behind it */
+		{ 0x00020000e8909090, 0 }, /* far behind it */
+		{ 0xfffeff00e8909090, 0 }, /* far before it */
+		{ 0xd7ff909090909090, 1 }, /* call *%rdi */
+		{ 0x13ff909090909090, 1 }, /* call *(%rbx) */
+		{ 0x14ff909090909090, 0 }, /* needs another byte */
+		{ 0x0850ff9090909090, 1 }, /* call *8(%rax) */
+		{ 0x082454ff90909090, 1 }, /* call *8(%rsp) */
+		{ 0x0000100090ff9090, 1 }, /* call *0x1000(%rax) */
+		{ 0x0000100015ff9090, 1 }, /* call *0x1000(%rip) */
+		{ 0x9314ff9090909090, 1 }, /* call *(%rbx,%rdx,4) */
+		{ 0x9514ff9090909090, 0 }, /* has a displacement */
+		{ 0x00001000c514ff90, 1 }, /* call *0x1000(,%rax,8) */
+		{ 0x00001000c414ff90, 0 }, /* has none */
+		{ 0x000010002494ff41, 1 }, /* call *0x1000(%r12) */
+		{ 0x082454ff41909090, 1 }, /* call *8(%r12) */
+		{ 0xd3ff419090909090, 1 }, /* call *%r11 */
+		{ 0x15ff909090909090, 0 }, /* has a displacement */
+		{ 0xe0ff909090909090, 0 }, /* jmp *%rax */
+		{ 0x9090909090909090, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+		struct walk walk = walk_at(4, 8);
+
+		walk.ip = at(32);
+		stack[32] = 0x9090909090909090;
+		stack[4] = at(40);
+		stack[39] = callers[i].code;
+		stack[8] = at(20);
+		stack[9] = 0x403000;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+		assert_int_equal(walk.ip, callers[i].is_call ? at(40) : 0x403000);
+		assert_int_equal(walk.sp, callers[i].is_call ? at(5) : at(10));
+		assert_int_equal(fp_of(&walk), callers[i].is_call ? at(8) : at(20));
+	}
+}
+
+/* The code to which a direct call leads must jump elsewhere, as in a PLT, or be near and set the
+ * frame pointer. */
+static void a_guessed_caller_calls_a_function_with_a_frame_or_a_jump(void **state)
+{
+	static const struct {
+		__u64 code;
+		int is_jump, sets_frame_pointer;
+	} targets[] = {
+		{ 0x90900000100025ff, 1, 0 }, /* jmp *0x1000(%rip) */
+		{ 0x90909000001000e9, 1, 0 }, /* jmp */
+		{ 0x90909090909010eb, 1, 0 }, /* a short one */
+		{ 0x900000100025fff2, 1, 0 }, /* bnd jmp *0x1000(%rip) */
+		{ 0x100025fffa1e0ff3, 1, 0 }, /* endbr64; jmp *0x1000(%rip) */
+		{ 0x0025fff2fa1e0ff3, 1, 0 }, /* endbr64; bnd jmp *0x1000(%rip) */
+		{ 0xe5894855fa1e0ff3, 0, 1 }, /* endbr64; push %rbp; mov %rsp, %rbp */
+		{ 0x90909090e5894855, 0, 1 },
+		{ 0x90909090ec8b4855, 0, 1 }, /* the other encoding */
+		{ 0x9090e58948574155, 0, 0 }, /* push %rbp; push %r15; mov %rsp, %rbp */
+		{ 0x9090909090909090, 0, 0 },
+	};
+	static const struct {
+		__u64 after_target; /* where the function's code is */
+		int is_near;
+	} places[] = { { 0, 1 }, { NEAR_BYTES - 1, 1 }, { NEAR_BYTES, 0 }, { -8, 0 } };
+
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+		for (size_t j = 0; j < sizeof(places) / sizeof(places[0]); j++) {
+			struct walk walk = walk_at(4, 8);
+			int is_believed = targets[i].is_jump ||
+					  (targets[i].sets_frame_pointer && places[j].is_near);
+
+			walk.ip = at(200) + places[j].after_target;
+			walk.registers_kind = REGISTERS_NONE; /* no leaf */
+			stack[8] = at(20);
+			stack[9] = at(40);
+			stack[39] = (at(200) - at(40)) << 32 | 0xe8909090;
+			stack[200] = targets[i].code;
+			assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED),
+				is_believed ? WALK_ON : PILOTLIGHT_WALK_NO_CODE);
+		}
+	}
+}
+
+static void a_call_to_where_nothing_can_be_read_is_not_believed(void **state)
+{
+	struct walk walk = walk_at(4, 8);
+
+	walk.ip = CODE_START;
+	stack[8] = at(20);
+	stack[9] = at(40);
+	stack[39] = 0x7fff0000e8909090;
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_NO_CODE);
+}
+
+/* Code that keeps no frame pointers has words of all kinds on top of its stack. */
+static void a_guessed_leaf_is_short(void **state)
+{
+	static const struct {
+		__u64 after_target;
+		int is_usual, is_guessed;
+	} leaves[] = { { 0, 1, 1 }, { LEAF_BYTES_MAX - 8, 1, 1 }, { LEAF_BYTES_MAX, 1, 0 },
+		{ -8, 1, 0 } };
+
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		for (int is_guess = 0; is_guess < 2; is_guess++) {
+			struct walk walk = walk_at(4, 8);
+			int is_leaf = is_guess ? leaves[i].is_guessed : leaves[i].is_usual;
+
+			walk.ip = at(200) + leaves[i].after_target;
+			stack[4] = at(40);
+			stack[39] = (at(200) - at(40)) << 32 | 0xe8909090;
+			stack[8] = at(20);
+			stack[9] = 0x402000;
+			assert_int_equal(
+				step_by_frame_pointer(&walk,
+					is_guess ? FRAME_POINTERS_GUESSED : FRAME_POINTERS_USUAL),
+				WALK_ON);
+			assert_int_equal(walk.ip, is_leaf ? at(40) : 0x402000);
+		}
+	}
+}
+
+/* The stack holds words that earlier calls left, and others. */
+static void a_caller_found_by_guess_must_be_behind_a_call(void **state)
+{
+	static const struct {
+		__u64 before, after;
+		int is_behind_call, is_led_here;
+	} callers[] = {
+		{ INDIRECT_CALL, 0, 1, 1 },
+		{ 0x00000000e8909090, 0, 1, 0 }, /* a direct call to elsewhere */
+		{ 0xe0ff909090909090, 0, 0, 0 }, /* jmp *%rax */
+		{ 0x9090909090909090, 0, 0, 0 },
+		{ 0x9090909090909090, CODE_SIGRETURN, 1, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+		for (int kind = 0; kind <= FRAME_POINTERS_GUESSED; kind++) {
+			int is_guess = kind == FRAME_POINTERS_GUESSED;
+			struct walk walk = walk_at(4, 8);
+
+			stack[8] = at(20);
+			stack[9] = at(40);
+			stack[39] = callers[i].before;
+			stack[40] = callers[i].after;
+			assert_int_equal(step_by_frame_pointer(&walk, (enum frame_pointers)kind),
+				is_guess && !callers[i].is_led_here ? PILOTLIGHT_WALK_NO_CODE
+								    : WALK_ON);
+			/* Whether the caller's code is believed without a call is known later. */
+			assert_int_equal(walk.is_doubtful,
+				kind == FRAME_POINTERS_USUAL && !callers[i].is_behind_call);
+		}
+	}
+}
+
+/* The next step says anew whether its caller is doubtful. */
+static void doubt_holds_for_one_step(void **state)
+{
+	const struct pilotlight_unwind_rule rule = {
+		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RSP, .offset = 16
+	};
+	struct walk walk = walk_at(4, 8);
+
+	stack[8] = at(20);
+	stack[9] = at(40);
+	stack[11] = stack[21] = 0x402000;
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+	assert_int_equal(walk.is_doubtful, 1);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+	assert_int_equal(walk.is_doubtful, 0);
+	walk = walk_at(4, 8);
+	stack[8] = at(20);
+	stack[9] = at(40);
+	stack[11] = 0x402000;
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+	assert_int_equal(walk.is_doubtful, 1);
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
+	assert_int_equal(walk.is_doubtful, 0);
+}
+
+/* A word that is no return address is not taken for one because of the leaf's next instruction. */
+static void leaf_needs_a_call_before_its_return_address(void **state)
+{
+	static const __u64 leaves[] = { 0xe5894855, 0x90e58948, 0x90ec8b48, 0x90909090909090c3 };
+
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		struct walk walk = walk_at(4, 8);
+
+		walk.ip = at(30);
+		stack[30] = leaves[i];
+		stack[4] = stack[5] = at(40);
+		stack[39] = 0x9090909090909090;
+		stack[8] = at(20);
+		stack[9] = 0x402000;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
+		assert_int_equal(walk.ip, 0x402000);
+	}
+}
+
+/* push %rbp; mov %rsp, %rbp; …; pop %rbp; ret */
+static void leaf_in_prologue_or_epilogue_is_found_by_its_code(void **state)
+{
+	static const struct {
+		__u64 code;
+		unsigned return_address_at;
+	} leaves[] = {
+		{ 0xe5894855, 4 },	   /* push %rbp */
+		{ 0x90e58948, 5 },	   /* mov %rsp, %rbp */
+		{ 0x90ec8b48, 5 },	   /* the other encoding */
+		{ 0x90909090909090c3, 4 }, /* ret */
+		{ 0x9090909090909090, 9 }, /* within */
+	};
+
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		struct walk walk = walk_at(4, 8);
+
+		walk.ip = at(30);
+		stack[30] = leaves[i].code;
+		stack[8] = at(20);
+		stack[4] = stack[5] = stack[9] = 1; /* no return address */
+		stack[leaves[i].return_address_at] = 0x403000;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
+		assert_int_equal(walk.ip, 0x403000);
+		assert_int_equal(walk.sp, at(leaves[i].return_address_at + 1));
+		assert_int_equal(fp_of(&walk), leaves[i].return_address_at == 9 ? at(20) : at(8));
+		/* Not at a return address, which is behind the prologue. */
+		walk = walk_at(4, 8);
+		walk.is_exact = 0;
+		walk.registers_kind = REGISTERS_NONE;
+		walk.ip = at(30);
+		stack[30] = leaves[i].code;
+		stack[9] = 0x404000;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
+		assert_int_equal(walk.ip, 0x404000);
+	}
+}
+
+static void frame_pointers_lead_to_the_root(void **state)
+{
+	struct walk walk = walk_at(4, 8);
+
+	stack[8] = at(20);
+	stack[9] = 0x402000;
+	stack[20] = 0;
+	stack[21] = 0x403000;
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
+	assert_int_equal(walk.ip, 0x402000);
+	assert_int_equal(walk.sp, at(10));
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
+	assert_int_equal(walk.ip, 0x403000);
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_ROOT);
+
+	/* To another stack only where that is allowed. */
+	walk = walk_at(30, 8);
+	stack[9] = 0x402000;
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_LOOPED);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_KEPT), WALK_ON);
+	walk.fp.word = 8;
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_KEPT), PILOTLIGHT_WALK_UNREADABLE);
+}
+
+static void where_a_guess_leads_nowhere_it_is_the_reason(void **state)
+{
+	const int guess = PILOTLIGHT_WALK_NO_FRAME_POINTER;
+
+	for (int end = WALK_ON; end < PILOTLIGHT_WALK_ENDS; end++) {
+		bool is_misled = end == PILOTLIGHT_WALK_NO_CODE || end == PILOTLIGHT_WALK_LOOPED ||
+				 end == PILOTLIGHT_WALK_UNREADABLE;
+
+		assert_int_equal(end_behind_guess(guess, end), is_misled ? guess : end);
+		assert_int_equal(end_behind_guess(0, end), end);
+	}
+}
+
+/* Code that keeps no frame pointers has any number in the register, also 0 or a pointer to zeros.
+ */
+static void a_frame_pointer_of_zero_is_no_root_by_itself(void **state)
+{
+	const struct pilotlight_unwind_rule rule = {
+		.kind = PILOTLIGHT_UNWIND_CFA, .base = DWARF_RSP, .offset = 16
+	};
+	struct walk walk = walk_at(4, 8);
+
+	walk.fp.word = 0;
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_NO_FUNCTION);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_KEPT), PILOTLIGHT_WALK_ROOT);
+	walk = walk_at(4, 8);
+	stack[8] = stack[9] = 0;
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_NO_FUNCTION);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_KEPT), PILOTLIGHT_WALK_ROOT);
+
+	/* Behind a function that kept it, but not behind one more that a rule stepped out of. */
+	walk = walk_at(4, 8);
+	stack[9] = 0x402000;
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
+	stack[11] = 0x403000;
+	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
+	assert_int_equal(fp_of(&walk), 0);
+	assert_int_equal(
+		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_NO_FUNCTION);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leaf_in_prologue_or_epilogue_is_found_by_its_code),
+		cmocka_unit_test(leaf_needs_a_call_before_its_return_address),
+		cmocka_unit_test(a_caller_found_by_guess_must_be_behind_a_call),
+		cmocka_unit_test(doubt_holds_for_one_step),
+		cmocka_unit_test(a_guessed_caller_calls_a_function_with_a_frame_or_a_jump),
+		cmocka_unit_test(a_call_to_where_nothing_can_be_read_is_not_believed),
+		cmocka_unit_test(a_guessed_leaf_is_short),
+		cmocka_unit_test(frameless_leaf_is_found_by_the_call),
+		cmocka_unit_test(frame_pointers_lead_to_the_root),
+		cmocka_unit_test(where_a_guess_leads_nowhere_it_is_the_reason),
+		cmocka_unit_test(a_frame_pointer_of_zero_is_no_root_by_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
