@@ -2,6 +2,7 @@
 #include "capture/sideband.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "capture/cpu_list.h"
 #include "capture/sideband_rings.h"
 
@@ -172,7 +173,13 @@ static int keep_record(struct sideband *sideband, const struct sideband_record *
 	return 0;
 }
 
-static int take_record(struct sideband *sideband, const void *bytes, size_t size)
+/*
+ * `now_ns`: after the record was written. If several events of a CPU report a kernel symbol, the
+ * kernel gives the records of all but the first too great a length (perf_event_ksymbol_output(),
+ * seen on 6.18). Their time is then what the ring held there before. A later one than now would
+ * never have its turn, and with it the text of all that come behind.
+ */
+static int take_record(struct sideband *sideband, const void *bytes, size_t size, uint64_t now_ns)
 {
 	struct sideband_record record;
 	int r = sideband_record_parse(bytes, size, &record);
@@ -188,6 +195,8 @@ static int take_record(struct sideband *sideband, const void *bytes, size_t size
 		return 0;
 	}
 	sideband->counters.records++;
+	if (record.time_ns > now_ns)
+		record.time_ns = now_ns;
 	return keep_record(sideband, &record);
 }
 
@@ -196,7 +205,7 @@ static int ring_read(struct sideband *sideband, struct ring *ring)
 {
 	const unsigned char *data = (const unsigned char *)ring->page + sideband->page_bytes;
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->page->data_tail;
+	uint64_t tail = ring->page->data_tail, now_ns = head == tail ? 0 : clock_monotonic_ns();
 	int r = 0;
 
 	while (r == 0 && head - tail >= sizeof(struct perf_event_header)) {
@@ -218,7 +227,7 @@ static int ring_read(struct sideband *sideband, struct ring *ring)
 			memcpy(sideband->wrapped + first, data, header.size - first);
 			bytes = sideband->wrapped;
 		}
-		r = take_record(sideband, bytes, header.size);
+		r = take_record(sideband, bytes, header.size, now_ns);
 		tail += header.size;
 	}
 	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The side-band on the running kernel reports what a process does, in order, with its files. */
+#include "base/array.h"
 #include "base/clock.h"
 #include "capture/cpu_list.h"
 #include "capture/sideband.h"
@@ -8,8 +9,10 @@
 #include "tests/harness/failing_allocation.h"
 #include "tests/harness/privilege.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <malloc.h>
 #include <poll.h>
 #include <sched.h>
@@ -455,6 +458,54 @@ static void a_perf_beside_us_is_not_disturbed(void **state)
 	sideband_free(sideband);
 }
 
+static void count_record(void *context, const struct sideband_record *record)
+{
+	(void)record;
+	++*(uint64_t *)context;
+}
+
+static void load_program(void)
+{
+	static const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int fd = bpf_prog_load(
+		BPF_PROG_TYPE_SOCKET_FILTER, "reported", "GPL", code, ARRAY_SIZE(code), NULL);
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+}
+
+/* The rings are small, so that records lie where older ones were. */
+static void each_reader_gets_the_kernel_symbols(void **state)
+{
+	enum { READERS = 4, PROGRAMS = 500 };
+	struct sideband *sidebands[READERS];
+	uint64_t seen[READERS] = { 0 };
+
+	for (size_t i = 0; i < READERS; i++)
+		sidebands[i] = open_sideband(16384);
+	for (int program = 0; program <= PROGRAMS; program++) {
+		if (program < PROGRAMS)
+			load_program();
+		/* All records that are there have come before that. */
+		for (size_t i = 0; i < READERS; i++)
+			assert_int_equal(
+				sideband_read(sidebands[i], clock_monotonic_ns() + NSEC_PER_SEC,
+					count_record, &seen[i]),
+				0);
+	}
+	for (size_t i = 0; i < READERS; i++) {
+		struct sideband_counters counters;
+
+		sideband_counters(sidebands[i], &counters);
+		assert_true(counters.records >= PROGRAMS);
+		assert_int_equal(seen[i], counters.records);
+		sideband_free(sidebands[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +520,7 @@ int main(void)
 		cmocka_unit_test(other_descriptors_are_not_adopted),
 		cmocka_unit_test(a_new_cgroup_is_reported),
 		cmocka_unit_test(a_perf_beside_us_is_not_disturbed),
+		cmocka_unit_test(each_reader_gets_the_kernel_symbols),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
