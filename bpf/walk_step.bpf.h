@@ -136,7 +136,7 @@ static __always_inline int sets_frame_pointer(__u64 code)
 		       (code >> 8 & 0xffffff) == CODE_MOV_RSP_RBP_ALTERNATE);
 }
 
-/* What is known of code that is walked by the frame pointer. */
+/* Does the code keep the frame pointer? */
 enum frame_pointers {
 	/* All functions keep it. It may lead to another stack, and to a first function whose
 	 * return address is behind no call: Go's runtime does both. */

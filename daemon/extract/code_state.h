@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the caller's frame is, before an x86-64 instruction: what is known of the stack pointer and
- * the frame pointer, and how each instruction changes it. A value object.
+ * Says where the caller's frame is before an x86-64 instruction, relative to the stack pointer and
+ * to the frame pointer. Each instruction changes it. A value object.
  *
  * CFA, the canonical frame address, is the caller's stack pointer after the return. The return
  * address is right below it.

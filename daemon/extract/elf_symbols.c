@@ -347,7 +347,7 @@ static uint64_t bound(const struct elf_symbols *symbols, const struct function_b
 						: function_bounds_guess_end(bounds, start, end);
 }
 
-/* Bounds the claims of one start, of which there may be as many as symbols. */
+/* Bounds all claims that have one start. A hostile file may give all its symbols one start. */
 static void bound_group(struct elf_symbols *symbols, const struct function_bounds *bounds,
 	struct symbol_claim *claims, size_t count, uint64_t next)
 {

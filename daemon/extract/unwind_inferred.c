@@ -142,7 +142,7 @@ static int walk_starts(struct inference *inference)
  */
 enum pass { PASS_ALIGNED, PASS_CONFIRMED, PASS_POSSIBLE, PASSES };
 
-/* What is known of the code before a place that no walk has reached. */
+/* A search for code that no walk has reached. */
 struct sweep {
 	struct inference *inference;
 	uint32_t at, end;

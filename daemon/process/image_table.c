@@ -12,7 +12,7 @@ enum {
 	NONE = UINT32_MAX,
 	IMAGES_PER_PID = 256,
 	BUCKETS_MIN = 64,
-	LIVE_SEEN_MAX = 64, /* of which the biggest is evicted */
+	LIVE_SEEN_MAX = 64, /* the biggest of so many live images is evicted */
 };
 
 static const struct image_list empty_list = { .first = NONE, .last = NONE };

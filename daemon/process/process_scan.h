@@ -20,9 +20,9 @@ int process_scan_one(
 	struct broker *broker, struct process_table *table, pid_t pid, uint64_t time_ns);
 
 /*
- * Adds a mapping of which the side-band's record was lost, by its range, offset and open file; its
- * `file` is not used. Returns 0; the table's errors; another -errno if the file does not tell its
- * path.
+ * Adds a mapping whose record was lost: its range, its offset, and its file, which is open as `fd`.
+ * mapping->file is not used. Returns 0; the table's errors; another -errno if the file does not
+ * tell its path.
  */
 int process_scan_mapping(struct process_table *table, pid_t pid, uint64_t time_ns,
 	const struct process_mapping *mapping, int fd);
