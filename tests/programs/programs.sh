@@ -8,8 +8,8 @@
 # with its figures. build/programs/table has them as rows of the table in docs/programs.md; build/programs/NAME/ has the
 # recordings.
 #
-# A program runs in a cgroup of its own, for PROGRAM_SECONDS (5; 2 with --fast). At first Pilotlight records one second that
-# nobody reads, to have all tables and symbols. Then three recordings run side by side:
+# A program runs in a cgroup of its own, for PROGRAM_SECONDS (5; 2 with --fast). A first recording of one
+# second, whose output is not used, makes all tables and symbols. Then three recordings run side by side:
 #
 #   ours     pilotlight record, 1,999 times a second
 #   stacks   perf record --call-graph dwarf, 199 times a second: for whole stacks
