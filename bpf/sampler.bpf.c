@@ -179,6 +179,31 @@ static __always_inline __u32 user_of(struct task_struct *task)
 	return users->level > 0 && users->owner.val ? users->owner.val : cred->uid.val;
 }
 
+enum { CODE_SELECTOR_RING = 3 }; /* cs: these low bits are set in any user code, 32-bit included */
+
+/* Did the sample interrupt user code? Then there is no kernel stack. */
+static __always_inline int is_user_mode(const struct bpf_perf_event_data *ctx)
+{
+	return (ctx->regs.cs & CODE_SELECTOR_RING) == CODE_SELECTOR_RING;
+}
+
+/*
+ * Reads the user registers of a sample. If it interrupted user code, its own registers are the same
+ * as the task's and cheaper to read. Not so for a precise event, whose ip and cs are of another
+ * moment than the rest. Returns 0 if it is not 64-bit user code.
+ */
+static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struct walk *walk)
+{
+	if (!has_whole_registers || !is_user_mode(ctx))
+		return read_task_registers(walk);
+	walk->ip = ctx->regs.rip;
+	walk->sp = ctx->regs.rsp;
+	walk->fp.word = ctx->regs.rbp;
+	walk->rbx.word = ctx->regs.rbx;
+	walk->system_call = ctx->regs.orig_rax;
+	return ctx->regs.cs == USER_CODE_SELECTOR;
+}
+
 /*
  * Sends a sample with the kernel's walk through the ring. Its frames have build-ids if this is the
  * interrupt's first request for them (sampler.bpf.h, 3), else raw ips in the same form.
@@ -367,10 +392,9 @@ static __always_inline enum walk_result walk_by_tables(struct bpf_perf_event_dat
 {
 	enum walk_result result;
 
-	if (!wants_walks)
+	if (!wants_walks || !has_user_mappings() || !read_registers(ctx, &walker->walk))
 		return WALK_BY_KERNEL;
-	result = walk_user_stack(
-		ctx, walker, &key->process, window, walk_seed_of(walk_seed, window));
+	result = walk_user_stack(walker, &key->process, window, walk_seed_of(walk_seed, window));
 	if (result == WALK_DONE) {
 		key->walker = PILOTLIGHT_WALKER_TABLES;
 		key->user_stack = (__s64)walker->walk.record.hash;

@@ -10,7 +10,7 @@
  * the loop and at each call.
  *
  * The includer defines the maps walk_files, walk_requests and walk_request_wakeup (a ring that
- * wakes the engine), and has_whole_registers.
+ * wakes the engine).
  */
 #pragma once
 
@@ -43,7 +43,6 @@ struct walker {
 
 enum {
 	USER_CODE_SELECTOR = 0x33, /* cs in x86-64's 64-bit user code */
-	CODE_SELECTOR_RING = 3,	   /* these low bits are set in any user code, 32-bit included */
 	NO_SYSTEM_CALL = -1,	   /* in orig_rax: an interrupt or an exception */
 	SYSTEM_CALL_EXECVE = 59,
 	SYSTEM_CALL_EXECVEAT = 322,
@@ -416,29 +415,14 @@ static __always_inline int is_behind_system_call(const struct walk *walk)
 	return code >> 48 == CODE_SYSCALL || code >> 48 == CODE_INT_80;
 }
 
-/* Did the sample interrupt user code? Then there is no kernel stack. */
-static __always_inline int is_user_mode(const struct bpf_perf_event_data *ctx)
-{
-	return (ctx->regs.cs & CODE_SELECTOR_RING) == CODE_SELECTOR_RING;
-}
-
 /*
- * Reads the user registers of the last entry into the kernel. If the sample interrupted user code,
- * its own registers are the same and cheaper to read. Not so for a precise event, whose ip and cs
- * are of another moment than the rest. Returns 0 if it is not 64-bit user code.
+ * Reads the user registers of the current task's last entry into the kernel. Returns 0 if that was
+ * not from 64-bit user code. Only for a task with user memory.
  */
-static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struct walk *walk)
+static __always_inline int read_task_registers(struct walk *walk)
 {
 	__u64 *words = walk->signal_registers; /* the BPF stack (512 bytes) has no room */
 
-	if (has_whole_registers && is_user_mode(ctx)) {
-		walk->ip = ctx->regs.rip;
-		walk->sp = ctx->regs.rsp;
-		walk->fp.word = ctx->regs.rbp;
-		walk->rbx.word = ctx->regs.rbx;
-		walk->system_call = ctx->regs.orig_rax;
-		return ctx->regs.cs == USER_CODE_SELECTOR;
-	}
 	_Static_assert(PT_REGS_RSP - PT_REGS_RBP < GREGS_WORDS, "there is room for them");
 	if (!can_read_pt_regs(words, PT_REGS_RSP - PT_REGS_RBP + 1, PT_REGS_RBP))
 		return 0;
@@ -450,28 +434,30 @@ static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struc
 	return words[PT_REGS_CS - PT_REGS_RBP] == USER_CODE_SELECTOR;
 }
 
-/* Returns 0 if there is no user memory, no 64-bit code, or if the kernel's mappings cannot be read.
- */
-static __always_inline int begin_walk(struct bpf_perf_event_data *ctx, struct walker *walker,
-	const struct pilotlight_process *process, __u32 window)
+/* Has the current task user memory, and can its mappings be read? */
+static __always_inline int has_user_mappings(void)
 {
 	struct mm_struct *mm = bpf_get_current_task_btf()->mm;
+
+	return mm && has_mapping_tree(mm);
+}
+
+static __always_inline void begin_walk(
+	struct walker *walker, const struct pilotlight_process *process, __u32 window)
+{
 	struct walk *walk = &walker->walk;
 
-	if (!mm || !has_mapping_tree(mm) || !read_registers(ctx, walk))
-		return 0;
 	walk->fp.kind = walk->rbx.kind = SAVED_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->is_exact = !is_behind_system_call(walk);
 	walk->guess_end = walk->is_linked = walk->is_doubtful = 0;
-	recall_mappings(walker, mm, process, window);
+	recall_mappings(walker, bpf_get_current_task_btf()->mm, process, window);
 	walker->process = *process;
 	walker->window = window;
 	walk->mapping = 0;
 	walk->searches = 0;
 	walk->has_jit = walk->has_untabled = 0;
 	walk->record.count = 0;
-	return 1;
 }
 
 enum walk_result {
@@ -488,14 +474,17 @@ static __always_inline void append_leaf(struct walk *walk)
 	walk->record.hash = hash_next(walk->record.hash, walk->frames[0]);
 }
 
-static __always_inline enum walk_result walk_user_stack(struct bpf_perf_event_data *ctx,
+/*
+ * Walks the current task's user stack from the registers in walker->walk. The task must have user
+ * mappings.
+ */
+static __always_inline enum walk_result walk_user_stack(
 	struct walker *walker, const struct pilotlight_process *process, __u32 window, __u64 seed)
 {
 	struct walk *walk = &walker->walk;
 	int end = WALK_ON;
 
-	if (!begin_walk(ctx, walker, process, window))
-		return WALK_BY_KERNEL;
+	begin_walk(walker, process, window);
 	if (is_between_programs(walk))
 		return WALK_NO_STACK;
 	walk->record.hash = seed;
