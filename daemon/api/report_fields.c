@@ -56,7 +56,8 @@ const struct report_field report_fields[] = {
 
 	{ "memory", "bytes", "memory_bytes", "Memory of the whole service, with BPF maps.",
 		FIELD(service.memory_bytes), REPORT_NUMBER },
-	{ "memory", "max_bytes", "memory_max_bytes", "Limit of memory_bytes.",
+	{ "memory", "max_bytes", "memory_max_bytes",
+		"Limit of memory_bytes without memory_answer_bytes.",
 		FIELD(service.memory_max_bytes), REPORT_NUMBER },
 	{ "memory", "map_bytes", "memory_map_bytes",
 		"Memory of the BPF maps, part of memory_bytes.", FIELD(service.map_bytes),
@@ -73,6 +74,9 @@ const struct report_field report_fields[] = {
 	{ "memory", "jit_bytes", "memory_jit_bytes",
 		"Memory of the names of JIT code, part of memory_engine_bytes.",
 		FIELD(service.jit_bytes), REPORT_NUMBER },
+	{ "memory", "answer_bytes", "memory_answer_bytes",
+		"Memory of answers that clients have not read yet, part of memory_bytes.",
+		FIELD(service.answer_bytes), REPORT_NUMBER },
 
 	{ "history", "is_kept", "history_kept", "1 if the service keeps a history.",
 		FIELD(service.has_history), REPORT_BOOLEAN },

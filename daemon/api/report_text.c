@@ -177,6 +177,7 @@ static void write_problems(
 {
 	char share[SHARE_BYTES], used[NUMBER_BYTES], budget[NUMBER_BYTES];
 	const struct accounts *last = &service->last_window;
+	uint64_t kept_bytes = service->memory_bytes - service->answer_bytes;
 	char duration[TIME_TEXT_BYTES];
 
 	write_history_problems(service, output, count);
@@ -184,9 +185,9 @@ static void write_problems(
 		write_problem(output, count, "%s of the last window's samples were lost.",
 			share_text(accounts_lost(last), accounts_stored(last) + accounts_lost(last),
 				share));
-	if (service->memory_max_bytes > 0 && service->memory_bytes > service->memory_max_bytes)
+	if (service->memory_max_bytes > 0 && kept_bytes > service->memory_max_bytes)
 		write_problem(output, count, "Memory is over budget: %s used, limit %s.",
-			bytes_text(service->memory_bytes, used),
+			bytes_text(kept_bytes, used),
 			bytes_text(service->memory_max_bytes, budget));
 	if (service->max_cost_ppm > 0 && service->cost_ppm > 1.1 * (double)service->max_cost_ppm &&
 		service->now_ns > service->started_ns &&

@@ -39,8 +39,8 @@ struct service_status {
 	uint64_t bpf_ns, engine_cpu_ns, broker_cpu_ns; /* broker: includes all its children */
 	double cost_ppm;			       /* over the last minute; 0 in the first */
 	uint64_t memory_bytes;	   /* total, including BPF maps and unread answers */
-	uint64_t memory_max_bytes; /* the budget */
-	uint64_t map_bytes, sideband_bytes, engine_bytes, profile_bytes, jit_bytes;
+	uint64_t memory_max_bytes; /* the budget, which unread answers may exceed */
+	uint64_t map_bytes, sideband_bytes, engine_bytes, profile_bytes, jit_bytes, answer_bytes;
 
 	/* I1: the accounts of all windows since the start, and of the last window. */
 	struct accounts accounts, last_window;

@@ -115,8 +115,9 @@ static void fill_cost(struct service *service, const struct pipeline_report *rep
 	status->profile_bytes = report->profile_bytes;
 	status->jit_bytes = jit_table_bytes(pipeline_jit(service->pipeline));
 	status->engine_bytes = resident_bytes(service);
+	status->answer_bytes = served.file_bytes;
 	status->memory_bytes =
-		status->engine_bytes + other_bytes(&report->capture) + served.file_bytes;
+		status->engine_bytes + other_bytes(&report->capture) + status->answer_bytes;
 	status->memory_max_bytes = service->settings.memory_budget;
 }
 

@@ -31,7 +31,7 @@ LOST = 0.001  # of all samples
 ANSWER_S = float(os.environ.get("ABUSE_ANSWER_SECONDS", "5"))
 # The history may grow by this much more each second than without attacks.
 HISTORY_BYTES = int(os.environ.get("ABUSE_HISTORY_BYTES", str(64 << 10)))
-MEMORY = ["memory_bytes", "memory_engine_bytes", "memory_jit_bytes", "memory_profile_bytes", "memory_map_bytes"]
+MEMORY = ["memory_bytes", "memory_engine_bytes", "memory_jit_bytes", "memory_profile_bytes", "memory_map_bytes", "memory_answer_bytes"]
 # A new process runs the test's shell before it executes its program.
 SHELL = re.compile(r"^\[(bash|setpriv)\+0x[0-9a-f]+\]$")
 UNNAMED = re.compile(r"^\[(jit: unknown|names over quota|unknown|no stack|truncated: .*|.*\+0x[0-9a-f]*)\]$")
@@ -266,7 +266,9 @@ class Table:
         row["rate"] = min(v["sampling_rate_hertz"] for v in answered)
         for part in MEMORY:
             row[part] = max(v[part] for v in answered)
-        row["memory"] = max([row["memory_bytes"]] + [m["own_bytes"] for m in during])
+        # An answer is large if it names all that an attacker made up. It is there until its client has read it.
+        kept = [v["memory_bytes"] - v["memory_answer_bytes"] for v in answered]
+        row["memory"] = max(kept + [m["own_bytes"] for m in during])
         row["memory_max"] = answered[-1]["memory_max_bytes"]
         row["cost_us"] = 1e6 * cost_s / fired if fired else 0
         row["starts"] = answered[-1]["engine_starts_total"]

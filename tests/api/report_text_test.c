@@ -63,7 +63,8 @@ static void problems_come_first(void **state)
 		"device\x1b[31m");
 	s->last_window.dropped[PILOTLIGHT_DROP_RING_FULL] = 1000;
 	s->last_window.stored[PILOTLIGHT_PATH_MAP] = 3000;
-	s->memory_bytes = 70 << 20;
+	s->memory_bytes = 75 << 20;
+	s->answer_bytes = 5 << 20;
 	s->cost_ppm = 2000;
 	s->drain_lag_ns = 25000000000;
 	text = text_of(&report);
