@@ -4,6 +4,7 @@
 #include "tools/doctor/doctor.h"
 #include "tools/history/history_commands.h"
 #include "tools/jit/jit_commands.h"
+#include "tools/kmem/kmem_commands.h"
 #include "tools/record/record.h"
 #include "tools/symbols/symbols_commands.h"
 #include "tools/top/top_command.h"
@@ -37,9 +38,21 @@ static const struct command jit_group = {
 	.commands = jit_commands,
 };
 
+static const struct command *const kmem_commands[] = { &kmem_trace, &kmem_read, NULL };
+
+static const struct command kmem_group = {
+	.name = "kmem",
+	.summary = "trace kernel memory in the format of kmemtrace",
+	.synopsis = "COMMAND [OPTION...] [ARGUMENT...]",
+	.description =
+		"Allocations and frees of kernel memory as binary streams, one for each CPU, "
+		"and reports of such streams.",
+	.commands = kmem_commands,
+};
+
 static const struct command *const all_commands[] = { &record_command, &flamegraph_command,
 	&report_command, &export_command, &diff_command, &top_command, &status_command,
-	&doctor_command, &symbols_group, &jit_group, NULL };
+	&doctor_command, &symbols_group, &jit_group, &kmem_group, NULL };
 
 const struct command pilotlight_command = {
 	.name = "",

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The commands of `pilotlight kmem`. */
+#pragma once
+
+#include "tools/command.h"
+
+extern const struct command kmem_trace, kmem_read;
