@@ -123,7 +123,7 @@ kill_main() {
 	kill -KILL "$service_pid" && killed[main]=$((killed[main] + 1))
 	restart_broker "${children[@]}"
 	echo "$service_pid" >"$tmp/main"
-	wait_for 60 answers || note "no answer a minute after the main process was killed"
+	wait_for 60 service_answers || note "no answer a minute after the main process was killed"
 }
 
 kill_one() {
@@ -148,9 +148,10 @@ choose_role() {
 main_is_there() {
 	kill -0 "$service_pid" 2>/dev/null && return
 	main_ended=$((main_ended + 1))
+	note "the main process ended: $(tail -n 3 "$tmp/service.log")"
 	restart_broker
 	echo "$service_pid" >"$tmp/main"
-	wait_for 60 answers
+	wait_for 60 service_answers
 }
 
 soak() {

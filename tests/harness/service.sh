@@ -74,14 +74,24 @@ END
 	pilotlightd=$tmp/confined
 }
 
+# has_exited PID: the process holds nothing any more: it is gone, or a zombie without other threads. /proc/PID/exe is no
+# sign of that: it vanishes before the descriptors, and with them locks and sockets, are closed.
+has_exited() {
+	local tasks=("/proc/$1/task/"*) stat
+
+	[ ${#tasks[@]} = 1 ] || return
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+	[[ ${stat##*)} = " Z "* ]]
+}
+
 # restart_broker CHILD...: like a service manager, waits for all of the unit's processes and starts a new service.
 restart_broker() {
 	local pid
 
 	wait "$service_pid" 2>/dev/null
-	# The process that now is their parent may be slow to reap them.
 	for pid in "$@"; do
-		while readlink "/proc/$pid/exe" >/dev/null; do
+		# The process that now is their parent may be slow to reap them.
+		until has_exited "$pid"; do
 			sleep 0.02
 		done
 	done
