@@ -17,7 +17,8 @@
 enum {
 	PENDING_MAX = 1024,
 	REQUESTS_MAX = 2 * PILOTLIGHT_WALK_REQUESTS_MAX,
-	PREPARED_FILES_MAX = 128, /* each holds descriptors until its table is made */
+	/* So many keep the workers busy. Tables that samples request wait behind them alone. */
+	PREPARED_AT_ONCE = 4,
 	PREPARED_USE_MIN_PPM = 100,
 #ifdef __x86_64__
 	MACHINE = EM_X86_64,
@@ -425,33 +426,47 @@ static int wait_for_worker(const struct unwinding *unwinding, uint64_t deadline_
 	return 0;
 }
 
-/* Is the file used so much that its table is made ahead? Others wait for a sample. */
-static bool is_prepared(const struct unwinding *unwinding, size_t place)
-{
-	return place < unwinding->request_count && place < PREPARED_FILES_MAX &&
-	       unwinding->requests[place].mapping.use_ppm >= PREPARED_USE_MIN_PPM;
-}
-
-int unwinding_prepare(struct unwinding *unwinding, uint64_t deadline_ns)
+/* Waits until fewer than `count_max` tables are being made. */
+static int wait_for_tables(struct unwinding *unwinding, size_t count_max, uint64_t deadline_ns)
 {
 	int r = 0;
 
-	unwinding_read_requests(unwinding);
-	if (unwinding->request_count == 0)
-		return 0;
-	qsort(unwinding->requests, unwinding->request_count, sizeof(*unwinding->requests),
-		compare_use);
-	for (size_t i = 0; is_prepared(unwinding, i) && clock_monotonic_ns() < deadline_ns; i++)
-		handle_request(unwinding, &unwinding->requests[i]);
-	unwinding->request_count = 0;
 	while (r == 0) {
 		r = symbolizer_run(unwinding->tables);
 		finish_all(unwinding);
-		if (r == 0 && unwinding->pending_count == 0)
+		if (r == 0 && unwinding->pending_count < count_max)
 			return 0;
 		if (r == 0)
 			r = wait_for_worker(unwinding, deadline_ns);
 	}
+	return r;
+}
+
+/* Is the file used so much that its table is made ahead? Others wait for a sample. */
+static bool is_prepared(const struct file_request *request)
+{
+	return request->mapping.use_ppm >= PREPARED_USE_MIN_PPM;
+}
+
+int unwinding_prepare(struct unwinding *unwinding, uint64_t deadline_ns)
+{
+	size_t count;
+	int r = 0;
+
+	unwinding_read_requests(unwinding);
+	count = unwinding->request_count;
+	unwinding->request_count = 0;
+	if (count == 0)
+		return 0;
+	qsort(unwinding->requests, count, sizeof(*unwinding->requests), compare_use);
+	for (size_t i = 0; r == 0 && i < count && is_prepared(&unwinding->requests[i]); i++) {
+		if (clock_monotonic_ns() >= deadline_ns)
+			return 0;
+		handle_request(unwinding, &unwinding->requests[i]);
+		r = wait_for_tables(unwinding, PREPARED_AT_ONCE, deadline_ns);
+	}
+	if (r == 0)
+		r = wait_for_tables(unwinding, 1, deadline_ns);
 	return r == -ETIMEDOUT ? 0 : r;
 }
 

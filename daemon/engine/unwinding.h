@@ -50,8 +50,9 @@ void unwinding_read_requests(struct unwinding *unwinding);
 
 /*
  * Before sampling begins, after capture_list_files(): makes or loads the tables of the files that
- * running programs use most. Waits for them until `deadline_ns` of CLOCK_MONOTONIC; what is not
- * ready then is loaded by unwinding_run(). Returns 0 or -errno.
+ * running programs use most, a few at a time, until `deadline_ns` of CLOCK_MONOTONIC. The others
+ * wait for a sample that requests them: it comes before tables that nothing may need. Returns 0 or
+ * -errno.
  */
 int unwinding_prepare(struct unwinding *unwinding, uint64_t deadline_ns);
 

@@ -6,6 +6,7 @@
 #include "engine/unwinding.h"
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/unwind/unwinder_fixture.h"
 
@@ -434,6 +435,34 @@ static void preparation_ends_at_its_deadline(void **state)
 	assert_true(has_table(1));
 }
 
+static size_t count_requested(void)
+{
+	size_t count = 0;
+
+	for (size_t number = 0; number < FILES_MAX; number++)
+		count += world.tasks[number].is_requested;
+	return count;
+}
+
+/* Tables are made in the order of the requests. So what a sample requests must not wait for what
+ * nothing but the preparation has requested. */
+static void preparation_leaves_no_queue_behind(void **state)
+{
+	enum { PREPARED = 100, AT_ONCE_MAX = 8 };
+
+	for (uint32_t number = 0; number < PREPARED; number++)
+		sample(number, ALICE);
+	assert_int_equal(
+		unwinding_prepare(world.unwinding, clock_monotonic_ns() + 10 * 1000000ULL), 0);
+	assert_true(count_requested() > 0);
+	assert_true(count_requested() <= AT_ONCE_MAX);
+	sample(PREPARED - 1, ALICE);
+	run();
+	work(PREPARED - 1, PILOTLIGHT_SYMBOL_OK);
+	run();
+	assert_true(has_table(PREPARED - 1));
+}
+
 static int make_again(void)
 {
 	unwinding_free(TAKE_PTR(world.unwinding));
@@ -476,6 +505,8 @@ int main(void)
 			preparation_loads_tables_before_sampling, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			preparation_ends_at_its_deadline, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			preparation_leaves_no_queue_behind, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			memory_failures_cost_a_table_only, set_up, tear_down),
 	};
