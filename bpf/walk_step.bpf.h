@@ -217,14 +217,16 @@ static __always_inline int read_saved(
 /*
  * For code that begins with push %rbp; mov %rsp, %rbp. The first function of a chain has pushed 0.
  * But in code that keeps no frame pointers the register may have any value, also 0. So 0 marks a
- * root only behind a function whose frame pointer led here, or in a file whose code is known to
- * keep them.
+ * root only in a file whose code is known to keep them, or in code that usually does, behind a
+ * function whose frame pointer led here. A guess finds callers, never a root: the caller of a
+ * function that keeps the frame pointer may keep none.
  */
 static __always_inline int step_by_frame_pointer(
 	struct walk *walk, enum frame_pointers frame_pointers)
 {
 	int end = WALK_ON, is_kept = frame_pointers == FRAME_POINTERS_KEPT;
-	int is_chain = is_kept || walk->is_linked, is_believed;
+	int is_chain = is_kept || (walk->is_linked && frame_pointers == FRAME_POINTERS_USUAL);
+	int is_believed;
 	__u64 words[2], fp, target;
 
 	walk->rbx.kind = SAVED_UNKNOWN;

@@ -61,7 +61,7 @@ static int step_by_its_rule(struct walk *walk)
 	walk->frames[walk->record.count++] = walk->ip;
 	/* Code without rules. */
 	if ((walk->ip & 0xf) == 7)
-		return step_by_frame_pointer(walk, FRAME_POINTERS_GUESSED);
+		return step_by_frame_pointer(walk, FRAME_POINTERS_USUAL);
 	return step_by_rule(walk, &rule, 1);
 }
 

@@ -250,24 +250,34 @@ static void leaf_in_prologue_or_epilogue_is_found_by_its_code(void **state)
 	}
 }
 
-static void frame_pointers_lead_to_the_root(void **state)
+/* A caller that a guess found may keep no frame pointer itself. */
+static void frame_pointers_lead_to_the_root_unless_guessed(void **state)
 {
-	struct walk walk = walk_at(4, 8);
+	for (int kind = 0; kind <= FRAME_POINTERS_GUESSED; kind++) {
+		const int end = kind == FRAME_POINTERS_GUESSED ? PILOTLIGHT_WALK_NO_FUNCTION
+							       : PILOTLIGHT_WALK_ROOT;
+		struct walk walk = walk_at(4, 8);
 
-	stack[8] = at(20);
-	stack[9] = 0x402000;
-	stack[20] = 0;
-	stack[21] = 0x403000;
-	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
-	assert_int_equal(walk.ip, 0x402000);
-	assert_int_equal(walk.sp, at(10));
-	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
-	assert_int_equal(walk.ip, 0x403000);
-	assert_int_equal(
-		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_ROOT);
+		stack[8] = at(20);
+		stack[9] = 0x402000;
+		stack[20] = 0;
+		stack[21] = 0x403000;
+		assert_int_equal(step_by_frame_pointer(&walk, kind), WALK_ON);
+		assert_int_equal(walk.ip, 0x402000);
+		assert_int_equal(walk.sp, at(10));
+		stack[21] = 0;
+		assert_int_equal(step_by_frame_pointer(&walk, kind), end);
+		stack[21] = 0x403000;
+		assert_int_equal(step_by_frame_pointer(&walk, kind), WALK_ON);
+		assert_int_equal(walk.ip, 0x403000);
+		assert_int_equal(step_by_frame_pointer(&walk, kind), end);
+	}
+}
 
-	/* To another stack only where that is allowed. */
-	walk = walk_at(30, 8);
+static void only_kept_frame_pointers_lead_to_another_stack(void **state)
+{
+	struct walk walk = walk_at(30, 8);
+
 	stack[9] = 0x402000;
 	assert_int_equal(
 		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_LOOPED);
@@ -312,12 +322,12 @@ static void a_frame_pointer_of_zero_is_no_root_by_itself(void **state)
 	/* Behind a function that kept it, but not behind one more that a rule stepped out of. */
 	walk = walk_at(4, 8);
 	stack[9] = 0x402000;
-	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), WALK_ON);
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
 	stack[11] = 0x403000;
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
 	assert_int_equal(fp_of(&walk), 0);
 	assert_int_equal(
-		step_by_frame_pointer(&walk, FRAME_POINTERS_GUESSED), PILOTLIGHT_WALK_NO_FUNCTION);
+		step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), PILOTLIGHT_WALK_NO_FUNCTION);
 }
 
 int main(void)
@@ -331,7 +341,8 @@ int main(void)
 		cmocka_unit_test(a_call_to_where_nothing_can_be_read_is_not_believed),
 		cmocka_unit_test(a_guessed_leaf_is_short),
 		cmocka_unit_test(frameless_leaf_is_found_by_the_call),
-		cmocka_unit_test(frame_pointers_lead_to_the_root),
+		cmocka_unit_test(frame_pointers_lead_to_the_root_unless_guessed),
+		cmocka_unit_test(only_kept_frame_pointers_lead_to_another_stack),
 		cmocka_unit_test(where_a_guess_leads_nowhere_it_is_the_reason),
 		cmocka_unit_test(a_frame_pointer_of_zero_is_no_root_by_itself),
 	};
