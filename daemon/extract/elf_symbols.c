@@ -328,6 +328,11 @@ bool elf_symbols_need_bounds(const struct elf_symbols *symbols)
 	return symbols->has_guesses;
 }
 
+bool elf_symbols_are_stripped(const struct elf_symbols *symbols)
+{
+	return !symbols->has_symtab;
+}
+
 static uint64_t start_key(const void *item)
 {
 	return ((const struct symbol_claim *)item)->start;

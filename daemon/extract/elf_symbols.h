@@ -42,6 +42,9 @@ int elf_symbols_add_file(struct elf_symbols *symbols, const struct elf_file *fil
 /* Is there a symbol without a size? */
 bool elf_symbols_need_bounds(const struct elf_symbols *symbols);
 
+/* Was the file stripped? Then such a symbol may reach to functions without a name. */
+bool elf_symbols_are_stripped(const struct elf_symbols *symbols);
+
 /*
  * Ends symbols without a size where their function ends, or at the latest where the next one begins
  * that the bounds have. Reads code up to the next symbol only, so no byte twice. Called after the

@@ -139,6 +139,8 @@ static int bound_symbols(struct extraction *extraction, struct elf_symbols *symb
 	int r;
 
 	r = function_bounds_read(&bounds, extraction->binary.fd, &extraction->scratch);
+	if (r == 0 && elf_symbols_are_stripped(symbols))
+		r = function_bounds_infer(&bounds, &extraction->scratch);
 	if (r == 0)
 		r = elf_symbols_bound(symbols, &bounds);
 	return r;

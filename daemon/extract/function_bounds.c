@@ -3,9 +3,11 @@
 
 #include "extract/code_padding.h"
 #include "extract/extraction.h"
+#include "extract/unwind_inferred.h"
 
 #include <elf.h>
 #include <errno.h>
+#include <string.h>
 
 enum {
 	ALIGNMENT = 16,		 /* of functions, by compilers and assemblers */
@@ -16,6 +18,7 @@ enum {
 
 void function_bounds_done(struct function_bounds *bounds)
 {
+	scratch_array_done(&bounds->starts);
 	unwind_functions_done(&bounds->functions);
 	unwind_sections_done(&bounds->sections);
 	*bounds = (struct function_bounds){ 0 };
@@ -39,6 +42,29 @@ int function_bounds_read(struct function_bounds *bounds, int binary_fd, struct s
 	return r == -ENOMEM ? r : 0;
 }
 
+int function_bounds_infer(struct function_bounds *bounds, struct scratch *scratch)
+{
+	const struct unwind_go no_go = { .function_count = 0 };
+	struct unwind_gaps gaps = { .bytes = { .count = 0 } };
+	struct unwind_stubs stubs;
+	int r;
+
+	if (bounds->files.binary.machine != EM_X86_64)
+		return 0;
+	r = scratch_array_init(&bounds->starts, scratch, sizeof(uint32_t), UNWIND_GAPS_BYTES_MAX);
+	if (r == 0)
+		r = unwind_stubs_find(&stubs, &bounds->files);
+	if (r == 0)
+		r = unwind_gaps_read(
+			&gaps, &bounds->functions, &no_go, &stubs, &bounds->files, scratch);
+	if (r == 0)
+		r = unwind_inferred_find_starts(&bounds->starts, &gaps, &bounds->files, scratch);
+	unwind_gaps_done(&gaps);
+	if (r < 0)
+		bounds->starts.count = 0;
+	return r == -ENOMEM ? r : 0;
+}
+
 /* Returns the vaddr of a file offset in code. */
 static uint64_t vaddr_of(const struct function_bounds *bounds, uint32_t offset)
 {
@@ -51,34 +77,59 @@ static uint64_t vaddr_of(const struct function_bounds *bounds, uint32_t offset)
 	return UINT64_MAX;
 }
 
-uint64_t function_bounds_end(
-	const struct function_bounds *bounds, uint64_t vaddr, bool *ret_is_inside)
+/* The number of starts, ascending and `stride` bytes apart, at or before the offset. */
+static size_t count_before(const void *items, size_t count, size_t stride, uint32_t offset)
 {
-	const struct unwind_function *functions = bounds->functions.functions.items;
-	size_t low = 0, high = bounds->functions.functions.count;
-	uint32_t offset, bytes;
-	uint64_t end;
+	size_t low = 0, high = count;
 
-	*ret_is_inside = false;
-	if (high == 0 || !unwind_files_find_offset(&bounds->files, vaddr, &offset, &bytes))
-		return UINT64_MAX;
-	/* Finds the first function that starts behind the offset. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
+		uint32_t start;
 
-		if (functions[middle].start <= offset)
+		memcpy(&start, (const uint8_t *)items + middle * stride, sizeof(start));
+		if (start <= offset)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low > 0 && functions[low - 1].end > offset) {
+	return low;
+}
+
+/* The first start behind the offset; UINT32_MAX: none. */
+static uint32_t next_start(const struct function_bounds *bounds, uint32_t offset)
+{
+	const struct unwind_function *functions = bounds->functions.functions.items;
+	const uint32_t *starts = bounds->starts.items;
+	size_t described = bounds->functions.functions.count, inferred = bounds->starts.count;
+	size_t next = count_before(functions, described, sizeof(*functions), offset);
+	uint32_t start = next < described ? functions[next].start : UINT32_MAX;
+
+	next = count_before(starts, inferred, sizeof(*starts), offset);
+	return next < inferred && starts[next] < start ? starts[next] : start;
+}
+
+uint64_t function_bounds_end(
+	const struct function_bounds *bounds, uint64_t vaddr, bool *ret_is_inside)
+{
+	const struct unwind_function *functions = bounds->functions.functions.items;
+	size_t before, count = bounds->functions.functions.count;
+	uint32_t offset, bytes, start;
+	uint64_t end;
+
+	*ret_is_inside = false;
+	if (count + bounds->starts.count == 0 ||
+		!unwind_files_find_offset(&bounds->files, vaddr, &offset, &bytes))
+		return UINT64_MAX;
+	before = count_before(functions, count, sizeof(*functions), offset);
+	if (before > 0 && functions[before - 1].end > offset) {
 		*ret_is_inside = true;
-		return vaddr + (functions[low - 1].end - offset);
+		return vaddr + (functions[before - 1].end - offset);
 	}
-	if (low == bounds->functions.functions.count)
+	start = next_start(bounds, offset);
+	if (start == UINT32_MAX)
 		return UINT64_MAX;
 	/* Segments may share parts of the file, in another order. */
-	end = vaddr_of(bounds, functions[low].start);
+	end = vaddr_of(bounds, start);
 	return end > vaddr ? end : UINT64_MAX;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Tells how far a symbol without a size may reach. Call frame information has start and length of
- * nearly all compiled functions, also of those whose names were stripped. Only functions written in
- * assembler lack it. In these, padding behind a return or jump shows an end. It may be too early,
- * which costs a name; but a name that reaches too far is wrong.
+ * nearly all compiled functions, also of those whose names were stripped. Functions written in
+ * assembler lack it, and so do all of musl's libc. Of these, other code calls the start of the
+ * next one, and padding behind a return or jump shows an end. It may be too early, which costs a
+ * name; but a name that reaches too far is wrong.
  *
  * The file is hostile (I8). One owner, one thread; the arrays are scratch.
  */
@@ -17,6 +18,7 @@ struct function_bounds {
 	struct unwind_files files;
 	struct unwind_sections sections;
 	struct unwind_functions functions;
+	struct scratch_array starts; /* of functions without it: uint32_t, file offsets */
 };
 
 /* All zeros at first, and after done(). */
@@ -28,9 +30,13 @@ void function_bounds_done(struct function_bounds *bounds);
  */
 int function_bounds_read(struct function_bounds *bounds, int binary_fd, struct scratch *scratch);
 
+/* Finds the functions that the code calls, if Zydis is loaded (extract/unwind_inferred.h). Costs
+ * up to 0.1 s of CPU a MiB. Returns 0 or -ENOMEM, as above. */
+int function_bounds_infer(struct function_bounds *bounds, struct scratch *scratch);
+
 /*
  * Returns the end of the function with call frame information that contains the vaddr, or else the
- * start of the next one. UINT64_MAX: there is none. `ret_is_inside` tells which.
+ * start of the next function. UINT64_MAX: there is none. `ret_is_inside` tells which.
  */
 uint64_t function_bounds_end(
 	const struct function_bounds *bounds, uint64_t vaddr, bool *ret_is_inside);

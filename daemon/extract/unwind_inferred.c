@@ -356,6 +356,36 @@ static int make_rows(struct inference *inference, struct scratch *scratch)
 	return r;
 }
 
+static int add_starts(const struct inference *inference, struct scratch_array *starts)
+{
+	const struct unwind_gap *gaps = inference->gaps->gaps.items;
+	const uint32_t *marks = code_walk_marks(&inference->walk);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < inference->gaps->gaps.count; i++)
+		for (uint32_t offset = gaps[i].start; r == 0 && offset < gaps[i].end; offset++)
+			if (marks[gaps[i].at + (offset - gaps[i].start)] & CODE_MARK_IS_START)
+				r = scratch_array_append(starts, &offset, sizeof(offset));
+	return r;
+}
+
+int unwind_inferred_find_starts(struct scratch_array *starts, const struct unwind_gaps *gaps,
+	const struct unwind_files *files, struct scratch *scratch)
+{
+	struct inference inference = { .gaps = gaps, .files = files };
+	int r;
+
+	if (gaps->gaps.count == 0 || !code_instruction_is_loaded())
+		return 0;
+	r = code_walk_init(&inference.walk, gaps, scratch);
+	if (r == 0)
+		r = analyse(&inference);
+	if (r == 0)
+		r = add_starts(&inference, starts);
+	code_walk_done(&inference.walk);
+	return r;
+}
+
 int unwind_inferred_read(struct unwind_inferred *inferred, const struct unwind_gaps *gaps,
 	const struct unwind_files *files, struct scratch *scratch)
 {

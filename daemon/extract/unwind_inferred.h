@@ -37,6 +37,13 @@ void unwind_inferred_done(struct unwind_inferred *inferred);
 int unwind_inferred_read(struct unwind_inferred *inferred, const struct unwind_gaps *gaps,
 	const struct unwind_files *files, struct scratch *scratch);
 
+/*
+ * Appends the file offsets at which functions start, ascending: the entry, symbols, and where known
+ * functions call. Without Zydis there are none. Returns as above. The array is of uint32_t.
+ */
+int unwind_inferred_find_starts(struct scratch_array *starts, const struct unwind_gaps *gaps,
+	const struct unwind_files *files, struct scratch *scratch);
+
 /* The rule of a row. */
 struct pilotlight_unwind_rule unwind_inferred_rule(
 	const struct unwind_inferred *inferred, const struct unwind_inferred_row *row);

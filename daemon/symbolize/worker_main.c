@@ -128,9 +128,8 @@ static int work(const struct pilotlight_symbol_request *request,
 	};
 	int r;
 
-	/* Without it no rules are inferred. Behind the sandbox's door no file can be opened. */
-	if (request->product == PILOTLIGHT_PRODUCT_UNWIND)
-		(void)code_instruction_load(NULL);
+	/* Without it nothing is inferred. Behind the sandbox's door no file can be opened. */
+	(void)code_instruction_load(NULL);
 	r = enter_sandbox(request);
 	if (r == 0)
 		r = request->product == PILOTLIGHT_PRODUCT_UNWIND

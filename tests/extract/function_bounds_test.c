@@ -5,6 +5,7 @@
 #include "tests/harness/failing_allocation.h"
 
 #include "base/array.h"
+#include "extract/code_instruction.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -84,6 +85,69 @@ static void functions_end_where_their_cfi_says(void **state)
 	assert_end(0x130, CODE_VADDR + 0x140, true);
 	assert_end(0x140, UINT64_MAX, false);
 	assert_end(CODE_BYTES, UINT64_MAX, false);
+}
+
+/* As in musl's libc: no call frame information, no padding. */
+static const uint8_t unaligned[] = {
+	0xe8, 0x06, 0x00, 0x00, 0x00,	    /* 0: call 0xb */
+	0xe8, 0x04, 0x00, 0x00, 0x00,	    /* 5: call 0xe */
+	0xc3,				    /* a: ret */
+	0x89, 0xf8, 0xc3,		    /* b: mov %edi,%eax; ret */
+	0xb8, 0x38, 0x00, 0x00, 0x00, 0xc3, /* e: mov $56,%eax; ret */
+};
+
+static void make_called(void)
+{
+	const uint64_t entry = CODE_VADDR;
+
+	make_file();
+	unwind_elf_put(fd, CODE_OFFSET, unaligned, sizeof(unaligned));
+	unwind_elf_put(fd, offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry));
+}
+
+static int read_and_infer(void)
+{
+	int r = function_bounds_read(&bounds, fd, &scratch.scratch);
+
+	return r < 0 ? r : function_bounds_infer(&bounds, &scratch.scratch);
+}
+
+static void functions_end_where_code_calls_the_next(void **state)
+{
+	make_called();
+	assert_int_equal(read_and_infer(), 0);
+	assert_end(0, CODE_VADDR + 0x100, false);
+	function_bounds_done(&bounds);
+	assert_int_equal(code_instruction_load(NULL), 0);
+	assert_int_equal(read_and_infer(), 0);
+	assert_end(0, CODE_VADDR + 0xb, false);
+	assert_end(0xa, CODE_VADDR + 0xb, false);
+	assert_end(0xb, CODE_VADDR + 0xe, false);
+	assert_end(0xe, CODE_VADDR + 0x100, false);
+	assert_end(0x100, CODE_VADDR + 0x110, true);
+}
+
+/* What the code would say gets lost with the room for it, and nothing else. */
+static void no_room_to_infer_keeps_the_other_bounds(void **state)
+{
+	uint64_t used;
+
+	make_called();
+	assert_int_equal(code_instruction_load(NULL), 0);
+	assert_int_equal(function_bounds_read(&bounds, fd, &scratch.scratch), 0);
+	used = scratch.scratch.used_bytes;
+	for (uint64_t limit = used; limit < used + (128 << 10); limit += 32 << 10) {
+		scratch.scratch.limit_bytes = limit;
+		assert_int_equal(function_bounds_infer(&bounds, &scratch.scratch), 0);
+		assert_end(0, CODE_VADDR + 0x100, false);
+	}
+}
+
+static void no_memory_to_infer_is_an_error(void **state)
+{
+	make_called();
+	assert_int_equal(code_instruction_load(NULL), 0);
+	(void)FAIL_EACH_ALLOCATION(read_and_infer(), -ENOMEM, bounds.starts.count == 0, 0);
 }
 
 /* The function that is next in the file may be before the vaddr in memory. */
@@ -232,6 +296,11 @@ int main(void)
 			code_at_the_end_of_the_address_space_has_no_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			functions_end_where_their_cfi_says, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			functions_end_where_code_calls_the_next, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			no_room_to_infer_keeps_the_other_bounds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(no_memory_to_infer_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_bound_is_behind_the_vaddr, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_cannot_be_read_has_no_bounds, set_up, tear_down),
