@@ -58,10 +58,9 @@ static int infer(struct unwind_extraction *extraction, const struct unwind_stubs
 	return r;
 }
 
-static int build(struct unwind_extraction *extraction)
+static int read_described(struct unwind_extraction *extraction)
 {
 	struct scratch *scratch = &extraction->scratch;
-	struct unwind_stubs stubs;
 	int r;
 
 	r = unwind_sections_read(&extraction->sections, &extraction->files, scratch);
@@ -70,14 +69,22 @@ static int build(struct unwind_extraction *extraction)
 			&extraction->functions, &extraction->sections, &extraction->files, scratch);
 	if (r == 0 && extraction->sections.is_go)
 		r = unwind_go_read(&extraction->go, &extraction->files, scratch);
-	if (r == 0)
-		r = unwind_stubs_find(&stubs, &extraction->files);
-	if (r == 0)
-		r = infer(extraction, &stubs);
+	return r;
+}
+
+/* Builds the table of what is described, and of what has been inferred. */
+static int build_table(struct unwind_extraction *extraction, const struct unwind_stubs *plt)
+{
+	struct scratch *scratch = &extraction->scratch;
+	struct unwind_stubs stubs = *plt;
+	int r = 0;
+
+	unwind_packing_done(&extraction->packing);
+	unwind_rows_done(&extraction->rows);
 	/* Go's table knows the entry, and has rows for what lies behind it. */
-	if (r == 0 && extraction->go.function_count == 0)
+	if (extraction->go.function_count == 0)
 		r = unwind_starts_add(&stubs, &extraction->functions, &extraction->files,
-			!code_instruction_is_loaded());
+			!extraction->inferred.has_entry);
 	if (r == 0)
 		r = unwind_rows_build(&extraction->rows, &extraction->functions,
 			&extraction->sections, &extraction->files, &stubs, &extraction->go,
@@ -85,6 +92,24 @@ static int build(struct unwind_extraction *extraction)
 	if (r == 0)
 		r = unwind_packing_build(&extraction->packing, &extraction->rows, scratch);
 	return r;
+}
+
+static int build(struct unwind_extraction *extraction)
+{
+	struct unwind_stubs stubs;
+	int r = read_described(extraction);
+
+	if (r == 0)
+		r = unwind_stubs_find(&stubs, &extraction->files);
+	if (r == 0)
+		r = infer(extraction, &stubs);
+	if (r == 0)
+		r = build_table(extraction, &stubs);
+	if (r != -EFBIG || extraction->inferred.rows.count == 0)
+		return r;
+	/* What is described may fit alone. */
+	unwind_inferred_done(&extraction->inferred);
+	return build_table(extraction, &stubs);
 }
 
 static uint32_t count_failures(const struct unwind_extraction *extraction)

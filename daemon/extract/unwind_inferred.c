@@ -351,9 +351,11 @@ static int make_rows(struct inference *inference, struct scratch *scratch)
 
 	for (size_t i = 0; r == 0 && i < inference->gaps->gaps.count; i++)
 		r = add_gap_rows(inference, &gaps[i]);
-	if (r == 0)
-		inference->inferred->states = TAKE_PTR(inference->walk.states);
-	return r;
+	if (r < 0)
+		return r;
+	inference->inferred->states = TAKE_PTR(inference->walk.states);
+	inference->inferred->has_entry = inference->entry != UINT32_MAX;
+	return 0;
 }
 
 static int add_starts(const struct inference *inference, struct scratch_array *starts)

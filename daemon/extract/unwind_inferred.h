@@ -25,6 +25,7 @@ struct unwind_inferred_row {
 struct unwind_inferred {
 	struct scratch_array rows; /* by offset; the last one of each gap has no state */
 	struct code_state *states; /* owned */
+	bool has_entry;		   /* the program's entry is in a gap that was read */
 };
 
 /* All zeros at first, and after done(). */

@@ -13,8 +13,8 @@
 #include "extract/unwind_stubs.h"
 
 /*
- * Adds the roots as stubs, as far as there is room. `with_entry`: no rules are inferred, which
- * would tell how long the entry's code is. Returns 0, or -errno from reading.
+ * Adds the roots as stubs, as far as there is room. `with_entry`: the entry's rules are not
+ * inferred, which would tell how long its code is. Returns 0, or -errno from reading.
  */
 int unwind_starts_add(struct unwind_stubs *stubs, const struct unwind_functions *functions,
 	const struct unwind_files *files, bool with_entry);

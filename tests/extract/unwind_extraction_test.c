@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/code_instruction.h"
 #include "extract/unwind_extraction.h"
+#include "extract/unwind_gaps.h"
 #include "tests/dwarf/go_fixture.h"
 #include "tests/extract/unwind_fixture.h"
 
@@ -21,6 +22,7 @@ static struct unwind_elf binary, debug;
 static struct cfi_writer eh_frame, debug_frame;
 static struct go_fixture go; /* in place of `binary` if it has functions */
 static off_t binary_bytes;   /* to which it is extended; 0: it is not */
+static uint64_t entry;	     /* a vaddr; 0: none */
 static struct pilotlight_symbol_request request;
 static struct pilotlight_symbol_report report;
 static uint8_t output[OUTPUT_BYTES_MAX];
@@ -30,6 +32,7 @@ static int set_up(void **state)
 	memset(&binary, 0, sizeof(binary));
 	memset(&debug, 0, sizeof(debug));
 	binary_bytes = 0;
+	entry = 0;
 	go_fixture_init(&go, GO_1_20);
 	unwind_elf_add_code(&binary);
 	unwind_elf_add_code(&debug);
@@ -54,6 +57,8 @@ static int binary_fd_of_test(void)
 
 	if (binary_bytes > 0)
 		assert_int_equal(ftruncate(fd, binary_bytes), 0);
+	if (entry != 0)
+		unwind_elf_put(fd, offsetof(Elf64_Ehdr, e_entry), &entry, sizeof(entry));
 	return fd;
 }
 
@@ -298,6 +303,59 @@ static void described_code_keeps_its_rules_where_inference_fails(void **state)
 	assert_true(summary()->inferred_rows > 0);
 }
 
+/* sub $imm, %rsp; call *%rax; add $imm, %rsp; ret; and nops */
+static void write_framed_function(uint8_t *code, uint32_t frame)
+{
+	memcpy(code, "\x48\x81\xec\0\0\0\0\xff\xd0\x48\x81\xc4\0\0\0\0\xc3", 17);
+	memcpy(code + 3, &frame, sizeof(frame));
+	memcpy(code + 12, &frame, sizeof(frame));
+}
+
+/* Each function has another frame, so a table cannot hold all rules. */
+static void described_code_keeps_its_rules_beside_too_many_inferred_ones(void **state)
+{
+	enum { DESCRIBED = 400, FUNCTIONS = PILOTLIGHT_UNWIND_RULES_MAX, STRIDE = 32 };
+	_cleanup_free_ uint8_t *code = malloc((size_t)FUNCTIONS * STRIDE);
+	uint32_t cie = cfi_add_usual_cie(&eh_frame);
+
+	assert_non_null(code);
+	for (uint32_t i = 0; i < DESCRIBED; i++)
+		(void)CFI_ADD_FDE(&eh_frame, cie, CODE_VADDR + 0x10 * i, 0x10, 0x0e,
+			(uint8_t)(i | 0x80), (uint8_t)(1 + (i >> 7)));
+	memset(code, 0x90, (size_t)FUNCTIONS * STRIDE);
+	for (uint32_t i = 0; i < FUNCTIONS; i++)
+		write_framed_function(code + (size_t)i * STRIDE, 8 + 8 * i);
+	unwind_elf_add_cfi(&binary, &eh_frame);
+	/* The segment has it, too. */
+	unwind_elf_add_part(&binary, ".data", 0, code, (size_t)FUNCTIONS * STRIDE);
+	binary.segments[0].p_filesz = binary.segments[0].p_memsz = 4 << 20;
+	request.scratch_bytes_max = 512 << 20;
+	assert_int_equal(code_instruction_load(NULL), 0);
+	assert_int_equal(extract(), 0);
+	assert_int_equal(summary()->function_count, DESCRIBED);
+	assert_int_equal(summary()->inferred_rows, 0);
+}
+
+/* No more code is analysed; but the root is at the entry all the same. */
+static void the_entry_is_a_root_behind_much_code(void **state)
+{
+	const struct pilotlight_unwind_rule *rules;
+	uint64_t count, roots = 0;
+
+	add_functions();
+	binary_bytes = CODE_OFFSET + UNWIND_GAPS_BYTES_MAX + (2 << 20);
+	binary.segments[0].p_filesz = binary.segments[0].p_memsz =
+		(uint64_t)binary_bytes - CODE_OFFSET;
+	entry = CODE_VADDR + UNWIND_GAPS_BYTES_MAX + (1 << 20);
+	request.scratch_bytes_max = 512 << 20;
+	assert_int_equal(code_instruction_load(NULL), 0);
+	assert_int_equal(extract(), 0);
+	rules = section(PILOTLIGHT_SYMBOL_UNWIND_RULES, &count);
+	for (uint64_t i = 0; i < count; i++)
+		roots += rules[i].kind == PILOTLIGHT_UNWIND_ROOT;
+	assert_int_equal(roots, 1);
+}
+
 static void add_go_functions(void)
 {
 	struct go_fixture_function *function = go_fixture_function(&go, "main.main", 0);
@@ -443,6 +501,9 @@ int main(void)
 		cmocka_unit_test_setup(go_without_a_readable_table_is_not_inferred, set_up),
 		cmocka_unit_test_setup(
 			described_code_keeps_its_rules_where_inference_fails, set_up),
+		cmocka_unit_test_setup(
+			described_code_keeps_its_rules_beside_too_many_inferred_ones, set_up),
+		cmocka_unit_test_setup(the_entry_is_a_root_behind_much_code, set_up),
 		cmocka_unit_test_setup(go_has_a_table_without_rows, set_up),
 		cmocka_unit_test_setup(go_has_rows_by_its_own_table, set_up),
 		cmocka_unit_test_setup(a_go_table_that_is_too_big_costs_its_rows_only, set_up),
