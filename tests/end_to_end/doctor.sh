@@ -65,6 +65,14 @@ lacks_landlock() {
 		remedies_are_there
 }
 
+lacks_zydis() {
+	local library
+
+	library=$(ldconfig -p | awk '/libZydis\.so\.4/ { print $NF; exit }')
+	[ "$library" ] && doctor 0 unshare --mount sh -c 'mount --bind /dev/null "$(readlink -f "$1")" && exec "$2" doctor' \
+		sh "$library" "$pilotlight" && [ "$(state 'inferred unwind rules')" = missing ] && remedies_are_there
+}
+
 with_all_privileges() {
 	check "root: ready" doctor 0 "$pilotlight" doctor
 	check "root: the last line says so" closing_line_is "Ready: "
@@ -72,6 +80,8 @@ with_all_privileges() {
 	check "root: programs load" [ "$(state 'perf_event programs')" = ok ]
 	check "root: everything that is not ok has a remedy" remedies_are_there
 	check "root: no Landlock is a limitation" lacks_landlock
+	check "root: inferring unwind rules works" [ "$(state 'inferred unwind rules')" = ok ]
+	check "root: no Zydis is told" lacks_zydis
 	check "root: no colour in a file" has_no_escapes
 	check "json: ready" doctor 0 "$pilotlight" doctor --json
 	if has python3; then
@@ -183,7 +193,7 @@ at_its_edges() {
 
 need_root
 need_programs
-plan 31
+plan 33
 
 with_all_privileges
 with_none

@@ -3,8 +3,10 @@
  */
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/fault.h"
 #include "base/hash_index.h"
 #include "base/line_reader.h"
+#include "extract/code_instruction.h"
 #include "process/maps_line.h"
 #include "tools/doctor/doctor_check.h"
 #include "tools/doctor/doctor_unwind_file.h"
@@ -261,6 +263,16 @@ static void check_binaries(struct doctor_finding *finding)
 	survey_done(&survey);
 }
 
+static void check_decoder(struct doctor_finding *finding)
+{
+	struct fault fault = { 0 };
+
+	if (code_instruction_load(&fault) == 0)
+		doctor_found(finding, DOCTOR_OK, "libZydis is installed");
+	else
+		doctor_found(finding, DOCTOR_MISSING, "%.200s", fault.text);
+}
+
 static const struct doctor_check checks[] = {
 	{ "unwind tables", check_walk, 0, false,
 		"complete stacks in code without frame pointers; all stacks are walked by frame "
@@ -269,6 +281,10 @@ static const struct doctor_check checks[] = {
 	{ "unwind information", check_binaries, 0, false,
 		"the callers of code in these files: stacks end there",
 		"build them with -fasynchronous-unwind-tables, or with -fno-omit-frame-pointer" },
+	{ "inferred unwind rules", check_decoder, 0, false,
+		"the callers of code that has no unwind information and keeps no frame pointers, "
+		"such as musl's libc and hand-written assembler",
+		"apt-get install libzydis4.0, or the package that has this version of libZydis" },
 };
 
 const struct doctor_group doctor_unwind = { "Stacks", checks, ARRAY_SIZE(checks) };
