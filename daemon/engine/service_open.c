@@ -6,6 +6,7 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "broker/start_time.h"
+#include "extract/code_instruction.h"
 #include "sandbox/sandbox.h"
 #include "supervise/journal.h"
 #include "supervise/supervisor.h"
@@ -391,6 +392,8 @@ int service_open(struct service *service, const struct engine_options *options, 
 	read_token(service, listeners, count);
 	check_sockets(service, listeners, count);
 	tzset();
+	/* Workers load it themselves; its presence tells what they can make. */
+	(void)code_instruction_load(NULL);
 	service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	log_start(service);
 	r = give_up_privileges(service, fault);

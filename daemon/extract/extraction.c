@@ -6,6 +6,7 @@
 #include "dwarf/dwarf_file.h"
 #include "dwarf/elf_sections.h"
 #include "dwarf/go_table.h"
+#include "extract/code_instruction.h"
 #include "extract/dwarf_info.h"
 #include "extract/elf_symbols.h"
 #include "extract/function_bounds.h"
@@ -139,8 +140,12 @@ static int bound_symbols(struct extraction *extraction, struct elf_symbols *symb
 	int r;
 
 	r = function_bounds_read(&bounds, extraction->binary.fd, &extraction->scratch);
-	if (r == 0 && elf_symbols_are_stripped(symbols))
+	if (r == 0 && elf_symbols_are_stripped(symbols)) {
+		if (!code_instruction_is_loaded())
+			symbol_builder_add_contents(
+				extraction->builder, PILOTLIGHT_SYMBOL_LACKS_DECODER);
 		r = function_bounds_infer(&bounds, &extraction->scratch);
+	}
 	if (r == 0)
 		r = elf_symbols_bound(symbols, &bounds);
 	return r;

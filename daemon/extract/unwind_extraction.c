@@ -150,6 +150,8 @@ static uint32_t contents_of(const struct unwind_extraction *extraction)
 		contents |= PILOTLIGHT_SYMBOL_HAS_DEBUG_FRAME;
 	if (extraction->packing.summary.inferred_rows > 0)
 		contents |= PILOTLIGHT_SYMBOL_HAS_INFERRED;
+	if (extraction->gaps.gaps.count > 0 && !code_instruction_is_loaded())
+		contents |= PILOTLIGHT_SYMBOL_LACKS_DECODER;
 	return contents;
 }
 

@@ -2,6 +2,7 @@
 #include "symbolize/symbolizer_state.h"
 
 #include "base/clock.h"
+#include "extract/code_instruction.h"
 #include "symbol/elf_image.h"
 #include "symbolize/debuginfod_fetch.h"
 
@@ -83,12 +84,16 @@ static bool may_improve(
 	       header->rank == PILOTLIGHT_SYMBOL_RANK_NONE;
 }
 
-/* Was the entry made by an extraction that found fewer names, and can it be made anew? */
+/* Was the entry made by an extraction that found less, and can it be made anew? */
 static bool is_outdated(const struct symbolizer *symbolizer, const struct task *task,
 	const struct pilotlight_symbol_header *header)
 {
-	return symbolizer->product == PILOTLIGHT_PRODUCT_SYMBOLS &&
-	       header->extraction < PILOTLIGHT_SYMBOL_EXTRACTION &&
+	bool lacks_decoder =
+		header->contents & PILOTLIGHT_SYMBOL_LACKS_DECODER && code_instruction_is_loaded();
+
+	if (symbolizer->product == PILOTLIGHT_PRODUCT_UNWIND)
+		return lacks_decoder;
+	return (header->extraction < PILOTLIGHT_SYMBOL_EXTRACTION || lacks_decoder) &&
 	       debug_files_can_renew(symbolizer->broker, &task->binary, header);
 }
 

@@ -9,6 +9,8 @@
  * (symbol/file_owner.h) are stored under an identity of that owner, and are never used for other
  * files with the build-id. Only trusted files contribute to the symbols of a trusted file.
  *
+ * If code_instruction_load() has succeeded, what was made without Zydis is made anew, too.
+ *
  * Other processes extract and fetch: symbolizer_request() and symbolizer_run() do not wait (I5).
  * Symbol files that the cache cannot store (read-only folder, full disk) stay in memory as long as
  * this struct. Binaries without symbols are counted by reason (I1).

@@ -90,6 +90,8 @@ enum {
 	PILOTLIGHT_SYMBOL_LACKS_SPLIT = 1 << 9,	  /* split DWARF files were missing */
 	PILOTLIGHT_SYMBOL_HAS_GO_TABLE = 1 << 10, /* .gopclntab */
 	PILOTLIGHT_SYMBOL_HAS_INFERRED = 1 << 11, /* unwind rules inferred from instructions */
+	/* Instructions would have told more, but Zydis, which decodes them, was not installed. */
+	PILOTLIGHT_SYMBOL_LACKS_DECODER = 1 << 12,
 };
 
 /* Why a binary has no symbols, or fewer than it could: of a negative entry, and of counters. */

@@ -41,6 +41,8 @@ static inline void write_symbols(const struct pilotlight_symbol_request *request
 	fixture.is_old = strstr(request->origin, "old");
 	fixture.created_s = (uint64_t)time(NULL);
 	symbol_file_fixture_fill(&fixture);
+	if (strstr(request->origin, "undecoded"))
+		fixture.contents |= PILOTLIGHT_SYMBOL_LACKS_DECODER;
 	symbol_file_fixture_build(&fixture);
 	if (write(PILOTLIGHT_WORKER_OUTPUT_FD, fixture.bytes, fixture.size) !=
 		(ssize_t)fixture.size)

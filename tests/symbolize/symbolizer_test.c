@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/symbolize/symbolizer_fixture.h"
 
+#include "extract/code_instruction.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <dirent.h>
@@ -79,6 +80,44 @@ static void old_symbols_serve_until_new_ones_are_made(void **state)
 	request_and_wait(symbolizer, &binary);
 	assert_int_equal(counters_of(symbolizer).cached, 1);
 	symbolizer_free(symbolizer);
+}
+
+/* Returns how many of the requested files a worker has made. */
+static uint64_t extract_for(const struct place *place, const struct symbol_binary *binary,
+	enum pilotlight_symbol_product product)
+{
+	struct symbolizer_options options = {
+		.cache = place->cache, .broker = place->broker, .product = product
+	};
+	struct symbolizer *symbolizer;
+	uint64_t extracted;
+
+	assert_int_equal(symbolizer_new(&options, &symbolizer), 0);
+	request_and_wait(symbolizer, binary);
+	assert_int_equal(outcome_of(symbolizer, binary).failure, PILOTLIGHT_SYMBOL_OK);
+	extracted = counters_of(symbolizer).extracted;
+	symbolizer_free(symbolizer);
+	return extracted;
+}
+
+static void what_was_made_without_zydis_is_made_anew_with_it(void **state)
+{
+	const enum pilotlight_symbol_product products[] = { PILOTLIGHT_PRODUCT_SYMBOLS,
+		PILOTLIGHT_PRODUCT_UNWIND };
+	struct place *place = *state;
+	struct symbol_binary binaries[2];
+
+	for (uint8_t i = 0; i < 2; i++) {
+		binaries[i] = make_binary(place, "/bin/undecoded", 1 + i);
+		assert_int_equal(extract_for(place, &binaries[i], products[i]), 1);
+		assert_int_equal(extract_for(place, &binaries[i], products[i]), 0);
+		binaries[i].path = "/bin/works";
+	}
+	assert_int_equal(code_instruction_load(NULL), 0);
+	for (uint8_t i = 0; i < 2; i++) {
+		assert_int_equal(extract_for(place, &binaries[i], products[i]), 1);
+		assert_int_equal(extract_for(place, &binaries[i], products[i]), 0);
+	}
 }
 
 /* The debug file is gone, and the binary alone would give less. */
@@ -423,6 +462,7 @@ int main(int argc, char **argv)
 		IN_PLACE(symbols_are_extracted_once_and_then_cached),
 		IN_PLACE(old_symbols_serve_until_new_ones_are_made),
 		IN_PLACE(old_symbols_stay_without_their_files),
+		IN_PLACE(what_was_made_without_zydis_is_made_anew_with_it),
 		IN_PLACE(negative_entries_prevent_a_retry),
 		IN_PLACE(debug_file_replaces_the_binary_and_stays),
 		IN_PLACE(crash_on_a_debug_file_falls_back_to_the_binary),

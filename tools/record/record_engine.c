@@ -6,6 +6,7 @@
 #include "broker/broker.h"
 #include "engine/pipeline.h"
 #include "export/profile_format.h"
+#include "extract/code_instruction.h"
 #include "symbol/symbol_cache.h"
 #include "tools/record/record_message.h"
 #include "tools/record/record_options.h"
@@ -178,6 +179,8 @@ static int prepare(struct engine *engine, struct fault *fault)
 	bool keeps_privileges;
 	int r;
 
+	/* Workers load it themselves; its presence tells what they can make. */
+	(void)code_instruction_load(NULL);
 	r = record_sandbox_drop_privileges(RECORD_BROKER_FD, &keeps_privileges, fault);
 	if (r < 0)
 		return r;

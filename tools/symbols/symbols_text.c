@@ -67,6 +67,7 @@ static const struct {
 	{ PILOTLIGHT_SYMBOL_LACKS_SPLIT, "split-missing" },
 	{ PILOTLIGHT_SYMBOL_HAS_GO_TABLE, "go-table" },
 	{ PILOTLIGHT_SYMBOL_HAS_INFERRED, "inferred" },
+	{ PILOTLIGHT_SYMBOL_LACKS_DECODER, "zydis-missing" },
 };
 
 const char *symbols_text_rank_word(uint8_t rank)
