@@ -10,14 +10,9 @@
 
 enum {
 	NO_BINARY = UINT32_MAX,
-	/*
-	 * The elements that fit for sure take a third of the budget: strings take up to a quarter
-	 * of it, and an array that has just doubled is half empty.
-	 */
-	ELEMENT_PARTS = 3,
 	/* Weighed before a frame is added: at most two new strings, and one element of each kind.
 	 */
-	FRAME_STRING_BYTES = 2 * UTF8_CLEAN_BYTES,
+	FRAME_STRING_BYTES = 2 * (UTF8_CLEAN_BYTES + 32),
 	FRAME_ELEMENT_BYTES = 256,
 };
 
@@ -55,7 +50,7 @@ int aggregator_new(struct profile *profile, const struct binary_table *binaries,
 	aggregator->binaries = binaries;
 	aggregator->excess = excess;
 	aggregator->strings.capacity = profile->strings.limit_bytes;
-	aggregator->elements.capacity = profile->limit_bytes / ELEMENT_PARTS;
+	aggregator->elements.capacity = profile_sure_element_bytes(profile);
 	*ret_aggregator = aggregator;
 	return 0;
 }

@@ -9,8 +9,16 @@
 
 enum {
 	NO_BINARY = UINT32_MAX,
-	STRING_SHARE = 4, /* strings may take a quarter of the budget */
-	INDEX_BYTES = 16, /* of an element in its index, at a mean load */
+	STRING_SHARE = 4,  /* strings may take a quarter of the budget */
+	STRING_BYTES = 24, /* of a string beside its text: the index, its place */
+	INDEX_BYTES = 16,  /* of an element in its index, at a mean load */
+	GROWTH_SHARE = 4,  /* an array grows by a quarter: a full one may take most of the budget */
+	/*
+	 * Per cent of the budget. Strings that are weighed as a quarter of it may take 40. An array
+	 * that has just grown has a quarter of unused room, and an index that has just doubled 21.3
+	 * bytes an element: nodes take 31 % more than they are weighed, other elements less.
+	 */
+	SURE_PER_CENT = 45,
 };
 
 int profile_new(size_t limit_bytes, struct profile **ret_profile)
@@ -66,7 +74,7 @@ size_t profile_bytes(const struct profile *profile)
 
 size_t profile_string_bytes(const struct profile *profile)
 {
-	return profile->strings.size;
+	return profile->strings.size + (size_t)profile->strings.count * STRING_BYTES;
 }
 
 size_t profile_element_bytes(const struct profile *profile)
@@ -79,21 +87,26 @@ size_t profile_element_bytes(const struct profile *profile)
 	       profile->samples.count * (sizeof(*profile->samples.items) + INDEX_BYTES);
 }
 
+size_t profile_sure_element_bytes(const struct profile *profile)
+{
+	return profile->limit_bytes / 100 * SURE_PER_CENT;
+}
+
 /*
  * Makes room for one more element, and for its index where there is one. Only growth is weighed
- * against the budget, since that is when memory is taken: an array that doubles adds as many bytes
+ * against the budget, since that is when memory is taken: an index that doubles adds as many bytes
  * as it has.
  */
 static int make_room(struct profile *profile, void *items, size_t *capacity, size_t count,
 	size_t element_bytes, struct hash_index *index)
 {
-	size_t growth = 0;
+	size_t more = *capacity / GROWTH_SHARE > 16 ? *capacity / GROWTH_SHARE : 16, growth = 0;
 	int r;
 
 	if (profile->is_frozen)
 		return -E2BIG;
 	if (count == *capacity)
-		growth += (*capacity ? *capacity : 16) * element_bytes;
+		growth += more * element_bytes;
 	if (index && hash_index_is_full(index))
 		growth += hash_index_bytes(index);
 	if (growth > 0 && profile_bytes(profile) + growth > profile->limit_bytes)
@@ -103,7 +116,9 @@ static int make_room(struct profile *profile, void *items, size_t *capacity, siz
 		if (r < 0)
 			return r;
 	}
-	return array_reserve(items, capacity, count + 1, element_bytes, UINT32_MAX - 1);
+	if (more > UINT32_MAX - 1 - *capacity)
+		more = UINT32_MAX - 1 - *capacity;
+	return array_reserve(items, capacity, count + 1, element_bytes, *capacity + more);
 }
 
 #define MAKE_ROOM(profile, table, index)                                          \

@@ -122,9 +122,12 @@ struct profile {
 
 enum { PROFILE_ROOT = 0 };
 
-/* The bytes of all strings, and of all elements with their share of the indexes, without room. */
+/* The bytes of all strings, and of all elements, with their share of the indexes, without room. */
 size_t profile_string_bytes(const struct profile *profile);
 size_t profile_element_bytes(const struct profile *profile);
+/* So many bytes of elements fit for sure, of whatever kinds, beside strings of up to
+ * strings.limit_bytes, as the above weigh them. */
+size_t profile_sure_element_bytes(const struct profile *profile);
 
 /* Returns 0 or -ENOMEM. */
 int profile_new(size_t limit_bytes, struct profile **ret_profile);

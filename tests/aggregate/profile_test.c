@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "aggregate/profile.h"
+#include "base/array.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
@@ -151,6 +152,70 @@ static void the_budget_holds(void **state)
 	profile_free(profile);
 }
 
+/* Adds an element of the kind, the `number`th. */
+static int add_element(struct profile *profile, int kind, uint32_t number)
+{
+	const struct profile_thread thread = { .tgid = 2, .tid = number };
+	struct profile_sample sample = { .count = 1 };
+	const struct profile_frame frame = { .line = number };
+	uint32_t id;
+	int r;
+
+	switch (kind) {
+	case 0:
+		return profile_add_node(profile, number, 0, &id);
+	case 1:
+		return profile_add_location(profile, 0, number, &id);
+	case 2:
+		return profile_add_thread(profile, &thread, &id);
+	case 3:
+		r = profile_add_node(profile, number, 0, &sample.node);
+		return r < 0 ? r : profile_add_sample(profile, &sample);
+	default:
+		return profile_name_location(profile, 0, &frame, 1);
+	}
+}
+
+/* As many strings of the length as may be. */
+static void fill_strings(struct profile *profile, int length)
+{
+	char text[256];
+	uint32_t id;
+
+	for (unsigned i = 0;
+		profile_string_bytes(profile) + sizeof(text) <= profile->strings.limit_bytes; i++) {
+		(void)snprintf(text, sizeof(text), "%0*x", length, i);
+		assert_int_equal(profile_add_string(profile, text, &id), 0);
+	}
+}
+
+/* Whatever the elements are, how long the strings, and when the arrays have just grown. */
+static void elements_fit_as_far_as_it_is_said(void **state)
+{
+	enum { KINDS = 5 };
+	static const int lengths[] = { 1, 20, 60, 200 };
+	const struct profile_binary binary = { .kind = BINARY_LIBRARY };
+	const struct profile_thread thread = { .tgid = 1 };
+
+	for (size_t limit = 256 * 1024; limit < 8 << 20; limit += limit / 4) {
+		for (size_t i = 0; i < KINDS * ARRAY_SIZE(lengths); i++) {
+			_cleanup_(profile_freep) struct profile *profile = NULL;
+			uint32_t id;
+
+			assert_int_equal(profile_new(limit, &profile), 0);
+			assert_int_equal(profile_add_binary(profile, &binary, &id), 0);
+			assert_int_equal(profile_add_location(profile, 0, UINT64_MAX, &id), 0);
+			assert_int_equal(profile_add_thread(profile, &thread, &id), 0);
+			fill_strings(profile, lengths[i / KINDS]);
+			for (uint32_t number = 0; profile_element_bytes(profile) + 128 <=
+						  profile_sure_element_bytes(profile);
+				number++)
+				assert_int_equal(add_element(profile, (int)(i % KINDS), number), 0);
+			assert_true(profile_bytes(profile) <= limit);
+		}
+	}
+}
+
 static int build_something(struct profile **ret_profile)
 {
 	struct profile_binary binary = { .kind = BINARY_LIBRARY };
@@ -207,6 +272,7 @@ int main(void)
 		cmocka_unit_test(samples_of_one_stack_and_thread_add_up),
 		cmocka_unit_test(synthetic_frames_are_known_by_their_text),
 		cmocka_unit_test(the_budget_holds),
+		cmocka_unit_test(elements_fit_as_far_as_it_is_said),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 
