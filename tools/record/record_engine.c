@@ -21,7 +21,7 @@
 enum {
 	UNWIND_BUDGET_BYTES = 16 << 20,
 	MAP_BUDGET_BYTES = 28 << 20,
-	PROFILE_BUDGET_BYTES = 24 << 20,
+	PROFILE_BUDGET_BYTES = 64 << 20,
 	PROGRESS_PERIOD_MS = 1000,
 	SYMBOL_TIMEOUT_S = 60, /* for symbols that are not ready when sampling ends */
 };
