@@ -154,7 +154,7 @@ static __always_inline int follow_last(struct walk *walk, const struct remembere
 			end = STEP_IS_NEW;
 			break;
 		}
-		walk->frames[number_below(256, taken++)] = frame->frame;
+		walk->frames[number_below(PILOTLIGHT_WALK_DEPTH + 1, taken++)] = frame->frame;
 		hash = hash_next(hash, frame->frame);
 		walk->has_jit |= frame->is_jit;
 		walk->has_untabled |= frame->is_untabled;
@@ -220,7 +220,8 @@ static __always_inline void remember_end(struct walk *walk, __u32 at, int end)
 
 	if (walk->record.count == at)
 		return;
-	walk->record.hash = hash_next(walk->record.hash, walk->frames[number_below(256, at)]);
+	walk->record.hash = hash_next(
+		walk->record.hash, walk->frames[number_below(PILOTLIGHT_WALK_DEPTH + 1, at)]);
 	if (at >= REMEMBERED_FRAMES)
 		return;
 	frame = remembered_frame(walk, this_walk(walk), at);

@@ -330,7 +330,7 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 	struct pilotlight_ring_walk *record = &walker->walk.record;
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	__u32 count = record->count & 0xff;
+	__u32 count = record->count & PILOTLIGHT_WALK_DEPTH;
 	long bytes = 0;
 
 	if (can_be_counted && !has_room_to_spare(waiting_bytes))
@@ -376,7 +376,7 @@ static __noinline int send_walk(struct walker *walker)
 	record->header.kind = PILOTLIGHT_RING_WALK;
 	record->header.set = walker->window & 1;
 	record->kernel_count = 0;
-	if (!send(record, sizeof(*record) + (record->count & 0xff) * sizeof(__u64),
+	if (!send(record, sizeof(*record) + (record->count & PILOTLIGHT_WALK_DEPTH) * sizeof(__u64),
 		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
 		return 0;
 	/* Only now may other CPUs rely on it. If another stack takes the place, it is sent again.

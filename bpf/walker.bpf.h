@@ -257,7 +257,7 @@ static __always_inline int step_by_table(
 	struct walk *walk = &walker->walk;
 	const struct pilotlight_unwind_rule *rule;
 	__u64 offset = where - mapping->start + mapping->offset, target;
-	__u32 at = (walk->record.count - 1) & 255;
+	__u32 at = (walk->record.count - 1) & PILOTLIGHT_WALK_DEPTH;
 
 	rule = find_rule(walker, &mapping->file, offset);
 	if (is_of_function(rule)) {
@@ -324,7 +324,7 @@ static __always_inline int step_by_lookup(struct walker *walker)
 		return end_behind_guess(guess_end, PILOTLIGHT_WALK_NO_CODE);
 	walk->guess_end = 0;
 
-	at = walk->record.count & 255;
+	at = walk->record.count & PILOTLIGHT_WALK_DEPTH;
 	walk->frames[at] = frame_of(walk, mapping);
 	walk->record.count++;
 	walk->is_jit = is_jit(mapping);

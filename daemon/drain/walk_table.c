@@ -7,6 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * On average. The limit is that of the sampler's counts: four for each sample of a window. So there
+ * is room for all samples even if each has a stack of its own of the greatest depth.
+ */
+enum { FRAMES_PER_STACK = (PILOTLIGHT_WALK_DEPTH + 1) / 4 };
+
 void walk_table_init(struct walk_table *table, size_t limit)
 {
 	*table = (struct walk_table){ .limit = limit };
@@ -44,7 +50,7 @@ const struct walked_stack *walk_table_find(const struct walk_table *table, uint6
 
 int walk_table_add(struct walk_table *table, const struct raw_sample *sample)
 {
-	size_t frame_limit = table->limit * PILOTLIGHT_WALK_DEPTH, count = sample->walk_count;
+	size_t frame_limit = table->limit * FRAMES_PER_STACK, count = sample->walk_count;
 	uint64_t hash = sample->walk_hash;
 	int r;
 

@@ -27,7 +27,7 @@ struct walked_stack {
 	uint8_t end; /* enum pilotlight_walk_end */
 };
 
-/* The table holds at most `limit` stacks. */
+/* The table holds at most `limit` stacks, which have at most 256 frames on average. */
 void walk_table_init(struct walk_table *table, size_t limit);
 void walk_table_done(struct walk_table *table);
 

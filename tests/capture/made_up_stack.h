@@ -17,7 +17,7 @@
 
 #define STACK_START 0x7ffc00000000ULL
 
-enum { STACK_WORDS = 2048 };
+enum { STACK_WORDS = 8192 };
 
 static __u64 stack[STACK_WORDS];
 static __u64 pt_regs[PT_REGS_WORDS];

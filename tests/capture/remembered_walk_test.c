@@ -460,7 +460,7 @@ static void deep_stacks_are_partly_remembered(void **state)
 	}
 	assert_int_equal(rule_steps, 201 - (REMEMBERED_FRAMES - 2)); /* the leaf, the last one */
 	/* Without a root, up to the greatest depth. */
-	make_stack(300, "0");
+	make_stack(PILOTLIGHT_WALK_DEPTH + 1, "0");
 	assert_int_equal(walk_stack(&walk, LEAF_SP), WALK_ON);
 	assert_int_equal(walk.record.count, PILOTLIGHT_WALK_DEPTH);
 	assert_int_equal(walk_stack(&walk, LEAF_SP), WALK_ON);

@@ -35,6 +35,9 @@ struct fixture {
 	 * so many frames. */
 	uintptr_t loop_start, loop_end;
 	uint64_t loop_ended[PILOTLIGHT_WALK_ENDS + 1], loop_frames[LOOP_FRAMES_MAX + 1];
+	/* Ends of this program's walks of more frames than that, or of all that a walk takes. */
+	size_t least_depth;
+	uint64_t depth_ended[PILOTLIGHT_WALK_ENDS + 1];
 	/* What this thread does in each cgroup, one after the other, and what is not said to be of
 	 * the one where it was then. */
 	struct stay {
@@ -139,6 +142,9 @@ static int take_sample(void *context, const struct raw_sample *sample)
 	if (sample->process.tgid == (uint32_t)getpid()) {
 		fixture->of_us += sample->count;
 		fixture->deep += sample->walk_count > DEPTH ? sample->count : 0;
+		if (sample->walk_count > fixture->least_depth ||
+			sample->walk_count == PILOTLIGHT_WALK_DEPTH)
+			fixture->depth_ended[sample->walk_end] += sample->count;
 	}
 	return 0;
 }
@@ -326,6 +332,41 @@ static void sample_loop(struct fixture *fixture, generated_loop loop, const void
 	}
 }
 
+/* All walks of a recursion end so. */
+static void check_depth(struct fixture *fixture, unsigned depth, enum pilotlight_walk_end wanted)
+{
+	fixture->least_depth = depth;
+	memset(fixture->depth_ended, 0, sizeof(fixture->depth_ended));
+	for (unsigned turn = 0; turn < LOOP_TURNS_MAX; turn++) {
+		struct fault fault = { 0 };
+
+		if (fixture->depth_ended[wanted] >= LOOP_SAMPLES)
+			break;
+		if (capture_start(fixture->capture, &fault) < 0)
+			fail_msg("%s", fault.text);
+		(void)recurse(depth, 100000000);
+		capture_stop(fixture->capture);
+		drain_once(fixture);
+	}
+	assert_true(fixture->depth_ended[wanted] >= LOOP_SAMPLES);
+	for (size_t end = 0; end <= PILOTLIGHT_WALK_ENDS; end++)
+		if (end != wanted)
+			assert_int_equal(fixture->depth_ended[end], 0);
+}
+
+static void recursions_reach_the_root_up_to_the_greatest_depth(void **state)
+{
+	struct fixture fixture;
+
+	open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
+	record(&fixture);
+	check_depth(&fixture, 400, PILOTLIGHT_WALK_ROOT);
+	check_depth(&fixture, 900, PILOTLIGHT_WALK_ROOT);
+	check_depth(&fixture, PILOTLIGHT_WALK_DEPTH - 1, PILOTLIGHT_WALK_DEEP);
+	check_depth(&fixture, 3 * PILOTLIGHT_WALK_DEPTH, PILOTLIGHT_WALK_DEEP);
+	close_fixture(&fixture);
+}
+
 static generated_loop generate_loop(struct fixture *fixture)
 {
 	static const uint8_t code[] = {
@@ -455,6 +496,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_come_with_their_frames),
+		cmocka_unit_test(recursions_reach_the_root_up_to_the_greatest_depth),
 		cmocka_unit_test(a_nearly_full_ring_counts_stacks_in_the_kernel),
 		cmocka_unit_test(a_thread_that_is_moved_has_the_cgroup_where_it_is),
 		cmocka_unit_test(generated_code_without_frame_pointer_is_the_reason),

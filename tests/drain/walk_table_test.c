@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { LIMIT = 1000 };
+enum { LIMIT = 1000, DEPTHS = PILOTLIGHT_WALK_DEPTH + 1 };
 
 /* Its frames are valid until the next call. */
 static struct raw_sample walk_of(uint64_t hash, uint16_t count, enum pilotlight_walk_end end)
@@ -34,14 +34,14 @@ static void stacks_are_found_by_their_hash(void **state)
 	walk_table_init(&table, LIMIT);
 	for (uint64_t hash = 1; hash <= 300; hash++) {
 		struct raw_sample walk =
-			walk_of(hash, (uint16_t)(hash % 256), hash % PILOTLIGHT_WALK_ENDS);
+			walk_of(hash, (uint16_t)(hash * 7 % DEPTHS), hash % PILOTLIGHT_WALK_ENDS);
 
 		assert_int_equal(walk_table_add(&table, &walk), 0);
 	}
 	for (uint64_t hash = 1; hash <= 300; hash++) {
 		stack = walk_table_find(&table, hash);
 		assert_non_null(stack);
-		assert_int_equal(stack->count, hash % 256);
+		assert_int_equal(stack->count, hash * 7 % DEPTHS);
 		assert_int_equal(stack->end, hash % PILOTLIGHT_WALK_ENDS);
 		for (size_t i = 0; i < stack->count; i++)
 			assert_int_equal(table.frames[stack->first_frame + i], hash * 1000 + i);
@@ -81,6 +81,26 @@ static void a_full_set_refuses_more(void **state)
 	walk_table_done(&table);
 }
 
+/* A quarter of them may be of the greatest depth. */
+static void frames_are_bounded(void **state)
+{
+	const uint16_t depth = PILOTLIGHT_WALK_DEPTH;
+	struct raw_sample walk;
+	struct walk_table table;
+
+	walk_table_init(&table, 16);
+	for (uint64_t hash = 1; hash <= 5; hash++) {
+		walk = walk_of(hash, depth, 0);
+		assert_int_equal(walk_table_add(&table, &walk), hash <= 4 ? 0 : -E2BIG);
+	}
+	assert_int_equal(walk_table_find(&table, 4)->count, depth);
+	assert_null(walk_table_find(&table, 5));
+	assert_in_range(table.frame_capacity, 4 * depth, 16 * 256);
+	walk = walk_of(6, 4, 0); /* what is left */
+	assert_int_equal(walk_table_add(&table, &walk), 0);
+	walk_table_done(&table);
+}
+
 static void failing_allocations_cost_the_stack_alone(void **state)
 {
 	struct raw_sample walk = walk_of(9, 200, 0);
@@ -113,6 +133,7 @@ int main(void)
 		cmocka_unit_test(stacks_are_found_by_their_hash),
 		cmocka_unit_test(duplicate_stacks_are_kept_once),
 		cmocka_unit_test(a_full_set_refuses_more),
+		cmocka_unit_test(frames_are_bounded),
 		cmocka_unit_test(failing_allocations_cost_the_stack_alone),
 	};
 

@@ -24,7 +24,7 @@ import re
 import string
 import sys
 
-DEPTH = 255
+DEPTH = 1023
 WRONG_PER_MILLE = 1
 SAMPLES = 100
 SHOWN = 4
@@ -118,8 +118,10 @@ JUMPING = "longjmp() on its way", r"\[truncated: unsupported rule\];_*longjmp"
 
 def frame_cases(programs="frames frames-O3 frames-clang"):
     yield from case(programs, "deep_200", whole(80, "deep_200", *descents(200)))
-    yield from case(programs, "deep_400", whole(80, "deep_400", *descents(400)),
-                    Chain(["deep_400"] + descents(400)))
+    yield from case(programs, "deep_900", whole(80, "deep_900", *descents(900)),
+                    Chain(["deep_900"] + descents(900)))
+    yield from case(programs, "deep_1200", whole(80, "deep_1200", *descents(1200)),
+                    Chain(["deep_1200"] + descents(1200)))
     yield from case(programs, "tail_calls", whole(80, "tail_calls", "tail_third"),
                     Chain(["tail_calls", "tail_first|tail_second"]))
     yield from case(programs, "jumps",

@@ -51,10 +51,17 @@ FRAME static void deep_200(void)
 		descend_a(199);
 }
 
-FRAME static void deep_400(void)
+FRAME static void deep_900(void)
 {
 	while (goes_on())
-		descend_a(399);
+		descend_a(899);
+}
+
+/* More frames than a walk takes. */
+FRAME static void deep_1200(void)
+{
+	while (goes_on())
+		descend_a(1199);
 }
 
 /* --- calls that are jumps, and jumps that are returns --------------------------------------------
@@ -264,7 +271,8 @@ FRAME static void shrink_wrapping(void)
 
 const struct chain_case chain_cases[] = {
 	{ "deep_200", deep_200 },
-	{ "deep_400", deep_400 },
+	{ "deep_900", deep_900 },
+	{ "deep_1200", deep_1200 },
 	{ "tail_calls", tail_calls },
 	{ "jumps", jumps },
 	{ "no_return", no_return },
