@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The script of a differential flame graph in a browser: marks, colours, details of both sides, zoom and
 # search (difference_in_browser.js). Prints TAP.
+# Runs beside others: it judges what a page does, not when.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/harness/browser.sh

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # `pilotlight doctor` with all privileges, without privileges, and without /proc and /sys.
+# Runs beside others: it judges what the machine has.
 . "$(dirname "$0")/lib.sh"
 
 # state NAME: prints the state of a check in $tmp/out.

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # `make install` puts every file in its place. Its manuals are valid and complete.
+# Runs beside others: it only reads and installs files.
 . "$(dirname "$0")/lib.sh"
 
 # install_to DESTDIR VARIABLE...: installs, independent of the caller's environment.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The interface of `pilotlight jit`: the output of each command for files of real runtimes, exit statuses and
 # messages. Symbols must equal those of an independent reader. A running runtime is listed and followed.
+# Runs beside others: it reads files and waits for a runtime.
 . "$(dirname "$0")/lib.sh"
 
 need_programs

@@ -3,6 +3,7 @@
 # Readers of other projects open our pprof and folded files: Go's pprof (built from Debian's source packages),
 # pprof-format and speedscope (from npm). First a profile of known contents (tests/bench/pprof_fixture.c), then a
 # recording.
+# Runs beside others: it judges what files say, of samples however few.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 fixture=$(dirname "$pilotlight")/bench/pprof_fixture

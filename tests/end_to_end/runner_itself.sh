@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The test runner counts programs that crash, fail, skip, print too little or are missing. It runs on a made-up
 # tree whose "programs" are scripts.
+# Runs beside others: it judges what is counted.
 
 set -u
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd) || exit 1
@@ -51,7 +52,7 @@ totals() {
 	[[ $? -eq $wanted_status && $(tail -n 1 "$scratch/output") == "$wanted" ]]
 }
 
-echo 1..36
+echo 1..40
 
 new_tree
 program asan stage/good_test <<<'printf "1..2\nok 1 - a\nok 2 - b\n"'
@@ -228,6 +229,43 @@ script good <<<'echo 1..1; [[ $PILOTLIGHT == */release/pilotlight ]] && echo "ok
 script lib <<<'exit 1'
 totals 0 '1 passed, 0 failed, 0 skipped'
 check 'scripts get PILOTLIGHT and no input, and lib.sh is no test'
+
+# meets NAME OTHER: a script that passes if the other one runs at the same time.
+meets() {
+	printf '%s\n' '# Runs beside others: they wait for each other.' 'echo 1..1' ": >$scratch/met.$1" \
+		"for i in {1..600}; do [[ ! -e $scratch/met.$2 ]] || { echo 'ok 1 - met'; exit; }; sleep 0.1; done" \
+		'echo not ok 1 - alone; exit 1' | script "$1"
+}
+new_tree
+meets one other
+meets other one
+totals 0 '2 passed, 0 failed, 0 skipped'
+check 'marked scripts run beside each other'
+
+new_tree
+program asan stage/good_test <<<'printf "1..1\nok 1 - a\n"'
+program release stage/good_kernel_test <<<"printf '1..1\\nok 1 - a\\n'"
+for name in one two; do
+	script $name <<<"mkdir $scratch/alone || exit 1; sleep 0.3; rmdir $scratch/alone; printf '1..1\\nok 1 - a\\n'"
+done
+totals 0 "$([[ $EUID -eq 0 ]] && echo '4 passed, 0 failed, 0 skipped' || echo '3 passed, 0 failed, 1 skipped')"
+check 'other scripts run alone'
+
+new_tree
+script killed <<'END'
+echo 1..1
+kill -KILL $(ps -o ppid= -p $PPID)
+sleep 1
+END
+program asan stage/good_test <<<'printf "1..1\nok 1 - a\n"'
+totals 1 '1 passed, 1 failed, 0 skipped' && grep -q 'end_to_end/killed.*lost' "$scratch/output"
+check 'a test whose result was lost is a failure'
+
+new_tree
+script good <<<'printf "1..1\nok 1 - a\n"'
+SLOW_SECONDS=0 totals 0 '1 passed, 0 failed, 0 skipped' &&
+	grep -qE '^ok +end_to_end/good: 1 passed, [0-9]+ s$' "$scratch/output"
+check 'the time of a slow test is shown'
 
 chmod -x "$scratch/tests/end_to_end/good.sh"
 totals 1 '0 passed, 1 failed, 0 skipped'

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The script of a flame graph in a browser: zoom, search, keyboard and details (svg_in_browser.js). The graph
 # is loaded on its own and embedded in an HTML page. Prints TAP.
+# Runs beside others: it judges what a page does, not when.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/harness/browser.sh

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The worker that makes symbol files: its sandbox and limits, and files that would need more than the limits.
+# Runs beside others: its limits are of memory and of CPU time.
 . "$(dirname "$0")/lib.sh"
 
 cache=$tmp/cache

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The interface of `pilotlight symbols`: the output of each command, exit statuses and messages. Names must
 # equal those of llvm-symbolizer.
+# Runs beside others: it judges answers about files.
 . "$(dirname "$0")/lib.sh"
 subcommand=symbols
 

@@ -3,6 +3,7 @@
 # Compares functions, inlined calls and source lines of many real binaries with llvm-symbolizer and
 # eu-addr2line, at 10,000 random addresses of each binary (symbols_oracle.py). Some binaries are Debian's. The
 # others are built here, one for each way to build and to store debug information.
+# Runs beside others: it judges answers about files.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Checks the units with systemd's tools, without starting them: they are valid, confined, and the manual explains
 # every remaining privilege. tests/vm/boot_systemd starts them.
+# Runs beside others: it only reads files.
 . "$(dirname "$0")/lib.sh"
 
 EXPOSURE_MAX=20 # tenths

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Compares the unwind tables of real binaries, rule by rule, with llvm-dwarfdump and readelf (unwind_oracle.py).
 # Some binaries are Debian's, others are built here.
+# Runs beside others: it judges answers about files.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The rules of HACKING.md that a script can check. Each rule is a function that reads a tree and prints
 # what breaks it. The test of a rule first breaks it on purpose in a tree of its own, then checks this tree.
+# Runs beside others: it only reads files.
 . "$(dirname "$0")/../end_to_end/lib.sh"
 
 cd "$root" || exit 1
