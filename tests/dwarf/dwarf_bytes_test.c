@@ -134,11 +134,12 @@ static void strings_have_a_length(void **state)
 {
 	size_t size = DWARF_STRING_BYTES_MAX + 2;
 	char *data = malloc(size);
-	struct dwarf_bytes bytes = of(data, size);
+	struct dwarf_bytes bytes;
 
 	assert_non_null(data);
 	memset(data, 'a', size - 1);
 	data[size - 1] = '\0';
+	bytes = of(data, size);
 	assert_null(dwarf_bytes_string(&bytes));
 	bytes = of(data + 2, size - 2);
 	assert_ptr_equal(dwarf_bytes_string(&bytes), data + 2);

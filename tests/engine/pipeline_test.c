@@ -199,7 +199,8 @@ static void a_window_without_room_for_strings_ends_like_any_other(void **state)
 		profile = (struct profile *)pipeline_profile(pipeline);
 		for (int size = sizeof(text) - 1; size > 0; size /= 10)
 			for (int i = 0, r = 0; r == 0; i++) {
-				(void)snprintf(text, sizeof(text), "%0*d", size, i);
+				assert_in_range(snprintf(text, sizeof(text), "%0*d", size, i), size,
+					sizeof(text) - 1);
 				r = profile_add_string(profile, text, &id);
 			}
 		cut();
