@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A stripped program gets its names from Debian's debuginfod server on loopback. Other servers fail.
+# Runs beside others: it judges names, however long they take.
 . "$(dirname "$0")/lib.sh"
 
 cache=$tmp/cache

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A user links a program with the build-id of another program and without unwind information, and runs it
 # first. The other program still gets its own names and whole stacks, in this and later recordings.
+# Runs beside others: it judges names and stacks of its own programs.
 . "$(dirname "$0")/lib.sh"
 
 BUILD_ID=f01dedf01dedf01dedf01dedf01dedf01dedf01d

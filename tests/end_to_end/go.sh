@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Go programs have whole stacks and names: stripped or not, position-independent or not, with cgo, linked by gcc or
 # by Go. Their call chains follow from their sources (go_programs/). GO selects a compiler other than Debian's.
+# Runs beside others: it judges names and stacks of its own programs, of samples however few.
 . "$(dirname "$0")/lib.sh"
 
 programs=$root/tests/end_to_end/go_programs
 go=${GO:-/usr/bin/go}
-length=3s
+length=600s
 
 # compile NAME SOURCE OPTION...
 compile() {
@@ -19,12 +20,17 @@ compile() {
 	return 1
 }
 
-# record_one NAME: records the program twice. Its table is not ready in the first samples of the first time.
+# record_one NAME: records the program once its table can be made. Ends it.
 record_one() {
+	local status
+
 	"$tmp/$1" "$length" &
 	started+=($!)
 	wait_beside $! grep -q "$tmp/$1" "/proc/$!/maps"
-	record "$tmp/$1.folded" -F 999 -p $! -d 2
+	record "$tmp/$1.folded" -F 1999 -p $! -d 2
+	status=$?
+	stop_started
+	return $status
 }
 
 # share FILE COUNTED [OF]: the percentage of stacks (of those that match OF) that match a regular expression.

@@ -3,6 +3,7 @@
 # Real runtimes, each running heavy three times as long as light (jit_programs/hot.*). Their generated code gets
 # its names and the right shares, and perf names no hot function that we miss. The programs that
 # tests/runtimes/prepare made are used if they exist.
+# Runs beside others: it judges the names of its own programs, and shares within them.
 . "$(dirname "$0")/lib.sh"
 
 SECONDS_EACH=2 # of CPU time

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The whole service: the profile of a known load, by unit and time, through every interface; the privileges of
 # its processes; reload and end.
+# Runs beside others: it judges answers, and shares within its own programs.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 

@@ -3,6 +3,7 @@
 # What the broker gives to an engine that an attacker controls: code, jitdumps and perf maps, and nothing else.
 # The service runs as its unit runs it, as a user with six capabilities. tests/workloads/impostor.c takes the
 # engine's sockets and makes the requests.
+# Runs beside others: it judges answers.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -12,7 +13,7 @@ need_service
 need_commands setpriv
 
 impostor=$workloads/impostor
-service=12321 owner=12322 other=12323
+service=12331 owner=12332 other=12333
 
 # as USER COMMAND...
 as() {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A service without network gets debug files from a fetching service, as pilotlight-fetch.socket and its unit have
 # it: systemd-socket-activate listens, and another user fetches. tests/vm/boot_systemd tries the units themselves.
+# Runs beside others: it judges names, however long they take.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The service without systemd on a kernel without Landlock. Root is refused, because its engine could open every file of
 # root. Another user, whom pilotlightd(8) shows how to choose, is not.
+# Runs beside others: it judges what the service refuses.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # promtool accepts /metrics without a warning, and a Prometheus server scrapes it by TCP with a bearer token.
+# Runs beside others: it judges values that do not depend on load.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 

@@ -4,6 +4,7 @@
 # tests/workloads/intruder.c tries it. The service runs as its unit runs it: as a user with six capabilities, in an
 # empty network, with services of other users that fetch and that open perf events. The mount namespace and the system call filters of the
 # units are not there: what the table shows is held without them. tests/vm/boot_systemd tries the units themselves.
+# Runs beside others: it judges what each role may do.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -57,7 +58,7 @@ make_files() {
 	export CONFIGURATION=$CONFIGURATION_DIRECTORY/pilotlight.conf
 	export STATE_FILE=$STATE_DIRECTORY/intruder CACHE_FILE=$CACHE_DIRECTORY/intruder
 	export RUNTIME_FILE=$RUNTIME_DIRECTORY/intruder BUS=$tmp/bus DATAGRAMS=$tmp/datagrams
-	export ABSTRACT=pilotlight-test-$$
+	export ABSTRACT=test-of-roles-$$
 }
 
 # start_as USER COMMAND...: sets started_pid to the PID of the command itself.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The broker, traced for its whole life, reads only listed files and links without a parser. Other users get no
 # access. What code inside the service's processes can do: service_roles.sh.
+# Runs beside others: it judges what each process reads and links.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The service's TCP address: who gets an answer there, by host name, origin and bearer token.
+# Runs beside others: it judges answers.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
