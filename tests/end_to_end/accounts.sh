@@ -56,8 +56,8 @@ check_recording "all CPUs busy at 999 Hz" 999 -d 5
 check "all CPUs busy: at least 90 % of the samples are stored" at_least "$stored" $((fired * 9 / 10))
 stop_started
 
-# Long enough that 0.1 % is more than a few samples.
-check_recording "fork storm" 99 -a -- "$workloads/spawner" 1000 30 1
+# So many samples that 0.1 % is more than a few.
+check_recording "fork storm" 199 -a -- "$workloads/spawner" 1000 15 1
 check "fork storm: at most 0.1 % of the samples are lost" [ $((lost * 1000)) -le "$stored" ]
 
 check_recording "small maps" 999 --stack-slots 64 -- "$workloads/many_stacks" 8

@@ -19,7 +19,7 @@ check_memory() {
 	for kind in "${names[@]}"; do
 		if runs_here "$kind"; then
 			comms+=("jit_$kind")
-			trials+=("steady --memory $kind --comm jit_$kind --seconds 3")
+			trials+=("steady --memory $kind --comm jit_$kind --seconds 2")
 		else
 			skip "memory: jit_$kind has its true shares" "not on this kernel"
 		fi
@@ -43,7 +43,7 @@ with_huge_page() {
 check_cpu_clock() {
 	if grep -qw constant_tsc /proc/cpuinfo && grep -qw nonstop_tsc /proc/cpuinfo; then
 		check_trials "CPU time stamps" jit_counter -- \
-			"reuse --comm jit_counter --clock cpu --seconds 3"
+			"reuse --comm jit_counter --clock cpu --seconds 2"
 	else
 		skip "CPU time stamps: record succeeds" "the counter's rate is not constant"
 		skip "CPU time stamps: the accounts close" "the counter's rate is not constant"
@@ -74,7 +74,7 @@ check_waiting_profiler() {
 		return
 	fi
 	for i in {1..6}; do
-		trials+=("reuse --comm jit_first_$i --run 0.2 --lines yes --seconds 4")
+		trials+=("reuse --comm jit_first_$i --run 0.2 --lines yes --seconds 3")
 	done
 	cpus=$(taskset -pc $BASHPID | sed 's/.*: //')
 	taskset -pc 0-1 $BASHPID >/dev/null 2>&1
@@ -90,7 +90,7 @@ appended_map() {
 	bash -c 'map=/tmp/perf-$$.map
 		echo "$2 200000 stale_line" >"$map"
 		exec "$0" steady --comm jit_appended --output map --append yes --address "$2" \
-			--truth "$1" --seconds 3' "$writer" "$truth" "$ADDRESS" &
+			--truth "$1" --seconds 2' "$writer" "$truth" "$ADDRESS" &
 	echo $! >>"$truth.pids"
 }
 
@@ -107,10 +107,10 @@ run_with_appended_map() {
 record_maps() {
 	rm -f "$truth" "$truth.pids"
 	record "$tmp/maps.folded" -F 999 -- bash -c 'run_with_appended_map "$@"' trials \
-		"stale --comm jit_plain --output map --form plain --seconds 3" \
-		"steady --comm jit_both --output map --form both --seconds 3 --flush 100" \
-		"steady --comm jit_start --output map --form start --code leaf --seconds 3" \
-		"stale --comm jit_padded --output map --form padded --seconds 3"
+		"stale --comm jit_plain --output map --form plain --seconds 2" \
+		"steady --comm jit_both --output map --form both --seconds 2 --flush 100" \
+		"steady --comm jit_start --output map --form start --code leaf --seconds 2" \
+		"stale --comm jit_padded --output map --form padded --seconds 2"
 }
 
 check_maps() {
@@ -228,27 +228,27 @@ export -f appended_map run_with_appended_map
 plan 61
 
 check_trials "reused addresses" jit_fast jit_slow -- \
-	"reuse --comm jit_fast --run 2 --prefix fast_ --address $ADDRESS --seconds 4" \
-	"reuse --comm jit_slow --run 60 --prefix slow_ --address $ADDRESS --seconds 4 --code leaf"
+	"reuse --comm jit_fast --run 2 --prefix fast_ --address $ADDRESS --seconds 3" \
+	"reuse --comm jit_slow --run 60 --prefix slow_ --address $ADDRESS --seconds 3 --code leaf"
 check_trials "code that moves" jit_move jit_nested -- \
-	"move --comm jit_move --seconds 4" "nested --comm jit_nested --seconds 4"
+	"move --comm jit_move --seconds 3" "nested --comm jit_nested --seconds 3"
 check "code that moves: the caller of a call at the end of its function" inner_is_called_by_outer
 check_trials "late reports" jit_late jit_at_exit -- \
-	"reuse --comm jit_late --flush 1000 --seconds 4" \
-	"reuse --comm jit_at_exit --flush exit --seconds 4"
+	"reuse --comm jit_late --flush 1000 --seconds 3" \
+	"reuse --comm jit_at_exit --flush exit --seconds 3"
 check_trials "short lives" jit_torn jit_brief -- \
 	"torn --comm jit_torn --seconds 1" "reuse --comm jit_brief --seconds 0.5"
 check_trials "forks" jit_parent jit_child jit_grandchild -- \
-	"fork-private --comm jit_parent --seconds 4"
+	"fork-private --comm jit_parent --seconds 3"
 check_trials "forks that share their code" jit_sharer jit_child -- \
-	"fork-shared --comm jit_sharer --memory shared --seconds 3"
+	"fork-shared --comm jit_sharer --memory shared --seconds 2"
 check_trials "exec" jit_exec -- "reuse --comm jit_exec --prefix first_ --seconds 1.5
 	--address $ADDRESS -- $writer reuse --comm jit_exec --prefix second_ --seconds 1.5
 	--address $ADDRESS --truth $truth"
 check_trials "versions" jit_lines jit_swapped jit_pieces -- \
-	"reuse --comm jit_lines --version 2 --lines yes --seconds 3" \
-	"reuse --comm jit_swapped --order swapped --lines yes --seconds 3" \
-	"reuse --comm jit_pieces --pieces yes --seconds 3"
+	"reuse --comm jit_lines --version 2 --lines yes --seconds 2" \
+	"reuse --comm jit_swapped --order swapped --lines yes --seconds 2" \
+	"reuse --comm jit_pieces --pieces yes --seconds 2"
 check_waiting_profiler
 with_huge_page check_memory
 check_cpu_clock

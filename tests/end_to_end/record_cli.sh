@@ -27,22 +27,22 @@ formats() {
 	mkdir "$tmp/formats"
 	# An idle machine may have nothing to show.
 	start "$workloads/shares" 600
-	check "-o x.svg is a flame graph" run 0 record -d 1 -o "$tmp/formats/x.svg"
+	check "-o x.svg is a flame graph" run 0 record -d 0.5 -o "$tmp/formats/x.svg"
 	check "... with its beginning and its end" is_svg "$tmp/formats/x.svg"
-	check "-o x.folded succeeds" run 0 record -d 1 -o "$tmp/formats/x.folded"
+	check "-o x.folded succeeds" run 0 record -d 0.5 -o "$tmp/formats/x.folded"
 	check "... and is folded stacks" is_folded "$tmp/formats/x.folded"
-	check "-o x.pb.gz succeeds" run 0 record -d 1 -o "$tmp/formats/x.pb.gz"
+	check "-o x.pb.gz succeeds" run 0 record -d 0.5 -o "$tmp/formats/x.pb.gz"
 	check "... and is gzip from end to end" is_pprof "$tmp/formats/x.pb.gz"
-	check "-o x.txt succeeds" run 0 record -d 1 -o "$tmp/formats/x.txt"
+	check "-o x.txt succeeds" run 0 record -d 0.5 -o "$tmp/formats/x.txt"
 	check "... and has text" [ -s "$tmp/formats/x.txt" ]
-	check "-f overrides the file name's ending" run 0 record -d 1 -f folded -o "$tmp/formats/y.svg"
+	check "-f overrides the file name's ending" run 0 record -d 0.5 -f folded -o "$tmp/formats/y.svg"
 	check "... and is folded stacks" is_folded "$tmp/formats/y.svg"
-	check "-o - -f folded succeeds" run 0 record -d 1 -f folded -o -
+	check "-o - -f folded succeeds" run 0 record -d 0.5 -f folded -o -
 	check "... and standard output has nothing else" is_folded "$tmp/out"
 	rm -f "$tmp"/formats/{x,y}.*
 	stop_started
 	check "no other files are beside the outputs" is_empty_folder "$tmp/formats"
-	check "-q succeeds" run 0 record -d 1 -q -o "$tmp/quiet.svg"
+	check "-q succeeds" run 0 record -d 0.5 -q -o "$tmp/quiet.svg"
 	check "... and writes nothing to standard error" [ ! -s "$tmp/err" ]
 }
 
@@ -100,7 +100,7 @@ one_process() {
 		-o "$tmp/p.folded"
 	check "... with the samples of the second" at_least \
 		"$(folded_count "$tmp/p.folded" deep deep_work)" 50
-	check "--no-kernel has no kernel frames" run 0 record -d 1 --no-kernel -o "$tmp/u.folded"
+	check "--no-kernel has no kernel frames" run 0 record -d 0.5 --no-kernel -o "$tmp/u.folded"
 	check "... at all" [ "$(grep -c '_\[k\]' "$tmp/u.folded")" = 0 ]
 	stop_started
 }

@@ -130,7 +130,7 @@ run_shares() {
 	local cpu
 
 	for ((cpu = 0; cpu < cpu_count; cpu++)); do
-		"$workloads/shares" 10 &
+		"$workloads/shares" 7 &
 	done
 	wait
 }

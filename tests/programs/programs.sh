@@ -137,8 +137,9 @@ record_program() {
 	status=$?
 	stop_program
 	[ $status = 0 ] || return
-	print_stacks stacks
+	print_stacks stacks &
 	print_stacks leaves
+	wait $!
 }
 
 # print_stacks SIDE
