@@ -40,11 +40,6 @@ const volatile __u32 ring_bytes;
 #define USER_STACK	    BPF_F_USER_STACK
 #define USER_BUILD_ID_STACK (BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)
 
-enum {
-	PID_NAMESPACE_LEVELS = 33, /* the kernel's MAX_PID_NS_LEVEL, plus the initial one */
-	USER_NAMESPACE_LEVELS = 33,
-};
-
 static __always_inline const __u32 *unwind_page(__u32 number)
 {
 	__u32 pair = number / 2;
@@ -69,6 +64,7 @@ static __always_inline const struct pilotlight_unwind_escape *unwind_escape(__u3
 }
 
 #include "mapped_files.bpf.h"
+#include "task.bpf.h"
 #include "walker.bpf.h"
 
 struct {
@@ -101,82 +97,6 @@ static __always_inline int send(void *record, __u32 size, __u64 waiting_bytes)
 	return bpf_ringbuf_output(&ring, record, size, flags) == 0 ||
 	       (has_room_to_spare(waiting_bytes) &&
 		       bpf_ringbuf_output(&ring, record, size, flags) == 0);
-}
-
-/* The task's pid in the engine's pid namespace; 0 if it has none there. */
-static __always_inline __u32 pid_in_namespace(struct task_struct *task)
-{
-	struct pid *pid = BPF_CORE_READ(task, thread_pid);
-	__u32 level = BPF_CORE_READ(pid, level);
-
-	for (__u32 i = 0; i < PID_NAMESPACE_LEVELS && i <= level; i++) {
-		struct upid upid;
-
-		if (bpf_core_read(&upid, sizeof(upid), &pid->numbers[i]))
-			return 0;
-		if (BPF_CORE_READ(upid.ns, ns.inum) == pid_namespace_inum)
-			return (__u32)upid.nr;
-	}
-	return 0;
-}
-
-static __always_inline __u32 tgid_of(struct task_struct *task)
-{
-	if (pid_namespace_inum)
-		return pid_in_namespace(BPF_CORE_READ(task, group_leader));
-	return (__u32)BPF_CORE_READ(task, tgid);
-}
-
-/* The pointer is typed by BTF, so these are plain loads instead of calls. */
-static __always_inline void describe_task(
-	struct task_struct *task, struct pilotlight_process *process, __u32 *tid)
-{
-	struct task_struct *leader = task->group_leader;
-
-	process->start_ns = leader->start_boottime;
-	process->exec_id = task->self_exec_id;
-	if (pid_namespace_inum) {
-		process->tgid = pid_in_namespace(leader);
-		*tid = pid_in_namespace(task);
-	} else {
-		process->tgid = task->tgid;
-		*tid = task->pid;
-	}
-}
-
-/*
- * Calls the helper only when the cgroup's serial number has changed: reading that touches fewer
- * cold cache lines than the id. A kernel without cgroups lacks the helper, and the branch that
- * calls it is dead there.
- */
-static __always_inline __u64 cgroup_id_of(struct task_struct *task, struct walker *walker)
-{
-	__u64 serial, id;
-
-	if (!bpf_core_field_exists(task->cgroups))
-		return 0;
-	serial = task->cgroups->dfl_cgrp->self.serial_nr;
-	if (serial == walker->cgroup_serial && walker->cgroup_id)
-		return walker->cgroup_id;
-	id = bpf_get_current_cgroup_id();
-	walker->cgroup_serial = serial;
-	walker->cgroup_id = id;
-	/* Another CPU may have moved the task meanwhile. */
-	if (task->cgroups->dfl_cgrp->self.serial_nr != serial)
-		walker->cgroup_id = 0;
-	return id;
-}
-
-/* The user who answers for the task (struct pilotlight_ring_sample). */
-static __always_inline __u32 user_of(struct task_struct *task)
-{
-	const struct cred *cred = task->real_cred;
-	struct user_namespace *users = cred->user_ns;
-
-	/* The creator of the outermost one answers for all that are nested in it. */
-	for (int i = 0; i < USER_NAMESPACE_LEVELS && users->level > 1; i++)
-		users = users->parent;
-	return users->level > 0 && users->owner.val ? users->owner.val : cred->uid.val;
 }
 
 enum { CODE_SELECTOR_RING = 3 }; /* cs: these low bits are set in any user code, 32-bit included */
@@ -240,8 +160,12 @@ static __noinline void send_sample(struct bpf_perf_event_data *ctx,
 	if (size > PILOTLIGHT_RING_SAMPLE_BYTES_MAX)
 		goto failed;
 
-	sample->header.kind = PILOTLIGHT_RING_SAMPLE;
-	sample->header.set = set;
+	sample->header = (struct pilotlight_ring_header){
+		.kind = PILOTLIGHT_RING_SAMPLE,
+		.set = set,
+		.source = key->source,
+		.wait = key->wait,
+	};
 	sample->time_ns = bpf_ktime_get_ns();
 	sample->process = key->process;
 	sample->cgroup_id = key->cgroup_id;
@@ -250,7 +174,7 @@ static __noinline void send_sample(struct bpf_perf_event_data *ctx,
 	sample->user_count = user_count;
 	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
 	sample->user = user_of(bpf_get_current_task_btf());
-	sample->reserved = 0;
+	sample->periods = 1;
 	if (!send(sample, size, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA))) {
 		counters->dropped[PILOTLIGHT_DROP_RING_FULL]++;
 		return;
@@ -338,8 +262,12 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 	if (wants_kernel && !is_user_mode(ctx))
 		bytes = bpf_get_stack(ctx, &walker->walk.frames[count],
 			PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0);
-	record->header.kind = PILOTLIGHT_RING_WALKED_SAMPLE;
-	record->header.set = walker->window & 1;
+	record->header = (struct pilotlight_ring_header){
+		.kind = PILOTLIGHT_RING_WALKED_SAMPLE,
+		.set = walker->window & 1,
+		.source = key->source,
+		.wait = key->wait,
+	};
 	record->process = key->process;
 	record->cgroup_id = key->cgroup_id;
 	record->tid = key->tid;
@@ -373,8 +301,10 @@ static __noinline int send_walk(struct walker *walker)
 	sent = bpf_map_lookup_elem(&sent_walks, &place);
 	if (sent && *sent == hash)
 		return 1;
-	record->header.kind = PILOTLIGHT_RING_WALK;
-	record->header.set = walker->window & 1;
+	record->header = (struct pilotlight_ring_header){
+		.kind = PILOTLIGHT_RING_WALK,
+		.set = walker->window & 1,
+	};
 	record->kernel_count = 0;
 	if (!send(record, sizeof(*record) + (record->count & PILOTLIGHT_WALK_DEPTH) * sizeof(__u64),
 		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
@@ -519,6 +449,7 @@ static __always_inline void record_sample(struct bpf_perf_event_data *ctx, struc
 		return;
 	}
 	walker->walk.record.time_ns = now;
+	walker->walk.record.periods = 1;
 	key->cgroup_id = cgroup_id_of(task, walker);
 	key->user_stack = key->kernel_stack = PILOTLIGHT_STACK_NONE;
 	walk = walk_by_tables(ctx, walker, key, window);
@@ -540,10 +471,11 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
 	struct pilotlight_sample_key key = { 0 };
 	struct pilotlight_counters *counts;
 	struct task_struct *task;
-	__u32 window = active_window, set = window & 1;
+	__u32 window = active_window;
+	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_CPU, window & 1);
 	__u64 now;
 
-	counts = bpf_map_lookup_elem(&counters, &set);
+	counts = bpf_map_lookup_elem(&counters, &index);
 	if (!counts)
 		return 0;
 	/* The counters are looked up again at the end: a pointer kept over the walk would take BPF
@@ -563,7 +495,7 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
 	}
 	record_sample(ctx, task, counts, &key, window, now);
 out:
-	counts = bpf_map_lookup_elem(&counters, &set);
+	counts = bpf_map_lookup_elem(&counters, &index);
 	if (counts)
 		counts->run_ns += bpf_ktime_get_ns();
 	return 0;

@@ -96,9 +96,10 @@ TABLE(unwind_lines, struct pilotlight_unwind_line);
 TABLE(unwind_rules, struct pilotlight_unwind_rule);
 TABLE(unwind_escapes, struct pilotlight_unwind_escape);
 
+/* By pilotlight_counters_index(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, PILOTLIGHT_SET_COUNT);
+	__uint(max_entries, PILOTLIGHT_SOURCES *PILOTLIGHT_SET_COUNT);
 	__type(key, __u32);
 	__type(value, struct pilotlight_counters);
 } counters SEC(".maps");

@@ -21,7 +21,7 @@ struct capture {
 	size_t fd_count;
 	struct pilotlight_capture_layout layout;
 	struct pilotlight_capture_state state; /* of the last answer */
-	struct pilotlight_counters left_behind;
+	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
 	void *variables;
 	struct capture_maps maps;
 	struct walk_maps walk_maps;
@@ -96,18 +96,22 @@ static int open_host(
 		.wants_kernel = settings->wants_kernel,
 		.filters_processes = settings->filters_processes,
 		.event = (uint8_t)settings->event,
+		.sources = settings->sources ? settings->sources : 1U << PILOTLIGHT_SOURCE_CPU,
 	};
 	struct pilotlight_capture_answer answer = { .result = 0 };
-	int r = capture_link_ask(
-		capture->link, &request, &answer, capture->fds, &capture->fd_count);
+	int r;
 
+	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (request.sources & 1U << i)
+			request.periods[i] = settings->periods[i];
+	r = capture_link_ask(capture->link, &request, &answer, capture->fds, &capture->fd_count);
 	if (r < 0 && answer.fault[0])
 		return fault_set(fault, r, "%s", answer.fault);
 	if (r < 0)
 		return fault_of_link(capture, r, fault);
 	capture->layout = answer.layout;
 	capture->state = answer.state;
-	capture->left_behind = answer.left_behind;
+	memcpy(capture->left_behind, answer.left_behind, sizeof(capture->left_behind));
 	r = check_layout(capture);
 	return r < 0 ? fault_of_link(capture, r, fault) : 0;
 }
@@ -367,7 +371,7 @@ bool capture_is_taken_over(const struct capture *capture)
 
 const struct pilotlight_counters *capture_left_behind(const struct capture *capture)
 {
-	return &capture->left_behind;
+	return capture->left_behind;
 }
 
 void capture_free(struct capture *capture)

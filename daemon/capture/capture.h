@@ -12,6 +12,7 @@
 #include "capture/map_sizes.h"
 #include "capture/sideband.h"
 #include "capture/walk_maps.h"
+#include "pilotlight/event.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,6 +37,11 @@ struct capture_settings {
 	uint32_t stack_slots;	 /* 0: computed from rate × CPUs × drain period; else forced */
 	/* The part of it for unwind tables; 0: only the kernel walks user stacks. */
 	size_t unwind_budget_bytes;
+	/* What is sampled: bit mask of 1 << enum pilotlight_source; 0: CPU time alone. */
+	uint32_t sources;
+	/* In ns. Not used: that of CPU time, whose rate is rate_hz, and those of sources that are
+	 * off. */
+	uint64_t periods[PILOTLIGHT_SOURCES];
 };
 
 /* The maps that drain reads; borrowed from the capture. */
@@ -46,7 +52,8 @@ struct capture_maps {
 		int counts_fd;		/* pilotlight_sample_key → pilotlight_sample_count */
 	} sets[2];
 	int known_stacks_fd; /* pilotlight_known_stack_key → pilotlight_known_stack */
-	int counters_fd;     /* by set: pilotlight_counters for each possible CPU */
+	int counters_fd; /* by pilotlight_counters_index(): pilotlight_counters for each possible
+			    CPU */
 	int ring_fd;
 	int barrier_fd;			  /* updating it waits until running programs have ended */
 	int barrier_inner_fd;		  /* the value of that update */
@@ -91,8 +98,8 @@ int capture_connect(int fd, const struct capture_settings *settings, struct capt
 bool capture_is_taken_over(const struct capture *capture);
 /*
  * Counts of samples that earlier engines did not drain and whose maps were dropped, because the
- * settings changed or capture_forget() was called. The next engine gets them again, unless this one
- * calls capture_start().
+ * settings changed or capture_forget() was called; by source. The next engine gets them again,
+ * unless this one calls capture_start().
  */
 const struct pilotlight_counters *capture_left_behind(const struct capture *capture);
 /*

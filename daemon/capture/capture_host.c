@@ -391,22 +391,23 @@ static void add_counters(struct pilotlight_counters *sum, const struct pilotligh
 		sums[i] += values[i];
 }
 
-int capture_host_add_counters(const struct capture_host *host, struct pilotlight_counters *sum)
+int capture_host_add_counters(
+	const struct capture_host *host, struct pilotlight_counters sums[PILOTLIGHT_SOURCES])
 {
+	enum { INDEXES = PILOTLIGHT_SOURCES * PILOTLIGHT_SET_COUNT };
 	int map_fd = bpf_map__fd(host->programs->maps.counters), cpus = libbpf_num_possible_cpus();
 	_cleanup_free_ struct pilotlight_counters *counters = NULL;
-	size_t count;
+	size_t cpu_count = (size_t)cpus;
 
 	if (cpus < 0)
 		return cpus;
-	count = (size_t)cpus * PILOTLIGHT_SET_COUNT;
-	counters = calloc(count, sizeof(*counters));
+	counters = calloc(cpu_count * INDEXES, sizeof(*counters));
 	if (!counters)
 		return -ENOMEM;
-	for (uint32_t set = 0; set < PILOTLIGHT_SET_COUNT; set++)
-		if (bpf_map_lookup_elem(map_fd, &set, counters + (size_t)cpus * set))
+	for (uint32_t i = 0; i < INDEXES; i++)
+		if (bpf_map_lookup_elem(map_fd, &i, counters + cpu_count * i))
 			return -errno;
-	for (size_t i = 0; i < count; i++)
-		add_counters(sum, &counters[i]);
+	for (size_t i = 0; i < cpu_count * INDEXES; i++)
+		add_counters(&sums[i / cpu_count / PILOTLIGHT_SET_COUNT], &counters[i]);
 	return 0;
 }

@@ -60,7 +60,8 @@ void capture_host_read_state(struct capture_host *host, struct pilotlight_captur
 void capture_host_weigh(struct capture_host *host);
 
 /*
- * Adds the counters of samples that were not drained, of all CPUs. They no longer change after a
- * stop. Returns 0 or -errno, and then nothing was added.
+ * Adds the counters of samples that were not drained, of all CPUs, by source. They no longer change
+ * after a stop. Returns 0 or -errno, and then nothing was added.
  */
-int capture_host_add_counters(const struct capture_host *host, struct pilotlight_counters *sum);
+int capture_host_add_counters(
+	const struct capture_host *host, struct pilotlight_counters sums[PILOTLIGHT_SOURCES]);

@@ -46,6 +46,8 @@ static struct pilotlight_capture_request used_part(const struct pilotlight_captu
 	used.wants_kernel = request->wants_kernel;
 	used.filters_processes = request->filters_processes;
 	used.event = request->event;
+	used.sources = request->sources;
+	memcpy(used.periods, request->periods, sizeof(used.periods));
 	return used;
 }
 
@@ -59,9 +61,37 @@ int capture_request_check(const struct pilotlight_capture_request *request)
 	return memcmp(&used, request, sizeof(used)) == 0 ? 0 : -EBADMSG;
 }
 
+static bool has_source(uint32_t sources, size_t source)
+{
+	return sources & 1U << source;
+}
+
+static int check_sources(const struct pilotlight_capture_request *request, struct fault *fault)
+{
+	if (request->sources == 0 || request->sources >> PILOTLIGHT_SOURCES ||
+		request->periods[PILOTLIGHT_SOURCE_CPU])
+		return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
+	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+		uint64_t period = request->periods[i];
+
+		if (!has_source(request->sources, i) && period)
+			return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
+		if (has_source(request->sources, i) &&
+			(period < PILOTLIGHT_CAPTURE_PERIOD_NS_MIN ||
+				period > PILOTLIGHT_CAPTURE_PERIOD_NS_MAX))
+			return fault_set(fault, -EINVAL,
+				"cannot sample with a period of %llu ns: choose %d to %d ns",
+				(unsigned long long)period, PILOTLIGHT_CAPTURE_PERIOD_NS_MIN,
+				PILOTLIGHT_CAPTURE_PERIOD_NS_MAX);
+	}
+	return 0;
+}
+
 static int settings_of(const struct pilotlight_capture_request *request,
 	struct capture_settings *ret_settings, struct fault *fault)
 {
+	int r;
+
 	if (request->rate_hz == 0 || request->rate_hz > PILOTLIGHT_CAPTURE_RATE_HZ_MAX)
 		return fault_set(fault, -EINVAL,
 			"cannot sample at %u Hz: choose a rate of 1 to %d Hz", request->rate_hz,
@@ -74,6 +104,9 @@ static int settings_of(const struct pilotlight_capture_request *request,
 		request->wants_kernel > 1 || request->filters_processes > 1 ||
 		request->event > CAPTURE_EVENT_CLOCK)
 		return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
+	r = check_sources(request, fault);
+	if (r < 0)
+		return r;
 	*ret_settings = (struct capture_settings){
 		.rate_hz = request->rate_hz,
 		.event = (enum capture_event)request->event,
@@ -82,7 +115,22 @@ static int settings_of(const struct pilotlight_capture_request *request,
 		.map_budget_bytes = request->map_budget_bytes,
 		.stack_slots = request->stack_slots,
 		.unwind_budget_bytes = request->unwind_budget_bytes,
+		.sources = request->sources,
 	};
+	memcpy(ret_settings->periods, request->periods, sizeof(ret_settings->periods));
+	return 0;
+}
+
+static int check_source_limits(const struct capture_limits *limits,
+	const struct capture_settings *settings, struct fault *fault)
+{
+	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (has_source(settings->sources, i) &&
+			(!has_source(limits->sources, i) ||
+				settings->periods[i] < limits->least_periods[i]))
+			return fault_set(fault, -EPERM,
+				"cannot sample what the configuration does not allow, nor more "
+				"often than it allows");
 	return 0;
 }
 
@@ -106,7 +154,7 @@ static int check_limits(const struct capture_session *session,
 		return fault_set(fault, -EPERM,
 			"cannot sample by another event than the configured one, nor the kernel "
 			"unless it is configured");
-	return 0;
+	return check_source_limits(limits, settings, fault);
 }
 
 /* Without the rate: the host can be slowed down. */
@@ -153,7 +201,7 @@ static int drop_host(struct capture_session *session, struct fault *fault)
 	if (!session->host)
 		return 0;
 	capture_host_stop(session->host);
-	r = capture_host_add_counters(session->host, &session->left_behind);
+	r = capture_host_add_counters(session->host, session->left_behind);
 	if (r < 0)
 		return fault_set(fault, r,
 			"cannot count the samples of the BPF maps before dropping them: %s",
@@ -171,7 +219,9 @@ static bool has_settings(const struct capture_host *host, const struct capture_s
 	       own->filters_processes == settings->filters_processes &&
 	       own->map_budget_bytes == settings->map_budget_bytes &&
 	       own->stack_slots == settings->stack_slots &&
-	       own->unwind_budget_bytes == settings->unwind_budget_bytes;
+	       own->unwind_budget_bytes == settings->unwind_budget_bytes &&
+	       own->sources == settings->sources &&
+	       memcmp(own->periods, settings->periods, sizeof(own->periods)) == 0;
 }
 
 /* The old host is dropped first, because memory is budgeted for one. */
@@ -229,7 +279,7 @@ static int start(struct capture_session *session, struct fault *fault)
 	if (r == 0)
 		r = capture_host_start(session->host, fault);
 	if (r == 0 && session->is_held)
-		memset(&session->left_behind, 0, sizeof(session->left_behind));
+		memset(session->left_behind, 0, sizeof(session->left_behind));
 	return r;
 }
 
@@ -309,7 +359,7 @@ static size_t fill_answer(struct capture_session *session,
 		answer->result = (int32_t)answer->state.cpu_count;
 	if (request->operation != PILOTLIGHT_CAPTURE_OPEN)
 		return 0;
-	answer->left_behind = session->left_behind;
+	memcpy(answer->left_behind, session->left_behind, sizeof(answer->left_behind));
 	return fill_layout(host, is_taken_over, &answer->layout, fds);
 }
 

@@ -22,13 +22,15 @@ struct capture_limits {
 	size_t map_bytes;
 	uint8_t event; /* enum capture_event: no other one */
 	bool allows_kernel;
+	uint32_t sources; /* bit mask as in struct capture_settings; CPU time is always allowed */
+	uint64_t least_periods[PILOTLIGHT_SOURCES]; /* of those allowed */
 };
 
 struct capture_session {
 	struct capture_host *host; /* owned; NULL: nothing is open */
 	bool is_held;		   /* the present client has opened it or taken it over */
 	/* The undrained counts of dropped hosts, until an engine that received them has started. */
-	struct pilotlight_counters left_behind;
+	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
 	const char *event_service; /* borrowed; NULL: none (perf_event_opener.h) */
 	bool is_limited;
 	struct capture_limits limits; /* if is_limited */

@@ -26,7 +26,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* Ring samples of a set so far. Records may arrive before their window is drained. */
+/* What the ring brought of a source and a set so far, in periods. Records may arrive before their
+ * window is drained. */
 struct ring_accounts {
 	uint64_t received;
 	uint64_t malformed;
@@ -38,14 +39,14 @@ struct drain {
 	struct ring_buffer *ring;
 	int poll_fd;
 	uint32_t idle_set;
-	size_t cpu_count; /* possible CPUs: the length of a per-CPU value */
-	struct pilotlight_counters *cpu_counters;
+	size_t cpu_count;			  /* possible CPUs: the length of a per-CPU value */
+	struct pilotlight_counters *cpu_counters; /* of all sources */
 	struct pilotlight_sample_key *keys;
 	struct pilotlight_sample_count *counts;
 	/* Ring records of the active set, each preceded by its size. */
 	char *waiting;
 	size_t waiting_bytes, waiting_capacity;
-	struct ring_accounts ring_accounts[PILOTLIGHT_SET_COUNT];
+	struct ring_accounts ring_accounts[PILOTLIGHT_SET_COUNT][PILOTLIGHT_SOURCES];
 	struct walk_table walks; /* of the idle set */
 	/* Valid during drain_window(). */
 	drain_function function;
@@ -87,13 +88,13 @@ static int keep_waiting(struct drain *drain, const void *bytes, size_t size)
 
 /*
  * Handles a record of the idle set: keeps a stack, passes a sample on. BPF sends a stack before it
- * counts samples with it. A record that does not parse has no known window, so it is charged to the
- * window being drained.
+ * counts samples with it. A record that does not parse counts as one sample. Without a header it
+ * has no known window or source, so it is charged to CPU time in the window being drained.
  */
 static void handle_own_record(struct drain *drain, const void *bytes, size_t size)
 {
-	struct ring_accounts *accounts = &drain->ring_accounts[drain->idle_set];
 	struct pilotlight_ring_header header = { 0 };
+	struct ring_accounts *accounts;
 	char comm[PILOTLIGHT_COMM_BYTES];
 	struct raw_sample sample;
 	int r = ring_record_parse(bytes, size, &sample, comm);
@@ -106,14 +107,16 @@ static void handle_own_record(struct drain *drain, const void *bytes, size_t siz
 			log_debug("cannot keep a stack: %s, continuing without it", strerror(-r));
 		return;
 	}
-	accounts->received++;
+	accounts = &drain->ring_accounts[drain->idle_set][header.source];
 	if (r < 0) {
+		accounts->received++;
 		accounts->malformed++;
 		return;
 	}
+	accounts->received += sample.count;
 	sample.depth_max = drain->maps->sizes.stack_depth;
 	if (drain->function(drain->context, &sample) < 0)
-		accounts->refused++;
+		accounts->refused += sample.count;
 }
 
 static int handle_record(void *context, void *bytes, size_t size)
@@ -230,23 +233,31 @@ int drain_flip(struct drain *drain)
 	return 0;
 }
 
-static int read_counters(struct drain *drain, struct accounts *accounts)
+static int read_counters(struct drain *drain, struct accounts accounts[PILOTLIGHT_SOURCES])
 {
-	uint32_t set = drain->idle_set;
+	for (int source = 0; source < PILOTLIGHT_SOURCES; source++) {
+		uint32_t index =
+			pilotlight_counters_index((enum pilotlight_source)source, drain->idle_set);
 
-	if (bpf_map_lookup_elem(drain->maps->counters_fd, &set, drain->cpu_counters))
-		return -errno;
-	for (size_t i = 0; i < drain->cpu_count; i++)
-		accounts_add_counters(accounts, &drain->cpu_counters[i]);
+		if (bpf_map_lookup_elem(drain->maps->counters_fd, &index, drain->cpu_counters))
+			return -errno;
+		for (size_t i = 0; i < drain->cpu_count; i++)
+			accounts_add_counters(&accounts[source], &drain->cpu_counters[i]);
+	}
 	return 0;
 }
 
+/* In one call: a kill cannot come between the sources, and cost the counts of some. */
 static int clear_counters(struct drain *drain)
 {
-	uint32_t set = drain->idle_set;
+	uint32_t indexes[PILOTLIGHT_SOURCES], count = PILOTLIGHT_SOURCES;
 
-	memset(drain->cpu_counters, 0, drain->cpu_count * sizeof(*drain->cpu_counters));
-	return bpf_map_update_elem(drain->maps->counters_fd, &set, drain->cpu_counters, BPF_ANY)
+	for (int i = 0; i < PILOTLIGHT_SOURCES; i++)
+		indexes[i] = pilotlight_counters_index((enum pilotlight_source)i, drain->idle_set);
+	memset(drain->cpu_counters, 0,
+		PILOTLIGHT_SOURCES * drain->cpu_count * sizeof(*drain->cpu_counters));
+	return bpf_map_update_batch(
+		       drain->maps->counters_fd, indexes, drain->cpu_counters, &count, NULL)
 		       ? -errno
 		       : 0;
 }
@@ -304,6 +315,8 @@ static void pass_on_count(struct drain *drain, const struct pilotlight_sample_ke
 		.cgroup_id = key->cgroup_id,
 		.user = count->user,
 		.comm = count->comm,
+		.source = (enum pilotlight_source)key->source,
+		.wait = (enum pilotlight_wait)key->wait,
 		.count = count->count,
 		.first_ns = count->first_ns,
 		.last_ns = count->last_ns,
@@ -332,14 +345,26 @@ static void pass_on_count(struct drain *drain, const struct pilotlight_sample_ke
 			accounts, PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_PROFILE_FULL, count->count);
 }
 
-/* Reads and clears the counts, and returns the number of samples in them. */
-static int drain_counts(struct drain *drain, struct accounts *accounts, uint64_t *ret_samples)
+/* `unread`: the samples of each source that the maps still hold. */
+static int drain_count(struct drain *drain, const struct pilotlight_sample_key *key,
+	struct pilotlight_sample_count *count, struct accounts accounts[PILOTLIGHT_SOURCES],
+	uint64_t unread[PILOTLIGHT_SOURCES])
+{
+	if (key->source >= PILOTLIGHT_SOURCES || key->wait >= PILOTLIGHT_WAITS ||
+		count->count > unread[key->source])
+		return -EPROTO;
+	unread[key->source] -= count->count;
+	pass_on_count(drain, key, count, &accounts[key->source]);
+	return 0;
+}
+
+/* Reads and clears the counts. */
+static int drain_counts(struct drain *drain, struct accounts accounts[PILOTLIGHT_SOURCES],
+	uint64_t unread[PILOTLIGHT_SOURCES])
 {
 	const struct capture_map_set *set = &drain->maps->sets[drain->idle_set];
-	uint64_t in_maps = accounts->stored[PILOTLIGHT_PATH_MAP];
 	uint32_t position, read = 0, capacity = drain->maps->sizes.count_slots;
 	bool first = true, done = false;
-	uint64_t samples = 0;
 
 	/* Usually one batch suffices. The kernel may stop early at a bucket that no longer fits. */
 	while (!done) {
@@ -353,15 +378,15 @@ static int drain_counts(struct drain *drain, struct accounts *accounts, uint64_t
 		}
 		first = false;
 		for (uint32_t i = 0; i < n; i++) {
-			if (drain->counts[i].count > in_maps - samples)
-				return -EPROTO;
-			samples += drain->counts[i].count;
-			pass_on_count(drain, &drain->keys[i], &drain->counts[i], accounts);
+			int r = drain_count(
+				drain, &drain->keys[i], &drain->counts[i], accounts, unread);
+
+			if (r < 0)
+				return r;
 		}
 		read += n;
 	}
-	log_debug("window: %u entries with %llu samples", read, (unsigned long long)samples);
-	*ret_samples = samples;
+	log_debug("window: %u entries", read);
 	return 0;
 }
 
@@ -445,7 +470,8 @@ int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
 	drain->maps = maps;
 	drain->cpu_count = (size_t)cpus;
 	walk_table_init(&drain->walks, maps->sizes.count_slots);
-	drain->cpu_counters = calloc(drain->cpu_count, sizeof(*drain->cpu_counters));
+	drain->cpu_counters =
+		calloc(PILOTLIGHT_SOURCES * drain->cpu_count, sizeof(*drain->cpu_counters));
 	drain->keys = calloc(maps->sizes.count_slots, sizeof(*drain->keys));
 	drain->counts = calloc(maps->sizes.count_slots, sizeof(*drain->counts));
 	if (!drain->cpu_counters || !drain->keys || !drain->counts)
@@ -463,10 +489,9 @@ int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
 	return 0;
 }
 
-/* Closes the ring's part of the accounts. */
-static int close_ring_accounts(struct drain *drain, struct accounts *accounts)
+/* Closes the ring's part of a source's accounts. */
+static int close_ring_accounts(struct ring_accounts *ring, struct accounts *accounts)
 {
-	struct ring_accounts *ring = &drain->ring_accounts[drain->idle_set];
 	uint64_t stored = accounts->stored[PILOTLIGHT_PATH_RING];
 	int r = 0;
 
@@ -484,37 +509,51 @@ static int close_ring_accounts(struct drain *drain, struct accounts *accounts)
 	return r;
 }
 
-int drain_window(
-	struct drain *drain, drain_function function, void *context, struct accounts *ret_accounts)
+static int drain_ring(struct drain *drain, struct accounts accounts[PILOTLIGHT_SOURCES])
 {
-	struct accounts accounts = { 0 };
-	uint64_t in_maps, samples = 0;
+	int r;
+
+	handle_waiting_records(drain);
+	r = ring_buffer__consume(drain->ring);
+	for (int i = 0; r >= 0 && i < PILOTLIGHT_SOURCES; i++)
+		r = close_ring_accounts(&drain->ring_accounts[drain->idle_set][i], &accounts[i]);
+	return r;
+}
+
+static int drain_maps(struct drain *drain, struct accounts accounts[PILOTLIGHT_SOURCES])
+{
+	uint64_t unread[PILOTLIGHT_SOURCES];
+	int r;
+
+	for (int i = 0; i < PILOTLIGHT_SOURCES; i++)
+		unread[i] = accounts[i].stored[PILOTLIGHT_PATH_MAP];
+	r = drain_counts(drain, accounts, unread);
+	for (int i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
+		accounts_move(&accounts[i], PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_UNREAD, unread[i]);
+	return r;
+}
+
+int drain_window(struct drain *drain, drain_function function, void *context,
+	struct accounts ret_accounts[PILOTLIGHT_SOURCES])
+{
+	struct accounts accounts[PILOTLIGHT_SOURCES] = { 0 };
 	int r;
 
 	drain->function = function;
 	drain->context = context;
 	r = consume_wakeup(drain);
 	if (r == 0)
-		r = read_counters(drain, &accounts);
-	if (r < 0)
-		return r;
-	handle_waiting_records(drain);
-	r = ring_buffer__consume(drain->ring);
-	if (r < 0)
-		return r;
-	r = close_ring_accounts(drain, &accounts);
-	if (r < 0)
-		return r;
-	in_maps = accounts.stored[PILOTLIGHT_PATH_MAP];
-	r = drain_counts(drain, &accounts, &samples);
-	if (r < 0)
-		return r;
-	accounts_move(&accounts, PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_UNREAD, in_maps - samples);
-	r = clear_set(drain);
+		r = read_counters(drain, accounts);
+	if (r == 0)
+		r = drain_ring(drain, accounts);
+	if (r == 0)
+		r = drain_maps(drain, accounts);
+	if (r == 0)
+		r = clear_set(drain);
 	if (r == 0)
 		r = clear_counters(drain);
 	if (r < 0)
 		return r;
-	*ret_accounts = accounts;
+	memcpy(ret_accounts, accounts, sizeof(accounts));
 	return 0;
 }

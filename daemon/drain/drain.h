@@ -27,7 +27,9 @@ struct raw_sample {
 	/* Set to 0; the callback's owner may say here whose share it is of (base/user_share.h). */
 	uint64_t share_user;
 	const char *comm; /* NUL-terminated, as the kernel reports it */
-	uint64_t count;
+	enum pilotlight_source source;
+	enum pilotlight_wait wait;
+	uint64_t count; /* periods of the source */
 	uint64_t first_ns, last_ns;
 	enum pilotlight_path path;
 	size_t depth_max; /* a stack with this many frames may be truncated */
@@ -91,9 +93,9 @@ int drain_flip(struct drain *drain);
 
 /*
  * Second half, after drain_flip(): passes every sample of the idle set to `function`, then clears
- * the set. `ret_accounts` receives the window's accounts, which close: samples that BPF counted and
- * the maps lack are PILOTLIGHT_DROP_UNREAD. Returns 0 or -errno; -EPROTO if the maps held more than
- * BPF counted, which is a bug.
+ * the set. `ret_accounts` receives the window's accounts by source, each of which closes: samples
+ * that BPF counted and the maps lack are PILOTLIGHT_DROP_UNREAD. Returns 0 or -errno; -EPROTO if
+ * the maps held more than BPF counted, which is a bug.
  */
-int drain_window(
-	struct drain *drain, drain_function function, void *context, struct accounts *ret_accounts);
+int drain_window(struct drain *drain, drain_function function, void *context,
+	struct accounts ret_accounts[PILOTLIGHT_SOURCES]);

@@ -11,7 +11,8 @@ int ring_record_header(const void *bytes, size_t size, struct pilotlight_ring_he
 	if (size < sizeof(header))
 		return -EINVAL;
 	memcpy(&header, bytes, sizeof(header));
-	if (header.kind >= PILOTLIGHT_RING_KINDS || header.set >= PILOTLIGHT_SET_COUNT)
+	if (header.kind >= PILOTLIGHT_RING_KINDS || header.set >= PILOTLIGHT_SET_COUNT ||
+		header.source >= PILOTLIGHT_SOURCES || header.wait >= PILOTLIGHT_WAITS)
 		return -EINVAL;
 	*ret_header = header;
 	return 0;
@@ -30,7 +31,8 @@ static int parse_sample(const void *bytes, size_t size, struct raw_sample *ret_s
 	const struct pilotlight_ring_sample *header = bytes;
 	const uint64_t *ips = (const void *)(header + 1);
 
-	if (size < sizeof(*header) || header->kernel_count > PILOTLIGHT_STACK_DEPTH ||
+	if (size < sizeof(*header) || header->periods == 0 ||
+		header->kernel_count > PILOTLIGHT_STACK_DEPTH ||
 		header->user_count > PILOTLIGHT_STACK_DEPTH ||
 		size != sizeof(*header) + header->kernel_count * sizeof(*ips) +
 				header->user_count * sizeof(struct pilotlight_user_frame))
@@ -41,7 +43,9 @@ static int parse_sample(const void *bytes, size_t size, struct raw_sample *ret_s
 		.cgroup_id = header->cgroup_id,
 		.user = header->user,
 		.comm = terminate(header->comm, comm),
-		.count = 1,
+		.source = (enum pilotlight_source)header->header.source,
+		.wait = (enum pilotlight_wait)header->header.wait,
+		.count = header->periods,
 		.first_ns = header->time_ns,
 		.last_ns = header->time_ns,
 		.path = PILOTLIGHT_PATH_RING,
@@ -59,7 +63,8 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 	const struct pilotlight_ring_walk *header = bytes;
 	const uint64_t *frames = (const void *)(header + 1);
 
-	if (size < sizeof(*header) || header->count > PILOTLIGHT_WALK_DEPTH ||
+	if (size < sizeof(*header) || header->periods == 0 ||
+		header->count > PILOTLIGHT_WALK_DEPTH ||
 		header->kernel_count > PILOTLIGHT_STACK_DEPTH ||
 		header->end >= PILOTLIGHT_WALK_ENDS ||
 		size != sizeof(*header) +
@@ -71,7 +76,9 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 		.cgroup_id = header->cgroup_id,
 		.user = header->user,
 		.comm = terminate(header->comm, comm),
-		.count = 1,
+		.source = (enum pilotlight_source)header->header.source,
+		.wait = (enum pilotlight_wait)header->header.wait,
+		.count = header->periods,
 		.first_ns = header->time_ns,
 		.last_ns = header->time_ns,
 		.path = PILOTLIGHT_PATH_RING,

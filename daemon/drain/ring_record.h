@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parses and checks records of the BPF ring: counts against lengths, sets and kinds against their
- * number.
+ * Parses and checks records of the BPF ring: counts against lengths; sets, kinds and
+ * sources against their number.
  */
 #pragma once
 
@@ -10,11 +10,12 @@
 
 #include <stddef.h>
 
-/* The record's kind and the set it belongs to. Returns 0, or -EINVAL if the bytes are no record. */
+/* The record's kind, and the set and source it belongs to. Returns 0, or -EINVAL if the bytes are
+ * no record. */
 int ring_record_header(const void *bytes, size_t size, struct pilotlight_ring_header *ret_header);
 
 /*
- * Fills in a sample of count 1 without `depth_max`. It borrows the record, which must be aligned to
+ * Fills in a sample without `depth_max`. It borrows the record, which must be aligned to
  * 8, and `comm`. Of a PILOTLIGHT_RING_WALK only the walk has a meaning. Returns 0 or -EINVAL.
  */
 int ring_record_parse(const void *bytes, size_t size, struct raw_sample *ret_sample,

@@ -157,9 +157,28 @@ static int read_jit_files(struct pipeline *pipeline, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
 }
 
+static int drain_samples(struct pipeline *pipeline, struct fault *fault)
+{
+	struct accounts accounts[PILOTLIGHT_SOURCES];
+	int r = drain_window(pipeline->drain, pipeline_add_sample, pipeline, accounts);
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
+	for (int i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		/* No other source is switched on. */
+		if (!accounts_close(&accounts[i]) ||
+			(i != PILOTLIGHT_SOURCE_CPU && accounts[i].fired))
+			return fault_set(
+				fault, -EPROTO, "the accounts of a window do not close: a bug");
+	}
+	accounts_add(&pipeline->open.accounts, &accounts[PILOTLIGHT_SOURCE_CPU]);
+	accounts_add(&pipeline->report.accounts, &accounts[PILOTLIGHT_SOURCE_CPU]);
+	pipeline->report.drains++;
+	return 0;
+}
+
 static int drain(struct pipeline *pipeline, struct fault *fault)
 {
-	struct accounts accounts;
 	uint64_t flip_ns = clock_monotonic_ns(), flipped_ns;
 	int r;
 
@@ -178,14 +197,9 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	if (r < 0)
 		return r;
 	bound_lookups(pipeline);
-	r = drain_window(pipeline->drain, pipeline_add_sample, pipeline, &accounts);
+	r = drain_samples(pipeline, fault);
 	if (r < 0)
-		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
-	if (!accounts_close(&accounts))
-		return fault_set(fault, -EPROTO, "the accounts of a window do not close: a bug");
-	accounts_add(&pipeline->open.accounts, &accounts);
-	accounts_add(&pipeline->report.accounts, &accounts);
-	pipeline->report.drains++;
+		return r;
 	if (pipeline->settings.drained)
 		pipeline->settings.drained(pipeline->settings.drained_context);
 	r = run_late(pipeline, pipeline->last_flip_ns);

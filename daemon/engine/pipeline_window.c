@@ -112,7 +112,8 @@ void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_
 {
 	struct accounts accounts = { 0 };
 
-	accounts_add_counters(&accounts, capture_left_behind(pipeline->capture));
+	accounts_add_counters(
+		&accounts, &capture_left_behind(pipeline->capture)[PILOTLIGHT_SOURCE_CPU]);
 	/* The earlier engine could write to the counters, so check them. */
 	if (!accounts_close(&accounts)) {
 		log_warning("the accounts of what an engine has left do not close, continuing "

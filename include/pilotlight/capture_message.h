@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { PILOTLIGHT_CAPTURE_VERSION = 4 };
+enum { PILOTLIGHT_CAPTURE_VERSION = 5 };
 
 enum pilotlight_capture_operation {
 	/*
@@ -70,7 +70,11 @@ enum {
 	PILOTLIGHT_CAPTURE_RATE_HZ_MAX = 100000,
 	PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX = 1 << 30,
 	PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX = 1 << 16,
+	PILOTLIGHT_CAPTURE_PERIOD_NS_MAX = 1000000000,
 };
+
+/* A lower limit: a sample costs some microseconds. */
+enum { PILOTLIGHT_CAPTURE_PERIOD_NS_MIN = 1000 };
 
 struct pilotlight_capture_request {
 	uint32_t version;
@@ -82,9 +86,12 @@ struct pilotlight_capture_request {
 	uint32_t rate_hz, stack_slots;
 	uint8_t wants_kernel, filters_processes; /* 0 or 1 */
 	uint8_t event;				 /* enum capture_event */
-	uint8_t padding[5];
+	uint8_t padding;
+	uint32_t sources; /* bit mask of 1 << enum pilotlight_source; not 0 */
+	uint64_t
+		periods[PILOTLIGHT_SOURCES]; /* in ns; 0 for the CPU and for sources that are off */
 };
-_Static_assert(sizeof(struct pilotlight_capture_request) == 56, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_request) == 80, "padding");
 
 struct pilotlight_capture_layout {
 	uint32_t stack_slots, build_id_stack_slots, count_slots, known_stack_slots;
@@ -127,8 +134,8 @@ struct pilotlight_capture_answer {
 	 * dropped before they were drained, summed over CPUs. Every OPEN reports them until an
 	 * engine that received them has started; they are then in that engine's own accounts.
 	 */
-	struct pilotlight_counters left_behind;
+	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
 	/* What failed and what to do; UTF-8 with a NUL, "" on success. */
 	char fault[512];
 };
-_Static_assert(sizeof(struct pilotlight_capture_answer) == 920, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_answer) == 1352, "padding");

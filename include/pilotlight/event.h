@@ -20,6 +20,20 @@ enum {
 	PILOTLIGHT_SET_COUNT = 2, /* BPF writes one while the engine drains the other */
 };
 
+/* What a sample counts. Each source has its own period, counters and accounts. */
+enum pilotlight_source {
+	PILOTLIGHT_SOURCE_CPU,	    /* a thread ran */
+	PILOTLIGHT_SOURCE_OFFCPU,   /* a thread was blocked */
+	PILOTLIGHT_SOURCE_RUNQUEUE, /* a thread was ready and waited for a CPU */
+	PILOTLIGHT_SOURCES,
+};
+
+/* Why a thread did not run. */
+enum pilotlight_wait {
+	PILOTLIGHT_WAIT_NONE, /* it ran */
+	PILOTLIGHT_WAITS,
+};
+
 /* In place of a stack id: there is no such stack, as in a kernel thread or in user mode. */
 #define PILOTLIGHT_STACK_NONE (-1LL)
 
@@ -81,8 +95,11 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_COUNT,
 };
 
-/* The accounts of a set on one CPU: fired = Σ stored + Σ dropped. The counters that most samples
- * touch come first, close together. */
+/*
+ * The accounts of a source and a set on one CPU: fired = Σ stored + Σ dropped. They count periods
+ * of the source, of which a sample stands for one or more. The counters that most samples touch
+ * come first, close together.
+ */
 struct pilotlight_counters {
 	__u64 fired;
 	__u64 run_ns; /* run time, measured by the program: the kernel's needs CAP_SYS_ADMIN */
@@ -93,6 +110,12 @@ struct pilotlight_counters {
 	__u64 dropped[PILOTLIGHT_DROP_BPF_COUNT];
 	__u64 events[PILOTLIGHT_EVENT_COUNT];
 };
+
+/* The place of a source's counters for a set. */
+static inline __u32 pilotlight_counters_index(enum pilotlight_source source, __u32 set)
+{
+	return source * PILOTLIGHT_SET_COUNT + set;
+}
 
 /* A program image: tells address spaces apart that had the same pid in turn. */
 struct pilotlight_process {
@@ -112,12 +135,14 @@ struct pilotlight_sample_key {
 	 */
 	__u64 cgroup_id;
 	__u32 tid;
-	__u32 walker; /* of user_stack: enum pilotlight_walker */
+	__u16 walker; /* of user_stack: enum pilotlight_walker */
+	__u8 source;  /* enum pilotlight_source */
+	__u8 wait;    /* enum pilotlight_wait */
 };
 _Static_assert(sizeof(struct pilotlight_sample_key) == 48, "padding");
 
 struct pilotlight_sample_count {
-	__u64 count;
+	__u64 count;		 /* periods of the source */
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
 	__s64 build_id_stack; /* in the build-id stackmap; PILOTLIGHT_STACK_NONE: use user_stack */
 	char comm[PILOTLIGHT_COMM_BYTES];
@@ -167,9 +192,12 @@ enum pilotlight_ring_kind {
 	PILOTLIGHT_RING_KINDS,
 };
 struct pilotlight_ring_header {
-	__u32 kind;
-	__u32 set; /* of the sample's window */
+	__u16 kind;
+	__u16 set;    /* of the sample's window */
+	__u16 source; /* enum pilotlight_source */
+	__u16 wait;   /* enum pilotlight_wait */
 };
+_Static_assert(sizeof(struct pilotlight_ring_header) == 8, "padding");
 
 /*
  * A sample, followed by its frames, leaf first: `kernel_count` ips of 8 bytes, then `user_count`
@@ -190,7 +218,7 @@ struct pilotlight_ring_sample {
 	 * uids there, and must not get as many shares (I4).
 	 */
 	__u32 user;
-	__u32 reserved;
+	__u32 periods; /* of the source; not 0 */
 };
 _Static_assert(sizeof(struct pilotlight_ring_sample) == 72, "padding");
 

@@ -111,9 +111,9 @@ enum pilotlight_frame_kind {
 
 /*
  * A walked stack in the ring, followed by `count` frames of 8 bytes, leaf first. A WALKED_SAMPLE is
- * one sample; the `kernel_count` ips of its kernel stack follow the frames. A WALK is sent by the
- * first of the samples that are counted with this stack. They name it by `hash`, which covers
- * frames and end. It has no kernel stack, and of the other fields only `end` is set.
+ * one sample of `periods`; the `kernel_count` ips of its kernel stack follow the frames. A WALK is
+ * sent by the first of the samples that are counted with this stack. They name it by `hash`, which
+ * covers frames and end. It has no kernel stack, and of the other fields only `end` is set.
  */
 struct pilotlight_ring_walk {
 	struct pilotlight_ring_header header;
@@ -127,6 +127,6 @@ struct pilotlight_ring_walk {
 	__u8 end; /* enum pilotlight_walk_end */
 	char comm[PILOTLIGHT_COMM_BYTES];
 	__u32 user; /* as in pilotlight_ring_sample */
-	__u32 reserved;
+	__u32 periods;
 };
 _Static_assert(sizeof(struct pilotlight_ring_walk) == 80, "padding");

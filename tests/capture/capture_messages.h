@@ -22,6 +22,7 @@ static inline struct pilotlight_capture_request request_of(uint32_t operation)
 		request.rate_hz = 99;
 		request.map_budget_bytes = 4 << 20;
 		request.wants_kernel = 1;
+		request.sources = 1 << PILOTLIGHT_SOURCE_CPU;
 	}
 	return request;
 }

@@ -53,10 +53,12 @@ static int ask(struct capture_session *session, uint32_t operation, uint64_t val
 
 static uint64_t fired_by(const struct capture_session *session)
 {
-	struct pilotlight_counters sum = { 0 };
+	struct pilotlight_counters sums[PILOTLIGHT_SOURCES] = { 0 };
 
-	assert_int_equal(capture_host_add_counters(session->host, &sum), 0);
-	return sum.fired;
+	assert_int_equal(capture_host_add_counters(session->host, sums), 0);
+	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		assert_int_equal(sums[i].fired, 0);
+	return sums[PILOTLIGHT_SOURCE_CPU].fired;
 }
 
 /* Returns once another sample has fired. */

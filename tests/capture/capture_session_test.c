@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests that are refused before anything is opened, with or without privileges. */
+#include "base/array.h"
 #include "capture/capture_session.h"
 #include "tests/capture/capture_messages.h"
 
@@ -58,7 +59,7 @@ static void unused_fields_must_be_zero(void **state)
 				used++;
 		}
 		if (operation == PILOTLIGHT_CAPTURE_OPEN)
-			assert_int_equal(used, 8 + 8 + 4 + 4 + 3);
+			assert_int_equal(used, 8 + 8 + 4 + 4 + 3 + 4 + 8 * PILOTLIGHT_SOURCES);
 		else if (operation == PILOTLIGHT_CAPTURE_RING ||
 			 operation == PILOTLIGHT_CAPTURE_FOLLOW ||
 			 operation == PILOTLIGHT_CAPTURE_SET_RATE)
@@ -71,11 +72,11 @@ static void unused_fields_must_be_zero(void **state)
 static void settings_out_of_range_open_nothing(void **state)
 {
 	const uint64_t budget_max = PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX;
-	struct pilotlight_capture_request requests[9];
+	struct pilotlight_capture_request requests[15];
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
-	for (size_t i = 0; i < 9; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)
 		requests[i] = request_of(PILOTLIGHT_CAPTURE_OPEN);
 	requests[0].rate_hz = 0;
 	requests[1].rate_hz = PILOTLIGHT_CAPTURE_RATE_HZ_MAX + 1;
@@ -86,7 +87,15 @@ static void settings_out_of_range_open_nothing(void **state)
 	requests[6].filters_processes = 255;
 	requests[7].event = CAPTURE_EVENT_CLOCK + 1;
 	requests[8].unwind_budget_bytes = budget_max + 1;
-	for (size_t i = 0; i < 9; i++) {
+	requests[9].sources = 0;
+	requests[10].sources = 1 << PILOTLIGHT_SOURCES;
+	requests[11].periods[PILOTLIGHT_SOURCE_CPU] = 1000000;
+	requests[12].periods[PILOTLIGHT_SOURCE_OFFCPU] = 1000000; /* it is off */
+	requests[13].sources |= 1 << PILOTLIGHT_SOURCE_OFFCPU;
+	requests[13].periods[PILOTLIGHT_SOURCE_OFFCPU] = PILOTLIGHT_CAPTURE_PERIOD_NS_MIN - 1;
+	requests[14].sources |= 1 << PILOTLIGHT_SOURCE_RUNQUEUE;
+	requests[14].periods[PILOTLIGHT_SOURCE_RUNQUEUE] = PILOTLIGHT_CAPTURE_PERIOD_NS_MAX + 1;
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		assert_int_equal(execute(&session, requests[i], &answer), -EINVAL);
 		assert_true(strlen(answer.fault) > 0);
 	}
@@ -94,15 +103,17 @@ static void settings_out_of_range_open_nothing(void **state)
 
 static void nothing_opens_beyond_the_limits(void **state)
 {
-	const struct capture_limits limits = {
-		.rate_hz = 99, .map_bytes = 1 << 20, .event = CAPTURE_EVENT_CLOCK
-	};
-	struct pilotlight_capture_request requests[7];
+	const struct capture_limits limits = { .rate_hz = 99,
+		.map_bytes = 1 << 20,
+		.event = CAPTURE_EVENT_CLOCK,
+		.sources = 1 << PILOTLIGHT_SOURCE_OFFCPU,
+		.least_periods = { [PILOTLIGHT_SOURCE_OFFCPU] = 1000000 } };
+	struct pilotlight_capture_request requests[9];
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
 	capture_session_limit(&session, &limits);
-	for (size_t i = 0; i < 7; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		requests[i] = request_of(PILOTLIGHT_CAPTURE_OPEN);
 		requests[i].rate_hz = 99;
 		requests[i].map_budget_bytes = requests[i].unwind_budget_bytes = 1 << 20;
@@ -115,7 +126,11 @@ static void nothing_opens_beyond_the_limits(void **state)
 	requests[4].event = CAPTURE_EVENT_CYCLES;
 	requests[5].event = CAPTURE_EVENT_AUTO;
 	requests[6].wants_kernel = 1;
-	for (size_t i = 0; i < 7; i++) {
+	requests[7].sources |= 1 << PILOTLIGHT_SOURCE_OFFCPU;
+	requests[7].periods[PILOTLIGHT_SOURCE_OFFCPU] = 999999;
+	requests[8].sources |= 1 << PILOTLIGHT_SOURCE_RUNQUEUE;
+	requests[8].periods[PILOTLIGHT_SOURCE_RUNQUEUE] = 1000000;
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		assert_int_equal(execute(&session, requests[i], &answer), -EPERM);
 		assert_true(strlen(answer.fault) > 0);
 	}

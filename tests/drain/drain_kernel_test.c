@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "drain/drain.h"
+#include "tests/drain/cpu_window.h"
 #include "tests/harness/cgroup.h"
 #include "tests/harness/privilege.h"
 
@@ -92,7 +93,7 @@ static int drain_once(void)
 	int r;
 
 	assert_int_equal(drain_flip(fixture.drain), 0);
-	r = drain_window(fixture.drain, count_sample, NULL, &accounts);
+	r = drain_cpu_window(fixture.drain, count_sample, NULL, &accounts);
 	if (r == 0) {
 		assert_true(accounts_close(&accounts));
 		accounts_add(&fixture.total, &accounts);
@@ -400,26 +401,28 @@ static void the_creator_of_a_user_namespace_answers_for_its_users(void **state)
 	assert_int_equal(fixture.of_user, fixture.of_followed);
 }
 
-static void write_counters(const struct pilotlight_counters *counters)
+static void write_counters(
+	enum pilotlight_source source, const struct pilotlight_counters *counters)
 {
 	int cpus = libbpf_num_possible_cpus();
 	struct pilotlight_counters *values = calloc((size_t)cpus, sizeof(*values));
-	uint32_t set = 0;
+	uint32_t index = pilotlight_counters_index(source, 0);
 
 	assert_non_null(values);
 	values[0] = *counters;
-	assert_int_equal(bpf_map_update_elem(
-				 capture_maps(fixture.capture)->counters_fd, &set, values, BPF_ANY),
+	assert_int_equal(bpf_map_update_elem(capture_maps(fixture.capture)->counters_fd, &index,
+				 values, BPF_ANY),
 		0);
 	free(values);
 }
 
-static void put_count(uint32_t tid, uint64_t count)
+static void put_count(enum pilotlight_source source, uint32_t tid, uint64_t count)
 {
 	const struct pilotlight_sample_key key = {
 		.tid = tid,
 		.user_stack = PILOTLIGHT_STACK_NONE,
 		.kernel_stack = PILOTLIGHT_STACK_NONE,
+		.source = source,
 	};
 	const struct pilotlight_sample_count value = {
 		.count = count,
@@ -437,9 +440,9 @@ static void counted_but_missing_samples_are_unread(void **state)
 	const struct pilotlight_counters counters = { .fired = 12, .stored = { 10, 2 } };
 
 	open_fixture(false, 64);
-	write_counters(&counters);
-	put_count(1, 4);
-	put_count(2, 3);
+	write_counters(PILOTLIGHT_SOURCE_CPU, &counters);
+	put_count(PILOTLIGHT_SOURCE_CPU, 1, 4);
+	put_count(PILOTLIGHT_SOURCE_CPU, 2, 3);
 	assert_int_equal(drain_once(), 0);
 	assert_int_equal(fixture.samples, 7);
 	assert_int_equal(fixture.total.stored[PILOTLIGHT_PATH_MAP], 7);
@@ -452,13 +455,43 @@ static void counted_but_missing_samples_are_unread(void **state)
 	assert_int_equal(fixture.total.fired, 12);
 }
 
+static void each_source_has_its_own_accounts(void **state)
+{
+	const struct pilotlight_counters counters[PILOTLIGHT_SOURCES] = {
+		{ .fired = 4, .stored = { 4, 0 } },
+		{ .fired = 50, .stored = { 50, 0 } },
+		{ .fired = 6, .stored = { 5, 0 }, .dropped = { [PILOTLIGHT_DROP_FILTERED] = 1 } },
+	};
+	struct accounts accounts[PILOTLIGHT_SOURCES];
+
+	open_fixture(false, 64);
+	for (int i = 0; i < PILOTLIGHT_SOURCES; i++)
+		write_counters((enum pilotlight_source)i, &counters[i]);
+	put_count(PILOTLIGHT_SOURCE_CPU, 1, 4);
+	put_count(PILOTLIGHT_SOURCE_OFFCPU, 1, 47);
+	put_count(PILOTLIGHT_SOURCE_RUNQUEUE, 1, 5);
+	assert_int_equal(drain_flip(fixture.drain), 0);
+	assert_int_equal(drain_window(fixture.drain, count_sample, NULL, accounts), 0);
+	assert_int_equal(fixture.samples, 4 + 47 + 5);
+	for (int i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		assert_int_equal(accounts[i].fired, counters[i].fired);
+		assert_true(accounts_close(&accounts[i]));
+		assert_int_equal(accounts[i].dropped[PILOTLIGHT_DROP_UNREAD],
+			i == PILOTLIGHT_SOURCE_OFFCPU ? 3 : 0);
+	}
+	/* Both sets are clean afterwards. */
+	assert_int_equal(drain_once(), 0);
+	assert_int_equal(drain_once(), 0);
+	assert_int_equal(fixture.total.fired, 0);
+}
+
 static void uncounted_samples_are_a_bug(void **state)
 {
 	const struct pilotlight_counters counters = { .fired = 3, .stored = { 3, 0 } };
 
 	open_fixture(false, 64);
-	write_counters(&counters);
-	put_count(1, 4);
+	write_counters(PILOTLIGHT_SOURCE_CPU, &counters);
+	put_count(PILOTLIGHT_SOURCE_CPU, 1, 4);
 	assert_int_equal(drain_once(), -EPROTO);
 }
 
@@ -531,6 +564,7 @@ int main(void)
 		cmocka_unit_test_teardown(
 			the_creator_of_a_user_namespace_answers_for_its_users, tear_down),
 		cmocka_unit_test_teardown(counted_but_missing_samples_are_unread, tear_down),
+		cmocka_unit_test_teardown(each_source_has_its_own_accounts, tear_down),
 		cmocka_unit_test_teardown(uncounted_samples_are_a_bug, tear_down),
 		cmocka_unit_test_teardown(one_wakeup_is_one_drain, tear_down),
 	};

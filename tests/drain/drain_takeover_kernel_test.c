@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "drain/drain.h"
 #include "tests/capture/served_capture.h"
+#include "tests/drain/cpu_window.h"
 
 #include <grp.h>
 #include <linux/capability.h>
@@ -76,7 +77,7 @@ static _Noreturn void be_engine(const struct capture *capture, struct accounts *
 	REQUIRE(drain_new(capture_maps(capture), &drain) == 0);
 	for (int i = 0; i < 2; i++) {
 		REQUIRE(drain_flip(drain) == 0);
-		REQUIRE(drain_window(drain, count_samples, &samples, &accounts) == 0);
+		REQUIRE(drain_cpu_window(drain, count_samples, &samples, &accounts) == 0);
 		accounts_add(drained, &accounts);
 	}
 	_exit(0);
@@ -129,7 +130,7 @@ static void drain_after(const struct capture *capture, struct accounts *total)
 
 		samples = 0;
 		assert_int_equal(drain_flip(drain), 0);
-		assert_int_equal(drain_window(drain, count_samples, &samples, &accounts), 0);
+		assert_int_equal(drain_cpu_window(drain, count_samples, &samples, &accounts), 0);
 		assert_true(accounts_close(&accounts));
 		assert_int_equal(samples, accounts_stored(&accounts));
 		accounts_add(total, &accounts);
@@ -330,7 +331,7 @@ static _Noreturn void be_engine_without_privilege(int fd)
 	REQUIRE(drain_new(capture_maps(capture), &drain) == 0);
 	work_on_many_stacks();
 	REQUIRE(drain_flip(drain) == 0);
-	REQUIRE(drain_window(drain, count_samples, &samples, &accounts) == 0);
+	REQUIRE(drain_cpu_window(drain, count_samples, &samples, &accounts) == 0);
 	REQUIRE(accounts_close(&accounts));
 	REQUIRE(samples > 0 && samples == accounts_stored(&accounts));
 	read_sideband(capture);
@@ -339,7 +340,7 @@ static _Noreturn void be_engine_without_privilege(int fd)
 	for (int i = 0; i < 4; i++) {
 		REQUIRE(work_for_walks(capture) == 0);
 		REQUIRE(drain_flip(drain) == 0);
-		REQUIRE(drain_window(drain, count_walk, &walked, &accounts) == 0);
+		REQUIRE(drain_cpu_window(drain, count_walk, &walked, &accounts) == 0);
 	}
 	REQUIRE(!capture_walk_maps(capture) || walked.of_us > 0);
 	/* It ends in the middle of a window that has enough. */
@@ -348,7 +349,7 @@ static _Noreturn void be_engine_without_privilege(int fd)
 		walked.calls = 0;
 		walked.calls_max = 5;
 		REQUIRE(drain_flip(drain) == 0);
-		REQUIRE(drain_window(drain, count_walk, &walked, &accounts) == 0);
+		REQUIRE(drain_cpu_window(drain, count_walk, &walked, &accounts) == 0);
 	}
 }
 
@@ -385,7 +386,7 @@ static void the_next_engine_drains_what_none_drained(void **state)
 		walked = (struct walked){ 0 };
 		assert_int_equal(work_for_walks(capture), 0);
 		assert_int_equal(drain_flip(drain), 0);
-		assert_int_equal(drain_window(drain, count_walk, &walked, &accounts), 0);
+		assert_int_equal(drain_cpu_window(drain, count_walk, &walked, &accounts), 0);
 		assert_true(accounts_close(&accounts));
 		accounts_add(&total, &accounts);
 		if (i > 0)

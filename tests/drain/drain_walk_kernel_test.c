@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "drain/drain.h"
 #include "pilotlight/walk.h"
+#include "tests/drain/cpu_window.h"
 #include "tests/harness/cgroup.h"
 #include "tests/harness/privilege.h"
 
@@ -154,7 +155,7 @@ static void drain_once(struct fixture *fixture)
 	struct accounts accounts = { 0 };
 
 	assert_int_equal(drain_flip(fixture->drain), 0);
-	assert_int_equal(drain_window(fixture->drain, take_sample, fixture, &accounts), 0);
+	assert_int_equal(drain_cpu_window(fixture->drain, take_sample, fixture, &accounts), 0);
 	assert_true(accounts_close(&accounts));
 	accounts_add(&fixture->total, &accounts);
 }

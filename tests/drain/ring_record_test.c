@@ -24,7 +24,10 @@ static const struct record good = {
 		.tid = 8,
 		.kernel_count = 2,
 		.user_count = 3,
-		.header = { .kind = PILOTLIGHT_RING_SAMPLE, .set = 1 },
+		.header = { .kind = PILOTLIGHT_RING_SAMPLE,
+			.set = 1,
+			.source = PILOTLIGHT_SOURCE_OFFCPU },
+		.periods = 12,
 		.comm = "worker",
 	},
 	.kernel_ips = { 0xffffffff81000010, 0xffffffff81000020 },
@@ -48,7 +51,9 @@ static void a_sample_is_read(void **state)
 	assert_int_equal(sample.cgroup_id, 4711);
 	assert_int_equal(sample.user, 1000);
 	assert_string_equal(sample.comm, "worker");
-	assert_int_equal(sample.count, 1);
+	assert_int_equal(sample.source, PILOTLIGHT_SOURCE_OFFCPU);
+	assert_int_equal(sample.wait, PILOTLIGHT_WAIT_NONE);
+	assert_int_equal(sample.count, 12);
 	assert_int_equal(sample.first_ns, 12345);
 	assert_int_equal(sample.last_ns, 12345);
 	assert_int_equal(sample.path, PILOTLIGHT_PATH_RING);
@@ -87,6 +92,15 @@ static void malformed_samples_are_refused(void **state)
 	record = good;
 	record.header.user_count = PILOTLIGHT_STACK_DEPTH + 1;
 	assert_int_equal(parse(&record, SIZE_MAX), -EINVAL);
+	record = good;
+	record.header.header.source = PILOTLIGHT_SOURCES;
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
+	record = good;
+	record.header.header.wait = PILOTLIGHT_WAITS;
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
+	record = good;
+	record.header.periods = 0;
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
 }
 
 struct walk_record {
@@ -96,7 +110,10 @@ struct walk_record {
 
 static const struct walk_record good_walk = {
 	.header = {
-		.header = { .kind = PILOTLIGHT_RING_WALKED_SAMPLE, .set = 1 },
+		.header = { .kind = PILOTLIGHT_RING_WALKED_SAMPLE,
+			.set = 1,
+			.source = PILOTLIGHT_SOURCE_RUNQUEUE },
+		.periods = 3,
 		.hash = 0x1234567890abcdef,
 		.time_ns = 12345,
 		.process = { .start_ns = 99, .tgid = 7, .exec_id = 1 },
@@ -120,6 +137,8 @@ static void walks_are_read_with_their_sample_and_without(void **state)
 	assert_int_equal(ring_record_header(&record, sizeof(record), &header), 0);
 	assert_int_equal(header.kind, PILOTLIGHT_RING_WALKED_SAMPLE);
 	assert_int_equal(sample.walk_hash, 0x1234567890abcdef);
+	assert_int_equal(sample.source, PILOTLIGHT_SOURCE_RUNQUEUE);
+	assert_int_equal(sample.count, 3);
 	assert_int_equal(sample.tid, 8);
 	assert_int_equal(sample.user, 1000);
 	assert_string_equal(sample.comm, "worker");
@@ -149,6 +168,9 @@ static void malformed_walks_are_refused(void **state)
 	record.header.header.kind = PILOTLIGHT_RING_SAMPLE;
 	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
 	record.header.header.kind = PILOTLIGHT_RING_KINDS;
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
+	record = good_walk;
+	record.header.periods = 0;
 	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
 	record = good_walk;
 	record.header.header.set = PILOTLIGHT_SET_COUNT;

@@ -33,13 +33,14 @@ struct made_up_sample {
 	uint32_t tgid;
 	uint64_t count, time_ns;
 	uint64_t user_ip; /* 0: it has no frames */
+	enum pilotlight_source source;
 };
 
 static struct {
 	bool is_taken_over;
 	int follow_error;
 	uint32_t cpus; /* that are sampled */
-	struct pilotlight_counters left_behind;
+	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
 	struct made_up_sample samples[MADE_UP_SAMPLES_MAX]; /* in the maps */
 	size_t sample_count;
 	struct sideband_record *records; /* freed when they are read */
@@ -128,7 +129,7 @@ bool capture_is_taken_over(const struct capture *capture)
 const struct pilotlight_counters *capture_left_behind(const struct capture *capture)
 {
 	(void)capture;
-	return &world.left_behind;
+	return world.left_behind;
 }
 
 int capture_start(struct capture *capture, struct fault *fault)
@@ -303,6 +304,7 @@ static void hand_out(const struct made_up_sample *made_up, drain_function functi
 		.process = { .tgid = made_up->tgid },
 		.tid = made_up->tgid,
 		.comm = "made-up",
+		.source = made_up->source,
 		.count = made_up->count,
 		.first_ns = made_up->time_ns,
 		.last_ns = made_up->time_ns,
@@ -318,17 +320,17 @@ static void hand_out(const struct made_up_sample *made_up, drain_function functi
 		accounts_move(accounts, sample.path, PILOTLIGHT_DROP_PROFILE_FULL, sample.count);
 }
 
-int drain_window(
-	struct drain *drain, drain_function function, void *context, struct accounts *ret_accounts)
+int drain_window(struct drain *drain, drain_function function, void *context,
+	struct accounts ret_accounts[PILOTLIGHT_SOURCES])
 {
-	struct accounts accounts = { 0 };
+	struct accounts accounts[PILOTLIGHT_SOURCES] = { 0 };
 
 	(void)drain;
 	check();
 	for (size_t i = 0; i < world.sample_count; i++)
-		hand_out(&world.samples[i], function, context, &accounts);
+		hand_out(&world.samples[i], function, context, &accounts[world.samples[i].source]);
 	world.sample_count = 0;
 	world.windows++;
-	*ret_accounts = accounts;
+	memcpy(ret_accounts, accounts, sizeof(accounts));
 	return 0;
 }

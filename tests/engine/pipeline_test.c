@@ -384,7 +384,7 @@ static void left_behind_accounts_count_if_they_close(void **state)
 {
 	struct accounts accounts;
 
-	world.left_behind = (struct pilotlight_counters){
+	world.left_behind[PILOTLIGHT_SOURCE_CPU] = (struct pilotlight_counters){
 		.fired = 9,
 		.stored = { [PILOTLIGHT_PATH_MAP] = 3, [PILOTLIGHT_PATH_RING] = 1 },
 		.dropped = { [PILOTLIGHT_DROP_IDLE] = 5 },
@@ -394,7 +394,7 @@ static void left_behind_accounts_count_if_they_close(void **state)
 	assert_int_equal(accounts.fired, 9);
 	assert_int_equal(accounts_stored(&accounts), 4);
 	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_IDLE], 5);
-	world.left_behind.fired = 8;
+	world.left_behind[PILOTLIGHT_SOURCE_CPU].fired = 8;
 	pipeline_left_behind(pipeline, &accounts);
 	assert_int_equal(accounts.fired + accounts_stored(&accounts), 0);
 }

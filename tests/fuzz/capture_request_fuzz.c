@@ -36,6 +36,19 @@ static int next_descriptor(void)
 	return fd;
 }
 
+static bool has_good_sources(const struct pilotlight_capture_request *request)
+{
+	if (request->sources == 0 || request->sources >= 1 << PILOTLIGHT_SOURCES ||
+		request->periods[PILOTLIGHT_SOURCE_CPU])
+		return false;
+	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (request->sources & 1U << i
+				? request->periods[i] < 1000 || request->periods[i] > 1000000000
+				: request->periods[i] != 0)
+			return false;
+	return true;
+}
+
 /* Would a session accept these settings? */
 static bool is_openable(const struct pilotlight_capture_request *request)
 {
@@ -44,7 +57,8 @@ static bool is_openable(const struct pilotlight_capture_request *request)
 	       request->map_budget_bytes <= PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX &&
 	       request->unwind_budget_bytes <= PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX &&
 	       request->stack_slots <= PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX &&
-	       request->wants_kernel <= 1 && request->filters_processes <= 1 && request->event <= 2;
+	       request->wants_kernel <= 1 && request->filters_processes <= 1 &&
+	       request->event <= 2 && has_good_sources(request);
 }
 
 static int execute(const struct pilotlight_capture_request *request)

@@ -70,6 +70,14 @@ int capture_host_open(const struct capture_settings *settings, const char *event
 			settings->unwind_budget_bytes <= machine.limits.map_bytes &&
 			settings->event == machine.limits.event &&
 			(machine.limits.allows_kernel || !settings->wants_kernel)));
+	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+		require(settings->sources & 1U << i
+				? settings->periods[i] >= 1000 && settings->periods[i] <= 1000000000
+				: settings->periods[i] == 0);
+		require(!machine.is_limited || !(settings->sources & 1U << i) ||
+			(machine.limits.sources & 1U << i &&
+				settings->periods[i] >= machine.limits.least_periods[i]));
+	}
 	if (machine.fails_open)
 		return fault_set(fault, -ENOMEM, "the kernel refuses");
 	host = calloc(1, sizeof(*host));
@@ -188,13 +196,15 @@ void capture_host_weigh(struct capture_host *host)
 	require(host);
 }
 
-int capture_host_add_counters(const struct capture_host *host, struct pilotlight_counters *sum)
+int capture_host_add_counters(
+	const struct capture_host *host, struct pilotlight_counters sums[PILOTLIGHT_SOURCES])
 {
 	if (machine.fails_counters)
 		return -ENOMEM;
 	/* Otherwise samples could fire after they were counted. */
 	require(!host->is_started);
-	sum->fired += host->fired;
+	for (int i = 0; i < PILOTLIGHT_SOURCES; i++)
+		sums[i].fired += host->fired;
 	return 0;
 }
 
@@ -242,6 +252,9 @@ static void set_limits(struct engines *engines, const uint8_t *step)
 		.map_bytes = (size_t)step[2] << 12,
 		.event = step[3] % 3,
 		.allows_kernel = step[4] & 1,
+		.sources = step[5] & 7,
+		.least_periods = { [PILOTLIGHT_SOURCE_OFFCPU] = step[6] * 1000ULL,
+			[PILOTLIGHT_SOURCE_RUNQUEUE] = step[7] * 1000ULL },
 	};
 
 	machine.is_limited = true;
@@ -269,6 +282,7 @@ static struct pilotlight_capture_request request_of(const uint8_t *step)
 	static const uint64_t values[] = { 0, 1, 2, RINGS, 99, INT32_MAX, UINT32_MAX, UINT64_MAX };
 	static const uint64_t budgets[] = { 0, 4096, 1 << 20, PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX,
 		PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX + 1ULL, UINT64_MAX };
+	static const uint64_t periods[] = { 1000000, 1000, 999, 200000, 1000000000, 1000000001 };
 	struct pilotlight_capture_request request = {
 		.version = PILOTLIGHT_CAPTURE_VERSION,
 		.operation = step[1] % (PILOTLIGHT_CAPTURE_OPERATIONS + 1),
@@ -285,6 +299,11 @@ static struct pilotlight_capture_request request_of(const uint8_t *step)
 	request.wants_kernel = step[6] & 3;
 	request.filters_processes = step[6] >> 2 & 3;
 	request.event = step[6] >> 4 & 3;
+	/* The older cases of the corpus end with 0. */
+	request.sources = step[7] ? step[7] & 15 : 1 << PILOTLIGHT_SOURCE_CPU;
+	for (int i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (step[7] >> 4 && request.sources & 1U << i && i != PILOTLIGHT_SOURCE_CPU)
+			request.periods[i] = PICK(periods, step[7] >> 4);
 	return request;
 }
 
@@ -300,8 +319,10 @@ static void clear_unused(struct pilotlight_capture_request *request)
 static void follow_open(struct engines *engines, const struct pilotlight_capture_answer *answer)
 {
 	if (answer->result == 0) {
-		require(machine.host && answer->left_behind.fired == machine.left_behind);
-		engines->told = answer->left_behind.fired;
+		for (int i = 0; i < PILOTLIGHT_SOURCES; i++)
+			require(answer->left_behind[i].fired == machine.left_behind);
+		require(machine.host);
+		engines->told = machine.left_behind;
 		engines->is_held = true;
 	} else if (answer->result != -EINVAL && answer->result != -EPERM &&
 		   answer->result != -EBUSY) {
@@ -350,7 +371,7 @@ static void ask(struct engines *engines, const uint8_t *step)
 	if (!(step[0] & 0x80))
 		clear_unused(&request);
 	request.number = ++engines->requests;
-	request.padding[0] = is_dirty;
+	request.padding = is_dirty;
 	if (is_short)
 		size = 1 + step[7] % (sizeof(request) - 1);
 	require(broker_socket_send(engines->fd, &request, size, &machine.fd, has_fd) == 0);

@@ -227,7 +227,8 @@ static void ask_for_much(void)
 {
 	struct pilotlight_capture_request request = { .version = PILOTLIGHT_CAPTURE_VERSION,
 		.operation = PILOTLIGHT_CAPTURE_OPEN,
-		.rate_hz = 100 };
+		.rate_hz = 100,
+		.sources = 1 << PILOTLIGHT_SOURCE_CPU };
 	struct pilotlight_capture_answer answer;
 
 	(void)send(ENGINE_CAPTURE_FD, &request, sizeof(request), MSG_NOSIGNAL);

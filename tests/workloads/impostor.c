@@ -134,6 +134,7 @@ static void ask_capture(pid_t engine, char **arguments)
 		.rate_hz = (uint32_t)atoi(arguments[0]),
 		.map_budget_bytes = strtoull(arguments[1], NULL, 10) << 20,
 		.event = (uint8_t)atoi(arguments[2]),
+		.sources = 1 << PILOTLIGHT_SOURCE_CPU,
 	};
 	struct pilotlight_capture_answer answer;
 	int socket_fd = take_socket(engine, CAPTURE_FD);
