@@ -42,7 +42,10 @@ struct signal_struct {
 	unsigned long long sum_sched_runtime; /* CPU time of threads that have exited, in ns */
 };
 
+struct cfs_rq;
+
 struct sched_entity {
+	struct cfs_rq *cfs_rq;	/* CONFIG_FAIR_GROUP_SCHED; threads of all classes have it */
 	__u64 sum_exec_runtime; /* CPU time in ns */
 };
 
@@ -121,12 +124,17 @@ struct vm_area_struct {
 	struct mm_struct *vm_mm;
 };
 
+struct kernfs_node {
+	__u64 id; /* since 5.5 */
+};
+
 struct cgroup_subsys_state {
 	__u64 serial_nr; /* never reused */
 };
 
 struct cgroup {
 	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
 };
 
 struct css_set {
@@ -148,7 +156,26 @@ struct cred {
 	struct user_namespace *user_ns;
 };
 
+/* CONFIG_SCHED_INFO; in ns of the run queues' clocks. */
+struct sched_info {
+	unsigned long long run_delay; /* time in run queues */
+	unsigned long long last_arrival;
+};
+
+struct rq {
+	__u64 clock; /* as of the last event of the scheduler, at least of the last tick */
+};
+
+struct cfs_rq {
+	struct rq *rq; /* CONFIG_FAIR_GROUP_SCHED */
+};
+
 struct task_struct {
+	unsigned int __state; /* since 5.14 */
+	int on_cpu;	      /* CONFIG_SMP */
+	int exit_state;
+	unsigned int in_iowait : 1;
+	struct sched_info sched_info;
 	struct mm_struct *mm;
 	int pid;
 	int tgid;
@@ -166,8 +193,16 @@ struct task_struct {
 
 #pragma clang attribute pop
 
-/* The context of an iterator over all mappings of all processes (since 5.12), whose layout the
- * kernel guarantees. Both are NULL at the end. */
+/* The contexts of iterators, whose layout the kernel guarantees. The pointers are NULL at the end.
+ */
+
+/* Over all threads; since 5.8. */
+struct bpf_iter__task {
+	void *meta;
+	struct task_struct *task;
+};
+
+/* Over all mappings of all processes; since 5.12. */
 struct bpf_iter__task_vma {
 	void *meta;
 	struct task_struct *task;

@@ -74,6 +74,28 @@ struct {
 	__type(value, struct walker);
 } walkers SEC(".maps");
 
+/* What is told of a sample. */
+struct sample {
+	struct pilotlight_sample_key key;
+	__u32 window;
+	__u32 periods;
+	__u8 has_kernel_stack;
+	__u8 skipped_frames; /* of the kernel stack */
+	__u8 reserved[6];
+};
+
+/* The CPU's maps have an entry for samples of CPU time, which interrupt the others. */
+static __always_inline __u32 entry_of(const struct sample *sample)
+{
+	return sample->key.source != PILOTLIGHT_SOURCE_CPU;
+}
+
+/* Programs of one source may preempt each other. */
+static __always_inline void count(__u64 *counter, __u64 periods)
+{
+	__sync_fetch_and_add(counter, periods);
+}
+
 /* Wakes the reader when the ring is half full. Until then it reads at the next flip. */
 static __always_inline __u64 wakeup_flags(__u64 waiting_bytes)
 {
@@ -128,25 +150,26 @@ static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struc
  * Sends a sample with the kernel's walk through the ring. Its frames have build-ids if this is the
  * interrupt's first request for them (sampler.bpf.h, 3), else raw ips in the same form.
  */
-static __noinline void send_sample(struct bpf_perf_event_data *ctx,
-	struct pilotlight_counters *counters, const struct pilotlight_sample_key *key, __u32 set,
-	int wants_user)
+static __noinline void send_sample(void *ctx, struct pilotlight_counters *counters,
+	const struct sample *sample, int wants_user)
 {
-	struct pilotlight_ring_sample *sample;
+	const struct pilotlight_sample_key *key = &sample->key;
+	struct pilotlight_ring_sample *record;
 	struct scratch *scratch;
-	__u32 zero = 0, kernel_count, user_count, size;
+	__u32 entry = entry_of(sample), kernel_count, user_count, size;
 	long bytes;
 
-	scratch = bpf_map_lookup_elem(&scratches, &zero);
+	scratch = bpf_map_lookup_elem(&scratches, &entry);
 	if (!scratch)
 		goto failed;
-	sample = (struct pilotlight_ring_sample *)scratch->bytes;
+	record = (struct pilotlight_ring_sample *)scratch->bytes;
 
-	bytes = wants_kernel && !is_user_mode(ctx)
-			? bpf_get_stack(ctx, sample + 1, PILOTLIGHT_STACK_DEPTH * 8, 0)
+	bytes = sample->has_kernel_stack
+			? bpf_get_stack(ctx, record + 1, PILOTLIGHT_STACK_DEPTH * 8,
+				  sample->skipped_frames)
 			: 0;
 	kernel_count = stack_entries(bytes, 8);
-	size = sizeof(*sample) + kernel_count * 8;
+	size = sizeof(*record) + kernel_count * 8;
 	if (size > PILOTLIGHT_RING_SAMPLE_BYTES_MAX)
 		goto failed;
 	user_count = 0;
@@ -160,42 +183,42 @@ static __noinline void send_sample(struct bpf_perf_event_data *ctx,
 	if (size > PILOTLIGHT_RING_SAMPLE_BYTES_MAX)
 		goto failed;
 
-	sample->header = (struct pilotlight_ring_header){
+	record->header = (struct pilotlight_ring_header){
 		.kind = PILOTLIGHT_RING_SAMPLE,
-		.set = set,
+		.set = sample->window & 1,
 		.source = key->source,
 		.wait = key->wait,
 	};
-	sample->time_ns = bpf_ktime_get_ns();
-	sample->process = key->process;
-	sample->cgroup_id = key->cgroup_id;
-	sample->tid = key->tid;
-	sample->kernel_count = kernel_count;
-	sample->user_count = user_count;
-	bpf_get_current_comm(sample->comm, sizeof(sample->comm));
-	sample->user = user_of(bpf_get_current_task_btf());
-	sample->periods = 1;
-	if (!send(sample, size, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA))) {
-		counters->dropped[PILOTLIGHT_DROP_RING_FULL]++;
+	record->time_ns = bpf_ktime_get_ns();
+	record->process = key->process;
+	record->cgroup_id = key->cgroup_id;
+	record->tid = key->tid;
+	record->kernel_count = kernel_count;
+	record->user_count = user_count;
+	bpf_get_current_comm(record->comm, sizeof(record->comm));
+	record->user = user_of(bpf_get_current_task_btf());
+	record->periods = sample->periods;
+	if (!send(record, size, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA))) {
+		count(&counters->dropped[PILOTLIGHT_DROP_RING_FULL], sample->periods);
 		return;
 	}
-	counters->stored[PILOTLIGHT_PATH_RING]++;
+	count(&counters->stored[PILOTLIGHT_PATH_RING], sample->periods);
 	return;
 failed:
-	counters->dropped[PILOTLIGHT_DROP_BPF_ERROR]++;
+	count(&counters->dropped[PILOTLIGHT_DROP_BPF_ERROR], sample->periods);
 }
 
 /* Adds to an existing entry. Returns 0 if there is none. */
-static __always_inline int count_again(void *counts, const struct pilotlight_sample_key *key,
-	struct pilotlight_counters *counters, __u64 now)
+static __always_inline int count_again(
+	void *counts, const struct sample *sample, struct pilotlight_counters *counters, __u64 now)
 {
-	struct pilotlight_sample_count *entry = bpf_map_lookup_elem(counts, key);
+	struct pilotlight_sample_count *entry = bpf_map_lookup_elem(counts, &sample->key);
 
 	if (!entry)
 		return 0;
-	__sync_fetch_and_add(&entry->count, 1);
+	count(&entry->count, sample->periods);
 	entry->last_ns = now;
-	counters->stored[PILOTLIGHT_PATH_MAP]++;
+	count(&counters->stored[PILOTLIGHT_PATH_MAP], sample->periods);
 	return 1;
 }
 
@@ -203,26 +226,27 @@ static __always_inline int count_again(void *counts, const struct pilotlight_sam
  * The build-id stack of a raw stack, known or requested now; PILOTLIGHT_STACK_NONE if there is
  * none. Returns -ENOMEM if the map is full: the kernel checks that before it looks up the stack.
  */
-static __noinline __s64 find_build_ids(struct bpf_perf_event_data *ctx, void *build_id_stacks,
-	const struct pilotlight_sample_key *key, __u32 window, struct pilotlight_counters *counters)
+static __noinline __s64 find_build_ids(void *ctx, void *build_id_stacks,
+	const struct sample *sample, struct pilotlight_counters *counters)
 {
 	struct pilotlight_known_stack_key known_key = {
-		.process = key->process,
-		.user_stack = key->user_stack,
+		.process = sample->key.process,
+		.user_stack = sample->key.user_stack,
 	};
+	__u32 window = sample->window;
 	struct pilotlight_known_stack *known = bpf_map_lookup_elem(&known_stacks, &known_key);
 	struct pilotlight_known_stack answer = { .window = window };
 	long id;
 
 	if (known)
 		return known_build_id_stack(known, window);
-	counters->events[PILOTLIGHT_EVENT_BUILD_ID_CALL]++;
+	count(&counters->events[PILOTLIGHT_EVENT_BUILD_ID_CALL], 1);
 	id = bpf_get_stackid(ctx, build_id_stacks, USER_STACK);
 	switch (stack_answer_of(id)) {
 	case STACK_MAP_FULL:
 		return -SAMPLER_ENOMEM;
 	case STACK_COLLIDED:
-		counters->events[PILOTLIGHT_EVENT_BUILD_ID_COLLISION]++;
+		count(&counters->events[PILOTLIGHT_EVENT_BUILD_ID_COLLISION], 1);
 		break;
 	default:
 		break;
@@ -233,35 +257,35 @@ static __noinline __s64 find_build_ids(struct bpf_perf_event_data *ctx, void *bu
 	return answer.build_id_stack;
 }
 
-static __always_inline void note_walk(
-	struct pilotlight_counters *counters, const struct walker *walker)
+static __always_inline void note_walk(struct pilotlight_counters *counters,
+	const struct walker *walker, const struct sample *sample)
 {
 	__u32 end = walker->walk.record.end;
 
-	counters->walked[PILOTLIGHT_WALKER_TABLES]++;
+	count(&counters->walked[PILOTLIGHT_WALKER_TABLES], sample->periods);
 	if (end < PILOTLIGHT_WALK_ENDS)
-		counters->ends[end]++;
+		count(&counters->ends[end], sample->periods);
 }
 
 /*
  * Sends a sample with its walked stack. Returns 0 if the ring is full, or if it is nearly full and
  * the sample can be counted instead.
  */
-static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
-	struct pilotlight_counters *counters, struct walker *walker,
-	const struct pilotlight_sample_key *key, int can_be_counted)
+static __noinline int send_walked_sample(void *ctx, struct pilotlight_counters *counters,
+	struct walker *walker, const struct sample *sample, int can_be_counted)
 {
+	const struct pilotlight_sample_key *key = &sample->key;
 	struct pilotlight_ring_walk *record = &walker->walk.record;
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	__u32 count = record->count & PILOTLIGHT_WALK_DEPTH;
+	__u32 frames = record->count & PILOTLIGHT_WALK_DEPTH;
 	long bytes = 0;
 
 	if (can_be_counted && !has_room_to_spare(waiting_bytes))
 		return 0;
-	if (wants_kernel && !is_user_mode(ctx))
-		bytes = bpf_get_stack(ctx, &walker->walk.frames[count],
-			PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0);
+	if (sample->has_kernel_stack)
+		bytes = bpf_get_stack(ctx, &walker->walk.frames[frames],
+			PILOTLIGHT_STACK_DEPTH * sizeof(__u64), sample->skipped_frames);
 	record->header = (struct pilotlight_ring_header){
 		.kind = PILOTLIGHT_RING_WALKED_SAMPLE,
 		.set = walker->window & 1,
@@ -271,6 +295,7 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 	record->process = key->process;
 	record->cgroup_id = key->cgroup_id;
 	record->tid = key->tid;
+	record->periods = sample->periods;
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
 	/* Plain loads cost less than a call. The name may lack its NUL while it changes: the parser
 	 * adds one. */
@@ -278,15 +303,15 @@ static __noinline int send_walked_sample(struct bpf_perf_event_data *ctx,
 		sizeof(record->comm));
 	record->user = user_of(task);
 	if (!send(record,
-		    sizeof(*record) + (count + (record->kernel_count & PILOTLIGHT_STACK_DEPTH)) *
+		    sizeof(*record) + (frames + (record->kernel_count & PILOTLIGHT_STACK_DEPTH)) *
 					      sizeof(__u64),
 		    waiting_bytes))
 		return 0;
 	if (stack_answer_of(bytes) == STACK_ERROR)
-		counters->events[PILOTLIGHT_EVENT_STACK_ERROR]++;
+		count(&counters->events[PILOTLIGHT_EVENT_STACK_ERROR], 1);
 	if (walker->walk.has_jit)
-		counters->events[PILOTLIGHT_EVENT_TIMED]++;
-	counters->stored[PILOTLIGHT_PATH_RING]++;
+		count(&counters->events[PILOTLIGHT_EVENT_TIMED], 1);
+	count(&counters->stored[PILOTLIGHT_PATH_RING], sample->periods);
 	return 1;
 }
 
@@ -305,6 +330,7 @@ static __noinline int send_walk(struct walker *walker)
 		.kind = PILOTLIGHT_RING_WALK,
 		.set = walker->window & 1,
 	};
+	record->periods = 1;
 	record->kernel_count = 0;
 	if (!send(record, sizeof(*record) + (record->count & PILOTLIGHT_WALK_DEPTH) * sizeof(__u64),
 		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
@@ -316,63 +342,59 @@ static __noinline int send_walk(struct walker *walker)
 	return 1;
 }
 
-/* Walks the user stack by tables, into this CPU's `walker`. */
-static __always_inline enum walk_result walk_by_tables(struct bpf_perf_event_data *ctx,
-	struct walker *walker, struct pilotlight_sample_key *key, __u32 window)
+/* Walks the user stack by tables, from the registers in the CPU's `walker`. */
+static __always_inline enum walk_result walk_by_tables(struct walker *walker, struct sample *sample)
 {
-	enum walk_result result;
+	enum walk_result result = walk_user_stack(walker, &sample->key.process, sample->window,
+		walk_seed_of(walk_seed, sample->window));
 
-	if (!wants_walks || !has_user_mappings() || !read_registers(ctx, &walker->walk))
-		return WALK_BY_KERNEL;
-	result = walk_user_stack(walker, &key->process, window, walk_seed_of(walk_seed, window));
 	if (result == WALK_DONE) {
-		key->walker = PILOTLIGHT_WALKER_TABLES;
-		key->user_stack = (__s64)walker->walk.record.hash;
+		sample->key.walker = PILOTLIGHT_WALKER_TABLES;
+		sample->key.user_stack = (__s64)walker->walk.record.hash;
 	}
 	return result;
 }
 
 /* Puts the kernel stack into its map and into the key. */
 static __always_inline enum stack_answer get_kernel_stack(
-	struct bpf_perf_event_data *ctx, void *stacks, struct pilotlight_sample_key *key)
+	void *ctx, void *stacks, struct sample *sample)
 {
 	long id = -SAMPLER_EFAULT;
 
-	if (wants_kernel && !is_user_mode(ctx))
-		id = bpf_get_stackid(ctx, stacks, 0);
-	key->kernel_stack = stack_id_of(id);
+	if (sample->has_kernel_stack)
+		id = bpf_get_stackid(ctx, stacks, sample->skipped_frames);
+	sample->key.kernel_stack = stack_id_of(id);
 	return stack_answer_of(id);
 }
 
-static __always_inline enum stack_answer get_user_stack(struct bpf_perf_event_data *ctx,
-	void *stacks, struct pilotlight_counters *counters, struct pilotlight_sample_key *key)
+static __always_inline enum stack_answer get_user_stack(
+	void *ctx, void *stacks, struct pilotlight_counters *counters, struct sample *sample)
 {
 	long id = bpf_get_stackid(ctx, stacks, USER_STACK);
 
-	key->walker = PILOTLIGHT_WALKER_KERNEL;
-	key->user_stack = stack_id_of(id);
+	sample->key.walker = PILOTLIGHT_WALKER_KERNEL;
+	sample->key.user_stack = stack_id_of(id);
 	if (stack_answer_of(id) != STACK_ABSENT)
-		counters->walked[PILOTLIGHT_WALKER_KERNEL]++;
+		count(&counters->walked[PILOTLIGHT_WALKER_KERNEL], sample->periods);
 	return stack_answer_of(id);
 }
 
 /* Sends a sample that the maps cannot hold. */
-static __always_inline void send_whole(struct bpf_perf_event_data *ctx,
-	struct pilotlight_counters *counters, struct walker *walker,
-	const struct pilotlight_sample_key *key, __u32 window, enum walk_result walk)
+static __always_inline void send_whole(void *ctx, struct pilotlight_counters *counters,
+	struct walker *walker, const struct sample *sample, enum walk_result walk)
 {
 	if (walk != WALK_DONE)
-		send_sample(ctx, counters, key, window & 1, walk == WALK_BY_KERNEL);
-	else if (!send_walked_sample(ctx, counters, walker, key, 0))
-		counters->dropped[PILOTLIGHT_DROP_RING_FULL]++;
+		send_sample(ctx, counters, sample, walk == WALK_BY_KERNEL);
+	else if (!send_walked_sample(ctx, counters, walker, sample, 0))
+		count(&counters->dropped[PILOTLIGHT_DROP_RING_FULL], sample->periods);
 }
 
 /* Adds an entry for a sample. Returns 0 if the map is full. */
-static __always_inline int count_first(void *counts, const struct pilotlight_sample_key *key,
+static __always_inline int count_first(void *counts, const struct sample *sample,
 	struct pilotlight_counters *counters, __u64 now, __s64 build_id_stack)
 {
 	struct pilotlight_sample_count entry = {
-		.count = 1,
+		.count = sample->periods,
 		.first_ns = now,
 		.last_ns = now,
 		.build_id_stack = build_id_stack,
@@ -380,99 +402,116 @@ static __always_inline int count_first(void *counts, const struct pilotlight_sam
 	};
 
 	bpf_get_current_comm(entry.comm, sizeof(entry.comm));
-	if (bpf_map_update_elem(counts, key, &entry, BPF_NOEXIST))
-		return count_again(counts, key, counters, now);
-	counters->stored[PILOTLIGHT_PATH_MAP]++;
+	if (bpf_map_update_elem(counts, &sample->key, &entry, BPF_NOEXIST))
+		return count_again(counts, sample, counters, now);
+	count(&counters->stored[PILOTLIGHT_PATH_MAP], sample->periods);
 	return 1;
 }
 
 /* Counts a sample in the maps, or sends it if they cannot hold it. */
-static __always_inline void count_sample(struct bpf_perf_event_data *ctx, void *stacks,
-	void *build_id_stacks, void *counts, struct pilotlight_counters *counters,
-	struct walker *walker, struct pilotlight_sample_key *key, __u32 window,
-	enum walk_result walk)
+static __always_inline void count_sample(void *ctx, void *stacks, void *build_id_stacks,
+	void *counts, struct pilotlight_counters *counters, struct walker *walker,
+	struct sample *sample, enum walk_result walk)
 {
-	enum stack_answer user = STACK_ABSENT, kernel = get_kernel_stack(ctx, stacks, key);
+	enum stack_answer user = STACK_ABSENT, kernel = get_kernel_stack(ctx, stacks, sample);
 	__s64 build_id_stack = PILOTLIGHT_STACK_NONE;
 	__u64 now = walker->walk.record.time_ns;
 
 	/* A sample that has an entry in this window has also sent its stack. */
 	if (walk == WALK_DONE && stack_answer_is_in_maps(kernel) &&
-		count_again(counts, key, counters, now)) {
-		note_walk(counters, walker);
+		count_again(counts, sample, counters, now)) {
+		note_walk(counters, walker, sample);
 		return;
 	}
 	if (walk == WALK_DONE && !stack_answer_needs_ring(kernel) && !send_walk(walker)) {
-		counters->events[PILOTLIGHT_EVENT_WALK_UNSENT]++;
+		count(&counters->events[PILOTLIGHT_EVENT_WALK_UNSENT], 1);
 		walk = WALK_BY_KERNEL;
 	}
 	if (walk == WALK_DONE)
-		note_walk(counters, walker);
+		note_walk(counters, walker, sample);
 	else if (walk == WALK_BY_KERNEL)
-		user = get_user_stack(ctx, stacks, counters, key);
+		user = get_user_stack(ctx, stacks, counters, sample);
 	if (stack_answer_needs_ring(user) || stack_answer_needs_ring(kernel)) {
 		if (user == STACK_MAP_FULL || kernel == STACK_MAP_FULL)
-			counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
+			count(&counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL], 1);
 		else
-			counters->events[PILOTLIGHT_EVENT_STACK_COLLISION]++;
-		send_whole(ctx, counters, walker, key, window, walk);
+			count(&counters->events[PILOTLIGHT_EVENT_STACK_COLLISION], 1);
+		send_whole(ctx, counters, walker, sample, walk);
 		return;
 	}
 	if (user == STACK_ERROR || kernel == STACK_ERROR)
-		counters->events[PILOTLIGHT_EVENT_STACK_ERROR]++;
+		count(&counters->events[PILOTLIGHT_EVENT_STACK_ERROR], 1);
 
-	if (count_again(counts, key, counters, now))
+	if (count_again(counts, sample, counters, now))
 		return;
 	if (user == STACK_STORED)
-		build_id_stack = find_build_ids(ctx, build_id_stacks, key, window, counters);
+		build_id_stack = find_build_ids(ctx, build_id_stacks, sample, counters);
 	if (build_id_stack == -SAMPLER_ENOMEM) {
-		counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL]++;
-		send_whole(ctx, counters, walker, key, window, walk);
+		count(&counters->events[PILOTLIGHT_EVENT_STACKMAP_FULL], 1);
+		send_whole(ctx, counters, walker, sample, walk);
 		return;
 	}
-	if (count_first(counts, key, counters, now, build_id_stack))
+	if (count_first(counts, sample, counters, now, build_id_stack))
 		return;
-	counters->events[PILOTLIGHT_EVENT_COUNTS_FULL]++;
-	send_whole(ctx, counters, walker, key, window, walk);
+	count(&counters->events[PILOTLIGHT_EVENT_COUNTS_FULL], 1);
+	send_whole(ctx, counters, walker, sample, walk);
 }
 
-static __always_inline void record_sample(struct bpf_perf_event_data *ctx, struct task_struct *task,
-	struct pilotlight_counters *counters, struct pilotlight_sample_key *key, __u32 window,
-	__u64 now)
+/* Records a sample of the current task. The user stack begins at the registers in `walker`, if
+ * `can_walk`. */
+static __always_inline void record_sample(void *ctx, struct pilotlight_counters *counters,
+	struct walker *walker, struct sample *sample, int can_walk)
 {
-	__u32 zero = 0;
-	struct walker *walker = bpf_map_lookup_elem(&walkers, &zero);
-	enum walk_result walk;
+	enum walk_result walk = WALK_BY_KERNEL;
 
+	sample->key.cgroup_id = cgroup_id_of(bpf_get_current_task_btf(), walker);
+	sample->key.user_stack = sample->key.kernel_stack = PILOTLIGHT_STACK_NONE;
+	if (can_walk)
+		walk = walk_by_tables(walker, sample);
+	if (walk == WALK_DONE && send_walked_sample(ctx, counters, walker, sample, 1)) {
+		note_walk(counters, walker, sample);
+		return;
+	}
+	if (sample->window & 1)
+		count_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, counters, walker,
+			sample, walk);
+	else
+		count_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, counters, walker,
+			sample, walk);
+}
+
+static __always_inline int is_filtered(const struct sample *sample)
+{
+	return filters_tgids && !bpf_map_lookup_elem(&followed_tgids, &sample->key.process.tgid);
+}
+
+static __always_inline void sample_cpu_time(struct bpf_perf_event_data *ctx,
+	struct pilotlight_counters *counters, struct sample *sample, __u64 now)
+{
+	struct walker *walker;
+	__u32 entry = entry_of(sample);
+
+	if (is_filtered(sample)) {
+		count(&counters->dropped[PILOTLIGHT_DROP_FILTERED], 1);
+		return;
+	}
+	walker = bpf_map_lookup_elem(&walkers, &entry);
 	if (!walker) {
-		counters->dropped[PILOTLIGHT_DROP_BPF_ERROR]++;
+		count(&counters->dropped[PILOTLIGHT_DROP_BPF_ERROR], 1);
 		return;
 	}
 	walker->walk.record.time_ns = now;
-	walker->walk.record.periods = 1;
-	key->cgroup_id = cgroup_id_of(task, walker);
-	key->user_stack = key->kernel_stack = PILOTLIGHT_STACK_NONE;
-	walk = walk_by_tables(ctx, walker, key, window);
-	if (walk == WALK_DONE && send_walked_sample(ctx, counters, walker, key, 1)) {
-		note_walk(counters, walker);
-		return;
-	}
-	if (window & 1)
-		count_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, counters, walker, key,
-			window, walk);
-	else
-		count_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, counters, walker, key,
-			window, walk);
+	record_sample(ctx, counters, walker, sample,
+		wants_walks && has_user_mappings() && read_registers(ctx, &walker->walk));
 }
 
 SEC("perf_event")
 int sample_cpu(struct bpf_perf_event_data *ctx)
 {
-	struct pilotlight_sample_key key = { 0 };
+	struct sample sample = { .window = active_window, .periods = 1 };
+	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_CPU, sample.window & 1);
 	struct pilotlight_counters *counts;
 	struct task_struct *task;
-	__u32 window = active_window;
-	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_CPU, window & 1);
 	__u64 now;
 
 	counts = bpf_map_lookup_elem(&counters, &index);
@@ -486,15 +525,11 @@ int sample_cpu(struct bpf_perf_event_data *ctx)
 	task = bpf_get_current_task_btf();
 	if (task->pid == 0) {
 		counts->dropped[PILOTLIGHT_DROP_IDLE]++;
-		goto out;
+	} else {
+		sample.has_kernel_stack = wants_kernel && !is_user_mode(ctx);
+		describe_task(task, &sample.key.process, &sample.key.tid);
+		sample_cpu_time(ctx, counts, &sample, now);
 	}
-	describe_task(task, &key.process, &key.tid);
-	if (filters_tgids && !bpf_map_lookup_elem(&followed_tgids, &key.process.tgid)) {
-		counts->dropped[PILOTLIGHT_DROP_FILTERED]++;
-		goto out;
-	}
-	record_sample(ctx, task, counts, &key, window, now);
-out:
 	counts = bpf_map_lookup_elem(&counters, &index);
 	if (counts)
 		counts->run_ns += bpf_ktime_get_ns();
@@ -544,5 +579,7 @@ int BPF_PROG(forget_exit, struct task_struct *task)
 		bpf_map_delete_elem(&followed_tgids, &tgid);
 	return 0;
 }
+
+#include "scheduler.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -289,6 +289,7 @@ static const char *const walk_end_names[] = {
 	[PILOTLIGHT_WALK_LOOPED] = "looped",
 	[PILOTLIGHT_WALK_DEEP] = "deep",
 	[PILOTLIGHT_WALK_NO_FRAME_POINTER] = "no_frame_pointer",
+	[PILOTLIGHT_WALK_BLOCKED] = "blocked",
 };
 _Static_assert(ARRAY_SIZE(walk_end_names) == PILOTLIGHT_WALK_ENDS, "each has a name");
 

@@ -410,6 +410,13 @@ int capture_list_files(struct capture *capture)
 	return ask(capture, PILOTLIGHT_CAPTURE_LIST_FILES, 0, &answer);
 }
 
+int capture_take_blocked(struct capture *capture, uint64_t before_ns)
+{
+	struct pilotlight_capture_answer answer;
+
+	return ask(capture, PILOTLIGHT_CAPTURE_TAKE_BLOCKED, before_ns, &answer);
+}
+
 int capture_follow_cpus(struct capture *capture)
 {
 	int count = ask_state(capture, PILOTLIGHT_CAPTURE_FOLLOW_CPUS, 0);

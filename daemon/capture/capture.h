@@ -123,6 +123,15 @@ int capture_follow(struct capture *capture, pid_t pid);
 int capture_list_files(struct capture *capture);
 
 /*
+ * Takes samples of the threads that have been blocked since before `before_ns` (CLOCK_MONOTONIC),
+ * for the time that is not accounted for yet, in whole periods. Otherwise all of it is taken when a
+ * thread wakes, maybe hours later. They have a kernel stack and end with PILOTLIGHT_WALK_BLOCKED.
+ * Call it before the last drain of a window or of a recording. Returns 0; -EOPNOTSUPP if time off
+ * the CPU is not sampled; or -errno.
+ */
+int capture_take_blocked(struct capture *capture, uint64_t before_ns);
+
+/*
  * Attaches the sampler to all online CPUs. Call it last before time counts. CPUs that came online
  * meanwhile may lack a side-band ring until capture_follow_cpus().
  */

@@ -8,6 +8,7 @@
 #include "capture/killable_read.h"
 #include "capture/perf_event_opener.h"
 #include "capture/sampler_programs.h"
+#include "capture/scheduler_programs.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
 
@@ -19,6 +20,8 @@
 
 enum {
 	LIST_TIMEOUT_MS = 1000,
+	/* Of each source on each CPU. More of them fill the ring, which wakes the engine early. */
+	WAITS_HZ = 100,
 	SIDEBAND_BUDGET_BYTES = 8 << 20, /* for all CPUs together */
 	SIDEBAND_RING_BYTES_MAX = 512 << 10,
 	SIDEBAND_RING_BYTES_MIN = 32 << 10,
@@ -65,6 +68,9 @@ static void compute_sizes(struct capture_host *host)
 		.forced_stack_slots = settings->stack_slots,
 	};
 
+	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (settings->sources & 1U << i)
+			work.waits_hz += WAITS_HZ;
 	sizes->has_walks = settings->unwind_budget_bytes > 0 && sampler_programs_can_walk();
 	sizes->walks = walk_map_sizes_compute(sizes->has_walks ? settings->unwind_budget_bytes : 0);
 	work.has_walks = sizes->has_walks;
@@ -285,8 +291,11 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 	int r = follow_cpus(host, true);
 
 	if (r == 0 || (host->is_started && cpu_events_error_passes(r))) {
-		host->is_started = true;
-		return 0;
+		r = scheduler_programs_start(host->programs, &host->settings, fault);
+		if (r < 0 && !host->is_started)
+			cpu_events_stop(host->events);
+		host->is_started = host->is_started || r == 0;
+		return r;
 	}
 	if (!host->is_started)
 		cpu_events_stop(host->events);
@@ -305,6 +314,7 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 void capture_host_stop(struct capture_host *host)
 {
 	cpu_events_stop(host->events);
+	scheduler_programs_stop(host->programs);
 	host->is_started = false;
 }
 
@@ -339,6 +349,11 @@ int capture_host_list_files(struct capture_host *host)
 	return r == -ETIMEDOUT ? 0 : r;
 }
 
+int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns)
+{
+	return scheduler_programs_take_blocked(host->programs, &host->settings, before_ns);
+}
+
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)
 {
 	if (rate_hz > host->settings.rate_hz)
@@ -361,6 +376,7 @@ static void read_programs(const struct capture_host *host, struct pilotlight_cap
 		bpf_program__fd(programs->progs.follow_fork), NULL, &state->program_ns);
 	kernel_cost_add_program(
 		bpf_program__fd(programs->progs.forget_exit), NULL, &state->program_ns);
+	scheduler_programs_add_cost(programs, &state->program_ns);
 }
 
 void capture_host_read_state(struct capture_host *host, struct pilotlight_capture_state *ret_state)

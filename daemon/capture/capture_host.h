@@ -52,6 +52,8 @@ int capture_host_follow(struct capture_host *host, pid_t pid);
 int capture_host_follow_cpus(struct capture_host *host);
 /* As capture_list_files(). */
 int capture_host_list_files(struct capture_host *host);
+/* As capture_take_blocked(). */
+int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns);
 /* -ERANGE: above the rate of the settings, for which the maps were sized. */
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz);
 

@@ -23,7 +23,8 @@ void capture_session_new_client(struct capture_session *session)
 static bool has_value(uint32_t operation)
 {
 	return operation == PILOTLIGHT_CAPTURE_RING || operation == PILOTLIGHT_CAPTURE_FOLLOW ||
-	       operation == PILOTLIGHT_CAPTURE_SET_RATE;
+	       operation == PILOTLIGHT_CAPTURE_SET_RATE ||
+	       operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED;
 }
 
 /* The request without the fields that its operation does not use. */
@@ -311,6 +312,9 @@ static int execute(struct capture_session *session,
 		return drop_host(session, fault);
 	case PILOTLIGHT_CAPTURE_LIST_FILES:
 		return capture_host_list_files(host);
+	case PILOTLIGHT_CAPTURE_TAKE_BLOCKED:
+		return request->value == 0 ? -EINVAL
+					   : capture_host_take_blocked(host, request->value);
 	case PILOTLIGHT_CAPTURE_OPEN:
 	case PILOTLIGHT_CAPTURE_OPERATIONS:
 		break;
@@ -350,7 +354,8 @@ static size_t fill_answer(struct capture_session *session,
 
 	if (request->operation == PILOTLIGHT_CAPTURE_CLOSE ||
 		request->operation == PILOTLIGHT_CAPTURE_FOLLOW ||
-		request->operation == PILOTLIGHT_CAPTURE_LIST_FILES)
+		request->operation == PILOTLIGHT_CAPTURE_LIST_FILES ||
+		request->operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED)
 		return 0;
 	if (request->operation == PILOTLIGHT_CAPTURE_RING)
 		return fill_ring(host, request->value, &answer->layout, fds);

@@ -79,7 +79,7 @@ static void set_stack_slots(struct map_sizes *sizes, bool has_walks, uint32_t sl
 void map_sizes_compute(
 	const struct map_sizes_work *work, size_t budget_bytes, struct map_sizes *ret_sizes)
 {
-	uint64_t samples_per_second = (uint64_t)work->rate_hz * work->cpu_count;
+	uint64_t samples_per_second = ((uint64_t)work->rate_hz + work->waits_hz) * work->cpu_count;
 	uint64_t slots_per_sample = work->has_walks ? SLOTS_PER_STACK : 2 * SLOTS_PER_STACK;
 	uint64_t slots, ring_needed, ring_max;
 	struct map_sizes sizes = { .stack_depth = work->stack_depth, .cpu_count = work->cpu_count };

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "capture/capture.h"
 #include "capture/libbpf_log.h"
+#include "capture/scheduler_programs.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
 
@@ -160,6 +161,9 @@ int sampler_programs_load(const struct capture_settings *settings,
 	(void)bpf_program__set_autoload(programs->progs.forget_exit, settings->filters_processes);
 	(void)bpf_program__set_autoload(programs->progs.list_mapped_files, sizes->has_walks);
 	set_sizes(programs, settings, sizes);
+	r = scheduler_programs_prepare(programs, settings, fault);
+	if (r < 0)
+		return r;
 	r = sampler__load(programs);
 	if (r < 0)
 		return fault_of_load(r, fault);

@@ -109,6 +109,7 @@ static const struct {
 	[RESOLVER_CUT_LOOPED] = { "stack loops", "[truncated: stack loops]" },
 	[RESOLVER_CUT_NO_FRAME_POINTER] = { "JIT code without frame pointer",
 		"[truncated: JIT code without frame pointer]" },
+	[RESOLVER_CUT_BLOCKED] = { "still blocked", "[truncated: still blocked]" },
 	[RESOLVER_CUT_MISSING] = { "stack missing", "[truncated: stack missing]" },
 };
 
@@ -434,6 +435,8 @@ static enum resolver_cut cut_of_end(enum pilotlight_walk_end end)
 		return RESOLVER_CUT_DEPTH;
 	case PILOTLIGHT_WALK_NO_FRAME_POINTER:
 		return RESOLVER_CUT_NO_FRAME_POINTER;
+	case PILOTLIGHT_WALK_BLOCKED:
+		return RESOLVER_CUT_BLOCKED;
 	case PILOTLIGHT_WALK_ENDS:
 		break;
 	}

@@ -48,6 +48,7 @@ static const struct counter {
 	COUNTER(150, ends[PILOTLIGHT_WALK_LOOPED]),
 	COUNTER(151, ends[PILOTLIGHT_WALK_DEEP]),
 	COUNTER(152, ends[PILOTLIGHT_WALK_NO_FRAME_POINTER]),
+	COUNTER(153, ends[PILOTLIGHT_WALK_BLOCKED]),
 #undef COUNTER
 };
 _Static_assert(sizeof(struct accounts) == ARRAY_SIZE(counters) * sizeof(uint64_t),

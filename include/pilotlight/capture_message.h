@@ -26,17 +26,19 @@ enum pilotlight_capture_operation {
 	 * its undrained counts become left_behind. -EBUSY: this same connection opened it.
 	 */
 	PILOTLIGHT_CAPTURE_OPEN = 1,
-	PILOTLIGHT_CAPTURE_RING,	/* value: an index → layout.ring_cpu and ring_id, and its
-					   descriptor; -ENOENT beyond the last */
-	PILOTLIGHT_CAPTURE_START,	/* → state; clears left_behind */
-	PILOTLIGHT_CAPTURE_STOP,	/* → state */
-	PILOTLIGHT_CAPTURE_FOLLOW,	/* value: a pid */
-	PILOTLIGHT_CAPTURE_FOLLOW_CPUS, /* → the number of CPUs, state */
-	PILOTLIGHT_CAPTURE_SET_RATE,	/* value: Hz → state */
-	PILOTLIGHT_CAPTURE_STATE,	/* → state */
-	PILOTLIGHT_CAPTURE_CLOSE,	/* sampling ends; the next OPEN loads anew */
-	PILOTLIGHT_CAPTURE_LIST_FILES,	/* the sampler requests the files of running programs */
-	PILOTLIGHT_CAPTURE_OPERATIONS,	/* one more than the last */
+	PILOTLIGHT_CAPTURE_RING,	 /* value: an index → layout.ring_cpu and ring_id, and its
+					    descriptor; -ENOENT beyond the last */
+	PILOTLIGHT_CAPTURE_START,	 /* → state; clears left_behind */
+	PILOTLIGHT_CAPTURE_STOP,	 /* → state */
+	PILOTLIGHT_CAPTURE_FOLLOW,	 /* value: a pid */
+	PILOTLIGHT_CAPTURE_FOLLOW_CPUS,	 /* → the number of CPUs, state */
+	PILOTLIGHT_CAPTURE_SET_RATE,	 /* value: Hz → state */
+	PILOTLIGHT_CAPTURE_STATE,	 /* → state */
+	PILOTLIGHT_CAPTURE_CLOSE,	 /* sampling ends; the next OPEN loads anew */
+	PILOTLIGHT_CAPTURE_LIST_FILES,	 /* the sampler requests the files of running programs */
+	PILOTLIGHT_CAPTURE_TAKE_BLOCKED, /* value: a time, CLOCK_MONOTONIC in ns; takes the time of
+					    threads that have been blocked since before */
+	PILOTLIGHT_CAPTURE_OPERATIONS,	 /* one more than the last */
 };
 
 enum pilotlight_capture_fd {
@@ -138,4 +140,4 @@ struct pilotlight_capture_answer {
 	/* What failed and what to do; UTF-8 with a NUL, "" on success. */
 	char fault[512];
 };
-_Static_assert(sizeof(struct pilotlight_capture_answer) == 1352, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_answer) == 1376, "padding");

@@ -31,6 +31,16 @@ enum pilotlight_source {
 /* Why a thread did not run. */
 enum pilotlight_wait {
 	PILOTLIGHT_WAIT_NONE, /* it ran */
+	/* Blocked: in the kernel's states of these names, ... */
+	PILOTLIGHT_WAIT_INTERRUPTIBLE,
+	PILOTLIGHT_WAIT_UNINTERRUPTIBLE,
+	PILOTLIGHT_WAIT_DISK,	 /* for I/O: the kernel's in_iowait */
+	PILOTLIGHT_WAIT_IDLE,	 /* a kernel thread has nothing to do */
+	PILOTLIGHT_WAIT_STOPPED, /* by a signal or a debugger */
+	PILOTLIGHT_WAIT_OTHER,	 /* parked, frozen */
+	/* Ready: ... */
+	PILOTLIGHT_WAIT_PREEMPTED, /* another thread was given its CPU */
+	PILOTLIGHT_WAIT_WOKEN,	   /* it was blocked before, or is new */
 	PILOTLIGHT_WAITS,
 };
 
@@ -56,6 +66,7 @@ enum pilotlight_walk_end {
 	PILOTLIGHT_WALK_LOOPED,		  /* the caller's frame would be below this one */
 	PILOTLIGHT_WALK_DEEP,		  /* PILOTLIGHT_WALK_DEPTH frames */
 	PILOTLIGHT_WALK_NO_FRAME_POINTER, /* generated code keeps none that leads to a caller */
+	PILOTLIGHT_WALK_BLOCKED, /* not begun: the thread was blocked when its time was taken */
 	PILOTLIGHT_WALK_ENDS,
 };
 

@@ -62,7 +62,8 @@ static void unused_fields_must_be_zero(void **state)
 			assert_int_equal(used, 8 + 8 + 4 + 4 + 3 + 4 + 8 * PILOTLIGHT_SOURCES);
 		else if (operation == PILOTLIGHT_CAPTURE_RING ||
 			 operation == PILOTLIGHT_CAPTURE_FOLLOW ||
-			 operation == PILOTLIGHT_CAPTURE_SET_RATE)
+			 operation == PILOTLIGHT_CAPTURE_SET_RATE ||
+			 operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED)
 			assert_int_equal(used, 8);
 		else
 			assert_int_equal(used, 0);

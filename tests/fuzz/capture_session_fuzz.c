@@ -174,6 +174,12 @@ int capture_host_list_files(struct capture_host *host)
 	return 0;
 }
 
+int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns)
+{
+	require(before_ns > 0);
+	return host->settings.sources & 1U << PILOTLIGHT_SOURCE_OFFCPU ? 0 : -EOPNOTSUPP;
+}
+
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)
 {
 	require(!machine.is_limited || rate_hz <= machine.limits.rate_hz);
@@ -312,7 +318,8 @@ static void clear_unused(struct pilotlight_capture_request *request)
 {
 	if (request->operation != PILOTLIGHT_CAPTURE_RING &&
 		request->operation != PILOTLIGHT_CAPTURE_FOLLOW &&
-		request->operation != PILOTLIGHT_CAPTURE_SET_RATE)
+		request->operation != PILOTLIGHT_CAPTURE_SET_RATE &&
+		request->operation != PILOTLIGHT_CAPTURE_TAKE_BLOCKED)
 		request->value = 0;
 }
 

@@ -228,6 +228,7 @@ static void why_a_walk_ended_is_drawn_and_counted(void **state)
 		{ PILOTLIGHT_WALK_LOOPED, RESOLVER_CUT_LOOPED, "[truncated: stack loops]" },
 		{ PILOTLIGHT_WALK_NO_FRAME_POINTER, RESOLVER_CUT_NO_FRAME_POINTER,
 			"[truncated: JIT code without frame pointer]" },
+		{ PILOTLIGHT_WALK_BLOCKED, RESOLVER_CUT_BLOCKED, "[truncated: still blocked]" },
 		{ PILOTLIGHT_WALK_DEEP, RESOLVER_CUT_DEPTH, "[truncated: depth]" },
 		{ PILOTLIGHT_WALK_ENDS, RESOLVER_CUT_MISSING, "[truncated: stack missing]" },
 	};

@@ -2,6 +2,7 @@
 /* The program type, map types and helpers that capture uses, each tried out. */
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "capture/scheduler_programs.h"
 #include "pilotlight/event.h"
 #include "tools/doctor/doctor_check.h"
 
@@ -70,6 +71,19 @@ static void check_tracing(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_OK, "can be loaded");
 	else
 		doctor_found(finding, DOCTOR_MISSING, "%s", strerror(-fd));
+}
+
+static void check_scheduler(struct doctor_finding *finding)
+{
+	struct scheduler_support support;
+
+	scheduler_support_read(&support);
+	if (*support.missing)
+		doctor_found(finding, DOCTOR_MISSING, "the kernel lacks %s", support.missing);
+	else
+		doctor_found(finding, DOCTOR_OK, "%s",
+			support.has_exit_tracepoint ? "by the tracepoint sched_exit_tp"
+						    : "by a probe of finish_task_switch()");
 }
 
 static void check_map_type(struct doctor_finding *finding)
@@ -170,6 +184,9 @@ static const struct doctor_check checks[] = {
 	{ "tracing programs", check_tracing, 0, false,
 		"record -p and record COMMAND, which sample child processes, too",
 		"a kernel with CONFIG_DEBUG_INFO_BTF=y, 5.5 or newer" },
+	{ "scheduler programs", check_scheduler, 0, false, "time off the CPU; CPU time is sampled",
+		"Linux 6.16 or newer, or one with CONFIG_KPROBE_EVENTS=y; with "
+		"CONFIG_SCHED_INFO=y and CONFIG_FAIR_GROUP_SCHED=y" },
 	{ "raw stack maps", check_stackmap, 0, true, "stacks; nothing can be recorded", NEWER },
 	{ "build-id stack maps", check_stackmap, BPF_F_STACK_BUILD_ID, true,
 		"identities of code; nothing can be recorded", NEWER },

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Samples of time off the CPU: blocked, or ready and waiting for a CPU. Each thread's time adds up
+ * in its task storage. Each time that the sum crosses a multiple of the source's period, one sample
+ * of all periods crossed is taken, by the thread itself, as soon as it runs again: its stacks are
+ * still those with which it was switched out. A random first phase makes the sums of threads right
+ * in expectation that live for less than a period.
+ *
+ *  1. note_switch() notes when a thread is switched out. The run queue's lock is held, so it does
+ *     no more than that. It allocates nothing: the allocator may wake a thread.
+ *  2. account_switch() runs in the next thread, behind the switch. The scheduler's own run_delay
+ *     says how much of the time off the CPU the thread waited for a CPU; it was blocked for the
+ *     rest.
+ *  3. A new thread does not come by account_switch() when it runs for the first time.
+ *     begin_thread() marks it, and note_switch() adds what it waited until then.
+ *  4. visit_threads() goes over all threads: before sampling, to note which are off the CPU; and at
+ *     a window's end, to take whole periods of threads that have been blocked since before it.
+ *
+ * The times are those of the run queue's clock, by which the scheduler itself accounts for a
+ * thread's time on the CPU and in run queues. So the three sources add up to the wall time. The
+ * clock of a switch is up to some microseconds older than the switch, and the scheduler's reading
+ * of it costs nothing.
+ */
+#pragma once
+
+#include "kernel_types.h"
+#include "pilotlight/event.h"
+#include "task.bpf.h"
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+/* Constants, set before loading. */
+const volatile __u64 source_periods[PILOTLIGHT_SOURCES]; /* in ns; 0: the source is off */
+const volatile __u8 tells_previous_state; /* sched_switch has it as argument, since 5.18 */
+/* Kernel stacks begin in __schedule(), not in what it calls to run the program. 0: unknown. */
+const volatile __u64 schedule_address;
+
+/* 0: visit_threads() begins the sampling of all threads. Otherwise it takes the time of those that
+ * have been blocked since before. CLOCK_MONOTONIC. */
+volatile __u64 blocked_before_ns;
+
+struct off_cpu {
+	/* The time off the CPU since then is not accounted for. By the run queue's clock; 0: it
+	 * runs. */
+	__u64 since_ns;
+	__u64 run_delay_ns; /* the part of the scheduler's run_delay that is accounted for */
+	__s64 left_ns[PILOTLIGHT_SOURCES]; /* until the next sample; above 0 */
+	__u32 wait;			   /* enum pilotlight_wait, if it does not run */
+	__u32 is_new;			   /* it was not switched out yet */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct off_cpu);
+} off_cpus SEC(".maps");
+
+struct scheduler_cpu {
+	__u32 is_sampling;    /* and so uses the CPU's walker */
+	__u32 schedule_depth; /* frames above __schedule(), plus one; 0: not known yet */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scheduler_cpu);
+} scheduler_cpus SEC(".maps");
+
+enum {
+	/* The kernel's states of a task. */
+	STATE_INTERRUPTIBLE = 0x1,
+	STATE_UNINTERRUPTIBLE = 0x2,
+	STATE_STOPPED = 0x4 | 0x8, /* also by a tracer */
+	STATE_DEAD = 0x80,
+	STATE_WAKING = 0x200,
+	STATE_NO_LOAD = 0x400,
+	STATE_NEW = 0x800,
+	/* .sched.text has hardly anything else. */
+	SCHEDULE_BYTES_MAX = 8192,
+	FRAMES_ABOVE_SCHEDULE_MAX = 8,
+	BLOCKED_ENTRY = 2, /* of the scratches */
+};
+
+static __always_inline struct scheduler_cpu *this_scheduler_cpu(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&scheduler_cpus, &zero);
+}
+
+/* Of the run queue on which the thread was last. */
+static __always_inline __u64 run_queue_clock_ns(const struct task_struct *task)
+{
+	return task->se.cfs_rq->rq->clock;
+}
+
+/* Why a thread in this state does not run. */
+static __always_inline __u32 wait_of(const struct task_struct *task, __u32 state)
+{
+	if (state == 0)
+		return PILOTLIGHT_WAIT_PREEMPTED;
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+		return PILOTLIGHT_WAIT_DISK;
+	if (state & STATE_INTERRUPTIBLE)
+		return PILOTLIGHT_WAIT_INTERRUPTIBLE;
+	if (state & STATE_UNINTERRUPTIBLE)
+		return state & STATE_NO_LOAD ? PILOTLIGHT_WAIT_IDLE
+					     : PILOTLIGHT_WAIT_UNINTERRUPTIBLE;
+	if (state & STATE_STOPPED)
+		return PILOTLIGHT_WAIT_STOPPED;
+	return PILOTLIGHT_WAIT_OTHER;
+}
+
+/* A random part of the period, and not 0. */
+static __always_inline __s64 first_phase(enum pilotlight_source source)
+{
+	return (__s64)((source_periods[source] * bpf_get_prandom_u32()) >> 32) + 1;
+}
+
+static __always_inline void init_off_cpu(
+	struct off_cpu *off_cpu, __u64 since_ns, __u64 run_delay_ns)
+{
+	off_cpu->since_ns = since_ns;
+	off_cpu->run_delay_ns = run_delay_ns;
+	off_cpu->left_ns[PILOTLIGHT_SOURCE_OFFCPU] = first_phase(PILOTLIGHT_SOURCE_OFFCPU);
+	off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] = first_phase(PILOTLIGHT_SOURCE_RUNQUEUE);
+}
+
+/* The number of samples that `ns` more of the source are. */
+static __always_inline __u32 periods_of(
+	struct off_cpu *off_cpu, enum pilotlight_source source, __u64 ns)
+{
+	__u64 period_ns = source_periods[source], periods;
+	__s64 left_ns;
+
+	if (!period_ns)
+		return 0;
+	left_ns = off_cpu->left_ns[source] - (__s64)ns;
+	if (left_ns > 0) {
+		off_cpu->left_ns[source] = left_ns;
+		return 0;
+	}
+	periods = (__u64)-left_ns / period_ns + 1;
+	/* The rest comes with the next sample. */
+	if (periods > ~0U)
+		periods = ~0U;
+	off_cpu->left_ns[source] = left_ns + (__s64)(periods * period_ns);
+	return (__u32)periods;
+}
+
+/* Frames that the kernel's stack has above __schedule(): this program, and how it is called. They
+ * are the same at each switch. */
+static __noinline __u32 frames_above_schedule(void *ctx)
+{
+	__u64 ips[FRAMES_ABOVE_SCHEDULE_MAX] = { 0 };
+
+	if (!schedule_address || bpf_get_stack(ctx, ips, sizeof(ips), 0) < 0)
+		return 0;
+	for (__u32 i = 0; i < FRAMES_ABOVE_SCHEDULE_MAX; i++)
+		if (ips[i] - schedule_address < SCHEDULE_BYTES_MAX)
+			return i;
+	return 0;
+}
+
+/* Takes one sample of the current thread. */
+static __noinline void sample_wait(
+	void *ctx, enum pilotlight_source source, __u32 wait, __u32 periods, int is_in_schedule)
+{
+	struct sample sample = { .window = active_window, .periods = periods };
+	__u32 index = pilotlight_counters_index(source, sample.window & 1), entry = 1;
+	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
+	struct walker *walker = bpf_map_lookup_elem(&walkers, &entry);
+	struct scheduler_cpu *cpu = this_scheduler_cpu();
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!counts || !walker || !cpu)
+		return;
+	count(&counts->fired, periods);
+	sample.key.source = source;
+	sample.key.wait = wait;
+	describe_task(bpf_get_current_task_btf(), &sample.key.process, &sample.key.tid);
+	if (is_filtered(&sample)) {
+		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
+		return;
+	}
+	/* Newer kernels may preempt a program. */
+	if (__sync_lock_test_and_set(&cpu->is_sampling, 1)) {
+		count(&counts->dropped[PILOTLIGHT_DROP_BPF_ERROR], periods);
+		return;
+	}
+	count(&counts->run_ns, -now);
+	sample.has_kernel_stack = wants_kernel;
+	if (wants_kernel && is_in_schedule) {
+		if (!cpu->schedule_depth)
+			cpu->schedule_depth = frames_above_schedule(ctx) + 1;
+		sample.skipped_frames = cpu->schedule_depth - 1;
+	}
+	walker->walk.record.time_ns = now;
+	record_sample(ctx, counts, walker, &sample,
+		wants_walks && has_user_mappings() && read_task_registers(&walker->walk));
+	counts = bpf_map_lookup_elem(&counters, &index);
+	if (counts)
+		count(&counts->run_ns, bpf_ktime_get_ns());
+	__sync_lock_test_and_set(&cpu->is_sampling, 0);
+}
+
+/* The current thread was switched in. */
+static __always_inline void account_time(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 since_ns, arrived_ns, off_ns, delay_ns, run_delay_ns;
+	struct off_cpu *off_cpu;
+	__u32 blocked, queued;
+
+	if (task->pid == 0)
+		return;
+	arrived_ns = task->sched_info.last_arrival;
+	run_delay_ns = task->sched_info.run_delay;
+	off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
+	if (!off_cpu)
+		return;
+	/* From here on visit_threads() leaves the thread alone. */
+	since_ns = __sync_lock_test_and_set(&off_cpu->since_ns, 0);
+	delay_ns = run_delay_ns - off_cpu->run_delay_ns;
+	if (!since_ns || off_cpu->is_new)
+		return;
+	off_cpu->run_delay_ns = run_delay_ns;
+	/* It may have gone to a CPU whose clock is late. */
+	off_ns = arrived_ns > since_ns ? arrived_ns - since_ns : 0;
+	if (delay_ns > off_ns)
+		delay_ns = off_ns;
+	blocked = periods_of(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, off_ns - delay_ns);
+	queued = periods_of(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, delay_ns);
+	if (blocked)
+		sample_wait(ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, 1);
+	if (queued)
+		sample_wait(ctx, PILOTLIGHT_SOURCE_RUNQUEUE,
+			off_cpu->wait == PILOTLIGHT_WAIT_PREEMPTED ? PILOTLIGHT_WAIT_PREEMPTED
+								   : PILOTLIGHT_WAIT_WOKEN,
+			queued, 1);
+}
+
+/* A new thread's time in the run queue until it first ran. */
+static __always_inline __u64 first_delay_ns(struct off_cpu *off_cpu, struct task_struct *task)
+{
+	off_cpu->is_new = 0;
+	return off_cpu->run_delay_ns = task->sched_info.run_delay;
+}
+
+/* Its arguments: is it preempted, the previous and the next thread, the previous one's state. */
+SEC("tp_btf/sched_switch")
+int note_switch(__u64 *ctx)
+{
+	struct task_struct *previous = (struct task_struct *)ctx[1];
+	struct off_cpu *off_cpu;
+	__u32 state = 0;
+
+	if (previous->pid == 0)
+		return 0;
+	off_cpu = bpf_task_storage_get(&off_cpus, previous, 0, 0);
+	if (!off_cpu)
+		return 0;
+	if (!ctx[0])
+		state = tells_previous_state ? (__u32)ctx[3] : previous->__state;
+	if (state & STATE_DEAD)
+		return 0;
+	if (off_cpu->is_new)
+		off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] -=
+			(__s64)first_delay_ns(off_cpu, previous);
+	off_cpu->wait = wait_of(previous, state);
+	off_cpu->since_ns = run_queue_clock_ns(previous);
+	return 0;
+}
+
+/* Since 6.16. Without an actual switch the thread went on. */
+SEC("tp_btf/sched_exit_tp")
+int BPF_PROG(account_switch, int is_switch)
+{
+	if (is_switch)
+		account_time(ctx);
+	return 0;
+}
+
+/* In older kernels, on finish_task_switch(). */
+SEC("kprobe")
+int account_switch_probe(struct pt_regs *ctx)
+{
+	account_time(ctx);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(begin_thread, struct task_struct *parent, struct task_struct *child)
+{
+	struct off_cpu *off_cpu =
+		bpf_task_storage_get(&off_cpus, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (off_cpu) {
+		init_off_cpu(off_cpu, 0, 0);
+		off_cpu->is_new = 1;
+	}
+	return 0;
+}
+
+/* A thread may end without being switched out. */
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(end_thread, struct task_struct *task)
+{
+	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
+	__u32 queued;
+
+	if (!off_cpu || !off_cpu->is_new)
+		return 0;
+	queued = periods_of(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, first_delay_ns(off_cpu, task));
+	if (queued)
+		sample_wait(ctx, PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_WOKEN, queued, 0);
+	return 0;
+}
+
+/* Sends periods of another thread that is blocked. Its user stack cannot be read from here. */
+static __always_inline void send_blocked(struct task_struct *task, __u32 wait, __u32 periods)
+{
+	struct sample sample = { .window = active_window, .periods = periods };
+	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_OFFCPU, sample.window & 1);
+	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
+	struct pilotlight_ring_walk *record;
+	__u32 entry = BLOCKED_ENTRY;
+	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &entry);
+	long bytes = 0;
+
+	if (!counts || !scratch)
+		return;
+	count(&counts->fired, periods);
+	record = (struct pilotlight_ring_walk *)scratch->bytes;
+	describe_task(task, &sample.key.process, &record->tid);
+	if (is_filtered(&sample)) {
+		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
+		return;
+	}
+	if (wants_kernel)
+		bytes = bpf_get_task_stack(
+			task, record + 1, PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0);
+	record->header = (struct pilotlight_ring_header){
+		.kind = PILOTLIGHT_RING_WALKED_SAMPLE,
+		.set = sample.window & 1,
+		.source = PILOTLIGHT_SOURCE_OFFCPU,
+		.wait = wait,
+	};
+	record->hash = 0;
+	record->time_ns = bpf_ktime_get_ns();
+	record->process = sample.key.process;
+	record->cgroup_id = bpf_core_field_exists(task->cgroups)
+				    ? BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id)
+				    : 0;
+	record->count = 0;
+	record->kernel_count = stack_entries(bytes, sizeof(__u64));
+	record->end = task->mm ? PILOTLIGHT_WALK_BLOCKED : PILOTLIGHT_WALK_ROOT;
+	bpf_core_read(record->comm, sizeof(record->comm), &task->comm);
+	record->user = user_of(task);
+	record->periods = periods;
+	if (!send(record,
+		    sizeof(*record) +
+			    (record->kernel_count & PILOTLIGHT_STACK_DEPTH) * sizeof(__u64),
+		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA))) {
+		count(&counts->dropped[PILOTLIGHT_DROP_RING_FULL], periods);
+		return;
+	}
+	count(&counts->stored[PILOTLIGHT_PATH_RING], periods);
+	if (!task->mm)
+		return;
+	count(&counts->walked[PILOTLIGHT_WALKER_TABLES], periods);
+	count(&counts->ends[PILOTLIGHT_WALK_BLOCKED], periods);
+}
+
+/* Begins a thread anew, since what was noted before a stop means nothing; but not one that
+ * begin_thread() has just begun. */
+static __always_inline void begin_visited(struct task_struct *task, __u64 now)
+{
+	struct off_cpu *off_cpu =
+		bpf_task_storage_get(&off_cpus, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!off_cpu || off_cpu->is_new)
+		return;
+	init_off_cpu(off_cpu, task->on_cpu ? 0 : now, task->sched_info.run_delay);
+	off_cpu->wait = wait_of(task, task->__state);
+}
+
+/* Takes whole periods; the thread itself accounts for the rest. If it is just woken, it is left
+ * alone. The run queue's clock may be as old as the last tick; then it takes less. */
+static __always_inline void take_blocked(struct task_struct *task, __u64 now)
+{
+	__u64 before_ns = blocked_before_ns + (now - bpf_ktime_get_ns());
+	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
+	__u64 period_ns = source_periods[PILOTLIGHT_SOURCE_OFFCPU], since_ns, periods;
+	__u32 state = task->__state;
+
+	if (!off_cpu || !period_ns || state == 0 || state & (STATE_WAKING | STATE_NEW | STATE_DEAD))
+		return;
+	since_ns = off_cpu->since_ns;
+	if (since_ns == 0 || since_ns >= before_ns || since_ns >= now)
+		return;
+	periods = (now - since_ns) / period_ns;
+	if (periods > ~0U)
+		periods = ~0U;
+	if (periods == 0 || __sync_val_compare_and_swap(&off_cpu->since_ns, since_ns,
+				    since_ns + periods * period_ns) != since_ns)
+		return;
+	send_blocked(task, off_cpu->wait, (__u32)periods);
+}
+
+SEC("iter/task")
+int visit_threads(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	__u64 now = run_queue_clock_ns(bpf_get_current_task_btf());
+
+	if (!task || task->pid == 0 || task->exit_state)
+		return 0;
+	if (blocked_before_ns)
+		take_blocked(task, now);
+	else
+		begin_visited(task, now);
+	return 0;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "capture/scheduler_programs.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "capture/capture.h"
+#include "capture/kernel_cost.h"
+#include "capture/kernel_symbol.h"
+#include "pilotlight/event.h"
+#include "sampler.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KALLSYMS "/proc/kallsyms"
+#define PROBES	 "/sys/bus/event_source/devices/kprobe/type"
+
+/* The first function that a thread calls when it is switched in. */
+#define BEHIND_SWITCH "finish_task_switch"
+
+enum {
+	/* Of the tracepoint sched_switch since 5.18, with the one that all have. */
+	SWITCH_ARGUMENTS = 5,
+	ENTRIES = 3, /* of scratches; the walkers need one less */
+};
+
+static bool is_on(const struct capture_settings *settings, enum pilotlight_source source)
+{
+	return settings->sources & 1U << source;
+}
+
+static bool are_wanted(const struct capture_settings *settings)
+{
+	return is_on(settings, PILOTLIGHT_SOURCE_OFFCPU) ||
+	       is_on(settings, PILOTLIGHT_SOURCE_RUNQUEUE);
+}
+
+/* The number of a tracepoint's arguments; 0: the kernel has no such tracepoint. */
+static int tracepoint_arguments(const struct btf *btf, const char *type_name)
+{
+	int id = btf__find_by_name_kind(btf, type_name, BTF_KIND_TYPEDEF);
+	const struct btf_type *type;
+
+	if (id < 0)
+		return 0;
+	type = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
+	if (!type || !btf_is_ptr(type))
+		return 0;
+	type = btf__type_by_id(btf, type->type);
+	return type && btf_is_func_proto(type) ? btf_vlen(type) : 0;
+}
+
+static bool has_member(const struct btf *btf, const char *structure, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT);
+	const struct btf_type *type;
+
+	if (id < 0)
+		return false;
+	type = btf__type_by_id(btf, (uint32_t)id);
+	for (uint32_t i = 0; i < btf_vlen(type); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), name) == 0)
+			return true;
+	return false;
+}
+
+static const char *find_missing(const struct btf *btf, bool has_exit_tracepoint)
+{
+	struct kernel_symbol symbol;
+
+	if (!has_member(btf, "sched_info", "last_arrival"))
+		return "CONFIG_SCHED_INFO";
+	if (!has_member(btf, "cfs_rq", "rq"))
+		return "CONFIG_FAIR_GROUP_SCHED";
+	if (has_exit_tracepoint)
+		return "";
+	if (access(PROBES, F_OK) < 0)
+		return "the tracepoint sched_exit_tp (since Linux 6.16), and CONFIG_KPROBE_EVENTS";
+	if (kernel_symbol_find(KALLSYMS, BEHIND_SWITCH, &symbol) < 0)
+		return "the tracepoint sched_exit_tp (since Linux 6.16), and a function "
+		       "finish_task_switch() to probe";
+	return "";
+}
+
+void scheduler_support_read(struct scheduler_support *ret_support)
+{
+	struct scheduler_support support = { .has_exit_tracepoint = false };
+	struct btf *btf = btf__load_vmlinux_btf();
+
+	if (btf) {
+		support.has_exit_tracepoint =
+			tracepoint_arguments(btf, "btf_trace_sched_exit_tp") > 0;
+		support.tells_previous_state =
+			tracepoint_arguments(btf, "btf_trace_sched_switch") >= SWITCH_ARGUMENTS;
+	}
+	(void)snprintf(support.missing, sizeof(support.missing), "%s",
+		btf ? find_missing(btf, support.has_exit_tracepoint) : "BTF");
+	btf__free(btf);
+	*ret_support = support;
+}
+
+static void set_autoload(struct sampler *programs, bool is_wanted, bool has_tracepoint)
+{
+	(void)bpf_program__set_autoload(programs->progs.note_switch, is_wanted);
+	(void)bpf_program__set_autoload(
+		programs->progs.account_switch, is_wanted && has_tracepoint);
+	(void)bpf_program__set_autoload(
+		programs->progs.account_switch_probe, is_wanted && !has_tracepoint);
+	(void)bpf_program__set_autoload(programs->progs.begin_thread, is_wanted);
+	(void)bpf_program__set_autoload(programs->progs.end_thread, is_wanted);
+	(void)bpf_program__set_autoload(programs->progs.visit_threads, is_wanted);
+	(void)bpf_map__set_autocreate(programs->maps.off_cpus, is_wanted);
+	(void)bpf_map__set_autocreate(programs->maps.scheduler_cpus, is_wanted);
+	if (!is_wanted)
+		return;
+	(void)bpf_map__set_max_entries(programs->maps.walkers, ENTRIES - 1);
+	(void)bpf_map__set_max_entries(programs->maps.scratches, ENTRIES);
+}
+
+int scheduler_programs_prepare(
+	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
+{
+	struct scheduler_support support;
+	struct kernel_symbol symbol;
+
+	if (!are_wanted(settings)) {
+		set_autoload(programs, false, false);
+		return 0;
+	}
+	scheduler_support_read(&support);
+	if (*support.missing)
+		return fault_set(fault, -EOPNOTSUPP,
+			"cannot sample time off the CPU: this kernel lacks %s; use another kernel, "
+			"or sample CPU time alone",
+			support.missing);
+	programs->rodata->tells_previous_state = support.tells_previous_state;
+	if (kernel_symbol_find(KALLSYMS, "__schedule", &symbol) == 0)
+		programs->rodata->schedule_address = symbol.address;
+	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (is_on(settings, (enum pilotlight_source)i))
+			programs->rodata->source_periods[i] = settings->periods[i];
+	set_autoload(programs, true, support.has_exit_tracepoint);
+	return 0;
+}
+
+/* Runs the iterator over all threads. It prints nothing, so one read runs it to its end. */
+static int visit_threads(struct sampler *programs, uint64_t blocked_before_ns)
+{
+	_cleanup_close_ int fd = -1;
+	struct bpf_link *link;
+	int r = 0;
+	char byte;
+
+	programs->bss->blocked_before_ns = blocked_before_ns;
+	link = bpf_program__attach_iter(programs->progs.visit_threads, NULL);
+	if (!link)
+		return -errno;
+	fd = bpf_iter_create(bpf_link__fd(link));
+	if (fd < 0)
+		r = -errno;
+	/* After a million threads the kernel lets the reader do something else. */
+	while (fd >= 0 && (r = read(fd, &byte, sizeof(byte)) < 0 ? -errno : 0) == -EAGAIN)
+		;
+	bpf_link__destroy(link);
+	return r;
+}
+
+static int attach(const struct bpf_program *program, struct bpf_link **link)
+{
+	*link = bpf_program__attach(program);
+	return *link ? 0 : -errno;
+}
+
+static int attach_behind_switch(struct sampler *programs)
+{
+	struct kernel_symbol symbol;
+	int r;
+
+	if (bpf_program__autoload(programs->progs.account_switch))
+		return attach(programs->progs.account_switch, &programs->links.account_switch);
+	r = kernel_symbol_find(KALLSYMS, BEHIND_SWITCH, &symbol);
+	if (r < 0)
+		return r;
+	programs->links.account_switch_probe = bpf_program__attach_kprobe(
+		programs->progs.account_switch_probe, false, symbol.name);
+	return programs->links.account_switch_probe ? 0 : -errno;
+}
+
+int scheduler_programs_start(
+	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
+{
+	int r;
+
+	if (!are_wanted(settings) || programs->links.note_switch)
+		return 0;
+	/* So that no thread is missed. */
+	r = attach(programs->progs.begin_thread, &programs->links.begin_thread);
+	if (r == 0)
+		r = visit_threads(programs, 0);
+	if (r == 0)
+		r = attach(programs->progs.end_thread, &programs->links.end_thread);
+	if (r == 0)
+		r = attach_behind_switch(programs);
+	if (r == 0)
+		r = attach(programs->progs.note_switch, &programs->links.note_switch);
+	if (r == 0)
+		return 0;
+	scheduler_programs_stop(programs);
+	if (r == -EPERM || r == -EACCES)
+		return fault_set(fault, r,
+			"cannot sample time off the CPU (%s): run as root, or with CAP_PERFMON",
+			strerror(-r));
+	return fault_set(fault, r,
+		"cannot sample time off the CPU (%s): the kernel lacks a feature that it needs; "
+		"`pilotlight doctor` shows which",
+		strerror(-r));
+}
+
+void scheduler_programs_stop(struct sampler *programs)
+{
+	struct bpf_link **links[] = {
+		&programs->links.note_switch,
+		&programs->links.account_switch,
+		&programs->links.account_switch_probe,
+		&programs->links.begin_thread,
+		&programs->links.end_thread,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
+		bpf_link__destroy(*links[i]);
+		*links[i] = NULL;
+	}
+}
+
+int scheduler_programs_take_blocked(
+	struct sampler *programs, const struct capture_settings *settings, uint64_t before_ns)
+{
+	if (!is_on(settings, PILOTLIGHT_SOURCE_OFFCPU) || before_ns == 0)
+		return -EOPNOTSUPP;
+	/* What was noted while it is stopped means nothing. */
+	return programs->links.note_switch ? visit_threads(programs, before_ns) : 0;
+}
+
+void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns)
+{
+	const struct bpf_program *const counted[] = {
+		programs->progs.note_switch,
+		programs->progs.account_switch,
+		programs->progs.account_switch_probe,
+		programs->progs.begin_thread,
+		programs->progs.end_thread,
+		programs->progs.visit_threads,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
+		kernel_cost_add_program(bpf_program__fd(counted[i]), NULL, ns);
+}

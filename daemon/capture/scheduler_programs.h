@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Loads and attaches the sampler's programs for time off the CPU (bpf/scheduler.bpf.h). */
+#pragma once
+
+#include "base/fault.h"
+
+#include <stdint.h>
+
+#include <stdbool.h>
+
+struct capture_settings;
+struct sampler;
+
+/* What the kernel has for the programs. */
+struct scheduler_support {
+	bool has_exit_tracepoint;  /* sched_exit_tp, since 6.16; else finish_task_switch() is probed
+				    */
+	bool tells_previous_state; /* sched_switch has it as argument, since 5.18 */
+	char missing[160];	   /* "": nothing; time off the CPU can be sampled */
+};
+void scheduler_support_read(struct scheduler_support *ret_support);
+
+/*
+ * Prepares the opened object for loading: the programs if a source of `settings` needs them, else
+ * nothing of them is loaded. Returns 0 or -errno; `fault` then says what the kernel lacks.
+ */
+int scheduler_programs_prepare(
+	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
+
+/*
+ * Begins to take the time of all threads, or ends it. Both do nothing if no source needs the
+ * programs. Starting twice does nothing.
+ */
+int scheduler_programs_start(
+	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
+void scheduler_programs_stop(struct sampler *programs);
+
+/*
+ * Takes the time of threads that have been blocked since before `before_ns` (CLOCK_MONOTONIC), in
+ * whole periods. Returns 0; -EOPNOTSUPP if time off the CPU is not sampled; or -errno.
+ */
+int scheduler_programs_take_blocked(
+	struct sampler *programs, const struct capture_settings *settings, uint64_t before_ns);
+
+/* Adds the run time that the kernel has counted. */
+void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns);

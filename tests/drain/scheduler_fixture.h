@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A capture of time off the CPU, and programs that know where their time went: the kernel's own
+ * account of a thread's time on the CPU and in run queues, and the clock, are the witnesses.
+ */
+#pragma once
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "capture/kernel_symbol.h"
+#include "drain/drain.h"
+#include "tests/harness/privilege.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum {
+	MAP_BYTES = 16 << 20,
+	THREADS_MAX = 4,
+	PERIOD_NS = 100000,
+	PLAY_NS = 500000000,
+	BOTH = 1 << PILOTLIGHT_SOURCE_CPU | 1 << PILOTLIGHT_SOURCE_OFFCPU |
+	       1 << PILOTLIGHT_SOURCE_RUNQUEUE,
+};
+
+#define STORM_NAME "storm"
+
+/* What a thread knows of itself, of its whole life. */
+struct life {
+	pid_t tid;
+	uint64_t begin_ns, end_ns;     /* CLOCK_MONOTONIC; it has not blocked before the begin */
+	uint64_t begin_cpu_ns, cpu_ns; /* on the CPU, at both times */
+	uint64_t begin_delay_ns, delay_ns; /* in run queues */
+	/* In samples. */
+	uint64_t samples[PILOTLIGHT_SOURCES], taken_ns[PILOTLIGHT_SOURCES];
+	uint64_t waits[PILOTLIGHT_WAITS]; /* ns */
+};
+
+/* With the programs. */
+struct shared {
+	struct life lives[THREADS_MAX];
+	uint32_t turn;
+	uint64_t delay_ns, blocked_ns, cpu_ns, life_ns; /* of the children of a storm */
+};
+
+static struct fixture {
+	struct capture *capture;
+	struct drain *drain;
+	uint32_t sources;
+	struct accounts total[PILOTLIGHT_SOURCES];
+	struct shared *shared;
+	struct life *lives;	       /* in it */
+	struct kernel_symbol schedule; /* __schedule() */
+	/* Of samples of time blocked of `lives`. */
+	uint64_t still_blocked, kernel_leaf;
+	size_t user_frames;
+	/* Threads with the same name as this program, other than those of `lives`. */
+	uint64_t of_others_ns[PILOTLIGHT_SOURCES];
+} fixture;
+
+static inline uint64_t own_delay_ns(void)
+{
+	unsigned long long cpu, delay = 0;
+	FILE *file = fopen("/proc/thread-self/schedstat", "re");
+
+	if (file && fscanf(file, "%llu %llu", &cpu, &delay) != 2)
+		delay = 0;
+	if (file)
+		(void)fclose(file);
+	return delay;
+}
+
+/* Reads all in one turn on the CPU. */
+static inline void read_times(uint64_t *time_ns, uint64_t *cpu_ns, uint64_t *delay_ns)
+{
+	do {
+		*delay_ns = own_delay_ns();
+		*cpu_ns = clock_thread_cpu_ns();
+		*time_ns = clock_monotonic_ns();
+	} while (own_delay_ns() != *delay_ns);
+}
+
+static inline void begin_life(struct life *life)
+{
+	life->tid = gettid();
+	read_times(&life->begin_ns, &life->begin_cpu_ns, &life->begin_delay_ns);
+}
+
+static inline void end_life(struct life *life)
+{
+	read_times(&life->end_ns, &life->cpu_ns, &life->delay_ns);
+}
+
+static inline void open_fixture(uint32_t sources, bool filters_processes)
+{
+	const struct capture_settings settings = {
+		.rate_hz = 99,
+		.wants_kernel = true,
+		.map_budget_bytes = MAP_BYTES,
+		.unwind_budget_bytes = 1 << 20,
+		.filters_processes = filters_processes,
+		.sources = sources,
+		.periods = { [PILOTLIGHT_SOURCE_OFFCPU] = PERIOD_NS,
+			[PILOTLIGHT_SOURCE_RUNQUEUE] = PERIOD_NS },
+	};
+	struct fault fault = { 0 };
+
+	if (privilege_lacks_bpf()) {
+		print_message("skipped: %s\n", privilege_lacks_bpf());
+		skip();
+	}
+	fixture = (struct fixture){ .sources = sources };
+	fixture.shared = mmap(NULL, sizeof(*fixture.shared), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(fixture.shared, MAP_FAILED);
+	fixture.lives = fixture.shared->lives;
+	(void)kernel_symbol_find("/proc/kallsyms", "__schedule", &fixture.schedule);
+	if (capture_open(&settings, &fixture.capture, &fault) < 0)
+		fail_msg("%s", fault.text);
+	assert_int_equal(drain_new(capture_maps(fixture.capture), &fixture.drain), 0);
+	if (capture_start(fixture.capture, &fault) < 0)
+		fail_msg("%s", fault.text);
+}
+
+static inline int close_fixture(void **state)
+{
+	drain_free(fixture.drain);
+	capture_free(fixture.capture);
+	if (fixture.shared)
+		(void)munmap(fixture.shared, sizeof(*fixture.shared));
+	fixture = (struct fixture){ 0 };
+	return 0;
+}
+
+static inline int take_sample(void *context, const struct raw_sample *sample)
+{
+	bool is_of_life = false;
+
+	for (size_t i = 0; i < THREADS_MAX; i++) {
+		struct life *life = &fixture.lives[i];
+
+		if (life->tid != (pid_t)sample->tid)
+			continue;
+		life->samples[sample->source]++;
+		life->taken_ns[sample->source] += sample->count * PERIOD_NS;
+		life->waits[sample->wait] += sample->count * PERIOD_NS;
+		is_of_life = true;
+		if (sample->source != PILOTLIGHT_SOURCE_OFFCPU)
+			continue;
+		fixture.still_blocked += sample->walk_end == PILOTLIGHT_WALK_BLOCKED;
+		fixture.kernel_leaf = sample->kernel_count ? sample->kernel_ips[0] : 0;
+		fixture.user_frames = sample->walk_count + sample->user_ip_count;
+	}
+	if (!is_of_life && strcmp(sample->comm, STORM_NAME) == 0)
+		fixture.of_others_ns[sample->source] += sample->count * PERIOD_NS;
+	return 0;
+}
+
+static inline void drain_once(void)
+{
+	struct accounts accounts[PILOTLIGHT_SOURCES];
+
+	assert_int_equal(drain_flip(fixture.drain), 0);
+	assert_int_equal(drain_window(fixture.drain, take_sample, NULL, accounts), 0);
+	for (int i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		assert_true(accounts_close(&accounts[i]));
+		accounts_add(&fixture.total[i], &accounts[i]);
+	}
+}
+
+static inline double ms(uint64_t ns)
+{
+	return (double)ns / 1e6;
+}
+
+/* One percent of the wall time, and a period for the random phase. */
+static inline void check_life(const struct life *life)
+{
+	uint64_t wall_ns = life->end_ns - life->begin_ns;
+	uint64_t allowed_ns = wall_ns / 100 + PERIOD_NS;
+	uint64_t cpu_ns = life->cpu_ns - life->begin_cpu_ns;
+	int64_t blocked_ns = (int64_t)(wall_ns - cpu_ns - (life->delay_ns - life->begin_delay_ns));
+	int64_t blocked_error_ns = (int64_t)life->taken_ns[PILOTLIGHT_SOURCE_OFFCPU] - blocked_ns;
+	int64_t queued_error_ns =
+		(int64_t)(life->taken_ns[PILOTLIGHT_SOURCE_RUNQUEUE] - life->delay_ns);
+
+	print_message("# wall %.3f ms = cpu %.3f + blocked %.3f (taken %.3f in %llu) + queued %.3f "
+		      "(taken %.3f in %llu)\n",
+		ms(wall_ns), ms(cpu_ns), (double)blocked_ns / 1e6,
+		ms(life->taken_ns[PILOTLIGHT_SOURCE_OFFCPU]),
+		(unsigned long long)life->samples[PILOTLIGHT_SOURCE_OFFCPU], ms(life->delay_ns),
+		ms(life->taken_ns[PILOTLIGHT_SOURCE_RUNQUEUE]),
+		(unsigned long long)life->samples[PILOTLIGHT_SOURCE_RUNQUEUE]);
+	assert_true(blocked_error_ns < (int64_t)allowed_ns);
+	assert_true(blocked_error_ns > -(int64_t)allowed_ns);
+	if (!(fixture.sources & 1 << PILOTLIGHT_SOURCE_RUNQUEUE))
+		return;
+	assert_true(queued_error_ns < (int64_t)allowed_ns);
+	assert_true(queued_error_ns > -(int64_t)allowed_ns);
+}
+
+typedef void (*program_function)(struct life *life, int number);
+
+static inline void start_program(program_function program, int processes, pid_t pids[THREADS_MAX])
+{
+	for (int i = 0; i < processes; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0) {
+			begin_life(&fixture.lives[i]);
+			program(&fixture.lives[i], i);
+			end_life(&fixture.lives[i]);
+			_exit(0);
+		}
+	}
+}
+
+/* Drains meanwhile, whenever the ring is half full. */
+static inline void await(pid_t pid)
+{
+	struct pollfd waited[] = {
+		{ .fd = drain_poll_fd(fixture.drain), .events = POLLIN },
+		{ .fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN },
+	};
+	int status;
+
+	assert_true(waited[1].fd >= 0);
+	while (!waited[1].revents) {
+		assert_true(poll(waited, ARRAY_SIZE(waited), -1) > 0);
+		if (waited[0].revents)
+			drain_once();
+	}
+	(void)close(waited[1].fd);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static inline void finish_program(int processes, const pid_t pids[THREADS_MAX])
+{
+	for (int i = 0; i < processes; i++)
+		await(pids[i]);
+	drain_once();
+	for (int i = 0; i < processes; i++)
+		check_life(&fixture.lives[i]);
+	for (int i = PILOTLIGHT_SOURCE_OFFCPU; i < PILOTLIGHT_SOURCES; i++)
+		assert_int_equal(accounts_lost(&fixture.total[i]), 0);
+}
+
+/* Runs a program in processes of their own, and checks where their time went. */
+static inline void check_program(program_function program, int processes)
+{
+	pid_t pids[THREADS_MAX];
+
+	start_program(program, processes, pids);
+	finish_program(processes, pids);
+}
