@@ -6,6 +6,7 @@
 #include "export/pprof.h"
 
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "export/pprof_fields.h"
 #include "export/pprof_writer.h"
 
@@ -42,13 +43,20 @@ static void put_keys(struct pprof_writer *writer)
 	keys->pod = pprof_tables_text(&writer->tables, "pod");
 }
 
+static const struct event_source *source_of(const struct profile *profile)
+{
+	return event_source_of(string_pool_get(&profile->strings, profile->event));
+}
+
 static void write_types(struct pprof_writer *writer)
 {
+	const struct event_source *source = source_of(writer->profile);
+
 	put_value_type(writer, PROFILE_SAMPLE_TYPE, "samples", "count");
-	put_value_type(writer, PROFILE_SAMPLE_TYPE, "cpu", "nanoseconds");
-	put_value_type(writer, PROFILE_PERIOD_TYPE, "cpu", "nanoseconds");
+	put_value_type(writer, PROFILE_SAMPLE_TYPE, source->pprof_type, source->unit);
+	put_value_type(writer, PROFILE_PERIOD_TYPE, source->pprof_type, source->unit);
 	protobuf_u64(&writer->part, PROFILE_DEFAULT_SAMPLE_TYPE,
-		pprof_tables_text(&writer->tables, "cpu"));
+		pprof_tables_text(&writer->tables, source->pprof_type));
 	put_keys(writer);
 	protobuf_u64(&writer->part, PROFILE_PERIOD, pprof_saturate(writer->profile->period_ns));
 	pprof_writer_send(writer);
@@ -88,9 +96,11 @@ static void write_comments(struct pprof_writer *writer)
 	size_t begin = protobuf_begin(&writer->part, PROFILE_COMMENT);
 
 	put_comment(writer, "event=%s", string_pool_get(&profile->strings, profile->event));
-	if (profile->period_ns > 0)
+	/* The period itself is a field. Of a source without a rate there is no more to say. */
+	if (profile->period_ns > 0 && event_source_is_cpu(source_of(profile)))
 		put_comment(writer, "rate_hz=%.6g", (double)NSEC_PER_SEC / profile->period_ns);
-	if (profile->longest_period_ns > profile->period_ns)
+	if (profile->longest_period_ns > profile->period_ns &&
+		event_source_is_cpu(source_of(profile)))
 		put_comment(writer, "lowest_rate_hz=%.6g",
 			(double)NSEC_PER_SEC / profile->longest_period_ns);
 	put_comment(writer, "cpus=%u", profile->cpu_count);

@@ -11,12 +11,12 @@ static uint64_t add(uint64_t a, uint64_t b)
 static void put_values(struct pprof_writer *writer, uint64_t count)
 {
 	size_t begin = protobuf_begin(&writer->part, SAMPLE_VALUE);
-	uint64_t cpu_ns;
+	uint64_t amount;
 
-	if (__builtin_mul_overflow(count, writer->profile->period_ns, &cpu_ns))
-		cpu_ns = UINT64_MAX;
+	if (__builtin_mul_overflow(count, writer->profile->period_ns, &amount))
+		amount = UINT64_MAX;
 	protobuf_varint(&writer->part, pprof_saturate(count));
-	protobuf_varint(&writer->part, pprof_saturate(cpu_ns));
+	protobuf_varint(&writer->part, pprof_saturate(amount));
 	protobuf_end(&writer->part, begin);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "query/profile_difference.h"
 
+#include "base/event_source.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -20,23 +22,37 @@ static uint64_t all_samples(const struct profile *profile)
 	return saturate(sum, UINT64_MAX);
 }
 
-/* The CPU time of all CPUs divided by the sampling period; 0: unknown. */
-static uint64_t possible_millionths(const struct profile *profile)
-{
-	unsigned __int128 cpu_ns;
-
-	if (profile->period_ns == 0 || profile->end_ns <= profile->start_ns)
-		return 0;
-	cpu_ns = profile->possible_cpu_ns;
-	if (cpu_ns == 0)
-		cpu_ns = (unsigned __int128)(profile->end_ns - profile->start_ns) *
-			 profile->cpu_count;
-	return saturate(cpu_ns * MILLIONTHS / profile->period_ns, UINT64_MAX);
-}
-
 static const char *event_of(const struct profile *profile)
 {
 	return string_pool_get(&profile->strings, profile->event);
+}
+
+static bool is_cpu(const struct profile *profile)
+{
+	return event_source_is_cpu(event_source_of(event_of(profile)));
+}
+
+static unsigned __int128 possible_cpu_ns(const struct profile *profile)
+{
+	if (profile->possible_cpu_ns > 0)
+		return profile->possible_cpu_ns;
+	return (unsigned __int128)(profile->end_ns - profile->start_ns) * profile->cpu_count;
+}
+
+static uint64_t recorded_ns(const struct profile *profile)
+{
+	return profile->covered_ns > 0 ? profile->covered_ns : profile->end_ns - profile->start_ns;
+}
+
+/* The CPU time of all CPUs, or the time of one thread, in sampling periods; 0: unknown. */
+static uint64_t possible_millionths(const struct profile *profile)
+{
+	unsigned __int128 ns;
+
+	if (profile->period_ns == 0 || profile->end_ns <= profile->start_ns)
+		return 0;
+	ns = is_cpu(profile) ? possible_cpu_ns(profile) : recorded_ns(profile);
+	return saturate(ns * MILLIONTHS / profile->period_ns, UINT64_MAX);
 }
 
 int profile_difference_init(struct profile_difference *ret_difference, const struct profile *base,
@@ -69,6 +85,11 @@ int profile_difference_init(struct profile_difference *ret_difference, const str
 	}
 	*ret_difference = difference;
 	return 0;
+}
+
+bool profile_difference_is_cpu(const struct profile_difference *difference)
+{
+	return is_cpu(difference->sides[DIFFERENCE_COMPARED]);
 }
 
 int64_t profile_difference_share(

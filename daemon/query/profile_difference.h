@@ -6,7 +6,8 @@
  *
  * By total, the whole is all samples of the profile, stored and lost (I1): a function's part of the
  * work, however much work there was. By time, the whole is every sample that the CPUs could have
- * given during the recording: CPU time per CPU-second, so that more work shows as more.
+ * given during the recording: CPU time per CPU-second, so that more work shows as more. For other
+ * sources than CPU time, the whole is one thread's samples: seconds blocked in a second.
  *
  * Matching the two sides is render's task: addresses differ between builds, so render matches
  * frames by the names that it shows. Plain values; the profiles are borrowed.
@@ -43,6 +44,9 @@ struct profile_difference {
  */
 int profile_difference_init(struct profile_difference *ret_difference, const struct profile *base,
 	const struct profile *compared, enum difference_whole whole, struct fault *fault);
+
+/* Is it a difference of CPU time? */
+bool profile_difference_is_cpu(const struct profile_difference *difference);
 
 /* In billionths of the side's whole, rounded to the nearest; at most INT64_MAX. */
 int64_t profile_difference_share(

@@ -6,7 +6,11 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
+
+#define NSEC_PER_MS 1000000ULL
 
 /* Appends to a text whose buffer is large enough. */
 static void append(char *text, size_t room, size_t *size, const char *format, ...)
@@ -29,23 +33,58 @@ static uint64_t rate_hz(uint64_t period_ns)
 	return period_ns > 0 ? (NSEC_PER_SEC + period_ns / 2) / period_ns : 0;
 }
 
+const struct event_source *caption_event_source(const struct profile *profile)
+{
+	return event_source_of(string_pool_get(&profile->strings, profile->event));
+}
+
+static void append_cpus(const struct profile *profile, char *text, size_t *size)
+{
+	if (profile->cpu_count > 0)
+		append(text, CAPTION_BYTES, size, " on %" PRIu32 " CPU%s", profile->cpu_count,
+			profile->cpu_count == 1 ? "" : "s");
+}
+
+static void append_rates(const struct profile *profile, char *text, size_t *size)
+{
+	uint64_t hz = rate_hz(profile->period_ns), lowest = rate_hz(profile->longest_period_ns);
+	bool has_several = hz > 0 && profile->longest_period_ns > 0 && lowest < hz;
+
+	if (has_several)
+		append(text, CAPTION_BYTES, size, " at %" PRIu64 " to %" PRIu64 " Hz", lowest, hz);
+	else if (hz > 0)
+		append(text, CAPTION_BYTES, size, " at %" PRIu64 " Hz", hz);
+	append_cpus(profile, text, size);
+	if (has_several)
+		append(text, CAPTION_BYTES, size, ", counts as of %" PRIu64 " Hz", hz);
+}
+
+static void append_periods(const struct profile *profile, char *text, size_t *size)
+{
+	double shortest_ms = (double)profile->period_ns / NSEC_PER_MS;
+	double longest_ms = (double)profile->longest_period_ns / NSEC_PER_MS;
+
+	if (profile->longest_period_ns > profile->period_ns)
+		append(text, CAPTION_BYTES, size, " in samples of %g to %g ms", shortest_ms,
+			longest_ms);
+	else if (profile->period_ns > 0)
+		append(text, CAPTION_BYTES, size, " in samples of %g ms", shortest_ms);
+	append_cpus(profile, text, size);
+}
+
 const char *caption_source(const struct profile *profile, char text[CAPTION_BYTES])
 {
 	const char *event = string_pool_get(&profile->strings, profile->event);
-	uint64_t hz = rate_hz(profile->period_ns), lowest = rate_hz(profile->longest_period_ns);
-	bool has_several = hz > 0 && profile->longest_period_ns > 0 && lowest < hz;
+	const struct event_source *source = caption_event_source(profile);
 	size_t size = 0;
 
 	append(text, CAPTION_BYTES, &size, "%s", *event ? event : "samples");
-	if (has_several)
-		append(text, CAPTION_BYTES, &size, " at %" PRIu64 " to %" PRIu64 " Hz", lowest, hz);
-	else if (hz > 0)
-		append(text, CAPTION_BYTES, &size, " at %" PRIu64 " Hz", hz);
-	if (profile->cpu_count > 0)
-		append(text, CAPTION_BYTES, &size, " on %" PRIu32 " CPU%s", profile->cpu_count,
-			profile->cpu_count == 1 ? "" : "s");
-	if (has_several)
-		append(text, CAPTION_BYTES, &size, ", counts as of %" PRIu64 " Hz", hz);
+	if (event_source_is_cpu(source)) {
+		append_rates(profile, text, &size);
+		return text;
+	}
+	append(text, CAPTION_BYTES, &size, " (%s)", source->title);
+	append_periods(profile, text, &size);
 	return text;
 }
 
@@ -87,6 +126,40 @@ const char *caption_count(uint64_t count, char text[CAPTION_COUNT_BYTES])
 		*next++ = digits[i];
 	}
 	*next = '\0';
+	return text;
+}
+
+/* Rounds to the nearest, except that what would round to the next thousand of ms is seconds. */
+static void write_time(unsigned __int128 ns, char text[CAPTION_AMOUNT_BYTES])
+{
+	const bool is_long = ns >= NSEC_PER_SEC - 500;
+	const uint64_t unit = is_long ? NSEC_PER_MS : NSEC_PER_MS / 1000;
+	unsigned __int128 thousandths = (ns + unit / 2) / unit;
+	char whole[CAPTION_COUNT_BYTES];
+
+	if (thousandths > UINT64_MAX)
+		thousandths = UINT64_MAX;
+	(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%s.%03u %s",
+		caption_count((uint64_t)thousandths / 1000, whole), (unsigned)(thousandths % 1000),
+		is_long ? "s" : "ms");
+}
+
+const char *caption_amount(
+	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES])
+{
+	if (event_source_is_cpu(caption_event_source(profile)))
+		return caption_count(count, text);
+	write_time((unsigned __int128)count * profile->period_ns, text);
+	return text;
+}
+
+const char *caption_samples(
+	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES])
+{
+	size_t size = strlen(caption_amount(profile, count, text));
+
+	if (event_source_is_cpu(caption_event_source(profile)))
+		append(text, CAPTION_AMOUNT_BYTES, &size, " sample%s", count == 1 ? "" : "s");
 	return text;
 }
 

@@ -7,17 +7,20 @@
 #pragma once
 
 #include "aggregate/profile.h"
+#include "base/event_source.h"
 
 enum {
 	CAPTION_BYTES = 1280, /* a pooled string and a sentence */
 	CAPTION_COUNT_BYTES = 28,
+	CAPTION_AMOUNT_BYTES = 40,
 	CAPTION_SHARE_BYTES = 24,
 	CAPTION_LOSSES_BYTES = 512,
 };
 
 /*
  * "cpu-clock at 99 Hz on 4 CPUs"; unknown parts are left out. After a merge of windows with several
- * rates: "cpu-clock at 11 to 99 Hz on 4 CPUs, counts as of 99 Hz".
+ * rates: "cpu-clock at 11 to 99 Hz on 4 CPUs, counts as of 99 Hz". Of other sources than CPU time:
+ * "offcpu (time off CPU) in samples of 1 ms on 4 CPUs".
  */
 const char *caption_source(const struct profile *profile, char text[CAPTION_BYTES]);
 
@@ -29,6 +32,18 @@ const char *caption_time(const struct profile *profile, char text[CAPTION_BYTES]
 
 /* "1,234,567". */
 const char *caption_count(uint64_t count, char text[CAPTION_COUNT_BYTES]);
+
+/*
+ * What so many samples stand for. Of CPU time it is their number: "1,234 samples", or "1,234" from
+ * caption_amount(). Of other sources both give the time: "12.345 s", or "1.250 ms" below a second.
+ */
+const char *caption_samples(
+	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES]);
+const char *caption_amount(
+	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES]);
+
+/* The source of the profile's event. */
+const struct event_source *caption_event_source(const struct profile *profile);
 
 /* "12.34": hundredths of a per cent, rounded to the nearest; "0.00" if the whole is 0. */
 const char *caption_share(uint64_t part, uint64_t whole, char text[CAPTION_SHARE_BYTES]);

@@ -128,13 +128,17 @@ static void write_samples(const void *context, size_t frame, struct output *outp
 {
 	const struct picture *picture = context;
 	const struct frame_change *change = &picture->frames->changes[frame];
-	char base[CAPTION_COUNT_BYTES], compared[CAPTION_COUNT_BYTES];
+	const struct profile *const *sides = picture->difference->sides;
+	char base[CAPTION_AMOUNT_BYTES], compared[CAPTION_AMOUNT_BYTES];
 
 	write_change(picture, "total", change->total, output);
 	write_change(picture, "self", change->self, output);
-	output_printf(output, "%s" ARROW "%s samples",
-		caption_count(change->total[DIFFERENCE_BASE], base),
-		caption_count(change->total[DIFFERENCE_COMPARED], compared));
+	output_printf(output, "%s" ARROW "%s%s",
+		caption_amount(sides[DIFFERENCE_BASE], change->total[DIFFERENCE_BASE], base),
+		caption_amount(
+			sides[DIFFERENCE_COMPARED], change->total[DIFFERENCE_COMPARED], compared),
+		event_source_is_cpu(caption_event_source(sides[DIFFERENCE_COMPARED])) ? " samples"
+										      : "");
 }
 
 /* --- page --- */
@@ -159,13 +163,12 @@ static void write_side(
 	const struct profile *profile = picture->difference->sides[side];
 	uint64_t lost = accounts_lost(&profile->accounts);
 	uint64_t stored = picture->difference->samples[side] - lost;
-	char text[CAPTION_BYTES], count[CAPTION_COUNT_BYTES];
+	char text[CAPTION_BYTES], amount[CAPTION_AMOUNT_BYTES];
 
 	svg_write_text(output, picture->names[side]);
-	output_printf(
-		output, ": %s sample%s", caption_count(stored, count), stored == 1 ? "" : "s");
+	output_printf(output, ": %s", caption_samples(profile, stored, amount));
 	if (lost > 0)
-		output_printf(output, ", %s lost", caption_count(lost, count));
+		output_printf(output, ", %s lost", caption_amount(profile, lost, amount));
 	if (*caption_time(profile, text)) {
 		output_string(output, ", ");
 		svg_write_text(output, text);
@@ -214,14 +217,19 @@ static uint64_t write_legend(const struct flamegraph_page *page, uint64_t y)
 /* The script computes the shares of a frame from this. */
 static void write_metadata(const struct picture *picture, struct output *output)
 {
-	const uint64_t *wholes = picture->difference->whole_millionths;
+	const struct profile_difference *difference = picture->difference;
+	const uint64_t *wholes = difference->whole_millionths;
 
 	output_printf(output,
 		"<metadata class=\"difference\">{\"wholes\":[%" PRIu64 ".%06" PRIu64 ",%" PRIu64
-		".%06" PRIu64 "],\"drawn\":%d}</metadata>\n",
+		".%06" PRIu64 "],",
 		wholes[DIFFERENCE_BASE] / 1000000, wholes[DIFFERENCE_BASE] % 1000000,
-		wholes[DIFFERENCE_COMPARED] / 1000000, wholes[DIFFERENCE_COMPARED] % 1000000,
-		(int)DIFFERENCE_COMPARED);
+		wholes[DIFFERENCE_COMPARED] / 1000000, wholes[DIFFERENCE_COMPARED] % 1000000);
+	if (!profile_difference_is_cpu(difference))
+		output_printf(output, "\"periods\":[%" PRIu64 ",%" PRIu64 "],",
+			difference->sides[DIFFERENCE_BASE]->period_ns,
+			difference->sides[DIFFERENCE_COMPARED]->period_ns);
+	output_printf(output, "\"drawn\":%d}</metadata>\n", (int)DIFFERENCE_COMPARED);
 }
 
 static void write_name(
@@ -238,7 +246,7 @@ static void write_notes(const struct flamegraph_page *page, uint64_t y)
 	const struct profile_difference *difference = picture->difference;
 	uint64_t undrawn = picture->frames->undrawn;
 	struct output *output = page->output;
-	char count[CAPTION_COUNT_BYTES], share[DIFFERENCE_TEXT_BYTES];
+	char amount[CAPTION_AMOUNT_BYTES], share[DIFFERENCE_TEXT_BYTES];
 
 	output_printf(output,
 		"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">Frames are as wide as in ",
@@ -247,14 +255,12 @@ static void write_notes(const struct flamegraph_page *page, uint64_t y)
 	output_printf(output,
 		" and coloured by the change of their share: + red is more, - blue is less. Shares "
 		"are of %s.</text>\n",
-		difference->whole == DIFFERENCE_BY_TIME
-			? "the time of all CPUs"
-			: "all samples of each profile, stored and lost");
+		difference_whole_text(difference));
 	if (undrawn > 0) {
 		output_printf(output,
-			"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">%s sample%s (%s %%) of ",
-			FLAMEGRAPH_MARGIN_PX, y + FLAMEGRAPH_NOTE_PX, caption_count(undrawn, count),
-			undrawn == 1 ? "" : "s",
+			"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">%s (%s %%) of ",
+			FLAMEGRAPH_MARGIN_PX, y + FLAMEGRAPH_NOTE_PX,
+			caption_samples(difference->sides[DIFFERENCE_BASE], undrawn, amount),
 			difference_share(
 				profile_difference_share(difference, DIFFERENCE_BASE, undrawn),
 				share));

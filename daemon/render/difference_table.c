@@ -16,13 +16,19 @@ static void write_side(const struct profile *profile, const char *name, struct o
 {
 	const struct accounts *accounts = &profile->accounts;
 	char clean[UTF8_CLEAN_BYTES], text[CAPTION_BYTES], losses[CAPTION_LOSSES_BYTES];
+	char stored[CAPTION_AMOUNT_BYTES], lost[CAPTION_AMOUNT_BYTES];
 
 	(void)utf8_clean(clean, name, strlen(name));
 	output_printf(output, "# %s: %s\n", clean, caption_source(profile, text));
 	if (*caption_time(profile, text))
 		output_printf(output, "#   time     %s\n", text);
-	output_printf(output, "#   samples  %" PRIu64 " stored, %" PRIu64 " lost\n",
-		accounts_stored(accounts), accounts_lost(accounts));
+	if (event_source_is_cpu(caption_event_source(profile)))
+		output_printf(output, "#   samples  %" PRIu64 " stored, %" PRIu64 " lost\n",
+			accounts_stored(accounts), accounts_lost(accounts));
+	else
+		output_printf(output, "#   amount   %s stored, %s lost\n",
+			caption_amount(profile, accounts_stored(accounts), stored),
+			caption_amount(profile, accounts_lost(accounts), lost));
 	output_printf(output, "#   lost     %s\n", caption_losses(profile, losses));
 }
 
@@ -32,9 +38,7 @@ static void write_header(const struct profile_difference *difference,
 	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
 		write_side(difference->sides[i], names[i], output);
 	output_printf(output, "# shares are of %s; changes are in percentage points\n#\n",
-		difference->whole == DIFFERENCE_BY_TIME
-			? "the time of all CPUs"
-			: "all samples of each profile, stored and lost");
+		difference_whole_text(difference));
 	output_printf(output, "#%8s%19s %8s\n", "self %", "", "total %");
 	output_printf(output, "#%8s %8s %9s %8s %8s %9s  %-10s  ", "base", "compared", "change",
 		"base", "compared", "change", "kind");

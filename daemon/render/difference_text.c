@@ -7,6 +7,14 @@
 
 enum { HUNDREDTH_POINT = DIFFERENCE_SHARE_ONE / 10000 };
 
+const char *difference_whole_text(const struct profile_difference *difference)
+{
+	if (difference->whole == DIFFERENCE_BY_TOTAL)
+		return "all samples of each profile, stored and lost";
+	return profile_difference_is_cpu(difference) ? "the time of all CPUs"
+						     : "the time recorded, of one thread";
+}
+
 /* Hundredths of a per cent, rounded to the nearest. */
 static uint64_t hundredths_of(int64_t share)
 {

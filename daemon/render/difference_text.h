@@ -9,6 +9,9 @@
 
 enum { DIFFERENCE_TEXT_BYTES = 32 };
 
+/* What shares are of: "all samples of each profile, stored and lost". */
+const char *difference_whole_text(const struct profile_difference *difference);
+
 /* "12.34": per cent of the whole. */
 const char *difference_share(int64_t share, char text[DIFFERENCE_TEXT_BYTES]);
 

@@ -19,11 +19,13 @@ const heading = svg.querySelector(".head .title");
 const row = +layer.dataset.row, upward = !svg.dataset.inverted;
 const binaries = JSON.parse(svg.querySelector(".binaries").textContent);
 const files = JSON.parse(svg.querySelector(".files").textContent);
-/* Of two profiles: the samples that are 100 %, base first, and whose frames are drawn. */
+/* Of two profiles, base first: the samples that are 100 %, and their periods; and whose frames are drawn. */
 const difference = JSON.parse((svg.querySelector(".difference") || { textContent: "null" }).textContent);
 const MARKS = { p: "+ ", m: "- " };
 const headingText = heading.textContent, subtitleText = subtitle.textContent;
 const height = svg.viewBox.baseVal.height;
+/* The nanoseconds of a sample, for other sources than CPU time. */
+const period = +(svg.dataset.period || 0);
 
 function make(parent, name, attributes, text) {
 	const element = document.createElementNS(SVG, name);
@@ -84,6 +86,19 @@ function share(part, whole) {
 
 function count(n) {
 	return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/* Of other sources than CPU time: the time that the samples stand for, as in caption.c. */
+function amount(n, of = period) {
+	if (!of)
+		return count(n);
+	const ns = n * of;
+	return ns >= 1e9 - 500 ? seconds(ns / 1e9) + " s" : (ns / 1e6).toFixed(3) + " ms";
+}
+
+function seconds(value) {
+	const [whole, part] = value.toFixed(3).split(".");
+	return count(whole) + "." + part;
 }
 
 function columns(character) {
@@ -291,11 +306,12 @@ function change(what, own, other) {
 function describeSamples(f) {
 	if (difference && !f.elided)
 		return [change("total", f.total, f.otherTotal), change("self", f.self, f.otherSelf),
-			bySide(f.total, f.otherTotal).map(count).join(" \u2192 ") + " samples"];
+			bySide(f.total, f.otherTotal).map((n, side) => amount(n, (difference.periods || [])[side]))
+				.join(" \u2192 ") + (period ? "" : " samples")];
 	const parts = [];
 	if (!f.elided)
-		parts.push(`self ${count(f.self)} (${share(f.self, root.total)})`);
-	parts.push(`total ${count(f.total)} (${share(f.total, root.total)})`);
+		parts.push(`self ${amount(f.self)} (${share(f.self, root.total)})`);
+	parts.push(`total ${amount(f.total)} (${share(f.total, root.total)})`);
 	return parts;
 }
 

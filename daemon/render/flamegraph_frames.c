@@ -127,11 +127,11 @@ static void write_rectangle(const struct drawing *drawing, const char *class, ui
 
 static void write_samples(const struct drawing *drawing, uint64_t total)
 {
-	char count[CAPTION_COUNT_BYTES], share[CAPTION_SHARE_BYTES];
+	char amount[CAPTION_AMOUNT_BYTES], share[CAPTION_SHARE_BYTES];
 
 	output_char(drawing->output, '\n');
-	output_string(drawing->output, caption_count(total, count));
-	output_string(drawing->output, total == 1 ? " sample, " : " samples, ");
+	output_string(drawing->output, caption_samples(drawing->profile, total, amount));
+	output_string(drawing->output, ", ");
 	output_string(drawing->output, caption_share(total, drawing->samples, share));
 	output_string(drawing->output, " %");
 }

@@ -34,9 +34,12 @@ static void write_head(const struct flamegraph_page *page)
 	output_string(output, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	output_printf(output,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" width=\"%d\" "
-		"height=\"%" PRIu64 "\" viewBox=\"0 0 %d %" PRIu64 "\">\n",
+		"height=\"%" PRIu64 "\" viewBox=\"0 0 %d %" PRIu64 "\"",
 		FLAMEGRAPH_WIDTH_PX, height_px(page), FLAMEGRAPH_WIDTH_PX, height_px(page));
-	output_string(output, "<title>");
+	/* The script then shows times in place of samples. */
+	if (!event_source_is_cpu(caption_event_source(page->profile)))
+		output_printf(output, " data-period=\"%" PRIu64 "\"", page->profile->period_ns);
+	output_string(output, ">\n<title>");
 	svg_write_text(output, page->title);
 	output_string(output, "</title>\n<style>\n");
 	write_asset(output, flamegraph_css, flamegraph_css_end);
@@ -74,15 +77,15 @@ uint64_t flamegraph_page_write_swatch(
 static void write_elided_note(const struct flamegraph_page *page, uint64_t y)
 {
 	struct output *output = page->output;
-	char frames[CAPTION_COUNT_BYTES], samples[CAPTION_COUNT_BYTES], share[CAPTION_SHARE_BYTES];
+	char frames[CAPTION_COUNT_BYTES], amount[CAPTION_AMOUNT_BYTES], share[CAPTION_SHARE_BYTES];
 
 	output_printf(output,
-		"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">%s frame%s, with %s sample%s "
+		"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">%s frame%s, with %s "
 		"(%s %%), too narrow to draw: merged, with their descendants, "
 		"into a grey frame of their parent.</text>\n",
 		FLAMEGRAPH_MARGIN_PX, y, caption_count(page->tree->elided_count, frames),
 		page->tree->elided_count == 1 ? "" : "s",
-		caption_count(page->tree->elided, samples), page->tree->elided == 1 ? "" : "s",
+		caption_samples(page->profile, page->tree->elided, amount),
 		caption_share(page->tree->elided, page->tree->frames[0].total, share));
 }
 

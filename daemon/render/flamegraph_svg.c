@@ -13,15 +13,14 @@
 static void write_subtitle(const struct flamegraph_page *page)
 {
 	struct output *output = page->output;
-	char text[CAPTION_BYTES], count[CAPTION_COUNT_BYTES];
+	char text[CAPTION_BYTES], amount[CAPTION_AMOUNT_BYTES];
 	uint64_t lost = accounts_lost(&page->profile->accounts);
 	uint64_t stored = page->tree->frames[0].total - lost;
 
 	svg_write_text(output, caption_source(page->profile, text));
-	output_printf(output, " \xc2\xb7 %s sample%s", caption_count(stored, count),
-		stored == 1 ? "" : "s");
+	output_printf(output, " \xc2\xb7 %s", caption_samples(page->profile, stored, amount));
 	if (lost > 0)
-		output_printf(output, ", %s lost", caption_count(lost, count));
+		output_printf(output, ", %s lost", caption_amount(page->profile, lost, amount));
 	if (*caption_time(page->profile, text)) {
 		output_string(output, " \xc2\xb7 ");
 		svg_write_text(output, text);

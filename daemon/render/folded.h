@@ -5,7 +5,7 @@
  * A ';' in a name is written as ':', since ';' separates frames. Names have no line breaks. By
  * line, a frame is `function (file.c:123)`, or `function (file.c)` if the line is unknown. Losses
  * have lines without a comm: `[lost: ring full] COUNT` (I1). Nothing is elided: the counts add up
- * to all samples, stored and lost.
+ * to all samples, stored and lost. A count is in samples, whatever the event.
  */
 #pragma once
 

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "render/table.h"
 
+#include "base/clock.h"
 #include "render/caption.h"
 #include "render/function_totals.h"
 #include "render/name_column.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SHARE_MIN = 10000 }; /* a function with less than one of so many samples is left out */
 
+static bool is_of_cpu(const struct profile *profile)
+{
+	return event_source_is_cpu(caption_event_source(profile));
+}
+
 static void write_header(const struct profile *profile, struct output *output)
 {
 	const struct accounts *accounts = &profile->accounts;
-	char text[CAPTION_BYTES], losses[CAPTION_LOSSES_BYTES];
+	char text[CAPTION_BYTES], losses[CAPTION_LOSSES_BYTES], amount[CAPTION_AMOUNT_BYTES];
 
 	output_printf(output, "# event    %s\n", caption_source(profile, text));
 	if (*caption_time(profile, text))
@@ -23,6 +30,9 @@ static void write_header(const struct profile *profile, struct output *output)
 		" filtered + %" PRIu64 " lost\n",
 		accounts->fired, accounts_stored(accounts), accounts->dropped[PILOTLIGHT_DROP_IDLE],
 		accounts->dropped[PILOTLIGHT_DROP_FILTERED], accounts_lost(accounts));
+	if (!is_of_cpu(profile))
+		output_printf(output, "# amount   %s stored\n",
+			caption_amount(profile, accounts_stored(accounts), amount));
 	output_printf(output, "# lost     %s%s\n", caption_losses(profile, losses),
 		accounts_lost(accounts) > 0 ? "; percentages are of stored samples" : "");
 }
@@ -46,6 +56,18 @@ static size_t name_width(const struct function_totals *totals)
 	return width;
 }
 
+/* Of CPU time the samples, of other sources the seconds: columns have no room for units. */
+static const char *format_cell(
+	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES])
+{
+	if (is_of_cpu(profile))
+		(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%" PRIu64, count);
+	else
+		(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%.3f",
+			(double)count * (double)profile->period_ns / NSEC_PER_SEC);
+	return text;
+}
+
 static void write_row(const struct profile *profile, const struct function_totals *totals,
 	const struct function_total *function, size_t width, struct output *output)
 {
@@ -53,12 +75,14 @@ static void write_row(const struct profile *profile, const struct function_total
 	const struct profile_binary *binary = &profile->binaries.items[function->binary];
 	const char *path = string_pool_get(&profile->strings, binary->path);
 	char self[CAPTION_SHARE_BYTES], total[CAPTION_SHARE_BYTES], name[FRAME_NAME_BYTES];
+	char self_cell[CAPTION_AMOUNT_BYTES], total_cell[CAPTION_AMOUNT_BYTES];
 
 	(void)frame_label_format(label, name);
-	output_printf(output, "%7s %9" PRIu64 " %8s %9" PRIu64 "  %-10s  ",
-		caption_share(function->self, totals->samples, self), function->self,
-		caption_share(function->total, totals->samples, total), function->total,
-		frame_kind_name(label->kind));
+	output_printf(output, "%7s %9s %8s %9s  %-10s  ",
+		caption_share(function->self, totals->samples, self),
+		format_cell(profile, function->self, self_cell),
+		caption_share(function->total, totals->samples, total),
+		format_cell(profile, function->total, total_cell), frame_kind_name(label->kind));
 	name_column_write(output, name, width, path);
 	output_char(output, '\n');
 }
@@ -74,8 +98,9 @@ int table_write(const struct profile *profile, enum frame_detail detail, struct 
 		return r;
 	write_header(profile, output);
 	width = name_width(totals);
-	output_printf(output, "#\n#%6s %9s %8s %9s  %-10s  %-*s  %s\n", "self %", "self", "total %",
-		"total", "kind", (int)width, "function", "binary");
+	output_printf(output, "#\n#%6s %9s %8s %9s  %-10s  %-*s  %s\n", "self %",
+		is_of_cpu(profile) ? "self" : "self s", "total %",
+		is_of_cpu(profile) ? "total" : "total s", "kind", (int)width, "function", "binary");
 	for (size_t i = 0; i < totals->count; i++) {
 		if (!is_shown(totals, &totals->items[i]))
 			continue;

@@ -27,6 +27,28 @@ static void says_what_it_is_of(void **state)
 	decoded_done(&decoded);
 }
 
+static void other_sources_have_their_types(void **state)
+{
+	static const struct {
+		const char *event, *type;
+	} cases[] = { { "cycles", "cpu" }, { "offcpu", "off_cpu" }, { "runqueue", "run_queue" },
+		{ "wall", "wall" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct profile *profile = new_profile();
+		struct decoded decoded;
+
+		profile->event = string(profile, cases[i].event);
+		round_trip(profile, &decoded);
+		ASSERT_STRING(&decoded, decoded.sample_types[1][1], cases[i].type);
+		ASSERT_STRING(&decoded, decoded.sample_types[1][2], "nanoseconds");
+		ASSERT_STRING(&decoded, decoded.period_type[1], cases[i].type);
+		ASSERT_STRING(&decoded, decoded.own[14], cases[i].type);
+		assert_int_equal(decoded.own[12], 10101010);
+		decoded_done(&decoded);
+	}
+}
+
 /* Gaps are not of the time that the samples are held against, and no rate is kept silent about. */
 static void the_duration_is_what_was_recorded(void **state)
 {
@@ -457,6 +479,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(says_what_it_is_of),
+		cmocka_unit_test(other_sources_have_their_types),
 		cmocka_unit_test(the_duration_is_what_was_recorded),
 		cmocka_unit_test(stacks_keep_their_places),
 		cmocka_unit_test(inlined_frames_stay_innermost_first),

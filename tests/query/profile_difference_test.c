@@ -63,6 +63,28 @@ static void by_time_the_cpus_are_the_whole(void **state)
 		profile_difference_share(&difference, DIFFERENCE_BASE, 100), 20 * PER_CENT);
 }
 
+/* 1 s blocked in 10 s is 10 %, however many CPUs there are. */
+static void by_time_a_thread_is_the_whole_off_cpu(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = timed("c|100|x:main", 10, 10000000, 2);
+	_cleanup_(profile_freep) struct profile *compared = timed("c|3000|x:main", 10, 10000000, 4);
+	struct profile_difference difference;
+
+	base->event = example_string(base, "offcpu");
+	compared->event = example_string(compared, "offcpu");
+	base->possible_cpu_ns = 20 * 1000000000ULL;
+	difference = example_difference(base, compared, DIFFERENCE_BY_TIME);
+	assert_false(profile_difference_is_cpu(&difference));
+	assert_int_equal(
+		profile_difference_share(&difference, DIFFERENCE_BASE, 100), 10 * PER_CENT);
+	assert_int_equal(profile_difference_share(&difference, DIFFERENCE_COMPARED, 3000),
+		(int64_t)300 * PER_CENT);
+	base->covered_ns = 5 * 1000000000ULL;
+	difference = example_difference(base, compared, DIFFERENCE_BY_TIME);
+	assert_int_equal(
+		profile_difference_share(&difference, DIFFERENCE_BASE, 100), 20 * PER_CENT);
+}
+
 static void two_events_are_not_compared(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = timed("c|1|x:main", 10, 10000000, 2);
@@ -161,6 +183,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_total_the_samples_are_the_whole),
 		cmocka_unit_test(by_time_the_cpus_are_the_whole),
+		cmocka_unit_test(by_time_a_thread_is_the_whole_off_cpu),
 		cmocka_unit_test(two_events_are_not_compared),
 		cmocka_unit_test(shares_are_rounded_to_the_nearest),
 		cmocka_unit_test(empty_profiles_have_no_shares),

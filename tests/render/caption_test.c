@@ -30,6 +30,57 @@ static void source_tells_what_is_known(void **state)
 	assert_true(strlen(caption_source(profile, text)) > 1000);
 }
 
+static void periods_of_other_sources_are_times(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	char text[CAPTION_BYTES];
+
+	profile->event = example_string(profile, "offcpu");
+	assert_string_equal(caption_source(profile, text), "offcpu (time off CPU)");
+	profile->period_ns = profile->longest_period_ns = 1000000;
+	profile->cpu_count = 2;
+	assert_string_equal(caption_source(profile, text),
+		"offcpu (time off CPU) in samples of 1 ms on 2 CPUs");
+	profile->event = example_string(profile, "runqueue");
+	profile->period_ns = 250000;
+	profile->longest_period_ns = 10000000;
+	profile->cpu_count = 0;
+	assert_string_equal(caption_source(profile, text),
+		"runqueue (time waiting for a CPU) in samples of 0.25 to 10 ms");
+}
+
+static void samples_of_other_sources_are_times(void **state)
+{
+	static const struct {
+		uint64_t period_ns, count;
+		const char *text;
+	} cases[] = {
+		{ 1000000, 0, "0.000 ms" },
+		{ 1000000, 1, "1.000 ms" },
+		{ 999499, 1, "0.999 ms" },
+		{ 999999499, 1, "999.999 ms" },
+		{ 999999500, 1, "1.000 s" },
+		{ 1000000, 12345, "12.345 s" },
+		{ 500000, 12345, "6.173 s" },
+		{ 1000000, 3601200, "3,601.200 s" },
+		{ UINT64_MAX, UINT64_MAX, "18,446,744,073,709,551.615 s" },
+	};
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	char text[CAPTION_AMOUNT_BYTES];
+
+	assert_string_equal(caption_samples(profile, 1, text), "1 sample");
+	assert_string_equal(caption_samples(profile, 1234, text), "1,234 samples");
+	assert_string_equal(caption_amount(profile, 1234, text), "1,234");
+	assert_string_equal(
+		caption_samples(profile, UINT64_MAX, text), "18,446,744,073,709,551,615 samples");
+	profile->event = example_string(profile, "wall");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		profile->period_ns = cases[i].period_ns;
+		assert_string_equal(caption_samples(profile, cases[i].count, text), cases[i].text);
+		assert_string_equal(caption_amount(profile, cases[i].count, text), cases[i].text);
+	}
+}
+
 static void time_is_utc_and_as_long_as_it_was(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
@@ -100,6 +151,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(source_tells_what_is_known),
+		cmocka_unit_test(periods_of_other_sources_are_times),
+		cmocka_unit_test(samples_of_other_sources_are_times),
 		cmocka_unit_test(time_is_utc_and_as_long_as_it_was),
 		cmocka_unit_test(counts_have_groups_of_three),
 		cmocka_unit_test(shares_are_rounded),

@@ -120,6 +120,28 @@ static void times_scale_the_other_profile(void **state)
 					 "0.00 points (0.0 %)"));
 }
 
+/* The script gets both periods: they may differ. */
+static void other_sources_than_cpu_time_give_times(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_empty();
+	_cleanup_free_ char *text = NULL;
+
+	example_add(base, "c|100|x:main");
+	example_add(compared, "c|50|x:main");
+	base->event = example_string(base, "offcpu");
+	compared->event = example_string(compared, "offcpu");
+	base->start_ns = compared->start_ns = 1000000000;
+	base->end_ns = compared->end_ns = 3000000000;
+	base->period_ns = 10000000;
+	compared->period_ns = 1000000;
+	text = draw(base, compared, DIFFERENCE_BY_TIME);
+	assert_non_null(strstr(text, "\n1.000 s \xe2\x86\x92 50.000 ms</title>"));
+	assert_non_null(strstr(text, "base: 1.000 s, "));
+	assert_non_null(strstr(text, "Shares are of the time recorded, of one thread."));
+	assert_non_null(strstr(text, "\"periods\":[10000000,1000000],\"drawn\":1}"));
+}
+
 /* A change of next to nothing is the greatest there is, and yet has no strong colour. */
 static void small_changes_stay_pale(void **state)
 {
@@ -203,6 +225,7 @@ int main(void)
 		cmocka_unit_test(upgrade_is_golden_in_any_order),
 		cmocka_unit_test(frames_tell_both_sides),
 		cmocka_unit_test(times_scale_the_other_profile),
+		cmocka_unit_test(other_sources_than_cpu_time_give_times),
 		cmocka_unit_test(small_changes_stay_pale),
 		cmocka_unit_test(hostile_names_are_escaped),
 		cmocka_unit_test(an_empty_profile_is_drawn),

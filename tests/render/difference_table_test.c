@@ -55,6 +55,24 @@ static void upgrade_is_golden_in_any_order(void **state)
 	}
 }
 
+static void other_sources_than_cpu_time_give_times(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_machine(false);
+	_cleanup_(profile_freep) struct profile *compared = example_machine(false);
+	_cleanup_free_ char *text = NULL;
+
+	base->event = example_string(base, "runqueue");
+	compared->event = example_string(compared, "runqueue");
+	base->period_ns = 1000000;
+	compared->period_ns = 10000;
+	example_lose(base, PILOTLIGHT_DROP_RING_FULL, 1985);
+	text = tabulate(base, compared);
+	assert_non_null(strstr(text, "#   amount   "));
+	assert_non_null(strstr(text, " stored, 2.000 s lost\n"));
+	assert_non_null(strstr(text, " ms stored, 0.150 ms lost\n"));
+	assert_null(strstr(text, "#   samples "));
+}
+
 static void the_greatest_change_of_self_is_first(void **state)
 {
 	static const char row[] = "     0.00    20.00    +20.00     0.00    20.00    +20.00"
@@ -155,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(upgrade_is_golden_in_any_order),
+		cmocka_unit_test(other_sources_than_cpu_time_give_times),
 		cmocka_unit_test(the_greatest_change_of_self_is_first),
 		cmocka_unit_test(binaries_are_known_by_their_base_names),
 		cmocka_unit_test(small_changes_are_counted_not_listed),

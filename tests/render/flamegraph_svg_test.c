@@ -178,6 +178,26 @@ static void narrow_frames_are_merged_and_reported(void **state)
 	assert_non_null(strstr(text, "300 frames, with 3,000 samples (2.91 %), too narrow"));
 }
 
+static void other_sources_than_cpu_time_give_times(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = NULL;
+
+	example_add(profile, "c|1500|x:main|l:read");
+	example_add(profile, "c|500|x:main|x:idle");
+	example_lose(profile, PILOTLIGHT_DROP_RING_FULL, 20);
+	text = draw(profile);
+	assert_null(strstr(text, "data-period"));
+	profile->event = example_string(profile, "offcpu");
+	profile->period_ns = 1000000;
+	free(text);
+	text = draw(profile);
+	assert_non_null(strstr(text, " data-period=\"1000000\">\n<title>"));
+	assert_non_null(strstr(
+		text, "offcpu (time off CPU) in samples of 1 ms \xc2\xb7 2.000 s, 20.000 ms lost"));
+	assert_non_null(strstr(text, "<title>read\n1.500 s, 74.26 %"));
+}
+
 static void the_root_is_below_its_callees(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
@@ -231,6 +251,7 @@ int main(void)
 		cmocka_unit_test(inlined_frames_without_a_line_are_marked),
 		cmocka_unit_test(samples_are_conserved),
 		cmocka_unit_test(narrow_frames_are_merged_and_reported),
+		cmocka_unit_test(other_sources_than_cpu_time_give_times),
 		cmocka_unit_test(the_root_is_below_its_callees),
 		cmocka_unit_test(an_empty_profile_is_drawn),
 		cmocka_unit_test(failing_allocations_are_reported),

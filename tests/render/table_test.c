@@ -67,6 +67,23 @@ static void lines_are_rows_if_asked(void **state)
 	assert_null(strstr(text, " more lines\n"));
 }
 
+static void other_sources_than_cpu_time_give_seconds(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = NULL;
+
+	example_add(profile, "c|1500|x:main|l:read");
+	example_add(profile, "c|500|x:main");
+	profile->event = example_string(profile, "offcpu");
+	profile->period_ns = 1000000;
+	text = tabulate(profile, FRAME_BY_FUNCTION);
+	assert_non_null(strstr(text, "# event    offcpu (time off CPU) in samples of 1 ms\n"));
+	assert_non_null(strstr(text, "# amount   2.000 s stored\n"));
+	assert_non_null(strstr(text, "#self %    self s  total %   total s"));
+	assert_non_null(strstr(text, "  75.00     1.500    75.00     1.500  library     read"));
+	assert_non_null(strstr(text, "  25.00     0.500   100.00     2.000  executable  main"));
+}
+
 static void an_empty_table_is_a_header(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
@@ -102,6 +119,7 @@ int main(void)
 		cmocka_unit_test(machine_is_golden_in_any_order),
 		cmocka_unit_test(small_functions_are_counted_not_listed),
 		cmocka_unit_test(lines_are_rows_if_asked),
+		cmocka_unit_test(other_sources_than_cpu_time_give_seconds),
 		cmocka_unit_test(an_empty_table_is_a_header),
 		cmocka_unit_test(hostile_names_keep_their_lines),
 		cmocka_unit_test(failing_allocations_are_reported),

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/event_source.h"
+
+#include <string.h>
+
+#define NS_PER_MS 1000000ULL
+
+const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
+	[PILOTLIGHT_SOURCE_CPU] = {
+		.name = "cpu",
+		.title = "CPU time",
+		.unit = "nanoseconds",
+		.pprof_type = "cpu",
+	},
+	[PILOTLIGHT_SOURCE_OFFCPU] = {
+		.name = "offcpu",
+		.title = "time off CPU",
+		.unit = "nanoseconds",
+		.pprof_type = "off_cpu",
+		.default_period = NS_PER_MS,
+		.service_period = 10 * NS_PER_MS,
+	},
+	[PILOTLIGHT_SOURCE_RUNQUEUE] = {
+		.name = "runqueue",
+		.title = "time waiting for a CPU",
+		.unit = "nanoseconds",
+		.pprof_type = "run_queue",
+		.default_period = NS_PER_MS,
+		.service_period = 10 * NS_PER_MS,
+	},
+};
+
+const struct event_source event_source_wall = {
+	.name = "wall",
+	.title = "time on CPU, off CPU and waiting for a CPU",
+	.unit = "nanoseconds",
+	.pprof_type = "wall",
+};
+
+bool event_source_find(const char *name, enum pilotlight_source *ret_source)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (strcmp(event_sources[i].name, name) == 0) {
+			*ret_source = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct event_source *event_source_of(const char *event)
+{
+	enum pilotlight_source source = PILOTLIGHT_SOURCE_CPU;
+
+	if (strcmp(event, event_source_wall.name) == 0)
+		return &event_source_wall;
+	(void)event_source_find(event, &source);
+	return &event_sources[source];
+}
+
+bool event_source_is_cpu(const struct event_source *source)
+{
+	return source == &event_sources[PILOTLIGHT_SOURCE_CPU];
+}

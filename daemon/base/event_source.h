@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The table of event sources: what a sample counts. A sample stands for periods of its source, so
+ * its count times the period is an amount, such as nanoseconds of CPU time or nanoseconds off CPU.
+ *
+ * A profile, and a window of the history, names its event. "cpu-clock" and "cycles" are events of
+ * the source "cpu"; every other source has one event, of its own name. "wall" is no source but a
+ * sum: time on CPU, off CPU and waiting for a CPU.
+ */
+#pragma once
+
+#include "pilotlight/event.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct event_source {
+	const char *name;	/* as in --event and event=: "cpu" */
+	const char *title;	/* "CPU time" */
+	const char *unit;	/* of a period: "nanoseconds", pprof's word */
+	const char *pprof_type; /* "cpu"; without '-', which Pyroscope refuses */
+	/* Of `record` and of the service, in the unit; 0: the sampling rate decides. */
+	uint64_t default_period, service_period;
+};
+
+extern const struct event_source event_sources[PILOTLIGHT_SOURCES];
+extern const struct event_source event_source_wall;
+
+/* Finds a source by its name. */
+bool event_source_find(const char *name, enum pilotlight_source *ret_source);
+
+/*
+ * The source of an event, or event_source_wall. Any unknown event is of CPU time: versions before
+ * this table sampled nothing else.
+ */
+const struct event_source *event_source_of(const char *event);
+
+/* Are its amounts told as numbers of samples, and its period as a rate? */
+bool event_source_is_cpu(const struct event_source *source);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/event_source.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void names_are_found(void **state)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		enum pilotlight_source found = PILOTLIGHT_SOURCES;
+
+		assert_true(event_source_find(event_sources[i].name, &found));
+		assert_int_equal(found, i);
+	}
+}
+
+static void a_sum_and_an_event_are_no_sources(void **state)
+{
+	static const char *const names[] = { "wall", "cpu-clock", "", "CPU", "offcpu " };
+	enum pilotlight_source found = PILOTLIGHT_SOURCES;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_false(event_source_find(names[i], &found));
+	assert_int_equal(found, PILOTLIGHT_SOURCES);
+}
+
+static void events_have_a_source(void **state)
+{
+	static const struct {
+		const char *event, *source;
+	} cases[] = {
+		{ "cpu-clock", "cpu" },
+		{ "cycles", "cpu" },
+		{ "", "cpu" },
+		{ "an event of an older version", "cpu" },
+		{ "cpu", "cpu" },
+		{ "offcpu", "offcpu" },
+		{ "runqueue", "runqueue" },
+		{ "wall", "wall" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(event_source_of(cases[i].event)->name, cases[i].source);
+	assert_true(event_source_is_cpu(event_source_of("cycles")));
+	assert_false(event_source_is_cpu(event_source_of("offcpu")));
+	assert_false(event_source_is_cpu(&event_source_wall));
+}
+
+/* Pyroscope refuses a type with a '-'. */
+static void all_is_said_of_each(void **state)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		const struct event_source *source = &event_sources[i];
+
+		assert_true(source->title[0] && source->unit[0]);
+		assert_int_equal(strspn(source->pprof_type, "abcdefghijklmnopqrstuvwxyz_"),
+			strlen(source->pprof_type));
+		assert_int_equal(source->default_period > 0, i != PILOTLIGHT_SOURCE_CPU);
+		assert_int_equal(source->service_period > 0, i != PILOTLIGHT_SOURCE_CPU);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_found),
+		cmocka_unit_test(a_sum_and_an_event_are_no_sources),
+		cmocka_unit_test(events_have_a_source),
+		cmocka_unit_test(all_is_said_of_each),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
