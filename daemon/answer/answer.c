@@ -3,6 +3,7 @@
 
 #include "answer/answer_failure.h"
 #include "answer/answer_parameters.h"
+#include "base/event_source.h"
 #include "base/output.h"
 #include "base/time_text.h"
 #include "query/naming.h"
@@ -102,6 +103,28 @@ static size_t profile_budget(const struct answer *answer)
 	return budget < SIZE_MAX ? (size_t)budget : SIZE_MAX;
 }
 
+/* A sum that lacks a source is no wall-clock time. Returns the bytes written. */
+static size_t name_missing_sources(
+	const struct profile *profile, const struct store_found *found, char *text, size_t room)
+{
+	const char *event = string_pool_get(&profile->strings, profile->event),
+		   *before = "without ";
+	size_t used = 0;
+
+	if (event_source_of(event) != &event_source_wall)
+		return 0;
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (found->has_source[i])
+			continue;
+		used += (size_t)snprintf(
+			text + used, room - used, "%s%s", before, event_sources[i].title);
+		before = " and ";
+	}
+	if (used > 0)
+		used += (size_t)snprintf(text + used, room - used, ", not sampled: ");
+	return used;
+}
+
 static void title(struct answer *answer, enum difference_side side, const struct store_found *found,
 	bool lacks_names)
 {
@@ -114,9 +137,11 @@ static void title(struct answer *answer, enum difference_side side, const struct
 		used += (size_t)snprintf(shown, TITLE_BYTES,
 			"without %" PRIu64 " of the days, which cannot be read: ",
 			found->days_damaged);
-	if (found->has_other_events && !selection_has_event(selection))
+	if (found->is_partial)
 		used += (size_t)snprintf(shown + used, TITLE_BYTES - used,
 			"without windows of other events; ask with event=...: ");
+	used += name_missing_sources(
+		answer->profiles[side], found, shown + used, TITLE_BYTES - used);
 	if (lacks_names)
 		used += (size_t)snprintf(
 			shown + used, TITLE_BYTES - used, "some names missing (out of memory): ");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "answer/answer_failure.h"
 
+#include "base/event_source.h"
 #include "base/output.h"
 #include "base/time_text.h"
 #include "base/utf8.h"
@@ -13,7 +14,8 @@
 
 enum {
 	SENTENCE_BYTES = 1024,
-	PROBE_BYTES = 1 << 20, /* the budget of an empty profile */
+	EVENTS_MAX = 8,
+	EVENT_BYTES = 48,
 	MEBIBYTE = 1 << 20,
 };
 
@@ -72,32 +74,39 @@ int answer_fail_reading(
 		reply, ANSWER_FAILED, "%s", fault->text[0] ? fault->text : strerror(-error));
 }
 
-static bool selects_nothing(void *context, const struct store_thread *thread)
+/* The events of some windows. */
+struct events {
+	char names[EVENTS_MAX][EVENT_BYTES];
+	size_t count;
+};
+
+static int note_event(void *context, const struct store_window_line *line)
 {
-	(void)context;
-	(void)thread;
-	return false;
+	struct events *events = context;
+
+	for (size_t i = 0; i < events->count; i++)
+		if (strncmp(events->names[i], line->event, EVENT_BYTES - 1) == 0)
+			return 0;
+	if (events->count < EVENTS_MAX)
+		(void)snprintf(events->names[events->count++], EVENT_BYTES, "%s", line->event);
+	return 0;
 }
 
-/* Names an event that the history has for this time. */
+/* Names the events that the history has for this time. */
 static int fail_event(
 	struct answer_reply *reply, const char *history, const struct store_selection *asked)
 {
-	const struct store_selection any = {
-		.start_ns = asked->start_ns,
-		.end_ns = asked->end_ns,
-		.merges_threads = true,
-		.wants_thread = selects_nothing,
-	};
-	_cleanup_(profile_freep) struct profile *profile = NULL;
-	struct store_found found;
-	const char *there = "";
+	struct events events = { .count = 0 };
+	char list[SENTENCE_BYTES] = "";
+	size_t used = 0;
 
-	if (store_reader_read(history, &any, PROBE_BYTES, &profile, &found, NULL) == 0)
-		there = string_pool_get(&profile->strings, profile->event);
+	(void)store_reader_each(history, asked->start_ns, asked->end_ns, note_event, &events, NULL);
+	for (size_t i = 0; i < events.count; i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s\"%s\"",
+			i > 0 ? ", " : "", events.names[i]);
 	return answer_fail(reply, ANSWER_NOT_FOUND,
-		"no event \"%.40s\" in the history of this time; there is \"%.40s\"", asked->event,
-		there);
+		"no event \"%.40s\" in the history of this time; there is %s",
+		asked->event ? asked->event : event_sources[PILOTLIGHT_SOURCE_CPU].name, list);
 }
 
 static int fail_time(struct answer_reply *reply, const struct store_selection *asked,
@@ -126,7 +135,7 @@ static int fail_windows(struct answer_reply *reply, const char *history,
 	struct fault fault = { 0 };
 	int r;
 
-	if (found->has_other_events && asked->event)
+	if (found->has_other_events)
 		return fail_event(reply, history, asked);
 	if (found->days_damaged > 0)
 		return answer_fail(reply, ANSWER_NOT_FOUND,

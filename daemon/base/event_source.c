@@ -58,6 +58,13 @@ const struct event_source *event_source_of(const char *event)
 	return &event_sources[source];
 }
 
+bool event_source_has(const struct event_source *source, const char *event)
+{
+	if (event_source_is_cpu(source))
+		return strcmp(event, "cpu-clock") == 0 || strcmp(event, "cycles") == 0;
+	return strcmp(event, source->name) == 0;
+}
+
 bool event_source_is_cpu(const struct event_source *source)
 {
 	return source == &event_sources[PILOTLIGHT_SOURCE_CPU];

@@ -35,5 +35,8 @@ bool event_source_find(const char *name, enum pilotlight_source *ret_source);
  */
 const struct event_source *event_source_of(const char *event);
 
+/* Is it an event of this source? Unlike event_source_of(), knows no unknown ones. */
+bool event_source_has(const struct event_source *source, const char *event);
+
 /* Are its amounts told as numbers of samples, and its period as a rate? */
 bool event_source_is_cpu(const struct event_source *source);

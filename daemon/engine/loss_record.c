@@ -120,7 +120,9 @@ static int add_sealed(void *context, const struct store_window_line *line)
 	struct loss_record_sealed *sealed = context;
 	uint64_t end_ns = line->monotonic_ns + (line->end_ns - line->start_ns);
 
-	if (line->monotonic_ns < sealed->since_ns ||
+	/* The totals are of CPU time. */
+	if (!event_source_is_cpu(event_source_of(line->event)) ||
+		line->monotonic_ns < sealed->since_ns ||
 		memcmp(line->boot_id, sealed->boot_id, sizeof(line->boot_id)) != 0)
 		return 0;
 	accounts_add(&sealed->accounts, &line->accounts);

@@ -271,11 +271,6 @@ void selection_store(struct selection *selection, struct store_selection *ret_se
 	};
 }
 
-bool selection_has_event(const struct selection *selection)
-{
-	return selection->is_given[SELECTION_EVENT];
-}
-
 bool selection_has_filter(const struct selection *selection)
 {
 	if (selection->owner != 0)

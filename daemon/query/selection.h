@@ -19,7 +19,8 @@
  *   container ID, pod UID
  *                    a prefix is enough
  *   build-id HEX     stacks with code of this binary; a prefix is enough
- *   event NAME       the default is the event of the first window
+ *   event NAME       a source: cpu (the default), offcpu, runqueue; their sum: wall; or the event
+ *                    of a window, such as cycles
  *
  * TEXT, PATH, NAME, ID and UID may be globs of fnmatch(3). '*' matches slashes too, and a backslash
  * stands for itself, as in unit names. "*" also matches threads without a value. Values of one
@@ -81,8 +82,6 @@ int selection_finish(struct selection *selection, uint64_t now_ns, struct fault 
 /* For store_reader_read(); `ret_selection` points into `selection`, which must outlive its use.
  * Clears the names of selection_seen(). */
 void selection_store(struct selection *selection, struct store_selection *ret_selection);
-
-bool selection_has_event(const struct selection *selection);
 
 /* Does the selection filter threads or code? */
 bool selection_has_filter(const struct selection *selection);

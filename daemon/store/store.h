@@ -21,6 +21,9 @@
  * Function names of binaries are not stored (I2): they come later, from the symbol cache. Names of
  * kernel and JIT code are stored, since they cannot be found later.
  *
+ * A window is of one event. Windows of several events cover the same time, share the dictionary,
+ * and are merged, folded and read apart.
+ *
  * Bounds (I4): bytes and age. Windows become coarser with age (10 s, 1 min, 10 min); windows too
  * large to merge are merged in parts. Whole days are removed, the oldest first. Age counts from the
  * last day but one, so a clock that was set ahead for a day deletes no history. Each read
@@ -31,6 +34,7 @@
 
 #include "aggregate/profile.h"
 #include "base/cleanup.h"
+#include "base/event_source.h"
 #include "base/fault.h"
 #include "base/user_share.h"
 
@@ -127,7 +131,12 @@ struct store_selection {
 	 * has a selected binary. NULL selects all.
 	 */
 	bool (*wants_binary)(void *context, const struct profile_binary *binary, const char *path);
-	const char *event; /* NULL: the event of the first window */
+	/*
+	 * What to read (base/event_source.h): a source; an event of the history; or "wall", which
+	 * sums the windows of all sources. NULL is "cpu". A source that has several events is read
+	 * by that of its first window, since their samples count different things.
+	 */
+	const char *event;
 	void *context;
 };
 
@@ -136,13 +145,17 @@ struct store_found {
 	uint64_t supplements;	   /* further rows of windows too large for one */
 	uint64_t start_ns, end_ns; /* of the first and the last window; 0 if there is none */
 	uint64_t days_damaged;	   /* days that could not be read */
-	bool has_other_events;
+	bool has_other_events;	   /* there are windows that the selection's event leaves out */
+	/* Among them are windows of a selected source: "cycles" beside "cpu-clock". */
+	bool is_partial;
+	bool has_source[PILOTLIGHT_SOURCES]; /* whose windows were read */
 	/* The profile has the accounts of all windows, whatever threads were selected. */
 };
 
 /*
  * Merges the selected windows into one profile, whose binaries lack names. Windows of longer
- * periods are rescaled to the shortest period, with their accounts, so totals stay true. Returns 0,
+ * periods are rescaled to the shortest period, with their accounts, so totals stay true. The times
+ * of "wall" are those of the windows of CPU time. Returns 0,
  * -E2BIG if `profile_bytes` do not suffice, or another -errno with `fault`.
  */
 int store_reader_read(const char *folder, const struct store_selection *selection,
@@ -152,6 +165,7 @@ int store_reader_read(const char *folder, const struct store_selection *selectio
 /* Calls `function` for each window that overlaps the time, in the order of their starts. */
 struct store_window_line {
 	uint8_t boot_id[16];
+	const char *event;	   /* borrowed for the call */
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
 	uint64_t monotonic_ns;	   /* CLOCK_MONOTONIC at its start */
 	uint64_t period_ns;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Merges windows into one profile, day by day and generation by generation, so memory holds one
- * dictionary at a time. Samples and accounts are summed as nanoseconds of CPU time, since windows
- * may have different periods. At the end they become samples of the shortest period.
+ * dictionary at a time. Samples and accounts are summed as nanoseconds, since windows may have
+ * different periods. At the end they become samples of the shortest period. The windows of several
+ * sources become a profile of wall-clock time in the same way.
  *
  * The reader takes a fold instead of its windows if the query needs no single processes and selects
  * all of these windows, which the number of samples shows. Accounts and times always come from the
@@ -11,6 +12,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "store/accounts_blob.h"
+#include "store/event_choice.h"
 #include "store/generation_reader.h"
 #include "store/reader_days.h"
 #include "store/sample_sum.h"
@@ -32,6 +34,7 @@ struct read_window {
 	struct accounts accounts;
 	uint32_t cpu_count;
 	bool is_supplement;
+	bool counts_time; /* one of several windows of a time does */
 };
 
 struct read_windows {
@@ -49,6 +52,7 @@ struct read_body {
 
 struct reading {
 	const struct store_selection *selection;
+	struct event_choice events;
 	struct profile *profile;
 	struct store_found found;
 	struct hash_index binary_index;
@@ -56,8 +60,6 @@ struct reading {
 	struct window_rows rows;
 	struct sample_sum sum;
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC, of the pending sums */
-	bool has_event;
-
 	/* State of the current day. */
 	struct day_database *database;
 	struct read_windows windows, folds;
@@ -68,29 +70,6 @@ struct reading {
 };
 
 /* --- the day's windows and folds --- */
-
-static int is_wanted(struct reading *reading, const struct day_window *window, bool *ret_wanted)
-{
-	struct profile *profile = reading->profile;
-	const char *event = reading->selection->event;
-	int r;
-
-	if (!event && reading->has_event)
-		event = string_pool_get(&profile->strings, profile->event);
-	if (event && strcmp(event, window->event) != 0) {
-		reading->found.has_other_events = true;
-		*ret_wanted = false;
-		return 0;
-	}
-	if (!reading->has_event) {
-		r = profile_add_string(profile, window->event, &profile->event);
-		if (r < 0)
-			return r;
-		reading->has_event = true;
-	}
-	*ret_wanted = true;
-	return 0;
-}
 
 static int add_window(
 	struct read_windows *windows, const struct day_window *window, struct reading *reading)
@@ -106,6 +85,8 @@ static int add_window(
 		.samples = window->samples,
 		.cpu_count = window->cpu_count,
 		.is_supplement = window->is_supplement,
+		.counts_time = !window->is_supplement &&
+			       event_choice_counts_time(&reading->events, window->event),
 	};
 	int r;
 
@@ -121,10 +102,15 @@ static int add_window(
 
 static int take_window(struct reading *reading, const struct day_window *window)
 {
-	bool is_selected = false;
-	int r = is_wanted(reading, window, &is_selected);
+	struct profile *profile = reading->profile;
+	int r = 0;
 
-	return r < 0 || !is_selected ? r : add_window(&reading->windows, window, reading);
+	if (!event_choice_takes(&reading->events, window->event))
+		return 0;
+	if (profile->event == 0)
+		r = profile_add_string(profile, event_choice_name(&reading->events, window->event),
+			&profile->event);
+	return r < 0 ? r : add_window(&reading->windows, window, reading);
 }
 
 /* Needs no check of the event: no selected window refers to a fold of another event. */
@@ -377,22 +363,22 @@ static int sum_rows(struct reading *reading, const struct read_body *body)
 	return r;
 }
 
-/* A supplement covers the time of its window, so it adds none. */
+/* A supplement covers the time of its window, so it adds none. Nor do further sources of "wall". */
 static void count_time(struct profile *profile, const struct read_window *window)
 {
 	uint64_t cpu_ns;
 
-	if (!window->is_supplement && (__builtin_mul_overflow(window->end_ns - window->start_ns,
-					       (uint64_t)window->cpu_count, &cpu_ns) ||
-					      __builtin_add_overflow(profile->possible_cpu_ns,
-						      cpu_ns, &profile->possible_cpu_ns)))
-		profile->possible_cpu_ns = UINT64_MAX;
-	if (!window->is_supplement &&
-		__builtin_add_overflow(profile->covered_ns, window->end_ns - window->start_ns,
-			&profile->covered_ns))
-		profile->covered_ns = UINT64_MAX;
 	if (window->cpu_count > profile->cpu_count)
 		profile->cpu_count = window->cpu_count;
+	if (!window->counts_time)
+		return;
+	if (__builtin_mul_overflow(
+		    window->end_ns - window->start_ns, (uint64_t)window->cpu_count, &cpu_ns) ||
+		__builtin_add_overflow(profile->possible_cpu_ns, cpu_ns, &profile->possible_cpu_ns))
+		profile->possible_cpu_ns = UINT64_MAX;
+	if (__builtin_add_overflow(
+		    profile->covered_ns, window->end_ns - window->start_ns, &profile->covered_ns))
+		profile->covered_ns = UINT64_MAX;
 }
 
 static void count_window(struct reading *reading, const struct read_window *window)
@@ -541,6 +527,13 @@ static void scale(struct profile *profile)
 		accounts_divide(&profile->accounts, profile->period_ns);
 }
 
+static void describe_events(const struct event_choice *events, struct store_found *found)
+{
+	found->has_other_events = events->has_others;
+	found->is_partial = events->is_partial;
+	memcpy(found->has_source, events->has_source, sizeof(found->has_source));
+}
+
 int store_reader_read(const char *folder, const struct store_selection *selection,
 	size_t profile_bytes, struct profile **ret_profile, struct store_found *ret_found,
 	struct fault *fault)
@@ -552,6 +545,7 @@ int store_reader_read(const char *folder, const struct store_selection *selectio
 	if (r < 0)
 		return r;
 	reading.profile = profile;
+	event_choice_init(&reading.events, selection->event);
 	for (enum day_part i = 0; i <= DAY_FOLDED; i++)
 		reading.parts[i] = (struct generation_reader){
 			.selection = selection,
@@ -572,6 +566,7 @@ int store_reader_read(const char *folder, const struct store_selection *selectio
 	scale(profile);
 	profile->start_ns = reading.found.start_ns;
 	profile->end_ns = reading.found.end_ns;
+	describe_events(&reading.events, &reading.found);
 	*ret_found = reading.found;
 	*ret_profile = TAKE_PTR(profile);
 	return 0;

@@ -62,6 +62,7 @@ struct listing {
 static int list_window(const struct listing *listing, const struct day_window *window)
 {
 	struct store_window_line line = {
+		.event = window->event,
 		.start_ns = window->start_ns,
 		.end_ns = window->end_ns,
 		.monotonic_ns = window->monotonic_ns,

@@ -52,7 +52,9 @@ static void missing_values_are_reported_with_existing_ones(void **state)
 		{ { "to", "now", "pod", "1" }, "has a pod" },
 		{ { "to", "now", "unit", "alpha", "comm", "beta" }, "matches all of this" },
 		{ { "to", "now", "build-id", "99" }, "there is 07005a5a5a5a (prog)" },
-		{ { "to", "now", "event", "cycles" }, "there is \"cpu-clock\"" },
+		{ { "to", "now", "event", "cycles" }, "no event \"cycles\" in the history of this "
+						      "time; there is \"cpu-clock\"" },
+		{ { "to", "now", "event", "offcpu" }, "there is \"cpu-clock\"" },
 		{ { "from", "2026-08-01", "to", "2026-08-02" },
 			"from 2026-08-01 00:00:00 to 2026-08-02 00:00:00; it reaches from "
 			"2026-09-04 10:00:00 to 2026-09-05 00:00:10" },

@@ -342,6 +342,47 @@ static void other_events_are_reported(void **state)
 	answer_fixture_expect(fixture, 400, "cannot be compared");
 }
 
+static void sources_are_answered_apart(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	append_event(fixture, ANSWER_FIXTURE_NEXT, "offcpu");
+	ASK(fixture, "last", "1d", "format", "svg");
+	answer_fixture_expect(fixture, 200, "");
+	assert_null(strstr(fixture->output, "other events"));
+	assert_null(strstr(fixture->output, "delta"));
+	ASK(fixture, "last", "1d", "format", "txt", "event", "cpu");
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "# event    cpu-clock at 100 Hz"));
+	ASK(fixture, "last", "1d", "format", "txt", "event", "offcpu");
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output,
+		"# event    offcpu (time off CPU) in samples of 10 ms on 4 CPUs\n"));
+	assert_non_null(strstr(fixture->output, "# amount   90.000 ms stored\n"));
+	ASK(fixture, "last", "1d", "format", "folded", "event", "wall");
+	answer_fixture_expect(fixture, 200, "");
+	assert_int_equal(answer_fixture_count(fixture, "gamma;"), 2);
+	assert_int_equal(answer_fixture_count(fixture, "delta;"), 9);
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	ASK(fixture, "last", "1d", "against.event", "offcpu");
+	answer_fixture_expect(fixture, 400, "cannot be compared");
+}
+
+static void an_incomplete_sum_is_reported(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	ASK(fixture, "last", "1d", "format", "txt", "event", "wall");
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "# without time off CPU and time waiting for a "
+						"CPU, not sampled: 2026-09-04 "));
+	append_event(fixture, ANSWER_FIXTURE_NEXT, "offcpu");
+	append_event(fixture, ANSWER_FIXTURE_NEXT, "runqueue");
+	ASK(fixture, "last", "1d", "format", "txt", "event", "wall");
+	answer_fixture_expect(fixture, 200, "");
+	assert_null(strstr(fixture->output, "not sampled"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +400,8 @@ int main(void)
 		ANSWER_TEST(idle_is_an_answer),
 		ANSWER_TEST(losses_of_others_are_not_counted),
 		ANSWER_TEST(other_events_are_reported),
+		ANSWER_TEST(sources_are_answered_apart),
+		ANSWER_TEST(an_incomplete_sum_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,21 @@ static void events_have_a_source(void **state)
 	assert_false(event_source_is_cpu(&event_source_wall));
 }
 
+static void sources_have_their_events_alone(void **state)
+{
+	const struct event_source *cpu = &event_sources[PILOTLIGHT_SOURCE_CPU];
+	const struct event_source *offcpu = &event_sources[PILOTLIGHT_SOURCE_OFFCPU];
+
+	assert_true(event_source_has(cpu, "cpu-clock"));
+	assert_true(event_source_has(cpu, "cycles"));
+	assert_true(event_source_has(offcpu, "offcpu"));
+	assert_false(event_source_has(cpu, "offcpu"));
+	assert_false(event_source_has(cpu, "page-faults"));
+	assert_false(event_source_has(cpu, ""));
+	assert_false(event_source_has(offcpu, "cpu-clock"));
+	assert_false(event_source_has(offcpu, ""));
+}
+
 /* Pyroscope refuses a type with a '-'. */
 static void all_is_said_of_each(void **state)
 {
@@ -70,6 +85,7 @@ int main(void)
 		cmocka_unit_test(names_are_found),
 		cmocka_unit_test(a_sum_and_an_event_are_no_sources),
 		cmocka_unit_test(events_have_a_source),
+		cmocka_unit_test(sources_have_their_events_alone),
 		cmocka_unit_test(all_is_said_of_each),
 	};
 

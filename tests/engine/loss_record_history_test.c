@@ -29,6 +29,7 @@ struct written {
 	uint64_t at_s, count;
 	const uint8_t *boot_id; /* NULL: this one */
 	uint64_t lost;
+	const char *event; /* NULL: "cpu-clock" */
 };
 
 static int use_true_clocks(void **state)
@@ -49,6 +50,8 @@ static void write_window(const struct written *written)
 	struct store *store = fixture_open(folder);
 	struct fault fault = { 0 };
 
+	if (written->event)
+		assert_int_equal(profile_add_string(profile, written->event, &profile->event), 0);
 	profile->accounts.fired += written->lost;
 	profile->accounts.dropped[PILOTLIGHT_DROP_ENGINE] += written->lost;
 	memcpy(window.boot_id, written->boot_id ? written->boot_id : boot, sizeof(window.boot_id));
@@ -112,13 +115,15 @@ static const struct history_case {
 	/* The history contradicts the record: the next engine subtracts none of these windows. */
 	{ "fewer are lost than were written", 110, 130, 0, { { 0 } }, 5, 3, 5, 3, 130 },
 	{ "more windows than were lost", 90, 130, 0, { { 0 } }, 200, 2, 200, 2, 130 },
-	{ "another boot", 200, 230, 0, { { 200, 6, other_boot, 0 } }, 26, 3, 26, 3, 200 },
-	{ "this boot and another", 200, 230, 0, { { 200, 6, other_boot, 0 }, { 200, 7, boot, 0 } },
-		27, 3, 20, 2, 210 },
-	{ "the day before", 86390, 86420, 0, { { 86390, 6, NULL, 0 } }, 26, 3, 20, 2, 86400 },
+	{ "another boot", 200, 230, 0, { { 200, 6, other_boot, 0, NULL } }, 26, 3, 26, 3, 200 },
+	/* The record is of CPU time. */
+	{ "another source", 200, 230, 0, { { 200, 6, NULL, 0, "offcpu" } }, 26, 3, 26, 3, 200 },
+	{ "this boot and another", 200, 230, 0,
+		{ { 200, 6, other_boot, 0, NULL }, { 200, 7, boot, 0, NULL } }, 27, 3, 20, 2, 210 },
+	{ "the day before", 86390, 86420, 0, { { 86390, 6, NULL, 0, NULL } }, 26, 3, 20, 2, 86400 },
 	{ "both sides of midnight", 86390, 86420, 0,
-		{ { 86390, 6, NULL, 0 }, { 86400, 4, NULL, 0 } }, 30, 3, 20, 1, 86410 },
-	{ "days later", 86390, 5 * 86400, 0, { { 86390, 6, NULL, 0 } }, 26, 3, 20, 2, 86400 },
+		{ { 86390, 6, NULL, 0, NULL }, { 86400, 4, NULL, 0, NULL } }, 30, 3, 20, 1, 86410 },
+	{ "days later", 86390, 5 * 86400, 0, { { 86390, 6, NULL, 0, NULL } }, 26, 3, 20, 2, 86400 },
 	{ "the clock was set back", 110, 130, -3600, { { 0 } }, 26, 3, 20, 2, 120 },
 	{ "the clock was set back by days", 110, 130, -2 * 86400, { { 0 } }, 26, 3, 20, 2, 120 },
 	{ "the clock was set ahead", 110, 130, 2 * 86400 - 20, { { 0 } }, 26, 3, 20, 2, 120 },

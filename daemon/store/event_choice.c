@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/event_choice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void event_choice_init(struct event_choice *choice, const char *event)
+{
+	enum pilotlight_source source = PILOTLIGHT_SOURCE_CPU;
+
+	*choice = (struct event_choice){ .event = event };
+	if (event && strcmp(event, event_source_wall.name) == 0)
+		choice->source = &event_source_wall;
+	else if (!event || event_source_find(event, &source))
+		choice->source = &event_sources[source];
+}
+
+/* Returns false for an event that no source knows. */
+static bool find_source(const char *event, enum pilotlight_source *ret_source)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (event_source_has(&event_sources[i], event)) {
+			*ret_source = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool takes_cpu(struct event_choice *choice, const char *event)
+{
+	if (!choice->cpu_event[0])
+		(void)snprintf(choice->cpu_event, sizeof(choice->cpu_event), "%s", event);
+	if (strcmp(choice->cpu_event, event) == 0)
+		return true;
+	choice->is_partial = true;
+	return false;
+}
+
+static bool takes(struct event_choice *choice, const char *event)
+{
+	enum pilotlight_source source;
+	bool has_source = find_source(event, &source);
+
+	if (!choice->source) {
+		if (strcmp(choice->event, event) != 0)
+			return false;
+	} else {
+		if (!has_source || (choice->source != &event_source_wall &&
+					   choice->source != &event_sources[source]))
+			return false;
+		if (source == PILOTLIGHT_SOURCE_CPU && !takes_cpu(choice, event))
+			return false;
+	}
+	if (has_source)
+		choice->has_source[source] = true;
+	return true;
+}
+
+bool event_choice_takes(struct event_choice *choice, const char *event)
+{
+	bool is_taken = takes(choice, event);
+
+	choice->has_others |= !is_taken;
+	return is_taken;
+}
+
+const char *event_choice_name(const struct event_choice *choice, const char *event)
+{
+	return choice->source == &event_source_wall ? event_source_wall.name : event;
+}
+
+bool event_choice_counts_time(const struct event_choice *choice, const char *event)
+{
+	return choice->source != &event_source_wall ||
+	       event_source_has(&event_sources[PILOTLIGHT_SOURCE_CPU], event);
+}

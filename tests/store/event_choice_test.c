@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/event_choice.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { EVENTS = 6 };
+static const char *const events[EVENTS] = { "offcpu", "cpu-clock", "cycles", "runqueue",
+	"page-faults", "cpu-clock" };
+
+/* Which of the events are taken: '1' each. */
+static void expect(const char *asked, const char *taken, bool is_partial)
+{
+	struct event_choice choice;
+	char text[EVENTS + 1] = "";
+
+	event_choice_init(&choice, asked);
+	for (size_t i = 0; i < EVENTS; i++)
+		text[i] = event_choice_takes(&choice, events[i]) ? '1' : '0';
+	assert_string_equal(text, taken);
+	assert_int_equal(choice.is_partial, is_partial);
+	assert_true(choice.has_others);
+}
+
+static void a_source_takes_its_windows(void **state)
+{
+	expect(NULL, "010001", true);
+	expect("cpu", "010001", true);
+	expect("offcpu", "100000", false);
+	expect("runqueue", "000100", false);
+}
+
+static void an_event_takes_its_windows(void **state)
+{
+	expect("cpu-clock", "010001", false);
+	expect("cycles", "001000", false);
+	expect("page-faults", "000010", false);
+	expect("none", "000000", false);
+	expect("", "000000", false);
+}
+
+static void wall_takes_all_sources(void **state)
+{
+	expect("wall", "110101", true);
+}
+
+static void the_first_event_of_cpu_time_is_taken(void **state)
+{
+	struct event_choice choice;
+
+	event_choice_init(&choice, NULL);
+	assert_true(event_choice_takes(&choice, "cycles"));
+	assert_false(choice.has_others);
+	assert_false(event_choice_takes(&choice, "cpu-clock"));
+	assert_true(event_choice_takes(&choice, "cycles"));
+}
+
+static void sources_are_noted(void **state)
+{
+	struct event_choice choice;
+
+	event_choice_init(&choice, "wall");
+	assert_true(event_choice_takes(&choice, "runqueue"));
+	assert_true(event_choice_takes(&choice, "cpu-clock"));
+	assert_true(choice.has_source[PILOTLIGHT_SOURCE_CPU]);
+	assert_false(choice.has_source[PILOTLIGHT_SOURCE_OFFCPU]);
+	assert_true(choice.has_source[PILOTLIGHT_SOURCE_RUNQUEUE]);
+	event_choice_init(&choice, "cycles");
+	assert_true(event_choice_takes(&choice, "cycles"));
+	assert_true(choice.has_source[PILOTLIGHT_SOURCE_CPU]);
+}
+
+static void a_sum_has_a_name_and_the_times_of_one_source(void **state)
+{
+	struct event_choice choice;
+
+	event_choice_init(&choice, "wall");
+	assert_string_equal(event_choice_name(&choice, "cpu-clock"), "wall");
+	assert_true(event_choice_counts_time(&choice, "cycles"));
+	assert_false(event_choice_counts_time(&choice, "offcpu"));
+	event_choice_init(&choice, "offcpu");
+	assert_string_equal(event_choice_name(&choice, "offcpu"), "offcpu");
+	assert_true(event_choice_counts_time(&choice, "offcpu"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_source_takes_its_windows),
+		cmocka_unit_test(an_event_takes_its_windows),
+		cmocka_unit_test(wall_takes_all_sources),
+		cmocka_unit_test(the_first_event_of_cpu_time_is_taken),
+		cmocka_unit_test(sources_are_noted),
+		cmocka_unit_test(a_sum_has_a_name_and_the_times_of_one_source),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
