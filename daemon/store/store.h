@@ -78,6 +78,13 @@ int store_append(struct store *store, const struct store_window *window,
 	const struct profile *profile, struct fault *fault);
 
 /*
+ * Appends windows of one time and of different events in one transaction: all or none. They begin
+ * on the same day, and there is at least one.
+ */
+int store_append_all(struct store *store, const struct store_window *window,
+	const struct profile *const *profiles, size_t count, struct fault *fault);
+
+/*
  * What users hold of a day. A caller that closes a store after a failure, and opens it again, hands
  * them on. Otherwise they would begin anew.
  */

@@ -348,7 +348,43 @@ static int add_samples(struct appending *appending)
 	return r;
 }
 
-static int append_once(struct appending *appending)
+static void describe(const struct store_window *window, const struct profile *profile,
+	struct day_window *ret_window)
+{
+	*ret_window = (struct day_window){
+		.start_ns = profile->start_ns,
+		.end_ns = profile->end_ns,
+		.monotonic_ns = window->monotonic_ns,
+		.period_ns = profile->period_ns,
+		.cpu_count = profile->cpu_count,
+	};
+	memcpy(ret_window->boot_id, window->boot_id, sizeof(ret_window->boot_id));
+	(void)snprintf(ret_window->event, sizeof(ret_window->event), "%s",
+		string_pool_get(&profile->strings, profile->event));
+	ret_window->accounts_size = accounts_blob_write(&profile->accounts, ret_window->accounts);
+}
+
+static int append_profile(struct appending *appending, const struct store_window *window,
+	const struct profile *profile)
+{
+	int r = 0;
+
+	describe(window, profile, &appending->window);
+	appending->profile = profile;
+	appending->rows.count = 0;
+	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++)
+		r = day_mapping_init(&appending->mappings[part], profile, part == DAY_STACKS);
+	if (r == 0)
+		r = add_samples(appending);
+	if (r == 0)
+		r = write_rows(appending);
+	for (enum day_part part = 0; part < DAY_PARTS; part++)
+		day_mapping_done(&appending->mappings[part]);
+	return r;
+}
+
+static int append_once(struct appending *appending, const struct store_window *window,
+	const struct profile *const *profiles, size_t count)
 {
 	struct store *store = appending->store;
 	struct day_database *database = store->database;
@@ -358,9 +394,8 @@ static int append_once(struct appending *appending)
 		return r;
 	for (enum day_part part = 0; part < DAY_PARTS; part++)
 		appending->saved[part] = store->parts[part].saved;
-	r = add_samples(appending);
-	if (r == 0)
-		r = write_rows(appending);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = append_profile(appending, window, profiles[i]);
 	if (r == 0)
 		r = day_database_commit(database, appending->fault);
 	else
@@ -412,83 +447,71 @@ static void begin_share(struct store *store, uint32_t day)
 	};
 }
 
-static int append_to_day(struct store *store, const struct day_window *window,
-	const struct profile *profile, struct user_excess *excess, struct fault *fault)
+static int append_to_day(struct store *store, const struct store_window *window,
+	const struct profile *const *profiles, size_t count, struct fault *fault)
 {
-	struct appending appending = {
-		.store = store,
-		.profile = profile,
-		.window = *window,
-		.fault = fault,
-	};
-	int r = store_use_day(store, day_of(window->start_ns), fault);
+	struct appending appending = { .store = store, .fault = fault };
+	const uint32_t day = day_of(profiles[0]->start_ns);
+	int r = store_use_day(store, day, fault);
 
 	if (r == 0)
-		begin_share(store, day_of(window->start_ns));
+		begin_share(store, day);
 	if (r == 0)
 		r = keep_generations_small(store, fault);
-	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++)
-		r = day_mapping_init(&appending.mappings[part], profile, part == DAY_STACKS);
 	if (r == 0)
-		r = append_once(&appending);
-	for (enum day_part part = 0; part < DAY_PARTS; part++)
-		day_mapping_done(&appending.mappings[part]);
+		r = append_once(&appending, window, profiles, count);
 	free(appending.rows.items);
-	if (r == 0 && excess)
-		user_excess_merge(excess, &appending.excess);
+	if (r == 0 && window->excess)
+		user_excess_merge(window->excess, &appending.excess);
 	/* After a permanent error, the next attempt needs a new connection. */
 	if (r < 0 && r != -ENOSPC && r != -ENOMEM && r != -EBUSY && r != -E2BIG)
 		store_leave_day(store);
 	return r;
 }
 
-static int describe(const struct store_window *window, const struct profile *profile,
-	struct day_window *ret_window, struct fault *fault)
+static int check(const struct profile *first, const struct profile *profile, struct fault *fault)
 {
 	if (profile->period_ns == 0 || profile->start_ns > profile->end_ns ||
-		profile->end_ns > INT64_MAX)
+		profile->end_ns > INT64_MAX || day_of(profile->start_ns) != day_of(first->start_ns))
 		return fault_set(fault, -EINVAL, "a window from %llu to %llu, of period %llu",
 			(unsigned long long)profile->start_ns, (unsigned long long)profile->end_ns,
 			(unsigned long long)profile->period_ns);
-	*ret_window = (struct day_window){
-		.start_ns = profile->start_ns,
-		.end_ns = profile->end_ns,
-		.monotonic_ns = window->monotonic_ns,
-		.period_ns = profile->period_ns,
-		.cpu_count = profile->cpu_count,
-	};
-	memcpy(ret_window->boot_id, window->boot_id, sizeof(ret_window->boot_id));
-	(void)snprintf(ret_window->event, sizeof(ret_window->event), "%s",
-		string_pool_get(&profile->strings, profile->event));
-	ret_window->accounts_size = accounts_blob_write(&profile->accounts, ret_window->accounts);
 	return 0;
 }
 
-int store_append(struct store *store, const struct store_window *window,
-	const struct profile *profile, struct fault *fault)
+int store_append_all(struct store *store, const struct store_window *window,
+	const struct profile *const *profiles, size_t count, struct fault *fault)
 {
-	struct day_window row;
+	const uint64_t start_ns = profiles[0]->start_ns;
 	struct fault damage = { 0 };
-	int r = describe(window, profile, &row, fault);
+	int r = 0;
 
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = check(profiles[0], profiles[i], fault);
 	if (r < 0)
 		return r;
-	r = append_to_day(store, &row, profile, window->excess, &damage);
+	r = append_to_day(store, window, profiles, count, &damage);
 	if (r == -EBADMSG) {
-		r = store_set_aside(store, day_of(row.start_ns), fault);
+		r = store_set_aside(store, day_of(start_ns), fault);
 		if (r < 0)
 			return r;
 		store->shares.day = 0;
-		r = append_to_day(store, &row, profile, window->excess, fault);
+		r = append_to_day(store, window, profiles, count, fault);
 	} else if (r < 0) {
 		(void)fault_set(fault, r, "%s", damage.text[0] ? damage.text : strerror(-r));
 	}
 	if (r < 0)
 		return fault_set(fault, r, "cannot append to the history: %s", strerror(-r));
 	for (int stage = 0; stage < STORE_STAGES; stage++)
-		if (row.start_ns < store->merged_ns[stage])
-			store->merged_ns[stage] = row.start_ns;
+		if (start_ns < store->merged_ns[stage])
+			store->merged_ns[stage] = start_ns;
 	return 0;
+}
+
+int store_append(struct store *store, const struct store_window *window,
+	const struct profile *profile, struct fault *fault)
+{
+	return store_append_all(store, window, &profile, 1, fault);
 }
 
 const struct store_shares *store_shares(const struct store *store)

@@ -22,8 +22,7 @@ static const struct event {
 enum { EVENTS = sizeof(events) / sizeof(events[0]) };
 
 /* Stacks of two events are the same, those of the third not. */
-static void append_window(
-	struct store *store, const struct event *event, uint64_t start_ns, uint32_t number)
+static struct profile *make_profile(const struct event *event, uint64_t start_ns, uint32_t number)
 {
 	struct fixture_sample samples[] = {
 		{ .pid = 1, .address = 0x3000, .count = event->stays, .comm = "stays" },
@@ -34,10 +33,18 @@ static void append_window(
 			.in_kernel = true },
 	};
 	struct profile *profile = fixture_profile(start_ns, samples, 2);
-	struct fault fault = { 0 };
 
 	profile->period_ns = event->period_ns;
 	assert_int_equal(profile_add_string(profile, event->name, &profile->event), 0);
+	return profile;
+}
+
+static void append_window(
+	struct store *store, const struct event *event, uint64_t start_ns, uint32_t number)
+{
+	struct profile *profile = make_profile(event, start_ns, number);
+	struct fault fault = { 0 };
+
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
 	profile_free(profile);
 }
@@ -219,6 +226,53 @@ static void events_share_the_dictionary(void **state)
 	store_close(store);
 }
 
+static int append_all(struct store *store, struct profile *const profiles[EVENTS])
+{
+	struct store_window window = { .boot_id = "a boot of a test", .monotonic_ns = DAY_NS };
+	struct fault fault = { 0 };
+
+	return store_append_all(
+		store, &window, (const struct profile *const *)profiles, EVENTS, &fault);
+}
+
+static void expect_each(uint64_t windows)
+{
+	for (size_t i = 0; i < EVENTS; i++) {
+		struct store_selection selection = { .end_ns = UINT64_MAX,
+			.event = events[i].name };
+		struct store_found found;
+		struct profile *read = fixture_read(store_folder, &selection, &found);
+
+		assert_int_equal(found.windows, windows);
+		assert_int_equal(fixture_total(read), windows * (events[i].stays + events[i].goes));
+		profile_free(read);
+	}
+}
+
+/* However it fails, there is no window of one event without that of another. */
+static void windows_of_a_time_are_appended_together(void **state)
+{
+	struct profile *profiles[EVENTS];
+	struct store *store = fixture_open(store_folder);
+
+	for (size_t i = 0; i < EVENTS; i++)
+		profiles[i] = make_profile(&events[i], FIXTURE_DAY_NS, 0);
+	assert_int_equal(append_all(store, profiles), 0);
+	expect_each(1);
+	profiles[2]->period_ns = 0;
+	assert_int_equal(append_all(store, profiles), -EINVAL);
+	profiles[2]->period_ns = events[2].period_ns;
+	profiles[1]->start_ns -= SECONDS(1);
+	assert_int_equal(append_all(store, profiles), -EINVAL);
+	profiles[1]->start_ns = FIXTURE_DAY_NS;
+	expect_each(1);
+	assert_true(FAIL_EACH_ALLOCATION(append_all(store, profiles), -ENOMEM, true, 0) >= 10);
+	store_close(store);
+	expect_each(2);
+	for (size_t i = 0; i < EVENTS; i++)
+		profile_free(profiles[i]);
+}
+
 static int read_wall(void)
 {
 	struct store_selection selection = { .end_ns = UINT64_MAX, .event = "wall" };
@@ -250,6 +304,7 @@ int main(void)
 		STORE_TEST(wall_tells_what_it_lacks),
 		STORE_TEST(lines_have_their_event),
 		STORE_TEST(events_share_the_dictionary),
+		STORE_TEST(windows_of_a_time_are_appended_together),
 		STORE_TEST(failing_allocations_are_reported),
 	};
 
