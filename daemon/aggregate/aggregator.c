@@ -2,6 +2,7 @@
 #include "aggregate/aggregator.h"
 
 #include "base/array.h"
+#include "base/event_source.h"
 #include "base/utf8.h"
 #include "labels/cgroup_path.h"
 
@@ -190,28 +191,39 @@ static void weigh(struct aggregator *aggregator)
 				     elements + FRAME_ELEMENT_BYTES);
 }
 
-static int add_stack(struct aggregator *aggregator, const struct resolved_frame *frames,
-	size_t count, uint32_t *ret_node)
+static int add_frame(
+	struct aggregator *aggregator, const struct resolved_frame *frame, uint32_t *node)
 {
-	struct resolved_frame none = { .binary = RESOLVED_SYNTHETIC, .name = "[no stack]" };
-	uint32_t node = PROFILE_ROOT, location;
+	uint32_t location;
 	int r;
+
+	weigh(aggregator);
+	r = add_location(aggregator, frame, &location);
+	return r < 0 ? r : profile_add_node(aggregator->profile, *node, location, node);
+}
+
+static int add_stack(struct aggregator *aggregator, const struct raw_sample *sample,
+	const struct resolved_frame *frames, size_t count, uint32_t *ret_node)
+{
+	const struct resolved_frame none = { .binary = RESOLVED_SYNTHETIC, .name = "[no stack]" };
+	const struct resolved_frame last = {
+		.binary = RESOLVED_SYNTHETIC,
+		.name = event_source_wait(sample->source, sample->wait),
+	};
+	uint32_t node = PROFILE_ROOT;
+	int r = 0;
 
 	if (count == 0) {
 		frames = &none;
 		count = 1;
 	}
-	for (size_t i = 0; i < count; i++) {
-		weigh(aggregator);
-		r = add_location(aggregator, &frames[i], &location);
-		if (r < 0)
-			return r;
-		r = profile_add_node(aggregator->profile, node, location, &node);
-		if (r < 0)
-			return r;
-	}
-	*ret_node = node;
-	return 0;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = add_frame(aggregator, &frames[i], &node);
+	if (r == 0 && last.name)
+		r = add_frame(aggregator, &last, &node);
+	if (r == 0)
+		*ret_node = node;
+	return r;
 }
 
 static int add_thread(struct aggregator *aggregator, const struct raw_sample *sample,
@@ -243,7 +255,7 @@ static int add_whole(struct aggregator *aggregator, const struct raw_sample *sam
 	weigh(aggregator);
 	r = add_thread(aggregator, sample, labels, &added->thread);
 	if (r == 0)
-		r = add_stack(aggregator, frames, count, &added->node);
+		r = add_stack(aggregator, sample, frames, count, &added->node);
 	return r == 0 ? profile_add_sample(aggregator->profile, added) : r;
 }
 
@@ -277,7 +289,7 @@ static int add_excess(struct aggregator *aggregator, const struct raw_sample *sa
 		r = add_nameless_thread(aggregator, sample, &added->thread);
 	if (r < 0)
 		return r;
-	r = add_stack(aggregator, frames, count, &added->node);
+	r = add_stack(aggregator, sample, frames, count, &added->node);
 	profile->is_frozen = false;
 	if (r == -E2BIG)
 		r = add_nameless_stack(aggregator, &added->node);

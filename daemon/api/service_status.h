@@ -42,8 +42,12 @@ struct service_status {
 	uint64_t memory_max_bytes; /* the budget, which unread answers may exceed */
 	uint64_t map_bytes, sideband_bytes, engine_bytes, profile_bytes, jit_bytes, answer_bytes;
 
-	/* I1: the accounts of all windows since the start, and of the last window. */
+	/* I1: the accounts of CPU time, of all windows since the start and of the last one. */
 	struct accounts accounts, last_window;
+	/* The sources that are sampled, bit mask of 1 << enum pilotlight_source, and since the
+	 * start what each has counted. */
+	uint32_t sources;
+	struct source_accounts by_source;
 	uint64_t lost_by_engines; /* samples of open windows, lost when an engine was killed */
 
 	/* History. */

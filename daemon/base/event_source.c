@@ -58,6 +58,14 @@ const struct event_source *event_source_of(const char *event)
 	return &event_sources[source];
 }
 
+const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wait wait)
+{
+	(void)wait;
+	if (source == PILOTLIGHT_SOURCE_CPU)
+		return NULL;
+	return source == PILOTLIGHT_SOURCE_RUNQUEUE ? "[waiting for a CPU]" : "[blocked]";
+}
+
 bool event_source_has(const struct event_source *source, const char *event)
 {
 	if (event_source_is_cpu(source))

@@ -35,6 +35,12 @@ bool event_source_find(const char *name, enum pilotlight_source *ret_source);
  */
 const struct event_source *event_source_of(const char *event);
 
+/*
+ * What a stack ends in if the thread did not run: "[blocked]". NULL for CPU time. So stacks of
+ * several sources stay apart in a sum.
+ */
+const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wait wait);
+
 /* Is it an event of this source? Unlike event_source_of(), knows no unknown ones. */
 bool event_source_has(const struct event_source *source, const char *event);
 

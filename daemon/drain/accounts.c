@@ -194,3 +194,28 @@ bool accounts_drop_is_loss(enum pilotlight_drop reason)
 {
 	return reason != PILOTLIGHT_DROP_IDLE && reason != PILOTLIGHT_DROP_FILTERED;
 }
+
+void source_accounts_add(struct source_accounts *sum, const struct source_accounts *part)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		accounts_add(&sum->of[i], &part->of[i]);
+}
+
+bool source_accounts_close(const struct source_accounts *accounts)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (!accounts_close(&accounts->of[i]))
+			return false;
+	return true;
+}
+
+bool source_accounts_subtract(struct source_accounts *accounts, const struct source_accounts *part)
+{
+	struct source_accounts left = *accounts;
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (!accounts_subtract(&left.of[i], &part->of[i]))
+			return false;
+	*accounts = left;
+	return true;
+}

@@ -26,6 +26,15 @@ struct accounts {
 
 void accounts_add(struct accounts *sum, const struct accounts *part);
 
+/* The accounts of each source. Each closes, and counts periods of its source. */
+struct source_accounts {
+	struct accounts of[PILOTLIGHT_SOURCES];
+};
+void source_accounts_add(struct source_accounts *sum, const struct source_accounts *part);
+bool source_accounts_close(const struct source_accounts *accounts);
+/* As accounts_subtract(), of all sources or of none. */
+bool source_accounts_subtract(struct source_accounts *accounts, const struct source_accounts *part);
+
 /*
  * accounts_add_weighted() adds `part` with its samples multiplied by `weight`. To sum windows of
  * different periods, add each with its weight, then divide the sum once. Counters that do not count

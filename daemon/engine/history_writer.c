@@ -20,8 +20,8 @@ enum { SUMMARY_PERIOD = 6 };
 
 struct job {
 	struct store_window window;
-	struct profile *profile; /* NULL: done */
-	size_t bytes;		 /* of the profile */
+	struct profile_set profiles; /* none: done */
+	size_t bytes;		     /* of the profiles */
 	struct history_result result;
 };
 
@@ -65,12 +65,17 @@ static int open_store(struct history_writer *writer, struct fault *fault)
 
 static int append(struct history_writer *writer, struct job *job, struct fault *fault)
 {
+	const struct profile *profiles[PILOTLIGHT_SOURCES];
+	size_t count = 0;
 	int r = open_store(writer, fault);
 
 	if (r < 0)
 		return r;
 	job->window.excess = &job->result.excess;
-	r = store_append(writer->store, &job->window, job->profile, fault);
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (job->profiles.of[i])
+			profiles[count++] = job->profiles.of[i];
+	r = store_append_all(writer->store, &job->window, profiles, count, fault);
 	if (r == 0)
 		writer->shares = *store_shares(writer->store);
 	return r;
@@ -149,8 +154,7 @@ static void finish_job(struct history_writer *writer, struct job *job)
 {
 	const uint64_t one = 1;
 
-	profile_free(job->profile);
-	job->profile = NULL;
+	profile_set_done(&job->profiles);
 	(void)pthread_mutex_lock(&writer->lock);
 	writer->done++;
 	writer->waiting_bytes -= job->bytes;
@@ -273,7 +277,7 @@ void history_writer_free(struct history_writer *writer)
 		return;
 	history_writer_finish(writer);
 	for (size_t i = 0; i < HISTORY_WRITER_WAITING_MAX; i++)
-		profile_free(writer->jobs[i].profile);
+		profile_set_done(&writer->jobs[i].profiles);
 	store_close(writer->store);
 	if (writer->event_fd >= 0)
 		(void)close(writer->event_fd);
@@ -282,11 +286,12 @@ void history_writer_free(struct history_writer *writer)
 	free(writer);
 }
 
-int history_writer_add(
-	struct history_writer *writer, const struct store_window *window, struct profile *profile)
+int history_writer_add(struct history_writer *writer, const struct store_window *window,
+	struct profile_set *profiles)
 {
+	const struct profile *profile = profiles->of[PILOTLIGHT_SOURCE_CPU];
 	uint64_t end_monotonic_ns = window->monotonic_ns + (profile->end_ns - profile->start_ns);
-	size_t bytes = profile_bytes(profile);
+	size_t bytes = profile_set_bytes(profiles);
 	int r = 0;
 
 	(void)pthread_mutex_lock(&writer->lock);
@@ -297,22 +302,24 @@ int history_writer_add(
 		/* The queue is not empty: the last job's result also covers this lost window. */
 		job_at(writer, writer->count - 1)->result.end_monotonic_ns = end_monotonic_ns;
 	} else {
-		*job_at(writer, writer->count++) = (struct job){
+		struct job *job = job_at(writer, writer->count++);
+
+		*job = (struct job){
 			.window = *window,
-			.profile = profile,
+			.profiles = *profiles,
 			.bytes = bytes,
 			.result = {
 				.end_ns = profile->end_ns,
 				.end_monotonic_ns = end_monotonic_ns,
-				.accounts = profile->accounts,
 			},
 		};
+		profile_set_accounts(profiles, &job->result.accounts);
+		*profiles = (struct profile_set){ 0 };
 		writer->waiting_bytes += bytes;
 		(void)pthread_cond_broadcast(&writer->changed);
 	}
 	(void)pthread_mutex_unlock(&writer->lock);
-	if (r < 0)
-		profile_free(profile);
+	profile_set_done(profiles);
 	return r;
 }
 

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "aggregate/profile.h"
+#include "aggregate/profile_set.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "store/store.h"
@@ -53,10 +53,12 @@ void history_writer_finish(struct history_writer *writer);
 void history_writer_free(struct history_writer *writer);
 DEFINE_CLEANUP(struct history_writer, history_writer_free);
 
-/* Takes ownership of the profile, also on failure. Returns 0, or -EAGAIN if the queue is full and
- * this window was dropped. */
-int history_writer_add(
-	struct history_writer *writer, const struct store_window *window, struct profile *profile);
+/*
+ * Takes ownership of the profiles, also on failure; there is one of CPU time. All of them are
+ * written, or none. Returns 0, or -EAGAIN if the queue is full and this window was dropped.
+ */
+int history_writer_add(struct history_writer *writer, const struct store_window *window,
+	struct profile_set *profiles);
 
 /* Readable when history_writer_next_result() has a result; borrowed. */
 int history_writer_poll_fd(const struct history_writer *writer);
@@ -67,7 +69,7 @@ struct history_result {
 	uint64_t end_ns;	   /* end of the window; CLOCK_REALTIME */
 	uint64_t end_monotonic_ns; /* the same, or the end of the last window refused after it;
 				      CLOCK_MONOTONIC */
-	struct accounts accounts;
+	struct source_accounts accounts;
 	struct user_excess excess;     /* what exceeded the shares of users (store.h) */
 	struct user_holdings holdings; /* what they hold of the day, also after a failure */
 	char fault[512];	       /* "" without an error */

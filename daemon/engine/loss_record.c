@@ -15,7 +15,7 @@
 #define MAGIC 0x010053534f4c4c50ULL
 
 struct totals {
-	struct accounts drained, closed;
+	struct source_accounts drained, closed;
 	uint64_t closed_until_ns;
 	uint64_t service; /* the service that wrote closed_until_ns */
 };
@@ -57,8 +57,8 @@ static bool is_of_this_boot(const struct loss_record *record, const uint8_t boot
 {
 	return record->magic == MAGIC && record->bytes == sizeof(*record) &&
 	       memcmp(record->boot_id, boot_id, sizeof(record->boot_id)) == 0 &&
-	       accounts_close(&current_totals(record)->drained) &&
-	       accounts_close(&current_totals(record)->closed);
+	       source_accounts_close(&current_totals(record)->drained) &&
+	       source_accounts_close(&current_totals(record)->closed);
 }
 
 int loss_record_open(const char *path, const uint8_t boot_id[16], uint64_t service,
@@ -93,18 +93,28 @@ void loss_record_close(struct loss_record *record)
 
 /* What the last engine drained and did not close. It can claim no more than `drained` as lost, even
  * if it corrupted its own record. */
-static struct accounts open_accounts(const struct totals *totals)
+static struct source_accounts open_accounts(const struct totals *totals)
 {
-	struct accounts open = totals->drained;
+	struct source_accounts open = totals->drained;
 
-	(void)accounts_subtract(&open, &totals->closed);
+	(void)source_accounts_subtract(&open, &totals->closed);
 	return open;
+}
+
+static bool has_fired(const struct source_accounts *accounts)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		has |= accounts->of[i].fired > 0;
+	return has;
 }
 
 bool loss_record_needs_history(
 	const struct loss_record *record, struct loss_record_sealed *ret_sealed)
 {
 	const struct totals *totals = current_totals(record);
+	const struct source_accounts open = open_accounts(totals);
 
 	*ret_sealed = (struct loss_record_sealed){
 		.since_ns = totals->closed_until_ns,
@@ -112,20 +122,20 @@ bool loss_record_needs_history(
 	};
 	memcpy(ret_sealed->boot_id, record->boot_id, sizeof(ret_sealed->boot_id));
 	/* 0: the last engine never began a window, so the history has none of it. */
-	return open_accounts(totals).fired > 0 && totals->closed_until_ns > 0;
+	return has_fired(&open) && totals->closed_until_ns > 0;
 }
 
 static int add_sealed(void *context, const struct store_window_line *line)
 {
 	struct loss_record_sealed *sealed = context;
+	/* The history has windows of sources alone. */
+	const ptrdiff_t source = event_source_of(line->event) - event_sources;
 	uint64_t end_ns = line->monotonic_ns + (line->end_ns - line->start_ns);
 
-	/* The totals are of CPU time. */
-	if (!event_source_is_cpu(event_source_of(line->event)) ||
-		line->monotonic_ns < sealed->since_ns ||
+	if (line->monotonic_ns < sealed->since_ns ||
 		memcmp(line->boot_id, sealed->boot_id, sizeof(line->boot_id)) != 0)
 		return 0;
-	accounts_add(&sealed->accounts, &line->accounts);
+	accounts_add(&sealed->accounts.of[source], &line->accounts);
 	if (end_ns > sealed->until_ns)
 		sealed->until_ns = end_ns;
 	return 0;
@@ -161,31 +171,47 @@ static void write_totals(struct loss_record *record, const struct totals *totals
 }
 
 /* Subtracts from `lost` the windows that the history holds. Returns until when it has windows. */
-static uint64_t subtract_sealed(struct accounts *lost, const struct loss_record_sealed *sealed)
+static uint64_t subtract_sealed(
+	struct source_accounts *lost, const struct loss_record_sealed *sealed)
 {
-	if (sealed->error == 0 && accounts_subtract(lost, &sealed->accounts))
+	if (sealed->error == 0 && source_accounts_subtract(lost, &sealed->accounts))
 		return sealed->until_ns;
 	/* All of it is reported now. The engine after this one must not subtract it from its own.
 	 */
 	return clock_monotonic_ns();
 }
 
+/* Moves all stored samples to the dropped ones. Returns their number. */
+static uint64_t drop_stored(struct accounts *lost)
+{
+	uint64_t samples = 0;
+
+	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
+		samples += lost->stored[path];
+		accounts_move(lost, path, PILOTLIGHT_DROP_ENGINE, lost->stored[path]);
+	}
+	return samples;
+}
+
 void loss_record_begin(struct loss_record *record, const struct loss_record_sealed *sealed,
-	const struct accounts *left_behind, struct loss_record_beginning *ret_beginning)
+	const struct source_accounts *left_behind, struct loss_record_beginning *ret_beginning)
 {
 	struct totals totals = *current_totals(record);
-	struct accounts lost = open_accounts(&totals);
+	struct source_accounts lost = open_accounts(&totals);
 	uint64_t lost_samples = 0;
 
 	if (sealed)
 		totals.closed_until_ns = subtract_sealed(&lost, sealed);
-	accounts_add(&lost, left_behind);
-	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
-		lost_samples += lost.stored[path];
-		accounts_move(&lost, path, PILOTLIGHT_DROP_ENGINE, lost.stored[path]);
+	source_accounts_add(&lost, left_behind);
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		uint64_t samples = drop_stored(&lost.of[i]);
+
+		/* What is counted in all is samples of CPU time: periods of others are no samples.
+		 */
+		lost_samples += i == PILOTLIGHT_SOURCE_CPU ? samples : 0;
 	}
 	totals.drained = lost;
-	totals.closed = (struct accounts){ 0 };
+	totals.closed = (struct source_accounts){ 0 };
 	write_totals(record, &totals);
 	record->lost_samples += lost_samples;
 	*ret_beginning = (struct loss_record_beginning){
@@ -196,8 +222,8 @@ void loss_record_begin(struct loss_record *record, const struct loss_record_seal
 	};
 }
 
-void loss_record_update(struct loss_record *record, const struct accounts *drained,
-	const struct accounts *closed, uint64_t closed_until_ns)
+void loss_record_update(struct loss_record *record, const struct source_accounts *drained,
+	const struct source_accounts *closed, uint64_t closed_until_ns)
 {
 	const struct totals totals = {
 		.drained = *drained,

@@ -46,9 +46,9 @@ int loss_record_open(const char *path, const uint8_t boot_id[16], uint64_t servi
 void loss_record_close(struct loss_record *record);
 
 struct loss_record_beginning {
-	uint64_t engines;      /* started by this service, with this one */
-	struct accounts lost;  /* by the last engine, all of it dropped */
-	uint64_t lost_samples; /* by all engines of this service */
+	uint64_t engines;	     /* started by this service, with this one */
+	struct source_accounts lost; /* by the last engine, all of it dropped */
+	uint64_t lost_samples;	     /* of CPU time, by all engines of this service */
 	/* When the last closed window ended, CLOCK_MONOTONIC. 0: unknown, or an earlier service's.
 	 */
 	uint64_t closed_until_ns;
@@ -59,7 +59,7 @@ struct loss_record_sealed {
 	uint8_t boot_id[16];
 	uint64_t since_ns; /* CLOCK_MONOTONIC */
 	int error;	   /* -errno of reading; `accounts` and `until_ns` are not valid then */
-	struct accounts accounts;
+	struct source_accounts accounts;
 	uint64_t until_ns; /* the end of the last one, CLOCK_MONOTONIC */
 };
 
@@ -78,12 +78,12 @@ void loss_record_read_sealed(const char *history, struct loss_record_sealed *sea
  * if no history is kept or none is needed. `left_behind` was in BPF maps that are gone.
  */
 void loss_record_begin(struct loss_record *record, const struct loss_record_sealed *sealed,
-	const struct accounts *left_behind, struct loss_record_beginning *ret_beginning);
+	const struct source_accounts *left_behind, struct loss_record_beginning *ret_beginning);
 
 /*
  * Records the engine's totals. Required after each drain, before a window is handed to the history,
  * and when its fate is known. Windows since `closed_until_ns` (CLOCK_MONOTONIC) may be in the
  * history without being in `closed`. If the engine is killed meanwhile, the previous totals hold.
  */
-void loss_record_update(struct loss_record *record, const struct accounts *drained,
-	const struct accounts *closed, uint64_t closed_until_ns);
+void loss_record_update(struct loss_record *record, const struct source_accounts *drained,
+	const struct source_accounts *closed, uint64_t closed_until_ns);

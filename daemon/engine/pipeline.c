@@ -80,12 +80,14 @@ int pipeline_open(const struct pipeline_settings *settings, struct pipeline **re
 	if (!pipeline)
 		return fault_set(fault, -ENOMEM, "out of memory");
 	pipeline->settings = *settings;
+	pipeline->settings.capture.sources |= 1U << PILOTLIGHT_SOURCE_CPU;
 	pipeline->broker = settings->broker;
 	pipeline->binary_limits =
 		settings->binary_limits ? *settings->binary_limits : binary_table_default_limits;
 	pipeline->epoll_fd = pipeline->timer_fd = -1;
 	raise_descriptor_limit();
-	r = capture_connect(settings->capture_fd, &settings->capture, &pipeline->capture, fault);
+	r = capture_connect(
+		settings->capture_fd, &pipeline->settings.capture, &pipeline->capture, fault);
 	if (r < 0)
 		return r;
 	pipeline->settings.capture.rate_hz = capture_rate_hz(pipeline->capture);
@@ -159,20 +161,14 @@ static int read_jit_files(struct pipeline *pipeline, struct fault *fault)
 
 static int drain_samples(struct pipeline *pipeline, struct fault *fault)
 {
-	struct accounts accounts[PILOTLIGHT_SOURCES];
-	int r = drain_window(pipeline->drain, pipeline_add_sample, pipeline, accounts);
+	struct source_accounts accounts;
+	int r = drain_window(pipeline->drain, pipeline_add_sample, pipeline, accounts.of);
 
 	if (r < 0)
 		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
-	for (int i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		/* No other source is switched on. */
-		if (!accounts_close(&accounts[i]) ||
-			(i != PILOTLIGHT_SOURCE_CPU && accounts[i].fired))
-			return fault_set(
-				fault, -EPROTO, "the accounts of a window do not close: a bug");
-	}
-	accounts_add(&pipeline->open.accounts, &accounts[PILOTLIGHT_SOURCE_CPU]);
-	accounts_add(&pipeline->report.accounts, &accounts[PILOTLIGHT_SOURCE_CPU]);
+	r = pipeline_count(pipeline, &accounts);
+	if (r < 0)
+		return fault_set(fault, r, "the accounts of a window do not close: a bug");
 	pipeline->report.drains++;
 	return 0;
 }
@@ -320,7 +316,7 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	pipeline->started_ns = clock_monotonic_ns();
 	pipeline->last_flip_ns = pipeline->started_ns;
 	pipeline->open.monotonic_ns = pipeline->started_ns;
-	pipeline->open.profile->start_ns = clock_realtime_ns();
+	pipeline_window_set_start(&pipeline->open, clock_realtime_ns());
 	/* After a takeover, drain the earlier engine's samples at once. */
 	pipeline->next_drain_ns = pipeline->started_ns;
 	if (!capture_is_taken_over(pipeline->capture))
@@ -446,7 +442,7 @@ int pipeline_cut(struct pipeline *pipeline, struct fault *fault)
 
 	if (r < 0)
 		return r;
-	assert(!pipeline->ended.profile);
+	assert(!pipeline->ended.is_there);
 	r = switch_windows(pipeline);
 	return r < 0 ? fault_set(fault, r, "cannot begin a window: %s", strerror(-r)) : 0;
 }
@@ -509,7 +505,7 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	pipeline_window_account(pipeline, window);
 	pipeline_request_symbols(pipeline, window);
 	pipeline_window_end(pipeline, window, now_ns);
-	window->profile->accounts = window->accounts;
+	pipeline_window_set_accounts(window);
 	symbolizer_hurry(pipeline->symbolizer);
 	symbolizer_ignore_time(pipeline->symbolizer);
 	return 0;
@@ -536,16 +532,30 @@ int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault)
 		     : 0;
 }
 
+static int name_part(struct pipeline *pipeline, const struct pipeline_part *part)
+{
+	struct pipeline_naming naming = { .pipeline = pipeline, .part = part };
+	struct naming_counters counters = { 0 }, *sum = &pipeline->report.naming;
+	int r = naming_run(part->profile, symbolizer_source(pipeline->symbolizer),
+		pipeline_open_binary, &naming, &counters);
+
+	sum->binaries += counters.binaries;
+	sum->binaries_failed += counters.binaries_failed;
+	sum->locations += counters.locations;
+	sum->named += counters.named;
+	if (r != -E2BIG)
+		return r;
+	log_warning("the profile's memory budget is used up, continuing without some names");
+	return 0;
+}
+
 int pipeline_name(struct pipeline *pipeline, struct fault *fault)
 {
-	int r = naming_run(pipeline->open.profile, symbolizer_source(pipeline->symbolizer),
-		pipeline_open_binary, pipeline, &pipeline->report.naming);
+	int r = 0;
 
-	if (r == -E2BIG) {
-		log_warning(
-			"the profile's memory budget is used up, continuing without some names");
-		r = 0;
-	}
+	for (size_t i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
+		if (pipeline->open.parts[i].profile)
+			r = name_part(pipeline, &pipeline->open.parts[i]);
 	return r < 0 ? fault_set(fault, r, "cannot read symbols: %s", strerror(-r)) : 0;
 }
 

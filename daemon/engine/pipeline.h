@@ -8,6 +8,7 @@
 #pragma once
 
 #include "aggregate/profile.h"
+#include "aggregate/profile_set.h"
 #include "base/cleanup.h"
 #include "base/fault.h"
 #include "base/user_share.h"
@@ -33,7 +34,7 @@ struct pipeline_settings {
 	struct capture_settings capture;
 	struct broker *broker;	     /* borrowed */
 	int capture_fd;		     /* of a capture_server; owned */
-	size_t profile_budget_bytes; /* of one window */
+	size_t profile_budget_bytes; /* of one window: of the profiles of all sources */
 	const char *symbol_cache;    /* folder; NULL: symbols last for this run only */
 	uint64_t symbol_cache_bytes; /* 0: SYMBOL_CACHE_BYTES_DEFAULT */
 	const char *debuginfod_urls; /* NULL: use no server */
@@ -56,7 +57,7 @@ struct pipeline_settings {
 
 /* Counters of all stages: they show how complete a profile is and what it cost. */
 struct pipeline_report {
-	struct accounts accounts;
+	struct source_accounts accounts;
 	struct resolver_counters resolver;
 	struct naming_counters naming;
 	struct symbolizer_counters symbols;
@@ -111,8 +112,12 @@ int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault);
 /* Symbolizes the profile with the symbols that are ready. Call once. */
 int pipeline_name(struct pipeline *pipeline, struct fault *fault);
 
-/* The open window's profile; borrowed. Complete after pipeline_name(). */
-const struct profile *pipeline_profile(const struct pipeline *pipeline);
+/*
+ * The open window's profile of a source, NULL if that is off; borrowed. Complete after
+ * pipeline_name().
+ */
+const struct profile *pipeline_profile(
+	const struct pipeline *pipeline, enum pilotlight_source source);
 void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report);
 
 /* --- one window after another --- */
@@ -127,29 +132,31 @@ int pipeline_cut(struct pipeline *pipeline, struct fault *fault);
 bool pipeline_has_window(const struct pipeline *pipeline);
 
 /*
- * Takes the ended window once all its samples have their JIT names, or at once if `is_hurried`. Its
- * accounts close, and their stored samples equal those of the profile. Binaries have no names yet.
+ * Takes the ended window once all its samples have their JIT names, or at once if `is_hurried`. It
+ * is a profile of each source that is on. Its accounts close, and their stored samples equal those
+ * of the profile. Binaries have no names yet. The caller calls profile_set_done().
  * `ret_monotonic_ns` is the start of the window. Returns 0; -EAGAIN if no window is ready; or
  * another -errno with `fault`.
  */
-int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct profile **ret_profile,
-	uint64_t *ret_monotonic_ns, struct fault *fault);
+int pipeline_take_window(struct pipeline *pipeline, bool is_hurried,
+	struct profile_set *ret_profiles, uint64_t *ret_monotonic_ns, struct fault *fault);
 
 /* The running total of all drained samples, with those of pipeline_add_lost(); borrowed. */
-const struct accounts *pipeline_accounts(const struct pipeline *pipeline);
+const struct source_accounts *pipeline_accounts(const struct pipeline *pipeline);
 
 /* Returns the samples left in the maps of an engine with other settings. pipeline_open() removed
  * those maps, so this is the only record of them. */
-void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_accounts);
+void pipeline_left_behind(const struct pipeline *pipeline, struct source_accounts *ret_accounts);
 
 /*
- * Adds the losses of an earlier pipeline to the open window. Call right after pipeline_start(). If
+ * Adds the losses of an earlier pipeline to the open window; those of a source that is off now, to
+ * the running total alone. Call right after pipeline_start(). If
  * the window holds samples from before this pipeline, it begins at `since_ns`, where the last
  * closed window ended (0: unknown). Returns the start of the open window. Both times are
  * CLOCK_MONOTONIC.
  */
 uint64_t pipeline_add_lost(
-	struct pipeline *pipeline, const struct accounts *lost, uint64_t since_ns);
+	struct pipeline *pipeline, const struct source_accounts *lost, uint64_t since_ns);
 
 /* Changes the rate now, and in the metadata of future windows. Call pipeline_cut() right after. */
 int pipeline_set_rate(struct pipeline *pipeline, uint32_t rate_hz, struct fault *fault);
@@ -173,6 +180,7 @@ uint64_t pipeline_drains(const struct pipeline *pipeline);
 /* See capture.h. After a takeover the rate may be the earlier engine's, not the requested one. */
 uint32_t pipeline_rate_hz(const struct pipeline *pipeline);
 const char *pipeline_event_name(const struct pipeline *pipeline);
+uint32_t pipeline_sources(const struct pipeline *pipeline); /* as in capture_settings */
 uint32_t pipeline_cpu_count(const struct pipeline *pipeline);
 
 /* The processes that announced JIT code; borrowed. */

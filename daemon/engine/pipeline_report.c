@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/pipeline_state.h"
 
-const struct profile *pipeline_profile(const struct pipeline *pipeline)
+const struct profile *pipeline_profile(
+	const struct pipeline *pipeline, enum pilotlight_source source)
 {
-	return pipeline->open.profile;
+	return pipeline->open.parts[source].profile;
+}
+
+static size_t window_bytes(const struct pipeline_window *window)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		bytes += window->parts[i].profile ? profile_bytes(window->parts[i].profile) : 0;
+	return bytes;
 }
 
 static void report_users(const struct pipeline *pipeline, struct pipeline_report *report)
@@ -14,7 +24,9 @@ static void report_users(const struct pipeline *pipeline, struct pipeline_report
 	user_excess_merge(excess, binary_table_excess(pipeline->binaries));
 	user_excess_merge(excess, symbolizer_excess(pipeline->symbolizer));
 	user_excess_merge(excess, jit_table_excess(pipeline->jit));
-	aggregator_holdings(pipeline->open.aggregator, holdings);
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (pipeline->open.parts[i].aggregator)
+			aggregator_holdings(pipeline->open.parts[i].aggregator, holdings);
 	user_holdings_add(holdings, USER_BINARIES, binary_table_share(pipeline->binaries));
 	user_holdings_add(holdings, USER_SYMBOLS, symbolizer_unfinished(pipeline->symbolizer));
 	user_holdings_add(holdings, USER_JIT, jit_table_share(pipeline->jit));
@@ -41,9 +53,8 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 		cgroup_table_counters(pipeline->cgroups, &pipeline->report.cgroups);
 	if (pipeline->unwinding)
 		unwinding_report(pipeline->unwinding, &pipeline->report.unwinding);
-	pipeline->report.profile_bytes = profile_bytes(pipeline->open.profile);
-	if (pipeline->ended.profile)
-		pipeline->report.profile_bytes += profile_bytes(pipeline->ended.profile);
+	pipeline->report.profile_bytes =
+		window_bytes(&pipeline->open) + window_bytes(&pipeline->ended);
 	pipeline->report.table_bytes = process_table_bytes(pipeline->processes);
 	if (pipeline->cgroups)
 		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
@@ -51,7 +62,7 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	report_users(pipeline, ret_report);
 }
 
-const struct accounts *pipeline_accounts(const struct pipeline *pipeline)
+const struct source_accounts *pipeline_accounts(const struct pipeline *pipeline)
 {
 	return &pipeline->report.accounts;
 }
@@ -69,6 +80,11 @@ uint32_t pipeline_rate_hz(const struct pipeline *pipeline)
 const char *pipeline_event_name(const struct pipeline *pipeline)
 {
 	return capture_event_name(pipeline->capture);
+}
+
+uint32_t pipeline_sources(const struct pipeline *pipeline)
+{
+	return pipeline->settings.capture.sources;
 }
 
 uint32_t pipeline_cpu_count(const struct pipeline *pipeline)

@@ -29,12 +29,13 @@ static void find_labels(struct pipeline *pipeline, const struct raw_sample *samp
 static int aggregate(struct pipeline *pipeline, struct pipeline_window *window,
 	const struct raw_sample *sample, const struct resolved_frame *frames, size_t count)
 {
+	struct aggregator *aggregator = window->parts[sample->source].aggregator;
 	struct aggregator_labels labels;
 
 	if (!pipeline->cgroups)
-		return aggregator_add(window->aggregator, sample, NULL, frames, count);
+		return aggregator_add(aggregator, sample, NULL, frames, count);
 	find_labels(pipeline, sample, &labels);
-	return aggregator_add(window->aggregator, sample, &labels, frames, count);
+	return aggregator_add(aggregator, sample, &labels, frames, count);
 }
 
 /* Who answers for the sample (base/user_share.h). */
@@ -86,6 +87,9 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 	bool lacks_build_ids;
 	int count, r;
 
+	/* It is refused, and pipeline_count() finds it in the accounts. */
+	if (!pipeline->open.parts[sample->source].profile)
+		return -EPROTO;
 	count = resolve(pipeline, sample, user, frames, &lacks_build_ids);
 	if (count < 0)
 		return count;
@@ -105,14 +109,14 @@ int pipeline_add_late_sample(void *context, const struct raw_sample *sample,
 	struct pipeline_window *window = &pipeline->open;
 	int r;
 
-	if (pipeline->ended.profile && sample->window == pipeline->ended.number)
+	if (pipeline->ended.is_there && sample->window == pipeline->ended.number)
 		window = &pipeline->ended;
 	r = aggregate(pipeline, window, sample, frames, count);
 	if (r < 0 && r != -E2BIG)
 		return r;
 	window->waiting--;
 	if (r == -E2BIG)
-		window->late_refused[sample->path] += sample->count;
+		window->parts[sample->source].late_refused[sample->path] += sample->count;
 	return 0;
 }
 
@@ -127,10 +131,10 @@ static bool has_image(int fd, const struct elf_image *image)
 		       0;
 }
 
-static int open_binary(struct pipeline *pipeline, const struct pipeline_window *window,
+static int open_binary(struct pipeline *pipeline, const struct pipeline_part *part,
 	uint32_t profile_binary, struct symbol_binary *ret_binary)
 {
-	uint32_t id = aggregator_table_binary(window->aggregator, profile_binary);
+	uint32_t id = aggregator_table_binary(part->aggregator, profile_binary);
 	struct symbol_binary opened = { .fd = -1, .debug_fd = -1 };
 	struct binary binary;
 
@@ -164,20 +168,20 @@ static int open_binary(struct pipeline *pipeline, const struct pipeline_window *
 
 int pipeline_open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary)
 {
-	struct pipeline *pipeline = context;
+	const struct pipeline_naming *naming = context;
 
-	return open_binary(pipeline, &pipeline->open, profile_binary, ret_binary);
+	return open_binary(naming->pipeline, naming->part, profile_binary, ret_binary);
 }
 
 /* Requests symbols while the file exists, and stores the identity that finds them. */
-static void request_symbols(struct pipeline *pipeline, const struct pipeline_window *window,
+static void request_symbols(struct pipeline *pipeline, const struct pipeline_part *part,
 	uint32_t profile_binary, struct pipeline_symbols *state)
 {
 	struct symbol_binary binary;
 	int r;
 
 	state->is_requested = true;
-	if (open_binary(pipeline, window, profile_binary, &binary) < 0)
+	if (open_binary(pipeline, part, profile_binary, &binary) < 0)
 		return;
 	r = symbol_identity_of_binary(binary.fd, &binary.build_id, &state->identity);
 	if (r == 0)
@@ -206,13 +210,13 @@ static int find_symbol_state(
 	return 0;
 }
 
-void pipeline_request_symbols(struct pipeline *pipeline, struct pipeline_window *window)
+static void request_part(struct pipeline *pipeline, struct pipeline_part *part)
 {
-	struct profile *profile = window->profile;
+	struct profile *profile = part->profile;
 
-	while (window->binaries_seen < profile->binaries.count) {
-		uint32_t profile_binary = (uint32_t)window->binaries_seen++;
-		uint32_t id = aggregator_table_binary(window->aggregator, profile_binary);
+	while (part->binaries_seen < profile->binaries.count) {
+		uint32_t profile_binary = (uint32_t)part->binaries_seen++;
+		uint32_t id = aggregator_table_binary(part->aggregator, profile_binary);
 		struct pipeline_symbols *state;
 		struct binary binary;
 
@@ -222,9 +226,16 @@ void pipeline_request_symbols(struct pipeline *pipeline, struct pipeline_window 
 		if (state->serial != binary.serial)
 			*state = (struct pipeline_symbols){ .serial = binary.serial };
 		if (!state->is_requested)
-			request_symbols(pipeline, window, profile_binary, state);
+			request_symbols(pipeline, part, profile_binary, state);
 		/* The profile stores a build-id already. */
 		if (state->identity.kind != PILOTLIGHT_SYMBOL_BUILD_ID)
 			profile->binaries.items[profile_binary].symbols = state->identity;
 	}
+}
+
+void pipeline_request_symbols(struct pipeline *pipeline, struct pipeline_window *window)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (window->parts[i].profile)
+			request_part(pipeline, &window->parts[i]);
 }

@@ -16,17 +16,23 @@
 #include "resolve/late_samples.h"
 #include "symbol/symbol_cache.h"
 
-/* An open window, or an ended one that waits for its last samples. */
-struct pipeline_window {
-	uint32_t number;
-	struct profile *profile; /* NULL: no window */
+/* A source's part of a window. */
+struct pipeline_part {
+	struct profile *profile; /* NULL: the source is off */
 	struct aggregator *aggregator;
 	struct accounts accounts;
-	uint64_t monotonic_ns; /* start of the window; CLOCK_MONOTONIC */
-	size_t binaries_seen;  /* the profile's first binaries: their symbols were requested */
-	uint64_t waiting;      /* its entries in late_samples */
+	size_t binaries_seen; /* the profile's first binaries: their symbols were requested */
 	/* Late samples that did not fit into the profile. The accounts do not include them yet. */
 	uint64_t late_refused[PILOTLIGHT_PATH_COUNT];
+};
+
+/* An open window, or an ended one that waits for its last samples. */
+struct pipeline_window {
+	bool is_there;
+	uint32_t number;
+	struct pipeline_part parts[PILOTLIGHT_SOURCES];
+	uint64_t monotonic_ns; /* start of the window; CLOCK_MONOTONIC */
+	uint64_t waiting;      /* its entries in late_samples */
 };
 
 /* The state of symbol extraction for one binary of the table. */
@@ -48,7 +54,7 @@ enum pipeline_event {
 };
 
 struct pipeline {
-	struct pipeline_settings settings;
+	struct pipeline_settings settings; /* capture.sources always has CPU time */
 	struct binary_table_limits binary_limits;
 	struct broker *broker; /* borrowed */
 	struct capture *capture;
@@ -101,9 +107,16 @@ bool pipeline_is_scanning(const struct pipeline *pipeline);
 int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t monotonic_ns,
 	struct pipeline_window *ret_window);
 void pipeline_window_done(struct pipeline_window *window);
-/* Sets the window's event to the one that the sampler counts; "" before it started. Returns 0 or
+/* When it began; CLOCK_REALTIME. */
+void pipeline_window_set_start(struct pipeline_window *window, uint64_t start_ns);
+/* Sets the event of CPU time to the one that the sampler counts; "" before it started. Returns 0 or
  * -errno. */
 int pipeline_window_name_event(struct pipeline *pipeline, struct pipeline_window *window);
+/* Adds what a drain has counted to the open window and to the total. Returns 0, or -EPROTO if a
+ * source's accounts do not close, or if it is off and counted something. */
+int pipeline_count(struct pipeline *pipeline, const struct source_accounts *accounts);
+/* Sets each profile's accounts to those of its window. */
+void pipeline_window_set_accounts(struct pipeline_window *window);
 /* Sets the window's end and CPU count; names come later. Its accounts already count all its
  * samples. It allocates nothing: a window that is full must end like any other. */
 void pipeline_window_end(
@@ -117,7 +130,12 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample);
 int pipeline_add_late_sample(void *context, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count);
 
-/* A naming_open: opens a binary of the open window's profile for symbolization. */
+/* A profile of the open window, whose binaries are to be opened. */
+struct pipeline_naming {
+	struct pipeline *pipeline;
+	const struct pipeline_part *part;
+};
+/* A naming_open: opens a binary of that profile for symbolization. */
 int pipeline_open_binary(void *context, uint32_t profile_binary, struct symbol_binary *ret_binary);
 /*
  * Starts symbol extraction for new binaries, since the file may soon vanish. Stores the identity

@@ -1,23 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "base/log.h"
 #include "engine/pipeline_state.h"
 
 #include <errno.h>
 #include <string.h>
 
+static bool has_source(const struct pipeline *pipeline, enum pilotlight_source source)
+{
+	return pipeline->settings.capture.sources & 1U << source;
+}
+
+/* The budget is that of all sources: CPU time has two shares, each other source one. */
+static size_t profile_budget(const struct pipeline *pipeline, enum pilotlight_source source)
+{
+	size_t shares = 2;
+
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		shares += has_source(pipeline, i);
+	return pipeline->settings.profile_budget_bytes / shares *
+	       (source == PILOTLIGHT_SOURCE_CPU ? 2 : 1);
+}
+
+static int begin_part(
+	struct pipeline *pipeline, enum pilotlight_source source, struct pipeline_part *part)
+{
+	const struct capture_settings *settings = &pipeline->settings.capture;
+	int r = profile_new(profile_budget(pipeline, source), &part->profile);
+
+	if (r == 0)
+		r = aggregator_new(part->profile, pipeline->binaries, &pipeline->report.excess,
+			&part->aggregator);
+	if (r < 0)
+		return r;
+	part->profile->period_ns = source == PILOTLIGHT_SOURCE_CPU
+					   ? NSEC_PER_SEC / settings->rate_hz
+					   : settings->periods[source];
+	/* Now, while there is room for sure. */
+	if (source != PILOTLIGHT_SOURCE_CPU)
+		r = profile_add_string(
+			part->profile, event_sources[source].name, &part->profile->event);
+	return r;
+}
+
 int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t monotonic_ns,
 	struct pipeline_window *ret_window)
 {
-	struct pipeline_window window = { .number = number, .monotonic_ns = monotonic_ns };
-	uint64_t since_ns = clock_monotonic_ns() - monotonic_ns;
-	int r;
+	struct pipeline_window window = {
+		.is_there = true, .number = number, .monotonic_ns = monotonic_ns
+	};
+	uint64_t since_ns = clock_monotonic_ns() - monotonic_ns, start_ns;
+	int r = 0;
 
-	r = profile_new(pipeline->settings.profile_budget_bytes, &window.profile);
-	if (r == 0)
-		r = aggregator_new(window.profile, pipeline->binaries, &pipeline->report.excess,
-			&window.aggregator);
-	/* Now, while there is room for sure. pipeline_start() adds it to the first window. */
+	for (enum pilotlight_source i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
+		if (has_source(pipeline, i))
+			r = begin_part(pipeline, i, &window.parts[i]);
+	/* pipeline_start() adds it to the first window. */
 	if (r == 0)
 		r = pipeline_window_name_event(pipeline, &window);
 	if (r < 0) {
@@ -26,50 +65,87 @@ int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t m
 	}
 	/* A delay between the two clock reads makes this late, never early. A window that ended
 	 * early by its own times would miss the time up to which a client waits for it. */
-	window.profile->start_ns = clock_realtime_ns() - since_ns;
-	window.profile->period_ns = NSEC_PER_SEC / pipeline->settings.capture.rate_hz;
+	start_ns = clock_realtime_ns() - since_ns;
+	pipeline_window_set_start(&window, start_ns);
 	*ret_window = window;
 	return 0;
 }
 
 void pipeline_window_done(struct pipeline_window *window)
 {
-	aggregator_free(window->aggregator);
-	profile_free(window->profile);
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		aggregator_free(window->parts[i].aggregator);
+		profile_free(window->parts[i].profile);
+	}
 	*window = (struct pipeline_window){ 0 };
+}
+
+void pipeline_window_set_start(struct pipeline_window *window, uint64_t start_ns)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (window->parts[i].profile)
+			window->parts[i].profile->start_ns = start_ns;
 }
 
 int pipeline_window_name_event(struct pipeline *pipeline, struct pipeline_window *window)
 {
-	return profile_add_string(
-		window->profile, capture_event_name(pipeline->capture), &window->profile->event);
+	struct profile *profile = window->parts[PILOTLIGHT_SOURCE_CPU].profile;
+
+	return profile_add_string(profile, capture_event_name(pipeline->capture), &profile->event);
 }
 
 /* The length follows CLOCK_MONOTONIC, so a change of the wall clock does not affect it. */
 void pipeline_window_end(
 	struct pipeline *pipeline, struct pipeline_window *window, uint64_t end_monotonic_ns)
 {
-	struct profile *profile = window->profile;
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		struct profile *profile = window->parts[i].profile;
 
-	profile->end_ns = profile->start_ns + (end_monotonic_ns - window->monotonic_ns);
-	profile->cpu_count = capture_cpu_count(pipeline->capture);
+		if (!profile)
+			continue;
+		profile->end_ns = profile->start_ns + (end_monotonic_ns - window->monotonic_ns);
+		profile->cpu_count = capture_cpu_count(pipeline->capture);
+	}
 }
 
 void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *window)
 {
-	for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
-		uint64_t count = window->late_refused[path];
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		struct pipeline_part *part = &window->parts[i];
 
-		accounts_move(&window->accounts, path, PILOTLIGHT_DROP_PROFILE_FULL, count);
-		accounts_move(
-			&pipeline->report.accounts, path, PILOTLIGHT_DROP_PROFILE_FULL, count);
-		window->late_refused[path] = 0;
+		for (int path = 0; path < PILOTLIGHT_PATH_COUNT; path++) {
+			uint64_t count = part->late_refused[path];
+
+			accounts_move(&part->accounts, path, PILOTLIGHT_DROP_PROFILE_FULL, count);
+			accounts_move(&pipeline->report.accounts.of[i], path,
+				PILOTLIGHT_DROP_PROFILE_FULL, count);
+			part->late_refused[path] = 0;
+		}
 	}
+}
+
+void pipeline_window_set_accounts(struct pipeline_window *window)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (window->parts[i].profile)
+			window->parts[i].profile->accounts = window->parts[i].accounts;
+}
+
+int pipeline_count(struct pipeline *pipeline, const struct source_accounts *accounts)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (!accounts_close(&accounts->of[i]) ||
+			(!pipeline->open.parts[i].profile && accounts->of[i].fired > 0))
+			return -EPROTO;
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		accounts_add(&pipeline->open.parts[i].accounts, &accounts->of[i]);
+	source_accounts_add(&pipeline->report.accounts, accounts);
+	return 0;
 }
 
 bool pipeline_has_window(const struct pipeline *pipeline)
 {
-	return pipeline->ended.profile;
+	return pipeline->ended.is_there;
 }
 
 /* Removes binaries that neither the taken window nor the open one uses. */
@@ -82,13 +158,13 @@ static void collect_binaries(struct pipeline *pipeline, uint32_t taken)
 	binary_table_end_collection(pipeline->binaries);
 }
 
-int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct profile **ret_profile,
-	uint64_t *ret_monotonic_ns, struct fault *fault)
+int pipeline_take_window(struct pipeline *pipeline, bool is_hurried,
+	struct profile_set *ret_profiles, uint64_t *ret_monotonic_ns, struct fault *fault)
 {
 	struct pipeline_window *window = &pipeline->ended;
 	int r;
 
-	if (!window->profile)
+	if (!window->is_there)
 		return -EAGAIN;
 	if (window->waiting > 0 && is_hurried) {
 		r = late_samples_finish(pipeline->late);
@@ -100,44 +176,58 @@ int pipeline_take_window(struct pipeline *pipeline, bool is_hurried, struct prof
 	/* Late samples may have added binaries. */
 	pipeline_request_symbols(pipeline, window);
 	pipeline_window_account(pipeline, window);
-	window->profile->accounts = window->accounts;
+	pipeline_window_set_accounts(window);
 	*ret_monotonic_ns = window->monotonic_ns;
-	*ret_profile = TAKE_PTR(window->profile);
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		ret_profiles->of[i] = TAKE_PTR(window->parts[i].profile);
 	collect_binaries(pipeline, window->number);
 	pipeline_window_done(window);
 	return 0;
 }
 
-void pipeline_left_behind(const struct pipeline *pipeline, struct accounts *ret_accounts)
+void pipeline_left_behind(const struct pipeline *pipeline, struct source_accounts *ret_accounts)
 {
-	struct accounts accounts = { 0 };
+	const struct pilotlight_counters *counters = capture_left_behind(pipeline->capture);
+	struct source_accounts accounts = { 0 };
 
-	accounts_add_counters(
-		&accounts, &capture_left_behind(pipeline->capture)[PILOTLIGHT_SOURCE_CPU]);
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		accounts_add_counters(&accounts.of[i], &counters[i]);
 	/* The earlier engine could write to the counters, so check them. */
-	if (!accounts_close(&accounts)) {
+	if (!source_accounts_close(&accounts)) {
 		log_warning("the accounts of what an engine has left do not close, continuing "
 			    "without them");
-		accounts = (struct accounts){ 0 };
+		accounts = (struct source_accounts){ 0 };
 	}
 	*ret_accounts = accounts;
 }
 
+static bool has_any(const struct source_accounts *accounts)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		has |= accounts->of[i].fired > 0;
+	return has;
+}
+
 uint64_t pipeline_add_lost(
-	struct pipeline *pipeline, const struct accounts *lost, uint64_t since_ns)
+	struct pipeline *pipeline, const struct source_accounts *lost, uint64_t since_ns)
 {
 	struct pipeline_window *open = &pipeline->open;
+	const uint64_t start_ns = open->parts[PILOTLIGHT_SOURCE_CPU].profile->start_ns;
 	/* Without a takeover or losses, nothing was sampled since then. */
-	bool has_earlier = capture_is_taken_over(pipeline->capture) || lost->fired > 0;
+	bool has_earlier = capture_is_taken_over(pipeline->capture) || has_any(lost);
 	uint64_t earlier_ns = 0;
 
-	accounts_add(&open->accounts, lost);
-	accounts_add(&pipeline->report.accounts, lost);
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (open->parts[i].profile)
+			accounts_add(&open->parts[i].accounts, &lost->of[i]);
+	source_accounts_add(&pipeline->report.accounts, lost);
 	if (has_earlier && since_ns > 0 && since_ns < open->monotonic_ns)
 		earlier_ns = open->monotonic_ns - since_ns;
 	/* A wall clock near the epoch leaves no room for an earlier start. */
-	if (earlier_ns < open->profile->start_ns) {
-		open->profile->start_ns -= earlier_ns;
+	if (earlier_ns < start_ns) {
+		pipeline_window_set_start(open, start_ns - earlier_ns);
 		open->monotonic_ns -= earlier_ns;
 	}
 	return open->monotonic_ns;

@@ -38,7 +38,7 @@ static void send_notice(enum pilotlight_notice_kind kind, const char *text)
  * Begins this engine in the loss record. The history's thread has had the time since it started to
  * read what the last engine sealed; a disk that hangs must not delay the first drain (I5).
  */
-static void begin_loss_record(struct service *service, const struct accounts *left_behind,
+static void begin_loss_record(struct service *service, const struct source_accounts *left_behind,
 	struct loss_record_beginning *ret_beginning)
 {
 	struct loss_record_sealed unread = { .error = -ETIMEDOUT };
@@ -57,7 +57,7 @@ static void begin_loss_record(struct service *service, const struct accounts *le
 static int start(struct service *service, struct fault *fault)
 {
 	struct loss_record_beginning beginning;
-	struct accounts left_behind;
+	struct source_accounts left_behind;
 	int r = pipeline_start(service->pipeline, fault);
 
 	if (r < 0)

@@ -61,7 +61,7 @@ struct service {
 	uint64_t ended_ns;    /* CLOCK_MONOTONIC; end of the last window, or start of the first */
 	/* The sum of all sealed or dropped windows, and when the last of them ended
 	 * (CLOCK_MONOTONIC). */
-	struct accounts closed;
+	struct source_accounts closed;
 	uint64_t closed_until_ns;
 	bool is_seal_requested; /* a client waits for the end of the open window */
 	bool is_hurried;	/* a client waits for the ended window */
@@ -70,7 +70,7 @@ struct service {
 	/* The last progress notice to the supervisor; CLOCK_MONOTONIC. */
 	uint64_t notified_ns, notified_drains;
 
-	struct accounts last_window;
+	struct source_accounts last_window;
 	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
 	struct user_excess history_excess;
 	struct user_holdings history_holdings; /* after the last window */

@@ -11,11 +11,17 @@
 /* Prefers the kernel's statistics, if readable: they include the path that leads to the program. */
 static uint64_t bpf_ns(const struct pipeline_report *report)
 {
-	return report->capture.program_ns ? report->capture.program_ns : report->accounts.run_ns;
+	uint64_t run_ns = 0;
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		run_ns += report->accounts.of[i].run_ns;
+	return report->capture.program_ns ? report->capture.program_ns : run_ns;
 }
 
 static void read_use(const struct pipeline_report *report, struct service_use *ret_use)
 {
+	const struct accounts *accounts = &report->accounts.of[PILOTLIGHT_SOURCE_CPU];
+
 	*ret_use = (struct service_use){
 		.at_ns = clock_monotonic_ns(),
 		.bpf_ns = bpf_ns(report),
@@ -25,8 +31,7 @@ static void read_use(const struct pipeline_report *report, struct service_use *r
 		.broker_ns = report->capture.broker_cpu_ns,
 		.worker_ns =
 			report->symbols.worker_spent_ns + report->unwinding.tables.worker_spent_ns,
-		.busy_samples =
-			report->accounts.fired - report->accounts.dropped[PILOTLIGHT_DROP_IDLE],
+		.busy_samples = accounts->fired - accounts->dropped[PILOTLIGHT_DROP_IDLE],
 	};
 }
 
@@ -138,6 +143,7 @@ static void fill_history(struct service *service, struct service_status *status)
 static void fill_names(const struct service *service, const struct pipeline_report *report,
 	struct service_status *status)
 {
+	const struct accounts *accounts = &report->accounts.of[PILOTLIGHT_SOURCE_CPU];
 	const struct symbolizer_counters *symbols = &report->symbols;
 
 	status->binaries_wanted = symbols->requested;
@@ -154,10 +160,10 @@ static void fill_names(const struct service *service, const struct pipeline_repo
 	status->processes_refused = report->processes.images_refused;
 	status->sideband_records = report->sideband.records;
 	status->sideband_lost = report->sideband.lost + report->sideband.refused;
-	status->stacks_by_tables = report->accounts.walked[PILOTLIGHT_WALKER_TABLES];
-	status->stacks_by_frame_pointers = report->accounts.walked[PILOTLIGHT_WALKER_KERNEL];
+	status->stacks_by_tables = accounts->walked[PILOTLIGHT_WALKER_TABLES];
+	status->stacks_by_frame_pointers = accounts->walked[PILOTLIGHT_WALKER_KERNEL];
 	for (int end = PILOTLIGHT_WALK_ROOT + 1; end < PILOTLIGHT_WALK_ENDS; end++)
-		status->stacks_cut += report->accounts.ends[end];
+		status->stacks_cut += accounts->ends[end];
 	status->jit_samples = report->jit_samples.samples;
 	status->jit_leaves_unknown = report->jit_samples.leaves_unknown;
 	status->jit_waiting = report->jit_samples.waiting;
@@ -211,8 +217,10 @@ void service_fill_status(void *context, struct service_status *ret_status)
 	status->rate_hz = service->rate_hz;
 	status->wanted_rate_hz = (uint32_t)service->settings.config.frequency_hz;
 	status->window_ns = service->settings.config.window_ns;
-	status->accounts = report.accounts;
-	status->last_window = service->last_window;
+	status->sources = pipeline_sources(service->pipeline);
+	status->by_source = report.accounts;
+	status->accounts = report.accounts.of[PILOTLIGHT_SOURCE_CPU];
+	status->last_window = service->last_window.of[PILOTLIGHT_SOURCE_CPU];
 	status->lost_by_engines = service->lost_samples;
 	status->drain_lag_ns = report.lag_ns;
 	fill_cost(service, &report, status);

@@ -159,9 +159,9 @@ static void window_dropped(struct service *service, const char *why)
 }
 
 static void close_window(
-	struct service *service, const struct accounts *accounts, uint64_t end_monotonic_ns)
+	struct service *service, const struct source_accounts *accounts, uint64_t end_monotonic_ns)
 {
-	accounts_add(&service->closed, accounts);
+	source_accounts_add(&service->closed, accounts);
 	service->closed_until_ns = end_monotonic_ns;
 }
 
@@ -181,23 +181,24 @@ static void handle_results(struct service *service)
 	}
 }
 
-static void hand_over(struct service *service, struct profile *profile, uint64_t monotonic_ns)
+static void hand_over(struct service *service, struct profile_set *profiles, uint64_t monotonic_ns)
 {
+	const struct profile *profile = profiles->of[PILOTLIGHT_SOURCE_CPU];
 	struct store_window window = { .monotonic_ns = monotonic_ns };
 	uint64_t end_ns = profile->end_ns;
 
 	memcpy(window.boot_id, service->boot_id, sizeof(window.boot_id));
-	service->last_window = profile->accounts;
+	profile_set_accounts(profiles, &service->last_window);
 	if (!service->writer) {
-		close_window(
-			service, &profile->accounts, monotonic_ns + (end_ns - profile->start_ns));
-		profile_free(profile);
+		close_window(service, &service->last_window,
+			monotonic_ns + (end_ns - profile->start_ns));
+		profile_set_done(profiles);
 		api_sealed(service->api, end_ns);
 		return;
 	}
 	/* Late names may have moved samples from stored to dropped since the last drain. */
 	service_record_losses(service);
-	if (history_writer_add(service->writer, &window, profile) < 0) {
+	if (history_writer_add(service->writer, &window, profiles) < 0) {
 		window_dropped(service, "the disk is too slow");
 		/* Earlier windows are still being written: they end the closed time. */
 		close_window(service, &service->last_window, service->closed_until_ns);
@@ -208,12 +209,13 @@ static void hand_over(struct service *service, struct profile *profile, uint64_t
 /* Takes the ended window once its last JIT names are ready, or at once if `is_hurried`. */
 static int take_window(struct service *service, bool is_hurried, struct fault *fault)
 {
-	struct profile *profile;
+	struct profile_set profiles;
 	uint64_t monotonic_ns;
-	int r = pipeline_take_window(service->pipeline, is_hurried, &profile, &monotonic_ns, fault);
+	int r = pipeline_take_window(
+		service->pipeline, is_hurried, &profiles, &monotonic_ns, fault);
 
 	if (r == 0)
-		hand_over(service, profile, monotonic_ns);
+		hand_over(service, &profiles, monotonic_ns);
 	return r == -EAGAIN ? 0 : r;
 }
 

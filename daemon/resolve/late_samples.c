@@ -30,7 +30,9 @@ struct waiting {
 	uint32_t user;
 	uint32_t stack;
 	uint64_t code_version; /* jit_table_code_version() at the last failed lookup of its names */
-	enum pilotlight_path path;
+	uint8_t path;	       /* enum pilotlight_path */
+	uint8_t source;	       /* enum pilotlight_source */
+	uint8_t wait;	       /* enum pilotlight_wait */
 	char comm[PILOTLIGHT_COMM_BYTES];
 };
 
@@ -159,6 +161,8 @@ static int send_frames(struct late_samples *late, const struct waiting *sample,
 		.user = sample->user,
 		.window = sample->window,
 		.path = sample->path,
+		.source = sample->source,
+		.wait = sample->wait,
 	};
 
 	name_frames(late, sample, frames, count);
@@ -419,7 +423,9 @@ int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
 		.share_user = sample->share_user,
 		.window = sample->window,
 		.tid = sample->tid,
-		.path = sample->path,
+		.path = (uint8_t)sample->path,
+		.source = (uint8_t)sample->source,
+		.wait = (uint8_t)sample->wait,
 	};
 	int r;
 

@@ -65,6 +65,16 @@ static void sources_have_their_events_alone(void **state)
 	assert_false(event_source_has(offcpu, ""));
 }
 
+/* Else a sum could not tell a stack that ran from the same stack that was blocked. */
+static void stacks_of_threads_that_did_not_run_say_so(void **state)
+{
+	assert_null(event_source_wait(PILOTLIGHT_SOURCE_CPU, PILOTLIGHT_WAIT_NONE));
+	assert_string_equal(
+		event_source_wait(PILOTLIGHT_SOURCE_OFFCPU, PILOTLIGHT_WAIT_NONE), "[blocked]");
+	assert_string_equal(event_source_wait(PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_NONE),
+		"[waiting for a CPU]");
+}
+
 /* Pyroscope refuses a type with a '-'. */
 static void all_is_said_of_each(void **state)
 {
@@ -86,6 +96,7 @@ int main(void)
 		cmocka_unit_test(a_sum_and_an_event_are_no_sources),
 		cmocka_unit_test(events_have_a_source),
 		cmocka_unit_test(sources_have_their_events_alone),
+		cmocka_unit_test(stacks_of_threads_that_did_not_run_say_so),
 		cmocka_unit_test(all_is_said_of_each),
 	};
 

@@ -196,6 +196,31 @@ static void every_reason_has_a_name_of_its_own(void **state)
 	assert_true(accounts_drop_is_loss(PILOTLIGHT_DROP_PROFILE_FULL));
 }
 
+static void sources_are_counted_apart(void **state)
+{
+	enum { CPU = PILOTLIGHT_SOURCE_CPU, OFFCPU = PILOTLIGHT_SOURCE_OFFCPU };
+	const struct source_accounts part = { .of = {
+						      [CPU] = { .fired = 5, .stored = { 5 } },
+						      [OFFCPU] = { .fired = 7, .stored = { 4, 3 } },
+					      } };
+	struct source_accounts sum = { 0 };
+
+	source_accounts_add(&sum, &part);
+	source_accounts_add(&sum, &part);
+	assert_int_equal(sum.of[CPU].fired, 10);
+	assert_int_equal(sum.of[OFFCPU].stored[1], 6);
+	assert_true(source_accounts_close(&sum));
+	assert_true(source_accounts_subtract(&sum, &part));
+	assert_memory_equal(&sum, &part, sizeof(sum));
+	/* One source that cannot be subtracted keeps the others. */
+	sum.of[OFFCPU].fired = sum.of[OFFCPU].stored[0] = 1;
+	sum.of[OFFCPU].stored[1] = 0;
+	assert_false(source_accounts_subtract(&sum, &part));
+	assert_int_equal(sum.of[CPU].fired, 5);
+	sum.of[OFFCPU].fired = 2;
+	assert_false(source_accounts_close(&sum));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +230,7 @@ int main(void)
 		cmocka_unit_test(unselected_samples_are_filtered),
 		cmocka_unit_test(a_part_of_the_accounts_is_subtracted),
 		cmocka_unit_test(every_reason_has_a_name_of_its_own),
+		cmocka_unit_test(sources_are_counted_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

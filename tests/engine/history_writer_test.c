@@ -35,6 +35,14 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* Hands over windows of CPU time alone. */
+static int add(const struct store_window *of, struct profile *profile)
+{
+	struct profile_set profiles = { .of = { [PILOTLIGHT_SOURCE_CPU] = profile } };
+
+	return history_writer_add(writer, of, &profiles);
+}
+
 static void open_writer(void)
 {
 	const struct history_writer_options options = {
@@ -72,14 +80,14 @@ static void windows_are_written_and_reported(void **state)
 		uint64_t end_ns = profile->end_ns, fired = profile->accounts.fired;
 		uint64_t length_ns = end_ns - profile->start_ns;
 
-		assert_int_equal(history_writer_add(writer, &window, profile), 0);
+		assert_int_equal(add(&window, profile), 0);
 		wait_for_result();
 		wait_for_next(&result);
 		assert_int_equal(result.end_monotonic_ns, 1 + length_ns);
 		assert_int_equal(result.error, 0);
 		assert_string_equal(result.fault, "");
 		assert_int_equal(result.end_ns, end_ns);
-		assert_int_equal(result.accounts.fired, fired);
+		assert_int_equal(result.accounts.of[PILOTLIGHT_SOURCE_CPU].fired, fired);
 	}
 	assert_int_equal(history_writer_next_result(writer, &result), -EAGAIN);
 	history_writer_finish(writer);
@@ -92,6 +100,42 @@ static void windows_are_written_and_reported(void **state)
 	profile_free(read);
 }
 
+/* A window of several sources is one window: it waits, is written and is reported as a whole. */
+static void sources_are_written_together(void **state)
+{
+	struct profile_set profiles = { 0 };
+	struct store_selection selection = { .end_ns = UINT64_MAX };
+	struct history_result result;
+
+	profiles.of[PILOTLIGHT_SOURCE_CPU] = window_profile(0);
+	profiles.of[PILOTLIGHT_SOURCE_RUNQUEUE] =
+		fixture_profile(FIXTURE_DAY_NS + SECONDS(100), some, 1);
+	assert_int_equal(profile_add_string(profiles.of[PILOTLIGHT_SOURCE_RUNQUEUE], "runqueue",
+				 &profiles.of[PILOTLIGHT_SOURCE_RUNQUEUE]->event),
+		0);
+	open_writer();
+	assert_int_equal(history_writer_add(writer, &window, &profiles), 0);
+	assert_null(profiles.of[PILOTLIGHT_SOURCE_CPU]);
+	history_writer_finish(writer);
+	assert_int_equal(history_writer_next_result(writer, &result), 0);
+	assert_int_equal(result.error, 0);
+	assert_int_equal(result.accounts.of[PILOTLIGHT_SOURCE_CPU].fired, 5 + 3 + 2);
+	assert_int_equal(result.accounts.of[PILOTLIGHT_SOURCE_RUNQUEUE].fired, 5 + 1);
+	assert_int_equal(result.accounts.of[PILOTLIGHT_SOURCE_OFFCPU].fired, 0);
+	assert_int_equal(history_writer_next_result(writer, &result), -EAGAIN);
+	history_writer_free(TAKE_PTR(writer));
+	for (int i = 0; i < 2; i++) {
+		struct store_found found;
+		struct profile *read;
+
+		selection.event = i ? "runqueue" : "cpu";
+		read = fixture_read(folder, &selection, &found);
+		assert_int_equal(found.windows, 1);
+		assert_int_equal(fixture_total(read), i ? 5 : 8);
+		profile_free(read);
+	}
+}
+
 /* Results can still be read after finishing. */
 static void finishing_writes_what_waits(void **state)
 {
@@ -100,7 +144,7 @@ static void finishing_writes_what_waits(void **state)
 
 	open_writer();
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
+		assert_int_equal(add(&window, window_profile(i)), 0);
 	history_writer_finish(writer);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(history_writer_next_result(writer, &result), 0);
@@ -127,12 +171,12 @@ static void a_folder_that_is_missing_costs_its_windows_alone(void **state)
 	char moved[80];
 
 	open_writer_of_missing(moved);
-	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
+	assert_int_equal(add(&window, window_profile(0)), 0);
 	wait_for_next(&result);
 	assert_int_equal(result.error, -ENOENT);
 	assert_non_null(strstr(result.fault, folder));
 	assert_int_equal(rename(moved, folder), 0);
-	assert_int_equal(history_writer_add(writer, &window, window_profile(1)), 0);
+	assert_int_equal(add(&window, window_profile(1)), 0);
 	wait_for_next(&result);
 	assert_int_equal(result.error, 0);
 	history_writer_free(TAKE_PTR(writer));
@@ -147,7 +191,7 @@ static void a_window_that_fails_tells_what_users_hold(void **state)
 	char moved[80];
 
 	open_writer();
-	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
+	assert_int_equal(add(&window, window_profile(0)), 0);
 	wait_for_next(&written);
 	assert_int_equal(written.error, 0);
 	assert_true(written.holdings.capacity[USER_HISTORY] > 0);
@@ -155,7 +199,7 @@ static void a_window_that_fails_tells_what_users_hold(void **state)
 	assert_int_equal(rename(folder, moved), 0);
 	/* The first fails with the folder that was open, the second to open one. */
 	for (unsigned i = 1; i <= 2; i++) {
-		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
+		assert_int_equal(add(&window, window_profile(i)), 0);
 		wait_for_next(&failed);
 		assert_true(failed.error < 0);
 		assert_memory_equal(&failed.holdings, &written.holdings, sizeof(failed.holdings));
@@ -195,7 +239,7 @@ static void a_full_disk_costs_the_old_day(void **state)
 	write_zeros(filler, SIZE_MAX);
 	open_writer();
 	for (unsigned i = 0; i < 4; i++) {
-		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
+		assert_int_equal(add(&window, window_profile(i)), 0);
 		wait_for_next(&result);
 		assert_int_equal(result.error, i == 0 ? -ENOSPC : 0);
 	}
@@ -215,10 +259,10 @@ static void a_window_is_written_behind_one_that_failed(void **state)
 	char moved[80];
 
 	open_writer_of_missing(moved);
-	assert_int_equal(history_writer_add(writer, &window, first), 0);
+	assert_int_equal(add(&window, first), 0);
 	wait_for_result();
 	assert_int_equal(rename(moved, folder), 0);
-	assert_int_equal(history_writer_add(writer, &window, second), 0);
+	assert_int_equal(add(&window, second), 0);
 	history_writer_finish(writer);
 	assert_int_equal(history_writer_next_result(writer, &result), 0);
 	assert_int_equal(result.error, -ENOENT);
@@ -240,8 +284,8 @@ static void a_bounded_number_waits(void **state)
 
 	open_writer_of_missing(moved);
 	for (unsigned i = 0; i < HISTORY_WRITER_WAITING_MAX; i++)
-		assert_int_equal(history_writer_add(writer, &window, window_profile(i)), 0);
-	assert_int_equal(history_writer_add(writer, &refused, window_profile(9)), -EAGAIN);
+		assert_int_equal(add(&window, window_profile(i)), 0);
+	assert_int_equal(add(&refused, window_profile(9)), -EAGAIN);
 	for (unsigned i = 1; i < HISTORY_WRITER_WAITING_MAX; i++) {
 		wait_for_next(&result);
 		assert_int_equal(result.error, -ENOENT);
@@ -268,16 +312,15 @@ static void a_bounded_number_of_bytes_waits(void **state)
 
 	assert_int_equal(history_writer_new(&options, &writer), 0);
 	for (unsigned i = 0; i < 100 && !is_refused; i++) {
-		assert_int_equal(history_writer_add(writer, &window, window_profile(2 * i)), 0);
-		is_refused =
-			history_writer_add(writer, &window, window_profile(2 * i + 1)) == -EAGAIN;
+		assert_int_equal(add(&window, window_profile(2 * i)), 0);
+		is_refused = add(&window, window_profile(2 * i + 1)) == -EAGAIN;
 		for (unsigned reported = is_refused; reported < 2; reported++) {
 			wait_for_next(&result);
 			assert_int_equal(result.error, 0);
 		}
 	}
 	assert_true(is_refused);
-	assert_int_equal(history_writer_add(writer, &window, window_profile(500)), 0);
+	assert_int_equal(add(&window, window_profile(500)), 0);
 }
 
 static int refuse(void)
@@ -320,7 +363,7 @@ static void the_first_reading_delays_nothing_but_the_thread(void **state)
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	assert_int_equal(history_writer_new(&options, &writer), 0);
 	assert_false(history_writer_wait_first(writer, 1000000));
-	assert_int_equal(history_writer_add(writer, &window, window_profile(0)), 0);
+	assert_int_equal(add(&window, window_profile(0)), 0);
 	assert_int_equal(history_writer_next_result(writer, &result), -EAGAIN);
 	assert_int_equal(write(fds[1], "x", 1), 1);
 	assert_true(history_writer_wait_first(writer, UINT64_MAX / 2));
@@ -349,6 +392,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FOLDER(windows_are_written_and_reported),
+		WITH_FOLDER(sources_are_written_together),
 		WITH_FOLDER(finishing_writes_what_waits),
 		WITH_FOLDER(a_folder_that_is_missing_costs_its_windows_alone),
 		WITH_FOLDER(a_window_that_fails_tells_what_users_hold),

@@ -6,7 +6,9 @@
 #include "tests/store/store_fixture.h"
 
 static const uint8_t boot[16] = "this boot", other_boot[16] = "another boot";
-static const struct accounts none;
+static const struct source_accounts none;
+
+enum { CPU = PILOTLIGHT_SOURCE_CPU };
 
 static char path[64], folder[64]; /* of the record, and of the history */
 

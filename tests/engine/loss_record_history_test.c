@@ -65,15 +65,19 @@ static void write_window(const struct written *written)
 static void record_losses(
 	struct loss_record *record, uint64_t stored, uint64_t dropped, uint64_t closed_until_s)
 {
-	const struct accounts closed = {
-		.fired = 1100,
-		.stored = { 1000 },
-		.dropped = { [PILOTLIGHT_DROP_RING_FULL] = 100 },
+	const struct source_accounts closed = {
+		.of = { {
+			.fired = 1100,
+			.stored = { 1000 },
+			.dropped = { [PILOTLIGHT_DROP_RING_FULL] = 100 },
+		} }
 	};
-	const struct accounts drained = {
-		.fired = 1100 + stored + dropped,
-		.stored = { 1000 + stored },
-		.dropped = { [PILOTLIGHT_DROP_RING_FULL] = 100 + dropped },
+	const struct source_accounts drained = {
+		.of = { {
+			.fired = 1100 + stored + dropped,
+			.stored = { 1000 + stored },
+			.dropped = { [PILOTLIGHT_DROP_RING_FULL] = 100 + dropped },
+		} }
 	};
 
 	loss_record_update(record, &drained, &closed, SECONDS(closed_until_s));
@@ -89,10 +93,12 @@ static struct loss_record_beginning begin_with_history(
 	if (needs_history)
 		loss_record_read_sealed(history, &sealed);
 	loss_record_begin(record, needs_history ? &sealed : NULL, &none, &begun);
-	assert_true(accounts_close(&begun.lost));
-	assert_int_equal(accounts_stored(&begun.lost), 0);
-	assert_int_equal(begun.lost.fired, begun.lost.dropped[PILOTLIGHT_DROP_ENGINE] +
-						   begun.lost.dropped[PILOTLIGHT_DROP_RING_FULL]);
+	assert_true(accounts_close(&begun.lost.of[CPU]));
+	assert_int_equal(accounts_stored(&begun.lost.of[CPU]), 0);
+	assert_int_equal(begun.lost.of[CPU].fired,
+		begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE] +
+			begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_RING_FULL] +
+			begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_IDLE]);
 	return begun;
 }
 
@@ -116,8 +122,6 @@ static const struct history_case {
 	{ "fewer are lost than were written", 110, 130, 0, { { 0 } }, 5, 3, 5, 3, 130 },
 	{ "more windows than were lost", 90, 130, 0, { { 0 } }, 200, 2, 200, 2, 130 },
 	{ "another boot", 200, 230, 0, { { 200, 6, other_boot, 0, NULL } }, 26, 3, 26, 3, 200 },
-	/* The record is of CPU time. */
-	{ "another source", 200, 230, 0, { { 200, 6, NULL, 0, "offcpu" } }, 26, 3, 26, 3, 200 },
 	{ "this boot and another", 200, 230, 0,
 		{ { 200, 6, other_boot, 0, NULL }, { 200, 7, boot, 0, NULL } }, 27, 3, 20, 2, 210 },
 	{ "the day before", 86390, 86420, 0, { { 86390, 6, NULL, 0, NULL } }, 26, 3, 20, 2, 86400 },
@@ -161,8 +165,10 @@ static void windows_in_the_history_are_not_lost(void **state)
 		fake_set_s = item->set_s;
 		begun = begin_with_history(record, folder);
 		print_message("%s\n", item->name);
-		assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_ENGINE], item->ret_stored);
-		assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_RING_FULL], item->ret_dropped);
+		assert_int_equal(
+			begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], item->ret_stored);
+		assert_int_equal(
+			begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_RING_FULL], item->ret_dropped);
 		assert_int_equal(begun.lost_samples, item->ret_stored);
 		assert_int_equal(begun.closed_until_ns, SECONDS(item->ret_until_s));
 		/* Reading makes no day. */
@@ -177,31 +183,65 @@ static void each_of_several_kills_is_counted_once(void **state)
 {
 	struct loss_record *record = open_written();
 	struct loss_record_beginning begun, again;
-	struct accounts drained, own = {
+	struct source_accounts drained;
+	struct accounts own = {
 		.fired = 9, .stored = { 8 }, .dropped = { [PILOTLIGHT_DROP_RING_FULL] = 1 }
 	};
 
 	fake_now_s = 150;
 	record_losses(record, 6 + 20, 3, 110);
 	begun = begin_with_history(record, folder);
-	assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_ENGINE], 20);
+	assert_int_equal(begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], 20);
 	/* Killed before its first update. */
 	again = begin_with_history(record, folder);
 	assert_memory_equal(&again.lost, &begun.lost, sizeof(begun.lost));
 	assert_int_equal(again.closed_until_ns, begun.closed_until_ns);
 	/* This one commits the loss with samples of its own, is killed, and had drained 4 more. */
 	drained = begun.lost;
-	accounts_add(&drained, &own);
-	drained.fired += 4;
-	drained.stored[0] += 4;
+	own.fired += 4;
+	own.stored[0] += 4;
+	accounts_add(&drained.of[CPU], &own);
 	loss_record_update(record, &drained, &none, SECONDS(120));
 	write_window(&(struct written){ .at_s = 120, .count = 8, .lost = 20 });
 	again = begin_with_history(record, folder);
 	/* The fixture drops one sample a window, the record had two more from the first engine. */
-	assert_int_equal(again.lost.dropped[PILOTLIGHT_DROP_RING_FULL], 2);
-	assert_int_equal(again.lost.dropped[PILOTLIGHT_DROP_ENGINE], 4);
+	assert_int_equal(again.lost.of[CPU].dropped[PILOTLIGHT_DROP_RING_FULL], 2);
+	assert_int_equal(again.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], 4);
 	assert_int_equal(again.lost_samples, 20 + 4);
 	assert_int_equal(again.closed_until_ns, SECONDS(130));
+	loss_record_close(record);
+}
+
+/* Two windows of one time: that of CPU time has 6 stored, that of time off CPU 5. */
+static void each_source_is_subtracted_from_its_own(void **state)
+{
+	enum { OFFCPU = PILOTLIGHT_SOURCE_OFFCPU };
+	const struct source_accounts
+		drained = { .of = {
+				    [CPU] = { .fired = 30,
+					    .stored = { 25 },
+					    .dropped = { [PILOTLIGHT_DROP_IDLE] = 4,
+						    [PILOTLIGHT_DROP_RING_FULL] = 1 } },
+				    [OFFCPU] = { .fired = 8,
+					    .stored = { 7 },
+					    .dropped = { [PILOTLIGHT_DROP_RING_FULL] = 1 } },
+			    } };
+	struct loss_record *record = open_record(boot, 1);
+	struct loss_record_beginning begun;
+
+	write_window(&(struct written){ .at_s = 100, .count = 6 });
+	write_window(&(struct written){ .at_s = 100, .count = 5, .event = "offcpu" });
+	loss_record_update(record, &drained, &none, SECONDS(100));
+	fake_now_s = 130;
+	begun = begin_with_history(record, folder);
+	assert_int_equal(begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], 25 - 6);
+	assert_int_equal(begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_IDLE], 4);
+	assert_int_equal(begun.lost.of[OFFCPU].dropped[PILOTLIGHT_DROP_ENGINE], 7 - 5);
+	assert_int_equal(begun.lost.of[OFFCPU].fired, 2);
+	assert_true(source_accounts_close(&begun.lost));
+	/* The number of samples is of CPU time. */
+	assert_int_equal(begun.lost_samples, 25 - 6);
+	assert_int_equal(begun.closed_until_ns, SECONDS(110));
 	loss_record_close(record);
 }
 
@@ -215,7 +255,7 @@ static void begin_expecting(
 	fake_now_s = 130;
 	begun = begin_with_history(record, history);
 	fake_now_s = 0;
-	assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_ENGINE], lost);
+	assert_int_equal(begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], lost);
 	assert_int_equal(begun.closed_until_ns, SECONDS(until_s));
 }
 
@@ -273,8 +313,8 @@ static void an_unread_window_reduces_no_later_loss(void **state)
 	loss_record_begin(record, &unread, &none, &begun);
 	assert_int_equal(begun.closed_until_ns, SECONDS(130));
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_ENGINE], 26);
-		assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_RING_FULL], 3);
+		assert_int_equal(begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], 26);
+		assert_int_equal(begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_RING_FULL], 3);
 		begun = begin_with_history(record, folder);
 	}
 	loss_record_close(record);
@@ -293,7 +333,7 @@ static void failing_allocations_leave_the_whole_loss(void **state)
 		record_losses(record, 26, 3, 110);
 		fail_allocation(n);
 		begun = begin_with_history(record, folder);
-		lost = begun.lost.dropped[PILOTLIGHT_DROP_ENGINE];
+		lost = begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE];
 		if (!allocation_failed()) {
 			assert_int_equal(lost, 20);
 			break;
@@ -315,6 +355,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_in_the_history_are_not_lost),
 		WITH_CLOCKS(each_of_several_kills_is_counted_once),
+		WITH_CLOCKS(each_source_is_subtracted_from_its_own),
 		WITH_CLOCKS(without_a_readable_history_the_record_alone_counts),
 		WITH_CLOCKS(an_unread_window_reduces_no_later_loss),
 		WITH_CLOCKS(failing_allocations_leave_the_whole_loss),

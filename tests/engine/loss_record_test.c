@@ -18,8 +18,8 @@ static struct loss_record_beginning begin_engine(uint64_t service)
 	return begun;
 }
 
-static void update_record(const struct accounts *drained, const struct accounts *closed,
-	uint64_t service, uint64_t closed_until_ns)
+static void update_record(const struct source_accounts *drained,
+	const struct source_accounts *closed, uint64_t service, uint64_t closed_until_ns)
 {
 	struct loss_record *record = open_record(boot, service);
 
@@ -40,27 +40,28 @@ static void the_first_engine_has_lost_nothing(void **state)
 
 static void drained_samples_that_are_not_closed_are_lost(void **state)
 {
-	const struct accounts drained = {
-		.fired = 150,
-		.stored = { 90, 20 },
-		.dropped = { [PILOTLIGHT_DROP_IDLE] = 40 },
-	};
-	const struct accounts closed = {
-		.fired = 50,
-		.stored = { 30, 10 },
-		.dropped = { [PILOTLIGHT_DROP_IDLE] = 10 },
-	};
+	const struct source_accounts drained = { .of = { {
+							 .fired = 150,
+							 .stored = { 90, 20 },
+							 .dropped = { [PILOTLIGHT_DROP_IDLE] = 40 },
+						 } } };
+	const struct source_accounts closed = { .of = { {
+							.fired = 50,
+							.stored = { 30, 10 },
+							.dropped = { [PILOTLIGHT_DROP_IDLE] = 10 },
+						} } };
 	struct loss_record_beginning begun;
 
 	for (uint64_t i = 1; i <= 3; i++) {
 		begun = begin_engine(1);
 		assert_int_equal(begun.engines, i);
 		assert_int_equal(begun.lost_samples, (i - 1) * 70);
-		assert_true(accounts_close(&begun.lost));
-		assert_int_equal(begun.lost.fired, i == 1 ? 0 : 100);
-		assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_ENGINE], i == 1 ? 0 : 70);
-		assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_IDLE], i == 1 ? 0 : 30);
-		assert_int_equal(accounts_stored(&begun.lost), 0);
+		assert_true(accounts_close(&begun.lost.of[CPU]));
+		assert_int_equal(begun.lost.of[CPU].fired, i == 1 ? 0 : 100);
+		assert_int_equal(
+			begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], i == 1 ? 0 : 70);
+		assert_int_equal(begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_IDLE], i == 1 ? 0 : 30);
+		assert_int_equal(accounts_stored(&begun.lost.of[CPU]), 0);
 		update_record(&drained, &closed, 1, 0);
 	}
 	/* One that ends well. */
@@ -72,20 +73,20 @@ static void drained_samples_that_are_not_closed_are_lost(void **state)
 	/* A broken engine closed more than it drained: it lost what it drained, at most. */
 	update_record(&closed, &drained, 1, 0);
 	begun = begin_engine(1);
-	assert_int_equal(begun.lost.fired, 50);
-	assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_ENGINE], 40);
-	assert_true(accounts_close(&begun.lost));
+	assert_int_equal(begun.lost.of[CPU].fired, 50);
+	assert_int_equal(begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], 40);
+	assert_true(accounts_close(&begun.lost.of[CPU]));
 }
 
 /* The next engine is killed, too, before it could report. */
 static void a_loss_is_kept_until_it_is_reported(void **state)
 {
-	const struct accounts drained = { .fired = 5, .stored = { 5 } };
+	const struct source_accounts drained = { .of = { { .fired = 5, .stored = { 5 } } } };
 	struct loss_record_beginning first, second;
 
 	update_record(&drained, &none, 1, 0);
 	first = begin_engine(1);
-	assert_int_equal(first.lost.dropped[PILOTLIGHT_DROP_ENGINE], 5);
+	assert_int_equal(first.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], 5);
 	second = begin_engine(1);
 	assert_memory_equal(&first.lost, &second.lost, sizeof(first.lost));
 	assert_int_equal(second.lost_samples, 5);
@@ -97,11 +98,13 @@ static void a_loss_is_kept_until_it_is_reported(void **state)
 
 static void samples_left_in_removed_maps_are_lost(void **state)
 {
-	const struct accounts drained = { .fired = 5, .stored = { 5 } };
-	const struct accounts left_behind = {
-		.fired = 40,
-		.stored = { 8, 2 },
-		.dropped = { [PILOTLIGHT_DROP_IDLE] = 30 },
+	const struct source_accounts drained = { .of = { { .fired = 5, .stored = { 5 } } } };
+	const struct source_accounts left_behind = {
+		.of = { {
+			.fired = 40,
+			.stored = { 8, 2 },
+			.dropped = { [PILOTLIGHT_DROP_IDLE] = 30 },
+		} }
 	};
 	struct loss_record *record = open_record(boot, 1);
 	struct loss_record_beginning first, second;
@@ -109,10 +112,10 @@ static void samples_left_in_removed_maps_are_lost(void **state)
 	loss_record_update(record, &drained, &none, 0);
 	loss_record_begin(record, NULL, &left_behind, &first);
 	loss_record_close(record);
-	assert_true(accounts_close(&first.lost));
-	assert_int_equal(first.lost.fired, 45);
-	assert_int_equal(first.lost.dropped[PILOTLIGHT_DROP_ENGINE], 15);
-	assert_int_equal(first.lost.dropped[PILOTLIGHT_DROP_IDLE], 30);
+	assert_true(accounts_close(&first.lost.of[CPU]));
+	assert_int_equal(first.lost.of[CPU].fired, 45);
+	assert_int_equal(first.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], 15);
+	assert_int_equal(first.lost.of[CPU].dropped[PILOTLIGHT_DROP_IDLE], 30);
 	assert_int_equal(first.lost_samples, 15);
 	second = begin_engine(1);
 	assert_memory_equal(&first.lost, &second.lost, sizeof(first.lost));
@@ -124,8 +127,10 @@ static void update_until_killed(int ready_fd)
 	struct loss_record *record = open_record(boot, 1);
 
 	for (uint64_t n = 0;; n++) {
-		struct accounts drained = { .fired = 3 * n, .stored = { 2 * n, n } };
-		struct accounts closed = { .fired = n, .stored = { n } };
+		struct source_accounts drained = {
+			.of = { { .fired = 3 * n, .stored = { 2 * n, n } } }
+		};
+		struct source_accounts closed = { .of = { { .fired = n, .stored = { n } } } };
 
 		loss_record_update(record, &drained, &closed, n);
 		if (n == 1000)
@@ -150,10 +155,10 @@ static void a_kill_leaves_totals_of_one_update(void **state)
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
 		begun = begin_engine(1);
-		assert_true(accounts_close(&begun.lost));
+		assert_true(accounts_close(&begun.lost.of[CPU]));
 		assert_true(begun.lost_samples >= 2000);
-		assert_int_equal(begun.lost.fired, begun.lost_samples);
-		assert_int_equal(begun.closed_until_ns * 2, begun.lost.fired);
+		assert_int_equal(begun.lost.of[CPU].fired, begun.lost_samples);
+		assert_int_equal(begun.closed_until_ns * 2, begun.lost.of[CPU].fired);
 		assert_int_equal(truncate(path, 0), 0);
 		(void)close(ready[0]);
 		(void)close(ready[1]);
@@ -176,7 +181,7 @@ static void the_next_engine_of_the_service_continues_the_last_window(void **stat
 
 static void services_and_boots_are_kept_apart(void **state)
 {
-	const struct accounts drained = { .fired = 5, .stored = { 5 } };
+	const struct source_accounts drained = { .of = { { .fired = 5, .stored = { 5 } } } };
 	struct loss_record_beginning begun = begin_engine(1);
 	struct loss_record *record;
 
@@ -184,12 +189,12 @@ static void services_and_boots_are_kept_apart(void **state)
 	begun = begin_engine(2);
 	assert_int_equal(begun.engines, 1);
 	assert_int_equal(begun.lost_samples, 5);
-	assert_int_equal(begun.lost.dropped[PILOTLIGHT_DROP_ENGINE], 5);
+	assert_int_equal(begun.lost.of[CPU].dropped[PILOTLIGHT_DROP_ENGINE], 5);
 	record = open_record(other_boot, 2);
 	loss_record_begin(record, NULL, &none, &begun);
 	assert_int_equal(begun.engines, 1);
 	assert_int_equal(begun.lost_samples, 0);
-	assert_int_equal(begun.lost.fired, 0);
+	assert_int_equal(begun.lost.of[CPU].fired, 0);
 	loss_record_close(record);
 }
 
@@ -235,7 +240,7 @@ static void a_file_of_another_layout_is_cleared(void **state)
 	(void)close(fd);
 	begun = begin_engine(1);
 	assert_int_equal(begun.engines, 1);
-	assert_int_equal(begun.lost.fired, 0);
+	assert_int_equal(begun.lost.of[CPU].fired, 0);
 }
 
 static void a_missing_folder_is_an_error(void **state)

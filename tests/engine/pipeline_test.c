@@ -9,6 +9,10 @@
 #include <errno.h>
 #include <poll.h>
 
+#define CPU	 PILOTLIGHT_SOURCE_CPU
+#define OFFCPU	 PILOTLIGHT_SOURCE_OFFCPU
+#define RUNQUEUE PILOTLIGHT_SOURCE_RUNQUEUE
+
 enum {
 	IMAGES_MAX = 4096,
 	/* More than there are processes. */
@@ -25,7 +29,7 @@ static uint64_t fired, taken;	/* put into the maps; and in windows that were tak
 
 static void note_accounts(void *context)
 {
-	drained = *pipeline_accounts(pipeline);
+	drained = pipeline_accounts(pipeline)->of[CPU];
 }
 
 static int set_up(void **state)
@@ -45,11 +49,15 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void open_pipeline(void)
+static void open_pipeline_of(uint32_t sources)
 {
 	struct process_table_limits processes = process_table_default_limits;
 	const struct pipeline_settings settings = {
-		.capture = { .rate_hz = 99 },
+		.capture = {
+			.rate_hz = 99,
+			.sources = sources,
+			.periods = { [OFFCPU] = 1000000, [RUNQUEUE] = 2000000 },
+		},
 		.broker = broker,
 		.capture_fd = -1,
 		.profile_budget_bytes = 4 << 20,
@@ -62,6 +70,11 @@ static void open_pipeline(void)
 	if (pipeline_open(&settings, &pipeline, &fault) < 0 || pipeline_start(pipeline, &fault) < 0)
 		fail_msg("%s", fault.text);
 	assert_int_equal(world.starts, 1);
+}
+
+static void open_pipeline(void)
+{
+	open_pipeline_of(0);
 }
 
 /* Waits for what it waits for. */
@@ -77,7 +90,7 @@ static void run(unsigned times)
 	}
 }
 
-static void put_sample(uint64_t count, uint64_t user_ip)
+static void put_sample_of(enum pilotlight_source source, uint64_t count, uint64_t user_ip)
 {
 	assert_true(world.sample_count < MADE_UP_SAMPLES_MAX);
 	world.samples[world.sample_count++] = (struct made_up_sample){
@@ -85,8 +98,14 @@ static void put_sample(uint64_t count, uint64_t user_ip)
 		.count = count,
 		.time_ns = clock_monotonic_ns(),
 		.user_ip = user_ip,
+		.source = source,
 	};
 	fired += count;
+}
+
+static void put_sample(uint64_t count, uint64_t user_ip)
+{
+	put_sample_of(CPU, count, user_ip);
 }
 
 static struct sideband_record *put_records(size_t count)
@@ -140,17 +159,17 @@ static void cut(void)
 
 static int take(bool is_hurried, struct accounts *ret_accounts)
 {
-	struct profile *profile = NULL;
+	struct profile_set profiles = { 0 };
 	struct fault fault = { 0 };
 	uint64_t monotonic_ns;
-	int r = pipeline_take_window(pipeline, is_hurried, &profile, &monotonic_ns, &fault);
+	int r = pipeline_take_window(pipeline, is_hurried, &profiles, &monotonic_ns, &fault);
 
 	if (r == 0) {
-		*ret_accounts = profile->accounts;
+		*ret_accounts = profiles.of[CPU]->accounts;
 		assert_true(accounts_close(ret_accounts));
 		taken += ret_accounts->fired;
 	}
-	profile_free(profile);
+	profile_set_done(&profiles);
 	return r;
 }
 
@@ -169,7 +188,7 @@ static void samples_of_an_earlier_engine_are_drained_at_once(void **state)
 	open_pipeline();
 	run(RUNS);
 	assert_int_equal(world.windows, 1);
-	assert_int_equal(accounts_stored(pipeline_accounts(pipeline)), 7);
+	assert_int_equal(accounts_stored(&pipeline_accounts(pipeline)->of[CPU]), 7);
 }
 
 /* The end of a window drains as well. */
@@ -187,7 +206,8 @@ static void a_cut_postpones_the_next_drain(void **state)
 /* A process can fill a window with names. The engine must not end over it. */
 static void a_window_without_room_for_strings_ends_like_any_other(void **state)
 {
-	struct profile *profile = NULL;
+	struct profile_set profiles;
+	struct profile *profile;
 	struct fault fault = { 0 };
 	uint64_t monotonic_ns;
 	char text[1000];
@@ -196,7 +216,7 @@ static void a_window_without_room_for_strings_ends_like_any_other(void **state)
 	open_pipeline();
 	for (int turn = 0; turn < 2; turn++) {
 		/* The test fills the window in place of samples: to the last byte. */
-		profile = (struct profile *)pipeline_profile(pipeline);
+		profile = (struct profile *)pipeline_profile(pipeline, CPU);
 		for (int size = sizeof(text) - 1; size > 0; size /= 10)
 			for (int i = 0, r = 0; r == 0; i++) {
 				assert_in_range(snprintf(text, sizeof(text), "%0*d", size, i), size,
@@ -205,11 +225,135 @@ static void a_window_without_room_for_strings_ends_like_any_other(void **state)
 			}
 		cut();
 		assert_int_equal(
-			pipeline_take_window(pipeline, false, &profile, &monotonic_ns, &fault), 0);
+			pipeline_take_window(pipeline, false, &profiles, &monotonic_ns, &fault), 0);
 		assert_string_equal(
-			string_pool_get(&profile->strings, profile->event), "cpu-clock");
-		profile_free(profile);
+			string_pool_get(&profiles.of[CPU]->strings, profiles.of[CPU]->event),
+			"cpu-clock");
+		profile_set_done(&profiles);
 	}
+}
+
+/* The text of a sample's last frame; "" if it has no name. */
+static const char *last_frame(const struct profile *profile, size_t sample)
+{
+	uint32_t node = profile->samples.items[sample].node;
+	const struct profile_location *location =
+		&profile->locations.items[profile->nodes.items[node].location];
+
+	if (location->frame_count == 0)
+		return "";
+	return string_pool_get(
+		&profile->strings, profile->frames.items[location->first_frame].function);
+}
+
+static void expect_profile(const struct profile *profile, const char *event, uint64_t period_ns,
+	uint64_t stored, const char *frame)
+{
+	uint64_t sum = 0;
+
+	assert_non_null(profile);
+	assert_string_equal(string_pool_get(&profile->strings, profile->event), event);
+	assert_int_equal(profile->period_ns, period_ns);
+	assert_int_equal(accounts_stored(&profile->accounts), stored);
+	assert_true(accounts_close(&profile->accounts));
+	for (size_t i = 0; i < profile->samples.count; i++) {
+		sum += profile->samples.items[i].count;
+		assert_string_equal(last_frame(profile, i), frame);
+	}
+	assert_int_equal(sum, stored);
+}
+
+static void sources_have_profiles_of_their_own(void **state)
+{
+	struct profile_set profiles;
+	struct fault fault = { 0 };
+	uint64_t monotonic_ns;
+
+	open_pipeline_of(1U << OFFCPU | 1U << RUNQUEUE);
+	assert_int_equal(pipeline_sources(pipeline), 7);
+	generate_code();
+	put_sample(3, 0);
+	put_sample_of(OFFCPU, 700, 0);
+	put_sample_of(OFFCPU, 50, CODE + 64); /* waits for names */
+	put_sample_of(RUNQUEUE, 5, 0);
+	cut();
+	assert_int_equal(pipeline_take_window(pipeline, true, &profiles, &monotonic_ns, &fault), 0);
+	expect_profile(profiles.of[CPU], "cpu-clock", NSEC_PER_SEC / 99, 3, "[no stack]");
+	expect_profile(profiles.of[OFFCPU], "offcpu", 1000000, 750, "[blocked]");
+	expect_profile(profiles.of[RUNQUEUE], "runqueue", 2000000, 5, "[waiting for a CPU]");
+	for (size_t i = CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+		assert_int_equal(profiles.of[i]->start_ns, profiles.of[CPU]->start_ns);
+		assert_int_equal(profiles.of[i]->end_ns, profiles.of[CPU]->end_ns);
+		assert_int_equal(profiles.of[i]->cpu_count, profiles.of[CPU]->cpu_count);
+	}
+	assert_int_equal(pipeline_accounts(pipeline)->of[OFFCPU].fired, 750);
+	assert_int_equal(pipeline_accounts(pipeline)->of[CPU].fired, 3);
+	profile_set_done(&profiles);
+}
+
+static void sources_share_the_budget(void **state)
+{
+	static const uint32_t sources[] = { 1U << CPU, 1U << RUNQUEUE,
+		1U << OFFCPU | 1U << RUNQUEUE };
+
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		size_t sum = 0;
+
+		open_pipeline_of(sources[i]);
+		for (enum pilotlight_source j = 0; j < PILOTLIGHT_SOURCES; j++) {
+			const struct profile *profile = pipeline_profile(pipeline, j);
+
+			assert_int_equal(profile != NULL, j == CPU || (sources[i] & 1U << j));
+			sum += profile ? profile->limit_bytes : 0;
+		}
+		assert_in_range(sum, (4 << 20) - 4, 4 << 20);
+		assert_true(pipeline_profile(pipeline, CPU)->limit_bytes >= sum / 2);
+		pipeline_free(TAKE_PTR(pipeline));
+		world_reset();
+	}
+}
+
+/* As if another engine's settings were in force. */
+static void a_source_that_is_off_is_an_error(void **state)
+{
+	struct fault fault = { 0 };
+
+	open_pipeline_of(1U << RUNQUEUE);
+	put_sample_of(OFFCPU, 2, 0);
+	assert_int_equal(pipeline_cut(pipeline, &fault), -EPROTO);
+}
+
+static void losses_belong_to_their_source(void **state)
+{
+	const struct source_accounts
+		lost = { .of = {
+				 [CPU] = { .fired = 6,
+					 .dropped = { [PILOTLIGHT_DROP_ENGINE] = 6 } },
+				 [OFFCPU] = { .fired = 7,
+					 .dropped = { [PILOTLIGHT_DROP_ENGINE] = 7 } },
+				 [RUNQUEUE] = { .fired = 8,
+					 .dropped = { [PILOTLIGHT_DROP_ENGINE] = 8 } },
+			 } };
+	struct source_accounts left;
+	struct profile_set profiles;
+	struct fault fault = { 0 };
+	uint64_t begun_ns;
+
+	world.left_behind[OFFCPU] =
+		(struct pilotlight_counters){ .fired = 9, .stored = { [PILOTLIGHT_PATH_MAP] = 9 } };
+	open_pipeline_of(1U << OFFCPU);
+	pipeline_left_behind(pipeline, &left);
+	assert_int_equal(left.of[OFFCPU].fired, 9);
+	assert_int_equal(left.of[CPU].fired, 0);
+	(void)pipeline_add_lost(pipeline, &lost, 0);
+	cut();
+	assert_int_equal(pipeline_take_window(pipeline, true, &profiles, &begun_ns, &fault), 0);
+	assert_int_equal(profiles.of[CPU]->accounts.fired, 6);
+	assert_int_equal(profiles.of[OFFCPU]->accounts.fired, 7);
+	/* It is off now: no window has its losses, the total does. */
+	assert_null(profiles.of[RUNQUEUE]);
+	assert_int_equal(pipeline_accounts(pipeline)->of[RUNQUEUE].fired, 8);
+	profile_set_done(&profiles);
 }
 
 /* Images of processes that have ended would go whose samples are still to be read. */
@@ -245,7 +389,7 @@ static void cpus_that_cannot_be_followed_delay_nothing(void **state)
 	run(RUNS);
 	assert_int_equal(world.follows, 1);
 	assert_int_equal(world.windows, 1);
-	assert_int_equal(pipeline_accounts(pipeline)->fired, 3);
+	assert_int_equal(pipeline_accounts(pipeline)->of[CPU].fired, 3);
 }
 
 static void a_window_waits_for_the_names_of_its_code(void **state)
@@ -382,7 +526,8 @@ static void more_cpus_than_the_maps_hold_are_an_error(void **state)
 
 static void left_behind_accounts_count_if_they_close(void **state)
 {
-	struct accounts accounts;
+	struct source_accounts all;
+	const struct accounts *accounts = &all.of[CPU];
 
 	world.left_behind[PILOTLIGHT_SOURCE_CPU] = (struct pilotlight_counters){
 		.fired = 9,
@@ -390,38 +535,42 @@ static void left_behind_accounts_count_if_they_close(void **state)
 		.dropped = { [PILOTLIGHT_DROP_IDLE] = 5 },
 	};
 	open_pipeline();
-	pipeline_left_behind(pipeline, &accounts);
-	assert_int_equal(accounts.fired, 9);
-	assert_int_equal(accounts_stored(&accounts), 4);
-	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_IDLE], 5);
+	pipeline_left_behind(pipeline, &all);
+	assert_int_equal(accounts->fired, 9);
+	assert_int_equal(accounts_stored(accounts), 4);
+	assert_int_equal(accounts->dropped[PILOTLIGHT_DROP_IDLE], 5);
 	world.left_behind[PILOTLIGHT_SOURCE_CPU].fired = 8;
-	pipeline_left_behind(pipeline, &accounts);
-	assert_int_equal(accounts.fired + accounts_stored(&accounts), 0);
+	pipeline_left_behind(pipeline, &all);
+	assert_int_equal(accounts->fired + accounts_stored(accounts), 0);
 }
 
 /* Else there would be more in the window than its time allows. */
 static void the_first_window_continues_the_last_one(void **state)
 {
-	const struct accounts lost = { .fired = 6, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 6 } };
+	const struct source_accounts lost = {
+		.of = { [CPU] = { .fired = 6, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 6 } } }
+	};
 	const uint64_t unknown[] = { 0, UINT64_MAX }, away_ns = 5000000000;
 	uint64_t now_ns, since_ns, start_ns, begun_ns;
 	struct accounts accounts;
-	struct profile *profile;
+	struct profile_set profiles;
+	const struct profile *profile;
 	struct fault fault = { 0 };
 
 	world.is_taken_over = true;
 	open_pipeline();
 	now_ns = clock_monotonic_ns();
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
-		begun_ns = pipeline_add_lost(pipeline, &(struct accounts){ 0 }, unknown[i]);
+		begun_ns = pipeline_add_lost(pipeline, &(struct source_accounts){ 0 }, unknown[i]);
 		assert_in_range(begun_ns, 1, now_ns);
 	}
 	since_ns = begun_ns - away_ns;
-	start_ns = pipeline_profile(pipeline)->start_ns;
+	start_ns = pipeline_profile(pipeline, CPU)->start_ns;
 	assert_int_equal(pipeline_add_lost(pipeline, &lost, since_ns), since_ns);
 	put_sample(4, 0);
 	cut();
-	assert_int_equal(pipeline_take_window(pipeline, true, &profile, &begun_ns, &fault), 0);
+	assert_int_equal(pipeline_take_window(pipeline, true, &profiles, &begun_ns, &fault), 0);
+	profile = profiles.of[CPU];
 	assert_int_equal(begun_ns, since_ns);
 	assert_int_equal(profile->start_ns, start_ns - away_ns);
 	assert_true(profile->end_ns >= start_ns);
@@ -429,18 +578,21 @@ static void the_first_window_continues_the_last_one(void **state)
 	assert_true(accounts_close(&accounts));
 	assert_int_equal(accounts.dropped[PILOTLIGHT_DROP_ENGINE], 6);
 	assert_int_equal(accounts_stored(&accounts), 4);
-	profile_free(profile);
+	profile_set_done(&profiles);
 }
 
 /* But where nothing was sampled meanwhile, that is no time of which anything is known. */
 static void without_an_earlier_engine_the_first_window_begins_with_sampling(void **state)
 {
-	const struct accounts lost = { .fired = 1, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 1 } };
+	const struct source_accounts lost = {
+		.of = { [CPU] = { .fired = 1, .dropped = { [PILOTLIGHT_DROP_ENGINE] = 1 } } }
+	};
 	uint64_t since_ns;
 
 	open_pipeline();
 	since_ns = clock_monotonic_ns() - 5000000000;
-	assert_true(pipeline_add_lost(pipeline, &(struct accounts){ 0 }, since_ns) > since_ns);
+	assert_true(
+		pipeline_add_lost(pipeline, &(struct source_accounts){ 0 }, since_ns) > since_ns);
 	/* Of maps that are gone. */
 	assert_int_equal(pipeline_add_lost(pipeline, &lost, since_ns), since_ns);
 }
@@ -454,6 +606,10 @@ int main(void)
 		PIPELINE_TEST(samples_of_an_earlier_engine_are_drained_at_once),
 		PIPELINE_TEST(a_cut_postpones_the_next_drain),
 		PIPELINE_TEST(a_window_without_room_for_strings_ends_like_any_other),
+		PIPELINE_TEST(sources_have_profiles_of_their_own),
+		PIPELINE_TEST(sources_share_the_budget),
+		PIPELINE_TEST(a_source_that_is_off_is_an_error),
+		PIPELINE_TEST(losses_belong_to_their_source),
 		PIPELINE_TEST(many_short_processes_bring_the_drain_forward),
 		PIPELINE_TEST(cpus_that_cannot_be_followed_delay_nothing),
 		PIPELINE_TEST(a_window_waits_for_the_names_of_its_code),

@@ -218,14 +218,16 @@ static void show_progress(struct engine *engine)
 	const struct record_options *options = engine->options;
 	uint64_t now_ns = clock_monotonic_ns();
 	struct pipeline_report report;
+	const struct accounts *accounts;
 
 	if (!engine->shows_progress || now_ns < engine->next_progress_ns)
 		return;
 	engine->next_progress_ns = now_ns + PROGRESS_PERIOD_MS * 1000000ULL;
 	pipeline_report(engine->pipeline, &report);
+	accounts = &report.accounts.of[PILOTLIGHT_SOURCE_CPU];
 	(void)fprintf(stderr, "\r%5.0f s  %" PRIu64 " samples, %" PRIu64 " lost%s\033[K",
-		(double)(now_ns - engine->started_ns) / 1e9, accounts_stored(&report.accounts),
-		accounts_lost(&report.accounts),
+		(double)(now_ns - engine->started_ns) / 1e9, accounts_stored(accounts),
+		accounts_lost(accounts),
 		options->duration_ns == 0 && !options->command && options->pid_count == 0
 			? "; Ctrl-C ends the recording"
 			: "");
@@ -325,7 +327,8 @@ static int write_profile(struct engine *engine, struct fault *fault)
 	if (r < 0)
 		return r;
 	output_init_fd(output, fd);
-	r = engine->options->format->write(pipeline_profile(engine->pipeline), &options, output);
+	r = engine->options->format->write(
+		pipeline_profile(engine->pipeline, PILOTLIGHT_SOURCE_CPU), &options, output);
 	error = output_finish(output);
 	if (r < 0 && error == 0)
 		return fault_set(fault, r, "cannot draw the profile: %s", strerror(-r));
@@ -349,7 +352,8 @@ static int summarize(struct engine *engine, struct fault *fault)
 	record_cost_read(&cost);
 	cost.cpu_ns += message.cpu_ns;
 	cost.peak_rss_bytes += message.memory_bytes;
-	r = record_summary_print(stderr, pipeline_profile(engine->pipeline), &report, &cost);
+	r = record_summary_print(
+		stderr, pipeline_profile(engine->pipeline, PILOTLIGHT_SOURCE_CPU), &report, &cost);
 	if (r < 0)
 		return fault_set(fault, r, "cannot summarize the profile: %s", strerror(-r));
 	return send_report(engine, RECORD_SUMMARIZED, 0);

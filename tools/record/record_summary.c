@@ -57,7 +57,7 @@ static double per_cent(uint64_t part, uint64_t whole)
 
 static void print_samples(FILE *file, const struct pipeline_report *report)
 {
-	const struct accounts *accounts = &report->accounts;
+	const struct accounts *accounts = &report->accounts.of[PILOTLIGHT_SOURCE_CPU];
 
 	(void)fprintf(file,
 		"samples    %" PRIu64 " fired = %" PRIu64 " stored + %" PRIu64 " idle + %" PRIu64
@@ -136,14 +136,14 @@ static void print_stacks(FILE *file, const struct pipeline_report *report)
 {
 	const double mib = 1024 * 1024;
 	const struct unwinder_report *files = &report->unwinding.files;
-	const uint64_t *walked = report->accounts.walked;
+	const struct accounts *accounts = &report->accounts.of[PILOTLIGHT_SOURCE_CPU];
+	const uint64_t *walked = accounts->walked;
 
 	(void)fprintf(file,
 		"stacks     %" PRIu64 " walked by unwind tables (%.1f %% to the root), %" PRIu64
 		" by frame pointers",
 		walked[PILOTLIGHT_WALKER_TABLES],
-		per_cent(report->accounts.ends[PILOTLIGHT_WALK_ROOT],
-			walked[PILOTLIGHT_WALKER_TABLES]),
+		per_cent(accounts->ends[PILOTLIGHT_WALK_ROOT], walked[PILOTLIGHT_WALKER_TABLES]),
 		walked[PILOTLIGHT_WALKER_KERNEL]);
 	if (files->limit_bytes > 0)
 		(void)fprintf(file, "; %zu tables loaded, %.1f of %.0f MiB", files->loaded,

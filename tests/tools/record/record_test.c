@@ -152,14 +152,16 @@ int pipeline_name(struct pipeline *pipeline, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "naming failed") : 0;
 }
 
-const struct profile *pipeline_profile(const struct pipeline *pipeline)
+const struct profile *pipeline_profile(
+	const struct pipeline *pipeline, enum pilotlight_source source)
 {
+	(void)source;
 	return pipeline->profile;
 }
 
 void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report)
 {
-	const struct pipeline_report report = { .accounts = pipeline->profile->accounts,
+	const struct pipeline_report report = { .accounts.of = { pipeline->profile->accounts },
 		.elapsed_ns = 1000000000 };
 
 	*ret_report = report;
