@@ -297,7 +297,7 @@ const struct report_counters report_counters[REPORT_COUNTERS] = {
 	{ "stored", "samples_stored_total", "path",
 		"Samples stored in profiles, including windows that could not be written.",
 		offsetof(struct accounts, stored), PILOTLIGHT_PATH_COUNT, path_names },
-	{ "dropped", "samples_dropped_total", "reason",
+	[REPORT_DROPPED] = { "dropped", "samples_dropped_total", "reason",
 		"Samples dropped, by reason; idle and filtered samples are not losses.",
 		offsetof(struct accounts, dropped), PILOTLIGHT_DROP_COUNT, NULL },
 	{ "events", "sample_events_total", "event",

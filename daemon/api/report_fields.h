@@ -44,6 +44,7 @@ struct report_counters {
 };
 
 enum { REPORT_COUNTERS = 5, REPORT_NAME_BYTES = 32 };
+enum { REPORT_DROPPED = 1 }; /* the position of the counters by reason */
 extern const struct report_counters report_counters[REPORT_COUNTERS];
 
 uint64_t report_counter_get(

@@ -3,6 +3,7 @@
 #include "api/report_fields.h"
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "base/json.h"
 
 #include <stdio.h>
@@ -172,12 +173,11 @@ static void write_groups(struct json *json, const struct report *report)
 		json_end_object(json);
 }
 
-static void write_accounts(struct json *json, const char *key, const struct accounts *accounts)
+/* Into the object that is open. */
+static void write_counts(struct json *json, const struct accounts *accounts)
 {
 	char name[REPORT_NAME_BYTES];
 
-	json_key(json, key);
-	json_begin_object(json);
 	write_number(json, "fired", accounts->fired);
 	write_number(json, "lost", accounts_lost(accounts));
 	for (size_t i = 0; i < REPORT_COUNTERS; i++) {
@@ -188,6 +188,30 @@ static void write_accounts(struct json *json, const char *key, const struct acco
 		for (size_t n = 0; n < counters->count; n++)
 			write_number(json, report_counter_name(counters, n, name),
 				report_counter_get(counters, accounts, n));
+		json_end_object(json);
+	}
+}
+
+static void write_accounts(struct json *json, const char *key, const struct accounts *accounts)
+{
+	json_key(json, key);
+	json_begin_object(json);
+	write_counts(json, accounts);
+	json_end_object(json);
+}
+
+/* Those that are sampled. A sample is one period of its source. */
+static void write_sources(struct json *json, const struct service_status *service)
+{
+	json_key(json, "by_source");
+	json_begin_object(json);
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (!(service->sources & 1U << i))
+			continue;
+		json_key(json, event_sources[i].name);
+		json_begin_object(json);
+		write_number(json, "period_nanoseconds", service->periods_ns[i]);
+		write_counts(json, &service->by_source.of[i]);
 		json_end_object(json);
 	}
 	json_end_object(json);
@@ -204,6 +228,7 @@ void report_write_json(const struct report *report, struct output *output)
 	json_begin_object(&json);
 	write_accounts(&json, "since_start", &report->service.accounts);
 	write_accounts(&json, "last_window", &report->service.last_window);
+	write_sources(&json, &report->service);
 	write_number(&json, "lost_with_engines", report->service.lost_by_engines);
 	json_end_object(&json);
 	json_end_object(&json);

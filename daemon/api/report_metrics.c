@@ -4,6 +4,7 @@
 #include "api/report_fields.h"
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "base/output.h"
 #include "base/utf8.h"
 
@@ -112,6 +113,50 @@ static void write_accounts(struct output *output, const struct accounts *account
 	}
 }
 
+/* CPU time always is. */
+static bool is_sampled(const struct service_status *service, enum pilotlight_source source)
+{
+	return source == PILOTLIGHT_SOURCE_CPU || service->sources & 1U << source;
+}
+
+static void write_outcome(
+	struct output *output, enum pilotlight_source source, const char *outcome, uint64_t value)
+{
+	output_printf(output,
+		"pilotlight_source_samples_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
+		event_sources[source].name, outcome, value);
+}
+
+/* A sample is one period of its source. Those of CPU time are also in metrics of their own. */
+static void write_sources(struct output *output, const struct service_status *service)
+{
+	char name[REPORT_NAME_BYTES];
+
+	write_head(output, "source_period_seconds", "gauge",
+		"The time that a sample of a source stands for.");
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (!is_sampled(service, i))
+			continue;
+		output_printf(output, "pilotlight_source_period_seconds{source=\"%s\"} ",
+			event_sources[i].name);
+		write_parts(output, service->periods_ns[i], NSEC_PER_SEC, 9);
+		output_char(output, '\n');
+	}
+	write_head(output, "source_samples_total", "counter",
+		"Samples by source: stored, or dropped, by reason.");
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		const struct accounts *accounts = &service->by_source.of[i];
+
+		if (!is_sampled(service, i))
+			continue;
+		write_outcome(output, i, "stored", accounts_stored(accounts));
+		for (size_t n = 0; n < PILOTLIGHT_DROP_COUNT; n++)
+			write_outcome(output, i,
+				report_counter_name(&report_counters[REPORT_DROPPED], n, name),
+				accounts->dropped[n]);
+	}
+}
+
 /* A metric with a label for the user and the resource. It has no head without a value. */
 struct user_metric {
 	const char *name, *type, *help;
@@ -172,6 +217,7 @@ void report_write_metrics(const struct report *report, struct output *output)
 		"Samples lost with windows that were open, or not confirmed as written, when an "
 		"engine was killed.",
 		report->service.lost_by_engines);
+	write_sources(output, &report->service);
 	write_users(output, &report->service);
 	write_responses(output, &report->http);
 }

@@ -334,6 +334,34 @@ static void write_samples(const struct service_status *service, struct output *o
 			share_text(service->lost_by_engines, all, share));
 }
 
+/* Of other sources than CPU time the amounts are times. */
+static void write_source(
+	const struct service_status *service, enum pilotlight_source source, struct output *output)
+{
+	static const char *const labels[PILOTLIGHT_SOURCES] = {
+		[PILOTLIGHT_SOURCE_OFFCPU] = "Off CPU",
+		[PILOTLIGHT_SOURCE_RUNQUEUE] = "Run queue",
+	};
+	const struct accounts *accounts = &service->by_source.of[source];
+	uint64_t lost = accounts_lost(accounts), all = accounts_stored(accounts) + lost;
+	char time[TIME_TEXT_BYTES], period[TIME_TEXT_BYTES], share[SHARE_BYTES];
+	uint64_t all_ns;
+
+	if (__builtin_mul_overflow(all, service->periods_ns[source], &all_ns))
+		all_ns = UINT64_MAX;
+	write_entry(output, labels[source], "%s since the start, %s lost; samples of %s",
+		time_text_format_duration(all_ns, time),
+		lost > 0 ? share_text(lost, all, share) : "none",
+		time_text_format_duration(service->periods_ns[source], period));
+}
+
+static void write_sources(const struct service_status *service, struct output *output)
+{
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (service->sources & 1U << i)
+			write_source(service, i, output);
+}
+
 static void write_names(const struct service_status *service, struct output *output)
 {
 	char bytes[NUMBER_BYTES], bytes_max[NUMBER_BYTES], pending[NUMBER_BYTES],
@@ -525,6 +553,7 @@ void report_write_text(const struct report *report, struct output *output)
 	write_memory(service, output);
 	write_history(service, output);
 	write_samples(service, output);
+	write_sources(service, output);
 	write_names(service, output);
 	write_processes(service, output);
 	write_jit(service, output);

@@ -44,9 +44,10 @@ struct service_status {
 
 	/* I1: the accounts of CPU time, of all windows since the start and of the last one. */
 	struct accounts accounts, last_window;
-	/* The sources that are sampled, bit mask of 1 << enum pilotlight_source, and since the
-	 * start what each has counted. */
+	/* The sources that are sampled, bit mask of 1 << enum pilotlight_source; and by source the
+	 * period of a sample, and what was counted since the start. */
 	uint32_t sources;
+	uint64_t periods_ns[PILOTLIGHT_SOURCES];
 	struct source_accounts by_source;
 	uint64_t lost_by_engines; /* samples of open windows, lost when an engine was killed */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/pipeline_state.h"
 
+#include "base/clock.h"
+
 const struct profile *pipeline_profile(
 	const struct pipeline *pipeline, enum pilotlight_source source)
 {
@@ -85,6 +87,16 @@ const char *pipeline_event_name(const struct pipeline *pipeline)
 uint32_t pipeline_sources(const struct pipeline *pipeline)
 {
 	return pipeline->settings.capture.sources;
+}
+
+uint64_t pipeline_period_ns(const struct pipeline *pipeline, enum pilotlight_source source)
+{
+	const struct capture_settings *settings = &pipeline->settings.capture;
+
+	if (!(settings->sources & 1U << source))
+		return 0;
+	return source == PILOTLIGHT_SOURCE_CPU ? NSEC_PER_SEC / settings->rate_hz
+					       : settings->periods[source];
 }
 
 uint32_t pipeline_cpu_count(const struct pipeline *pipeline)

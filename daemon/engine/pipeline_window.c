@@ -26,7 +26,6 @@ static size_t profile_budget(const struct pipeline *pipeline, enum pilotlight_so
 static int begin_part(
 	struct pipeline *pipeline, enum pilotlight_source source, struct pipeline_part *part)
 {
-	const struct capture_settings *settings = &pipeline->settings.capture;
 	int r = profile_new(profile_budget(pipeline, source), &part->profile);
 
 	if (r == 0)
@@ -34,9 +33,7 @@ static int begin_part(
 			&part->aggregator);
 	if (r < 0)
 		return r;
-	part->profile->period_ns = source == PILOTLIGHT_SOURCE_CPU
-					   ? NSEC_PER_SEC / settings->rate_hz
-					   : settings->periods[source];
+	part->profile->period_ns = pipeline_period_ns(pipeline, source);
 	/* Now, while there is room for sure. */
 	if (source != PILOTLIGHT_SOURCE_CPU)
 		r = profile_add_string(

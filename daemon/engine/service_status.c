@@ -218,6 +218,8 @@ void service_fill_status(void *context, struct service_status *ret_status)
 	status->wanted_rate_hz = (uint32_t)service->settings.config.frequency_hz;
 	status->window_ns = service->settings.config.window_ns;
 	status->sources = pipeline_sources(service->pipeline);
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		status->periods_ns[i] = pipeline_period_ns(service->pipeline, i);
 	status->by_source = report.accounts;
 	status->accounts = report.accounts.of[PILOTLIGHT_SOURCE_CPU];
 	status->last_window = service->last_window.of[PILOTLIGHT_SOURCE_CPU];

@@ -16,6 +16,24 @@
 /* 2026-11-20 03:10:00 UTC. */
 #define REPORT_NOW_NS 1795144200000000000ULL
 
+/* As if time off CPU and time waiting for a CPU were sampled, too. */
+static inline void fill_sources(struct service_status *s)
+{
+	s->sources = 7;
+	s->periods_ns[PILOTLIGHT_SOURCE_OFFCPU] = 10000000;
+	s->periods_ns[PILOTLIGHT_SOURCE_RUNQUEUE] = 2000000;
+	s->by_source.of[PILOTLIGHT_SOURCE_OFFCPU] = (struct accounts){
+		.fired = 750100,
+		.stored = { 740000, 10000 },
+		.dropped = { [PILOTLIGHT_DROP_FILTERED] = 100 },
+	};
+	s->by_source.of[PILOTLIGHT_SOURCE_RUNQUEUE] = (struct accounts){
+		.fired = 5000,
+		.stored = { 4900 },
+		.dropped = { [PILOTLIGHT_DROP_RING_FULL] = 100 },
+	};
+}
+
 static inline void fill_report(struct report *report)
 {
 	struct service_status *s = &report->service;
@@ -76,6 +94,9 @@ static inline void fill_report(struct report *report)
 	s->accounts.events[PILOTLIGHT_EVENT_TIMED] = 1234;
 	s->accounts.walked[PILOTLIGHT_WALKER_TABLES] = 4321;
 	s->accounts.ends[PILOTLIGHT_WALK_ROOT] = 4320;
+	s->sources = 1;
+	s->periods_ns[PILOTLIGHT_SOURCE_CPU] = 10101010;
+	s->by_source.of[PILOTLIGHT_SOURCE_CPU] = s->accounts;
 	s->last_window.fired = 4000;
 	s->last_window.stored[PILOTLIGHT_PATH_MAP] = 4000;
 	report->http = (struct http_counters){ .connections = 21,

@@ -75,6 +75,28 @@ static void names_have_units(void **state)
 	free(text);
 }
 
+static void sources_have_counts_of_their_own(void **state)
+{
+	struct report report;
+	char *text;
+
+	fill_report(&report);
+	fill_sources(&report.service);
+	text = write_report(report_write_json, &report);
+	EXPECT_PARTS(text,
+		"\"by_source\":{\"cpu\":{\"period_nanoseconds\":10101010,\"fired\":1000000,"
+		"\"lost\":0,",
+		"\"offcpu\":{\"period_nanoseconds\":10000000,\"fired\":750100,\"lost\":0,"
+		"\"stored\":{\"map\":740000,\"ring\":10000},\"dropped\":{\"idle\":0,"
+		"\"filtered\":100,",
+		"\"runqueue\":{\"period_nanoseconds\":2000000,\"fired\":5000,\"lost\":100,");
+	free(text);
+	report.service.sources = 1;
+	text = write_report(report_write_json, &report);
+	assert_null(strstr(text, "runqueue"));
+	free(text);
+}
+
 static void processes_are_a_list(void **state)
 {
 	struct report report;
@@ -113,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_number_appears_once),
 		cmocka_unit_test(names_have_units),
+		cmocka_unit_test(sources_have_counts_of_their_own),
 		cmocka_unit_test(processes_are_a_list),
 	};
 

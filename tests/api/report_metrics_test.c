@@ -165,6 +165,28 @@ static void metrics_have_base_units(void **state)
 	free(text);
 }
 
+static void sources_are_labelled(void **state)
+{
+	struct report report;
+	char *text;
+
+	fill_report(&report);
+	fill_sources(&report.service);
+	text = write_report(report_write_metrics, &report);
+	check_format(text);
+	EXPECT_PARTS(text, "\npilotlight_source_period_seconds{source=\"cpu\"} 0.010101010\n",
+		"\npilotlight_source_period_seconds{source=\"runqueue\"} 0.002000000\n",
+		"\npilotlight_source_samples_total{source=\"cpu\",outcome=\"stored\"} 800000\n",
+		"\npilotlight_source_samples_total{source=\"cpu\",outcome=\"idle\"} 200000\n",
+		"\npilotlight_source_samples_total{source=\"offcpu\",outcome=\"stored\"} 750000\n",
+		"\npilotlight_source_samples_total{source=\"offcpu\",outcome=\"filtered\"} 100\n",
+		"\npilotlight_source_samples_total{source=\"runqueue\",outcome=\"ring_full\"} "
+		"100\n",
+		/* Metrics without a source are still of CPU time. */
+		"\npilotlight_samples_fired_total 1000000\n");
+	free(text);
+}
+
 static void costs_that_are_no_numbers_are_nothing(void **state)
 {
 	static const double costs[] = { -1, 1e300, __builtin_nan(""), __builtin_inf() };
@@ -247,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_text_is_of_the_format),
 		cmocka_unit_test(metrics_have_base_units),
+		cmocka_unit_test(sources_are_labelled),
 		cmocka_unit_test(costs_that_are_no_numbers_are_nothing),
 		cmocka_unit_test(fields_are_each_of_their_own),
 		cmocka_unit_test(promtool_has_no_complaint),

@@ -50,6 +50,21 @@ static void a_service_that_is_well_says_so(void **state)
 	free(text);
 }
 
+static void other_sources_are_times(void **state)
+{
+	struct report report;
+	char *text;
+
+	fill_report(&report);
+	fill_sources(&report.service);
+	text = text_of(&report);
+	EXPECT_PARTS(text, "\n  Samples    800,000 since the start, none lost\n",
+		"  Off CPU    2h 5min since the start, none lost; samples of 10ms\n",
+		"  Run queue  10s since the start, 2.0% lost; samples of 2ms\n",
+		"  Names      815 binaries");
+	free(text);
+}
+
 static void problems_come_first(void **state)
 {
 	struct report report;
@@ -240,6 +255,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_service_that_is_well_says_so),
+		cmocka_unit_test(other_sources_are_times),
 		cmocka_unit_test(problems_come_first),
 		cmocka_unit_test(a_history_that_lags_is_wrong),
 		cmocka_unit_test(losses_are_listed_by_reason),
