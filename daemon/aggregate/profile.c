@@ -382,3 +382,21 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 		known->last_ns = sample->last_ns;
 	return 0;
 }
+
+void profile_divide(struct profile *profile)
+{
+	uint64_t rest = 0;
+
+	if (profile->period_ns == 0)
+		return;
+	for (size_t i = 0; i < profile->samples.count; i++) {
+		struct profile_sample *sample = &profile->samples.items[i];
+		uint64_t sum = sample->count;
+
+		if (__builtin_add_overflow(sum, rest, &sum))
+			sum = UINT64_MAX;
+		sample->count = sum / profile->period_ns;
+		rest = sum % profile->period_ns;
+	}
+	accounts_divide(&profile->accounts, profile->period_ns);
+}

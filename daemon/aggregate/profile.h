@@ -162,6 +162,13 @@ int profile_add_thread(
 /* Adds sample->count to the sample with its thread and node, and widens its time. */
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample);
 
+/*
+ * Converts samples and accounts that are amounts, counts times the period of each, to samples of
+ * profile->period_ns, the shortest of these periods. Each remainder goes to the next sample, so the
+ * total is right to one sample. No sample had a shorter period, so none becomes 0.
+ */
+void profile_divide(struct profile *profile);
+
 /* Appends a chain of frames, innermost first, and assigns it to the location. */
 int profile_name_location(struct profile *profile, uint32_t location,
 	const struct profile_frame *frames, uint32_t count);

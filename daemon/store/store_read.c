@@ -506,27 +506,6 @@ static int read_day(void *context, struct day_database *database, struct fault *
 	return r == 0 && reading->is_damaged ? -EBADMSG : r;
 }
 
-/*
- * Converts nanoseconds to samples of the shortest period. Each remainder goes to the next sample,
- * so the total is right to one sample. No sample had a shorter period, so none becomes 0.
- */
-static void scale(struct profile *profile)
-{
-	uint64_t rest = 0;
-
-	for (size_t i = 0; i < profile->samples.count; i++) {
-		struct profile_sample *sample = &profile->samples.items[i];
-		uint64_t sum = sample->count;
-
-		if (__builtin_add_overflow(sum, rest, &sum))
-			sum = UINT64_MAX;
-		sample->count = sum / profile->period_ns;
-		rest = sum % profile->period_ns;
-	}
-	if (profile->period_ns > 0)
-		accounts_divide(&profile->accounts, profile->period_ns);
-}
-
 static void describe_events(const struct event_choice *events, struct store_found *found)
 {
 	found->has_other_events = events->has_others;
@@ -563,7 +542,7 @@ int store_reader_read(const char *folder, const struct store_selection *selectio
 	free(reading.rows.items);
 	if (r < 0)
 		return r;
-	scale(profile);
+	profile_divide(profile);
 	profile->start_ns = reading.found.start_ns;
 	profile->end_ns = reading.found.end_ns;
 	describe_events(&reading.events, &reading.found);
