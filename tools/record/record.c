@@ -36,9 +36,9 @@ enum {
 struct recording {
 	struct record_options options;
 	struct stop_signals signals;
-	struct record_processes *processes; /* of -p; NULL: none */
-	struct workload_command *command;   /* NULL: none */
-	struct output_file *file;
+	struct record_processes *processes;	   /* of -p; NULL: none */
+	struct workload_command *command;	   /* NULL: none */
+	struct output_file *files[RECORD_OUTPUTS]; /* NULL: not written */
 	struct record_link link;
 	uint64_t end_ns; /* CLOCK_MONOTONIC; UINT64_MAX: open */
 	bool shows_progress;
@@ -52,7 +52,8 @@ static void done(void *invocation)
 	struct recording *recording = invocation;
 
 	record_link_done(&recording->link);
-	output_file_free(recording->file);
+	for (unsigned i = 0; i < RECORD_OUTPUTS; i++)
+		output_file_free(recording->files[i]);
 	workload_command_free(recording->command);
 	record_processes_free(recording->processes);
 	stop_signals_done(&recording->signals);
@@ -71,6 +72,24 @@ static int start_engine(struct recording *recording, struct fault *fault)
 	return record_link_start(&recording->link, record_engine_run, &options, fault);
 }
 
+static int open_files(struct recording *recording, struct fault *fault)
+{
+	const struct record_options *options = &recording->options;
+	char room[PATH_MAX];
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < RECORD_OUTPUTS; i++) {
+		const char *path = record_options_path(options, i, room);
+
+		if (!(options->outputs & 1U << i))
+			continue;
+		r = path ? output_file_open(path, &recording->files[i], fault)
+			 : fault_set(fault, -ENAMETOOLONG, "the path '%.60s...' is too long",
+				   options->path);
+	}
+	return r;
+}
+
 static int open_recording(struct recording *recording, struct fault *fault)
 {
 	const struct record_options *options = &recording->options;
@@ -86,7 +105,7 @@ static int open_recording(struct recording *recording, struct fault *fault)
 		r = record_processes_open(
 			options->pids, options->pid_count, &recording->processes, fault);
 	if (r == 0)
-		r = output_file_open(options->path, &recording->file, fault);
+		r = open_files(recording, fault);
 	if (r == 0 && options->command)
 		r = workload_command_fork(
 			options->command, &recording->signals.original, &recording->command, fault);
@@ -257,14 +276,14 @@ static int wait_for_symbols(struct recording *recording, struct fault *fault)
 	return r < 0 ? r : record_link_check(&message, RECORD_NAMING, fault);
 }
 
-static int write_profile(struct recording *recording, struct fault *fault)
+static int write_file(struct recording *recording, struct output_file *file, struct fault *fault)
 {
 	struct record_message message = { .type = RECORD_WRITE };
 	int r, fd;
 
 	r = record_link_expect(&recording->link, -1, RECORD_NAMED, &message, fault);
 	if (r == 0)
-		r = output_file_begin(recording->file, &fd, fault);
+		r = output_file_begin(file, &fd, fault);
 	if (r == 0)
 		r = record_link_send(
 			&recording->link, &(struct record_message){ .type = RECORD_WRITE }, fd);
@@ -272,7 +291,30 @@ static int write_profile(struct recording *recording, struct fault *fault)
 		r = record_link_expect(&recording->link, -1, RECORD_WRITTEN, &message, fault);
 	if (r < 0)
 		return r;
-	return output_file_commit(recording->file, message.number, fault);
+	return output_file_commit(file, message.number, fault);
+}
+
+/* The engine writes them in the same order. */
+static int write_profiles(struct recording *recording, struct fault *fault)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < RECORD_OUTPUTS; i++)
+		if (recording->files[i])
+			r = write_file(recording, recording->files[i], fault);
+	return r;
+}
+
+static void report_files(const struct recording *recording)
+{
+	char room[PATH_MAX];
+
+	if (strcmp(recording->options.path, "-") == 0)
+		return;
+	for (unsigned i = 0; i < RECORD_OUTPUTS; i++)
+		if (recording->files[i])
+			(void)fprintf(stderr, "written to %s\n",
+				record_options_path(&recording->options, i, room));
 }
 
 static int summarize(struct recording *recording, struct fault *fault)
@@ -290,8 +332,8 @@ static int summarize(struct recording *recording, struct fault *fault)
 	r = record_link_send(&recording->link, &message, -1);
 	if (r == 0)
 		r = record_link_expect(&recording->link, -1, RECORD_SUMMARIZED, &message, fault);
-	if (r == 0 && strcmp(recording->options.path, "-") != 0)
-		(void)fprintf(stderr, "written to %s\n", recording->options.path);
+	if (r == 0)
+		report_files(recording);
 	return r;
 }
 
@@ -306,7 +348,7 @@ static int record(struct recording *recording, struct fault *fault)
 	if (r == 0)
 		stop_signals_release(&recording->signals);
 	if (r == 0)
-		r = write_profile(recording, fault);
+		r = write_profiles(recording, fault);
 	if (r == 0)
 		r = summarize(recording, fault);
 	if (r == 0)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/record/record_engine.h"
 
+#include "aggregate/profile_sum.h"
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "base/log.h"
 #include "broker/broker.h"
 #include "engine/pipeline.h"
@@ -33,6 +35,7 @@ struct engine {
 	const struct record_options *options;
 	struct broker *broker;
 	struct pipeline *pipeline;
+	struct profile *sum;		/* of all sources; NULL: not asked for */
 	char *symbol_cache;		/* NULL: none */
 	struct fault cache_fault;	/* why there is none; reported once the pipeline opens */
 	bool is_stopped, skips_symbols; /* on the front's order */
@@ -43,6 +46,7 @@ struct engine {
 
 static void engine_done(struct engine *engine)
 {
+	profile_free(engine->sum);
 	pipeline_free(engine->pipeline);
 	broker_free(engine->broker);
 	free(engine->symbol_cache);
@@ -145,9 +149,10 @@ static int follow(struct engine *engine, pid_t command, struct fault *fault)
 static int open_pipeline(struct engine *engine, struct fault *fault)
 {
 	const struct record_options *options = engine->options;
-	const struct pipeline_settings settings = {
+	struct pipeline_settings settings = {
 		.capture = {
 			.rate_hz = options->rate_hz,
+			.sources = record_options_sources(options),
 			.wants_kernel = options->samples_kernel,
 			.filters_processes = options->pid_count > 0 ||
 					     (options->command && !options->samples_all),
@@ -166,8 +171,11 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 				      ? 0
 				      : PREPARE_NS,
 	};
-	int r = pipeline_open(&settings, &engine->pipeline, fault);
+	int r;
 
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		settings.capture.periods[i] = event_sources[i].default_period;
+	r = pipeline_open(&settings, &engine->pipeline, fault);
 	if (r == 0 && engine->cache_fault.text[0])
 		log_warning("%s; continuing without a symbol cache", engine->cache_fault.text);
 	return r;
@@ -309,7 +317,41 @@ static int wait_for_symbols(struct engine *engine, struct fault *fault)
 	return r;
 }
 
-static int write_profile(struct engine *engine, struct fault *fault)
+/* The sum of what was sampled, for RECORD_WALL. */
+static int make_sum(struct engine *engine, struct fault *fault)
+{
+	const struct profile *parts[PILOTLIGHT_SOURCES];
+	size_t count = 0;
+	int r;
+
+	if (!(engine->options->outputs & 1U << RECORD_WALL))
+		return 0;
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (pipeline_profile(engine->pipeline, i))
+			parts[count++] = pipeline_profile(engine->pipeline, i);
+	/* The parts fit into the budget. An array that has just doubled is half empty. */
+	r = profile_sum_new(
+		parts, count, event_source_wall.name, 2 * PROFILE_BUDGET_BYTES, &engine->sum);
+	return r < 0 ? fault_set(fault, r, "cannot sum the profiles: %s", strerror(-r)) : 0;
+}
+
+static const struct profile *profile_of(const struct engine *engine, unsigned output)
+{
+	return output == RECORD_WALL
+		       ? engine->sum
+		       : pipeline_profile(engine->pipeline, (enum pilotlight_source)output);
+}
+
+static const struct profile *first_profile(const struct engine *engine)
+{
+	unsigned output = 0;
+
+	while (!(engine->options->outputs & 1U << output))
+		output++;
+	return profile_of(engine, output);
+}
+
+static int write_profile(struct engine *engine, const struct profile *profile, struct fault *fault)
 {
 	const struct profile_format_options options = {
 		.detail = engine->options->is_by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION,
@@ -327,8 +369,7 @@ static int write_profile(struct engine *engine, struct fault *fault)
 	if (r < 0)
 		return r;
 	output_init_fd(output, fd);
-	r = engine->options->format->write(
-		pipeline_profile(engine->pipeline, PILOTLIGHT_SOURCE_CPU), &options, output);
+	r = engine->options->format->write(profile, &options, output);
 	error = output_finish(output);
 	if (r < 0 && error == 0)
 		return fault_set(fault, r, "cannot draw the profile: %s", strerror(-r));
@@ -336,11 +377,22 @@ static int write_profile(struct engine *engine, struct fault *fault)
 	return send_report(engine, RECORD_WRITTEN, error);
 }
 
+static int write_profiles(struct engine *engine, struct fault *fault)
+{
+	int r = make_sum(engine, fault);
+
+	for (unsigned i = 0; r == 0 && i < RECORD_OUTPUTS; i++)
+		if (engine->options->outputs & 1U << i)
+			r = write_profile(engine, profile_of(engine, i), fault);
+	return r;
+}
+
 static int summarize(struct engine *engine, struct fault *fault)
 {
 	struct pipeline_report report;
 	struct record_message message;
 	struct record_cost cost;
+	const struct profile *sampled[PILOTLIGHT_SOURCES];
 	int r;
 
 	if (engine->options->is_quiet)
@@ -352,8 +404,9 @@ static int summarize(struct engine *engine, struct fault *fault)
 	record_cost_read(&cost);
 	cost.cpu_ns += message.cpu_ns;
 	cost.peak_rss_bytes += message.memory_bytes;
-	r = record_summary_print(
-		stderr, pipeline_profile(engine->pipeline, PILOTLIGHT_SOURCE_CPU), &report, &cost);
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		sampled[i] = pipeline_profile(engine->pipeline, i);
+	r = record_summary_print(stderr, first_profile(engine), sampled, &report, &cost);
 	if (r < 0)
 		return fault_set(fault, r, "cannot summarize the profile: %s", strerror(-r));
 	return send_report(engine, RECORD_SUMMARIZED, 0);
@@ -371,7 +424,7 @@ static int finish(struct engine *engine, struct fault *fault)
 	if (r == 0)
 		r = pipeline_name(engine->pipeline, fault);
 	if (r == 0)
-		r = write_profile(engine, fault);
+		r = write_profiles(engine, fault);
 	if (r == 0)
 		r = summarize(engine, fault);
 	return r;

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/event_source.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,12 +35,49 @@ static int take_pid(void *invocation, const struct option_row *option, const cha
 	return 0;
 }
 
+const char *record_output_name(unsigned output)
+{
+	return output == RECORD_WALL ? event_source_wall.name : event_sources[output].name;
+}
+
+static int take_events(void *invocation, const struct option_row *option, const char *value)
+{
+	struct record_options *options = invocation;
+	const char *name = value;
+	size_t size;
+
+	(void)option;
+	for (;; name += size + 1) {
+		unsigned output = 0;
+
+		size = strcspn(name, ",");
+		while (output < RECORD_OUTPUTS &&
+			(strlen(record_output_name(output)) != size ||
+				strncmp(record_output_name(output), name, size) != 0))
+			output++;
+		if (output == RECORD_OUTPUTS)
+			return command_misuse(options->base.command,
+				"-e takes cpu, offcpu, runqueue and wall, separated by commas, not "
+				"'%.*s'",
+				(int)size, name);
+		options->outputs |= 1U << output;
+		if (!name[size])
+			return 0;
+	}
+}
+
 const struct option_row record_option_rows[] = {
 	{ 'F', "frequency", "HZ",
 		"Take HZ samples a second on each CPU (99); at most the sysctl "
 		"kernel.perf_event_max_sample_rate.",
 		OPTION_NUMBER, .offset = offsetof(struct record_options, rate_hz), .min = 1,
 		.max = RATE_HZ_MAX },
+	{ 'e', "event", "NAME[,NAME...]",
+		"Sample cpu, the time on CPU (the default); offcpu, the time blocked; runqueue, "
+		"the "
+		"time waiting for a CPU; or wall, the sum of the three. Several make a file each: "
+		"flamegraph.offcpu.svg.",
+		OPTION_CALL, .take = take_events },
 	{ 'd', "duration", "TIME", "Stop after TIME, in seconds or with a unit: ms, s, min, h.",
 		OPTION_DURATION, .offset = offsetof(struct record_options, duration_ns),
 		.min = DURATION_NS_MIN, .max = DURATION_NS_MAX },
@@ -81,10 +119,42 @@ void record_options_prepare(void *invocation)
 	options->samples_kernel = true;
 }
 
+uint32_t record_options_sources(const struct record_options *options)
+{
+	const uint32_t all = (1U << PILOTLIGHT_SOURCES) - 1;
+
+	return options->outputs & 1U << RECORD_WALL ? all : options->outputs;
+}
+
+static bool has_several(const struct record_options *options)
+{
+	return options->outputs & (options->outputs - 1);
+}
+
+const char *record_options_path(
+	const struct record_options *options, unsigned output, char path[PATH_MAX])
+{
+	const char *ending = "";
+	int stem;
+
+	if (!has_several(options))
+		return options->path;
+	/* -f may contradict the ending, or there is none: then the name comes last. */
+	if (profile_format_of_path(options->path))
+		ending = profile_format_of_path(options->path)->ending;
+	stem = (int)(strlen(options->path) - strlen(ending));
+	if (snprintf(path, PATH_MAX, "%.*s.%s%s", stem, options->path, record_output_name(output),
+		    ending) >= PATH_MAX)
+		return NULL;
+	return path;
+}
+
 int record_options_check(struct record_options *options)
 {
 	const struct command *command = options->base.command;
 
+	if (options->outputs == 0)
+		options->outputs = 1U << PILOTLIGHT_SOURCE_CPU;
 	if (options->base.argument_count > 0)
 		options->command = options->base.arguments;
 	if (options->format_name) {
@@ -101,6 +171,9 @@ int record_options_check(struct record_options *options)
 		return command_misuse(command,
 			"the ending of '%s' names no format; choose one with -f: %s", options->path,
 			profile_format_names());
+	if (has_several(options) && strcmp(options->path, "-") == 0)
+		return command_misuse(command,
+			"-e with several events writes several files; name a file with -o");
 	if (options->samples_all && options->pid_count > 0)
 		return command_misuse(command, "-a and -p exclude each other");
 	if (options->command && options->pid_count > 0)

@@ -3,11 +3,16 @@
 #pragma once
 
 #include "export/profile_format.h"
+#include "pilotlight/event.h"
 #include "tools/command.h"
 
+#include <limits.h>
 #include <sys/types.h>
 
 enum { RECORD_PIDS_MAX = 1024 };
+
+/* What a file may have: a source (enum pilotlight_source), or the sum of all. */
+enum { RECORD_WALL = PILOTLIGHT_SOURCES, RECORD_OUTPUTS };
 
 /* Begins the struct of the command. */
 struct record_options {
@@ -16,7 +21,8 @@ struct record_options {
 	uint64_t duration_ns; /* 0: until stopped, or until everything that is sampled has ended */
 	pid_t pids[RECORD_PIDS_MAX];
 	size_t pid_count;
-	const char *path;
+	uint32_t outputs;	 /* bit mask of 1 << output; each is a file */
+	const char *path;	 /* of the only output; see record_options_path() */
 	const char *format_name; /* of -f; NULL: not given */
 	const struct profile_format *format;
 	const char *unwind;   /* "auto" or "fp" */
@@ -33,6 +39,19 @@ extern const struct option_row record_option_rows[];
 
 /* A command's prepare(). */
 void record_options_prepare(void *options);
+
+/* The sources to sample: bit mask of 1 << enum pilotlight_source. */
+uint32_t record_options_sources(const struct record_options *options);
+
+/* "offcpu", "wall". */
+const char *record_output_name(unsigned output);
+
+/*
+ * The path of an output: that of -o if there is only one. Of several, each has its name before the
+ * path's ending: "flamegraph.offcpu.svg". Returns it, or NULL if it is too long.
+ */
+const char *record_options_path(
+	const struct record_options *options, unsigned output, char path[PATH_MAX]);
 
 /* Checks the options against each other, and finds the format. Returns 0 or EXIT_USAGE. */
 int record_options_check(struct record_options *options);

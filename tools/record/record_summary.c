@@ -241,12 +241,29 @@ static void print_cost(FILE *file, const struct profile *profile,
 		(double)bytes / mib, (double)maps / mib);
 }
 
+/* Amounts of time: the number of periods tells nothing. */
+static void print_source(FILE *file, const char *name, const struct profile *profile)
+{
+	const struct accounts *accounts = &profile->accounts;
+	char stored[CAPTION_AMOUNT_BYTES], filtered[CAPTION_AMOUNT_BYTES];
+	char lost[CAPTION_AMOUNT_BYTES];
+
+	(void)fprintf(file, "%-10s %s stored, %s filtered, %s lost\n", name,
+		caption_amount(profile, accounts_stored(accounts), stored),
+		caption_amount(profile, accounts->dropped[PILOTLIGHT_DROP_FILTERED], filtered),
+		caption_amount(profile, accounts_lost(accounts), lost));
+}
+
 int record_summary_print(FILE *file, const struct profile *profile,
+	const struct profile *const sampled[PILOTLIGHT_SOURCES],
 	const struct pipeline_report *report, const struct record_cost *cost)
 {
 	int r;
 
 	print_samples(file, report);
+	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (sampled[i])
+			print_source(file, event_sources[i].name, sampled[i]);
 	print_lost(file, profile, report);
 	r = print_processes(file, profile);
 	if (r == 0)

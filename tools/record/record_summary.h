@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The summary of a recording: seven lines that begin with a key (samples, lost, processes,
- * functions, stacks, symbols, cost), and one of JIT code if there was any. */
+ * functions, stacks, symbols, cost), one of JIT code if there was any, and one for each source but
+ * CPU time that was sampled. */
 #pragma once
 
 #include "engine/pipeline.h"
@@ -21,6 +22,10 @@ void record_cost_begin(void);
  * the largest child. */
 void record_cost_read(struct record_cost *ret_cost);
 
-/* Returns 0 or -ENOMEM. */
+/*
+ * `profile` is the one whose processes and functions are told, and `sampled` are those of all
+ * sources, NULL: off. Returns 0 or -ENOMEM.
+ */
 int record_summary_print(FILE *file, const struct profile *profile,
+	const struct profile *const sampled[PILOTLIGHT_SOURCES],
 	const struct pipeline_report *report, const struct record_cost *cost);

@@ -87,6 +87,55 @@ static void stacks_are_walked_as_asked(void **state)
 	assert_int_equal(parse("--unwind"), EXIT_USAGE);
 }
 
+static void events_are_chosen(void **state)
+{
+	const uint32_t cpu = 1U << PILOTLIGHT_SOURCE_CPU, off = 1U << PILOTLIGHT_SOURCE_OFFCPU;
+	const uint32_t queue = 1U << PILOTLIGHT_SOURCE_RUNQUEUE, wall = 1U << RECORD_WALL;
+	static const char *const wrong[] = { "-e", "-e cycles", "-e cpu,", "-e ,cpu", "-e cp",
+		"-e cpuu", "-e cpu,,wall", "-e cpu,wall -o -" };
+
+	assert_int_equal(parse(""), 0);
+	assert_int_equal(options->outputs, cpu);
+	assert_int_equal(record_options_sources(options), cpu);
+	assert_int_equal(parse("-e offcpu"), 0);
+	assert_int_equal(options->outputs, off);
+	assert_int_equal(parse("-e cpu,offcpu --event=runqueue -e cpu"), 0);
+	assert_int_equal(options->outputs, cpu | off | queue);
+	assert_int_equal(parse("-e wall"), 0);
+	assert_int_equal(options->outputs, wall);
+	assert_int_equal(record_options_sources(options), cpu | off | queue);
+	assert_int_equal(parse("-e wall -o -"), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(parse(wrong[i]), EXIT_USAGE);
+}
+
+static void each_event_has_its_path(void **state)
+{
+	static const struct {
+		const char *line, *cpu, *wall;
+	} cases[] = {
+		{ "-e cpu,wall", "flamegraph.cpu.svg", "flamegraph.wall.svg" },
+		{ "-e cpu,wall -o a/b.c.pb.gz", "a/b.c.cpu.pb.gz", "a/b.c.wall.pb.gz" },
+		{ "-e cpu,wall -f folded -o stacks", "stacks.cpu", "stacks.wall" },
+		{ "-e cpu,wall -f pprof -o x.svg", "x.cpu.svg", "x.wall.svg" },
+		{ "-e wall -o x.svg", "x.svg", "x.svg" },
+	};
+	char path[PATH_MAX], long_path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(parse(cases[i].line), 0);
+		assert_string_equal(
+			record_options_path(options, PILOTLIGHT_SOURCE_CPU, path), cases[i].cpu);
+		assert_string_equal(record_options_path(options, RECORD_WALL, path), cases[i].wall);
+	}
+	memset(long_path, 'x', sizeof(long_path) - 10);
+	(void)strcpy(long_path + sizeof(long_path) - 10, ".svg");
+	assert_int_equal(parse("-e cpu,offcpu"), 0);
+	options->path = long_path;
+	assert_non_null(record_options_path(options, PILOTLIGHT_SOURCE_CPU, path));
+	assert_null(record_options_path(options, PILOTLIGHT_SOURCE_OFFCPU, path));
+}
+
 static void a_command_needs_no_dashes(void **state)
 {
 	static const char *const lines[] = { "-F 9 make -j4 -F x", "-F 9 -- make -j4 -F x" };
@@ -189,6 +238,8 @@ int main(void)
 		cmocka_unit_test(defaults_suit_a_first_try),
 		cmocka_unit_test(each_option_is_parsed),
 		cmocka_unit_test(stacks_are_walked_as_asked),
+		cmocka_unit_test(events_are_chosen),
+		cmocka_unit_test(each_event_has_its_path),
 		cmocka_unit_test(a_command_needs_no_dashes),
 		cmocka_unit_test(durations_have_units),
 		cmocka_unit_test(formats_are_found),

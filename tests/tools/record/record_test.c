@@ -4,6 +4,7 @@
  * says. The pipeline runs in the engine's process, which keeps its privileges here. The script is
  * in memory that the engine and the front share.
  */
+#include "base/event_source.h"
 #include "engine/pipeline.h"
 #include "tests/render/example_profile.h"
 #include "tests/tools/test_folder.h"
@@ -24,8 +25,8 @@
 #include <unistd.h>
 
 struct pipeline {
-	struct profile *profile;
-	int fd; /* always readable */
+	struct profile *profiles[PILOTLIGHT_SOURCES]; /* NULL: the source is off */
+	int fd;					      /* always readable */
 };
 
 /* The result of each step of the pipeline (NULL: success), and counts of the steps. */
@@ -66,6 +67,20 @@ void record_sandbox_forbid_front(void)
 {
 }
 
+/* The same stacks for each source. */
+static struct profile *make_profile(
+	const struct pipeline_settings *settings, enum pilotlight_source source)
+{
+	struct profile *profile = example_machine(false);
+
+	if (source == PILOTLIGHT_SOURCE_CPU)
+		return profile;
+	must(settings->capture.periods[source] > 0);
+	profile->period_ns = settings->capture.periods[source];
+	must(profile_add_string(profile, event_sources[source].name, &profile->event) == 0);
+	return profile;
+}
+
 int pipeline_open(const struct pipeline_settings *settings, struct pipeline **ret_pipeline,
 	struct fault *fault)
 {
@@ -79,7 +94,9 @@ int pipeline_open(const struct pipeline_settings *settings, struct pipeline **re
 	/* The engine gets its privileged parts from the front. */
 	must(settings->broker);
 	must(settings->capture_fd >= 0);
-	pipeline->profile = example_machine(false);
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (i == PILOTLIGHT_SOURCE_CPU || (settings->capture.sources & 1U << i))
+			pipeline->profiles[i] = make_profile(settings, i);
 	pipeline->fd = eventfd(1, EFD_CLOEXEC);
 	*ret_pipeline = pipeline;
 	return 0;
@@ -89,7 +106,8 @@ void pipeline_free(struct pipeline *pipeline)
 {
 	if (!pipeline)
 		return;
-	profile_free(pipeline->profile);
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		profile_free(pipeline->profiles[i]);
 	(void)close(pipeline->fd);
 	free(pipeline);
 }
@@ -155,13 +173,12 @@ int pipeline_name(struct pipeline *pipeline, struct fault *fault)
 const struct profile *pipeline_profile(
 	const struct pipeline *pipeline, enum pilotlight_source source)
 {
-	(void)source;
-	return pipeline->profile;
+	return pipeline->profiles[source];
 }
 
 void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_report)
 {
-	const struct pipeline_report report = { .accounts.of = { pipeline->profile->accounts },
+	const struct pipeline_report report = { .accounts.of = { pipeline->profiles[0]->accounts },
 		.elapsed_ns = 1000000000 };
 
 	*ret_report = report;
@@ -248,6 +265,37 @@ static void a_failure_to_write_is_reported(void **state)
 	assert_int_equal(RECORD("-q", "-d", "0.001", "-f", "svg", "-o", "/dev/full"), 1);
 	assert_int_equal(RECORD("-q", "-d", "0.001", "-o", "missing/x.svg"), 1);
 	assert_int_equal(script->started, 1);
+	assert_int_equal(test_folder_count_files(), 0);
+}
+
+static bool has_text(const char *path, const char *text)
+{
+	char command[256];
+
+	(void)snprintf(command, sizeof(command), "grep -qF '%s' %s 2>/dev/null", text, path);
+	return system(command) == 0;
+}
+
+static void each_event_is_a_file(void **state)
+{
+	assert_int_equal(RECORD("-d", "0.001", "-e", "offcpu,cpu", "-e", "wall", "-o", "x.svg"), 0);
+	assert_true(is_whole("x.cpu.svg") && is_whole("x.offcpu.svg") && is_whole("x.wall.svg"));
+	assert_int_equal(test_folder_count_files(), 3);
+	assert_true(has_text("x.cpu.svg", "cpu-clock at 99 Hz"));
+	assert_true(has_text("x.offcpu.svg", "offcpu (time off CPU) in samples of 1 ms"));
+	assert_true(has_text("x.wall.svg", "in samples of 1 to 10.101 ms"));
+	/* One alone has the name that was given. */
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-e", "runqueue", "-o", "y.folded"), 0);
+	assert_int_equal(test_folder_count_files(), 4);
+	assert_true(has_text("y.folded", "sshd;"));
+}
+
+static void a_file_that_cannot_be_written_stops_before_sampling(void **state)
+{
+	assert_int_equal(mkdir("x.wall.svg", 0700), 0);
+	assert_int_equal(RECORD("-q", "-d", "0.001", "-e", "cpu,wall", "-o", "x.svg"), 1);
+	assert_int_equal(script->started, 0);
+	assert_int_equal(rmdir("x.wall.svg"), 0);
 	assert_int_equal(test_folder_count_files(), 0);
 }
 
@@ -545,6 +593,8 @@ int main(void)
 {
 	struct CMUnitTest ending_tests[sizeof(endings) / sizeof(endings[0])];
 	const struct CMUnitTest tests[] = {
+		TEST(each_event_is_a_file),
+		TEST(a_file_that_cannot_be_written_stops_before_sampling),
 		TEST(a_failure_to_write_is_reported),
 		TEST(a_second_signal_ends_the_program),
 		TEST(the_exit_status_of_the_command_is_returned),
