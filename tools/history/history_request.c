@@ -63,6 +63,15 @@ static int take_user(void *invocation, const struct option_row *option, const ch
 	return take_selector(invocation, option, user ? number : value);
 }
 
+static int take_event(void *invocation, const struct option_row *option, const char *value)
+{
+	struct history_request *request = invocation;
+
+	if (!request->is_against)
+		request->event = value;
+	return take_selector(invocation, option, value);
+}
+
 static int take_time(void *invocation, const struct option_row *option, const char *value)
 {
 	struct history_request *request = invocation;
@@ -111,7 +120,9 @@ const struct option_row history_select_options[] = {
 	SELECTOR("container", "ID", "Only this container; the start of its ID is enough."),
 	SELECTOR("pod", "UID", "Only this pod; the start of its UID is enough."),
 	SELECTOR("build-id", "HEX", "Only stacks with code of this binary."),
-	SELECTOR("event", "NAME", "What was sampled."),
+	{ 'e', "event", "NAME",
+		"What was sampled: cpu (the default), offcpu, runqueue, or their sum, wall.",
+		OPTION_CALL, .take = take_event },
 	{ 0 },
 };
 

@@ -23,6 +23,7 @@ struct history_request {
 	bool is_by_line;
 	bool is_against;      /* the options that follow select the other side of the comparison */
 	size_t against_count; /* parameters of that selection */
+	const char *event;    /* of the first selection; NULL: not given, CPU time */
 	const char *times[2][HISTORY_TIMES]; /* of both selections; NULL: not given */
 };
 

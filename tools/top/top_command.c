@@ -61,6 +61,7 @@ static int take_answer(struct top *top, struct fault *fault)
 
 	if (!top_feed_take(top->feed, &answer))
 		return 0;
+	answer.event = top->request.event;
 	top->complaint = answer.fault;
 	top->status = answer.status;
 	if (answer.error < 0 && answer.status == STATUS_WRONG)

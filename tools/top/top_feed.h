@@ -34,6 +34,7 @@ struct top_answer {
 	/* The time that the windows cover, and the CPU time of a sample; 0: unknown. */
 	uint64_t covered_ns, period_ns;
 	uint64_t received_ns; /* CLOCK_REALTIME */
+	const char *event;    /* what the query selected, set by its owner; NULL: CPU time */
 };
 
 /* `query` has the path and the selection without times; both are copied. Returns 0; or -errno,

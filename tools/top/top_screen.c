@@ -221,7 +221,8 @@ static void draw_head(const struct top_canvas *canvas, const struct top_picture 
 	int taken;
 
 	top_canvas_look(canvas, TOP_COLOUR_PLAIN, A_REVERSE);
-	taken = top_canvas_put_at(canvas, LINE_HEAD, 0, top_text_head(mode, is_narrow(), columns));
+	taken = top_canvas_put_at(
+		canvas, LINE_HEAD, 0, top_text_head(picture->answer, mode, is_narrow(), columns));
 	for (int i = 0; i < BAR_COLUMNS + 1 && getmaxx(stdscr) >= WIDE_COLUMNS; i++, taken++)
 		(void)addch(' ');
 	taken += top_canvas_put_at(canvas, LINE_HEAD, taken, top_text_name_head(mode));

@@ -2,6 +2,7 @@
 #include "tools/top/top_text.h"
 
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "base/output.h"
 #include "base/time_text.h"
 #include "tools/shown_text.h"
@@ -19,8 +20,9 @@ static double per_cent(uint64_t part, uint64_t whole)
 }
 
 /*
- * The number of samples of a fully busy CPU in the time that the windows cover; 0: unknown. The
- * windows cover more than the requested time, and their rate may differ from the current one.
+ * The number of samples of a fully busy CPU, or of a thread that is blocked all the time, in the
+ * time that the windows cover; 0: unknown. The windows cover more than the requested time, and
+ * their rate may differ from the current one.
  */
 static double samples_of_cpu(const struct top_answer *answer)
 {
@@ -53,19 +55,36 @@ __attribute__((format(printf, 2, 3))) static void add(
 	va_end(arguments);
 }
 
+static const struct event_source *source_of(const struct top_answer *answer)
+{
+	return event_source_of(answer->event ? answer->event : "");
+}
+
+static void add_share(const struct top_answer *answer, char line[TOP_TEXT_BYTES])
+{
+	const struct event_source *source = source_of(answer);
+	double of_one = samples_of_cpu(answer), possible = of_one * answer->machine.cpus;
+	double samples = (double)answer->profile->samples;
+
+	if (!event_source_is_cpu(source)) {
+		add(line, "%s: ", source->title);
+		if (of_one > 0)
+			add(line, "%.2f s a second, ", samples / of_one);
+	} else if (possible > 0) {
+		add(line, "CPU %.1f%% of %.0f, ", 100.0 * samples / possible, answer->machine.cpus);
+	}
+}
+
 const char *top_text_machine(const struct top_answer *answer, char line[TOP_TEXT_BYTES])
 {
 	const struct top_machine *machine = &answer->machine;
 	const struct top_profile *profile = answer->profile;
-	double possible = samples_of_cpu(answer) * machine->cpus;
 	char bytes[SHOWN_TEXT_BYTES_BYTES];
 
 	line[0] = '\0';
-	if (possible > 0)
-		add(line, "CPU %.1f%% of %.0f, ", 100.0 * (double)profile->samples / possible,
-			machine->cpus);
+	add_share(answer, line);
 	add(line, "%" PRIu64 " samples", profile->samples);
-	if (machine->rate_hz > 0)
+	if (machine->rate_hz > 0 && event_source_is_cpu(source_of(answer)))
 		add(line, " at %.0f Hz", machine->rate_hz);
 	add(line, ", %" PRIu64 " lost", profile->lost);
 	if (profile->lost > 0)
@@ -92,11 +111,14 @@ static const char *kind_name(enum folded_kind kind)
 	return names[kind];
 }
 
-const char *top_text_head(enum top_mode mode, bool is_narrow, char columns[TOP_TEXT_COLUMNS_BYTES])
+const char *top_text_head(const struct top_answer *answer, enum top_mode mode, bool is_narrow,
+	char columns[TOP_TEXT_COLUMNS_BYTES])
 {
-	static const char *const shares[][2] = {
+	bool is_cpu = !answer || event_source_is_cpu(source_of(answer));
+	/* Of other events than CPU time, 100 % is one thread for all the time. */
+	const char *const shares[][2] = {
 		[TOP_FUNCTIONS] = { "SELF%", "TOTAL%" },
-		[TOP_PROCESSES] = { "SHARE%", "CPU%" },
+		[TOP_PROCESSES] = { "SHARE%", is_cpu ? "CPU%" : "TIME%" },
 		[TOP_TREE] = { "TOTAL%", "SELF%" },
 	};
 	const char *samples = is_narrow ? "" : "  SAMPLES ";
@@ -192,7 +214,7 @@ int top_text_write(const struct top_answer *answer, struct output *output)
 	shown_text_string(output, top_text_title(answer, line));
 	output_char(output, '\n');
 	output_string(output, top_text_machine(answer, line));
-	output_printf(output, "\n\n%s%s\n", top_text_head(TOP_FUNCTIONS, false, columns),
+	output_printf(output, "\n\n%s%s\n", top_text_head(answer, TOP_FUNCTIONS, false, columns),
 		top_text_name_head(TOP_FUNCTIONS));
 	write_rows(answer, &rows, output);
 	return 0;

@@ -41,6 +41,8 @@ static void every_option_of_a_selection_becomes_a_parameter(void **state)
 		assert_int_equal(command_run(&report_command, line), 0);
 		assert_string_equal(ran.out, expected);
 	}
+	assert_int_equal(command_run(&report_command, "-e wall"), 0);
+	assert_string_equal(ran.out, "event=wall\nformat=txt\n");
 	assert_int_equal(command_run(&report_command, "-p 12 --lines"), 0);
 	assert_string_equal(ran.out, "pid=12\nlines=1\nformat=txt\n");
 }

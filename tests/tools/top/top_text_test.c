@@ -60,6 +60,32 @@ static void the_machine_fits_a_line(void **state)
 	top_profile_free(answer.profile);
 }
 
+/* 100 samples of 100 ms in 10 s: one thread for all that time. */
+static void other_events_are_times(void **state)
+{
+	struct top_answer answer = answer_of(stacks);
+	char line[TOP_TEXT_BYTES], columns[TOP_TEXT_COLUMNS_BYTES];
+
+	answer.event = "offcpu";
+	assert_string_equal(top_text_machine(&answer, line),
+		"time off CPU: 1.00 s a second, 100 samples, 25 lost (20.00%); costs 0.05%, "
+		"32.0 MiB");
+	assert_string_equal(
+		top_text_head(&answer, TOP_PROCESSES, true, columns), "SHARE%   TIME% ");
+	answer.event = "cycles";
+	assert_string_equal(
+		top_text_head(&answer, TOP_PROCESSES, true, columns), "SHARE%    CPU% ");
+	assert_string_equal(top_text_head(NULL, TOP_PROCESSES, true, columns), "SHARE%    CPU% ");
+	answer.event = "cpu";
+	assert_int_equal(strncmp(top_text_machine(&answer, line), "CPU 25.0% of 4, ", 16), 0);
+	answer.event = "runqueue";
+	answer.period_ns = 0;
+	assert_int_equal(strncmp(top_text_machine(&answer, line),
+				 "time waiting for a CPU: 100 samples, ", 37),
+		0);
+	top_profile_free(answer.profile);
+}
+
 static void the_title_has_the_time(void **state)
 {
 	struct top_answer answer = { .span_ns = 60ULL * NSEC_PER_SEC,
@@ -81,7 +107,7 @@ static void columns_are_as_wide_as_their_head(void **state)
 
 	for (enum top_mode mode = TOP_FUNCTIONS; mode < TOP_MODE_COUNT; mode++)
 		for (int is_narrow = 0; is_narrow < 2; is_narrow++)
-			assert_int_equal(strlen(top_text_head(mode, is_narrow, head)),
+			assert_int_equal(strlen(top_text_head(&answer, mode, is_narrow, head)),
 				strlen(top_text_columns(&answer, &row, mode, is_narrow, columns)));
 	assert_true(strlen(top_text_columns(&answer, &huge, TOP_TREE, false, columns)) <
 		    TOP_TEXT_COLUMNS_BYTES);
@@ -144,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_machine_fits_a_line),
+		cmocka_unit_test(other_events_are_times),
 		cmocka_unit_test(the_title_has_the_time),
 		cmocka_unit_test(columns_are_as_wide_as_their_head),
 		cmocka_unit_test(a_table_has_the_functions),
