@@ -14,6 +14,10 @@
 #define HOURS(n)   MINUTES((n)*60ULL)
 #define DAYS(n)	   HOURS((n)*24ULL)
 
+/* A service samples for ever: what is shorter costs more than it tells. */
+#define PERIOD_NS_MIN 100000ULL
+#define PERIOD_NS_MAX SECONDS(1)
+
 #define FIELD(name) offsetof(struct config, name)
 
 const struct config_knob config_knobs[] = {
@@ -28,6 +32,17 @@ const struct config_knob config_knobs[] = {
 		NULL,
 		"Limit of the service's CPU time, in percent of the machine. The frequency adapts "
 		"to it." },
+
+	{ "Sampling", "OffCpu", CONFIG_BOOLEAN, FIELD(off_cpu), "no", 0, 0, NULL,
+		"Record where threads are blocked, and for how long." },
+	{ "Sampling", "OffCpuPeriod", CONFIG_DURATION, FIELD(off_cpu_period_ns), "10ms",
+		PERIOD_NS_MIN, PERIOD_NS_MAX, NULL,
+		"Blocked time that one sample stands for. A shorter period costs more." },
+	{ "Sampling", "RunQueue", CONFIG_BOOLEAN, FIELD(run_queue), "no", 0, 0, NULL,
+		"Record which threads wait for a CPU, and for how long." },
+	{ "Sampling", "RunQueuePeriod", CONFIG_DURATION, FIELD(run_queue_period_ns), "10ms",
+		PERIOD_NS_MIN, PERIOD_NS_MAX, NULL,
+		"Waiting time that one sample stands for. A shorter period costs more." },
 
 	{ "Memory", "MaxBytes", CONFIG_BYTES, FIELD(max_bytes), "64M", 32 * MIB, TIB, NULL,
 		"Limit of permanent memory, with BPF maps. If not set: a third of the unit's "

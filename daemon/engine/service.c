@@ -124,8 +124,12 @@ static bool has_same_sampling(
 	const struct service_settings *before, const struct service_settings *after)
 {
 	const struct config *was = &before->config, *is = &after->config;
+	uint64_t periods_were[PILOTLIGHT_SOURCES], periods[PILOTLIGHT_SOURCES];
 
-	return was->frequency_hz == is->frequency_hz && was->kernel_stacks == is->kernel_stacks &&
+	return service_settings_sources(was, periods_were) ==
+		       service_settings_sources(is, periods) &&
+	       memcmp(periods_were, periods, sizeof(periods)) == 0 &&
+	       was->frequency_hz == is->frequency_hz && was->kernel_stacks == is->kernel_stacks &&
 	       strcmp(was->event, is->event) == 0 &&
 	       before->shares.map_bytes == after->shares.map_bytes &&
 	       before->shares.unwind_bytes == after->shares.unwind_bytes;

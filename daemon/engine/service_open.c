@@ -263,7 +263,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 	struct process_table_limits processes;
 	struct binary_table_limits binaries;
 	struct cgroup_table_limits cgroups;
-	const struct pipeline_settings options = {
+	struct pipeline_settings options = {
 		.capture = {
 			.rate_hz = (uint32_t)settings->config.frequency_hz,
 			.event = service_settings_event(&settings->config),
@@ -288,6 +288,8 @@ static int open_pipeline(struct service *service, struct fault *fault)
 		.drained_context = service,
 	};
 
+	options.capture.sources =
+		service_settings_sources(&settings->config, options.capture.periods);
 	memory_shares_process_limits(shares, &processes);
 	memory_shares_binary_limits(shares, &binaries);
 	memory_shares_cgroup_limits(shares, &cgroups);

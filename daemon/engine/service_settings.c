@@ -208,6 +208,23 @@ enum capture_event service_settings_event(const struct config *config)
 	return strcmp(config->event, "cpu-clock") == 0 ? CAPTURE_EVENT_CLOCK : CAPTURE_EVENT_AUTO;
 }
 
+uint32_t service_settings_sources(
+	const struct config *config, uint64_t ret_periods[PILOTLIGHT_SOURCES])
+{
+	uint32_t sources = 1U << PILOTLIGHT_SOURCE_CPU;
+
+	memset(ret_periods, 0, PILOTLIGHT_SOURCES * sizeof(*ret_periods));
+	if (config->off_cpu) {
+		sources |= 1U << PILOTLIGHT_SOURCE_OFFCPU;
+		ret_periods[PILOTLIGHT_SOURCE_OFFCPU] = config->off_cpu_period_ns;
+	}
+	if (config->run_queue) {
+		sources |= 1U << PILOTLIGHT_SOURCE_RUNQUEUE;
+		ret_periods[PILOTLIGHT_SOURCE_RUNQUEUE] = config->run_queue_period_ns;
+	}
+	return sources;
+}
+
 int service_settings_read_limits(const char *config_path, struct capture_limits *ret_limits)
 {
 	const unsigned flags = CONFIG_WITHOUT_GROUPS | (config_path ? CONFIG_MUST_EXIST : 0U);
@@ -226,13 +243,15 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 	/* What an engine refuses must not limit it: it keeps its configuration. */
 	if (r == 0)
 		r = share_memory(&config, &shares, &fault);
-	if (r == 0)
+	if (r == 0) {
 		*ret_limits = (struct capture_limits){
 			.rate_hz = (uint32_t)config.frequency_hz,
 			.map_bytes = memory_budget(&config),
 			.event = (uint8_t)service_settings_event(&config),
 			.allows_kernel = config.kernel_stacks,
 		};
+		ret_limits->sources = service_settings_sources(&config, ret_limits->least_periods);
+	}
 	config_problems_done(&problems);
 	config_done(&config);
 	return r;

@@ -46,6 +46,10 @@ void service_settings_done(struct service_settings *settings);
 
 enum capture_event service_settings_event(const struct config *config);
 
+/* What is sampled, as in struct capture_settings, and the periods of the sources that are on. */
+uint32_t service_settings_sources(
+	const struct config *config, uint64_t ret_periods[PILOTLIGHT_SOURCES]);
+
 /*
  * Reads the configuration for its limits of capture. The rate may exceed the kernel's limit, which
  * changes with time, and the maps may take the whole memory budget, since their share depends on

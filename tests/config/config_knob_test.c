@@ -2,6 +2,7 @@
 #include "config/config_knob.h"
 
 #include "base/array.h"
+#include "base/event_source.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <ctype.h>
@@ -41,6 +42,11 @@ static void each_key_is_listed_once_with_its_default(void **state)
 	assert_int_equal(config_knob_find("Sampling", "frequencyhz"), config_knob_count);
 	assert_int_equal(config.frequency_hz, 99);
 	assert_true(config.kernel_stacks);
+	assert_false(config.off_cpu || config.run_queue);
+	assert_int_equal(config.off_cpu_period_ns,
+		event_sources[PILOTLIGHT_SOURCE_OFFCPU].service_period);
+	assert_int_equal(config.run_queue_period_ns,
+		event_sources[PILOTLIGHT_SOURCE_RUNQUEUE].service_period);
 	assert_int_equal(config.max_cost_ppm, 1500);
 	assert_int_equal(config.max_bytes, 64 << 20);
 	assert_int_equal(config.history_bytes, 1 << 30);

@@ -93,7 +93,23 @@ static void limits_of_capture_are_those_of_the_configuration(void **state)
 		assert_int_equal(limits.map_bytes, 48 << 20);
 		assert_int_equal(limits.event, CAPTURE_EVENT_CLOCK);
 		assert_false(limits.allows_kernel);
+		assert_int_equal(limits.sources, 1U << PILOTLIGHT_SOURCE_CPU);
 	}
+	write_config("[Sampling]\nRunQueue=yes\nRunQueuePeriod=2ms\nOffCpuPeriod=5ms\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(
+		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_RUNQUEUE);
+	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_RUNQUEUE], 2000000);
+	/* Of a source that is off nothing is allowed. */
+	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_OFFCPU], 0);
+	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_CPU], 0);
+	write_config("[Sampling]\nOffCpu=yes\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(
+		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_OFFCPU);
+	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_OFFCPU], 10000000);
+	write_config("[Sampling]\nOffCpuPeriod=99us\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits), -EINVAL);
 	write_config("");
 	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
 	assert_int_equal(limits.rate_hz, 99);
