@@ -5,6 +5,7 @@
 #include "tools/history/history_commands.h"
 #include "tools/jit/jit_commands.h"
 #include "tools/kmem/kmem_commands.h"
+#include "tools/record/events.h"
 #include "tools/record/record.h"
 #include "tools/symbols/symbols_commands.h"
 #include "tools/top/top_command.h"
@@ -51,8 +52,8 @@ static const struct command kmem_group = {
 };
 
 static const struct command *const all_commands[] = { &record_command, &flamegraph_command,
-	&report_command, &export_command, &diff_command, &top_command, &status_command,
-	&doctor_command, &symbols_group, &jit_group, &kmem_group, NULL };
+	&report_command, &export_command, &diff_command, &top_command, &events_command,
+	&status_command, &doctor_command, &symbols_group, &jit_group, &kmem_group, NULL };
 
 const struct command pilotlight_command = {
 	.name = "",
