@@ -60,9 +60,21 @@ const struct event_source *event_source_of(const char *event)
 
 const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wait wait)
 {
-	(void)wait;
+	/* Most waits are interruptible, and the stack says for what. */
+	static const char *const names[PILOTLIGHT_WAITS] = {
+		[PILOTLIGHT_WAIT_UNINTERRUPTIBLE] = "[blocked: uninterruptible]",
+		[PILOTLIGHT_WAIT_DISK] = "[blocked: I/O]",
+		[PILOTLIGHT_WAIT_IDLE] = "[blocked: idle kernel thread]",
+		[PILOTLIGHT_WAIT_STOPPED] = "[blocked: stopped]",
+		[PILOTLIGHT_WAIT_OTHER] = "[blocked: parked or frozen]",
+		[PILOTLIGHT_WAIT_PREEMPTED] = "[waiting for a CPU: preempted]",
+		[PILOTLIGHT_WAIT_WOKEN] = "[waiting for a CPU: woken]",
+	};
+
 	if (source == PILOTLIGHT_SOURCE_CPU)
 		return NULL;
+	if (wait < PILOTLIGHT_WAITS && names[wait])
+		return names[wait];
 	return source == PILOTLIGHT_SOURCE_RUNQUEUE ? "[waiting for a CPU]" : "[blocked]";
 }
 

@@ -436,10 +436,30 @@ static int switch_windows(struct pipeline *pipeline)
 	return 0;
 }
 
+/*
+ * Takes the time of threads that have been blocked since before `before_ns` and still are: its
+ * samples come with the next drain. A failure costs nothing for good, since the time is taken when
+ * the thread wakes. It is logged once.
+ */
+static void take_blocked(struct pipeline *pipeline, uint64_t before_ns)
+{
+	int r = 0;
+
+	if (pipeline->settings.capture.sources & 1U << PILOTLIGHT_SOURCE_OFFCPU)
+		r = capture_take_blocked(pipeline->capture, before_ns);
+	if (r < 0 && !pipeline->misses_blocked)
+		log_warning("cannot take the time of threads that are still blocked: %s, "
+			    "continuing with those that wake",
+			strerror(-r));
+	pipeline->misses_blocked = r < 0;
+}
+
 int pipeline_cut(struct pipeline *pipeline, struct fault *fault)
 {
-	int r = drain_now(pipeline, fault);
+	int r;
 
+	take_blocked(pipeline, pipeline->open.monotonic_ns);
+	r = drain_now(pipeline, fault);
 	if (r < 0)
 		return r;
 	assert(!pipeline->ended.is_there);
@@ -488,6 +508,7 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	uint64_t now_ns;
 	int r;
 
+	take_blocked(pipeline, clock_monotonic_ns());
 	capture_stop(pipeline->capture);
 	now_ns = clock_monotonic_ns();
 	pipeline->report.elapsed_ns = now_ns - pipeline->started_ns;
@@ -574,6 +595,7 @@ int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct f
 {
 	if (is_taken_over && !is_outgrown(pipeline))
 		return 0;
+	take_blocked(pipeline, clock_monotonic_ns());
 	capture_stop(pipeline->capture);
 	/* Stop following hotplug: samples of a new CPU would never be drained. */
 	pipeline->next_cpus_ns = UINT64_MAX;

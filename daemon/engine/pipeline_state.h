@@ -75,6 +75,7 @@ struct pipeline {
 	int epoll_fd, timer_fd;
 	bool is_sideband_watched;
 	bool lacks_cpus;	/* the last attempt to follow CPUs failed */
+	bool misses_blocked;	/* the last attempt to take the time of blocked threads failed */
 	uint64_t started_ns;	/* CLOCK_MONOTONIC */
 	uint64_t next_drain_ns; /* CLOCK_MONOTONIC */
 	uint64_t last_flip_ns;

@@ -73,6 +73,15 @@ static void stacks_of_threads_that_did_not_run_say_so(void **state)
 		event_source_wait(PILOTLIGHT_SOURCE_OFFCPU, PILOTLIGHT_WAIT_NONE), "[blocked]");
 	assert_string_equal(event_source_wait(PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_NONE),
 		"[waiting for a CPU]");
+	assert_string_equal(
+		event_source_wait(PILOTLIGHT_SOURCE_OFFCPU, PILOTLIGHT_WAIT_INTERRUPTIBLE),
+		"[blocked]");
+	assert_string_equal(event_source_wait(PILOTLIGHT_SOURCE_OFFCPU, PILOTLIGHT_WAIT_DISK),
+		"[blocked: I/O]");
+	assert_string_equal(
+		event_source_wait(PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_PREEMPTED),
+		"[waiting for a CPU: preempted]");
+	assert_null(event_source_wait(PILOTLIGHT_SOURCE_CPU, PILOTLIGHT_WAIT_DISK));
 }
 
 /* Pyroscope refuses a type with a '-'. */

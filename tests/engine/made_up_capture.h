@@ -38,7 +38,9 @@ struct made_up_sample {
 
 static struct {
 	bool is_taken_over;
-	int follow_error;
+	int follow_error, blocked_error;
+	uint64_t blocked_before_ns; /* of the last capture_take_blocked() */
+	unsigned blocked_takes;
 	uint32_t cpus; /* that are sampled */
 	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
 	struct made_up_sample samples[MADE_UP_SAMPLES_MAX]; /* in the maps */
@@ -130,6 +132,15 @@ const struct pilotlight_counters *capture_left_behind(const struct capture *capt
 {
 	(void)capture;
 	return world.left_behind;
+}
+
+int capture_take_blocked(struct capture *capture, uint64_t before_ns)
+{
+	(void)capture;
+	check();
+	world.blocked_before_ns = before_ns;
+	world.blocked_takes++;
+	return world.blocked_error;
 }
 
 int capture_start(struct capture *capture, struct fault *fault)

@@ -313,6 +313,34 @@ static void sources_share_the_budget(void **state)
 	}
 }
 
+/* At the end of a window those that have been blocked all the time, and at last all. */
+static void blocked_threads_are_taken_before_the_last_drain(void **state)
+{
+	uint64_t begun_ns = clock_monotonic_ns(), cut_ns;
+	struct fault fault = { 0 };
+
+	open_pipeline_of(1U << OFFCPU);
+	cut();
+	cut_ns = clock_monotonic_ns();
+	assert_int_equal(world.blocked_takes, 1);
+	assert_in_range(world.blocked_before_ns, begun_ns, cut_ns);
+	assert_int_equal(pipeline_prepare_end(pipeline, true, &fault), 0);
+	assert_int_equal(world.blocked_takes, 1);
+	assert_int_equal(pipeline_prepare_end(pipeline, false, &fault), 0);
+	assert_int_equal(world.blocked_takes, 2);
+	assert_true(world.blocked_before_ns >= cut_ns);
+	world.blocked_error = -EIO;
+	assert_int_equal(pipeline_finish(pipeline, &fault), 0);
+	assert_int_equal(world.blocked_takes, 3);
+}
+
+static void without_time_off_cpu_no_threads_are_taken(void **state)
+{
+	open_pipeline_of(1U << RUNQUEUE);
+	cut();
+	assert_int_equal(world.blocked_takes, 0);
+}
+
 /* As if another engine's settings were in force. */
 static void a_source_that_is_off_is_an_error(void **state)
 {
@@ -608,6 +636,8 @@ int main(void)
 		PIPELINE_TEST(a_window_without_room_for_strings_ends_like_any_other),
 		PIPELINE_TEST(sources_have_profiles_of_their_own),
 		PIPELINE_TEST(sources_share_the_budget),
+		PIPELINE_TEST(blocked_threads_are_taken_before_the_last_drain),
+		PIPELINE_TEST(without_time_off_cpu_no_threads_are_taken),
 		PIPELINE_TEST(a_source_that_is_off_is_an_error),
 		PIPELINE_TEST(losses_belong_to_their_source),
 		PIPELINE_TEST(many_short_processes_bring_the_drain_forward),
