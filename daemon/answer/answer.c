@@ -103,25 +103,30 @@ static size_t profile_budget(const struct answer *answer)
 	return budget < SIZE_MAX ? (size_t)budget : SIZE_MAX;
 }
 
-/* A sum that lacks a source is no wall-clock time. Returns the bytes written. */
+/*
+ * A sum that lacks a source, even for a part of the time, is no wall-clock time. Windows of one
+ * time have the same length. Returns the bytes written.
+ */
 static size_t name_missing_sources(
 	const struct profile *profile, const struct store_found *found, char *text, size_t room)
 {
-	const char *event = string_pool_get(&profile->strings, profile->event),
-		   *before = "without ";
+	const char *event = string_pool_get(&profile->strings, profile->event);
+	uint64_t whole_ns = 0;
 	size_t used = 0;
 
 	if (event_source_of(event) != &event_source_wall)
 		return 0;
-	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		if (found->has_source[i])
-			continue;
-		used += (size_t)snprintf(
-			text + used, room - used, "%s%s", before, event_sources[i].title);
-		before = " and ";
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (found->source_ns[i] > whole_ns)
+			whole_ns = found->source_ns[i];
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		char missing[TIME_TEXT_BYTES];
+
+		if (found->source_ns[i] < whole_ns)
+			used += (size_t)snprintf(text + used, room - used,
+				"%s not sampled for %s: ", event_sources[i].title,
+				time_text_format_duration(whole_ns - found->source_ns[i], missing));
 	}
-	if (used > 0)
-		used += (size_t)snprintf(text + used, room - used, ", not sampled: ");
 	return used;
 }
 

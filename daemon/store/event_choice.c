@@ -40,21 +40,13 @@ static bool takes_cpu(struct event_choice *choice, const char *event)
 static bool takes(struct event_choice *choice, const char *event)
 {
 	enum pilotlight_source source;
-	bool has_source = find_source(event, &source);
 
-	if (!choice->source) {
-		if (strcmp(choice->event, event) != 0)
-			return false;
-	} else {
-		if (!has_source || (choice->source != &event_source_wall &&
-					   choice->source != &event_sources[source]))
-			return false;
-		if (source == PILOTLIGHT_SOURCE_CPU && !takes_cpu(choice, event))
-			return false;
-	}
-	if (has_source)
-		choice->has_source[source] = true;
-	return true;
+	if (!choice->source)
+		return strcmp(choice->event, event) == 0;
+	if (!find_source(event, &source) ||
+		(choice->source != &event_source_wall && choice->source != &event_sources[source]))
+		return false;
+	return source != PILOTLIGHT_SOURCE_CPU || takes_cpu(choice, event);
 }
 
 bool event_choice_takes(struct event_choice *choice, const char *event)

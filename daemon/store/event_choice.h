@@ -17,7 +17,6 @@ struct event_choice {
 	const char *event;			 /* as asked; borrowed */
 	const struct event_source *source;	 /* NULL: the event alone */
 	char cpu_event[EVENT_CHOICE_NAME_BYTES]; /* of CPU time; "": no window yet */
-	bool has_source[PILOTLIGHT_SOURCES];	 /* whose windows were taken */
 	bool has_others;			 /* windows were not taken */
 	bool is_partial;			 /* among them windows of a chosen source */
 };

@@ -155,7 +155,8 @@ struct store_found {
 	bool has_other_events;	   /* there are windows that the selection's event leaves out */
 	/* Among them are windows of a selected source: "cycles" beside "cpu-clock". */
 	bool is_partial;
-	bool has_source[PILOTLIGHT_SOURCES]; /* whose windows were read */
+	/* The time that the windows of each source cover; 0: there is none. */
+	uint64_t source_ns[PILOTLIGHT_SOURCES];
 	/* The profile has the accounts of all windows, whatever threads were selected. */
 };
 

@@ -33,6 +33,7 @@ struct read_window {
 	uint64_t start_ns, end_ns, monotonic_ns, period_ns, samples;
 	struct accounts accounts;
 	uint32_t cpu_count;
+	enum pilotlight_source source;
 	bool is_supplement;
 	bool counts_time; /* one of several windows of a time does */
 };
@@ -60,6 +61,7 @@ struct reading {
 	struct window_rows rows;
 	struct sample_sum sum;
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC, of the pending sums */
+
 	/* State of the current day. */
 	struct day_database *database;
 	struct read_windows windows, folds;
@@ -84,6 +86,7 @@ static int add_window(
 		.period_ns = window->period_ns,
 		.samples = window->samples,
 		.cpu_count = window->cpu_count,
+		.source = (enum pilotlight_source)(event_source_of(window->event) - event_sources),
 		.is_supplement = window->is_supplement,
 		.counts_time = !window->is_supplement &&
 			       event_choice_counts_time(&reading->events, window->event),
@@ -386,10 +389,12 @@ static void count_window(struct reading *reading, const struct read_window *wind
 	struct store_found *found = &reading->found;
 	struct profile *profile = reading->profile;
 
-	if (window->is_supplement)
+	if (window->is_supplement) {
 		found->supplements++;
-	else
+	} else {
 		found->windows++;
+		found->source_ns[window->source] += window->end_ns - window->start_ns;
+	}
 	if (found->start_ns == 0 || window->start_ns < found->start_ns)
 		found->start_ns = window->start_ns;
 	if (window->end_ns > found->end_ns)
@@ -510,7 +515,6 @@ static void describe_events(const struct event_choice *events, struct store_foun
 {
 	found->has_other_events = events->has_others;
 	found->is_partial = events->is_partial;
-	memcpy(found->has_source, events->has_source, sizeof(found->has_source));
 }
 
 int store_reader_read(const char *folder, const struct store_selection *selection,

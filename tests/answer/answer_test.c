@@ -372,12 +372,22 @@ static void an_incomplete_sum_is_reported(void **state)
 {
 	struct answer_fixture *fixture = *state;
 
+	/* Three windows of CPU time. */
 	ASK(fixture, "last", "1d", "format", "txt", "event", "wall");
 	answer_fixture_expect(fixture, 200, "");
-	assert_non_null(strstr(fixture->output, "# without time off CPU and time waiting for a "
-						"CPU, not sampled: 2026-09-04 "));
+	assert_non_null(strstr(fixture->output,
+		"# time off CPU not sampled for 30s: time waiting for a CPU not sampled for "
+		"30s: 2026-09-04 "));
+	/* For a part of the time alone, too. */
 	append_event(fixture, ANSWER_FIXTURE_NEXT, "offcpu");
 	append_event(fixture, ANSWER_FIXTURE_NEXT, "runqueue");
+	ASK(fixture, "last", "1d", "format", "txt", "event", "wall");
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "# time off CPU not sampled for 20s: "));
+	append_event(fixture, ANSWER_FIXTURE_FIRST, "offcpu");
+	append_event(fixture, ANSWER_FIXTURE_SECOND, "offcpu");
+	append_event(fixture, ANSWER_FIXTURE_FIRST, "runqueue");
+	append_event(fixture, ANSWER_FIXTURE_SECOND, "runqueue");
 	ASK(fixture, "last", "1d", "format", "txt", "event", "wall");
 	answer_fixture_expect(fixture, 200, "");
 	assert_null(strstr(fixture->output, "not sampled"));

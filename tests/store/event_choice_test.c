@@ -59,21 +59,6 @@ static void the_first_event_of_cpu_time_is_taken(void **state)
 	assert_true(event_choice_takes(&choice, "cycles"));
 }
 
-static void sources_are_noted(void **state)
-{
-	struct event_choice choice;
-
-	event_choice_init(&choice, "wall");
-	assert_true(event_choice_takes(&choice, "runqueue"));
-	assert_true(event_choice_takes(&choice, "cpu-clock"));
-	assert_true(choice.has_source[PILOTLIGHT_SOURCE_CPU]);
-	assert_false(choice.has_source[PILOTLIGHT_SOURCE_OFFCPU]);
-	assert_true(choice.has_source[PILOTLIGHT_SOURCE_RUNQUEUE]);
-	event_choice_init(&choice, "cycles");
-	assert_true(event_choice_takes(&choice, "cycles"));
-	assert_true(choice.has_source[PILOTLIGHT_SOURCE_CPU]);
-}
-
 static void a_sum_has_a_name_and_the_times_of_one_source(void **state)
 {
 	struct event_choice choice;
@@ -94,7 +79,6 @@ int main(void)
 		cmocka_unit_test(an_event_takes_its_windows),
 		cmocka_unit_test(wall_takes_all_sources),
 		cmocka_unit_test(the_first_event_of_cpu_time_is_taken),
-		cmocka_unit_test(sources_are_noted),
 		cmocka_unit_test(a_sum_has_a_name_and_the_times_of_one_source),
 	};
 

@@ -146,7 +146,7 @@ static void expect_wall(bool merges)
 	assert_int_equal(read->covered_ns, SECONDS(3600));
 	assert_int_equal(read->possible_cpu_ns, 4 * SECONDS(3600));
 	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		assert_true(found.has_source[i]);
+		assert_int_equal(found.source_ns[i], SECONDS(3600));
 	if (merges) {
 		fixture_expect(read, "/system.slice/stays.service/stays;/usr/bin/prog+1000;"
 				     "/usr/lib/libwork.so+3000 266400");
@@ -180,9 +180,9 @@ static void wall_tells_what_it_lacks(void **state)
 	append_window(store, &events[2], FIXTURE_DAY_NS, 0);
 	store_close(store);
 	read = fixture_read(store_folder, &selection, &found);
-	assert_true(found.has_source[PILOTLIGHT_SOURCE_CPU]);
-	assert_false(found.has_source[PILOTLIGHT_SOURCE_OFFCPU]);
-	assert_true(found.has_source[PILOTLIGHT_SOURCE_RUNQUEUE]);
+	assert_int_equal(found.source_ns[PILOTLIGHT_SOURCE_CPU], SECONDS(10));
+	assert_int_equal(found.source_ns[PILOTLIGHT_SOURCE_OFFCPU], 0);
+	assert_int_equal(found.source_ns[PILOTLIGHT_SOURCE_RUNQUEUE], SECONDS(10));
 	assert_false(found.has_other_events);
 	/* Periods of 2 and 10 ms. */
 	assert_int_equal(fixture_total(read), 4 * 5 + 7);
