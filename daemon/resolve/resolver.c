@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "jit/jit_memory.h"
 #include "process/process_scan.h"
+#include "resolve/jit_trust.h"
 
 #include <errno.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct resolver {
 	 * an entry, and the resolver asks for that process again. */
 	pid_t refusals[REFUSALS_MAX];
 	uint64_t ask_left_ns;
+	struct jit_trust jit_trust;
 	struct resolver_counters counters;
 };
 
@@ -473,10 +475,22 @@ static int push_walked_frame(struct resolver *resolver, struct stack *stack, uin
 		resolver, stack, binary, frame & PILOTLIGHT_FRAME_OFFSET_MASK, is_return);
 }
 
+/* A stack through generated code is whole only if that code keeps frame pointers. */
+static void doubt_jit(
+	struct resolver *resolver, const struct raw_sample *sample, enum resolver_cut *cut)
+{
+	bool is_believed = jit_trust_add(&resolver->jit_trust, &sample->process, sample->count,
+		*cut == RESOLVER_CUT_NO_FRAME_POINTER);
+
+	if (!is_believed && *cut == RESOLVER_CUT_NONE)
+		*cut = RESOLVER_CUT_NO_FRAME_POINTER;
+}
+
 static int resolve_walked_frames(
 	struct resolver *resolver, struct stack *stack, enum resolver_cut *ret_cut)
 {
 	const struct raw_sample *sample = stack->sample;
+	size_t first = stack->count;
 	int r;
 
 	*ret_cut = cut_of_end(sample->walk_end);
@@ -489,6 +503,8 @@ static int resolve_walked_frames(
 		*ret_cut = r == 0 ? RESOLVER_CUT_GARBAGE : RESOLVER_CUT_FULL;
 		break;
 	}
+	if (resolved_has_jit(stack->frames + first, stack->count - first))
+		doubt_jit(resolver, sample, ret_cut);
 	return 0;
 }
 

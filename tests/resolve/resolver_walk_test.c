@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -248,6 +249,32 @@ static void why_a_walk_ended_is_drawn_and_counted(void **state)
 	close_fixture(&fixture);
 }
 
+/* As of Mono: a frame pointer that generated code does not keep may lead to the root all the same,
+ * without the callers in between. */
+static void a_root_is_doubted_behind_code_that_keeps_no_frame_pointer(void **state)
+{
+	const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *code = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fixture fixture;
+	uint64_t frames[2];
+
+	assert_ptr_not_equal(code, MAP_FAILED);
+	open_fixture(&fixture);
+	frames[0] = (uint64_t)(uintptr_t)code | PILOTLIGHT_FRAME_EXACT;
+	frames[1] = file_frame(&fixture, FILE_ID, here());
+	assert_int_equal(resolve(&fixture, frames, 2, PILOTLIGHT_WALK_ROOT), 2);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(resolve(&fixture, frames, 1, PILOTLIGHT_WALK_NO_FRAME_POINTER), 2);
+	assert_int_equal(resolve(&fixture, frames, 2, PILOTLIGHT_WALK_ROOT), 3);
+	assert_string_equal(fixture.frames[0].name, "[truncated: JIT code without frame pointer]");
+	/* Other ends keep their reasons, and other code is believed. */
+	assert_int_equal(resolve(&fixture, frames, 2, PILOTLIGHT_WALK_DEEP), 3);
+	assert_string_equal(fixture.frames[0].name, "[truncated: depth]");
+	assert_int_equal(resolve(&fixture, frames + 1, 1, PILOTLIGHT_WALK_ROOT), 1);
+	close_fixture(&fixture);
+	(void)munmap(code, bytes);
+}
+
 static void the_deepest_stack_has_room(void **state)
 {
 	uint64_t frames[PILOTLIGHT_WALK_DEPTH];
@@ -283,6 +310,7 @@ int main(void)
 		cmocka_unit_test(addresses_of_a_process_that_is_not_known_are_unknown),
 		cmocka_unit_test(a_stack_of_the_kernels_is_cut),
 		cmocka_unit_test(why_a_walk_ended_is_drawn_and_counted),
+		cmocka_unit_test(a_root_is_doubted_behind_code_that_keeps_no_frame_pointer),
 		cmocka_unit_test(the_deepest_stack_has_room),
 		cmocka_unit_test(an_offset_in_no_code_ends_the_stack),
 	};
