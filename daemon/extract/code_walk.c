@@ -12,6 +12,8 @@ enum {
 	STATES_MAX = 1 << 16,
 	ALIGNMENT = 16, /* of functions */
 	INSTRUCTIONS_MIN = 1 << 16,
+	/* Guesses decode code again. Of git, with 1 instead of 2, 18 % would be without a rule. */
+	DECODED_A_BYTE = 2,
 	/* From a system call to the child's part of clone(). */
 	SYSTEM_CALL_BYTES_MAX = 16,
 	OVERRIDES_MAX = 4096, /* instructions of a walk; a loop that pushes would have no end */
@@ -50,7 +52,8 @@ int code_walk_init(struct code_walk *walk, const struct unwind_gaps *gaps, struc
 	size_t bytes = gaps->bytes.count;
 	int r;
 
-	*walk = (struct code_walk){ .gaps = gaps, .instructions_left = bytes + INSTRUCTIONS_MIN };
+	*walk = (struct code_walk){ .gaps = gaps,
+		.instructions_left = DECODED_A_BYTE * bytes + INSTRUCTIONS_MIN };
 	r = scratch_array_init(&walk->marks, scratch, sizeof(uint32_t), bytes + 1);
 	if (r == 0)
 		r = scratch_array_init(&walk->edges, scratch, sizeof(struct edge), bytes + 1);
@@ -77,7 +80,7 @@ void code_walk_done(struct code_walk *walk)
 	*walk = (struct code_walk){ 0 };
 }
 
-static const struct unwind_gap *gap_of(const struct code_walk *walk, uint32_t at)
+const struct unwind_gap *code_walk_gap(const struct code_walk *walk, uint32_t at)
 {
 	const struct unwind_gap *items = walk->gaps->gaps.items;
 	size_t low = 0, high = walk->gaps->gaps.count;
@@ -409,7 +412,7 @@ static int add_first(struct code_walk *walk, uint32_t at, const struct code_stat
 static void begin_edge(struct run *run, const struct edge *edge, bool is_fall)
 {
 	run->at = edge->at;
-	run->gap = gap_of(run->walk, edge->at);
+	run->gap = code_walk_gap(run->walk, edge->at);
 	run->state = run->walk->states[edge->state - CODE_MARK_STATES];
 	run->behind_system_call = 0;
 	run->is_behind_call = run->is_weak = is_fall;

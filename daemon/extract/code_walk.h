@@ -75,6 +75,9 @@ int code_walk_run(struct code_walk *walk, uint32_t at, const struct code_state *
  */
 int code_walk_add_start(struct code_walk *walk, uint32_t at);
 
+/* The gap that has the place. */
+const struct unwind_gap *code_walk_gap(const struct code_walk *walk, uint32_t at);
+
 static inline uint32_t *code_walk_marks(const struct code_walk *walk)
 {
 	return walk->marks.items;

@@ -31,7 +31,7 @@ void function_bounds_done(struct function_bounds *bounds);
 int function_bounds_read(struct function_bounds *bounds, int binary_fd, struct scratch *scratch);
 
 /* Finds the functions that the code calls, if Zydis is loaded (extract/unwind_inferred.h). Costs
- * up to 0.1 s of CPU a MiB. Returns 0 or -ENOMEM, as above. */
+ * up to 0.15 s of CPU a MiB. Returns 0 or -ENOMEM, as above. */
 int function_bounds_infer(struct function_bounds *bounds, struct scratch *scratch);
 
 /*

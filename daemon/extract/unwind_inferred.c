@@ -15,13 +15,19 @@ enum {
 	ALIGNMENT = 16,	    /* of functions */
 };
 
+/* Places in the gaps' code. */
+struct extent {
+	uint32_t start, end;
+};
+
 struct inference {
 	struct unwind_inferred *inferred;
 	const struct unwind_gaps *gaps;
 	const struct unwind_files *files;
 	struct code_walk walk;
-	uint32_t entry; /* its place; UINT32_MAX: in no gap */
-	size_t walked;	/* of the starts */
+	struct scratch_array extents; /* of functions, as symbols say */
+	uint32_t entry;		      /* its place; UINT32_MAX: in no gap */
+	size_t walked;		      /* of the starts */
 };
 
 void unwind_inferred_done(struct unwind_inferred *inferred)
@@ -29,6 +35,21 @@ void unwind_inferred_done(struct unwind_inferred *inferred)
 	scratch_array_done(&inferred->rows);
 	free(inferred->states);
 	*inferred = (struct unwind_inferred){ 0 };
+}
+
+static int begin(struct inference *inference, struct scratch *scratch)
+{
+	int r = code_walk_init(&inference->walk, inference->gaps, scratch);
+
+	return r < 0 ? r
+		     : scratch_array_init(&inference->extents, scratch, sizeof(struct extent),
+			       2 * (size_t)SYMBOLS_MAX);
+}
+
+static void done(struct inference *inference)
+{
+	scratch_array_done(&inference->extents);
+	code_walk_done(&inference->walk);
 }
 
 /* Returns the place of a vaddr; UINT32_MAX: it is in no gap. */
@@ -41,6 +62,16 @@ static uint32_t place_of(const struct inference *inference, uint64_t vaddr)
 		return UINT32_MAX;
 	gap = unwind_gaps_find(inference->gaps, offset);
 	return gap ? gap->at + (offset - gap->start) : UINT32_MAX;
+}
+
+/* A function may reach over several gaps, of which the first one counts. */
+static int add_extent(struct inference *inference, uint32_t at, uint64_t bytes)
+{
+	const struct unwind_gap *gap = code_walk_gap(&inference->walk, at);
+	uint32_t end = gap->at + (gap->end - gap->start);
+	const struct extent extent = { at, bytes < end - at ? at + (uint32_t)bytes : end };
+
+	return scratch_array_append(&inference->extents, &extent, sizeof(extent));
 }
 
 static int add_symbols(struct inference *inference, const struct elf_file *file,
@@ -71,6 +102,8 @@ static int add_symbols(struct inference *inference, const struct elf_file *file,
 			if (at == UINT32_MAX)
 				continue;
 			r = code_walk_add_start(&inference->walk, at);
+			if (r == 0)
+				r = add_extent(inference, at, symbol.st_size);
 			if (r < 0)
 				return r;
 		}
@@ -105,8 +138,14 @@ static int find_entry(struct inference *inference)
 	return r;
 }
 
+static uint64_t start_of(const void *item)
+{
+	return ((const struct extent *)item)->start;
+}
+
 static int find_starts(struct inference *inference)
 {
+	static const scratch_sort_key keys[] = { start_of };
 	int r = find_entry(inference);
 
 	if (r == 0 && inference->entry != UINT32_MAX)
@@ -115,7 +154,7 @@ static int find_starts(struct inference *inference)
 		r = add_all_symbols(inference, &inference->files->binary);
 	if (r == 0 && inference->files->has_debug)
 		r = add_all_symbols(inference, &inference->files->debug);
-	return r;
+	return r < 0 ? r : scratch_sort(&inference->extents, keys, 1);
 }
 
 /* Walks the functions that are known so far, and those that they call. */
@@ -145,9 +184,11 @@ enum pass { PASS_ALIGNED, PASS_CONFIRMED, PASS_POSSIBLE, PASSES };
 /* A search for code that no walk has reached. */
 struct sweep {
 	struct inference *inference;
+	const struct unwind_gap *gap;
 	uint32_t at, end;
 	enum pass pass;
-	uint32_t open_mark; /* of the last instruction with CODE_MARK_IS_OPEN of the function */
+	uint32_t open_mark;	/* of the last instruction with CODE_MARK_IS_OPEN of the function */
+	bool is_behind_unknown; /* the last code could not be understood */
 };
 
 static const uint8_t *code_at(const struct sweep *sweep, uint32_t at)
@@ -170,6 +211,31 @@ static bool looks_like_start(const uint8_t *code, size_t size)
 }
 
 /*
+ * Does a symbol say that the place is within a function? Then none begins there. V8's builtins have
+ * parts that could not be understood, and others that look like functions and are none.
+ */
+static bool is_within_function(const struct inference *inference, uint32_t at)
+{
+	const struct extent *extents = inference->extents.items;
+	size_t low = 0, high = inference->extents.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (extents[middle].start < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && extents[low - 1].end > at;
+}
+
+static bool is_aligned(const struct sweep *sweep)
+{
+	return (sweep->gap->start + (sweep->at - sweep->gap->at)) % ALIGNMENT == 0;
+}
+
+/*
  * Walks from a place that nothing is known to lead to. Either it is a function, or it goes on with
  * the stack of an earlier instruction. The likelier is tried first; one that the code confirms
  * wins.
@@ -181,14 +247,21 @@ static int walk_unreached(struct sweep *sweep, bool *ret_is_kept)
 	const struct code_state *open = code_walk_state(walk, sweep->open_mark);
 	struct code_state candidates[2] = { entry, entry };
 	enum code_verdict verdict, best = CODE_REFUTED;
-	size_t count = 1, chosen = 0;
+	size_t count, chosen = 0;
 	int r;
 
-	if (open && !open->is_root && !code_state_is_same(open, &entry)) {
+	if (open && open->is_root)
+		open = NULL;
+	if (is_within_function(sweep->inference, sweep->at)) {
+		count = open ? 1 : 0;
+		candidates[0] = open ? *open : entry;
+	} else if (open && !code_state_is_same(open, &entry)) {
 		bool is_start = looks_like_start(code_at(sweep, sweep->at), sweep->end - sweep->at);
 
-		candidates[is_start ? 1 : 0] = *open;
 		count = 2;
+		candidates[is_start ? 1 : 0] = *open;
+	} else {
+		count = 1;
 	}
 	for (size_t i = 0; i < count; i++) {
 		r = code_walk_run(walk, sweep->at, &candidates[i], CODE_GUESS, &verdict);
@@ -202,7 +275,8 @@ static int walk_unreached(struct sweep *sweep, bool *ret_is_kept)
 			chosen = i;
 		}
 	}
-	*ret_is_kept = best == CODE_POSSIBLE && sweep->pass == PASS_POSSIBLE;
+	*ret_is_kept = best == CODE_POSSIBLE && sweep->pass == PASS_POSSIBLE &&
+		       (!sweep->is_behind_unknown || is_aligned(sweep));
 	if (!*ret_is_kept)
 		return 0;
 	return code_walk_run(walk, sweep->at, &candidates[chosen], CODE_LIKELY, &verdict);
@@ -236,6 +310,7 @@ static void skip_unknown(struct sweep *sweep)
 			walk->instructions_left--;
 		if (sweep->pass == PASS_POSSIBLE)
 			set_unknown(sweep, instruction.length);
+		sweep->is_behind_unknown = true;
 		sweep->at += instruction.length;
 	} while (sweep->at < sweep->end && (marks[sweep->at] & CODE_MARK_VALUE) == CODE_MARK_NONE &&
 		 instruction.flow != CODE_FLOW_JUMP && instruction.flow != CODE_FLOW_RETURN &&
@@ -247,6 +322,8 @@ static void go_past(struct sweep *sweep, uint32_t mark)
 {
 	if (mark & CODE_MARK_IS_START)
 		sweep->open_mark = 0;
+	if ((mark & CODE_MARK_VALUE) != CODE_MARK_INSIDE)
+		sweep->is_behind_unknown = (mark & CODE_MARK_VALUE) == CODE_MARK_UNKNOWN;
 	if (mark & CODE_MARK_IS_OPEN)
 		sweep->open_mark = mark;
 	sweep->at++;
@@ -256,6 +333,7 @@ static int sweep_gap(struct inference *inference, const struct unwind_gap *gap, 
 {
 	const uint32_t *marks = code_walk_marks(&inference->walk);
 	struct sweep sweep = { .inference = inference,
+		.gap = gap,
 		.at = gap->at,
 		.end = gap->at + (gap->end - gap->start),
 		.pass = pass };
@@ -278,7 +356,7 @@ static int sweep_gap(struct inference *inference, const struct unwind_gap *gap, 
 			continue;
 		}
 		is_kept = false;
-		if (pass != PASS_ALIGNED || (gap->start + (sweep.at - gap->at)) % ALIGNMENT == 0)
+		if (pass != PASS_ALIGNED || is_aligned(&sweep))
 			r = walk_unreached(&sweep, &is_kept);
 		if (r == 0)
 			r = walk_starts(inference);
@@ -379,12 +457,12 @@ int unwind_inferred_find_starts(struct scratch_array *starts, const struct unwin
 
 	if (gaps->gaps.count == 0 || !code_instruction_is_loaded())
 		return 0;
-	r = code_walk_init(&inference.walk, gaps, scratch);
+	r = begin(&inference, scratch);
 	if (r == 0)
 		r = analyse(&inference);
 	if (r == 0)
 		r = add_starts(&inference, starts);
-	code_walk_done(&inference.walk);
+	done(&inference);
 	return r;
 }
 
@@ -396,12 +474,12 @@ int unwind_inferred_read(struct unwind_inferred *inferred, const struct unwind_g
 
 	if (gaps->gaps.count == 0 || !code_instruction_is_loaded())
 		return 0;
-	r = code_walk_init(&inference.walk, gaps, scratch);
+	r = begin(&inference, scratch);
 	if (r == 0)
 		r = analyse(&inference);
 	if (r == 0)
 		r = make_rows(&inference, scratch);
-	code_walk_done(&inference.walk);
+	done(&inference);
 	return r;
 }
 

@@ -376,6 +376,53 @@ static void symbols_begin_functions(void **state)
 	assert_rows(code, "9:sp+8 a:sp+16 d:sp+8 e:stop");
 }
 
+/* Of a function that could not be understood, no part is taken for a function. */
+static void no_function_begins_within_another(void **state)
+{
+	static const uint8_t code[] = {
+		0x5b,	    /* 0: pop %rbx */
+		0xc3,	    /* 1: ret */
+		0x53,	    /* 2: push %rbx */
+		0xff, 0xd1, /* 3: call *%rcx */
+		0x5b,	    /* 5: pop %rbx */
+		0xc3,	    /* 6: ret */
+		0x90,	    /* 7: nop */
+	};
+	Elf64_Sym symbols[] = {
+		{ .st_info = 0 },
+		{ .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+			.st_shndx = 1,
+			.st_value = CODE_VADDR,
+			.st_size = 2 },
+	};
+
+	unwind_elf_add_part(&fixture.elf, ".symtab", 0, symbols, sizeof(symbols));
+	fixture.elf.parts[0].type = SHT_SYMTAB;
+	assert_rows(code, "2:sp+8 3:sp+16 6:sp+8 8:stop");
+	symbols[1].st_size = 7;
+	assert_rows(code, "");
+	symbols[1].st_size = UINT64_MAX;
+	assert_rows(code, "");
+}
+
+/* Nothing confirms that it is a function, and functions are aligned. */
+static void behind_unknown_code_only_aligned_places_begin_functions(void **state)
+{
+	static const uint8_t jump_and_call[] = {
+		0xff, 0xe0, /* jmp *%rax */
+		0xff, 0xd0, /* call *%rax */
+		0xf4,	    /* hlt */
+	};
+	uint8_t code[24];
+
+	memset(code, 0x06, sizeof(code)); /* invalid */
+	memcpy(code + 15, jump_and_call, sizeof(jump_and_call));
+	assert_rows(code, "");
+	memset(code, 0x06, sizeof(code));
+	memcpy(code + 14, jump_and_call, sizeof(jump_and_call));
+	assert_rows(code, "10:sp+8 13:stop");
+}
+
 static void described_code_has_no_inferred_rules(void **state)
 {
 	static const uint8_t code[] = {
@@ -544,6 +591,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(thread_begins_with_a_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_other_zero_is_a_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(symbols_begin_functions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			no_function_begins_within_another, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			behind_unknown_code_only_aligned_places_begin_functions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			described_code_has_no_inferred_rules, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
