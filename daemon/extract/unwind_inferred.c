@@ -196,7 +196,8 @@ static const uint8_t *code_at(const struct sweep *sweep, uint32_t at)
 	return (const uint8_t *)sweep->inference->gaps->bytes.items + at;
 }
 
-/* Does code begin as functions do that save registers or make room? */
+/* Does code begin as functions do that save registers or make room, or that only call another as
+ * their last act, such as the one that qsort() of musl gives to qsort_r()? */
 static bool looks_like_start(const uint8_t *code, size_t size)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -207,7 +208,8 @@ static bool looks_like_start(const uint8_t *code, size_t size)
 	return memcmp(code, endbr64, sizeof(endbr64)) == 0 ||
 	       memcmp(code, sub_rsp, sizeof(sub_rsp)) == 0 ||
 	       memcmp(code, sub_rsp_4, sizeof(sub_rsp_4)) == 0 || (code[0] & 0xf8) == 0x50 ||
-	       (code[0] == 0x41 && (code[1] & 0xf8) == 0x50);
+	       (code[0] == 0x41 && (code[1] & 0xf8) == 0x50) ||
+	       (code[0] == 0xff && (code[1] & 0xf8) == 0xe0);
 }
 
 /*

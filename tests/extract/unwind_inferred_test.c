@@ -376,6 +376,24 @@ static void symbols_begin_functions(void **state)
 	assert_rows(code, "9:sp+8 a:sp+16 d:sp+8 e:stop");
 }
 
+/* jmp *%rdx, behind a call that does not return. */
+static void a_function_may_only_jump(void **state)
+{
+	static const uint8_t code[] = {
+		0x48, 0x83, 0xec, 0x18,					    /* 0: sub $0x18,%rsp */
+		0x85, 0xc0,						    /* 4: test %eax,%eax */
+		0x74, 0x05,						    /* 6: je 0xd */
+		0x48, 0x83, 0xc4, 0x18,					    /* 8: add $0x18,%rsp */
+		0xc3,							    /* c: ret */
+		0xff, 0xd0,						    /* d: call *%rax */
+		0x90,							    /* f: nop */
+		0xff, 0xe2,						    /* 10: jmp *%rdx */
+		0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00, /* 12: nopw */
+	};
+
+	assert_rows(code, "0:sp+8 4:sp+32 c:sp+8 d:sp+32 10:sp+8 1c:stop");
+}
+
 /* Of a function that could not be understood, no part is taken for a function. */
 static void no_function_begins_within_another(void **state)
 {
@@ -591,6 +609,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(thread_begins_with_a_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_other_zero_is_a_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(symbols_begin_functions, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_function_may_only_jump, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			no_function_begins_within_another, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
