@@ -26,7 +26,10 @@ enum service_event {
 /* CPU time and samples used up to one moment. */
 struct service_use {
 	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: unknown yet */
-	uint64_t bpf_ns, engine_ns, drain_ns, jit_ns, broker_ns, worker_ns, busy_samples;
+	/* In BPF programs, and in those that the rate drives: time off CPU is taken at each switch
+	 * of threads, however low the rate. */
+	uint64_t bpf_ns, rated_bpf_ns;
+	uint64_t engine_ns, drain_ns, jit_ns, broker_ns, worker_ns, busy_samples;
 };
 
 /*

@@ -18,13 +18,16 @@ static uint64_t bpf_ns(const struct pipeline_report *report)
 	return report->capture.program_ns ? report->capture.program_ns : run_ns;
 }
 
-static void read_use(const struct pipeline_report *report, struct service_use *ret_use)
+static void read_use(
+	const struct pipeline_report *report, uint32_t sources, struct service_use *ret_use)
 {
 	const struct accounts *accounts = &report->accounts.of[PILOTLIGHT_SOURCE_CPU];
 
 	*ret_use = (struct service_use){
 		.at_ns = clock_monotonic_ns(),
 		.bpf_ns = bpf_ns(report),
+		.rated_bpf_ns =
+			sources == 1U << PILOTLIGHT_SOURCE_CPU ? bpf_ns(report) : accounts->run_ns,
 		.engine_ns = clock_process_cpu_ns(),
 		.drain_ns = report->drain_cpu_ns,
 		.jit_ns = report->jit_cpu_ns,
@@ -38,15 +41,21 @@ static void read_use(const struct pipeline_report *report, struct service_use *r
 void service_use_since(const struct service_use *before, const struct service_use *now,
 	struct rate_governor_use *ret_use)
 {
+	uint64_t bpf_ns = now->bpf_ns - before->bpf_ns;
+	uint64_t rated_ns = now->rated_bpf_ns - before->rated_bpf_ns;
 	uint64_t drain_ns = now->drain_ns - before->drain_ns;
 	uint64_t engine_ns = now->engine_ns - before->engine_ns;
 	uint64_t broker_ns = now->broker_ns - before->broker_ns;
 	uint64_t worker_ns = now->worker_ns - before->worker_ns;
 
+	/* One is the kernel's count until now, the other the programs' until the last drain. */
+	if (rated_ns > bpf_ns)
+		rated_ns = bpf_ns;
 	*ret_use = (struct rate_governor_use){
 		.elapsed_ns = now->at_ns - before->at_ns,
-		.sampling_ns = now->bpf_ns - before->bpf_ns + drain_ns,
-		.other_ns = engine_ns - drain_ns - (now->jit_ns - before->jit_ns) +
+		.sampling_ns = rated_ns + drain_ns,
+		.other_ns = bpf_ns - rated_ns + engine_ns - drain_ns -
+			    (now->jit_ns - before->jit_ns) +
 			    (broker_ns > worker_ns ? broker_ns - worker_ns : 0),
 		.samples = now->busy_samples - before->busy_samples,
 	};
@@ -93,7 +102,7 @@ uint32_t service_steer(struct service *service)
 
 	pipeline_report(service->pipeline, &report);
 	service->other_bytes = other_bytes(&report.capture);
-	read_use(&report, &now);
+	read_use(&report, pipeline_sources(service->pipeline), &now);
 	if (before->at_ns == 0) {
 		*before = now;
 		return service->rate_hz;

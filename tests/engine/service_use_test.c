@@ -9,6 +9,7 @@
 static const struct service_use before = {
 	.at_ns = 1000,
 	.bpf_ns = 100,
+	.rated_bpf_ns = 80,
 	.engine_ns = 200,
 	.drain_ns = 50,
 	.jit_ns = 30,
@@ -22,6 +23,7 @@ static struct service_use later(void)
 
 	now.at_ns += 500;
 	now.bpf_ns += 20;
+	now.rated_bpf_ns += 20;
 	now.engine_ns += 40;
 	now.drain_ns += 15;
 	now.broker_ns += 3;
@@ -39,6 +41,22 @@ static void what_depends_on_the_rate_is_told_apart(void **state)
 	assert_int_equal(used.sampling_ns, 20 + 15);
 	assert_int_equal(used.other_ns, 40 - 15 + 3);
 	assert_int_equal(used.samples, 2);
+}
+
+/* A lower rate would not make them cheaper. */
+static void other_sources_do_not_depend_on_the_rate(void **state)
+{
+	struct service_use now = later();
+	struct rate_governor_use used;
+
+	now.bpf_ns += 1000;
+	service_use_since(&before, &now, &used);
+	assert_int_equal(used.sampling_ns, 20 + 15);
+	assert_int_equal(used.other_ns, 40 - 15 + 3 + 1000);
+	now.rated_bpf_ns += 5000;
+	service_use_since(&before, &now, &used);
+	assert_int_equal(used.sampling_ns, 1020 + 15);
+	assert_int_equal(used.other_ns, 40 - 15 + 3);
 }
 
 static void files_of_users_do_not_count(void **state)
@@ -73,6 +91,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_depends_on_the_rate_is_told_apart),
+		cmocka_unit_test(other_sources_do_not_depend_on_the_rate),
 		cmocka_unit_test(files_of_users_do_not_count),
 		cmocka_unit_test(symbol_workers_do_not_count),
 	};
