@@ -152,7 +152,9 @@ static inline int take_sample(void *context, const struct raw_sample *sample)
 	for (size_t i = 0; i < THREADS_MAX; i++) {
 		struct life *life = &fixture.lives[i];
 
-		if (life->tid != (pid_t)sample->tid)
+		/* It may still wait for something while it ends. */
+		if (life->tid != (pid_t)sample->tid ||
+			(life->end_ns && sample->first_ns > life->end_ns))
 			continue;
 		life->samples[sample->source]++;
 		life->taken_ns[sample->source] += sample->count * PERIOD_NS;
