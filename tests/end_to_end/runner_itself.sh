@@ -253,6 +253,7 @@ check 'other scripts run alone'
 
 new_tree
 script killed <<'END'
+# Runs beside others: its result is lost.
 echo 1..1
 kill -KILL $(ps -o ppid= -p $PPID)
 sleep 1

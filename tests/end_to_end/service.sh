@@ -114,7 +114,7 @@ for program in shares deep; do
 done
 begun=$(date +%s)
 sleep 8
-check "a known load is sampled" wait_for 60 has_samples
+check "a known load is sampled" wait_for 180 has_samples
 # Symbol workers run only on idle CPUs, and the programs must still exist when the workers read them.
 kill -STOP "${busy[@]}"
 
