@@ -187,8 +187,8 @@ runtimes: test-packages
 	-$(Q)tests/runtimes/prepare
 
 .PHONY: check
-check: build-packages test-packages runtimes
-	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=asan WERROR=-Werror unit-tests fuzzers
+check: build-packages test-packages
+	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=asan WERROR=-Werror runtimes unit-tests fuzzers
 	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=release WERROR=-Werror programs kernel-tests workloads bench
 	$(Q)tests/run
 
