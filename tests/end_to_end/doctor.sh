@@ -15,7 +15,7 @@ doctor() {
 	local expected=$1 status
 
 	shift
-	timeout 20 "$@" >"$tmp/out" 2>"$tmp/err"
+	timeout 60 "$@" >"$tmp/out" 2>"$tmp/err"
 	status=$?
 	[ $status = "$expected" ] && [ ! -s "$tmp/err" ] && return
 	note "status $status instead of $expected: $(cat "$tmp/err")"

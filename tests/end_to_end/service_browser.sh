@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A browser at the service's TCP address. Flame graphs work under the policy that the service sends with them. A
 # hostile page gets no profile, neither from its own origin nor by a name that it points to the address.
-# Runs beside others: it judges answers and pages.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 

@@ -3,7 +3,6 @@
 # A service to which the kernel refuses perf events, as Debian's and Ubuntu's kernels do, gets them from
 # pilotlight-events.socket: systemd-socket-activate listens in its place, and an unprivileged user with CAP_SYS_ADMIN
 # opens them. tests/vm/boot_systemd tries the units themselves.
-# Runs beside others: it judges samples, however few.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 

@@ -4,7 +4,6 @@
 # tests/workloads/intruder.c tries it. The service runs as its unit runs it: as a user with six capabilities, in an
 # empty network, with services of other users that fetch and that open perf events. The mount namespace and the system call filters of the
 # units are not there: what the table shows is held without them. tests/vm/boot_systemd tries the units themselves.
-# Runs beside others: it judges what each role may do.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
