@@ -52,6 +52,7 @@ struct {
 } overrun_bytes SEC(".maps");
 
 __u32 last_sequence;
+__u64 stackless_events; /* though stacks are wanted */
 
 /* Constants, set before loading. */
 const volatile __u8 wants_stacks;
@@ -99,6 +100,8 @@ static __always_inline __u32 describe(void *context, struct pilotlight_kmemtrace
 		stack->feature.feature_id = PILOTLIGHT_KMEMTRACE_FEATURE_STACK;
 		stack->stack = (__u32)id;
 		feature_bytes = sizeof(*stack);
+	} else if (wants_stacks) {
+		__sync_fetch_and_add(&stackless_events, 1);
 	}
 	event->event_bytes = core_bytes + feature_bytes;
 	event->sequence = (__s32)(__sync_fetch_and_add(&last_sequence, 1) + 1);

@@ -41,8 +41,6 @@ int kmemtrace_event_parse(const void *bytes, size_t size, struct kmemtrace_event
 	if (size < core->event_bytes)
 		return 0;
 	memcpy(&alloc, bytes, core_bytes);
-	if (alloc.allocated_bytes < alloc.requested_bytes)
-		return -EBADMSG;
 	event = (struct kmemtrace_event){
 		.event_id = core->event_id,
 		.type_id = core->type_id,
@@ -53,6 +51,7 @@ int kmemtrace_event_parse(const void *bytes, size_t size, struct kmemtrace_event
 		.allocated_bytes = alloc.allocated_bytes,
 		.gfp_flags = alloc.gfp_flags,
 		.node = alloc.node,
+		.is_wrong = alloc.allocated_bytes < alloc.requested_bytes,
 	};
 	/* The layout of unknown events behind the core is unknown, too. */
 	if (core->event_id < PILOTLIGHT_KMEMTRACE_EVENTS)

@@ -19,15 +19,15 @@ struct kmemtrace_event {
 	uint64_t requested_bytes, allocated_bytes;
 	uint32_t gfp_flags;
 	int32_t node;
+	bool is_wrong; /* an ALLOC that allocated less than requested, which the ABI forbids */
 	bool has_stack;
 	uint32_t stack;
 };
 
 /*
  * Parses the event at the start of `bytes`, which needs no alignment. Returns its size in bytes; 0
- * if the event goes on beyond `size`; or -EBADMSG if no event can begin so: its size is less than
- * its fields, or an ALLOC has allocated less than requested. A damaged feature is skipped together
- * with those behind it.
+ * if the event goes on beyond `size`; or -EBADMSG if no event can begin so, because its size is
+ * less than its fields. A damaged feature is skipped together with those behind it.
  */
 int kmemtrace_event_parse(const void *bytes, size_t size, struct kmemtrace_event *ret_event);
 

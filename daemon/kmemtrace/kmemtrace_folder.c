@@ -12,8 +12,9 @@
 enum { NAME_BYTES = 32 };
 
 struct offered_stream {
-	char name[NAME_BYTES];
-	int fd; /* -1: a FIFO without a reader */
+	uint32_t cpu;
+	char name[NAME_BYTES]; /* "": not created yet */
+	int fd;		       /* -1: a FIFO without a reader */
 	char *bytes;
 	size_t begin, end; /* the part of `bytes` that is not written yet */
 	bool is_blocked;   /* its reader took no more at the last attempt */
@@ -23,8 +24,8 @@ struct offered_stream {
 struct kmemtrace_folder {
 	int fd;
 	bool is_files;
-	uint32_t cpu_count;
-	struct offered_stream *streams;
+	size_t count;
+	struct offered_stream *streams; /* by ascending CPU */
 };
 
 /* --- creation --------------------------------------------------------------------------------- */
@@ -56,13 +57,13 @@ static int remove_old(const struct kmemtrace_folder *folder, const char *name)
 	return unlinkat(folder->fd, name, 0) < 0 ? -errno : 0;
 }
 
-static int create_stream(struct kmemtrace_folder *folder, uint32_t cpu, struct fault *fault)
+static int create_stream(
+	struct kmemtrace_folder *folder, struct offered_stream *stream, struct fault *fault)
 {
-	struct offered_stream *stream = &folder->streams[cpu];
 	int r;
 
-	(void)snprintf(
-		stream->name, sizeof(stream->name), folder->is_files ? "cpu%u.out" : "cpu%u", cpu);
+	(void)snprintf(stream->name, sizeof(stream->name), folder->is_files ? "cpu%u.out" : "cpu%u",
+		stream->cpu);
 	stream->bytes = malloc(KMEMTRACE_STREAM_BYTES);
 	if (!stream->bytes)
 		return fault_set(fault, -ENOMEM, "out of memory");
@@ -79,7 +80,7 @@ static int create_stream(struct kmemtrace_folder *folder, uint32_t cpu, struct f
 		     : 0;
 }
 
-int kmemtrace_folder_new(const char *path, bool is_files, uint32_t cpu_count,
+int kmemtrace_folder_new(const char *path, bool is_files, const uint32_t *cpus, size_t count,
 	struct kmemtrace_folder **ret_folder, struct fault *fault)
 {
 	_cleanup_(kmemtrace_folder_freep) struct kmemtrace_folder *folder =
@@ -90,15 +91,17 @@ int kmemtrace_folder_new(const char *path, bool is_files, uint32_t cpu_count,
 		return fault_set(fault, -ENOMEM, "out of memory");
 	folder->fd = -1;
 	folder->is_files = is_files;
-	folder->streams = calloc(cpu_count, sizeof(*folder->streams));
+	folder->streams = calloc(count, sizeof(*folder->streams));
 	if (!folder->streams)
 		return fault_set(fault, -ENOMEM, "out of memory");
-	folder->cpu_count = cpu_count;
-	for (uint32_t cpu = 0; cpu < cpu_count; cpu++)
-		folder->streams[cpu].fd = -1;
+	folder->count = count;
+	for (size_t i = 0; i < count; i++) {
+		folder->streams[i].cpu = cpus[i];
+		folder->streams[i].fd = -1;
+	}
 	r = lock_folder(folder, path, fault);
-	for (uint32_t cpu = 0; r == 0 && cpu < cpu_count; cpu++)
-		r = create_stream(folder, cpu, fault);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = create_stream(folder, &folder->streams[i], fault);
 	if (r < 0)
 		return r;
 	*ret_folder = TAKE_PTR(folder);
@@ -109,8 +112,8 @@ void kmemtrace_folder_free(struct kmemtrace_folder *folder)
 {
 	if (!folder)
 		return;
-	for (uint32_t cpu = 0; folder->streams && cpu < folder->cpu_count; cpu++) {
-		struct offered_stream *stream = &folder->streams[cpu];
+	for (size_t i = 0; folder->streams && i < folder->count; i++) {
+		struct offered_stream *stream = &folder->streams[i];
 
 		if (stream->fd >= 0)
 			(void)close(stream->fd);
@@ -143,16 +146,28 @@ static void lose_reader(struct offered_stream *stream)
 	drop_all(stream);
 }
 
+/* Even if there is nothing to write: the next reader must not get what this one left. */
+static bool has_lost_reader(const struct offered_stream *stream)
+{
+	struct pollfd poll_fd = { .fd = stream->fd };
+
+	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLERR;
+}
+
 /* Without a reader a FIFO cannot be opened, which is no error. */
 static void find_reader(const struct kmemtrace_folder *folder, struct offered_stream *stream)
 {
-	if (stream->fd >= 0 || folder->is_files)
+	if (folder->is_files)
+		return;
+	if (stream->fd >= 0 && has_lost_reader(stream))
+		lose_reader(stream);
+	if (stream->fd >= 0)
 		return;
 	stream->fd =
 		openat(folder->fd, stream->name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	/* A larger pipe wakes us less often; it works without. */
 	if (stream->fd >= 0)
-		(void)fcntl(stream->fd, F_SETPIPE_SZ, KMEMTRACE_STREAM_BYTES);
+		(void)fcntl(stream->fd, F_SETPIPE_SZ, KMEMTRACE_PIPE_BYTES);
 }
 
 static int flush(struct offered_stream *stream)
@@ -177,10 +192,20 @@ static int flush(struct offered_stream *stream)
 	return 0;
 }
 
+/* The stream of a CPU that has one. Mostly CPUs are numbered without gaps. */
+static struct offered_stream *find_stream(struct kmemtrace_folder *folder, uint32_t cpu)
+{
+	size_t i = cpu < folder->count ? cpu : folder->count - 1;
+
+	while (folder->streams[i].cpu > cpu)
+		i--;
+	return &folder->streams[i];
+}
+
 void kmemtrace_folder_append(
 	struct kmemtrace_folder *folder, uint32_t cpu, const void *bytes, size_t size)
 {
-	struct offered_stream *stream = &folder->streams[cpu];
+	struct offered_stream *stream = find_stream(folder, cpu);
 
 	/* kmemtrace_folder_flush() reports an error and looks for readers. */
 	if (size > KMEMTRACE_STREAM_BYTES - stream->end && stream->fd >= 0 && !stream->is_blocked)
@@ -200,8 +225,8 @@ void kmemtrace_folder_append(
 
 int kmemtrace_folder_flush(struct kmemtrace_folder *folder, struct fault *fault)
 {
-	for (uint32_t cpu = 0; cpu < folder->cpu_count; cpu++) {
-		struct offered_stream *stream = &folder->streams[cpu];
+	for (size_t i = 0; i < folder->count; i++) {
+		struct offered_stream *stream = &folder->streams[i];
 		int r;
 
 		stream->is_blocked = false;
@@ -216,19 +241,18 @@ int kmemtrace_folder_flush(struct kmemtrace_folder *folder, struct fault *fault)
 
 bool kmemtrace_folder_is_flushed(const struct kmemtrace_folder *folder)
 {
-	for (uint32_t cpu = 0; cpu < folder->cpu_count; cpu++)
-		if (folder->streams[cpu].fd >= 0 &&
-			folder->streams[cpu].begin < folder->streams[cpu].end)
+	for (size_t i = 0; i < folder->count; i++)
+		if (folder->streams[i].fd >= 0 && folder->streams[i].begin < folder->streams[i].end)
 			return false;
 	return true;
 }
 
 void kmemtrace_folder_polls(const struct kmemtrace_folder *folder, struct pollfd *polls)
 {
-	for (uint32_t cpu = 0; cpu < folder->cpu_count; cpu++) {
-		const struct offered_stream *stream = &folder->streams[cpu];
+	for (size_t i = 0; i < folder->count; i++) {
+		const struct offered_stream *stream = &folder->streams[i];
 
-		polls[cpu] = (struct pollfd){
+		polls[i] = (struct pollfd){
 			.fd = stream->begin < stream->end ? stream->fd : -1,
 			.events = POLLOUT,
 		};
@@ -237,16 +261,16 @@ void kmemtrace_folder_polls(const struct kmemtrace_folder *folder, struct pollfd
 
 void kmemtrace_folder_end(struct kmemtrace_folder *folder)
 {
-	for (uint32_t cpu = 0; cpu < folder->cpu_count; cpu++)
-		drop_all(&folder->streams[cpu]);
+	for (size_t i = 0; i < folder->count; i++)
+		drop_all(&folder->streams[i]);
 }
 
 uint64_t kmemtrace_folder_overrun_bytes(const struct kmemtrace_folder *folder)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t cpu = 0; cpu < folder->cpu_count; cpu++)
-		bytes += folder->streams[cpu].overrun_bytes;
+	for (size_t i = 0; i < folder->count; i++)
+		bytes += folder->streams[i].overrun_bytes;
 	return bytes;
 }
 

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+enum { GAPS_BETWEEN_POLLS = 64 };
+
 struct merged_stream {
 	struct kmemtrace_stream *stream; /* owned */
 	bool is_dry;			 /* a FIFO that had no more when last read */
@@ -18,7 +20,8 @@ struct kmemtrace_merge {
 	size_t count, capacity;
 	struct pollfd *polls; /* one for each stream, and one for the stop */
 	size_t poll_capacity;
-	bool has_waited; /* no dry FIFO has become readable since */
+	bool has_waited; /* no dry FIFO became readable when it last waited */
+	unsigned gaps;	 /* since the dry FIFOs were last polled */
 	bool has_next;
 	int32_t next; /* the sequence number that continues the order */
 	struct kmemtrace_merge_counters counters;
@@ -116,10 +119,20 @@ static int wait_for_dry(struct kmemtrace_merge *merge, int stop_fd, int timeout_
 	if (merge->polls[count].revents)
 		return -EINTR;
 	merge->has_waited = r == 0;
+	merge->gaps = 0;
 	for (size_t i = 0; i < count; i++)
 		if (merge->polls[i].revents)
 			merge->streams[i].is_dry = false;
 	return 0;
+}
+
+/*
+ * At a gap: has it waited for the dry FIFOs? Afterwards it looks at them now and then, since a busy
+ * stream never makes it wait.
+ */
+static bool accepts_gap(struct kmemtrace_merge *merge)
+{
+	return merge->has_waited && merge->gaps++ < GAPS_BETWEEN_POLLS;
 }
 
 static bool continues(const struct kmemtrace_merge *merge, const struct kmemtrace_event *event)
@@ -155,8 +168,8 @@ int kmemtrace_merge_next(
 		if (r < 0)
 			return r;
 		stream = least(merge, &has_dry);
-		if (stream && (!has_dry || merge->has_waited ||
-				      continues(merge, kmemtrace_stream_peek(stream)))) {
+		if (stream && (!has_dry || continues(merge, kmemtrace_stream_peek(stream)) ||
+				      accepts_gap(merge))) {
 			*ret_event = *kmemtrace_stream_peek(stream);
 			kmemtrace_stream_pop(stream);
 			count(merge, ret_event);
@@ -164,7 +177,10 @@ int kmemtrace_merge_next(
 		}
 		if (!has_dry)
 			return 0;
-		r = wait_for_dry(merge, stop_fd, stream ? KMEMTRACE_WAIT_MS : -1);
+		r = wait_for_dry(merge, stop_fd,
+			!stream		    ? -1
+			: merge->has_waited ? 0
+					    : KMEMTRACE_WAIT_MS);
 		if (r < 0)
 			return r;
 	}

@@ -158,6 +158,10 @@ static void add_free(struct kmemtrace_report *report, const struct kmemtrace_eve
 
 int kmemtrace_report_add(struct kmemtrace_report *report, const struct kmemtrace_event *event)
 {
+	if (event->is_wrong) {
+		report->totals.wrong_events++;
+		return 0;
+	}
 	switch (event->event_id) {
 	case PILOTLIGHT_KMEMTRACE_ALLOC:
 		return add_allocation(report, event);

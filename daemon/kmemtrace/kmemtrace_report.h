@@ -33,10 +33,11 @@ struct kmemtrace_totals {
 	uint64_t live, live_bytes;
 	uint64_t failed;	/* allocations that returned NULL */
 	uint64_t null_frees;	/* of NULL or of kmalloc(0)'s pointer: nothing is freed */
-	uint64_t unknown_frees; /* of pointers that no event allocated */
+	uint64_t unknown_frees; /* of pointers that no event allocated, or that are not tracked */
 	uint64_t missed_frees;	/* pointers that were allocated again */
 	uint64_t untracked;	/* allocations beyond the bound of pointers; never live */
 	uint64_t other_events;	/* with unknown event ids */
+	uint64_t wrong_events;	/* kmemtrace_event.is_wrong; they count nowhere else */
 };
 
 /* Returns 0 or -ENOMEM. */

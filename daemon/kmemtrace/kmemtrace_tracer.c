@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kmemtrace/kmemtrace_tracer.h"
 
+#include "capture/cpu_list.h"
 #include "capture/libbpf_log.h"
 #include "kmemtrace.skel.h"
 #include "pilotlight/kmemtrace.h"
@@ -30,8 +31,10 @@ struct traced_cpu {
 struct kmemtrace_tracer {
 	struct kmemtrace *programs;
 	int poll_fd;
+	uint32_t *numbers; /* of the CPUs */
 	struct traced_cpu *cpus;
-	uint32_t cpu_count;
+	size_t cpu_count;
+	uint32_t possible_cpus;
 	kmemtrace_function function;
 	void *context;
 };
@@ -66,7 +69,7 @@ static int load(struct kmemtrace_tracer *tracer, const struct kmemtrace_tracer_s
 	tracer->programs = programs;
 	programs->rodata->wants_stacks = settings->wants_stacks;
 	programs->rodata->ring_bytes = round_up(settings->ring_bytes);
-	(void)bpf_map__set_max_entries(programs->maps.rings, tracer->cpu_count);
+	(void)bpf_map__set_max_entries(programs->maps.rings, tracer->possible_cpus);
 	(void)bpf_map__set_max_entries(
 		programs->maps.stacks, settings->wants_stacks ? STACKS_MAX : 1);
 	r = kmemtrace__load(programs);
@@ -83,17 +86,17 @@ static int load(struct kmemtrace_tracer *tracer, const struct kmemtrace_tracer_s
 	return 0;
 }
 
-static int create_ring(struct kmemtrace_tracer *tracer, uint32_t cpu, uint32_t bytes)
+static int create_ring(struct kmemtrace_tracer *tracer, size_t i, uint32_t bytes)
 {
-	struct traced_cpu *traced = &tracer->cpus[cpu];
+	struct traced_cpu *traced = &tracer->cpus[i];
 	int map_fd = bpf_map__fd(tracer->programs->maps.rings);
 
 	traced->tracer = tracer;
-	traced->cpu = cpu;
+	traced->cpu = tracer->numbers[i];
 	traced->ring_fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, NULL, 0, 0, bytes, NULL);
 	if (traced->ring_fd < 0)
 		return -errno;
-	if (bpf_map_update_elem(map_fd, &cpu, &traced->ring_fd, BPF_ANY))
+	if (bpf_map_update_elem(map_fd, &traced->cpu, &traced->ring_fd, BPF_ANY))
 		return -errno;
 	traced->ring = ring_buffer__new(traced->ring_fd, handle_event, traced, NULL);
 	if (!traced->ring)
@@ -112,36 +115,39 @@ int kmemtrace_tracer_new(const struct kmemtrace_tracer_settings *settings,
 {
 	_cleanup_(kmemtrace_tracer_freep) struct kmemtrace_tracer *tracer =
 		calloc(1, sizeof(*tracer));
-	int cpus = libbpf_num_possible_cpus();
+	int possible = libbpf_num_possible_cpus(), count;
 	int r;
 
 	if (!tracer)
 		return fault_set(fault, -ENOMEM, "out of memory");
 	tracer->poll_fd = -1;
-	if (cpus < 0)
-		return fault_set(fault, cpus, "cannot count the CPUs: %s", strerror(-cpus));
-	libbpf_log_set_up();
 	tracer->function = function;
 	tracer->context = context;
-	tracer->cpus = calloc((size_t)cpus, sizeof(*tracer->cpus));
+	count = possible < 0 ? possible : cpu_list_read_online(&tracer->numbers);
+	if (count < 0)
+		return fault_set(
+			fault, count, "cannot read which CPUs are online: %s", strerror(-count));
+	libbpf_log_set_up();
+	tracer->possible_cpus = (uint32_t)possible;
+	tracer->cpus = calloc((size_t)count, sizeof(*tracer->cpus));
 	if (!tracer->cpus)
 		return fault_set(fault, -ENOMEM, "out of memory");
-	tracer->cpu_count = (uint32_t)cpus;
+	tracer->cpu_count = (size_t)count;
+	for (size_t i = 0; i < tracer->cpu_count; i++)
+		tracer->cpus[i].ring_fd = -1;
 	tracer->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-	for (uint32_t cpu = 0; cpu < tracer->cpu_count; cpu++)
-		tracer->cpus[cpu].ring_fd = -1;
 	if (tracer->poll_fd < 0)
 		return fault_set(fault, -errno, "cannot poll: %s", strerror(errno));
 	r = load(tracer, settings, fault);
 	if (r < 0)
 		return r;
-	for (uint32_t cpu = 0; cpu < tracer->cpu_count; cpu++) {
-		r = create_ring(tracer, cpu, round_up(settings->ring_bytes));
+	for (size_t i = 0; i < tracer->cpu_count; i++) {
+		r = create_ring(tracer, i, round_up(settings->ring_bytes));
 		if (r < 0)
 			return fault_set(fault, r,
 				"cannot create a ring of %u bytes for CPU %u: %s; choose a smaller "
 				"--buffer",
-				round_up(settings->ring_bytes), cpu, strerror(-r));
+				round_up(settings->ring_bytes), tracer->numbers[i], strerror(-r));
 	}
 	*ret_tracer = TAKE_PTR(tracer);
 	return 0;
@@ -151,12 +157,13 @@ void kmemtrace_tracer_free(struct kmemtrace_tracer *tracer)
 {
 	if (!tracer)
 		return;
-	for (uint32_t cpu = 0; cpu < tracer->cpu_count; cpu++) {
-		ring_buffer__free(tracer->cpus[cpu].ring);
-		if (tracer->cpus[cpu].ring_fd >= 0)
-			(void)close(tracer->cpus[cpu].ring_fd);
+	for (size_t i = 0; i < tracer->cpu_count; i++) {
+		ring_buffer__free(tracer->cpus[i].ring);
+		if (tracer->cpus[i].ring_fd >= 0)
+			(void)close(tracer->cpus[i].ring_fd);
 	}
 	free(tracer->cpus);
+	free(tracer->numbers);
 	if (tracer->poll_fd >= 0)
 		(void)close(tracer->poll_fd);
 	kmemtrace__destroy(tracer->programs);
@@ -179,9 +186,15 @@ void kmemtrace_tracer_stop(struct kmemtrace_tracer *tracer)
 	kmemtrace__detach(tracer->programs);
 }
 
-uint32_t kmemtrace_tracer_cpu_count(const struct kmemtrace_tracer *tracer)
+const uint32_t *kmemtrace_tracer_cpus(const struct kmemtrace_tracer *tracer, size_t *ret_count)
 {
-	return tracer->cpu_count;
+	*ret_count = tracer->cpu_count;
+	return tracer->numbers;
+}
+
+uint64_t kmemtrace_tracer_stackless_events(const struct kmemtrace_tracer *tracer)
+{
+	return tracer->programs->bss->stackless_events;
 }
 
 int kmemtrace_tracer_poll_fd(const struct kmemtrace_tracer *tracer)
@@ -197,7 +210,7 @@ int kmemtrace_tracer_drain(struct kmemtrace_tracer *tracer)
 	/* Before reading, so that a later wakeup counts as new. */
 	while (epoll_wait(tracer->poll_fd, &event, 1, 0) > 0)
 		;
-	for (uint32_t i = 0; i < tracer->cpu_count; i++) {
+	for (size_t i = 0; i < tracer->cpu_count; i++) {
 		struct traced_cpu *cpu = &tracer->cpus[i];
 		int r;
 
@@ -226,7 +239,7 @@ uint64_t kmemtrace_tracer_overrun_bytes(const struct kmemtrace_tracer *tracer)
 	const size_t alloc_bytes = sizeof(struct pilotlight_kmemtrace_alloc);
 	const size_t free_bytes = sizeof(struct pilotlight_kmemtrace_event);
 	const __typeof__(tracer->programs->progs) *programs = &tracer->programs->progs;
-	_cleanup_free_ uint64_t *by_cpu = calloc(tracer->cpu_count, sizeof(*by_cpu));
+	_cleanup_free_ uint64_t *by_cpu = calloc(tracer->possible_cpus, sizeof(*by_cpu));
 	uint64_t bytes = skipped_bytes(programs->trace_kmalloc, alloc_bytes) +
 			 skipped_bytes(programs->trace_cache_alloc, alloc_bytes) +
 			 skipped_bytes(programs->trace_kfree, free_bytes) +
@@ -236,7 +249,7 @@ uint64_t kmemtrace_tracer_overrun_bytes(const struct kmemtrace_tracer *tracer)
 	if (!by_cpu || bpf_map_lookup_elem(
 			       bpf_map__fd(tracer->programs->maps.overrun_bytes), &zero, by_cpu))
 		return bytes;
-	for (uint32_t cpu = 0; cpu < tracer->cpu_count; cpu++)
+	for (uint32_t cpu = 0; cpu < tracer->possible_cpus; cpu++)
 		bytes += by_cpu[cpu];
 	return bytes;
 }

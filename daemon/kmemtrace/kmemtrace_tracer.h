@@ -34,8 +34,11 @@ DEFINE_CLEANUP(struct kmemtrace_tracer, kmemtrace_tracer_free);
 int kmemtrace_tracer_start(struct kmemtrace_tracer *tracer, struct fault *fault);
 void kmemtrace_tracer_stop(struct kmemtrace_tracer *tracer);
 
-/* Possible CPUs; an event's CPU is less. */
-uint32_t kmemtrace_tracer_cpu_count(const struct kmemtrace_tracer *tracer);
+/*
+ * The traced CPUs, ascending; borrowed. They were online when the tracer was made. Events of a CPU
+ * that comes later are overruns.
+ */
+const uint32_t *kmemtrace_tracer_cpus(const struct kmemtrace_tracer *tracer, size_t *ret_count);
 
 /* Becomes readable when a ring is half full; borrowed. */
 int kmemtrace_tracer_poll_fd(const struct kmemtrace_tracer *tracer);
@@ -48,6 +51,9 @@ int kmemtrace_tracer_drain(struct kmemtrace_tracer *tracer);
 
 /* Bytes of events that the rings could not hold, or that the kernel skipped. */
 uint64_t kmemtrace_tracer_overrun_bytes(const struct kmemtrace_tracer *tracer);
+
+/* Events without a stack, though stacks are wanted: another stack has its slot. */
+uint64_t kmemtrace_tracer_stackless_events(const struct kmemtrace_tracer *tracer);
 
 /* Writes the file `stacks` (pilotlight/kmemtrace.h). */
 void kmemtrace_tracer_write_stacks(const struct kmemtrace_tracer *tracer, struct output *output);

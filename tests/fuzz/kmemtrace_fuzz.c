@@ -28,7 +28,7 @@ static void check(const struct kmemtrace_report *report, uint64_t events)
 	assert(allocations == totals.allocations);
 	assert(live == totals.live && live_bytes == totals.live_bytes);
 	assert(totals.allocations + totals.frees + totals.failed + totals.null_frees +
-			totals.other_events ==
+			totals.other_events + totals.wrong_events ==
 		events);
 }
 

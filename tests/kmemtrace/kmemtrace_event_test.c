@@ -96,15 +96,18 @@ static void a_size_below_the_fields_is_refused(void **state)
 	assert_int_equal(kmemtrace_event_parse(bytes, sizeof(bytes), &event), -EBADMSG);
 }
 
-static void less_allocated_than_requested_is_refused(void **state)
+static void less_allocated_than_requested_is_wrong(void **state)
 {
 	struct kmemtrace_event event;
 	unsigned char bytes[48];
 	uint64_t requested = 151;
 
 	put_alloc(bytes, 1, SITE_A, 0x1000, 100);
+	assert_int_equal(kmemtrace_event_parse(bytes, sizeof(bytes), &event), 48);
+	assert_false(event.is_wrong);
 	memcpy(bytes + 24, &requested, sizeof(requested));
-	assert_int_equal(kmemtrace_event_parse(bytes, sizeof(bytes), &event), -EBADMSG);
+	assert_int_equal(kmemtrace_event_parse(bytes, sizeof(bytes), &event), 48);
+	assert_true(event.is_wrong);
 }
 
 static void unknown_features_are_skipped(void **state)
@@ -174,7 +177,7 @@ int main(void)
 		cmocka_unit_test(the_layout_is_the_documents),
 		cmocka_unit_test(an_event_may_go_on_beyond_the_bytes),
 		cmocka_unit_test(a_size_below_the_fields_is_refused),
-		cmocka_unit_test(less_allocated_than_requested_is_refused),
+		cmocka_unit_test(less_allocated_than_requested_is_wrong),
 		cmocka_unit_test(unknown_features_are_skipped),
 		cmocka_unit_test(damaged_features_end_the_features),
 		cmocka_unit_test(unknown_events_have_a_size),

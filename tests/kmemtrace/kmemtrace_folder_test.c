@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+static const uint32_t cpus[] = { 0, 1 };
 enum { CPUS = 2, EVENT_BYTES = 48, PATH_BYTES = 128 };
 
 struct world {
@@ -36,7 +37,7 @@ static void set_up(struct world *world, bool is_files)
 	assert_non_null(mkdtemp(world->parent));
 	(void)snprintf(world->root, sizeof(world->root), "%s/trace", world->parent);
 	assert_int_equal(
-		kmemtrace_folder_new(world->root, is_files, CPUS, &world->folder, NULL), 0);
+		kmemtrace_folder_new(world->root, is_files, cpus, CPUS, &world->folder, NULL), 0);
 }
 
 static void tear_down(struct world *world)
@@ -154,16 +155,43 @@ static void the_next_reader_begins_with_a_whole_event(void **state)
 	assert_int_equal(kmemtrace_folder_flush(world.folder, NULL), 0);
 	assert_int_equal(read(reader, half, sizeof(half)), sizeof(half));
 	(void)close(reader);
-	append(&world, 0, 3);
+	/* The writer notices without an event to write. */
 	assert_int_equal(kmemtrace_folder_flush(world.folder, NULL), 0);
-	/* What was in the FIFO, and the event at which the writer noticed. */
 	assert_int_equal(
-		kmemtrace_folder_overrun_bytes(world.folder), 3 * EVENT_BYTES - sizeof(half));
+		kmemtrace_folder_overrun_bytes(world.folder), 2 * EVENT_BYTES - sizeof(half));
 	append(&world, 0, 4);
 	reader = open_reader(&world, "cpu0");
 	assert_int_equal(kmemtrace_folder_flush(world.folder, NULL), 0);
 	expect(reader, 4);
 	(void)close(reader);
+	tear_down(&world);
+}
+
+/* CPUs 1 and 2 are offline. */
+static void offline_cpus_have_no_stream(void **state)
+{
+	static const uint32_t online[] = { 0, 3 };
+	struct world world;
+	char path[PATH_BYTES];
+	int reader;
+
+	set_up(&world, true);
+	kmemtrace_folder_free(TAKE_PTR(world.folder));
+	path_of(&world, "cpu1.out", path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(kmemtrace_folder_new(world.root, true, online, 2, &world.folder, NULL), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	append(&world, 3, 4);
+	append(&world, 0, 5);
+	assert_int_equal(kmemtrace_folder_flush(world.folder, NULL), 0);
+	reader = open_reader(&world, "cpu3.out");
+	expect(reader, 4);
+	(void)close(reader);
+	reader = open_reader(&world, "cpu0.out");
+	expect(reader, 5);
+	(void)close(reader);
+	path_of(&world, "cpu3.out", path);
+	assert_int_equal(unlink(path), 0);
 	tear_down(&world);
 }
 
@@ -180,7 +208,7 @@ static void a_slow_reader_is_waited_for_by_poll(void **state)
 	kmemtrace_folder_polls(world.folder, polls);
 	assert_int_equal(polls[0].fd, -1);
 	/* More than the pipe and the stream hold. */
-	for (; events < 100 * KMEMTRACE_STREAM_BYTES / EVENT_BYTES; events++) {
+	for (; events < 10 * KMEMTRACE_STREAM_BYTES / EVENT_BYTES; events++) {
 		append(&world, 0, 1);
 		if (kmemtrace_folder_overrun_bytes(world.folder) > 0)
 			break;
@@ -244,7 +272,8 @@ static void one_trace_has_the_folder(void **state)
 	char path[PATH_BYTES];
 
 	set_up(&world, false);
-	assert_int_equal(kmemtrace_folder_new(world.root, false, CPUS, &second, &fault), -EBUSY);
+	assert_int_equal(
+		kmemtrace_folder_new(world.root, false, cpus, CPUS, &second, &fault), -EBUSY);
 	assert_non_null(strstr(fault.text, world.root));
 	/* The refused one has not removed the streams. */
 	path_of(&world, "cpu0", path);
@@ -261,7 +290,8 @@ static void the_streams_of_an_earlier_trace_go(void **state)
 	kmemtrace_folder_free(TAKE_PTR(world.folder));
 	path_of(&world, "cpu0", path);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(kmemtrace_folder_new(world.root, false, CPUS, &world.folder, NULL), 0);
+	assert_int_equal(
+		kmemtrace_folder_new(world.root, false, cpus, CPUS, &world.folder, NULL), 0);
 	tear_down(&world);
 }
 
@@ -275,8 +305,8 @@ static void other_files_stay(void **state)
 	kmemtrace_folder_free(TAKE_PTR(world.folder));
 	path_of(&world, "cpu0", path);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
-	assert_int_equal(
-		kmemtrace_folder_new(world.root, false, CPUS, &world.folder, &fault), -EEXIST);
+	assert_int_equal(kmemtrace_folder_new(world.root, false, cpus, CPUS, &world.folder, &fault),
+		-EEXIST);
 	assert_non_null(strstr(fault.text, "cpu0"));
 	assert_int_equal(unlink(path), 0);
 	tear_down(&world);
@@ -288,7 +318,8 @@ static void a_folder_needs_its_parent(void **state)
 	struct fault fault = { "" };
 
 	assert_int_equal(
-		kmemtrace_folder_new("/nonexistent/trace", false, CPUS, &folder, &fault), -ENOENT);
+		kmemtrace_folder_new("/nonexistent/trace", false, cpus, CPUS, &folder, &fault),
+		-ENOENT);
 	assert_non_null(strstr(fault.text, "/nonexistent/trace"));
 }
 
@@ -296,7 +327,7 @@ static int make(const char *root)
 {
 	_cleanup_(kmemtrace_folder_freep) struct kmemtrace_folder *folder = NULL;
 
-	return kmemtrace_folder_new(root, false, CPUS, &folder, NULL);
+	return kmemtrace_folder_new(root, false, cpus, CPUS, &folder, NULL);
 }
 
 static void allocations_may_fail(void **state)
@@ -315,6 +346,7 @@ int main(void)
 		cmocka_unit_test(a_reader_gets_what_came_before_it),
 		cmocka_unit_test(an_absent_reader_costs_its_own_stream),
 		cmocka_unit_test(the_next_reader_begins_with_a_whole_event),
+		cmocka_unit_test(offline_cpus_have_no_stream),
 		cmocka_unit_test(a_slow_reader_is_waited_for_by_poll),
 		cmocka_unit_test(files_have_all),
 		cmocka_unit_test(a_file_is_replaced_as_a_whole),

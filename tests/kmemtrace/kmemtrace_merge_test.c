@@ -241,6 +241,27 @@ static void a_gap_waits_for_other_streams(void **state)
 	tear_down(&world);
 }
 
+/* A busy stream with gaps keeps the merge from waiting, but not from looking. */
+static void a_quiet_stream_is_not_forgotten(void **state)
+{
+	struct world world;
+
+	set_up(&world);
+	add_pipe(&world, 0);
+	add_pipe(&world, 1);
+	send_free(&world, 0, 1);
+	for (int32_t i = 3; i < 400; i += 2)
+		send_free(&world, 0, i);
+	expect(&world, 1);
+	expect(&world, 3);
+	send_free(&world, 1, 300);
+	for (int32_t i = 5; i < 300; i += 2)
+		expect(&world, i);
+	expect(&world, 300);
+	expect(&world, 301);
+	tear_down(&world);
+}
+
 static void a_fifo_waits_for_its_writer(void **state)
 {
 	char folder[] = "/tmp/kmemtrace-test.XXXXXX", path[64];
@@ -322,6 +343,7 @@ int main(void)
 		cmocka_unit_test(bytes_that_are_no_event_end_a_stream),
 		cmocka_unit_test(what_continues_the_order_does_not_wait),
 		cmocka_unit_test(a_gap_waits_for_other_streams),
+		cmocka_unit_test(a_quiet_stream_is_not_forgotten),
 		cmocka_unit_test(a_fifo_waits_for_its_writer),
 		cmocka_unit_test(a_signal_ends_the_wait),
 		cmocka_unit_test(errors_of_reading_are_reported),

@@ -122,7 +122,11 @@ static void doubtful_events_are_counted(void **state)
 	assert_int_equal(alloc(report, SITE_B, 0x1000, 20), 0); /* a free was missed */
 	assert_int_equal(
 		kmemtrace_report_add(report, &(struct kmemtrace_event){ .event_id = 9 }), 0);
+	assert_int_equal(kmemtrace_report_add(report,
+				 &(struct kmemtrace_event){ .pointer = 0x7000, .is_wrong = true }),
+		0);
 	kmemtrace_report_totals(report, &totals);
+	assert_int_equal(totals.wrong_events, 1);
 	assert_int_equal(totals.failed, 1);
 	assert_int_equal(totals.null_frees, 2);
 	assert_int_equal(totals.unknown_frees, 1);

@@ -284,7 +284,7 @@ static void print_accounts(struct reading *reading)
 		totals.frees, totals.live, totals.live_bytes);
 	output_printf(output,
 		"not seen: %" PRIu64 " events missing, %" PRIu64
-		" frees of earlier allocations, %" PRIu64 " frees missed\n",
+		" frees of unknown allocations, %" PRIu64 " frees missed\n",
 		counters.missing, totals.unknown_frees, totals.missed_frees);
 	if (reading->has_overruns)
 		output_printf(output, "the writer dropped %" PRIu64 " bytes of events\n",
@@ -327,6 +327,7 @@ static void print_json_accounts(struct reading *reading)
 	json_member_u64(json, "missed_frees", totals.missed_frees);
 	json_member_u64(json, "untracked", totals.untracked);
 	json_member_u64(json, "other_events", totals.other_events);
+	json_member_u64(json, "wrong_events", totals.wrong_events);
 	if (reading->has_overruns)
 		json_member_u64(json, "overrun_bytes", reading->overrun_bytes);
 	json_key(json, "damaged");

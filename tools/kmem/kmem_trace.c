@@ -91,8 +91,6 @@ static int put_status(struct tracing *tracing, struct fault *fault)
 				 kmemtrace_folder_overrun_bytes(tracing->folder);
 	size = snprintf(text, sizeof(text), "%" PRIu64 "\n", tracing->overrun_bytes);
 	r = kmemtrace_folder_put(tracing->folder, "total_overruns", text, (size_t)size);
-	if (r == 0 && tracing->wants_stacks)
-		r = put_stacks(tracing);
 	return r < 0 ? fault_set(fault, r, "cannot write into the folder '%s': %s", tracing->root,
 			       strerror(-r))
 		     : 0;
@@ -104,8 +102,9 @@ static int open_all(struct tracing *tracing, struct fault *fault)
 		.ring_bytes = (uint32_t)tracing->ring_bytes,
 		.wants_stacks = tracing->wants_stacks,
 	};
+	const uint32_t *cpus;
 	char version[8];
-	uint32_t cpus;
+	size_t count;
 	int r, size;
 
 	/* Those who allocate most would keep us from reading the rings in time. */
@@ -115,11 +114,12 @@ static int open_all(struct tracing *tracing, struct fault *fault)
 		r = kmemtrace_tracer_new(&settings, take_event, tracing, &tracing->tracer, fault);
 	if (r < 0)
 		return r;
-	cpus = kmemtrace_tracer_cpu_count(tracing->tracer);
-	tracing->polls = calloc(POLL_STREAMS + cpus, sizeof(*tracing->polls));
+	cpus = kmemtrace_tracer_cpus(tracing->tracer, &count);
+	tracing->polls = calloc(POLL_STREAMS + count, sizeof(*tracing->polls));
 	if (!tracing->polls)
 		return -ENOMEM;
-	r = kmemtrace_folder_new(tracing->root, tracing->is_files, cpus, &tracing->folder, fault);
+	r = kmemtrace_folder_new(
+		tracing->root, tracing->is_files, cpus, count, &tracing->folder, fault);
 	if (r < 0)
 		return r;
 	size = snprintf(version, sizeof(version), "%d\n", PILOTLIGHT_KMEMTRACE_VERSION);
@@ -133,15 +133,16 @@ static int open_all(struct tracing *tracing, struct fault *fault)
 /* Waits for events, for readers, or until it is time to drain. */
 static int wait_for_work(struct tracing *tracing)
 {
-	uint32_t cpus = kmemtrace_tracer_cpu_count(tracing->tracer);
+	size_t count;
 
+	(void)kmemtrace_tracer_cpus(tracing->tracer, &count);
 	tracing->polls[POLL_SIGNALS] =
 		(struct pollfd){ .fd = tracing->signals.fd, .events = POLLIN };
 	tracing->polls[POLL_RINGS] =
 		(struct pollfd){ .fd = kmemtrace_tracer_poll_fd(tracing->tracer),
 			.events = POLLIN };
 	kmemtrace_folder_polls(tracing->folder, tracing->polls + POLL_STREAMS);
-	return poll(tracing->polls, POLL_STREAMS + cpus, DRAIN_PERIOD_MS) < 0 && errno != EINTR
+	return poll(tracing->polls, POLL_STREAMS + count, DRAIN_PERIOD_MS) < 0 && errno != EINTR
 		       ? -errno
 		       : 0;
 }
@@ -190,6 +191,12 @@ static int finish(struct tracing *tracing, struct fault *fault)
 			r = kmemtrace_folder_flush(tracing->folder, fault);
 	}
 	kmemtrace_folder_end(tracing->folder);
+	if (r == 0 && tracing->wants_stacks) {
+		r = put_stacks(tracing);
+		if (r < 0)
+			return fault_set(fault, r, "cannot write '%s/stacks': %s", tracing->root,
+				strerror(-r));
+	}
 	return r < 0 ? r : put_status(tracing, fault);
 }
 
@@ -217,6 +224,9 @@ static int run(void *invocation)
 		return r;
 	(void)fprintf(stderr, "%" PRIu64 " events, %" PRIu64 " bytes overrun\n", tracing->events,
 		tracing->overrun_bytes);
+	if (tracing->wants_stacks)
+		(void)fprintf(stderr, "%" PRIu64 " events without a stack\n",
+			kmemtrace_tracer_stackless_events(tracing->tracer));
 	return 0;
 }
 
@@ -238,12 +248,12 @@ static const struct option_row options[] = {
 
 const struct command kmem_trace = {
 	.name = "kmem trace",
-	.summary = "write all allocations and frees of kernel memory to a stream for each CPU",
+	.summary = "write kmalloc() and slab events to a stream for each CPU",
 	.synopsis = "[OPTION...]",
 	.description = "Trace kernel memory and offer the events in the binary format of "
 		       "kmemtrace, ABI version 1: FIFOs cpu0, cpu1, ..., and the text files "
 		       "total_overruns and abi_version. A stream whose reader is slow or absent "
-		       "keeps 1 MiB; total_overruns counts the bytes of events beyond it. Needs "
+		       "keeps 8 MiB; total_overruns counts the bytes of events beyond it. Needs "
 		       "root and Linux 6.1.",
 	.options = { options },
 	.bytes = sizeof(struct tracing),
