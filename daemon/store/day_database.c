@@ -245,23 +245,27 @@ int day_database_change(struct day_database *database, enum day_statement name, 
 int day_database_shrink(struct day_database *database, struct fault *fault)
 {
 	sqlite3_stmt *statement;
-	int64_t pages;
+	int64_t pages, left;
 	int r = day_database_number(database, DAY_FREE_PAGES, 0, 0, &pages, fault);
 
+	if (r == 0 && pages > 0) {
+		r = day_database_statement(database, DAY_VACUUM, &statement, fault);
+		while (r >= 0 && (r = day_database_step(database, statement, fault)) == 1)
+			;
+		if (r == 0)
+			r = day_database_number(database, DAY_FREE_PAGES, 0, 0, &left, fault);
+		/* A damaged header can make SQLite keep its free pages for ever. */
+		if (r == 0 && left < pages)
+			return 1;
+	}
 	if (r < 0)
 		return r;
-	if (pages == 0) {
-		/* If a reader is in the way, the next call tries again. */
-		(void)sqlite3_busy_timeout(database->connection, 0);
-		database->is_held = sqlite3_wal_checkpoint_v2(database->connection, NULL,
-					    SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) != SQLITE_OK;
-		(void)sqlite3_busy_timeout(database->connection, BUSY_MS);
-		return 0;
-	}
-	r = day_database_statement(database, DAY_VACUUM, &statement, fault);
-	while (r >= 0 && (r = day_database_step(database, statement, fault)) == 1)
-		;
-	return r < 0 ? r : 1;
+	/* If a reader is in the way, the next call tries again. */
+	(void)sqlite3_busy_timeout(database->connection, 0);
+	database->is_held = sqlite3_wal_checkpoint_v2(database->connection, NULL,
+				    SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) != SQLITE_OK;
+	(void)sqlite3_busy_timeout(database->connection, BUSY_MS);
+	return 0;
 }
 
 /* --- opening --- */

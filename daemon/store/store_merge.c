@@ -332,7 +332,10 @@ static int merge_slot(struct day_database *database, const struct stage *stage, 
 	if (!group.windows)
 		return -ENOMEM;
 	r = read_group(&group, stage, first_ns, end_ns);
-	if (r == 0 && group.count > 0)
+	/* `first_ns` is a window's: the index is damaged, and would name it for ever. */
+	if (r == 0 && group.count == 0)
+		r = -EBADMSG;
+	if (r == 0)
 		r = merge_group(&group, stage);
 	free(group.windows);
 	return r;

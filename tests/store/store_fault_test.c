@@ -265,6 +265,61 @@ static void a_damaged_window_holds_up_no_other(void **state)
 	}
 }
 
+/* In a database with incremental vacuum, the header says so in two numbers. */
+static void forbid_vacuum(const char *path)
+{
+	static const char zeros[4];
+	int fd;
+
+	(void)fixture_sql(path, "INSERT INTO bodies VALUES (1000, zeroblob(20000));"
+				"DELETE FROM bodies WHERE window = 1000");
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, zeros, sizeof(zeros), 52), sizeof(zeros));
+	assert_int_equal(pwrite(fd, zeros, sizeof(zeros), 64), sizeof(zeros));
+	assert_int_equal(close(fd), 0);
+	assert_true(fixture_sql(path, "PRAGMA freelist_count") > 0);
+}
+
+/* The first window starts before every slot of whole nanoseconds. */
+static void move_before_slots(const char *path)
+{
+	(void)fixture_sql(path, "UPDATE windows SET start_ns = -1.5 WHERE id = 1");
+}
+
+/* A step that changes nothing is not repeated, and the next day gets its turn. */
+static void steps_without_progress_end(void **state)
+{
+	static const struct {
+		void (*damage)(const char *path);
+		size_t days_set_aside;
+	} ways[] = { { move_before_slots, 1 }, { forbid_vacuum, 0 } };
+	char folder[64], path[DAY_PATH_BYTES], next[DAY_PATH_BYTES];
+	struct fault fault = { 0 };
+	struct store *store;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		fixture_folder(folder);
+		fixture_path(path, folder);
+		assert_int_equal(day_file_path(next, folder, FIXTURE_DAY + 1), 0);
+		for (uint64_t day_ns = FIXTURE_DAY_NS; day_ns <= FIXTURE_DAY_NS + DAY_NS;
+			day_ns += DAY_NS)
+			for (uint32_t n = 0; n < 3; n++)
+				fixture_write_one(folder, day_ns + SECONDS(10) * n);
+		ways[i].damage(path);
+		store = fixture_open(folder);
+		for (int step = 0; step < 200; step++)
+			assert_true(
+				store_maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS, 0, &fault) >= 0);
+		assert_int_equal(store_maintain(store, FIXTURE_DAY_NS + 5 * DAY_NS, 0, &fault), 0);
+		store_close(store);
+		assert_string_equal(fault.text, "");
+		assert_int_equal(fixture_summary(folder).days_set_aside, ways[i].days_set_aside);
+		assert_int_equal(count_rows(next, "level < 2"), 0);
+		fixture_remove(folder);
+	}
+}
+
 static void a_damaged_dictionary_is_its_generation(void **state)
 {
 	char path[DAY_PATH_BYTES];
@@ -405,6 +460,7 @@ int main(void)
 		cmocka_unit_test(damage_is_found_late),
 		STORE_TEST(a_damaged_window_is_one_window),
 		cmocka_unit_test(a_damaged_window_holds_up_no_other),
+		cmocka_unit_test(steps_without_progress_end),
 		STORE_TEST(a_damaged_dictionary_is_its_generation),
 		STORE_TEST(leftovers_of_a_day_that_went_are_removed),
 		STORE_TEST(failing_allocations_cost_a_window_at_most),
