@@ -123,8 +123,10 @@ struct walk {
 	 */
 	struct remembered_span spans[2];
 	__u32 turn;
-	__u32 last_at;			     /* position in the last walk's frames */
-	__u32 follows_last;		     /* the last walk's frames have become this one's */
+	__u32 last_at;	    /* position in the last walk's frames */
+	__u32 follows_last; /* the last walk's frames have become this one's */
+	/* When it had PILOTLIGHT_WALK_CUT_DEPTH frames. */
+	__u64 cut_hash, cut_ns;
 	__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
 	/* Bounds of `mappings`, each array in one cache line for the search; end 0: none. */
 	__u64 starts[WALK_MAPPINGS], ends[WALK_MAPPINGS];

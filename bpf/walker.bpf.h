@@ -18,6 +18,7 @@
 #include "mapping.bpf.h"
 #include "remembered_walk.bpf.h"
 #include "unwind_table.bpf.h"
+#include "walk_depth.bpf.h"
 #include "walk_state.bpf.h"
 #include "walk_step.bpf.h"
 
@@ -58,6 +59,11 @@ static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 pla
 	const __u64 *registers = (__u64 *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
 	return bpf_probe_read_kernel(words, count * sizeof(*words), registers + place) == 0;
+}
+
+static __always_inline __u64 walk_clock_ns(void)
+{
+	return bpf_ktime_get_ns();
 }
 
 /*
@@ -312,7 +318,7 @@ static __always_inline int step_by_lookup(struct walker *walker)
 	int guess_end = walk->guess_end;
 	__u32 at;
 
-	if (walk->record.count >= PILOTLIGHT_WALK_DEPTH)
+	if (is_too_deep(walk))
 		return PILOTLIGHT_WALK_DEEP;
 	if (!enter_mapping(walker, where)) {
 		if (walk->searches > WALK_SEARCHES_MAX)
@@ -494,6 +500,8 @@ static __always_inline enum walk_result walk_user_stack(
 			break;
 	}
 	remember_walk(walk);
+	if (end == PILOTLIGHT_WALK_DEEP)
+		cut_walk(walk);
 	if (walk->record.count == 0) {
 		/* The page for old system calls is no mapping of a process. */
 		if (walk->ip > ADDRESS_MAX)

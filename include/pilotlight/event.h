@@ -64,7 +64,7 @@ enum pilotlight_walk_end {
 	PILOTLIGHT_WALK_UNSUPPORTED,	  /* DWARF that the table cannot express */
 	PILOTLIGHT_WALK_NO_CODE,	  /* the address is not in executable memory */
 	PILOTLIGHT_WALK_LOOPED,		  /* the caller's frame would be below this one */
-	PILOTLIGHT_WALK_DEEP,		  /* PILOTLIGHT_WALK_DEPTH frames */
+	PILOTLIGHT_WALK_DEEP,		  /* at a bound: of frames, time or mappings */
 	PILOTLIGHT_WALK_NO_FRAME_POINTER, /* generated code keeps none that leads to a caller */
 	PILOTLIGHT_WALK_BLOCKED, /* not begun: the thread was blocked when its time was taken */
 	PILOTLIGHT_WALK_ENDS,

@@ -24,7 +24,7 @@ import re
 import string
 import sys
 
-DEPTH = 1023
+DEPTH = 256
 WRONG_PER_MILLE = 1
 SAMPLES = 100
 SHOWN = 4
