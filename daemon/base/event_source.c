@@ -85,6 +85,17 @@ bool event_source_has(const struct event_source *source, const char *event)
 	return strcmp(event, source->name) == 0;
 }
 
+bool event_source_index(const char *event, enum pilotlight_source *ret_source)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (event_source_has(&event_sources[i], event)) {
+			*ret_source = i;
+			return true;
+		}
+	}
+	return false;
+}
+
 bool event_source_is_cpu(const struct event_source *source)
 {
 	return source == &event_sources[PILOTLIGHT_SOURCE_CPU];

@@ -44,5 +44,8 @@ const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wai
 /* Is it an event of this source? Unlike event_source_of(), knows no unknown ones. */
 bool event_source_has(const struct event_source *source, const char *event);
 
+/* Finds the source that has this event. None has "wall", or an event of a later version. */
+bool event_source_index(const char *event, enum pilotlight_source *ret_source);
+
 /* Are its amounts told as numbers of samples, and its period as a rate? */
 bool event_source_is_cpu(const struct event_source *source);

@@ -128,11 +128,11 @@ bool loss_record_needs_history(
 static int add_sealed(void *context, const struct store_window_line *line)
 {
 	struct loss_record_sealed *sealed = context;
-	/* The history has windows of sources alone. */
-	const ptrdiff_t source = event_source_of(line->event) - event_sources;
 	uint64_t end_ns = line->monotonic_ns + (line->end_ns - line->start_ns);
+	enum pilotlight_source source;
 
-	if (line->monotonic_ns < sealed->since_ns ||
+	/* No engine of this version sealed a window of another event. */
+	if (!event_source_index(line->event, &source) || line->monotonic_ns < sealed->since_ns ||
 		memcmp(line->boot_id, sealed->boot_id, sizeof(line->boot_id)) != 0)
 		return 0;
 	accounts_add(&sealed->accounts.of[source], &line->accounts);

@@ -15,18 +15,6 @@ void event_choice_init(struct event_choice *choice, const char *event)
 		choice->source = &event_sources[source];
 }
 
-/* Returns false for an event that no source knows. */
-static bool find_source(const char *event, enum pilotlight_source *ret_source)
-{
-	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		if (event_source_has(&event_sources[i], event)) {
-			*ret_source = i;
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool takes_cpu(struct event_choice *choice, const char *event)
 {
 	if (!choice->cpu_event[0])
@@ -43,7 +31,7 @@ static bool takes(struct event_choice *choice, const char *event)
 
 	if (!choice->source)
 		return strcmp(choice->event, event) == 0;
-	if (!find_source(event, &source) ||
+	if (!event_source_index(event, &source) ||
 		(choice->source != &event_source_wall && choice->source != &event_sources[source]))
 		return false;
 	return source != PILOTLIGHT_SOURCE_CPU || takes_cpu(choice, event);

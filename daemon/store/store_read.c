@@ -33,7 +33,7 @@ struct read_window {
 	uint64_t start_ns, end_ns, monotonic_ns, period_ns, samples;
 	struct accounts accounts;
 	uint32_t cpu_count;
-	enum pilotlight_source source;
+	enum pilotlight_source source; /* PILOTLIGHT_SOURCES: none has the event */
 	bool is_supplement;
 	bool counts_time; /* one of several windows of a time does */
 };
@@ -86,13 +86,14 @@ static int add_window(
 		.period_ns = window->period_ns,
 		.samples = window->samples,
 		.cpu_count = window->cpu_count,
-		.source = (enum pilotlight_source)(event_source_of(window->event) - event_sources),
+		.source = PILOTLIGHT_SOURCES,
 		.is_supplement = window->is_supplement,
 		.counts_time = !window->is_supplement &&
 			       event_choice_counts_time(&reading->events, window->event),
 	};
 	int r;
 
+	(void)event_source_index(window->event, &taken.source);
 	if (accounts_blob_read(&taken.accounts, window->accounts, window->accounts_size) < 0) {
 		reading->is_damaged = true;
 		return 0;
@@ -393,7 +394,8 @@ static void count_window(struct reading *reading, const struct read_window *wind
 		found->supplements++;
 	} else {
 		found->windows++;
-		found->source_ns[window->source] += window->end_ns - window->start_ns;
+		if (window->source < PILOTLIGHT_SOURCES)
+			found->source_ns[window->source] += window->end_ns - window->start_ns;
 	}
 	if (found->start_ns == 0 || window->start_ns < found->start_ns)
 		found->start_ns = window->start_ns;

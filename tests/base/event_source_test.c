@@ -65,6 +65,21 @@ static void sources_have_their_events_alone(void **state)
 	assert_false(event_source_has(offcpu, ""));
 }
 
+/* It indexes arrays, and events come from stored files. */
+static void an_index_is_of_a_source(void **state)
+{
+	static const char *const names[] = { "wall", "", "page-faults", "cpu" };
+	enum pilotlight_source found = PILOTLIGHT_SOURCES;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_false(event_source_index(names[i], &found));
+	assert_int_equal(found, PILOTLIGHT_SOURCES);
+	assert_true(event_source_index("cycles", &found));
+	assert_int_equal(found, PILOTLIGHT_SOURCE_CPU);
+	assert_true(event_source_index("runqueue", &found));
+	assert_int_equal(found, PILOTLIGHT_SOURCE_RUNQUEUE);
+}
+
 /* Else a sum could not tell a stack that ran from the same stack that was blocked. */
 static void stacks_of_threads_that_did_not_run_say_so(void **state)
 {
@@ -105,6 +120,7 @@ int main(void)
 		cmocka_unit_test(a_sum_and_an_event_are_no_sources),
 		cmocka_unit_test(events_have_a_source),
 		cmocka_unit_test(sources_have_their_events_alone),
+		cmocka_unit_test(an_index_is_of_a_source),
 		cmocka_unit_test(stacks_of_threads_that_did_not_run_say_so),
 		cmocka_unit_test(all_is_said_of_each),
 	};

@@ -231,6 +231,9 @@ static void each_source_is_subtracted_from_its_own(void **state)
 
 	write_window(&(struct written){ .at_s = 100, .count = 6 });
 	write_window(&(struct written){ .at_s = 100, .count = 5, .event = "offcpu" });
+	/* A damaged history may have events of no source. */
+	write_window(&(struct written){ .at_s = 100, .count = 4, .event = "wall" });
+	write_window(&(struct written){ .at_s = 100, .count = 3, .event = "of a later version" });
 	loss_record_update(record, &drained, &none, SECONDS(100));
 	fake_now_s = 130;
 	begun = begin_with_history(record, folder);

@@ -189,6 +189,30 @@ static void wall_tells_what_it_lacks(void **state)
 	profile_free(read);
 }
 
+/* Of a later version, or of a damaged history. "wall" is a sum, which no window has. */
+static void events_of_no_source_count_for_none(void **state)
+{
+	const struct event later = { "of a later version", FIXTURE_PERIOD, 3, 1, 0x3000 };
+	const struct event wall = { "wall", FIXTURE_PERIOD, 5, 1, 0x3000 };
+	struct store_selection selection = { .end_ns = UINT64_MAX, .event = later.name };
+	struct store *store = fixture_open(store_folder);
+	struct store_found found;
+
+	append_window(store, &later, FIXTURE_DAY_NS, 0);
+	append_window(store, &wall, FIXTURE_DAY_NS, 0);
+	store_close(store);
+	for (int i = 0; i < 2; i++) {
+		struct profile *read = fixture_read(store_folder, &selection, &found);
+
+		assert_int_equal(found.windows, i == 0);
+		assert_int_equal(fixture_total(read), i == 0 ? 4 : 0);
+		for (size_t j = 0; j < PILOTLIGHT_SOURCES; j++)
+			assert_int_equal(found.source_ns[j], 0);
+		profile_free(read);
+		selection.event = "wall";
+	}
+}
+
 static int note_event(void *context, const struct store_window_line *line)
 {
 	size_t *counts = context;
@@ -302,6 +326,7 @@ int main(void)
 		STORE_TEST(cpu_time_is_the_default),
 		STORE_TEST(wall_is_the_sum),
 		STORE_TEST(wall_tells_what_it_lacks),
+		STORE_TEST(events_of_no_source_count_for_none),
 		STORE_TEST(lines_have_their_event),
 		STORE_TEST(events_share_the_dictionary),
 		STORE_TEST(windows_of_a_time_are_appended_together),
