@@ -24,8 +24,8 @@ static const char over_quota[] = "[names over quota]";
 struct aggregator {
 	struct profile *profile;
 	const struct binary_table *binaries;
-	struct user_excess *excess; /* borrowed */
-	struct user_share strings, elements;
+	struct user_excess *excess;	     /* borrowed */
+	struct aggregator_quota own, *quota; /* of the profile's budget; the one in force */
 	/* Of the sample that is being added: its user, and the profile's size before it. */
 	uint64_t user;
 	uint32_t owner; /* as profile_thread.owner */
@@ -40,6 +40,34 @@ struct aggregator {
 	size_t table_binaries_count, table_binaries_capacity;
 };
 
+void aggregator_quota_init(
+	struct aggregator_quota *quota, size_t limit_bytes, struct aggregator_quota *within)
+{
+	*quota = (struct aggregator_quota){
+		.strings.capacity = limit_bytes / PROFILE_STRING_PARTS,
+		.elements.capacity = profile_sure_element_bytes(limit_bytes),
+		.within = within,
+	};
+}
+
+static bool has_room(
+	const struct aggregator_quota *quota, uint64_t user, size_t strings, size_t elements)
+{
+	for (; quota; quota = quota->within)
+		if (!user_share_has_room(&quota->strings, user, strings) ||
+			!user_share_has_room(&quota->elements, user, elements))
+			return false;
+	return true;
+}
+
+static void charge(struct aggregator_quota *quota, uint64_t user, size_t strings, size_t elements)
+{
+	for (; quota; quota = quota->within) {
+		user_share_add(&quota->strings, user, strings);
+		user_share_add(&quota->elements, user, elements);
+	}
+}
+
 int aggregator_new(struct profile *profile, const struct binary_table *binaries,
 	struct user_excess *excess, struct aggregator **ret_aggregator)
 {
@@ -50,10 +78,15 @@ int aggregator_new(struct profile *profile, const struct binary_table *binaries,
 	aggregator->profile = profile;
 	aggregator->binaries = binaries;
 	aggregator->excess = excess;
-	aggregator->strings.capacity = profile->strings.limit_bytes;
-	aggregator->elements.capacity = profile_sure_element_bytes(profile);
+	aggregator_quota_init(&aggregator->own, profile->limit_bytes, NULL);
+	aggregator->quota = &aggregator->own;
 	*ret_aggregator = aggregator;
 	return 0;
+}
+
+void aggregator_set_quota(struct aggregator *aggregator, struct aggregator_quota *quota)
+{
+	aggregator->quota = quota;
 }
 
 void aggregator_free(struct aggregator *aggregator)
@@ -185,10 +218,8 @@ static void weigh(struct aggregator *aggregator)
 	size_t strings = profile_string_bytes(profile) - aggregator->string_bytes;
 	size_t elements = profile_element_bytes(profile) - aggregator->element_bytes;
 
-	profile->is_frozen = !user_share_has_room(&aggregator->strings, aggregator->user,
-				     strings + FRAME_STRING_BYTES) ||
-			     !user_share_has_room(&aggregator->elements, aggregator->user,
-				     elements + FRAME_ELEMENT_BYTES);
+	profile->is_frozen = !has_room(aggregator->quota, aggregator->user,
+		strings + FRAME_STRING_BYTES, elements + FRAME_ELEMENT_BYTES);
 }
 
 static int add_frame(
@@ -319,9 +350,8 @@ int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sampl
 	if (r == -E2BIG && profile->is_frozen)
 		r = add_excess(aggregator, sample, labels, frames, count, &added);
 	profile->is_frozen = false;
-	user_share_add(&aggregator->strings, aggregator->user,
-		profile_string_bytes(profile) - aggregator->string_bytes);
-	user_share_add(&aggregator->elements, aggregator->user,
+	charge(aggregator->quota, aggregator->user,
+		profile_string_bytes(profile) - aggregator->string_bytes,
 		profile_element_bytes(profile) - aggregator->element_bytes);
 	return r;
 }
@@ -335,6 +365,6 @@ uint32_t aggregator_table_binary(const struct aggregator *aggregator, uint32_t p
 
 void aggregator_holdings(const struct aggregator *aggregator, struct user_holdings *holdings)
 {
-	user_holdings_add(holdings, USER_WINDOW, &aggregator->strings);
-	user_holdings_add(holdings, USER_WINDOW, &aggregator->elements);
+	user_holdings_add(holdings, USER_WINDOW, &aggregator->quota->strings);
+	user_holdings_add(holdings, USER_WINDOW, &aggregator->quota->elements);
 }

@@ -14,11 +14,25 @@
 struct aggregator;
 
 /*
+ * What users may hold of a budget in bytes (base/user_share.h): of strings and of elements that
+ * surely fit into it. A quota may be a part of another: what it grants, the other must have, too.
+ */
+struct aggregator_quota {
+	struct user_share strings, elements;
+	struct aggregator_quota *within; /* borrowed; NULL: none */
+};
+void aggregator_quota_init(
+	struct aggregator_quota *quota, size_t limit_bytes, struct aggregator_quota *within);
+
+/*
  * All are borrowed and must outlive the aggregator. It adds the samples that exceed their user's
  * share of the profile to `excess`.
  */
 int aggregator_new(struct profile *profile, const struct binary_table *binaries,
 	struct user_excess *excess, struct aggregator **ret_aggregator);
+/* Shares a quota with other aggregators, in place of one of its own profile's budget. Borrowed;
+ * call it before the first sample. */
+void aggregator_set_quota(struct aggregator *aggregator, struct aggregator_quota *quota);
 void aggregator_free(struct aggregator *aggregator);
 DEFINE_CLEANUP(struct aggregator, aggregator_free);
 
@@ -40,5 +54,5 @@ int aggregator_add(struct aggregator *aggregator, const struct raw_sample *sampl
 /* The id in the binary table of a binary of the profile; UINT32_MAX for synthetic ones. */
 uint32_t aggregator_table_binary(const struct aggregator *aggregator, uint32_t profile_binary);
 
-/* Adds the bytes that users hold of the profile (USER_WINDOW). */
+/* Adds the bytes that users hold of its quota (USER_WINDOW). */
 void aggregator_holdings(const struct aggregator *aggregator, struct user_holdings *holdings);

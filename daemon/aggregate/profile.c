@@ -9,7 +9,6 @@
 
 enum {
 	NO_BINARY = UINT32_MAX,
-	STRING_SHARE = 4,  /* strings may take a quarter of the budget */
 	STRING_BYTES = 24, /* of a string beside its text: the index, its place */
 	INDEX_BYTES = 16,  /* of an element in its index, at a mean load */
 	GROWTH_SHARE = 4,  /* an array grows by a quarter: a full one may take most of the budget */
@@ -31,7 +30,7 @@ int profile_new(size_t limit_bytes, struct profile **ret_profile)
 		return -ENOMEM;
 	profile->limit_bytes = limit_bytes;
 	profile->synthetic_binary = NO_BINARY;
-	r = string_pool_init(&profile->strings, limit_bytes / STRING_SHARE);
+	r = string_pool_init(&profile->strings, limit_bytes / PROFILE_STRING_PARTS);
 	if (r < 0)
 		return r;
 	r = ARRAY_RESERVE(profile->nodes.items, &profile->nodes.capacity, 1, 16);
@@ -87,9 +86,40 @@ size_t profile_element_bytes(const struct profile *profile)
 	       profile->samples.count * (sizeof(*profile->samples.items) + INDEX_BYTES);
 }
 
-size_t profile_sure_element_bytes(const struct profile *profile)
+size_t profile_sure_element_bytes(size_t limit_bytes)
 {
-	return profile->limit_bytes / 100 * SURE_PER_CENT;
+	return limit_bytes / 100 * SURE_PER_CENT;
+}
+
+/* Does so much more fit into the budgets? */
+static bool has_room(const struct profile *profile, size_t growth)
+{
+	const struct profile_pool *pool = profile->pool;
+	size_t bytes = growth;
+
+	if (profile_bytes(profile) + growth > profile->limit_bytes)
+		return false;
+	for (size_t i = 0; pool && i < pool->count; i++)
+		bytes += profile_bytes(pool->members[i]);
+	return !pool || bytes <= pool->limit_bytes;
+}
+
+/* The size up to which the profile's strings may grow. */
+static size_t string_limit(const struct profile *profile)
+{
+	const struct profile_pool *pool = profile->pool;
+	size_t limit = profile->strings.limit_bytes, others = 0, all;
+
+	if (profile->is_frozen)
+		return 0;
+	if (!pool)
+		return limit;
+	for (size_t i = 0; i < pool->count; i++)
+		if (pool->members[i] != profile)
+			others += pool->members[i]->strings.size;
+	all = pool->limit_bytes / PROFILE_STRING_PARTS;
+	all = all > others ? all - others : 0;
+	return all < limit ? all : limit;
 }
 
 /*
@@ -109,7 +139,7 @@ static int make_room(struct profile *profile, void *items, size_t *capacity, siz
 		growth += more * element_bytes;
 	if (index && hash_index_is_full(index))
 		growth += hash_index_bytes(index);
-	if (growth > 0 && profile_bytes(profile) + growth > profile->limit_bytes)
+	if (growth > 0 && !has_room(profile, growth))
 		return -E2BIG;
 	if (index) {
 		r = hash_index_reserve(index);
@@ -155,8 +185,8 @@ int profile_add_binary(
 
 int profile_add_string(struct profile *profile, const char *string, uint32_t *ret_string)
 {
-	return string_pool_intern_within(&profile->strings, string, strlen(string),
-		profile->is_frozen ? 0 : profile->strings.limit_bytes, ret_string);
+	return string_pool_intern_within(
+		&profile->strings, string, strlen(string), string_limit(profile), ret_string);
 }
 
 struct location_key {

@@ -91,6 +91,8 @@ struct profile_sample {
 		size_t count, capacity; \
 	}
 
+struct profile_pool;
+
 struct profile {
 	/* What the profile describes. */
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
@@ -113,6 +115,7 @@ struct profile {
 	PROFILE_TABLE(struct profile_sample) samples;
 
 	size_t limit_bytes;
+	const struct profile_pool *pool; /* borrowed; NULL: none */
 	bool is_frozen; /* new elements are refused with -E2BIG; existing ones are still found */
 
 	/* Private to profile.c. */
@@ -122,12 +125,26 @@ struct profile {
 
 enum { PROFILE_ROOT = 0 };
 
+/* Strings may take this part of a budget: 1/4. */
+enum { PROFILE_STRING_PARTS = 4 };
+
+/*
+ * A budget of several profiles together, beside that of each: those of one window, of which one may
+ * need much and another little. Set `pool` of each to it; it must outlive their growth.
+ */
+enum { PROFILE_POOL_MAX = 4 };
+struct profile_pool {
+	size_t limit_bytes;
+	const struct profile *members[PROFILE_POOL_MAX]; /* borrowed */
+	size_t count;
+};
+
 /* The bytes of all strings, and of all elements, with their share of the indexes, without room. */
 size_t profile_string_bytes(const struct profile *profile);
 size_t profile_element_bytes(const struct profile *profile);
-/* So many bytes of elements fit for sure, of whatever kinds, beside strings of up to
- * strings.limit_bytes, as the above weigh them. */
-size_t profile_sure_element_bytes(const struct profile *profile);
+/* So many bytes of elements, as the above weigh them, fit into a budget for sure, of whatever
+ * kinds, beside strings of up to 1/PROFILE_STRING_PARTS of it. */
+size_t profile_sure_element_bytes(size_t limit_bytes);
 
 /* Returns 0 or -ENOMEM. */
 int profile_new(size_t limit_bytes, struct profile **ret_profile);

@@ -26,9 +26,8 @@ static void report_users(const struct pipeline *pipeline, struct pipeline_report
 	user_excess_merge(excess, binary_table_excess(pipeline->binaries));
 	user_excess_merge(excess, symbolizer_excess(pipeline->symbolizer));
 	user_excess_merge(excess, jit_table_excess(pipeline->jit));
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (pipeline->open.parts[i].aggregator)
-			aggregator_holdings(pipeline->open.parts[i].aggregator, holdings);
+	/* The quota of CPU time is that of all sources. */
+	aggregator_holdings(pipeline->open.parts[PILOTLIGHT_SOURCE_CPU].aggregator, holdings);
 	user_holdings_add(holdings, USER_BINARIES, binary_table_share(pipeline->binaries));
 	user_holdings_add(holdings, USER_SYMBOLS, symbolizer_unfinished(pipeline->symbolizer));
 	user_holdings_add(holdings, USER_JIT, jit_table_share(pipeline->jit));

@@ -26,10 +26,17 @@ struct pipeline_part {
 	uint64_t late_refused[PILOTLIGHT_PATH_COUNT];
 };
 
+/* What the parts of a window share: its memory, of which CPU time always has a quarter. */
+struct pipeline_room {
+	struct profile_pool pool;
+	struct aggregator_quota all, others; /* of all sources; of those but CPU time */
+};
+
 /* An open window, or an ended one that waits for its last samples. */
 struct pipeline_window {
 	bool is_there;
 	uint32_t number;
+	struct pipeline_room *room; /* owned */
 	struct pipeline_part parts[PILOTLIGHT_SOURCES];
 	uint64_t monotonic_ns; /* start of the window; CLOCK_MONOTONIC */
 	uint64_t waiting;      /* its entries in late_samples */

@@ -5,6 +5,7 @@
 #include "engine/pipeline_state.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool has_source(const struct pipeline *pipeline, enum pilotlight_source source)
@@ -12,27 +13,34 @@ static bool has_source(const struct pipeline *pipeline, enum pilotlight_source s
 	return pipeline->settings.capture.sources & 1U << source;
 }
 
-/* The budget is that of all sources: CPU time has two shares, each other source one. */
-static size_t profile_budget(const struct pipeline *pipeline, enum pilotlight_source source)
+static int make_room(const struct pipeline *pipeline, struct pipeline_room **ret_room)
 {
-	size_t shares = 2;
+	const size_t budget = pipeline->settings.profile_budget_bytes;
+	struct pipeline_room *room = calloc(1, sizeof(*room));
 
-	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
-		shares += has_source(pipeline, i);
-	return pipeline->settings.profile_budget_bytes / shares *
-	       (source == PILOTLIGHT_SOURCE_CPU ? 2 : 1);
+	if (!room)
+		return -ENOMEM;
+	room->pool.limit_bytes = budget;
+	aggregator_quota_init(&room->all, budget, NULL);
+	aggregator_quota_init(&room->others, budget / 4 * 3, &room->all);
+	*ret_room = room;
+	return 0;
 }
 
-static int begin_part(
-	struct pipeline *pipeline, enum pilotlight_source source, struct pipeline_part *part)
+static int begin_part(struct pipeline *pipeline, enum pilotlight_source source,
+	struct pipeline_room *room, struct pipeline_part *part)
 {
-	int r = profile_new(profile_budget(pipeline, source), &part->profile);
+	int r = profile_new(pipeline->settings.profile_budget_bytes, &part->profile);
 
 	if (r == 0)
 		r = aggregator_new(part->profile, pipeline->binaries, &pipeline->report.excess,
 			&part->aggregator);
 	if (r < 0)
 		return r;
+	aggregator_set_quota(
+		part->aggregator, source == PILOTLIGHT_SOURCE_CPU ? &room->all : &room->others);
+	part->profile->pool = &room->pool;
+	room->pool.members[room->pool.count++] = part->profile;
 	part->profile->period_ns = pipeline_period_ns(pipeline, source);
 	/* Now, while there is room for sure. */
 	if (source != PILOTLIGHT_SOURCE_CPU)
@@ -48,11 +56,11 @@ int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t m
 		.is_there = true, .number = number, .monotonic_ns = monotonic_ns
 	};
 	uint64_t since_ns = clock_monotonic_ns() - monotonic_ns, start_ns;
-	int r = 0;
+	int r = make_room(pipeline, &window.room);
 
 	for (enum pilotlight_source i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
 		if (has_source(pipeline, i))
-			r = begin_part(pipeline, i, &window.parts[i]);
+			r = begin_part(pipeline, i, window.room, &window.parts[i]);
 	/* pipeline_start() adds it to the first window. */
 	if (r == 0)
 		r = pipeline_window_name_event(pipeline, &window);
@@ -74,6 +82,7 @@ void pipeline_window_done(struct pipeline_window *window)
 		aggregator_free(window->parts[i].aggregator);
 		profile_free(window->parts[i].profile);
 	}
+	free(window->room);
 	*window = (struct pipeline_window){ 0 };
 }
 
@@ -175,8 +184,12 @@ int pipeline_take_window(struct pipeline *pipeline, bool is_hurried,
 	pipeline_window_account(pipeline, window);
 	pipeline_window_set_accounts(window);
 	*ret_monotonic_ns = window->monotonic_ns;
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
 		ret_profiles->of[i] = TAKE_PTR(window->parts[i].profile);
+		/* The pool goes with the window. Nothing is added to the profile any more. */
+		if (ret_profiles->of[i])
+			ret_profiles->of[i]->pool = NULL;
+	}
 	collect_binaries(pipeline, window->number);
 	pipeline_window_done(window);
 	return 0;

@@ -387,6 +387,46 @@ static void a_user_cannot_fill_the_profile(void **state)
 	}
 }
 
+/* A user fills the part of other sources, and has as much of the whole for CPU time. */
+static void a_part_of_a_quota_leaves_the_rest(void **state)
+{
+	const struct flood names = { .has_names = true, .has_stacks = true };
+	struct aggregator_quota all, others;
+	struct fixture fixture;
+	uint64_t before, added;
+
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	aggregator_quota_init(&all, 1 << 20, NULL);
+	aggregator_quota_init(&others, 3 << 18, &all);
+	aggregator_set_quota(fixture.aggregator, &others);
+	(void)flood(&fixture, 1, &names);
+	assert_int_equal(others.strings.used, all.strings.used);
+	assert_int_equal(others.elements.used, all.elements.used);
+	assert_true(others.strings.used <= others.strings.capacity);
+	aggregator_set_quota(fixture.aggregator, &all);
+	before = over_quota(&fixture);
+	added = all.strings.used;
+	expect_room_for_others(&fixture);
+	assert_int_equal(over_quota(&fixture), before);
+	/* What is charged to the whole is not charged to the part. */
+	assert_true(all.strings.used > added);
+	assert_int_equal(others.strings.used, added);
+	/* The part is full for all its users only if the whole is. */
+	all.strings.used = all.strings.capacity;
+	aggregator_set_quota(fixture.aggregator, &others);
+	before = over_quota(&fixture);
+	{
+		struct raw_sample sample = sample_of(9, "late");
+		const struct resolved_frame frame = {
+			.jit = RESOLVED_JIT, .binary = fixture.jit, .name = "new", .address = 7
+		};
+
+		assert_int_equal(aggregator_add(fixture.aggregator, &sample, NULL, &frame, 1), 0);
+		assert_int_equal(over_quota(&fixture), before + sample.count);
+	}
+	close_fixture(&fixture);
+}
+
 /* What is in the profile already costs nothing. */
 static void a_user_over_quota_keeps_known_names(void **state)
 {
@@ -552,6 +592,7 @@ int main(void)
 		cmocka_unit_test(a_sample_without_frames_is_still_one),
 		cmocka_unit_test(a_full_profile_refuses),
 		cmocka_unit_test(a_user_cannot_fill_the_profile),
+		cmocka_unit_test(a_part_of_a_quota_leaves_the_rest),
 		cmocka_unit_test(a_user_over_quota_keeps_known_names),
 		cmocka_unit_test(a_known_stack_stays_with_a_nameless_thread),
 		cmocka_unit_test(threads_have_owners),

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -32,6 +33,49 @@ static void equal_stacks_are_one_node(void **state)
 	assert_int_not_equal(again, other);
 	assert_int_equal(profile->nodes.items[other].parent, node);
 	profile_free(profile);
+}
+
+static void profiles_of_a_pool_share_its_budget(void **state)
+{
+	enum { POOL = 256 << 10 };
+	struct profile_pool pool = { .limit_bytes = POOL };
+	struct profile *profiles[3];
+	struct profile_binary binary = { .kind = BINARY_EXECUTABLE };
+	size_t sum = 0, strings = 0;
+	uint32_t id;
+
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(profile_new(POOL, &profiles[i]), 0);
+		profiles[i]->pool = &pool;
+		pool.members[pool.count++] = profiles[i];
+		assert_int_equal(profile_add_binary(profiles[i], &binary, &id), 0);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		char text[32];
+		int r = 0;
+
+		/* The first takes what there is, and the others find it taken. */
+		for (uint64_t n = 0; r == 0; n++) {
+			(void)snprintf(text, sizeof(text), "string %llu", (unsigned long long)n);
+			r = profile_add_string(profiles[i], text, &id);
+		}
+		assert_int_equal(r, -E2BIG);
+		for (uint64_t n = 0; (r = profile_add_location(profiles[i], 0, n, &id)) == 0; n++)
+			;
+		assert_int_equal(r, -E2BIG);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		sum += profile_bytes(profiles[i]);
+		strings += profiles[i]->strings.size;
+	}
+	/* Strings are weighed when elements grow: they may come on top, as of a single profile. */
+	assert_in_range(sum, POOL / 4, POOL + POOL / PROFILE_STRING_PARTS);
+	assert_in_range(strings, POOL / 8, POOL / PROFILE_STRING_PARTS);
+	/* What the others hold is free without the pool. */
+	profiles[2]->pool = NULL;
+	assert_int_equal(profile_add_string(profiles[2], "another string", &(uint32_t){ 0 }), 0);
+	for (size_t i = 0; i < 3; i++)
+		profile_free(profiles[i]);
 }
 
 static void the_same_address_in_two_binaries_is_two_locations(void **state)
@@ -208,7 +252,7 @@ static void elements_fit_as_far_as_it_is_said(void **state)
 			assert_int_equal(profile_add_thread(profile, &thread, &id), 0);
 			fill_strings(profile, lengths[i / KINDS]);
 			for (uint32_t number = 0; profile_element_bytes(profile) + 128 <=
-						  profile_sure_element_bytes(profile);
+						  profile_sure_element_bytes(profile->limit_bytes);
 				number++)
 				assert_int_equal(add_element(profile, (int)(i % KINDS), number), 0);
 			assert_true(profile_bytes(profile) <= limit);
@@ -267,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_stacks_are_one_node),
+		cmocka_unit_test(profiles_of_a_pool_share_its_budget),
 		cmocka_unit_test(the_same_address_in_two_binaries_is_two_locations),
 		cmocka_unit_test(another_function_at_the_same_address_is_another_location),
 		cmocka_unit_test(samples_of_one_stack_and_thread_add_up),
