@@ -20,8 +20,6 @@
 
 enum {
 	LIST_TIMEOUT_MS = 1000,
-	/* Of each source on each CPU. More of them fill the ring, which wakes the engine early. */
-	WAITS_HZ = 100,
 	SIDEBAND_BUDGET_BYTES = 8 << 20, /* for all CPUs together */
 	SIDEBAND_RING_BYTES_MAX = 512 << 10,
 	SIDEBAND_RING_BYTES_MIN = 32 << 10,
@@ -64,13 +62,11 @@ static void compute_sizes(struct capture_host *host)
 	struct map_sizes_work work = {
 		.rate_hz = settings->rate_hz,
 		.cpu_count = host->cpu_count,
+		.waits_hz = map_sizes_waits_hz(settings->sources),
 		.stack_depth = stack_depth(),
 		.forced_stack_slots = settings->stack_slots,
 	};
 
-	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
-		if (settings->sources & 1U << i)
-			work.waits_hz += WAITS_HZ;
 	sizes->has_walks = settings->unwind_budget_bytes > 0 && sampler_programs_can_walk();
 	sizes->walks = walk_map_sizes_compute(sizes->has_walks ? settings->unwind_budget_bytes : 0);
 	work.has_walks = sizes->has_walks;

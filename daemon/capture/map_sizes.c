@@ -26,6 +26,8 @@ enum {
 	RING_SAMPLE_BYTES = 1024, /* half of what any other sample takes, of which few are sent */
 	STACK_BUCKET_BYTES = 8 + 16, /* pointer, and struct stack_map_bucket */
 	HASH_ENTRY_BYTES = 16 + 48,  /* struct bucket, and struct htab_elem */
+	/* Of each source on each CPU. More of them fill the ring, which wakes the engine early. */
+	WAITS_HZ = 100,
 };
 
 static uint64_t power_of_two_at_least(uint64_t n)
@@ -40,6 +42,16 @@ static uint64_t power_of_two_at_least(uint64_t n)
 static uint64_t clamp(uint64_t n, uint64_t low, uint64_t high)
 {
 	return n < low ? low : n > high ? high : n;
+}
+
+uint32_t map_sizes_waits_hz(uint32_t sources)
+{
+	uint32_t waits_hz = 0;
+
+	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (sources & 1U << i)
+			waits_hz += WAITS_HZ;
+	return waits_hz;
 }
 
 size_t map_sizes_bytes(const struct map_sizes *sizes)

@@ -30,10 +30,13 @@ struct map_sizes {
 /* Bytes of all maps, including the kernel's own overhead. */
 size_t map_sizes_bytes(const struct map_sizes *sizes);
 
+/* The samples of waits to expect on each CPU, with these sources: a set of bits. */
+uint32_t map_sizes_waits_hz(uint32_t sources);
+
 /* The work that the maps must hold. */
 struct map_sizes_work {
 	uint32_t rate_hz, cpu_count;
-	uint32_t waits_hz;    /* samples of other sources than CPU time to expect on each CPU */
+	uint32_t waits_hz;    /* map_sizes_waits_hz() */
 	uint32_t stack_depth; /* kernel.perf_event_max_stack, at most PILOTLIGHT_STACK_DEPTH */
 	uint32_t forced_stack_slots; /* of the raw stackmaps; 0: computed */
 	bool has_walks; /* the sampler walks user stacks; the stackmaps then hold mostly kernel

@@ -96,12 +96,14 @@ static int share_memory(
 {
 	struct memory_work work = { .rate_hz = (uint32_t)config->frequency_hz };
 	_cleanup_free_ uint32_t *cpus = NULL;
+	uint64_t periods[PILOTLIGHT_SOURCES];
 	int count = cpu_list_read_online(&cpus);
 
 	if (count < 0)
 		return fault_set(
 			fault, count, "cannot read which CPUs are online: %s", strerror(-count));
 	work.cpu_count = (uint32_t)count;
+	work.sources = service_settings_sources(config, periods);
 	if (config_is_set(config, "Memory", "JitBytes"))
 		work.jit_bytes = config->jit_bytes;
 	return memory_shares_compute(memory_budget(config), &work, ret_shares, fault);

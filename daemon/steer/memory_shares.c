@@ -105,6 +105,7 @@ static size_t needed_map_bytes(const struct memory_work *work, size_t budget_byt
 	const struct map_sizes_work full = {
 		.rate_hz = work->rate_hz,
 		.cpu_count = work->cpu_count,
+		.waits_hz = map_sizes_waits_hz(work->sources),
 		.stack_depth = PILOTLIGHT_STACK_DEPTH,
 		.has_walks = true,
 	};

@@ -33,6 +33,7 @@ struct memory_shares {
 struct memory_work {
 	uint32_t cpu_count, rate_hz;
 	size_t jit_bytes; /* as configured; 0: a share of the budget */
+	uint32_t sources; /* as in capture_settings: they need room in the maps */
 };
 
 /* Returns 0, or -ENOSPC with `fault`, which names the smallest sufficient budget. */

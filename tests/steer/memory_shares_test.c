@@ -21,6 +21,11 @@
 
 #define MIB ((uint64_t)1 << 20)
 
+enum {
+	ALL_SOURCES = 1 << PILOTLIGHT_SOURCE_CPU | 1 << PILOTLIGHT_SOURCE_OFFCPU |
+		      1 << PILOTLIGHT_SOURCE_RUNQUEUE,
+};
+
 static struct memory_shares shares_of(uint64_t budget_bytes, const struct memory_work *work)
 {
 	struct memory_shares shares;
@@ -67,7 +72,7 @@ static void shares_never_exceed_the_budget(void **state)
 			for (size_t k = 0; k < ARRAY_SIZE(rates); k++)
 				for (size_t l = 0; l < ARRAY_SIZE(jits); l++) {
 					const struct memory_work work = { cpus[j], rates[k],
-						jits[l] };
+						jits[l], l % 2 ? ALL_SOURCES : 0 };
 					struct memory_shares shares;
 
 					if (memory_shares_compute(
@@ -114,6 +119,36 @@ static void maps_take_no_more_than_they_need(void **state)
 	assert_true(shares.map_bytes - shares.unwind_bytes < 4 * MIB);
 	shares = shares_of(1024 * MIB, &much);
 	assert_true(shares.map_bytes - shares.unwind_bytes > 100 * MIB);
+}
+
+static uint32_t drain_period_ms(uint64_t budget_bytes, uint32_t sources)
+{
+	const struct memory_work work = { .cpu_count = 2, .rate_hz = 99, .sources = sources };
+	const struct map_sizes_work map_work = {
+		.rate_hz = 99,
+		.cpu_count = 2,
+		.waits_hz = map_sizes_waits_hz(sources),
+		.stack_depth = PILOTLIGHT_STACK_DEPTH,
+		.has_walks = true,
+	};
+	struct memory_shares shares = shares_of(budget_bytes, &work);
+	struct map_sizes sizes;
+
+	map_sizes_compute(&map_work, shares.map_bytes - shares.unwind_bytes, &sizes);
+	assert_true(sizes.total_bytes <= shares.map_bytes - shares.unwind_bytes);
+	return sizes.drain_period_ms;
+}
+
+/* pilotlight.conf(5) says so. Without room for them, sources would halve the shorter times. */
+static void sources_have_room_in_the_maps(void **state)
+{
+	const uint32_t one = 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_OFFCPU;
+
+	assert_int_equal(drain_period_ms(64 * MIB, 0), 2550);
+	assert_int_equal(drain_period_ms(64 * MIB, one), 1286);
+	assert_int_equal(drain_period_ms(64 * MIB, ALL_SOURCES), 856);
+	assert_int_equal(drain_period_ms(96 * MIB, one), 2550);
+	assert_int_equal(drain_period_ms(176 * MIB, ALL_SOURCES), 2550);
 }
 
 static void rings_shrink_with_the_number_of_cpus(void **state)
@@ -293,6 +328,7 @@ int main(void)
 		cmocka_unit_test(shares_never_exceed_the_budget),
 		cmocka_unit_test(the_default_is_split_sensibly),
 		cmocka_unit_test(maps_take_no_more_than_they_need),
+		cmocka_unit_test(sources_have_room_in_the_maps),
 		cmocka_unit_test(rings_shrink_with_the_number_of_cpus),
 		cmocka_unit_test(the_minimum_budget_is_reported),
 		cmocka_unit_test(too_much_work_fits_no_budget),
