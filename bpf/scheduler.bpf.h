@@ -14,7 +14,9 @@
  *  3. A new thread does not come by account_switch() when it runs for the first time.
  *     begin_thread() marks it, and note_switch() adds what it waited until then.
  *  4. visit_threads() goes over all threads: before sampling, to note which are off the CPU; and at
- *     a window's end, to take whole periods of threads that have been blocked since before it.
+ *     a window's end, to take whole periods of threads that have been blocked since before it. It
+ *     pauses while the ring has no room to spare, so it neither loses that time nor takes the room
+ *     of other samples. Its reader drains the ring and reads on.
  *
  * The times are those of the run queue's clock, by which the scheduler itself accounts for a
  * thread's time on the CPU and in run queues. So the three sources add up to the wall time. The
@@ -42,6 +44,8 @@ const volatile __u64 schedule_address;
 /* 0: visit_threads() begins the sampling of all threads. Otherwise it takes the time of those that
  * have been blocked since before. CLOCK_MONOTONIC. */
 volatile __u64 blocked_before_ns;
+/* How many threads visit_threads() still visits before it pauses. */
+volatile __u32 visits_left;
 
 struct off_cpu {
 	/* The time off the CPU since then is not accounted for. By the run queue's clock; 0: it
@@ -391,9 +395,12 @@ static __always_inline void begin_visited(struct task_struct *task, __u64 now)
 	off_cpu->wait = wait_of(task, task->__state);
 }
 
-/* Takes whole periods; the thread itself accounts for the rest. If it is just woken, it is left
- * alone. The run queue's clock may be as old as the last tick; then it takes less. */
-static __always_inline void take_blocked(struct task_struct *task, __u64 now)
+/*
+ * Takes whole periods; the thread itself accounts for the rest. If it is just woken, it is left
+ * alone. The run queue's clock may be as old as the last tick; then it takes less. Returns 0 if the
+ * ring has no room to spare: then nothing was taken.
+ */
+static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 {
 	__u64 before_ns = blocked_before_ns + (now - bpf_ktime_get_ns());
 	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
@@ -401,18 +408,24 @@ static __always_inline void take_blocked(struct task_struct *task, __u64 now)
 	__u32 state = task->__state;
 
 	if (!off_cpu || !period_ns || state == 0 || state & (STATE_WAKING | STATE_NEW | STATE_DEAD))
-		return;
+		return 1;
 	since_ns = off_cpu->since_ns;
 	if (since_ns == 0 || since_ns >= before_ns || since_ns >= now)
-		return;
+		return 1;
 	periods = (now - since_ns) / period_ns;
 	if (periods > ~0U)
 		periods = ~0U;
-	if (periods == 0 || __sync_val_compare_and_swap(&off_cpu->since_ns, since_ns,
-				    since_ns + periods * period_ns) != since_ns)
-		return;
-	send_blocked(task, off_cpu->wait, (__u32)periods);
+	if (periods == 0)
+		return 1;
+	if (!has_room_to_spare(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
+		return 0;
+	if (__sync_val_compare_and_swap(
+		    &off_cpu->since_ns, since_ns, since_ns + periods * period_ns) == since_ns)
+		send_blocked(task, off_cpu->wait, (__u32)periods);
+	return 1;
 }
+
+enum { GO_ON = 0, PAUSE = 1 }; /* PAUSE: the read fails with EAGAIN; the next begins here again */
 
 SEC("iter/task")
 int visit_threads(struct bpf_iter__task *context)
@@ -421,10 +434,13 @@ int visit_threads(struct bpf_iter__task *context)
 	__u64 now = run_queue_clock_ns(bpf_get_current_task_btf());
 
 	if (!task || task->pid == 0 || task->exit_state)
-		return 0;
-	if (blocked_before_ns)
-		take_blocked(task, now);
-	else
+		return GO_ON;
+	if (!blocked_before_ns) {
 		begin_visited(task, now);
-	return 0;
+		return GO_ON;
+	}
+	if (visits_left == 0 || !take_blocked(task, now))
+		return PAUSE;
+	visits_left--;
+	return GO_ON;
 }

@@ -127,7 +127,9 @@ int capture_list_files(struct capture *capture);
  * for the time that is not accounted for yet, in whole periods. Otherwise all of it is taken when a
  * thread wakes, maybe hours later. They have a kernel stack and end with PILOTLIGHT_WALK_BLOCKED.
  * Call it before the last drain of a window or of a recording. Returns 0; -EOPNOTSUPP if time off
- * the CPU is not sampled; or -errno.
+ * the CPU is not sampled; or -errno. -EAGAIN: the rest of the threads keep their time, since the
+ * ring has no room to spare, or to bound the time of a call. Drain, and call again with the same
+ * `before_ns` to go on.
  */
 int capture_take_blocked(struct capture *capture, uint64_t before_ns);
 

@@ -37,6 +37,7 @@ struct capture_host {
 	int barrier_inner_fd;
 	uint32_t cpu_count;
 	bool is_started;
+	struct thread_visit visit;
 	uint64_t fixed_map_bytes; /* of maps whose memory is allocated at once */
 	uint64_t map_bytes;	  /* of all maps */
 };
@@ -139,7 +140,7 @@ int capture_host_open(const struct capture_settings *settings, const char *event
 
 	if (!host)
 		return fault_set(fault, -ENOMEM, "out of memory");
-	host->statistics_fd = host->barrier_inner_fd = -1;
+	host->statistics_fd = host->barrier_inner_fd = host->visit.fd = -1;
 	host->settings = *settings;
 	perf_event_opener_init(&host->opener, event_service);
 	count = cpu_list_read_online(&cpus);
@@ -172,6 +173,7 @@ void capture_host_free(struct capture_host *host)
 {
 	if (!host)
 		return;
+	thread_visit_end(&host->visit);
 	cpu_events_free(host->events);
 	sideband_rings_free(host->rings);
 	perf_event_opener_done(&host->opener);
@@ -310,6 +312,7 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 void capture_host_stop(struct capture_host *host)
 {
 	cpu_events_stop(host->events);
+	thread_visit_end(&host->visit);
 	scheduler_programs_stop(host->programs);
 	host->is_started = false;
 }
@@ -347,7 +350,8 @@ int capture_host_list_files(struct capture_host *host)
 
 int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns)
 {
-	return scheduler_programs_take_blocked(host->programs, &host->settings, before_ns);
+	return scheduler_programs_take_blocked(
+		host->programs, &host->settings, before_ns, &host->visit);
 }
 
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)

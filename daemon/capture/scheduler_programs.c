@@ -27,6 +27,8 @@ enum {
 	/* Of the tracepoint sched_switch since 5.18, with the one that all have. */
 	SWITCH_ARGUMENTS = 5,
 	ENTRIES = 3, /* of scratches; the walkers need one less */
+	/* Threads visited by a call to take their time: about 30 ms, if all are blocked. */
+	VISITS = 16384,
 };
 
 static bool is_on(const struct capture_settings *settings, enum pilotlight_source source)
@@ -148,26 +150,51 @@ int scheduler_programs_prepare(
 	return 0;
 }
 
-/* Runs the iterator over all threads. It prints nothing, so one read runs it to its end. */
-static int visit_threads(struct sampler *programs, uint64_t blocked_before_ns)
+/* Opens an iterator over all threads; it outlives its link. */
+static int open_visit(struct sampler *programs, int *ret_fd)
 {
-	_cleanup_close_ int fd = -1;
-	struct bpf_link *link;
-	int r = 0;
-	char byte;
+	struct bpf_link *link = bpf_program__attach_iter(programs->progs.visit_threads, NULL);
+	int fd, r;
 
-	programs->bss->blocked_before_ns = blocked_before_ns;
-	link = bpf_program__attach_iter(programs->progs.visit_threads, NULL);
 	if (!link)
 		return -errno;
 	fd = bpf_iter_create(bpf_link__fd(link));
-	if (fd < 0)
-		r = -errno;
-	/* After a million threads the kernel lets the reader do something else. */
-	while (fd >= 0 && (r = read(fd, &byte, sizeof(byte)) < 0 ? -errno : 0) == -EAGAIN)
-		;
+	r = fd < 0 ? -errno : 0;
 	bpf_link__destroy(link);
+	if (r == 0)
+		*ret_fd = fd;
 	return r;
+}
+
+/* The iterator prints nothing, so one read runs it to its end, or to a pause: -EAGAIN. */
+static int read_visit(int fd)
+{
+	char byte;
+
+	return read(fd, &byte, sizeof(byte)) < 0 ? -errno : 0;
+}
+
+static int begin_threads(struct sampler *programs)
+{
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	programs->bss->blocked_before_ns = 0;
+	r = open_visit(programs, &fd);
+	if (r < 0)
+		return r;
+	/* After a million threads the kernel lets the reader do something else. */
+	do
+		r = read_visit(fd);
+	while (r == -EAGAIN);
+	return r;
+}
+
+void thread_visit_end(struct thread_visit *visit)
+{
+	if (visit->fd >= 0)
+		(void)close(visit->fd);
+	visit->fd = -1;
 }
 
 static int attach(const struct bpf_program *program, struct bpf_link **link)
@@ -201,7 +228,7 @@ int scheduler_programs_start(
 	/* So that no thread is missed. */
 	r = attach(programs->progs.begin_thread, &programs->links.begin_thread);
 	if (r == 0)
-		r = visit_threads(programs, 0);
+		r = begin_threads(programs);
 	if (r == 0)
 		r = attach(programs->progs.end_thread, &programs->links.end_thread);
 	if (r == 0)
@@ -237,13 +264,28 @@ void scheduler_programs_stop(struct sampler *programs)
 	}
 }
 
-int scheduler_programs_take_blocked(
-	struct sampler *programs, const struct capture_settings *settings, uint64_t before_ns)
+int scheduler_programs_take_blocked(struct sampler *programs,
+	const struct capture_settings *settings, uint64_t before_ns, struct thread_visit *visit)
 {
+	int r = 0;
+
 	if (!is_on(settings, PILOTLIGHT_SOURCE_OFFCPU) || before_ns == 0)
 		return -EOPNOTSUPP;
 	/* What was noted while it is stopped means nothing. */
-	return programs->links.note_switch ? visit_threads(programs, before_ns) : 0;
+	if (!programs->links.note_switch || visit->before_ns != before_ns)
+		thread_visit_end(visit);
+	if (!programs->links.note_switch)
+		return 0;
+	visit->before_ns = before_ns;
+	programs->bss->blocked_before_ns = before_ns;
+	programs->bss->visits_left = VISITS;
+	if (visit->fd < 0)
+		r = open_visit(programs, &visit->fd);
+	if (r == 0)
+		r = read_visit(visit->fd);
+	if (r != -EAGAIN)
+		thread_visit_end(visit);
+	return r;
 }
 
 void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns)

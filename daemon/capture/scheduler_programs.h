@@ -35,12 +35,20 @@ int scheduler_programs_start(
 	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
 void scheduler_programs_stop(struct sampler *programs);
 
+/* A visit of all threads that goes on from call to call. */
+struct thread_visit {
+	int fd; /* the iterator; -1: none is under way */
+	uint64_t before_ns;
+};
+
+void thread_visit_end(struct thread_visit *visit);
+
 /*
- * Takes the time of threads that have been blocked since before `before_ns` (CLOCK_MONOTONIC), in
- * whole periods. Returns 0; -EOPNOTSUPP if time off the CPU is not sampled; or -errno.
+ * As capture_take_blocked(). A call visits a bounded number of threads. With the `before_ns` of a
+ * visit that is under way, it goes on with that one; with any other, it begins anew.
  */
-int scheduler_programs_take_blocked(
-	struct sampler *programs, const struct capture_settings *settings, uint64_t before_ns);
+int scheduler_programs_take_blocked(struct sampler *programs,
+	const struct capture_settings *settings, uint64_t before_ns, struct thread_visit *visit);
 
 /* Adds the run time that the kernel has counted. */
 void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns);

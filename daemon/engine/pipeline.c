@@ -207,7 +207,7 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 	return 0;
 }
 
-static int drain_timed(struct pipeline *pipeline, struct fault *fault)
+int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
 {
 	uint64_t begin_ns = clock_thread_cpu_ns(), jit_ns = pipeline->report.jit_cpu_ns;
 	int r = drain(pipeline, fault);
@@ -416,7 +416,7 @@ static int drain_now(struct pipeline *pipeline, struct fault *fault)
 	r = pipeline_symbols_run(pipeline, fault);
 	if (r == 0)
 		r = run_unwinding(pipeline, fault);
-	return r < 0 ? r : drain_timed(pipeline, fault);
+	return r < 0 ? r : pipeline_drain(pipeline, fault);
 }
 
 static int switch_windows(struct pipeline *pipeline)
@@ -436,30 +436,12 @@ static int switch_windows(struct pipeline *pipeline)
 	return 0;
 }
 
-/*
- * Takes the time of threads that have been blocked since before `before_ns` and still are: its
- * samples come with the next drain. A failure costs nothing for good, since the time is taken when
- * the thread wakes. It is logged once.
- */
-static void take_blocked(struct pipeline *pipeline, uint64_t before_ns)
-{
-	int r = 0;
-
-	if (pipeline->settings.capture.sources & 1U << PILOTLIGHT_SOURCE_OFFCPU)
-		r = capture_take_blocked(pipeline->capture, before_ns);
-	if (r < 0 && !pipeline->misses_blocked)
-		log_warning("cannot take the time of threads that are still blocked: %s, "
-			    "continuing with those that wake",
-			strerror(-r));
-	pipeline->misses_blocked = r < 0;
-}
-
 int pipeline_cut(struct pipeline *pipeline, struct fault *fault)
 {
-	int r;
+	int r = pipeline_take_blocked(pipeline, pipeline->open.monotonic_ns, false, fault);
 
-	take_blocked(pipeline, pipeline->open.monotonic_ns);
-	r = drain_now(pipeline, fault);
+	if (r == 0)
+		r = drain_now(pipeline, fault);
 	if (r < 0)
 		return r;
 	assert(!pipeline->ended.is_there);
@@ -506,15 +488,16 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 {
 	struct pipeline_window *window = &pipeline->open;
 	uint64_t now_ns;
-	int r;
+	int r = pipeline_take_blocked(pipeline, clock_monotonic_ns(), true, fault);
 
-	take_blocked(pipeline, clock_monotonic_ns());
+	if (r < 0)
+		return r;
 	capture_stop(pipeline->capture);
 	now_ns = clock_monotonic_ns();
 	pipeline->report.elapsed_ns = now_ns - pipeline->started_ns;
 	/* Both sets: the active one, and the one that a failed flip may have left full. */
 	for (int set = 0; set < PILOTLIGHT_SET_COUNT; set++) {
-		r = drain_timed(pipeline, fault);
+		r = pipeline_drain(pipeline, fault);
 		if (r < 0)
 			return r;
 	}
@@ -593,15 +576,19 @@ bool pipeline_needs_restart(const struct pipeline *pipeline)
 
 int pipeline_prepare_end(struct pipeline *pipeline, bool is_taken_over, struct fault *fault)
 {
+	int r;
+
 	if (is_taken_over && !is_outgrown(pipeline))
 		return 0;
-	take_blocked(pipeline, clock_monotonic_ns());
+	r = pipeline_take_blocked(pipeline, clock_monotonic_ns(), true, fault);
+	if (r < 0)
+		return r;
 	capture_stop(pipeline->capture);
 	/* Stop following hotplug: samples of a new CPU would never be drained. */
 	pipeline->next_cpus_ns = UINT64_MAX;
 	/* Drains one set; pipeline_cut() drains the other. A killed engine may have left that one
 	 * half drained. */
-	return drain_timed(pipeline, fault);
+	return pipeline_drain(pipeline, fault);
 }
 
 void pipeline_retire(struct pipeline *pipeline)

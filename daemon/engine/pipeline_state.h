@@ -115,6 +115,16 @@ bool pipeline_is_scanning(const struct pipeline *pipeline);
 int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t monotonic_ns,
 	struct pipeline_window *ret_window);
 void pipeline_window_done(struct pipeline_window *window);
+/* Drains the maps into the open window, and measures what it costs. */
+int pipeline_drain(struct pipeline *pipeline, struct fault *fault);
+/*
+ * Takes the time of threads that have been blocked since before `before_ns` and still are: drains
+ * as often as the ring needs, and the last samples come with the next drain. Takes a bounded time,
+ * a longer one if sampling ends (`is_last`). A failure to take is no error and is logged once: the
+ * time is taken when the thread wakes.
+ */
+int pipeline_take_blocked(
+	struct pipeline *pipeline, uint64_t before_ns, bool is_last, struct fault *fault);
 /* When it began; CLOCK_REALTIME. */
 void pipeline_window_set_start(struct pipeline_window *window, uint64_t start_ns);
 /* Sets the event of CPU time to the one that the sampler counts; "" before it started. Returns 0 or

@@ -53,6 +53,7 @@ struct life {
 struct shared {
 	struct life lives[THREADS_MAX];
 	uint32_t turn;
+	uint32_t parked;				/* threads of a crowd */
 	uint64_t delay_ns, blocked_ns, cpu_ns, life_ns; /* of the children of a storm */
 };
 
@@ -68,7 +69,7 @@ static struct fixture {
 	uint64_t still_blocked, kernel_leaf;
 	size_t user_frames;
 	/* Threads with the same name as this program, other than those of `lives`. */
-	uint64_t of_others_ns[PILOTLIGHT_SOURCES];
+	uint64_t of_others_ns[PILOTLIGHT_SOURCES], others_still_blocked;
 } fixture;
 
 static inline uint64_t own_delay_ns(void)
@@ -104,13 +105,14 @@ static inline void end_life(struct life *life)
 	read_times(&life->end_ns, &life->cpu_ns, &life->delay_ns);
 }
 
-static inline void open_fixture(uint32_t sources, bool filters_processes)
+static inline void open_fixture_in(
+	size_t map_bytes, size_t unwind_bytes, uint32_t sources, bool filters_processes)
 {
 	const struct capture_settings settings = {
 		.rate_hz = 99,
 		.wants_kernel = true,
-		.map_budget_bytes = MAP_BYTES,
-		.unwind_budget_bytes = 1 << 20,
+		.map_budget_bytes = map_bytes,
+		.unwind_budget_bytes = unwind_bytes,
 		.filters_processes = filters_processes,
 		.sources = sources,
 		.periods = { [PILOTLIGHT_SOURCE_OFFCPU] = PERIOD_NS,
@@ -133,6 +135,11 @@ static inline void open_fixture(uint32_t sources, bool filters_processes)
 	assert_int_equal(drain_new(capture_maps(fixture.capture), &fixture.drain), 0);
 	if (capture_start(fixture.capture, &fault) < 0)
 		fail_msg("%s", fault.text);
+}
+
+static inline void open_fixture(uint32_t sources, bool filters_processes)
+{
+	open_fixture_in(MAP_BYTES, 1 << 20, sources, filters_processes);
 }
 
 static inline int close_fixture(void **state)
@@ -166,8 +173,10 @@ static inline int take_sample(void *context, const struct raw_sample *sample)
 		fixture.kernel_leaf = sample->kernel_count ? sample->kernel_ips[0] : 0;
 		fixture.user_frames = sample->walk_count + sample->user_ip_count;
 	}
-	if (!is_of_life && strcmp(sample->comm, STORM_NAME) == 0)
-		fixture.of_others_ns[sample->source] += sample->count * PERIOD_NS;
+	if (is_of_life || strcmp(sample->comm, STORM_NAME) != 0)
+		return 0;
+	fixture.of_others_ns[sample->source] += sample->count * PERIOD_NS;
+	fixture.others_still_blocked += sample->walk_end == PILOTLIGHT_WALK_BLOCKED;
 	return 0;
 }
 
@@ -226,6 +235,23 @@ static inline void start_program(program_function program, int processes, pid_t 
 			end_life(&fixture.lives[i]);
 			_exit(0);
 		}
+	}
+}
+
+/* Waits until the thread sleeps. */
+static inline void await_blocked(pid_t pid, pid_t tid)
+{
+	char path[64], state = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+	while (state != 'S') {
+		const struct timespec pause = { .tv_nsec = 1000000 };
+		FILE *file = fopen(path, "re");
+
+		assert_non_null(file);
+		assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+		(void)fclose(file);
+		(void)nanosleep(&pause, NULL);
 	}
 }
 

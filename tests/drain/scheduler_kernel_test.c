@@ -3,7 +3,9 @@
 #include "tests/drain/scheduler_fixture.h"
 #include "tests/harness/cgroup.h"
 
+#include <dirent.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -291,6 +293,7 @@ static void blocked_threads_are_taken(void **state)
 	life = &fixture.lives[0];
 	open_pipes();
 	start_program(fill_waits, 1, pids);
+	await_blocked(pids[0], pids[0]);
 	sleep_ns(200000000);
 	begin_ns = clock_monotonic_ns();
 	drain_once();
@@ -314,6 +317,91 @@ static void blocked_threads_are_taken(void **state)
 	close_pipes();
 	finish_program(1, pids);
 	assert_int_equal(fixture.still_blocked, 2);
+}
+
+enum { CROWD = 2000, CROWD_STACK_BYTES = 16384 };
+
+static void *park(void *argument)
+{
+	__atomic_fetch_add(&fixture.shared->parked, 1, __ATOMIC_RELAXED);
+	for (;;)
+		(void)pause();
+	return NULL;
+}
+
+/* Sleeps in many threads. */
+static void crowd(struct life *life, int number)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	if (prctl(PR_SET_NAME, STORM_NAME) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
+		pthread_attr_init(&attributes) != 0 ||
+		pthread_attr_setstacksize(&attributes, CROWD_STACK_BYTES) != 0)
+		_exit(1);
+	for (int i = 0; i < CROWD; i++)
+		if (pthread_create(&thread, &attributes, park, NULL) != 0)
+			_exit(1);
+	(void)park(NULL);
+}
+
+/* The main thread and all others. */
+static pid_t start_crowd(void)
+{
+	pid_t pids[THREADS_MAX];
+	struct dirent *entry;
+	char path[64];
+	DIR *folder;
+
+	start_program(crowd, 1, pids);
+	while (__atomic_load_n(&fixture.shared->parked, __ATOMIC_RELAXED) < CROWD + 1) {
+		assert_int_equal(waitpid(pids[0], NULL, WNOHANG), 0);
+		sleep_ns(1000000);
+		drain_once();
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pids[0]);
+	folder = opendir(path);
+	assert_non_null(folder);
+	while ((entry = readdir(folder)))
+		if (entry->d_name[0] != '.')
+			await_blocked(pids[0], (pid_t)strtol(entry->d_name, NULL, 10));
+	(void)closedir(folder);
+	drain_once();
+	/* That crowd() is no life of the fixture is what the sums of others rely on. */
+	fixture.lives[0].tid = 0;
+	memset(fixture.of_others_ns, 0, sizeof(fixture.of_others_ns));
+	return pids[0];
+}
+
+static void end_crowd(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* More of them than the ring has room for: nothing of theirs is lost. */
+static void a_crowd_is_taken_in_steps(void **state)
+{
+	const uint64_t blocked_ns = 300000000;
+	uint64_t begin_ns;
+	int r, pauses = 0;
+	pid_t pid;
+
+	open_fixture_in(2 << 20, 1 << 20, BOTH, false);
+	pid = start_crowd();
+	sleep_ns(blocked_ns);
+	begin_ns = clock_monotonic_ns();
+	while ((r = capture_take_blocked(fixture.capture, begin_ns)) == -EAGAIN) {
+		drain_once();
+		pauses++;
+	}
+	assert_int_equal(r, 0);
+	drain_once();
+	print_message("# %d threads in %d steps\n", CROWD, pauses + 1);
+	assert_true(pauses > 0);
+	assert_int_equal(fixture.others_still_blocked, CROWD + 1);
+	assert_true(fixture.of_others_ns[PILOTLIGHT_SOURCE_OFFCPU] >= (CROWD + 1) * blocked_ns);
+	end_crowd(pid);
 }
 
 static void stacks_are_those_of_the_switch(void **state)
@@ -395,6 +483,7 @@ int main(void)
 		cmocka_unit_test_teardown(throttling_is_queued_time, close_fixture),
 		cmocka_unit_test_teardown(short_lives_add_up, close_fixture),
 		cmocka_unit_test_teardown(blocked_threads_are_taken, close_fixture),
+		cmocka_unit_test_teardown(a_crowd_is_taken_in_steps, close_fixture),
 		cmocka_unit_test_teardown(stacks_are_those_of_the_switch, close_fixture),
 		cmocka_unit_test_teardown(a_source_can_be_alone, close_fixture),
 		cmocka_unit_test_teardown(what_is_not_followed_is_filtered, close_fixture),

@@ -39,9 +39,9 @@ struct made_up_sample {
 static struct {
 	bool is_taken_over;
 	int follow_error, blocked_error;
-	uint64_t blocked_before_ns; /* of the last capture_take_blocked() */
-	unsigned blocked_takes;
-	uint32_t cpus; /* that are sampled */
+	uint64_t blocked_before_ns;		/* of the last capture_take_blocked() */
+	unsigned blocked_takes, blocked_pauses; /* that many calls need another one */
+	uint32_t cpus;				/* that are sampled */
 	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
 	struct made_up_sample samples[MADE_UP_SAMPLES_MAX]; /* in the maps */
 	size_t sample_count;
@@ -140,6 +140,10 @@ int capture_take_blocked(struct capture *capture, uint64_t before_ns)
 	check();
 	world.blocked_before_ns = before_ns;
 	world.blocked_takes++;
+	if (world.blocked_pauses > 0) {
+		world.blocked_pauses--;
+		return -EAGAIN;
+	}
 	return world.blocked_error;
 }
 

@@ -338,6 +338,34 @@ static void blocked_threads_are_taken_before_the_last_drain(void **state)
 	assert_int_equal(world.blocked_takes, 3);
 }
 
+/* The engine empties the ring until all threads are visited. */
+static void taking_blocked_threads_goes_on_after_a_drain(void **state)
+{
+	struct fault fault = { 0 };
+
+	open_pipeline_of(1U << OFFCPU);
+	world.blocked_pauses = 3;
+	cut();
+	assert_int_equal(world.blocked_takes, 4);
+	assert_int_equal(world.flips, 4);
+	world.blocked_pauses = 3;
+	assert_int_equal(pipeline_finish(pipeline, &fault), 0);
+	assert_int_equal(world.blocked_takes, 8);
+	assert_int_equal(world.blocked_pauses, 0);
+}
+
+/* Threads without end do not hold up the end of a window. */
+static void taking_blocked_threads_is_bounded(void **state)
+{
+	uint64_t begun_ns = clock_monotonic_ns();
+
+	open_pipeline_of(1U << OFFCPU);
+	world.blocked_pauses = ~0U;
+	cut();
+	assert_in_range(clock_monotonic_ns() - begun_ns, NSEC_PER_SEC, 60ULL * NSEC_PER_SEC);
+	world.blocked_pauses = 0;
+}
+
 static void without_time_off_cpu_no_threads_are_taken(void **state)
 {
 	open_pipeline_of(1U << RUNQUEUE);
@@ -641,6 +669,8 @@ int main(void)
 		PIPELINE_TEST(sources_have_profiles_of_their_own),
 		PIPELINE_TEST(sources_share_the_budget),
 		PIPELINE_TEST(blocked_threads_are_taken_before_the_last_drain),
+		PIPELINE_TEST(taking_blocked_threads_goes_on_after_a_drain),
+		PIPELINE_TEST(taking_blocked_threads_is_bounded),
 		PIPELINE_TEST(without_time_off_cpu_no_threads_are_taken),
 		PIPELINE_TEST(a_source_that_is_off_is_an_error),
 		PIPELINE_TEST(losses_belong_to_their_source),
