@@ -153,6 +153,15 @@ const char *caption_amount(
 	return text;
 }
 
+const char *caption_plain_amount(
+	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES])
+{
+	if (!event_source_is_cpu(caption_event_source(profile)))
+		return caption_amount(profile, count, text);
+	(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%" PRIu64, count);
+	return text;
+}
+
 const char *caption_samples(
 	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES])
 {
@@ -178,13 +187,15 @@ const char *caption_share(uint64_t part, uint64_t whole, char text[CAPTION_SHARE
 
 const char *caption_losses(const struct profile *profile, char text[CAPTION_LOSSES_BYTES])
 {
+	char amount[CAPTION_AMOUNT_BYTES];
 	size_t size = 0;
 
 	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
 		if (accounts_drop_is_loss(i) && profile->accounts.dropped[i] > 0)
-			append(text, CAPTION_LOSSES_BYTES, &size, "%s%s %" PRIu64,
-				size > 0 ? ", " : "", accounts_drop_name(i),
-				profile->accounts.dropped[i]);
+			append(text, CAPTION_LOSSES_BYTES, &size, "%s%s %s", size > 0 ? ", " : "",
+				accounts_drop_name(i),
+				caption_plain_amount(
+					profile, profile->accounts.dropped[i], amount));
 	if (size == 0)
 		append(text, CAPTION_LOSSES_BYTES, &size, "nothing");
 	return text;

@@ -42,11 +42,15 @@ const char *caption_samples(
 const char *caption_amount(
 	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES]);
 
+/* The same for lists of figures: a number of samples has no commas. */
+const char *caption_plain_amount(
+	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES]);
+
 /* The source of the profile's event. */
 const struct event_source *caption_event_source(const struct profile *profile);
 
 /* "12.34": hundredths of a per cent, rounded to the nearest; "0.00" if the whole is 0. */
 const char *caption_share(uint64_t part, uint64_t whole, char text[CAPTION_SHARE_BYTES]);
 
-/* "ring full 3, profile full 2", or "nothing". */
+/* "ring full 3, profile full 2", or "nothing"; "ring full 12.345 s" of other sources. */
 const char *caption_losses(const struct profile *profile, char text[CAPTION_LOSSES_BYTES]);

@@ -527,7 +527,7 @@ static int resolve_user(struct resolver *resolver, struct stack *stack, bool *re
 		resolver->find_file)
 		cut = RESOLVER_CUT_NO_TABLE;
 	if (cut != RESOLVER_CUT_NONE) {
-		resolver->counters.cuts[cut] += sample->count;
+		resolver->counters.cuts[sample->source][cut] += sample->count;
 		push(stack, RESOLVED_SYNTHETIC, 0, cuts[cut].frame);
 	}
 	return 0;

@@ -64,8 +64,8 @@ enum resolver_cut {
 const char *resolver_cut_name(enum resolver_cut cut);
 
 struct resolver_counters {
-	uint64_t cuts[RESOLVER_CUT_COUNT]; /* samples */
-	uint64_t files_unread;		   /* frames in binaries whose file could not be opened */
+	uint64_t cuts[PILOTLIGHT_SOURCES][RESOLVER_CUT_COUNT]; /* samples */
+	uint64_t files_unread; /* frames in binaries whose file could not be opened */
 };
 
 /* Borrows its arguments, which must outlive the resolver. Returns 0 or -ENOMEM. */

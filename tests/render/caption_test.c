@@ -142,6 +142,11 @@ static void losses_are_listed_by_reason(void **state)
 	example_lose(profile, PILOTLIGHT_DROP_RING_FULL, 3);
 	example_lose(profile, PILOTLIGHT_DROP_PROFILE_FULL, 2);
 	assert_string_equal(caption_losses(profile, text), "ring full 3, profile full 2");
+	/* Of other sources periods are lost, whose number tells nothing. */
+	assert_int_equal(profile_add_string(profile, "offcpu", &profile->event), 0);
+	profile->period_ns = 1000000;
+	assert_string_equal(
+		caption_losses(profile, text), "ring full 3.000 ms, profile full 2.000 ms");
 	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
 		profile->accounts.dropped[i] = UINT64_MAX;
 	assert_true(strlen(caption_losses(profile, text)) < CAPTION_LOSSES_BYTES);

@@ -94,14 +94,14 @@ static void garbage_ends_the_stack_and_is_counted(void **state)
 	assert_int_equal(fixture->frames[0].binary, RESOLVED_SYNTHETIC);
 	assert_string_equal(fixture->frames[0].name, "[truncated: no code there]");
 	resolver_counters(fixture->resolver, &counters);
-	assert_int_equal(counters.cuts[RESOLVER_CUT_GARBAGE], 5);
+	assert_int_equal(counters.cuts[PILOTLIGHT_SOURCE_CPU][RESOLVER_CUT_GARBAGE], 5);
 
 	/* The same for a raw address that nothing is mapped at. */
 	frames[1].status = PILOTLIGHT_FRAME_IP;
 	frames[1].offset_or_ip = 0x1234;
 	assert_int_equal(resolve(fixture, &sample), 2);
 	resolver_counters(fixture->resolver, &counters);
-	assert_int_equal(counters.cuts[RESOLVER_CUT_GARBAGE], 10);
+	assert_int_equal(counters.cuts[PILOTLIGHT_SOURCE_CPU][RESOLVER_CUT_GARBAGE], 10);
 }
 
 static void unknown_process_has_one_unknown_frame(void **state)
@@ -117,7 +117,7 @@ static void unknown_process_has_one_unknown_frame(void **state)
 	assert_int_equal(resolve(fixture, &sample), 1);
 	assert_string_equal(fixture->frames[0].name, "[unknown]");
 	resolver_counters(fixture->resolver, &counters);
-	assert_int_equal(counters.cuts[RESOLVER_CUT_UNKNOWN], 5);
+	assert_int_equal(counters.cuts[PILOTLIGHT_SOURCE_CPU][RESOLVER_CUT_UNKNOWN], 5);
 }
 
 static void anonymous_code_belongs_to_its_process(void **state)
@@ -269,7 +269,7 @@ static void full_depth_says_that_there_was_more(void **state)
 	assert_int_equal(resolve(fixture, &sample), PILOTLIGHT_STACK_DEPTH + 1);
 	assert_string_equal(fixture->frames[0].name, "[truncated: depth]");
 	resolver_counters(fixture->resolver, &counters);
-	assert_int_equal(counters.cuts[RESOLVER_CUT_DEPTH], 5);
+	assert_int_equal(counters.cuts[PILOTLIGHT_SOURCE_CPU][RESOLVER_CUT_DEPTH], 5);
 }
 
 static void sample_without_a_stack_has_no_frames(void **state)
@@ -315,7 +315,7 @@ static void a_cut_by_build_ids_is_no_reason_to_ask_again(void **state)
 	assert_false(fixture->lacks_build_ids);
 	assert_string_equal(fixture->frames[0].name, "[truncated: no code there]");
 	resolver_counters(fixture->resolver, &counters);
-	assert_int_equal(counters.cuts[RESOLVER_CUT_GARBAGE], 5);
+	assert_int_equal(counters.cuts[PILOTLIGHT_SOURCE_CPU][RESOLVER_CUT_GARBAGE], 5);
 }
 
 static void unmapped_addresses_request_build_ids(void **state)
@@ -425,7 +425,7 @@ static void binaries_are_bounded(void **state)
 	assert_int_equal(resolve(fixture, &sample), 2);
 	assert_string_equal(fixture->frames[0].name, "[truncated: too many binaries]");
 	resolver_counters(fixture->resolver, &counters);
-	assert_int_equal(counters.cuts[RESOLVER_CUT_FULL], 5);
+	assert_int_equal(counters.cuts[PILOTLIGHT_SOURCE_CPU][RESOLVER_CUT_FULL], 5);
 }
 
 static void failing_allocations_are_reported_or_cost_only_names(void **state)

@@ -26,6 +26,7 @@ struct fixture {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
 	uint32_t binary; /* of this program */
 	uint64_t start, offset;
+	enum pilotlight_source source;
 };
 
 static uint32_t find_file(void *context, uint32_t file_id)
@@ -93,6 +94,7 @@ static int resolve(
 		.last_ns = 3000,
 		.depth_max = PILOTLIGHT_STACK_DEPTH,
 		.walker = PILOTLIGHT_WALKER_TABLES,
+		.source = fixture->source,
 		.walk_frames = frames,
 		.walk_count = count,
 		.walk_end = end,
@@ -243,9 +245,15 @@ static void why_a_walk_ended_is_drawn_and_counted(void **state)
 		assert_int_equal(resolve(&fixture, &frame, 1, ends[i].end), 2);
 		assert_string_equal(fixture.frames[0].name, ends[i].frame);
 		resolver_counters(fixture.resolver, &counters);
-		assert_int_equal(counters.cuts[ends[i].cut], 5);
+		assert_int_equal(counters.cuts[PILOTLIGHT_SOURCE_CPU][ends[i].cut], 5);
 	}
 	assert_int_equal(ARRAY_SIZE(ends), PILOTLIGHT_WALK_ENDS);
+	/* Each source has its own unit. */
+	fixture.source = PILOTLIGHT_SOURCE_OFFCPU;
+	(void)resolve(&fixture, &frame, 1, PILOTLIGHT_WALK_DEEP);
+	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(counters.cuts[PILOTLIGHT_SOURCE_CPU][RESOLVER_CUT_DEPTH], 5);
+	assert_int_equal(counters.cuts[PILOTLIGHT_SOURCE_OFFCPU][RESOLVER_CUT_DEPTH], 5);
 	close_fixture(&fixture);
 }
 

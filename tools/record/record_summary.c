@@ -69,21 +69,29 @@ static void print_samples(FILE *file, const struct pipeline_report *report)
 	(void)fputc('\n', file);
 }
 
-static void print_lost(
-	FILE *file, const struct profile *profile, const struct pipeline_report *report)
+static void print_losses(FILE *file, const struct profile *profile, const uint64_t *cuts)
 {
-	char losses[CAPTION_LOSSES_BYTES];
+	char losses[CAPTION_LOSSES_BYTES], amount[CAPTION_AMOUNT_BYTES];
 	bool is_first = true;
-	uint64_t refused;
 
-	(void)fprintf(file, "lost       %s", caption_losses(profile, losses));
+	(void)fputs(caption_losses(profile, losses), file);
 	for (enum resolver_cut cut = RESOLVER_CUT_NONE + 1; cut < RESOLVER_CUT_COUNT; cut++) {
-		if (report->resolver.cuts[cut] == 0)
+		if (cuts[cut] == 0)
 			continue;
-		(void)fprintf(file, "%s%s %" PRIu64, is_first ? "; stacks cut short: " : ", ",
-			resolver_cut_name(cut), report->resolver.cuts[cut]);
+		(void)fprintf(file, "%s%s %s", is_first ? "; stacks cut short: " : ", ",
+			resolver_cut_name(cut), caption_plain_amount(profile, cuts[cut], amount));
 		is_first = false;
 	}
+}
+
+static void print_lost(FILE *file, const struct profile *const sampled[PILOTLIGHT_SOURCES],
+	const struct pipeline_report *report)
+{
+	uint64_t refused;
+
+	(void)fputs("lost       ", file);
+	print_losses(
+		file, sampled[PILOTLIGHT_SOURCE_CPU], report->resolver.cuts[PILOTLIGHT_SOURCE_CPU]);
 	if (report->capture.children_not_followed > 0)
 		(void)fprintf(file, "; %" PRIu64 " child processes not sampled",
 			report->capture.children_not_followed);
@@ -96,6 +104,13 @@ static void print_lost(
 		(void)fprintf(file, "; %" PRIu64 " side-band records (exec, fork, mmap) lost",
 			report->sideband.lost + report->sideband.refused);
 	(void)fputc('\n', file);
+	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+		if (!sampled[i])
+			continue;
+		(void)fprintf(file, "           %s: ", event_sources[i].name);
+		print_losses(file, sampled[i], report->resolver.cuts[i]);
+		(void)fputc('\n', file);
+	}
 }
 
 static int print_processes(FILE *file, const struct profile *profile)
@@ -132,19 +147,27 @@ static int print_functions(FILE *file, const struct profile *profile)
 	return 0;
 }
 
-static void print_stacks(FILE *file, const struct pipeline_report *report)
+static void print_walks(FILE *file, const struct profile *profile, const struct accounts *accounts)
+{
+	const uint64_t by_tables = accounts->walked[PILOTLIGHT_WALKER_TABLES];
+	char tables[CAPTION_AMOUNT_BYTES], kernel[CAPTION_AMOUNT_BYTES];
+
+	(void)fprintf(file,
+		"%s walked by unwind tables (%.1f %% to the root), %s by frame pointers",
+		caption_plain_amount(profile, by_tables, tables),
+		per_cent(accounts->ends[PILOTLIGHT_WALK_ROOT], by_tables),
+		caption_plain_amount(profile, accounts->walked[PILOTLIGHT_WALKER_KERNEL], kernel));
+}
+
+static void print_stacks(FILE *file, const struct profile *const sampled[PILOTLIGHT_SOURCES],
+	const struct pipeline_report *report)
 {
 	const double mib = 1024 * 1024;
 	const struct unwinder_report *files = &report->unwinding.files;
-	const struct accounts *accounts = &report->accounts.of[PILOTLIGHT_SOURCE_CPU];
-	const uint64_t *walked = accounts->walked;
 
-	(void)fprintf(file,
-		"stacks     %" PRIu64 " walked by unwind tables (%.1f %% to the root), %" PRIu64
-		" by frame pointers",
-		walked[PILOTLIGHT_WALKER_TABLES],
-		per_cent(accounts->ends[PILOTLIGHT_WALK_ROOT], walked[PILOTLIGHT_WALKER_TABLES]),
-		walked[PILOTLIGHT_WALKER_KERNEL]);
+	(void)fputs("stacks     ", file);
+	print_walks(
+		file, sampled[PILOTLIGHT_SOURCE_CPU], &report->accounts.of[PILOTLIGHT_SOURCE_CPU]);
 	if (files->limit_bytes > 0)
 		(void)fprintf(file, "; %zu tables loaded, %.1f of %.0f MiB", files->loaded,
 			(double)files->used_bytes / mib, (double)files->limit_bytes / mib);
@@ -153,6 +176,13 @@ static void print_stacks(FILE *file, const struct pipeline_report *report)
 	if (report->unwinding.tables.pending > 0)
 		(void)fprintf(file, ", %" PRIu64 " not made yet", report->unwinding.tables.pending);
 	(void)fputc('\n', file);
+	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+		if (!sampled[i])
+			continue;
+		(void)fprintf(file, "           %s: ", event_sources[i].name);
+		print_walks(file, sampled[i], &report->accounts.of[i]);
+		(void)fputc('\n', file);
+	}
 }
 
 static void print_jit(FILE *file, const struct pipeline_report *report)
@@ -219,20 +249,33 @@ static void print_symbols(FILE *file, const struct symbolizer_counters *symbols)
 	(void)fputc('\n', file);
 }
 
-static void print_cost(FILE *file, const struct profile *profile,
+static bool has_further_sources(const struct profile *const sampled[PILOTLIGHT_SOURCES])
+{
+	bool has = false;
+
+	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		has |= sampled[i] != NULL;
+	return has;
+}
+
+static void print_cost(FILE *file, const struct profile *const sampled[PILOTLIGHT_SOURCES],
 	const struct pipeline_report *report, const struct record_cost *cost)
 {
 	const double mib = 1024 * 1024;
 	uint64_t maps = report->capture.map_bytes;
 	uint64_t bytes = cost->peak_rss_bytes + maps - report->capture.mapped_bytes;
-	uint64_t machine_ns = report->elapsed_ns * profile->cpu_count;
+	uint64_t machine_ns = report->elapsed_ns * sampled[PILOTLIGHT_SOURCE_CPU]->cpu_count;
 
 	(void)fputs("cost       ", file);
 	if (report->capture.program_runs > 0)
-		(void)fprintf(file, "BPF %.1f us a sample, %.1f ms in all; ",
+		(void)fputs("BPF ", file);
+	/* The time is of all programs, the number of runs that of samples of CPU time. */
+	if (report->capture.program_runs > 0 && !has_further_sources(sampled))
+		(void)fprintf(file, "%.1f us a sample, ",
 			(double)report->capture.program_ns / 1e3 /
-				(double)report->capture.program_runs,
-			(double)report->capture.program_ns / 1e6);
+				(double)report->capture.program_runs);
+	if (report->capture.program_runs > 0)
+		(void)fprintf(file, "%.1f ms in all; ", (double)report->capture.program_ns / 1e6);
 	(void)fprintf(file,
 		"CPU %.0f ms (%.2f %% of the machine); memory at most %.1f MiB, with %.1f MiB of "
 		"maps\n",
@@ -264,15 +307,15 @@ int record_summary_print(FILE *file, const struct profile *profile,
 	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
 		if (sampled[i])
 			print_source(file, event_sources[i].name, sampled[i]);
-	print_lost(file, profile, report);
+	print_lost(file, sampled, report);
 	r = print_processes(file, profile);
 	if (r == 0)
 		r = print_functions(file, profile);
 	if (r < 0)
 		return r;
-	print_stacks(file, report);
+	print_stacks(file, sampled, report);
 	print_jit(file, report);
 	print_symbols(file, &report->symbols);
-	print_cost(file, profile, report, cost);
+	print_cost(file, sampled, report, cost);
 	return 0;
 }
