@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,19 +104,35 @@ static size_t profile_budget(const struct answer *answer)
 	return budget < SIZE_MAX ? (size_t)budget : SIZE_MAX;
 }
 
+/* Appends to a title of TITLE_BYTES, which is cut at its end. */
+static void append(char *title, size_t *used, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void append(char *title, size_t *used, const char *format, ...)
+{
+	const size_t room = TITLE_BYTES - *used;
+	va_list arguments;
+	int n;
+
+	va_start(arguments, format);
+	n = vsnprintf(title + *used, room, format, arguments);
+	va_end(arguments);
+	if (n > 0)
+		*used += (size_t)n < room ? (size_t)n : room - 1;
+}
+
 /*
  * A sum that lacks a source, even for a part of the time, is no wall-clock time. Windows of one
- * time have the same length. Returns the bytes written.
+ * time have the same length.
  */
-static size_t name_missing_sources(
-	const struct profile *profile, const struct store_found *found, char *text, size_t room)
+static void name_missing_sources(
+	const struct profile *profile, const struct store_found *found, char *title, size_t *used)
 {
 	const char *event = string_pool_get(&profile->strings, profile->event);
 	uint64_t whole_ns = 0;
-	size_t used = 0;
 
 	if (event_source_of(event) != &event_source_wall)
-		return 0;
+		return;
 	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
 		if (found->source_ns[i] > whole_ns)
 			whole_ns = found->source_ns[i];
@@ -123,34 +140,26 @@ static size_t name_missing_sources(
 		char missing[TIME_TEXT_BYTES];
 
 		if (found->source_ns[i] < whole_ns)
-			used += (size_t)snprintf(text + used, room - used,
-				"%s not sampled for %s: ", event_sources[i].title,
+			append(title, used, "%s not sampled for %s: ", event_sources[i].title,
 				time_text_format_duration(whole_ns - found->source_ns[i], missing));
 	}
-	return used;
 }
 
 static void title(struct answer *answer, enum difference_side side, const struct store_found *found,
 	bool lacks_names)
 {
-	const struct selection *selection = answer->parameters.sides[side];
-	const char *text = selection_text(selection);
 	char *shown = answer->titles[side];
 	size_t used = 0;
 
 	if (found->days_damaged > 0)
-		used += (size_t)snprintf(shown, TITLE_BYTES,
-			"without %" PRIu64 " of the days, which cannot be read: ",
+		append(shown, &used, "without %" PRIu64 " of the days, which cannot be read: ",
 			found->days_damaged);
 	if (found->is_partial)
-		used += (size_t)snprintf(shown + used, TITLE_BYTES - used,
-			"without windows of other events; ask with event=...: ");
-	used += name_missing_sources(
-		answer->profiles[side], found, shown + used, TITLE_BYTES - used);
+		append(shown, &used, "without windows of other events; ask with event=...: ");
+	name_missing_sources(answer->profiles[side], found, shown, &used);
 	if (lacks_names)
-		used += (size_t)snprintf(
-			shown + used, TITLE_BYTES - used, "some names missing (out of memory): ");
-	(void)snprintf(shown + used, TITLE_BYTES - used, "%s", text);
+		append(shown, &used, "some names missing (out of memory): ");
+	append(shown, &used, "%s", selection_text(answer->parameters.sides[side]));
 }
 
 /* Excludes losses outside the selection from the accounts and their total. */
