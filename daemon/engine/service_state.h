@@ -29,6 +29,8 @@ struct service_use {
 	/* In BPF programs, and in those that the rate drives: time off CPU is taken at each switch
 	 * of threads, however low the rate. */
 	uint64_t bpf_ns, rated_bpf_ns;
+	/* Parts of both, spent on taking samples. Draining takes time in the same proportion. */
+	uint64_t taking_ns, rated_taking_ns;
 	uint64_t engine_ns, drain_ns, jit_ns, broker_ns, worker_ns, busy_samples;
 };
 

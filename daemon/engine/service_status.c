@@ -8,14 +8,19 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Prefers the kernel's statistics, if readable: they include the path that leads to the program. */
-static uint64_t bpf_ns(const struct pipeline_report *report)
+static uint64_t taking_ns(const struct pipeline_report *report)
 {
 	uint64_t run_ns = 0;
 
 	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
 		run_ns += report->accounts.of[i].run_ns;
-	return report->capture.program_ns ? report->capture.program_ns : run_ns;
+	return run_ns;
+}
+
+/* Prefers the kernel's statistics, if readable: they include the path that leads to the program. */
+static uint64_t bpf_ns(const struct pipeline_report *report)
+{
+	return report->capture.program_ns ? report->capture.program_ns : taking_ns(report);
 }
 
 static void read_use(
@@ -28,6 +33,8 @@ static void read_use(
 		.bpf_ns = bpf_ns(report),
 		.rated_bpf_ns =
 			sources == 1U << PILOTLIGHT_SOURCE_CPU ? bpf_ns(report) : accounts->run_ns,
+		.taking_ns = taking_ns(report),
+		.rated_taking_ns = accounts->run_ns,
 		.engine_ns = clock_process_cpu_ns(),
 		.drain_ns = report->drain_cpu_ns,
 		.jit_ns = report->jit_cpu_ns,
@@ -38,12 +45,22 @@ static void read_use(
 	};
 }
 
+static uint64_t rated_drain_ns(
+	const struct service_use *before, const struct service_use *now, uint64_t drain_ns)
+{
+	const double all = (double)(now->taking_ns - before->taking_ns);
+	const double rated = (double)(now->rated_taking_ns - before->rated_taking_ns);
+
+	return all > 0 ? (uint64_t)((double)drain_ns * rated / all) : drain_ns;
+}
+
 void service_use_since(const struct service_use *before, const struct service_use *now,
 	struct rate_governor_use *ret_use)
 {
 	uint64_t bpf_ns = now->bpf_ns - before->bpf_ns;
 	uint64_t rated_ns = now->rated_bpf_ns - before->rated_bpf_ns;
 	uint64_t drain_ns = now->drain_ns - before->drain_ns;
+	uint64_t rated_draining_ns = rated_drain_ns(before, now, drain_ns);
 	uint64_t engine_ns = now->engine_ns - before->engine_ns;
 	uint64_t broker_ns = now->broker_ns - before->broker_ns;
 	uint64_t worker_ns = now->worker_ns - before->worker_ns;
@@ -53,8 +70,8 @@ void service_use_since(const struct service_use *before, const struct service_us
 		rated_ns = bpf_ns;
 	*ret_use = (struct rate_governor_use){
 		.elapsed_ns = now->at_ns - before->at_ns,
-		.sampling_ns = rated_ns + drain_ns,
-		.other_ns = bpf_ns - rated_ns + engine_ns - drain_ns -
+		.sampling_ns = rated_ns + rated_draining_ns,
+		.other_ns = bpf_ns - rated_ns + engine_ns - rated_draining_ns -
 			    (now->jit_ns - before->jit_ns) +
 			    (broker_ns > worker_ns ? broker_ns - worker_ns : 0),
 		.samples = now->busy_samples - before->busy_samples,
