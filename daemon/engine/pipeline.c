@@ -416,6 +416,9 @@ static int drain_now(struct pipeline *pipeline, struct fault *fault)
 	r = pipeline_symbols_run(pipeline, fault);
 	if (r == 0)
 		r = run_unwinding(pipeline, fault);
+	/* Early in the window, before the names of many short-lived threads fill it. */
+	if (r == 0 && !pipeline->open.has_blocked)
+		r = pipeline_take_blocked(pipeline, pipeline->open.monotonic_ns, false, fault);
 	return r < 0 ? r : pipeline_drain(pipeline, fault);
 }
 

@@ -35,6 +35,7 @@ struct pipeline_room {
 /* An open window, or an ended one that waits for its last samples. */
 struct pipeline_window {
 	bool is_there;
+	bool has_blocked; /* it has asked for the time of blocked threads */
 	uint32_t number;
 	struct pipeline_room *room; /* owned */
 	struct pipeline_part parts[PILOTLIGHT_SOURCES];

@@ -43,8 +43,8 @@ static void each_key_is_listed_once_with_its_default(void **state)
 	assert_int_equal(config.frequency_hz, 99);
 	assert_true(config.kernel_stacks);
 	assert_false(config.off_cpu || config.run_queue);
-	assert_int_equal(config.off_cpu_period_ns,
-		event_sources[PILOTLIGHT_SOURCE_OFFCPU].service_period);
+	assert_int_equal(
+		config.off_cpu_period_ns, event_sources[PILOTLIGHT_SOURCE_OFFCPU].service_period);
 	assert_int_equal(config.run_queue_period_ns,
 		event_sources[PILOTLIGHT_SOURCE_RUNQUEUE].service_period);
 	assert_int_equal(config.max_cost_ppm, 1500);

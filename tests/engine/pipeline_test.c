@@ -366,6 +366,18 @@ static void taking_blocked_threads_is_bounded(void **state)
 	world.blocked_pauses = 0;
 }
 
+/* The first drain of a window asks early, for names, and the last for the rest of the time. */
+static void blocked_threads_are_taken_early_too(void **state)
+{
+	world.is_taken_over = true; /* one is due at once */
+	open_pipeline_of(1U << OFFCPU);
+	run(RUNS);
+	assert_int_equal(world.windows, 1);
+	assert_int_equal(world.blocked_takes, 1);
+	cut();
+	assert_int_equal(world.blocked_takes, 2);
+}
+
 static void without_time_off_cpu_no_threads_are_taken(void **state)
 {
 	open_pipeline_of(1U << RUNQUEUE);
@@ -671,6 +683,7 @@ int main(void)
 		PIPELINE_TEST(blocked_threads_are_taken_before_the_last_drain),
 		PIPELINE_TEST(taking_blocked_threads_goes_on_after_a_drain),
 		PIPELINE_TEST(taking_blocked_threads_is_bounded),
+		PIPELINE_TEST(blocked_threads_are_taken_early_too),
 		PIPELINE_TEST(without_time_off_cpu_no_threads_are_taken),
 		PIPELINE_TEST(a_source_that_is_off_is_an_error),
 		PIPELINE_TEST(losses_belong_to_their_source),
