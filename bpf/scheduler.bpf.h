@@ -52,7 +52,7 @@ struct off_cpu {
 	 * runs. */
 	__u64 since_ns;
 	__u64 run_delay_ns; /* the part of the scheduler's run_delay that is accounted for */
-	__s64 left_ns[PILOTLIGHT_SOURCES]; /* until the next sample; above 0 */
+	__s64 left_ns[PILOTLIGHT_SOURCES]; /* until the next sample; below 0: it is overdue */
 	__u32 wait;			   /* enum pilotlight_wait, if it does not run */
 	__u32 is_new;			   /* it was not switched out yet */
 };
@@ -214,33 +214,46 @@ static __noinline void sample_wait(
 	__sync_lock_test_and_set(&cpu->is_sampling, 0);
 }
 
+/* Time off the CPU that ended when the thread was last switched in. */
+struct ended {
+	__u64 blocked_ns, queued_ns;
+};
+
+/* Takes it out of the thread's storage. From then on visit_threads() leaves the thread alone. */
+static __always_inline void end_off_cpu(
+	struct off_cpu *off_cpu, const struct task_struct *task, struct ended *ended)
+{
+	__u64 since_ns = __sync_lock_test_and_set(&off_cpu->since_ns, 0);
+	__u64 arrived_ns = task->sched_info.last_arrival, run_delay_ns = task->sched_info.run_delay;
+	__u64 off_ns, queued_ns = run_delay_ns - off_cpu->run_delay_ns;
+
+	if (!since_ns)
+		return;
+	off_cpu->run_delay_ns = run_delay_ns;
+	/* It may have gone to a CPU whose clock is late. */
+	off_ns = arrived_ns > since_ns ? arrived_ns - since_ns : 0;
+	if (queued_ns > off_ns)
+		queued_ns = off_ns;
+	ended->blocked_ns = off_ns - queued_ns;
+	ended->queued_ns = queued_ns;
+}
+
 /* The current thread was switched in. */
 static __always_inline void account_time(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 since_ns, arrived_ns, off_ns, delay_ns, run_delay_ns;
+	struct ended ended = { 0 };
 	struct off_cpu *off_cpu;
 	__u32 blocked, queued;
 
 	if (task->pid == 0)
 		return;
-	arrived_ns = task->sched_info.last_arrival;
-	run_delay_ns = task->sched_info.run_delay;
 	off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
-	if (!off_cpu)
+	if (!off_cpu || off_cpu->is_new)
 		return;
-	/* From here on visit_threads() leaves the thread alone. */
-	since_ns = __sync_lock_test_and_set(&off_cpu->since_ns, 0);
-	delay_ns = run_delay_ns - off_cpu->run_delay_ns;
-	if (!since_ns || off_cpu->is_new)
-		return;
-	off_cpu->run_delay_ns = run_delay_ns;
-	/* It may have gone to a CPU whose clock is late. */
-	off_ns = arrived_ns > since_ns ? arrived_ns - since_ns : 0;
-	if (delay_ns > off_ns)
-		delay_ns = off_ns;
-	blocked = periods_of(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, off_ns - delay_ns);
-	queued = periods_of(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, delay_ns);
+	end_off_cpu(off_cpu, task, &ended);
+	blocked = periods_of(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, ended.blocked_ns);
+	queued = periods_of(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, ended.queued_ns);
 	if (blocked)
 		sample_wait(ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, 1);
 	if (queued)
@@ -248,6 +261,16 @@ static __always_inline void account_time(void *ctx)
 			off_cpu->wait == PILOTLIGHT_WAIT_PREEMPTED ? PILOTLIGHT_WAIT_PREEMPTED
 								   : PILOTLIGHT_WAIT_WOKEN,
 			queued, 1);
+}
+
+/* Before a switch: adds what account_time() has not seen. */
+static __always_inline void account_unseen(struct off_cpu *off_cpu, const struct task_struct *task)
+{
+	struct ended ended = { 0 };
+
+	end_off_cpu(off_cpu, task, &ended);
+	off_cpu->left_ns[PILOTLIGHT_SOURCE_OFFCPU] -= (__s64)ended.blocked_ns;
+	off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] -= (__s64)ended.queued_ns;
 }
 
 /* A new thread's time in the run queue until it first ran. */
@@ -277,13 +300,15 @@ int note_switch(__u64 *ctx)
 	if (off_cpu->is_new)
 		off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] -=
 			(__s64)first_delay_ns(off_cpu, previous);
+	else if (off_cpu->since_ns)
+		account_unseen(off_cpu, previous);
 	off_cpu->wait = wait_of(previous, state);
 	off_cpu->since_ns = run_queue_clock_ns(previous);
 	return 0;
 }
 
 /* Since 6.16. Without an actual switch the thread went on. */
-SEC("tp_btf/sched_exit_tp")
+SEC("?tp_btf/sched_exit_tp")
 int BPF_PROG(account_switch, int is_switch)
 {
 	if (is_switch)
@@ -291,9 +316,10 @@ int BPF_PROG(account_switch, int is_switch)
 	return 0;
 }
 
-/* In older kernels, on finish_task_switch(). */
-SEC("kprobe")
-int account_switch_probe(struct pt_regs *ctx)
+/* In older kernels. A thread that the kernel preempts in its own code does not return from
+ * schedule(): its time is taken with that of the next wait. */
+SEC("?fexit/schedule")
+int account_schedule(void *ctx)
 {
 	account_time(ctx);
 	return 0;
@@ -312,16 +338,25 @@ int BPF_PROG(begin_thread, struct task_struct *parent, struct task_struct *child
 	return 0;
 }
 
-/* A thread may end without being switched out. */
+/* Takes what the thread has not taken yet: it may end without being switched out, or after a switch
+ * that account_time() has not seen. */
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(end_thread, struct task_struct *task)
 {
 	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
-	__u32 queued;
+	__u32 blocked, queued;
 
-	if (!off_cpu || !off_cpu->is_new)
+	if (!off_cpu)
 		return 0;
-	queued = periods_of(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, first_delay_ns(off_cpu, task));
+	if (off_cpu->is_new)
+		off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] -=
+			(__s64)first_delay_ns(off_cpu, task);
+	else
+		account_unseen(off_cpu, task);
+	blocked = periods_of(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, 0);
+	queued = periods_of(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, 0);
+	if (blocked)
+		sample_wait(ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, 0);
 	if (queued)
 		sample_wait(ctx, PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_WOKEN, queued, 0);
 	return 0;

@@ -18,10 +18,6 @@
 #include <unistd.h>
 
 #define KALLSYMS "/proc/kallsyms"
-#define PROBES	 "/sys/bus/event_source/devices/kprobe/type"
-
-/* The first function that a thread calls when it is switched in. */
-#define BEHIND_SWITCH "finish_task_switch"
 
 enum {
 	/* Of the tracepoint sched_switch since 5.18, with the one that all have. */
@@ -73,19 +69,19 @@ static bool has_member(const struct btf *btf, const char *structure, const char 
 
 static const char *find_missing(const struct btf *btf, bool has_exit_tracepoint)
 {
-	struct kernel_symbol symbol;
-
 	if (!has_member(btf, "sched_info", "last_arrival"))
 		return "CONFIG_SCHED_INFO";
 	if (!has_member(btf, "cfs_rq", "rq"))
 		return "CONFIG_FAIR_GROUP_SCHED";
 	if (has_exit_tracepoint)
 		return "";
-	if (access(PROBES, F_OK) < 0)
-		return "the tracepoint sched_exit_tp (since Linux 6.16), and CONFIG_KPROBE_EVENTS";
-	if (kernel_symbol_find(KALLSYMS, BEHIND_SWITCH, &symbol) < 0)
-		return "the tracepoint sched_exit_tp (since Linux 6.16), and a function "
-		       "finish_task_switch() to probe";
+	/* The kernel's functions have hooks for such programs. */
+	if (btf__find_by_name_kind(btf, "register_ftrace_direct", BTF_KIND_FUNC) < 0)
+		return "the tracepoint sched_exit_tp (since Linux 6.16), and "
+		       "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS";
+	if (btf__find_by_name_kind(btf, "schedule", BTF_KIND_FUNC) < 0)
+		return "the tracepoint sched_exit_tp (since Linux 6.16), and a function schedule() "
+		       "in its BTF";
 	return "";
 }
 
@@ -112,7 +108,7 @@ static void set_autoload(struct sampler *programs, bool is_wanted, bool has_trac
 	(void)bpf_program__set_autoload(
 		programs->progs.account_switch, is_wanted && has_tracepoint);
 	(void)bpf_program__set_autoload(
-		programs->progs.account_switch_probe, is_wanted && !has_tracepoint);
+		programs->progs.account_schedule, is_wanted && !has_tracepoint);
 	(void)bpf_program__set_autoload(programs->progs.begin_thread, is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.end_thread, is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.visit_threads, is_wanted);
@@ -205,17 +201,10 @@ static int attach(const struct bpf_program *program, struct bpf_link **link)
 
 static int attach_behind_switch(struct sampler *programs)
 {
-	struct kernel_symbol symbol;
-	int r;
-
-	if (bpf_program__autoload(programs->progs.account_switch))
-		return attach(programs->progs.account_switch, &programs->links.account_switch);
-	r = kernel_symbol_find(KALLSYMS, BEHIND_SWITCH, &symbol);
-	if (r < 0)
-		return r;
-	programs->links.account_switch_probe = bpf_program__attach_kprobe(
-		programs->progs.account_switch_probe, false, symbol.name);
-	return programs->links.account_switch_probe ? 0 : -errno;
+	return bpf_program__autoload(programs->progs.account_switch)
+		       ? attach(programs->progs.account_switch, &programs->links.account_switch)
+		       : attach(programs->progs.account_schedule,
+				 &programs->links.account_schedule);
 }
 
 int scheduler_programs_start(
@@ -253,7 +242,7 @@ void scheduler_programs_stop(struct sampler *programs)
 	struct bpf_link **links[] = {
 		&programs->links.note_switch,
 		&programs->links.account_switch,
-		&programs->links.account_switch_probe,
+		&programs->links.account_schedule,
 		&programs->links.begin_thread,
 		&programs->links.end_thread,
 	};
@@ -293,7 +282,7 @@ void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns)
 	const struct bpf_program *const counted[] = {
 		programs->progs.note_switch,
 		programs->progs.account_switch,
-		programs->progs.account_switch_probe,
+		programs->progs.account_schedule,
 		programs->progs.begin_thread,
 		programs->progs.end_thread,
 		programs->progs.visit_threads,

@@ -13,7 +13,7 @@ struct sampler;
 
 /* What the kernel has for the programs. */
 struct scheduler_support {
-	bool has_exit_tracepoint;  /* sched_exit_tp, since 6.16; else finish_task_switch() is probed
+	bool has_exit_tracepoint;  /* sched_exit_tp, since 6.16; else schedule() is traced
 				    */
 	bool tells_previous_state; /* sched_switch has it as argument, since 5.18 */
 	char missing[160];	   /* "": nothing; time off the CPU can be sampled */

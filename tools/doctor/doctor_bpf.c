@@ -83,7 +83,7 @@ static void check_scheduler(struct doctor_finding *finding)
 	else
 		doctor_found(finding, DOCTOR_OK, "%s",
 			support.has_exit_tracepoint ? "by the tracepoint sched_exit_tp"
-						    : "by a probe of finish_task_switch()");
+						    : "by tracing schedule()");
 }
 
 static void check_map_type(struct doctor_finding *finding)
@@ -185,7 +185,7 @@ static const struct doctor_check checks[] = {
 		"record -p and record COMMAND, which sample child processes, too",
 		"a kernel with CONFIG_DEBUG_INFO_BTF=y, 5.5 or newer" },
 	{ "scheduler programs", check_scheduler, 0, false, "time off the CPU; CPU time is sampled",
-		"Linux 6.16 or newer, or one with CONFIG_KPROBE_EVENTS=y; with "
+		"Linux 6.16 or newer, or one with CONFIG_FUNCTION_TRACER=y; with "
 		"CONFIG_SCHED_INFO=y and CONFIG_FAIR_GROUP_SCHED=y" },
 	{ "raw stack maps", check_stackmap, 0, true, "stacks; nothing can be recorded", NEWER },
 	{ "build-id stack maps", check_stackmap, BPF_F_STACK_BUILD_ID, true,
