@@ -13,6 +13,7 @@
  *     rest.
  *  3. A new thread does not come by account_switch() when it runs for the first time.
  *     begin_thread() marks it, and note_switch() adds what it waited until then.
+ *     A thread that ends takes what is due.
  *  4. visit_threads() goes over all threads: before sampling, to note which are off the CPU; and at
  *     a window's end, to take whole periods of threads that have been blocked since before it. It
  *     pauses while the ring has no room to spare, so it neither loses that time nor takes the room
@@ -35,7 +36,10 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#define PERIODS_MAX (~0U)
+
 /* Constants, set before loading. */
+const volatile __u32 waits_per_slot; /* of all CPUs; if more samples come, they get rarer */
 const volatile __u64 source_periods[PILOTLIGHT_SOURCES]; /* in ns; 0: the source is off */
 const volatile __u8 tells_previous_state; /* sched_switch has it as argument, since 5.18 */
 /* Kernel stacks begin in __schedule(), not in what it calls to run the program. 0: unknown. */
@@ -47,14 +51,26 @@ volatile __u64 blocked_before_ns;
 /* How many threads visit_threads() still visits before it pauses. */
 volatile __u32 visits_left;
 
+/*
+ * While samples come faster than waits_per_slot, threads take a sample at each n-th period only,
+ * which stands for all n. With a new random phase at each change the sums stay right in
+ * expectation. A thread's stacks then get their share as with a longer period.
+ */
+struct {
+	__u64 slot_ns; /* its begin, CLOCK_MONOTONIC */
+	__u32 slot_samples;
+	__u32 interval; /* in periods; 1 if it is out of range, as it is at first */
+} waits;
+
 struct off_cpu {
 	/* The time off the CPU since then is not accounted for. By the run queue's clock; 0: it
 	 * runs. */
 	__u64 since_ns;
 	__u64 run_delay_ns; /* the part of the scheduler's run_delay that is accounted for */
-	__s64 left_ns[PILOTLIGHT_SOURCES]; /* until the next sample; below 0: it is overdue */
-	__u32 wait;			   /* enum pilotlight_wait, if it does not run */
-	__u32 is_new;			   /* it was not switched out yet */
+	__s64 left_ns[PILOTLIGHT_SOURCES];	 /* until the next sample; below 0: it is overdue */
+	__u32 wait;				 /* enum pilotlight_wait, if it does not run */
+	__u32 is_new;				 /* it was not switched out yet */
+	__u16 intervals[PILOTLIGHT_SOURCES + 1]; /* from sample to sample, in periods */
 };
 
 struct {
@@ -89,6 +105,9 @@ enum {
 	SCHEDULE_BYTES_MAX = 8192,
 	FRAMES_ABOVE_SCHEDULE_MAX = 8,
 	BLOCKED_ENTRY = 2, /* of the scratches */
+	SLOT_NS = 100000000,
+	INTERVAL_SHIFT_MAX = 8,
+	INTERVAL_MAX = 1 << INTERVAL_SHIFT_MAX,
 };
 
 static __always_inline struct scheduler_cpu *this_scheduler_cpu(void)
@@ -121,10 +140,26 @@ static __always_inline __u32 wait_of(const struct task_struct *task, __u32 state
 	return PILOTLIGHT_WAIT_OTHER;
 }
 
-/* A random part of the period, and not 0. */
-static __always_inline __s64 first_phase(enum pilotlight_source source)
+/* A random part of the time, and not 0. */
+static __always_inline __s64 first_phase(__u64 ns)
 {
-	return (__s64)((source_periods[source] * bpf_get_prandom_u32()) >> 32) + 1;
+	__u64 random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+
+	return ns ? (__s64)(random % ns) + 1 : 0;
+}
+
+static __always_inline __u32 current_interval(void)
+{
+	__u32 interval = waits.interval;
+
+	return interval - 1 < INTERVAL_MAX ? interval : 1;
+}
+
+static __always_inline void set_interval(
+	struct off_cpu *off_cpu, enum pilotlight_source source, __u32 interval)
+{
+	off_cpu->intervals[source] = interval;
+	off_cpu->left_ns[source] = first_phase(source_periods[source] * interval);
 }
 
 static __always_inline void init_off_cpu(
@@ -132,30 +167,52 @@ static __always_inline void init_off_cpu(
 {
 	off_cpu->since_ns = since_ns;
 	off_cpu->run_delay_ns = run_delay_ns;
-	off_cpu->left_ns[PILOTLIGHT_SOURCE_OFFCPU] = first_phase(PILOTLIGHT_SOURCE_OFFCPU);
-	off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] = first_phase(PILOTLIGHT_SOURCE_RUNQUEUE);
+	set_interval(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, current_interval());
+	set_interval(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, current_interval());
 }
 
-/* The number of samples that `ns` more of the source are. */
+/* The number of periods that a sample stands for after `ns` more of the source; 0: none is due. */
 static __always_inline __u32 periods_of(
 	struct off_cpu *off_cpu, enum pilotlight_source source, __u64 ns)
 {
-	__u64 period_ns = source_periods[source], periods;
-	__s64 left_ns;
+	__u64 interval = off_cpu->intervals[source],
+	      interval_ns = source_periods[source] * interval;
+	__s64 left_ns = off_cpu->left_ns[source] - (__s64)ns;
+	__u64 times = 0;
 
-	if (!period_ns)
+	if (!interval_ns)
 		return 0;
-	left_ns = off_cpu->left_ns[source] - (__s64)ns;
-	if (left_ns > 0) {
-		off_cpu->left_ns[source] = left_ns;
-		return 0;
+	if (left_ns <= 0) {
+		times = (__u64)-left_ns / interval_ns + 1;
+		/* The rest comes with the next sample. */
+		if (times > PERIODS_MAX / INTERVAL_MAX)
+			times = PERIODS_MAX / INTERVAL_MAX;
+		left_ns += (__s64)(times * interval_ns);
 	}
-	periods = (__u64)-left_ns / period_ns + 1;
-	/* The rest comes with the next sample. */
-	if (periods > ~0U)
-		periods = ~0U;
-	off_cpu->left_ns[source] = left_ns + (__s64)(periods * period_ns);
-	return (__u32)periods;
+	off_cpu->left_ns[source] = left_ns;
+	if (interval != current_interval())
+		set_interval(off_cpu, source, current_interval());
+	return (__u32)(times * interval);
+}
+
+/* Adapts the interval to the rate of samples. Races between CPUs only delay that. */
+static __always_inline void note_sample(__u64 now)
+{
+	__u32 interval = current_interval(), samples;
+	__u64 slots = (now - waits.slot_ns) / SLOT_NS;
+
+	samples = __sync_fetch_and_add(&waits.slot_samples, 1) + 1;
+	if (samples < waits_per_slot && slots == 0)
+		return;
+	if (samples >= waits_per_slot && slots == 0) {
+		if (interval < INTERVAL_MAX)
+			waits.interval = interval * 2;
+	} else if (samples < waits_per_slot / 4) {
+		interval >>= slots < INTERVAL_SHIFT_MAX ? slots : INTERVAL_SHIFT_MAX;
+		waits.interval = interval ? interval : 1;
+	}
+	waits.slot_samples = 0;
+	waits.slot_ns = now;
 }
 
 /* Frames that the kernel's stack has above __schedule(): this program, and how it is called. They
@@ -199,6 +256,7 @@ static __noinline void sample_wait(
 		return;
 	}
 	count(&counts->run_ns, -now);
+	note_sample(now);
 	sample.has_kernel_stack = wants_kernel;
 	if (wants_kernel && is_in_schedule) {
 		if (!cpu->schedule_depth)
@@ -448,8 +506,8 @@ static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 	if (since_ns == 0 || since_ns >= before_ns || since_ns >= now)
 		return 1;
 	periods = (now - since_ns) / period_ns;
-	if (periods > ~0U)
-		periods = ~0U;
+	if (periods > PERIODS_MAX)
+		periods = PERIODS_MAX;
 	if (periods == 0)
 		return 1;
 	if (!has_room_to_spare(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))

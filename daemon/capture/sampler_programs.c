@@ -161,7 +161,7 @@ int sampler_programs_load(const struct capture_settings *settings,
 	(void)bpf_program__set_autoload(programs->progs.forget_exit, settings->filters_processes);
 	(void)bpf_program__set_autoload(programs->progs.list_mapped_files, sizes->has_walks);
 	set_sizes(programs, settings, sizes);
-	r = scheduler_programs_prepare(programs, settings, fault);
+	r = scheduler_programs_prepare(programs, settings, sizes->maps.cpu_count, fault);
 	if (r < 0)
 		return r;
 	r = sampler__load(programs);

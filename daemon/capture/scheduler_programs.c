@@ -22,6 +22,10 @@
 enum {
 	/* Of the tracepoint sched_switch since 5.18, with the one that all have. */
 	SWITCH_ARGUMENTS = 5,
+	/* Samples of waits that are taken without thinning them out, for each of CPU time. */
+	WAITS_PER_SAMPLE = 10,
+	SLOTS_PER_SECOND = 10,
+	WAITS_PER_SLOT_MIN = 16,
 	ENTRIES = 3, /* of scratches; the walkers need one less */
 	/* Threads visited by a call to take their time: about 30 ms, if all are blocked. */
 	VISITS = 16384,
@@ -120,11 +124,12 @@ static void set_autoload(struct sampler *programs, bool is_wanted, bool has_trac
 	(void)bpf_map__set_max_entries(programs->maps.scratches, ENTRIES);
 }
 
-int scheduler_programs_prepare(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
+int scheduler_programs_prepare(struct sampler *programs, const struct capture_settings *settings,
+	uint32_t cpu_count, struct fault *fault)
 {
 	struct scheduler_support support;
 	struct kernel_symbol symbol;
+	uint64_t waits_per_slot;
 
 	if (!are_wanted(settings)) {
 		set_autoload(programs, false, false);
@@ -137,6 +142,12 @@ int scheduler_programs_prepare(
 			"or sample CPU time alone",
 			support.missing);
 	programs->rodata->tells_previous_state = support.tells_previous_state;
+	waits_per_slot =
+		(uint64_t)settings->rate_hz * cpu_count * WAITS_PER_SAMPLE / SLOTS_PER_SECOND;
+	if (waits_per_slot < WAITS_PER_SLOT_MIN)
+		waits_per_slot = WAITS_PER_SLOT_MIN;
+	programs->rodata->waits_per_slot =
+		waits_per_slot < UINT32_MAX ? (uint32_t)waits_per_slot : UINT32_MAX;
 	if (kernel_symbol_find(KALLSYMS, "__schedule", &symbol) == 0)
 		programs->rodata->schedule_address = symbol.address;
 	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)

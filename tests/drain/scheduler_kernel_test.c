@@ -48,20 +48,20 @@ static void spin(struct life *life, int number)
 
 static void sleep_is_blocked_time(void **state)
 {
-	open_fixture(BOTH, false);
+	open_fixture(BOTH);
 	check_program(sleep_long, 1);
 	assert_true(fixture.lives[0].waits[PILOTLIGHT_WAIT_INTERRUPTIBLE] > 290000000);
 }
 
 static void short_sleeps_add_up(void **state)
 {
-	open_fixture(BOTH, false);
-	check_program(sleep_short, 1);
+	open_fixture(BOTH);
+	check_program(sleep_short, 2);
 }
 
 static void contention_is_queued_time(void **state)
 {
-	open_fixture(BOTH, false);
+	open_fixture(BOTH);
 	check_program(spin, 3);
 	assert_true(fixture.lives[0].waits[PILOTLIGHT_WAIT_PREEMPTED] > 100000000);
 }
@@ -103,7 +103,7 @@ static void pipes_block(void **state)
 {
 	pid_t pids[THREADS_MAX];
 
-	open_fixture(BOTH, false);
+	open_fixture(BOTH);
 	open_pipes();
 	start_program(play_by_pipe, 2, pids);
 	close_pipes();
@@ -135,7 +135,7 @@ static void play_by_futex(struct life *life, int number)
 
 static void futexes_block(void **state)
 {
-	open_fixture(BOTH, false);
+	open_fixture(BOTH);
 	check_program(play_by_futex, 2);
 }
 
@@ -155,7 +155,7 @@ static void write_to_disk(struct life *life, int number)
 
 static void a_disk_blocks(void **state)
 {
-	open_fixture(BOTH, false);
+	open_fixture(BOTH);
 	check_program(write_to_disk, 1);
 }
 
@@ -174,7 +174,6 @@ static int write_text(const char *folder, const char *name, const char *text)
 }
 
 #define CGROUP_V1 "/sys/fs/cgroup/cpu"
-#define CGROUP	  "/pilotlight-throttled"
 
 static char throttled[PATH_MAX];
 
@@ -188,7 +187,8 @@ static const char *make_throttled(void)
 
 	if (!is_v1 && (!mount || write_text(mount, "cgroup.subtree_control", "+cpu") < 0))
 		return "there is no cgroup controller of the CPU";
-	(void)snprintf(throttled, sizeof(throttled), "%s" CGROUP, is_v1 ? CGROUP_V1 : mount);
+	(void)snprintf(throttled, sizeof(throttled), "%s/pilotlight-throttled-%d",
+		is_v1 ? CGROUP_V1 : mount, (int)getpid());
 	if (mkdir(throttled, 0700) < 0 && errno != EEXIST)
 		return "cannot make a cgroup";
 	r = is_v1 ? write_text(throttled, "cpu.cfs_quota_us", "20000")
@@ -212,7 +212,7 @@ static void throttling_is_queued_time(void **state)
 		print_message("skipped: %s\n", missing);
 		skip();
 	}
-	open_fixture(BOTH, false);
+	open_fixture(BOTH);
 	check_program(spin_in_cgroup, 1);
 	assert_int_equal(rmdir(throttled), 0);
 }
@@ -258,7 +258,7 @@ static void short_lives_add_up(void **state)
 	uint64_t blocked_ns, delay_ns, off_ns;
 
 	_Static_assert(20 * 20 == STORM, "the root");
-	open_fixture(BOTH, false);
+	open_fixture(BOTH);
 	check_program(storm, 1);
 	blocked_ns = fixture.shared->blocked_ns;
 	delay_ns = fixture.shared->delay_ns;
@@ -280,6 +280,8 @@ static void fill_waits(struct life *life, int number)
 	if (dup2(pipes[0][0], STDIN_FILENO) < 0 || close_range(3, ~0U, 0) < 0 ||
 		read(STDIN_FILENO, &byte, 1) != 0)
 		_exit(1);
+	/* Older kernels take with this wait what began before sampling. */
+	sleep_ns(2 * PERIOD_NS);
 }
 
 /* A thread that has not woken yet. */
@@ -289,7 +291,7 @@ static void blocked_threads_are_taken(void **state)
 	uint64_t begin_ns, taken_ns;
 	pid_t pids[THREADS_MAX];
 
-	open_fixture(BOTH, false);
+	open_fixture(BOTH);
 	life = &fixture.lives[0];
 	open_pipes();
 	start_program(fill_waits, 1, pids);
@@ -387,7 +389,7 @@ static void a_crowd_is_taken_in_steps(void **state)
 	int r, pauses = 0;
 	pid_t pid;
 
-	open_fixture_in(2 << 20, 1 << 20, BOTH, false);
+	open_fixture_in(99, 2 << 20, 1 << 20, BOTH, false);
 	pid = start_crowd();
 	sleep_ns(blocked_ns);
 	begin_ns = clock_monotonic_ns();
@@ -406,7 +408,7 @@ static void a_crowd_is_taken_in_steps(void **state)
 
 static void stacks_are_those_of_the_switch(void **state)
 {
-	open_fixture(BOTH, false);
+	open_fixture(BOTH);
 	check_program(sleep_long, 1);
 	assert_int_equal(fixture.lives[0].samples[PILOTLIGHT_SOURCE_OFFCPU], 1);
 	assert_true(fixture.user_frames > 0);
@@ -417,7 +419,7 @@ static void stacks_are_those_of_the_switch(void **state)
 
 static void a_source_can_be_alone(void **state)
 {
-	open_fixture(1 << PILOTLIGHT_SOURCE_CPU | 1 << PILOTLIGHT_SOURCE_OFFCPU, false);
+	open_fixture(1 << PILOTLIGHT_SOURCE_CPU | 1 << PILOTLIGHT_SOURCE_OFFCPU);
 	check_program(sleep_long, 1);
 	assert_int_equal(fixture.total[PILOTLIGHT_SOURCE_RUNQUEUE].fired, 0);
 }
@@ -427,7 +429,7 @@ static void what_is_not_followed_is_filtered(void **state)
 	const struct accounts *accounts = &fixture.total[PILOTLIGHT_SOURCE_OFFCPU];
 	pid_t pids[THREADS_MAX];
 
-	open_fixture(BOTH, true);
+	open_fixture_at(99, BOTH);
 	start_program(sleep_long, 1, pids);
 	await(pids[0]);
 	drain_once();
@@ -444,7 +446,7 @@ static void a_new_start_begins_anew(void **state)
 	pid_t pids[THREADS_MAX];
 	uint64_t begin_ns;
 
-	open_fixture(BOTH, false);
+	open_fixture(BOTH);
 	open_pipes();
 	start_program(fill_waits, 1, pids);
 	sleep_ns(50000000);
@@ -463,12 +465,23 @@ static void a_new_start_begins_anew(void **state)
 
 static void cpu_time_alone_takes_nothing_else(void **state)
 {
-	open_fixture(1 << PILOTLIGHT_SOURCE_CPU, false);
+	open_fixture(1 << PILOTLIGHT_SOURCE_CPU);
 	assert_int_equal(capture_take_blocked(fixture.capture, clock_monotonic_ns()), -EOPNOTSUPP);
 	sleep_ns(50000000);
 	drain_once();
 	assert_int_equal(fixture.total[PILOTLIGHT_SOURCE_OFFCPU].fired, 0);
 	assert_int_equal(fixture.total[PILOTLIGHT_SOURCE_RUNQUEUE].fired, 0);
+}
+
+/* At 19 Hz at most 190 samples a second on each CPU, or soon no more. */
+static void too_many_samples_get_rarer(void **state)
+{
+	open_fixture_at(19, BOTH);
+	assert_int_equal(capture_follow(fixture.capture, getpid()), 0);
+	fixture.allowed_percent = 10;
+	check_program(sleep_short, THREADS_MAX);
+	print_message("# %llu samples\n", (unsigned long long)fixture.waits_seen);
+	assert_in_range(fixture.waits_seen, 100, 1500);
 }
 
 int main(void)
@@ -484,6 +497,7 @@ int main(void)
 		cmocka_unit_test_teardown(short_lives_add_up, close_fixture),
 		cmocka_unit_test_teardown(blocked_threads_are_taken, close_fixture),
 		cmocka_unit_test_teardown(a_crowd_is_taken_in_steps, close_fixture),
+		cmocka_unit_test_teardown(too_many_samples_get_rarer, close_fixture),
 		cmocka_unit_test_teardown(stacks_are_those_of_the_switch, close_fixture),
 		cmocka_unit_test_teardown(a_source_can_be_alone, close_fixture),
 		cmocka_unit_test_teardown(what_is_not_followed_is_filtered, close_fixture),
