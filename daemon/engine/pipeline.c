@@ -403,9 +403,10 @@ static void follow_cpus(struct pipeline *pipeline, uint64_t now_ns)
 }
 
 /* Follows CPU hotplug, serves the sampler's requests, then drains the maps into the open window. */
-static int drain_now(struct pipeline *pipeline, struct fault *fault)
+static int drain_now(struct pipeline *pipeline, bool ends_window, struct fault *fault)
 {
 	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t asked_ns = pipeline->open.asked_blocked_ns;
 	int r;
 
 	pipeline->report.lag_ns =
@@ -416,9 +417,14 @@ static int drain_now(struct pipeline *pipeline, struct fault *fault)
 	r = pipeline_symbols_run(pipeline, fault);
 	if (r == 0)
 		r = run_unwinding(pipeline, fault);
-	/* Early in the window, before the names of many short-lived threads fill it. */
-	if (r == 0 && !pipeline->open.has_blocked)
+	/*
+	 * Early in the window, before the names of many short-lived threads fill it, and right
+	 * before the flip that ends it. What was taken once counts as blocked since then.
+	 */
+	if (r == 0 && asked_ns == 0)
 		r = pipeline_take_blocked(pipeline, pipeline->open.monotonic_ns, false, fault);
+	else if (r == 0 && ends_window)
+		r = pipeline_take_blocked(pipeline, asked_ns, false, fault);
 	return r < 0 ? r : pipeline_drain(pipeline, fault);
 }
 
@@ -441,10 +447,8 @@ static int switch_windows(struct pipeline *pipeline)
 
 int pipeline_cut(struct pipeline *pipeline, struct fault *fault)
 {
-	int r = pipeline_take_blocked(pipeline, pipeline->open.monotonic_ns, false, fault);
+	int r = drain_now(pipeline, true, fault);
 
-	if (r == 0)
-		r = drain_now(pipeline, fault);
 	if (r < 0)
 		return r;
 	assert(!pipeline->ended.is_there);
@@ -477,7 +481,7 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 		r = set_timer(pipeline, true);
 	} else {
 		if (has[PIPELINE_RING] || clock_monotonic_ns() >= pipeline->next_drain_ns)
-			r = drain_now(pipeline, fault);
+			r = drain_now(pipeline, false, fault);
 		else
 			r = follow(pipeline, fault);
 		if (r == 0)
@@ -537,33 +541,6 @@ int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault)
 
 	return r < 0 ? fault_set(fault, r, "cannot follow the symbol workers: %s", strerror(-r))
 		     : 0;
-}
-
-static int name_part(struct pipeline *pipeline, const struct pipeline_part *part)
-{
-	struct pipeline_naming naming = { .pipeline = pipeline, .part = part };
-	struct naming_counters counters = { 0 }, *sum = &pipeline->report.naming;
-	int r = naming_run(part->profile, symbolizer_source(pipeline->symbolizer),
-		pipeline_open_binary, &naming, &counters);
-
-	sum->binaries += counters.binaries;
-	sum->binaries_failed += counters.binaries_failed;
-	sum->locations += counters.locations;
-	sum->named += counters.named;
-	if (r != -E2BIG)
-		return r;
-	log_warning("the profile's memory budget is used up, continuing without some names");
-	return 0;
-}
-
-int pipeline_name(struct pipeline *pipeline, struct fault *fault)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
-		if (pipeline->open.parts[i].profile)
-			r = name_part(pipeline, &pipeline->open.parts[i]);
-	return r < 0 ? fault_set(fault, r, "cannot read symbols: %s", strerror(-r)) : 0;
 }
 
 static bool is_outgrown(const struct pipeline *pipeline)

@@ -40,7 +40,6 @@ int pipeline_take_blocked(
 	uint64_t limit_ns = is_last ? TAKE_NS_AT_END : TAKE_NS_AT_CUT;
 	int error = 0, r = 0;
 
-	pipeline->open.has_blocked = true;
 	if (pipeline->settings.capture.sources & 1U << PILOTLIGHT_SOURCE_OFFCPU)
 		r = take(pipeline, before_ns, limit_ns, fault, &error);
 	if (r < 0)
@@ -50,5 +49,6 @@ int pipeline_take_blocked(
 			    "continuing with those that wake",
 			strerror(-error));
 	pipeline->misses_blocked = error < 0;
+	pipeline->open.asked_blocked_ns = clock_monotonic_ns();
 	return 0;
 }

@@ -239,3 +239,30 @@ void pipeline_request_symbols(struct pipeline *pipeline, struct pipeline_window 
 		if (window->parts[i].profile)
 			request_part(pipeline, &window->parts[i]);
 }
+
+static int name_part(struct pipeline *pipeline, const struct pipeline_part *part)
+{
+	struct pipeline_naming naming = { .pipeline = pipeline, .part = part };
+	struct naming_counters counters = { 0 }, *sum = &pipeline->report.naming;
+	int r = naming_run(part->profile, symbolizer_source(pipeline->symbolizer),
+		pipeline_open_binary, &naming, &counters);
+
+	sum->binaries += counters.binaries;
+	sum->binaries_failed += counters.binaries_failed;
+	sum->locations += counters.locations;
+	sum->named += counters.named;
+	if (r != -E2BIG)
+		return r;
+	log_warning("the profile's memory budget is used up, continuing without some names");
+	return 0;
+}
+
+int pipeline_name(struct pipeline *pipeline, struct fault *fault)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
+		if (pipeline->open.parts[i].profile)
+			r = name_part(pipeline, &pipeline->open.parts[i]);
+	return r < 0 ? fault_set(fault, r, "cannot read symbols: %s", strerror(-r)) : 0;
+}

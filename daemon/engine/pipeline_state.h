@@ -35,7 +35,8 @@ struct pipeline_room {
 /* An open window, or an ended one that waits for its last samples. */
 struct pipeline_window {
 	bool is_there;
-	bool has_blocked; /* it has asked for the time of blocked threads */
+	/* When it last asked for the time of blocked threads, CLOCK_MONOTONIC; 0: not yet. */
+	uint64_t asked_blocked_ns;
 	uint32_t number;
 	struct pipeline_room *room; /* owned */
 	struct pipeline_part parts[PILOTLIGHT_SOURCES];
