@@ -2,9 +2,9 @@
 #include "aggregate/aggregator.h"
 
 #include "base/array.h"
-#include "base/event_source.h"
 #include "base/utf8.h"
 #include "labels/cgroup_path.h"
+#include "resolve/wait_reason.h"
 
 #include <errno.h>
 #include <string.h>
@@ -239,7 +239,7 @@ static int add_stack(struct aggregator *aggregator, const struct raw_sample *sam
 	const struct resolved_frame none = { .binary = RESOLVED_SYNTHETIC, .name = "[no stack]" };
 	const struct resolved_frame last = {
 		.binary = RESOLVED_SYNTHETIC,
-		.name = event_source_wait(sample->source, sample->wait),
+		.name = wait_reason_frame(sample, frames, count),
 	};
 	uint32_t node = PROFILE_ROOT;
 	int r = 0;

@@ -43,7 +43,7 @@ struct aggregator_labels {
 
 /*
  * Adds a sample with its frames, root first; `labels` may be NULL. A sample of a thread that did
- * not run gets a last frame that says so (event_source_wait()). Once the share of its user
+ * not run gets a last frame that says so (wait_reason_frame()). Once the share of its user
  * (base/user_share.h) is used up, a new stack becomes "[names over quota]", and so does the name of
  * a new thread, which loses its labels. Returns 0, -ENOMEM or -E2BIG (the profile's budget is used
  * up). On failure the sample is not in the profile and the caller counts it.

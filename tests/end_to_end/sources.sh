@@ -8,13 +8,15 @@
 need_root
 need_programs
 need_service
-need_commands curl taskset
+need_commands curl flock taskset
 
 # A name of its own: others sleep and work here, too.
 cp "$(command -v sleep)" "$tmp/dozer"
 cp "$BASH" "$tmp/worker"
+cp "$(command -v cat)" "$tmp/reader"
+cp "$(command -v flock)" "$tmp/locker"
 
-plan 22
+plan 23
 
 # --- recordings --------------------------------------------------------------------------------
 
@@ -41,8 +43,8 @@ has_four_files() {
 }
 
 dozes_for() {
-	note "blocked: $(ms_of doze.offcpu dozer '') ms, all in [blocked]: $(ms_of doze.offcpu dozer '[blocked]') ms"
-	within "$(ms_of doze.offcpu dozer '[blocked]')" 2000 60 &&
+	note "blocked: $(ms_of doze.offcpu dozer '') ms, in a sleep: $(ms_of doze.offcpu dozer '[blocked: sleep]') ms"
+	within "$(ms_of doze.offcpu dozer '[blocked: sleep]')" 2000 60 &&
 		[ "$(ms_of doze.cpu dozer '')" -le 5 ]
 }
 
@@ -64,6 +66,31 @@ check "each event has a file" has_four_files
 check "a sleep is blocked for its time" dozes_for
 check "its stack says where" dozes_in_nanosleep
 check "wall-clock time is the sum" adds_up doze dozer
+
+# Each waits for the dozer's end, in another way.
+cat >"$tmp/waits" <<'END'
+cd "$1" || exit 1
+mkfifo pipe && exec 3<>pipe 4<pipe
+./reader <&4 3>&- &
+exec 4<&-
+exec 5>lock && flock 5
+./locker lock true 3>&- 5>&- &
+./worker -c './dozer 2; :' 5>&- 3>&-
+exec 3>&- 5>&-
+wait
+END
+
+says_why() {
+	local pipe lock child
+
+	record reasons -- bash "$tmp/waits" "$tmp" || return
+	pipe=$(ms_of reasons.offcpu reader '[blocked: pipe]')
+	lock=$(ms_of reasons.offcpu locker '[blocked: file lock]')
+	child=$(ms_of reasons.offcpu worker '[blocked: child]')
+	note "blocked in a pipe: $pipe ms, by a lock: $lock ms, for a child: $child ms"
+	at_least "$pipe" 1500 && at_least "$lock" 1500 && at_least "$child" 1900
+}
+check "a stack ends in what was waited for" says_why
 
 # Two threads that want one CPU.
 start taskset -c 0 "$tmp/worker" -c 'while :; do :; done'
