@@ -182,7 +182,7 @@ loses_nothing_to_speak_of() {
 			for (i in stored) if (lost[i] > stored[i] / 100) exit 1 }'
 }
 
-check "a thread that stays blocked is in each window" is_always_blocked
+check "a thread that stays blocked is in each window" wait_for 60 is_always_blocked
 check "CPU time is the default" has_event cpu 'c[a-z-]* at [0-9]* Hz'
 check "time off CPU is asked for by name" has_event offcpu 'offcpu (time off CPU) in samples of 5 ms'
 check "so is time waiting for a CPU" has_event runqueue 'runqueue '
@@ -205,7 +205,7 @@ sum_says_what_it_lacks() {
 	"$pilotlight" report -e wall --last 2s 2>/dev/null | grep -q '^# time off CPU not sampled for '
 }
 check "a reload switches a source off" wait_for 60 is_off
-check "its history is still there" has_old_windows
+check "its history is still there" wait_for 30 has_old_windows
 check "a sum without it says so" wait_for 30 sum_says_what_it_lacks
 check "the service ends well" stop_service
 
