@@ -182,21 +182,28 @@ holds() {
 	return 1
 }
 
-# Prints the descriptors of the main process, sorted, without what names a single one.
-main_descriptors() {
-	find "/proc/$service_pid/fd" -type l -printf '%l\n' | sed -E 's/[0-9]+/N/g' | sort | uniq -c
-}
-
-# Nothing is under way in the main process: it has no child but the engine.
+# Nothing is under way in the main process: it has no child but the engine, and the opener, which stays while others'
+# programs start.
 is_quiet() {
 	read -ra pids <"/proc/$service_pid/task/$service_pid/children"
-	[ ${#pids[@]} = 1 ]
+	[ ${#pids[@]} = 1 ] || { [ ${#pids[@]} = 2 ] && child_of opener; }
+}
+
+# Prints the descriptors of the main process, sorted, without what names a single one and without the opener's three.
+main_descriptors() {
+	find "/proc/$service_pid/fd" -type l -printf '%l\n' | sed -E 's/[0-9]+/N/g' | sort | uniq -c |
+		awk -v openers=$((${#pids[@]} - 1)) '/\[pidfd\]|\[timerfd\]|socket:/ { $1 -= openers } $1 > 0 { print $1, $2 }'
+}
+
+# is_quiet_with FILE: ... and has the same descriptors a moment later. FILE gets them. A child that starts or ends while
+# they are read has left some of its own among them.
+is_quiet_with() {
+	is_quiet && main_descriptors >"$1" && sleep 0.2 && is_quiet && main_descriptors | cmp -s - "$1"
 }
 
 # The main process has the same descriptors when nothing is under way.
 is_as_before() {
-	wait_for 180 is_quiet || note "it has children still: ${pids[*]}"
-	main_descriptors >"$tmp/quiet.after"
+	wait_for 180 is_quiet_with "$tmp/quiet.after" || note "it has children still: ${pids[*]}"
 	diff "$tmp/quiet.before" "$tmp/quiet.after" >"$tmp/quiet.diff" && return
 	note "$(cat "$tmp/quiet.diff")"
 	return 1
@@ -223,8 +230,7 @@ limit_churn "$churn_group"
 main_ended=0 reloads=0
 check "the service starts" start_service
 echo "$service_pid" >"$tmp/main"
-wait_for 120 is_quiet || note "the service stays busy"
-main_descriptors >"$tmp/quiet.before"
+wait_for 120 is_quiet_with "$tmp/quiet.before" || note "the service stays busy"
 python3 -B "$table" watch "$tmp/watched" "$tmp/main" "$(clamp $((seconds / 120)) 2 30)" 2>"$tmp/watch.log" &
 watcher=$!
 started+=($watcher)
