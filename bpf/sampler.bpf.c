@@ -355,9 +355,9 @@ static __always_inline enum walk_result walk_by_tables(struct walker *walker, st
 	return result;
 }
 
-/* Puts the kernel stack into its map and into the key. */
-static __always_inline enum stack_answer get_kernel_stack(
-	void *ctx, void *stacks, struct sample *sample)
+/* Puts the kernel stack into its map and into the key. Like all that read it, a function of its
+ * own: `skipped_frames` counts its frame. */
+static __noinline enum stack_answer get_kernel_stack(void *ctx, void *stacks, struct sample *sample)
 {
 	long id = -SAMPLER_EFAULT;
 

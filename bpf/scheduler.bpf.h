@@ -8,16 +8,17 @@
  *
  *  1. note_switch() notes when a thread is switched out. The run queue's lock is held, so it does
  *     no more than that. It allocates nothing: the allocator may wake a thread.
- *  2. account_switch() runs in the next thread, behind the switch. The scheduler's own run_delay
- *     says how much of the time off the CPU the thread waited for a CPU; it was blocked for the
- *     rest.
+ *  2. note_wakeup() notes since when a blocked thread waits for a CPU. The scheduler's own
+ * run_delay says the same, but since delayed dequeueing (Linux 6.12) it may count a whole sleep: of
+ * 300 processes that slept for 1.5 s on a busy machine, 22. account_switch() runs in the next
+ *     thread, behind the switch, and accounts for both parts.
  *  3. A new thread does not come by account_switch() when it runs for the first time.
  *     begin_thread() marks it, and note_switch() adds what it waited until then.
  *     A thread that ends takes what is due.
- *  4. visit_threads() goes over all threads: before sampling, to note which are off the CPU; and at
- *     a window's end, to take whole periods of threads that have been blocked since before it. It
- *     pauses while the ring has no room to spare, so it neither loses that time nor takes the room
- *     of other samples. Its reader drains the ring and reads on.
+ *  4. visit_threads() goes over all threads: once note_switch() is attached, to note which are off
+ *     the CPU; and at a window's end, to take whole periods of threads that have been blocked since
+ *     before it. It pauses while the ring has no room to spare, so it neither loses that time nor
+ *     takes the room of other samples. Its reader drains the ring and reads on.
  *
  * The times are those of the run queue's clock, by which the scheduler itself accounts for a
  * thread's time on the CPU and in run queues. So the three sources add up to the wall time. The
@@ -48,6 +49,8 @@ const volatile __u64 schedule_address;
 /* 0: visit_threads() begins the sampling of all threads. Otherwise it takes the time of those that
  * have been blocked since before. CLOCK_MONOTONIC. */
 volatile __u64 blocked_before_ns;
+/* Of the present start. What a thread's storage has of an earlier one means nothing. */
+volatile __u32 start_number;
 /* How many threads visit_threads() still visits before it pauses. */
 volatile __u32 visits_left;
 
@@ -66,10 +69,12 @@ struct off_cpu {
 	/* The time off the CPU since then is not accounted for. By the run queue's clock; 0: it
 	 * runs. */
 	__u64 since_ns;
+	__u64 woken_ns;	    /* since then it waits for a CPU; 0: it was not woken yet */
 	__u64 run_delay_ns; /* the part of the scheduler's run_delay that is accounted for */
 	__s64 left_ns[PILOTLIGHT_SOURCES];	 /* until the next sample; below 0: it is overdue */
-	__u32 wait;				 /* enum pilotlight_wait, if it does not run */
-	__u32 is_new;				 /* it was not switched out yet */
+	__u32 start;				 /* start_number of all this; 0: nothing is set */
+	__u16 wait;				 /* enum pilotlight_wait, if it does not run */
+	__u16 is_new;				 /* it was not switched out yet */
 	__u16 intervals[PILOTLIGHT_SOURCES + 1]; /* from sample to sample, in periods */
 };
 
@@ -81,8 +86,7 @@ struct {
 } off_cpus SEC(".maps");
 
 struct scheduler_cpu {
-	__u32 is_sampling;    /* and so uses the CPU's walker */
-	__u32 schedule_depth; /* frames above __schedule(), plus one; 0: not known yet */
+	__u32 is_sampling; /* and so uses the CPU's walker */
 };
 
 struct {
@@ -162,11 +166,11 @@ static __always_inline void set_interval(
 	off_cpu->left_ns[source] = first_phase(source_periods[source] * interval);
 }
 
-static __always_inline void init_off_cpu(
-	struct off_cpu *off_cpu, __u64 since_ns, __u64 run_delay_ns)
+/* Sets all but when and why it was switched out, and the start, which must come last. */
+static __always_inline void init_off_cpu(struct off_cpu *off_cpu, __u64 run_delay_ns, int is_new)
 {
-	off_cpu->since_ns = since_ns;
 	off_cpu->run_delay_ns = run_delay_ns;
+	off_cpu->is_new = is_new;
 	set_interval(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, current_interval());
 	set_interval(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, current_interval());
 }
@@ -215,8 +219,11 @@ static __always_inline void note_sample(__u64 now)
 	waits.slot_ns = now;
 }
 
-/* Frames that the kernel's stack has above __schedule(): this program, and how it is called. They
- * are the same at each switch. */
+/*
+ * Frames that the kernel's stack has above __schedule(): this function, its program, and how that
+ * is called. The kernel calls the only program of a tracepoint directly, and several through
+ * another function. So they change while other tracers come and go, and each sample counts them.
+ */
 static __noinline __u32 frames_above_schedule(void *ctx)
 {
 	__u64 ips[FRAMES_ABOVE_SCHEDULE_MAX] = { 0 };
@@ -258,11 +265,8 @@ static __noinline void sample_wait(
 	count(&counts->run_ns, -now);
 	note_sample(now);
 	sample.has_kernel_stack = wants_kernel;
-	if (wants_kernel && is_in_schedule) {
-		if (!cpu->schedule_depth)
-			cpu->schedule_depth = frames_above_schedule(ctx) + 1;
-		sample.skipped_frames = cpu->schedule_depth - 1;
-	}
+	if (wants_kernel && is_in_schedule)
+		sample.skipped_frames = frames_above_schedule(ctx);
 	walker->walk.record.time_ns = now;
 	record_sample(ctx, counts, walker, &sample,
 		wants_walks && has_user_mappings() && read_task_registers(&walker->walk));
@@ -283,13 +287,18 @@ static __always_inline void end_off_cpu(
 {
 	__u64 since_ns = __sync_lock_test_and_set(&off_cpu->since_ns, 0);
 	__u64 arrived_ns = task->sched_info.last_arrival, run_delay_ns = task->sched_info.run_delay;
-	__u64 off_ns, queued_ns = run_delay_ns - off_cpu->run_delay_ns;
+	__u64 off_ns, queued_ns = run_delay_ns - off_cpu->run_delay_ns,
+		      woken_ns = off_cpu->woken_ns;
 
 	if (!since_ns)
 		return;
 	off_cpu->run_delay_ns = run_delay_ns;
 	/* It may have gone to a CPU whose clock is late. */
 	off_ns = arrived_ns > since_ns ? arrived_ns - since_ns : 0;
+	if (off_cpu->wait == PILOTLIGHT_WAIT_PREEMPTED)
+		queued_ns = off_ns;
+	else if (woken_ns)
+		queued_ns = arrived_ns > woken_ns ? arrived_ns - woken_ns : 0;
 	if (queued_ns > off_ns)
 		queued_ns = off_ns;
 	ended->blocked_ns = off_ns - queued_ns;
@@ -307,7 +316,7 @@ static __always_inline void account_time(void *ctx)
 	if (task->pid == 0)
 		return;
 	off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
-	if (!off_cpu || off_cpu->is_new)
+	if (!off_cpu || off_cpu->start != start_number || off_cpu->is_new)
 		return;
 	end_off_cpu(off_cpu, task, &ended);
 	blocked = periods_of(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, ended.blocked_ns);
@@ -355,13 +364,28 @@ int note_switch(__u64 *ctx)
 		state = tells_previous_state ? (__u32)ctx[3] : previous->__state;
 	if (state & STATE_DEAD)
 		return 0;
-	if (off_cpu->is_new)
+	if (off_cpu->start != start_number)
+		init_off_cpu(off_cpu, previous->sched_info.run_delay, 0);
+	else if (off_cpu->is_new)
 		off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] -=
 			(__s64)first_delay_ns(off_cpu, previous);
 	else if (off_cpu->since_ns)
 		account_unseen(off_cpu, previous);
 	off_cpu->wait = wait_of(previous, state);
+	off_cpu->woken_ns = 0;
 	off_cpu->since_ns = run_queue_clock_ns(previous);
+	off_cpu->start = start_number;
+	return 0;
+}
+
+/* The run queue that the thread goes to is locked, and its clock is of this moment. */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(note_wakeup, struct task_struct *task)
+{
+	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
+
+	if (off_cpu && off_cpu->since_ns && !off_cpu->woken_ns)
+		off_cpu->woken_ns = run_queue_clock_ns(task);
 	return 0;
 }
 
@@ -390,8 +414,8 @@ int BPF_PROG(begin_thread, struct task_struct *parent, struct task_struct *child
 		bpf_task_storage_get(&off_cpus, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (off_cpu) {
-		init_off_cpu(off_cpu, 0, 0);
-		off_cpu->is_new = 1;
+		init_off_cpu(off_cpu, 0, 1);
+		off_cpu->start = start_number;
 	}
 	return 0;
 }
@@ -404,7 +428,7 @@ int BPF_PROG(end_thread, struct task_struct *task)
 	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
 	__u32 blocked, queued;
 
-	if (!off_cpu)
+	if (!off_cpu || off_cpu->start != start_number)
 		return 0;
 	if (off_cpu->is_new)
 		off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] -=
@@ -475,23 +499,33 @@ static __always_inline void send_blocked(struct task_struct *task, __u32 wait, _
 	count(&counts->ends[PILOTLIGHT_WALK_BLOCKED], periods);
 }
 
-/* Begins a thread anew, since what was noted before a stop means nothing; but not one that
- * begin_thread() has just begun. */
+/*
+ * Begins a thread, unless begin_thread() or note_switch() has begun it, or does so at this moment:
+ * then note_switch() has set another time.
+ */
 static __always_inline void begin_visited(struct task_struct *task, __u64 now)
 {
 	struct off_cpu *off_cpu =
 		bpf_task_storage_get(&off_cpus, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u64 since_ns;
 
-	if (!off_cpu || off_cpu->is_new)
+	if (!off_cpu)
 		return;
-	init_off_cpu(off_cpu, task->on_cpu ? 0 : now, task->sched_info.run_delay);
+	since_ns = off_cpu->since_ns;
+	if (off_cpu->start == start_number)
+		return;
+	init_off_cpu(off_cpu, task->sched_info.run_delay, 0);
 	off_cpu->wait = wait_of(task, task->__state);
+	off_cpu->woken_ns = 0;
+	__sync_val_compare_and_swap(&off_cpu->since_ns, since_ns, task->on_cpu ? 0 : now);
+	off_cpu->start = start_number;
 }
 
 /*
  * Takes whole periods; the thread itself accounts for the rest. If it is just woken, it is left
- * alone. The run queue's clock may be as old as the last tick; then it takes less. Returns 0 if the
- * ring has no room to spare: then nothing was taken.
+ * alone, and if it was preempted on its way to sleep. The run queue's clock may be as old as the
+ * last tick; then it takes less. Returns 0 if the ring has no room to spare: then nothing was
+ * taken.
  */
 static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 {
@@ -500,7 +534,10 @@ static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 	__u64 period_ns = source_periods[PILOTLIGHT_SOURCE_OFFCPU], since_ns, periods;
 	__u32 state = task->__state;
 
-	if (!off_cpu || !period_ns || state == 0 || state & (STATE_WAKING | STATE_NEW | STATE_DEAD))
+	if (!off_cpu || off_cpu->start != start_number || !period_ns || task->on_cpu)
+		return 1;
+	if (state == 0 || state & (STATE_WAKING | STATE_NEW | STATE_DEAD) ||
+		off_cpu->wait == PILOTLIGHT_WAIT_PREEMPTED)
 		return 1;
 	since_ns = off_cpu->since_ns;
 	if (since_ns == 0 || since_ns >= before_ns || since_ns >= now)

@@ -109,6 +109,7 @@ void scheduler_support_read(struct scheduler_support *ret_support)
 static void set_autoload(struct sampler *programs, bool is_wanted, bool has_tracepoint)
 {
 	(void)bpf_program__set_autoload(programs->progs.note_switch, is_wanted);
+	(void)bpf_program__set_autoload(programs->progs.note_wakeup, is_wanted);
 	(void)bpf_program__set_autoload(
 		programs->progs.account_switch, is_wanted && has_tracepoint);
 	(void)bpf_program__set_autoload(
@@ -225,16 +226,19 @@ int scheduler_programs_start(
 
 	if (!are_wanted(settings) || programs->links.note_switch)
 		return 0;
-	/* So that no thread is missed. */
+	programs->bss->start_number++;
+	/* From here on no thread is missed that is born, or switched out. */
 	r = attach(programs->progs.begin_thread, &programs->links.begin_thread);
+	if (r == 0)
+		r = attach(programs->progs.note_switch, &programs->links.note_switch);
+	if (r == 0)
+		r = attach(programs->progs.note_wakeup, &programs->links.note_wakeup);
 	if (r == 0)
 		r = begin_threads(programs);
 	if (r == 0)
 		r = attach(programs->progs.end_thread, &programs->links.end_thread);
 	if (r == 0)
 		r = attach_behind_switch(programs);
-	if (r == 0)
-		r = attach(programs->progs.note_switch, &programs->links.note_switch);
 	if (r == 0)
 		return 0;
 	scheduler_programs_stop(programs);
@@ -252,6 +256,7 @@ void scheduler_programs_stop(struct sampler *programs)
 {
 	struct bpf_link **links[] = {
 		&programs->links.note_switch,
+		&programs->links.note_wakeup,
 		&programs->links.account_switch,
 		&programs->links.account_schedule,
 		&programs->links.begin_thread,
@@ -292,6 +297,7 @@ void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns)
 {
 	const struct bpf_program *const counted[] = {
 		programs->progs.note_switch,
+		programs->progs.note_wakeup,
 		programs->progs.account_switch,
 		programs->progs.account_schedule,
 		programs->progs.begin_thread,

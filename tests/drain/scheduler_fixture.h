@@ -53,7 +53,10 @@ struct life {
 struct shared {
 	struct life lives[THREADS_MAX];
 	uint32_t turn;
-	uint32_t parked;				/* threads of a crowd */
+	/* Of a crowd: the threads that sleep; when the first wakes once, CLOCK_MONOTONIC, 0: none
+	 * does. */
+	uint32_t parked;
+	uint64_t wake_ns;
 	uint64_t delay_ns, blocked_ns, cpu_ns, life_ns; /* of the children of a storm */
 };
 
@@ -69,8 +72,12 @@ static struct fixture {
 	uint64_t still_blocked, kernel_leaf;
 	size_t user_frames;
 	uint64_t waits_seen; /* samples */
+	enum pilotlight_path path;
 	/* Threads with the same name as this program, other than those of `lives`. */
-	uint64_t of_others_ns[PILOTLIGHT_SOURCES], others_still_blocked;
+	uint64_t of_others_ns[PILOTLIGHT_SOURCES];
+	/* Of a process with many threads, of which those count that are still blocked. */
+	pid_t crowd;
+	uint64_t crowd_blocked, crowd_blocked_ns;
 } fixture;
 
 static inline uint64_t own_delay_ns(void)
@@ -182,12 +189,17 @@ static inline int take_sample(void *context, const struct raw_sample *sample)
 			continue;
 		fixture.still_blocked += sample->walk_end == PILOTLIGHT_WALK_BLOCKED;
 		fixture.kernel_leaf = sample->kernel_count ? sample->kernel_ips[0] : 0;
-		fixture.user_frames = sample->walk_count + sample->user_ip_count;
+		fixture.user_frames =
+			sample->walk_count + sample->user_ip_count + sample->user_count;
+		fixture.path = sample->path;
 	}
-	if (is_of_life || strcmp(sample->comm, STORM_NAME) != 0)
-		return 0;
-	fixture.of_others_ns[sample->source] += sample->count * PERIOD_NS;
-	fixture.others_still_blocked += sample->walk_end == PILOTLIGHT_WALK_BLOCKED;
+	if (!is_of_life && strcmp(sample->comm, STORM_NAME) == 0)
+		fixture.of_others_ns[sample->source] += sample->count * PERIOD_NS;
+	if (sample->process.tgid == (uint32_t)fixture.crowd &&
+		sample->walk_end == PILOTLIGHT_WALK_BLOCKED) {
+		fixture.crowd_blocked++;
+		fixture.crowd_blocked_ns += sample->count * PERIOD_NS;
+	}
 	return 0;
 }
 

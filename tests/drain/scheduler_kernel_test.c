@@ -4,6 +4,7 @@
 #include "tests/harness/cgroup.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -321,11 +322,27 @@ static void blocked_threads_are_taken(void **state)
 	assert_int_equal(fixture.still_blocked, 2);
 }
 
-enum { CROWD = 2000, CROWD_STACK_BYTES = 16384 };
+enum { CROWD = 2000, CROWD_STACK_BYTES = 16384, WAKE_SPACING_NS = 400000 };
+
+/* One after the other wakes, and sleeps again. */
+static void wake_once(uint64_t number)
+{
+	uint64_t wake_ns;
+	struct timespec time;
+
+	while (__atomic_load_n(&fixture.shared->turn, __ATOMIC_ACQUIRE) == 0)
+		(void)futex(&fixture.shared->turn, FUTEX_WAIT, 0);
+	wake_ns = fixture.shared->wake_ns + number * WAKE_SPACING_NS;
+	time.tv_sec = (time_t)(wake_ns / NSEC_PER_SEC);
+	time.tv_nsec = (long)(wake_ns % NSEC_PER_SEC);
+	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+}
 
 static void *park(void *argument)
 {
 	__atomic_fetch_add(&fixture.shared->parked, 1, __ATOMIC_RELAXED);
+	if (fixture.shared->wake_ns)
+		wake_once((uintptr_t)argument);
 	for (;;)
 		(void)pause();
 	return NULL;
@@ -337,12 +354,11 @@ static void crowd(struct life *life, int number)
 	pthread_attr_t attributes;
 	pthread_t thread;
 
-	if (prctl(PR_SET_NAME, STORM_NAME) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ||
-		pthread_attr_init(&attributes) != 0 ||
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || pthread_attr_init(&attributes) != 0 ||
 		pthread_attr_setstacksize(&attributes, CROWD_STACK_BYTES) != 0)
 		_exit(1);
-	for (int i = 0; i < CROWD; i++)
-		if (pthread_create(&thread, &attributes, park, NULL) != 0)
+	for (uintptr_t i = 0; i < CROWD; i++)
+		if (pthread_create(&thread, &attributes, park, (void *)i) != 0)
 			_exit(1);
 	(void)park(NULL);
 }
@@ -369,9 +385,7 @@ static pid_t start_crowd(void)
 			await_blocked(pids[0], (pid_t)strtol(entry->d_name, NULL, 10));
 	(void)closedir(folder);
 	drain_once();
-	/* That crowd() is no life of the fixture is what the sums of others rely on. */
-	fixture.lives[0].tid = 0;
-	memset(fixture.of_others_ns, 0, sizeof(fixture.of_others_ns));
+	fixture.crowd = pids[0];
 	return pids[0];
 }
 
@@ -401,20 +415,70 @@ static void a_crowd_is_taken_in_steps(void **state)
 	drain_once();
 	print_message("# %d threads in %d steps\n", CROWD, pauses + 1);
 	assert_true(pauses > 0);
-	assert_int_equal(fixture.others_still_blocked, CROWD + 1);
-	assert_true(fixture.of_others_ns[PILOTLIGHT_SOURCE_OFFCPU] >= (CROWD + 1) * blocked_ns);
+	assert_int_equal(fixture.crowd_blocked, CROWD + 1);
+	assert_true(fixture.crowd_blocked_ns >= (CROWD + 1) * blocked_ns);
 	end_crowd(pid);
+}
+
+/* The start takes some time, in which threads wake and sleep again: each of them is noted. */
+static void a_start_misses_no_thread(void **state)
+{
+	struct shared *shared;
+	struct fault fault = { 0 };
+	uint64_t begin_ns;
+	pid_t pid;
+	int r;
+
+	open_fixture_in(99, MAP_BYTES, 1 << 20, BOTH, false);
+	capture_stop(fixture.capture);
+	shared = fixture.shared;
+	shared->wake_ns = 1;
+	pid = start_crowd();
+	shared->wake_ns = clock_monotonic_ns() + 300000000;
+	__atomic_store_n(&shared->turn, 1, __ATOMIC_RELEASE);
+	(void)syscall(SYS_futex, &shared->turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	sleep_ns(400000000);
+	assert_int_equal(capture_start(fixture.capture, &fault), 0);
+	sleep_ns((uint64_t)CROWD * WAKE_SPACING_NS);
+	begin_ns = clock_monotonic_ns();
+	while ((r = capture_take_blocked(fixture.capture, begin_ns)) == -EAGAIN)
+		drain_once();
+	assert_int_equal(r, 0);
+	drain_once();
+	assert_int_equal(fixture.crowd_blocked, CROWD + 1);
+	end_crowd(pid);
+}
+
+static void check_stacks(void)
+{
+	uint64_t end = fixture.schedule.address + 8192;
+	struct kernel_symbol caller;
+
+	check_program(sleep_long, 1);
+	assert_int_equal(fixture.lives[0].samples[PILOTLIGHT_SOURCE_OFFCPU], 1);
+	assert_true(fixture.user_frames > 0);
+	if (fixture.schedule.address == 0)
+		return;
+	/* Its caller may follow it. */
+	if (kernel_symbol_find("/proc/kallsyms", "schedule", &caller) == 0 &&
+		caller.address > fixture.schedule.address && caller.address < end)
+		end = caller.address;
+	assert_in_range(fixture.kernel_leaf, fixture.schedule.address, end - 1);
 }
 
 static void stacks_are_those_of_the_switch(void **state)
 {
 	open_fixture(BOTH);
-	check_program(sleep_long, 1);
-	assert_int_equal(fixture.lives[0].samples[PILOTLIGHT_SOURCE_OFFCPU], 1);
-	assert_true(fixture.user_frames > 0);
-	if (fixture.schedule.address)
-		assert_in_range(fixture.kernel_leaf, fixture.schedule.address,
-			fixture.schedule.address + 8191);
+	check_stacks();
+}
+
+/* The kernel walks, and the maps count: they have room, since no other process is sampled. */
+static void counted_stacks_are_those_of_the_switch(void **state)
+{
+	open_fixture_in(1999, MAP_BYTES, 0, BOTH, true);
+	assert_int_equal(capture_follow(fixture.capture, getpid()), 0);
+	check_stacks();
+	assert_int_equal(fixture.path, PILOTLIGHT_PATH_MAP);
 }
 
 static void a_source_can_be_alone(void **state)
@@ -498,7 +562,9 @@ int main(void)
 		cmocka_unit_test_teardown(blocked_threads_are_taken, close_fixture),
 		cmocka_unit_test_teardown(a_crowd_is_taken_in_steps, close_fixture),
 		cmocka_unit_test_teardown(too_many_samples_get_rarer, close_fixture),
+		cmocka_unit_test_teardown(a_start_misses_no_thread, close_fixture),
 		cmocka_unit_test_teardown(stacks_are_those_of_the_switch, close_fixture),
+		cmocka_unit_test_teardown(counted_stacks_are_those_of_the_switch, close_fixture),
 		cmocka_unit_test_teardown(a_source_can_be_alone, close_fixture),
 		cmocka_unit_test_teardown(what_is_not_followed_is_filtered, close_fixture),
 		cmocka_unit_test_teardown(a_new_start_begins_anew, close_fixture),
