@@ -16,9 +16,6 @@ enum {
 	/* The maximum delay before a new mapping's file is opened. A short-lived process may
 	 * unlink its file. */
 	SIDEBAND_PERIOD_MS = 20,
-	/* While draining, reading mappings of unknown processes may take 1/20 of a drain period.
-	 * Reading their cgroups may take as much again. */
-	ASK_SHARE = 20,
 	/* A drain comes early if images of ended processes need room, but not before 1/4 of its
 	 * period. */
 	EARLY_SHARE = 4,
@@ -107,114 +104,6 @@ int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault)
 	if (r < 0)
 		return fault_set(fault, r, "cannot follow process %d: %s", (int)pid, strerror(-r));
 	return 0;
-}
-
-/* Emits late samples that are ready, and frees JIT code that no sample needs any more. */
-static int run_late(struct pipeline *pipeline, uint64_t retired_ns)
-{
-	uint64_t oldest_ns;
-	int r = late_samples_run(pipeline->late, clock_monotonic_ns());
-
-	pipeline_window_account(pipeline, &pipeline->open);
-	oldest_ns = late_samples_oldest_ns(pipeline->late);
-	jit_table_retire(pipeline->jit, oldest_ns < retired_ns ? oldest_ns : retired_ns);
-	return r;
-}
-
-static uint64_t drain_period_ns(const struct pipeline *pipeline)
-{
-	return capture_maps(pipeline->capture)->sizes.drain_period_ms * 1000000ULL;
-}
-
-/* Bounds the time of lookups during a drain: the BPF maps fill up meanwhile (I5). */
-static void bound_lookups(struct pipeline *pipeline)
-{
-	uint64_t ask_ns = drain_period_ns(pipeline) / ASK_SHARE;
-
-	resolver_begin_window(pipeline->resolver, ask_ns);
-	if (pipeline->cgroups)
-		cgroup_table_begin_window(pipeline->cgroups, ask_ns);
-}
-
-/*
- * Frees ended processes that no sample needs. Undrained samples were taken after `flip_ns`, when
- * the last flip began. A sample that raced into the new set has a process that was alive then. A
- * process whose samples wait for JIT names stays, as its files are not read yet.
- */
-static void retire_processes(struct pipeline *pipeline, uint64_t flip_ns)
-{
-	uint64_t needed_ns = flip_ns;
-
-	if (pipeline->unwinding && needed_ns > pipeline->last_request_ns)
-		needed_ns = pipeline->last_request_ns;
-	process_table_retire(pipeline->processes, needed_ns);
-}
-
-static int read_jit_files(struct pipeline *pipeline, struct fault *fault)
-{
-	uint64_t begin_ns = clock_thread_cpu_ns();
-	int r = jit_table_run(pipeline->jit, clock_monotonic_ns());
-
-	pipeline->report.jit_cpu_ns += clock_thread_cpu_ns() - begin_ns;
-	return r < 0 ? fault_set(fault, r, "cannot read jitdump files: %s", strerror(-r)) : 0;
-}
-
-static int drain_samples(struct pipeline *pipeline, struct fault *fault)
-{
-	struct source_accounts accounts;
-	int r = drain_window(pipeline->drain, pipeline_add_sample, pipeline, accounts.of);
-
-	if (r < 0)
-		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
-	r = pipeline_count(pipeline, &accounts);
-	if (r < 0)
-		return fault_set(fault, r, "the accounts of a window do not close: a bug");
-	pipeline->report.drains++;
-	return 0;
-}
-
-static int drain(struct pipeline *pipeline, struct fault *fault)
-{
-	uint64_t flip_ns = clock_monotonic_ns(), flipped_ns;
-	int r;
-
-	r = drain_flip(pipeline->drain);
-	if (r < 0)
-		return fault_set(fault, r, "cannot switch the BPF maps: %s", strerror(-r));
-	if (pipeline->unwinding)
-		unwinding_begin_window(
-			pipeline->unwinding, *capture_maps(pipeline->capture)->active_window);
-	/* Processes and mappings up to the flip come first; the samples refer to them. */
-	flipped_ns = clock_monotonic_ns();
-	r = pipeline_read_sideband(pipeline);
-	if (r < 0)
-		return fault_set(fault, r, "cannot read the side-band: %s", strerror(-r));
-	r = read_jit_files(pipeline, fault);
-	if (r < 0)
-		return r;
-	bound_lookups(pipeline);
-	r = drain_samples(pipeline, fault);
-	if (r < 0)
-		return r;
-	if (pipeline->settings.drained)
-		pipeline->settings.drained(pipeline->settings.drained_context);
-	r = run_late(pipeline, pipeline->last_flip_ns);
-	if (r < 0)
-		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
-	pipeline_request_symbols(pipeline, &pipeline->open);
-	retire_processes(pipeline, flip_ns);
-	pipeline->last_flip_ns = flipped_ns;
-	return 0;
-}
-
-int pipeline_drain(struct pipeline *pipeline, struct fault *fault)
-{
-	uint64_t begin_ns = clock_thread_cpu_ns(), jit_ns = pipeline->report.jit_cpu_ns;
-	int r = drain(pipeline, fault);
-
-	pipeline->report.drain_cpu_ns += clock_thread_cpu_ns() - begin_ns;
-	pipeline->report.drain_cpu_ns -= pipeline->report.jit_cpu_ns - jit_ns;
-	return r;
 }
 
 /*
@@ -320,7 +209,7 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	/* After a takeover, drain the earlier engine's samples at once. */
 	pipeline->next_drain_ns = pipeline->started_ns;
 	if (!capture_is_taken_over(pipeline->capture))
-		pipeline->next_drain_ns += drain_period_ns(pipeline);
+		pipeline->next_drain_ns += pipeline_drain_period_ns(pipeline);
 	r = set_timer(pipeline, true);
 	if (r < 0)
 		return fault_set(fault, r, "cannot set a timer: %s", strerror(-r));
@@ -357,7 +246,7 @@ static int run_unwinding(struct pipeline *pipeline, struct fault *fault)
 /* Drains early if the process table is crowded: it would evict images that samples still need. */
 static void drain_early(struct pipeline *pipeline, uint64_t now_ns)
 {
-	uint64_t due_ns = pipeline->last_flip_ns + drain_period_ns(pipeline) / EARLY_SHARE;
+	uint64_t due_ns = pipeline->last_flip_ns + pipeline_drain_period_ns(pipeline) / EARLY_SHARE;
 
 	if (!process_table_is_crowded(pipeline->processes))
 		return;
@@ -378,7 +267,7 @@ static int follow(struct pipeline *pipeline, struct fault *fault)
 	drain_early(pipeline, now_ns);
 	if (now_ns < jit_due_ns(pipeline))
 		return 0;
-	return read_jit_files(pipeline, fault);
+	return pipeline_read_jit_files(pipeline, fault);
 }
 
 /* Logs a failure once, and the recovery. */
@@ -411,7 +300,7 @@ static int drain_now(struct pipeline *pipeline, bool ends_window, struct fault *
 
 	pipeline->report.lag_ns =
 		now_ns > pipeline->next_drain_ns ? now_ns - pipeline->next_drain_ns : 0;
-	pipeline->next_drain_ns = now_ns + drain_period_ns(pipeline);
+	pipeline->next_drain_ns = now_ns + pipeline_drain_period_ns(pipeline);
 	follow_cpus(pipeline, now_ns);
 	/* Some users' requests may have waited for their time. */
 	r = pipeline_symbols_run(pipeline, fault);

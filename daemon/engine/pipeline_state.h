@@ -117,6 +117,10 @@ bool pipeline_is_scanning(const struct pipeline *pipeline);
 int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t monotonic_ns,
 	struct pipeline_window *ret_window);
 void pipeline_window_done(struct pipeline_window *window);
+/* How long the maps may fill up before they are drained. */
+uint64_t pipeline_drain_period_ns(const struct pipeline *pipeline);
+/* Reads what jitdump files and perf maps have since gained, and measures what it costs. */
+int pipeline_read_jit_files(struct pipeline *pipeline, struct fault *fault);
 /* Drains the maps into the open window, and measures what it costs. */
 int pipeline_drain(struct pipeline *pipeline, struct fault *fault);
 /*
