@@ -86,7 +86,11 @@ struct {
 } off_cpus SEC(".maps");
 
 struct scheduler_cpu {
-	__u32 is_sampling; /* and so uses the CPU's walker */
+	__u32 is_sampling; /* and so uses `sample` and the CPU's walker */
+	__u32 reserved;
+	/* It would take too much of the 512 bytes of stack that a program and its functions share.
+	 */
+	struct sample sample;
 };
 
 struct {
@@ -240,39 +244,43 @@ static __noinline __u32 frames_above_schedule(void *ctx)
 static __noinline void sample_wait(
 	void *ctx, enum pilotlight_source source, __u32 wait, __u32 periods, int is_in_schedule)
 {
-	struct sample sample = { .window = active_window, .periods = periods };
-	__u32 index = pilotlight_counters_index(source, sample.window & 1), entry = 1;
+	__u32 window = active_window, entry = 1;
+	__u32 index = pilotlight_counters_index(source, window & 1);
 	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
 	struct walker *walker = bpf_map_lookup_elem(&walkers, &entry);
 	struct scheduler_cpu *cpu = this_scheduler_cpu();
 	__u64 now = bpf_ktime_get_ns();
+	struct sample *sample;
 
 	if (!counts || !walker || !cpu)
 		return;
 	count(&counts->fired, periods);
-	sample.key.source = source;
-	sample.key.wait = wait;
-	describe_task(bpf_get_current_task_btf(), &sample.key.process, &sample.key.tid);
-	if (is_filtered(&sample)) {
-		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
-		return;
-	}
 	/* Newer kernels may preempt a program. */
 	if (__sync_lock_test_and_set(&cpu->is_sampling, 1)) {
 		count(&counts->dropped[PILOTLIGHT_DROP_BPF_ERROR], periods);
 		return;
 	}
+	sample = &cpu->sample;
+	*sample = (struct sample){ .window = window, .periods = periods };
+	sample->key.source = source;
+	sample->key.wait = wait;
+	describe_task(bpf_get_current_task_btf(), &sample->key.process, &sample->key.tid);
+	if (is_filtered(sample)) {
+		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
+		goto out;
+	}
 	count(&counts->run_ns, -now);
 	note_sample(now);
-	sample.has_kernel_stack = wants_kernel;
+	sample->has_kernel_stack = wants_kernel;
 	if (wants_kernel && is_in_schedule)
-		sample.skipped_frames = frames_above_schedule(ctx);
+		sample->skipped_frames = frames_above_schedule(ctx);
 	walker->walk.record.time_ns = now;
-	record_sample(ctx, counts, walker, &sample,
+	record_sample(ctx, counts, walker, sample,
 		wants_walks && has_user_mappings() && read_task_registers(&walker->walk));
 	counts = bpf_map_lookup_elem(&counters, &index);
 	if (counts)
 		count(&counts->run_ns, bpf_ktime_get_ns());
+out:
 	__sync_lock_test_and_set(&cpu->is_sampling, 0);
 }
 
