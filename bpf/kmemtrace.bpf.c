@@ -109,8 +109,7 @@ static __always_inline __u32 describe(void *context, struct pilotlight_kmemtrace
 }
 
 static __always_inline void trace_alloc(void *context, __u8 type, unsigned long call_site,
-	const void *pointer, __u64 requested_bytes, __u64 allocated_bytes, __u32 gfp_flags,
-	int node)
+	__u64 pointer, __u64 requested_bytes, __u64 allocated_bytes, __u32 gfp_flags, int node)
 {
 	/* kmalloc(0) allocates nothing, and the ABI has no event for it. */
 	if (requested_bytes == 0)
@@ -119,7 +118,7 @@ static __always_inline void trace_alloc(void *context, __u8 type, unsigned long 
 		.alloc.event.event_id = PILOTLIGHT_KMEMTRACE_ALLOC,
 		.alloc.event.type_id = type,
 		.alloc.event.call_site = call_site,
-		.alloc.event.pointer = (__u64)pointer,
+		.alloc.event.pointer = pointer,
 		.alloc.requested_bytes = requested_bytes,
 		.alloc.allocated_bytes = allocated_bytes,
 		.alloc.gfp_flags = gfp_flags,
@@ -133,16 +132,16 @@ static __always_inline void trace_alloc(void *context, __u8 type, unsigned long 
 }
 
 static __always_inline void trace_free(
-	void *context, __u8 type, unsigned long call_site, const void *pointer)
+	void *context, __u8 type, unsigned long call_site, __u64 pointer)
 {
 	/* kfree() of NULL or of kmalloc(0)'s pointer frees nothing, and is half of all calls. */
-	if ((__u64)pointer <= ZERO_SIZE_POINTER)
+	if (pointer <= ZERO_SIZE_POINTER)
 		return;
 	struct free_record record = {
 		.event.event_id = PILOTLIGHT_KMEMTRACE_FREE,
 		.event.type_id = type,
 		.event.call_site = call_site,
-		.event.pointer = (__u64)pointer,
+		.event.pointer = pointer,
 	};
 
 	if (describe(context, &record.event, &record.stack, sizeof(record.event)))
@@ -151,35 +150,44 @@ static __always_inline void trace_free(
 		send(&record, sizeof(record.event));
 }
 
+/* The second argument, a `const void *`, which Linux 6.1 lets no program load. */
+static __always_inline __u64 pointer_of(const __u64 *context)
+{
+	__u64 pointer = 0;
+
+	bpf_probe_read_kernel(&pointer, sizeof(pointer), &context[1]);
+	return pointer;
+}
+
 SEC("tp_btf/kmalloc")
-int BPF_PROG(trace_kmalloc, unsigned long call_site, const void *pointer, __u64 requested_bytes,
+int BPF_PROG(trace_kmalloc, unsigned long call_site, const void *unused, __u64 requested_bytes,
 	__u64 allocated_bytes, __u32 gfp_flags, int node)
 {
-	trace_alloc(ctx, PILOTLIGHT_KMEMTRACE_KMALLOC, call_site, pointer, requested_bytes,
+	trace_alloc(ctx, PILOTLIGHT_KMEMTRACE_KMALLOC, call_site, pointer_of(ctx), requested_bytes,
 		allocated_bytes, gfp_flags, node);
 	return 0;
 }
 
 SEC("tp_btf/kmem_cache_alloc")
-int BPF_PROG(trace_cache_alloc, unsigned long call_site, const void *pointer,
+int BPF_PROG(trace_cache_alloc, unsigned long call_site, const void *unused,
 	struct kmem_cache *cache, __u32 gfp_flags, int node)
 {
-	trace_alloc(ctx, PILOTLIGHT_KMEMTRACE_CACHE, call_site, pointer, cache->object_size,
+	trace_alloc(ctx, PILOTLIGHT_KMEMTRACE_CACHE, call_site, pointer_of(ctx), cache->object_size,
 		cache->size, gfp_flags, node);
 	return 0;
 }
 
 SEC("tp_btf/kfree")
-int BPF_PROG(trace_kfree, unsigned long call_site, const void *pointer)
+int BPF_PROG(trace_kfree, unsigned long call_site)
 {
-	trace_free(ctx, PILOTLIGHT_KMEMTRACE_KMALLOC, call_site, pointer);
+	trace_free(ctx, PILOTLIGHT_KMEMTRACE_KMALLOC, call_site, pointer_of(ctx));
 	return 0;
 }
 
 SEC("tp_btf/kmem_cache_free")
-int BPF_PROG(trace_cache_free, unsigned long call_site, const void *pointer)
+int BPF_PROG(trace_cache_free, unsigned long call_site)
 {
-	trace_free(ctx, PILOTLIGHT_KMEMTRACE_CACHE, call_site, pointer);
+	trace_free(ctx, PILOTLIGHT_KMEMTRACE_CACHE, call_site, pointer_of(ctx));
 	return 0;
 }
 
