@@ -74,7 +74,7 @@ struct {
 	__type(value, struct walker);
 } walkers SEC(".maps");
 
-/* What is told of a sample. */
+/* A sample on its way to the maps or the ring. */
 struct sample {
 	struct pilotlight_sample_key key;
 	__u32 window;

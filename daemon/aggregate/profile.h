@@ -129,8 +129,8 @@ enum { PROFILE_ROOT = 0 };
 enum { PROFILE_STRING_PARTS = 4 };
 
 /*
- * A budget of several profiles together, beside that of each: those of one window, of which one may
- * need much and another little. Set `pool` of each to it; it must outlive their growth.
+ * A budget that the profiles of one window share, beside the budget of each: one may need much and
+ * another little. Set `pool` of each to it; it must outlive their growth.
  */
 enum { PROFILE_POOL_MAX = 4 };
 struct profile_pool {

@@ -26,7 +26,7 @@ struct pipeline_part {
 	uint64_t late_refused[PILOTLIGHT_PATH_COUNT];
 };
 
-/* What the parts of a window share: its memory, of which CPU time always has a quarter. */
+/* The parts of a window share its memory. CPU time always has a quarter of it. */
 struct pipeline_room {
 	struct profile_pool pool;
 	struct aggregator_quota all, others; /* of all sources; of those but CPU time */

@@ -64,7 +64,7 @@ static uint32_t place_of(const struct inference *inference, uint64_t vaddr)
 	return gap ? gap->at + (offset - gap->start) : UINT32_MAX;
 }
 
-/* A function may reach over several gaps, of which the first one counts. */
+/* A function may reach over several gaps. The first one counts. */
 static int add_extent(struct inference *inference, uint32_t at, uint64_t bytes)
 {
 	const struct unwind_gap *gap = code_walk_gap(&inference->walk, at);

@@ -108,7 +108,7 @@ enum pilotlight_event {
 
 /*
  * The accounts of a source and a set on one CPU: fired = Σ stored + Σ dropped. They count periods
- * of the source, of which a sample stands for one or more. The counters that most samples touch
+ * of the source: a sample stands for one or more. The counters that most samples touch
  * come first, close together.
  */
 struct pilotlight_counters {

@@ -147,7 +147,7 @@ static void a_binary_of_several_parts_is_one(void **state)
 	assert_int_equal(make_sum(&parts, BUDGET, &sum), 0);
 	for (size_t i = 0; i < sum->binaries.count; i++)
 		executables += sum->binaries.items[i].kind == BINARY_EXECUTABLE;
-	/* Of three threads, one of which all parts have. */
+	/* Three threads. All parts have one of them. */
 	assert_int_equal(executables, 3);
 	profile_free(sum);
 	parts_done(&parts);

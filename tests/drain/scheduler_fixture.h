@@ -75,7 +75,7 @@ static struct fixture {
 	enum pilotlight_path path;
 	/* Threads with the same name as this program, other than those of `lives`. */
 	uint64_t of_others_ns[PILOTLIGHT_SOURCES];
-	/* Of a process with many threads, of which those count that are still blocked. */
+	/* A process with many threads: how many are still blocked, and for how long. */
 	pid_t crowd;
 	uint64_t crowd_blocked, crowd_blocked_ns;
 } fixture;

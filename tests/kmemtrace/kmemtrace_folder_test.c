@@ -109,7 +109,7 @@ static void a_reader_gets_what_came_before_it(void **state)
 	expect_nothing(reader);
 	(void)close(reader);
 	assert_int_equal(kmemtrace_folder_overrun_bytes(world.folder), 0);
-	/* Nobody has read the other stream. */
+	/* The other stream has no reader. */
 	kmemtrace_folder_end(world.folder);
 	assert_int_equal(kmemtrace_folder_overrun_bytes(world.folder), EVENT_BYTES);
 	tear_down(&world);
