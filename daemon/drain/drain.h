@@ -93,7 +93,7 @@ int drain_flip(struct drain *drain);
 
 /*
  * Second half, after drain_flip(): passes every sample of the idle set to `function`, then clears
- * the set. `ret_accounts` receives the window's accounts by source, each of which closes: samples
+ * the set. `ret_accounts` receives the window's accounts by source. Each closes: samples
  * that BPF counted and the maps lack are PILOTLIGHT_DROP_UNREAD. Returns 0 or -errno; -EPROTO if
  * the maps held more than BPF counted, which is a bug.
  */

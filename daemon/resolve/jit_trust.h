@@ -3,8 +3,8 @@
  * Tells whose generated code keeps frame pointers. If it does not, the register is still that of an
  * outer function. A walk that follows it misses the callers in between, reaches the root, and looks
  * whole: of Mono's stacks, 13 %. Other walks through the same program's generated code end where
- * the register leads nowhere, 85 % of Mono's. So a program of which many walks end so is not
- * believed where one does not. An array, bounded and lossy: a program may lose its place to
+ * the register leads nowhere, 85 % of Mono's. If many walks of a program end so, the others are not
+ * believed either. An array, bounded and lossy: a program may lose its place to
  * another, and is believed again. A value object, zeros at first.
  */
 #pragma once

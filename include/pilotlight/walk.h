@@ -15,7 +15,7 @@
 
 enum {
 	PILOTLIGHT_WALK_DEPTH = 1023,	 /* frames; one less than a power of two */
-	PILOTLIGHT_WALK_CUT_DEPTH = 256, /* what is kept of a stack that is deeper */
+	PILOTLIGHT_WALK_CUT_DEPTH = 256, /* frames that are kept of a deeper stack */
 	PILOTLIGHT_WALK_FILES_MAX = 8192,
 	PILOTLIGHT_WALK_REQUESTS_MAX = 1024,
 	/* For so many windows after its last use the sampler reuses a rule that it has found. */

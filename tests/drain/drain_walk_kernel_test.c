@@ -342,7 +342,7 @@ static bool is_slow(const struct accounts *before, const struct accounts *after)
 	return after->run_ns - before->run_ns > (after->fired - before->fired) * SLOW_SAMPLE_NS;
 }
 
-/* All walks of a recursion end so, but for those of which the host took the time. */
+/* All walks of a recursion end so, except where the host took the time. */
 static void check_depth(struct fixture *fixture, unsigned depth, enum pilotlight_walk_end wanted)
 {
 	const struct accounts before = fixture->total;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The service with a disk that is full, read-only, small or damaged, at the start and while it runs, and with a
 # full symbol cache. The service keeps sampling, reports the problem and recovers without help.
-# Runs beside others: it judges what is written and reported.
+# Runs beside others: it judges files and messages, not times.
 if [ "${1-}" != in-namespace ]; then
 	unshare --mount --propagation private true 2>/dev/null || {
 		echo "1..0 # SKIP mount namespaces are refused here"

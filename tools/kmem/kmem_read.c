@@ -266,7 +266,7 @@ static void print_json_site(struct reading *reading, const struct kmemtrace_site
 	json_end_object(json);
 }
 
-/* What the reader should know before he trusts the table. */
+/* How complete the table is. */
 static void print_accounts(struct reading *reading)
 {
 	struct output *output = &reading->base.output;
