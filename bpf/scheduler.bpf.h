@@ -27,6 +27,7 @@
  */
 #pragma once
 
+#include "amount.bpf.h"
 #include "kernel_types.h"
 #include "pilotlight/event.h"
 #include "task.bpf.h"
@@ -37,14 +38,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#define PERIODS_MAX (~0U)
-
 /* Constants, set before loading. */
-const volatile __u32 waits_per_slot; /* of all CPUs; if more samples come, they get rarer */
-const volatile __u64 source_periods[PILOTLIGHT_SOURCES]; /* in ns; 0: the source is off */
 const volatile __u8 tells_previous_state; /* sched_switch has it as argument, since 5.18 */
-/* Kernel stacks begin in __schedule(), not in what it calls to run the program. 0: unknown. */
-const volatile __u64 schedule_address;
 
 /* 0: visit_threads() begins the sampling of all threads. Otherwise it takes the time of those that
  * have been blocked since before. CLOCK_MONOTONIC. */
@@ -54,16 +49,13 @@ volatile __u32 start_number;
 /* How many threads visit_threads() still visits before it pauses. */
 volatile __u32 visits_left;
 
-/*
- * While samples come faster than waits_per_slot, threads take a sample at each n-th period only,
- * which stands for all n. With a new random phase at each change the sums stay right in
- * expectation. A thread's stacks then get their share as with a longer period.
- */
-struct {
-	__u64 slot_ns; /* its begin, CLOCK_MONOTONIC */
-	__u32 slot_samples;
-	__u32 interval; /* in periods; 1 if it is out of range, as it is at first */
-} waits;
+/* A thread's storage has time of two sources, off the CPU and in the run queue. */
+enum { OFF_CPU_SOURCES = 2 };
+
+static __always_inline __u32 off_cpu_place(enum pilotlight_source source)
+{
+	return source - PILOTLIGHT_SOURCE_OFFCPU;
+}
 
 struct off_cpu {
 	/* The time off the CPU since then is not accounted for. By the run queue's clock; 0: it
@@ -71,11 +63,11 @@ struct off_cpu {
 	__u64 since_ns;
 	__u64 woken_ns;	    /* since then it waits for a CPU; 0: it was not woken yet */
 	__u64 run_delay_ns; /* the part of the scheduler's run_delay that is accounted for */
-	__s64 left_ns[PILOTLIGHT_SOURCES];	 /* until the next sample; below 0: it is overdue */
-	__u32 start;				 /* start_number of all this; 0: nothing is set */
-	__u16 wait;				 /* enum pilotlight_wait, if it does not run */
-	__u16 is_new;				 /* it was not switched out yet */
-	__u16 intervals[PILOTLIGHT_SOURCES + 1]; /* from sample to sample, in periods */
+	__s64 left_ns[OFF_CPU_SOURCES];	  /* until the next sample; below 0: it is overdue */
+	__u32 start;			  /* start_number of all this; 0: nothing is set */
+	__u16 wait;			  /* enum pilotlight_wait, if it does not run */
+	__u16 is_new;			  /* it was not switched out yet */
+	__u16 intervals[OFF_CPU_SOURCES]; /* from sample to sample, in periods */
 };
 
 struct {
@@ -84,21 +76,6 @@ struct {
 	__type(key, int);
 	__type(value, struct off_cpu);
 } off_cpus SEC(".maps");
-
-struct scheduler_cpu {
-	__u32 is_sampling; /* and so uses `sample` and the CPU's walker */
-	__u32 reserved;
-	/* It would take too much of the 512 bytes of stack that a program and its functions share.
-	 */
-	struct sample sample;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct scheduler_cpu);
-} scheduler_cpus SEC(".maps");
 
 enum {
 	/* The kernel's states of a task. */
@@ -109,21 +86,8 @@ enum {
 	STATE_WAKING = 0x200,
 	STATE_NO_LOAD = 0x400,
 	STATE_NEW = 0x800,
-	/* .sched.text has hardly anything else. */
-	SCHEDULE_BYTES_MAX = 8192,
-	FRAMES_ABOVE_SCHEDULE_MAX = 8,
 	BLOCKED_ENTRY = 2, /* of the scratches */
-	SLOT_NS = 100000000,
-	INTERVAL_SHIFT_MAX = 8,
-	INTERVAL_MAX = 1 << INTERVAL_SHIFT_MAX,
 };
-
-static __always_inline struct scheduler_cpu *this_scheduler_cpu(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&scheduler_cpus, &zero);
-}
 
 /* Of the run queue on which the thread was last. */
 static __always_inline __u64 run_queue_clock_ns(const struct task_struct *task)
@@ -156,18 +120,11 @@ static __always_inline __s64 first_phase(__u64 ns)
 	return ns ? (__s64)(random % ns) + 1 : 0;
 }
 
-static __always_inline __u32 current_interval(void)
-{
-	__u32 interval = waits.interval;
-
-	return interval - 1 < INTERVAL_MAX ? interval : 1;
-}
-
 static __always_inline void set_interval(
 	struct off_cpu *off_cpu, enum pilotlight_source source, __u32 interval)
 {
-	off_cpu->intervals[source] = interval;
-	off_cpu->left_ns[source] = first_phase(source_periods[source] * interval);
+	off_cpu->intervals[off_cpu_place(source)] = interval;
+	off_cpu->left_ns[off_cpu_place(source)] = first_phase(source_periods[source] * interval);
 }
 
 /* Sets all but when and why it was switched out, and the start, which must come last. */
@@ -175,17 +132,17 @@ static __always_inline void init_off_cpu(struct off_cpu *off_cpu, __u64 run_dela
 {
 	off_cpu->run_delay_ns = run_delay_ns;
 	off_cpu->is_new = is_new;
-	set_interval(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, current_interval());
-	set_interval(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, current_interval());
+	set_interval(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, interval_of(PILOTLIGHT_SOURCE_OFFCPU));
+	set_interval(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, interval_of(PILOTLIGHT_SOURCE_RUNQUEUE));
 }
 
 /* The number of periods that a sample stands for after `ns` more of the source; 0: none is due. */
 static __always_inline __u32 periods_of(
 	struct off_cpu *off_cpu, enum pilotlight_source source, __u64 ns)
 {
-	__u64 interval = off_cpu->intervals[source],
-	      interval_ns = source_periods[source] * interval;
-	__s64 left_ns = off_cpu->left_ns[source] - (__s64)ns;
+	__u32 place = off_cpu_place(source);
+	__u64 interval = off_cpu->intervals[place], interval_ns = source_periods[source] * interval;
+	__s64 left_ns = off_cpu->left_ns[place] - (__s64)ns;
 	__u64 times = 0;
 
 	if (!interval_ns)
@@ -193,95 +150,14 @@ static __always_inline __u32 periods_of(
 	if (left_ns <= 0) {
 		times = (__u64)-left_ns / interval_ns + 1;
 		/* The rest comes with the next sample. */
-		if (times > PERIODS_MAX / INTERVAL_MAX)
-			times = PERIODS_MAX / INTERVAL_MAX;
+		if (times > ~0U / interval)
+			times = ~0U / interval;
 		left_ns += (__s64)(times * interval_ns);
 	}
-	off_cpu->left_ns[source] = left_ns;
-	if (interval != current_interval())
-		set_interval(off_cpu, source, current_interval());
+	off_cpu->left_ns[place] = left_ns;
+	if (interval != interval_of(source))
+		set_interval(off_cpu, source, interval_of(source));
 	return (__u32)(times * interval);
-}
-
-/* Adapts the interval to the rate of samples. Races between CPUs only delay that. */
-static __always_inline void note_sample(__u64 now)
-{
-	__u32 interval = current_interval(), samples;
-	__u64 slots = (now - waits.slot_ns) / SLOT_NS;
-
-	samples = __sync_fetch_and_add(&waits.slot_samples, 1) + 1;
-	if (samples < waits_per_slot && slots == 0)
-		return;
-	if (samples >= waits_per_slot && slots == 0) {
-		if (interval < INTERVAL_MAX)
-			waits.interval = interval * 2;
-	} else if (samples < waits_per_slot / 4) {
-		interval >>= slots < INTERVAL_SHIFT_MAX ? slots : INTERVAL_SHIFT_MAX;
-		waits.interval = interval ? interval : 1;
-	}
-	waits.slot_samples = 0;
-	waits.slot_ns = now;
-}
-
-/*
- * Frames that the kernel's stack has above __schedule(): this function, its program, and how that
- * is called. The kernel calls the only program of a tracepoint directly, and several through
- * another function. So they change while other tracers come and go, and each sample counts them.
- */
-static __noinline __u32 frames_above_schedule(void *ctx)
-{
-	__u64 ips[FRAMES_ABOVE_SCHEDULE_MAX] = { 0 };
-
-	if (!schedule_address || bpf_get_stack(ctx, ips, sizeof(ips), 0) < 0)
-		return 0;
-	for (__u32 i = 0; i < FRAMES_ABOVE_SCHEDULE_MAX; i++)
-		if (ips[i] - schedule_address < SCHEDULE_BYTES_MAX)
-			return i;
-	return 0;
-}
-
-/* Takes one sample of the current thread. */
-static __noinline void sample_wait(
-	void *ctx, enum pilotlight_source source, __u32 wait, __u32 periods, int is_in_schedule)
-{
-	__u32 window = active_window, entry = 1;
-	__u32 index = pilotlight_counters_index(source, window & 1);
-	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
-	struct walker *walker = bpf_map_lookup_elem(&walkers, &entry);
-	struct scheduler_cpu *cpu = this_scheduler_cpu();
-	__u64 now = bpf_ktime_get_ns();
-	struct sample *sample;
-
-	if (!counts || !walker || !cpu)
-		return;
-	count(&counts->fired, periods);
-	/* Newer kernels may preempt a program. */
-	if (__sync_lock_test_and_set(&cpu->is_sampling, 1)) {
-		count(&counts->dropped[PILOTLIGHT_DROP_BPF_ERROR], periods);
-		return;
-	}
-	sample = &cpu->sample;
-	*sample = (struct sample){ .window = window, .periods = periods };
-	sample->key.source = source;
-	sample->key.wait = wait;
-	describe_task(bpf_get_current_task_btf(), &sample->key.process, &sample->key.tid);
-	if (is_filtered(sample)) {
-		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
-		goto out;
-	}
-	count(&counts->run_ns, -now);
-	note_sample(now);
-	sample->has_kernel_stack = wants_kernel;
-	if (wants_kernel && is_in_schedule)
-		sample->skipped_frames = frames_above_schedule(ctx);
-	walker->walk.record.time_ns = now;
-	record_sample(ctx, counts, walker, sample,
-		wants_walks && has_user_mappings() && read_task_registers(&walker->walk));
-	counts = bpf_map_lookup_elem(&counters, &index);
-	if (counts)
-		count(&counts->run_ns, bpf_ktime_get_ns());
-out:
-	__sync_lock_test_and_set(&cpu->is_sampling, 0);
 }
 
 /* Time off the CPU that ended when the thread was last switched in. */
@@ -330,12 +206,13 @@ static __always_inline void account_time(void *ctx)
 	blocked = periods_of(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, ended.blocked_ns);
 	queued = periods_of(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, ended.queued_ns);
 	if (blocked)
-		sample_wait(ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, 1);
+		sample_current(
+			ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, SKIP_TO_SCHEDULE);
 	if (queued)
-		sample_wait(ctx, PILOTLIGHT_SOURCE_RUNQUEUE,
+		sample_current(ctx, PILOTLIGHT_SOURCE_RUNQUEUE,
 			off_cpu->wait == PILOTLIGHT_WAIT_PREEMPTED ? PILOTLIGHT_WAIT_PREEMPTED
 								   : PILOTLIGHT_WAIT_WOKEN,
-			queued, 1);
+			queued, SKIP_TO_SCHEDULE);
 }
 
 /* Before a switch: adds what account_time() has not seen. */
@@ -344,8 +221,8 @@ static __always_inline void account_unseen(struct off_cpu *off_cpu, const struct
 	struct ended ended = { 0 };
 
 	end_off_cpu(off_cpu, task, &ended);
-	off_cpu->left_ns[PILOTLIGHT_SOURCE_OFFCPU] -= (__s64)ended.blocked_ns;
-	off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] -= (__s64)ended.queued_ns;
+	off_cpu->left_ns[off_cpu_place(PILOTLIGHT_SOURCE_OFFCPU)] -= (__s64)ended.blocked_ns;
+	off_cpu->left_ns[off_cpu_place(PILOTLIGHT_SOURCE_RUNQUEUE)] -= (__s64)ended.queued_ns;
 }
 
 /* A new thread's time in the run queue until it first ran. */
@@ -375,7 +252,7 @@ int note_switch(__u64 *ctx)
 	if (off_cpu->start != start_number)
 		init_off_cpu(off_cpu, previous->sched_info.run_delay, 0);
 	else if (off_cpu->is_new)
-		off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] -=
+		off_cpu->left_ns[off_cpu_place(PILOTLIGHT_SOURCE_RUNQUEUE)] -=
 			(__s64)first_delay_ns(off_cpu, previous);
 	else if (off_cpu->since_ns)
 		account_unseen(off_cpu, previous);
@@ -439,16 +316,17 @@ int BPF_PROG(end_thread, struct task_struct *task)
 	if (!off_cpu || off_cpu->start != start_number)
 		return 0;
 	if (off_cpu->is_new)
-		off_cpu->left_ns[PILOTLIGHT_SOURCE_RUNQUEUE] -=
+		off_cpu->left_ns[off_cpu_place(PILOTLIGHT_SOURCE_RUNQUEUE)] -=
 			(__s64)first_delay_ns(off_cpu, task);
 	else
 		account_unseen(off_cpu, task);
 	blocked = periods_of(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, 0);
 	queued = periods_of(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, 0);
 	if (blocked)
-		sample_wait(ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, 0);
+		sample_current(ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, SKIP_NOTHING);
 	if (queued)
-		sample_wait(ctx, PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_WOKEN, queued, 0);
+		sample_current(ctx, PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_WOKEN, queued,
+			SKIP_NOTHING);
 	return 0;
 }
 
@@ -551,8 +429,8 @@ static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 	if (since_ns == 0 || since_ns >= before_ns || since_ns >= now)
 		return 1;
 	periods = (now - since_ns) / period_ns;
-	if (periods > PERIODS_MAX)
-		periods = PERIODS_MAX;
+	if (periods > ~0U)
+		periods = ~0U;
 	if (periods == 0)
 		return 1;
 	if (!has_room_to_spare(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#define NS_PER_US 1000ULL
 #define NS_PER_MS 1000000ULL
 
 const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
@@ -19,6 +20,8 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.pprof_type = "off_cpu",
 		.default_period = NS_PER_MS,
 		.service_period = 10 * NS_PER_MS,
+		.least_period = NS_PER_US, /* a sample costs some microseconds */
+		.greatest_period = 1000 * NS_PER_MS,
 	},
 	[PILOTLIGHT_SOURCE_RUNQUEUE] = {
 		.name = "runqueue",
@@ -27,6 +30,8 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.pprof_type = "run_queue",
 		.default_period = NS_PER_MS,
 		.service_period = 10 * NS_PER_MS,
+		.least_period = NS_PER_US, /* a sample costs some microseconds */
+		.greatest_period = 1000 * NS_PER_MS,
 	},
 };
 

@@ -19,8 +19,10 @@ struct event_source {
 	const char *title;	/* "CPU time" */
 	const char *unit;	/* of a period: "nanoseconds", pprof's word */
 	const char *pprof_type; /* "cpu"; without '-', which Pyroscope refuses */
-	/* Of `record` and of the service, in the unit; 0: the sampling rate decides. */
-	uint64_t default_period, service_period;
+	/* In the unit; 0: the sampling rate decides. */
+	uint64_t default_period; /* of `record` */
+	uint64_t service_period;
+	uint64_t least_period, greatest_period; /* what the sampler takes */
 };
 
 extern const struct event_source event_sources[PILOTLIGHT_SOURCES];

@@ -39,8 +39,8 @@ struct capture_settings {
 	size_t unwind_budget_bytes;
 	/* What is sampled: bit mask of 1 << enum pilotlight_source; 0: CPU time alone. */
 	uint32_t sources;
-	/* In ns. Not used: that of CPU time, whose rate is rate_hz, and those of sources that are
-	 * off. */
+	/* In units of the source. Not used: that of CPU time, whose rate is rate_hz, and those of
+	 * sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
 };
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/capture_session.h"
 
+#include "base/event_source.h"
 #include "base/fault.h"
 #include "capture/capture.h"
 #include "capture/capture_host.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,17 +75,18 @@ static int check_sources(const struct pilotlight_capture_request *request, struc
 		request->periods[PILOTLIGHT_SOURCE_CPU])
 		return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
 	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+		const struct event_source *source = &event_sources[i];
 		uint64_t period = request->periods[i];
 
 		if (!has_source(request->sources, i) && period)
 			return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
 		if (has_source(request->sources, i) &&
-			(period < PILOTLIGHT_CAPTURE_PERIOD_NS_MIN ||
-				period > PILOTLIGHT_CAPTURE_PERIOD_NS_MAX))
+			(period < source->least_period || period > source->greatest_period))
 			return fault_set(fault, -EINVAL,
-				"cannot sample with a period of %llu ns: choose %d to %d ns",
-				(unsigned long long)period, PILOTLIGHT_CAPTURE_PERIOD_NS_MIN,
-				PILOTLIGHT_CAPTURE_PERIOD_NS_MAX);
+				"cannot sample %s with a period of %" PRIu64 " %s: choose %" PRIu64
+				" to %" PRIu64,
+				source->name, period, source->unit, source->least_period,
+				source->greatest_period);
 	}
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "capture/sampler_programs.h"
 
 #include "base/array.h"
+#include "capture/amount_programs.h"
 #include "capture/capture.h"
 #include "capture/libbpf_log.h"
 #include "capture/scheduler_programs.h"
@@ -161,7 +162,8 @@ int sampler_programs_load(const struct capture_settings *settings,
 	(void)bpf_program__set_autoload(programs->progs.forget_exit, settings->filters_processes);
 	(void)bpf_program__set_autoload(programs->progs.list_mapped_files, sizes->has_walks);
 	set_sizes(programs, settings, sizes);
-	r = scheduler_programs_prepare(programs, settings, sizes->maps.cpu_count, fault);
+	amount_programs_prepare(programs, settings, sizes->maps.cpu_count);
+	r = scheduler_programs_prepare(programs, settings, fault);
 	if (r < 0)
 		return r;
 	r = sampler__load(programs);

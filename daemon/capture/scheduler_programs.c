@@ -3,9 +3,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "capture/amount_programs.h"
 #include "capture/capture.h"
 #include "capture/kernel_cost.h"
-#include "capture/kernel_symbol.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
 
@@ -17,29 +17,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KALLSYMS "/proc/kallsyms"
-
 enum {
 	/* Of the tracepoint sched_switch since 5.18, with the one that all have. */
 	SWITCH_ARGUMENTS = 5,
-	/* Samples of waits that are taken without thinning them out, for each of CPU time. */
-	WAITS_PER_SAMPLE = 10,
-	SLOTS_PER_SECOND = 10,
-	WAITS_PER_SLOT_MIN = 16,
-	ENTRIES = 3, /* of scratches; the walkers need one less */
 	/* Threads visited by a call to take their time: about 30 ms, if all are blocked. */
 	VISITS = 16384,
 };
 
-static bool is_on(const struct capture_settings *settings, enum pilotlight_source source)
-{
-	return settings->sources & 1U << source;
-}
-
 static bool are_wanted(const struct capture_settings *settings)
 {
-	return is_on(settings, PILOTLIGHT_SOURCE_OFFCPU) ||
-	       is_on(settings, PILOTLIGHT_SOURCE_RUNQUEUE);
+	return amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU) ||
+	       amount_programs_has(settings, PILOTLIGHT_SOURCE_RUNQUEUE);
 }
 
 /* The number of a tracepoint's arguments; 0: the kernel has no such tracepoint. */
@@ -118,19 +106,12 @@ static void set_autoload(struct sampler *programs, bool is_wanted, bool has_trac
 	(void)bpf_program__set_autoload(programs->progs.end_thread, is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.visit_threads, is_wanted);
 	(void)bpf_map__set_autocreate(programs->maps.off_cpus, is_wanted);
-	(void)bpf_map__set_autocreate(programs->maps.scheduler_cpus, is_wanted);
-	if (!is_wanted)
-		return;
-	(void)bpf_map__set_max_entries(programs->maps.walkers, ENTRIES - 1);
-	(void)bpf_map__set_max_entries(programs->maps.scratches, ENTRIES);
 }
 
-int scheduler_programs_prepare(struct sampler *programs, const struct capture_settings *settings,
-	uint32_t cpu_count, struct fault *fault)
+int scheduler_programs_prepare(
+	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
 {
 	struct scheduler_support support;
-	struct kernel_symbol symbol;
-	uint64_t waits_per_slot;
 
 	if (!are_wanted(settings)) {
 		set_autoload(programs, false, false);
@@ -143,17 +124,6 @@ int scheduler_programs_prepare(struct sampler *programs, const struct capture_se
 			"or sample CPU time alone",
 			support.missing);
 	programs->rodata->tells_previous_state = support.tells_previous_state;
-	waits_per_slot =
-		(uint64_t)settings->rate_hz * cpu_count * WAITS_PER_SAMPLE / SLOTS_PER_SECOND;
-	if (waits_per_slot < WAITS_PER_SLOT_MIN)
-		waits_per_slot = WAITS_PER_SLOT_MIN;
-	programs->rodata->waits_per_slot =
-		waits_per_slot < UINT32_MAX ? (uint32_t)waits_per_slot : UINT32_MAX;
-	if (kernel_symbol_find(KALLSYMS, "__schedule", &symbol) == 0)
-		programs->rodata->schedule_address = symbol.address;
-	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
-		if (is_on(settings, (enum pilotlight_source)i))
-			programs->rodata->source_periods[i] = settings->periods[i];
 	set_autoload(programs, true, support.has_exit_tracepoint);
 	return 0;
 }
@@ -274,7 +244,7 @@ int scheduler_programs_take_blocked(struct sampler *programs,
 {
 	int r = 0;
 
-	if (!is_on(settings, PILOTLIGHT_SOURCE_OFFCPU) || before_ns == 0)
+	if (!amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU) || before_ns == 0)
 		return -EOPNOTSUPP;
 	/* What was noted while it is stopped means nothing. */
 	if (!programs->links.note_switch || visit->before_ns != before_ns)

@@ -22,11 +22,10 @@ void scheduler_support_read(struct scheduler_support *ret_support);
 
 /*
  * Prepares the opened object for loading: the programs if a source of `settings` needs them, else
- * nothing of them is loaded. While there are more than ten times as many samples as of CPU time,
- * each stands for more periods. Returns 0 or -errno; `fault` then says what the kernel lacks.
+ * nothing of them is loaded. Returns 0 or -errno; `fault` then says what the kernel lacks.
  */
-int scheduler_programs_prepare(struct sampler *programs, const struct capture_settings *settings,
-	uint32_t cpu_count, struct fault *fault);
+int scheduler_programs_prepare(
+	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
 
 /*
  * Begins to take the time of all threads, or ends it. Both do nothing if no source needs the

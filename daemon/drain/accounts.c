@@ -175,6 +175,8 @@ const char *accounts_drop_name(enum pilotlight_drop reason)
 		return "ring full";
 	case PILOTLIGHT_DROP_BPF_ERROR:
 		return "BPF error";
+	case PILOTLIGHT_DROP_BUSY:
+		return "sampler busy";
 	case PILOTLIGHT_DROP_UNREAD:
 		return "unread";
 	case PILOTLIGHT_DROP_MALFORMED:

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { PILOTLIGHT_CAPTURE_VERSION = 5 };
+enum { PILOTLIGHT_CAPTURE_VERSION = 6 };
 
 enum pilotlight_capture_operation {
 	/*
@@ -72,11 +72,7 @@ enum {
 	PILOTLIGHT_CAPTURE_RATE_HZ_MAX = 100000,
 	PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX = 1 << 30,
 	PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX = 1 << 16,
-	PILOTLIGHT_CAPTURE_PERIOD_NS_MAX = 1000000000,
 };
-
-/* A lower limit: a sample costs some microseconds. */
-enum { PILOTLIGHT_CAPTURE_PERIOD_NS_MIN = 1000 };
 
 struct pilotlight_capture_request {
 	uint32_t version;
@@ -90,10 +86,10 @@ struct pilotlight_capture_request {
 	uint8_t event;				 /* enum capture_event */
 	uint8_t padding;
 	uint32_t sources; /* bit mask of 1 << enum pilotlight_source; not 0 */
-	uint64_t
-		periods[PILOTLIGHT_SOURCES]; /* in ns; 0 for the CPU and for sources that are off */
+	/* In units of the source; 0 for the CPU and for sources that are off. */
+	uint64_t periods[PILOTLIGHT_SOURCES];
 };
-_Static_assert(sizeof(struct pilotlight_capture_request) == 80, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_request) == 56 + PILOTLIGHT_SOURCES * 8, "padding");
 
 struct pilotlight_capture_layout {
 	uint32_t stack_slots, build_id_stack_slots, count_slots, known_stack_slots;
@@ -140,4 +136,8 @@ struct pilotlight_capture_answer {
 	/* What failed and what to do; UTF-8 with a NUL, "" on success. */
 	char fault[512];
 };
-_Static_assert(sizeof(struct pilotlight_capture_answer) == 1376, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_answer) ==
+		       16 + sizeof(struct pilotlight_capture_layout) +
+			       sizeof(struct pilotlight_capture_state) +
+			       PILOTLIGHT_SOURCES * sizeof(struct pilotlight_counters) + 512,
+	"padding");

@@ -77,6 +77,7 @@ enum pilotlight_drop {
 	PILOTLIGHT_DROP_FILTERED,  /* of a process that is not recorded: not a loss */
 	PILOTLIGHT_DROP_RING_FULL, /* the maps could not hold it and the ring was full */
 	PILOTLIGHT_DROP_BPF_ERROR, /* a helper failed unexpectedly */
+	PILOTLIGHT_DROP_BUSY,	   /* another sample was being taken on the CPU */
 	PILOTLIGHT_DROP_BPF_COUNT,
 	PILOTLIGHT_DROP_UNREAD =
 		PILOTLIGHT_DROP_BPF_COUNT, /* counted by BPF, missing from its map */

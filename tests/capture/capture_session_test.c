@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Requests that are refused before anything is opened, with or without privileges. */
 #include "base/array.h"
+#include "base/event_source.h"
 #include "capture/capture_session.h"
 #include "tests/capture/capture_messages.h"
 
@@ -93,9 +94,11 @@ static void settings_out_of_range_open_nothing(void **state)
 	requests[11].periods[PILOTLIGHT_SOURCE_CPU] = 1000000;
 	requests[12].periods[PILOTLIGHT_SOURCE_OFFCPU] = 1000000; /* it is off */
 	requests[13].sources |= 1 << PILOTLIGHT_SOURCE_OFFCPU;
-	requests[13].periods[PILOTLIGHT_SOURCE_OFFCPU] = PILOTLIGHT_CAPTURE_PERIOD_NS_MIN - 1;
+	requests[13].periods[PILOTLIGHT_SOURCE_OFFCPU] =
+		event_sources[PILOTLIGHT_SOURCE_OFFCPU].least_period - 1;
 	requests[14].sources |= 1 << PILOTLIGHT_SOURCE_RUNQUEUE;
-	requests[14].periods[PILOTLIGHT_SOURCE_RUNQUEUE] = PILOTLIGHT_CAPTURE_PERIOD_NS_MAX + 1;
+	requests[14].periods[PILOTLIGHT_SOURCE_RUNQUEUE] =
+		event_sources[PILOTLIGHT_SOURCE_RUNQUEUE].greatest_period + 1;
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		assert_int_equal(execute(&session, requests[i], &answer), -EINVAL);
 		assert_true(strlen(answer.fault) > 0);
