@@ -182,6 +182,23 @@ struct pilotlight_known_stack {
 };
 _Static_assert(sizeof(struct pilotlight_known_stack) == 16, "padding");
 
+/*
+ * A sampled allocation that lives. The map `live` has the key until the address is freed. Whether
+ * an allocation lives is what the map says and nothing else: frees send no records. A sample of the
+ * address lives if the map has the key with a time that is no later than the sample's: a later one
+ * is of another allocation at the same address.
+ */
+struct pilotlight_live_key {
+	__u64 address;
+	__u32 tgid; /* 0: memory of the kernel */
+	__u32 source;
+};
+_Static_assert(sizeof(struct pilotlight_live_key) == 16, "padding");
+
+struct pilotlight_live {
+	__u64 time_ns; /* CLOCK_MONOTONIC, taken before the sample's */
+};
+
 /* The kernel's struct bpf_stack_build_id. */
 enum {
 	PILOTLIGHT_FRAME_EMPTY = 0,
