@@ -45,6 +45,7 @@ struct {
 enum skipped_frames {
 	SKIP_NOTHING,
 	SKIP_TO_SCHEDULE, /* those above __schedule() */
+	SKIP_KERNEL,	  /* all: the event is one of user code, such as a probe in it */
 };
 
 enum {
@@ -116,7 +117,7 @@ static __noinline void sample_current(void *ctx, enum pilotlight_source source, 
 	}
 	count(&counts->run_ns, -now);
 	pace_note(&paces[source], samples_per_slot, now);
-	sample->has_kernel_stack = wants_kernel;
+	sample->has_kernel_stack = wants_kernel && skipped != SKIP_KERNEL;
 	if (wants_kernel && skipped == SKIP_TO_SCHEDULE)
 		sample->skipped_frames = frames_above_schedule(ctx);
 	walker->walk.record.time_ns = now;

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/utf8.h"
 #include "labels/cgroup_path.h"
+#include "resolve/tracing_frames.h"
 #include "resolve/wait_reason.h"
 
 #include <errno.h>
@@ -237,6 +238,10 @@ static int add_stack(struct aggregator *aggregator, const struct raw_sample *sam
 	const struct resolved_frame *frames, size_t count, uint32_t *ret_node)
 {
 	const struct resolved_frame none = { .binary = RESOLVED_SYNTHETIC, .name = "[no stack]" };
+	/* A thread that did not run has none: the sampler skips them, and labels the wait. */
+	const size_t shown = sample->source > PILOTLIGHT_SOURCE_RUNQUEUE
+				     ? count - tracing_frames_count(frames, count)
+				     : count;
 	const struct resolved_frame last = {
 		.binary = RESOLVED_SYNTHETIC,
 		.name = wait_reason_frame(sample, frames, count),
@@ -244,12 +249,10 @@ static int add_stack(struct aggregator *aggregator, const struct raw_sample *sam
 	uint32_t node = PROFILE_ROOT;
 	int r = 0;
 
-	if (count == 0) {
-		frames = &none;
-		count = 1;
-	}
-	for (size_t i = 0; r == 0 && i < count; i++)
+	for (size_t i = 0; r == 0 && i < shown; i++)
 		r = add_frame(aggregator, &frames[i], &node);
+	if (r == 0 && shown == 0)
+		r = add_frame(aggregator, &none, &node);
 	if (r == 0 && last.name)
 		r = add_frame(aggregator, &last, &node);
 	if (r == 0)

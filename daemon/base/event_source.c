@@ -76,7 +76,7 @@ const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wai
 		[PILOTLIGHT_WAIT_WOKEN] = "[waiting for a CPU: woken]",
 	};
 
-	if (source == PILOTLIGHT_SOURCE_CPU)
+	if (source != PILOTLIGHT_SOURCE_OFFCPU && source != PILOTLIGHT_SOURCE_RUNQUEUE)
 		return NULL;
 	if (wait < PILOTLIGHT_WAITS && names[wait])
 		return names[wait];

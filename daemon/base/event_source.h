@@ -38,8 +38,8 @@ bool event_source_find(const char *name, enum pilotlight_source *ret_source);
 const struct event_source *event_source_of(const char *event);
 
 /*
- * What a stack ends in if the thread did not run: "[blocked]", "[blocked: I/O]". NULL for CPU time.
- * So stacks of several sources stay apart in a sum.
+ * What a stack ends in if the thread did not run: "[blocked]", "[blocked: I/O]". NULL for
+ * sources of which the thread ran. So stacks of several sources stay apart in a sum.
  */
 const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wait wait);
 
