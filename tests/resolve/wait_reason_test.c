@@ -34,92 +34,91 @@ static const char *frame_of(
 }
 
 /* As recorded on Linux 6.18, and with functions of other versions. */
+static const struct {
+	const char *functions, *frame;
+} cases[] = {
+	{ "do_syscall_64 __x64_sys_futex do_futex futex_wait __futex_wait futex_do_wait "
+	  "schedule __schedule",
+		"[blocked: futex]" },
+	{ "do_syscall_64 __x64_sys_clock_nanosleep common_nsleep_timens hrtimer_nanosleep "
+	  "do_nanosleep schedule __schedule",
+		"[blocked: sleep]" },
+	{ "do_syscall_64 __x64_sys_epoll_wait do_epoll_wait schedule_hrtimeout_range_clock "
+	  "schedule __schedule",
+		"[blocked: poll]" },
+	{ "do_syscall_64 __x64_sys_poll do_sys_poll poll_schedule_timeout.constprop.0 "
+	  "schedule_hrtimeout_range_clock schedule __schedule",
+		"[blocked: poll]" },
+	{ "do_syscall_64 __x64_sys_pselect6 do_pselect.constprop.0 core_sys_select "
+	  "do_select "
+	  "poll_schedule_timeout.constprop.0 schedule_hrtimeout_range_clock schedule "
+	  "__schedule",
+		"[blocked: poll]" },
+	{ "do_syscall_64 ksys_read vfs_read anon_pipe_read schedule __schedule",
+		"[blocked: pipe]" },
+	{ "do_syscall_64 ksys_write vfs_write pipe_write schedule __schedule", "[blocked: pipe]" },
+	{ "do_syscall_64 __x64_sys_openat do_sys_openat2 do_filp_open path_openat vfs_open "
+	  "do_dentry_open fifo_open wait_for_partner schedule __schedule",
+		"[blocked: pipe]" },
+	{ "do_syscall_64 __x64_sys_accept4 __sys_accept4 do_accept inet_accept "
+	  "inet_csk_accept schedule_timeout schedule __schedule",
+		"[blocked: socket]" },
+	{ "do_syscall_64 __x64_sys_recvfrom __sys_recvfrom sock_recvmsg "
+	  "unix_stream_recvmsg "
+	  "unix_stream_read_generic schedule_timeout schedule __schedule",
+		"[blocked: socket]" },
+	{ "do_syscall_64 __x64_sys_sendto __sys_sendto tcp_sendmsg tcp_sendmsg_locked "
+	  "sk_stream_wait_memory wait_woken schedule_timeout schedule __schedule",
+		"[blocked: socket]" },
+	{ "do_syscall_64 __x64_sys_sendto __sys_sendto unix_stream_sendmsg "
+	  "sock_alloc_send_pskb schedule_timeout schedule __schedule",
+		"[blocked: socket]" },
+	{ "do_syscall_64 kernel_wait4 do_wait schedule __schedule", "[blocked: child]" },
+	{ "do_syscall_64 __x64_sys_vfork kernel_clone wait_for_completion_state "
+	  "schedule_timeout schedule __schedule",
+		"[blocked: child]" },
+	{ "do_syscall_64 __x64_sys_pause schedule __schedule", "[blocked: signal]" },
+	{ "do_syscall_64 __x64_sys_rt_sigtimedwait do_sigtimedwait.isra.0 "
+	  "schedule_hrtimeout_range_clock schedule __schedule",
+		"[blocked: signal]" },
+	{ "do_syscall_64 __do_sys_flock locks_lock_inode_wait schedule __schedule",
+		"[blocked: file lock]" },
+	{ "do_syscall_64 __x64_sys_fcntl do_fcntl fcntl_setlk schedule __schedule",
+		"[blocked: file lock]" },
+	{ "do_syscall_64 ksys_read vfs_read tty_read n_tty_read wait_woken "
+	  "schedule_timeout "
+	  "schedule __schedule",
+		"[blocked: terminal]" },
+	{ "do_syscall_64 ksys_read vfs_read timerfd_read_iter do_wait_intr_irq schedule "
+	  "__schedule",
+		"[blocked: timer]" },
+	{ "do_syscall_64 ksys_read vfs_read eventfd_read do_wait_intr_irq schedule "
+	  "__schedule",
+		"[blocked: event]" },
+	{ "do_syscall_64 ksys_read vfs_read inotify_read wait_woken schedule_timeout "
+	  "schedule __schedule",
+		"[blocked: event]" },
+	{ "do_syscall_64 do_semtimedop __do_semtimedop schedule_hrtimeout_range_clock "
+	  "schedule __schedule",
+		"[blocked: semaphore]" },
+	{ "do_syscall_64 do_msgrcv schedule __schedule", "[blocked: message queue]" },
+	/* The reason that is next to the leaf. */
+	{ "asm_exc_page_fault do_user_addr_fault down_read_killable "
+	  "rwsem_down_read_slowpath schedule __schedule",
+		"[blocked: kernel lock]" },
+	{ "do_syscall_64 __x64_sys_vfork kernel_clone copy_process down_write "
+	  "rwsem_down_write_slowpath schedule __schedule",
+		"[blocked: kernel lock]" },
+	{ "do_syscall_64 __x64_sys_sendto __sys_sendto tcp_sendmsg lock_sock_nested "
+	  "__lock_sock schedule __schedule",
+		"[blocked: kernel lock]" },
+	{ "do_syscall_64 do_something_new schedule __schedule", "[blocked]" },
+	{ "[kernel] [kernel]", "[blocked]" },
+	{ "", "[blocked]" },
+};
+
 static void a_stack_says_what_was_waited_for(void **state)
 {
-	static const struct {
-		const char *functions, *frame;
-	} cases[] = {
-		{ "do_syscall_64 __x64_sys_futex do_futex futex_wait __futex_wait futex_do_wait "
-		  "schedule __schedule",
-			"[blocked: futex]" },
-		{ "do_syscall_64 __x64_sys_clock_nanosleep common_nsleep_timens hrtimer_nanosleep "
-		  "do_nanosleep schedule __schedule",
-			"[blocked: sleep]" },
-		{ "do_syscall_64 __x64_sys_epoll_wait do_epoll_wait schedule_hrtimeout_range_clock "
-		  "schedule __schedule",
-			"[blocked: poll]" },
-		{ "do_syscall_64 __x64_sys_poll do_sys_poll poll_schedule_timeout.constprop.0 "
-		  "schedule_hrtimeout_range_clock schedule __schedule",
-			"[blocked: poll]" },
-		{ "do_syscall_64 __x64_sys_pselect6 do_pselect.constprop.0 core_sys_select "
-		  "do_select "
-		  "poll_schedule_timeout.constprop.0 schedule_hrtimeout_range_clock schedule "
-		  "__schedule",
-			"[blocked: poll]" },
-		{ "do_syscall_64 ksys_read vfs_read anon_pipe_read schedule __schedule",
-			"[blocked: pipe]" },
-		{ "do_syscall_64 ksys_write vfs_write pipe_write schedule __schedule",
-			"[blocked: pipe]" },
-		{ "do_syscall_64 __x64_sys_openat do_sys_openat2 do_filp_open path_openat vfs_open "
-		  "do_dentry_open fifo_open wait_for_partner schedule __schedule",
-			"[blocked: pipe]" },
-		{ "do_syscall_64 __x64_sys_accept4 __sys_accept4 do_accept inet_accept "
-		  "inet_csk_accept schedule_timeout schedule __schedule",
-			"[blocked: socket]" },
-		{ "do_syscall_64 __x64_sys_recvfrom __sys_recvfrom sock_recvmsg "
-		  "unix_stream_recvmsg "
-		  "unix_stream_read_generic schedule_timeout schedule __schedule",
-			"[blocked: socket]" },
-		{ "do_syscall_64 __x64_sys_sendto __sys_sendto tcp_sendmsg tcp_sendmsg_locked "
-		  "sk_stream_wait_memory wait_woken schedule_timeout schedule __schedule",
-			"[blocked: socket]" },
-		{ "do_syscall_64 __x64_sys_sendto __sys_sendto unix_stream_sendmsg "
-		  "sock_alloc_send_pskb schedule_timeout schedule __schedule",
-			"[blocked: socket]" },
-		{ "do_syscall_64 kernel_wait4 do_wait schedule __schedule", "[blocked: child]" },
-		{ "do_syscall_64 __x64_sys_vfork kernel_clone wait_for_completion_state "
-		  "schedule_timeout schedule __schedule",
-			"[blocked: child]" },
-		{ "do_syscall_64 __x64_sys_pause schedule __schedule", "[blocked: signal]" },
-		{ "do_syscall_64 __x64_sys_rt_sigtimedwait do_sigtimedwait.isra.0 "
-		  "schedule_hrtimeout_range_clock schedule __schedule",
-			"[blocked: signal]" },
-		{ "do_syscall_64 __do_sys_flock locks_lock_inode_wait schedule __schedule",
-			"[blocked: file lock]" },
-		{ "do_syscall_64 __x64_sys_fcntl do_fcntl fcntl_setlk schedule __schedule",
-			"[blocked: file lock]" },
-		{ "do_syscall_64 ksys_read vfs_read tty_read n_tty_read wait_woken "
-		  "schedule_timeout "
-		  "schedule __schedule",
-			"[blocked: terminal]" },
-		{ "do_syscall_64 ksys_read vfs_read timerfd_read_iter do_wait_intr_irq schedule "
-		  "__schedule",
-			"[blocked: timer]" },
-		{ "do_syscall_64 ksys_read vfs_read eventfd_read do_wait_intr_irq schedule "
-		  "__schedule",
-			"[blocked: event]" },
-		{ "do_syscall_64 ksys_read vfs_read inotify_read wait_woken schedule_timeout "
-		  "schedule __schedule",
-			"[blocked: event]" },
-		{ "do_syscall_64 do_semtimedop __do_semtimedop schedule_hrtimeout_range_clock "
-		  "schedule __schedule",
-			"[blocked: semaphore]" },
-		{ "do_syscall_64 do_msgrcv schedule __schedule", "[blocked: message queue]" },
-		/* The reason that is next to the leaf. */
-		{ "asm_exc_page_fault do_user_addr_fault down_read_killable "
-		  "rwsem_down_read_slowpath schedule __schedule",
-			"[blocked: kernel lock]" },
-		{ "do_syscall_64 __x64_sys_vfork kernel_clone copy_process down_write "
-		  "rwsem_down_write_slowpath schedule __schedule",
-			"[blocked: kernel lock]" },
-		{ "do_syscall_64 __x64_sys_sendto __sys_sendto tcp_sendmsg lock_sock_nested "
-		  "__lock_sock schedule __schedule",
-			"[blocked: kernel lock]" },
-		{ "do_syscall_64 do_something_new schedule __schedule", "[blocked]" },
-		{ "[kernel] [kernel]", "[blocked]" },
-		{ "", "[blocked]" },
-	};
-
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		assert_string_equal(frame_of(OFFCPU, SLEEPS, cases[i].functions), cases[i].frame);
 }
