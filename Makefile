@@ -25,7 +25,7 @@ BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 include packages.mk
 
 # Upstream first. A stage includes and calls earlier stages only; its tests link nothing else.
-STAGES := base sandbox broker child capture supervise drain process jit labels symbol dwarf extract symbolize unwind resolve kmemtrace aggregate store query render export answer config steer serve client api engine
+STAGES := base sandbox broker child capture supervise drain process jit labels symbol dwarf extract symbolize unwind resolve kmemtrace aggregate store query render page export answer config steer serve client api engine
 
 # --- flags -------------------------------------------------------------------------------------
 
@@ -91,6 +91,7 @@ $(B)/%.o: %.c $(B)/flags | $(SKELETONS)
 
 # The assembler embeds these with .incbin, which -MMD does not see.
 $(B)/daemon/render/flamegraph_assets.o: daemon/render/flamegraph.js daemon/render/flamegraph.css
+$(B)/daemon/page/page_assets.o: $(wildcard daemon/page/*.js) daemon/page/page.css
 
 define stage_archive
 $(B)/lib/$(1).a: $(patsubst %.c,$(B)/%.o,$(wildcard daemon/$(1)/*.c))

@@ -2,8 +2,10 @@
 #include "export/profile_format.h"
 
 #include "base/utf8.h"
+#include "page/page_html.h"
 #include "render/flamegraph_svg.h"
 #include "render/folded.h"
+#include "render/profile_json.h"
 #include "render/table.h"
 
 #include <string.h>
@@ -39,10 +41,24 @@ static int write_table(const struct profile *profile, const struct profile_forma
 	return table_write(profile, options->detail, output);
 }
 
+static int write_json(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	return profile_json_write(profile, options->title, options->detail, output);
+}
+
+static int write_html(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	return page_write_profile(profile, options->title, options->detail, output);
+}
+
 const struct profile_format profile_formats[] = {
 	{ "svg", ".svg", "image/svg+xml", true, write_svg },
 	{ "folded", ".folded", "text/plain; charset=utf-8", true, write_folded },
 	{ "pprof", ".pb.gz", "application/octet-stream", false, write_pprof },
+	{ "html", ".html", "text/html; charset=utf-8", true, write_html },
+	{ "json", ".json", "application/json", true, write_json },
 	{ "txt", ".txt", "text/plain; charset=utf-8", true, write_table },
 	{ 0 },
 };
@@ -70,5 +86,5 @@ const struct profile_format *profile_format_of_path(const char *path)
 
 const char *profile_format_names(void)
 {
-	return "svg, folded, pprof or txt";
+	return "svg, folded, pprof, html, json or txt";
 }

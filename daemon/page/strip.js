@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+// The time strip: how much of the event each moment had, and what was lost. A drag selects; the wheel, + and - zoom.
+
+const STRIP_HEIGHT = 110, STRIP_AXIS = 18, SECONDS_LEAST = 20, BUCKET_PX = 3;
+
+class TimeStrip {
+	// `events`: selected(from, to) and moved(from, to), in seconds since 1970, and hovered(text, x, y) or ('').
+	constructor(events) {
+		this.events = events;
+		this.element = document.createElement('div');
+		this.element.className = 'strip';
+		this.canvas = document.createElement('canvas');
+		this.canvas.tabIndex = 0;
+		this.canvas.setAttribute('role', 'slider');
+		this.canvas.setAttribute('aria-label', 'Time: drag to select; arrows move, + and - zoom');
+		this.element.append(this.canvas);
+		this.canvas.addEventListener('mousedown', (event) => this.begin(event));
+		this.canvas.addEventListener('mousemove', (event) => this.hover(event));
+		this.canvas.addEventListener('mouseleave', () => this.events.hovered(''));
+		this.canvas.addEventListener('wheel', (event) => this.turn(event), { passive: false });
+		this.canvas.addEventListener('keydown', (event) => this.press(event));
+		window.addEventListener('mousemove', (event) => this.drag(event));
+		window.addEventListener('mouseup', (event) => this.end(event));
+		new ResizeObserver(() => this.draw()).observe(this.element);
+		this.cpus = 0; // the top of the scale, once it is known
+	}
+
+	bucketCount() {
+		return Math.max(Math.floor((this.element.clientWidth || 1000) / BUCKET_PX), 50);
+	}
+
+	// Times in seconds; `timeline` is the answer to /api/v1/timeline.
+	show(from, to, timeline, selection) {
+		Object.assign(this, { from, to, timeline, selection });
+		this.draw();
+	}
+
+	select(from, to) {
+		this.selection = [from, to];
+		this.draw();
+	}
+
+	x(time) {
+		return (time - this.from) / (this.to - this.from) * this.element.clientWidth;
+	}
+
+	time(event) {
+		const box = this.canvas.getBoundingClientRect();
+
+		return this.from + (event.clientX - box.left) / box.width * (this.to - this.from);
+	}
+
+	draw() {
+		const width = this.element.clientWidth, ratio = window.devicePixelRatio || 1;
+
+		if (!width || !this.timeline)
+			return;
+		this.canvas.width = width * ratio;
+		this.canvas.height = STRIP_HEIGHT * ratio;
+		const context = this.canvas.getContext('2d'), style = getComputedStyle(document.documentElement);
+		context.scale(ratio, ratio);
+		this.drawBars(context, style);
+		this.drawAxis(context, style, width);
+		if (this.selection)
+			this.drawSelection(context, style);
+	}
+
+	drawBars(context, style) {
+		const room = STRIP_HEIGHT - STRIP_AXIS - 4, { start, end, amount, lost } = this.timeline.buckets;
+		const rate = (i) => (amount[i] + lost[i]) / Math.max(end[i] - start[i], 1e-3);
+
+		this.greatest = start.reduce((most, _, i) => Math.max(most, rate(i)), this.timeline.is_cpu ? this.cpus || 0 : 0);
+		start.forEach((_, i) => {
+			const left = this.x(start[i]), width = Math.max(this.x(end[i]) - left - 0.5, 0.7);
+			const seconds = Math.max(end[i] - start[i], 1e-3);
+			const height = amount[i] / seconds / (this.greatest || 1) * room;
+			const more = lost[i] / seconds / (this.greatest || 1) * room;
+
+			context.fillStyle = style.getPropertyValue('--bar');
+			context.fillRect(left, STRIP_HEIGHT - STRIP_AXIS - height, width, height);
+			context.fillStyle = style.getPropertyValue('--lost');
+			context.fillRect(left, STRIP_HEIGHT - STRIP_AXIS - height - more, width, more);
+		});
+	}
+
+	drawAxis(context, style, width) {
+		const steps = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 432000];
+		const step = steps.find((seconds) => width / ((this.to - this.from) / seconds) > 90) || 864000;
+		const zone = new Date(this.from * 1000).getTimezoneOffset() * 60;
+
+		context.font = getComputedStyle(this.element).font;
+		context.fillStyle = context.strokeStyle = style.getPropertyValue('--muted');
+		context.beginPath();
+		context.moveTo(0, STRIP_HEIGHT - STRIP_AXIS + 0.5);
+		context.lineTo(width, STRIP_HEIGHT - STRIP_AXIS + 0.5);
+		for (let time = Math.ceil((this.from - zone) / step) * step + zone; time < this.to; time += step) {
+			const x = Math.round(this.x(time)) + 0.5, date = new Date(time * 1000);
+			const text = step >= 86400 ? date.toLocaleDateString() : date.toLocaleTimeString([], {
+				hour: '2-digit', minute: '2-digit', second: step < 60 ? '2-digit' : undefined, hour12: false });
+
+			context.moveTo(x, STRIP_HEIGHT - STRIP_AXIS);
+			context.lineTo(x, STRIP_HEIGHT - STRIP_AXIS + 4);
+			context.fillText(text, x + 3, STRIP_HEIGHT - 4);
+		}
+		context.stroke();
+	}
+
+	drawSelection(context, style) {
+		const left = this.x(this.selection[0]), right = this.x(this.selection[1]);
+
+		context.fillStyle = style.getPropertyValue('--selection');
+		context.fillRect(left, 0, Math.max(right - left, 2), STRIP_HEIGHT - STRIP_AXIS);
+	}
+
+	bucketAt(time) {
+		const { start, end } = this.timeline.buckets;
+
+		return start.findIndex((begin, i) => time >= begin && time < end[i]);
+	}
+
+	hover(event) {
+		if (!this.timeline)
+			return;
+		const time = this.time(event), i = this.bucketAt(time), { start, end, amount, lost } = this.timeline.buckets;
+		const when = new Date(time * 1000).toLocaleString();
+
+		if (i < 0) {
+			this.events.hovered(`${when}: nothing recorded`, event.clientX, event.clientY);
+			return;
+		}
+		const seconds = Math.max(end[i] - start[i], 1e-3);
+		const told = this.timeline.is_cpu ? `${(amount[i] / seconds).toFixed(2)} CPUs`
+			: `${(amount[i] / seconds).toFixed(2)} ${this.timeline.unit} a second`;
+		this.events.hovered(`${when}: ${told}${lost[i] > 0 ? `, ${(lost[i] / (amount[i] + lost[i]) * 100).toFixed(1)} % lost` : ''}`,
+			event.clientX, event.clientY);
+	}
+
+	begin(event) {
+		if (event.button !== 0 || !this.timeline)
+			return;
+		this.dragFrom = this.time(event);
+		event.preventDefault();
+		this.canvas.focus();
+	}
+
+	drag(event) {
+		if (this.dragFrom === undefined)
+			return;
+		const time = Math.min(Math.max(this.time(event), this.from), this.to);
+
+		this.select(Math.min(this.dragFrom, time), Math.max(this.dragFrom, time));
+	}
+
+	// A click selects the bucket under it.
+	end(event) {
+		if (this.dragFrom === undefined)
+			return;
+		this.drag(event);
+		this.dragFrom = undefined;
+		let [from, to] = this.selection;
+		if (this.x(to) - this.x(from) < 3) {
+			const i = this.bucketAt(from), { start, end } = this.timeline.buckets;
+
+			[from, to] = i < 0 ? [from, from + (this.to - this.from) / 100] : [start[i], end[i]];
+			this.select(from, to);
+		}
+		this.events.selected(from, to);
+	}
+
+	zoomAt(time, factor) {
+		const length = Math.max((this.to - this.from) * factor, SECONDS_LEAST);
+		const from = time - (time - this.from) * (length / (this.to - this.from));
+
+		this.events.moved(from, from + length);
+	}
+
+	turn(event) {
+		if (!this.timeline || !(event.ctrlKey || event.shiftKey))
+			return;
+		event.preventDefault();
+		this.zoomAt(this.time(event), (event.deltaY || event.deltaX) > 0 ? 2 : 0.5);
+	}
+
+	press(event) {
+		const step = (this.to - this.from) / 4, middle = (this.from + this.to) / 2;
+		const keys = {
+			'+': () => this.zoomAt(middle, 0.5), '=': () => this.zoomAt(middle, 0.5), '-': () => this.zoomAt(middle, 2),
+			ArrowLeft: () => this.events.moved(this.from - step, this.to - step),
+			ArrowRight: () => this.events.moved(this.from + step, this.to + step),
+		};
+
+		if (!this.timeline || !keys[event.key] || event.ctrlKey || event.altKey || event.metaKey)
+			return;
+		event.preventDefault();
+		keys[event.key]();
+	}
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How much of an event each moment of the history had, without its stacks: a bucket for each window
+ * that is long enough, and one for several that are not. Reading it touches no profile, so it is
+ * cheap for days, too.
+ */
+#pragma once
+
+#include "base/fault.h"
+#include "base/output.h"
+#include "store/store.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TIMELINE_BUCKETS_MAX = 4000 };
+
+struct timeline_bucket {
+	uint64_t start_ns, end_ns; /* CLOCK_REALTIME, of its first and its last window */
+	/* In the unit of the event's source: stored, and lost. */
+	double amount, lost;
+};
+
+struct timeline {
+	uint64_t start_ns, end_ns; /* as asked */
+	const struct event_source *source;
+	struct timeline_bucket *buckets; /* in their order */
+	size_t count, capacity;
+};
+
+/*
+ * Reads the windows that overlap the time of `asked` and are of its event, whatever their threads,
+ * into at most `bucket_count` buckets, 1 to TIMELINE_BUCKETS_MAX. The time is cut to that of the
+ * history. Returns 0, or -errno with `fault`.
+ */
+int timeline_read(const char *folder, const struct store_selection *asked, size_t bucket_count,
+	struct timeline *ret_timeline, struct fault *fault);
+void timeline_done(struct timeline *timeline);
+
+/*
+ * Writes one JSON object: version (1), event (the source's name), unit ("seconds", "bytes" or
+ * "count"), is_cpu, from and to in seconds since 1970, and buckets: parallel arrays start, end,
+ * amount and lost.
+ */
+void timeline_write(const struct timeline *timeline, struct output *output);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+// Operates the page as a person would and writes a line "ok - ..." or "not ok - ..." for each check. It is the last part
+// of the page's own module, so it sees what the page knows. The profile is tests/data/render/machine.json, twice as many
+// samples of which are of frames that a second profile lacks.
+
+const results = document.createElement('pre');
+results.id = 'results';
+
+function check(passed, what, found) {
+	results.textContent += `${passed ? 'ok' : 'not ok'} - ${what}${passed || found === undefined ? '' : `: found ${found}`}\n`;
+}
+
+const settle = () => new Promise((resolve) => { setTimeout(resolve, 200); });
+const frameOf = (view, name) => view.tree.label.findIndex((label) => profile.labels[label][0] === name);
+
+// A point of the canvas where the frame is.
+function pointOf(view, frame) {
+	const [left, width] = view.place(frame), box = view.canvas.getBoundingClientRect();
+
+	return { clientX: box.left + left + width / 2, bubbles: true, cancelable: true, button: 0,
+		clientY: box.top + view.rowTop(view.tree.depth[frame]) - view.element.scrollTop + 5 };
+}
+
+function press(target, key) {
+	target.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+}
+
+function type(name, text) {
+	const field = document.querySelector(`[data-name="${name}"]`);
+
+	field.value = text;
+	field.dispatchEvent(new Event('input', { bubbles: true }));
+	field.dispatchEvent(new Event('change', { bubbles: true }));
+}
+
+const tabNamed = (text) => [...document.querySelectorAll('button')].find((element) => element.textContent === text);
+
+function checkTrees() {
+	const sum = (list) => list.reduce((all, value) => all + value, 0);
+	let isOrdered = true;
+
+	check(sum(tree.self) + profile.elided === tree.total[0], 'self samples add up to the whole', sum(tree.self));
+	for (let i = 1; i < tree.count; i++)
+		isOrdered = isOrdered && tree.parent[i] < i && tree.end[i] > i && tree.end[i] <= tree.end[tree.parent[i]] &&
+			tree.offset[i] >= tree.offset[tree.parent[i]];
+	check(isOrdered, 'children are within their parents');
+	const inverted = invertTree(tree);
+	check(inverted.total[0] === tree.total[0], 'bottom-up has the same whole');
+	const label = profile.labels.findIndex(([name]) => name === 'malloc'), { total } = totalsOfTree(tree, profile.labels.length);
+	const callers = sandwichTree(tree, label, true), callees = sandwichTree(tree, label, false);
+	check(callers.total[0] === total[label] && callees.total[0] === total[label], 'the sandwich has all samples of its function');
+	const only = filterTree(tree, { hidden: new Set([label]), collapses: false, thread: null });
+	check(only.total[0] === tree.total[0] && !only.label.includes(label), 'hiding a function keeps its samples');
+}
+
+function checkRecursion() {
+	const labels = [['all', 0], ['c', 0], ['f', 0]];
+	const recursive = treeOfProfile({ frames: { label: [0, 1, 2, 2, 2], depth: [0, 1, 2, 3, 4], total: [9, 9, 9, 6, 3], self: [0, 0, 3, 3, 3] } });
+
+	check(totalsOfTree(recursive, labels.length).total[2] === 9, 'a recursion counts once');
+	const collapsed = filterTree(recursive, { hidden: new Set(), collapses: true, thread: null });
+	check(collapsed.count === 3 && collapsed.self[2] === 9, 'a collapsed recursion is one frame');
+}
+
+async function checkMouse() {
+	const frame = frameOf(dom.flame, 'main');
+
+	dom.flame.canvas.dispatchEvent(new MouseEvent('mousemove', pointOf(dom.flame, frame)));
+	check(!dom.tip.hidden && dom.tip.textContent.startsWith('main\n'), 'a tip tells the frame', dom.tip.textContent);
+	dom.flame.canvas.dispatchEvent(new MouseEvent('click', pointOf(dom.flame, frame)));
+	check(dom.flame.zoomed === frame && dom.flame.place(frame)[1] === dom.flame.width, 'a click zooms');
+	press(dom.flame.canvas, 'Escape');
+	check(dom.flame.zoomed === tree.parent[frame], 'Escape zooms out one frame');
+	dom.flame.zoom(0);
+	dom.flame.canvas.dispatchEvent(new MouseEvent('contextmenu', pointOf(dom.flame, frame)));
+	check(!dom.menu.hidden && document.activeElement === dom.menu.firstChild, 'the menu opens with its first item chosen');
+	press(dom.menu.firstChild, 'ArrowDown');
+	check(document.activeElement === dom.menu.children[1], 'arrows move in the menu');
+	press(document.activeElement, 'Escape');
+	check(dom.menu.hidden, 'Escape closes the menu');
+	await settle();
+}
+
+function checkKeys() {
+	dom.flame.select(0);
+	press(dom.flame.canvas, 'ArrowDown');
+	const child = dom.flame.selected;
+	check(tree.parent[child] === 0 && dom.detail.textContent.startsWith(nameOfLabel(tree.label[child])), 'down goes to the largest child');
+	press(dom.flame.canvas, 'ArrowLeft');
+	check(tree.end[dom.flame.selected] === child, 'left goes to the sibling before');
+	press(dom.flame.canvas, 'ArrowRight');
+	press(dom.flame.canvas, 'ArrowUp');
+	check(dom.flame.selected === 0, 'up goes to the parent');
+}
+
+async function checkSearch() {
+	type('q', 'malloc');
+	await settle();
+	check(dom.found.textContent === `${formatShare(matchedTotal(tree, matches), tree.total[0])} matched` && matchedTotal(tree, matches) > 0,
+		'a search tells its share', dom.found.textContent);
+	check(location.hash.includes('q=malloc'), 'the search is in the address', location.hash);
+	type('q', '/(/');
+	await settle();
+	check(dom.found.textContent.includes('Invalid regular expression'), 'a wrong expression is told', dom.found.textContent);
+	type('q', '/^_int_malloc$/');
+	await settle();
+	check(matches.reduce((all, value) => all + value, 0) === 1, 'an expression matches whole names');
+	type('q', '');
+	await settle();
+}
+
+async function checkTable() {
+	tabNamed('Functions').click();
+	const rows = () => [...dom.table.querySelectorAll('tbody tr')], names = () => rows().map((row) => row.cells[2].textContent);
+	const { self } = totalsOfTree(tree, profile.labels.length), most = self.indexOf(Math.max(...self));
+
+	check(names()[0] === nameOfLabel(most), 'the table begins with the most self samples', names()[0]);
+	tabNamed('Function').click();
+	check(names().join() === [...names()].sort((a, b) => a.localeCompare(b)).join(), 'a click on a column sorts');
+	rows()[0].click();
+	await settle();
+	check(state.view === 'sandwich' && !dom.callers.element.hidden, 'a row opens its sandwich');
+	history.back();
+	await settle();
+	check(state.view === 'table' && dom.callers.element.hidden, 'the back button goes back', state.view);
+	tabNamed('Flame graph').click();
+}
+
+function checkDifference() {
+	const other = JSON.parse(inside.textContent), same = differenceOf(other, other, false);
+	const coloured = (difference) => difference.tree.total.reduce((all, total, i) =>
+		all + (changeOf(difference, difference.tree.before[i], difference.tree.after[i]) === 0 ? 0 : total), 0);
+
+	check(coloured(same) === 0, 'a profile does not differ from itself');
+	const gone = { ...other, frames: { ...other.frames } }, i = tree.label.findIndex((label) => nameOfLabel(label) === 'malloc');
+	const cut = (list) => list.filter((_, frame) => frame < i || frame >= tree.end[i]);
+	for (const key of Object.keys(gone.frames))
+		gone.frames[key] = cut(gone.frames[key]);
+	const without = differenceOf(other, gone, false), at = without.tree.label.findIndex((label) => without.profile.labels[label][0] === 'malloc');
+	check(at > 0 && without.tree.total[at] > 0 && without.tree.after[at] === 0, 'what is gone has a width');
+}
+
+function checkShown() {
+	check(document.querySelector('h1').textContent === profile.title, 'the title is that of the profile');
+	check(dom.subtitle.textContent.includes('993 samples, 15 samples lost'), 'the samples and the losses are told', dom.subtitle.textContent);
+	check(dom.flame.drawn > 50, 'frames are drawn', dom.flame.drawn);
+	tabNamed('Dark or light').click();
+	check(document.documentElement.dataset.theme !== undefined, 'the theme changes');
+	const pixel = dom.flame.canvas.getContext('2d').getImageData(5, 5, 1, 1).data;
+	check(pixel[3] === 255, 'the canvas is painted', [...pixel]);
+}
+
+async function test() {
+	document.body.append(results);
+	checkShown();
+	checkTrees();
+	checkRecursion();
+	await checkMouse();
+	checkKeys();
+	await checkSearch();
+	await checkTable();
+	checkDifference();
+	results.textContent += 'done\n';
+}
+
+test().catch((error) => { results.textContent += `not ok - ${error.stack}\n`; });

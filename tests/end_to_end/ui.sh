@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# `pilotlight ui` shows the history in a browser, to who knows its address and to no one else.
+# Runs beside others: it judges who may see what, not how much there is.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/service.sh"
+
+need_root
+need_programs
+need_service
+need_commands curl python3 setpriv
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+ui_pid=
+
+clean_up_ui() {
+	[ -z "$ui_pid" ] || kill -KILL "$ui_pid" 2>/dev/null
+	clean_up_service
+}
+at_exit clean_up_ui
+
+has_address() {
+	[ -s "$tmp/address" ]
+}
+
+start_ui() {
+	"$pilotlight" ui --no-open "$@" >"$tmp/address" 2>"$tmp/ui.err" &
+	ui_pid=$!
+	wait_for 10 has_address
+	address=$(cat "$tmp/address") origin=${address%/#*} key=${address##*#key=}
+}
+
+# status_of URL [CURL_OPTION...]: the HTTP status; the answer is in $tmp/answer, its head in $tmp/head.
+status_of() {
+	curl -sS -o "$tmp/answer" -D "$tmp/head" -w '%{http_code}' "${@:2}" "$1"
+}
+
+is_page() {
+	[ "$(status_of "$origin/")" = 200 ] && grep -qi "^content-security-policy: .*script-src 'sha256-" "$tmp/head" &&
+		! grep -qi "unsafe\|http://" "$tmp/head" && grep -q '<script type="module">' "$tmp/answer"
+}
+
+is_json() {
+	python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$tmp/answer" "$1" >"$tmp/value"
+}
+
+has_profile() {
+	[ "$(status_of "$origin/api/v1/profile?last=1h&format=json&key=$key")" = 200 ] && is_json stored &&
+		[ "$(cat "$tmp/value")" -gt 0 ]
+}
+
+has_timeline() {
+	[ "$(status_of "$origin/api/v1/timeline?last=1h&buckets=100&key=$key")" = 200 ] && is_json buckets
+}
+
+# refuses WANTED URL [CURL_OPTION...]: with this status, and nothing of the profile.
+refuses() {
+	[ "$(status_of "${@:2}")" = "$1" ] && ! grep -q 'frames' "$tmp/answer"
+}
+
+# As another user, who knows the port only.
+refuses_others() {
+	[ "$(setpriv --reuid=65534 --regid=65534 --clear-groups curl -sS -o /dev/null -w '%{http_code}' \
+		"$origin/api/v1/profile?last=1h&format=json")" = 403 ]
+}
+
+shows_profile() {
+	timeout 120 "$browser" --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
+		--user-data-dir="$tmp/browser" --enable-logging=stderr --virtual-time-budget=10000 --dump-dom \
+		"$address&last=1h" >"$tmp/dom" 2>"$tmp/browser.log"
+	grep -o 'class="subtitle">[^<]*' "$tmp/dom" | grep -q 'CPU time on [0-9]* CPUs, [0-9,]* samples'
+}
+
+logs_nothing() {
+	! grep 'INFO:CONSOLE\|Content Security Policy' "$tmp/browser.log"
+}
+
+says_remote() {
+	[ "$("$pilotlight" ui --remote web1 --port 7001)" = \
+		"ssh -L 7001:127.0.0.1:7001 web1 pilotlight ui --no-open --port 7001" ]
+}
+
+refuses_option_as_host() {
+	"$pilotlight" ui --remote -oProxyCommand=x 2>"$tmp/err"
+	[ $? = 2 ] && grep -q 'is no host name' "$tmp/err"
+}
+
+port_is_taken() {
+	"$pilotlight" ui --no-open --port "${origin##*:}" 2>"$tmp/err"
+	[ $? = 1 ] && grep -q "${origin##*:}" "$tmp/err"
+}
+
+ends() {
+	kill -TERM "$ui_pid" && wait "$ui_pid"
+}
+
+plan 20
+printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=100\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+start "$workloads/shares" 600
+check "the service starts" start_service
+check "there is a history" wait_for 60 "$pilotlight" report --last 1h
+check "the command prints an address" start_ui
+check "the page comes with its policy" is_page
+check "the page gets a profile" has_profile
+check "the page gets a time line" has_timeline
+check "without the secret there is no profile" refuses 403 "$origin/api/v1/profile?last=1h&format=json"
+check "with a wrong secret there is none" refuses 403 "$origin/api/v1/profile?last=1h&format=json&key=${key//?/0}"
+check "another user gets none" refuses_others
+check "no other part of the service is passed on" refuses 404 "$origin/metrics?key=$key"
+check "a page of another origin gets none" refuses 403 "$origin/api/v1/profile?last=1h&key=$key" -H 'Origin: http://evil.example'
+check "another name of the address gets none" refuses 403 "$origin/api/v1/profile?last=1h&key=$key" -H 'Host: evil.example'
+check "a fault of the selection comes with its reason" refuses 404 "$origin/api/v1/profile?last=1h&unit=none&key=$key"
+if [ -n "$browser" ]; then
+	check "a browser shows the profile" shows_profile
+	check "the browser has no complaint" logs_nothing
+else
+	skip "a browser shows the profile" "no chromium is installed"
+	skip "the browser has no complaint" "no chromium is installed"
+fi
+check "--remote prints the command" says_remote
+check "--remote refuses what is no host" refuses_option_as_host
+check "a port that is taken is told" port_is_taken
+stop_service
+check "without a service the page says so" refuses 502 "$origin/api/v1/profile?last=1h&key=$key"
+check "a signal ends it" ends
+finish
