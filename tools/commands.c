@@ -9,6 +9,7 @@
 #include "tools/record/record.h"
 #include "tools/symbols/symbols_commands.h"
 #include "tools/top/top_command.h"
+#include "tools/ui/ui_command.h"
 
 static const struct command *const symbols_commands[] = { &symbols_add, &symbols_list,
 	&symbols_show, &symbols_lookup, &symbols_prune, &symbols_verify, &symbols_fetch, NULL };
@@ -52,7 +53,7 @@ static const struct command kmem_group = {
 };
 
 static const struct command *const all_commands[] = { &record_command, &flamegraph_command,
-	&report_command, &export_command, &diff_command, &top_command, &events_command,
+	&report_command, &export_command, &diff_command, &top_command, &ui_command, &events_command,
 	&status_command, &doctor_command, &symbols_group, &jit_group, &kmem_group, NULL };
 
 const struct command pilotlight_command = {

@@ -7,6 +7,7 @@
 #include "base/output.h"
 #include "base/time_text.h"
 #include "query/naming.h"
+#include "query/timeline.h"
 #include "render/difference_svg.h"
 #include "render/difference_table.h"
 #include "store/store.h"
@@ -60,9 +61,10 @@ static int check_request(struct answer *answer)
 	struct fault fault = { 0 };
 	int r;
 
-	if (request->version != ANSWER_VERSION ||
-		(request->kind != ANSWER_PROFILE && request->kind != ANSWER_DIFFERENCE) ||
-		!has_scope(request) || !has_end(request->history, sizeof(request->history)) ||
+	if (request->version != ANSWER_VERSION || request->kind == 0 ||
+		request->kind >= ANSWER_KINDS || !has_scope(request) ||
+		(request->kind == ANSWER_TIMELINE && request->scope != ANSWER_ALL) ||
+		!has_end(request->history, sizeof(request->history)) ||
 		!has_end(request->symbol_cache, sizeof(request->symbol_cache)))
 		return answer_fail(answer->reply, ANSWER_FAILED,
 			"the service sent an invalid request; restart it");
@@ -324,10 +326,34 @@ static int write_output(struct answer *answer)
 	return 0;
 }
 
+static int make_timeline(struct answer *answer)
+{
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	struct store_selection asked;
+	struct timeline timeline;
+	struct fault fault = { 0 };
+	int r;
+
+	if (!output)
+		return fail_output(answer, -ENOMEM);
+	selection_store(answer->parameters.sides[DIFFERENCE_COMPARED], &asked);
+	r = timeline_read(answer->request->history, &asked, answer->parameters.bucket_count,
+		&timeline, &fault);
+	if (r < 0)
+		return answer_fail_reading(answer->reply, r, &fault, answer->request->memory_max);
+	output_init(output, write_counted, answer);
+	timeline_write(&timeline, output);
+	timeline_done(&timeline);
+	r = output_finish(output);
+	return r < 0 ? fail_output(answer, r) : 0;
+}
+
 static int make(struct answer *answer)
 {
 	int r = check_request(answer);
 
+	if (r == 0 && answer->request->kind == ANSWER_TIMELINE)
+		return make_timeline(answer);
 	if (r == 0)
 		r = open_sources(answer);
 	if (r == 0)
@@ -358,5 +384,6 @@ void answer_make(
 		ret_reply->period_ns = answer.profiles[DIFFERENCE_COMPARED]->period_ns;
 	}
 	(void)snprintf(ret_reply->content_type, sizeof(ret_reply->content_type), "%s",
-		answer.parameters.format->content_type);
+		request->kind == ANSWER_TIMELINE ? "application/json"
+						 : answer.parameters.format->content_type);
 }

@@ -2,13 +2,15 @@
 #include "answer/answer_parameters.h"
 
 #include "base/utf8.h"
+#include "query/timeline.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char against[] = "against.";
 
-enum { AGAINST_BYTES = sizeof(against) - 1 };
+enum { AGAINST_BYTES = sizeof(against) - 1, BUCKETS_DEFAULT = 1000 };
 
 struct parameter {
 	const char *name, *value;
@@ -18,7 +20,7 @@ struct parameter {
 struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
-	const char *format, *labels, *lines, *normalise;
+	const char *format, *labels, *lines, *normalise, *buckets;
 	bool has_against, has_against_time;
 	struct fault *fault;
 };
@@ -133,6 +135,8 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->lines, parameter);
 	if (strcmp(parameter->name, "normalise") == 0)
 		return keep_once(reading, &reading->normalise, parameter);
+	if (strcmp(parameter->name, "buckets") == 0)
+		return keep_once(reading, &reading->buckets, parameter);
 	if (selection_has_parameter(parameter->name))
 		return add_selected(reading, parameter);
 	(void)utf8_clean(clean, parameter->name, strlen(parameter->name));
@@ -208,6 +212,39 @@ static int set_whole(struct reading *reading)
 	return 0;
 }
 
+static int set_buckets(struct reading *reading)
+{
+	const char *text = reading->buckets;
+	char *end;
+	unsigned long count;
+
+	reading->parameters->bucket_count = BUCKETS_DEFAULT;
+	if (!text)
+		return 0;
+	if (reading->request->kind != ANSWER_TIMELINE)
+		return fault_set(reading->fault, -EINVAL,
+			"buckets is only for a time line; ask for one, or omit it");
+	count = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || count == 0 || count > TIMELINE_BUCKETS_MAX)
+		return fault_set(reading->fault, -EINVAL,
+			"invalid value of buckets; use a number from 1 to %d",
+			TIMELINE_BUCKETS_MAX);
+	reading->parameters->bucket_count = count;
+	return 0;
+}
+
+/* A time line is read without stacks and threads. */
+static int check_timeline(const struct reading *reading)
+{
+	if (reading->request->kind != ANSWER_TIMELINE)
+		return 0;
+	if (reading->format || reading->lines || reading->labels ||
+		selection_has_filter(reading->parameters->sides[DIFFERENCE_COMPARED]))
+		return fault_set(reading->fault, -EINVAL,
+			"a time line is of all threads: give times, event and buckets only");
+	return 0;
+}
+
 /* Finds the "against." parameters first: they decide which ones the earlier side inherits. */
 static int look_ahead(struct reading *reading)
 {
@@ -274,7 +311,11 @@ static int read_all(struct reading *reading)
 		r = set_labels(reading);
 	if (r == 0)
 		r = set_whole(reading);
-	return r < 0 ? r : finish(reading);
+	if (r == 0)
+		r = set_buckets(reading);
+	if (r == 0)
+		r = finish(reading);
+	return r < 0 ? r : check_timeline(reading);
 }
 
 int answer_parameters_read(const struct answer_request *request,

@@ -17,6 +17,7 @@ struct answer_parameters {
 	enum frame_detail detail;
 	enum pprof_labels pprof_labels;
 	enum difference_whole whole;
+	size_t bucket_count; /* of a time line */
 };
 
 /*

@@ -12,13 +12,17 @@
  *   against.NAME             difference only: a selection parameter of the earlier side. The
  *                            earlier side inherits each parameter that it does not set; all times
  *                            count as one parameter. "*" selects everything.
+ *
+ * A time line (query/timeline.h) takes the selection's times and event, and:
+ *
+ *   buckets N                how many at most; the default is 1000
  */
 #pragma once
 
 #include <stdint.h>
 
 enum {
-	ANSWER_VERSION = 3,
+	ANSWER_VERSION = 4,
 	ANSWER_SOCKET_FD = 3,
 	ANSWER_OUTPUT_FD = 4,
 	ANSWER_PARAMETERS_BYTES = 12 << 10,
@@ -28,6 +32,8 @@ enum {
 enum answer_kind {
 	ANSWER_PROFILE = 1, /* of one selection */
 	ANSWER_DIFFERENCE,  /* of two selections: "against.NAME" selects the earlier side */
+	ANSWER_TIMELINE,    /* of all threads, so for ANSWER_ALL alone */
+	ANSWER_KINDS,	    /* one more than the last */
 };
 
 /* Whose samples the client may see. No parameter widens it. */

@@ -26,6 +26,8 @@ static const uint64_t QUERY_MEMORY_DEFAULT = 96ULL << 20, QUERY_BYTES_DEFAULT = 
 static const struct http_route routes[] = {
 	{ "GET", "/api/v1/profile", route_profile, query_abandon, NULL, true },
 	{ "GET", "/api/v1/diff", route_difference, query_abandon, NULL, true },
+	{ "GET", "/api/v1/timeline", route_timeline, query_abandon, NULL, false },
+	{ "GET", "/ui", route_page, NULL, NULL, true },
 	{ "GET", "/debug/pprof/profile", route_new_profile, query_abandon, PPROF_FIELD, false },
 	{ "GET", "/debug/pprof/", route_pprof_index, NULL, NULL, false },
 	{ "GET", "/api/v1/status", route_status, NULL, NULL, false },

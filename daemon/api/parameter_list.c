@@ -58,6 +58,8 @@ static bool is_known(enum parameter_route route, const char *name)
 		if (strncmp(name, against, sizeof(against) - 1) == 0)
 			return selection_has_parameter(name + sizeof(against) - 1);
 		return selection_has_parameter(name) || is_one_of(name, of_difference);
+	case PARAMETERS_TIMELINE:
+		return selection_has_parameter(name) || strcmp(name, "buckets") == 0;
 	case PARAMETERS_NEW_PROFILE:
 		return (selection_has_parameter(name) && !selection_is_time(name)) ||
 		       is_one_of(name, of_new);

@@ -13,6 +13,7 @@ enum parameter_route {
 	PARAMETERS_PROFILE,
 	PARAMETERS_DIFFERENCE,
 	PARAMETERS_NEW_PROFILE, /* accepts no time but "seconds", and does not add that */
+	PARAMETERS_TIMELINE,	/* the worker refuses filters, which it names */
 };
 
 struct parameter_list {

@@ -99,6 +99,18 @@ void route_difference(void *context, struct http_request *request)
 	add_history_query(api, request, PARAMETERS_DIFFERENCE, &options);
 }
 
+/* What happens now is not worth ending a window for. */
+void route_timeline(void *context, struct http_request *request)
+{
+	struct query_options options = {
+		.path = "/api/v1/timeline",
+		.kind = ANSWER_TIMELINE,
+		.is_sealed = true,
+	};
+
+	add_history_query(context, request, PARAMETERS_TIMELINE, &options);
+}
+
 /* NULL selects the default. Returns whether the number is valid. */
 static bool parse_seconds(const char *text, unsigned *ret_seconds)
 {

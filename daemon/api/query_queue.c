@@ -7,6 +7,7 @@
 #include "api/api_private.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "page/page_html.h"
 #include "pilotlight/api.h"
 #include "render/flamegraph_policy.h"
 
@@ -27,6 +28,8 @@ enum {
 	/* A seal this recent is reused, so that queries do not split windows into tiny ones. */
 	RECENT_NS = NSEC_PER_SEC,
 };
+
+_Static_assert((int)PAGE_POLICY_BYTES >= (int)FLAMEGRAPH_POLICY_BYTES, "room for either");
 
 /* A new profile that ends this far from its due time means that the clock was set or stopped. */
 static const uint64_t CLOCK_ERROR_NS = 10ULL * NSEC_PER_SEC;
@@ -117,7 +120,8 @@ static size_t add_seconds(struct http_field *fields, size_t count, const char *n
 /* Takes the outcome's file. */
 static void finish(struct api *api, struct query *query, struct answer_outcome *outcome)
 {
-	char covered[TIME_BYTES], period[TIME_BYTES], policy[FLAMEGRAPH_POLICY_BYTES];
+	char covered[TIME_BYTES], period[TIME_BYTES];
+	char policy[PAGE_POLICY_BYTES];
 	struct http_field fields[3];
 	struct http_answer answer = { .status = outcome->status,
 		.content_type = outcome->content_type,
@@ -144,6 +148,8 @@ static void finish(struct api *api, struct query *query, struct answer_outcome *
 	}
 	if (strcmp(answer.content_type, "image/svg+xml") == 0)
 		answer.content_policy = flamegraph_policy_format(policy);
+	else if (strncmp(answer.content_type, "text/html", sizeof("text/html") - 1) == 0)
+		answer.content_policy = page_policy_format(false, policy);
 	answer.field_count = add_seconds(
 		fields, answer.field_count, PILOTLIGHT_FIELD_COVERED, outcome->covered_ns, covered);
 	answer.field_count = add_seconds(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/api_private.h"
 #include "base/output.h"
+#include "page/page_html.h"
 
 #include <errno.h>
 #include <string.h>
@@ -104,9 +105,36 @@ void route_index(void *api, struct http_request *request)
 		"/api/v1/profile?last=10min&unit=nginx.service&format=svg\n    a profile from the "
 		"history\nGET /api/v1/diff?last=10min&against.from=yesterday&against.last=10min\n  "
 		"  the difference between two profiles\nGET /debug/pprof/profile?seconds=30\n    a "
-		"new profile, for pprof and scrapers\nGET /api/v1/status, "
+		"new profile, for pprof and scrapers\nGET /ui\n    a page to look at the "
+		"history\nGET /api/v1/status, "
 		"/api/v1/status?format=text\n    the status of the service\nGET /metrics\n    "
 		"metrics for Prometheus\n");
+}
+
+void route_page(void *api, struct http_request *request)
+{
+	struct output_memory memory = { .limit_bytes = SIZE_MAX };
+	char policy[PAGE_POLICY_BYTES];
+	struct http_answer answer = {
+		.status = 200,
+		.content_type = "text/html; charset=utf-8",
+		.content_policy = page_policy_format(true, policy),
+	};
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+
+	(void)api;
+	if (output) {
+		output_init(output, output_to_memory, &memory);
+		page_write(output);
+	}
+	if (!output || output_finish(output) < 0) {
+		free(memory.bytes);
+		http_answer_text(request, 503, "Out of memory. Try again later.");
+		return;
+	}
+	answer.body = memory.bytes;
+	answer.size = memory.size;
+	http_answer(request, &answer);
 }
 
 void route_pprof_index(void *api, struct http_request *request)

@@ -13,7 +13,7 @@ static void invalid_parameters_are_reported(void **state)
 		bool is_difference;
 	} cases[] = {
 		{ { "units", "a" }, "\"units\"", false },
-		{ { "format", "html" }, "svg, folded, pprof or txt", false },
+		{ { "format", "csv" }, "svg, folded, pprof, html, json or txt", false },
 		{ { "format", "svg", "format", "svg" }, "format is given twice", false },
 		{ { "lines", "maybe" }, "use yes or no", false },
 		{ { "labels", "some" }, "use all or service", false },
@@ -145,7 +145,7 @@ static void malformed_requests_are_refused(void **state)
 	ASK(fixture, NULL);
 	answer_fixture_expect(fixture, 500, "restart");
 	*request = sound;
-	request->kind = 3;
+	request->kind = ANSWER_KINDS;
 	ASK(fixture, NULL);
 	answer_fixture_expect(fixture, 500, "restart");
 	*request = sound;

@@ -24,11 +24,11 @@ static void windows_become_buckets(void **state)
 {
 	struct answer_fixture *fixture = *state;
 
-	ASK(fixture, "to", "now", "buckets", "4000");
+	ASK(fixture, "from", "yesterday 10:00", "to", "10:01", "buckets", "4000");
 	expect_json(fixture, "{\"version\":1,\"event\":\"cpu\",\"unit\":\"seconds\","
 			     "\"is_cpu\":true,");
-	/* 8, 7 and 2 samples, and the losses, of 10 ms. */
-	expect_json(fixture, "\"amount\":[0.080,0.070,0.020]");
+	/* 8 and 7 samples of 10 ms. */
+	expect_json(fixture, "\"amount\":[0.080,0.070],\"lost\":[0.020,0.010]");
 	assert_int_equal(fixture->reply.period_ns, 0);
 }
 

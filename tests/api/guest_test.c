@@ -15,6 +15,7 @@ static void guests_ask_profiles_and_nothing_else(void **state)
 	static const char *const refused[] = {
 		"/api/v1/status",
 		"/api/v1/status?format=text",
+		"/api/v1/timeline?last=1h",
 		"/metrics",
 		"/debug/pprof/",
 		"/debug/pprof/profile?seconds=1",

@@ -73,33 +73,34 @@ static void each_route_knows_its_own(void **state)
 {
 	static const struct {
 		const char *name;
-		bool is_known[3];
+		bool is_known[4];
 	} names[] = {
-		{ "last", { true, true, false } },
-		{ "from", { true, true, false } },
-		{ "to", { true, true, false } },
-		{ "pid", { true, true, true } },
-		{ "unit", { true, true, true } },
-		{ "build-id", { true, true, true } },
-		{ "event", { true, true, true } },
-		{ "format", { true, true, false } },
-		{ "labels", { true, false, true } },
-		{ "lines", { true, true, true } },
-		{ "normalise", { false, true, false } },
-		{ "against.last", { false, true, false } },
-		{ "against.unit", { false, true, false } },
-		{ "against.format", { false, false, false } },
-		{ "against.against.unit", { false, false, false } },
-		{ "against.", { false, false, false } },
-		{ "against", { false, false, false } },
-		{ "seconds", { false, false, true } },
-		{ "Unit", { false, false, false } },
+		{ "last", { true, true, false, true } },
+		{ "from", { true, true, false, true } },
+		{ "to", { true, true, false, true } },
+		{ "pid", { true, true, true, true } },
+		{ "unit", { true, true, true, true } },
+		{ "build-id", { true, true, true, true } },
+		{ "event", { true, true, true, true } },
+		{ "format", { true, true, false, false } },
+		{ "labels", { true, false, true, false } },
+		{ "lines", { true, true, true, false } },
+		{ "normalise", { false, true, false, false } },
+		{ "against.last", { false, true, false, false } },
+		{ "against.unit", { false, true, false, false } },
+		{ "against.format", { false, false, false, false } },
+		{ "against.against.unit", { false, false, false, false } },
+		{ "against.", { false, false, false, false } },
+		{ "against", { false, false, false, false } },
+		{ "seconds", { false, false, true, false } },
+		{ "buckets", { false, false, false, true } },
+		{ "Unit", { false, false, false, false } },
 	};
 	struct seen seen;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		for (enum parameter_route route = PARAMETERS_PROFILE;
-			route <= PARAMETERS_NEW_PROFILE; route++) {
+		for (enum parameter_route route = PARAMETERS_PROFILE; route <= PARAMETERS_TIMELINE;
+			route++) {
 			char query[64];
 
 			(void)snprintf(query, sizeof(query), "pid=1&%s=x", names[i].name);

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern char **environ;
-
 struct ui_request {
 	struct invocation base;
 	const char *socket_path;
