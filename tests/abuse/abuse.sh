@@ -10,6 +10,7 @@
 #   ABUSE_WINDOW_SECONDS   is the length of a window (2); a longer one has less room for each sample
 #   ABUSE_HZ               is the rate (99); 997 on two CPUs fills a window as 20 CPUs do
 #   MAX_COST_PERCENT       is high (100): the service would sample less often while the machine is busy
+#   ABUSE_SAMPLING         adds keys of [Sampling], such as 'OffCpu=yes\nRunQueue=yes'
 #   ABUSE_LOG              names a folder for the measurements
 . "$(dirname "$0")/../end_to_end/lib.sh"
 . "$root/tests/harness/service.sh"
@@ -234,7 +235,8 @@ else
 fi
 same_day $((${ABUSE_SECONDS:-100} + 120))
 honest_uid=$(free_uid 64100) abuse_uid=$(free_uid 64200)
-printf '[Sampling]\nFrequencyHz=%s\nMaxCostPercent=%s\n[History]\nWindow=%ss\n' "${ABUSE_HZ:-99}" "$max_cost" "$window_s" >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+printf '[Sampling]\nFrequencyHz=%s\nMaxCostPercent=%s\n%b\n[History]\nWindow=%ss\n' "${ABUSE_HZ:-99}" "$max_cost" "${ABUSE_SAMPLING:-}" "$window_s" \
+	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 cpu_groups=$(find_cpu_groups)
 [ -n "$cpu_groups" ] || note "no CPU cgroups here: the attacks may starve the rest"
 honest_group=$(make_cpu_group honest) abuse_group=$(make_cpu_group abuse) service_group=$(make_cpu_group service)

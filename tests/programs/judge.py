@@ -33,10 +33,11 @@ ROOT = re.compile(
     r"runtime\.(goexit|mstart|mcall|systemstack|morestack|asmcgocall|rt0_go|gogo)\b.*|_rt0_amd64.*|gogo|"
     r"__start_context|(jump|make|ontop)_fcontext|trampoline|finish")
 ROOT_ABOVE_LEAF = re.compile(r"_*(GI_+)*clone3?|__clone_internal")
-# No call of the caller leads to the callee: the caller's first code only waits below it, or a signal put it there.
+# No call of the caller leads to the callee: the caller's first code only waits below it, or a signal put it there, as it
+# does the code that returns from its handler.
 # Until Go 1.20, the callers of what switches stacks have no frame.
 CALLED_BY_NONE = re.compile(r"(runtime\.goexit\S*|make_fcontext) -> |"
-                            r".* -> (runtime\.(asyncPreempt|systemstack|mcall|morestack)|__restore_rt)")
+                            r".* -> (runtime\.(asyncPreempt|systemstack|mcall|morestack|sigreturn__sigaction\S*)|__restore_rt)")
 CALLED_BY_ROOT = re.compile(r"_*libc_start_main(_impl|@.*)?|__libc_start_call_main")
 LINKER = re.compile(r"/ld-linux|/ld-musl|/ld-[0-9.]+so")
 
