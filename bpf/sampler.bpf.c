@@ -580,6 +580,7 @@ int BPF_PROG(forget_exit, struct task_struct *task)
 	return 0;
 }
 
+#include "count.bpf.h"
 #include "scheduler.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

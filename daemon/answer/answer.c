@@ -141,7 +141,8 @@ static void name_missing_sources(
 	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
 		char missing[TIME_TEXT_BYTES];
 
-		if (found->source_ns[i] < whole_ns)
+		if (event_source_is_of_wall((enum pilotlight_source)i) &&
+			found->source_ns[i] < whole_ns)
 			append(title, used, "%s not sampled for %s: ", event_sources[i].title,
 				time_text_format_duration(whole_ns - found->source_ns[i], missing));
 	}

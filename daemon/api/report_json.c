@@ -203,6 +203,12 @@ static void write_accounts(struct json *json, const char *key, const struct acco
 /* Those that are sampled. A sample is one period of its source. */
 static void write_sources(struct json *json, const struct service_status *service)
 {
+	static const char *const periods[] = {
+		[EVENT_UNIT_TIME] = "period_nanoseconds",
+		[EVENT_UNIT_BYTES] = "period_bytes",
+		[EVENT_UNIT_COUNT] = "period_events",
+	};
+
 	json_key(json, "by_source");
 	json_begin_object(json);
 	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
@@ -210,7 +216,8 @@ static void write_sources(struct json *json, const struct service_status *servic
 			continue;
 		json_key(json, event_sources[i].name);
 		json_begin_object(json);
-		write_number(json, "period_nanoseconds", service->periods_ns[i]);
+		write_number(json, periods[event_source_unit(&event_sources[i])],
+			service->periods_ns[i]);
 		write_counts(json, &service->by_source.of[i]);
 		json_end_object(json);
 	}

@@ -127,21 +127,45 @@ static void write_outcome(
 		event_sources[source].name, outcome, value);
 }
 
+/* A metric has one unit. It has no head without a value. */
+static void write_periods(
+	struct output *output, const struct service_status *service, enum event_unit unit)
+{
+	static const struct {
+		const char *metric, *help;
+	} metrics[] = {
+		[EVENT_UNIT_TIME] = { "source_period_seconds",
+			"The time that a sample of a source stands for." },
+		[EVENT_UNIT_BYTES] = { "source_period_bytes",
+			"The bytes that a sample of a source stands for." },
+		[EVENT_UNIT_COUNT] = { "source_period_events",
+			"The number of events that a sample of a source stands for." },
+	};
+	bool has_head = false;
+
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (!is_sampled(service, i) || event_source_unit(&event_sources[i]) != unit)
+			continue;
+		if (!has_head)
+			write_head(output, metrics[unit].metric, "gauge", metrics[unit].help);
+		has_head = true;
+		output_printf(output, "pilotlight_%s{source=\"%s\"} ", metrics[unit].metric,
+			event_sources[i].name);
+		if (unit == EVENT_UNIT_TIME)
+			write_parts(output, service->periods_ns[i], NSEC_PER_SEC, 9);
+		else
+			output_u64(output, service->periods_ns[i]);
+		output_char(output, '\n');
+	}
+}
+
 /* A sample is one period of its source. Those of CPU time are also in metrics of their own. */
 static void write_sources(struct output *output, const struct service_status *service)
 {
 	char name[REPORT_NAME_BYTES];
 
-	write_head(output, "source_period_seconds", "gauge",
-		"The time that a sample of a source stands for.");
-	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		if (!is_sampled(service, i))
-			continue;
-		output_printf(output, "pilotlight_source_period_seconds{source=\"%s\"} ",
-			event_sources[i].name);
-		write_parts(output, service->periods_ns[i], NSEC_PER_SEC, 9);
-		output_char(output, '\n');
-	}
+	for (enum event_unit unit = EVENT_UNIT_TIME; unit <= EVENT_UNIT_COUNT; unit++)
+		write_periods(output, service, unit);
 	write_head(output, "source_samples_total", "counter",
 		"Samples by source: stored, or dropped, by reason.");
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {

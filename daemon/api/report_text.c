@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "base/output.h"
 #include "base/time_text.h"
 #include "base/utf8.h"
@@ -20,6 +21,7 @@ enum {
 	JIT_SHOWN_MAX = 5,
 	NUMBER_BYTES = 32,
 	SHARE_BYTES = 24,
+	AMOUNT_BYTES = 64,
 	/* The history lags if this many window lengths pass without a seal. */
 	WINDOWS_LATE = 3,
 };
@@ -334,25 +336,47 @@ static void write_samples(const struct service_status *service, struct output *o
 			share_text(service->lost_by_engines, all, share));
 }
 
-/* Of other sources than CPU time the amounts are times. */
+static const char *amount_text(
+	const struct event_source *source, uint64_t amount, char text[AMOUNT_BYTES])
+{
+	char number[NUMBER_BYTES], time[TIME_TEXT_BYTES];
+
+	switch (event_source_unit(source)) {
+	case EVENT_UNIT_TIME:
+		(void)snprintf(text, AMOUNT_BYTES, "%s", time_text_format_duration(amount, time));
+		break;
+	case EVENT_UNIT_BYTES:
+		(void)snprintf(text, AMOUNT_BYTES, "%s", bytes_text(amount, number));
+		break;
+	case EVENT_UNIT_COUNT:
+		(void)snprintf(text, AMOUNT_BYTES, "%s %s%s", count_text(amount, number),
+			source->noun, amount == 1 ? "" : "s");
+		break;
+	}
+	return text;
+}
+
+/* Of other sources than CPU time. */
 static void write_source(
 	const struct service_status *service, enum pilotlight_source source, struct output *output)
 {
 	static const char *const labels[PILOTLIGHT_SOURCES] = {
 		[PILOTLIGHT_SOURCE_OFFCPU] = "Off CPU",
 		[PILOTLIGHT_SOURCE_RUNQUEUE] = "Run queue",
+		[PILOTLIGHT_SOURCE_FAULTS] = "Faults",
 	};
+	const struct event_source *kind = &event_sources[source];
 	const struct accounts *accounts = &service->by_source.of[source];
 	uint64_t lost = accounts_lost(accounts), all = accounts_stored(accounts) + lost;
-	char time[TIME_TEXT_BYTES], period[TIME_TEXT_BYTES], share[SHARE_BYTES];
-	uint64_t all_ns;
+	char amount_all[AMOUNT_BYTES], period[AMOUNT_BYTES], share[SHARE_BYTES];
+	uint64_t amount;
 
-	if (__builtin_mul_overflow(all, service->periods_ns[source], &all_ns))
-		all_ns = UINT64_MAX;
-	write_entry(output, labels[source], "%s since the start, %s lost; samples of %s",
-		time_text_format_duration(all_ns, time),
+	if (__builtin_mul_overflow(all, service->periods_ns[source], &amount))
+		amount = UINT64_MAX;
+	write_entry(output, labels[source] ? labels[source] : kind->name,
+		"%s since the start, %s lost; samples of %s", amount_text(kind, amount, amount_all),
 		lost > 0 ? share_text(lost, all, share) : "none",
-		time_text_format_duration(service->periods_ns[source], period));
+		amount_text(kind, service->periods_ns[source], period));
 }
 
 static void write_sources(const struct service_status *service, struct output *output)

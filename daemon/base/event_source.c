@@ -33,6 +33,18 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.least_period = NS_PER_US, /* a sample costs some microseconds */
 		.greatest_period = 1000 * NS_PER_MS,
 	},
+	[PILOTLIGHT_SOURCE_FAULTS] = {
+		.name = "faults",
+		.title = "page faults",
+		.unit = "count",
+		.noun = "fault",
+		.pprof_type = "page_faults",
+		/* Primes, so that no loop of a program marches in step. */
+		.default_period = 7,
+		.service_period = 211,
+		.least_period = 1,
+		.greatest_period = 1000000000,
+	},
 };
 
 const struct event_source event_source_wall = {
@@ -104,4 +116,17 @@ bool event_source_index(const char *event, enum pilotlight_source *ret_source)
 bool event_source_is_cpu(const struct event_source *source)
 {
 	return source == &event_sources[PILOTLIGHT_SOURCE_CPU];
+}
+
+bool event_source_is_of_wall(enum pilotlight_source source)
+{
+	return source == PILOTLIGHT_SOURCE_CPU || source == PILOTLIGHT_SOURCE_OFFCPU ||
+	       source == PILOTLIGHT_SOURCE_RUNQUEUE;
+}
+
+enum event_unit event_source_unit(const struct event_source *source)
+{
+	if (strcmp(source->unit, "count") == 0)
+		return EVENT_UNIT_COUNT;
+	return strcmp(source->unit, "bytes") == 0 ? EVENT_UNIT_BYTES : EVENT_UNIT_TIME;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The table of event sources: what a sample counts. A sample stands for periods of its source, so
- * its count times the period is an amount, such as nanoseconds of CPU time or nanoseconds off CPU.
+ * its count times the period is an amount, such as nanoseconds off CPU or a number of page faults.
  *
  * A profile, and a window of the history, names its event. "cpu-clock" and "cycles" are events of
  * the source "cpu"; every other source has one event, of its own name. "wall" is no source but a
@@ -14,10 +14,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What an amount is counted in. */
+enum event_unit {
+	EVENT_UNIT_TIME,
+	EVENT_UNIT_BYTES,
+	EVENT_UNIT_COUNT,
+};
+
 struct event_source {
 	const char *name;	/* as in --event and event=: "cpu" */
 	const char *title;	/* "CPU time" */
-	const char *unit;	/* of a period: "nanoseconds", pprof's word */
+	const char *unit;	/* of a period: "nanoseconds", "bytes" or "count", pprof's words */
+	const char *noun;	/* of unit "count", in the singular: "fault" */
 	const char *pprof_type; /* "cpu"; without '-', which Pyroscope refuses */
 	/* In the unit; 0: the sampling rate decides. */
 	uint64_t default_period; /* of `record` */
@@ -51,3 +59,8 @@ bool event_source_index(const char *event, enum pilotlight_source *ret_source);
 
 /* Are its amounts told as numbers of samples, and its period as a rate? */
 bool event_source_is_cpu(const struct event_source *source);
+
+/* Is it a part of "wall"? */
+bool event_source_is_of_wall(enum pilotlight_source source);
+
+enum event_unit event_source_unit(const struct event_source *source);

@@ -2,6 +2,7 @@
 #include "capture/capture_host.h"
 
 #include "capture/capture.h"
+#include "capture/count_events.h"
 #include "capture/cpu_events.h"
 #include "capture/cpu_list.h"
 #include "capture/kernel_cost.h"
@@ -31,6 +32,7 @@ struct capture_host {
 	struct sampler *programs;
 	struct perf_event_opener opener;
 	struct cpu_events *events;
+	struct count_events *counts;
 	struct sideband_rings *rings;
 	size_t ring_bytes;
 	int statistics_fd;
@@ -108,6 +110,8 @@ static int open_events(struct capture_host *host, struct fault *fault)
 	int r = cpu_events_new(host->programs->progs.sample_cpu, host->settings.rate_hz,
 		&host->opener, &host->events);
 
+	if (r == 0)
+		r = count_events_new(host->programs, &host->settings, &host->opener, &host->counts);
 	if (r < 0)
 		return fault_set(fault, r, "out of memory");
 	cpu_events_set_sources(
@@ -175,6 +179,7 @@ void capture_host_free(struct capture_host *host)
 		return;
 	thread_visit_end(&host->visit);
 	cpu_events_free(host->events);
+	count_events_free(host->counts);
 	sideband_rings_free(host->rings);
 	perf_event_opener_done(&host->opener);
 	if (host->statistics_fd >= 0)
@@ -258,10 +263,10 @@ const struct sideband_rings *capture_host_rings(const struct capture_host *host)
 	return host->rings;
 }
 
-static int follow_cpus(struct capture_host *host, bool is_started)
+static int follow_cpus(struct capture_host *host, bool is_started, struct fault *fault)
 {
 	_cleanup_free_ uint32_t *cpus = NULL;
-	int count, sampled = 0, heard;
+	int count, sampled = 0, counted = 0, heard;
 
 	count = cpu_list_read_online(&cpus);
 	if (count < 0)
@@ -271,32 +276,46 @@ static int follow_cpus(struct capture_host *host, bool is_started)
 		/* A CPU that comes later is no more precise than the first. */
 		host->programs->bss->has_whole_registers =
 			cpu_events_count(host->events) > 0 && !cpu_events_are_precise(host->events);
+		if (sampled == 0)
+			counted = count_events_set_cpus(host->counts, cpus, (size_t)count, fault);
 	}
 	heard = sideband_rings_set_cpus(host->rings, cpus, (size_t)count);
 	if (sampled == 0 || host->is_started)
 		host->cpu_count =
 			is_started ? (uint32_t)cpu_events_count(host->events) : (uint32_t)count;
+	if (sampled == 0)
+		sampled = counted;
 	return sampled < 0 ? sampled : heard;
 }
 
 int capture_host_follow_cpus(struct capture_host *host)
 {
-	return follow_cpus(host, host->is_started);
+	struct fault fault = { 0 };
+
+	return follow_cpus(host, host->is_started, &fault);
+}
+
+static void stop_events(struct capture_host *host)
+{
+	cpu_events_stop(host->events);
+	count_events_stop(host->counts);
 }
 
 int capture_host_start(struct capture_host *host, struct fault *fault)
 {
-	int r = follow_cpus(host, true);
+	int r = follow_cpus(host, true, fault);
 
 	if (r == 0 || (host->is_started && cpu_events_error_passes(r))) {
 		r = scheduler_programs_start(host->programs, &host->settings, fault);
 		if (r < 0 && !host->is_started)
-			cpu_events_stop(host->events);
+			stop_events(host);
 		host->is_started = host->is_started || r == 0;
 		return r;
 	}
 	if (!host->is_started)
-		cpu_events_stop(host->events);
+		stop_events(host);
+	if (*fault->text)
+		return r;
 	if (r == -EPERM || r == -EACCES)
 		return fault_set(fault, r,
 			"cannot sample the CPUs (%s): run as root, or with CAP_PERFMON",
@@ -311,7 +330,7 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 
 void capture_host_stop(struct capture_host *host)
 {
-	cpu_events_stop(host->events);
+	stop_events(host);
 	thread_visit_end(&host->visit);
 	scheduler_programs_stop(host->programs);
 	host->is_started = false;
@@ -377,6 +396,7 @@ static void read_programs(const struct capture_host *host, struct pilotlight_cap
 	kernel_cost_add_program(
 		bpf_program__fd(programs->progs.forget_exit), NULL, &state->program_ns);
 	scheduler_programs_add_cost(programs, &state->program_ns);
+	count_events_add_cost(programs, &state->program_ns);
 }
 
 void capture_host_read_state(struct capture_host *host, struct pilotlight_capture_state *ret_state)

@@ -45,6 +45,11 @@ static const struct perf_event_attr allowed = {
 	.wakeup_watermark = 1,
 };
 
+static bool is_faults(const struct perf_event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_PAGE_FAULTS;
+}
+
 static bool is_known_event(const struct perf_event_attr *attr)
 {
 	switch (attr->type) {
@@ -52,7 +57,7 @@ static bool is_known_event(const struct perf_event_attr *attr)
 		return attr->config == PERF_COUNT_HW_CPU_CYCLES;
 	case PERF_TYPE_SOFTWARE:
 		return attr->config == PERF_COUNT_SW_CPU_CLOCK ||
-		       attr->config == PERF_COUNT_SW_DUMMY;
+		       attr->config == PERF_COUNT_SW_DUMMY || is_faults(attr);
 	default:
 		return false;
 	}
@@ -71,8 +76,9 @@ int perf_event_request_check(const struct perf_event_request *request)
 	/* Beyond it, the kernel would read what the check has not seen. */
 	if (request->attr.size != sizeof(request->attr))
 		return -EPERM;
-	/* The kernel bounds a frequency (kernel.perf_event_max_sample_rate), but no period. */
-	if (request->attr.sample_freq > 0 && !request->attr.freq)
+	/* The kernel bounds a frequency (kernel.perf_event_max_sample_rate), but no period. A page
+	 * fault takes more time than its sample. */
+	if (request->attr.sample_freq > 0 && !request->attr.freq && !is_faults(&request->attr))
 		return -EPERM;
 	return is_known_event(&request->attr) ? 0 : -EPERM;
 }

@@ -6,7 +6,7 @@
  * the broker does without a capability that is nearly that of root.
  *
  * The client is not trusted (I8). It gets only the events that the profiler needs: cycles, the
- * clock and the side-band, without the content of registers or stacks.
+ * clock, page faults and the side-band, without the content of registers or stacks.
  */
 #pragma once
 

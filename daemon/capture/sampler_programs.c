@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "capture/amount_programs.h"
 #include "capture/capture.h"
+#include "capture/count_events.h"
 #include "capture/libbpf_log.h"
 #include "capture/scheduler_programs.h"
 #include "pilotlight/event.h"
@@ -163,6 +164,7 @@ int sampler_programs_load(const struct capture_settings *settings,
 	(void)bpf_program__set_autoload(programs->progs.list_mapped_files, sizes->has_walks);
 	set_sizes(programs, settings, sizes);
 	amount_programs_prepare(programs, settings, sizes->maps.cpu_count);
+	count_events_prepare(programs, settings);
 	r = scheduler_programs_prepare(programs, settings, fault);
 	if (r < 0)
 		return r;

@@ -53,6 +53,8 @@ struct config {
 	uint64_t max_cost_ppm;	 /* of the machine's CPU time; 1 % is 10000 */
 	bool off_cpu, run_queue; /* other sources than CPU time, and what a sample stands for */
 	uint64_t off_cpu_period_ns, run_queue_period_ns;
+	bool faults;
+	uint64_t faults_period;
 	/* [Memory] */
 	uint64_t max_bytes; /* unless config_is_set(), the unit's MemoryMax= has precedence */
 	uint64_t jit_bytes;

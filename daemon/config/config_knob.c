@@ -43,6 +43,10 @@ const struct config_knob config_knobs[] = {
 	{ "Sampling", "RunQueuePeriod", CONFIG_DURATION, FIELD(run_queue_period_ns), "10ms",
 		PERIOD_NS_MIN, PERIOD_NS_MAX, NULL,
 		"Waiting time that one sample stands for. A shorter period costs more." },
+	{ "Sampling", "Faults", CONFIG_BOOLEAN, FIELD(faults), "no", 0, 0, NULL,
+		"Record where page faults happen." },
+	{ "Sampling", "FaultsPeriod", CONFIG_NUMBER, FIELD(faults_period), "211", 1, 1000000, NULL,
+		"Page faults that one sample stands for. A shorter period costs more." },
 
 	{ "Memory", "MaxBytes", CONFIG_BYTES, FIELD(max_bytes), "64M", 32 * MIB, TIB, NULL,
 		"Limit of permanent memory, with BPF maps. If not set: a third of the unit's "

@@ -224,6 +224,10 @@ uint32_t service_settings_sources(
 		sources |= 1U << PILOTLIGHT_SOURCE_RUNQUEUE;
 		ret_periods[PILOTLIGHT_SOURCE_RUNQUEUE] = config->run_queue_period_ns;
 	}
+	if (config->faults) {
+		sources |= 1U << PILOTLIGHT_SOURCE_FAULTS;
+		ret_periods[PILOTLIGHT_SOURCE_FAULTS] = config->faults_period;
+	}
 	return sources;
 }
 

@@ -5,8 +5,8 @@
  * link-time vaddrs within the mapping of their build-id. A mapping claims to have functions only if
  * each of its locations has them. All text is valid UTF-8.
  *
- * Samples are [samples/count, cpu/nanoseconds], or off_cpu, run_queue or wall of other sources than
- * CPU time, with the labels `unit`, `container` and `pod`.
+ * Samples are [samples/count, cpu/nanoseconds], or the type and unit of another source, such as
+ * off_cpu/nanoseconds or page_faults/count, with the labels `unit`, `container` and `pod`.
  * PPROF_LABELS_ALL adds the text labels `comm`, `executable` and `cgroup`, and the numbers `pid`,
  * `tid` and `user`. Losses are samples of their own (`[lost: …]`), and comments hold the accounts
  * (I1).

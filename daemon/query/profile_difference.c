@@ -32,6 +32,16 @@ static bool is_cpu(const struct profile *profile)
 	return event_source_is_cpu(event_source_of(event_of(profile)));
 }
 
+/* A profile without samples may lack an event. */
+static bool is_time(const struct profile_difference *difference)
+{
+	const char *event = event_of(difference->sides[DIFFERENCE_COMPARED]);
+
+	if (!event[0])
+		event = event_of(difference->sides[DIFFERENCE_BASE]);
+	return event_source_unit(event_source_of(event)) == EVENT_UNIT_TIME;
+}
+
 static unsigned __int128 possible_cpu_ns(const struct profile *profile)
 {
 	if (profile->possible_cpu_ns > 0)
@@ -53,6 +63,26 @@ static uint64_t possible_millionths(const struct profile *profile)
 		return 0;
 	ns = is_cpu(profile) ? possible_cpu_ns(profile) : recorded_ns(profile);
 	return saturate(ns * MILLIONTHS / profile->period_ns, UINT64_MAX);
+}
+
+/*
+ * Of bytes and events no amount is possible at most. So the whole is the base's, in the time of
+ * each side; or the compared side's, if the base has none.
+ */
+static void set_wholes_by_rate(struct profile_difference *difference)
+{
+	const struct profile *const *sides = difference->sides;
+	const enum difference_side from =
+		difference->samples[DIFFERENCE_BASE] > 0 ? DIFFERENCE_BASE : DIFFERENCE_COMPARED;
+	const long double amount = (long double)difference->samples[from] * sides[from]->period_ns *
+				   MILLIONTHS / recorded_ns(sides[from]);
+
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++) {
+		long double whole = amount * recorded_ns(sides[i]) / sides[i]->period_ns + 0.5L;
+
+		difference->whole_millionths[i] =
+			whole < (long double)UINT64_MAX ? (uint64_t)whole : UINT64_MAX;
+	}
 }
 
 int profile_difference_init(struct profile_difference *ret_difference, const struct profile *base,
@@ -83,6 +113,8 @@ int profile_difference_init(struct profile_difference *ret_difference, const str
 				"which a comparison by time needs. Compare by total instead.",
 				i == DIFFERENCE_BASE ? "base" : "compared");
 	}
+	if (whole == DIFFERENCE_BY_TIME && !is_time(&difference))
+		set_wholes_by_rate(&difference);
 	*ret_difference = difference;
 	return 0;
 }
@@ -90,6 +122,11 @@ int profile_difference_init(struct profile_difference *ret_difference, const str
 bool profile_difference_is_cpu(const struct profile_difference *difference)
 {
 	return is_cpu(difference->sides[DIFFERENCE_COMPARED]);
+}
+
+bool profile_difference_is_time(const struct profile_difference *difference)
+{
+	return is_time(difference);
 }
 
 int64_t profile_difference_share(

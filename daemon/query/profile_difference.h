@@ -7,7 +7,8 @@
  * By total, the whole is all samples of the profile, stored and lost (I1): a function's part of the
  * work, however much work there was. By time, the whole is every sample that the CPUs could have
  * given during the recording: CPU time per CPU-second, so that more work shows as more. For other
- * sources than CPU time, the whole is one thread's samples: seconds blocked in a second.
+ * times than CPU time, the whole is one thread's samples: seconds blocked in a second. For bytes
+ * and events, it is all that the base had in the same time.
  *
  * Matching the two sides is render's task: addresses differ between builds, so render matches
  * frames by the names that it shows. Plain values; the profiles are borrowed.
@@ -45,8 +46,9 @@ struct profile_difference {
 int profile_difference_init(struct profile_difference *ret_difference, const struct profile *base,
 	const struct profile *compared, enum difference_whole whole, struct fault *fault);
 
-/* Is it a difference of CPU time? */
+/* Is it a difference of CPU time, or of any time? */
 bool profile_difference_is_cpu(const struct profile_difference *difference);
+bool profile_difference_is_time(const struct profile_difference *difference);
 
 /* In billionths of the side's whole, rounded to the nearest; at most INT64_MAX. */
 int64_t profile_difference_share(

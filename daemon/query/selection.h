@@ -19,8 +19,8 @@
  *   container ID, pod UID
  *                    a prefix is enough
  *   build-id HEX     stacks with code of this binary; a prefix is enough
- *   event NAME       a source: cpu (the default), offcpu, runqueue; their sum: wall; or the event
- *                    of a window, such as cycles
+ *   event NAME       a source: cpu (the default), offcpu, runqueue, faults; wall, the sum of
+ *                    the first three; or the event of a window, such as cycles
  *
  * TEXT, PATH, NAME, ID and UID may be globs of fnmatch(3). '*' matches slashes too, and a backslash
  * stands for itself, as in unit names. "*" also matches threads without a value. Values of one

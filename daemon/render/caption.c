@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "render/caption.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 
 #include <assert.h>
@@ -59,16 +60,39 @@ static void append_rates(const struct profile *profile, char *text, size_t *size
 		append(text, CAPTION_BYTES, size, ", counts as of %" PRIu64 " Hz", hz);
 }
 
+/* The last word of a number of periods: " ms", " KiB", " faults"; and what one of it is. */
+static double unit_of_periods(
+	const struct event_source *source, uint64_t longest, char unit[CAPTION_NOUN_BYTES])
+{
+	switch (event_source_unit(source)) {
+	case EVENT_UNIT_BYTES:
+		(void)snprintf(unit, CAPTION_NOUN_BYTES, "%s", longest < 1024 ? "bytes" : "KiB");
+		return longest < 1024 ? 1 : 1024;
+	case EVENT_UNIT_COUNT:
+		(void)snprintf(
+			unit, CAPTION_NOUN_BYTES, "%s%s", source->noun, longest == 1 ? "" : "s");
+		return 1;
+	case EVENT_UNIT_TIME:
+		break;
+	}
+	(void)snprintf(unit, CAPTION_NOUN_BYTES, "ms");
+	return NSEC_PER_MS;
+}
+
 static void append_periods(const struct profile *profile, char *text, size_t *size)
 {
-	double shortest_ms = (double)profile->period_ns / NSEC_PER_MS;
-	double longest_ms = (double)profile->longest_period_ns / NSEC_PER_MS;
+	const uint64_t shortest = profile->period_ns;
+	const uint64_t longest =
+		profile->longest_period_ns > shortest ? profile->longest_period_ns : shortest;
+	char unit[CAPTION_NOUN_BYTES];
+	double one = unit_of_periods(caption_event_source(profile), longest, unit);
 
-	if (profile->longest_period_ns > profile->period_ns)
-		append(text, CAPTION_BYTES, size, " in samples of %g to %g ms", shortest_ms,
-			longest_ms);
-	else if (profile->period_ns > 0)
-		append(text, CAPTION_BYTES, size, " in samples of %g ms", shortest_ms);
+	if (longest > shortest)
+		append(text, CAPTION_BYTES, size, " in samples of %.10g to %.10g %s",
+			(double)shortest / one, (double)longest / one, unit);
+	else if (shortest > 0)
+		append(text, CAPTION_BYTES, size, " in samples of %.10g %s", (double)shortest / one,
+			unit);
 	append_cpus(profile, text, size);
 }
 
@@ -144,21 +168,75 @@ static void write_time(unsigned __int128 ns, char text[CAPTION_AMOUNT_BYTES])
 		is_long ? "s" : "ms");
 }
 
+/* Tenths of the largest unit of which there is one. */
+static void write_bytes(unsigned __int128 bytes, char text[CAPTION_AMOUNT_BYTES])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	const uint64_t least_of_next = 1024 * 10 * 2 - 1; /* twentieths that round to it */
+	char whole[CAPTION_COUNT_BYTES];
+	uint64_t tenths;
+	size_t unit = 0;
+
+	if (bytes < 1024) {
+		(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%u B", (unsigned)bytes);
+		return;
+	}
+	for (bytes *= 20; unit + 1 < ARRAY_SIZE(units) && bytes >= least_of_next; unit++)
+		bytes /= 1024;
+	bytes = (bytes + 1) / 2;
+	tenths = bytes > UINT64_MAX ? UINT64_MAX : (uint64_t)bytes;
+	(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%s.%u %s", caption_count(tenths / 10, whole),
+		(unsigned)(tenths % 10), units[unit]);
+}
+
+/* Of sources that are counted: samples of CPU time, events of the others. */
+static uint64_t number_of(const struct profile *profile, uint64_t count)
+{
+	uint64_t number;
+
+	if (event_source_is_cpu(caption_event_source(profile)))
+		return count;
+	return __builtin_mul_overflow(count, profile->period_ns, &number) ? UINT64_MAX : number;
+}
+
+/* NULL: amounts are times or bytes. */
+static const char *noun_of(const struct profile *profile)
+{
+	const struct event_source *source = caption_event_source(profile);
+
+	return event_source_is_cpu(source) ? "sample" : source->noun;
+}
+
 const char *caption_amount(
 	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES])
 {
-	if (event_source_is_cpu(caption_event_source(profile)))
-		return caption_count(count, text);
-	write_time((unsigned __int128)count * profile->period_ns, text);
+	const struct event_source *source = caption_event_source(profile);
+
+	if (noun_of(profile))
+		return caption_count(number_of(profile, count), text);
+	if (event_source_unit(source) == EVENT_UNIT_BYTES)
+		write_bytes((unsigned __int128)count * profile->period_ns, text);
+	else
+		write_time((unsigned __int128)count * profile->period_ns, text);
 	return text;
 }
 
 const char *caption_plain_amount(
 	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES])
 {
-	if (!event_source_is_cpu(caption_event_source(profile)))
+	if (!noun_of(profile))
 		return caption_amount(profile, count, text);
-	(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%" PRIu64, count);
+	(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%" PRIu64, number_of(profile, count));
+	return text;
+}
+
+const char *caption_noun(
+	const struct profile *profile, uint64_t count, char text[CAPTION_NOUN_BYTES])
+{
+	const char *noun = noun_of(profile);
+
+	(void)snprintf(text, CAPTION_NOUN_BYTES, "%s%s%s", noun ? " " : "", noun ? noun : "",
+		!noun || number_of(profile, count) == 1 ? "" : "s");
 	return text;
 }
 
@@ -166,9 +244,9 @@ const char *caption_samples(
 	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES])
 {
 	size_t size = strlen(caption_amount(profile, count, text));
+	char noun[CAPTION_NOUN_BYTES];
 
-	if (event_source_is_cpu(caption_event_source(profile)))
-		append(text, CAPTION_AMOUNT_BYTES, &size, " sample%s", count == 1 ? "" : "s");
+	append(text, CAPTION_AMOUNT_BYTES, &size, "%s", caption_noun(profile, count, noun));
 	return text;
 }
 

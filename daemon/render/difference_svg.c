@@ -133,12 +133,10 @@ static void write_samples(const void *context, size_t frame, struct output *outp
 
 	write_change(picture, "total", change->total, output);
 	write_change(picture, "self", change->self, output);
-	output_printf(output, "%s" ARROW "%s%s",
+	output_printf(output, "%s" ARROW "%s",
 		caption_amount(sides[DIFFERENCE_BASE], change->total[DIFFERENCE_BASE], base),
-		caption_amount(
-			sides[DIFFERENCE_COMPARED], change->total[DIFFERENCE_COMPARED], compared),
-		event_source_is_cpu(caption_event_source(sides[DIFFERENCE_COMPARED])) ? " samples"
-										      : "");
+		caption_samples(
+			sides[DIFFERENCE_COMPARED], change->total[DIFFERENCE_COMPARED], compared));
 }
 
 /* --- page --- */

@@ -11,6 +11,8 @@ const char *difference_whole_text(const struct profile_difference *difference)
 {
 	if (difference->whole == DIFFERENCE_BY_TOTAL)
 		return "all samples of each profile, stored and lost";
+	if (!profile_difference_is_time(difference))
+		return "all of the base, in the same time";
 	return profile_difference_is_cpu(difference) ? "the time of all CPUs"
 						     : "the time recorded, of one thread";
 }

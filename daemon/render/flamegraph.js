@@ -24,8 +24,9 @@ const difference = JSON.parse((svg.querySelector(".difference") || { textContent
 const MARKS = { p: "+ ", m: "- " };
 const headingText = heading.textContent, subtitleText = subtitle.textContent;
 const height = svg.viewBox.baseVal.height;
-/* The nanoseconds of a sample, for other sources than CPU time. */
-const period = +(svg.dataset.period || 0);
+/* What a sample stands for, for other sources than CPU time: nanoseconds, bytes or a number of events. */
+const period = +(svg.dataset.period || 0), isBytes = svg.dataset.unit === "bytes";
+const noun = svg.dataset.noun || (period ? "" : "sample");
 
 function make(parent, name, attributes, text) {
 	const element = document.createElementNS(SVG, name);
@@ -88,12 +89,27 @@ function count(n) {
 	return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/* Of other sources than CPU time: the time that the samples stand for, as in caption.c. */
+/* Of other sources than CPU time: what the samples stand for, as in caption.c. */
 function amount(n, of = period) {
 	if (!of)
 		return count(n);
+	if (noun)
+		return count(n * of);
+	if (isBytes)
+		return bytes(n * of);
 	const ns = n * of;
 	return ns >= 1e9 - 500 ? seconds(ns / 1e9) + " s" : (ns / 1e6).toFixed(3) + " ms";
+}
+
+function bytes(value) {
+	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+	let unit = 0;
+	if (value < 1024)
+		return `${value} B`;
+	for (; unit + 1 < units.length && value >= 1023.95; unit++)
+		value /= 1024;
+	const [whole, part] = value.toFixed(1).split(".");
+	return `${count(whole)}.${part} ${units[unit]}`;
 }
 
 function seconds(value) {
@@ -307,7 +323,7 @@ function describeSamples(f) {
 	if (difference && !f.elided)
 		return [change("total", f.total, f.otherTotal), change("self", f.self, f.otherSelf),
 			bySide(f.total, f.otherTotal).map((n, side) => amount(n, (difference.periods || [])[side]))
-				.join(" \u2192 ") + (period ? "" : " samples")];
+				.join(" \u2192 ") + (noun ? ` ${noun}s` : "")];
 	const parts = [];
 	if (!f.elided)
 		parts.push(`self ${amount(f.self)} (${share(f.self, root.total)})`);

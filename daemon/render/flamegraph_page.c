@@ -29,6 +29,7 @@ static void write_asset(struct output *output, const char *asset, const char *en
 
 static void write_head(const struct flamegraph_page *page)
 {
+	const struct event_source *source = caption_event_source(page->profile);
 	struct output *output = page->output;
 
 	output_string(output, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -36,9 +37,13 @@ static void write_head(const struct flamegraph_page *page)
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"flamegraph\" width=\"%d\" "
 		"height=\"%" PRIu64 "\" viewBox=\"0 0 %d %" PRIu64 "\"",
 		FLAMEGRAPH_WIDTH_PX, height_px(page), FLAMEGRAPH_WIDTH_PX, height_px(page));
-	/* The script then shows times in place of samples. */
-	if (!event_source_is_cpu(caption_event_source(page->profile)))
+	/* The script then shows amounts in place of samples: times, unless the unit is another. */
+	if (!event_source_is_cpu(source))
 		output_printf(output, " data-period=\"%" PRIu64 "\"", page->profile->period_ns);
+	if (event_source_unit(source) == EVENT_UNIT_BYTES)
+		output_string(output, " data-unit=\"bytes\"");
+	if (source->noun)
+		output_printf(output, " data-noun=\"%s\"", source->noun);
 	output_string(output, ">\n<title>");
 	svg_write_text(output, page->title);
 	output_string(output, "</title>\n<style>\n");

@@ -11,10 +11,18 @@
 #include <string.h>
 
 enum { SHARE_MIN = 10000 }; /* a function with less than one of so many samples is left out */
+#define MIB (1024.0 * 1024)
 
 static bool is_of_cpu(const struct profile *profile)
 {
 	return event_source_is_cpu(caption_event_source(profile));
+}
+
+/* CPU time is told in samples. */
+static enum event_unit unit_of(const struct profile *profile)
+{
+	return is_of_cpu(profile) ? EVENT_UNIT_COUNT
+				  : event_source_unit(caption_event_source(profile));
 }
 
 static void write_header(const struct profile *profile, struct output *output)
@@ -32,7 +40,7 @@ static void write_header(const struct profile *profile, struct output *output)
 		accounts->dropped[PILOTLIGHT_DROP_FILTERED], accounts_lost(accounts));
 	if (!is_of_cpu(profile))
 		output_printf(output, "# amount   %s stored\n",
-			caption_amount(profile, accounts_stored(accounts), amount));
+			caption_samples(profile, accounts_stored(accounts), amount));
 	output_printf(output, "# lost     %s%s\n", caption_losses(profile, losses),
 		accounts_lost(accounts) > 0 ? "; percentages are of stored samples" : "");
 }
@@ -56,16 +64,36 @@ static size_t name_width(const struct function_totals *totals)
 	return width;
 }
 
-/* Of CPU time the samples, of other sources the seconds: columns have no room for units. */
+/* Seconds or MiB, which the head names; or the number of samples or events. */
 static const char *format_cell(
 	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES])
 {
-	if (is_of_cpu(profile))
-		(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%" PRIu64, count);
-	else
-		(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%.3f",
-			(double)count * (double)profile->period_ns / NSEC_PER_SEC);
-	return text;
+	double amount = (double)count * (double)profile->period_ns;
+
+	switch (unit_of(profile)) {
+	case EVENT_UNIT_TIME:
+		(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%.3f", amount / NSEC_PER_SEC);
+		return text;
+	case EVENT_UNIT_BYTES:
+		(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%.3f", amount / MIB);
+		return text;
+	case EVENT_UNIT_COUNT:
+		break;
+	}
+	return caption_plain_amount(profile, count, text);
+}
+
+static void write_columns(const struct profile *profile, size_t width, struct output *output)
+{
+	static const char *const heads[][2] = {
+		[EVENT_UNIT_TIME] = { "self s", "total s" },
+		[EVENT_UNIT_BYTES] = { "self MiB", "total MiB" },
+		[EVENT_UNIT_COUNT] = { "self", "total" },
+	};
+	const char *const *head = heads[unit_of(profile)];
+
+	output_printf(output, "#\n#%6s %9s %8s %9s  %-10s  %-*s  %s\n", "self %", head[0],
+		"total %", head[1], "kind", (int)width, "function", "binary");
 }
 
 static void write_row(const struct profile *profile, const struct function_totals *totals,
@@ -98,9 +126,7 @@ int table_write(const struct profile *profile, enum frame_detail detail, struct 
 		return r;
 	write_header(profile, output);
 	width = name_width(totals);
-	output_printf(output, "#\n#%6s %9s %8s %9s  %-10s  %-*s  %s\n", "self %",
-		is_of_cpu(profile) ? "self" : "self s", "total %",
-		is_of_cpu(profile) ? "total" : "total s", "kind", (int)width, "function", "binary");
+	write_columns(profile, width, output);
 	for (size_t i = 0; i < totals->count; i++) {
 		if (!is_shown(totals, &totals->items[i]))
 			continue;

@@ -31,8 +31,10 @@ static bool takes(struct event_choice *choice, const char *event)
 
 	if (!choice->source)
 		return strcmp(choice->event, event) == 0;
-	if (!event_source_index(event, &source) ||
-		(choice->source != &event_source_wall && choice->source != &event_sources[source]))
+	if (!event_source_index(event, &source))
+		return false;
+	if (choice->source == &event_source_wall ? !event_source_is_of_wall(source)
+						 : choice->source != &event_sources[source])
 		return false;
 	return source != PILOTLIGHT_SOURCE_CPU || takes_cpu(choice, event);
 }

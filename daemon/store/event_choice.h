@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which windows a selection's event takes. The event is the name of a source, which takes its
- * windows; "wall", which takes those of all sources; or the event of a window. Windows of CPU time
+ * windows; "wall", which takes those of its parts; or the event of a window. Windows of CPU time
  * are of "cpu-clock" or "cycles". Their samples count different things, so only one of the two is
  * taken: that of the first window.
  */

@@ -25,6 +25,7 @@ enum pilotlight_source {
 	PILOTLIGHT_SOURCE_CPU,	    /* a thread ran */
 	PILOTLIGHT_SOURCE_OFFCPU,   /* a thread was blocked */
 	PILOTLIGHT_SOURCE_RUNQUEUE, /* a thread was ready and waited for a CPU */
+	PILOTLIGHT_SOURCE_FAULTS,   /* a thread touched memory that was not mapped yet */
 	PILOTLIGHT_SOURCES,
 };
 

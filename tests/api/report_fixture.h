@@ -16,10 +16,14 @@
 /* 2026-11-20 03:10:00 UTC. */
 #define REPORT_NOW_NS 1795144200000000000ULL
 
-/* As if time off CPU and time waiting for a CPU were sampled, too. */
+/* As if time off CPU, time waiting for a CPU and page faults were sampled, too. */
 static inline void fill_sources(struct service_status *s)
 {
-	s->sources = 7;
+	s->sources = 7 | 1U << PILOTLIGHT_SOURCE_FAULTS;
+	s->periods_ns[PILOTLIGHT_SOURCE_FAULTS] = 211;
+	s->by_source.of[PILOTLIGHT_SOURCE_FAULTS] = (struct accounts){
+		.fired = 6000, .stored = { 5970 }, .dropped = { [PILOTLIGHT_DROP_BUSY] = 30 }
+	};
 	s->periods_ns[PILOTLIGHT_SOURCE_OFFCPU] = 10000000;
 	s->periods_ns[PILOTLIGHT_SOURCE_RUNQUEUE] = 2000000;
 	s->by_source.of[PILOTLIGHT_SOURCE_OFFCPU] = (struct accounts){

@@ -61,6 +61,8 @@ static void other_sources_are_times(void **state)
 	EXPECT_PARTS(text, "\n  Samples    800,000 since the start, none lost\n",
 		"  Off CPU    2h 5min since the start, none lost; samples of 10ms\n",
 		"  Run queue  10s since the start, 2.0% lost; samples of 2ms\n",
+		"  Faults     1,266,000 faults since the start, 0.500% lost; samples of 211\n"
+		"             faults\n",
 		"  Names      815 binaries");
 	free(text);
 }

@@ -97,6 +97,7 @@ static void stacks_of_threads_that_did_not_run_say_so(void **state)
 		event_source_wait(PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_PREEMPTED),
 		"[waiting for a CPU: preempted]");
 	assert_null(event_source_wait(PILOTLIGHT_SOURCE_CPU, PILOTLIGHT_WAIT_DISK));
+	assert_null(event_source_wait(PILOTLIGHT_SOURCE_FAULTS, PILOTLIGHT_WAIT_NONE));
 }
 
 /* Pyroscope refuses a type with a '-'. */
@@ -110,7 +111,27 @@ static void all_is_said_of_each(void **state)
 			strlen(source->pprof_type));
 		assert_int_equal(source->default_period > 0, i != PILOTLIGHT_SOURCE_CPU);
 		assert_int_equal(source->service_period > 0, i != PILOTLIGHT_SOURCE_CPU);
+		assert_int_equal(
+			event_source_unit(source) == EVENT_UNIT_COUNT, source->noun != NULL);
 	}
+}
+
+static void units_are_known(void **state)
+{
+	struct event_source bytes = { .unit = "bytes" };
+
+	assert_int_equal(event_source_unit(event_source_of("faults")), EVENT_UNIT_COUNT);
+	assert_int_equal(event_source_unit(event_source_of("offcpu")), EVENT_UNIT_TIME);
+	assert_int_equal(event_source_unit(event_source_of("cycles")), EVENT_UNIT_TIME);
+	assert_int_equal(event_source_unit(&event_source_wall), EVENT_UNIT_TIME);
+	assert_int_equal(event_source_unit(&bytes), EVENT_UNIT_BYTES);
+}
+
+/* Others count no time, or time that the parts have already. */
+static void wall_has_three_parts(void **state)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		assert_int_equal(event_source_is_of_wall(i), i <= PILOTLIGHT_SOURCE_RUNQUEUE);
 }
 
 int main(void)
@@ -123,6 +144,8 @@ int main(void)
 		cmocka_unit_test(an_index_is_of_a_source),
 		cmocka_unit_test(stacks_of_threads_that_did_not_run_say_so),
 		cmocka_unit_test(all_is_said_of_each),
+		cmocka_unit_test(units_are_known),
+		cmocka_unit_test(wall_has_three_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,10 @@ static void the_events_of_the_profiler_are_allowed(void **state)
 	request.attr.type = PERF_TYPE_SOFTWARE;
 	request.attr.config = PERF_COUNT_SW_CPU_CLOCK;
 	assert_int_equal(perf_event_request_check(&request), 0);
+	request.attr.config = PERF_COUNT_SW_PAGE_FAULTS;
+	request.attr.freq = 0;
+	request.attr.sample_period = 1;
+	assert_int_equal(perf_event_request_check(&request), 0);
 }
 
 static void nothing_else_is(void **state)
@@ -75,9 +79,15 @@ static void nothing_else_is(void **state)
 		{ .type = PERF_TYPE_MAX },
 		{ .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CACHE_MISSES },
 		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_BPF_OUTPUT },
-		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS },
+		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES },
 		/* a period, which no setting of the kernel bounds */
 		{ .type = PERF_TYPE_HARDWARE, .sample_period = 1 },
+		{ .type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_CPU_CLOCK,
+			.sample_period = 1 },
+		{ .type = PERF_TYPE_HARDWARE,
+			.config = PERF_COUNT_SW_PAGE_FAULTS,
+			.sample_period = 1 },
 		/* content of users' memory and registers, addresses, the hypervisor's branches */
 		{ .type = PERF_TYPE_HARDWARE, .sample_type = PERF_SAMPLE_STACK_USER },
 		{ .type = PERF_TYPE_HARDWARE, .sample_type = PERF_SAMPLE_REGS_INTR },

@@ -16,7 +16,7 @@ cp "$BASH" "$tmp/worker"
 cp "$(command -v cat)" "$tmp/reader"
 cp "$(command -v flock)" "$tmp/locker"
 
-plan 23
+plan 27
 
 # --- recordings --------------------------------------------------------------------------------
 
@@ -126,10 +126,14 @@ cat >"$CONFIGURATION_DIRECTORY/pilotlight.conf" <<END
 OffCpu=yes
 OffCpuPeriod=5ms
 RunQueue=yes
+Faults=yes
+FaultsPeriod=7
 [History]
 Window=2s
 END
 start "$tmp/dozer" 1000
+# Each of its children copies what it writes to.
+start "$tmp/worker" -c 'while :; do (:); sleep 0.01; done'
 start_service || exit 1
 sleep 13
 
@@ -191,6 +195,30 @@ check "differences are of one event" draws_a_difference
 check "pprof has the type of the event" pprof_has_type
 check "status and metrics tell each source" tells_sources
 check "hardly a sample is lost" loses_nothing_to_speak_of
+
+counts_faults() {
+	report faults worker | grep -q '^# event    faults (page faults) in samples of 7 faults' &&
+		report faults worker | grep -q '^# amount   [0-9,]\{4,\} faults stored$'
+}
+
+compares_faults() {
+	"$pilotlight" diff -e faults --normalise time --last 4s --comm worker --against --to -4s --last 4s -f txt -o - |
+		grep -q '^# shares are of all of the base, in the same time;'
+}
+
+tops_faults() {
+	"$pilotlight" top -b -e faults --last 8s | grep -q '^page faults: [0-9]* a second, '
+}
+
+tells_faults() {
+	"$pilotlight" status | grep -q '^  Faults  *[0-9,]* faults since the start, .* samples of 7 faults$' &&
+		[ "$(metric 'pilotlight_source_period_events{source="faults"}')" = 7 ]
+}
+
+check "page faults are counted" counts_faults
+check "differences of them are by time, too" compares_faults
+check "top shows how many there are" tops_faults
+check "status and metrics tell them" tells_faults
 
 # A reload that switches a source off keeps its history.
 printf '[Sampling]\nRunQueue=yes\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"

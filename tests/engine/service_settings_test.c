@@ -108,6 +108,11 @@ static void limits_of_capture_are_those_of_the_configuration(void **state)
 	assert_int_equal(
 		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_OFFCPU);
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_OFFCPU], 10000000);
+	write_config("[Sampling]\nFaults=yes\nFaultsPeriod=1\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(
+		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_FAULTS);
+	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_FAULTS], 1);
 	write_config("[Sampling]\nOffCpuPeriod=99us\n");
 	assert_int_equal(service_settings_read_limits(NULL, &limits), -EINVAL);
 	write_config("");

@@ -30,9 +30,14 @@ static void says_what_it_is_of(void **state)
 static void other_sources_have_their_types(void **state)
 {
 	static const struct {
-		const char *event, *type;
-	} cases[] = { { "cycles", "cpu" }, { "offcpu", "off_cpu" }, { "runqueue", "run_queue" },
-		{ "wall", "wall" } };
+		const char *event, *type, *unit;
+	} cases[] = {
+		{ "cycles", "cpu", "nanoseconds" },
+		{ "offcpu", "off_cpu", "nanoseconds" },
+		{ "runqueue", "run_queue", "nanoseconds" },
+		{ "wall", "wall", "nanoseconds" },
+		{ "faults", "page_faults", "count" },
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct profile *profile = new_profile();
@@ -41,8 +46,9 @@ static void other_sources_have_their_types(void **state)
 		profile->event = string(profile, cases[i].event);
 		round_trip(profile, &decoded);
 		ASSERT_STRING(&decoded, decoded.sample_types[1][1], cases[i].type);
-		ASSERT_STRING(&decoded, decoded.sample_types[1][2], "nanoseconds");
+		ASSERT_STRING(&decoded, decoded.sample_types[1][2], cases[i].unit);
 		ASSERT_STRING(&decoded, decoded.period_type[1], cases[i].type);
+		ASSERT_STRING(&decoded, decoded.period_type[2], cases[i].unit);
 		ASSERT_STRING(&decoded, decoded.own[14], cases[i].type);
 		assert_int_equal(decoded.own[12], 10101010);
 		decoded_done(&decoded);

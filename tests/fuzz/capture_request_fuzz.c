@@ -5,6 +5,7 @@
  * descriptor leaks. Requests that would load programs are left out, because the kernel would do
  * their work.
  */
+#include "base/event_source.h"
 #include "capture/capture_server.h"
 #include "capture/capture_session.h"
 #include "pilotlight/capture_message.h"
@@ -43,7 +44,8 @@ static bool has_good_sources(const struct pilotlight_capture_request *request)
 		return false;
 	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
 		if (request->sources & 1U << i
-				? request->periods[i] < 1000 || request->periods[i] > 1000000000
+				? request->periods[i] < event_sources[i].least_period ||
+					  request->periods[i] > event_sources[i].greatest_period
 				: request->periods[i] != 0)
 			return false;
 	return true;

@@ -8,6 +8,7 @@
  * engine that has started, each once.
  */
 #include "base/array.h"
+#include "base/event_source.h"
 #include "broker/broker_socket.h"
 #include "capture/capture.h"
 #include "capture/capture_host.h"
@@ -72,7 +73,8 @@ int capture_host_open(const struct capture_settings *settings, const char *event
 			(machine.limits.allows_kernel || !settings->wants_kernel)));
 	for (int i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
 		require(settings->sources & 1U << i
-				? settings->periods[i] >= 1000 && settings->periods[i] <= 1000000000
+				? settings->periods[i] >= event_sources[i].least_period &&
+					  settings->periods[i] <= event_sources[i].greatest_period
 				: settings->periods[i] == 0);
 		require(!machine.is_limited || !(settings->sources & 1U << i) ||
 			(machine.limits.sources & 1U << i &&

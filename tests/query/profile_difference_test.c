@@ -85,6 +85,40 @@ static void by_time_a_thread_is_the_whole_off_cpu(void **state)
 		profile_difference_share(&difference, DIFFERENCE_BASE, 100), 20 * PER_CENT);
 }
 
+/* No number of faults is 100 % of a time, so the base's is. */
+static void by_time_events_are_compared_with_the_base(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = timed("c|100|x:main", 10, 7, 2);
+	_cleanup_(profile_freep) struct profile *compared = timed("c|300|x:main", 20, 14, 4);
+	struct profile_difference difference;
+
+	base->event = example_string(base, "faults");
+	compared->event = example_string(compared, "faults");
+	difference = example_difference(base, compared, DIFFERENCE_BY_TIME);
+	assert_false(profile_difference_is_time(&difference));
+	assert_int_equal(
+		profile_difference_share(&difference, DIFFERENCE_BASE, 100), 100 * PER_CENT);
+	/* 4,200 in 20 s against 700 in 10 s. */
+	assert_int_equal(profile_difference_share(&difference, DIFFERENCE_COMPARED, 300),
+		(int64_t)300 * PER_CENT);
+	difference = example_difference(base, compared, DIFFERENCE_BY_TOTAL);
+	assert_int_equal(
+		profile_difference_share(&difference, DIFFERENCE_COMPARED, 300), 100 * PER_CENT);
+}
+
+static void without_events_in_the_base_the_other_side_is_the_whole(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = timed("c|0|x:main", 10, 7, 2);
+	_cleanup_(profile_freep) struct profile *compared = timed("c|300|x:main", 20, 7, 4);
+	struct profile_difference difference;
+
+	compared->event = example_string(compared, "faults");
+	difference = example_difference(base, compared, DIFFERENCE_BY_TIME);
+	assert_int_equal(profile_difference_share(&difference, DIFFERENCE_BASE, 0), 0);
+	assert_int_equal(
+		profile_difference_share(&difference, DIFFERENCE_COMPARED, 300), 100 * PER_CENT);
+}
+
 static void two_events_are_not_compared(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = timed("c|1|x:main", 10, 10000000, 2);
@@ -184,6 +218,8 @@ int main(void)
 		cmocka_unit_test(by_total_the_samples_are_the_whole),
 		cmocka_unit_test(by_time_the_cpus_are_the_whole),
 		cmocka_unit_test(by_time_a_thread_is_the_whole_off_cpu),
+		cmocka_unit_test(by_time_events_are_compared_with_the_base),
+		cmocka_unit_test(without_events_in_the_base_the_other_side_is_the_whole),
 		cmocka_unit_test(two_events_are_not_compared),
 		cmocka_unit_test(shares_are_rounded_to_the_nearest),
 		cmocka_unit_test(empty_profiles_have_no_shares),

@@ -81,6 +81,47 @@ static void samples_of_other_sources_are_times(void **state)
 	}
 }
 
+static void periods_of_events_have_a_noun(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	char text[CAPTION_BYTES];
+
+	profile->event = example_string(profile, "faults");
+	assert_string_equal(caption_source(profile, text), "faults (page faults)");
+	profile->period_ns = 1;
+	assert_string_equal(
+		caption_source(profile, text), "faults (page faults) in samples of 1 fault");
+	profile->period_ns = 7;
+	profile->longest_period_ns = 10000019;
+	profile->cpu_count = 2;
+	assert_string_equal(caption_source(profile, text),
+		"faults (page faults) in samples of 7 to 10000019 faults on 2 CPUs");
+}
+
+static void samples_of_events_are_numbers(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	char text[CAPTION_AMOUNT_BYTES], noun[CAPTION_NOUN_BYTES];
+
+	profile->event = example_string(profile, "faults");
+	profile->period_ns = 1;
+	assert_string_equal(caption_samples(profile, 0, text), "0 faults");
+	assert_string_equal(caption_samples(profile, 1, text), "1 fault");
+	profile->period_ns = 7;
+	assert_string_equal(caption_samples(profile, 1, text), "7 faults");
+	assert_string_equal(caption_samples(profile, 1000, text), "7,000 faults");
+	assert_string_equal(caption_amount(profile, 1000, text), "7,000");
+	assert_string_equal(caption_plain_amount(profile, 1000, text), "7000");
+	assert_string_equal(caption_noun(profile, 1000, noun), " faults");
+	assert_string_equal(
+		caption_samples(profile, UINT64_MAX, text), "18,446,744,073,709,551,615 faults");
+	example_lose(profile, PILOTLIGHT_DROP_RING_FULL, 3);
+	assert_string_equal(
+		caption_losses(profile, (char[CAPTION_LOSSES_BYTES]){ 0 }), "ring full 21");
+	profile->event = example_string(profile, "offcpu");
+	assert_string_equal(caption_noun(profile, 1000, noun), "");
+}
+
 static void time_is_utc_and_as_long_as_it_was(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
@@ -158,6 +199,8 @@ int main(void)
 		cmocka_unit_test(source_tells_what_is_known),
 		cmocka_unit_test(periods_of_other_sources_are_times),
 		cmocka_unit_test(samples_of_other_sources_are_times),
+		cmocka_unit_test(periods_of_events_have_a_noun),
+		cmocka_unit_test(samples_of_events_are_numbers),
 		cmocka_unit_test(time_is_utc_and_as_long_as_it_was),
 		cmocka_unit_test(counts_have_groups_of_three),
 		cmocka_unit_test(shares_are_rounded),

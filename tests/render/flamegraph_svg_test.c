@@ -196,6 +196,14 @@ static void other_sources_than_cpu_time_give_times(void **state)
 	assert_non_null(strstr(
 		text, "offcpu (time off CPU) in samples of 1 ms \xc2\xb7 2.000 s, 20.000 ms lost"));
 	assert_non_null(strstr(text, "<title>read\n1.500 s, 74.26 %"));
+	profile->event = example_string(profile, "faults");
+	profile->period_ns = 7;
+	free(text);
+	text = draw(profile);
+	assert_non_null(strstr(text, " data-period=\"7\" data-noun=\"fault\">\n<title>"));
+	assert_non_null(strstr(text,
+		"faults (page faults) in samples of 7 faults \xc2\xb7 14,000 faults, 140 lost"));
+	assert_non_null(strstr(text, "<title>read\n10,500 faults, 74.26 %"));
 }
 
 static void the_root_is_below_its_callees(void **state)

@@ -84,6 +84,23 @@ static void other_sources_than_cpu_time_give_seconds(void **state)
 	assert_non_null(strstr(text, "  25.00     0.500   100.00     2.000  executable  main"));
 }
 
+static void of_events_it_has_their_number(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = NULL;
+
+	example_add(profile, "c|1500|x:main|l:read");
+	example_add(profile, "c|500|x:main");
+	profile->event = example_string(profile, "faults");
+	profile->period_ns = 7;
+	text = tabulate(profile, FRAME_BY_FUNCTION);
+	assert_non_null(strstr(text, "# event    faults (page faults) in samples of 7 faults\n"));
+	assert_non_null(strstr(text, "# amount   14,000 faults stored\n"));
+	assert_non_null(strstr(text, "#self %      self  total %     total"));
+	assert_non_null(strstr(text, "  75.00     10500    75.00     10500  library     read"));
+	assert_non_null(strstr(text, "  25.00      3500   100.00     14000  executable  main"));
+}
+
 static void an_empty_table_is_a_header(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
@@ -120,6 +137,7 @@ int main(void)
 		cmocka_unit_test(small_functions_are_counted_not_listed),
 		cmocka_unit_test(lines_are_rows_if_asked),
 		cmocka_unit_test(other_sources_than_cpu_time_give_seconds),
+		cmocka_unit_test(of_events_it_has_their_number),
 		cmocka_unit_test(an_empty_table_is_a_header),
 		cmocka_unit_test(hostile_names_keep_their_lines),
 		cmocka_unit_test(failing_allocations_are_reported),

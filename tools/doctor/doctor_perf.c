@@ -86,12 +86,32 @@ static void check_sideband(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-fd));
 }
 
+static void check_faults(struct doctor_finding *finding)
+{
+	struct perf_event_attr attributes = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.disabled = 1,
+	};
+	_cleanup_close_ int fd = open_event(&attributes);
+
+	if (fd >= 0)
+		doctor_found(finding, DOCTOR_OK, "can be counted");
+	else if (fd == -EACCES || fd == -EPERM)
+		doctor_found(finding, doctor_refusal(finding->host), "perf_event_open(): %s",
+			strerror(-fd));
+	else
+		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-fd));
+}
+
 #define AS_ROOT "sudo pilotlight ..."
 
 static const struct doctor_check checks[] = {
 	{ "sampling", check_sampling, 0, true, "samples; nothing can be recorded", AS_ROOT },
 	{ "side-band", check_sideband, 0, true, "mappings of processes; nothing can be recorded",
 		AS_ROOT },
+	{ "page faults", check_faults, 0, false, "page faults; all else is sampled", AS_ROOT },
 };
 
 const struct doctor_group doctor_perf = { "Perf events", checks, ARRAY_SIZE(checks) };

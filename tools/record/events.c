@@ -4,6 +4,9 @@
 #include "base/event_source.h"
 #include "base/time_text.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static void write_json(struct json *json, const struct event_source *source)
 {
 	json_begin_object(json);
@@ -16,14 +19,21 @@ static void write_json(struct json *json, const struct event_source *source)
 	json_end_line(json);
 }
 
+static const char *format_period(const struct event_source *source, char text[TIME_TEXT_BYTES])
+{
+	if (source->default_period == 0)
+		return "-";
+	if (event_source_unit(source) == EVENT_UNIT_TIME)
+		return time_text_format_duration(source->default_period, text);
+	(void)snprintf(text, TIME_TEXT_BYTES, "%" PRIu64, source->default_period);
+	return text;
+}
+
 static void write_row(struct output *output, const struct event_source *source)
 {
 	char period[TIME_TEXT_BYTES];
 
-	output_printf(output, "%-9s %-7s %s\n", source->name,
-		source->default_period > 0
-			? time_text_format_duration(source->default_period, period)
-			: "-",
+	output_printf(output, "%-9s %-7s %s\n", source->name, format_period(source, period),
 		source->title);
 }
 
@@ -52,7 +62,8 @@ const struct command events_command = {
 	.synopsis = "[OPTION...]",
 	.description = "List the events that -e takes: of `record`, and of the commands that read "
 		       "the history. A period is what one sample of `record` stands for. CPU time "
-		       "has a rate instead, and wall is the sum of the others.",
+		       "has a rate instead, and wall is the sum of CPU time, time off CPU and time "
+		       "waiting for a CPU.",
 	.has_json = true,
 	.bytes = sizeof(struct invocation),
 	.run = run,

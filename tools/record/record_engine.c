@@ -173,8 +173,8 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 	};
 	int r;
 
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		settings.capture.periods[i] = event_sources[i].default_period;
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		settings.capture.periods[i] = record_options_period(options, i);
 	r = pipeline_open(&settings, &engine->pipeline, fault);
 	if (r == 0 && engine->cache_fault.text[0])
 		log_warning("%s; continuing without a symbol cache", engine->cache_fault.text);
@@ -327,7 +327,7 @@ static int make_sum(struct engine *engine, struct fault *fault)
 	if (!(engine->options->outputs & 1U << RECORD_WALL))
 		return 0;
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (pipeline_profile(engine->pipeline, i))
+		if (event_source_is_of_wall(i) && pipeline_profile(engine->pipeline, i))
 			parts[count++] = pipeline_profile(engine->pipeline, i);
 	/* The parts fit into the budget. An array that has just doubled is half empty. */
 	r = profile_sum_new(

@@ -14,7 +14,10 @@ enum {
 	RATE_HZ_DEFAULT = 99, /* not 100, which would march in step with the timer tick */
 	RATE_HZ_MAX = 20000,
 	STACK_SLOTS_MAX = 1 << 16,
+	LIST_BYTES = 512,
+	NUMBER_BYTES = 24,
 };
+#define PERIOD_MAX	1000000000ULL
 #define DURATION_NS_MIN (NSEC_PER_SEC / 1000)
 #define DURATION_NS_MAX (7ULL * 24 * 3600 * NSEC_PER_SEC)
 
@@ -40,29 +43,77 @@ const char *record_output_name(unsigned output)
 	return output == RECORD_WALL ? event_source_wall.name : event_sources[output].name;
 }
 
+/* "cpu, offcpu, ... and wall" */
+static const char *list_outputs(char text[LIST_BYTES])
+{
+	size_t size = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < RECORD_OUTPUTS && size < LIST_BYTES; i++)
+		size += (size_t)snprintf(text + size, LIST_BYTES - size, "%s%s",
+			i == 0			 ? ""
+			: i < RECORD_OUTPUTS - 1 ? ", "
+						 : " and ",
+			record_output_name(i));
+	return text;
+}
+
+static int take_output(
+	struct record_options *options, const char *name, size_t size, unsigned *ret_output)
+{
+	unsigned output = 0;
+	char list[LIST_BYTES];
+
+	while (output < RECORD_OUTPUTS && (strlen(record_output_name(output)) != size ||
+						  strncmp(record_output_name(output), name, size)))
+		output++;
+	if (output == RECORD_OUTPUTS)
+		return command_misuse(options->base.command,
+			"-e takes %s, separated by commas, not '%.*s'", list_outputs(list),
+			(int)size, name);
+	options->outputs |= 1U << output;
+	*ret_output = output;
+	return 0;
+}
+
+/* "period=N/", perf's way to give an event a period of its own. */
+static int take_period(
+	struct record_options *options, unsigned output, const char *text, size_t size)
+{
+	static const char key[] = "period=";
+	const size_t key_size = sizeof(key) - 1;
+	char number[NUMBER_BYTES] = "";
+
+	if (size > key_size + 1 && size - key_size <= sizeof(number) &&
+		strncmp(text, key, key_size) == 0 && text[size - 1] == '/')
+		memcpy(number, text + key_size, size - key_size - 1);
+	if (output == RECORD_WALL || output == PILOTLIGHT_SOURCE_CPU ||
+		command_parse_number(number, 1, PERIOD_MAX, &options->periods[output]) < 0)
+		return command_misuse(options->base.command,
+			"an event of -e may be followed by /period=N/, with a number from 1 to "
+			"%llu, "
+			"but not by '/%.*s'; cpu has a rate, and wall has those of its parts",
+			PERIOD_MAX, (int)size, text);
+	return 0;
+}
+
 static int take_events(void *invocation, const struct option_row *option, const char *value)
 {
 	struct record_options *options = invocation;
 	const char *name = value;
-	size_t size;
+	unsigned output = 0;
 
 	(void)option;
-	for (;; name += size + 1) {
-		unsigned output = 0;
+	for (;;) {
+		size_t size = strcspn(name, ","), name_size = strcspn(name, ",/");
+		int r = take_output(options, name, name_size, &output);
 
-		size = strcspn(name, ",");
-		while (output < RECORD_OUTPUTS &&
-			(strlen(record_output_name(output)) != size ||
-				strncmp(record_output_name(output), name, size) != 0))
-			output++;
-		if (output == RECORD_OUTPUTS)
-			return command_misuse(options->base.command,
-				"-e takes cpu, offcpu, runqueue and wall, separated by commas, not "
-				"'%.*s'",
-				(int)size, name);
-		options->outputs |= 1U << output;
-		if (!name[size])
-			return 0;
+		if (r == 0 && name_size < size)
+			r = take_period(
+				options, output, name + name_size + 1, size - name_size - 1);
+		if (r != 0 || !name[size])
+			return r;
+		name += size + 1;
 	}
 }
 
@@ -74,10 +125,14 @@ const struct option_row record_option_rows[] = {
 		.max = RATE_HZ_MAX },
 	{ 'e', "event", "NAME[,NAME...]",
 		"Sample cpu, the time on CPU (the default); offcpu, the time blocked; runqueue, "
-		"the "
-		"time waiting for a CPU; or wall, the sum of the three. Several make a file each: "
-		"flamegraph.offcpu.svg.",
+		"the time waiting for a CPU; wall, the sum of the three; or faults, page faults. "
+		"Several make a file each: flamegraph.offcpu.svg. `faults/period=1/` has a period "
+		"of its own; `pilotlight events` lists them.",
 		OPTION_CALL, .take = take_events },
+	{ 'c', "count", "N",
+		"Take a sample at each N-th of what is counted, such as page faults; 1 takes each.",
+		OPTION_NUMBER, .offset = offsetof(struct record_options, period), .min = 1,
+		.max = PERIOD_MAX },
 	{ 'd', "duration", "TIME", "Stop after TIME, in seconds or with a unit: ms, s, min, h.",
 		OPTION_DURATION, .offset = offsetof(struct record_options, duration_ns),
 		.min = DURATION_NS_MIN, .max = DURATION_NS_MAX },
@@ -122,9 +177,24 @@ void record_options_prepare(void *invocation)
 
 uint32_t record_options_sources(const struct record_options *options)
 {
-	const uint32_t all = (1U << PILOTLIGHT_SOURCES) - 1;
+	uint32_t sources = options->outputs & ~(1U << RECORD_WALL);
 
-	return options->outputs & 1U << RECORD_WALL ? all : options->outputs;
+	if (options->outputs & 1U << RECORD_WALL)
+		for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+			if (event_source_is_of_wall(i))
+				sources |= 1U << i;
+	return sources;
+}
+
+uint64_t record_options_period(const struct record_options *options, enum pilotlight_source source)
+{
+	const struct event_source *kind = &event_sources[source];
+
+	if (options->periods[source] > 0)
+		return options->periods[source];
+	return options->period > 0 && event_source_unit(kind) == EVENT_UNIT_COUNT
+		       ? options->period
+		       : kind->default_period;
 }
 
 static bool has_several(const struct record_options *options)

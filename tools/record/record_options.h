@@ -21,7 +21,10 @@ struct record_options {
 	uint64_t duration_ns; /* 0: until stopped, or until everything that is sampled has ended */
 	pid_t pids[RECORD_PIDS_MAX];
 	size_t pid_count;
-	uint32_t outputs;	 /* bit mask of 1 << output; each is a file */
+	uint32_t outputs; /* bit mask of 1 << output; each is a file */
+	uint64_t period;  /* of -c: of sources that are counted; 0: not given */
+	/* Of -e: what a sample of a source stands for; 0: not given. */
+	uint64_t periods[PILOTLIGHT_SOURCES];
 	const char *path;	 /* of the only output; see record_options_path() */
 	const char *format_name; /* of -f; NULL: not given */
 	const struct profile_format *format;
@@ -42,6 +45,9 @@ void record_options_prepare(void *options);
 
 /* The sources to sample: bit mask of 1 << enum pilotlight_source. */
 uint32_t record_options_sources(const struct record_options *options);
+
+/* What a sample of the source stands for; 0: the rate decides. */
+uint64_t record_options_period(const struct record_options *options, enum pilotlight_source source);
 
 /* "offcpu", "wall". */
 const char *record_output_name(unsigned output);

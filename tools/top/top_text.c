@@ -60,6 +60,35 @@ static const struct event_source *source_of(const struct top_answer *answer)
 	return event_source_of(answer->event ? answer->event : "");
 }
 
+/* A count or bytes in a second; 0: unknown. */
+static double per_second(const struct top_answer *answer, double samples)
+{
+	return answer->covered_ns > 0 ? samples * (double)answer->period_ns * NSEC_PER_SEC /
+						(double)answer->covered_ns
+				      : 0;
+}
+
+static void add_rate(const struct top_answer *answer, double samples, char line[TOP_TEXT_BYTES])
+{
+	double of_one = samples_of_cpu(answer), rate = per_second(answer, samples);
+	char bytes[SHOWN_TEXT_BYTES_BYTES];
+
+	if (of_one <= 0)
+		return;
+	switch (event_source_unit(source_of(answer))) {
+	case EVENT_UNIT_TIME:
+		add(line, "%.2f s a second, ", samples / of_one);
+		break;
+	case EVENT_UNIT_BYTES:
+		add(line, "%s a second, ",
+			shown_text_bytes(rate < 1e18 ? (uint64_t)rate : (uint64_t)1e18, bytes));
+		break;
+	case EVENT_UNIT_COUNT:
+		add(line, "%.0f a second, ", rate);
+		break;
+	}
+}
+
 static void add_share(const struct top_answer *answer, char line[TOP_TEXT_BYTES])
 {
 	const struct event_source *source = source_of(answer);
@@ -68,8 +97,7 @@ static void add_share(const struct top_answer *answer, char line[TOP_TEXT_BYTES]
 
 	if (!event_source_is_cpu(source)) {
 		add(line, "%s: ", source->title);
-		if (of_one > 0)
-			add(line, "%.2f s a second, ", samples / of_one);
+		add_rate(answer, samples, line);
 	} else if (possible > 0) {
 		add(line, "CPU %.1f%% of %.0f, ", 100.0 * samples / possible, answer->machine.cpus);
 	}
@@ -111,14 +139,46 @@ static const char *kind_name(enum folded_kind kind)
 	return names[kind];
 }
 
+/* Of other times than CPU time, 100 % is one thread for all the time. */
+static const char *rate_head(const struct top_answer *answer)
+{
+	if (!answer || event_source_is_cpu(source_of(answer)))
+		return "CPU%";
+	switch (event_source_unit(source_of(answer))) {
+	case EVENT_UNIT_TIME:
+		return "TIME%";
+	case EVENT_UNIT_BYTES:
+		return "MIB/S";
+	case EVENT_UNIT_COUNT:
+		break;
+	}
+	return "/S";
+}
+
+/* What that column shows; below 0: nothing. */
+static double rate_of(const struct top_answer *answer, const struct top_row *row)
+{
+	double of_one = samples_of_cpu(answer), rate = per_second(answer, (double)row->total);
+
+	if (of_one <= 0)
+		return -1;
+	switch (event_source_unit(source_of(answer))) {
+	case EVENT_UNIT_TIME:
+		return 100.0 * (double)row->total / of_one;
+	case EVENT_UNIT_BYTES:
+		return rate / (1 << 20);
+	case EVENT_UNIT_COUNT:
+		break;
+	}
+	return rate;
+}
+
 const char *top_text_head(const struct top_answer *answer, enum top_mode mode, bool is_narrow,
 	char columns[TOP_TEXT_COLUMNS_BYTES])
 {
-	bool is_cpu = !answer || event_source_is_cpu(source_of(answer));
-	/* Of other events than CPU time, 100 % is one thread for all the time. */
 	const char *const shares[][2] = {
 		[TOP_FUNCTIONS] = { "SELF%", "TOTAL%" },
-		[TOP_PROCESSES] = { "SHARE%", is_cpu ? "CPU%" : "TIME%" },
+		[TOP_PROCESSES] = { "SHARE%", rate_head(answer) },
 		[TOP_TREE] = { "TOTAL%", "SELF%" },
 	};
 	const char *samples = is_narrow ? "" : "  SAMPLES ";
@@ -134,15 +194,16 @@ static void write_shares(const struct top_answer *answer, const struct top_row *
 {
 	double self = per_cent(row->self, answer->profile->samples);
 	double total = per_cent(row->total, answer->profile->samples);
-	double of_cpu = samples_of_cpu(answer);
+	double rate = rate_of(answer, row);
 
 	if (mode == TOP_FUNCTIONS)
 		(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6.1f %7.1f ", self, total);
 	else if (mode == TOP_TREE)
 		(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6.1f %7.1f ", total, self);
-	else if (of_cpu > 0 && (double)row->total / of_cpu < 9999)
-		(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6.1f %7.1f ", total,
-			100.0 * (double)row->total / of_cpu);
+	else if (rate >= 0 && rate < 99999)
+		(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6.1f %7.1f ", total, rate);
+	else if (rate >= 0 && rate < 9999999)
+		(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6.1f %7.0f ", total, rate);
 	else
 		(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6.1f %7s ", total, "-");
 }

@@ -109,6 +109,30 @@ static void events_are_chosen(void **state)
 		assert_int_equal(parse(wrong[i]), EXIT_USAGE);
 }
 
+static void events_have_periods(void **state)
+{
+	const enum pilotlight_source off = PILOTLIGHT_SOURCE_OFFCPU;
+	const enum pilotlight_source faults = PILOTLIGHT_SOURCE_FAULTS;
+	static const char *const wrong[] = { "-e faults/period=0/", "-e faults/period=/",
+		"-e faults/period=7", "-e faults/", "-e faults//", "-e faults/count=7/",
+		"-e faults/period=1/x", "-e faults/period=99999999999999999999999999/",
+		"-e cpu/period=1/", "-e wall/period=1/", "-c 0", "-c x" };
+
+	assert_int_equal(parse("-e faults,offcpu"), 0);
+	assert_int_equal(record_options_period(options, faults), 7);
+	assert_int_equal(record_options_period(options, off), 1000000);
+	assert_int_equal(parse("-e faults,offcpu -c 100"), 0);
+	assert_int_equal(record_options_period(options, faults), 100);
+	assert_int_equal(record_options_period(options, off), 1000000);
+	assert_int_equal(record_options_period(options, PILOTLIGHT_SOURCE_CPU), 0);
+	assert_int_equal(parse("-c 100 -e faults/period=1/,offcpu/period=5000/,cpu"), 0);
+	assert_int_equal(record_options_period(options, faults), 1);
+	assert_int_equal(record_options_period(options, off), 5000);
+	assert_int_equal(options->outputs, 1U << PILOTLIGHT_SOURCE_CPU | 1U << off | 1U << faults);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(parse(wrong[i]), EXIT_USAGE);
+}
+
 static void each_event_has_its_path(void **state)
 {
 	static const struct {
@@ -239,6 +263,7 @@ int main(void)
 		cmocka_unit_test(each_option_is_parsed),
 		cmocka_unit_test(stacks_are_walked_as_asked),
 		cmocka_unit_test(events_are_chosen),
+		cmocka_unit_test(events_have_periods),
 		cmocka_unit_test(each_event_has_its_path),
 		cmocka_unit_test(a_command_needs_no_dashes),
 		cmocka_unit_test(durations_have_units),

@@ -86,6 +86,27 @@ static void other_events_are_times(void **state)
 	top_profile_free(answer.profile);
 }
 
+static void of_events_it_shows_their_rate(void **state)
+{
+	struct top_answer answer = answer_of(stacks);
+	const struct top_row row = { .total = 50 };
+	char line[TOP_TEXT_BYTES], columns[TOP_TEXT_COLUMNS_BYTES];
+
+	answer.event = "faults";
+	answer.period_ns = 7;
+	answer.covered_ns = 10ULL * NSEC_PER_SEC;
+	assert_string_equal(top_text_machine(&answer, line),
+		"page faults: 70 a second, 100 samples, 25 lost (20.00%); costs 0.05%, 32.0 MiB");
+	assert_string_equal(
+		top_text_head(&answer, TOP_PROCESSES, true, columns), "SHARE%      /S ");
+	assert_string_equal(
+		top_text_columns(&answer, &row, TOP_PROCESSES, true, columns), "  50.0    35.0 ");
+	answer.covered_ns = 0;
+	assert_string_equal(
+		top_text_columns(&answer, &row, TOP_PROCESSES, true, columns), "  50.0       - ");
+	top_profile_free(answer.profile);
+}
+
 static void the_title_has_the_time(void **state)
 {
 	struct top_answer answer = { .span_ns = 60ULL * NSEC_PER_SEC,
@@ -171,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_machine_fits_a_line),
 		cmocka_unit_test(other_events_are_times),
+		cmocka_unit_test(of_events_it_shows_their_rate),
 		cmocka_unit_test(the_title_has_the_time),
 		cmocka_unit_test(columns_are_as_wide_as_their_head),
 		cmocka_unit_test(a_table_has_the_functions),
