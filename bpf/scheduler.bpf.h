@@ -30,6 +30,7 @@
 #include "amount.bpf.h"
 #include "kernel_types.h"
 #include "pilotlight/event.h"
+#include "scheduler_threads.bpf.h"
 #include "task.bpf.h"
 
 #include <linux/bpf.h>
@@ -44,38 +45,8 @@ const volatile __u8 tells_previous_state; /* sched_switch has it as argument, si
 /* 0: visit_threads() begins the sampling of all threads. Otherwise it takes the time of those that
  * have been blocked since before. CLOCK_MONOTONIC. */
 volatile __u64 blocked_before_ns;
-/* Of the present start. What a thread's storage has of an earlier one means nothing. */
-volatile __u32 start_number;
 /* How many threads visit_threads() still visits before it pauses. */
 volatile __u32 visits_left;
-
-/* A thread's storage has time of two sources, off the CPU and in the run queue. */
-enum { OFF_CPU_SOURCES = 2 };
-
-static __always_inline __u32 off_cpu_place(enum pilotlight_source source)
-{
-	return source - PILOTLIGHT_SOURCE_OFFCPU;
-}
-
-struct off_cpu {
-	/* The time off the CPU since then is not accounted for. By the run queue's clock; 0: it
-	 * runs. */
-	__u64 since_ns;
-	__u64 woken_ns;	    /* since then it waits for a CPU; 0: it was not woken yet */
-	__u64 run_delay_ns; /* the part of the scheduler's run_delay that is accounted for */
-	__s64 left_ns[OFF_CPU_SOURCES];	  /* until the next sample; below 0: it is overdue */
-	__u32 start;			  /* start_number of all this; 0: nothing is set */
-	__u16 wait;			  /* enum pilotlight_wait, if it does not run */
-	__u16 is_new;			  /* it was not switched out yet */
-	__u16 intervals[OFF_CPU_SOURCES]; /* from sample to sample, in periods */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct off_cpu);
-} off_cpus SEC(".maps");
 
 enum {
 	/* The kernel's states of a task. */
@@ -112,6 +83,19 @@ static __always_inline __u32 wait_of(const struct task_struct *task, __u32 state
 	return PILOTLIGHT_WAIT_OTHER;
 }
 
+/* No room, or no memory, for what a thread needs: its waits are not sampled. */
+static __always_inline void note_refused_thread(void)
+{
+	enum pilotlight_source source = source_periods[PILOTLIGHT_SOURCE_OFFCPU]
+						? PILOTLIGHT_SOURCE_OFFCPU
+						: PILOTLIGHT_SOURCE_RUNQUEUE;
+	__u32 index = pilotlight_counters_index(source, active_window & 1);
+	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
+
+	if (counts)
+		count(&counts->events[PILOTLIGHT_EVENT_THREAD_REFUSED], 1);
+}
+
 /* A random part of the time, and not 0. */
 static __always_inline __s64 first_phase(__u64 ns)
 {
@@ -123,11 +107,11 @@ static __always_inline __s64 first_phase(__u64 ns)
 static __always_inline void set_interval(
 	struct off_cpu *off_cpu, enum pilotlight_source source, __u32 interval)
 {
-	off_cpu->intervals[off_cpu_place(source)] = interval;
+	off_cpu->intervals[off_cpu_place(source)] = interval - 1;
 	off_cpu->left_ns[off_cpu_place(source)] = first_phase(source_periods[source] * interval);
 }
 
-/* Sets all but when and why it was switched out, and the start, which must come last. */
+/* Sets all but when and why it was switched out, and the owner, which must come last. */
 static __always_inline void init_off_cpu(struct off_cpu *off_cpu, __u64 run_delay_ns, int is_new)
 {
 	off_cpu->run_delay_ns = run_delay_ns;
@@ -141,7 +125,8 @@ static __always_inline __u32 periods_of(
 	struct off_cpu *off_cpu, enum pilotlight_source source, __u64 ns)
 {
 	__u32 place = off_cpu_place(source);
-	__u64 interval = off_cpu->intervals[place], interval_ns = source_periods[source] * interval;
+	__u64 interval = off_cpu->intervals[place] + 1ULL;
+	__u64 interval_ns = source_periods[source] * interval;
 	__s64 left_ns = off_cpu->left_ns[place] - (__s64)ns;
 	__u64 times = 0;
 
@@ -200,7 +185,7 @@ static __always_inline void account_time(void *ctx)
 	if (task->pid == 0)
 		return;
 	off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
-	if (!off_cpu || off_cpu->start != start_number || off_cpu->is_new)
+	if (!off_cpu || !is_begun(off_cpu) || off_cpu->is_new)
 		return;
 	end_off_cpu(off_cpu, task, &ended);
 	blocked = periods_of(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, ended.blocked_ns);
@@ -238,7 +223,7 @@ int note_switch(__u64 *ctx)
 {
 	struct task_struct *previous = (struct task_struct *)ctx[1];
 	struct off_cpu *off_cpu;
-	__u32 state = 0;
+	__u32 state = 0, owner;
 
 	if (previous->pid == 0)
 		return 0;
@@ -249,7 +234,8 @@ int note_switch(__u64 *ctx)
 		state = tells_previous_state ? (__u32)ctx[3] : previous->__state;
 	if (state & STATE_DEAD)
 		return 0;
-	if (off_cpu->start != start_number)
+	owner = off_cpu->owner;
+	if (!is_begun(off_cpu))
 		init_off_cpu(off_cpu, previous->sched_info.run_delay, 0);
 	else if (off_cpu->is_new)
 		off_cpu->left_ns[off_cpu_place(PILOTLIGHT_SOURCE_RUNQUEUE)] -=
@@ -259,7 +245,8 @@ int note_switch(__u64 *ctx)
 	off_cpu->wait = wait_of(previous, state);
 	off_cpu->woken_ns = 0;
 	off_cpu->since_ns = run_queue_clock_ns(previous);
-	off_cpu->start = start_number;
+	if (!is_begun(off_cpu))
+		adopt_thread(off_cpu, owner, previous);
 	return 0;
 }
 
@@ -295,13 +282,15 @@ int account_schedule(void *ctx)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(begin_thread, struct task_struct *parent, struct task_struct *child)
 {
-	struct off_cpu *off_cpu =
-		bpf_task_storage_get(&off_cpus, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u32 place = user_place(child);
+	struct off_cpu *off_cpu = create_off_cpu(child, place);
 
-	if (off_cpu) {
-		init_off_cpu(off_cpu, 0, 1);
-		off_cpu->start = start_number;
+	if (!off_cpu) {
+		note_refused_thread();
+		return 0;
 	}
+	init_off_cpu(off_cpu, 0, 1);
+	off_cpu->owner = owner_of(place);
 	return 0;
 }
 
@@ -313,7 +302,7 @@ int BPF_PROG(end_thread, struct task_struct *task)
 	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
 	__u32 blocked, queued;
 
-	if (!off_cpu || off_cpu->start != start_number)
+	if (!off_cpu || !is_begun(off_cpu))
 		return 0;
 	if (off_cpu->is_new)
 		off_cpu->left_ns[off_cpu_place(PILOTLIGHT_SOURCE_RUNQUEUE)] -=
@@ -391,20 +380,29 @@ static __always_inline void send_blocked(struct task_struct *task, __u32 wait, _
  */
 static __always_inline void begin_visited(struct task_struct *task, __u64 now)
 {
-	struct off_cpu *off_cpu =
-		bpf_task_storage_get(&off_cpus, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
+	__u32 place = user_place(task), owner;
 	__u64 since_ns;
 
-	if (!off_cpu)
+	if (off_cpu && is_begun(off_cpu))
 		return;
+	off_cpu = create_off_cpu(task, place);
+	if (!off_cpu) {
+		note_refused_thread();
+		return;
+	}
 	since_ns = off_cpu->since_ns;
-	if (off_cpu->start == start_number)
+	owner = off_cpu->owner;
+	if (owner >> OWNER_START_SHIFT == start_number) {
+		release_thread(place);
 		return;
+	}
 	init_off_cpu(off_cpu, task->sched_info.run_delay, 0);
 	off_cpu->wait = wait_of(task, task->__state);
 	off_cpu->woken_ns = 0;
 	__sync_val_compare_and_swap(&off_cpu->since_ns, since_ns, task->on_cpu ? 0 : now);
-	off_cpu->start = start_number;
+	if (__sync_val_compare_and_swap(&off_cpu->owner, owner, owner_of(place)) != owner)
+		release_thread(place);
 }
 
 /*
@@ -420,7 +418,10 @@ static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 	__u64 period_ns = source_periods[PILOTLIGHT_SOURCE_OFFCPU], since_ns, periods;
 	__u32 state = task->__state;
 
-	if (!off_cpu || off_cpu->start != start_number || !period_ns || task->on_cpu)
+	/* There may be room now. */
+	if (!off_cpu)
+		begin_visited(task, now);
+	if (!off_cpu || !is_begun(off_cpu) || !period_ns || task->on_cpu)
 		return 1;
 	if (state == 0 || state & (STATE_WAKING | STATE_NEW | STATE_DEAD) ||
 		off_cpu->wait == PILOTLIGHT_WAIT_PREEMPTED)

@@ -134,6 +134,9 @@ const struct report_field report_fields[] = {
 	{ "processes", "refused", "processes_refused_total",
 		"Processes not tracked because the table was full.",
 		FIELD(service.processes_refused), REPORT_NUMBER },
+	{ "processes", "threads_refused", "threads_refused_total",
+		"Times that a thread had no room in the kernel, so that its waits are not sampled.",
+		FIELD(service.threads_refused), REPORT_NUMBER },
 	{ "processes", "mappings", "mappings", "Executable mappings tracked.",
 		FIELD(service.mappings), REPORT_NUMBER },
 	{ "processes", "sideband_records", "sideband_records_total", "perf side-band records read.",
@@ -270,6 +273,7 @@ static const char *const event_names[] = {
 	[PILOTLIGHT_EVENT_STACK_ERROR] = "stack_error",
 	[PILOTLIGHT_EVENT_TIMED] = "timed",
 	[PILOTLIGHT_EVENT_WALK_UNSENT] = "walk_unsent",
+	[PILOTLIGHT_EVENT_THREAD_REFUSED] = "thread_refused",
 };
 _Static_assert(ARRAY_SIZE(event_names) == PILOTLIGHT_EVENT_COUNT, "each has a name");
 

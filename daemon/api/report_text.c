@@ -410,6 +410,10 @@ static void write_processes(const struct service_status *service, struct output 
 	if (service->processes_refused > 0)
 		write_entry(output, "", "%s more not tracked: the table is full",
 			count_text(service->processes_refused, count));
+	if (service->threads_refused > 0)
+		write_entry(output, "",
+			"%s times a thread had no room, and its waits are not sampled",
+			count_text(service->threads_refused, count));
 	if (service->sideband_lost > 0)
 		write_entry(output, "", "%s records of the side-band were lost",
 			count_text(service->sideband_lost, count));

@@ -66,6 +66,7 @@ struct service_status {
 		binaries_failed;
 	uint64_t symbol_cache_bytes, symbol_cache_max_bytes, symbol_cache_entries;
 	uint64_t processes, processes_refused, mappings;
+	uint64_t threads_refused; /* how often; their waits are not sampled */
 	uint64_t sideband_records, sideband_lost;
 	uint64_t stacks_by_tables, stacks_by_frame_pointers, stacks_cut;
 	uint64_t jit_samples, jit_leaves_unknown, jit_waiting;

@@ -56,12 +56,13 @@ static uint32_t stack_depth(void)
 	return depth;
 }
 
-/* The budget for unwind tables is part of the whole budget. */
+/* The budgets for unwind tables and for threads are parts of the whole budget. */
 static void compute_sizes(struct capture_host *host)
 {
 	const struct capture_settings *settings = &host->settings;
 	struct sampler_sizes *sizes = &host->sizes;
-	size_t budget_bytes = settings->map_budget_bytes;
+	size_t budget_bytes = settings->map_budget_bytes -
+			      map_sizes_thread_bytes(settings->sources, settings->map_budget_bytes);
 	struct map_sizes_work work = {
 		.rate_hz = settings->rate_hz,
 		.cpu_count = host->cpu_count,
@@ -382,7 +383,8 @@ int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)
 
 void capture_host_weigh(struct capture_host *host)
 {
-	host->map_bytes = host->fixed_map_bytes + weigh_maps(host, true);
+	host->map_bytes = host->fixed_map_bytes + weigh_maps(host, true) +
+			  scheduler_programs_thread_bytes(host->programs);
 }
 
 static void read_programs(const struct capture_host *host, struct pilotlight_capture_state *state)

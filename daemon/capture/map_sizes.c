@@ -28,6 +28,7 @@ enum {
 	HASH_ENTRY_BYTES = 16 + 48,  /* struct bucket, and struct htab_elem */
 	/* Of each source on each CPU. More of them fill the ring, which wakes the engine early. */
 	WAITS_HZ = 100,
+	THREAD_PART = 8, /* the part of the budget for threads whose waits are sampled */
 };
 
 static uint64_t power_of_two_at_least(uint64_t n)
@@ -52,6 +53,13 @@ uint32_t map_sizes_waits_hz(uint32_t sources)
 		if (sources & 1U << i)
 			waits_hz += WAITS_HZ;
 	return waits_hz;
+}
+
+size_t map_sizes_thread_bytes(uint32_t sources, size_t map_budget_bytes)
+{
+	const uint32_t waits = 1U << PILOTLIGHT_SOURCE_OFFCPU | 1U << PILOTLIGHT_SOURCE_RUNQUEUE;
+
+	return sources & waits ? map_budget_bytes / THREAD_PART : 0;
 }
 
 size_t map_sizes_bytes(const struct map_sizes *sizes)

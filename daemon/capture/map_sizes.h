@@ -33,6 +33,15 @@ size_t map_sizes_bytes(const struct map_sizes *sizes);
 /* The samples of waits to expect on each CPU, with these sources: a set of bits. */
 uint32_t map_sizes_waits_hz(uint32_t sources);
 
+/*
+ * What the kernel keeps for a thread while its waits are sampled: 128 bytes for the value
+ * (bpf/scheduler_threads.bpf.h), and 192 for the list of the thread's values.
+ */
+enum { MAP_SIZES_THREAD_BYTES = 320 };
+
+/* The part of a budget for all maps that threads may take, with these sources. */
+size_t map_sizes_thread_bytes(uint32_t sources, size_t map_budget_bytes);
+
 /* The work that the maps must hold. */
 struct map_sizes_work {
 	uint32_t rate_hz, cpu_count;

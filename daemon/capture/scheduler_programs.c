@@ -6,6 +6,7 @@
 #include "capture/amount_programs.h"
 #include "capture/capture.h"
 #include "capture/kernel_cost.h"
+#include "capture/map_sizes.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
 
@@ -22,6 +23,7 @@ enum {
 	SWITCH_ARGUMENTS = 5,
 	/* Threads visited by a call to take their time: about 30 ms, if all are blocked. */
 	VISITS = 16384,
+	START_NUMBER_MAX = 65535,
 };
 
 static bool are_wanted(const struct capture_settings *settings)
@@ -104,6 +106,7 @@ static void set_autoload(struct sampler *programs, bool is_wanted, bool has_trac
 		programs->progs.account_schedule, is_wanted && !has_tracepoint);
 	(void)bpf_program__set_autoload(programs->progs.begin_thread, is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.end_thread, is_wanted);
+	(void)bpf_program__set_autoload(programs->progs.forget_thread, is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.visit_threads, is_wanted);
 	(void)bpf_map__set_autocreate(programs->maps.off_cpus, is_wanted);
 }
@@ -124,6 +127,9 @@ int scheduler_programs_prepare(
 			"or sample CPU time alone",
 			support.missing);
 	programs->rodata->tells_previous_state = support.tells_previous_state;
+	programs->rodata->threads_max =
+		(uint32_t)(map_sizes_thread_bytes(settings->sources, settings->map_budget_bytes) /
+			   MAP_SIZES_THREAD_BYTES);
 	set_autoload(programs, true, support.has_exit_tracepoint);
 	return 0;
 }
@@ -189,6 +195,17 @@ static int attach_behind_switch(struct sampler *programs)
 				 &programs->links.account_schedule);
 }
 
+/* Nothing counts threads at this time. */
+static void begin_counting(struct sampler *programs)
+{
+	struct sampler__bss *variables = programs->bss;
+
+	variables->start_number = variables->start_number % START_NUMBER_MAX + 1;
+	variables->thread_count = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(variables->user_threads); i++)
+		variables->user_threads[i] = 0;
+}
+
 int scheduler_programs_start(
 	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
 {
@@ -196,9 +213,11 @@ int scheduler_programs_start(
 
 	if (!are_wanted(settings) || programs->links.note_switch)
 		return 0;
-	programs->bss->start_number++;
-	/* From here on no thread is missed that is born, or switched out. */
-	r = attach(programs->progs.begin_thread, &programs->links.begin_thread);
+	begin_counting(programs);
+	/* From here on no thread is missed that ends, is born, or is switched out. */
+	r = attach(programs->progs.forget_thread, &programs->links.forget_thread);
+	if (r == 0)
+		r = attach(programs->progs.begin_thread, &programs->links.begin_thread);
 	if (r == 0)
 		r = attach(programs->progs.note_switch, &programs->links.note_switch);
 	if (r == 0)
@@ -231,6 +250,7 @@ void scheduler_programs_stop(struct sampler *programs)
 		&programs->links.account_schedule,
 		&programs->links.begin_thread,
 		&programs->links.end_thread,
+		&programs->links.forget_thread,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
@@ -263,6 +283,11 @@ int scheduler_programs_take_blocked(struct sampler *programs,
 	return r;
 }
 
+uint64_t scheduler_programs_thread_bytes(const struct sampler *programs)
+{
+	return (uint64_t)programs->bss->thread_count * MAP_SIZES_THREAD_BYTES;
+}
+
 void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns)
 {
 	const struct bpf_program *const counted[] = {
@@ -272,6 +297,7 @@ void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns)
 		programs->progs.account_schedule,
 		programs->progs.begin_thread,
 		programs->progs.end_thread,
+		programs->progs.forget_thread,
 		programs->progs.visit_threads,
 	};
 

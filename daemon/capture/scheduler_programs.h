@@ -50,5 +50,8 @@ void thread_visit_end(struct thread_visit *visit);
 int scheduler_programs_take_blocked(struct sampler *programs,
 	const struct capture_settings *settings, uint64_t before_ns, struct thread_visit *visit);
 
+/* The memory that the kernel has allocated for threads. */
+uint64_t scheduler_programs_thread_bytes(const struct sampler *programs);
+
 /* Adds the run time that the kernel has counted. */
 void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns);

@@ -184,6 +184,9 @@ static void fill_names(const struct service *service, const struct pipeline_repo
 	status->symbol_cache_bytes = report->symbol_cache_bytes;
 	status->symbol_cache_max_bytes = service->settings.config.symbol_cache_bytes;
 	status->processes_refused = report->processes.images_refused;
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		status->threads_refused +=
+			report->accounts.of[i].events[PILOTLIGHT_EVENT_THREAD_REFUSED];
 	status->sideband_records = report->sideband.records;
 	status->sideband_lost = report->sideband.lost + report->sideband.refused;
 	status->stacks_by_tables = accounts->walked[PILOTLIGHT_WALKER_TABLES];

@@ -157,8 +157,9 @@ int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
 	shares.store_bytes = STORE_BYTES + shares.profile_bytes / STORE_PROFILE_PART;
 	maps = percent(left, MAP_PERCENT);
 	samples = needed_map_bytes(work, percent(maps, SAMPLE_PERCENT));
-	shares.unwind_bytes = at_most(maps - samples, UNWIND_BYTES_MAX);
-	shares.map_bytes = shares.unwind_bytes + samples;
+	shares.thread_bytes = map_sizes_thread_bytes(work->sources, maps);
+	shares.unwind_bytes = at_most(maps - samples - shares.thread_bytes, UNWIND_BYTES_MAX);
+	shares.map_bytes = shares.unwind_bytes + shares.thread_bytes + samples;
 	shares.total_bytes = sum(&shares);
 	*ret_shares = shares;
 	return 0;

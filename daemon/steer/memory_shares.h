@@ -20,6 +20,7 @@ enum { MEMORY_BUDGET_MIN = 32 << 20 };
 struct memory_shares {
 	size_t map_bytes;      /* all BPF maps: capture_settings.map_budget_bytes */
 	size_t unwind_bytes;   /* part of map_bytes: unwind tables */
+	size_t thread_bytes;   /* part of map_bytes: threads whose waits are sampled */
 	size_t sideband_bytes; /* perf rings */
 	size_t profile_bytes;  /* one window's profile; two exist: open, and unwritten */
 	size_t jit_bytes;      /* names of JIT code */

@@ -105,6 +105,7 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_STACK_ERROR, /* a helper unexpectedly gave no stack */
 	PILOTLIGHT_EVENT_TIMED,	      /* JIT code, sent through the ring with its own time */
 	PILOTLIGHT_EVENT_WALK_UNSENT, /* no room for a walked stack: the kernel's walk is used */
+	PILOTLIGHT_EVENT_THREAD_REFUSED, /* no room for a thread: its waits are not sampled */
 	PILOTLIGHT_EVENT_COUNT,
 };
 

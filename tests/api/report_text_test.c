@@ -207,10 +207,13 @@ static void missing_facts_have_words(void **state)
 	report.service.windows_dropped = 3;
 	report.service.processes_refused = 4;
 	report.service.sideband_lost = 5;
+	report.service.threads_refused = 6;
 	text = text_of(&report);
 	EXPECT_PARTS(text, "  History    nothing yet\n", "last error: xxxx",
 		"3 windows could not be written since the start",
-		"4 more not tracked: the table is full", "5 records of the side-band were lost");
+		"4 more not tracked: the table is full",
+		"6 times a thread had no room, and its waits are not sampled",
+		"5 records of the side-band were lost");
 	free(text);
 }
 

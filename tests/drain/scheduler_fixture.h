@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -316,4 +317,17 @@ static inline void check_program(program_function program, int processes)
 
 	start_program(program, processes, pids);
 	finish_program(processes, pids);
+}
+
+static inline void sleep_ns(uint64_t ns)
+{
+	const struct timespec time = { .tv_sec = (time_t)(ns / NSEC_PER_SEC),
+		.tv_nsec = (long)(ns % NSEC_PER_SEC) };
+
+	(void)nanosleep(&time, NULL);
+}
+
+static inline long futex(uint32_t *word, int operation, uint32_t value)
+{
+	return syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 }

@@ -3,22 +3,11 @@
 #include "tests/drain/scheduler_fixture.h"
 #include "tests/harness/cgroup.h"
 
-#include <dirent.h>
 #include <limits.h>
-#include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-
-static void sleep_ns(uint64_t ns)
-{
-	const struct timespec time = { .tv_sec = (time_t)(ns / NSEC_PER_SEC),
-		.tv_nsec = (long)(ns % NSEC_PER_SEC) };
-
-	(void)nanosleep(&time, NULL);
-}
 
 static bool is_time_up(const struct life *life)
 {
@@ -109,11 +98,6 @@ static void pipes_block(void **state)
 	start_program(play_by_pipe, 2, pids);
 	close_pipes();
 	finish_program(2, pids);
-}
-
-static long futex(uint32_t *word, int operation, uint32_t value)
-{
-	return syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
 }
 
 static void play_by_futex(struct life *life, int number)
@@ -322,133 +306,6 @@ static void blocked_threads_are_taken(void **state)
 	assert_int_equal(fixture.still_blocked, 2);
 }
 
-enum { CROWD = 2000, CROWD_STACK_BYTES = 16384, WAKE_SPACING_NS = 400000 };
-
-/* One after the other wakes, and sleeps again. */
-static void wake_once(uint64_t number)
-{
-	uint64_t wake_ns;
-	struct timespec time;
-
-	while (__atomic_load_n(&fixture.shared->turn, __ATOMIC_ACQUIRE) == 0)
-		(void)futex(&fixture.shared->turn, FUTEX_WAIT, 0);
-	wake_ns = fixture.shared->wake_ns + number * WAKE_SPACING_NS;
-	time.tv_sec = (time_t)(wake_ns / NSEC_PER_SEC);
-	time.tv_nsec = (long)(wake_ns % NSEC_PER_SEC);
-	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
-}
-
-static void *park(void *argument)
-{
-	__atomic_fetch_add(&fixture.shared->parked, 1, __ATOMIC_RELAXED);
-	if (fixture.shared->wake_ns)
-		wake_once((uintptr_t)argument);
-	for (;;)
-		(void)pause();
-	return NULL;
-}
-
-/* Sleeps in many threads. */
-static void crowd(struct life *life, int number)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || pthread_attr_init(&attributes) != 0 ||
-		pthread_attr_setstacksize(&attributes, CROWD_STACK_BYTES) != 0)
-		_exit(1);
-	for (uintptr_t i = 0; i < CROWD; i++)
-		if (pthread_create(&thread, &attributes, park, (void *)i) != 0)
-			_exit(1);
-	(void)park(NULL);
-}
-
-/* The main thread and all others. */
-static pid_t start_crowd(void)
-{
-	pid_t pids[THREADS_MAX];
-	struct dirent *entry;
-	char path[64];
-	DIR *folder;
-
-	start_program(crowd, 1, pids);
-	while (__atomic_load_n(&fixture.shared->parked, __ATOMIC_RELAXED) < CROWD + 1) {
-		assert_int_equal(waitpid(pids[0], NULL, WNOHANG), 0);
-		sleep_ns(1000000);
-		drain_once();
-	}
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pids[0]);
-	folder = opendir(path);
-	assert_non_null(folder);
-	while ((entry = readdir(folder)))
-		if (entry->d_name[0] != '.')
-			await_blocked(pids[0], (pid_t)strtol(entry->d_name, NULL, 10));
-	(void)closedir(folder);
-	drain_once();
-	fixture.crowd = pids[0];
-	return pids[0];
-}
-
-static void end_crowd(pid_t pid)
-{
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-/* More of them than the ring has room for: nothing of theirs is lost. */
-static void a_crowd_is_taken_in_steps(void **state)
-{
-	const uint64_t blocked_ns = 300000000;
-	uint64_t begin_ns;
-	int r, pauses = 0;
-	pid_t pid;
-
-	open_fixture_in(99, 2 << 20, 1 << 20, BOTH, false);
-	pid = start_crowd();
-	sleep_ns(blocked_ns);
-	begin_ns = clock_monotonic_ns();
-	while ((r = capture_take_blocked(fixture.capture, begin_ns)) == -EAGAIN) {
-		drain_once();
-		pauses++;
-	}
-	assert_int_equal(r, 0);
-	drain_once();
-	print_message("# %d threads in %d steps\n", CROWD, pauses + 1);
-	assert_true(pauses > 0);
-	assert_int_equal(fixture.crowd_blocked, CROWD + 1);
-	assert_true(fixture.crowd_blocked_ns >= (CROWD + 1) * blocked_ns);
-	end_crowd(pid);
-}
-
-/* The start takes some time, in which threads wake and sleep again: each of them is noted. */
-static void a_start_misses_no_thread(void **state)
-{
-	struct shared *shared;
-	struct fault fault = { 0 };
-	uint64_t begin_ns;
-	pid_t pid;
-	int r;
-
-	open_fixture_in(99, MAP_BYTES, 1 << 20, BOTH, false);
-	capture_stop(fixture.capture);
-	shared = fixture.shared;
-	shared->wake_ns = 1;
-	pid = start_crowd();
-	shared->wake_ns = clock_monotonic_ns() + 300000000;
-	__atomic_store_n(&shared->turn, 1, __ATOMIC_RELEASE);
-	(void)syscall(SYS_futex, &shared->turn, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	sleep_ns(400000000);
-	assert_int_equal(capture_start(fixture.capture, &fault), 0);
-	sleep_ns((uint64_t)CROWD * WAKE_SPACING_NS);
-	begin_ns = clock_monotonic_ns();
-	while ((r = capture_take_blocked(fixture.capture, begin_ns)) == -EAGAIN)
-		drain_once();
-	assert_int_equal(r, 0);
-	drain_once();
-	assert_int_equal(fixture.crowd_blocked, CROWD + 1);
-	end_crowd(pid);
-}
-
 /* Where the kernel's part of the stack ends: in __schedule(), or before Linux 6.16, which has no
  * tracepoint behind the switch, in schedule(). */
 static void check_kernel_leaf(void)
@@ -571,9 +428,7 @@ int main(void)
 		cmocka_unit_test_teardown(throttling_is_queued_time, close_fixture),
 		cmocka_unit_test_teardown(short_lives_add_up, close_fixture),
 		cmocka_unit_test_teardown(blocked_threads_are_taken, close_fixture),
-		cmocka_unit_test_teardown(a_crowd_is_taken_in_steps, close_fixture),
 		cmocka_unit_test_teardown(too_many_samples_get_rarer, close_fixture),
-		cmocka_unit_test_teardown(a_start_misses_no_thread, close_fixture),
 		cmocka_unit_test_teardown(stacks_are_those_of_the_switch, close_fixture),
 		cmocka_unit_test_teardown(counted_stacks_are_those_of_the_switch, close_fixture),
 		cmocka_unit_test_teardown(a_source_can_be_alone, close_fixture),

@@ -48,6 +48,9 @@ static void check_shares(uint64_t budget_bytes, const struct memory_work *work)
 	assert_true(shares.total_bytes <= budget_bytes);
 	assert_true(shares.unwind_bytes < shares.map_bytes);
 	assert_true(shares.unwind_bytes >= MIB);
+	assert_true(shares.unwind_bytes + shares.thread_bytes < shares.map_bytes);
+	/* Capture finds the same, or less. */
+	assert_true(map_sizes_thread_bytes(work->sources, shares.map_bytes) <= shares.thread_bytes);
 	assert_true(shares.profile_bytes >= MIB / 2);
 	assert_true(shares.late_bytes >= 128 << 10);
 	assert_true(shares.process_bytes >= MIB / 2);
@@ -149,6 +152,20 @@ static void sources_have_room_in_the_maps(void **state)
 	assert_int_equal(drain_period_ms(64 * MIB, ALL_SOURCES), 856);
 	assert_int_equal(drain_period_ms(96 * MIB, one), 2550);
 	assert_int_equal(drain_period_ms(176 * MIB, ALL_SOURCES), 2550);
+}
+
+/* docs/security.md says so. */
+static void threads_have_room(void **state)
+{
+	struct memory_work work = { .cpu_count = 2, .rate_hz = 99 };
+	struct memory_shares shares = shares_of(64 * MIB, &work);
+
+	assert_int_equal(shares.thread_bytes, 0);
+	work.sources = ALL_SOURCES;
+	shares = shares_of(64 * MIB, &work);
+	assert_in_range(shares.thread_bytes / MAP_SIZES_THREAD_BYTES, 7500, 8500);
+	shares = shares_of(32 * MIB, &work);
+	assert_in_range(shares.thread_bytes / MAP_SIZES_THREAD_BYTES, 1000, 1600);
 }
 
 static void rings_shrink_with_the_number_of_cpus(void **state)
@@ -329,6 +346,7 @@ int main(void)
 		cmocka_unit_test(the_default_is_split_sensibly),
 		cmocka_unit_test(maps_take_no_more_than_they_need),
 		cmocka_unit_test(sources_have_room_in_the_maps),
+		cmocka_unit_test(threads_have_room),
 		cmocka_unit_test(rings_shrink_with_the_number_of_cpus),
 		cmocka_unit_test(the_minimum_budget_is_reported),
 		cmocka_unit_test(too_much_work_fits_no_budget),

@@ -291,10 +291,14 @@ static void print_source(FILE *file, const char *name, const struct profile *pro
 	char stored[CAPTION_AMOUNT_BYTES], filtered[CAPTION_AMOUNT_BYTES];
 	char lost[CAPTION_AMOUNT_BYTES];
 
-	(void)fprintf(file, "%-10s %s stored, %s filtered, %s lost\n", name,
+	(void)fprintf(file, "%-10s %s stored, %s filtered, %s lost", name,
 		caption_amount(profile, accounts_stored(accounts), stored),
 		caption_amount(profile, accounts->dropped[PILOTLIGHT_DROP_FILTERED], filtered),
 		caption_amount(profile, accounts_lost(accounts), lost));
+	if (accounts->events[PILOTLIGHT_EVENT_THREAD_REFUSED] > 0)
+		(void)fprintf(file, "; %" PRIu64 " times a thread not sampled for lack of room",
+			accounts->events[PILOTLIGHT_EVENT_THREAD_REFUSED]);
+	(void)fputc('\n', file);
 }
 
 int record_summary_print(FILE *file, const struct profile *profile,

@@ -75,13 +75,15 @@ static void time_off_cpu_is_told_in_time(void **state)
 		"by "
 		"frame pointers\n",
 		"cost       BPF 2.0 ms in all; ",
+		" lost; 12 times a thread not sampled for lack of room\n",
 	};
 	_cleanup_(profile_freep) struct profile *cpu = example_machine(false);
 	_cleanup_(profile_freep) struct profile *offcpu = example_machine(false);
 
 	assert_int_equal(profile_add_string(offcpu, "offcpu", &offcpu->event), 0);
 	offcpu->period_ns = 1000000;
-	expect_lines(cpu, offcpu, lines, 3);
+	offcpu->accounts.events[PILOTLIGHT_EVENT_THREAD_REFUSED] = 12;
+	expect_lines(cpu, offcpu, lines, 4);
 }
 
 int main(void)
