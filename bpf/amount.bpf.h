@@ -27,8 +27,8 @@ static struct pace paces[PILOTLIGHT_SOURCES];
 
 /* Of each CPU. */
 struct amount_cpu {
-	__u32 is_sampling; /* and so uses `sample` and the CPU's walker */
-	__u32 reserved;
+	__u32 is_sampling;   /* and so uses `sample` and the CPU's walker */
+	__u32 untimed_calls; /* until watch_begin() times one */
 	/* It would take too much of the 512 bytes of stack that a program and its functions share.
 	 */
 	struct sample sample;

@@ -32,6 +32,7 @@
 #include "pilotlight/event.h"
 #include "scheduler_threads.bpf.h"
 #include "task.bpf.h"
+#include "watch.bpf.h"
 
 #include <linux/bpf.h>
 
@@ -83,13 +84,17 @@ static __always_inline __u32 wait_of(const struct task_struct *task, __u32 state
 	return PILOTLIGHT_WAIT_OTHER;
 }
 
+/* The source that counts what these programs do for both. */
+static __always_inline enum pilotlight_source common_source(void)
+{
+	return source_periods[PILOTLIGHT_SOURCE_OFFCPU] ? PILOTLIGHT_SOURCE_OFFCPU
+							: PILOTLIGHT_SOURCE_RUNQUEUE;
+}
+
 /* No room, or no memory, for what a thread needs: its waits are not sampled. */
 static __always_inline void note_refused_thread(void)
 {
-	enum pilotlight_source source = source_periods[PILOTLIGHT_SOURCE_OFFCPU]
-						? PILOTLIGHT_SOURCE_OFFCPU
-						: PILOTLIGHT_SOURCE_RUNQUEUE;
-	__u32 index = pilotlight_counters_index(source, active_window & 1);
+	__u32 index = pilotlight_counters_index(common_source(), active_window & 1);
 	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
 
 	if (counts)
@@ -181,15 +186,18 @@ static __always_inline void account_time(void *ctx)
 	struct ended ended = { 0 };
 	struct off_cpu *off_cpu;
 	__u32 blocked, queued;
+	__u64 begin_ns;
 
 	if (task->pid == 0)
 		return;
+	begin_ns = watch_begin();
 	off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
 	if (!off_cpu || !is_begun(off_cpu) || off_cpu->is_new)
 		return;
 	end_off_cpu(off_cpu, task, &ended);
 	blocked = periods_of(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, ended.blocked_ns);
 	queued = periods_of(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, ended.queued_ns);
+	watch_end(common_source(), begin_ns);
 	if (blocked)
 		sample_current(
 			ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, SKIP_TO_SCHEDULE);
@@ -217,23 +225,14 @@ static __always_inline __u64 first_delay_ns(struct off_cpu *off_cpu, struct task
 	return off_cpu->run_delay_ns = task->sched_info.run_delay;
 }
 
-/* Its arguments: is it preempted, the previous and the next thread, the previous one's state. */
-SEC("tp_btf/sched_switch")
-int note_switch(__u64 *ctx)
+/* A thread in this state is switched out. */
+static __always_inline void note_switched(struct task_struct *previous, __u32 state)
 {
-	struct task_struct *previous = (struct task_struct *)ctx[1];
-	struct off_cpu *off_cpu;
-	__u32 state = 0, owner;
+	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, previous, 0, 0);
+	__u32 owner;
 
-	if (previous->pid == 0)
-		return 0;
-	off_cpu = bpf_task_storage_get(&off_cpus, previous, 0, 0);
 	if (!off_cpu)
-		return 0;
-	if (!ctx[0])
-		state = tells_previous_state ? (__u32)ctx[3] : previous->__state;
-	if (state & STATE_DEAD)
-		return 0;
+		return;
 	owner = off_cpu->owner;
 	if (!is_begun(off_cpu))
 		init_off_cpu(off_cpu, previous->sched_info.run_delay, 0);
@@ -247,6 +246,23 @@ int note_switch(__u64 *ctx)
 	off_cpu->since_ns = run_queue_clock_ns(previous);
 	if (!is_begun(off_cpu))
 		adopt_thread(off_cpu, owner, previous);
+}
+
+/* Its arguments: is it preempted, the previous and the next thread, the previous one's state. */
+SEC("tp_btf/sched_switch")
+int note_switch(__u64 *ctx)
+{
+	struct task_struct *previous = (struct task_struct *)ctx[1];
+	__u64 begin_ns;
+	__u32 state = 0;
+
+	if (!ctx[0])
+		state = tells_previous_state ? (__u32)ctx[3] : previous->__state;
+	if (previous->pid == 0 || state & STATE_DEAD)
+		return 0;
+	begin_ns = watch_begin();
+	note_switched(previous, state);
+	watch_end(common_source(), begin_ns);
 	return 0;
 }
 
@@ -254,10 +270,12 @@ int note_switch(__u64 *ctx)
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(note_wakeup, struct task_struct *task)
 {
+	__u64 begin_ns = watch_begin();
 	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
 
 	if (off_cpu && off_cpu->since_ns && !off_cpu->woken_ns)
 		off_cpu->woken_ns = run_queue_clock_ns(task);
+	watch_end(common_source(), begin_ns);
 	return 0;
 }
 
@@ -282,15 +300,17 @@ int account_schedule(void *ctx)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(begin_thread, struct task_struct *parent, struct task_struct *child)
 {
+	__u64 begin_ns = watch_begin();
 	__u32 place = user_place(child);
 	struct off_cpu *off_cpu = create_off_cpu(child, place);
 
-	if (!off_cpu) {
+	if (off_cpu) {
+		init_off_cpu(off_cpu, 0, 1);
+		off_cpu->owner = owner_of(place);
+	} else {
 		note_refused_thread();
-		return 0;
 	}
-	init_off_cpu(off_cpu, 0, 1);
-	off_cpu->owner = owner_of(place);
+	watch_end(common_source(), begin_ns);
 	return 0;
 }
 

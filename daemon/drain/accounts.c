@@ -35,6 +35,7 @@ void accounts_add_weighted(struct accounts *sum, const struct accounts *part, ui
 	add_weighted(sum->walked, part->walked, ARRAY_SIZE(sum->walked), weight);
 	add_weighted(sum->ends, part->ends, ARRAY_SIZE(sum->ends), weight);
 	add_weighted(&sum->run_ns, &part->run_ns, 1, 1);
+	add_weighted(&sum->watch_ns, &part->watch_ns, 1, 1);
 	add_weighted(sum->events, part->events, ARRAY_SIZE(sum->events), 1);
 }
 
@@ -72,6 +73,7 @@ void accounts_add_counters(struct accounts *sum, const struct pilotlight_counter
 {
 	sum->fired += counters->fired;
 	sum->run_ns += counters->run_ns;
+	sum->watch_ns += counters->watch_ns;
 	for (size_t i = 0; i < ARRAY_SIZE(counters->stored); i++)
 		sum->stored[i] += counters->stored[i];
 	for (size_t i = 0; i < ARRAY_SIZE(counters->dropped); i++)

@@ -17,10 +17,20 @@ static uint64_t taking_ns(const struct pipeline_report *report)
 	return run_ns;
 }
 
+static uint64_t watching_ns(const struct pipeline_report *report)
+{
+	uint64_t watch_ns = 0;
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		watch_ns += report->accounts.of[i].watch_ns;
+	return watch_ns;
+}
+
 /* Prefers the kernel's statistics, if readable: they include the path that leads to the program. */
 static uint64_t bpf_ns(const struct pipeline_report *report)
 {
-	return report->capture.program_ns ? report->capture.program_ns : taking_ns(report);
+	return report->capture.program_ns ? report->capture.program_ns
+					  : taking_ns(report) + watching_ns(report);
 }
 
 static void read_use(

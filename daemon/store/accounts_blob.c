@@ -19,6 +19,7 @@ static const struct counter {
 	}
 	COUNTER(1, fired),
 	COUNTER(2, run_ns),
+	COUNTER(3, watch_ns),
 	COUNTER(16, stored[PILOTLIGHT_PATH_MAP]),
 	COUNTER(17, stored[PILOTLIGHT_PATH_RING]),
 	COUNTER(32, dropped[PILOTLIGHT_DROP_IDLE]),

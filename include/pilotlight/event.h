@@ -102,9 +102,9 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_STACK_COLLISION,    /* another stack has its slot: sent through the ring */
 	PILOTLIGHT_EVENT_STACKMAP_FULL,
 	PILOTLIGHT_EVENT_COUNTS_FULL,
-	PILOTLIGHT_EVENT_STACK_ERROR, /* a helper unexpectedly gave no stack */
-	PILOTLIGHT_EVENT_TIMED,	      /* JIT code, sent through the ring with its own time */
-	PILOTLIGHT_EVENT_WALK_UNSENT, /* no room for a walked stack: the kernel's walk is used */
+	PILOTLIGHT_EVENT_STACK_ERROR,	 /* a helper unexpectedly gave no stack */
+	PILOTLIGHT_EVENT_TIMED,		 /* JIT code, sent through the ring with its own time */
+	PILOTLIGHT_EVENT_WALK_UNSENT,	 /* no room for a walked stack: the kernel's walk is used */
 	PILOTLIGHT_EVENT_THREAD_REFUSED, /* no room for a thread: its waits are not sampled */
 	PILOTLIGHT_EVENT_COUNT,
 };
@@ -116,7 +116,10 @@ enum pilotlight_event {
  */
 struct pilotlight_counters {
 	__u64 fired;
-	__u64 run_ns; /* run time, measured by the program: the kernel's needs CAP_SYS_ADMIN */
+	/* Run time, measured by the programs, as the kernel's needs CAP_SYS_ADMIN: of taking
+	 * samples, and an estimate of what events cost of which no sample was taken
+	 * (bpf/watch.bpf.h). */
+	__u64 run_ns, watch_ns;
 	__u64 stored[PILOTLIGHT_PATH_COUNT];
 	/* Samples with a user stack, by walker; those walked by tables, by end. */
 	__u64 walked[PILOTLIGHT_WALKERS];

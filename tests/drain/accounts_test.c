@@ -49,6 +49,7 @@ static void weighted_accounts_close(void **state)
 	const struct accounts slow = {
 		.fired = 12,
 		.run_ns = 5,
+		.watch_ns = 3,
 		.stored = { 3, 4 },
 		.dropped = { [PILOTLIGHT_DROP_IDLE] = 1, [PILOTLIGHT_DROP_UNREAD] = 4 },
 		.events = { 9 },
@@ -72,6 +73,7 @@ static void weighted_accounts_close(void **state)
 	assert_true(accounts_close(&sum));
 	assert_int_equal(sum.walked[0], 7);
 	assert_int_equal(sum.run_ns, 12);
+	assert_int_equal(sum.watch_ns, 3);
 	assert_int_equal(sum.events[0], 10);
 
 	/* Those that do not close are not made to. */

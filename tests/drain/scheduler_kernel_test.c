@@ -100,6 +100,29 @@ static void pipes_block(void **state)
 	finish_program(2, pids);
 }
 
+/* The service has no other account of it. The kernel's is for comparison. */
+static void switches_are_part_of_the_cost(void **state)
+{
+	const struct accounts *total = fixture.total;
+	struct capture_cost before, after;
+	pid_t pids[THREADS_MAX];
+
+	open_fixture(BOTH);
+	open_pipes();
+	capture_read_cost(fixture.capture, &before);
+	start_program(play_by_pipe, 2, pids);
+	close_pipes();
+	finish_program(2, pids);
+	capture_read_cost(fixture.capture, &after);
+	print_message("# noting %.3f ms, samples %.3f ms, by the kernel's account %.3f ms\n",
+		ms(total[PILOTLIGHT_SOURCE_OFFCPU].watch_ns),
+		ms(total[PILOTLIGHT_SOURCE_OFFCPU].run_ns +
+			total[PILOTLIGHT_SOURCE_RUNQUEUE].run_ns),
+		ms(after.program_ns - before.program_ns));
+	assert_true(total[PILOTLIGHT_SOURCE_OFFCPU].watch_ns > 0);
+	assert_int_equal(total[PILOTLIGHT_SOURCE_RUNQUEUE].watch_ns, 0);
+}
+
 static void play_by_futex(struct life *life, int number)
 {
 	uint32_t *turn = &fixture.shared->turn;
@@ -423,6 +446,7 @@ int main(void)
 		cmocka_unit_test_teardown(short_sleeps_add_up, close_fixture),
 		cmocka_unit_test_teardown(contention_is_queued_time, close_fixture),
 		cmocka_unit_test_teardown(pipes_block, close_fixture),
+		cmocka_unit_test_teardown(switches_are_part_of_the_cost, close_fixture),
 		cmocka_unit_test_teardown(futexes_block, close_fixture),
 		cmocka_unit_test_teardown(a_disk_blocks, close_fixture),
 		cmocka_unit_test_teardown(throttling_is_queued_time, close_fixture),
