@@ -2,6 +2,7 @@
 #include "extract/unwind_extraction.h"
 
 #include "base/clock.h"
+#include "extract/runtime_python.h"
 #include "extract/symbol_file_writer.h"
 #include "extract/unwind_packing.h"
 #include "extract/unwind_starts.h"
@@ -20,6 +21,8 @@ struct unwind_extraction {
 	struct unwind_inferred inferred;
 	struct unwind_rows rows;
 	struct unwind_packing packing;
+	struct pilotlight_runtime runtime; /* version 0: none */
+	uint32_t runtime_contents;
 };
 
 static void done(struct unwind_extraction *extraction)
@@ -112,6 +115,29 @@ static int build(struct unwind_extraction *extraction)
 	return build_table(extraction, &stubs);
 }
 
+/* An interpreter that cannot be described must not cost the table. */
+static int describe_runtime(struct unwind_extraction *extraction)
+{
+	int r = runtime_python_read(&extraction->files, &extraction->scratch, &extraction->runtime);
+
+	switch (r) {
+	case 0:
+		extraction->runtime_contents = PILOTLIGHT_SYMBOL_HAS_RUNTIME;
+		return 0;
+	case -ENODATA:
+		return 0;
+	case -ENOTSUP:
+	case -ENOEXEC:
+	case -EFBIG:
+		extraction->runtime_contents = PILOTLIGHT_SYMBOL_LACKS_RUNTIME;
+		if (!code_instruction_is_loaded())
+			extraction->runtime_contents |= PILOTLIGHT_SYMBOL_LACKS_DECODER;
+		return 0;
+	default:
+		return r;
+	}
+}
+
 static uint32_t count_failures(const struct unwind_extraction *extraction)
 {
 	return extraction->sections.failed + extraction->functions.failed + extraction->go.failed +
@@ -140,7 +166,7 @@ static uint8_t rank_of(const struct unwind_extraction *extraction)
 static uint32_t contents_of(const struct unwind_extraction *extraction)
 {
 	const struct unwind_rows *rows = &extraction->rows;
-	uint32_t contents = 0;
+	uint32_t contents = extraction->runtime_contents;
 
 	if (extraction->go.function_count > 0)
 		contents |= PILOTLIGHT_SYMBOL_HAS_GO_TABLE;
@@ -180,6 +206,8 @@ static int write_table(struct unwind_extraction *extraction, int fd, uint64_t *r
 	symbol_file_writer_add(&writer, PILOTLIGHT_SYMBOL_UNWIND_RULES, packing->rules,
 		packing->summary.rule_count, sizeof(packing->rules[0]));
 	symbol_file_writer_add_array(&writer, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES, &packing->escapes);
+	symbol_file_writer_add(&writer, PILOTLIGHT_SYMBOL_RUNTIME, &extraction->runtime,
+		extraction->runtime.version != 0, sizeof(extraction->runtime));
 	r = symbol_file_writer_write(&writer, fd);
 	if (r < 0)
 		return r;
@@ -202,6 +230,9 @@ static int run(struct unwind_extraction *extraction, const struct extraction_fil
 	if (extraction->rows.function_count == 0 && !extraction->sections.is_go &&
 		extraction->packing.summary.inferred_rows == 0)
 		return count_failures(extraction) > 0 ? -ENOEXEC : -ENODATA;
+	r = describe_runtime(extraction);
+	if (r < 0)
+		return r;
 	complete_summary(extraction);
 	report->rank = rank_of(extraction);
 	return write_table(extraction, files->output_fd, &report->output_bytes);

@@ -2,6 +2,7 @@
 #include "symbol/symbol_file_check.h"
 
 #include "base/cleanup.h"
+#include "pilotlight/runtime.h"
 #include "pilotlight/unwind.h"
 
 #include <endian.h>
@@ -33,6 +34,7 @@ static const uint32_t entry_bytes[SYMBOL_FILE_SECTION_IDS] = {
 	[PILOTLIGHT_SYMBOL_UNWIND_LINES] = sizeof(struct pilotlight_unwind_line),
 	[PILOTLIGHT_SYMBOL_UNWIND_RULES] = sizeof(struct pilotlight_unwind_rule),
 	[PILOTLIGHT_SYMBOL_UNWIND_ESCAPES] = sizeof(struct pilotlight_unwind_escape),
+	[PILOTLIGHT_SYMBOL_RUNTIME] = sizeof(struct pilotlight_runtime),
 };
 
 static const struct pilotlight_symbol_section *sections_of(const void *bytes)

@@ -12,7 +12,7 @@
 
 enum {
 	SYMBOL_FILE_SEGMENTS_MAX = 64,
-	SYMBOL_FILE_SECTION_IDS = PILOTLIGHT_SYMBOL_UNWIND_ESCAPES + 1, /* of this version */
+	SYMBOL_FILE_SECTION_IDS = PILOTLIGHT_SYMBOL_RUNTIME + 1, /* of this version */
 };
 /* Far more than any binary's symbols; hashing as much takes a second. */
 #define SYMBOL_FILE_BYTES_MAX (4ULL << 30)

@@ -24,6 +24,8 @@
  *                    Functions are demangled, and elided in the middle beyond 1 KiB
  *   UNWIND and what follows: an unwind table (pilotlight/unwind.h), in a file of its own, which has
  *                    SEGMENTS and these sections alone; UNWIND is one pilotlight_unwind_summary
+ *   RUNTIME          in the same file: one pilotlight_runtime (pilotlight/runtime.h), if the binary
+ *                    contains an interpreter that is described
  */
 #pragma once
 
@@ -54,6 +56,7 @@ enum pilotlight_symbol_section_id {
 	PILOTLIGHT_SYMBOL_UNWIND_LINES = 11,
 	PILOTLIGHT_SYMBOL_UNWIND_RULES = 12,
 	PILOTLIGHT_SYMBOL_UNWIND_ESCAPES = 13,
+	PILOTLIGHT_SYMBOL_RUNTIME = 14,
 };
 
 enum pilotlight_symbol_identity_kind {
@@ -92,6 +95,8 @@ enum {
 	PILOTLIGHT_SYMBOL_HAS_INFERRED = 1 << 11, /* unwind rules inferred from instructions */
 	/* Instructions would have told more, but Zydis, which decodes them, was not installed. */
 	PILOTLIGHT_SYMBOL_LACKS_DECODER = 1 << 12,
+	PILOTLIGHT_SYMBOL_HAS_RUNTIME = 1 << 13,   /* an interpreter, which is described */
+	PILOTLIGHT_SYMBOL_LACKS_RUNTIME = 1 << 14, /* an interpreter, of an unknown build */
 };
 
 /* Why a binary has no symbols, or fewer than it could: of a negative entry, and of counters. */

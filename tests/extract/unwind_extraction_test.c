@@ -2,7 +2,9 @@
 #include "extract/code_instruction.h"
 #include "extract/unwind_extraction.h"
 #include "extract/unwind_gaps.h"
+#include "symbol/runtime_description.h"
 #include "tests/dwarf/go_fixture.h"
+#include "tests/extract/python_fixture.h"
 #include "tests/extract/unwind_fixture.h"
 
 #include "base/cleanup.h"
@@ -20,9 +22,10 @@ enum { OUTPUT_BYTES_MAX = 64 * 1024 };
 
 static struct unwind_elf binary, debug;
 static struct cfi_writer eh_frame, debug_frame;
-static struct go_fixture go; /* in place of `binary` if it has functions */
-static off_t binary_bytes;   /* to which it is extended; 0: it is not */
-static uint64_t entry;	     /* a vaddr; 0: none */
+static struct go_fixture go;		   /* in place of `binary` if it has functions */
+static struct python_fixture *interpreter; /* in place of `binary`, if not NULL */
+static off_t binary_bytes;		   /* to which it is extended; 0: it is not */
+static uint64_t entry;			   /* a vaddr; 0: none */
 static struct pilotlight_symbol_request request;
 static struct pilotlight_symbol_report report;
 static uint8_t output[OUTPUT_BYTES_MAX];
@@ -31,6 +34,7 @@ static int set_up(void **state)
 {
 	memset(&binary, 0, sizeof(binary));
 	memset(&debug, 0, sizeof(debug));
+	interpreter = NULL;
 	binary_bytes = 0;
 	entry = 0;
 	go_fixture_init(&go, GO_1_20);
@@ -53,7 +57,9 @@ static int set_up(void **state)
 
 static int binary_fd_of_test(void)
 {
-	int fd = go.function_count > 0 ? go_fixture_fd(&go) : unwind_elf_fd(&binary);
+	int fd = interpreter		 ? python_fixture_fd(interpreter)
+		 : go.function_count > 0 ? go_fixture_fd(&go)
+					 : unwind_elf_fd(&binary);
 
 	if (binary_bytes > 0)
 		assert_int_equal(ftruncate(fd, binary_bytes), 0);
@@ -259,6 +265,38 @@ static void a_table_says_that_zydis_would_have_told_more(void **state)
 	assert_int_equal(code_instruction_load(NULL), 0);
 	assert_int_equal(extract(), 0);
 	assert_int_equal(header()->contents, PILOTLIGHT_SYMBOL_HAS_INFERRED);
+}
+
+static void an_unknown_interpreter_does_not_cost_the_table(void **state)
+{
+	add_functions();
+	unwind_elf_add_part(&binary, ".PyRuntime", 0x9000, "xdebugpy", 8);
+	assert_int_equal(code_instruction_load(NULL), 0);
+	assert_int_equal(extract(), 0);
+	assert_int_equal(header()->contents,
+		PILOTLIGHT_SYMBOL_HAS_EH_FRAME | PILOTLIGHT_SYMBOL_LACKS_RUNTIME);
+	assert_int_equal(summary()->row_count, 4);
+}
+
+static void an_interpreter_is_described_beside_its_table(void **state)
+{
+	static struct python_fixture python;
+	const struct pilotlight_runtime *runtime;
+	uint64_t count;
+
+	python_fixture_init(&python, 0x030b02f0);
+	eh_frame.vaddr = PYTHON_FIXTURE_VADDR + PYTHON_FIXTURE_EH_FRAME;
+	(void)CFI_ADD_FDE(&eh_frame, cfi_add_usual_cie(&eh_frame),
+		PYTHON_FIXTURE_VADDR + PYTHON_FIXTURE_GIL_STATE, 0x10, DEF_CFA_OFFSET(16));
+	python_fixture_put(&python, PYTHON_FIXTURE_EH_FRAME, eh_frame.bytes, eh_frame.size);
+	python_fixture_section(&python, 6)->sh_size = eh_frame.size;
+	interpreter = &python;
+	assert_int_equal(extract(), 0);
+	assert_true(header()->contents & PILOTLIGHT_SYMBOL_HAS_RUNTIME);
+	runtime = section(PILOTLIGHT_SYMBOL_RUNTIME, &count);
+	assert_int_equal(count, 1);
+	assert_true(runtime_description_is_sound(runtime));
+	assert_int_equal(runtime->release, 0x030b02f0);
 }
 
 /* The code of a function without call frame information. */
@@ -523,6 +561,8 @@ int main(void)
 		cmocka_unit_test_setup(a_binarys_own_debug_frame_is_its_own, set_up),
 		cmocka_unit_test_setup(a_table_says_that_zydis_would_have_told_more, set_up),
 		cmocka_unit_test_setup(code_alone_makes_a_table, set_up),
+		cmocka_unit_test_setup(an_unknown_interpreter_does_not_cost_the_table, set_up),
+		cmocka_unit_test_setup(an_interpreter_is_described_beside_its_table, set_up),
 		cmocka_unit_test_setup(go_without_a_readable_table_is_not_inferred, set_up),
 		cmocka_unit_test_setup(
 			described_code_keeps_its_rules_where_inference_fails, set_up),

@@ -125,7 +125,7 @@ static void header_and_tables_are_returned(void **state)
 	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND), 0);
 	assert_null(symbol_file_entries(file, PILOTLIGHT_SYMBOL_UNWIND));
 	assert_int_equal(symbol_file_count(file, 0), 0);
-	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES + 1), 0);
+	assert_int_equal(symbol_file_count(file, PILOTLIGHT_SYMBOL_RUNTIME + 1), 0);
 	assert_int_equal(symbol_file_count(file, 1000), 0);
 	assert_int_equal(((const struct pilotlight_symbol_boundary *)symbol_file_entries(
 				 file, PILOTLIGHT_SYMBOL_BOUNDARIES))[1]
@@ -263,8 +263,7 @@ static void unknown_sections_are_skipped(void **state)
 	fill();
 	symbol_file_fixture_build(&fixture);
 	(void)symbol_file_fixture_append(&fixture, 1000, 7, "what it is for, who knows", 3);
-	(void)symbol_file_fixture_append(
-		&fixture, PILOTLIGHT_SYMBOL_UNWIND_ESCAPES + 1, 0, NULL, 0);
+	(void)symbol_file_fixture_append(&fixture, PILOTLIGHT_SYMBOL_RUNTIME + 1, 0, NULL, 0);
 	symbol_file_fixture_finish(&fixture);
 	assert_int_equal(open_bytes(&file), 0);
 	assert_known_chains(file);

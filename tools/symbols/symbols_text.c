@@ -68,6 +68,8 @@ static const struct {
 	{ PILOTLIGHT_SYMBOL_HAS_GO_TABLE, "go-table" },
 	{ PILOTLIGHT_SYMBOL_HAS_INFERRED, "inferred" },
 	{ PILOTLIGHT_SYMBOL_LACKS_DECODER, "zydis-missing" },
+	{ PILOTLIGHT_SYMBOL_HAS_RUNTIME, "runtime" },
+	{ PILOTLIGHT_SYMBOL_LACKS_RUNTIME, "runtime-unknown" },
 };
 
 const char *symbols_text_rank_word(uint8_t rank)

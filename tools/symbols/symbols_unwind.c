@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/output.h"
+#include "symbol/runtime_description.h"
 #include "tools/shown_text.h"
 #include "tools/symbols/symbols_text.h"
 
@@ -49,6 +50,7 @@ int symbols_unwind_check(const char *path)
 {
 	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	const struct pilotlight_runtime *runtime;
 	struct unwind_table table;
 	int r;
 
@@ -58,7 +60,10 @@ int symbols_unwind_check(const char *path)
 	if (r < 0 || symbol_file_header(file)->rank == PILOTLIGHT_SYMBOL_RANK_NONE)
 		return r;
 	/* A symbol file in the place of a table is unusable, too. */
-	return unwind_table_init(&table, file) < 0 ? -EBADMSG : 0;
+	if (unwind_table_init(&table, file) < 0)
+		return -EBADMSG;
+	r = runtime_description_find(file, &runtime);
+	return r == -ENODATA ? 0 : r;
 }
 
 int symbols_unwind_find(struct symbols_unwind *unwind, const struct symbol_cache *symbols,
@@ -124,6 +129,30 @@ static void write_table(const struct unwind_table *table, struct output *output)
 		keeps_frame_pointers(table) ? "kept" : "not kept");
 }
 
+static const char *const anchor_words[PILOTLIGHT_RUNTIME_ANCHORS] = {
+	[PILOTLIGHT_RUNTIME_TLS] = "tls",
+	[PILOTLIGHT_RUNTIME_TLS_SLOT] = "tls-slot",
+	[PILOTLIGHT_RUNTIME_TLS_INDEX] = "tls-index",
+	[PILOTLIGHT_RUNTIME_KEY] = "key",
+	[PILOTLIGHT_RUNTIME_KEY_BEHIND] = "key-behind",
+};
+
+static void write_runtime(const struct symbol_file *file, struct output *output)
+{
+	const struct pilotlight_runtime *runtime;
+	char release[RUNTIME_RELEASE_BYTES];
+
+	if (runtime_description_find(file, &runtime) == 0)
+		output_printf(output, "runtime    %s %s, threads by %s\n",
+			runtime_description_language(runtime),
+			runtime_description_release(runtime, release),
+			anchor_words[runtime->anchor]);
+	else if (symbol_file_count(file, PILOTLIGHT_SYMBOL_RUNTIME) > 0)
+		output_string(output, "runtime    none: the description is damaged\n");
+	else if (symbol_file_header(file)->contents & PILOTLIGHT_SYMBOL_LACKS_RUNTIME)
+		output_string(output, "runtime    none: its build is not known\n");
+}
+
 /* For symbols, the most common reason has another text. */
 static const char *failure_text(const struct symbol_file *file)
 {
@@ -147,6 +176,7 @@ void symbols_unwind_write(const struct symbols_unwind *unwind, struct output *ou
 		break;
 	case SYMBOLS_UNWIND_TABLE:
 		write_table(&unwind->table, output);
+		write_runtime(unwind->file, output);
 		break;
 	}
 }
@@ -169,6 +199,23 @@ static void json_table(const struct unwind_table *table, struct json *json)
 	json_member_bool(json, "keeps_frame_pointers", keeps_frame_pointers(table));
 }
 
+static void json_runtime(const struct symbol_file *file, struct json *json)
+{
+	const struct pilotlight_runtime *runtime;
+	char release[RUNTIME_RELEASE_BYTES];
+
+	json_key(json, "runtime");
+	if (runtime_description_find(file, &runtime) < 0) {
+		json_null(json);
+		return;
+	}
+	json_begin_object(json);
+	json_member_string(json, "language", runtime_description_word(runtime));
+	json_member_string(json, "release", runtime_description_release(runtime, release));
+	json_member_string(json, "anchor", anchor_words[runtime->anchor]);
+	json_end_object(json);
+}
+
 void symbols_unwind_json(const struct symbols_unwind *unwind, struct json *json)
 {
 	const struct pilotlight_symbol_header *header;
@@ -182,6 +229,7 @@ void symbols_unwind_json(const struct symbols_unwind *unwind, struct json *json)
 	if (unwind->state == SYMBOLS_UNWIND_TABLE) {
 		json_member_string(json, "source", symbols_text_rank_word(header->rank));
 		json_table(&unwind->table, json);
+		json_runtime(unwind->file, json);
 	} else {
 		json_member_string(json, "source", "none");
 		json_member_string(json, "reason",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tests/harness/failing_allocation.h"
+#include "tests/symbol/runtime_example.h"
 #include "tests/tools/symbols/symbols_run.h"
 #include "tests/unwind/unwind_table_fixture.h"
 
@@ -10,10 +11,14 @@
 #include <cmocka.h>
 
 static struct symbol_identity example;
+static struct pilotlight_runtime runtime; /* of the table; version 0: it has none */
+static uint32_t more_contents;		  /* of the table */
 
 static int set_up(void **state)
 {
 	example = cache_fixture_identity(0x3412);
+	runtime.version = 0;
+	more_contents = 0;
 	return symbols_run_set_up(state) == 0 && symbols_run_store_example(&example) == 0 ? 0 : -1;
 }
 
@@ -90,6 +95,10 @@ static void store_table(bool is_sound)
 		fixture.pages[1] = 77;
 	unwind_table_fixture_build(&fixture);
 	memcpy(symbol_file_fixture_header(container)->identity, example.id.bytes, example.id.size);
+	symbol_file_fixture_header(container)->contents |= more_contents;
+	if (runtime.version)
+		(void)symbol_file_fixture_append(
+			container, PILOTLIGHT_SYMBOL_RUNTIME, sizeof(runtime), &runtime, 1);
 	symbol_file_fixture_finish(container);
 	assert_int_equal(
 		cache_fixture_commit_bytes(cache, &example, container->bytes, container->size), 0);
@@ -112,7 +121,32 @@ static void a_table_is_shown(void **state)
 		",\"unwind\":{\"source\":\"binary\",\"functions\":6,\"functions_failed\":3,"
 		"\"rows\":12,\"rows_inferred\":0,\"rows_unsupported\":0,\"lines\":1,\"rules\":5,"
 		"\"escapes\":0,"
-		"\"bytes\":220,\"bytes_per_row\":18.333,\"keeps_frame_pointers\":true},"));
+		"\"bytes\":220,\"bytes_per_row\":18.333,\"keeps_frame_pointers\":true,"
+		"\"runtime\":null},"));
+}
+
+static void a_runtime_is_shown(void **state)
+{
+	runtime = runtime_example;
+	store_table(true);
+	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out,
+		"  frame pointers are kept\nruntime    Python 3.11.2, threads by key-behind\n"));
+	assert_int_equal(symbols_run(&symbols_show, "--json 1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out,
+		",\"keeps_frame_pointers\":true,\"runtime\":{\"language\":\"python\","
+		"\"release\":\"3.11.2\",\"anchor\":\"key-behind\"}},"));
+	runtime.group = 0;
+	store_table(true);
+	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\nruntime    none: the description is damaged\n"));
+	assert_int_equal(symbols_run(&symbols_show, "--json 1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, ",\"runtime\":null}"));
+	runtime.version = 0;
+	more_contents = PILOTLIGHT_SYMBOL_LACKS_RUNTIME;
+	store_table(true);
+	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
+	assert_non_null(strstr(ran.out, "\nruntime    none: its build is not known\n"));
 }
 
 static void a_damaged_table_is_reported(void **state)
@@ -197,6 +231,7 @@ int main(void)
 		CACHE_TEST(each_fact_is_reported),
 		CACHE_TEST(json_has_each_fact),
 		CACHE_TEST(a_table_is_shown),
+		CACHE_TEST(a_runtime_is_shown),
 		CACHE_TEST(a_damaged_table_is_reported),
 		CACHE_TEST(no_table_is_reported),
 		CACHE_TEST(negative_entries_are_shown),

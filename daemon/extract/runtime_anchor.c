@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/runtime_anchor.h"
+
+#include "dwarf/elf_sections.h"
+#include "extract/symbol_table.h"
+#include "extract/unwind_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DYNAMIC_MAX = 1024 };
+
+static int is_glibc(
+	const struct runtime_anchor *anchor, uint64_t name, char text[SYMBOL_NAME_BYTES])
+{
+	size_t length;
+	int r;
+
+	if (name > UINT32_MAX)
+		return -ENOEXEC;
+	r = symbol_table_read_name(anchor->symbols, (uint32_t)name, text, &length);
+	return r < 0 ? r : strcmp(text, "libc.so.6") == 0;
+}
+
+/* Does the program load glibc? Returns 0, or -ENOTSUP if not. */
+static int find_glibc(const struct runtime_anchor *anchor)
+{
+	const struct elf_file *file = &anchor->files->binary;
+	_cleanup_free_ char *text = malloc(SYMBOL_NAME_BYTES);
+	Elf64_Shdr section;
+	Elf64_Dyn entry;
+	int r;
+
+	if (!text)
+		return -ENOMEM;
+	r = elf_sections_find(file, ".dynamic", &section);
+	if (r < 0)
+		return r == -ENODATA ? -ENOTSUP : r;
+	for (uint64_t i = 0; i < section.sh_size / sizeof(entry) && i < DYNAMIC_MAX; i++) {
+		r = elf_file_read(
+			file, section.sh_offset + i * sizeof(entry), &entry, sizeof(entry));
+		if (r == 0 && entry.d_tag == DT_NEEDED)
+			r = is_glibc(anchor, entry.d_un.d_val, text);
+		if (r != 0)
+			return r < 0 ? r : 0;
+		if (entry.d_tag == DT_NULL)
+			break;
+	}
+	return -ENOTSUP;
+}
+
+int runtime_anchor_find_place(const struct runtime_anchor *anchor, uint64_t vaddr, __s64 *ret_place)
+{
+	const struct code_segments *code = &anchor->files->code;
+	uint64_t distance = code->segments[0].vaddr - code->segments[0].offset;
+
+	for (size_t i = 1; i < code->count; i++)
+		if (code->segments[i].vaddr - code->segments[i].offset != distance)
+			return -ENOTSUP;
+	*ret_place = (__s64)(vaddr - distance);
+	return 0;
+}
+
+static int describe(const struct runtime_anchor *anchor, enum pilotlight_runtime_anchor kind,
+	uint64_t vaddr, int64_t offset, struct pilotlight_runtime *runtime)
+{
+	int r = 0;
+
+	runtime->anchor = (uint8_t)kind;
+	runtime->anchor_offset = offset;
+	if (kind != PILOTLIGHT_RUNTIME_TLS)
+		r = runtime_anchor_find_place(anchor, vaddr, &runtime->anchor_place);
+	if (r < 0 || kind == PILOTLIGHT_RUNTIME_TLS || kind == PILOTLIGHT_RUNTIME_TLS_SLOT)
+		return r;
+	runtime->libc = PILOTLIGHT_RUNTIME_GLIBC;
+	return find_glibc(anchor);
+}
+
+int runtime_anchor_describe_variable(const struct runtime_anchor *anchor,
+	const struct code_value *value, struct pilotlight_runtime *runtime)
+{
+	switch (value->kind) {
+	case CODE_VALUE_THREAD_WORD:
+		return describe(anchor, PILOTLIGHT_RUNTIME_TLS, 0, value->offset, runtime);
+	case CODE_VALUE_SLOT_WORD:
+		return describe(
+			anchor, PILOTLIGHT_RUNTIME_TLS_SLOT, value->place, value->offset, runtime);
+	case CODE_VALUE_RESULT_WORD:
+		return describe(
+			anchor, PILOTLIGHT_RUNTIME_TLS_INDEX, value->place, value->offset, runtime);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+int runtime_anchor_describe_key(const struct runtime_anchor *anchor, const struct code_value *value,
+	uint32_t key_at, struct pilotlight_runtime *runtime)
+{
+	switch (value->kind) {
+	case CODE_VALUE_ADDRESS:
+		return describe(anchor, PILOTLIGHT_RUNTIME_KEY, value->place + key_at, 0, runtime);
+	case CODE_VALUE_NUMBER:
+		return describe(anchor, PILOTLIGHT_RUNTIME_KEY, value->place, 0, runtime);
+	case CODE_VALUE_WORD:
+		return describe(anchor, PILOTLIGHT_RUNTIME_KEY_BEHIND, value->place,
+			value->offset + key_at, runtime);
+	case CODE_VALUE_NUMBER_BEHIND:
+		return describe(anchor, PILOTLIGHT_RUNTIME_KEY_BEHIND, value->place, value->offset,
+			runtime);
+	default:
+		return -ENOTSUP;
+	}
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later WITH Linux-syscall-note */
+/*
+ * Runtime descriptions: where an interpreter keeps the frames of its programs. A symbol worker
+ * makes one from the interpreter's binary, and stores it beside the binary's unwind table. Whoever
+ * walks such frames interprets the description and knows no version of any runtime. The layout is
+ * the same in the file and in the kernel.
+ *
+ * A thread has a state, to which the anchor leads. The state refers to the innermost frame, and
+ * each frame to the one that called it. A frame refers to its code object and to an instruction in
+ * it. The code object holds the names and the lines. All of this is in the memory of the process,
+ * which may write there what it likes: a walker bounds the number of frames, and proves each
+ * object.
+ *
+ * Fields called `…_at` are offsets in bytes, from the start of the object that their names begin
+ * with; PILOTLIGHT_RUNTIME_NONE: there is no such field. Pointers have 8 bytes; the lowest three
+ * bits of one to an object may be a tag, and belong to no address.
+ *
+ * Places are addresses in the binary, relative to its code: file offset f of the code is place f,
+ * and data that is linked d bytes behind that code has place f + d. So if the code at file offset f
+ * is mapped at address a, place p is at address a - f + p.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+enum {
+	PILOTLIGHT_RUNTIME_VERSION = 1,
+	PILOTLIGHT_RUNTIME_NONE = 0xffff,
+	PILOTLIGHT_RUNTIME_AT_MAX = 4095,   /* the greatest offset */
+	PILOTLIGHT_RUNTIME_FRAME_MAX = 128, /* bytes of a frame, up to the last of its fields */
+	PILOTLIGHT_RUNTIME_TAG_BITS = 7,
+};
+
+enum pilotlight_runtime_language {
+	PILOTLIGHT_RUNTIME_PYTHON = 1,
+	PILOTLIGHT_RUNTIME_LANGUAGES,
+};
+
+/* How a thread's state is found. The thread pointer is fs on x86-64. */
+enum pilotlight_runtime_anchor {
+	/* A thread's own variable points to the state. It is at anchor_offset from ... */
+	PILOTLIGHT_RUNTIME_TLS = 1,	  /* the thread pointer */
+	PILOTLIGHT_RUNTIME_TLS_SLOT = 2,  /* the thread pointer + the word at anchor_place */
+	PILOTLIGHT_RUNTIME_TLS_INDEX = 3, /* what __tls_get_addr() returns for anchor_place */
+	/* The value of a pthread key is the state. The key's number, of 4 bytes, is ... */
+	PILOTLIGHT_RUNTIME_KEY = 4,	   /* at anchor_place */
+	PILOTLIGHT_RUNTIME_KEY_BEHIND = 5, /* at anchor_offset from where anchor_place points */
+	PILOTLIGHT_RUNTIME_ANCHORS,
+};
+
+/* Whose layout TLS_INDEX, KEY and KEY_BEHIND need. */
+enum pilotlight_runtime_libc {
+	PILOTLIGHT_RUNTIME_GLIBC = 1,
+	PILOTLIGHT_RUNTIME_LIBCS,
+};
+
+/* What a frame has at frame_instruction_at. */
+enum pilotlight_runtime_instruction {
+	PILOTLIGHT_RUNTIME_INDEX = 1,	/* a signed number of instructions, of 4 bytes */
+	PILOTLIGHT_RUNTIME_POINTER = 2, /* into the code object, whose instructions follow it */
+	PILOTLIGHT_RUNTIME_INSTRUCTIONS,
+};
+
+/*
+ * The interpreter's loop is a native function, and one call of it may run several frames: a group.
+ * A mark is a variable of that call, so its address says which native frame the group belongs to.
+ * This says where a group ends, and what its mark is. The mark of an empty group may be elsewhere.
+ */
+enum pilotlight_runtime_group {
+	/* Each frame is a group. The marks are a list, from state_mark_at on. */
+	PILOTLIGHT_RUNTIME_GROUP_SINGLE = 1,
+	/* A group's outermost frame has a byte other than 0 at frame_group_at. The marks are such a
+	 * list. */
+	PILOTLIGHT_RUNTIME_GROUP_FLAG = 2,
+	/* Behind a group is a frame that runs no function: its mark. It has a byte of at least
+	 * group_least at frame_group_at. */
+	PILOTLIGHT_RUNTIME_GROUP_FRAME = 3,
+	PILOTLIGHT_RUNTIME_GROUPS,
+};
+
+/* How a code object tells the lines of its instructions. */
+enum pilotlight_runtime_lines {
+	PILOTLIGHT_RUNTIME_RANGES = 1,	  /* as co_linetable of CPython 3.10 */
+	PILOTLIGHT_RUNTIME_LOCATIONS = 2, /* as co_linetable from CPython 3.11 on */
+	PILOTLIGHT_RUNTIME_LINE_TABLES,
+};
+
+/* Bits of a string's state. */
+enum pilotlight_runtime_string {
+	PILOTLIGHT_RUNTIME_STRING_WIDTHS = 7 << 2,  /* bytes of a character, times 4: 1, 2 or 4 */
+	PILOTLIGHT_RUNTIME_STRING_COMPACT = 1 << 5, /* the characters are in the object */
+	PILOTLIGHT_RUNTIME_STRING_ASCII = 1 << 6,
+};
+
+struct pilotlight_runtime {
+	__u16 version;	  /* PILOTLIGHT_RUNTIME_VERSION */
+	__u8 language;	  /* enum pilotlight_runtime_language */
+	__u8 anchor;	  /* enum pilotlight_runtime_anchor */
+	__u32 release;	  /* of the runtime; for CPython, PY_VERSION_HEX */
+	__u8 libc;	  /* enum pilotlight_runtime_libc; 0: not needed */
+	__u8 instruction; /* enum pilotlight_runtime_instruction */
+	__u8 unit_bytes;  /* of an instruction */
+	__u8 group;	  /* enum pilotlight_runtime_group */
+	__u8 group_least; /* of GROUP_FRAME; else 0 */
+	__u8 lines;	  /* enum pilotlight_runtime_lines */
+	__u8 frame_bytes; /* read at once: they have all fields of a frame */
+	__u8 reserved;
+	__s64 anchor_place; /* 0: not needed */
+	__s64 anchor_offset;
+	__s64 code_type_place; /* of the type of all code objects: the proof of one */
+
+	__u16 state_thread_at; /* the thread pointer of the state's thread: the proof of a state */
+	__u16 state_frame_at;  /* points to the innermost frame, or to what points to it at ... */
+	__u16 holder_frame_at; /* ... this offset */
+	__u16 state_mark_at;
+	__u16 mark_next_at;
+	__u16 frame_previous_at;
+	__u16 frame_code_at;
+	__u16 frame_instruction_at;
+	__u16 frame_group_at;
+	__u16 object_type_at;	  /* of any object */
+	__u16 code_file_at;	  /* points to a string */
+	__u16 code_name_at;	  /* points to a string */
+	__u16 code_first_line_at; /* a signed number of 4 bytes */
+	__u16 code_lines_at;	  /* points to a bytes object */
+	__u16 code_units_at;	  /* of POINTER: the instructions */
+	__u16 string_length_at;	  /* in characters; 8 bytes */
+	__u16 string_state_at;	  /* 1 byte: enum pilotlight_runtime_string */
+	__u16 string_ascii_at;	  /* the characters, if ASCII; else ... */
+	__u16 string_other_at;	  /* ... here */
+	__u16 bytes_size_at;	  /* 8 bytes */
+	__u16 bytes_data_at;
+	__u16 reserved_too[3];
+};
+_Static_assert(sizeof(struct pilotlight_runtime) == 88, "padding");

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/runtime_description.h"
+
+#include "base/array.h"
+#include "symbol/symbol_file.h"
+#include "tests/symbol/runtime_example.h"
+#include "tests/symbol/symbol_file_fixture.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct symbol_file_fixture fixture;
+static struct pilotlight_runtime runtime;
+
+static int set_up(void **state)
+{
+	runtime = runtime_example;
+	return 0;
+}
+
+static void an_example_is_sound(void **state)
+{
+	assert_true(runtime_description_is_sound(&runtime));
+}
+
+static void each_field_is_checked(void **state)
+{
+	static const struct {
+		size_t at, size;
+		int64_t value;
+	} changes[] = {
+#define CHANGE(field, value)                          \
+	{ offsetof(struct pilotlight_runtime, field), \
+		sizeof(((struct pilotlight_runtime *)0)->field), value }
+		CHANGE(version, 0),
+		CHANGE(version, 2),
+		CHANGE(language, 0),
+		CHANGE(language, PILOTLIGHT_RUNTIME_LANGUAGES),
+		CHANGE(anchor, 0),
+		CHANGE(anchor, PILOTLIGHT_RUNTIME_ANCHORS),
+		CHANGE(anchor, PILOTLIGHT_RUNTIME_TLS), /* needs no libc and no place */
+		CHANGE(libc, 0),
+		CHANGE(libc, PILOTLIGHT_RUNTIME_LIBCS),
+		CHANGE(instruction, 0),
+		CHANGE(instruction, PILOTLIGHT_RUNTIME_INSTRUCTIONS),
+		CHANGE(instruction, PILOTLIGHT_RUNTIME_INDEX), /* has no code_units_at */
+		CHANGE(unit_bytes, 0),
+		CHANGE(unit_bytes, 17),
+		CHANGE(group, 0),
+		CHANGE(group, PILOTLIGHT_RUNTIME_GROUPS),
+		CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_FRAME),	/* has no list, and a least byte */
+		CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_SINGLE), /* has no byte */
+		CHANGE(group_least, 1),
+		CHANGE(lines, 0),
+		CHANGE(lines, PILOTLIGHT_RUNTIME_LINE_TABLES),
+		CHANGE(frame_bytes, 129),
+		CHANGE(frame_bytes, 68),
+		CHANGE(frame_bytes, 0),
+		CHANGE(reserved, 1),
+		CHANGE(reserved_too[0], 1),
+		CHANGE(reserved_too[1], 1),
+		CHANGE(reserved_too[2], 1),
+		CHANGE(anchor_place, (1LL << 40) + 1),
+		CHANGE(anchor_place, -(1LL << 40) - 1),
+		CHANGE(anchor_offset, INT64_MAX),
+		CHANGE(anchor_offset, INT64_MIN),
+		CHANGE(code_type_place, INT64_MAX),
+		CHANGE(state_thread_at, 4096),
+		CHANGE(state_frame_at, 4096),
+		CHANGE(holder_frame_at, 4096),
+		CHANGE(state_mark_at, 4096),
+		CHANGE(state_mark_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(mark_next_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(frame_previous_at, 62),
+		CHANGE(frame_previous_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(frame_code_at, 62),
+		CHANGE(frame_instruction_at, 62),
+		CHANGE(frame_group_at, 69),
+		CHANGE(frame_group_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(object_type_at, 4096),
+		CHANGE(code_file_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(code_name_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(code_first_line_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(code_lines_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(code_units_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(string_length_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(string_state_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(string_ascii_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(string_other_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(bytes_size_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(bytes_data_at, PILOTLIGHT_RUNTIME_NONE),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		runtime = runtime_example;
+		memcpy((uint8_t *)&runtime + changes[i].at, &changes[i].value, changes[i].size);
+		if (runtime_description_is_sound(&runtime))
+			fail_msg("%ld at %zu is not refused", changes[i].value, changes[i].at);
+	}
+}
+
+static void kinds_need_their_fields(void **state)
+{
+	runtime.anchor = PILOTLIGHT_RUNTIME_TLS;
+	runtime.libc = 0;
+	assert_false(runtime_description_is_sound(&runtime));
+	runtime.anchor_place = 0;
+	assert_true(runtime_description_is_sound(&runtime));
+	runtime.anchor = PILOTLIGHT_RUNTIME_TLS_SLOT;
+	runtime.anchor_place = 0x1000;
+	assert_true(runtime_description_is_sound(&runtime));
+	runtime.anchor = PILOTLIGHT_RUNTIME_KEY;
+	runtime.libc = PILOTLIGHT_RUNTIME_GLIBC;
+	assert_false(runtime_description_is_sound(&runtime));
+	runtime.anchor_offset = 0;
+	assert_true(runtime_description_is_sound(&runtime));
+	runtime.instruction = PILOTLIGHT_RUNTIME_INDEX;
+	runtime.code_units_at = PILOTLIGHT_RUNTIME_NONE;
+	assert_true(runtime_description_is_sound(&runtime));
+	runtime.group = PILOTLIGHT_RUNTIME_GROUP_SINGLE;
+	runtime.frame_group_at = PILOTLIGHT_RUNTIME_NONE;
+	assert_true(runtime_description_is_sound(&runtime));
+	runtime.group = PILOTLIGHT_RUNTIME_GROUP_FRAME;
+	runtime.group_least = 3;
+	runtime.frame_group_at = 68;
+	runtime.state_mark_at = runtime.mark_next_at = PILOTLIGHT_RUNTIME_NONE;
+	assert_true(runtime_description_is_sound(&runtime));
+}
+
+/* Opens a file with `count` copies. Returns runtime_description_find(). */
+static int find_in_file(size_t count)
+{
+	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
+	const struct pilotlight_runtime *found = NULL;
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	fixture = (struct symbol_file_fixture){ .identity_bytes = 20,
+		.kind = PILOTLIGHT_SYMBOL_BUILD_ID };
+	symbol_file_fixture_fill(&fixture);
+	symbol_file_fixture_build(&fixture);
+	if (count > 0) {
+		const struct pilotlight_runtime copies[2] = { runtime, runtime };
+
+		(void)symbol_file_fixture_append(
+			&fixture, PILOTLIGHT_SYMBOL_RUNTIME, sizeof(runtime), copies, count);
+		symbol_file_fixture_finish(&fixture);
+	}
+	fd = symbol_file_fixture_fd(&fixture);
+	assert_int_equal(symbol_file_open(fd, &file), 0);
+	r = runtime_description_find(file, &found);
+	if (r == 0)
+		assert_memory_equal(found, &runtime, sizeof(runtime));
+	else
+		assert_null(found);
+	return r;
+}
+
+static void a_file_has_one_or_none(void **state)
+{
+	assert_int_equal(find_in_file(0), -ENODATA);
+	assert_int_equal(find_in_file(1), 0);
+	assert_int_equal(find_in_file(2), -EBADMSG);
+	runtime.version++;
+	assert_int_equal(find_in_file(1), -EPROTONOSUPPORT);
+	runtime.version--;
+	runtime.group = 0;
+	assert_int_equal(find_in_file(1), -EBADMSG);
+}
+
+static void releases_are_written_as_python_does(void **state)
+{
+	static const struct {
+		uint32_t release;
+		const char *text;
+	} releases[] = {
+		{ 0x030b02f0, "3.11.2" },
+		{ 0x030e0af0, "3.14.10" },
+		{ 0x030f00a3, "3.15.0a3" },
+		{ 0x030f00b1, "3.15.0b1" },
+		{ 0x030d00c2, "3.13.0rc2" },
+		{ 0x030a0000, "3.10" },
+		{ 0xffffffff, "255.255.255" },
+	};
+	char text[RUNTIME_RELEASE_BYTES];
+
+	assert_string_equal(runtime_description_language(&runtime), "Python");
+	assert_string_equal(runtime_description_word(&runtime), "python");
+	for (size_t i = 0; i < ARRAY_SIZE(releases); i++) {
+		runtime.release = releases[i].release;
+		assert_string_equal(runtime_description_release(&runtime, text), releases[i].text);
+	}
+	runtime.language = 77;
+	assert_string_equal(runtime_description_language(&runtime), "unknown");
+	assert_string_equal(runtime_description_word(&runtime), "unknown");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(an_example_is_sound, set_up),
+		cmocka_unit_test_setup(each_field_is_checked, set_up),
+		cmocka_unit_test_setup(kinds_need_their_fields, set_up),
+		cmocka_unit_test_setup(a_file_has_one_or_none, set_up),
+		cmocka_unit_test_setup(releases_are_written_as_python_does, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
