@@ -167,13 +167,16 @@ struct rq {
 };
 
 struct cfs_rq {
-	struct rq *rq; /* CONFIG_FAIR_GROUP_SCHED */
+	struct rq *rq;	    /* CONFIG_FAIR_GROUP_SCHED */
+	int throttle_count; /* CONFIG_CFS_BANDWIDTH; of the group and those that it is in */
 };
 
 struct task_struct {
 	unsigned int __state; /* since 5.14 */
 	int on_cpu;	      /* CONFIG_SMP */
 	int exit_state;
+	int prio;
+	_Bool throttled; /* CONFIG_CFS_BANDWIDTH, since 6.18 */
 	unsigned int in_iowait : 1;
 	struct sched_info sched_info;
 	struct mm_struct *mm;

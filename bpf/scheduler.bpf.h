@@ -58,7 +58,8 @@ enum {
 	STATE_WAKING = 0x200,
 	STATE_NO_LOAD = 0x400,
 	STATE_NEW = 0x800,
-	BLOCKED_ENTRY = 2, /* of the scratches */
+	BLOCKED_ENTRY = 2,	   /* of the scratches */
+	REALTIME_PRIORITIES = 100, /* below: they have no quota, or another one */
 };
 
 /* Of the run queue on which the thread was last. */
@@ -67,11 +68,25 @@ static __always_inline __u64 run_queue_clock_ns(const struct task_struct *task)
 	return task->se.cfs_rq->rq->clock;
 }
 
+/*
+ * Is its group above its quota of CPU time? Until Linux 6.17 the group leaves the run queue at
+ * once, with all its threads. Since then a thread goes on until it returns to user code, where it
+ * is switched out.
+ */
+static __always_inline int is_throttled(const struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->throttled))
+		return task->throttled;
+	if (!bpf_core_field_exists(task->se.cfs_rq->throttle_count))
+		return 0;
+	return task->prio >= REALTIME_PRIORITIES && task->se.cfs_rq->throttle_count > 0;
+}
+
 /* Why a thread in this state does not run. */
 static __always_inline __u32 wait_of(const struct task_struct *task, __u32 state)
 {
 	if (state == 0)
-		return PILOTLIGHT_WAIT_PREEMPTED;
+		return is_throttled(task) ? PILOTLIGHT_WAIT_THROTTLED : PILOTLIGHT_WAIT_PREEMPTED;
 	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
 		return PILOTLIGHT_WAIT_DISK;
 	if (state & STATE_INTERRUPTIBLE)
@@ -82,6 +97,27 @@ static __always_inline __u32 wait_of(const struct task_struct *task, __u32 state
 	if (state & STATE_STOPPED)
 		return PILOTLIGHT_WAIT_STOPPED;
 	return PILOTLIGHT_WAIT_OTHER;
+}
+
+/* Was it ready all the time that it did not run? */
+static __always_inline int is_ready_wait(__u32 wait)
+{
+	return wait == PILOTLIGHT_WAIT_PREEMPTED || wait == PILOTLIGHT_WAIT_THROTTLED;
+}
+
+static __always_inline void set_wait(
+	struct off_cpu *off_cpu, const struct task_struct *task, __u32 state)
+{
+	__u32 wait = wait_of(task, state);
+
+	off_cpu->wait = wait;
+	off_cpu->ready_wait = is_ready_wait(wait) ? wait : PILOTLIGHT_WAIT_WOKEN;
+	off_cpu->woken_ns = 0;
+}
+
+static __always_inline int is_new(const struct off_cpu *off_cpu)
+{
+	return off_cpu->ready_wait == PILOTLIGHT_WAIT_NONE;
 }
 
 /* The source that counts what these programs do for both. */
@@ -117,10 +153,9 @@ static __always_inline void set_interval(
 }
 
 /* Sets all but when and why it was switched out, and the owner, which must come last. */
-static __always_inline void init_off_cpu(struct off_cpu *off_cpu, __u64 run_delay_ns, int is_new)
+static __always_inline void init_off_cpu(struct off_cpu *off_cpu, __u64 run_delay_ns)
 {
 	off_cpu->run_delay_ns = run_delay_ns;
-	off_cpu->is_new = is_new;
 	set_interval(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, interval_of(PILOTLIGHT_SOURCE_OFFCPU));
 	set_interval(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, interval_of(PILOTLIGHT_SOURCE_RUNQUEUE));
 }
@@ -169,7 +204,7 @@ static __always_inline void end_off_cpu(
 	off_cpu->run_delay_ns = run_delay_ns;
 	/* It may have gone to a CPU whose clock is late. */
 	off_ns = arrived_ns > since_ns ? arrived_ns - since_ns : 0;
-	if (off_cpu->wait == PILOTLIGHT_WAIT_PREEMPTED)
+	if (is_ready_wait(off_cpu->wait))
 		queued_ns = off_ns;
 	else if (woken_ns)
 		queued_ns = arrived_ns > woken_ns ? arrived_ns - woken_ns : 0;
@@ -192,7 +227,7 @@ static __always_inline void account_time(void *ctx)
 		return;
 	begin_ns = watch_begin();
 	off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
-	if (!off_cpu || !is_begun(off_cpu) || off_cpu->is_new)
+	if (!off_cpu || !is_begun(off_cpu) || is_new(off_cpu))
 		return;
 	end_off_cpu(off_cpu, task, &ended);
 	blocked = periods_of(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, ended.blocked_ns);
@@ -202,10 +237,8 @@ static __always_inline void account_time(void *ctx)
 		sample_current(
 			ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, SKIP_TO_SCHEDULE);
 	if (queued)
-		sample_current(ctx, PILOTLIGHT_SOURCE_RUNQUEUE,
-			off_cpu->wait == PILOTLIGHT_WAIT_PREEMPTED ? PILOTLIGHT_WAIT_PREEMPTED
-								   : PILOTLIGHT_WAIT_WOKEN,
-			queued, SKIP_TO_SCHEDULE);
+		sample_current(ctx, PILOTLIGHT_SOURCE_RUNQUEUE, off_cpu->ready_wait, queued,
+			SKIP_TO_SCHEDULE);
 }
 
 /* Before a switch: adds what account_time() has not seen. */
@@ -221,7 +254,6 @@ static __always_inline void account_unseen(struct off_cpu *off_cpu, const struct
 /* A new thread's time in the run queue until it first ran. */
 static __always_inline __u64 first_delay_ns(struct off_cpu *off_cpu, struct task_struct *task)
 {
-	off_cpu->is_new = 0;
 	return off_cpu->run_delay_ns = task->sched_info.run_delay;
 }
 
@@ -235,14 +267,13 @@ static __always_inline void note_switched(struct task_struct *previous, __u32 st
 		return;
 	owner = off_cpu->owner;
 	if (!is_begun(off_cpu))
-		init_off_cpu(off_cpu, previous->sched_info.run_delay, 0);
-	else if (off_cpu->is_new)
+		init_off_cpu(off_cpu, previous->sched_info.run_delay);
+	else if (is_new(off_cpu))
 		off_cpu->left_ns[off_cpu_place(PILOTLIGHT_SOURCE_RUNQUEUE)] -=
 			(__s64)first_delay_ns(off_cpu, previous);
 	else if (off_cpu->since_ns)
 		account_unseen(off_cpu, previous);
-	off_cpu->wait = wait_of(previous, state);
-	off_cpu->woken_ns = 0;
+	set_wait(off_cpu, previous, state);
 	off_cpu->since_ns = run_queue_clock_ns(previous);
 	if (!is_begun(off_cpu))
 		adopt_thread(off_cpu, owner, previous);
@@ -273,8 +304,11 @@ int BPF_PROG(note_wakeup, struct task_struct *task)
 	__u64 begin_ns = watch_begin();
 	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
 
-	if (off_cpu && off_cpu->since_ns && !off_cpu->woken_ns)
+	if (off_cpu && off_cpu->since_ns && !off_cpu->woken_ns) {
 		off_cpu->woken_ns = run_queue_clock_ns(task);
+		if (!is_ready_wait(off_cpu->wait) && is_throttled(task))
+			off_cpu->ready_wait = PILOTLIGHT_WAIT_THROTTLED;
+	}
 	watch_end(common_source(), begin_ns);
 	return 0;
 }
@@ -305,7 +339,8 @@ int BPF_PROG(begin_thread, struct task_struct *parent, struct task_struct *child
 	struct off_cpu *off_cpu = create_off_cpu(child, place);
 
 	if (off_cpu) {
-		init_off_cpu(off_cpu, 0, 1);
+		init_off_cpu(off_cpu, 0);
+		off_cpu->ready_wait = PILOTLIGHT_WAIT_NONE;
 		off_cpu->owner = owner_of(place);
 	} else {
 		note_refused_thread();
@@ -324,7 +359,7 @@ int BPF_PROG(end_thread, struct task_struct *task)
 
 	if (!off_cpu || !is_begun(off_cpu))
 		return 0;
-	if (off_cpu->is_new)
+	if (is_new(off_cpu))
 		off_cpu->left_ns[off_cpu_place(PILOTLIGHT_SOURCE_RUNQUEUE)] -=
 			(__s64)first_delay_ns(off_cpu, task);
 	else
@@ -334,7 +369,8 @@ int BPF_PROG(end_thread, struct task_struct *task)
 	if (blocked)
 		sample_current(ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, SKIP_NOTHING);
 	if (queued)
-		sample_current(ctx, PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_WOKEN, queued,
+		sample_current(ctx, PILOTLIGHT_SOURCE_RUNQUEUE,
+			is_new(off_cpu) ? PILOTLIGHT_WAIT_WOKEN : off_cpu->ready_wait, queued,
 			SKIP_NOTHING);
 	return 0;
 }
@@ -417,9 +453,8 @@ static __always_inline void begin_visited(struct task_struct *task, __u64 now)
 		release_thread(place);
 		return;
 	}
-	init_off_cpu(off_cpu, task->sched_info.run_delay, 0);
-	off_cpu->wait = wait_of(task, task->__state);
-	off_cpu->woken_ns = 0;
+	init_off_cpu(off_cpu, task->sched_info.run_delay);
+	set_wait(off_cpu, task, task->__state);
 	__sync_val_compare_and_swap(&off_cpu->since_ns, since_ns, task->on_cpu ? 0 : now);
 	if (__sync_val_compare_and_swap(&off_cpu->owner, owner, owner_of(place)) != owner)
 		release_thread(place);
@@ -444,7 +479,7 @@ static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 	if (!off_cpu || !is_begun(off_cpu) || !period_ns || task->on_cpu)
 		return 1;
 	if (state == 0 || state & (STATE_WAKING | STATE_NEW | STATE_DEAD) ||
-		off_cpu->wait == PILOTLIGHT_WAIT_PREEMPTED)
+		is_ready_wait(off_cpu->wait))
 		return 1;
 	since_ns = off_cpu->since_ns;
 	if (since_ns == 0 || since_ns >= before_ns || since_ns >= now)

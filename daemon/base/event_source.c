@@ -86,6 +86,7 @@ const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wai
 		[PILOTLIGHT_WAIT_OTHER] = "[blocked: parked or frozen]",
 		[PILOTLIGHT_WAIT_PREEMPTED] = "[waiting for a CPU: preempted]",
 		[PILOTLIGHT_WAIT_WOKEN] = "[waiting for a CPU: woken]",
+		[PILOTLIGHT_WAIT_THROTTLED] = "[throttled by cpu.max]",
 	};
 
 	if (source != PILOTLIGHT_SOURCE_OFFCPU && source != PILOTLIGHT_SOURCE_RUNQUEUE)

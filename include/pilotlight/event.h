@@ -42,6 +42,7 @@ enum pilotlight_wait {
 	/* Ready: ... */
 	PILOTLIGHT_WAIT_PREEMPTED, /* another thread was given its CPU */
 	PILOTLIGHT_WAIT_WOKEN,	   /* it was blocked before, or is new */
+	PILOTLIGHT_WAIT_THROTTLED, /* its control group had used up its cpu.max */
 	PILOTLIGHT_WAITS,
 };
 

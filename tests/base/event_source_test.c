@@ -96,6 +96,9 @@ static void stacks_of_threads_that_did_not_run_say_so(void **state)
 	assert_string_equal(
 		event_source_wait(PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_PREEMPTED),
 		"[waiting for a CPU: preempted]");
+	assert_string_equal(
+		event_source_wait(PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_THROTTLED),
+		"[throttled by cpu.max]");
 	assert_null(event_source_wait(PILOTLIGHT_SOURCE_CPU, PILOTLIGHT_WAIT_DISK));
 	assert_null(event_source_wait(PILOTLIGHT_SOURCE_FAULTS, PILOTLIGHT_WAIT_NONE));
 }
