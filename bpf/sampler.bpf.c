@@ -581,6 +581,6 @@ int BPF_PROG(forget_exit, struct task_struct *task)
 }
 
 #include "count.bpf.h"
-#include "scheduler.bpf.h"
+#include "lock.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -364,6 +364,7 @@ static void write_source(
 		[PILOTLIGHT_SOURCE_OFFCPU] = "Off CPU",
 		[PILOTLIGHT_SOURCE_RUNQUEUE] = "Run queue",
 		[PILOTLIGHT_SOURCE_FAULTS] = "Faults",
+		[PILOTLIGHT_SOURCE_LOCK] = "Locks",
 	};
 	const struct event_source *kind = &event_sources[source];
 	const struct accounts *accounts = &service->by_source.of[source];

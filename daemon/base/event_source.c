@@ -45,6 +45,16 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.least_period = 1,
 		.greatest_period = 1000000000,
 	},
+	[PILOTLIGHT_SOURCE_LOCK] = {
+		.name = "lock",
+		.title = "time waiting for locks",
+		.unit = "nanoseconds",
+		.pprof_type = "lock",
+		.default_period = 100 * NS_PER_US,
+		.service_period = 10 * NS_PER_MS,
+		.least_period = NS_PER_US, /* a sample costs some microseconds */
+		.greatest_period = 1000 * NS_PER_MS,
+	},
 };
 
 const struct event_source event_source_wall = {
@@ -87,13 +97,26 @@ const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wai
 		[PILOTLIGHT_WAIT_PREEMPTED] = "[waiting for a CPU: preempted]",
 		[PILOTLIGHT_WAIT_WOKEN] = "[waiting for a CPU: woken]",
 		[PILOTLIGHT_WAIT_THROTTLED] = "[throttled by cpu.max]",
+		[PILOTLIGHT_WAIT_FUTEX] = "[lock: futex]",
+		[PILOTLIGHT_WAIT_MUTEX] = "[lock: mutex]",
+		[PILOTLIGHT_WAIT_RT_MUTEX] = "[lock: rt-mutex]",
+		[PILOTLIGHT_WAIT_RWSEM_READ] = "[lock: rwsem, read]",
+		[PILOTLIGHT_WAIT_RWSEM_WRITE] = "[lock: rwsem, write]",
+		[PILOTLIGHT_WAIT_PERCPU_RWSEM] = "[lock: percpu-rwsem]",
+		[PILOTLIGHT_WAIT_SEMAPHORE] = "[lock: semaphore]",
+		[PILOTLIGHT_WAIT_SPINLOCK] = "[lock: spinlock]",
+		[PILOTLIGHT_WAIT_RWLOCK] = "[lock: rwlock]",
 	};
 
-	if (source != PILOTLIGHT_SOURCE_OFFCPU && source != PILOTLIGHT_SOURCE_RUNQUEUE)
-		return NULL;
-	if (wait < PILOTLIGHT_WAITS && names[wait])
+	static const char *const unknown[PILOTLIGHT_SOURCES] = {
+		[PILOTLIGHT_SOURCE_OFFCPU] = "[blocked]",
+		[PILOTLIGHT_SOURCE_RUNQUEUE] = "[waiting for a CPU]",
+		[PILOTLIGHT_SOURCE_LOCK] = "[lock]",
+	};
+
+	if (unknown[source] && wait < PILOTLIGHT_WAITS && names[wait])
 		return names[wait];
-	return source == PILOTLIGHT_SOURCE_RUNQUEUE ? "[waiting for a CPU]" : "[blocked]";
+	return unknown[source];
 }
 
 bool event_source_has(const struct event_source *source, const char *event)

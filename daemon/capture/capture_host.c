@@ -7,6 +7,7 @@
 #include "capture/cpu_list.h"
 #include "capture/kernel_cost.h"
 #include "capture/killable_read.h"
+#include "capture/lock_programs.h"
 #include "capture/perf_event_opener.h"
 #include "capture/sampler_programs.h"
 #include "capture/scheduler_programs.h"
@@ -308,8 +309,12 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 
 	if (r == 0 || (host->is_started && cpu_events_error_passes(r))) {
 		r = scheduler_programs_start(host->programs, &host->settings, fault);
-		if (r < 0 && !host->is_started)
+		if (r == 0)
+			r = lock_programs_start(host->programs, &host->settings, fault);
+		if (r < 0 && !host->is_started) {
 			stop_events(host);
+			scheduler_programs_stop(host->programs);
+		}
 		host->is_started = host->is_started || r == 0;
 		return r;
 	}
@@ -334,6 +339,7 @@ void capture_host_stop(struct capture_host *host)
 	stop_events(host);
 	thread_visit_end(&host->visit);
 	scheduler_programs_stop(host->programs);
+	lock_programs_stop(host->programs);
 	host->is_started = false;
 }
 
@@ -389,7 +395,7 @@ void capture_host_weigh(struct capture_host *host)
 
 static void read_programs(const struct capture_host *host, struct pilotlight_capture_state *state)
 {
-	const struct sampler *programs = host->programs;
+	struct sampler *programs = host->programs;
 
 	kernel_cost_add_program(bpf_program__fd(programs->progs.sample_cpu), &state->program_runs,
 		&state->program_ns);
@@ -399,6 +405,7 @@ static void read_programs(const struct capture_host *host, struct pilotlight_cap
 		bpf_program__fd(programs->progs.forget_exit), NULL, &state->program_ns);
 	scheduler_programs_add_cost(programs, &state->program_ns);
 	count_events_add_cost(programs, &state->program_ns);
+	lock_programs_add_cost(programs, &state->program_ns);
 }
 
 void capture_host_read_state(struct capture_host *host, struct pilotlight_capture_state *ret_state)

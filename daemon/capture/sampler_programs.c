@@ -6,6 +6,7 @@
 #include "capture/capture.h"
 #include "capture/count_events.h"
 #include "capture/libbpf_log.h"
+#include "capture/lock_programs.h"
 #include "capture/scheduler_programs.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
@@ -166,6 +167,8 @@ int sampler_programs_load(const struct capture_settings *settings,
 	amount_programs_prepare(programs, settings, sizes->maps.cpu_count);
 	count_events_prepare(programs, settings);
 	r = scheduler_programs_prepare(programs, settings, fault);
+	if (r == 0)
+		r = lock_programs_prepare(programs, settings, fault);
 	if (r < 0)
 		return r;
 	r = sampler__load(programs);

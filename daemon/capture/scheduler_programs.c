@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "capture/amount_programs.h"
 #include "capture/capture.h"
+#include "capture/kernel_btf.h"
 #include "capture/kernel_cost.h"
 #include "capture/map_sizes.h"
 #include "pilotlight/event.h"
@@ -32,48 +33,18 @@ static bool are_wanted(const struct capture_settings *settings)
 	       amount_programs_has(settings, PILOTLIGHT_SOURCE_RUNQUEUE);
 }
 
-/* The number of a tracepoint's arguments; 0: the kernel has no such tracepoint. */
-static int tracepoint_arguments(const struct btf *btf, const char *type_name)
-{
-	int id = btf__find_by_name_kind(btf, type_name, BTF_KIND_TYPEDEF);
-	const struct btf_type *type;
-
-	if (id < 0)
-		return 0;
-	type = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
-	if (!type || !btf_is_ptr(type))
-		return 0;
-	type = btf__type_by_id(btf, type->type);
-	return type && btf_is_func_proto(type) ? btf_vlen(type) : 0;
-}
-
-static bool has_member(const struct btf *btf, const char *structure, const char *name)
-{
-	int id = btf__find_by_name_kind(btf, structure, BTF_KIND_STRUCT);
-	const struct btf_type *type;
-
-	if (id < 0)
-		return false;
-	type = btf__type_by_id(btf, (uint32_t)id);
-	for (uint32_t i = 0; i < btf_vlen(type); i++)
-		if (strcmp(btf__name_by_offset(btf, btf_members(type)[i].name_off), name) == 0)
-			return true;
-	return false;
-}
-
 static const char *find_missing(const struct btf *btf, bool has_exit_tracepoint)
 {
-	if (!has_member(btf, "sched_info", "last_arrival"))
+	if (!kernel_btf_has_member(btf, "sched_info", "last_arrival"))
 		return "CONFIG_SCHED_INFO";
-	if (!has_member(btf, "cfs_rq", "rq"))
+	if (!kernel_btf_has_member(btf, "cfs_rq", "rq"))
 		return "CONFIG_FAIR_GROUP_SCHED";
 	if (has_exit_tracepoint)
 		return "";
-	/* The kernel's functions have hooks for such programs. */
-	if (btf__find_by_name_kind(btf, "register_ftrace_direct", BTF_KIND_FUNC) < 0)
+	if (!kernel_btf_traces_functions(btf))
 		return "the tracepoint sched_exit_tp (since Linux 6.16), and "
 		       "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS";
-	if (btf__find_by_name_kind(btf, "schedule", BTF_KIND_FUNC) < 0)
+	if (!kernel_btf_has_function(btf, "schedule"))
 		return "the tracepoint sched_exit_tp (since Linux 6.16), and a function schedule() "
 		       "in its BTF";
 	return "";
@@ -86,9 +57,10 @@ void scheduler_support_read(struct scheduler_support *ret_support)
 
 	if (btf) {
 		support.has_exit_tracepoint =
-			tracepoint_arguments(btf, "btf_trace_sched_exit_tp") > 0;
+			kernel_btf_tracepoint_arguments(btf, "btf_trace_sched_exit_tp") > 0;
 		support.tells_previous_state =
-			tracepoint_arguments(btf, "btf_trace_sched_switch") >= SWITCH_ARGUMENTS;
+			kernel_btf_tracepoint_arguments(btf, "btf_trace_sched_switch") >=
+			SWITCH_ARGUMENTS;
 	}
 	(void)snprintf(support.missing, sizeof(support.missing), "%s",
 		btf ? find_missing(btf, support.has_exit_tracepoint) : "BTF");

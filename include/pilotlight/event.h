@@ -26,10 +26,11 @@ enum pilotlight_source {
 	PILOTLIGHT_SOURCE_OFFCPU,   /* a thread was blocked */
 	PILOTLIGHT_SOURCE_RUNQUEUE, /* a thread was ready and waited for a CPU */
 	PILOTLIGHT_SOURCE_FAULTS,   /* a thread touched memory that was not mapped yet */
+	PILOTLIGHT_SOURCE_LOCK,	    /* a thread waited for a lock */
 	PILOTLIGHT_SOURCES,
 };
 
-/* Why a thread did not run. */
+/* Why a thread did not run, or what it waited for. */
 enum pilotlight_wait {
 	PILOTLIGHT_WAIT_NONE, /* it ran */
 	/* Blocked: in the kernel's states of these names, ... */
@@ -43,6 +44,16 @@ enum pilotlight_wait {
 	PILOTLIGHT_WAIT_PREEMPTED, /* another thread was given its CPU */
 	PILOTLIGHT_WAIT_WOKEN,	   /* it was blocked before, or is new */
 	PILOTLIGHT_WAIT_THROTTLED, /* its control group had used up its cpu.max */
+	/* Kinds of locks, of PILOTLIGHT_SOURCE_LOCK. */
+	PILOTLIGHT_WAIT_FUTEX, /* of user code, such as its mutexes and condition variables */
+	PILOTLIGHT_WAIT_MUTEX,
+	PILOTLIGHT_WAIT_RT_MUTEX,
+	PILOTLIGHT_WAIT_RWSEM_READ,
+	PILOTLIGHT_WAIT_RWSEM_WRITE,
+	PILOTLIGHT_WAIT_PERCPU_RWSEM,
+	PILOTLIGHT_WAIT_SEMAPHORE,
+	PILOTLIGHT_WAIT_SPINLOCK,
+	PILOTLIGHT_WAIT_RWLOCK,
 	PILOTLIGHT_WAITS,
 };
 
@@ -107,6 +118,7 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_TIMED,		 /* JIT code, sent through the ring with its own time */
 	PILOTLIGHT_EVENT_WALK_UNSENT,	 /* no room for a walked stack: the kernel's walk is used */
 	PILOTLIGHT_EVENT_THREAD_REFUSED, /* no room for a thread: its waits are not sampled */
+	PILOTLIGHT_EVENT_WAIT_REFUSED,	 /* no room to note when a wait or an I/O began */
 	PILOTLIGHT_EVENT_COUNT,
 };
 

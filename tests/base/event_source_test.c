@@ -99,6 +99,10 @@ static void stacks_of_threads_that_did_not_run_say_so(void **state)
 	assert_string_equal(
 		event_source_wait(PILOTLIGHT_SOURCE_RUNQUEUE, PILOTLIGHT_WAIT_THROTTLED),
 		"[throttled by cpu.max]");
+	assert_string_equal(event_source_wait(PILOTLIGHT_SOURCE_LOCK, PILOTLIGHT_WAIT_RWSEM_READ),
+		"[lock: rwsem, read]");
+	assert_string_equal(
+		event_source_wait(PILOTLIGHT_SOURCE_LOCK, PILOTLIGHT_WAIT_NONE), "[lock]");
 	assert_null(event_source_wait(PILOTLIGHT_SOURCE_CPU, PILOTLIGHT_WAIT_DISK));
 	assert_null(event_source_wait(PILOTLIGHT_SOURCE_FAULTS, PILOTLIGHT_WAIT_NONE));
 }

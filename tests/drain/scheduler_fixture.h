@@ -125,7 +125,8 @@ static inline void open_fixture_in(uint32_t rate_hz, size_t map_bytes, size_t un
 		.filters_processes = filters_processes,
 		.sources = sources,
 		.periods = { [PILOTLIGHT_SOURCE_OFFCPU] = PERIOD_NS,
-			[PILOTLIGHT_SOURCE_RUNQUEUE] = PERIOD_NS },
+			[PILOTLIGHT_SOURCE_RUNQUEUE] = PERIOD_NS,
+			[PILOTLIGHT_SOURCE_LOCK] = PERIOD_NS },
 	};
 	struct fault fault = { 0 };
 
@@ -327,7 +328,30 @@ static inline void sleep_ns(uint64_t ns)
 	(void)nanosleep(&time, NULL);
 }
 
+static inline bool is_time_up(const struct life *life)
+{
+	return clock_monotonic_ns() >= life->begin_ns + PLAY_NS;
+}
+
 static inline long futex(uint32_t *word, int operation, uint32_t value)
 {
 	return syscall(SYS_futex, word, operation, value, NULL, NULL, 0);
+}
+
+static inline void play_by_futex(struct life *life, int number)
+{
+	uint32_t *turn = &fixture.shared->turn;
+
+	for (;;) {
+		uint32_t now = __atomic_load_n(turn, __ATOMIC_ACQUIRE);
+
+		if (now == 2)
+			return;
+		if (now != (uint32_t)number) {
+			(void)futex(turn, FUTEX_WAIT, now);
+			continue;
+		}
+		__atomic_store_n(turn, is_time_up(life) ? 2 : !number, __ATOMIC_RELEASE);
+		(void)futex(turn, FUTEX_WAKE, 1);
+	}
 }

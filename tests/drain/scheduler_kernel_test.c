@@ -9,11 +9,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-static bool is_time_up(const struct life *life)
-{
-	return clock_monotonic_ns() >= life->begin_ns + PLAY_NS;
-}
-
 static void sleep_long(struct life *life, int number)
 {
 	sleep_ns(300000000);
@@ -121,24 +116,6 @@ static void switches_are_part_of_the_cost(void **state)
 		ms(after.program_ns - before.program_ns));
 	assert_true(total[PILOTLIGHT_SOURCE_OFFCPU].watch_ns > 0);
 	assert_int_equal(total[PILOTLIGHT_SOURCE_RUNQUEUE].watch_ns, 0);
-}
-
-static void play_by_futex(struct life *life, int number)
-{
-	uint32_t *turn = &fixture.shared->turn;
-
-	for (;;) {
-		uint32_t now = __atomic_load_n(turn, __ATOMIC_ACQUIRE);
-
-		if (now == 2)
-			return;
-		if (now != (uint32_t)number) {
-			(void)futex(turn, FUTEX_WAIT, now);
-			continue;
-		}
-		__atomic_store_n(turn, is_time_up(life) ? 2 : !number, __ATOMIC_RELEASE);
-		(void)futex(turn, FUTEX_WAKE, 1);
-	}
 }
 
 static void futexes_block(void **state)

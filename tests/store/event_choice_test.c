@@ -46,7 +46,11 @@ static void an_event_takes_its_windows(void **state)
 
 static void wall_takes_its_parts(void **state)
 {
+	struct event_choice choice;
+
 	expect("wall", "1101010", true);
+	event_choice_init(&choice, "wall");
+	assert_false(event_choice_takes(&choice, "lock"));
 }
 
 static void the_first_event_of_cpu_time_is_taken(void **state)

@@ -2,6 +2,7 @@
 /* The program type, map types and helpers that capture uses, each tried out. */
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "capture/lock_programs.h"
 #include "capture/scheduler_programs.h"
 #include "pilotlight/event.h"
 #include "tools/doctor/doctor_check.h"
@@ -84,6 +85,19 @@ static void check_scheduler(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_OK, "%s",
 			support.has_exit_tracepoint ? "by the tracepoint sched_exit_tp"
 						    : "by tracing schedule()");
+}
+
+static void check_locks(struct doctor_finding *finding)
+{
+	struct lock_support support;
+
+	lock_support_read(&support);
+	if (*support.missing)
+		doctor_found(finding, DOCTOR_MISSING, "the kernel lacks %s", support.missing);
+	else
+		doctor_found(finding, DOCTOR_OK, "%s%s%s", "sleeping locks of the kernel",
+			support.has_spin_locks ? ", spin locks" : "",
+			support.has_futexes ? ", futexes" : "");
 }
 
 static void check_map_type(struct doctor_finding *finding)
@@ -187,6 +201,8 @@ static const struct doctor_check checks[] = {
 	{ "scheduler programs", check_scheduler, 0, false, "time off the CPU; CPU time is sampled",
 		"Linux 6.16 or newer, or one with CONFIG_FUNCTION_TRACER=y; with "
 		"CONFIG_SCHED_INFO=y and CONFIG_FAIR_GROUP_SCHED=y" },
+	{ "lock programs", check_locks, 0, false, "waits for locks; CPU time is sampled",
+		"Linux 5.19 or newer" },
 	{ "raw stack maps", check_stackmap, 0, true, "stacks; nothing can be recorded", NEWER },
 	{ "build-id stack maps", check_stackmap, BPF_F_STACK_BUILD_ID, true,
 		"identities of code; nothing can be recorded", NEWER },

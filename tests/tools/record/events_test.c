@@ -19,6 +19,7 @@ static void events_are_listed(void **state)
 		"offcpu    1ms     time off CPU\n"
 		"runqueue  1ms     time waiting for a CPU\n"
 		"faults    7       page faults\n"
+		"lock      100us   time waiting for locks\n"
 		"wall      -       time on CPU, off CPU and waiting for a CPU\n");
 	assert_string_equal(ran.err, "");
 }
