@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { MILLIONTHS = 1000000 };
+enum { MILLIONTHS = 1000000, CERTAIN_ERRORS = 3 };
 
 static uint64_t saturate(unsigned __int128 value, uint64_t limit)
 {
@@ -147,4 +147,27 @@ int64_t profile_difference_change(
 	return profile_difference_share(
 		       difference, DIFFERENCE_COMPARED, samples[DIFFERENCE_COMPARED]) -
 	       profile_difference_share(difference, DIFFERENCE_BASE, samples[DIFFERENCE_BASE]);
+}
+
+bool profile_difference_is_certain(
+	const struct profile_difference *difference, const uint64_t samples[DIFFERENCE_SIDE_COUNT])
+{
+	const double base_whole =
+		(double)difference->whole_millionths[DIFFERENCE_BASE] / MILLIONTHS;
+	const double compared_whole =
+		(double)difference->whole_millionths[DIFFERENCE_COMPARED] / MILLIONTHS;
+	const double base = (double)samples[DIFFERENCE_BASE];
+	const double compared = (double)samples[DIFFERENCE_COMPARED];
+	double share, variance, change;
+
+	if (base_whole <= 0 || compared_whole <= 0 || difference->samples[DIFFERENCE_BASE] == 0 ||
+		difference->samples[DIFFERENCE_COMPARED] == 0)
+		return false;
+	/* As if both were the same load: the share and its error by all samples of both. */
+	share = (base + compared) / (base_whole + compared_whole);
+	variance = share * (1 / base_whole + 1 / compared_whole);
+	if (difference->whole == DIFFERENCE_BY_TOTAL)
+		variance *= 1 - share;
+	change = compared / compared_whole - base / base_whole;
+	return change * change > CERTAIN_ERRORS * CERTAIN_ERRORS * variance;
 }

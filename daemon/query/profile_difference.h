@@ -54,6 +54,15 @@ bool profile_difference_is_time(const struct profile_difference *difference);
 int64_t profile_difference_share(
 	const struct profile_difference *difference, enum difference_side side, uint64_t samples);
 
+/*
+ * Does the change exceed three times the standard error of sampling? Of 1,000 frames of a load that
+ * stayed the same, fewer than 3 do by chance. The error assumes that samples are independent; a
+ * sample that stands for several periods counts as several, so its error is greater than assumed.
+ * Without samples on one of the sides nothing is certain.
+ */
+bool profile_difference_is_certain(
+	const struct profile_difference *difference, const uint64_t samples[DIFFERENCE_SIDE_COUNT]);
+
 /* The compared share minus the base share; above 0: more than in the base. */
 int64_t profile_difference_change(
 	const struct profile_difference *difference, const uint64_t samples[DIFFERENCE_SIDE_COUNT]);

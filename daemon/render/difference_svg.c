@@ -33,6 +33,7 @@ static const char *const more_classes[LEVELS + 1] = { "n0", "p1", "p2", "p3", "p
 struct picture {
 	const struct profile_difference *difference;
 	const struct frame_difference *frames;
+	struct flamegraph_cut cut;
 	char names[DIFFERENCE_SIDE_COUNT][UTF8_CLEAN_BYTES];
 	uint64_t steps[LEVELS + 1]; /* the least change of each level; 0 for level 0 */
 };
@@ -43,21 +44,31 @@ static int64_t total_change(const struct picture *picture, size_t frame)
 		picture->difference, picture->frames->changes[frame].total);
 }
 
-static unsigned level_of(const struct picture *picture, int64_t change)
+static bool is_certain(const struct picture *picture, size_t frame)
 {
-	unsigned level = change == 0 ? 0 : LEVELS;
+	return profile_difference_is_certain(
+		picture->difference, picture->frames->changes[frame].total);
+}
+
+static unsigned level_of(const struct picture *picture, size_t frame)
+{
+	int64_t change = total_change(picture, frame);
+	unsigned level = is_certain(picture, frame) ? LEVELS : 0;
 
 	while ((uint64_t)llabs(change) < picture->steps[level])
 		level--;
 	return level;
 }
 
-/* Each level begins at a fixed fraction of the greatest change. */
+/*
+ * Each level begins at a fixed fraction of the greatest change that is certain, the first with the
+ * least.
+ */
 static void find_steps(struct picture *picture)
 {
 	static const unsigned parts[LEVELS] = { 40, 10, 4, 2 };
 	const struct frame_change *root = &picture->frames->changes[0];
-	uint64_t greatest = 0, change;
+	uint64_t greatest = 0, least = UINT64_MAX, change;
 
 	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++) {
 		change = (uint64_t)profile_difference_share(picture->difference, i, root->total[i]);
@@ -65,12 +76,18 @@ static void find_steps(struct picture *picture)
 			greatest = change / 100;
 	}
 	for (size_t i = 0; i < picture->frames->tree->count; i++) {
+		if (!is_certain(picture, i))
+			continue;
 		change = (uint64_t)llabs(total_change(picture, i));
 		if (change > greatest)
 			greatest = change;
+		if (change < least)
+			least = change;
 	}
 	for (unsigned i = 0; i < LEVELS; i++)
 		picture->steps[i + 1] = greatest / parts[i];
+	if (least < picture->steps[1])
+		picture->steps[1] = least;
 }
 
 /* --- frames --- */
@@ -79,31 +96,47 @@ static const char *class_of(const void *context, size_t frame)
 {
 	int64_t change = total_change(context, frame);
 
-	return (change < 0 ? fewer_classes : more_classes)[level_of(context, change)];
+	return (change < 0 ? fewer_classes : more_classes)[level_of(context, frame)];
 }
 
 static const char *mark_of(const void *context, size_t frame)
 {
 	int64_t change = total_change(context, frame);
 
-	if (level_of(context, change) == 0)
+	if (level_of(context, frame) == 0)
 		return "";
 	return change < 0 ? "- " : "+ ";
 }
 
-/* The compared side has its data in other attributes; the script reads the base's from these. */
+/* The other data are weights (frame_difference.h); these are the samples of both sides. */
 static void write_data(const void *context, size_t frame, struct output *output)
 {
+	static const char names[][DIFFERENCE_SIDE_COUNT] = { { 'o', 'c' }, { 'q', 'd' } };
 	const struct picture *picture = context;
 	const struct frame_change *change = &picture->frames->changes[frame];
 	const struct frame_tree *tree = picture->frames->tree;
 
-	if (change->total[DIFFERENCE_BASE] > 0)
-		output_printf(output, " data-o=\"%" PRIu64 "\"", change->total[DIFFERENCE_BASE]);
-	if (change->self[DIFFERENCE_BASE] > 0)
-		output_printf(output, " data-q=\"%" PRIu64 "\"", change->self[DIFFERENCE_BASE]);
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++) {
+		if (change->total[i] > 0)
+			output_printf(
+				output, " data-%c=\"%" PRIu64 "\"", names[0][i], change->total[i]);
+		if (change->self[i] > 0)
+			output_printf(
+				output, " data-%c=\"%" PRIu64 "\"", names[1][i], change->self[i]);
+	}
 	if (tree->labels->items[tree->frames[frame].label].kind == FRAME_INLINED)
 		output_string(output, " data-i=\"1\"");
+}
+
+static void write_narrow(const void *context, size_t frame, struct output *output)
+{
+	static const struct frame_change left_out;
+	const struct picture *picture = context;
+	const struct frame_change *change =
+		frame == SIZE_MAX ? &left_out : &picture->frames->changes[frame];
+
+	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
+		output_printf(output, ",%" PRIu64 ",%" PRIu64, change->total[i], change->self[i]);
 }
 
 /* "total 12.34 % → 15.00 %, +2.66 points (+21.6 %)" */
@@ -220,54 +253,37 @@ static void write_metadata(const struct picture *picture, struct output *output)
 
 	output_printf(output,
 		"<metadata class=\"difference\">{\"wholes\":[%" PRIu64 ".%06" PRIu64 ",%" PRIu64
-		".%06" PRIu64 "],",
+		".%06" PRIu64 "]",
 		wholes[DIFFERENCE_BASE] / 1000000, wholes[DIFFERENCE_BASE] % 1000000,
 		wholes[DIFFERENCE_COMPARED] / 1000000, wholes[DIFFERENCE_COMPARED] % 1000000);
 	if (!profile_difference_is_cpu(difference))
-		output_printf(output, "\"periods\":[%" PRIu64 ",%" PRIu64 "],",
+		output_printf(output, ",\"periods\":[%" PRIu64 ",%" PRIu64 "]",
 			difference->sides[DIFFERENCE_BASE]->period_ns,
 			difference->sides[DIFFERENCE_COMPARED]->period_ns);
-	output_printf(output, "\"drawn\":%d}</metadata>\n", (int)DIFFERENCE_COMPARED);
+	output_string(output, "}</metadata>\n");
 }
 
-static void write_name(
-	const struct picture *picture, enum difference_side side, struct output *output)
+static void write_note_begin(struct output *output, uint64_t y)
 {
-	output_string(output, "\xe2\x80\x9c");
-	svg_write_text(output, picture->names[side]);
-	output_string(output, "\xe2\x80\x9d");
+	output_printf(output, "<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">",
+		FLAMEGRAPH_MARGIN_PX, y);
 }
 
 static void write_notes(const struct flamegraph_page *page, uint64_t y)
 {
 	const struct picture *picture = picture_of(page);
-	const struct profile_difference *difference = picture->difference;
-	uint64_t undrawn = picture->frames->undrawn;
 	struct output *output = page->output;
-	char amount[CAPTION_AMOUNT_BYTES], share[DIFFERENCE_TEXT_BYTES];
 
+	write_note_begin(output, y);
+	output_string(output, "+ red is more in \xe2\x80\x9c");
+	svg_write_text(output, picture->names[DIFFERENCE_COMPARED]);
+	output_string(output, "\xe2\x80\x9d, - blue is less; a frame without a colour changed by "
+			      "no more than the "
+			      "error of sampling.</text>\n");
+	write_note_begin(output, y + FLAMEGRAPH_NOTE_PX);
 	output_printf(output,
-		"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">Frames are as wide as in ",
-		FLAMEGRAPH_MARGIN_PX, y);
-	write_name(picture, DIFFERENCE_COMPARED, output);
-	output_printf(output,
-		" and coloured by the change of their share: + red is more, - blue is less. Shares "
-		"are of %s.</text>\n",
-		difference_whole_text(difference));
-	if (undrawn > 0) {
-		output_printf(output,
-			"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">%s (%s %%) of ",
-			FLAMEGRAPH_MARGIN_PX, y + FLAMEGRAPH_NOTE_PX,
-			caption_samples(difference->sides[DIFFERENCE_BASE], undrawn, amount),
-			difference_share(
-				profile_difference_share(difference, DIFFERENCE_BASE, undrawn),
-				share));
-		write_name(picture, DIFFERENCE_BASE, output);
-		output_string(
-			output, " ended in frames that are missing, or too narrow to draw, in ");
-		write_name(picture, DIFFERENCE_COMPARED, output);
-		output_string(output, ".</text>\n");
-	}
+		"A frame is as wide as the mean of its shares in both. Shares are of %s.</text>\n",
+		difference_whole_text(picture->difference));
 	write_metadata(picture, output);
 }
 
@@ -278,12 +294,13 @@ static int write_picture(const struct picture *picture, struct output *output)
 		.class_of = class_of,
 		.mark_of = mark_of,
 		.write_data = write_data,
+		.write_narrow = write_narrow,
 		.write_samples = write_samples,
 	};
 	const struct flamegraph_look look = {
 		.css = difference_svg_css,
 		.style = &style,
-		.note_count = 1 + (picture->frames->undrawn > 0),
+		.note_count = 2,
 		.context = picture,
 		.write_subtitle = write_subtitle,
 		.write_legend = write_legend,
@@ -292,6 +309,7 @@ static int write_picture(const struct picture *picture, struct output *output)
 	const struct flamegraph_page page = {
 		.profile = picture->difference->sides[DIFFERENCE_COMPARED],
 		.tree = picture->frames->tree,
+		.cut = &picture->cut,
 		.look = &look,
 		.title = "Differential flame graph",
 		.output = output,
@@ -305,11 +323,17 @@ int difference_svg_write(const struct profile_difference *difference,
 	struct output *output)
 {
 	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
+	const struct frame_budget budget = { flamegraph_budget.frames / DIFFERENCE_SIDE_COUNT,
+		flamegraph_budget.label_bytes / DIFFERENCE_SIDE_COUNT };
 	struct picture picture = { .difference = difference };
 	int r;
 
-	r = frame_difference_new(difference, detail,
-		flamegraph_minimum(difference->samples[DIFFERENCE_COMPARED]), &frames);
+	r = frame_difference_new(difference, detail, &budget, &frames);
+	if (r < 0)
+		return r;
+	r = flamegraph_cut_init(&picture.cut, frames->tree,
+		flamegraph_minimum(frames->tree->frames[0].total),
+		flamegraph_row_minimum(frames->tree->frames[0].total));
 	if (r < 0)
 		return r;
 	picture.frames = frames;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A differential flame graph: the frames of one profile, coloured by the change of their share from
- * the base to the compared profile. Red with a '+' is more, blue with a '-' is less. The colour is
- * stronger the closer a change is to the greatest change. A change of less than a hundredth of all
- * never gets a strong colour. Otherwise the picture is that of flamegraph_svg.h.
+ * A differential flame graph: the frames of both profiles, coloured by the change of their share
+ * from the base to the compared profile. Red with a '+' is more, blue with a '-' is less. A frame
+ * has a colour only if its change exceeds the error of sampling (profile_difference_is_certain()).
+ * The colour is stronger the closer a change is to the greatest change. A change of less than a
+ * hundredth of all never gets a strong colour. Otherwise the picture is that of flamegraph_svg.h.
  *
- * Frames are as wide as in the compared profile, so frames that exist in the base only are missing.
- * The last line says how much of the base is missing.
+ * A frame is as wide as the mean of its shares in both profiles, so that what vanished is there,
+ * too, half as wide as it was.
  */
 #pragma once
 

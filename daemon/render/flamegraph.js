@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Zoom, search and keyboard. The picture is complete without this script. Frames are in pre-order in
- * the document, so their depths give the tree. Positions are counted in samples, and visible frames
- * are laid out again for the window's width.
+ * Zoom, search and keyboard. The picture is complete without this script but for frames that are too
+ * narrow to draw, which are in the element `narrow` (flamegraph_narrow.h) and get rectangles when they
+ * are wide enough. Frames are in pre-order in the document, so their depths give the tree. Positions
+ * are counted in samples, and visible frames are laid out again for the window's width.
  */
 (function () {
 "use strict";
@@ -11,19 +12,19 @@ const svg = document.currentScript ? document.currentScript.closest("svg.flamegr
 	: document.documentElement;
 const standalone = svg === document.documentElement;
 const SVG = "http://www.w3.org/2000/svg", XHTML = "http://www.w3.org/1999/xhtml";
-const MARGIN = 16, PADDING = 4, BASELINE = 13, NARROWEST = 0.2, WIDTH_MIN = 400;
+const MARGIN = 16, PADDING = 4, BASELINE = 13, NARROWEST = 0.3, ROW_NARROWEST = 3, WIDTH_MIN = 400;
 const GAP = 0.5, GAP_FROM = 3, GAP_TO_PLACE = 14;
 const layer = svg.querySelector(".frames"), labels = svg.querySelector(".labels");
 const head = svg.querySelector(".head"), subtitle = svg.querySelector(".subtitle");
 const heading = svg.querySelector(".head .title");
-const row = +layer.dataset.row, upward = !svg.dataset.inverted;
+const row = +layer.dataset.row, foot = svg.querySelector(".foot");
 const binaries = JSON.parse(svg.querySelector(".binaries").textContent);
 const files = JSON.parse(svg.querySelector(".files").textContent);
-/* Of two profiles, base first: the samples that are 100 %, and their periods; and whose frames are drawn. */
+/* Of two profiles, base first: the samples that are 100 %, and their periods. Totals are weights then. */
 const difference = JSON.parse((svg.querySelector(".difference") || { textContent: "null" }).textContent);
 const MARKS = { p: "+ ", m: "- " };
 const headingText = heading.textContent, subtitleText = subtitle.textContent;
-const height = svg.viewBox.baseVal.height;
+const drawnHeight = svg.viewBox.baseVal.height;
 /* What a sample stands for, for other sources than CPU time: nanoseconds, bytes or a number of events. */
 const period = +(svg.dataset.period || 0), isBytes = svg.dataset.unit === "bytes";
 const noun = svg.dataset.noun || (period ? "" : "sample");
@@ -38,46 +39,95 @@ function make(parent, name, attributes, text) {
 	return element;
 }
 
-function readFrames() {
-	const frames = [], path = [];
-	let bottom;
-	for (const rect of layer.children) {
-		const lines = rect.firstElementChild.textContent.split("\n");
-		const y = +rect.getAttribute("y"), look = rect.getAttribute("class");
-		if (bottom === undefined)
-			bottom = y;
-		const f = {
-			rect, y, index: frames.length, name: lines[0],
-			depth: Math.abs(y - bottom) / row,
-			elided: look[0] === "e", inlined: look[0] === "i" || rect.dataset.i === "1",
-			mark: MARKS[look[0]] || "",
+function newFrame(name, depth, parent, properties) {
+	const f = { name, depth, parent, rect: null, y: 0, mark: "", line: null, binary: null,
+		elided: false, inlined: false, total: 0, self: 0, totals: [0, 0], selves: [0, 0],
+		children: [], start: 0, state: "gone", x: 0, width: 0, hit: false, ...properties };
+	if (parent)
+		parent.children.push(f);
+	return f;
+}
+
+function readDrawn(rect, bottom, path) {
+	const y = +rect.getAttribute("y"), look = rect.getAttribute("class");
+	const depth = (bottom - y) / row;
+	return path[depth] = newFrame(rect.firstElementChild.textContent.split("\n")[0], depth,
+		depth > 0 ? path[depth - 1] : null, {
+			rect, y, look, state: "", elided: look[0] === "e",
+			inlined: look[0] === "i" || rect.dataset.i === "1", mark: MARKS[look[0]] || "",
 			line: rect.dataset.l ? rect.dataset.l.split(":") : null,
 			total: +rect.dataset.n, self: +(rect.dataset.s || 0),
-			otherTotal: +(rect.dataset.o || 0), otherSelf: +(rect.dataset.q || 0),
-			binary: binaries[rect.dataset.b], children: [], start: 0, used: 0,
-			parent: null, state: "", x: 0, width: 0, hit: false,
-		};
-		f.parent = f.depth > 0 ? path[f.depth - 1] : null;
-		path[f.depth] = f;
-		if (f.parent) {
-			const p = f.parent;
-			/* What was elided stands last, just before its parent's own samples. */
-			f.start = f.elided ? p.start + p.total - p.self - f.total : p.start + p.used;
-			if (!f.elided)
-				p.used += f.total;
-			p.children.push(f);
-		}
-		frames.push(f);
+			totals: [+(rect.dataset.o || 0), +(rect.dataset.c || 0)],
+			selves: [+(rect.dataset.q || 0), +(rect.dataset.d || 0)],
+			binary: binaries[rect.dataset.b],
+		});
+}
+
+/* A frame that is not drawn and all that stands on it, as in flamegraph_narrow.h. */
+function readNarrow(looks, stack, parent) {
+	const read = [], path = [parent], size = difference ? 7 : 3;
+	for (let i = 1; i < stack.length; i += size) {
+		const [name, look, binary, line, inlined] = looks[stack[i]], level = stack[i + 1];
+		read.push(path[level] = newFrame(name, parent.depth + level, path[level - 1], {
+			look, elided: look[0] === "e", inlined: inlined === 1, mark: MARKS[look[0]] || "",
+			line: line ? line.split(":") : null, binary: binaries[binary],
+			self: stack[i + 2], total: stack[i + 2], isNarrow: true,
+			totals: [stack[i + 3] || 0, stack[i + 5] || 0],
+			selves: [stack[i + 4] || 0, stack[i + 6] || 0],
+		}));
 	}
-	for (const f of frames)
-		f.children.sort((a, b) => a.start - b.start);
-	return frames;
+	for (let i = read.length - 1; i > 0; i--)
+		read[i].parent.total += read[i].total;
+	return read;
+}
+
+/* What is drawn stands first, then what is narrow, then grey frames, then the frame's own samples. */
+function place(f) {
+	const children = f.children.filter(c => !c.elided);
+	let at = f.start;
+	for (const c of [...children.filter(c => !c.isNarrow), ...children.filter(c => c.isNarrow)]) {
+		c.start = at;
+		at += c.total;
+	}
+	for (const c of f.children)
+		if (c.elided)
+			c.start = f.start + f.total - f.self - c.total;
+	f.leftOut = f.elided ? 0 : f.total - f.self - (at - f.start);
+}
+
+function readFrames() {
+	const read = [], path = [], narrowOf = new Map();
+	const narrow = JSON.parse(svg.querySelector(".narrow").textContent);
+	const bottom = +layer.firstElementChild.getAttribute("y");
+	let drawn = 0;
+	for (const stack of narrow.frames) {
+		if (!narrowOf.has(stack[0]))
+			narrowOf.set(stack[0], []);
+		narrowOf.get(stack[0]).push(stack);
+	}
+	for (const rect of layer.children) {
+		const f = readDrawn(rect, bottom, path);
+		read.push(f);
+		if (f.elided)
+			continue;
+		for (const stack of narrowOf.get(drawn++) || [])
+			for (const n of readNarrow(narrow.looks, stack, f))
+				read.push(n);
+	}
+	read.forEach((f, index) => {
+		f.index = index;
+		place(f);
+	});
+	return read;
 }
 
 const frames = readFrames();
 const root = frames[0];
-const byRect = new Map(frames.map(f => [f.rect, f]));
-let view = root, current = null, hovered = null, term = "", width = 0, column = 7.23;
+const byRect = new Map(frames.filter(f => f.rect).map(f => [f.rect, f]));
+/* Samples in frames that the file lacks: a search cannot tell whether they match. */
+const leftOut = frames.reduce((sum, f) => sum + f.leftOut, 0);
+const drawnBottom = root.y + row, TOP = 96;
+let view = root, current = null, hovered = null, term = "", width = 0, column = 7.23, shownRows = 0;
 
 /* --- words and figures --- */
 
@@ -166,33 +216,65 @@ function pathTo(f) {
 	return path;
 }
 
-function place(f, ancestors, scale) {
+/* A grey frame is zoomed to for the narrow frames that it stands for, which are in its row. */
+function isInView(f) {
+	return f.depth > view.depth - (view.elided ? 1 : 0) && f !== view && f.start >= view.start &&
+		f.start + f.total <= view.start + view.total;
+}
+
+/* Rows that hold next to nothing would make the picture high and its rest small. */
+function findRows(scale) {
+	const widths = [];
+	for (const f of frames)
+		if (isInView(f) && !f.elided && f.total * scale >= NARROWEST)
+			widths[f.depth] = (widths[f.depth] || 0) + f.total * scale;
+	let depth = view.depth;
+	while (widths[depth + 1] >= ROW_NARROWEST)
+		depth++;
+	return depth;
+}
+
+function setState(f, state) {
+	if (state === f.state)
+		return;
+	if (f.isNarrow && state === "gone") {
+		byRect.delete(f.rect);
+		f.rect.remove();
+		f.rect = null;
+	} else if (f.isNarrow && !f.rect) {
+		f.rect = make(layer, "rect", { class: f.look + (f.hit ? " hit" : ""), height: row - 1 });
+		byRect.set(f.rect, f);
+	}
+	if (f.rect) {
+		f.rect.classList.remove("dim", "gone");
+		if (state)
+			f.rect.classList.add(state);
+	}
+	f.state = state;
+}
+
+function lay(f, ancestors, scale, rows) {
 	let state = "", x = (f.start - view.start) * scale, w = f.total * scale;
+	const y = bottom() - (f.depth + 1) * row;
 	if (f === view || ancestors.has(f)) {
 		state = f === view ? "" : "dim";
 		x = 0;
 		w = width - 2 * MARGIN;
-	} else if (f.depth <= view.depth || f.start < view.start ||
-		f.start + f.total > view.start + view.total || w < NARROWEST) {
+	} else if (!isInView(f) || w < NARROWEST || f.depth > rows + (f.elided ? 1 : 0)) {
 		state = "gone";
 	}
-	if (state !== f.state) {
-		f.rect.classList.remove("dim", "gone");
-		if (state)
-			f.rect.classList.add(state);
-		f.state = state;
-	}
-	if (state === "gone" || (x === f.x && w === f.width))
+	setState(f, state);
+	if (state === "gone" || (f.rect.hasAttribute("x") && x === f.x && w === f.width && y === f.y))
 		return;
-	f.x = x;
-	f.width = w;
+	Object.assign(f, { x, y, width: w });
 	f.rect.setAttribute("x", +(MARGIN + x).toFixed(2));
+	f.rect.setAttribute("y", y);
 	f.rect.setAttribute("width", +(w > GAP_FROM ? w - GAP : w).toFixed(2));
 }
 
 function label(fragment, f) {
 	const room = Math.floor((f.width - 2 * PADDING) / column);
-	if (f.state === "gone" || room < 3)
+	if (f.state === "gone" || room < 3 || (f.elided && f === view))
 		return;
 	make(fragment, "text", { x: +(MARGIN + f.x + PADDING).toFixed(2), y: f.y + BASELINE },
 		elide(f.mark + f.name, room));
@@ -202,13 +284,28 @@ function layout() {
 	const scale = view.total > 0 ? (width - 2 * MARGIN) / view.total : 0;
 	const ancestors = new Set(pathTo(view).slice(0, -1));
 	const fragment = document.createDocumentFragment();
+	const rows = findRows(scale);
+	setHeight(rows + 1 + (frames.some(f => f.depth > rows && isInView(f)) ? 1 : 0));
 	for (const f of frames) {
-		place(f, ancestors, scale);
+		lay(f, ancestors, scale, rows);
 		label(fragment, f);
 	}
 	labels.replaceChildren(fragment);
 	drawRing();
 	drawHeading();
+}
+
+/* The lower edge of the root, when so many rows are shown. */
+function bottom() {
+	return TOP + shownRows * row;
+}
+
+function setHeight(rows) {
+	shownRows = rows;
+	const taller = bottom() - drawnBottom;
+	svg.setAttribute("viewBox", `0 0 ${width} ${drawnHeight + taller}`);
+	svg.style.height = drawnHeight + taller + "px";
+	foot.setAttribute("transform", `translate(0 ${taller})`);
 }
 
 /* The picture is as wide as its room, and one of its units is one pixel. */
@@ -217,7 +314,6 @@ function resize() {
 	if (room === width)
 		return;
 	width = room;
-	svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
 	layout();
 }
 
@@ -294,7 +390,8 @@ function locate(f) {
 	if (f.line) {
 		const [file, line, lines, samples] = f.line;
 		const where = files[file] + (line > 0 ? ":" + line : "");
-		parts.push(lines ? `${where}, hottest of ${lines} lines (${share(samples, f.total)})` : where);
+		parts.push(!lines ? where : lines === "+" ? `${where} and other lines`
+			: `${where}, hottest of ${lines} lines (${share(samples, difference ? f.totals[1] : f.total)})`);
 	}
 	return parts.join("  \u00b7  ");
 }
@@ -304,15 +401,13 @@ function signed(value, digits) {
 	return (+text === 0 ? "" : value < 0 ? "-" : "+") + text;
 }
 
-/* Base first. */
-function bySide(own, other) {
-	return difference.drawn === 1 ? [other, own] : [own, other];
+function shareOfSide(n, side) {
+	return difference.wholes[side] > 0 ? 100 * n / difference.wholes[side] : 0;
 }
 
 /* "total 12.34 % → 15.00 %, +2.66 points (+21.6 %)": from the base to the compared. */
-function change(what, own, other) {
-	const [base, compared] = bySide(own, other).map((n, side) =>
-		difference.wholes[side] > 0 ? 100 * n / difference.wholes[side] : 0);
+function change(what, samples) {
+	const [base, compared] = samples.map(shareOfSide);
 	const ratio = base > 0 && compared > 0 ? signed(100 * (compared - base) / base, 1) + " %"
 		: base > 0 ? "gone" : compared > 0 ? "new" : "none";
 	return `${what} ${base.toFixed(2)} % \u2192 ${compared.toFixed(2)} %, ` +
@@ -321,9 +416,11 @@ function change(what, own, other) {
 
 function describeSamples(f) {
 	if (difference && !f.elided)
-		return [change("total", f.total, f.otherTotal), change("self", f.self, f.otherSelf),
-			bySide(f.total, f.otherTotal).map((n, side) => amount(n, (difference.periods || [])[side]))
+		return [change("total", f.totals), change("self", f.selves),
+			f.totals.map((n, side) => amount(n, (difference.periods || [])[side]))
 				.join(" \u2192 ") + (noun ? ` ${noun}s` : "")];
+	if (difference)
+		return [share(f.total, root.total)];
 	const parts = [];
 	if (!f.elided)
 		parts.push(`self ${amount(f.self)} (${share(f.self, root.total)})`);
@@ -364,11 +461,20 @@ function show(f) {
 
 /* --- zoom and keyboard --- */
 
+/* What was left out of the file cannot be shown. */
+function hasNarrow(f) {
+	return f.parent.children.some(c => c.isNarrow && !c.elided);
+}
+
 function zoom(f) {
-	if (f.elided)
+	if (f.elided && !hasNarrow(f))
 		f = f.parent;
 	view = f;
+	const before = f.y;
 	layout();
+	/* The frame stays where the pointer is. */
+	if (standalone && f.y !== before)
+		window.scrollBy(0, f.y - before);
 	remember();
 }
 
@@ -387,7 +493,7 @@ function drawRing() {
 
 /* One stop for the Tab key; which frame is current is told by aria-activedescendant. */
 function select(f) {
-	if (current)
+	if (current && current.rect)
 		for (const attribute of ["id", "role", "aria-label", "aria-level"])
 			current.rect.removeAttribute(attribute);
 	current = f;
@@ -417,7 +523,6 @@ function widest(f) {
 
 function move(key) {
 	const f = isShown(current) ? current : view;
-	const towardsRoot = upward ? "ArrowDown" : "ArrowUp";
 	if (!isShown(current))
 		return f;
 	switch (key) {
@@ -428,7 +533,7 @@ function move(key) {
 	case "Home":
 		return root;
 	default:
-		return key === towardsRoot ? f.parent : widest(f);
+		return key === "ArrowDown" ? f.parent : widest(f);
 	}
 }
 
@@ -494,7 +599,7 @@ function search(text) {
 		if (hit === undefined)
 			known.set(f.name, hit = matches(f.name));
 		hit = hit && !f.elided;
-		if (hit !== f.hit)
+		if (hit !== f.hit && f.rect)
 			f.rect.classList.toggle("hit", hit);
 		f.hit = hit;
 	}
@@ -517,12 +622,28 @@ function matchedSamples(of) {
 	return sum;
 }
 
+/* Of two profiles: the shares that frames below or in a match have on both sides. */
+function matchedShares() {
+	const sums = [0, 0];
+	let covered = -1;
+	for (const f of frames) {
+		if (covered >= 0 && f.depth > covered)
+			continue;
+		covered = f.hit ? f.depth : -1;
+		if (f.hit)
+			f.totals.forEach((n, side) => sums[side] += n);
+	}
+	return sums.map(shareOfSide).map(n => n.toFixed(2) + " %").join(" \u2192 ");
+}
+
 function drawMatched() {
 	let text = "";
 	if (term) {
-		text = `matched: ${share(matchedSamples(root), root.total)}`;
+		text = `matched: ${difference ? matchedShares() : share(matchedSamples(root), root.total)}`;
 		if (view !== root)
 			text += ` (${share(matchedSamples(view), view.total)} of zoomed)`;
+		if (leftOut > 0)
+			text += `, ${share(leftOut, root.total)} not searched`;
 	}
 	matched.textContent = text;
 }
@@ -547,7 +668,7 @@ function remember() {
 function recall() {
 	const state = new URLSearchParams(standalone ? location.hash.slice(1) : "");
 	const f = frames[+state.get("frame")];
-	if (f && !f.elided)
+	if (f && (!f.elided || hasNarrow(f)))
 		view = f;
 	input.value = state.get("search") || "";
 	if (input.value)
@@ -584,15 +705,14 @@ function listen() {
 
 svg.classList.add("live");
 svg.style.width = "100%";
-svg.style.height = height + "px";
 svg.setAttribute("preserveAspectRatio", "xMinYMin meet");
 layer.setAttribute("tabindex", 0);
 layer.setAttribute("role", "tree");
 layer.setAttribute("aria-label", headingText);
 labels.setAttribute("aria-hidden", "true");
 /* The heading says the same at once; the browser's own tooltips would cover the frames. */
-for (const f of frames)
-	f.rect.firstElementChild.remove();
+for (const rect of layer.children)
+	rect.firstElementChild.remove();
 if (!standalone)
 	svg.querySelector("title").remove();
 measure();
@@ -600,6 +720,6 @@ listen();
 width = 0;
 recall();
 resize();
-if (standalone && upward && view === root)
+if (standalone && view === root)
 	window.scrollTo(0, document.documentElement.scrollHeight);
 }());

@@ -2,6 +2,8 @@
 #include "render/flamegraph_frames.h"
 
 #include "render/caption.h"
+#include "render/flamegraph_drawing.h"
+#include "render/flamegraph_narrow.h"
 #include "render/svg_text.h"
 
 #include <assert.h>
@@ -11,9 +13,10 @@
 
 enum {
 	WIDTH_HUNDREDTHS = (FLAMEGRAPH_WIDTH_PX - 2 * FLAMEGRAPH_MARGIN_PX) * 100, /* of the root */
-	MIN_HUNDREDTHS = 30,	 /* of a pixel: the narrowest frame that is drawn */
-	COLUMN_HUNDREDTHS = 723, /* of the 12 px fixed-width font */
-	GAP_HUNDREDTHS = 50,	 /* between siblings that are wider than: */
+	MIN_HUNDREDTHS = 30,	  /* of a pixel: the narrowest frame that is drawn */
+	ROW_MIN_HUNDREDTHS = 300, /* all frames of a row, for the picture to get higher */
+	COLUMN_HUNDREDTHS = 723,  /* of the 12 px fixed-width font */
+	GAP_HUNDREDTHS = 50,	  /* between siblings that are wider than: */
 	GAP_FROM_HUNDREDTHS = 300,
 	LABEL_PADDING_PX = 4,
 	LABEL_COLUMNS_MIN = 3,
@@ -26,87 +29,55 @@ struct placed {
 	uint64_t offset;
 };
 
-/* A list of ids that frames refer to by position, in the order of their first use. */
-struct listing {
-	uint32_t *positions; /* by id; FRAME_NONE: not in it */
-	size_t id_count;
-	uint32_t count;
-};
-
-struct drawing {
-	const struct profile *profile;
-	const struct frame_tree *tree;
-	const struct flamegraph_style *style; /* NULL: by kind */
-	struct output *output;
-	uint64_t samples;
-	uint64_t *next_offsets;		/* by depth: where the next frame begins */
-	struct listing binaries, files; /* of the profile's binaries, and of its strings */
-};
-
-static void drawing_done(struct drawing *drawing)
+static void drawing_done(struct flamegraph_drawing *drawing)
 {
 	free(drawing->next_offsets);
+	free(drawing->undrawn);
 	free(drawing->binaries.positions);
 	free(drawing->files.positions);
 }
 
-static int listing_init(struct listing *listing, size_t id_count)
-{
-	listing->positions = reallocarray(NULL, id_count + 1, sizeof(*listing->positions));
-	if (!listing->positions)
-		return -ENOMEM;
-	for (size_t i = 0; i < id_count; i++)
-		listing->positions[i] = FRAME_NONE;
-	listing->id_count = id_count;
-	return 0;
-}
+const struct frame_budget flamegraph_budget = { .frames = 100000, .label_bytes = 4 << 20 };
 
-static uint32_t listing_position(struct listing *listing, uint32_t id)
+static uint64_t samples_of(uint64_t hundredths, uint64_t samples)
 {
-	if (listing->positions[id] == FRAME_NONE)
-		listing->positions[id] = listing->count++;
-	return listing->positions[id];
-}
-
-/* The ids by position; free(). NULL: no memory. */
-static uint32_t *listing_ids(const struct listing *listing)
-{
-	uint32_t *ids = calloc((size_t)listing->count + 1, sizeof(*ids));
-
-	for (uint32_t i = 0; ids && i < listing->id_count; i++)
-		if (listing->positions[i] != FRAME_NONE)
-			ids[listing->positions[i]] = i;
-	return ids;
+	return (uint64_t)(((unsigned __int128)samples * hundredths + WIDTH_HUNDREDTHS - 1) /
+			  WIDTH_HUNDREDTHS);
 }
 
 uint64_t flamegraph_minimum(uint64_t samples)
 {
-	return (uint64_t)(((unsigned __int128)samples * MIN_HUNDREDTHS + WIDTH_HUNDREDTHS - 1) /
-			  WIDTH_HUNDREDTHS);
+	return samples_of(MIN_HUNDREDTHS, samples);
+}
+
+uint64_t flamegraph_row_minimum(uint64_t samples)
+{
+	return samples_of(ROW_MIN_HUNDREDTHS, samples);
 }
 
 /* Converts an offset in samples into hundredths of a pixel from the left edge of the frames. */
-static uint64_t scale(const struct drawing *drawing, uint64_t offset)
+static uint64_t scale(const struct flamegraph_drawing *drawing, uint64_t offset)
 {
 	if (drawing->samples == 0)
 		return offset ? WIDTH_HUNDREDTHS : 0;
 	return (uint64_t)((unsigned __int128)offset * WIDTH_HUNDREDTHS / drawing->samples);
 }
 
-uint64_t flamegraph_frames_end_px(const struct frame_tree *tree)
+uint64_t flamegraph_frames_end_px(const struct frame_tree *tree, const struct flamegraph_cut *cut)
 {
-	uint64_t rows = (uint64_t)tree->depth + 1 + (tree->elided > 0);
+	uint64_t rows = (uint64_t)cut->depth + 1 + (cut->narrow > 0 || tree->elided > 0);
 
 	return FLAMEGRAPH_HEAD_PX + rows * FLAMEGRAPH_ROW_PX;
 }
 
-static uint64_t row_px(const struct drawing *drawing, uint32_t depth)
+static uint64_t row_px(const struct flamegraph_drawing *drawing, uint32_t depth)
 {
-	return flamegraph_frames_end_px(drawing->tree) - ((uint64_t)depth + 1) * FLAMEGRAPH_ROW_PX;
+	return flamegraph_frames_end_px(drawing->tree, drawing->cut) -
+	       ((uint64_t)depth + 1) * FLAMEGRAPH_ROW_PX;
 }
 
-static void write_rectangle(const struct drawing *drawing, const char *class, uint32_t depth,
-	uint64_t offset, uint64_t total)
+static void write_rectangle(const struct flamegraph_drawing *drawing, const char *class,
+	uint32_t depth, uint64_t offset, uint64_t total)
 {
 	uint64_t left = scale(drawing, offset);
 	uint64_t width =
@@ -125,57 +96,32 @@ static void write_rectangle(const struct drawing *drawing, const char *class, ui
 	output_u64(output, total);
 }
 
-static void write_samples(const struct drawing *drawing, uint64_t total)
+static void write_samples(const struct flamegraph_drawing *drawing, uint64_t total)
 {
 	char amount[CAPTION_AMOUNT_BYTES], share[CAPTION_SHARE_BYTES];
 
 	output_char(drawing->output, '\n');
-	output_string(drawing->output, caption_samples(drawing->profile, total, amount));
-	output_string(drawing->output, ", ");
+	if (!drawing->style) {
+		output_string(drawing->output, caption_samples(drawing->profile, total, amount));
+		output_string(drawing->output, ", ");
+	}
 	output_string(drawing->output, caption_share(total, drawing->samples, share));
 	output_string(drawing->output, " %");
 }
 
-/* The letters of the kinds in the style sheet's class names. */
-static char kind_letter(enum frame_kind kind)
-{
-	static const char letters[FRAME_KIND_COUNT] = {
-		[FRAME_KERNEL] = 'k',
-		[FRAME_EXECUTABLE] = 'x',
-		[FRAME_LIBRARY] = 'l',
-		[FRAME_JIT] = 'j',
-		[FRAME_SYNTHETIC] = 's',
-		[FRAME_INLINED] = 'i',
-		[FRAME_COMM] = 'c',
-		[FRAME_ROOT] = 'r',
-	};
-
-	return letters[kind];
-}
-
-/* FNV-1a instead of the seeded hash: the same profile gives the same bytes in any process. */
-static char shade_digit(const char *name, size_t size)
-{
-	uint32_t hash = 2166136261U;
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ (unsigned char)name[i]) * 16777619U;
-	return (char)('0' + (hash ^ hash >> 16) % FLAMEGRAPH_SHADES);
-}
-
-static void write_place_data(struct drawing *drawing, const struct frame *frame)
+static void write_place_data(struct flamegraph_drawing *drawing, const struct frame *frame)
 {
 	const struct frame_place *place = &drawing->tree->places->items[frame->place];
 
 	output_printf(drawing->output, "\" data-l=\"%" PRIu32 ":%" PRIu32,
-		listing_position(&drawing->files, place->file), place->line);
+		flamegraph_listing_position(&drawing->files, place->file), place->line);
 	if (frame->place_count > 1)
 		output_printf(drawing->output, ":%" PRIu32 ":%" PRIu64, frame->place_count,
 			frame->place_total);
 }
 
 /* For example "inlined, hottest of 3 lines: match.h:12"; parts that do not apply are left out. */
-static void write_place(const struct drawing *drawing, const struct frame *frame)
+static void write_place(const struct flamegraph_drawing *drawing, const struct frame *frame)
 {
 	bool is_inlined = drawing->tree->labels->items[frame->label].kind == FRAME_INLINED;
 	struct output *output = drawing->output;
@@ -192,26 +138,25 @@ static void write_place(const struct drawing *drawing, const struct frame *frame
 				       &drawing->tree->places->items[frame->place], text));
 }
 
-static void write_frame(struct drawing *drawing, const struct placed *placed)
+static void write_frame(struct flamegraph_drawing *drawing, const struct placed *placed)
 {
 	const struct frame *frame = placed->frame;
 	const struct frame_label *label = &drawing->tree->labels->items[frame->label];
 	const struct flamegraph_style *style = drawing->style;
 	struct output *output = drawing->output;
 	size_t position = (size_t)(frame - drawing->tree->frames);
-	char name[FRAME_NAME_BYTES];
-	size_t size = frame_label_format(label, name);
-	const char kind[] = { kind_letter(label->kind), shade_digit(name, size), '\0' };
+	char name[FRAME_NAME_BYTES], class[FLAMEGRAPH_CLASS_BYTES];
 
-	write_rectangle(drawing, style ? style->class_of(style->context, position) : kind,
-		frame->depth, placed->offset, frame->total);
+	(void)frame_label_format(label, name);
+	flamegraph_frame_class(drawing, frame, class);
+	write_rectangle(drawing, class, frame->depth, placed->offset, frame->total);
 	if (frame->self > 0) {
 		output_string(output, "\" data-s=\"");
 		output_u64(output, frame->self);
 	}
 	if (frame->binary != FRAME_NONE) {
 		output_string(output, "\" data-b=\"");
-		output_u64(output, listing_position(&drawing->binaries, frame->binary));
+		output_u64(output, flamegraph_listing_position(&drawing->binaries, frame->binary));
 	}
 	if (frame->place != FRAME_NONE)
 		write_place_data(drawing, frame);
@@ -230,25 +175,26 @@ static void write_frame(struct drawing *drawing, const struct placed *placed)
 	output_string(output, "</title></rect>\n");
 }
 
-/* Elided frames are drawn at the right of the children, before the frame's own samples. */
-static void write_elided(const struct drawing *drawing, const struct placed *placed)
+/* One grey frame at the right of the children that are drawn, before the frame's own samples. */
+static void write_undrawn(const struct flamegraph_drawing *drawing, const struct placed *placed)
 {
 	const struct frame *frame = placed->frame;
-	uint64_t offset = placed->offset + frame->total - frame->self - frame->elided;
+	const struct flamegraph_undrawn *undrawn = &drawing->undrawn[frame - drawing->tree->frames];
+	uint64_t offset = placed->offset + frame->total - frame->self - undrawn->total;
 	char count[CAPTION_COUNT_BYTES];
 
-	if (frame->elided == 0 || frame->elided < flamegraph_minimum(drawing->samples))
+	if (undrawn->total == 0 || undrawn->total < flamegraph_minimum(drawing->samples))
 		return;
-	write_rectangle(drawing, "e0", frame->depth + 1, offset, frame->elided);
+	write_rectangle(drawing, "e0", frame->depth + 1, offset, undrawn->total);
 	output_string(drawing->output, "\"><title>");
-	output_string(drawing->output, caption_count(frame->elided_count, count));
-	output_string(drawing->output, frame->elided_count == 1 ? " frame" : " frames");
+	output_string(drawing->output, caption_count(undrawn->count, count));
+	output_string(drawing->output, undrawn->count == 1 ? " frame" : " frames");
 	output_string(drawing->output, " too narrow to draw");
-	write_samples(drawing, frame->elided);
+	write_samples(drawing, undrawn->total);
 	output_string(drawing->output, "</title></rect>\n");
 }
 
-static struct placed place(struct drawing *drawing, const struct frame *frame)
+static struct placed place(struct flamegraph_drawing *drawing, const struct frame *frame)
 {
 	struct placed placed = { .frame = frame, .offset = drawing->next_offsets[frame->depth] };
 
@@ -267,7 +213,7 @@ static size_t format_mark(const struct flamegraph_style *style, size_t frame, ch
 	return size;
 }
 
-static void write_label(const struct drawing *drawing, const struct placed *placed)
+static void write_label(const struct flamegraph_drawing *drawing, const struct placed *placed)
 {
 	const struct frame *frame = placed->frame;
 	uint64_t left = scale(drawing, placed->offset);
@@ -295,11 +241,11 @@ static void write_label(const struct drawing *drawing, const struct placed *plac
 }
 
 /* [["/usr/bin/xz","b61d…"],…], each where data-b points. */
-static int write_binaries(const struct drawing *drawing)
+static int write_binaries(const struct flamegraph_drawing *drawing)
 {
 	const struct profile *profile = drawing->profile;
 	struct output *output = drawing->output;
-	_cleanup_free_ uint32_t *ids = listing_ids(&drawing->binaries);
+	_cleanup_free_ uint32_t *ids = flamegraph_listing_ids(&drawing->binaries);
 	char hex[BUILD_ID_HEX_BYTES];
 
 	if (!ids)
@@ -319,11 +265,11 @@ static int write_binaries(const struct drawing *drawing)
 }
 
 /* ["/src/match.h",…], each where data-l points. */
-static int write_files(const struct drawing *drawing)
+static int write_files(const struct flamegraph_drawing *drawing)
 {
 	const struct profile *profile = drawing->profile;
 	struct output *output = drawing->output;
-	_cleanup_free_ uint32_t *ids = listing_ids(&drawing->files);
+	_cleanup_free_ uint32_t *ids = flamegraph_listing_ids(&drawing->files);
 
 	if (!ids)
 		return -ENOMEM;
@@ -337,24 +283,52 @@ static int write_files(const struct drawing *drawing)
 	return 0;
 }
 
-static int drawing_init(struct drawing *drawing)
+/* Adds up what each drawn frame has of children that are not drawn. */
+static int sum_undrawn(struct flamegraph_drawing *drawing)
+{
+	const struct frame_tree *tree = drawing->tree;
+	_cleanup_free_ size_t *path = calloc((size_t)tree->depth + 1, sizeof(*path));
+
+	drawing->undrawn = calloc(tree->count, sizeof(*drawing->undrawn));
+	if (!path || !drawing->undrawn)
+		return -ENOMEM;
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct frame *frame = &tree->frames[i];
+
+		path[frame->depth] = i;
+		drawing->undrawn[i].total += frame->elided;
+		drawing->undrawn[i].count += frame->elided_count;
+		if (flamegraph_cut_draws(drawing->cut, frame))
+			continue;
+		drawing->undrawn[path[frame->depth - 1]].total += frame->total;
+		drawing->undrawn[path[frame->depth - 1]].count++;
+	}
+	return 0;
+}
+
+static int drawing_init(struct flamegraph_drawing *drawing)
 {
 	int r;
 
 	drawing->next_offsets = calloc((size_t)drawing->tree->depth + 2, sizeof(uint64_t));
 	if (!drawing->next_offsets)
 		return -ENOMEM;
-	r = listing_init(&drawing->binaries, drawing->profile->binaries.count);
+	r = sum_undrawn(drawing);
 	if (r < 0)
 		return r;
-	return listing_init(&drawing->files, drawing->profile->strings.count);
+	r = flamegraph_listing_init(&drawing->binaries, drawing->profile->binaries.count);
+	if (r < 0)
+		return r;
+	return flamegraph_listing_init(&drawing->files, drawing->profile->strings.count);
 }
 
 int flamegraph_frames_write(const struct profile *profile, const struct frame_tree *tree,
-	const struct flamegraph_style *style, struct output *output)
+	const struct flamegraph_cut *cut, const struct flamegraph_style *style,
+	struct output *output)
 {
-	_cleanup_(drawing_done) struct drawing drawing = { .profile = profile,
+	_cleanup_(drawing_done) struct flamegraph_drawing drawing = { .profile = profile,
 		.tree = tree,
+		.cut = cut,
 		.style = style,
 		.output = output,
 		.samples = tree->frames[0].total };
@@ -366,17 +340,23 @@ int flamegraph_frames_write(const struct profile *profile, const struct frame_tr
 		return r;
 	output_printf(output, "<g class=\"frames\" data-row=\"%d\">\n", FLAMEGRAPH_ROW_PX);
 	for (size_t i = 0; i < tree->count; i++) {
+		if (!flamegraph_cut_draws(cut, &tree->frames[i]))
+			continue;
 		placed = place(&drawing, &tree->frames[i]);
 		write_frame(&drawing, &placed);
-		write_elided(&drawing, &placed);
+		write_undrawn(&drawing, &placed);
 	}
 	output_string(output, "</g>\n<g class=\"labels\">\n");
 	drawing.next_offsets[0] = 0;
 	for (size_t i = 0; i < tree->count; i++) {
+		if (!flamegraph_cut_draws(cut, &tree->frames[i]))
+			continue;
 		placed = place(&drawing, &tree->frames[i]);
 		write_label(&drawing, &placed);
 	}
 	output_string(output, "</g>\n");
-	r = write_binaries(&drawing);
+	r = flamegraph_narrow_write(&drawing);
+	if (r == 0)
+		r = write_binaries(&drawing);
 	return r < 0 ? r : write_files(&drawing);
 }

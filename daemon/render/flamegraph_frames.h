@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/output.h"
-#include "render/frame_tree.h"
+#include "render/flamegraph_cut.h"
 
 enum {
 	FLAMEGRAPH_WIDTH_PX = 1200,
@@ -23,8 +23,8 @@ enum {
 };
 
 /*
- * How frames look in a picture that is not coloured by kind. `frame` is a position in the tree.
- * Returned strings are borrowed until the next call.
+ * How frames look in a picture that is not coloured by kind, and whose totals are weights instead
+ * of samples. `frame` is a position in the tree. Returned strings are borrowed until the next call.
  */
 struct flamegraph_style {
 	const void *context;
@@ -34,18 +34,34 @@ struct flamegraph_style {
 	const char *(*mark_of)(const void *context, size_t frame);
 	/* More attributes: ` data-x="1"`. */
 	void (*write_data)(const void *context, size_t frame, struct output *output);
+	/* Four numbers for a frame that is not drawn, each after a comma; SIZE_MAX: for what was
+	 * left out of the file. */
+	void (*write_narrow)(const void *context, size_t frame, struct output *output);
 	/* Writes the tooltip's lines about samples, without a line break at the end. */
 	void (*write_samples)(const void *context, size_t frame, struct output *output);
 };
 
-enum { FLAMEGRAPH_MARK_BYTES = 8 }; /* the longest mark, with its NUL */
+enum {
+	FLAMEGRAPH_MARK_BYTES = 8,  /* the longest mark, with its NUL */
+	FLAMEGRAPH_CLASS_BYTES = 4, /* the longest class, with its NUL */
+};
+
+/*
+ * The frames that a file may hold. One that is not drawn is some 12 bytes in the file, without its
+ * label, and some 200 bytes in a browser.
+ */
+extern const struct frame_budget flamegraph_budget;
 
 /* The smallest total that is wide enough to be drawn in a picture of `samples`. */
 uint64_t flamegraph_minimum(uint64_t samples);
 
+/* The smallest sum of a row's frames that makes the picture a row higher. */
+uint64_t flamegraph_row_minimum(uint64_t samples);
+
 /* The bottom of the lowest row, where the root is. */
-uint64_t flamegraph_frames_end_px(const struct frame_tree *tree);
+uint64_t flamegraph_frames_end_px(const struct frame_tree *tree, const struct flamegraph_cut *cut);
 
 /* `style` NULL: coloured by kind. Returns 0 or -ENOMEM. */
 int flamegraph_frames_write(const struct profile *profile, const struct frame_tree *tree,
-	const struct flamegraph_style *style, struct output *output);
+	const struct flamegraph_cut *cut, const struct flamegraph_style *style,
+	struct output *output);

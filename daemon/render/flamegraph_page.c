@@ -16,10 +16,11 @@ enum {
 
 static uint64_t height_px(const struct flamegraph_page *page)
 {
-	uint64_t notes = page->look->note_count + (page->tree->elided_count > 0);
+	uint64_t notes = page->look->note_count + (page->cut->narrow_count > 0) +
+			 (page->tree->elided_count > 0);
 
-	return flamegraph_frames_end_px(page->tree) + LEGEND_PX + notes * FLAMEGRAPH_NOTE_PX +
-	       FOOT_PX;
+	return flamegraph_frames_end_px(page->tree, page->cut) + LEGEND_PX +
+	       notes * FLAMEGRAPH_NOTE_PX + FOOT_PX;
 }
 
 static void write_asset(struct output *output, const char *asset, const char *end)
@@ -79,32 +80,47 @@ uint64_t flamegraph_page_write_swatch(
 	return x + SWATCH_PX + 5 + strlen(text) * 8 + 14;
 }
 
-static void write_elided_note(const struct flamegraph_page *page, uint64_t y)
+static void write_note(const struct flamegraph_page *page, uint64_t y, size_t frame_count,
+	uint64_t samples, const char *what)
 {
 	struct output *output = page->output;
 	char frames[CAPTION_COUNT_BYTES], amount[CAPTION_AMOUNT_BYTES], share[CAPTION_SHARE_BYTES];
 
 	output_printf(output,
-		"<text class=\"note\" x=\"%d\" y=\"%" PRIu64 "\">%s frame%s, with %s "
-		"(%s %%), too narrow to draw: merged, with their descendants, "
-		"into a grey frame of their parent.</text>\n",
-		FLAMEGRAPH_MARGIN_PX, y, caption_count(page->tree->elided_count, frames),
-		page->tree->elided_count == 1 ? "" : "s",
-		caption_samples(page->profile, page->tree->elided, amount),
-		caption_share(page->tree->elided, page->tree->frames[0].total, share));
+		"<text class=\"note\" x=\"%d\" y=\"%" PRIu64
+		"\">%s frame%s, with %s (%s %%), %s</text>\n",
+		FLAMEGRAPH_MARGIN_PX, y, caption_count(frame_count, frames),
+		frame_count == 1 ? "" : "s", caption_samples(page->profile, samples, amount),
+		caption_share(samples, page->tree->frames[0].total, share), what);
+}
+
+/* Returns the baseline of the last line. */
+static uint64_t write_undrawn_notes(const struct flamegraph_page *page, uint64_t y)
+{
+	if (page->cut->narrow_count > 0) {
+		y += FLAMEGRAPH_NOTE_PX;
+		write_note(page, y, page->cut->narrow_count, page->cut->narrow,
+			"too narrow to draw here. In a browser, zoom shows them and search counts "
+			"them.");
+	}
+	if (page->tree->elided_count > 0) {
+		y += FLAMEGRAPH_NOTE_PX;
+		write_note(page, y, page->tree->elided_count, page->tree->elided,
+			"left out of this file, which would be too large. Select less to see "
+			"them.");
+	}
+	return y;
 }
 
 static void write_foot(const struct flamegraph_page *page)
 {
-	uint64_t x, y = flamegraph_frames_end_px(page->tree) + LEGEND_PX;
+	uint64_t x, y = flamegraph_frames_end_px(page->tree, page->cut) + LEGEND_PX;
 
 	output_string(page->output, "<g class=\"foot\">\n");
 	x = page->look->write_legend(page, y);
-	if (page->tree->elided_count > 0) {
+	if (page->cut->narrow_count > 0 || page->tree->elided_count > 0)
 		(void)flamegraph_page_write_swatch(page->output, x, y, "e1", "too narrow to draw");
-		y += FLAMEGRAPH_NOTE_PX;
-		write_elided_note(page, y);
-	}
+	y = write_undrawn_notes(page, y);
 	if (page->look->write_notes)
 		page->look->write_notes(page, y + FLAMEGRAPH_NOTE_PX);
 	output_string(page->output, "</g>\n");
@@ -115,7 +131,8 @@ int flamegraph_page_write(const struct flamegraph_page *page)
 	int r;
 
 	write_head(page);
-	r = flamegraph_frames_write(page->profile, page->tree, page->look->style, page->output);
+	r = flamegraph_frames_write(
+		page->profile, page->tree, page->cut, page->look->style, page->output);
 	if (r < 0)
 		return r;
 	write_foot(page);

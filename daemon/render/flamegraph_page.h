@@ -25,6 +25,7 @@ struct flamegraph_look {
 struct flamegraph_page {
 	const struct profile *profile; /* of the frames that are drawn */
 	const struct frame_tree *tree;
+	const struct flamegraph_cut *cut; /* of the tree: what is drawn */
 	const struct flamegraph_look *look;
 	const char *title; /* clean UTF-8 */
 	struct output *output;

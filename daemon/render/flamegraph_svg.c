@@ -66,6 +66,7 @@ int flamegraph_svg_write(const struct profile *profile, const char *title, enum 
 	};
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = NULL;
 	char clean[UTF8_CLEAN_BYTES];
+	struct flamegraph_cut cut;
 	struct flamegraph_page page = {
 		.profile = profile,
 		.look = &look,
@@ -77,9 +78,14 @@ int flamegraph_svg_write(const struct profile *profile, const char *title, enum 
 	if (!title)
 		title = "Flame graph";
 	(void)utf8_clean(clean, title, strlen(title));
-	r = frame_tree_new(profile, detail, flamegraph_minimum(frame_samples(profile)), &tree);
+	r = frame_tree_new_within(profile, detail, &flamegraph_budget, &tree);
+	if (r < 0)
+		return r;
+	r = flamegraph_cut_init(&cut, tree, flamegraph_minimum(tree->frames[0].total),
+		flamegraph_row_minimum(tree->frames[0].total));
 	if (r < 0)
 		return r;
 	page.tree = tree;
+	page.cut = &cut;
 	return flamegraph_page_write(&page);
 }

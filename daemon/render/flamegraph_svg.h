@@ -4,9 +4,11 @@
  * browser it fits the window, zooms and searches, by mouse or keyboard. The same profile gives
  * the same bytes.
  *
- * Frames narrower than a fraction of a pixel are merged: those of one parent become one grey frame
- * that gives their number and samples, and the footer gives the sum. The size of the file therefore
- * depends on the visible frames, not on the profile.
+ * The still picture omits frames narrower than a fraction of a pixel, and rows that hold next to
+ * nothing: those of one parent become one grey frame that gives their number and samples. The file
+ * has them nevertheless, so the script shows them when they are zoomed to, and its search counts
+ * them. What exceeds a budget of frames and bytes is left out, the smallest first, and the footer
+ * says so. The size of the file is bounded whatever the profile.
  *
  * A frame shows its source line. A frame that merges several lines shows the line with the most
  * samples, callees included, the number of lines, and that line's part of the frame.

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tree of names of the compared side of a difference. Each frame carries the samples of its
- * counterpart on the base side: the frame with the same label below the same ancestors. A frame
- * without a name is identified by its binary's base name and its address.
+ * The trees of names of both sides of a difference as one: each frame carries its samples of both
+ * sides. Frames are the same if their labels and all their ancestors' are. A frame without a name
+ * is identified by its binary's base name and its address.
  *
- * The compared side is a tree in memory, without frames that are too small to draw. The base side
- * is walked completely, so that frames that are small there are found. Both are in the order of
- * their labels, so matching takes one step a frame. The caller of frame_difference_new() owns the
- * result; the profiles must outlive it.
+ * The totals of the common tree are weights: a side's samples times a factor that gives both
+ * sides' wholes the same weight. A frame is so as wide as the mean of its shares, one that vanished
+ * half as wide as it was, and the widths of a frame's callees add up to no more than its own. Both
+ * trees are in the order of their labels, so one pass merges them. The caller of
+ * frame_difference_new() owns the result; the profiles must outlive it.
  */
 #pragma once
 
@@ -21,13 +22,14 @@ struct frame_change {
 };
 
 struct frame_difference {
-	struct frame_tree *tree;      /* of the compared side */
+	/* Its places are those of the compared side; of the base alone, a frame has none. */
+	struct frame_tree *tree;
 	struct frame_change *changes; /* parallel to tree->frames */
-	uint64_t undrawn;	      /* samples of the base that end in no frame of the tree */
+	struct frame_tree *sides[DIFFERENCE_SIDE_COUNT];
 };
 
-/* `minimum` is that of the tree, in samples of the compared side. Returns 0, -ENOMEM or -E2BIG. */
+/* `budget` is that of each side. Returns 0, -ENOMEM or -E2BIG. */
 int frame_difference_new(const struct profile_difference *difference, enum frame_detail detail,
-	uint64_t minimum, struct frame_difference **ret_frames);
+	const struct frame_budget *budget, struct frame_difference **ret_frames);
 void frame_difference_free(struct frame_difference *frames);
 DEFINE_CLEANUP(struct frame_difference, frame_difference_free);

@@ -4,12 +4,39 @@
 #include "base/array.h"
 
 #include <errno.h>
+#include <string.h>
+
+/* The state of one walk. Without a budget `seen` is NULL. */
+struct growth {
+	struct frame_tree *tree;
+	const struct frame_budget *budget;
+	bool *seen; /* by label: the tree has a frame with it */
+	size_t label_bytes;
+	bool is_full;
+};
+
+static bool fits(struct growth *growth, const struct frame *frame)
+{
+	const struct frame_tree *tree = growth->tree;
+
+	if (!growth->seen || tree->count == 0)
+		return true;
+	if (!growth->seen[frame->label])
+		growth->label_bytes += tree->labels->items[frame->label].text_bytes;
+	growth->seen[frame->label] = true;
+	return tree->count < growth->budget->frames &&
+	       growth->label_bytes <= growth->budget->label_bytes;
+}
 
 static int append(void *context, const struct frame *frame)
 {
-	struct frame_tree *tree = context;
+	struct growth *growth = context;
+	struct frame_tree *tree = growth->tree;
 	int r;
 
+	growth->is_full = !fits(growth, frame);
+	if (growth->is_full)
+		return -E2BIG;
 	r = ARRAY_RESERVE(tree->frames, &tree->capacity, tree->count + 1, UINT32_MAX);
 	if (r < 0)
 		return r;
@@ -21,8 +48,8 @@ static int append(void *context, const struct frame *frame)
 	return 0;
 }
 
-int frame_tree_new(const struct profile *profile, enum frame_detail detail, uint64_t minimum,
-	struct frame_tree **ret_tree)
+static int prepare(
+	const struct profile *profile, enum frame_detail detail, struct frame_tree **ret_tree)
 {
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = calloc(1, sizeof(*tree));
 	int r;
@@ -35,7 +62,62 @@ int frame_tree_new(const struct profile *profile, enum frame_detail detail, uint
 	r = frame_places_new(profile, tree->labels, &tree->places);
 	if (r < 0)
 		return r;
-	r = frame_walk(profile, tree->labels, tree->places, minimum, append, tree);
+	*ret_tree = TAKE_PTR(tree);
+	return 0;
+}
+
+int frame_tree_new(const struct profile *profile, enum frame_detail detail, uint64_t minimum,
+	struct frame_tree **ret_tree)
+{
+	_cleanup_(frame_tree_freep) struct frame_tree *tree = NULL;
+	struct growth growth = { 0 };
+	int r;
+
+	r = prepare(profile, detail, &tree);
+	if (r < 0)
+		return r;
+	tree->minimum = minimum;
+	growth.tree = tree;
+	r = frame_walk(profile, tree->labels, tree->places, minimum, append, &growth);
+	if (r < 0)
+		return r;
+	*ret_tree = TAKE_PTR(tree);
+	return 0;
+}
+
+static void empty(struct frame_tree *tree)
+{
+	tree->count = 0;
+	tree->depth = 0;
+	tree->elided = 0;
+	tree->elided_count = 0;
+}
+
+/* A walk that fails costs no more than the budget, and there are at most 64. */
+int frame_tree_new_within(const struct profile *profile, enum frame_detail detail,
+	const struct frame_budget *budget, struct frame_tree **ret_tree)
+{
+	_cleanup_(frame_tree_freep) struct frame_tree *tree = NULL;
+	_cleanup_free_ bool *seen = NULL;
+	struct growth growth;
+	int r;
+
+	r = prepare(profile, detail, &tree);
+	if (r < 0)
+		return r;
+	seen = calloc(tree->labels->count, sizeof(*seen));
+	if (!seen)
+		return -ENOMEM;
+	tree->minimum = 1;
+	for (;;) {
+		growth = (struct growth){ .tree = tree, .budget = budget, .seen = seen };
+		r = frame_walk(profile, tree->labels, tree->places, tree->minimum, append, &growth);
+		if (!growth.is_full)
+			break;
+		empty(tree);
+		memset(seen, 0, tree->labels->count * sizeof(*seen));
+		tree->minimum = tree->minimum > UINT64_MAX / 2 ? UINT64_MAX : tree->minimum * 2;
+	}
 	if (r < 0)
 		return r;
 	*ret_tree = TAKE_PTR(tree);

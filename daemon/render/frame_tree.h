@@ -16,6 +16,12 @@ struct frame_tree {
 	uint32_t depth;	     /* the greatest of any frame */
 	uint64_t elided;     /* samples in all elided frames */
 	size_t elided_count; /* frames that were too small, not counting their descendants */
+	uint64_t minimum;    /* smaller frames are elided */
+};
+
+/* What a tree may hold: frames, and bytes of the distinct labels of its frames. */
+struct frame_budget {
+	size_t frames, label_bytes;
 };
 
 /*
@@ -24,5 +30,12 @@ struct frame_tree {
  */
 int frame_tree_new(const struct profile *profile, enum frame_detail detail, uint64_t minimum,
 	struct frame_tree **ret_tree);
+
+/*
+ * A tree within the budget, with as few elided frames as powers of two for the minimum allow. The
+ * root has room in any budget.
+ */
+int frame_tree_new_within(const struct profile *profile, enum frame_detail detail,
+	const struct frame_budget *budget, struct frame_tree **ret_tree);
 void frame_tree_free(struct frame_tree *tree);
 DEFINE_CLEANUP(struct frame_tree, frame_tree_free);

@@ -70,10 +70,13 @@ function checkDetails(svg, view) {
 		"and that of self", text(svg, "figures"));
 	check(text(svg, "figures").includes("184" + ARROW + "336 samples"), "in samples too",
 		text(svg, "figures"));
-	mouse(view, "mouseover", labelled(svg, "+ c_check_bounds(tree_node*)") ||
-		labelled(svg, labels(svg).find(l => l.startsWith("+ c_che"))));
+	const appeared = Array.from(svg.querySelectorAll(".frames rect")).find(r => !r.dataset.o && r.dataset.c === "70");
+	mouse(view, "mouseover", appeared);
 	check(text(svg, "figures").startsWith(total(0, 70, "new")), "what was not there is new",
 		text(svg, "figures"));
+	const vanished = Array.from(svg.querySelectorAll(".frames rect")).find(r => r.dataset.o === "27" && !r.dataset.c);
+	mouse(view, "mouseover", vanished);
+	check(text(svg, "figures").startsWith(total(27, 0, "gone")), "what vanished is there", text(svg, "figures"));
 	mouse(view, "mouseover", labelled(svg, "- rc_encode"));
 	check(text(svg, "source").startsWith("inlined"), "inlined frames are told to be", text(svg, "source"));
 }
@@ -90,7 +93,8 @@ function checkZoomAndSearch(svg, view) {
 	const input = svg.querySelector("input");
 	input.value = "^lzma_mf";
 	input.dispatchEvent(new view.Event("input", { bubbles: true }));
-	check(text(svg, "share") === `matched: ${(100 * 336 / COMPARED).toFixed(2)} %`,
+	check(text(svg, "share") ===
+			`matched: ${(100 * 184 / BASE).toFixed(2)} %${ARROW}${(100 * 336 / COMPARED).toFixed(2)} %`,
 		"a search finds names, not marks", text(svg, "share"));
 }
 

@@ -74,7 +74,7 @@ function checkLoaded(graph) {
 }
 
 function checkLabels(graph, when) {
-	const broad = graph.rects.filter(r => !r.classList.contains("gone"));
+	const broad = Array.from(graph.layer.children).filter(r => !r.classList.contains("gone"));
 	const overflowing = Array.from(graph.svg.querySelectorAll(".labels text")).filter(t => {
 		const rect = broad.find(r => +r.getAttribute("y") + 13 === +t.getAttribute("y") &&
 			near(+r.getAttribute("x") + 4, +t.getAttribute("x")));
@@ -220,10 +220,62 @@ function checkAddress(graph) {
 		"the address remembers zoom and search", graph.view.location.hash);
 }
 
+/* Frames that the still picture lacks are searched, and drawn where there is room. */
+function checkNarrow(graph) {
+	const all = 100000, first = graph.svg.viewBox.baseVal.height;
+	check(!graph.labels().some(l => /^(narrow|recurse)/.test(l)), "narrow frames are not drawn at first",
+		graph.labels().join(", "));
+	check(first < 300, "rows that hold next to nothing do not make the picture higher", first);
+	graph.search("memc");
+	check(graph.text("share") === `matched: ${percent(7630, all)}`, "a search counts what is too narrow to draw",
+		graph.text("share"));
+	graph.search("narrow_7$");
+	check(graph.text("share") === `matched: ${percent(10, all)}`, "and finds a single narrow frame",
+		graph.text("share"));
+	const grey = graph.layer.querySelector(".e0");
+	check(grey && near(graph.width(grey), (graph.full() + 0.5) * 2094 / all - 0.5), "a grey frame stands for them",
+		grey && graph.width(grey));
+	graph.mouse("mouseover", grey);
+	check(/^208 frames too narrow to draw$/.test(graph.text("name")), "which says so", graph.text("name"));
+	graph.search("");
+	graph.mouse("click", grey);
+	check(near(graph.width(grey), graph.full()) && shownIn(graph, grey).length === 209,
+		"a click on it shows them", shownIn(graph, grey).length);
+	const narrow = shownIn(graph, grey).find(rect => {
+		graph.mouse("mouseover", rect);
+		return graph.text("name") === "recurse";
+	});
+	graph.mouse("click", narrow);
+	check(narrow && near(graph.width(narrow), graph.full()), "a narrow frame can be zoomed to",
+		narrow && graph.width(narrow));
+	check(graph.labels().filter(l => l === "recurse").length === 60, "with all that stands on it",
+		graph.labels().length);
+	check(graph.svg.viewBox.baseVal.height > 1100 && graph.svg.style.height === graph.svg.viewBox.baseVal.height + "px",
+		"in a picture that is high enough", graph.svg.viewBox.baseVal.height);
+	checkLabels(graph, "when a narrow frame is zoomed");
+	graph.mouse("mouseover", narrow);
+	check(graph.text("name") === "recurse" && graph.text("figures").startsWith("self 0 (0.00 %)  \u00b7  total 24 (0.02 %)"),
+		"its figures are told", graph.text("figures"));
+	graph.mouse("click", graph.svg.querySelector(".crumb"));
+	check(graph.svg.viewBox.baseVal.height === first && !graph.labels().includes("recurse"),
+		"reset restores the picture", graph.svg.viewBox.baseVal.height);
+}
+
+/* The rectangles in its row. */
+function shownIn(graph, rect) {
+	return Array.from(graph.layer.children).filter(r => !r.classList.contains("gone") &&
+		r.getAttribute("y") === rect.getAttribute("y"));
+}
+
 async function run() {
-	const frame = document.getElementById("standalone");
+	const frame = document.getElementById("standalone") || document.getElementById("narrow");
 	if (frame) {
 		const graph = new Graph(frame.contentDocument.documentElement, frame.contentWindow);
+		if (frame.id === "narrow") {
+			checkNarrow(graph);
+			results.textContent += "done\n";
+			return;
+		}
 		checkLoaded(graph);
 		checkLabels(graph, "at first");
 		checkDetails(graph);

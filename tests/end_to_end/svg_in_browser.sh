@@ -8,10 +8,12 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/harness/browser.sh
 
 insert_files tests/data/render/machine.svg >"$folder/machine.svg"
-cp tests/end_to_end/svg_in_browser.html tests/end_to_end/svg_in_browser.js "$folder"
+insert_files tests/data/render/narrow.svg >"$folder/narrow.svg"
+cp tests/end_to_end/svg_in_browser.html tests/end_to_end/svg_narrow_in_browser.html tests/end_to_end/svg_in_browser.js \
+	"$folder"
 {
 	echo '<!doctype html><meta charset="utf-8"><title>Embedded in a page</title>'
 	sed 1d "$folder/machine.svg"
 	echo '<pre id="results"></pre><script src="svg_in_browser.js"></script>'
 } >"$folder/inline.html"
-run_pages svg_in_browser.html inline.html
+run_pages svg_in_browser.html svg_narrow_in_browser.html inline.html

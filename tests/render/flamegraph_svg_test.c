@@ -55,6 +55,17 @@ static void machine_is_golden_in_any_order(void **state)
 	}
 }
 
+/* The browser's test of it: svg_in_browser.sh. */
+static void narrow_frames_are_golden(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_narrow();
+	_cleanup_free_ char *text = draw_as(profile, "Narrow frames", FRAME_BY_FUNCTION);
+
+	cut_out(text, flamegraph_css, flamegraph_css_end, "@style@\n");
+	cut_out(text, flamegraph_js, flamegraph_js_end, "@script@\n");
+	assert_golden(text, "tests/data/render/narrow.svg");
+}
+
 static void assets_cannot_end_early(void **state)
 {
 	assert_null(strstr(flamegraph_js, "]]>"));
@@ -160,7 +171,7 @@ static void samples_are_conserved(void **state)
 		sum, accounts_stored(&profile->accounts) + accounts_lost(&profile->accounts));
 }
 
-static void narrow_frames_are_merged_and_reported(void **state)
+static void narrow_frames_are_data_for_the_script(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	_cleanup_free_ char *text = NULL;
@@ -171,11 +182,69 @@ static void narrow_frames_are_merged_and_reported(void **state)
 		(void)snprintf(stack, sizeof(stack), "c|10|x:main|x:narrow_%d|x:above", i);
 		example_add(profile, stack);
 	}
+	example_add(profile, "c|5|x:main|x:narrow_0#/src/n.c:7|x:above|l:leaf");
 	text = draw(profile);
-	assert_null(strstr(text, "narrow_"));
+	assert_null(strstr(text, "<title>narrow_"));
 	assert_non_null(
-		strstr(text, "<title>300 frames too narrow to draw\n3,000 samples, 2.91 %"));
-	assert_non_null(strstr(text, "300 frames, with 3,000 samples (2.91 %), too narrow"));
+		strstr(text, "<title>300 frames too narrow to draw\n3,005 samples, 2.92 %"));
+	assert_non_null(strstr(text, "300 frames, with 3,005 samples (2.92 %), too narrow"));
+	assert_int_equal(count_of(text, "class=\"e1\""), 1); /* in the legend */
+	/* The third rectangle is main's; "leaf" stands on "above". */
+	assert_non_null(strstr(text, "<metadata class=\"narrow\">{\"looks\":["
+				     "[\"frames left out of this file\",\"e0\",-1,\"\",0],\n"
+				     "[\"narrow_0\",\"x"));
+	assert_non_null(strstr(text, "\"frames\":[[2,1,1,0,2,2,10,3,3,5],\n[2,4,1,0,2,2,10],\n"));
+	assert_non_null(strstr(text, "\"narrow_1\",\"x"));
+	assert_int_equal(count_of(text, ",2,2,10]"), 299);
+}
+
+/* 24 of 30,000 samples that recurse deeply do not make the picture higher. */
+static void rows_with_next_to_nothing_are_not_drawn(void **state)
+{
+	enum { DEPTH = 400 };
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = NULL;
+	struct profile_sample sample = { .count = 24 };
+	uint32_t location;
+
+	example_add(profile, "c|29976|x:main|x:work|x:more");
+	location = example_location(profile, "x:recurse", "c");
+	for (int i = 0; i < DEPTH; i++)
+		assert_int_equal(profile_add_node(profile, sample.node, location, &sample.node), 0);
+	assert_int_equal(profile_add_sample(profile, &sample), 0);
+	text = draw(profile);
+	/* "all", "c", "main", "work" and "more", and the grey frame's row. */
+	assert_non_null(strstr(text, " height=\"266\" viewBox="));
+	assert_int_equal(count_of(text, "<title>recurse\n"), 3);
+	assert_non_null(strstr(text, "<title>1 frame too narrow to draw\n24 samples, 0.08 %"));
+}
+
+/* What the file cannot hold is said, and grey. */
+static void a_file_has_a_bound(void **state)
+{
+	enum { STACKS = 120000 };
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = NULL;
+	struct profile_sample sample;
+	uint32_t location, base;
+
+	example_add(profile, "c|1000000|x:main");
+	location = example_location(profile, "x:main", "c");
+	assert_int_equal(profile_add_node(profile, PROFILE_ROOT, location, &base), 0);
+	for (uint32_t i = 0; i < STACKS; i++) {
+		sample = (struct profile_sample){ .count = 1 + i % 2, .node = base };
+		assert_int_equal(profile_add_location(profile, example_binary_of(profile, 'x', "c"),
+					 i, &location),
+			0);
+		assert_int_equal(profile_add_node(profile, sample.node, location, &sample.node), 0);
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	text = draw(profile);
+	assert_in_range(strlen(text), 1 << 20, 4 << 20);
+	assert_non_null(strstr(text, "60,000 frames, with 120,000 samples (10.17 %), too narrow"));
+	assert_non_null(
+		strstr(text, "60,000 frames, with 60,000 samples (5.08 %), left out of this file"));
+	assert_non_null(strstr(text, "<title>120,000 frames too narrow to draw\n180,000 samples"));
 }
 
 static void other_sources_than_cpu_time_give_times(void **state)
@@ -252,13 +321,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(machine_is_golden_in_any_order),
+		cmocka_unit_test(narrow_frames_are_golden),
 		cmocka_unit_test(assets_cannot_end_early),
 		cmocka_unit_test(is_well_formed),
 		cmocka_unit_test(hostile_names_are_escaped),
 		cmocka_unit_test(frames_tell_their_line),
 		cmocka_unit_test(inlined_frames_without_a_line_are_marked),
 		cmocka_unit_test(samples_are_conserved),
-		cmocka_unit_test(narrow_frames_are_merged_and_reported),
+		cmocka_unit_test(narrow_frames_are_data_for_the_script),
+		cmocka_unit_test(rows_with_next_to_nothing_are_not_drawn),
+		cmocka_unit_test(a_file_has_a_bound),
 		cmocka_unit_test(other_sources_than_cpu_time_give_times),
 		cmocka_unit_test(the_root_is_below_its_callees),
 		cmocka_unit_test(an_empty_profile_is_drawn),

@@ -5,15 +5,17 @@
 #include "tests/render/example_difference.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 static struct frame_difference *pair_of(
-	const struct profile *base, const struct profile *compared, uint64_t minimum)
+	const struct profile *base, const struct profile *compared, size_t frames_max)
 {
+	const struct frame_budget budget = { .frames = frames_max, .label_bytes = 1 << 20 };
 	struct profile_difference difference =
 		example_difference(base, compared, DIFFERENCE_BY_TOTAL);
 	struct frame_difference *frames = NULL;
 
-	assert_int_equal(frame_difference_new(&difference, FRAME_BY_FUNCTION, minimum, &frames), 0);
+	assert_int_equal(frame_difference_new(&difference, FRAME_BY_FUNCTION, &budget, &frames), 0);
 	return frames;
 }
 
@@ -53,7 +55,7 @@ static void frames_are_matched_by_name(void **state)
 	example_add(base, "c|1|x:other|x:work");
 	example_add(compared, "c|4|x:main@7|x:fresh");
 	example_add(compared, "c|9|x:main@7|x:work@8");
-	frames = pair_of(base, compared, 0);
+	frames = pair_of(base, compared, 1000);
 	assert_totals(frames, "all", 8, 13);
 	assert_totals(frames, "c", 8, 13);
 	assert_totals(frames, "main", 7, 13);
@@ -61,9 +63,8 @@ static void frames_are_matched_by_name(void **state)
 	assert_totals(frames, "work", 7, 9);
 	assert_int_equal(change_of(frames, "work")->self[DIFFERENCE_BASE], 2);
 	assert_int_equal(change_of(frames, "work")->self[DIFFERENCE_COMPARED], 9);
-	assert_null(change_of(frames, "gone"));
-	assert_null(change_of(frames, "other"));
-	assert_int_equal(frames->undrawn, 6);
+	assert_totals(frames, "gone", 5, 0);
+	assert_totals(frames, "other", 1, 0);
 }
 
 /* The other kind of frame of one name is another frame; so is one on another stack. */
@@ -78,14 +79,14 @@ static void frames_match_by_name_and_caller(void **state)
 	example_add(compared, "d|3|x:main");
 	example_add(base, "c|1|x:main|x:nearly");
 	example_add(compared, "c|2|x:main|x:nearly_");
-	frames = pair_of(base, compared, 0);
+	frames = pair_of(base, compared, 1000);
 	assert_totals(frames, "write", 0, 4);
 	assert_totals(frames, "d", 0, 3);
 	assert_totals(frames, "nearly_", 0, 2);
-	assert_int_equal(frames->undrawn, 6);
+	assert_totals(frames, "nearly", 1, 0);
 }
 
-/* What is too narrow to be drawn on one side is not therefore missing on the other. */
+/* What is too small for the tree on one side is not therefore missing on the other. */
 static void small_counterparts_are_found(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = example_empty();
@@ -98,12 +99,19 @@ static void small_counterparts_are_found(void **state)
 	example_add(compared, "c|500|x:main|x:grown");
 	example_add(compared, "c|2|x:main|x:shrunk");
 	example_add(compared, "c|498|x:main|x:zero");
-	frames = pair_of(base, compared, 100);
+	frames = pair_of(base, compared, 1000);
 	assert_totals(frames, "grown", 1, 500);
+	assert_totals(frames, "shrunk", 90, 2);
 	assert_totals(frames, "zero", 1000, 498);
-	assert_null(change_of(frames, "shrunk"));
-	assert_int_equal(frames->tree->elided, 2);
-	assert_int_equal(frames->undrawn, 90);
+	frame_difference_free(frames);
+	/* Each side has one frame too many, and leaves out its smallest. */
+	frames = pair_of(base, compared, 5);
+	assert_totals(frames, "grown", 0, 500);
+	assert_totals(frames, "shrunk", 90, 0);
+	assert_totals(frames, "zero", 1000, 498);
+	assert_int_equal(frames->sides[DIFFERENCE_BASE]->elided, 1);
+	assert_int_equal(frames->sides[DIFFERENCE_COMPARED]->elided, 2);
+	assert_int_equal(frames->tree->elided_count, 1);
 }
 
 static void losses_are_frames_of_both(void **state)
@@ -114,7 +122,7 @@ static void losses_are_frames_of_both(void **state)
 
 	example_lose(base, PILOTLIGHT_DROP_RING_FULL, 3);
 	example_lose(compared, PILOTLIGHT_DROP_RING_FULL, 7);
-	frames = pair_of(base, compared, 0);
+	frames = pair_of(base, compared, 1000);
 	assert_totals(frames, "[lost: ring full]", 3, 7);
 }
 
@@ -124,22 +132,43 @@ static void empty_profiles_have_a_root(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
 
-	frames = pair_of(base, compared, 0);
-	assert_int_equal(frames->tree->count, 1);
+	frames = pair_of(base, compared, 1000);
+	assert_int_equal(frames->tree->count, frames->sides[DIFFERENCE_BASE]->count);
 	assert_totals(frames, "all", 1008, 0);
-	assert_int_equal(frames->undrawn, 1008);
+	assert_totals(frames, "node", 97, 0);
+	frame_difference_free(frames);
+	frames = pair_of(compared, compared, 1000);
+	assert_int_equal(frames->tree->count, 1);
+	assert_totals(frames, "all", 0, 0);
 }
 
-/* On both sides, every sample is in a frame or told as undrawn (I1). */
+/* Every frame's weight is its own, its children's and what was left out, so that widths add up. */
+static void assert_weights_add_up(const struct frame_tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		uint64_t sum = tree->frames[i].self + tree->frames[i].elided;
+
+		for (size_t j = i + 1; j < tree->count; j++) {
+			if (tree->frames[j].depth <= tree->frames[i].depth)
+				break;
+			if (tree->frames[j].depth == tree->frames[i].depth + 1)
+				sum += tree->frames[j].total;
+		}
+		assert_int_equal(sum, tree->frames[i].total);
+	}
+}
+
+/* On both sides, every sample is in a frame or left out (I1). */
 static void samples_are_conserved(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = example_machine(false);
 	_cleanup_(profile_freep) struct profile *compared = example_upgraded(true);
 
-	for (uint64_t minimum = 0; minimum <= 100; minimum += 20) {
+	for (size_t frames_max = 1; frames_max <= 128; frames_max *= 2) {
 		_cleanup_(frame_difference_freep) struct frame_difference *frames =
-			pair_of(base, compared, minimum);
-		uint64_t base_samples = frames->undrawn, samples = frames->tree->elided;
+			pair_of(base, compared, frames_max);
+		uint64_t base_samples = frames->sides[DIFFERENCE_BASE]->elided;
+		uint64_t samples = frames->sides[DIFFERENCE_COMPARED]->elided;
 
 		for (size_t i = 0; i < frames->tree->count; i++) {
 			base_samples += frames->changes[i].self[DIFFERENCE_BASE];
@@ -147,6 +176,7 @@ static void samples_are_conserved(void **state)
 		}
 		assert_int_equal(base_samples, 1008);
 		assert_int_equal(samples, 940);
+		assert_weights_add_up(frames->tree);
 	}
 }
 
@@ -154,9 +184,9 @@ static void a_profile_differs_in_nothing_from_itself(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = example_machine(false);
 	_cleanup_(profile_freep) struct profile *same = example_machine(true);
-	_cleanup_(frame_difference_freep) struct frame_difference *frames = pair_of(base, same, 0);
+	_cleanup_(frame_difference_freep) struct frame_difference *frames =
+		pair_of(base, same, 1000);
 
-	assert_int_equal(frames->undrawn, 0);
 	for (size_t i = 0; i < frames->tree->count; i++) {
 		const struct frame_change *change = &frames->changes[i];
 
@@ -185,16 +215,17 @@ static struct profile *random_profile(unsigned *seed)
 	return profile;
 }
 
-static size_t next_matched(const struct frame_difference *frames, size_t at)
+static size_t common_of(const struct frame_difference *frames)
 {
-	while (at < frames->tree->count &&
-		(frames->changes[at].total[DIFFERENCE_BASE] == 0 ||
-			frames->changes[at].total[DIFFERENCE_COMPARED] == 0))
-		at++;
-	return at;
+	size_t count = 0;
+
+	for (size_t i = 0; i < frames->tree->count; i++)
+		count += frames->changes[i].total[DIFFERENCE_BASE] > 0 &&
+			 frames->changes[i].total[DIFFERENCE_COMPARED] > 0;
+	return count;
 }
 
-/* What both sides have is the same frames in the same order, whichever of them is drawn. */
+/* Both sides have the same frames in the same order, whichever of them is the base. */
 static void matches_are_mutual(void **state)
 {
 	unsigned seed = 7;
@@ -203,24 +234,118 @@ static void matches_are_mutual(void **state)
 		_cleanup_(profile_freep) struct profile *base = random_profile(&seed);
 		_cleanup_(profile_freep) struct profile *compared = random_profile(&seed);
 		_cleanup_(frame_difference_freep) struct frame_difference *first =
-			pair_of(compared, base, 0);
+			pair_of(compared, base, 1000);
 		_cleanup_(frame_difference_freep) struct frame_difference *second =
-			pair_of(base, compared, 0);
-		size_t i = next_matched(first, 0), j = next_matched(second, 0), count = 0;
+			pair_of(base, compared, 1000);
+		size_t count = second->tree->count;
 
-		for (; i < first->tree->count && j < second->tree->count;
-			i = next_matched(first, i + 1), j = next_matched(second, j + 1)) {
+		assert_int_equal(first->tree->count, count);
+		for (size_t i = 0; i < count; i++) {
 			assert_int_equal(
-				first->tree->frames[i].depth, second->tree->frames[j].depth);
+				first->tree->frames[i].depth, second->tree->frames[i].depth);
 			assert_int_equal(first->changes[i].total[DIFFERENCE_BASE],
-				second->changes[j].total[DIFFERENCE_COMPARED]);
+				second->changes[i].total[DIFFERENCE_COMPARED]);
 			assert_int_equal(first->changes[i].total[DIFFERENCE_COMPARED],
-				second->changes[j].total[DIFFERENCE_BASE]);
-			count++;
+				second->changes[i].total[DIFFERENCE_BASE]);
 		}
-		assert_int_equal(i, first->tree->count);
-		assert_int_equal(j, second->tree->count);
-		assert_in_range(count, 20, first->tree->count - 1);
+		assert_int_equal(count, first->sides[DIFFERENCE_BASE]->count +
+						first->sides[DIFFERENCE_COMPARED]->count -
+						common_of(first));
+		assert_in_range(common_of(first), 20, count - 1);
+		assert_weights_add_up(first->tree);
+	}
+}
+
+/* A load of 40 functions on stacks of some frames, of which the first are hot. */
+enum { LOAD_FUNCTIONS = 40, LOAD_SAMPLES = 5000 };
+
+static double load_weight(int function)
+{
+	return 1.0 / (1 + function);
+}
+
+/* So many samples of it, drawn by chance; `extra` is the part of all that function 7 has more. */
+static struct profile *sampled_load(unsigned *seed, double extra)
+{
+	struct profile *profile = example_empty();
+	uint64_t counts[LOAD_FUNCTIONS] = { 0 };
+	double whole = 0;
+
+	for (int i = 0; i < LOAD_FUNCTIONS; i++)
+		whole += load_weight(i);
+	for (int i = 0; i < LOAD_SAMPLES; i++) {
+		double at = (double)rand_r(seed) / RAND_MAX;
+		int function = 0;
+
+		if (at < extra) {
+			counts[7]++;
+			continue;
+		}
+		at = (at - extra) / (1 - extra) * whole;
+		while (function < LOAD_FUNCTIONS - 1 && (at -= load_weight(function)) > 0)
+			function++;
+		counts[function]++;
+	}
+	for (int i = 0; i < LOAD_FUNCTIONS; i++) {
+		char stack[64];
+
+		(void)snprintf(stack, sizeof(stack), "c|%" PRIu64 "|x:main|x:group%d|x:f%d",
+			counts[i], i % 5, i);
+		example_add(profile, stack);
+	}
+	return profile;
+}
+
+static double coloured_share(
+	const struct profile_difference *difference, const struct frame_difference *frames)
+{
+	double all = 0, coloured = 0;
+
+	for (size_t i = 0; i < frames->tree->count; i++) {
+		double total = (double)frames->tree->frames[i].total;
+
+		all += total;
+		if (profile_difference_is_certain(difference, frames->changes[i].total))
+			coloured += total;
+	}
+	return coloured / all;
+}
+
+/* 1,000 comparisons of a load with itself colour at most 1 % of the area. */
+static void chance_is_not_certain(void **state)
+{
+	unsigned seed = 1;
+	double sum = 0;
+
+	for (int round = 0; round < 1000; round++) {
+		_cleanup_(profile_freep) struct profile *base = sampled_load(&seed, 0);
+		_cleanup_(profile_freep) struct profile *compared = sampled_load(&seed, 0);
+		struct profile_difference difference =
+			example_difference(base, compared, DIFFERENCE_BY_TOTAL);
+		_cleanup_(frame_difference_freep) struct frame_difference *frames =
+			pair_of(base, compared, 1000);
+
+		sum += coloured_share(&difference, frames);
+	}
+	print_message("coloured by chance: %.3f %% of the area\n", sum / 10);
+	assert_true(sum / 1000 < 0.01);
+}
+
+/* A function with 3 points more is told, and that it is this one. */
+static void a_regression_is_certain(void **state)
+{
+	unsigned seed = 1;
+
+	for (int round = 0; round < 50; round++) {
+		_cleanup_(profile_freep) struct profile *base = sampled_load(&seed, 0);
+		_cleanup_(profile_freep) struct profile *compared = sampled_load(&seed, 0.03);
+		struct profile_difference difference =
+			example_difference(base, compared, DIFFERENCE_BY_TOTAL);
+		_cleanup_(frame_difference_freep) struct frame_difference *frames =
+			pair_of(base, compared, 1000);
+
+		assert_true(
+			profile_difference_is_certain(&difference, change_of(frames, "f7")->total));
 	}
 }
 
@@ -234,10 +359,11 @@ static void failing_allocations_are_reported(void **state)
 	int r;
 
 	for (n = 0;; n++) {
+		const struct frame_budget budget = { .frames = 1000, .label_bytes = 1 << 20 };
 		struct frame_difference *frames = NULL;
 
 		fail_allocation(n);
-		r = frame_difference_new(&difference, FRAME_BY_FUNCTION, 0, &frames);
+		r = frame_difference_new(&difference, FRAME_BY_FUNCTION, &budget, &frames);
 		frame_difference_free(frames);
 		if (!allocation_failed())
 			break;
@@ -259,6 +385,8 @@ int main(void)
 		cmocka_unit_test(samples_are_conserved),
 		cmocka_unit_test(a_profile_differs_in_nothing_from_itself),
 		cmocka_unit_test(matches_are_mutual),
+		cmocka_unit_test(chance_is_not_certain),
+		cmocka_unit_test(a_regression_is_certain),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

@@ -144,6 +144,45 @@ static void small_frames_are_elided_after_merging(void **state)
 	assert_conserved(tree);
 }
 
+static struct frame_tree *tree_within(
+	const struct profile *profile, size_t frames, size_t label_bytes)
+{
+	const struct frame_budget budget = { .frames = frames, .label_bytes = label_bytes };
+	struct frame_tree *tree = NULL;
+
+	assert_int_equal(frame_tree_new_within(profile, FRAME_BY_FUNCTION, &budget, &tree), 0);
+	return tree;
+}
+
+static void a_budget_leaves_the_smallest_out(void **state)
+{
+	static const char *const stacks[] = {
+		"c|10|x:main|l:big",
+		"c|3|x:main|l:small|l:d",
+		"c|1|x:main|l:tiny",
+	};
+	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 3, false);
+	_cleanup_(frame_tree_freep) struct frame_tree *all = tree_within(profile, 7, 100);
+	_cleanup_(frame_tree_freep) struct frame_tree *most = tree_within(profile, 6, 100);
+	_cleanup_(frame_tree_freep) struct frame_tree *few = tree_within(profile, 5, 100);
+	_cleanup_(frame_tree_freep) struct frame_tree *short_names = tree_within(profile, 7, 11);
+	_cleanup_(frame_tree_freep) struct frame_tree *none = tree_within(profile, 0, 0);
+
+	assert_int_equal(all->minimum, 1);
+	assert_int_equal(all->elided, 0);
+	assert_tree(most, "0 all 0/14\n1 c 0/14\n2 main 0/14 (-1 1)\n3 big 10/10\n"
+			  "3 small 0/3\n4 d 3/3\n");
+	assert_int_equal(most->minimum, 2);
+	assert_tree(few, "0 all 0/14\n1 c 0/14\n2 main 0/14 (-2 4)\n3 big 10/10\n");
+	assert_int_equal(few->minimum, 4);
+	assert_int_equal(few->depth, 3);
+	/* "c", "main" and "big". */
+	assert_int_equal(short_names->count, 4);
+	assert_tree(none, "0 all 0/14 (-1 14)\n");
+	assert_conserved(most);
+	assert_conserved(few);
+}
+
 static void many_siblings_are_sorted_and_merged(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
@@ -238,6 +277,13 @@ static void failing_allocations_are_reported(void **state)
 			    -ENOMEM, !tree, 0) >= 20);
 	assert_conserved(tree);
 	frame_tree_free(tree);
+	tree = NULL;
+	assert_true(FAIL_EACH_ALLOCATION(frame_tree_new_within(profile, FRAME_BY_FUNCTION,
+						 &(struct frame_budget){ 9, 1000 }, &tree),
+			    -ENOMEM, !tree, 0) >= 20);
+	assert_in_range(tree->count, 1, 9);
+	assert_conserved(tree);
+	frame_tree_free(tree);
 }
 
 int main(void)
@@ -248,6 +294,7 @@ int main(void)
 		cmocka_unit_test(comms_and_losses_stand_on_the_root),
 		cmocka_unit_test(comms_share_stacks),
 		cmocka_unit_test(small_frames_are_elided_after_merging),
+		cmocka_unit_test(a_budget_leaves_the_smallest_out),
 		cmocka_unit_test(many_siblings_are_sorted_and_merged),
 		cmocka_unit_test(deep_stacks_are_as_deep),
 		cmocka_unit_test(binary_does_not_depend_on_order),
