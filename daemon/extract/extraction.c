@@ -13,12 +13,16 @@
 #include "extract/go_functions.h"
 #include "extract/symbol_builder.h"
 #include "symbol/elf_image.h"
+#include "symbol/place_name.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PROGRAM_HEADERS_MAX = 256 };
+enum {
+	PROGRAM_HEADERS_MAX = 256,
+	PLACES_MAX = 1000000, /* names of some 40 bytes; a third of what a file may have */
+};
 
 struct extraction {
 	const struct pilotlight_symbol_request *request;
@@ -133,22 +137,58 @@ static int find_code(const struct extraction *extraction, struct symbol_builder_
 	return 0;
 }
 
+struct naming {
+	struct symbol_builder *builder;
+	const char *path;
+	size_t room; /* for more names */
+};
+
+static int name_place(void *context, uint64_t start, uint64_t end)
+{
+	struct naming *naming = context;
+	char text[PLACE_NAME_BYTES];
+	size_t size = place_name_format(text, naming->path, start);
+	uint32_t name;
+	int r;
+
+	if (naming->room-- == 0)
+		return -ENODATA;
+	r = symbol_builder_add_name(naming->builder, text, size, &name);
+	return r < 0 ? r : symbol_builder_add_place(naming->builder, start, end, name);
+}
+
+/* A function without a symbol is one function nevertheless. */
+static int name_places(struct extraction *extraction, const struct function_bounds *bounds)
+{
+	struct naming naming = {
+		.builder = extraction->builder,
+		.path = extraction->request->origin,
+		.room = PLACES_MAX,
+	};
+	int r = function_bounds_each(bounds, name_place, &naming);
+
+	return r == -ENODATA ? 0 : r;
+}
+
 /* Stripping leaves .eh_frame, which tells where functions without names begin and end. */
 static int bound_symbols(struct extraction *extraction, struct elf_symbols *symbols)
 {
 	_cleanup_(function_bounds_done) struct function_bounds bounds = { 0 };
+	const bool is_stripped = elf_symbols_are_stripped(symbols);
 	int r;
 
 	r = function_bounds_read(&bounds, extraction->binary.fd, &extraction->scratch);
-	if (r == 0 && elf_symbols_are_stripped(symbols)) {
+	if (r == 0 && is_stripped)
+		r = name_places(extraction, &bounds);
+	if (r < 0 || !elf_symbols_need_bounds(symbols))
+		return r;
+	if (is_stripped) {
 		if (!code_instruction_is_loaded())
 			symbol_builder_add_contents(
 				extraction->builder, PILOTLIGHT_SYMBOL_LACKS_DECODER);
 		r = function_bounds_infer(&bounds, &extraction->scratch);
 	}
-	if (r == 0)
-		r = elf_symbols_bound(symbols, &bounds);
-	return r;
+	return r < 0 ? r : elf_symbols_bound(symbols, &bounds);
 }
 
 static int read_symbols(struct extraction *extraction)
@@ -161,7 +201,8 @@ static int read_symbols(struct extraction *extraction)
 		r = elf_symbols_add_file(symbols, &extraction->binary);
 	if (r == 0 && extraction->has_debug)
 		r = elf_symbols_add_file(symbols, &extraction->debug);
-	if (r == 0 && extraction->has_binary && elf_symbols_need_bounds(symbols))
+	if (r == 0 && extraction->has_binary &&
+		(elf_symbols_need_bounds(symbols) || elf_symbols_are_stripped(symbols)))
 		r = bound_symbols(extraction, symbols);
 	return r < 0 ? r : elf_symbols_finish(symbols);
 }

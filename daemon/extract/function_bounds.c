@@ -77,6 +77,21 @@ static uint64_t vaddr_of(const struct function_bounds *bounds, uint32_t offset)
 	return UINT64_MAX;
 }
 
+int function_bounds_each(const struct function_bounds *bounds,
+	int (*visit)(void *context, uint64_t start, uint64_t end), void *context)
+{
+	const struct unwind_function *functions = bounds->functions.functions.items;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < bounds->functions.functions.count; i++) {
+		uint64_t vaddr = vaddr_of(bounds, functions[i].start);
+
+		if (vaddr != UINT64_MAX)
+			r = visit(context, vaddr, vaddr + (functions[i].end - functions[i].start));
+	}
+	return r;
+}
+
 /* The number of starts, ascending and `stride` bytes apart, at or before the offset. */
 static size_t count_before(const void *items, size_t count, size_t stride, uint32_t offset)
 {

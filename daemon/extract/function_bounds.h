@@ -42,6 +42,13 @@ uint64_t function_bounds_end(
 	const struct function_bounds *bounds, uint64_t vaddr, bool *ret_is_inside);
 
 /*
+ * Visits the functions with call frame information by the order of their file offsets, until
+ * `visit` returns an error; returns that or 0.
+ */
+int function_bounds_each(const struct function_bounds *bounds,
+	int (*visit)(void *context, uint64_t start, uint64_t end), void *context);
+
+/*
  * Guesses the end of a function from its x86-64 code: at most `limit`, at most 64 KiB behind the
  * vaddr. Returns `limit` for other machines.
  */

@@ -176,21 +176,40 @@ int symbol_builder_end_sequence(struct symbol_builder *builder, uint64_t end)
 	return line_sequences_end(&builder->lines, end);
 }
 
+/* Cuts a range off at the end of its segment. False: nothing of it is code. */
+static bool cut_to_segment(const struct symbol_builder *builder, uint64_t start, uint64_t *end)
+{
+	uint64_t segment_end = code_segments_end(&builder->segments, start);
+
+	if (segment_end == 0)
+		return false;
+	if (*end > segment_end)
+		*end = segment_end;
+	return *end > start;
+}
+
 int symbol_builder_add_symbol(
 	struct symbol_builder *builder, uint64_t start, uint64_t end, uint32_t name, bool is_guess)
 {
 	uint64_t base = builder->segments.base;
-	uint64_t segment_end = code_segments_end(&builder->segments, start);
 
 	assert(name < builder->names.strings.count);
-	if (segment_end == 0)
-		return 0;
-	if (end > segment_end)
-		end = segment_end;
-	if (end <= start)
+	if (!cut_to_segment(builder, start, &end))
 		return 0;
 	return symbol_layer_add(&builder->symbols, (uint32_t)(start - base), (uint32_t)(end - base),
 		name, is_guess);
+}
+
+int symbol_builder_add_place(
+	struct symbol_builder *builder, uint64_t start, uint64_t end, uint32_t name)
+{
+	uint64_t base = builder->segments.base;
+
+	assert(name < builder->names.strings.count);
+	if (!cut_to_segment(builder, start, &end))
+		return 0;
+	return symbol_layer_add_place(
+		&builder->symbols, (uint32_t)(start - base), (uint32_t)(end - base), name);
 }
 
 void symbol_builder_count_loss(

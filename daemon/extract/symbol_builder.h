@@ -90,6 +90,10 @@ int symbol_builder_end_sequence(struct symbol_builder *builder, uint64_t end);
 int symbol_builder_add_symbol(
 	struct symbol_builder *builder, uint64_t start, uint64_t end, uint32_t name, bool is_guess);
 
+/* Adds functions of which only the place is known, by ascending start. All other names precede. */
+int symbol_builder_add_place(
+	struct symbol_builder *builder, uint64_t start, uint64_t end, uint32_t name);
+
 /* Counts data that could not be read; everything else remains valid. */
 enum symbol_builder_loss {
 	SYMBOL_LOSS_UNIT, /* a compilation unit */

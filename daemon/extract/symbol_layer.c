@@ -13,13 +13,18 @@ struct layer_symbol {
 
 int symbol_layer_init(struct symbol_layer *layer, struct scratch *scratch)
 {
+	int r;
+
 	*layer = (struct symbol_layer){ 0 };
-	return scratch_array_init(
-		&layer->symbols, scratch, sizeof(struct layer_symbol), UINT32_MAX);
+	r = scratch_array_init(&layer->symbols, scratch, sizeof(struct layer_symbol), UINT32_MAX);
+	return r < 0 ? r
+		     : scratch_array_init(
+			       &layer->places, scratch, sizeof(struct layer_symbol), UINT32_MAX);
 }
 
 void symbol_layer_done(struct symbol_layer *layer)
 {
+	scratch_array_done(&layer->places);
 	scratch_array_done(&layer->symbols);
 }
 
@@ -39,10 +44,23 @@ int symbol_layer_add(
 	return scratch_array_append(&layer->symbols, &symbol, sizeof(symbol));
 }
 
+int symbol_layer_add_place(struct symbol_layer *layer, uint32_t start, uint32_t end, uint32_t name)
+{
+	const struct layer_symbol place = { .start = start, .end = end, .name = name };
+
+	if (start < layer->place_end || start >= end || name == 0)
+		return 0;
+	layer->place_end = end;
+	return scratch_array_append(&layer->places, &place, sizeof(place));
+}
+
 struct fold {
 	const struct layer_symbol *symbols;
 	size_t symbol_count;
 	size_t next; /* the first symbol that ends after the position */
+	const struct layer_symbol *places;
+	size_t place_count;
+	size_t next_place; /* the first place that begins at or after the position */
 	struct symbol_frames *frames;
 	struct scratch_array *boundaries;
 	uint32_t done;	/* all code before it has its boundaries */
@@ -71,6 +89,33 @@ static int choose_frame(struct fold *fold, const struct layer_symbol *symbol, ui
 	return 0;
 }
 
+/* Covers code without any other name. */
+static int cover_places(struct fold *fold, uint32_t end)
+{
+	int r = 0;
+
+	while (r == 0 && fold->done < end) {
+		const struct layer_symbol *place;
+		uint32_t frame = 0, until = end;
+
+		while (fold->next_place < fold->place_count &&
+			fold->places[fold->next_place].start < fold->done)
+			fold->next_place++;
+		place = fold->next_place < fold->place_count ? &fold->places[fold->next_place]
+							     : NULL;
+		if (place && place->start == fold->done) {
+			until = place->end < end ? place->end : end;
+			r = symbol_frames_find_symbol(fold->frames, place->name, &frame);
+		} else if (place && place->start < end) {
+			until = place->start;
+		}
+		if (r == 0)
+			r = add_boundary(fold, fold->done, frame);
+		fold->done = until;
+	}
+	return r;
+}
+
 /*
  * Adds the boundaries from the position to `end`; by its function, all that code is in `frame`, or
  * in none if it is 0.
@@ -93,7 +138,8 @@ static int cover(struct fold *fold, uint32_t end, uint32_t frame, uint32_t root)
 			until = symbol->start;
 		}
 		if (r == 0)
-			r = add_boundary(fold, fold->done, chosen);
+			r = chosen == 0 ? cover_places(fold, until)
+					: add_boundary(fold, fold->done, chosen);
 		if (r < 0)
 			return r;
 		fold->done = until;
@@ -117,12 +163,15 @@ int symbol_layer_fold(const struct symbol_layer *layer, struct code_spans *funct
 	struct fold fold = {
 		.symbols = layer->symbols.items,
 		.symbol_count = layer->symbols.count,
+		.places = layer->places.items,
+		.place_count = layer->places.count,
 		.frames = frames,
 		.boundaries = boundaries,
 	};
 	int r = code_spans_each(functions, cover_function, &fold);
 
 	if (r == 0)
-		r = cover(&fold, layer->end, 0, 0);
+		r = cover(
+			&fold, layer->end > layer->place_end ? layer->end : layer->place_end, 0, 0);
 	return r < 0 ? r : add_boundary(&fold, fold.done, 0);
 }

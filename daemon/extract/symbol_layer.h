@@ -2,7 +2,7 @@
 /*
  * Lays the linker's symbols over functions to make the section BOUNDARIES. A symbol with a size
  * names the outermost frame of the functions in it; any symbol names code that is in no function.
- * All memory is scratch.
+ * A function of which only the place is known names code that is in neither. All memory is scratch.
  */
 #pragma once
 
@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 struct symbol_layer {
-	struct scratch_array symbols;
-	uint32_t end; /* of the last symbol */
+	struct scratch_array symbols, places;
+	uint32_t end;	    /* of the last symbol */
+	uint32_t place_end; /* of the last place */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -27,6 +28,9 @@ void symbol_layer_done(struct symbol_layer *layer);
  */
 int symbol_layer_add(
 	struct symbol_layer *layer, uint32_t start, uint32_t end, uint32_t name, bool is_guess);
+
+/* The same for a function without a symbol. It is ignored if other names have its first byte. */
+int symbol_layer_add_place(struct symbol_layer *layer, uint32_t start, uint32_t end, uint32_t name);
 
 /*
  * Makes the contents of BOUNDARIES; called once, after the last symbol. `functions`

@@ -2,6 +2,7 @@
 #include "query/naming.h"
 
 #include "base/array.h"
+#include "symbol/place_name.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,7 +12,7 @@ enum {
 	BATCH_MAX = 1 << 16, /* addresses: some 6 MiB in the source */
 };
 
-/* A location without a name. */
+/* A location without a name, or with one that tells no more than its place. */
 struct nameless {
 	uint64_t address;
 	uint32_t binary;
@@ -51,6 +52,24 @@ static int name_location(struct profile *profile, uint32_t location,
 	return profile_name_location(profile, location, chain, count);
 }
 
+/* A name that only tells the function's place may give way to a better one. */
+static bool has_place_name(const struct profile *profile, const struct profile_location *location)
+{
+	const struct profile_frame *frame = &profile->frames.items[location->first_frame];
+
+	return location->frame_count == 1 && frame->file == 0 &&
+	       place_name_is(string_pool_get(&profile->strings, frame->function));
+}
+
+static bool has_that_name(const struct profile *profile, uint32_t location,
+	const struct symbol_frame *frames, uint32_t count)
+{
+	const struct profile_location *known = &profile->locations.items[location];
+
+	return known->frame_count == 1 && count == 1 && frames[0].file == 0 &&
+	       profile->frames.items[known->first_frame].function == frames[0].function;
+}
+
 /* The addresses of one binary are distinct: (binary, address) is a location's identity. */
 static int request_names(struct naming *naming, const struct symbol_binary *binary,
 	const struct nameless *nameless, size_t count)
@@ -76,10 +95,14 @@ static int request_names(struct naming *naming, const struct symbol_binary *bina
 	}
 
 	for (size_t i = 0; i < count; i++) {
-		if (requests[i].frame_count == 0)
+		const struct symbol_frame *frames = batch.frames + requests[i].first_frame;
+
+		if (requests[i].frame_count == 0 ||
+			has_that_name(naming->profile, nameless[i].location, frames,
+				requests[i].frame_count))
 			continue;
-		r = name_location(naming->profile, nameless[i].location,
-			batch.frames + requests[i].first_frame, requests[i].frame_count);
+		r = name_location(
+			naming->profile, nameless[i].location, frames, requests[i].frame_count);
 		if (r < 0)
 			return r;
 		naming->counters.named++;
@@ -109,7 +132,7 @@ static int collect(const struct profile *profile, struct nameless **ret_nameless
 		const struct profile_location *location = &profile->locations.items[i];
 		enum binary_kind kind = profile->binaries.items[location->binary].kind;
 
-		if (location->frame_count > 0 ||
+		if ((location->frame_count > 0 && !has_place_name(profile, location)) ||
 			(kind != BINARY_EXECUTABLE && kind != BINARY_LIBRARY))
 			continue;
 		r = ARRAY_RESERVE(nameless, &capacity, count + 1, profile->locations.count);

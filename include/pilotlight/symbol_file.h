@@ -37,7 +37,7 @@ enum {
 	PILOTLIGHT_SYMBOL_VERSION = 1,
 	/* Rises when the same files give more or better names. Files with a lower number are used
 	 * until they have been made anew. */
-	PILOTLIGHT_SYMBOL_EXTRACTION = 2,
+	PILOTLIGHT_SYMBOL_EXTRACTION = 3,
 	PILOTLIGHT_SYMBOL_SECTIONS_MAX = 32,
 	PILOTLIGHT_SYMBOL_ALIGNMENT = 64,
 };

@@ -172,6 +172,25 @@ static void neighbours_of_one_frame_are_one_boundary(void **state)
 	assert_folds_to(fixture, wanted, ARRAY_SIZE(wanted));
 }
 
+/* A place names a function only from its start on, and only where nothing else names it. */
+static void places_name_the_rest(void **state)
+{
+	const struct wanted wanted[] = { { 10, { FUNCTION } }, { 20, { CALL, FUNCTION } },
+		{ 30, { 0 } }, { 40, { SYMBOL } }, { 60, { 0 } }, { 70, { OTHER } },
+		{ 75, { SYMBOL } }, { 80, { 0 } }, { 90, { OTHER } }, { 95, { 0 } } };
+	struct fixture *fixture = *state;
+
+	add_function(fixture, 10, 20, 30);
+	add(fixture, 40, 60, SYMBOL, true);
+	add(fixture, 75, 80, SYMBOL, false);
+	assert_int_equal(symbol_layer_add_place(&fixture->layer, 10, 35, OTHER), 0);
+	assert_int_equal(symbol_layer_add_place(&fixture->layer, 40, 65, OTHER), 0);
+	assert_int_equal(symbol_layer_add_place(&fixture->layer, 50, 66, OTHER), 0);
+	assert_int_equal(symbol_layer_add_place(&fixture->layer, 70, 85, OTHER), 0);
+	assert_int_equal(symbol_layer_add_place(&fixture->layer, 90, 95, OTHER), 0);
+	assert_folds_to(fixture, wanted, ARRAY_SIZE(wanted));
+}
+
 static void a_full_scratch_is_an_error(void **state)
 {
 	struct fixture *fixture = *state;
@@ -193,6 +212,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_empty_layer_folds_to_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_symbol_names_what_no_function_has, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(places_name_the_rest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_symbol_with_a_size_renames_a_function, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

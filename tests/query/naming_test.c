@@ -140,6 +140,35 @@ static void names_that_are_there_stay(void **state)
 	profile_free(profile);
 }
 
+/* A function that was known only by its place gets its name; without a better one nothing grows. */
+static void names_of_places_give_way(void **state)
+{
+	struct even_source source = { .base = { .lookup = even_lookup } };
+	struct profile_frame frame = { 0 };
+	struct naming_counters counters;
+	struct profile *profile;
+	size_t frames;
+
+	assert_int_equal(build_profile(&profile), 0);
+	assert_int_equal(
+		profile_add_string(profile, "[program function at +0x8]", &frame.function), 0);
+	assert_int_equal(profile_name_location(profile, 0, &frame, 1), 0);
+	assert_int_equal(profile_name_location(profile, 1, &frame, 1), 0);
+	source.answer = -ENODATA;
+	assert_int_equal(naming_run(profile, &source.base, open_by_number, NULL, &counters), 0);
+	assert_string_equal(name_of(profile, 0, 0), "[program function at +0x8]");
+	source.answer = 0;
+	assert_int_equal(naming_run(profile, &source.base, open_by_number, NULL, &counters), 0);
+	assert_int_equal(counters.locations, 12);
+	assert_string_equal(name_of(profile, 0, 1), "program:8");
+	assert_string_equal(name_of(profile, 1, 0), "[program function at +0x8]");
+	frames = profile->frames.count;
+	assert_int_equal(naming_run(profile, &source.base, open_by_number, NULL, &counters), 0);
+	assert_int_equal(counters.named, 0);
+	assert_int_equal(profile->frames.count, frames);
+	profile_free(profile);
+}
+
 static void binaries_without_symbols_cost_only_their_names(void **state)
 {
 	struct even_source source = { .base = { .lookup = even_lookup }, .answer = -ENODATA };
@@ -219,6 +248,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(locations_get_their_chains),
 		cmocka_unit_test(names_that_are_there_stay),
+		cmocka_unit_test(names_of_places_give_way),
 		cmocka_unit_test(binaries_without_symbols_cost_only_their_names),
 		cmocka_unit_test(a_binary_that_fails_does_not_cost_the_others),
 		cmocka_unit_test(what_no_binary_would_survive_stops),
