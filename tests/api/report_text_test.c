@@ -88,10 +88,13 @@ static void problems_come_first(void **state)
 	assert_null(strstr(text, "No problems"));
 	EXPECT_PARTS(text, "\nProblems:\n  ! The history cannot be written:",
 		"No space left on device\xef\xbf\xbd[31m\n",
-		"  ! 25.0% of the last window's samples were lost.\n",
+		"  ! 25.0% of the last window's samples were lost, most for this reason: ring\n"
+		"    full; samples came faster than the engine reads them: lower FrequencyHz,\n"
+		"    sample fewer sources, or raise MaxBytes in [Memory].\n",
 		"  ! Memory is over budget: 70.0 MiB used, limit 64.0 MiB.\n",
-		"  ! CPU cost is over budget: 0.200% of the machine's CPU time, limit 0.150%.\n",
-		"  ! Reading samples is 25s late.\n");
+		"  ! CPU cost is over budget: 0.200% of the machine's CPU time, limit 0.150%;\n"
+		"    most of it since the start was taking samples:",
+		"  ! Reading samples is 25s late: the machine");
 	free(text);
 }
 
@@ -116,7 +119,39 @@ static void a_history_that_lags_is_wrong(void **state)
 	/* Nor is what the start costs what it goes on to cost. */
 	report.service.cost_ppm = 120000;
 	text = text_of(&report);
-	EXPECT_PARTS(text, "No problems.\n");
+	EXPECT_PARTS(text, "\nNo problems so far. The cost is over its limit, as it includes");
+	free(text);
+}
+
+/* Losses that ended are a problem as long as queries show them, whatever was sampled. */
+static void losses_since_the_start_are_problems(void **state)
+{
+	struct report report;
+	struct service_status *s = &report.service;
+	char *text;
+
+	fill_report(&report);
+	fill_sources(s);
+	s->by_source.of[PILOTLIGHT_SOURCE_OFFCPU].dropped[PILOTLIGHT_DROP_UNREAD] = 8000;
+	s->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] = 100;
+	s->accounts.dropped[PILOTLIGHT_DROP_PROFILE_FULL] = 1000000;
+	text = text_of(&report);
+	assert_null(strstr(text, "No problems"));
+	EXPECT_PARTS(text, "\nProblems:\n  ! 55.6% of all samples since the start were lost, most",
+		"profile full;", "raise MaxBytes", "  ! 1.1% of the time off CPU since",
+		"  ! 2.0% of the time waiting for a CPU since the start was lost, most");
+	free(text);
+	s->accounts.dropped[PILOTLIGHT_DROP_PROFILE_FULL] = 0;
+	s->lost_by_engines = 10000;
+	s->sources = 1;
+	s->broker_cpu_ns = 4 * s->bpf_ns;
+	s->cost_ppm = 39000;
+	text = text_of(&report);
+	EXPECT_PARTS(text, "\nProblems:\n  ! 1.2% of all samples since the start were lost, most",
+		"engine\n    killed; an engine was killed or restarted: journalctl -u",
+		"  ! CPU cost is over budget: 3.900% of the machine's CPU time,",
+		"was for reading programs' symbols");
+	assert_null(strstr(text, "off CPU"));
 	free(text);
 }
 
@@ -263,6 +298,7 @@ int main(void)
 		cmocka_unit_test(other_sources_are_times),
 		cmocka_unit_test(problems_come_first),
 		cmocka_unit_test(a_history_that_lags_is_wrong),
+		cmocka_unit_test(losses_since_the_start_are_problems),
 		cmocka_unit_test(losses_are_listed_by_reason),
 		cmocka_unit_test(a_lowered_rate_is_explained),
 		cmocka_unit_test(the_greatest_jit_processes_are_named),
