@@ -29,6 +29,8 @@ static const struct http_route routes[] = {
 	{ "GET", "/api/v1/timeline", route_timeline, query_abandon, NULL, false },
 	{ "GET", "/ui", route_page, NULL, NULL, true },
 	{ "GET", "/debug/pprof/profile", route_new_profile, query_abandon, PPROF_FIELD, false },
+	{ "GET", "/debug/pprof/symbol", route_pprof_symbol, NULL, NULL, false },
+	{ "POST", "/debug/pprof/symbol", route_pprof_symbol, NULL, NULL, false },
 	{ "GET", "/debug/pprof/", route_pprof_index, NULL, NULL, false },
 	{ "GET", "/api/v1/status", route_status, NULL, NULL, false },
 	{ "GET", "/metrics", route_metrics, NULL, NULL, false },

@@ -93,3 +93,4 @@ void route_metrics(void *api, struct http_request *request);
 void route_page(void *api, struct http_request *request);
 void route_index(void *api, struct http_request *request);
 void route_pprof_index(void *api, struct http_request *request);
+void route_pprof_symbol(void *api, struct http_request *request);

@@ -137,6 +137,16 @@ void route_page(void *api, struct http_request *request)
 	http_answer(request, &answer);
 }
 
+/*
+ * pprof(1) sends the addresses without names here. The profile has all names that are known, so the
+ * answer is that there are no more; an error would be shown to the user.
+ */
+void route_pprof_symbol(void *api, struct http_request *request)
+{
+	(void)api;
+	http_answer_text(request, 200, "num_symbols: 0");
+}
+
 void route_pprof_index(void *api, struct http_request *request)
 {
 	(void)api;

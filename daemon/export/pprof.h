@@ -8,8 +8,9 @@
  * Samples are [samples/count, cpu/nanoseconds], or the type and unit of another source, such as
  * off_cpu/nanoseconds or page_faults/count, with the labels `unit`, `container` and `pod`.
  * PPROF_LABELS_ALL adds the text labels `comm`, `executable` and `cgroup`, and the numbers `pid`,
- * `tid` and `user`. Losses are samples of their own (`[lost: …]`), and comments hold the accounts
- * (I1).
+ * `tid` and `user`. PPROF_LABELS_ROOTS also makes the thread's name the outermost frame, for
+ * viewers that do not show labels. Losses are samples of their own (`[lost: …]`), and comments hold
+ * the accounts (I1).
  *
  * Pyroscope makes a series for each distinct set of text labels. A scraped profile therefore
  * carries only labels whose number is bounded by the services of the host.
@@ -21,7 +22,7 @@
 #include "aggregate/profile.h"
 #include "base/output.h"
 
-enum pprof_labels { PPROF_LABELS_ALL, PPROF_LABELS_SERVICE };
+enum pprof_labels { PPROF_LABELS_ALL, PPROF_LABELS_SERVICE, PPROF_LABELS_ROOTS };
 
 /*
  * Compresses samples while it encodes them. During the call it also holds 4 to 8 bytes for each

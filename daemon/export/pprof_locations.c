@@ -42,24 +42,40 @@ static void write_location(struct pprof_writer *writer, size_t index)
 	pprof_writer_send(writer);
 }
 
-static void write_extra_location(struct pprof_writer *writer, uint32_t extra)
+/* A location that is no code. */
+static void write_text_location(struct pprof_writer *writer, uint32_t id, const char *text)
 {
-	struct pprof_function function = { 0 };
-	char text[TEXT_BYTES] = "[unknown]";
-	size_t begin, line;
+	struct pprof_function function = { .name = pprof_tables_text(&writer->tables, text) };
+	size_t begin = protobuf_begin(&writer->part, PROFILE_LOCATION), line;
 
-	if (extra != PPROF_NO_STACK)
-		(void)snprintf(text, sizeof(text), "[lost: %s]",
-			accounts_drop_name((enum pilotlight_drop)extra));
-	function.name = pprof_tables_text(&writer->tables, text);
-	begin = protobuf_begin(&writer->part, PROFILE_LOCATION);
-	protobuf_u64(&writer->part, LOCATION_ID, writer->tables.extra_location_ids[extra]);
+	protobuf_u64(&writer->part, LOCATION_ID, id);
 	line = protobuf_begin(&writer->part, LOCATION_LINE);
 	protobuf_u64(
 		&writer->part, LINE_FUNCTION, pprof_tables_function(&writer->tables, &function));
 	protobuf_end(&writer->part, line);
 	protobuf_end(&writer->part, begin);
 	pprof_writer_send(writer);
+}
+
+static void write_extra_location(struct pprof_writer *writer, uint32_t extra)
+{
+	char text[TEXT_BYTES] = "[unknown]";
+
+	if (extra != PPROF_NO_STACK)
+		(void)snprintf(text, sizeof(text), "[lost: %s]",
+			accounts_drop_name((enum pilotlight_drop)extra));
+	write_text_location(writer, writer->tables.extra_location_ids[extra], text);
+}
+
+static void write_comm_locations(struct pprof_writer *writer)
+{
+	const uint32_t *ids = writer->tables.comm_location_ids;
+	const struct string_pool *strings = &writer->profile->strings;
+
+	for (uint32_t i = 0; ids && i < strings->count; i++)
+		if (ids[i] > 0)
+			write_text_location(
+				writer, ids[i], i > 0 ? string_pool_get(strings, i) : "[unknown]");
 }
 
 void pprof_write_locations(struct pprof_writer *writer)
@@ -70,6 +86,7 @@ void pprof_write_locations(struct pprof_writer *writer)
 	for (uint32_t i = 0; i < PPROF_EXTRA_COUNT; i++)
 		if (writer->tables.extra_location_ids[i] > 0)
 			write_extra_location(writer, i);
+	write_comm_locations(writer);
 }
 
 static void write_mapping(struct pprof_writer *writer, size_t index)

@@ -58,7 +58,7 @@ static void put_labels(struct pprof_writer *writer, const struct profile_thread 
 	const struct pprof_keys *keys = &writer->keys;
 	struct pprof_cgroup cgroup;
 
-	if (writer->tables.labels == PPROF_LABELS_ALL)
+	if (writer->tables.labels != PPROF_LABELS_SERVICE)
 		put_thread_labels(writer, thread);
 	cgroup = pprof_tables_cgroup(&writer->tables, thread->cgroup);
 	put_text(writer, keys->unit, cgroup.unit);
@@ -66,15 +66,20 @@ static void put_labels(struct pprof_writer *writer, const struct profile_thread 
 	put_text(writer, keys->pod, cgroup.pod);
 }
 
-static void put_stack(struct pprof_writer *writer, uint32_t node)
+static void put_stack(struct pprof_writer *writer, const struct profile_sample *sample)
 {
 	const struct profile_node *nodes = writer->profile->nodes.items;
+	const uint32_t *comms = writer->tables.comm_location_ids;
+	uint32_t node = sample->node;
 	size_t begin = protobuf_begin(&writer->part, SAMPLE_LOCATION);
 
 	if (node == PROFILE_ROOT)
 		protobuf_varint(&writer->part, writer->tables.extra_location_ids[PPROF_NO_STACK]);
 	for (; node != PROFILE_ROOT; node = nodes[node].parent)
 		protobuf_varint(&writer->part, writer->tables.location_ids[nodes[node].location]);
+	if (comms)
+		protobuf_varint(
+			&writer->part, comms[writer->profile->threads.items[sample->thread].comm]);
 	protobuf_end(&writer->part, begin);
 }
 
@@ -94,7 +99,7 @@ void pprof_write_samples(struct pprof_writer *writer)
 			count = add(
 				count, writer->profile->samples.items[tables->samples[i]].count);
 		}
-		put_stack(writer, sample->node);
+		put_stack(writer, sample);
 		put_values(writer, count);
 		put_labels(writer, &writer->profile->threads.items[sample->thread]);
 		protobuf_end(&writer->part, begin);

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "labels/cgroup_path.h"
+#include "symbol/place_name.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ void pprof_tables_done(struct pprof_tables *tables)
 {
 	free(tables->samples);
 	free(tables->location_ids);
+	free(tables->comm_location_ids);
 	free(tables->mappings);
 	free(tables->string_ids);
 	free(tables->cgroups);
@@ -39,6 +41,12 @@ static int allocate(struct pprof_tables *tables)
 	tables->mappings = calloc(profile->binaries.count + 1, sizeof(*tables->mappings));
 	tables->string_ids = calloc(profile->strings.count + 1, sizeof(*tables->string_ids));
 	tables->cgroups = calloc(profile->strings.count + 1, sizeof(*tables->cgroups));
+	if (tables->labels == PPROF_LABELS_ROOTS) {
+		tables->comm_location_ids =
+			calloc(profile->strings.count + 1, sizeof(*tables->comm_location_ids));
+		if (!tables->comm_location_ids)
+			return -ENOMEM;
+	}
 	if (!tables->samples || !tables->location_ids || !tables->mappings || !tables->string_ids ||
 		!tables->cgroups)
 		return -ENOMEM;
@@ -91,13 +99,18 @@ static int compare_samples(const void *first, const void *second, void *context)
 
 	if (order != 0)
 		return order;
-	return tables->labels == PPROF_LABELS_ALL ? compare_threads(s, t)
-						  : compare_services(tables, s, t);
+	return tables->labels == PPROF_LABELS_SERVICE ? compare_services(tables, s, t)
+						      : compare_threads(s, t);
 }
 
 bool pprof_tables_same_sample(const struct pprof_tables *tables, uint32_t first, uint32_t second)
 {
 	return compare_samples(&first, &second, (void *)tables) == 0;
+}
+
+static uint32_t comm_of(const struct profile *profile, uint32_t sample)
+{
+	return profile->threads.items[profile->samples.items[sample].thread].comm;
 }
 
 static void find_samples(struct pprof_tables *tables)
@@ -110,6 +123,8 @@ static void find_samples(struct pprof_tables *tables)
 		if (profile->samples.items[i].count == 0)
 			continue;
 		tables->samples[tables->sample_count++] = i;
+		if (tables->comm_location_ids)
+			tables->comm_location_ids[comm_of(profile, i)] = 1;
 		if (node == PROFILE_ROOT)
 			tables->extra_location_ids[PPROF_NO_STACK] = 1;
 		for (; node != PROFILE_ROOT; node = profile->nodes.items[node].parent)
@@ -119,7 +134,10 @@ static void find_samples(struct pprof_tables *tables)
 		tables);
 }
 
-/* Updates the mapping's flags with one of its locations. */
+/*
+ * Updates the mapping's flags with one of its locations. A name that only tells the place does not
+ * keep a receiver from looking for a better one.
+ */
 static void add_to_mapping(struct pprof_mapping *mapping, const struct profile *profile,
 	const struct profile_location *location)
 {
@@ -134,7 +152,9 @@ static void add_to_mapping(struct pprof_mapping *mapping, const struct profile *
 	if (location->frame_count > 1)
 		mapping->has_inlined = true;
 	for (uint32_t i = 0; i < location->frame_count; i++) {
-		mapping->has_functions &= frames[i].function != 0;
+		mapping->has_functions &=
+			frames[i].function != 0 &&
+			!place_name_is(string_pool_get(&profile->strings, frames[i].function));
 		mapping->has_files &= frames[i].file != 0;
 		mapping->has_lines &= frames[i].line != 0;
 	}
@@ -160,6 +180,9 @@ static void number(struct pprof_tables *tables)
 			tables->extra_location_ids[reason] = ++id;
 	if (tables->extra_location_ids[PPROF_NO_STACK] > 0)
 		tables->extra_location_ids[PPROF_NO_STACK] = ++id;
+	for (size_t i = 0; tables->comm_location_ids && i < profile->strings.count; i++)
+		if (tables->comm_location_ids[i] > 0)
+			tables->comm_location_ids[i] = ++id;
 
 	id = 0;
 	for (size_t i = 0; i < profile->binaries.count; i++)
@@ -242,9 +265,10 @@ static bool function_equal(const void *owner, uint32_t id, const void *key)
 static int add_function(
 	struct pprof_tables *tables, const struct pprof_function *function, uint64_t hash)
 {
-	/* At most one for each frame of the profile and for each extra location. */
+	/* At most one for each frame of the profile, for each extra location and each comm. */
 	int r = ARRAY_RESERVE(tables->functions, &tables->function_capacity,
-		tables->function_count + 1, tables->profile->frames.count + PPROF_EXTRA_COUNT);
+		tables->function_count + 1,
+		tables->profile->frames.count + PPROF_EXTRA_COUNT + tables->profile->strings.count);
 
 	if (r == 0)
 		r = hash_index_reserve(&tables->function_index);

@@ -43,6 +43,7 @@ struct pprof_tables {
 	size_t sample_count;
 	uint32_t *location_ids; /* by the profile's location; 0: unused */
 	uint32_t extra_location_ids[PPROF_EXTRA_COUNT];
+	uint32_t *comm_location_ids;	  /* by the profile's string; NULL: comms are no frames */
 	struct pprof_mapping *mappings;	  /* by the profile's binary */
 	struct string_pool strings;	  /* its ids are the indexes of the string table */
 	uint32_t *string_ids;		  /* by the profile's string; 0: not added yet */

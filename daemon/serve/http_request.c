@@ -7,8 +7,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/epoll.h>
+
+enum { BODY_BYTES_MAX = 4 << 20, BODY_DIGITS_MAX = 8 };
 
 const char *http_request_parameter(const struct http_request *request, const char *name)
 {
@@ -29,6 +33,20 @@ int http_request_each(
 	for (unsigned i = 0; r == 0 && i < target->parameter_count; i++)
 		r = function(context, target->parameters[i].name, target->parameters[i].value);
 	return r;
+}
+
+/* "gzip, deflate", but not "gzip;q=0". Whoever takes gzip takes it with any other weight. */
+bool http_request_accepts_gzip(const struct http_request *request)
+{
+	const char *accepted = microhttpd()->lookup_connection_value(
+		request->connection->handle, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+	const char *gzip = accepted ? strcasestr(accepted, "gzip") : NULL;
+
+	if (!gzip)
+		return false;
+	gzip += strlen("gzip");
+	gzip += strspn(gzip, " ;");
+	return strncasecmp(gzip, "q=0", 3) != 0 || gzip[3] == '.';
 }
 
 void http_request_peer(const struct http_request *request, struct http_peer *ret_peer)
@@ -64,14 +82,45 @@ void *http_request_log(void *context, const char *target, struct MHD_Connection 
 	return request;
 }
 
+static const char *body_length(struct MHD_Connection *handle)
+{
+	return microhttpd()->lookup_connection_value(
+		handle, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+}
+
+static bool has_encoded_body(struct MHD_Connection *handle)
+{
+	return microhttpd()->lookup_connection_value(
+		handle, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+}
+
 static bool has_body(struct MHD_Connection *handle)
 {
-	const char *length = microhttpd()->lookup_connection_value(
-		handle, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	const char *length = body_length(handle);
 
-	return (length && strspn(length, "0") != strlen(length)) ||
-	       microhttpd()->lookup_connection_value(
-		       handle, MHD_HEADER_KIND, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+	return (length && strspn(length, "0") != strlen(length)) || has_encoded_body(handle);
+}
+
+static const struct http_route *route_of(const struct http_request *request, const char *method)
+{
+	const struct http_route *route = request->server->routes;
+
+	while (route->path && (strcmp(route->path, request->target.path) != 0 ||
+				      strcmp(route->method, method) != 0))
+		route++;
+	return route->path ? route : NULL;
+}
+
+/* Its time is bounded as that of the head is. */
+static bool discards_body(
+	const struct http_request *request, struct MHD_Connection *handle, const char *method)
+{
+	const struct http_route *route = route_of(request, method);
+	const char *length = body_length(handle);
+
+	return route && strcmp(route->method, MHD_HTTP_METHOD_POST) == 0 && length &&
+	       !has_encoded_body(handle) && strlen(length) <= BODY_DIGITS_MAX &&
+	       strtoull(length, NULL, 10) <= BODY_BYTES_MAX;
 }
 
 static void refuse_connection(struct http_request *request)
@@ -171,7 +220,7 @@ static void refuse_stranger(struct http_request *request, struct MHD_Connection 
 }
 
 /* Refuses a request before the search for a route. Returns whether it has answered. */
-static bool refuse(struct http_request *request, struct MHD_Connection *handle)
+static bool refuse(struct http_request *request, struct MHD_Connection *handle, const char *method)
 {
 	const union MHD_ConnectionInfo *head =
 		microhttpd()->get_connection_info(handle, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -188,7 +237,7 @@ static bool refuse(struct http_request *request, struct MHD_Connection *handle)
 			"Request too long: its head has more than %zu bytes. Use fewer parameters "
 			"or headers.",
 			head_bytes);
-	else if (has_body(handle))
+	else if (has_body(handle) && !discards_body(request, handle, method))
 		http_answer_refusal(request, MHD_HTTP_CONTENT_TOO_LARGE, NULL,
 			"Request body not accepted. Put parameters in the query string.");
 	else
@@ -351,14 +400,18 @@ enum MHD_Result http_request_handle(void *server, struct MHD_Connection *handle,
 		return MHD_NO;
 	if (!request->is_begun) {
 		request->is_begun = true;
-		return refuse(request, handle) ? send_answer(request, handle) : MHD_YES;
+		return refuse(request, handle, method) ? send_answer(request, handle) : MHD_YES;
 	}
 	if (request->is_suspended) {
 		assert(request->is_answered);
 		unlink_suspended(request);
 		return send_answer(request, handle);
 	}
-	*upload_size = 0;
+	/* Part of a body that the route discards. */
+	if (*upload_size > 0) {
+		*upload_size = 0;
+		return MHD_YES;
+	}
 	http_connection_allow(request->connection, 0);
 	find_route(request, method);
 	if (request->is_answered)

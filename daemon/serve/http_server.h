@@ -93,6 +93,8 @@ const char *http_request_parameter(const struct http_request *request, const cha
 typedef int (*http_parameter_function)(void *context, const char *name, const char *value);
 int http_request_each(
 	const struct http_request *request, http_parameter_function function, void *context);
+/* Does the client accept an answer with Content-Encoding: gzip? */
+bool http_request_accepts_gzip(const struct http_request *request);
 void http_request_peer(const struct http_request *request, struct http_peer *ret_peer);
 
 /* On TCP a user is an address, whatever the port. */
@@ -145,8 +147,10 @@ void http_answer_text(struct http_request *request, unsigned status, const char 
 bool http_request_is_gone(const struct http_request *request);
 
 struct http_route {
-	const char *method; /* "GET"; also answers HEAD */
-	const char *path;   /* exact */
+	/* "GET", which also answers HEAD; of "POST" a body of up to 4 MiB is read and thrown away.
+	 * Other bodies are refused. */
+	const char *method;
+	const char *path; /* exact */
 	void (*function)(void *context, struct http_request *request);
 	/*
 	 * May be NULL. http_server_run() calls it once if the client leaves before the answer. The

@@ -481,6 +481,64 @@ static void scraped_labels_are_those_of_services(void **state)
 	decoded_done(&decoded);
 }
 
+/* Each comm is one location, the outermost of its stacks, also of a sample without a stack. */
+static void comms_can_be_roots(void **state)
+{
+	static const char *const comms[] = { "a", "b", "a", "" };
+	struct profile *profile = new_profile();
+	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/l");
+	uint32_t location = add_named(profile, binary, 1, "_start", "", 0);
+	uint32_t node = add_stack(profile, &location, 1);
+	struct output_memory memory;
+	struct decoded decoded;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(comms); i++) {
+		struct profile_thread thread = {
+			.tgid = 4 - i, .tid = 4 - i, .comm = string(profile, comms[i])
+		};
+
+		add_sample(profile, i == 3 ? PROFILE_ROOT : node, &thread, 1 + i);
+	}
+	write_with(profile, PPROF_LABELS_ROOTS, &memory);
+	profile_free(profile);
+	decode(&decoded, memory.bytes, memory.size);
+	free(memory.bytes);
+	assert_int_equal(decoded.sample_count, 4);
+	/* "_start", the three comms, and the frame of no stack. */
+	assert_int_equal(decoded.location_count, 5);
+	for (size_t i = 0; i < 4; i++) {
+		const struct decoded_location *root = location_of(&decoded, i, 1);
+
+		assert_int_equal(decoded.samples[i].location_count, 2);
+		assert_int_equal(root->mapping, 0);
+		assert_non_null(label_of(&decoded, i, "pid"));
+		assert_function(&decoded, root->lines[0],
+			i == 0 ? "[unknown]"
+			: decoded_string_is(&decoded, label_of(&decoded, i, "comm")[2], "b") ? "b"
+											     : "a",
+			"");
+	}
+	decoded_done(&decoded);
+}
+
+/* A function of which only the place is known has a name, but a receiver may find a better one. */
+static void places_are_functions_without_a_claim(void **state)
+{
+	struct profile *profile = new_profile();
+	struct profile_thread thread = { .tgid = 1, .tid = 1, .comm = string(profile, "a") };
+	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/usr/lib/liblzma.so.5");
+	uint32_t location =
+		add_named(profile, binary, 0x1240, "[liblzma.so.5 function at +0x1234]", "", 0);
+	struct decoded decoded;
+
+	add_sample(profile, add_stack(profile, &location, 1), &thread, 1);
+	round_trip(profile, &decoded);
+	assert_function(&decoded, location_of(&decoded, 0, 0)->lines[0],
+		"[liblzma.so.5 function at +0x1234]", "");
+	assert_int_equal(decoded.mappings[0][7], 0);
+	decoded_done(&decoded);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -497,6 +555,8 @@ int main(void)
 		cmocka_unit_test(merged_threads_have_no_numbers),
 		cmocka_unit_test(equal_labels_and_stacks_are_one_sample),
 		cmocka_unit_test(scraped_labels_are_those_of_services),
+		cmocka_unit_test(comms_can_be_roots),
+		cmocka_unit_test(places_are_functions_without_a_claim),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

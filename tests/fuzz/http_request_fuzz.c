@@ -59,6 +59,7 @@ static void answer_later(void *context, struct http_request *request)
 static const struct http_route table[] = {
 	{ "GET", "/", answer_now, NULL, NULL, false },
 	{ "GET", "/late", answer_later, NULL, NULL, false },
+	{ "POST", "/discard", answer_now, NULL, NULL, false },
 	{ 0 },
 };
 

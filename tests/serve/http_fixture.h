@@ -262,6 +262,11 @@ static inline void http_check_big(struct http_seen *seen, const char *request)
 	free(reply);
 }
 
+static inline void http_answer_encoding(void *context, struct http_request *request)
+{
+	http_answer_text(request, 200, "gzip %d", http_request_accepts_gzip(request));
+}
+
 static const struct http_route http_test_routes[] = {
 	{ "GET", "/hello", http_answer_hello, NULL, "X-Is-Text", true },
 	{ "GET", "/parameters", http_answer_parameters, NULL, "X-Is-Text", false },
@@ -271,6 +276,7 @@ static const struct http_route http_test_routes[] = {
 	{ "GET", "/guests-big", http_answer_big, NULL, NULL, true },
 	{ "GET", "/file", http_answer_from_file, NULL, NULL, false },
 	{ "PUT", "/put", http_answer_hello, NULL, NULL, false },
+	{ "POST", "/discard", http_answer_encoding, NULL, NULL, false },
 	{ 0 },
 };
 

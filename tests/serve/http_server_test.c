@@ -63,6 +63,28 @@ static void unknown_routes_are_refused(void **state)
 	assert_int_equal(counters.statuses[4], 7);
 }
 
+static void a_body_is_discarded_where_that_is_allowed(void **state)
+{
+	struct http_server *server = http_start(*state, NULL);
+
+	EXPECT(server,
+		"POST /discard HTTP/1.1\r\nAccept-Encoding: deflate, GZIP;q=0.5\r\n"
+		"Content-Length: 3\r\n" CLOSE "abc",
+		"HTTP/1.1 200 ", "gzip 1");
+	EXPECT(server, "POST /discard HTTP/1.1\r\nAccept-Encoding: gzip;q=0\r\n" CLOSE,
+		"HTTP/1.1 200 ", "gzip 0");
+	EXPECT(server, "GET /discard HTTP/1.1\r\nContent-Length: 3\r\n" HOST "\r\nabc",
+		"HTTP/1.1 413 ");
+	EXPECT(server, "POST /discard HTTP/1.1\r\nContent-Length: 4194305\r\n" HOST "\r\n",
+		"HTTP/1.1 413 ");
+	EXPECT(server,
+		"POST /discard HTTP/1.1\r\nContent-Length: 18446744073709551617\r\n" HOST "\r\n",
+		"HTTP/1.1 4");
+	EXPECT(server,
+		"POST /discard HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" HOST "\r\n0\r\n\r\n",
+		"HTTP/1.1 413 ");
+}
+
 static void many_parameters_and_long_heads_are_refused(void **state)
 {
 	static const size_t bytes[] = { 17 << 10, 40 << 10, 300 << 10 };
@@ -309,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_SERVER(routes_answer),
 		WITH_SERVER(unknown_routes_are_refused),
+		WITH_SERVER(a_body_is_discarded_where_that_is_allowed),
 		WITH_SERVER(many_parameters_and_long_heads_are_refused),
 		WITH_SERVER(a_connection_carries_requests_in_turn),
 		WITH_SERVER(a_client_that_stopped_writing_is_answered),
