@@ -6,6 +6,7 @@
 #include "base/event_source.h"
 #include "base/output.h"
 #include "base/time_text.h"
+#include "export/gzip.h"
 #include "query/naming.h"
 #include "query/timeline.h"
 #include "render/difference_svg.h"
@@ -33,6 +34,7 @@ struct answer {
 	char titles[DIFFERENCE_SIDE_COUNT][TITLE_BYTES];
 	uint64_t written_bytes;
 	uint64_t covered_ns; /* by the profile; used only for profile queries */
+	int64_t increase;    /* as in the reply */
 	int output_fd;
 };
 
@@ -268,6 +270,7 @@ static int draw_profile(struct answer *answer, struct output *output)
 		.title = answer->titles[DIFFERENCE_COMPARED],
 		.detail = answer->parameters.detail,
 		.pprof_labels = answer->parameters.pprof_labels,
+		.rows_max = answer->parameters.rows_max,
 	};
 
 	return answer->parameters.format->write(
@@ -285,7 +288,8 @@ static int draw_difference(
 
 	return strcmp(answer->parameters.format->name, "svg") == 0
 		       ? difference_svg_write(difference, names, detail, output)
-		       : difference_table_write(difference, names, detail, output);
+		       : difference_table_write(difference, names, detail,
+				 answer->parameters.rows_max, output, &answer->increase);
 }
 
 static int fail_output(struct answer *answer, int error)
@@ -303,28 +307,62 @@ static int fail_output(struct answer *answer, int error)
 		answer->reply, ANSWER_FAILED, "cannot write the answer: %s", strerror(-error));
 }
 
+/* Text that repeats its names shrinks to a twentieth. pprof is gzip already, a time line is short.
+ */
+static bool compresses(const struct answer *answer)
+{
+	return answer->request->accepts_gzip && answer->request->kind != ANSWER_TIMELINE &&
+	       answer->parameters.format->is_text;
+}
+
+static int draw(struct answer *answer, const struct profile_difference *difference,
+	output_function write, void *context)
+{
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	int r, error;
+
+	if (!output)
+		return -ENOMEM;
+	output_init(output, write, context);
+	r = difference ? draw_difference(answer, difference, output) : draw_profile(answer, output);
+	error = output_finish(output);
+	return error < 0 ? error : r;
+}
+
+static int draw_compressed(struct answer *answer, const struct profile_difference *difference)
+{
+	_cleanup_(gzip_freep) struct gzip *gzip = NULL;
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	int r, error;
+
+	if (!output)
+		return -ENOMEM;
+	output_init(output, write_counted, answer);
+	r = gzip_new(output, &gzip);
+	if (r == 0)
+		r = draw(answer, difference, gzip_write, gzip);
+	if (r == 0)
+		r = gzip_finish(gzip);
+	error = output_finish(output);
+	return error < 0 ? error : r;
+}
+
 static int write_output(struct answer *answer)
 {
 	bool is_difference = answer->request->kind == ANSWER_DIFFERENCE;
-	_cleanup_free_ struct output *output = malloc(sizeof(*output));
 	struct profile_difference difference;
 	struct fault fault = { 0 };
-	int r = 0, error;
+	int r = 0;
 
-	if (!output)
-		return fail_output(answer, -ENOMEM);
-	output_init(output, write_counted, answer);
 	if (is_difference)
 		r = profile_difference_init(&difference, answer->profiles[DIFFERENCE_BASE],
 			answer->profiles[DIFFERENCE_COMPARED], answer->parameters.whole, &fault);
 	if (r < 0)
 		return answer_fail(answer->reply, ANSWER_INVALID, "%s", fault.text);
-	r = is_difference ? draw_difference(answer, &difference, output)
-			  : draw_profile(answer, output);
-	error = output_finish(output);
-	if (error < 0 || r < 0)
-		return fail_output(answer, error < 0 ? error : r);
-	return 0;
+	r = compresses(answer)
+		    ? draw_compressed(answer, is_difference ? &difference : NULL)
+		    : draw(answer, is_difference ? &difference : NULL, write_counted, answer);
+	return r < 0 ? fail_output(answer, r) : 0;
 }
 
 static int make_timeline(struct answer *answer)
@@ -378,7 +416,9 @@ void answer_make(
 	*ret_reply = (struct answer_reply){
 		.version = ANSWER_VERSION,
 		.status = ANSWER_OK,
+		.is_gzip = compresses(&answer),
 		.bytes = answer.written_bytes,
+		.increase = answer.increase,
 	};
 	if (request->kind == ANSWER_PROFILE) {
 		ret_reply->covered_ns = answer.covered_ns;

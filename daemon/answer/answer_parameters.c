@@ -10,7 +10,7 @@
 
 static const char against[] = "against.";
 
-enum { AGAINST_BYTES = sizeof(against) - 1, BUCKETS_DEFAULT = 1000 };
+enum { AGAINST_BYTES = sizeof(against) - 1, BUCKETS_DEFAULT = 1000, ROWS_DIGITS = 6 };
 
 struct parameter {
 	const char *name, *value;
@@ -20,7 +20,7 @@ struct parameter {
 struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
-	const char *format, *labels, *lines, *normalise, *buckets;
+	const char *format, *labels, *lines, *normalise, *buckets, *rows;
 	bool has_against, has_against_time;
 	struct fault *fault;
 };
@@ -137,6 +137,8 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->normalise, parameter);
 	if (strcmp(parameter->name, "buckets") == 0)
 		return keep_once(reading, &reading->buckets, parameter);
+	if (strcmp(parameter->name, "rows") == 0)
+		return keep_once(reading, &reading->rows, parameter);
 	if (selection_has_parameter(parameter->name))
 		return add_selected(reading, parameter);
 	(void)utf8_clean(clean, parameter->name, strlen(parameter->name));
@@ -189,9 +191,11 @@ static int set_labels(struct reading *reading)
 		reading->parameters->pprof_labels = PPROF_LABELS_ALL;
 	else if (strcmp(text, "service") == 0)
 		reading->parameters->pprof_labels = PPROF_LABELS_SERVICE;
+	else if (strcmp(text, "roots") == 0)
+		reading->parameters->pprof_labels = PPROF_LABELS_ROOTS;
 	else
-		return fault_set(
-			reading->fault, -EINVAL, "invalid value of labels; use all or service");
+		return fault_set(reading->fault, -EINVAL,
+			"invalid value of labels; use all, service or roots");
 	return 0;
 }
 
@@ -242,6 +246,22 @@ static int check_timeline(const struct reading *reading)
 		selection_has_filter(reading->parameters->sides[DIFFERENCE_COMPARED]))
 		return fault_set(reading->fault, -EINVAL,
 			"a time line is of all threads: give times, event and buckets only");
+	return 0;
+}
+
+static int set_rows(struct reading *reading)
+{
+	const char *text = reading->rows;
+	size_t rows = 0;
+
+	if (!text)
+		return 0;
+	if (!*text || strlen(text) > ROWS_DIGITS || strspn(text, "0123456789") != strlen(text))
+		return fault_set(reading->fault, -EINVAL,
+			"invalid value of rows; use a number up to 999999, or 0 for all");
+	for (; *text; text++)
+		rows = rows * 10 + (size_t)(*text - '0');
+	reading->parameters->rows_max = rows;
 	return 0;
 }
 
@@ -309,6 +329,8 @@ static int read_all(struct reading *reading)
 		r = set_lines(reading);
 	if (r == 0)
 		r = set_labels(reading);
+	if (r == 0)
+		r = set_rows(reading);
 	if (r == 0)
 		r = set_whole(reading);
 	if (r == 0)

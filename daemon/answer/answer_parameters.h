@@ -16,6 +16,7 @@ struct answer_parameters {
 	const struct profile_format *format;
 	enum frame_detail detail;
 	enum pprof_labels pprof_labels;
+	size_t rows_max; /* of a table; 0: no limit */
 	enum difference_whole whole;
 	size_t bucket_count; /* of a time line */
 };

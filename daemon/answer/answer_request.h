@@ -4,10 +4,11 @@
  * one request and the descriptor of an empty output file. The process returns one reply of fixed
  * size. It reads the history and the symbol cache, nothing else, and exits after one answer.
  *
- * Parameters are those of query/selection.h and these, the first three at most once each:
+ * Parameters are those of query/selection.h and these, the first four at most once each:
  *
  *   format NAME              one of export/profile_format.h; svg or txt for a difference
  *   lines yes|no             make each line of a function a frame of its own
+ *   rows N                   of a table, the first N rows; 0, the default: all
  *   normalise total|time     difference only (query/profile_difference.h); default total
  *   against.NAME             difference only: a selection parameter of the earlier side. The
  *                            earlier side inherits each parameter that it does not set; all times
@@ -52,6 +53,8 @@ struct answer_request {
 	uint64_t memory_max; /* limit of the process's private memory */
 	uint32_t timeout_s;  /* limit of wall time and of CPU time */
 	uint32_t parameters_bytes;
+	uint32_t accepts_gzip; /* 0 or 1: the client takes a compressed answer */
+	uint32_t padding;
 	char history[ANSWER_PATH_BYTES];      /* its folder; "": none */
 	char symbol_cache[ANSWER_PATH_BYTES]; /* its folder; "": none */
 	/* NAME, NUL, VALUE, NUL and so on: decoded, valid UTF-8, as the client sent them. */
@@ -67,15 +70,20 @@ struct answer_reply {
 	 * busy history or no history; 500 anything else.
 	 */
 	uint16_t status;
-	uint16_t padding;
-	uint64_t bytes; /* in the output, if 200 */
+	uint16_t is_gzip; /* the output is a gzip stream of the content type */
+	uint64_t bytes;	  /* in the output, if 200 */
 	/*
 	 * If 200 and a profile: the time covered by all windows that overlap the requested time,
 	 * and the CPU time that one sample stands for. 0: unknown.
 	 */
 	uint64_t covered_ns, period_ns;
+	/*
+	 * If 200 and a table of a difference: the greatest increase of a function's own share that
+	 * exceeds the error of sampling, in billionths; else 0.
+	 */
+	int64_t increase;
 	char content_type[40];
-	char text[184]; /* a sentence with the fault and its remedy; ends with a NUL */
+	char text[176]; /* a sentence with the fault and its remedy; ends with a NUL */
 };
 
 _Static_assert(sizeof(struct answer_reply) <= 256, "fits a child's reply");

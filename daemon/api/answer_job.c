@@ -70,6 +70,7 @@ static int fill_request(const struct answer_job_options *options, struct answer_
 			     : seconds > 3600 ? 3600
 					      : (uint32_t)seconds - 1,
 		.parameters_bytes = (uint32_t)options->parameters_bytes,
+		.accepts_gzip = options->accepts_gzip,
 	};
 	if (options->parameters_bytes > 0)
 		memcpy(request->parameters, options->parameters, options->parameters_bytes);
@@ -152,8 +153,10 @@ static void take_reply(
 	}
 	outcome->fd = TAKE_FD(job->output_fd);
 	outcome->bytes = reply->bytes;
+	outcome->is_gzip = reply->is_gzip;
 	outcome->covered_ns = reply->covered_ns;
 	outcome->period_ns = reply->period_ns;
+	outcome->increase = reply->increase > 0 ? reply->increase : 0;
 	memcpy(outcome->content_type, reply->content_type, sizeof(outcome->content_type));
 }
 

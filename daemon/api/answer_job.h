@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "broker/broker.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,13 +26,16 @@ struct answer_job_options {
 	const char *parameters; /* in the form of struct answer_request */
 	size_t parameters_bytes;
 	uint64_t now_ns, bytes_max, memory_max, timeout_ns;
+	bool accepts_gzip;
 };
 
 struct answer_outcome {
 	unsigned status; /* an HTTP status; 200 comes with a file, others with a text */
 	int fd;		 /* owned by the caller; -1: none */
 	uint64_t bytes;
+	bool is_gzip;
 	uint64_t covered_ns, period_ns; /* as in struct answer_reply */
+	int64_t increase;		/* the same; not negative */
 	char content_type[40];
 	char text[256];
 };

@@ -46,8 +46,8 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static bool is_known(enum parameter_route route, const char *name)
 {
-	static const char *const of_profile[] = { "format", "labels", "lines", NULL };
-	static const char *const of_difference[] = { "format", "lines", "normalise", NULL };
+	static const char *const of_profile[] = { "format", "labels", "lines", "rows", NULL };
+	static const char *const of_difference[] = { "format", "lines", "normalise", "rows", NULL };
 	static const char *const of_new[] = { "seconds", "labels", "lines", NULL };
 	static const char against[] = "against.";
 

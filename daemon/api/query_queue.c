@@ -105,14 +105,14 @@ void query_refuse(struct api *api, struct http_request *request, const char *pat
 		remove_query(api, query);
 }
 
-/* Adds a field with a time in seconds. Adds none for 0, an unknown time. */
-static size_t add_seconds(struct http_field *fields, size_t count, const char *name, uint64_t ns,
-	char text[TIME_BYTES])
+/* Adds a field with nine decimals, such as ns as seconds. Adds none for 0: not known, or none. */
+static size_t add_billionths(struct http_field *fields, size_t count, const char *name,
+	uint64_t billionths, char text[TIME_BYTES])
 {
-	if (ns == 0)
+	if (billionths == 0)
 		return count;
-	(void)snprintf(
-		text, TIME_BYTES, "%" PRIu64 ".%09" PRIu64, ns / NSEC_PER_SEC, ns % NSEC_PER_SEC);
+	(void)snprintf(text, TIME_BYTES, "%" PRIu64 ".%09" PRIu64, billionths / NSEC_PER_SEC,
+		billionths % NSEC_PER_SEC);
 	fields[count] = (struct http_field){ name, text };
 	return count + 1;
 }
@@ -120,9 +120,9 @@ static size_t add_seconds(struct http_field *fields, size_t count, const char *n
 /* Takes the outcome's file. */
 static void finish(struct api *api, struct query *query, struct answer_outcome *outcome)
 {
-	char covered[TIME_BYTES], period[TIME_BYTES];
+	char covered[TIME_BYTES], period[TIME_BYTES], increase[TIME_BYTES];
 	char policy[PAGE_POLICY_BYTES];
-	struct http_field fields[3];
+	struct http_field fields[6];
 	struct http_answer answer = { .status = outcome->status,
 		.content_type = outcome->content_type,
 		.fields = fields,
@@ -146,14 +146,20 @@ static void finish(struct api *api, struct query *query, struct answer_outcome *
 		fields[answer.field_count++] = (struct http_field){ "Content-Disposition",
 			"attachment; filename=\"profile\"" };
 	}
+	if (outcome->is_gzip) {
+		fields[answer.field_count++] = (struct http_field){ "Content-Encoding", "gzip" };
+		fields[answer.field_count++] = (struct http_field){ "Vary", "Accept-Encoding" };
+	}
 	if (strcmp(answer.content_type, "image/svg+xml") == 0)
 		answer.content_policy = flamegraph_policy_format(policy);
 	else if (strncmp(answer.content_type, "text/html", sizeof("text/html") - 1) == 0)
 		answer.content_policy = page_policy_format(false, policy);
-	answer.field_count = add_seconds(
+	answer.field_count = add_billionths(
 		fields, answer.field_count, PILOTLIGHT_FIELD_COVERED, outcome->covered_ns, covered);
-	answer.field_count = add_seconds(
+	answer.field_count = add_billionths(
 		fields, answer.field_count, PILOTLIGHT_FIELD_PERIOD, outcome->period_ns, period);
+	answer.field_count = add_billionths(fields, answer.field_count, PILOTLIGHT_FIELD_INCREASE,
+		(uint64_t)outcome->increase, increase);
 	api->queries.answered++;
 	query_log_answer(&api->log, query->path, &query->peer, outcome->status, outcome->bytes);
 	http_answer_file(query->request, &answer, TAKE_FD(outcome->fd));
@@ -314,6 +320,7 @@ static int start_job(struct api *api, struct query *query, uint64_t now_ns)
 		.now_ns = query->asked_ns,
 		.bytes_max = room < api->options.query_bytes ? room : api->options.query_bytes,
 		.memory_max = api->options.query_memory_bytes,
+		.accepts_gzip = http_request_accepts_gzip(query->request),
 		/* Starting earlier queries may have used up the time left. */
 		.timeout_ns = query->deadline_ns > now_ns ? query->deadline_ns - now_ns : 1,
 	};

@@ -96,6 +96,9 @@ static bool set_up(struct http_client *client)
 	typeof(curl_easy_setopt) *set = libcurl()->easy_setopt;
 	CURL *curl = client->curl;
 
+	/* A library without zlib refuses, and bodies come as they are. */
+	if (client->options.accepts_gzip)
+		(void)set(curl, CURLOPT_ACCEPT_ENCODING, "gzip");
 	return set(curl, CURLOPT_UNIX_SOCKET_PATH, client->socket_path) == CURLE_OK &&
 	       set(curl, CURLOPT_PROTOCOLS_STR, "http") == CURLE_OK &&
 	       set(curl, CURLOPT_USERAGENT, "pilotlight/" PILOTLIGHT_VERSION) == CURLE_OK &&
@@ -220,8 +223,8 @@ static int explain_status(const struct http_client *client, unsigned status, str
 		*text ? text : "no reason given");
 }
 
-/* Reads a field in seconds and returns ns; 0 if it is missing or invalid. */
-static uint64_t read_seconds(const struct http_client *client, const char *name)
+/* Reads a decimal and returns billionths, of seconds ns; 0 if it is missing or invalid. */
+static uint64_t read_billionths(const struct http_client *client, const char *name)
 {
 	struct curl_header *field;
 	struct decimal seconds;
@@ -243,8 +246,9 @@ static void fill_reply(const struct http_client *client, struct http_reply *repl
 	(void)libcurl()->easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
 	*reply = (struct http_reply){
 		.status = (unsigned)status,
-		.covered_ns = read_seconds(client, PILOTLIGHT_FIELD_COVERED),
-		.period_ns = read_seconds(client, PILOTLIGHT_FIELD_PERIOD),
+		.covered_ns = read_billionths(client, PILOTLIGHT_FIELD_COVERED),
+		.period_ns = read_billionths(client, PILOTLIGHT_FIELD_PERIOD),
+		.increase = read_billionths(client, PILOTLIGHT_FIELD_INCREASE),
 	};
 }
 

@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/output.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct http_client;
@@ -18,6 +19,7 @@ struct http_client_options {
 	const char *socket_path;
 	unsigned timeout_s;   /* for one whole request; 0: none */
 	uint64_t limit_bytes; /* for one body; 0: none */
+	bool accepts_gzip;    /* bodies come compressed, so that more fits the service's bounds */
 	/*
 	 * Called about once a second and whenever data arrives, with the body bytes received so
 	 * far. A nonzero result ends the request with -ECANCELED. May be NULL.
@@ -30,6 +32,7 @@ struct http_reply {
 	unsigned status; /* 200 to 299 */
 	/* As pilotlight/api.h defines them; 0: not sent. */
 	uint64_t covered_ns, period_ns;
+	uint64_t increase; /* in billionths; 0: none */
 };
 
 /* Returns $PILOTLIGHT_SOCKET, or the service's default socket. Borrowed. */

@@ -38,7 +38,7 @@ static int write_table(const struct profile *profile, const struct profile_forma
 		(void)utf8_clean(title, options->title, strlen(options->title));
 		output_printf(output, "# %s\n", title);
 	}
-	return table_write(profile, options->detail, output);
+	return table_write(profile, options->detail, options->rows_max, output);
 }
 
 static int write_json(const struct profile *profile, const struct profile_format_options *options,

@@ -35,8 +35,11 @@ static int compare_names(const void *a, const void *b)
 static int compare_by_change(const void *a, const void *b)
 {
 	const struct function_change *first = a, *second = b;
-	int order = compare_changes(first->self_change, second->self_change);
+	int order;
 
+	if (first->is_certain != second->is_certain)
+		return first->is_certain ? -1 : 1;
+	order = compare_changes(first->self_change, second->self_change);
 	if (order == 0)
 		order = compare_changes(first->total_change, second->total_change);
 	return order ? order : compare_identity(first, second);
@@ -124,6 +127,9 @@ int function_difference_new(const struct profile_difference *difference, enum fr
 
 		item->self_change = profile_difference_change(difference, item->self);
 		item->total_change = profile_difference_change(difference, item->total);
+		item->is_self_certain = profile_difference_is_certain(difference, item->self);
+		item->is_certain = item->is_self_certain ||
+				   profile_difference_is_certain(difference, item->total);
 	}
 	qsort(functions->items, functions->count, sizeof(*functions->items), compare_by_change);
 	*ret_functions = TAKE_PTR(functions);

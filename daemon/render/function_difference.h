@@ -14,11 +14,14 @@ struct function_change {
 	const char *path; /* of the binary; the compared profile's path if it has the binary */
 	uint64_t self[DIFFERENCE_SIDE_COUNT], total[DIFFERENCE_SIDE_COUNT];
 	int64_t self_change, total_change; /* of the share, in billionths */
+	/* The change of self, or of either, exceeds the error of sampling. */
+	bool is_self_certain, is_certain;
 };
 
 struct function_difference {
 	struct function_totals *sides[DIFFERENCE_SIDE_COUNT];
-	struct function_change *items; /* the greatest change of self, up or down, first */
+	/* Certain changes first; of those, the greatest change of self, up or down, first. */
+	struct function_change *items;
 	size_t count;
 };
 

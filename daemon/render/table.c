@@ -50,14 +50,15 @@ static bool is_shown(const struct function_totals *totals, const struct function
 	return function->total >= totals->samples / SHARE_MIN;
 }
 
-static size_t name_width(const struct function_totals *totals)
+static size_t name_width(const struct function_totals *totals, size_t limit)
 {
 	char name[FRAME_NAME_BYTES];
-	size_t width = strlen("function");
+	size_t width = strlen("function"), rows = 0;
 
-	for (size_t i = 0; i < totals->count; i++) {
+	for (size_t i = 0; i < totals->count && rows < limit; i++) {
 		if (!is_shown(totals, &totals->items[i]))
 			continue;
+		rows++;
 		(void)frame_label_format(&totals->labels->items[totals->items[i].label], name);
 		width = name_column_widen(width, name);
 	}
@@ -115,9 +116,11 @@ static void write_row(const struct profile *profile, const struct function_total
 	output_char(output, '\n');
 }
 
-int table_write(const struct profile *profile, enum frame_detail detail, struct output *output)
+int table_write(const struct profile *profile, enum frame_detail detail, size_t rows_max,
+	struct output *output)
 {
 	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
+	const size_t limit = rows_max > 0 ? rows_max : SIZE_MAX;
 	size_t rows = 0, width;
 	int r;
 
@@ -125,9 +128,9 @@ int table_write(const struct profile *profile, enum frame_detail detail, struct 
 	if (r < 0)
 		return r;
 	write_header(profile, output);
-	width = name_width(totals);
+	width = name_width(totals, limit);
 	write_columns(profile, width, output);
-	for (size_t i = 0; i < totals->count; i++) {
+	for (size_t i = 0; i < totals->count && rows < limit; i++) {
 		if (!is_shown(totals, &totals->items[i]))
 			continue;
 		write_row(profile, totals, &totals->items[i], width, output);

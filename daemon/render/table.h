@@ -10,5 +10,9 @@
 #include "base/output.h"
 #include "render/frame_labels.h"
 
-/* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
-int table_write(const struct profile *profile, enum frame_detail detail, struct output *output);
+/*
+ * `rows_max`: list so many at most; 0: no limit. Returns 0, -ENOMEM or -E2BIG; errors of the output
+ * are output_finish()'s to report.
+ */
+int table_write(const struct profile *profile, enum frame_detail detail, size_t rows_max,
+	struct output *output);

@@ -9,3 +9,8 @@
 #define PILOTLIGHT_FIELD_COVERED "X-Pilotlight-Covered-Seconds"
 /* The CPU time that one sample stands for. */
 #define PILOTLIGHT_FIELD_PERIOD "X-Pilotlight-Period-Seconds"
+/*
+ * With a table of a difference: the greatest increase of a function's own share that exceeds the
+ * error of sampling, as a part of 1 with nine decimals. Missing if there is none.
+ */
+#define PILOTLIGHT_FIELD_INCREASE "X-Pilotlight-Increase"

@@ -157,7 +157,7 @@ static int render(const struct profile *profile, const char *format, struct outp
 		return flamegraph_svg_write(profile, NULL, FRAME_BY_FUNCTION, output);
 	if (strcmp(format, "folded") == 0)
 		return folded_write(profile, FRAME_BY_FUNCTION, output);
-	return table_write(profile, FRAME_BY_FUNCTION, output);
+	return table_write(profile, FRAME_BY_FUNCTION, 0, output);
 }
 
 int main(int argc, char **argv)

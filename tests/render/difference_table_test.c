@@ -7,6 +7,8 @@
 
 static const char *const names[DIFFERENCE_SIDE_COUNT] = { "base", "compared" };
 
+static int64_t increase; /* of the last table */
+
 static char *tabulate_as(const struct profile *base, const struct profile *compared,
 	enum difference_whole whole, const char *const wanted_names[DIFFERENCE_SIDE_COUNT],
 	enum frame_detail detail)
@@ -14,8 +16,8 @@ static char *tabulate_as(const struct profile *base, const struct profile *compa
 	static struct rendering rendering;
 	struct profile_difference difference = example_difference(base, compared, whole);
 
-	assert_int_equal(difference_table_write(
-				 &difference, wanted_names, detail, rendering_begin(&rendering)),
+	assert_int_equal(difference_table_write(&difference, wanted_names, detail, 0,
+				 rendering_begin(&rendering), &increase),
 		0);
 	return rendering_end(&rendering);
 }
@@ -81,10 +83,10 @@ static void the_greatest_change_of_self_is_first(void **state)
 	_cleanup_(profile_freep) struct profile *compared = example_empty();
 	_cleanup_free_ char *text = NULL;
 
-	example_add(base, "c|10|x:main|l:one");
-	example_add(compared, "c|2|x:leaf");
-	example_add(compared, "c|3|x:main|l:one");
-	example_add(compared, "c|5|x:main_2|l:one");
+	example_add(base, "c|1000|x:main|l:one");
+	example_add(compared, "c|200|x:leaf");
+	example_add(compared, "c|300|x:main|l:one");
+	example_add(compared, "c|500|x:main_2|l:one");
 	text = tabulate(base, compared);
 	assert_memory_equal(first_row(text), row, strlen(row));
 }
@@ -113,6 +115,52 @@ static void binaries_are_known_by_their_base_names(void **state)
 	assert_int_equal(count_rows(text), 3);
 	assert_non_null(strstr(text, "    0.00    60.00    +60.00     0.00    60.00    +60.00"
 				     "  library     read      /usr/lib/libother.so\n"));
+}
+
+static char *tabulate_rows(
+	const struct profile *base, const struct profile *compared, size_t rows_max)
+{
+	static struct rendering rendering;
+	struct profile_difference difference =
+		example_difference(base, compared, DIFFERENCE_BY_TOTAL);
+
+	assert_int_equal(difference_table_write(&difference, names, FRAME_BY_FUNCTION, rows_max,
+				 rendering_begin(&rendering), &increase),
+		0);
+	return rendering_end(&rendering);
+}
+
+/* The table begins with it, and knows how much the greatest increase is. */
+static void a_sentence_tells_what_changed(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_empty();
+	_cleanup_free_ char *text = NULL, *few = NULL, *same = NULL;
+
+	example_add(base, "c|6000|x:main|x:loop");
+	example_add(base, "c|2000|x:main|x:index_orders");
+	example_add(base, "c|1000|x:main|x:fib");
+	example_add(base, "c|500|x:main|x:gone");
+	example_add(base, "c|500|x:main|x:chance");
+	example_add(compared, "c|6000|x:main|x:loop");
+	example_add(compared, "c|1350|x:main|x:index_orders");
+	example_add(compared, "c|2000|x:main|x:fib");
+	example_add(compared, "c|120|x:main|x:fresh");
+	example_add(compared, "c|530|x:main|x:chance");
+	text = tabulate(base, compared);
+	assert_memory_equal(
+		text, "# fib +10.00 points, index_orders -6.50, gone -5.00, and 1 more\n", 64);
+	assert_int_equal(increase, DIFFERENCE_SHARE_ONE / 10);
+	assert_int_equal(count_rows(text), 5);
+	assert_non_null(strstr(strstr(text, "\n# within the error of sampling:\n"), "  chance "));
+	few = tabulate_rows(base, compared, 2);
+	assert_int_equal(count_rows(few), 2);
+	assert_non_null(strstr(few, "  index_orders "));
+	assert_non_null(strstr(few, "\n# 5 more functions\n"));
+	same = tabulate_rows(base, base, 30);
+	assert_int_equal(increase, 0);
+	assert_int_equal(count_rows(same), 0);
+	assert_memory_equal(same, "# no function's own share changed by more than", 40);
 }
 
 static void small_changes_are_counted_not_listed(void **state)
@@ -165,7 +213,7 @@ static void failing_allocations_are_reported(void **state)
 
 	assert_true(FAIL_EACH_ALLOCATION((output_init(&output, discard, NULL),
 						 difference_table_write(&difference, names,
-							 FRAME_BY_FUNCTION, &output)),
+							 FRAME_BY_FUNCTION, 0, &output, &increase)),
 			    -ENOMEM, true, 0) >= 20);
 }
 
@@ -176,6 +224,7 @@ int main(void)
 		cmocka_unit_test(other_sources_than_cpu_time_give_times),
 		cmocka_unit_test(the_greatest_change_of_self_is_first),
 		cmocka_unit_test(binaries_are_known_by_their_base_names),
+		cmocka_unit_test(a_sentence_tells_what_changed),
 		cmocka_unit_test(small_changes_are_counted_not_listed),
 		cmocka_unit_test(an_empty_table_is_a_header),
 		cmocka_unit_test(hostile_names_keep_their_lines),

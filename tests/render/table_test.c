@@ -9,7 +9,7 @@ static char *tabulate(const struct profile *profile, enum frame_detail detail)
 {
 	static struct rendering rendering;
 
-	assert_int_equal(table_write(profile, detail, rendering_begin(&rendering)), 0);
+	assert_int_equal(table_write(profile, detail, 0, rendering_begin(&rendering)), 0);
 	return rendering_end(&rendering);
 }
 
@@ -120,14 +120,30 @@ static void hostile_names_keep_their_lines(void **state)
 	assert_non_null(strstr(text, "# 1 samples have no stack\n"));
 }
 
+/* No column is wider than the rows that are there need. */
+static void rows_have_a_limit(void **state)
+{
+	static struct rendering rendering;
+	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+	_cleanup_free_ char *text = NULL;
+
+	assert_int_equal(
+		table_write(profile, FRAME_BY_FUNCTION, 2, rendering_begin(&rendering)), 0);
+	text = rendering_end(&rendering);
+	assert_non_null(strstr(text, "  function          binary\n  31.22 "));
+	assert_non_null(strstr(text, "  lzma_mf_bt4_find  /usr/bin/xz\n# "));
+	assert_non_null(strstr(text, " more functions\n"));
+}
+
 static void failing_allocations_are_reported(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	static struct output output;
 
-	assert_true(FAIL_EACH_ALLOCATION((output_init(&output, discard, NULL),
-						 table_write(profile, FRAME_BY_FUNCTION, &output)),
-			    -ENOMEM, true, 0) >= 10);
+	assert_true(
+		FAIL_EACH_ALLOCATION((output_init(&output, discard, NULL),
+					     table_write(profile, FRAME_BY_FUNCTION, 0, &output)),
+			-ENOMEM, true, 0) >= 10);
 }
 
 int main(void)
@@ -140,6 +156,7 @@ int main(void)
 		cmocka_unit_test(of_events_it_has_their_number),
 		cmocka_unit_test(an_empty_table_is_a_header),
 		cmocka_unit_test(hostile_names_keep_their_lines),
+		cmocka_unit_test(rows_have_a_limit),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 

@@ -2,6 +2,7 @@
 #include "tools/history/history_commands.h"
 
 #include "base/array.h"
+#include "base/duration_text.h"
 #include "export/profile_format.h"
 #include "tools/history/history_request.h"
 #include "tools/history/status_users.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 64 };
+enum { NAME_BYTES = 64, POINT = 10000000 /* a percentage point in billionths */ };
 
 /* --- flamegraph, report, export --------------------------------------------------------------- */
 
@@ -19,6 +20,7 @@ struct profile_request {
 	struct history_request history;
 	const char *path;   /* without -o */
 	const char *format; /* of standard output without -f */
+	bool has_roots;
 };
 
 static const struct option_row profile_options[] = {
@@ -31,6 +33,11 @@ static const struct option_row profile_options[] = {
 	{ 'f', "format", "FORMAT",
 		"Write svg, folded, pprof, html, json or txt, whatever the file's ending.",
 		OPTION_STRING, .offset = offsetof(struct history_request, format) },
+	{ 0, "comm-roots", NULL,
+		"In pprof, begin each stack with the name of its thread, as the other formats do. "
+		"For viewers that do not show labels, such as speedscope.",
+		OPTION_SET, .offset = offsetof(struct profile_request, has_roots) },
+	HISTORY_ROWS_OPTION,
 	{ 'q', "quiet", NULL, "Print errors only.", OPTION_SET,
 		.offset = offsetof(struct history_request, is_quiet) },
 	{ 0 },
@@ -105,6 +112,8 @@ static int run_profile(void *invocation)
 			format->name);
 	if (history->is_by_line)
 		query_text_add(&history->query, "lines", "1");
+	if (request->has_roots)
+		query_text_add(&history->query, "labels", "roots");
 	r = history_request_check(history);
 	return r == 0 ? history_request_write(history, format->name, path) : r;
 }
@@ -149,7 +158,10 @@ const struct command export_command = {
 struct diff_request {
 	struct history_request history;
 	const char *normalise;
+	const char *fail_above; /* NULL: not given */
 };
+
+enum { EXIT_ABOVE = 3 };
 
 static const struct option_row diff_options[] = {
 	{ 0, "against", NULL,
@@ -170,6 +182,11 @@ static const struct option_row diff_options[] = {
 		OPTION_STRING, .offset = offsetof(struct history_request, path) },
 	{ 'f', "format", "FORMAT", "Write only svg or txt, whatever the file's ending.",
 		OPTION_STRING, .offset = offsetof(struct history_request, format) },
+	{ 0, "fail-above", "POINTS",
+		"Exit with 3 if the own share of any function rose by more than so many percentage "
+		"points, and by more than the error of sampling.",
+		OPTION_STRING, .offset = offsetof(struct diff_request, fail_above) },
+	HISTORY_ROWS_OPTION,
 	{ 'q', "quiet", NULL, "Print errors only.", OPTION_SET,
 		.offset = offsetof(struct history_request, is_quiet) },
 	{ 0 },
@@ -199,26 +216,68 @@ static void prepare_diff(void *invocation)
 	history_request_init(invocation, "/api/v1/diff");
 }
 
-static int run_diff(void *invocation)
+/* "3%", "0.5": in billionths. */
+static bool parse_points(const char *text, uint64_t *ret_billionths)
 {
-	struct diff_request *request = invocation;
+	struct decimal points;
+
+	*ret_billionths = 0;
+	return decimal_parse(&text, &points) && (!*text || strcmp(text, "%") == 0) &&
+	       decimal_add(ret_billionths, &points, POINT);
+}
+
+static int choose_format(
+	const struct history_request *history, const struct diff_format **ret_format)
+{
+	*ret_format = NULL;
+	if (!history->format && !history->path)
+		return 0;
+	*ret_format = find_diff_format(history->format, history->path);
+	if (*ret_format)
+		return 0;
+	if (history->format)
+		return command_misuse(
+			history->base.command, "-f takes svg or txt, not '%s'", history->format);
+	return command_misuse(history->base.command,
+		"the ending of '%s' names no format; choose one with -f: svg or txt",
+		history->path);
+}
+
+static int check_diff(
+	struct diff_request *request, const struct diff_format **ret_format, uint64_t *ret_above)
+{
 	struct history_request *history = &request->history;
-	const struct diff_format *format = NULL;
 	int r;
 
 	if (history->against_count == 0)
 		return command_misuse(history->base.command,
 			"diff needs --against, and behind it what to compare with, as --from "
 			"yesterday --to today");
-	if (history->format || history->path)
-		format = find_diff_format(history->format, history->path);
-	if (history->format && !format)
-		return command_misuse(
-			history->base.command, "-f takes svg or txt, not '%s'", history->format);
-	if (history->path && !format)
+	r = choose_format(history, ret_format);
+	if (r != 0)
+		return r;
+	if (!request->fail_above)
+		return 0;
+	if (!parse_points(request->fail_above, ret_above))
 		return command_misuse(history->base.command,
-			"the ending of '%s' names no format; choose one with -f: svg or txt",
-			history->path);
+			"--fail-above takes percentage points, such as 3%%, not '%s'",
+			request->fail_above);
+	if (*ret_format && strcmp((*ret_format)->name, "txt") != 0)
+		return command_misuse(history->base.command,
+			"--fail-above needs the table; leave out -f and -o, or choose txt");
+	return 0;
+}
+
+static int run_diff(void *invocation)
+{
+	struct diff_request *request = invocation;
+	struct history_request *history = &request->history;
+	const struct diff_format *format = NULL;
+	uint64_t above = UINT64_MAX;
+	int r = check_diff(request, &format, &above);
+
+	if (r != 0)
+		return r;
 	if (request->normalise)
 		query_text_add(&history->query, "normalise", request->normalise);
 	if (history->is_by_line)
@@ -228,7 +287,13 @@ static int run_diff(void *invocation)
 		if (!format || format == &diff_formats[i])
 			r = history_request_write(history, diff_formats[i].name,
 				history->path ? history->path : diff_formats[i].path);
-	return r;
+	if (r != 0 || history->increase <= above)
+		return r;
+	(void)fprintf(stderr,
+		"pilotlight: a function's own share rose by %.2f points, more than --fail-above "
+		"%s\n",
+		(double)history->increase / POINT, request->fail_above);
+	return EXIT_ABOVE;
 }
 
 const struct command diff_command = {
@@ -239,7 +304,10 @@ const struct command diff_command = {
 		"Show what takes more time (red) and what takes less (blue) in the first selection "
 		"than in the one behind --against, from the history that pilotlightd keeps: a "
 		"flame graph, diff.svg, and a table on standard output.",
-	.notes = "Example: pilotlight diff --last 1h --unit a.service --against --last 1h --to -1d",
+	.notes = "Examples:\n"
+		 "  pilotlight diff --last 1h --unit a.service --against --last 1h --to -1d\n"
+		 "  pilotlight diff -f txt --fail-above 3% --last 5min --against --last 5min --to "
+		 "-1d\n",
 	.options = { history_time_options, history_select_options, diff_options,
 		history_socket_options },
 	.bytes = sizeof(struct diff_request),

@@ -24,6 +24,7 @@ enum {
 	NUMBER_BYTES = 16,
 	/* The service gives up on a query earlier than this, and knows better why. */
 	TIMEOUT_S = 180,
+	TERMINAL_ROWS = 30,
 };
 
 static const char *const time_names[HISTORY_TIMES] = { "last", "from", "to" };
@@ -137,6 +138,7 @@ const struct option_row history_socket_options[] = {
 void history_request_init(struct history_request *request, const char *path)
 {
 	request->socket_path = http_client_default_socket();
+	request->rows = HISTORY_ROWS_UNSET;
 	query_text_init(&request->query, path);
 }
 
@@ -289,6 +291,7 @@ static int receive(struct history_request *request, const char *target, struct t
 	const struct http_client_options options = {
 		.socket_path = request->socket_path,
 		.timeout_s = TIMEOUT_S,
+		.accepts_gzip = true,
 		.progress = show_progress,
 		.context = transfer,
 	};
@@ -301,6 +304,7 @@ static int receive(struct history_request *request, const char *target, struct t
 		return r;
 	r = http_client_get(client, target, write_part, transfer, &reply, &http);
 	clear_progress(transfer);
+	request->increase = r == 0 ? reply.increase : 0;
 	/* An empty answer makes an empty file. */
 	if (r == 0)
 		r = begin(transfer);
@@ -314,6 +318,23 @@ static int receive(struct history_request *request, const char *target, struct t
 	if (transfer->error < 0)
 		return output_file_commit(transfer->file, transfer->error, fault);
 	return r < 0 ? fault_set(fault, r, "%s", http.text) : 0;
+}
+
+static void add_rows(struct query_text *query, const struct history_request *request,
+	const char *format, const char *path)
+{
+	const bool is_shown = strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
+	uint32_t rows = request->rows;
+	char number[NUMBER_BYTES];
+
+	if (!format || strcmp(format, "txt") != 0)
+		return;
+	if (rows == HISTORY_ROWS_UNSET)
+		rows = is_shown ? TERMINAL_ROWS : 0;
+	if (rows == 0)
+		return;
+	(void)snprintf(number, sizeof(number), "%" PRIu32, rows);
+	query_text_add(query, "rows", number);
 }
 
 int history_request_write(struct history_request *request, const char *format, const char *path)
@@ -330,6 +351,7 @@ int history_request_write(struct history_request *request, const char *format, c
 
 	if (format)
 		query_text_add(&query, "format", format);
+	add_rows(&query, request, format, path);
 	if (query_text_finish(&query, &target) < 0)
 		return command_misuse(request->base.command,
 			"the selection is longer than a request may be; select less at once");

@@ -12,6 +12,7 @@
 #include "tools/command.h"
 
 enum { HISTORY_TIMES = 3 }; /* last, from, to */
+#define HISTORY_ROWS_UNSET UINT32_MAX
 
 /* Begins the struct of each command that asks the service. */
 struct history_request {
@@ -24,12 +25,24 @@ struct history_request {
 	bool is_against;      /* the options that follow select the other side of the comparison */
 	size_t against_count; /* parameters of that selection */
 	const char *event;    /* of the first selection; NULL: not given, CPU time */
+	uint32_t rows;	      /* of a table; HISTORY_ROWS_UNSET: not given */
+	uint64_t increase;    /* of the last answer, as in http_reply */
 	const char *times[2][HISTORY_TIMES]; /* of both selections; NULL: not given */
 };
 
 /* Option tables: --last, --from, --to; --pid and the like; --socket. */
 extern const struct option_row history_time_options[], history_select_options[],
 	history_socket_options[];
+
+/* The row of an option table for `rows`. */
+#define HISTORY_ROWS_OPTION                                                                        \
+	{                                                                                          \
+		'n', "rows", "N",                                                                  \
+			"List the first N rows of a table; 0: all. Without it: 30 on a terminal, " \
+			"else all.",                                                               \
+			OPTION_NUMBER, .offset = offsetof(struct history_request, rows),           \
+				       .max = 999999                                               \
+	}
 
 /* `path` is the service's, and borrowed. `request` is zeros but for its base. */
 void history_request_init(struct history_request *request, const char *path);

@@ -45,6 +45,8 @@ static void every_option_of_a_selection_becomes_a_parameter(void **state)
 	assert_string_equal(ran.out, "event=wall\nformat=txt\n");
 	assert_int_equal(command_run(&report_command, "-p 12 --lines"), 0);
 	assert_string_equal(ran.out, "pid=12\nlines=1\nformat=txt\n");
+	assert_int_equal(command_run(&export_command, "-o - --comm-roots"), 0);
+	assert_string_equal(ran.out, "labels=roots\nformat=pprof\n");
 }
 
 /* The service cannot look users up. */
@@ -241,6 +243,28 @@ static void a_terminal_gets_no_binary_output(void **state)
 	assert_string_equal(text, "");
 }
 
+static void a_terminal_gets_few_rows(void **state)
+{
+	char text[4096];
+
+	if (run_on_terminal(&report_command, "", text) < 0) {
+		print_message("there are no pseudo terminals here\n");
+		skip();
+	}
+	assert_string_equal(text, "format=txt\nrows=30\n");
+	assert_int_equal(run_on_terminal(&diff_command, "-f txt --against --last 1h", text), 0);
+	assert_string_equal(text, "against.last=1h\nformat=txt\nrows=30\n");
+	assert_int_equal(run_on_terminal(&report_command, "--rows 0", text), 0);
+	assert_string_equal(text, "format=txt\n");
+	assert_int_equal(run_on_terminal(&flamegraph_command, "-o -", text), 0);
+	assert_string_equal(text, "format=svg\n");
+	assert_int_equal(command_run(&report_command, "-n 7"), 0);
+	assert_string_equal(ran.out, "format=txt\nrows=7\n");
+	assert_int_equal(command_run(&report_command, "-n 7 -o x.svg"), 0);
+	assert_string_equal(service_run_file("x.svg"), "format=svg\n");
+	assert_int_equal(command_run(&report_command, "-n 1000000"), 2);
+}
+
 static void a_terminal_gets_no_control_sequences_of_the_service(void **state)
 {
 	char text[4096];
@@ -312,6 +336,30 @@ static void the_graph_or_the_table_can_be_requested(void **state)
 	assert_string_equal(ran.out, "against.last=1h\nformat=txt\n");
 	assert_int_equal(command_run(&diff_command, "-o x -f svg --against --last 1h"), 0);
 	assert_string_equal(service_run_file("x"), "against.last=1h\nformat=svg\n");
+}
+
+static void a_rise_above_the_bound_has_a_status(void **state)
+{
+	static const struct {
+		const char *line;
+		int status;
+		const char *says;
+	} cases[] = {
+		{ "--fail-above 3% --unit slower --against --last 1h", 3, "rose by 12.90 points" },
+		{ "-f txt --fail-above 12.89 --unit slower --against --last 1h", 3, "12.89" },
+		{ "--fail-above 12.9% --unit slower --against --last 1h", 0, NULL },
+		{ "--fail-above 0 --unit other --against --last 1h", 0, NULL },
+		{ "--unit slower --against --last 1h", 0, NULL },
+		{ "--fail-above much --against --last 1h", 2, "percentage points, such as 3%" },
+		{ "--fail-above 3%% --against --last 1h", 2, "not '3%%'" },
+		{ "--fail-above 3% -f svg --against --last 1h", 2, "needs the table" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(command_run(&diff_command, cases[i].line), cases[i].status);
+		if (cases[i].says)
+			assert_non_null(strstr(ran.err, cases[i].says));
+	}
 }
 
 static void a_difference_needs_two_selections(void **state)
@@ -485,10 +533,12 @@ int main(void)
 		TEST(an_old_file_stays_where_the_new_one_fails),
 		TEST(an_unwritable_target_is_reported),
 		TEST(a_terminal_gets_no_binary_output),
+		TEST(a_terminal_gets_few_rows),
 		TEST(a_terminal_gets_no_control_sequences_of_the_service),
 		TEST(failing_allocations_leave_nothing_behind),
 		TEST(two_selections_become_a_graph_and_a_table),
 		TEST(the_graph_or_the_table_can_be_requested),
+		TEST(a_rise_above_the_bound_has_a_status),
 		TEST(a_difference_needs_two_selections),
 		TEST(a_difference_that_is_too_long_is_refused),
 		TEST(a_failing_first_request_ends_the_command),
