@@ -252,6 +252,7 @@ void selection_store(struct selection *selection, struct store_selection *ret_se
 	const bool *is_given = selection->is_given;
 	bool has_processes = is_given[SELECTION_PID] || is_given[SELECTION_TID];
 	bool has_threads = selection->owner != 0;
+	const char *windows = value_of(selection, SELECTION_WINDOWS);
 
 	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_PARAMETERS; i++) {
 		selection->has_matched[i] = false;
@@ -267,6 +268,7 @@ void selection_store(struct selection *selection, struct store_selection *ret_se
 		.wants_thread = has_threads ? selection_matches_thread : NULL,
 		.wants_binary = is_given[SELECTION_BUILD_ID] ? selection_matches_binary : NULL,
 		.event = value_of(selection, SELECTION_EVENT),
+		.by_end = windows && strcmp(windows, "ended") == 0,
 		.context = selection,
 	};
 }

@@ -21,11 +21,13 @@
  *   build-id HEX     stacks with code of this binary; a prefix is enough
  *   event NAME       a source: cpu (the default), offcpu, runqueue, faults; wall, the sum of
  *                    the first three; or the event of a window, such as cycles
+ *   windows WHICH    overlapping the time, the default; or ended after "from" and until "to",
+ *                    inclusive: then adjacent times have no window in common
  *
  * TEXT, PATH, NAME, ID and UID may be globs of fnmatch(3). '*' matches slashes too, and a backslash
  * stands for itself, as in unit names. "*" also matches threads without a value. Values of one
- * parameter are alternatives; different parameters must all match. Times and the event are given
- * once.
+ * parameter are alternatives; different parameters must all match. Times, the event and
+ * windows are given once.
  *
  * With pid or tid, threads stay separate in the profile. Otherwise threads with the same name,
  * executable and cgroup are merged (store_selection's merges_threads). One owner, one thread.

@@ -133,6 +133,15 @@ static int normalize_build_id(const char *text, char **ret_text, const char **re
 	return r;
 }
 
+static int normalize_windows(const char *text, char **ret_text, const char **ret_hint)
+{
+	if (strcmp(text, "overlapping") != 0 && strcmp(text, "ended") != 0) {
+		*ret_hint = "it takes overlapping or ended";
+		return -EINVAL;
+	}
+	return copy(text, ret_text, ret_hint);
+}
+
 static const struct {
 	const char *name;
 	normalize_function normalize;
@@ -142,6 +151,7 @@ static const struct {
 	[SELECTION_FROM] = { "from", copy, true },
 	[SELECTION_TO] = { "to", copy, true },
 	[SELECTION_EVENT] = { "event", copy, true },
+	[SELECTION_WINDOWS] = { "windows", normalize_windows, true },
 	[SELECTION_PID] = { "pid", normalize_number, true },
 	[SELECTION_TID] = { "tid", normalize_number, true },
 	[SELECTION_USER] = { "user", normalize_user, true },

@@ -10,6 +10,7 @@ enum selection_parameter {
 	SELECTION_TO,
 	SELECTION_TIMES, /* the number of parameters of time */
 	SELECTION_EVENT = SELECTION_TIMES,
+	SELECTION_WINDOWS,
 	SELECTION_FILTERS, /* the first parameter that filters */
 	SELECTION_PID = SELECTION_FILTERS,
 	SELECTION_TID,

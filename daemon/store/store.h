@@ -118,6 +118,8 @@ struct store_thread {
 
 struct store_selection {
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME; windows that overlap it are read whole */
+	bool by_end; /* reads those windows that end after start_ns and not after end_ns, so that
+			adjacent selections share none */
 	/*
 	 * Merges threads of equal command, executable, cgroup and owner: their tgid, tid and
 	 * process_start_ns are 0. A day of a busy host has more threads than a profile holds.

@@ -123,6 +123,12 @@ static int take_fold(struct reading *reading, const struct day_window *fold)
 	return add_window(&reading->folds, fold, reading);
 }
 
+/* Of those that overlap the time. A fold of windows that are not all selected is not used. */
+static bool is_selected(const struct store_selection *selection, const struct day_window *window)
+{
+	return !selection->by_end || window->end_ns <= selection->end_ns;
+}
+
 typedef int (*take_function)(struct reading *reading, const struct day_window *window);
 
 static int list(struct reading *reading, enum day_statement name, take_function take)
@@ -138,7 +144,7 @@ static int list(struct reading *reading, enum day_statement name, take_function 
 	while ((r = day_database_step(reading->database, statement, reading->fault)) == 1) {
 		r = day_database_get_window(reading->database, statement, &window, reading->fault);
 		if (r == 0)
-			r = take(reading, &window);
+			r = is_selected(selection, &window) ? take(reading, &window) : 0;
 		else
 			reading->is_damaged = true;
 		if (r < 0 && r != -EBADMSG)

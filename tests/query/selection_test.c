@@ -442,6 +442,22 @@ static void threads_are_merged_unless_asked_for(void **state)
 	}
 }
 
+static void windows_may_be_chosen_by_their_end(void **state)
+{
+	static const char *const values[] = { NULL, "overlapping", "ended" };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct selection *selection =
+			MAKE("last", "1h", i > 0 ? "windows" : NULL, values[i]);
+		struct store_selection asked;
+
+		selection_store(selection, &asked);
+		assert_int_equal(asked.by_end, i == 2);
+		assert_false(selection_has_filter(selection));
+		selection_free(selection);
+	}
+}
+
 static void what_there_is_instead_is_seen(void **state)
 {
 	struct selection *selection = MAKE("pid", "100", "unit", "nginy");
@@ -577,6 +593,7 @@ int main(void)
 		cmocka_unit_test(a_restriction_holds_with_any_parameters),
 		cmocka_unit_test(binaries_are_selected),
 		cmocka_unit_test(threads_are_merged_unless_asked_for),
+		cmocka_unit_test(windows_may_be_chosen_by_their_end),
 		cmocka_unit_test(what_there_is_instead_is_seen),
 		cmocka_unit_test(the_likest_names_are_kept),
 		cmocka_unit_test(a_selection_is_described),

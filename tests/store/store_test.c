@@ -463,6 +463,42 @@ static void windows_are_listed(void **state)
 	assert_int_equal(summary.days_set_aside, 0);
 }
 
+/* Whose ends and starts differ by some clock reads, in either direction. */
+static void each_window_ends_in_one_of_adjacent_times(void **state)
+{
+	const uint64_t ends_ns[] = { FIXTURE_DAY_NS, FIXTURE_DAY_NS + SECONDS(20) - 3000,
+		FIXTURE_DAY_NS + SECONDS(30), FIXTURE_DAY_NS + SECONDS(99) };
+	const uint64_t samples[] = { 1 + 2, 4, 8 };
+	struct store *store = fixture_open(store_folder);
+
+	/* Each is of 10 s. */
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS, 1, 1), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(10) - 3000, 1, 2), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(20) - 5000, 1, 4), 0);
+	assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + SECONDS(30), 1, 8), 0);
+	store_close(store);
+	for (size_t i = 0; i < 3; i++) {
+		const struct store_selection selection = {
+			.start_ns = ends_ns[i],
+			.end_ns = ends_ns[i + 1],
+			.by_end = true,
+			.merges_threads = i == 1,
+		};
+		struct profile *read = NULL;
+		struct store_found found;
+		struct fault fault = { 0 };
+		uint64_t count = 0;
+
+		assert_int_equal(
+			store_reader_read(store_folder, &selection, 1 << 20, &read, &found, &fault),
+			0);
+		for (size_t j = 0; j < read->samples.count; j++)
+			count += read->samples.items[j].count;
+		assert_int_equal(count, samples[i]);
+		profile_free(read);
+	}
+}
+
 static void a_profile_that_is_too_large(void **state)
 {
 	struct store_selection selection = { .end_ns = UINT64_MAX };
@@ -498,6 +534,7 @@ int main(void)
 		STORE_TEST(supplements_add_samples_and_no_accounts),
 		STORE_TEST(generations_follow_each_other),
 		STORE_TEST(windows_are_listed),
+		STORE_TEST(each_window_ends_in_one_of_adjacent_times),
 		STORE_TEST(a_profile_that_is_too_large),
 	};
 
