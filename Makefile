@@ -25,7 +25,7 @@ BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 include packages.mk
 
 # Upstream first. A stage includes and calls earlier stages only; its tests link nothing else.
-STAGES := base sandbox broker child capture supervise drain process jit labels symbol dwarf extract symbolize unwind resolve kmemtrace aggregate store query render page export answer config steer serve client api engine
+STAGES := base sandbox broker child capture supervise drain process jit labels symbol dwarf extract symbolize unwind resolve kmemtrace aggregate store query render page export answer config steer serve client api push engine
 
 # --- flags -------------------------------------------------------------------------------------
 

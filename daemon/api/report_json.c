@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/report.h"
 #include "api/report_fields.h"
+#include "api/report_sinks.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/event_source.h"
@@ -231,6 +232,7 @@ void report_write_json(const struct report *report, struct output *output)
 	json_init(&json, output);
 	json_begin_object(&json);
 	write_groups(&json, report);
+	report_sinks_write_json(&report->service, &json);
 	json_key(&json, "samples");
 	json_begin_object(&json);
 	write_accounts(&json, "since_start", &report->service.accounts);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "api/report.h"
 #include "api/report_fields.h"
+#include "api/report_sinks.h"
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -233,6 +234,17 @@ static void write_history_problems(
 			service->window_ns / NSEC_PER_SEC);
 }
 
+static void write_sink_problems(
+	const struct service_status *service, struct output *output, size_t *count)
+{
+	char clean[UTF8_CLEAN_BYTES];
+
+	for (size_t i = 0; i < service->sink_count; i++)
+		if (service->sinks[i].is_failing)
+			write_problem(output, count, "The sink %s fails: %s",
+				service->sinks[i].name, CLEAN_TEXT(service->sinks[i].fault, clean));
+}
+
 /* After this time the last minute no longer includes the cost of the start. */
 #define START_NS (2ULL * 60 * NSEC_PER_SEC)
 
@@ -280,6 +292,7 @@ static void write_problems(
 	uint64_t kept_bytes = service->memory_bytes - service->answer_bytes;
 
 	write_history_problems(service, output, count);
+	write_sink_problems(service, output, count);
 	write_loss_problems(service, output, count);
 	if (service->memory_max_bytes > 0 && kept_bytes > service->memory_max_bytes)
 		write_problem(output, count, "Memory is over budget: %s used, limit %s.",
@@ -400,6 +413,15 @@ static void write_history(const struct service_status *service, struct output *o
 		write_entry(
 			output, "", "last error: %s", CLEAN_TEXT(service->history_fault, clean));
 	}
+}
+
+static void write_sinks(const struct service_status *service, struct output *output)
+{
+	char text[REPORT_SINK_BYTES];
+
+	for (size_t i = 0; i < service->sink_count; i++)
+		write_entry(output, i == 0 ? "Sinks" : "", "%s",
+			report_sink_text(&service->sinks[i], text));
 }
 
 static void write_samples(const struct service_status *service, struct output *output)
@@ -675,6 +697,7 @@ void report_write_text(const struct report *report, struct output *output)
 	write_cost(service, output);
 	write_memory(service, output);
 	write_history(service, output);
+	write_sinks(service, output);
 	write_samples(service, output);
 	write_sources(service, output);
 	write_names(service, output);

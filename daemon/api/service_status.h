@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SERVICE_STATUS_JIT_MAX = 64 };
+enum { SERVICE_STATUS_JIT_MAX = 64, SERVICE_STATUS_SINKS_MAX = 8 };
 
 struct service_status_jit {
 	uint32_t pid;
@@ -21,6 +21,26 @@ struct service_status_jit {
 	char kind[16];	  /* "jitdump", "perf map" */
 	char runtime[24]; /* "V8"; "" */
 	uint64_t symbols, bytes;
+};
+
+/* Why a time is missing from what a sink receives or keeps. */
+enum service_sink_skip {
+	SERVICE_SINK_TOO_OLD,	/* it could not be pushed in time, or nothing was sampled then */
+	SERVICE_SINK_TOO_LARGE, /* the batch exceeded a bound */
+	SERVICE_SINK_CLOCK_SET, /* the clock was set back: this time had been pushed before */
+	SERVICE_SINK_EVICTED,	/* deleted to make room for newer batches */
+	SERVICE_SINK_EXPIRED,	/* deleted for its age */
+	SERVICE_SINK_SKIPS,
+};
+
+struct service_status_sink {
+	char name[32], type[16];
+	bool is_failing;
+	char fault[160];			/* the last error; "": none */
+	uint64_t batches, bytes, empty, failed; /* batches written, without samples, attempts */
+	uint64_t skipped_ns[SERVICE_SINK_SKIPS];
+	uint64_t kept_files, kept_bytes; /* in the folder, when it was last looked at */
+	uint64_t until_ns; /* CLOCK_REALTIME: how far CPU time is covered; 0: nothing yet */
 };
 
 struct service_status {
@@ -73,6 +93,10 @@ struct service_status {
 	struct service_status_jit jit[SERVICE_STATUS_JIT_MAX];
 	size_t jit_count;
 	uint64_t jit_processes; /* total, including those that `jit` has no room for */
+
+	/* Sinks, in the order of the configuration. */
+	struct service_status_sink sinks[SERVICE_STATUS_SINKS_MAX];
+	size_t sink_count;
 
 	/* What exceeded the shares of users, and what they hold. */
 	struct user_excess excess;

@@ -130,10 +130,18 @@ void config_done(struct config *config)
 {
 	for (size_t i = 0; i < config_knob_count; i++) {
 		config_knob_clear(&config_knobs[i], config);
-		free(config->origins[i].file);
-		free(config->origins[i].text);
+		config_origin_done(&config->origins[i]);
 	}
+	for (size_t i = 0; i < config->sink_count; i++)
+		config_sink_done(&config->sinks[i]);
 	*config = (struct config){ 0 };
+}
+
+void config_origin_done(struct config_origin *origin)
+{
+	free(origin->file);
+	free(origin->text);
+	*origin = (struct config_origin){ 0 };
 }
 
 bool config_is_set(const struct config *config, const char *section, const char *key)

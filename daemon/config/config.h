@@ -24,6 +24,9 @@ enum {
 	CONFIG_KNOBS_MAX = 32,
 	CONFIG_LIST_MAX = 64,
 	CONFIG_PROBLEMS_MAX = 100, /* kept; the rest are only counted */
+	CONFIG_SINKS_MAX = 8,
+	CONFIG_SINK_KNOBS_MAX = 8,
+	CONFIG_SINK_NAME_BYTES = 32,
 };
 
 /* Options of config_load(). */
@@ -43,6 +46,16 @@ struct config_origin {
 	char *file;
 	unsigned line;
 	char *text; /* the value as written; NULL for lists */
+};
+
+/* A section [sink NAME]: where profiles are pushed. */
+struct config_sink {
+	char name[CONFIG_SINK_NAME_BYTES]; /* letters, digits, '-' and '_' */
+	char *type;			   /* "pprof" */
+	char *labels;			   /* "all", "service" */
+	uint64_t interval_ns, name_wait_ns, max_bytes, max_age_ns;
+
+	struct config_origin origins[CONFIG_SINK_KNOBS_MAX]; /* by position in the table */
 };
 
 struct config {
@@ -72,6 +85,9 @@ struct config {
 	struct config_list host_names; /* that TCP clients may use, beyond addresses */
 	char *bearer_token_file;       /* bearer_token.h; "": TCP clients need no token */
 	uint64_t max_connections;
+	/* [sink NAME], in the order of their first appearance */
+	struct config_sink sinks[CONFIG_SINKS_MAX];
+	size_t sink_count;
 
 	struct config_origin origins[CONFIG_KNOBS_MAX]; /* by position in config_knobs */
 };

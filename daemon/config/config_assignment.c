@@ -12,16 +12,20 @@ enum { NAMES_BYTES = 512 };
 /* Lists a section's keys as "A, B, C", or the sections if `section` is NULL. */
 static void list_names(const char *section, char names[NAMES_BYTES])
 {
+	const bool is_sink = section && config_sink_is_section(section);
+	const struct config_knob *knobs = is_sink ? config_sink_knobs : config_knobs;
+	const size_t count = is_sink ? config_sink_knob_count : config_knob_count;
 	const char *last = "";
 	size_t used = 0;
 
 	names[0] = '\0';
-	for (size_t i = 0; i < config_knob_count; i++) {
-		const struct config_knob *knob = &config_knobs[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct config_knob *knob = &knobs[i];
 		const char *name = section ? knob->key : knob->section;
 		int n;
 
-		if (section ? strcmp(knob->section, section) != 0 : strcmp(name, last) == 0)
+		if (section && !is_sink ? strcmp(knob->section, section) != 0
+					: !section && strcmp(name, last) == 0)
 			continue;
 		n = snprintf(names + used, NAMES_BYTES - used, section ? "%s%s" : "%s[%s]",
 			used > 0 ? ", " : "", name);
@@ -40,16 +44,36 @@ static bool is_section(const char *name)
 	return false;
 }
 
+static int enter_sink(struct config_reading *reading, const char *section)
+{
+	struct config_sink *sink;
+	int r = config_sink_enter(reading->config, section, &sink);
+
+	if (r == -EINVAL)
+		return config_problem_add(reading->problems, reading->file, reading->line,
+			"[%.100s]: not the name of a sink, all its settings are ignored: write "
+			"[sink NAME] with up to %d letters, digits, '-' and '_'",
+			section, CONFIG_SINK_NAME_BYTES - 1);
+	if (r == -E2BIG)
+		return config_problem_add(reading->problems, reading->file, reading->line,
+			"[%.100s]: too many sinks, all its settings are ignored: have at most %d",
+			section, CONFIG_SINKS_MAX);
+	return r;
+}
+
 int config_enter_section(struct config_reading *reading, const char *section)
 {
 	char names[NAMES_BYTES];
 
+	if (config_sink_is_section(section))
+		return enter_sink(reading, section);
 	if (is_section(section))
 		return 0;
 	list_names(NULL, names);
 	return config_problem_add(reading->problems, reading->file, reading->line,
-		"[%.100s]: unknown section, all its settings are ignored: use one of %s", section,
-		names);
+		"[%.100s]: unknown section, all its settings are ignored: use one of %s, [sink "
+		"NAME]",
+		section, names);
 }
 
 /* Returns the section of a key, or NULL unless exactly one section has it. */
@@ -68,11 +92,14 @@ static const char *section_of(const char *key)
 
 static int report_unknown_key(struct config_reading *reading, const char *section, const char *key)
 {
+	const bool is_sink = config_sink_is_section(section);
 	const char *other = section_of(key);
 	char names[NAMES_BYTES];
 
-	if (*section && !is_section(section))
-		return 0; /* config_enter_section() has reported it */
+	/* config_enter_section() has reported an invalid section. */
+	if (is_sink ? config_sink_knob_find(key) < config_sink_knob_count
+		    : *section && !is_section(section))
+		return 0;
 	if (other)
 		return config_problem_add(reading->problems, reading->file, reading->line,
 			"%s%s%s%s: this key belongs to [%s]: move it there", *section ? "[" : "",
@@ -85,58 +112,85 @@ static int report_unknown_key(struct config_reading *reading, const char *sectio
 		"[%s] %.100s: unknown key: use one of %s", section, key, names);
 }
 
-static void forget_origin(struct config_origin *origin)
+/* What an assignment sets: a knob's field in the configuration, or in one of its sinks. */
+struct target {
+	const struct config_knob *knob;
+	void *owner;
+	struct config_origin *origin;
+};
+
+/* Returns 0, -ENOENT or -ENOMEM. */
+static int find_target(
+	struct config *config, const char *section, const char *key, struct target *ret_target)
 {
-	free(origin->file);
-	free(origin->text);
-	*origin = (struct config_origin){ 0 };
+	struct config_sink *sink;
+	size_t knob;
+	int r;
+
+	if (!config_sink_is_section(section)) {
+		knob = config_knob_find(section, key);
+		if (knob == config_knob_count)
+			return -ENOENT;
+		*ret_target =
+			(struct target){ &config_knobs[knob], config, &config->origins[knob] };
+		return 0;
+	}
+	knob = config_sink_knob_find(key);
+	r = config_sink_enter(config, section, &sink);
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || knob == config_sink_knob_count)
+		return -ENOENT;
+	*ret_target = (struct target){ &config_sink_knobs[knob], sink, &sink->origins[knob] };
+	return 0;
 }
 
 /* Restores the state before any file set the knob. */
-static int reset(struct config *config, size_t knob)
+static int reset(const struct target *target)
 {
 	char reason[CONFIG_REASON_BYTES];
 
-	forget_origin(&config->origins[knob]);
-	if (!config_knob_is_list(&config_knobs[knob]))
+	config_origin_done(target->origin);
+	if (!config_knob_is_list(target->knob))
 		return config_knob_set(
-			&config_knobs[knob], config_knobs[knob].default_text, config, reason);
-	config_knob_clear(&config_knobs[knob], config);
+			target->knob, target->knob->default_text, target->owner, reason);
+	config_knob_clear(target->knob, target->owner);
 	return 0;
 }
 
-static int note_origin(const struct config_reading *reading, size_t knob, const char *text)
+static int note_origin(
+	const struct config_reading *reading, const struct target *target, const char *text)
 {
 	_cleanup_free_ char *file = strdup(reading->file), *copy = strdup(text);
-	struct config_origin *origin = &reading->config->origins[knob];
 
 	if (!file || !copy)
 		return -ENOMEM;
-	forget_origin(origin);
-	*origin = (struct config_origin){ TAKE_PTR(file), reading->line, TAKE_PTR(copy) };
+	config_origin_done(target->origin);
+	*target->origin = (struct config_origin){ TAKE_PTR(file), reading->line, TAKE_PTR(copy) };
 	return 0;
 }
 
-static int set(struct config_reading *reading, size_t knob, const char *text)
+static int set(struct config_reading *reading, const struct target *target, const char *section,
+	const char *text)
 {
 	char reason[CONFIG_REASON_BYTES];
-	int r = config_knob_set(&config_knobs[knob], text, reading->config, reason);
+	int r = config_knob_set(target->knob, text, target->owner, reason);
 
 	if (r == 0)
-		return note_origin(reading, knob, text);
+		return note_origin(reading, target, text);
 	if (r != -EINVAL)
 		return r;
 	return config_problem_add(reading->problems, reading->file, reading->line,
-		"[%s] %s: '%.200s' %s", config_knobs[knob].section, config_knobs[knob].key, text,
-		reason);
+		"[%.100s] %s: '%.200s' %s", section, target->knob->key, text, reason);
 }
 
-static int add_items(struct config_reading *reading, size_t knob, char *texts)
+static int add_items(struct config_reading *reading, const struct target *target,
+	const char *section, char *texts)
 {
 	char *item;
 
 	while ((item = strsep(&texts, " \t"))) {
-		int r = *item ? set(reading, knob, item) : 0;
+		int r = *item ? set(reading, target, section, item) : 0;
 
 		if (r < 0)
 			return r;
@@ -147,17 +201,20 @@ static int add_items(struct config_reading *reading, size_t knob, char *texts)
 int config_assign(
 	struct config_reading *reading, const char *section, const char *key, const char *text)
 {
-	size_t knob = config_knob_find(section, key);
 	_cleanup_free_ char *copy = NULL;
+	struct target target;
+	int r = find_target(reading->config, section, key, &target);
 
-	if (knob == config_knob_count)
+	if (r == -ENOENT)
 		return report_unknown_key(reading, section, key);
+	if (r < 0)
+		return r;
 	if (!*text)
-		return reset(reading->config, knob);
-	if (!config_knob_is_list(&config_knobs[knob]))
-		return set(reading, knob, text);
+		return reset(&target);
+	if (!config_knob_is_list(target.knob))
+		return set(reading, &target, section, text);
 	copy = strdup(text);
-	return copy ? add_items(reading, knob, copy) : -ENOMEM;
+	return copy ? add_items(reading, &target, section, copy) : -ENOMEM;
 }
 
 /* Reports two contradicting knobs at the first one if a file sets it, else at the other one. */
@@ -189,6 +246,10 @@ int config_check_together(struct config *config, struct config_problems *problem
 		r = contradict(config, problems, "History", "TenMinutesAfter", "History",
 			"MinuteAfter",
 			"TenMinutesAfter is not longer than MinuteAfter: make it longer");
+	if (r == 0 && config->sink_count > 0 && !config->history_enabled)
+		r = contradict(config, problems, "History", "Enabled", "History", "Enabled",
+			"sinks take their profiles from the history: set Enabled=yes, or remove "
+			"the sinks");
 	if (r == 0 && config->minute_after_ns > config->history_age_ns)
 		r = contradict(config, problems, "History", "MaxAge", "History", "MinuteAfter",
 			"MaxAge is shorter than MinuteAfter, so profiles would expire before they "

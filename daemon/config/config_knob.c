@@ -18,7 +18,8 @@
 #define PERIOD_NS_MIN 100000ULL
 #define PERIOD_NS_MAX SECONDS(1)
 
-#define FIELD(name) offsetof(struct config, name)
+#define FIELD(name)	 offsetof(struct config, name)
+#define SINK_FIELD(name) offsetof(struct config_sink, name)
 
 const struct config_knob config_knobs[] = {
 	{ "Sampling", "FrequencyHz", CONFIG_HZ, FIELD(frequency_hz), "99", 1, 10000, NULL,
@@ -98,6 +99,36 @@ const struct config_knob config_knobs[] = {
 const size_t config_knob_count = ARRAY_SIZE(config_knobs);
 
 _Static_assert(ARRAY_SIZE(config_knobs) <= CONFIG_KNOBS_MAX, "each knob has its origin");
+
+/* Interval at most: half of the shortest MinuteAfter, so that no batch meets merged windows. */
+const struct config_knob config_sink_knobs[] = {
+	{ "sink", "Type", CONFIG_CHOICE, SINK_FIELD(type), "pprof", 0, 0, "pprof",
+		"What receives the profiles. pprof: files in push/NAME of the state directory." },
+	{ "sink", "Interval", CONFIG_DURATION, SINK_FIELD(interval_ns), "1min", SECONDS(1),
+		MINUTES(5), NULL, "Time that one profile covers." },
+	{ "sink", "NameWait", CONFIG_DURATION, SINK_FIELD(name_wait_ns), "30s", 0, MINUTES(2), NULL,
+		"How long a profile may wait for names of its code." },
+	{ "sink", "Labels", CONFIG_CHOICE, SINK_FIELD(labels), "all", 0, 0, "all service",
+		"Labels of samples. service: unit, container and pod. all: threads and processes, "
+		"too." },
+	{ "sink", "MaxBytes", CONFIG_BYTES, SINK_FIELD(max_bytes), "256M", MIB, TIB, NULL,
+		"Limit of the files. The oldest are deleted first." },
+	{ "sink", "MaxAge", CONFIG_DURATION, SINK_FIELD(max_age_ns), "7d", HOURS(1), DAYS(3650),
+		NULL, "Age at which files are deleted." },
+};
+const size_t config_sink_knob_count = ARRAY_SIZE(config_sink_knobs);
+
+_Static_assert(ARRAY_SIZE(config_sink_knobs) <= CONFIG_SINK_KNOBS_MAX, "each has its origin");
+
+size_t config_sink_knob_find(const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < config_sink_knob_count; i++)
+		if (strcmp(config_sink_knobs[i].key, key) == 0)
+			break;
+	return i;
+}
 
 size_t config_knob_find(const char *section, const char *key)
 {

@@ -23,7 +23,7 @@ enum config_kind {
 struct config_knob {
 	const char *section, *key;
 	enum config_kind kind;
-	size_t offset;		  /* in struct config */
+	size_t offset;		  /* in struct config, or in struct config_sink */
 	const char *default_text; /* in configuration syntax */
 	uint64_t least, most;	  /* numbers only, in the field's unit */
 	const char *choices;	  /* separated by spaces */
@@ -33,6 +33,13 @@ struct config_knob {
 extern const struct config_knob config_knobs[];
 extern const size_t config_knob_count;
 
+/* The knobs of each [sink NAME]; their section is "sink". */
+extern const struct config_knob config_sink_knobs[];
+extern const size_t config_sink_knob_count;
+
+/* Returns the position of a sink's knob, or config_sink_knob_count if there is none. */
+size_t config_sink_knob_find(const char *key);
+
 /* Returns the position of a knob, or config_knob_count if there is none. */
 size_t config_knob_find(const char *section, const char *key);
 bool config_knob_is_list(const struct config_knob *knob);
@@ -40,9 +47,10 @@ bool config_knob_is_list(const struct config_knob *knob);
 enum { CONFIG_REASON_BYTES = 256 };
 
 /*
- * Sets the knob's field from `text`; a list gains one item. Returns 0; -EINVAL with the problem and
- * its remedy in `reason`; or -ENOMEM. The field is untouched on failure.
+ * Sets the knob's field from `text`; a list gains one item. `owner` is the struct that the knob's
+ * offset counts in. Returns 0; -EINVAL with the problem and its remedy in `reason`; or -ENOMEM. The
+ * field is untouched on failure.
  */
-int config_knob_set(const struct config_knob *knob, const char *text, struct config *config,
+int config_knob_set(const struct config_knob *knob, const char *text, void *owner,
 	char reason[CONFIG_REASON_BYTES]);
-void config_knob_clear(const struct config_knob *knob, struct config *config);
+void config_knob_clear(const struct config_knob *knob, void *owner);

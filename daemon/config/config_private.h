@@ -29,6 +29,19 @@ int config_problem_add(struct config_problems *problems, const char *file, unsig
  */
 int config_file_read(const char *path, struct config *config, struct config_problems *problems);
 
+/* config_sink.c */
+
+/* Does a section's name begin as that of a sink does? */
+bool config_sink_is_section(const char *section);
+/*
+ * Finds the sink of a section that config_sink_is_section(), or adds it with its defaults. Returns
+ * 0; -EINVAL for an invalid name; -E2BIG if there are CONFIG_SINKS_MAX; or -ENOMEM.
+ */
+int config_sink_enter(struct config *config, const char *section, struct config_sink **ret_sink);
+void config_sink_done(struct config_sink *sink);
+
+void config_origin_done(struct config_origin *origin);
+
 /* config_assignment.c */
 
 /* Assigns a value. A wrong one becomes a problem. Returns 0 or -ENOMEM. */

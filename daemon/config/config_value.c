@@ -331,10 +331,10 @@ static int add_item(
 	return 0;
 }
 
-int config_knob_set(const struct config_knob *knob, const char *text, struct config *config,
+int config_knob_set(const struct config_knob *knob, const char *text, void *owner,
 	char reason[CONFIG_REASON_BYTES])
 {
-	void *field = (char *)config + knob->offset;
+	void *field = (char *)owner + knob->offset;
 
 	switch (knob->kind) {
 	case CONFIG_BYTES:
@@ -366,9 +366,9 @@ static void clear_list(struct config_list *list)
 	*list = (struct config_list){ 0 };
 }
 
-void config_knob_clear(const struct config_knob *knob, struct config *config)
+void config_knob_clear(const struct config_knob *knob, void *owner)
 {
-	void *field = (char *)config + knob->offset;
+	void *field = (char *)owner + knob->offset;
 
 	if (config_knob_is_list(knob)) {
 		clear_list(field);

@@ -83,6 +83,8 @@ static int start(struct service *service, struct fault *fault)
 
 static void close_service(struct service *service)
 {
+	push_free(service->push);
+	spool_thread_free(service->spools);
 	api_free(service->api);
 	history_writer_free(service->writer);
 	pipeline_free(service->pipeline);
@@ -195,6 +197,8 @@ static int run_once(struct service *service, struct fault *fault)
 		r = service_run_windows(service, has[SERVICE_WRITER], fault);
 	if (r == 0 && (has[SERVICE_API] || api_timeout_ns(service->api) < 1000000))
 		r = api_run(service->api);
+	if (r == 0 && service->push)
+		push_run(service->push, pipeline_symbols_pending(service->pipeline) > 0);
 	notify_progress(service);
 	service->needs_restart |= pipeline_needs_restart(service->pipeline);
 	return r;

@@ -6,6 +6,7 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "broker/start_time.h"
+#include "export/profile_format.h"
 #include "extract/code_instruction.h"
 #include "sandbox/sandbox.h"
 #include "supervise/journal.h"
@@ -22,6 +23,9 @@
 #include <time.h>
 
 #define JIT_TIMEOUT_NS (2ULL * NSEC_PER_SEC)
+
+/* How old a window may be that is pushed late. Younger ones are not merged with age yet. */
+#define CATCH_UP_NS_MAX (3600ULL * NSEC_PER_SEC)
 
 enum { PID_BITS = 22 }; /* PID_MAX_LIMIT of a 64-bit kernel */
 
@@ -196,6 +200,7 @@ static int give_up_privileges(struct service *service, struct fault *fault)
 	char config_folder[PATH_MAX];
 	const struct sandbox_folder folders[] = {
 		{ service->settings.history, .is_written = true },
+		{ service->settings.push[0] ? service->settings.push : NULL, .is_written = true },
 		{ service->settings.symbol_cache, .is_written = true },
 		{ config_folder, .is_written = false }, /* for reloading */
 		{ "/proc", .is_listed = true },
@@ -254,6 +259,60 @@ static int open_history(struct service *service, struct fault *fault)
 	r = history_writer_new(&options, &service->writer);
 	return r < 0 ? fault_set(fault, r, "cannot start the history's writer: %s", strerror(-r))
 		     : 0;
+}
+
+/* The history's writer thread and this one write to the disk; the main thread never does. */
+static int open_spools(struct service *service, struct fault *fault)
+{
+	const struct config *config = &service->settings.config;
+	struct spool_thread_options options = {
+		.count = config->sink_count,
+		.enter = sandbox_forbid_engine,
+	};
+	int r;
+
+	if (config->sink_count == 0)
+		return 0;
+	for (size_t i = 0; i < config->sink_count; i++)
+		options.spools[i] = (struct spool_options){
+			.folder = service->settings.sinks[i],
+			.ending = profile_format_find(config->sinks[i].type)->ending,
+			.bytes_max = config->sinks[i].max_bytes,
+			.age_max_ns = config->sinks[i].max_age_ns,
+		};
+	r = spool_thread_new(&options, &service->spools);
+	return r < 0 ? fault_set(fault, r, "cannot start the writer for sinks: %s", strerror(-r))
+		     : 0;
+}
+
+static int open_push(struct service *service)
+{
+	const struct config *config = &service->settings.config;
+	uint64_t periods[PILOTLIGHT_SOURCES];
+	struct push_options options = {
+		.spools = service->spools,
+		.sink_count = config->sink_count,
+		.broker = service->broker,
+		.history = service->settings.history,
+		.symbol_cache = service->settings.symbol_cache,
+		.sources = service_settings_sources(config, periods),
+		.catch_up_ns = CATCH_UP_NS_MAX,
+	};
+
+	if (!service->spools)
+		return 0;
+	if (options.catch_up_ns > config->minute_after_ns / 4 * 3)
+		options.catch_up_ns = config->minute_after_ns / 4 * 3;
+	for (size_t i = 0; i < config->sink_count; i++)
+		options.sinks[i] = (struct push_sink_options){
+			.name = config->sinks[i].name,
+			.type = config->sinks[i].type,
+			.format = config->sinks[i].type,
+			.labels = config->sinks[i].labels,
+			.interval_ns = config->sinks[i].interval_ns,
+			.name_wait_ns = config->sinks[i].name_wait_ns,
+		};
+	return push_new(&options, &service->push);
 }
 
 static int open_pipeline(struct service *service, struct fault *fault)
@@ -332,6 +391,8 @@ static int open_polling(struct service *service)
 		r = watch(service, api_poll_fd(service->api), SERVICE_API);
 	if (r == 0 && service->writer)
 		r = watch(service, history_writer_poll_fd(service->writer), SERVICE_WRITER);
+	if (r == 0 && service->push)
+		r = watch(service, push_poll_fd(service->push), SERVICE_PUSH);
 	return r;
 }
 
@@ -402,6 +463,8 @@ int service_open(struct service *service, const struct engine_options *options, 
 	if (r == 0)
 		r = open_history(service, fault);
 	if (r == 0)
+		r = open_spools(service, fault);
+	if (r == 0)
 		r = sandbox_forbid_engine();
 	/* From here on only the broker gives this process new access. */
 	if (r == 0)
@@ -410,6 +473,8 @@ int service_open(struct service *service, const struct engine_options *options, 
 		r = open_pipeline(service, fault);
 	if (r == 0)
 		r = open_api(service, listeners, count, fault);
+	if (r == 0)
+		r = open_push(service);
 	if (r == 0)
 		r = open_polling(service);
 	return r;

@@ -44,6 +44,17 @@ void service_settings_config_path(char path[PATH_MAX])
 		(void)snprintf(path, PATH_MAX, "%s", CONFIG_FILE);
 }
 
+static int set_sinks(struct service_settings *settings)
+{
+	for (size_t i = 0; i < settings->config.sink_count; i++)
+		if (asprintf(&settings->sinks[i], "%s/%s", settings->push,
+			    settings->config.sinks[i].name) < 0) {
+			settings->sinks[i] = NULL;
+			return -ENOMEM;
+		}
+	return 0;
+}
+
 static int set_paths(struct service_settings *settings)
 {
 	char folder[PATH_MAX];
@@ -52,6 +63,10 @@ static int set_paths(struct service_settings *settings)
 	service_folder_path(SERVICE_FOLDER_STATE, folder);
 	if (settings->config.history_enabled)
 		r = set_path(settings->history, "%s/history", folder);
+	if (r == 0 && settings->config.sink_count > 0)
+		r = set_path(settings->push, "%s/push", folder);
+	if (r == 0)
+		r = set_sinks(settings);
 	service_folder_path(SERVICE_FOLDER_CACHE, folder);
 	if (r == 0)
 		r = set_path(settings->symbol_cache, "%s/symbols", folder);
@@ -196,7 +211,7 @@ int service_settings_load(const char *config_path, bool is_confined,
 		r = share_memory(&settings.config, &settings.shares, fault);
 	}
 	if (r < 0) {
-		config_done(&settings.config);
+		service_settings_done(&settings);
 		return r;
 	}
 	*ret_settings = settings;
@@ -265,6 +280,10 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 
 void service_settings_done(struct service_settings *settings)
 {
+	for (size_t i = 0; i < CONFIG_SINKS_MAX; i++) {
+		free(settings->sinks[i]);
+		settings->sinks[i] = NULL;
+	}
 	config_done(&settings->config);
 }
 
@@ -289,6 +308,8 @@ int service_settings_make_folders(const struct service_settings *settings, struc
 		r = service_folder_make(settings->history, fault);
 	if (r == 0)
 		r = service_folder_make(settings->symbol_cache, fault);
+	for (size_t i = 0; r == 0 && i < settings->config.sink_count; i++)
+		r = service_folder_make(settings->sinks[i], fault);
 	if (r == 0)
 		r = make_folder_of(settings->socket, fault);
 	return r < 0 ? r : make_folder_of(settings->loss_record, fault);

@@ -20,7 +20,9 @@ struct capture_limits;
 struct service_settings {
 	struct config config;
 	char config_path[PATH_MAX];
-	char history[PATH_MAX]; /* "": history is off */
+	char history[PATH_MAX];	       /* "": history is off */
+	char push[PATH_MAX];	       /* the folder of all sinks; "": there are none */
+	char *sinks[CONFIG_SINKS_MAX]; /* their folders, in the order of the configuration */
 	char symbol_cache[PATH_MAX];
 	char socket[PATH_MAX];
 	char loss_record[PATH_MAX]; /* loss_record.h */

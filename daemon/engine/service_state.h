@@ -8,6 +8,7 @@
 #include "engine/loss_record.h"
 #include "engine/pipeline.h"
 #include "engine/service_settings.h"
+#include "push/push.h"
 #include "steer/heap_trim.h"
 #include "steer/rate_governor.h"
 
@@ -20,6 +21,7 @@ enum service_event {
 	SERVICE_PIPELINE,
 	SERVICE_API,
 	SERVICE_WRITER,
+	SERVICE_PUSH,
 	SERVICE_EVENTS,
 };
 
@@ -47,6 +49,8 @@ struct service {
 	struct broker *broker;
 	struct pipeline *pipeline;
 	struct history_writer *writer; /* NULL: history is off */
+	struct spool_thread *spools;   /* NULL: no sinks, and `push` is NULL, too */
+	struct push *push;
 	struct api *api;
 	struct loss_record *loss_record;
 	/* Written by the writer's thread until history_writer_wait_first() returns true. */

@@ -176,6 +176,16 @@ static void fill_history(struct service *service, struct service_status *status)
 		history_writer_summary(service->writer, &status->history);
 }
 
+static void fill_sinks(const struct service *service, struct service_status *status)
+{
+	_Static_assert((int)SERVICE_STATUS_SINKS_MAX == (int)CONFIG_SINKS_MAX &&
+			       (int)SPOOLS_MAX == (int)CONFIG_SINKS_MAX,
+		"room for all sinks");
+	status->sink_count = service->push ? service->settings.config.sink_count : 0;
+	for (size_t i = 0; i < status->sink_count; i++)
+		push_report(service->push, i, &status->sinks[i]);
+}
+
 static void fill_names(const struct service *service, const struct pipeline_report *report,
 	struct service_status *status)
 {
@@ -266,6 +276,7 @@ void service_fill_status(void *context, struct service_status *ret_status)
 	status->drain_lag_ns = report.lag_ns;
 	fill_cost(service, &report, status);
 	fill_history(service, status);
+	fill_sinks(service, status);
 	fill_names(service, &report, status);
 	fill_jit(service, status);
 }

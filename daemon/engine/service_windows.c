@@ -178,6 +178,8 @@ static void handle_results(struct service *service)
 		user_excess_merge(&service->history_excess, &result.excess);
 		service->history_holdings = result.holdings;
 		api_sealed(service->api, result.end_ns);
+		if (service->push)
+			push_sealed(service->push, result.end_ns);
 	}
 }
 

@@ -38,6 +38,31 @@ static inline void fill_sources(struct service_status *s)
 	};
 }
 
+/* Two sinks: one that is well, and one that fails and has lost what can be lost. */
+static inline void fill_sinks(struct service_status *s)
+{
+	s->sink_count = 2;
+	s->sinks[0] = (struct service_status_sink){
+		.name = "bucket",
+		.type = "pprof",
+		.batches = 31,
+		.bytes = 3200000,
+		.empty = 32,
+		.kept_files = 1,
+		.kept_bytes = 3 << 19,
+		.until_ns = REPORT_NOW_NS - 1500000000,
+	};
+	s->sinks[1] = (struct service_status_sink){
+		.name = "other",
+		.type = "pprof",
+		.is_failing = true,
+		.fault = "cannot write to its\x1b folder: No space left on device",
+		.failed = 33,
+		.skipped_ns = { 1500000000, 60000000000, 120000000000, 180000000000, 240000000000 },
+		.kept_files = 34,
+	};
+}
+
 static inline void fill_report(struct report *report)
 {
 	struct service_status *s = &report->service;

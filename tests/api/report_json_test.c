@@ -131,6 +131,32 @@ static void processes_are_a_list(void **state)
 	free(text);
 }
 
+static void sinks_are_a_list(void **state)
+{
+	struct report report;
+	char *text;
+
+	fill_report(&report);
+	text = write_report(report_write_json, &report);
+	EXPECT_PARTS(text, ",\"sinks\":[],");
+	free(text);
+	fill_sinks(&report.service);
+	text = write_report(report_write_json, &report);
+	EXPECT_PARTS(text,
+		",\"sinks\":[{\"name\":\"bucket\",\"type\":\"pprof\",\"is_failing\":false,"
+		"\"fault\":\"\","
+		"\"batches\":31,\"bytes\":3200000,\"empty\":32,\"failed\":0,\"skipped_seconds\":{"
+		"\"too_old\":0.000,",
+		"\"kept_files\":1,\"kept_bytes\":1572864,\"until_seconds\":1795144198.500},{",
+		"\"is_failing\":true,\"fault\":\"cannot write to its\\u001b folder: No space left "
+		"on "
+		"device\",",
+		"{\"too_old\":1.500,\"too_large\":60.000,\"clock_set\":120.000,\"evicted\":180.000,"
+		"\"expired\":240.000}",
+		"}],\"samples\"");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +164,7 @@ int main(void)
 		cmocka_unit_test(names_have_units),
 		cmocka_unit_test(sources_have_counts_of_their_own),
 		cmocka_unit_test(processes_are_a_list),
+		cmocka_unit_test(sinks_are_a_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

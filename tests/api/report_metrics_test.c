@@ -188,6 +188,32 @@ static void sources_are_labelled(void **state)
 	free(text);
 }
 
+static void sinks_are_labelled(void **state)
+{
+	struct report report;
+	char *text;
+
+	fill_report(&report);
+	text = write_report(report_write_metrics, &report);
+	assert_null(strstr(text, "sink"));
+	free(text);
+	fill_sinks(&report.service);
+	text = write_report(report_write_metrics, &report);
+	check_format(text);
+	EXPECT_PARTS(text, "\npilotlight_sink_failing{sink=\"bucket\"} 0\n",
+		"pilotlight_sink_failing{sink=\"other\"} 1\n",
+		"\npilotlight_sink_batches_total{sink=\"bucket\"} 31\n",
+		"\npilotlight_sink_bytes_total{sink=\"bucket\"} 3200000\n",
+		"\npilotlight_sink_empty_batches_total{sink=\"bucket\"} 32\n",
+		"\npilotlight_sink_failures_total{sink=\"other\"} 33\n",
+		"\npilotlight_sink_files{sink=\"other\"} 34\n",
+		"\npilotlight_sink_kept_bytes{sink=\"bucket\"} 1572864\n",
+		"\npilotlight_sink_until_time_seconds{sink=\"bucket\"} 1795144198.500000000\n",
+		"\npilotlight_sink_skipped_seconds_total{sink=\"other\",reason=\"clock_set\"} "
+		"120.000000000\n");
+	free(text);
+}
+
 static void costs_that_are_no_numbers_are_nothing(void **state)
 {
 	static const double costs[] = { -1, 1e300, __builtin_nan(""), __builtin_inf() };
@@ -244,6 +270,7 @@ static void promtool_has_no_complaint(void **state)
 	assert_non_null(input);
 	assert_non_null(said);
 	fill_report(&report);
+	fill_sinks(&report.service);
 	text = write_report(report_write_metrics, &report);
 	assert_int_equal(fputs(text, input) >= 0 && fflush(input) == 0, true);
 	rewind(input);
@@ -271,6 +298,7 @@ int main(void)
 		cmocka_unit_test(the_text_is_of_the_format),
 		cmocka_unit_test(metrics_have_base_units),
 		cmocka_unit_test(sources_are_labelled),
+		cmocka_unit_test(sinks_are_labelled),
 		cmocka_unit_test(costs_that_are_no_numbers_are_nothing),
 		cmocka_unit_test(fields_are_each_of_their_own),
 		cmocka_unit_test(promtool_has_no_complaint),

@@ -67,6 +67,26 @@ static void other_sources_are_times(void **state)
 	free(text);
 }
 
+static void sinks_are_shown(void **state)
+{
+	struct report report;
+	char *text;
+
+	fill_report(&report);
+	fill_sinks(&report.service);
+	text = text_of(&report);
+	EXPECT_PARTS(text,
+		"Problems:\n  ! The sink other fails: cannot write to its\xEF\xBF\xBD folder: No "
+		"space left on device\n",
+		"  Sinks      bucket (pprof): 1 file of 1.5 MiB, until 2026-11-20 03:09:58\n"
+		"             other (pprof): 34 files of 0.0 MiB; 1s 500ms became too old to\n"
+		"             push; 1min in batches that were too large; 2min not pushed, since\n"
+		"             the clock was set back; 3min deleted to make room; 4min deleted for\n"
+		"             their age\n"
+		"  Samples");
+	free(text);
+}
+
 static void problems_come_first(void **state)
 {
 	struct report report;
@@ -296,6 +316,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_service_that_is_well_says_so),
 		cmocka_unit_test(other_sources_are_times),
+		cmocka_unit_test(sinks_are_shown),
 		cmocka_unit_test(problems_come_first),
 		cmocka_unit_test(a_history_that_lags_is_wrong),
 		cmocka_unit_test(losses_since_the_start_are_problems),

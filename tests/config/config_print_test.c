@@ -83,6 +83,10 @@ static void defaults_can_be_uncommented(void **state)
 	for (size_t i = 0; i < config_knob_count; i++)
 		assert_true(!*config_knobs[i].default_text ||
 			    config_is_set(&config, config_knobs[i].section, config_knobs[i].key));
+	assert_int_equal(config.sink_count, 1);
+	assert_string_equal(config.sinks[0].name, "example");
+	for (size_t i = 0; i < config_sink_knob_count; i++)
+		assert_non_null(config.sinks[0].origins[i].file);
 	config_done(&config);
 	config_folder_remove(&folder);
 	free(printed);
@@ -98,7 +102,7 @@ static void written_values_are_read_back(void **state)
 	config_folder_write(&folder, "x.conf",
 		"[Sampling]\nFrequencyHz=49\n[History]\nMaxAge=1w 2d\n[Api]\nListen=[::1]:2 "
 		"127.0.0.1:1\n"
-		"Socket=/run/a b\n");
+		"Socket=/run/a b\n[sink one]\nMaxBytes=1G\n[sink two]\n");
 	load(folder.file, &config);
 	first = print(&config);
 	config_done(&config);
@@ -106,6 +110,10 @@ static void written_values_are_read_back(void **state)
 	assert_non_null(strstr(first, "\nMaxAge=1w 2d\n"));
 	assert_non_null(strstr(first, "\nListen=[::1]:2\nListen=127.0.0.1:1\n"));
 	assert_non_null(strstr(first, "\n#KernelStacks=yes\n"));
+	assert_non_null(strstr(first, "\n[sink one]\n# "));
+	assert_non_null(strstr(first, "\n[sink two]\n# "));
+	assert_non_null(strstr(first, "\nMaxBytes=1G\n"));
+	assert_null(strstr(first, "example"));
 	config_folder_write(&folder, "x.conf", first);
 	load(folder.file, &config);
 	second = print(&config);

@@ -125,7 +125,8 @@ static void every_mistake_is_reported_with_its_line(void **state)
 		{ "/x.conf:1", "FrequencyHz: this key belongs to [Sampling]: move it there" },
 		{ "/x.conf:2", "Nix: no section before this key" },
 		{ "/x.conf:3", "[Sampler]: unknown section, all its settings are ignored: use one "
-			       "of [Sampling], [Memory], [History], [Symbols], [Api]" },
+			       "of [Sampling], [Memory], [History], [Symbols], [Api], [sink "
+			       "NAME]" },
 		{ "/x.conf:6", "[Sampling] FrequencyHz: '1e3' is not a frequency" },
 		{ "/x.conf:7", "[Sampling] Frequency: unknown key: use one of FrequencyHz, "
 			       "KernelStacks, Event, MaxCostPercent" },
@@ -267,11 +268,71 @@ static void checking_reports_all_problems(void **state)
 	free(output);
 }
 
+static void each_sink_has_a_section(void **state)
+{
+	const struct config_sink *sink = loaded.config.sinks;
+
+	load_text("[sink bucket]\nInterval=2min\nLabels=service\n[sink other_1]\n[Api]\nListen=\n");
+	config_folder_write(&loaded.folder, "x.conf.d/a.conf",
+		"[sink third]\n[sink bucket]\nInterval=\nMaxAge=1d\n");
+	load(0);
+	expect(0, NULL);
+	assert_int_equal(loaded.config.sink_count, 3);
+	assert_string_equal(sink[0].name, "bucket");
+	assert_string_equal(sink[1].name, "other_1");
+	assert_string_equal(sink[2].name, "third");
+	assert_string_equal(sink[0].type, "pprof");
+	assert_string_equal(sink[0].labels, "service");
+	assert_string_equal(sink[1].labels, "all");
+	assert_int_equal(sink[0].interval_ns, 60000000000);
+	assert_int_equal(sink[0].name_wait_ns, 30000000000);
+	assert_int_equal(sink[0].max_bytes, 256 << 20);
+	assert_int_equal(sink[0].max_age_ns, 86400000000000);
+	assert_int_equal(sink[1].max_age_ns, 7 * 86400000000000);
+}
+
+static void mistakes_in_sinks_are_reported(void **state)
+{
+	static const char *const expected[][2] = {
+		{ "/x.conf:1", "[sink]: not the name of a sink, all its settings are ignored: "
+			       "write [sink NAME] with up to 31 letters" },
+		{ "/x.conf:3", "[sink a/b]: not the name of a sink" },
+		{ "/x.conf:4", "[sink  a]: not the name of a sink" },
+		{ "/x.conf:5", "[sink abcdefghijklmnopqrstuvwxyz123456]: not the name of a sink" },
+		{ "/x.conf:6", "[sinks]: unknown section" },
+		{ "/x.conf:8", "[sink a] Type: 'carrier-pigeon' is not a valid choice: write one "
+			       "of pprof" },
+		{ "/x.conf:9", "[sink a] Interval: '6min' is out of range" },
+		{ "/x.conf:10", "[sink a] Url: unknown key: use one of Type, Interval, NameWait, "
+				"Labels, MaxBytes, MaxAge" },
+		{ "/x.conf:11", "[sink a] Window: this key belongs to [History]: move it there" },
+		{ "/x.conf:12", "not Key=value" },
+		{ "/x.conf.d/a.conf:8", "[sink i]: too many sinks, all its settings are ignored: "
+					"have at most 8" },
+	};
+	static const char *const without_history[][2] = { { "/x.conf:2",
+		"[History] Enabled: sinks take their profiles from the history" } };
+
+	load_text("[sink]\nInterval=1min\n[sink a/b]\n[sink  a]\n"
+		  "[sink abcdefghijklmnopqrstuvwxyz123456]\n[sinks]\n[sink a]\n"
+		  "Type=carrier-pigeon\nInterval=6min\nUrl=x\nWindow=1s\nnothing\n");
+	config_folder_write(&loaded.folder, "x.conf.d/a.conf",
+		"[sink b]\n[sink c]\n[sink d]\n[sink e]\n[sink f]\n[sink g]\n[sink h]\n"
+		"[sink i]\nInterval=1min\n");
+	load(0);
+	expect(ARRAY_SIZE(expected), expected);
+	assert_int_equal(loaded.config.sink_count, 8);
+	assert_int_equal(unlink(loaded.folder.file), 0);
+	config_folder_write(&loaded.folder, "x.conf.d/a.conf", "");
+	load_text("[History]\nEnabled=no\n[sink a]\n");
+	expect(1, without_history);
+}
+
 static void failing_allocations_leave_nothing(void **state)
 {
 	config_folder_write(&loaded.folder, "x.conf",
 		"[Sampling]\nEvent=cycles\nFrequencyHz=x\n[Symbols]\nDebuginfodUrls=http://a "
-		"http://b\n");
+		"http://b\n[sink a]\nLabels=all\n");
 	config_folder_write(&loaded.folder, "x.conf.d/a.conf", "[Sampling]\nEvent=auto\n");
 	assert_true(FAIL_EACH_ALLOCATION(config_load(loaded.folder.file, CONFIG_MUST_EXIST,
 						 &loaded.config, &loaded.problems),
@@ -292,6 +353,8 @@ int main(void)
 		WITH_FOLDER(unreadable_files_are_reported),
 		WITH_FOLDER(problems_are_bounded_and_counted),
 		WITH_FOLDER(checking_reports_all_problems),
+		WITH_FOLDER(each_sink_has_a_section),
+		WITH_FOLDER(mistakes_in_sinks_are_reported),
 		WITH_FOLDER(failing_allocations_leave_nothing),
 	};
 

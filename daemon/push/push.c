@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "push/push.h"
+
+#include "api/answer_job.h"
+#include "api/parameter_list.h"
+#include "base/clock.h"
+#include "base/event_source.h"
+#include "base/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#define MEMORY_BYTES_DEFAULT (96ULL << 20)
+#define BATCH_BYTES_DEFAULT  (32ULL << 20)
+#define TIMEOUT_NS_DEFAULT   (60ULL * NSEC_PER_SEC)
+
+/* Windows end at round times, but for the jitter of a timer. */
+#define JITTER_NS 100000000ULL
+
+#define RETRY_NS_MIN ((uint64_t)NSEC_PER_SEC)
+#define RETRY_NS_MAX (60ULL * NSEC_PER_SEC)
+
+enum { TIME_BYTES = 40, STATUS_OK = 200, STATUS_NOT_FOUND = 404, STATUS_TOO_LARGE = 413 };
+
+enum sink_state {
+	SINK_WAITING, /* for the end of an interval, for names, for its turn, or to try again */
+	SINK_MAKING,  /* a query process makes a batch */
+	SINK_WRITING, /* the thread has a task */
+};
+
+struct sink {
+	const struct push_sink_options *options;
+	enum sink_state state;
+	bool is_open;			       /* the spool has been read, so `until_ns` is known */
+	uint64_t until_ns[PILOTLIGHT_SOURCES]; /* 0: begins with the next window */
+	struct batch batch;		       /* the one being made or written */
+	uint64_t batch_bytes;		       /* 0: none is being written */
+	struct answer_job *job;
+	uint64_t names_until_ns;       /* CLOCK_MONOTONIC: `batch` waits for names; 0: none does */
+	uint64_t retry_ns, backoff_ns; /* CLOCK_MONOTONIC; 0: no failure */
+	struct service_status_sink report;
+};
+
+struct push {
+	struct push_options options;
+	int epoll_fd;
+	uint64_t sealed_ns; /* CLOCK_REALTIME; 0: unknown */
+	bool is_making;	    /* some sink is */
+	struct sink sinks[SPOOLS_MAX];
+};
+
+static size_t index_of(const struct push *push, const struct sink *sink)
+{
+	return (size_t)(sink - push->sinks);
+}
+
+/* --- results --- */
+
+static void fail(struct sink *sink, const char *what)
+{
+	struct service_status_sink *report = &sink->report;
+
+	sink->backoff_ns = sink->backoff_ns == 0		 ? RETRY_NS_MIN
+			   : sink->backoff_ns < RETRY_NS_MAX / 2 ? sink->backoff_ns * 2
+								 : RETRY_NS_MAX;
+	sink->retry_ns = clock_monotonic_ns() + sink->backoff_ns;
+	sink->state = SINK_WAITING;
+	sink->batch_bytes = 0;
+	sink->names_until_ns = 0; /* the next attempt is for a new batch, up to the last window */
+	report->failed++;
+	(void)snprintf(report->fault, sizeof(report->fault), "%s", what);
+	if (!report->is_failing)
+		log_warning("sink %s: %s; trying again, the history keeps the profiles",
+			report->name, what);
+	report->is_failing = true;
+}
+
+static void succeed(struct sink *sink)
+{
+	sink->state = SINK_WAITING;
+	sink->backoff_ns = sink->retry_ns = 0;
+	sink->names_until_ns = 0;
+	sink->batch_bytes = 0;
+	if (sink->report.is_failing)
+		log_info("sink %s: it works again", sink->report.name);
+	sink->report.is_failing = false;
+	sink->report.fault[0] = '\0';
+}
+
+static void skip(struct push *push, struct sink *sink)
+{
+	sink->batch_bytes = 0;
+	sink->state = SINK_WRITING;
+	spool_thread_add(push->options.spools, index_of(push, sink), &sink->batch, -1, 0);
+}
+
+static void skip_too_large(struct push *push, struct sink *sink)
+{
+	sink->report.skipped_ns[SERVICE_SINK_TOO_LARGE] +=
+		sink->batch.end_ns - sink->batch.start_ns;
+	skip(push, sink);
+}
+
+static void take_state(struct sink *sink, const struct spool_state *state)
+{
+	struct service_status_sink *report = &sink->report;
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (state->until_ns[i] > sink->until_ns[i])
+			sink->until_ns[i] = state->until_ns[i];
+	report->kept_files = state->files;
+	report->kept_bytes = state->bytes;
+	report->until_ns = sink->until_ns[PILOTLIGHT_SOURCE_CPU];
+}
+
+static void take_losses(struct sink *sink, const struct spool_state *state)
+{
+	sink->report.skipped_ns[SERVICE_SINK_EVICTED] += state->evicted_ns;
+	sink->report.skipped_ns[SERVICE_SINK_EXPIRED] += state->expired_ns;
+}
+
+static void written(struct push *push, struct sink *sink)
+{
+	struct spool_result result;
+
+	if (spool_thread_take(push->options.spools, index_of(push, sink), &result) < 0)
+		return;
+	take_losses(sink, &result.state);
+	if (result.error == -EFBIG) {
+		skip_too_large(push, sink);
+		return;
+	}
+	if (result.error < 0 && result.error != -EEXIST) {
+		char text[128];
+
+		(void)snprintf(text, sizeof(text), "cannot write to its folder: %s",
+			strerror(-result.error));
+		fail(sink, text);
+		return;
+	}
+	take_state(sink, &result.state);
+	if (result.error == 0 && sink->batch_bytes > 0) {
+		sink->report.batches++;
+		sink->report.bytes += sink->batch_bytes;
+	}
+	sink->is_open = true;
+	succeed(sink);
+}
+
+static void made(struct push *push, struct sink *sink)
+{
+	struct answer_outcome outcome;
+
+	if (answer_job_take(sink->job, &outcome) < 0)
+		return;
+	answer_job_free(TAKE_PTR(sink->job));
+	push->is_making = false;
+	switch (outcome.status) {
+	case STATUS_OK:
+		sink->batch_bytes = outcome.bytes;
+		sink->state = SINK_WRITING;
+		spool_thread_add(push->options.spools, index_of(push, sink), &sink->batch,
+			outcome.fd, outcome.bytes);
+		break;
+	case STATUS_NOT_FOUND:
+		/* These windows were dropped, and are counted as such. */
+		sink->report.empty++;
+		skip(push, sink);
+		break;
+	case STATUS_TOO_LARGE:
+		skip_too_large(push, sink);
+		break;
+	default:
+		fail(sink, outcome.text);
+	}
+}
+
+/* --- beginnings --- */
+
+static int add_time(struct parameter_list *parameters, const char *name, uint64_t time_ns)
+{
+	char text[TIME_BYTES];
+
+	(void)snprintf(text, sizeof(text), "@%" PRIu64 ".%09" PRIu64, time_ns / NSEC_PER_SEC,
+		time_ns % NSEC_PER_SEC);
+	return parameter_list_add(parameters, name, text);
+}
+
+static int fill_parameters(const struct sink *sink, struct parameter_list *parameters)
+{
+	int r = add_time(parameters, "from", sink->batch.start_ns);
+
+	if (r == 0)
+		r = add_time(parameters, "to", sink->batch.end_ns);
+	/* A window may begin some microseconds before the one before it ends. */
+	if (r == 0)
+		r = parameter_list_add(parameters, "windows", "ended");
+	if (r == 0)
+		r = parameter_list_add(parameters, "event", event_sources[sink->batch.source].name);
+	if (r == 0)
+		r = parameter_list_add(parameters, "format", sink->options->format);
+	return r < 0 ? r : parameter_list_add(parameters, "labels", sink->options->labels);
+}
+
+static int start_job(struct push *push, struct sink *sink)
+{
+	_cleanup_(parameter_list_done) struct parameter_list parameters = { 0 };
+	_cleanup_(answer_job_freep) struct answer_job *job = NULL;
+	struct epoll_event event = { .events = EPOLLIN };
+	struct answer_job_options options = {
+		.broker = push->options.broker,
+		.program = push->options.program,
+		.kind = ANSWER_PROFILE,
+		.scope = ANSWER_ALL,
+		.history = push->options.history,
+		.symbol_cache = push->options.symbol_cache,
+		.now_ns = clock_realtime_ns(),
+		.bytes_max = push->options.batch_bytes,
+		.memory_max = push->options.memory_bytes,
+		.timeout_ns = push->options.timeout_ns,
+	};
+	int r = fill_parameters(sink, &parameters);
+
+	if (r < 0)
+		return r;
+	options.parameters = parameters.bytes;
+	options.parameters_bytes = parameters.size;
+	r = answer_job_start(&options, &job);
+	if (r < 0)
+		return r;
+	if (epoll_ctl(push->epoll_fd, EPOLL_CTL_ADD, answer_job_poll_fd(job), &event) < 0)
+		return -errno;
+	sink->job = TAKE_PTR(job);
+	return 0;
+}
+
+static void make(struct push *push, struct sink *sink)
+{
+	char text[128];
+	int r = start_job(push, sink);
+
+	if (r < 0) {
+		(void)snprintf(
+			text, sizeof(text), "cannot start the query process: %s", strerror(-r));
+		fail(sink, text);
+		return;
+	}
+	sink->state = SINK_MAKING;
+	push->is_making = true;
+}
+
+/* Skips what is too old, so that windows that were merged with age are in no batch. */
+static void limit_age(const struct push *push, struct sink *sink, enum pilotlight_source source)
+{
+	uint64_t *until_ns = &sink->until_ns[source];
+	uint64_t least_ns = push->sealed_ns > push->options.catch_up_ns
+				    ? push->sealed_ns - push->options.catch_up_ns
+				    : 0;
+
+	if (*until_ns >= least_ns)
+		return;
+	sink->report.skipped_ns[SERVICE_SINK_TOO_OLD] += least_ns - *until_ns;
+	*until_ns = least_ns;
+}
+
+/* Intervals end at round wall-clock times, as windows do, so that hosts compare. */
+static bool has_interval_ended(
+	const struct push *push, const struct sink *sink, enum pilotlight_source source)
+{
+	uint64_t interval_ns = sink->options->interval_ns;
+
+	return (push->sealed_ns + JITTER_NS) / interval_ns >
+	       (sink->until_ns[source] + JITTER_NS) / interval_ns;
+}
+
+/* Returns whether a batch is due, and which. */
+static bool find_batch(const struct push *push, struct sink *sink)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (!(push->options.sources & 1U << i) || push->sealed_ns == 0 ||
+			sink->until_ns[i] == 0 || !has_interval_ended(push, sink, i))
+			continue;
+		limit_age(push, sink, i);
+		sink->batch = (struct batch){
+			.start_ns = sink->until_ns[i],
+			.end_ns = push->sealed_ns,
+			.source = i,
+		};
+		return true;
+	}
+	return false;
+}
+
+static void run_waiting(
+	struct push *push, struct sink *sink, uint64_t now_ns, bool are_names_pending)
+{
+	if (now_ns < sink->retry_ns)
+		return;
+	if (!sink->is_open) {
+		sink->state = SINK_WRITING;
+		spool_thread_open(push->options.spools, index_of(push, sink));
+		return;
+	}
+	if (sink->names_until_ns == 0) {
+		if (!find_batch(push, sink))
+			return;
+		sink->names_until_ns = now_ns + sink->options->name_wait_ns;
+	}
+	if (!push->is_making && (!are_names_pending || now_ns >= sink->names_until_ns))
+		make(push, sink);
+}
+
+void push_run(struct push *push, bool are_names_pending)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (size_t i = 0; i < push->options.sink_count; i++) {
+		struct sink *sink = &push->sinks[i];
+
+		if (sink->state == SINK_MAKING)
+			made(push, sink);
+		else if (sink->state == SINK_WRITING)
+			written(push, sink);
+		if (sink->state == SINK_WAITING)
+			run_waiting(push, sink, now_ns, are_names_pending);
+	}
+}
+
+/* A time that a sink has is not pushed again. */
+static void count_clock_set(const struct push *push, struct sink *sink, uint64_t until_ns)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (push->options.sources & 1U << i && until_ns < sink->until_ns[i] &&
+			push->sealed_ns > 0 && until_ns > push->sealed_ns)
+			sink->report.skipped_ns[SERVICE_SINK_CLOCK_SET] +=
+				until_ns - push->sealed_ns;
+}
+
+void push_sealed(struct push *push, uint64_t until_ns)
+{
+	for (size_t s = 0; s < push->options.sink_count; s++) {
+		struct sink *sink = &push->sinks[s];
+
+		if (!sink->is_open)
+			continue;
+		count_clock_set(push, sink, until_ns);
+		for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+			if (sink->until_ns[i] == 0)
+				sink->until_ns[i] = until_ns;
+	}
+	push->sealed_ns = until_ns;
+}
+
+/* --- */
+
+int push_new(const struct push_options *options, struct push **ret_push)
+{
+	_cleanup_(push_freep) struct push *push = calloc(1, sizeof(*push));
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (!push)
+		return -ENOMEM;
+	assert(options->sink_count <= SPOOLS_MAX);
+	push->options = *options;
+	if (!push->options.memory_bytes)
+		push->options.memory_bytes = MEMORY_BYTES_DEFAULT;
+	if (!push->options.batch_bytes)
+		push->options.batch_bytes = BATCH_BYTES_DEFAULT;
+	if (!push->options.timeout_ns)
+		push->options.timeout_ns = TIMEOUT_NS_DEFAULT;
+	for (size_t i = 0; i < options->sink_count; i++) {
+		struct sink *sink = &push->sinks[i];
+
+		sink->options = &push->options.sinks[i];
+		sink->state = SINK_WRITING; /* the thread opens the spool first */
+		(void)snprintf(
+			sink->report.name, sizeof(sink->report.name), "%s", sink->options->name);
+		(void)snprintf(
+			sink->report.type, sizeof(sink->report.type), "%s", sink->options->type);
+	}
+	push->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (push->epoll_fd < 0 || epoll_ctl(push->epoll_fd, EPOLL_CTL_ADD,
+					  spool_thread_poll_fd(options->spools), &event) < 0)
+		return -errno;
+	*ret_push = TAKE_PTR(push);
+	return 0;
+}
+
+void push_free(struct push *push)
+{
+	if (!push)
+		return;
+	for (size_t i = 0; i < SPOOLS_MAX; i++)
+		answer_job_free(push->sinks[i].job);
+	closep(&push->epoll_fd);
+	free(push);
+}
+
+int push_poll_fd(const struct push *push)
+{
+	return push->epoll_fd;
+}
+
+void push_report(const struct push *push, size_t sink, struct service_status_sink *ret_sink)
+{
+	*ret_sink = push->sinks[sink].report;
+}

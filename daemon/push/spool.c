@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "push/spool.h"
+
+#include "base/event_source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A new batch, or a new ".until-SOURCE", until it is complete. */
+static const char UNFINISHED[] = ".unfinished";
+static const char UNTIL_HEAD[] = "pilotlight-until 1 ";
+
+enum {
+	COPY_BYTES = 64 << 10,
+	UNTIL_BYTES = 64,
+	UNTIL_NAME_BYTES = 32,
+	FILE_MODE = 0640, /* the group may ask for profiles, too */
+	OLDEST = 64,	  /* found by one look at the folder */
+	ADDS_OF_LOOK = 16,
+};
+
+struct spool {
+	int folder_fd;
+	const char *ending;
+	uint64_t bytes_max, age_max_ns;
+	struct spool_state state;
+	unsigned adds; /* since the last look */
+};
+
+struct oldest {
+	struct batch batches[OLDEST]; /* by their start */
+	uint64_t bytes[OLDEST];
+	size_t count;
+};
+
+/* --- looking --- */
+
+static void keep_oldest(struct oldest *oldest, const struct batch *batch, uint64_t bytes)
+{
+	size_t i = oldest->count;
+
+	if (i == OLDEST && batch->start_ns >= oldest->batches[i - 1].start_ns)
+		return;
+	if (i == OLDEST)
+		i--;
+	else
+		oldest->count++;
+	for (; i > 0 && oldest->batches[i - 1].start_ns > batch->start_ns; i--) {
+		oldest->batches[i] = oldest->batches[i - 1];
+		oldest->bytes[i] = oldest->bytes[i - 1];
+	}
+	oldest->batches[i] = *batch;
+	oldest->bytes[i] = bytes;
+}
+
+static void look_at(struct spool *spool, const char *name, struct oldest *oldest)
+{
+	struct spool_state *state = &spool->state;
+	struct batch batch;
+	struct stat status;
+
+	if (batch_name_parse(name, spool->ending, &batch) < 0 ||
+		fstatat(spool->folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+		!S_ISREG(status.st_mode))
+		return;
+	state->files++;
+	state->bytes += (uint64_t)status.st_size;
+	if (batch.end_ns > state->until_ns[batch.source])
+		state->until_ns[batch.source] = batch.end_ns;
+	keep_oldest(oldest, &batch, (uint64_t)status.st_size);
+}
+
+/* Counts what is there. A crash may have come between a batch and its ".until-SOURCE". */
+static int look(struct spool *spool, struct oldest *ret_oldest)
+{
+	int fd = openat(spool->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int r;
+
+	if (!folder) {
+		r = -errno;
+		closep(&fd);
+		return r;
+	}
+	ret_oldest->count = 0;
+	spool->state.files = spool->state.bytes = 0;
+	spool->adds = 0;
+	errno = 0;
+	while ((entry = readdir(folder))) {
+		look_at(spool, entry->d_name, ret_oldest);
+		errno = 0;
+	}
+	r = -errno;
+	(void)closedir(folder);
+	return r;
+}
+
+/* --- how far the batches reach --- */
+
+int spool_parse_until(const char *text, size_t size, uint64_t *ret_until_ns)
+{
+	const size_t head = sizeof(UNTIL_HEAD) - 1;
+	uint64_t until_ns = 0;
+	size_t i;
+
+	if (size <= head || memcmp(text, UNTIL_HEAD, head) != 0)
+		return -EBADMSG;
+	for (i = head; i < size && text[i] >= '0' && text[i] <= '9'; i++)
+		if (__builtin_mul_overflow(until_ns, 10, &until_ns) ||
+			__builtin_add_overflow(until_ns, (uint64_t)(text[i] - '0'), &until_ns))
+			return -EBADMSG;
+	if (i == head || i + 1 != size || text[i] != '\n' || until_ns > INT64_MAX)
+		return -EBADMSG;
+	*ret_until_ns = until_ns;
+	return 0;
+}
+
+static const char *until_name(enum pilotlight_source source, char name[UNTIL_NAME_BYTES])
+{
+	(void)snprintf(name, UNTIL_NAME_BYTES, ".until-%s", event_sources[source].name);
+	return name;
+}
+
+/* A damaged one counts as missing: the batches that are left say how far they reach. */
+static int read_until(struct spool *spool, enum pilotlight_source source)
+{
+	char name[UNTIL_NAME_BYTES], text[UNTIL_BYTES];
+	_cleanup_close_ int fd = openat(spool->folder_fd, until_name(source, name),
+		O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	uint64_t until_ns;
+	ssize_t size;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	size = pread(fd, text, sizeof(text), 0);
+	if (size < 0)
+		return -errno;
+	if (spool_parse_until(text, (size_t)size, &until_ns) == 0)
+		spool->state.until_ns[source] = until_ns;
+	return 0;
+}
+
+static int open_unfinished(const struct spool *spool, int *ret_fd)
+{
+	_cleanup_close_ int fd = -1;
+
+	/* What a crash left. A link of that name is removed, not followed. */
+	if (unlinkat(spool->folder_fd, UNFINISHED, 0) < 0 && errno != ENOENT)
+		return -errno;
+	fd = openat(spool->folder_fd, UNFINISHED,
+		O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size > 0) {
+		ssize_t n = write(fd, bytes, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		bytes += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Gives the unfinished file its name once its bytes are on disk. */
+static int finish(const struct spool *spool, int fd, const char *name)
+{
+	if (fsync(fd) < 0 || renameat(spool->folder_fd, UNFINISHED, spool->folder_fd, name) < 0)
+		return -errno;
+	/* The file has its name now: a failure here must not make the caller add it again. */
+	(void)fsync(spool->folder_fd);
+	return 0;
+}
+
+static void discard_unfinished(const struct spool *spool)
+{
+	(void)unlinkat(spool->folder_fd, UNFINISHED, 0);
+}
+
+static int write_until(const struct spool *spool, enum pilotlight_source source, uint64_t until_ns)
+{
+	char name[UNTIL_NAME_BYTES], text[UNTIL_BYTES];
+	int size = snprintf(text, sizeof(text), "%s%" PRIu64 "\n", UNTIL_HEAD, until_ns);
+	_cleanup_close_ int fd = -1;
+	int r = open_unfinished(spool, &fd);
+
+	if (r < 0)
+		return r;
+	r = write_all(fd, text, (size_t)size);
+	if (r == 0)
+		r = finish(spool, fd, until_name(source, name));
+	if (r < 0)
+		discard_unfinished(spool);
+	return r;
+}
+
+/* --- bounds --- */
+
+static bool exceeds(const struct spool *spool, uint64_t more_bytes)
+{
+	return spool->state.files >= SPOOL_FILES_MAX ||
+	       spool->state.bytes > spool->bytes_max - more_bytes;
+}
+
+static bool is_expired(const struct spool *spool, const struct batch *batch, uint64_t now_ns)
+{
+	return now_ns > batch->end_ns && now_ns - batch->end_ns > spool->age_max_ns;
+}
+
+static uint64_t duration_of(const struct batch *batch)
+{
+	return batch->end_ns - batch->start_ns;
+}
+
+/* Deletes from the oldest on. Returns 1 if it deleted all that it knows, and there may be more. */
+static int delete_oldest(
+	struct spool *spool, const struct oldest *oldest, uint64_t more_bytes, uint64_t now_ns)
+{
+	for (size_t i = 0; i < oldest->count; i++) {
+		bool has_expired = is_expired(spool, &oldest->batches[i], now_ns);
+		char name[BATCH_NAME_BYTES];
+
+		if (!has_expired && !exceeds(spool, more_bytes))
+			return 0;
+		batch_name_format(&oldest->batches[i], spool->ending, name);
+		if (unlinkat(spool->folder_fd, name, 0) < 0) {
+			if (errno != ENOENT)
+				return -errno;
+		} else if (has_expired) {
+			spool->state.expired_ns += duration_of(&oldest->batches[i]);
+		} else {
+			spool->state.evicted_ns += duration_of(&oldest->batches[i]);
+		}
+		spool->state.files--;
+		spool->state.bytes -= oldest->bytes[i];
+	}
+	return oldest->count == OLDEST;
+}
+
+static int make_room(struct spool *spool, uint64_t more_bytes, uint64_t now_ns)
+{
+	struct oldest oldest;
+	int r = 1;
+
+	/* Others may have removed batches, so what is known is an upper bound. */
+	if (spool->adds++ < ADDS_OF_LOOK && !exceeds(spool, more_bytes))
+		return 0;
+	while (r == 1) {
+		r = look(spool, &oldest);
+		if (r == 0)
+			r = delete_oldest(spool, &oldest, more_bytes, now_ns);
+	}
+	return r;
+}
+
+/* --- */
+
+int spool_open(const struct spool_options *options, struct spool **ret_spool)
+{
+	_cleanup_(spool_closep) struct spool *spool = calloc(1, sizeof(*spool));
+	struct oldest oldest;
+	int r = 0;
+
+	if (!spool)
+		return -ENOMEM;
+	spool->ending = options->ending;
+	spool->bytes_max = options->bytes_max;
+	spool->age_max_ns = options->age_max_ns;
+	spool->folder_fd = open(options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (spool->folder_fd < 0)
+		return -errno;
+	for (enum pilotlight_source i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
+		r = read_until(spool, i);
+	if (r == 0)
+		r = look(spool, &oldest);
+	if (r < 0)
+		return r;
+	*ret_spool = TAKE_PTR(spool);
+	return 0;
+}
+
+void spool_close(struct spool *spool)
+{
+	if (!spool)
+		return;
+	closep(&spool->folder_fd);
+	free(spool);
+}
+
+static int copy(int from_fd, int to_fd, uint64_t bytes)
+{
+	_cleanup_free_ char *buffer = malloc(COPY_BYTES);
+	uint64_t done = 0;
+
+	if (!buffer)
+		return -ENOMEM;
+	while (done < bytes) {
+		size_t size = bytes - done < COPY_BYTES ? (size_t)(bytes - done) : COPY_BYTES;
+		ssize_t n = pread(from_fd, buffer, size, (off_t)done);
+		int r;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		r = write_all(to_fd, buffer, (size_t)n);
+		if (r < 0)
+			return r;
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
+static int write_batch(struct spool *spool, const char *name, int fd, uint64_t bytes)
+{
+	_cleanup_close_ int file_fd = -1;
+	int r = open_unfinished(spool, &file_fd);
+
+	if (r < 0)
+		return r;
+	r = copy(fd, file_fd, bytes);
+	if (r == 0)
+		r = finish(spool, file_fd, name);
+	if (r < 0)
+		discard_unfinished(spool);
+	return r;
+}
+
+static bool is_covered(const struct spool *spool, const struct batch *batch)
+{
+	return batch->start_ns < spool->state.until_ns[batch->source];
+}
+
+int spool_add(
+	struct spool *spool, const struct batch *batch, int fd, uint64_t bytes, uint64_t now_ns)
+{
+	char name[BATCH_NAME_BYTES];
+	int r;
+
+	if (is_covered(spool, batch))
+		return -EEXIST;
+	if (bytes > spool->bytes_max)
+		return -EFBIG;
+	r = make_room(spool, bytes, now_ns);
+	if (r < 0)
+		return r;
+	batch_name_format(batch, spool->ending, name);
+	r = write_batch(spool, name, fd, bytes);
+	if (r < 0)
+		return r;
+	spool->state.files++;
+	spool->state.bytes += bytes;
+	spool->state.until_ns[batch->source] = batch->end_ns;
+	/* A failure does no harm while the batch is there. */
+	(void)write_until(spool, batch->source, batch->end_ns);
+	return 0;
+}
+
+int spool_skip(struct spool *spool, const struct batch *batch)
+{
+	int r;
+
+	if (is_covered(spool, batch))
+		return -EEXIST;
+	r = write_until(spool, batch->source, batch->end_ns);
+	if (r == 0)
+		spool->state.until_ns[batch->source] = batch->end_ns;
+	return r;
+}
+
+void spool_take_state(struct spool *spool, struct spool_state *ret_state)
+{
+	*ret_state = spool->state;
+	spool->state.evicted_ns = spool->state.expired_ns = 0;
+}

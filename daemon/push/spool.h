@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The folder of a sink: batches, one in each file, complete and on disk once they have their name.
+ * Other programs may read and remove them at any time. The folder is bounded by bytes, by files and
+ * by age: the oldest batches are deleted first, and counted (I4).
+ *
+ * For each source the folder also holds how far its batches reach (".until-SOURCE"), so that after
+ * a restart no time is covered twice, even if a batch is gone by then. Files of other names are
+ * ignored. The functions wait for the disk. One owner, one thread.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "push/batch_name.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct spool;
+
+enum { SPOOL_FILES_MAX = 65536 };
+
+struct spool_options {
+	const char *folder; /* exists; borrowed during spool_open() */
+	const char *ending; /* of the files' names: ".pb.gz"; a literal */
+	uint64_t bytes_max, age_max_ns;
+};
+
+struct spool_state {
+	uint64_t files, bytes;		       /* at the last look; others may have removed some */
+	uint64_t until_ns[PILOTLIGHT_SOURCES]; /* CLOCK_REALTIME; 0: nothing yet */
+	/* Since the last spool_take_state(): the time in batches that were deleted to make room, or
+	 * for their age. */
+	uint64_t evicted_ns, expired_ns;
+};
+
+/* Returns 0, -ENOMEM, or -errno if the folder cannot be read. */
+int spool_open(const struct spool_options *options, struct spool **ret_spool);
+void spool_close(struct spool *spool);
+DEFINE_CLEANUP(struct spool, spool_close);
+
+/*
+ * Adds a batch whose bytes are the first `bytes` of `fd`, and deletes what exceeds the bounds at
+ * `now_ns`. Returns 0; -EEXIST its time is covered already, so nothing is added; -EFBIG it exceeds
+ * the bound alone; or -errno of the disk: then there is nothing of it.
+ */
+int spool_add(
+	struct spool *spool, const struct batch *batch, int fd, uint64_t bytes, uint64_t now_ns);
+
+/* Records that the batch's time holds nothing. Returns as spool_add(). */
+int spool_skip(struct spool *spool, const struct batch *batch);
+
+/* Also begins the sums of deleted batches anew. */
+void spool_take_state(struct spool *spool, struct spool_state *ret_state);
+
+/* For the fuzzer: reads the contents of ".until-SOURCE". Returns 0 or -EBADMSG. */
+int spool_parse_until(const char *text, size_t size, uint64_t *ret_until_ns);
