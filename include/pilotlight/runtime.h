@@ -133,3 +133,40 @@ struct pilotlight_runtime {
 	__u16 reserved_too[3];
 };
 _Static_assert(sizeof(struct pilotlight_runtime) == 88, "padding");
+
+enum {
+	PILOTLIGHT_RUNTIME_TEXT_MAX = 128, /* bytes of a name, and of a path */
+	PILOTLIGHT_RUNTIME_TABLE_MAX = 4096,
+};
+
+/* Bits of pilotlight_runtime_text.flags. */
+enum {
+	PILOTLIGHT_RUNTIME_TEXT_CUT = 1 << 0, /* only its beginning, or of a path its end */
+};
+
+/* Characters as the runtime has them. */
+struct pilotlight_runtime_text {
+	__u16 bytes;
+	__u8 width; /* of a character: 1, 2 or 4 bytes; Unicode */
+	__u8 flags;
+	__u8 characters[PILOTLIGHT_RUNTIME_TEXT_MAX]; /* and zeros */
+};
+_Static_assert(sizeof(struct pilotlight_runtime_text) == 132, "padding");
+
+/*
+ * A code object: all that its names and lines are made of. It is copied while its thread stands
+ * still, so nothing in it has been freed or moved. `hash` covers all that follows: equal hashes are
+ * the same function of the same file, in all processes and on all hosts.
+ */
+struct pilotlight_runtime_code {
+	__u64 hash;
+	__u8 language;	  /* enum pilotlight_runtime_language */
+	__u8 lines;	  /* enum pilotlight_runtime_lines */
+	__u16 line_bytes; /* of the table */
+	__s32 first_line;
+	__u32 line_bytes_all; /* more than line_bytes: the table is cut */
+	__u32 reserved;
+	struct pilotlight_runtime_text name, file;
+	__u8 table[PILOTLIGHT_RUNTIME_TABLE_MAX]; /* and zeros up to a multiple of 8 bytes */
+};
+_Static_assert(sizeof(struct pilotlight_runtime_code) == 4384, "padding");

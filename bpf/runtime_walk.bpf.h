@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Walks the frames of an interpreter, as its description says (pilotlight/runtime.h). No version of
+ * any runtime is known here. The memory belongs to the process, and may say anything: a step reads
+ * a bounded number of bytes and comes to an end if they make no sense. Who takes the steps bounds
+ * their number. It also compiles for the host, where it is tested on real interpreters.
+ *
+ * The includer defines how memory is read: can_copy_user().
+ */
+#pragma once
+
+#include "pilotlight/runtime.h"
+
+/* Copies `size` bytes of user memory. Returns 0 if they cannot be read. */
+static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address);
+
+enum runtime_end {
+	RUNTIME_ON,	    /* there may be another frame */
+	RUNTIME_ROOT,	    /* no further frame */
+	RUNTIME_NO_STATE,   /* the thread has none: it does not run the interpreter */
+	RUNTIME_UNREADABLE, /* the memory is not present, or makes no sense */
+};
+
+enum {
+	/* glibc on x86-64: in the thread's block, at the thread pointer. */
+	GLIBC_DTV = 8,
+	GLIBC_DTV_BYTES = 16, /* of a module's entry */
+	GLIBC_MODULES_MAX = 1 << 16,
+	GLIBC_KEYS = 0x510, /* addresses of blocks of keys; the first block is right before */
+	GLIBC_KEYS_BYTES = 0x200,
+	GLIBC_KEY_BYTES = 16, /* the value is in the second half */
+	GLIBC_KEYS_A_BLOCK = 32,
+	GLIBC_KEYS_MAX = 1024,
+	RUNTIME_UNITS_MAX = 1 << 24, /* instructions of a code object */
+	RUNTIME_UNIT_UNKNOWN = -2,
+};
+
+/* The address in a pointer to an object. */
+static __always_inline __u64 runtime_pointer(__u64 word)
+{
+	return word & ~(__u64)PILOTLIGHT_RUNTIME_TAG_BITS;
+}
+
+/* A walk. Its owner sets base and thread. */
+struct runtime_walk {
+	__u64 base;   /* the address of place 0 */
+	__u64 thread; /* the thread pointer */
+	__u64 frame, mark;
+	__u8 bytes[PILOTLIGHT_RUNTIME_FRAME_MAX];
+};
+
+/* A step: a frame, unless `code` is 0; and after it the end of a group, if `mark` is not 0. */
+struct runtime_step {
+	__u64 code; /* of the code object */
+	__u64 mark;
+	__s32 unit; /* the instruction; -1: before the first; RUNTIME_UNIT_UNKNOWN */
+	__u32 reserved;
+};
+
+static __always_inline int runtime_read_word(__u64 *word, __u64 address)
+{
+	return address && can_copy_user(word, sizeof(*word), address);
+}
+
+/* Where the C library has the thread's copy of a module's variables. 0: it has none yet. */
+static __always_inline __u64 runtime_module(const struct runtime_walk *walk, __u64 index)
+{
+	__u64 pair[2], dtv, address;
+
+	if (!can_copy_user(pair, sizeof(pair), index) || pair[0] >= GLIBC_MODULES_MAX ||
+		!runtime_read_word(&dtv, walk->thread + GLIBC_DTV) ||
+		!runtime_read_word(&address, dtv + pair[0] * GLIBC_DTV_BYTES) ||
+		address == (__u64)-1)
+		return 0;
+	return address ? address + pair[1] : 0;
+}
+
+static __always_inline __u64 runtime_key_value(const struct runtime_walk *walk, __u64 number_at)
+{
+	__u64 block = walk->thread + GLIBC_KEYS - GLIBC_KEYS_BYTES, value = 0;
+	__u32 key;
+
+	if (!can_copy_user(&key, sizeof(key), number_at) || key >= GLIBC_KEYS_MAX)
+		return 0;
+	if (key >= GLIBC_KEYS_A_BLOCK &&
+		!runtime_read_word(
+			&block, walk->thread + GLIBC_KEYS + key / GLIBC_KEYS_A_BLOCK * 8))
+		return 0;
+	if (!block ||
+		!runtime_read_word(&value, block + 8 + key % GLIBC_KEYS_A_BLOCK * GLIBC_KEY_BYTES))
+		return 0;
+	return value;
+}
+
+/* The address of the thread's state; 0: it has none. */
+static __always_inline __u64 runtime_state(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+{
+	__u64 place = walk->base + runtime->anchor_place, at = walk->thread, word = 0;
+
+	switch (runtime->anchor) {
+	case PILOTLIGHT_RUNTIME_TLS:
+		break;
+	case PILOTLIGHT_RUNTIME_TLS_SLOT:
+		if (!runtime_read_word(&word, place))
+			return 0;
+		at += word;
+		break;
+	case PILOTLIGHT_RUNTIME_TLS_INDEX:
+		at = runtime_module(walk, place);
+		if (!at)
+			return 0;
+		break;
+	case PILOTLIGHT_RUNTIME_KEY:
+		return runtime_key_value(walk, place);
+	case PILOTLIGHT_RUNTIME_KEY_BEHIND:
+		if (!runtime_read_word(&word, place))
+			return 0;
+		return runtime_key_value(walk, word + runtime->anchor_offset);
+	default:
+		return 0;
+	}
+	return runtime_read_word(&word, at + runtime->anchor_offset) ? word : 0;
+}
+
+/* Goes to the innermost frame of the thread. */
+static __always_inline enum runtime_end runtime_begin(
+	struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+{
+	__u64 state = runtime_state(walk, runtime), thread;
+
+	if (!state || !runtime_read_word(&thread, state + runtime->state_thread_at) ||
+		thread != walk->thread)
+		return RUNTIME_NO_STATE;
+	if (!runtime_read_word(&walk->frame, state + runtime->state_frame_at))
+		return RUNTIME_UNREADABLE;
+	if (runtime->holder_frame_at != PILOTLIGHT_RUNTIME_NONE && walk->frame &&
+		!runtime_read_word(&walk->frame, walk->frame + runtime->holder_frame_at))
+		return RUNTIME_UNREADABLE;
+	walk->mark = 0;
+	if (runtime->state_mark_at != PILOTLIGHT_RUNTIME_NONE &&
+		!runtime_read_word(&walk->mark, state + runtime->state_mark_at))
+		return RUNTIME_UNREADABLE;
+	return walk->frame ? RUNTIME_ON : RUNTIME_ROOT;
+}
+
+/* The word of the frame at `at`. The asm keeps the compiler from removing the bound. */
+static __always_inline __u64 runtime_frame_word(const struct runtime_walk *walk, __u32 at)
+{
+	__u64 word;
+
+	at &= PILOTLIGHT_RUNTIME_FRAME_MAX - 1;
+	__asm__ volatile("" : "+r"(at));
+	if (at > PILOTLIGHT_RUNTIME_FRAME_MAX - sizeof(word))
+		return 0;
+	__builtin_memcpy(&word, walk->bytes + at, sizeof(word));
+	return word;
+}
+
+static __always_inline __s32 runtime_unit(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 code)
+{
+	__u64 word = runtime_frame_word(walk, runtime->frame_instruction_at);
+	__s64 unit = (__s32)word;
+
+	if (runtime->instruction == PILOTLIGHT_RUNTIME_POINTER) {
+		unit = (__s64)(word - code - runtime->code_units_at);
+		/* BPF divides no signed numbers. */
+		if (unit < 0)
+			unit = unit >= -(__s64)runtime->unit_bytes ? -1 : RUNTIME_UNIT_UNKNOWN;
+		else
+			unit = (__u64)unit / (runtime->unit_bytes ? runtime->unit_bytes : 1);
+	}
+	return unit >= -1 && unit < RUNTIME_UNITS_MAX ? (__s32)unit : RUNTIME_UNIT_UNKNOWN;
+}
+
+/* Has the frame a code object? The proof is its type. */
+static __always_inline int runtime_has_code(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 code)
+{
+	__u64 type;
+
+	return runtime_read_word(&type, code ? code + runtime->object_type_at : 0) &&
+	       type == walk->base + runtime->code_type_place;
+}
+
+/* The next mark of the list. */
+static __always_inline void runtime_next_mark(struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, struct runtime_step *step)
+{
+	step->mark = walk->mark;
+	if (!runtime_read_word(&walk->mark, walk->mark ? walk->mark + runtime->mark_next_at : 0))
+		walk->mark = 0;
+}
+
+/* Does this frame end its group, and is it a mark, which runs no function? */
+static __always_inline int runtime_ends_group(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, int *is_mark)
+{
+	__u32 at = runtime->frame_group_at & (PILOTLIGHT_RUNTIME_FRAME_MAX - 1);
+
+	*is_mark = 0;
+	__asm__ volatile("" : "+r"(at));
+	switch (runtime->group) {
+	case PILOTLIGHT_RUNTIME_GROUP_FLAG:
+		return walk->bytes[at] != 0;
+	case PILOTLIGHT_RUNTIME_GROUP_FRAME:
+		*is_mark = walk->bytes[at] >= runtime->group_least;
+		return *is_mark;
+	default:
+		return 1;
+	}
+}
+
+/* Reads a frame, and goes to the one that called it. `step` is valid unless UNREADABLE. */
+static __always_inline enum runtime_end runtime_next(struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, struct runtime_step *step)
+{
+	__u32 size = runtime->frame_bytes;
+	__u64 frame = walk->frame, code;
+	int is_mark;
+
+	if (size > PILOTLIGHT_RUNTIME_FRAME_MAX || !can_copy_user(walk->bytes, size, frame))
+		return RUNTIME_UNREADABLE;
+	step->code = step->mark = 0;
+	step->unit = RUNTIME_UNIT_UNKNOWN;
+	if (runtime_ends_group(walk, runtime, &is_mark)) {
+		if (is_mark)
+			step->mark = frame;
+		else
+			runtime_next_mark(walk, runtime, step);
+	}
+	code = runtime_pointer(runtime_frame_word(walk, runtime->frame_code_at));
+	if (!is_mark && runtime_has_code(walk, runtime, code)) {
+		step->code = code;
+		step->unit = runtime_unit(walk, runtime, code);
+	}
+	walk->frame = runtime_frame_word(walk, runtime->frame_previous_at);
+	return walk->frame ? RUNTIME_ON : RUNTIME_ROOT;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/runtime_code.h"
+
+#include "symbol/runtime_lines.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+	WORD_BYTES = 8,
+	TABLE_AT = offsetof(struct pilotlight_runtime_code, table),
+	UNICODE_MAX = 0x10ffff,
+	REPLACEMENT = 0xfffd,
+	SEQUENCE_BYTES_MAX = 4,
+	MARKED_BYTES = SEQUENCE_BYTES_MAX * (PILOTLIGHT_RUNTIME_TEXT_MAX + 1),
+};
+
+static const char ellipsis[] = "…";
+
+static bool is_text_sound(const struct pilotlight_runtime_text *text)
+{
+	return (text->width == 1 || text->width == 2 || text->width == 4) &&
+	       text->bytes <= PILOTLIGHT_RUNTIME_TEXT_MAX && text->bytes % text->width == 0 &&
+	       (text->flags & ~PILOTLIGHT_RUNTIME_TEXT_CUT) == 0;
+}
+
+static bool is_sound(const struct pilotlight_runtime_code *record, size_t size)
+{
+	size_t words = (record->line_bytes + (size_t)WORD_BYTES - 1) / WORD_BYTES;
+
+	return record->language > 0 && record->language < PILOTLIGHT_RUNTIME_LANGUAGES &&
+	       record->lines > 0 && record->lines < PILOTLIGHT_RUNTIME_LINE_TABLES &&
+	       record->line_bytes <= PILOTLIGHT_RUNTIME_TABLE_MAX &&
+	       record->line_bytes <= record->line_bytes_all && record->reserved == 0 &&
+	       size == TABLE_AT + words * WORD_BYTES && is_text_sound(&record->name) &&
+	       is_text_sound(&record->file);
+}
+
+static uint32_t character_at(const struct pilotlight_runtime_text *text, size_t at)
+{
+	uint32_t character = 0;
+
+	memcpy(&character, text->characters + at, text->width);
+	return character;
+}
+
+/* Writes the sequence of a character, also of half a surrogate pair. Returns its length. */
+static size_t put_sequence(char *utf8, uint32_t character)
+{
+	size_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+	static const uint8_t marks[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+
+	for (size_t i = bytes; i-- > 1; character >>= 6)
+		utf8[i] = (char)(0x80 | (character & 0x3f));
+	utf8[0] = (char)(marks[bytes] | character);
+	return bytes;
+}
+
+static void make_text(
+	const struct pilotlight_runtime_text *text, bool is_end, char clean[UTF8_CLEAN_BYTES])
+{
+	bool is_cut = text->flags & PILOTLIGHT_RUNTIME_TEXT_CUT;
+	char utf8[MARKED_BYTES];
+	size_t size = 0;
+
+	if (is_cut && is_end)
+		size = strlen(strcpy(utf8, ellipsis));
+	for (size_t at = 0; at < text->bytes; at += text->width) {
+		uint32_t character = character_at(text, at);
+
+		size += put_sequence(
+			utf8 + size, character <= UNICODE_MAX ? character : REPLACEMENT);
+	}
+	if (is_cut && !is_end) {
+		memcpy(utf8 + size, ellipsis, strlen(ellipsis));
+		size += strlen(ellipsis);
+	}
+	(void)utf8_clean(clean, utf8, size);
+}
+
+int runtime_code_parse(const void *bytes, size_t size, struct runtime_code *ret_code)
+{
+	const struct pilotlight_runtime_code *record = bytes;
+
+	if (size < TABLE_AT || !is_sound(record, size))
+		return -EINVAL;
+	ret_code->hash = record->hash;
+	ret_code->lines = (enum pilotlight_runtime_lines)record->lines;
+	ret_code->first_line = record->first_line;
+	ret_code->table = record->table;
+	ret_code->table_bytes = record->line_bytes;
+	make_text(&record->name, false, ret_code->name);
+	make_text(&record->file, true, ret_code->file);
+	return 0;
+}
+
+uint32_t runtime_code_line(const struct runtime_code *code, int32_t unit)
+{
+	return runtime_lines_find(
+		code->lines, code->table, code->table_bytes, code->first_line, unit);
+}

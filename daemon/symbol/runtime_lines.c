@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/runtime_lines.h"
+
+#include <stdbool.h>
+
+enum {
+	UNIT_BYTES = 2,
+	NO_LINE = -128, /* of RANGES */
+	/* LOCATIONS: an entry begins with a byte of START, a form and a length. */
+	START = 0x80,
+	FORM_SHIFT = 3,
+	FORM_MASK = 0xf,
+	LENGTH_MASK = 7,
+	FORM_SHORT_END = 10, /* below: the line of the entry before */
+	FORM_SAME_END = 13,  /* below: so many lines behind it, less FORM_SHORT_END */
+	FORM_NO_COLUMN = 13, /* a number follows */
+	FORM_LONG = 14,	     /* a number and more follow */
+	FORM_NONE = 15,	     /* no line */
+	DIGIT_BITS = 6,
+	DIGIT_MASK = (1 << DIGIT_BITS) - 1,
+	DIGIT_MORE = 1 << DIGIT_BITS,
+	DIGITS_BITS_MAX = 30,
+	LINE_MAX = 1 << 24,
+};
+
+/* A line outside of all files is none. */
+static uint32_t line_of(int64_t line)
+{
+	return line > 0 && line < LINE_MAX ? (uint32_t)line : 0;
+}
+
+/* Pairs of bytes: how long the range is, in bytes, and the difference to the line before. See
+ * Objects/lnotab_notes.txt of CPython 3.10. */
+static uint32_t find_in_ranges(const uint8_t *table, size_t size, int64_t line, uint64_t unit)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i + 1 < size; i += 2) {
+		int8_t difference = (int8_t)table[i + 1];
+
+		end += table[i];
+		if (difference != NO_LINE)
+			line += difference;
+		if (unit * UNIT_BYTES < end)
+			return difference == NO_LINE ? 0 : line_of(line);
+	}
+	return 0;
+}
+
+/* Reads a number of six bits a byte, the lowest first; bit 0 is its sign. Stops at the end of the
+ * table, or of the entry. */
+static int64_t read_number(const uint8_t *table, size_t size, size_t at)
+{
+	uint64_t number = 0;
+
+	for (uint32_t shift = 0; at < size && !(table[at] & START) && shift <= DIGITS_BITS_MAX;
+		shift += DIGIT_BITS) {
+		number |= (uint64_t)(table[at] & DIGIT_MASK) << shift;
+		if (!(table[at++] & DIGIT_MORE))
+			break;
+	}
+	return number & 1 ? -(int64_t)(number >> 1) : (int64_t)(number >> 1);
+}
+
+/* Entries of one byte, with a form and a length in instructions, and what the form needs. See
+ * InternalDocs/code_objects.md of CPython. */
+static uint32_t find_in_locations(const uint8_t *table, size_t size, int64_t line, uint64_t unit)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < size;) {
+		uint32_t form = table[i] >> FORM_SHIFT & FORM_MASK;
+
+		end += (table[i] & LENGTH_MASK) + 1;
+		if (form == FORM_NO_COLUMN || form == FORM_LONG)
+			line += read_number(table, size, i + 1);
+		else if (form >= FORM_SHORT_END && form < FORM_SAME_END)
+			line += form - FORM_SHORT_END;
+		if (unit < end)
+			return form == FORM_NONE ? 0 : line_of(line);
+		do
+			i++;
+		while (i < size && !(table[i] & START));
+	}
+	return 0;
+}
+
+uint32_t runtime_lines_find(enum pilotlight_runtime_lines kind, const uint8_t *table, size_t size,
+	int32_t first_line, int32_t unit)
+{
+	if (unit < 0)
+		return line_of(first_line);
+	switch (kind) {
+	case PILOTLIGHT_RUNTIME_RANGES:
+		return find_in_ranges(table, size, first_line, (uint32_t)unit);
+	case PILOTLIGHT_RUNTIME_LOCATIONS:
+		return find_in_locations(table, size, first_line, (uint32_t)unit);
+	default:
+		return 0;
+	}
+}

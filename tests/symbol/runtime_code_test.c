@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/runtime_code.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct pilotlight_runtime_code record;
+static struct runtime_code code;
+static size_t size;
+
+static void set_text(
+	struct pilotlight_runtime_text *text, const void *characters, size_t bytes, uint8_t width)
+{
+	memset(text, 0, sizeof(*text));
+	memcpy(text->characters, characters, bytes);
+	text->bytes = (uint16_t)bytes;
+	text->width = width;
+}
+
+static int set_up(void **state)
+{
+	record = (struct pilotlight_runtime_code){
+		.hash = 77,
+		.language = PILOTLIGHT_RUNTIME_PYTHON,
+		.lines = PILOTLIGHT_RUNTIME_LOCATIONS,
+		.line_bytes = 2,
+		.line_bytes_all = 2,
+		.first_line = 10,
+		.table = { 0xd9, 1 }, /* two instructions, one line behind the first */
+	};
+	set_text(&record.name, "Shape.area", 10, 1);
+	set_text(&record.file, "/srv/shape.py", 13, 1);
+	size = offsetof(struct pilotlight_runtime_code, table) + 8;
+	return 0;
+}
+
+static void a_record_has_names_and_lines(void **state)
+{
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_int_equal(code.hash, 77);
+	assert_string_equal(code.name, "Shape.area");
+	assert_string_equal(code.file, "/srv/shape.py");
+	assert_int_equal(code.first_line, 10);
+	assert_int_equal(runtime_code_line(&code, -1), 10);
+	assert_int_equal(runtime_code_line(&code, 1), 11);
+	assert_int_equal(runtime_code_line(&code, 2), 0);
+	record.line_bytes = 0;
+	assert_int_equal(runtime_code_parse(&record, size - 8, &code), 0);
+	assert_int_equal(runtime_code_line(&code, 1), 0);
+}
+
+static void characters_of_each_width_become_utf8(void **state)
+{
+	static const uint16_t two[] = { 'a', 0xe9, 0x1234, 0xd800, 0x202e };
+	static const uint32_t four[] = { 'a', 0xe9, 0x1234, 0x1f600, 0x110000, 0xffffffff };
+	static const uint8_t one[] = { 'a', 0x7f, 0xe9, '\n', 0xff, 0 };
+
+	set_text(&record.name, one, sizeof(one), 1);
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "a\ufffdé\ufffdÿ\ufffd");
+	set_text(&record.name, two, sizeof(two), 2);
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "aéሴ\ufffd\ufffd\ufffd\ufffd");
+	set_text(&record.name, four, sizeof(four), 4);
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "aéሴ😀\ufffd\ufffd");
+	set_text(&record.name, "", 0, 4);
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "");
+}
+
+static void cut_texts_are_marked(void **state)
+{
+	char expected[PILOTLIGHT_RUNTIME_TEXT_MAX * 2 + 4];
+
+	record.name.flags = record.file.flags = PILOTLIGHT_RUNTIME_TEXT_CUT;
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "Shape.area…");
+	assert_string_equal(code.file, "…/srv/shape.py");
+	/* As long as it may be. */
+	record.name.bytes = PILOTLIGHT_RUNTIME_TEXT_MAX;
+	memset(record.name.characters, 0xe9, PILOTLIGHT_RUNTIME_TEXT_MAX);
+	record.file = record.name;
+	for (size_t i = 0; i < PILOTLIGHT_RUNTIME_TEXT_MAX; i++)
+		memcpy(expected + 2 * i, "é", 2);
+	strcpy(expected + sizeof(expected) - 4, "…");
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, expected);
+	assert_int_equal(strlen(code.file), sizeof(expected) - 1);
+}
+
+static void each_field_is_checked(void **state)
+{
+	static const struct {
+		size_t at, bytes;
+		uint32_t value;
+	} changes[] = {
+#define CHANGE(field, value)                               \
+	{ offsetof(struct pilotlight_runtime_code, field), \
+		sizeof(((struct pilotlight_runtime_code *)0)->field), value }
+		CHANGE(language, 0),
+		CHANGE(language, PILOTLIGHT_RUNTIME_LANGUAGES),
+		CHANGE(lines, 0),
+		CHANGE(lines, PILOTLIGHT_RUNTIME_LINE_TABLES),
+		CHANGE(line_bytes, 9), /* the size does not fit */
+		CHANGE(line_bytes, 0),
+		CHANGE(line_bytes, 0xffff),
+		CHANGE(line_bytes_all, 1),
+		CHANGE(reserved, 1),
+		CHANGE(name.width, 0),
+		CHANGE(name.width, 3),
+		CHANGE(name.width, 4), /* the name's length is no multiple of it */
+		CHANGE(name.bytes, PILOTLIGHT_RUNTIME_TEXT_MAX + 1),
+		CHANGE(name.flags, 2),
+		CHANGE(file.width, 8),
+		CHANGE(file.bytes, 0xffff),
+		CHANGE(file.flags, 0x80),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		(void)set_up(NULL);
+		memcpy((uint8_t *)&record + changes[i].at, &changes[i].value, changes[i].bytes);
+		if (runtime_code_parse(&record, size, &code) != -EINVAL)
+			fail_msg("%u at %zu is not refused", changes[i].value, changes[i].at);
+	}
+}
+
+static void each_size_but_the_right_one_is_refused(void **state)
+{
+	for (size_t other = 0; other <= sizeof(record); other++)
+		if (other != size)
+			assert_int_equal(runtime_code_parse(&record, other, &code), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_record_has_names_and_lines, set_up),
+		cmocka_unit_test_setup(characters_of_each_width_become_utf8, set_up),
+		cmocka_unit_test_setup(cut_texts_are_marked, set_up),
+		cmocka_unit_test_setup(each_field_is_checked, set_up),
+		cmocka_unit_test_setup(each_size_but_the_right_one_is_refused, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "symbol/runtime_lines.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TABLE(bytes) (const uint8_t *)bytes, sizeof(bytes) - 1
+
+static void ranges_have_lines(void **state)
+{
+	/* 4 bytes at 10, 2 without a line, none at 13, 6 bytes at 11; and half a pair */
+	static const char table[] = "\x04\x00\x02\x80\x00\x03\x06\xfe\x02";
+	static const uint32_t lines[] = { 10, 10, 0, 11, 11, 11, 0, 0 };
+
+	for (int32_t unit = 0; unit < (int32_t)ARRAY_SIZE(lines); unit++)
+		assert_int_equal(
+			runtime_lines_find(PILOTLIGHT_RUNTIME_RANGES, TABLE(table), 10, unit),
+			lines[unit]);
+	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_RANGES, NULL, 0, 10, 0), 0);
+	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_RANGES, NULL, 0, 10, -1), 10);
+}
+
+static void locations_have_lines(void **state)
+{
+	static const char table[] = "\x81\x12"		       /* 2 at 10: a short form */
+				    "\xd8\x01\x02"	       /* 1 at 11 */
+				    "\xe0\x01\x02"	       /* 1 at 13 */
+				    "\xe8\x07"		       /* 1 at 10: -3 */
+				    "\xf1\x48\x03\x01\x02\x03" /* 2 at 110: 8 + 3 * 64 = 200 */
+				    "\xf8"		       /* 1 without a line */
+				    "\xe8";		       /* the number is cut off: 110 */
+	static const uint32_t lines[] = { 10, 10, 11, 13, 10, 110, 110, 0, 110, 0 };
+
+	for (int32_t unit = 0; unit < (int32_t)ARRAY_SIZE(lines); unit++)
+		assert_int_equal(
+			runtime_lines_find(PILOTLIGHT_RUNTIME_LOCATIONS, TABLE(table), 10, unit),
+			lines[unit]);
+}
+
+static void impossible_lines_are_none(void **state)
+{
+	static const char back[] = "\xe8\x3f", far[] = "\xe8\x7e\x7f\x7f\x7f\x7f\x3f";
+
+	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_LOCATIONS, TABLE(back), 10, 0), 0);
+	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_LOCATIONS, TABLE(far), 10, 0), 0);
+	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_LOCATIONS, NULL, 0, -7, -1), 0);
+	assert_int_equal(runtime_lines_find(77, TABLE(far), 10, 0), 0);
+}
+
+static size_t read_table(const char *digits, uint8_t **ret_table)
+{
+	size_t size = strcspn(digits, " \n") / 2;
+	uint8_t *table = malloc(size + 1);
+
+	assert_non_null(table);
+	for (size_t i = 0; i < size; i++) {
+		unsigned int byte;
+
+		assert_int_equal(sscanf(digits + 2 * i, "%2x", &byte), 1);
+		table[i] = (uint8_t)byte;
+	}
+	*ret_table = table;
+	return size;
+}
+
+/* Checks a line of the program's. Returns the number of instructions. */
+static size_t check_code(enum pilotlight_runtime_lines kind, char *line)
+{
+	_cleanup_free_ uint8_t *table = NULL;
+	char *at = line + strlen("code ");
+	int32_t first_line = (int32_t)strtol(at, &at, 10), unit = 0;
+	size_t size = read_table(at + 1, &table);
+
+	at += 1 + 2 * size;
+	while (*at == ' ') {
+		uint32_t expected = (uint32_t)strtoul(at, &at, 10);
+
+		assert_int_equal(
+			runtime_lines_find(kind, table, size, first_line, unit++), expected);
+	}
+	return (size_t)unit;
+}
+
+/* Against the interpreters of this machine. */
+static void check_interpreter(const char *path)
+{
+	bool is_3_10 = strstr(path, "3.10") != NULL;
+	char command[512], *line = NULL;
+	size_t bytes = 0, units = 0;
+	FILE *output;
+
+	(void)snprintf(command, sizeof(command), "%s -I tests/symbol/runtime_lines_test.py", path);
+	output = popen(command, "re");
+	assert_non_null(output);
+	while (getline(&line, &bytes, output) > 0 && strncmp(line, "code ", 5) == 0)
+		units += check_code(
+			is_3_10 ? PILOTLIGHT_RUNTIME_RANGES : PILOTLIGHT_RUNTIME_LOCATIONS, line);
+	assert_int_equal(strncmp(line, "end 1", 5), 0);
+	assert_true(units > 5000);
+	free(line);
+	assert_int_equal(pclose(output), 0);
+}
+
+static void interpreters_agree(void **state)
+{
+	static const char *const patterns[] = { "/usr/bin/python3.1[0-5]",
+		"/root/.pyenv/versions/3.1[0-5]*/bin/python3.1[0-5]" };
+	glob_t found = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++)
+		(void)glob(patterns[i], i > 0 ? GLOB_APPEND : 0, NULL, &found);
+	if (found.gl_pathc == 0)
+		skip();
+	for (size_t i = 0; i < found.gl_pathc; i++)
+		check_interpreter(found.gl_pathv[i]);
+	globfree(&found);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ranges_have_lines),
+		cmocka_unit_test(locations_have_lines),
+		cmocka_unit_test(impossible_lines_are_none),
+		cmocka_unit_test(interpreters_agree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
