@@ -2,7 +2,7 @@
 /* Where functions begin, which of them are roots, and which code is left to others. */
 #include "extract/unwind_inferred.h"
 
-#include "tests/extract/inferred_fixture.h"
+#include "tests/extract/inferred_rows.h"
 
 static void other_functions_may_follow_a_call_that_does_not_return(void **state)
 {

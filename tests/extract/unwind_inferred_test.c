@@ -2,7 +2,7 @@
 /* The rules within a function, and what fails. */
 #include "extract/unwind_inferred.h"
 
-#include "tests/extract/inferred_fixture.h"
+#include "tests/extract/inferred_rows.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
