@@ -100,13 +100,13 @@ static int read_id(const struct uprobe_tree *tree, uint64_t *ret_id)
 	return 0;
 }
 
-static int open_thread(struct uprobe_tree *tree, uint64_t id, pid_t tid)
+static int open_thread(struct uprobe_tree *tree, uint64_t id, pid_t tid, bool is_inherited)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
 		.config = id,
-		.inherit = 1,
+		.inherit = is_inherited,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -116,10 +116,23 @@ static int open_thread(struct uprobe_tree *tree, uint64_t id, pid_t tid)
 	return 0;
 }
 
+/*
+ * All events of a definition run the program that one of them has. That one is not inherited: Linux
+ * 6.18 gives the heirs the program, too, and the first of them that ends takes it from all.
+ */
+static int attach_program(struct uprobe_tree *tree, uint64_t id, pid_t pid, int program_fd)
+{
+	int r = open_thread(tree, id, pid, false);
+
+	if (r == 0 && ioctl(tree->fds[0], PERF_EVENT_IOC_SET_BPF, program_fd) < 0)
+		r = -errno;
+	return r;
+}
+
 /* A thread that ends meanwhile needs no event, but the process needs one. */
 static int open_threads(struct uprobe_tree *tree, uint64_t id, pid_t pid)
 {
-	int r = open_thread(tree, id, pid);
+	int r = open_thread(tree, id, pid, true);
 	const struct dirent *entry;
 	char path[64];
 	DIR *folder;
@@ -132,7 +145,7 @@ static int open_threads(struct uprobe_tree *tree, uint64_t id, pid_t pid)
 		pid_t tid = atoi(entry->d_name);
 
 		if (tid > 0 && tid != pid)
-			(void)open_thread(tree, id, tid);
+			(void)open_thread(tree, id, tid, true);
 	}
 	if (folder)
 		(void)closedir(folder);
@@ -152,12 +165,11 @@ int uprobe_tree_open(const struct uprobe_place *place, pid_t pid, int program_fd
 	if (r == 0)
 		r = read_id(tree, &id);
 	if (r == 0)
+		r = attach_program(tree, id, pid, program_fd);
+	if (r == 0)
 		r = open_threads(tree, id, pid);
 	if (r < 0)
 		return r;
-	/* All events of a definition run the program that one of them has. */
-	if (ioctl(tree->fds[0], PERF_EVENT_IOC_SET_BPF, program_fd) < 0)
-		return -errno;
 	*ret_tree = TAKE_PTR(tree);
 	return 0;
 }
@@ -172,6 +184,22 @@ void uprobe_tree_close(struct uprobe_tree *tree)
 	if (tree->name[0])
 		undefine(tree->name);
 	free(tree);
+}
+
+const char *uprobe_tree_missing(void)
+{
+	_cleanup_close_ int fd = open_tracing("uprobe_events", O_WRONLY | O_APPEND);
+
+	switch (fd) {
+	case -EACCES:
+	case -EPERM:
+		return "the tracing file system is root's";
+	case -ENOENT:
+		return "the kernel has no CONFIG_UPROBE_EVENTS, or there is no tracing file system "
+		       "at /sys/kernel/tracing";
+	default:
+		return fd < 0 ? strerror(-fd) : "";
+	}
 }
 
 /* Of a line "p:pilotlight/p123_4 PATH:0x..." of a process that is gone. */

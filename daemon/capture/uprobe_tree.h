@@ -27,5 +27,8 @@ int uprobe_tree_open(const struct uprobe_place *place, pid_t pid, int program_fd
 void uprobe_tree_close(struct uprobe_tree *tree);
 DEFINE_CLEANUP(struct uprobe_tree, uprobe_tree_close);
 
+/* What is missing for it, in words; "": nothing. */
+const char *uprobe_tree_missing(void);
+
 /* Removes definitions that killed processes of this program have left behind; they cost nothing. */
 void uprobe_tree_sweep(void);

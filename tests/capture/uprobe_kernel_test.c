@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -125,6 +126,7 @@ static struct child begin(void (*function)(void))
 	child.pid = fork();
 	assert_true(child.pid >= 0);
 	if (child.pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)close(pipes[1]);
 		(void)!read(pipes[0], &byte, 1);
 		function();
@@ -168,6 +170,33 @@ static void a_tree_counts_a_process_and_what_it_forks(void **state)
 	call_probed(100);
 	run(&child);
 	assert_int_equal(runs(), 17);
+}
+
+static void call_after_fork(void)
+{
+	int status;
+
+	for (int i = 0; i < 3; i++) {
+		if (fork() == 0)
+			_exit(EXIT_SUCCESS);
+		if (wait(&status) < 0 || status != 0)
+			_exit(EXIT_FAILURE);
+		call_probed(5);
+	}
+}
+
+static void a_tree_goes_on_when_a_child_ends(void **state)
+{
+	_cleanup_(uprobe_tree_closep) struct uprobe_tree *first = NULL, *second = NULL;
+	const struct uprobe_place place = place_of_probed();
+	struct child one = begin(call_after_fork), other = begin(call_after_fork);
+
+	assert_int_equal(uprobe_tree_open(&place, one.pid, program_fd, 8, &first), 0);
+	run(&one);
+	assert_int_equal(runs(), 15);
+	assert_int_equal(uprobe_tree_open(&place, other.pid, program_fd, 9, &second), 0);
+	run(&other);
+	assert_int_equal(runs(), 30);
 }
 
 static void execute(void)
@@ -288,6 +317,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_tree_counts_a_process_and_what_it_forks, reset),
+		cmocka_unit_test_setup(a_tree_goes_on_when_a_child_ends, reset),
 		cmocka_unit_test_setup(a_tree_goes_on_after_execve, reset),
 		cmocka_unit_test_setup(returns_count, reset),
 		cmocka_unit_test_setup(two_trees_of_one_place_count_apart, reset),
