@@ -7,6 +7,7 @@
 #include "base/output.h"
 #include "base/time_text.h"
 #include "export/gzip.h"
+#include "query/incident_text.h"
 #include "query/naming.h"
 #include "query/timeline.h"
 #include "render/difference_svg.h"
@@ -65,7 +66,7 @@ static int check_request(struct answer *answer)
 
 	if (request->version != ANSWER_VERSION || request->kind == 0 ||
 		request->kind >= ANSWER_KINDS || !has_scope(request) ||
-		(request->kind == ANSWER_TIMELINE && request->scope != ANSWER_ALL) ||
+		(request->kind >= ANSWER_TIMELINE && request->scope != ANSWER_ALL) ||
 		!has_end(request->history, sizeof(request->history)) ||
 		!has_end(request->symbol_cache, sizeof(request->symbol_cache)))
 		return answer_fail(answer->reply, ANSWER_FAILED,
@@ -365,6 +366,28 @@ static int write_output(struct answer *answer)
 	return r < 0 ? fail_output(answer, r) : 0;
 }
 
+static int make_incidents(struct answer *answer)
+{
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
+	struct incident_list list;
+	struct fault fault = { 0 };
+	int r;
+
+	if (!output)
+		return fail_output(answer, -ENOMEM);
+	r = incident_log_read(answer->request->history, &list, &fault);
+	if (r < 0)
+		return answer_fail_reading(answer->reply, r, &fault, answer->request->memory_max);
+	output_init(output, write_counted, answer);
+	if (strcmp(answer->parameters.format->name, "json") == 0)
+		incident_list_write_json(&list, output);
+	else
+		incident_list_write(&list, output);
+	incident_list_done(&list);
+	r = output_finish(output);
+	return r < 0 ? fail_output(answer, r) : 0;
+}
+
 static int make_timeline(struct answer *answer)
 {
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
@@ -393,6 +416,8 @@ static int make(struct answer *answer)
 
 	if (r == 0 && answer->request->kind == ANSWER_TIMELINE)
 		return make_timeline(answer);
+	if (r == 0 && answer->request->kind == ANSWER_INCIDENTS)
+		return make_incidents(answer);
 	if (r == 0)
 		r = open_sources(answer);
 	if (r == 0)

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "answer/answer_parameters.h"
 
+#include "base/clock.h"
 #include "base/utf8.h"
 #include "query/timeline.h"
+#include "store/incident_log.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char against[] = "against.";
+
+#define HOUR_NS (3600ULL * NSEC_PER_SEC)
 
 enum { AGAINST_BYTES = sizeof(against) - 1, BUCKETS_DEFAULT = 1000, ROWS_DIGITS = 6 };
 
@@ -20,7 +26,7 @@ struct parameter {
 struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
-	const char *format, *labels, *lines, *normalise, *buckets, *rows;
+	const char *format, *labels, *lines, *normalise, *buckets, *rows, *incident;
 	bool has_against, has_against_time;
 	struct fault *fault;
 };
@@ -139,6 +145,8 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->buckets, parameter);
 	if (strcmp(parameter->name, "rows") == 0)
 		return keep_once(reading, &reading->rows, parameter);
+	if (strcmp(parameter->name, "incident") == 0)
+		return keep_once(reading, &reading->incident, parameter);
 	if (selection_has_parameter(parameter->name))
 		return add_selected(reading, parameter);
 	(void)utf8_clean(clean, parameter->name, strlen(parameter->name));
@@ -148,12 +156,24 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		clean);
 }
 
+static int set_text_format(struct reading *reading)
+{
+	const char *name = reading->format ? reading->format : "txt";
+
+	if (strcmp(name, "txt") != 0 && strcmp(name, "json") != 0)
+		return fault_set(reading->fault, -EINVAL, "unknown format; use txt or json");
+	reading->parameters->format = profile_format_find(name);
+	return 0;
+}
+
 static int set_format(struct reading *reading)
 {
 	const struct profile_format *format =
 		reading->format ? profile_format_find(reading->format) : &profile_formats[0];
 	bool is_difference = reading->request->kind == ANSWER_DIFFERENCE;
 
+	if (reading->request->kind == ANSWER_INCIDENTS)
+		return set_text_format(reading);
 	if (!format)
 		return fault_set(reading->fault, -EINVAL, "unknown format; use %s",
 			is_difference ? "svg or txt" : profile_format_names());
@@ -265,6 +285,60 @@ static int set_rows(struct reading *reading)
 	return 0;
 }
 
+/* A moment as a value of "from" or "to". */
+static int add_time(
+	struct reading *reading, enum difference_side side, const char *name, uint64_t time_ns)
+{
+	char text[40];
+
+	(void)snprintf(text, sizeof(text), "@%" PRIu64 ".%09" PRIu64, time_ns / NSEC_PER_SEC,
+		time_ns % NSEC_PER_SEC);
+	return selection_add(reading->parameters->sides[side], name, text, reading->fault);
+}
+
+static int find_incident(struct reading *reading, struct incident *ret_incident)
+{
+	struct incident_list list = { 0 };
+	const struct incident *incident = NULL;
+	const char *text = reading->incident;
+	uint64_t number = strtoull(text, NULL, 10);
+	int r = incident_log_read(reading->request->history, &list, reading->fault);
+
+	if (r < 0)
+		return r;
+	if (*text && strspn(text, "0123456789") == strlen(text))
+		incident = incident_list_find(&list, number);
+	if (incident)
+		*ret_incident = *incident;
+	incident_list_done(&list);
+	return incident ? 0
+			: fault_set(reading->fault, -EINVAL,
+				  "no such incident; `pilotlight incidents` lists them");
+}
+
+static int set_incident(struct reading *reading)
+{
+	struct incident incident = { 0 };
+	int r;
+
+	if (!reading->incident)
+		return 0;
+	/* What others note is not for guests. */
+	if (reading->request->scope != ANSWER_ALL)
+		return fault_set(
+			reading->fault, -EINVAL, "incidents are not for you to see; give a time");
+	r = find_incident(reading, &incident);
+	if (r == 0)
+		r = add_time(reading, DIFFERENCE_COMPARED, "from", incident.kept_from_ns);
+	if (r == 0)
+		r = add_time(reading, DIFFERENCE_COMPARED, "to", incident.kept_to_ns);
+	if (r < 0 || !reading->parameters->sides[DIFFERENCE_BASE] || reading->has_against_time)
+		return r;
+	r = add_time(reading, DIFFERENCE_BASE, "from",
+		incident.kept_from_ns > HOUR_NS ? incident.kept_from_ns - HOUR_NS : 0);
+	return r < 0 ? r : add_time(reading, DIFFERENCE_BASE, "to", incident.kept_from_ns);
+}
+
 /* Finds the "against." parameters first: they decide which ones the earlier side inherits. */
 static int look_ahead(struct reading *reading)
 {
@@ -274,6 +348,7 @@ static int look_ahead(struct reading *reading)
 
 	while (next_parameter(reading->request, &at, &parameter)) {
 		name = name_against(&parameter);
+		reading->has_against |= strcmp(parameter.name, "incident") == 0;
 		if (!name)
 			continue;
 		reading->has_against = true;
@@ -323,6 +398,8 @@ static int read_all(struct reading *reading)
 		restrict_sides(reading);
 	while (r == 0 && next_parameter(reading->request, &at, &parameter))
 		r = read_parameter(reading, &parameter);
+	if (r == 0)
+		r = set_incident(reading);
 	if (r == 0)
 		r = set_format(reading);
 	if (r == 0)

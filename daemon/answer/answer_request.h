@@ -6,6 +6,8 @@
  *
  * Parameters are those of query/selection.h and these, the first four at most once each:
  *
+ *   incident N               the time that this incident keeps; in a difference without another
+ *                            earlier time, against the hour before
  *   format NAME              one of export/profile_format.h; svg or txt for a difference
  *   lines yes|no             make each line of a function a frame of its own
  *   rows N                   of a table, the first N rows; 0, the default: all
@@ -23,7 +25,7 @@
 #include <stdint.h>
 
 enum {
-	ANSWER_VERSION = 4,
+	ANSWER_VERSION = 5,
 	ANSWER_SOCKET_FD = 3,
 	ANSWER_OUTPUT_FD = 4,
 	ANSWER_PARAMETERS_BYTES = 12 << 10,
@@ -33,8 +35,10 @@ enum {
 enum answer_kind {
 	ANSWER_PROFILE = 1, /* of one selection */
 	ANSWER_DIFFERENCE,  /* of two selections: "against.NAME" selects the earlier side */
-	ANSWER_TIMELINE,    /* of all threads, so for ANSWER_ALL alone */
-	ANSWER_KINDS,	    /* one more than the last */
+	/* For ANSWER_ALL alone: */
+	ANSWER_TIMELINE,  /* of all threads */
+	ANSWER_INCIDENTS, /* all of them: txt or json */
+	ANSWER_KINDS,	  /* one more than the last */
 };
 
 /* Whose samples the client may see. No parameter widens it. */

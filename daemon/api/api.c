@@ -27,6 +27,8 @@ static const struct http_route routes[] = {
 	{ "GET", "/api/v1/profile", route_profile, query_abandon, NULL, true },
 	{ "GET", "/api/v1/diff", route_difference, query_abandon, NULL, true },
 	{ "GET", "/api/v1/timeline", route_timeline, query_abandon, NULL, false },
+	{ "GET", "/api/v1/incidents", route_incidents, query_abandon, NULL, false },
+	{ "GET", "/api/v1/incident", route_incident, NULL, NULL, false },
 	{ "GET", "/ui", route_page, NULL, NULL, true },
 	{ "GET", "/debug/pprof/profile", route_new_profile, query_abandon, PPROF_FIELD, false },
 	{ "GET", "/debug/pprof/symbol", route_pprof_symbol, NULL, NULL, false },

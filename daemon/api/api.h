@@ -56,6 +56,11 @@ struct api_options {
 	 * to seal it soon. The next window begins there. The engine reports it by api_sealed().
 	 */
 	void (*request_seal)(void *context, uint64_t until_ns);
+	/*
+	 * Notes an incident that goes to the history with the open window. Returns 0; -EBUSY:
+	 * another one does; -EOPNOTSUPP: there is no history.
+	 */
+	int (*note_incident)(void *context, const char *text);
 };
 
 /* Returns 0 and takes the listeners' descriptors. Returns -errno with `fault` on a failure, which

@@ -86,6 +86,8 @@ struct query *query_next(const struct api *api);
 /* profile_routes.c, status_routes.c: functions of struct http_route; the context is the api. */
 void route_profile(void *api, struct http_request *request);
 void route_difference(void *api, struct http_request *request);
+void route_incidents(void *api, struct http_request *request);
+void route_incident(void *api, struct http_request *request);
 void route_timeline(void *api, struct http_request *request);
 void route_new_profile(void *api, struct http_request *request);
 void route_status(void *api, struct http_request *request);

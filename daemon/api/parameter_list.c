@@ -46,8 +46,10 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static bool is_known(enum parameter_route route, const char *name)
 {
-	static const char *const of_profile[] = { "format", "labels", "lines", "rows", NULL };
-	static const char *const of_difference[] = { "format", "lines", "normalise", "rows", NULL };
+	static const char *const of_profile[] = { "format", "incident", "labels", "lines", "rows",
+		NULL };
+	static const char *const of_difference[] = { "format", "incident", "lines", "normalise",
+		"rows", NULL };
 	static const char *const of_new[] = { "seconds", "labels", "lines", NULL };
 	static const char against[] = "against.";
 
@@ -60,6 +62,8 @@ static bool is_known(enum parameter_route route, const char *name)
 		return selection_has_parameter(name) || is_one_of(name, of_difference);
 	case PARAMETERS_TIMELINE:
 		return selection_has_parameter(name) || strcmp(name, "buckets") == 0;
+	case PARAMETERS_INCIDENTS:
+		return strcmp(name, "format") == 0;
 	case PARAMETERS_NEW_PROFILE:
 		return (selection_has_parameter(name) && !selection_is_time(name)) ||
 		       is_one_of(name, of_new);

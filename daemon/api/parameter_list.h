@@ -14,6 +14,7 @@ enum parameter_route {
 	PARAMETERS_DIFFERENCE,
 	PARAMETERS_NEW_PROFILE, /* accepts no time but "seconds", and does not add that */
 	PARAMETERS_TIMELINE,	/* the worker refuses filters, which it names */
+	PARAMETERS_INCIDENTS,
 };
 
 struct parameter_list {

@@ -111,6 +111,52 @@ void route_timeline(void *context, struct http_request *request)
 	add_history_query(context, request, PARAMETERS_TIMELINE, &options);
 }
 
+void route_incidents(void *context, struct http_request *request)
+{
+	struct query_options options = {
+		.path = "/api/v1/incidents",
+		.kind = ANSWER_INCIDENTS,
+		.is_sealed = true,
+	};
+
+	add_history_query(context, request, PARAMETERS_INCIDENTS, &options);
+}
+
+/*
+ * It changes something, so it is for local users: no page in a browser can ask the unix socket.
+ */
+void route_incident(void *context, struct http_request *request)
+{
+	static const char path[] = "/api/v1/incident";
+	const char *text = http_request_parameter(request, "text");
+	struct api *api = context;
+	struct http_peer peer;
+	int r;
+
+	http_request_peer(request, &peer);
+	if (!peer.is_local) {
+		query_refuse(api, request, path, 403,
+			"Only local users may note an incident, on the service's socket.");
+		return;
+	}
+	if (!text || !*text) {
+		query_refuse(
+			api, request, path, 400, "Missing parameter 'text': say what happened.");
+		return;
+	}
+	r = api->options.note_incident ? api->options.note_incident(api->options.context, text)
+				       : -EOPNOTSUPP;
+	if (r == -EBUSY)
+		query_refuse(api, request, path, 503,
+			"An incident was noted just now. Try again in some seconds.");
+	else if (r < 0)
+		query_refuse(api, request, path, 404,
+			"No history: this service does not keep one, and so no incidents.");
+	else
+		http_answer_text(request, 200,
+			"Noted. `pilotlight incidents` shows it once its window is written.\n");
+}
+
 /* NULL selects the default. Returns whether the number is valid. */
 static bool parse_seconds(const char *text, unsigned *ret_seconds)
 {

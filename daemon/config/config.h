@@ -21,7 +21,7 @@
 #define CONFIG_FILE "/etc/pilotlight/pilotlight.conf"
 
 enum {
-	CONFIG_KNOBS_MAX = 32,
+	CONFIG_KNOBS_MAX = 96,
 	CONFIG_LIST_MAX = 64,
 	CONFIG_PROBLEMS_MAX = 100, /* kept; the rest are only counted */
 	CONFIG_SINKS_MAX = 8,
@@ -74,6 +74,10 @@ struct config {
 	/* [History] */
 	bool history_enabled;
 	uint64_t window_ns, history_bytes, history_age_ns, minute_after_ns, ten_minutes_after_ns;
+	/* [Incidents]; thresholds in percent, 0: off */
+	uint64_t incident_cpu_pressure, incident_memory_pressure, incident_io_pressure;
+	uint64_t incident_host_cpu;
+	uint64_t incident_keep_ns, incident_cool_down_ns, incidents_per_day;
 	/* [Symbols] */
 	uint64_t symbol_cache_bytes;
 	struct config_list debuginfod_urls;

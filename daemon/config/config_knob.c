@@ -69,6 +69,23 @@ const struct config_knob config_knobs[] = {
 		HOURS(1), DAYS(3650), NULL,
 		"Age at which one-minute windows are merged into ten-minute windows." },
 
+	{ "Incidents", "CpuPressurePercent", CONFIG_NUMBER, FIELD(incident_cpu_pressure), "0", 0,
+		100, NULL,
+		"Note an incident when threads wait for a CPU in so many percent of ten seconds "
+		"(/proc/pressure/cpu). 0: never." },
+	{ "Incidents", "MemoryPressurePercent", CONFIG_NUMBER, FIELD(incident_memory_pressure), "0",
+		0, 100, NULL, "The same for waiting for memory." },
+	{ "Incidents", "IoPressurePercent", CONFIG_NUMBER, FIELD(incident_io_pressure), "0", 0, 100,
+		NULL, "The same for waiting for I/O." },
+	{ "Incidents", "HostCpuPercent", CONFIG_NUMBER, FIELD(incident_host_cpu), "0", 0, 100, NULL,
+		"Note an incident when a window has so many percent of all CPU time. 0: never." },
+	{ "Incidents", "Keep", CONFIG_DURATION, FIELD(incident_keep_ns), "5min", SECONDS(10),
+		HOURS(1), NULL, "Time before and after an incident whose windows are not merged." },
+	{ "Incidents", "CoolDown", CONFIG_DURATION, FIELD(incident_cool_down_ns), "10min",
+		SECONDS(1), DAYS(1), NULL, "Least time between two incidents by a threshold." },
+	{ "Incidents", "PerDay", CONFIG_NUMBER, FIELD(incidents_per_day), "20", 1, 200, NULL,
+		"Most incidents by thresholds in a day." },
+
 	{ "Symbols", "CacheBytes", CONFIG_BYTES, FIELD(symbol_cache_bytes), "2G", 16 * MIB,
 		64 * TIB, NULL,
 		"Limit of the symbol cache on disk. The least recently used symbols are evicted." },

@@ -20,6 +20,8 @@ enum { SUMMARY_PERIOD = 6 };
 
 struct job {
 	struct store_window window;
+	struct incident incident;
+	bool has_incident;
 	struct profile_set profiles; /* none: done */
 	size_t bytes;		     /* of the profiles */
 	struct history_result result;
@@ -81,6 +83,21 @@ static int append(struct history_writer *writer, struct job *job, struct fault *
 	return r;
 }
 
+/* An incident that cannot be noted costs nothing else. */
+static void write_incident(struct history_writer *writer, struct job *job)
+{
+	struct fault fault = { 0 };
+	int r;
+
+	if (!job->has_incident)
+		return;
+	r = store_add_incident(writer->store, &job->incident, &fault);
+	if (r == 0)
+		job->result.incident = job->incident;
+	else
+		log_warning("the history: %s", fault.text[0] ? fault.text : strerror(-r));
+}
+
 /* Closes the store after a failure: the folder may be replaced before the next window. */
 static void write_job(struct history_writer *writer, struct job *job)
 {
@@ -89,8 +106,10 @@ static void write_job(struct history_writer *writer, struct job *job)
 
 	job->result.error = r;
 	user_holdings_add(&job->result.holdings, USER_HISTORY, &writer->shares.of_day);
-	if (r == 0)
+	if (r == 0) {
+		write_incident(writer, job);
 		return;
+	}
 	(void)snprintf(job->result.fault, sizeof(job->result.fault), "%s",
 		fault.text[0] ? fault.text : strerror(-r));
 	store_close(writer->store);
@@ -287,7 +306,7 @@ void history_writer_free(struct history_writer *writer)
 }
 
 int history_writer_add(struct history_writer *writer, const struct store_window *window,
-	struct profile_set *profiles)
+	const struct incident *incident, struct profile_set *profiles)
 {
 	const struct profile *profile = profiles->of[PILOTLIGHT_SOURCE_CPU];
 	uint64_t end_monotonic_ns = window->monotonic_ns + (profile->end_ns - profile->start_ns);
@@ -313,6 +332,9 @@ int history_writer_add(struct history_writer *writer, const struct store_window 
 				.end_monotonic_ns = end_monotonic_ns,
 			},
 		};
+		if (incident)
+			job->incident = *incident;
+		job->has_incident = incident != NULL;
 		profile_set_accounts(profiles, &job->result.accounts);
 		*profiles = (struct profile_set){ 0 };
 		writer->waiting_bytes += bytes;

@@ -54,11 +54,12 @@ void history_writer_free(struct history_writer *writer);
 DEFINE_CLEANUP(struct history_writer, history_writer_free);
 
 /*
- * Takes ownership of the profiles, also on failure; there is one of CPU time. All of them are
+ * `incident` may be NULL; it is noted once the window is written, and lost with it. Takes ownership
+ * of the profiles, also on failure; there is one of CPU time. All of them are
  * written, or none. Returns 0, or -EAGAIN if the queue is full and this window was dropped.
  */
 int history_writer_add(struct history_writer *writer, const struct store_window *window,
-	struct profile_set *profiles);
+	const struct incident *incident, struct profile_set *profiles);
 
 /* Readable when history_writer_next_result() has a result; borrowed. */
 int history_writer_poll_fd(const struct history_writer *writer);
@@ -72,6 +73,7 @@ struct history_result {
 	struct source_accounts accounts;
 	struct user_excess excess;     /* what exceeded the shares of users (store.h) */
 	struct user_holdings holdings; /* what they hold of the day, also after a failure */
+	struct incident incident;      /* number 0: there is none, or it was not written */
 	char fault[512];	       /* "" without an error */
 };
 /* Returns 0, or -EAGAIN if there is no result. */

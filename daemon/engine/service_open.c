@@ -175,6 +175,7 @@ static int open_api(struct service *service, const struct http_listener *listene
 		.context = service,
 		.status = service_fill_status,
 		.request_seal = service_request_seal,
+		.note_incident = service_note_incident,
 	};
 
 	limits.connections = (unsigned)config->max_connections;
@@ -458,6 +459,8 @@ int service_open(struct service *service, const struct engine_options *options, 
 	/* Workers load it themselves; its presence tells what they can make. */
 	(void)code_instruction_load(NULL);
 	service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	service_incidents_open(&service->incidents);
+	service_incidents_configure(&service->incidents, &service->settings.config);
 	log_start(service);
 	r = give_up_privileges(service, fault);
 	if (r == 0)

@@ -7,6 +7,7 @@
 #include "engine/history_writer.h"
 #include "engine/loss_record.h"
 #include "engine/pipeline.h"
+#include "engine/service_incidents.h"
 #include "engine/service_settings.h"
 #include "push/push.h"
 #include "steer/heap_trim.h"
@@ -83,6 +84,7 @@ struct service {
 	uint64_t windows_sealed, windows_dropped, sealed_until_ns;
 	struct user_excess history_excess;
 	struct user_holdings history_holdings; /* after the last window */
+	struct service_incidents incidents;
 	bool is_history_failing;
 	char history_fault[160];
 	char listen_fault[100]; /* "": listening on all addresses, with the token if one is needed
@@ -118,6 +120,8 @@ int service_finish_windows(struct service *service, struct fault *fault);
 void service_record_losses(void *context);
 /* A callback of api.h: a client waits for history up to `until_ns`. */
 void service_request_seal(void *context, uint64_t until_ns);
+/* A callback of api.h: a user notes an incident. */
+int service_note_incident(void *context, const char *text);
 
 /* Runs the governor on the CPU time used since the last call. Returns the rate from now on. */
 uint32_t service_steer(struct service *service);

@@ -174,6 +174,8 @@ static void handle_results(struct service *service)
 			window_written(service, &result);
 		else
 			window_dropped(service, result.fault);
+		if (result.incident.number > 0)
+			service_incidents_log(&result.incident);
 		close_window(service, &result.accounts, result.end_monotonic_ns);
 		user_excess_merge(&service->history_excess, &result.excess);
 		service->history_holdings = result.holdings;
@@ -200,7 +202,9 @@ static void hand_over(struct service *service, struct profile_set *profiles, uin
 	}
 	/* Late names may have moved samples from stored to dropped since the last drain. */
 	service_record_losses(service);
-	if (history_writer_add(service->writer, &window, profiles) < 0) {
+	service_incidents_measure(&service->incidents, profile);
+	if (history_writer_add(service->writer, &window,
+		    service_incidents_take(&service->incidents), profiles) < 0) {
 		window_dropped(service, "the disk is too slow");
 		/* Earlier windows are still being written: they end the closed time. */
 		close_window(service, &service->last_window, service->closed_until_ns);
@@ -276,4 +280,11 @@ void service_request_seal(void *context, uint64_t until_ns)
 	/* Until then by CLOCK_MONOTONIC, since the wall clock may have been set meanwhile. */
 	service->is_seal_requested |= clock_monotonic_ns() > service->ended_ns + ago_ns;
 	service->is_hurried = true;
+}
+
+int service_note_incident(void *context, const char *text)
+{
+	struct service *service = context;
+
+	return service->writer ? service_incidents_note(&service->incidents, text) : -EOPNOTSUPP;
 }

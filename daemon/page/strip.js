@@ -61,6 +61,7 @@ class TimeStrip {
 		context.scale(ratio, ratio);
 		this.drawBars(context, style);
 		this.drawAxis(context, style, width);
+		this.drawIncidents(context, style);
 		if (this.selection)
 			this.drawSelection(context, style);
 	}
@@ -105,6 +106,17 @@ class TimeStrip {
 		context.stroke();
 	}
 
+	// A line with a flag; its text comes when the mouse is near.
+	drawIncidents(context, style) {
+		context.fillStyle = style.getPropertyValue('--lost');
+		for (const { time } of this.timeline.incidents) {
+			const x = Math.round(this.x(time));
+
+			context.fillRect(x, 0, 1, STRIP_HEIGHT - STRIP_AXIS);
+			context.fillRect(x, 0, 7, 6);
+		}
+	}
+
 	drawSelection(context, style) {
 		const left = this.x(this.selection[0]), right = this.x(this.selection[1]);
 
@@ -123,6 +135,13 @@ class TimeStrip {
 			return;
 		const time = this.time(event), i = this.bucketAt(time), { start, end, amount, lost } = this.timeline.buckets;
 		const when = new Date(time * 1000).toLocaleString();
+		const near = this.timeline.incidents.find((incident) => Math.abs(this.x(incident.time) - this.x(time)) < 6);
+
+		if (near) {
+			this.events.hovered(`${new Date(near.time * 1000).toLocaleString()}: incident ${near.number}, ${near.cause}: ${near.text}`,
+				event.clientX, event.clientY);
+			return;
+		}
 
 		if (i < 0) {
 			this.events.hovered(`${when}: nothing recorded`, event.clientX, event.clientY);

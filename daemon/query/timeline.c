@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "query/incident_text.h"
 #include "store/event_choice.h"
 
 #include <errno.h>
@@ -94,6 +95,8 @@ int timeline_read(const char *folder, const struct store_selection *asked, size_
 		r = store_reader_each(
 			folder, timeline.start_ns, timeline.end_ns, add_window, &reading, fault);
 	}
+	if (r == 0)
+		r = incident_log_read(folder, &timeline.incidents, fault);
 	if (r < 0) {
 		timeline_done(&timeline);
 		return r;
@@ -104,6 +107,7 @@ int timeline_read(const char *folder, const struct store_selection *asked, size_
 
 void timeline_done(struct timeline *timeline)
 {
+	incident_list_done(&timeline->incidents);
 	free(timeline->buckets);
 	timeline->buckets = NULL;
 	timeline->count = 0;
@@ -174,6 +178,13 @@ void timeline_write(const struct timeline *timeline, struct output *output)
 	json_key(&json, "to");
 	json_seconds(&json, seconds(timeline->end_ns));
 	write_buckets(timeline, &json);
+	json_key(&json, "incidents");
+	json_begin_array(&json);
+	for (size_t i = 0; i < timeline->incidents.count; i++)
+		if (timeline->incidents.items[i].time_ns >= timeline->start_ns &&
+			timeline->incidents.items[i].time_ns <= timeline->end_ns)
+			incident_write_json(&timeline->incidents.items[i], &json);
+	json_end_array(&json);
 	json_end_object(&json);
 	json_end_line(&json);
 }

@@ -26,6 +26,7 @@ struct timeline {
 	const struct event_source *source;
 	struct timeline_bucket *buckets; /* in their order */
 	size_t count, capacity;
+	struct incident_list incidents; /* all */
 };
 
 /*
@@ -39,7 +40,7 @@ void timeline_done(struct timeline *timeline);
 
 /*
  * Writes one JSON object: version (1), event (the source's name), unit ("seconds", "bytes" or
- * "count"), is_cpu, from and to in seconds since 1970, and buckets: parallel arrays start, end,
- * amount and lost.
+ * "count"), is_cpu, from and to in seconds since 1970; buckets: parallel arrays start, end, amount
+ * and lost; and incidents of that time, as query/incident_text.h has them.
  */
 void timeline_write(const struct timeline *timeline, struct output *output);

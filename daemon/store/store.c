@@ -60,10 +60,17 @@ int store_open(const char *folder, const struct store_limits *limits, struct sto
 	r = take_lock(folder, &store->lock_fd, fault);
 	if (r == 0)
 		r = day_files_remove_orphans(folder, fault);
+	if (r == 0)
+		r = incident_log_read(folder, &store->incidents, fault);
 	if (r < 0)
 		return r;
 	*ret_store = TAKE_PTR(store);
 	return 0;
+}
+
+int store_add_incident(struct store *store, struct incident *incident, struct fault *fault)
+{
+	return incident_log_add(store->folder, &store->incidents, incident, fault);
 }
 
 void store_close(struct store *store)
@@ -74,6 +81,7 @@ void store_close(struct store *store)
 	day_database_close(store->old);
 	if (store->lock_fd >= 0)
 		(void)close(store->lock_fd);
+	incident_list_done(&store->incidents);
 	free(store->folder);
 	free(store);
 }

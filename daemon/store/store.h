@@ -24,11 +24,12 @@
  * A window is of one event. Windows of several events cover the same time, share the dictionary,
  * and are merged, folded and read apart.
  *
- * Bounds (I4): bytes and age. Windows become coarser with age (10 s, 1 min, 10 min); windows too
- * large to merge are merged in parts. Whole days are removed, the oldest first. Age counts from the
- * last day but one, so a clock that was set ahead for a day deletes no history. Each read
- * opens connections of its own and does not block the writer. A writer belongs to one owner and one
- * thread. It takes at most 8 MiB, plus a sixth of the profile being appended.
+ * Bounds (I4): bytes and age. Windows become coarser with age (10 s, 1 min, 10 min), but for those
+ * that an incident keeps (store/incident_log.h); windows too large to merge are merged in parts.
+ * Whole days are removed, the oldest first. Age counts from the last day but one, so a clock that
+ * was set ahead for a day deletes no history. Each read opens connections of its own and does not
+ * block the writer. A writer belongs to one owner and one thread. It takes at most 8 MiB, plus a
+ * sixth of the profile being appended.
  */
 #pragma once
 
@@ -37,6 +38,7 @@
 #include "base/event_source.h"
 #include "base/fault.h"
 #include "base/user_share.h"
+#include "store/incident_log.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -83,6 +85,9 @@ int store_append(struct store *store, const struct store_window *window,
  */
 int store_append_all(struct store *store, const struct store_window *window,
 	const struct profile *const *profiles, size_t count, struct fault *fault);
+
+/* Notes an incident, which gets its number. Returns 0 or -errno with `fault`. */
+int store_add_incident(struct store *store, struct incident *incident, struct fault *fault);
 
 /*
  * What users hold of a day. A caller that closes a store after a failure, and opens it again, hands

@@ -294,13 +294,22 @@ static int replace(
 	return r < 0 ? r : leave(group, stage, id);
 }
 
-static int merge_group(struct merge_group *group, const struct stage *stage)
+/* Folds are further sums: they take no window away. */
+static bool is_kept(const struct merge_group *group, const struct stage *stage,
+	const struct incident_list *incidents)
+{
+	return !stage->folds && stage->from < DAY_FOLD_LEVEL &&
+	       incident_list_keeps(incidents, group->merged.start_ns, group->merged.end_ns);
+}
+
+static int merge_group(
+	struct merge_group *group, const struct stage *stage, const struct incident_list *incidents)
 {
 	_cleanup_(merge_product_done) struct merge_product product = { 0 };
 	int r = -EBADMSG;
 
 	/* If the group is too large, retry with fewer windows. */
-	while (!group->is_damaged) {
+	while (!group->is_damaged && !is_kept(group, stage, incidents)) {
 		merge_product_done(&product);
 		r = stage->folds ? store_fold_make(group, &product) : merge(group, &product);
 		if (r != -E2BIG || group->count < 2)
@@ -322,8 +331,8 @@ static int merge_group(struct merge_group *group, const struct stage *stage)
 	return r;
 }
 
-static int merge_slot(struct day_database *database, const struct stage *stage, uint64_t first_ns,
-	uint64_t end_ns, struct fault *fault)
+static int merge_slot(struct store *store, struct day_database *database, const struct stage *stage,
+	uint64_t first_ns, uint64_t end_ns, struct fault *fault)
 {
 	struct merge_group group = { .database = database, .fault = fault };
 	int r;
@@ -336,7 +345,7 @@ static int merge_slot(struct day_database *database, const struct stage *stage, 
 	if (r == 0 && group.count == 0)
 		r = -EBADMSG;
 	if (r == 0)
-		r = merge_group(&group, stage);
+		r = merge_group(&group, stage, &store->incidents);
 	free(group.windows);
 	return r;
 }
@@ -356,7 +365,7 @@ static int merge_in_day(struct store *store, struct day_database *database,
 	if (first_ns == INT64_MAX)
 		return database == store->database ? 0 : day_database_shrink(database, fault);
 	slot_end_ns = ((uint64_t)first_ns / width_ns + 1) * width_ns;
-	r = merge_slot(database, stage, (uint64_t)first_ns, slot_end_ns, fault);
+	r = merge_slot(store, database, stage, (uint64_t)first_ns, slot_end_ns, fault);
 	return r < 0 ? r : 1;
 }
 

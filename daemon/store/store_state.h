@@ -7,6 +7,7 @@
 
 #include "store/day_database.h"
 #include "store/day_dictionary.h"
+#include "store/incident_log.h"
 #include "store/store.h"
 
 enum {
@@ -49,6 +50,7 @@ struct store {
 	int64_t begun_generation;
 	uint64_t begun_bytes;
 	struct store_shares shares;
+	struct incident_list incidents; /* whose windows are not merged */
 
 	/* Another day, being merged; NULL: none. */
 	struct day_database *old;

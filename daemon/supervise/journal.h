@@ -15,6 +15,7 @@
 #define JOURNAL_HISTORY_FAILED	  "7f3a1c5e92d04b8ab6e1d0c94f5a2e04"
 #define JOURNAL_HISTORY_RECOVERED "7f3a1c5e92d04b8ab6e1d0c94f5a2e05"
 #define JOURNAL_ANSWERED	  "7f3a1c5e92d04b8ab6e1d0c94f5a2e06"
+#define JOURNAL_INCIDENT	  "7f3a1c5e92d04b8ab6e1d0c94f5a2e07"
 
 /*
  * Sends later messages to the journal; does nothing if standard error is not the journal. Without

@@ -16,6 +16,8 @@ static void guests_ask_profiles_and_nothing_else(void **state)
 		"/api/v1/status",
 		"/api/v1/status?format=text",
 		"/api/v1/timeline?last=1h",
+		"/api/v1/incidents",
+		"/api/v1/incident?text=x",
 		"/metrics",
 		"/debug/pprof/",
 		"/debug/pprof/profile?seconds=1",

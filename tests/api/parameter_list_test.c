@@ -73,28 +73,29 @@ static void each_route_knows_its_own(void **state)
 {
 	static const struct {
 		const char *name;
-		bool is_known[4];
+		bool is_known[5];
 	} names[] = {
-		{ "last", { true, true, false, true } },
-		{ "from", { true, true, false, true } },
-		{ "to", { true, true, false, true } },
-		{ "pid", { true, true, true, true } },
-		{ "unit", { true, true, true, true } },
-		{ "build-id", { true, true, true, true } },
-		{ "event", { true, true, true, true } },
-		{ "format", { true, true, false, false } },
-		{ "labels", { true, false, true, false } },
-		{ "lines", { true, true, true, false } },
-		{ "normalise", { false, true, false, false } },
-		{ "against.last", { false, true, false, false } },
-		{ "against.unit", { false, true, false, false } },
-		{ "against.format", { false, false, false, false } },
-		{ "against.against.unit", { false, false, false, false } },
-		{ "against.", { false, false, false, false } },
-		{ "against", { false, false, false, false } },
-		{ "seconds", { false, false, true, false } },
-		{ "buckets", { false, false, false, true } },
-		{ "Unit", { false, false, false, false } },
+		{ "last", { true, true, false, true, false } },
+		{ "from", { true, true, false, true, false } },
+		{ "to", { true, true, false, true, false } },
+		{ "pid", { true, true, true, true, false } },
+		{ "unit", { true, true, true, true, false } },
+		{ "build-id", { true, true, true, true, false } },
+		{ "event", { true, true, true, true, false } },
+		{ "format", { true, true, false, false, true } },
+		{ "labels", { true, false, true, false, false } },
+		{ "lines", { true, true, true, false, false } },
+		{ "normalise", { false, true, false, false, false } },
+		{ "against.last", { false, true, false, false, false } },
+		{ "against.unit", { false, true, false, false, false } },
+		{ "against.format", { false, false, false, false, false } },
+		{ "against.against.unit", { false, false, false, false, false } },
+		{ "against.", { false, false, false, false, false } },
+		{ "against", { false, false, false, false, false } },
+		{ "seconds", { false, false, true, false, false } },
+		{ "incident", { true, true, false, false, false } },
+		{ "buckets", { false, false, false, true, false } },
+		{ "Unit", { false, false, false, false, false } },
 	};
 	struct seen seen;
 

@@ -124,9 +124,10 @@ static void every_mistake_is_reported_with_its_line(void **state)
 	static const char *const expected[][2] = {
 		{ "/x.conf:1", "FrequencyHz: this key belongs to [Sampling]: move it there" },
 		{ "/x.conf:2", "Nix: no section before this key" },
-		{ "/x.conf:3", "[Sampler]: unknown section, all its settings are ignored: use one "
-			       "of [Sampling], [Memory], [History], [Symbols], [Api], [sink "
-			       "NAME]" },
+		{ "/x.conf:3",
+			"[Sampler]: unknown section, all its settings are ignored: use one "
+			"of [Sampling], [Memory], [History], [Incidents], [Symbols], [Api], [sink "
+			"NAME]" },
 		{ "/x.conf:6", "[Sampling] FrequencyHz: '1e3' is not a frequency" },
 		{ "/x.conf:7", "[Sampling] Frequency: unknown key: use one of FrequencyHz, "
 			       "KernelStacks, Event, MaxCostPercent" },

@@ -74,6 +74,23 @@ logs_nothing() {
 	! grep 'INFO:CONSOLE\|Content Security Policy' "$tmp/browser.log"
 }
 
+has_incident() {
+	"$pilotlight" incidents >"$tmp/incidents" && grep -q "$1" "$tmp/incidents"
+}
+
+notes_incident() {
+	"$pilotlight" incident "deploy 42" | grep -q '^Noted' && wait_for 30 has_incident 'manual *deploy 42$'
+}
+
+draws_incident() {
+	"$pilotlight" flamegraph --incident 1 -o "$tmp/incident.svg" && [ -s "$tmp/incident.svg" ] &&
+		! "$pilotlight" flamegraph --incident 9 -o "$tmp/none.svg" 2>"$tmp/err" && grep -q 'no such incident' "$tmp/err"
+}
+
+strip_has_incident() {
+	[ "$(status_of "$origin/api/v1/timeline?last=1h&key=$key")" = 200 ] && is_json incidents && grep -q 'deploy 42' "$tmp/value"
+}
+
 says_remote() {
 	[ "$("$pilotlight" ui --remote web1 --port 7001)" = \
 		"ssh -L 7001:127.0.0.1:7001 web1 pilotlight ui --no-open --port 7001" ]
@@ -93,8 +110,10 @@ ends() {
 	kill -TERM "$ui_pid" && wait "$ui_pid"
 }
 
-plan 20
-printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=100\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+plan 24
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=100\n[Api]\nListen=127.0.0.1:%s\n' "$port" \
+	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 start "$workloads/shares" 600
 check "the service starts" start_service
 check "there is a history" wait_for 60 "$pilotlight" report --last 1h
@@ -116,6 +135,10 @@ else
 	skip "a browser shows the profile" "no chromium is installed"
 	skip "the browser has no complaint" "no chromium is installed"
 fi
+check "an incident is noted" notes_incident
+check "an incident is drawn" draws_incident
+check "the strip shows it" strip_has_incident
+check "over TCP nobody notes one" refuses 403 "http://127.0.0.1:$port/api/v1/incident?text=x"
 check "--remote prints the command" says_remote
 check "--remote refuses what is no host" refuses_option_as_host
 check "a port that is taken is told" port_is_taken

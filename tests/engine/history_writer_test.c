@@ -40,7 +40,7 @@ static int add(const struct store_window *of, struct profile *profile)
 {
 	struct profile_set profiles = { .of = { [PILOTLIGHT_SOURCE_CPU] = profile } };
 
-	return history_writer_add(writer, of, &profiles);
+	return history_writer_add(writer, of, NULL, &profiles);
 }
 
 static void open_writer(void)
@@ -114,7 +114,7 @@ static void sources_are_written_together(void **state)
 				 &profiles.of[PILOTLIGHT_SOURCE_RUNQUEUE]->event),
 		0);
 	open_writer();
-	assert_int_equal(history_writer_add(writer, &window, &profiles), 0);
+	assert_int_equal(history_writer_add(writer, &window, NULL, &profiles), 0);
 	assert_null(profiles.of[PILOTLIGHT_SOURCE_CPU]);
 	history_writer_finish(writer);
 	assert_int_equal(history_writer_next_result(writer, &result), 0);
@@ -134,6 +134,32 @@ static void sources_are_written_together(void **state)
 		assert_int_equal(fixture_total(read), i ? 5 : 8);
 		profile_free(read);
 	}
+}
+
+/* An incident goes with its window, and gets its number from the history. */
+static void incidents_are_noted_with_their_window(void **state)
+{
+	const struct incident incident = { .time_ns = 1, .kept_to_ns = 2, .cause = "manual" };
+	struct incident_list list;
+	struct history_result result;
+
+	open_writer();
+	for (unsigned i = 0; i < 3; i++) {
+		struct profile_set profiles = {
+			.of = { [PILOTLIGHT_SOURCE_CPU] = window_profile(i) },
+		};
+
+		assert_int_equal(
+			history_writer_add(writer, &window, i == 1 ? NULL : &incident, &profiles),
+			0);
+		wait_for_result();
+		wait_for_next(&result);
+		assert_int_equal(result.error, 0);
+		assert_int_equal(result.incident.number, i == 1 ? 0 : i / 2 + 1);
+	}
+	assert_int_equal(incident_log_read(folder, &list, NULL), 0);
+	assert_int_equal(list.count, 2);
+	incident_list_done(&list);
 }
 
 /* Results can still be read after finishing. */
@@ -393,6 +419,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FOLDER(windows_are_written_and_reported),
 		WITH_FOLDER(sources_are_written_together),
+		WITH_FOLDER(incidents_are_noted_with_their_window),
 		WITH_FOLDER(finishing_writes_what_waits),
 		WITH_FOLDER(a_folder_that_is_missing_costs_its_windows_alone),
 		WITH_FOLDER(a_window_that_fails_tells_what_users_hold),

@@ -114,6 +114,33 @@ static void windows_become_coarser_with_age(void **state)
 }
 
 /* 20,000 rows of seven bytes. */
+/* The windows around an incident stay, also after a restart; the others become coarser. */
+static void windows_of_an_incident_stay(void **state)
+{
+	uint64_t start_ns = FIXTURE_DAY_NS + 3600 * SECONDS(5), hour = SECONDS(3600);
+	struct incident incident = {
+		.time_ns = start_ns + 30 * SECONDS(60),
+		.kept_from_ns = start_ns + 25 * SECONDS(60),
+		.kept_to_ns = start_ns + 35 * SECONDS(60),
+		.cause = "manual",
+	};
+	struct fault fault = { 0 };
+	struct store *store = fixture_open(store_folder);
+
+	append_hour(store, start_ns);
+	assert_int_equal(store_add_incident(store, &incident, &fault), 0);
+	assert_int_equal(incident.number, 1);
+	maintain(store, start_ns + 3 * hour);
+	assert_int_equal(look(store_folder).count, 60 + 50);
+	store_close(store);
+	store = fixture_open(store_folder);
+	maintain(store, start_ns + 49 * hour);
+	/* Of six slots of ten minutes, two have a half that stays; their minutes stay with it. */
+	assert_int_equal(look(store_folder).count, 4 + 2 * (30 + 5));
+	assert_int_equal(look(store_folder).samples, 360 * 4);
+	store_close(store);
+}
+
 static void append_large(struct store *store, uint64_t start_ns)
 {
 	static const struct fixture_sample of = { .pid = 1, .comm = "large" };
@@ -505,6 +532,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(windows_become_coarser_with_age),
+		STORE_TEST(windows_of_an_incident_stay),
 		STORE_TEST(large_windows_merge_in_smaller_groups),
 		cmocka_unit_test(windows_that_grow_by_merging_stay_apart),
 		STORE_TEST(two_of_three_become_one),

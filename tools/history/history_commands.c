@@ -249,10 +249,11 @@ static int check_diff(
 	struct history_request *history = &request->history;
 	int r;
 
-	if (history->against_count == 0)
+	if (history->against_count == 0 && !history->incident)
 		return command_misuse(history->base.command,
 			"diff needs --against, and behind it what to compare with, as --from "
-			"yesterday --to today");
+			"yesterday --to today; or --incident, which is compared with the hour "
+			"before");
 	r = choose_format(history, ret_format);
 	if (r != 0)
 		return r;

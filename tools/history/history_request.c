@@ -91,6 +91,18 @@ static int take_time(void *invocation, const struct option_row *option, const ch
 	return 0;
 }
 
+static int take_incident(void *invocation, const struct option_row *option, const char *value)
+{
+	struct history_request *request = invocation;
+
+	if (request->incident || request->is_against)
+		return command_misuse(
+			request->base.command, "--incident is given once, before --against");
+	request->incident = value;
+	add_parameter(request, option->name, false, value);
+	return 0;
+}
+
 #define TIME(name, argument, help)                                      \
 	{                                                               \
 		0, name, argument, help, OPTION_CALL, .take = take_time \
@@ -104,6 +116,9 @@ const struct option_row history_time_options[] = {
 	TIME("last", "DURATION", "Up to now, or to --to: 10min (the default), 1h 30min, 2d."),
 	TIME("from", "TIME", "\"2026-11-20 03:10\", \"yesterday 18:00\", -2h."),
 	TIME("to", "TIME", "Without it: now."),
+	{ 0, "incident", "NUMBER",
+		"The time around an incident; `pilotlight incidents` lists them.", OPTION_CALL,
+		.take = take_incident },
 	{ 0 },
 };
 

@@ -24,6 +24,7 @@ struct history_request {
 	bool is_by_line;
 	bool is_against;      /* the options that follow select the other side of the comparison */
 	size_t against_count; /* parameters of that selection */
+	const char *incident; /* NULL: not given */
 	const char *event;    /* of the first selection; NULL: not given, CPU time */
 	uint32_t rows;	      /* of a table; HISTORY_ROWS_UNSET: not given */
 	uint64_t increase;    /* of the last answer, as in http_reply */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "steer/incident_trigger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DAY_NS (86400ULL * 1000000000ULL)
+
+const char *incident_cause_name(enum incident_cause cause)
+{
+	static const char *const names[INCIDENT_CAUSES] = {
+		[INCIDENT_CPU_PRESSURE] = "cpu-pressure",
+		[INCIDENT_MEMORY_PRESSURE] = "memory-pressure",
+		[INCIDENT_IO_PRESSURE] = "io-pressure",
+		[INCIDENT_HOST_CPU] = "host-cpu",
+	};
+
+	return names[cause];
+}
+
+/* A clock that was set back does not make it wait. */
+static bool may_fire(const struct incident_trigger *trigger, uint64_t now_ns)
+{
+	uint32_t day = (uint32_t)(now_ns / DAY_NS);
+
+	if (trigger->day == day && trigger->of_day >= trigger->settings.per_day)
+		return false;
+	return trigger->last_ns == 0 || now_ns < trigger->last_ns ||
+	       now_ns - trigger->last_ns >= trigger->settings.cool_down_ns;
+}
+
+static void fire(struct incident_trigger *trigger, uint64_t now_ns)
+{
+	uint32_t day = (uint32_t)(now_ns / DAY_NS);
+
+	if (trigger->day != day)
+		trigger->of_day = 0;
+	trigger->day = day;
+	trigger->of_day++;
+	trigger->last_ns = now_ns;
+}
+
+bool incident_trigger_check(struct incident_trigger *trigger,
+	const double measures[INCIDENT_CAUSES], uint64_t now_ns, enum incident_cause *ret_cause)
+{
+	bool has_fired = false;
+
+	for (enum incident_cause i = 0; i < INCIDENT_CAUSES; i++) {
+		uint32_t threshold = trigger->settings.thresholds[i];
+		bool is_high = threshold > 0 && measures[i] >= threshold;
+		bool has_risen = is_high && !trigger->is_high[i];
+
+		/* What is unknown neither rises nor falls. */
+		if (measures[i] >= 0)
+			trigger->is_high[i] = is_high;
+		if (!has_risen || has_fired || !trigger->has_measured || !may_fire(trigger, now_ns))
+			continue;
+		fire(trigger, now_ns);
+		*ret_cause = i;
+		has_fired = true;
+	}
+	trigger->has_measured = true;
+	return has_fired;
+}
+
+double incident_pressure_parse(const char *text)
+{
+	static const char start[] = "some avg10=";
+	double percent;
+	char *end;
+
+	if (strncmp(text, start, sizeof(start) - 1) != 0)
+		return -1;
+	text += sizeof(start) - 1;
+	if (*text < '0' || *text > '9')
+		return -1;
+	percent = strtod(text, &end);
+	return *end == ' ' && percent <= 100 ? percent : -1;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * When a measure of the host becomes an incident: as it exceeds its threshold, and not again before
+ * it was below. A cool-down and a number a day bound how many there are. Plain values.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum incident_cause {
+	INCIDENT_CPU_PRESSURE, /* pressure stall information: "some", of the last 10 s */
+	INCIDENT_MEMORY_PRESSURE,
+	INCIDENT_IO_PRESSURE,
+	INCIDENT_HOST_CPU, /* all CPUs, in the last window */
+	INCIDENT_CAUSES,
+};
+
+/* "cpu-pressure". */
+const char *incident_cause_name(enum incident_cause cause);
+
+struct incident_settings {
+	uint32_t thresholds[INCIDENT_CAUSES]; /* in percent; 0: off */
+	uint64_t cool_down_ns;
+	uint32_t per_day;
+};
+
+struct incident_trigger {
+	struct incident_settings settings;
+	bool has_measured; /* what is high at the first measure has risen earlier */
+	bool is_high[INCIDENT_CAUSES];
+	uint64_t last_ns; /* CLOCK_REALTIME; 0: none yet */
+	uint32_t day, of_day;
+};
+
+/*
+ * Takes the measures at `now_ns` (CLOCK_REALTIME), in percent; below 0: unknown. Returns whether
+ * there is an incident, and its cause.
+ */
+bool incident_trigger_check(struct incident_trigger *trigger,
+	const double measures[INCIDENT_CAUSES], uint64_t now_ns, enum incident_cause *ret_cause);
+
+/* Reads "some avg10=1.23 ..." of /proc/pressure/cpu. Returns the percent, or -1. */
+double incident_pressure_parse(const char *text);

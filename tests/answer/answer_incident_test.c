@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Incidents of the fixture's history: the list, and their time as a selection. */
+#include "store/incident_log.h"
+#include "tests/answer/answer_fixture.h"
+#include "tests/harness/failing_allocation.h"
+
+enum { SECOND = 1000000000 };
+
+static void add(const struct answer_fixture *fixture, uint64_t time_ns, const char *text)
+{
+	struct incident_list list;
+	struct incident incident = {
+		.time_ns = time_ns,
+		.kept_from_ns = time_ns - 2ULL * SECOND,
+		.kept_to_ns = time_ns + 2ULL * SECOND,
+		.cause = "manual",
+	};
+
+	incident_set_text(&incident, text);
+	assert_int_equal(incident_log_read(fixture->history, &list, NULL), 0);
+	assert_int_equal(incident_log_add(fixture->history, &list, &incident, NULL), 0);
+	incident_list_done(&list);
+}
+
+static int set_up(void **state)
+{
+	int r = answer_fixture_set_up(state);
+	struct answer_fixture *fixture = *state;
+
+	add(fixture, ANSWER_FIXTURE_SECOND + 5ULL * SECOND, "deploy 42");
+	add(fixture, ANSWER_FIXTURE_NEXT + 5ULL * SECOND, "\"quoted\"");
+	return r;
+}
+
+static void all_are_listed(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	fixture->request.kind = ANSWER_INCIDENTS;
+	ASK(fixture, NULL);
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "    1  2026-09-04 10:00:15"));
+	assert_non_null(strstr(fixture->output, "manual           deploy 42\n"));
+	ASK(fixture, "format", "json");
+	answer_fixture_expect(fixture, 200, "");
+	assert_string_equal(fixture->reply.content_type, "application/json");
+	assert_non_null(strstr(fixture->output, "\"number\":2,"));
+	assert_non_null(strstr(fixture->output, "\"text\":\"\\\"quoted\\\"\"}]}"));
+	ASK(fixture, "format", "svg");
+	answer_fixture_expect(fixture, 400, "txt or json");
+}
+
+static void none_is_a_sentence(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	(void)strcat(fixture->request.history, "/none");
+	fixture->request.kind = ANSWER_INCIDENTS;
+	ASK(fixture, NULL);
+	answer_fixture_expect(fixture, 200, "");
+	assert_string_equal(fixture->output, "No incidents.\n");
+	ASK(fixture, "format", "json");
+	assert_string_equal(fixture->output, "{\"incidents\":[]}\n");
+}
+
+/* The window of its time alone: 7 samples of alpha. */
+static void an_incident_selects_its_time(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	ASK(fixture, "incident", "1", "format", "folded");
+	answer_fixture_expect(fixture, 200, "");
+	assert_int_equal(answer_fixture_count(fixture, "alpha;"), 7);
+	assert_int_equal(answer_fixture_count(fixture, "beta;"), 0);
+	ASK(fixture, "incident", "2", "format", "folded");
+	assert_int_equal(answer_fixture_count(fixture, "gamma;"), 2);
+}
+
+static void it_is_compared_with_the_hour_before(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	ASK(fixture, "incident", "1", "format", "txt");
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "7 stored, "));
+	/* Another time may be chosen: that of the next day's window. */
+	ASK(fixture, "incident", "1", "format", "txt", "against.from", "00:00:00", "against.to",
+		"00:00:10");
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "2 stored, "));
+}
+
+static void mistakes_are_reported(void **state)
+{
+	static const struct {
+		const char *pairs[5];
+		const char *says;
+	} cases[] = {
+		{ { "incident", "3" }, "no such incident" },
+		{ { "incident", "" }, "no such incident" },
+		{ { "incident", "1x" }, "no such incident" },
+		{ { "incident", "99999999999999999999" }, "no such incident" },
+		{ { "incident", "1", "incident", "2" }, "incident is given twice" },
+		{ { "incident", "1", "last", "1h" }, "last and from" },
+	};
+	struct answer_fixture *fixture = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		answer_fixture_make(fixture, cases[i].pairs);
+		answer_fixture_expect(fixture, 400, cases[i].says);
+	}
+}
+
+static void guests_see_none(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	fixture->request.scope = ANSWER_OWN;
+	fixture->request.owner = 1001;
+	ASK(fixture, "incident", "1");
+	answer_fixture_expect(fixture, 400, "not for you");
+	fixture->request.kind = ANSWER_INCIDENTS;
+	ASK(fixture, NULL);
+	answer_fixture_expect(fixture, 500, "invalid request");
+}
+
+static void a_time_line_has_those_of_its_time(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	fixture->request.kind = ANSWER_TIMELINE;
+	ASK(fixture, "from", "yesterday 10:00", "to", "10:01");
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "\"incidents\":[{\"number\":1,"));
+	assert_null(strstr(fixture->output, "\"number\":2,"));
+}
+
+static int status_without_memory(struct answer_fixture *fixture)
+{
+	answer_fixture_begin(fixture);
+	answer_make(&fixture->request, fixture->output_fd, &fixture->reply);
+	return fixture->reply.status;
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	static const char *const pairs[] = { "format", "json", NULL };
+	struct answer_fixture *fixture = *state;
+
+	fixture->request.kind = ANSWER_INCIDENTS;
+	answer_fixture_set(fixture, pairs);
+	assert_true(FAIL_EACH_ALLOCATION(status_without_memory(fixture), 413, true, 200) >= 3);
+}
+
+#define WITH_INCIDENTS(test) cmocka_unit_test_setup_teardown(test, set_up, answer_fixture_tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_INCIDENTS(all_are_listed),
+		WITH_INCIDENTS(none_is_a_sentence),
+		WITH_INCIDENTS(an_incident_selects_its_time),
+		WITH_INCIDENTS(it_is_compared_with_the_hour_before),
+		WITH_INCIDENTS(mistakes_are_reported),
+		WITH_INCIDENTS(guests_see_none),
+		WITH_INCIDENTS(a_time_line_has_those_of_its_time),
+		WITH_INCIDENTS(failing_allocations_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

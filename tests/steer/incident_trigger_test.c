@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "steer/incident_trigger.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define SECONDS(n) ((n)*1000000000ULL)
+#define DAY	   SECONDS(86400)
+
+static struct incident_trigger made_up(void)
+{
+	return (struct incident_trigger){
+		.settings = {
+			.thresholds = { [INCIDENT_CPU_PRESSURE] = 50, [INCIDENT_HOST_CPU] = 90 },
+			.cool_down_ns = SECONDS(60),
+			.per_day = 3,
+		},
+	};
+}
+
+static bool check(struct incident_trigger *trigger, double pressure, double cpu, uint64_t now_ns)
+{
+	const double measures[INCIDENT_CAUSES] = {
+		[INCIDENT_CPU_PRESSURE] = pressure,
+		[INCIDENT_MEMORY_PRESSURE] = 100,
+		[INCIDENT_IO_PRESSURE] = -1,
+		[INCIDENT_HOST_CPU] = cpu,
+	};
+	enum incident_cause cause = INCIDENT_CAUSES;
+	bool has_fired = incident_trigger_check(trigger, measures, now_ns, &cause);
+
+	assert_true(!has_fired || cause == INCIDENT_CPU_PRESSURE || cause == INCIDENT_HOST_CPU);
+	return has_fired;
+}
+
+static void test_fires_as_it_rises(void **state)
+{
+	struct incident_trigger trigger = made_up();
+
+	(void)state;
+	assert_false(check(&trigger, 10, 10, DAY));
+	assert_true(check(&trigger, 50, 10, DAY + SECONDS(10)));
+	/* It stays high, beyond the cool-down; then it rises again. */
+	assert_false(check(&trigger, 99, 10, DAY + SECONDS(100)));
+	assert_false(check(&trigger, 49, 10, DAY + SECONDS(110)));
+	assert_true(check(&trigger, 51, 10, DAY + SECONDS(120)));
+}
+
+static void test_does_not_fire_at_the_first_measure(void **state)
+{
+	struct incident_trigger trigger = made_up();
+
+	(void)state;
+	assert_false(check(&trigger, 99, 99, DAY));
+	assert_false(check(&trigger, 99, 99, DAY + SECONDS(100)));
+	assert_false(check(&trigger, 0, 99, DAY + SECONDS(200)));
+	assert_true(check(&trigger, 99, 99, DAY + SECONDS(300)));
+}
+
+static void test_cools_down(void **state)
+{
+	struct incident_trigger trigger = made_up();
+
+	(void)state;
+	assert_false(check(&trigger, 0, 0, DAY));
+	assert_true(check(&trigger, 99, 0, DAY + SECONDS(10)));
+	assert_false(check(&trigger, 0, 99, DAY + SECONDS(69)));
+	assert_false(check(&trigger, 0, 0, DAY + SECONDS(69)));
+	assert_true(check(&trigger, 0, 99, DAY + SECONDS(70)));
+}
+
+static void test_number_a_day_is_bounded(void **state)
+{
+	struct incident_trigger trigger = made_up();
+	unsigned fired = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 20; i++)
+		fired += check(&trigger, i % 2 ? 99 : 0, 0, DAY + SECONDS(100 * i));
+	assert_int_equal(fired, 3);
+	assert_false(check(&trigger, 0, 0, 2 * DAY));
+	assert_true(check(&trigger, 99, 0, 2 * DAY + SECONDS(1)));
+}
+
+/* The clock was set back: it does not wait for the time of the last one. */
+static void test_clock_set_back(void **state)
+{
+	struct incident_trigger trigger = made_up();
+
+	(void)state;
+	assert_false(check(&trigger, 0, 0, 5 * DAY));
+	assert_true(check(&trigger, 99, 0, 5 * DAY + SECONDS(1)));
+	assert_false(check(&trigger, 0, 0, DAY));
+	assert_true(check(&trigger, 99, 0, DAY + SECONDS(1)));
+}
+
+static void test_unknown_measures_change_nothing(void **state)
+{
+	struct incident_trigger trigger = made_up();
+
+	(void)state;
+	assert_false(check(&trigger, 0, 0, DAY));
+	assert_true(check(&trigger, 99, 0, DAY + SECONDS(1)));
+	assert_false(check(&trigger, -1, -1, DAY + SECONDS(100)));
+	assert_false(check(&trigger, 99, 0, DAY + SECONDS(200)));
+}
+
+static void test_off_without_thresholds(void **state)
+{
+	struct incident_trigger trigger = { .settings = { .per_day = 3 } };
+
+	(void)state;
+	assert_false(check(&trigger, 0, 0, DAY));
+	assert_false(check(&trigger, 100, 100, DAY + SECONDS(1)));
+}
+
+static void test_pressure_is_parsed(void **state)
+{
+	static const struct {
+		const char *text;
+		double percent;
+	} cases[] = {
+		{ "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", 0 },
+		{ "some avg10=99.50 avg60=1.00 avg300=2.00 total=3\nfull avg10=1.00 \n", 99.5 },
+		{ "full avg10=1.00 avg60=0.00\n", -1 },
+		{ "some avg10=", -1 },
+		{ "some avg10=-1.0 ", -1 },
+		{ "some avg10=101.0 ", -1 },
+		{ "some avg10=nan ", -1 },
+		{ "some avg10=1.0", -1 },
+		{ "", -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_true(incident_pressure_parse(cases[i].text) == cases[i].percent);
+	for (enum incident_cause i = 0; i < INCIDENT_CAUSES; i++)
+		assert_non_null(incident_cause_name(i));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fires_as_it_rises),
+		cmocka_unit_test(test_does_not_fire_at_the_first_measure),
+		cmocka_unit_test(test_cools_down),
+		cmocka_unit_test(test_number_a_day_is_bounded),
+		cmocka_unit_test(test_clock_set_back),
+		cmocka_unit_test(test_unknown_measures_change_nothing),
+		cmocka_unit_test(test_off_without_thresholds),
+		cmocka_unit_test(test_pressure_is_parsed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
