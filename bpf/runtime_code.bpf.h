@@ -89,10 +89,8 @@ static __always_inline __u64 runtime_code_hash(const struct pilotlight_runtime_c
 	__u32 count = runtime_code_words(code);
 	__u64 hash = 0;
 
-	for (__u32 i = 1; i < sizeof(*code) / RUNTIME_WORD && i < count; i++) {
-		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL;
-		hash ^= hash >> 32;
-	}
+	for (__u32 i = 1; i < sizeof(*code) / RUNTIME_WORD && i < count; i++)
+		hash = runtime_hash(hash, words[i]);
 	return hash;
 }
 

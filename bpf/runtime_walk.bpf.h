@@ -46,12 +46,16 @@ struct runtime_walk {
 	__u64 base;   /* the address of place 0 */
 	__u64 thread; /* the thread pointer */
 	__u64 frame, mark;
-	__u8 bytes[PILOTLIGHT_RUNTIME_FRAME_MAX];
+	__u32 code_bytes; /* as many as the fields of a code object take */
+	__u32 reserved;
+	__u8 bytes[PILOTLIGHT_RUNTIME_FRAME_MAX]; /* of the last frame */
+	__u8 code[PILOTLIGHT_RUNTIME_CODE_MAX];	  /* of its code object */
 };
 
 /* A step: a frame, unless `code` is 0; and after it the end of a group, if `mark` is not 0. */
 struct runtime_step {
-	__u64 code; /* of the code object */
+	__u64 code;  /* the address of the code object */
+	__u64 check; /* changes if another one takes its place: a hash of its fields */
 	__u64 mark;
 	__s32 unit; /* the instruction; -1: before the first; RUNTIME_UNIT_UNKNOWN */
 	__u32 reserved;
@@ -123,6 +127,20 @@ static __always_inline __u64 runtime_state(
 	return runtime_read_word(&word, at + runtime->anchor_offset) ? word : 0;
 }
 
+static __always_inline __u32 runtime_greater(__u32 a, __u32 b)
+{
+	return a > b ? a : b;
+}
+
+/* Where the fields of a code object end. */
+static __always_inline __u32 runtime_code_bytes(const struct pilotlight_runtime *runtime)
+{
+	__u32 last = runtime_greater(runtime_greater(runtime->code_file_at, runtime->code_name_at),
+		runtime_greater(runtime->code_first_line_at, runtime->code_lines_at));
+
+	return runtime_greater(last, runtime->object_type_at) + sizeof(__u64);
+}
+
 /* Goes to the innermost frame of the thread. */
 static __always_inline enum runtime_end runtime_begin(
 	struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
@@ -138,6 +156,7 @@ static __always_inline enum runtime_end runtime_begin(
 		!runtime_read_word(&walk->frame, walk->frame + runtime->holder_frame_at))
 		return RUNTIME_UNREADABLE;
 	walk->mark = 0;
+	walk->code_bytes = runtime_code_bytes(runtime);
 	if (runtime->state_mark_at != PILOTLIGHT_RUNTIME_NONE &&
 		!runtime_read_word(&walk->mark, state + runtime->state_mark_at))
 		return RUNTIME_UNREADABLE;
@@ -174,14 +193,43 @@ static __always_inline __s32 runtime_unit(
 	return unit >= -1 && unit < RUNTIME_UNITS_MAX ? (__s32)unit : RUNTIME_UNIT_UNKNOWN;
 }
 
-/* Has the frame a code object? The proof is its type. */
-static __always_inline int runtime_has_code(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 code)
+/* The word of the code object at `at`. */
+static __always_inline __u64 runtime_code_word(const struct runtime_walk *walk, __u32 at)
 {
-	__u64 type;
+	__u64 word;
 
-	return runtime_read_word(&type, code ? code + runtime->object_type_at : 0) &&
-	       type == walk->base + runtime->code_type_place;
+	at &= PILOTLIGHT_RUNTIME_CODE_MAX - 1;
+	__asm__ volatile("" : "+r"(at));
+	if (at > PILOTLIGHT_RUNTIME_CODE_MAX - sizeof(word))
+		return 0;
+	__builtin_memcpy(&word, walk->code + at, sizeof(word));
+	return word;
+}
+
+static __always_inline __u64 runtime_hash(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 32;
+}
+
+/* Is there a code object? The proof is its type. */
+static __always_inline int runtime_read_code(struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, __u64 code, struct runtime_step *step)
+{
+	__u32 size = walk->code_bytes;
+	__u64 check;
+
+	if (!code || size > PILOTLIGHT_RUNTIME_CODE_MAX || !can_copy_user(walk->code, size, code) ||
+		runtime_code_word(walk, runtime->object_type_at) !=
+			walk->base + runtime->code_type_place)
+		return 0;
+	check = runtime_hash(0, runtime_code_word(walk, runtime->code_name_at));
+	check = runtime_hash(check, runtime_code_word(walk, runtime->code_file_at));
+	check = runtime_hash(check, runtime_code_word(walk, runtime->code_lines_at));
+	check = runtime_hash(check, (__u32)runtime_code_word(walk, runtime->code_first_line_at));
+	step->code = code;
+	step->check = check;
+	return 1;
 }
 
 /* The next mark of the list. */
@@ -222,7 +270,7 @@ static __always_inline enum runtime_end runtime_next(struct runtime_walk *walk,
 
 	if (size > PILOTLIGHT_RUNTIME_FRAME_MAX || !can_copy_user(walk->bytes, size, frame))
 		return RUNTIME_UNREADABLE;
-	step->code = step->mark = 0;
+	step->code = step->check = step->mark = 0;
 	step->unit = RUNTIME_UNIT_UNKNOWN;
 	if (runtime_ends_group(walk, runtime, &is_mark)) {
 		if (is_mark)
@@ -231,10 +279,8 @@ static __always_inline enum runtime_end runtime_next(struct runtime_walk *walk,
 			runtime_next_mark(walk, runtime, step);
 	}
 	code = runtime_pointer(runtime_frame_word(walk, runtime->frame_code_at));
-	if (!is_mark && runtime_has_code(walk, runtime, code)) {
-		step->code = code;
+	if (!is_mark && runtime_read_code(walk, runtime, code, step))
 		step->unit = runtime_unit(walk, runtime, code);
-	}
 	walk->frame = runtime_frame_word(walk, runtime->frame_previous_at);
 	return walk->frame ? RUNTIME_ON : RUNTIME_ROOT;
 }

@@ -72,13 +72,21 @@ static bool has_sound_frame(const struct pilotlight_runtime *runtime)
 			  : runtime->frame_group_at == PILOTLIGHT_RUNTIME_NONE);
 }
 
+/* The same of a code object; its instructions may be anywhere behind. */
+static bool has_sound_code(const struct pilotlight_runtime *runtime)
+{
+	int64_t last = PILOTLIGHT_RUNTIME_CODE_MAX - (int64_t)sizeof(uint64_t);
+
+	return runtime->object_type_at <= last && runtime->code_file_at <= last &&
+	       runtime->code_name_at <= last && runtime->code_first_line_at <= last &&
+	       runtime->code_lines_at <= last;
+}
+
 static bool has_sound_offsets(const struct pilotlight_runtime *runtime)
 {
 	const uint16_t always[] = { runtime->state_thread_at, runtime->state_frame_at,
-		runtime->object_type_at, runtime->code_file_at, runtime->code_name_at,
-		runtime->code_first_line_at, runtime->code_lines_at, runtime->string_length_at,
-		runtime->string_state_at, runtime->string_ascii_at, runtime->string_other_at,
-		runtime->bytes_size_at, runtime->bytes_data_at };
+		runtime->string_length_at, runtime->string_state_at, runtime->string_ascii_at,
+		runtime->string_other_at, runtime->bytes_size_at, runtime->bytes_data_at };
 	bool has_list = runtime->group != PILOTLIGHT_RUNTIME_GROUP_FRAME;
 
 	for (size_t i = 0; i < ARRAY_SIZE(always); i++)
@@ -95,7 +103,8 @@ static bool has_sound_offsets(const struct pilotlight_runtime *runtime)
 bool runtime_description_is_sound(const struct pilotlight_runtime *runtime)
 {
 	return runtime->version == PILOTLIGHT_RUNTIME_VERSION && has_sound_kinds(runtime) &&
-	       has_sound_anchor(runtime) && has_sound_frame(runtime) && has_sound_offsets(runtime);
+	       has_sound_anchor(runtime) && has_sound_frame(runtime) && has_sound_code(runtime) &&
+	       has_sound_offsets(runtime);
 }
 
 int runtime_description_find(

@@ -26,8 +26,10 @@
 enum {
 	PILOTLIGHT_RUNTIME_VERSION = 1,
 	PILOTLIGHT_RUNTIME_NONE = 0xffff,
-	PILOTLIGHT_RUNTIME_AT_MAX = 4095,   /* the greatest offset */
-	PILOTLIGHT_RUNTIME_FRAME_MAX = 128, /* bytes of a frame, up to the last of its fields */
+	PILOTLIGHT_RUNTIME_AT_MAX = 4095, /* the greatest offset */
+	/* Bytes of a frame, and of a code object, up to the last of their fields. */
+	PILOTLIGHT_RUNTIME_FRAME_MAX = 128,
+	PILOTLIGHT_RUNTIME_CODE_MAX = 256,
 	PILOTLIGHT_RUNTIME_TAG_BITS = 7,
 };
 

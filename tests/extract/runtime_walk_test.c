@@ -38,6 +38,7 @@ static pid_t child;
 #define __always_inline inline __attribute__((always_inline))
 #endif
 #include "bpf/runtime_code.bpf.h"
+#include "bpf/runtime_known.bpf.h"
 
 static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 {
@@ -50,6 +51,8 @@ enum { FRAMES_MAX = 200, NAME_BYTES = 256, LINE_BYTES = 4096 };
 
 static struct pilotlight_runtime runtime;
 static __u64 base;
+static struct runtime_known known[RUNTIME_KNOWN];
+static size_t known_frames;
 
 static int describe(const char *path)
 {
@@ -130,6 +133,20 @@ static void check_frame(const struct runtime_step *step, const char *line, bool 
 	}
 }
 
+/* Most frames are of code that has been seen before, with the same hash. */
+static void check_known(const struct runtime_step *step)
+{
+	static struct pilotlight_runtime_code record;
+	struct runtime_known *entry = &known[runtime_known_place((__u64)child, step)];
+
+	assert_true(runtime_copy_code(&runtime, step->code, &record));
+	if (runtime_is_known(entry, (__u64)child, step)) {
+		assert_int_equal(entry->hash, record.hash);
+		known_frames++;
+	}
+	runtime_remember(entry, (__u64)child, step, record.hash);
+}
+
 /* Walks the frames of a thread, of which `output` tells. Returns the line behind them. */
 static char *check_thread(FILE *output, char line[LINE_BYTES])
 {
@@ -149,6 +166,7 @@ static char *check_thread(FILE *output, char line[LINE_BYTES])
 		if (step.code) {
 			assert_non_null(line);
 			check_frame(&step, line, frames == 0);
+			check_known(&step);
 			line = fgets(line, LINE_BYTES, output);
 			frames++;
 		}
@@ -181,6 +199,7 @@ static void check_interpreter(const char *path)
 	size_t threads = 0;
 	FILE *output;
 
+	known_frames = 0;
 	assert_int_equal(pipe(to_child), 0);
 	assert_int_equal(pipe(from_child), 0);
 	child = fork();
@@ -207,6 +226,7 @@ static void check_interpreter(const char *path)
 		next = check_thread(output, line);
 	}
 	assert_int_equal(threads, 4);
+	assert_true(known_frames > 80); /* of some 125 */
 	(void)close(TAKE_FD(input));
 	(void)fclose(output);
 	assert_int_equal(waitpid(child, &status, 0), child);

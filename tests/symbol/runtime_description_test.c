@@ -85,6 +85,8 @@ static void each_field_is_checked(void **state)
 		CHANGE(code_name_at, PILOTLIGHT_RUNTIME_NONE),
 		CHANGE(code_first_line_at, PILOTLIGHT_RUNTIME_NONE),
 		CHANGE(code_lines_at, PILOTLIGHT_RUNTIME_NONE),
+		CHANGE(code_lines_at, 249),
+		CHANGE(object_type_at, 249),
 		CHANGE(code_units_at, PILOTLIGHT_RUNTIME_NONE),
 		CHANGE(string_length_at, PILOTLIGHT_RUNTIME_NONE),
 		CHANGE(string_state_at, PILOTLIGHT_RUNTIME_NONE),
