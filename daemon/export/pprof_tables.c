@@ -231,6 +231,36 @@ struct pprof_cgroup pprof_tables_cgroup(struct pprof_tables *tables, uint32_t pr
 	return *known;
 }
 
+/* Labels of cgroups are part of the samples' order, so they come before it. */
+static int read_services(struct pprof_tables *tables)
+{
+	for (size_t i = 0; tables->error == 0 && i < tables->profile->threads.count; i++)
+		(void)pprof_tables_cgroup(tables, tables->profile->threads.items[i].cgroup);
+	return tables->error;
+}
+
+static int compare_by_service(const void *first, const void *second, void *context)
+{
+	const struct pprof_tables *tables = context;
+	const struct profile *profile = tables->profile;
+	const struct profile_sample *a = &profile->samples.items[*(const uint32_t *)first];
+	const struct profile_sample *b = &profile->samples.items[*(const uint32_t *)second];
+	int order = compare_services(
+		tables, &profile->threads.items[a->thread], &profile->threads.items[b->thread]);
+
+	return order != 0 ? order : compare_samples(first, second, context);
+}
+
+int pprof_tables_sort_by_service(struct pprof_tables *tables)
+{
+	int r = read_services(tables);
+
+	if (r == 0)
+		qsort_r(tables->samples, tables->sample_count, sizeof(*tables->samples),
+			compare_by_service, tables);
+	return r;
+}
+
 int pprof_tables_init(
 	struct pprof_tables *tables, const struct profile *profile, enum pprof_labels labels)
 {
@@ -238,12 +268,8 @@ int pprof_tables_init(
 
 	*tables = (struct pprof_tables){ .profile = profile, .labels = labels };
 	r = allocate(tables);
-	/* Labels of cgroups are part of the samples' order, so they come first. */
-	for (size_t i = 0; r == 0 && labels == PPROF_LABELS_SERVICE && i < profile->threads.count;
-		i++) {
-		(void)pprof_tables_cgroup(tables, profile->threads.items[i].cgroup);
-		r = tables->error;
-	}
+	if (r == 0 && labels == PPROF_LABELS_SERVICE)
+		r = read_services(tables);
 	if (r < 0) {
 		pprof_tables_done(tables);
 		return r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tables of a pprof message: the items of a profile that its samples use, and their numbers in
- * the message. Locations, mappings and samples get their numbers at the start, in the profile's
- * order. Strings and functions get theirs when they are written. Borrows the profile; bounded by
- * its size (I4).
+ * The tables of a pprof message, or of one of OpenTelemetry (otlp.h): the items of a profile that
+ * its samples use, and their numbers in the message. Locations, mappings and samples get their
+ * numbers at the start, in the profile's order. Strings and functions get theirs when they are
+ * written. Borrows the profile; bounded by its size (I4).
  */
 #pragma once
 
@@ -57,6 +57,10 @@ struct pprof_tables {
 int pprof_tables_init(
 	struct pprof_tables *tables, const struct profile *profile, enum pprof_labels labels);
 void pprof_tables_done(struct pprof_tables *tables);
+
+/* Sorts the samples by service first: unit, container and pod. Those without any come first. Equal
+ * ones stay adjacent. Returns 0 or -ENOMEM. */
+int pprof_tables_sort_by_service(struct pprof_tables *tables);
 
 /* Says whether two samples of the profile have the same stack and labels. */
 bool pprof_tables_same_sample(const struct pprof_tables *tables, uint32_t first, uint32_t second);

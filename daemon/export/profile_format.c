@@ -2,6 +2,7 @@
 #include "export/profile_format.h"
 
 #include "base/utf8.h"
+#include "export/otlp.h"
 #include "page/page_html.h"
 #include "render/flamegraph_svg.h"
 #include "render/folded.h"
@@ -9,6 +10,9 @@
 #include "render/table.h"
 
 #include <string.h>
+#include <unistd.h>
+
+enum { HOST_BYTES = 256 };
 
 static int write_svg(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
@@ -27,6 +31,18 @@ static int write_pprof(const struct profile *profile, const struct profile_forma
 	struct output *output)
 {
 	return pprof_write(profile, options->pprof_labels, output);
+}
+
+/* Neither a history nor a recording leaves the host on which it was made. */
+static int write_otlp(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	char host[HOST_BYTES] = "", clean[UTF8_CLEAN_BYTES];
+
+	if (gethostname(host, sizeof(host) - 1) < 0)
+		host[0] = '\0';
+	(void)utf8_clean(clean, host, strlen(host));
+	return otlp_write(profile, options->pprof_labels, clean, output);
 }
 
 static int write_table(const struct profile *profile, const struct profile_format_options *options,
@@ -57,6 +73,7 @@ const struct profile_format profile_formats[] = {
 	{ "svg", ".svg", "image/svg+xml", true, write_svg },
 	{ "folded", ".folded", "text/plain; charset=utf-8", true, write_folded },
 	{ "pprof", ".pb.gz", "application/octet-stream", false, write_pprof },
+	{ "otlp", ".otlp.gz", "application/octet-stream", false, write_otlp },
 	{ "html", ".html", "text/html; charset=utf-8", true, write_html },
 	{ "json", ".json", "application/json", true, write_json },
 	{ "txt", ".txt", "text/plain; charset=utf-8", true, write_table },
@@ -86,5 +103,5 @@ const struct profile_format *profile_format_of_path(const char *path)
 
 const char *profile_format_names(void)
 {
-	return "svg, folded, pprof, html, json or txt";
+	return "svg, folded, pprof, otlp, html, json or txt";
 }

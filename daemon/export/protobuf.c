@@ -10,6 +10,7 @@
 
 enum {
 	WIRE_VARINT = 0,
+	WIRE_FIXED64 = 1,
 	WIRE_LENGTH_DELIMITED = 2,
 	VARINT_BYTES_MAX = 10,
 	FIELD_MAX = (1 << 29) - 1,
@@ -92,6 +93,18 @@ void protobuf_u64(struct protobuf *message, uint32_t field, uint64_t value)
 		return;
 	append_tag(message, field, WIRE_VARINT);
 	protobuf_varint(message, value);
+}
+
+void protobuf_fixed64(struct protobuf *message, uint32_t field, uint64_t value)
+{
+	uint8_t bytes[sizeof(value)];
+
+	if (value == 0)
+		return;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(value >> 8 * i);
+	append_tag(message, field, WIRE_FIXED64);
+	append(message, bytes, sizeof(bytes));
 }
 
 void protobuf_bytes(struct protobuf *message, uint32_t field, const void *bytes, size_t size)

@@ -30,6 +30,9 @@ void protobuf_varint(struct protobuf *message, uint64_t value);
 /* Writes an integer, enum or bool. 0 is proto3's default and takes no bytes. */
 void protobuf_u64(struct protobuf *message, uint32_t field, uint64_t value);
 
+/* Writes a fixed64. 0 takes no bytes. */
+void protobuf_fixed64(struct protobuf *message, uint32_t field, uint64_t value);
+
 /* Writes a string or bytes, even if empty, since an element of a repeated field counts. */
 void protobuf_bytes(struct protobuf *message, uint32_t field, const void *bytes, size_t size);
 

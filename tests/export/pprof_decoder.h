@@ -25,7 +25,7 @@ struct wire {
 struct wire_field {
 	uint64_t number, value; /* value: of a varint */
 	struct wire content;	/* of what has a length */
-	bool is_varint;
+	bool is_varint, is_fixed64;
 };
 
 static inline uint64_t wire_varint(struct wire *wire)
@@ -56,8 +56,17 @@ static inline bool wire_next(struct wire *wire, struct wire_field *ret_field)
 	tag = wire_varint(wire);
 	ret_field->number = tag >> 3;
 	ret_field->is_varint = (tag & 7) == 0;
+	ret_field->is_fixed64 = (tag & 7) == 1;
 	if (ret_field->is_varint) {
 		ret_field->value = wire_varint(wire);
+		return true;
+	}
+	if (ret_field->is_fixed64) {
+		assert_true(wire->end - wire->next >= 8);
+		ret_field->value = 0;
+		for (unsigned int i = 0; i < 8; i++)
+			ret_field->value |= (uint64_t)wire->next[i] << 8 * i;
+		wire->next += 8;
 		return true;
 	}
 	assert_int_equal(tag & 7, 2);

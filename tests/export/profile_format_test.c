@@ -61,6 +61,7 @@ static void formats_are_found(void **state)
 		{ "x.svg", "svg" },
 		{ "/a.svg/x.folded", "folded" },
 		{ "x.pb.gz", "pprof" },
+		{ "x.otlp.gz", "otlp" },
 		{ "x.y.txt", "txt" },
 	};
 
@@ -84,7 +85,8 @@ static void each_format_says_what_it_is(void **state)
 		assert_int_equal(format->ending[0], '.');
 		assert_non_null(strchr(format->content_type, '/'));
 		assert_non_null(strstr(profile_format_names(), format->name));
-		assert_int_equal(format->is_text, strcmp(format->name, "pprof") != 0);
+		assert_int_equal(format->is_text,
+			strcmp(format->name, "pprof") != 0 && strcmp(format->name, "otlp") != 0);
 	}
 }
 
@@ -103,6 +105,9 @@ static void titles_are_shown(void **state)
 	assert_string_equal(bytes, "prog;main 3\n");
 	free(bytes);
 	bytes = write_as("pprof", &options);
+	assert_memory_equal(bytes, "\x1f\x8b", 2);
+	free(bytes);
+	bytes = write_as("otlp", &options);
 	assert_memory_equal(bytes, "\x1f\x8b", 2);
 	free(bytes);
 }

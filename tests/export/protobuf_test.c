@@ -47,6 +47,17 @@ static void numbers_are_varints(void **state)
 	protobuf_done(&message);
 }
 
+static void fixed_numbers_have_eight_bytes(void **state)
+{
+	struct protobuf message;
+
+	protobuf_init(&message, LIMIT);
+	protobuf_fixed64(&message, 3, 0x0102030405060708);
+	protobuf_fixed64(&message, 3, 0);
+	expect_bytes(&message, "190807060504030201");
+	protobuf_done(&message);
+}
+
 static void strings_have_a_length(void **state)
 {
 	struct protobuf message;
@@ -197,6 +208,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_varints),
+		cmocka_unit_test(fixed_numbers_have_eight_bytes),
 		cmocka_unit_test(strings_have_a_length),
 		cmocka_unit_test(messages_nest),
 		cmocka_unit_test(long_messages_move_over),

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Writes the resources one after the other, then the dictionary with what they refer to. The
+ * samples are sorted by service, so a resource is a run of them.
+ */
+#include "export/otlp.h"
+
+#include "base/cleanup.h"
+#include "base/event_source.h"
+#include "export/otlp_fields.h"
+#include "export/otlp_writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <xxhash.h>
+
+static const char SERVICE_ENDING[] = ".service";
+static const char UNKNOWN_SERVICE[] = "unknown_service";
+
+enum { PROFILE_ID_BYTES = 16 };
+
+static void writer_free(struct otlp_writer *writer)
+{
+	if (!writer)
+		return;
+	gzip_free(writer->gzip);
+	protobuf_done(&writer->message);
+	pprof_tables_done(&writer->tables);
+	hash_index_done(&writer->attribute_index);
+	free(writer->attributes);
+	free(writer->stacks);
+	free(writer->stack_ids);
+	free(writer);
+}
+DEFINE_CLEANUP(struct otlp_writer, writer_free);
+
+static int writer_init(struct otlp_writer *writer, struct output *output)
+{
+	const struct profile *profile = writer->profile;
+	int r = pprof_tables_init(&writer->tables, profile, writer->labels);
+
+	protobuf_init(&writer->message, OTLP_BYTES_MAX);
+	if (r == 0)
+		r = pprof_tables_sort_by_service(&writer->tables);
+	if (r < 0)
+		return r;
+	writer->stack_ids = calloc(profile->nodes.count + 1, sizeof(*writer->stack_ids));
+	writer->stacks = calloc(profile->nodes.count + PPROF_EXTRA_COUNT, sizeof(*writer->stacks));
+	if (!writer->stack_ids || !writer->stacks)
+		return -ENOMEM;
+	r = gzip_new(output, &writer->gzip);
+	if (r == 0)
+		output_init(&writer->plain, gzip_write, writer->gzip);
+	return r;
+}
+
+static int first_error(const struct otlp_writer *writer)
+{
+	return writer->message.error < 0  ? writer->message.error
+	       : writer->tables.error < 0 ? writer->tables.error
+					  : writer->error;
+}
+
+static void send(struct otlp_writer *writer)
+{
+	if (first_error(writer) == 0)
+		output_write(&writer->plain, writer->message.bytes, writer->message.size);
+	protobuf_clear(&writer->message);
+}
+
+static const struct event_source *source_of(const struct profile *profile)
+{
+	return event_source_of(string_pool_get(&profile->strings, profile->event));
+}
+
+/* --- resources --- */
+
+static void put_string_attribute(
+	struct protobuf *message, uint32_t field, const char *key, const char *text, size_t size)
+{
+	const size_t begin = protobuf_begin(message, field);
+	size_t value;
+
+	protobuf_bytes(message, KEY_VALUE_KEY, key, strlen(key));
+	value = protobuf_begin(message, KEY_VALUE_VALUE);
+	protobuf_bytes(message, ANY_VALUE_STRING, text, size);
+	protobuf_end(message, value);
+	protobuf_end(message, begin);
+}
+
+static const char *string_of(const struct otlp_writer *writer, uint32_t string)
+{
+	return string_pool_get(&writer->tables.strings, string);
+}
+
+static void put_service(struct otlp_writer *writer, const struct pprof_cgroup *service)
+{
+	const char *name = service->unit ? string_of(writer, service->unit) : UNKNOWN_SERVICE;
+	const size_t ending = sizeof(SERVICE_ENDING) - 1;
+	size_t size = strlen(name);
+
+	if (size > ending && strcmp(name + size - ending, SERVICE_ENDING) == 0)
+		size -= ending;
+	put_string_attribute(&writer->message, RESOURCE_ATTRIBUTE, "service.name", name, size);
+}
+
+static void put_resource(struct otlp_writer *writer, const struct pprof_cgroup *service)
+{
+	struct protobuf *message = &writer->message;
+	const size_t begin = protobuf_begin(message, RESOURCE_PROFILES_RESOURCE);
+	const struct {
+		const char *key, *text;
+	} others[] = {
+		{ "container.id",
+			service->container ? string_of(writer, service->container) : NULL },
+		{ "k8s.pod.uid", service->pod ? string_of(writer, service->pod) : NULL },
+		{ "host.name", writer->host },
+		{ "os.type", "linux" },
+	};
+
+	put_service(writer, service);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i].text && others[i].text[0])
+			put_string_attribute(message, RESOURCE_ATTRIBUTE, others[i].key,
+				others[i].text, strlen(others[i].text));
+	protobuf_end(message, begin);
+}
+
+static void put_scope(struct protobuf *message)
+{
+	const size_t begin = protobuf_begin(message, SCOPE_PROFILES_SCOPE);
+
+	protobuf_bytes(message, SCOPE_NAME, "pilotlight", strlen("pilotlight"));
+	protobuf_bytes(message, SCOPE_VERSION, PILOTLIGHT_VERSION, strlen(PILOTLIGHT_VERSION));
+	protobuf_end(message, begin);
+}
+
+/* --- samples --- */
+
+static uint32_t stack_of_node(struct otlp_writer *writer, uint32_t node)
+{
+	uint32_t *known = &writer->stack_ids[node];
+
+	if (*known == 0) {
+		writer->stacks[writer->stack_count++] = (struct otlp_stack){ .node = node };
+		*known = (uint32_t)writer->stack_count;
+	}
+	return *known;
+}
+
+static uint32_t stack_of_extra(struct otlp_writer *writer, uint32_t extra)
+{
+	uint32_t *known = &writer->extra_stack_ids[extra];
+
+	if (*known == 0) {
+		writer->stacks[writer->stack_count++] = (struct otlp_stack){ .extra = extra };
+		*known = (uint32_t)writer->stack_count;
+	}
+	return *known;
+}
+
+static void put_value(struct otlp_writer *writer, uint64_t count)
+{
+	struct protobuf *message = &writer->message;
+	const size_t begin = protobuf_begin(message, OTLP_SAMPLE_VALUES);
+	uint64_t amount = count;
+
+	/* The receiver multiplies samples of CPU time by the period. */
+	if (!event_source_is_cpu(source_of(writer->profile)) &&
+		__builtin_mul_overflow(count, writer->profile->period_ns, &amount))
+		amount = UINT64_MAX;
+	protobuf_varint(message, amount < INT64_MAX ? amount : INT64_MAX);
+	protobuf_end(message, begin);
+}
+
+static void put_thread(struct otlp_writer *writer, const struct profile_thread *thread)
+{
+	struct pprof_tables *tables = &writer->tables;
+	struct protobuf *message = &writer->message;
+	const uint32_t comm = pprof_tables_string(tables, thread->comm);
+	const uint32_t exe = pprof_tables_string(tables, thread->exe);
+	const size_t begin = protobuf_begin(message, OTLP_SAMPLE_ATTRIBUTES);
+
+	if (comm)
+		protobuf_varint(message, otlp_attribute_text(writer, "thread.name", comm));
+	/* Merged threads have neither number. */
+	if (thread->tid)
+		protobuf_varint(message, otlp_attribute_number(writer, "thread.id", thread->tid));
+	if (thread->tgid)
+		protobuf_varint(
+			message, otlp_attribute_number(writer, "process.pid", thread->tgid));
+	if (exe)
+		protobuf_varint(
+			message, otlp_attribute_text(writer, "process.executable.path", exe));
+	protobuf_end(message, begin);
+}
+
+/* Writes the sample at `first`, with those that are equal to it. Returns the next. */
+static size_t put_sample(struct otlp_writer *writer, size_t first)
+{
+	const struct pprof_tables *tables = &writer->tables;
+	const struct profile_sample *samples = writer->profile->samples.items;
+	const struct profile_sample *sample = &samples[tables->samples[first]];
+	const size_t begin = protobuf_begin(&writer->message, OTLP_PROFILE_SAMPLE);
+	uint64_t count = 0;
+	size_t i = first;
+
+	for (; i < tables->sample_count &&
+		pprof_tables_same_sample(tables, tables->samples[first], tables->samples[i]);
+		i++)
+		if (__builtin_add_overflow(count, samples[tables->samples[i]].count, &count))
+			count = UINT64_MAX;
+	protobuf_u64(&writer->message, OTLP_SAMPLE_STACK,
+		sample->node == PROFILE_ROOT ? stack_of_extra(writer, PPROF_NO_STACK)
+					     : stack_of_node(writer, sample->node));
+	if (writer->labels == PPROF_LABELS_ALL)
+		put_thread(writer, &writer->profile->threads.items[sample->thread]);
+	put_value(writer, count);
+	protobuf_end(&writer->message, begin);
+	return i;
+}
+
+static void put_losses(struct otlp_writer *writer)
+{
+	for (enum pilotlight_drop reason = 0; reason < PILOTLIGHT_DROP_COUNT; reason++) {
+		size_t begin;
+
+		if (writer->tables.extra_location_ids[reason] == 0)
+			continue;
+		begin = protobuf_begin(&writer->message, OTLP_PROFILE_SAMPLE);
+		protobuf_u64(&writer->message, OTLP_SAMPLE_STACK, stack_of_extra(writer, reason));
+		put_value(writer, writer->profile->accounts.dropped[reason]);
+		protobuf_end(&writer->message, begin);
+	}
+}
+
+/* --- profiles --- */
+
+static void put_value_type(
+	struct otlp_writer *writer, uint32_t field, const char *type, const char *unit)
+{
+	const uint32_t type_string = pprof_tables_text(&writer->tables, type);
+	const uint32_t unit_string = pprof_tables_text(&writer->tables, unit);
+	const size_t begin = protobuf_begin(&writer->message, field);
+
+	protobuf_u64(&writer->message, OTLP_VALUE_TYPE_TYPE, type_string);
+	protobuf_u64(&writer->message, OTLP_VALUE_TYPE_UNIT, unit_string);
+	protobuf_end(&writer->message, begin);
+}
+
+/* Receivers crash without a period type, so that of amounts is empty. */
+static void put_types(struct otlp_writer *writer)
+{
+	const struct event_source *source = source_of(writer->profile);
+
+	if (!event_source_is_cpu(source)) {
+		put_value_type(writer, OTLP_PROFILE_SAMPLE_TYPE, source->pprof_type, source->unit);
+		put_value_type(writer, OTLP_PROFILE_PERIOD_TYPE, "", "");
+		return;
+	}
+	put_value_type(writer, OTLP_PROFILE_SAMPLE_TYPE, "samples", "count");
+	put_value_type(writer, OTLP_PROFILE_PERIOD_TYPE, source->pprof_type, source->unit);
+	protobuf_u64(&writer->message, OTLP_PROFILE_PERIOD, writer->profile->period_ns);
+}
+
+static void put_time(struct otlp_writer *writer)
+{
+	const struct profile *profile = writer->profile;
+
+	protobuf_fixed64(&writer->message, OTLP_PROFILE_TIME_NS, profile->start_ns);
+	/* Receivers divide by this, so it excludes time that was not recorded. */
+	protobuf_u64(&writer->message, OTLP_PROFILE_DURATION_NS,
+		profile->covered_ns > 0		      ? profile->covered_ns
+		: profile->end_ns > profile->start_ns ? profile->end_ns - profile->start_ns
+						      : 0);
+}
+
+/* Not by hash_bytes(), which differs between processes. */
+static void put_id(struct otlp_writer *writer, const struct pprof_cgroup *service)
+{
+	const struct profile *profile = writer->profile;
+	char identity[4096];
+	XXH128_canonical_t id;
+	int size = snprintf(identity, sizeof(identity), "%s %s %s %s %s %" PRIu64 " %" PRIu64,
+		writer->host ? writer->host : "", string_of(writer, service->unit),
+		string_of(writer, service->container), string_of(writer, service->pod),
+		source_of(profile)->name, profile->start_ns, profile->end_ns);
+
+	_Static_assert(sizeof(id) == PROFILE_ID_BYTES, "as many as a profile's id has");
+	if (size >= (int)sizeof(identity))
+		size = sizeof(identity) - 1;
+	XXH128_canonicalFromHash(&id, XXH3_128bits(identity, (size_t)size));
+	protobuf_bytes(&writer->message, OTLP_PROFILE_ID, &id, sizeof(id));
+}
+
+static bool is_same_service(const struct pprof_cgroup *a, const struct pprof_cgroup *b)
+{
+	return a->unit == b->unit && a->container == b->container && a->pod == b->pod;
+}
+
+static struct pprof_cgroup service_at(struct otlp_writer *writer, size_t i)
+{
+	const struct profile *profile = writer->profile;
+	const struct profile_sample *sample = &profile->samples.items[writer->tables.samples[i]];
+
+	return pprof_tables_cgroup(&writer->tables, profile->threads.items[sample->thread].cgroup);
+}
+
+/* Writes the resource of a service, whose samples begin at `first`. Returns the first of the next.
+ */
+static size_t write_resource(
+	struct otlp_writer *writer, const struct pprof_cgroup *service, size_t first)
+{
+	const struct pprof_cgroup none = { 0 };
+	struct protobuf *message = &writer->message;
+	const size_t begin = protobuf_begin(message, REQUEST_RESOURCE_PROFILES);
+	size_t scopes, profile, i = first;
+
+	put_resource(writer, service);
+	scopes = protobuf_begin(message, RESOURCE_PROFILES_SCOPES);
+	put_scope(message);
+	profile = protobuf_begin(message, SCOPE_PROFILES_PROFILE);
+	put_types(writer);
+	put_time(writer);
+	put_id(writer, service);
+	if (is_same_service(service, &none))
+		put_losses(writer);
+	while (i < writer->tables.sample_count) {
+		const struct pprof_cgroup next = service_at(writer, i);
+
+		if (!is_same_service(&next, service))
+			break;
+		i = put_sample(writer, i);
+	}
+	protobuf_end(message, profile);
+	protobuf_end(message, scopes);
+	protobuf_end(message, begin);
+	send(writer);
+	return i;
+}
+
+static bool has_losses(const struct otlp_writer *writer)
+{
+	for (size_t i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
+		if (writer->tables.extra_location_ids[i] > 0)
+			return true;
+	return false;
+}
+
+/* Samples without a service come first. */
+static void write_resources(struct otlp_writer *writer)
+{
+	const struct pprof_cgroup none = { 0 };
+	size_t i = 0;
+
+	if (has_losses(writer))
+		i = write_resource(writer, &none, 0);
+	while (i < writer->tables.sample_count && first_error(writer) == 0) {
+		const struct pprof_cgroup service = service_at(writer, i);
+
+		i = write_resource(writer, &service, i);
+	}
+}
+
+int otlp_write(const struct profile *profile, enum pprof_labels labels, const char *host,
+	struct output *output)
+{
+	_cleanup_(writer_freep) struct otlp_writer *writer = calloc(1, sizeof(*writer));
+	int r;
+
+	if (!writer)
+		return -ENOMEM;
+	writer->profile = profile;
+	/* Viewers of this format show attributes, so it needs no roots for them. */
+	writer->labels = labels == PPROF_LABELS_SERVICE ? labels : PPROF_LABELS_ALL;
+	writer->host = host;
+	r = writer_init(writer, output);
+	if (r < 0)
+		return r;
+	write_resources(writer);
+	otlp_put_dictionary(writer);
+	send(writer);
+	r = first_error(writer);
+	if (r == 0)
+		r = output_finish(&writer->plain);
+	return r < 0 ? r : gzip_finish(writer->gzip);
+}

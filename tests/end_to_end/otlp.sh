@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A recording in OpenTelemetry's format, read by protoc against a schema of its own.
+# Runs beside others: it judges what a file holds, not shares or times.
+. "$(dirname "$0")/lib.sh"
+
+need_root
+need_programs
+need_commands protoc
+
+# decodes NAME: no field is unknown to the schema.
+decodes() {
+	gzip -dc "$tmp/$1.otlp.gz" | protoc -I "$root/tests/data" --decode=Request otlp_profiles.proto >"$tmp/$1.txt" &&
+		! grep -nE '^ *[0-9]+[:{ ]' "$tmp/$1.txt"
+}
+
+has_all() {
+	local file=$tmp/$1.txt text
+
+	shift
+	for text; do
+		grep -qF "$text" "$file" || { note "no $text"; return 1; }
+	done
+}
+
+# As many samples with one value each, as there are samples.
+has_one_value_a_sample() {
+	awk '/^ *samples \{/ { samples++ } /^ *values:/ { values++ }
+		END { print "# " samples " samples"; exit !(samples > 0 && samples == values) }' "$tmp/$1.txt"
+}
+
+plan 5
+
+"$pilotlight" record -q -o "$tmp/cpu.otlp.gz" -- "$workloads/shares" 2 >"$tmp/log" 2>&1 || note "$(cat "$tmp/log")"
+check "protoc knows each field" decodes cpu
+check "functions, services and types are there" has_all cpu 'strings: "hot_60"' 'key: "service.name"' \
+	'key: "host.name"' 'name: "pilotlight"' 'strings: "samples"' 'strings: "process.executable.build_id.gnu"'
+check "each sample has one value" has_one_value_a_sample cpu
+
+"$pilotlight" record -q -e offcpu -f otlp -o "$tmp/offcpu.otlp.gz" -- sleep 1 >"$tmp/log" 2>&1 || note "$(cat "$tmp/log")"
+check "protoc knows each field of time off CPU" decodes offcpu
+check "its type is an amount" has_all offcpu 'strings: "off_cpu"' 'strings: "nanoseconds"'
+finish

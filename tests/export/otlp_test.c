@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reads what was written by the wire format alone, and holds it to the rules of the protocol and of
+ * its receivers: each index is within its table, element 0 of each table is empty, keys are unique,
+ * each sample has one value, all text is valid UTF-8.
+ */
+#include "base/array.h"
+#include "export/otlp.h"
+#include "tests/export/pprof_profile.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { MAPPING = 1, LOCATION, FUNCTION, LINK, STRING, ATTRIBUTE, STACK, TABLES, ITEMS_MAX = 64 };
+
+struct items {
+	struct wire items[ITEMS_MAX];
+	size_t count;
+};
+
+struct read {
+	uint8_t *bytes;
+	struct items tables[TABLES], resources;
+};
+
+static void add(struct items *items, struct wire wire)
+{
+	assert_true(items->count < ITEMS_MAX);
+	items->items[items->count++] = wire;
+}
+
+/* All submessages with this number. */
+static struct items all_of(struct wire wire, uint64_t number)
+{
+	struct items items = { 0 };
+	struct wire_field field;
+
+	while (wire_next(&wire, &field))
+		if (field.number == number) {
+			assert_false(field.is_varint || field.is_fixed64);
+			add(&items, field.content);
+		}
+	return items;
+}
+
+static struct wire only(struct wire wire, uint64_t number)
+{
+	struct items items = all_of(wire, number);
+
+	assert_int_equal(items.count, 1);
+	return items.items[0];
+}
+
+/* 0 if it is absent, as in proto3. */
+static uint64_t number_of(struct wire wire, uint64_t number)
+{
+	struct wire_field field;
+	uint64_t value = 0;
+
+	while (wire_next(&wire, &field))
+		if (field.number == number) {
+			assert_true(field.is_varint || field.is_fixed64);
+			value = field.value;
+		}
+	return value;
+}
+
+/* The numbers of a packed field; there is one field, or none. */
+static size_t packed_of(struct wire wire, uint64_t number, uint64_t values[ITEMS_MAX])
+{
+	struct items items = all_of(wire, number);
+
+	assert_true(items.count <= 1);
+	return items.count == 0 ? 0 : wire_read_packed(items.items[0], values, ITEMS_MAX);
+}
+
+static const char *text_of(struct wire wire)
+{
+	static char texts[8][256];
+	static unsigned next;
+	char *text = texts[next++ % 8];
+
+	assert_true(wire.end - wire.next < 256);
+	memcpy(text, wire.next, (size_t)(wire.end - wire.next));
+	text[wire.end - wire.next] = '\0';
+	return text;
+}
+
+static const char *string_at(const struct read *read, uint64_t i)
+{
+	assert_true(i < read->tables[STRING].count);
+	return text_of(read->tables[STRING].items[i]);
+}
+
+static struct wire element(const struct read *read, int table, uint64_t i)
+{
+	assert_true(i < read->tables[table].count);
+	return read->tables[table].items[i];
+}
+
+/* --- rules --- */
+
+static void check_attributes(const struct read *read, struct wire wire, uint64_t number)
+{
+	uint64_t attributes[ITEMS_MAX];
+	size_t count = packed_of(wire, number, attributes);
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t key = number_of(element(read, ATTRIBUTE, attributes[i]), 1);
+
+		assert_true(attributes[i] > 0 && key > 0);
+		for (size_t j = 0; j < i; j++)
+			assert_int_not_equal(
+				number_of(element(read, ATTRIBUTE, attributes[j]), 1), key);
+	}
+}
+
+static void check_places(const struct read *read)
+{
+	for (size_t i = 1; i < read->tables[MAPPING].count; i++) {
+		assert_true(*string_at(read, number_of(element(read, MAPPING, i), 4)));
+		check_attributes(read, element(read, MAPPING, i), 5);
+	}
+	for (size_t i = 1; i < read->tables[LOCATION].count; i++) {
+		struct wire location = element(read, LOCATION, i);
+		struct items lines = all_of(location, 3);
+
+		(void)element(read, MAPPING, number_of(location, 1));
+		check_attributes(read, location, 4);
+		for (size_t j = 0; j < lines.count; j++) {
+			assert_true(number_of(lines.items[j], 1) > 0);
+			(void)element(read, FUNCTION, number_of(lines.items[j], 1));
+		}
+	}
+	for (size_t i = 1; i < read->tables[FUNCTION].count; i++) {
+		struct wire function = element(read, FUNCTION, i);
+
+		assert_true(*string_at(read, number_of(function, 1)));
+		(void)string_at(read, number_of(function, 2));
+		(void)string_at(read, number_of(function, 3));
+	}
+	for (size_t i = 1; i < read->tables[STACK].count; i++) {
+		uint64_t locations[ITEMS_MAX];
+		size_t count = packed_of(element(read, STACK, i), 1, locations);
+
+		assert_true(count > 0);
+		for (size_t j = 0; j < count; j++) {
+			assert_true(locations[j] > 0);
+			(void)element(read, LOCATION, locations[j]);
+		}
+	}
+}
+
+static void check_utf8(const struct read *read)
+{
+	for (size_t i = 0; i < read->tables[STRING].count; i++) {
+		const char *next = (const char *)read->tables[STRING].items[i].next;
+		const char *end = (const char *)read->tables[STRING].items[i].end;
+
+		for (size_t n; next < end; next += n) {
+			n = utf8_sequence(next, (size_t)(end - next));
+			assert_true(n > 0 && *next != '\0');
+		}
+	}
+}
+
+static struct wire profile_of(const struct read *read, size_t resource)
+{
+	return only(only(read->resources.items[resource], 2), 2);
+}
+
+static void check_values(const struct read *read, size_t resource)
+{
+	struct items samples = all_of(profile_of(read, resource), 2);
+
+	assert_true(samples.count > 0);
+	for (size_t i = 0; i < samples.count; i++) {
+		uint64_t values[ITEMS_MAX];
+
+		assert_true(number_of(samples.items[i], 1) > 0);
+		(void)element(read, STACK, number_of(samples.items[i], 1));
+		check_attributes(read, samples.items[i], 2);
+		assert_int_equal(packed_of(samples.items[i], 4, values), 1);
+		assert_true((int64_t)values[0] > 0);
+		assert_int_equal(all_of(samples.items[i], 5).count, 0);
+	}
+}
+
+static void check_rules(const struct read *read)
+{
+	for (int i = MAPPING; i < TABLES; i++) {
+		assert_true(read->tables[i].count > 0);
+		assert_ptr_equal(read->tables[i].items[0].next, read->tables[i].items[0].end);
+	}
+	assert_int_equal(read->tables[LINK].count, 1);
+	check_places(read);
+	check_utf8(read);
+	for (size_t i = 0; i < read->resources.count; i++) {
+		struct wire id = only(profile_of(read, i), 7);
+
+		assert_int_equal(id.end - id.next, 16);
+		/* Receivers crash without these. */
+		(void)only(read->resources.items[i], 1);
+		assert_string_equal(
+			text_of(only(only(only(read->resources.items[i], 2), 1), 1)), "pilotlight");
+		(void)only(profile_of(read, i), 1);
+		(void)only(profile_of(read, i), 5);
+		check_values(read, i);
+	}
+}
+
+/* Frees the profile. */
+static void write_and_read(
+	struct profile *profile, enum pprof_labels labels, const char *host, struct read *ret_read)
+{
+	struct output_memory memory = { .limit_bytes = OUTPUT_LIMIT };
+	struct output output;
+	struct wire wire;
+	size_t size;
+
+	*ret_read = (struct read){ 0 };
+	output_init(&output, output_to_memory, &memory);
+	assert_int_equal(otlp_write(profile, labels, host, &output), 0);
+	assert_int_equal(output_finish(&output), 0);
+	profile_free(profile);
+	gunzip(memory.bytes, memory.size, &ret_read->bytes, &size);
+	free(memory.bytes);
+	wire = (struct wire){ ret_read->bytes, ret_read->bytes + size };
+	ret_read->resources = all_of(wire, 1);
+	for (int i = MAPPING; i < TABLES; i++)
+		ret_read->tables[i] = all_of(only(wire, 2), (uint64_t)i);
+	check_rules(ret_read);
+}
+
+/* --- what is in it --- */
+
+/* The attribute of a resource; NULL: none. */
+static const char *resource_attribute(const struct read *read, size_t resource, const char *key)
+{
+	struct items items = all_of(only(read->resources.items[resource], 1), 1);
+
+	for (size_t i = 0; i < items.count; i++)
+		if (strcmp(text_of(only(items.items[i], 1)), key) == 0)
+			return text_of(only(only(items.items[i], 2), 1));
+	return NULL;
+}
+
+static size_t resource_of(const struct read *read, const char *service)
+{
+	for (size_t i = 0; i < read->resources.count; i++)
+		if (strcmp(resource_attribute(read, i, "service.name"), service) == 0)
+			return i;
+	fail_msg("no service %s", service);
+	return 0;
+}
+
+/* "leaf;caller 3", with frames innermost first; addresses of code without names. */
+static const char *sample_text(const struct read *read, size_t resource, size_t i)
+{
+	static char text[1024];
+	struct items samples = all_of(profile_of(read, resource), 2);
+	uint64_t locations[ITEMS_MAX], values[ITEMS_MAX];
+	size_t count, used = 0;
+
+	assert_true(i < samples.count);
+	count = packed_of(element(read, STACK, number_of(samples.items[i], 1)), 1, locations);
+	for (size_t j = 0; j < count; j++) {
+		struct wire location = element(read, LOCATION, locations[j]);
+		struct items lines = all_of(location, 3);
+
+		for (size_t n = 0; n < lines.count; n++)
+			used += (size_t)sprintf(text + used, "%s;",
+				string_at(read, number_of(element(read, FUNCTION,
+								  number_of(lines.items[n], 1)),
+							1)));
+		if (lines.count == 0)
+			used += (size_t)sprintf(
+				text + used, "%#llx;", (unsigned long long)number_of(location, 2));
+	}
+	(void)packed_of(samples.items[i], 4, values);
+	(void)sprintf(text + used, " %llu", (unsigned long long)values[0]);
+	return text;
+}
+
+static bool has_sample(const struct read *read, size_t resource, const char *text)
+{
+	size_t count = all_of(profile_of(read, resource), 2).count;
+
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(sample_text(read, resource, i), text) == 0)
+			return true;
+	return false;
+}
+
+#define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* Three services, and threads without one; two losses. */
+static struct profile *busy_profile(void)
+{
+	struct profile *profile = new_profile();
+	uint32_t kernel = add_binary(profile, BINARY_KERNEL, "[kernel.kallsyms]");
+	uint32_t jit = add_binary(profile, BINARY_JIT, "");
+	struct profile_binary program = { .kind = BINARY_EXECUTABLE,
+		.path = string(profile, "/usr/bin/prog"),
+		.build_id = { .size = 4, .bytes = { 0xde, 0xad, 0xbe, 0xef } },
+		.text_vaddr = 0x1000,
+		.text_bytes = 0x2000,
+		.text_offset = 0x400 };
+	const char *const cgroups[] = { "/", "/system.slice/nginx.service",
+		"/system.slice/docker-" CONTAINER ".scope", "/system.slice/nginx.service/worker" };
+	uint32_t locations[3], binary;
+
+	assert_int_equal(profile_add_binary(profile, &program, &binary), 0);
+	locations[0] = add_named(profile, binary, 0x1100, "main", "main.c", 7);
+	locations[1] = add_location(profile, jit, 0x7000);
+	locations[2] = add_named(profile, kernel, 0x20, "schedule", "", 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct profile_thread thread = { .tgid = 10 + i,
+			.tid = 20 + i,
+			.comm = string(profile, "thr\xc3\xa4"
+						"d"),
+			.exe = string(profile, "/usr/bin/prog"),
+			.cgroup = string(profile, cgroups[i]) };
+
+		add_sample(profile, add_stack(profile, locations, 3), &thread, 1U << i);
+		add_sample(profile, add_stack(profile, locations, 1), &thread, 16U << i);
+	}
+	add_sample(profile, PROFILE_ROOT, &(struct profile_thread){ .tid = 1 }, 256);
+	profile->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] = 1000;
+	return profile;
+}
+
+static void each_service_is_a_resource(void **state)
+{
+	struct read read;
+	size_t nginx, none;
+
+	write_and_read(busy_profile(), PPROF_LABELS_SERVICE, "h\xc3\xb6st", &read);
+	assert_int_equal(read.resources.count, 3);
+	nginx = resource_of(&read, "nginx");
+	none = resource_of(&read, "unknown_service");
+	assert_int_equal(all_of(profile_of(&read, nginx), 2).count, 2);
+	assert_true(has_sample(&read, nginx, "schedule;0x7000;main; 10"));
+	assert_true(has_sample(&read, nginx, "main; 160"));
+	assert_int_equal(all_of(profile_of(&read, none), 2).count, 4);
+	assert_true(has_sample(&read, none, "main; 16"));
+	assert_true(has_sample(&read, none, "[unknown]; 256"));
+	assert_true(has_sample(&read, none, "[lost: ring full]; 1000"));
+	assert_string_equal(resource_attribute(&read, nginx, "host.name"), "h\xc3\xb6st");
+	assert_string_equal(resource_attribute(&read, nginx, "os.type"), "linux");
+	assert_null(resource_attribute(&read, nginx, "container.id"));
+	assert_string_equal(
+		resource_attribute(
+			&read, resource_of(&read, "docker-" CONTAINER ".scope"), "container.id"),
+		CONTAINER);
+	/* Only what samples have in common. */
+	for (size_t i = 0; i < all_of(profile_of(&read, nginx), 2).count; i++)
+		assert_int_equal(all_of(all_of(profile_of(&read, nginx), 2).items[i], 2).count, 0);
+	free(read.bytes);
+}
+
+/* "key=value", in the order of the message. */
+static const char *attributes_text(const struct read *read, struct wire wire, uint64_t number)
+{
+	static char text[512];
+	uint64_t attributes[ITEMS_MAX];
+	size_t count = packed_of(wire, number, attributes), used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		struct wire attribute = element(read, ATTRIBUTE, attributes[i]);
+		struct wire value = only(attribute, 2);
+		struct items texts = all_of(value, 1);
+
+		used += (size_t)sprintf(
+			text + used, "%s=", string_at(read, number_of(attribute, 1)));
+		used += texts.count > 0
+				? (size_t)sprintf(text + used, "%s ", text_of(texts.items[0]))
+				: (size_t)sprintf(text + used, "%llu ",
+					  (unsigned long long)number_of(value, 3));
+	}
+	return text;
+}
+
+static void threads_are_attributes_of_samples(void **state)
+{
+	struct read read;
+	struct items samples;
+
+	write_and_read(busy_profile(), PPROF_LABELS_ALL, NULL, &read);
+	samples = all_of(profile_of(&read, resource_of(&read, "nginx")), 2);
+	assert_int_equal(samples.count, 4);
+	assert_string_equal(attributes_text(&read, samples.items[0], 2),
+		"thread.name=thr\xc3\xa4"
+		"d thread.id=21 process.pid=11 "
+		"process.executable.path=/usr/bin/prog ");
+	assert_null(resource_attribute(&read, 0, "host.name"));
+	free(read.bytes);
+}
+
+static void code_keeps_its_place(void **state)
+{
+	struct read read;
+	bool has_native = false, has_kernel = false;
+
+	write_and_read(busy_profile(), PPROF_LABELS_SERVICE, NULL, &read);
+	assert_int_equal(read.tables[MAPPING].count, 4);
+	for (size_t i = 1; i < read.tables[LOCATION].count; i++) {
+		struct wire location = element(&read, LOCATION, i), mapping;
+		const char *attributes = attributes_text(&read, location, 4);
+
+		has_kernel |= strcmp(attributes, "profile.frame.type=kernel ") == 0;
+		if (strcmp(attributes, "profile.frame.type=native ") != 0)
+			continue;
+		has_native = true;
+		assert_int_equal(number_of(location, 2), 0x1100);
+		assert_int_equal(number_of(only(location, 3), 2), 7);
+		mapping = element(&read, MAPPING, number_of(location, 1));
+		assert_int_equal(number_of(mapping, 1), 0x1000);
+		assert_int_equal(number_of(mapping, 2), 0x3000);
+		assert_int_equal(number_of(mapping, 3), 0x400);
+		assert_string_equal(string_at(&read, number_of(mapping, 4)), "/usr/bin/prog");
+		assert_string_equal(attributes_text(&read, mapping, 5),
+			"process.executable.build_id.gnu=deadbeef ");
+	}
+	assert_true(has_native && has_kernel);
+	free(read.bytes);
+}
+
+static void the_source_decides_the_types(void **state)
+{
+	static const struct {
+		const char *event, *type, *unit, *period_type, *period_unit;
+		uint64_t period, value;
+	} cases[] = {
+		{ "cycles", "samples", "count", "cpu", "nanoseconds", 10101010, 16 },
+		{ "offcpu", "off_cpu", "nanoseconds", "", "", 0, 16 * 10101010ULL },
+		{ "wall", "wall", "nanoseconds", "", "", 0, 16 * 10101010ULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct profile *profile = busy_profile();
+		struct wire one, types[2];
+		struct read read;
+		char text[64];
+
+		profile->event = string(profile, cases[i].event);
+		write_and_read(profile, PPROF_LABELS_SERVICE, NULL, &read);
+		one = profile_of(&read, 0);
+		types[0] = only(one, 1);
+		types[1] = only(one, 5);
+		assert_string_equal(string_at(&read, number_of(types[0], 1)), cases[i].type);
+		assert_string_equal(string_at(&read, number_of(types[0], 2)), cases[i].unit);
+		assert_string_equal(string_at(&read, number_of(types[1], 1)), cases[i].period_type);
+		assert_string_equal(string_at(&read, number_of(types[1], 2)), cases[i].period_unit);
+		assert_int_equal(number_of(one, 6), cases[i].period);
+		assert_int_equal(number_of(one, 3), 1790000000000000000);
+		assert_int_equal(number_of(one, 4), 2500000000);
+		(void)snprintf(
+			text, sizeof(text), "main; %llu", (unsigned long long)cases[i].value);
+		assert_true(has_sample(&read, resource_of(&read, "unknown_service"), text));
+		free(read.bytes);
+	}
+}
+
+/* 16 bytes of the id, of a profile that begins later by so much. */
+static void read_id(uint64_t later_ns, const char *host, const char *service, uint8_t id[16])
+{
+	struct profile *profile = busy_profile();
+	struct read read;
+
+	profile->start_ns += later_ns;
+	write_and_read(profile, PPROF_LABELS_SERVICE, host, &read);
+	memcpy(id, only(profile_of(&read, resource_of(&read, service)), 7).next, 16);
+	free(read.bytes);
+}
+
+static void an_id_says_what_a_profile_is_of(void **state)
+{
+	uint8_t first[16], second[16];
+
+	read_id(0, "a", "nginx", first);
+	read_id(0, "a", "nginx", second);
+	assert_memory_equal(first, second, 16);
+	read_id(1, "a", "nginx", second);
+	assert_memory_not_equal(first, second, 16);
+	read_id(0, "b", "nginx", second);
+	assert_memory_not_equal(first, second, 16);
+	read_id(0, "a", "unknown_service", second);
+	assert_memory_not_equal(first, second, 16);
+}
+
+static void a_profile_without_samples_has_no_resource(void **state)
+{
+	struct read read;
+
+	write_and_read(new_profile(), PPROF_LABELS_ALL, "host", &read);
+	assert_int_equal(read.resources.count, 0);
+	free(read.bytes);
+}
+
+static void counts_do_not_overflow(void **state)
+{
+	struct profile *profile = new_profile();
+	struct read read;
+
+	profile->event = string(profile, "offcpu");
+	profile->period_ns = UINT64_MAX;
+	add_sample(profile, PROFILE_ROOT, &(struct profile_thread){ .tid = 1 }, UINT64_MAX);
+	add_sample(profile, PROFILE_ROOT, &(struct profile_thread){ .tid = 2 }, UINT64_MAX);
+	write_and_read(profile, PPROF_LABELS_SERVICE, NULL, &read);
+	assert_string_equal(sample_text(&read, 0, 0), "[unknown]; 9223372036854775807");
+	free(read.bytes);
+}
+
+static int write_once(const struct profile *profile, enum pprof_labels labels)
+{
+	struct output_memory memory = { .limit_bytes = OUTPUT_LIMIT };
+	struct output output;
+	int r;
+
+	output_init(&output, output_to_memory, &memory);
+	r = otlp_write(profile, labels, "host", &output);
+	free(memory.bytes);
+	return r;
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	struct profile *profile = busy_profile();
+
+	assert_true(FAIL_EACH_ALLOCATION(
+			    write_once(profile, PPROF_LABELS_ALL), -ENOMEM, true, 0) >= 15);
+	assert_true(FAIL_EACH_ALLOCATION(write_once(profile, PPROF_LABELS_SERVICE), -ENOMEM,
+			    true, 0) >= 15);
+	profile_free(profile);
+}
+
+static int refuse(void *context, const void *bytes, size_t size)
+{
+	return -EPIPE;
+}
+
+static void errors_of_the_output_are_returned(void **state)
+{
+	struct profile *profile = busy_profile();
+	struct output output;
+
+	output_init(&output, refuse, NULL);
+	/* The output buffers this much. */
+	assert_int_equal(otlp_write(profile, PPROF_LABELS_ALL, NULL, &output), 0);
+	assert_int_equal(output_finish(&output), -EPIPE);
+	profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_service_is_a_resource),
+		cmocka_unit_test(threads_are_attributes_of_samples),
+		cmocka_unit_test(code_keeps_its_place),
+		cmocka_unit_test(the_source_decides_the_types),
+		cmocka_unit_test(an_id_says_what_a_profile_is_of),
+		cmocka_unit_test(a_profile_without_samples_has_no_resource),
+		cmocka_unit_test(counts_do_not_overflow),
+		cmocka_unit_test(failing_allocations_are_reported),
+		cmocka_unit_test(errors_of_the_output_are_returned),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
