@@ -126,6 +126,7 @@ struct vm_area_struct {
 
 struct kernfs_node {
 	__u64 id; /* since 5.5 */
+	const char *name;
 };
 
 struct cgroup_subsys_state {
@@ -134,7 +135,9 @@ struct cgroup_subsys_state {
 
 struct cgroup {
 	struct cgroup_subsys_state self;
+	int level; /* 0: the root */
 	struct kernfs_node *kn;
+	struct cgroup *ancestors[1]; /* by level, with itself; since 6.1 */
 };
 
 struct css_set {

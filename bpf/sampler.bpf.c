@@ -63,6 +63,7 @@ static __always_inline const struct pilotlight_unwind_escape *unwind_escape(__u3
 	return bpf_map_lookup_elem(&unwind_escapes, &number);
 }
 
+#include "cgroup_choice.bpf.h"
 #include "mapped_files.bpf.h"
 #include "task.bpf.h"
 #include "walker.bpf.h"
@@ -83,6 +84,8 @@ struct sample {
 	__u8 skipped_frames; /* of the kernel stack */
 	__u8 reserved[6];
 };
+
+enum { VISITOR_ENTRY = 2 }; /* of iterators, which see other threads */
 
 /* The CPU's maps have an entry for samples of CPU time, which interrupt the others. */
 static __always_inline __u32 entry_of(const struct sample *sample)
@@ -480,9 +483,39 @@ static __always_inline void record_sample(void *ctx, struct pilotlight_counters 
 			sample, walk);
 }
 
+/* Is a thread of this process and cgroup not recorded? */
+static __always_inline int is_unwanted(
+	__u32 tgid, const struct cgroup *cgroup, __u64 serial, __u32 entry)
+{
+	if (filters_tgids && !bpf_map_lookup_elem(&followed_tgids, &tgid))
+		return 1;
+	return chooses_cgroups && !is_chosen(cgroup, serial, entry);
+}
+
+/* A sample of the current thread. */
 static __always_inline int is_filtered(const struct sample *sample)
 {
-	return filters_tgids && !bpf_map_lookup_elem(&followed_tgids, &sample->key.process.tgid);
+	const struct cgroup *cgroup = 0;
+	__u64 serial = 0;
+
+	if (chooses_cgroups) {
+		cgroup = bpf_get_current_task_btf()->cgroups->dfl_cgrp;
+		serial = cgroup->self.serial_nr;
+	}
+	return is_unwanted(sample->key.process.tgid, cgroup, serial, entry_of(sample));
+}
+
+/* Of any thread. */
+static __always_inline int is_task_filtered(struct task_struct *task, __u32 tgid, __u32 entry)
+{
+	const struct cgroup *cgroup = 0;
+	__u64 serial = 0;
+
+	if (chooses_cgroups) {
+		cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
+		serial = BPF_CORE_READ(cgroup, self.serial_nr);
+	}
+	return is_unwanted(tgid, cgroup, serial, entry);
 }
 
 static __always_inline void sample_cpu_time(struct bpf_perf_event_data *ctx,
@@ -549,7 +582,7 @@ int list_mapped_files(struct bpf_iter__task_vma *context)
 	if (!task || !vma)
 		return 0;
 	describe_task(task, &request.process, &tid);
-	if (filters_tgids && !bpf_map_lookup_elem(&followed_tgids, &request.process.tgid))
+	if (is_task_filtered(task, request.process.tgid, VISITOR_ENTRY))
 		return 0;
 	request_mapped_file(task, vma, &request);
 	return 0;

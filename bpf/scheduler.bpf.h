@@ -58,7 +58,6 @@ enum {
 	STATE_WAKING = 0x200,
 	STATE_NO_LOAD = 0x400,
 	STATE_NEW = 0x800,
-	BLOCKED_ENTRY = 2,	   /* of the scratches */
 	REALTIME_PRIORITIES = 100, /* below: they have no quota, or another one */
 };
 
@@ -382,7 +381,7 @@ static __always_inline void send_blocked(struct task_struct *task, __u32 wait, _
 	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_OFFCPU, sample.window & 1);
 	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
 	struct pilotlight_ring_walk *record;
-	__u32 entry = BLOCKED_ENTRY;
+	__u32 entry = VISITOR_ENTRY;
 	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &entry);
 	long bytes = 0;
 
@@ -391,7 +390,7 @@ static __always_inline void send_blocked(struct task_struct *task, __u32 wait, _
 	count(&counts->fired, periods);
 	record = (struct pilotlight_ring_walk *)scratch->bytes;
 	describe_task(task, &sample.key.process, &record->tid);
-	if (is_filtered(&sample)) {
+	if (is_task_filtered(task, sample.key.process.tgid, VISITOR_ENTRY)) {
 		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
 		return;
 	}

@@ -134,6 +134,31 @@ static void write_statuses(struct json *json, const struct http_counters *http)
 	json_end_object(json);
 }
 
+static void write_rules(
+	struct json *json, const char *key, const struct cgroup_choice *choice, bool are_excluding)
+{
+	char text[CGROUP_RULE_BYTES + 16];
+
+	json_key(json, key);
+	json_begin_array(json);
+	for (size_t i = 0; i < choice->count; i++) {
+		const struct cgroup_rule *rule = &choice->rules[i];
+		int size = snprintf(
+			text, sizeof(text), "%s:%s", cgroup_rule_kind_name(rule->kind), rule->text);
+
+		if (rule->is_excluding == are_excluding)
+			json_string_bytes(json, text, (size_t)size);
+	}
+	json_end_array(json);
+}
+
+static void write_sampling(struct json *json, const struct service_status *service)
+{
+	WRITE_TEXT(json, "event", service->event);
+	write_rules(json, "include", &service->choice, false);
+	write_rules(json, "exclude", &service->choice, true);
+}
+
 /* Writes the fields of a group that the table does not hold. */
 static void write_rest(struct json *json, const char *group, const struct report *report)
 {
@@ -142,7 +167,7 @@ static void write_rest(struct json *json, const char *group, const struct report
 	if (strcmp(group, "service") == 0)
 		WRITE_TEXT(json, "version", service->version);
 	else if (strcmp(group, "sampling") == 0)
-		WRITE_TEXT(json, "event", service->event);
+		write_sampling(json, service);
 	else if (strcmp(group, "history") == 0)
 		WRITE_TEXT(json, "fault", service->history_fault);
 	else if (strcmp(group, "jit") == 0)

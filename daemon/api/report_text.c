@@ -332,6 +332,22 @@ static void write_engine(const struct service_status *service, struct output *ou
 			count_text(service->engine_starts, count));
 }
 
+/* Lists the rules that include, or those that exclude. */
+static void write_rules(
+	const struct cgroup_choice *choice, bool are_excluding, struct output *output)
+{
+	char text[ENTRY_BYTES] = "", rule[UTF8_CLEAN_BYTES];
+	size_t size = 0;
+
+	for (size_t i = 0; i < choice->count && size < sizeof(text); i++)
+		if (choice->rules[i].is_excluding == are_excluding)
+			size += (size_t)snprintf(text + size, sizeof(text) - size, " %s:%s",
+				cgroup_rule_kind_name(choice->rules[i].kind),
+				CLEAN_TEXT(choice->rules[i].text, rule));
+	if (size > 0)
+		write_entry(output, are_excluding ? "Excluded" : "Only", "%s", text + 1);
+}
+
 static void write_sampling(const struct service_status *service, struct output *output)
 {
 	char event[UTF8_CLEAN_BYTES], duration[TIME_TEXT_BYTES], online[NUMBER_BYTES] = "";
@@ -348,6 +364,8 @@ static void write_sampling(const struct service_status *service, struct output *
 		write_entry(output, "",
 			"%" PRIu32 " Hz are configured: lowered to keep the CPU cost in budget",
 			service->wanted_rate_hz);
+	write_rules(&service->choice, false, output);
+	write_rules(&service->choice, true, output);
 }
 
 static void write_cost(const struct service_status *service, struct output *output)

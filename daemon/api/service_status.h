@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/user_share.h"
+#include "capture/cgroup_choice.h"
 #include "drain/accounts.h"
 #include "store/store.h"
 
@@ -54,6 +55,7 @@ struct service_status {
 	uint32_t rate_hz, wanted_rate_hz;
 	uint64_t max_cost_ppm;
 	uint64_t window_ns;
+	struct cgroup_choice choice; /* of whose threads are recorded */
 
 	/* Cost of all roles, relative to the machine's CPU time (elapsed × CPUs). */
 	uint64_t bpf_ns, engine_cpu_ns, broker_cpu_ns; /* broker: includes all its children */

@@ -336,7 +336,7 @@ int capture_open(
 
 	if (!capture)
 		return fault_set(fault, -ENOMEM, "out of memory");
-	r = capture_link_new(&capture->link);
+	r = capture_link_new(settings->choice, &capture->link);
 	if (r < 0)
 		return fault_set(fault, r, "out of memory");
 	r = open_with_link(capture, settings, fault);

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "capture/cgroup_choice.h"
 #include "capture/map_sizes.h"
 #include "capture/sideband.h"
 #include "capture/walk_maps.h"
@@ -42,6 +43,9 @@ struct capture_settings {
 	/* In units of the source. Not used: that of CPU time, whose rate is rate_hz, and those of
 	 * sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
+	/* Whose cgroups are recorded; NULL: all. Borrowed for the call. capture_connect() ignores
+	 * it: the server's process has its own. */
+	const struct cgroup_choice *choice;
 };
 
 /* The maps that drain reads; borrowed from the capture. */

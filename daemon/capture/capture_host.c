@@ -29,6 +29,7 @@ enum {
 
 struct capture_host {
 	struct capture_settings settings;
+	struct cgroup_choice choice; /* of the settings */
 	struct sampler_sizes sizes;
 	struct sampler *programs;
 	struct perf_event_opener opener;
@@ -148,6 +149,9 @@ int capture_host_open(const struct capture_settings *settings, const char *event
 		return fault_set(fault, -ENOMEM, "out of memory");
 	host->statistics_fd = host->barrier_inner_fd = host->visit.fd = -1;
 	host->settings = *settings;
+	if (settings->choice)
+		host->choice = *settings->choice;
+	host->settings.choice = &host->choice;
 	perf_event_opener_init(&host->opener, event_service);
 	count = cpu_list_read_online(&cpus);
 	if (count < 0)
@@ -155,7 +159,7 @@ int capture_host_open(const struct capture_settings *settings, const char *event
 			fault, count, "cannot read which CPUs are online: %s", strerror(-count));
 	host->cpu_count = (uint32_t)count;
 	compute_sizes(host);
-	r = sampler_programs_load(settings, &host->sizes, &host->programs, fault);
+	r = sampler_programs_load(&host->settings, &host->sizes, &host->programs, fault);
 	if (r < 0)
 		return r;
 	host->barrier_inner_fd = bpf_map_create(

@@ -35,7 +35,7 @@ static int link_alloc(struct capture_link **ret_link)
 	return 0;
 }
 
-int capture_link_new(struct capture_link **ret_link)
+int capture_link_new(const struct cgroup_choice *choice, struct capture_link **ret_link)
 {
 	_cleanup_(capture_link_freep) struct capture_link *link = NULL;
 
@@ -44,6 +44,8 @@ int capture_link_new(struct capture_link **ret_link)
 	link->session = calloc(1, sizeof(*link->session));
 	if (!link->session)
 		return -ENOMEM;
+	if (choice)
+		capture_session_choose(link->session, choice);
 	*ret_link = TAKE_PTR(link);
 	return 0;
 }

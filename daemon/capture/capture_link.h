@@ -13,9 +13,13 @@
 #include <stddef.h>
 
 struct capture_link;
+struct cgroup_choice;
 
-/* Links to a host in this process, which ends with the link. Returns 0 or -ENOMEM. */
-int capture_link_new(struct capture_link **ret_link);
+/*
+ * Links to a host in this process, which ends with the link. `choice` (NULL: all cgroups) is
+ * copied. Returns 0 or -ENOMEM.
+ */
+int capture_link_new(const struct cgroup_choice *choice, struct capture_link **ret_link);
 /*
  * Links to a capture_server. Takes ownership of `fd` on success. Returns 0, -ENOMEM, or -errno of
  * broker_socket_check().

@@ -55,6 +55,11 @@ void capture_server_limit(struct capture_server *server, const struct capture_li
 	capture_session_limit(&server->session, limits);
 }
 
+void capture_server_choose(struct capture_server *server, const struct cgroup_choice *choice)
+{
+	capture_session_choose(&server->session, choice);
+}
+
 int capture_server_connect(struct capture_server *server, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 
 struct capture_limits;
+struct cgroup_choice;
 struct capture_server;
 
 /*
@@ -23,6 +24,9 @@ DEFINE_CLEANUP(struct capture_server, capture_server_free);
 
 /* As capture_session_limit(). Until then the limits are those of the messages. */
 void capture_server_limit(struct capture_server *server, const struct capture_limits *limits);
+
+/* As capture_session_choose(). */
+void capture_server_choose(struct capture_server *server, const struct cgroup_choice *choice);
 
 /*
  * Serves `fd` instead of an earlier socket, which it closes. Takes ownership of `fd` on success.

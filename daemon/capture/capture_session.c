@@ -161,11 +161,19 @@ static int check_limits(const struct capture_session *session,
 	return check_source_limits(limits, settings, fault);
 }
 
+static bool has_choice(const struct capture_session *session)
+{
+	return cgroup_choice_equals(&session->choice, capture_host_settings(session->host)->choice);
+}
+
 /* Without the rate: the host can be slowed down. */
 static int check_host(const struct capture_session *session, struct fault *fault)
 {
 	struct capture_settings settings = *capture_host_settings(session->host);
 
+	if (!has_choice(session))
+		return fault_set(fault, -EPERM,
+			"cannot record other cgroups than the configuration chooses");
 	settings.rate_hz = 0;
 	return check_limits(session, &settings, fault);
 }
@@ -189,12 +197,20 @@ void capture_session_limit(struct capture_session *session, const struct capture
 
 	session->is_limited = true;
 	session->limits = *limits;
+	capture_session_choose(session, &limits->choice);
 	if (!session->host)
 		return;
 	if (check_host(session, &fault) < 0)
 		capture_host_stop(session->host);
 	else
 		slow_down(session);
+}
+
+void capture_session_choose(struct capture_session *session, const struct cgroup_choice *choice)
+{
+	session->choice = *choice;
+	if (session->host && !has_choice(session))
+		capture_host_stop(session->host);
 }
 
 /* Drops the host and its maps; their undrained counts are added to left_behind. */
@@ -225,6 +241,7 @@ static bool has_settings(const struct capture_host *host, const struct capture_s
 	       own->stack_slots == settings->stack_slots &&
 	       own->unwind_budget_bytes == settings->unwind_budget_bytes &&
 	       own->sources == settings->sources &&
+	       cgroup_choice_equals(own->choice, settings->choice) &&
 	       memcmp(own->periods, settings->periods, sizeof(own->periods)) == 0;
 }
 
@@ -236,6 +253,7 @@ static int open_host(struct capture_session *session,
 	struct capture_settings settings;
 	int r = settings_of(request, &settings, fault);
 
+	settings.choice = &session->choice;
 	if (r == 0)
 		r = check_limits(session, &settings, fault);
 	if (r < 0)

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "capture/cgroup_choice.h"
 #include "pilotlight/capture_message.h"
 
 #include <stdbool.h>
@@ -24,6 +25,7 @@ struct capture_limits {
 	bool allows_kernel;
 	uint32_t sources; /* bit mask as in struct capture_settings; CPU time is always allowed */
 	uint64_t least_periods[PILOTLIGHT_SOURCES]; /* of those allowed */
+	struct cgroup_choice choice; /* not a limit but an order: capture_session_choose() */
 };
 
 struct capture_session {
@@ -34,6 +36,7 @@ struct capture_session {
 	const char *event_service; /* borrowed; NULL: none (perf_event_opener.h) */
 	bool is_limited;
 	struct capture_limits limits; /* if is_limited */
+	struct cgroup_choice choice;
 };
 
 void capture_session_done(struct capture_session *session);
@@ -46,6 +49,13 @@ void capture_session_new_client(struct capture_session *session);
  * stacks exceed the limits, it stops, and the client must close it and open another one.
  */
 void capture_session_limit(struct capture_session *session, const struct capture_limits *limits);
+
+/*
+ * Chooses the cgroups whose threads are recorded. No request can: an engine that an attacker
+ * controls would include what the administrator left out. If the choice changes, what is open
+ * stops, and the client must close it and open another one.
+ */
+void capture_session_choose(struct capture_session *session, const struct cgroup_choice *choice);
 
 /* Is it well-formed? Returns 0 or -EBADMSG. */
 int capture_request_check(const struct pilotlight_capture_request *request);

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "capture/amount_programs.h"
 #include "capture/capture.h"
+#include "capture/cgroup_names.h"
 #include "capture/count_events.h"
 #include "capture/libbpf_log.h"
 #include "capture/lock_programs.h"
@@ -140,10 +141,25 @@ static int follow_children(struct sampler *programs, struct fault *fault)
 	return 0;
 }
 
+static const struct cgroup_choice all_cgroups;
+
+/* Fills the maps of the loaded programs, and attaches those that come before sampling. */
+static int begin(struct sampler *programs, const struct capture_settings *settings,
+	const struct cgroup_names *names, struct fault *fault)
+{
+	int r = cgroup_names_load(programs, names, fault);
+
+	if (r == 0 && settings->filters_processes)
+		r = follow_children(programs, fault);
+	return r;
+}
+
 int sampler_programs_load(const struct capture_settings *settings,
 	const struct sampler_sizes *sizes, struct sampler **ret_programs, struct fault *fault)
 {
+	const struct cgroup_choice *choice = settings->choice ? settings->choice : &all_cgroups;
 	_cleanup_(sampler_programs_freep) struct sampler *programs = NULL;
+	_cleanup_(cgroup_names_done) struct cgroup_names names = { 0 };
 	uint64_t seed;
 	int r;
 
@@ -166,7 +182,12 @@ int sampler_programs_load(const struct capture_settings *settings,
 	set_sizes(programs, settings, sizes);
 	amount_programs_prepare(programs, settings, sizes->maps.cpu_count);
 	count_events_prepare(programs, settings);
-	r = scheduler_programs_prepare(programs, settings, fault);
+	r = cgroup_names_compile(choice, &names);
+	if (r < 0)
+		return fault_set(fault, r, "out of memory");
+	r = cgroup_names_prepare(programs, choice, &names, fault);
+	if (r == 0)
+		r = scheduler_programs_prepare(programs, settings, fault);
 	if (r == 0)
 		r = lock_programs_prepare(programs, settings, fault);
 	if (r < 0)
@@ -174,8 +195,7 @@ int sampler_programs_load(const struct capture_settings *settings,
 	r = sampler__load(programs);
 	if (r < 0)
 		return fault_of_load(r, fault);
-	if (settings->filters_processes)
-		r = follow_children(programs, fault);
+	r = begin(programs, settings, &names, fault);
 	if (r == 0)
 		*ret_programs = TAKE_PTR(programs);
 	return r;

@@ -68,6 +68,7 @@ struct config {
 	uint64_t off_cpu_period_ns, run_queue_period_ns;
 	bool faults;
 	uint64_t faults_period;
+	struct config_list include, exclude; /* rules of capture/cgroup_choice.h */
 	/* [Memory] */
 	uint64_t max_bytes; /* unless config_is_set(), the unit's MemoryMax= has precedence */
 	uint64_t jit_bytes;

@@ -49,6 +49,12 @@ const struct config_knob config_knobs[] = {
 	{ "Sampling", "FaultsPeriod", CONFIG_NUMBER, FIELD(faults_period), "211", 1, 1000000, NULL,
 		"Page faults that one sample stands for. A shorter period costs more." },
 
+	{ "Sampling", "Include", CONFIG_CGROUPS, FIELD(include), "", 0, 0, NULL,
+		"Record only these: unit:nginx.service, container:ID or cgroup:/PATH, separated by "
+		"spaces. Empty: all." },
+	{ "Sampling", "Exclude", CONFIG_CGROUPS, FIELD(exclude), "", 0, 0, NULL,
+		"Never record these, written as in Include." },
+
 	{ "Memory", "MaxBytes", CONFIG_BYTES, FIELD(max_bytes), "64M", 32 * MIB, TIB, NULL,
 		"Limit of permanent memory, with BPF maps. If not set: a third of the unit's "
 		"MemoryMax=." },
@@ -161,5 +167,5 @@ size_t config_knob_find(const char *section, const char *key)
 bool config_knob_is_list(const struct config_knob *knob)
 {
 	return knob->kind == CONFIG_ADDRESSES || knob->kind == CONFIG_HOSTS ||
-	       knob->kind == CONFIG_URLS;
+	       knob->kind == CONFIG_URLS || knob->kind == CONFIG_CGROUPS;
 }

@@ -18,6 +18,7 @@ enum config_kind {
 	CONFIG_ADDRESSES, /* struct config_list; config/address.h */
 	CONFIG_HOSTS,	  /* struct config_list; host names without a port */
 	CONFIG_URLS,	  /* struct config_list; http:// and https:// */
+	CONFIG_CGROUPS,	  /* struct config_list; capture/cgroup_choice.h */
 };
 
 struct config_knob {

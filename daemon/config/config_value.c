@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "base/fault.h"
 #include "base/time_text.h"
+#include "capture/cgroup_choice.h"
 #include "config/address.h"
 #include "config/config_knob.h"
 
@@ -289,6 +290,18 @@ static int check_host_name(const char *text, char *reason)
 			       "profiles.example.org");
 }
 
+static int check_rule(const char *text, char *reason)
+{
+	struct cgroup_choice choice = { .count = 0 };
+	struct fault fault = { 0 };
+
+	if (cgroup_choice_add(&choice, text, false, &fault) == 0)
+		return 0;
+	/* It begins with the value, which the problem names already. */
+	return invalid(reason, "%.*s", CONFIG_REASON_BYTES - 1,
+		strchr(fault.text + 1, '\'') ? strchr(fault.text + 1, '\'') + 2 : fault.text);
+}
+
 static int check_item(const struct config_knob *knob, const char *text, char *reason)
 {
 	struct address address;
@@ -303,6 +316,8 @@ static int check_item(const struct config_knob *knob, const char *text, char *re
 	}
 	if (knob->kind == CONFIG_HOSTS)
 		return check_host_name(text, reason);
+	if (knob->kind == CONFIG_CGROUPS)
+		return check_rule(text, reason);
 	host = strncmp(text, "https://", 8) == 0  ? text + 8
 	       : strncmp(text, "http://", 7) == 0 ? text + 7
 						  : "";
@@ -310,6 +325,12 @@ static int check_item(const struct config_knob *knob, const char *text, char *re
 		       ? 0
 		       : invalid(reason,
 				 "is not a server URL: write http:// or https:// and a host");
+}
+
+/* Include= and Exclude= are one choice. */
+static size_t list_max(const struct config_knob *knob)
+{
+	return knob->kind == CONFIG_CGROUPS ? CGROUP_RULES_MAX / 2 : CONFIG_LIST_MAX;
 }
 
 static int add_item(
@@ -321,9 +342,9 @@ static int add_item(
 
 	if (r < 0)
 		return r;
-	if (list->count == CONFIG_LIST_MAX)
-		return invalid(reason, "exceeds the limit of the list: write at most %d entries",
-			CONFIG_LIST_MAX);
+	if (list->count == list_max(knob))
+		return invalid(reason, "exceeds the limit of the list: write at most %zu entries",
+			list_max(knob));
 	copy = strdup(text);
 	if (!copy || ARRAY_RESERVE(list->items, &capacity, list->count + 1, CONFIG_LIST_MAX) < 0)
 		return -ENOMEM;
@@ -353,6 +374,7 @@ int config_knob_set(const struct config_knob *knob, const char *text, void *owne
 	case CONFIG_ADDRESSES:
 	case CONFIG_HOSTS:
 	case CONFIG_URLS:
+	case CONFIG_CGROUPS:
 		return add_item(knob, text, field, reason);
 	}
 	return -EINVAL;

@@ -127,10 +127,15 @@ static bool has_same_sampling(
 {
 	const struct config *was = &before->config, *is = &after->config;
 	uint64_t periods_were[PILOTLIGHT_SOURCES], periods[PILOTLIGHT_SOURCES];
+	struct cgroup_choice choice_was, choice;
+
+	service_settings_choice(was, &choice_was);
+	service_settings_choice(is, &choice);
 
 	return service_settings_sources(was, periods_were) ==
 		       service_settings_sources(is, periods) &&
 	       memcmp(periods_were, periods, sizeof(periods)) == 0 &&
+	       cgroup_choice_equals(&choice_was, &choice) &&
 	       was->frequency_hz == is->frequency_hz && was->kernel_stacks == is->kernel_stacks &&
 	       strcmp(was->event, is->event) == 0 &&
 	       before->shares.map_bytes == after->shares.map_bytes &&

@@ -246,6 +246,18 @@ uint32_t service_settings_sources(
 	return sources;
 }
 
+void service_settings_choice(const struct config *config, struct cgroup_choice *ret_choice)
+{
+	struct fault fault = { 0 };
+
+	*ret_choice = (struct cgroup_choice){ .count = 0 };
+	/* Each was checked when it was read, and there is room for all. */
+	for (size_t i = 0; i < config->include.count; i++)
+		(void)cgroup_choice_add(ret_choice, config->include.items[i], false, &fault);
+	for (size_t i = 0; i < config->exclude.count; i++)
+		(void)cgroup_choice_add(ret_choice, config->exclude.items[i], true, &fault);
+}
+
 int service_settings_read_limits(const char *config_path, struct capture_limits *ret_limits)
 {
 	const unsigned flags = CONFIG_WITHOUT_GROUPS | (config_path ? CONFIG_MUST_EXIST : 0U);
@@ -271,6 +283,7 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 			.event = (uint8_t)service_settings_event(&config),
 			.allows_kernel = config.kernel_stacks,
 		};
+		service_settings_choice(&config, &ret_limits->choice);
 		ret_limits->sources = service_settings_sources(&config, ret_limits->least_periods);
 	}
 	config_problems_done(&problems);

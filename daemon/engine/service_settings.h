@@ -52,6 +52,9 @@ enum capture_event service_settings_event(const struct config *config);
 uint32_t service_settings_sources(
 	const struct config *config, uint64_t ret_periods[PILOTLIGHT_SOURCES]);
 
+/* Include= and Exclude=. */
+void service_settings_choice(const struct config *config, struct cgroup_choice *ret_choice);
+
 /*
  * Reads the configuration for its limits of capture. The rate may exceed the kernel's limit, which
  * changes with time, and the maps may take the whole memory budget, since their share depends on

@@ -266,6 +266,7 @@ void service_fill_status(void *context, struct service_status *ret_status)
 	status->rate_hz = service->rate_hz;
 	status->wanted_rate_hz = (uint32_t)service->settings.config.frequency_hz;
 	status->window_ns = service->settings.config.window_ns;
+	service_settings_choice(&service->settings.config, &status->choice);
 	status->sources = pipeline_sources(service->pipeline);
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
 		status->periods_ns[i] = pipeline_period_ns(service->pipeline, i);

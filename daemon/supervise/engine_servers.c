@@ -54,6 +54,11 @@ void engine_servers_limit(struct engine_servers *servers, const struct capture_l
 	capture_server_limit(servers->capture, limits);
 }
 
+void engine_servers_choose(struct engine_servers *servers, const struct cgroup_choice *choice)
+{
+	capture_server_choose(servers->capture, choice);
+}
+
 void engine_servers_disconnect(struct engine_servers *servers)
 {
 	broker_server_free(TAKE_PTR(servers->broker));

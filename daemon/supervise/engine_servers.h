@@ -14,6 +14,7 @@
 struct broker_server;
 struct capture_limits;
 struct capture_server;
+struct cgroup_choice;
 struct request_rate;
 
 enum { ENGINE_SERVERS = 2 };
@@ -44,6 +45,9 @@ void engine_servers_done(struct engine_servers *servers);
 
 /* Limits what engines may capture from now on; `limits` is copied. */
 void engine_servers_limit(struct engine_servers *servers, const struct capture_limits *limits);
+
+/* Chooses the cgroups that all engines record; copied. At first they are all. */
+void engine_servers_choose(struct engine_servers *servers, const struct cgroup_choice *choice);
 
 /* Serves a new engine in place of the last one. Sets each descriptor that it takes to -1. Returns 0
  * or -errno. */

@@ -56,13 +56,16 @@ static void names_have_units(void **state)
 	char *text;
 
 	fill_report(&report);
+	assert_int_equal(cgroup_choice_add(&report.service.choice, "unit:a", false, NULL), 0);
+	assert_int_equal(cgroup_choice_add(&report.service.choice, "cgroup:/b", true, NULL), 0);
 	report.service.accounts.dropped[PILOTLIGHT_DROP_PROFILE_FULL] = 5;
 	(void)snprintf(
 		report.service.history_fault, sizeof(report.service.history_fault), "\"full\"");
 	text = write_report(report_write_json, &report);
 	EXPECT_PARTS(text, "\"service\":{\"version\":\"0.1.0\",\"started_seconds\":1794884999.877,",
 		"\"cpus\":8,\"online_cpus\":4,",
-		"\"sampling\":{\"event\":\"cycles\",\"rate_hz\":99,",
+		"\"sampling\":{\"event\":\"cycles\",\"include\":[\"unit:a.service\"],"
+		"\"exclude\":[\"cgroup:/b\"],\"rate_hz\":99,",
 		"\"cost\":{\"ppm\":812,\"max_ppm\":1500,\"bpf_seconds\":120.500,",
 		"\"memory\":{\"bytes\":45088768,", "\"fault\":\"\\\"full\\\"\",\"is_kept\":true,",
 		"\"is_failing\":false,", "\"last_seconds\":1795144196.000}",

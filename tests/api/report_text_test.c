@@ -87,6 +87,20 @@ static void sinks_are_shown(void **state)
 	free(text);
 }
 
+static void a_choice_of_cgroups_is_told(void **state)
+{
+	struct report report;
+	char *text;
+
+	fill_report(&report);
+	assert_int_equal(cgroup_choice_add(&report.service.choice, "unit:a", false, NULL), 0);
+	assert_int_equal(cgroup_choice_add(&report.service.choice, "unit:b*", true, NULL), 0);
+	assert_int_equal(cgroup_choice_add(&report.service.choice, "cgroup:/c", false, NULL), 0);
+	text = text_of(&report);
+	EXPECT_PARTS(text, "\n  Only       unit:a.service cgroup:/c\n  Excluded   unit:b*\n");
+	free(text);
+}
+
 static void problems_come_first(void **state)
 {
 	struct report report;
@@ -317,6 +331,7 @@ int main(void)
 		cmocka_unit_test(a_service_that_is_well_says_so),
 		cmocka_unit_test(other_sources_are_times),
 		cmocka_unit_test(sinks_are_shown),
+		cmocka_unit_test(a_choice_of_cgroups_is_told),
 		cmocka_unit_test(problems_come_first),
 		cmocka_unit_test(a_history_that_lags_is_wrong),
 		cmocka_unit_test(losses_since_the_start_are_problems),

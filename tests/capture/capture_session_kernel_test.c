@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "capture/capture_host.h"
 #include "capture/capture_session.h"
+#include "capture/cgroup_names.h"
 #include "tests/capture/served_capture.h"
 
 static int open_at(
@@ -121,11 +122,50 @@ static void lowered_limits_hold_for_what_is_open(void **state)
 	capture_session_done(&session);
 }
 
+/* Neither what is open nor a new engine records other cgroups than the broker's process chose. */
+static void what_is_open_stops_if_others_are_chosen(void **state)
+{
+	struct capture_limits limits = {
+		.rate_hz = 999, .map_bytes = 64 << 20, .allows_kernel = true
+	};
+	struct capture_session session = { NULL };
+	struct pilotlight_capture_answer answer;
+	struct fault fault = { 0 };
+
+	skip_without_bpf();
+	if (cgroup_names_find_missing()) {
+		print_message("skipped: this machine lacks %s\n", cgroup_names_find_missing());
+		skip();
+	}
+	capture_session_limit(&session, &limits);
+	assert_int_equal(open_at(&session, 999, &answer), 0);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_START, 0, &answer), 0);
+	assert_samples(&session);
+	assert_int_equal(
+		cgroup_choice_add(&limits.choice, "unit:pilotlight-none", false, &fault), 0);
+	capture_session_limit(&session, &limits);
+	assert_stopped(&session);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_START, 0, &answer), -EPERM);
+	/* The next engine gets programs that know it. */
+	capture_session_new_client(&session);
+	assert_int_equal(open_at(&session, 999, &answer), 0);
+	assert_false(answer.layout.is_taken_over);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_START, 0, &answer), 0);
+	assert_samples(&session);
+	capture_session_limit(&session, &limits);
+	assert_samples(&session);
+	capture_session_new_client(&session);
+	assert_int_equal(open_at(&session, 999, &answer), 0);
+	assert_true(answer.layout.is_taken_over);
+	capture_session_done(&session);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_client_cannot_change_settings),
 		cmocka_unit_test(lowered_limits_hold_for_what_is_open),
+		cmocka_unit_test(what_is_open_stops_if_others_are_chosen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

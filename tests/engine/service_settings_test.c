@@ -113,6 +113,16 @@ static void limits_of_capture_are_those_of_the_configuration(void **state)
 	assert_int_equal(
 		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_FAULTS);
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_FAULTS], 1);
+	assert_int_equal(limits.choice.count, 0);
+	write_config("[Sampling]\nInclude=unit:a cgroup:/b\nExclude=unit:b*\nInclude=unit:c\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(limits.choice.count, 4);
+	for (size_t i = 0; i < 4; i++) {
+		static const char *const texts[] = { "a.service", "/b", "c.service", "b*" };
+
+		assert_string_equal(limits.choice.rules[i].text, texts[i]);
+		assert_int_equal(limits.choice.rules[i].is_excluding, i == 3);
+	}
 	write_config("[Sampling]\nOffCpuPeriod=99us\n");
 	assert_int_equal(service_settings_read_limits(NULL, &limits), -EINVAL);
 	write_config("");

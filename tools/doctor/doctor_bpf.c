@@ -2,6 +2,7 @@
 /* The program type, map types and helpers that capture uses, each tried out. */
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "capture/cgroup_names.h"
 #include "capture/lock_programs.h"
 #include "capture/scheduler_programs.h"
 #include "pilotlight/event.h"
@@ -98,6 +99,16 @@ static void check_locks(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_OK, "%s%s%s", "sleeping locks of the kernel",
 			support.has_spin_locks ? ", spin locks" : "",
 			support.has_futexes ? ", futexes" : "");
+}
+
+static void check_choice(struct doctor_finding *finding)
+{
+	const char *missing = cgroup_names_find_missing();
+
+	if (missing)
+		doctor_found(finding, DOCTOR_MISSING, "this machine lacks %s", missing);
+	else
+		doctor_found(finding, DOCTOR_OK, "by the names of a cgroup's ancestors");
 }
 
 static void check_map_type(struct doctor_finding *finding)
@@ -203,6 +214,9 @@ static const struct doctor_check checks[] = {
 		"CONFIG_SCHED_INFO=y and CONFIG_FAIR_GROUP_SCHED=y" },
 	{ "lock programs", check_locks, 0, false, "waits for locks; CPU time is sampled",
 		"Linux 5.19 or newer" },
+	{ "choice of cgroups", check_choice, 0, false,
+		"record --unit, --cgroup and --container, Include= and Exclude=",
+		"Linux 6.1 or newer, with cgroup v2" },
 	{ "raw stack maps", check_stackmap, 0, true, "stacks; nothing can be recorded", NEWER },
 	{ "build-id stack maps", check_stackmap, BPF_F_STACK_BUILD_ID, true,
 		"identities of code; nothing can be recorded", NEWER },

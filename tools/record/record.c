@@ -116,6 +116,8 @@ static int open_recording(struct recording *recording, struct fault *fault)
 	if (r == 0)
 		r = record_link_connect(&recording->link, fault);
 	if (r == 0)
+		engine_servers_choose(&recording->link.servers, &options->choice);
+	if (r == 0)
 		record_sandbox_forbid_front();
 	return r;
 }

@@ -387,6 +387,18 @@ static int write_profiles(struct engine *engine, struct fault *fault)
 	return r;
 }
 
+/* A name may be mistyped: nothing else tells. */
+static void warn_of_choice(
+	const struct engine *engine, const struct profile *const sampled[PILOTLIGHT_SOURCES])
+{
+	uint64_t stored = 0;
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		stored += sampled[i] ? accounts_stored(&sampled[i]->accounts) : 0;
+	if (engine->options->choice.count > 0 && stored == 0)
+		log_warning("nothing ran in what was chosen; see the names by systemd-cgls");
+}
+
 static int summarize(struct engine *engine, struct fault *fault)
 {
 	struct pipeline_report report;
@@ -409,6 +421,7 @@ static int summarize(struct engine *engine, struct fault *fault)
 	r = record_summary_print(stderr, first_profile(engine), sampled, &report, &cost);
 	if (r < 0)
 		return fault_set(fault, r, "cannot summarize the profile: %s", strerror(-r));
+	warn_of_choice(engine, sampled);
 	return send_report(engine, RECORD_SUMMARIZED, 0);
 }
 

@@ -38,6 +38,25 @@ static int take_pid(void *invocation, const struct option_row *option, const cha
 	return 0;
 }
 
+/* "--exclude-unit NAME" adds the rule "unit:NAME". */
+static int take_rule(void *invocation, const struct option_row *option, const char *value)
+{
+	static const char exclude[] = "exclude-";
+	struct record_options *options = invocation;
+	const char *kind = option->name;
+	bool is_excluding = strncmp(kind, exclude, sizeof(exclude) - 1) == 0;
+	_cleanup_free_ char *rule = NULL;
+	struct fault fault = { 0 };
+
+	if (is_excluding)
+		kind += sizeof(exclude) - 1;
+	if (asprintf(&rule, "%s:%s", kind, value) < 0)
+		return command_misuse(options->base.command, "out of memory");
+	if (cgroup_choice_add(&options->choice, rule, is_excluding, &fault) < 0)
+		return command_misuse(options->base.command, "--%s: %s", option->name, fault.text);
+	return 0;
+}
+
 const char *record_output_name(unsigned output)
 {
 	return output == RECORD_WALL ? event_source_wall.name : event_sources[output].name;
@@ -139,6 +158,22 @@ const struct option_row record_option_rows[] = {
 		.min = DURATION_NS_MIN, .max = DURATION_NS_MAX },
 	{ 'p', "pid", "PID", "Sample only this process and its children; may be repeated.",
 		OPTION_CALL, .take = take_pid },
+	{ 0, "unit", "NAME",
+		"Sample only this systemd unit or slice, with all its processes; may be repeated, "
+		"also together with --cgroup and --container. NAME* is any name that begins so.",
+		OPTION_CALL, .take = take_rule },
+	{ 0, "cgroup", "PATH", "Sample only this cgroup and those below it, such as /system.slice.",
+		OPTION_CALL, .take = take_rule },
+	{ 0, "container", "ID",
+		"Sample only this container: 12 digits of its id, or more, or an LXC container's "
+		"or machine's name.",
+		OPTION_CALL, .take = take_rule },
+	{ 0, "exclude-unit", "NAME", "Do not sample this unit; may be repeated, as the next two.",
+		OPTION_CALL, .take = take_rule },
+	{ 0, "exclude-cgroup", "PATH", "Do not sample this cgroup.", OPTION_CALL,
+		.take = take_rule },
+	{ 0, "exclude-container", "ID", "Do not sample this container.", OPTION_CALL,
+		.take = take_rule },
 	{ 'a', "all-cpus", NULL, "Sample every process although there is a COMMAND.", OPTION_SET,
 		.offset = offsetof(struct record_options, samples_all) },
 	{ 'o', "output", "FILE",

@@ -2,6 +2,7 @@
 /* What `pilotlight record` was asked to do. */
 #pragma once
 
+#include "capture/cgroup_choice.h"
 #include "export/profile_format.h"
 #include "pilotlight/event.h"
 #include "tools/command.h"
@@ -21,8 +22,9 @@ struct record_options {
 	uint64_t duration_ns; /* 0: until stopped, or until everything that is sampled has ended */
 	pid_t pids[RECORD_PIDS_MAX];
 	size_t pid_count;
-	uint32_t outputs; /* bit mask of 1 << output; each is a file */
-	uint64_t period;  /* of -c: of sources that are counted; 0: not given */
+	struct cgroup_choice choice; /* of cgroups; without rules: all */
+	uint32_t outputs;	     /* bit mask of 1 << output; each is a file */
+	uint64_t period;	     /* of -c: of sources that are counted; 0: not given */
 	/* Of -e: what a sample of a source stands for; 0: not given. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
 	const char *path;	 /* of the only output; see record_options_path() */
