@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/time_text.h"
+#include "tools/near_word.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -121,7 +122,10 @@ static void print_help(const struct command *command, FILE *file)
 				(void)fprintf(file, "  %-10s  %s\n",
 					last_word(command->commands[i]),
 					command->commands[i]->summary);
-	} else {
+	}
+	if (command->commands && command->run)
+		(void)fputc('\n', file);
+	if (command->run) {
 		collect_rows(command, &rows);
 		for (size_t i = 0; i < rows.count; i++)
 			print_row(file, rows.items[i]);
@@ -215,6 +219,22 @@ static bool is_choice(const char *words, const char *value)
 	return false;
 }
 
+static int refuse_choice(
+	const struct command *command, const struct option_row *row, const char *value)
+{
+	struct near_word near = { .word = value };
+	char option[64], hint[NEAR_WORD_BYTES];
+
+	for (const char *word = row->argument; *word;) {
+		size_t size = strcspn(word, "|");
+
+		near_word_try(&near, word, size);
+		word += size + (word[size] == '|');
+	}
+	return command_misuse(command, "%s takes %s, not '%s'%s", shown_option(row, option),
+		row->argument, value, near_word_hint(&near, "", hint));
+}
+
 static int store_number(const struct command *command, const struct option_row *row,
 	const char *value, uint32_t *ret)
 {
@@ -283,8 +303,7 @@ static int store(struct invocation *invocation, const struct option_row *row, co
 		return 0;
 	case OPTION_CHOICE:
 		if (!is_choice(row->argument, value))
-			return command_misuse(command, "%s takes %s, not '%s'",
-				shown_option(row, option), row->argument, value);
+			return refuse_choice(command, row, value);
 		*(const char **)place = value;
 		return 0;
 	case OPTION_NUMBER:
@@ -343,6 +362,21 @@ static const struct option_row *find_row(const struct grammar *grammar, int valu
 	return NULL;
 }
 
+static int refuse_option(
+	const struct command *command, const struct grammar *grammar, const char *typed)
+{
+	size_t size = strcspn(typed, "=");
+	struct near_word near = { 0 };
+	char word[64], hint[NEAR_WORD_BYTES];
+
+	(void)snprintf(word, sizeof(word), "%.*s", (int)size, typed);
+	near.word = word + strspn(word, "-");
+	for (const struct option *option = grammar->longs; option->name; option++)
+		near_word_try(&near, option->name, strlen(option->name));
+	return command_misuse(
+		command, "there is no option '%s'%s", typed, near_word_hint(&near, "--", hint));
+}
+
 /* Reports an unknown option, or a value that is missing or not allowed. */
 static int refuse(
 	const struct command *command, const struct grammar *grammar, int value, char **argv)
@@ -357,7 +391,7 @@ static int refuse(
 		return command_misuse(command, "--%s takes no value", row->name);
 	if (optopt)
 		return command_misuse(command, "there is no option '-%c'", optopt);
-	return command_misuse(command, "there is no option '%s'", argv[optind - 1]);
+	return refuse_option(command, grammar, argv[optind - 1]);
 }
 
 static int check_arguments(const struct invocation *invocation)
@@ -428,6 +462,47 @@ int command_parse(
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+static const struct command *find_command(const struct command *group, const char *name)
+{
+	for (size_t i = 0; name && group->commands[i]; i++)
+		if (strcmp(name, last_word(group->commands[i])) == 0)
+			return group->commands[i];
+	return NULL;
+}
+
+static int refuse_command(const struct command *group, const char *name)
+{
+	struct near_word near = { .word = name };
+	char hint[NEAR_WORD_BYTES];
+
+	for (size_t i = 0; group->commands[i]; i++)
+		if (group->commands[i]->summary)
+			near_word_try(&near, last_word(group->commands[i]),
+				strlen(last_word(group->commands[i])));
+	return command_misuse(group, "there is no command '%s%s%s'%s", group->name,
+		space_before(group), name, near_word_hint(&near, "", hint));
+}
+
+/* `pilotlight help symbols add`; `names` ends with NULL. */
+static int help(const struct command *group, char **names)
+{
+	const struct command *command = group;
+
+	for (; *names; names++) {
+		const struct command *next =
+			command->commands ? find_command(command, *names) : NULL;
+
+		if (!next && command->commands)
+			return refuse_command(command, *names);
+		if (!next)
+			return command_misuse(
+				group, "%s has no commands, such as '%s'", command->name, *names);
+		command = next;
+	}
+	print_help(command, stdout);
+	return EXIT_SUCCESS;
+}
+
 static int run_group(const struct command *group, int argc, char **argv)
 {
 	if (argc < 2) {
@@ -438,11 +513,11 @@ static int run_group(const struct command *group, int argc, char **argv)
 		print_help(group, stdout);
 		return EXIT_SUCCESS;
 	}
-	for (size_t i = 0; group->commands[i]; i++)
-		if (strcmp(argv[1], last_word(group->commands[i])) == 0)
-			return command_main(group->commands[i], argc - 1, argv + 1);
-	return command_misuse(
-		group, "there is no command '%s%s%s'", group->name, space_before(group), argv[1]);
+	if (find_command(group, argv[1]))
+		return command_main(find_command(group, argv[1]), argc - 1, argv + 1);
+	if (strcmp(argv[1], "help") == 0)
+		return help(group, argv + 2);
+	return refuse_command(group, argv[1]);
 }
 
 static int report_failure(const struct command *command, const struct fault *fault, int error)
@@ -459,7 +534,7 @@ int command_main(const struct command *command, int argc, char **argv)
 	_cleanup_free_ struct invocation *invocation = NULL;
 	int r, status;
 
-	if (command->commands)
+	if (command->commands && (!command->run || find_command(command, argv[1])))
 		return run_group(command, argc, argv);
 	invocation = malloc(command->bytes);
 	if (!invocation)

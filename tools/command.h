@@ -55,7 +55,9 @@ struct command {
 	const char *description; /* paragraphs of help before the options */
 	const char *notes;	 /* and after them; NULL: none */
 
-	const struct command *const *commands; /* of a group; ends with NULL. Else: */
+	/* Of a group; ends with NULL. If it also has run(), that is for arguments that begin with
+	 * none of them. */
+	const struct command *const *commands;
 
 	const struct option_row *options[COMMAND_TABLES_MAX]; /* tables; NULL: no more */
 	bool has_json;					      /* takes --json */

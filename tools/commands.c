@@ -62,7 +62,7 @@ const struct command pilotlight_command = {
 	.name = "",
 	.synopsis = "COMMAND [ARGUMENT...]",
 	.description = "Profile this machine: where does the CPU time go?",
-	.notes = "`pilotlight COMMAND --help` explains a command; so does its manual page, see "
+	.notes = "`pilotlight help COMMAND` explains a command; so does its manual page, see "
 		 "pilotlight(1).",
 	.commands = all_commands,
 };

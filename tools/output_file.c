@@ -27,6 +27,7 @@ struct output_file {
 	int fd; /* -1: output_file_begin() opens it */
 	bool is_borrowed;
 	bool is_there; /* and `status` is what was there */
+	bool keeps_old, has_old;
 	struct stat status;
 	char temporary[TEMPORARY_BYTES]; /* a name in the folder, to be removed; empty: none */
 	bool holds_signals;		 /* and `mask` is for later */
@@ -368,6 +369,21 @@ static int give_name(struct output_file *file)
 	return r;
 }
 
+/* For a moment there is no file of the name. */
+static int keep_old(struct output_file *file)
+{
+	char old[NAME_MAX + 1];
+
+	if (!file->keeps_old)
+		return 0;
+	if (snprintf(old, sizeof(old), "%s.old", file->name) >= (int)sizeof(old))
+		return -ENAMETOOLONG;
+	if (renameat(file->folder_fd, file->name, file->folder_fd, old) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	file->has_old = true;
+	return 0;
+}
+
 static int publish(struct output_file *file)
 {
 	int r = 0;
@@ -378,10 +394,26 @@ static int publish(struct output_file *file)
 		r = give_name(file);
 	if (r < 0 || !file->temporary[0])
 		return r;
+	r = keep_old(file);
+	if (r < 0)
+		return r;
 	if (renameat(file->folder_fd, file->temporary, file->folder_fd, file->name) < 0)
 		return -errno;
 	file->temporary[0] = '\0';
 	return 0;
+}
+
+void output_file_keep_old(struct output_file *file)
+{
+	file->keeps_old = true;
+}
+
+void output_file_report(const struct output_file *file, const char *path)
+{
+	(void)fprintf(stderr, "written to %s", path);
+	if (file->has_old)
+		(void)fprintf(stderr, "; the one before is %s.old now", path);
+	(void)fputc('\n', stderr);
 }
 
 int output_file_commit(struct output_file *file, int error, struct fault *fault)

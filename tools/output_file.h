@@ -20,6 +20,14 @@ struct output_file;
 /* Finds and checks the target, so that an unwritable one is reported before the work. */
 int output_file_open(const char *path, struct output_file **ret_file, struct fault *fault);
 
+/*
+ * Keeps the file that is replaced, in place of an earlier one, by its name with ".old" behind: for
+ * a name that the user did not choose.
+ */
+void output_file_keep_old(struct output_file *file);
+/* Tells on standard error what was written; `path` is the one that was opened. */
+void output_file_report(const struct output_file *file, const char *path);
+
 /* Opens the file. Call it once, when there is something to write. `ret_fd` is borrowed. Blocks on a
  * pipe without a reader. */
 int output_file_begin(struct output_file *file, int *ret_fd, struct fault *fault);

@@ -2,9 +2,13 @@
 #include "tools/stop_signals.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+/* A second signal within this time is the same request. */
+enum { SAME_SIGNAL_MS = 100 };
 
 int stop_signals_init(struct stop_signals *signals, struct fault *fault)
 {
@@ -23,7 +27,7 @@ int stop_signals_init(struct stop_signals *signals, struct fault *fault)
 	return 0;
 }
 
-bool stop_signals_take(struct stop_signals *signals)
+static bool take_pending(struct stop_signals *signals)
 {
 	struct signalfd_siginfo info;
 	bool has_come = false;
@@ -32,6 +36,18 @@ bool stop_signals_take(struct stop_signals *signals)
 	for (int i = 0; i < _NSIG && read(signals->fd, &info, sizeof(info)) == sizeof(info); i++)
 		has_come = true;
 	return has_come;
+}
+
+bool stop_signals_take(struct stop_signals *signals)
+{
+	struct pollfd fd = { .fd = signals->fd, .events = POLLIN };
+
+	if (!take_pending(signals))
+		return false;
+	/* timeout(1) signals its child, and then the process group to which the child belongs. */
+	if (poll(&fd, 1, SAME_SIGNAL_MS) > 0)
+		(void)take_pending(signals);
+	return true;
 }
 
 void stop_signals_release(struct stop_signals *signals)

@@ -19,7 +19,8 @@ struct stop_signals {
 /* Blocks them. Returns 0 or -errno with `fault`. */
 int stop_signals_init(struct stop_signals *signals, struct fault *fault);
 
-/* Has one come since the last call? */
+/* Has one come since the last call? Waits 100 ms for another that comes at once: both count as one.
+ */
 bool stop_signals_take(struct stop_signals *signals);
 
 void stop_signals_release(struct stop_signals *signals);

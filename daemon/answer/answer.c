@@ -18,9 +18,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TITLE_BYTES = 512 };
 
@@ -154,9 +156,12 @@ static void name_missing_sources(
 static void title(struct answer *answer, enum difference_side side, const struct store_found *found,
 	bool lacks_names)
 {
-	char *shown = answer->titles[side];
+	char *shown = answer->titles[side], host[HOST_NAME_MAX + 1] = "";
 	size_t used = 0;
 
+	/* Pictures of several hosts lie side by side. */
+	if (gethostname(host, sizeof(host) - 1) == 0 && host[0])
+		append(shown, &used, "%s: ", host);
 	if (found->days_damaged > 0)
 		append(shown, &used, "without %" PRIu64 " of the days, which cannot be read: ",
 			found->days_damaged);

@@ -127,6 +127,14 @@ static bool is_time_of_day(const char *text)
 	return digits > 0 && text[digits] == ':';
 }
 
+/* The time of day of the end is before that of the beginning, and tomorrow has not come. */
+static int refuse_tomorrow(const char *text, struct fault *fault)
+{
+	return fault_set(fault, -EINVAL,
+		"\"%.40s\" is before from, and the next one is in the future; leave it out for now",
+		text);
+}
+
 static int parse_end(const char *text, uint64_t start_ns, bool has_start, uint64_t now_ns,
 	uint64_t *ret_ns, struct fault *fault)
 {
@@ -136,13 +144,16 @@ static int parse_end(const char *text, uint64_t start_ns, bool has_start, uint64
 	const char *at = text + strspn(text, " \t");
 	bool is_of_day = is_time_of_day(at);
 	uint64_t ns = 0;
+	size_t tries = 0;
 	int r = 0;
 
 	if (!has_start || (!is_of_day && *at != '+'))
 		return time_text_parse(text, now_ns, ret_ns, fault);
-	for (size_t i = 0; r == 0 && ns <= start_ns && i < (is_of_day ? ARRAY_SIZE(hours) : 1); i++)
-		if (start_ns < UINT64_MAX - hours[i] * hour_ns)
-			r = time_text_parse(text, start_ns + hours[i] * hour_ns, &ns, fault);
+	for (; r == 0 && ns <= start_ns && tries < (is_of_day ? ARRAY_SIZE(hours) : 1); tries++)
+		if (start_ns < UINT64_MAX - hours[tries] * hour_ns)
+			r = time_text_parse(text, start_ns + hours[tries] * hour_ns, &ns, fault);
+	if (r == 0 && tries > 1 && start_ns <= now_ns && ns > now_ns)
+		return refuse_tomorrow(text, fault);
 	if (r == 0)
 		*ret_ns = ns;
 	return r;

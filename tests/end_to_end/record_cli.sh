@@ -67,6 +67,7 @@ commands() {
 	local gone
 
 	check "COMMAND's status 0 is passed on" run 0 record -o "$tmp/c.svg" -- true
+	check "... and its cost is no share of so short a time" eval '! grep -q "of the machine" "$tmp/err"'
 	check "COMMAND's status 7 is passed on" run 7 record -o "$tmp/c.svg" -- sh -c 'exit 7'
 	check "... and the output is complete" is_svg "$tmp/c.svg"
 	check "COMMAND killed by TERM is 143" run 143 record -o "$tmp/c.svg" -- \
@@ -136,8 +137,9 @@ hanging_engine() {
 	kill -STOP "$engine"
 	wait_beside "$recorder" is_stopped "$engine"
 	kill -INT "$recorder"
-	# Wait until the first SIGINT is consumed, because two pending ones would merge.
+	# Wait until the first SIGINT is consumed, because two pending ones would merge, as two do that come at once.
 	wait_beside "$recorder" eval '! is_pending "$recorder"'
+	sleep 0.5
 	check "an engine that hangs: a second Ctrl-C" kill -INT "$recorder"
 	check "... ends the recording" ended_with 130
 	check "... and says so" grep -q '^pilotlight: interrupted while waiting' "$tmp/err"
@@ -347,7 +349,7 @@ without_btf() {
 
 need_root
 need_programs
-plan 109
+plan 110
 cd "$tmp" || exit 1
 
 fill_symbol_cache

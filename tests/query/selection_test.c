@@ -150,6 +150,7 @@ static void invalid_times_are_reported(void **state)
 		{ { "to", "03:99" }, "to: \"03:99\"" },
 		{ { "from", "today", "to", "yesterday" }, "not after" },
 		{ { "from", "tomorrow" }, "in the future" },
+		{ { "from", "06:40", "to", "06:35" }, "to: \"06:35\" is before from" },
 		{ { "last", "0" }, "not after" },
 	};
 

@@ -55,7 +55,13 @@ static void every_command_explains_itself(void **state)
 static const struct {
 	const char *name, *arguments, *sentence;
 } misuses[] = {
-	{ "", "frobnicate", "there is no command 'frobnicate'" },
+	{ "", "frobnicate", "there is no command 'frobnicate'; see" },
+	{ "", "recrod", "there is no command 'recrod'; did you mean 'record'?" },
+	{ "symbols", "lsit", "did you mean 'list'?" },
+	{ "", "help recrod", "there is no command 'recrod'; did you mean 'record'?" },
+	{ "", "help doctor symbols", "doctor has no commands, such as 'symbols'" },
+	{ "record", "--durration=3", "no option '--durration=3'; did you mean '--duration'?" },
+	{ "record", "--unwind=atuo", "takes auto|fp, not 'atuo'; did you mean 'auto'?" },
 	{ "symbols", "frobnicate", "there is no command 'symbols frobnicate'" },
 	{ "doctor", "--nonsense", "there is no option '--nonsense'" },
 	{ "doctor", "x", "doctor takes options alone, not 'x'" },

@@ -140,6 +140,25 @@ static void a_new_file_appears_when_it_is_whole(void **state)
 	assert_int_equal(status.st_mode & 07777, 0644);
 }
 
+static void the_last_one_is_kept_on_demand(void **state)
+{
+	static const char *const contents[] = { "first", "second", "third" };
+
+	for (size_t i = 0; i < 3; i++) {
+		struct output_file *file = open_file("x");
+		int fd = begin(file);
+
+		output_file_keep_old(file);
+		assert_true(write(fd, contents[i], strlen(contents[i])) > 0);
+		assert_int_equal(output_file_commit(file, 0, NULL), 0);
+		output_file_free(file);
+		assert_content("x", contents[i]);
+		if (i > 0)
+			assert_content("x.old", contents[i - 1]);
+		assert_int_equal(test_folder_count_files(), i > 0 ? 2 : 1);
+	}
+}
+
 static void an_old_file_stays_until_then(void **state)
 {
 	struct output_file *file;
@@ -450,6 +469,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_new_file_appears_when_it_is_whole),
+		TEST(the_last_one_is_kept_on_demand),
 		TEST(an_old_file_stays_until_then),
 		TEST(an_uncommitted_file_is_removed),
 		TEST(a_file_that_appears_meanwhile_is_replaced),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -36,6 +37,24 @@ static void held_signals_are_taken(void **state)
 	stop_signals_done(&signals);
 	assert_int_equal(signals.fd, -1);
 	assert_false(is_blocked(SIGINT) || is_blocked(SIGTERM) || is_blocked(SIGHUP));
+}
+
+/* The second comes while the first is taken, as from timeout(1). */
+static void signals_that_come_at_once_are_one(void **state)
+{
+	struct stop_signals signals = { .fd = -1 };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGTERM };
+	const struct itimerspec soon = { .it_value.tv_nsec = 10000000 };
+	timer_t timer;
+
+	assert_int_equal(stop_signals_init(&signals, NULL), 0);
+	assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+	assert_int_equal(timer_settime(timer, 0, &soon, NULL), 0);
+	(void)raise(SIGINT);
+	assert_true(stop_signals_take(&signals));
+	assert_false(stop_signals_take(&signals));
+	assert_int_equal(timer_delete(timer), 0);
+	stop_signals_done(&signals);
 }
 
 static void the_callers_mask_comes_back(void **state)
@@ -98,6 +117,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(held_signals_are_taken),
+		cmocka_unit_test(signals_that_come_at_once_are_one),
 		cmocka_unit_test(the_callers_mask_comes_back),
 		cmocka_unit_test(released_signals_end_the_program),
 		cmocka_unit_test(a_hangup_that_is_ignored_stays_so),

@@ -375,11 +375,13 @@ int history_request_write(struct history_request *request, const char *format, c
 	r = output_file_open(path, &file, &request->base.fault);
 	if (r < 0)
 		return r;
+	if (!request->path)
+		output_file_keep_old(file);
 	transfer.file = file;
 	r = receive(request, target, &transfer);
 	if (r == 0)
 		r = output_file_commit(file, 0, &request->base.fault);
 	if (r == 0 && !request->is_quiet && strcmp(path, "-") != 0)
-		(void)fprintf(stderr, "written to %s\n", path);
+		output_file_report(file, path);
 	return r;
 }

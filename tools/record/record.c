@@ -86,6 +86,8 @@ static int open_files(struct recording *recording, struct fault *fault)
 		r = path ? output_file_open(path, &recording->files[i], fault)
 			 : fault_set(fault, -ENAMETOOLONG, "the path '%.60s...' is too long",
 				   options->path);
+		if (r == 0 && record_options_has_default_path(options))
+			output_file_keep_old(recording->files[i]);
 	}
 	return r;
 }
@@ -315,7 +317,7 @@ static void report_files(const struct recording *recording)
 		return;
 	for (unsigned i = 0; i < RECORD_OUTPUTS; i++)
 		if (recording->files[i])
-			(void)fprintf(stderr, "written to %s\n",
+			output_file_report(recording->files[i],
 				record_options_path(&recording->options, i, room));
 }
 

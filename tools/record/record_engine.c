@@ -17,8 +17,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	UNWIND_BUDGET_BYTES = 16 << 20,
@@ -353,9 +355,10 @@ static const struct profile *first_profile(const struct engine *engine)
 
 static int write_profile(struct engine *engine, const struct profile *profile, struct fault *fault)
 {
-	const struct profile_format_options options = {
+	struct profile_format_options options = {
 		.detail = engine->options->is_by_line ? FRAME_BY_LINE : FRAME_BY_FUNCTION,
 	};
+	char host[HOST_NAME_MAX + 1] = "", title[sizeof(host) + 32];
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
 	_cleanup_close_ int fd = -1;
 	struct record_message message;
@@ -369,6 +372,10 @@ static int write_profile(struct engine *engine, const struct profile *profile, s
 	if (r < 0)
 		return r;
 	output_init_fd(output, fd);
+	(void)gethostname(host, sizeof(host) - 1);
+	(void)snprintf(title, sizeof(title), "Flame graph of %s", host);
+	if (host[0] && engine->options->format == &profile_formats[0])
+		options.title = title;
 	r = engine->options->format->write(profile, &options, output);
 	error = output_finish(output);
 	if (r < 0 && error == 0)

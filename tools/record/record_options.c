@@ -201,12 +201,19 @@ const struct option_row record_option_rows[] = {
 	{ 0 },
 };
 
+static const char default_path[] = "flamegraph.svg";
+
+bool record_options_has_default_path(const struct record_options *options)
+{
+	return options->path == default_path;
+}
+
 void record_options_prepare(void *invocation)
 {
 	struct record_options *options = invocation;
 
 	options->rate_hz = RATE_HZ_DEFAULT;
-	options->path = "flamegraph.svg";
+	options->path = default_path;
 	options->unwind = "auto";
 	options->samples_kernel = true;
 }

@@ -61,6 +61,9 @@ const char *record_output_name(unsigned output);
 const char *record_options_path(
 	const struct record_options *options, unsigned output, char path[PATH_MAX]);
 
+/* Did the user name no file? */
+bool record_options_has_default_path(const struct record_options *options);
+
 /* Checks the options against each other, and finds the format. Returns 0 or EXIT_USAGE. */
 int record_options_check(struct record_options *options);
 

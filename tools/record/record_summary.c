@@ -276,11 +276,12 @@ static void print_cost(FILE *file, const struct profile *const sampled[PILOTLIGH
 				(double)report->capture.program_runs);
 	if (report->capture.program_runs > 0)
 		(void)fprintf(file, "%.1f ms in all; ", (double)report->capture.program_ns / 1e6);
-	(void)fprintf(file,
-		"CPU %.0f ms (%.2f %% of the machine); memory at most %.1f MiB, with %.1f MiB of "
-		"maps\n",
-		(double)cost->cpu_ns / 1e6,
-		per_cent(cost->cpu_ns + report->capture.program_ns, machine_ns),
+	(void)fprintf(file, "CPU %.0f ms", (double)cost->cpu_ns / 1e6);
+	/* Of a short recording it is all start and end, and may be more than the machine. */
+	if (report->elapsed_ns >= NSEC_PER_SEC)
+		(void)fprintf(file, " (%.2f %% of the machine)",
+			per_cent(cost->cpu_ns + report->capture.program_ns, machine_ns));
+	(void)fprintf(file, "; memory at most %.1f MiB, with %.1f MiB of maps\n",
 		(double)bytes / mib, (double)maps / mib);
 }
 

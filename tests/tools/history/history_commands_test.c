@@ -19,6 +19,14 @@ static void each_command_has_its_place_and_format(void **state)
 	assert_string_equal(ran.err, "written to flamegraph.svg\n");
 	assert_string_equal(ran.out, "");
 	assert_string_equal(service_run_file("flamegraph.svg"), "last=10min\nformat=svg\n");
+	/* A name that nobody chose: what was there is kept. */
+	assert_int_equal(command_run(&flamegraph_command, "--last 5min"), 0);
+	assert_string_equal(
+		ran.err, "written to flamegraph.svg; the one before is flamegraph.svg.old now\n");
+	assert_string_equal(service_run_file("flamegraph.svg.old"), "last=10min\nformat=svg\n");
+	assert_int_equal(command_run(&flamegraph_command, "-o flamegraph.svg"), 0);
+	assert_string_equal(ran.err, "written to flamegraph.svg\n");
+	assert_string_equal(service_run_file("flamegraph.svg.old"), "last=10min\nformat=svg\n");
 	assert_int_equal(command_run(&report_command, ""), 0);
 	assert_string_equal(ran.out, "format=txt\n");
 	assert_string_equal(ran.err, "");
