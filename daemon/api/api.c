@@ -35,6 +35,8 @@ static const struct http_route routes[] = {
 	{ "POST", "/debug/pprof/symbol", route_pprof_symbol, NULL, NULL, false },
 	{ "GET", "/debug/pprof/", route_pprof_index, NULL, NULL, false },
 	{ "GET", "/api/v1/status", route_status, NULL, NULL, false },
+	{ "GET", "/api/v1/events", route_events, NULL, NULL, false },
+	{ "POST", "/api/v1/events", route_order_events, NULL, NULL, false },
 	{ "GET", "/metrics", route_metrics, NULL, NULL, false },
 	{ "GET", "/", route_index, NULL, NULL, true },
 	{ 0 },
@@ -83,7 +85,7 @@ int api_new(const struct api_options *options, struct api **ret_api, struct faul
 	_cleanup_(api_freep) struct api *api = calloc(1, sizeof(*api));
 	int r;
 
-	assert(options->status && options->request_seal);
+	assert(options->status && options->request_seal && options->order_events);
 	if (!api)
 		return fault_set(fault, -ENOMEM, "cannot start the API: out of memory");
 	r = open_api(api, options, fault);

@@ -8,6 +8,9 @@
  *   GET /debug/pprof/profile?seconds=N     a new profile, as pprof(1) requests it: 1 to 600 s, 30 s
  *                                          by default; SELECT without times may narrow it
  *   GET /api/v1/status[?format=text]       the service's status, as JSON or as readable text
+ *   GET /api/v1/events[?format=text]       the events, which are on, until when, and their cost
+ *   POST /api/v1/events?enable=E&for=TIME&period=P
+ *   POST /api/v1/events?disable=E          turns events on for a time, or off
  *   GET /metrics                           the status in Prometheus' text format
  *   GET /                                  a readable list of these paths
  *
@@ -33,6 +36,14 @@
 #include <stdint.h>
 
 struct api;
+
+/* Turns events on for a time, or off. */
+struct api_event_order {
+	uint32_t sources; /* bit mask of 1 << enum pilotlight_source; not 0 */
+	bool is_on;
+	uint64_t for_ns;
+	uint64_t period; /* of each, in its unit; 0: the service's */
+};
 
 struct api_options {
 	const struct http_limits *limits; /* NULL: the defaults */
@@ -61,6 +72,9 @@ struct api_options {
 	 * another one does; -EOPNOTSUPP: there is no history.
 	 */
 	int (*note_incident)(void *context, const char *text);
+	/* Returns 0; -EPERM, -EINVAL or another -errno, with a sentence and remedy in `fault`. */
+	int (*order_events)(
+		void *context, const struct api_event_order *order, struct fault *fault);
 };
 
 /* Returns 0 and takes the listeners' descriptors. Returns -errno with `fault` on a failure, which

@@ -13,6 +13,8 @@
 
 #include <stdbool.h>
 
+struct output;
+
 enum query_state {
 	QUERY_ALIGNING,	 /* new profile: waits for the seal of the window before it */
 	QUERY_RECORDING, /* new profile: waits for its end time */
@@ -83,7 +85,15 @@ void query_assign_turn(struct api *api, struct query *query);
 /* Returns the query to run next, or NULL if none is queued. */
 struct query *query_next(const struct api *api);
 
-/* profile_routes.c, status_routes.c: functions of struct http_route; the context is the api. */
+/* status_routes.c */
+
+typedef void (*report_function)(const struct report *report, struct output *output);
+/* Answers with the service's status, written by the function. */
+void answer_report(struct api *api, struct http_request *request, report_function function,
+	const char *content_type);
+
+/* profile_routes.c, status_routes.c, event_routes.c: functions of struct http_route; the context is
+ * the api. */
 void route_profile(void *api, struct http_request *request);
 void route_difference(void *api, struct http_request *request);
 void route_incidents(void *api, struct http_request *request);
@@ -91,6 +101,8 @@ void route_incident(void *api, struct http_request *request);
 void route_timeline(void *api, struct http_request *request);
 void route_new_profile(void *api, struct http_request *request);
 void route_status(void *api, struct http_request *request);
+void route_events(void *api, struct http_request *request);
+void route_order_events(void *api, struct http_request *request);
 void route_metrics(void *api, struct http_request *request);
 void route_page(void *api, struct http_request *request);
 void route_index(void *api, struct http_request *request);

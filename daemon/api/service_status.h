@@ -71,6 +71,10 @@ struct service_status {
 	uint32_t sources;
 	uint64_t periods_ns[PILOTLIGHT_SOURCES];
 	struct source_accounts by_source;
+	/* Which of them are on for a time, until when by CLOCK_REALTIME, 0: not; and which a
+	 * client may turn on. */
+	uint64_t ordered_until_ns[PILOTLIGHT_SOURCES];
+	uint32_t allowed_events;
 	uint64_t lost_by_engines; /* samples of open windows, lost when an engine was killed */
 
 	/* History. */

@@ -8,8 +8,6 @@
 
 enum { REPORT_BYTES_MAX = 1 << 20 };
 
-typedef void (*report_function)(const struct report *report, struct output *output);
-
 static void fill_report(struct api *api, struct report *report)
 {
 	api->options.status(api->options.context, &report->service);
@@ -35,7 +33,7 @@ static int write_report(struct api *api, report_function function, struct output
 	return output_finish(output);
 }
 
-static void answer_report(struct api *api, struct http_request *request, report_function function,
+void answer_report(struct api *api, struct http_request *request, report_function function,
 	const char *content_type)
 {
 	struct output_memory memory = { .limit_bytes = REPORT_BYTES_MAX };
@@ -107,7 +105,10 @@ void route_index(void *api, struct http_request *request)
 		"  the difference between two profiles\nGET /debug/pprof/profile?seconds=30\n    a "
 		"new profile, for pprof and scrapers\nGET /ui\n    a page to look at the "
 		"history\nGET /api/v1/status, "
-		"/api/v1/status?format=text\n    the status of the service\nGET /metrics\n    "
+		"/api/v1/status?format=text\n    the status of the service\nGET "
+		"/api/v1/events?format=text\n    the events, and which are on\nPOST "
+		"/api/v1/events?enable=offcpu&for=10min, /api/v1/events?disable=offcpu\n    turns "
+		"an event on for a time, or off\nGET /metrics\n    "
 		"metrics for Prometheus\n");
 }
 

@@ -22,6 +22,8 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.service_period = 10 * NS_PER_MS,
 		.least_period = NS_PER_US, /* a sample costs some microseconds */
 		.greatest_period = 1000 * NS_PER_MS,
+		.cost = "0.1 us for each switch of threads, and some us for each sample",
+		.is_cheap = true,
 	},
 	[PILOTLIGHT_SOURCE_RUNQUEUE] = {
 		.name = "runqueue",
@@ -32,6 +34,8 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.service_period = 10 * NS_PER_MS,
 		.least_period = NS_PER_US, /* a sample costs some microseconds */
 		.greatest_period = 1000 * NS_PER_MS,
+		.cost = "as offcpu, once for both",
+		.is_cheap = true,
 	},
 	[PILOTLIGHT_SOURCE_FAULTS] = {
 		.name = "faults",
@@ -73,6 +77,43 @@ bool event_source_find(const char *name, enum pilotlight_source *ret_source)
 		}
 	}
 	return false;
+}
+
+bool event_source_parse_set(
+	const char *text, const char *separators, uint32_t *ret_sources, const char **ret_unknown)
+{
+	uint32_t sources = 0;
+	enum pilotlight_source source;
+
+	for (text += strspn(text, separators); *text; text += strspn(text, separators)) {
+		size_t size = strcspn(text, separators);
+		char name[32];
+
+		*ret_unknown = text;
+		if (size >= sizeof(name))
+			return false;
+		memcpy(name, text, size);
+		name[size] = '\0';
+		if (strcmp(name, event_source_wall.name) == 0)
+			sources |= 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_OFFCPU |
+				   1U << PILOTLIGHT_SOURCE_RUNQUEUE;
+		else if (event_source_find(name, &source))
+			sources |= 1U << source;
+		else
+			return false;
+		text += size;
+	}
+	*ret_sources = sources;
+	return true;
+}
+
+uint32_t event_source_cheap(void)
+{
+	uint32_t sources = 0;
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		sources |= event_sources[i].is_cheap ? 1U << i : 0;
+	return sources;
 }
 
 const struct event_source *event_source_of(const char *event)

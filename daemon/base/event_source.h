@@ -31,6 +31,9 @@ struct event_source {
 	uint64_t default_period; /* of `record` */
 	uint64_t service_period;
 	uint64_t least_period, greatest_period; /* what the sampler takes */
+	const char *cost; /* measured; a part of a sentence; NULL: only while it is on */
+	/* Cheap and bounded whatever runs, so AllowEvents=cheap of the service allows it. */
+	bool is_cheap;
 };
 
 extern const struct event_source event_sources[PILOTLIGHT_SOURCES];
@@ -38,6 +41,17 @@ extern const struct event_source event_source_wall;
 
 /* Finds a source by its name. */
 bool event_source_find(const char *name, enum pilotlight_source *ret_source);
+
+/*
+ * Parses names of sources with any of `separators` between them to a bit mask of 1 << enum
+ * pilotlight_source. "wall" stands for its parts. Returns false for an unknown name, which begins
+ * at `ret_unknown`.
+ */
+bool event_source_parse_set(
+	const char *text, const char *separators, uint32_t *ret_sources, const char **ret_unknown);
+
+/* Those that are cheap. */
+uint32_t event_source_cheap(void);
 
 /*
  * The source of an event, or event_source_wall. Any unknown event is of CPU time: versions before

@@ -252,8 +252,9 @@ static void fill_reply(const struct http_client *client, struct http_reply *repl
 	};
 }
 
-int http_client_get(struct http_client *client, const char *target, output_function write,
-	void *context, struct http_reply *ret_reply, struct fault *fault)
+/* `method` NULL: GET. */
+static int request(struct http_client *client, const char *method, const char *target,
+	output_function write, void *context, struct http_reply *ret_reply, struct fault *fault)
 {
 	_cleanup_free_ char *url = malloc(URL_BYTES);
 	struct http_reply reply;
@@ -272,10 +273,24 @@ int http_client_get(struct http_client *client, const char *target, output_funct
 	client->error = 0;
 	code = libcurl()->easy_setopt(client->curl, CURLOPT_URL, url);
 	if (code == CURLE_OK)
+		code = libcurl()->easy_setopt(client->curl, CURLOPT_CUSTOMREQUEST, method);
+	if (code == CURLE_OK)
 		code = libcurl()->easy_perform(client->curl);
 	if (code != CURLE_OK)
 		return explain(client, code, fault);
 	fill_reply(client, &reply);
 	*ret_reply = reply;
 	return is_success(reply.status) ? 0 : explain_status(client, reply.status, fault);
+}
+
+int http_client_get(struct http_client *client, const char *target, output_function write,
+	void *context, struct http_reply *ret_reply, struct fault *fault)
+{
+	return request(client, NULL, target, write, context, ret_reply, fault);
+}
+
+int http_client_post(struct http_client *client, const char *target, output_function write,
+	void *context, struct http_reply *ret_reply, struct fault *fault)
+{
+	return request(client, "POST", target, write, context, ret_reply, fault);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command's HTTP client: sends GET requests to the service's unix socket, one after another. It
- * reuses the connection if the service keeps it open. It honours the caller's timeout and streams
- * each body to the caller without storing it. One thread.
+ * The command's HTTP client: sends GET and POST requests to the service's unix socket, one after
+ * another. It reuses the connection if the service keeps it open. It honours the caller's timeout
+ * and streams each body to the caller without storing it. One thread.
  */
 #pragma once
 
@@ -59,4 +59,7 @@ DEFINE_CLEANUP(struct http_client, http_client_free);
  * it); or the error of `write`.
  */
 int http_client_get(struct http_client *client, const char *target, output_function write,
+	void *context, struct http_reply *ret_reply, struct fault *fault);
+/* The same by POST, without a body. */
+int http_client_post(struct http_client *client, const char *target, output_function write,
 	void *context, struct http_reply *ret_reply, struct fault *fault);

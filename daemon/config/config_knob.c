@@ -49,6 +49,9 @@ const struct config_knob config_knobs[] = {
 	{ "Sampling", "FaultsPeriod", CONFIG_NUMBER, FIELD(faults_period), "211", 1, 1000000, NULL,
 		"Page faults that one sample stands for. A shorter period costs more." },
 
+	{ "Sampling", "AllowEvents", CONFIG_EVENTS, FIELD(allow_events), "cheap", 0, 0, NULL,
+		"Events that `pilotlight events enable` may turn on for a time: names, cheap, all "
+		"or none." },
 	{ "Sampling", "Include", CONFIG_CGROUPS, FIELD(include), "", 0, 0, NULL,
 		"Record only these: unit:nginx.service, container:ID or cgroup:/PATH, separated by "
 		"spaces. Empty: all." },

@@ -12,6 +12,7 @@ enum config_kind {
 	CONFIG_PERCENT,	  /* uint64_t, parts per million; "%" optional */
 	CONFIG_BOOLEAN,	  /* bool; yes, no and systemd's synonyms */
 	CONFIG_CHOICE,	  /* char *; one of `choices` */
+	CONFIG_EVENTS,	  /* char *; base/event_source.h, or cheap, all, none */
 	CONFIG_GROUP,	  /* char *; a group's name */
 	CONFIG_SOCKET,	  /* char *; an absolute path that fits a socket, or "" */
 	CONFIG_SECRET,	  /* char *; an absolute path, a credential's name, or "" */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
+#include "base/event_source.h"
 #include "base/fault.h"
 #include "base/time_text.h"
 #include "capture/cgroup_choice.h"
@@ -238,6 +239,43 @@ static int check_secret(const char *text, char *reason)
 			       "one of them");
 }
 
+static bool parse_events(const char *text, uint32_t *ret_sources, const char **ret_unknown)
+{
+	*ret_unknown = text;
+	if (strcmp(text, "cheap") == 0)
+		*ret_sources = event_source_cheap();
+	else if (strcmp(text, "all") == 0)
+		*ret_sources = (1U << PILOTLIGHT_SOURCES) - 1;
+	else if (strcmp(text, "none") == 0)
+		*ret_sources = 0;
+	else
+		return event_source_parse_set(text, ", ", ret_sources, ret_unknown);
+	return true;
+}
+
+uint32_t config_allowed_events(const struct config *config)
+{
+	const char *unknown;
+	uint32_t sources = 0;
+
+	/* It was checked when it was read. */
+	(void)parse_events(config->allow_events, &sources, &unknown);
+	return sources;
+}
+
+static int check_events(const char *text, char *reason)
+{
+	const char *unknown;
+	uint32_t sources;
+
+	if (parse_events(text, &sources, &unknown))
+		return 0;
+	return invalid(reason,
+		"has no event in '%.*s': write cheap, all, none, or names as `pilotlight events` "
+		"lists them",
+		(int)strcspn(unknown, ", "), unknown);
+}
+
 /* Checks the syntax only. config_check_group() checks existence: the default needs no group. */
 static int check_group(const char *text, char *reason)
 {
@@ -254,6 +292,8 @@ static int check_text(const struct config_knob *knob, const char *text, char *re
 			       ? 0
 			       : invalid(reason, "is not a valid choice: write one of %s",
 					 knob->choices);
+	case CONFIG_EVENTS:
+		return check_events(text, reason);
 	case CONFIG_SOCKET:
 		return check_socket(text, reason);
 	case CONFIG_SECRET:
@@ -367,6 +407,7 @@ int config_knob_set(const struct config_knob *knob, const char *text, void *owne
 	case CONFIG_BOOLEAN:
 		return set_boolean(text, field, reason);
 	case CONFIG_CHOICE:
+	case CONFIG_EVENTS:
 	case CONFIG_GROUP:
 	case CONFIG_SOCKET:
 	case CONFIG_SECRET:
@@ -394,8 +435,9 @@ void config_knob_clear(const struct config_knob *knob, void *owner)
 
 	if (config_knob_is_list(knob)) {
 		clear_list(field);
-	} else if (knob->kind == CONFIG_CHOICE || knob->kind == CONFIG_GROUP ||
-		   knob->kind == CONFIG_SOCKET || knob->kind == CONFIG_SECRET) {
+	} else if (knob->kind == CONFIG_CHOICE || knob->kind == CONFIG_EVENTS ||
+		   knob->kind == CONFIG_GROUP || knob->kind == CONFIG_SOCKET ||
+		   knob->kind == CONFIG_SECRET) {
 		free(*(char **)field);
 		*(char **)field = NULL;
 	}

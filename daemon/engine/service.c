@@ -90,6 +90,7 @@ static void close_service(struct service *service)
 	pipeline_free(service->pipeline);
 	broker_free(service->broker);
 	loss_record_close(service->loss_record);
+	event_orders_close(service->orders);
 	service_settings_done(&service->settings);
 }
 
@@ -126,15 +127,13 @@ static bool has_same_sampling(
 	const struct service_settings *before, const struct service_settings *after)
 {
 	const struct config *was = &before->config, *is = &after->config;
-	uint64_t periods_were[PILOTLIGHT_SOURCES], periods[PILOTLIGHT_SOURCES];
 	struct cgroup_choice choice_was, choice;
 
 	service_settings_choice(was, &choice_was);
 	service_settings_choice(is, &choice);
 
-	return service_settings_sources(was, periods_were) ==
-		       service_settings_sources(is, periods) &&
-	       memcmp(periods_were, periods, sizeof(periods)) == 0 &&
+	return before->sources == after->sources &&
+	       memcmp(before->periods, after->periods, sizeof(after->periods)) == 0 &&
 	       cgroup_choice_equals(&choice_was, &choice) &&
 	       was->frequency_hz == is->frequency_hz && was->kernel_stacks == is->kernel_stacks &&
 	       strcmp(was->event, is->event) == 0 &&
@@ -154,6 +153,7 @@ static void reload(struct service *service)
 		send_notice(PILOTLIGHT_NOTICE_READY, "");
 		return;
 	}
+	service_apply_orders(service, &settings);
 	service->has_new_sampling = !has_same_sampling(&service->settings, &settings);
 	service_settings_done(&settings);
 	service->needs_restart = true;
@@ -177,6 +177,10 @@ static int timeout_ms(const struct service *service)
 	uint64_t due_in_ns = due_ns > now_ns ? due_ns - now_ns : 0;
 	uint64_t left_ns = api_timeout_ns(service->api);
 
+	if (service_orders_due_ns(service) < due_ns)
+		due_in_ns = service_orders_due_ns(service) > now_ns
+				    ? service_orders_due_ns(service) - now_ns
+				    : 0;
 	if (due_in_ns < left_ns)
 		left_ns = due_in_ns;
 	return left_ns / 1000000 < PROGRESS_PERIOD_MS ? (int)(left_ns / 1000000) + 1
@@ -205,6 +209,7 @@ static int run_once(struct service *service, struct fault *fault)
 	if (r == 0 && service->push)
 		push_run(service->push, pipeline_symbols_pending(service->pipeline) > 0);
 	notify_progress(service);
+	service_run_orders(service);
 	service->needs_restart |= pipeline_needs_restart(service->pipeline);
 	return r;
 }
@@ -267,6 +272,8 @@ int service_engine_main(int argc, char **argv)
 	if (r == 0)
 		r = start(&service, &fault);
 	has_begun = r == 0;
+	if (!has_begun)
+		service_drop_orders(&service);
 	if (r == 0)
 		r = run(&service, &fault);
 	if (r == 0)

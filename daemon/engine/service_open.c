@@ -176,6 +176,7 @@ static int open_api(struct service *service, const struct http_listener *listene
 		.status = service_fill_status,
 		.request_seal = service_request_seal,
 		.note_incident = service_note_incident,
+		.order_events = service_order_events,
 	};
 
 	limits.connections = (unsigned)config->max_connections;
@@ -330,6 +331,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 			.wants_kernel = settings->config.kernel_stacks,
 			.map_budget_bytes = shares->map_bytes,
 			.unwind_budget_bytes = shares->unwind_bytes,
+			.sources = settings->sources,
 		},
 		.broker = service->broker,
 		.capture_fd = ENGINE_CAPTURE_FD,
@@ -348,8 +350,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 		.drained_context = service,
 	};
 
-	options.capture.sources =
-		service_settings_sources(&settings->config, options.capture.periods);
+	memcpy(options.capture.periods, settings->periods, sizeof(settings->periods));
 	memory_shares_process_limits(shares, &processes);
 	memory_shares_binary_limits(shares, &binaries);
 	memory_shares_cgroup_limits(shares, &cgroups);
@@ -432,6 +433,7 @@ static uint64_t service_number(void)
 int service_open(struct service *service, const struct engine_options *options, struct fault *fault)
 {
 	struct http_listener listeners[2 * ENGINE_LISTEN_MAX];
+	uint64_t number = service_number();
 	size_t count = 0;
 	int r;
 
@@ -444,14 +446,18 @@ int service_open(struct service *service, const struct engine_options *options, 
 	if (r == 0)
 		r = read_boot_id(service->boot_id);
 	if (r == 0)
-		r = loss_record_open(service->settings.loss_record, service->boot_id,
-			service_number(), &service->loss_record, fault);
+		r = loss_record_open(service->settings.loss_record, service->boot_id, number,
+			&service->loss_record, fault);
+	if (r == 0)
+		r = event_orders_open(service->settings.event_orders, service->boot_id, number,
+			&service->orders, fault);
 	if (r == 0)
 		r = open_listeners(service, options, listeners, &count, fault);
 	if (r == 0)
 		r = http_server_prepare(fault);
 	if (r < 0)
 		return r;
+	service_apply_orders(service, &service->settings);
 	/* Read files now that are out of reach afterwards. */
 	read_token(service, listeners, count);
 	check_sockets(service, listeners, count);

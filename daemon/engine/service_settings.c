@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/event_source.h"
 #include "base/log.h"
 #include "capture/capture_session.h"
 #include "capture/cpu_list.h"
@@ -73,6 +74,8 @@ static int set_paths(struct service_settings *settings)
 	service_folder_path(SERVICE_FOLDER_RUNTIME, folder);
 	if (r == 0)
 		r = set_path(settings->loss_record, "%s/loss-record", folder);
+	if (r == 0)
+		r = set_path(settings->event_orders, "%s/event-orders", folder);
 	if (r == 0 && settings->config.socket[0])
 		r = set_path(settings->socket, "%s", settings->config.socket);
 	else if (r == 0)
@@ -106,19 +109,17 @@ static uint64_t memory_budget(const struct config *config)
 	return unit / STANDING_SHARE;
 }
 
-static int share_memory(
-	const struct config *config, struct memory_shares *ret_shares, struct fault *fault)
+static int share_memory(const struct config *config, uint32_t sources,
+	struct memory_shares *ret_shares, struct fault *fault)
 {
-	struct memory_work work = { .rate_hz = (uint32_t)config->frequency_hz };
+	struct memory_work work = { .rate_hz = (uint32_t)config->frequency_hz, .sources = sources };
 	_cleanup_free_ uint32_t *cpus = NULL;
-	uint64_t periods[PILOTLIGHT_SOURCES];
 	int count = cpu_list_read_online(&cpus);
 
 	if (count < 0)
 		return fault_set(
 			fault, count, "cannot read which CPUs are online: %s", strerror(-count));
 	work.cpu_count = (uint32_t)count;
-	work.sources = service_settings_sources(config, periods);
 	if (config_is_set(config, "Memory", "JitBytes"))
 		work.jit_bytes = config->jit_bytes;
 	return memory_shares_compute(memory_budget(config), &work, ret_shares, fault);
@@ -127,10 +128,11 @@ static int share_memory(
 int service_settings_check(const struct config *config, struct fault *fault)
 {
 	const char *token_file = config->bearer_token_file;
+	uint64_t periods[PILOTLIGHT_SOURCES];
 	char token[BEARER_TOKEN_BYTES];
 	struct memory_shares shares;
 	struct fault cause = { 0 };
-	int r = share_memory(config, &shares, &cause);
+	int r = share_memory(config, service_settings_sources(config, periods), &shares, &cause);
 
 	if (r < 0)
 		return fault_set(fault, r, "[Memory] MaxBytes: %.400s", cause.text);
@@ -208,7 +210,8 @@ int service_settings_load(const char *config_path, bool is_confined,
 	if (r == 0) {
 		limit_rate(&settings.config);
 		settings.memory_budget = memory_budget(&settings.config);
-		r = share_memory(&settings.config, &settings.shares, fault);
+		settings.sources = service_settings_sources(&settings.config, settings.periods);
+		r = share_memory(&settings.config, settings.sources, &settings.shares, fault);
 	}
 	if (r < 0) {
 		service_settings_done(&settings);
@@ -258,14 +261,51 @@ void service_settings_choice(const struct config *config, struct cgroup_choice *
 		(void)cgroup_choice_add(ret_choice, config->exclude.items[i], true, &fault);
 }
 
+int service_settings_order(struct service_settings *settings, uint32_t sources,
+	const uint64_t periods[PILOTLIGHT_SOURCES], struct fault *fault)
+{
+	uint32_t added = sources & ~settings->sources;
+	int r = share_memory(
+		&settings->config, settings->sources | added, &settings->shares, fault);
+
+	if (r < 0)
+		return r;
+	settings->sources |= added;
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (added & 1U << i)
+			settings->periods[i] = periods[i];
+	return 0;
+}
+
+uint64_t service_settings_least_period(enum pilotlight_source source)
+{
+	return event_sources[source].default_period;
+}
+
+/* An engine may ask for these at any time: only it knows who turned them on, and for how long. */
+static void allow_events(uint32_t sources, struct capture_limits *limits)
+{
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+		uint64_t least = service_settings_least_period(i);
+
+		if (!(sources & 1U << i) || event_sources[i].service_period == 0)
+			continue;
+		if (!(limits->sources & 1U << i) || limits->least_periods[i] > least)
+			limits->least_periods[i] = least;
+		limits->sources |= 1U << i;
+	}
+}
+
 int service_settings_read_limits(const char *config_path, struct capture_limits *ret_limits)
 {
 	const unsigned flags = CONFIG_WITHOUT_GROUPS | (config_path ? CONFIG_MUST_EXIST : 0U);
 	struct config_problems problems = { 0 };
 	struct config config = { 0 };
+	uint64_t periods[PILOTLIGHT_SOURCES];
 	struct memory_shares shares;
 	struct fault fault = { 0 };
 	char standard[PATH_MAX];
+	uint32_t sources;
 	int r;
 
 	service_settings_config_path(standard);
@@ -274,8 +314,10 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 		return r;
 	r = problems.all > 0 ? -EINVAL : 0;
 	/* What an engine refuses must not limit it: it keeps its configuration. */
-	if (r == 0)
-		r = share_memory(&config, &shares, &fault);
+	if (r == 0) {
+		sources = service_settings_sources(&config, periods);
+		r = share_memory(&config, sources, &shares, &fault);
+	}
 	if (r == 0) {
 		*ret_limits = (struct capture_limits){
 			.rate_hz = (uint32_t)config.frequency_hz,
@@ -284,7 +326,9 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 			.allows_kernel = config.kernel_stacks,
 		};
 		service_settings_choice(&config, &ret_limits->choice);
-		ret_limits->sources = service_settings_sources(&config, ret_limits->least_periods);
+		ret_limits->sources = sources;
+		memcpy(ret_limits->least_periods, periods, sizeof(periods));
+		allow_events(config_allowed_events(&config), ret_limits);
 	}
 	config_problems_done(&problems);
 	config_done(&config);

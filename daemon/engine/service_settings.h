@@ -25,10 +25,14 @@ struct service_settings {
 	char *sinks[CONFIG_SINKS_MAX]; /* their folders, in the order of the configuration */
 	char symbol_cache[PATH_MAX];
 	char socket[PATH_MAX];
-	char loss_record[PATH_MAX]; /* loss_record.h */
-	char debuginfod_urls[4096]; /* separated by blanks */
+	char loss_record[PATH_MAX];  /* loss_record.h */
+	char event_orders[PATH_MAX]; /* event_orders.h */
+	char debuginfod_urls[4096];  /* separated by blanks */
 	uint64_t memory_budget;
 	struct memory_shares shares;
+	/* What is sampled, by the configuration and by orders; as in struct capture_settings. */
+	uint32_t sources;
+	uint64_t periods[PILOTLIGHT_SOURCES];
 };
 
 /* Returns the default path of the configuration. */
@@ -48,12 +52,26 @@ void service_settings_done(struct service_settings *settings);
 
 enum capture_event service_settings_event(const struct config *config);
 
-/* What is sampled, as in struct capture_settings, and the periods of the sources that are on. */
+/*
+ * Adds sources that the configuration does not have on, and shares the memory anew. Returns 0, or
+ * -errno with `fault`: there is not enough memory for them, and nothing was added.
+ */
+int service_settings_order(struct service_settings *settings, uint32_t sources,
+	const uint64_t periods[PILOTLIGHT_SOURCES], struct fault *fault);
+
+/* What the configuration samples, as in struct capture_settings, and the periods of the sources
+ * that are on. */
 uint32_t service_settings_sources(
 	const struct config *config, uint64_t ret_periods[PILOTLIGHT_SOURCES]);
 
 /* Include= and Exclude=. */
 void service_settings_choice(const struct config *config, struct cgroup_choice *ret_choice);
+
+/*
+ * The shortest period with which a client may turn a source on that AllowEvents= has: that of
+ * `record`.
+ */
+uint64_t service_settings_least_period(enum pilotlight_source source);
 
 /*
  * Reads the configuration for its limits of capture. The rate may exceed the kernel's limit, which

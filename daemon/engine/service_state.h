@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "config/bearer_token.h"
+#include "engine/event_orders.h"
 #include "engine/history_writer.h"
 #include "engine/loss_record.h"
 #include "engine/pipeline.h"
@@ -54,6 +55,7 @@ struct service {
 	struct push *push;
 	struct api *api;
 	struct loss_record *loss_record;
+	struct event_orders *orders;
 	/* Written by the writer's thread until history_writer_wait_first() returns true. */
 	struct loss_record_sealed sealed;
 	bool reads_sealed;
@@ -93,6 +95,7 @@ struct service {
 	bool is_token_missing;		/* refuse all TCP clients */
 
 	bool is_ending, needs_restart;
+	uint64_t renew_ns;	 /* CLOCK_MONOTONIC; for new orders of events; 0: there are none */
 	bool has_invalid_config; /* service_open() failed */
 	bool has_new_sampling;	 /* sampling settings changed: the next engine cannot take over the
 				    maps */
@@ -122,6 +125,18 @@ void service_record_losses(void *context);
 void service_request_seal(void *context, uint64_t until_ns);
 /* A callback of api.h: a user notes an incident. */
 int service_note_incident(void *context, const char *text);
+
+/* Callbacks of api.h: turns events on for a time, or off; and tells which are on. */
+int service_order_events(void *context, const struct api_event_order *order, struct fault *fault);
+/* Adds the orders that hold to the settings. Those that there is no memory for end. */
+void service_apply_orders(const struct service *service, struct service_settings *settings);
+/* Asks for a new engine once one is due: an order has ended, or is new. */
+void service_run_orders(struct service *service);
+/* When to call it next; CLOCK_MONOTONIC. */
+uint64_t service_orders_due_ns(const struct service *service);
+/* Call if the engine cannot start: ends the orders, which may be the reason. */
+void service_drop_orders(struct service *service);
+void service_fill_events(const struct service *service, struct service_status *status);
 
 /* Runs the governor on the CPU time used since the last call. Returns the rate from now on. */
 uint32_t service_steer(struct service *service);

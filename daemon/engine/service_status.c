@@ -270,6 +270,7 @@ void service_fill_status(void *context, struct service_status *ret_status)
 	status->sources = pipeline_sources(service->pipeline);
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
 		status->periods_ns[i] = pipeline_period_ns(service->pipeline, i);
+	service_fill_events(service, status);
 	status->by_source = report.accounts;
 	status->accounts = report.accounts.of[PILOTLIGHT_SOURCE_CPU];
 	status->last_window = service->last_window.of[PILOTLIGHT_SOURCE_CPU];

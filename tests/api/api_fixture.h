@@ -32,6 +32,10 @@ struct engine {
 	unsigned seal_requests;
 	uint64_t seal_requested_ns;
 	bool seals; /* at once, up to a little later than requested */
+	/* Of order_events(). */
+	unsigned orders;
+	struct api_event_order order;
+	int order_error;
 };
 
 static inline void fill_status(void *context, struct service_status *ret_status)
@@ -47,6 +51,16 @@ static inline void note_seal_request(void *context, uint64_t until_ns)
 	engine->seal_requested_ns = until_ns;
 	if (engine->seals)
 		api_sealed(engine->api, until_ns + 1234);
+}
+
+static inline int note_order(
+	void *context, const struct api_event_order *order, struct fault *fault)
+{
+	struct engine *engine = context;
+
+	engine->orders++;
+	engine->order = *order;
+	return engine->order_error ? fault_set(fault, engine->order_error, "not now") : 0;
 }
 
 /* Makes a folder with a fifo, and a listener in it. */
@@ -81,6 +95,7 @@ static inline struct api_options engine_options(
 		.context = engine,
 		.status = fill_status,
 		.request_seal = note_seal_request,
+		.order_events = note_order,
 	};
 }
 
@@ -158,15 +173,20 @@ static inline int connect_client(struct engine *engine)
 }
 
 /* Sends a request, and returns its connection. */
-static inline int ask(struct engine *engine, const char *target)
+static inline int ask_by(struct engine *engine, const char *method, const char *target)
 {
 	int fd = connect_client(engine);
 	char text[1024];
-	int size = snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\n" CLOSE, target);
+	int size = snprintf(text, sizeof(text), "%s %s HTTP/1.1\r\n" CLOSE, method, target);
 
 	assert_true(size > 0 && size < (int)sizeof(text));
 	assert_int_equal(send(fd, text, (size_t)size, MSG_NOSIGNAL), size);
 	return fd;
+}
+
+static inline int ask(struct engine *engine, const char *target)
+{
+	return ask_by(engine, "GET", target);
 }
 
 /* As ask(), by a user who is not in the socket's group: the kernel records who connects. */

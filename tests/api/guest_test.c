@@ -18,6 +18,8 @@ static void guests_ask_profiles_and_nothing_else(void **state)
 		"/api/v1/timeline?last=1h",
 		"/api/v1/incidents",
 		"/api/v1/incident?text=x",
+		"/api/v1/events",
+		"/api/v1/events?enable=offcpu",
 		"/metrics",
 		"/debug/pprof/",
 		"/debug/pprof/profile?seconds=1",

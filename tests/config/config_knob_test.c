@@ -140,6 +140,8 @@ static const struct {
 	{ "Sampling", "KernelStacks", "maybe", "write yes or no" },
 	{ "Sampling", "Event", "cpu", "cpu-clock" },
 	{ "Sampling", "Event", "auto cycles", "cpu-clock" },
+	{ "Sampling", "AllowEvents", "offcpu, nothing", "no event in 'nothing'" },
+	{ "Sampling", "AllowEvents", "cheap offcpu", "no event in 'cheap'" },
 	{ "Sampling", "Include", "nginx.service", "write unit:NAME" },
 	{ "Sampling", "Include", "unit:a/b", "such as nginx.service" },
 	{ "Sampling", "Exclude", "cgroup:a", "such as /system.slice" },

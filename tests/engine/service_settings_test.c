@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/service_settings.h"
 
+#include "base/event_source.h"
 #include "capture/capture_session.h"
 #include "tests/harness/failing_allocation.h"
 
@@ -93,9 +94,13 @@ static void limits_of_capture_are_those_of_the_configuration(void **state)
 		assert_int_equal(limits.map_bytes, 48 << 20);
 		assert_int_equal(limits.event, CAPTURE_EVENT_CLOCK);
 		assert_false(limits.allows_kernel);
-		assert_int_equal(limits.sources, 1U << PILOTLIGHT_SOURCE_CPU);
+		/* AllowEvents=cheap, not more often than `record` samples them. */
+		assert_int_equal(
+			limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | event_source_cheap());
+		assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_OFFCPU], 1000000);
 	}
-	write_config("[Sampling]\nRunQueue=yes\nRunQueuePeriod=2ms\nOffCpuPeriod=5ms\n");
+	write_config("[Sampling]\nRunQueue=yes\nRunQueuePeriod=2ms\nOffCpuPeriod=5ms\n"
+		     "AllowEvents=none\n");
 	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
 	assert_int_equal(
 		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_RUNQUEUE);
@@ -103,12 +108,18 @@ static void limits_of_capture_are_those_of_the_configuration(void **state)
 	/* Of a source that is off nothing is allowed. */
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_OFFCPU], 0);
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_CPU], 0);
-	write_config("[Sampling]\nOffCpu=yes\n");
+	write_config("[Sampling]\nRunQueue=yes\nRunQueuePeriod=100us\nOffCpu=yes\n"
+		     "AllowEvents=runqueue offcpu\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	/* The shorter one. */
+	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_RUNQUEUE], 100000);
+	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_OFFCPU], 1000000);
+	write_config("[Sampling]\nOffCpu=yes\nAllowEvents=none\n");
 	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
 	assert_int_equal(
 		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_OFFCPU);
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_OFFCPU], 10000000);
-	write_config("[Sampling]\nFaults=yes\nFaultsPeriod=1\n");
+	write_config("[Sampling]\nFaults=yes\nFaultsPeriod=1\nAllowEvents=none\n");
 	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
 	assert_int_equal(
 		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_FAULTS);

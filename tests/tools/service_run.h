@@ -124,12 +124,36 @@ static inline void service_run_status(void *context, struct http_request *reques
 			request, format && strcmp(format, "text") == 0 ? "well\n" : "{}\n");
 }
 
+/* Names the method and the parameters. */
+static inline void service_run_events(void *method, struct http_request *request)
+{
+	struct http_answer answer = { .status = 200, .content_type = "text/plain" };
+	FILE *file = open_memstream(&answer.body, &answer.size);
+
+	if (!file || fprintf(file, "%s\n", (const char *)method) < 0 ||
+		http_request_each(request, service_run_echo, file) != 0 || fclose(file) != 0)
+		_exit(1);
+	http_answer(request, &answer);
+}
+
+static inline void service_run_events_get(void *context, struct http_request *request)
+{
+	service_run_events("GET", request);
+}
+
+static inline void service_run_events_post(void *context, struct http_request *request)
+{
+	service_run_events("POST", request);
+}
+
 static inline void service_run_serve(struct http_listener *listener)
 {
 	static const struct http_route routes[] = {
 		{ .method = "GET", .path = "/api/v1/profile", .function = service_run_profile },
 		{ .method = "GET", .path = "/api/v1/diff", .function = service_run_profile },
 		{ .method = "GET", .path = "/api/v1/status", .function = service_run_status },
+		{ .method = "GET", .path = "/api/v1/events", .function = service_run_events_get },
+		{ .method = "POST", .path = "/api/v1/events", .function = service_run_events_post },
 		{ .method = "GET", .path = "/metrics", .function = service_run_metrics_page },
 		{ 0 },
 	};

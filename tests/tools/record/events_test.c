@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/record/events.h"
 
-#include "tests/tools/command_run.h"
+#include "tests/tools/service_run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,14 +10,18 @@
 
 #include <cmocka.h>
 
-static void events_are_listed(void **state)
+static void events_are_listed_without_a_service(void **state)
 {
+	service_run_end();
 	assert_int_equal(command_run(&events_command, ""), 0);
 	assert_string_equal(ran.out,
 		"EVENT     PERIOD  WHAT A SAMPLE COUNTS\n"
 		"cpu       -       CPU time\n"
 		"offcpu    1ms     time off CPU\n"
+		"                  costs 0.1 us for each switch of threads, and some us for each "
+		"sample\n"
 		"runqueue  1ms     time waiting for a CPU\n"
+		"                  costs as offcpu, once for both\n"
 		"faults    7       page faults\n"
 		"lock      100us   time waiting for locks\n"
 		"wall      -       time on CPU, off CPU and waiting for a CPU\n");
@@ -28,18 +32,57 @@ static void events_are_lines_of_json(void **state)
 {
 	static const char offcpu[] =
 		"\n{\"name\":\"offcpu\",\"title\":\"time off CPU\",\"unit\":\"nanoseconds\","
-		"\"pprof_type\":\"off_cpu\",\"period\":1000000}\n";
+		"\"pprof_type\":\"off_cpu\",\"period\":1000000,\"cost\":";
 
+	service_run_end();
 	assert_int_equal(command_run(&events_command, "--json"), 0);
 	assert_non_null(strstr(ran.out, offcpu));
 	assert_int_equal(command_run(&events_command, "cpu"), EXIT_USAGE);
 }
 
+static void the_service_lists_and_obeys(void **state)
+{
+	assert_int_equal(command_run(&events_command, ""), 0);
+	assert_string_equal(ran.out, "GET\nformat=text\n");
+	assert_int_equal(command_run(&events_command, "--json"), 0);
+	assert_string_equal(ran.out, "GET\n");
+	assert_int_equal(command_run(&events_command, "enable offcpu,runqueue"), 0);
+	assert_string_equal(ran.out, "POST\nenable=offcpu,runqueue\n");
+	assert_int_equal(command_run(&events_command, "enable offcpu --for 1h --period=5ms"), 0);
+	assert_string_equal(ran.out, "POST\nenable=offcpu\nfor=1h\nperiod=5ms\n");
+	assert_int_equal(command_run(&events_command, "disable offcpu"), 0);
+	assert_string_equal(ran.out, "POST\ndisable=offcpu\n");
+}
+
+static void orders_need_events_and_a_service(void **state)
+{
+	assert_int_equal(command_run(&events_command, "enable"), EXIT_USAGE);
+	assert_int_equal(command_run(&events_command, "disable offcpu --for 1h"), EXIT_USAGE);
+	service_run_end();
+	assert_int_equal(command_run(&events_command, "enable offcpu"), EXIT_FAILURE);
+	assert_non_null(strstr(ran.err, "is pilotlightd running?"));
+}
+
+static void help_tells_of_both(void **state)
+{
+	assert_int_equal(command_run(&events_command, "--help"), 0);
+	assert_non_null(strstr(ran.out, "  enable  "));
+	assert_non_null(strstr(ran.out, "--socket PATH"));
+	assert_int_equal(command_run(&events_command, "enable --help"), 0);
+	assert_non_null(strstr(ran.out, "--for TIME"));
+}
+
+#define WITH_SERVICE(test) \
+	cmocka_unit_test_setup_teardown(test, service_run_set_up, service_run_tear_down)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events_are_listed),
-		cmocka_unit_test(events_are_lines_of_json),
+		WITH_SERVICE(events_are_listed_without_a_service),
+		WITH_SERVICE(events_are_lines_of_json),
+		WITH_SERVICE(the_service_lists_and_obeys),
+		WITH_SERVICE(orders_need_events_and_a_service),
+		WITH_SERVICE(help_tells_of_both),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/event_orders.h"
+
+#include "base/cleanup.h"
+#include "base/event_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* "PLORDER", and the version of the layout. */
+#define MAGIC 0x015245445244504cULL
+
+struct event_orders {
+	uint64_t magic;
+	uint64_t bytes; /* of this struct: there may be more sources than before */
+	uint8_t boot_id[16];
+	uint64_t service;
+	struct {
+		uint64_t until_ns; /* CLOCK_MONOTONIC; 0: off */
+		uint64_t period;
+	} of[PILOTLIGHT_SOURCES];
+};
+
+static int map_file(const char *path, struct event_orders **ret_orders)
+{
+	_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	void *memory;
+	int r;
+
+	if (fd < 0 || ftruncate(fd, sizeof(struct event_orders)) < 0)
+		return -errno;
+	/* On a full disk, a write into a hole of a mapped file is a SIGBUS. */
+	r = -posix_fallocate(fd, 0, sizeof(struct event_orders));
+	if (r < 0)
+		return r;
+	memory = mmap(NULL, sizeof(struct event_orders), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	*ret_orders = memory;
+	return 0;
+}
+
+/* A killed engine may have written half of an order, and only its period would be wrong. */
+static bool is_valid(const struct event_orders *orders)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		const struct event_source *source = &event_sources[i];
+		uint64_t period = orders->of[i].period;
+
+		if (orders->of[i].until_ns &&
+			(i == PILOTLIGHT_SOURCE_CPU || period < source->least_period ||
+				period > source->greatest_period))
+			return false;
+	}
+	return true;
+}
+
+int event_orders_open(const char *path, const uint8_t boot_id[16], uint64_t service,
+	struct event_orders **ret_orders, struct fault *fault)
+{
+	struct event_orders *orders = NULL;
+	int r = map_file(path, &orders);
+
+	if (r < 0)
+		return fault_set(fault, r, "cannot use the file %s: %s", path, strerror(-r));
+	if (orders->magic != MAGIC || orders->bytes != sizeof(*orders) ||
+		memcmp(orders->boot_id, boot_id, sizeof(orders->boot_id)) != 0 ||
+		orders->service != service || !is_valid(orders)) {
+		memset(orders, 0, sizeof(*orders));
+		memcpy(orders->boot_id, boot_id, sizeof(orders->boot_id));
+		orders->service = service;
+		orders->bytes = sizeof(*orders);
+		orders->magic = MAGIC;
+	}
+	*ret_orders = orders;
+	return 0;
+}
+
+void event_orders_close(struct event_orders *orders)
+{
+	if (orders)
+		(void)munmap(orders, sizeof(*orders));
+}
+
+void event_orders_enable(struct event_orders *orders, uint32_t sources,
+	const uint64_t periods[PILOTLIGHT_SOURCES], uint64_t until_ns)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (!(sources & 1U << i))
+			continue;
+		orders->of[i].period = periods[i];
+		__atomic_store_n(&orders->of[i].until_ns, until_ns, __ATOMIC_RELEASE);
+	}
+}
+
+void event_orders_disable(struct event_orders *orders, uint32_t sources)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (sources & 1U << i)
+			orders->of[i].until_ns = 0;
+}
+
+uint64_t event_orders_until_ns(
+	const struct event_orders *orders, enum pilotlight_source source, uint64_t now_ns)
+{
+	uint64_t until_ns = orders->of[source].until_ns;
+
+	return until_ns > now_ns ? until_ns : 0;
+}
+
+uint32_t event_orders_sources(const struct event_orders *orders, uint64_t now_ns,
+	uint64_t ret_periods[PILOTLIGHT_SOURCES])
+{
+	uint32_t sources = 0;
+
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		bool is_on = event_orders_until_ns(orders, i, now_ns) > 0;
+
+		sources |= is_on ? 1U << i : 0;
+		ret_periods[i] = is_on ? orders->of[i].period : 0;
+	}
+	return sources;
+}
+
+uint64_t event_orders_next_ns(const struct event_orders *orders, uint64_t now_ns)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		uint64_t until_ns = event_orders_until_ns(orders, i, now_ns);
+
+		if (until_ns && until_ns < next_ns)
+			next_ns = until_ns;
+	}
+	return next_ns;
+}

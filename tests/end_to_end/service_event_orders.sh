@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# `pilotlight events enable`: the service samples an event for a time, without its configuration, also beyond an engine.
+# Runs beside others: it judges whether an event is sampled, of a program that sleeps, not how much.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/service.sh"
+
+need_root
+need_programs
+need_service
+need_commands curl
+
+port=$((20000 + $$ % 20000))
+plan 16
+
+configure() {
+	printf '[Sampling]\nMaxCostPercent=50\n%s\n[History]\nWindow=1s\n[Api]\nListen=127.0.0.1:%s\n' "$1" "$port" \
+		>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+}
+
+# state EVENT: the line of the event, as JSON.
+state() {
+	"$pilotlight" events --json | grep "\"name\":\"$1\""
+}
+
+is_on() {
+	[[ $(state "$1") = *'"is_on":true'* ]]
+}
+
+is_off() {
+	[[ $(state "$1") = *'"is_on":false'* ]]
+}
+
+# sleeps FROM [TO]: does the history have blocked time of the dozer then?
+sleeps() {
+	"$pilotlight" export -e offcpu --from "@$1" ${2:+--to "@$2"} -f folded -o - 2>/dev/null | grep -q '^dozer;'
+}
+
+# For ever, and wakes often.
+cp "$BASH" "$tmp/dozer"
+start "$tmp/dozer" -c 'while :; do read -t 0.05 <> <(:); done'
+
+configure ''
+check "the service starts" start_service
+if ! "$pilotlight" doctor | grep -q '^  ok *scheduler programs'; then
+	for name in {2..16}; do
+		skip "$name" "no time off CPU here"
+	done
+	finish
+fi
+check "nothing beside CPU time is on" is_off offcpu
+begun=$(date +%s)
+check "an event is turned on" "$pilotlight" events enable offcpu --for 25s --period 5ms
+check "and sampled" wait_for 60 sleeps "$begun"
+tells_period() {
+	[[ $(state offcpu) = *'"service_period":5000000'* ]] && "$pilotlight" events | grep -q '^offcpu *5ms *until 20'
+}
+check "for its time, with its period" tells_period
+check "status tells it, too" bash -c '"$0" status | grep -q "Off CPU"' "$pilotlight"
+
+# The next engine goes on.
+engine=$(role_pids engine)
+kill -KILL "$engine"
+another_engine() {
+	[ -n "$(role_pids engine)" ] && [ "$(role_pids engine)" != "$engine" ] && is_on offcpu
+}
+check "it survives the engine" wait_for 60 another_engine
+check "and is sampled again" wait_for 60 sleeps "$(date +%s)"
+check "it ends at its time" wait_for 60 is_off offcpu
+ended=$(date +%s)
+not_since() {
+	sleep 2.5
+	"$pilotlight" export --from "@$((ended + 1))" -f folded -o - >"$tmp/cpu" && ! sleeps "$((ended + 1))" && sleeps "$begun" "$ended"
+}
+check "the history has it for that time only" not_since
+check "the accounts close" accounts_of_metrics
+
+turns_off() {
+	"$pilotlight" events enable runqueue --for 1h >/dev/null && wait_for 60 is_on runqueue &&
+		"$pilotlight" events disable runqueue >/dev/null && wait_for 60 is_off runqueue
+}
+check "an event is turned off before its time" turns_off
+
+# refuses WHY ARGUMENTS...
+refuses() {
+	! "$pilotlight" events "${@:2}" >"$tmp/refused" 2>&1 && grep -q "$1" "$tmp/refused" && return
+	note "$(cat "$tmp/refused")"
+	return 1
+}
+check "a short period is refused" refuses "out of range: ask for 1000000" enable offcpu --period 100us
+check "by TCP nobody turns it on without a token" bash -c \
+	'[ "$(curl -s -o /dev/null -w "%{http_code}" -X POST "http://127.0.0.1:$0/api/v1/events?enable=offcpu")" = 403 ]' "$port"
+
+configure 'AllowEvents=none'
+kill -HUP "$service_pid"
+not_allowed() {
+	refuses "AllowEvents=" enable offcpu
+}
+check "what the configuration does not allow is refused" wait_for 60 not_allowed
+check "and stays off" is_off offcpu
+finish

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/event_orders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum {
+	OFFCPU = 1 << PILOTLIGHT_SOURCE_OFFCPU,
+	RUNQUEUE = 1 << PILOTLIGHT_SOURCE_RUNQUEUE,
+	MS = 1000000,
+};
+
+static const uint8_t boot[16] = "this boot", other_boot[16] = "another boot";
+static char path[64];
+
+static int make_file(void **state)
+{
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/tmp/event_orders_test.XXXXXX");
+	fd = mkstemp(path);
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+	return unlink(path);
+}
+
+static struct event_orders *open_orders(const uint8_t boot_id[16], uint64_t service)
+{
+	struct event_orders *orders;
+	struct fault fault = { 0 };
+
+	assert_int_equal(event_orders_open(path, boot_id, service, &orders, &fault), 0);
+	return orders;
+}
+
+static uint32_t sources_at(const struct event_orders *orders, uint64_t now_ns)
+{
+	uint64_t periods[PILOTLIGHT_SOURCES];
+
+	return event_orders_sources(orders, now_ns, periods);
+}
+
+static void orders_end_at_their_time(void **state)
+{
+	struct event_orders *orders = open_orders(boot, 1);
+	uint64_t periods[PILOTLIGHT_SOURCES] = { 0, 2 * MS, 3 * MS };
+
+	assert_int_equal(sources_at(orders, 0), 0);
+	assert_int_equal(event_orders_next_ns(orders, 0), UINT64_MAX);
+	event_orders_enable(orders, OFFCPU, periods, 100);
+	event_orders_enable(orders, RUNQUEUE, periods, 200);
+	memset(periods, 0, sizeof(periods));
+	assert_int_equal(event_orders_sources(orders, 99, periods), OFFCPU | RUNQUEUE);
+	assert_int_equal(periods[PILOTLIGHT_SOURCE_OFFCPU], 2 * MS);
+	assert_int_equal(periods[PILOTLIGHT_SOURCE_RUNQUEUE], 3 * MS);
+	assert_int_equal(event_orders_next_ns(orders, 99), 100);
+	assert_int_equal(event_orders_sources(orders, 100, periods), RUNQUEUE);
+	assert_int_equal(periods[PILOTLIGHT_SOURCE_OFFCPU], 0);
+	assert_int_equal(event_orders_next_ns(orders, 100), 200);
+	assert_int_equal(event_orders_until_ns(orders, PILOTLIGHT_SOURCE_RUNQUEUE, 100), 200);
+	assert_int_equal(event_orders_until_ns(orders, PILOTLIGHT_SOURCE_OFFCPU, 100), 0);
+	event_orders_disable(orders, RUNQUEUE);
+	assert_int_equal(sources_at(orders, 0), OFFCPU);
+	event_orders_close(orders);
+}
+
+static void another_engine_of_the_service_goes_on_with_them(void **state)
+{
+	const uint64_t periods[PILOTLIGHT_SOURCES] = { 0, MS, MS };
+	struct event_orders *orders = open_orders(boot, 1);
+
+	event_orders_enable(orders, OFFCPU, periods, 100);
+	event_orders_close(orders);
+	orders = open_orders(boot, 1);
+	assert_int_equal(sources_at(orders, 0), OFFCPU);
+	event_orders_close(orders);
+	/* Not another service, nor after a reboot. */
+	orders = open_orders(boot, 2);
+	assert_int_equal(sources_at(orders, 0), 0);
+	event_orders_enable(orders, OFFCPU, periods, 100);
+	event_orders_close(orders);
+	orders = open_orders(other_boot, 2);
+	assert_int_equal(sources_at(orders, 0), 0);
+	event_orders_close(orders);
+}
+
+/* An engine that an attacker controls must not stop the next one by its file. */
+static void damaged_orders_are_dropped(void **state)
+{
+	const uint64_t periods[PILOTLIGHT_SOURCES] = { 0, MS, 0 };
+	struct event_orders *orders = open_orders(boot, 1);
+
+	event_orders_enable(orders, OFFCPU | RUNQUEUE, periods, 100);
+	event_orders_close(orders);
+	orders = open_orders(boot, 1);
+	assert_int_equal(sources_at(orders, 0), 0);
+	event_orders_close(orders);
+	assert_int_equal(truncate(path, 11), 0);
+	orders = open_orders(boot, 1);
+	assert_int_equal(sources_at(orders, 0), 0);
+	event_orders_close(orders);
+}
+
+static void the_file_may_be_out_of_reach(void **state)
+{
+	struct event_orders *orders = NULL;
+	struct fault fault = { 0 };
+
+	assert_int_equal(event_orders_open("/nowhere/orders", boot, 1, &orders, &fault), -ENOENT);
+	assert_non_null(strstr(fault.text, "/nowhere/orders"));
+	assert_null(orders);
+	event_orders_close(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(orders_end_at_their_time, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(
+			another_engine_of_the_service_goes_on_with_them, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(damaged_orders_are_dropped, make_file, remove_file),
+		cmocka_unit_test(the_file_may_be_out_of_reach),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
