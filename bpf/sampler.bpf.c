@@ -25,13 +25,9 @@ volatile __u32 active_window;
  * are open. */
 volatile __u32 has_whole_registers;
 
-/* Child processes that are not sampled, because followed_tgids was full. */
-__u32 children_not_followed;
-
 /* Constants, set before loading. */
 const volatile __u32 pid_namespace_inum; /* 0: the initial one, which needs no translation */
 const volatile __u8 wants_kernel = 1;
-const volatile __u8 filters_tgids;
 const volatile __u8 wants_walks; /* walk by unwind tables where there are any */
 const volatile __u64 walk_seed;
 const volatile __u32 sent_walks_mask; /* number of entries of sent_walks, minus one */
@@ -63,7 +59,6 @@ static __always_inline const struct pilotlight_unwind_escape *unwind_escape(__u3
 	return bpf_map_lookup_elem(&unwind_escapes, &number);
 }
 
-#include "cgroup_choice.bpf.h"
 #include "mapped_files.bpf.h"
 #include "task.bpf.h"
 #include "walker.bpf.h"
@@ -92,6 +87,8 @@ static __always_inline __u32 entry_of(const struct sample *sample)
 {
 	return sample->key.source != PILOTLIGHT_SOURCE_CPU;
 }
+
+#include "recorded_threads.bpf.h"
 
 /* Programs of one source may preempt each other. */
 static __always_inline void count(__u64 *counter, __u64 periods)
@@ -483,41 +480,6 @@ static __always_inline void record_sample(void *ctx, struct pilotlight_counters 
 			sample, walk);
 }
 
-/* Is a thread of this process and cgroup not recorded? */
-static __always_inline int is_unwanted(
-	__u32 tgid, const struct cgroup *cgroup, __u64 serial, __u32 entry)
-{
-	if (filters_tgids && !bpf_map_lookup_elem(&followed_tgids, &tgid))
-		return 1;
-	return chooses_cgroups && !is_chosen(cgroup, serial, entry);
-}
-
-/* A sample of the current thread. */
-static __always_inline int is_filtered(const struct sample *sample)
-{
-	const struct cgroup *cgroup = 0;
-	__u64 serial = 0;
-
-	if (chooses_cgroups) {
-		cgroup = bpf_get_current_task_btf()->cgroups->dfl_cgrp;
-		serial = cgroup->self.serial_nr;
-	}
-	return is_unwanted(sample->key.process.tgid, cgroup, serial, entry_of(sample));
-}
-
-/* Of any thread. */
-static __always_inline int is_task_filtered(struct task_struct *task, __u32 tgid, __u32 entry)
-{
-	const struct cgroup *cgroup = 0;
-	__u64 serial = 0;
-
-	if (chooses_cgroups) {
-		cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp);
-		serial = BPF_CORE_READ(cgroup, self.serial_nr);
-	}
-	return is_unwanted(tgid, cgroup, serial, entry);
-}
-
 static __always_inline void sample_cpu_time(struct bpf_perf_event_data *ctx,
 	struct pilotlight_counters *counters, struct sample *sample, __u64 now)
 {
@@ -585,31 +547,6 @@ int list_mapped_files(struct bpf_iter__task_vma *context)
 	if (is_task_filtered(task, request.process.tgid, VISITOR_ENTRY))
 		return 0;
 	request_mapped_file(task, vma, &request);
-	return 0;
-}
-
-/* Follows the children of followed processes. */
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
-{
-	__u32 parent_tgid = tgid_of(parent), child_tgid = tgid_of(child);
-	__u8 one = 1;
-
-	if (parent_tgid == child_tgid || !bpf_map_lookup_elem(&followed_tgids, &parent_tgid))
-		return 0;
-	if (bpf_map_update_elem(&followed_tgids, &child_tgid, &one, BPF_ANY))
-		__sync_fetch_and_add(&children_not_followed, 1);
-	return 0;
-}
-
-/* Forgets a process that ends, since its pid may be reused. */
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(forget_exit, struct task_struct *task)
-{
-	__u32 tgid = tgid_of(task);
-
-	if (BPF_CORE_READ(task, signal, live.counter) <= 0)
-		bpf_map_delete_elem(&followed_tgids, &tgid);
 	return 0;
 }
 
