@@ -6,6 +6,7 @@
 #include "render/difference_text.h"
 #include "render/function_difference.h"
 #include "render/name_column.h"
+#include "render/short_name.h"
 #include "render/svg_text.h"
 
 #include <inttypes.h>
@@ -50,6 +51,8 @@ static void write_sentence(const struct function_difference *functions, struct o
 		if (!function->is_self_certain || count++ >= SENTENCE_NAMES)
 			continue;
 		(void)frame_label_format(function->label, name);
+		if (svg_text_columns(name) > SENTENCE_NAME_COLUMNS)
+			(void)short_name(name);
 		svg_elide_text(name, sizeof(name), SENTENCE_NAME_COLUMNS);
 		output_printf(output, "%s%s %s%s", count > 1 ? ", " : "", name,
 			difference_points(function->self_change, points),

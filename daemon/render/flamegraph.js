@@ -172,6 +172,33 @@ function columns(character) {
 	return point >= 0x1100 && point !== 0x2026 && point !== 0xfffd ? 2 : 1;
 }
 
+function closing(text, at) {
+	const closes = text[at] === "<" ? ">" : ")";
+	for (let i = at, depth = 0; i < text.length; i++) {
+		if (text[i] === text[at])
+			depth++;
+		else if (text[i] === closes && text[i - 1] !== "-" && --depth === 0)
+			return i;
+	}
+	return -1;
+}
+
+/* A long name without template arguments and parameters, as in short_name.c. */
+function shorten(text) {
+	let short = "";
+	for (let i = 0; i < text.length && text[0] !== "[";) {
+		const begins = text[i] === "<" ? /[\w:]$/.test(short) && !/operator<?$/.test(short)
+			: text[i] === "(" && !/^$|operator$/.test(short) && !text.startsWith("(anonymous namespace)", i);
+		const end = begins ? closing(text, i) : -1;
+		if (end >= 0 && text[i] === "(" && !/^(::|#)/.test(text.slice(end + 1, end + 3)))
+			return short;
+		if (end < 0)
+			short += text[i];
+		i = (end < 0 ? i : end) + 1;
+	}
+	return short || text;
+}
+
 function elide(text, room) {
 	let used = 0, fits = "";
 	if (text.length * 2 <= room)
@@ -276,8 +303,9 @@ function label(fragment, f) {
 	const room = Math.floor((f.width - 2 * PADDING) / column);
 	if (f.state === "gone" || room < 3 || (f.elided && f === view))
 		return;
+	const name = f.mark.length + f.name.length > room ? f.short ||= shorten(f.name) : f.name;
 	make(fragment, "text", { x: +(MARGIN + f.x + PADDING).toFixed(2), y: f.y + BASELINE },
-		elide(f.mark + f.name, room));
+		elide(f.mark + name, room));
 }
 
 function layout() {

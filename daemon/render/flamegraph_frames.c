@@ -4,6 +4,7 @@
 #include "render/caption.h"
 #include "render/flamegraph_drawing.h"
 #include "render/flamegraph_narrow.h"
+#include "render/short_name.h"
 #include "render/svg_text.h"
 
 #include <assert.h>
@@ -231,6 +232,8 @@ static void write_label(const struct flamegraph_drawing *drawing, const struct p
 	if (style)
 		mark_bytes = format_mark(style, (size_t)(frame - drawing->tree->frames), text);
 	(void)frame_label_format(&drawing->tree->labels->items[frame->label], text + mark_bytes);
+	if (svg_text_columns(text) > columns)
+		(void)short_name(text + mark_bytes);
 	svg_elide_text(text, sizeof(text), columns);
 	output_string(output, "<text x=\"");
 	svg_write_hundredths(output, left + (FLAMEGRAPH_MARGIN_PX + LABEL_PADDING_PX) * 100);
