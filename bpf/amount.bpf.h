@@ -54,6 +54,15 @@ enum {
 	FRAMES_ABOVE_SCHEDULE_MAX = 8,
 };
 
+/* What a sample is taken of. */
+struct occasion {
+	enum pilotlight_source source;
+	enum skipped_frames skipped;
+	__u32 periods;
+	__u32 wait;    /* why the thread did not run; of kernel memory, its kind */
+	__u64 address; /* of what was allocated, if the source counts what lives; else 0 */
+};
+
 static __always_inline __u32 interval_of(enum pilotlight_source source)
 {
 	return pace_interval(&paces[source]);
@@ -85,10 +94,10 @@ static __noinline __u32 frames_above_schedule(void *ctx)
 	return 0;
 }
 
-/* Takes one sample of the current thread. `wait` is why it did not run. */
-static __noinline void sample_current(void *ctx, enum pilotlight_source source, __u32 wait,
-	__u32 periods, enum skipped_frames skipped)
+/* Takes one sample of the current thread. Returns 0 if it is not stored, or not wanted. */
+static __noinline int take_sample(void *ctx, const struct occasion *occasion)
 {
+	enum pilotlight_source source = occasion->source;
 	__u32 window = active_window, entry = 1, zero = 0;
 	__u32 index = pilotlight_counters_index(source, window & 1);
 	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
@@ -96,36 +105,66 @@ static __noinline void sample_current(void *ctx, enum pilotlight_source source, 
 	struct amount_cpu *cpu = bpf_map_lookup_elem(&amount_cpus, &zero);
 	__u64 now = bpf_ktime_get_ns();
 	struct sample *sample;
+	int is_stored = 0;
 
 	if (!counts || !walker || !cpu || source >= PILOTLIGHT_SOURCES)
-		return;
-	count(&counts->fired, periods);
+		return 0;
+	count(&counts->fired, occasion->periods);
 	/* An event in an interrupt, or of the code that takes a sample; newer kernels may also
 	 * preempt a program. */
 	if (__sync_lock_test_and_set(&cpu->is_sampling, 1)) {
-		count(&counts->dropped[PILOTLIGHT_DROP_BUSY], periods);
-		return;
+		count(&counts->dropped[PILOTLIGHT_DROP_BUSY], occasion->periods);
+		return 0;
 	}
 	sample = &cpu->sample;
-	*sample = (struct sample){ .window = window, .periods = periods };
+	*sample = (struct sample){ .window = window, .periods = occasion->periods };
 	sample->key.source = source;
-	sample->key.wait = wait;
+	sample->key.wait = occasion->wait;
+	sample->address = occasion->address;
 	describe_task(bpf_get_current_task_btf(), &sample->key.process, &sample->key.tid);
 	if (is_filtered(sample)) {
-		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
+		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], occasion->periods);
 		goto out;
 	}
 	count(&counts->run_ns, -now);
 	pace_note(&paces[source], samples_per_slot, now);
-	sample->has_kernel_stack = wants_kernel && skipped != SKIP_KERNEL;
-	if (wants_kernel && skipped == SKIP_TO_SCHEDULE)
+	sample->has_kernel_stack = wants_kernel && occasion->skipped != SKIP_KERNEL;
+	if (wants_kernel && occasion->skipped == SKIP_TO_SCHEDULE)
 		sample->skipped_frames = frames_above_schedule(ctx);
 	walker->walk.record.time_ns = now;
-	record_sample(ctx, counts, walker, sample,
+	is_stored = record_sample(ctx, counts, walker, sample,
 		wants_walks && has_user_mappings() && read_task_registers(&walker->walk));
 	counts = bpf_map_lookup_elem(&counters, &index);
 	if (counts)
 		count(&counts->run_ns, bpf_ktime_get_ns());
 out:
 	__sync_lock_test_and_set(&cpu->is_sampling, 0);
+	return is_stored;
+}
+
+/* Counts a sample that cannot be taken. */
+static __always_inline void drop_sample(
+	const struct occasion *occasion, enum pilotlight_drop reason)
+{
+	__u32 index = pilotlight_counters_index(occasion->source, active_window & 1);
+	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
+
+	if (!counts)
+		return;
+	count(&counts->fired, occasion->periods);
+	count(&counts->dropped[reason], occasion->periods);
+}
+
+/* Takes one sample of the current thread. `wait` is why it did not run. */
+static __always_inline void sample_current(void *ctx, enum pilotlight_source source, __u32 wait,
+	__u32 periods, enum skipped_frames skipped)
+{
+	struct occasion occasion = {
+		.source = source,
+		.skipped = skipped,
+		.periods = periods,
+		.wait = wait,
+	};
+
+	take_sample(ctx, &occasion);
 }

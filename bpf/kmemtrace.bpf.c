@@ -7,8 +7,6 @@
  * The programs allocate nothing, so they cannot trace themselves. If an interrupt allocates while
  * the same program runs on its CPU, the kernel skips the nested run and counts it as a recursion
  * miss; the tracer adds these to the overruns.
- *
- * The tracepoints have these arguments since Linux 6.1; the verifier refuses the programs before.
  */
 #include <linux/bpf.h>
 #include <linux/types.h>
@@ -17,12 +15,8 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "kmem_tracepoints.bpf.h"
 #include "pilotlight/kmemtrace.h"
-
-struct kmem_cache {
-	unsigned int size;	  /* that an object takes */
-	unsigned int object_size; /* that was requested */
-} __attribute__((preserve_access_index));
 
 /* Rings by CPU, which the tracer creates. */
 struct {
@@ -57,8 +51,6 @@ __u64 stackless_events; /* though stacks are wanted */
 /* Constants, set before loading. */
 const volatile __u8 wants_stacks;
 const volatile __u32 ring_bytes;
-
-enum { ZERO_SIZE_POINTER = 16 };
 
 struct alloc_record {
 	struct pilotlight_kmemtrace_alloc alloc;
@@ -134,8 +126,7 @@ static __always_inline void trace_alloc(void *context, __u8 type, unsigned long 
 static __always_inline void trace_free(
 	void *context, __u8 type, unsigned long call_site, __u64 pointer)
 {
-	/* kfree() of NULL or of kmalloc(0)'s pointer frees nothing, and is half of all calls. */
-	if (pointer <= ZERO_SIZE_POINTER)
+	if (!is_memory(pointer))
 		return;
 	struct free_record record = {
 		.event.event_id = PILOTLIGHT_KMEMTRACE_FREE,
@@ -148,15 +139,6 @@ static __always_inline void trace_free(
 		send(&record, sizeof(record));
 	else
 		send(&record, sizeof(record.event));
-}
-
-/* The second argument, a `const void *`, which Linux 6.1 lets no program load. */
-static __always_inline __u64 pointer_of(const __u64 *context)
-{
-	__u64 pointer = 0;
-
-	bpf_probe_read_kernel(&pointer, sizeof(pointer), &context[1]);
-	return pointer;
 }
 
 SEC("tp_btf/kmalloc")

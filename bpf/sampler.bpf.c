@@ -73,6 +73,7 @@ struct {
 /* A sample on its way to the maps or the ring. */
 struct sample {
 	struct pilotlight_sample_key key;
+	__u64 address; /* as in pilotlight_ring_sample */
 	__u32 window;
 	__u32 periods;
 	__u8 has_kernel_stack;
@@ -148,9 +149,10 @@ static __always_inline int read_registers(struct bpf_perf_event_data *ctx, struc
 
 /*
  * Sends a sample with the kernel's walk through the ring. Its frames have build-ids if this is the
- * interrupt's first request for them (sampler.bpf.h, 3), else raw ips in the same form.
+ * interrupt's first request for them (sampler.bpf.h, 3), else raw ips in the same form. Returns 0
+ * if it is dropped.
  */
-static __noinline void send_sample(void *ctx, struct pilotlight_counters *counters,
+static __noinline int send_sample(void *ctx, struct pilotlight_counters *counters,
 	const struct sample *sample, int wants_user)
 {
 	const struct pilotlight_sample_key *key = &sample->key;
@@ -198,14 +200,16 @@ static __noinline void send_sample(void *ctx, struct pilotlight_counters *counte
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
 	record->user = user_of(bpf_get_current_task_btf());
 	record->periods = sample->periods;
+	record->address = sample->address;
 	if (!send(record, size, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA))) {
 		count(&counters->dropped[PILOTLIGHT_DROP_RING_FULL], sample->periods);
-		return;
+		return 0;
 	}
 	count(&counters->stored[PILOTLIGHT_PATH_RING], sample->periods);
-	return;
+	return 1;
 failed:
 	count(&counters->dropped[PILOTLIGHT_DROP_BPF_ERROR], sample->periods);
+	return 0;
 }
 
 /* Adds to an existing entry. Returns 0 if there is none. */
@@ -296,6 +300,7 @@ static __noinline int send_walked_sample(void *ctx, struct pilotlight_counters *
 	record->cgroup_id = key->cgroup_id;
 	record->tid = key->tid;
 	record->periods = sample->periods;
+	record->address = sample->address;
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
 	/* Plain loads cost less than a call. The name may lack its NUL while it changes: the parser
 	 * adds one. */
@@ -331,6 +336,7 @@ static __noinline int send_walk(struct walker *walker)
 		.set = walker->window & 1,
 	};
 	record->periods = 1;
+	record->address = 0;
 	record->kernel_count = 0;
 	if (!send(record, sizeof(*record) + (record->count & PILOTLIGHT_WALK_DEPTH) * sizeof(__u64),
 		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
@@ -379,14 +385,16 @@ static __always_inline enum stack_answer get_user_stack(
 	return stack_answer_of(id);
 }
 
-/* Sends a sample that the maps cannot hold. */
-static __always_inline void send_whole(void *ctx, struct pilotlight_counters *counters,
+/* Sends a sample that the maps cannot hold. Returns 0 if it is dropped. */
+static __always_inline int send_whole(void *ctx, struct pilotlight_counters *counters,
 	struct walker *walker, const struct sample *sample, enum walk_result walk)
 {
 	if (walk != WALK_DONE)
-		send_sample(ctx, counters, sample, walk == WALK_BY_KERNEL);
-	else if (!send_walked_sample(ctx, counters, walker, sample, 0))
-		count(&counters->dropped[PILOTLIGHT_DROP_RING_FULL], sample->periods);
+		return send_sample(ctx, counters, sample, walk == WALK_BY_KERNEL);
+	if (send_walked_sample(ctx, counters, walker, sample, 0))
+		return 1;
+	count(&counters->dropped[PILOTLIGHT_DROP_RING_FULL], sample->periods);
+	return 0;
 }
 
 /* Adds an entry for a sample. Returns 0 if the map is full. */
@@ -457,9 +465,20 @@ static __always_inline void count_sample(void *ctx, void *stacks, void *build_id
 	send_whole(ctx, counters, walker, sample, walk);
 }
 
+/* Sends a sample whose address the maps could not hold. */
+static __always_inline int send_live(void *ctx, struct pilotlight_counters *counters,
+	struct walker *walker, const struct sample *sample, enum walk_result walk)
+{
+	if (!send_whole(ctx, counters, walker, sample, walk))
+		return 0;
+	if (walk == WALK_DONE)
+		note_walk(counters, walker, sample);
+	return 1;
+}
+
 /* Records a sample of the current task. The user stack begins at the registers in `walker`, if
- * `can_walk`. */
-static __always_inline void record_sample(void *ctx, struct pilotlight_counters *counters,
+ * `can_walk`. Returns 0 if a sample with an address is dropped. */
+static __always_inline int record_sample(void *ctx, struct pilotlight_counters *counters,
 	struct walker *walker, struct sample *sample, int can_walk)
 {
 	enum walk_result walk = WALK_BY_KERNEL;
@@ -468,9 +487,11 @@ static __always_inline void record_sample(void *ctx, struct pilotlight_counters 
 	sample->key.user_stack = sample->key.kernel_stack = PILOTLIGHT_STACK_NONE;
 	if (can_walk)
 		walk = walk_by_tables(walker, sample);
+	if (sample->address)
+		return send_live(ctx, counters, walker, sample, walk);
 	if (walk == WALK_DONE && send_walked_sample(ctx, counters, walker, sample, 1)) {
 		note_walk(counters, walker, sample);
-		return;
+		return 1;
 	}
 	if (sample->window & 1)
 		count_sample(ctx, &stacks_1, &build_id_stacks_1, &counts_1, counters, walker,
@@ -478,6 +499,7 @@ static __always_inline void record_sample(void *ctx, struct pilotlight_counters 
 	else
 		count_sample(ctx, &stacks_0, &build_id_stacks_0, &counts_0, counters, walker,
 			sample, walk);
+	return 1;
 }
 
 static __always_inline void sample_cpu_time(struct bpf_perf_event_data *ctx,
@@ -551,6 +573,7 @@ int list_mapped_files(struct bpf_iter__task_vma *context)
 }
 
 #include "count.bpf.h"
+#include "kmem.bpf.h"
 #include "lock.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -415,6 +415,7 @@ static __always_inline void send_blocked(struct task_struct *task, __u32 wait, _
 	bpf_core_read(record->comm, sizeof(record->comm), &task->comm);
 	record->user = user_of(task);
 	record->periods = periods;
+	record->address = 0;
 	if (!send(record,
 		    sizeof(*record) +
 			    (record->kernel_count & PILOTLIGHT_STACK_DEPTH) * sizeof(__u64),

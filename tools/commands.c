@@ -41,7 +41,8 @@ static const struct command jit_group = {
 	.commands = jit_commands,
 };
 
-static const struct command *const kmem_commands[] = { &kmem_trace, &kmem_read, NULL };
+static const struct command *const kmem_commands[] = { &kmem_report, &kmem_trace, &kmem_read,
+	NULL };
 
 static const struct command kmem_group = {
 	.name = "kmem",

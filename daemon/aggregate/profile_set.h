@@ -3,6 +3,7 @@
 #pragma once
 
 #include "aggregate/profile.h"
+#include "base/event_source.h"
 #include "pilotlight/event.h"
 
 struct profile_set {
@@ -25,10 +26,13 @@ static inline size_t profile_set_bytes(const struct profile_set *set)
 	return bytes;
 }
 
-/* The accounts of the profiles; zeros of sources that are off. */
+/* The accounts of the profiles; zeros of sources that are off, and of what lives: it is in many
+ * windows, so those of a window are no part of a total. */
 static inline void profile_set_accounts(
 	const struct profile_set *set, struct source_accounts *ret_accounts)
 {
 	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		ret_accounts->of[i] = set->of[i] ? set->of[i]->accounts : (struct accounts){ 0 };
+		ret_accounts->of[i] = set->of[i] && !event_sources[i].is_live
+					      ? set->of[i]->accounts
+					      : (struct accounts){ 0 };
 }

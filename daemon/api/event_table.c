@@ -81,7 +81,7 @@ void event_table_write_text(const struct service_status *service, struct output 
 {
 	char period[PERIOD_BYTES], state[STATE_BYTES], cost[COST_BYTES];
 
-	output_printf(output, "%-9s %-7s ", "EVENT", "PERIOD");
+	output_printf(output, "%-10s %-7s ", "EVENT", "PERIOD");
 	if (service)
 		output_printf(output, "%-25s ", "SERVICE");
 	output_printf(output, "%s\n", "WHAT A SAMPLE COUNTS");
@@ -91,12 +91,12 @@ void event_table_write_text(const struct service_status *service, struct output 
 							      : source->default_period;
 
 		output_printf(
-			output, "%-9s %-7s ", source->name, period_text(source, shown, period));
+			output, "%-10s %-7s ", source->name, period_text(source, shown, period));
 		if (service)
 			output_printf(output, "%-25s ", state_text(service, i, state));
 		output_printf(output, "%s\n", source->title);
 		if (*cost_text(service, i, cost))
-			output_printf(output, "%18scosts %s\n", "", cost);
+			output_printf(output, "%19scosts %s\n", "", cost);
 	}
 }
 

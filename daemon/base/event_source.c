@@ -5,6 +5,8 @@
 
 #define NS_PER_US 1000ULL
 #define NS_PER_MS 1000000ULL
+#define KIB	  1024ULL
+#define GIB	  (1ULL << 30)
 
 const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 	[PILOTLIGHT_SOURCE_CPU] = {
@@ -58,6 +60,37 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.service_period = 10 * NS_PER_MS,
 		.least_period = NS_PER_US, /* a sample costs some microseconds */
 		.greatest_period = 1000 * NS_PER_MS,
+	},
+	[PILOTLIGHT_SOURCE_KMEM_ALLOC] = {
+		.name = "kmem:alloc",
+		.title = "kernel memory allocated",
+		.unit = "bytes",
+		.pprof_type = "kmem_alloc",
+		.default_period = 64 * KIB,
+		.service_period = 1024 * KIB,
+		.least_period = 1,
+		.greatest_period = GIB,
+	},
+	[PILOTLIGHT_SOURCE_KMEM_LIVE] = {
+		.name = "kmem:live",
+		.title = "kernel memory allocated since sampling began, and not freed",
+		.unit = "bytes",
+		.pprof_type = "kmem_live",
+		.default_period = 64 * KIB,
+		.service_period = 1024 * KIB,
+		.least_period = 1,
+		.greatest_period = GIB,
+		.is_live = true,
+	},
+	[PILOTLIGHT_SOURCE_KMEM_WASTE] = {
+		.name = "kmem:waste",
+		.title = "kernel memory allocated beyond what was requested",
+		.unit = "bytes",
+		.pprof_type = "kmem_waste",
+		.default_period = 16 * KIB,
+		.service_period = 1024 * KIB,
+		.least_period = 1,
+		.greatest_period = GIB,
 	},
 };
 
@@ -158,6 +191,12 @@ const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wai
 	if (unknown[source] && wait < PILOTLIGHT_WAITS && names[wait])
 		return names[wait];
 	return unknown[source];
+}
+
+bool event_source_is_kmem(enum pilotlight_source source)
+{
+	return source == PILOTLIGHT_SOURCE_KMEM_ALLOC || source == PILOTLIGHT_SOURCE_KMEM_LIVE ||
+	       source == PILOTLIGHT_SOURCE_KMEM_WASTE;
 }
 
 bool event_source_has(const struct event_source *source, const char *event)

@@ -34,6 +34,9 @@ struct event_source {
 	const char *cost; /* measured; a part of a sentence; NULL: only while it is on */
 	/* Cheap and bounded whatever runs, so AllowEvents=cheap of the service allows it. */
 	bool is_cheap;
+	/* A window has what is there at its end, so amounts of windows do not add up: a longer time
+	 * has those of its last window. */
+	bool is_live;
 };
 
 extern const struct event_source event_sources[PILOTLIGHT_SOURCES];
@@ -64,6 +67,9 @@ const struct event_source *event_source_of(const char *event);
  * sources of which the thread ran. So stacks of several sources stay apart in a sum.
  */
 const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wait wait);
+
+/* Does it count the kernel's memory? Its samples have a kind (enum pilotlight_kmem_kind). */
+bool event_source_is_kmem(enum pilotlight_source source);
 
 /* Is it an event of this source? Unlike event_source_of(), knows no unknown ones. */
 bool event_source_has(const struct event_source *source, const char *event);

@@ -146,6 +146,8 @@ static void set_maps(struct capture *capture)
 	maps->known_stacks_fd = fds[PILOTLIGHT_CAPTURE_FD_KNOWN_STACKS];
 	maps->counters_fd = fds[PILOTLIGHT_CAPTURE_FD_COUNTERS];
 	maps->ring_fd = fds[PILOTLIGHT_CAPTURE_FD_RING];
+	maps->live_fd = fds[PILOTLIGHT_CAPTURE_FD_LIVE];
+	maps->cache_names_fd = fds[PILOTLIGHT_CAPTURE_FD_CACHE_NAMES];
 	maps->barrier_fd = fds[PILOTLIGHT_CAPTURE_FD_BARRIER];
 	maps->barrier_inner_fd = fds[PILOTLIGHT_CAPTURE_FD_BARRIER_INNER];
 	maps->sizes = (struct map_sizes){
@@ -155,6 +157,7 @@ static void set_maps(struct capture *capture)
 		.known_stack_slots = layout->known_stack_slots,
 		.stack_depth = layout->stack_depth,
 		.ring_bytes = layout->ring_bytes,
+		.live_slots = layout->live_slots,
 		.drain_period_ms = layout->drain_period_ms,
 		.cpu_count = layout->sized_cpus,
 		.total_bytes = layout->total_bytes,

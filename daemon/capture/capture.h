@@ -59,8 +59,11 @@ struct capture_maps {
 	int counters_fd; /* by pilotlight_counters_index(): pilotlight_counters for each possible
 			    CPU */
 	int ring_fd;
-	int barrier_fd;			  /* updating it waits until running programs have ended */
-	int barrier_inner_fd;		  /* the value of that update */
+	int live_fd;	      /* pilotlight_live_key → pilotlight_live */
+	int cache_names_fd;   /* names of the kernel's caches, by number (enum pilotlight_kmem_kind)
+			       */
+	int barrier_fd;	      /* updating it waits until running programs have ended */
+	int barrier_inner_fd; /* the value of that update */
 	volatile uint32_t *active_window; /* the programs' own variable, mapped */
 	struct map_sizes sizes;
 };
@@ -76,6 +79,9 @@ struct capture_cost {
 	uint64_t broker_cpu_ns, broker_resident_bytes;
 	/* Not a cost: processes that were not sampled because the filter was full. */
 	uint64_t children_not_followed;
+	/* ... and events of kernel memory that the kernel did not show the sampler: each happened
+	 * while the same program ran on the CPU. */
+	uint64_t skipped_events;
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "capture/cpu_list.h"
 #include "capture/kernel_cost.h"
 #include "capture/killable_read.h"
+#include "capture/kmem_programs.h"
 #include "capture/lock_programs.h"
 #include "capture/perf_event_opener.h"
 #include "capture/sampler_programs.h"
@@ -69,6 +70,7 @@ static void compute_sizes(struct capture_host *host)
 		.rate_hz = settings->rate_hz,
 		.cpu_count = host->cpu_count,
 		.waits_hz = map_sizes_waits_hz(settings->sources),
+		.has_live = map_sizes_has_live(settings->sources),
 		.stack_depth = stack_depth(),
 		.forced_stack_slots = settings->stack_slots,
 	};
@@ -212,6 +214,7 @@ void capture_host_layout(
 		.build_id_stack_slots = maps->build_id_stack_slots,
 		.count_slots = maps->count_slots,
 		.known_stack_slots = maps->known_stack_slots,
+		.live_slots = maps->live_slots,
 		.stack_depth = maps->stack_depth,
 		.ring_bytes = maps->ring_bytes,
 		.drain_period_ms = maps->drain_period_ms,
@@ -250,6 +253,8 @@ int capture_host_fd(const struct capture_host *host, size_t index)
 		[PILOTLIGHT_CAPTURE_FD_RING] = maps->ring,
 		[PILOTLIGHT_CAPTURE_FD_BARRIER] = maps->barrier,
 		[PILOTLIGHT_CAPTURE_FD_VARIABLES] = maps->bss,
+		[PILOTLIGHT_CAPTURE_FD_LIVE] = maps->live,
+		[PILOTLIGHT_CAPTURE_FD_CACHE_NAMES] = maps->cache_names,
 		[PILOTLIGHT_CAPTURE_FD_WALK_FILES] = maps->walk_files,
 		[PILOTLIGHT_CAPTURE_FD_WALK_REQUESTS] = maps->walk_requests,
 		[PILOTLIGHT_CAPTURE_FD_WALK_REQUEST_WAKEUP] = maps->walk_request_wakeup,
@@ -315,10 +320,10 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 		r = scheduler_programs_start(host->programs, &host->settings, fault);
 		if (r == 0)
 			r = lock_programs_start(host->programs, &host->settings, fault);
-		if (r < 0 && !host->is_started) {
-			stop_events(host);
-			scheduler_programs_stop(host->programs);
-		}
+		if (r == 0)
+			r = kmem_programs_start(host->programs, &host->settings, fault);
+		if (r < 0 && !host->is_started)
+			capture_host_stop(host);
 		host->is_started = host->is_started || r == 0;
 		return r;
 	}
@@ -344,6 +349,7 @@ void capture_host_stop(struct capture_host *host)
 	thread_visit_end(&host->visit);
 	scheduler_programs_stop(host->programs);
 	lock_programs_stop(host->programs);
+	kmem_programs_stop(host->programs);
 	host->is_started = false;
 }
 
@@ -410,6 +416,7 @@ static void read_programs(const struct capture_host *host, struct pilotlight_cap
 	scheduler_programs_add_cost(programs, &state->program_ns);
 	count_events_add_cost(programs, &state->program_ns);
 	lock_programs_add_cost(programs, &state->program_ns);
+	kmem_programs_add_cost(programs, &state->program_ns, &state->skipped_events);
 }
 
 void capture_host_read_state(struct capture_host *host, struct pilotlight_capture_state *ret_state)

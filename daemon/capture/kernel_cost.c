@@ -36,6 +36,14 @@ void kernel_cost_add_program(int fd, uint64_t *runs, uint64_t *ns)
 	*ns += info.run_time_ns;
 }
 
+uint64_t kernel_cost_skipped_runs(int fd)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size) < 0 ? 0 : info.recursion_misses;
+}
+
 static uint64_t cpu_ns_of(int who)
 {
 	struct rusage usage;

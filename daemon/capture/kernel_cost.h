@@ -13,6 +13,11 @@ uint64_t kernel_cost_map_bytes(int fd);
  */
 void kernel_cost_add_program(int fd, uint64_t *runs, uint64_t *ns);
 
+/* The runs that the kernel skipped, because the program was running already on that CPU;
+ * since 5.12.
+ */
+uint64_t kernel_cost_skipped_runs(int fd);
+
 /* CPU time of this process and of all its ended children. */
 uint64_t kernel_cost_cpu_ns(void);
 

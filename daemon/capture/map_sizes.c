@@ -29,6 +29,11 @@ enum {
 	/* Of each source on each CPU. More of them fill the ring, which wakes the engine early. */
 	WAITS_HZ = 100,
 	THREAD_PART = 8, /* the part of the budget for threads whose waits are sampled */
+	LIVE_SLOTS_MAX = 1 << 16,
+	LIVE_SLOTS_MIN = 1 << 12,
+	LIVE_SHARE = 8, /* at most one part in this many of the budget */
+	LIVE_SLOT_BYTES = sizeof(struct pilotlight_live_key) + sizeof(struct pilotlight_live) +
+			  HASH_ENTRY_BYTES,
 };
 
 static uint64_t power_of_two_at_least(uint64_t n)
@@ -62,6 +67,11 @@ size_t map_sizes_thread_bytes(uint32_t sources, size_t map_budget_bytes)
 	return sources & waits ? map_budget_bytes / THREAD_PART : 0;
 }
 
+bool map_sizes_has_live(uint32_t sources)
+{
+	return sources & 1U << PILOTLIGHT_SOURCE_KMEM_LIVE;
+}
+
 size_t map_sizes_bytes(const struct map_sizes *sizes)
 {
 	size_t frames = sizes->stack_depth;
@@ -77,7 +87,7 @@ size_t map_sizes_bytes(const struct map_sizes *sizes)
 		(sizeof(struct pilotlight_known_stack_key) + sizeof(struct pilotlight_known_stack) +
 			HASH_ENTRY_BYTES);
 	return PILOTLIGHT_SET_COUNT * set + known + sizes->walk_slots * sizeof(uint64_t) +
-	       sizes->ring_bytes;
+	       sizes->live_slots * (size_t)LIVE_SLOT_BYTES + sizes->ring_bytes;
 }
 
 /*
@@ -115,6 +125,9 @@ void map_sizes_compute(
 	while (sizes.ring_bytes * 2 <= ring_max && sizes.ring_bytes < ring_needed)
 		sizes.ring_bytes *= 2;
 
+	if (work->has_live)
+		sizes.live_slots = (uint32_t)clamp(budget_bytes / LIVE_SHARE / LIVE_SLOT_BYTES,
+			LIVE_SLOTS_MIN, LIVE_SLOTS_MAX);
 	slots = samples_per_second * PERIOD_MS_MAX / 1000 * slots_per_sample;
 	if (work->forced_stack_slots)
 		slots = work->forced_stack_slots;

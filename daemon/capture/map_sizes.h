@@ -18,6 +18,7 @@ struct map_sizes {
 			      */
 	uint32_t stack_depth; /* frames of a stack */
 	uint32_t ring_bytes;  /* a power of two, at least a page */
+	uint32_t live_slots;  /* sampled allocations that may live; 0: no source counts them */
 	/*
 	 * The longest time between flips of the sets for these sizes to hold. The ring may request
 	 * earlier ones.
@@ -42,12 +43,16 @@ enum { MAP_SIZES_THREAD_BYTES = 320 };
 /* The part of a budget for all maps that threads may take, with these sources. */
 size_t map_sizes_thread_bytes(uint32_t sources, size_t map_budget_bytes);
 
+/* Does one of the sources count what lives? */
+bool map_sizes_has_live(uint32_t sources);
+
 /* The work that the maps must hold. */
 struct map_sizes_work {
 	uint32_t rate_hz, cpu_count;
 	uint32_t waits_hz;    /* map_sizes_waits_hz() */
 	uint32_t stack_depth; /* kernel.perf_event_max_stack, at most PILOTLIGHT_STACK_DEPTH */
 	uint32_t forced_stack_slots; /* of the raw stackmaps; 0: computed */
+	bool has_live;		     /* map_sizes_has_live() */
 	bool has_walks; /* the sampler walks user stacks; the stackmaps then hold mostly kernel
 			   stacks */
 };

@@ -6,6 +6,7 @@
 #include "capture/capture.h"
 #include "capture/cgroup_names.h"
 #include "capture/count_events.h"
+#include "capture/kmem_programs.h"
 #include "capture/libbpf_log.h"
 #include "capture/lock_programs.h"
 #include "capture/scheduler_programs.h"
@@ -190,6 +191,8 @@ int sampler_programs_load(const struct capture_settings *settings,
 		r = scheduler_programs_prepare(programs, settings, fault);
 	if (r == 0)
 		r = lock_programs_prepare(programs, settings, fault);
+	if (r == 0)
+		r = kmem_programs_prepare(programs, settings, sizes->maps.live_slots, fault);
 	if (r < 0)
 		return r;
 	r = sampler__load(programs);

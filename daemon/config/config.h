@@ -70,6 +70,8 @@ struct config {
 	uint64_t faults_period;
 	char *allow_events;		     /* that clients may turn on: config_allowed_events() */
 	struct config_list include, exclude; /* rules of capture/cgroup_choice.h */
+	bool kernel_memory;		     /* kmem:alloc, kmem:live and kmem:waste */
+	uint64_t kernel_memory_period;
 	/* [Memory] */
 	uint64_t max_bytes; /* unless config_is_set(), the unit's MemoryMax= has precedence */
 	uint64_t jit_bytes;

@@ -48,6 +48,12 @@ const struct config_knob config_knobs[] = {
 		"Record where page faults happen." },
 	{ "Sampling", "FaultsPeriod", CONFIG_NUMBER, FIELD(faults_period), "211", 1, 1000000, NULL,
 		"Page faults that one sample stands for. A shorter period costs more." },
+	{ "Sampling", "KernelMemory", CONFIG_BOOLEAN, FIELD(kernel_memory), "no", 0, 0, NULL,
+		"Record which code makes the kernel allocate memory, and what of it is not "
+		"freed." },
+	{ "Sampling", "KernelMemoryPeriod", CONFIG_BYTES, FIELD(kernel_memory_period), "1M", 4096,
+		GIB, NULL,
+		"Kernel memory that one sample stands for. A smaller period costs more." },
 
 	{ "Sampling", "AllowEvents", CONFIG_EVENTS, FIELD(allow_events), "cheap", 0, 0, NULL,
 		"Events that `pilotlight events enable` may turn on for a time: names, cheap, all "

@@ -179,6 +179,8 @@ const char *accounts_drop_name(enum pilotlight_drop reason)
 		return "BPF error";
 	case PILOTLIGHT_DROP_BUSY:
 		return "sampler busy";
+	case PILOTLIGHT_DROP_LIVE_FULL:
+		return "too many live";
 	case PILOTLIGHT_DROP_UNREAD:
 		return "unread";
 	case PILOTLIGHT_DROP_MALFORMED:

@@ -15,6 +15,7 @@
 #include "drain/drain.h"
 
 #include "base/array.h"
+#include "base/event_source.h"
 #include "base/log.h"
 #include "drain/ring_record.h"
 #include "drain/walk_table.h"
@@ -32,6 +33,7 @@ struct ring_accounts {
 	uint64_t received;
 	uint64_t malformed;
 	uint64_t refused;
+	uint64_t unwanted;
 };
 
 struct drain {
@@ -115,8 +117,11 @@ static void handle_own_record(struct drain *drain, const void *bytes, size_t siz
 	}
 	accounts->received += sample.count;
 	sample.depth_max = drain->maps->sizes.stack_depth;
-	if (drain->function(drain->context, &sample) < 0)
+	r = drain->function(drain->context, &sample);
+	if (r < 0)
 		accounts->refused += sample.count;
+	else if (r == DRAIN_NOT_WANTED)
+		accounts->unwanted += sample.count;
 }
 
 static int handle_record(void *context, void *bytes, size_t size)
@@ -316,7 +321,6 @@ static void pass_on_count(struct drain *drain, const struct pilotlight_sample_ke
 		.user = count->user,
 		.comm = count->comm,
 		.source = (enum pilotlight_source)key->source,
-		.wait = (enum pilotlight_wait)key->wait,
 		.count = count->count,
 		.first_ns = count->first_ns,
 		.last_ns = count->last_ns,
@@ -328,6 +332,10 @@ static void pass_on_count(struct drain *drain, const struct pilotlight_sample_ke
 	};
 	int r;
 
+	if (event_source_is_kmem(sample.source))
+		sample.kind = key->wait;
+	else
+		sample.wait = (enum pilotlight_wait)key->wait;
 	count->comm[PILOTLIGHT_COMM_BYTES - 1] = '\0';
 	sample.kernel_count = read_ips(set->stacks_fd, depth, key->kernel_stack, kernel_ips);
 	if (key->walker == PILOTLIGHT_WALKER_TABLES) {
@@ -340,9 +348,10 @@ static void pass_on_count(struct drain *drain, const struct pilotlight_sample_ke
 	r = drain->function(drain->context, &sample);
 	if (r == DRAIN_ASK_AGAIN)
 		forget_stack(drain, key);
-	if (r < 0)
-		accounts_move(
-			accounts, PILOTLIGHT_PATH_MAP, PILOTLIGHT_DROP_PROFILE_FULL, count->count);
+	if (r < 0 || r == DRAIN_NOT_WANTED)
+		accounts_move(accounts, PILOTLIGHT_PATH_MAP,
+			r < 0 ? PILOTLIGHT_DROP_PROFILE_FULL : PILOTLIGHT_DROP_FILTERED,
+			count->count);
 }
 
 /* `unread`: the samples of each source that the maps still hold. */
@@ -350,7 +359,8 @@ static int drain_count(struct drain *drain, const struct pilotlight_sample_key *
 	struct pilotlight_sample_count *count, struct accounts accounts[PILOTLIGHT_SOURCES],
 	uint64_t unread[PILOTLIGHT_SOURCES])
 {
-	if (key->source >= PILOTLIGHT_SOURCES || key->wait >= PILOTLIGHT_WAITS ||
+	if (key->source >= PILOTLIGHT_SOURCES ||
+		!ring_record_has_wait((enum pilotlight_source)key->source, key->wait) ||
 		count->count > unread[key->source])
 		return -EPROTO;
 	unread[key->source] -= count->count;
@@ -504,6 +514,8 @@ static int close_ring_accounts(struct ring_accounts *ring, struct accounts *acco
 			accounts, PILOTLIGHT_PATH_RING, PILOTLIGHT_DROP_MALFORMED, ring->malformed);
 		accounts_move(accounts, PILOTLIGHT_PATH_RING, PILOTLIGHT_DROP_PROFILE_FULL,
 			ring->refused);
+		accounts_move(
+			accounts, PILOTLIGHT_PATH_RING, PILOTLIGHT_DROP_FILTERED, ring->unwanted);
 	}
 	*ring = (struct ring_accounts){ 0 };
 	return r;

@@ -29,7 +29,9 @@ struct raw_sample {
 	const char *comm; /* NUL-terminated, as the kernel reports it */
 	enum pilotlight_source source;
 	enum pilotlight_wait wait;
-	uint64_t count; /* periods of the source */
+	uint16_t kind;	  /* of kernel memory: enum pilotlight_kmem_kind */
+	uint64_t count;	  /* periods of the source */
+	uint64_t address; /* of what was allocated (struct pilotlight_live_key); 0: none */
 	uint64_t first_ns, last_ns;
 	enum pilotlight_path path;
 	size_t depth_max; /* a stack with this many frames may be truncated */
@@ -55,14 +57,15 @@ struct raw_sample {
 	uint64_t walk_hash;
 };
 
-enum { DRAIN_ASK_AGAIN = 1 };
+enum { DRAIN_ASK_AGAIN = 1, DRAIN_NOT_WANTED = 2 };
 
 /*
- * Receives a sample. Returns 0, DRAIN_ASK_AGAIN or -errno.
+ * Receives a sample. Returns 0, DRAIN_ASK_AGAIN, DRAIN_NOT_WANTED or -errno.
  *
  * DRAIN_ASK_AGAIN: the stack came without build-ids, because an earlier window had them, and needs
- * them. The next window captures them again. On -errno the sample was not carried on, and its count
- * moves from stored to PILOTLIGHT_DROP_PROFILE_FULL.
+ * them. The next window captures them again. DRAIN_NOT_WANTED: its count moves from stored to
+ * PILOTLIGHT_DROP_FILTERED. On -errno the sample was not carried on, and its count moves to
+ * PILOTLIGHT_DROP_PROFILE_FULL.
  */
 typedef int (*drain_function)(void *context, const struct raw_sample *sample);
 

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "drain/ring_record.h"
 
+#include "base/event_source.h"
+
 #include <errno.h>
 #include <string.h>
+
+bool ring_record_has_wait(enum pilotlight_source source, uint16_t wait)
+{
+	return wait <
+	       (event_source_is_kmem(source) ? (int)PILOTLIGHT_KMEM_KINDS : (int)PILOTLIGHT_WAITS);
+}
 
 int ring_record_header(const void *bytes, size_t size, struct pilotlight_ring_header *ret_header)
 {
@@ -12,7 +20,8 @@ int ring_record_header(const void *bytes, size_t size, struct pilotlight_ring_he
 		return -EINVAL;
 	memcpy(&header, bytes, sizeof(header));
 	if (header.kind >= PILOTLIGHT_RING_KINDS || header.set >= PILOTLIGHT_SET_COUNT ||
-		header.source >= PILOTLIGHT_SOURCES || header.wait >= PILOTLIGHT_WAITS)
+		header.source >= PILOTLIGHT_SOURCES ||
+		!ring_record_has_wait((enum pilotlight_source)header.source, header.wait))
 		return -EINVAL;
 	*ret_header = header;
 	return 0;
@@ -23,6 +32,16 @@ static const char *terminate(const char bytes[], char comm[PILOTLIGHT_COMM_BYTES
 	memcpy(comm, bytes, PILOTLIGHT_COMM_BYTES);
 	comm[PILOTLIGHT_COMM_BYTES - 1] = '\0';
 	return comm;
+}
+
+/* Of kernel memory the header has a kind in place of a wait. */
+static void set_wait(struct raw_sample *sample, const struct pilotlight_ring_header *header)
+{
+	sample->source = (enum pilotlight_source)header->source;
+	if (event_source_is_kmem(sample->source))
+		sample->kind = header->wait;
+	else
+		sample->wait = (enum pilotlight_wait)header->wait;
 }
 
 static int parse_sample(const void *bytes, size_t size, struct raw_sample *ret_sample,
@@ -43,9 +62,8 @@ static int parse_sample(const void *bytes, size_t size, struct raw_sample *ret_s
 		.cgroup_id = header->cgroup_id,
 		.user = header->user,
 		.comm = terminate(header->comm, comm),
-		.source = (enum pilotlight_source)header->header.source,
-		.wait = (enum pilotlight_wait)header->header.wait,
 		.count = header->periods,
+		.address = header->address,
 		.first_ns = header->time_ns,
 		.last_ns = header->time_ns,
 		.path = PILOTLIGHT_PATH_RING,
@@ -54,6 +72,7 @@ static int parse_sample(const void *bytes, size_t size, struct raw_sample *ret_s
 		.user_frames = (const void *)(ips + header->kernel_count),
 		.user_count = header->user_count,
 	};
+	set_wait(ret_sample, &header->header);
 	return 0;
 }
 
@@ -76,9 +95,8 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 		.cgroup_id = header->cgroup_id,
 		.user = header->user,
 		.comm = terminate(header->comm, comm),
-		.source = (enum pilotlight_source)header->header.source,
-		.wait = (enum pilotlight_wait)header->header.wait,
 		.count = header->periods,
+		.address = header->address,
 		.first_ns = header->time_ns,
 		.last_ns = header->time_ns,
 		.path = PILOTLIGHT_PATH_RING,
@@ -90,6 +108,7 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 		.walk_end = (enum pilotlight_walk_end)header->end,
 		.walk_hash = header->hash,
 	};
+	set_wait(ret_sample, &header->header);
 	return 0;
 }
 

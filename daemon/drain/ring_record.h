@@ -8,11 +8,15 @@
 #include "drain/drain.h"
 #include "pilotlight/walk.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The record's kind, and the set and source it belongs to. Returns 0, or -EINVAL if the bytes are
  * no record. */
 int ring_record_header(const void *bytes, size_t size, struct pilotlight_ring_header *ret_header);
+
+/* Is it a wait, or of kernel memory a kind, that a sample of the source may have? */
+bool ring_record_has_wait(enum pilotlight_source source, uint16_t wait);
 
 /*
  * Fills in a sample without `depth_max`. It borrows the record, which must be aligned to

@@ -131,8 +131,9 @@ static int add_sealed(void *context, const struct store_window_line *line)
 	uint64_t end_ns = line->monotonic_ns + (line->end_ns - line->start_ns);
 	enum pilotlight_source source;
 
-	/* No engine of this version sealed a window of another event. */
-	if (!event_source_index(line->event, &source) || line->monotonic_ns < sealed->since_ns ||
+	/* No engine of this version sealed a window of another event. What lives is not counted. */
+	if (!event_source_index(line->event, &source) || event_sources[source].is_live ||
+		line->monotonic_ns < sealed->since_ns ||
 		memcmp(line->boot_id, sealed->boot_id, sizeof(line->boot_id)) != 0)
 		return 0;
 	accounts_add(&sealed->accounts.of[source], &line->accounts);
@@ -225,12 +226,16 @@ void loss_record_begin(struct loss_record *record, const struct loss_record_seal
 void loss_record_update(struct loss_record *record, const struct source_accounts *drained,
 	const struct source_accounts *closed, uint64_t closed_until_ns)
 {
-	const struct totals totals = {
+	struct totals totals = {
 		.drained = *drained,
 		.closed = *closed,
 		.closed_until_ns = closed_until_ns,
 		.service = record->service,
 	};
 
+	/* A killed engine loses no amount of it: the next one begins to follow what lives. */
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (event_sources[i].is_live)
+			totals.drained.of[i] = (struct accounts){ 0 };
 	write_totals(record, &totals);
 }

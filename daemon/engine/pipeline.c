@@ -38,6 +38,7 @@ void pipeline_free(struct pipeline *pipeline)
 	symbolizer_free(pipeline->symbolizer);
 	symbol_cache_free(pipeline->symbol_cache);
 	late_samples_free(pipeline->late);
+	live_table_free(pipeline->live);
 	pipeline_window_done(&pipeline->ended);
 	pipeline_window_done(&pipeline->open);
 	free(pipeline->symbol_states);
@@ -341,7 +342,9 @@ int pipeline_cut(struct pipeline *pipeline, struct fault *fault)
 	if (r < 0)
 		return r;
 	assert(!pipeline->ended.is_there);
-	r = switch_windows(pipeline);
+	r = pipeline_add_live(pipeline);
+	if (r == 0)
+		r = switch_windows(pipeline);
 	return r < 0 ? fault_set(fault, r, "cannot begin a window: %s", strerror(-r)) : 0;
 }
 
@@ -402,6 +405,9 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 		r = late_samples_finish(pipeline->late);
 	if (r < 0)
 		return fault_set(fault, r, "cannot name JIT code: %s", strerror(-r));
+	r = pipeline_add_live(pipeline);
+	if (r < 0)
+		return fault_set(fault, r, "cannot add what lives: %s", strerror(-r));
 	pipeline_window_account(pipeline, window);
 	pipeline_request_symbols(pipeline, window);
 	pipeline_window_end(pipeline, window, now_ns);

@@ -42,6 +42,7 @@ struct pipeline_settings {
 	uint64_t jit_timeout_ns;
 	size_t jit_bytes;  /* bound of JIT names; 0: jit_table_default_limits */
 	size_t late_bytes; /* bound of samples that wait for JIT names; 0: 4 MiB */
+	size_t live_bytes; /* bound of samples of what lives; 0: 16 MiB */
 	/* NULL: the defaults. Borrowed for the call. */
 	const struct process_table_limits *process_limits;
 	const struct binary_table_limits *binary_limits;

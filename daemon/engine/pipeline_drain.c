@@ -63,8 +63,10 @@ int pipeline_read_jit_files(struct pipeline *pipeline, struct fault *fault)
 static int drain_samples(struct pipeline *pipeline, struct fault *fault)
 {
 	struct source_accounts accounts;
-	int r = drain_window(pipeline->drain, pipeline_add_sample, pipeline, accounts.of);
+	int r;
 
+	pipeline->has_swept_live = false;
+	r = drain_window(pipeline->drain, pipeline_add_sample, pipeline, accounts.of);
 	if (r < 0)
 		return fault_set(fault, r, "cannot drain the BPF maps: %s", strerror(-r));
 	r = pipeline_count(pipeline, &accounts);

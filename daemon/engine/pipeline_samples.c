@@ -2,14 +2,17 @@
 #include "engine/pipeline_state.h"
 
 #include "base/array.h"
+#include "base/event_source.h"
 #include "base/log.h"
 #include "labels/cgroup_path.h"
+#include "resolve/kmem_frame.h"
+#include "resolve/tracing_frames.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
-static void find_labels(struct pipeline *pipeline, const struct raw_sample *sample,
+void pipeline_find_labels(struct pipeline *pipeline, const struct raw_sample *sample,
 	struct aggregator_labels *ret_labels)
 {
 	const struct broker_process process = {
@@ -32,9 +35,11 @@ static int aggregate(struct pipeline *pipeline, struct pipeline_window *window,
 	struct aggregator *aggregator = window->parts[sample->source].aggregator;
 	struct aggregator_labels labels;
 
+	if (event_sources[sample->source].is_live)
+		return pipeline_keep_live(pipeline, sample, frames, count);
 	if (!pipeline->cgroups)
 		return aggregator_add(aggregator, sample, NULL, frames, count);
-	find_labels(pipeline, sample, &labels);
+	pipeline_find_labels(pipeline, sample, &labels);
 	return aggregator_add(aggregator, sample, &labels, frames, count);
 }
 
@@ -44,7 +49,7 @@ static uint64_t user_of(struct pipeline *pipeline, const struct raw_sample *samp
 	struct aggregator_labels labels = { .cgroup = "" };
 
 	if (pipeline->cgroups)
-		find_labels(pipeline, sample, &labels);
+		pipeline_find_labels(pipeline, sample, &labels);
 	return cgroup_path_user(sample->user, labels.cgroup);
 }
 
@@ -79,10 +84,32 @@ static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sa
 	return r;
 }
 
+/*
+ * Of kernel memory: says what it is, in a last frame in place of those of our tracing. `text` holds
+ * its name. Returns the number of frames; 0: it counts already.
+ */
+static size_t describe_memory(const struct pipeline *pipeline, const struct raw_sample *sample,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], size_t count,
+	char text[KMEM_FRAME_BYTES])
+{
+	count -= tracing_frames_count(frames, count);
+	if (kmem_frame_is_slab(sample, frames, count))
+		return 0;
+	if (count == RESOLVED_FRAMES_MAX)
+		count--;
+	frames[count] = (struct resolved_frame){
+		.binary = RESOLVED_SYNTHETIC,
+		.name = kmem_frame_of(
+			sample, capture_maps(pipeline->capture)->cache_names_fd, text),
+	};
+	return count + 1;
+}
+
 int pipeline_add_sample(void *context, const struct raw_sample *sample)
 {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
 	struct pipeline *pipeline = context;
+	char memory[KMEM_FRAME_BYTES];
 	uint64_t user = user_of(pipeline, sample);
 	bool lacks_build_ids;
 	int count, r;
@@ -90,9 +117,19 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 	/* It is refused, and pipeline_count() finds it in the accounts. */
 	if (!pipeline->open.parts[sample->source].profile)
 		return -EPROTO;
+	/* Most allocations are freed at once, so their stacks need no names. */
+	if (!pipeline_lives(pipeline, sample))
+		return 0;
 	count = resolve(pipeline, sample, user, frames, &lacks_build_ids);
 	if (count < 0)
 		return count;
+	if (event_source_is_kmem(sample->source)) {
+		count = (int)describe_memory(pipeline, sample, frames, (size_t)count, memory);
+		if (count == 0) {
+			pipeline_forget_live(pipeline, sample);
+			return DRAIN_NOT_WANTED;
+		}
+	}
 	if (resolved_has_jit(frames, (size_t)count))
 		r = add_jit_sample(pipeline, sample, user, frames, (size_t)count);
 	else

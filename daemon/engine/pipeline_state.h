@@ -14,6 +14,7 @@
 #include "resolve/binary_table.h"
 #include "resolve/kernel_symbols.h"
 #include "resolve/late_samples.h"
+#include "resolve/live_table.h"
 #include "symbol/symbol_cache.h"
 
 /* A source's part of a window. */
@@ -35,6 +36,7 @@ struct pipeline_room {
 /* An open window, or an ended one that waits for its last samples. */
 struct pipeline_window {
 	bool is_there;
+	bool has_live; /* what lives was added */
 	/* When it last asked for the time of blocked threads, CLOCK_MONOTONIC; 0: not yet. */
 	uint64_t asked_blocked_ns;
 	uint32_t number;
@@ -74,6 +76,9 @@ struct pipeline {
 	struct jit_table *jit;
 	struct resolver *resolver;
 	struct late_samples *late;
+	struct live_table *live;      /* NULL: no source counts what lives */
+	bool has_swept_live;	      /* since the last drain began */
+	bool lacks_live_room;	      /* the last window could not hold all that lives */
 	struct cgroup_table *cgroups; /* NULL: labels are off */
 	struct pipeline_window open, ended;
 	struct symbol_cache *symbol_cache; /* NULL: none */
@@ -150,6 +155,23 @@ void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *
 
 /* A drain_function: resolves a sample, then adds it to the open window or to late_samples. */
 int pipeline_add_sample(void *context, const struct raw_sample *sample);
+/* Facts about a sample's thread; needs cgroups. */
+void pipeline_find_labels(struct pipeline *pipeline, const struct raw_sample *sample,
+	struct aggregator_labels *ret_labels);
+
+/* Makes the table of what lives, if a source counts that. Returns 0 or -errno. */
+int pipeline_open_live(struct pipeline *pipeline);
+/* Does the sampled allocation still live? True for samples of other sources. */
+bool pipeline_lives(const struct pipeline *pipeline, const struct raw_sample *sample);
+/* Keeps a sample of what lives, with its frames, or no longer watches for its end. Returns 0 or
+ * -errno. */
+int pipeline_keep_live(struct pipeline *pipeline, const struct raw_sample *sample,
+	const struct resolved_frame *frames, size_t count);
+void pipeline_forget_live(const struct pipeline *pipeline, const struct raw_sample *sample);
+/* Adds to the open window, once, all that lives now. Call it before the window ends. Returns 0 or
+ * -errno. */
+int pipeline_add_live(struct pipeline *pipeline);
+
 /* A late_function: adds a sample after its wait for the names of its JIT code. */
 int pipeline_add_late_sample(void *context, const struct raw_sample *sample,
 	const struct resolved_frame *frames, size_t count);

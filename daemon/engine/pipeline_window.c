@@ -130,11 +130,27 @@ void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *
 	}
 }
 
+/* Of what lives, those of its samples: what was lost was not all alive at the window's end. */
+static struct accounts live_accounts(const struct profile *profile)
+{
+	struct accounts accounts = { 0 };
+
+	for (size_t i = 0; i < profile->samples.count; i++)
+		accounts.fired += profile->samples.items[i].count;
+	accounts.stored[PILOTLIGHT_PATH_RING] = accounts.fired;
+	return accounts;
+}
+
 void pipeline_window_set_accounts(struct pipeline_window *window)
 {
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (window->parts[i].profile)
-			window->parts[i].profile->accounts = window->parts[i].accounts;
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		struct profile *profile = window->parts[i].profile;
+
+		if (!profile)
+			continue;
+		profile->accounts = event_sources[i].is_live ? live_accounts(profile)
+							     : window->parts[i].accounts;
+	}
 }
 
 int pipeline_count(struct pipeline *pipeline, const struct source_accounts *accounts)
@@ -161,6 +177,8 @@ static void collect_binaries(struct pipeline *pipeline, uint32_t taken)
 		return;
 	if (pipeline->unwinding)
 		unwinding_spare_binaries(pipeline->unwinding);
+	if (pipeline->live)
+		live_table_spare(pipeline->live, pipeline->binaries);
 	binary_table_end_collection(pipeline->binaries);
 }
 

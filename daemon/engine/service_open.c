@@ -342,6 +342,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 		.jit_timeout_ns = JIT_TIMEOUT_NS,
 		.jit_bytes = shares->jit_bytes,
 		.late_bytes = shares->late_bytes,
+		.live_bytes = shares->live_bytes,
 		.process_limits = &processes,
 		.binary_limits = &binaries,
 		.cgroup_limits = &cgroups,

@@ -246,6 +246,12 @@ uint32_t service_settings_sources(
 		sources |= 1U << PILOTLIGHT_SOURCE_FAULTS;
 		ret_periods[PILOTLIGHT_SOURCE_FAULTS] = config->faults_period;
 	}
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (!config->kernel_memory || !event_source_is_kmem(i))
+			continue;
+		sources |= 1U << i;
+		ret_periods[i] = config->kernel_memory_period;
+	}
 	return sources;
 }
 

@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "export/otlp.h"
 #include "page/page_html.h"
+#include "render/call_sites.h"
 #include "render/flamegraph_svg.h"
 #include "render/folded.h"
 #include "render/profile_json.h"
@@ -69,6 +70,14 @@ static int write_html(const struct profile *profile, const struct profile_format
 	return page_write_profile(profile, options->title, options->detail, output);
 }
 
+/* Readers would take a title for an event. */
+static int write_sites(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	(void)options;
+	return call_sites_write(profile, output);
+}
+
 const struct profile_format profile_formats[] = {
 	{ "svg", ".svg", "image/svg+xml", true, write_svg },
 	{ "folded", ".folded", "text/plain; charset=utf-8", true, write_folded },
@@ -77,6 +86,7 @@ const struct profile_format profile_formats[] = {
 	{ "html", ".html", "text/html; charset=utf-8", true, write_html },
 	{ "json", ".json", "application/json", true, write_json },
 	{ "txt", ".txt", "text/plain; charset=utf-8", true, write_table },
+	{ "sites", ".sites", "text/plain; charset=utf-8", true, write_sites },
 	{ 0 },
 };
 
@@ -103,5 +113,5 @@ const struct profile_format *profile_format_of_path(const char *path)
 
 const char *profile_format_names(void)
 {
-	return "svg, folded, pprof, otlp, html, json or txt";
+	return "svg, folded, pprof, otlp, html, json, txt or sites";
 }

@@ -25,6 +25,7 @@ struct waiting {
 	uint64_t count;
 	uint64_t first_ns, last_ns;
 	uint64_t cgroup_id, share_user;
+	uint64_t address;
 	uint32_t window;
 	uint32_t tid;
 	uint32_t user;
@@ -159,6 +160,8 @@ static int send_frames(struct late_samples *late, const struct waiting *sample,
 		.last_ns = sample->last_ns,
 		.cgroup_id = sample->cgroup_id,
 		.user = sample->user,
+		.share_user = sample->share_user,
+		.address = sample->address,
 		.window = sample->window,
 		.path = sample->path,
 		.source = sample->source,
@@ -421,6 +424,7 @@ int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
 		.cgroup_id = sample->cgroup_id,
 		.user = sample->user,
 		.share_user = sample->share_user,
+		.address = sample->address,
 		.window = sample->window,
 		.tid = sample->tid,
 		.path = (uint8_t)sample->path,

@@ -27,6 +27,8 @@
 
 struct live_table;
 
+enum { LIVE_ENTRY_BYTES = 144 }; /* of an entry, and of its place in the index */
+
 struct live_table_limits {
 	size_t entries_max;
 	size_t bytes_max;    /* of the stacks and labels of all entries */

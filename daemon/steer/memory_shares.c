@@ -26,6 +26,8 @@ enum {
 	RING_BYTES_MAX = 512 << 10, /* for each CPU; the kernel requires a power of two */
 	RING_BYTES_MIN = 32 << 10,
 
+	LIVE_PART = 12, /* of the rest, if a source counts what lives */
+
 	JIT_PERCENT = 10,
 	LATE_PERCENT = 3,
 	PROCESS_PERCENT = 14,
@@ -106,6 +108,7 @@ static size_t needed_map_bytes(const struct memory_work *work, size_t budget_byt
 		.rate_hz = work->rate_hz,
 		.cpu_count = work->cpu_count,
 		.waits_hz = map_sizes_waits_hz(work->sources),
+		.has_live = map_sizes_has_live(work->sources),
 		.stack_depth = PILOTLIGHT_STACK_DEPTH,
 		.has_walks = true,
 	};
@@ -128,7 +131,7 @@ static uint64_t least_bytes(const struct memory_work *work)
 static size_t sum(const struct memory_shares *shares)
 {
 	return shares->map_bytes + shares->sideband_bytes + 2 * shares->profile_bytes +
-	       shares->jit_bytes + shares->late_bytes + shares->process_bytes +
+	       shares->jit_bytes + shares->late_bytes + shares->live_bytes + shares->process_bytes +
 	       shares->store_bytes + shares->base_bytes;
 }
 
@@ -147,6 +150,9 @@ int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
 	left = (size_t)budget_bytes - BASE_BYTES - STORE_BYTES - work->jit_bytes;
 	shares.sideband_bytes = (size_t)share_sideband(work->cpu_count, left);
 	left -= shares.sideband_bytes;
+	if (map_sizes_has_live(work->sources))
+		shares.live_bytes = left / LIVE_PART;
+	left -= shares.live_bytes;
 
 	shares.jit_bytes = work->jit_bytes ? work->jit_bytes : percent(left, JIT_PERCENT);
 	shares.late_bytes = percent(left, LATE_PERCENT);

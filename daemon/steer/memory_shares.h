@@ -25,6 +25,7 @@ struct memory_shares {
 	size_t profile_bytes;  /* one window's profile; two exist: open, and unwritten */
 	size_t jit_bytes;      /* names of JIT code */
 	size_t late_bytes;     /* samples that wait for these names */
+	size_t live_bytes;     /* samples of what lives; 0: no source counts that */
 	size_t process_bytes;  /* processes, mappings, binaries, cgroups; sets their bounds */
 	size_t store_bytes;    /* the history writer */
 	size_t base_bytes;     /* both programs' code and data, kernel symbols, HTTP */

@@ -7,6 +7,7 @@
  * leaves the old windows or the new one.
  */
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "store/accounts_blob.h"
 #include "store/day_file.h"
 #include "store/merge_group.h"
@@ -124,6 +125,17 @@ static int read_group(
 	return r < 0 ? r : 0;
 }
 
+/* Amounts of what lives do not add up: the windows become their last one. */
+static bool is_live(const struct merge_group *group)
+{
+	return event_source_of(group->merged.event)->is_live;
+}
+
+static size_t first_summed(const struct merge_group *group)
+{
+	return is_live(group) ? group->count - 1 : 0;
+}
+
 /* --- rows --- */
 
 struct source {
@@ -155,7 +167,7 @@ static int open_sources(const struct merge_group *group, struct source *sources)
 {
 	size_t left = MERGE_BYTES_MAX;
 
-	for (size_t i = 0; i < group->count; i++) {
+	for (size_t i = first_summed(group); i < group->count; i++) {
 		/* Readers check the ids. */
 		int r = merge_group_open_window(
 			group, &group->windows[i], UINT32_MAX, &left, &sources[i].reader);
@@ -232,7 +244,7 @@ static int merge(struct merge_group *group, struct merge_product *ret_product)
 	struct accounts accounts = { 0 };
 	int r = group->count > 1 ? 0 : -E2BIG;
 
-	for (size_t i = 0; r == 0 && i < group->count; i++)
+	for (size_t i = first_summed(group); r == 0 && i < group->count; i++)
 		r = take_accounts(&accounts, &group->windows[i]);
 	if (r == 0)
 		r = merge_rows(group, ret_product);
@@ -308,8 +320,9 @@ static int merge_group(
 	_cleanup_(merge_product_done) struct merge_product product = { 0 };
 	int r = -EBADMSG;
 
-	/* If the group is too large, retry with fewer windows. */
-	while (!group->is_damaged && !is_kept(group, stage, incidents)) {
+	/* If the group is too large, retry with fewer windows. A fold would sum what lives. */
+	while (!group->is_damaged && !is_kept(group, stage, incidents) &&
+		!(stage->folds && is_live(group))) {
 		merge_product_done(&product);
 		r = stage->folds ? store_fold_make(group, &product) : merge(group, &product);
 		if (r != -E2BIG || group->count < 2)

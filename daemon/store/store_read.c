@@ -5,6 +5,8 @@
  * different periods. At the end they become samples of the shortest period. The windows of several
  * sources become a profile of wall-clock time in the same way.
  *
+ * Of what lives, whose amounts do not add up, only the last selected window is taken.
+ *
  * The reader takes a fold instead of its windows if the query needs no single processes and selects
  * all of these windows, which the number of samples shows. Accounts and times always come from the
  * windows.
@@ -61,6 +63,7 @@ struct reading {
 	struct window_rows rows;
 	struct sample_sum sum;
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC, of the pending sums */
+	uint64_t live_start_ns;	    /* of what lives: the start of the window to take; 0: all */
 
 	/* State of the current day. */
 	struct day_database *database;
@@ -109,7 +112,8 @@ static int take_window(struct reading *reading, const struct day_window *window)
 	struct profile *profile = reading->profile;
 	int r = 0;
 
-	if (!event_choice_takes(&reading->events, window->event))
+	if (!event_choice_takes(&reading->events, window->event) ||
+		(reading->live_start_ns > 0 && window->start_ns != reading->live_start_ns))
 		return 0;
 	if (profile->event == 0)
 		r = profile_add_string(profile, event_choice_name(&reading->events, window->event),
@@ -127,6 +131,15 @@ static int take_fold(struct reading *reading, const struct day_window *fold)
 static bool is_selected(const struct store_selection *selection, const struct day_window *window)
 {
 	return !selection->by_end || window->end_ns <= selection->end_ns;
+}
+
+/* Finds the last window instead of taking any. */
+static int look_at_window(struct reading *reading, const struct day_window *window)
+{
+	if (event_choice_takes(&reading->events, window->event) &&
+		window->start_ns > reading->live_start_ns)
+		reading->live_start_ns = window->start_ns;
+	return 0;
 }
 
 typedef int (*take_function)(struct reading *reading, const struct day_window *window);
@@ -519,6 +532,27 @@ static int read_day(void *context, struct day_database *database, struct fault *
 	return r == 0 && reading->is_damaged ? -EBADMSG : r;
 }
 
+static int look_at_day(void *context, struct day_database *database, struct fault *fault)
+{
+	struct reading *reading = context;
+
+	reading->database = database;
+	reading->fault = fault;
+	/* A damaged day is reported when it is read. */
+	return list(reading, DAY_WINDOWS, look_at_window);
+}
+
+static int choose_live(const char *folder, struct reading *reading, struct fault *fault)
+{
+	const struct store_selection *selection = reading->selection;
+	uint64_t days_damaged = 0;
+
+	if (!reading->events.source || !reading->events.source->is_live)
+		return 0;
+	return store_reader_each_day(folder, selection->start_ns, selection->end_ns, look_at_day,
+		reading, &days_damaged, fault);
+}
+
 static void describe_events(const struct event_choice *events, struct store_found *found)
 {
 	found->has_other_events = events->has_others;
@@ -544,8 +578,10 @@ int store_reader_read(const char *folder, const struct store_selection *selectio
 			.binary_index = &reading.binary_index,
 			.part = i,
 		};
-	r = store_reader_each_day(folder, selection->start_ns, selection->end_ns, read_day,
-		&reading, &reading.found.days_damaged, fault);
+	r = choose_live(folder, &reading, fault);
+	if (r == 0)
+		r = store_reader_each_day(folder, selection->start_ns, selection->end_ns, read_day,
+			&reading, &reading.found.days_damaged, fault);
 	hash_index_done(&reading.binary_index);
 	sample_sum_done(&reading.sum);
 	free(reading.windows.items);

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-enum { PILOTLIGHT_CAPTURE_VERSION = 6 };
+enum { PILOTLIGHT_CAPTURE_VERSION = 7 };
 
 enum pilotlight_capture_operation {
 	/*
@@ -54,6 +54,8 @@ enum pilotlight_capture_fd {
 	PILOTLIGHT_CAPTURE_FD_BARRIER,
 	PILOTLIGHT_CAPTURE_FD_BARRIER_INNER,
 	PILOTLIGHT_CAPTURE_FD_VARIABLES, /* the programs' own, mapped: .bss */
+	PILOTLIGHT_CAPTURE_FD_LIVE,
+	PILOTLIGHT_CAPTURE_FD_CACHE_NAMES,
 	/* Only where layout.has_walks. */
 	PILOTLIGHT_CAPTURE_FD_WALK_FILES,
 	PILOTLIGHT_CAPTURE_FD_WALK_REQUESTS,
@@ -101,24 +103,27 @@ struct pilotlight_capture_layout {
 	uint32_t variables_bytes;
 	uint32_t sideband_ring_bytes;
 	uint32_t ring_cpu;
+	uint32_t live_slots; /* 0: no source counts what lives */
+	uint32_t reserved;
 	uint64_t ring_id; /* no two rings that were ever open have the same */
 	uint8_t has_walks, reports_cgroups;
 	uint8_t is_taken_over; /* it was open already, for an earlier engine */
 	uint8_t padding[5];
 };
-_Static_assert(sizeof(struct pilotlight_capture_layout) == 88, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_layout) == 96, "padding");
 
 struct pilotlight_capture_state {
 	uint64_t expected_samples; /* 0: unknown */
 	uint64_t program_runs, program_ns;
 	uint64_t map_bytes, children_not_followed;
+	uint64_t skipped_events;   /* of kernel memory: they met the same program on their CPU */
 	uint64_t rings_generation; /* changes whenever a ring of the side-band comes or goes */
 	uint64_t broker_cpu_ns;	   /* of the broker and its ended children */
 	uint64_t broker_resident_bytes;
 	uint32_t cpu_count, rate_hz;
 	char event[16]; /* "cycles", "cpu-clock", "" before the start */
 };
-_Static_assert(sizeof(struct pilotlight_capture_state) == 88, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_state) == 96, "padding");
 
 struct pilotlight_capture_answer {
 	uint32_t version;

@@ -22,11 +22,14 @@ enum {
 
 /* What a sample counts. Each source has its own period, counters and accounts. */
 enum pilotlight_source {
-	PILOTLIGHT_SOURCE_CPU,	    /* a thread ran */
-	PILOTLIGHT_SOURCE_OFFCPU,   /* a thread was blocked */
-	PILOTLIGHT_SOURCE_RUNQUEUE, /* a thread was ready and waited for a CPU */
-	PILOTLIGHT_SOURCE_FAULTS,   /* a thread touched memory that was not mapped yet */
-	PILOTLIGHT_SOURCE_LOCK,	    /* a thread waited for a lock */
+	PILOTLIGHT_SOURCE_CPU,	      /* a thread ran */
+	PILOTLIGHT_SOURCE_OFFCPU,     /* a thread was blocked */
+	PILOTLIGHT_SOURCE_RUNQUEUE,   /* a thread was ready and waited for a CPU */
+	PILOTLIGHT_SOURCE_FAULTS,     /* a thread touched memory that was not mapped yet */
+	PILOTLIGHT_SOURCE_LOCK,	      /* a thread waited for a lock */
+	PILOTLIGHT_SOURCE_KMEM_ALLOC, /* bytes of the kernel's memory that were allocated, */
+	PILOTLIGHT_SOURCE_KMEM_LIVE,  /* ... and are not freed yet */
+	PILOTLIGHT_SOURCE_KMEM_WASTE, /* ... beyond what was requested */
 	PILOTLIGHT_SOURCES,
 };
 
@@ -55,6 +58,27 @@ enum pilotlight_wait {
 	PILOTLIGHT_WAIT_SPINLOCK,
 	PILOTLIGHT_WAIT_RWLOCK,
 	PILOTLIGHT_WAITS,
+};
+
+/*
+ * What memory of the kernel a sample is of, in place of a wait. Pages by order, and the caches of
+ * kmalloc() by size class, are numbered; other caches get numbers in the order of their first
+ * sample, and the map `cache_names` has their names.
+ */
+enum pilotlight_kmem_kind {
+	PILOTLIGHT_KMEM_PAGES,		    /* + order */
+	PILOTLIGHT_KMEM_MOVABLE_PAGES = 16, /* + order; of programs and of files */
+	PILOTLIGHT_KMEM_KMALLOC = 32,	    /* + size class */
+	PILOTLIGHT_KMEM_OTHER_CACHE = 63,   /* all numbers are taken */
+	PILOTLIGHT_KMEM_CACHE,		    /* + its number */
+	PILOTLIGHT_KMEM_KINDS = 1024,
+};
+enum {
+	PILOTLIGHT_KMEM_ORDERS = 16,
+	/* 8, 16, 32, 64, 96, 128, 192, 256, ... 8192 bytes, and what pages back. */
+	PILOTLIGHT_KMEM_SIZE_CLASSES = 14,
+	PILOTLIGHT_KMEM_CACHES = PILOTLIGHT_KMEM_KINDS - PILOTLIGHT_KMEM_CACHE,
+	PILOTLIGHT_KMEM_NAME_BYTES = 32,
 };
 
 /* In place of a stack id: there is no such stack, as in a kernel thread or in user mode. */
@@ -91,6 +115,7 @@ enum pilotlight_drop {
 	PILOTLIGHT_DROP_RING_FULL, /* the maps could not hold it and the ring was full */
 	PILOTLIGHT_DROP_BPF_ERROR, /* a helper failed unexpectedly */
 	PILOTLIGHT_DROP_BUSY,	   /* another sample was being taken on the CPU */
+	PILOTLIGHT_DROP_LIVE_FULL, /* as many sampled allocations live as can be followed */
 	PILOTLIGHT_DROP_BPF_COUNT,
 	PILOTLIGHT_DROP_UNREAD =
 		PILOTLIGHT_DROP_BPF_COUNT, /* counted by BPF, missing from its map */
@@ -165,9 +190,9 @@ struct pilotlight_sample_key {
 	 */
 	__u64 cgroup_id;
 	__u32 tid;
-	__u16 walker; /* of user_stack: enum pilotlight_walker */
-	__u8 source;  /* enum pilotlight_source */
-	__u8 wait;    /* enum pilotlight_wait */
+	__u8 walker; /* of user_stack: enum pilotlight_walker */
+	__u8 source; /* enum pilotlight_source */
+	__u16 wait;  /* enum pilotlight_wait; of kernel memory enum pilotlight_kmem_kind */
 };
 _Static_assert(sizeof(struct pilotlight_sample_key) == 48, "padding");
 
@@ -242,7 +267,7 @@ struct pilotlight_ring_header {
 	__u16 kind;
 	__u16 set;    /* of the sample's window */
 	__u16 source; /* enum pilotlight_source */
-	__u16 wait;   /* enum pilotlight_wait */
+	__u16 wait;   /* as in pilotlight_sample_key */
 };
 _Static_assert(sizeof(struct pilotlight_ring_header) == 8, "padding");
 
@@ -266,8 +291,9 @@ struct pilotlight_ring_sample {
 	 */
 	__u32 user;
 	__u32 periods; /* of the source; not 0 */
+	__u64 address; /* of what was allocated, if the source counts what lives; else 0 */
 };
-_Static_assert(sizeof(struct pilotlight_ring_sample) == 72, "padding");
+_Static_assert(sizeof(struct pilotlight_ring_sample) == 80, "padding");
 
 #define PILOTLIGHT_RING_SAMPLE_BYTES_MAX         \
 	(sizeof(struct pilotlight_ring_sample) + \

@@ -129,5 +129,6 @@ struct pilotlight_ring_walk {
 	char comm[PILOTLIGHT_COMM_BYTES];
 	__u32 user; /* as in pilotlight_ring_sample */
 	__u32 periods;
+	__u64 address; /* as in pilotlight_ring_sample */
 };
-_Static_assert(sizeof(struct pilotlight_ring_walk) == 80, "padding");
+_Static_assert(sizeof(struct pilotlight_ring_walk) == 88, "padding");

@@ -50,6 +50,9 @@ static void each_key_is_listed_once_with_its_default(void **state)
 	assert_false(config.faults);
 	assert_int_equal(
 		config.faults_period, event_sources[PILOTLIGHT_SOURCE_FAULTS].service_period);
+	assert_false(config.kernel_memory);
+	assert_int_equal(config.kernel_memory_period,
+		event_sources[PILOTLIGHT_SOURCE_KMEM_ALLOC].service_period);
 	assert_int_equal(config.max_cost_ppm, 1500);
 	assert_int_equal(config.max_bytes, 64 << 20);
 	assert_int_equal(config.history_bytes, 1 << 30);

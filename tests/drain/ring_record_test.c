@@ -60,8 +60,26 @@ static void a_sample_is_read(void **state)
 	assert_int_equal(sample.kernel_count, 2);
 	assert_int_equal(sample.kernel_ips[1], 0xffffffff81000020);
 	assert_int_equal(sample.user_count, 3);
+	assert_int_equal(sample.address, 0);
 	assert_int_equal(sample.user_frames[0].offset_or_ip, 0x1000);
 	assert_ptr_equal(sample.user_frames, good.user_frames);
+}
+
+/* Kernel memory has a kind in place of a wait, and what lives has an address. */
+static void a_sample_of_memory_is_read(void **state)
+{
+	struct record record = good;
+
+	record.header.header.source = PILOTLIGHT_SOURCE_KMEM_LIVE;
+	record.header.header.wait = PILOTLIGHT_KMEM_KINDS - 1;
+	record.header.address = 0xffff888000001000;
+	assert_int_equal(parse(&record, sizeof(record)), 0);
+	assert_int_equal(sample.source, PILOTLIGHT_SOURCE_KMEM_LIVE);
+	assert_int_equal(sample.kind, PILOTLIGHT_KMEM_KINDS - 1);
+	assert_int_equal(sample.wait, PILOTLIGHT_WAIT_NONE);
+	assert_int_equal(sample.address, 0xffff888000001000);
+	record.header.header.wait = PILOTLIGHT_KMEM_KINDS;
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
 }
 
 static void an_unterminated_comm_is_terminated(void **state)
@@ -201,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sample_is_read),
+		cmocka_unit_test(a_sample_of_memory_is_read),
 		cmocka_unit_test(an_unterminated_comm_is_terminated),
 		cmocka_unit_test(malformed_samples_are_refused),
 		cmocka_unit_test(walks_are_read_with_their_sample_and_without),

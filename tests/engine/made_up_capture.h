@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A capture and a drain as a test wants them, in the place of those that need a kernel and
- * privileges: this defines the functions of capture/capture.h, capture/sideband.h and drain/drain.h
- * that a pipeline uses. Samples and records are what the test puts there; whenever the pipeline
- * asks for anything, the test's own check is made.
+ * privileges: this defines the functions of capture/capture.h, capture/sideband.h, drain/drain.h
+ * and drain/live_map.h that a pipeline uses. Samples and records are what the test puts there;
+ * whenever the pipeline asks for anything, the test's own check is made.
  */
 #pragma once
 
 #include "capture/capture.h"
 #include "capture/sideband.h"
 #include "drain/drain.h"
+#include "drain/live_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -34,6 +35,8 @@ struct made_up_sample {
 	uint64_t count, time_ns;
 	uint64_t user_ip; /* 0: it has no frames */
 	enum pilotlight_source source;
+	uint64_t address; /* of what was allocated */
+	uint16_t kind;
 };
 
 static struct {
@@ -49,6 +52,9 @@ static struct {
 	size_t record_count;
 	void (*check)(void);
 	struct map_sizes *sizes; /* of the capture that is open */
+	/* Addresses from here to there live; how many are forgotten. */
+	uint64_t lives_from, lives_to;
+	unsigned forgotten, live_clears;
 	/* What was done. */
 	unsigned starts, stops, follows, flips, windows;
 	uint64_t records_read;
@@ -107,6 +113,8 @@ int capture_connect(int fd, const struct capture_settings *settings, struct capt
 	capture->maps.active_window = &capture->active_window;
 	capture->maps.sizes.drain_period_ms = MADE_UP_PERIOD_MS;
 	capture->maps.sizes.cpu_count = 2;
+	capture->maps.sizes.live_slots = 64;
+	capture->maps.live_fd = capture->maps.cache_names_fd = -1;
 	world.sizes = &capture->maps.sizes;
 	capture->rate_hz = settings->rate_hz;
 	*ret_capture = capture;
@@ -277,6 +285,29 @@ void sideband_counters(const struct sideband *sideband, struct sideband_counters
 	*ret_counters = (struct sideband_counters){ .records = world.records_read };
 }
 
+/* --- what lives --- */
+
+bool live_map_has(int map_fd, const struct pilotlight_live_key *key, uint64_t time_ns)
+{
+	(void)map_fd;
+	(void)time_ns;
+	return key->address >= world.lives_from && key->address < world.lives_to;
+}
+
+void live_map_forget(int map_fd, const struct pilotlight_live_key *key)
+{
+	(void)map_fd;
+	(void)key;
+	world.forgotten++;
+}
+
+int live_map_clear(int map_fd)
+{
+	(void)map_fd;
+	world.live_clears++;
+	return 0;
+}
+
 /* --- drain --- */
 
 int drain_new(const struct capture_maps *maps, struct drain **ret_drain)
@@ -320,6 +351,8 @@ static void hand_out(const struct made_up_sample *made_up, drain_function functi
 		.tid = made_up->tgid,
 		.comm = "made-up",
 		.source = made_up->source,
+		.kind = made_up->kind,
+		.address = made_up->address,
 		.count = made_up->count,
 		.first_ns = made_up->time_ns,
 		.last_ns = made_up->time_ns,
@@ -328,11 +361,15 @@ static void hand_out(const struct made_up_sample *made_up, drain_function functi
 		.user_ips = &made_up->user_ip,
 		.user_ip_count = made_up->user_ip ? 1 : 0,
 	};
+	int r;
 
 	accounts->fired += sample.count;
 	accounts->stored[sample.path] += sample.count;
-	if (function(context, &sample) < 0)
-		accounts_move(accounts, sample.path, PILOTLIGHT_DROP_PROFILE_FULL, sample.count);
+	r = function(context, &sample);
+	if (r < 0 || r == DRAIN_NOT_WANTED)
+		accounts_move(accounts, sample.path,
+			r < 0 ? PILOTLIGHT_DROP_PROFILE_FULL : PILOTLIGHT_DROP_FILTERED,
+			sample.count);
 }
 
 int drain_window(struct drain *drain, drain_function function, void *context,

@@ -58,7 +58,9 @@ static inline void open_pipeline_of(uint32_t sources)
 		.capture = {
 			.rate_hz = 99,
 			.sources = sources,
-			.periods = { [OFFCPU] = 1000000, [RUNQUEUE] = 2000000 },
+			.periods = { [OFFCPU] = 1000000, [RUNQUEUE] = 2000000,
+				[PILOTLIGHT_SOURCE_KMEM_ALLOC] = 4096,
+				[PILOTLIGHT_SOURCE_KMEM_LIVE] = 4096 },
 		},
 		.broker = broker,
 		.capture_fd = -1,

@@ -50,7 +50,7 @@ static void sources_have_profiles_of_their_own(void **state)
 	expect_profile(profiles.of[CPU], "cpu-clock", NSEC_PER_SEC / 99, 3, "[no stack]");
 	expect_profile(profiles.of[OFFCPU], "offcpu", 1000000, 750, "[blocked]");
 	expect_profile(profiles.of[RUNQUEUE], "runqueue", 2000000, 5, "[waiting for a CPU]");
-	for (size_t i = CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+	for (size_t i = OFFCPU; i <= RUNQUEUE; i++) {
 		assert_int_equal(profiles.of[i]->start_ns, profiles.of[CPU]->start_ns);
 		assert_int_equal(profiles.of[i]->end_ns, profiles.of[CPU]->end_ns);
 		assert_int_equal(profiles.of[i]->cpu_count, profiles.of[CPU]->cpu_count);
@@ -81,7 +81,7 @@ static void sources_share_the_budget(void **state)
 	fill(OFFCPU);
 	fill(CPU);
 	fill(RUNQUEUE);
-	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+	for (enum pilotlight_source i = CPU; i <= RUNQUEUE; i++)
 		sum += profile_bytes(pipeline_profile(pipeline, i));
 	assert_in_range(sum, 2 << 20, 4 << 20);
 }

@@ -34,7 +34,7 @@ static uint64_t sum_of_sample(const struct raw_sample *sample)
 	uint64_t sum = strlen(sample->comm);
 
 	if (sample->count == 0 || sample->source >= PILOTLIGHT_SOURCES ||
-		sample->wait >= PILOTLIGHT_WAITS)
+		sample->wait >= PILOTLIGHT_WAITS || sample->kind >= PILOTLIGHT_KMEM_KINDS)
 		abort();
 	for (size_t i = 0; i < sample->kernel_count; i++)
 		sum += sample->kernel_ips[i];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Windows of several events in one history stay apart, whatever becomes of them. */
+#include "base/event_source.h"
 #include "store/store.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/store/store_folder.h"
@@ -111,6 +112,42 @@ static void events_stay_apart_with_age(void **state)
 	}
 }
 
+/* Amounts of what lives do not add up: the last window of a time has them. */
+static void what_lives_is_that_of_the_last_window(void **state)
+{
+	enum { COUNT = 120 }; /* windows of ten seconds */
+	static const uint64_t ages_s[] = { 3600, 7 * 3600, 73 * 3600 };
+
+	for (size_t i = 0; i < sizeof(ages_s) / sizeof(ages_s[0]); i++) {
+		struct store *store = fixture_open(store_folder);
+		struct fault fault = { 0 };
+		int r;
+
+		for (uint32_t j = 0; j < COUNT; j++)
+			append_window(store, &(struct event){ "kmem:live", 4096, j + 1, 2, 0x3000 },
+				FIXTURE_DAY_NS + SECONDS(10) * j, j);
+		while ((r = store_maintain(
+				store, FIXTURE_DAY_NS + SECONDS(ages_s[i]), 0, &fault)) == 1)
+			;
+		assert_int_equal(r, 0);
+		for (int merges = 0; merges < 2; merges++) {
+			struct store_selection selection = {
+				.end_ns = UINT64_MAX, .event = "kmem:live", .merges_threads = merges
+			};
+			struct store_found found;
+			struct profile *read = fixture_read(store_folder, &selection, &found);
+
+			assert_int_equal(found.windows, 1);
+			assert_int_equal(fixture_total(read), COUNT + 2);
+			assert_int_equal(read->accounts.stored[PILOTLIGHT_PATH_MAP], COUNT + 2);
+			profile_free(read);
+		}
+		store_close(store);
+		assert_int_equal(store_folder_remove(state), 0);
+		assert_int_equal(store_folder_make(state), 0);
+	}
+}
+
 static void cpu_time_is_the_default(void **state)
 {
 	struct store_selection selection = { .end_ns = UINT64_MAX };
@@ -145,8 +182,9 @@ static void expect_wall(bool merges)
 	assert_true(accounts_close(&read->accounts));
 	assert_int_equal(read->covered_ns, SECONDS(3600));
 	assert_int_equal(read->possible_cpu_ns, 4 * SECONDS(3600));
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		assert_int_equal(found.source_ns[i], SECONDS(3600));
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		assert_int_equal(
+			found.source_ns[i], event_source_is_of_wall(i) ? SECONDS(3600) : 0);
 	if (merges) {
 		fixture_expect(read, "/system.slice/stays.service/stays;/usr/bin/prog+1000;"
 				     "/usr/lib/libwork.so+3000 266400");
@@ -323,6 +361,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(events_stay_apart_with_age),
+		STORE_TEST(what_lives_is_that_of_the_last_window),
 		STORE_TEST(cpu_time_is_the_default),
 		STORE_TEST(wall_is_the_sum),
 		STORE_TEST(wall_tells_what_it_lacks),

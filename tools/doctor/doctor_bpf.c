@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "capture/cgroup_names.h"
+#include "capture/kmem_programs.h"
 #include "capture/lock_programs.h"
 #include "capture/scheduler_programs.h"
 #include "pilotlight/event.h"
@@ -111,6 +112,17 @@ static void check_choice(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_OK, "by the names of a cgroup's ancestors");
 }
 
+static void check_kernel_memory(struct doctor_finding *finding)
+{
+	char missing[KMEM_MISSING_BYTES];
+
+	kmem_support_read(missing);
+	if (*missing)
+		doctor_found(finding, DOCTOR_MISSING, "the kernel lacks %s", missing);
+	else
+		doctor_found(finding, DOCTOR_OK, "by its tracepoints");
+}
+
 static void check_map_type(struct doctor_finding *finding)
 {
 	int answer;
@@ -217,6 +229,9 @@ static const struct doctor_check checks[] = {
 	{ "choice of cgroups", check_choice, 0, false,
 		"record --unit, --cgroup and --container, Include= and Exclude=",
 		"Linux 6.1 or newer, with cgroup v2" },
+	{ "kernel memory", check_kernel_memory, 0, false,
+		"kmem:alloc, kmem:live and kmem:waste; CPU time is sampled",
+		"Linux 6.1 or newer, with CONFIG_DEBUG_INFO_BTF=y" },
 	{ "raw stack maps", check_stackmap, 0, true, "stacks; nothing can be recorded", NEWER },
 	{ "build-id stack maps", check_stackmap, BPF_F_STACK_BUILD_ID, true,
 		"identities of code; nothing can be recorded", NEWER },

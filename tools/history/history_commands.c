@@ -27,12 +27,12 @@ static const struct option_row profile_options[] = {
 	{ 0, "lines", NULL, "Keep the lines of a function apart.", OPTION_SET,
 		.offset = offsetof(struct history_request, is_by_line) },
 	{ 'o', "output", "FILE",
-		"Write to FILE; its ending (.svg, .folded, .pb.gz, .otlp.gz, .html, .json, .txt) "
-		"chooses "
-		"the format. `-` is standard output.",
+		"Write to FILE; its ending (.svg, .folded, .pb.gz, .otlp.gz, .html, .json, .txt, "
+		".sites) chooses the format. `-` is standard output.",
 		OPTION_STRING, .offset = offsetof(struct history_request, path) },
 	{ 'f', "format", "FORMAT",
-		"Write svg, folded, pprof, otlp, html, json or txt, whatever the file's ending.",
+		"Write svg, folded, pprof, otlp, html, json, txt or sites, whatever the file's "
+		"ending.",
 		OPTION_STRING, .offset = offsetof(struct history_request, format) },
 	{ 0, "comm-roots", NULL,
 		"In pprof, begin each stack with the name of its thread, as the other formats do. "

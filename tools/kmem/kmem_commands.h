@@ -4,4 +4,4 @@
 
 #include "tools/command.h"
 
-extern const struct command kmem_trace, kmem_read;
+extern const struct command kmem_report, kmem_trace, kmem_read;

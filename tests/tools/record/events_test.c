@@ -15,16 +15,19 @@ static void events_are_listed_without_a_service(void **state)
 	service_run_end();
 	assert_int_equal(command_run(&events_command, ""), 0);
 	assert_string_equal(ran.out,
-		"EVENT     PERIOD  WHAT A SAMPLE COUNTS\n"
-		"cpu       -       CPU time\n"
-		"offcpu    1ms     time off CPU\n"
-		"                  costs 0.1 us for each switch of threads, and some us for each "
+		"EVENT      PERIOD  WHAT A SAMPLE COUNTS\n"
+		"cpu        -       CPU time\n"
+		"offcpu     1ms     time off CPU\n"
+		"                   costs 0.1 us for each switch of threads, and some us for each "
 		"sample\n"
-		"runqueue  1ms     time waiting for a CPU\n"
-		"                  costs as offcpu, once for both\n"
-		"faults    7       page faults\n"
-		"lock      100us   time waiting for locks\n"
-		"wall      -       time on CPU, off CPU and waiting for a CPU\n");
+		"runqueue   1ms     time waiting for a CPU\n"
+		"                   costs as offcpu, once for both\n"
+		"faults     7       page faults\n"
+		"lock       100us   time waiting for locks\n"
+		"kmem:alloc 65536   kernel memory allocated\n"
+		"kmem:live  65536   kernel memory allocated since sampling began, and not freed\n"
+		"kmem:waste 16384   kernel memory allocated beyond what was requested\n"
+		"wall       -       time on CPU, off CPU and waiting for a CPU\n");
 	assert_string_equal(ran.err, "");
 }
 

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What lives: kept from drain to drain, and put into each window at its end. */
+#include "engine/pipeline_state.h"
+
+#include "base/clock.h"
+#include "base/event_source.h"
+#include "base/log.h"
+#include "drain/live_map.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	LIVE_BYTES = 16 << 20,
+	ENTRIES_SHARE = 2, /* the other half is for their stacks */
+};
+
+/* After a day a free was more probably missed than an allocation is of interest. */
+#define AGE_NS_MAX (24ULL * 3600 * NSEC_PER_SEC)
+
+static int map_fd(const struct pipeline *pipeline)
+{
+	return capture_maps(pipeline->capture)->live_fd;
+}
+
+static bool has_live_source(const struct pipeline *pipeline)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (event_sources[i].is_live && pipeline->settings.capture.sources & 1U << i)
+			return true;
+	return false;
+}
+
+int pipeline_open_live(struct pipeline *pipeline)
+{
+	const size_t slots = capture_maps(pipeline->capture)->sizes.live_slots;
+	const size_t bytes =
+		pipeline->settings.live_bytes ? pipeline->settings.live_bytes : LIVE_BYTES;
+	struct live_table_limits limits = {
+		.entries_max = bytes / ENTRIES_SHARE / LIVE_ENTRY_BYTES,
+		.bytes_max = bytes - bytes / ENTRIES_SHARE,
+		.age_ns_max = AGE_NS_MAX,
+	};
+	int r;
+
+	if (!has_live_source(pipeline))
+		return 0;
+	if (limits.entries_max > slots)
+		limits.entries_max = slots;
+	/* The samples of an earlier engine went with it. */
+	r = live_map_clear(map_fd(pipeline));
+	return r < 0 ? r : live_table_new(&limits, &pipeline->live);
+}
+
+bool pipeline_lives(const struct pipeline *pipeline, const struct raw_sample *sample)
+{
+	const struct pilotlight_live_key key = live_key_of(sample);
+
+	return !event_sources[sample->source].is_live ||
+	       live_map_has(map_fd(pipeline), &key, sample->first_ns);
+}
+
+void pipeline_forget_live(const struct pipeline *pipeline, const struct raw_sample *sample)
+{
+	const struct pilotlight_live_key key = live_key_of(sample);
+
+	if (event_sources[sample->source].is_live)
+		live_map_forget(map_fd(pipeline), &key);
+}
+
+static bool lives(void *context, const struct pilotlight_live_key *key, uint64_t time_ns)
+{
+	return live_map_has(map_fd(context), key, time_ns);
+}
+
+static void forget(void *context, const struct pilotlight_live_key *key)
+{
+	live_map_forget(map_fd(context), key);
+}
+
+static int sweep(struct pipeline *pipeline)
+{
+	const struct live_objects objects = {
+		.lives = lives,
+		.forget = forget,
+		.context = pipeline,
+	};
+
+	return live_table_sweep(pipeline->live, clock_monotonic_ns(), &objects);
+}
+
+int pipeline_keep_live(struct pipeline *pipeline, const struct raw_sample *sample,
+	const struct resolved_frame *frames, size_t count)
+{
+	struct aggregator_labels found = { .exe = "", .cgroup = "" };
+	struct live_labels labels;
+	int r;
+
+	if (pipeline->cgroups)
+		pipeline_find_labels(pipeline, sample, &found);
+	labels = (struct live_labels){ .exe = found.exe, .cgroup = found.cgroup };
+	r = live_table_add(pipeline->live, sample, &labels, frames, count);
+	/* Once a drain: if all that it holds lives, another sweep finds no room. */
+	if (r == -E2BIG && !pipeline->has_swept_live) {
+		pipeline->has_swept_live = true;
+		r = sweep(pipeline);
+		if (r == 0)
+			r = live_table_add(pipeline->live, sample, &labels, frames, count);
+	}
+	if (r < 0)
+		pipeline_forget_live(pipeline, sample);
+	return r;
+}
+
+/* A live_function. */
+static int add_to_window(void *context, const struct raw_sample *sample,
+	const struct live_labels *labels, const struct resolved_frame *frames, size_t count)
+{
+	struct pipeline *pipeline = context;
+	const struct aggregator_labels own = { .exe = labels->exe, .cgroup = labels->cgroup };
+	int r = aggregator_add(pipeline->open.parts[sample->source].aggregator, sample,
+		pipeline->cgroups ? &own : NULL, frames, count);
+
+	pipeline->lacks_live_room |= r == -E2BIG;
+	return r == -E2BIG ? 0 : r;
+}
+
+int pipeline_add_live(struct pipeline *pipeline)
+{
+	bool lacked_room = pipeline->lacks_live_room;
+	int r;
+
+	/* Another attempt to end the window must not add it again. */
+	if (!pipeline->live || pipeline->open.has_live)
+		return 0;
+	pipeline->open.has_live = true;
+	r = sweep(pipeline);
+	if (r < 0)
+		log_debug("cannot shrink the table of what lives: %s", strerror(-r));
+	pipeline->lacks_live_room = false;
+	r = 0;
+	for (enum pilotlight_source i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
+		if (event_sources[i].is_live && pipeline->open.parts[i].profile)
+			r = live_table_visit(pipeline->live, i, 0, add_to_window, pipeline);
+	if (pipeline->lacks_live_room && !lacked_room)
+		log_warning("the profile's memory budget is used up, continuing without some of "
+			    "what lives");
+	return r;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "resolve/live_table.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LIVE PILOTLIGHT_SOURCE_KMEM_LIVE
+
+enum { ENTRIES = 64, PLENTY = 1 << 20 };
+
+static const struct live_table_limits usual = {
+	.entries_max = ENTRIES,
+	.bytes_max = PLENTY,
+	.age_ns_max = 1000,
+};
+
+static const struct resolved_frame stack[] = {
+	{ .binary = 3, .address = 0x1000 },
+	{ .binary = 4, .address = 0x2000, .name = "do_sys_open" },
+	{ .binary = RESOLVED_SYNTHETIC, .name = "[filp]" },
+};
+enum { FRAMES = sizeof(stack) / sizeof(stack[0]) };
+
+static const struct live_labels labels = { .exe = "/bin/leaker", .cgroup = "/a.service" };
+
+static struct raw_sample sample_of(uint64_t address, uint64_t time_ns)
+{
+	return (struct raw_sample){
+		.source = LIVE,
+		.process = { .tgid = 7, .start_ns = 99 },
+		.tid = 8,
+		.user = 1000,
+		.share_user = 1000,
+		.cgroup_id = 4711,
+		.comm = "leaker",
+		.count = 3,
+		.address = address,
+		.first_ns = time_ns,
+		.last_ns = time_ns,
+	};
+}
+
+static int add(struct live_table *table, uint64_t address, uint64_t time_ns)
+{
+	const struct raw_sample sample = sample_of(address, time_ns);
+
+	return live_table_add(table, &sample, &labels, stack, FRAMES);
+}
+
+/* The kernel's side: addresses below `dead` are freed. */
+struct world {
+	uint64_t dead;
+	uint64_t forgotten; /* the last one */
+	size_t forgotten_count;
+};
+
+static bool lives(void *context, const struct pilotlight_live_key *key, uint64_t time_ns)
+{
+	const struct world *world = context;
+
+	assert_int_equal(key->tgid, 0);
+	assert_int_equal(key->source, LIVE);
+	assert_true(time_ns > 0);
+	return key->address >= world->dead;
+}
+
+static void forget(void *context, const struct pilotlight_live_key *key)
+{
+	struct world *world = context;
+
+	world->forgotten = key->address;
+	world->forgotten_count++;
+}
+
+static int sweep(struct live_table *table, struct world *world, uint64_t now_ns)
+{
+	const struct live_objects objects = { .lives = lives, .forget = forget, .context = world };
+
+	return live_table_sweep(table, now_ns, &objects);
+}
+
+struct seen {
+	size_t count;
+	uint64_t periods, addresses;
+};
+
+static int see(void *context, const struct raw_sample *sample, const struct live_labels *found,
+	const struct resolved_frame *frames, size_t count)
+{
+	struct seen *seen = context;
+
+	assert_int_equal(sample->source, LIVE);
+	assert_int_equal(sample->process.tgid, 7);
+	assert_int_equal(sample->process.start_ns, 99);
+	assert_int_equal(sample->tid, 8);
+	assert_int_equal(sample->user, 1000);
+	assert_int_equal(sample->cgroup_id, 4711);
+	assert_string_equal(sample->comm, "leaker");
+	assert_string_equal(found->exe, "/bin/leaker");
+	assert_string_equal(found->cgroup, "/a.service");
+	assert_int_equal(count, FRAMES);
+	assert_int_equal(frames[0].address, 0x1000);
+	assert_string_equal(frames[1].name, "do_sys_open");
+	assert_int_equal(frames[2].binary, RESOLVED_SYNTHETIC);
+	assert_string_equal(frames[2].name, "[filp]");
+	seen->count++;
+	seen->periods += sample->count;
+	seen->addresses += sample->address;
+	return 0;
+}
+
+static struct seen look(const struct live_table *table)
+{
+	struct seen seen = { 0 };
+
+	assert_int_equal(live_table_visit(table, LIVE, 0, see, &seen), 0);
+	return seen;
+}
+
+static struct live_counters counters_of(const struct live_table *table)
+{
+	struct live_counters counters;
+
+	live_table_counters(table, &counters);
+	return counters;
+}
+
+static void what_lives_is_seen_until_it_is_freed(void **state)
+{
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+	struct world world = { 0 };
+
+	assert_int_equal(live_table_new(&usual, &table), 0);
+	assert_int_equal(look(table).count, 0);
+	for (uint64_t i = 1; i <= 10; i++)
+		assert_int_equal(add(table, i * 0x100, i), 0);
+	assert_int_equal(look(table).periods, 30);
+	assert_int_equal(sweep(table, &world, 20), 0);
+	assert_int_equal(look(table).count, 10);
+
+	world.dead = 0x800;
+	assert_int_equal(sweep(table, &world, 20), 0);
+	assert_int_equal(look(table).count, 3);
+	assert_int_equal(look(table).addresses, 0x800 + 0x900 + 0xa00);
+	assert_int_equal(world.forgotten_count, 0);
+	assert_int_equal(counters_of(table).added, 10);
+	assert_int_equal(counters_of(table).freed, 7);
+	assert_int_equal(counters_of(table).entries, 3);
+	assert_true(counters_of(table).bytes > 0);
+	/* Another one at such an address is another entry. */
+	assert_int_equal(add(table, 0x100, 21), 0);
+	assert_int_equal(look(table).count, 4);
+}
+
+static void a_later_allocation_of_an_address_replaces_the_earlier_one(void **state)
+{
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+
+	assert_int_equal(live_table_new(&usual, &table), 0);
+	assert_int_equal(add(table, 0x100, 1), 0);
+	assert_int_equal(add(table, 0x200, 2), 0);
+	assert_int_equal(add(table, 0x100, 3), 0);
+	assert_int_equal(look(table).addresses, 0x300);
+	assert_int_equal(counters_of(table).replaced, 1);
+	assert_int_equal(live_table_share(table)->used, 2);
+}
+
+static void what_is_old_expires(void **state)
+{
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+	struct world world = { 0 };
+
+	assert_int_equal(live_table_new(&usual, &table), 0);
+	assert_int_equal(add(table, 0x100, 10), 0);
+	assert_int_equal(add(table, 0x200, 11), 0);
+	assert_int_equal(sweep(table, &world, 1010), 0);
+	assert_int_equal(look(table).count, 2);
+	assert_int_equal(sweep(table, &world, 1011), 0);
+	assert_int_equal(look(table).addresses, 0x200);
+	assert_int_equal(world.forgotten, 0x100);
+	assert_int_equal(counters_of(table).expired, 1);
+	assert_int_equal(counters_of(table).freed, 0);
+}
+
+/* A user alone gets two thirds. */
+static void users_share_the_entries(void **state)
+{
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+	struct raw_sample other = sample_of(0x1, 1);
+	struct world world = { .dead = UINT64_MAX };
+	uint64_t count = 0;
+
+	other.share_user = 1001;
+	assert_int_equal(live_table_new(&usual, &table), 0);
+	while (add(table, (count + 1) * 0x100, 1) == 0)
+		count++;
+	assert_true(count > ENTRIES / 2 && count < ENTRIES * 3 / 4);
+	assert_int_equal(add(table, 0x10000, 1), -E2BIG);
+	assert_int_equal(counters_of(table).refused, 2);
+	assert_int_equal(live_table_add(table, &other, &labels, stack, FRAMES), 0);
+	/* It may still replace its own. */
+	assert_int_equal(add(table, 0x100, 2), 0);
+	assert_int_equal(sweep(table, &world, 3), 0);
+	assert_int_equal(live_table_share(table)->used, 0);
+	assert_int_equal(add(table, 0x10000, 1), 0);
+}
+
+/* Distinct stacks fill their bytes before the entries run out. A sweep removes unused ones. */
+static void stacks_are_bounded(void **state)
+{
+	const struct live_table_limits limits = {
+		.entries_max = 1 << 20, .bytes_max = 512 << 10, .age_ns_max = UINT64_MAX
+	};
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+	struct resolved_frame frames[100] = { 0 };
+	struct world world = { 0 };
+	uint64_t count = 0;
+	int r = 0;
+
+	assert_int_equal(live_table_new(&limits, &table), 0);
+	while (r == 0) {
+		const struct raw_sample sample = sample_of(++count, 1);
+
+		frames[0].address = count;
+		r = live_table_add(table, &sample, &labels, frames, 100);
+	}
+	assert_int_equal(r, -E2BIG);
+	assert_in_range(count, 50, 1000);
+	/* All are in use: no room comes. */
+	assert_int_equal(sweep(table, &world, 1), 0);
+	assert_int_equal(add(table, 1 << 20, 1), -E2BIG);
+	world.dead = count - 1;
+	assert_int_equal(sweep(table, &world, 1), 0);
+	assert_int_equal(counters_of(table).entries, 1);
+	assert_int_equal(add(table, 1 << 20, 1), 0);
+	assert_true(counters_of(table).bytes < 256 << 10);
+}
+
+static int stop_at_once(void *context, const struct raw_sample *sample,
+	const struct live_labels *found, const struct resolved_frame *frames, size_t count)
+{
+	return -ECANCELED;
+}
+
+static void a_visit_chooses_source_and_process(void **state)
+{
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+	struct seen seen = { 0 };
+
+	assert_int_equal(live_table_new(&usual, &table), 0);
+	assert_int_equal(add(table, 0x100, 1), 0);
+	assert_int_equal(live_table_visit(table, LIVE, 7, see, &seen), 0);
+	assert_int_equal(seen.count, 1);
+	assert_int_equal(live_table_visit(table, LIVE, 6, see, &seen), 0);
+	assert_int_equal(live_table_visit(table, PILOTLIGHT_SOURCE_KMEM_ALLOC, 0, see, &seen), 0);
+	assert_int_equal(seen.count, 1);
+	assert_int_equal(live_table_visit(table, LIVE, 0, stop_at_once, NULL), -ECANCELED);
+}
+
+static int use(const struct live_table_limits *limits, struct live_table **ret_table)
+{
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+	int r = live_table_new(limits, &table);
+
+	if (r == 0)
+		r = add(table, 0x100, 1);
+	if (r == 0)
+		r = add(table, 0x100, 2);
+	if (r == 0)
+		*ret_table = TAKE_PTR(table);
+	return r;
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+	struct live_table *table = NULL;
+
+	assert_true(FAIL_EACH_ALLOCATION(use(&usual, &table), -ENOMEM, !table, 0) >= 8);
+	live_table_free(table);
+}
+
+/* A sweep that finds no memory to shrink has still removed what is freed. */
+static void a_sweep_without_memory_is_complete(void **state)
+{
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+	struct resolved_frame frames[100] = { 0 };
+	struct world world = { .dead = 200 };
+
+	for (size_t failing = 0;; failing++) {
+		int r;
+
+		live_table_free(TAKE_PTR(table));
+		assert_int_equal(live_table_new(&usual, &table), 0);
+		for (uint64_t i = 1; i <= 40; i++) {
+			const struct raw_sample sample = sample_of(i + 180, 1);
+
+			frames[0].address = i;
+			assert_int_equal(live_table_add(table, &sample, &labels, frames, 100), 0);
+		}
+		fail_allocation(failing);
+		r = sweep(table, &world, 2);
+		assert_int_equal(counters_of(table).entries, 21);
+		if (!allocation_failed()) {
+			assert_int_equal(r, 0);
+			assert_true(failing >= 3);
+			return;
+		}
+		assert_int_equal(r, -ENOMEM);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_lives_is_seen_until_it_is_freed),
+		cmocka_unit_test(a_later_allocation_of_an_address_replaces_the_earlier_one),
+		cmocka_unit_test(what_is_old_expires),
+		cmocka_unit_test(users_share_the_entries),
+		cmocka_unit_test(stacks_are_bounded),
+		cmocka_unit_test(a_visit_chooses_source_and_process),
+		cmocka_unit_test(every_failed_allocation_is_reported),
+		cmocka_unit_test(a_sweep_without_memory_is_complete),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
