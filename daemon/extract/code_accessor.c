@@ -235,7 +235,7 @@ static void forget_all(struct reader *reader)
 	memset(reader->registers, 0, sizeof(reader->registers));
 }
 
-static void forget(struct reader *reader, uint8_t number)
+static void forget(struct reader *reader, size_t number)
 {
 	reader->registers[number] = (struct code_value){ .kind = CODE_VALUE_UNKNOWN };
 }
@@ -289,7 +289,7 @@ static void call(struct reader *reader)
 
 	if (argument.kind != CODE_VALUE_UNKNOWN)
 		reader->accessor->argument = argument;
-	for (uint8_t i = 0; i < REGISTERS; i++)
+	for (size_t i = 0; i < REGISTERS; i++)
 		if (!is_preserved[i])
 			forget(reader, i);
 	if (argument.kind == CODE_VALUE_ADDRESS)

@@ -26,76 +26,79 @@ static void an_example_is_sound(void **state)
 	assert_true(runtime_description_is_sound(&runtime));
 }
 
+/* What makes the example unsound. */
+static const struct {
+	size_t at, size;
+	int64_t value;
+} changes[] = {
+#define CHANGE(field, value)                                                   \
+	{                                                                      \
+		offsetof(struct pilotlight_runtime, field),                    \
+			sizeof(((struct pilotlight_runtime *)0)->field), value \
+	}
+	CHANGE(version, 0),
+	CHANGE(version, 2),
+	CHANGE(language, 0),
+	CHANGE(language, PILOTLIGHT_RUNTIME_LANGUAGES),
+	CHANGE(anchor, 0),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_ANCHORS),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_TLS), /* needs no libc and no place */
+	CHANGE(libc, 0),
+	CHANGE(libc, PILOTLIGHT_RUNTIME_LIBCS),
+	CHANGE(instruction, 0),
+	CHANGE(instruction, PILOTLIGHT_RUNTIME_INSTRUCTIONS),
+	CHANGE(instruction, PILOTLIGHT_RUNTIME_INDEX), /* has no code_units_at */
+	CHANGE(unit_bytes, 0),
+	CHANGE(unit_bytes, 17),
+	CHANGE(group, 0),
+	CHANGE(group, PILOTLIGHT_RUNTIME_GROUPS),
+	CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_FRAME),	/* has no list, and a least byte */
+	CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_SINGLE), /* has no byte */
+	CHANGE(group_least, 1),
+	CHANGE(lines, 0),
+	CHANGE(lines, PILOTLIGHT_RUNTIME_LINE_TABLES),
+	CHANGE(frame_bytes, 129),
+	CHANGE(frame_bytes, 68),
+	CHANGE(frame_bytes, 0),
+	CHANGE(reserved, 1),
+	CHANGE(reserved_too[0], 1),
+	CHANGE(reserved_too[1], 1),
+	CHANGE(reserved_too[2], 1),
+	CHANGE(anchor_place, (1LL << 40) + 1),
+	CHANGE(anchor_place, -(1LL << 40) - 1),
+	CHANGE(anchor_offset, INT64_MAX),
+	CHANGE(anchor_offset, INT64_MIN),
+	CHANGE(code_type_place, INT64_MAX),
+	CHANGE(state_thread_at, 4096),
+	CHANGE(state_frame_at, 4096),
+	CHANGE(holder_frame_at, 4096),
+	CHANGE(state_mark_at, 4096),
+	CHANGE(state_mark_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(mark_next_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(frame_previous_at, 62),
+	CHANGE(frame_previous_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(frame_code_at, 62),
+	CHANGE(frame_instruction_at, 62),
+	CHANGE(frame_group_at, 69),
+	CHANGE(frame_group_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(object_type_at, 4096),
+	CHANGE(code_file_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(code_name_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(code_first_line_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(code_lines_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(code_lines_at, 249),
+	CHANGE(object_type_at, 249),
+	CHANGE(code_units_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(string_length_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(string_state_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(string_ascii_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(string_other_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(bytes_size_at, PILOTLIGHT_RUNTIME_NONE),
+	CHANGE(bytes_data_at, PILOTLIGHT_RUNTIME_NONE),
+};
+
 static void each_field_is_checked(void **state)
 {
-	static const struct {
-		size_t at, size;
-		int64_t value;
-	} changes[] = {
-#define CHANGE(field, value)                          \
-	{ offsetof(struct pilotlight_runtime, field), \
-		sizeof(((struct pilotlight_runtime *)0)->field), value }
-		CHANGE(version, 0),
-		CHANGE(version, 2),
-		CHANGE(language, 0),
-		CHANGE(language, PILOTLIGHT_RUNTIME_LANGUAGES),
-		CHANGE(anchor, 0),
-		CHANGE(anchor, PILOTLIGHT_RUNTIME_ANCHORS),
-		CHANGE(anchor, PILOTLIGHT_RUNTIME_TLS), /* needs no libc and no place */
-		CHANGE(libc, 0),
-		CHANGE(libc, PILOTLIGHT_RUNTIME_LIBCS),
-		CHANGE(instruction, 0),
-		CHANGE(instruction, PILOTLIGHT_RUNTIME_INSTRUCTIONS),
-		CHANGE(instruction, PILOTLIGHT_RUNTIME_INDEX), /* has no code_units_at */
-		CHANGE(unit_bytes, 0),
-		CHANGE(unit_bytes, 17),
-		CHANGE(group, 0),
-		CHANGE(group, PILOTLIGHT_RUNTIME_GROUPS),
-		CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_FRAME),	/* has no list, and a least byte */
-		CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_SINGLE), /* has no byte */
-		CHANGE(group_least, 1),
-		CHANGE(lines, 0),
-		CHANGE(lines, PILOTLIGHT_RUNTIME_LINE_TABLES),
-		CHANGE(frame_bytes, 129),
-		CHANGE(frame_bytes, 68),
-		CHANGE(frame_bytes, 0),
-		CHANGE(reserved, 1),
-		CHANGE(reserved_too[0], 1),
-		CHANGE(reserved_too[1], 1),
-		CHANGE(reserved_too[2], 1),
-		CHANGE(anchor_place, (1LL << 40) + 1),
-		CHANGE(anchor_place, -(1LL << 40) - 1),
-		CHANGE(anchor_offset, INT64_MAX),
-		CHANGE(anchor_offset, INT64_MIN),
-		CHANGE(code_type_place, INT64_MAX),
-		CHANGE(state_thread_at, 4096),
-		CHANGE(state_frame_at, 4096),
-		CHANGE(holder_frame_at, 4096),
-		CHANGE(state_mark_at, 4096),
-		CHANGE(state_mark_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(mark_next_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(frame_previous_at, 62),
-		CHANGE(frame_previous_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(frame_code_at, 62),
-		CHANGE(frame_instruction_at, 62),
-		CHANGE(frame_group_at, 69),
-		CHANGE(frame_group_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(object_type_at, 4096),
-		CHANGE(code_file_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(code_name_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(code_first_line_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(code_lines_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(code_lines_at, 249),
-		CHANGE(object_type_at, 249),
-		CHANGE(code_units_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(string_length_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(string_state_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(string_ascii_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(string_other_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(bytes_size_at, PILOTLIGHT_RUNTIME_NONE),
-		CHANGE(bytes_data_at, PILOTLIGHT_RUNTIME_NONE),
-	};
-
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		runtime = runtime_example;
 		memcpy((uint8_t *)&runtime + changes[i].at, &changes[i].value, changes[i].size);
