@@ -116,6 +116,11 @@ struct file {
 	struct inode *f_inode;
 };
 
+struct request {
+	unsigned int cmd_flags;
+	unsigned int __data_len; /* bytes */
+};
+
 struct vm_area_struct {
 	unsigned long vm_start, vm_end;
 	unsigned long vm_flags;

@@ -572,6 +572,7 @@ int list_mapped_files(struct bpf_iter__task_vma *context)
 	return 0;
 }
 
+#include "block.bpf.h"
 #include "count.bpf.h"
 #include "kmem.bpf.h"
 #include "lock.bpf.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/capture_host.h"
 
+#include "capture/block_programs.h"
 #include "capture/capture.h"
 #include "capture/count_events.h"
 #include "capture/cpu_events.h"
@@ -322,6 +323,8 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 			r = lock_programs_start(host->programs, &host->settings, fault);
 		if (r == 0)
 			r = kmem_programs_start(host->programs, &host->settings, fault);
+		if (r == 0)
+			r = block_programs_start(host->programs, &host->settings, fault);
 		if (r < 0 && !host->is_started)
 			capture_host_stop(host);
 		host->is_started = host->is_started || r == 0;
@@ -350,6 +353,7 @@ void capture_host_stop(struct capture_host *host)
 	scheduler_programs_stop(host->programs);
 	lock_programs_stop(host->programs);
 	kmem_programs_stop(host->programs);
+	block_programs_stop(host->programs);
 	host->is_started = false;
 }
 
@@ -417,6 +421,7 @@ static void read_programs(const struct capture_host *host, struct pilotlight_cap
 	count_events_add_cost(programs, &state->program_ns);
 	lock_programs_add_cost(programs, &state->program_ns);
 	kmem_programs_add_cost(programs, &state->program_ns, &state->skipped_events);
+	block_programs_add_cost(programs, &state->program_ns);
 }
 
 void capture_host_read_state(struct capture_host *host, struct pilotlight_capture_state *ret_state)

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "capture/amount_programs.h"
+#include "capture/block_programs.h"
 #include "capture/capture.h"
 #include "capture/cgroup_names.h"
 #include "capture/count_events.h"
@@ -193,6 +194,8 @@ int sampler_programs_load(const struct capture_settings *settings,
 		r = lock_programs_prepare(programs, settings, fault);
 	if (r == 0)
 		r = kmem_programs_prepare(programs, settings, sizes->maps.live_slots, fault);
+	if (r == 0)
+		r = block_programs_prepare(programs, settings, fault);
 	if (r < 0)
 		return r;
 	r = sampler__load(programs);

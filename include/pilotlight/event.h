@@ -30,6 +30,8 @@ enum pilotlight_source {
 	PILOTLIGHT_SOURCE_KMEM_ALLOC, /* bytes of the kernel's memory that were allocated, */
 	PILOTLIGHT_SOURCE_KMEM_LIVE,  /* ... and are not freed yet */
 	PILOTLIGHT_SOURCE_KMEM_WASTE, /* ... beyond what was requested */
+	PILOTLIGHT_SOURCE_BLOCK,      /* block I/O that a thread began was under way */
+	PILOTLIGHT_SOURCE_BLOCK_BYTES,
 	PILOTLIGHT_SOURCES,
 };
 
@@ -57,6 +59,12 @@ enum pilotlight_wait {
 	PILOTLIGHT_WAIT_SEMAPHORE,
 	PILOTLIGHT_WAIT_SPINLOCK,
 	PILOTLIGHT_WAIT_RWLOCK,
+	/* Operations of block devices. */
+	PILOTLIGHT_WAIT_BLOCK_READ,
+	PILOTLIGHT_WAIT_BLOCK_WRITE,
+	PILOTLIGHT_WAIT_BLOCK_FLUSH,
+	PILOTLIGHT_WAIT_BLOCK_DISCARD,
+	PILOTLIGHT_WAIT_BLOCK_OTHER,
 	PILOTLIGHT_WAITS,
 };
 

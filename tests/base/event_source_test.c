@@ -103,6 +103,9 @@ static void stacks_of_threads_that_did_not_run_say_so(void **state)
 		"[lock: rwsem, read]");
 	assert_string_equal(
 		event_source_wait(PILOTLIGHT_SOURCE_LOCK, PILOTLIGHT_WAIT_NONE), "[lock]");
+	assert_string_equal(
+		event_source_wait(PILOTLIGHT_SOURCE_BLOCK_BYTES, PILOTLIGHT_WAIT_BLOCK_WRITE),
+		"[block: write]");
 	assert_null(event_source_wait(PILOTLIGHT_SOURCE_CPU, PILOTLIGHT_WAIT_DISK));
 	assert_null(event_source_wait(PILOTLIGHT_SOURCE_FAULTS, PILOTLIGHT_WAIT_NONE));
 }

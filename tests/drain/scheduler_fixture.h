@@ -32,6 +32,7 @@ enum {
 	MAP_BYTES = 16 << 20,
 	THREADS_MAX = 4,
 	PERIOD_NS = 100000,
+	PERIOD_BYTES = 4096,
 	PLAY_NS = 500000000,
 	BOTH = 1 << PILOTLIGHT_SOURCE_CPU | 1 << PILOTLIGHT_SOURCE_OFFCPU |
 	       1 << PILOTLIGHT_SOURCE_RUNQUEUE,
@@ -71,7 +72,7 @@ static struct fixture {
 	struct kernel_symbol schedule; /* __schedule() */
 	/* Of samples of time blocked of `lives`. */
 	uint64_t still_blocked, kernel_leaf;
-	size_t user_frames;
+	size_t user_frames, block_user_frames;
 	uint64_t waits_seen; /* samples */
 	enum pilotlight_path path;
 	/* Threads with the same name as this program, other than those of `lives`. */
@@ -126,7 +127,9 @@ static inline void open_fixture_in(uint32_t rate_hz, size_t map_bytes, size_t un
 		.sources = sources,
 		.periods = { [PILOTLIGHT_SOURCE_OFFCPU] = PERIOD_NS,
 			[PILOTLIGHT_SOURCE_RUNQUEUE] = PERIOD_NS,
-			[PILOTLIGHT_SOURCE_LOCK] = PERIOD_NS },
+			[PILOTLIGHT_SOURCE_LOCK] = PERIOD_NS,
+			[PILOTLIGHT_SOURCE_BLOCK] = PERIOD_NS,
+			[PILOTLIGHT_SOURCE_BLOCK_BYTES] = PERIOD_BYTES },
 	};
 	struct fault fault = { 0 };
 
@@ -187,6 +190,8 @@ static inline int take_sample(void *context, const struct raw_sample *sample)
 		life->taken_ns[sample->source] += sample->count * PERIOD_NS;
 		life->waits[sample->wait] += sample->count * PERIOD_NS;
 		is_of_life = true;
+		if (sample->source == PILOTLIGHT_SOURCE_BLOCK)
+			fixture.block_user_frames = sample->walk_count;
 		if (sample->source != PILOTLIGHT_SOURCE_OFFCPU)
 			continue;
 		fixture.still_blocked += sample->walk_end == PILOTLIGHT_WALK_BLOCKED;

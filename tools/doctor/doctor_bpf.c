@@ -2,6 +2,7 @@
 /* The program type, map types and helpers that capture uses, each tried out. */
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "capture/block_programs.h"
 #include "capture/cgroup_names.h"
 #include "capture/kmem_programs.h"
 #include "capture/lock_programs.h"
@@ -123,6 +124,19 @@ static void check_kernel_memory(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_OK, "by its tracepoints");
 }
 
+static void check_block(struct doctor_finding *finding)
+{
+	struct block_support support;
+
+	block_support_read(&support);
+	if (*support.missing)
+		doctor_found(finding, DOCTOR_MISSING, "the kernel lacks %s", support.missing);
+	else
+		doctor_found(finding, DOCTOR_OK, "%s",
+			support.has_start ? "by the tracepoint block_io_start"
+					  : "when a request is issued, maybe by another thread");
+}
+
 static void check_map_type(struct doctor_finding *finding)
 {
 	int answer;
@@ -226,6 +240,8 @@ static const struct doctor_check checks[] = {
 		"CONFIG_SCHED_INFO=y and CONFIG_FAIR_GROUP_SCHED=y" },
 	{ "lock programs", check_locks, 0, false, "waits for locks; CPU time is sampled",
 		"Linux 5.19 or newer" },
+	{ "block programs", check_block, 0, false, "block I/O; CPU time is sampled",
+		"Linux 6.5 or newer" },
 	{ "choice of cgroups", check_choice, 0, false,
 		"record --unit, --cgroup and --container, Include= and Exclude=",
 		"Linux 6.1 or newer, with cgroup v2" },

@@ -146,8 +146,9 @@ const struct option_row record_option_rows[] = {
 		"Sample cpu, the time on CPU (the default); offcpu, the time blocked; runqueue, "
 		"the time waiting for a CPU; wall, the sum of the three; lock, the time waiting "
 		"for "
-		"locks; or faults, page faults. Several make a file each: flamegraph.offcpu.svg. "
-		"`faults/period=1/` has a period of its own; `pilotlight events` lists them.",
+		"locks; block or block:bytes, I/O of block devices; or faults, page faults. "
+		"Several make a file each: flamegraph.offcpu.svg. `faults/period=1/` has a period "
+		"of its own; `pilotlight events` lists them.",
 		OPTION_CALL, .take = take_events },
 	{ 'c', "count", "N",
 		"Take a sample at each N-th of what is counted, such as page faults; 1 takes each.",

@@ -18,8 +18,9 @@ static void events_are_listed_without_a_service(void **state)
 		"EVENT      PERIOD  WHAT A SAMPLE COUNTS\n"
 		"cpu        -       CPU time\n"
 		"offcpu     1ms     time off CPU\n"
-		"                   costs 0.1 us for each switch of threads, and some us for each "
-		"sample\n"
+		"                   costs 0.1 to 0.4 us for each switch of threads, and some us "
+		"for "
+		"each sample\n"
 		"runqueue   1ms     time waiting for a CPU\n"
 		"                   costs as offcpu, once for both\n"
 		"faults     7       page faults\n"
@@ -27,6 +28,8 @@ static void events_are_listed_without_a_service(void **state)
 		"kmem:alloc 65536   kernel memory allocated\n"
 		"kmem:live  65536   kernel memory allocated since sampling began, and not freed\n"
 		"kmem:waste 16384   kernel memory allocated beyond what was requested\n"
+		"block      100us   time of block I/O\n"
+		"block:bytes 65536   bytes of block I/O\n"
 		"wall       -       time on CPU, off CPU and waiting for a CPU\n");
 	assert_string_equal(ran.err, "");
 }

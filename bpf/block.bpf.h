@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Block I/O: its bytes, and the time from the start of a request to its end, by the stack of the
+ * thread that began it.
+ *
+ * How long a request takes is known only when it ends, in an interrupt, maybe of another CPU. So
+ * the sample is taken at the start, kept in block_requests, and sent at the end, for as many
+ * periods as the time had. That costs a walk for each request, unless they come too fast: then one
+ * in n is kept, at random, and its time counts n times. block_requests is bounded (I4). A request
+ * that has no room is not sampled, and counted.
+ *
+ * A kept sample names files by numbers that the engine may reuse two windows later, so an older one
+ * is sent without its stack.
+ */
+#pragma once
+
+#include "amount.bpf.h"
+#include "kernel_types.h"
+#include "pilotlight/event.h"
+#include "watch.bpf.h"
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+enum {
+	BLOCK_REQUESTS_MAX = 512,
+	/* One less than powers of two. */
+	BLOCK_USER_FRAMES = 127,
+	BLOCK_KERNEL_FRAMES = 63,
+	/* The low bits of a request's flags: REQ_OP_*. */
+	BLOCK_OPERATION_MASK = 0xff,
+	BLOCK_OPERATION_READ = 0,
+	BLOCK_OPERATION_WRITE = 1,
+	BLOCK_OPERATION_FLUSH = 2,
+	BLOCK_OPERATION_DISCARD = 3,
+};
+
+/* A request that began before then is not counted. CLOCK_MONOTONIC. */
+volatile __u64 block_since_ns;
+
+/* Until it is sent, header.set is the number of the window, and periods the n of above. */
+struct block_request {
+	struct pilotlight_ring_walk record;
+	__u64 frames[BLOCK_USER_FRAMES + BLOCK_KERNEL_FRAMES];
+};
+
+/* By the address of the request. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BLOCK_REQUESTS_MAX);
+	__type(key, __u64);
+	__type(value, struct block_request);
+} block_requests SEC(".maps");
+
+static __always_inline __u32 block_operation(const struct request *request)
+{
+	switch (request->cmd_flags & BLOCK_OPERATION_MASK) {
+	case BLOCK_OPERATION_READ:
+		return PILOTLIGHT_WAIT_BLOCK_READ;
+	case BLOCK_OPERATION_WRITE:
+		return PILOTLIGHT_WAIT_BLOCK_WRITE;
+	case BLOCK_OPERATION_FLUSH:
+		return PILOTLIGHT_WAIT_BLOCK_FLUSH;
+	case BLOCK_OPERATION_DISCARD:
+		return PILOTLIGHT_WAIT_BLOCK_DISCARD;
+	default:
+		return PILOTLIGHT_WAIT_BLOCK_OTHER;
+	}
+}
+
+/* Puts the current thread's stacks into the CPU's walker, as far as block_requests has room. */
+static __always_inline void walk_for_request(void *ctx, struct walker *walker, __u32 window)
+{
+	struct pilotlight_ring_walk *record = &walker->walk.record;
+	enum walk_result result = WALK_BY_KERNEL;
+	__u32 count;
+	long bytes;
+
+	if (wants_walks && has_user_mappings() && read_task_registers(&walker->walk))
+		result = walk_user_stack(
+			walker, &record->process, window, walk_seed_of(walk_seed, window));
+	if (result != WALK_DONE) {
+		bytes = result == WALK_BY_KERNEL && bpf_get_current_task_btf()->mm
+				? bpf_get_stack(ctx, walker->walk.frames,
+					  BLOCK_USER_FRAMES * sizeof(__u64), USER_STACK)
+				: 0;
+		record->count = stack_entries(bytes, sizeof(__u64));
+		record->hash = 0;
+		record->end = PILOTLIGHT_WALK_ROOT;
+	}
+	if (record->count > BLOCK_USER_FRAMES) {
+		record->count = BLOCK_USER_FRAMES;
+		record->end = PILOTLIGHT_WALK_DEEP;
+		record->hash = 0;
+	}
+	/* The compiler knows that already, but the verifier does not. */
+	count = record->count;
+	barrier_var(count);
+	count &= BLOCK_USER_FRAMES;
+	bytes = wants_kernel ? bpf_get_stack(ctx, &walker->walk.frames[count],
+				       BLOCK_KERNEL_FRAMES * sizeof(__u64), 0)
+			     : 0;
+	record->kernel_count = stack_entries(bytes, sizeof(__u64));
+}
+
+/* Keeps a sample of the current thread. Returns 0 if that is not possible now. */
+static __noinline int keep_request(void *ctx, __u64 request, __u32 operation)
+{
+	__u32 window = active_window, entry = 1, zero = 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct walker *walker = bpf_map_lookup_elem(&walkers, &entry);
+	struct amount_cpu *cpu = bpf_map_lookup_elem(&amount_cpus, &zero);
+	__u64 now = bpf_ktime_get_ns();
+	struct pilotlight_ring_walk *record;
+	int is_kept;
+
+	if (!walker || !cpu || __sync_lock_test_and_set(&cpu->is_sampling, 1))
+		return 0;
+	record = &walker->walk.record;
+	describe_task(task, &record->process, &record->tid);
+	walk_for_request(ctx, walker, window);
+	record->header = (struct pilotlight_ring_header){
+		.kind = PILOTLIGHT_RING_WALKED_SAMPLE,
+		.set = window,
+		.source = PILOTLIGHT_SOURCE_BLOCK,
+		.wait = operation,
+	};
+	record->time_ns = now;
+	record->cgroup_id = cgroup_id_of(task, walker);
+	bpf_get_current_comm(record->comm, sizeof(record->comm));
+	record->user = user_of(task);
+	record->periods = interval_of(PILOTLIGHT_SOURCE_BLOCK);
+	record->address = 0;
+	pace_note(&paces[PILOTLIGHT_SOURCE_BLOCK], samples_per_slot, now);
+	is_kept = bpf_map_update_elem(&block_requests, &request, record, BPF_ANY) == 0;
+	__sync_lock_test_and_set(&cpu->is_sampling, 0);
+	return is_kept;
+}
+
+static __always_inline void begin_request(void *ctx, struct request *request)
+{
+	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_BLOCK, active_window & 1);
+	__u64 key = (__u64)request, begin_ns = bpf_ktime_get_ns();
+	struct pilotlight_counters *counts;
+	struct sample sample = { .key.source = PILOTLIGHT_SOURCE_BLOCK };
+
+	/* It may have been merged into another one, and begin anew. */
+	if (bpf_map_lookup_elem(&block_requests, &key))
+		bpf_map_delete_elem(&block_requests, &key);
+	if (bpf_get_prandom_u32() % interval_of(PILOTLIGHT_SOURCE_BLOCK))
+		return;
+	describe_task(bpf_get_current_task_btf(), &sample.key.process, &sample.key.tid);
+	if (is_filtered(&sample))
+		return;
+	if (!keep_request(ctx, key, block_operation(request))) {
+		counts = bpf_map_lookup_elem(&counters, &index);
+		if (counts)
+			count(&counts->events[PILOTLIGHT_EVENT_WAIT_REFUSED], 1);
+	}
+	counts = bpf_map_lookup_elem(&counters, &index);
+	if (counts)
+		count(&counts->run_ns, bpf_ktime_get_ns() - begin_ns);
+}
+
+/* Sends a kept sample for so many periods. */
+static __always_inline void send_request(struct block_request *request, __u32 periods)
+{
+	struct pilotlight_ring_walk *record = &request->record;
+	__u32 window = active_window, index, frames;
+	struct pilotlight_counters *counts;
+	__u64 size;
+
+	index = pilotlight_counters_index(PILOTLIGHT_SOURCE_BLOCK, window & 1);
+	counts = bpf_map_lookup_elem(&counters, &index);
+	if (!counts)
+		return;
+	count(&counts->fired, periods);
+	if ((__u16)(window - record->header.set) >= PILOTLIGHT_WALK_REMEMBERED_WINDOWS) {
+		record->count = record->kernel_count = 0;
+		record->end = PILOTLIGHT_WALK_BLOCKED;
+	}
+	frames = (record->count & BLOCK_USER_FRAMES) + (record->kernel_count & BLOCK_KERNEL_FRAMES);
+	size = sizeof(*record) + frames * sizeof(__u64);
+	/* Never, but the verifier does not know. */
+	if (size > sizeof(*request))
+		size = sizeof(*record);
+	record->header.set = window & 1;
+	record->time_ns = bpf_ktime_get_ns();
+	record->periods = periods;
+	if (!send(record, size, bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA))) {
+		count(&counts->dropped[PILOTLIGHT_DROP_RING_FULL], periods);
+		return;
+	}
+	count(&counts->stored[PILOTLIGHT_PATH_RING], periods);
+	count(&counts->walked[PILOTLIGHT_WALKER_TABLES], periods);
+	if (record->end < PILOTLIGHT_WALK_ENDS)
+		count(&counts->ends[record->end], periods);
+}
+
+static __always_inline void end_request(struct request *request)
+{
+	__u64 key = (__u64)request, begin_ns = watch_begin(), times, ns;
+	struct block_request *kept = bpf_map_lookup_elem(&block_requests, &key);
+	__u64 random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+	__u64 period = source_periods[PILOTLIGHT_SOURCE_BLOCK];
+	__u32 periods;
+
+	if (kept && period) {
+		times = kept->record.periods;
+		ns = bpf_ktime_get_ns() - kept->record.time_ns;
+		periods = pace_periods(ns * times, period, 1, random);
+		if (periods && kept->record.time_ns > block_since_ns)
+			send_request(kept, periods);
+		bpf_map_delete_elem(&block_requests, &key);
+	}
+	watch_end(PILOTLIGHT_SOURCE_BLOCK, begin_ns);
+}
+
+static __always_inline void sample_bytes(void *ctx, struct request *request)
+{
+	__u32 periods = periods_in(PILOTLIGHT_SOURCE_BLOCK_BYTES, request->__data_len);
+
+	if (periods)
+		sample_current(ctx, PILOTLIGHT_SOURCE_BLOCK_BYTES, block_operation(request),
+			periods, SKIP_NOTHING);
+}
+
+static __always_inline void note_request(void *ctx, struct request *request)
+{
+	if (source_periods[PILOTLIGHT_SOURCE_BLOCK])
+		begin_request(ctx, request);
+	if (source_periods[PILOTLIGHT_SOURCE_BLOCK_BYTES])
+		sample_bytes(ctx, request);
+}
+
+/* Since 6.5: in the thread that begins the I/O. */
+SEC("?tp_btf/block_io_start")
+int BPF_PROG(start_io, struct request *request)
+{
+	note_request(ctx, request);
+	return 0;
+}
+
+SEC("?tp_btf/block_io_done")
+int BPF_PROG(end_io, struct request *request)
+{
+	end_request(request);
+	return 0;
+}
+
+/* In older kernels: maybe in a thread of the kernel, to which the request was left. */
+SEC("?tp_btf/block_rq_issue")
+int BPF_PROG(issue_io, struct request *request)
+{
+	note_request(ctx, request);
+	return 0;
+}
+
+SEC("?tp_btf/block_rq_complete")
+int BPF_PROG(complete_io, struct request *request)
+{
+	end_request(request);
+	return 0;
+}

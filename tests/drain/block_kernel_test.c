@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Block I/O: its time and its bytes, by the thread that began it. */
+#include "capture/block_programs.h"
+#include "tests/drain/scheduler_fixture.h"
+
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+enum {
+	TIME = PILOTLIGHT_SOURCE_BLOCK,
+	BYTES = PILOTLIGHT_SOURCE_BLOCK_BYTES,
+	BOTH_OF_BLOCK = 1 << PILOTLIGHT_SOURCE_CPU | 1 << TIME | 1 << BYTES,
+	WRITES = 200,
+	WRITE_BYTES = 64 << 10,
+};
+
+static int file = -1;
+
+static void open_block(uint32_t sources)
+{
+	char path[] = "/var/tmp/block_kernel_test.XXXXXX";
+	struct block_support support;
+	struct statfs status;
+
+	block_support_read(&support);
+	file = mkostemp(path, O_CLOEXEC | O_DIRECT);
+	if (file >= 0)
+		(void)unlink(path);
+	if (*support.missing || file < 0 || fstatfs(file, &status) < 0 ||
+		status.f_type == TMPFS_MAGIC || status.f_type == OVERLAYFS_SUPER_MAGIC) {
+		print_message("skipped: no file of a disk can be written directly\n");
+		skip();
+	}
+	open_fixture(sources);
+}
+
+/* Each write is done when it returns. */
+static void write_directly(struct life *life, int number)
+{
+	static _Alignas(4096) char bytes[WRITE_BYTES];
+
+	for (int i = 0; i < WRITES; i++)
+		if (pwrite(file, bytes, sizeof(bytes), (off_t)i * WRITE_BYTES) != WRITE_BYTES)
+			_exit(1);
+}
+
+static void run(program_function program)
+{
+	pid_t pids[THREADS_MAX];
+
+	start_program(program, 1, pids);
+	await(pids[0]);
+	drain_once();
+	(void)close(file);
+	assert_int_equal(accounts_lost(&fixture.total[TIME]), 0);
+	assert_int_equal(accounts_lost(&fixture.total[BYTES]), 0);
+}
+
+static void writes_are_counted(void **state)
+{
+	const struct life *life;
+	uint64_t bytes, wall_ns;
+
+	open_block(BOTH_OF_BLOCK);
+	life = &fixture.lives[0];
+	run(write_directly);
+	wall_ns = life->end_ns - life->begin_ns;
+	bytes = life->taken_ns[BYTES] / PERIOD_NS * PERIOD_BYTES;
+	print_message("# %.3f ms of %.3f ms, %llu bytes of %d\n", ms(life->taken_ns[TIME]),
+		ms(wall_ns), (unsigned long long)bytes, WRITES * WRITE_BYTES);
+	assert_in_range(life->taken_ns[TIME], wall_ns / 100, wall_ns / 10 * 11);
+	/* The file system may write more. */
+	assert_in_range(bytes, WRITES * WRITE_BYTES / 10 * 9, WRITES * WRITE_BYTES * 2ULL);
+	/* ... and read what it needs for that. */
+	assert_true(life->waits[PILOTLIGHT_WAIT_BLOCK_READ] <
+		    life->waits[PILOTLIGHT_WAIT_BLOCK_WRITE] / 2);
+	assert_true(fixture.block_user_frames > 0);
+}
+
+static void bytes_can_be_alone(void **state)
+{
+	open_block(1 << PILOTLIGHT_SOURCE_CPU | 1 << BYTES);
+	run(write_directly);
+	assert_true(fixture.total[BYTES].fired > 0);
+	assert_int_equal(fixture.total[TIME].fired, 0);
+}
+
+static void time_can_be_alone(void **state)
+{
+	open_block(1 << PILOTLIGHT_SOURCE_CPU | 1 << TIME);
+	run(write_directly);
+	assert_true(fixture.total[TIME].fired > 0);
+	assert_int_equal(fixture.total[BYTES].fired, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(writes_are_counted, close_fixture),
+		cmocka_unit_test_teardown(bytes_can_be_alone, close_fixture),
+		cmocka_unit_test_teardown(time_can_be_alone, close_fixture),
+	};
+
+	return cmocka_run_group_tests_name("block_kernel", tests, NULL, NULL);
+}
