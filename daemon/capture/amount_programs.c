@@ -12,8 +12,10 @@
 enum {
 	/* Samples that are taken without thinning them out, for each of CPU time. */
 	SAMPLES_PER_CPU_SAMPLE = 10,
+	SPARING_SAMPLES_PER_CPU_SAMPLE = 1,
 	SLOTS_PER_SECOND = 10, /* PACE_SLOT_NS */
 	SAMPLES_PER_SLOT_MIN = 16,
+	SPARING_SAMPLES_PER_SLOT_MIN = 4,
 	SCRATCHES = 3, /* the walkers need one less */
 };
 
@@ -26,11 +28,14 @@ bool amount_programs_has(const struct capture_settings *settings, enum pilotligh
 static uint32_t samples_per_slot(
 	const struct capture_settings *settings, uint32_t cpu_count, uint32_t source_count)
 {
-	uint64_t samples = (uint64_t)settings->rate_hz * cpu_count * SAMPLES_PER_CPU_SAMPLE /
-			   SLOTS_PER_SECOND / source_count;
+	const bool is_sparing = settings->is_sparing;
+	const uint64_t times = is_sparing ? SPARING_SAMPLES_PER_CPU_SAMPLE : SAMPLES_PER_CPU_SAMPLE;
+	const uint32_t least = is_sparing ? SPARING_SAMPLES_PER_SLOT_MIN : SAMPLES_PER_SLOT_MIN;
+	uint64_t samples =
+		(uint64_t)settings->rate_hz * cpu_count * times / SLOTS_PER_SECOND / source_count;
 
-	if (samples < SAMPLES_PER_SLOT_MIN)
-		return SAMPLES_PER_SLOT_MIN;
+	if (samples < least)
+		return least;
 	return samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX;
 }
 

@@ -15,8 +15,8 @@ bool amount_programs_has(const struct capture_settings *settings, enum pilotligh
 
 /*
  * Prepares the opened object for loading: periods, room on each CPU, and the pace. While the
- * sources together have more than ten times as many samples as CPU time, each sample stands for
- * more periods.
+ * sources together have more than ten times as many samples as CPU time, or as many if the settings
+ * are sparing, each sample stands for more periods.
  */
 void amount_programs_prepare(
 	struct sampler *programs, const struct capture_settings *settings, uint32_t cpu_count);

@@ -96,6 +96,7 @@ static int open_host(
 		.wants_kernel = settings->wants_kernel,
 		.filters_processes = settings->filters_processes,
 		.event = (uint8_t)settings->event,
+		.is_sparing = settings->is_sparing,
 		.sources = settings->sources ? settings->sources : 1U << PILOTLIGHT_SOURCE_CPU,
 	};
 	struct pilotlight_capture_answer answer = { .result = 0 };

@@ -34,6 +34,10 @@ struct capture_settings {
 	enum capture_event event;
 	bool wants_kernel;
 	bool filters_processes; /* only processes that capture_follow() named, and their children */
+	/* All other sources together take no more samples than CPU time, instead of ten times as
+	 * many: each sample then stands for more periods. A capture server sets it for a limited
+	 * engine. */
+	bool is_sparing;
 	size_t map_budget_bytes; /* for all BPF maps together */
 	uint32_t stack_slots;	 /* 0: computed from rate × CPUs × drain period; else forced */
 	/* The part of it for unwind tables; 0: only the kernel walks user stacks. */

@@ -49,6 +49,7 @@ static struct pilotlight_capture_request used_part(const struct pilotlight_captu
 	used.wants_kernel = request->wants_kernel;
 	used.filters_processes = request->filters_processes;
 	used.event = request->event;
+	used.is_sparing = request->is_sparing;
 	used.sources = request->sources;
 	memcpy(used.periods, request->periods, sizeof(used.periods));
 	return used;
@@ -106,7 +107,7 @@ static int settings_of(const struct pilotlight_capture_request *request,
 			"cannot give the BPF maps more than 1 GiB of memory: lower the budget");
 	if (request->stack_slots > PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX ||
 		request->wants_kernel > 1 || request->filters_processes > 1 ||
-		request->event > CAPTURE_EVENT_CLOCK)
+		request->is_sparing > 1 || request->event > CAPTURE_EVENT_CLOCK)
 		return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
 	r = check_sources(request, fault);
 	if (r < 0)
@@ -116,6 +117,7 @@ static int settings_of(const struct pilotlight_capture_request *request,
 		.event = (enum capture_event)request->event,
 		.wants_kernel = request->wants_kernel,
 		.filters_processes = request->filters_processes,
+		.is_sparing = request->is_sparing,
 		.map_budget_bytes = request->map_budget_bytes,
 		.stack_slots = request->stack_slots,
 		.unwind_budget_bytes = request->unwind_budget_bytes,
@@ -237,6 +239,7 @@ static bool has_settings(const struct capture_host *host, const struct capture_s
 	return own->rate_hz == settings->rate_hz && own->event == settings->event &&
 	       own->wants_kernel == settings->wants_kernel &&
 	       own->filters_processes == settings->filters_processes &&
+	       own->is_sparing == settings->is_sparing &&
 	       own->map_budget_bytes == settings->map_budget_bytes &&
 	       own->stack_slots == settings->stack_slots &&
 	       own->unwind_budget_bytes == settings->unwind_budget_bytes &&
@@ -258,6 +261,7 @@ static int open_host(struct capture_session *session,
 		r = check_limits(session, &settings, fault);
 	if (r < 0)
 		return r;
+	settings.is_sparing |= session->is_limited;
 	if (session->host && has_settings(session->host, &settings)) {
 		*ret_is_taken_over = session->is_held = true;
 		return 0;

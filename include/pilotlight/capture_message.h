@@ -86,7 +86,7 @@ struct pilotlight_capture_request {
 	uint32_t rate_hz, stack_slots;
 	uint8_t wants_kernel, filters_processes; /* 0 or 1 */
 	uint8_t event;				 /* enum capture_event */
-	uint8_t padding;
+	uint8_t is_sparing;			 /* 0 or 1 */
 	uint32_t sources; /* bit mask of 1 << enum pilotlight_source; not 0 */
 	/* In units of the source; 0 for the CPU and for sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];

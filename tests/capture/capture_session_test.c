@@ -60,7 +60,7 @@ static void unused_fields_must_be_zero(void **state)
 				used++;
 		}
 		if (operation == PILOTLIGHT_CAPTURE_OPEN)
-			assert_int_equal(used, 8 + 8 + 4 + 4 + 3 + 4 + 8 * PILOTLIGHT_SOURCES);
+			assert_int_equal(used, 8 + 8 + 4 + 4 + 4 + 4 + 8 * PILOTLIGHT_SOURCES);
 		else if (operation == PILOTLIGHT_CAPTURE_RING ||
 			 operation == PILOTLIGHT_CAPTURE_FOLLOW ||
 			 operation == PILOTLIGHT_CAPTURE_SET_RATE ||
@@ -74,7 +74,7 @@ static void unused_fields_must_be_zero(void **state)
 static void settings_out_of_range_open_nothing(void **state)
 {
 	const uint64_t budget_max = PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX;
-	struct pilotlight_capture_request requests[15];
+	struct pilotlight_capture_request requests[16];
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
@@ -99,6 +99,7 @@ static void settings_out_of_range_open_nothing(void **state)
 	requests[14].sources |= 1 << PILOTLIGHT_SOURCE_RUNQUEUE;
 	requests[14].periods[PILOTLIGHT_SOURCE_RUNQUEUE] =
 		event_sources[PILOTLIGHT_SOURCE_RUNQUEUE].greatest_period + 1;
+	requests[15].is_sparing = 2;
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		assert_int_equal(execute(&session, requests[i], &answer), -EINVAL);
 		assert_true(strlen(answer.fault) > 0);

@@ -115,6 +115,9 @@ static inline void end_life(struct life *life)
 	read_times(&life->end_ns, &life->cpu_ns, &life->delay_ns);
 }
 
+/* Set before it is opened. */
+static bool is_sparing;
+
 static inline void open_fixture_in(uint32_t rate_hz, size_t map_bytes, size_t unwind_bytes,
 	uint32_t sources, bool filters_processes)
 {
@@ -124,6 +127,7 @@ static inline void open_fixture_in(uint32_t rate_hz, size_t map_bytes, size_t un
 		.map_budget_bytes = map_bytes,
 		.unwind_budget_bytes = unwind_bytes,
 		.filters_processes = filters_processes,
+		.is_sparing = is_sparing,
 		.sources = sources,
 		.periods = { [PILOTLIGHT_SOURCE_OFFCPU] = PERIOD_NS,
 			[PILOTLIGHT_SOURCE_RUNQUEUE] = PERIOD_NS,
@@ -170,6 +174,7 @@ static inline int close_fixture(void **state)
 	if (fixture.shared)
 		(void)munmap(fixture.shared, sizeof(*fixture.shared));
 	fixture = (struct fixture){ 0 };
+	is_sparing = false;
 	return 0;
 }
 

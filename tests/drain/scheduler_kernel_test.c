@@ -419,6 +419,18 @@ static void too_many_samples_get_rarer(void **state)
 	assert_in_range(fixture.waits_seen, 100, 1500);
 }
 
+/* As the service: at 99 Hz, about 99 samples a second on each CPU. */
+static void a_sparing_capture_takes_fewer(void **state)
+{
+	is_sparing = true;
+	open_fixture_at(99, BOTH);
+	assert_int_equal(capture_follow(fixture.capture, getpid()), 0);
+	fixture.allowed_percent = 40;
+	check_program(sleep_short, THREADS_MAX);
+	print_message("# %llu samples\n", (unsigned long long)fixture.waits_seen);
+	assert_in_range(fixture.waits_seen, 20, 600);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +445,7 @@ int main(void)
 		cmocka_unit_test_teardown(short_lives_add_up, close_fixture),
 		cmocka_unit_test_teardown(blocked_threads_are_taken, close_fixture),
 		cmocka_unit_test_teardown(too_many_samples_get_rarer, close_fixture),
+		cmocka_unit_test_teardown(a_sparing_capture_takes_fewer, close_fixture),
 		cmocka_unit_test_teardown(stacks_are_those_of_the_switch, close_fixture),
 		cmocka_unit_test_teardown(counted_stacks_are_those_of_the_switch, close_fixture),
 		cmocka_unit_test_teardown(a_source_can_be_alone, close_fixture),

@@ -60,7 +60,7 @@ static bool is_openable(const struct pilotlight_capture_request *request)
 	       request->unwind_budget_bytes <= PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX &&
 	       request->stack_slots <= PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX &&
 	       request->wants_kernel <= 1 && request->filters_processes <= 1 &&
-	       request->event <= 2 && has_good_sources(request);
+	       request->is_sparing <= 1 && request->event <= 2 && has_good_sources(request);
 }
 
 static int execute(const struct pilotlight_capture_request *request)
