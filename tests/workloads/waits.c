@@ -65,6 +65,14 @@ static void read_times(struct times *times)
 	} while (own_delay() != times->delay);
 }
 
+/* Of the whole life of a new thread, which has not blocked yet. */
+static void begin_life(struct times *begin)
+{
+	read_times(begin);
+	begin->wall -= begin->cpu + begin->delay;
+	begin->cpu = begin->delay = 0;
+}
+
 static void add_times(const struct times *begin)
 {
 	struct times now;
@@ -297,7 +305,7 @@ static void *map_and_unmap(void *argument)
 	struct times begin;
 
 	(void)prctl(PR_SET_NAME, WORKER_NAME);
-	read_times(&begin);
+	begin_life(&begin);
 	while (goes_on()) {
 		char *bytes = mmap(NULL, MANY_BYTES, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -329,7 +337,7 @@ static void *live_shortly(void *argument)
 {
 	struct times begin;
 
-	read_times(&begin);
+	begin_life(&begin);
 	sleep_ns(300000);
 	add_times(&begin);
 	return NULL;
@@ -348,7 +356,7 @@ static void fork_storm(unsigned number)
 		struct times begin;
 
 		if (pid == 0) {
-			read_times(&begin);
+			begin_life(&begin);
 			sleep_ns(300000);
 			add_times(&begin);
 			_exit(0);
@@ -386,6 +394,7 @@ static void stopped(unsigned number)
 	pid_t parent = getpid(), pid = fork();
 
 	if (pid == 0) {
+		(void)prctl(PR_SET_NAME, "waits-stopper");
 		while (goes_on()) {
 			(void)kill(parent, SIGSTOP);
 			sleep_ns(20000000);
@@ -459,7 +468,7 @@ static void run_worker(const struct way *way, unsigned number)
 	(void)prctl(PR_SET_NAME, WORKER_NAME);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)signal(SIGPIPE, SIG_IGN);
-	read_times(&begin);
+	begin_life(&begin);
 	way->run(number);
 	add_times(&begin);
 }
