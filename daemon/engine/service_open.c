@@ -290,14 +290,13 @@ static int open_spools(struct service *service, struct fault *fault)
 static int open_push(struct service *service)
 {
 	const struct config *config = &service->settings.config;
-	uint64_t periods[PILOTLIGHT_SOURCES];
 	struct push_options options = {
 		.spools = service->spools,
 		.sink_count = config->sink_count,
 		.broker = service->broker,
 		.history = service->settings.history,
 		.symbol_cache = service->settings.symbol_cache,
-		.sources = service_settings_sources(config, periods),
+		.sources = service->settings.sources,
 		.catch_up_ns = CATCH_UP_NS_MAX,
 	};
 

@@ -37,8 +37,9 @@ struct sink {
 	enum sink_state state;
 	bool is_open;			       /* the spool has been read, so `until_ns` is known */
 	uint64_t until_ns[PILOTLIGHT_SOURCES]; /* 0: begins with the next window */
-	struct batch batch;		       /* the one being made or written */
-	uint64_t batch_bytes;		       /* 0: none is being written */
+	uint32_t ended; /* sources that are off, with no window left; 1 << enum pilotlight_source */
+	struct batch batch;   /* the one being made or written */
+	uint64_t batch_bytes; /* 0: none is being written */
 	struct answer_job *job;
 	uint64_t names_until_ns;       /* CLOCK_MONOTONIC: `batch` waits for names; 0: none does */
 	uint64_t retry_ns, backoff_ns; /* CLOCK_MONOTONIC; 0: no failure */
@@ -151,6 +152,11 @@ static void written(struct push *push, struct sink *sink)
 	succeed(sink);
 }
 
+static bool is_on(const struct push *push, enum pilotlight_source source)
+{
+	return push->options.sources & 1U << source;
+}
+
 static void made(struct push *push, struct sink *sink)
 {
 	struct answer_outcome outcome;
@@ -167,8 +173,10 @@ static void made(struct push *push, struct sink *sink)
 			outcome.fd, outcome.bytes);
 		break;
 	case STATUS_NOT_FOUND:
-		/* These windows were dropped, and are counted as such. */
+		/* These windows were dropped, and are counted as such; or the source is off. */
 		sink->report.empty++;
+		if (!is_on(push, sink->batch.source))
+			sink->ended |= 1U << sink->batch.source;
 		skip(push, sink);
 		break;
 	case STATUS_TOO_LARGE:
@@ -281,8 +289,9 @@ static bool has_interval_ended(
 static bool find_batch(const struct push *push, struct sink *sink)
 {
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		if (!(push->options.sources & 1U << i) || push->sealed_ns == 0 ||
-			sink->until_ns[i] == 0 || !has_interval_ended(push, sink, i))
+		/* The last windows of a source that was turned off are still due. */
+		if (push->sealed_ns == 0 || sink->until_ns[i] == 0 || sink->ended & 1U << i ||
+			!has_interval_ended(push, sink, i))
 			continue;
 		limit_age(push, sink, i);
 		sink->batch = (struct batch){
@@ -334,8 +343,8 @@ void push_run(struct push *push, bool are_names_pending)
 static void count_clock_set(const struct push *push, struct sink *sink, uint64_t until_ns)
 {
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (push->options.sources & 1U << i && until_ns < sink->until_ns[i] &&
-			push->sealed_ns > 0 && until_ns > push->sealed_ns)
+		if (is_on(push, i) && until_ns < sink->until_ns[i] && push->sealed_ns > 0 &&
+			until_ns > push->sealed_ns)
 			sink->report.skipped_ns[SERVICE_SINK_CLOCK_SET] +=
 				until_ns - push->sealed_ns;
 }
@@ -349,7 +358,7 @@ void push_sealed(struct push *push, uint64_t until_ns)
 			continue;
 		count_clock_set(push, sink, until_ns);
 		for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-			if (sink->until_ns[i] == 0)
+			if (sink->until_ns[i] == 0 && is_on(push, i))
 				sink->until_ns[i] = until_ns;
 	}
 	push->sealed_ns = until_ns;

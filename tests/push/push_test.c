@@ -201,6 +201,31 @@ static void each_source_has_its_batches(void **state)
 		" event offcpu "));
 }
 
+/* As after an order to sample an event for a time. */
+static void the_last_windows_of_a_source_are_written(void **state)
+{
+	open_push(1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_OFFCPU, 1 << 20);
+	seal(0);
+	seal(60);
+	RUN_UNTIL(report().batches == 2);
+	close_push();
+
+	open_push(1U << PILOTLIGHT_SOURCE_CPU, 1 << 20);
+	seal(120);
+	RUN_UNTIL(report().batches == 2);
+	(void)text_of("20261120T031100.000000000Z_60000000000ns_offcpu.pb.gz");
+	/* Then it has none any more, and is not asked for again. */
+	strcpy(what, "404");
+	seal(180);
+	RUN_UNTIL(report().empty == 2);
+	strcpy(what, "echo");
+	seal(240);
+	RUN_UNTIL(report().batches == 3);
+	run_some(false);
+	assert_int_equal(report().batches + report().empty, 5);
+	(void)text_of("20261120T031300.000000000Z_60000000000ns_cpu.pb.gz");
+}
+
 static void a_batch_waits_for_names(void **state)
 {
 	open_push(1U << PILOTLIGHT_SOURCE_CPU, 1 << 20);
@@ -385,6 +410,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		WITH_FOLDER(each_interval_becomes_a_batch),
 		WITH_FOLDER(each_source_has_its_batches),
+		WITH_FOLDER(the_last_windows_of_a_source_are_written),
 		WITH_FOLDER(a_batch_waits_for_names),
 		WITH_FOLDER(a_wait_for_names_has_an_end),
 		WITH_FOLDER(a_restart_leaves_no_gap_and_no_overlap),
