@@ -97,7 +97,7 @@ static void malformed_requests_are_refused_without_leaks(void **state)
 	assert_int_equal(ask(*state, requests, sizeof(requests[0]), 1), -EBADMSG);
 	assert_int_equal(
 		ask(*state, requests, sizeof(requests[0]), PILOTLIGHT_CAPTURE_FDS), -EBADMSG);
-	requests[0].padding = 1;
+	requests[0].is_sparing = 1; /* not used by that operation */
 	assert_int_equal(ask(*state, requests, sizeof(requests[0]), 0), -EBADMSG);
 	assert_int_equal(open_descriptors(), before);
 }

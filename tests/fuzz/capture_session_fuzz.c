@@ -380,7 +380,7 @@ static void ask(struct engines *engines, const uint8_t *step)
 	if (!(step[0] & 0x80))
 		clear_unused(&request);
 	request.number = ++engines->requests;
-	request.padding = is_dirty;
+	request.version += is_dirty;
 	if (is_short)
 		size = 1 + step[7] % (sizeof(request) - 1);
 	require(broker_socket_send(engines->fd, &request, size, &machine.fd, has_fd) == 0);
