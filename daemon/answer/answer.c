@@ -313,7 +313,9 @@ static int fail_output(struct answer *answer, int error)
 		answer->reply, ANSWER_FAILED, "cannot write the answer: %s", strerror(-error));
 }
 
-/* Text that repeats its names shrinks to a twentieth. pprof is gzip already, a time line is short.
+/*
+ * Folded stacks shrink to a fifteenth, a flame graph to a seventh. pprof is gzip already, a time
+ * line is short.
  */
 static bool compresses(const struct answer *answer)
 {
