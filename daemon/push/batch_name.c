@@ -10,20 +10,32 @@
 #include <string.h>
 #include <time.h>
 
+enum { SOURCE_BYTES = 24 };
+
 /* Up to the year 9999, and within 64 bits of nanoseconds. */
 #define TIME_NS_MAX INT64_MAX
+
+/* "kmem:live" becomes "kmem-live": tools take what is before a colon for a host. */
+static void format_source(enum pilotlight_source source, char text[SOURCE_BYTES])
+{
+	(void)snprintf(text, SOURCE_BYTES, "%s", event_sources[source].name);
+	for (char *colon = text; (colon = strchr(colon, ':'));)
+		*colon = '-';
+}
 
 void batch_name_format(const struct batch *batch, const char *ending, char name[BATCH_NAME_BYTES])
 {
 	time_t seconds = (time_t)(batch->start_ns / NSEC_PER_SEC);
+	char source[SOURCE_BYTES];
 	struct tm time = { 0 };
 
+	format_source(batch->source, source);
 	(void)gmtime_r(&seconds, &time);
 	(void)snprintf(name, BATCH_NAME_BYTES,
 		"%04d%02d%02dT%02d%02d%02d.%09" PRIu64 "Z_%" PRIu64 "ns_%s%.*s",
 		time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour, time.tm_min,
 		time.tm_sec, batch->start_ns % NSEC_PER_SEC, batch->end_ns - batch->start_ns,
-		event_sources[batch->source].name, BATCH_ENDING_BYTES - 1, ending);
+		source, BATCH_ENDING_BYTES - 1, ending);
 }
 
 /* Reads exactly `digits` digits, or up to 19 if 0, and advances. Returns false if there are none.
@@ -76,10 +88,13 @@ static bool take_time(const char **at, uint64_t *ret_ns)
 static bool take_source(const char **at, enum pilotlight_source *ret_source)
 {
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		size_t size = strlen(event_sources[i].name);
+		char source[SOURCE_BYTES];
+		size_t size;
 
-		/* No source's name begins another's, up to the dot of the ending. */
-		if (strncmp(*at, event_sources[i].name, size) == 0 && (*at)[size] == '.') {
+		format_source(i, source);
+		size = strlen(source);
+		/* The name ends where the ending begins. */
+		if (strncmp(*at, source, size) == 0 && (*at)[size] == '.') {
 			*at += size;
 			*ret_source = i;
 			return true;

@@ -29,6 +29,20 @@ static void a_name_says_which_time_of_which_source(void **state)
 	assert_int_equal(back.source, batch.source);
 }
 
+static void each_source_has_a_name_of_its_own(void **state)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		const struct batch batch = { NOW_NS, NOW_NS + 1, i };
+		char name[BATCH_NAME_BYTES];
+		struct batch back;
+
+		batch_name_format(&batch, ".pb.gz", name);
+		assert_null(strpbrk(name, ": /"));
+		assert_int_equal(batch_name_parse(name, ".pb.gz", &back), 0);
+		assert_int_equal(back.source, i);
+	}
+}
+
 static void the_longest_name_fits(void **state)
 {
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
@@ -76,6 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_name_says_which_time_of_which_source),
+		cmocka_unit_test(each_source_has_a_name_of_its_own),
 		cmocka_unit_test(the_longest_name_fits),
 		cmocka_unit_test(other_names_are_refused),
 	};
