@@ -36,20 +36,22 @@ struct {
 	__type(value, __u64);
 } cgroup_verdicts SEC(".maps");
 
+/* What is known while going down a path. It is no variable of a function: the verifier would follow
+ * each of its values through all parts of a path, which took a second. */
+struct cgroup_descent {
+	struct pilotlight_cgroup_key key;
+	__u32 flags;
+	__u32 path_state;
+	__u32 is_in_slices; /* of systemd, and not yet in a unit */
+};
+
 /* Of each CPU, entries for: samples of CPU time, those of other sources, of blocked threads. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct pilotlight_cgroup_key);
-} cgroup_keys SEC(".maps");
-
-/* What is known while going down a path. */
-struct cgroup_descent {
-	__u32 flags;
-	__u32 path_state;
-	__u32 is_in_slices; /* of systemd, and not yet in a unit */
-};
+	__type(value, struct cgroup_descent);
+} cgroup_descents SEC(".maps");
 
 static __always_inline struct pilotlight_cgroup_value find_name(
 	struct pilotlight_cgroup_key *key, __u32 state)
@@ -62,23 +64,26 @@ static __always_inline struct pilotlight_cgroup_value find_name(
 	return value ? *value : (struct pilotlight_cgroup_value){ 0 };
 }
 
+/* Does the kernel's string of `bytes`, with its NUL, end so? Linux 6.1 does not verify a look into
+ * our copy of it. */
 static __always_inline int is_slice(const char *name, long bytes)
 {
 	static const char ending[] = ".slice";
-	__u32 begin = (__u32)bytes - sizeof(ending);
+	char end[sizeof(ending)] = { 0 };
 
-	if (begin >= PILOTLIGHT_CGROUP_NAME_BYTES - sizeof(ending))
+	if (bytes < (long)sizeof(ending) ||
+		bpf_probe_read_kernel(end, sizeof(end), name + bytes - sizeof(end)))
 		return 0;
-	for (__u32 i = 0; i < sizeof(ending) - 1; i++)
-		if (name[begin + i] != ending[i])
+	for (__u32 i = 0; i < sizeof(ending); i++)
+		if (end[i] != ending[i])
 			return 0;
 	return 1;
 }
 
-/* Takes one part of the path, whose name is in `key` with `bytes` and its NUL. */
-static __always_inline void descend(
-	struct cgroup_descent *descent, struct pilotlight_cgroup_key *key, long bytes)
+/* Takes one part of the path, whose name is in the key, too, with `bytes` and its NUL. */
+static __always_inline void descend(struct cgroup_descent *descent, const char *name, long bytes)
 {
+	struct pilotlight_cgroup_key *key = &descent->key;
 	struct pilotlight_cgroup_value value;
 
 	if (descent->path_state != PILOTLIGHT_CGROUP_NOWHERE) {
@@ -89,7 +94,7 @@ static __always_inline void descend(
 	if (descent->is_in_slices) {
 		value = find_name(key, PILOTLIGHT_CGROUP_UNIT);
 		descent->flags |= value.flags;
-		descent->is_in_slices = is_slice(key->name, bytes);
+		descent->is_in_slices = is_slice(name, bytes);
 	}
 	value = find_name(key, PILOTLIGHT_CGROUP_CONTAINER);
 	/* Else a user could hide by the name of an excluded container. */
@@ -113,27 +118,27 @@ static __always_inline const char *name_of(const struct cgroup *cgroup, __u32 le
 /* Is it recorded? Without a verdict, as after an error, it is not. */
 static __noinline int judge_cgroup(const struct cgroup *cgroup, __u32 entry)
 {
-	struct pilotlight_cgroup_key *key = bpf_map_lookup_elem(&cgroup_keys, &entry);
-	struct cgroup_descent descent = {
-		.path_state = PILOTLIGHT_CGROUP_PATH,
-		.is_in_slices = 1,
-	};
+	struct cgroup_descent *descent = bpf_map_lookup_elem(&cgroup_descents, &entry);
 	int depth = BPF_CORE_READ(cgroup, level);
 
-	if (!key)
+	if (!descent)
 		return 0;
+	descent->flags = 0;
+	descent->path_state = PILOTLIGHT_CGROUP_PATH;
+	descent->is_in_slices = 1;
 	/* The root has no name. */
 	for (int level = 1; level <= PILOTLIGHT_CGROUP_DEPTH && level <= depth; level++) {
+		const char *name = name_of(cgroup, level);
 		long bytes = bpf_probe_read_kernel_str(
-			key->name, sizeof(key->name), name_of(cgroup, level));
+			descent->key.name, sizeof(descent->key.name), name);
 
 		if (bytes <= 0)
 			return 0;
-		descend(&descent, key, bytes);
+		descend(descent, name, bytes);
 	}
-	if (descent.flags & PILOTLIGHT_CGROUP_EXCLUDED)
+	if (descent->flags & PILOTLIGHT_CGROUP_EXCLUDED)
 		return 0;
-	return !includes_cgroups || descent.flags & PILOTLIGHT_CGROUP_INCLUDED;
+	return !includes_cgroups || descent->flags & PILOTLIGHT_CGROUP_INCLUDED;
 }
 
 /* Are threads in this cgroup recorded? Its serial number is known. */

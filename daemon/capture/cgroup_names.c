@@ -223,7 +223,7 @@ int cgroup_names_prepare(struct sampler *programs, const struct cgroup_choice *c
 	programs->rodata->includes_cgroups = cgroup_choice_has_inclusion(choice);
 	(void)bpf_map__set_max_entries(programs->maps.cgroup_names, (uint32_t)names->count);
 	(void)bpf_map__set_max_entries(programs->maps.cgroup_verdicts, PILOTLIGHT_CGROUP_VERDICTS);
-	(void)bpf_map__set_max_entries(programs->maps.cgroup_keys, 3);
+	(void)bpf_map__set_max_entries(programs->maps.cgroup_descents, 3);
 	return 0;
 }
 
