@@ -137,13 +137,6 @@ void config_done(struct config *config)
 	*config = (struct config){ 0 };
 }
 
-void config_origin_done(struct config_origin *origin)
-{
-	free(origin->file);
-	free(origin->text);
-	*origin = (struct config_origin){ 0 };
-}
-
 bool config_is_set(const struct config *config, const char *section, const char *key)
 {
 	size_t knob = config_knob_find(section, key);

@@ -40,6 +40,8 @@ bool config_sink_is_section(const char *section);
 int config_sink_enter(struct config *config, const char *section, struct config_sink **ret_sink);
 void config_sink_done(struct config_sink *sink);
 
+/* config_origin.c */
+
 void config_origin_done(struct config_origin *origin);
 
 /* config_assignment.c */
