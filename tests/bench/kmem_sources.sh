@@ -4,9 +4,9 @@
 #
 #	make && tests/bench/kmem_sources.sh [agree] [cost]
 #
-# agree  `perf kmem --slab record` and `pilotlight record -e kmem:alloc` watch the same load, which opens and closes
-#        event descriptors (CALLS, 200000) and walks a tree (TREE, /usr/share). Prints the bytes of the greatest call sites
-#        by both: unsampled (a period of 1 byte), and in samples of 64 KiB.
+# agree  perf, with the events of perf kmem, and `pilotlight record -e kmem:alloc` watch the same load, which opens and
+#        closes event descriptors (CALLS, 200000) or walks a tree (TREE, /usr/share). Prints the bytes of the greatest
+#        call sites by both: with a period of 1 byte, and in samples of 64 KiB.
 # cost   CPU time of the loads alone, under `perf kmem --slab record`, and under `pilotlight record` with each event
 #        and with all three. ROUNDS (5) rounds by turns; medians. Also BPF's time an event, by the kernel's statistics.
 set -u
@@ -83,8 +83,8 @@ by_us() {
 agree() {
 	for load in "${loads[@]}"; do
 		for period in 1 65536; do
-			run_load "$load" perf kmem --slab record -o "$tmp/perf.data" \
-				"$pilotlight" record -q -f sites -e kmem:alloc/period=$period/ -o "$tmp/ours.sites" -- >/dev/null 2>&1
+			run_load "$load" perf record -q -c 1 -m 64M -e kmem:kmalloc -e kmem:kmem_cache_alloc \
+				-o "$tmp/perf.data" -- "$pilotlight" record -q -f sites -e kmem:alloc/period=$period/ -o "$tmp/ours.sites" -- >/dev/null 2>&1
 			by_perf >"$tmp/theirs"
 			by_us "$tmp/ours.sites" >"$tmp/ours"
 			echo "$load, a period of $period bytes: bytes by perf, by pilotlight"
