@@ -509,6 +509,7 @@ void capture_read_cost(const struct capture *capture, struct capture_cost *ret_c
 		.map_bytes = state->map_bytes,
 		.sideband_bytes = sideband_bytes(capture->sideband),
 		.children_not_followed = state->children_not_followed,
+		.skipped_events = state->skipped_events,
 	};
 
 	if (capture->layout.has_walks)

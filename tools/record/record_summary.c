@@ -95,6 +95,9 @@ static void print_lost(FILE *file, const struct profile *const sampled[PILOTLIGH
 	if (report->capture.children_not_followed > 0)
 		(void)fprintf(file, "; %" PRIu64 " child processes not sampled",
 			report->capture.children_not_followed);
+	if (report->capture.skipped_events > 0)
+		(void)fprintf(file, "; %" PRIu64 " events of kernel memory in interrupts not seen",
+			report->capture.skipped_events);
 	refused = report->processes.images_evicted + report->processes.images_refused +
 		  report->processes.mappings_refused + report->processes.files_refused;
 	if (refused > 0)
