@@ -41,11 +41,14 @@ struct {
 	__type(value, struct amount_cpu);
 } amount_cpus SEC(".maps");
 
-/* Which frames the kernel stack of a sample lacks. */
+/* Which frames the stacks of a sample lack. */
 enum skipped_frames {
 	SKIP_NOTHING,
-	SKIP_TO_SCHEDULE, /* those above __schedule() */
-	SKIP_KERNEL,	  /* all: the event is one of user code, such as a probe in it */
+	SKIP_TO_SCHEDULE, /* of the kernel stack: those above __schedule() */
+	/* All of it: the event is one of user code, such as a probe in it. */
+	SKIP_KERNEL,
+	/* And the user's leaf: the probe is where a function begins, and its caller counts. */
+	SKIP_CALLED,
 };
 
 enum {
@@ -94,6 +97,19 @@ static __noinline __u32 frames_above_schedule(void *ctx)
 	return 0;
 }
 
+/* Where the walk of the user stack begins. */
+static __always_inline int read_walk_registers(struct walk *walk, enum skipped_frames skipped)
+{
+	if (!read_task_registers(walk))
+		return 0;
+	if (skipped == SKIP_CALLED) {
+		if (!can_read_user(&walk->ip, 1, walk->sp))
+			return 0;
+		walk->sp += sizeof(walk->ip);
+	}
+	return 1;
+}
+
 /* Takes one sample of the current thread. Returns 0 if it is not stored, or not wanted. */
 static __noinline int take_sample(void *ctx, const struct occasion *occasion)
 {
@@ -128,12 +144,13 @@ static __noinline int take_sample(void *ctx, const struct occasion *occasion)
 	}
 	count(&counts->run_ns, -now);
 	pace_note(&paces[source], samples_per_slot, now);
-	sample->has_kernel_stack = wants_kernel && occasion->skipped != SKIP_KERNEL;
+	sample->has_kernel_stack = wants_kernel && occasion->skipped < SKIP_KERNEL;
 	if (wants_kernel && occasion->skipped == SKIP_TO_SCHEDULE)
 		sample->skipped_frames = frames_above_schedule(ctx);
 	walker->walk.record.time_ns = now;
 	is_stored = record_sample(ctx, counts, walker, sample,
-		wants_walks && has_user_mappings() && read_task_registers(&walker->walk));
+		wants_walks && has_user_mappings() &&
+			read_walk_registers(&walker->walk, occasion->skipped));
 	counts = bpf_map_lookup_elem(&counters, &index);
 	if (counts)
 		count(&counts->run_ns, bpf_ktime_get_ns());

@@ -577,4 +577,6 @@ int list_mapped_files(struct bpf_iter__task_vma *context)
 #include "kmem.bpf.h"
 #include "lock.bpf.h"
 
+#include "heap.bpf.h"
+
 char LICENSE[] SEC("license") = "GPL";

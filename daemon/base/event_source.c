@@ -115,6 +115,27 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.least_period = 512,
 		.greatest_period = 1 << 30,
 	},
+	[PILOTLIGHT_SOURCE_HEAP_ALLOC] = {
+		.name = "heap:alloc",
+		.title = "memory that programs allocated",
+		.unit = "bytes",
+		.pprof_type = "alloc_space",
+		.cost = "0.5 us for each malloc() of the sampled processes",
+		.default_period = 16 * KIB,
+		.least_period = 1,
+		.greatest_period = GIB,
+	},
+	[PILOTLIGHT_SOURCE_HEAP_LIVE] = {
+		.name = "heap:live",
+		.title = "memory that programs allocated since sampling began, and not freed",
+		.unit = "bytes",
+		.pprof_type = "inuse_space",
+		.cost = "2 us for each malloc() with its free(), of the sampled processes",
+		.default_period = 16 * KIB,
+		.least_period = 1,
+		.greatest_period = GIB,
+		.is_live = true,
+	},
 };
 
 const struct event_source event_source_wall = {

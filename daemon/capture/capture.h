@@ -13,6 +13,7 @@
 #include "capture/map_sizes.h"
 #include "capture/sideband.h"
 #include "capture/walk_maps.h"
+#include "pilotlight/capture_message.h"
 #include "pilotlight/event.h"
 
 #include <stdbool.h>
@@ -146,6 +147,12 @@ int capture_list_files(struct capture *capture);
  * `before_ns` to go on.
  */
 int capture_take_blocked(struct capture *capture, uint64_t before_ns);
+
+/*
+ * If heaps are sampled: sets probes at an allocator's function in a process that is followed, and
+ * in what it forks from now on. Returns 0 or -errno, see PILOTLIGHT_CAPTURE_PROBE.
+ */
+int capture_set_probe(struct capture *capture, const struct pilotlight_capture_probe *probe);
 
 /*
  * Attaches the sampler to all online CPUs. Call it last before time counts. CPUs that came online

@@ -6,6 +6,7 @@
 #include "capture/count_events.h"
 #include "capture/cpu_events.h"
 #include "capture/cpu_list.h"
+#include "capture/heap_programs.h"
 #include "capture/kernel_cost.h"
 #include "capture/killable_read.h"
 #include "capture/kmem_programs.h"
@@ -44,6 +45,7 @@ struct capture_host {
 	uint32_t cpu_count;
 	bool is_started;
 	struct thread_visit visit;
+	struct heap_probes heap;
 	uint64_t fixed_map_bytes; /* of maps whose memory is allocated at once */
 	uint64_t map_bytes;	  /* of all maps */
 };
@@ -187,6 +189,7 @@ void capture_host_free(struct capture_host *host)
 	if (!host)
 		return;
 	thread_visit_end(&host->visit);
+	heap_probes_done(&host->heap);
 	cpu_events_free(host->events);
 	count_events_free(host->counts);
 	sideband_rings_free(host->rings);
@@ -325,6 +328,8 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 			r = kmem_programs_start(host->programs, &host->settings, fault);
 		if (r == 0)
 			r = block_programs_start(host->programs, &host->settings, fault);
+		if (r == 0)
+			r = heap_programs_start(host->programs, &host->settings);
 		if (r < 0 && !host->is_started)
 			capture_host_stop(host);
 		host->is_started = host->is_started || r == 0;
@@ -354,6 +359,7 @@ void capture_host_stop(struct capture_host *host)
 	lock_programs_stop(host->programs);
 	kmem_programs_stop(host->programs);
 	block_programs_stop(host->programs);
+	heap_programs_stop(host->programs, &host->heap);
 	host->is_started = false;
 }
 
@@ -394,6 +400,19 @@ int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns)
 		host->programs, &host->settings, before_ns, &host->visit);
 }
 
+/* A probe is a breakpoint: at a wrong offset it would damage the process. So it must be one that is
+ * sampled. */
+int capture_host_set_probe(struct capture_host *host, const struct pilotlight_capture_probe *probe)
+{
+	uint32_t pid = probe->pid;
+	uint8_t one;
+
+	if (!host->settings.filters_processes ||
+		bpf_map_lookup_elem(bpf_map__fd(host->programs->maps.followed_tgids), &pid, &one))
+		return -EPERM;
+	return heap_programs_set_probe(host->programs, &host->settings, probe, &host->heap);
+}
+
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)
 {
 	if (rate_hz > host->settings.rate_hz)
@@ -422,6 +441,7 @@ static void read_programs(const struct capture_host *host, struct pilotlight_cap
 	lock_programs_add_cost(programs, &state->program_ns);
 	kmem_programs_add_cost(programs, &state->program_ns, &state->skipped_events);
 	block_programs_add_cost(programs, &state->program_ns);
+	heap_programs_add_cost(programs, &state->program_ns);
 }
 
 void capture_host_read_state(struct capture_host *host, struct pilotlight_capture_state *ret_state)

@@ -54,6 +54,9 @@ int capture_host_follow_cpus(struct capture_host *host);
 int capture_host_list_files(struct capture_host *host);
 /* As capture_take_blocked(). */
 int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns);
+
+/* See PILOTLIGHT_CAPTURE_PROBE. */
+int capture_host_set_probe(struct capture_host *host, const struct pilotlight_capture_probe *probe);
 /* -ERANGE: above the rate of the settings, for which the maps were sized. */
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz);
 

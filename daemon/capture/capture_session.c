@@ -40,6 +40,8 @@ static struct pilotlight_capture_request used_part(const struct pilotlight_captu
 	used.number = request->number;
 	if (has_value(request->operation))
 		used.value = request->value;
+	if (request->operation == PILOTLIGHT_CAPTURE_PROBE)
+		used.probe = request->probe;
 	if (request->operation != PILOTLIGHT_CAPTURE_OPEN)
 		return used;
 	used.map_budget_bytes = request->map_budget_bytes;
@@ -340,6 +342,8 @@ static int execute(struct capture_session *session,
 	case PILOTLIGHT_CAPTURE_TAKE_BLOCKED:
 		return request->value == 0 ? -EINVAL
 					   : capture_host_take_blocked(host, request->value);
+	case PILOTLIGHT_CAPTURE_PROBE:
+		return capture_host_set_probe(host, &request->probe);
 	case PILOTLIGHT_CAPTURE_OPEN:
 	case PILOTLIGHT_CAPTURE_OPERATIONS:
 		break;
@@ -380,7 +384,8 @@ static size_t fill_answer(struct capture_session *session,
 	if (request->operation == PILOTLIGHT_CAPTURE_CLOSE ||
 		request->operation == PILOTLIGHT_CAPTURE_FOLLOW ||
 		request->operation == PILOTLIGHT_CAPTURE_LIST_FILES ||
-		request->operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED)
+		request->operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED ||
+		request->operation == PILOTLIGHT_CAPTURE_PROBE)
 		return 0;
 	if (request->operation == PILOTLIGHT_CAPTURE_RING)
 		return fill_ring(host, request->value, &answer->layout, fds);

@@ -86,7 +86,7 @@ void kmem_support_read(char ret_missing[KMEM_MISSING_BYTES])
 static void set_maps(
 	struct sampler *sampler, const struct capture_settings *settings, uint32_t live_slots)
 {
-	bool wants_live = amount_programs_has(settings, PILOTLIGHT_SOURCE_KMEM_LIVE);
+	bool wants_live = map_sizes_has_live(settings->sources);
 	uint32_t caches = are_wanted(settings) ? PILOTLIGHT_KMEM_CACHES : 1;
 
 	(void)bpf_map__set_max_entries(sampler->maps.live, wants_live ? live_slots : 1);

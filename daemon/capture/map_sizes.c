@@ -69,7 +69,7 @@ size_t map_sizes_thread_bytes(uint32_t sources, size_t map_budget_bytes)
 
 bool map_sizes_has_live(uint32_t sources)
 {
-	return sources & 1U << PILOTLIGHT_SOURCE_KMEM_LIVE;
+	return sources & (1U << PILOTLIGHT_SOURCE_KMEM_LIVE | 1U << PILOTLIGHT_SOURCE_HEAP_LIVE);
 }
 
 size_t map_sizes_bytes(const struct map_sizes *sizes)

@@ -7,6 +7,7 @@
 #include "capture/capture.h"
 #include "capture/cgroup_names.h"
 #include "capture/count_events.h"
+#include "capture/heap_programs.h"
 #include "capture/kmem_programs.h"
 #include "capture/libbpf_log.h"
 #include "capture/lock_programs.h"
@@ -196,6 +197,8 @@ int sampler_programs_load(const struct capture_settings *settings,
 		r = kmem_programs_prepare(programs, settings, sizes->maps.live_slots, fault);
 	if (r == 0)
 		r = block_programs_prepare(programs, settings, fault);
+	if (r == 0)
+		r = heap_programs_prepare(programs, settings, fault);
 	if (r < 0)
 		return r;
 	r = sampler__load(programs);

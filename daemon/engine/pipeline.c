@@ -16,6 +16,8 @@ enum {
 	/* The maximum delay before a new mapping's file is opened. A short-lived process may
 	 * unlink its file. */
 	SIDEBAND_PERIOD_MS = 20,
+	/* A program calls its allocator soon after it has mapped it. */
+	HEAP_SIDEBAND_PERIOD_MS = 1,
 	/* A drain comes early if images of ended processes need room, but not before 1/4 of its
 	 * period. */
 	EARLY_SHARE = 4,
@@ -34,6 +36,7 @@ void pipeline_free(struct pipeline *pipeline)
 {
 	if (!pipeline)
 		return;
+	heap_watch_free(pipeline->heap);
 	unwinding_free(pipeline->unwinding);
 	symbolizer_free(pipeline->symbolizer);
 	symbol_cache_free(pipeline->symbol_cache);
@@ -102,6 +105,8 @@ int pipeline_follow(struct pipeline *pipeline, pid_t pid, struct fault *fault)
 {
 	int r = capture_follow(pipeline->capture, pid);
 
+	if (r == 0 && pipeline->heap)
+		r = heap_watch_follow(pipeline->heap, pid);
 	if (r < 0)
 		return fault_set(fault, r, "cannot follow process %d: %s", (int)pid, strerror(-r));
 	return 0;
@@ -143,13 +148,15 @@ static uint64_t sideband_records(struct pipeline *pipeline)
 static int set_timer(struct pipeline *pipeline, bool has_changes)
 {
 	uint64_t now_ns = clock_monotonic_ns(), due_ns = pipeline->next_drain_ns;
+	uint64_t period_ns =
+		(pipeline->heap ? HEAP_SIDEBAND_PERIOD_MS : SIDEBAND_PERIOD_MS) * 1000000ULL;
 	struct itimerspec timer = { 0 };
 	int r = watch_sideband(pipeline, !has_changes);
 
 	if (r < 0)
 		return r;
-	if (has_changes && due_ns > now_ns + SIDEBAND_PERIOD_MS * 1000000ULL)
-		due_ns = now_ns + SIDEBAND_PERIOD_MS * 1000000ULL;
+	if (has_changes && due_ns > now_ns + period_ns)
+		due_ns = now_ns + period_ns;
 	if (due_ns > jit_due_ns(pipeline))
 		due_ns = jit_due_ns(pipeline);
 	if (due_ns <= now_ns)
@@ -203,6 +210,9 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	r = prepare_unwinding(pipeline);
 	if (r < 0)
 		return fault_set(fault, r, "cannot load unwind tables: %s", strerror(-r));
+	r = pipeline->heap ? heap_watch_begin(pipeline->heap, fault) : 0;
+	if (r < 0)
+		return r;
 	pipeline->started_ns = clock_monotonic_ns();
 	pipeline->last_flip_ns = pipeline->started_ns;
 	pipeline->open.monotonic_ns = pipeline->started_ns;
@@ -392,6 +402,8 @@ int pipeline_finish(struct pipeline *pipeline, struct fault *fault)
 	if (r < 0)
 		return r;
 	capture_stop(pipeline->capture);
+	if (pipeline->heap)
+		heap_watch_finish(pipeline->heap);
 	now_ns = clock_monotonic_ns();
 	pipeline->report.elapsed_ns = now_ns - pipeline->started_ns;
 	/* Both sets: the active one, and the one that a failed flip may have left full. */

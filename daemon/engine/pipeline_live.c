@@ -68,9 +68,18 @@ void pipeline_forget_live(const struct pipeline *pipeline, const struct raw_samp
 		live_map_forget(map_fd(pipeline), &key);
 }
 
+static enum heap_holder holder_of(
+	const struct pipeline *pipeline, const struct pilotlight_live_key *key, uint64_t time_ns)
+{
+	if (key->source != PILOTLIGHT_SOURCE_HEAP_LIVE || !pipeline->heap)
+		return HEAP_HOLDER_PROCESS;
+	return heap_watch_holder(pipeline->heap, (pid_t)key->tgid, time_ns);
+}
+
 static bool lives(void *context, const struct pilotlight_live_key *key, uint64_t time_ns)
 {
-	return live_map_has(map_fd(context), key, time_ns);
+	return live_map_has(map_fd(context), key, time_ns) &&
+	       holder_of(context, key, time_ns) != HEAP_HOLDER_NONE;
 }
 
 static void forget(void *context, const struct pilotlight_live_key *key)
@@ -112,13 +121,33 @@ int pipeline_keep_live(struct pipeline *pipeline, const struct raw_sample *sampl
 	return r;
 }
 
+/* Says in a last frame that the process was killed. */
+static const struct resolved_frame *mark_victim(const struct resolved_frame *frames, size_t *count,
+	struct resolved_frame marked[RESOLVED_FRAMES_MAX])
+{
+	if (*count == RESOLVED_FRAMES_MAX)
+		return frames;
+	memcpy(marked, frames, *count * sizeof(*frames));
+	marked[(*count)++] = (struct resolved_frame){
+		.binary = RESOLVED_SYNTHETIC,
+		.name = "[killed: out of memory]",
+	};
+	return marked;
+}
+
 /* A live_function. */
 static int add_to_window(void *context, const struct raw_sample *sample,
 	const struct live_labels *labels, const struct resolved_frame *frames, size_t count)
 {
 	struct pipeline *pipeline = context;
 	const struct aggregator_labels own = { .exe = labels->exe, .cgroup = labels->cgroup };
-	int r = aggregator_add(pipeline->open.parts[sample->source].aggregator, sample,
+	const struct pilotlight_live_key key = live_key_of(sample);
+	struct resolved_frame marked[RESOLVED_FRAMES_MAX];
+	int r;
+
+	if (holder_of(pipeline, &key, sample->first_ns) == HEAP_HOLDER_VICTIM)
+		frames = mark_victim(frames, &count, marked);
+	r = aggregator_add(pipeline->open.parts[sample->source].aggregator, sample,
 		pipeline->cgroups ? &own : NULL, frames, count);
 
 	pipeline->lacks_live_room |= r == -E2BIG;

@@ -64,6 +64,17 @@ static int open_unwinding(struct pipeline *pipeline)
 	return r;
 }
 
+static int open_heap(struct pipeline *pipeline)
+{
+	const uint32_t heaps =
+		1U << PILOTLIGHT_SOURCE_HEAP_ALLOC | 1U << PILOTLIGHT_SOURCE_HEAP_LIVE;
+
+	if (!(pipeline->settings.capture.sources & heaps))
+		return 0;
+	return heap_watch_new(
+		pipeline->capture, pipeline->broker, pipeline->processes, &pipeline->heap);
+}
+
 static int open_jit(struct pipeline *pipeline)
 {
 	const struct late_samples_limits limits = {
@@ -121,6 +132,8 @@ int pipeline_open_stages(struct pipeline *pipeline)
 		r = open_symbolizer(pipeline);
 	if (r == 0)
 		r = open_unwinding(pipeline);
+	if (r == 0)
+		r = open_heap(pipeline);
 	return r;
 }
 

@@ -55,8 +55,11 @@ static void add_mapping(struct pipeline *pipeline, const struct sideband_record 
 
 	/* The table counts mappings beyond its bounds; their frames stay unsymbolized. */
 	if (process_table_map(
-		    pipeline->processes, record->pid, record->time_ns, &event, &mapping.file) == 0)
-		note_mapping(pipeline, record, &mapping);
+		    pipeline->processes, record->pid, record->time_ns, &event, &mapping.file) < 0)
+		return;
+	note_mapping(pipeline, record, &mapping);
+	if (pipeline->heap)
+		heap_watch_mapped(pipeline->heap, record->pid, &mapping);
 }
 
 static void handle_exit(struct pipeline *pipeline, const struct sideband_record *record)
@@ -65,6 +68,8 @@ static void handle_exit(struct pipeline *pipeline, const struct sideband_record 
 	/* The main thread usually exits last. If not, /proc shows the remaining threads. */
 	if (record->pid == record->tid && process_table_is_live(pipeline->processes, record->pid))
 		(void)process_scan_check(pipeline->broker, pipeline->processes, record->pid);
+	if (pipeline->heap && !process_table_is_live(pipeline->processes, record->pid))
+		heap_watch_ended(pipeline->heap, record->pid);
 }
 
 static void handle_sideband(void *context, const struct sideband_record *record)
@@ -81,6 +86,9 @@ static void handle_sideband(void *context, const struct sideband_record *record)
 	case SIDEBAND_FORK:
 		(void)process_table_fork(
 			pipeline->processes, record->pid, record->parent, record->time_ns);
+		if (pipeline->heap)
+			heap_watch_forked(
+				pipeline->heap, record->parent, record->pid, record->time_ns);
 		break;
 	case SIDEBAND_EXIT:
 		handle_exit(pipeline, record);

@@ -5,6 +5,7 @@
 #include "aggregate/aggregator.h"
 #include "broker/broker.h"
 #include "drain/drain.h"
+#include "engine/heap_watch.h"
 #include "engine/pipeline.h"
 #include "engine/unwinding.h"
 #include "jit/jit_table.h"
@@ -84,6 +85,7 @@ struct pipeline {
 	struct symbol_cache *symbol_cache; /* NULL: none */
 	struct symbolizer *symbolizer;
 	struct unwinding *unwinding;		/* NULL: only the kernel walks user stacks */
+	struct heap_watch *heap;		/* NULL: no heaps are sampled */
 	struct pipeline_symbols *symbol_states; /* indexed by id of the binary table */
 	size_t symbol_state_count, symbol_state_capacity;
 	int epoll_fd, timer_fd;

@@ -38,8 +38,37 @@ enum pilotlight_capture_operation {
 	PILOTLIGHT_CAPTURE_LIST_FILES,	 /* the sampler requests the files of running programs */
 	PILOTLIGHT_CAPTURE_TAKE_BLOCKED, /* value: a time, CLOCK_MONOTONIC in ns; takes the time of
 					    threads that have been blocked since before */
-	PILOTLIGHT_CAPTURE_OPERATIONS,	 /* one more than the last */
+	/*
+	 * probe: sets a breakpoint at an allocator's function, in a process that is followed and in
+	 * what it forks from then on. -EPERM: it is not followed; -EOPNOTSUPP: heaps are not
+	 * sampled; -ENOSPC: there are too many; or -errno of uprobe_tree_open().
+	 */
+	PILOTLIGHT_CAPTURE_PROBE,
+	PILOTLIGHT_CAPTURE_OPERATIONS, /* one more than the last */
 };
+
+/* What an allocator's function does. */
+enum pilotlight_heap_function {
+	/* Allocates: by its only argument, and calls no other one, */
+	PILOTLIGHT_HEAP_MALLOC,
+	PILOTLIGHT_HEAP_NEW,	       /* by its first argument, */
+	PILOTLIGHT_HEAP_ALIGNED_ALLOC, /* by its second one, */
+	PILOTLIGHT_HEAP_CALLOC,	       /* by the product of both, */
+	PILOTLIGHT_HEAP_REALLOC,       /* by its second, and frees its first; */
+	PILOTLIGHT_HEAP_POSIX_MEMALIGN,
+	PILOTLIGHT_HEAP_FREE, /* frees its first one */
+	PILOTLIGHT_HEAP_FUNCTIONS,
+};
+
+/* Used by PILOTLIGHT_CAPTURE_PROBE. */
+struct pilotlight_capture_probe {
+	uint32_t pid;
+	uint32_t function; /* enum pilotlight_heap_function */
+	/* The range of a mapping of the process, and where the function begins in its file. */
+	uint64_t mapping_start, mapping_end;
+	uint64_t offset;
+};
+_Static_assert(sizeof(struct pilotlight_capture_probe) == 32, "padding");
 
 enum pilotlight_capture_fd {
 	PILOTLIGHT_CAPTURE_FD_STACKS_0,
@@ -90,8 +119,9 @@ struct pilotlight_capture_request {
 	uint32_t sources; /* bit mask of 1 << enum pilotlight_source; not 0 */
 	/* In units of the source; 0 for the CPU and for sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
+	struct pilotlight_capture_probe probe;
 };
-_Static_assert(sizeof(struct pilotlight_capture_request) == 56 + PILOTLIGHT_SOURCES * 8, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_request) == 88 + PILOTLIGHT_SOURCES * 8, "padding");
 
 struct pilotlight_capture_layout {
 	uint32_t stack_slots, build_id_stack_slots, count_slots, known_stack_slots;

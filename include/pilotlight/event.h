@@ -32,6 +32,8 @@ enum pilotlight_source {
 	PILOTLIGHT_SOURCE_KMEM_WASTE, /* ... beyond what was requested */
 	PILOTLIGHT_SOURCE_BLOCK,      /* block I/O that a thread began was under way */
 	PILOTLIGHT_SOURCE_BLOCK_BYTES,
+	PILOTLIGHT_SOURCE_HEAP_ALLOC, /* a program allocated memory */
+	PILOTLIGHT_SOURCE_HEAP_LIVE,  /* ... that it has not freed yet */
 	PILOTLIGHT_SOURCES,
 };
 

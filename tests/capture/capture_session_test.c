@@ -66,6 +66,8 @@ static void unused_fields_must_be_zero(void **state)
 			 operation == PILOTLIGHT_CAPTURE_SET_RATE ||
 			 operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED)
 			assert_int_equal(used, 8);
+		else if (operation == PILOTLIGHT_CAPTURE_PROBE)
+			assert_int_equal(used, sizeof(struct pilotlight_capture_probe));
 		else
 			assert_int_equal(used, 0);
 	}

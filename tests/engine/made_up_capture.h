@@ -155,6 +155,13 @@ int capture_take_blocked(struct capture *capture, uint64_t before_ns)
 	return world.blocked_error;
 }
 
+int capture_set_probe(struct capture *capture, const struct pilotlight_capture_probe *probe)
+{
+	(void)capture;
+	(void)probe;
+	return -EOPNOTSUPP;
+}
+
 int capture_start(struct capture *capture, struct fault *fault)
 {
 	(void)capture;

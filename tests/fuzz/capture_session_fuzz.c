@@ -182,6 +182,12 @@ int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns)
 	return host->settings.sources & 1U << PILOTLIGHT_SOURCE_OFFCPU ? 0 : -EOPNOTSUPP;
 }
 
+int capture_host_set_probe(struct capture_host *host, const struct pilotlight_capture_probe *probe)
+{
+	require(host && probe);
+	return -EPERM;
+}
+
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)
 {
 	require(!machine.is_limited || rate_hz <= machine.limits.rate_hz);

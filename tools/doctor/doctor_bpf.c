@@ -7,6 +7,7 @@
 #include "capture/kmem_programs.h"
 #include "capture/lock_programs.h"
 #include "capture/scheduler_programs.h"
+#include "capture/uprobe_tree.h"
 #include "pilotlight/event.h"
 #include "tools/doctor/doctor_check.h"
 
@@ -137,6 +138,16 @@ static void check_block(struct doctor_finding *finding)
 					  : "when a request is issued, maybe by another thread");
 }
 
+static void check_heaps(struct doctor_finding *finding)
+{
+	const char *missing = uprobe_tree_missing();
+
+	if (*missing)
+		doctor_found(finding, DOCTOR_MISSING, "%s", missing);
+	else
+		doctor_found(finding, DOCTOR_OK, "by uprobes");
+}
+
 static void check_map_type(struct doctor_finding *finding)
 {
 	int answer;
@@ -248,6 +259,9 @@ static const struct doctor_check checks[] = {
 	{ "kernel memory", check_kernel_memory, 0, false,
 		"kmem:alloc, kmem:live and kmem:waste; CPU time is sampled",
 		"Linux 6.1 or newer, with CONFIG_DEBUG_INFO_BTF=y" },
+	{ "heaps", check_heaps, 0, false, "heap:alloc and heap:live; CPU time is sampled",
+		"root, a kernel with CONFIG_UPROBE_EVENTS=y, and `mount -t tracefs tracefs "
+		"/sys/kernel/tracing`" },
 	{ "raw stack maps", check_stackmap, 0, true, "stacks; nothing can be recorded", NEWER },
 	{ "build-id stack maps", check_stackmap, BPF_F_STACK_BUILD_ID, true,
 		"identities of code; nothing can be recorded", NEWER },

@@ -7,6 +7,7 @@
 #include "tools/record/record.h"
 
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "base/log.h"
 #include "tools/output_file.h"
 #include "tools/record/record_engine.h"
@@ -158,6 +159,16 @@ static int expect(struct recording *recording, enum record_message_type type,
 	return record_link_expect(&recording->link, signals->fd, type, ret_message, fault);
 }
 
+/* What it costs the programs themselves, before it does. */
+static void tell_cost(const struct record_options *options)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES && !options->is_quiet; i++)
+		if (options->outputs & 1U << i && record_options_has_heaps(options) &&
+			event_sources[i].cost)
+			(void)fprintf(stderr, "%-10s costs %s\n", event_sources[i].name,
+				event_sources[i].cost);
+}
+
 static int start_sampling(struct recording *recording, struct fault *fault)
 {
 	struct record_message message = { .type = RECORD_OPEN };
@@ -172,6 +183,8 @@ static int start_sampling(struct recording *recording, struct fault *fault)
 	if (r == 0)
 		r = check_processes(recording, fault);
 	record_cost_begin();
+	if (r == 0)
+		tell_cost(&recording->options);
 	if (r == 0)
 		r = record_link_send_type(&recording->link, RECORD_START);
 	if (r == 0)

@@ -146,7 +146,8 @@ const struct option_row record_option_rows[] = {
 		"Sample cpu, the time on CPU (the default); offcpu, the time blocked; runqueue, "
 		"the time waiting for a CPU; wall, the sum of the three; lock, the time waiting "
 		"for "
-		"locks; block or block:bytes, I/O of block devices; or faults, page faults. "
+		"locks; block or block:bytes, I/O of block devices; faults, page faults; or "
+		"heap:live, memory that programs hold. "
 		"Several make a file each: flamegraph.offcpu.svg. `faults/period=1/` has a period "
 		"of its own; `pilotlight events` lists them.",
 		OPTION_CALL, .take = take_events },
@@ -265,6 +266,14 @@ const char *record_options_path(
 	return path;
 }
 
+bool record_options_has_heaps(const struct record_options *options)
+{
+	const uint32_t heaps =
+		1U << PILOTLIGHT_SOURCE_HEAP_ALLOC | 1U << PILOTLIGHT_SOURCE_HEAP_LIVE;
+
+	return options->outputs & heaps;
+}
+
 int record_options_check(struct record_options *options)
 {
 	const struct command *command = options->base.command;
@@ -290,6 +299,11 @@ int record_options_check(struct record_options *options)
 	if (has_several(options) && strcmp(options->path, "-") == 0)
 		return command_misuse(command,
 			"-e with several events writes several files; name a file with -o");
+	if (record_options_has_heaps(options) && options->pid_count == 0 &&
+		(!options->command || options->samples_all))
+		return command_misuse(command,
+			"heap:alloc and heap:live sample processes of -p or a COMMAND, not all: "
+			"each malloc() of the machine would cost some microseconds");
 	if (options->samples_all && options->pid_count > 0)
 		return command_misuse(command, "-a and -p exclude each other");
 	if (options->command && options->pid_count > 0)

@@ -64,6 +64,9 @@ const char *record_options_path(
 /* Did the user name no file? */
 bool record_options_has_default_path(const struct record_options *options);
 
+/* Is the memory that programs allocate sampled? */
+bool record_options_has_heaps(const struct record_options *options);
+
 /* Checks the options against each other, and finds the format. Returns 0 or EXIT_USAGE. */
 int record_options_check(struct record_options *options);
 

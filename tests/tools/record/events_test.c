@@ -36,6 +36,12 @@ static void events_are_listed_without_a_service(void **state)
 		"                   costs 0.1 us for each allocation, and some us for each sample\n"
 		"block      100us   time of block I/O\n"
 		"block:bytes 65536   bytes of block I/O\n"
+		"heap:alloc 16384   memory that programs allocated\n"
+		"                   costs 0.5 us for each malloc() of the sampled processes\n"
+		"heap:live  16384   memory that programs allocated since sampling began, and not "
+		"freed\n"
+		"                   costs 2 us for each malloc() with its free(), of the sampled "
+		"processes\n"
 		"wall       -       time on CPU, off CPU and waiting for a CPU\n");
 	assert_string_equal(ran.err, "");
 }

@@ -133,6 +133,18 @@ static void events_have_periods(void **state)
 		assert_int_equal(parse(wrong[i]), EXIT_USAGE);
 }
 
+static void heaps_are_those_of_named_processes(void **state)
+{
+	static const char *const wrong[] = { "-e heap:alloc", "-e heap:live,cpu",
+		"-e heap:alloc -a -- true" };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(parse(wrong[i]), EXIT_USAGE);
+	assert_int_equal(parse("-e heap:alloc,heap:live -p 1"), 0);
+	assert_int_equal(parse("-e heap:live/period=1/ -- true"), 0);
+	assert_int_equal(record_options_period(options, PILOTLIGHT_SOURCE_HEAP_LIVE), 1);
+}
+
 static void each_event_has_its_path(void **state)
 {
 	static const struct {
@@ -264,6 +276,7 @@ int main(void)
 		cmocka_unit_test(stacks_are_walked_as_asked),
 		cmocka_unit_test(events_are_chosen),
 		cmocka_unit_test(events_have_periods),
+		cmocka_unit_test(heaps_are_those_of_named_processes),
 		cmocka_unit_test(each_event_has_its_path),
 		cmocka_unit_test(a_command_needs_no_dashes),
 		cmocka_unit_test(durations_have_units),

@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Memory that programs allocate and hold, of a program whose call sites allocate and keep known amounts.
+# Runs beside others: each amount is of one program, and no time is judged.
+. "$(dirname "$0")/lib.sh"
+
+need_root
+need_programs
+
+# A sample is of 1 KiB; a rate of samples at which none stands for more.
+period=1024
+plan 11
+
+# record NAME OPTION... -- COMMAND...
+record() {
+	"$pilotlight" record -F 999 -f folded -o "$tmp/$1" "${@:2}" >"$tmp/$1.log" 2>&1 </dev/null && return
+	note "$(cat "$tmp/$1.log")"
+	return 1
+}
+
+# bytes FILE FRAME
+bytes() {
+	echo $(($(folded_count "$tmp/$1" '' "$2") * period))
+}
+
+# has_amounts FILE COLUMN: each call site has the bytes that the program has printed, within 10 %, which is three
+# standard deviations of the least one; all together have them within 5 %.
+has_amounts() {
+	local name allocated live wanted got sum=0 wanted_sum=0
+
+	while read -r name allocated live; do
+		wanted=$allocated
+		[ "$2" = live ] && wanted=$live
+		got=$(bytes "$1" "$name")
+		sum=$((sum + got)) wanted_sum=$((wanted_sum + wanted))
+		note "$name: $got bytes of $wanted"
+		within "$got" "$wanted" $((wanted / 10)) || return
+	done < <(grep '^[a-z_]* [0-9]* [0-9]*$' "$tmp/heap.log")
+	[ "$wanted_sum" -gt 0 ] && within "$sum" "$wanted_sum" $((wanted_sum / 20))
+}
+
+if record heap -e heap:alloc/period=$period/,heap:live/period=$period/ -- "$workloads/heap"; then
+	ok "a program's heap is recorded"
+else
+	skip_all "no samples of heaps here: $(grep -v '^#' "$tmp/heap.log" | tail -n 1)"
+fi
+
+starts_at_the_caller() {
+	! grep -q 'malloc\|calloc\|_mid_memalign' "$tmp/heap.heap:alloc"
+}
+
+check "what each call site allocates is right" has_amounts heap.heap:alloc allocated
+check "what each call site holds is right" has_amounts heap.heap:live live
+check "stacks begin at the caller of the allocator" starts_at_the_caller
+
+child_is_sampled() {
+	record child -e heap:alloc/period=$period/ -- "$workloads/heap" child &&
+		within "$(bytes child keep_large)" 10000000 1000000
+}
+
+holds_nothing_after_its_end() {
+	record ended -e heap:live/period=$period/ -- "$workloads/heap" child && [ "$(bytes ended keep_large)" = 0 ]
+}
+
+survives_execve() {
+	record shell -e heap:alloc/period=$period/ -- sh -c "\"$workloads/heap\"; :" &&
+		within "$(bytes shell keep_small)" 4194304 419430
+}
+
+check "what a child allocates is sampled" child_is_sampled
+check "a child that ended holds nothing" holds_nothing_after_its_end
+check "a program that a shell starts is sampled" survives_execve
+
+# limit BYTES: makes a memory cgroup, of either version; its list of processes is $group/cgroup.procs.
+limit() {
+	local root
+
+	root=$(awk '$3 == "cgroup" && $4 ~ /memory/ { print $2; exit }' /proc/mounts)
+	if [ -n "$root" ]; then
+		group=$root/pilotlight-test-$$
+		mkdir "$group" && echo "$1" >"$group/memory.limit_in_bytes"
+		return
+	fi
+	root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	group=$root/pilotlight-test-$$
+	[ -n "$root" ] && mkdir "$group" && echo "$1" >"$group/memory.max" && echo 0 >"$group/memory.swap.max"
+}
+
+hog_is_killed() {
+	# The hog is no process that the recording is of: it would hold its memory anyway.
+	record oom -e heap:live -- sh -c "(echo 0 >\"$group/cgroup.procs\" && exec \"$workloads/heap\" hog); :" || return
+	note "$(grep -c 'killed: out of memory' "$tmp/oom") stacks of a victim"
+	at_least "$(($(folded_count "$tmp/oom" '' '[killed: out of memory]') * 16384))" 50000000 &&
+		grep -q 'hog;\[killed: out of memory\]' "$tmp/oom"
+}
+
+if limit $((64 << 20)) 2>"$tmp/limit.log"; then
+	check "a victim of the lack of memory keeps what it held" hog_is_killed
+	rmdir "$group"
+else
+	skip "a victim of the lack of memory keeps what it held" "no memory cgroup: $(cat "$tmp/limit.log")"
+fi
+
+refuses_all_processes() {
+	"$pilotlight" record -e heap:alloc -f folded -d 1 -o "$tmp/all" 2>"$tmp/all.log"
+	[ $? = 2 ] && grep -q 'heap:alloc and heap:live sample processes of -p or a COMMAND' "$tmp/all.log"
+}
+check "heaps of all processes are refused" refuses_all_processes
+
+# Those of processes that run are of other tests.
+leaves_no_probes() {
+	local pid
+
+	for pid in $(grep -o 'pilotlight/p[0-9]*' /sys/kernel/tracing/uprobe_events | tr -dc '0-9\n' | sort -u); do
+		[ -d "/proc/$pid" ] || return
+	done
+}
+check "no probes are left" leaves_no_probes
+
+has_types() {
+	record types -e heap:alloc -f pprof -- "$workloads/heap" && gzip -dc <"$tmp/types" | grep -qa alloc_space &&
+		record types -e heap:live -f pprof -- "$workloads/heap" && gzip -dc <"$tmp/types" | grep -qa inuse_space
+}
+check "pprof has Go's names of sample types" has_types
+
+finish

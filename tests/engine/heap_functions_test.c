@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/heap_functions.h"
+#include "tests/symbol/elf_fixture.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define FUNCTION(function, at)                                                       \
+	{                                                                            \
+		.name = (function), .value = FIXTURE_TEXT_VADDR + (at), .size = 16,  \
+		.info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .section = FIXTURE_TEXT \
+	}
+
+/* Names from all over the table, which must be sorted. */
+static const struct fixture_symbol symbols[] = {
+	FUNCTION("_ZdaPv", 0x00),
+	FUNCTION("_Znwm", 0x10),
+	FUNCTION("_ZnwmSt11align_val_tRKSt9nothrow_t", 0x20),
+	FUNCTION("_rjem_sdallocx", 0x30),
+	FUNCTION("calloc", 0x40),
+	FUNCTION("je_malloc", 0x50),
+	FUNCTION("mi_posix_memalign", 0x60),
+	FUNCTION("realloc", 0x70),
+	FUNCTION("tc_memalign", 0x80),
+	FUNCTION("valloc", 0x90),
+	FUNCTION("malloc_usable_size", 0xa0),
+};
+
+static const enum pilotlight_heap_function expected[] = {
+	PILOTLIGHT_HEAP_FREE,
+	PILOTLIGHT_HEAP_NEW,
+	PILOTLIGHT_HEAP_NEW,
+	PILOTLIGHT_HEAP_FREE,
+	PILOTLIGHT_HEAP_CALLOC,
+	PILOTLIGHT_HEAP_MALLOC,
+	PILOTLIGHT_HEAP_POSIX_MEMALIGN,
+	PILOTLIGHT_HEAP_REALLOC,
+	PILOTLIGHT_HEAP_ALIGNED_ALLOC,
+	PILOTLIGHT_HEAP_NEW,
+};
+
+static int find(const struct fixture_symbol *own, size_t count,
+	struct heap_function functions[HEAP_FUNCTIONS_MAX])
+{
+	struct fixture fixture = { .symbols = own, .symbol_count = count };
+	_cleanup_close_ int fd = -1;
+
+	fixture_build(&fixture);
+	fd = fixture_fd(&fixture);
+	assert_true(fd >= 0);
+	return heap_functions_find(fd, functions);
+}
+
+static void functions_of_all_allocators_are_known(void **state)
+{
+	struct heap_function functions[HEAP_FUNCTIONS_MAX];
+
+	assert_int_equal(find(symbols, ARRAY_SIZE(symbols), functions), (int)ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_int_equal(functions[i].offset, FIXTURE_TEXT_OFFSET + i * 0x10);
+		assert_int_equal(functions[i].function, expected[i]);
+	}
+}
+
+/* The kernel steps over those by a trap. */
+static void probes_are_behind_instructions_that_change_nothing(void **state)
+{
+	static const uint8_t code[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x85, 0xff, 0x55 };
+	struct fixture fixture = { .symbols = symbols, .symbol_count = ARRAY_SIZE(symbols) };
+	struct heap_function functions[HEAP_FUNCTIONS_MAX];
+	_cleanup_close_ int fd = -1;
+
+	fixture_build(&fixture);
+	memcpy(fixture.bytes + FIXTURE_TEXT_OFFSET + 0x40, code, sizeof(code));
+	memcpy(fixture.bytes + FIXTURE_TEXT_OFFSET + 0x50, code + 4, 4);
+	fixture.size = FIXTURE_TEXT_OFFSET + 0x1000;
+	fd = fixture_fd(&fixture);
+	assert_int_equal(heap_functions_find(fd, functions), (int)ARRAY_SIZE(expected));
+	assert_int_equal(functions[3].offset, FIXTURE_TEXT_OFFSET + 0x30);
+	assert_int_equal(functions[4].offset, FIXTURE_TEXT_OFFSET + 0x40 + 7);
+	assert_int_equal(functions[5].offset, FIXTURE_TEXT_OFFSET + 0x50 + 3);
+}
+
+static void operators_without_an_allocator_are_left_out(void **state)
+{
+	struct heap_function functions[HEAP_FUNCTIONS_MAX];
+
+	assert_int_equal(find(symbols, 3, functions), 0);
+}
+
+static void what_is_no_elf_file_is_refused(void **state)
+{
+	struct heap_function functions[HEAP_FUNCTIONS_MAX];
+	_cleanup_close_ int fd = fixture_bytes_fd("#!/bin/sh\n", 10);
+
+	assert_int_equal(heap_functions_find(fd, functions), -ENOEXEC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_of_all_allocators_are_known),
+		cmocka_unit_test(probes_are_behind_instructions_that_change_nothing),
+		cmocka_unit_test(operators_without_an_allocator_are_left_out),
+		cmocka_unit_test(what_is_no_elf_file_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The C library of this process is watched; the capture that sets the probes is made up. */
+#include "engine/heap_watch.h"
+
+#include "base/clock.h"
+#include "broker/broker.h"
+#include "capture/capture.h"
+#include "process/process_table.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { CHILD = 2000000001, ORPHAN, STRANGER };
+
+static struct {
+	unsigned probes;
+	int error;
+	struct pilotlight_capture_probe last;
+	struct capture_maps maps;
+} world;
+
+int capture_set_probe(struct capture *capture, const struct pilotlight_capture_probe *probe)
+{
+	if (world.error)
+		return world.error;
+	world.probes++;
+	world.last = *probe;
+	return 0;
+}
+
+const struct capture_maps *capture_maps(const struct capture *capture)
+{
+	return &world.maps;
+}
+
+static struct fixture {
+	struct broker *broker;
+	struct process_table *processes;
+	struct heap_watch *watch;
+	struct process_mapping library;
+} fixture;
+
+/* Tells the table of this process's C library, as if process `pid` had mapped it. */
+static void map_library(pid_t pid)
+{
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/maps", "re");
+	char line[512], path[256];
+	struct process_mapping_event event = { .path = path };
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		char kind[8];
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64 " %255s",
+			    &event.start, &event.end, kind, &event.offset, &event.inode,
+			    path) == 6 &&
+			strstr(path, "/libc.so") && kind[2] == 'x')
+			break;
+	}
+	assert_non_null(strstr(path, "/libc.so"));
+	fixture.library = (struct process_mapping){
+		.start = event.start,
+		.end = event.end,
+		.offset = event.offset,
+	};
+	assert_int_equal(process_table_map(fixture.processes, pid, clock_monotonic_ns(), &event,
+				 &fixture.library.file),
+		0);
+}
+
+static int set_up(void **state)
+{
+	memset(&world, 0, sizeof(world));
+	world.maps.live_fd = -1;
+	assert_int_equal(broker_new(NULL, &fixture.broker), 0);
+	assert_int_equal(process_table_new(&process_table_default_limits, &fixture.processes), 0);
+	assert_int_equal(
+		heap_watch_new(NULL, fixture.broker, fixture.processes, &fixture.watch), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	heap_watch_free(fixture.watch);
+	process_table_free(fixture.processes);
+	broker_free(fixture.broker);
+	return 0;
+}
+
+static void begin(void)
+{
+	struct fault fault = { 0 };
+
+	map_library(getpid());
+	assert_int_equal(heap_watch_follow(fixture.watch, getpid()), 0);
+	assert_int_equal(heap_watch_begin(fixture.watch, &fault), 0);
+}
+
+static void what_is_mapped_gets_probes(void **state)
+{
+	struct heap_watch_counters counters;
+
+	begin();
+	assert_true(world.probes >= 7);
+	assert_int_equal(world.last.pid, getpid());
+	assert_int_equal(world.last.mapping_start, fixture.library.start);
+	assert_int_equal(world.last.mapping_end, fixture.library.end);
+	/* Those that free come first. */
+	assert_int_equal(world.last.function, PILOTLIGHT_HEAP_MALLOC);
+	heap_watch_counters(fixture.watch, &counters);
+	assert_int_equal(counters.allocators, 1);
+	assert_int_equal(counters.probes, world.probes);
+	assert_int_equal(counters.refused, 0);
+}
+
+static void a_file_gets_probes_once(void **state)
+{
+	unsigned probes;
+
+	begin();
+	probes = world.probes;
+	heap_watch_mapped(fixture.watch, getpid(), &fixture.library);
+	assert_int_equal(world.probes, probes);
+}
+
+static void a_child_has_its_parents_probes(void **state)
+{
+	unsigned probes;
+
+	begin();
+	probes = world.probes;
+	heap_watch_forked(fixture.watch, getpid(), CHILD, clock_monotonic_ns());
+	heap_watch_mapped(fixture.watch, CHILD, &fixture.library);
+	assert_int_equal(world.probes, probes);
+	/* A thread is no child. */
+	heap_watch_forked(fixture.watch, CHILD, CHILD, clock_monotonic_ns());
+}
+
+static void others_are_left_alone(void **state)
+{
+	unsigned probes;
+
+	begin();
+	probes = world.probes;
+	heap_watch_mapped(fixture.watch, STRANGER, &fixture.library);
+	heap_watch_forked(fixture.watch, STRANGER, ORPHAN, clock_monotonic_ns());
+	heap_watch_mapped(fixture.watch, ORPHAN, &fixture.library);
+	heap_watch_ended(fixture.watch, getpid());
+	heap_watch_mapped(fixture.watch, getpid(), &fixture.library);
+	assert_int_equal(world.probes, probes);
+}
+
+static void without_any_probe_nothing_begins(void **state)
+{
+	struct heap_watch_counters counters;
+	struct fault fault = { 0 };
+
+	world.error = -EACCES;
+	map_library(getpid());
+	assert_int_equal(heap_watch_follow(fixture.watch, getpid()), 0);
+	assert_int_equal(heap_watch_begin(fixture.watch, &fault), -EACCES);
+	assert_non_null(strstr(fault.text, "pilotlight doctor"));
+	heap_watch_counters(fixture.watch, &counters);
+	assert_int_equal(counters.refused, 1);
+}
+
+static void a_process_holds_its_memory_until_it_ends(void **state)
+{
+	uint64_t time_ns;
+
+	begin();
+	assert_int_equal(
+		process_table_fork(fixture.processes, CHILD, getpid(), clock_monotonic_ns()), 0);
+	time_ns = clock_monotonic_ns();
+	assert_int_equal(heap_watch_holder(fixture.watch, CHILD, time_ns), HEAP_HOLDER_PROCESS);
+	process_table_exit(fixture.processes, CHILD, clock_monotonic_ns());
+	assert_int_equal(heap_watch_holder(fixture.watch, CHILD, time_ns), HEAP_HOLDER_NONE);
+	process_table_retire(fixture.processes, clock_monotonic_ns());
+	assert_int_equal(heap_watch_holder(fixture.watch, CHILD, time_ns), HEAP_HOLDER_NONE);
+}
+
+static void a_named_process_holds_it_at_its_end(void **state)
+{
+	uint64_t time_ns, ended_ns;
+
+	begin();
+	time_ns = clock_monotonic_ns();
+	assert_int_equal(process_table_exec(fixture.processes, getpid(), clock_monotonic_ns()), 0);
+	assert_int_equal(heap_watch_holder(fixture.watch, getpid(), time_ns), HEAP_HOLDER_NONE);
+	ended_ns = clock_monotonic_ns();
+	process_table_exit(fixture.processes, getpid(), clock_monotonic_ns());
+	assert_int_equal(heap_watch_holder(fixture.watch, getpid(), ended_ns), HEAP_HOLDER_PROCESS);
+}
+
+static void allocations_fail_cleanly(void **state)
+{
+	struct heap_watch *watch = NULL;
+
+	assert_int_equal(
+		FAIL_EACH_ALLOCATION(heap_watch_new(NULL, NULL, NULL, &watch), -ENOMEM, !watch, 0),
+		1);
+	for (size_t n = 0; n < 2; n++) {
+		fail_allocation(n);
+		assert_int_equal(heap_watch_follow(watch, CHILD + (pid_t)n), -ENOMEM);
+		assert_true(allocation_failed());
+	}
+	assert_int_equal(heap_watch_follow(watch, CHILD), 0);
+	heap_watch_free(watch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_is_mapped_gets_probes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_file_gets_probes_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_child_has_its_parents_probes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(others_are_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			without_any_probe_nothing_begins, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_process_holds_its_memory_until_it_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_named_process_holds_it_at_its_end, set_up, tear_down),
+		cmocka_unit_test(allocations_fail_cleanly),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
