@@ -132,7 +132,7 @@ enum { PROFILE_STRING_PARTS = 4 };
  * A budget that the profiles of one window share, beside the budget of each: one may need much and
  * another little. Set `pool` of each to it; it must outlive their growth.
  */
-enum { PROFILE_POOL_MAX = 4 };
+enum { PROFILE_POOL_MAX = PILOTLIGHT_SOURCES };
 struct profile_pool {
 	size_t limit_bytes;
 	const struct profile *members[PROFILE_POOL_MAX]; /* borrowed */

@@ -90,6 +90,8 @@ void event_table_write_text(const struct service_status *service, struct output 
 		uint64_t shown = service && is_on(service, i) ? service->periods_ns[i]
 							      : source->default_period;
 
+		if (event_source_is_counted((enum pilotlight_source)i))
+			continue;
 		output_printf(
 			output, "%-10s %-7s ", source->name, period_text(source, shown, period));
 		if (service)
@@ -121,6 +123,8 @@ void event_table_write_json(const struct service_status *service, struct json *j
 	for (size_t i = 0; i <= PILOTLIGHT_SOURCES; i++) {
 		const struct event_source *source = event_of(i);
 
+		if (event_source_is_counted((enum pilotlight_source)i))
+			continue;
 		json_begin_object(json);
 		json_member_string(json, "name", source->name);
 		json_member_string(json, "title", source->title);

@@ -92,10 +92,11 @@ static void write_loss_problems(
 	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
 		char what[REPORT_ENTRY_BYTES];
 
+		if (!(service->sources & 1U << i))
+			continue;
 		(void)snprintf(what, sizeof(what), "of the %s since the start was lost",
 			event_sources[i].title);
-		if (service->sources & 1U << i)
-			write_losses(&service->by_source.of[i], LOSSES_OF_ALL, what, output, count);
+		write_losses(&service->by_source.of[i], LOSSES_OF_ALL, what, output, count);
 	}
 }
 

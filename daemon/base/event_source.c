@@ -8,6 +8,18 @@
 #define KIB	  1024ULL
 #define GIB	  (1ULL << 30)
 
+/* The period is that of the event. */
+#define COUNTED(number)                              \
+	[PILOTLIGHT_SOURCE_COUNTED + (number)] = {   \
+		.name = "event-" #number,            \
+		.unit = "count",                     \
+		.noun = "event",                     \
+		.default_period = 1,                 \
+		.service_period = 1,                 \
+		.least_period = 1,                   \
+		.greatest_period = 1000000000000ULL, \
+	}
+
 const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 	[PILOTLIGHT_SOURCE_CPU] = {
 		.name = "cpu",
@@ -136,6 +148,10 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.greatest_period = GIB,
 		.is_live = true,
 	},
+	COUNTED(0),
+	COUNTED(1),
+	COUNTED(2),
+	COUNTED(3),
 };
 
 const struct event_source event_source_wall = {
@@ -148,7 +164,7 @@ const struct event_source event_source_wall = {
 bool event_source_find(const char *name, enum pilotlight_source *ret_source)
 {
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		if (strcmp(event_sources[i].name, name) == 0) {
+		if (!event_source_is_counted(i) && strcmp(event_sources[i].name, name) == 0) {
 			*ret_source = i;
 			return true;
 		}
@@ -199,7 +215,8 @@ const struct event_source *event_source_of(const char *event)
 
 	if (strcmp(event, event_source_wall.name) == 0)
 		return &event_source_wall;
-	(void)event_source_find(event, &source);
+	if (*event && !event_source_find(event, &source) && !event_source_index(event, &source))
+		source = PILOTLIGHT_SOURCE_COUNTED;
 	return &event_sources[source];
 }
 
@@ -259,7 +276,7 @@ bool event_source_has(const struct event_source *source, const char *event)
 bool event_source_index(const char *event, enum pilotlight_source *ret_source)
 {
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		if (event_source_has(&event_sources[i], event)) {
+		if (!event_source_is_counted(i) && event_source_has(&event_sources[i], event)) {
 			*ret_source = i;
 			return true;
 		}
@@ -283,4 +300,16 @@ enum event_unit event_source_unit(const struct event_source *source)
 	if (strcmp(source->unit, "count") == 0)
 		return EVENT_UNIT_COUNT;
 	return strcmp(source->unit, "bytes") == 0 ? EVENT_UNIT_BYTES : EVENT_UNIT_TIME;
+}
+
+bool event_source_is_counted(enum pilotlight_source source)
+{
+	return source >= PILOTLIGHT_SOURCE_COUNTED && source <= PILOTLIGHT_SOURCE_COUNTED_LAST;
+}
+
+const char *event_source_title(const char *event)
+{
+	const struct event_source *source = event_source_of(event);
+
+	return source->title ? source->title : event;
 }

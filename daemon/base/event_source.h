@@ -4,8 +4,9 @@
  * its count times the period is an amount, such as nanoseconds off CPU or a number of page faults.
  *
  * A profile, and a window of the history, names its event. "cpu-clock" and "cycles" are events of
- * the source "cpu"; every other source has one event, of its own name. "wall" is no source but a
- * sum: time on CPU, off CPU and waiting for a CPU.
+ * the source "cpu"; every other source has one event, of its own name. Only the sources of events
+ * that the user names have any others: "cache-misses", "sched:sched_process_exec". "wall" is no
+ * source but a sum: time on CPU, off CPU and waiting for a CPU.
  */
 #pragma once
 
@@ -23,10 +24,10 @@ enum event_unit {
 
 struct event_source {
 	const char *name;	/* as in --event and event=: "cpu" */
-	const char *title;	/* "CPU time" */
+	const char *title;	/* "CPU time"; NULL: that of the event is its name */
 	const char *unit;	/* of a period: "nanoseconds", "bytes" or "count", pprof's words */
 	const char *noun;	/* of unit "count", in the singular: "fault" */
-	const char *pprof_type; /* "cpu"; without '-', which Pyroscope refuses */
+	const char *pprof_type; /* "cpu"; without '-', which Pyroscope refuses; NULL: the name */
 	/* In the unit; 0: the sampling rate decides. */
 	uint64_t default_period; /* of `record` */
 	uint64_t service_period;
@@ -57,8 +58,8 @@ bool event_source_parse_set(
 uint32_t event_source_cheap(void);
 
 /*
- * The source of an event, or event_source_wall. Any unknown event is of CPU time: versions before
- * this table sampled nothing else.
+ * The source of an event, or event_source_wall. Any unknown event is one that a user has named, and
+ * is counted. A profile without an event is of CPU time.
  */
 const struct event_source *event_source_of(const char *event);
 
@@ -79,6 +80,12 @@ bool event_source_index(const char *event, enum pilotlight_source *ret_source);
 
 /* Are its amounts told as numbers of samples, and its period as a rate? */
 bool event_source_is_cpu(const struct event_source *source);
+
+/* Is it a place for events that the user names? Its own name means nothing. */
+bool event_source_is_counted(enum pilotlight_source source);
+
+/* What an event of the source is: "page faults", or the name of an event that the user named. */
+const char *event_source_title(const char *event);
 
 /* Is it a part of "wall"? */
 bool event_source_is_of_wall(enum pilotlight_source source);

@@ -105,6 +105,7 @@ static int open_host(
 	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
 		if (request.sources & 1U << i)
 			request.periods[i] = settings->periods[i];
+	memcpy(request.counted, settings->counted, sizeof(request.counted));
 	r = capture_link_ask(capture->link, &request, &answer, capture->fds, &capture->fd_count);
 	if (r < 0 && answer.fault[0])
 		return fault_set(fault, r, "%s", answer.fault);

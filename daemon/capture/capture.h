@@ -14,6 +14,7 @@
 #include "capture/sideband.h"
 #include "capture/walk_maps.h"
 #include "pilotlight/capture_message.h"
+#include "pilotlight/counted_event.h"
 #include "pilotlight/event.h"
 
 #include <stdbool.h>
@@ -22,6 +23,7 @@
 #include <sys/types.h>
 
 struct capture;
+struct capture_probe;
 
 /* What drives the sampler. */
 enum capture_event {
@@ -51,6 +53,11 @@ struct capture_settings {
 	/* Whose cgroups are recorded; NULL: all. Borrowed for the call. capture_connect() ignores
 	 * it: the server's process has its own. */
 	const struct cgroup_choice *choice;
+	/* What the sources from PILOTLIGHT_SOURCE_COUNTED on count. */
+	struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS];
+	/* As many; borrowed. NULL: there are no probes. Only of the capture host: a client's count
+	 * for nothing. */
+	const struct capture_probe *probes;
 };
 
 /* The maps that drain reads; borrowed from the capture. */

@@ -50,6 +50,11 @@ void capture_server_free(struct capture_server *server)
 	free(server);
 }
 
+void capture_server_set_probes(struct capture_server *server, const struct capture_probe *probes)
+{
+	server->session.probes = probes;
+}
+
 void capture_server_limit(struct capture_server *server, const struct capture_limits *limits)
 {
 	capture_session_limit(&server->session, limits);

@@ -12,6 +12,7 @@
 
 struct capture_limits;
 struct cgroup_choice;
+struct capture_probe;
 struct capture_server;
 
 /*
@@ -21,6 +22,9 @@ struct capture_server;
 int capture_server_new(const char *event_service, struct capture_server **ret_server);
 void capture_server_free(struct capture_server *server);
 DEFINE_CLEANUP(struct capture_server, capture_server_free);
+
+/* Probes that the client may have attached, PILOTLIGHT_COUNTED_EVENTS of them; borrowed. */
+void capture_server_set_probes(struct capture_server *server, const struct capture_probe *probes);
 
 /* As capture_session_limit(). Until then the limits are those of the messages. */
 void capture_server_limit(struct capture_server *server, const struct capture_limits *limits);

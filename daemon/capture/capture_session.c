@@ -5,6 +5,8 @@
 #include "base/fault.h"
 #include "capture/capture.h"
 #include "capture/capture_host.h"
+#include "capture/capture_probe.h"
+#include "capture/counted_event.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -54,6 +56,7 @@ static struct pilotlight_capture_request used_part(const struct pilotlight_captu
 	used.is_sparing = request->is_sparing;
 	used.sources = request->sources;
 	memcpy(used.periods, request->periods, sizeof(used.periods));
+	memcpy(used.counted, request->counted, sizeof(used.counted));
 	return used;
 }
 
@@ -94,6 +97,20 @@ static int check_sources(const struct pilotlight_capture_request *request, struc
 	return 0;
 }
 
+/* A source that is on has an event, and no other has. */
+static int check_counted(const struct pilotlight_capture_request *request, struct fault *fault)
+{
+	for (size_t i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++) {
+		const struct pilotlight_counted_event *event = &request->counted[i];
+
+		if (!counted_event_is_valid(event) ||
+			(event->kind != PILOTLIGHT_COUNTED_NONE) !=
+				has_source(request->sources, PILOTLIGHT_SOURCE_COUNTED + i))
+			return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
+	}
+	return 0;
+}
+
 static int settings_of(const struct pilotlight_capture_request *request,
 	struct capture_settings *ret_settings, struct fault *fault)
 {
@@ -112,6 +129,8 @@ static int settings_of(const struct pilotlight_capture_request *request,
 		request->is_sparing > 1 || request->event > CAPTURE_EVENT_CLOCK)
 		return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
 	r = check_sources(request, fault);
+	if (r == 0)
+		r = check_counted(request, fault);
 	if (r < 0)
 		return r;
 	*ret_settings = (struct capture_settings){
@@ -126,6 +145,7 @@ static int settings_of(const struct pilotlight_capture_request *request,
 		.sources = request->sources,
 	};
 	memcpy(ret_settings->periods, request->periods, sizeof(ret_settings->periods));
+	memcpy(ret_settings->counted, request->counted, sizeof(ret_settings->counted));
 	return 0;
 }
 
@@ -247,7 +267,19 @@ static bool has_settings(const struct capture_host *host, const struct capture_s
 	       own->unwind_budget_bytes == settings->unwind_budget_bytes &&
 	       own->sources == settings->sources &&
 	       cgroup_choice_equals(own->choice, settings->choice) &&
-	       memcmp(own->periods, settings->periods, sizeof(own->periods)) == 0;
+	       memcmp(own->periods, settings->periods, sizeof(own->periods)) == 0 &&
+	       memcmp(own->counted, settings->counted, sizeof(own->counted)) == 0;
+}
+
+static int set_probes(const struct capture_session *session, struct capture_settings *settings,
+	struct fault *fault)
+{
+	for (size_t i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
+		if (settings->counted[i].kind == PILOTLIGHT_COUNTED_PROBE &&
+			(!session->probes || session->probes[i].count == 0))
+			return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
+	settings->probes = session->probes;
+	return 0;
 }
 
 /* The old host is dropped first, because memory is budgeted for one. */
@@ -259,6 +291,8 @@ static int open_host(struct capture_session *session,
 	int r = settings_of(request, &settings, fault);
 
 	settings.choice = &session->choice;
+	if (r == 0)
+		r = set_probes(session, &settings, fault);
 	if (r == 0)
 		r = check_limits(session, &settings, fault);
 	if (r < 0)

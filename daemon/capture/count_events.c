@@ -5,9 +5,12 @@
 #include "base/event_source.h"
 #include "capture/amount_programs.h"
 #include "capture/capture.h"
+#include "capture/capture_probe.h"
+#include "capture/counted_event.h"
 #include "capture/kernel_cost.h"
 #include "capture/perf_event.h"
 #include "capture/perf_event_opener.h"
+#include "capture/uprobe_event.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
 
@@ -15,13 +18,16 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define TRACING "/sys/kernel/tracing"
+
 struct count_event {
 	enum pilotlight_source source;
-	uint32_t cpu;
+	uint32_t cpu; /* of a probe, the number of its place: it is hit on all CPUs */
 	int fd;
 	struct bpf_link *link;
 	uint64_t enabled_ns;
@@ -35,10 +41,33 @@ struct count_events {
 	size_t count, capacity;
 };
 
+/* NULL: the source is no event that a user has named. */
+static const struct pilotlight_counted_event *counted_of(
+	const struct capture_settings *settings, enum pilotlight_source source)
+{
+	return event_source_is_counted(source)
+		       ? &settings->counted[source - PILOTLIGHT_SOURCE_COUNTED]
+		       : NULL;
+}
+
+static bool has_kind(const struct capture_settings *settings, enum pilotlight_counted_kind kind)
+{
+	for (size_t i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
+		if (settings->counted[i].kind == kind)
+			return true;
+	return false;
+}
+
 void count_events_prepare(struct sampler *programs, const struct capture_settings *settings)
 {
 	(void)bpf_program__set_autoload(programs->progs.count_fault,
 		amount_programs_has(settings, PILOTLIGHT_SOURCE_FAULTS));
+	(void)bpf_program__set_autoload(
+		programs->progs.count_event, has_kind(settings, PILOTLIGHT_COUNTED_PERF));
+	(void)bpf_program__set_autoload(programs->progs.count_tracepoint,
+		has_kind(settings, PILOTLIGHT_COUNTED_TRACEPOINT));
+	(void)bpf_program__set_autoload(
+		programs->progs.count_probe, has_kind(settings, PILOTLIGHT_COUNTED_PROBE));
 }
 
 int count_events_new(struct sampler *programs, const struct capture_settings *settings,
@@ -84,42 +113,103 @@ void count_events_stop(struct count_events *events)
 		remove_event(events, events->count - 1);
 }
 
+static bool has_this_kind(const struct count_events *events, enum pilotlight_source source,
+	enum pilotlight_counted_kind kind)
+{
+	const struct pilotlight_counted_event *counted = counted_of(events->settings, source);
+
+	return counted && counted->kind == kind;
+}
+
 /* NULL: the source has no such event. */
 static const struct bpf_program *program_of(
 	const struct count_events *events, enum pilotlight_source source)
 {
+	const __typeof__(events->programs->progs) *programs = &events->programs->progs;
+
 	if (!amount_programs_has(events->settings, source))
 		return NULL;
-	return source == PILOTLIGHT_SOURCE_FAULTS ? events->programs->progs.count_fault : NULL;
+	if (has_this_kind(events, source, PILOTLIGHT_COUNTED_TRACEPOINT))
+		return programs->count_tracepoint;
+	if (has_this_kind(events, source, PILOTLIGHT_COUNTED_PROBE))
+		return programs->count_probe;
+	if (counted_of(events->settings, source))
+		return programs->count_event;
+	return source == PILOTLIGHT_SOURCE_FAULTS ? programs->count_fault : NULL;
 }
 
-static void describe(const struct count_events *events, enum pilotlight_source source,
+static int describe(const struct count_events *events, enum pilotlight_source source,
 	struct perf_event_attr *ret_attr)
 {
+	const uint64_t period = events->settings->periods[source];
+	const struct pilotlight_counted_event *counted = counted_of(events->settings, source);
+
+	if (counted)
+		return counted_event_describe(counted, period, TRACING, ret_attr);
 	*ret_attr = (struct perf_event_attr){
 		.size = sizeof(*ret_attr),
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_PAGE_FAULTS,
-		.sample_period = events->settings->periods[source],
+		.sample_period = period,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 		.disabled = 1,
 	};
+	return 0;
+}
+
+/* Attaching enables it. The program learns from the cookie which source it counts. */
+static struct bpf_link *attach(
+	const struct count_events *events, enum pilotlight_source source, int fd)
+{
+	LIBBPF_OPTS(bpf_perf_event_opts, options, .bpf_cookie = source);
+
+	if (!counted_of(events->settings, source))
+		options.bpf_cookie = 0;
+	return bpf_program__attach_perf_event_opts(program_of(events, source), fd, &options);
+}
+
+/* A place in the file that the user's own process has opened. */
+static int open_place(
+	const struct count_events *events, enum pilotlight_source source, uint32_t number)
+{
+	const struct capture_probe *probe =
+		&events->settings->probes[source - PILOTLIGHT_SOURCE_COUNTED];
+	char path[32];
+	const struct uprobe_place place = {
+		.path = path,
+		.offset = probe->places[number].offset,
+		.semaphore_offset = probe->places[number].semaphore_offset,
+	};
+	int fd, r;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", probe->fd);
+	r = uprobe_event_open(&place, &fd);
+	return r < 0 ? r : fd;
+}
+
+static int open_event(
+	const struct count_events *events, enum pilotlight_source source, uint32_t cpu)
+{
+	struct perf_event_attr attr;
+	int r;
+
+	if (has_this_kind(events, source, PILOTLIGHT_COUNTED_PROBE))
+		return open_place(events, source, cpu);
+	r = describe(events, source, &attr);
+	return r < 0 ? r : perf_event_opener_open(events->opener, &attr, cpu);
 }
 
 static int add_event(struct count_events *events, enum pilotlight_source source, uint32_t cpu)
 {
 	struct count_event event = { .source = source, .cpu = cpu };
-	struct perf_event_attr attr;
 	int r = ARRAY_RESERVE(events->items, &events->capacity, events->count + 1, SIZE_MAX);
 
 	if (r < 0)
 		return r;
-	describe(events, source, &attr);
-	event.fd = perf_event_opener_open(events->opener, &attr, cpu);
+	event.fd = open_event(events, source, cpu);
 	if (event.fd < 0)
 		return event.fd;
-	/* Attaching enables it. */
-	event.link = bpf_program__attach_perf_event(program_of(events, source), event.fd);
+	event.link = attach(events, source, event.fd);
 	if (!event.link) {
 		r = -errno;
 		close_event(&event);
@@ -146,16 +236,35 @@ static bool has_cpu(const uint32_t *cpus, size_t count, uint32_t cpu)
 	return false;
 }
 
-static int fault_of(enum pilotlight_source source, int error, struct fault *fault)
+static int fault_of(const struct count_events *events, enum pilotlight_source source, int error,
+	struct fault *fault)
 {
-	const struct event_source *kind = &event_sources[source];
+	const struct pilotlight_counted_event *counted = counted_of(events->settings, source);
+	const char *name = counted ? counted->name : event_sources[source].title;
 
 	if (error == -EPERM || error == -EACCES)
 		return fault_set(fault, error,
-			"cannot count %s on each CPU (%s): run as root, or with CAP_PERFMON",
-			kind->title, strerror(-error));
-	return fault_set(
-		fault, error, "cannot count %s on each CPU: %s", kind->title, strerror(-error));
+			"cannot count %s on each CPU (%s): run as root, or with CAP_PERFMON", name,
+			strerror(-error));
+	if (counted && counted->kind == PILOTLIGHT_COUNTED_TRACEPOINT && error == -ENOENT)
+		return fault_set(fault, error,
+			"cannot count %s: the kernel has no such tracepoint, or tracefs is not "
+			"mounted "
+			"at " TRACING "; `perf list tracepoint` lists them",
+			name);
+	if (counted && counted->kind == PILOTLIGHT_COUNTED_PROBE)
+		return fault_set(fault, error,
+			"cannot set the probe %s (%s): it needs a kernel with "
+			"CONFIG_UPROBE_EVENTS, and a file of a program on a disk",
+			name, strerror(-error));
+	if (counted && counted->kind == PILOTLIGHT_COUNTED_PERF &&
+		counted->type != PERF_TYPE_SOFTWARE &&
+		(error == -ENOENT || error == -EOPNOTSUPP || error == -ENXIO || error == -EINVAL))
+		return fault_set(fault, error,
+			"cannot count %s (%s): this machine has no PMU that counts it, like most "
+			"virtual machines",
+			name, strerror(-error));
+	return fault_set(fault, error, "cannot count %s on each CPU: %s", name, strerror(-error));
 }
 
 static int add_cpus(struct count_events *events, enum pilotlight_source source,
@@ -165,9 +274,36 @@ static int add_cpus(struct count_events *events, enum pilotlight_source source,
 		int r = has_event(events, source, cpus[i]) ? 0 : add_event(events, source, cpus[i]);
 
 		if (r < 0 && r != -ENODEV)
-			return fault_of(source, r, fault);
+			return fault_of(events, source, r, fault);
+		/* Its program runs on all CPUs, whichever the event is of. */
+		if (has_this_kind(events, source, PILOTLIGHT_COUNTED_TRACEPOINT))
+			break;
 	}
 	return 0;
+}
+
+static int add_places(
+	struct count_events *events, enum pilotlight_source source, struct fault *fault)
+{
+	const struct capture_probe *probe =
+		&events->settings->probes[source - PILOTLIGHT_SOURCE_COUNTED];
+
+	for (uint32_t i = 0; i < probe->count; i++) {
+		int r = has_event(events, source, i) ? 0 : add_event(events, source, i);
+
+		if (r < 0)
+			return fault_of(events, source, r, fault);
+	}
+	return 0;
+}
+
+/* Does it still count? A CPU that went offline and came back needs a new event. */
+static bool is_good(const struct count_events *events, struct count_event *event,
+	const uint32_t *cpus, size_t count)
+{
+	return has_this_kind(events, event->source, PILOTLIGHT_COUNTED_PROBE) ||
+	       (has_cpu(cpus, count, event->cpu) &&
+		       perf_event_advance(event->fd, &event->enabled_ns));
 }
 
 int count_events_set_cpus(
@@ -176,19 +312,30 @@ int count_events_set_cpus(
 	int r = 0;
 
 	for (size_t i = 0; i < events->count;) {
-		if (has_cpu(cpus, count, events->items[i].cpu) &&
-			perf_event_advance(events->items[i].fd, &events->items[i].enabled_ns))
+		if (is_good(events, &events->items[i], cpus, count))
 			i++;
 		else
 			remove_event(events, i);
 	}
-	for (enum pilotlight_source i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
-		if (program_of(events, i))
-			r = add_cpus(events, i, cpus, count, fault);
+	for (enum pilotlight_source i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++) {
+		if (!program_of(events, i))
+			continue;
+		r = has_this_kind(events, i, PILOTLIGHT_COUNTED_PROBE)
+			    ? add_places(events, i, fault)
+			    : add_cpus(events, i, cpus, count, fault);
+	}
 	return r;
 }
 
 void count_events_add_cost(const struct sampler *programs, uint64_t *ns)
 {
-	kernel_cost_add_program(bpf_program__fd(programs->progs.count_fault), NULL, ns);
+	const struct bpf_program *const counted[] = {
+		programs->progs.count_fault,
+		programs->progs.count_event,
+		programs->progs.count_tracepoint,
+		programs->progs.count_probe,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
+		kernel_cost_add_program(bpf_program__fd(counted[i]), NULL, ns);
 }

@@ -27,6 +27,13 @@ static int make_room(const struct pipeline *pipeline, struct pipeline_room **ret
 	return 0;
 }
 
+static const char *event_of(const struct pipeline *pipeline, enum pilotlight_source source)
+{
+	return event_source_is_counted(source)
+		       ? pipeline->settings.capture.counted[source - PILOTLIGHT_SOURCE_COUNTED].name
+		       : event_sources[source].name;
+}
+
 static int begin_part(struct pipeline *pipeline, enum pilotlight_source source,
 	struct pipeline_room *room, struct pipeline_part *part)
 {
@@ -45,7 +52,7 @@ static int begin_part(struct pipeline *pipeline, enum pilotlight_source source,
 	/* Now, while there is room for sure. */
 	if (source != PILOTLIGHT_SOURCE_CPU)
 		r = profile_add_string(
-			part->profile, event_sources[source].name, &part->profile->event);
+			part->profile, event_of(pipeline, source), &part->profile->event);
 	return r;
 }
 

@@ -10,11 +10,12 @@
 #include "export/pprof_fields.h"
 #include "export/pprof_writer.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { COMMENT_BYTES = 256 };
+enum { COMMENT_BYTES = 256, TYPE_BYTES = 128 };
 
 static void put_value_type(
 	struct pprof_writer *writer, uint32_t field, const char *type, const char *unit)
@@ -48,15 +49,32 @@ static const struct event_source *source_of(const struct profile *profile)
 	return event_source_of(string_pool_get(&profile->strings, profile->event));
 }
 
+/* Of an event without a type its name: "sched_sched_process_exec", "cache_misses". */
+static const char *type_of(const struct profile *profile, char text[TYPE_BYTES])
+{
+	const struct event_source *source = source_of(profile);
+	const char *event = string_pool_get(&profile->strings, profile->event);
+
+	if (source->pprof_type)
+		return source->pprof_type;
+	(void)snprintf(text, TYPE_BYTES, "%s", event);
+	for (char *next = text; *next; next++)
+		if (!isalnum((unsigned char)*next))
+			*next = '_';
+	return text;
+}
+
 static void write_types(struct pprof_writer *writer)
 {
 	const struct event_source *source = source_of(writer->profile);
+	char text[TYPE_BYTES];
+	const char *type = type_of(writer->profile, text);
 
 	put_value_type(writer, PROFILE_SAMPLE_TYPE, "samples", "count");
-	put_value_type(writer, PROFILE_SAMPLE_TYPE, source->pprof_type, source->unit);
-	put_value_type(writer, PROFILE_PERIOD_TYPE, source->pprof_type, source->unit);
+	put_value_type(writer, PROFILE_SAMPLE_TYPE, type, source->unit);
+	put_value_type(writer, PROFILE_PERIOD_TYPE, type, source->unit);
 	protobuf_u64(&writer->part, PROFILE_DEFAULT_SAMPLE_TYPE,
-		pprof_tables_text(&writer->tables, source->pprof_type));
+		pprof_tables_text(&writer->tables, type));
 	put_keys(writer);
 	protobuf_u64(&writer->part, PROFILE_PERIOD, pprof_saturate(writer->profile->period_ns));
 	pprof_writer_send(writer);

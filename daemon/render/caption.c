@@ -81,18 +81,21 @@ static double unit_of_periods(
 
 static void append_periods(const struct profile *profile, char *text, size_t *size)
 {
+	const struct event_source *source = caption_event_source(profile);
 	const uint64_t shortest = profile->period_ns;
 	const uint64_t longest =
 		profile->longest_period_ns > shortest ? profile->longest_period_ns : shortest;
+	/* A number of events is told to the digit. */
+	const int digits = event_source_unit(source) == EVENT_UNIT_COUNT ? 20 : 6;
 	char unit[CAPTION_NOUN_BYTES];
-	double one = unit_of_periods(caption_event_source(profile), longest, unit);
+	double one = unit_of_periods(source, longest, unit);
 
 	if (longest > shortest)
-		append(text, CAPTION_BYTES, size, " in samples of %.10g to %.10g %s",
-			(double)shortest / one, (double)longest / one, unit);
+		append(text, CAPTION_BYTES, size, " in samples of %.*g to %.*g %s", digits,
+			(double)shortest / one, digits, (double)longest / one, unit);
 	else if (shortest > 0)
-		append(text, CAPTION_BYTES, size, " in samples of %.10g %s", (double)shortest / one,
-			unit);
+		append(text, CAPTION_BYTES, size, " in samples of %.*g %s", digits,
+			(double)shortest / one, unit);
 	append_cpus(profile, text, size);
 }
 
@@ -107,7 +110,8 @@ const char *caption_source(const struct profile *profile, char text[CAPTION_BYTE
 		append_rates(profile, text, &size);
 		return text;
 	}
-	append(text, CAPTION_BYTES, &size, " (%s)", source->title);
+	if (source->title)
+		append(text, CAPTION_BYTES, &size, " (%s)", source->title);
 	append_periods(profile, text, &size);
 	return text;
 }

@@ -39,7 +39,10 @@ int engine_servers_init(
 		if (r < 0)
 			return r;
 	}
-	return capture_server_new(getenv("PILOTLIGHT_EVENT_SOCKET"), &servers->capture);
+	r = capture_server_new(getenv("PILOTLIGHT_EVENT_SOCKET"), &servers->capture);
+	if (r == 0)
+		capture_server_set_probes(servers->capture, options->probes);
+	return r;
 }
 
 void engine_servers_done(struct engine_servers *servers)

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "pilotlight/counted_event.h"
 #include "pilotlight/event.h"
 
 #include <stdint.h>
@@ -120,8 +121,13 @@ struct pilotlight_capture_request {
 	/* In units of the source; 0 for the CPU and for sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
 	struct pilotlight_capture_probe probe;
+	/* Of the sources from PILOTLIGHT_SOURCE_COUNTED on; all zeros for those that are off. */
+	struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS];
 };
-_Static_assert(sizeof(struct pilotlight_capture_request) == 88 + PILOTLIGHT_SOURCES * 8, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_request) ==
+		       88 + PILOTLIGHT_SOURCES * 8 +
+			       PILOTLIGHT_COUNTED_EVENTS * sizeof(struct pilotlight_counted_event),
+	"padding");
 
 struct pilotlight_capture_layout {
 	uint32_t stack_slots, build_id_stack_slots, count_slots, known_stack_slots;

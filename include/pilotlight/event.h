@@ -17,6 +17,7 @@ enum {
 	PILOTLIGHT_COMM_BYTES = 16,
 	PILOTLIGHT_STACK_DEPTH = 127, /* the default of kernel.perf_event_max_stack; more is cut */
 	PILOTLIGHT_BUILD_ID_BYTES = 20,
+	PILOTLIGHT_COUNTED_EVENTS = 4,
 	PILOTLIGHT_SET_COUNT = 2, /* BPF writes one while the engine drains the other */
 };
 
@@ -34,6 +35,9 @@ enum pilotlight_source {
 	PILOTLIGHT_SOURCE_BLOCK_BYTES,
 	PILOTLIGHT_SOURCE_HEAP_ALLOC, /* a program allocated memory */
 	PILOTLIGHT_SOURCE_HEAP_LIVE,  /* ... that it has not freed yet */
+	/* Events that the user names (pilotlight/counted_event.h). */
+	PILOTLIGHT_SOURCE_COUNTED,
+	PILOTLIGHT_SOURCE_COUNTED_LAST = PILOTLIGHT_SOURCE_COUNTED + PILOTLIGHT_COUNTED_EVENTS - 1,
 	PILOTLIGHT_SOURCES,
 };
 

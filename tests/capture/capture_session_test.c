@@ -6,6 +6,7 @@
 #include "tests/capture/capture_messages.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 
 static int execute(struct capture_session *session, struct pilotlight_capture_request request,
 	struct pilotlight_capture_answer *answer)
@@ -60,7 +61,10 @@ static void unused_fields_must_be_zero(void **state)
 				used++;
 		}
 		if (operation == PILOTLIGHT_CAPTURE_OPEN)
-			assert_int_equal(used, 8 + 8 + 4 + 4 + 4 + 4 + 8 * PILOTLIGHT_SOURCES);
+			assert_int_equal(
+				used, 8 + 8 + 4 + 4 + 4 + 4 + 8 * PILOTLIGHT_SOURCES +
+					      PILOTLIGHT_COUNTED_EVENTS *
+						      sizeof(struct pilotlight_counted_event));
 		else if (operation == PILOTLIGHT_CAPTURE_RING ||
 			 operation == PILOTLIGHT_CAPTURE_FOLLOW ||
 			 operation == PILOTLIGHT_CAPTURE_SET_RATE ||
@@ -73,10 +77,17 @@ static void unused_fields_must_be_zero(void **state)
 	}
 }
 
+static const struct pilotlight_counted_event misses = {
+	.name = "cache-misses",
+	.kind = PILOTLIGHT_COUNTED_PERF,
+	.type = PERF_TYPE_HARDWARE,
+	.config = PERF_COUNT_HW_CACHE_MISSES,
+};
+
 static void settings_out_of_range_open_nothing(void **state)
 {
 	const uint64_t budget_max = PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX;
-	struct pilotlight_capture_request requests[16];
+	struct pilotlight_capture_request requests[20];
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
@@ -102,6 +113,19 @@ static void settings_out_of_range_open_nothing(void **state)
 	requests[14].periods[PILOTLIGHT_SOURCE_RUNQUEUE] =
 		event_sources[PILOTLIGHT_SOURCE_RUNQUEUE].greatest_period + 1;
 	requests[15].is_sparing = 2;
+	/* A source without an event, an event without a source, and one that is not valid. */
+	requests[16].sources |= 1 << PILOTLIGHT_SOURCE_COUNTED;
+	requests[16].periods[PILOTLIGHT_SOURCE_COUNTED] = 1;
+	requests[17].counted[1] = misses;
+	requests[18].sources |= 1 << PILOTLIGHT_SOURCE_COUNTED;
+	requests[18].periods[PILOTLIGHT_SOURCE_COUNTED] = 1;
+	requests[18].counted[0] = misses;
+	requests[18].counted[0].type = PERF_TYPE_BREAKPOINT;
+	/* A probe that the user's own process has not found. */
+	requests[19].sources |= 1 << PILOTLIGHT_SOURCE_COUNTED;
+	requests[19].periods[PILOTLIGHT_SOURCE_COUNTED] = 1;
+	requests[19].counted[0] = (struct pilotlight_counted_event){ .name = "usdt:a:b:c",
+		.kind = PILOTLIGHT_COUNTED_PROBE };
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		assert_int_equal(execute(&session, requests[i], &answer), -EINVAL);
 		assert_true(strlen(answer.fault) > 0);
@@ -115,7 +139,7 @@ static void nothing_opens_beyond_the_limits(void **state)
 		.event = CAPTURE_EVENT_CLOCK,
 		.sources = 1 << PILOTLIGHT_SOURCE_OFFCPU,
 		.least_periods = { [PILOTLIGHT_SOURCE_OFFCPU] = 1000000 } };
-	struct pilotlight_capture_request requests[9];
+	struct pilotlight_capture_request requests[10];
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
@@ -137,6 +161,9 @@ static void nothing_opens_beyond_the_limits(void **state)
 	requests[7].periods[PILOTLIGHT_SOURCE_OFFCPU] = 999999;
 	requests[8].sources |= 1 << PILOTLIGHT_SOURCE_RUNQUEUE;
 	requests[8].periods[PILOTLIGHT_SOURCE_RUNQUEUE] = 1000000;
+	requests[9].sources |= 1 << PILOTLIGHT_SOURCE_COUNTED;
+	requests[9].periods[PILOTLIGHT_SOURCE_COUNTED] = 1;
+	requests[9].counted[0] = misses;
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		assert_int_equal(execute(&session, requests[i], &answer), -EPERM);
 		assert_true(strlen(answer.fault) > 0);

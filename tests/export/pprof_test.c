@@ -37,6 +37,8 @@ static void other_sources_have_their_types(void **state)
 		{ "runqueue", "run_queue", "nanoseconds" },
 		{ "wall", "wall", "nanoseconds" },
 		{ "faults", "page_faults", "count" },
+		{ "cache-misses", "cache_misses", "count" },
+		{ "sched:sched_process_exec", "sched_sched_process_exec", "count" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -8,6 +8,7 @@
 #include "base/event_source.h"
 #include "capture/capture_server.h"
 #include "capture/capture_session.h"
+#include "capture/counted_event.h"
 #include "pilotlight/capture_message.h"
 
 #include <errno.h>
@@ -51,6 +52,17 @@ static bool has_good_sources(const struct pilotlight_capture_request *request)
 	return true;
 }
 
+static bool has_good_events(const struct pilotlight_capture_request *request)
+{
+	for (int i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
+		if (!counted_event_is_valid(&request->counted[i]) ||
+			request->counted[i].kind == PILOTLIGHT_COUNTED_PROBE ||
+			(request->counted[i].kind > 0) !=
+				(request->sources >> (PILOTLIGHT_SOURCE_COUNTED + i) & 1))
+			return false;
+	return true;
+}
+
 /* Would a session accept these settings? */
 static bool is_openable(const struct pilotlight_capture_request *request)
 {
@@ -60,7 +72,8 @@ static bool is_openable(const struct pilotlight_capture_request *request)
 	       request->unwind_budget_bytes <= PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX &&
 	       request->stack_slots <= PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX &&
 	       request->wants_kernel <= 1 && request->filters_processes <= 1 &&
-	       request->is_sparing <= 1 && request->event <= 2 && has_good_sources(request);
+	       request->is_sparing <= 1 && request->event <= 2 && has_good_sources(request) &&
+	       has_good_events(request);
 }
 
 static int execute(const struct pilotlight_capture_request *request)

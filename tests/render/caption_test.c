@@ -96,6 +96,10 @@ static void periods_of_events_have_a_noun(void **state)
 	profile->cpu_count = 2;
 	assert_string_equal(caption_source(profile, text),
 		"faults (page faults) in samples of 7 to 10000019 faults on 2 CPUs");
+	profile->event = example_string(profile, "cache-misses");
+	profile->longest_period_ns = 0;
+	assert_string_equal(
+		caption_source(profile, text), "cache-misses in samples of 7 events on 2 CPUs");
 }
 
 static void samples_of_events_are_numbers(void **state)

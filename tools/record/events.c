@@ -164,12 +164,15 @@ const struct command events_command = {
 	.name = "events",
 	.summary = "list what can be sampled, and turn it on for a time",
 	.synopsis = "[OPTION...] | COMMAND ...",
-	.description = "List the events that -e takes: of `record`, and of the commands that read "
-		       "the history. A period is what one sample of `record` stands for. CPU time "
-		       "has a rate instead, and wall is the sum of CPU time, time off CPU and time "
-		       "waiting for a CPU. If the service "
-		       "runs, show which it samples, until when, and what taking the samples has "
-		       "cost of the machine's CPU time since its start.",
+	.description =
+		"List the events that -e takes: of `record`, and of the commands that read "
+		"the history. A period is what one sample of `record` stands for. CPU time "
+		"has a rate instead, and wall is the sum of CPU time, time off CPU and time "
+		"waiting for a CPU. `record -e` also takes any event that perf names, such as "
+		"cache-misses, any tracepoint, such as sched:sched_process_exec, and "
+		"probes of programs, usdt:BINARY:PROVIDER:NAME. If the service runs, show which it "
+		"samples, until when, and what taking the samples has "
+		"cost of the machine's CPU time since its start.",
 	.commands = commands,
 	.options = { socket_options },
 	.has_json = true,

@@ -2,7 +2,8 @@
 /*
  * The front: the process that the user has started. It keeps the privileges, the command, the
  * processes of -p, the output file and the signals. It serves an engine that has none of these and
- * reads what strangers have written (record_engine.h). The front parses only its arguments (I6).
+ * reads what strangers have written (record_engine.h). The front parses only its arguments (I6). A
+ * process without privileges reads the binary of a probe (record_probe.h).
  */
 #include "tools/record/record.h"
 
@@ -23,6 +24,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COMMAND_END_TIMEOUT_MS = 5000 }; /* between SIGTERM and SIGKILL */
 
@@ -37,9 +39,10 @@ enum {
 struct recording {
 	struct record_options options;
 	struct stop_signals signals;
-	struct record_processes *processes;	   /* of -p; NULL: none */
-	struct workload_command *command;	   /* NULL: none */
-	struct output_file *files[RECORD_OUTPUTS]; /* NULL: not written */
+	struct record_processes *processes;			/* of -p; NULL: none */
+	struct workload_command *command;			/* NULL: none */
+	struct output_file *files[RECORD_OUTPUTS];		/* NULL: not written */
+	struct capture_probe probes[PILOTLIGHT_COUNTED_EVENTS]; /* open, if they have places */
 	struct record_link link;
 	uint64_t end_ns; /* CLOCK_MONOTONIC; UINT64_MAX: open */
 	bool shows_progress;
@@ -55,6 +58,9 @@ static void done(void *invocation)
 	record_link_done(&recording->link);
 	for (unsigned i = 0; i < RECORD_OUTPUTS; i++)
 		output_file_free(recording->files[i]);
+	for (size_t i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
+		if (recording->probes[i].count > 0)
+			(void)close(recording->probes[i].fd);
 	workload_command_free(recording->command);
 	record_processes_free(recording->processes);
 	stop_signals_done(&recording->signals);
@@ -93,6 +99,17 @@ static int open_files(struct recording *recording, struct fault *fault)
 	return r;
 }
 
+static int open_probes(struct recording *recording, struct fault *fault)
+{
+	const struct record_options *options = &recording->options;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < PILOTLIGHT_COUNTED_EVENTS; i++)
+		if (options->counted[i].kind == PILOTLIGHT_COUNTED_PROBE)
+			r = record_probe_open(&options->probes[i], &recording->probes[i], fault);
+	return r;
+}
+
 static int open_recording(struct recording *recording, struct fault *fault)
 {
 	const struct record_options *options = &recording->options;
@@ -109,6 +126,8 @@ static int open_recording(struct recording *recording, struct fault *fault)
 			options->pids, options->pid_count, &recording->processes, fault);
 	if (r == 0)
 		r = open_files(recording, fault);
+	if (r == 0)
+		r = open_probes(recording, fault);
 	if (r == 0 && options->command)
 		r = workload_command_fork(
 			options->command, &recording->signals.original, &recording->command, fault);
@@ -117,7 +136,7 @@ static int open_recording(struct recording *recording, struct fault *fault)
 	(void)signal(SIGCHLD, SIG_DFL);
 	/* After the command, which must not inherit our limit of descriptors, nor the filter. */
 	if (r == 0)
-		r = record_link_connect(&recording->link, fault);
+		r = record_link_connect(&recording->link, recording->probes, fault);
 	if (r == 0)
 		engine_servers_choose(&recording->link.servers, &options->choice);
 	if (r == 0)

@@ -177,6 +177,7 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
 		settings.capture.periods[i] = record_options_period(options, i);
+	memcpy(settings.capture.counted, options->counted, sizeof(settings.capture.counted));
 	r = pipeline_open(&settings, &engine->pipeline, fault);
 	if (r == 0 && engine->cache_fault.text[0])
 		log_warning("%s; continuing without a symbol cache", engine->cache_fault.text);

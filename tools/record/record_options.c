@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/event_source.h"
+#include "capture/event_name.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +18,7 @@ enum {
 	LIST_BYTES = 512,
 	NUMBER_BYTES = 24,
 };
+#define PROBE		"usdt:"
 #define PERIOD_MAX	1000000000ULL
 #define DURATION_NS_MIN (NSEC_PER_SEC / 1000)
 #define DURATION_NS_MAX (7ULL * 24 * 3600 * NSEC_PER_SEC)
@@ -57,39 +59,114 @@ static int take_rule(void *invocation, const struct option_row *option, const ch
 	return 0;
 }
 
-const char *record_output_name(unsigned output)
+const char *record_output_name(const struct record_options *options, unsigned output)
 {
-	return output == RECORD_WALL ? event_source_wall.name : event_sources[output].name;
+	if (output == RECORD_WALL)
+		return event_source_wall.name;
+	return event_source_is_counted(output)
+		       ? options->counted[output - PILOTLIGHT_SOURCE_COUNTED].name
+		       : event_sources[output].name;
 }
 
-/* "cpu, offcpu, ... and wall" */
-static const char *list_outputs(char text[LIST_BYTES])
+/* "cpu, offcpu, ..., wall" */
+static const char *list_outputs(const struct record_options *options, char text[LIST_BYTES])
 {
 	size_t size = 0;
 
 	text[0] = '\0';
 	for (unsigned i = 0; i < RECORD_OUTPUTS && size < LIST_BYTES; i++)
-		size += (size_t)snprintf(text + size, LIST_BYTES - size, "%s%s",
-			i == 0			 ? ""
-			: i < RECORD_OUTPUTS - 1 ? ", "
-						 : " and ",
-			record_output_name(i));
+		if (!event_source_is_counted(i))
+			size += (size_t)snprintf(text + size, LIST_BYTES - size, "%s%s",
+				i == 0 ? "" : ", ", record_output_name(options, i));
 	return text;
+}
+
+/* Gives the event a place, unless it has one. */
+static int add_counted(struct record_options *options, const struct pilotlight_counted_event *event,
+	uint64_t period, const struct record_probe_name *probe, unsigned *ret_output)
+{
+	size_t i = 0;
+
+	while (i < PILOTLIGHT_COUNTED_EVENTS && *options->counted[i].name &&
+		strcmp(options->counted[i].name, event->name) != 0)
+		i++;
+	if (i == PILOTLIGHT_COUNTED_EVENTS)
+		return command_misuse(options->base.command,
+			"-e takes at most %d events of perf; '%s' is one more",
+			PILOTLIGHT_COUNTED_EVENTS, event->name);
+	options->counted[i] = *event;
+	options->counted_periods[i] = period;
+	if (probe)
+		options->probes[i] = *probe;
+	*ret_output = PILOTLIGHT_SOURCE_COUNTED + (unsigned)i;
+	return 0;
+}
+
+static bool is_probe(const char *name, size_t size)
+{
+	return size >= strlen(PROBE) && strncmp(name, PROBE, strlen(PROBE)) == 0;
+}
+
+/* In the history it has the binary's name without its folder. */
+static int take_probe(
+	struct record_options *options, const char *text, size_t size, unsigned *ret_output)
+{
+	struct pilotlight_counted_event event = { .kind = PILOTLIGHT_COUNTED_PROBE };
+	struct record_probe_name name;
+	const char *file, *slash;
+
+	if (record_probe_name_parse(text, size, &name) < 0)
+		return command_misuse(options->base.command,
+			"a probe is usdt:BINARY:PROVIDER:NAME, not '%.*s'", (int)size, text);
+	slash = memrchr(name.path, '/', name.path_size);
+	file = slash ? slash + 1 : name.path;
+	size = (size_t)(name.name + name.name_size - file);
+	if (snprintf(event.name, sizeof(event.name), PROBE "%.*s", (int)size, file) >=
+		(int)sizeof(event.name))
+		return command_misuse(options->base.command,
+			"the name of the probe '%.*s' is longer than %zu characters", (int)size,
+			file, sizeof(event.name) - strlen(PROBE) - 1);
+	/* It names a file of the recording. */
+	for (char *next = event.name; *next; next++)
+		if (*next <= ' ' || *next > '~' || strchr("\"\\", *next))
+			*next = '_';
+	return add_counted(options, &event, 1, &name, ret_output);
+}
+
+static int take_counted(
+	struct record_options *options, const char *name, size_t size, unsigned *ret_output)
+{
+	struct pilotlight_counted_event event;
+	char text[PILOTLIGHT_EVENT_NAME_BYTES + 1], list[LIST_BYTES];
+	uint64_t period;
+
+	(void)snprintf(text, sizeof(text), "%.*s", (int)size, name);
+	if (is_probe(name, size))
+		return take_probe(options, name, size, ret_output);
+	if (event_name_find(text, EVENT_NAME_PMU, &event, &period, NULL) == 0)
+		return add_counted(options, &event, period, NULL, ret_output);
+	return command_misuse(options->base.command,
+		"-e takes %s, an event of perf such as cache-misses or context-switches, a "
+		"tracepoint such as sched:sched_process_exec, or a probe "
+		"usdt:BINARY:PROVIDER:NAME, separated by commas, but not '%.*s'",
+		list_outputs(options, list), (int)size, name);
 }
 
 static int take_output(
 	struct record_options *options, const char *name, size_t size, unsigned *ret_output)
 {
 	unsigned output = 0;
-	char list[LIST_BYTES];
+	int r = 0;
 
-	while (output < RECORD_OUTPUTS && (strlen(record_output_name(output)) != size ||
-						  strncmp(record_output_name(output), name, size)))
+	while (output < RECORD_OUTPUTS &&
+		(event_source_is_counted(output) ||
+			strlen(record_output_name(options, output)) != size ||
+			strncmp(record_output_name(options, output), name, size)))
 		output++;
 	if (output == RECORD_OUTPUTS)
-		return command_misuse(options->base.command,
-			"-e takes %s, separated by commas, not '%.*s'", list_outputs(list),
-			(int)size, name);
+		r = take_counted(options, name, size, &output);
+	if (r != 0)
+		return r;
 	options->outputs |= 1U << output;
 	*ret_output = output;
 	return 0;
@@ -116,6 +193,18 @@ static int take_period(
 	return 0;
 }
 
+/* Without "/period=N/". A probe's name has a path in it. */
+static size_t name_size_of(const char *item, size_t size)
+{
+	static const char period[] = "/period=";
+	const char *end;
+
+	if (!is_probe(item, size))
+		return strcspn(item, ",/");
+	end = memmem(item, size, period, sizeof(period) - 1);
+	return end ? (size_t)(end - item) : size;
+}
+
 static int take_events(void *invocation, const struct option_row *option, const char *value)
 {
 	struct record_options *options = invocation;
@@ -124,7 +213,7 @@ static int take_events(void *invocation, const struct option_row *option, const 
 
 	(void)option;
 	for (;;) {
-		size_t size = strcspn(name, ","), name_size = strcspn(name, ",/");
+		size_t size = strcspn(name, ","), name_size = name_size_of(name, size);
 		int r = take_output(options, name, name_size, &output);
 
 		if (r == 0 && name_size < size)
@@ -145,11 +234,12 @@ const struct option_row record_option_rows[] = {
 	{ 'e', "event", "NAME[,NAME...]",
 		"Sample cpu, the time on CPU (the default); offcpu, the time blocked; runqueue, "
 		"the time waiting for a CPU; wall, the sum of the three; lock, the time waiting "
-		"for "
-		"locks; block or block:bytes, I/O of block devices; faults, page faults; or "
-		"heap:live, memory that programs hold. "
-		"Several make a file each: flamegraph.offcpu.svg. `faults/period=1/` has a period "
-		"of its own; `pilotlight events` lists them.",
+		"for locks; block or block:bytes, I/O of block devices; faults, page faults; "
+		"heap:live, memory that programs hold; an "
+		"event of perf, such as cache-misses; a tracepoint, SUBSYSTEM:NAME; or a probe of "
+		"a program, usdt:BINARY:PROVIDER:NAME. Several make a file each: "
+		"flamegraph.offcpu.svg. `faults/period=1/` has a period of its own; `pilotlight "
+		"events` lists them.",
 		OPTION_CALL, .take = take_events },
 	{ 'c', "count", "N",
 		"Take a sample at each N-th of what is counted, such as page faults; 1 takes each.",
@@ -238,8 +328,10 @@ uint64_t record_options_period(const struct record_options *options, enum pilotl
 
 	if (options->periods[source] > 0)
 		return options->periods[source];
-	return options->period > 0 && event_source_unit(kind) == EVENT_UNIT_COUNT
-		       ? options->period
+	if (options->period > 0 && event_source_unit(kind) == EVENT_UNIT_COUNT)
+		return options->period;
+	return event_source_is_counted(source)
+		       ? options->counted_periods[source - PILOTLIGHT_SOURCE_COUNTED]
 		       : kind->default_period;
 }
 
@@ -260,8 +352,8 @@ const char *record_options_path(
 	if (profile_format_of_path(options->path))
 		ending = profile_format_of_path(options->path)->ending;
 	stem = (int)(strlen(options->path) - strlen(ending));
-	if (snprintf(path, PATH_MAX, "%.*s.%s%s", stem, options->path, record_output_name(output),
-		    ending) >= PATH_MAX)
+	if (snprintf(path, PATH_MAX, "%.*s.%s%s", stem, options->path,
+		    record_output_name(options, output), ending) >= PATH_MAX)
 		return NULL;
 	return path;
 }

@@ -4,8 +4,10 @@
 
 #include "capture/cgroup_choice.h"
 #include "export/profile_format.h"
+#include "pilotlight/counted_event.h"
 #include "pilotlight/event.h"
 #include "tools/command.h"
+#include "tools/record/record_probe.h"
 
 #include <limits.h>
 #include <sys/types.h>
@@ -27,6 +29,10 @@ struct record_options {
 	uint64_t period;	     /* of -c: of sources that are counted; 0: not given */
 	/* Of -e: what a sample of a source stands for; 0: not given. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
+	/* Of -e, with their usual periods: the sources from PILOTLIGHT_SOURCE_COUNTED on. */
+	struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS];
+	uint64_t counted_periods[PILOTLIGHT_COUNTED_EVENTS];
+	struct record_probe_name probes[PILOTLIGHT_COUNTED_EVENTS]; /* of those that are probes */
 	const char *path;	 /* of the only output; see record_options_path() */
 	const char *format_name; /* of -f; NULL: not given */
 	const struct profile_format *format;
@@ -51,8 +57,8 @@ uint32_t record_options_sources(const struct record_options *options);
 /* What a sample of the source stands for; 0: the rate decides. */
 uint64_t record_options_period(const struct record_options *options, enum pilotlight_source source);
 
-/* "offcpu", "wall". */
-const char *record_output_name(unsigned output);
+/* "offcpu", "wall", "cache-misses". */
+const char *record_output_name(const struct record_options *options, unsigned output);
 
 /*
  * The path of an output: that of -o if there is only one. Of several, each has its name before the

@@ -55,6 +55,11 @@ static double per_cent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+static const char *event_of(const struct profile *profile)
+{
+	return string_pool_get(&profile->strings, profile->event);
+}
+
 static void print_samples(FILE *file, const struct pipeline_report *report)
 {
 	const struct accounts *accounts = &report->accounts.of[PILOTLIGHT_SOURCE_CPU];
@@ -110,7 +115,7 @@ static void print_lost(FILE *file, const struct profile *const sampled[PILOTLIGH
 	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
 		if (!sampled[i])
 			continue;
-		(void)fprintf(file, "           %s: ", event_sources[i].name);
+		(void)fprintf(file, "           %s: ", event_of(sampled[i]));
 		print_losses(file, sampled[i], report->resolver.cuts[i]);
 		(void)fputc('\n', file);
 	}
@@ -182,7 +187,7 @@ static void print_stacks(FILE *file, const struct profile *const sampled[PILOTLI
 	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
 		if (!sampled[i])
 			continue;
-		(void)fprintf(file, "           %s: ", event_sources[i].name);
+		(void)fprintf(file, "           %s: ", event_of(sampled[i]));
 		print_walks(file, sampled[i], &report->accounts.of[i]);
 		(void)fputc('\n', file);
 	}
@@ -289,13 +294,13 @@ static void print_cost(FILE *file, const struct profile *const sampled[PILOTLIGH
 }
 
 /* Amounts of time: the number of periods tells nothing. */
-static void print_source(FILE *file, const char *name, const struct profile *profile)
+static void print_source(FILE *file, const struct profile *profile)
 {
 	const struct accounts *accounts = &profile->accounts;
 	char stored[CAPTION_AMOUNT_BYTES], filtered[CAPTION_AMOUNT_BYTES];
 	char lost[CAPTION_AMOUNT_BYTES];
 
-	(void)fprintf(file, "%-10s %s stored, %s filtered, %s lost", name,
+	(void)fprintf(file, "%-10s %s stored, %s filtered, %s lost", event_of(profile),
 		caption_amount(profile, accounts_stored(accounts), stored),
 		caption_amount(profile, accounts->dropped[PILOTLIGHT_DROP_FILTERED], filtered),
 		caption_amount(profile, accounts_lost(accounts), lost));
@@ -314,7 +319,7 @@ int record_summary_print(FILE *file, const struct profile *profile,
 	print_samples(file, report);
 	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
 		if (sampled[i])
-			print_source(file, event_sources[i].name, sampled[i]);
+			print_source(file, sampled[i]);
 	print_lost(file, sampled, report);
 	r = print_processes(file, profile);
 	if (r == 0)

@@ -96,7 +96,7 @@ static void add_share(const struct top_answer *answer, char line[TOP_TEXT_BYTES]
 	double samples = (double)answer->profile->samples;
 
 	if (!event_source_is_cpu(source)) {
-		add(line, "%s: ", source->title);
+		add(line, "%s: ", event_source_title(answer->event));
 		add_rate(answer, samples, line);
 	} else if (possible > 0) {
 		add(line, "CPU %.1f%% of %.0f, ", 100.0 * samples / possible, answer->machine.cpus);

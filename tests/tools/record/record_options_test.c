@@ -91,7 +91,7 @@ static void events_are_chosen(void **state)
 {
 	const uint32_t cpu = 1U << PILOTLIGHT_SOURCE_CPU, off = 1U << PILOTLIGHT_SOURCE_OFFCPU;
 	const uint32_t queue = 1U << PILOTLIGHT_SOURCE_RUNQUEUE, wall = 1U << RECORD_WALL;
-	static const char *const wrong[] = { "-e", "-e cycles", "-e cpu,", "-e ,cpu", "-e cp",
+	static const char *const wrong[] = { "-e", "-e cycle", "-e cpu,", "-e ,cpu", "-e cp",
 		"-e cpuu", "-e cpu,,wall", "-e cpu,wall -o -" };
 
 	assert_int_equal(parse(""), 0);
@@ -105,6 +105,59 @@ static void events_are_chosen(void **state)
 	assert_int_equal(options->outputs, wall);
 	assert_int_equal(record_options_sources(options), cpu | off | queue);
 	assert_int_equal(parse("-e wall -o -"), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(parse(wrong[i]), EXIT_USAGE);
+}
+
+static void events_of_perf_have_places(void **state)
+{
+	const enum pilotlight_source first = PILOTLIGHT_SOURCE_COUNTED;
+	static const char *const wrong[] = { "-e cs,migrations,cycles,instructions,branches",
+		"-e cs/period=0/", "-e cs:x", "-e sched:", "-e event-0" };
+	char path[PATH_MAX];
+
+	assert_int_equal(parse("-e cpu,cache-misses,sched:sched_process_exec,faults "
+			       "-e cycles:u/period=77/,cache-misses"),
+		0);
+	assert_int_equal(options->outputs,
+		1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_FAULTS | 7U << first);
+	assert_int_equal(record_options_sources(options), options->outputs);
+	assert_string_equal(record_output_name(options, first), "cache-misses");
+	assert_string_equal(options->counted[1].name, "sched:sched_process_exec");
+	assert_int_equal(options->counted[1].kind, PILOTLIGHT_COUNTED_TRACEPOINT);
+	assert_string_equal(options->counted[2].name, "cpu-cycles:u");
+	assert_int_equal(record_options_period(options, first), 10007);
+	assert_int_equal(record_options_period(options, first + 1), 1);
+	assert_int_equal(record_options_period(options, first + 2), 77);
+	assert_string_equal(record_options_path(options, first + 1, path),
+		"flamegraph.sched:sched_process_exec.svg");
+	assert_int_equal(parse("-e cs,cache-misses -c 3"), 0);
+	assert_int_equal(record_options_period(options, first), 3);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(parse(wrong[i]), EXIT_USAGE);
+}
+
+static void probes_have_a_binary(void **state)
+{
+	const enum pilotlight_source first = PILOTLIGHT_SOURCE_COUNTED;
+	static const char *const wrong[] = { "-e usdt:", "-e usdt:a", "-e usdt:a:b", "-e usdt::b:c",
+		"-e usdt:a::c", "-e usdt:a:b:", "-e usdt:a:b:c/period=0/" };
+	char path[PATH_MAX];
+
+	assert_int_equal(parse("-e usdt:/usr/lib/a,cs,usdt:x:/b:app:begin/period=5/"), EXIT_USAGE);
+	assert_int_equal(parse("-e usdt:/usr/lib/a:app:begin,cs,usdt:x:/b:app:end/period=5/"), 0);
+	assert_string_equal(options->counted[0].name, "usdt:a:app:begin");
+	assert_int_equal(options->counted[0].kind, PILOTLIGHT_COUNTED_PROBE);
+	assert_int_equal(options->probes[0].path_size, strlen("/usr/lib/a"));
+	assert_string_equal(options->counted[1].name, "context-switches");
+	assert_string_equal(options->counted[2].name, "usdt:b:app:end");
+	assert_int_equal(strncmp(options->probes[2].path, "x:/b:", 5), 0);
+	assert_int_equal(options->probes[2].path_size, 4);
+	assert_int_equal(options->probes[2].provider_size, 3);
+	assert_int_equal(record_options_period(options, first), 1);
+	assert_int_equal(record_options_period(options, first + 2), 5);
+	assert_string_equal(
+		record_options_path(options, first, path), "flamegraph.usdt:a:app:begin.svg");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(parse(wrong[i]), EXIT_USAGE);
 }
@@ -275,6 +328,8 @@ int main(void)
 		cmocka_unit_test(each_option_is_parsed),
 		cmocka_unit_test(stacks_are_walked_as_asked),
 		cmocka_unit_test(events_are_chosen),
+		cmocka_unit_test(events_of_perf_have_places),
+		cmocka_unit_test(probes_have_a_binary),
 		cmocka_unit_test(events_have_periods),
 		cmocka_unit_test(heaps_are_those_of_named_processes),
 		cmocka_unit_test(each_event_has_its_path),

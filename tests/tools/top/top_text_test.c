@@ -101,6 +101,9 @@ static void of_events_it_shows_their_rate(void **state)
 		top_text_head(&answer, TOP_PROCESSES, true, columns), "SHARE%      /S ");
 	assert_string_equal(
 		top_text_columns(&answer, &row, TOP_PROCESSES, true, columns), "  50.0    35.0 ");
+	answer.event = "cache-misses";
+	assert_int_equal(
+		strncmp(top_text_machine(&answer, line), "cache-misses: 70 a second, ", 27), 0);
 	answer.covered_ns = 0;
 	assert_string_equal(
 		top_text_columns(&answer, &row, TOP_PROCESSES, true, columns), "  50.0       - ");

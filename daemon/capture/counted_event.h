@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An event that the user named, on the privileged side: which ones are opened at all. A client is
+ * not trusted (I8): it gets no events that change the kernel or show users' memory, such as probes
+ * and breakpoints.
+ */
+#pragma once
+
+#include "pilotlight/counted_event.h"
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Is the place used well: by an event that may be opened, or by none? */
+bool counted_event_is_valid(const struct pilotlight_counted_event *event);
+
+/*
+ * Fills in the attributes for perf_event_open(), of all but probes. `tracing` is the folder of
+ * tracefs. Returns 0; -ENOENT: the kernel has no such tracepoint; or another -errno.
+ */
+int counted_event_describe(const struct pilotlight_counted_event *event, uint64_t period,
+	const char *tracing, struct perf_event_attr *ret_attr);
