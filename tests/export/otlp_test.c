@@ -530,10 +530,10 @@ static void failing_allocations_are_reported(void **state)
 {
 	struct profile *profile = busy_profile();
 
+	assert_true(FAIL_EACH_ALLOCATION(write_once(profile, PPROF_LABELS_ALL), -ENOMEM, true, 0) >=
+		    15);
 	assert_true(FAIL_EACH_ALLOCATION(
-			    write_once(profile, PPROF_LABELS_ALL), -ENOMEM, true, 0) >= 15);
-	assert_true(FAIL_EACH_ALLOCATION(write_once(profile, PPROF_LABELS_SERVICE), -ENOMEM,
-			    true, 0) >= 15);
+			    write_once(profile, PPROF_LABELS_SERVICE), -ENOMEM, true, 0) >= 15);
 	profile_free(profile);
 }
 
