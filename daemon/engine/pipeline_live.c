@@ -99,22 +99,16 @@ static int sweep(struct pipeline *pipeline)
 }
 
 int pipeline_keep_live(struct pipeline *pipeline, const struct raw_sample *sample,
-	const struct resolved_frame *frames, size_t count)
+	const struct live_labels *labels, const struct resolved_frame *frames, size_t count)
 {
-	struct aggregator_labels found = { .exe = "", .cgroup = "" };
-	struct live_labels labels;
-	int r;
+	int r = live_table_add(pipeline->live, sample, labels, frames, count);
 
-	if (pipeline->cgroups)
-		pipeline_find_labels(pipeline, sample, &found);
-	labels = (struct live_labels){ .exe = found.exe, .cgroup = found.cgroup };
-	r = live_table_add(pipeline->live, sample, &labels, frames, count);
 	/* Once a drain: if all that it holds lives, another sweep finds no room. */
 	if (r == -E2BIG && !pipeline->has_swept_live) {
 		pipeline->has_swept_live = true;
 		r = sweep(pipeline);
 		if (r == 0)
-			r = live_table_add(pipeline->live, sample, &labels, frames, count);
+			r = live_table_add(pipeline->live, sample, labels, frames, count);
 	}
 	if (r < 0)
 		pipeline_forget_live(pipeline, sample);

@@ -12,7 +12,8 @@
 #include <fcntl.h>
 #include <string.h>
 
-void pipeline_find_labels(struct pipeline *pipeline, const struct raw_sample *sample,
+/* Facts about a sample's thread; needs cgroups. */
+static void find_labels(struct pipeline *pipeline, const struct raw_sample *sample,
 	struct aggregator_labels *ret_labels)
 {
 	const struct broker_process process = {
@@ -33,14 +34,16 @@ static int aggregate(struct pipeline *pipeline, struct pipeline_window *window,
 	const struct raw_sample *sample, const struct resolved_frame *frames, size_t count)
 {
 	struct aggregator *aggregator = window->parts[sample->source].aggregator;
-	struct aggregator_labels labels;
+	struct aggregator_labels labels = { .exe = "", .cgroup = "" };
 
+	if (pipeline->cgroups)
+		find_labels(pipeline, sample, &labels);
 	if (event_sources[sample->source].is_live)
-		return pipeline_keep_live(pipeline, sample, frames, count);
-	if (!pipeline->cgroups)
-		return aggregator_add(aggregator, sample, NULL, frames, count);
-	pipeline_find_labels(pipeline, sample, &labels);
-	return aggregator_add(aggregator, sample, &labels, frames, count);
+		return pipeline_keep_live(pipeline, sample,
+			&(struct live_labels){ .exe = labels.exe, .cgroup = labels.cgroup }, frames,
+			count);
+	return aggregator_add(
+		aggregator, sample, pipeline->cgroups ? &labels : NULL, frames, count);
 }
 
 /* Who answers for the sample (base/user_share.h). */
@@ -49,7 +52,7 @@ static uint64_t user_of(struct pipeline *pipeline, const struct raw_sample *samp
 	struct aggregator_labels labels = { .cgroup = "" };
 
 	if (pipeline->cgroups)
-		pipeline_find_labels(pipeline, sample, &labels);
+		find_labels(pipeline, sample, &labels);
 	return cgroup_path_user(sample->user, labels.cgroup);
 }
 

@@ -157,9 +157,6 @@ void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *
 
 /* A drain_function: resolves a sample, then adds it to the open window or to late_samples. */
 int pipeline_add_sample(void *context, const struct raw_sample *sample);
-/* Facts about a sample's thread; needs cgroups. */
-void pipeline_find_labels(struct pipeline *pipeline, const struct raw_sample *sample,
-	struct aggregator_labels *ret_labels);
 
 /* Makes the table of what lives, if a source counts that. Returns 0 or -errno. */
 int pipeline_open_live(struct pipeline *pipeline);
@@ -168,7 +165,7 @@ bool pipeline_lives(const struct pipeline *pipeline, const struct raw_sample *sa
 /* Keeps a sample of what lives, with its frames, or no longer watches for its end. Returns 0 or
  * -errno. */
 int pipeline_keep_live(struct pipeline *pipeline, const struct raw_sample *sample,
-	const struct resolved_frame *frames, size_t count);
+	const struct live_labels *labels, const struct resolved_frame *frames, size_t count);
 void pipeline_forget_live(const struct pipeline *pipeline, const struct raw_sample *sample);
 /* Adds to the open window, once, all that lives now. Call it before the window ends. Returns 0 or
  * -errno. */
