@@ -226,7 +226,8 @@ static void write_head(struct writer *writer, const char *title)
 	json_member_u64(json, "version", 1);
 	json_member_string(json, "title", title ? title : "Flame graph");
 	json_member_string(json, "event", string_of(writer, profile->event));
-	json_member_string(json, "event_title", source->title);
+	json_member_string(
+		json, "event_title", event_source_title(string_of(writer, profile->event)));
 	json_member_string(json, "unit", source->unit);
 	json_member_u64(json, "period", profile->period_ns);
 	json_member_bool(json, "is_cpu", event_source_is_cpu(source));

@@ -182,6 +182,17 @@ static inline void answer_fixture_make(struct answer_fixture *fixture, const cha
 	answer_fixture_end(fixture);
 }
 
+/* A title as it is shown on this host. */
+static inline const char *answer_fixture_titled(const char *before, const char *title)
+{
+	static char text[512];
+	char host[65] = "";
+
+	assert_int_equal(gethostname(host, sizeof(host) - 1), 0);
+	(void)snprintf(text, sizeof(text), "%s%s%s%s", before, host, host[0] ? ": " : "", title);
+	return text;
+}
+
 #define ASK(fixture, ...) answer_fixture_make((fixture), (const char *const[]){ __VA_ARGS__, NULL })
 
 /* The samples of folded stacks whose line begins with `start`. */

@@ -209,14 +209,17 @@ static void each_parameter_selects(void **state)
 static void formats_are_what_they_say(void **state)
 {
 	struct answer_fixture *fixture = *state;
+	const char *title;
 
 	ASK(fixture, "last", "1d", "unit", "alpha");
 	assert_string_equal(fixture->reply.content_type, "image/svg+xml");
 	assert_non_null(strstr(fixture->output, "<svg"));
 	assert_non_null(strstr(fixture->output,
-		">2026-09-04 00:01:00 to 2026-09-05 00:01:00, unit alpha.service<"));
+		answer_fixture_titled(
+			">", "2026-09-04 00:01:00 to 2026-09-05 00:01:00, unit alpha.service<")));
 	ASK(fixture, "last", "1d", "format", "txt");
-	assert_memory_equal(fixture->output, "# 2026-09-04 00:01:00 to 2026-09-05 00:01:00\n", 45);
+	title = answer_fixture_titled("# ", "2026-09-04 00:01:00 to 2026-09-05 00:01:00\n");
+	assert_memory_equal(fixture->output, title, strlen(title));
 	assert_non_null(strstr(fixture->output, "2026-09-04 10:00:00 UTC"));
 	ASK(fixture, "last", "1d", "format", "pprof");
 	assert_string_equal(fixture->reply.content_type, "application/octet-stream");
@@ -246,9 +249,11 @@ static void differences_are_made(void **state)
 	answer_fixture_expect(fixture, 200, "");
 	assert_memory_equal(fixture->output, "# [libwork.so+0x", 16);
 	assert_non_null(strstr(
-		fixture->output, "\n# 2026-09-04 10:00:00 to 10:00:10, unit alpha.service: "));
+		fixture->output, answer_fixture_titled("\n# ",
+					 "2026-09-04 10:00:00 to 10:00:10, unit alpha.service: ")));
 	assert_non_null(strstr(
-		fixture->output, "\n# 2026-09-04 10:00:10 to 10:00:20, unit alpha.service: "));
+		fixture->output, answer_fixture_titled("\n# ",
+					 "2026-09-04 10:00:10 to 10:00:20, unit alpha.service: ")));
 	line = strstr(fixture->output, "  do_work");
 	assert_non_null(line);
 	while (line[-1] != '\n')
@@ -425,14 +430,15 @@ static void an_incomplete_sum_is_reported(void **state)
 	ASK(fixture, "last", "1d", "format", "txt", "event", "wall");
 	answer_fixture_expect(fixture, 200, "");
 	assert_non_null(strstr(fixture->output,
-		"# time off CPU not sampled for 30s: time waiting for a CPU not sampled for "
-		"30s: 2026-09-04 "));
+		answer_fixture_titled("# ", "time off CPU not sampled for 30s: time waiting for a "
+					    "CPU not sampled for 30s: 2026-09-04 ")));
 	/* For a part of the time alone, too. */
 	append_event(fixture, ANSWER_FIXTURE_NEXT, "offcpu");
 	append_event(fixture, ANSWER_FIXTURE_NEXT, "runqueue");
 	ASK(fixture, "last", "1d", "format", "txt", "event", "wall");
 	answer_fixture_expect(fixture, 200, "");
-	assert_non_null(strstr(fixture->output, "# time off CPU not sampled for 20s: "));
+	assert_non_null(strstr(fixture->output,
+		answer_fixture_titled("# ", "time off CPU not sampled for 20s: ")));
 	append_event(fixture, ANSWER_FIXTURE_FIRST, "offcpu");
 	append_event(fixture, ANSWER_FIXTURE_SECOND, "offcpu");
 	append_event(fixture, ANSWER_FIXTURE_FIRST, "runqueue");

@@ -185,12 +185,14 @@ static void hostile_names_are_escaped(void **state)
 	static const char *const hostile[] = { "<base>\"\\", "]]></metadata>\xff" };
 	_cleanup_free_ char *text = NULL;
 
+	/* Their event is one that a user has named, and is counted. */
+	base->period_ns = compared->period_ns = 1;
 	example_lose(base, PILOTLIGHT_DROP_RING_FULL, 1);
 	text = draw_named(base, compared, DIFFERENCE_BY_TOTAL, hostile);
 	assert_int_equal(count_of(text, "<script>"), 1);
 	assert_int_equal(count_of(text, "]]>"), 1);
 	assert_int_equal(count_of(text, "</metadata>"), 4);
-	assert_non_null(strstr(text, "&lt;base&gt;&quot;\\: 117 samples"));
+	assert_non_null(strstr(text, "&lt;base&gt;&quot;\\: 117 events"));
 	assert_non_null(strstr(text, "]]&gt;&lt;/metadata&gt;\xef\xbf\xbd"));
 }
 
