@@ -100,7 +100,8 @@ static void named_contents_are_listed(void **state)
 		&json, PILOTLIGHT_SYMBOL_HAS_SYMTAB | PILOTLIGHT_SYMBOL_HAS_DWARF);
 	check_end(
 		"|dynsym, symtab, debugdata, plt, dwarf, dwz, split-dwarf, eh-frame, debug-frame, "
-		"split-missing, go-table, inferred, zydis-missing|[\"symtab\",\"dwarf\"]");
+		"split-missing, go-table, inferred, zydis-missing, runtime, "
+		"runtime-unknown|[\"symtab\",\"dwarf\"]");
 }
 
 static void losses_are_counted(void **state)
