@@ -49,6 +49,8 @@ static struct sampler *load(char *log)
 	assert_non_null(sampler);
 	sampler->rodata->wants_kernel = true;
 	sampler->rodata->wants_walks = true;
+	/* The verifier does not report the depth of subprograms that are never called. */
+	sampler->rodata->chooses_cgroups = true;
 	bpf_object__for_each_program(program, sampler->obj)(void)
 		bpf_program__set_autoload(program, program == sampler->progs.sample_cpu);
 	if (sampler__load(sampler) < 0)
