@@ -4,6 +4,8 @@
 
 #include "base/cleanup.h"
 #include "broker/broker.h"
+#include "capture/capture_probe.h"
+#include "pilotlight/event.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
@@ -20,6 +22,8 @@
 
 #include <cmocka.h>
 
+static const struct capture_probe no_probes[PILOTLIGHT_COUNTED_EVENTS];
+
 static struct record_link fork_link(int (*run)(const void *context), const void *context)
 {
 	struct record_link link;
@@ -34,7 +38,7 @@ static struct record_link start(int (*run)(const void *context))
 {
 	struct record_link link = fork_link(run, NULL);
 
-	assert_int_equal(record_link_connect(&link, NULL), 0);
+	assert_int_equal(record_link_connect(&link, no_probes, NULL), 0);
 	return link;
 }
 
@@ -158,7 +162,7 @@ static void the_end_of_the_engine_is_reported(void **state)
 
 		(void)signal(SIGCHLD, cases[i].is_ignored ? SIG_IGN : SIG_DFL);
 		link = fork_link(cases[i].run, &cases[i].context);
-		assert_int_equal(record_link_connect(&link, NULL), 0);
+		assert_int_equal(record_link_connect(&link, no_probes, NULL), 0);
 		assert_int_equal(record_link_expect(&link, -1, RECORD_SAMPLING, &message, &fault),
 			cases[i].result);
 		assert_non_null(strstr(fault.text, cases[i].text));
@@ -348,7 +352,7 @@ static void failing_allocations_start_no_servers(void **state)
 		fail_allocation(n);
 		r = record_link_start(&link, wait_for_end, NULL, NULL);
 		if (r == 0)
-			r = record_link_connect(&link, NULL);
+			r = record_link_connect(&link, no_probes, NULL);
 		has_failed = allocation_failed();
 		assert_int_equal(r, has_failed ? -ENOMEM : 0);
 		end(&link);
