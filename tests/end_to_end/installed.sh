@@ -107,6 +107,7 @@ knobs_are_told() {
 	while read -r line; do
 		case $line in
 		'['*']') section=$line ;;
+		'#[sink '*']') section='[sink NAME]' ;;
 		'#'[A-Z]*=*)
 			line=${line#\#}
 			awk -v section=".Ss $section" -v knob=".It Cm ${line%%=*} Ns Li =${line#*=}" '
@@ -143,8 +144,8 @@ parameters_are_told() {
 metrics_are_there() {
 	local name names
 
-	mapfile -t names < <(sed -n '/^\.Sh METRICS/,/^\.Sh ENV/s/^\.\(It \)\{0,1\}Li //p' \
-		"$root/daemon/pilotlightd.8" | tr ' ,' '\n' | grep -x '[a-z_]*[a-z]')
+	mapfile -t names < <(awk '/^\.Sh / { here = $2 == "METRICS" } here' "$root/daemon/pilotlightd.8" |
+		sed -n 's/^\.\(It \)\{0,1\}Li //p' | tr ' ,' '\n' | grep -x '[a-z_]*[a-z]')
 	[ ${#names[@]} -gt 5 ] || return
 	for name in "${names[@]}"; do
 		grep -q "\"$name\"" "$root"/daemon/api/report_*.c && continue
