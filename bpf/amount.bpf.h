@@ -121,10 +121,14 @@ static __noinline int take_sample(void *ctx, const struct occasion *occasion)
 	struct amount_cpu *cpu = bpf_map_lookup_elem(&amount_cpus, &zero);
 	__u64 now = bpf_ktime_get_ns();
 	struct sample *sample;
+	struct pace *pace;
 	int is_stored = 0;
 
 	if (!counts || !walker || !cpu || source >= PILOTLIGHT_SOURCES)
 		return 0;
+	pace = &paces[source];
+	/* Linux 6.1 knows no bound of a source that was spilled before it was checked. */
+	barrier_var(pace);
 	count(&counts->fired, occasion->periods);
 	/* An event in an interrupt, or of the code that takes a sample; newer kernels may also
 	 * preempt a program. */
@@ -143,7 +147,7 @@ static __noinline int take_sample(void *ctx, const struct occasion *occasion)
 		goto out;
 	}
 	count(&counts->run_ns, -now);
-	pace_note(&paces[source], samples_per_slot, now);
+	pace_note(pace, samples_per_slot, now);
 	sample->has_kernel_stack = wants_kernel && occasion->skipped < SKIP_KERNEL;
 	if (wants_kernel && occasion->skipped == SKIP_TO_SCHEDULE)
 		sample->skipped_frames = frames_above_schedule(ctx);
