@@ -118,7 +118,7 @@ knobs_are_told() {
 			missing=1
 			;;
 		esac
-	done < <(grep -E '^(\[|#[A-Z][A-Za-z]*=)' "$root/systemd/pilotlight.conf")
+	done < <(grep -E '^(#?\[|#[A-Z][A-Za-z]*=)' "$root/systemd/pilotlight.conf")
 	[ $missing = 0 ] && [ -n "${section-}" ]
 }
 
