@@ -30,10 +30,20 @@ const struct incident *incident_list_find(const struct incident_list *list, uint
 	return NULL;
 }
 
-bool incident_list_keeps(const struct incident_list *list, uint64_t start_ns, uint64_t end_ns)
+void incident_list_times(const struct incident_list *list, struct incident_times *ret_times)
 {
 	for (size_t i = 0; i < list->count; i++)
-		if (start_ns < list->items[i].kept_to_ns && end_ns > list->items[i].kept_from_ns)
+		ret_times->items[i] = (struct incident_time){
+			.from_ns = list->items[i].kept_from_ns,
+			.to_ns = list->items[i].kept_to_ns,
+		};
+	ret_times->count = list->count;
+}
+
+bool incident_times_keep(const struct incident_times *times, uint64_t start_ns, uint64_t end_ns)
+{
+	for (size_t i = 0; i < times->count; i++)
+		if (start_ns < times->items[i].to_ns && end_ns > times->items[i].from_ns)
 			return true;
 	return false;
 }

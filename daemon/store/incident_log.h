@@ -40,8 +40,21 @@ void incident_list_done(struct incident_list *list);
 /* Finds an incident by its number; NULL: there is none. */
 const struct incident *incident_list_find(const struct incident_list *list, uint64_t number);
 
+/*
+ * The times whose windows are kept. The writer holds these for as long as it runs: whole incidents
+ * would take thirteen times as much of its memory.
+ */
+struct incident_times {
+	struct incident_time {
+		uint64_t from_ns, to_ns; /* CLOCK_REALTIME */
+	} items[INCIDENTS_MAX];
+	size_t count;
+};
+
+void incident_list_times(const struct incident_list *list, struct incident_times *ret_times);
+
 /* Does an incident keep windows of this time? */
-bool incident_list_keeps(const struct incident_list *list, uint64_t start_ns, uint64_t end_ns);
+bool incident_times_keep(const struct incident_times *times, uint64_t start_ns, uint64_t end_ns);
 
 /* Copies a text of any bytes; what may not be shown becomes U+FFFD, and what is too long is cut. */
 void incident_set_text(struct incident *incident, const char *text);

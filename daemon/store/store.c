@@ -42,6 +42,18 @@ static int take_lock(const char *folder, int *ret_fd, struct fault *fault)
 	return 0;
 }
 
+static int read_incidents(struct store *store, struct fault *fault)
+{
+	struct incident_list list;
+	int r = incident_log_read(store->folder, &list, fault);
+
+	if (r < 0)
+		return r;
+	incident_list_times(&list, &store->incidents);
+	incident_list_done(&list);
+	return 0;
+}
+
 int store_open(const char *folder, const struct store_limits *limits, struct store **ret_store,
 	struct fault *fault)
 {
@@ -61,7 +73,7 @@ int store_open(const char *folder, const struct store_limits *limits, struct sto
 	if (r == 0)
 		r = day_files_remove_orphans(folder, fault);
 	if (r == 0)
-		r = incident_log_read(folder, &store->incidents, fault);
+		r = read_incidents(store, fault);
 	if (r < 0)
 		return r;
 	*ret_store = TAKE_PTR(store);
@@ -70,7 +82,16 @@ int store_open(const char *folder, const struct store_limits *limits, struct sto
 
 int store_add_incident(struct store *store, struct incident *incident, struct fault *fault)
 {
-	return incident_log_add(store->folder, &store->incidents, incident, fault);
+	struct incident_list list;
+	int r = incident_log_read(store->folder, &list, fault);
+
+	if (r < 0)
+		return r;
+	r = incident_log_add(store->folder, &list, incident, fault);
+	if (r == 0)
+		incident_list_times(&list, &store->incidents);
+	incident_list_done(&list);
+	return r;
 }
 
 void store_close(struct store *store)
@@ -81,7 +102,6 @@ void store_close(struct store *store)
 	day_database_close(store->old);
 	if (store->lock_fd >= 0)
 		(void)close(store->lock_fd);
-	incident_list_done(&store->incidents);
 	free(store->folder);
 	free(store);
 }

@@ -308,14 +308,14 @@ static int replace(
 
 /* Folds are further sums: they take no window away. */
 static bool is_kept(const struct merge_group *group, const struct stage *stage,
-	const struct incident_list *incidents)
+	const struct incident_times *incidents)
 {
 	return !stage->folds && stage->from < DAY_FOLD_LEVEL &&
-	       incident_list_keeps(incidents, group->merged.start_ns, group->merged.end_ns);
+	       incident_times_keep(incidents, group->merged.start_ns, group->merged.end_ns);
 }
 
-static int merge_group(
-	struct merge_group *group, const struct stage *stage, const struct incident_list *incidents)
+static int merge_group(struct merge_group *group, const struct stage *stage,
+	const struct incident_times *incidents)
 {
 	_cleanup_(merge_product_done) struct merge_product product = { 0 };
 	int r = -EBADMSG;

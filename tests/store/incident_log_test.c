@@ -64,10 +64,12 @@ static void write_file(const char *text)
 static void a_missing_file_has_none(void **state)
 {
 	struct incident_list list = read_all();
+	struct incident_times times;
 
 	assert_int_equal(list.count, 0);
 	assert_null(incident_list_find(&list, 1));
-	assert_false(incident_list_keeps(&list, 0, UINT64_MAX));
+	incident_list_times(&list, &times);
+	assert_false(incident_times_keep(&times, 0, UINT64_MAX));
 	incident_list_done(&list);
 }
 
@@ -90,13 +92,15 @@ static void what_was_added_is_read(void **state)
 static void windows_that_overlap_are_kept(void **state)
 {
 	struct incident_list list = read_all();
+	struct incident_times times;
 
 	add(&list, 1000, "");
-	assert_true(incident_list_keeps(&list, 0, 991));
-	assert_true(incident_list_keeps(&list, 995, 996));
-	assert_true(incident_list_keeps(&list, 1009, 5000));
-	assert_false(incident_list_keeps(&list, 0, 990));
-	assert_false(incident_list_keeps(&list, 1010, 5000));
+	incident_list_times(&list, &times);
+	assert_true(incident_times_keep(&times, 0, 991));
+	assert_true(incident_times_keep(&times, 995, 996));
+	assert_true(incident_times_keep(&times, 1009, 5000));
+	assert_false(incident_times_keep(&times, 0, 990));
+	assert_false(incident_times_keep(&times, 1010, 5000));
 	incident_list_done(&list);
 }
 
