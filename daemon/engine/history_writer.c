@@ -92,9 +92,8 @@ static void write_incident(struct history_writer *writer, struct job *job)
 	if (!job->has_incident)
 		return;
 	r = store_add_incident(writer->store, &job->incident, &fault);
-	if (r == 0)
-		job->result.incident = job->incident;
-	else
+	job->result.incident = job->incident;
+	if (r < 0)
 		log_warning("the history: %s", fault.text[0] ? fault.text : strerror(-r));
 }
 
@@ -110,6 +109,7 @@ static void write_job(struct history_writer *writer, struct job *job)
 		write_incident(writer, job);
 		return;
 	}
+	job->result.incident = job->incident;
 	(void)snprintf(job->result.fault, sizeof(job->result.fault), "%s",
 		fault.text[0] ? fault.text : strerror(-r));
 	store_close(writer->store);
@@ -334,7 +334,7 @@ int history_writer_add(struct history_writer *writer, const struct store_window 
 		};
 		if (incident)
 			job->incident = *incident;
-		job->has_incident = incident != NULL;
+		job->has_incident = job->result.has_incident = incident != NULL;
 		profile_set_accounts(profiles, &job->result.accounts);
 		*profiles = (struct profile_set){ 0 };
 		writer->waiting_bytes += bytes;

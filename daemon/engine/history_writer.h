@@ -54,7 +54,7 @@ void history_writer_free(struct history_writer *writer);
 DEFINE_CLEANUP(struct history_writer, history_writer_free);
 
 /*
- * `incident` may be NULL; it is noted once the window is written, and lost with it. Takes ownership
+ * `incident` may be NULL; it is noted once the window is written. Takes ownership
  * of the profiles, also on failure; there is one of CPU time. All of them are
  * written, or none. Returns 0, or -EAGAIN if the queue is full and this window was dropped.
  */
@@ -73,7 +73,8 @@ struct history_result {
 	struct source_accounts accounts;
 	struct user_excess excess;     /* what exceeded the shares of users (store.h) */
 	struct user_holdings holdings; /* what they hold of the day, also after a failure */
-	struct incident incident;      /* number 0: there is none, or it was not written */
+	struct incident incident;      /* number 0: it was not written */
+	bool has_incident;	       /* one came with the window */
 	char fault[512];	       /* "" without an error */
 };
 /* Returns 0, or -EAGAIN if there is no result. */

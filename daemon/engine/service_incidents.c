@@ -49,6 +49,18 @@ void service_incidents_configure(struct service_incidents *incidents, const stru
 	};
 }
 
+void service_incidents_recall(struct service_incidents *incidents, const char *history)
+{
+	struct incident_list list;
+
+	if (incident_log_read(history, &list, NULL) < 0)
+		return;
+	for (size_t i = 0; i < list.count; i++)
+		if (strcmp(list.items[i].cause, "manual") != 0)
+			incident_trigger_recall(&incidents->trigger, list.items[i].time_ns);
+	incident_list_done(&list);
+}
+
 static void wait_for_window(
 	struct service_incidents *incidents, const char *cause, const char *text, uint64_t now_ns)
 {
@@ -118,6 +130,16 @@ const struct incident *service_incidents_take(struct service_incidents *incident
 
 	incidents->is_waiting = false;
 	return is_waiting ? &incidents->waiting : NULL;
+}
+
+void service_incidents_give_back(
+	struct service_incidents *incidents, const struct incident *incident)
+{
+	if (incidents->is_waiting)
+		return;
+	/* It may be the one that was taken. */
+	memmove(&incidents->waiting, incident, sizeof(*incident));
+	incidents->is_waiting = true;
 }
 
 void service_incidents_log(const struct incident *incident)

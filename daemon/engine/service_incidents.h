@@ -31,6 +31,9 @@ void service_incidents_done(struct service_incidents *incidents);
 /* Takes new thresholds; what has fired stays known. */
 void service_incidents_configure(struct service_incidents *incidents, const struct config *config);
 
+/* Counts what earlier engines have noted by thresholds. */
+void service_incidents_recall(struct service_incidents *incidents, const char *history);
+
 /* Measures at the end of a window of CPU time, and may make an incident wait. */
 void service_incidents_measure(struct service_incidents *incidents, const struct profile *window);
 
@@ -39,6 +42,10 @@ int service_incidents_note(struct service_incidents *incidents, const char *text
 
 /* The incident that goes with a window, or NULL. Valid until the next call of a function here. */
 const struct incident *service_incidents_take(struct service_incidents *incidents);
+
+/* An incident that could not be written waits for the next window, unless another one does. */
+void service_incidents_give_back(
+	struct service_incidents *incidents, const struct incident *incident);
 
 /* Tells the journal that an incident is in the history. */
 void service_incidents_log(const struct incident *incident);

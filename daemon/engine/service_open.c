@@ -467,6 +467,8 @@ int service_open(struct service *service, const struct engine_options *options, 
 	service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	service_incidents_open(&service->incidents);
 	service_incidents_configure(&service->incidents, &service->settings.config);
+	if (service->settings.history[0])
+		service_incidents_recall(&service->incidents, service->settings.history);
 	log_start(service);
 	r = give_up_privileges(service, fault);
 	if (r == 0)

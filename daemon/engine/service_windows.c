@@ -174,8 +174,10 @@ static void handle_results(struct service *service)
 			window_written(service, &result);
 		else
 			window_dropped(service, result.fault);
-		if (result.incident.number > 0)
+		if (result.has_incident && result.incident.number > 0)
 			service_incidents_log(&result.incident);
+		else if (result.has_incident)
+			service_incidents_give_back(&service->incidents, &result.incident);
 		close_window(service, &result.accounts, result.end_monotonic_ns);
 		user_excess_merge(&service->history_excess, &result.excess);
 		service->history_holdings = result.holdings;
@@ -189,6 +191,7 @@ static void hand_over(struct service *service, struct profile_set *profiles, uin
 {
 	const struct profile *profile = profiles->of[PILOTLIGHT_SOURCE_CPU];
 	struct store_window window = { .monotonic_ns = monotonic_ns };
+	const struct incident *incident;
 	uint64_t end_ns = profile->end_ns;
 
 	memcpy(window.boot_id, service->boot_id, sizeof(window.boot_id));
@@ -203,8 +206,10 @@ static void hand_over(struct service *service, struct profile_set *profiles, uin
 	/* Late names may have moved samples from stored to dropped since the last drain. */
 	service_record_losses(service);
 	service_incidents_measure(&service->incidents, profile);
-	if (history_writer_add(service->writer, &window,
-		    service_incidents_take(&service->incidents), profiles) < 0) {
+	incident = service_incidents_take(&service->incidents);
+	if (history_writer_add(service->writer, &window, incident, profiles) < 0) {
+		if (incident)
+			service_incidents_give_back(&service->incidents, incident);
 		window_dropped(service, "the disk is too slow");
 		/* Earlier windows are still being written: they end the closed time. */
 		close_window(service, &service->last_window, service->closed_until_ns);

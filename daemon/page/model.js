@@ -253,7 +253,8 @@ function matchedTotal(tree, isMatch) {
 }
 
 // Both profiles in one tree. The labels are those of `after`, with those of `before` that it lacks. A frame is as wide
-// as the mean of its shares of both sides, so what is gone has a width, too. By time, a side counts a second of its own.
+// as the mean of its shares of both sides, so what is gone has a width, too. By time, the whole of a side is what one CPU,
+// or one thread, has in its time, whatever a sample stands for.
 function differenceOf(before, after, isByTime) {
 	const labels = after.labels.slice(), numbers = new Map(labels.map((label, i) => [label.join('\0'), i]));
 	const mapped = before.labels.map((label) => {
@@ -264,7 +265,7 @@ function differenceOf(before, after, isByTime) {
 		return numbers.get(key);
 	});
 	const sides = [before, after].map(treeOfProfile), wholes = [before, after].map((profile, side) =>
-		(isByTime ? profile.covered : sides[side].total[0]) || 1);
+		(isByTime ? profile.covered / profile.period : sides[side].total[0]) || 1);
 	const root = makeNode(sides[1].label[0], 0);
 
 	sides.forEach((tree, side) => {

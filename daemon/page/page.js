@@ -290,6 +290,8 @@ function describe(view, frame) {
 			: `${formatShare(before[frame], wholeBefore)} before, ${formatShare(after[frame], wholeAfter)} after`);
 		if (changeOf(difference, before[frame], after[frame]) === 0)
 			lines.push('the difference may be chance');
+	} else if (difference) {
+		lines.push(`${formatShare(shown.total[frame], whole)} of both sides`);
 	} else {
 		lines.push(`${formatAmount(shown.total[frame])}, ${formatShare(shown.total[frame], whole)}; ` +
 			`itself ${formatShare(shown.self[frame], whole)}`);

@@ -60,6 +60,9 @@ static int add_window(void *context, const struct store_window_line *line)
 	if (line->end_ns > bucket->end_ns)
 		bucket->end_ns = line->end_ns;
 	unit = is_of_time(event_source_of(line->event)) ? 1e-9 : 1;
+	/* What lives adds up over space, not over time: that of the last window. */
+	if (event_source_of(line->event)->is_live)
+		bucket->amount = 0;
 	bucket->amount += (double)line->samples * (double)line->period_ns * unit;
 	bucket->lost += (double)accounts_lost(&line->accounts) * (double)line->period_ns * unit;
 	return 0;

@@ -260,31 +260,16 @@ static int write_all(struct writer *writer, const char *title, struct output *ou
 	return 0;
 }
 
-/* The tree whose smallest frames are left out until it is small enough. */
-static int bounded_tree(
-	const struct profile *profile, enum frame_detail detail, struct frame_tree **ret_tree)
-{
-	struct frame_tree *tree;
-	int r;
-
-	for (uint64_t minimum = 1;; minimum *= 2) {
-		r = frame_tree_new(profile, detail, minimum, &tree);
-		if (r < 0)
-			return r;
-		if (tree->count <= PROFILE_JSON_FRAMES_MAX || minimum > frame_samples(profile))
-			break;
-		frame_tree_free(tree);
-	}
-	*ret_tree = tree;
-	return 0;
-}
-
 int profile_json_write(const struct profile *profile, const char *title, enum frame_detail detail,
 	struct output *output)
 {
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = NULL;
 	struct writer writer = { .profile = profile };
-	int r = bounded_tree(profile, detail, &tree);
+	const struct frame_budget budget = {
+		.frames = PROFILE_JSON_FRAMES_MAX,
+		.label_bytes = SIZE_MAX,
+	};
+	int r = frame_tree_new_within(profile, detail, &budget, &tree);
 
 	if (r < 0)
 		return r;

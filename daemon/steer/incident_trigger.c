@@ -40,6 +40,11 @@ static void fire(struct incident_trigger *trigger, uint64_t now_ns)
 	trigger->last_ns = now_ns;
 }
 
+void incident_trigger_recall(struct incident_trigger *trigger, uint64_t time_ns)
+{
+	fire(trigger, time_ns);
+}
+
 bool incident_trigger_check(struct incident_trigger *trigger,
 	const double measures[INCIDENT_CAUSES], uint64_t now_ns, enum incident_cause *ret_cause)
 {

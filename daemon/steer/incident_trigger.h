@@ -34,6 +34,9 @@ struct incident_trigger {
 	uint32_t day, of_day;
 };
 
+/* Counts an incident that an earlier process has noted by a threshold. In the order of times. */
+void incident_trigger_recall(struct incident_trigger *trigger, uint64_t time_ns);
+
 /*
  * Takes the measures at `now_ns` (CLOCK_REALTIME), in percent; below 0: unknown. Returns whether
  * there is an incident, and its cause.

@@ -96,7 +96,7 @@ static bool parse(char *line, struct incident *ret_incident)
 		!take_number(&at, &incident.time_ns) || !take_number(&at, &incident.kept_from_ns) ||
 		!take_number(&at, &incident.kept_to_ns))
 		return false;
-	length = strcspn(at, " ");
+	length = strspn(at, "abcdefghijklmnopqrstuvwxyz-");
 	if (length == 0 || length >= sizeof(incident.cause) || at[length] != ' ')
 		return false;
 	memcpy(incident.cause, at, length);

@@ -132,6 +132,9 @@ function checkDifference() {
 		all + (changeOf(difference, difference.tree.before[i], difference.tree.after[i]) === 0 ? 0 : total), 0);
 
 	check(coloured(same) === 0, 'a profile does not differ from itself');
+	const rarer = differenceOf({ ...other, period: 2 * other.period, frames: { ...other.frames,
+		total: other.frames.total.map((samples) => samples / 2), self: other.frames.self.map((samples) => samples / 2) } }, other, true);
+	check(coloured(rarer) === 0, 'by time, half as many samples of twice the period are the same');
 	const gone = { ...other, frames: { ...other.frames } }, i = tree.label.findIndex((label) => nameOfLabel(label) === 'malloc');
 	const cut = (list) => list.filter((_, frame) => frame < i || frame >= tree.end[i]);
 	for (const key of Object.keys(gone.frames))

@@ -138,7 +138,7 @@ compile_split_programs() {
 
 compile_programs() {
 	local c=("$root"/daemon/{base,render,export}/*.c)
-	local c_flags=(-std=gnu17 -D_GNU_SOURCE -O2 -fPIC -shared -iquote "$root/daemon"
+	local c_flags=(-std=gnu17 -D_GNU_SOURCE '-DPILOTLIGHT_VERSION="0"' -O2 -fPIC -shared -iquote "$root/daemon"
 		-iquote "$root/include")
 	local rust_flags=(--edition 2021 -O -g "$sources/program.rs")
 	local cxx_flags=(-std=c++20 -O2 "$sources/program.cc")

@@ -11,6 +11,7 @@ import subprocess
 
 Frame = collections.namedtuple("Frame", "function file line column")
 UNKNOWN = "??"
+PLACE = re.compile(r"\[.+ function at \+0x[0-9a-f]+\]")
 
 SHF_EXECINSTR = 4
 
@@ -163,7 +164,10 @@ def ask_binutils(path, addresses):
 def ask_pilotlight(program, cache, path, addresses):
     out, errors, _ = run([program, "symbols", "lookup", "--cache", cache, path],
                          hexadecimal(addresses))
-    return counted(read_chains(out), addresses, "pilotlight symbols lookup", errors)
+    chains = counted(read_chains(out), addresses, "pilotlight symbols lookup", errors)
+    # A function without a symbol is named by its place. That is no name to compare.
+    places = {frame.function for chain in chains for frame in chain if PLACE.fullmatch(frame.function)}
+    return with_names(chains, dict.fromkeys(places, UNKNOWN))
 
 
 def alternate_files(paths):

@@ -49,7 +49,8 @@ has_profile() {
 }
 
 has_timeline() {
-	[ "$(status_of "$origin/api/v1/timeline?last=1h&buckets=100&key=$key")" = 200 ] && is_json buckets
+	[ "$(status_of "$origin/api/v1/timeline?last=1h&buckets=100&key=$key")" = 200 ] &&
+		python3 -c 'import json, sys; assert sum(json.load(open(sys.argv[1]))["buckets"]["amount"]) > 0' "$tmp/answer"
 }
 
 # refuses WANTED URL [CURL_OPTION...]: with this status, and nothing of the profile.
@@ -79,7 +80,7 @@ has_incident() {
 }
 
 notes_incident() {
-	"$pilotlight" incident "deploy 42" | grep -q '^Noted' && wait_for 30 has_incident 'manual *deploy 42$'
+	"$pilotlight" incident "deploy 42" >"$tmp/noted" && grep -q '^Noted' "$tmp/noted" && wait_for 60 has_incident 'manual *deploy 42$'
 }
 
 draws_incident() {
@@ -93,7 +94,7 @@ strip_has_incident() {
 
 says_remote() {
 	[ "$("$pilotlight" ui --remote web1 --port 7001)" = \
-		"ssh -L 7001:127.0.0.1:7001 web1 pilotlight ui --no-open --port 7001" ]
+		"ssh -t -o ExitOnForwardFailure=yes -L 7001:127.0.0.1:7001 web1 pilotlight ui --no-open --port 7001" ]
 }
 
 refuses_option_as_host() {

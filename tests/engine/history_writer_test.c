@@ -162,6 +162,26 @@ static void incidents_are_noted_with_their_window(void **state)
 	incident_list_done(&list);
 }
 
+/* With its window, which was not written, comes the incident: it is for the next one. */
+static void an_incident_of_a_lost_window_comes_back(void **state)
+{
+	const struct incident incident = { .time_ns = 7, .cause = "manual" };
+	struct profile_set profiles = {
+		.of = { [PILOTLIGHT_SOURCE_CPU] = window_profile(0) },
+	};
+	struct history_result result;
+
+	open_writer();
+	fixture_remove(folder);
+	assert_int_equal(history_writer_add(writer, &window, &incident, &profiles), 0);
+	wait_for_result();
+	wait_for_next(&result);
+	assert_true(result.error < 0);
+	assert_true(result.has_incident);
+	assert_int_equal(result.incident.number, 0);
+	assert_int_equal(result.incident.time_ns, 7);
+}
+
 /* Results can still be read after finishing. */
 static void finishing_writes_what_waits(void **state)
 {
@@ -420,6 +440,7 @@ int main(void)
 		WITH_FOLDER(windows_are_written_and_reported),
 		WITH_FOLDER(sources_are_written_together),
 		WITH_FOLDER(incidents_are_noted_with_their_window),
+		WITH_FOLDER(an_incident_of_a_lost_window_comes_back),
 		WITH_FOLDER(finishing_writes_what_waits),
 		WITH_FOLDER(a_folder_that_is_missing_costs_its_windows_alone),
 		WITH_FOLDER(a_window_that_fails_tells_what_users_hold),

@@ -86,6 +86,19 @@ static void test_number_a_day_is_bounded(void **state)
 	assert_true(check(&trigger, 99, 0, 2 * DAY + SECONDS(1)));
 }
 
+static void test_earlier_incidents_count(void **state)
+{
+	struct incident_trigger trigger = made_up();
+
+	(void)state;
+	for (uint64_t i = 0; i < 3; i++)
+		incident_trigger_recall(&trigger, DAY + SECONDS(100 * i));
+	assert_false(check(&trigger, 0, 0, DAY + SECONDS(400)));
+	assert_false(check(&trigger, 99, 0, DAY + SECONDS(500)));
+	assert_false(check(&trigger, 0, 0, 2 * DAY));
+	assert_true(check(&trigger, 99, 0, 2 * DAY + SECONDS(1)));
+}
+
 /* The clock was set back: it does not wait for the time of the last one. */
 static void test_clock_set_back(void **state)
 {
@@ -149,6 +162,7 @@ int main(void)
 		cmocka_unit_test(test_does_not_fire_at_the_first_measure),
 		cmocka_unit_test(test_cools_down),
 		cmocka_unit_test(test_number_a_day_is_bounded),
+		cmocka_unit_test(test_earlier_incidents_count),
 		cmocka_unit_test(test_clock_set_back),
 		cmocka_unit_test(test_unknown_measures_change_nothing),
 		cmocka_unit_test(test_off_without_thresholds),

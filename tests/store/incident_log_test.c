@@ -142,7 +142,7 @@ static void other_lines_are_ignored(void **state)
 	write_file("\nx\n1\n1 1 1 1 1\n1 1 1 1 1 manual\n2 1 1 1 1 manual later\n"
 		   "1 -1 1 1 1 manual negative\n1 18446744073709551616 1 1 1 manual large\n"
 		   "1 1 1 1 1 a-cause-that-is-too-long-for-its-room text\n"
-		   "1 7 1 2 3 manual good\n");
+		   "1 6 1 2 3 man\x1bual bad\n1 7 1 2 3 manual good\n");
 	list = read_all();
 	assert_int_equal(list.count, 1);
 	assert_int_equal(list.items[0].number, 7);

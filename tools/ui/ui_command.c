@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/ui/ui_command.h"
 
+#include "base/cleanup.h"
 #include "client/http_client.h"
 #include "tools/stop_signals.h"
 #include "tools/ui/ui_server.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct ui_request {
 	struct invocation base;
@@ -49,24 +53,47 @@ static int print_remote(struct ui_request *request)
 	if (!*host || *host == '-' || strspn(host, allowed) != strlen(host))
 		return command_misuse(request->base.command, "'%s' is no host name", host);
 	output_printf(&request->base.output,
-		"ssh -L %u:127.0.0.1:%u %s pilotlight ui --no-open --port %u\n", port, port, host,
-		port);
+		"ssh -t -o ExitOnForwardFailure=yes -L %u:127.0.0.1:%u %s pilotlight ui --no-open "
+		"--port %u\n",
+		port, port, host, port);
 	return command_flush(&request->base);
 }
 
-/* A browser that does not start is no error: the address is printed. */
-static void open_browser(const char *address)
+/*
+ * Arguments of processes are public, so the browser gets the address in a file: a page that leads
+ * there. "": there is none, and nobody to read it.
+ */
+static void write_way(const char *address, char path[PATH_MAX])
 {
-	char *arguments[] = { (char *)"xdg-open", (char *)address, NULL };
+	const char *folder = getenv("XDG_RUNTIME_DIR");
+	_cleanup_close_ int fd = -1;
+	int n = folder ? snprintf(path, PATH_MAX, "%s/pilotlight-ui-XXXXXX", folder) : -1;
+
+	if (n <= 0 || n >= PATH_MAX || (fd = mkostemp(path, O_CLOEXEC)) < 0 ||
+		dprintf(fd, "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=%s\">\n",
+			address) < 0)
+		path[0] = '\0';
+}
+
+/* A browser that does not start is no error: the address is printed. */
+static void open_browser(const char *path, const struct stop_signals *signals)
+{
+	char *arguments[] = { (char *)"xdg-open", (char *)path, NULL };
+	posix_spawnattr_t attributes;
 	pid_t pid;
 
-	if (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY"))
-		(void)posix_spawnp(&pid, "xdg-open", NULL, NULL, arguments, environ);
+	if (!path[0] || posix_spawnattr_init(&attributes) != 0)
+		return;
+	if (posix_spawnattr_setsigmask(&attributes, &signals->original) == 0 &&
+		posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK) == 0)
+		(void)posix_spawnp(&pid, "xdg-open", NULL, &attributes, arguments, environ);
+	(void)posix_spawnattr_destroy(&attributes);
 }
 
 static int serve(struct ui_request *request, struct stop_signals *signals)
 {
 	_cleanup_(ui_server_freep) struct ui_server *server = NULL;
+	char way[PATH_MAX] = "";
 	int r = ui_server_new(
 		request->socket_path, (uint16_t)request->port, &server, &request->base.fault);
 
@@ -76,9 +103,14 @@ static int serve(struct ui_request *request, struct stop_signals *signals)
 	r = command_flush(&request->base);
 	if (r < 0)
 		return r;
-	if (!request->is_silent)
-		open_browser(ui_server_address(server));
-	return ui_server_run(server, signals->fd, &request->base.fault);
+	if (!request->is_silent && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY"))) {
+		write_way(ui_server_address(server), way);
+		open_browser(way, signals);
+	}
+	r = ui_server_run(server, signals->fd, &request->base.fault);
+	if (way[0])
+		(void)unlink(way);
+	return r;
 }
 
 static int run(void *invocation)
@@ -109,7 +141,7 @@ const struct command ui_command = {
 		       "comparisons. What it "
 		       "shows is what this user may ask pilotlightd for. The printed address holds "
 		       "a secret: "
-		       "other users of the machine cannot open the page without it.",
+		       "other users of the machine see no profile without it.",
 	.notes = "Example: pilotlight ui",
 	.options = { options },
 	.bytes = sizeof(struct ui_request),

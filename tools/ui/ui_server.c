@@ -27,6 +27,7 @@ enum {
 struct ui_server {
 	struct http_server *http;
 	struct http_client *client;
+	int stop_fd; /* readable: end; borrowed */
 	char secret[SECRET_BYTES];
 	char address[UI_ADDRESS_BYTES];
 };
@@ -179,6 +180,16 @@ static int listen_at(struct ui_server *server, uint16_t port, struct fault *faul
 	return r;
 }
 
+/* An answer may take a minute, in which the command is to end, too. */
+static int ends(void *context, uint64_t received_bytes)
+{
+	const struct ui_server *server = context;
+	struct pollfd polled = { .fd = server->stop_fd, .events = POLLIN };
+
+	(void)received_bytes;
+	return poll(&polled, 1, 0) > 0;
+}
+
 int ui_server_new(
 	const char *socket_path, uint16_t port, struct ui_server **ret_server, struct fault *fault)
 {
@@ -187,11 +198,14 @@ int ui_server_new(
 		.socket_path = socket_path,
 		.timeout_s = ANSWER_SECONDS_MAX,
 		.limit_bytes = ANSWER_BYTES_MAX,
+		.progress = ends,
+		.context = server,
 	};
 	int r;
 
 	if (!server)
 		return fault_set(fault, -ENOMEM, "cannot serve the page: out of memory");
+	server->stop_fd = -1;
 	r = http_client_new(&options, &server->client, fault);
 	if (r == 0)
 		r = make_secret(server, fault);
@@ -230,6 +244,7 @@ int ui_server_run(struct ui_server *server, int stop_fd, struct fault *fault)
 		{ .fd = stop_fd, .events = POLLIN },
 	};
 
+	server->stop_fd = stop_fd;
 	for (;;) {
 		int r = poll(polled, 2, timeout_ms(server));
 
