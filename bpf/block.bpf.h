@@ -106,7 +106,9 @@ static __always_inline void walk_for_request(void *ctx, struct walker *walker, _
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
 }
 
-/* Keeps a sample of the current thread. Returns 0 if that is not possible now. */
+enum { REQUEST_REFUSED, REQUEST_KEPT, REQUEST_FILTERED };
+
+/* Keeps a sample of the current thread, if it is recorded and that is possible now. */
 static __noinline int keep_request(void *ctx, __u64 request, __u32 operation)
 {
 	__u32 window = active_window, entry = 1, zero = 0;
@@ -115,12 +117,22 @@ static __noinline int keep_request(void *ctx, __u64 request, __u32 operation)
 	struct amount_cpu *cpu = bpf_map_lookup_elem(&amount_cpus, &zero);
 	__u64 now = bpf_ktime_get_ns();
 	struct pilotlight_ring_walk *record;
-	int is_kept;
+	struct sample *sample;
+	int result;
 
 	if (!walker || !cpu || __sync_lock_test_and_set(&cpu->is_sampling, 1))
-		return 0;
+		return REQUEST_REFUSED;
 	record = &walker->walk.record;
 	describe_task(task, &record->process, &record->tid);
+	sample = &cpu->sample;
+	*sample = (struct sample){ .key.source = PILOTLIGHT_SOURCE_BLOCK };
+	sample->key.process = record->process;
+	sample->key.tid = record->tid;
+	/* The choice of cgroups needs the CPU's state that an interrupt's sample also uses. */
+	if (is_filtered(sample)) {
+		result = REQUEST_FILTERED;
+		goto out;
+	}
 	walk_for_request(ctx, walker, window);
 	record->header = (struct pilotlight_ring_header){
 		.kind = PILOTLIGHT_RING_WALKED_SAMPLE,
@@ -135,9 +147,12 @@ static __noinline int keep_request(void *ctx, __u64 request, __u32 operation)
 	record->periods = interval_of(PILOTLIGHT_SOURCE_BLOCK);
 	record->address = 0;
 	pace_note(&paces[PILOTLIGHT_SOURCE_BLOCK], samples_per_slot, now);
-	is_kept = bpf_map_update_elem(&block_requests, &request, record, BPF_ANY) == 0;
+	result = bpf_map_update_elem(&block_requests, &request, record, BPF_ANY) == 0
+			 ? REQUEST_KEPT
+			 : REQUEST_REFUSED;
+out:
 	__sync_lock_test_and_set(&cpu->is_sampling, 0);
-	return is_kept;
+	return result;
 }
 
 static __always_inline void begin_request(void *ctx, struct request *request)
@@ -145,17 +160,13 @@ static __always_inline void begin_request(void *ctx, struct request *request)
 	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_BLOCK, active_window & 1);
 	__u64 key = (__u64)request, begin_ns = bpf_ktime_get_ns();
 	struct pilotlight_counters *counts;
-	struct sample sample = { .key.source = PILOTLIGHT_SOURCE_BLOCK };
 
 	/* It may have been merged into another one, and begin anew. */
 	if (bpf_map_lookup_elem(&block_requests, &key))
 		bpf_map_delete_elem(&block_requests, &key);
 	if (bpf_get_prandom_u32() % interval_of(PILOTLIGHT_SOURCE_BLOCK))
 		return;
-	describe_task(bpf_get_current_task_btf(), &sample.key.process, &sample.key.tid);
-	if (is_filtered(&sample))
-		return;
-	if (!keep_request(ctx, key, block_operation(request))) {
+	if (keep_request(ctx, key, block_operation(request)) == REQUEST_REFUSED) {
 		counts = bpf_map_lookup_elem(&counters, &index);
 		if (counts)
 			count(&counts->events[PILOTLIGHT_EVENT_WAIT_REFUSED], 1);
