@@ -314,12 +314,12 @@ static int fail_output(struct answer *answer, int error)
 }
 
 /*
- * Folded stacks shrink to a fifteenth, a flame graph to a seventh. pprof is gzip already, a time
- * line is short.
+ * Folded stacks shrink to a fifteenth, a flame graph to a seventh. pprof is gzip already; time
+ * lines and incidents are short.
  */
 static bool compresses(const struct answer *answer)
 {
-	return answer->request->accepts_gzip && answer->request->kind != ANSWER_TIMELINE &&
+	return answer->request->accepts_gzip && answer->request->kind < ANSWER_TIMELINE &&
 	       answer->parameters.format->is_text;
 }
 

@@ -63,6 +63,19 @@ static void none_is_a_sentence(void **state)
 	assert_string_equal(fixture->output, "{\"incidents\":[]}\n");
 }
 
+/* It is short, so it is not compressed, and says so. */
+static void a_client_that_takes_gzip_gets_text(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	fixture->request.kind = ANSWER_INCIDENTS;
+	fixture->request.accepts_gzip = 1;
+	ASK(fixture, NULL);
+	answer_fixture_expect(fixture, 200, "");
+	assert_false(fixture->reply.is_gzip);
+	assert_non_null(strstr(fixture->output, "deploy 42"));
+}
+
 /* The window of its time alone: 7 samples of alpha. */
 static void an_incident_selects_its_time(void **state)
 {
@@ -159,6 +172,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_INCIDENTS(all_are_listed),
+		WITH_INCIDENTS(a_client_that_takes_gzip_gets_text),
 		WITH_INCIDENTS(none_is_a_sentence),
 		WITH_INCIDENTS(an_incident_selects_its_time),
 		WITH_INCIDENTS(it_is_compared_with_the_hour_before),
