@@ -8,6 +8,7 @@
 #include "capture/capture_probe.h"
 #include "capture/counted_event.h"
 #include "capture/kernel_cost.h"
+#include "capture/lock_programs.h"
 #include "capture/perf_event.h"
 #include "capture/perf_event_opener.h"
 #include "capture/uprobe_event.h"
@@ -58,7 +59,29 @@ static bool has_kind(const struct capture_settings *settings, enum pilotlight_co
 	return false;
 }
 
-void count_events_prepare(struct sampler *programs, const struct capture_settings *settings)
+/* Where the ring's lock does not detect that it is taken twice, a sample would wait for it for ever
+ * (bpf/lock.bpf.h). */
+static int check_locks(const struct capture_settings *settings, struct fault *fault)
+{
+	struct lock_support support = { .has_spin_locks = false };
+	const char *name = NULL;
+
+	for (size_t i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
+		if (counted_event_is_of_locks(&settings->counted[i]))
+			name = settings->counted[i].name;
+	if (!name)
+		return 0;
+	lock_support_read(&support);
+	if (support.has_spin_locks)
+		return 0;
+	return fault_set(fault, -EOPNOTSUPP,
+		"cannot count %s: before Linux 6.16 a sample at a lock could stop its CPU for "
+		"ever; sample the event lock instead",
+		name);
+}
+
+int count_events_prepare(
+	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
 {
 	(void)bpf_program__set_autoload(programs->progs.count_fault,
 		amount_programs_has(settings, PILOTLIGHT_SOURCE_FAULTS));
@@ -68,6 +91,7 @@ void count_events_prepare(struct sampler *programs, const struct capture_setting
 		has_kind(settings, PILOTLIGHT_COUNTED_TRACEPOINT));
 	(void)bpf_program__set_autoload(
 		programs->progs.count_probe, has_kind(settings, PILOTLIGHT_COUNTED_PROBE));
+	return check_locks(settings, fault);
 }
 
 int count_events_new(struct sampler *programs, const struct capture_settings *settings,

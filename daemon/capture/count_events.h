@@ -15,8 +15,12 @@ struct count_events;
 struct perf_event_opener;
 struct sampler;
 
-/* Prepares the opened object for loading: the programs of the sources that are on. */
-void count_events_prepare(struct sampler *programs, const struct capture_settings *settings);
+/*
+ * Prepares the opened object for loading: the programs of the sources that are on. Returns 0, or
+ * -EOPNOTSUPP with `fault` for an event at which this kernel cannot take samples.
+ */
+int count_events_prepare(
+	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
 
 /* Opens nothing yet; all is borrowed. Returns 0 or -ENOMEM. */
 int count_events_new(struct sampler *programs, const struct capture_settings *settings,

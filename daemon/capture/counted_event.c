@@ -104,6 +104,12 @@ bool counted_event_is_valid(const struct pilotlight_counted_event *event)
 	return false;
 }
 
+bool counted_event_is_of_locks(const struct pilotlight_counted_event *event)
+{
+	return event->kind == PILOTLIGHT_COUNTED_TRACEPOINT &&
+	       strncmp(event->name, "lock:", strlen("lock:")) == 0;
+}
+
 /* The kernel's number of a tracepoint. */
 static int read_id(const char *tracing, const char *name, uint64_t *ret_id)
 {

@@ -16,6 +16,12 @@
 bool counted_event_is_valid(const struct pilotlight_counted_event *event);
 
 /*
+ * Is it one of the tracepoints at a kernel lock? One may be hit while this CPU holds or takes the
+ * lock of the ring to which samples go.
+ */
+bool counted_event_is_of_locks(const struct pilotlight_counted_event *event);
+
+/*
  * Fills in the attributes for perf_event_open(), of all but probes. `tracing` is the folder of
  * tracefs. Returns 0; -ENOENT: the kernel has no such tracepoint; or another -errno.
  */

@@ -184,7 +184,9 @@ int sampler_programs_load(const struct capture_settings *settings,
 	(void)bpf_program__set_autoload(programs->progs.list_mapped_files, sizes->has_walks);
 	set_sizes(programs, settings, sizes);
 	amount_programs_prepare(programs, settings, sizes->maps.cpu_count);
-	count_events_prepare(programs, settings);
+	r = count_events_prepare(programs, settings, fault);
+	if (r < 0)
+		return r;
 	r = cgroup_names_compile(choice, &names);
 	if (r < 0)
 		return fault_set(fault, r, "out of memory");

@@ -116,6 +116,24 @@ static void names_are_checked(void **state)
 	}
 }
 
+static void tracepoints_at_locks_are_known(void **state)
+{
+	static const char *const others[] = { "sched:lock", "locks:x", "block:lock" };
+	struct pilotlight_counted_event event = exec;
+
+	assert_false(counted_event_is_of_locks(&none));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		(void)snprintf(event.name, sizeof(event.name), "%s", others[i]);
+		assert_false(counted_event_is_of_locks(&event));
+	}
+	(void)snprintf(event.name, sizeof(event.name), "lock:contention_begin");
+	assert_true(counted_event_is_of_locks(&event));
+	(void)snprintf(event.name, sizeof(event.name), "lock:contention_end");
+	assert_true(counted_event_is_of_locks(&event));
+	event.kind = PILOTLIGHT_COUNTED_PROBE;
+	assert_false(counted_event_is_of_locks(&event));
+}
+
 static void attributes_are_those_of_perf(void **state)
 {
 	struct pilotlight_counted_event event = misses;
@@ -174,6 +192,7 @@ int main(void)
 		cmocka_unit_test(other_types_are_not),
 		cmocka_unit_test(values_out_of_range_are_not),
 		cmocka_unit_test(names_are_checked),
+		cmocka_unit_test(tracepoints_at_locks_are_known),
 		cmocka_unit_test(attributes_are_those_of_perf),
 		cmocka_unit_test(the_kernel_numbers_tracepoints),
 	};
