@@ -44,6 +44,7 @@ int capture_link_new(const struct cgroup_choice *choice, struct capture_link **r
 	link->session = calloc(1, sizeof(*link->session));
 	if (!link->session)
 		return -ENOMEM;
+	link->session->is_own = true;
 	if (choice)
 		capture_session_choose(link->session, choice);
 	*ret_link = TAKE_PTR(link);

@@ -50,9 +50,9 @@ void capture_server_free(struct capture_server *server)
 	free(server);
 }
 
-void capture_server_set_probes(struct capture_server *server, const struct capture_probe *probes)
+void capture_server_grant(struct capture_server *server, const struct capture_grant *grant)
 {
-	server->session.probes = probes;
+	server->session.grant = *grant;
 }
 
 void capture_server_limit(struct capture_server *server, const struct capture_limits *limits)

@@ -12,7 +12,7 @@
 
 struct capture_limits;
 struct cgroup_choice;
-struct capture_probe;
+struct capture_grant;
 struct capture_server;
 
 /*
@@ -23,8 +23,8 @@ int capture_server_new(const char *event_service, struct capture_server **ret_se
 void capture_server_free(struct capture_server *server);
 DEFINE_CLEANUP(struct capture_server, capture_server_free);
 
-/* Probes that the client may have attached, PILOTLIGHT_COUNTED_EVENTS of them; borrowed. */
-void capture_server_set_probes(struct capture_server *server, const struct capture_probe *probes);
+/* What clients may have breakpoints for; copied, but not what it points to. At first nothing. */
+void capture_server_grant(struct capture_server *server, const struct capture_grant *grant);
 
 /* As capture_session_limit(). Until then the limits are those of the messages. */
 void capture_server_limit(struct capture_server *server, const struct capture_limits *limits);

@@ -5,7 +5,6 @@
 #include "base/fault.h"
 #include "capture/capture.h"
 #include "capture/capture_host.h"
-#include "capture/capture_probe.h"
 #include "capture/counted_event.h"
 
 #include <errno.h>
@@ -276,10 +275,24 @@ static int set_probes(const struct capture_session *session, struct capture_sett
 {
 	for (size_t i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
 		if (settings->counted[i].kind == PILOTLIGHT_COUNTED_PROBE &&
-			(!session->probes || session->probes[i].count == 0))
+			(!session->grant.probes || session->grant.probes[i].count == 0))
 			return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
-	settings->probes = session->probes;
+	settings->probes = session->grant.probes;
 	return 0;
+}
+
+static uint32_t heaps_of(uint32_t sources)
+{
+	return sources & (1U << PILOTLIGHT_SOURCE_HEAP_ALLOC | 1U << PILOTLIGHT_SOURCE_HEAP_LIVE);
+}
+
+static int check_grant(const struct capture_session *session,
+	const struct capture_settings *settings, struct fault *fault)
+{
+	if (session->is_own || (heaps_of(settings->sources) & ~session->grant.sources) == 0)
+		return 0;
+	return fault_set(
+		fault, -EPERM, "cannot sample the memory of programs, which nobody has asked for");
 }
 
 /* The old host is dropped first, because memory is budgeted for one. */
@@ -295,6 +308,8 @@ static int open_host(struct capture_session *session,
 		r = set_probes(session, &settings, fault);
 	if (r == 0)
 		r = check_limits(session, &settings, fault);
+	if (r == 0)
+		r = check_grant(session, &settings, fault);
 	if (r < 0)
 		return r;
 	settings.is_sparing |= session->is_limited;
@@ -312,11 +327,25 @@ static int open_host(struct capture_session *session,
 	return r;
 }
 
-static int follow(struct capture_host *host, uint64_t pid)
+/* May its heap be sampled, for which it gets breakpoints? */
+static bool grants_heap_of(const struct capture_session *session, pid_t pid)
+{
+	const struct capture_grant *grant = &session->grant;
+
+	for (size_t i = 0; i < grant->pid_count; i++)
+		if (grant->pids[i] == pid)
+			return true;
+	return session->is_own || grant->command == pid;
+}
+
+static int follow(struct capture_session *session, uint64_t pid)
 {
 	if (pid == 0 || pid > INT32_MAX)
 		return -EINVAL;
-	return capture_host_follow(host, (pid_t)pid);
+	if (heaps_of(capture_host_settings(session->host)->sources) &&
+		!grants_heap_of(session, (pid_t)pid))
+		return -EPERM;
+	return capture_host_follow(session->host, (pid_t)pid);
 }
 
 static int set_rate(struct capture_session *session, uint64_t rate_hz)
@@ -361,7 +390,7 @@ static int execute(struct capture_session *session,
 		capture_host_stop(host);
 		return 0;
 	case PILOTLIGHT_CAPTURE_FOLLOW:
-		return follow(host, request->value);
+		return follow(session, request->value);
 	case PILOTLIGHT_CAPTURE_FOLLOW_CPUS:
 		return capture_host_follow_cpus(host);
 	case PILOTLIGHT_CAPTURE_SET_RATE:

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "capture/capture_probe.h"
 #include "capture/cgroup_choice.h"
 #include "pilotlight/capture_message.h"
 
@@ -33,8 +34,9 @@ struct capture_session {
 	bool is_held;		   /* the present client has opened it or taken it over */
 	/* The undrained counts of dropped hosts, until an engine that received them has started. */
 	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
-	const struct capture_probe *probes; /* as in struct capture_settings */
-	const char *event_service;	    /* borrowed; NULL: none (perf_event_opener.h) */
+	bool is_own;		    /* the client is this process: what it asks for is granted */
+	struct capture_grant grant; /* of breakpoints, to other clients */
+	const char *event_service;  /* borrowed; NULL: none (perf_event_opener.h) */
 	bool is_limited;
 	struct capture_limits limits; /* if is_limited */
 	struct cgroup_choice choice;

@@ -40,8 +40,8 @@ int engine_servers_init(
 			return r;
 	}
 	r = capture_server_new(getenv("PILOTLIGHT_EVENT_SOCKET"), &servers->capture);
-	if (r == 0)
-		capture_server_set_probes(servers->capture, options->probes);
+	if (r == 0 && options->grant)
+		capture_server_grant(servers->capture, options->grant);
 	return r;
 }
 

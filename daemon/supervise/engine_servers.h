@@ -13,7 +13,7 @@
 
 struct broker_server;
 struct capture_limits;
-struct capture_probe;
+struct capture_grant;
 struct capture_server;
 struct cgroup_choice;
 struct request_rate;
@@ -23,8 +23,8 @@ enum { ENGINE_SERVERS = 2 };
 struct engine_servers_options {
 	/* Its user is whoever profiles his own programs, not a service for all (broker.h). */
 	bool opens_closed_folders;
-	bool has_unlimited_requests;	    /* request_rate.h */
-	const struct capture_probe *probes; /* capture_server_set_probes(); NULL: none */
+	bool has_unlimited_requests;	   /* request_rate.h */
+	const struct capture_grant *grant; /* capture_server_grant(); NULL: nothing */
 };
 
 struct engine_servers {

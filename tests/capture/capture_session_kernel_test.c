@@ -160,12 +160,54 @@ static void what_is_open_stops_if_others_are_chosen(void **state)
 	capture_session_done(&session);
 }
 
+/* Whom it follows with heaps gets breakpoints where the engine says. */
+static void heaps_are_of_the_processes_that_the_user_named(void **state)
+{
+	const pid_t pids[] = { getpid(), getppid() };
+	const pid_t command = INT32_MAX;
+	struct capture_session session = {
+		.grant = { .sources = 1 << PILOTLIGHT_SOURCE_HEAP_ALLOC,
+			.pids = pids,
+			.pid_count = 2,
+			.command = command },
+	};
+	struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_OPEN);
+	struct pilotlight_capture_answer answer;
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+
+	skip_without_bpf();
+	request.filters_processes = 1;
+	(void)capture_session_execute(&session, &request, &answer, fds);
+	assert_int_equal(answer.result, 0);
+	/* Without heaps it gets none. */
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_FOLLOW, 1, &answer), 0);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_CLOSE, 0, &answer), 0);
+
+	request.sources |= 1 << PILOTLIGHT_SOURCE_HEAP_ALLOC;
+	request.periods[PILOTLIGHT_SOURCE_HEAP_ALLOC] = 1;
+	(void)capture_session_execute(&session, &request, &answer, fds);
+	if (answer.result < 0)
+		fail_msg("%s", answer.fault);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_FOLLOW, 1, &answer), -EPERM);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_FOLLOW, 0, &answer), -EINVAL);
+	request = request_of(PILOTLIGHT_CAPTURE_PROBE);
+	request.probe.pid = 1;
+	(void)capture_session_execute(&session, &request, &answer, fds);
+	assert_int_equal(answer.result, -EPERM);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(
+			ask(&session, PILOTLIGHT_CAPTURE_FOLLOW, (uint64_t)pids[i], &answer), 0);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_FOLLOW, (uint64_t)command, &answer), 0);
+	capture_session_done(&session);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_same_client_cannot_change_settings),
 		cmocka_unit_test(lowered_limits_hold_for_what_is_open),
 		cmocka_unit_test(what_is_open_stops_if_others_are_chosen),
+		cmocka_unit_test(heaps_are_of_the_processes_that_the_user_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,6 +174,33 @@ static void nothing_opens_beyond_the_limits(void **state)
 	assert_int_equal(execute(&session, requests[1], &answer), -EPERM);
 }
 
+/* It could break the programs whose heaps it samples. */
+static void heaps_are_for_those_who_asked(void **state)
+{
+	const uint32_t alloc = 1 << PILOTLIGHT_SOURCE_HEAP_ALLOC;
+	const uint32_t live = 1 << PILOTLIGHT_SOURCE_HEAP_LIVE;
+	const uint32_t sources[] = { alloc, live, alloc | live };
+	struct pilotlight_capture_answer answer;
+	struct capture_session session = { NULL };
+
+	for (size_t granted = 0; granted < 3; granted++) {
+		for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+			struct pilotlight_capture_request request =
+				request_of(PILOTLIGHT_CAPTURE_OPEN);
+
+			session.grant.sources = granted == 0 ? 0 : sources[granted - 1];
+			request.sources |= sources[i];
+			for (size_t j = 0; j < PILOTLIGHT_SOURCES; j++)
+				if (sources[i] & 1U << j)
+					request.periods[j] = event_sources[j].least_period;
+			/* Those of all processes are refused once they are granted. */
+			assert_int_equal(execute(&session, request, &answer),
+				sources[i] & ~session.grant.sources ? -EPERM : -EOPNOTSUPP);
+			assert_true(strlen(answer.fault) > 0);
+		}
+	}
+}
+
 static void operations_need_an_open_capture(void **state)
 {
 	struct pilotlight_capture_answer answer;
@@ -194,6 +221,7 @@ int main(void)
 		cmocka_unit_test(unused_fields_must_be_zero),
 		cmocka_unit_test(settings_out_of_range_open_nothing),
 		cmocka_unit_test(nothing_opens_beyond_the_limits),
+		cmocka_unit_test(heaps_are_for_those_who_asked),
 		cmocka_unit_test(operations_need_an_open_capture),
 	};
 

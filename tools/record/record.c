@@ -110,6 +110,23 @@ static int open_probes(struct recording *recording, struct fault *fault)
 	return r;
 }
 
+static int connect_engine(struct recording *recording, struct fault *fault)
+{
+	const struct record_options *options = &recording->options;
+	const struct capture_grant grant = {
+		.probes = recording->probes,
+		.sources = record_options_sources(options),
+		.pids = options->pids,
+		.pid_count = options->pid_count,
+		.command = recording->command ? workload_command_pid(recording->command) : 0,
+	};
+	int r = record_link_connect(&recording->link, &grant, fault);
+
+	if (r == 0)
+		engine_servers_choose(&recording->link.servers, &options->choice);
+	return r;
+}
+
 static int open_recording(struct recording *recording, struct fault *fault)
 {
 	const struct record_options *options = &recording->options;
@@ -136,9 +153,7 @@ static int open_recording(struct recording *recording, struct fault *fault)
 	(void)signal(SIGCHLD, SIG_DFL);
 	/* After the command, which must not inherit our limit of descriptors, nor the filter. */
 	if (r == 0)
-		r = record_link_connect(&recording->link, recording->probes, fault);
-	if (r == 0)
-		engine_servers_choose(&recording->link.servers, &options->choice);
+		r = connect_engine(recording, fault);
 	if (r == 0)
 		record_sandbox_forbid_front();
 	return r;

@@ -161,10 +161,10 @@ static int report_end(struct record_link *link, struct fault *fault)
 /* --- messages --------------------------------------------------------------------------------- */
 
 int record_link_connect(
-	struct record_link *link, const struct capture_probe *probes, struct fault *fault)
+	struct record_link *link, const struct capture_grant *grant, struct fault *fault)
 {
 	const struct engine_servers_options options = {
-		.opens_closed_folders = true, .has_unlimited_requests = true, .probes = probes
+		.opens_closed_folders = true, .has_unlimited_requests = true, .grant = grant
 	};
 	int r = engine_servers_init(&link->servers, &options);
 

@@ -37,10 +37,10 @@ enum { RECORD_LINK_FDS = 1 + ENGINE_SERVERS };
 int record_link_start(struct record_link *link, int (*run)(const void *context),
 	const void *context, struct fault *fault);
 
-/* Begins to serve it. From now on this process may raise its limit of descriptors. `probes` are
- * those that the engine may have attached, PILOTLIGHT_COUNTED_EVENTS of them; borrowed. */
+/* Begins to serve it. From now on this process may raise its limit of descriptors. `grant` is
+ * what the engine may have breakpoints for, as of capture_server_grant(). */
 int record_link_connect(
-	struct record_link *link, const struct capture_probe *probes, struct fault *fault);
+	struct record_link *link, const struct capture_grant *grant, struct fault *fault);
 
 /* Kills the engine, if it lives, and ends its servers. */
 void record_link_done(struct record_link *link);

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "broker/broker.h"
 #include "capture/capture_probe.h"
-#include "pilotlight/event.h"
+#include "tests/capture/capture_messages.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-static const struct capture_probe no_probes[PILOTLIGHT_COUNTED_EVENTS];
+static const struct capture_grant no_grant;
 
 static struct record_link fork_link(int (*run)(const void *context), const void *context)
 {
@@ -38,7 +38,7 @@ static struct record_link start(int (*run)(const void *context))
 {
 	struct record_link link = fork_link(run, NULL);
 
-	assert_int_equal(record_link_connect(&link, no_probes, NULL), 0);
+	assert_int_equal(record_link_connect(&link, &no_grant, NULL), 0);
 	return link;
 }
 
@@ -162,7 +162,7 @@ static void the_end_of_the_engine_is_reported(void **state)
 
 		(void)signal(SIGCHLD, cases[i].is_ignored ? SIG_IGN : SIG_DFL);
 		link = fork_link(cases[i].run, &cases[i].context);
-		assert_int_equal(record_link_connect(&link, no_probes, NULL), 0);
+		assert_int_equal(record_link_connect(&link, &no_grant, NULL), 0);
 		assert_int_equal(record_link_expect(&link, -1, RECORD_SAMPLING, &message, &fault),
 			cases[i].result);
 		assert_non_null(strstr(fault.text, cases[i].text));
@@ -231,6 +231,48 @@ static void the_engine_is_served_during_a_wait(void **state)
 	assert_int_equal(record_link_finish(&link, NULL), 0);
 	assert_int_equal(link.pid, 0);
 	end(&link);
+}
+
+/* Asks to sample what programs hold of all processes, and reports the answer. */
+static int ask_for_heaps(const void *context)
+{
+	struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_OPEN);
+	struct pollfd fd = { .fd = RECORD_CAPTURE_FD, .events = POLLIN };
+	struct record_message message = { .type = RECORD_SAMPLED };
+	struct pilotlight_capture_answer answer;
+
+	request.sources |= 1 << PILOTLIGHT_SOURCE_HEAP_LIVE;
+	request.periods[PILOTLIGHT_SOURCE_HEAP_LIVE] = 4096;
+	if (send(RECORD_CAPTURE_FD, &request, sizeof(request), 0) != sizeof(request) ||
+		poll(&fd, 1, -1) != 1 ||
+		recv(RECORD_CAPTURE_FD, &answer, sizeof(answer), 0) != sizeof(answer))
+		return EXIT_FAILURE;
+	message.number = answer.result;
+	(void)record_message_send(RECORD_MESSAGE_FD, &message, -1);
+	return EXIT_SUCCESS;
+}
+
+static void the_engine_gets_what_is_granted(void **state)
+{
+	static const struct {
+		struct capture_grant grant;
+		int result;
+	} cases[] = {
+		{ { .sources = 1 << PILOTLIGHT_SOURCE_CPU }, -EPERM },
+		{ { .sources = 1 << PILOTLIGHT_SOURCE_HEAP_ALLOC }, -EPERM },
+		/* Those of named processes alone. */
+		{ { .sources = 1 << PILOTLIGHT_SOURCE_HEAP_LIVE }, -EOPNOTSUPP },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct record_link link = fork_link(ask_for_heaps, NULL);
+		struct record_message message;
+
+		assert_int_equal(record_link_connect(&link, &cases[i].grant, NULL), 0);
+		assert_int_equal(record_link_expect(&link, -1, RECORD_SAMPLED, &message, NULL), 0);
+		assert_int_equal(message.number, cases[i].result);
+		end(&link);
+	}
 }
 
 static int wait_for_end(const void *context)
@@ -352,7 +394,7 @@ static void failing_allocations_start_no_servers(void **state)
 		fail_allocation(n);
 		r = record_link_start(&link, wait_for_end, NULL, NULL);
 		if (r == 0)
-			r = record_link_connect(&link, no_probes, NULL);
+			r = record_link_connect(&link, &no_grant, NULL);
 		has_failed = allocation_failed();
 		assert_int_equal(r, has_failed ? -ENOMEM : 0);
 		end(&link);
@@ -369,6 +411,7 @@ int main(void)
 		cmocka_unit_test(the_end_of_the_engine_is_reported),
 		cmocka_unit_test(a_living_engine_is_killed),
 		cmocka_unit_test(the_engine_is_served_during_a_wait),
+		cmocka_unit_test(the_engine_gets_what_is_granted),
 		cmocka_unit_test(other_descriptors_and_the_timeout_return_0),
 		cmocka_unit_test(a_signal_ends_the_wait_for_an_engine_that_hangs),
 		cmocka_unit_test(unexpected_messages_are_errors),
