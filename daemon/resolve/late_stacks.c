@@ -45,9 +45,10 @@ static bool is_stack(const void *owner, uint32_t id, const void *key)
 	const struct late_stack *stack = &stacks->stacks[id];
 	const struct wanted *wanted = key;
 
-	return stack->count == wanted->count &&
-	       memcmp(stacks->frames + stack->first, wanted->frames,
-		       wanted->count * sizeof(*wanted->frames)) == 0;
+	if (stack->count != wanted->count)
+		return false;
+	return stack->count == 0 || memcmp(stacks->frames + stack->first, wanted->frames,
+					    stack->count * sizeof(*wanted->frames)) == 0;
 }
 
 static int pack(struct late_stacks *stacks, const struct resolved_frame *frames, size_t count,
@@ -103,7 +104,9 @@ int late_stacks_intern(struct late_stacks *stacks, const struct resolved_frame *
 		.first = (uint32_t)stacks->frame_count,
 		.count = (uint32_t)count,
 	};
-	memcpy(stacks->frames + stacks->frame_count, packed, count * sizeof(*packed));
+	/* The first stack may have no frames, and then there is no array. */
+	if (count > 0)
+		memcpy(stacks->frames + stacks->frame_count, packed, count * sizeof(*packed));
 	stacks->frame_count += count;
 	hash_index_insert(&stacks->index, hash, id);
 	*ret_stack = id;

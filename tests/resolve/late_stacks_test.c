@@ -64,6 +64,20 @@ static void equal_stacks_are_kept_once(void **state)
 	late_stacks_done(&stacks);
 }
 
+static void a_stack_may_be_empty(void **state)
+{
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
+	struct late_stacks stacks;
+	uint32_t first, again;
+
+	assert_int_equal(late_stacks_init(&stacks, PLENTY), 0);
+	assert_int_equal(late_stacks_intern(&stacks, stack, 0, &first), 0);
+	assert_int_equal(late_stacks_intern(&stacks, stack, 0, &again), 0);
+	assert_int_equal(again, first);
+	assert_int_equal(late_stacks_get(&stacks, first, frames), 0);
+	late_stacks_done(&stacks);
+}
+
 static void many_stacks_survive_growth(void **state)
 {
 	struct late_stacks stacks;
@@ -132,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_stacks_are_kept_once),
+		cmocka_unit_test(a_stack_may_be_empty),
 		cmocka_unit_test(many_stacks_survive_growth),
 		cmocka_unit_test(full_names_refuse),
 		cmocka_unit_test(failing_allocations_are_reported),
