@@ -137,14 +137,18 @@ static int intern(struct live_stacks *kept, const struct live_labels *labels,
 	return r;
 }
 
+static bool has_room_for_stack(const struct live_table *table)
+{
+	return late_stacks_bytes(&table->kept.stacks) <= table->limits.bytes_max / STACKS_SHARE;
+}
+
 /* Makes room for an entry, and fills in what it refers to. */
 static int prepare(struct live_table *table, const struct live_labels *labels,
 	const struct resolved_frame *frames, size_t count, struct live_entry *entry)
 {
 	int r;
 
-	if (!user_share_has_room(&table->share, entry->share_user, 1) ||
-		late_stacks_bytes(&table->kept.stacks) > table->limits.bytes_max / STACKS_SHARE)
+	if (!user_share_has_room(&table->share, entry->share_user, 1) || !has_room_for_stack(table))
 		return -E2BIG;
 	r = ARRAY_RESERVE(
 		table->entries, &table->capacity, table->count + 1, table->limits.entries_max);
@@ -159,8 +163,13 @@ static int replace(struct live_table *table, struct live_entry *old, const struc
 	const struct live_labels *labels, const struct resolved_frame *frames, size_t count)
 {
 	struct live_entry entry = *new;
-	int r = intern(&table->kept, labels, frames, count, &entry);
+	int r;
 
+	if (!has_room_for_stack(table) ||
+		(entry.share_user != old->share_user &&
+			!user_share_has_room(&table->share, entry.share_user, 1)))
+		return -E2BIG;
+	r = intern(&table->kept, labels, frames, count, &entry);
 	if (r < 0)
 		return r;
 	user_share_remove(&table->share, old->share_user, 1);
@@ -177,6 +186,11 @@ static int add(struct live_table *table, struct live_entry *entry, const struct 
 	uint32_t id = hash_index_find(&table->index, hash, has_key, table, &entry->key);
 	int r;
 
+	if (id != HASH_INDEX_NONE && table->entries[id].time_ns > entry->time_ns) {
+		/* It has waited for names while the address was allocated again. */
+		table->counters.replaced++;
+		return 0;
+	}
 	if (id != HASH_INDEX_NONE)
 		return replace(table, &table->entries[id], entry, labels, frames, count);
 	r = prepare(table, labels, frames, count, entry);

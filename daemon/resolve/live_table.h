@@ -7,7 +7,8 @@
  * whether the map still has it.
  *
  * An allocation whose address is allocated again replaces the earlier one: that free was missed,
- * as the kernel has ways to free memory without a tracepoint. What is older than `age_ns_max`
+ * as the kernel has ways to free memory without a tracepoint. Samples may come in any order: the
+ * latest allocation stays. What is older than `age_ns_max`
  * expires, in case that its free was missed.
  *
  * Bounds (I4): entries, and bytes of stacks and labels. Users share the entries

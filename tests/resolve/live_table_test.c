@@ -171,6 +171,23 @@ static void a_later_allocation_of_an_address_replaces_the_earlier_one(void **sta
 	assert_int_equal(live_table_share(table)->used, 2);
 }
 
+/* A sample of JIT code waits for names, and later ones may overtake it. */
+static void an_earlier_allocation_that_comes_late_replaces_none(void **state)
+{
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+	struct world world = { 0 };
+
+	assert_int_equal(live_table_new(&usual, &table), 0);
+	assert_int_equal(add(table, 0x100, 1000), 0);
+	assert_int_equal(add(table, 0x100, 1), 0);
+	assert_int_equal(look(table).count, 1);
+	assert_int_equal(counters_of(table).added, 2);
+	assert_int_equal(counters_of(table).replaced, 1);
+	/* The earlier one would have expired. */
+	assert_int_equal(sweep(table, &world, 1500), 0);
+	assert_int_equal(look(table).count, 1);
+}
+
 static void what_is_old_expires(void **state)
 {
 	_cleanup_(live_table_freep) struct live_table *table = NULL;
@@ -204,8 +221,10 @@ static void users_share_the_entries(void **state)
 	assert_int_equal(add(table, 0x10000, 1), -E2BIG);
 	assert_int_equal(counters_of(table).refused, 2);
 	assert_int_equal(live_table_add(table, &other, &labels, stack, FRAMES), 0);
-	/* It may still replace its own. */
+	/* It may still replace its own, but not the other's. */
 	assert_int_equal(add(table, 0x100, 2), 0);
+	assert_int_equal(add(table, other.address, 2), -E2BIG);
+	assert_int_equal(counters_of(table).refused, 3);
 	assert_int_equal(sweep(table, &world, 3), 0);
 	assert_int_equal(live_table_share(table)->used, 0);
 	assert_int_equal(add(table, 0x10000, 1), 0);
@@ -232,9 +251,11 @@ static void stacks_are_bounded(void **state)
 	}
 	assert_int_equal(r, -E2BIG);
 	assert_in_range(count, 50, 1000);
-	/* All are in use: no room comes. */
+	/* All are in use: no room comes, nor for a known address. */
 	assert_int_equal(sweep(table, &world, 1), 0);
 	assert_int_equal(add(table, 1 << 20, 1), -E2BIG);
+	assert_int_equal(add(table, 1, 2), -E2BIG);
+	assert_int_equal(counters_of(table).replaced, 0);
 	world.dead = count - 1;
 	assert_int_equal(sweep(table, &world, 1), 0);
 	assert_int_equal(counters_of(table).entries, 1);
@@ -320,6 +341,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_lives_is_seen_until_it_is_freed),
 		cmocka_unit_test(a_later_allocation_of_an_address_replaces_the_earlier_one),
+		cmocka_unit_test(an_earlier_allocation_that_comes_late_replaces_none),
 		cmocka_unit_test(what_is_old_expires),
 		cmocka_unit_test(users_share_the_entries),
 		cmocka_unit_test(stacks_are_bounded),
