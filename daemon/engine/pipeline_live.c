@@ -13,6 +13,13 @@
 enum {
 	LIVE_BYTES = 16 << 20,
 	ENTRIES_SHARE = 2, /* the other half is for their stacks */
+	VICTIMS_MAX = 64,  /* whose memory expires in one sweep; the notes of more of them stay */
+};
+
+struct sweeping {
+	struct pipeline *pipeline;
+	uint32_t victims[VICTIMS_MAX]; /* processes that lost entries */
+	size_t victim_count;
 };
 
 /* After a day a free was more probably missed than an allocation is of interest. */
@@ -76,26 +83,76 @@ static enum heap_holder holder_of(
 	return heap_watch_holder(pipeline->heap, (pid_t)key->tgid, time_ns);
 }
 
-static bool lives(void *context, const struct pilotlight_live_key *key, uint64_t time_ns)
+static void note_victim(struct sweeping *sweeping, uint32_t tgid)
 {
-	return live_map_has(map_fd(context), key, time_ns) &&
-	       holder_of(context, key, time_ns) != HEAP_HOLDER_NONE;
+	for (size_t i = 0; i < sweeping->victim_count; i++)
+		if (sweeping->victims[i] == tgid)
+			return;
+	if (sweeping->victim_count < VICTIMS_MAX)
+		sweeping->victims[sweeping->victim_count++] = tgid;
 }
 
 static void forget(void *context, const struct pilotlight_live_key *key)
 {
-	live_map_forget(map_fd(context), key);
+	struct sweeping *sweeping = context;
+
+	if (holder_of(sweeping->pipeline, key, 0) == HEAP_HOLDER_VICTIM)
+		note_victim(sweeping, key->tgid);
+	live_map_forget(map_fd(sweeping->pipeline), key);
+}
+
+static bool lives(void *context, const struct pilotlight_live_key *key, uint64_t time_ns)
+{
+	const struct sweeping *sweeping = context;
+
+	if (!live_map_has(map_fd(sweeping->pipeline), key, time_ns))
+		return false;
+	if (holder_of(sweeping->pipeline, key, time_ns) != HEAP_HOLDER_NONE)
+		return true;
+	/* Nobody will free it. */
+	forget(context, key);
+	return false;
+}
+
+/* A live_function. */
+static int find_any(void *context, const struct raw_sample *sample,
+	const struct live_labels *labels, const struct resolved_frame *frames, size_t count)
+{
+	(void)context;
+	(void)sample;
+	(void)labels;
+	(void)frames;
+	(void)count;
+	return 1;
+}
+
+/* That a process was killed is of no use when the table has none of its memory. */
+static void forget_victims(const struct sweeping *sweeping)
+{
+	struct pipeline *pipeline = sweeping->pipeline;
+
+	for (size_t i = 0; i < sweeping->victim_count; i++) {
+		const struct pilotlight_live_key note = { .tgid = sweeping->victims[i],
+			.source = PILOTLIGHT_SOURCE_HEAP_LIVE };
+
+		if (live_table_visit(pipeline->live, PILOTLIGHT_SOURCE_HEAP_LIVE, note.tgid,
+			    find_any, NULL) == 0)
+			live_map_forget(map_fd(pipeline), &note);
+	}
 }
 
 static int sweep(struct pipeline *pipeline)
 {
+	struct sweeping sweeping = { .pipeline = pipeline };
 	const struct live_objects objects = {
 		.lives = lives,
 		.forget = forget,
-		.context = pipeline,
+		.context = &sweeping,
 	};
+	int r = live_table_sweep(pipeline->live, clock_monotonic_ns(), &objects);
 
-	return live_table_sweep(pipeline->live, clock_monotonic_ns(), &objects);
+	forget_victims(&sweeping);
+	return r;
 }
 
 int pipeline_keep_live(struct pipeline *pipeline, const struct raw_sample *sample,

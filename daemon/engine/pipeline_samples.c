@@ -76,14 +76,16 @@ static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sa
 	int r = jit_table_note_memory(pipeline->jit, (pid_t)sample->process.tgid, sample->first_ns,
 		sample->process.start_ns);
 
+	if (r == 0) {
+		numbered.window = pipeline->open.number;
+		numbered.share_user = user;
+		pipeline->open.waiting++;
+		r = late_samples_add(pipeline->late, &numbered, frames, count);
+		if (r < 0)
+			pipeline->open.waiting--;
+	}
 	if (r < 0)
-		return r;
-	numbered.window = pipeline->open.number;
-	numbered.share_user = user;
-	pipeline->open.waiting++;
-	r = late_samples_add(pipeline->late, &numbered, frames, count);
-	if (r < 0)
-		pipeline->open.waiting--;
+		pipeline_forget_live(pipeline, sample);
 	return r;
 }
 
@@ -124,8 +126,10 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 	if (!pipeline_lives(pipeline, sample))
 		return 0;
 	count = resolve(pipeline, sample, user, frames, &lacks_build_ids);
-	if (count < 0)
+	if (count < 0) {
+		pipeline_forget_live(pipeline, sample);
 		return count;
+	}
 	if (event_source_is_kmem(sample->source)) {
 		count = (int)describe_memory(pipeline, sample, frames, (size_t)count, memory);
 		if (count == 0) {
@@ -147,11 +151,13 @@ int pipeline_add_late_sample(void *context, const struct raw_sample *sample,
 {
 	struct pipeline *pipeline = context;
 	struct pipeline_window *window = &pipeline->open;
-	int r;
+	int r = 0;
 
 	if (pipeline->ended.is_there && sample->window == pipeline->ended.number)
 		window = &pipeline->ended;
-	r = aggregate(pipeline, window, sample, frames, count);
+	/* It may have been freed during the wait. */
+	if (pipeline_lives(pipeline, sample))
+		r = aggregate(pipeline, window, sample, frames, count);
 	if (r < 0 && r != -E2BIG)
 		return r;
 	window->waiting--;

@@ -3,6 +3,7 @@
 #include "tests/engine/pipeline_fixture.h"
 
 #define LIVE  PILOTLIGHT_SOURCE_KMEM_LIVE
+#define HEAP  PILOTLIGHT_SOURCE_HEAP_LIVE
 #define ALLOC PILOTLIGHT_SOURCE_KMEM_ALLOC
 
 static void open_live_pipeline(void)
@@ -115,6 +116,48 @@ static void what_does_not_fit_is_counted(void **state)
 	expect_live(0, 0);
 }
 
+/* What a process held that is not there is taken out of the map, too. */
+static void what_nobody_holds_is_forgotten(void **state)
+{
+	struct profile_set profiles;
+
+	world.lives_to = UINT64_MAX;
+	open_pipeline_of(1U << HEAP);
+	for (uint64_t i = 1; i <= 2; i++) {
+		put_sample_of(HEAP, 1, 0);
+		world.samples[world.sample_count - 1].address = i;
+		world.samples[world.sample_count - 1].tgid = FIRST_PID;
+	}
+	profiles = end_window();
+	assert_int_equal(profiles.of[HEAP]->samples.count, 0);
+	assert_true(accounts_close(&profiles.of[HEAP]->accounts));
+	assert_int_equal(world.forgotten, 2);
+	profile_set_done(&profiles);
+}
+
+static void what_is_freed_while_it_waits_for_names_is_in_no_window(void **state)
+{
+	struct profile_set profiles;
+	struct fault fault = { 0 };
+
+	open_live_pipeline();
+	generate_code();
+	run(RUNS);
+	for (uint64_t i = 1; i <= 4; i++) {
+		put_sample_of(LIVE, i, CODE + 16);
+		world.samples[world.sample_count - 1].address = i * 0x100;
+		world.samples[world.sample_count - 1].kind = PILOTLIGHT_KMEM_KMALLOC + 3;
+	}
+	assert_int_equal(pipeline_prepare_end(pipeline, false, &fault), 0);
+	world.lives_from = 0x300;
+	/* The names come after the window has ended. */
+	profiles = end_window();
+	assert_int_equal(profiles.of[LIVE]->accounts.fired, 0);
+	profile_set_done(&profiles);
+	expect_live(7, 1);
+	assert_int_equal(pipeline_accounts(pipeline)->of[LIVE].fired, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +166,8 @@ int main(void)
 			what_is_freed_at_once_is_in_no_window, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(memory_ends_in_its_kind, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_does_not_fit_is_counted, set_up, tear_down),
+		PIPELINE_TEST(what_nobody_holds_is_forgotten),
+		PIPELINE_TEST(what_is_freed_while_it_waits_for_names_is_in_no_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
