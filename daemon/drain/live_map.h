@@ -13,5 +13,6 @@ bool live_map_has(int map_fd, const struct pilotlight_live_key *key, uint64_t ti
 /* The program no longer watches for its end. */
 void live_map_forget(int map_fd, const struct pilotlight_live_key *key);
 
-/* Forgets all, for instance those of an earlier engine. Returns 0 or -errno. */
+/* Forgets all, for instance those of an earlier engine; some are left if the program notes and
+ * deletes others all the while. Returns 0 or -errno. */
 int live_map_clear(int map_fd);
