@@ -9,6 +9,7 @@
 #include "drain/live_map.h"
 #include "tests/harness/privilege.h"
 
+#include <bpf/bpf.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -26,6 +27,7 @@
 
 enum {
 	MAP_BYTES = 32 << 20,
+	MAP_SLOTS = 1 << 16,
 	RATE_HZ = 1999,
 	TIMES = 200, /* fewer than make samples stand for more periods */
 	SAMPLES_MAX = 1 << 14,
@@ -360,6 +362,23 @@ static void heaps_of_all_processes_are_refused(void **state)
 	assert_null(capture);
 }
 
+static void a_full_map_is_cleared(void **state)
+{
+	_cleanup_close_ int map_fd =
+		bpf_map_create(BPF_MAP_TYPE_HASH, NULL, sizeof(struct pilotlight_live_key),
+			sizeof(struct pilotlight_live), MAP_SLOTS, NULL);
+	const struct pilotlight_live live = { .time_ns = 1 };
+	struct pilotlight_live_key key = { .source = PILOTLIGHT_SOURCE_HEAP_LIVE };
+
+	assert_true(map_fd >= 0);
+	assert_int_equal(live_map_clear(map_fd), 0);
+	for (key.address = 0; key.address < MAP_SLOTS; key.address++)
+		assert_int_equal(bpf_map_update_elem(map_fd, &key, &live, BPF_NOEXIST), 0);
+	assert_int_equal(live_map_clear(map_fd), 0);
+	assert_true(bpf_map_get_next_key(map_fd, NULL, &key) < 0);
+	assert_int_equal(live_map_clear(-1), -EBADF);
+}
+
 static int load_library(void **state)
 {
 	*(void **)&library.malloc = dlsym(RTLD_DEFAULT, "malloc");
@@ -380,6 +399,7 @@ int main(void)
 		cmocka_unit_test(both_are_counted_together),
 		cmocka_unit_test(only_followed_processes_get_probes),
 		cmocka_unit_test(heaps_of_all_processes_are_refused),
+		cmocka_unit_test(a_full_map_is_cleared),
 	};
 
 	if (privilege_lacks_bpf()) {
