@@ -13,12 +13,12 @@ need_commands curl python3
 churned=20000 kept=2000 filled=600
 site=do_signalfd
 
-plan 12
+plan 10
 
 # Each signal descriptor is an open file, and 8 bytes of kmalloc() in $site, which hardly another program calls. A full
-# pipe holds 64 KiB in pages. Does a step for each line of its standard input, and says so.
+# pipe holds 64 KiB in pages; they are filled slowly, so that samples need not get rarer. Does a step for each line of its standard input, and says so.
 cat >"$tmp/leaker.py" <<'END'
-import ctypes, os, resource, sys
+import ctypes, os, resource, sys, time
 libc, mask = ctypes.CDLL(None), ctypes.create_string_buffer(128)
 libc.prctl(15, b"leaker", 0, 0, 0)
 most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -32,6 +32,7 @@ def do(step):
     elif step == "fill":
         kept.extend(os.pipe())
         os.write(kept[-1], bytes(65536))
+        time.sleep(0.01)
     elif kept:
         os.close(kept.pop())
 for line in sys.stdin:
@@ -67,23 +68,11 @@ bytes_at() {
 	awk -F'\t' -v memory="$2" -v site="$3" '$2 == memory && $3 ~ site { sum += $1 } END { print sum + 0 }' "$tmp/m.$1.sites"
 }
 
-# Thousands of samples come at once, so they get rarer, to one of 256 bytes: of 32 of these objects.
+# What lives is judged in the history, and exactly in drain/kmem_kernel_test: the command of a recording ends with it, and
+# the kernel frees what it kept in the same moments. Thousands of samples come at once, so they get rarer, to one of 256 bytes: of 32 of these objects.
 allocates() {
 	note "allocated: $(bytes_at kmem:alloc '[kmalloc-8]' "^$site")"
 	within "$(bytes_at kmem:alloc '[kmalloc-8]' "^$site")" $((8 * (churned + kept))) $((8 * (churned + kept) / 5))
-}
-
-keeps() {
-	note "live: $(bytes_at kmem:live '[kmalloc-8]' "^$site")"
-	within "$(bytes_at kmem:live '[kmalloc-8]' "^$site")" $((8 * kept)) $((8 * kept / 2))
-}
-
-keeps_files() {
-	local bytes
-
-	bytes=$(awk '$1 == "filp" { print $4 }' /proc/slabinfo)
-	note "live: $(bytes_at kmem:live '[filp]' .) of $((bytes * kept))"
-	within "$(bytes_at kmem:live '[filp]' .)" $((bytes * kept)) $((bytes * kept / 10))
 }
 
 reports_files() {
@@ -95,8 +84,6 @@ reports_files() {
 }
 
 check "what is allocated is counted" allocates
-check "what is kept lives" keeps
-check "so do the files" keeps_files
 check "the report lists call sites" reports_files
 
 # --- the service -------------------------------------------------------------------------------
