@@ -86,10 +86,13 @@ reports_files() {
 check "what is allocated is counted" allocates
 check "the report lists call sites" reports_files
 
+# The more samples of CPU time, the more of other events may be taken before they get rarer.
 # --- the service -------------------------------------------------------------------------------
 
 cat >"$CONFIGURATION_DIRECTORY/pilotlight.conf" <<END
 [Sampling]
+FrequencyHz=1999
+MaxCostPercent=100
 KernelMemory=yes
 KernelMemoryPeriod=64K
 [History]
