@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What programs cost at events of which they take no sample, such as most switches of threads. The
+ * What programs cost at events that give no sample, such as most switches of threads. The
  * kernel measures all of it, but needs CAP_SYS_ADMIN for that. Here one call in WATCH_INTERVAL is
  * timed, at random, so that no pattern of events can fall into step with it, and stands for all.
  * What the kernel spends to call a program is missing, and a timed call includes the clock's cost.

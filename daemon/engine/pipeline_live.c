@@ -109,7 +109,7 @@ static bool lives(void *context, const struct pilotlight_live_key *key, uint64_t
 		return false;
 	if (holder_of(sweeping->pipeline, key, time_ns) != HEAP_HOLDER_NONE)
 		return true;
-	/* Nobody will free it. */
+	/* Its process has ended, so no free will come. */
 	forget(context, key);
 	return false;
 }

@@ -86,9 +86,9 @@ reports_files() {
 check "what is allocated is counted" allocates
 check "the report lists call sites" reports_files
 
-# The more samples of CPU time, the more of other events may be taken before they get rarer.
 # --- the service -------------------------------------------------------------------------------
 
+# At a higher frequency, more samples of other events are taken before they get rarer.
 cat >"$CONFIGURATION_DIRECTORY/pilotlight.conf" <<END
 [Sampling]
 FrequencyHz=1999
