@@ -13,8 +13,10 @@ plan 7
 check "a program without frame pointers compiles" gcc -std=gnu17 -O1 -D_GNU_SOURCE \
 	-fomit-frame-pointer -fno-optimize-sibling-calls -o "$tmp/deep" "$root/tests/workloads/deep.c"
 check "record succeeds" record "$tmp/chains.pb.gz" -F 499 -- bash -c \
-	'"$1" 1 20; python3 -c "import json; [json.loads(json.dumps(list(range(9999)))) for _ in range(500)]"' \
-	bash "$tmp/deep"
+	'"$1" 1 20
+	python3 -c "import json; [json.loads(json.dumps(list(range(9999)))) for _ in range(500)]"
+	python3 -c "import signal; signal.signal(10, lambda *_: 0)
+for _ in range(300000): signal.raise_signal(10)"' bash "$tmp/deep"
 check "the accounts close, and nothing is lost" nothing_lost "$tmp/chains.pb.gz.log"
 check "each caller called its callee" \
 	python3 -B "$root/tests/harness/check_chains.py" "$tmp/chains.pb.gz"

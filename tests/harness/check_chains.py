@@ -29,7 +29,8 @@ JUMPS_MAX = 2        # from the called function to the one of the next frame
 LONGEST_CALL = 8
 ADDRESS_MASK = (1 << 64) - 1
 PADDING = b"\x90" * 16
-SIGRETURN = bytes.fromhex("48c7c00f0000000f05")
+SIGRETURN = bytes.fromhex("48c7c00f0000000f05")  # mov $15, %rax; syscall
+SIGRETURN_CALL = 7
 
 Frame = collections.namedtuple("Frame", "path address name")
 Instruction = collections.namedtuple("Instruction", "start end text")
@@ -181,6 +182,12 @@ class Binary:
                                  offset + min(bytes_, address - start + size)]
         return b""
 
+    def returns_from_signal(self, address):
+        """Is the address that of rt_sigreturn's caller: of its first instruction, as a handler
+        returns to it, of its second, or, in the call itself, of the byte before the return?"""
+        return any(self.read(address - before, len(SIGRETURN)) == SIGRETURN
+                   for before in (0, SIGRETURN_CALL, len(SIGRETURN) - 1))
+
     def start_of(self, address):
         at = bisect.bisect_right(self.starts, address)
         return self.starts[at - 1] if at else None
@@ -307,9 +314,9 @@ class Checker:
     def judge(self, caller, callee):
         """None: explained; "": cannot be checked; a text: what is wrong; or the target of a call."""
         binary, callee_binary = self.binary(caller.path), self.binary(callee.path)
-        if not binary or binary.read(caller.address, len(SIGRETURN)) == SIGRETURN:
+        if not binary or binary.returns_from_signal(caller.address):
             return ""
-        if callee_binary and callee_binary.read(callee.address, len(SIGRETURN)) == SIGRETURN:
+        if callee_binary and callee_binary.returns_from_signal(callee.address):
             return ""
         is_call, target = self.call_before(binary, caller.address + 1)
         if not is_call:
