@@ -202,6 +202,9 @@ int http_server_run(struct http_server *server)
 
 	if (server->listen_again_ns > 0 && server->listen_again_ns <= now_ns)
 		r = http_listeners_watch(server);
+	/* Connections that have ended make room for those that wait to be accepted. */
+	if (microhttpd()->run(server->daemon) != MHD_YES)
+		return -EIO;
 	count = epoll_wait(server->epoll_fd, events, EVENTS_A_RUN, 0);
 	for (int i = 0; i < count; i++) {
 		uint64_t which = events[i].data.u64;

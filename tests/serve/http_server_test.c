@@ -251,6 +251,28 @@ static void listeners_are_accepted_from(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* A server that was busy meanwhile learns at once that one client has gone and another has come. */
+static void a_connection_that_ended_makes_room(void **state)
+{
+	static const struct http_limits limits = { 1, 1, 16 << 10, 1 << 20, 10, 60 };
+	struct http_listener listener;
+	struct http_seen *seen = *state;
+	struct fault fault = { 0 };
+	int fd;
+
+	assert_int_equal(http_listen_tcp("127.0.0.1:0", &listener, &fault), 0);
+	assert_int_equal(http_server_new(&limits, &listener, 1, http_test_routes, seen,
+				 &seen->server, &fault),
+		0);
+	for (int i = 0; i < 3; i++) {
+		connect_to(&listener, &fd);
+		http_ask(seen->server, fd, "GET /hello HTTP/1.1\r\n" HOST "\r\n");
+		free(http_receive(seen->server, fd, "<p>hello"));
+		(void)close(fd);
+	}
+	assert_int_equal(http_counters_of(seen->server).connections_refused, 0);
+}
+
 static void accepting_waits_when_descriptors_run_out(void **state)
 {
 	struct rlimit limit, none;
@@ -339,6 +361,7 @@ int main(void)
 		WITH_SERVER(a_disconnected_client_cancels_its_request),
 		WITH_SERVER(a_server_may_end_before_its_answers),
 		WITH_SERVER(listeners_are_accepted_from),
+		WITH_SERVER(a_connection_that_ended_makes_room),
 		WITH_SERVER(accepting_waits_when_descriptors_run_out),
 		WITH_SERVER(failing_allocations_end_new),
 		WITH_SERVER(failing_allocations_end_a_request_and_no_more),
