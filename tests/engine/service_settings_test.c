@@ -99,6 +99,13 @@ static void limits_of_capture_are_those_of_the_configuration(void **state)
 			limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | event_source_cheap());
 		assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_OFFCPU], 1000000);
 	}
+}
+
+static void allowed_sources_are_those_of_the_configuration(void **state)
+{
+	struct capture_limits limits;
+
+	set_variables(folder);
 	write_config("[Sampling]\nRunQueue=yes\nRunQueuePeriod=2ms\nOffCpuPeriod=5ms\n"
 		     "AllowEvents=none\n");
 	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
@@ -125,6 +132,13 @@ static void limits_of_capture_are_those_of_the_configuration(void **state)
 		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_FAULTS);
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_FAULTS], 1);
 	assert_int_equal(limits.choice.count, 0);
+}
+
+static void cgroups_are_chosen_by_the_configuration(void **state)
+{
+	struct capture_limits limits;
+
+	set_variables(folder);
 	write_config("[Sampling]\nInclude=unit:a cgroup:/b\nExclude=unit:b*\nInclude=unit:c\n");
 	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
 	assert_int_equal(limits.choice.count, 4);
@@ -134,6 +148,16 @@ static void limits_of_capture_are_those_of_the_configuration(void **state)
 		assert_string_equal(limits.choice.rules[i].text, texts[i]);
 		assert_int_equal(limits.choice.rules[i].is_excluding, i == 3);
 	}
+}
+
+/* What could not be read leaves the limits as they were. */
+static void invalid_limits_are_not_taken(void **state)
+{
+	struct capture_limits limits;
+	char path[96];
+
+	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
+	set_variables(folder);
 	write_config("[Sampling]\nOffCpuPeriod=99us\n");
 	assert_int_equal(service_settings_read_limits(NULL, &limits), -EINVAL);
 	write_config("");
@@ -370,6 +394,9 @@ int main(void)
 		cmocka_unit_test(the_kernel_may_allow_less),
 		cmocka_unit_test(folders_are_made),
 		cmocka_unit_test(limits_of_capture_are_those_of_the_configuration),
+		cmocka_unit_test(allowed_sources_are_those_of_the_configuration),
+		cmocka_unit_test(cgroups_are_chosen_by_the_configuration),
+		cmocka_unit_test(invalid_limits_are_not_taken),
 		cmocka_unit_test(limits_without_memory_are_not_read),
 	};
 
