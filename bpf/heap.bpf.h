@@ -266,7 +266,7 @@ int heap_victim(__u64 *ctx)
 }
 
 /*
- * Takes away what is noted of a call. Returns 0 if it failed; then realloc() has freed nothing. As
+ * Forgets a call. Returns 0 if it failed; then realloc() has freed nothing. As
  * a function of its own it adds nothing to the stack below which samples are taken.
  */
 static __noinline __u64 end_call(const struct heap_call *call, __u64 returned)

@@ -184,7 +184,7 @@ void route_order_events(void *context, struct http_request *request)
 	http_request_peer(request, &peer);
 	if (!peer.is_local && !api->options.access.token) {
 		http_answer_text(request, 403,
-			"By TCP nobody may turn events on or off without a token. Ask on the "
+			"Turning events on or off over TCP needs a token. Ask on the "
 			"socket, or set BearerTokenFile= in [Api] of pilotlight.conf(5).");
 		return;
 	}

@@ -64,8 +64,8 @@ uint32_t event_source_cheap(void);
 const struct event_source *event_source_of(const char *event);
 
 /*
- * What a stack ends in if the thread did not run: "[blocked]", "[blocked: I/O]". NULL for
- * sources of which the thread ran. So stacks of several sources stay apart in a sum.
+ * The leaf of a stack whose thread did not run: "[blocked]", "[blocked: I/O]". It keeps the stacks
+ * of several sources apart in a sum. NULL for sources that sample threads that run.
  */
 const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wait wait);
 

@@ -292,7 +292,7 @@ static int check_grant(const struct capture_session *session,
 	if (session->is_own || (heaps_of(settings->sources) & ~session->grant.sources) == 0)
 		return 0;
 	return fault_set(
-		fault, -EPERM, "cannot sample the memory of programs, which nobody has asked for");
+		fault, -EPERM, "cannot sample the memory of programs: the user did not ask for it");
 }
 
 /* The old host is dropped first, because memory is budgeted for one. */

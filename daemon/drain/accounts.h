@@ -12,8 +12,8 @@
 
 struct accounts {
 	uint64_t fired;
-	uint64_t run_ns;   /* the kernel's cost of taking the samples */
-	uint64_t watch_ns; /* ... of events of which no sample was taken, estimated */
+	uint64_t run_ns;   /* what taking the samples cost the kernel */
+	uint64_t watch_ns; /* what events without a sample cost it, estimated */
 	uint64_t stored[PILOTLIGHT_PATH_COUNT];
 	uint64_t dropped[PILOTLIGHT_DROP_COUNT];
 	uint64_t events[PILOTLIGHT_EVENT_COUNT];

@@ -137,7 +137,7 @@ void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *
 	}
 }
 
-/* Of what lives, those of its samples: what was lost was not all alive at the window's end. */
+/* What lives has the accounts of its samples: not all that was lost lived to the window's end. */
 static struct accounts live_accounts(const struct profile *profile)
 {
 	struct accounts accounts = { 0 };

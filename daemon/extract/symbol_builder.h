@@ -90,7 +90,7 @@ int symbol_builder_end_sequence(struct symbol_builder *builder, uint64_t end);
 int symbol_builder_add_symbol(
 	struct symbol_builder *builder, uint64_t start, uint64_t end, uint32_t name, bool is_guess);
 
-/* Adds functions of which only the place is known, by ascending start. All other names precede. */
+/* Adds a function without a symbol, by ascending start, after all symbols. */
 int symbol_builder_add_place(
 	struct symbol_builder *builder, uint64_t start, uint64_t end, uint32_t name);
 

@@ -253,7 +253,7 @@ function matchedTotal(tree, isMatch) {
 }
 
 // Both profiles in one tree. The labels are those of `after`, with those of `before` that it lacks. A frame is as wide
-// as the mean of its shares of both sides, so what is gone has a width, too. By time, the whole of a side is what one CPU,
+// as the mean of its shares of both sides, so a frame that is gone is drawn, too. By time, the whole of a side is what one CPU,
 // or one thread, has in its time, whatever a sample stands for.
 function differenceOf(before, after, isByTime) {
 	const labels = after.labels.slice(), numbers = new Map(labels.map((label, i) => [label.join('\0'), i]));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The name of a function of which only the place is known, from its call frame information:
- * "[liblzma.so.5.4.1 function at +0x1234]". All addresses of the function so have one name. A real
+ * The name of a function without a symbol, by where its call frame information says that it starts:
+ * "[liblzma.so.5.4.1 function at +0x1234]". All addresses of the function have this name. A real
  * name that comes later replaces it (query/naming.h).
  */
 #pragma once

@@ -523,7 +523,7 @@ static void comms_can_be_roots(void **state)
 	decoded_done(&decoded);
 }
 
-/* A function of which only the place is known has a name, but a receiver may find a better one. */
+/* A function that is named by its place has a name, but a receiver may find a better one. */
 static void places_are_functions_without_a_claim(void **state)
 {
 	struct profile *profile = new_profile();
