@@ -2,6 +2,7 @@
 /*
  * Memory that a program allocates by each function of the C library, and what of it lives: not
  * sampled, so that all sums are exact.
+ * Runs beside others: it mostly waits for the kernel, which takes its time to place probes.
  */
 #include "base/array.h"
 #include "base/cleanup.h"

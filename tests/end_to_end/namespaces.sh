@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Processes in other pid and mount namespaces keep their comm and symbols, and the recorder itself works inside
 # such namespaces.
+# Runs beside others: it judges the names of its own program.
 . "$(dirname "$0")/lib.sh"
 
 # Runs the workload in new namespaces, on a file system that is mounted only there.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # `pilotlight record` has two processes: the recorder is privileged, and the engine, which parses data from
 # outside, has no privilege. Either may end at any time.
+# Runs beside others: it judges what each process may do, and what remains when it ends.
 . "$(dirname "$0")/lib.sh"
 
 # start_in_group ARGUMENTS...: starts the recorder in its own process group, as a shell on a terminal does.

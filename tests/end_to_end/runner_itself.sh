@@ -52,7 +52,7 @@ totals() {
 	[[ $? -eq $wanted_status && $(tail -n 1 "$scratch/output") == "$wanted" ]]
 }
 
-echo 1..40
+echo 1..41
 
 new_tree
 program asan stage/good_test <<<'printf "1..2\nok 1 - a\nok 2 - b\n"'
@@ -230,17 +230,29 @@ script lib <<<'exit 1'
 totals 0 '1 passed, 0 failed, 0 skipped'
 check 'scripts get PILOTLIGHT and no input, and lib.sh is no test'
 
-# meets NAME OTHER: a script that passes if the other one runs at the same time.
-meets() {
+# meeting NAME OTHER: prints a script that passes if the other one runs at the same time.
+meeting() {
 	printf '%s\n' '# Runs beside others: they wait for each other.' 'echo 1..1' ": >$scratch/met.$1" \
 		"for i in {1..600}; do [[ ! -e $scratch/met.$2 ]] || { echo 'ok 1 - met'; exit; }; sleep 0.1; done" \
-		'echo not ok 1 - alone; exit 1' | script "$1"
+		'echo not ok 1 - alone; exit 1'
 }
 new_tree
-meets one other
-meets other one
+meeting one other | script one
+meeting other one | script other
 totals 0 '2 passed, 0 failed, 0 skipped'
 check 'marked scripts run beside each other'
+
+rm -f "$scratch"/met.*
+new_tree
+meeting script kernel | script one
+meeting kernel script | program release stage/one_kernel_test
+echo ' * Runs beside others: it is marked.' >"$scratch/tests/stage/one_kernel_test.c"
+if [[ $EUID -eq 0 ]]; then
+	totals 0 '2 passed, 0 failed, 0 skipped'
+	check 'a marked kernel test runs beside them'
+else
+	echo "ok $((++number)) - a marked kernel test runs beside them # SKIP needs root"
+fi
 
 new_tree
 program asan stage/good_test <<<'printf "1..1\nok 1 - a\n"'

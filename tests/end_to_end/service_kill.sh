@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Kills each role with SIGKILL at random moments under load, KILLS (6) times. The service comes back with valid
 # databases and all sealed windows, and reports what was not sealed.
+# Runs beside others: it judges what is there after a kill, and kills its own service only.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 

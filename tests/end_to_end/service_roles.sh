@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What code inside each process of the service can do: role_table.txt says what is expected, and the tracer
 # tests/workloads/intruder.c tries it. The service runs as its unit runs it: as a user with six capabilities, in an
-# empty network, with services of other users that fetch and that open perf events. The mount namespace and the system call filters of the
-# units are not there: what the table shows is held without them. tests/vm/boot_systemd tries the units themselves.
+# empty network, with services of other users that fetch and that open perf events. The mount namespace and the system
+# call filters of the units are not there: what the table shows is held without them. tests/vm/boot_systemd tries the
+# units themselves.
+# Runs beside others: it judges what is refused.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
