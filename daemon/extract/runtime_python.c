@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/runtime_python.h"
 
+#include "base/runtime_bounds.h"
 #include "dwarf/elf_sections.h"
 #include "extract/elf_memory.h"
 #include "extract/runtime_anchor.h"
 #include "extract/runtime_python_frames.h"
 #include "extract/symbol_table.h"
 #include "extract/unwind_files.h"
-#include "symbol/runtime_description.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -231,7 +231,7 @@ int runtime_python_read(const struct unwind_files *files, struct scratch *scratc
 		r = elf_memory_open(&python->memory, &files->binary, scratch);
 	if (r == 0)
 		r = describe(python);
-	if (r == 0 && !runtime_description_is_sound(&python->runtime))
+	if (r == 0 && !runtime_bounds_hold(&python->runtime))
 		r = -ENOTSUP;
 	if (r == 0)
 		*ret_runtime = python->runtime;

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The runtime description in a symbol file (pilotlight/runtime.h), checked as a whole before it is
- * used (I8). A sound one may still be wrong about a process: its offsets are bounded, but only a
- * walk finds out what is there.
- */
+/* The runtime description in a symbol file (pilotlight/runtime.h), checked as a whole before it is
+ * used (I8; base/runtime_bounds.h). */
 #pragma once
 
 #include "pilotlight/runtime.h"
 
-#include <stdbool.h>
-
 struct symbol_file;
-
-bool runtime_description_is_sound(const struct pilotlight_runtime *runtime);
 
 /* Borrowed from `file`. Returns 0; -ENODATA if it has none; -EPROTONOSUPPORT one of another
  * version; -EBADMSG an unsound one. */

@@ -3,11 +3,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/runtime_bounds.h"
 #include "base/scratch.h"
 #include "extract/code_instruction.h"
 #include "extract/extraction.h"
 #include "extract/unwind_files.h"
-#include "symbol/runtime_description.h"
 #include "tests/extract/python_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
@@ -83,7 +83,7 @@ static void each_version_is_described(void **state)
 
 		python_fixture_init_as(&python, versions[i / 2].release, i & 1);
 		assert_int_equal(read_fixture(), 0);
-		assert_true(runtime_description_is_sound(&runtime));
+		assert_true(runtime_bounds_hold(&runtime));
 		assert_int_equal(runtime.language, PILOTLIGHT_RUNTIME_PYTHON);
 		assert_int_equal(runtime.release, versions[i / 2].release);
 		assert_int_equal(runtime.instruction, versions[i / 2].instruction);

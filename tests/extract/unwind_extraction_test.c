@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/runtime_bounds.h"
 #include "extract/code_instruction.h"
 #include "extract/unwind_extraction.h"
 #include "extract/unwind_gaps.h"
@@ -295,7 +296,7 @@ static void an_interpreter_is_described_beside_its_table(void **state)
 	assert_true(header()->contents & PILOTLIGHT_SYMBOL_HAS_RUNTIME);
 	runtime = section(PILOTLIGHT_SYMBOL_RUNTIME, &count);
 	assert_int_equal(count, 1);
-	assert_true(runtime_description_is_sound(runtime));
+	assert_true(runtime_bounds_hold(runtime));
 	assert_int_equal(runtime->release, 0x030b02f0);
 }
 

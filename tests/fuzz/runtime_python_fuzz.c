@@ -5,13 +5,13 @@
  * change.
  */
 #include "base/cleanup.h"
+#include "base/runtime_bounds.h"
 #include "base/scratch.h"
 #include "extract/code_accessor.h"
 #include "extract/code_instruction.h"
 #include "extract/extraction.h"
 #include "extract/runtime_python.h"
 #include "extract/unwind_files.h"
-#include "symbol/runtime_description.h"
 #include "tests/extract/python_fixture.h"
 
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void try_fd(int fd)
 	scratch_init(&scratch, scratch_fd, 16 << 20, 16 << 20);
 	if (unwind_files_open(&opened, &files) == 0 &&
 		runtime_python_read(&opened, &scratch, &runtime) == 0 &&
-		!runtime_description_is_sound(&runtime))
+		!runtime_bounds_hold(&runtime))
 		abort();
 }
 

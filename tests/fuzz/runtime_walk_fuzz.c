@@ -4,6 +4,7 @@
  * the thread's pointer, the base, and the memory at address 0x10000. A walk by a sound description
  * must end, its reads are bounded, and what is copied must be a sound record.
  */
+#include "base/runtime_bounds.h"
 #include "pilotlight/runtime.h"
 #include "symbol/runtime_code.h"
 #include "symbol/runtime_description.h"
@@ -76,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	memory.size = size - sizeof(runtime) - 2 * sizeof(uint64_t);
 	if (strlen(runtime_description_release(&runtime, text)) >= sizeof(text))
 		abort();
-	if (!runtime_description_is_sound(&runtime))
+	if (!runtime_bounds_hold(&runtime))
 		return 0;
 	end = runtime_begin(&walk, &runtime);
 	for (int i = 0; end == RUNTIME_ON && i < STEPS_MAX; i++) {

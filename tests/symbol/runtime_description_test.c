@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/runtime_bounds.h"
 #include "symbol/runtime_description.h"
 
 #include "base/array.h"
@@ -23,7 +24,7 @@ static int set_up(void **state)
 
 static void an_example_is_sound(void **state)
 {
-	assert_true(runtime_description_is_sound(&runtime));
+	assert_true(runtime_bounds_hold(&runtime));
 }
 
 /* What makes the example unsound. */
@@ -102,7 +103,7 @@ static void each_field_is_checked(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		runtime = runtime_example;
 		memcpy((uint8_t *)&runtime + changes[i].at, &changes[i].value, changes[i].size);
-		if (runtime_description_is_sound(&runtime))
+		if (runtime_bounds_hold(&runtime))
 			fail_msg("%ld at %zu is not refused", changes[i].value, changes[i].at);
 	}
 }
@@ -111,28 +112,28 @@ static void kinds_need_their_fields(void **state)
 {
 	runtime.anchor = PILOTLIGHT_RUNTIME_TLS;
 	runtime.libc = 0;
-	assert_false(runtime_description_is_sound(&runtime));
+	assert_false(runtime_bounds_hold(&runtime));
 	runtime.anchor_place = 0;
-	assert_true(runtime_description_is_sound(&runtime));
+	assert_true(runtime_bounds_hold(&runtime));
 	runtime.anchor = PILOTLIGHT_RUNTIME_TLS_SLOT;
 	runtime.anchor_place = 0x1000;
-	assert_true(runtime_description_is_sound(&runtime));
+	assert_true(runtime_bounds_hold(&runtime));
 	runtime.anchor = PILOTLIGHT_RUNTIME_KEY;
 	runtime.libc = PILOTLIGHT_RUNTIME_GLIBC;
-	assert_false(runtime_description_is_sound(&runtime));
+	assert_false(runtime_bounds_hold(&runtime));
 	runtime.anchor_offset = 0;
-	assert_true(runtime_description_is_sound(&runtime));
+	assert_true(runtime_bounds_hold(&runtime));
 	runtime.instruction = PILOTLIGHT_RUNTIME_INDEX;
 	runtime.code_units_at = PILOTLIGHT_RUNTIME_NONE;
-	assert_true(runtime_description_is_sound(&runtime));
+	assert_true(runtime_bounds_hold(&runtime));
 	runtime.group = PILOTLIGHT_RUNTIME_GROUP_SINGLE;
 	runtime.frame_group_at = PILOTLIGHT_RUNTIME_NONE;
-	assert_true(runtime_description_is_sound(&runtime));
+	assert_true(runtime_bounds_hold(&runtime));
 	runtime.group = PILOTLIGHT_RUNTIME_GROUP_FRAME;
 	runtime.group_least = 3;
 	runtime.frame_group_at = 68;
 	runtime.state_mark_at = runtime.mark_next_at = PILOTLIGHT_RUNTIME_NONE;
-	assert_true(runtime_description_is_sound(&runtime));
+	assert_true(runtime_bounds_hold(&runtime));
 }
 
 /* Opens a file with `count` copies. Returns runtime_description_find(). */

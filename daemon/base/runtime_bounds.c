@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/runtime_bounds.h"
+
+#include "base/array.h"
+
+#include <stdint.h>
+
+/* Code and data of a binary lie that close together, and thread-local storage to its pointer. */
+#define PLACE_MAX (1LL << 40)
+
+enum { UNIT_BYTES_MAX = 16 };
+
+static bool is_offset(uint16_t at)
+{
+	return at <= PILOTLIGHT_RUNTIME_AT_MAX;
+}
+
+/* Is it an offset exactly if there is such a field? */
+static bool is_offset_if(uint16_t at, bool is_there)
+{
+	return is_there ? is_offset(at) : at == PILOTLIGHT_RUNTIME_NONE;
+}
+
+static bool is_between(int64_t value, int64_t least, int64_t greatest)
+{
+	return value >= least && value <= greatest;
+}
+
+static bool has_sound_kinds(const struct pilotlight_runtime *runtime)
+{
+	return is_between(runtime->language, 1, PILOTLIGHT_RUNTIME_LANGUAGES - 1) &&
+	       is_between(runtime->anchor, 1, PILOTLIGHT_RUNTIME_ANCHORS - 1) &&
+	       is_between(runtime->instruction, 1, PILOTLIGHT_RUNTIME_INSTRUCTIONS - 1) &&
+	       is_between(runtime->group, 1, PILOTLIGHT_RUNTIME_GROUPS - 1) &&
+	       is_between(runtime->lines, 1, PILOTLIGHT_RUNTIME_LINE_TABLES - 1) &&
+	       is_between(runtime->unit_bytes, 1, UNIT_BYTES_MAX) &&
+	       (runtime->group_least != 0) == (runtime->group == PILOTLIGHT_RUNTIME_GROUP_FRAME) &&
+	       runtime->reserved == 0 && runtime->reserved_too[0] == 0 &&
+	       runtime->reserved_too[1] == 0 && runtime->reserved_too[2] == 0;
+}
+
+static bool has_sound_anchor(const struct pilotlight_runtime *runtime)
+{
+	bool has_place = runtime->anchor != PILOTLIGHT_RUNTIME_TLS;
+	bool needs_libc = has_place && runtime->anchor != PILOTLIGHT_RUNTIME_TLS_SLOT;
+
+	return (has_place || runtime->anchor_place == 0) &&
+	       is_between(runtime->libc, needs_libc, needs_libc * (PILOTLIGHT_RUNTIME_LIBCS - 1)) &&
+	       (runtime->anchor != PILOTLIGHT_RUNTIME_KEY || runtime->anchor_offset == 0) &&
+	       is_between(runtime->anchor_place, -PLACE_MAX, PLACE_MAX) &&
+	       is_between(runtime->anchor_offset, -PLACE_MAX, PLACE_MAX) &&
+	       is_between(runtime->code_type_place, -PLACE_MAX, PLACE_MAX);
+}
+
+/* The fields end within as much of a frame as is read. */
+static bool has_sound_frame(const struct pilotlight_runtime *runtime)
+{
+	int64_t word = sizeof(uint64_t);
+	bool is_index = runtime->instruction == PILOTLIGHT_RUNTIME_INDEX;
+	bool has_group = runtime->group != PILOTLIGHT_RUNTIME_GROUP_SINGLE;
+
+	return runtime->frame_bytes <= PILOTLIGHT_RUNTIME_FRAME_MAX &&
+	       runtime->frame_instruction_at <= PILOTLIGHT_RUNTIME_FRAME_MAX - word &&
+	       runtime->frame_previous_at + word <= runtime->frame_bytes &&
+	       runtime->frame_code_at + word <= runtime->frame_bytes &&
+	       runtime->frame_instruction_at + (is_index ? word / 2 : word) <=
+		       runtime->frame_bytes &&
+	       (has_group ? runtime->frame_group_at < runtime->frame_bytes
+			  : runtime->frame_group_at == PILOTLIGHT_RUNTIME_NONE);
+}
+
+/* The same of a code object; its instructions may be anywhere behind. */
+static bool has_sound_code(const struct pilotlight_runtime *runtime)
+{
+	int64_t last = PILOTLIGHT_RUNTIME_CODE_MAX - (int64_t)sizeof(uint64_t);
+
+	return runtime->object_type_at <= last && runtime->code_file_at <= last &&
+	       runtime->code_name_at <= last && runtime->code_first_line_at <= last &&
+	       runtime->code_lines_at <= last;
+}
+
+static bool has_sound_offsets(const struct pilotlight_runtime *runtime)
+{
+	const uint16_t always[] = { runtime->state_thread_at, runtime->state_frame_at,
+		runtime->string_length_at, runtime->string_state_at, runtime->string_ascii_at,
+		runtime->string_other_at, runtime->bytes_size_at, runtime->bytes_data_at };
+	bool has_list = runtime->group != PILOTLIGHT_RUNTIME_GROUP_FRAME;
+
+	for (size_t i = 0; i < ARRAY_SIZE(always); i++)
+		if (!is_offset(always[i]))
+			return false;
+	return is_offset_if(runtime->state_mark_at, has_list) &&
+	       is_offset_if(runtime->mark_next_at, has_list) &&
+	       is_offset_if(runtime->code_units_at,
+		       runtime->instruction == PILOTLIGHT_RUNTIME_POINTER) &&
+	       (is_offset(runtime->holder_frame_at) ||
+		       runtime->holder_frame_at == PILOTLIGHT_RUNTIME_NONE);
+}
+
+bool runtime_bounds_hold(const struct pilotlight_runtime *runtime)
+{
+	return runtime->version == PILOTLIGHT_RUNTIME_VERSION && has_sound_kinds(runtime) &&
+	       has_sound_anchor(runtime) && has_sound_frame(runtime) && has_sound_code(runtime) &&
+	       has_sound_offsets(runtime);
+}
