@@ -104,6 +104,8 @@ static __always_inline void walk_for_request(void *ctx, struct walker *walker, _
 				       BLOCK_KERNEL_FRAMES * sizeof(__u64), 0)
 			     : 0;
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
+	record->runtime_count = 0;
+	record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
 }
 
 enum { REQUEST_REFUSED, REQUEST_KEPT, REQUEST_FILTERED };

@@ -179,6 +179,10 @@ struct cfs_rq {
 	int throttle_count; /* CONFIG_CFS_BANDWIDTH; of the group and those that it is in */
 };
 
+struct thread_struct {
+	unsigned long fsbase; /* x86-64 */
+};
+
 struct task_struct {
 	unsigned int __state; /* since 5.14 */
 	int on_cpu;	      /* CONFIG_SMP */
@@ -200,6 +204,7 @@ struct task_struct {
 	struct css_set *cgroups; /* CONFIG_CGROUPS */
 	const struct cred *real_cred;
 	char comm[16];
+	struct thread_struct thread;
 };
 
 #pragma clang attribute pop

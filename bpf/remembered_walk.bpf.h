@@ -154,6 +154,7 @@ static __always_inline int follow_last(struct walk *walk, const struct remembere
 			end = STEP_IS_NEW;
 			break;
 		}
+		walk->depths[number_below(WALK_DEPTHS, taken)] = (__u32)(frame->sp - walk->leaf_sp);
 		walk->frames[number_below(PILOTLIGHT_WALK_DEPTH + 1, taken++)] = frame->frame;
 		hash = hash_next(hash, frame->frame);
 		walk->has_jit |= frame->is_jit;

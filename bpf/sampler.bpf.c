@@ -261,6 +261,8 @@ static __noinline __s64 find_build_ids(void *ctx, void *build_id_stacks,
 	return answer.build_id_stack;
 }
 
+#include "runtime_sample.bpf.h"
+
 static __always_inline void note_walk(struct pilotlight_counters *counters,
 	const struct walker *walker, const struct sample *sample)
 {
@@ -282,7 +284,7 @@ static __noinline int send_walked_sample(void *ctx, struct pilotlight_counters *
 	struct pilotlight_ring_walk *record = &walker->walk.record;
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	__u32 frames = record->count & PILOTLIGHT_WALK_DEPTH;
+	__u32 frames = walk_words(record);
 	long bytes = 0;
 
 	if (can_be_counted && !has_room_to_spare(waiting_bytes))
@@ -338,7 +340,7 @@ static __noinline int send_walk(struct walker *walker)
 	record->periods = 1;
 	record->address = 0;
 	record->kernel_count = 0;
-	if (!send(record, sizeof(*record) + (record->count & PILOTLIGHT_WALK_DEPTH) * sizeof(__u64),
+	if (!send(record, sizeof(*record) + walk_words(record) * sizeof(__u64),
 		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
 		return 0;
 	/* Only now may other CPUs rely on it. If another stack takes the place, it is sent again.
@@ -355,6 +357,7 @@ static __always_inline enum walk_result walk_by_tables(struct walker *walker, st
 		walk_seed_of(walk_seed, sample->window));
 
 	if (result == WALK_DONE) {
+		add_runtime_frames(walker, entry_of(sample));
 		sample->key.walker = PILOTLIGHT_WALKER_TABLES;
 		sample->key.user_stack = (__s64)walker->walk.record.hash;
 	}

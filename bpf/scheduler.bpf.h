@@ -409,7 +409,8 @@ static __always_inline void send_blocked(struct task_struct *task, __u32 wait, _
 	record->cgroup_id = bpf_core_field_exists(task->cgroups)
 				    ? BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id)
 				    : 0;
-	record->count = 0;
+	record->count = record->runtime_count = 0;
+	record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
 	record->end = task->mm ? PILOTLIGHT_WALK_BLOCKED : PILOTLIGHT_WALK_ROOT;
 	bpf_core_read(record->comm, sizeof(record->comm), &task->comm);

@@ -90,9 +90,22 @@ struct remembered_frame {
 };
 _Static_assert(sizeof(struct remembered_frame) == 48, "padding");
 
+/* A power of two. A CPU's part of a map has at most 32 KiB. */
+enum { WALK_DEPTHS = 512 };
+
+enum { RUNTIME_FRAME_WORDS = sizeof(struct pilotlight_runtime_frame) / sizeof(__u64) };
+
 enum { REMEMBERED_FRAMES = 64 }; /* a power of two; deeper frames are not remembered */
 struct remembered_span {
 	__u32 first, count;
+};
+
+/* The interpreter that the walk has met: the number of its description, or RUNTIME_NONE. */
+enum { RUNTIME_NONE = PILOTLIGHT_RUNTIMES_MAX };
+struct walked_runtime {
+	__u64 base; /* the address of place 0 */
+	__u32 number;
+	__u32 file_id;
 };
 
 /* The walk on one CPU. `ip` is a return address, or behind a system call, unless `is_exact`. */
@@ -127,14 +140,20 @@ struct walk {
 	__u32 follows_last; /* the last walk's frames have become this one's */
 	/* When it had PILOTLIGHT_WALK_CUT_DEPTH frames. */
 	__u64 cut_hash, cut_ns;
+	struct walked_runtime runtime; /* outlives the walk while the mappings stay the same */
+	__u64 leaf_sp;
 	__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
 	/* Bounds of `mappings`, each array in one cache line for the search; end 0: none. */
 	__u64 starts[WALK_MAPPINGS], ends[WALK_MAPPINGS];
 	struct walked_mapping mappings[WALK_MAPPINGS];
 	struct remembered_frame remembered[2][REMEMBERED_FRAMES];
-	/* As it is sent: the kernel's ips follow the walk's own frames. */
+	/* Of the innermost frames: how far their stack pointers are from the leaf's. */
+	__u32 depths[WALK_DEPTHS];
+	/* As it is sent: the walk's own frames, those of an interpreter, the kernel's ips. */
 	struct pilotlight_ring_walk record;
-	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1 + PILOTLIGHT_STACK_DEPTH];
+	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1 +
+		     (PILOTLIGHT_RUNTIME_FRAMES_MAX + 1) * RUNTIME_FRAME_WORDS +
+		     PILOTLIGHT_STACK_DEPTH];
 };
 
 /*

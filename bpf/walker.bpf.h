@@ -17,12 +17,24 @@
 #include "epilogue.bpf.h"
 #include "mapping.bpf.h"
 #include "remembered_walk.bpf.h"
+#include "runtime_walk.bpf.h"
 #include "unwind_table.bpf.h"
 #include "walk_depth.bpf.h"
 #include "walk_state.bpf.h"
 #include "walk_step.bpf.h"
 
 #include <bpf/bpf_helpers.h>
+
+/* The walk of an interpreter's frames. */
+struct runtime_state {
+	struct runtime_walk walk;
+	struct runtime_step step;
+	__u64 owner;	/* as in struct runtime_known */
+	__u32 place;	/* native frames up to here run other groups */
+	__u32 has_open; /* the last frame's group has not ended */
+	__u32 is_full;	/* there was no room for a frame */
+	__u32 reserved;
+};
 
 /*
  * All that a walk uses on one CPU. It is one struct, because each further page of memory that a
@@ -39,6 +51,7 @@ struct walker {
 	struct mapping found;
 	struct maple_search search;
 	struct walk walk;
+	struct runtime_state runtime;
 	struct remembered_rule rules[1 << REMEMBERED_RULES_SHIFT];
 };
 
@@ -52,6 +65,11 @@ enum {
 static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
 {
 	return bpf_probe_read_user(words, count * sizeof(*words), (void *)address) == 0;
+}
+
+static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
+{
+	return bpf_probe_read_user(bytes, size, (void *)address) == 0;
 }
 
 static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place)
@@ -309,6 +327,16 @@ static __always_inline int step_in_mapping(
 	return guess_without_table(walk);
 }
 
+/* Notes the interpreter that the mapping is of. */
+static __always_inline void note_runtime(struct walk *walk, const struct walked_mapping *mapping)
+{
+	if (!mapping->is_known_file || !(mapping->file.flags & PILOTLIGHT_FILE_HAS_RUNTIME))
+		return;
+	walk->runtime.base = mapping->start - mapping->offset;
+	walk->runtime.number = mapping->file.runtime;
+	walk->runtime.file_id = mapping->file.id;
+}
+
 /* Appends a frame, and goes to its caller by looking up mapping and rule. */
 static __always_inline int step_by_lookup(struct walker *walker)
 {
@@ -332,10 +360,13 @@ static __always_inline int step_by_lookup(struct walker *walker)
 
 	at = walk->record.count & PILOTLIGHT_WALK_DEPTH;
 	walk->frames[at] = frame_of(walk, mapping);
+	if (at < WALK_DEPTHS)
+		walk->depths[at] = (__u32)(walk->sp - walk->leaf_sp);
 	walk->record.count++;
 	walk->is_jit = is_jit(mapping);
 	walk->has_jit |= walk->is_jit;
 	walk->is_untabled = 0;
+	note_runtime(walk, mapping);
 	return step_in_mapping(walker, mapping, where, guess_end);
 }
 
@@ -385,6 +416,7 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
 	if (are_same && !walk->stale_mappings)
 		return;
 	forget_walks(walk);
+	walk->runtime.number = RUNTIME_NONE;
 	walker->mm = (__u64)mm;
 	walker->version = version;
 	for (__u32 i = 0; i < WALK_MAPPINGS; i++)
@@ -463,7 +495,9 @@ static __always_inline void begin_walk(
 	walk->mapping = 0;
 	walk->searches = 0;
 	walk->has_jit = walk->has_untabled = 0;
-	walk->record.count = 0;
+	walk->leaf_sp = walk->sp;
+	walk->record.count = walk->record.runtime_count = 0;
+	walk->record.runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
 }
 
 enum walk_result {
@@ -476,6 +510,7 @@ enum walk_result {
 static __always_inline void append_leaf(struct walk *walk)
 {
 	walk->frames[0] = PILOTLIGHT_FRAME_EXACT | (walk->ip & PILOTLIGHT_FRAME_ADDRESS_MASK);
+	walk->depths[0] = 0;
 	walk->record.count = 1;
 	walk->record.hash = hash_next(walk->record.hash, walk->frames[0]);
 }

@@ -168,6 +168,7 @@ static int find_binary(struct aggregator *aggregator, uint32_t table_binary, uin
 	return add_binary(aggregator, table_binary, &binary, segment, ret_binary);
 }
 
+/* Of code that has no symbols elsewhere. */
 static int add_jit_location(struct aggregator *aggregator, const struct resolved_frame *resolved,
 	uint32_t *ret_location)
 {
@@ -195,7 +196,7 @@ static int add_location(struct aggregator *aggregator, const struct resolved_fra
 
 	if (resolved->binary == RESOLVED_SYNTHETIC)
 		return profile_add_synthetic(profile, resolved->name, ret_location);
-	if (resolved->jit && resolved->name)
+	if ((resolved->jit || resolved->is_interpreted) && resolved->name)
 		return add_jit_location(aggregator, resolved, ret_location);
 	r = find_binary(aggregator, resolved->binary, resolved->address, &binary);
 	if (r == 0 && resolved->name)

@@ -241,6 +241,7 @@ static int read_side(struct answer *answer, enum difference_side side)
 		&counters);
 	if (r == -ENOMEM)
 		return answer_fail_memory(answer->reply, answer->request->memory_max);
+	interpreted_frames_choose(profile, answer->parameters.interpreted_frames);
 	answer->covered_ns = profile->covered_ns;
 	title(answer, side, &found, r == -E2BIG);
 	return 0;

@@ -26,7 +26,8 @@ struct parameter {
 struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
-	const char *format, *labels, *lines, *normalise, *buckets, *rows, *incident;
+	const char *format, *labels, *lines, *normalise, *buckets, *rows, *incident,
+		*runtime_frames;
 	bool has_against, has_against_time;
 	struct fault *fault;
 };
@@ -145,6 +146,8 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->buckets, parameter);
 	if (strcmp(parameter->name, "rows") == 0)
 		return keep_once(reading, &reading->rows, parameter);
+	if (strcmp(parameter->name, "runtime-frames") == 0)
+		return keep_once(reading, &reading->runtime_frames, parameter);
 	if (strcmp(parameter->name, "incident") == 0)
 		return keep_once(reading, &reading->incident, parameter);
 	if (selection_has_parameter(parameter->name))
@@ -201,6 +204,15 @@ static int set_lines(struct reading *reading)
 				return 0;
 			}
 	return fault_set(reading->fault, -EINVAL, "invalid value of lines; use yes or no");
+}
+
+static int set_runtime_frames(struct reading *reading)
+{
+	if (!reading->runtime_frames || interpreted_frames_find(reading->runtime_frames,
+						&reading->parameters->interpreted_frames))
+		return 0;
+	return fault_set(reading->fault, -EINVAL,
+		"invalid value of runtime-frames; use spliced, both or native");
 }
 
 static int set_labels(struct reading *reading)
@@ -262,7 +274,7 @@ static int check_timeline(const struct reading *reading)
 {
 	if (reading->request->kind != ANSWER_TIMELINE)
 		return 0;
-	if (reading->format || reading->lines || reading->labels ||
+	if (reading->format || reading->lines || reading->labels || reading->runtime_frames ||
 		selection_has_filter(reading->parameters->sides[DIFFERENCE_COMPARED]))
 		return fault_set(reading->fault, -EINVAL,
 			"a time line is of all threads: give times, event and buckets only");
@@ -404,6 +416,8 @@ static int read_all(struct reading *reading)
 		r = set_format(reading);
 	if (r == 0)
 		r = set_lines(reading);
+	if (r == 0)
+		r = set_runtime_frames(reading);
 	if (r == 0)
 		r = set_labels(reading);
 	if (r == 0)

@@ -2,6 +2,7 @@
 /* Checks a request's parameters, which select parts of the history and choose the output. */
 #pragma once
 
+#include "aggregate/interpreted_frames.h"
 #include "answer/answer_request.h"
 #include "base/fault.h"
 #include "export/profile_format.h"
@@ -15,6 +16,7 @@ struct answer_parameters {
 	struct selection *sides[DIFFERENCE_SIDE_COUNT];
 	const struct profile_format *format;
 	enum frame_detail detail;
+	enum interpreted_frames interpreted_frames;
 	enum pprof_labels pprof_labels;
 	size_t rows_max; /* of a table; 0: no limit */
 	enum difference_whole whole;

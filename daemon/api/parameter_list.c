@@ -47,10 +47,11 @@ static bool is_one_of(const char *name, const char *const *names)
 static bool is_known(enum parameter_route route, const char *name)
 {
 	static const char *const of_profile[] = { "format", "incident", "labels", "lines", "rows",
-		NULL };
+		"runtime-frames", NULL };
 	static const char *const of_difference[] = { "format", "incident", "lines", "normalise",
-		"rows", NULL };
-	static const char *const of_new[] = { "seconds", "labels", "lines", NULL };
+		"rows", "runtime-frames", NULL };
+	static const char *const of_new[] = { "seconds", "labels", "lines", "runtime-frames",
+		NULL };
 	static const char against[] = "against.";
 
 	switch (route) {

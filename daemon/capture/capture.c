@@ -422,19 +422,38 @@ int capture_take_blocked(struct capture *capture, uint64_t before_ns)
 	return ask(capture, PILOTLIGHT_CAPTURE_TAKE_BLOCKED, before_ns, &answer);
 }
 
+/* Sends a request whose answer carries nothing. */
+static int order(struct capture *capture, struct pilotlight_capture_request *request)
+{
+	struct pilotlight_capture_answer answer;
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+	size_t count = 0;
+	int r = capture_link_ask(capture->link, request, &answer, fds, &count);
+
+	capture_link_close_fds(fds, count);
+	return r;
+}
+
 int capture_set_probe(struct capture *capture, const struct pilotlight_capture_probe *probe)
 {
 	struct pilotlight_capture_request request = {
 		.operation = PILOTLIGHT_CAPTURE_PROBE,
 		.probe = *probe,
 	};
-	struct pilotlight_capture_answer answer;
-	int fds[PILOTLIGHT_CAPTURE_FDS];
-	size_t count = 0;
-	int r = capture_link_ask(capture->link, &request, &answer, fds, &count);
 
-	capture_link_close_fds(fds, count);
-	return r;
+	return order(capture, &request);
+}
+
+int capture_set_runtime(
+	struct capture *capture, uint32_t number, const struct pilotlight_runtime *runtime)
+{
+	struct pilotlight_capture_request request = {
+		.operation = PILOTLIGHT_CAPTURE_SET_RUNTIME,
+		.value = number,
+		.runtime = *runtime,
+	};
+
+	return order(capture, &request);
 }
 
 int capture_follow_cpus(struct capture *capture)

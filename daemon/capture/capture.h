@@ -162,6 +162,13 @@ int capture_take_blocked(struct capture *capture, uint64_t before_ns);
 int capture_set_probe(struct capture *capture, const struct pilotlight_capture_probe *probe);
 
 /*
+ * Gives the sampler the description of an interpreter, for files that say so (struct
+ * pilotlight_walk_file). Returns 0 or -errno, see PILOTLIGHT_CAPTURE_SET_RUNTIME.
+ */
+int capture_set_runtime(
+	struct capture *capture, uint32_t number, const struct pilotlight_runtime *runtime);
+
+/*
  * Attaches the sampler to all online CPUs. Call it last before time counts. CPUs that came online
  * meanwhile may lack a side-band ring until capture_follow_cpus().
  */

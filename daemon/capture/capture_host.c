@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/capture_host.h"
 
+#include "base/runtime_bounds.h"
 #include "capture/block_programs.h"
 #include "capture/capture.h"
 #include "capture/count_events.h"
@@ -15,6 +16,7 @@
 #include "capture/sampler_programs.h"
 #include "capture/scheduler_programs.h"
 #include "pilotlight/event.h"
+#include "pilotlight/walk.h"
 #include "sampler.skel.h"
 
 #include <bpf/bpf.h>
@@ -411,6 +413,26 @@ int capture_host_set_probe(struct capture_host *host, const struct pilotlight_ca
 		bpf_map_lookup_elem(bpf_map__fd(host->programs->maps.followed_tgids), &pid, &one))
 		return -EPERM;
 	return heap_programs_set_probe(host->programs, &host->settings, probe, &host->heap);
+}
+
+int capture_host_set_runtime(
+	struct capture_host *host, uint64_t number, const struct pilotlight_runtime *runtime)
+{
+	const uint32_t key = (uint32_t)number;
+
+	if (!host->sizes.has_walks)
+		return -EOPNOTSUPP;
+	if (number >= PILOTLIGHT_RUNTIMES_MAX || !runtime_bounds_hold(runtime))
+		return -EINVAL;
+	return bpf_map_update_elem(
+		       bpf_map__fd(host->programs->maps.runtimes), &key, runtime, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+void capture_host_new_engine(struct capture_host *host)
+{
+	host->programs->bss->runtime_generation++;
 }
 
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)

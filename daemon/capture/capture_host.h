@@ -57,6 +57,11 @@ int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns);
 
 /* See PILOTLIGHT_CAPTURE_PROBE. */
 int capture_host_set_probe(struct capture_host *host, const struct pilotlight_capture_probe *probe);
+/* See PILOTLIGHT_CAPTURE_SET_RUNTIME. */
+int capture_host_set_runtime(
+	struct capture_host *host, uint64_t number, const struct pilotlight_runtime *runtime);
+/* Another engine takes over: it lacks what the last one was sent once. */
+void capture_host_new_engine(struct capture_host *host);
 /* -ERANGE: above the rate of the settings, for which the maps were sized. */
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz);
 

@@ -27,7 +27,8 @@ static bool has_value(uint32_t operation)
 {
 	return operation == PILOTLIGHT_CAPTURE_RING || operation == PILOTLIGHT_CAPTURE_FOLLOW ||
 	       operation == PILOTLIGHT_CAPTURE_SET_RATE ||
-	       operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED;
+	       operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED ||
+	       operation == PILOTLIGHT_CAPTURE_SET_RUNTIME;
 }
 
 /* The request without the fields that its operation does not use. */
@@ -43,6 +44,8 @@ static struct pilotlight_capture_request used_part(const struct pilotlight_captu
 		used.value = request->value;
 	if (request->operation == PILOTLIGHT_CAPTURE_PROBE)
 		used.probe = request->probe;
+	if (request->operation == PILOTLIGHT_CAPTURE_SET_RUNTIME)
+		used.runtime = request->runtime;
 	if (request->operation != PILOTLIGHT_CAPTURE_OPEN)
 		return used;
 	used.map_budget_bytes = request->map_budget_bytes;
@@ -315,6 +318,7 @@ static int open_host(struct capture_session *session,
 	settings.is_sparing |= session->is_limited;
 	if (session->host && has_settings(session->host, &settings)) {
 		*ret_is_taken_over = session->is_held = true;
+		capture_host_new_engine(session->host);
 		return 0;
 	}
 	if (session->host && session->is_held)
@@ -407,6 +411,8 @@ static int execute(struct capture_session *session,
 					   : capture_host_take_blocked(host, request->value);
 	case PILOTLIGHT_CAPTURE_PROBE:
 		return capture_host_set_probe(host, &request->probe);
+	case PILOTLIGHT_CAPTURE_SET_RUNTIME:
+		return capture_host_set_runtime(host, request->value, &request->runtime);
 	case PILOTLIGHT_CAPTURE_OPEN:
 	case PILOTLIGHT_CAPTURE_OPERATIONS:
 		break;
@@ -448,7 +454,8 @@ static size_t fill_answer(struct capture_session *session,
 		request->operation == PILOTLIGHT_CAPTURE_FOLLOW ||
 		request->operation == PILOTLIGHT_CAPTURE_LIST_FILES ||
 		request->operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED ||
-		request->operation == PILOTLIGHT_CAPTURE_PROBE)
+		request->operation == PILOTLIGHT_CAPTURE_PROBE ||
+		request->operation == PILOTLIGHT_CAPTURE_SET_RUNTIME)
 		return 0;
 	if (request->operation == PILOTLIGHT_CAPTURE_RING)
 		return fill_ring(host, request->value, &answer->layout, fds);

@@ -49,7 +49,9 @@ struct drain {
 	char *waiting;
 	size_t waiting_bytes, waiting_capacity;
 	struct ring_accounts ring_accounts[PILOTLIGHT_SET_COUNT][PILOTLIGHT_SOURCES];
-	struct walk_table walks; /* of the idle set */
+	struct walk_table walks;	   /* of the idle set */
+	drain_code_function code_function; /* NULL: none */
+	void *code_context;
 	/* Valid during drain_window(). */
 	drain_function function;
 	void *context;
@@ -68,6 +70,10 @@ static void set_walk(const struct drain *drain, struct raw_sample *sample, uint6
 	sample->walk_count = walk->count;
 	sample->walk_end = (enum pilotlight_walk_end)walk->end;
 	sample->walk_hash = hash;
+	sample->runtime_frames = drain->walks.runtime_frames + walk->first_runtime_frame;
+	sample->runtime_count = walk->runtime_count;
+	sample->runtime_end = (enum pilotlight_runtime_end)walk->runtime_end;
+	sample->runtime_file = walk->runtime_file;
 }
 
 /* Stores each record after its size, padded so that the next one is aligned. */
@@ -124,12 +130,26 @@ static void handle_own_record(struct drain *drain, const void *bytes, size_t siz
 		accounts->unwanted += sample.count;
 }
 
+/* Whatever its set: another CPU's sample of the idle set may need it, too. */
+static void handle_code(const struct drain *drain, const void *bytes, size_t size)
+{
+	struct raw_code code;
+
+	if (ring_record_parse_code(bytes, size, &code) == 0 && drain->code_function)
+		drain->code_function(drain->code_context, &code);
+}
+
 static int handle_record(void *context, void *bytes, size_t size)
 {
 	struct pilotlight_ring_header header;
 	struct drain *drain = context;
+	int r = ring_record_header(bytes, size, &header);
 
-	if (ring_record_header(bytes, size, &header) == 0 && header.set != drain->idle_set) {
+	if (r == 0 && header.kind == PILOTLIGHT_RING_CODE) {
+		handle_code(drain, bytes, size);
+		return 0;
+	}
+	if (r == 0 && header.set != drain->idle_set) {
 		/* If this fails, the record's window counts it as unread. */
 		(void)keep_waiting(drain, bytes, size);
 		return 0;
@@ -201,6 +221,12 @@ void drain_free(struct drain *drain)
 	free(drain->waiting);
 	walk_table_done(&drain->walks);
 	free(drain);
+}
+
+void drain_set_codes(struct drain *drain, drain_code_function function, void *context)
+{
+	drain->code_function = function;
+	drain->code_context = context;
 }
 
 int drain_poll_fd(const struct drain *drain)

@@ -11,6 +11,7 @@
 #include "capture/capture.h"
 #include "drain/accounts.h"
 #include "pilotlight/event.h"
+#include "pilotlight/walk.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,6 +56,19 @@ struct raw_sample {
 	size_t walk_count;
 	enum pilotlight_walk_end walk_end;
 	uint64_t walk_hash;
+	/* ... and the frames of the interpreter that the native ones run; runtime_file: its id. */
+	const struct pilotlight_runtime_frame *runtime_frames;
+	size_t runtime_count;
+	enum pilotlight_runtime_end runtime_end;
+	uint32_t runtime_file;
+};
+
+/* What a code object of an interpreter contains, in the format of struct pilotlight_runtime_code,
+ * unchecked. Borrowed. */
+struct raw_code {
+	uint32_t user; /* as in raw_sample */
+	const void *contents;
+	size_t size;
 };
 
 enum { DRAIN_ASK_AGAIN = 1, DRAIN_NOT_WANTED = 2 };
@@ -80,6 +94,11 @@ typedef int (*drain_function)(void *context, const struct raw_sample *sample);
 int drain_new(const struct capture_maps *maps, struct drain **ret_drain);
 void drain_free(struct drain *drain);
 DEFINE_CLEANUP(struct drain, drain_free);
+
+/* Receives code objects during drain_window(), each before the samples that need it. Without this
+ * function they are ignored. */
+typedef void (*drain_code_function)(void *context, const struct raw_code *code);
+void drain_set_codes(struct drain *drain, drain_code_function function, void *context);
 
 /*
  * A borrowed descriptor that becomes readable when the ring has become half full since the last

@@ -81,14 +81,19 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 {
 	const struct pilotlight_ring_walk *header = bytes;
 	const uint64_t *frames = (const void *)(header + 1);
+	const struct pilotlight_runtime_frame *runtime_frames;
 
 	if (size < sizeof(*header) || header->periods == 0 ||
 		header->count > PILOTLIGHT_WALK_DEPTH ||
 		header->kernel_count > PILOTLIGHT_STACK_DEPTH ||
 		header->end >= PILOTLIGHT_WALK_ENDS ||
+		header->runtime_count > PILOTLIGHT_RUNTIME_FRAMES_MAX ||
+		header->runtime_end >= PILOTLIGHT_RUNTIME_ENDS ||
 		size != sizeof(*header) +
-				((size_t)header->count + header->kernel_count) * sizeof(*frames))
+				((size_t)header->count + header->kernel_count) * sizeof(*frames) +
+				header->runtime_count * sizeof(*runtime_frames))
 		return -EINVAL;
+	runtime_frames = (const void *)(frames + header->count);
 	*ret_sample = (struct raw_sample){
 		.process = header->process,
 		.tid = header->tid,
@@ -100,13 +105,17 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 		.first_ns = header->time_ns,
 		.last_ns = header->time_ns,
 		.path = PILOTLIGHT_PATH_RING,
-		.kernel_ips = frames + header->count,
+		.kernel_ips = (const void *)(runtime_frames + header->runtime_count),
 		.kernel_count = header->kernel_count,
 		.walker = PILOTLIGHT_WALKER_TABLES,
 		.walk_frames = frames,
 		.walk_count = header->count,
 		.walk_end = (enum pilotlight_walk_end)header->end,
 		.walk_hash = header->hash,
+		.runtime_frames = runtime_frames,
+		.runtime_count = header->runtime_count,
+		.runtime_end = (enum pilotlight_runtime_end)header->runtime_end,
+		.runtime_file = header->runtime_file,
 	};
 	set_wait(ret_sample, &header->header);
 	return 0;
@@ -120,6 +129,27 @@ int ring_record_parse(const void *bytes, size_t size, struct raw_sample *ret_sam
 
 	if (r < 0)
 		return r;
+	if (header.kind == PILOTLIGHT_RING_CODE)
+		return -EINVAL;
 	return header.kind == PILOTLIGHT_RING_SAMPLE ? parse_sample(bytes, size, ret_sample, comm)
 						     : parse_walk(bytes, size, ret_sample, comm);
+}
+
+int ring_record_parse_code(const void *bytes, size_t size, struct raw_code *ret_code)
+{
+	const struct pilotlight_ring_code *record = bytes;
+	struct pilotlight_ring_header header;
+	const size_t contents_at = offsetof(struct pilotlight_ring_code, code);
+	int r = ring_record_header(bytes, size, &header);
+
+	if (r < 0)
+		return r;
+	if (header.kind != PILOTLIGHT_RING_CODE || size < contents_at)
+		return -EINVAL;
+	*ret_code = (struct raw_code){
+		.user = record->user,
+		.contents = &record->code,
+		.size = size - contents_at,
+	};
+	return 0;
 }

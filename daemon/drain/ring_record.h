@@ -24,3 +24,6 @@ bool ring_record_has_wait(enum pilotlight_source source, uint16_t wait);
  */
 int ring_record_parse(const void *bytes, size_t size, struct raw_sample *ret_sample,
 	char comm[PILOTLIGHT_COMM_BYTES]);
+
+/* The same of a PILOTLIGHT_RING_CODE. Its contents are not checked (symbol/runtime_code.h). */
+int ring_record_parse_code(const void *bytes, size_t size, struct raw_code *ret_code);

@@ -18,13 +18,18 @@ struct walk_table {
 	size_t count, capacity, limit;
 	uint64_t *frames; /* of all stacks */
 	size_t frame_count, frame_capacity;
+	struct pilotlight_runtime_frame *runtime_frames; /* of all stacks */
+	size_t runtime_frame_count, runtime_frame_capacity;
 };
 
 struct walked_stack {
 	uint64_t hash;
 	size_t first_frame;
-	uint16_t count;
-	uint8_t end; /* enum pilotlight_walk_end */
+	size_t first_runtime_frame;
+	uint32_t runtime_file;
+	uint16_t count, runtime_count;
+	uint8_t end;	     /* enum pilotlight_walk_end */
+	uint8_t runtime_end; /* enum pilotlight_runtime_end */
 };
 
 /* The table holds at most `limit` stacks, which have at most 256 frames on average. */

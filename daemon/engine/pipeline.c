@@ -47,6 +47,7 @@ void pipeline_free(struct pipeline *pipeline)
 	free(pipeline->symbol_states);
 	cgroup_table_free(pipeline->cgroups);
 	resolver_free(pipeline->resolver);
+	runtime_names_free(pipeline->names);
 	jit_table_free(pipeline->jit);
 	binary_table_free(pipeline->binaries);
 	kernel_symbols_free(pipeline->kernel);

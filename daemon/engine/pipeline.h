@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "aggregate/interpreted_frames.h"
 #include "aggregate/profile.h"
 #include "aggregate/profile_set.h"
 #include "base/cleanup.h"
@@ -40,9 +41,10 @@ struct pipeline_settings {
 	const char *debuginfod_urls; /* NULL: use no server */
 	/* Timeout of samples that wait for the names of their JIT code; 0: until the end. */
 	uint64_t jit_timeout_ns;
-	size_t jit_bytes;  /* bound of JIT names; 0: jit_table_default_limits */
-	size_t late_bytes; /* bound of samples that wait for JIT names; 0: 4 MiB */
-	size_t live_bytes; /* bound of samples of what lives; 0: 16 MiB */
+	size_t jit_bytes;     /* bound of JIT names; 0: jit_table_default_limits */
+	size_t late_bytes;    /* bound of samples that wait for JIT names; 0: 4 MiB */
+	size_t runtime_bytes; /* bound of the names of interpreted code; 0: 1 MiB */
+	size_t live_bytes;    /* bound of samples of what lives; 0: 16 MiB */
 	/* NULL: the defaults. Borrowed for the call. */
 	const struct process_table_limits *process_limits;
 	const struct binary_table_limits *binary_limits;
@@ -50,6 +52,7 @@ struct pipeline_settings {
 	/* How long pipeline_start() may wait for unwind tables of running programs; 0: make no
 	 * table before the first sample. */
 	uint64_t prepare_ns;
+	bool skips_interpreted; /* frames of interpreters are not walked */
 	bool wants_labels; /* label threads with executable and cgroup */
 	/* Called after each drain; pipeline_accounts() includes that drain. May be NULL. */
 	void (*drained)(void *context);
@@ -60,6 +63,7 @@ struct pipeline_settings {
 struct pipeline_report {
 	struct source_accounts accounts;
 	struct resolver_counters resolver;
+	struct runtime_names_counters runtime_names;
 	struct naming_counters naming;
 	struct symbolizer_counters symbols;
 	struct sideband_counters sideband;
@@ -112,6 +116,10 @@ int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault);
 
 /* Symbolizes the profile with the symbols that are ready. Call once. */
 int pipeline_name(struct pipeline *pipeline, struct fault *fault);
+
+/* Leaves out frames of interpreters, or the native ones that run them. Call once, after
+ * pipeline_name(). */
+void pipeline_choose_interpreted(struct pipeline *pipeline, enum interpreted_frames choice);
 
 /*
  * The open window's profile of a source, NULL if that is off; borrowed. Complete after

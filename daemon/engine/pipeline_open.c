@@ -10,6 +10,7 @@
 
 enum {
 	JIT_SAMPLES_BYTES = 4 << 20,
+	RUNTIME_NAMES_BYTES = 1 << 20,
 	DESCRIPTORS_SHARE = 8, /* 1/8 of all descriptors may be jitdump files */
 };
 
@@ -42,6 +43,12 @@ static int open_symbolizer(struct pipeline *pipeline)
 	return symbolizer_new(&options, &pipeline->symbolizer);
 }
 
+/* A runtime_slots_function. */
+static int set_runtime(void *context, uint32_t number, const struct pilotlight_runtime *runtime)
+{
+	return capture_set_runtime(context, number, runtime);
+}
+
 static int open_unwinding(struct pipeline *pipeline)
 {
 	const struct unwinding_parts parts = {
@@ -53,6 +60,8 @@ static int open_unwinding(struct pipeline *pipeline)
 		},
 		.cache = pipeline->symbol_cache ? symbol_cache_directory(pipeline->symbol_cache)
 						: NULL,
+		.set_runtime = pipeline->settings.skips_interpreted ? NULL : set_runtime,
+		.set_runtime_context = pipeline->capture,
 	};
 	int r;
 
@@ -62,6 +71,23 @@ static int open_unwinding(struct pipeline *pipeline)
 	if (r == 0)
 		resolver_set_files(pipeline->resolver, unwinding_binary, pipeline->unwinding);
 	return r;
+}
+
+/* Only the sampler's own walk finds the frames that they are for. */
+static int open_names(struct pipeline *pipeline)
+{
+	size_t bytes = pipeline->settings.runtime_bytes ? pipeline->settings.runtime_bytes
+							: RUNTIME_NAMES_BYTES;
+	int r;
+
+	if (!capture_walk_maps(pipeline->capture))
+		return 0;
+	r = runtime_names_new(bytes, &pipeline->names);
+	if (r < 0)
+		return r;
+	resolver_set_names(pipeline->resolver, pipeline->names);
+	drain_set_codes(pipeline->drain, runtime_names_add, pipeline->names);
+	return 0;
 }
 
 static int open_heap(struct pipeline *pipeline)
@@ -118,6 +144,8 @@ int pipeline_open_stages(struct pipeline *pipeline)
 	if (r == 0)
 		r = resolver_new(pipeline->broker, pipeline->processes, pipeline->kernel,
 			pipeline->binaries, &pipeline->resolver);
+	if (r == 0)
+		r = open_names(pipeline);
 	if (r == 0)
 		r = open_jit(pipeline);
 	if (r == 0)

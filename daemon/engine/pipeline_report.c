@@ -43,6 +43,8 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	sideband_counters(capture_sideband(pipeline->capture), &pipeline->report.sideband);
 	process_table_counters(pipeline->processes, &pipeline->report.processes);
 	resolver_counters(pipeline->resolver, &pipeline->report.resolver);
+	if (pipeline->names)
+		runtime_names_counters(pipeline->names, &pipeline->report.runtime_names);
 	jit_table_counters(pipeline->jit, &pipeline->report.jit);
 	late_samples_counters(pipeline->late, &pipeline->report.jit_samples);
 	symbolizer_counters(pipeline->symbolizer, &pipeline->report.symbols);

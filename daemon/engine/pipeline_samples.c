@@ -312,3 +312,10 @@ int pipeline_name(struct pipeline *pipeline, struct fault *fault)
 			r = name_part(pipeline, &pipeline->open.parts[i]);
 	return r < 0 ? fault_set(fault, r, "cannot read symbols: %s", strerror(-r)) : 0;
 }
+
+void pipeline_choose_interpreted(struct pipeline *pipeline, enum interpreted_frames choice)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (pipeline->open.parts[i].profile)
+			interpreted_frames_choose(pipeline->open.parts[i].profile, choice);
+}

@@ -75,6 +75,7 @@ struct pipeline {
 	struct kernel_symbols *kernel;
 	struct binary_table *binaries;
 	struct jit_table *jit;
+	struct runtime_names *names;
 	struct resolver *resolver;
 	struct late_samples *late;
 	struct live_table *live;      /* NULL: no source counts what lives */

@@ -85,6 +85,8 @@ static int open_unwinder(struct unwinding *unwinding)
 		.files_max = PILOTLIGHT_WALK_FILES_MAX,
 		.first_file_id = any_id(),
 		.machine = MACHINE,
+		.set_runtime = unwinding->parts.set_runtime,
+		.set_runtime_context = unwinding->parts.set_runtime_context,
 	};
 
 	return unwinder_new(&settings, &unwinding->unwinder);

@@ -24,6 +24,9 @@ struct unwinding;
 struct unwinding_parts {
 	const struct walk_maps *maps; /* borrowed */
 	struct unwinding_files files;
+	/* As in struct unwinder_settings. */
+	runtime_slots_function set_runtime;
+	void *set_runtime_context;
 	/* The folder of symbol files, with a subfolder for tables; NULL: no cache, tables are lost
 	 * with this struct. */
 	const char *cache;

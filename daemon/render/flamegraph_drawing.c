@@ -41,6 +41,7 @@ static char kind_letter(enum frame_kind kind)
 		[FRAME_EXECUTABLE] = 'x',
 		[FRAME_LIBRARY] = 'l',
 		[FRAME_JIT] = 'j',
+		[FRAME_PYTHON] = 'p',
 		[FRAME_SYNTHETIC] = 's',
 		[FRAME_INLINED] = 'i',
 		[FRAME_COMM] = 'c',

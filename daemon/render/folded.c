@@ -33,6 +33,8 @@ static const char *suffix(enum frame_kind kind)
 		return "_[k]";
 	case FRAME_JIT:
 		return "_[j]";
+	case FRAME_PYTHON:
+		return "_[p]";
 	case FRAME_INLINED:
 		return "_[i]";
 	default:

@@ -24,6 +24,8 @@ const char *frame_kind_name(enum frame_kind kind)
 		return "JIT";
 	case FRAME_SYNTHETIC:
 		return "synthetic";
+	case FRAME_PYTHON:
+		return "Python";
 	case FRAME_INLINED:
 		return "inlined";
 	case FRAME_COMM:

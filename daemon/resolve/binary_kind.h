@@ -8,5 +8,6 @@ enum binary_kind {
 	BINARY_LIBRARY,	   /* any other file, and the vdso */
 	BINARY_JIT,	   /* executable memory without a file: _[j] */
 	BINARY_SYNTHETIC,  /* [lost: …], [truncated: …], [unknown]: shown, but no code */
+	BINARY_PYTHON,	   /* code that the interpreter with this build-id runs: _[p] */
 	BINARY_KIND_COUNT,
 };

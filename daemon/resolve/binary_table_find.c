@@ -380,22 +380,36 @@ int binary_table_find_jit(
 	return 0;
 }
 
-int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32_t *ret_binary)
+/* Finds or adds an entry that has no image and no symbols, and stands for another one. */
+static int find_stand_in(struct binary_table *table, uint32_t binary,
+	enum identity_kind identity_kind, enum binary_kind kind, uint32_t *ret_binary)
 {
-	struct binary_identity identity = { .kind = IDENTITY_UNREAD, .first = binary };
-	uint32_t unread = binary_table_lookup(table, &identity);
+	struct binary_identity identity = { .kind = identity_kind, .first = binary };
+	uint32_t stand_in = binary_table_lookup(table, &identity);
 	int r;
 
 	assert(binary < table->count);
-	if (unread == HASH_INDEX_NONE) {
-		r = binary_table_add(table, &identity, table->entries[binary].kind,
-			table->entries[binary].path, table->entries[binary].user, &unread);
+	if (stand_in == HASH_INDEX_NONE) {
+		r = binary_table_add(table, &identity, kind, table->entries[binary].path,
+			table->entries[binary].user, &stand_in);
 		if (r < 0)
 			return r;
-		table->entries[unread].build_id = table->entries[binary].build_id;
-		table->entries[unread].attempts = OPEN_ATTEMPTS_MAX;
+		table->entries[stand_in].build_id = table->entries[binary].build_id;
+		table->entries[stand_in].attempts = OPEN_ATTEMPTS_MAX;
 	}
-	binary_table_use(table, unread);
-	*ret_binary = unread;
+	binary_table_use(table, stand_in);
+	*ret_binary = stand_in;
 	return 0;
+}
+
+int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32_t *ret_binary)
+{
+	assert(binary < table->count);
+	return find_stand_in(
+		table, binary, IDENTITY_UNREAD, table->entries[binary].kind, ret_binary);
+}
+
+int binary_table_find_interpreted(struct binary_table *table, uint32_t binary, uint32_t *ret_binary)
+{
+	return find_stand_in(table, binary, IDENTITY_INTERPRETED, BINARY_PYTHON, ret_binary);
 }

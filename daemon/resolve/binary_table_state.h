@@ -9,13 +9,14 @@
 #include "resolve/owned_binaries.h"
 
 enum identity_kind {
-	IDENTITY_NONE,	   /* the entry is free */
-	IDENTITY_BUILD_ID, /* first: 0 if trusted, else the owner's user id plus 1 */
-	IDENTITY_FILE,	   /* first: the file's identity in the process table */
-	IDENTITY_KERNEL,   /* first: the image of kernel_symbols */
-	IDENTITY_JIT,	   /* first: pid; second: its start time */
-	IDENTITY_VDSO,	   /* first: its size */
-	IDENTITY_UNREAD,   /* first: the binary that it replaces */
+	IDENTITY_NONE,	      /* the entry is free */
+	IDENTITY_BUILD_ID,    /* first: 0 if trusted, else the owner's user id plus 1 */
+	IDENTITY_FILE,	      /* first: the file's identity in the process table */
+	IDENTITY_KERNEL,      /* first: the image of kernel_symbols */
+	IDENTITY_JIT,	      /* first: pid; second: its start time */
+	IDENTITY_VDSO,	      /* first: its size */
+	IDENTITY_UNREAD,      /* first: the binary that it replaces */
+	IDENTITY_INTERPRETED, /* first: the interpreter's binary */
 };
 
 /* Compared with memcmp(), so it has no padding. */

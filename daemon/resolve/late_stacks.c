@@ -6,13 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LINE_BITS = 24 };
+
 struct late_frame {
 	uint64_t address;
 	uint32_t binary;
 	uint32_t name; /* string; 0: none */
-	uint32_t jit;  /* enum resolved_jit */
-	uint32_t reserved;
+	uint32_t file; /* string; 0: none. Of interpreted frames, as the line is */
+	uint32_t line : LINE_BITS;
+	uint32_t jit : 2; /* enum resolved_jit */
+	uint32_t is_interpreted : 1;
+	uint32_t reserved : 5;
 };
+_Static_assert(sizeof(struct late_frame) == 24, "it is compared as bytes");
 
 struct late_stack {
 	uint32_t first, count; /* its range in `frames` */
@@ -61,7 +67,16 @@ static int pack(struct late_stacks *stacks, const struct resolved_frame *frames,
 			.address = frames[i].address,
 			.binary = frames[i].binary,
 			.jit = frames[i].jit,
+			.is_interpreted = frames[i].is_interpreted,
+			.line = frames[i].is_interpreted ? frames[i].line & ((1 << LINE_BITS) - 1)
+							 : 0,
 		};
+		if (frames[i].is_interpreted && frames[i].file) {
+			r = string_pool_intern(&stacks->names, frames[i].file,
+				strlen(frames[i].file), &packed[i].file);
+			if (r < 0)
+				return r;
+		}
 		if (!frames[i].name)
 			continue;
 		r = string_pool_intern(
@@ -125,6 +140,9 @@ size_t late_stacks_get(const struct late_stacks *stacks, uint32_t stack,
 			.address = packed->address,
 			.binary = packed->binary,
 			.jit = (enum resolved_jit)packed->jit,
+			.is_interpreted = packed->is_interpreted,
+			.line = packed->line,
+			.file = packed->file ? string_pool_get(&stacks->names, packed->file) : NULL,
 			.name = packed->name ? string_pool_get(&stacks->names, packed->name) : NULL,
 		};
 	}

@@ -27,6 +27,7 @@ struct resolver {
 	struct binary_table *binaries;
 	resolver_file_function find_file;
 	void *find_file_context;
+	const struct runtime_names *names; /* NULL: none */
 	/* The blocks whose kernel code changed since kallsyms was read. A full array means that
 	 * code changed anywhere. */
 	uint64_t changed_blocks[CHANGED_BLOCKS_MAX];
@@ -76,6 +77,11 @@ void resolver_set_files(struct resolver *resolver, resolver_file_function functi
 {
 	resolver->find_file = function;
 	resolver->find_file_context = context;
+}
+
+void resolver_set_names(struct resolver *resolver, const struct runtime_names *names)
+{
+	resolver->names = names;
 }
 
 void resolver_begin_window(struct resolver *resolver, uint64_t ask_ns)
@@ -445,6 +451,12 @@ static enum resolver_cut cut_of_end(enum pilotlight_walk_end end)
 	return RESOLVER_CUT_MISSING;
 }
 
+static uint32_t find_file(const struct resolver *resolver, uint32_t file_id)
+{
+	return resolver->find_file ? resolver->find_file(resolver->find_file_context, file_id)
+				   : UINT32_MAX;
+}
+
 /* Returns 1; 0 if no code can be there; or -errno. */
 static int push_walked_frame(struct resolver *resolver, struct stack *stack, uint64_t frame)
 {
@@ -458,10 +470,8 @@ static int push_walked_frame(struct resolver *resolver, struct stack *stack, uin
 			break;
 		return push_ip(resolver, stack, frame & PILOTLIGHT_FRAME_ADDRESS_MASK, is_return);
 	case PILOTLIGHT_FRAME_FILE:
-		if (resolver->find_file)
-			binary = resolver->find_file(resolver->find_file_context,
-				(uint32_t)(frame >> PILOTLIGHT_FRAME_FILE_SHIFT) &
-					(PILOTLIGHT_FRAME_FILE_IDS_MAX - 1));
+		binary = find_file(resolver, (uint32_t)(frame >> PILOTLIGHT_FRAME_FILE_SHIFT) &
+						     (PILOTLIGHT_FRAME_FILE_IDS_MAX - 1));
 		break;
 	default:
 		break;
@@ -486,15 +496,116 @@ static void doubt_jit(
 		*cut = RESOLVER_CUT_NO_FRAME_POINTER;
 }
 
+/* The frames of an interpreter that are still to be pushed, innermost first. */
+struct interpreted {
+	const struct pilotlight_runtime_frame *frames;
+	size_t count;
+	enum pilotlight_runtime_end end;
+	uint32_t binary;
+	/* So many of them come with the native frame `place`; with none: behind all. */
+	size_t next, place;
+};
+
+/* Finds the next group whose place is known, with those before it. */
+static void find_next_group(struct interpreted *interpreted)
+{
+	size_t i = 0;
+
+	interpreted->place = SIZE_MAX;
+	while (i < interpreted->count && interpreted->place == SIZE_MAX) {
+		const struct pilotlight_runtime_frame *frame = &interpreted->frames[i++];
+
+		if (frame->flags & PILOTLIGHT_RUNTIME_GROUP_END &&
+			frame->place != PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
+			interpreted->place = frame->place;
+	}
+	interpreted->next = i;
+}
+
+/* Without names or a binary there are none. */
+static int begin_interpreted(struct resolver *resolver, const struct raw_sample *sample,
+	struct interpreted *ret_interpreted)
+{
+	struct interpreted interpreted = { .frames = sample->runtime_frames,
+		.end = sample->runtime_end };
+	uint32_t native = UINT32_MAX;
+	int r = 0;
+
+	if (resolver->names && sample->runtime_count > 0)
+		native = find_file(resolver, sample->runtime_file);
+	if (native != UINT32_MAX) {
+		r = binary_table_find_interpreted(resolver->binaries, native, &interpreted.binary);
+		if (r == 0) {
+			interpreted.count = sample->runtime_count;
+			resolver->counters.interpreted += sample->count;
+		}
+	}
+	if (r < 0 && r != -E2BIG)
+		return r;
+	find_next_group(&interpreted);
+	*ret_interpreted = interpreted;
+	return 0;
+}
+
+static void push_interpreted(
+	struct stack *stack, uint32_t binary, uint64_t code, const struct runtime_name *name)
+{
+	stack->frames[stack->count++] = (struct resolved_frame){
+		.address = code,
+		.binary = binary,
+		.is_interpreted = true,
+		.name = name->name,
+		.file = name->file,
+		.line = name->line,
+	};
+}
+
+/* Says that the outermost frames are missing, and why. */
+static void push_interpreted_end(struct stack *stack, const struct interpreted *interpreted)
+{
+	struct runtime_name name = { .name = "[truncated: depth]" };
+
+	if (interpreted->end == PILOTLIGHT_RUNTIME_ROOT)
+		return;
+	if (interpreted->end == PILOTLIGHT_RUNTIME_UNREADABLE)
+		name.name = "[truncated: Python frame unreadable]";
+	push_interpreted(stack, interpreted->binary, 0, &name);
+}
+
+static void push_groups(
+	struct resolver *resolver, struct stack *stack, struct interpreted *interpreted)
+{
+	resolver->counters.interpreted_frames += interpreted->next;
+	for (size_t i = 0; i < interpreted->next; i++) {
+		const struct pilotlight_runtime_frame *frame = &interpreted->frames[i];
+		struct runtime_name name = { .name = "[python: no name]" };
+
+		if (!runtime_names_find(
+			    resolver->names, stack->sample->user, frame->code, frame->unit, &name))
+			resolver->counters.interpreted_nameless++;
+		push_interpreted(stack, interpreted->binary, frame->code, &name);
+	}
+	interpreted->frames += interpreted->next;
+	interpreted->count -= interpreted->next;
+	if (interpreted->count == 0)
+		push_interpreted_end(stack, interpreted);
+	find_next_group(interpreted);
+}
+
 static int resolve_walked_frames(
 	struct resolver *resolver, struct stack *stack, enum resolver_cut *ret_cut)
 {
 	const struct raw_sample *sample = stack->sample;
+	struct interpreted interpreted;
 	size_t first = stack->count;
-	int r;
+	int r = begin_interpreted(resolver, sample, &interpreted);
 
+	if (r < 0)
+		return r;
 	*ret_cut = cut_of_end(sample->walk_end);
 	for (size_t i = 0; i < sample->walk_count; i++) {
+		if (interpreted.place == i)
+			push_groups(resolver, stack, &interpreted);
 		r = push_walked_frame(resolver, stack, sample->walk_frames[i]);
 		if (r == 1)
 			continue;
@@ -503,6 +614,9 @@ static int resolve_walked_frames(
 		*ret_cut = r == 0 ? RESOLVER_CUT_GARBAGE : RESOLVER_CUT_FULL;
 		break;
 	}
+	resolver->counters.interpreted_unplaced += interpreted.count;
+	while (interpreted.count > 0)
+		push_groups(resolver, stack, &interpreted);
 	if (resolved_has_jit(stack->frames + first, stack->count - first))
 		doubt_jit(resolver, sample, ret_cut);
 	return 0;

@@ -3,13 +3,18 @@
  * Turns raw frames into locations: (binary, link-time address). A build-id with an offset already
  * identifies one. The resolver maps a raw user ip through its process's mappings at the time of the
  * sample, and a kernel ip through kallsyms. An impossible frame cuts the stack there and is
- * counted, since the frames beyond it were never callers. One owner, one thread.
+ * counted, since the frames beyond it were never callers.
+ *
+ * Frames of an interpreter are called by the native frame that runs them, which stays in the stack:
+ * whoever shows it leaves out one of the two (aggregate/interpreted_frames.h). One owner, one
+ * thread.
  */
 #pragma once
 
 #include "drain/drain.h"
 #include "pilotlight/walk.h"
 #include "resolve/binary_table.h"
+#include "resolve/runtime_names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,8 +23,10 @@
 struct resolver;
 
 enum {
-	/* User frames, kernel frames and a marker that the stack was cut. */
-	RESOLVED_FRAMES_MAX = PILOTLIGHT_WALK_DEPTH + PILOTLIGHT_STACK_DEPTH + 2,
+	/* User frames, those of interpreters, kernel frames, and markers that the stack, or an
+	 * interpreter's, was cut. */
+	RESOLVED_FRAMES_MAX =
+		PILOTLIGHT_WALK_DEPTH + PILOTLIGHT_RUNTIME_FRAMES_MAX + PILOTLIGHT_STACK_DEPTH + 3,
 	RESOLVED_SYNTHETIC = UINT32_MAX - 1, /* no binary: the frame has a name only */
 };
 
@@ -34,8 +41,9 @@ struct resolved_frame {
 	uint64_t address; /* as in struct profile_location */
 	uint32_t binary;  /* id in the binary table, or RESOLVED_SYNTHETIC */
 	enum resolved_jit jit;
-	/* Borrowed for the call. Kernel and synthetic frames have a name. JIT frames get a name and
-	 * a source line from late_samples. Others have NULL and 0. */
+	bool is_interpreted; /* of BINARY_PYTHON: the address is the code object's hash */
+	/* Borrowed for the call. Kernel and synthetic frames have a name, interpreted ones also a
+	 * source line. JIT frames get both from late_samples. Others have NULL and 0. */
 	const char *name;
 	const char *file;
 	uint32_t line, column;
@@ -66,6 +74,9 @@ const char *resolver_cut_name(enum resolver_cut cut);
 struct resolver_counters {
 	uint64_t cuts[PILOTLIGHT_SOURCES][RESOLVER_CUT_COUNT]; /* samples */
 	uint64_t files_unread; /* frames in binaries whose file could not be opened */
+	/* Samples with frames of interpreters, and those frames: all; without a name; of groups
+	 * that no native frame runs. */
+	uint64_t interpreted, interpreted_frames, interpreted_nameless, interpreted_unplaced;
 };
 
 /* Borrows its arguments, which must outlive the resolver. Returns 0 or -ENOMEM. */
@@ -80,6 +91,9 @@ void resolver_free(struct resolver *resolver);
  */
 typedef uint32_t (*resolver_file_function)(void *context, uint32_t file_id);
 void resolver_set_files(struct resolver *resolver, resolver_file_function function, void *context);
+
+/* The names of interpreted frames; borrowed. Without them those frames are left out. */
+void resolver_set_names(struct resolver *resolver, const struct runtime_names *names);
 DEFINE_CLEANUP(struct resolver, resolver_free);
 
 /*

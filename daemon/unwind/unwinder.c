@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "unwind/unwinder_state.h"
 
+#include "symbol/runtime_description.h"
 #include "symbol/symbol_file.h"
 #include "unwind/unwind_table.h"
 
@@ -36,6 +37,8 @@ int unwinder_new(const struct unwinder_settings *settings, struct unwinder **ret
 	unwinder->machine = settings->machine;
 	unwinder->share.capacity = UNWINDER_WHOLE_PPM;
 	unwinder->files_max = files_max;
+	runtime_slots_init(
+		&unwinder->runtimes, settings->set_runtime, settings->set_runtime_context);
 	unwinder_begin_room(unwinder);
 	r = walk_files_new(files_max, settings->first_file_id, &unwinder->files);
 	if (r < 0)
@@ -75,7 +78,7 @@ int unwinder_request(struct unwinder *unwinder, const struct pilotlight_file_key
 	if (is_new) {
 		r = unwinder_change_state(unwinder, file, WALK_FILE_PENDING, SHARED_TABLE_NONE);
 		if (r < 0 && !is_known)
-			walk_files_forget(unwinder->files, file);
+			unwinder_forget_file(unwinder, file);
 		if (r < 0)
 			return r;
 	}
@@ -109,7 +112,7 @@ static int mark_unidentified(
 	r = unwinder_change_state(unwinder, file, WALK_FILE_UNIDENTIFIED, SHARED_TABLE_NONE);
 	if (r < 0) {
 		if (!is_known)
-			walk_files_forget(unwinder->files, file);
+			unwinder_forget_file(unwinder, file);
 		return r;
 	}
 	file->failures = failures;
@@ -205,6 +208,24 @@ static int set_checked_table(
 	return set_without_table(unwinder, file, r);
 }
 
+/* Without its description, frames of an interpreter are those of its native code. */
+static void set_runtime(
+	struct unwinder *unwinder, struct walk_file *file, const struct symbol_file *symbols)
+{
+	const struct pilotlight_runtime *runtime;
+	uint32_t number;
+	int r = runtime_description_find(symbols, &runtime);
+
+	if (r == 0)
+		r = runtime_slots_acquire(&unwinder->runtimes, runtime, file->user, &number);
+	unwinder->runtimes_refused += r == -ENOSPC;
+	if (file->has_runtime)
+		runtime_slots_release(&unwinder->runtimes, file->runtime);
+	file->has_runtime = r == 0;
+	if (r == 0)
+		file->runtime = number;
+}
+
 int unwinder_set_table(struct unwinder *unwinder, uint32_t file_id, const struct symbol_file *file)
 {
 	struct walk_file *of = find_present(unwinder, file_id);
@@ -214,6 +235,7 @@ int unwinder_set_table(struct unwinder *unwinder, uint32_t file_id, const struct
 	if (!of)
 		return -ENOENT;
 	of->identity = symbol_file_identity(file);
+	set_runtime(unwinder, of, file);
 	r = unwind_table_init(&table, file);
 	unwinder->damaged += r == -EBADMSG;
 	return r < 0 ? set_without_table(unwinder, of, r) : set_checked_table(unwinder, of, &table);
@@ -287,6 +309,7 @@ void unwinder_begin_window(struct unwinder *unwinder, uint32_t window)
 {
 	table_store_reclaim(unwinder->store);
 	walk_files_begin_window(unwinder->files, window);
+	runtime_slots_begin_window(&unwinder->runtimes, window);
 	unwinder_begin_room(unwinder);
 	release_unidentified(unwinder);
 	unwinder->reloads_left = walk_files_positions(unwinder->files);
@@ -362,6 +385,7 @@ static void count_states(struct unwinder *unwinder, struct unwinder_report *repo
 		report->nothing += file->state == WALK_FILE_NOTHING;
 		report->retry += file->state == WALK_FILE_RETRY;
 		report->unidentified += file->state == WALK_FILE_UNIDENTIFIED;
+		report->interpreters += file->has_runtime;
 		report->by_frame_pointer += file->state == WALK_FILE_BY_FRAME_POINTER;
 	}
 }
@@ -377,6 +401,7 @@ void unwinder_report(struct unwinder *unwinder, struct unwinder_report *ret_repo
 		.tables_refused = unwinder->tables_refused,
 		.files_refused = files.refused,
 		.files_forgotten = files.forgotten,
+		.runtimes_refused = unwinder->runtimes_refused,
 		.damaged = unwinder->damaged,
 		.map_errors = unwinder->map_errors,
 		.tables = usage.tables,

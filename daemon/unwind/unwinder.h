@@ -24,6 +24,7 @@
 
 #include "base/cleanup.h"
 #include "pilotlight/walk.h"
+#include "unwind/runtime_slots.h"
 #include "unwind/table_store.h"
 #include "unwind/walk_files.h"
 
@@ -43,6 +44,9 @@ struct unwinder_settings {
 	 * refer to an earlier unwinder's files. */
 	uint32_t first_file_id;
 	uint16_t machine; /* EM_…: of the code that is walked */
+	/* Takes descriptions of interpreters (unwind/runtime_slots.h); NULL: none are taken. */
+	runtime_slots_function set_runtime;
+	void *set_runtime_context;
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -132,11 +136,13 @@ void unwinder_collect(struct unwinder *unwinder, const struct unwinder_collectio
 struct unwinder_report {
 	/* Files now, by state. */
 	size_t files, pending, loaded, evicted, nothing, by_frame_pointer, retry, unidentified;
-	size_t tables; /* in the arrays; fewer than `loaded` if files share them */
+	size_t tables;	     /* in the arrays; fewer than `loaded` if files share them */
+	size_t interpreters; /* files whose frames the sampler can tell by their description */
 	/* Events since the start. */
 	uint64_t evictions;
 	uint64_t tables_refused; /* no room, each time */
 	uint64_t files_refused;
+	uint64_t runtimes_refused; /* descriptions of interpreters that had no room, each time */
 	uint64_t files_forgotten;
 	uint64_t damaged;
 	uint64_t map_errors;

@@ -80,6 +80,10 @@ int unwinder_change_state(struct unwinder *unwinder, struct walk_file *file,
 		entry = shared_tables_get(unwinder->tables, table)->place;
 	entry.id = file->entry.id;
 	entry.flags = flags_of(file, state);
+	if (file->has_runtime) {
+		entry.flags |= PILOTLIGHT_FILE_HAS_RUNTIME;
+		entry.runtime = file->runtime;
+	}
 	entry.used_window = file->entry.used_window;
 	r = put_file(unwinder, file, &entry);
 	if (r < 0)
@@ -90,4 +94,12 @@ int unwinder_change_state(struct unwinder *unwinder, struct walk_file *file,
 		unwinder_release(unwinder, file->table);
 	file->table = table;
 	return 0;
+}
+
+void unwinder_forget_file(struct unwinder *unwinder, struct walk_file *file)
+{
+	if (file->has_runtime)
+		runtime_slots_release(&unwinder->runtimes, file->runtime);
+	file->has_runtime = false;
+	walk_files_forget(unwinder->files, file);
 }

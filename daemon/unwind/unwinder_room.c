@@ -242,7 +242,7 @@ void unwinder_make_file_room(struct unwinder *unwinder)
 			return;
 		r = unwinder_drop_file(unwinder, file);
 	} while (r < 0);
-	walk_files_forget(unwinder->files, file);
+	unwinder_forget_file(unwinder, file);
 }
 
 /* Forgets a file that is not in use. */
@@ -253,7 +253,7 @@ static bool forget(struct unwinder *unwinder, struct walk_file *file)
 		(file->state == WALK_FILE_LOADED && !evict(unwinder, file)) ||
 		unwinder_drop_file(unwinder, file) < 0)
 		return false;
-	walk_files_forget(unwinder->files, file);
+	unwinder_forget_file(unwinder, file);
 	/* A sample that raced with this shows [unknown]. */
 	file->binary = WALK_FILES_UNKNOWN_BINARY;
 	return true;

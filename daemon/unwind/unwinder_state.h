@@ -6,6 +6,7 @@
 
 #include "unwind/unwinder.h"
 
+#include "unwind/runtime_slots.h"
 #include "unwind/shared_tables.h"
 
 struct unwinder {
@@ -15,12 +16,13 @@ struct unwinder {
 	struct walk_files *files;
 	struct table_store *store;
 	struct shared_tables *tables;
+	struct runtime_slots runtimes;
 	/* A position in `files`, and how many are still to be visited in this window. */
 	size_t next_reload, reloads_left;
 	size_t unidentified;	   /* files, as counted when the window began */
 	uint32_t room_checks_left; /* in this window */
 	bool has_large_left;	   /* in this window */
-	uint64_t evictions, tables_refused, damaged, map_errors;
+	uint64_t evictions, tables_refused, runtimes_refused, damaged, map_errors;
 	struct user_share
 		share; /* of the arrays, in millionths of the one that a table fills most */
 	struct user_excess excess;
@@ -51,6 +53,9 @@ int unwinder_drop_file(struct unwinder *unwinder, struct walk_file *file);
  */
 int unwinder_change_state(struct unwinder *unwinder, struct walk_file *file,
 	enum walk_file_state state, uint32_t table);
+
+/* The file makes room for another. */
+void unwinder_forget_file(struct unwinder *unwinder, struct walk_file *file);
 
 /* --- making room: unwinder_room.c --- */
 

@@ -45,6 +45,8 @@ struct walk_file {
 	bool tells_rbx;			 /* its table does */
 	struct table_extent extent;	 /* of its table, loaded or not */
 	uint32_t table;			 /* LOADED: its number in shared_tables */
+	bool has_runtime;		 /* it is an interpreter, ... */
+	uint32_t runtime;		 /* ... whose description has this number */
 	bool has_entry;			 /* false only if UNIDENTIFIED and the retry is due */
 	uint32_t retry_window;		 /* RETRY, UNIDENTIFIED: when the retry is due */
 	uint8_t failures;		 /* in a row */

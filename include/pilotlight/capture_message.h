@@ -14,10 +14,11 @@
 
 #include "pilotlight/counted_event.h"
 #include "pilotlight/event.h"
+#include "pilotlight/runtime.h"
 
 #include <stdint.h>
 
-enum { PILOTLIGHT_CAPTURE_VERSION = 7 };
+enum { PILOTLIGHT_CAPTURE_VERSION = 8 };
 
 enum pilotlight_capture_operation {
 	/*
@@ -45,6 +46,13 @@ enum pilotlight_capture_operation {
 	 * sampled; -ENOSPC: there are too many; or -errno of uprobe_tree_open().
 	 */
 	PILOTLIGHT_CAPTURE_PROBE,
+	/*
+	 * value: a number below PILOTLIGHT_RUNTIMES_MAX; runtime: the description of an interpreter
+	 * that the number stands for from now on (pilotlight/walk.h). The sampler copies names from
+	 * where it leads, so only the host writes it, within bounds. -EOPNOTSUPP: the sampler does
+	 * not walk stacks.
+	 */
+	PILOTLIGHT_CAPTURE_SET_RUNTIME,
 	PILOTLIGHT_CAPTURE_OPERATIONS, /* one more than the last */
 };
 
@@ -121,11 +129,12 @@ struct pilotlight_capture_request {
 	/* In units of the source; 0 for the CPU and for sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
 	struct pilotlight_capture_probe probe;
+	struct pilotlight_runtime runtime;
 	/* Of the sources from PILOTLIGHT_SOURCE_COUNTED on; all zeros for those that are off. */
 	struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS];
 };
 _Static_assert(sizeof(struct pilotlight_capture_request) ==
-		       88 + PILOTLIGHT_SOURCES * 8 +
+		       88 + sizeof(struct pilotlight_runtime) + PILOTLIGHT_SOURCES * 8 +
 			       PILOTLIGHT_COUNTED_EVENTS * sizeof(struct pilotlight_counted_event),
 	"padding");
 

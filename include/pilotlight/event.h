@@ -275,6 +275,7 @@ enum pilotlight_ring_kind {
 	/* pilotlight/walk.h */
 	PILOTLIGHT_RING_WALK,
 	PILOTLIGHT_RING_WALKED_SAMPLE,
+	PILOTLIGHT_RING_CODE,
 	PILOTLIGHT_RING_KINDS,
 };
 struct pilotlight_ring_header {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "pilotlight/event.h"
+#include "pilotlight/runtime.h"
 #include "pilotlight/unwind.h"
 
 #include <linux/types.h>
@@ -49,6 +50,8 @@ enum {
 	PILOTLIGHT_FILE_TELLS_RBX = 1 << 3, /* PILOTLIGHT_UNWIND_TELLS_RBX */
 	/* The engine could not identify the file: frames in it are ADDRESS frames. */
 	PILOTLIGHT_FILE_BY_ADDRESS = 1 << 4,
+	/* It is an interpreter, whose description is at `runtime` of the map `runtimes`. */
+	PILOTLIGHT_FILE_HAS_RUNTIME = 1 << 5,
 };
 
 /*
@@ -64,7 +67,8 @@ struct pilotlight_walk_file {
 	__u32 first_page, page_count, line_count, rule_count, escape_count;
 	__u32 pages_at, lines_at, rules_at, escapes_at;
 	__u32 used_window; /* written by BPF: the last window with a stack through the file */
-	__u32 version_too, reserved;
+	__u32 version_too;
+	__u32 runtime; /* of HAS_RUNTIME; below PILOTLIGHT_RUNTIMES_MAX */
 };
 _Static_assert(sizeof(struct pilotlight_walk_file) == 64, "a cache line");
 
@@ -96,7 +100,7 @@ _Static_assert(sizeof(struct pilotlight_walk_request) == 56, "padding");
 /*
  * A frame of a walked stack: the kind in bits 61 to 63, EXACT in bit 60. FILE: the file's id in
  * bits 40 to 59, the file offset below. ADDRESS: the ip, in memory without a file or in a file that
- * the engine does not know yet. The other kinds are reserved, for frames of interpreters.
+ * the engine does not know yet. The other kinds are reserved.
  */
 enum pilotlight_frame_kind {
 	PILOTLIGHT_FRAME_ADDRESS = 0,
@@ -111,10 +115,41 @@ enum pilotlight_frame_kind {
 #define PILOTLIGHT_FRAME_ADDRESS_MASK ((1ULL << 60) - 1)
 
 /*
+ * A frame of an interpreter (pilotlight/runtime.h): what runs is a code object, and where in it.
+ * Code objects are identified by what they contain, so that the same function is the same in all
+ * processes and on all hosts (I2). Frames form groups, each run by one call of the interpreter's
+ * native code. GROUP_END is set in the outermost frame of a group.
+ */
+struct pilotlight_runtime_frame {
+	__u64 code;  /* pilotlight_runtime_code.hash, without the bits that are 0 here; 0: unread */
+	__s32 unit;  /* the instruction; negative: see struct runtime_step of the sampler */
+	__u16 place; /* of GROUP_END: the native frame that runs the group, counted from the leaf */
+	__u16 flags;
+};
+_Static_assert(sizeof(struct pilotlight_runtime_frame) == 16, "padding");
+enum {
+	PILOTLIGHT_RUNTIME_FRAMES_MAX = 255, /* of a stack; one less than a power of two */
+	PILOTLIGHT_RUNTIME_PLACE_UNKNOWN = 0xffff,
+	PILOTLIGHT_RUNTIME_GROUP_END = 1 << 0,
+	PILOTLIGHT_RUNTIMES_MAX = 64, /* descriptions that the sampler has at once */
+};
+#define PILOTLIGHT_RUNTIME_CODE_MASK ((1ULL << 60) - 1)
+
+/* Why the walk of an interpreter's frames ended. */
+enum pilotlight_runtime_end {
+	PILOTLIGHT_RUNTIME_NOT_WALKED, /* the thread does not run an interpreter that is known */
+	PILOTLIGHT_RUNTIME_ROOT,
+	PILOTLIGHT_RUNTIME_UNREADABLE, /* the memory is not present, or makes no sense */
+	PILOTLIGHT_RUNTIME_DEEP,       /* there are more frames than the bound */
+	PILOTLIGHT_RUNTIME_ENDS,
+};
+
+/*
  * A walked stack in the ring, followed by `count` frames of 8 bytes, leaf first. A WALKED_SAMPLE is
- * one sample of `periods`; the `kernel_count` ips of its kernel stack follow the frames. A WALK is
- * sent by the first of the samples that are counted with this stack. They name it by `hash`, which
- * covers frames and end. It has no kernel stack, and of the other fields only `end` is set.
+ * one sample of `periods`; the `kernel_count` ips of its kernel stack follow all frames. Between
+ * the two are `runtime_count` frames of an interpreter, innermost first. A WALK is sent by the
+ * first of the samples that are counted with this stack. They name it by `hash`, which covers
+ * frames and end. It has no kernel stack, and of the other fields only `end` is set.
  */
 struct pilotlight_ring_walk {
 	struct pilotlight_ring_header header;
@@ -129,6 +164,22 @@ struct pilotlight_ring_walk {
 	char comm[PILOTLIGHT_COMM_BYTES];
 	__u32 user; /* as in pilotlight_ring_sample */
 	__u32 periods;
-	__u64 address; /* as in pilotlight_ring_sample */
+	__u64 address;	    /* as in pilotlight_ring_sample */
+	__u32 runtime_file; /* the id of the interpreter's file, as in frames */
+	__u16 runtime_count;
+	__u8 runtime_end; /* enum pilotlight_runtime_end */
+	__u8 reserved;
 };
-_Static_assert(sizeof(struct pilotlight_ring_walk) == 88, "padding");
+_Static_assert(sizeof(struct pilotlight_ring_walk) == 96, "padding");
+
+/*
+ * What a code object contains, when the sampler first meets it, and again from time to time. It
+ * comes before the samples that need it, and belongs to no window and no sample. The record ends
+ * with the last word of the table that is in use.
+ */
+struct pilotlight_ring_code {
+	struct pilotlight_ring_header header;
+	__u32 user; /* as in pilotlight_ring_sample */
+	__u32 reserved;
+	struct pilotlight_runtime_code code;
+};

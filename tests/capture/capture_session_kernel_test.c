@@ -5,6 +5,7 @@
 #include "capture/capture_session.h"
 #include "capture/cgroup_names.h"
 #include "tests/capture/served_capture.h"
+#include "tests/symbol/runtime_example.h"
 
 static int open_at(
 	struct capture_session *session, uint32_t rate_hz, struct pilotlight_capture_answer *answer)
@@ -201,9 +202,51 @@ static void heaps_are_of_the_processes_that_the_user_named(void **state)
 	capture_session_done(&session);
 }
 
+static int set_runtime(
+	struct capture_session *session, uint64_t number, const struct pilotlight_runtime *runtime)
+{
+	struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_SET_RUNTIME);
+	struct pilotlight_capture_answer answer;
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+
+	request.value = number;
+	request.runtime = *runtime;
+	assert_int_equal(capture_session_execute(session, &request, &answer, fds), 0);
+	return answer.result;
+}
+
+/* The engine passes on what a worker made of a user's file. */
+static void descriptions_of_interpreters_are_within_bounds(void **state)
+{
+	struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_OPEN);
+	struct capture_session session = { 0 };
+	struct pilotlight_capture_answer answer;
+	struct pilotlight_runtime runtime = runtime_example;
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+
+	skip_without_bpf();
+	request.rate_hz = 99;
+	(void)capture_session_execute(&session, &request, &answer, fds);
+	assert_int_equal(answer.result, 0);
+	assert_int_equal(set_runtime(&session, 0, &runtime), -EOPNOTSUPP);
+	assert_int_equal(ask(&session, PILOTLIGHT_CAPTURE_CLOSE, 0, &answer), 0);
+
+	request.unwind_budget_bytes = 1 << 20;
+	(void)capture_session_execute(&session, &request, &answer, fds);
+	assert_int_equal(answer.result, 0);
+	assert_int_equal(set_runtime(&session, 0, &runtime), 0);
+	assert_int_equal(set_runtime(&session, PILOTLIGHT_RUNTIMES_MAX - 1, &runtime), 0);
+	assert_int_equal(set_runtime(&session, PILOTLIGHT_RUNTIMES_MAX, &runtime), -EINVAL);
+	assert_int_equal(set_runtime(&session, 1ULL << 32, &runtime), -EINVAL);
+	runtime.frame_code_at = PILOTLIGHT_RUNTIME_FRAME_MAX;
+	assert_int_equal(set_runtime(&session, 0, &runtime), -EINVAL);
+	capture_session_done(&session);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(descriptions_of_interpreters_are_within_bounds),
 		cmocka_unit_test(the_same_client_cannot_change_settings),
 		cmocka_unit_test(lowered_limits_hold_for_what_is_open),
 		cmocka_unit_test(what_is_open_stops_if_others_are_chosen),

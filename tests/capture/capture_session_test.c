@@ -72,6 +72,8 @@ static void unused_fields_must_be_zero(void **state)
 			assert_int_equal(used, 8);
 		else if (operation == PILOTLIGHT_CAPTURE_PROBE)
 			assert_int_equal(used, sizeof(struct pilotlight_capture_probe));
+		else if (operation == PILOTLIGHT_CAPTURE_SET_RUNTIME)
+			assert_int_equal(used, 8 + sizeof(struct pilotlight_runtime));
 		else
 			assert_int_equal(used, 0);
 	}

@@ -215,9 +215,58 @@ static void walks_that_are_too_deep_are_refused(void **state)
 	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
 }
 
+static void walks_have_the_frames_of_an_interpreter(void **state)
+{
+	struct {
+		struct pilotlight_ring_walk header;
+		__u64 native[3];
+		struct pilotlight_runtime_frame interpreted[2];
+		__u64 kernel[2];
+	} record = { .header = good_walk.header };
+
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
+	record.header.runtime_count = 2;
+	record.header.runtime_end = PILOTLIGHT_RUNTIME_ROOT;
+	record.header.runtime_file = 77;
+	assert_int_equal(parse(&record, sizeof(record)), 0);
+	assert_ptr_equal(sample.walk_frames, record.native);
+	assert_ptr_equal(sample.runtime_frames, record.interpreted);
+	assert_ptr_equal(sample.kernel_ips, record.kernel);
+	assert_int_equal(sample.runtime_count, 2);
+	assert_int_equal(sample.runtime_end, PILOTLIGHT_RUNTIME_ROOT);
+	assert_int_equal(sample.runtime_file, 77);
+	record.header.runtime_end = PILOTLIGHT_RUNTIME_ENDS;
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
+	record.header.runtime_end = PILOTLIGHT_RUNTIME_ROOT;
+	record.header.runtime_count = PILOTLIGHT_RUNTIME_FRAMES_MAX + 1;
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
+}
+
+static void code_objects_are_passed_on_unchecked(void **state)
+{
+	struct pilotlight_ring_code record = {
+		.header = { .kind = PILOTLIGHT_RING_CODE },
+		.user = 1000,
+	};
+	const size_t least = offsetof(struct pilotlight_ring_code, code);
+	struct raw_code code;
+
+	for (size_t size = 0; size < least; size++)
+		assert_int_equal(ring_record_parse_code(&record, size, &code), -EINVAL);
+	assert_int_equal(ring_record_parse_code(&record, least + 3, &code), 0);
+	assert_int_equal(code.user, 1000);
+	assert_ptr_equal(code.contents, &record.code);
+	assert_int_equal(code.size, 3);
+	/* It is no sample, and a sample is none. */
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
+	assert_int_equal(ring_record_parse_code(&good_walk, sizeof(good_walk), &code), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(walks_have_the_frames_of_an_interpreter),
+		cmocka_unit_test(code_objects_are_passed_on_unchecked),
 		cmocka_unit_test(a_sample_is_read),
 		cmocka_unit_test(a_sample_of_memory_is_read),
 		cmocka_unit_test(an_unterminated_comm_is_terminated),

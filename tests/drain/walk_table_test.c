@@ -53,6 +53,33 @@ static void stacks_are_found_by_their_hash(void **state)
 	walk_table_done(&table);
 }
 
+static void stacks_keep_the_frames_of_an_interpreter(void **state)
+{
+	struct pilotlight_runtime_frame frames[2] = { { .code = 5 }, { .code = 6, .place = 1 } };
+	const struct walked_stack *stack;
+	struct walk_table table;
+
+	walk_table_init(&table, LIMIT);
+	for (uint64_t hash = 1; hash <= 3; hash++) {
+		struct raw_sample walk = walk_of(hash, 3, PILOTLIGHT_WALK_ROOT);
+
+		frames[0].code = hash;
+		walk.runtime_frames = frames;
+		walk.runtime_count = hash - 1;
+		walk.runtime_end = PILOTLIGHT_RUNTIME_DEEP;
+		walk.runtime_file = 77;
+		assert_int_equal(walk_table_add(&table, &walk), 0);
+	}
+	stack = walk_table_find(&table, 3);
+	assert_int_equal(stack->runtime_count, 2);
+	assert_int_equal(stack->runtime_end, PILOTLIGHT_RUNTIME_DEEP);
+	assert_int_equal(stack->runtime_file, 77);
+	assert_int_equal(table.runtime_frames[stack->first_runtime_frame].code, 3);
+	assert_int_equal(table.runtime_frames[stack->first_runtime_frame + 1].place, 1);
+	assert_int_equal(walk_table_find(&table, 1)->runtime_count, 0);
+	walk_table_done(&table);
+}
+
 static void duplicate_stacks_are_kept_once(void **state)
 {
 	struct raw_sample first = walk_of(7, 3, 0), second = walk_of(7, 5, 1);
@@ -130,6 +157,7 @@ static void failing_allocations_cost_the_stack_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_keep_the_frames_of_an_interpreter),
 		cmocka_unit_test(stacks_are_found_by_their_hash),
 		cmocka_unit_test(duplicate_stacks_are_kept_once),
 		cmocka_unit_test(a_full_set_refuses_more),

@@ -15,6 +15,7 @@
 #include "capture/capture_server.h"
 #include "capture/capture_session.h"
 #include "pilotlight/capture_message.h"
+#include "pilotlight/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -186,6 +187,18 @@ int capture_host_set_probe(struct capture_host *host, const struct pilotlight_ca
 {
 	require(host && probe);
 	return -EPERM;
+}
+
+int capture_host_set_runtime(
+	struct capture_host *host, uint64_t number, const struct pilotlight_runtime *runtime)
+{
+	require(host && runtime);
+	return number < PILOTLIGHT_RUNTIMES_MAX ? 0 : -EINVAL;
+}
+
+void capture_host_new_engine(struct capture_host *host)
+{
+	require(host);
 }
 
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)

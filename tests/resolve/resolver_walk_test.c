@@ -3,6 +3,7 @@
 #include "base/array.h"
 #include "process/process_scan.h"
 #include "resolve/resolver.h"
+#include "tests/resolve/runtime_code_record.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -310,6 +311,159 @@ static void an_offset_in_no_code_ends_the_stack(void **state)
 	close_fixture(&fixture);
 }
 
+/* --- frames of interpreters --- */
+
+enum { INTERPRETED_USER = 1000 };
+
+static void open_names(struct fixture *fixture, struct runtime_names **ret_names)
+{
+	static const char *const functions[] = { "leaf", "middle", "outer", "root" };
+
+	assert_int_equal(runtime_names_new(1 << 20, ret_names), 0);
+	for (uint64_t i = 0; i < ARRAY_SIZE(functions); i++) {
+		const struct raw_code code =
+			code_record(INTERPRETED_USER, i + 1, functions[i], "/srv/app.py");
+
+		runtime_names_add(*ret_names, &code);
+	}
+	resolver_set_names(fixture->resolver, *ret_names);
+}
+
+/* Native frames are all `here`. */
+static int resolve_interpreted(struct fixture *fixture,
+	const struct pilotlight_runtime_frame *interpreted, size_t interpreted_count,
+	enum pilotlight_runtime_end end, size_t native_count)
+{
+	uint64_t frames[8];
+	const struct raw_sample sample = {
+		.process = { .tgid = (uint32_t)getpid() },
+		.user = INTERPRETED_USER,
+		.comm = "self",
+		.count = 5,
+		.first_ns = 2000,
+		.last_ns = 3000,
+		.walker = PILOTLIGHT_WALKER_TABLES,
+		.walk_frames = frames,
+		.walk_count = native_count,
+		.walk_end = PILOTLIGHT_WALK_ROOT,
+		.runtime_frames = interpreted,
+		.runtime_count = interpreted_count,
+		.runtime_end = end,
+		.runtime_file = FILE_ID,
+	};
+	bool lacks_build_ids;
+
+	for (size_t i = 0; i < native_count; i++)
+		frames[i] = file_frame(fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
+	return resolver_resolve(fixture->resolver, &sample, fixture->frames, &lacks_build_ids);
+}
+
+/* The names of the frames, root first; "-" for native ones. */
+static void check_names(const struct fixture *fixture, int count, const char *expected)
+{
+	char text[512] = "";
+
+	for (int i = 0; i < count; i++) {
+		const struct resolved_frame *frame = &fixture->frames[i];
+
+		(void)strcat(text, i > 0 ? " " : "");
+		(void)strcat(text, frame->is_interpreted ? frame->name : "-");
+	}
+	assert_string_equal(text, expected);
+}
+
+#define INTERPRETED(code_, unit_)                                                       \
+	{                                                                               \
+		.code = code_, .unit = unit_, .place = PILOTLIGHT_RUNTIME_PLACE_UNKNOWN \
+	}
+#define GROUP_END(code_, place_)                                                      \
+	{                                                                             \
+		.code = code_, .place = place_, .flags = PILOTLIGHT_RUNTIME_GROUP_END \
+	}
+
+static void interpreted_frames_are_called_by_the_native_frame_that_runs_them(void **state)
+{
+	static const struct pilotlight_runtime_frame interpreted[] = { INTERPRETED(1, 1),
+		GROUP_END(2, 1), GROUP_END(3, 3) };
+	struct runtime_names *names;
+	struct binary binary, native;
+	struct fixture fixture;
+	int count;
+
+	open_fixture(&fixture);
+	open_names(&fixture, &names);
+	count = resolve_interpreted(&fixture, interpreted, 3, PILOTLIGHT_RUNTIME_ROOT, 5);
+	check_names(&fixture, count, "- - outer - - middle leaf -");
+	assert_string_equal(fixture.frames[6].file, "/srv/app.py");
+	assert_int_equal(fixture.frames[6].line, 11);
+	assert_int_equal(fixture.frames[6].address, 1);
+	assert_int_equal(fixture.frames[2].line, 10);
+	/* The code is that of any program which this interpreter runs. */
+	binary_table_get(fixture.binaries, fixture.frames[2].binary, &binary);
+	binary_table_get(fixture.binaries, fixture.binary, &native);
+	assert_int_equal(binary.kind, BINARY_PYTHON);
+	assert_true(build_id_equal(&binary.build_id, &native.build_id));
+	assert_string_equal(binary.path, native.path);
+	assert_null(binary.image);
+	resolver_free(TAKE_PTR(fixture.resolver));
+	runtime_names_free(names);
+	close_fixture(&fixture);
+}
+
+static void groups_without_a_place_stay_in_their_order(void **state)
+{
+	static const struct pilotlight_runtime_frame
+		between[] = { GROUP_END(1, PILOTLIGHT_RUNTIME_PLACE_UNKNOWN), GROUP_END(2, 1),
+			INTERPRETED(3, 0) },
+		nowhere[] = { GROUP_END(1, 7) };
+	struct resolver_counters counters;
+	struct runtime_names *names;
+	struct fixture fixture;
+	int count;
+
+	open_fixture(&fixture);
+	open_names(&fixture, &names);
+	count = resolve_interpreted(&fixture, between, 3, PILOTLIGHT_RUNTIME_ROOT, 3);
+	check_names(&fixture, count, "outer - - middle leaf -");
+	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(counters.interpreted, 5);
+	assert_int_equal(counters.interpreted_frames, 3);
+	assert_int_equal(counters.interpreted_unplaced, 1);
+	/* Of a native frame that is not there. */
+	count = resolve_interpreted(&fixture, nowhere, 1, PILOTLIGHT_RUNTIME_ROOT, 2);
+	check_names(&fixture, count, "leaf - -");
+	resolver_free(TAKE_PTR(fixture.resolver));
+	runtime_names_free(names);
+	close_fixture(&fixture);
+}
+
+static void an_interpreters_stack_that_is_cut_says_so(void **state)
+{
+	static const struct pilotlight_runtime_frame interpreted[] = { GROUP_END(9, 0) };
+	struct resolver_counters counters;
+	struct runtime_names *names;
+	struct fixture fixture;
+	int count;
+
+	open_fixture(&fixture);
+	open_names(&fixture, &names);
+	count = resolve_interpreted(&fixture, interpreted, 1, PILOTLIGHT_RUNTIME_DEEP, 2);
+	check_names(&fixture, count, "- - [truncated: depth] [python: no name]");
+	count = resolve_interpreted(&fixture, interpreted, 1, PILOTLIGHT_RUNTIME_UNREADABLE, 1);
+	check_names(&fixture, count, "- [truncated: Python frame unreadable] [python: no name]");
+	resolver_counters(fixture.resolver, &counters);
+	assert_int_equal(counters.interpreted_nameless, 2);
+	/* Without any frame nothing is known to be missing. */
+	count = resolve_interpreted(&fixture, interpreted, 0, PILOTLIGHT_RUNTIME_UNREADABLE, 1);
+	check_names(&fixture, count, "-");
+	resolver_set_names(fixture.resolver, NULL);
+	count = resolve_interpreted(&fixture, interpreted, 1, PILOTLIGHT_RUNTIME_ROOT, 1);
+	check_names(&fixture, count, "-");
+	resolver_free(TAKE_PTR(fixture.resolver));
+	runtime_names_free(names);
+	close_fixture(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +475,9 @@ int main(void)
 		cmocka_unit_test(a_root_is_doubted_behind_code_that_keeps_no_frame_pointer),
 		cmocka_unit_test(the_deepest_stack_has_room),
 		cmocka_unit_test(an_offset_in_no_code_ends_the_stack),
+		cmocka_unit_test(interpreted_frames_are_called_by_the_native_frame_that_runs_them),
+		cmocka_unit_test(groups_without_a_place_stay_in_their_order),
+		cmocka_unit_test(an_interpreters_stack_that_is_cut_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

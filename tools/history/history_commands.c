@@ -26,6 +26,7 @@ struct profile_request {
 static const struct option_row profile_options[] = {
 	{ 0, "lines", NULL, "Keep the lines of a function apart.", OPTION_SET,
 		.offset = offsetof(struct history_request, is_by_line) },
+	HISTORY_RUNTIME_FRAMES_OPTION,
 	{ 'o', "output", "FILE",
 		"Write to FILE; its ending (.svg, .folded, .pb.gz, .otlp.gz, .html, .json, .txt, "
 		".sites) chooses the format. `-` is standard output.",
@@ -113,6 +114,8 @@ static int run_profile(void *invocation)
 			format->name);
 	if (history->is_by_line)
 		query_text_add(&history->query, "lines", "1");
+	if (history->runtime_frames)
+		query_text_add(&history->query, "runtime-frames", history->runtime_frames);
 	if (request->has_roots)
 		query_text_add(&history->query, "labels", "roots");
 	r = history_request_check(history);
@@ -177,6 +180,7 @@ static const struct option_row diff_options[] = {
 		.offset = offsetof(struct diff_request, normalise) },
 	{ 0, "lines", NULL, "Keep the lines of a function apart.", OPTION_SET,
 		.offset = offsetof(struct history_request, is_by_line) },
+	HISTORY_RUNTIME_FRAMES_OPTION,
 	{ 'o', "output", "FILE",
 		"Write only FILE; its ending (.svg, .txt) chooses the format. `-` is standard "
 		"output.",
@@ -284,6 +288,8 @@ static int run_diff(void *invocation)
 		query_text_add(&history->query, "normalise", request->normalise);
 	if (history->is_by_line)
 		query_text_add(&history->query, "lines", "1");
+	if (history->runtime_frames)
+		query_text_add(&history->query, "runtime-frames", history->runtime_frames);
 	r = history_request_check(history);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(diff_formats); i++)
 		if (!format || format == &diff_formats[i])

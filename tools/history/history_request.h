@@ -22,6 +22,7 @@ struct history_request {
 	const char *path, *format; /* of -o and -f; NULL: not given */
 	bool is_quiet;
 	bool is_by_line;
+	const char *runtime_frames; /* NULL: not given */
 	bool is_against;      /* the options that follow select the other side of the comparison */
 	size_t against_count; /* parameters of that selection */
 	const char *incident; /* NULL: not given */
@@ -34,6 +35,16 @@ struct history_request {
 /* Option tables: --last, --from, --to; --pid and the like; --socket. */
 extern const struct option_row history_time_options[], history_select_options[],
 	history_socket_options[];
+
+/* The row of an option table for `runtime_frames`. */
+#define HISTORY_RUNTIME_FRAMES_OPTION                                                             \
+	{                                                                                         \
+		0, "runtime-frames", "spliced|both|native",                                       \
+			"Show code that an interpreter runs in place of the native frame that "   \
+			"runs it (spliced, the default), with that frame (both), or not "         \
+			"(native).",                                                              \
+			OPTION_CHOICE, .offset = offsetof(struct history_request, runtime_frames) \
+	}
 
 /* The row of an option table for `rows`. */
 #define HISTORY_ROWS_OPTION                                                                        \

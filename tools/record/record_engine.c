@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/record/record_engine.h"
 
+#include "aggregate/interpreted_frames.h"
 #include "aggregate/profile_sum.h"
 #include "base/clock.h"
 #include "base/event_source.h"
@@ -168,6 +169,7 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 		.profile_budget_bytes = PROFILE_BUDGET_BYTES,
 		.symbol_cache = engine->symbol_cache,
 		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),
+		.skips_interpreted = strcmp(options->runtime_frames, "native") == 0,
 		/* A command has not begun: what it will map is not known. */
 		.prepare_ns = options->command && !options->samples_all && options->pid_count == 0
 				      ? 0
@@ -385,9 +387,20 @@ static int write_profile(struct engine *engine, const struct profile *profile, s
 	return send_report(engine, RECORD_WRITTEN, error);
 }
 
+static void choose_interpreted(struct engine *engine)
+{
+	enum interpreted_frames choice = INTERPRETED_FRAMES_SPLICED;
+
+	(void)interpreted_frames_find(engine->options->runtime_frames, &choice);
+	pipeline_choose_interpreted(engine->pipeline, choice);
+}
+
 static int write_profiles(struct engine *engine, struct fault *fault)
 {
-	int r = make_sum(engine, fault);
+	int r;
+
+	choose_interpreted(engine);
+	r = make_sum(engine, fault);
 
 	for (unsigned i = 0; r == 0 && i < RECORD_OUTPUTS; i++)
 		if (engine->options->outputs & 1U << i)

@@ -282,6 +282,10 @@ const struct option_row record_option_rows[] = {
 		"How to walk user stacks: by unwind tables where code keeps no frame pointers "
 		"(auto, the default), or by frame pointers alone (fp).",
 		OPTION_CHOICE, .offset = offsetof(struct record_options, unwind) },
+	{ 0, "runtime-frames", "spliced|both|native",
+		"How to show code that an interpreter runs: in place of the native frame that runs "
+		"it (spliced, the default), with that frame (both), or not (native).",
+		OPTION_CHOICE, .offset = offsetof(struct record_options, runtime_frames) },
 	{ 0, "no-kernel", NULL, "Leave out kernel frames.", OPTION_CLEAR,
 		.offset = offsetof(struct record_options, samples_kernel) },
 	{ 0, "stack-slots", "N", "Force the size of the stack maps, for tests.", OPTION_NUMBER,
@@ -308,6 +312,7 @@ void record_options_prepare(void *invocation)
 	options->rate_hz = RATE_HZ_DEFAULT;
 	options->path = default_path;
 	options->unwind = "auto";
+	options->runtime_frames = "spliced";
 	options->samples_kernel = true;
 }
 

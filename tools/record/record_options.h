@@ -36,8 +36,9 @@ struct record_options {
 	const char *path;	 /* of the only output; see record_options_path() */
 	const char *format_name; /* of -f; NULL: not given */
 	const struct profile_format *format;
-	const char *unwind;   /* "auto" or "fp" */
-	uint32_t stack_slots; /* 0: computed */
+	const char *unwind;	    /* "auto" or "fp" */
+	const char *runtime_frames; /* of interpreted_frames_names */
+	uint32_t stack_slots;	    /* 0: computed */
 	bool samples_kernel;
 	bool samples_all; /* also beside a command */
 	bool is_by_line;  /* a frame for each line of a function */

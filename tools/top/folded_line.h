@@ -27,6 +27,7 @@ enum folded_kind {
 	FOLDED_KERNEL,
 	FOLDED_JIT,
 	FOLDED_INLINED,
+	FOLDED_PYTHON,
 	FOLDED_NAMELESS, /* "[libc.so.6+0x1234]", "[unknown]", "[truncated: …]" */
 };
 

@@ -136,6 +136,7 @@ static enum top_colour colour_of(enum folded_kind kind)
 		[FOLDED_KERNEL] = TOP_COLOUR_KERNEL,
 		[FOLDED_JIT] = TOP_COLOUR_JIT,
 		[FOLDED_INLINED] = TOP_COLOUR_INLINED,
+		[FOLDED_PYTHON] = TOP_COLOUR_PYTHON,
 		[FOLDED_NAMELESS] = TOP_COLOUR_PLAIN,
 	};
 
@@ -292,11 +293,13 @@ static void draw_help(const struct top_canvas *canvas)
 		"kernel    in this colour; so are",
 		"jit       code that was generated while running, and",
 		"inlined   functions that were inlined into their callers",
+		"python    functions that an interpreter runs",
 	};
 	static const enum top_colour colours[ARRAY_SIZE(lines)] = {
 		[11] = TOP_COLOUR_KERNEL,
 		[12] = TOP_COLOUR_JIT,
 		[13] = TOP_COLOUR_INLINED,
+		[14] = TOP_COLOUR_PYTHON,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {

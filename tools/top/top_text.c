@@ -133,6 +133,7 @@ static const char *kind_name(enum folded_kind kind)
 		[FOLDED_KERNEL] = "kernel",
 		[FOLDED_JIT] = "jit",
 		[FOLDED_INLINED] = "inlined",
+		[FOLDED_PYTHON] = "python",
 		[FOLDED_NAMELESS] = "",
 	};
 

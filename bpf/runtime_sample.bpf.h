@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Adds the frames of an interpreter to a stack that has been walked. The native walk notes the
+ * interpreter that it goes through (walk.runtime); the interpreter's description says where its
+ * frames are. Each group of frames gets the native frame that runs it: the one on whose part of the
+ * stack the group's mark lies.
+ *
+ * A code object that is new to its process is copied and hashed; its contents are sent if no CPU
+ * has sent them lately. So a process of a few milliseconds has its names, and a thousand like it
+ * send them once. What is known expires at the end of an epoch, and whatever still runs is sent
+ * again: the engine may forget what it has not received for two epochs.
+ *
+ * The process may write anything into its memory. So steps, copies and bytes are bounded, and a
+ * frame without a copy has code 0.
+ *
+ * The includer defines send(), the map `ring` and active_window.
+ */
+#pragma once
+
+#include "runtime_code.bpf.h"
+#include "runtime_known.bpf.h"
+#include "walker.bpf.h"
+
+enum {
+	RUNTIME_FULL =
+		RUNTIME_UNREADABLE + 1, /* beyond enum runtime_end: no room for more groups */
+	/* The frames beyond those that are kept only lead to the end of their group. */
+	RUNTIME_STEPS_MAX = 1200,
+	/* Of a CPU in a window. A copy takes about a microsecond. */
+	RUNTIME_COPIES_MAX = 2048,
+	RUNTIME_SENT_BYTES_MAX = 256 << 10,
+	RUNTIME_SENT_SHIFT = 10,
+	RUNTIME_EPOCH_SHIFT = 6, /* windows */
+};
+
+/* Descriptions of interpreters. Only the host writes them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PILOTLIGHT_RUNTIMES_MAX);
+	__type(key, __u32);
+	__type(value, struct pilotlight_runtime);
+} runtimes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, RUNTIME_KNOWN);
+	__type(key, __u32);
+	__type(value, struct runtime_known);
+} known_codes SEC(".maps");
+
+/* Hashes of code objects that were sent, mixed with the epoch. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << RUNTIME_SENT_SHIFT);
+	__type(key, __u32);
+	__type(value, __u64);
+} sent_codes SEC(".maps");
+
+/* A copy on its way to the ring. Of each CPU, one for samples of CPU time, which interrupt the
+ * others. */
+struct runtime_copier {
+	struct pilotlight_ring_code record;
+	__u32 window; /* of the counts */
+	__u32 copies, sent_bytes;
+	__u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct runtime_copier);
+} runtime_copiers SEC(".maps");
+
+/* The host changes it for each engine, which knows no code yet. */
+volatile __u32 runtime_generation;
+
+/* The frames of a record, in words, without those of the kernel. */
+static __always_inline __u32 walk_words(const struct pilotlight_ring_walk *record)
+{
+	return (record->count & PILOTLIGHT_WALK_DEPTH) +
+	       (record->runtime_count & PILOTLIGHT_RUNTIME_FRAMES_MAX) * RUNTIME_FRAME_WORDS;
+}
+
+static __always_inline __u64 runtime_epoch(const struct walker *walker)
+{
+	return (__u64)runtime_generation << 32 | walker->window >> RUNTIME_EPOCH_SHIFT;
+}
+
+/* Identifies the address space and the epoch. */
+static __always_inline __u64 runtime_owner(const struct walker *walker)
+{
+	__u64 owner = runtime_hash(walker->mm, walker->process.start_ns);
+
+	owner = runtime_hash(owner, (__u64)walker->process.exec_id << 32 | walker->process.tgid);
+	return runtime_hash(owner, runtime_epoch(walker)) | 1;
+}
+
+static __always_inline const struct pilotlight_runtime *walked_runtime(const struct walker *walker)
+{
+	__u32 number = walker->walk.runtime.number;
+
+	return bpf_map_lookup_elem(&runtimes, &number);
+}
+
+/* These are global functions for the verifier, which checks each once (walker.bpf.h). */
+__noinline int begin_runtime(struct walker *walker)
+{
+	const struct pilotlight_runtime *runtime;
+	struct runtime_state *state;
+
+	if (!walker)
+		return RUNTIME_NO_STATE;
+	state = &walker->runtime;
+	runtime = walked_runtime(walker);
+	if (!runtime || runtime->version != PILOTLIGHT_RUNTIME_VERSION)
+		return RUNTIME_NO_STATE;
+	state->owner = runtime_owner(walker);
+	state->place = state->has_open = state->is_full = 0;
+	state->walk.base = walker->walk.runtime.base;
+	state->walk.thread = bpf_get_current_task_btf()->thread.fsbase;
+	return runtime_begin(&state->walk, runtime);
+}
+
+/*
+ * Sends a copied code object, unless that was done lately. Each user sends their own: the hash is
+ * no secret, so another user can make code that has it. Returns 0 if the engine may lack it.
+ */
+static __always_inline int send_code(
+	const struct walker *walker, struct runtime_copier *copier, __u64 hash)
+{
+	__u32 user = user_of(bpf_get_current_task_btf());
+	__u64 mark = runtime_hash(runtime_hash(hash, user), runtime_epoch(walker)), waiting_bytes;
+	__u32 place = mark >> (64 - RUNTIME_SENT_SHIFT), words, size;
+	__u64 *sent = bpf_map_lookup_elem(&sent_codes, &place);
+
+	if (!sent)
+		return 0;
+	if (*sent == mark)
+		return 1;
+	words = runtime_code_words(&copier->record.code);
+	size = __builtin_offsetof(struct pilotlight_ring_code, code) + words * RUNTIME_WORD;
+	waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+	if (size > sizeof(copier->record) || waiting_bytes > ring_bytes / 2 ||
+		copier->sent_bytes + size > RUNTIME_SENT_BYTES_MAX)
+		return 0;
+	copier->record.header = (struct pilotlight_ring_header){
+		.kind = PILOTLIGHT_RING_CODE,
+		.set = walker->window & 1,
+	};
+	copier->record.user = user;
+	copier->record.reserved = 0;
+	copier->sent_bytes += size;
+	if (!send(&copier->record, size, waiting_bytes))
+		return 0;
+	/* Only now may other CPUs rely on it. */
+	*sent = mark;
+	return 1;
+}
+
+/* The identity of the step's code object, from a copy; 0: it cannot be copied now. */
+__noinline __u64 copy_code(struct walker *walker, __u32 entry)
+{
+	const struct pilotlight_runtime *runtime;
+	struct runtime_copier *copier;
+	struct runtime_known *known;
+	struct runtime_state *state;
+	__u32 place;
+
+	if (!walker)
+		return 0;
+	state = &walker->runtime;
+	runtime = walked_runtime(walker);
+	copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	if (!runtime || !copier)
+		return 0;
+	if (copier->window != walker->window) {
+		copier->window = walker->window;
+		copier->copies = copier->sent_bytes = 0;
+	}
+	if (copier->copies++ >= RUNTIME_COPIES_MAX ||
+		!runtime_copy_code(runtime, state->step.code, &copier->record.code))
+		return 0;
+	place = runtime_known_place(state->owner, &state->step);
+	known = bpf_map_lookup_elem(&known_codes, &place);
+	if (known && send_code(walker, copier, copier->record.code.hash))
+		runtime_remember(known, state->owner, &state->step, copier->record.code.hash);
+	return copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
+}
+
+static __always_inline __u64 identify_code(struct walker *walker, __u32 entry)
+{
+	const struct runtime_state *state = &walker->runtime;
+	__u32 place = runtime_known_place(state->owner, &state->step);
+	const struct runtime_known *known = bpf_map_lookup_elem(&known_codes, &place);
+	__u64 hash;
+
+	if (!known)
+		return 0;
+	hash = known->hash;
+	if (runtime_is_known(known, state->owner, &state->step))
+		return hash & PILOTLIGHT_RUNTIME_CODE_MASK;
+	return copy_code(walker, entry);
+}
+
+/* The word of frame `at` behind the native ones. The asm keeps the compiler from removing masks. */
+static __always_inline __u64 *runtime_words(struct walk *walk, __u32 at)
+{
+	__u32 first = number_below(PILOTLIGHT_WALK_DEPTH + 1, walk->record.count);
+
+	at = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, at);
+	return &walk->frames[first + at * RUNTIME_FRAME_WORDS];
+}
+
+enum { RUNTIME_PLACE_SHIFT = 32, RUNTIME_FLAGS_SHIFT = 48 };
+
+static __always_inline void append_runtime_frame(struct walker *walker, __u32 entry)
+{
+	struct walk *walk = &walker->walk;
+	__u64 *words, code = identify_code(walker, entry);
+	__u32 unit = (__u32)walker->runtime.step.unit;
+
+	words = runtime_words(walk, walk->record.runtime_count);
+	words[0] = code;
+	words[1] = unit | (__u64)PILOTLIGHT_RUNTIME_PLACE_UNKNOWN << RUNTIME_PLACE_SHIFT;
+	walk->record.runtime_count++;
+	walk->record.hash = hash_next(hash_next(walk->record.hash, code), unit);
+	walker->runtime.has_open = 1;
+}
+
+/*
+ * The native frame whose part of the stack has this address, which must be of the interpreter.
+ * Groups and native frames are in the same order.
+ */
+__noinline __u32 find_place(struct walker *walker, __u64 mark)
+{
+	struct walk *walk;
+	__u64 distance;
+
+	if (!walker)
+		return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	walk = &walker->walk;
+	distance = mark - walk->leaf_sp;
+	for (__u32 i = 0; i < WALK_DEPTHS; i++) {
+		__u32 at = number_below(WALK_DEPTHS, walker->runtime.place + i);
+		__u32 next = number_below(WALK_DEPTHS, at + 1);
+
+		if (next == 0 || next >= walk->record.count || distance >> 32)
+			break;
+		if (distance < walk->depths[at] || distance >= walk->depths[next])
+			continue;
+		if (walk->frames[at] >> PILOTLIGHT_FRAME_KIND_SHIFT != PILOTLIGHT_FRAME_FILE ||
+			((walk->frames[at] >> PILOTLIGHT_FRAME_FILE_SHIFT) &
+				(PILOTLIGHT_FRAME_FILE_IDS_MAX - 1)) != walk->runtime.file_id)
+			break;
+		walker->runtime.place = next;
+		return at;
+	}
+	return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+}
+
+/* Ends a group, whose frames may have no code, and then there are none. */
+static __always_inline void end_runtime_group(struct walker *walker)
+{
+	struct walk *walk = &walker->walk;
+	__u64 *words, place;
+
+	if (!walker->runtime.has_open)
+		return;
+	walker->runtime.has_open = 0;
+	place = find_place(walker, walker->runtime.step.mark);
+	words = runtime_words(walk, walk->record.runtime_count - 1);
+	words[1] = (__u32)words[1] | place << RUNTIME_PLACE_SHIFT |
+		   (__u64)PILOTLIGHT_RUNTIME_GROUP_END << RUNTIME_FLAGS_SHIFT;
+	walk->record.hash = hash_next(walk->record.hash, words[1]);
+}
+
+/* One step. Returns RUNTIME_ON, or why the walk ends. */
+__noinline int step_runtime(struct walker *walker, __u32 entry)
+{
+	const struct pilotlight_runtime *runtime;
+	struct runtime_state *state;
+	int end;
+
+	if (!walker)
+		return RUNTIME_UNREADABLE;
+	state = &walker->runtime;
+	runtime = walked_runtime(walker);
+	if (!runtime)
+		return RUNTIME_UNREADABLE;
+	end = runtime_next(&state->walk, runtime, &state->step);
+	if (end == RUNTIME_UNREADABLE)
+		return end;
+	if (state->step.code) {
+		if (walker->walk.record.runtime_count < PILOTLIGHT_RUNTIME_FRAMES_MAX)
+			append_runtime_frame(walker, entry);
+		else
+			state->is_full = 1;
+	}
+	if (state->step.mark)
+		end_runtime_group(walker);
+	return state->step.mark && state->is_full ? RUNTIME_FULL : end;
+}
+
+/* `entry`: of the CPU's maps. */
+static __always_inline void add_runtime_frames(struct walker *walker, __u32 entry)
+{
+	struct pilotlight_ring_walk *record = &walker->walk.record;
+	int end;
+
+	if (walker->walk.runtime.number >= PILOTLIGHT_RUNTIMES_MAX)
+		return;
+	end = begin_runtime(walker);
+	if (end == RUNTIME_NO_STATE)
+		return;
+	for (__u32 i = 0; i < RUNTIME_STEPS_MAX && end == RUNTIME_ON; i++)
+		end = step_runtime(walker, entry);
+	record->runtime_file = walker->walk.runtime.file_id;
+	if (end == RUNTIME_ROOT && !walker->runtime.is_full)
+		record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
+	else if (end == RUNTIME_UNREADABLE)
+		record->runtime_end = PILOTLIGHT_RUNTIME_UNREADABLE;
+	else
+		record->runtime_end = PILOTLIGHT_RUNTIME_DEEP;
+	record->hash = hash_next(record->hash, record->runtime_end);
+}

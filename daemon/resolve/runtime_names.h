@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the code objects of interpreters are called, by the hash of their contents that frames carry
+ * (pilotlight/walk.h). The sampler sends a code object when it first meets it, and again in each
+ * epoch in which it runs. So one that did not come for two epochs may be forgotten.
+ *
+ * Bounded by `limit_bytes`, which users share (I4, base/user_share.h). What does not fit is refused
+ * and counted, and its frames have no names. One owner, one thread.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "drain/drain.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct runtime_names;
+
+/* In windows of the sampler; its RUNTIME_EPOCH_SHIFT. */
+enum { RUNTIME_NAMES_EPOCH = 64 };
+
+struct runtime_name {
+	const char *name; /* "Shape.method"; valid UTF-8 that is safe to show, like the next */
+	const char *file; /* a path, or "<string>" */
+	uint32_t line;	  /* 0: not known */
+};
+
+struct runtime_names_counters {
+	uint64_t added;
+	uint64_t malformed;
+	uint64_t refused; /* no room */
+	size_t codes, bytes;
+};
+
+/* Returns 0 or -ENOMEM. */
+int runtime_names_new(size_t limit_bytes, struct runtime_names **ret_names);
+void runtime_names_free(struct runtime_names *names);
+DEFINE_CLEANUP(struct runtime_names, runtime_names_free);
+
+/* `window` is the number that the sampler uses from now on; numbers ascend. */
+void runtime_names_begin_window(struct runtime_names *names, uint32_t window);
+
+/* Keeps a copy. A drain_code_function, whose context is the table. */
+void runtime_names_add(void *names, const struct raw_code *code);
+
+/* `user` of the sample, `code` and `unit` of a frame. A user's code has the names that their own
+ * processes sent: anybody can make code with the same hash. Returns false if it is not known. What
+ * is returned is borrowed until the next change. */
+bool runtime_names_find(const struct runtime_names *names, uint64_t user, uint64_t code,
+	int32_t unit, struct runtime_name *ret_name);
+
+void runtime_names_counters(
+	const struct runtime_names *names, struct runtime_names_counters *ret_counters);

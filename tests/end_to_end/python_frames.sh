@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The functions of a Python program, in place of the interpreter's loop: names, callers, lines and shares of a program
+# that is known, and processes that live for some milliseconds.
+# Runs beside others: it judges shares within one thread alone.
+. "$(dirname "$0")/lib.sh"
+
+TOLERANCE=8 # points: seven standard errors; a virtual machine also loses samples in its pauses
+program=$root/tests/end_to_end/python_programs/shares.py
+python=$(readlink -f /usr/bin/python3)
+
+need_root
+need_programs
+[[ -x $python && $(basename "$python") == python3.1[1-5] ]] || skip_all "needs CPython 3.11 to 3.15"
+export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
+
+# has_share FILE FRAMES PERCENT: of the samples in main(), so many have these frames in a row.
+has_share() {
+	awk -v frames=";$2" -v wanted="$3" -v tolerance="$TOLERANCE" '
+	!index($0, ";main_[p];") { next }
+	{ all += $NF }
+	index($0, frames) { part += $NF }
+	END {
+		share = all ? 100 * part / all : 0
+		printf "# %s: %.1f of %d samples\n", frames, share, all
+		exit !(all >= 500 && share >= wanted - tolerance && share <= wanted + tolerance)
+	}' "$1"
+}
+
+# Each sample in spin() has all of its callers.
+has_whole_chains() {
+	awk '
+	!index($0, ";spin_[p]") { next }
+	{ all += $NF }
+	/;<module>_\[p\];main_\[p\];(heavy|Shape\.tiny)_\[p\];burn_\[p\];spin_\[p\]/ { whole += $NF; next }
+	/;<module>_\[p\];main_\[p\];light_\[p\];.*;light\.<locals>\.<lambda>_\[p\];burn_\[p\];spin_\[p\]/ { whole += $NF; next }
+	{ print "# " $0 }
+	END { exit !(all >= 300 && whole == all) }' "$1"
+}
+
+# The frame of the loop is there exactly if it was asked for.
+has_loop() {
+	grep -q ";main_\[p\];heavy_\[p\];burn_\[p\]" "$1" && grep -q "_PyEval_EvalFrameDefault;<module>_\[p\]" "$1"
+}
+
+has_no_python() {
+	! grep -q "_\[p\]" "$1" && grep -q "_PyEval_EvalFrameDefault" "$1"
+}
+
+has_lines() {
+	grep "heavy (shares.py:21)_\[p\];burn (shares.py:17)_\[p\];spin (shares.py:\(8\|9\|10\))_\[p\]" "$1" >/dev/null
+}
+
+# Samples in the interpreter's loop, of processes that have hardly begun, have functions of Python. The first ones come
+# before the table is loaded.
+short_lives_have_names() {
+	awk '
+	/no unwind table/ { next }
+	/_PyEval_EvalFrameDefault/ { all += $NF }
+	/_PyEval_EvalFrameDefault;[^;\[]*_\[p\]/ { named += $NF }
+	END { printf "# %d of %d samples\n", named, all; exit !(all >= 50 && named >= all * 0.95) }' "$1"
+}
+
+plan 12
+
+# The first recording makes the unwind table, with the description.
+check "a first recording" record "$tmp/first.folded" -F 499 -- "$python" "$program" 0.02
+check "a recording" record "$tmp/shares.folded" -F 1999 -- "$python" "$program" 0.1
+check "the share of a function" has_share "$tmp/shares.folded" "main_[p];heavy_[p];burn_[p]" 60
+check "the share of a function that calls one of C" has_share "$tmp/shares.folded" "main_[p];light_[p];" 30
+check "the share of a method" has_share "$tmp/shares.folded" "main_[p];Shape.tiny_[p];burn_[p]" 10
+check "each sample has all callers" has_whole_chains "$tmp/shares.folded"
+check "no frame of the loop shows that runs functions" \
+	test "$(grep -c '_PyEval_EvalFrameDefault;[^;]*_\[p\]' "$tmp/shares.folded")" = 0
+record "$tmp/both.folded" -F 999 --runtime-frames both -- "$python" "$program" 0.05
+check "both: the loop and its functions" has_loop "$tmp/both.folded"
+record "$tmp/native.folded" -F 999 --runtime-frames native -- "$python" "$program" 0.05
+check "native: the loop alone" has_no_python "$tmp/native.folded"
+record "$tmp/lines.folded" -F 999 --lines -- "$python" "$program" 0.05
+check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
+check "processes of some milliseconds are recorded" record "$tmp/short.folded" -F 499 --runtime-frames both -- \
+	bash -c "for i in {1..15}; do $python -S -s $program 0.004; done"
+check "they have names" short_lives_have_names "$tmp/short.folded"
+finish

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Code objects of an interpreter, as the sampler sends them. */
+#pragma once
+
+#include "drain/drain.h"
+#include "pilotlight/runtime.h"
+
+#include <string.h>
+
+static inline void set_record_text(struct pilotlight_runtime_text *text, const char *ascii)
+{
+	size_t bytes = strlen(ascii);
+
+	memset(text, 0, sizeof(*text));
+	memcpy(text->characters, ascii, bytes);
+	text->bytes = (__u16)bytes;
+	text->width = 1;
+}
+
+/* `file` begins at line 10; the second instruction is on the next one. Valid until the next call.
+ */
+static inline struct raw_code code_record(
+	uint32_t user, uint64_t hash, const char *name, const char *file)
+{
+	static struct pilotlight_runtime_code record;
+
+	record = (struct pilotlight_runtime_code){
+		.hash = hash,
+		.language = PILOTLIGHT_RUNTIME_PYTHON,
+		.lines = PILOTLIGHT_RUNTIME_LOCATIONS,
+		.line_bytes = 2,
+		.line_bytes_all = 2,
+		.first_line = 10,
+		/* Two entries of one instruction, on the first line and on the next. */
+		.table = { 0xd0, 0xd8 },
+	};
+	set_record_text(&record.name, name);
+	set_record_text(&record.file, file);
+	return (struct raw_code){
+		.user = user,
+		.contents = &record,
+		.size = offsetof(struct pilotlight_runtime_code, table) + 8,
+	};
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "resolve/runtime_names.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/resolve/runtime_code_record.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { USER = 1000, OTHER_USER = 1001, LIMIT = 64 << 10 };
+
+#define LONG_NAME "0123456789012345678901234567890123456789012345678901234567890123"
+
+static struct runtime_names *names;
+static struct runtime_names_counters counters;
+static struct runtime_name name;
+
+static int set_up(void **state)
+{
+	counters = (struct runtime_names_counters){ 0 };
+	return runtime_names_new(LIMIT, &names);
+}
+
+static int tear_down(void **state)
+{
+	runtime_names_free(names);
+	return 0;
+}
+
+static void add(uint32_t user, uint64_t hash, const char *function, const char *file)
+{
+	const struct raw_code code = code_record(user, hash, function, file);
+
+	runtime_names_add(names, &code);
+	runtime_names_counters(names, &counters);
+}
+
+static void code_has_a_name_a_file_and_lines(void **state)
+{
+	add(USER, 77, "Shape.area", "/srv/shape.py");
+	assert_true(runtime_names_find(names, USER, 77, 0, &name));
+	assert_string_equal(name.name, "Shape.area");
+	assert_string_equal(name.file, "/srv/shape.py");
+	assert_int_equal(name.line, 10);
+	assert_true(runtime_names_find(names, USER, 77, 1, &name));
+	assert_int_equal(name.line, 11);
+	assert_true(runtime_names_find(names, USER, 77, 99, &name));
+	assert_int_equal(name.line, 0);
+	assert_false(runtime_names_find(names, USER, 78, 0, &name));
+	/* Frames have no more bits of it. */
+	add(USER, 0xf000000000000001, "f", "f.py");
+	assert_true(runtime_names_find(names, USER, 1, 0, &name));
+}
+
+/* Anybody can make code that has the hash of another's. */
+static void a_user_names_their_own_code_alone(void **state)
+{
+	add(OTHER_USER, 77, "lie", "/tmp/lie.py");
+	assert_false(runtime_names_find(names, USER, 77, 0, &name));
+	add(USER, 77, "truth", "/srv/truth.py");
+	assert_true(runtime_names_find(names, USER, 77, 0, &name));
+	assert_string_equal(name.name, "truth");
+	assert_true(runtime_names_find(names, OTHER_USER, 77, 0, &name));
+	assert_string_equal(name.name, "lie");
+}
+
+static void what_makes_no_sense_is_counted(void **state)
+{
+	struct raw_code code = code_record(USER, 77, "f", "f.py");
+
+	code.size--;
+	runtime_names_add(names, &code);
+	code.size = 0;
+	runtime_names_add(names, &code);
+	runtime_names_counters(names, &counters);
+	assert_int_equal(counters.malformed, 2);
+	assert_int_equal(counters.codes, 0);
+}
+
+static void fill(uint32_t user)
+{
+	uint64_t refused = counters.refused;
+	char text[32];
+
+	for (uint64_t hash = 1; counters.refused == refused; hash++) {
+		(void)snprintf(text, sizeof(text), "function_%u", (unsigned)hash);
+		add(user, hash, text, "/usr/lib/python3/module.py");
+		assert_true(counters.bytes <= LIMIT);
+	}
+}
+
+static void users_share_the_room(void **state)
+{
+	fill(USER);
+	assert_true(counters.codes > 100);
+	/* The other user gets room, though less than half of it. */
+	add(OTHER_USER, 1, "f", "f.py");
+	assert_true(runtime_names_find(names, OTHER_USER, 1, 0, &name));
+}
+
+static void what_has_not_come_for_two_epochs_makes_room(void **state)
+{
+	fill(USER);
+	runtime_names_begin_window(names, RUNTIME_NAMES_EPOCH);
+	add(USER, 1, "again", "again.py");
+	add(USER, 1 << 20, LONG_NAME LONG_NAME, LONG_NAME LONG_NAME);
+	assert_false(runtime_names_find(names, USER, 1 << 20, 0, &name));
+	runtime_names_begin_window(names, 2 * RUNTIME_NAMES_EPOCH + 1);
+	add(USER, 1 << 20, "new", "new.py");
+	assert_true(runtime_names_find(names, USER, 1 << 20, 0, &name));
+	assert_int_equal(counters.codes, 2);
+	/* What came again has the name that it had. */
+	assert_true(runtime_names_find(names, USER, 1, 0, &name));
+	assert_string_equal(name.name, "function_1");
+	assert_false(runtime_names_find(names, USER, 2, 0, &name));
+}
+
+/* Returns -ENOMEM if that is why it is not there. */
+static int add_one(uint64_t hash)
+{
+	add(USER, hash, "f", "f.py");
+	return runtime_names_find(names, USER, hash, 0, &name) ? 0 : -ENOMEM;
+}
+
+static void without_memory_code_has_no_name(void **state)
+{
+	struct runtime_names *other = NULL;
+
+	assert_int_equal(
+		FAIL_EACH_ALLOCATION(runtime_names_new(LIMIT, &other), -ENOMEM, !other, 0), 1);
+	runtime_names_free(other);
+	/* The arrays that were made stay. */
+	assert_int_equal(FAIL_EACH_ALLOCATION(add_one(5), -ENOMEM, counters.codes == 0, 0), 2);
+	fail_allocation(0);
+	assert_int_equal(add_one(6), -ENOMEM);
+	assert_true(allocation_failed());
+	assert_int_equal(counters.refused, 3);
+	assert_int_equal(counters.codes, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			code_has_a_name_a_file_and_lines, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_user_names_their_own_code_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_makes_no_sense_is_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(users_share_the_room, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_has_not_come_for_two_epochs_makes_room, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_memory_code_has_no_name, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
