@@ -185,54 +185,6 @@ static __always_inline int on_page_alloc(__u64 *ctx, enum pilotlight_source sour
 	return 0;
 }
 
-SEC("?tp_btf/kmalloc")
-int kmem_alloc_kmalloc(__u64 *ctx)
-{
-	return on_kmalloc(ctx, PILOTLIGHT_SOURCE_KMEM_ALLOC);
-}
-
-SEC("?tp_btf/kmem_cache_alloc")
-int kmem_alloc_cache(__u64 *ctx)
-{
-	return on_cache_alloc(ctx, PILOTLIGHT_SOURCE_KMEM_ALLOC);
-}
-
-SEC("?tp_btf/mm_page_alloc")
-int kmem_alloc_pages(__u64 *ctx)
-{
-	return on_page_alloc(ctx, PILOTLIGHT_SOURCE_KMEM_ALLOC);
-}
-
-SEC("?tp_btf/kmalloc")
-int kmem_waste_kmalloc(__u64 *ctx)
-{
-	return on_kmalloc(ctx, PILOTLIGHT_SOURCE_KMEM_WASTE);
-}
-
-SEC("?tp_btf/kmem_cache_alloc")
-int kmem_waste_cache(__u64 *ctx)
-{
-	return on_cache_alloc(ctx, PILOTLIGHT_SOURCE_KMEM_WASTE);
-}
-
-SEC("?tp_btf/kmalloc")
-int kmem_live_kmalloc(__u64 *ctx)
-{
-	return on_kmalloc(ctx, PILOTLIGHT_SOURCE_KMEM_LIVE);
-}
-
-SEC("?tp_btf/kmem_cache_alloc")
-int kmem_live_cache(__u64 *ctx)
-{
-	return on_cache_alloc(ctx, PILOTLIGHT_SOURCE_KMEM_LIVE);
-}
-
-SEC("?tp_btf/mm_page_alloc")
-int kmem_live_pages(__u64 *ctx)
-{
-	return on_page_alloc(ctx, PILOTLIGHT_SOURCE_KMEM_LIVE);
-}
-
 static __always_inline int on_free(__u64 address)
 {
 	if (is_memory(address))
@@ -240,20 +192,24 @@ static __always_inline int on_free(__u64 address)
 	return 0;
 }
 
-SEC("?tp_btf/kfree")
-int kmem_live_kfree(__u64 *ctx)
-{
-	return on_free(pointer_of(ctx));
-}
+/* A program of one source at one tracepoint. `call` is what it does with `ctx`. */
+#define KMEM_PROGRAM(name, tracepoint, call) \
+	SEC("?tp_btf/" #tracepoint)          \
+	int name(__u64 *ctx)                 \
+	{                                    \
+		return call;                 \
+	}
 
-SEC("?tp_btf/kmem_cache_free")
-int kmem_live_cache_free(__u64 *ctx)
-{
-	return on_free(pointer_of(ctx));
-}
+KMEM_PROGRAM(kmem_alloc_kmalloc, kmalloc, on_kmalloc(ctx, PILOTLIGHT_SOURCE_KMEM_ALLOC))
+KMEM_PROGRAM(kmem_alloc_cache, kmem_cache_alloc, on_cache_alloc(ctx, PILOTLIGHT_SOURCE_KMEM_ALLOC))
+KMEM_PROGRAM(kmem_alloc_pages, mm_page_alloc, on_page_alloc(ctx, PILOTLIGHT_SOURCE_KMEM_ALLOC))
 
-SEC("?tp_btf/mm_page_free")
-int kmem_live_page_free(__u64 *ctx)
-{
-	return on_free(ctx[0]);
-}
+KMEM_PROGRAM(kmem_waste_kmalloc, kmalloc, on_kmalloc(ctx, PILOTLIGHT_SOURCE_KMEM_WASTE))
+KMEM_PROGRAM(kmem_waste_cache, kmem_cache_alloc, on_cache_alloc(ctx, PILOTLIGHT_SOURCE_KMEM_WASTE))
+
+KMEM_PROGRAM(kmem_live_kmalloc, kmalloc, on_kmalloc(ctx, PILOTLIGHT_SOURCE_KMEM_LIVE))
+KMEM_PROGRAM(kmem_live_cache, kmem_cache_alloc, on_cache_alloc(ctx, PILOTLIGHT_SOURCE_KMEM_LIVE))
+KMEM_PROGRAM(kmem_live_pages, mm_page_alloc, on_page_alloc(ctx, PILOTLIGHT_SOURCE_KMEM_LIVE))
+KMEM_PROGRAM(kmem_live_kfree, kfree, on_free(pointer_of(ctx)))
+KMEM_PROGRAM(kmem_live_cache_free, kmem_cache_free, on_free(pointer_of(ctx)))
+KMEM_PROGRAM(kmem_live_page_free, mm_page_free, on_free(ctx[0]))

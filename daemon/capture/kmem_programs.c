@@ -25,30 +25,24 @@ struct kmem_program {
 /* Frees come first: from the first allocation on, none must be missed. */
 static void list(struct sampler *sampler, struct kmem_program ret_programs[PROGRAMS])
 {
+#define PROGRAM(source, name)                                                         \
+	{                                                                             \
+		PILOTLIGHT_SOURCE_##source, sampler->progs.name, &sampler->links.name \
+	}
 	const struct kmem_program programs[PROGRAMS] = {
-		{ PILOTLIGHT_SOURCE_KMEM_LIVE, sampler->progs.kmem_live_kfree,
-			&sampler->links.kmem_live_kfree },
-		{ PILOTLIGHT_SOURCE_KMEM_LIVE, sampler->progs.kmem_live_cache_free,
-			&sampler->links.kmem_live_cache_free },
-		{ PILOTLIGHT_SOURCE_KMEM_LIVE, sampler->progs.kmem_live_page_free,
-			&sampler->links.kmem_live_page_free },
-		{ PILOTLIGHT_SOURCE_KMEM_LIVE, sampler->progs.kmem_live_kmalloc,
-			&sampler->links.kmem_live_kmalloc },
-		{ PILOTLIGHT_SOURCE_KMEM_LIVE, sampler->progs.kmem_live_cache,
-			&sampler->links.kmem_live_cache },
-		{ PILOTLIGHT_SOURCE_KMEM_LIVE, sampler->progs.kmem_live_pages,
-			&sampler->links.kmem_live_pages },
-		{ PILOTLIGHT_SOURCE_KMEM_ALLOC, sampler->progs.kmem_alloc_kmalloc,
-			&sampler->links.kmem_alloc_kmalloc },
-		{ PILOTLIGHT_SOURCE_KMEM_ALLOC, sampler->progs.kmem_alloc_cache,
-			&sampler->links.kmem_alloc_cache },
-		{ PILOTLIGHT_SOURCE_KMEM_ALLOC, sampler->progs.kmem_alloc_pages,
-			&sampler->links.kmem_alloc_pages },
-		{ PILOTLIGHT_SOURCE_KMEM_WASTE, sampler->progs.kmem_waste_kmalloc,
-			&sampler->links.kmem_waste_kmalloc },
-		{ PILOTLIGHT_SOURCE_KMEM_WASTE, sampler->progs.kmem_waste_cache,
-			&sampler->links.kmem_waste_cache },
+		PROGRAM(KMEM_LIVE, kmem_live_kfree),
+		PROGRAM(KMEM_LIVE, kmem_live_cache_free),
+		PROGRAM(KMEM_LIVE, kmem_live_page_free),
+		PROGRAM(KMEM_LIVE, kmem_live_kmalloc),
+		PROGRAM(KMEM_LIVE, kmem_live_cache),
+		PROGRAM(KMEM_LIVE, kmem_live_pages),
+		PROGRAM(KMEM_ALLOC, kmem_alloc_kmalloc),
+		PROGRAM(KMEM_ALLOC, kmem_alloc_cache),
+		PROGRAM(KMEM_ALLOC, kmem_alloc_pages),
+		PROGRAM(KMEM_WASTE, kmem_waste_kmalloc),
+		PROGRAM(KMEM_WASTE, kmem_waste_cache),
 	};
+#undef PROGRAM
 
 	memcpy(ret_programs, programs, sizeof(programs));
 }
