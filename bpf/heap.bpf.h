@@ -13,7 +13,10 @@
  *     the old address when it begins. If it fails, the old one lives on.
  *  3. A process that is killed for lack of memory is noted among what lives, at no address. So the
  *     engine keeps what it held until then.
- *  4. A program without probes at some allocator, as during the first milliseconds after it mapped
+ *  4. An allocator may sample itself, and report each sample by a USDT probe with the bytes that it
+ *     stands for. Then reports count, and calls do not: malloc() may have its breakpoint since
+ *     before the allocator was mapped. execve() ends that.
+ *  5. A program without probes at some allocator, as during the first milliseconds after it mapped
  *     it, frees addresses that were never noted. That is a look-up that fails.
  */
 #pragma once
@@ -22,6 +25,7 @@
 #include "kernel_types.h"
 #include "live.bpf.h"
 #include "pilotlight/event.h"
+#include "pilotlight/probe_argument.h"
 
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
@@ -66,6 +70,15 @@ static __always_inline int is_64_bit(const struct pt_regs *ctx)
 static __always_inline __u32 current_tgid(void)
 {
 	return tgid_of(bpf_get_current_task_btf());
+}
+
+/* Do calls of the process's allocator count, as it does not report its own samples? */
+static __always_inline int counts_calls(const struct pt_regs *ctx)
+{
+	__u32 tgid = current_tgid();
+	const __u8 *followed = bpf_map_lookup_elem(&followed_tgids, &tgid);
+
+	return is_64_bit(ctx) && !(followed && *followed & PILOTLIGHT_FOLLOWED_REPORTS);
 }
 
 /* Is another allocation of this thread under way, which calls this one? A call that is noted
@@ -167,7 +180,7 @@ static __always_inline void begin_call(
 		.process_ns = bpf_get_current_task_btf()->start_boottime,
 	};
 
-	if (!is_64_bit(ctx) || (under_way && is_nested(under_way, ctx, now)))
+	if (!counts_calls(ctx) || (under_way && is_nested(under_way, ctx, now)))
 		return;
 	if (wants_live_heap && replaced)
 		take_replaced(&call, replaced);
@@ -185,7 +198,7 @@ static __always_inline void begin_plain_call(struct pt_regs *ctx, __u64 bytes)
 		return;
 	}
 	under_way = find_call();
-	if (is_64_bit(ctx) && !(under_way && is_nested(under_way, ctx, bpf_ktime_get_ns())))
+	if (counts_calls(ctx) && !(under_way && is_nested(under_way, ctx, bpf_ktime_get_ns())))
 		sample_allocation(ctx, &occasion, bytes, SKIP_CALLED);
 }
 
@@ -298,5 +311,78 @@ int heap_return(struct pt_regs *ctx)
 	sample_allocation(ctx, &occasion, bytes, SKIP_KERNEL);
 	if (wants_live_heap)
 		sample_live(ctx, &occasion, bytes, address);
+	return 0;
+}
+
+/* --- an allocator's reports --- */
+
+static __always_inline __u64 read_argument(struct pt_regs *ctx, __u32 argument)
+{
+	enum pilotlight_argument_kind kind = pilotlight_argument_kind(argument);
+	__u32 index = pilotlight_argument_register(argument);
+	__u64 value = (__u64)pilotlight_argument_number(argument), address;
+
+	if (kind == PILOTLIGHT_ARGUMENT_CONSTANT)
+		return value;
+	if (index >= PILOTLIGHT_ARGUMENT_REGISTERS ||
+		bpf_probe_read_kernel(
+			&address, sizeof(address), (void *)ctx + index * sizeof(value)))
+		return 0;
+	if (kind == PILOTLIGHT_ARGUMENT_REGISTER)
+		return pilotlight_argument_cut(argument, address);
+	address += value;
+	if (bpf_probe_read_user(&value, sizeof(value), (void *)address))
+		return 0;
+	return pilotlight_argument_cut(argument, value);
+}
+
+/* The process's calls do not count, even if a report comes before the engine says so. */
+static __always_inline void note_reports(void)
+{
+	__u32 tgid = current_tgid();
+	__u8 *followed = bpf_map_lookup_elem(&followed_tgids, &tgid);
+
+	if (followed && !(*followed & PILOTLIGHT_FOLLOWED_REPORTS))
+		*followed = PILOTLIGHT_FOLLOWED | PILOTLIGHT_FOLLOWED_REPORTS;
+}
+
+/* otel_memory:alloc(address, size, weight): the weight is the bytes that the sample stands for. The
+ * cookie says where the first and the third one are. */
+SEC("?uprobe")
+int heap_report_alloc(struct pt_regs *ctx)
+{
+	__u64 arguments = bpf_get_attach_cookie(ctx), address, weight;
+	struct occasion occasion;
+
+	if (!is_64_bit(ctx))
+		return 0;
+	note_reports();
+	address = read_argument(ctx, (__u32)arguments);
+	weight = read_argument(ctx, (__u32)(arguments >> 32));
+	if (!address || !weight)
+		return 0;
+	sample_allocation(ctx, &occasion, weight, SKIP_KERNEL);
+	if (wants_live_heap)
+		sample_live(ctx, &occasion, weight, address);
+	return 0;
+}
+
+/* otel_memory:free(address) */
+SEC("?uprobe")
+int heap_report_free(struct pt_regs *ctx)
+{
+	if (is_64_bit(ctx))
+		end_live(read_argument(ctx, (__u32)bpf_get_attach_cookie(ctx)));
+	return 0;
+}
+
+/* Another program has another allocator. */
+SEC("?tp_btf/sched_process_exec")
+int heap_exec(__u64 *ctx)
+{
+	__u32 tgid = current_tgid();
+	__u8 value = PILOTLIGHT_FOLLOWED;
+
+	bpf_map_update_elem(&followed_tgids, &tgid, &value, BPF_EXIST);
 	return 0;
 }

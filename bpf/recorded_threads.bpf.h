@@ -60,11 +60,16 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(follow_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 parent_tgid = tgid_of(parent), child_tgid = tgid_of(child);
-	__u8 one = 1;
+	const __u8 *followed;
+	__u8 value;
 
-	if (parent_tgid == child_tgid || !bpf_map_lookup_elem(&followed_tgids, &parent_tgid))
+	if (parent_tgid == child_tgid)
 		return 0;
-	if (bpf_map_update_elem(&followed_tgids, &child_tgid, &one, BPF_ANY))
+	followed = bpf_map_lookup_elem(&followed_tgids, &parent_tgid);
+	if (!followed)
+		return 0;
+	value = *followed;
+	if (bpf_map_update_elem(&followed_tgids, &child_tgid, &value, BPF_ANY))
 		__sync_fetch_and_add(&children_not_followed, 1);
 	return 0;
 }

@@ -127,7 +127,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, __u8);
+	__type(value, __u8); /* enum pilotlight_followed */
 } followed_tgids SEC(".maps");
 
 /*

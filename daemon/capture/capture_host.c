@@ -331,7 +331,7 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 		if (r == 0)
 			r = block_programs_start(host->programs, &host->settings, fault);
 		if (r == 0)
-			r = heap_programs_start(host->programs, &host->settings);
+			r = heap_programs_start(host->programs);
 		if (r < 0 && !host->is_started)
 			capture_host_stop(host);
 		host->is_started = host->is_started || r == 0;
@@ -369,9 +369,9 @@ int capture_host_follow(struct capture_host *host, pid_t pid)
 {
 	int map_fd = bpf_map__fd(host->programs->maps.followed_tgids);
 	uint32_t tgid = (uint32_t)pid;
-	uint8_t one = 1;
+	uint8_t value = PILOTLIGHT_FOLLOWED;
 
-	return bpf_map_update_elem(map_fd, &tgid, &one, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(map_fd, &tgid, &value, BPF_ANY) ? -errno : 0;
 }
 
 /*
@@ -407,10 +407,10 @@ int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns)
 int capture_host_set_probe(struct capture_host *host, const struct pilotlight_capture_probe *probe)
 {
 	uint32_t pid = probe->pid;
-	uint8_t one;
+	uint8_t value;
 
 	if (!host->settings.filters_processes ||
-		bpf_map_lookup_elem(bpf_map__fd(host->programs->maps.followed_tgids), &pid, &one))
+		bpf_map_lookup_elem(bpf_map__fd(host->programs->maps.followed_tgids), &pid, &value))
 		return -EPERM;
 	return heap_programs_set_probe(host->programs, &host->settings, probe, &host->heap);
 }

@@ -6,11 +6,13 @@
 #include "capture/amount_programs.h"
 #include "capture/capture.h"
 #include "capture/kernel_cost.h"
+#include "capture/program_list.h"
 #include "capture/uprobe_tree.h"
 #include "pilotlight/capture_message.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -24,7 +26,8 @@ enum {
 	PROBES_MAX = 1024,
 	PROBES_STEP = 64,
 	VICTIM_ARGUMENTS = 3, /* with the one that all tracepoints have */
-	CALLS_MAX = 8192,     /* threads that allocate at the same time; older notes make room */
+	TRACEPOINTS = 2,
+	CALLS_MAX = 8192, /* threads that allocate at the same time; older notes make room */
 };
 
 /* The program where a function begins; NULL: none. */
@@ -43,8 +46,13 @@ static struct bpf_program *program_of(const struct sampler *programs, uint32_t f
 		return programs->progs.heap_realloc;
 	case PILOTLIGHT_HEAP_POSIX_MEMALIGN:
 		return programs->progs.heap_posix_memalign;
+	case PILOTLIGHT_HEAP_REPORT_ALLOC:
+		return programs->progs.heap_report_alloc;
 	case PILOTLIGHT_HEAP_FREE:
 		return programs->progs.heap_free;
+	case PILOTLIGHT_HEAP_REPORT_FREE:
+		return programs->progs.heap_report_free;
+	case PILOTLIGHT_HEAP_REPORTS:
 	case PILOTLIGHT_HEAP_FUNCTIONS:
 		break;
 	}
@@ -79,18 +87,29 @@ static bool has_victim_task(void)
 	return has;
 }
 
-int heap_programs_start(struct sampler *programs, const struct capture_settings *settings)
+/* What is attached to the kernel's tracepoints. */
+static void list(struct sampler *programs, struct listed_program ret_programs[TRACEPOINTS])
 {
-	if (!are_live_wanted(settings) || programs->links.heap_victim)
-		return 0;
-	programs->links.heap_victim = bpf_program__attach(programs->progs.heap_victim);
-	return programs->links.heap_victim ? 0 : -errno;
+	ret_programs[0] =
+		(struct listed_program){ programs->progs.heap_exec, &programs->links.heap_exec };
+	ret_programs[1] = (struct listed_program){ programs->progs.heap_victim,
+		&programs->links.heap_victim };
+}
+
+int heap_programs_start(struct sampler *programs)
+{
+	struct listed_program listed[TRACEPOINTS];
+
+	list(programs, listed);
+	return program_list_attach(listed, TRACEPOINTS);
 }
 
 void heap_programs_stop(struct sampler *programs, struct heap_probes *probes)
 {
-	bpf_link__destroy(programs->links.heap_victim);
-	programs->links.heap_victim = NULL;
+	struct listed_program listed[TRACEPOINTS];
+
+	list(programs, listed);
+	program_list_detach(listed, TRACEPOINTS);
 	heap_probes_done(probes);
 }
 
@@ -99,9 +118,11 @@ int heap_programs_prepare(
 {
 	bool is_wanted = are_wanted(settings), is_live = are_live_wanted(settings);
 
-	for (uint32_t i = 0; i < PILOTLIGHT_HEAP_FUNCTIONS; i++)
+	for (uint32_t i = 0; i < PILOTLIGHT_HEAP_REPORTS; i++)
 		(void)bpf_program__set_autoload(program_of(programs, i), is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.heap_free, is_live);
+	(void)bpf_program__set_autoload(programs->progs.heap_report_free, is_live);
+	(void)bpf_program__set_autoload(programs->progs.heap_exec, is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.heap_return, is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.heap_victim, is_live);
 	(void)bpf_map__set_autocreate(programs->maps.heap_calls, is_wanted);
@@ -141,6 +162,8 @@ static int set_probe(const struct pilotlight_capture_probe *probe, struct bpf_pr
 	const struct uprobe_place place = {
 		.path = path,
 		.offset = probe->offset,
+		.semaphore_offset = probe->semaphore,
+		.cookie = probe->arguments,
 		.is_return = is_return,
 	};
 	int r = make_room(probes);
@@ -159,9 +182,19 @@ static int set_probe(const struct pilotlight_capture_probe *probe, struct bpf_pr
 /* Does the address count, or may it call another function that allocates? */
 static bool needs_return(const struct capture_settings *settings, uint32_t function)
 {
-	if (function == PILOTLIGHT_HEAP_FREE)
+	if (function == PILOTLIGHT_HEAP_FREE || function == PILOTLIGHT_HEAP_REPORT_ALLOC ||
+		function == PILOTLIGHT_HEAP_REPORT_FREE)
 		return false;
 	return are_live_wanted(settings) || function != PILOTLIGHT_HEAP_MALLOC;
+}
+
+static int note_reports(const struct sampler *programs, uint32_t pid)
+{
+	const uint8_t value = PILOTLIGHT_FOLLOWED | PILOTLIGHT_FOLLOWED_REPORTS;
+	const int map_fd = bpf_map__fd(programs->maps.followed_tgids);
+
+	/* A process that has ended is followed no more. */
+	return bpf_map_update_elem(map_fd, &pid, &value, BPF_EXIST) ? -errno : 0;
 }
 
 int heap_programs_set_probe(struct sampler *programs, const struct capture_settings *settings,
@@ -172,6 +205,8 @@ int heap_programs_set_probe(struct sampler *programs, const struct capture_setti
 
 	if (!are_wanted(settings))
 		return -EOPNOTSUPP;
+	if (probe->function == PILOTLIGHT_HEAP_REPORTS)
+		return note_reports(programs, probe->pid);
 	if (!program || probe->pid == 0 || probe->pid > INT32_MAX)
 		return -EINVAL;
 	if (!bpf_program__autoload(program))
@@ -192,8 +227,11 @@ void heap_probes_done(struct heap_probes *probes)
 
 void heap_programs_add_cost(const struct sampler *programs, uint64_t *ns)
 {
-	for (uint32_t i = 0; i < PILOTLIGHT_HEAP_FUNCTIONS; i++)
+	struct listed_program listed[TRACEPOINTS];
+
+	for (uint32_t i = 0; i < PILOTLIGHT_HEAP_REPORTS; i++)
 		kernel_cost_add_program(bpf_program__fd(program_of(programs, i)), NULL, ns);
 	kernel_cost_add_program(bpf_program__fd(programs->progs.heap_return), NULL, ns);
-	kernel_cost_add_program(bpf_program__fd(programs->progs.heap_victim), NULL, ns);
+	list((struct sampler *)programs, listed);
+	program_list_add_cost(listed, TRACEPOINTS, ns);
 }

@@ -27,10 +27,10 @@ int heap_programs_prepare(
 	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
 
 /*
- * Begins to note which processes are killed for lack of memory, if what lives is sampled. Starting
- * twice does nothing. Returns 0 or -errno.
+ * Begins to note which processes execute other programs, if heaps are sampled, and which ones are
+ * killed for lack of memory, if what lives is. Starting twice does nothing. Returns 0 or -errno.
  */
-int heap_programs_start(struct sampler *programs, const struct capture_settings *settings);
+int heap_programs_start(struct sampler *programs);
 
 /* Ends that, and removes all probes. */
 void heap_programs_stop(struct sampler *programs, struct heap_probes *probes);

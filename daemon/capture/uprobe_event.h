@@ -22,7 +22,9 @@ struct uprobe_place {
 	const char *path;
 	uint64_t offset;	   /* of the instruction, in the file */
 	uint64_t semaphore_offset; /* of a USDT probe's semaphore, in the file; 0: it has none */
-	bool is_return;		   /* hit when the function that begins there returns */
+	uint64_t cookie; /* of the program, bpf_get_attach_cookie(); uprobe_tree_open() alone has it
+			  */
+	bool is_return;	 /* hit when the function that begins there returns */
 };
 
 /*

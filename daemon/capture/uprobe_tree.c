@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
+#include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,7 @@ enum {
 
 struct uprobe_tree {
 	char name[NAME_BYTES]; /* of the definition; "": none */
+	int link_fd;	       /* of the program that has a cookie; -1: none */
 	size_t count;
 	int fds[THREADS_MAX]; /* an event for each thread */
 };
@@ -120,13 +122,18 @@ static int open_thread(struct uprobe_tree *tree, uint64_t id, pid_t tid, bool is
  * All events of a definition run the program that one of them has. That one is not inherited: Linux
  * 6.18 gives the heirs the program, too, and the first of them that ends takes it from all.
  */
-static int attach_program(struct uprobe_tree *tree, uint64_t id, pid_t pid, int program_fd)
+static int attach_program(
+	struct uprobe_tree *tree, uint64_t id, pid_t pid, int program_fd, uint64_t cookie)
 {
+	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie);
 	int r = open_thread(tree, id, pid, false);
 
-	if (r == 0 && ioctl(tree->fds[0], PERF_EVENT_IOC_SET_BPF, program_fd) < 0)
-		r = -errno;
-	return r;
+	if (r < 0)
+		return r;
+	if (cookie == 0)
+		return ioctl(tree->fds[0], PERF_EVENT_IOC_SET_BPF, program_fd) < 0 ? -errno : 0;
+	tree->link_fd = bpf_link_create(program_fd, tree->fds[0], BPF_PERF_EVENT, &options);
+	return tree->link_fd < 0 ? tree->link_fd : 0;
 }
 
 /* A thread that ends meanwhile needs no event, but the process needs one. */
@@ -161,11 +168,12 @@ int uprobe_tree_open(const struct uprobe_place *place, pid_t pid, int program_fd
 
 	if (!tree)
 		return -ENOMEM;
+	tree->link_fd = -1;
 	r = define(tree, place, number);
 	if (r == 0)
 		r = read_id(tree, &id);
 	if (r == 0)
-		r = attach_program(tree, id, pid, program_fd);
+		r = attach_program(tree, id, pid, program_fd, place->cookie);
 	if (r == 0)
 		r = open_threads(tree, id, pid);
 	if (r < 0)
@@ -181,6 +189,8 @@ void uprobe_tree_close(struct uprobe_tree *tree)
 	/* What was inherited ends with the event it comes from. */
 	while (tree->count > 0)
 		(void)close(tree->fds[--tree->count]);
+	if (tree->link_fd >= 0)
+		(void)close(tree->link_fd);
 	if (tree->name[0])
 		undefine(tree->name);
 	free(tree);

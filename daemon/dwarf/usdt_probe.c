@@ -50,7 +50,8 @@ static int find_offset(
 	return -ENOEXEC;
 }
 
-static int add_place(struct notes *notes, const uint64_t addresses[ADDRESSES])
+static int add_place(
+	struct notes *notes, const uint64_t addresses[ADDRESSES], const char *arguments)
 {
 	const uint64_t moved = notes->base && addresses[1] ? notes->base - addresses[1] : 0;
 	struct usdt_place place = { .semaphore = 0 };
@@ -62,6 +63,7 @@ static int add_place(struct notes *notes, const uint64_t addresses[ADDRESSES])
 		return r;
 	if (notes->count == USDT_PLACES_MAX)
 		return -E2BIG;
+	usdt_arguments_parse(arguments, place.arguments);
 	notes->places[notes->count++] = place;
 	return 0;
 }
@@ -82,7 +84,7 @@ static int read_note(struct notes *notes, const uint8_t *bytes, size_t size)
 {
 	const size_t word_bytes = elf_file_word_bytes(notes->file);
 	uint64_t addresses[ADDRESSES];
-	const char *provider, *name;
+	const char *provider, *name, *arguments;
 	size_t at = 0;
 
 	if (size < ADDRESSES * word_bytes)
@@ -93,9 +95,10 @@ static int read_note(struct notes *notes, const uint8_t *bytes, size_t size)
 	name = provider ? take_text(bytes, size, &at) : NULL;
 	if (!name)
 		return -ENOEXEC;
-	return strcmp(provider, notes->provider) == 0 && strcmp(name, notes->name) == 0
-		       ? add_place(notes, addresses)
-		       : 0;
+	if (strcmp(provider, notes->provider) != 0 || strcmp(name, notes->name) != 0)
+		return 0;
+	arguments = take_text(bytes, size, &at);
+	return add_place(notes, addresses, arguments ? arguments : "");
 }
 
 static uint64_t align(uint64_t size)

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "dwarf/usdt_argument.h"
 #include "symbol/elf_file.h"
 
 #include <stddef.h>
@@ -21,6 +22,8 @@ enum { USDT_PLACES_MAX = 64 };
 struct usdt_place {
 	uint64_t code;
 	uint64_t semaphore; /* 0: none */
+	uint32_t arguments[USDT_ARGUMENTS_MAX];
+	uint32_t reserved;
 };
 
 /*

@@ -2,8 +2,10 @@
 #include "engine/heap_functions.h"
 
 #include "base/array.h"
+#include "dwarf/usdt_probe.h"
 #include "symbol/elf_functions.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -149,13 +151,61 @@ static uint64_t probe_offset(int fd, uint64_t offset)
 	return offset;
 }
 
+/* Adds the places of a probe. Returns how many, or -errno. */
+static int add_probe(const struct elf_file *file, const char *name,
+	enum pilotlight_heap_function function, struct heap_function functions[], size_t max)
+{
+	struct usdt_place places[USDT_PLACES_MAX];
+	size_t count = 0;
+	int r = usdt_probe_find(file, "otel_memory", name, places, &count);
+
+	if (r < 0)
+		return r;
+	if (count > max)
+		return -E2BIG;
+	for (size_t i = 0; i < count; i++) {
+		const uint32_t address = places[i].arguments[0];
+		const uint32_t weight =
+			function == PILOTLIGHT_HEAP_REPORT_ALLOC ? places[i].arguments[2] : 0;
+
+		if (!address || (function == PILOTLIGHT_HEAP_REPORT_ALLOC && !weight))
+			return -EOPNOTSUPP;
+		functions[i] = (struct heap_function){
+			.offset = places[i].code,
+			.function = function,
+			.semaphore = places[i].semaphore,
+			.arguments = address | (uint64_t)weight << 32,
+		};
+	}
+	return (int)count;
+}
+
+/* Without one of the probes, or if it cannot be read, calls are counted instead. */
+static int find_reports(int fd, struct heap_function functions[HEAP_FUNCTIONS_MAX])
+{
+	struct elf_file file;
+	int allocs, frees, r = elf_file_init(&file, fd);
+
+	if (r < 0)
+		return r;
+	allocs = add_probe(
+		&file, "alloc", PILOTLIGHT_HEAP_REPORT_ALLOC, functions, HEAP_FUNCTIONS_MAX);
+	if (allocs < 0)
+		return allocs;
+	frees = add_probe(&file, "free", PILOTLIGHT_HEAP_REPORT_FREE, functions + allocs,
+		HEAP_FUNCTIONS_MAX - (size_t)allocs);
+	return frees < 0 ? frees : allocs + frees;
+}
+
 int heap_functions_find(int fd, struct heap_function functions[HEAP_FUNCTIONS_MAX])
 {
 	struct elf_function found[HEAP_FUNCTIONS_MAX];
 	const char *names[ARRAY_SIZE(known)];
 	size_t count;
-	int r;
+	int r = find_reports(fd, functions);
 
+	if (r > 0 || r == -ENOMEM)
+		return r;
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		names[i] = known[i].name;
 	r = elf_functions_find(fd, names, ARRAY_SIZE(known), found, HEAP_FUNCTIONS_MAX, &count);

@@ -29,12 +29,16 @@ struct allocator {
 
 struct watched {
 	pid_t pid;
+	bool reports; /* its allocator samples itself */
 	size_t count;
 	struct {
 		uint32_t allocator;
 		uint64_t since_ns; /* when all its probes were set */
 	} probed[ALLOCATORS_OF_PROCESS_MAX];
 };
+
+/* Of the allocators of a mapping. */
+enum wanted { WANTS_ALL, WANTS_REPORTERS };
 
 struct heap_watch {
 	struct capture *capture;
@@ -184,10 +188,30 @@ static int set_probes(struct heap_watch *watch, pid_t pid, const struct process_
 				continue;
 			probe.function = (uint32_t)kind;
 			probe.offset = allocator->functions[i].offset;
+			probe.semaphore = allocator->functions[i].semaphore;
+			probe.arguments = allocator->functions[i].arguments;
 			r = capture_set_probe(watch->capture, &probe);
 			if (r == 0)
 				watch->counters.probes++;
 		}
+	return r;
+}
+
+static bool reports(const struct allocator *allocator)
+{
+	return allocator->functions[0].function == PILOTLIGHT_HEAP_REPORT_ALLOC;
+}
+
+/* From now on its calls do not count, and nor do those of what it forks. */
+static int begin_reports(struct heap_watch *watch, struct watched *process)
+{
+	const struct pilotlight_capture_probe probe = {
+		.pid = (uint32_t)process->pid,
+		.function = PILOTLIGHT_HEAP_REPORTS,
+	};
+	int r = process->reports ? 0 : capture_set_probe(watch->capture, &probe);
+
+	process->reports |= r == 0;
 	return r;
 }
 
@@ -199,27 +223,40 @@ static bool has_probes(const struct watched *process, uint32_t allocator)
 	return false;
 }
 
-static int probe(struct heap_watch *watch, struct watched *process,
-	const struct process_mapping *mapping, const struct mapped_file *file)
+static int probe_once(struct heap_watch *watch, struct watched *process,
+	const struct process_mapping *mapping, uint32_t allocator)
 {
-	int allocator = find_allocator(watch, process->pid, mapping, file), r;
+	int r;
 
-	if (allocator < 0)
-		return allocator == -ENOEXEC ? 0 : allocator;
-	if (has_probes(process, (uint32_t)allocator))
+	if (has_probes(process, allocator))
 		return 0;
 	if (process->count == ALLOCATORS_OF_PROCESS_MAX)
 		return -ENOSPC;
 	r = set_probes(watch, process->pid, mapping, &watch->allocators[allocator]);
 	if (r < 0)
 		return r;
-	process->probed[process->count].allocator = (uint32_t)allocator;
+	process->probed[process->count].allocator = allocator;
 	process->probed[process->count++].since_ns = clock_monotonic_ns();
 	return 0;
 }
 
-static void map(
-	struct heap_watch *watch, struct watched *process, const struct process_mapping *mapping)
+static int probe(struct heap_watch *watch, struct watched *process,
+	const struct process_mapping *mapping, const struct mapped_file *file, enum wanted wanted)
+{
+	int number = find_allocator(watch, process->pid, mapping, file), r;
+	bool is_reporter;
+
+	if (number < 0)
+		return number == -ENOEXEC ? 0 : number;
+	is_reporter = reports(&watch->allocators[number]);
+	if (!is_reporter && (wanted == WANTS_REPORTERS || process->reports))
+		return 0;
+	r = probe_once(watch, process, mapping, (uint32_t)number);
+	return r == 0 && is_reporter ? begin_reports(watch, process) : r;
+}
+
+static void map(struct heap_watch *watch, struct watched *process,
+	const struct process_mapping *mapping, enum wanted wanted)
 {
 	struct mapped_file file;
 	int r;
@@ -227,7 +264,7 @@ static void map(
 	process_table_file(watch->processes, mapping->file, &file);
 	if (!file.is_regular)
 		return;
-	r = probe(watch, process, mapping, &file);
+	r = probe(watch, process, mapping, &file, wanted);
 	if (r < 0)
 		note_refusal(watch, process->pid, file.path, r);
 }
@@ -237,21 +274,32 @@ void heap_watch_mapped(struct heap_watch *watch, pid_t pid, const struct process
 	struct watched *process = find(watch, pid);
 
 	if (process)
-		map(watch, process, mapping);
+		map(watch, process, mapping, WANTS_ALL);
+}
+
+void heap_watch_executed(struct heap_watch *watch, pid_t pid)
+{
+	struct watched *process = find(watch, pid);
+
+	if (process)
+		process->reports = false;
+}
+
+static void map_all(struct heap_watch *watch, struct watched *process, enum wanted wanted)
+{
+	const struct process_mapping *mappings;
+	size_t count = process_table_mappings(
+		watch->processes, process->pid, clock_monotonic_ns(), &mappings);
+
+	for (size_t i = 0; i < count; i++)
+		map(watch, process, &mappings[i], wanted);
 }
 
 int heap_watch_begin(struct heap_watch *watch, struct fault *fault)
 {
-	const struct process_mapping *mappings;
-	size_t count;
-
 	for (size_t i = 0; i < watch->watched_count; i++) {
-		struct watched *process = &watch->watched[i];
-
-		count = process_table_mappings(
-			watch->processes, process->pid, clock_monotonic_ns(), &mappings);
-		for (size_t j = 0; j < count; j++)
-			map(watch, process, &mappings[j]);
+		map_all(watch, &watch->watched[i], WANTS_REPORTERS);
+		map_all(watch, &watch->watched[i], WANTS_ALL);
 	}
 	if (watch->counters.probes > 0 || watch->error == 0)
 		return 0;
@@ -269,6 +317,7 @@ void heap_watch_forked(struct heap_watch *watch, pid_t parent, pid_t child, uint
 
 	if (!from || parent == child)
 		return;
+	process.reports = from->reports;
 	/* The kernel copies what is there. Nothing goes twice if a fork met the setting of probes:
 	 * then the child has some of them, and gets all of them again (bpf/heap.bpf.h). */
 	for (size_t i = 0; i < from->count; i++)

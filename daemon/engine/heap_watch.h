@@ -6,6 +6,9 @@
  * the kernel, and keeps them over execve(). So only a file that is new to a family of processes
  * has none for some milliseconds after it was mapped.
  *
+ * In a process that has mapped an allocator that samples itself (engine/heap_functions.h), its
+ * reports count alone, and no others get probes from then on.
+ *
  * It also knows which of them still hold what they allocated.
  *
  * Everything is bounded (I4): processes, allocators, and those of a process. What exceeds a bound
@@ -48,6 +51,7 @@ int heap_watch_begin(struct heap_watch *watch, struct fault *fault);
 
 /* What the side-band reports of any process, in the order of time. */
 void heap_watch_forked(struct heap_watch *watch, pid_t parent, pid_t child, uint64_t time_ns);
+void heap_watch_executed(struct heap_watch *watch, pid_t pid);
 void heap_watch_mapped(struct heap_watch *watch, pid_t pid, const struct process_mapping *mapping);
 void heap_watch_ended(struct heap_watch *watch, pid_t pid);
 

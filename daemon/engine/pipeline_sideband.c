@@ -82,6 +82,8 @@ static void handle_sideband(void *context, const struct sideband_record *record)
 		break;
 	case SIDEBAND_EXEC:
 		(void)process_table_exec(pipeline->processes, record->pid, record->time_ns);
+		if (pipeline->heap)
+			heap_watch_executed(pipeline->heap, record->pid);
 		break;
 	case SIDEBAND_FORK:
 		(void)process_table_fork(

@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-enum { PILOTLIGHT_CAPTURE_VERSION = 8 };
+enum { PILOTLIGHT_CAPTURE_VERSION = 9 };
 
 enum pilotlight_capture_operation {
 	/*
@@ -41,9 +41,10 @@ enum pilotlight_capture_operation {
 	PILOTLIGHT_CAPTURE_TAKE_BLOCKED, /* value: a time, CLOCK_MONOTONIC in ns; takes the time of
 					    threads that have been blocked since before */
 	/*
-	 * probe: sets a breakpoint at an allocator's function, in a process that is followed and in
-	 * what it forks from then on. -EPERM: it is not followed; -EOPNOTSUPP: heaps are not
-	 * sampled; -ENOSPC: there are too many; or -errno of uprobe_tree_open().
+	 * probe: sets a breakpoint at an allocator's function, or at a probe in it, in a process
+	 * that is followed and in what it forks from then on. -EPERM: it is not followed;
+	 * -EOPNOTSUPP: heaps are not sampled; -ENOSPC: there are too many; or -errno of
+	 * uprobe_tree_open().
 	 */
 	PILOTLIGHT_CAPTURE_PROBE,
 	/*
@@ -65,7 +66,12 @@ enum pilotlight_heap_function {
 	PILOTLIGHT_HEAP_CALLOC,	       /* by the product of both, */
 	PILOTLIGHT_HEAP_REALLOC,       /* by its second, and frees its first; */
 	PILOTLIGHT_HEAP_POSIX_MEMALIGN,
-	PILOTLIGHT_HEAP_FREE, /* frees its first one */
+	PILOTLIGHT_HEAP_REPORT_ALLOC, /* a USDT probe of an allocator that samples itself */
+	PILOTLIGHT_HEAP_FREE,	      /* frees its first one */
+	PILOTLIGHT_HEAP_REPORT_FREE,  /* a USDT probe: a sampled allocation is freed */
+	/* Sets no breakpoint: calls of the process's allocators no longer count, as its reports do,
+	 * until it executes another program. What it forks does the same. */
+	PILOTLIGHT_HEAP_REPORTS,
 	PILOTLIGHT_HEAP_FUNCTIONS,
 };
 
@@ -76,8 +82,11 @@ struct pilotlight_capture_probe {
 	/* The range of a mapping of the process, and where the function begins in its file. */
 	uint64_t mapping_start, mapping_end;
 	uint64_t offset;
+	/* Of a USDT probe: where its semaphore is in the file, or 0; and where two arguments are
+	 * (pilotlight/probe_argument.h): the address, and in the upper half the weight. */
+	uint64_t semaphore, arguments;
 };
-_Static_assert(sizeof(struct pilotlight_capture_probe) == 32, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_probe) == 48, "padding");
 
 enum pilotlight_capture_fd {
 	PILOTLIGHT_CAPTURE_FD_STACKS_0,
@@ -134,7 +143,7 @@ struct pilotlight_capture_request {
 	struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS];
 };
 _Static_assert(sizeof(struct pilotlight_capture_request) ==
-		       88 + sizeof(struct pilotlight_runtime) + PILOTLIGHT_SOURCES * 8 +
+		       104 + sizeof(struct pilotlight_runtime) + PILOTLIGHT_SOURCES * 8 +
 			       PILOTLIGHT_COUNTED_EVENTS * sizeof(struct pilotlight_counted_event),
 	"padding");
 

@@ -239,6 +239,13 @@ struct pilotlight_known_stack {
 };
 _Static_assert(sizeof(struct pilotlight_known_stack) == 16, "padding");
 
+/* The value of a process in the map of those that are followed: PILOTLIGHT_FOLLOWED, and maybe: */
+enum pilotlight_followed {
+	PILOTLIGHT_FOLLOWED = 1,
+	/* Its allocator samples itself and reports it by probes (PILOTLIGHT_HEAP_REPORTS). */
+	PILOTLIGHT_FOLLOWED_REPORTS = 2,
+};
+
 /*
  * A sampled allocation that lives. The map `live` has the key until the address is freed. Whether
  * an allocation lives is what the map says and nothing else: frees send no records. A sample of the

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "drain/drain.h"
 #include "drain/live_map.h"
+#include "pilotlight/probe_argument.h"
 #include "tests/harness/privilege.h"
 
 #include <bpf/bpf.h>
@@ -127,6 +128,25 @@ static void fork_and_free(int i)
 	(void)waitpid(pid, NULL, 0);
 }
 
+/* Where an allocator that samples itself has its probes. Their arguments are those of the call. */
+static __attribute__((noinline)) void report_alloc(void *address, size_t bytes, uint64_t weight)
+{
+	__asm__ volatile("" : : "r"(address), "r"(bytes), "r"(weight) : "memory");
+}
+
+static __attribute__((noinline)) void report_free(void *address)
+{
+	__asm__ volatile("" : : "r"(address) : "memory");
+}
+
+static void report_each(int i)
+{
+	kept[i] = library.malloc(777);
+	report_alloc(kept[i], 100, 1000);
+	if (i % 2)
+		report_free(kept[i]);
+}
+
 static const struct use {
 	const char *name;
 	void (*call)(int i);
@@ -142,6 +162,7 @@ static const struct use {
 	{ "realloc to 0", shrink_to_nothing, 1000, 0 },
 	{ "free", free_at_once, 1000, 0 },
 	{ "free of a copy", fork_and_free, 1000, 1000 },
+	{ "reports", report_each, 1000, 500 },
 };
 
 /* --- sampling it --- */
@@ -267,6 +288,33 @@ static void set_probes(pid_t pid)
 		assert_int_equal(set_probe(pid, functions[i].name, functions[i].function), 0);
 }
 
+static uint32_t argument(uint32_t index)
+{
+	return (uint32_t)PILOTLIGHT_ARGUMENT_REGISTER << PILOTLIGHT_ARGUMENT_KIND_SHIFT |
+	       3U << PILOTLIGHT_ARGUMENT_SIZE_SHIFT | index << PILOTLIGHT_ARGUMENT_REGISTER_SHIFT;
+}
+
+/* Of 16 registers and more, %rdi is the 15th that the kernel pushes, %rdx the 13th. */
+static void set_report_probes(pid_t pid)
+{
+	struct pilotlight_capture_probe probe = probe_of((const void *)(uintptr_t)report_free);
+
+	probe.pid = (uint32_t)pid;
+	probe.function = PILOTLIGHT_HEAP_REPORT_FREE;
+	probe.arguments = argument(14);
+	assert_int_equal(capture_set_probe(fixture.capture, &probe), 0);
+	probe = probe_of((const void *)(uintptr_t)report_alloc);
+	probe.pid = (uint32_t)pid;
+	probe.function = PILOTLIGHT_HEAP_REPORT_ALLOC;
+	probe.arguments = argument(14) | (uint64_t)argument(12) << 32;
+	assert_int_equal(capture_set_probe(fixture.capture, &probe), 0);
+	probe = (struct pilotlight_capture_probe){
+		.pid = (uint32_t)pid,
+		.function = PILOTLIGHT_HEAP_REPORTS,
+	};
+	assert_int_equal(capture_set_probe(fixture.capture, &probe), 0);
+}
+
 /* Forks the program, lets it run with probes, and ends it. */
 static void play(const struct use *use, uint64_t *ret_live)
 {
@@ -290,6 +338,8 @@ static void play(const struct use *use, uint64_t *ret_live)
 	}
 	assert_int_equal(capture_follow(fixture.capture, pid), 0);
 	set_probes(pid);
+	if (use->call == report_each)
+		set_report_probes(pid);
 	assert_int_equal(write(turns[0][1], &byte, 1), 1);
 	assert_int_equal(read(turns[1][0], &byte, 1), 1);
 	drain_once();

@@ -72,13 +72,14 @@ static inline void usdt_fixture_init(struct usdt_fixture *fixture)
 }
 
 /* Appends a note: three addresses, provider, name and arguments. */
-static inline void usdt_fixture_add(struct usdt_fixture *fixture, uint64_t code, uint64_t base,
-	uint64_t semaphore, const char *provider, const char *name)
+static inline void usdt_fixture_add_with(struct usdt_fixture *fixture, uint64_t code, uint64_t base,
+	uint64_t semaphore, const char *provider, const char *name, const char *arguments)
 {
 	const uint64_t addresses[] = { code, base, semaphore };
 	uint8_t *notes = (uint8_t *)fixture + USDT_FIXTURE_NOTES;
 	uint8_t *at = notes + fixture->shdrs[1].sh_size;
-	size_t texts = strlen(provider) + strlen(name) + 3;
+	size_t names = strlen(provider) + strlen(name) + 2;
+	size_t texts = names + strlen(arguments) + 1;
 	const uint32_t head[] = { sizeof("stapsdt"), (uint32_t)(sizeof(addresses) + texts), 3 };
 
 	memcpy(at, head, sizeof(head));
@@ -86,6 +87,13 @@ static inline void usdt_fixture_add(struct usdt_fixture *fixture, uint64_t code,
 	memcpy(at + 20, addresses, sizeof(addresses));
 	memcpy(at + 44, provider, strlen(provider) + 1);
 	memcpy(at + 45 + strlen(provider), name, strlen(name) + 1);
-	at[44 + texts - 1] = '\0';
+	memcpy(at + 44 + names, arguments, strlen(arguments) + 1);
 	fixture->shdrs[1].sh_size += (44 + texts + 3) / 4 * 4;
+}
+
+/* A note without arguments. */
+static inline void usdt_fixture_add(struct usdt_fixture *fixture, uint64_t code, uint64_t base,
+	uint64_t semaphore, const char *provider, const char *name)
+{
+	usdt_fixture_add_with(fixture, code, base, semaphore, provider, name, "");
 }

@@ -51,6 +51,20 @@ static void a_probe_has_its_places(void **state)
 	assert_int_equal(find("", "begin"), -ENODATA);
 }
 
+static void a_place_has_its_arguments(void **state)
+{
+	usdt_fixture_init(&fixture);
+	usdt_fixture_add_with(&fixture, USDT_FIXTURE_CODE, USDT_FIXTURE_BASE, 0, "app", "begin",
+		"8@%rdi -4@$7 8@-24(%rbp)");
+	assert_int_equal(find("app", "begin"), 0);
+	assert_int_equal(
+		pilotlight_argument_kind(places[0].arguments[0]), PILOTLIGHT_ARGUMENT_REGISTER);
+	assert_int_equal(
+		pilotlight_argument_kind(places[0].arguments[1]), PILOTLIGHT_ARGUMENT_CONSTANT);
+	assert_int_equal(
+		pilotlight_argument_kind(places[0].arguments[2]), PILOTLIGHT_ARGUMENT_MEMORY);
+}
+
 static void a_file_without_notes_has_no_probe(void **state)
 {
 	usdt_fixture_init(&fixture);
@@ -140,6 +154,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_probe_has_its_places),
+		cmocka_unit_test(a_place_has_its_arguments),
 		cmocka_unit_test(a_file_without_notes_has_no_probe),
 		cmocka_unit_test(notes_of_a_moved_file_are_corrected),
 		cmocka_unit_test(places_must_be_in_segments),

@@ -9,7 +9,7 @@ need_programs
 
 # A sample is of 1 KiB; a rate of samples at which none stands for more.
 period=1024
-plan 11
+plan 13
 
 # record NAME OPTION... -- COMMAND...
 record() {
@@ -23,7 +23,7 @@ bytes() {
 	echo $(($(folded_count "$tmp/$1" '' "$2") * period))
 }
 
-# has_amounts FILE COLUMN: each call site has the bytes that the program has printed, within 10 %, which is three
+# has_amounts FILE COLUMN [LOG]: each call site has the bytes that the program has printed, within 10 %, which is three
 # standard deviations of the least one; all together have them within 5 %.
 has_amounts() {
 	local name allocated live wanted got sum=0 wanted_sum=0
@@ -35,7 +35,7 @@ has_amounts() {
 		sum=$((sum + got)) wanted_sum=$((wanted_sum + wanted))
 		note "$name: $got bytes of $wanted"
 		within "$got" "$wanted" $((wanted / 10)) || return
-	done < <(grep '^[a-z_]* [0-9]* [0-9]*$' "$tmp/heap.log")
+	done < <(grep '^[a-z_]* [0-9]* [0-9]*$' "$tmp/${3:-heap.log}")
 	[ "$wanted_sum" -gt 0 ] && within "$sum" "$wanted_sum" $((wanted_sum / 20))
 }
 
@@ -52,6 +52,20 @@ starts_at_the_caller() {
 check "what each call site allocates is right" has_amounts heap.heap:alloc allocated
 check "what each call site holds is right" has_amounts heap.heap:live live
 check "stacks begin at the caller of the allocator" starts_at_the_caller
+
+# An allocator that samples itself: its reports count, and calls of malloc() do not, which it makes for each of them.
+reports_count() {
+	record reports -e heap:alloc/period=$period/,heap:live/period=$period/ -- "$workloads/heap_reports" &&
+		has_amounts reports.heap:alloc allocated reports.log && has_amounts reports.heap:live live reports.log
+}
+
+calls_do_not() {
+	note "without a report: $(bytes reports.heap:alloc unreported) bytes"
+	[ "$(bytes reports.heap:alloc unreported)" = 0 ]
+}
+
+check "what an allocator reports by USDT probes is right" reports_count
+check "its calls of malloc() do not count" calls_do_not
 
 child_is_sampled() {
 	record child -e heap:alloc/period=$period/ -- "$workloads/heap" child &&

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/heap_functions.h"
+#include "pilotlight/probe_argument.h"
+#include "tests/dwarf/usdt_fixture.h"
 #include "tests/symbol/elf_fixture.h"
 
 #include "base/array.h"
@@ -96,6 +98,66 @@ static void operators_without_an_allocator_are_left_out(void **state)
 	assert_int_equal(find(symbols, 3, functions), 0);
 }
 
+static struct usdt_fixture reporter;
+
+static void add_report(const char *name, uint64_t code, const char *arguments)
+{
+	usdt_fixture_add_with(&reporter, USDT_FIXTURE_CODE + code, USDT_FIXTURE_BASE,
+		USDT_FIXTURE_DATA + 8, "otel_memory", name, arguments);
+}
+
+static int find_in_reporter(struct heap_function functions[HEAP_FUNCTIONS_MAX])
+{
+	_cleanup_close_ int fd = fixture_bytes_fd(&reporter, sizeof(reporter));
+
+	assert_true(fd >= 0);
+	return heap_functions_find(fd, functions);
+}
+
+static void an_allocators_reports_are_found(void **state)
+{
+	struct heap_function functions[HEAP_FUNCTIONS_MAX];
+
+	usdt_fixture_init(&reporter);
+	add_report("free", 0x20, "8@%rax");
+	add_report("alloc", 0x10, "8@%rdi 8@%rsi 8@-8(%rsp)");
+	add_report("alloc", 0x30, "8@%rdi 8@%rsi 8@$4096");
+	assert_int_equal(find_in_reporter(functions), 3);
+	assert_int_equal(functions[0].function, PILOTLIGHT_HEAP_REPORT_ALLOC);
+	assert_int_equal(functions[0].offset, 0x1010);
+	assert_int_equal(functions[0].semaphore, 0x2008);
+	assert_int_equal(functions[1].offset, 0x1030);
+	assert_int_equal(
+		pilotlight_argument_register((uint32_t)functions[0].arguments), 14); /* %rdi */
+	assert_int_equal(pilotlight_argument_kind((uint32_t)(functions[0].arguments >> 32)),
+		PILOTLIGHT_ARGUMENT_MEMORY);
+	assert_int_equal(
+		pilotlight_argument_number((uint32_t)(functions[1].arguments >> 32)), 4096);
+	assert_int_equal(functions[2].function, PILOTLIGHT_HEAP_REPORT_FREE);
+	assert_int_equal(functions[2].offset, 0x1020);
+	assert_true(functions[2].arguments >> 32 == 0);
+}
+
+static void reports_that_tell_too_little_are_left_out(void **state)
+{
+	static const char *const wrong[] = { "8@%rdi", "8@%rdi 8@%rsi 8@weight(%rip)",
+		"8@%xmm0 8@%rsi 8@%rdx" };
+	struct heap_function functions[HEAP_FUNCTIONS_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		usdt_fixture_init(&reporter);
+		add_report("free", 0x20, "8@%rax");
+		add_report("alloc", 0x10, wrong[i]);
+		assert_int_equal(find_in_reporter(functions), 0);
+	}
+	/* Without the end of each, nothing tells what lives. */
+	usdt_fixture_init(&reporter);
+	add_report("alloc", 0x10, "8@%rdi 8@%rsi 8@%rdx");
+	assert_int_equal(find_in_reporter(functions), 0);
+	add_report("free", 0x20, "");
+	assert_int_equal(find_in_reporter(functions), 0);
+}
+
 static void what_is_no_elf_file_is_refused(void **state)
 {
 	struct heap_function functions[HEAP_FUNCTIONS_MAX];
@@ -110,6 +172,8 @@ int main(void)
 		cmocka_unit_test(functions_of_all_allocators_are_known),
 		cmocka_unit_test(probes_are_behind_instructions_that_change_nothing),
 		cmocka_unit_test(operators_without_an_allocator_are_left_out),
+		cmocka_unit_test(an_allocators_reports_are_found),
+		cmocka_unit_test(reports_that_tell_too_little_are_left_out),
 		cmocka_unit_test(what_is_no_elf_file_is_refused),
 	};
 
