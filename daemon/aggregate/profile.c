@@ -18,6 +18,7 @@ enum {
 	 * bytes an element: nodes take 31 % more than they are weighed, other elements less.
 	 */
 	SURE_PER_CENT = 45,
+	TIMES_SHARE = 8, /* of the budget, for times: they must not push out many stacks */
 };
 
 int profile_new(size_t limit_bytes, struct profile **ret_profile)
@@ -52,6 +53,8 @@ void profile_free(struct profile *profile)
 	free(profile->nodes.items);
 	free(profile->threads.items);
 	free(profile->samples.items);
+	free(profile->times.items);
+	free(profile->last_times.items);
 	hash_index_done(&profile->location_index);
 	hash_index_done(&profile->node_index);
 	hash_index_done(&profile->thread_index);
@@ -67,6 +70,7 @@ size_t profile_bytes(const struct profile *profile)
 	       TABLE_BYTES(&profile->binaries) + TABLE_BYTES(&profile->frames) +
 	       TABLE_BYTES(&profile->locations) + TABLE_BYTES(&profile->nodes) +
 	       TABLE_BYTES(&profile->threads) + TABLE_BYTES(&profile->samples) +
+	       TABLE_BYTES(&profile->times) + TABLE_BYTES(&profile->last_times) +
 	       hash_index_bytes(&profile->location_index) + hash_index_bytes(&profile->node_index) +
 	       hash_index_bytes(&profile->thread_index) + hash_index_bytes(&profile->sample_index);
 }
@@ -83,7 +87,9 @@ size_t profile_element_bytes(const struct profile *profile)
 	       profile->locations.count * (sizeof(*profile->locations.items) + INDEX_BYTES) +
 	       profile->nodes.count * (sizeof(*profile->nodes.items) + INDEX_BYTES) +
 	       profile->threads.count * (sizeof(*profile->threads.items) + INDEX_BYTES) +
-	       profile->samples.count * (sizeof(*profile->samples.items) + INDEX_BYTES);
+	       profile->samples.count * (sizeof(*profile->samples.items) + INDEX_BYTES) +
+	       profile->times.count * sizeof(*profile->times.items) +
+	       profile->last_times.count * sizeof(*profile->last_times.items);
 }
 
 size_t profile_sure_element_bytes(size_t limit_bytes)
@@ -386,6 +392,50 @@ static bool sample_equal(const void *owner, uint32_t id, const void *key)
 	return sample->node == wanted->node && sample->thread == wanted->thread;
 }
 
+void profile_keep_times(struct profile *profile, uint64_t monotonic_ns)
+{
+	profile->slices_ns = monotonic_ns - profile->start_ns % PROFILE_SLICE_NS;
+}
+
+/* Makes room for the sample's times. */
+static int reach_sample(struct profile *profile, uint32_t sample)
+{
+	int r = 0;
+
+	while (r == 0 && profile->last_times.count <= sample) {
+		r = MAKE_ROOM(profile, &profile->last_times, NULL);
+		if (r == 0)
+			profile->last_times.items[profile->last_times.count++] = 0;
+	}
+	return r;
+}
+
+static void note_time(struct profile *profile, uint32_t sample, uint64_t time_ns, uint64_t count)
+{
+	const uint64_t slice = (time_ns - profile->slices_ns) / PROFILE_SLICE_NS;
+	struct profile_time time = { .slice = (uint16_t)slice, .count = (uint16_t)count };
+
+	if (time_ns < profile->slices_ns || slice > UINT16_MAX || count > UINT16_MAX ||
+		TABLE_BYTES(&profile->times) > profile->limit_bytes / TIMES_SHARE ||
+		reach_sample(profile, sample) < 0 || MAKE_ROOM(profile, &profile->times, NULL) < 0)
+		return;
+	time.before = profile->last_times.items[sample];
+	profile->times.items[profile->times.count++] = time;
+	profile->last_times.items[sample] = (uint32_t)profile->times.count;
+}
+
+static void note_times(struct profile *profile, uint32_t id, const struct profile_sample *sample)
+{
+	if (profile->slices_ns == 0 || sample->count == 0)
+		return;
+	if (sample->first_ns == sample->last_ns || sample->count == 1) {
+		note_time(profile, id, sample->last_ns, sample->count);
+		return;
+	}
+	note_time(profile, id, sample->first_ns, 1);
+	note_time(profile, id, sample->last_ns, 1);
+}
+
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample)
 {
 	uint64_t hash = hash_pair(sample->node, sample->thread);
@@ -402,8 +452,10 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 		id = (uint32_t)profile->samples.count++;
 		profile->samples.items[id] = *sample;
 		hash_index_insert(&profile->sample_index, hash, id);
+		note_times(profile, id, sample);
 		return 0;
 	}
+	note_times(profile, id, sample);
 	known = &profile->samples.items[id];
 	known->count += sample->count;
 	if (sample->first_ns < known->first_ns)

@@ -85,6 +85,17 @@ struct profile_sample {
 	uint32_t node;
 };
 
+/*
+ * When some of a sample's counts were taken. Times are kept to a slice of PROFILE_SLICE_NS. Slices
+ * begin at multiples of it of CLOCK_REALTIME, so those of adjacent windows fit together.
+ */
+#define PROFILE_SLICE_NS 10000000ULL
+struct profile_time {
+	uint32_t before; /* the sample's time that was noted before this one, plus 1; 0: none */
+	uint16_t slice;	 /* since profile.slices_ns */
+	uint16_t count;
+};
+
 #define PROFILE_TABLE(type)             \
 	struct {                        \
 		type *items;            \
@@ -113,6 +124,15 @@ struct profile {
 	PROFILE_TABLE(struct profile_node) nodes;
 	PROFILE_TABLE(struct profile_thread) threads;
 	PROFILE_TABLE(struct profile_sample) samples;
+
+	/*
+	 * Times of samples, of a profile that keeps them. A sample may have counts without a time:
+	 * of those that the kernel counted for us, only the first and the last have one.
+	 */
+	uint64_t slices_ns; /* CLOCK_MONOTONIC at which slice 0 began; 0: times are not kept */
+	PROFILE_TABLE(struct profile_time) times;
+	PROFILE_TABLE(uint32_t)
+	last_times; /* by sample: its last time, plus 1; 0 or beyond: none */
 
 	size_t limit_bytes;
 	const struct profile_pool *pool; /* borrowed; NULL: none */
@@ -176,7 +196,17 @@ int profile_add_node(
 int profile_add_thread(
 	struct profile *profile, const struct profile_thread *thread, uint32_t *ret_thread);
 
-/* Adds sample->count to the sample with its thread and node, and widens its time. */
+/*
+ * Keeps the times of samples that are added from now on, of a window that began at `monotonic_ns`,
+ * when CLOCK_REALTIME was start_ns.
+ */
+void profile_keep_times(struct profile *profile, uint64_t monotonic_ns);
+
+/*
+ * Adds sample->count to the sample with its thread and node, and widens its time. Notes its times
+ * if the profile keeps them: of counts from first_ns to last_ns, one at each end, or all if the two
+ * are equal. Times that have no room are left out.
+ */
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample);
 
 /*

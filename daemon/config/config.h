@@ -78,6 +78,7 @@ struct config {
 	/* [History] */
 	bool history_enabled;
 	uint64_t window_ns, history_bytes, history_age_ns, minute_after_ns, ten_minutes_after_ns;
+	uint64_t fine_history_ns; /* 0: no times of samples are kept */
 	/* [Incidents]; thresholds in percent, 0: off */
 	uint64_t incident_cpu_pressure, incident_memory_pressure, incident_io_pressure;
 	uint64_t incident_host_cpu;

@@ -73,7 +73,7 @@ const struct config_knob config_knobs[] = {
 	{ "History", "Enabled", CONFIG_BOOLEAN, FIELD(history_enabled), "yes", 0, 0, NULL,
 		"Keep a history of profiles on disk." },
 	{ "History", "Window", CONFIG_DURATION, FIELD(window_ns), "10s", SECONDS(1), MINUTES(1),
-		NULL, "Length of one profile, and the finest time resolution of the history." },
+		NULL, "Length of one profile." },
 	{ "History", "MaxBytes", CONFIG_BYTES, FIELD(history_bytes), "1G", 16 * MIB, 64 * TIB, NULL,
 		"Limit of the history on disk. The oldest days are deleted first." },
 	{ "History", "MaxAge", CONFIG_DURATION, FIELD(history_age_ns), "30d", DAYS(1), DAYS(3650),
@@ -83,6 +83,10 @@ const struct config_knob config_knobs[] = {
 	{ "History", "TenMinutesAfter", CONFIG_DURATION, FIELD(ten_minutes_after_ns), "2d",
 		HOURS(1), DAYS(3650), NULL,
 		"Age at which one-minute windows are merged into ten-minute windows." },
+	{ "History", "FineHistory", CONFIG_DURATION, FIELD(fine_history_ns), "24h", 0, DAYS(3650),
+		NULL,
+		"How long the time of each sample is kept, for heat maps and exact times. 0: not "
+		"at all." },
 
 	{ "Incidents", "CpuPressurePercent", CONFIG_NUMBER, FIELD(incident_cpu_pressure), "0", 0,
 		100, NULL,

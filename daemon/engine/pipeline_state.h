@@ -37,7 +37,8 @@ struct pipeline_room {
 /* An open window, or an ended one that waits for its last samples. */
 struct pipeline_window {
 	bool is_there;
-	bool has_live; /* what lives was added */
+	bool has_live;	  /* what lives was added */
+	bool keeps_times; /* of its samples */
 	/* When it last asked for the time of blocked threads, CLOCK_MONOTONIC; 0: not yet. */
 	uint64_t asked_blocked_ns;
 	uint32_t number;

@@ -60,7 +60,10 @@ int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t m
 	struct pipeline_window *ret_window)
 {
 	struct pipeline_window window = {
-		.is_there = true, .number = number, .monotonic_ns = monotonic_ns
+		.is_there = true,
+		.number = number,
+		.monotonic_ns = monotonic_ns,
+		.keeps_times = pipeline->settings.keeps_times,
 	};
 	uint64_t since_ns = clock_monotonic_ns() - monotonic_ns, start_ns;
 	int r = make_room(pipeline, &window.room);
@@ -95,9 +98,16 @@ void pipeline_window_done(struct pipeline_window *window)
 
 void pipeline_window_set_start(struct pipeline_window *window, uint64_t start_ns)
 {
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (window->parts[i].profile)
-			window->parts[i].profile->start_ns = start_ns;
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		struct profile *profile = window->parts[i].profile;
+
+		if (!profile)
+			continue;
+		profile->start_ns = start_ns;
+		/* What lives has no time. */
+		if (window->keeps_times && !event_sources[i].is_live)
+			profile_keep_times(profile, window->monotonic_ns);
+	}
 }
 
 int pipeline_window_name_event(struct pipeline *pipeline, struct pipeline_window *window)
@@ -262,8 +272,8 @@ uint64_t pipeline_add_lost(
 		earlier_ns = open->monotonic_ns - since_ns;
 	/* A wall clock near the epoch leaves no room for an earlier start. */
 	if (earlier_ns < start_ns) {
-		pipeline_window_set_start(open, start_ns - earlier_ns);
 		open->monotonic_ns -= earlier_ns;
+		pipeline_window_set_start(open, start_ns - earlier_ns);
 	}
 	return open->monotonic_ns;
 }

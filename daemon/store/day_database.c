@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "store/column_blob.h"
 #include "store/day_file.h"
+#include "store/day_schema.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* "Pday": identifies the file to file(1) and to this program. */
-#define APPLICATION_ID "1348755833"
-#define VERSION	       "2"
 /* DAY_FOLD_LEVEL. */
 #define FOLD_LEVEL "8"
 
@@ -22,25 +20,6 @@ enum {
 	BUSY_MS = 2000,
 	PAGES_BYTES_MAX = 1 << 18,
 	LENGTH_MAX = COLUMN_BLOB_PLAIN_MAX + (1 << 20), /* of a blob that we write */
-};
-
-/* The rows of sqlite_schema, by name. Permanent for this version (I9). */
-static const struct schema_entry {
-	const char *name, *sql;
-} schema[] = {
-	{ "bodies", "CREATE TABLE bodies(window INTEGER PRIMARY KEY, body BLOB)" },
-	{ "dictionary", "CREATE TABLE dictionary(id INTEGER PRIMARY KEY, part INTEGER, "
-			"generation INTEGER, body BLOB)" },
-	{ "dictionary_part", "CREATE INDEX dictionary_part ON dictionary(part, generation)" },
-	{ "windows",
-		"CREATE TABLE windows(id INTEGER PRIMARY KEY, start_ns INTEGER, end_ns INTEGER, "
-		"monotonic_ns INTEGER, period_ns INTEGER, samples INTEGER, body_bytes INTEGER, "
-		"level INTEGER, cpu_count INTEGER, fold INTEGER, generation INTEGER, "
-		"thread_generation INTEGER, "
-		"is_supplement INTEGER, "
-		"boot_id BLOB, event TEXT, accounts BLOB)" },
-	{ "windows_fold", "CREATE INDEX windows_fold ON windows(fold, start_ns)" },
-	{ "windows_level", "CREATE INDEX windows_level ON windows(level, start_ns)" },
 };
 
 #define WINDOW_COLUMNS                                                            \
@@ -61,6 +40,16 @@ static const char *const statements[DAY_STATEMENTS] = {
 	[DAY_FOLDS] = "SELECT id, " WINDOW_COLUMNS " FROM windows WHERE level >= " FOLD_LEVEL
 		      " AND start_ns < ? AND end_ns > ? ORDER BY id",
 	[DAY_BODY] = "SELECT body FROM bodies WHERE window = ?",
+	[DAY_ADD_TIMES] = "INSERT OR REPLACE INTO times(window, start_ns, bytes, body) "
+			  "VALUES(?, ?, ?, ?)",
+	[DAY_TIMES] = "SELECT body FROM times WHERE window = ?",
+	[DAY_REMOVE_TIMES] = "DELETE FROM times WHERE window = ?",
+	[DAY_OLD_TIMES] = "SELECT window, start_ns, bytes FROM times WHERE start_ns >= ? AND "
+			  "start_ns < ? ORDER BY start_ns LIMIT 64",
+	[DAY_TIMES_BYTES] = "SELECT ifnull(sum(bytes), 0) FROM times",
+	[DAY_FIRST_TIMES] = "SELECT ifnull(min(start_ns), 0x7fffffffffffffff) FROM times",
+	[DAY_DROP_TIMES] = "DELETE FROM times WHERE window IN "
+			   "(SELECT id FROM windows WHERE generation = ?)",
 	[DAY_NEXT_MERGE] = "SELECT ifnull(min(start_ns), 0x7fffffffffffffff) FROM windows "
 			   "WHERE level = ? AND start_ns < ?",
 	[DAY_SLOT] = "SELECT id, " WINDOW_COLUMNS " FROM windows"
@@ -139,7 +128,7 @@ int day_database_error(
 		name ? name : "a database of the history", text);
 }
 
-static int execute(struct day_database *database, const char *sql, struct fault *fault)
+int day_database_execute(struct day_database *database, const char *sql, struct fault *fault)
 {
 	int code = sqlite3_exec(database->connection, sql, NULL, NULL, NULL);
 
@@ -148,17 +137,17 @@ static int execute(struct day_database *database, const char *sql, struct fault 
 
 int day_database_begin(struct day_database *database, struct fault *fault)
 {
-	return execute(database, "BEGIN IMMEDIATE", fault);
+	return day_database_execute(database, "BEGIN IMMEDIATE", fault);
 }
 
 int day_database_begin_reading(struct day_database *database, struct fault *fault)
 {
-	return execute(database, "BEGIN", fault);
+	return day_database_execute(database, "BEGIN", fault);
 }
 
 int day_database_commit(struct day_database *database, struct fault *fault)
 {
-	int r = execute(database, "COMMIT", fault);
+	int r = day_database_execute(database, "COMMIT", fault);
 
 	if (r < 0)
 		day_database_rollback(database);
@@ -270,99 +259,6 @@ int day_database_shrink(struct day_database *database, struct fault *fault)
 
 /* --- opening --- */
 
-static int read_number(
-	struct day_database *database, const char *sql, int64_t *ret_number, struct fault *fault)
-{
-	sqlite3_stmt *statement = NULL;
-	int code = sqlite3_prepare_v2(database->connection, sql, -1, &statement, NULL), r;
-
-	if (code != SQLITE_OK)
-		return day_database_error(database, code, "open", fault);
-	r = day_database_step(database, statement, fault);
-	if (r == 1)
-		*ret_number = sqlite3_column_int64(statement, 0);
-	(void)sqlite3_finalize(statement);
-	return r < 0 ? r : 0;
-}
-
-/* Returns 0 if the schema is exactly ours, -EBADMSG if not, or another -errno. */
-static int check_schema(struct day_database *database, struct fault *fault)
-{
-	sqlite3_stmt *statement = NULL;
-	size_t count = 0;
-	int code, r;
-
-	code = sqlite3_prepare_v2(database->connection,
-		"SELECT name, sql FROM sqlite_schema ORDER BY name", -1, &statement, NULL);
-	if (code != SQLITE_OK)
-		return day_database_error(database, code, "open", fault);
-	while ((r = day_database_step(database, statement, fault)) == 1) {
-		const char *name = (const char *)sqlite3_column_text(statement, 0);
-		const char *sql = (const char *)sqlite3_column_text(statement, 1);
-
-		if (count == ARRAY_SIZE(schema) || !name || !sql ||
-			strcmp(name, schema[count].name) != 0 ||
-			strcmp(sql, schema[count].sql) != 0)
-			break;
-		count++;
-	}
-	(void)sqlite3_finalize(statement);
-	if (r < 0)
-		return r;
-	return r == 0 && count == ARRAY_SIZE(schema) ? 0 : -EBADMSG;
-}
-
-static int make_schema(struct day_database *database, struct fault *fault)
-{
-	int r = day_database_begin(database, fault);
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(schema); i++)
-		r = execute(database, schema[i].sql, fault);
-	if (r == 0)
-		r = execute(database,
-			"PRAGMA application_id = " APPLICATION_ID
-			"; PRAGMA user_version = " VERSION,
-			fault);
-	if (r == 0)
-		return day_database_commit(database, fault);
-	day_database_rollback(database);
-	return r;
-}
-
-/* Version 1 differs in one column of day_tables_blob.c, so a writer just goes on. */
-static int continue_day(struct day_database *database, enum day_access access, struct fault *fault)
-{
-	return access == DAY_WRITE ? execute(database, "PRAGMA user_version = " VERSION, fault) : 0;
-}
-
-static int check_version(struct day_database *database, enum day_access access, struct fault *fault)
-{
-	int64_t version = 0, application = 0, entries = 0;
-	int r = read_number(database, "PRAGMA user_version", &version, fault);
-
-	if (r == 0)
-		r = read_number(database, "PRAGMA application_id", &application, fault);
-	if (r == 0)
-		r = read_number(database, "SELECT count(*) FROM sqlite_schema", &entries, fault);
-	if (r < 0)
-		return r;
-	/* A new database, or one whose creation was interrupted. */
-	if (version == 0 && application == 0 && entries == 0)
-		return access == DAY_WRITE ? make_schema(database, fault) : -ENOENT;
-	if (version < 1 || version > strtol(VERSION, NULL, 10) ||
-		application != strtol(APPLICATION_ID, NULL, 10))
-		return fault_set(fault, -EBADMSG,
-			"%s is not a history of version 1 to " VERSION
-			" (application %lld, version %lld)",
-			sqlite3_db_filename(database->connection, "main"), (long long)application,
-			(long long)version);
-	r = check_schema(database, fault);
-	if (r == -EBADMSG)
-		return fault_set(fault, r, "%s has other tables than a history",
-			sqlite3_db_filename(database->connection, "main"));
-	return r == 0 && version == 1 ? continue_day(database, access, fault) : r;
-}
-
 static int configure(struct day_database *database, enum day_access access, struct fault *fault)
 {
 	sqlite3 *connection = database->connection;
@@ -378,13 +274,13 @@ static int configure(struct day_database *database, enum day_access access, stru
 	(void)sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
 	(void)snprintf(cache, sizeof(cache), "PRAGMA cache_size = -%d; PRAGMA mmap_size = 0",
 		PAGES_BYTES_MAX / 1024);
-	r = execute(database, cache, fault);
+	r = day_database_execute(database, cache, fault);
 	if (r == 0)
-		r = execute(
+		r = day_database_execute(
 			database, "PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY", fault);
 	/* auto_vacuum takes effect in an empty database only. */
 	if (r == 0 && access == DAY_WRITE)
-		r = execute(database,
+		r = day_database_execute(database,
 			"PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
 			"PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304",
 			fault);
@@ -528,7 +424,7 @@ static int open_checked(struct day_database *database, const char *path, enum da
 	if (r == 0)
 		r = configure(database, access, fault);
 	if (r == 0)
-		r = check_version(database, access, fault);
+		r = day_schema_check(database, access, fault);
 	/* The database exists; its -shm is missing and cannot be created. */
 	if (r == -ENOENT && (sqlite3_errcode(database->connection) & 0xff) == SQLITE_CANTOPEN &&
 		faccessat(AT_FDCWD, path, F_OK, 0) == 0)

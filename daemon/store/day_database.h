@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The SQLite database of one day, version 2 (I9), open for writing or reading. A connection has one
- * owner and one thread. In version 1 threads have no owner; a writer makes such a day version 2.
+ * The SQLite database of one day, version 3 (I9), open for writing or reading. A connection has one
+ * owner and one thread. In version 1 threads have no owner, versions 1 and 2 keep no times of
+ * samples (times_blob.h); a writer makes such a day version 3.
  *
  * Journal mode is WAL, so readers and the writer do not block each other. synchronous=FULL puts a
  * committed transaction on disk, so it survives a loss of power (I7). That costs one fsync() a
@@ -32,15 +33,22 @@ enum day_statement {
 	DAY_WINDOWS,	      /* start below, end above -> columns of struct day_window */
 	DAY_FOLDS,	      /* the same for folds, ordered by id */
 	DAY_BODY,	      /* window -> body */
-	DAY_NEXT_MERGE,	   /* level, start below -> start of the first such window, or INT64_MAX */
-	DAY_SLOT,	   /* level below, start from, start below -> windows */
-	DAY_NEXT_FOLD,	   /* fold, start below -> the same */
-	DAY_FOLD_SLOT,	   /* fold, start from, start below -> windows */
-	DAY_SET_LEVEL,	   /* level, window */
-	DAY_SET_FOLD,	   /* fold, window */
-	DAY_MOVE_FOLD,	   /* new fold, the fold that it replaces */
-	DAY_REMOVE_WINDOW, /* window */
-	DAY_REMOVE_BODY,   /* window */
+	DAY_ADD_TIMES,	      /* window, its start, bytes, body */
+	DAY_TIMES,	      /* window -> body of its times, if it has them */
+	DAY_REMOVE_TIMES,     /* window */
+	DAY_OLD_TIMES,	 /* start from, start below -> windows with times, their starts and bytes */
+	DAY_TIMES_BYTES, /* -> of all times */
+	DAY_FIRST_TIMES, /* -> start of the first window with times, or INT64_MAX */
+	DAY_DROP_TIMES,	 /* generation */
+	DAY_NEXT_MERGE,	 /* level, start below -> start of the first such window, or INT64_MAX */
+	DAY_SLOT,	 /* level below, start from, start below -> windows */
+	DAY_NEXT_FOLD,	 /* fold, start below -> the same */
+	DAY_FOLD_SLOT,	 /* fold, start from, start below -> windows */
+	DAY_SET_LEVEL,	 /* level, window */
+	DAY_SET_FOLD,	 /* fold, window */
+	DAY_MOVE_FOLD,	 /* new fold, the fold that it replaces */
+	DAY_REMOVE_WINDOW,   /* window */
+	DAY_REMOVE_BODY,     /* window */
 	DAY_DROP_DICTIONARY, /* generation of the stacks */
 	DAY_DROP_RUN,	     /* part, generation, id from */
 	DAY_DROP_THREADS, /* generation of the threads to keep; drops others that have no windows */
@@ -74,6 +82,7 @@ struct day_database {
 	uint32_t day;
 	/* For a database read without locks: the size and time of its file when it was opened. */
 	bool is_immutable;
+	bool has_times; /* version 3 or later */
 	uint64_t bytes;
 	struct timespec changed;
 	/* For a writer: a reader prevented the last checkpoint from releasing the -wal. */
@@ -103,6 +112,9 @@ bool day_database_is_in_place(const struct day_database *database);
 /* Returns the -errno of SQLite's last error. `fault` says that `what` could not be done. */
 int day_database_error(
 	struct day_database *database, int code, const char *what, struct fault *fault);
+
+/* Runs SQL without parameters and results. Returns 0 or -errno with `fault`. */
+int day_database_execute(struct day_database *database, const char *sql, struct fault *fault);
 
 int day_database_begin(struct day_database *database, struct fault *fault);
 /*
@@ -165,6 +177,17 @@ struct day_window {
 /* Writes a window and its body. Call within a transaction. */
 int day_database_add_window(struct day_database *database, const struct day_window *window,
 	const void *body, size_t body_size, int64_t *ret_id, struct fault *fault);
+
+/* Writes the times of a window. Call within a transaction. */
+int day_database_add_times(struct day_database *database, int64_t window, uint64_t start_ns,
+	const void *body, size_t body_size, struct fault *fault);
+
+/*
+ * Gets the times of a window, borrowed until the statement is reset; NULL: it has none. Returns 0
+ * or -errno.
+ */
+int day_database_get_times(struct day_database *database, int64_t window, const void **ret_body,
+	size_t *ret_size, struct fault *fault);
 
 /* Writes a dictionary's new elements (day_tables_write()). Call within a transaction. */
 int day_database_add_dictionary(struct day_database *database, enum day_part part,

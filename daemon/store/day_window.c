@@ -137,6 +137,47 @@ int day_database_get_body(struct day_database *database, int64_t window, const v
 	return 0;
 }
 
+int day_database_add_times(struct day_database *database, int64_t window, uint64_t start_ns,
+	const void *body, size_t body_size, struct fault *fault)
+{
+	sqlite3_stmt *statement;
+	int r = day_database_statement(database, DAY_ADD_TIMES, &statement, fault);
+
+	if (r < 0)
+		return r;
+	(void)sqlite3_bind_int64(statement, 1, window);
+	(void)sqlite3_bind_int64(statement, 2, (int64_t)start_ns);
+	(void)sqlite3_bind_int64(statement, 3, (int64_t)body_size);
+	if (sqlite3_bind_blob(statement, 4, body, (int)body_size, SQLITE_STATIC) != SQLITE_OK)
+		return day_database_error(
+			database, sqlite3_errcode(database->connection), "write to", fault);
+	r = day_database_step(database, statement, fault);
+	(void)sqlite3_clear_bindings(statement);
+	return r;
+}
+
+int day_database_get_times(struct day_database *database, int64_t window, const void **ret_body,
+	size_t *ret_size, struct fault *fault)
+{
+	sqlite3_stmt *statement;
+	int r;
+
+	*ret_body = NULL;
+	*ret_size = 0;
+	if (!database->has_times)
+		return 0;
+	r = day_database_statement(database, DAY_TIMES, &statement, fault);
+	if (r < 0)
+		return r;
+	(void)sqlite3_bind_int64(statement, 1, window);
+	r = day_database_step(database, statement, fault);
+	if (r <= 0)
+		return r;
+	*ret_body = sqlite3_column_blob(statement, 0);
+	*ret_size = (size_t)sqlite3_column_bytes(statement, 0);
+	return 0;
+}
+
 int day_database_add_dictionary(struct day_database *database, enum day_part part,
 	int64_t generation, const void *blob, size_t size, int64_t *ret_id, struct fault *fault)
 {

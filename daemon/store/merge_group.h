@@ -16,6 +16,7 @@ struct merge_group {
 	size_t count;
 	struct day_window merged; /* the result */
 	bool is_damaged;	  /* the group is one damaged window; only its id is known */
+	bool drops_times;
 	struct fault *fault;
 };
 enum {
@@ -30,14 +31,16 @@ enum {
 
 struct merge_product {
 	uint8_t *body,
-		*dictionary; /* owned; additions to the dictionary of folded threads, or NULL */
-	size_t body_size, dictionary_size;
+		*dictionary, /* owned; additions to the dictionary of folded threads, or NULL */
+		*times;	     /* owned; times_blob.h, or NULL */
+	size_t body_size, dictionary_size, times_size;
 };
 
 static inline void merge_product_done(struct merge_product *product)
 {
 	free(product->body);
 	free(product->dictionary);
+	free(product->times);
 	*product = (struct merge_product){ 0 };
 }
 
@@ -47,3 +50,15 @@ static inline void merge_product_done(struct merge_product *product)
  */
 int merge_group_open_window(const struct merge_group *group, const struct day_window *window,
 	uint32_t thread_limit, size_t *left, struct window_reader *ret_reader);
+
+/* Amounts of what lives do not add up: the windows become their last one. */
+bool merge_group_is_live(const struct merge_group *group);
+/* The first window whose rows are in the sum. */
+size_t merge_group_first_summed(const struct merge_group *group);
+
+/*
+ * Sums the rows of the group, and the times of their samples unless they are dropped. Returns 0,
+ * -ENOMEM, -EBADMSG (a window is damaged, or its times are), -E2BIG (too many rows) or another
+ * -errno.
+ */
+int merge_rows_make(struct merge_group *group, struct merge_product *product);

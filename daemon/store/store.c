@@ -16,6 +16,7 @@ const struct store_limits store_default_limits = {
 	.age_s = 30 * 86400,
 	.minute_s = 2 * 3600,
 	.minutes_s = 2 * 86400,
+	.fine_s = 86400,
 };
 
 /* The lock file stays when the store closes; only the lock on it has a meaning. */

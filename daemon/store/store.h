@@ -10,8 +10,11 @@
  * store_maintain() also makes folds: the sum of many windows, with threads merged. Folds are
  * optional; without one, the reader reads the windows.
  *
- * The store does not keep the times of single samples within a window: samples that are read have
- * the times of the windows they were summed from. Process starts are kept to the millisecond.
+ * For some hours the store also keeps when each sample was taken, to PROFILE_SLICE_NS
+ * (times_blob.h): a selection can then cut windows, and store_reader_times() tells the times. The
+ * times of a day take an eighth of the byte limit at most; then the oldest are dropped. Samples
+ * that are read have the times of the windows they were summed from. Process starts are kept to the
+ * millisecond.
  *
  * A day's dictionary grows by a sixteenth of the byte limit at most (4 MiB if that is less), and
  * each user has a share of that (base/user_share.h), except root of the host. So no user's names or
@@ -51,6 +54,7 @@ struct store_limits {
 	uint64_t age_s;	    /* default 30 days */
 	uint64_t minute_s;  /* windows older than this are merged to 1 min; default 2 h */
 	uint64_t minutes_s; /* windows older than this are merged to 10 min; default 2 days */
+	uint64_t fine_s;    /* times of samples older than this are dropped; default 1 day */
 };
 extern const struct store_limits store_default_limits;
 
@@ -126,6 +130,11 @@ struct store_selection {
 	bool by_end; /* reads those windows that end after start_ns and not after end_ns, so that
 			adjacent selections share none */
 	/*
+	 * Cuts windows at start_ns and end_ns by the times of their samples: selects the slices
+	 * (PROFILE_SLICE_NS) that overlap the time.
+	 */
+	bool is_exact;
+	/*
 	 * Merges threads of equal command, executable, cgroup and owner: their tgid, tid and
 	 * process_start_ns are 0. A day of a busy host has more threads than a profile holds.
 	 */
@@ -164,7 +173,17 @@ struct store_found {
 	bool is_partial;
 	/* The time that the windows of each source cover; 0: there is none. */
 	uint64_t source_ns[PILOTLIGHT_SOURCES];
-	/* The profile has the accounts of all windows, whatever threads were selected. */
+	/*
+	 * Of an exact selection, and of store_reader_times(): the amounts of selected samples, in
+	 * counts times their period, that have a time, and of those of cut windows, or of all, that
+	 * have none. These were left out.
+	 */
+	uint64_t timed_ns, untimed_ns;
+	uint64_t coarse_windows; /* that an exact selection cuts and that have no times: left out */
+				 /*
+				  * The profile has the accounts of all windows, whatever threads were selected; of a window
+				  * that was cut, those of its selected samples.
+				  */
 };
 
 /*
@@ -176,6 +195,24 @@ struct store_found {
 int store_reader_read(const char *folder, const struct store_selection *selection,
 	size_t profile_bytes, struct profile **ret_profile, struct store_found *ret_found,
 	struct fault *fault);
+
+/*
+ * Calls `function` with the time of each selected sample that has one: the start of its slice and
+ * its width, CLOCK_REALTIME, and its count times its period. The order is arbitrary. The profile
+ * has no samples: it has the periods, the event, the time and the accounts of the windows. Returns
+ * as store_reader_read().
+ */
+typedef void (*store_time_function)(
+	void *context, uint64_t start_ns, uint64_t slice_ns, uint64_t value_ns);
+int store_reader_times(const char *folder, const struct store_selection *selection,
+	size_t profile_bytes, store_time_function function, void *context,
+	struct profile **ret_profile, struct store_found *ret_found, struct fault *fault);
+
+/*
+ * The start of the first window that has times of samples; UINT64_MAX: none has. Returns 0 or
+ * -errno with `fault`.
+ */
+int store_reader_first_times(const char *folder, uint64_t *ret_start_ns, struct fault *fault);
 
 /* Calls `function` for each window that overlaps the time, in the order of their starts. */
 struct store_window_line {

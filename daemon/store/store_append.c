@@ -2,9 +2,9 @@
 #include "base/array.h"
 #include "labels/cgroup_path.h"
 #include "store/accounts_blob.h"
+#include "store/appended_rows.h"
 #include "store/day_file.h"
 #include "store/store_state.h"
-#include "store/window_blob.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@ enum {
 	/* Of each user in each generation, outside the share. */
 	GENERATION_FREE_BYTES = 64 << 10,
 	ROOT = 0,	    /* of the host: the history is its own */
-	ROWS_MAX = 1 << 15, /* half a MiB; further rows become a supplement */
+	ROWS_MAX = 1 << 15, /* further rows become a supplement */
 };
 
 #define OVER_QUOTA UINT32_MAX
@@ -37,35 +37,11 @@ struct appending {
 	const struct profile *profile;
 	struct day_window window;
 	struct day_mapping mappings[DAY_PARTS];
-	struct window_rows rows;	       /* not yet written */
+	struct appended_rows rows;	       /* not yet written */
 	struct store_written saved[DAY_PARTS]; /* the state after this transaction */
 	struct user_excess excess;
 	struct fault *fault;
 };
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct window_row *first = a, *second = b;
-
-	if (first->thread != second->thread)
-		return first->thread < second->thread ? -1 : 1;
-	return (first->node > second->node) - (first->node < second->node);
-}
-
-static void add_rows(struct window_writer *writer, struct window_rows *rows)
-{
-	if (rows->count > 0)
-		qsort(rows->items, rows->count, sizeof(*rows->items), compare_rows);
-	for (size_t i = 0, next; i < rows->count; i = next) {
-		struct window_row row = rows->items[i];
-
-		for (next = i + 1; next < rows->count &&
-				   compare_rows(&rows->items[i], &rows->items[next]) == 0;
-			next++)
-			row.count += rows->items[next].count;
-		window_writer_add(writer, &row);
-	}
-}
 
 static int drop_run(struct appending *appending, enum day_part name)
 {
@@ -129,32 +105,40 @@ static int write_dictionary(struct appending *appending, enum day_part name)
 	return 0;
 }
 
-/* Writes the rows at hand and the dictionary elements that they need. */
-static int write_rows(struct appending *appending)
+static int write_blobs(struct appending *appending, const struct appended_blobs *blobs)
 {
 	struct store *store = appending->store;
 	struct day_window *window = &appending->window;
-	_cleanup_free_ uint8_t *blob = NULL;
-	struct window_writer writer;
-	size_t size = 0;
 	int64_t id;
+	int r;
+
+	window->samples = blobs->samples;
+	window->body_bytes = blobs->body_size;
+	r = day_database_add_window(
+		store->database, window, blobs->body, blobs->body_size, &id, appending->fault);
+	if (r < 0 || !blobs->times)
+		return r;
+	return day_database_add_times(store->database, id, window->start_ns, blobs->times,
+		blobs->times_size, appending->fault);
+}
+
+/* Writes the rows at hand and the dictionary elements that they need. */
+static int write_rows(struct appending *appending)
+{
+	_cleanup_(appended_blobs_done) struct appended_blobs blobs = { 0 };
+	struct store *store = appending->store;
+	struct day_window *window = &appending->window;
 	int r = 0;
 
 	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++) {
 		window->generations[part] = store->parts[part].generation;
 		r = write_dictionary(appending, part);
 	}
-	if (r < 0)
-		return r;
-	window_writer_init(&writer);
-	add_rows(&writer, &appending->rows);
-	r = window_writer_finish(&writer, STORE_APPEND_EFFORT, &blob, &size);
-	window->samples = writer.samples;
-	window->body_bytes = size;
-	window_writer_done(&writer);
 	if (r == 0)
-		r = day_database_add_window(
-			store->database, window, blob, size, &id, appending->fault);
+		r = appended_rows_write(
+			&appending->rows, appending->profile, STORE_APPEND_EFFORT, &blobs);
+	if (r == 0)
+		r = write_blobs(appending, &blobs);
 	if (r < 0)
 		return r;
 	appending->rows.count = 0;
@@ -261,10 +245,10 @@ static void charge(struct store *store, uint64_t user, uint64_t bytes)
 }
 
 /* Finds the sample's thread and stack within the share of its user. */
-static int find_row(
-	struct appending *appending, const struct profile_sample *sample, struct window_row *row)
+static int find_row(struct appending *appending, struct appended_row *row)
 {
 	const struct profile *profile = appending->profile;
+	const struct profile_sample *sample = &profile->samples.items[row->sample];
 	const struct profile_thread *thread = &profile->threads.items[sample->thread];
 	const char *cgroup = string_pool_get(&profile->strings, thread->cgroup);
 	const uint64_t user = cgroup_path_user(thread->user, cgroup);
@@ -293,10 +277,10 @@ static int find_row(
 	return r;
 }
 
-static int add_sample(struct appending *appending, const struct profile_sample *sample)
+static int add_sample(struct appending *appending, uint32_t sample)
 {
-	struct window_row row = { .count = sample->count };
-	int r = find_row(appending, sample, &row);
+	struct appended_row row = { .sample = sample };
+	int r = find_row(appending, &row);
 
 	if (r == 0 && appending->rows.count == ROWS_MAX)
 		r = write_rows(appending);
@@ -339,12 +323,9 @@ static int add_samples(struct appending *appending)
 	for (size_t i = 0; i < profile->samples.count; i++)
 		order[i] = (uint32_t)i;
 	qsort_r(order, profile->samples.count, sizeof(*order), compare_samples, (void *)profile);
-	for (size_t i = 0; r == 0 && i < profile->samples.count; i++) {
-		const struct profile_sample *sample = &profile->samples.items[order[i]];
-
-		if (sample->count > 0)
-			r = add_sample(appending, sample);
-	}
+	for (size_t i = 0; r == 0 && i < profile->samples.count; i++)
+		if (profile->samples.items[order[i]].count > 0)
+			r = add_sample(appending, order[i]);
 	return r;
 }
 

@@ -70,6 +70,8 @@ static int drop_generation(
 	int r = day_database_begin(database, fault);
 
 	if (r == 0)
+		r = day_database_change(database, DAY_DROP_TIMES, generation, 0, fault);
+	if (r == 0)
 		r = day_database_change(database, DAY_DROP_BODIES, generation, 0, fault);
 	if (r == 0)
 		r = day_database_change(database, DAY_DROP_WINDOWS, generation, 0, fault);
@@ -209,12 +211,30 @@ static int keep_within_limits(
 	return r;
 }
 
+static int bound_times(struct store *store, struct fault *fault)
+{
+	struct fault damage = { 0 };
+	uint32_t day;
+	int r = store_bound_times(store, &damage);
+
+	if (r == -EBADMSG) {
+		day = store->database->day;
+		store_leave_day(store);
+		return store_set_aside(store, day, fault);
+	}
+	return r < 0 ? fault_set(fault, r, "cannot drop times: %s",
+			       damage.text[0] ? damage.text : strerror(-r))
+		     : 0;
+}
+
 int store_maintain(
 	struct store *store, uint64_t now_realtime_ns, uint64_t until_ns, struct fault *fault)
 {
 	uint64_t room_bytes;
 	int r = store_room(store, &room_bytes, fault);
 
+	if (r == 0)
+		r = bound_times(store, fault);
 	if (r < 0)
 		return r;
 	do {

@@ -16,7 +16,11 @@
 #include <errno.h>
 #include <string.h>
 
-enum { MINUTE_S = 60, HOUR_S = 3600 };
+enum {
+	MINUTE_S = 60,
+	HOUR_S = 3600,
+	TIMES_LEVEL_MAX = 1, /* coarser windows drop the times of their samples */
+};
 
 /* Two windows are contiguous only if no clock shows a larger gap. */
 static const uint64_t gap_ns = NSEC_PER_SEC;
@@ -26,7 +30,9 @@ static const struct stage {
 	uint32_t from, to; /* levels; `from` is unused if the stage folds */
 	uint64_t width_s;
 	bool folds, is_late; /* is_late: after minutes_s instead of minute_s */
+	bool drops_times;    /* after fine_s; all other fields but the width are unused */
 } stages[STORE_STAGES] = {
+	{ .width_s = MINUTE_S, .drops_times = true },
 	{ .from = 0, .to = 1, .width_s = MINUTE_S },
 	{ .to = DAY_FOLD_LEVEL, .width_s = 10 * MINUTE_S, .folds = true },
 	{ .from = DAY_FOLD_LEVEL, .to = DAY_FOLD_LEVEL + 1, .width_s = 4 * HOUR_S },
@@ -125,117 +131,6 @@ static int read_group(
 	return r < 0 ? r : 0;
 }
 
-/* Amounts of what lives do not add up: the windows become their last one. */
-static bool is_live(const struct merge_group *group)
-{
-	return event_source_of(group->merged.event)->is_live;
-}
-
-static size_t first_summed(const struct merge_group *group)
-{
-	return is_live(group) ? group->count - 1 : 0;
-}
-
-/* --- rows --- */
-
-struct source {
-	struct window_reader reader;
-	struct window_row row;
-	bool has_row;
-};
-
-static int advance(struct source *source)
-{
-	int r = window_reader_next(&source->reader, &source->row);
-
-	source->has_row = r == 1;
-	return r < 0 ? r : 0;
-}
-
-static bool is_before(const struct window_row *a, const struct window_row *b)
-{
-	return a->thread != b->thread ? a->thread < b->thread : a->node < b->node;
-}
-
-static void close_sources(struct source *sources, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		window_reader_done(&sources[i].reader);
-}
-
-static int open_sources(const struct merge_group *group, struct source *sources)
-{
-	size_t left = MERGE_BYTES_MAX;
-
-	for (size_t i = first_summed(group); i < group->count; i++) {
-		/* Readers check the ids. */
-		int r = merge_group_open_window(
-			group, &group->windows[i], UINT32_MAX, &left, &sources[i].reader);
-
-		if (r == 0)
-			r = advance(&sources[i]);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-/* Returns the next row of all sources, summed; false at the end. */
-static int next_row(struct source *sources, size_t count, struct window_row *ret_row)
-{
-	struct window_row row = { 0 };
-	bool has_row = false;
-
-	for (size_t i = 0; i < count; i++)
-		if (sources[i].has_row && (!has_row || is_before(&sources[i].row, &row))) {
-			row = sources[i].row;
-			has_row = true;
-		}
-	if (!has_row)
-		return 0;
-	row.count = 0;
-	for (size_t i = 0; i < count; i++) {
-		int r;
-
-		if (!sources[i].has_row || is_before(&row, &sources[i].row))
-			continue;
-		if (__builtin_add_overflow(row.count, sources[i].row.count, &row.count))
-			return -EBADMSG;
-		r = advance(&sources[i]);
-		if (r < 0)
-			return r;
-	}
-	*ret_row = row;
-	return 1;
-}
-
-static int merge_rows(struct merge_group *group, struct merge_product *product)
-{
-	_cleanup_free_ struct source *sources = calloc(group->count, sizeof(*sources));
-	struct window_writer writer;
-	struct window_row row;
-	int r;
-
-	if (!sources)
-		return -ENOMEM;
-	window_writer_init(&writer);
-	r = open_sources(group, sources);
-	while (r >= 0 && (r = next_row(sources, group->count, &row)) == 1) {
-		window_writer_add(&writer, &row);
-		if (writer.rows > WINDOW_ROWS_MAX ||
-			column_writer_bytes(&writer.columns) > MERGE_BYTES_MAX)
-			r = -E2BIG;
-	}
-	close_sources(sources, group->count);
-	if (r >= 0)
-		r = window_writer_finish(
-			&writer, STORE_MERGE_EFFORT, &product->body, &product->body_size);
-	group->merged.samples = writer.samples;
-	group->merged.body_bytes = product->body_size;
-	window_writer_done(&writer);
-	return r == -EPROTONOSUPPORT ? -EBADMSG : r;
-}
-
 /* --- steps --- */
 
 static int merge(struct merge_group *group, struct merge_product *ret_product)
@@ -244,10 +139,10 @@ static int merge(struct merge_group *group, struct merge_product *ret_product)
 	struct accounts accounts = { 0 };
 	int r = group->count > 1 ? 0 : -E2BIG;
 
-	for (size_t i = first_summed(group); r == 0 && i < group->count; i++)
+	for (size_t i = merge_group_first_summed(group); r == 0 && i < group->count; i++)
 		r = take_accounts(&accounts, &group->windows[i]);
 	if (r == 0)
-		r = merge_rows(group, ret_product);
+		r = merge_rows_make(group, ret_product);
 	if (r == 0)
 		merged->accounts_size = accounts_blob_write(&accounts, merged->accounts);
 	return r;
@@ -285,6 +180,8 @@ static int leave(struct merge_group *group, const struct stage *stage, int64_t m
 			r = day_database_change(database, DAY_REMOVE_WINDOW, id, 0, group->fault);
 		if (r == 0)
 			r = day_database_change(database, DAY_REMOVE_BODY, id, 0, group->fault);
+		if (r == 0)
+			r = day_database_change(database, DAY_REMOVE_TIMES, id, 0, group->fault);
 	}
 	return r;
 }
@@ -303,6 +200,9 @@ static int replace(
 	if (r == 0)
 		r = day_database_add_window(database, &group->merged, product->body,
 			product->body_size, &id, group->fault);
+	if (r == 0 && product->times)
+		r = day_database_add_times(database, id, group->merged.start_ns, product->times,
+			product->times_size, group->fault);
 	return r < 0 ? r : leave(group, stage, id);
 }
 
@@ -320,11 +220,18 @@ static int merge_group(struct merge_group *group, const struct stage *stage,
 	_cleanup_(merge_product_done) struct merge_product product = { 0 };
 	int r = -EBADMSG;
 
-	/* If the group is too large, retry with fewer windows. A fold would sum what lives. */
+	/*
+	 * If the group is too large, retry with fewer windows; if it is damaged, without times. A
+	 * fold would sum what lives.
+	 */
 	while (!group->is_damaged && !is_kept(group, stage, incidents) &&
-		!(stage->folds && is_live(group))) {
+		!(stage->folds && merge_group_is_live(group))) {
 		merge_product_done(&product);
 		r = stage->folds ? store_fold_make(group, &product) : merge(group, &product);
+		if (r == -EBADMSG && !stage->folds && !group->drops_times) {
+			group->drops_times = true;
+			continue;
+		}
 		if (r != -E2BIG || group->count < 2)
 			break;
 		halve(group);
@@ -347,7 +254,11 @@ static int merge_group(struct merge_group *group, const struct stage *stage,
 static int merge_slot(struct store *store, struct day_database *database, const struct stage *stage,
 	uint64_t first_ns, uint64_t end_ns, struct fault *fault)
 {
-	struct merge_group group = { .database = database, .fault = fault };
+	struct merge_group group = {
+		.database = database,
+		.drops_times = stage->to > TIMES_LEVEL_MAX,
+		.fault = fault,
+	};
 	int r;
 
 	group.windows = calloc(MERGE_GROUP_MAX, sizeof(*group.windows));
@@ -364,12 +275,18 @@ static int merge_slot(struct store *store, struct day_database *database, const 
 }
 
 /* Merges one slot of the day before `end_ns`. Returns 0 if there is none and no page to release. */
-static int merge_in_day(struct store *store, struct day_database *database,
-	const struct stage *stage, uint64_t end_ns, struct fault *fault)
+static int merge_in_day(struct store *store, struct day_database *database, int number,
+	uint64_t end_ns, struct fault *fault)
 {
+	const struct stage *stage = &stages[number];
 	uint64_t slot_end_ns, width_ns = stage->width_s * NSEC_PER_SEC;
 	int64_t first_ns;
-	int r = day_database_number(database, stage->folds ? DAY_NEXT_FOLD : DAY_NEXT_MERGE,
+	int r;
+
+	if (stage->drops_times)
+		return store_drop_times(
+			store, database, &store->merged_ns[number], end_ns, UINT64_MAX, fault);
+	r = day_database_number(database, stage->folds ? DAY_NEXT_FOLD : DAY_NEXT_MERGE,
 		stage->folds ? DAY_FOLD_NOT_YET : stage->from, (int64_t)end_ns, &first_ns, fault);
 
 	if (r < 0)
@@ -456,7 +373,7 @@ static int merge_first_day(
 	end_ns = (day + 1) * DAY_NS < horizon_ns ? (day + 1) * DAY_NS : horizon_ns;
 	r = use_database(store, day, &database, &damage);
 	if (r == 0)
-		r = merge_in_day(store, database, &stages[number], end_ns, &damage);
+		r = merge_in_day(store, database, number, end_ns, &damage);
 	if (r == 0 || (r < 0 && r != -EBADMSG && !is_of_the_folder(r)))
 		*merged_ns = end_ns;
 	if (r == -EBADMSG)
@@ -471,7 +388,9 @@ int store_merge_step(struct store *store, uint64_t now_ns, struct fault *fault)
 {
 	for (int i = 0; i < STORE_STAGES; i++) {
 		const struct stage *stage = &stages[i];
-		uint64_t age_s = stage->is_late ? store->limits.minutes_s : store->limits.minute_s;
+		uint64_t age_s = stage->drops_times ? store->limits.fine_s
+				 : stage->is_late   ? store->limits.minutes_s
+						    : store->limits.minute_s;
 		uint64_t age_ns, horizon_ns, width_ns = stage->width_s * NSEC_PER_SEC;
 
 		if (__builtin_mul_overflow(age_s, (uint64_t)NSEC_PER_SEC, &age_ns) ||

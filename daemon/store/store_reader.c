@@ -168,3 +168,29 @@ int store_reader_summary(const char *folder, struct store_summary *ret_summary, 
 	*ret_summary = summary;
 	return 0;
 }
+
+/* --- times of samples --- */
+
+static int find_times(void *context, struct day_database *database, struct fault *fault)
+{
+	uint64_t *first_ns = context;
+	int64_t start_ns = INT64_MAX;
+	int r = database->has_times
+			? day_database_number(database, DAY_FIRST_TIMES, 0, 0, &start_ns, fault)
+			: 0;
+
+	if (r == 0 && start_ns < INT64_MAX && (uint64_t)start_ns < *first_ns)
+		*first_ns = (uint64_t)start_ns;
+	return r;
+}
+
+int store_reader_first_times(const char *folder, uint64_t *ret_start_ns, struct fault *fault)
+{
+	uint64_t first_ns = UINT64_MAX, damaged;
+	int r = store_reader_each_day(
+		folder, 0, UINT64_MAX, find_times, &first_ns, &damaged, fault);
+
+	if (r == 0)
+		*ret_start_ns = first_ns;
+	return r;
+}

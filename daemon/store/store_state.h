@@ -11,7 +11,7 @@
 #include "store/store.h"
 
 enum {
-	STORE_STAGES = 5, /* stages of merging and folding (store_merge.c) */
+	STORE_STAGES = 6, /* stages of merging and folding (store_merge.c) */
 	/* zstd levels: for windows appended every ten seconds, and for merged ones, which stay. */
 	STORE_APPEND_EFFORT = 6,
 	STORE_MERGE_EFFORT = 9,
@@ -56,6 +56,8 @@ struct store {
 	struct day_database *old;
 	/* Per stage: windows that begin before this time are done. */
 	uint64_t merged_ns[STORE_STAGES];
+	uint64_t
+		spared_ns; /* times of windows that begin earlier are not dropped for their bytes */
 };
 
 /*
@@ -87,6 +89,18 @@ int store_part_next_generation(struct store_part *part);
  * -errno.
  */
 int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fault);
+
+/*
+ * Drops times of some windows that begin from `*from_ns` on and before `end_ns`, the oldest first,
+ * until it has freed so many bytes. It spares those of incidents and moves `*from_ns` past them.
+ * Returns 1 (more may remain), 0 (nothing left to do) or -errno.
+ */
+int store_drop_times(struct store *store, struct day_database *database, uint64_t *from_ns,
+	uint64_t end_ns, uint64_t enough_bytes, struct fault *fault);
+
+/* Drops the oldest times of the day being written that are beyond their share of the limit. Returns
+ * 0 or -errno. */
+int store_bound_times(struct store *store, struct fault *fault);
 
 /* Merges or folds one slot. Returns 1 (more may remain), 0 (nothing left to do) or -errno. */
 int store_merge_step(struct store *store, uint64_t now_ns, struct fault *fault);

@@ -116,7 +116,7 @@ static void version_1_is_written_to(void **state)
 		assert_int_equal(fixture_owned(read, 1001), 4);
 		profile_free(read);
 	}
-	assert_int_equal(version_of(folder), 2);
+	assert_int_equal(version_of(folder), 3);
 	fixture_remove(folder);
 }
 
@@ -145,14 +145,72 @@ static void version_2_is_read(void **state)
 	fixture_remove(folder);
 }
 
+/* A minute of three windows, one of them without times, and a later window; with a fold. */
+static void version_3_is_read(void **state)
+{
+	const uint64_t start_ns = FIXTURE_DAY_NS + SECONDS(3600);
+	struct store_selection selection = { .end_ns = UINT64_MAX };
+	struct store_selection part = {
+		.start_ns = start_ns + 250000000,
+		.end_ns = start_ns + 400000000,
+		.is_exact = true,
+	};
+	struct store_found found;
+	struct profile *read;
+	char folder[64];
+
+	fixture_folder(folder);
+	copy_to("tests/data/store/v3.db", folder);
+	for (int i = 0; i < 2; i++) {
+		selection.merges_threads = i == 1;
+		read = fixture_read(folder, &selection, &found);
+		assert_int_equal(found.windows, 2);
+		assert_int_equal(found.days_damaged, 0);
+		assert_int_equal(fixture_total(read), 2 * 106 + 5 + 1);
+		assert_int_equal(fixture_owned(read, 7), 2 * 100);
+		profile_free(read);
+	}
+	for (int i = 0; i < 2; i++) {
+		read = fixture_read(folder, &part, &found);
+		assert_int_equal(found.windows, 1);
+		assert_int_equal(found.coarse_windows, 0);
+		fixture_expect(read, "/system.slice/one.service/one;/usr/lib/libwork.so+3000 2");
+		fixture_expect(read, "/system.slice/one.service/one;/usr/lib/libwork.so+4000 1");
+		assert_int_equal(fixture_total(read), 4);
+		assert_int_equal(found.untimed_ns, (i ? 98 : 98 + 5) * FIXTURE_PERIOD);
+		profile_free(read);
+		part.start_ns += SECONDS(3 * 3600);
+		part.end_ns += SECONDS(3 * 3600);
+	}
+	fixture_remove(folder);
+}
+
+/* A writer adds the table of times to a day that lacks it. */
+static void version_2_is_written_to(void **state)
+{
+	struct store_found found;
+	struct profile *read;
+	char folder[64];
+
+	fixture_folder(folder);
+	copy_to("tests/data/store/v2.db", folder);
+	fixture_write_one(folder, FIXTURE_DAY_NS + SECONDS(3600));
+	assert_int_equal(version_of(folder), 3);
+	read = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.windows, 2);
+	assert_int_equal(found.days_damaged, 0);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
 static void a_later_version_is_damage(void **state)
 {
 	char folder[64], path[DAY_PATH_BYTES];
 
 	fixture_folder(folder);
-	copy_to("tests/data/store/v2.db", folder);
+	copy_to("tests/data/store/v3.db", folder);
 	fixture_path(path, folder);
-	(void)fixture_sql(path, "PRAGMA user_version = 3");
+	(void)fixture_sql(path, "PRAGMA user_version = 4");
 	fixture_expect_windows(folder, 0, 1);
 	fixture_remove(folder);
 }
@@ -163,6 +221,8 @@ int main(void)
 		cmocka_unit_test(version_1_is_read),
 		cmocka_unit_test(version_1_is_written_to),
 		cmocka_unit_test(version_2_is_read),
+		cmocka_unit_test(version_2_is_written_to),
+		cmocka_unit_test(version_3_is_read),
 		cmocka_unit_test(a_later_version_is_damage),
 	};
 

@@ -182,7 +182,7 @@ static void a_disk_that_frees_space_late_keeps_days(void **state)
 	struct store *store;
 	uint32_t last;
 
-	limits.minute_s = limits.minutes_s = UINT64_MAX;
+	limits.minute_s = limits.minutes_s = limits.fine_s = UINT64_MAX;
 	assert_int_equal(store_open(store_folder, &limits, &store, &fault), 0);
 	for (uint64_t n = 0; n < 10; n++)
 		assert_int_equal(fixture_append_one(store, FIXTURE_DAY_NS + n * DAY_NS, 1, 1), 0);

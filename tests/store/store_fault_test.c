@@ -21,7 +21,7 @@ static void damage(const char *path, off_t offset, size_t size)
 /* In all its ways: the damaged one is set aside, and a new one takes what comes. */
 static void a_damaged_day_is_set_aside(void **state)
 {
-	static const char *const ways[] = { "PRAGMA user_version = 3", "PRAGMA application_id = 3",
+	static const char *const ways[] = { "PRAGMA user_version = 4", "PRAGMA application_id = 3",
 		"DROP TABLE bodies", "CREATE TRIGGER t AFTER INSERT ON windows BEGIN SELECT 1; END",
 		"ALTER TABLE windows ADD COLUMN other", NULL };
 	char path[DAY_PATH_BYTES];

@@ -56,6 +56,7 @@ static struct profile *make_window(uint64_t start_ns, uint32_t samples, uint64_t
 	struct profile *profile = fixture_profile(start_ns, NULL, 0);
 
 	profile->limit_bytes = 64 << 20;
+	profile_keep_times(profile, DAY_NS);
 	for (uint32_t i = 0; i < samples; i++) {
 		char comm[16], name[64];
 		struct profile_frame frame = { .line = i };
@@ -66,13 +67,17 @@ static struct profile *make_window(uint64_t start_ns, uint32_t samples, uint64_t
 			.comm = comm,
 			.in_kernel = true,
 		};
-		struct profile_sample jit = { .count = 1 };
+		struct profile_sample jit = {
+			.count = 1,
+			.first_ns = DAY_NS + draw(random) % SECONDS(10),
+		};
 		uint32_t location;
 
 		(void)snprintf(comm, sizeof(comm), "%x", (uint32_t)draw(random) % 500);
 		(void)snprintf(
 			name, sizeof(name), "function_%llx", (unsigned long long)draw(random));
 		fixture_add(profile, &sample);
+		jit.last_ns = jit.first_ns;
 		assert_int_equal(fixture_thread(profile, &sample, &jit.thread), 0);
 		if (i % 6 == 0)
 			assert_int_equal(profile_add_string(profile, name, &frame.function), 0);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Cuts windows by the times of their samples, or hands these times on. */
+#include "store/reading.h"
+
+#include <errno.h>
+
+static bool is_cut(const struct store_selection *selection, const struct read_window *window)
+{
+	return selection->is_exact &&
+	       (window->start_ns < selection->start_ns || window->end_ns > selection->end_ns);
+}
+
+static int check_times(struct reading *reading)
+{
+	struct time_reading *times = &reading->times;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < reading->rows.count; i++)
+		r = times_reader_next(&times->reader, &reading->rows.items[i], &times->row);
+	return r == 0 ? times_reader_finish(&times->reader) : r;
+}
+
+/* Reads them to their end first: half of a damaged window's rows must not count. */
+static int open_checked(struct reading *reading, const void *blob, size_t size)
+{
+	struct times_reader *reader = &reading->times.reader;
+	int r = times_reader_init(reader, blob, size);
+
+	if (r < 0)
+		return r;
+	r = check_times(reading);
+	times_reader_done(reader);
+	return r == 0 ? times_reader_init(reader, blob, size) : r;
+}
+
+int reading_open_times(struct reading *reading, const struct read_body *body)
+{
+	struct time_reading *times = &reading->times;
+	const void *blob;
+	size_t size;
+	int r;
+
+	times_reader_done(&times->reader);
+	times->has_reader = false;
+	times->kept = 0;
+	times->is_cut = !body->is_fold && is_cut(reading->selection, body->window);
+	if (!reading_needs_times(reading))
+		return 0;
+	r = day_database_get_times(
+		reading->database, body->window->id, &blob, &size, reading->fault);
+	if (r < 0 || !blob)
+		return r;
+	r = open_checked(reading, blob, size);
+	if (r == -EBADMSG || r == -EPROTONOSUPPORT) {
+		reading->is_damaged = true;
+		return 0;
+	}
+	if (r < 0)
+		return r;
+	times->has_reader = true;
+	times->slices_ns = body->window->start_ns - body->window->start_ns % times->reader.slice_ns;
+	return 0;
+}
+
+bool reading_needs_times(const struct reading *reading)
+{
+	return reading->times.is_cut || reading->times.take;
+}
+
+bool reading_is_too_coarse(const struct reading *reading)
+{
+	return reading->times.is_cut && !reading->times.has_reader && !reading->times.take;
+}
+
+static uint64_t value_of(uint64_t count, uint64_t period_ns)
+{
+	uint64_t value;
+
+	return __builtin_mul_overflow(count, period_ns, &value) ? UINT64_MAX : value;
+}
+
+static void add_value(uint64_t *sum, uint64_t value)
+{
+	if (__builtin_add_overflow(*sum, value, sum))
+		*sum = UINT64_MAX;
+}
+
+/* A slice is selected if a part of it is. */
+static bool is_selected(const struct reading *reading, uint64_t start_ns)
+{
+	const struct store_selection *selection = reading->selection;
+
+	return start_ns < selection->end_ns &&
+	       start_ns + reading->times.reader.slice_ns > selection->start_ns;
+}
+
+/* Returns how many counts have a selected time; `ret_timed`: have a time. */
+static uint64_t take_row(
+	struct reading *reading, const struct read_window *window, uint64_t *ret_timed)
+{
+	struct time_reading *times = &reading->times;
+	uint64_t kept = 0, timed = 0;
+
+	for (size_t i = 0; i < times->row.count; i++) {
+		const struct row_time *time = &times->row.items[i];
+		uint64_t start_ns = times->slices_ns + time->slice * times->reader.slice_ns;
+
+		timed += time->count;
+		if (!is_selected(reading, start_ns))
+			continue;
+		kept += time->count;
+		if (times->take)
+			times->take(times->context, start_ns, times->reader.slice_ns,
+				value_of(time->count, window->period_ns));
+	}
+	*ret_timed = timed;
+	return kept;
+}
+
+int reading_take_times(struct reading *reading, const struct read_window *window,
+	struct window_row *row, bool is_wanted)
+{
+	struct time_reading *times = &reading->times;
+	uint64_t kept = 0, timed = 0;
+	int r = 0;
+
+	if (times->has_reader)
+		r = times_reader_next(&times->reader, row, &times->row);
+	if (r < 0 || !is_wanted)
+		return r;
+	if (times->has_reader)
+		kept = take_row(reading, window, &timed);
+	add_value(&reading->found.timed_ns, value_of(kept, window->period_ns));
+	add_value(&reading->found.untimed_ns, value_of(row->count - timed, window->period_ns));
+	times->kept += kept;
+	row->count = times->take ? 0 : kept;
+	return 0;
+}

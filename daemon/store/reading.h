@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Private to the reader: store_read.c reads what store_plan.c has chosen, day by day. */
+#pragma once
+
+#include "base/hash_index.h"
+#include "store/event_choice.h"
+#include "store/generation_reader.h"
+#include "store/reader_days.h"
+#include "store/sample_sum.h"
+#include "store/times_blob.h"
+#include "store/window_blob.h"
+
+struct read_window {
+	int64_t id, fold, generations[DAY_PARTS];
+	uint64_t start_ns, end_ns, monotonic_ns, period_ns, samples;
+	struct accounts accounts;
+	uint32_t cpu_count;
+	enum pilotlight_source source; /* PILOTLIGHT_SOURCES: none has the event */
+	bool is_supplement;
+	bool counts_time; /* one of several windows of a time does */
+};
+
+struct read_windows {
+	struct read_window *items;
+	size_t count, capacity;
+};
+
+/* Rows to read, and the windows that they belong to: one window, or those of a fold. */
+struct read_body {
+	const struct read_window *window;
+	const struct read_window *of;
+	size_t of_count;
+	bool is_fold, failed;
+};
+
+/* What is read of the times of samples (read_times.c). */
+struct time_reading {
+	store_time_function take; /* instead of summing the samples; NULL: sum them */
+	void *context;
+	struct row_times row;
+	/* State of the current window. */
+	struct times_reader reader;
+	bool has_reader;
+	bool is_cut;	    /* only a part of the window is selected: that of its slices */
+	uint64_t slices_ns; /* CLOCK_REALTIME at which its slice 0 begins */
+	uint64_t kept;	    /* samples in that part */
+};
+
+struct reading {
+	const struct store_selection *selection;
+	struct event_choice events;
+	struct profile *profile;
+	struct store_found found;
+	struct hash_index binary_index;
+	struct generation_reader parts[DAY_PARTS + 1]; /* including DAY_FOLDED */
+	struct window_rows rows;
+	struct sample_sum sum;
+	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC, of the pending sums */
+	uint64_t live_start_ns;	    /* of what lives: the start of the window to take; 0: all */
+	struct time_reading times;
+
+	/* State of the current day. */
+	struct day_database *database;
+	struct read_windows windows, folds;
+	struct read_body *bodies;
+	size_t body_count;
+	bool is_damaged; /* parts of the day are damaged */
+	struct fault *fault;
+};
+
+/* Lists the selected windows of the day, and its folds. Returns 0, -ENOMEM, -EBADMSG or another
+ * -errno with reading->fault. */
+int reading_list_day(struct reading *reading);
+
+/* Chooses which bodies to read: folds in place of all their windows. Returns 0 or -ENOMEM. */
+int reading_plan_day(struct reading *reading);
+
+/* Plans the windows of folds that turned out to be damaged. Returns 0 or -ENOMEM. */
+int reading_plan_again(struct reading *reading);
+
+/*
+ * Opens the times of a window, whose rows have been read, if they are needed. Damaged ones count as
+ * missing, and as damage of the day. Returns 0 or -errno.
+ */
+int reading_open_times(struct reading *reading, const struct read_body *body);
+/* Can a part of the window not be told apart? It is then not read. */
+bool reading_is_too_coarse(const struct reading *reading);
+/*
+ * Reads the times of the next row, of which `is_wanted` says whether it is selected. Sets its count
+ * to that in the selected part of the window, or to 0 if its times are taken instead. Returns 0 or
+ * -errno.
+ */
+int reading_take_times(struct reading *reading, const struct read_window *window,
+	struct window_row *row, bool is_wanted);
+bool reading_needs_times(const struct reading *reading);
+
+/* Of what lives, finds the window to take. Returns 0 or -errno with `fault`. */
+int reading_choose_live(const char *folder, struct reading *reading, struct fault *fault);

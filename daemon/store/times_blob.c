@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "store/times_blob.h"
+
+#include "base/array.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum column_name {
+	COLUMN_HEAD,
+	COLUMN_UNTIMED,
+	COLUMN_FIRST_LOW,
+	COLUMN_FIRST_HIGH,
+	COLUMN_NEXT,
+	COLUMN_COUNT,
+	COLUMNS,
+};
+
+enum { LOW_BITS = 7, LOW_MASK = (1 << LOW_BITS) - 1 };
+
+int row_times_add(struct row_times *times, uint32_t slice, uint64_t count)
+{
+	int r = ARRAY_RESERVE(
+		times->items, &times->capacity, times->count + 1, COLUMN_BLOB_PLAIN_MAX);
+
+	if (r == 0)
+		times->items[times->count++] = (struct row_time){ .count = count, .slice = slice };
+	return r;
+}
+
+/* --- writing --- */
+
+void times_writer_init(struct times_writer *writer, uint64_t slice_ns)
+{
+	*writer = (struct times_writer){ .slice_ns = slice_ns };
+	column_writer_init(&writer->columns, COLUMNS);
+}
+
+void times_writer_done(struct times_writer *writer)
+{
+	column_writer_done(&writer->columns);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct row_time *first = a, *second = b;
+
+	return (first->slice > second->slice) - (first->slice < second->slice);
+}
+
+static void put_first(struct times_writer *writer, uint32_t slice)
+{
+	const int64_t difference = (int64_t)slice - writer->first;
+	const uint64_t value = (uint64_t)(difference < 0 ? -difference * 2 - 1 : difference * 2);
+
+	column_put(&writer->columns, COLUMN_FIRST_LOW, value & LOW_MASK);
+	column_put(&writer->columns, COLUMN_FIRST_HIGH, value >> LOW_BITS);
+	writer->first = slice;
+}
+
+void times_writer_add(
+	struct times_writer *writer, const struct window_row *row, struct row_times *times)
+{
+	uint64_t untimed = row->count;
+
+	if (times->count > 1)
+		qsort(times->items, times->count, sizeof(*times->items), compare_times);
+	for (size_t i = 0; i < times->count; i++) {
+		const struct row_time *time = &times->items[i];
+
+		assert(time->count > 0 && time->count <= untimed);
+		untimed -= time->count;
+		if (i == 0)
+			put_first(writer, time->slice);
+		else
+			column_put(&writer->columns, COLUMN_NEXT,
+				time->slice - times->items[i - 1].slice);
+		column_put(&writer->columns, COLUMN_COUNT, time->count - 1);
+		writer->has_counts |= time->count > 1;
+		writer->has_times = true;
+	}
+	column_put(&writer->columns, COLUMN_UNTIMED, untimed);
+}
+
+int times_writer_finish(
+	struct times_writer *writer, int level, uint8_t **ret_blob, size_t *ret_size)
+{
+	if (!writer->has_times && writer->columns.error == 0) {
+		*ret_blob = NULL;
+		*ret_size = 0;
+		return 0;
+	}
+	if (!writer->has_counts)
+		writer->columns.columns[COLUMN_COUNT].size = 0;
+	column_put(&writer->columns, COLUMN_HEAD, writer->slice_ns);
+	column_put(&writer->columns, COLUMN_HEAD, writer->has_counts);
+	return column_writer_finish(&writer->columns, level, ret_blob, ret_size);
+}
+
+/* --- reading --- */
+
+int times_reader_init(struct times_reader *reader, const void *blob, size_t size)
+{
+	uint64_t has_counts;
+	int r;
+
+	*reader = (struct times_reader){ 0 };
+	r = column_reader_init(&reader->columns, COLUMNS, blob, size);
+	if (r < 0)
+		return r;
+	reader->slice_ns = column_get(&reader->columns, COLUMN_HEAD);
+	has_counts = column_get(&reader->columns, COLUMN_HEAD);
+	reader->has_counts = has_counts == 1;
+	if (!reader->columns.is_damaged && reader->slice_ns > 0 &&
+		reader->slice_ns <= TIMES_SLICE_NS_MAX && has_counts <= 1)
+		return 0;
+	times_reader_done(reader);
+	return -EBADMSG;
+}
+
+void times_reader_done(struct times_reader *reader)
+{
+	column_reader_done(&reader->columns);
+	*reader = (struct times_reader){ 0 };
+}
+
+static uint64_t get_first(struct times_reader *reader)
+{
+	const uint64_t low = column_get(&reader->columns, COLUMN_FIRST_LOW);
+	const uint64_t high = column_get(&reader->columns, COLUMN_FIRST_HIGH);
+	uint64_t value;
+
+	if (low > LOW_MASK || high > TIMES_SLICE_MAX) {
+		reader->columns.is_damaged = true;
+		return 0;
+	}
+	value = high << LOW_BITS | low;
+	/* Below 0 it wraps, beyond the bound of slices. */
+	return value & 1 ? reader->first - (value + 1) / 2 : reader->first + value / 2;
+}
+
+static uint64_t get_distance(struct times_reader *reader)
+{
+	const uint64_t distance = column_get(&reader->columns, COLUMN_NEXT);
+
+	return distance < TIMES_SLICE_MAX ? distance : TIMES_SLICE_MAX;
+}
+
+int times_reader_next(
+	struct times_reader *reader, const struct window_row *row, struct row_times *times)
+{
+	uint64_t left = row->count, untimed = column_get(&reader->columns, COLUMN_UNTIMED);
+	uint64_t slice = 0, count;
+	int r = 0;
+
+	times->count = 0;
+	if (untimed > left)
+		return -EBADMSG;
+	for (left -= untimed; r == 0 && left > 0; left -= count) {
+		if (times->count == 0)
+			reader->first = (uint32_t)(slice = get_first(reader));
+		else
+			slice += get_distance(reader);
+		count = 1;
+		if (reader->has_counts)
+			count += column_get(&reader->columns, COLUMN_COUNT);
+		if (reader->columns.is_damaged || slice >= TIMES_SLICE_MAX || count == 0 ||
+			count > left)
+			return -EBADMSG;
+		r = row_times_add(times, (uint32_t)slice, count);
+	}
+	if (r == -E2BIG || reader->columns.is_damaged)
+		return -EBADMSG;
+	return r;
+}
+
+int times_reader_finish(const struct times_reader *reader)
+{
+	return column_reader_is_whole(&reader->columns) ? 0 : -EBADMSG;
+}

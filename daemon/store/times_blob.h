@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * When the samples of a window were taken, to a slice (PROFILE_SLICE_NS): a blob beside the
+ * window's body (window_blob.h), whose rows it follows in their order. It says nothing without
+ * them. Times are dropped before the window is, and a damaged blob costs only the times.
+ *
+ * Slice 0 of a window is the one in which it begins: slices begin at multiples of their width of
+ * CLOCK_REALTIME. Columns of version 1 (column_blob.h):
+ *
+ *	0  the width of a slice in ns; 1 if column 5 is there, else 0
+ *	1  per row, its counts without a time
+ *	2  per row that has times, the last seven bits of its first slice, and
+ *	3  the bits above: of a signed difference, zigzag-coded, to the first slice of the row
+ *	   before that has times, 0 for the first one
+ *	4  per further time of a row, the distance to the slice before
+ *	5  per time, its count - 1; if the column is not there, all counts are 1
+ *
+ * A row has as many times as make up its count, with the counts without a time. Writer and reader
+ * stream along the rows, so merging windows merges their times with little memory.
+ */
+#pragma once
+
+#include "store/column_blob.h"
+#include "store/window_blob.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct row_time {
+	uint64_t count;
+	uint32_t slice;
+};
+
+enum {
+	TIMES_SLICE_MAX = 1 << 24, /* two days of slices of 10 ms */
+	TIMES_SLICE_NS_MAX = 1000000000,
+};
+
+/* The times of one row. The owner frees `items`, and may pass it for the next row. */
+struct row_times {
+	struct row_time *items;
+	size_t count, capacity;
+};
+
+/* Returns 0, -ENOMEM or -E2BIG. */
+int row_times_add(struct row_times *times, uint32_t slice, uint64_t count);
+
+struct times_writer {
+	struct column_writer columns;
+	uint64_t slice_ns;
+	uint32_t first; /* slice of the last row that has times */
+	bool has_times, has_counts;
+};
+
+void times_writer_init(struct times_writer *writer, uint64_t slice_ns);
+void times_writer_done(struct times_writer *writer);
+/* Adds the next row of the window; sorts its times. They have no more than its count in total. */
+void times_writer_add(
+	struct times_writer *writer, const struct window_row *row, struct row_times *times);
+/* Returns as column_writer_finish(). Without a single time there is no blob: NULL. */
+int times_writer_finish(
+	struct times_writer *writer, int level, uint8_t **ret_blob, size_t *ret_size);
+
+struct times_reader {
+	struct column_reader columns;
+	uint64_t slice_ns;
+	uint32_t first;
+	bool has_counts;
+};
+
+/* Returns as column_reader_init(). */
+int times_reader_init(struct times_reader *reader, const void *blob, size_t size);
+void times_reader_done(struct times_reader *reader);
+/* Reads the times of the window's next row. Returns 0, -ENOMEM or -EBADMSG. */
+int times_reader_next(
+	struct times_reader *reader, const struct window_row *row, struct row_times *times);
+/* After the window's last row: 0, or -EBADMSG if anything is left. */
+int times_reader_finish(const struct times_reader *reader);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The times of a window's samples. The first byte says whether the rest is the blob or its content
+ * before compression, which a fuzzer would never produce correctly, and how many counts the rows
+ * have. What is read is written and read again, and must be equal.
+ */
+#include "store/times_blob.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+enum { ROWS = 8 };
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static struct window_row row_of(unsigned int kind, uint32_t i)
+{
+	return (struct window_row){ .thread = i / 3, .node = i, .count = 1 + i * kind };
+}
+
+struct rows {
+	struct row_times of[ROWS];
+};
+
+static bool read_rows(const uint8_t *blob, size_t size, unsigned int kind, struct rows *ret_rows)
+{
+	struct times_reader reader;
+	int r = times_reader_init(&reader, blob, size);
+
+	if (r < 0)
+		return false;
+	for (uint32_t i = 0; r == 0 && i < ROWS; i++) {
+		struct window_row row = row_of(kind, i);
+
+		r = times_reader_next(&reader, &row, &ret_rows->of[i]);
+	}
+	if (r == 0)
+		r = times_reader_finish(&reader);
+	times_reader_done(&reader);
+	return r == 0;
+}
+
+static void write_again(struct rows *rows, unsigned int kind)
+{
+	struct rows again = { 0 };
+	struct times_writer writer;
+	uint8_t *blob;
+	size_t size;
+
+	times_writer_init(&writer, 1000);
+	for (uint32_t i = 0; i < ROWS; i++) {
+		struct window_row row = row_of(kind, i);
+
+		times_writer_add(&writer, &row, &rows->of[i]);
+	}
+	require(times_writer_finish(&writer, 1, &blob, &size) == 0);
+	times_writer_done(&writer);
+	if (!blob)
+		return;
+	require(read_rows(blob, size, kind, &again));
+	for (uint32_t i = 0; i < ROWS; i++) {
+		require(again.of[i].count == rows->of[i].count);
+		for (size_t j = 0; j < again.of[i].count; j++)
+			require(again.of[i].items[j].slice == rows->of[i].items[j].slice);
+		free(again.of[i].items);
+	}
+	free(blob);
+}
+
+static void read_blob(const uint8_t *blob, size_t size, unsigned int kind)
+{
+	struct rows rows = { 0 };
+
+	if (read_rows(blob, size, kind, &rows))
+		write_again(&rows, kind);
+	for (uint32_t i = 0; i < ROWS; i++)
+		free(rows.of[i].items);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	uint8_t *blob;
+	size_t bound, packed;
+
+	if (size < 1)
+		return 0;
+	if (bytes[0] & 1) {
+		read_blob(bytes + 1, size - 1, bytes[0] >> 1);
+		return 0;
+	}
+	bound = ZSTD_compressBound(size);
+	blob = malloc(bound + 1);
+	require(blob != NULL);
+	blob[0] = COLUMN_BLOB_VERSION;
+	packed = ZSTD_compress(blob + 1, bound, bytes + 1, size - 1, 1);
+	require(!ZSTD_isError(packed));
+	read_blob(blob, packed + 1, bytes[0] >> 1);
+	free(blob);
+	return 0;
+}
