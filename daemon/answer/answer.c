@@ -333,7 +333,11 @@ static int draw(struct answer *answer, const struct profile_difference *differen
 	if (!output)
 		return -ENOMEM;
 	output_init(output, write, context);
-	r = difference ? draw_difference(answer, difference, output) : draw_profile(answer, output);
+	r = difference ? draw_difference(answer, difference, output)
+	    : answer->request->kind == ANSWER_METRICS
+		    ? answer_metrics_write(&answer->parameters.metrics,
+			      answer->profiles[DIFFERENCE_COMPARED], output)
+		    : draw_profile(answer, output);
 	error = output_finish(output);
 	return error < 0 ? error : r;
 }

@@ -150,6 +150,10 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->runtime_frames, parameter);
 	if (strcmp(parameter->name, "incident") == 0)
 		return keep_once(reading, &reading->incident, parameter);
+	if (reading->request->kind == ANSWER_METRICS &&
+		answer_metrics_has_parameter(parameter->name))
+		return answer_metrics_add(&reading->parameters->metrics, parameter->name,
+			parameter->value, reading->fault);
 	if (selection_has_parameter(parameter->name))
 		return add_selected(reading, parameter);
 	(void)utf8_clean(clean, parameter->name, strlen(parameter->name));
@@ -456,4 +460,5 @@ void answer_parameters_done(struct answer_parameters *parameters)
 {
 	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
 		selection_free(parameters->sides[i]);
+	answer_metrics_done(&parameters->metrics);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "aggregate/interpreted_frames.h"
+#include "answer/answer_metrics.h"
 #include "answer/answer_request.h"
 #include "base/fault.h"
 #include "export/profile_format.h"
@@ -21,6 +22,7 @@ struct answer_parameters {
 	size_t rows_max; /* of a table; 0: no limit */
 	enum difference_whole whole;
 	size_t bucket_count; /* of a time line */
+	struct answer_metrics metrics;
 };
 
 /*

@@ -19,6 +19,13 @@
  * A time line (query/timeline.h) takes the selection's times and event, and:
  *
  *   buckets N                how many at most; the default is 1000
+ *
+ * Metrics take the selection's times and event, and for each metric, in this order:
+ *
+ *   metric NAME              begins one; the rest may be missing
+ *   select PARAMETER:VALUE   whose samples, any number of times
+ *   function PATTERN         names of functions (query/function_pattern.h)
+ *   count total|self, by none|unit|container|comm, series N
  */
 #pragma once
 
@@ -38,6 +45,7 @@ enum answer_kind {
 	/* For ANSWER_ALL alone: */
 	ANSWER_TIMELINE,  /* of all threads */
 	ANSWER_INCIDENTS, /* all of them: txt or json */
+	ANSWER_METRICS,	  /* CPU time in functions (answer_metrics.h) */
 	ANSWER_KINDS,	  /* one more than the last */
 };
 

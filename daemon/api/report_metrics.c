@@ -2,6 +2,7 @@
 /* https://prometheus.io/docs/instrumenting/exposition_formats/ and .../best_practices/naming */
 #include "api/report.h"
 #include "api/report_fields.h"
+#include "api/report_meter.h"
 #include "api/report_sinks.h"
 #include "base/array.h"
 #include "base/clock.h"
@@ -245,5 +246,6 @@ void report_write_metrics(const struct report *report, struct output *output)
 	write_sources(output, &report->service);
 	write_users(output, &report->service);
 	report_sinks_write_metrics(&report->service, output);
+	report_meter_write_metrics(&report->service, output);
 	write_responses(output, &report->http);
 }

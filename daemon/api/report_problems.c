@@ -132,6 +132,9 @@ static void write_sink_problems(
 			write_problem(output, count, "The sink %s fails: %s",
 				service->sinks[i].name,
 				REPORT_CLEAN(service->sinks[i].fault, clean));
+	if (service->meter && service->meter->is_failing)
+		write_problem(output, count, "CPU time in functions is not measured: %s",
+			REPORT_CLEAN(service->meter->fault, clean));
 }
 
 /* After this time the last minute no longer includes the cost of the start. */

@@ -44,6 +44,28 @@ struct service_status_sink {
 	uint64_t until_ns; /* CLOCK_REALTIME: how far CPU time is covered; 0: nothing yet */
 };
 
+/* The sections [metric NAME] of the configuration, as far as they have been measured. */
+struct service_status_series {
+	char label[128]; /* of the unit, container or thread; "": none */
+	uint64_t ns;	 /* of CPU time, since the engine started or the series did */
+	uint64_t grown_ns;
+};
+struct service_status_metric {
+	char name[32];
+	char by[16]; /* the name of the label; "": none */
+	uint64_t selected_ns, unnamed_ns;
+	struct service_status_series *series;
+	size_t series_count, series_max;
+};
+struct service_status_meter {
+	const struct service_status_metric *metrics;
+	size_t metric_count;
+	uint64_t until_ns; /* CLOCK_REALTIME: how far the history has been measured; 0: unknown */
+	uint64_t measured, failed, skipped_ns;
+	bool is_failing;
+	char fault[160]; /* the last error; "": none */
+};
+
 struct service_status {
 	/* Identity. */
 	char version[16], event[16];
@@ -103,6 +125,8 @@ struct service_status {
 	/* Sinks, in the order of the configuration. */
 	struct service_status_sink sinks[SERVICE_STATUS_SINKS_MAX];
 	size_t sink_count;
+
+	const struct service_status_meter *meter; /* borrowed; NULL: no metrics */
 
 	/* What exceeded the shares of users, and what they hold. */
 	struct user_excess excess;

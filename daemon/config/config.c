@@ -132,8 +132,10 @@ void config_done(struct config *config)
 		config_knob_clear(&config_knobs[i], config);
 		config_origin_done(&config->origins[i]);
 	}
-	for (size_t i = 0; i < config->sink_count; i++)
-		config_sink_done(&config->sinks[i]);
+	for (size_t kind = 0; kind < config_named_count; kind++)
+		for (size_t i = 0; i < config_named_items(&config_nameds[kind], config); i++)
+			config_named_done(&config_nameds[kind],
+				config_named_item(&config_nameds[kind], config, i));
 	*config = (struct config){ 0 };
 }
 

@@ -25,8 +25,12 @@ enum {
 	CONFIG_LIST_MAX = 64,
 	CONFIG_PROBLEMS_MAX = 100, /* kept; the rest are only counted */
 	CONFIG_SINKS_MAX = 8,
-	CONFIG_SINK_KNOBS_MAX = 8,
-	CONFIG_SINK_NAME_BYTES = 32,
+	CONFIG_METRICS_MAX = 16,
+	CONFIG_METRIC_SELECT_MAX = 16,
+	/* Of all metrics together, as parameters of one question (answer/answer_metrics.h). */
+	CONFIG_METRICS_BYTES_MAX = 10 << 10,
+	CONFIG_NAMED_KNOBS_MAX = 8,
+	CONFIG_NAME_BYTES = 32, /* of a section [sink NAME] or [metric NAME] */
 };
 
 /* Options of config_load(). */
@@ -50,12 +54,24 @@ struct config_origin {
 
 /* A section [sink NAME]: where profiles are pushed. */
 struct config_sink {
-	char name[CONFIG_SINK_NAME_BYTES]; /* letters, digits, '-' and '_' */
-	char *type;			   /* "pprof" */
-	char *labels;			   /* "all", "service" */
+	char name[CONFIG_NAME_BYTES]; /* letters, digits, '-' and '_' */
+	char *type;		      /* "pprof" */
+	char *labels;		      /* "all", "service" */
 	uint64_t interval_ns, name_wait_ns, max_bytes, max_age_ns;
 
-	struct config_origin origins[CONFIG_SINK_KNOBS_MAX]; /* by position in the table */
+	struct config_origin origins[CONFIG_NAMED_KNOBS_MAX]; /* by position in the table */
+};
+
+/* A section [metric NAME]: CPU time in functions, for /metrics. */
+struct config_metric {
+	char name[CONFIG_NAME_BYTES];
+	struct config_list select; /* "unit:nginx.service" */
+	char *function;		   /* a pattern (query/function_pattern.h); "": all functions */
+	char *count;		   /* "total", "self" */
+	char *by;		   /* a name of query/function_metric.h */
+	uint64_t series_max;
+
+	struct config_origin origins[CONFIG_NAMED_KNOBS_MAX];
 };
 
 struct config {
@@ -97,6 +113,9 @@ struct config {
 	/* [sink NAME], in the order of their first appearance */
 	struct config_sink sinks[CONFIG_SINKS_MAX];
 	size_t sink_count;
+	/* [metric NAME], the same */
+	struct config_metric metrics[CONFIG_METRICS_MAX];
+	size_t metric_count;
 
 	struct config_origin origins[CONFIG_KNOBS_MAX]; /* by position in config_knobs */
 };

@@ -12,9 +12,9 @@ enum { NAMES_BYTES = 512 };
 /* Lists a section's keys as "A, B, C", or the sections if `section` is NULL. */
 static void list_names(const char *section, char names[NAMES_BYTES])
 {
-	const bool is_sink = section && config_sink_is_section(section);
-	const struct config_knob *knobs = is_sink ? config_sink_knobs : config_knobs;
-	const size_t count = is_sink ? config_sink_knob_count : config_knob_count;
+	const struct config_named *named = section ? config_named_find(section) : NULL;
+	const struct config_knob *knobs = named ? named->knobs : config_knobs;
+	const size_t count = named ? *named->knob_count : config_knob_count;
 	const char *last = "";
 	size_t used = 0;
 
@@ -24,8 +24,8 @@ static void list_names(const char *section, char names[NAMES_BYTES])
 		const char *name = section ? knob->key : knob->section;
 		int n;
 
-		if (section && !is_sink ? strcmp(knob->section, section) != 0
-					: !section && strcmp(name, last) == 0)
+		if (section && !named ? strcmp(knob->section, section) != 0
+				      : !section && strcmp(name, last) == 0)
 			continue;
 		n = snprintf(names + used, NAMES_BYTES - used, section ? "%s%s" : "%s[%s]",
 			used > 0 ? ", " : "", name);
@@ -44,35 +44,37 @@ static bool is_section(const char *name)
 	return false;
 }
 
-static int enter_sink(struct config_reading *reading, const char *section)
+static int enter_named(
+	struct config_reading *reading, const struct config_named *named, const char *section)
 {
-	struct config_sink *sink;
-	int r = config_sink_enter(reading->config, section, &sink);
+	void *item;
+	int r = config_named_enter(named, reading->config, section, &item);
 
 	if (r == -EINVAL)
 		return config_problem_add(reading->problems, reading->file, reading->line,
-			"[%.100s]: not the name of a sink, all its settings are ignored: write "
-			"[sink NAME] with up to %d letters, digits, '-' and '_'",
-			section, CONFIG_SINK_NAME_BYTES - 1);
+			"[%.100s]: not the name of a %s, all its settings are ignored: write "
+			"[%s NAME] with up to %d letters, digits, '-' and '_'",
+			section, named->word, named->word, CONFIG_NAME_BYTES - 1);
 	if (r == -E2BIG)
 		return config_problem_add(reading->problems, reading->file, reading->line,
-			"[%.100s]: too many sinks, all its settings are ignored: have at most %d",
-			section, CONFIG_SINKS_MAX);
+			"[%.100s]: too many %s, all its settings are ignored: have at most %zu",
+			section, named->plural, named->most);
 	return r;
 }
 
 int config_enter_section(struct config_reading *reading, const char *section)
 {
+	const struct config_named *named = config_named_find(section);
 	char names[NAMES_BYTES];
 
-	if (config_sink_is_section(section))
-		return enter_sink(reading, section);
+	if (named)
+		return enter_named(reading, named, section);
 	if (is_section(section))
 		return 0;
 	list_names(NULL, names);
 	return config_problem_add(reading->problems, reading->file, reading->line,
 		"[%.100s]: unknown section, all its settings are ignored: use one of %s, [sink "
-		"NAME]",
+		"NAME], [metric NAME]",
 		section, names);
 }
 
@@ -92,13 +94,13 @@ static const char *section_of(const char *key)
 
 static int report_unknown_key(struct config_reading *reading, const char *section, const char *key)
 {
-	const bool is_sink = config_sink_is_section(section);
+	const struct config_named *named = config_named_find(section);
 	const char *other = section_of(key);
 	char names[NAMES_BYTES];
 
 	/* config_enter_section() has reported an invalid section. */
-	if (is_sink ? config_sink_knob_find(key) < config_sink_knob_count
-		    : *section && !is_section(section))
+	if (named ? config_named_knob_find(named, key) < *named->knob_count
+		  : *section && !is_section(section))
 		return 0;
 	if (other)
 		return config_problem_add(reading->problems, reading->file, reading->line,
@@ -112,7 +114,7 @@ static int report_unknown_key(struct config_reading *reading, const char *sectio
 		"[%s] %.100s: unknown key: use one of %s", section, key, names);
 }
 
-/* What an assignment sets: a knob's field in the configuration, or in one of its sinks. */
+/* What an assignment sets: a knob's field in the configuration, or in an item that has a name. */
 struct target {
 	const struct config_knob *knob;
 	void *owner;
@@ -123,11 +125,12 @@ struct target {
 static int find_target(
 	struct config *config, const char *section, const char *key, struct target *ret_target)
 {
-	struct config_sink *sink;
+	const struct config_named *named = config_named_find(section);
+	void *item;
 	size_t knob;
 	int r;
 
-	if (!config_sink_is_section(section)) {
+	if (!named) {
 		knob = config_knob_find(section, key);
 		if (knob == config_knob_count)
 			return -ENOENT;
@@ -135,13 +138,14 @@ static int find_target(
 			(struct target){ &config_knobs[knob], config, &config->origins[knob] };
 		return 0;
 	}
-	knob = config_sink_knob_find(key);
-	r = config_sink_enter(config, section, &sink);
+	knob = config_named_knob_find(named, key);
+	r = config_named_enter(named, config, section, &item);
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0 || knob == config_sink_knob_count)
+	if (r < 0 || knob == *named->knob_count)
 		return -ENOENT;
-	*ret_target = (struct target){ &config_sink_knobs[knob], sink, &sink->origins[knob] };
+	*ret_target = (struct target){ &named->knobs[knob], item,
+		&config_named_origins(named, item)[knob] };
 	return 0;
 }
 
@@ -234,11 +238,44 @@ static int contradict(struct config *config, struct config_problems *problems, c
 		"[%s] %s: %s", section, key, sentence);
 }
 
+/* What a metric takes of a question: names of parameters, values, and a NUL behind each. */
+static size_t metric_bytes(const struct config_metric *metric)
+{
+	enum { OVERHEAD = 64 };
+	size_t bytes = OVERHEAD + strlen(metric->name) + strlen(metric->function);
+
+	for (size_t i = 0; i < metric->select.count; i++)
+		bytes += strlen(metric->select.items[i]) + 2;
+	return bytes;
+}
+
+/* Reports it at the metric that is too much. */
+static int check_metrics(const struct config *config, struct config_problems *problems)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < config->metric_count; i++) {
+		const struct config_metric *metric = &config->metrics[i];
+
+		bytes += metric_bytes(metric);
+		if (bytes <= CONFIG_METRICS_BYTES_MAX)
+			continue;
+		for (size_t knob = 0; knob < config_metric_knob_count; knob++)
+			if (metric->origins[knob].file)
+				return config_problem_add(problems, metric->origins[knob].file,
+					metric->origins[knob].line,
+					"[metric %s]: the selections and patterns of all metrics "
+					"are too long together: shorten them, use globs",
+					metric->name);
+	}
+	return 0;
+}
+
 int config_check_together(struct config *config, struct config_problems *problems)
 {
-	int r = 0;
+	int r = check_metrics(config, problems);
 
-	if (config->jit_bytes > config->max_bytes / 2)
+	if (r == 0 && config->jit_bytes > config->max_bytes / 2)
 		r = contradict(config, problems, "Memory", "JitBytes", "Memory", "MaxBytes",
 			"JitBytes is more than half of MaxBytes: lower JitBytes, or raise "
 			"MaxBytes");
@@ -250,6 +287,10 @@ int config_check_together(struct config *config, struct config_problems *problem
 		r = contradict(config, problems, "History", "Enabled", "History", "Enabled",
 			"sinks take their profiles from the history: set Enabled=yes, or remove "
 			"the sinks");
+	if (r == 0 && config->metric_count > 0 && !config->history_enabled)
+		r = contradict(config, problems, "History", "Enabled", "History", "Enabled",
+			"metrics are measured in the history: set Enabled=yes, or remove the "
+			"metrics");
 	if (r == 0 && config->minute_after_ns > config->history_age_ns)
 		r = contradict(config, problems, "History", "MaxAge", "History", "MinuteAfter",
 			"MaxAge is shorter than MinuteAfter, so profiles would expire before they "

@@ -18,8 +18,9 @@
 #define PERIOD_NS_MIN 100000ULL
 #define PERIOD_NS_MAX SECONDS(1)
 
-#define FIELD(name)	 offsetof(struct config, name)
-#define SINK_FIELD(name) offsetof(struct config_sink, name)
+#define FIELD(name)	   offsetof(struct config, name)
+#define SINK_FIELD(name)   offsetof(struct config_sink, name)
+#define METRIC_FIELD(name) offsetof(struct config_metric, name)
 
 const struct config_knob config_knobs[] = {
 	{ "Sampling", "FrequencyHz", CONFIG_HZ, FIELD(frequency_hz), "99", 1, 10000, NULL,
@@ -154,17 +155,25 @@ const struct config_knob config_sink_knobs[] = {
 };
 const size_t config_sink_knob_count = ARRAY_SIZE(config_sink_knobs);
 
-_Static_assert(ARRAY_SIZE(config_sink_knobs) <= CONFIG_SINK_KNOBS_MAX, "each has its origin");
+_Static_assert(ARRAY_SIZE(config_sink_knobs) <= CONFIG_NAMED_KNOBS_MAX, "each has its origin");
 
-size_t config_sink_knob_find(const char *key)
-{
-	size_t i;
+const struct config_knob config_metric_knobs[] = {
+	{ "metric", "Select", CONFIG_SELECT, METRIC_FIELD(select), "", 0, 0, NULL,
+		"Whose CPU time: unit:nginx.service, comm:worker, container:ID, ..., separated by "
+		"spaces. Empty: all." },
+	{ "metric", "Function", CONFIG_PATTERN, METRIC_FIELD(function), "", 0, 0, NULL,
+		"Names of functions, as a POSIX extended regular expression. Empty: all." },
+	{ "metric", "Count", CONFIG_CHOICE, METRIC_FIELD(count), "total", 0, 0, "total self",
+		"total: CPU time in the functions and in what they call. self: in the functions "
+		"alone." },
+	{ "metric", "By", CONFIG_CHOICE, METRIC_FIELD(by), "none", 0, 0, "none unit container comm",
+		"A series for each unit, container or name of a thread." },
+	{ "metric", "MaxSeries", CONFIG_NUMBER, METRIC_FIELD(series_max), "20", 1, 64, NULL,
+		"Most series of By. Those that used the least CPU time are counted together." },
+};
+const size_t config_metric_knob_count = ARRAY_SIZE(config_metric_knobs);
 
-	for (i = 0; i < config_sink_knob_count; i++)
-		if (strcmp(config_sink_knobs[i].key, key) == 0)
-			break;
-	return i;
-}
+_Static_assert(ARRAY_SIZE(config_metric_knobs) <= CONFIG_NAMED_KNOBS_MAX, "each has its origin");
 
 size_t config_knob_find(const char *section, const char *key)
 {
@@ -180,5 +189,6 @@ size_t config_knob_find(const char *section, const char *key)
 bool config_knob_is_list(const struct config_knob *knob)
 {
 	return knob->kind == CONFIG_ADDRESSES || knob->kind == CONFIG_HOSTS ||
-	       knob->kind == CONFIG_URLS || knob->kind == CONFIG_CGROUPS;
+	       knob->kind == CONFIG_URLS || knob->kind == CONFIG_CGROUPS ||
+	       knob->kind == CONFIG_SELECT;
 }

@@ -20,12 +20,14 @@ enum config_kind {
 	CONFIG_HOSTS,	  /* struct config_list; host names without a port */
 	CONFIG_URLS,	  /* struct config_list; http:// and https:// */
 	CONFIG_CGROUPS,	  /* struct config_list; capture/cgroup_choice.h */
+	CONFIG_PATTERN,	  /* char *; query/function_pattern.h, or "" */
+	CONFIG_SELECT,	  /* struct config_list; PARAMETER:VALUE of query/function_metric.h */
 };
 
 struct config_knob {
 	const char *section, *key;
 	enum config_kind kind;
-	size_t offset;		  /* in struct config, or in struct config_sink */
+	size_t offset;		  /* in struct config, config_sink or config_metric */
 	const char *default_text; /* in configuration syntax */
 	uint64_t least, most;	  /* numbers only, in the field's unit */
 	const char *choices;	  /* separated by spaces */
@@ -35,12 +37,9 @@ struct config_knob {
 extern const struct config_knob config_knobs[];
 extern const size_t config_knob_count;
 
-/* The knobs of each [sink NAME]; their section is "sink". */
-extern const struct config_knob config_sink_knobs[];
-extern const size_t config_sink_knob_count;
-
-/* Returns the position of a sink's knob, or config_sink_knob_count if there is none. */
-size_t config_sink_knob_find(const char *key);
+/* The knobs of each [sink NAME]; their section is "sink". And of each [metric NAME]. */
+extern const struct config_knob config_sink_knobs[], config_metric_knobs[];
+extern const size_t config_sink_knob_count, config_metric_knob_count;
 
 /* Returns the position of a knob, or config_knob_count if there is none. */
 size_t config_knob_find(const char *section, const char *key);

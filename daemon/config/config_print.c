@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "config/config_knob.h"
+#include "config/config_private.h"
 
 #include <string.h>
 
@@ -13,11 +13,10 @@ static const char head[] =
 	"# order of their names. Check them with `pilotlightd --check`, then apply them with\n"
 	"# `systemctl reload pilotlightd`.\n";
 
-static void print_list(
-	const struct config_knob *knob, const struct config *config, struct output *output)
+static void print_list(const struct config_knob *knob, const void *owner, struct output *output)
 {
 	const struct config_list *list =
-		(const struct config_list *)((const char *)config + knob->offset);
+		(const struct config_list *)((const char *)owner + knob->offset);
 
 	if (list->count == 0)
 		output_printf(output, "#%s=\n", knob->key);
@@ -32,23 +31,47 @@ static void print_value(
 		origin->text ? origin->text : knob->default_text);
 }
 
-/* An example if `sink` is NULL. */
-static void print_sink(const struct config_sink *sink, struct output *output)
+static void print_knobs(const struct config_knob *knobs, size_t count, const void *owner,
+	const struct config_origin *origins, struct output *output)
 {
-	static const struct config_origin unset = { 0 };
-
-	if (sink)
-		output_printf(output, "\n[sink %s]\n", sink->name);
-	else
-		output_string(output,
-			"\n# A section for each receiver of profiles, with a name of your choice.\n"
-			"#[sink example]\n");
-	for (size_t i = 0; i < config_sink_knob_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (i > 0)
 			output_char(output, '\n');
-		output_printf(output, "# %s\n", config_sink_knobs[i].help);
-		print_value(&config_sink_knobs[i], sink ? &sink->origins[i] : &unset, output);
+		output_printf(output, "# %s\n", knobs[i].help);
+		if (config_knob_is_list(&knobs[i]))
+			print_list(&knobs[i], owner, output);
+		else
+			print_value(&knobs[i], &origins[i], output);
 	}
+}
+
+static void print_example(const struct config_named *named, struct output *output)
+{
+	static const struct config_origin unset[CONFIG_NAMED_KNOBS_MAX];
+	static const union {
+		struct config_sink sink;
+		struct config_metric metric;
+	} none;
+
+	output_printf(output, "\n# %s, with a name of your choice.\n#[%s example]\n",
+		named->example, named->word);
+	print_knobs(named->knobs, *named->knob_count, &none, unset, output);
+}
+
+static void print_named(
+	const struct config_named *named, const struct config *config, struct output *output)
+{
+	size_t count = config_named_items(named, config);
+
+	for (size_t i = 0; i < count; i++) {
+		const void *item = config_named_item(named, config, i);
+
+		output_printf(output, "\n[%s %s]\n", named->word, (const char *)item);
+		print_knobs(named->knobs, *named->knob_count, item,
+			config_named_origins(named, item), output);
+	}
+	if (count == 0)
+		print_example(named, output);
 }
 
 void config_print(const struct config *config, struct output *output)
@@ -70,8 +93,6 @@ void config_print(const struct config *config, struct output *output)
 		else
 			print_value(knob, &config->origins[i], output);
 	}
-	for (size_t i = 0; i < config->sink_count; i++)
-		print_sink(&config->sinks[i], output);
-	if (config->sink_count == 0)
-		print_sink(NULL, output);
+	for (size_t i = 0; i < config_named_count; i++)
+		print_named(&config_nameds[i], config, output);
 }

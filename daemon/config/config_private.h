@@ -29,16 +29,35 @@ int config_problem_add(struct config_problems *problems, const char *file, unsig
  */
 int config_file_read(const char *path, struct config *config, struct config_problems *problems);
 
-/* config_sink.c */
+/* config_named.c */
 
-/* Does a section's name begin as that of a sink does? */
-bool config_sink_is_section(const char *section);
+/* A kind of sections with names, [WORD NAME]. Its items begin with their names. */
+struct config_named {
+	const char *word, *plural;
+	const char *example; /* begins a comment about the section */
+	const struct config_knob *knobs;
+	const size_t *knob_count;
+	size_t most, bytes;  /* of items */
+	size_t items, count; /* offsets in struct config */
+	size_t origins;	     /* an offset in an item */
+};
+extern const struct config_named config_nameds[];
+extern const size_t config_named_count;
+
+/* The kind of a section, by its first word; NULL: it is none of these. */
+const struct config_named *config_named_find(const char *section);
+/* Returns the position of a knob, or *named->knob_count if there is none. */
+size_t config_named_knob_find(const struct config_named *named, const char *key);
+size_t config_named_items(const struct config_named *named, const struct config *config);
+void *config_named_item(const struct config_named *named, const struct config *config, size_t i);
+struct config_origin *config_named_origins(const struct config_named *named, const void *item);
 /*
- * Finds the sink of a section that config_sink_is_section(), or adds it with its defaults. Returns
- * 0; -EINVAL for an invalid name; -E2BIG if there are CONFIG_SINKS_MAX; or -ENOMEM.
+ * Finds the item of a section of this kind, or adds it with its defaults. Returns 0; -EINVAL for an
+ * invalid name; -E2BIG if there are too many; or -ENOMEM.
  */
-int config_sink_enter(struct config *config, const char *section, struct config_sink **ret_sink);
-void config_sink_done(struct config_sink *sink);
+int config_named_enter(const struct config_named *named, struct config *config, const char *section,
+	void **ret_item);
+void config_named_done(const struct config_named *named, void *item);
 
 /* config_origin.c */
 

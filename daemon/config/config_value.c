@@ -6,6 +6,8 @@
 #include "capture/cgroup_choice.h"
 #include "config/address.h"
 #include "config/config_knob.h"
+#include "query/function_metric.h"
+#include "query/function_pattern.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -284,6 +286,20 @@ static int check_group(const char *text, char *reason)
 	return 0;
 }
 
+static int check_pattern(const char *text, char *reason)
+{
+	struct fault fault = { 0 };
+	regex_t pattern;
+	int r = *text ? function_pattern_compile(text, &pattern, &fault) : 0;
+
+	if (r == -EINVAL)
+		return invalid(reason, "is not a regular expression: %.*s",
+			CONFIG_REASON_BYTES - 40, fault.text);
+	if (r == 0 && *text)
+		regfree(&pattern);
+	return r;
+}
+
 static int check_text(const struct config_knob *knob, const char *text, char *reason)
 {
 	switch (knob->kind) {
@@ -298,6 +314,8 @@ static int check_text(const struct config_knob *knob, const char *text, char *re
 		return check_socket(text, reason);
 	case CONFIG_SECRET:
 		return check_secret(text, reason);
+	case CONFIG_PATTERN:
+		return check_pattern(text, reason);
 	default:
 		return check_group(text, reason);
 	}
@@ -342,6 +360,27 @@ static int check_rule(const char *text, char *reason)
 		strchr(fault.text + 1, '\'') ? strchr(fault.text + 1, '\'') + 2 : fault.text);
 }
 
+static int check_select(const char *text, char *reason)
+{
+	_cleanup_(function_metric_freep) struct function_metric *metric = NULL;
+	const char *colon = strchr(text, ':');
+	struct fault fault = { 0 };
+	char name[32];
+	int r;
+
+	if (!colon || (size_t)(colon - text) >= sizeof(name))
+		return invalid(reason, "is not a selection: write what and a value, such as "
+				       "unit:nginx.service");
+	memcpy(name, text, (size_t)(colon - text));
+	name[colon - text] = '\0';
+	r = function_metric_new(&metric);
+	if (r == 0)
+		r = function_metric_select(metric, name, colon + 1, &fault);
+	return r < 0 && r != -ENOMEM ? invalid(reason, "is not a selection: %.*s",
+					       CONFIG_REASON_BYTES - 40, fault.text)
+				     : r;
+}
+
 static int check_item(const struct config_knob *knob, const char *text, char *reason)
 {
 	struct address address;
@@ -358,6 +397,8 @@ static int check_item(const struct config_knob *knob, const char *text, char *re
 		return check_host_name(text, reason);
 	if (knob->kind == CONFIG_CGROUPS)
 		return check_rule(text, reason);
+	if (knob->kind == CONFIG_SELECT)
+		return check_select(text, reason);
 	host = strncmp(text, "https://", 8) == 0  ? text + 8
 	       : strncmp(text, "http://", 7) == 0 ? text + 7
 						  : "";
@@ -370,7 +411,9 @@ static int check_item(const struct config_knob *knob, const char *text, char *re
 /* Include= and Exclude= are one choice. */
 static size_t list_max(const struct config_knob *knob)
 {
-	return knob->kind == CONFIG_CGROUPS ? CGROUP_RULES_MAX / 2 : CONFIG_LIST_MAX;
+	return knob->kind == CONFIG_CGROUPS  ? CGROUP_RULES_MAX / 2
+	       : knob->kind == CONFIG_SELECT ? CONFIG_METRIC_SELECT_MAX
+					     : CONFIG_LIST_MAX;
 }
 
 static int add_item(
@@ -411,11 +454,13 @@ int config_knob_set(const struct config_knob *knob, const char *text, void *owne
 	case CONFIG_GROUP:
 	case CONFIG_SOCKET:
 	case CONFIG_SECRET:
+	case CONFIG_PATTERN:
 		return set_text(knob, text, field, reason);
 	case CONFIG_ADDRESSES:
 	case CONFIG_HOSTS:
 	case CONFIG_URLS:
 	case CONFIG_CGROUPS:
+	case CONFIG_SELECT:
 		return add_item(knob, text, field, reason);
 	}
 	return -EINVAL;
@@ -437,7 +482,7 @@ void config_knob_clear(const struct config_knob *knob, void *owner)
 		clear_list(field);
 	} else if (knob->kind == CONFIG_CHOICE || knob->kind == CONFIG_EVENTS ||
 		   knob->kind == CONFIG_GROUP || knob->kind == CONFIG_SOCKET ||
-		   knob->kind == CONFIG_SECRET) {
+		   knob->kind == CONFIG_SECRET || knob->kind == CONFIG_PATTERN) {
 		free(*(char **)field);
 		*(char **)field = NULL;
 	}

@@ -83,6 +83,7 @@ static int start(struct service *service, struct fault *fault)
 
 static void close_service(struct service *service)
 {
+	function_meter_free(service->meter);
 	push_free(service->push);
 	spool_thread_free(service->spools);
 	api_free(service->api);
@@ -208,6 +209,8 @@ static int run_once(struct service *service, struct fault *fault)
 		r = api_run(service->api);
 	if (r == 0 && service->push)
 		push_run(service->push, pipeline_symbols_pending(service->pipeline) > 0);
+	if (r == 0 && service->meter)
+		function_meter_run(service->meter, pipeline_symbols_pending(service->pipeline) > 0);
 	notify_progress(service);
 	service_run_orders(service);
 	service->needs_restart |= pipeline_needs_restart(service->pipeline);

@@ -27,6 +27,9 @@
 /* How old a window may be that is pushed late. Younger ones are not merged with age yet. */
 #define CATCH_UP_NS_MAX (3600ULL * NSEC_PER_SEC)
 
+/* How much of the history one measurement of functions may cover. */
+#define METRICS_CATCH_UP_NS (600ULL * NSEC_PER_SEC)
+
 enum { PID_BITS = 22 }; /* PID_MAX_LIMIT of a 64-bit kernel */
 
 static int read_boot_id(uint8_t boot_id[16])
@@ -317,6 +320,23 @@ static int open_push(struct service *service)
 	return push_new(&options, &service->push);
 }
 
+static int open_meter(struct service *service)
+{
+	const struct config *config = &service->settings.config;
+	const struct function_meter_options options = {
+		.metrics = config->metrics,
+		.metric_count = config->metric_count,
+		.broker = service->broker,
+		.history = service->settings.history,
+		.symbol_cache = service->settings.symbol_cache,
+		.catch_up_ns = METRICS_CATCH_UP_NS,
+	};
+
+	if (config->metric_count == 0 || !service->writer)
+		return 0;
+	return function_meter_new(&options, &service->meter);
+}
+
 static int open_pipeline(struct service *service, struct fault *fault)
 {
 	const struct service_settings *settings = &service->settings;
@@ -397,6 +417,8 @@ static int open_polling(struct service *service)
 		r = watch(service, history_writer_poll_fd(service->writer), SERVICE_WRITER);
 	if (r == 0 && service->push)
 		r = watch(service, push_poll_fd(service->push), SERVICE_PUSH);
+	if (r == 0 && service->meter)
+		r = watch(service, function_meter_poll_fd(service->meter), SERVICE_METER);
 	return r;
 }
 
@@ -488,6 +510,8 @@ int service_open(struct service *service, const struct engine_options *options, 
 		r = open_api(service, listeners, count, fault);
 	if (r == 0)
 		r = open_push(service);
+	if (r == 0)
+		r = open_meter(service);
 	if (r == 0)
 		r = open_polling(service);
 	return r;

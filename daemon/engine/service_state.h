@@ -10,6 +10,7 @@
 #include "engine/pipeline.h"
 #include "engine/service_incidents.h"
 #include "engine/service_settings.h"
+#include "push/function_meter.h"
 #include "push/push.h"
 #include "steer/heap_trim.h"
 #include "steer/rate_governor.h"
@@ -24,6 +25,7 @@ enum service_event {
 	SERVICE_API,
 	SERVICE_WRITER,
 	SERVICE_PUSH,
+	SERVICE_METER,
 	SERVICE_EVENTS,
 };
 
@@ -53,6 +55,7 @@ struct service {
 	struct history_writer *writer; /* NULL: history is off */
 	struct spool_thread *spools;   /* NULL: no sinks, and `push` is NULL, too */
 	struct push *push;
+	struct function_meter *meter; /* NULL: no metrics */
 	struct api *api;
 	struct loss_record *loss_record;
 	struct event_orders *orders;

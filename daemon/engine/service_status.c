@@ -279,6 +279,7 @@ void service_fill_status(void *context, struct service_status *ret_status)
 	fill_cost(service, &report, status);
 	fill_history(service, status);
 	fill_sinks(service, status);
+	status->meter = service->meter ? function_meter_status(service->meter) : NULL;
 	fill_names(service, &report, status);
 	fill_jit(service, status);
 }

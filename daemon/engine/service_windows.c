@@ -184,6 +184,8 @@ static void handle_results(struct service *service)
 		api_sealed(service->api, result.end_ns);
 		if (service->push)
 			push_sealed(service->push, result.end_ns);
+		if (service->meter)
+			function_meter_sealed(service->meter, result.end_ns);
 	}
 }
 

@@ -214,6 +214,59 @@ static void sinks_are_labelled(void **state)
 	free(text);
 }
 
+static struct service_status_series by_unit[] = {
+	{ .label = "a\"b\\\x1b.service", .ns = 1500000000 },
+	{ .label = "", .ns = 7 },
+};
+static const struct service_status_metric functions[] = {
+	{ .name = "by-unit",
+		.by = "unit",
+		.selected_ns = 3000000000,
+		.unnamed_ns = 20,
+		.series = by_unit,
+		.series_count = 2,
+		.series_max = 3 },
+	{ .name = "whole", .selected_ns = 4, .series_max = 1 },
+	{ .name = "new", .by = "comm" },
+};
+
+static void functions_are_labelled(void **state)
+{
+	struct service_status_meter meter = { .metrics = functions,
+		.metric_count = 3,
+		.until_ns = REPORT_NOW_NS,
+		.failed = 5,
+		.skipped_ns = 600000000 };
+	struct report report;
+	char *text;
+
+	fill_report(&report);
+	report.service.meter = &meter;
+	text = write_report(report_write_metrics, &report);
+	check_format(text);
+	EXPECT_PARTS(text,
+		"\npilotlight_function_cpu_seconds_total{metric=\"by-unit\",unit=\"a\\\"b\\\\"
+		"\xEF\xBF\xBD.service\"} 1.500000000\n",
+		"\npilotlight_function_cpu_seconds_total{metric=\"by-unit\",unit=\"\"} "
+		"0.000000007\n",
+		"\npilotlight_function_cpu_seconds_total{metric=\"whole\"} 0.000000000\n",
+		"\npilotlight_function_selected_cpu_seconds_total{metric=\"by-unit\"} "
+		"3.000000000\n",
+		"\npilotlight_function_unnamed_cpu_seconds_total{metric=\"by-unit\"} "
+		"0.000000020\n",
+		"\npilotlight_function_until_time_seconds 1795144200.000000000\n",
+		"\npilotlight_function_failures_total 5\n",
+		"\npilotlight_function_skipped_seconds_total 0.600000000\n");
+	free(text);
+	/* One that has no series yet. */
+	meter.metrics = &functions[2];
+	meter.metric_count = 1;
+	text = write_report(report_write_metrics, &report);
+	check_format(text);
+	assert_null(strstr(text, "pilotlight_function_cpu_seconds_total"));
+	free(text);
+}
+
 static void costs_that_are_no_numbers_are_nothing(void **state)
 {
 	static const double costs[] = { -1, 1e300, __builtin_nan(""), __builtin_inf() };
@@ -256,6 +309,7 @@ static void promtool_has_no_complaint(void **state)
 	posix_spawn_file_actions_t files;
 	struct report report;
 	FILE *input = tmpfile(), *said = tmpfile();
+	struct service_status_meter meter = { .metrics = functions, .metric_count = 3 };
 	char *text, complaint[4096];
 	size_t size;
 	int status, r;
@@ -271,6 +325,7 @@ static void promtool_has_no_complaint(void **state)
 	assert_non_null(said);
 	fill_report(&report);
 	fill_sinks(&report.service);
+	report.service.meter = &meter;
 	text = write_report(report_write_metrics, &report);
 	assert_int_equal(fputs(text, input) >= 0 && fflush(input) == 0, true);
 	rewind(input);
@@ -299,6 +354,7 @@ int main(void)
 		cmocka_unit_test(metrics_have_base_units),
 		cmocka_unit_test(sources_are_labelled),
 		cmocka_unit_test(sinks_are_labelled),
+		cmocka_unit_test(functions_are_labelled),
 		cmocka_unit_test(costs_that_are_no_numbers_are_nothing),
 		cmocka_unit_test(fields_are_each_of_their_own),
 		cmocka_unit_test(promtool_has_no_complaint),

@@ -127,7 +127,7 @@ static void every_mistake_is_reported_with_its_line(void **state)
 		{ "/x.conf:3",
 			"[Sampler]: unknown section, all its settings are ignored: use one "
 			"of [Sampling], [Memory], [History], [Incidents], [Symbols], [Api], [sink "
-			"NAME]" },
+			"NAME], [metric NAME]" },
 		{ "/x.conf:6", "[Sampling] FrequencyHz: '1e3' is not a frequency" },
 		{ "/x.conf:7", "[Sampling] Frequency: unknown key: use one of FrequencyHz, "
 			       "KernelStacks, Event, MaxCostPercent" },
@@ -329,11 +329,66 @@ static void mistakes_in_sinks_are_reported(void **state)
 	expect(1, without_history);
 }
 
+static void each_metric_has_a_section(void **state)
+{
+	const struct config_metric *metric = loaded.config.metrics;
+
+	load_text("[metric regex]\nSelect=unit:nginx.service comm:worker*\nFunction=^std::.*regex\n"
+		  "Count=self\nBy=unit\nMaxSeries=5\n[metric all]\n[sink all]\n");
+	expect(0, NULL);
+	assert_int_equal(loaded.config.metric_count, 2);
+	assert_int_equal(loaded.config.sink_count, 1);
+	assert_string_equal(metric[0].name, "regex");
+	assert_int_equal(metric[0].select.count, 2);
+	assert_string_equal(metric[0].select.items[1], "comm:worker*");
+	assert_string_equal(metric[0].function, "^std::.*regex");
+	assert_string_equal(metric[0].count, "self");
+	assert_string_equal(metric[0].by, "unit");
+	assert_int_equal(metric[0].series_max, 5);
+	assert_string_equal(metric[1].function, "");
+	assert_string_equal(metric[1].count, "total");
+	assert_string_equal(metric[1].by, "none");
+	assert_int_equal(metric[1].series_max, 20);
+}
+
+static void mistakes_in_metrics_are_reported(void **state)
+{
+	static const char *const expected[][2] = {
+		{ "/x.conf:1", "[metric a b]: not the name of a metric" },
+		{ "/x.conf:3", "[metric a] Function: 'regex(' is not a regular expression: at "
+			       "character 6: " },
+		{ "/x.conf:4", "[metric a] Select: 'nginx' is not a selection: write what and a "
+			       "value, such as unit:nginx.service" },
+		{ "/x.conf:5", "[metric a] Select: 'pid:1' is not a selection: \"pid\" does not "
+			       "select here: use unit" },
+		{ "/x.conf:6", "[metric a] Type: unknown key: use one of Select, Function, Count, "
+			       "By, MaxSeries" },
+		{ "/x.conf:7", "[metric a] By: 'colour' is not a valid choice" },
+	};
+	static const char *const without_history[][2] = { { "/x.conf:2",
+		"[History] Enabled: metrics are measured in the history" } };
+	static const char *const too_long[][2] = { { "/x.conf:39", "[metric m12]: the selections "
+								   "and patterns of all metrics "
+								   "are too long together" } };
+	char text[16384] = "";
+
+	load_text("[metric a b]\n[metric a]\nFunction=regex(\nSelect=nginx\nSelect=pid:1\nType=x\n"
+		  "By=colour\n");
+	expect(ARRAY_SIZE(expected), expected);
+	load_text("[History]\nEnabled=no\n[metric a]\n");
+	expect(1, without_history);
+	for (int i = 0; i < 16; i++)
+		(void)sprintf(text + strlen(text),
+			"[metric m%d]\nFunction=%0250d\nSelect=unit:%0500d\n", i, 0, 0);
+	load_text(text);
+	expect(1, too_long);
+}
+
 static void failing_allocations_leave_nothing(void **state)
 {
 	config_folder_write(&loaded.folder, "x.conf",
 		"[Sampling]\nEvent=cycles\nFrequencyHz=x\n[Symbols]\nDebuginfodUrls=http://a "
-		"http://b\n[sink a]\nLabels=all\n");
+		"http://b\n[sink a]\nLabels=all\n[metric a]\nSelect=unit:a\nFunction=a\n");
 	config_folder_write(&loaded.folder, "x.conf.d/a.conf", "[Sampling]\nEvent=auto\n");
 	assert_true(FAIL_EACH_ALLOCATION(config_load(loaded.folder.file, CONFIG_MUST_EXIST,
 						 &loaded.config, &loaded.problems),
@@ -356,6 +411,8 @@ int main(void)
 		WITH_FOLDER(checking_reports_all_problems),
 		WITH_FOLDER(each_sink_has_a_section),
 		WITH_FOLDER(mistakes_in_sinks_are_reported),
+		WITH_FOLDER(each_metric_has_a_section),
+		WITH_FOLDER(mistakes_in_metrics_are_reported),
 		WITH_FOLDER(failing_allocations_leave_nothing),
 	};
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# promtool accepts /metrics without a warning, and a Prometheus server scrapes it by TCP with a bearer token.
+# promtool accepts /metrics without a warning, and a Prometheus server scrapes it by TCP with a bearer token. It
+# sees CPU time in functions, as sections of the configuration ask for it.
 # Runs beside others: it judges values that do not depend on load.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
@@ -54,8 +55,22 @@ start_on_ports() {
 
 	for i in 1 2 3; do
 		read -r port prometheus_port < <(draw_ports)
-		printf '[Api]\nListen=127.0.0.1:%s\nBearerTokenFile=%s\n[History]\nWindow=2s\n' "$port" "$tmp/token" \
-			>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+		cat >"$CONFIGURATION_DIRECTORY/pilotlight.conf" <<EOF
+[Api]
+Listen=127.0.0.1:$port
+BearerTokenFile=$tmp/token
+[History]
+Window=2s
+[metric whole]
+Select=exe:shares
+Function=^main$
+[metric part]
+Select=exe:shares
+Function=^hot_(30|10)$
+By=comm
+[metric nothing]
+Select=exe:shares unit:no-such
+EOF
 		start_service && wait_for 10 listens && return
 		stop_service 2>/dev/null
 	done
@@ -80,9 +95,45 @@ is_scraped() {
 	return 1
 }
 
-plan 5
+# in_metrics PATTERN
+in_metrics() {
+	curl -sf --unix-socket "$PILOTLIGHT_SOCKET" http://localhost/metrics | grep -E "$1"
+}
+
+# number NAME: prints the value of a metric in $tmp/functions.
+number() {
+	grep -F "pilotlight_function_$1 " "$tmp/functions" | sed 's/.* //'
+}
+
+# The parts are less than the whole, and what was measured was all of these threads.
+functions_add_up() {
+	in_metrics '^pilotlight_function_' >"$tmp/functions"
+	note "$(cat "$tmp/functions")"
+	awk -v whole="$(number 'cpu_seconds_total{metric="whole"}')" \
+		-v part="$(number 'cpu_seconds_total{metric="part",comm="shares"}')" \
+		-v selected="$(number 'selected_cpu_seconds_total{metric="whole"}')" \
+		'BEGIN { exit !(0 < part && part < whole && whole <= selected) }' || return
+	[ "$(number 'selected_cpu_seconds_total{metric="whole"}')" = \
+		"$(number 'selected_cpu_seconds_total{metric="part"}')" ] &&
+		[ "$(number 'cpu_seconds_total{metric="nothing"}')" = 0.000000000 ]
+}
+
+is_measured_there() {
+	[ "$(query 'pilotlight_function_cpu_seconds_total{metric="whole"} > bool 0')" = 1 ]
+}
+
+refuses_a_bad_pattern() {
+	printf '[metric a]\nFunction=regex(\n' >"$tmp/bad.conf"
+	! "$pilotlightd" --check --config "$tmp/bad.conf" >"$tmp/out" 2>&1 && prints ':2: .*at character 6: '
+}
+
+plan 9
 (umask 077 && echo 0123456789abcdef0123456789abcdef >"$tmp/token")
+start "$workloads/shares" 600
 check "the service starts" start_on_ports
+check "CPU time in functions is measured" \
+	wait_for 90 in_metrics '^pilotlight_function_cpu_seconds_total\{metric="part",comm="shares"\}'
+check "it adds up" wait_for 60 functions_add_up
 check "promtool has no complaint" no_complaint
 cat >"$tmp/prometheus.yml" <<EOF
 global: { scrape_interval: 1s }
@@ -93,5 +144,7 @@ scrape_configs:
 EOF
 check "a Prometheus server scrapes the service" is_scraped
 check "the accounts close in Prometheus" accounts_close_there
+check "Prometheus sees CPU time in functions" wait_for 20 is_measured_there
+check "the check tells where a pattern is wrong" refuses_a_bad_pattern
 check "the service ends on SIGTERM" stop_service
 finish
