@@ -175,6 +175,9 @@ static int serve(struct options *options)
 			"cannot restrict the broker's system calls by seccomp: %s", strerror(-r));
 	else
 		r = supervisor_run(&wanted, &fault);
+	/* Sockets that were handed over belong to the manager. */
+	if (count == 0)
+		service_settings_remove_socket(options->config);
 	if (r < 0)
 		log_error("%s", fault.text[0] ? fault.text : strerror(-r));
 	if (r == -EBADMSG)

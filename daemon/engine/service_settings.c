@@ -9,6 +9,7 @@
 #include "capture/cpu_list.h"
 #include "config/bearer_token.h"
 #include "config/memory_limit.h"
+#include "serve/http_server.h"
 #include "supervise/service_folders.h"
 
 #include <errno.h>
@@ -339,6 +340,23 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 	config_problems_done(&problems);
 	config_done(&config);
 	return r;
+}
+
+void service_settings_remove_socket(const char *config_path)
+{
+	const unsigned flags = CONFIG_WITHOUT_GROUPS | (config_path ? CONFIG_MUST_EXIST : 0U);
+	struct service_settings settings = { 0 };
+	struct config_problems problems;
+	char standard[PATH_MAX];
+
+	service_settings_config_path(standard);
+	if (config_load(config_path ? config_path : standard, flags, &settings.config, &problems) <
+		0)
+		return;
+	if (set_paths(&settings) == 0)
+		http_unlisten_unix(settings.socket);
+	config_problems_done(&problems);
+	service_settings_done(&settings);
 }
 
 void service_settings_done(struct service_settings *settings)

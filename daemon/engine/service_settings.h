@@ -87,5 +87,8 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
  */
 uint64_t service_settings_allowed_hz(uint64_t hz, const char *limit_path);
 
+/* After the last engine: removes the socket that engines have made at the configured path. */
+void service_settings_remove_socket(const char *config_path);
+
 /* Creates missing folders. Returns 0 or -errno with `fault`. */
 int service_settings_make_folders(const struct service_settings *settings, struct fault *fault);

@@ -112,6 +112,18 @@ int http_listen_unix(const char *path, mode_t mode, gid_t gid, struct http_liste
 	return 0;
 }
 
+void http_unlisten_unix(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	/* Another service may have begun there. */
+	if (check_that_dead(&address, NULL) == 0)
+		(void)unlink(path);
+}
+
 int http_listen_tcp(const char *text, struct http_listener *ret_listener, struct fault *fault)
 {
 	static const int on = 1;

@@ -178,11 +178,14 @@ struct http_listener http_listener_of(int fd);
 
 /*
  * Creates a unix socket at `path` with this mode and the group `gid` unless it is -1. It replaces a
- * dead socket and stays after exit. Both functions return 0, or -errno with `fault`.
+ * dead socket and stays after exit, until http_unlisten_unix(). Both functions that listen return
+ * 0, or -errno with `fault`.
  */
 enum { HTTP_SOCKET_OF_GROUP = 0660, HTTP_SOCKET_OF_ALL = 0666 };
 int http_listen_unix(const char *path, mode_t mode, gid_t gid, struct http_listener *ret_listener,
 	struct fault *fault);
+/* Removes the file of a socket on which no process listens any more. */
+void http_unlisten_unix(const char *path);
 /* Listens on "127.0.0.1:7447" or "[::1]:7447"; port 0 selects a free port. */
 int http_listen_tcp(const char *address, struct http_listener *ret_listener, struct fault *fault);
 

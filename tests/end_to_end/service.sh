@@ -81,7 +81,7 @@ draws_names() {
 	"$pilotlight" flamegraph --from "@$begun" --exe '*/shares' -o "$tmp/graph.svg" && grep -q hot_60 "$tmp/graph.svg"
 }
 
-plan 31
+plan 32
 printf '[Memory]\nMaxBytes=40M\nJitBytes=16M\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 finds_little_memory() {
 	! "$pilotlightd" --check >"$tmp/check.log" && grep -q 'MaxBytes: a memory budget of 40 MiB is too small' "$tmp/check.log"
@@ -156,6 +156,7 @@ has_rate() { [ "$(metric pilotlight_sampling_rate_hertz)" = 49 ]; }
 check "a reload applies a correct setting" wait_for 60 has_rate
 check "queries still work after the reloads" shows "$pilotlight" export --last 10s -o "$tmp/later.folded"
 check "the service ends on SIGTERM" stop_service
+check "it leaves no socket" [ ! -e "$PILOTLIGHT_SOCKET" ]
 check "the history has a database" test -s "$(ls "$STATE_DIRECTORY"/history/*.db | head -n 1)"
 note "$(grep -v '^#' "$tmp/service.log" | tail -n 5)"
 finish

@@ -109,6 +109,30 @@ static void a_dead_socket_makes_room_and_a_live_one_does_not(void **state)
 	(void)close(second.fd);
 }
 
+static void only_a_dead_socket_is_removed(void **state)
+{
+	struct folder *folder = *state;
+	struct http_listener listener;
+	struct fault fault = { 0 };
+	char long_path[300];
+
+	assert_int_equal(http_listen_unix(folder->socket, HTTP_SOCKET_OF_GROUP, (gid_t)-1,
+				 &listener, &fault),
+		0);
+	http_unlisten_unix(folder->socket);
+	assert_int_equal(access(folder->socket, F_OK), 0);
+	(void)close(listener.fd);
+	http_unlisten_unix(folder->socket);
+	assert_int_equal(access(folder->socket, F_OK), -1);
+	http_unlisten_unix(folder->socket);
+	/* A folder is no socket, and stays. */
+	http_unlisten_unix(folder->path);
+	assert_int_equal(access(folder->path, F_OK), 0);
+	memset(long_path, 'a', sizeof(long_path) - 1);
+	long_path[sizeof(long_path) - 1] = '\0';
+	http_unlisten_unix(long_path);
+}
+
 static void a_file_that_is_not_a_socket_stays(void **state)
 {
 	struct folder *folder = *state;
@@ -195,6 +219,8 @@ int main(void)
 			a_socket_can_be_for_all, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(a_dead_socket_makes_room_and_a_live_one_does_not,
 			make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(
+			only_a_dead_socket_is_removed, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(
 			a_file_that_is_not_a_socket_stays, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(
