@@ -29,7 +29,7 @@ struct function_meter_options {
 	const char *program;		    /* theirs; NULL: /proc/self/exe */
 	const char *history, *symbol_cache; /* folders, borrowed */
 	uint64_t catch_up_ns;
-	/* Least time between two measurements, and how long one may wait for names. 0: 10 s, 30 s.
+	/* Least time between two measurements; 0: a minute. How long one waits for names; 0: 30 s.
 	 */
 	uint64_t interval_ns, name_wait_ns;
 };
