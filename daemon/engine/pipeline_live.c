@@ -6,6 +6,7 @@
 #include "base/event_source.h"
 #include "base/log.h"
 #include "drain/live_map.h"
+#include "resolve/live_age.h"
 
 #include <errno.h>
 #include <string.h>
@@ -172,17 +173,30 @@ int pipeline_keep_live(struct pipeline *pipeline, const struct raw_sample *sampl
 	return r;
 }
 
-/* Says in a last frame that the process was killed. */
-static const struct resolved_frame *mark_victim(const struct resolved_frame *frames, size_t *count,
-	struct resolved_frame marked[RESOLVED_FRAMES_MAX])
+/* What lives at the end of a window. */
+struct living {
+	struct pipeline *pipeline;
+	uint64_t now_ns;
+};
+
+/* The last frame: the process was killed, or how old the memory is. */
+static const char *mark_of(const struct living *living, const struct raw_sample *sample)
+{
+	const struct pilotlight_live_key key = live_key_of(sample);
+	const uint64_t now_ns = living->now_ns, then_ns = sample->first_ns;
+
+	return holder_of(living->pipeline, &key, then_ns) == HEAP_HOLDER_VICTIM
+		       ? "[killed: out of memory]"
+		       : live_age_frame(live_age_of(now_ns > then_ns ? now_ns - then_ns : 0));
+}
+
+static const struct resolved_frame *mark(const struct resolved_frame *frames, size_t *count,
+	const char *name, struct resolved_frame marked[RESOLVED_FRAMES_MAX])
 {
 	if (*count == RESOLVED_FRAMES_MAX)
 		return frames;
 	memcpy(marked, frames, *count * sizeof(*frames));
-	marked[(*count)++] = (struct resolved_frame){
-		.binary = RESOLVED_SYNTHETIC,
-		.name = "[killed: out of memory]",
-	};
+	marked[(*count)++] = (struct resolved_frame){ .binary = RESOLVED_SYNTHETIC, .name = name };
 	return marked;
 }
 
@@ -190,23 +204,22 @@ static const struct resolved_frame *mark_victim(const struct resolved_frame *fra
 static int add_to_window(void *context, const struct raw_sample *sample,
 	const struct live_labels *labels, const struct resolved_frame *frames, size_t count)
 {
-	struct pipeline *pipeline = context;
+	const struct living *living = context;
+	struct pipeline *pipeline = living->pipeline;
 	const struct aggregator_labels own = { .exe = labels->exe, .cgroup = labels->cgroup };
-	const struct pilotlight_live_key key = live_key_of(sample);
 	struct resolved_frame marked[RESOLVED_FRAMES_MAX];
 	int r;
 
-	if (holder_of(pipeline, &key, sample->first_ns) == HEAP_HOLDER_VICTIM)
-		frames = mark_victim(frames, &count, marked);
+	frames = mark(frames, &count, mark_of(living, sample), marked);
 	r = aggregator_add(pipeline->open.parts[sample->source].aggregator, sample,
 		pipeline->cgroups ? &own : NULL, frames, count);
-
 	pipeline->lacks_live_room |= r == -E2BIG;
 	return r == -E2BIG ? 0 : r;
 }
 
 int pipeline_add_live(struct pipeline *pipeline)
 {
+	struct living living = { .pipeline = pipeline, .now_ns = clock_monotonic_ns() };
 	bool lacked_room = pipeline->lacks_live_room;
 	int r;
 
@@ -221,7 +234,7 @@ int pipeline_add_live(struct pipeline *pipeline)
 	r = 0;
 	for (enum pilotlight_source i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
 		if (event_sources[i].is_live && pipeline->open.parts[i].profile)
-			r = live_table_visit(pipeline->live, i, 0, add_to_window, pipeline);
+			r = live_table_visit(pipeline->live, i, 0, add_to_window, &living);
 	if (pipeline->lacks_live_room && !lacked_room)
 		log_warning("the profile's memory budget is used up, continuing without some of "
 			    "what lives");

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "render/caption.h"
+#include "resolve/live_age.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -64,11 +65,21 @@ static uint32_t label_of(
 	return labels->chain[chain->first + chain->count - 1];
 }
 
+static size_t age_of(const struct frame_label *label)
+{
+	return label->kind == FRAME_SYNTHETIC ? live_age_find(label->text, label->text_bytes)
+					      : LIVE_AGES;
+}
+
 static struct call_site site_of(
 	const struct profile *profile, const struct frame_labels *labels, uint32_t node)
 {
-	struct call_site site = { .memory = FRAME_NONE, .caller = FRAME_NONE };
+	struct call_site site = { .memory = FRAME_NONE, .caller = FRAME_NONE, .age = LIVE_AGES };
 
+	if (node != PROFILE_ROOT)
+		site.age = age_of(&labels->items[label_of(profile, labels, node)]);
+	if (site.age < LIVE_AGES)
+		node = profile->nodes.items[node].parent;
 	if (node == PROFILE_ROOT)
 		return site;
 	site.memory = label_of(profile, labels, node);
@@ -89,7 +100,9 @@ static int compare_places(const void *a, const void *b)
 
 	if (first->memory != second->memory)
 		return first->memory < second->memory ? -1 : 1;
-	return (first->caller > second->caller) - (first->caller < second->caller);
+	if (first->caller != second->caller)
+		return first->caller < second->caller ? -1 : 1;
+	return (first->age > second->age) - (first->age < second->age);
 }
 
 static int compare_counts(const void *a, const void *b)
@@ -174,15 +187,15 @@ static void write_label(const struct call_sites *sites, uint32_t label, struct o
 int call_sites_write(const struct profile *profile, struct output *output)
 {
 	_cleanup_(call_sites_freep) struct call_sites *sites = NULL;
+	const struct event_source *source = caption_event_source(profile);
 	char text[CAPTION_BYTES];
 	int r = call_sites_new(profile, &sites);
 
 	if (r < 0)
 		return r;
-	output_printf(output, "# %s\n# %s\tmemory\tcall site\n", caption_source(profile, text),
-		event_source_is_cpu(caption_event_source(profile))
-			? "samples"
-			: caption_event_source(profile)->unit);
+	output_printf(output, "# %s\n# %s\tmemory\tcall site%s\n", caption_source(profile, text),
+		event_source_is_cpu(source) ? "samples" : source->unit,
+		source->is_live ? "\tage" : "");
 	for (size_t i = 0; i < sites->count; i++) {
 		const struct call_site *site = &sites->items[i];
 
@@ -190,6 +203,8 @@ int call_sites_write(const struct profile *profile, struct output *output)
 		write_label(sites, site->memory, output);
 		output_char(output, '\t');
 		write_label(sites, site->caller, output);
+		if (site->age < LIVE_AGES)
+			output_printf(output, "\t%s", live_age_frame(site->age));
 		output_char(output, '\n');
 	}
 	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)

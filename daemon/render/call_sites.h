@@ -13,6 +13,7 @@
 struct call_site {
 	uint32_t memory; /* label: "[kmalloc-64]", "[dentry]" */
 	uint32_t caller; /* label; FRAME_NONE: the stack has no other frame */
+	size_t age;	 /* resolve/live_age.h; LIVE_AGES: unknown */
 	uint64_t count;	 /* periods */
 };
 
@@ -29,8 +30,9 @@ DEFINE_CLEANUP(struct call_sites, call_sites_free);
 
 /*
  * Writes a line for each call site, with tabs between its amount in the event's unit, what was
- * allocated, and the function: "4096\t[kmalloc-64]\tvfs_open". "-" stands for no function. A loss
- * is a line, too: "4096\t[lost: ring full]\t-". Two lines before begin with "# ": the event, and
- * the names of the columns. Returns as call_sites_new().
+ * allocated, and the function: "4096\t[kmalloc-64]\tvfs_open". "-" stands for no function. Of what
+ * lives, a fourth column tells its age, and a call site has a line for each: "[age 1 s to 10 s]". A
+ * loss is a line, too: "4096\t[lost: ring full]\t-". Two lines before begin with "# ": the event,
+ * and the names of the columns. Returns as call_sites_new().
  */
 int call_sites_write(const struct profile *profile, struct output *output);

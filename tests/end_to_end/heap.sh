@@ -9,7 +9,7 @@ need_programs
 
 # A sample is of 1 KiB; a rate of samples at which none stands for more.
 period=1024
-plan 13
+plan 14
 
 # record NAME OPTION... -- COMMAND...
 record() {
@@ -51,6 +51,11 @@ starts_at_the_caller() {
 
 check "what each call site allocates is right" has_amounts heap.heap:alloc allocated
 check "what each call site holds is right" has_amounts heap.heap:live live
+tells_ages() {
+	grep -q ';keep_small;\[age ' "$tmp/heap.heap:live" && ! grep -q '\[age ' "$tmp/heap.heap:alloc"
+}
+
+check "stacks of what lives end in its age" tells_ages
 check "stacks begin at the caller of the allocator" starts_at_the_caller
 
 # An allocator that samples itself: its reports count, and calls of malloc() do not, which it makes for each of them.

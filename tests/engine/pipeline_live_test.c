@@ -65,6 +65,34 @@ static void what_lives_is_in_each_window(void **state)
 	assert_int_equal(world.forgotten, 0);
 }
 
+/* The leaves of the last window's profile are the two frames, in any order. */
+static void expect_frames(enum pilotlight_source source, const char *first, const char *second)
+{
+	struct profile_set profiles = end_window();
+	const struct profile *profile = profiles.of[source];
+	bool has_first = false, has_second = false;
+
+	for (size_t i = 0; i < profile->frames.count; i++) {
+		const char *name =
+			string_pool_get(&profile->strings, profile->frames.items[i].function);
+
+		has_first |= strcmp(name, first) == 0;
+		has_second |= strcmp(name, second) == 0;
+	}
+	assert_true(has_first && has_second);
+	profile_set_done(&profiles);
+}
+
+static void what_lives_has_an_age(void **state)
+{
+	open_live_pipeline();
+	put_memory(LIVE, 3, 0x100);
+	world.samples[0].time_ns = clock_monotonic_ns() - 5ULL * NSEC_PER_SEC;
+	put_memory(LIVE, 3, 0x200);
+	world.samples[1].time_ns = clock_monotonic_ns() - 700ULL * NSEC_PER_SEC;
+	expect_frames(LIVE, "[age 1 s to 10 s]", "[age 10 min to 1 h]");
+}
+
 static void what_is_freed_at_once_is_in_no_window(void **state)
 {
 	open_live_pipeline();
@@ -164,6 +192,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_lives_is_in_each_window, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_is_freed_at_once_is_in_no_window, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_lives_has_an_age, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(memory_ends_in_its_kind, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_does_not_fit_is_counted, set_up, tear_down),
 		PIPELINE_TEST(what_nobody_holds_is_forgotten),

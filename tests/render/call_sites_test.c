@@ -47,6 +47,30 @@ static void call_sites_are_summed(void **state)
 	assert_string_equal(strstr(text, "call site\n") + strlen("call site\n"), expected);
 }
 
+static void what_lives_has_an_age(void **state)
+{
+	static const char *const living[] = {
+		"cat|3|k:do_sys_open|k:kmem_cache_alloc_noprof|s:[filp]|s:[age below 1 s]",
+		"cat|2|k:do_sys_open|k:kmem_cache_alloc_noprof|s:[filp]|s:[age 1 h or more]",
+		"cat|1|x:main|x:duplicate|s:[age 1 s to 10 s]",
+		"cat|4|s:[age below 1 s]",
+	};
+	static const char expected[] = "call site\tage\n"
+				       "16384\t-\t-\t[age below 1 s]\n"
+				       "12288\t[filp]\tdo_sys_open\t[age below 1 s]\n"
+				       "8192\t[filp]\tdo_sys_open\t[age 1 h or more]\n"
+				       "4096\tduplicate\tduplicate\t[age 1 s to 10 s]\n";
+	_cleanup_(profile_freep) struct profile *profile = example_of(living, 4, false);
+	_cleanup_free_ char *text = NULL;
+	struct rendering rendering;
+
+	profile->event = example_string(profile, "kmem:live");
+	profile->period_ns = 4096;
+	assert_int_equal(call_sites_write(profile, rendering_begin(&rendering)), 0);
+	text = rendering_end(&rendering);
+	assert_string_equal(strstr(text, "call site"), expected);
+}
+
 static void no_sample_makes_no_line(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
@@ -68,6 +92,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(call_sites_are_summed),
+		cmocka_unit_test(what_lives_has_an_age),
 		cmocka_unit_test(no_sample_makes_no_line),
 		cmocka_unit_test(every_failed_allocation_is_reported),
 	};

@@ -2,6 +2,7 @@
 #include "tools/kmem/kmem_sites.h"
 
 #include "client/http_client.h"
+#include "resolve/live_age.h"
 #include "tools/history/history_request.h"
 #include "tools/kmem/kmem_commands.h"
 #include "tools/shown_text.h"
@@ -156,7 +157,7 @@ static void print_amount(const struct reporting *reporting, struct output *outpu
 static void print_site(struct reporting *reporting, const struct kmem_site *site)
 {
 	struct output *output = &reporting->history.base.output;
-	char calls[24] = "-";
+	char calls[24] = "-", oldest[16] = "-";
 
 	if (site->object_bytes > 0)
 		(void)snprintf(calls, sizeof(calls), "%" PRIu64, kmem_site_calls(site));
@@ -164,6 +165,9 @@ static void print_site(struct reporting *reporting, const struct kmem_site *site
 	output_printf(output, "%10s  ", calls);
 	print_amount(reporting, output, site, KMEM_LIVE);
 	print_amount(reporting, output, site, KMEM_WASTE);
+	if (site->oldest > 0)
+		(void)snprintf(oldest, sizeof(oldest), "> %s", live_age_least(site->oldest - 1));
+	output_printf(output, "%8s  ", oldest);
 	shown_text_string(output, site->memory);
 	output_printf(output, "%*s  ",
 		strlen(site->memory) < KMEM_MEMORY_WIDTH
@@ -191,6 +195,8 @@ static void print_json_site(struct reporting *reporting, const struct kmem_site 
 			json_member_u64(json, names[i], site->bytes[i]);
 	if (site->object_bytes > 0)
 		json_member_u64(json, "calls", kmem_site_calls(site));
+	if (site->oldest > 0)
+		json_member_u64(json, "oldest_s", live_age_least_s(site->oldest - 1));
 	json_end_object(json);
 	json_end_line(json);
 }
@@ -208,8 +214,8 @@ static int print(struct reporting *reporting)
 			print_json_site(reporting, &sites->items[i]);
 		return command_flush(&reporting->history.base);
 	}
-	output_printf(output, "%10s  %10s  %10s  %10s  %-*s  %s\n", "ALLOCATED", "CALLS", "LIVE",
-		"WASTE", KMEM_MEMORY_WIDTH, "MEMORY", "CALL SITE");
+	output_printf(output, "%10s  %10s  %10s  %10s  %8s  %-*s  %s\n", "ALLOCATED", "CALLS",
+		"LIVE", "WASTE", "OLDEST", KMEM_MEMORY_WIDTH, "MEMORY", "CALL SITE");
 	for (size_t i = 0; i < count; i++)
 		print_site(reporting, &sites->items[i]);
 	if (count < sites->count)
@@ -250,7 +256,7 @@ static int run(void *invocation)
 }
 
 static const struct option_row options[] = {
-	{ 0, "sort", "allocated|live|waste|calls", "Sort call sites by this (allocated).",
+	{ 0, "sort", "allocated|live|waste|calls|oldest", "Sort call sites by this (allocated).",
 		OPTION_CHOICE, .offset = offsetof(struct reporting, sort) },
 	{ 'n', "rows", "N", "Print N call sites (20); 0: all.", OPTION_NUMBER,
 		.offset = offsetof(struct reporting, rows), .max = UINT32_MAX },
@@ -262,8 +268,9 @@ const struct command kmem_report = {
 	.summary = "list who allocates kernel memory, and what lives",
 	.synopsis = "[SELECT...] [OPTION...] [FILE...]",
 	.description = "List the functions of the kernel that allocate memory, by call site and "
-		       "cache: bytes allocated, about how many calls, what lives at the end, and "
-		       "what the allocator gave beyond the requested bytes. From the history that "
+		       "cache: bytes allocated, about how many calls, what lives at the end and "
+		       "how old the oldest of it is, and what the allocator gave beyond the "
+		       "requested bytes. From the history that "
 		       "pilotlightd keeps with KernelMemory=yes, or from FILEs that `pilotlight "
 		       "record -e kmem:alloc,kmem:live,kmem:waste -f sites` has written.",
 	.options = { history_time_options, history_select_options, options,

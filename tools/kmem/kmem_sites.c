@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "resolve/live_age.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SITES_MAX = 1 << 18, ORDERS_MAX = 16 };
+enum { SITES_MAX = 1 << 18, ORDERS_MAX = 16, BY_OLDEST = 'o' };
 
 const char *const kmem_column_events[KMEM_COLUMNS] = {
 	[KMEM_ALLOC] = "kmem:alloc",
@@ -60,12 +61,13 @@ static int add_line(struct kmem_sites *sites, char *line, enum kmem_column colum
 {
 	char *rest = line, *end;
 	const char *amount = next_field(&rest), *memory = next_field(&rest);
-	const char *caller = next_field(&rest);
+	const char *caller = next_field(&rest), *age = next_field(&rest);
 	struct kmem_site *site;
 	uint64_t bytes;
 	int r;
 
-	if (!caller || rest || *amount < '0' || *amount > '9')
+	if (!caller || rest || (age && live_age_find(age, strlen(age)) == LIVE_AGES) ||
+		*amount < '0' || *amount > '9')
 		return -EINVAL;
 	errno = 0;
 	bytes = strtoull(amount, &end, 10);
@@ -77,6 +79,7 @@ static int add_line(struct kmem_sites *sites, char *line, enum kmem_column colum
 	site = &sites->items[sites->count++];
 	*site = (struct kmem_site){ 0 };
 	site->bytes[column] = bytes;
+	site->oldest = age ? live_age_find(age, strlen(age)) + 1 : 0;
 	(void)snprintf(site->memory, sizeof(site->memory), "%s", memory);
 	(void)snprintf(site->caller, sizeof(site->caller), "%s", caller);
 	return 0;
@@ -105,6 +108,8 @@ static void merge(struct kmem_sites *sites)
 			sites->items[++kept] = sites->items[i];
 			continue;
 		}
+		if (last->oldest < sites->items[i].oldest)
+			last->oldest = sites->items[i].oldest;
 		for (int j = 0; j < KMEM_COLUMNS; j++)
 			if (__builtin_add_overflow(
 				    last->bytes[j], sites->items[i].bytes[j], &last->bytes[j]))
@@ -197,6 +202,8 @@ static uint64_t weigh(const struct kmem_site *site, const char *order)
 		return site->bytes[KMEM_WASTE];
 	case 'c':
 		return kmem_site_calls(site);
+	case BY_OLDEST:
+		return site->oldest;
 	default:
 		return site->bytes[KMEM_ALLOC];
 	}
@@ -206,6 +213,11 @@ static int compare(const void *a, const void *b, void *order)
 {
 	uint64_t first = weigh(a, order), second = weigh(b, order);
 
+	/* Of the same age, the one that holds most. */
+	if (first == second && *(const char *)order == BY_OLDEST) {
+		first = weigh(a, "live");
+		second = weigh(b, "live");
+	}
 	if (first != second)
 		return first > second ? -1 : 1;
 	return compare_places(a, b);

@@ -17,6 +17,8 @@ struct kmem_site {
 	char memory[KMEM_NAME_BYTES], caller[KMEM_NAME_BYTES];
 	uint64_t bytes[KMEM_COLUMNS];
 	uint64_t object_bytes; /* that a call allocates; 0: unknown */
+	/* One more than the step of the oldest that lives (resolve/live_age.h); 0: unknown. */
+	size_t oldest;
 };
 
 /* Initialize with zeros. */
@@ -40,5 +42,6 @@ void kmem_sites_find_sizes(struct kmem_sites *sites, const char *slabinfo);
 /* Estimated from what was allocated. */
 uint64_t kmem_site_calls(const struct kmem_site *site);
 
-/* Puts one row for each call site into order: by "allocated", "live", "waste" or "calls". */
+/* Puts one row for each call site into order: by "allocated", "live", "waste", "calls", or
+ * "oldest": by the age of what lives. */
 void kmem_sites_sort(struct kmem_sites *sites, const char *order);

@@ -54,6 +54,30 @@ static void columns_are_joined(void **state)
 	kmem_sites_done(&sites);
 }
 
+static void the_oldest_is_told(void **state)
+{
+	static const char text[] = "# kmem:live (kernel memory)\n"
+				   "# bytes\tmemory\tcall site\tage\n"
+				   "4096\t[filp]\ta\t[age 1 s to 10 s]\n"
+				   "64\t[filp]\ta\t[age 10 min to 1 h]\n"
+				   "9000\t[dentry]\tb\t[age below 1 s]\n"
+				   "9001\t[dentry]\tc\t[age below 1 s]\n"
+				   "100\t[dentry]\td\n";
+	struct kmem_sites sites = { 0 };
+
+	assert_int_equal(add(&sites, text), 0);
+	assert_int_equal(sites.count, 4);
+	kmem_sites_sort(&sites, "oldest");
+	assert_string_equal(sites.items[0].caller, "a");
+	assert_int_equal(sites.items[0].bytes[KMEM_LIVE], 4160);
+	assert_int_equal(sites.items[0].oldest, 5);
+	assert_string_equal(sites.items[1].caller, "c");
+	assert_int_equal(sites.items[1].oldest, 1);
+	assert_string_equal(sites.items[2].caller, "b");
+	assert_int_equal(sites.items[3].oldest, 0);
+	kmem_sites_done(&sites);
+}
+
 static void calls_follow_from_the_sizes(void **state)
 {
 	char folder[] = "/tmp/kmem_sites_test.XXXXXX";
@@ -87,6 +111,8 @@ static void what_is_no_such_text_is_refused(void **state)
 		"# kmem:alloced (x)\n",
 		"# kmem:alloc\n5\t[filp]\n",
 		"# kmem:alloc\n5\t[filp]\ta\tb\n",
+		"# kmem:live\n5\t[filp]\ta\t[age]\n",
+		"# kmem:live\n5\t[filp]\ta\t[age below 1 s]\tb\n",
 		"# kmem:alloc\n-5\t[filp]\ta\n",
 		"# kmem:alloc\n5x\t[filp]\ta\n",
 		"# kmem:alloc\n99999999999999999999\t[filp]\ta\n",
@@ -130,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_are_joined),
+		cmocka_unit_test(the_oldest_is_told),
 		cmocka_unit_test(calls_follow_from_the_sizes),
 		cmocka_unit_test(what_is_no_such_text_is_refused),
 		cmocka_unit_test(what_is_long_is_cut),
