@@ -88,20 +88,29 @@ check "the report lists call sites" reports_files
 
 # --- the service -------------------------------------------------------------------------------
 
-# At a higher frequency, more samples of other events are taken before they get rarer.
+# Only the leaker is recorded: what other programs allocate does not make its samples rarer. Its own 100 a second do by
+# a factor of 4 at most, so what lives has an error of 8 %.
+if ! has_cgroup2; then
+	for name in "a leak is found in the history" "it is on top of what lives" "it is in the table, too" \
+		"status tells the sources" "pprof has the type of the event" "it leaves when it is released" \
+		"the service ends well" "the leaker ends"; do
+		skip "$name" "cgroup2 is not writable here"
+	done
+	finish
+	exit
+fi
 cat >"$CONFIGURATION_DIRECTORY/pilotlight.conf" <<END
 [Sampling]
-FrequencyHz=1999
 MaxCostPercent=100
+Include=unit:leaker$$
 KernelMemory=yes
 KernelMemoryPeriod=64K
 [History]
 Window=2s
 END
 start_service || exit 1
-"${leaker[@]}" <"$tmp/steps" &
-leaker_pid=$!
-started+=($leaker_pid)
+in_cgroup "/leaker$$.service" sh -c "exec ${leaker[*]} <'$tmp/steps'"
+leaker_pid=${started[-1]}
 leak fill "$filled"
 
 # report SORT: of the leaker, from the last windows.
@@ -113,7 +122,6 @@ live_bytes() {
 	report live --json -n 0 | sed -n 's/.*"memory":"\[pages order 0\]".*"live_bytes":\([0-9]*\).*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
-# Other programs' allocations make samples rarer, and the error greater.
 lives() {
 	note "live: $(live_bytes) of $((65536 * filled))"
 	within "$(live_bytes)" $((65536 * filled)) $((65536 * filled / 2))
@@ -121,7 +129,8 @@ lives() {
 
 is_on_top() {
 	note "$(report live -n 3)"
-	report live -n 1 | grep -q '\[pages order 0\]  *anon_pipe_write\|\[pages order 0\]  *pipe_write'
+	report oldest -n 1 | grep -q '> 1 s' &&
+		report live -n 1 | grep -q '\[pages order 0\]  *anon_pipe_write\|\[pages order 0\]  *pipe_write'
 }
 
 is_gone() {
