@@ -48,8 +48,12 @@ struct {
 __u32 last_sequence;
 __u64 stackless_events; /* though stacks are wanted */
 
+enum { PAGE_SHIFT = 12, PAGE_STACK_DEPTH = 16, PAGE_ORDERS = 16, PAGE_FUNCTIONS_MAX = 32 };
+
 /* Constants, set before loading. */
 const volatile __u8 wants_stacks;
+/* The page allocator's functions: where they begin, and their bytes. */
+const volatile __u64 page_functions[PAGE_FUNCTIONS_MAX][2];
 const volatile __u32 ring_bytes;
 
 struct alloc_record {
@@ -170,6 +174,53 @@ SEC("tp_btf/kmem_cache_free")
 int BPF_PROG(trace_cache_free, unsigned long call_site)
 {
 	trace_free(ctx, PILOTLIGHT_KMEMTRACE_CACHE, call_site, pointer_of(ctx));
+	return 0;
+}
+
+/* --- pages --- */
+
+/* A global function: the verifier looks at it once. */
+__noinline int is_page_function(__u64 ip)
+{
+	for (int i = 0; i < PAGE_FUNCTIONS_MAX; i++)
+		if (ip - page_functions[i][0] < page_functions[i][1])
+			return 1;
+	return 0;
+}
+
+/* The tracepoints do not tell: the first return address outside of the page allocator. */
+static __always_inline __u64 page_call_site(void *context)
+{
+	__u64 ips[PAGE_STACK_DEPTH] = { 0 };
+	int was_inside = 0;
+
+	if (bpf_get_stack(context, ips, sizeof(ips), 0) < 0)
+		return 0;
+	for (int i = 0; i < PAGE_STACK_DEPTH; i++) {
+		int is_inside = is_page_function(ips[i]);
+
+		if (was_inside && !is_inside)
+			return ips[i];
+		was_inside |= is_inside;
+	}
+	return 0;
+}
+
+/* The page is NULL if there was none. */
+SEC("?tp_btf/mm_page_alloc")
+int BPF_PROG(trace_page_alloc, void *page, unsigned int order, __u32 gfp_flags)
+{
+	__u64 bytes = 1ULL << PAGE_SHIFT << (order & (PAGE_ORDERS - 1));
+
+	trace_alloc(ctx, PILOTLIGHT_KMEMTRACE_PAGES, page_call_site(ctx), (__u64)page, bytes, bytes,
+		gfp_flags, -1);
+	return 0;
+}
+
+SEC("?tp_btf/mm_page_free")
+int BPF_PROG(trace_page_free, void *page)
+{
+	trace_free(ctx, PILOTLIGHT_KMEMTRACE_PAGES, page_call_site(ctx), (__u64)page);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "capture/cpu_list.h"
 #include "capture/libbpf_log.h"
 #include "kmemtrace.skel.h"
+#include "kmemtrace/page_functions.h"
 #include "pilotlight/kmemtrace.h"
 
 #include <bpf/bpf.h>
@@ -57,6 +58,21 @@ static uint32_t round_up(uint32_t bytes)
 	return rounded;
 }
 
+_Static_assert(sizeof(((struct kmemtrace__rodata *)NULL)->page_functions) ==
+		       PAGE_FUNCTIONS_MAX * sizeof(struct page_function),
+	"as the program has them");
+
+/* Without the names of functions, events of pages have no call sites. */
+static void prepare_pages(struct kmemtrace *programs)
+{
+	struct page_function functions[PAGE_FUNCTIONS_MAX] = { 0 };
+
+	(void)bpf_program__set_autoload(programs->progs.trace_page_alloc, true);
+	(void)bpf_program__set_autoload(programs->progs.trace_page_free, true);
+	(void)page_functions_read("/proc/kallsyms", functions);
+	memcpy(programs->rodata->page_functions, functions, sizeof(functions));
+}
+
 static int load(struct kmemtrace_tracer *tracer, const struct kmemtrace_tracer_settings *settings,
 	struct fault *fault)
 {
@@ -69,6 +85,8 @@ static int load(struct kmemtrace_tracer *tracer, const struct kmemtrace_tracer_s
 	tracer->programs = programs;
 	programs->rodata->wants_stacks = settings->wants_stacks;
 	programs->rodata->ring_bytes = round_up(settings->ring_bytes);
+	if (settings->wants_pages)
+		prepare_pages(programs);
 	(void)bpf_map__set_max_entries(programs->maps.rings, tracer->possible_cpus);
 	(void)bpf_map__set_max_entries(
 		programs->maps.stacks, settings->wants_stacks ? STACKS_MAX : 1);
@@ -243,7 +261,9 @@ uint64_t kmemtrace_tracer_overrun_bytes(const struct kmemtrace_tracer *tracer)
 	uint64_t bytes = skipped_bytes(programs->trace_kmalloc, alloc_bytes) +
 			 skipped_bytes(programs->trace_cache_alloc, alloc_bytes) +
 			 skipped_bytes(programs->trace_kfree, free_bytes) +
-			 skipped_bytes(programs->trace_cache_free, free_bytes);
+			 skipped_bytes(programs->trace_cache_free, free_bytes) +
+			 skipped_bytes(programs->trace_page_alloc, alloc_bytes) +
+			 skipped_bytes(programs->trace_page_free, free_bytes);
 	uint32_t zero = 0;
 
 	if (!by_cpu || bpf_map_lookup_elem(

@@ -17,7 +17,7 @@ struct kmemtrace_tracer;
 
 struct kmemtrace_tracer_settings {
 	uint32_t ring_bytes; /* of each CPU's ring; rounded up to a power of two of pages */
-	bool wants_stacks;
+	bool wants_stacks, wants_pages;
 };
 
 /* Receives an event of a CPU; its bytes are borrowed for the call. */

@@ -21,7 +21,12 @@
  *  - Linux padded its buffers, and relay's read() skipped the padding. There is none here.
  *  - Requested bytes "must not be zero", but Linux wrote an event for kmalloc(0). pilotlight writes
  *    none, and none for the free of NULL or of kmalloc(0)'s pointer.
- *  - Type 2, pages, is defined, but Linux wrote no such event. Nor does pilotlight.
+ *  - Type 2, pages, is defined, but Linux wrote no such event. pilotlight does with --pages. Pages
+ *    that the slab allocator takes are events, too, and what is in them are others: sums of all
+ *    types count that memory twice. The pointer is the address of the page's description (struct
+ *    page). So it is no other type's pointer, and a reader that knows memory by its pointer
+ *    alone takes no page for the first object in it. The node is -1. A free of pages that were
+ *    allocated as parts of a larger block has a pointer of its own.
  */
 #pragma once
 

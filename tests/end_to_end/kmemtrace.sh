@@ -13,6 +13,7 @@ folder=$tmp/trace
 tracer=
 churned=20000 kept=1500
 site=do_signalfd
+pipes=400 # each holds 16 pages
 
 # trace OPTIONS...: starts a trace and waits until it runs.
 trace() {
@@ -33,6 +34,9 @@ allocate() {
 import ctypes, os, resource, sys
 libc, mask = ctypes.CDLL(None), ctypes.create_string_buffer(128)
 resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+pipes = [os.pipe() for i in range($pipes)]
+for pipe in pipes:
+    os.write(pipe[1], bytes(65536))
 for i in range($churned):
     os.close(libc.signalfd(-1, mask, 0))
 kept = [libc.signalfd(-1, mask, 0) for i in range($kept)]
@@ -59,13 +63,13 @@ member() {
 	python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 }
 
-# of_site NAME: prints that number of the call site, of $tmp/report.json.
+# of_site NAME [SITE]: prints that number of the call site, of $tmp/report.json.
 of_site() {
 	python3 -c '
 import json, sys
 sites = json.load(open(sys.argv[1]))["call_sites"]
 print(sum(site[sys.argv[3]] for site in sites if site.get("function", "").startswith(sys.argv[2])))' \
-		"$tmp/report.json" $site "$1"
+		"$tmp/report.json" "${2:-$site}" "$1"
 }
 
 within_1_percent() {
@@ -108,12 +112,12 @@ stacks_have_the_caller() {
 	END
 }
 
-plan 11
+plan 12
 filter=$(site_filter)
 
 # All events in files, and what perf counts meanwhile.
 # The buffer holds the whole, however busy the machine is.
-check "a trace starts" trace --files --stacks --buffer 64M
+check "a trace starts" trace --files --stacks --pages --buffer 64M
 mkfifo "$tmp/go"
 exec 3<>"$tmp/go"
 allocate perf stat -a -x, -o "$tmp/perf.csv" -e kmem:kmalloc --filter "$filter" <&3 >"$tmp/ready" &
@@ -132,6 +136,9 @@ hits=$(awk -F, '/kmem:kmalloc/ { print $1 }' "$tmp/perf.csv")
 check "as many allocations as perf counts" within_1_percent "$(of_site allocations)" "${hits:-0}"
 check "what stays is live" within_1_percent "$(of_site live)" $kept
 check "the table has it" table_has_row
+# Until Linux 6.17 the function was pipe_write().
+check "pages are live where they were allocated" within_1_percent \
+	$(($(of_site live anon_pipe_write) + $(of_site live pipe_write))) $((pipes * 16))
 check "stacks lead to the call site" stacks_have_the_caller
 
 # A stream without a reader costs no other stream its events: all that happens on CPU 0 is in its stream.

@@ -20,7 +20,7 @@ import threading
 CORE = struct.Struct("=BBHiQQ")
 ALLOC = struct.Struct("=QQIi")
 FEATURE = struct.Struct("=HB")
-FREE_ID, KINDS, TYPES = 1, 2, 3
+FREE_ID, KINDS, TYPES, PAGES_TYPE = 1, 2, 3, 2
 
 
 class Wrong(Exception):
@@ -30,6 +30,7 @@ class Wrong(Exception):
 class Sums:
     def __init__(self):
         self.events = self.allocations = self.frees = self.requested = self.allocated = 0
+        self.pages = 0
         self.sequences = array.array("i")
 
 
@@ -66,6 +67,7 @@ def check_event(view, at, sums, where):
         sums.allocated += allocated if pointer else 0
     else:
         sums.frees += 1
+    sums.pages += type_id == PAGES_TYPE
     check_features(view, at + core, at + size, where)
     sums.events += 1
     sums.sequences.append(sequence)
@@ -132,7 +134,7 @@ def check_streams(paths):
 def add_up(results):
     total = Sums()
     for sums in results:
-        for name in ("events", "allocations", "frees", "requested", "allocated"):
+        for name in ("events", "allocations", "frees", "requested", "allocated", "pages"):
             setattr(total, name, getattr(total, name) + getattr(sums, name))
         total.sequences.extend(sums.sequences)
     return total
@@ -159,6 +161,7 @@ def main():
         "overruns": overruns,
         "allocations": total.allocations,
         "frees": total.frees,
+        "pages": total.pages,
         "requested_bytes": total.requested,
         "allocated_bytes": total.allocated,
     }

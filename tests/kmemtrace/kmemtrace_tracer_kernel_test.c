@@ -14,11 +14,12 @@
 
 #include <cmocka.h>
 
+enum { PIPES = 50, PIPE_BYTES = 65536 };
 enum { CALLS = 2000, SEQUENCES_MAX = 1 << 22 };
 
 struct world {
 	struct kmemtrace_tracer *tracer;
-	uint64_t events, bytes, with_stack;
+	uint64_t events, bytes, with_stack, pages, without_site;
 	bool is_damaged, is_repeated;
 	uint8_t has[SEQUENCES_MAX / 8]; /* by sequence number */
 };
@@ -56,6 +57,10 @@ static void take(void *context, uint32_t cpu, const void *bytes, size_t size)
 		return;
 	}
 	world->with_stack += event.has_stack;
+	if (event.type_id == PILOTLIGHT_KMEMTRACE_PAGES) {
+		world->pages += event.event_id == PILOTLIGHT_KMEMTRACE_ALLOC && event.pointer != 0;
+		world->without_site += event.call_site == 0;
+	}
 	number = (uint32_t)event.sequence;
 	if (number == 0 || number >= SEQUENCES_MAX)
 		return;
@@ -63,18 +68,22 @@ static void take(void *context, uint32_t cpu, const void *bytes, size_t size)
 	world->has[number / 8] |= (uint8_t)(1 << number % 8);
 }
 
-static struct world *set_up(uint32_t ring_bytes, bool wants_stacks)
+static struct world *set_up_with(const struct kmemtrace_tracer_settings *settings)
 {
-	const struct kmemtrace_tracer_settings settings = { .ring_bytes = ring_bytes,
-		.wants_stacks = wants_stacks };
 	struct world *world = calloc(1, sizeof(*world));
 	struct fault fault = { "" };
 
 	assert_non_null(world);
-	if (kmemtrace_tracer_new(&settings, take, world, &world->tracer, &fault) < 0)
+	if (kmemtrace_tracer_new(settings, take, world, &world->tracer, &fault) < 0)
 		fail_msg("%s", fault.text);
 	assert_int_equal(kmemtrace_tracer_start(world->tracer, &fault), 0);
 	return world;
+}
+
+static struct world *set_up(uint32_t ring_bytes, bool wants_stacks)
+{
+	return set_up_with(&(struct kmemtrace_tracer_settings){
+		.ring_bytes = ring_bytes, .wants_stacks = wants_stacks });
 }
 
 static void tear_down(struct world *world)
@@ -114,6 +123,42 @@ static void all_events_arrive(void **state)
 	/* An allocation and a free for each call, at least. */
 	assert_true(world->events >= 2 * CALLS);
 	assert_int_equal(world->with_stack, 0);
+	tear_down(world);
+}
+
+/* A pipe holds what is written into it in pages. */
+static void fill_pipes(void)
+{
+	static const char bytes[PIPE_BYTES];
+
+	for (int i = 0; i < PIPES; i++) {
+		int fds[2];
+
+		assert_int_equal(pipe(fds), 0);
+		assert_int_equal(write(fds[1], bytes, sizeof(bytes)), sizeof(bytes));
+		(void)close(fds[0]);
+		(void)close(fds[1]);
+	}
+}
+
+static void pages_have_call_sites(void **state)
+{
+	const struct kmemtrace_tracer_settings settings = { .ring_bytes = 16 << 20,
+		.wants_pages = true };
+	struct world *world;
+
+	skip_without_bpf();
+	world = set_up_with(&settings);
+	fill_pipes();
+	drain_all(world);
+	assert_in_range(world->pages, PIPES * (PIPE_BYTES / 4096), UINT64_MAX);
+	assert_int_equal(world->without_site, 0);
+	tear_down(world);
+	/* Who does not want them gets none. */
+	world = set_up(16 << 20, false);
+	fill_pipes();
+	drain_all(world);
+	assert_int_equal(world->pages, 0);
 	tear_down(world);
 }
 
@@ -160,6 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_events_arrive),
+		cmocka_unit_test(pages_have_call_sites),
 		cmocka_unit_test(stacks_are_numbered),
 		cmocka_unit_test(a_full_ring_counts_overruns),
 	};

@@ -25,7 +25,7 @@ enum {
 struct tracing {
 	struct invocation base;
 	const char *root;
-	bool is_files, wants_stacks;
+	bool is_files, wants_stacks, wants_pages;
 	uint64_t ring_bytes, duration_ns;
 	struct stop_signals signals;
 	struct kmemtrace_tracer *tracer;
@@ -101,6 +101,7 @@ static int open_all(struct tracing *tracing, struct fault *fault)
 	const struct kmemtrace_tracer_settings settings = {
 		.ring_bytes = (uint32_t)tracing->ring_bytes,
 		.wants_stacks = tracing->wants_stacks,
+		.wants_pages = tracing->wants_pages,
 	};
 	const uint32_t *cpus;
 	char version[8];
@@ -239,6 +240,8 @@ static const struct option_row options[] = {
 		"Add the number of the kernel stack to each event. The file `stacks` has the "
 		"stacks.",
 		OPTION_SET, .offset = offsetof(struct tracing, wants_stacks) },
+	{ 0, "pages", NULL, "Trace pages, too, also those that kmalloc() and the caches take.",
+		OPTION_SET, .offset = offsetof(struct tracing, wants_pages) },
 	{ 0, "for", "TIME", "Stop after TIME, such as 10s; else at Ctrl-C.", OPTION_DURATION,
 		.offset = offsetof(struct tracing, duration_ns), .min = 1, .max = INT64_MAX },
 	{ 0, "buffer", "SIZE", "Buffer SIZE bytes for each CPU (8M).", OPTION_BYTES,
