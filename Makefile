@@ -25,7 +25,7 @@ BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 include packages.mk
 
 # Upstream first. A stage includes and calls earlier stages only; its tests link nothing else.
-STAGES := base sandbox broker child capture supervise drain process jit labels symbol dwarf extract symbolize unwind resolve kmemtrace aggregate store query render page export answer config steer serve client api push engine
+STAGES := base sandbox broker child capture supervise drain process jit labels symbol dwarf extract symbolize unwind resolve kmemtrace aggregate store query render page export answer config steer serve client api send push engine
 
 # --- flags -------------------------------------------------------------------------------------
 
@@ -244,6 +244,7 @@ sysconfdir ?= /etc
 
 MANUALS := $(wildcard tools/*.1 daemon/*.5 daemon/*.8)
 UNITS := pilotlightd.service pilotlightd.socket pilotlight-fetch@.service pilotlight-fetch.socket \
+	pilotlight-send@.service pilotlight-send.socket \
 	pilotlight-events@.service pilotlight-events.socket
 DOCUMENTS := README.md LICENSE LICENSES/GPL-2.0.txt LICENSES/Linux-syscall-note.txt
 DOCS := $(wildcard docs/*)
@@ -276,13 +277,13 @@ ifeq ($(DESTDIR),)
 		systemd-sysusers '$(sysusersdir)/pilotlight.conf'; \
 		[ ! -d /run/systemd/system ] || systemctl daemon-reload; \
 	else \
-		echo 'Not root, or no systemd-sysusers: create a user and a group named pilotlight before you start the service, and pilotlight-fetch for debuginfod servers.'; \
+		echo 'Not root, or no systemd-sysusers: create a user and a group named pilotlight before you start the service, pilotlight-fetch for debuginfod servers, and pilotlight-send for receivers of profiles.'; \
 	fi
 endif
 
 # Leaves the configuration, the history, the symbols and the user.
 uninstall:
-	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || [ ! -e '$(unitdir)/pilotlightd.service' ] || systemctl disable --now pilotlightd pilotlight-fetch.socket || :
+	[ -n '$(DESTDIR)' ] || [ ! -d /run/systemd/system ] || [ ! -e '$(unitdir)/pilotlightd.service' ] || systemctl disable --now pilotlightd pilotlight-fetch.socket pilotlight-send.socket || :
 	rm -f $(foreach f,$(INSTALLED),'$(DESTDIR)$(f)')
 	for d in '$(DESTDIR)$(docdir)/docs' '$(DESTDIR)$(docdir)'; do \
 		[ ! -d "$$d" ] || rmdir --ignore-fail-on-non-empty "$$d"; \

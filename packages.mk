@@ -7,7 +7,7 @@ BUILD_PACKAGES := gcc libc6-dev clang llvm bpftool libbpf-dev libdw-dev libelf-d
 TEST_PACKAGES := libcmocka-dev binutils g++ musl-tools linux-perf golang-go golang-github-google-pprof-dev \
 	chromium libxml2-utils python3-minimal xz-utils sqlite3 libc6-dbg mandoc libdebuginfod1 debuginfod \
 	elfutils lld dwz rustc libbinutils-dbg libgprofng0-dbg libstdc++6-12-dbg libc6-arm64-cross \
-	curl prometheus protobuf-compiler systemd strace nodejs erlang-base php-cli openjdk-17-jdk-headless luajit linux-source-6.1 python3-venv clang-format clang-tidy
+	curl openssl prometheus protobuf-compiler systemd strace nodejs erlang-base php-cli openjdk-17-jdk-headless luajit linux-source-6.1 python3-venv clang-format clang-tidy
 # Languages, linkers and libraries that tests/programs/ profiles beside the above; 1.1 GB.
 PROGRAM_PACKAGES := $(TEST_PACKAGES) musl-tools mold gfortran gnat gdc ldc nim ocaml-nox fp-compiler fp-units-rtl \
 	chicken-bin guile-3.0 sbcl r-base-core lua5.4 luajit ruby perl tcl8.6 swi-prolog-nox libgmp-dev \

@@ -9,6 +9,7 @@
 #include "engine/service.h"
 #include "engine/service_settings.h"
 #include "sandbox/sandbox.h"
+#include "send/send_job.h"
 #include "supervise/journal.h"
 #include "supervise/service_folders.h"
 #include "supervise/service_manager.h"
@@ -40,7 +41,9 @@ static const struct role {
 	{ "symbol-worker", worker_main },
 	{ "symbol-fetch", debuginfod_fetch_main },
 	{ "answer", answer_main },
+	{ "sink-send", send_main },
 	{ "fetch-service", child_service_main },
+	{ "send-service", child_service_main },
 	{ "event-service", perf_event_service_main },
 };
 

@@ -277,6 +277,7 @@ static int draw_profile(struct answer *answer, struct output *output)
 		.title = answer->titles[DIFFERENCE_COMPARED],
 		.detail = answer->parameters.detail,
 		.pprof_labels = answer->parameters.pprof_labels,
+		.attributes = answer->parameters.attributes,
 		.rows_max = answer->parameters.rows_max,
 	};
 

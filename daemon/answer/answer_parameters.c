@@ -26,7 +26,7 @@ struct parameter {
 struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
-	const char *format, *labels, *lines, *normalise, *buckets, *rows, *incident,
+	const char *format, *labels, *attributes, *lines, *normalise, *buckets, *rows, *incident,
 		*runtime_frames;
 	bool has_against, has_against_time;
 	struct fault *fault;
@@ -138,6 +138,9 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->format, parameter);
 	if (strcmp(parameter->name, "labels") == 0)
 		return keep_once(reading, &reading->labels, parameter);
+	/* Only sinks ask with it: api/parameter_list.c lets no client. */
+	if (strcmp(parameter->name, "attributes") == 0)
+		return keep_once(reading, &reading->attributes, parameter);
 	if (strcmp(parameter->name, "lines") == 0)
 		return keep_once(reading, &reading->lines, parameter);
 	if (strcmp(parameter->name, "normalise") == 0)
@@ -451,6 +454,7 @@ int answer_parameters_read(const struct answer_request *request,
 	r = read_all(&reading);
 	if (r < 0)
 		return r;
+	parameters.attributes = reading.attributes;
 	*ret_parameters = parameters;
 	parameters = (struct answer_parameters){ 0 };
 	return 0;

@@ -19,7 +19,8 @@ struct answer_parameters {
 	enum frame_detail detail;
 	enum interpreted_frames interpreted_frames;
 	enum pprof_labels pprof_labels;
-	size_t rows_max; /* of a table; 0: no limit */
+	const char *attributes; /* as in struct profile_format_options; in the request */
+	size_t rows_max;	/* of a table; 0: no limit */
 	enum difference_whole whole;
 	size_t bucket_count; /* of a time line */
 	struct answer_metrics metrics;

@@ -20,6 +20,8 @@ static const struct {
 	[SERVICE_SINK_CLOCK_SET] = { "clock_set", "not pushed, since the clock was set back" },
 	[SERVICE_SINK_EVICTED] = { "evicted", "deleted to make room" },
 	[SERVICE_SINK_EXPIRED] = { "expired", "deleted for their age" },
+	[SERVICE_SINK_REFUSED] = { "refused", "in batches that the receiver refused" },
+	[SERVICE_SINK_REFUSED_SIZE] = { "refused_size", "too large for the receiver" },
 };
 
 /* --- text --- */
@@ -34,6 +36,13 @@ const char *report_sink_text(const struct service_status_sink *sink, char text[R
 	if (sink->until_ns > 0)
 		used += (size_t)snprintf(text + used, REPORT_SINK_BYTES - used, ", until %s",
 			time_text_format(sink->until_ns, time));
+	if (sink->is_sent && used < REPORT_SINK_BYTES)
+		used += (size_t)snprintf(text + used, REPORT_SINK_BYTES - used,
+			", %" PRIu64 " batch%s sent%s", sink->sent_batches,
+			sink->sent_batches == 1 ? "" : "es", sink->is_held ? ", held" : "");
+	if (sink->rejected > 0 && used < REPORT_SINK_BYTES)
+		used += (size_t)snprintf(text + used, REPORT_SINK_BYTES - used,
+			"; %" PRIu64 " profiles rejected", sink->rejected);
 	for (enum service_sink_skip i = 0; i < SERVICE_SINK_SKIPS; i++)
 		if (sink->skipped_ns[i] > 0 && used < REPORT_SINK_BYTES)
 			used += (size_t)snprintf(text + used, REPORT_SINK_BYTES - used, "; %s %s",
@@ -69,6 +78,12 @@ static void write_sink(struct json *json, const struct service_status_sink *sink
 	json_member_u64(json, "kept_files", sink->kept_files);
 	json_member_u64(json, "kept_bytes", sink->kept_bytes);
 	write_seconds(json, "until_seconds", sink->until_ns);
+	if (sink->is_sent) {
+		json_member_bool(json, "is_held", sink->is_held);
+		json_member_u64(json, "sent_batches", sink->sent_batches);
+		json_member_u64(json, "sent_bytes", sink->sent_bytes);
+		json_member_u64(json, "rejected_profiles", sink->rejected);
+	}
 	json_end_object(json);
 }
 
@@ -104,6 +119,13 @@ static const struct sink_metric {
 	{ "sink_until_time_seconds", "gauge",
 		"How far a sink covers CPU time, in seconds since 1970.",
 		offsetof(struct service_status_sink, until_ns), true },
+	{ "sink_sent_batches_total", "counter", "Batches that the receiver of a sink has taken.",
+		offsetof(struct service_status_sink, sent_batches), false },
+	{ "sink_sent_bytes_total", "counter", "Size of the batches that the receiver has taken.",
+		offsetof(struct service_status_sink, sent_bytes), false },
+	{ "sink_rejected_profiles_total", "counter",
+		"Profiles that the receiver of a sink took batches without.",
+		offsetof(struct service_status_sink, rejected), false },
 };
 
 static void write_value(struct output *output, uint64_t value, bool is_ns)
@@ -157,6 +179,11 @@ void report_sinks_write_metrics(const struct service_status *service, struct out
 	for (size_t i = 0; i < service->sink_count; i++)
 		output_printf(output, "pilotlight_sink_failing{sink=\"%s\"} %d\n",
 			service->sinks[i].name, service->sinks[i].is_failing);
+	write_head(output, "sink_held", "gauge",
+		"1 while the receiver of a sink refuses every batch, and the folder keeps them.");
+	for (size_t i = 0; i < service->sink_count; i++)
+		output_printf(output, "pilotlight_sink_held{sink=\"%s\"} %d\n",
+			service->sinks[i].name, service->sinks[i].is_held);
 	for (size_t i = 0; i < ARRAY_SIZE(metrics); i++)
 		write_metric(output, service, &metrics[i]);
 	write_skipped(output, service);

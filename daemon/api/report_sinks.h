@@ -7,7 +7,7 @@
 struct json;
 struct output;
 
-enum { REPORT_SINK_BYTES = 512 };
+enum { REPORT_SINK_BYTES = 768 };
 
 /* A line of `pilotlight status`; returns `text`. */
 const char *report_sink_text(const struct service_status_sink *sink, char text[REPORT_SINK_BYTES]);

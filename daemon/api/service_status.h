@@ -26,11 +26,13 @@ struct service_status_jit {
 
 /* Why a time is missing from what a sink receives or keeps. */
 enum service_sink_skip {
-	SERVICE_SINK_TOO_OLD,	/* it could not be pushed in time, or nothing was sampled then */
-	SERVICE_SINK_TOO_LARGE, /* the batch exceeded a bound */
-	SERVICE_SINK_CLOCK_SET, /* the clock was set back: this time had been pushed before */
-	SERVICE_SINK_EVICTED,	/* deleted to make room for newer batches */
-	SERVICE_SINK_EXPIRED,	/* deleted for its age */
+	SERVICE_SINK_TOO_OLD,	   /* it could not be pushed in time, or nothing was sampled then */
+	SERVICE_SINK_TOO_LARGE,	   /* the batch exceeded a bound */
+	SERVICE_SINK_CLOCK_SET,	   /* the clock was set back: this time had been pushed before */
+	SERVICE_SINK_EVICTED,	   /* deleted to make room for newer batches */
+	SERVICE_SINK_EXPIRED,	   /* deleted for its age */
+	SERVICE_SINK_REFUSED,	   /* the receiver refused this batch, and took a later one */
+	SERVICE_SINK_REFUSED_SIZE, /* the receiver found the batch too large */
 	SERVICE_SINK_SKIPS,
 };
 
@@ -42,6 +44,10 @@ struct service_status_sink {
 	uint64_t skipped_ns[SERVICE_SINK_SKIPS];
 	uint64_t kept_files, kept_bytes; /* in the folder, when it was last looked at */
 	uint64_t until_ns; /* CLOCK_REALTIME: how far CPU time is covered; 0: nothing yet */
+	bool is_sent;	   /* the sink has a receiver; otherwise all below is 0 */
+	bool is_held;	   /* the receiver refuses every batch, so none is deleted */
+	uint64_t sent_batches, sent_bytes; /* that the receiver took */
+	uint64_t rejected;		   /* profiles that the receiver took batches without */
 };
 
 /* The sections [metric NAME] of the configuration, as far as they have been measured. */

@@ -36,8 +36,9 @@ struct broker_options {
 	/* For the children that a broker_server starts. */
 	const char *program;	   /* "/proc/self/exe"; tests set another program */
 	uint64_t child_timeout_ns; /* 0: BROKER_CHILD_TIMEOUT_NS */
-	const char *fetch_socket;  /* of the service that starts fetchers (child_service.h); NULL:
-				      the broker starts them */
+	/* Of the services that start fetchers and senders (child_service.h). NULL: the broker
+	 * starts them. */
+	const char *fetch_socket, *send_socket;
 	/*
 	 * 0: a broker_server opens files in its own process. Otherwise it opens them in a separate
 	 * process, which it kills if a request takes longer than this (file_opener.h).
@@ -212,6 +213,7 @@ enum broker_child {
 	BROKER_CHILD_SYMBOL_WORKER, /* symbolize/worker_pool.h */
 	BROKER_CHILD_SYMBOL_FETCH,  /* symbolize/debuginfod_fetch.h */
 	BROKER_CHILD_ANSWER,	    /* answer/answer.h */
+	BROKER_CHILD_SINK_SEND,	    /* send/send_job.h */
 	BROKER_CHILDREN,
 };
 
@@ -226,9 +228,9 @@ bool broker_is_remote(const struct broker *broker);
  *
  * Closing `ret_end_fd` kills the child. So does shutdown(SHUT_WR), after which the child's end can
  * still be read. A one-byte message there sets the child's scheduling policy (enum
- * pilotlight_child_priority). Returns 0; -EAGAIN as many children run, or a service started as many
- * fetchers lately, as are allowed; -ENETDOWN fetchers run in a service, and it does not listen; or
- * -errno of starting it.
+ * pilotlight_child_priority). Returns 0; -EAGAIN as many children run, or services started as many
+ * lately, as are allowed; -ENETDOWN children of that kind run in a service, and it does not listen;
+ * or -errno of starting it.
  */
 int broker_start_child(
 	struct broker *broker, enum broker_child kind, int *ret_socket_fd, int *ret_end_fd);

@@ -32,9 +32,19 @@ static const struct broker_child_process no_process = {
 	.end_fd = -1,
 };
 
+static int copy_socket(struct broker_children *children, enum broker_child kind, const char *path)
+{
+	if (!path)
+		return 0;
+	children->sockets[kind] = strdup(path);
+	return children->sockets[kind] ? 0 : -ENOMEM;
+}
+
 int broker_children_init(
 	struct broker_children *children, const struct broker_options *options, int epoll_fd)
 {
+	int r;
+
 	*children = (struct broker_children){ .epoll_fd = epoll_fd };
 	for (size_t i = 0; i < BROKER_CHILDREN_MAX; i++)
 		children->processes[i] = no_process;
@@ -45,12 +55,10 @@ int broker_children_init(
 		if (!children->program)
 			return -ENOMEM;
 	}
-	if (options && options->fetch_socket) {
-		children->fetch_socket = strdup(options->fetch_socket);
-		if (!children->fetch_socket)
-			return -ENOMEM;
-	}
-	return 0;
+	r = options ? copy_socket(children, BROKER_CHILD_SYMBOL_FETCH, options->fetch_socket) : 0;
+	return r == 0 && options
+		       ? copy_socket(children, BROKER_CHILD_SINK_SEND, options->send_socket)
+		       : r;
 }
 
 static void kill_process(struct broker_children *children, struct broker_child_process *process)
@@ -90,8 +98,11 @@ void broker_children_done(struct broker_children *children)
 		process_close(process);
 	}
 	free(children->program);
-	free(children->fetch_socket);
-	children->program = children->fetch_socket = NULL;
+	children->program = NULL;
+	for (size_t i = 0; i < BROKER_CHILDREN; i++) {
+		free(children->sockets[i]);
+		children->sockets[i] = NULL;
+	}
 }
 
 static int open_timer(uint64_t timeout_ns, int *ret_fd)
@@ -205,7 +216,8 @@ static struct broker_child_process *find_slot(struct broker_children *children)
 	return NULL;
 }
 
-static int start_in_service(const struct broker_children *children, int ret_fds[2])
+static int start_in_service(
+	const struct broker_children *children, enum broker_child kind, int ret_fds[2])
 {
 	_cleanup_close_ int socket_fd = -1, end_fd = -1, client_socket_fd = -1, client_end_fd = -1;
 	int r = open_pair(&client_socket_fd, &socket_fd);
@@ -213,8 +225,8 @@ static int start_in_service(const struct broker_children *children, int ret_fds[
 	if (r == 0)
 		r = open_pair(&client_end_fd, &end_fd);
 	if (r == 0)
-		r = child_service_start(children->fetch_socket, BROKER_CHILD_SYMBOL_FETCH,
-			(const int[]){ socket_fd, end_fd });
+		r = child_service_start(
+			children->sockets[kind], kind, (const int[]){ socket_fd, end_fd });
 	if (r < 0)
 		return r;
 	ret_fds[0] = TAKE_FD(client_socket_fd);
@@ -228,8 +240,8 @@ static int start_somewhere(struct broker_children *children, uint32_t kind, int 
 
 	if (kind >= BROKER_CHILDREN)
 		return -EINVAL;
-	if (kind == BROKER_CHILD_SYMBOL_FETCH && children->fetch_socket)
-		return start_in_service(children, ret_fds);
+	if (children->sockets[kind])
+		return start_in_service(children, (enum broker_child)kind, ret_fds);
 	slot = find_slot(children);
 	return slot ? start_in(children, slot, (enum broker_child)kind, ret_fds) : -EAGAIN;
 }
@@ -243,7 +255,7 @@ int broker_children_start(struct broker_children *children, uint32_t kind, int r
 	else
 		children->counters.refused++;
 	if (r == -ENETDOWN)
-		children->counters.without_service++;
+		children->counters.without_service[kind]++;
 	return r;
 }
 

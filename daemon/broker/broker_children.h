@@ -11,8 +11,8 @@
  * kills the child. The broker never waits for the client; messages that do not fit into the socket
  * are lost.
  *
- * If the options name a socket for fetchers, a service there starts them and does all of this
- * (child_service.h). Those do not count here; the service limits their number and time.
+ * If the options name a socket for fetchers or senders, a service there starts them and does all of
+ * this (child_service.h). Those do not count here; the service limits their number and time.
  */
 #pragma once
 
@@ -29,13 +29,14 @@ struct broker_children_counters {
 	uint64_t refused; /* at the limit, or starting failed */
 	uint64_t killed;  /* by the broker: at the client's request, because the client was gone, or
 			     by timeout */
-	uint64_t without_service; /* of the refused: no service listens (child_service.h) */
+	uint64_t without_service[BROKER_CHILDREN]; /* of the refused: no service listens */
 };
 
 struct broker_children {
-	int epoll_fd;	    /* borrowed */
-	char *program;	    /* owned; NULL: this one */
-	char *fetch_socket; /* owned; NULL: fetchers are started here */
+	int epoll_fd;  /* borrowed */
+	char *program; /* owned; NULL: this one */
+	/* Owned; of the service that starts a kind. NULL: it is started here. */
+	char *sockets[BROKER_CHILDREN];
 	uint64_t timeout_ns;
 	struct broker_child_process {
 		pid_t pid; /* 0: the slot is free */

@@ -190,7 +190,7 @@ static void count(struct broker_server_counters *counters, uint32_t operation, i
 static bool is_of_service(
 	const struct broker_server *server, const struct pilotlight_broker_request *request)
 {
-	return request->file == BROKER_CHILD_SYMBOL_FETCH && server->children.fetch_socket;
+	return request->file < BROKER_CHILDREN && server->children.sockets[request->file];
 }
 
 /*

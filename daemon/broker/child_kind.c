@@ -21,6 +21,21 @@ static const char *const network_variables[] = {
 	NULL,
 };
 
+/* The same for a sender, which also finds its credentials (systemd.exec(5), LoadCredential=). */
+static const char *const sender_variables[] = {
+	"http_proxy",
+	"https_proxy",
+	"HTTPS_PROXY",
+	"all_proxy",
+	"ALL_PROXY",
+	"no_proxy",
+	"NO_PROXY",
+	"SSL_CERT_FILE",
+	"SSL_CERT_DIR",
+	"CREDENTIALS_DIRECTORY",
+	NULL,
+};
+
 static const struct {
 	char *arguments[3];
 	const char *const *variables; /* NULL: none */
@@ -28,6 +43,7 @@ static const struct {
 	[BROKER_CHILD_SYMBOL_WORKER] = { { "pilotlight", "symbol-worker", NULL }, NULL },
 	[BROKER_CHILD_SYMBOL_FETCH] = { { "pilotlight", "symbol-fetch", NULL }, network_variables },
 	[BROKER_CHILD_ANSWER] = { { "pilotlight", "answer", NULL }, NULL },
+	[BROKER_CHILD_SINK_SEND] = { { "pilotlight", "sink-send", NULL }, sender_variables },
 };
 
 char *const *child_kind_arguments(enum broker_child kind)
@@ -39,8 +55,11 @@ char *const *child_kind_arguments(enum broker_child kind)
 char *const *child_kind_service_arguments(enum broker_child kind)
 {
 	static char *const fetch[] = { "pilotlight", "symbol-fetch", "--in-service", NULL };
+	static char *const send[] = { "pilotlight", "sink-send", "--in-service", NULL };
 
-	return kind == BROKER_CHILD_SYMBOL_FETCH ? fetch : child_kind_arguments(kind);
+	return kind == BROKER_CHILD_SYMBOL_FETCH ? fetch
+	       : kind == BROKER_CHILD_SINK_SEND	 ? send
+						 : child_kind_arguments(kind);
 }
 
 static bool is_allowed(const char *variable, const char *const *names)

@@ -18,8 +18,8 @@ char *const *child_kind_arguments(enum broker_child kind);
 char *const *child_kind_service_arguments(enum broker_child kind);
 
 /*
- * The variables of this process's environment that a child of that kind gets. Only the child that
- * uses the network gets any: those that configure proxies and TLS. NULL-terminated; the strings are
+ * The variables of this process's environment that a child of that kind gets. Only children that
+ * use the network get any: those that configure proxies and TLS. NULL-terminated; the strings are
  * borrowed from the environment.
  */
 void child_kind_environment(

@@ -23,7 +23,7 @@ int child_service_start(const char *path, enum broker_child kind, const int fds[
 		      : r;
 }
 
-int child_service_receive(int connection_fd, int ret_fds[CHILD_SERVICE_FDS])
+int child_service_receive(int connection_fd, enum broker_child kind, int ret_fds[CHILD_SERVICE_FDS])
 {
 	struct pollfd connection = { .fd = connection_fd, .events = POLLIN };
 	struct broker_message message = { 0 };
@@ -38,8 +38,7 @@ int child_service_receive(int connection_fd, int ret_fds[CHILD_SERVICE_FDS])
 		return r;
 	/* No other child is meant to have this unit's network. */
 	if (message.size != sizeof(request) || message.fd_count != CHILD_SERVICE_FDS ||
-		request.version != CHILD_SERVICE_VERSION ||
-		request.kind != BROKER_CHILD_SYMBOL_FETCH) {
+		request.version != CHILD_SERVICE_VERSION || request.kind != kind) {
 		broker_message_close(&message);
 		return -EBADMSG;
 	}

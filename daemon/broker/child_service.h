@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Children that run in a unit of their own, as another user and with another network than the
- * broker: those that fetch files. systemd listens at a socket that only the broker's user may
- * connect to, and starts for each connection one process of this program, as `fetch-service`. The
+ * broker: those that fetch files, and those that send batches to receivers. For each kind systemd
+ * listens at a socket that only the broker's user may connect to, and starts for each connection
+ * one process of this program, as `fetch-service` or `send-service`. The
  * broker sends it the child's socket and the socket that reports its end, and is done: it never
  * waits for that unit. The service then does for the child what a broker does (broker_children.h).
  *
@@ -32,12 +33,14 @@ int child_service_start(const char *path, enum broker_child kind, const int fds[
 
 /*
  * Receives the message on a connection, and the two sockets, which the caller owns. Returns 0;
- * -EBADMSG it is no request for a fetcher; -ETIMEDOUT; -EPIPE the sender is gone; or -errno.
+ * -EBADMSG it is no request for a child of that kind; -ETIMEDOUT; -EPIPE the sender is gone; or
+ * -errno.
  */
-int child_service_receive(int connection_fd, int ret_fds[CHILD_SERVICE_FDS]);
+int child_service_receive(
+	int connection_fd, enum broker_child kind, int ret_fds[CHILD_SERVICE_FDS]);
 
 /*
- * The main function of the service: starts one child, and returns when it has ended. The connection
- * is at descriptor 3. Returns an exit status.
+ * The main function of the services: starts one child, and returns when it has ended. argv[0] is
+ * the name of the service. The connection is at descriptor 3. Returns an exit status.
  */
 int child_service_main(int argc, char **argv);

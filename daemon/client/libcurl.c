@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-/* Debian's build with GnuTLS. All builds have the same interface; this use needs no TLS. */
+/* Debian's build with GnuTLS. All builds have the same interface. */
 #define SONAME "libcurl-gnutls.so.4"
 
 SHARED_LIBRARY_NOTE(
@@ -29,6 +29,8 @@ int libcurl_load(struct fault *fault)
 		FUNCTION(easy_perform),
 		FUNCTION(easy_setopt),
 		FUNCTION(easy_strerror),
+		FUNCTION(slist_append),
+		FUNCTION(slist_free_all),
 	};
 
 	_Static_assert(ARRAY_SIZE(functions) * sizeof(functions[0].place) == sizeof(loaded),

@@ -29,7 +29,7 @@ enum {
 	CONFIG_METRIC_SELECT_MAX = 16,
 	/* Of all metrics together, as parameters of one question (answer/answer_metrics.h). */
 	CONFIG_METRICS_BYTES_MAX = 10 << 10,
-	CONFIG_NAMED_KNOBS_MAX = 8,
+	CONFIG_NAMED_KNOBS_MAX = 24,
 	CONFIG_NAME_BYTES = 32, /* of a section [sink NAME] or [metric NAME] */
 };
 
@@ -55,9 +55,15 @@ struct config_origin {
 /* A section [sink NAME]: where profiles are pushed. */
 struct config_sink {
 	char name[CONFIG_NAME_BYTES]; /* letters, digits, '-' and '_' */
-	char *type;		      /* "pprof" */
+	char *type;		      /* "pprof", "otlp" */
 	char *labels;		      /* "all", "service" */
 	uint64_t interval_ns, name_wait_ns, max_bytes, max_age_ns;
+	/* Of types that are sent. Files are paths or names of credentials; "": none. */
+	char *url; /* without the path of the type's protocol */
+	char *ca_file, *certificate_file, *key_file, *token_file;
+	struct config_list headers;    /* "Name: value" */
+	struct config_list attributes; /* "name=value" */
+	uint64_t timeout_ns, profiles_version;
 
 	struct config_origin origins[CONFIG_NAMED_KNOBS_MAX]; /* by position in the table */
 };

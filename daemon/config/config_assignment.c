@@ -215,7 +215,7 @@ int config_assign(
 		return r;
 	if (!*text)
 		return reset(&target);
-	if (!config_knob_is_list(target.knob))
+	if (!config_knob_is_list(target.knob) || config_knob_is_line(target.knob))
 		return set(reading, &target, section, text);
 	copy = strdup(text);
 	return copy ? add_items(reading, &target, section, copy) : -ENOMEM;
@@ -271,10 +271,33 @@ static int check_metrics(const struct config *config, struct config_problems *pr
 	return 0;
 }
 
+/* What the keys of one sink say together. */
+static int check_sink(const struct config_sink *sink, struct config_problems *problems)
+{
+	const struct config_named *named = config_named_find("sink");
+	const struct config_origin *type = &sink->origins[config_named_knob_find(named, "Type")];
+	const struct config_origin *key = &sink->origins[config_named_knob_find(named, "KeyFile")];
+	const bool is_sent = strcmp(sink->type, "pprof") != 0;
+	int r = 0;
+
+	if (is_sent && !*sink->url)
+		r = config_problem_add(problems, type->file ? type->file : "defaults", type->line,
+			"[sink %s] Url: Type=%s needs it: write the address of the receiver, such "
+			"as https://collector:4318",
+			sink->name, sink->type);
+	if (r == 0 && *sink->key_file && !*sink->certificate_file)
+		r = config_problem_add(problems, key->file ? key->file : "defaults", key->line,
+			"[sink %s] KeyFile: there is no certificate for it: set CertificateFile=",
+			sink->name);
+	return r;
+}
+
 int config_check_together(struct config *config, struct config_problems *problems)
 {
 	int r = check_metrics(config, problems);
 
+	for (size_t i = 0; r == 0 && i < config->sink_count; i++)
+		r = check_sink(&config->sinks[i], problems);
 	if (r == 0 && config->jit_bytes > config->max_bytes / 2)
 		r = contradict(config, problems, "Memory", "JitBytes", "Memory", "MaxBytes",
 			"JitBytes is more than half of MaxBytes: lower JitBytes, or raise "

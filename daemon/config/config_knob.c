@@ -139,8 +139,11 @@ _Static_assert(ARRAY_SIZE(config_knobs) <= CONFIG_KNOBS_MAX, "each knob has its 
 
 /* Interval at most: half of the shortest MinuteAfter, so that no batch meets merged windows. */
 const struct config_knob config_sink_knobs[] = {
-	{ "sink", "Type", CONFIG_CHOICE, SINK_FIELD(type), "pprof", 0, 0, "pprof",
-		"What receives the profiles. pprof: files in push/NAME of the state directory." },
+	{ "sink", "Type", CONFIG_CHOICE, SINK_FIELD(type), "pprof", 0, 0, "pprof otlp",
+		"What receives the profiles. pprof: files in push/NAME of the state directory. "
+		"otlp: a server of OpenTelemetry, from that folder." },
+	{ "sink", "Url", CONFIG_URL, SINK_FIELD(url), "", 0, 0, NULL,
+		"Where to send them, such as https://collector:4318." },
 	{ "sink", "Interval", CONFIG_DURATION, SINK_FIELD(interval_ns), "1min", SECONDS(1),
 		MINUTES(5), NULL, "Time that one profile covers." },
 	{ "sink", "NameWait", CONFIG_DURATION, SINK_FIELD(name_wait_ns), "30s", 0, MINUTES(2), NULL,
@@ -152,6 +155,25 @@ const struct config_knob config_sink_knobs[] = {
 		"Limit of the files. The oldest are deleted first." },
 	{ "sink", "MaxAge", CONFIG_DURATION, SINK_FIELD(max_age_ns), "7d", HOURS(1), DAYS(3650),
 		NULL, "Age at which files are deleted." },
+	{ "sink", "Label", CONFIG_LABELS, SINK_FIELD(attributes), "", 0, 0, NULL,
+		"Attributes of everything that is sent, such as deployment.environment=test, "
+		"separated by spaces." },
+	{ "sink", "Header", CONFIG_HEADERS, SINK_FIELD(headers), "", 0, 0, NULL,
+		"A header of requests, such as X-Scope-OrgID: team. May be given several times." },
+	{ "sink", "TokenFile", CONFIG_SECRET, SINK_FIELD(token_file), "", 0, 0, NULL,
+		"File with the bearer token to send: a path, or a credential of "
+		"pilotlight-send@.service. Empty: none." },
+	{ "sink", "CaFile", CONFIG_SECRET, SINK_FIELD(ca_file), "", 0, 0, NULL,
+		"File with the certificates to trust. Empty: those of the system." },
+	{ "sink", "CertificateFile", CONFIG_SECRET, SINK_FIELD(certificate_file), "", 0, 0, NULL,
+		"File with the client certificate to show. Empty: none." },
+	{ "sink", "KeyFile", CONFIG_SECRET, SINK_FIELD(key_file), "", 0, 0, NULL,
+		"File with the key of CertificateFile. Empty: none." },
+	{ "sink", "Timeout", CONFIG_DURATION, SINK_FIELD(timeout_ns), "30s", SECONDS(1),
+		MINUTES(10), NULL, "How long sending one profile may take." },
+	{ "sink", "ProfilesVersion", CONFIG_NUMBER, SINK_FIELD(profiles_version), "1", 0, 1000,
+		NULL,
+		"OTLP-Profiles-Development-Version to send with otlp. 0: do not send the header." },
 };
 const size_t config_sink_knob_count = ARRAY_SIZE(config_sink_knobs);
 
@@ -190,5 +212,11 @@ bool config_knob_is_list(const struct config_knob *knob)
 {
 	return knob->kind == CONFIG_ADDRESSES || knob->kind == CONFIG_HOSTS ||
 	       knob->kind == CONFIG_URLS || knob->kind == CONFIG_CGROUPS ||
-	       knob->kind == CONFIG_SELECT;
+	       knob->kind == CONFIG_SELECT || knob->kind == CONFIG_HEADERS ||
+	       knob->kind == CONFIG_LABELS;
+}
+
+bool config_knob_is_line(const struct config_knob *knob)
+{
+	return knob->kind == CONFIG_HEADERS;
 }

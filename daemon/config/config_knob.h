@@ -22,6 +22,9 @@ enum config_kind {
 	CONFIG_CGROUPS,	  /* struct config_list; capture/cgroup_choice.h */
 	CONFIG_PATTERN,	  /* char *; query/function_pattern.h, or "" */
 	CONFIG_SELECT,	  /* struct config_list; PARAMETER:VALUE of query/function_metric.h */
+	CONFIG_URL,	  /* char *; http:// or https://, or "" */
+	CONFIG_HEADERS,	  /* struct config_list; "Name: value", one in each assignment */
+	CONFIG_LABELS,	  /* struct config_list; name=value */
 };
 
 struct config_knob {
@@ -44,6 +47,8 @@ extern const size_t config_sink_knob_count, config_metric_knob_count;
 /* Returns the position of a knob, or config_knob_count if there is none. */
 size_t config_knob_find(const char *section, const char *key);
 bool config_knob_is_list(const struct config_knob *knob);
+/* Is each assignment to this list one item, with its spaces? */
+bool config_knob_is_line(const struct config_knob *knob);
 
 enum { CONFIG_REASON_BYTES = 256 };
 

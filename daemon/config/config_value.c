@@ -3,6 +3,7 @@
 #include "base/event_source.h"
 #include "base/fault.h"
 #include "base/time_text.h"
+#include "base/utf8.h"
 #include "capture/cgroup_choice.h"
 #include "config/address.h"
 #include "config/config_knob.h"
@@ -22,6 +23,16 @@
 enum { PPM_DIGITS = 4, PPM_OF_PERCENT = 10000 };
 
 enum { HOST_NAME_BYTES_MAX = 253 }; /* RFC 1035 */
+
+/* Of sinks. All headers, and the longest URL with its path, fit the request to a sender; all labels
+ * the parameters of a query. */
+enum {
+	SINK_LIST_MAX = 16,
+	URL_BYTES = 1024,
+	HEADER_BYTES = 480,
+	LABEL_NAME_BYTES = 64,
+	LABEL_BYTES = 160,
+};
 
 static const char BYTE_UNITS[] = "KMGT";
 
@@ -241,6 +252,23 @@ static int check_secret(const char *text, char *reason)
 			       "one of them");
 }
 
+static int check_url(const char *text, char *reason)
+{
+	const char *host = strncmp(text, "https://", 8) == 0  ? text + 8
+			   : strncmp(text, "http://", 7) == 0 ? text + 7
+							      : "";
+
+	if (!*text)
+		return 0;
+	if (strlen(text) >= URL_BYTES)
+		return invalid(reason, "is too long: write at most %d bytes", URL_BYTES - 1);
+	/* The path of the protocol is appended. */
+	return *host && *host != '/' && !strpbrk(host, "?# \t")
+		       ? 0
+		       : invalid(reason, "is not the address of a receiver: write http:// or "
+					 "https://, a host and maybe a port");
+}
+
 static bool parse_events(const char *text, uint32_t *ret_sources, const char **ret_unknown)
 {
 	*ret_unknown = text;
@@ -316,6 +344,8 @@ static int check_text(const struct config_knob *knob, const char *text, char *re
 		return check_secret(text, reason);
 	case CONFIG_PATTERN:
 		return check_pattern(text, reason);
+	case CONFIG_URL:
+		return check_url(text, reason);
 	default:
 		return check_group(text, reason);
 	}
@@ -381,6 +411,48 @@ static int check_select(const char *text, char *reason)
 				     : r;
 }
 
+/* A field of HTTP: RFC 9110. */
+static int check_header(const char *text, char *reason)
+{
+	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					 "0123456789!#$%&'*+-.^_`|~";
+	size_t name = strspn(text, characters);
+
+	for (const char *at = text; *at; at++)
+		if ((*at < ' ' || *at > '~') && *at != '\t')
+			name = 0;
+	if (name == 0 || text[name] != ':' || !text[name + 1] || strlen(text) >= HEADER_BYTES)
+		return invalid(reason, "is not a header: write Name: value, such as "
+				       "X-Scope-OrgID: team");
+	return 0;
+}
+
+/* The encoders set these; a receiver would see two. */
+static const char *const reserved_labels[] = { "service.name", "container.id", "k8s.pod.uid",
+	"host.name", "host.id", "os.type" };
+
+static int check_label(const char *text, char *reason)
+{
+	static const char characters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					 "0123456789._-/";
+	size_t name = strspn(text, characters), size = strlen(text);
+
+	if (name == 0 || text[name] != '=' || !text[name + 1] || name >= LABEL_NAME_BYTES ||
+		size >= LABEL_BYTES)
+		return invalid(reason, "is not a label: write name=value, such as "
+				       "deployment.environment=test");
+	for (size_t i = name; i < size; i += utf8_shown(text + i, size - i))
+		if (utf8_shown(text + i, size - i) == 0 || text[i] == ',')
+			return invalid(reason,
+				"has a value with a comma, or one that is not UTF-8: write "
+				"another one");
+	for (size_t i = 0; i < ARRAY_SIZE(reserved_labels); i++)
+		if (strlen(reserved_labels[i]) == name &&
+			memcmp(reserved_labels[i], text, name) == 0)
+			return invalid(reason, "is set by the service: choose another name");
+	return 0;
+}
+
 static int check_item(const struct config_knob *knob, const char *text, char *reason)
 {
 	struct address address;
@@ -399,6 +471,10 @@ static int check_item(const struct config_knob *knob, const char *text, char *re
 		return check_rule(text, reason);
 	if (knob->kind == CONFIG_SELECT)
 		return check_select(text, reason);
+	if (knob->kind == CONFIG_HEADERS)
+		return check_header(text, reason);
+	if (knob->kind == CONFIG_LABELS)
+		return check_label(text, reason);
 	host = strncmp(text, "https://", 8) == 0  ? text + 8
 	       : strncmp(text, "http://", 7) == 0 ? text + 7
 						  : "";
@@ -411,9 +487,17 @@ static int check_item(const struct config_knob *knob, const char *text, char *re
 /* Include= and Exclude= are one choice. */
 static size_t list_max(const struct config_knob *knob)
 {
-	return knob->kind == CONFIG_CGROUPS  ? CGROUP_RULES_MAX / 2
-	       : knob->kind == CONFIG_SELECT ? CONFIG_METRIC_SELECT_MAX
-					     : CONFIG_LIST_MAX;
+	switch (knob->kind) {
+	case CONFIG_CGROUPS:
+		return CGROUP_RULES_MAX / 2;
+	case CONFIG_SELECT:
+		return CONFIG_METRIC_SELECT_MAX;
+	case CONFIG_HEADERS:
+	case CONFIG_LABELS:
+		return SINK_LIST_MAX;
+	default:
+		return CONFIG_LIST_MAX;
+	}
 }
 
 static int add_item(
@@ -455,12 +539,15 @@ int config_knob_set(const struct config_knob *knob, const char *text, void *owne
 	case CONFIG_SOCKET:
 	case CONFIG_SECRET:
 	case CONFIG_PATTERN:
+	case CONFIG_URL:
 		return set_text(knob, text, field, reason);
 	case CONFIG_ADDRESSES:
 	case CONFIG_HOSTS:
 	case CONFIG_URLS:
 	case CONFIG_CGROUPS:
 	case CONFIG_SELECT:
+	case CONFIG_HEADERS:
+	case CONFIG_LABELS:
 		return add_item(knob, text, field, reason);
 	}
 	return -EINVAL;
@@ -482,7 +569,8 @@ void config_knob_clear(const struct config_knob *knob, void *owner)
 		clear_list(field);
 	} else if (knob->kind == CONFIG_CHOICE || knob->kind == CONFIG_EVENTS ||
 		   knob->kind == CONFIG_GROUP || knob->kind == CONFIG_SOCKET ||
-		   knob->kind == CONFIG_SECRET || knob->kind == CONFIG_PATTERN) {
+		   knob->kind == CONFIG_SECRET || knob->kind == CONFIG_PATTERN ||
+		   knob->kind == CONFIG_URL) {
 		free(*(char **)field);
 		*(char **)field = NULL;
 	}

@@ -6,6 +6,7 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "broker/start_time.h"
+#include "engine/service_receiver.h"
 #include "export/profile_format.h"
 #include "extract/code_instruction.h"
 #include "sandbox/sandbox.h"
@@ -304,10 +305,15 @@ static int open_push(struct service *service)
 		.catch_up_ns = CATCH_UP_NS_MAX,
 	};
 
+	int r;
+
 	if (!service->spools)
 		return 0;
 	if (options.catch_up_ns > config->minute_after_ns / 4 * 3)
 		options.catch_up_ns = config->minute_after_ns / 4 * 3;
+	r = service_receivers_new(config, &service->receivers);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < config->sink_count; i++)
 		options.sinks[i] = (struct push_sink_options){
 			.name = config->sinks[i].name,
@@ -316,6 +322,9 @@ static int open_push(struct service *service)
 			.labels = config->sinks[i].labels,
 			.interval_ns = config->sinks[i].interval_ns,
 			.name_wait_ns = config->sinks[i].name_wait_ns,
+			.attributes = service->receivers[i].attributes,
+			.receiver =
+				service->receivers[i].url ? &service->receivers[i].receiver : NULL,
 		};
 	return push_new(&options, &service->push);
 }

@@ -56,6 +56,7 @@ struct service {
 	struct spool_thread *spools;   /* NULL: no sinks, and `push` is NULL, too */
 	struct push *push;
 	struct function_meter *meter; /* NULL: no metrics */
+	struct service_receiver *receivers; /* of sinks; NULL: no sinks */
 	struct api *api;
 	struct loss_record *loss_record;
 	struct event_orders *orders;

@@ -18,7 +18,7 @@
 static const char SERVICE_ENDING[] = ".service";
 static const char UNKNOWN_SERVICE[] = "unknown_service";
 
-enum { PROFILE_ID_BYTES = 16 };
+enum { PROFILE_ID_BYTES = 16, ATTRIBUTE_NAME_BYTES = 128 };
 
 static void writer_free(struct otlp_writer *writer)
 {
@@ -105,6 +105,25 @@ static void put_service(struct otlp_writer *writer, const struct pprof_cgroup *s
 	put_string_attribute(&writer->message, RESOURCE_ATTRIBUTE, "service.name", name, size);
 }
 
+/* Of the whole host, as the sink's settings have them. */
+static void put_attributes(struct otlp_writer *writer)
+{
+	const char *at = writer->host_attributes ? writer->host_attributes : "";
+
+	while (*at) {
+		size_t size = strcspn(at, ","), name = strcspn(at, "=");
+		char key[ATTRIBUTE_NAME_BYTES];
+
+		if (name < size && name < sizeof(key)) {
+			memcpy(key, at, name);
+			key[name] = '\0';
+			put_string_attribute(&writer->message, RESOURCE_ATTRIBUTE, key,
+				at + name + 1, size - name - 1);
+		}
+		at += size + (at[size] == ',');
+	}
+}
+
 static void put_resource(struct otlp_writer *writer, const struct pprof_cgroup *service)
 {
 	struct protobuf *message = &writer->message;
@@ -124,6 +143,7 @@ static void put_resource(struct otlp_writer *writer, const struct pprof_cgroup *
 		if (others[i].text && others[i].text[0])
 			put_string_attribute(message, RESOURCE_ATTRIBUTE, others[i].key,
 				others[i].text, strlen(others[i].text));
+	put_attributes(writer);
 	protobuf_end(message, begin);
 }
 
@@ -364,7 +384,7 @@ static void write_resources(struct otlp_writer *writer)
 }
 
 int otlp_write(const struct profile *profile, enum pprof_labels labels, const char *host,
-	struct output *output)
+	const char *attributes, struct output *output)
 {
 	_cleanup_(writer_freep) struct otlp_writer *writer = calloc(1, sizeof(*writer));
 	int r;
@@ -375,6 +395,7 @@ int otlp_write(const struct profile *profile, enum pprof_labels labels, const ch
 	/* Viewers of this format show attributes, so it needs no roots for them. */
 	writer->labels = labels == PPROF_LABELS_SERVICE ? labels : PPROF_LABELS_ALL;
 	writer->host = host;
+	writer->host_attributes = attributes;
 	r = writer_init(writer, output);
 	if (r < 0)
 		return r;

@@ -22,12 +22,12 @@
 #include "export/pprof.h"
 
 /*
- * `host` may be NULL. Needs the memory of pprof_write(), and holds the dictionary, up to
- * OTLP_BYTES_MAX. Does not flush `output`. Returns 0, -ENOMEM, -E2BIG, or the first error of
- * `output`.
+ * `host` may be NULL, and `attributes`, which all resources get: "name=value,name=value", valid
+ * UTF-8. Needs the memory of pprof_write(), and holds the dictionary, up to OTLP_BYTES_MAX. Does
+ * not flush `output`. Returns 0, -ENOMEM, -E2BIG, or the first error of `output`.
  */
 int otlp_write(const struct profile *profile, enum pprof_labels labels, const char *host,
-	struct output *output);
+	const char *attributes, struct output *output);
 
 /* Before compression, of a resource or of the dictionary; what servers are advised to accept. */
 enum { OTLP_BYTES_MAX = 64 << 20 };

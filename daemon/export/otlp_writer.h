@@ -31,7 +31,8 @@ struct otlp_stack {
 
 struct otlp_writer {
 	const struct profile *profile;
-	const char *host; /* NULL: unknown */
+	const char *host;	     /* NULL: unknown */
+	const char *host_attributes; /* NULL: none */
 	enum pprof_labels labels;
 	struct pprof_tables tables;
 	struct protobuf message;

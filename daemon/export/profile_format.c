@@ -43,7 +43,7 @@ static int write_otlp(const struct profile *profile, const struct profile_format
 	if (gethostname(host, sizeof(host) - 1) < 0)
 		host[0] = '\0';
 	(void)utf8_clean(clean, host, strlen(host));
-	return otlp_write(profile, options->pprof_labels, clean, output);
+	return otlp_write(profile, options->pprof_labels, clean, options->attributes, output);
 }
 
 static int write_table(const struct profile *profile, const struct profile_format_options *options,

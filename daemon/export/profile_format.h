@@ -14,7 +14,8 @@ struct profile_format_options {
 	const char *title; /* shown by formats that have a title; NULL: the format's default */
 	enum frame_detail detail; /* ignored by formats that keep lines apart from functions */
 	enum pprof_labels pprof_labels;
-	size_t rows_max; /* of a table; 0: no limit */
+	const char *attributes; /* of the host: "name=value,name=value"; NULL: none */
+	size_t rows_max;	/* of a table; 0: no limit */
 };
 
 struct profile_format {

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/event_source.h"
 #include "base/log.h"
+#include "push/sending.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -20,6 +21,8 @@
 
 /* Windows end at round times, but for the jitter of a timer. */
 #define JITTER_NS 100000000ULL
+
+#define INTERVAL_NS_MIN ((uint64_t)NSEC_PER_SEC)
 
 #define RETRY_NS_MIN ((uint64_t)NSEC_PER_SEC)
 #define RETRY_NS_MAX (60ULL * NSEC_PER_SEC)
@@ -43,6 +46,8 @@ struct sink {
 	struct answer_job *job;
 	uint64_t names_until_ns;       /* CLOCK_MONOTONIC: `batch` waits for names; 0: none does */
 	uint64_t retry_ns, backoff_ns; /* CLOCK_MONOTONIC; 0: no failure */
+	uint64_t interval_ns;	       /* shorter than the option's if batches were too large */
+	struct sending *sending;       /* NULL: no receiver */
 	struct service_status_sink report;
 };
 
@@ -51,6 +56,7 @@ struct push {
 	int epoll_fd;
 	uint64_t sealed_ns; /* CLOCK_REALTIME; 0: unknown */
 	bool is_making;	    /* some sink is */
+	size_t senders;	    /* processes that send */
 	struct sink sinks[SPOOLS_MAX];
 };
 
@@ -147,6 +153,8 @@ static void written(struct push *push, struct sink *sink)
 	if (result.error == 0 && sink->batch_bytes > 0) {
 		sink->report.batches++;
 		sink->report.bytes += sink->batch_bytes;
+		if (sink->sending)
+			sending_wake(sink->sending);
 	}
 	sink->is_open = true;
 	succeed(sink);
@@ -211,7 +219,11 @@ static int fill_parameters(const struct sink *sink, struct parameter_list *param
 		r = parameter_list_add(parameters, "event", event_sources[sink->batch.source].name);
 	if (r == 0)
 		r = parameter_list_add(parameters, "format", sink->options->format);
-	return r < 0 ? r : parameter_list_add(parameters, "labels", sink->options->labels);
+	if (r == 0)
+		r = parameter_list_add(parameters, "labels", sink->options->labels);
+	return r == 0 && sink->options->attributes
+		       ? parameter_list_add(parameters, "attributes", sink->options->attributes)
+		       : r;
 }
 
 static int start_job(struct push *push, struct sink *sink)
@@ -279,7 +291,7 @@ static void limit_age(const struct push *push, struct sink *sink, enum pilotligh
 static bool has_interval_ended(
 	const struct push *push, const struct sink *sink, enum pilotlight_source source)
 {
-	uint64_t interval_ns = sink->options->interval_ns;
+	uint64_t interval_ns = sink->interval_ns;
 
 	return (push->sealed_ns + JITTER_NS) / interval_ns >
 	       (sink->until_ns[source] + JITTER_NS) / interval_ns;
@@ -323,6 +335,18 @@ static void run_waiting(
 		make(push, sink);
 }
 
+/* At least a window is in each batch, however short the interval is. */
+static void run_sending(struct sink *sink)
+{
+	uint64_t duration_ns;
+
+	sending_run(sink->sending);
+	if (sending_take_too_large(sink->sending, &duration_ns) &&
+		duration_ns / 2 < sink->interval_ns)
+		sink->interval_ns =
+			duration_ns / 2 < INTERVAL_NS_MIN ? INTERVAL_NS_MIN : duration_ns / 2;
+}
+
 void push_run(struct push *push, bool are_names_pending)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -336,6 +360,8 @@ void push_run(struct push *push, bool are_names_pending)
 			written(push, sink);
 		if (sink->state == SINK_WAITING)
 			run_waiting(push, sink, now_ns, are_names_pending);
+		if (sink->sending)
+			run_sending(sink);
 	}
 }
 
@@ -366,10 +392,38 @@ void push_sealed(struct push *push, uint64_t until_ns)
 
 /* --- */
 
+static int open_sending(struct push *push, size_t i)
+{
+	struct sink *sink = &push->sinks[i];
+	const struct sending_options options = {
+		.name = sink->options->name,
+		.receiver = sink->options->receiver,
+		.spools = push->options.spools,
+		.spool = i,
+		.broker = push->options.broker,
+		.program = push->options.program,
+		.epoll_fd = push->epoll_fd,
+		.senders = &push->senders,
+		.report = &sink->report,
+	};
+
+	return sink->options->receiver ? sending_new(&options, &sink->sending) : 0;
+}
+
+static int open_sendings(struct push *push)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < push->options.sink_count; i++)
+		r = open_sending(push, i);
+	return r;
+}
+
 int push_new(const struct push_options *options, struct push **ret_push)
 {
 	_cleanup_(push_freep) struct push *push = calloc(1, sizeof(*push));
 	struct epoll_event event = { .events = EPOLLIN };
+	int r;
 
 	if (!push)
 		return -ENOMEM;
@@ -385,6 +439,7 @@ int push_new(const struct push_options *options, struct push **ret_push)
 		struct sink *sink = &push->sinks[i];
 
 		sink->options = &push->options.sinks[i];
+		sink->interval_ns = sink->options->interval_ns;
 		sink->state = SINK_WRITING; /* the thread opens the spool first */
 		(void)snprintf(
 			sink->report.name, sizeof(sink->report.name), "%s", sink->options->name);
@@ -395,6 +450,9 @@ int push_new(const struct push_options *options, struct push **ret_push)
 	if (push->epoll_fd < 0 || epoll_ctl(push->epoll_fd, EPOLL_CTL_ADD,
 					  spool_thread_poll_fd(options->spools), &event) < 0)
 		return -errno;
+	r = open_sendings(push);
+	if (r < 0)
+		return r;
 	*ret_push = TAKE_PTR(push);
 	return 0;
 }
@@ -405,6 +463,8 @@ void push_free(struct push *push)
 		return;
 	for (size_t i = 0; i < SPOOLS_MAX; i++)
 		answer_job_free(push->sinks[i].job);
+	for (size_t i = 0; i < SPOOLS_MAX; i++)
+		sending_free(push->sinks[i].sending);
 	closep(&push->epoll_fd);
 	free(push);
 }
@@ -417,4 +477,6 @@ int push_poll_fd(const struct push *push)
 void push_report(const struct push *push, size_t sink, struct service_status_sink *ret_sink)
 {
 	*ret_sink = push->sinks[sink].report;
+	if (push->sinks[sink].sending)
+		sending_report(push->sinks[sink].sending, ret_sink);
 }

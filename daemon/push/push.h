@@ -6,6 +6,8 @@
  * then: a batch waits until no symbol file is being made, within a bound. A thread writes it to the
  * sink's folder (spool_thread.h).
  *
+ * If the sink has a receiver, batches are sent to it from the folder (sending.h).
+ *
  * What fails is tried again with exponential backoff: the history still has it, also for the next
  * engine. Time beyond `catch_up_ns` is skipped and counted. One batch is made at a time, for all
  * sinks together. Sampling never waits for any of this (I5). One owner, one thread.
@@ -16,6 +18,7 @@
 #include "base/cleanup.h"
 #include "broker/broker.h"
 #include "push/spool_thread.h"
+#include "send/send_job.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,9 +28,11 @@ struct push;
 
 struct push_sink_options {
 	const char *name, *type;
-	const char *format; /* of export/profile_format.h */
-	const char *labels; /* a value of the parameter "labels" */
+	const char *format;	/* of export/profile_format.h */
+	const char *labels;	/* a value of the parameter "labels" */
+	const char *attributes; /* of that parameter; NULL: none */
 	uint64_t interval_ns, name_wait_ns;
+	const struct send_receiver *receiver; /* borrowed; NULL: other programs take the files */
 };
 
 struct push_options {
@@ -35,7 +40,7 @@ struct push_options {
 	struct push_sink_options sinks[SPOOLS_MAX]; /* strings are borrowed */
 	size_t sink_count;
 	struct broker *broker;		    /* borrowed; starts the query processes */
-	const char *program;		    /* theirs; NULL: /proc/self/exe */
+	const char *program;		    /* theirs, and that of senders; NULL: /proc/self/exe */
 	const char *history, *symbol_cache; /* folders, borrowed */
 	uint32_t sources; /* that are sampled: bit mask of 1 << enum pilotlight_source */
 	uint64_t catch_up_ns;

@@ -23,33 +23,46 @@ enum {
 	ADDS_OF_LOOK = 16,
 };
 
+/* The first batches of the folder, in their order. */
+struct oldest {
+	struct batch after; /* only those behind this one; start_ns 0: all */
+	struct batch batches[OLDEST];
+	uint64_t bytes[OLDEST];
+	size_t count;
+	struct batch newest; /* of all; start_ns 0: none */
+};
+
 struct spool {
 	int folder_fd;
 	const char *ending;
 	uint64_t bytes_max, age_max_ns;
 	struct spool_state state;
-	unsigned adds; /* since the last look */
-};
-
-struct oldest {
-	struct batch batches[OLDEST]; /* by their start */
-	uint64_t bytes[OLDEST];
-	size_t count;
+	unsigned adds;	     /* since the last look */
+	struct oldest known; /* for spool_next(): what the last look found; some may be gone */
 };
 
 /* --- looking --- */
+
+static bool is_before(const struct batch *a, const struct batch *b)
+{
+	return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->source < b->source;
+}
 
 static void keep_oldest(struct oldest *oldest, const struct batch *batch, uint64_t bytes)
 {
 	size_t i = oldest->count;
 
-	if (i == OLDEST && batch->start_ns >= oldest->batches[i - 1].start_ns)
+	if (oldest->newest.start_ns == 0 || is_before(&oldest->newest, batch))
+		oldest->newest = *batch;
+	if (oldest->after.start_ns > 0 && !is_before(&oldest->after, batch))
+		return;
+	if (i == OLDEST && !is_before(batch, &oldest->batches[i - 1]))
 		return;
 	if (i == OLDEST)
 		i--;
 	else
 		oldest->count++;
-	for (; i > 0 && oldest->batches[i - 1].start_ns > batch->start_ns; i--) {
+	for (; i > 0 && is_before(batch, &oldest->batches[i - 1]); i--) {
 		oldest->batches[i] = oldest->batches[i - 1];
 		oldest->bytes[i] = oldest->bytes[i - 1];
 	}
@@ -88,6 +101,7 @@ static int look(struct spool *spool, struct oldest *ret_oldest)
 		return r;
 	}
 	ret_oldest->count = 0;
+	ret_oldest->newest = (struct batch){ 0 };
 	spool->state.files = spool->state.bytes = 0;
 	spool->adds = 0;
 	errno = 0;
@@ -252,7 +266,7 @@ static int delete_oldest(
 
 static int make_room(struct spool *spool, uint64_t more_bytes, uint64_t now_ns)
 {
-	struct oldest oldest;
+	struct oldest oldest = { 0 };
 	int r = 1;
 
 	/* Others may have removed batches, so what is known is an upper bound. */
@@ -271,7 +285,7 @@ static int make_room(struct spool *spool, uint64_t more_bytes, uint64_t now_ns)
 int spool_open(const struct spool_options *options, struct spool **ret_spool)
 {
 	_cleanup_(spool_closep) struct spool *spool = calloc(1, sizeof(*spool));
-	struct oldest oldest;
+	struct oldest oldest = { 0 };
 	int r = 0;
 
 	if (!spool)
@@ -378,6 +392,116 @@ int spool_skip(struct spool *spool, const struct batch *batch)
 	r = write_until(spool, batch->source, batch->end_ns);
 	if (r == 0)
 		spool->state.until_ns[batch->source] = batch->end_ns;
+	return r;
+}
+
+/* --- taking batches --- */
+
+static int open_batch(
+	const struct spool *spool, const struct batch *batch, int *ret_fd, uint64_t *ret_bytes)
+{
+	char name[BATCH_NAME_BYTES];
+	_cleanup_close_ int fd = -1;
+	struct stat status;
+
+	batch_name_format(batch, spool->ending, name);
+	fd = openat(spool->folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &status) < 0)
+		return -errno;
+	/* Only another program puts something else there; it is not ours to send. */
+	if (!S_ISREG(status.st_mode))
+		return -ENOENT;
+	*ret_fd = TAKE_FD(fd);
+	*ret_bytes = (uint64_t)status.st_size;
+	return 0;
+}
+
+/* Returns 1 if it was gone already. */
+static int remove_batch(struct spool *spool, const struct batch *batch)
+{
+	char name[BATCH_NAME_BYTES];
+	struct stat status;
+
+	batch_name_format(batch, spool->ending, name);
+	if (fstatat(spool->folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+		unlinkat(spool->folder_fd, name, 0) < 0)
+		return errno == ENOENT ? 1 : -errno;
+	/* A folder that lost files to others has fewer than the last look found. */
+	if (spool->state.files > 0)
+		spool->state.files--;
+	spool->state.bytes -= spool->state.bytes < (uint64_t)status.st_size
+				      ? spool->state.bytes
+				      : (uint64_t)status.st_size;
+	return 0;
+}
+
+int spool_remove(struct spool *spool, const struct batch *batch)
+{
+	int r = remove_batch(spool, batch);
+
+	return r < 0 ? r : 0;
+}
+
+/* Opens the first known batch behind `after`. Returns -ENOENT if there is none. */
+static int open_known(struct spool *spool, const struct batch *after, uint64_t now_ns,
+	struct batch *ret_batch, int *ret_fd, uint64_t *ret_bytes)
+{
+	for (size_t i = 0; i < spool->known.count; i++) {
+		const struct batch *batch = &spool->known.batches[i];
+		int r;
+
+		if (after && !is_before(after, batch))
+			continue;
+		if (is_expired(spool, batch, now_ns)) {
+			r = remove_batch(spool, batch);
+			if (r < 0)
+				return r;
+			if (r == 0)
+				spool->state.expired_ns += duration_of(batch);
+			continue;
+		}
+		r = open_batch(spool, batch, ret_fd, ret_bytes);
+		if (r == -ENOENT)
+			continue;
+		if (r == 0)
+			*ret_batch = *batch;
+		return r;
+	}
+	return -ENOENT;
+}
+
+int spool_next(struct spool *spool, const struct batch *after, uint64_t now_ns,
+	struct batch *ret_batch, int *ret_fd, uint64_t *ret_bytes)
+{
+	struct batch from = after ? *after : (struct batch){ 0 };
+	int r = open_known(spool, after, now_ns, ret_batch, ret_fd, ret_bytes);
+
+	/* Looks again when all that it knew are taken, and on while it finds only what is gone. */
+	while (r == -ENOENT) {
+		spool->known.after = from;
+		r = look(spool, &spool->known);
+		if (r < 0)
+			return r;
+		r = open_known(spool, after, now_ns, ret_batch, ret_fd, ret_bytes);
+		if (r != -ENOENT || spool->known.count < OLDEST)
+			return r;
+		from = spool->known.batches[OLDEST - 1];
+	}
+	return r;
+}
+
+int spool_newest(struct spool *spool, struct batch *ret_batch, int *ret_fd, uint64_t *ret_bytes)
+{
+	struct oldest oldest = { 0 };
+	int r = look(spool, &oldest);
+
+	if (r < 0)
+		return r;
+	if (oldest.newest.start_ns == 0)
+		return -ENOENT;
+	r = open_batch(spool, &oldest.newest, ret_fd, ret_bytes);
+	if (r == 0)
+		*ret_batch = oldest.newest;
 	return r;
 }
 

@@ -50,6 +50,19 @@ int spool_add(
 /* Records that the batch's time holds nothing. Returns as spool_add(). */
 int spool_skip(struct spool *spool, const struct batch *batch);
 
+/*
+ * Opens the oldest batch behind `after`, or the oldest of all if that is NULL. Batches are in the
+ * order of their start, and of their source if that is equal. Deletes those that exceed the bound
+ * of age at `now_ns`. The caller owns the descriptor, for reading. Returns 0; -ENOENT there is
+ * none; or -errno of the disk.
+ */
+int spool_next(struct spool *spool, const struct batch *after, uint64_t now_ns,
+	struct batch *ret_batch, int *ret_fd, uint64_t *ret_bytes);
+/* The same for the last batch in that order. */
+int spool_newest(struct spool *spool, struct batch *ret_batch, int *ret_fd, uint64_t *ret_bytes);
+/* Deletes a batch that is done with. Returns 0, also if it is gone already, or -errno. */
+int spool_remove(struct spool *spool, const struct batch *batch);
+
 /* Also begins the sums of deleted batches anew. */
 void spool_take_state(struct spool *spool, struct spool_state *ret_state);
 

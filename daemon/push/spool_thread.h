@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The spools of all sinks, in a thread of their own, so that a slow disk never delays draining
- * (I5). Each spool has one task at a time: the first opens it, each later one adds a batch. Call
- * all functions from the owner's thread.
+ * (I5). Each spool has one task at a time that fills it: the first opens it, each later one adds a
+ * batch. Beside it there may be one that empties it: it finds a batch for sending, or removes one.
+ * Call all functions from the owner's thread.
  */
 #pragma once
 
@@ -49,3 +50,19 @@ void spool_thread_add(struct spool_thread *thread, size_t spool, const struct ba
 	uint64_t bytes);
 /* Begins a task that only opens the spool, after a failure. */
 void spool_thread_open(struct spool_thread *thread, size_t spool);
+
+enum spool_search { SPOOL_OLDEST, SPOOL_NEWEST };
+
+struct spool_found {
+	int error; /* of spool_next(), spool_newest() or spool_remove() */
+	struct batch batch;
+	int fd; /* owned by the caller; -1: none */
+	uint64_t bytes;
+	struct spool_state state;
+};
+/* Begins a task that finds a batch, or removes one. The spool must have no such task. */
+void spool_thread_find(struct spool_thread *thread, size_t spool, enum spool_search search);
+void spool_thread_remove(struct spool_thread *thread, size_t spool, const struct batch *batch);
+/* As spool_thread_take(), of the task that empties the spool. */
+int spool_thread_take_found(
+	struct spool_thread *thread, size_t spool, struct spool_found *ret_found);

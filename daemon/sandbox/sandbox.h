@@ -174,3 +174,9 @@ int sandbox_forbid_event_service(void);
  * loaded before, because it can map no code.
  */
 int sandbox_forbid_fetcher(void);
+
+/*
+ * The filter of the process that sends batches to a receiver: as the fetcher's, but it can neither
+ * make, remove nor rename files.
+ */
+int sandbox_forbid_sender(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The filter of the process that uses the network, through libraries that a hostile server attacks.
- * As in an engine most forbidden calls fail with EPERM, and libraries do without them: the resolver
- * goes on without nscd and systemd-resolved's socket, and treats IPv4 and IPv6 as available without
- * asking netlink.
+ * The filters of the processes that use the network, through libraries that a hostile server
+ * attacks: the fetcher, which also fills a folder, and the sender. As in an engine most forbidden
+ * calls fail with EPERM, and libraries do without them: the resolver goes on without nscd and
+ * systemd-resolved's socket, and treats IPv4 and IPv6 as available without asking netlink.
  */
 #include "sandbox/call_filter.h"
 #include "sandbox/sandbox.h"
@@ -14,7 +14,7 @@
 #include <sched.h>
 #include <sys/socket.h>
 
-static const int fetcher_calls[] = {
+static const int folder_calls[] = {
 	SCMP_SYS(mkdir),
 	SCMP_SYS(mkdirat),
 	SCMP_SYS(rmdir),
@@ -23,6 +23,9 @@ static const int fetcher_calls[] = {
 	SCMP_SYS(rename),
 	SCMP_SYS(renameat),
 	SCMP_SYS(renameat2),
+};
+
+static const int network_calls[] = {
 	/* curl wakes its threads by it */
 	SCMP_SYS(eventfd2),
 	/* a thread begins */
@@ -33,7 +36,7 @@ static const int fetcher_calls[] = {
 	SCMP_SYS(sendmmsg),
 };
 
-static const struct conditional_call fetcher_conditional_calls[] = {
+static const struct conditional_call network_conditional_calls[] = {
 	/* No raw sockets, no packets, no netlink, no other protocol that loads a module. */
 	SOCKETS_OF(AF_INET),
 	SOCKETS_OF(AF_INET6),
@@ -44,6 +47,25 @@ static const struct conditional_call fetcher_conditional_calls[] = {
 		{ HAS_BITS(0, CLONE_THREAD | NEW_NAMESPACES, CLONE_THREAD) } },
 };
 
+static int forbid(const struct call_list *lists, size_t count)
+{
+	const struct conditional_call_list conditional_lists[] = {
+		own_conditional_calls,
+		program_conditional_calls,
+		opening_calls,
+		CONDITIONAL_CALL_LIST(network_conditional_calls),
+	};
+	const struct call_filter filter = {
+		.default_action = SCMP_ACT_ERRNO(EPERM),
+		.lists = lists,
+		.list_count = count,
+		.conditional_lists = conditional_lists,
+		.conditional_list_count = ARRAY_SIZE(conditional_lists),
+	};
+
+	return call_filter_load(&filter);
+}
+
 int sandbox_forbid_fetcher(void)
 {
 	const struct call_list lists[] = {
@@ -51,21 +73,22 @@ int sandbox_forbid_fetcher(void)
 		killing_calls,
 		process_calls,
 		program_calls,
-		CALL_LIST(SCMP_ACT_ALLOW, fetcher_calls),
-	};
-	const struct conditional_call_list conditional_lists[] = {
-		own_conditional_calls,
-		program_conditional_calls,
-		opening_calls,
-		CONDITIONAL_CALL_LIST(fetcher_conditional_calls),
-	};
-	const struct call_filter filter = {
-		.default_action = SCMP_ACT_ERRNO(EPERM),
-		.lists = lists,
-		.list_count = ARRAY_SIZE(lists),
-		.conditional_lists = conditional_lists,
-		.conditional_list_count = ARRAY_SIZE(conditional_lists),
+		CALL_LIST(SCMP_ACT_ALLOW, network_calls),
+		CALL_LIST(SCMP_ACT_ALLOW, folder_calls),
 	};
 
-	return call_filter_load(&filter);
+	return forbid(lists, ARRAY_SIZE(lists));
+}
+
+int sandbox_forbid_sender(void)
+{
+	const struct call_list lists[] = {
+		own_calls,
+		killing_calls,
+		process_calls,
+		program_calls,
+		CALL_LIST(SCMP_ACT_ALLOW, network_calls),
+	};
+
+	return forbid(lists, ARRAY_SIZE(lists));
 }

@@ -76,6 +76,7 @@ int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *
 		.request_rate = servers->request_rate,
 		.lost_openers = &servers->lost_openers,
 		.fetch_socket = getenv("PILOTLIGHT_FETCH_SOCKET"),
+		.send_socket = getenv("PILOTLIGHT_SEND_SOCKET"),
 	};
 	int r;
 
@@ -114,7 +115,8 @@ static void warn_of_requests(struct engine_servers *servers)
 		servers->has_warned = true;
 		log_warning("a file system does not answer; code in its files stays unsymbolized");
 	}
-	if (!servers->has_warned_of_fetches && counters->children.without_service > 0) {
+	if (!servers->has_warned_of_fetches &&
+		counters->children.without_service[BROKER_CHILD_SYMBOL_FETCH] > 0) {
 		servers->has_warned_of_fetches = true;
 		log_warning("cannot ask debuginfod servers: nothing listens at %s; run `systemctl "
 			    "enable --now pilotlight-fetch.socket`",

@@ -2,6 +2,7 @@
 #include "symbolize/fetch_sandbox.h"
 
 #include "base/array.h"
+#include "sandbox/network_files.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -20,37 +21,6 @@ enum {
 #define MEMORY_BYTES (256ULL << 20) /* the file itself goes to the disk */
 #define FILE_SCHEME  "file://"
 
-/* Not the folders of private keys beside the certificates, whatever their modes are. */
-static const char *const public_files[] = {
-	/* names */
-	"/etc/resolv.conf",
-	"/etc/hosts",
-	"/etc/nsswitch.conf",
-	"/etc/host.conf",
-	"/etc/gai.conf",
-	"/etc/services",
-	"/etc/protocols",
-	/* certificates, and which ciphers the administrator permits */
-	"/etc/ssl/certs",
-	"/etc/ssl/cert.pem",
-	"/etc/ssl/ca-bundle.pem",
-	"/etc/ssl/openssl.cnf",
-	"/etc/pki/tls/certs",
-	"/etc/pki/tls/cert.pem",
-	"/etc/pki/tls/openssl.cnf",
-	"/etc/pki/ca-trust",
-	"/etc/ca-certificates",
-	"/usr/share/ca-certificates",
-	"/usr/local/share/ca-certificates",
-	"/usr/share/pki/ca-trust-source",
-	"/var/lib/ca-certificates",
-	"/etc/gnutls",
-	"/etc/crypto-policies",
-	"/usr/share/crypto-policies",
-	/* random numbers for TLS libraries without getrandom() */
-	"/dev/urandom",
-};
-
 /*
  * Variables that name files of the administrator (broker/child_kind.c). OpenSSL takes a list of
  * folders, divided by ':'.
@@ -68,9 +38,8 @@ struct folders {
 
 static void add_folder(struct folders *folders, struct sandbox_folder folder)
 {
-	_Static_assert(ARRAY_SIZE(public_files) +
-				       ARRAY_SIZE(file_variables) * VARIABLE_FOLDERS_MAX +
-				       FILE_URLS_MAX + 2 <=
+	_Static_assert(NETWORK_FILES + ARRAY_SIZE(file_variables) * VARIABLE_FOLDERS_MAX +
+				       FILE_URLS_MAX + 3 <=
 			       FOLDERS_MAX,
 		"folders");
 	/* A file that this user cannot reach must not end the fetch from other servers. */
@@ -121,8 +90,10 @@ static int confine(const struct fetch_request *request)
 	memcpy(urls, request->urls, sizeof(urls));
 	add_folder(&folders, (struct sandbox_folder){ .path = ".", .is_written = true });
 	add_folder(&folders, (struct sandbox_folder){ .path = "/dev/null", .is_written = true });
-	for (size_t i = 0; i < ARRAY_SIZE(public_files); i++)
-		add_folder(&folders, (struct sandbox_folder){ .path = public_files[i] });
+	/* random numbers for TLS libraries without getrandom() */
+	add_folder(&folders, (struct sandbox_folder){ .path = "/dev/urandom" });
+	for (size_t i = 0; i < NETWORK_FILES; i++)
+		add_folder(&folders, (struct sandbox_folder){ .path = network_files[i] });
 	for (size_t i = 0; i < ARRAY_SIZE(file_variables); i++) {
 		const char *list = getenv(file_variables[i]);
 

@@ -208,6 +208,11 @@ static void sinks_are_labelled(void **state)
 		"\npilotlight_sink_failures_total{sink=\"other\"} 33\n",
 		"\npilotlight_sink_files{sink=\"other\"} 34\n",
 		"\npilotlight_sink_kept_bytes{sink=\"bucket\"} 1572864\n",
+		"\npilotlight_sink_held{sink=\"bucket\"} 0\n",
+		"pilotlight_sink_held{sink=\"other\"} 1\n",
+		"pilotlight_sink_sent_batches_total{sink=\"other\"} 35\n",
+		"pilotlight_sink_sent_bytes_total{sink=\"other\"} 36000\n",
+		"pilotlight_sink_rejected_profiles_total{sink=\"other\"} 37\n",
 		"\npilotlight_sink_until_time_seconds{sink=\"bucket\"} 1795144198.500000000\n",
 		"\npilotlight_sink_skipped_seconds_total{sink=\"other\",reason=\"clock_set\"} "
 		"120.000000000\n");

@@ -79,10 +79,11 @@ static void sinks_are_shown(void **state)
 		"Problems:\n  ! The sink other fails: cannot write to its\xEF\xBF\xBD folder: No "
 		"space left on device\n",
 		"  Sinks      bucket (pprof): 1 file of 1.5 MiB, until 2026-11-20 03:09:58\n"
-		"             other (pprof): 34 files of 0.0 MiB; 1s 500ms became too old to\n"
-		"             push; 1min in batches that were too large; 2min not pushed, since\n"
-		"             the clock was set back; 3min deleted to make room; 4min deleted for\n"
-		"             their age\n"
+		"             other (otlp): 34 files of 0.0 MiB, 35 batches sent, held; 37\n"
+		"             profiles rejected; 1s 500ms became too old to push; 1min in batches\n"
+		"             that were too large; 2min not pushed, since the clock was set back;\n"
+		"             3min deleted to make room; 4min deleted for their age; 5min in\n"
+		"             batches that the receiver refused; 6min too large for the receiver\n"
 		"  Samples");
 	free(text);
 }

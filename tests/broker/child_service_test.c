@@ -274,7 +274,7 @@ static void a_broker_counts_a_missing_service(void **state)
 		broker_children_start(&children, BROKER_CHILD_SYMBOL_FETCH, fds), -ENETDOWN);
 	assert_int_equal(fds[0], -7);
 	assert_int_equal(children.counters.refused, 1);
-	assert_int_equal(children.counters.without_service, 1);
+	assert_int_equal(children.counters.without_service[BROKER_CHILD_SYMBOL_FETCH], 1);
 	assert_int_equal(open_descriptors(), descriptors);
 	broker_children_done(&children);
 }

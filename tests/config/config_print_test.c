@@ -86,7 +86,7 @@ static void defaults_can_be_uncommented(void **state)
 	assert_int_equal(config.sink_count, 1);
 	assert_string_equal(config.sinks[0].name, "example");
 	for (size_t i = 0; i < config_sink_knob_count; i++)
-		assert_non_null(config.sinks[0].origins[i].file);
+		assert_true(!*config_sink_knobs[i].default_text || config.sinks[0].origins[i].file);
 	assert_int_equal(config.metric_count, 1);
 	assert_string_equal(config.metrics[0].name, "example");
 	config_done(&config);
@@ -104,8 +104,8 @@ static void written_values_are_read_back(void **state)
 	config_folder_write(&folder, "x.conf",
 		"[Sampling]\nFrequencyHz=49\n[History]\nMaxAge=1w 2d\n[Api]\nListen=[::1]:2 "
 		"127.0.0.1:1\n"
-		"Socket=/run/a b\n[sink one]\nMaxBytes=1G\n[sink two]\n[metric "
-		"three]\nSelect=unit:a comm:b\nFunction=x|y\n");
+		"Socket=/run/a b\n[sink one]\nMaxBytes=1G\nHeader=a: b c\nHeader=d: e\nLabel=x=1 "
+		"y=2\n[sink two]\n[metric three]\nSelect=unit:a comm:b\nFunction=x|y\n");
 	load(folder.file, &config);
 	first = print(&config);
 	config_done(&config);
@@ -119,6 +119,8 @@ static void written_values_are_read_back(void **state)
 	assert_non_null(strstr(first, "\n[metric three]\n# "));
 	assert_non_null(strstr(first, "\nSelect=unit:a\nSelect=comm:b\n"));
 	assert_non_null(strstr(first, "\nFunction=x|y\n"));
+	assert_non_null(strstr(first, "\nHeader=a: b c\nHeader=d: e\n"));
+	assert_non_null(strstr(first, "\nLabel=x=1\nLabel=y=2\n"));
 	assert_null(strstr(first, "example"));
 	config_folder_write(&folder, "x.conf", first);
 	load(folder.file, &config);

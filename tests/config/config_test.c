@@ -304,8 +304,9 @@ static void mistakes_in_sinks_are_reported(void **state)
 		{ "/x.conf:8", "[sink a] Type: 'carrier-pigeon' is not a valid choice: write one "
 			       "of pprof" },
 		{ "/x.conf:9", "[sink a] Interval: '6min' is out of range" },
-		{ "/x.conf:10", "[sink a] Url: unknown key: use one of Type, Interval, NameWait, "
-				"Labels, MaxBytes, MaxAge" },
+		{ "/x.conf:10",
+			"[sink a] Uri: unknown key: use one of Type, Url, Interval, NameWait, "
+			"Labels, MaxBytes, MaxAge, Label, Header, TokenFile, " },
 		{ "/x.conf:11", "[sink a] Window: this key belongs to [History]: move it there" },
 		{ "/x.conf:12", "not Key=value" },
 		{ "/x.conf.d/a.conf:8", "[sink i]: too many sinks, all its settings are ignored: "
@@ -316,7 +317,7 @@ static void mistakes_in_sinks_are_reported(void **state)
 
 	load_text("[sink]\nInterval=1min\n[sink a/b]\n[sink  a]\n"
 		  "[sink abcdefghijklmnopqrstuvwxyz123456]\n[sinks]\n[sink a]\n"
-		  "Type=carrier-pigeon\nInterval=6min\nUrl=x\nWindow=1s\nnothing\n");
+		  "Type=carrier-pigeon\nInterval=6min\nUri=x\nWindow=1s\nnothing\n");
 	config_folder_write(&loaded.folder, "x.conf.d/a.conf",
 		"[sink b]\n[sink c]\n[sink d]\n[sink e]\n[sink f]\n[sink g]\n[sink h]\n"
 		"[sink i]\nInterval=1min\n");
@@ -384,6 +385,39 @@ static void mistakes_in_metrics_are_reported(void **state)
 	expect(1, too_long);
 }
 
+static void sinks_that_are_sent_have_a_receiver(void **state)
+{
+	static const char *const expected[][2] = {
+		{ "/x.conf:3", "[sink a] Url: 'ftp://x' is not the address of a receiver" },
+		{ "/x.conf:4", "[sink a] Url: 'https://x/?q' is not the address of a receiver" },
+		{ "/x.conf:5", "[sink a] Header: 'no colon' is not a header: write Name: value" },
+		{ "/x.conf:6", "[sink a] Header: 'a b: c' is not a header" },
+		{ "/x.conf:7", "[sink a] Label: 'x' is not a label: write name=value" },
+		{ "/x.conf:7", "[sink a] Label: 'x=a,b' has a value with a comma" },
+		{ "/x.conf:7", "[sink a] Label: 'host.name=x' is set by the service" },
+		{ "/x.conf:8", "[sink a] TokenFile: 'a/b' is neither an absolute path" },
+		{ "/x.conf:2", "[sink a] Url: Type=otlp needs it: write the address" },
+		{ "/x.conf:9", "[sink a] KeyFile: there is no certificate for it" },
+	};
+	const struct config_sink *sink = loaded.config.sinks;
+
+	load_text("[sink a]\nType=otlp\nUrl=ftp://x\nUrl=https://x/?q\nHeader=no colon\n"
+		  "Header=a b: c\nLabel=x x=a,b host.name=x\nTokenFile=a/b\nKeyFile=/k\n");
+	expect(ARRAY_SIZE(expected), expected);
+	load_text("[sink a]\nType=otlp\nUrl=https://x:4318/p/\nHeader=X-Scope-OrgID: team one\n"
+		  "Header=b: c\nLabel=tier=1 zone=ü\nLabel=k8s.cluster=c\nTimeout=5s\n"
+		  "TokenFile=token\nProfilesVersion=0\n");
+	expect(0, NULL);
+	assert_string_equal(sink->url, "https://x:4318/p/");
+	assert_int_equal(sink->headers.count, 2);
+	assert_string_equal(sink->headers.items[0], "X-Scope-OrgID: team one");
+	assert_int_equal(sink->attributes.count, 3);
+	assert_string_equal(sink->attributes.items[1], "zone=ü");
+	assert_string_equal(sink->token_file, "token");
+	assert_int_equal(sink->timeout_ns, 5000000000);
+	assert_int_equal(sink->profiles_version, 0);
+}
+
 static void failing_allocations_leave_nothing(void **state)
 {
 	config_folder_write(&loaded.folder, "x.conf",
@@ -413,6 +447,7 @@ int main(void)
 		WITH_FOLDER(mistakes_in_sinks_are_reported),
 		WITH_FOLDER(each_metric_has_a_section),
 		WITH_FOLDER(mistakes_in_metrics_are_reported),
+		WITH_FOLDER(sinks_that_are_sent_have_a_receiver),
 		WITH_FOLDER(failing_allocations_leave_nothing),
 	};
 

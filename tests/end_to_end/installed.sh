@@ -28,6 +28,8 @@ everything_is_there() {
 		echo 644 usr/lib/systemd/system/pilotlight-events@.service
 		echo 644 usr/lib/systemd/system/pilotlight-fetch.socket
 		echo 644 usr/lib/systemd/system/pilotlight-fetch@.service
+		echo 644 usr/lib/systemd/system/pilotlight-send.socket
+		echo 644 usr/lib/systemd/system/pilotlight-send@.service
 		echo 644 usr/lib/systemd/system/pilotlightd.service
 		echo 644 usr/lib/systemd/system/pilotlightd.socket
 		echo 644 usr/lib/sysusers.d/pilotlight.conf
@@ -59,6 +61,7 @@ elsewhere() {
 	done
 	[ ! -e "$tmp/other/opt" ] || { note "$(files_of "$tmp/other/opt")"; return 1; }
 	grep -qx 'ExecStart=/s/pilotlightd fetch-service' "$tmp/other/units/pilotlight-fetch@.service" &&
+		grep -qx 'ExecStart=/s/pilotlightd send-service' "$tmp/other/units/pilotlight-send@.service" &&
 		grep -qx 'ExecStart=/s/pilotlightd event-service' "$tmp/other/units/pilotlight-events@.service" &&
 		grep -qx 'ExecStart=/s/pilotlightd' "$unit" &&
 		grep -qx 'ExecReload=/s/pilotlightd --check' "$unit" &&

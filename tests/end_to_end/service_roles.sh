@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What code inside each process of the service can do: role_table.txt says what is expected, and the tracer
 # tests/workloads/intruder.c tries it. The service runs as its unit runs it: as a user with six capabilities, in an
-# empty network, with services of other users that fetch and that open perf events. The mount namespace and the system
-# call filters of the units are not there: what the table shows is held without them. tests/vm/boot_systemd tries the
-# units themselves.
+# empty network, with services of other users that fetch, that send and that open perf events. The mount namespace and
+# the system call filters of the units are not there: what the table shows is held without them. tests/vm/boot_systemd
+# tries the units themselves.
 # Runs beside others: it judges what is refused.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
@@ -12,7 +12,7 @@
 intruder=$workloads/intruder
 section=
 table=$root/tests/end_to_end/role_table.txt
-service=12321 other=12322 fetcher=12323 events=12324
+service=12321 other=12322 fetcher=12323 events=12324 sender=12325
 
 # as USER COMMAND...
 as() {
@@ -93,6 +93,28 @@ END
 	start systemd-socket-activate --accept --seqpacket --listen="$PILOTLIGHT_FETCH_SOCKET" "$tmp/fetch"
 	wait_for 60 [ -S "$PILOTLIGHT_FETCH_SOCKET" ] && chown $service "$PILOTLIGHT_FETCH_SOCKET" &&
 		chmod 600 "$PILOTLIGHT_FETCH_SOCKET"
+}
+
+# The same for senders, which wait only while there is a file send.hold. They have a receiver.
+start_sending_service() {
+	mkdir "$tmp/receiver" && echo ok >"$tmp/receiver/mode" || return
+	start python3 "$root/tests/end_to_end/receiver.py" "$tmp/receiver"
+	export PILOTLIGHT_SEND_SOCKET=$tmp/send.sock
+	cat >"$tmp/send" <<END
+#!/bin/sh
+if [ -e "$tmp/send.hold" ]; then
+	echo \$\$ >"$tmp/send.pid.new"
+	mv "$tmp/send.pid.new" "$tmp/send.pid"
+	timeout 60 sh -c 'while [ -e "$tmp/send.hold" ]; do sleep 0.1; done'
+fi
+exec setpriv --reuid=$sender --regid=$sender --clear-groups --no-new-privs '$real' send-service
+END
+	chmod +x "$tmp/send"
+	start systemd-socket-activate --accept --seqpacket --listen="$PILOTLIGHT_SEND_SOCKET" "$tmp/send"
+	wait_for 60 [ -S "$PILOTLIGHT_SEND_SOCKET" -a -s "$tmp/receiver/port" ] &&
+		chown $service "$PILOTLIGHT_SEND_SOCKET" && chmod 600 "$PILOTLIGHT_SEND_SOCKET" &&
+		printf '[sink test]\nType=otlp\nUrl=http://127.0.0.1:%s\nInterval=2s\nNameWait=0\n' \
+			"$(cat "$tmp/receiver/port")" >>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 }
 
 # Starts the service and waits for a day and a symbol file.
@@ -246,6 +268,13 @@ try_fetcher() {
 		: >"$tmp/fetch.go" && watched fetcher symbol-fetch && grep -qP "^Uid:\t$fetcher\t" "$tmp/fetcher"
 }
 
+try_sender() {
+	rm -f "$tmp/send.pid"
+	: >"$tmp/send.hold"
+	wait_for 90 [ -s "$tmp/send.pid" ] && watch "$(cat "$tmp/send.pid")" sink-send && rm "$tmp/send.hold" &&
+		watched sender sink-send && grep -qP "^Uid:\t$sender\t" "$tmp/sender"
+}
+
 # It has one capability, CAP_SYS_ADMIN, and waits for five seconds.
 try_events() {
 	local pid
@@ -274,12 +303,13 @@ has_intruder || skip_all "processes cannot be traced here: $(cat "$tmp/intruder.
 real=$pilotlightd
 printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n[Symbols]\nDebuginfodUrls=http://127.0.0.1:1\n' \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-plan 16
+plan 19
 check "the tracer also stops a process outside of system calls" tries_busy_process
 at_exit clean_up_made
 make_files && start_others || { echo "Bail out! the files and processes cannot be made"; exit 1; }
 confine_service $service unshare --net
 check "a fetching service listens" start_fetching_service
+check "a sending service listens" start_sending_service
 check "the service starts" start_whole_service
 check "the broker can do what the table says" try broker "$service_pid"
 check "its opener can do what the table says" try_opener
@@ -287,6 +317,7 @@ check "each thread of the engine can do what the table says" try_engine
 check "a worker can do what the table says" try_worker
 check "an answer process can do what the table says" try_answer
 check "a fetcher can do what the table says" try_fetcher
+check "a sender can do what the table says" try_sender
 check "a process that opens perf events can do what the table says" try_events
 check "the service has survived all that, and stops" stop_service
 
@@ -298,5 +329,6 @@ check "without Landlock the service starts" start_service
 check "... and its engine can reach no process either" try_engine
 check "... nor can an answer process" try_answer
 check "... nor can a fetcher" try_fetcher
+check "... nor can a sender" try_sender
 check "... and the service stops" stop_service
 finish

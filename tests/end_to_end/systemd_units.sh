@@ -7,11 +7,12 @@
 
 EXPOSURE_MAX=20 # tenths
 FETCH_EXPOSURE_MAX=13
+SEND_EXPOSURE_MAX=13
 EVENTS_EXPOSURE_MAX=10
 
 prepare() {
 	mkdir -p "$tmp/root/usr/lib/systemd/system" "$tmp/root/usr/sbin" "$tmp/root/bin"
-	cp "$root"/systemd/pilotlightd.{service,socket} "$root"/systemd/pilotlight-{fetch,events}{.socket,@.service} \
+	cp "$root"/systemd/pilotlightd.{service,socket} "$root"/systemd/pilotlight-{fetch,send,events}{.socket,@.service} \
 		"$tmp/root/usr/lib/systemd/system/"
 	# The files that the units name must exist, but are not executed.
 	cp "$(type -P true)" "$tmp/root/usr/sbin/pilotlightd"
@@ -26,6 +27,7 @@ prepare() {
 are_sound() {
 	systemd-analyze verify --man=no --root="$tmp/root" pilotlightd.service pilotlightd.socket \
 		pilotlight-fetch.socket pilotlight-fetch@1.service \
+		pilotlight-send.socket pilotlight-send@1.service \
 		pilotlight-events.socket pilotlight-events@1.service \
 		>"$tmp/log" 2>&1
 	[ $? = 0 ] && ! grep pilotlight "$tmp/log" && return
@@ -95,14 +97,16 @@ capabilities_are_those() {
 # setting UNIT NAME: prints all values.
 setting() { sed -n "s/^$2=//p" "$root/systemd/$1"; }
 
-# The fetcher has another user than the service, no capability, and a socket that only the service may use.
-fetcher_is_apart() {
-	[ "$(setting pilotlight-fetch@.service User)" = pilotlight-fetch ] &&
-		grep -qx 'CapabilityBoundingSet=' "$root/systemd/pilotlight-fetch@.service" &&
-		[ -z "$(setting pilotlight-fetch@.service AmbientCapabilities)" ] &&
-		[ "$(setting pilotlight-fetch.socket SocketUser)" = "$(setting pilotlightd.service User)" ] &&
-		[ "$(setting pilotlight-fetch.socket SocketMode)" = 0600 ] &&
-		grep -qxF "Environment=PILOTLIGHT_FETCH_SOCKET=$(setting pilotlight-fetch.socket ListenSequentialPacket)" \
+# is_apart fetch|send: the unit has another user than the service, no capability, and a socket that only the service
+# may use.
+is_apart() {
+	[ "$(setting "pilotlight-$1@.service" User)" = "pilotlight-$1" ] &&
+		grep -q "^u pilotlight-$1 " "$root/systemd/sysusers.conf" &&
+		grep -qx 'CapabilityBoundingSet=' "$root/systemd/pilotlight-$1@.service" &&
+		[ -z "$(setting "pilotlight-$1@.service" AmbientCapabilities)" ] &&
+		[ "$(setting "pilotlight-$1.socket" SocketUser)" = "$(setting pilotlightd.service User)" ] &&
+		[ "$(setting "pilotlight-$1.socket" SocketMode)" = 0600 ] &&
+		grep -qxF "Environment=PILOTLIGHT_${1^^}_SOCKET=$(setting "pilotlight-$1.socket" ListenSequentialPacket)" \
 			"$root/systemd/pilotlightd.service"
 }
 
@@ -124,12 +128,13 @@ service_has_no_network() {
 }
 
 need_commands systemd-analyze
-plan 10
+plan 12
 prepare
 check "the units are valid" are_sound
 check "a mistake is found" mistakes_are_seen
 check "systemd-analyze security: at most $EXPOSURE_MAX tenths" is_closed pilotlightd.service $EXPOSURE_MAX
 check "... and at most $FETCH_EXPOSURE_MAX for fetches" is_closed pilotlight-fetch@.service $FETCH_EXPOSURE_MAX
+check "... and at most $SEND_EXPOSURE_MAX for sending" is_closed pilotlight-send@.service $SEND_EXPOSURE_MAX
 check "... and at most $EVENTS_EXPOSURE_MAX for perf events" is_closed pilotlight-events@.service $EVENTS_EXPOSURE_MAX
 if has python3; then
 	check "the manual explains every open point" open_points_are_told
@@ -137,7 +142,8 @@ else
 	skip "the manual explains every open point" "needs python3"
 fi
 check "the broker has exactly six capabilities" capabilities_are_those
-check "the unit for fetches has its own user and socket" fetcher_is_apart
+check "the unit for fetches has its own user and socket" is_apart fetch
+check "the unit for sending has its own user and socket" is_apart send
 check "the unit for perf events has one capability, its own user and socket" events_are_apart
 check "the service itself has no network" service_has_no_network
 finish

@@ -221,7 +221,7 @@ static void write_and_read(
 
 	*ret_read = (struct read){ 0 };
 	output_init(&output, output_to_memory, &memory);
-	assert_int_equal(otlp_write(profile, labels, host, &output), 0);
+	assert_int_equal(otlp_write(profile, labels, host, NULL, &output), 0);
 	assert_int_equal(output_finish(&output), 0);
 	profile_free(profile);
 	gunzip(memory.bytes, memory.size, &ret_read->bytes, &size);
@@ -521,7 +521,7 @@ static int write_once(const struct profile *profile, enum pprof_labels labels)
 	int r;
 
 	output_init(&output, output_to_memory, &memory);
-	r = otlp_write(profile, labels, "host", &output);
+	r = otlp_write(profile, labels, "host", NULL, &output);
 	free(memory.bytes);
 	return r;
 }
@@ -549,7 +549,7 @@ static void errors_of_the_output_are_returned(void **state)
 
 	output_init(&output, refuse, NULL);
 	/* The output buffers this much. */
-	assert_int_equal(otlp_write(profile, PPROF_LABELS_ALL, NULL, &output), 0);
+	assert_int_equal(otlp_write(profile, PPROF_LABELS_ALL, NULL, NULL, &output), 0);
 	assert_int_equal(output_finish(&output), -EPIPE);
 	profile_free(profile);
 }

@@ -241,7 +241,7 @@ static void ask_service(const uint8_t *step)
 	if (step[2] != 0x80)
 		send_with(pair[0], message, size, step[3], count);
 	close_one(&pair[0]);
-	r = child_service_receive(pair[1], fds);
+	r = child_service_receive(pair[1], BROKER_CHILD_SYMBOL_FETCH, fds);
 	require((r == 0) ==
 		(size == sizeof(request) && step[2] == 0 && count >= CHILD_SERVICE_FDS));
 	for (size_t i = 0; r == 0 && i < CHILD_SERVICE_FDS; i++)

@@ -286,7 +286,7 @@ static void write_and_check(const struct profile *profile, enum pprof_labels lab
 	int r;
 
 	output_init(&output, output_to_memory, &memory);
-	r = otlp_write(profile, labels, "host", &output);
+	r = otlp_write(profile, labels, "host", NULL, &output);
 	if (r == 0)
 		r = output_finish(&output);
 	assert(r == 0);

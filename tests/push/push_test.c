@@ -2,7 +2,8 @@
 /*
  * Sinks with a stand-in for the query process: this test, started again with "answer". What it does
  * stands where the folder of the symbol cache would: "echo" answers with its parameters, a number
- * refuses with that status, "hang" never answers.
+ * refuses with that status, "hang" never answers. The process that sends is this test, too, started
+ * again with "sink-send"; its answer is the status in place of the URL.
  */
 #include "push/push.h"
 
@@ -47,6 +48,19 @@ static int answer_role(void)
 	}
 	if (strcmp(request.symbol_cache, "hang") != 0)
 		(void)send(CHILD_SOCKET_NUMBER, &reply, sizeof(reply), MSG_NOSIGNAL);
+	for (;;)
+		(void)pause();
+}
+
+static int sender_role(void)
+{
+	static struct send_request request;
+	struct send_reply reply = { .version = SEND_VERSION };
+
+	if (child_request_receive(&request, sizeof(request)) < 0)
+		return 9;
+	reply.status = (uint32_t)atoi(request.url);
+	(void)send(CHILD_SOCKET_NUMBER, &reply, sizeof(reply), MSG_NOSIGNAL);
 	for (;;)
 		(void)pause();
 }
@@ -403,6 +417,59 @@ static void failing_allocations_are_tried_again(void **state)
 	RUN_UNTIL(report().batches == 1);
 }
 
+static void open_with_receiver(struct send_receiver *receiver)
+{
+	struct spool_thread_options threads = { .count = 1 };
+	struct push_options options;
+
+	threads.spools[0] = spool_options_of(1 << 20);
+	threads.spools[0].age_max_ns = INT64_MAX;
+	assert_int_equal(spool_thread_new(&threads, &spools), 0);
+	options = options_of(1U << PILOTLIGHT_SOURCE_CPU);
+	options.sinks[0].receiver = receiver;
+	options.sinks[0].attributes = "tier=1";
+	start(&options);
+}
+
+static void a_batch_is_sent_and_deleted(void **state)
+{
+	struct send_receiver receiver = { .url = "503", .timeout_ns = SECONDS(20) };
+
+	open_with_receiver(&receiver);
+	seal(0);
+	seal(60);
+	RUN_UNTIL(report().failed >= 1);
+	assert_non_null(strstr(text_of("20261120T031000.000000000Z_60000000000ns_cpu.pb.gz"),
+		" attributes tier=1 "));
+	assert_true(report().is_failing);
+	assert_string_equal(report().fault, "it answers 503");
+	assert_int_equal(report().kept_files, 1);
+	receiver.url = "200";
+	RUN_UNTIL(report().sent_batches == 1 && report().kept_files == 0);
+	assert_int_equal(count_files(), 0);
+	assert_int_equal(report().batches, 1);
+	assert_int_equal(report().bytes, report().sent_bytes);
+	assert_false(report().is_failing);
+	/* The next is sent at once. */
+	seal(120);
+	RUN_UNTIL(report().sent_batches == 2);
+}
+
+static void batches_that_are_too_large_become_shorter(void **state)
+{
+	struct send_receiver receiver = { .url = "413", .timeout_ns = SECONDS(20) };
+
+	open_with_receiver(&receiver);
+	seal(0);
+	seal(60);
+	RUN_UNTIL(report().skipped_ns[SERVICE_SINK_REFUSED_SIZE] == SPOOL_MINUTE_NS);
+	RUN_UNTIL(report().kept_files == 0);
+	receiver.url = "200";
+	seal(90);
+	RUN_UNTIL(report().sent_batches == 1);
+	assert_int_equal(report().batches, 2);
+}
+
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, spool_set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -422,9 +489,13 @@ int main(int argc, char **argv)
 		WITH_FOLDER(what_is_too_old_is_skipped),
 		WITH_FOLDER(a_clock_that_was_set_back_repeats_no_time),
 		WITH_FOLDER(failing_allocations_are_tried_again),
+		WITH_FOLDER(a_batch_is_sent_and_deleted),
+		WITH_FOLDER(batches_that_are_too_large_become_shorter),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "answer") == 0)
 		return answer_role();
+	if (argc > 1 && strcmp(argv[1], "sink-send") == 0)
+		return sender_role();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

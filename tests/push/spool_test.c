@@ -285,6 +285,90 @@ static int open_and_add(void)
 	return r < 0 ? r : spool_add(spool, &batch, fd, 10, SPOOL_NOW_NS);
 }
 
+/* Returns the minute of the batch behind that of minute `after` (-1: of the oldest); -1: none. */
+static int next_minute(struct spool *spool, int after, uint64_t now_ns)
+{
+	const struct batch last = minute_batch(after < 0 ? 0 : (unsigned)after);
+	_cleanup_close_ int fd = -1;
+	struct batch batch;
+	uint64_t bytes;
+	int r = spool_next(spool, after < 0 ? NULL : &last, now_ns, &batch, &fd, &bytes);
+
+	if (r == -ENOENT)
+		return -1;
+	assert_int_equal(r, 0);
+	assert_int_equal(bytes, 10);
+	return (int)((batch.start_ns - SPOOL_NOW_NS) / SPOOL_MINUTE_NS);
+}
+
+/* More than one look at the folder finds. */
+static void batches_are_taken_from_the_oldest_on(void **context)
+{
+	_cleanup_(spool_closep) struct spool *spool = open_spool(1 << 20);
+	const uint64_t now_ns = minute_batch(90).end_ns;
+
+	assert_int_equal(next_minute(spool, -1, now_ns), -1);
+	for (unsigned i = 0; i < 90; i++)
+		assert_int_equal(add(spool, i, 10), 0);
+	for (int i = 0; i < 90; i++) {
+		const struct batch batch = minute_batch((unsigned)i);
+
+		assert_int_equal(next_minute(spool, i - 1, now_ns), i);
+		/* Some are gone before they are looked for. */
+		assert_int_equal(spool_remove(spool, &batch), 0);
+		assert_int_equal(spool_remove(spool, &batch), 0);
+		assert_int_equal(next_minute(spool, -1, now_ns), i == 89 ? -1 : i + 1);
+	}
+	assert_int_equal(state_of(spool).files, 0);
+	assert_int_equal(state_of(spool).bytes, 0);
+	assert_int_equal(add(spool, 90, 10), 0);
+	assert_int_equal(next_minute(spool, -1, now_ns), 90);
+}
+
+static void what_is_too_old_is_not_taken(void **context)
+{
+	_cleanup_(spool_closep) struct spool *spool = open_spool(1 << 20);
+
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(add(spool, i, 10), 0);
+	(void)state_of(spool);
+	assert_int_equal(next_minute(spool, -1, minute_batch(101).end_ns), 2 - 1);
+	assert_int_equal(state_of(spool).expired_ns, SPOOL_MINUTE_NS);
+	assert_int_equal(count_files(), 2);
+}
+
+static void the_newest_is_found(void **context)
+{
+	_cleanup_(spool_closep) struct spool *spool = open_spool(1 << 20);
+	struct batch batch;
+	uint64_t bytes;
+	int fd = -1;
+
+	assert_int_equal(spool_newest(spool, &batch, &fd, &bytes), -ENOENT);
+	for (unsigned i = 0; i < 70; i++)
+		assert_int_equal(add(spool, i, 10), 0);
+	assert_int_equal(spool_newest(spool, &batch, &fd, &bytes), 0);
+	assert_int_equal(batch.start_ns, minute_batch(69).start_ns);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(fd >= 0 && bytes == 10, 1);
+}
+
+/* A link or a folder with a batch's name is another program's. */
+static void only_files_are_taken(void **context)
+{
+	_cleanup_(spool_closep) struct spool *spool = open_spool(1 << 20);
+
+	assert_int_equal(symlink("/etc/passwd",
+				 file_path(spool_folder, "20261120T031000.000000000Z_60000000000ns_"
+							 "cpu.pb.gz")),
+		0);
+	assert_int_equal(
+		mkdir(file_path(spool_folder, "20261120T031100.000000000Z_60000000000ns_cpu.pb.gz"),
+			0700),
+		0);
+	assert_int_equal(next_minute(spool, -1, minute_batch(3).end_ns), -1);
+}
+
 static void failing_allocations_leave_nothing(void **context)
 {
 	assert_true(FAIL_EACH_ALLOCATION(open_and_add(), -ENOMEM, count_files() == 0, 0) >= 2);
@@ -307,6 +391,10 @@ int main(void)
 		WITH_FOLDER(a_file_shorter_than_it_should_be_is_no_batch),
 		WITH_FOLDER(what_a_crash_left_does_no_harm),
 		WITH_FOLDER(a_folder_that_is_gone_is_an_error),
+		WITH_FOLDER(batches_are_taken_from_the_oldest_on),
+		WITH_FOLDER(what_is_too_old_is_not_taken),
+		WITH_FOLDER(the_newest_is_found),
+		WITH_FOLDER(only_files_are_taken),
 		WITH_FOLDER(failing_allocations_leave_nothing),
 	};
 

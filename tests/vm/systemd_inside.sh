@@ -233,6 +233,8 @@ if [ ! -e $kept.rebooted ]; then
 	check "systemd-analyze security: 1.3 at most for fetches" \
 		systemd-analyze security --no-pager --offline=true --threshold=13 \
 		/lib/systemd/system/pilotlight-fetch@.service
+	check "... and for sending" systemd-analyze security --no-pager --offline=true --threshold=13 \
+		/lib/systemd/system/pilotlight-send@.service
 	check "... and 1.0 for perf events" systemd-analyze security --no-pager --offline=true --threshold=10 \
 		/lib/systemd/system/pilotlight-events@.service
 	check "a killed engine is restarted" engine_comes_back KILL

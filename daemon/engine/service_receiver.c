@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/service_receiver.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADERS_MAX = 4 };
+
+static const struct protocol {
+	const char *type, *path;
+	const char *headers[HEADERS_MAX];
+	const char *version; /* the name of a header; NULL: none */
+} protocols[] = {
+	{ "otlp", "/v1development/profiles",
+		{ "Content-Type: application/x-protobuf", "Content-Encoding: gzip" },
+		"OTLP-Profiles-Development-Version" },
+};
+
+static const struct protocol *find_protocol(const char *type)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++)
+		if (strcmp(protocols[i].type, type) == 0)
+			return &protocols[i];
+	return NULL;
+}
+
+static int set_url(
+	const struct config_sink *sink, const char *path, struct service_receiver *receiver)
+{
+	size_t size = strlen(sink->url);
+
+	while (size > 0 && sink->url[size - 1] == '/')
+		size--;
+	if (asprintf(&receiver->url, "%.*s%s", (int)size, sink->url, path) < 0) {
+		receiver->url = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int set_headers(const struct config_sink *sink, const struct protocol *protocol,
+	struct service_receiver *receiver)
+{
+	size_t count = 0;
+
+	receiver->headers =
+		calloc(sink->headers.count + HEADERS_MAX + 1, sizeof(*receiver->headers));
+	if (!receiver->headers)
+		return -ENOMEM;
+	for (size_t i = 0; i < HEADERS_MAX && protocol->headers[i]; i++)
+		receiver->headers[count++] = protocol->headers[i];
+	/* Receivers before this header ignore it; later ones refuse a version they do not know. */
+	if (protocol->version && sink->profiles_version > 0) {
+		(void)snprintf(receiver->version, sizeof(receiver->version), "%s: %" PRIu64,
+			protocol->version, sink->profiles_version);
+		receiver->headers[count++] = receiver->version;
+	}
+	for (size_t i = 0; i < sink->headers.count; i++)
+		receiver->headers[count++] = sink->headers.items[i];
+	receiver->receiver.headers = receiver->headers;
+	receiver->receiver.header_count = count;
+	return 0;
+}
+
+static int set_attributes(const struct config_sink *sink, struct service_receiver *receiver)
+{
+	size_t size = 1;
+
+	if (sink->attributes.count == 0)
+		return 0;
+	for (size_t i = 0; i < sink->attributes.count; i++)
+		size += strlen(sink->attributes.items[i]) + 1;
+	receiver->attributes = malloc(size);
+	if (!receiver->attributes)
+		return -ENOMEM;
+	receiver->attributes[0] = '\0';
+	for (size_t i = 0; i < sink->attributes.count; i++)
+		(void)snprintf(receiver->attributes + strlen(receiver->attributes),
+			size - strlen(receiver->attributes), "%s%s", i > 0 ? "," : "",
+			sink->attributes.items[i]);
+	return 0;
+}
+
+static int set_up(const struct config_sink *sink, struct service_receiver *receiver)
+{
+	const struct protocol *protocol = find_protocol(sink->type);
+	int r;
+
+	if (!protocol)
+		return 0;
+	receiver->receiver = (struct send_receiver){
+		.ca_file = sink->ca_file,
+		.certificate_file = sink->certificate_file,
+		.key_file = sink->key_file,
+		.token_file = sink->token_file,
+		.timeout_ns = sink->timeout_ns,
+	};
+	r = set_url(sink, protocol->path, receiver);
+	if (r == 0)
+		r = set_headers(sink, protocol, receiver);
+	if (r == 0)
+		r = set_attributes(sink, receiver);
+	receiver->receiver.url = receiver->url;
+	return r;
+}
+
+int service_receivers_new(const struct config *config, struct service_receiver **ret_receivers)
+{
+	struct service_receiver *receivers = calloc(CONFIG_SINKS_MAX, sizeof(*receivers));
+	int r = receivers ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < config->sink_count; i++)
+		r = set_up(&config->sinks[i], &receivers[i]);
+	if (r < 0) {
+		service_receivers_free(receivers);
+		return r;
+	}
+	*ret_receivers = receivers;
+	return 0;
+}
+
+void service_receivers_free(struct service_receiver *receivers)
+{
+	for (size_t i = 0; receivers && i < CONFIG_SINKS_MAX; i++) {
+		free(receivers[i].url);
+		free(receivers[i].attributes);
+		free(receivers[i].headers);
+	}
+	free(receivers);
+}

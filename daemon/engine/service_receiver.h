@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a sink's settings mean for its type: where it is sent to, and with which headers. */
+#pragma once
+
+#include "config/config.h"
+#include "send/send_job.h"
+
+struct service_receiver {
+	struct send_receiver receiver; /* strings are of this struct and of the configuration */
+	char *url;		       /* NULL: it is not sent */
+	char *attributes;	       /* NULL: none */
+	const char **headers;
+	char version[64];
+};
+
+/* One for each sink; the configuration must outlive them. Returns 0 or -ENOMEM. */
+int service_receivers_new(const struct config *config, struct service_receiver **ret_receivers);
+/* `receivers` may be NULL. */
+void service_receivers_free(struct service_receiver *receivers);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sends the batches of one spool to its receiver, the oldest first, one at a time, each by a
+ * process of its own (send/send_job.h). A batch leaves the spool when the receiver has taken it. If
+ * none is taken they wait there, within the spool's bounds, and attempts back off exponentially,
+ * with jitter, or as long as the receiver asks for.
+ *
+ * A receiver that refuses a batch for what may be in it is tried with the newest one. If it takes
+ * that, the refused one is at fault: it is deleted and counted. If it refuses both, the receiver
+ * is: the spool is held, an alarm raised, and nothing deleted. A batch that is too large for the
+ * receiver is deleted and counted, and later ones are made smaller.
+ *
+ * A receiver may have taken a batch whose answer was lost, or whose engine was killed. It is then
+ * sent again, with the same bytes and so with the same ids of its profiles.
+ */
+#pragma once
+
+#include "api/service_status.h"
+#include "base/cleanup.h"
+#include "push/spool_thread.h"
+#include "send/send_job.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sending;
+
+/* Processes of all sinks at a time: receivers that do not answer must not take all of a broker's.
+ */
+enum { SENDERS_MAX = 2 };
+
+struct sending_options {
+	const char *name; /* of the sink; borrowed, as all below */
+	const struct send_receiver *receiver;
+	struct spool_thread *spools;
+	size_t spool;
+	struct broker *broker;
+	const char *program; /* NULL: /proc/self/exe */
+	int epoll_fd;	     /* becomes ready when sending_run() has work */
+	size_t *senders;     /* that run, of all sinks */
+	struct service_status_sink *report;
+	uint64_t backoff_ns_min, backoff_ns_max; /* 0: one second, 5 minutes */
+};
+
+/* Returns 0 or -ENOMEM. */
+int sending_new(const struct sending_options *options, struct sending **ret_sending);
+/* Kills a process that still runs. */
+void sending_free(struct sending *sending);
+DEFINE_CLEANUP(struct sending, sending_free);
+
+/* The spool has a new batch. */
+void sending_wake(struct sending *sending);
+void sending_run(struct sending *sending);
+
+/* Returns whether a batch was too large since the last call, and how long it was. */
+bool sending_take_too_large(struct sending *sending, uint64_t *ret_duration_ns);
+
+/* Adds what fails to a report. */
+void sending_report(const struct sending *sending, struct service_status_sink *report);

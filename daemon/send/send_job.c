@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "send/send_job.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "broker/broker.h"
+#include "child/child_process.h"
+#include "send/receiver_answer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The process gives up before it is killed, and says why. */
+enum { KILL_AFTER_S = 5, TIMEOUT_S_MAX = 600 };
+
+struct send_job {
+	struct child_process *child;
+};
+
+static int copy(char *to, size_t room, const char *text)
+{
+	size_t size = text ? strlen(text) + 1 : 1;
+
+	if (size > room)
+		return -E2BIG;
+	memcpy(to, text ? text : "", size);
+	return 0;
+}
+
+static int copy_headers(const struct send_receiver *receiver, struct send_request *request)
+{
+	for (size_t i = 0; i < receiver->header_count; i++) {
+		size_t used = request->headers_bytes;
+		int r = copy(request->headers + used, sizeof(request->headers) - used,
+			receiver->headers[i]);
+
+		if (r < 0)
+			return r;
+		request->headers_bytes += (uint32_t)strlen(receiver->headers[i]) + 1;
+	}
+	return 0;
+}
+
+static int fill_request(const struct send_job_options *options, struct send_request *request)
+{
+	const struct send_receiver *receiver = options->receiver;
+	const uint64_t timeout_s = receiver->timeout_ns / NSEC_PER_SEC;
+	const struct {
+		char *to;
+		size_t room;
+		const char *text;
+	} texts[] = {
+		{ request->url, sizeof(request->url), receiver->url },
+		{ request->ca_file, sizeof(request->ca_file), receiver->ca_file },
+		{ request->certificate_file, sizeof(request->certificate_file),
+			receiver->certificate_file },
+		{ request->key_file, sizeof(request->key_file), receiver->key_file },
+		{ request->token_file, sizeof(request->token_file), receiver->token_file },
+	};
+	int r = 0;
+
+	*request = (struct send_request){
+		.version = SEND_VERSION,
+		.timeout_s = timeout_s == 0		 ? 1
+			     : timeout_s < TIMEOUT_S_MAX ? (uint32_t)timeout_s
+							 : TIMEOUT_S_MAX,
+		.bytes = options->bytes,
+	};
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(texts); i++)
+		r = copy(texts[i].to, texts[i].room, texts[i].text);
+	return r == 0 ? copy_headers(receiver, request) : r;
+}
+
+int send_job_start(const struct send_job_options *options, struct send_job **ret_job)
+{
+	const struct child_descriptor batch = { options->fd, SEND_BATCH_FD };
+	_cleanup_free_ struct send_request *request = malloc(sizeof(*request));
+	_cleanup_(send_job_freep) struct send_job *job = calloc(1, sizeof(*job));
+	struct child_process_options child = {
+		.broker = options->broker,
+		.kind = BROKER_CHILD_SINK_SEND,
+		.program = options->program,
+		.descriptors = &batch,
+		.descriptor_count = 1,
+		.request = request,
+		.request_bytes = sizeof(*request),
+	};
+	int r;
+
+	_Static_assert((int)SEND_SOCKET_FD == (int)CHILD_SOCKET_NUMBER, "the child's socket");
+	if (!request || !job)
+		return -ENOMEM;
+	r = fill_request(options, request);
+	if (r < 0)
+		return r;
+	child.timeout_ns = (request->timeout_s + KILL_AFTER_S) * (uint64_t)NSEC_PER_SEC;
+	r = child_process_start(&child, &job->child);
+	if (r < 0)
+		return r;
+	*ret_job = TAKE_PTR(job);
+	return 0;
+}
+
+void send_job_free(struct send_job *job)
+{
+	if (!job)
+		return;
+	child_process_free(job->child);
+	free(job);
+}
+
+int send_job_poll_fd(const struct send_job *job)
+{
+	return child_process_poll_fd(job->child);
+}
+
+enum send_verdict send_verdict_of(unsigned status)
+{
+	if (status >= 200 && status < 300)
+		return SEND_TAKEN;
+	switch (status) {
+	case 429: /* too many requests */
+	case 502: /* of proxies: bad gateway, unavailable, timed out */
+	case 503:
+	case 504:
+		return SEND_TRY_AGAIN;
+	case 413:
+		return SEND_TOO_LARGE;
+	case 400:
+	case 422:
+	case 500: /* some receivers' answer to what they cannot convert */
+		return SEND_REFUSED_BATCH;
+	}
+	return SEND_REFUSED;
+}
+
+static void explain_end(const struct child_process_end *end, struct send_outcome *outcome)
+{
+	outcome->verdict = SEND_TRY_AGAIN;
+	if (end->has_timed_out)
+		(void)snprintf(outcome->text, sizeof(outcome->text), "the receiver took too long");
+	else if (end->signal != 0)
+		(void)snprintf(outcome->text, sizeof(outcome->text),
+			"the process that sends was killed by signal %d", end->signal);
+	else
+		(void)snprintf(outcome->text, sizeof(outcome->text),
+			"the process that sends failed with status %d", end->exit_status);
+}
+
+/* The process is not trusted. */
+static bool is_valid(const struct send_reply *reply)
+{
+	return reply->version == SEND_VERSION && reply->error <= 0 &&
+	       (reply->error < 0 || (reply->status >= 100 && reply->status < 600)) &&
+	       memchr(reply->text, '\0', sizeof(reply->text));
+}
+
+static void take_reply(const struct send_reply *reply, struct send_outcome *outcome)
+{
+	char text[SEND_TEXT_BYTES];
+
+	receiver_answer_clean(reply->text, strlen(reply->text), text);
+	if (reply->error < 0) {
+		outcome->verdict = SEND_TRY_AGAIN;
+		(void)snprintf(outcome->text, sizeof(outcome->text), "%s", text);
+		return;
+	}
+	outcome->verdict = send_verdict_of(reply->status);
+	outcome->retry_after_ns =
+		(reply->retry_after_s < RECEIVER_RETRY_AFTER_MAX_S ? reply->retry_after_s
+								   : RECEIVER_RETRY_AFTER_MAX_S) *
+		(uint64_t)NSEC_PER_SEC;
+	outcome->rejected = outcome->verdict == SEND_TAKEN ? reply->rejected : 0;
+	(void)snprintf(outcome->text, sizeof(outcome->text), "it answers %u%s%.*s", reply->status,
+		text[0] ? ": " : "", SEND_TEXT_BYTES - 24, text);
+}
+
+int send_job_take(struct send_job *job, struct send_outcome *ret_outcome)
+{
+	struct send_outcome outcome = { 0 };
+	struct child_process_end end;
+	struct send_reply reply;
+	int r = child_process_finish(job->child, &end);
+
+	if (r < 0)
+		return r;
+	if (end.reply_bytes == sizeof(reply)) {
+		memcpy(&reply, end.reply, sizeof(reply));
+		if (is_valid(&reply)) {
+			take_reply(&reply, &outcome);
+			*ret_outcome = outcome;
+			return 0;
+		}
+	}
+	explain_end(&end, &outcome);
+	*ret_outcome = outcome;
+	return 0;
+}

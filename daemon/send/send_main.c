@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/cleanup.h"
+#include "base/fault.h"
+#include "child/child_request.h"
+#include "client/libcurl.h"
+#include "sandbox/sandbox.h"
+#include "send/receiver_answer.h"
+#include "send/send_job.h"
+#include "send/send_sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	EXIT_NOT_A_SENDER = 3,
+	BODY_BYTES = 64 << 10,	  /* of an answer that are read */
+	BODY_BYTES_MAX = 4 << 20, /* beyond this it is cut off */
+	TOKEN_BYTES = 4096,
+	CONNECT_TIMEOUT_S = 15,
+};
+
+struct sender {
+	struct send_request request;
+	CURL *curl;
+	struct curl_slist *headers;
+	char token[TOKEN_BYTES], error[CURL_ERROR_SIZE];
+	uint64_t read_bytes; /* of the batch */
+	uint64_t body_bytes; /* received; the first BODY_BYTES of them are kept */
+	uint8_t body[BODY_BYTES];
+	struct send_reply reply;
+};
+
+__attribute__((format(printf, 3, 4))) static int fail(
+	struct sender *sender, int error, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(sender->reply.text, sizeof(sender->reply.text), format, arguments);
+	va_end(arguments);
+	return error;
+}
+
+/* --- what the administrator's files say --- */
+
+/* Makes a path of the name of a credential (systemd.exec(5)). */
+static int find_file(struct sender *sender, char name[SEND_PATH_BYTES])
+{
+	const char *folder = getenv("CREDENTIALS_DIRECTORY");
+	char path[SEND_PATH_BYTES];
+	int size;
+
+	if (!*name || *name == '/')
+		return 0;
+	if (!folder)
+		return fail(sender, -ENOENT,
+			"there is no credential '%.64s' in pilotlight-send@.service", name);
+	size = snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (size < 0 || (size_t)size >= sizeof(path))
+		return fail(sender, -ENAMETOOLONG, "the path of '%.64s' is too long", name);
+	memcpy(name, path, (size_t)size + 1);
+	return 0;
+}
+
+static int find_files(struct sender *sender)
+{
+	struct send_request *request = &sender->request;
+	int r = find_file(sender, request->ca_file);
+
+	if (r == 0)
+		r = find_file(sender, request->certificate_file);
+	if (r == 0)
+		r = find_file(sender, request->key_file);
+	return r == 0 ? find_file(sender, request->token_file) : r;
+}
+
+/* The file has one line. A field of HTTP cannot hold controls, or another one would follow it. */
+static int read_token(struct sender *sender)
+{
+	const char *path = sender->request.token_file;
+	_cleanup_close_ int fd = -1;
+	ssize_t size;
+
+	if (!*path)
+		return 0;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	size = fd < 0 ? -1 : read(fd, sender->token, sizeof(sender->token) - 1);
+	if (size < 0)
+		return fail(sender, -errno, "cannot read the token of '%.64s': %s", path,
+			strerror(errno));
+	if (size > 0 && sender->token[size - 1] == '\n')
+		size--;
+	sender->token[size] = '\0';
+	for (ssize_t i = 0; i < size; i++)
+		if (sender->token[i] <= ' ' || sender->token[i] > '~')
+			size = 0;
+	return size > 0 ? 0
+			: fail(sender, -EINVAL,
+				  "there is no token in '%.64s': write one line of letters, digits "
+				  "and punctuation",
+				  path);
+}
+
+/* --- the transfer --- */
+
+static size_t give_batch(char *to, size_t size, size_t count, void *context)
+{
+	struct sender *sender = context;
+	uint64_t left = sender->request.bytes - sender->read_bytes;
+	size_t room = size * count < left ? size * count : (size_t)left;
+	ssize_t n = pread(SEND_BATCH_FD, to, room, (off_t)sender->read_bytes);
+
+	if (n < 0 || (n == 0 && left > 0))
+		return CURL_READFUNC_ABORT;
+	sender->read_bytes += (uint64_t)n;
+	return (size_t)n;
+}
+
+static size_t take_body(char *bytes, size_t size, size_t count, void *context)
+{
+	struct sender *sender = context;
+	size_t got = size * count;
+
+	if (sender->body_bytes < BODY_BYTES) {
+		size_t room = (size_t)(BODY_BYTES - sender->body_bytes);
+
+		memcpy(sender->body + sender->body_bytes, bytes, got < room ? got : room);
+	}
+	sender->body_bytes += got;
+	return sender->body_bytes <= BODY_BYTES_MAX ? got : 0;
+}
+
+static bool add_header(struct sender *sender, const char *line)
+{
+	struct curl_slist *longer = libcurl()->slist_append(sender->headers, line);
+
+	if (!longer)
+		return false;
+	sender->headers = longer;
+	return true;
+}
+
+static bool add_headers(struct sender *sender)
+{
+	const struct send_request *request = &sender->request;
+	char authorization[TOKEN_BYTES + 32];
+	/* Small servers do not know "100 Continue"; each batch would wait a second for it. */
+	bool is_whole = add_header(sender, "Expect:");
+
+	for (size_t i = 0; is_whole && i < request->headers_bytes;
+		i += strlen(request->headers + i) + 1)
+		is_whole = add_header(sender, request->headers + i);
+	if (is_whole && sender->token[0]) {
+		(void)snprintf(authorization, sizeof(authorization), "Authorization: Bearer %s",
+			sender->token);
+		is_whole = add_header(sender, authorization);
+	}
+	return is_whole;
+}
+
+static bool set_file(CURL *curl, CURLoption option, const char *path)
+{
+	return !*path || libcurl()->easy_setopt(curl, option, path) == CURLE_OK;
+}
+
+static bool set_up(struct sender *sender)
+{
+	typeof(curl_easy_setopt) *set = libcurl()->easy_setopt;
+	const struct send_request *request = &sender->request;
+	CURL *curl = sender->curl;
+
+	return add_headers(sender) && set(curl, CURLOPT_URL, request->url) == CURLE_OK &&
+	       set(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+	       set(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK &&
+	       set(curl, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2) == CURLE_OK &&
+	       set(curl, CURLOPT_USERAGENT, "pilotlight/" PILOTLIGHT_VERSION) == CURLE_OK &&
+	       set(curl, CURLOPT_HTTPHEADER, sender->headers) == CURLE_OK &&
+	       set(curl, CURLOPT_POST, 1L) == CURLE_OK &&
+	       set(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->bytes) == CURLE_OK &&
+	       set(curl, CURLOPT_READFUNCTION, give_batch) == CURLE_OK &&
+	       set(curl, CURLOPT_READDATA, sender) == CURLE_OK &&
+	       set(curl, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK &&
+	       set(curl, CURLOPT_WRITEDATA, sender) == CURLE_OK &&
+	       set(curl, CURLOPT_ERRORBUFFER, sender->error) == CURLE_OK &&
+	       set(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+	       set(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S) == CURLE_OK &&
+	       set(curl, CURLOPT_TIMEOUT, (long)request->timeout_s) == CURLE_OK &&
+	       set_file(curl, CURLOPT_CAINFO, request->ca_file) &&
+	       set_file(curl, CURLOPT_SSLCERT, request->certificate_file) &&
+	       set_file(curl, CURLOPT_SSLKEY, request->key_file);
+}
+
+static const char *header_of(const struct sender *sender, const char *name)
+{
+	struct curl_header *field;
+
+	return libcurl()->easy_header(sender->curl, name, 0, CURLH_HEADER, -1, &field) == CURLHE_OK
+		       ? field->value
+		       : "";
+}
+
+/* Was the transfer's answer complete, or at least said before its connection broke? */
+static bool has_answer(const struct sender *sender, CURLcode code, long status)
+{
+	curl_off_t sent = 0;
+
+	if (status < 200 || status > 599)
+		return false;
+	if (code == CURLE_OK)
+		return true;
+	/* A receiver may refuse a batch before it has read all of it. */
+	(void)libcurl()->easy_getinfo(sender->curl, CURLINFO_SIZE_UPLOAD_T, &sent);
+	return status >= 300 || (uint64_t)sent == sender->request.bytes;
+}
+
+static int perform(struct sender *sender)
+{
+	struct send_reply *reply = &sender->reply;
+	CURLcode code;
+	long status = 0;
+
+	if (!set_up(sender))
+		return fail(sender, -EINVAL, "libcurl does not take the settings of this sink");
+	code = libcurl()->easy_perform(sender->curl);
+	(void)libcurl()->easy_getinfo(sender->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (!has_answer(sender, code, status)) {
+		const char *why = sender->error[0] ? sender->error : libcurl()->easy_strerror(code);
+
+		receiver_answer_clean(why, strlen(why), reply->text);
+		return code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
+	}
+	reply->status = (uint32_t)status;
+	reply->retry_after_s =
+		receiver_answer_retry_after(header_of(sender, "Retry-After"), (uint64_t)time(NULL));
+	receiver_answer_read((unsigned)status, header_of(sender, "Content-Type"), sender->body,
+		sender->body_bytes < BODY_BYTES ? (size_t)sender->body_bytes : BODY_BYTES,
+		&reply->rejected, reply->text);
+	return 0;
+}
+
+/* --- */
+
+static bool ends(const char *text, size_t room)
+{
+	return memchr(text, '\0', room) != NULL;
+}
+
+static int receive_request(struct send_request *ret_request)
+{
+	int r = child_request_receive(ret_request, sizeof(*ret_request));
+
+	if (r < 0)
+		return r;
+	return ret_request->version == SEND_VERSION && ends(ret_request->url, SEND_URL_BYTES) &&
+			       ends(ret_request->ca_file, SEND_PATH_BYTES) &&
+			       ends(ret_request->certificate_file, SEND_PATH_BYTES) &&
+			       ends(ret_request->key_file, SEND_PATH_BYTES) &&
+			       ends(ret_request->token_file, SEND_PATH_BYTES) &&
+			       ret_request->headers_bytes <= SEND_HEADERS_BYTES &&
+			       (ret_request->headers_bytes == 0 ||
+				       !ret_request->headers[ret_request->headers_bytes - 1])
+		       ? 0
+		       : -EPROTO;
+}
+
+/* Before the request is received: the sender may have fewer privileges than the process that
+ * started this one. A unit kills all its processes when the first has ended. */
+static int give_up_privileges(bool is_in_service)
+{
+	int r = sandbox_drop_privileges(SANDBOX_ROOT_FAILS);
+
+	return r == 0 && !is_in_service ? sandbox_die_with_parent(SEND_SOCKET_FD) : r;
+}
+
+/* Everything that needs more than the sandbox permits comes before it. */
+static int work(struct sender *sender)
+{
+	struct fault fault = { 0 };
+	int r = libcurl_load(&fault);
+
+	if (r < 0)
+		return fail(sender, r, "%.150s", fault.text);
+	sender->curl = libcurl()->easy_init();
+	if (!sender->curl)
+		return fail(sender, -ENOMEM, "libcurl does not start");
+	r = find_files(sender);
+	if (r == 0)
+		r = read_token(sender);
+	if (r < 0)
+		return r;
+	r = send_sandbox_close_files(&sender->request);
+	if (r == 0)
+		r = send_sandbox_forbid_calls();
+	if (r < 0)
+		return fail(sender, r, "the sender's sandbox failed: %s", strerror(-r));
+	return perform(sender);
+}
+
+int send_main(int argc, char **argv)
+{
+	struct sender *sender = calloc(1, sizeof(*sender));
+	int r;
+
+	/* Otherwise the name is that of /proc/self/exe. */
+	(void)prctl(PR_SET_NAME, "sink-send", 0, 0, 0);
+	/* A write to a closed connection fails with EPIPE instead. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (!sender)
+		return EXIT_NOT_A_SENDER;
+	r = give_up_privileges(argc > 1 && strcmp(argv[1], "--in-service") == 0);
+	if (r < 0)
+		(void)fail(sender, r,
+			"root without CAP_SETUID and CAP_SETGID cannot start a "
+			"process without privileges");
+	else if (receive_request(&sender->request) < 0)
+		return EXIT_NOT_A_SENDER;
+	else
+		r = work(sender);
+	sender->reply.version = SEND_VERSION;
+	sender->reply.error = r;
+	if (send(SEND_SOCKET_FD, &sender->reply, sizeof(sender->reply), MSG_NOSIGNAL) < 0)
+		return EXIT_NOT_A_SENDER;
+	/* Neither libcurl's memory nor its threads are worth waiting for. */
+	_exit(EXIT_SUCCESS);
+}

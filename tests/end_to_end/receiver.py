@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A receiver of profiles that fails as it is told: receiver.py FOLDER [CERTIFICATE KEY CLIENT_CA]
+
+Listens on loopback and writes its port to FOLDER/port. FOLDER/mode says how it answers each request:
+
+    ok            200
+    partial       200, with a partial success that rejects 3 profiles
+    429, 503      with Retry-After: 1
+    400, 401      with a text
+    version       400, as to an unknown version of the protocol
+    400 once      400 to the first batch of this mode, whenever it comes; 200 to others
+    413 once      the same with 413, before the batch has been read
+    reset         closes the connection in mid-body by a reset
+    lost          takes the batch, and resets the connection in place of an answer
+    slow          does not answer
+
+For each request it adds a line of JSON to FOLDER/log.
+"""
+import gzip
+import hashlib
+import http.server
+import json
+import os
+import socket
+import ssl
+import struct
+import sys
+import threading
+import time
+
+folder = sys.argv[1]
+lock = threading.Lock()
+condemned = {}  # by mode, the hash of the batch that it refuses
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def fields(data):
+    """Yields the number and the value of each field of a protobuf message."""
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        kind = tag & 7
+        if kind == 0:
+            value, at = varint(data, at)
+        elif kind == 1:
+            value, at = int.from_bytes(data[at:at + 8], "little"), at + 8
+        elif kind == 2:
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+        else:
+            raise ValueError(f"wire type {kind}")
+        yield tag >> 3, value
+
+
+def all_of(message, number):
+    return [value for field, value in fields(message) if field == number]
+
+
+def attributes(resource):
+    found = {}
+    for pair in all_of(resource, 1):
+        value = all_of(pair, 2)[0]
+        found[all_of(pair, 1)[0].decode()] = all_of(value, 1)[0].decode()
+    return found
+
+
+def describe_otlp(body):
+    """What the batch is about: its time, its ids and its resources."""
+    ids, starts, ends, resources = [], [], [], []
+    for resource_profiles in all_of(body, 1):
+        resources.append(attributes(all_of(resource_profiles, 1)[0]))
+        for scope in all_of(resource_profiles, 2):
+            for profile in all_of(scope, 2):
+                known = dict(fields(profile))
+                ids.append(known[7].hex())
+                starts.append(known[3])
+                ends.append(known[3] + known.get(4, 0))
+    return {"ids": ids, "start": min(starts), "end": max(ends), "resources": resources}
+
+
+def write_log(entry):
+    with lock, open(folder + "/log", "a") as log:
+        log.write(json.dumps(entry) + "\n")
+
+
+def read_mode():
+    with open(folder + "/mode") as file:
+        return file.read().strip()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def answer(self, status, body=b"", kind="text/plain", **headers):
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def reset(self):
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        self.connection.close()
+
+    def is_condemned(self, mode, entry):
+        with lock:
+            return condemned.setdefault(mode, entry["hash"]) == entry["hash"]
+
+    def do_POST(self):
+        mode = read_mode()
+        size = int(self.headers["Content-Length"])
+        entry = {"mode": mode, "path": self.path, "status": 0,
+                 "headers": {name.lower(): value for name, value in self.headers.items()}}
+        if isinstance(self.connection, ssl.SSLSocket):
+            subject = (self.connection.getpeercert() or {}).get("subject", ())
+            entry["client"] = dict(pair for group in subject for pair in group).get("commonName")
+        if mode == "reset":
+            self.rfile.read(min(size, 100))
+            write_log(entry)
+            return self.reset()
+        body = self.rfile.read(size)
+        entry["hash"] = hashlib.sha256(body).hexdigest()
+        entry["bytes"] = len(body)
+        if self.path == "/v1development/profiles":
+            entry.update(describe_otlp(gzip.decompress(body)))
+        self.answer_in(mode, entry)
+
+    def answer_in(self, mode, entry):
+        status = {"429": 429, "503": 503, "400": 400, "401": 401, "version": 400}.get(mode, 200)
+        if mode == "lost":
+            status = 0
+        if mode in ("400 once", "413 once") and self.is_condemned(mode, entry):
+            status = int(mode[:3])
+        entry["status"] = status
+        if mode == "slow":
+            entry["status"] = 0
+            write_log(entry)
+            return time.sleep(60)
+        # Before the answer, so that who has seen its effect finds the line.
+        entry["taken"] = status == 200 or mode == "lost"
+        write_log(entry)
+        if mode == "lost":
+            return self.reset()
+        if mode == "version":
+            return self.answer(400, b"\x08\x03\x12\x13unsupported version", "application/x-protobuf")
+        if mode == "partial":
+            return self.answer(200, b"\x0a\x0b\x08\x03\x12\x07too old", "application/x-protobuf")
+        if status in (429, 503):
+            return self.answer(status, b"busy\n", Retry_After="1")
+        if status != 200:
+            return self.answer(status, b"refused\n")
+        return self.answer(200, b"", "application/x-protobuf")
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        pass
+
+
+port = int(os.environ.get("RECEIVER_PORT") or 0)
+server = Server(("127.0.0.1", port), Handler)
+if len(sys.argv) > 2:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[2], sys.argv[3])
+    context.load_verify_locations(sys.argv[4])
+    context.verify_mode = ssl.CERT_OPTIONAL
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+with open(folder + "/port.new", "w") as file:
+    file.write(str(server.server_port))
+os.rename(folder + "/port.new", folder + "/port")
+server.serve_forever()

@@ -1,0 +1,247 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Sinks that send, against receivers that fail in each way that receiver.py knows: nothing arrives twice, and what does
+# not arrive is counted.
+# Runs beside others: it judges requests, files and messages, not times or shares.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/service.sh"
+
+need_root
+need_programs
+need_service
+need_commands curl python3 openssl
+
+plain=$tmp/plain secure=$tmp/secure spool=$STATE_DIRECTORY/push/plain
+
+# start_receiver FOLDER [ARGUMENT...]: in the mode "ok". Its port stays the same when it is started again.
+start_receiver() {
+	mkdir -p "$1"
+	chmod 711 "$1" "$tmp"
+	[ -e "$1/mode" ] || echo ok >"$1/mode"
+	touch "$1/log"
+	RECEIVER_PORT=$(cat "$1/port" 2>/dev/null) start python3 "$root/tests/end_to_end/receiver.py" "$@"
+	receiver_pid=${started[-1]}
+	wait_for 60 listens "$1"
+}
+
+listens() {
+	[ -s "$1/port" ] && : 2>/dev/null >"/dev/tcp/127.0.0.1/$(cat "$1/port")"
+}
+
+# set_mode FOLDER MODE
+set_mode() {
+	echo "$2" >"$1/mode.new" && mv "$1/mode.new" "$1/mode"
+}
+
+# A certificate authority, and certificates of it for the receiver and for a client.
+make_certificates() {
+	local name
+
+	cd "$tmp" || return
+	openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=authority -days 2 -keyout ca.key -out ca.pem &&
+		openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=stranger -days 2 -keyout other.key -out other.pem ||
+		return
+	for name in receiver client; do
+		openssl req -newkey rsa:2048 -nodes -subj /CN=$name -keyout $name.key -out $name.csr &&
+			openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -out $name.pem \
+				-extfile <(echo subjectAltName=IP:127.0.0.1) || return
+	done
+	printf 'secret-token-1\n' >token
+	# The sender of a service of root is the user nobody.
+	chmod 644 ./*.pem ./*.key token
+	cd - >/dev/null
+} >"$tmp/openssl.log" 2>&1
+
+configure() {
+	cat >"$CONFIGURATION_DIRECTORY/pilotlight.conf" <<END
+[History]
+Window=1s
+[sink plain]
+Type=otlp
+Url=http://127.0.0.1:$(cat "$plain/port")
+Interval=2s
+NameWait=0
+Timeout=2s
+Label=deployment.environment=test tier=1
+[sink secure]
+Type=otlp
+Url=https://127.0.0.1:$(cat "$secure/port")/
+Interval=5s
+NameWait=0
+Labels=service
+CaFile=$tmp/ca.pem
+CertificateFile=$tmp/client.pem
+KeyFile=$tmp/client.key
+TokenFile=$tmp/token
+Header=X-Scope-OrgID: team one
+[sink stranger]
+Type=otlp
+Url=https://127.0.0.1:$(cat "$secure/port")
+Interval=5s
+NameWait=0
+CaFile=$tmp/other.pem
+END
+}
+
+# sink NAME METRIC[,LABEL]: the value of a metric of a sink.
+sink() {
+	local label=${2#*,}
+
+	[ "$label" != "$2" ] || label=
+	metric "pilotlight_sink_${2%%,*}{sink=\"$1\"${label:+,$label}}"
+}
+
+is() { [ "$(sink "$1" "$2")" = "$3" ]; }
+more_than() { awk -v is="$(sink "$1" "$2")" -v least="$3" 'BEGIN { exit !(is > least) }'; }
+
+count_files() { find "$spool" -name '*.otlp.gz' | wc -l; }
+has_files() { [ "$(count_files)" -ge "$1" ]; }
+is_almost_empty() { [ "$(count_files)" -le 1 ]; }
+
+# asked FOLDER MODE: a request came in that mode.
+asked() { grep -q "\"mode\": \"$2\"" "$1/log"; }
+
+explain() {
+	note "$("$pilotlight" status | sed -n '/^Sinks/,/^[A-Z]/p')" "$(tail -n 3 "$tmp/service.log")" "$(tail -n 1 "$plain/log" | cut -c 1-300)"
+	return 1
+}
+
+# takes_again: in mode "ok", all that waits is sent.
+takes_again() {
+	local before
+
+	before=$(sink plain sent_batches_total)
+	set_mode "$plain" ok
+	wait_for 120 more_than plain sent_batches_total "$before" && wait_for 120 is_almost_empty &&
+		wait_for 60 is plain failing 0 || explain
+}
+
+# survives MODE: a receiver that fails so is asked again, and the batches wait.
+survives() {
+	set_mode "$plain" "$1"
+	wait_for 120 asked "$plain" "$1" && wait_for 120 is plain failing 1 && takes_again || explain
+}
+
+refused_connections_wait() {
+	wait_for 120 is plain failing 1 && wait_for 120 has_files 2 && start_receiver "$plain" && takes_again || explain
+}
+
+holds() {
+	set_mode "$plain" "$1"
+	wait_for 120 is plain held 1 && wait_for 120 has_files 2 && grep -q 'sink plain: its receiver refuses every batch' \
+		"$tmp/service.log" && "$pilotlight" status | grep -q "The sink plain fails: held: it answers $2" &&
+		[ "$(sink plain 'skipped_seconds_total,reason="refused"')" = 0.000000000 ] && takes_again &&
+		is plain held 0 || explain
+}
+
+drops_one() {
+	set_mode "$plain" "$1"
+	wait_for 120 more_than plain "skipped_seconds_total,reason=\"$2\"" 0 && takes_again || explain
+}
+
+rejected_profiles_are_counted() {
+	set_mode "$plain" partial
+	wait_for 120 more_than plain rejected_profiles_total 2 && takes_again || explain
+}
+
+secure_arrives() {
+	wait_for 120 more_than secure sent_batches_total 0 && tail -n 1 "$secure/log" | python3 -c '
+import json, sys
+entry = json.loads(sys.stdin.read())
+headers = entry["headers"]
+assert entry["client"] == "client", entry
+assert headers["authorization"] == "Bearer secret-token-1" and headers["x-scope-orgid"] == "team one", headers
+assert headers["content-type"] == "application/x-protobuf" and headers["content-encoding"] == "gzip", headers
+assert headers["otlp-profiles-development-version"] == "1", headers
+assert entry["path"] == "/v1development/profiles", entry["path"]'
+}
+
+stranger_is_refused() {
+	wait_for 120 is stranger failing 1 && "$pilotlight" status | grep -qi 'sink stranger fails: .*certificate' &&
+		is stranger sent_batches_total 0 || explain
+}
+
+resources_are_right() {
+	python3 - "$plain/log" <<'END'
+import json, socket, sys
+
+entries = [json.loads(line) for line in open(sys.argv[1])]
+resources = [resource for entry in entries for resource in entry.get("resources", [])]
+assert resources
+for resource in resources:
+    assert resource["host.name"] == socket.gethostname(), resource
+    assert resource["service.name"], resource
+    assert resource["deployment.environment"] == "test" and resource["tier"] == "1", resource
+END
+}
+
+# What the receiver has taken begins where the last one ended, but for times at which the service did not run, and
+# those that the metrics count as skipped. A batch whose answer was lost came again, with the same ids.
+nothing_is_missing_or_twice() {
+	python3 - "$plain/log" "$tmp/pauses" "$1" <<'END'
+import json, sys
+
+entries = [json.loads(line) for line in open(sys.argv[1])]
+pauses = [float(line) for line in open(sys.argv[2])]
+skipped = float(sys.argv[3])
+taken = {}
+for entry in entries:
+    if not entry.get("taken"):
+        continue
+    known = taken.setdefault(entry["ids"][0], entry)
+    if known is not entry and (known["mode"] != "lost" or known["hash"] != entry["hash"]):
+        sys.exit(f"# twice: {known['mode']} {known['start']}, then {entry['mode']}")
+batches = sorted(taken.values(), key=lambda entry: entry["start"])
+missing = 0
+for before, after in zip(batches, batches[1:]):
+    gap = (after["start"] - before["end"]) / 1e9
+    if gap < -0.1:
+        sys.exit(f"# {after['start']} begins {-gap} s before the end of the one before it")
+    # A second is a window; windows end some milliseconds early or late.
+    if gap > 0.5 and not any(before["end"] / 1e9 - 3 < pause < after["start"] / 1e9 + 1 for pause in pauses):
+        missing += gap
+print(f"# {len(batches)} batches in {len(entries)} requests, {missing:.1f} s missing, {skipped:.1f} s counted")
+if abs(missing - skipped) > 1:
+    sys.exit(1)
+END
+}
+
+plan 20
+
+check "certificates are made" make_certificates
+check "a receiver listens" start_receiver "$plain"
+kill "$receiver_pid"
+check "a receiver with TLS listens" start_receiver "$secure" "$tmp/receiver.pem" "$tmp/receiver.key" "$tmp/ca.pem"
+configure
+: >"$tmp/pauses"
+start "$workloads/shares" 600
+check "the service starts" start_service
+check "a refused connection: batches wait until it is taken" refused_connections_wait
+check "429 with Retry-After" survives 429
+check "503" survives 503
+check "a connection that is reset in mid-body" survives reset
+check "an answer that is lost" survives lost
+check "a receiver that does not answer" survives slow
+check "one batch that is refused is dropped, and counted" drops_one "400 once" refused
+skipped_refused=$(sink plain 'skipped_seconds_total,reason="refused"')
+check "one batch that is too large is dropped, and counted" drops_one "413 once" refused_size
+skipped_size=$(sink plain 'skipped_seconds_total,reason="refused_size"')
+check "rejected profiles are counted" rejected_profiles_are_counted
+check "TLS, a client certificate, a token and a header" secure_arrives
+check "a certificate of a stranger's is not trusted" stranger_is_refused
+check "resources say whose they are" resources_are_right
+
+# A new engine counts anew.
+set_mode "$plain" 503
+check "batches wait over a restart" wait_for 120 has_files 2
+date +%s.%N >>"$tmp/pauses"
+stop_service
+start_service
+date +%s.%N >>"$tmp/pauses"
+check "a run of 400s holds the spool and raises an alarm" holds 400 "400: refused"
+check "an unknown version does, too" holds version "400: unsupported version"
+takes_again
+check "nothing was lost uncounted, nothing came twice" \
+	nothing_is_missing_or_twice "$(awk -v a="$skipped_refused" -v b="$skipped_size" 'BEGIN { print a + b }')"
+stop_service
+finish

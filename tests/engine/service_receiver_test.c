@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "engine/service_receiver.h"
+
+#include "tests/config/config_folder.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct config config;
+
+static void load(const char *text)
+{
+	struct config_folder folder;
+	struct config_problems problems;
+
+	config_folder_make(&folder);
+	config_folder_write(&folder, "x.conf", text);
+	assert_int_equal(config_load(folder.file, CONFIG_MUST_EXIST, &config, &problems), 0);
+	assert_int_equal(problems.all, 0);
+	config_problems_done(&problems);
+	config_folder_remove(&folder);
+}
+
+static int tear_down(void **state)
+{
+	config_done(&config);
+	return 0;
+}
+
+static void a_type_has_its_path_and_headers(void **state)
+{
+	struct service_receiver *receivers;
+	const struct send_receiver *receiver;
+
+	load("[sink files]\n[sink otel]\nType=otlp\nUrl=https://a:4318/prefix//\n"
+	     "Header=X-Scope-OrgID: team one\nLabel=tier=1 zone=b\nTokenFile=/t\nCaFile=/c\n"
+	     "Timeout=7s\n[sink bare]\nType=otlp\nUrl=http://b\nProfilesVersion=0\n");
+	assert_int_equal(service_receivers_new(&config, &receivers), 0);
+	assert_null(receivers[0].url);
+	assert_null(receivers[0].attributes);
+	receiver = &receivers[1].receiver;
+	assert_string_equal(receiver->url, "https://a:4318/prefix/v1development/profiles");
+	assert_int_equal(receiver->header_count, 4);
+	assert_string_equal(receiver->headers[0], "Content-Type: application/x-protobuf");
+	assert_string_equal(receiver->headers[1], "Content-Encoding: gzip");
+	assert_string_equal(receiver->headers[2], "OTLP-Profiles-Development-Version: 1");
+	assert_string_equal(receiver->headers[3], "X-Scope-OrgID: team one");
+	assert_string_equal(receiver->token_file, "/t");
+	assert_string_equal(receiver->ca_file, "/c");
+	assert_string_equal(receiver->key_file, "");
+	assert_int_equal(receiver->timeout_ns, 7000000000);
+	assert_non_null(strstr(receivers[1].attributes, "tier=1,zone=b"));
+	assert_string_equal(receivers[2].receiver.url, "http://b/v1development/profiles");
+	assert_int_equal(receivers[2].receiver.header_count, 2);
+	service_receivers_free(receivers);
+}
+
+static void failing_allocations_leave_nothing(void **state)
+{
+	struct service_receiver *receivers = NULL;
+
+	load("[sink a]\nType=otlp\nUrl=http://b\nLabel=x=1\n");
+	assert_true(FAIL_EACH_ALLOCATION(service_receivers_new(&config, &receivers), -ENOMEM,
+			    !receivers, 0) >= 3);
+	service_receivers_free(receivers);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_type_has_its_path_and_headers, tear_down),
+		cmocka_unit_test_teardown(failing_allocations_leave_nothing, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

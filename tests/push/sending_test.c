@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sending with a stand-in for the process that sends: this test, started again with "sink-send". It
+ * notes what it is asked to send in the file that the URL names. Its answer is a status, the
+ * contents of the file ".all" beside it, or if there is none those of the batch. Status 0: no
+ * answer came. It waits while there is a file ".wait".
+ */
+#include "push/sending.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "child/child_request.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/push/spool_fixture.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define SECONDS(n) ((n)*1000000000ULL)
+
+enum { GUARD_MS = 20000, STEP_MS = 20 };
+
+static char log_path[128], answer_path[128], wait_path[128];
+static struct spool_thread *spools;
+static struct sending *sending;
+static struct service_status_sink state_of_sink;
+static struct send_receiver receiver;
+static size_t senders;
+static int epoll_fd;
+
+static int sender_role(void)
+{
+	static struct send_request request;
+	struct send_reply reply = { .version = SEND_VERSION };
+	char text[64] = "", path[SEND_URL_BYTES + 8];
+	ssize_t size;
+	FILE *file;
+
+	if (child_request_receive(&request, sizeof(request)) < 0)
+		return 9;
+	size = pread(SEND_BATCH_FD, text, sizeof(text) - 1, 0);
+	if (size < 0 || (uint64_t)size != request.bytes)
+		return 8;
+	file = fopen(request.url, "a");
+	if (!file || fprintf(file, "%s;", text) < 0 || fclose(file) != 0)
+		return 7;
+	(void)snprintf(path, sizeof(path), "%s.all", request.url);
+	file = fopen(path, "r");
+	if (file && !fgets(text, sizeof(text), file))
+		return 6;
+	(void)snprintf(path, sizeof(path), "%s.wait", request.url);
+	while (access(path, F_OK) == 0)
+		(void)poll(NULL, 0, STEP_MS / 2);
+	reply.status = (uint32_t)atoi(text);
+	if (reply.status == 0)
+		reply.error = -EIO;
+	if (reply.status == 429)
+		reply.retry_after_s = 1000;
+	reply.rejected = reply.status == 206 ? 5 : 0;
+	(void)snprintf(reply.text, sizeof(reply.text), "as asked");
+	(void)send(CHILD_SOCKET_NUMBER, &reply, sizeof(reply), MSG_NOSIGNAL);
+	for (;;)
+		(void)pause();
+}
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* The batch of minute `i`, with those contents. */
+static void add(unsigned i, const char *text)
+{
+	const struct batch batch = minute_batch(i);
+	char name[BATCH_NAME_BYTES];
+
+	batch_name_format(&batch, ".pb.gz", name);
+	write_text(file_path(spool_folder, name), text);
+}
+
+static void open_sending(void)
+{
+	struct spool_thread_options threads = { .count = 1 };
+	struct spool_result result;
+	struct sending_options options = {
+		.name = "bucket",
+		.receiver = &receiver,
+		.spool = 0,
+		.senders = &senders,
+		.report = &state_of_sink,
+		.backoff_ns_min = SECONDS(1) / 50,
+		.backoff_ns_max = SECONDS(1) / 10,
+	};
+
+	(void)snprintf(log_path, sizeof(log_path), "%s/.log", spool_folder);
+	(void)snprintf(answer_path, sizeof(answer_path), "%s/.log.all", spool_folder);
+	(void)snprintf(wait_path, sizeof(wait_path), "%s/.log.wait", spool_folder);
+	write_text(log_path, "");
+	receiver = (struct send_receiver){ .url = log_path, .timeout_ns = SECONDS(10) };
+	state_of_sink = (struct service_status_sink){ .name = "bucket" };
+	threads.spools[0] = spool_options_of(1 << 20);
+	threads.spools[0].age_max_ns = INT64_MAX;
+	assert_int_equal(spool_thread_new(&threads, &spools), 0);
+	while (spool_thread_take(spools, 0, &result) < 0)
+		(void)poll(&(struct pollfd){ spool_thread_poll_fd(spools), POLLIN, 0 }, 1, STEP_MS);
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	assert_true(epoll_fd >= 0);
+	assert_int_equal(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, spool_thread_poll_fd(spools),
+				 &(struct epoll_event){ .events = EPOLLIN }),
+		0);
+	options.epoll_fd = epoll_fd;
+	options.spools = spools;
+	senders = 0;
+	assert_int_equal(sending_new(&options, &sending), 0);
+}
+
+static void close_sending(void)
+{
+	sending_free(TAKE_PTR(sending));
+	spool_thread_free(TAKE_PTR(spools));
+	closep(&epoll_fd);
+	epoll_fd = -1;
+	assert_int_equal(senders, 0);
+}
+
+static int tear_down(void **state)
+{
+	close_sending();
+	return spool_tear_down(state);
+}
+
+static struct service_status_sink report(void)
+{
+	struct service_status_sink sink = state_of_sink;
+
+	sending_report(sending, &sink);
+	return sink;
+}
+
+static void run_once(void)
+{
+	struct pollfd fd = { epoll_fd, POLLIN, 0 };
+
+	(void)poll(&fd, 1, STEP_MS);
+	sending_run(sending);
+}
+
+#define RUN_UNTIL(condition)                                                       \
+	do {                                                                       \
+		uint64_t end_ns = clock_monotonic_ns() + SECONDS(GUARD_MS / 1000); \
+                                                                                   \
+		while (!(condition)) {                                             \
+			assert_true(clock_monotonic_ns() < end_ns);                \
+			run_once();                                                \
+		}                                                                  \
+	} while (0)
+
+static const char *sent(void)
+{
+	static char text[1024];
+	FILE *file = fopen(log_path, "r");
+	size_t size;
+
+	assert_non_null(file);
+	size = fread(text, 1, sizeof(text) - 1, file);
+	text[size] = '\0';
+	assert_int_equal(fclose(file), 0);
+	return text;
+}
+
+static void batches_are_sent_in_order(void **state)
+{
+	add(2, "202");
+	add(0, "200");
+	add(1, "206");
+	open_sending();
+	RUN_UNTIL(report().sent_batches == 3 && count_files() == 0);
+	assert_string_equal(sent(), "200;206;202;");
+	assert_int_equal(report().sent_bytes, 9);
+	assert_int_equal(report().rejected, 5);
+	assert_int_equal(report().failed, 0);
+	assert_false(report().is_failing);
+	assert_true(report().is_sent);
+	/* Later ones are found when they are said to be there. */
+	RUN_UNTIL(report().kept_files == 0);
+	add(3, "204");
+	sending_wake(sending);
+	RUN_UNTIL(report().sent_batches == 4);
+}
+
+static void what_may_be_tried_again_is(void **state)
+{
+	static const char *const answers[] = { "0", "502", "503", "504" };
+
+	add(0, "200");
+	add(1, "201");
+	open_sending();
+	for (unsigned i = 0; i < ARRAY_SIZE(answers); i++) {
+		write_text(answer_path, answers[i]);
+		RUN_UNTIL(report().failed == i + 1);
+		assert_true(report().is_failing);
+		assert_false(report().is_held);
+		assert_string_equal(report().fault, i == 0   ? "as asked"
+						    : i == 1 ? "it answers 502: as asked"
+						    : i == 2 ? "it answers 503: as asked"
+							     : "it answers 504: as asked");
+		assert_int_equal(count_files(), 2);
+	}
+	assert_int_equal(unlink(answer_path), 0);
+	RUN_UNTIL(report().sent_batches == 2);
+	assert_false(report().is_failing);
+	assert_string_equal(report().fault, "");
+	/* No other batch was sent meanwhile. */
+	assert_string_equal(sent(), "200;200;200;200;200;201;");
+}
+
+static void a_wait_that_is_asked_for_is_kept(void **state)
+{
+	add(0, "429");
+	open_sending();
+	RUN_UNTIL(report().failed == 1);
+	assert_int_equal(unlink(file_path(spool_folder, "20261120T031000.000000000Z_60000000000ns_"
+							"cpu.pb.gz")),
+		0);
+	add(1, "200");
+	/* Without the wait it would be taken at once. */
+	for (uint64_t end_ns = clock_monotonic_ns() + SECONDS(1) / 4;
+		clock_monotonic_ns() < end_ns;)
+		run_once();
+	assert_int_equal(report().sent_batches, 0);
+}
+
+static void a_batch_at_fault_is_dropped_once_another_is_taken(void **state)
+{
+	add(0, "400");
+	open_sending();
+	/* There is no telling yet who is at fault. */
+	RUN_UNTIL(report().failed >= 1);
+	assert_true(report().is_failing);
+	assert_false(report().is_held);
+	assert_int_equal(count_files(), 1);
+	add(1, "201");
+	add(2, "200");
+	RUN_UNTIL(report().sent_batches == 2 && count_files() == 0);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], SPOOL_MINUTE_NS);
+	assert_false(report().is_failing);
+	assert_non_null(strstr(sent(), "400;200;201;"));
+}
+
+static void a_run_of_refusals_holds_the_spool(void **state)
+{
+	add(0, "200");
+	add(1, "201");
+	add(2, "202");
+	open_sending();
+	write_text(answer_path, "400");
+	RUN_UNTIL(report().is_held);
+	RUN_UNTIL(report().failed >= 2);
+	assert_string_equal(report().fault, "held: it answers 400: as asked");
+	assert_int_equal(count_files(), 3);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], 0);
+	/* What all batches have in common holds it at the first. */
+	write_text(answer_path, "401");
+	RUN_UNTIL(strcmp(report().fault, "held: it answers 401: as asked") == 0);
+	assert_int_equal(unlink(answer_path), 0);
+	RUN_UNTIL(report().sent_batches == 3);
+	assert_false(report().is_held);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], 0);
+}
+
+static void what_is_too_large_is_counted(void **state)
+{
+	uint64_t duration_ns = 0;
+
+	add(0, "413");
+	add(1, "200");
+	open_sending();
+	assert_false(sending_take_too_large(sending, &duration_ns));
+	RUN_UNTIL(report().sent_batches == 1);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED_SIZE], SPOOL_MINUTE_NS);
+	assert_true(sending_take_too_large(sending, &duration_ns));
+	assert_int_equal(duration_ns, SPOOL_MINUTE_NS);
+	assert_false(sending_take_too_large(sending, &duration_ns));
+	RUN_UNTIL(count_files() == 0);
+}
+
+/* A folder in the place of a batch cannot be removed as a file, whoever the test is. */
+static void what_was_sent_is_not_sent_again(void **state)
+{
+	const char *name = "20261120T031000.000000000Z_60000000000ns_cpu.pb.gz";
+
+	add(0, "200");
+	add(1, "0");
+	open_sending();
+	write_text(wait_path, "");
+	RUN_UNTIL(strstr(sent(), "200;"));
+	assert_int_equal(unlink(file_path(spool_folder, name)), 0);
+	assert_int_equal(mkdir(file_path(spool_folder, name), 0700), 0);
+	assert_int_equal(unlink(wait_path), 0);
+	RUN_UNTIL(report().failed >= 2);
+	assert_int_equal(rmdir(file_path(spool_folder, name)), 0);
+	RUN_UNTIL(strstr(sent(), "0;0;"));
+	assert_int_equal(report().sent_batches, 1);
+	assert_null(strstr(strstr(sent(), "200;") + 1, "200;"));
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	struct sending_options options = { .name = "x", .report = &state_of_sink };
+	struct sending *other = NULL;
+
+	open_sending();
+	assert_int_equal(
+		FAIL_EACH_ALLOCATION(sending_new(&options, &other), -ENOMEM, !other, 0), 1);
+	sending_free(other);
+}
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, spool_set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FOLDER(batches_are_sent_in_order),
+		WITH_FOLDER(what_may_be_tried_again_is),
+		WITH_FOLDER(a_wait_that_is_asked_for_is_kept),
+		WITH_FOLDER(a_batch_at_fault_is_dropped_once_another_is_taken),
+		WITH_FOLDER(a_run_of_refusals_holds_the_spool),
+		WITH_FOLDER(what_is_too_large_is_counted),
+		WITH_FOLDER(what_was_sent_is_not_sent_again),
+		WITH_FOLDER(failing_allocations_are_reported),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "sink-send") == 0)
+		return sender_role();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
