@@ -7,6 +7,7 @@
 
 #include "amount.bpf.h"
 #include "pilotlight/event.h"
+#include "watch.bpf.h"
 
 #include <linux/bpf.h>
 
@@ -56,12 +57,14 @@ int count_event(void *ctx)
 /* The program runs at each hit. */
 static __always_inline int sample_hit(void *ctx, enum skipped_frames skipped)
 {
+	__u64 begin_ns = watch_begin();
 	enum pilotlight_source source;
 	__u32 periods;
 
 	if (!counted_source(ctx, &source))
 		return 0;
 	periods = periods_in(source, 1);
+	watch_end(source, begin_ns);
 	if (periods)
 		sample_current(ctx, source, PILOTLIGHT_WAIT_NONE, periods, skipped);
 	return 0;

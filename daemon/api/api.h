@@ -39,7 +39,10 @@ struct api;
 
 /* Turns events on for a time, or off. */
 struct api_event_order {
-	uint32_t sources; /* bit mask of 1 << enum pilotlight_source; not 0 */
+	uint32_t sources; /* bit mask of 1 << enum pilotlight_source */
+	/* Of perf, and tracepoints. There is one, or a source. */
+	struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS];
+	size_t counted_count;
 	bool is_on;
 	uint64_t for_ns;
 	uint64_t period; /* of each, in its unit; 0: the service's */

@@ -2,11 +2,14 @@
 /* Lists the events, and turns them on for a time. */
 #include "api/api_private.h"
 #include "api/event_table.h"
+#include "base/array.h"
 #include "base/event_source.h"
 #include "base/output.h"
 #include "base/time_text.h"
+#include "capture/event_name.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +17,7 @@
 
 static void write_text(const struct report *report, struct output *output)
 {
-	event_table_write_text(&report->service, output);
+	event_table_write_text(&report->service, NULL, output);
 }
 
 static void write_json(const struct report *report, struct output *output)
@@ -22,7 +25,7 @@ static void write_json(const struct report *report, struct output *output)
 	struct json json;
 
 	json_init(&json, output);
-	event_table_write_json(&report->service, &json);
+	event_table_write_json(&report->service, NULL, &json);
 }
 
 /* Finds the first parameter whose name is not in the list, which ends with NULL. */
@@ -86,10 +89,12 @@ static bool parse_period(const char *text, enum event_unit unit, uint64_t *ret_p
 }
 
 /* A source with the unit that all have; NULL: they have several. */
-static const struct event_source *common_unit(uint32_t sources)
+static const struct event_source *common_unit(const struct api_event_order *order)
 {
 	const struct event_source *first = NULL;
+	uint32_t sources = order->sources;
 
+	sources |= order->counted_count > 0 ? 1U << PILOTLIGHT_SOURCE_COUNTED : 0;
 	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
 		if (!(sources & 1U << i))
 			continue;
@@ -105,7 +110,7 @@ static bool parse_times(struct http_request *request, struct api_event_order *or
 {
 	const char *duration = http_request_parameter(request, "for");
 	const char *period = http_request_parameter(request, "period");
-	const struct event_source *source = common_unit(order->sources);
+	const struct event_source *source = common_unit(order);
 
 	order->for_ns = FOR_NS_DEFAULT;
 	if (!order->is_on && (duration || period)) {
@@ -133,11 +138,52 @@ static bool parse_times(struct http_request *request, struct api_event_order *or
 	return true;
 }
 
+/* Returns whether it is an event, and there is room for it. */
+static bool add_name(struct api_event_order *order, const char *name)
+{
+	struct pilotlight_counted_event event;
+	const char *unknown;
+	uint64_t period;
+	uint32_t sources;
+
+	if (event_source_parse_set(name, ",", &sources, &unknown)) {
+		order->sources |= sources;
+		return true;
+	}
+	if (order->counted_count == ARRAY_SIZE(order->counted) ||
+		event_name_find(name, EVENT_NAME_PMU, &event, &period, NULL) < 0)
+		return false;
+	order->counted[order->counted_count++] = event;
+	return true;
+}
+
+/* Returns whether all names are valid; if not, the request is answered. */
+static bool parse_names(
+	struct http_request *request, const char *text, struct api_event_order *order)
+{
+	char name[PILOTLIGHT_EVENT_NAME_BYTES];
+
+	for (text += strspn(text, ","); *text; text += strspn(text, ",")) {
+		size_t size = strcspn(text, ",");
+
+		(void)snprintf(name, sizeof(name), "%.*s", (int)size, text);
+		if (size >= sizeof(name) || !add_name(order, name)) {
+			http_answer_text(request, 400,
+				"Unknown event '%s', or one too many. GET /api/v1/events lists the "
+				"events; of perf's at most %d can be on.",
+				name, PILOTLIGHT_COUNTED_EVENTS);
+			return false;
+		}
+		text += size;
+	}
+	return true;
+}
+
 static bool parse_order(struct http_request *request, struct api_event_order *ret_order)
 {
 	static const char *const known[] = { "enable", "disable", "for", "period", NULL };
 	const char *enabled = http_request_parameter(request, "enable");
-	const char *disabled = http_request_parameter(request, "disable"), *unknown;
+	const char *disabled = http_request_parameter(request, "disable");
 	struct api_event_order order = { .is_on = enabled != NULL };
 	struct names names = { .known = known };
 
@@ -154,14 +200,8 @@ static bool parse_order(struct http_request *request, struct api_event_order *re
 			"'offcpu,runqueue'.");
 		return false;
 	}
-	if (!event_source_parse_set(enabled ? enabled : disabled, ",", &order.sources, &unknown)) {
-		http_answer_text(request, 400,
-			"Unknown event '%.*s'. GET /api/v1/events lists the events.",
-			(int)strcspn(unknown, ",") < 100 ? (int)strcspn(unknown, ",") : 100,
-			unknown);
-		return false;
-	}
-	if (!parse_times(request, &order))
+	if (!parse_names(request, enabled ? enabled : disabled, &order) ||
+		!parse_times(request, &order))
 		return false;
 	*ret_order = order;
 	return true;

@@ -6,7 +6,17 @@
 #include "base/json.h"
 #include "base/output.h"
 
-/* A table for people. `service` NULL: no service answers, or none is asked. */
-void event_table_write_text(const struct service_status *service, struct output *output);
+struct event_table_missing {
+	/* What the machine lacks for each source; "": nothing, or nobody has looked. */
+	char of[PILOTLIGHT_SOURCES][PILOTLIGHT_MISSING_BYTES];
+};
+
+/*
+ * A table for people. `service` NULL: no service answers; then `missing` is what this process has
+ * found, or NULL.
+ */
+void event_table_write_text(const struct service_status *service,
+	const struct event_table_missing *missing, struct output *output);
 /* An object for each event, a line each. */
-void event_table_write_json(const struct service_status *service, struct json *json);
+void event_table_write_json(const struct service_status *service,
+	const struct event_table_missing *missing, struct json *json);

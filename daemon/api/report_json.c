@@ -2,6 +2,7 @@
 #include "api/report.h"
 #include "api/report_fields.h"
 #include "api/report_sinks.h"
+#include "api/report_words.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/event_source.h"
@@ -237,10 +238,10 @@ static void write_sources(struct json *json, const struct service_status *servic
 
 	json_key(json, "by_source");
 	json_begin_object(json);
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
 		if (!(service->sources & 1U << i))
 			continue;
-		json_key(json, event_sources[i].name);
+		json_key(json, report_event_name(service, i));
 		json_begin_object(json);
 		write_number(json, periods[event_source_unit(&event_sources[i])],
 			service->periods_ns[i]);

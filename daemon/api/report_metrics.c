@@ -4,6 +4,7 @@
 #include "api/report_fields.h"
 #include "api/report_meter.h"
 #include "api/report_sinks.h"
+#include "api/report_words.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/event_source.h"
@@ -122,11 +123,11 @@ static bool is_sampled(const struct service_status *service, enum pilotlight_sou
 }
 
 static void write_outcome(
-	struct output *output, enum pilotlight_source source, const char *outcome, uint64_t value)
+	struct output *output, const char *source, const char *outcome, uint64_t value)
 {
 	output_printf(output,
 		"pilotlight_source_samples_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
-		event_sources[source].name, outcome, value);
+		source, outcome, value);
 }
 
 /* A metric has one unit. It has no head without a value. */
@@ -152,7 +153,7 @@ static void write_periods(
 			write_head(output, metrics[unit].metric, "gauge", metrics[unit].help);
 		has_head = true;
 		output_printf(output, "pilotlight_%s{source=\"%s\"} ", metrics[unit].metric,
-			event_sources[i].name);
+			report_event_name(service, i));
 		if (unit == EVENT_UNIT_TIME)
 			write_parts(output, service->periods_ns[i], NSEC_PER_SEC, 9);
 		else
@@ -175,9 +176,10 @@ static void write_sources(struct output *output, const struct service_status *se
 
 		if (!is_sampled(service, i))
 			continue;
-		write_outcome(output, i, "stored", accounts_stored(accounts));
+		write_outcome(
+			output, report_event_name(service, i), "stored", accounts_stored(accounts));
 		for (size_t n = 0; n < PILOTLIGHT_DROP_COUNT; n++)
-			write_outcome(output, i,
+			write_outcome(output, report_event_name(service, i),
 				report_counter_name(&report_counters[REPORT_DROPPED], n, name),
 				accounts->dropped[n]);
 	}

@@ -95,9 +95,22 @@ static void write_loss_problems(
 		if (!(service->sources & 1U << i))
 			continue;
 		(void)snprintf(what, sizeof(what), "of the %s since the start was lost",
-			event_sources[i].title);
+			event_source_title(report_event_name(service, i)));
 		write_losses(&service->by_source.of[i], LOSSES_OF_ALL, what, output, count);
 	}
+}
+
+static void write_missing_problems(
+	const struct service_status *service, struct output *output, size_t *count)
+{
+	char clean[UTF8_CLEAN_BYTES];
+
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (service->wanted_sources & 1U << i && service->missing[i][0])
+			write_problem(output, count,
+				"The event %s is on, but cannot be sampled: %s. All others are.",
+				report_event_name(service, i),
+				REPORT_CLEAN(service->missing[i], clean));
 }
 
 static void write_history_problems(
@@ -182,6 +195,7 @@ static void write_all(const struct service_status *service, struct output *outpu
 	char used[REPORT_NUMBER_BYTES], budget[REPORT_NUMBER_BYTES], duration[TIME_TEXT_BYTES];
 	uint64_t kept_bytes = service->memory_bytes - service->answer_bytes;
 
+	write_missing_problems(service, output, count);
 	write_history_problems(service, output, count);
 	write_sink_problems(service, output, count);
 	write_loss_problems(service, output, count);

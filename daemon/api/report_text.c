@@ -237,12 +237,19 @@ static void write_source(
 	const struct accounts *accounts = &service->by_source.of[source];
 	uint64_t lost = accounts_lost(accounts), all = accounts_stored(accounts) + lost;
 	char amount_all[AMOUNT_BYTES], period[AMOUNT_BYTES], share[REPORT_SHARE_BYTES];
+	char name[PILOTLIGHT_EVENT_NAME_BYTES + 2] = "";
+	const char *label = labels[source] ? labels[source] : kind->name;
 	uint64_t amount;
 
 	if (__builtin_mul_overflow(all, service->periods_ns[source], &amount))
 		amount = UINT64_MAX;
-	write_entry(output, labels[source] ? labels[source] : kind->name,
-		"%s since the start, %s lost; samples of %s", amount_text(kind, amount, amount_all),
+	/* The names of events of perf are too long for a label. */
+	if (event_source_is_counted(source)) {
+		(void)snprintf(name, sizeof(name), "%s: ", report_event_name(service, source));
+		label = "Event";
+	}
+	write_entry(output, label, "%s%s since the start, %s lost; samples of %s", name,
+		amount_text(kind, amount, amount_all),
 		lost > 0 ? report_share(lost, all, share) : "none",
 		amount_text(kind, service->periods_ns[source], period));
 }

@@ -2,6 +2,7 @@
 #include "api/report_words.h"
 
 #include "base/array.h"
+#include "base/event_source.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,4 +90,11 @@ const char *report_clean(const char *text, size_t size, char clean[UTF8_CLEAN_BY
 {
 	(void)utf8_clean(clean, text, strnlen(text, size));
 	return clean;
+}
+
+const char *report_event_name(const struct service_status *service, enum pilotlight_source source)
+{
+	return event_source_is_counted(source)
+		       ? service->counted[source - PILOTLIGHT_SOURCE_COUNTED]
+		       : event_sources[source].name;
 }

@@ -19,6 +19,9 @@ const char *report_count(uint64_t count, char text[REPORT_NUMBER_BYTES]);
 /* Uses enough digits to show that a nonzero share is not 0. */
 const char *report_share(uint64_t part, uint64_t whole, char text[REPORT_SHARE_BYTES]);
 
+/* An event's name, as in the history. */
+const char *report_event_name(const struct service_status *service, enum pilotlight_source source);
+
 /* A text of the service's, whose bytes may be anything (I8). */
 const char *report_clean(const char *text, size_t size, char clean[UTF8_CLEAN_BYTES]);
 #define REPORT_CLEAN(text, clean) report_clean(text, sizeof(text), clean)

@@ -8,13 +8,15 @@
 #include "base/user_share.h"
 #include "capture/cgroup_choice.h"
 #include "drain/accounts.h"
+#include "pilotlight/capture_message.h"
+#include "pilotlight/counted_event.h"
 #include "store/store.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SERVICE_STATUS_JIT_MAX = 64, SERVICE_STATUS_SINKS_MAX = 8 };
+enum { SERVICE_STATUS_JIT_MAX = 64, SERVICE_STATUS_SINKS_MAX = 8, SERVICE_STATUS_COUNTED_MAX = 32 };
 
 struct service_status_jit {
 	uint32_t pid;
@@ -97,12 +99,20 @@ struct service_status {
 	/* The sources that are sampled, bit mask of 1 << enum pilotlight_source; and by source the
 	 * period of a sample, and what was counted since the start. */
 	uint32_t sources;
+	/* Those that are wanted, and what the machine lacks for each; "": nothing. */
+	uint32_t wanted_sources;
+	char missing[PILOTLIGHT_SOURCES][PILOTLIGHT_MISSING_BYTES];
 	uint64_t periods_ns[PILOTLIGHT_SOURCES];
 	struct source_accounts by_source;
 	/* Which of them are on for a time, until when by CLOCK_REALTIME, 0: not; and which a
 	 * client may turn on. */
 	uint64_t ordered_until_ns[PILOTLIGHT_SOURCES];
 	uint32_t allowed_events;
+	/* The names of events of perf and of tracepoints: by place, "": it is free; and of those
+	 * that a client may turn on. */
+	char counted[PILOTLIGHT_COUNTED_EVENTS][PILOTLIGHT_EVENT_NAME_BYTES];
+	char allowed_counted[SERVICE_STATUS_COUNTED_MAX][PILOTLIGHT_EVENT_NAME_BYTES];
+	size_t allowed_counted_count;
 	uint64_t lost_by_engines; /* samples of open windows, lost when an engine was killed */
 
 	/* History. */

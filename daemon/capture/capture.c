@@ -22,6 +22,7 @@ struct capture {
 	struct pilotlight_capture_layout layout;
 	struct pilotlight_capture_state state; /* of the last answer */
 	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
+	char missing[PILOTLIGHT_SOURCES][PILOTLIGHT_MISSING_BYTES];
 	void *variables;
 	struct capture_maps maps;
 	struct walk_maps walk_maps;
@@ -114,6 +115,9 @@ static int open_host(
 	capture->layout = answer.layout;
 	capture->state = answer.state;
 	memcpy(capture->left_behind, answer.left_behind, sizeof(capture->left_behind));
+	memcpy(capture->missing, answer.missing, sizeof(capture->missing));
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		capture->missing[i][PILOTLIGHT_MISSING_BYTES - 1] = '\0';
 	r = check_layout(capture);
 	return r < 0 ? fault_of_link(capture, r, fault) : 0;
 }
@@ -377,6 +381,11 @@ bool capture_is_taken_over(const struct capture *capture)
 const struct pilotlight_counters *capture_left_behind(const struct capture *capture)
 {
 	return capture->left_behind;
+}
+
+const char *capture_missing(const struct capture *capture, enum pilotlight_source source)
+{
+	return capture->missing[source];
 }
 
 void capture_free(struct capture *capture)

@@ -125,6 +125,11 @@ bool capture_is_taken_over(const struct capture *capture);
  */
 const struct pilotlight_counters *capture_left_behind(const struct capture *capture);
 /*
+ * What the machine lacks for a source; "": nothing, or nobody has looked, as in `record`. If it was
+ * asked for, it is not sampled.
+ */
+const char *capture_missing(const struct capture *capture, enum pilotlight_source source);
+/*
  * Stops sampling and drops what the host has loaded, so that the next engine cannot take it over.
  * Captured samples can still be drained; all other functions fail with -ENXIO.
  */

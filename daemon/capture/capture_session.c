@@ -6,6 +6,8 @@
 #include "capture/capture.h"
 #include "capture/capture_host.h"
 #include "capture/counted_event.h"
+#include "capture/perf_event_opener.h"
+#include "capture/source_support.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -151,13 +153,33 @@ static int settings_of(const struct pilotlight_capture_request *request,
 	return 0;
 }
 
+/* The shortest period that the limits allow for a source; 0: it is not allowed. */
+static uint64_t least_period(const struct capture_limits *limits,
+	const struct capture_settings *settings, enum pilotlight_source source)
+{
+	const struct pilotlight_counted_event *event;
+	uint64_t least = 0;
+
+	if (!event_source_is_counted(source))
+		return has_source(limits->sources, source) ? limits->least_periods[source] : 0;
+	event = &settings->counted[source - PILOTLIGHT_SOURCE_COUNTED];
+	for (size_t i = 0; i < limits->counted_count; i++) {
+		const struct counted_limit *limit = &limits->counted[i];
+
+		if (memcmp(&limit->event, event, sizeof(*event)) == 0 &&
+			(least == 0 || limit->least_period < least))
+			least = limit->least_period;
+	}
+	return least;
+}
+
 static int check_source_limits(const struct capture_limits *limits,
 	const struct capture_settings *settings, struct fault *fault)
 {
-	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
 		if (has_source(settings->sources, i) &&
-			(!has_source(limits->sources, i) ||
-				settings->periods[i] < limits->least_periods[i]))
+			(least_period(limits, settings, i) == 0 ||
+				settings->periods[i] < least_period(limits, settings, i)))
 			return fault_set(fault, -EPERM,
 				"cannot sample what the configuration does not allow, nor more "
 				"often than it allows");
@@ -298,6 +320,45 @@ static int check_grant(const struct capture_session *session,
 		fault, -EPERM, "cannot sample the memory of programs: the user did not ask for it");
 }
 
+/* The kernel stays as it is. But a tracepoint comes with its module, or with tracefs. */
+static void look_for_missing(
+	struct capture_session *session, const struct capture_settings *settings)
+{
+	struct perf_event_opener opener;
+
+	perf_event_opener_init(&opener, session->event_service);
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		const struct pilotlight_counted_event *event = NULL;
+
+		session->missing[i][0] = event_source_is_counted(i) ? '\0' : session->missing[i][0];
+		if (event_source_is_counted(i))
+			event = &settings->counted[i - PILOTLIGHT_SOURCE_COUNTED];
+		if (event ? has_source(settings->sources, i) : !session->has_looked)
+			(void)source_support_read(i, event, &opener, session->missing[i]);
+	}
+	session->has_looked = true;
+	perf_event_opener_done(&opener);
+}
+
+/* The service goes on without what the machine lacks. A user of `record` gets an error. */
+static void leave_out_missing(struct capture_session *session, struct capture_settings *settings)
+{
+	if (!session->is_limited)
+		return;
+	look_for_missing(session, settings);
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+		if (!has_source(settings->sources, i) || !session->missing[i][0])
+			continue;
+		settings->sources &= ~(1U << i);
+		settings->periods[i] = 0;
+		if (event_source_is_counted(i))
+			settings->counted[i - PILOTLIGHT_SOURCE_COUNTED] =
+				(struct pilotlight_counted_event){
+					.kind = PILOTLIGHT_COUNTED_NONE
+				};
+	}
+}
+
 /* The old host is dropped first, because memory is budgeted for one. */
 static int open_host(struct capture_session *session,
 	const struct pilotlight_capture_request *request, bool *ret_is_taken_over,
@@ -316,6 +377,7 @@ static int open_host(struct capture_session *session,
 	if (r < 0)
 		return r;
 	settings.is_sparing |= session->is_limited;
+	leave_out_missing(session, &settings);
 	if (session->host && has_settings(session->host, &settings)) {
 		*ret_is_taken_over = session->is_held = true;
 		capture_host_new_engine(session->host);
@@ -465,6 +527,7 @@ static size_t fill_answer(struct capture_session *session,
 	if (request->operation != PILOTLIGHT_CAPTURE_OPEN)
 		return 0;
 	memcpy(answer->left_behind, session->left_behind, sizeof(answer->left_behind));
+	memcpy(answer->missing, session->missing, sizeof(answer->missing));
 	return fill_layout(host, is_taken_over, &answer->layout, fds);
 }
 

@@ -8,6 +8,7 @@
 
 #include "capture/capture_probe.h"
 #include "capture/cgroup_choice.h"
+#include "capture/counted_event.h"
 #include "pilotlight/capture_message.h"
 
 #include <stdbool.h>
@@ -26,6 +27,9 @@ struct capture_limits {
 	bool allows_kernel;
 	uint32_t sources; /* bit mask as in struct capture_settings; CPU time is always allowed */
 	uint64_t least_periods[PILOTLIGHT_SOURCES]; /* of those allowed */
+	/* Of the sources of events that a user names; no other ones. */
+	struct counted_limit counted[COUNTED_LIMITS_MAX + PILOTLIGHT_COUNTED_EVENTS];
+	size_t counted_count;
 	struct cgroup_choice choice; /* not a limit but an order: capture_session_choose() */
 };
 
@@ -40,6 +44,9 @@ struct capture_session {
 	bool is_limited;
 	struct capture_limits limits; /* if is_limited */
 	struct cgroup_choice choice;
+	/* If is_limited, as in struct pilotlight_capture_answer. */
+	char missing[PILOTLIGHT_SOURCES][PILOTLIGHT_MISSING_BYTES];
+	bool has_looked; /* for what is missing, but for events that a user names */
 };
 
 void capture_session_done(struct capture_session *session);

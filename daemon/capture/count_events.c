@@ -2,11 +2,13 @@
 #include "capture/count_events.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/event_source.h"
 #include "capture/amount_programs.h"
 #include "capture/capture.h"
 #include "capture/capture_probe.h"
 #include "capture/counted_event.h"
+#include "capture/cpu_list.h"
 #include "capture/kernel_cost.h"
 #include "capture/lock_programs.h"
 #include "capture/perf_event.h"
@@ -25,6 +27,9 @@
 #include <unistd.h>
 
 #define TRACING "/sys/kernel/tracing"
+
+/* Of an event that is only tried out. */
+#define PERIOD_TRIED 1000003ULL
 
 struct count_event {
 	enum pilotlight_source source;
@@ -59,25 +64,32 @@ static bool has_kind(const struct capture_settings *settings, enum pilotlight_co
 	return false;
 }
 
-/* Where the ring's lock does not detect that it is taken twice, a sample would wait for it for ever
- * (bpf/lock.bpf.h). */
-static int check_locks(const struct capture_settings *settings, struct fault *fault)
+/*
+ * Where the ring's lock does not detect that it is taken twice, a sample would wait for it for ever
+ * (bpf/lock.bpf.h). NULL: the event is no such one.
+ */
+static const char *lock_reason_of(const struct pilotlight_counted_event *event)
 {
 	struct lock_support support = { .has_spin_locks = false };
-	const char *name = NULL;
 
-	for (size_t i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
-		if (counted_event_is_of_locks(&settings->counted[i]))
-			name = settings->counted[i].name;
-	if (!name)
-		return 0;
+	if (!counted_event_is_of_locks(event))
+		return NULL;
 	lock_support_read(&support);
-	if (support.has_spin_locks)
-		return 0;
-	return fault_set(fault, -EOPNOTSUPP,
-		"cannot count %s: before Linux 6.16 a sample at a lock could stop its CPU for "
-		"ever; sample the event lock instead",
-		name);
+	return support.has_spin_locks ? NULL
+				      : "before Linux 6.16 a sample at a lock could stop its CPU "
+					"for ever; sample the event lock instead";
+}
+
+static int check_locks(const struct capture_settings *settings, struct fault *fault)
+{
+	for (size_t i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++) {
+		const char *reason = lock_reason_of(&settings->counted[i]);
+
+		if (reason)
+			return fault_set(fault, -EOPNOTSUPP, "cannot count %s: %s",
+				settings->counted[i].name, reason);
+	}
+	return 0;
 }
 
 int count_events_prepare(
@@ -162,12 +174,10 @@ static const struct bpf_program *program_of(
 	return source == PILOTLIGHT_SOURCE_FAULTS ? programs->count_fault : NULL;
 }
 
-static int describe(const struct count_events *events, enum pilotlight_source source,
+/* `counted` NULL: page faults. */
+static int describe(const struct pilotlight_counted_event *counted, uint64_t period,
 	struct perf_event_attr *ret_attr)
 {
-	const uint64_t period = events->settings->periods[source];
-	const struct pilotlight_counted_event *counted = counted_of(events->settings, source);
-
 	if (counted)
 		return counted_event_describe(counted, period, TRACING, ret_attr);
 	*ret_attr = (struct perf_event_attr){
@@ -219,7 +229,8 @@ static int open_event(
 
 	if (has_this_kind(events, source, PILOTLIGHT_COUNTED_PROBE))
 		return open_place(events, source, cpu);
-	r = describe(events, source, &attr);
+	r = describe(
+		counted_of(events->settings, source), events->settings->periods[source], &attr);
 	return r < 0 ? r : perf_event_opener_open(events->opener, &attr, cpu);
 }
 
@@ -260,33 +271,40 @@ static bool has_cpu(const uint32_t *cpus, size_t count, uint32_t cpu)
 	return false;
 }
 
+/* Why an event of perf or a tracepoint cannot be opened; NULL: no other words than the error's. */
+static const char *reason_of(const struct pilotlight_counted_event *counted, int error)
+{
+	if (!counted)
+		return NULL;
+	if (counted->kind == PILOTLIGHT_COUNTED_TRACEPOINT && error == -ENOENT)
+		return "the kernel has no such tracepoint, or tracefs is not mounted at " TRACING;
+	if (counted->kind == PILOTLIGHT_COUNTED_PERF && counted->type != PERF_TYPE_SOFTWARE &&
+		(error == -ENOENT || error == -EOPNOTSUPP || error == -ENXIO || error == -EINVAL))
+		return "this machine has no PMU that counts it, like most virtual machines";
+	return NULL;
+}
+
 static int fault_of(const struct count_events *events, enum pilotlight_source source, int error,
 	struct fault *fault)
 {
 	const struct pilotlight_counted_event *counted = counted_of(events->settings, source);
 	const char *name = counted ? counted->name : event_sources[source].title;
+	const char *reason = reason_of(counted, error);
 
 	if (error == -EPERM || error == -EACCES)
 		return fault_set(fault, error,
 			"cannot count %s on each CPU (%s): run as root, or with CAP_PERFMON", name,
 			strerror(-error));
-	if (counted && counted->kind == PILOTLIGHT_COUNTED_TRACEPOINT && error == -ENOENT)
+	if (reason && counted->kind == PILOTLIGHT_COUNTED_TRACEPOINT)
 		return fault_set(fault, error,
-			"cannot count %s: the kernel has no such tracepoint, or tracefs is not "
-			"mounted "
-			"at " TRACING "; `perf list tracepoint` lists them",
-			name);
+			"cannot count %s: %s; `perf list tracepoint` lists them", name, reason);
+	if (reason)
+		return fault_set(
+			fault, error, "cannot count %s (%s): %s", name, strerror(-error), reason);
 	if (counted && counted->kind == PILOTLIGHT_COUNTED_PROBE)
 		return fault_set(fault, error,
 			"cannot set the probe %s (%s): it needs a kernel with "
 			"CONFIG_UPROBE_EVENTS, and a file of a program on a disk",
-			name, strerror(-error));
-	if (counted && counted->kind == PILOTLIGHT_COUNTED_PERF &&
-		counted->type != PERF_TYPE_SOFTWARE &&
-		(error == -ENOENT || error == -EOPNOTSUPP || error == -ENXIO || error == -EINVAL))
-		return fault_set(fault, error,
-			"cannot count %s (%s): this machine has no PMU that counts it, like most "
-			"virtual machines",
 			name, strerror(-error));
 	return fault_set(fault, error, "cannot count %s on each CPU: %s", name, strerror(-error));
 }
@@ -349,6 +367,29 @@ int count_events_set_cpus(
 			    : add_cpus(events, i, cpus, count, fault);
 	}
 	return r;
+}
+
+int count_events_find_missing(const struct pilotlight_counted_event *event,
+	struct perf_event_opener *opener, char ret_missing[PILOTLIGHT_MISSING_BYTES])
+{
+	_cleanup_close_ int fd = -1;
+	struct perf_event_attr attr;
+	const char *reason = event ? lock_reason_of(event) : NULL;
+	uint32_t *cpus = NULL;
+	int r = 0;
+
+	if (!reason && !(event && event->kind == PILOTLIGHT_COUNTED_PROBE)) {
+		r = cpu_list_read_online(&cpus);
+		if (r > 0)
+			r = describe(event, PERIOD_TRIED, &attr);
+		if (r == 0)
+			fd = r = perf_event_opener_open(opener, &attr, cpus[0]);
+		free(cpus);
+	}
+	if (!reason && r < 0)
+		reason = reason_of(event, r) ? reason_of(event, r) : strerror(-r);
+	(void)snprintf(ret_missing, PILOTLIGHT_MISSING_BYTES, "%s", reason ? reason : "");
+	return r == -EPERM || r == -EACCES ? r : 0;
 }
 
 void count_events_add_cost(const struct sampler *programs, uint64_t *ns)

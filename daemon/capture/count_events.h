@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/fault.h"
+#include "pilotlight/capture_message.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,13 @@ void count_events_free(struct count_events *events);
  */
 int count_events_set_cpus(
 	struct count_events *events, const uint32_t *cpus, size_t count, struct fault *fault);
+
+/*
+ * Tries whether an event can be opened, NULL for page faults, and says why not; "": it can, or it
+ * is a probe. Returns 0, or -EPERM or -EACCES: this process may not.
+ */
+int count_events_find_missing(const struct pilotlight_counted_event *event,
+	struct perf_event_opener *opener, char ret_missing[PILOTLIGHT_MISSING_BYTES]);
 
 /* Detaches and closes all events. */
 void count_events_stop(struct count_events *events);

@@ -50,8 +50,7 @@ static bool is_tracepoint(const struct pilotlight_counted_event *event)
 	       is_name_alone(event);
 }
 
-/* Those that count, and no time. */
-static bool is_software(uint64_t config)
+bool counted_event_is_software(uint64_t config)
 {
 	switch (config) {
 	case PERF_COUNT_SW_PAGE_FAULTS:
@@ -79,7 +78,7 @@ static bool is_perf(const struct pilotlight_counted_event *event)
 	case PERF_TYPE_RAW:
 		return true;
 	case PERF_TYPE_SOFTWARE:
-		return is_software(event->config) && event->config1 == 0;
+		return counted_event_is_software(event->config) && event->config1 == 0;
 	default:
 		return false;
 	}

@@ -12,6 +12,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* One that a limited client may sample, and how often at most. */
+struct counted_limit {
+	struct pilotlight_counted_event event;
+	uint64_t least_period;
+};
+
+enum { COUNTED_LIMITS_MAX = 32 };
+
+/* Is it an event of the kernel's software (PERF_COUNT_SW_…) that counts, and no time? */
+bool counted_event_is_software(uint64_t config);
+
 /* Is the place used well: by an event that may be opened, or by none? */
 bool counted_event_is_valid(const struct pilotlight_counted_event *event);
 

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "broker/broker_socket.h"
+#include "capture/counted_event.h"
 #include "capture/perf_event.h"
 #include "sandbox/sandbox.h"
 
@@ -18,12 +19,14 @@
 enum {
 	CONNECTION_NUMBER = 3, /* sd_listen_fds(3) */
 	IDLE_MS = 5000,
+	PMU_PERIOD_MIN = 1000, /* the default periods of event_name.h are longer */
 };
 
 /* Every bit that an event of the profiler may have, in each field. */
 static const struct perf_event_attr allowed = {
 	.type = UINT32_MAX, /* with config: is_known_event() */
 	.config = UINT64_MAX,
+	.config1 = UINT64_MAX,
 	.size = UINT32_MAX,
 	.sample_freq = UINT64_MAX,
 	.freq = 1,
@@ -31,6 +34,10 @@ static const struct perf_event_attr allowed = {
 	.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
 	.precise_ip = 3,
 	.disabled = 1,
+	.exclude_user = 1,
+	.exclude_kernel = 1,
+	.exclude_hv = 1,
+	.exclude_guest = 1,
 	.sample_id_all = 1,
 	.mmap = 1,
 	.mmap2 = 1,
@@ -45,19 +52,36 @@ static const struct perf_event_attr allowed = {
 	.wakeup_watermark = 1,
 };
 
-static bool is_faults(const struct perf_event_attr *attr)
+/*
+ * An event that the sampler counts (count_events.h). The kernel bounds how often one of the PMU or
+ * of its software interrupts a CPU (kernel.perf_event_max_sample_rate). At a tracepoint the
+ * broker's BPF program runs, which the broker could attach itself; without content of the hit.
+ */
+static bool is_counted(const struct perf_event_attr *attr)
 {
-	return attr->type == PERF_TYPE_SOFTWARE && attr->config == PERF_COUNT_SW_PAGE_FAULTS;
+	switch (attr->type) {
+	case PERF_TYPE_SOFTWARE:
+		return counted_event_is_software(attr->config) && attr->sample_period > 0;
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_HW_CACHE:
+	case PERF_TYPE_RAW:
+		return attr->sample_period >= PMU_PERIOD_MIN;
+	case PERF_TYPE_TRACEPOINT:
+		return attr->sample_period == 1 && attr->sample_type == 0;
+	default:
+		return false;
+	}
 }
 
-static bool is_known_event(const struct perf_event_attr *attr)
+/* CPU time, or the side-band. */
+static bool is_timed(const struct perf_event_attr *attr)
 {
 	switch (attr->type) {
 	case PERF_TYPE_HARDWARE:
 		return attr->config == PERF_COUNT_HW_CPU_CYCLES;
 	case PERF_TYPE_SOFTWARE:
 		return attr->config == PERF_COUNT_SW_CPU_CLOCK ||
-		       attr->config == PERF_COUNT_SW_DUMMY || is_faults(attr);
+		       attr->config == PERF_COUNT_SW_DUMMY;
 	default:
 		return false;
 	}
@@ -76,11 +100,9 @@ int perf_event_request_check(const struct perf_event_request *request)
 	/* Beyond it, the kernel would read what the check has not seen. */
 	if (request->attr.size != sizeof(request->attr))
 		return -EPERM;
-	/* The kernel bounds a frequency (kernel.perf_event_max_sample_rate), but no period. A page
-	 * fault takes more time than its sample. */
-	if (request->attr.sample_freq > 0 && !request->attr.freq && !is_faults(&request->attr))
-		return -EPERM;
-	return is_known_event(&request->attr) ? 0 : -EPERM;
+	if (request->attr.sample_freq > 0 && !request->attr.freq)
+		return is_counted(&request->attr) ? 0 : -EPERM;
+	return is_timed(&request->attr) ? 0 : -EPERM;
 }
 
 /* Returns 0, or an error that ends the service. */

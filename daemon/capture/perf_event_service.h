@@ -6,7 +6,8 @@
  * the broker does without a capability that is nearly that of root.
  *
  * The client is not trusted (I8). It gets only the events that the profiler needs: cycles, the
- * clock, page faults and the side-band, without the content of registers or stacks.
+ * clock, the side-band, and those that count (counted_event.h), without the content of registers,
+ * stacks or tracepoints.
  */
 #pragma once
 

@@ -90,7 +90,8 @@ struct config {
 	uint64_t off_cpu_period_ns, run_queue_period_ns;
 	bool faults;
 	uint64_t faults_period;
-	char *allow_events;		     /* that clients may turn on: config_allowed_events() */
+	struct config_list events; /* config_events_read() */
+	char *allow_events;	   /* that clients may turn on: config_events_read_allowed() */
 	struct config_list include, exclude; /* rules of capture/cgroup_choice.h */
 	bool kernel_memory;		     /* kmem:alloc, kmem:live and kmem:waste */
 	uint64_t kernel_memory_period;
@@ -145,9 +146,6 @@ void config_problems_done(struct config_problems *problems);
 
 /* Returns whether a file sets the knob. The knob must exist. */
 bool config_is_set(const struct config *config, const char *section, const char *key);
-
-/* AllowEvents= as a bit mask of 1 << enum pilotlight_source. */
-uint32_t config_allowed_events(const struct config *config);
 
 /*
  * Writes the whole configuration with explanations. Unset knobs appear commented out with their

@@ -56,6 +56,9 @@ const struct config_knob config_knobs[] = {
 		GIB, NULL,
 		"Kernel memory that one sample stands for. A smaller period costs more." },
 
+	{ "Sampling", "Events", CONFIG_EVENT_LIST, FIELD(events), "", 0, 0, NULL,
+		"Record these events, too: names as in `pilotlight record -e`, separated by "
+		"spaces." },
 	{ "Sampling", "AllowEvents", CONFIG_EVENTS, FIELD(allow_events), "cheap", 0, 0, NULL,
 		"Events that `pilotlight events enable` may turn on for a time: names, cheap, all "
 		"or none." },
@@ -213,7 +216,7 @@ bool config_knob_is_list(const struct config_knob *knob)
 	return knob->kind == CONFIG_ADDRESSES || knob->kind == CONFIG_HOSTS ||
 	       knob->kind == CONFIG_URLS || knob->kind == CONFIG_CGROUPS ||
 	       knob->kind == CONFIG_SELECT || knob->kind == CONFIG_HEADERS ||
-	       knob->kind == CONFIG_LABELS;
+	       knob->kind == CONFIG_LABELS || knob->kind == CONFIG_EVENT_LIST;
 }
 
 bool config_knob_is_line(const struct config_knob *knob)

@@ -5,26 +5,27 @@
 #include "config/config.h"
 
 enum config_kind {
-	CONFIG_BYTES,	  /* uint64_t; a number, with K, M, G or T as powers of 1024 */
-	CONFIG_DURATION,  /* uint64_t, ns; the syntax of systemd.time(7) */
-	CONFIG_NUMBER,	  /* uint64_t */
-	CONFIG_HZ,	  /* uint64_t; a number, "Hz" optional */
-	CONFIG_PERCENT,	  /* uint64_t, parts per million; "%" optional */
-	CONFIG_BOOLEAN,	  /* bool; yes, no and systemd's synonyms */
-	CONFIG_CHOICE,	  /* char *; one of `choices` */
-	CONFIG_EVENTS,	  /* char *; base/event_source.h, or cheap, all, none */
-	CONFIG_GROUP,	  /* char *; a group's name */
-	CONFIG_SOCKET,	  /* char *; an absolute path that fits a socket, or "" */
-	CONFIG_SECRET,	  /* char *; an absolute path, a credential's name, or "" */
-	CONFIG_ADDRESSES, /* struct config_list; config/address.h */
-	CONFIG_HOSTS,	  /* struct config_list; host names without a port */
-	CONFIG_URLS,	  /* struct config_list; http:// and https:// */
-	CONFIG_CGROUPS,	  /* struct config_list; capture/cgroup_choice.h */
-	CONFIG_PATTERN,	  /* char *; query/function_pattern.h, or "" */
-	CONFIG_SELECT,	  /* struct config_list; PARAMETER:VALUE of query/function_metric.h */
-	CONFIG_URL,	  /* char *; http:// or https://, or "" */
-	CONFIG_HEADERS,	  /* struct config_list; "Name: value", one in each assignment */
-	CONFIG_LABELS,	  /* struct config_list; name=value */
+	CONFIG_BYTES,	   /* uint64_t; a number, with K, M, G or T as powers of 1024 */
+	CONFIG_DURATION,   /* uint64_t, ns; the syntax of systemd.time(7) */
+	CONFIG_NUMBER,	   /* uint64_t */
+	CONFIG_HZ,	   /* uint64_t; a number, "Hz" optional */
+	CONFIG_PERCENT,	   /* uint64_t, parts per million; "%" optional */
+	CONFIG_BOOLEAN,	   /* bool; yes, no and systemd's synonyms */
+	CONFIG_CHOICE,	   /* char *; one of `choices` */
+	CONFIG_EVENTS,	   /* char *; config/config_events.h, or cheap, all, none */
+	CONFIG_GROUP,	   /* char *; a group's name */
+	CONFIG_SOCKET,	   /* char *; an absolute path that fits a socket, or "" */
+	CONFIG_SECRET,	   /* char *; an absolute path, a credential's name, or "" */
+	CONFIG_ADDRESSES,  /* struct config_list; config/address.h */
+	CONFIG_HOSTS,	   /* struct config_list; host names without a port */
+	CONFIG_URLS,	   /* struct config_list; http:// and https:// */
+	CONFIG_CGROUPS,	   /* struct config_list; capture/cgroup_choice.h */
+	CONFIG_PATTERN,	   /* char *; query/function_pattern.h, or "" */
+	CONFIG_SELECT,	   /* struct config_list; PARAMETER:VALUE of query/function_metric.h */
+	CONFIG_URL,	   /* char *; http:// or https://, or "" */
+	CONFIG_HEADERS,	   /* struct config_list; "Name: value", one in each assignment */
+	CONFIG_LABELS,	   /* struct config_list; name=value */
+	CONFIG_EVENT_LIST, /* struct config_list; config/config_events.h */
 };
 
 struct config_knob {

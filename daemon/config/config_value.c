@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
-#include "base/event_source.h"
 #include "base/fault.h"
 #include "base/time_text.h"
 #include "base/utf8.h"
 #include "capture/cgroup_choice.h"
 #include "config/address.h"
+#include "config/config_events.h"
 #include "config/config_knob.h"
 #include "query/function_metric.h"
 #include "query/function_pattern.h"
@@ -269,41 +269,27 @@ static int check_url(const char *text, char *reason)
 					 "https://, a host and maybe a port");
 }
 
-static bool parse_events(const char *text, uint32_t *ret_sources, const char **ret_unknown)
-{
-	*ret_unknown = text;
-	if (strcmp(text, "cheap") == 0)
-		*ret_sources = event_source_cheap();
-	else if (strcmp(text, "all") == 0)
-		*ret_sources = (1U << PILOTLIGHT_SOURCES) - 1;
-	else if (strcmp(text, "none") == 0)
-		*ret_sources = 0;
-	else
-		return event_source_parse_set(text, ", ", ret_sources, ret_unknown);
-	return true;
-}
-
-uint32_t config_allowed_events(const struct config *config)
-{
-	const char *unknown;
-	uint32_t sources = 0;
-
-	/* It was checked when it was read. */
-	(void)parse_events(config->allow_events, &sources, &unknown);
-	return sources;
-}
-
 static int check_events(const char *text, char *reason)
 {
-	const char *unknown;
-	uint32_t sources;
+	struct config_events events;
 
-	if (parse_events(text, &sources, &unknown))
-		return 0;
-	return invalid(reason,
-		"has no event in '%.*s': write cheap, all, none, or names as `pilotlight events` "
-		"lists them",
-		(int)strcspn(unknown, ", "), unknown);
+	return config_events_parse_allowed(text, &events, reason);
+}
+
+/* The list as a whole: there is room for some events of perf. */
+static int check_event(const struct config_list *list, const char *text, char *reason)
+{
+	struct config_events events = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < list->count; i++)
+		r = config_events_add(&events, list->items[i], reason);
+	if (r == 0)
+		r = config_events_add(&events, text, reason);
+	if (r == 0 && events.counted_count > PILOTLIGHT_COUNTED_EVENTS)
+		return invalid(reason, "is one too many: write at most %d events of perf",
+			PILOTLIGHT_COUNTED_EVENTS);
+	return r;
 }
 
 /* Checks the syntax only. config_check_group() checks existence: the default needs no group. */
@@ -505,7 +491,8 @@ static int add_item(
 {
 	_cleanup_free_ char *copy = NULL;
 	size_t capacity = list->count;
-	int r = check_item(knob, text, reason);
+	int r = knob->kind == CONFIG_EVENT_LIST ? check_event(list, text, reason)
+						: check_item(knob, text, reason);
 
 	if (r < 0)
 		return r;
@@ -548,6 +535,7 @@ int config_knob_set(const struct config_knob *knob, const char *text, void *owne
 	case CONFIG_SELECT:
 	case CONFIG_HEADERS:
 	case CONFIG_LABELS:
+	case CONFIG_EVENT_LIST:
 		return add_item(knob, text, field, reason);
 	}
 	return -EINVAL;

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/event_source.h"
+#include "capture/counted_event.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@ struct event_orders {
 		uint64_t until_ns; /* CLOCK_MONOTONIC; 0: off */
 		uint64_t period;
 	} of[PILOTLIGHT_SOURCES];
+	struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS];
 };
 
 static int map_file(const char *path, struct event_orders **ret_orders)
@@ -43,16 +45,28 @@ static int map_file(const char *path, struct event_orders **ret_orders)
 	return 0;
 }
 
-/* A killed engine may have written half of an order, and only its period would be wrong. */
-static bool is_valid(const struct event_orders *orders)
+/* NULL: it is no source of events that a user has named. */
+static struct pilotlight_counted_event *counted_of(
+	struct event_orders *orders, enum pilotlight_source source)
 {
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
+	return event_source_is_counted(source)
+		       ? &orders->counted[source - PILOTLIGHT_SOURCE_COUNTED]
+		       : NULL;
+}
+
+/* A killed engine may have written half of an order, but not the time that makes it one. */
+static bool is_valid(struct event_orders *orders)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		const struct pilotlight_counted_event *counted = counted_of(orders, i);
 		const struct event_source *source = &event_sources[i];
 		uint64_t period = orders->of[i].period;
 
 		if (orders->of[i].until_ns &&
 			(i == PILOTLIGHT_SOURCE_CPU || period < source->least_period ||
-				period > source->greatest_period))
+				period > source->greatest_period ||
+				(counted && (counted->kind == PILOTLIGHT_COUNTED_NONE ||
+						    !counted_event_is_valid(counted)))))
 			return false;
 	}
 	return true;
@@ -85,13 +99,17 @@ void event_orders_close(struct event_orders *orders)
 		(void)munmap(orders, sizeof(*orders));
 }
 
-void event_orders_enable(struct event_orders *orders, uint32_t sources,
-	const uint64_t periods[PILOTLIGHT_SOURCES], uint64_t until_ns)
+void event_orders_enable(
+	struct event_orders *orders, const struct service_sampling *sampling, uint64_t until_ns)
 {
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		if (!(sources & 1U << i))
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		struct pilotlight_counted_event *counted = counted_of(orders, i);
+
+		if (!(sampling->sources & 1U << i))
 			continue;
-		orders->of[i].period = periods[i];
+		orders->of[i].period = sampling->periods[i];
+		if (counted)
+			*counted = sampling->counted[i - PILOTLIGHT_SOURCE_COUNTED];
 		__atomic_store_n(&orders->of[i].until_ns, until_ns, __ATOMIC_RELEASE);
 	}
 }
@@ -111,18 +129,21 @@ uint64_t event_orders_until_ns(
 	return until_ns > now_ns ? until_ns : 0;
 }
 
-uint32_t event_orders_sources(const struct event_orders *orders, uint64_t now_ns,
-	uint64_t ret_periods[PILOTLIGHT_SOURCES])
+void event_orders_sampling(
+	const struct event_orders *orders, uint64_t now_ns, struct service_sampling *ret_sampling)
 {
-	uint32_t sources = 0;
+	struct service_sampling sampling = { .sources = 0 };
 
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		bool is_on = event_orders_until_ns(orders, i, now_ns) > 0;
-
-		sources |= is_on ? 1U << i : 0;
-		ret_periods[i] = is_on ? orders->of[i].period : 0;
+		if (event_orders_until_ns(orders, i, now_ns) == 0)
+			continue;
+		sampling.sources |= 1U << i;
+		sampling.periods[i] = orders->of[i].period;
+		if (event_source_is_counted(i))
+			sampling.counted[i - PILOTLIGHT_SOURCE_COUNTED] =
+				orders->counted[i - PILOTLIGHT_SOURCE_COUNTED];
 	}
-	return sources;
+	*ret_sampling = sampling;
 }
 
 uint64_t event_orders_next_ns(const struct event_orders *orders, uint64_t now_ns)

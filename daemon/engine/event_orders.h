@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/fault.h"
+#include "engine/service_sampling.h"
 #include "pilotlight/event.h"
 
 #include <stdbool.h>
@@ -23,15 +24,15 @@ int event_orders_open(const char *path, const uint8_t boot_id[16], uint64_t serv
 	struct event_orders **ret_orders, struct fault *fault);
 void event_orders_close(struct event_orders *orders);
 
-/* Turns the sources of the mask on until then (CLOCK_MONOTONIC). `periods` are in their units. */
-void event_orders_enable(struct event_orders *orders, uint32_t sources,
-	const uint64_t periods[PILOTLIGHT_SOURCES], uint64_t until_ns);
+/* Turns what is to be sampled on until then (CLOCK_MONOTONIC). */
+void event_orders_enable(
+	struct event_orders *orders, const struct service_sampling *sampling, uint64_t until_ns);
 /* Turns them off. */
 void event_orders_disable(struct event_orders *orders, uint32_t sources);
 
-/* Which are on at that time, with their periods; 0 for others. */
-uint32_t event_orders_sources(const struct event_orders *orders, uint64_t now_ns,
-	uint64_t ret_periods[PILOTLIGHT_SOURCES]);
+/* What is on at that time. */
+void event_orders_sampling(
+	const struct event_orders *orders, uint64_t now_ns, struct service_sampling *ret_sampling);
 /* Until when a source is on, CLOCK_MONOTONIC; 0: it is not. */
 uint64_t event_orders_until_ns(
 	const struct event_orders *orders, enum pilotlight_source source, uint64_t now_ns);

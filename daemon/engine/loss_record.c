@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "base/log.h"
 #include "store/store.h"
 
@@ -25,6 +26,8 @@ struct loss_record {
 	uint64_t bytes; /* of this struct: accounts may have grown */
 	uint8_t boot_id[16];
 	uint64_t service, engines, lost_samples;
+	/* Of the sources from PILOTLIGHT_SOURCE_COUNTED on. */
+	char events[PILOTLIGHT_COUNTED_EVENTS][PILOTLIGHT_EVENT_NAME_BYTES];
 	uint64_t current; /* the valid one of the two; the other is written next */
 	struct totals totals[2];
 };
@@ -121,8 +124,23 @@ bool loss_record_needs_history(
 		.until_ns = totals->closed_until_ns,
 	};
 	memcpy(ret_sealed->boot_id, record->boot_id, sizeof(ret_sealed->boot_id));
+	memcpy(ret_sealed->events, record->events, sizeof(ret_sealed->events));
 	/* 0: the last engine never began a window, so the history has none of it. */
 	return has_fired(&open) && totals->closed_until_ns > 0;
+}
+
+/* Finds the source of an event, also of one that a user has named. */
+static bool find_source(const struct loss_record_sealed *sealed, const char *event,
+	enum pilotlight_source *ret_source)
+{
+	if (event_source_index(event, ret_source))
+		return true;
+	for (unsigned i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
+		if (*event && strncmp(event, sealed->events[i], sizeof(sealed->events[i])) == 0) {
+			*ret_source = (enum pilotlight_source)(PILOTLIGHT_SOURCE_COUNTED + i);
+			return true;
+		}
+	return false;
 }
 
 static int add_sealed(void *context, const struct store_window_line *line)
@@ -131,8 +149,8 @@ static int add_sealed(void *context, const struct store_window_line *line)
 	uint64_t end_ns = line->monotonic_ns + (line->end_ns - line->start_ns);
 	enum pilotlight_source source;
 
-	/* No engine of this version sealed a window of another event. What lives is not counted. */
-	if (!event_source_index(line->event, &source) || event_sources[source].is_live ||
+	/* The last engine sealed no window of another event. What lives is not counted. */
+	if (!find_source(sealed, line->event, &source) || event_sources[source].is_live ||
 		line->monotonic_ns < sealed->since_ns ||
 		memcmp(line->boot_id, sealed->boot_id, sizeof(line->boot_id)) != 0)
 		return 0;
@@ -169,6 +187,28 @@ static void write_totals(struct loss_record *record, const struct totals *totals
 
 	record->totals[next] = *totals;
 	__atomic_store_n(&record->current, next, __ATOMIC_RELEASE);
+}
+
+uint32_t loss_record_name_events(struct loss_record *record,
+	const struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS])
+{
+	struct totals totals = *current_totals(record);
+	uint32_t renamed = 0;
+
+	for (unsigned i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++) {
+		unsigned source = PILOTLIGHT_SOURCE_COUNTED + i;
+
+		if (strncmp(record->events[i], counted[i].name, sizeof(record->events[i])) == 0)
+			continue;
+		renamed |= 1U << source;
+		totals.drained.of[source] = totals.closed.of[source] = (struct accounts){ 0 };
+	}
+	/* The counts go first: a killed engine must not leave them to another event. */
+	if (renamed)
+		write_totals(record, &totals);
+	for (unsigned i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
+		memcpy(record->events[i], counted[i].name, sizeof(record->events[i]));
+	return renamed;
 }
 
 /* Subtracts from `lost` the windows that the history holds. Returns until when it has windows. */

@@ -30,6 +30,7 @@
 
 #include "base/fault.h"
 #include "drain/accounts.h"
+#include "pilotlight/counted_event.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,11 +58,20 @@ struct loss_record_beginning {
 /* The last engine's windows that the history holds and the record does not list as closed. */
 struct loss_record_sealed {
 	uint8_t boot_id[16];
+	char events[PILOTLIGHT_COUNTED_EVENTS][PILOTLIGHT_EVENT_NAME_BYTES];
 	uint64_t since_ns; /* CLOCK_MONOTONIC */
 	int error;	   /* -errno of reading; `accounts` and `until_ns` are not valid then */
 	struct source_accounts accounts;
 	uint64_t until_ns; /* the end of the last one, CLOCK_MONOTONIC */
 };
+
+/*
+ * Says which events the sources from PILOTLIGHT_SOURCE_COUNTED on are of, from this engine on. If a
+ * source was of another event before, what was lost of that is forgotten. Returns a bit mask of 1
+ * << enum pilotlight_source of those sources. Call it before all functions below.
+ */
+uint32_t loss_record_name_events(struct loss_record *record,
+	const struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS]);
 
 /*
  * Returns whether the history must be read before loss_record_begin(), that is, whether the record

@@ -93,6 +93,9 @@ int pipeline_open(const struct pipeline_settings *settings, struct pipeline **re
 	if (r < 0)
 		return r;
 	pipeline->settings.capture.rate_hz = capture_rate_hz(pipeline->capture);
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (*capture_missing(pipeline->capture, i))
+			pipeline->settings.capture.sources &= ~(1U << i);
 	r = pipeline_open_stages(pipeline);
 	if (r == 0)
 		r = pipeline_open_polling(pipeline);

@@ -191,6 +191,8 @@ uint64_t pipeline_drains(const struct pipeline *pipeline);
 uint32_t pipeline_rate_hz(const struct pipeline *pipeline);
 const char *pipeline_event_name(const struct pipeline *pipeline);
 uint32_t pipeline_sources(const struct pipeline *pipeline); /* as in capture_settings */
+/* See capture_missing(): such sources are left out. */
+const char *pipeline_missing(const struct pipeline *pipeline, enum pilotlight_source source);
 /* What a sample stands for; 0: the source is off. */
 uint64_t pipeline_period_ns(const struct pipeline *pipeline, enum pilotlight_source source);
 uint32_t pipeline_cpu_count(const struct pipeline *pipeline);

@@ -90,6 +90,11 @@ uint32_t pipeline_sources(const struct pipeline *pipeline)
 	return pipeline->settings.capture.sources;
 }
 
+const char *pipeline_missing(const struct pipeline *pipeline, enum pilotlight_source source)
+{
+	return capture_missing(pipeline->capture, source);
+}
+
 uint64_t pipeline_period_ns(const struct pipeline *pipeline, enum pilotlight_source source)
 {
 	const struct capture_settings *settings = &pipeline->settings.capture;

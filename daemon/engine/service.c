@@ -65,12 +65,16 @@ static int start(struct service *service, struct fault *fault)
 		return r;
 	/* Record this at once: if this engine is killed, nothing else knows of these losses. */
 	pipeline_left_behind(service->pipeline, &left_behind);
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (service->renamed_sources & 1U << i)
+			left_behind.of[i] = (struct accounts){ 0 };
 	begin_loss_record(service, &left_behind, &beginning);
 	service->engines = beginning.engines;
 	service->lost_samples = beginning.lost_samples;
 	service->closed_until_ns =
 		pipeline_add_lost(service->pipeline, &beginning.lost, beginning.closed_until_ns);
 	service_record_losses(service);
+	service_log_missing(service);
 	service->started_ns = clock_realtime_ns();
 	rate_governor_init(&service->governor, (uint32_t)service->settings.config.frequency_hz,
 		service->settings.config.max_cost_ppm);
@@ -135,8 +139,7 @@ static bool has_same_sampling(
 	service_settings_choice(was, &choice_was);
 	service_settings_choice(is, &choice);
 
-	return before->sources == after->sources &&
-	       memcmp(before->periods, after->periods, sizeof(after->periods)) == 0 &&
+	return service_sampling_equals(&before->sampling, &after->sampling) &&
 	       cgroup_choice_equals(&choice_was, &choice) &&
 	       was->frequency_hz == is->frequency_hz && was->kernel_stacks == is->kernel_stacks &&
 	       strcmp(was->event, is->event) == 0 &&

@@ -4,9 +4,11 @@
 #include "base/event_source.h"
 #include "base/log.h"
 #include "base/time_text.h"
+#include "config/config_events.h"
 #include "engine/service_state.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The answer leaves first. */
@@ -15,80 +17,171 @@
 #define FOR_NS_MIN ((uint64_t)NSEC_PER_SEC)
 #define FOR_NS_MAX (24ULL * 3600 * NSEC_PER_SEC)
 
-static uint32_t configured_sources(const struct service *service)
+static void read_configured(const struct service *service, struct service_sampling *ret_sampling)
 {
-	uint64_t periods[PILOTLIGHT_SOURCES];
-
-	return service_settings_sources(&service->settings.config, periods);
+	service_settings_sampling(&service->settings.config, ret_sampling);
 }
 
-static int check_source(const struct service *service, const struct api_event_order *order,
+static int refuse_configured(const char *name, struct fault *fault)
+{
+	return fault_set(fault, -EPERM,
+		"'%s' is on by the configuration: change pilotlight.conf(5) and reload", name);
+}
+
+static int refuse_unlisted(const char *name, struct fault *fault)
+{
+	return fault_set(fault, -EPERM,
+		"'%s' may not be turned on: add it to AllowEvents= in [Sampling] of "
+		"pilotlight.conf(5) and reload",
+		name);
+}
+
+static int check_period(const char *name, const struct event_source *source, uint64_t period,
+	uint64_t least, struct fault *fault)
+{
+	if (period == 0 || (period >= least && period <= source->greatest_period))
+		return 0;
+	return fault_set(fault, -EINVAL,
+		"the period of '%s' is out of range: ask for %llu to %llu %s", name,
+		(unsigned long long)least, (unsigned long long)source->greatest_period,
+		source->unit);
+}
+
+/* What service and order say of the events that an order names. */
+struct judgement {
+	struct service_sampling configured, ordered; /* what is on already */
+	struct config_events allowed;
+	struct service_sampling wanted; /* what the order turns on or off */
+};
+
+static int judge_source(struct judgement *judgement, const struct api_event_order *order,
 	enum pilotlight_source i, struct fault *fault)
 {
 	const struct event_source *source = &event_sources[i];
-	uint32_t allowed = config_allowed_events(&service->settings.config);
-	uint64_t least = service_settings_least_period(i);
+	uint64_t least = judgement->allowed.periods[i] ? judgement->allowed.periods[i]
+						       : service_settings_least_period(i);
 
-	if (configured_sources(service) & 1U << i)
-		return fault_set(fault, -EPERM,
-			"'%s' is on by the configuration: change pilotlight.conf(5) and reload",
-			source->name);
+	if (judgement->configured.sources & 1U << i)
+		return refuse_configured(source->name, fault);
+	judgement->wanted.sources |= 1U << i;
 	if (!order->is_on)
 		return 0;
 	if (source->service_period == 0)
 		return fault_set(fault, -EINVAL,
 			"the service cannot sample '%s': use `pilotlight record -e %s`",
 			source->name, source->name);
-	if (!(allowed & 1U << i))
-		return fault_set(fault, -EPERM,
-			"'%s' may not be turned on: add it to AllowEvents= in [Sampling] of "
-			"pilotlight.conf(5) and reload",
-			source->name);
-	if (order->period && (order->period < least || order->period > source->greatest_period))
-		return fault_set(fault, -EINVAL,
-			"the period of '%s' is out of range: ask for %llu to %llu %s", source->name,
-			(unsigned long long)least, (unsigned long long)source->greatest_period,
-			source->unit);
-	return 0;
+	if (!(judgement->allowed.sources & 1U << i))
+		return refuse_unlisted(source->name, fault);
+	judgement->wanted.periods[i] = order->period			? order->period
+				       : least > source->service_period ? least
+									: source->service_period;
+	return check_period(source->name, source, order->period, least, fault);
 }
 
-static int check(const struct service *service, const struct api_event_order *order,
-	uint32_t sources, struct fault *fault)
+/* NULL: AllowEvents= does not have it. */
+static const struct counted_limit *find_allowed(
+	const struct config_events *allowed, const struct pilotlight_counted_event *event)
 {
+	for (size_t i = 0; i < allowed->counted_count; i++)
+		if (memcmp(&allowed->counted[i].event, event, sizeof(*event)) == 0)
+			return &allowed->counted[i];
+	return NULL;
+}
+
+/* PILOTLIGHT_SOURCES: all places are taken. */
+static enum pilotlight_source free_place(const struct judgement *judgement)
+{
+	const uint32_t taken = judgement->configured.sources | judgement->ordered.sources |
+			       judgement->wanted.sources;
+
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_COUNTED;
+		i <= PILOTLIGHT_SOURCE_COUNTED_LAST; i++)
+		if (!(taken & 1U << i))
+			return i;
+	return PILOTLIGHT_SOURCES;
+}
+
+/* An event of perf, or a tracepoint. */
+static int judge_counted(struct judgement *judgement, const struct api_event_order *order,
+	const struct pilotlight_counted_event *event, struct fault *fault)
+{
+	enum pilotlight_source place = service_sampling_find(&judgement->ordered, event->name);
+	const struct counted_limit *limit = find_allowed(&judgement->allowed, event);
+
+	if (service_sampling_find(&judgement->configured, event->name) != PILOTLIGHT_SOURCES)
+		return refuse_configured(event->name, fault);
+	if (!order->is_on) {
+		judgement->wanted.sources |= place < PILOTLIGHT_SOURCES ? 1U << place : 0;
+		return 0;
+	}
+	if (!limit)
+		return refuse_unlisted(event->name, fault);
+	if (place == PILOTLIGHT_SOURCES)
+		place = service_sampling_find(&judgement->wanted, event->name);
+	if (place == PILOTLIGHT_SOURCES)
+		place = free_place(judgement);
+	if (place == PILOTLIGHT_SOURCES)
+		return fault_set(fault, -EBUSY,
+			"there is no room for '%s': at most %d events of perf can be on at a time",
+			event->name, PILOTLIGHT_COUNTED_EVENTS);
+	judgement->wanted.sources |= 1U << place;
+	judgement->wanted.periods[place] = order->period ? order->period : limit->least_period;
+	judgement->wanted.counted[place - PILOTLIGHT_SOURCE_COUNTED] = *event;
+	return check_period(
+		event->name, &event_sources[place], order->period, limit->least_period, fault);
+}
+
+static int judge(const struct service *service, const struct api_event_order *order,
+	struct service_sampling *ret_wanted, struct fault *fault)
+{
+	const uint32_t sources = order->sources & ~(1U << PILOTLIGHT_SOURCE_CPU);
+	struct judgement judgement = { .wanted = { .sources = 0 } };
 	int r = 0;
 
-	if (sources == 0)
+	if (sources == 0 && order->counted_count == 0)
 		return fault_set(fault, -EINVAL, "'cpu' is always on: name another event");
 	if (order->is_on && (order->for_ns < FOR_NS_MIN || order->for_ns > FOR_NS_MAX))
 		return fault_set(fault, -EINVAL, "the time is out of range: ask for 1s to 1d");
+	read_configured(service, &judgement.configured);
+	event_orders_sampling(service->orders, clock_monotonic_ns(), &judgement.ordered);
+	config_events_read_allowed(&service->settings.config, &judgement.allowed);
 	for (enum pilotlight_source i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
 		if (sources & 1U << i)
-			r = check_source(service, order, i, fault);
+			r = judge_source(&judgement, order, i, fault);
+	for (size_t i = 0; r == 0 && i < order->counted_count; i++)
+		r = judge_counted(&judgement, order, &order->counted[i], fault);
+	if (r == 0)
+		*ret_wanted = judgement.wanted;
 	return r;
 }
 
-static void log_order(const struct api_event_order *order, uint32_t sources)
+static void log_event_order(const struct api_event_order *order, const char *name)
 {
 	char duration[TIME_TEXT_BYTES];
 
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		if (!(sources & 1U << i))
-			continue;
-		if (order->is_on)
-			log_info("a client turns the event %s on for %s", event_sources[i].name,
-				time_text_format_duration(order->for_ns, duration));
-		else
-			log_info("a client turns the event %s off", event_sources[i].name);
-	}
+	if (order->is_on)
+		log_info("a client turns the event %s on for %s", name,
+			time_text_format_duration(order->for_ns, duration));
+	else
+		log_info("a client turns the event %s off", name);
+}
+
+static void log_order(const struct api_event_order *order)
+{
+	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (order->sources & 1U << i)
+			log_event_order(order, event_sources[i].name);
+	for (size_t i = 0; i < order->counted_count; i++)
+		log_event_order(order, order->counted[i].name);
 }
 
 /* Is there memory for them? The next engine would drop them otherwise. */
-static int check_memory(const struct service *service, uint32_t sources,
-	const uint64_t periods[PILOTLIGHT_SOURCES], struct fault *fault)
+static int check_memory(
+	const struct service *service, const struct service_sampling *wanted, struct fault *fault)
 {
 	struct service_settings settings = service->settings;
 	struct fault cause = { 0 };
-	int r = service_settings_order(&settings, sources, periods, &cause);
+	int r = service_settings_order(&settings, wanted, &cause);
 
 	return r < 0 ? fault_set(fault, r, "there is not enough memory: [Memory] MaxBytes: %.400s",
 			       cause.text)
@@ -98,58 +191,84 @@ static int check_memory(const struct service *service, uint32_t sources,
 int service_order_events(void *context, const struct api_event_order *order, struct fault *fault)
 {
 	struct service *service = context;
-	uint32_t sources = order->sources & ~(1U << PILOTLIGHT_SOURCE_CPU), before;
-	uint64_t periods[PILOTLIGHT_SOURCES], periods_before[PILOTLIGHT_SOURCES];
+	struct service_sampling wanted, before, after;
 	uint64_t now_ns = clock_monotonic_ns();
-	int r = check(service, order, sources, fault);
+	int r = judge(service, order, &wanted, fault);
 
+	if (r == 0 && order->is_on)
+		r = check_memory(service, &wanted, fault);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		periods[i] = order->period ? order->period : event_sources[i].service_period;
+	log_order(order);
+	event_orders_sampling(service->orders, now_ns, &before);
 	if (order->is_on)
-		r = check_memory(service, sources, periods, fault);
-	if (r < 0)
-		return r;
-	log_order(order, sources);
-	before = event_orders_sources(service->orders, now_ns, periods_before);
-	if (order->is_on)
-		event_orders_enable(service->orders, sources, periods, now_ns + order->for_ns);
+		event_orders_enable(service->orders, &wanted, now_ns + order->for_ns);
 	else
-		event_orders_disable(service->orders, sources);
+		event_orders_disable(service->orders, wanted.sources);
+	event_orders_sampling(service->orders, now_ns, &after);
 	/* A new end alone needs no new engine. */
-	if (event_orders_sources(service->orders, now_ns, periods) != before ||
-		memcmp(periods, periods_before, sizeof(periods)) != 0)
+	if (!service_sampling_equals(&before, &after))
 		service->renew_ns = now_ns + ANSWER_NS;
 	return 0;
 }
 
+/* Those that the configuration, which may have changed since, does not allow, or samples itself. */
+static uint32_t stale_sources(
+	const struct service_settings *settings, const struct service_sampling *ordered)
+{
+	struct config_events allowed;
+	uint32_t stale = 0;
+
+	config_events_read_allowed(&settings->config, &allowed);
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		const struct pilotlight_counted_event *event;
+
+		if (!(ordered->sources & 1U << i))
+			continue;
+		if (!event_source_is_counted(i)) {
+			stale |= allowed.sources & 1U << i ? 0 : 1U << i;
+			continue;
+		}
+		event = &ordered->counted[i - PILOTLIGHT_SOURCE_COUNTED];
+		if (!find_allowed(&allowed, event) || settings->sampling.sources & 1U << i ||
+			service_sampling_find(&settings->sampling, event->name) !=
+				PILOTLIGHT_SOURCES)
+			stale |= 1U << i;
+	}
+	return stale;
+}
+
 void service_apply_orders(const struct service *service, struct service_settings *settings)
 {
-	uint64_t periods[PILOTLIGHT_SOURCES];
-	uint32_t sources = event_orders_sources(service->orders, clock_monotonic_ns(), periods);
-	uint32_t allowed = config_allowed_events(&settings->config);
+	struct service_sampling ordered;
 	struct fault fault = { 0 };
+	uint32_t stale;
 
-	/* The configuration may have changed since. */
-	event_orders_disable(service->orders, sources & ~allowed);
-	if (service_settings_order(settings, sources & allowed, periods, &fault) == 0)
+	event_orders_sampling(service->orders, clock_monotonic_ns(), &ordered);
+	stale = stale_sources(settings, &ordered);
+	event_orders_disable(service->orders, stale);
+	ordered.sources &= ~stale;
+	if (service_settings_order(settings, &ordered, &fault) == 0)
 		return;
 	log_error("%s; continuing without the events that were turned on", fault.text);
-	event_orders_disable(service->orders, sources);
+	event_orders_disable(service->orders, ordered.sources);
 }
 
 /* Which of its events were turned on by orders? */
 static uint32_t ordered_sources(const struct service *service)
 {
-	return service->settings.sources & ~configured_sources(service);
+	struct service_sampling configured;
+
+	read_configured(service, &configured);
+	return service->settings.sampling.sources & ~configured.sources;
 }
 
 static bool has_ended(const struct service *service, uint64_t now_ns)
 {
-	uint64_t periods[PILOTLIGHT_SOURCES];
+	struct service_sampling ordered;
 
-	return ordered_sources(service) & ~event_orders_sources(service->orders, now_ns, periods);
+	event_orders_sampling(service->orders, now_ns, &ordered);
+	return ordered_sources(service) & ~ordered.sources;
 }
 
 void service_run_orders(struct service *service)
@@ -176,14 +295,43 @@ void service_drop_orders(struct service *service)
 	event_orders_disable(service->orders, ~0U);
 }
 
+static const char *event_name(const struct service *service, enum pilotlight_source source)
+{
+	return event_source_is_counted(source)
+		       ? service->settings.sampling.counted[source - PILOTLIGHT_SOURCE_COUNTED].name
+		       : event_sources[source].name;
+}
+
+void service_log_missing(const struct service *service)
+{
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
+		if (service->settings.sampling.sources & 1U << i &&
+			*pipeline_missing(service->pipeline, i))
+			log_warning("cannot sample %s: %s; continuing without it",
+				event_name(service, i), pipeline_missing(service->pipeline, i));
+}
+
 void service_fill_events(const struct service *service, struct service_status *status)
 {
 	uint64_t now_ns = clock_monotonic_ns(), today_ns = clock_realtime_ns();
+	struct config_events allowed;
 
-	status->allowed_events = config_allowed_events(&service->settings.config);
+	config_events_read_allowed(&service->settings.config, &allowed);
+	status->allowed_events = allowed.sources;
+	status->wanted_sources = service->settings.sampling.sources;
+	for (size_t i = 0; i < allowed.counted_count && i < SERVICE_STATUS_COUNTED_MAX; i++)
+		(void)snprintf(status->allowed_counted[status->allowed_counted_count++],
+			PILOTLIGHT_EVENT_NAME_BYTES, "%s", allowed.counted[i].event.name);
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
 		uint64_t until_ns = event_orders_until_ns(service->orders, i, now_ns);
 
+		(void)snprintf(status->missing[i], sizeof(status->missing[i]), "%s",
+			pipeline_missing(service->pipeline, i));
 		status->ordered_until_ns[i] = until_ns ? today_ns + (until_ns - now_ns) : 0;
+		if (event_source_is_counted(i))
+			(void)snprintf(status->counted[i - PILOTLIGHT_SOURCE_COUNTED],
+				PILOTLIGHT_EVENT_NAME_BYTES, "%s",
+				service->settings.sampling.counted[i - PILOTLIGHT_SOURCE_COUNTED]
+					.name);
 	}
 }

@@ -6,6 +6,7 @@
 #include "base/hex.h"
 #include "base/log.h"
 #include "broker/start_time.h"
+#include "capture/event_name.h"
 #include "engine/service_receiver.h"
 #include "export/profile_format.h"
 #include "extract/code_instruction.h"
@@ -213,6 +214,7 @@ static int give_up_privileges(struct service *service, struct fault *fault)
 		{ "/proc/self/maps", .is_written = false }, /* location of the vdso */
 		/* libbpf reads the list of CPUs. */
 		{ "/sys/devices/system/cpu", .is_written = false },
+		{ EVENT_NAME_PMU, .is_written = false }, /* names of events, for reloading */
 	};
 	int r;
 
@@ -292,6 +294,17 @@ static int open_spools(struct service *service, struct fault *fault)
 		     : 0;
 }
 
+/* Events of perf come and go by name, so sinks do not get them. */
+static uint32_t pushed_sources(const struct service *service)
+{
+	uint32_t sources = 0;
+
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (!event_source_is_counted(i))
+			sources |= service->settings.sampling.sources & 1U << i;
+	return sources;
+}
+
 static int open_push(struct service *service)
 {
 	const struct config *config = &service->settings.config;
@@ -301,7 +314,7 @@ static int open_push(struct service *service)
 		.broker = service->broker,
 		.history = service->settings.history,
 		.symbol_cache = service->settings.symbol_cache,
-		.sources = service->settings.sources,
+		.sources = pushed_sources(service),
 		.catch_up_ns = CATCH_UP_NS_MAX,
 	};
 
@@ -360,7 +373,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 			.wants_kernel = settings->config.kernel_stacks,
 			.map_budget_bytes = shares->map_bytes,
 			.unwind_budget_bytes = shares->unwind_bytes,
-			.sources = settings->sources,
+			.sources = settings->sampling.sources,
 		},
 		.broker = service->broker,
 		.capture_fd = ENGINE_CAPTURE_FD,
@@ -381,7 +394,10 @@ static int open_pipeline(struct service *service, struct fault *fault)
 		.drained_context = service,
 	};
 
-	memcpy(options.capture.periods, settings->periods, sizeof(settings->periods));
+	memcpy(options.capture.periods, settings->sampling.periods,
+		sizeof(options.capture.periods));
+	memcpy(options.capture.counted, settings->sampling.counted,
+		sizeof(options.capture.counted));
 	memory_shares_process_limits(shares, &processes);
 	memory_shares_binary_limits(shares, &binaries);
 	memory_shares_cgroup_limits(shares, &cgroups);
@@ -491,6 +507,8 @@ int service_open(struct service *service, const struct engine_options *options, 
 	if (r < 0)
 		return r;
 	service_apply_orders(service, &service->settings);
+	service->renamed_sources =
+		loss_record_name_events(service->loss_record, service->settings.sampling.counted);
 	/* Read files now that are out of reach afterwards. */
 	read_token(service, listeners, count);
 	check_sockets(service, listeners, count);

@@ -8,6 +8,7 @@
 #include "capture/capture_session.h"
 #include "capture/cpu_list.h"
 #include "config/bearer_token.h"
+#include "config/config_events.h"
 #include "config/memory_limit.h"
 #include "serve/http_server.h"
 #include "supervise/service_folders.h"
@@ -129,12 +130,14 @@ static int share_memory(const struct config *config, uint32_t sources,
 int service_settings_check(const struct config *config, struct fault *fault)
 {
 	const char *token_file = config->bearer_token_file;
-	uint64_t periods[PILOTLIGHT_SOURCES];
+	struct service_sampling sampling;
 	char token[BEARER_TOKEN_BYTES];
 	struct memory_shares shares;
 	struct fault cause = { 0 };
-	int r = share_memory(config, service_settings_sources(config, periods), &shares, &cause);
+	int r;
 
+	service_settings_sampling(config, &sampling);
+	r = share_memory(config, sampling.sources, &shares, &cause);
 	if (r < 0)
 		return fault_set(fault, r, "[Memory] MaxBytes: %.400s", cause.text);
 	/* Only the service itself has its credentials; any user may check the rest. */
@@ -211,8 +214,9 @@ int service_settings_load(const char *config_path, bool is_confined,
 	if (r == 0) {
 		limit_rate(&settings.config);
 		settings.memory_budget = memory_budget(&settings.config);
-		settings.sources = service_settings_sources(&settings.config, settings.periods);
-		r = share_memory(&settings.config, settings.sources, &settings.shares, fault);
+		service_settings_sampling(&settings.config, &settings.sampling);
+		r = share_memory(
+			&settings.config, settings.sampling.sources, &settings.shares, fault);
 	}
 	if (r < 0) {
 		service_settings_done(&settings);
@@ -229,31 +233,53 @@ enum capture_event service_settings_event(const struct config *config)
 	return strcmp(config->event, "cpu-clock") == 0 ? CAPTURE_EVENT_CLOCK : CAPTURE_EVENT_AUTO;
 }
 
-uint32_t service_settings_sources(
-	const struct config *config, uint64_t ret_periods[PILOTLIGHT_SOURCES])
+/* By the keys that an event has of its own. */
+static uint32_t sources_by_key(const struct config *config)
 {
 	uint32_t sources = 1U << PILOTLIGHT_SOURCE_CPU;
 
-	memset(ret_periods, 0, PILOTLIGHT_SOURCES * sizeof(*ret_periods));
-	if (config->off_cpu) {
-		sources |= 1U << PILOTLIGHT_SOURCE_OFFCPU;
-		ret_periods[PILOTLIGHT_SOURCE_OFFCPU] = config->off_cpu_period_ns;
-	}
-	if (config->run_queue) {
-		sources |= 1U << PILOTLIGHT_SOURCE_RUNQUEUE;
-		ret_periods[PILOTLIGHT_SOURCE_RUNQUEUE] = config->run_queue_period_ns;
-	}
-	if (config->faults) {
-		sources |= 1U << PILOTLIGHT_SOURCE_FAULTS;
-		ret_periods[PILOTLIGHT_SOURCE_FAULTS] = config->faults_period;
-	}
-	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		if (!config->kernel_memory || !event_source_is_kmem(i))
-			continue;
-		sources |= 1U << i;
-		ret_periods[i] = config->kernel_memory_period;
-	}
+	sources |= (uint32_t)config->off_cpu << PILOTLIGHT_SOURCE_OFFCPU;
+	sources |= (uint32_t)config->run_queue << PILOTLIGHT_SOURCE_RUNQUEUE;
+	sources |= (uint32_t)config->faults << PILOTLIGHT_SOURCE_FAULTS;
+	for (enum pilotlight_source i = 0; config->kernel_memory && i < PILOTLIGHT_SOURCES; i++)
+		sources |= event_source_is_kmem(i) ? 1U << i : 0;
 	return sources;
+}
+
+static uint64_t period_by_key(const struct config *config, enum pilotlight_source source)
+{
+	switch (source) {
+	case PILOTLIGHT_SOURCE_CPU:
+		return 0;
+	case PILOTLIGHT_SOURCE_OFFCPU:
+		return config->off_cpu_period_ns;
+	case PILOTLIGHT_SOURCE_RUNQUEUE:
+		return config->run_queue_period_ns;
+	case PILOTLIGHT_SOURCE_FAULTS:
+		return config->faults_period;
+	default:
+		return event_source_is_kmem(source) ? config->kernel_memory_period
+						    : event_sources[source].service_period;
+	}
+}
+
+void service_settings_sampling(const struct config *config, struct service_sampling *ret_sampling)
+{
+	struct service_sampling sampling = { .sources = sources_by_key(config) };
+	struct config_events events;
+
+	config_events_read(config, &events);
+	sampling.sources |= events.sources;
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (sampling.sources & 1U << i)
+			sampling.periods[i] =
+				events.periods[i] ? events.periods[i] : period_by_key(config, i);
+	for (size_t i = 0; i < events.counted_count && i < PILOTLIGHT_COUNTED_EVENTS; i++) {
+		sampling.sources |= 1U << (PILOTLIGHT_SOURCE_COUNTED + i);
+		sampling.periods[PILOTLIGHT_SOURCE_COUNTED + i] = events.counted[i].least_period;
+		sampling.counted[i] = events.counted[i].event;
+	}
+	*ret_sampling = sampling;
 }
 
 void service_settings_choice(const struct config *config, struct cgroup_choice *ret_choice)
@@ -268,19 +294,25 @@ void service_settings_choice(const struct config *config, struct cgroup_choice *
 		(void)cgroup_choice_add(ret_choice, config->exclude.items[i], true, &fault);
 }
 
-int service_settings_order(struct service_settings *settings, uint32_t sources,
-	const uint64_t periods[PILOTLIGHT_SOURCES], struct fault *fault)
+int service_settings_order(struct service_settings *settings,
+	const struct service_sampling *ordered, struct fault *fault)
 {
-	uint32_t added = sources & ~settings->sources;
+	struct service_sampling *sampling = &settings->sampling;
+	uint32_t added = ordered->sources & ~sampling->sources;
 	int r = share_memory(
-		&settings->config, settings->sources | added, &settings->shares, fault);
+		&settings->config, sampling->sources | added, &settings->shares, fault);
 
 	if (r < 0)
 		return r;
-	settings->sources |= added;
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (added & 1U << i)
-			settings->periods[i] = periods[i];
+	sampling->sources |= added;
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (!(added & 1U << i))
+			continue;
+		sampling->periods[i] = ordered->periods[i];
+		if (event_source_is_counted(i))
+			sampling->counted[i - PILOTLIGHT_SOURCE_COUNTED] =
+				ordered->counted[i - PILOTLIGHT_SOURCE_COUNTED];
+	}
 	return 0;
 }
 
@@ -290,16 +322,39 @@ uint64_t service_settings_least_period(enum pilotlight_source source)
 }
 
 /* An engine may ask for these at any time: only it knows who turned them on, and for how long. */
-static void allow_events(uint32_t sources, struct capture_limits *limits)
+static void allow_events(const struct config_events *events, struct capture_limits *limits)
 {
 	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
 		uint64_t least = service_settings_least_period(i);
 
-		if (!(sources & 1U << i) || event_sources[i].service_period == 0)
+		if (!(events->sources & 1U << i) || event_sources[i].service_period == 0)
 			continue;
+		if (events->periods[i])
+			least = events->periods[i];
 		if (!(limits->sources & 1U << i) || limits->least_periods[i] > least)
 			limits->least_periods[i] = least;
 		limits->sources |= 1U << i;
+	}
+	for (size_t i = 0; i < events->counted_count; i++)
+		if (limits->counted_count < ARRAY_SIZE(limits->counted))
+			limits->counted[limits->counted_count++] = events->counted[i];
+}
+
+/* What the configuration samples. */
+static void allow_sampling(const struct service_sampling *sampling, struct capture_limits *limits)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (!(sampling->sources & 1U << i))
+			continue;
+		if (event_source_is_counted(i)) {
+			limits->counted[limits->counted_count++] = (struct counted_limit){
+				.event = sampling->counted[i - PILOTLIGHT_SOURCE_COUNTED],
+				.least_period = sampling->periods[i],
+			};
+			continue;
+		}
+		limits->sources |= 1U << i;
+		limits->least_periods[i] = sampling->periods[i];
 	}
 }
 
@@ -308,11 +363,11 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 	const unsigned flags = CONFIG_WITHOUT_GROUPS | (config_path ? CONFIG_MUST_EXIST : 0U);
 	struct config_problems problems = { 0 };
 	struct config config = { 0 };
-	uint64_t periods[PILOTLIGHT_SOURCES];
+	struct service_sampling sampling;
+	struct config_events allowed;
 	struct memory_shares shares;
 	struct fault fault = { 0 };
 	char standard[PATH_MAX];
-	uint32_t sources;
 	int r;
 
 	service_settings_config_path(standard);
@@ -322,8 +377,8 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 	r = problems.all > 0 ? -EINVAL : 0;
 	/* What an engine refuses must not limit it: it keeps its configuration. */
 	if (r == 0) {
-		sources = service_settings_sources(&config, periods);
-		r = share_memory(&config, sources, &shares, &fault);
+		service_settings_sampling(&config, &sampling);
+		r = share_memory(&config, sampling.sources, &shares, &fault);
 	}
 	if (r == 0) {
 		*ret_limits = (struct capture_limits){
@@ -333,9 +388,9 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 			.allows_kernel = config.kernel_stacks,
 		};
 		service_settings_choice(&config, &ret_limits->choice);
-		ret_limits->sources = sources;
-		memcpy(ret_limits->least_periods, periods, sizeof(periods));
-		allow_events(config_allowed_events(&config), ret_limits);
+		allow_sampling(&sampling, ret_limits);
+		config_events_read_allowed(&config, &allowed);
+		allow_events(&allowed, ret_limits);
 	}
 	config_problems_done(&problems);
 	config_done(&config);

@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "capture/capture.h"
 #include "config/config.h"
+#include "engine/service_sampling.h"
 #include "steer/memory_shares.h"
 
 #include <limits.h>
@@ -30,9 +31,7 @@ struct service_settings {
 	char debuginfod_urls[4096];  /* separated by blanks */
 	uint64_t memory_budget;
 	struct memory_shares shares;
-	/* What is sampled, by the configuration and by orders; as in struct capture_settings. */
-	uint32_t sources;
-	uint64_t periods[PILOTLIGHT_SOURCES];
+	struct service_sampling sampling; /* by the configuration and by orders */
 };
 
 /* Returns the default path of the configuration. */
@@ -56,13 +55,11 @@ enum capture_event service_settings_event(const struct config *config);
  * Adds sources that the configuration does not have on, and shares the memory anew. Returns 0, or
  * -errno with `fault`: there is not enough memory for them, and nothing was added.
  */
-int service_settings_order(struct service_settings *settings, uint32_t sources,
-	const uint64_t periods[PILOTLIGHT_SOURCES], struct fault *fault);
+int service_settings_order(struct service_settings *settings,
+	const struct service_sampling *ordered, struct fault *fault);
 
-/* What the configuration samples, as in struct capture_settings, and the periods of the sources
- * that are on. */
-uint32_t service_settings_sources(
-	const struct config *config, uint64_t ret_periods[PILOTLIGHT_SOURCES]);
+/* What the configuration samples. */
+void service_settings_sampling(const struct config *config, struct service_sampling *ret_sampling);
 
 /* Include= and Exclude=. */
 void service_settings_choice(const struct config *config, struct cgroup_choice *ret_choice);

@@ -60,6 +60,7 @@ struct service {
 	struct api *api;
 	struct loss_record *loss_record;
 	struct event_orders *orders;
+	uint32_t renamed_sources; /* loss_record_name_events() */
 	/* Written by the writer's thread until history_writer_wait_first() returns true. */
 	struct loss_record_sealed sealed;
 	bool reads_sealed;
@@ -138,6 +139,8 @@ void service_apply_orders(const struct service *service, struct service_settings
 void service_run_orders(struct service *service);
 /* When to call it next; CLOCK_MONOTONIC. */
 uint64_t service_orders_due_ns(const struct service *service);
+/* Warns of events that are wanted, and that the machine cannot sample. */
+void service_log_missing(const struct service *service);
 /* Call if the engine cannot start: ends the orders, which may be the reason. */
 void service_drop_orders(struct service *service);
 void service_fill_events(const struct service *service, struct service_status *status);

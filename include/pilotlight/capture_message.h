@@ -57,6 +57,8 @@ enum pilotlight_capture_operation {
 	PILOTLIGHT_CAPTURE_OPERATIONS, /* one more than the last */
 };
 
+enum { PILOTLIGHT_MISSING_BYTES = 128 };
+
 /* What an allocator's function does. */
 enum pilotlight_heap_function {
 	/* Allocates: by its only argument, and calls no other one, */
@@ -192,11 +194,19 @@ struct pilotlight_capture_answer {
 	 * engine that received them has started; they are then in that engine's own accounts.
 	 */
 	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
+	/*
+	 * Used by PILOTLIGHT_CAPTURE_OPEN, for the service's engine: what the machine lacks for
+	 * each source; "": nothing. A capture without these sources was opened. Of the sources from
+	 * PILOTLIGHT_SOURCE_COUNTED on, for the events of the request.
+	 */
+	char missing[PILOTLIGHT_SOURCES][PILOTLIGHT_MISSING_BYTES];
 	/* What failed and what to do; UTF-8 with a NUL, "" on success. */
 	char fault[512];
 };
 _Static_assert(sizeof(struct pilotlight_capture_answer) ==
 		       16 + sizeof(struct pilotlight_capture_layout) +
 			       sizeof(struct pilotlight_capture_state) +
-			       PILOTLIGHT_SOURCES * sizeof(struct pilotlight_counters) + 512,
+			       PILOTLIGHT_SOURCES * (sizeof(struct pilotlight_counters) +
+							    PILOTLIGHT_MISSING_BYTES) +
+			       512,
 	"padding");

@@ -50,6 +50,24 @@ static void orders_reach_the_engine(void **state)
 	assert_int_equal(engine->orders, 3);
 }
 
+static void events_of_perf_reach_it_by_name(void **state)
+{
+	struct engine *engine = *state;
+
+	start_api(engine, NULL);
+	CHECK_REPLY(engine, post(engine, EVENTS "?enable=cs,faults,sched:sched_switch&period=9"),
+		200, "");
+	assert_int_equal(engine->order.sources, 1 << PILOTLIGHT_SOURCE_FAULTS);
+	assert_int_equal(engine->order.counted_count, 2);
+	assert_string_equal(engine->order.counted[0].name, "context-switches");
+	assert_string_equal(engine->order.counted[1].name, "sched:sched_switch");
+	assert_int_equal(engine->order.period, 9);
+	CHECK_REPLY(
+		engine, post(engine, EVENTS "?enable=cs,offcpu&period=9"), 400, "several units");
+	CHECK_REPLY(engine, post(engine, EVENTS "?enable=r1,r2,r3,r4,r5"), 400, "'r5'");
+	assert_int_equal(engine->orders, 1);
+}
+
 static void wrong_orders_are_refused(void **state)
 {
 	static const struct {
@@ -58,6 +76,7 @@ static void wrong_orders_are_refused(void **state)
 		{ EVENTS, "either 'enable' or 'disable'" },
 		{ EVENTS "?enable=offcpu&disable=cpu", "either 'enable' or 'disable'" },
 		{ EVENTS "?enable=offcpu,nothing", "Unknown event 'nothing'" },
+		{ EVENTS "?enable=usdt:a:b:c", "Unknown event 'usdt:a:b:c'" },
 		{ EVENTS "?enable=offcpu&for=soon", "'soon' is not a duration" },
 		{ EVENTS "?enable=offcpu&period=often", "'often' is not a period" },
 		{ EVENTS "?enable=offcpu&period=0s", "is not a period" },
@@ -105,6 +124,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		WITH_ENGINE(events_are_listed),
 		WITH_ENGINE(orders_reach_the_engine),
+		WITH_ENGINE(events_of_perf_reach_it_by_name),
 		WITH_ENGINE(wrong_orders_are_refused),
 		AS_ROOT_WITH_ENGINE(guests_order_nothing),
 	};

@@ -16,10 +16,19 @@
 /* 2026-11-20 03:10:00 UTC. */
 #define REPORT_NOW_NS 1795144200000000000ULL
 
-/* As if time off CPU, time waiting for a CPU and page faults were sampled, too. */
+/* As if time off CPU, time waiting for a CPU, page faults and a tracepoint were sampled, too, and
+ * locks could not be. */
 static inline void fill_sources(struct service_status *s)
 {
-	s->sources = 7 | 1U << PILOTLIGHT_SOURCE_FAULTS;
+	const enum pilotlight_source execs = PILOTLIGHT_SOURCE_COUNTED + 1;
+
+	s->sources = 7 | 1U << PILOTLIGHT_SOURCE_FAULTS | 1U << execs;
+	s->wanted_sources = s->sources | 1U << PILOTLIGHT_SOURCE_LOCK;
+	(void)snprintf(s->missing[PILOTLIGHT_SOURCE_LOCK], PILOTLIGHT_MISSING_BYTES,
+		"the kernel lacks it");
+	(void)snprintf(s->counted[1], PILOTLIGHT_EVENT_NAME_BYTES, "sched:sched_process_exec");
+	s->periods_ns[execs] = 3;
+	s->by_source.of[execs] = (struct accounts){ .fired = 77, .stored = { 77 } };
 	s->periods_ns[PILOTLIGHT_SOURCE_FAULTS] = 211;
 	s->by_source.of[PILOTLIGHT_SOURCE_FAULTS] = (struct accounts){
 		.fired = 6000, .stored = { 5970 }, .dropped = { [PILOTLIGHT_DROP_BUSY] = 30 }

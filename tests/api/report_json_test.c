@@ -93,7 +93,8 @@ static void sources_have_counts_of_their_own(void **state)
 		"\"stored\":{\"map\":740000,\"ring\":10000},\"dropped\":{\"idle\":0,"
 		"\"filtered\":100,",
 		"\"runqueue\":{\"period_nanoseconds\":2000000,\"fired\":5000,\"lost\":100,",
-		"\"faults\":{\"period_events\":211,\"fired\":6000,\"lost\":30,");
+		"\"faults\":{\"period_events\":211,\"fired\":6000,\"lost\":30,",
+		"\"sched:sched_process_exec\":{\"period_events\":3,\"fired\":77,\"lost\":0,");
 	free(text);
 	report.service.sources = 1;
 	text = write_report(report_write_json, &report);

@@ -177,6 +177,9 @@ static void sources_are_labelled(void **state)
 	EXPECT_PARTS(text, "\npilotlight_source_period_seconds{source=\"cpu\"} 0.010101010\n",
 		"\npilotlight_source_period_seconds{source=\"runqueue\"} 0.002000000\n",
 		"\npilotlight_source_period_events{source=\"faults\"} 211\n",
+		"\npilotlight_source_period_events{source=\"sched:sched_process_exec\"} 3\n",
+		"\npilotlight_source_samples_total{source=\"sched:sched_process_exec\","
+		"outcome=\"stored\"} 77\n",
 		"\npilotlight_source_samples_total{source=\"cpu\",outcome=\"stored\"} 800000\n",
 		"\npilotlight_source_samples_total{source=\"cpu\",outcome=\"idle\"} 200000\n",
 		"\npilotlight_source_samples_total{source=\"offcpu\",outcome=\"stored\"} 750000\n",

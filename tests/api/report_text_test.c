@@ -58,11 +58,14 @@ static void other_sources_are_times(void **state)
 	fill_report(&report);
 	fill_sources(&report.service);
 	text = text_of(&report);
-	EXPECT_PARTS(text, "\n  Samples    800,000 since the start, none lost\n",
+	EXPECT_PARTS(text, "The event lock is on, but cannot be sampled: the kernel lacks it.",
+		"\n  Samples    800,000 since the start, none lost\n",
 		"  Off CPU    2h 5min since the start, none lost; samples of 10ms\n",
 		"  Run queue  10s since the start, 2.0% lost; samples of 2ms\n",
 		"  Faults     1,266,000 faults since the start, 0.500% lost; samples of 211\n"
 		"             faults\n",
+		"  Event      sched:sched_process_exec: 231 events since the start, none lost;\n"
+		"             samples of 3 events\n",
 		"  Names      815 binaries");
 	free(text);
 }
@@ -167,6 +170,7 @@ static void losses_since_the_start_are_problems(void **state)
 
 	fill_report(&report);
 	fill_sources(s);
+	s->wanted_sources = s->sources;
 	s->by_source.of[PILOTLIGHT_SOURCE_OFFCPU].dropped[PILOTLIGHT_DROP_UNREAD] = 8000;
 	s->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] = 100;
 	s->accounts.dropped[PILOTLIGHT_DROP_PROFILE_FULL] = 1000000;

@@ -176,6 +176,43 @@ static void nothing_opens_beyond_the_limits(void **state)
 	assert_int_equal(execute(&session, requests[1], &answer), -EPERM);
 }
 
+/* Only those that the configuration names, each as often as it says. */
+static void named_events_have_limits_of_their_own(void **state)
+{
+	const enum pilotlight_source place = PILOTLIGHT_SOURCE_COUNTED + 1;
+	struct capture_limits limits = { .rate_hz = 99,
+		.counted = { { .event = misses, .least_period = 1000 },
+			{ .event = misses, .least_period = 500 } },
+		.counted_count = 2 };
+	struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_OPEN);
+	struct pilotlight_capture_answer answer;
+	struct capture_session session = { NULL };
+
+	request.map_budget_bytes = request.unwind_budget_bytes = 0;
+	request.wants_kernel = 0;
+	request.stack_slots = 0;
+	request.event = CAPTURE_EVENT_AUTO;
+	request.rate_hz = 99;
+	request.sources |= 1U << place;
+	request.periods[place] = 499;
+	request.counted[1] = misses;
+	capture_session_limit(&session, &limits);
+	assert_int_equal(execute(&session, request, &answer), -EPERM);
+	request.periods[place] = 500;
+	request.counted[1].config = PERF_COUNT_HW_CACHE_REFERENCES;
+	assert_int_equal(execute(&session, request, &answer), -EPERM);
+	request.counted[1] = misses;
+	limits.counted_count = 0;
+	capture_session_limit(&session, &limits);
+	assert_int_equal(execute(&session, request, &answer), -EPERM);
+	assert_non_null(strstr(answer.fault, "does not allow"));
+	/* The source alone says nothing. */
+	limits.sources = 1U << place;
+	limits.least_periods[place] = 1;
+	capture_session_limit(&session, &limits);
+	assert_int_equal(execute(&session, request, &answer), -EPERM);
+}
+
 /* It could break the programs whose heaps it samples. */
 static void heaps_are_for_those_who_asked(void **state)
 {
@@ -223,6 +260,7 @@ int main(void)
 		cmocka_unit_test(unused_fields_must_be_zero),
 		cmocka_unit_test(settings_out_of_range_open_nothing),
 		cmocka_unit_test(nothing_opens_beyond_the_limits),
+		cmocka_unit_test(named_events_have_limits_of_their_own),
 		cmocka_unit_test(heaps_are_for_those_who_asked),
 		cmocka_unit_test(operations_need_an_open_capture),
 	};

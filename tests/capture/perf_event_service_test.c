@@ -70,6 +70,36 @@ static void the_events_of_the_profiler_are_allowed(void **state)
 	assert_int_equal(perf_event_request_check(&request), 0);
 }
 
+static void events_that_a_user_names_are_allowed(void **state)
+{
+	static const struct perf_event_attr named[] = {
+		{ .type = PERF_TYPE_SOFTWARE,
+			.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+			.sample_period = 1 },
+		{ .type = PERF_TYPE_HARDWARE,
+			.config = PERF_COUNT_HW_CACHE_MISSES,
+			.sample_period = 10007,
+			.precise_ip = 2,
+			.sample_type = PERF_SAMPLE_CALLCHAIN,
+			.exclude_kernel = 1,
+			.exclude_hv = 1,
+			.exclude_guest = 1 },
+		{ .type = PERF_TYPE_HW_CACHE, .config = 2, .sample_period = 10007 },
+		{ .type = PERF_TYPE_RAW, .config = 0x1c4, .config1 = 1, .sample_period = 1000 },
+		{ .type = PERF_TYPE_TRACEPOINT, .config = 300, .sample_period = 1 },
+	};
+	struct perf_event_request request = cycles;
+
+	for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
+		request.attr = named[i];
+		request.attr.size = sizeof(request.attr);
+		request.attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED;
+		request.attr.disabled = 1;
+		if (perf_event_request_check(&request) != 0)
+			fail_msg("event %zu is refused", i);
+	}
+}
+
 static void nothing_else_is(void **state)
 {
 	static const struct perf_event_attr others[] = {
@@ -80,8 +110,15 @@ static void nothing_else_is(void **state)
 		{ .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CACHE_MISSES },
 		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_BPF_OUTPUT },
 		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES },
-		/* a period, which no setting of the kernel bounds */
+		/* periods that are too short, or of what counts time */
 		{ .type = PERF_TYPE_HARDWARE, .sample_period = 1 },
+		{ .type = PERF_TYPE_RAW, .sample_period = 999 },
+		{ .type = PERF_TYPE_TRACEPOINT, .config = 1, .sample_period = 2 },
+		{ .type = PERF_TYPE_TRACEPOINT,
+			.config = 1,
+			.sample_period = 1,
+			.sample_type = PERF_SAMPLE_CALLCHAIN },
+		{ .type = PERF_TYPE_BREAKPOINT, .sample_period = 100000 },
 		{ .type = PERF_TYPE_SOFTWARE,
 			.config = PERF_COUNT_SW_CPU_CLOCK,
 			.sample_period = 1 },
@@ -228,6 +265,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_events_of_the_profiler_are_allowed),
+		cmocka_unit_test(events_that_a_user_names_are_allowed),
 		cmocka_unit_test(nothing_else_is),
 		cmocka_unit_test(it_answers_until_the_client_hangs_up),
 		cmocka_unit_test(a_malformed_request_ends_it),

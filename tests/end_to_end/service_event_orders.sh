@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# `pilotlight events enable`: the service samples an event for a time, without its configuration, also beyond an engine.
-# Runs beside others: it judges whether an event is sampled, of a program that sleeps, not how much.
+# Events of the service: by `pilotlight events enable` for a time, also beyond an engine, and by Events=, also events of
+# perf and tracepoints.
+# Runs beside others: it judges whether an event is sampled, of programs that sleep or start, not how much.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -11,7 +12,7 @@ need_service
 need_commands curl
 
 port=$((20000 + $$ % 20000))
-plan 16
+plan 23
 
 configure() {
 	printf '[Sampling]\nMaxCostPercent=50\n%s\n[History]\nWindow=1s\n[Api]\nListen=127.0.0.1:%s\n' "$1" "$port" \
@@ -36,14 +37,14 @@ sleeps() {
 	"$pilotlight" export -e offcpu --from "@$1" ${2:+--to "@$2"} -f folded -o - 2>/dev/null | grep -q '^dozer;'
 }
 
-# For ever, and wakes often.
+# For ever, and wakes often. It starts programs, too.
 cp "$BASH" "$tmp/dozer"
-start "$tmp/dozer" -c 'while :; do read -t 0.05 <> <(:); done'
+start "$tmp/dozer" -c 'while :; do read -t 0.05 <> <(:); /bin/true; done'
 
 configure ''
 check "the service starts" start_service
 if ! "$pilotlight" doctor | grep -q '^  ok *scheduler programs'; then
-	for name in {2..16}; do
+	for name in {2..23}; do
 		skip "$name" "no time off CPU here"
 	done
 	finish
@@ -90,6 +91,57 @@ refuses() {
 check "a short period is refused" refuses "out of range: ask for 1000000" enable offcpu --period 100us
 check "by TCP nobody turns it on without a token" bash -c \
 	'[ "$(curl -s -o /dev/null -w "%{http_code}" -X POST "http://127.0.0.1:$0/api/v1/events?enable=offcpu")" = 403 ]' "$port"
+
+# --- events of perf -------------------------------------------------------------------------------
+
+# has EVENT PATTERN [FROM]: does the history have such a line of the event?
+has_line() {
+	"$pilotlight" export -e "$1" --from "@${3:-$begun}" -f folded -o - 2>/dev/null | grep -q "$2"
+}
+
+not_listed() {
+	refuses "AllowEvents=" enable sched:sched_process_exec
+}
+check "a tracepoint needs to be listed by name" not_listed
+configure 'Events=cs/period=3/ block
+AllowEvents=offcpu sched:sched_process_exec cache-misses'
+kill -HUP "$service_pid"
+is_configured() {
+	is_on context-switches && is_on block
+}
+check "the configuration turns events on by their names" wait_for 60 is_configured
+check "an event of perf is sampled, with stacks" wait_for 60 has_line context-switches '^dozer;.*schedule.*_\[k\]'
+turns_on_a_tracepoint() {
+	"$pilotlight" events enable sched:sched_process_exec --for 10min >"$tmp/turned" && wait_for 60 is_on sched:sched_process_exec &&
+		wait_for 60 has_line sched:sched_process_exec '^true;.*execve'
+}
+check "a tracepoint is turned on for a time" turns_on_a_tracepoint
+tells_names() {
+	"$pilotlight" status | grep -q '^  Event  *sched:sched_process_exec: [0-9]' &&
+		"$pilotlight" events | grep -q '^sched:sched_process_exec *1 *until 20' &&
+		"$pilotlight" events | grep -q '^cache-misses .* off ' &&
+		at_least "$(metric 'pilotlight_source_samples_total{source="context-switches",outcome="stored"}')" 1 &&
+		at_least "$(metric 'pilotlight_source_samples_total{source="sched:sched_process_exec",outcome="stored"}')" 1
+}
+check "status, events and metrics have their names" tells_names
+# Its windows before the kill are no losses, and the next engine goes on.
+survives() {
+	engine=$(role_pids engine)
+	kill -KILL "$engine"
+	tells_names_again() {
+		[ -n "$(role_pids engine)" ] && [ "$(role_pids engine)" != "$engine" ] && tells_names
+	}
+	wait_for 60 tells_names_again && accounts_of_metrics
+}
+check "they survive an engine, and the accounts close" survives
+turns_the_tracepoint_off() {
+	"$pilotlight" events disable sched:sched_process_exec >/dev/null && wait_for 60 not_shown &&
+		refuses "is on by the configuration" disable context-switches
+}
+not_shown() {
+	! "$pilotlight" status | grep -q sched:sched_process_exec && "$pilotlight" status >/dev/null
+}
+check "it is turned off again; what the configuration has on is not" turns_the_tracepoint_off
 
 configure 'AllowEvents=none'
 kill -HUP "$service_pid"

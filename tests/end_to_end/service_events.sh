@@ -58,13 +58,24 @@ need_root
 need_programs
 need_service
 need_commands setpriv systemd-socket-activate pgrep
-plan 6
+plan 7
 refuse_events
 check "without the service's socket it fails, and names it" fails_without_it
 check "systemd listens" listen
-printf '[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+printf '[Sampling]\nEvents=cs sched:sched_process_exec faults\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 check "it starts" start_service
 check "the process that opens events has one capability and a filter" opener_is_confined
 check "samples are stored" samples_arrive
+# Beside it, others sleep and start programs.
+named_events_arrive() {
+	has_both() {
+		"$pilotlight" export -q -e context-switches --last 1min -f folded -o - 2>/dev/null | grep -q . && /bin/true &&
+			"$pilotlight" export -q -e sched:sched_process_exec --last 1min -f folded -o - 2>/dev/null | grep -q '^true;'
+	}
+	wait_for 60 has_both && return
+	note "$("$pilotlight" events; tail -n 5 "$tmp/service.log")"
+	return 1
+}
+check "so are events that the configuration names" named_events_arrive
 check "the process ends when it is idle" opener_ends
 finish

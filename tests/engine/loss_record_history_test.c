@@ -353,12 +353,45 @@ static void failing_allocations_leave_the_whole_loss(void **state)
 
 #define WITH_CLOCKS(test) cmocka_unit_test_setup_teardown(test, make_files, use_true_clocks)
 
+/* Windows of an event that a user named are known by its name. What was of another one is gone. */
+static void named_events_keep_their_accounts(void **state)
+{
+	static const struct pilotlight_counted_event execs[PILOTLIGHT_COUNTED_EVENTS] = {
+		[1] = { .name = "sched:sched_process_exec" },
+	};
+	static const struct pilotlight_counted_event others[PILOTLIGHT_COUNTED_EVENTS] = {
+		[1] = { .name = "cache-misses" },
+	};
+	const unsigned place = PILOTLIGHT_SOURCE_COUNTED + 1;
+	const struct written window = { .at_s = 120, .count = 7, .event = execs[1].name };
+	struct source_accounts drained = { .of = { { 0 } } };
+	struct loss_record_beginning begun;
+	struct loss_record *record = open_written();
+
+	assert_int_equal(loss_record_name_events(record, execs), 1U << place);
+	write_window(&window);
+	/* Seven of the window, its one that was dropped, and nine that no window has. */
+	drained.of[place] = (struct accounts){
+		.fired = 17, .stored = { 16 }, .dropped = { [PILOTLIGHT_DROP_RING_FULL] = 1 }
+	};
+	loss_record_update(record, &drained, &none, SECONDS(120));
+	fake_now_s = 140;
+	assert_int_equal(loss_record_name_events(record, execs), 0);
+	begun = begin_with_history(record, folder);
+	assert_int_equal(begun.lost.of[place].dropped[PILOTLIGHT_DROP_ENGINE], 9);
+	assert_int_equal(loss_record_name_events(record, others), 1U << place);
+	begun = begin_with_history(record, folder);
+	assert_int_equal(begun.lost.of[place].fired, 0);
+	loss_record_close(record);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_in_the_history_are_not_lost),
 		WITH_CLOCKS(each_of_several_kills_is_counted_once),
 		WITH_CLOCKS(each_source_is_subtracted_from_its_own),
+		WITH_CLOCKS(named_events_keep_their_accounts),
 		WITH_CLOCKS(without_a_readable_history_the_record_alone_counts),
 		WITH_CLOCKS(an_unread_window_reduces_no_later_loss),
 		WITH_CLOCKS(failing_allocations_leave_the_whole_loss),

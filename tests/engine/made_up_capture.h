@@ -46,6 +46,7 @@ static struct {
 	unsigned blocked_takes, blocked_pauses; /* that many calls need another one */
 	uint32_t cpus;				/* that are sampled */
 	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
+	uint32_t lacks; /* sources that the machine cannot sample */
 	struct made_up_sample samples[MADE_UP_SAMPLES_MAX]; /* in the maps */
 	size_t sample_count;
 	struct sideband_record *records; /* freed when they are read */
@@ -142,6 +143,12 @@ const struct pilotlight_counters *capture_left_behind(const struct capture *capt
 	return world.left_behind;
 }
 
+const char *capture_missing(const struct capture *capture, enum pilotlight_source source)
+{
+	(void)capture;
+	return world.lacks & 1U << source ? "the kernel lacks it" : "";
+}
+
 int capture_take_blocked(struct capture *capture, uint64_t before_ns)
 {
 	(void)capture;
@@ -159,6 +166,15 @@ int capture_set_probe(struct capture *capture, const struct pilotlight_capture_p
 {
 	(void)capture;
 	(void)probe;
+	return -EOPNOTSUPP;
+}
+
+int capture_set_runtime(
+	struct capture *capture, uint32_t number, const struct pilotlight_runtime *runtime)
+{
+	(void)capture;
+	(void)number;
+	(void)runtime;
 	return -EOPNOTSUPP;
 }
 
@@ -335,6 +351,13 @@ void drain_free(struct drain *drain)
 		return;
 	(void)close(drain->poll_fd);
 	free(drain);
+}
+
+void drain_set_codes(struct drain *drain, drain_code_function function, void *context)
+{
+	(void)drain;
+	(void)function;
+	(void)context;
 }
 
 int drain_poll_fd(const struct drain *drain)

@@ -160,6 +160,25 @@ static void without_time_off_cpu_no_threads_are_taken(void **state)
 	assert_int_equal(world.blocked_takes, 0);
 }
 
+static void what_the_machine_lacks_is_left_out(void **state)
+{
+	struct profile_set profiles;
+	struct fault fault = { 0 };
+	uint64_t monotonic_ns;
+
+	world.lacks = 1U << RUNQUEUE | 1U << PILOTLIGHT_SOURCE_LOCK;
+	open_pipeline_of(1U << RUNQUEUE | 1U << OFFCPU);
+	assert_int_equal(pipeline_sources(pipeline), 1U << CPU | 1U << OFFCPU);
+	assert_int_equal(pipeline_period_ns(pipeline, RUNQUEUE), 0);
+	assert_string_equal(pipeline_missing(pipeline, RUNQUEUE), "the kernel lacks it");
+	assert_string_equal(pipeline_missing(pipeline, OFFCPU), "");
+	cut();
+	assert_int_equal(pipeline_take_window(pipeline, true, &profiles, &monotonic_ns, &fault), 0);
+	assert_non_null(profiles.of[OFFCPU]);
+	assert_null(profiles.of[RUNQUEUE]);
+	profile_set_done(&profiles);
+}
+
 /* As if another engine's settings were in force. */
 static void a_source_that_is_off_is_an_error(void **state)
 {
@@ -213,6 +232,7 @@ int main(void)
 		PIPELINE_TEST(taking_blocked_threads_is_bounded),
 		PIPELINE_TEST(blocked_threads_are_taken_early_too),
 		PIPELINE_TEST(without_time_off_cpu_no_threads_are_taken),
+		PIPELINE_TEST(what_the_machine_lacks_is_left_out),
 		PIPELINE_TEST(a_source_that_is_off_is_an_error),
 		PIPELINE_TEST(losses_belong_to_their_source),
 	};

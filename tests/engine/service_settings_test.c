@@ -134,6 +134,29 @@ static void allowed_sources_are_those_of_the_configuration(void **state)
 	assert_int_equal(limits.choice.count, 0);
 }
 
+static void events_are_limited_by_name(void **state)
+{
+	struct capture_limits limits;
+
+	set_variables(folder);
+	write_config("[Sampling]\nEvents=lock faults/period=31/ cache-misses sched:sched_switch\n"
+		     "AllowEvents=lock/period=200000/ faults cs cache-misses/period=5/\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(limits.sources, 1U << PILOTLIGHT_SOURCE_CPU |
+						 1U << PILOTLIGHT_SOURCE_LOCK |
+						 1U << PILOTLIGHT_SOURCE_FAULTS);
+	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_LOCK], 200000);
+	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_FAULTS], 7);
+	assert_int_equal(limits.counted_count, 4);
+	assert_string_equal(limits.counted[0].event.name, "cache-misses");
+	assert_int_equal(limits.counted[0].least_period, 10007);
+	assert_string_equal(limits.counted[1].event.name, "sched:sched_switch");
+	assert_int_equal(limits.counted[1].least_period, 1);
+	assert_string_equal(limits.counted[2].event.name, "context-switches");
+	assert_string_equal(limits.counted[3].event.name, "cache-misses");
+	assert_int_equal(limits.counted[3].least_period, 5);
+}
+
 static void cgroups_are_chosen_by_the_configuration(void **state)
 {
 	struct capture_limits limits;
@@ -243,6 +266,57 @@ static void the_configuration_decides(void **state)
 	assert_int_equal(settings.memory_budget, 100 << 20);
 	assert_int_equal(settings.shares.jit_bytes, 5 << 20);
 	assert_true(settings.shares.total_bytes <= 100 << 20);
+	service_settings_done(&settings);
+}
+
+/* A key of its own, or its name among all events; the nearer period counts. */
+static void events_are_sampled_by_key_or_name(void **state)
+{
+	static const enum pilotlight_source first = PILOTLIGHT_SOURCE_COUNTED;
+	struct service_settings settings;
+	const struct service_sampling *sampling = &settings.sampling;
+	struct fault fault = { 0 };
+
+	set_variables(folder);
+	write_config("[Sampling]\nRunQueue=yes\nRunQueuePeriod=3ms\nOffCpuPeriod=7ms\n"
+		     "Events=offcpu block faults/period=31/\n"
+		     "Events=instructions:u sched:sched_switch/period=9/\n");
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
+	assert_int_equal(sampling->sources,
+		7 | 1U << PILOTLIGHT_SOURCE_BLOCK | 1U << PILOTLIGHT_SOURCE_FAULTS | 3U << first);
+	assert_int_equal(sampling->periods[PILOTLIGHT_SOURCE_RUNQUEUE], 3000000);
+	assert_int_equal(sampling->periods[PILOTLIGHT_SOURCE_OFFCPU], 7000000);
+	assert_int_equal(sampling->periods[PILOTLIGHT_SOURCE_BLOCK],
+		event_sources[PILOTLIGHT_SOURCE_BLOCK].service_period);
+	assert_int_equal(sampling->periods[PILOTLIGHT_SOURCE_FAULTS], 31);
+	assert_int_equal(sampling->periods[first], 10000019);
+	assert_int_equal(sampling->periods[first + 1], 9);
+	assert_string_equal(sampling->counted[0].name, "instructions:u");
+	assert_int_equal(service_sampling_find(sampling, "sched:sched_switch"), first + 1);
+	assert_int_equal(service_sampling_find(sampling, "cache-misses"), PILOTLIGHT_SOURCES);
+	service_settings_done(&settings);
+}
+
+static void orders_add_to_it(void **state)
+{
+	struct service_settings settings;
+	struct service_sampling ordered = {
+		.sources = 1U << PILOTLIGHT_SOURCE_COUNTED_LAST | 1U << PILOTLIGHT_SOURCE_FAULTS,
+	};
+	struct fault fault = { 0 };
+
+	set_variables(folder);
+	write_config("[Sampling]\nFaults=yes\n");
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
+	ordered.periods[PILOTLIGHT_SOURCE_FAULTS] = 5;
+	ordered.periods[PILOTLIGHT_SOURCE_COUNTED_LAST] = 6;
+	ordered.counted[PILOTLIGHT_COUNTED_EVENTS - 1].kind = PILOTLIGHT_COUNTED_TRACEPOINT;
+	assert_int_equal(service_settings_order(&settings, &ordered, &fault), 0);
+	/* The configuration's period stays. */
+	assert_int_equal(settings.sampling.periods[PILOTLIGHT_SOURCE_FAULTS], 211);
+	assert_int_equal(settings.sampling.periods[PILOTLIGHT_SOURCE_COUNTED_LAST], 6);
+	assert_int_equal(settings.sampling.counted[PILOTLIGHT_COUNTED_EVENTS - 1].kind,
+		PILOTLIGHT_COUNTED_TRACEPOINT);
 	service_settings_done(&settings);
 }
 
@@ -386,6 +460,8 @@ int main(void)
 		cmocka_unit_test(without_one_they_are_where_they_are),
 		cmocka_unit_test(a_relative_folder_is_refused),
 		cmocka_unit_test(the_configuration_decides),
+		cmocka_unit_test(events_are_sampled_by_key_or_name),
+		cmocka_unit_test(orders_add_to_it),
 		cmocka_unit_test(the_least_memory_is_enough),
 		cmocka_unit_test(what_is_wrong_is_an_error),
 		cmocka_unit_test(one_that_is_confined_sees_no_groups),
@@ -396,6 +472,7 @@ int main(void)
 		cmocka_unit_test(limits_of_capture_are_those_of_the_configuration),
 		cmocka_unit_test(allowed_sources_are_those_of_the_configuration),
 		cmocka_unit_test(cgroups_are_chosen_by_the_configuration),
+		cmocka_unit_test(events_are_limited_by_name),
 		cmocka_unit_test(invalid_limits_are_not_taken),
 		cmocka_unit_test(limits_without_memory_are_not_read),
 	};

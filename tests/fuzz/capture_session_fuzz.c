@@ -14,6 +14,7 @@
 #include "capture/capture_host.h"
 #include "capture/capture_server.h"
 #include "capture/capture_session.h"
+#include "capture/source_support.h"
 #include "pilotlight/capture_message.h"
 #include "pilotlight/walk.h"
 
@@ -54,6 +55,7 @@ static struct machine {
 	bool is_limited;
 	struct capture_limits limits;
 	bool fails_open, fails_start, fails_counters, fails_rate;
+	uint32_t lacks;	      /* sources, when the first limited engine asks */
 	uint64_t left_behind; /* of hosts that were dropped; no engine has taken them */
 } machine;
 
@@ -88,6 +90,15 @@ int capture_host_open(const struct capture_settings *settings, const char *event
 	host->settings = *settings;
 	host->rate_hz = settings->rate_hz;
 	machine.host = *ret_host = host;
+	return 0;
+}
+
+int source_support_read(enum pilotlight_source source, const struct pilotlight_counted_event *event,
+	struct perf_event_opener *opener, char ret_missing[PILOTLIGHT_MISSING_BYTES])
+{
+	require(machine.is_limited && !event == !event_source_is_counted(source));
+	(void)opener;
+	(void)strcpy(ret_missing, machine.lacks & 1U << source ? "the kernel lacks it" : "");
 	return 0;
 }
 
@@ -298,6 +309,7 @@ static void set_faults(const uint8_t *step)
 	machine.fails_start = step[1] & 2;
 	machine.fails_counters = step[1] & 4;
 	machine.fails_rate = step[1] & 8;
+	machine.lacks = step[3];
 }
 
 /* --- requests --------------------------------------------------------------------------------- */

@@ -2,6 +2,8 @@
 /* Opens the perf events of a recording, and closes them. */
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "capture/event_name.h"
+#include "capture/source_support.h"
 #include "tools/doctor/doctor_check.h"
 
 #include <errno.h>
@@ -86,23 +88,37 @@ static void check_sideband(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-fd));
 }
 
+/* Tries an event of perf, or a tracepoint, as a recording opens it. */
+static void check_counted(struct doctor_finding *finding, const char *name)
+{
+	struct pilotlight_counted_event event;
+	char missing[PILOTLIGHT_MISSING_BYTES];
+	uint64_t period;
+	int r = event_name_find(name, EVENT_NAME_PMU, &event, &period, NULL);
+
+	if (r == 0)
+		r = source_support_read(PILOTLIGHT_SOURCE_COUNTED, &event, NULL, missing);
+	if (r < 0)
+		doctor_found(finding, doctor_refusal(finding->host), "%s: %s", name, strerror(-r));
+	else if (*missing)
+		doctor_found(finding, DOCTOR_MISSING, "%s: %s", name, missing);
+	else
+		doctor_found(finding, DOCTOR_OK, "can be counted, such as %s", name);
+}
+
 static void check_faults(struct doctor_finding *finding)
 {
-	struct perf_event_attr attributes = {
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_PAGE_FAULTS,
-		.sample_period = 1,
-		.disabled = 1,
-	};
-	_cleanup_close_ int fd = open_event(&attributes);
+	check_counted(finding, "page-faults");
+}
 
-	if (fd >= 0)
-		doctor_found(finding, DOCTOR_OK, "can be counted");
-	else if (fd == -EACCES || fd == -EPERM)
-		doctor_found(finding, doctor_refusal(finding->host), "perf_event_open(): %s",
-			strerror(-fd));
-	else
-		doctor_found(finding, DOCTOR_MISSING, "perf_event_open(): %s", strerror(-fd));
+static void check_pmu(struct doctor_finding *finding)
+{
+	check_counted(finding, "instructions");
+}
+
+static void check_tracepoints(struct doctor_finding *finding)
+{
+	check_counted(finding, "sched:sched_process_exec");
 }
 
 #define AS_ROOT "sudo pilotlight ..."
@@ -112,6 +128,12 @@ static const struct doctor_check checks[] = {
 	{ "side-band", check_sideband, 0, true, "mappings of processes; nothing can be recorded",
 		AS_ROOT },
 	{ "page faults", check_faults, 0, false, "page faults; all else is sampled", AS_ROOT },
+	{ "events of the PMU", check_pmu, 0, false,
+		"cache-misses, instructions and the like; all else is sampled",
+		"in a virtual machine: let the host pass the PMU through" },
+	{ "tracepoints", check_tracepoints, 0, false,
+		"events such as sched:sched_process_exec; all else is sampled",
+		"mount -t tracefs tracefs /sys/kernel/tracing" },
 };
 
 const struct doctor_group doctor_perf = { "Perf events", checks, ARRAY_SIZE(checks) };

@@ -3,6 +3,8 @@
 
 #include "api/event_table.h"
 #include "base/cleanup.h"
+#include "base/event_source.h"
+#include "capture/source_support.h"
 #include "client/http_client.h"
 #include "client/query_text.h"
 #include "tools/shown_text.h"
@@ -74,21 +76,32 @@ static int ask(struct events_request *request, const char *target, bool posts)
 	return r;
 }
 
+/* Without privileges some of it cannot be known. */
+static void find_missing(struct event_table_missing *ret_missing)
+{
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (event_source_is_counted(i) ||
+			source_support_read(i, NULL, NULL, ret_missing->of[i]) < 0)
+			ret_missing->of[i][0] = '\0';
+}
+
 static int run_list(void *invocation)
 {
 	struct events_request *request = invocation;
 	const char *target =
 		request->base.is_json ? "/api/v1/events" : "/api/v1/events?format=text";
+	struct event_table_missing missing;
 	int r = ask(request, target, false);
 
 	/* The events are known without a service, too. */
 	if (r != -ENOENT && r != -ECONNREFUSED && r != -ELIBACC)
 		return r;
 	request->base.fault = (struct fault){ 0 };
+	find_missing(&missing);
 	if (request->base.is_json)
-		event_table_write_json(NULL, &request->base.json);
+		event_table_write_json(NULL, &missing, &request->base.json);
 	else
-		event_table_write_text(NULL, &request->base.output);
+		event_table_write_text(NULL, &missing, &request->base.output);
 	return command_flush(&request->base);
 }
 
@@ -170,7 +183,8 @@ const struct command events_command = {
 		"has a rate instead, and wall is the sum of CPU time, time off CPU and time "
 		"waiting for a CPU. `record -e` also takes any event that perf names, such as "
 		"cache-misses, any tracepoint, such as sched:sched_process_exec, and "
-		"probes of programs, usdt:BINARY:PROVIDER:NAME. If the service runs, show which it "
+		"probes of programs, usdt:BINARY:PROVIDER:NAME; so does the service, but for "
+		"probes, if its configuration names them. If the service runs, show which it "
 		"samples, until when, and what taking the samples has "
 		"cost of the machine's CPU time since its start.",
 	.commands = commands,

@@ -10,39 +10,53 @@
 
 #include <cmocka.h>
 
+/* Removes the lines that say what this machine lacks. */
+static void without_missing(char *text)
+{
+	char *found;
+
+	while ((found = strstr(text, "not here: "))) {
+		char *begin = found, *end = strchr(found, '\n') + 1;
+
+		while (begin > text && begin[-1] != '\n')
+			begin--;
+		memmove(begin, end, strlen(end) + 1);
+	}
+}
+
 static void events_are_listed_without_a_service(void **state)
 {
 	service_run_end();
 	assert_int_equal(command_run(&events_command, ""), 0);
+	without_missing(ran.out);
 	assert_string_equal(ran.out,
-		"EVENT      PERIOD  WHAT A SAMPLE COUNTS\n"
-		"cpu        -       CPU time\n"
-		"offcpu     1ms     time off CPU\n"
-		"                   costs 0.1 to 0.4 us for each switch of threads, and some us "
-		"for "
+		"EVENT       PERIOD   WHAT A SAMPLE COUNTS\n"
+		"cpu         -        CPU time\n"
+		"offcpu      1ms      time off CPU\n"
+		"                     costs 0.1 to 0.4 us for each switch of threads, and some us "
+		"for each sample\n"
+		"runqueue    1ms      time waiting for a CPU\n"
+		"                     costs as offcpu, once for both\n"
+		"faults      7        page faults\n"
+		"lock        100us    time waiting for locks\n"
+		"kmem:alloc  64.0 KiB kernel memory allocated\n"
+		"                     costs 0.15 us for each allocation, and some us for each "
+		"sample\n"
+		"kmem:live   64.0 KiB kernel memory allocated since sampling began, and not freed\n"
+		"                     costs 0.2 us for each allocation and free, and some us for "
 		"each sample\n"
-		"runqueue   1ms     time waiting for a CPU\n"
-		"                   costs as offcpu, once for both\n"
-		"faults     7       page faults\n"
-		"lock       100us   time waiting for locks\n"
-		"kmem:alloc 65536   kernel memory allocated\n"
-		"                   costs 0.15 us for each allocation, and some us for each "
+		"kmem:waste  16.0 KiB kernel memory allocated beyond what was requested\n"
+		"                     costs 0.1 us for each allocation, and some us for each "
 		"sample\n"
-		"kmem:live  65536   kernel memory allocated since sampling began, and not freed\n"
-		"                   costs 0.2 us for each allocation and free, and some us for "
-		"each "
-		"sample\n"
-		"kmem:waste 16384   kernel memory allocated beyond what was requested\n"
-		"                   costs 0.1 us for each allocation, and some us for each sample\n"
-		"block      100us   time of block I/O\n"
-		"block:bytes 65536   bytes of block I/O\n"
-		"heap:alloc 16384   memory that programs allocated\n"
-		"                   costs 0.5 us for each malloc() of the sampled processes\n"
-		"heap:live  16384   memory that programs allocated since sampling began, and not "
+		"block       100us    time of block I/O\n"
+		"block:bytes 64.0 KiB bytes of block I/O\n"
+		"heap:alloc  16.0 KiB memory that programs allocated\n"
+		"                     costs 0.5 us for each malloc() of the sampled processes\n"
+		"heap:live   16.0 KiB memory that programs allocated since sampling began, and not "
 		"freed\n"
-		"                   costs 2 us for each malloc() with its free(), of the sampled "
+		"                     costs 2 us for each malloc() with its free(), of the sampled "
 		"processes\n"
-		"wall       -       time on CPU, off CPU and waiting for a CPU\n");
+		"wall        -        time on CPU, off CPU and waiting for a CPU\n");
 	assert_string_equal(ran.err, "");
 }
 
