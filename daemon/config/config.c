@@ -147,6 +147,15 @@ bool config_is_set(const struct config *config, const char *section, const char 
 	return config->origins[knob].file;
 }
 
+bool config_sink_is_set(const struct config_sink *sink, const char *key)
+{
+	const struct config_named *named = config_named_find("sink");
+	size_t knob = config_named_knob_find(named, key);
+
+	assert(knob < *named->knob_count);
+	return sink->origins[knob].file;
+}
+
 int config_check(
 	const char *path, unsigned flags, config_check_function check, struct output *output)
 {

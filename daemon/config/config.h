@@ -55,7 +55,7 @@ struct config_origin {
 /* A section [sink NAME]: where profiles are pushed. */
 struct config_sink {
 	char name[CONFIG_NAME_BYTES]; /* letters, digits, '-' and '_' */
-	char *type;		      /* "pprof", "otlp" */
+	char *type;		      /* "pprof", "otlp", "pyroscope" */
 	char *labels;		      /* "all", "service" */
 	uint64_t interval_ns, name_wait_ns, max_bytes, max_age_ns;
 	/* Of types that are sent. Files are paths or names of credentials; "": none. */
@@ -146,6 +146,14 @@ void config_problems_done(struct config_problems *problems);
 
 /* Returns whether a file sets the knob. The knob must exist. */
 bool config_is_set(const struct config *config, const char *section, const char *key);
+
+
+
+/* The same for a knob of a sink. */
+bool config_sink_is_set(const struct config_sink *sink, const char *key);
+
+/* AllowEvents= as a bit mask of 1 << enum pilotlight_source. */
+uint32_t config_allowed_events(const struct config *config);
 
 /*
  * Writes the whole configuration with explanations. Unset knobs appear commented out with their

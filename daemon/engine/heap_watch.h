@@ -63,9 +63,9 @@ enum heap_holder {
 };
 
 /*
- * Who holds what `pid` allocated at `time_ns` and did not free? Nobody holds the memory of a process
- * that has ended, except in a recording of a command: that ends with the process, and shows what
- * the process has not freed.
+ * Who holds what `pid` allocated at `time_ns` and did not free? Nobody holds the memory of a
+ * process that has ended, except in a recording of a command: that ends with the process, and shows
+ * what the process has not freed.
  */
 enum heap_holder heap_watch_holder(const struct heap_watch *watch, pid_t pid, uint64_t time_ns);
 

@@ -53,8 +53,8 @@ struct pipeline_settings {
 	 * table before the first sample. */
 	uint64_t prepare_ns;
 	bool skips_interpreted; /* frames of interpreters are not walked */
-	bool wants_labels; /* label threads with executable and cgroup */
-	bool keeps_times;  /* of samples: profile_keep_times() */
+	bool wants_labels;	/* label threads with executable and cgroup */
+	bool keeps_times;	/* of samples: profile_keep_times() */
 	/* Called after each drain; pipeline_accounts() includes that drain. May be NULL. */
 	void (*drained)(void *context);
 	void *drained_context;

@@ -287,7 +287,7 @@ static int open_spools(struct service *service, struct fault *fault)
 			.folder = service->settings.sinks[i],
 			.ending = profile_format_find(config->sinks[i].type)->ending,
 			.bytes_max = config->sinks[i].max_bytes,
-			.age_max_ns = config->sinks[i].max_age_ns,
+			.age_max_ns = service_receiver_max_age(&config->sinks[i]),
 		};
 	r = spool_thread_new(&options, &service->spools);
 	return r < 0 ? fault_set(fault, r, "cannot start the writer for sinks: %s", strerror(-r))
@@ -318,15 +318,10 @@ static int open_push(struct service *service)
 		.catch_up_ns = CATCH_UP_NS_MAX,
 	};
 
-	int r;
-
 	if (!service->spools)
 		return 0;
 	if (options.catch_up_ns > config->minute_after_ns / 4 * 3)
 		options.catch_up_ns = config->minute_after_ns / 4 * 3;
-	r = service_receivers_new(config, &service->receivers);
-	if (r < 0)
-		return r;
 	for (size_t i = 0; i < config->sink_count; i++)
 		options.sinks[i] = (struct push_sink_options){
 			.name = config->sinks[i].name,
@@ -521,7 +516,9 @@ int service_open(struct service *service, const struct engine_options *options, 
 	if (service->settings.history[0])
 		service_incidents_recall(&service->incidents, service->settings.history);
 	log_start(service);
-	r = give_up_privileges(service, fault);
+	r = service_receivers_new(&service->settings.config, &service->receivers);
+	if (r == 0)
+		r = give_up_privileges(service, fault);
 	if (r == 0)
 		r = open_history(service, fault);
 	if (r == 0)

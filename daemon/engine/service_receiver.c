@@ -3,6 +3,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "engine/host_id.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,10 +18,14 @@ static const struct protocol {
 	const char *type, *path;
 	const char *headers[HEADERS_MAX];
 	const char *version; /* the name of a header; NULL: none */
+	uint64_t age_ns_max; /* the default of MaxAge, since receivers refuse older ones; 0: none */
 } protocols[] = {
 	{ "otlp", "/v1development/profiles",
 		{ "Content-Type: application/x-protobuf", "Content-Encoding: gzip" },
-		"OTLP-Profiles-Development-Version" },
+		"OTLP-Profiles-Development-Version", 0 },
+	{ "pyroscope", "/push.v1.PusherService/Push",
+		{ "Content-Type: application/proto", "Connect-Protocol-Version: 1" }, NULL,
+		3600ULL * NSEC_PER_SEC },
 };
 
 static const struct protocol *find_protocol(const char *type)
@@ -70,9 +76,11 @@ static int set_headers(const struct config_sink *sink, const struct protocol *pr
 
 static int set_attributes(const struct config_sink *sink, struct service_receiver *receiver)
 {
-	size_t size = 1;
+	size_t size = sizeof("host.id=") + HOST_ID_BYTES;
+	char host[HOST_ID_BYTES];
+	bool has_host = host_id_read(NULL, host) == 0;
 
-	if (sink->attributes.count == 0)
+	if (sink->attributes.count == 0 && !has_host)
 		return 0;
 	for (size_t i = 0; i < sink->attributes.count; i++)
 		size += strlen(sink->attributes.items[i]) + 1;
@@ -80,9 +88,11 @@ static int set_attributes(const struct config_sink *sink, struct service_receive
 	if (!receiver->attributes)
 		return -ENOMEM;
 	receiver->attributes[0] = '\0';
+	if (has_host)
+		(void)snprintf(receiver->attributes, size, "host.id=%s", host);
 	for (size_t i = 0; i < sink->attributes.count; i++)
 		(void)snprintf(receiver->attributes + strlen(receiver->attributes),
-			size - strlen(receiver->attributes), "%s%s", i > 0 ? "," : "",
+			size - strlen(receiver->attributes), "%s%s", i > 0 || has_host ? "," : "",
 			sink->attributes.items[i]);
 	return 0;
 }
@@ -108,6 +118,15 @@ static int set_up(const struct config_sink *sink, struct service_receiver *recei
 		r = set_attributes(sink, receiver);
 	receiver->receiver.url = receiver->url;
 	return r;
+}
+
+uint64_t service_receiver_max_age(const struct config_sink *sink)
+{
+	const struct protocol *protocol = find_protocol(sink->type);
+
+	if (!protocol || protocol->age_ns_max == 0 || config_sink_is_set(sink, "MaxAge"))
+		return sink->max_age_ns;
+	return protocol->age_ns_max;
 }
 
 int service_receivers_new(const struct config *config, struct service_receiver **ret_receivers)

@@ -8,12 +8,16 @@
 struct service_receiver {
 	struct send_receiver receiver; /* strings are of this struct and of the configuration */
 	char *url;		       /* NULL: it is not sent */
-	char *attributes;	       /* NULL: none */
+	char *attributes;	       /* with the id of this host; NULL: none */
 	const char **headers;
 	char version[64];
 };
 
-/* One for each sink; the configuration must outlive them. Returns 0 or -ENOMEM. */
+/* MaxAge= of a sink; if it is not set, what its type's receivers accept. */
+uint64_t service_receiver_max_age(const struct config_sink *sink);
+
+/* One for each sink; the configuration must outlive them. Reads the id of this host. Returns 0 or
+ * -ENOMEM. */
 int service_receivers_new(const struct config *config, struct service_receiver **ret_receivers);
 /* `receivers` may be NULL. */
 void service_receivers_free(struct service_receiver *receivers);

@@ -55,7 +55,7 @@ struct service {
 	struct history_writer *writer; /* NULL: history is off */
 	struct spool_thread *spools;   /* NULL: no sinks, and `push` is NULL, too */
 	struct push *push;
-	struct function_meter *meter; /* NULL: no metrics */
+	struct function_meter *meter;	    /* NULL: no metrics */
 	struct service_receiver *receivers; /* of sinks; NULL: no sinks */
 	struct api *api;
 	struct loss_record *loss_record;

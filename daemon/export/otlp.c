@@ -9,16 +9,12 @@
 #include "base/event_source.h"
 #include "export/otlp_fields.h"
 #include "export/otlp_writer.h"
+#include "export/service_identity.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
-#include <xxhash.h>
 
-static const char SERVICE_ENDING[] = ".service";
-static const char UNKNOWN_SERVICE[] = "unknown_service";
-
-enum { PROFILE_ID_BYTES = 16, ATTRIBUTE_NAME_BYTES = 128 };
+enum { ATTRIBUTE_NAME_BYTES = 128 };
 
 static void writer_free(struct otlp_writer *writer)
 {
@@ -38,7 +34,7 @@ DEFINE_CLEANUP(struct otlp_writer, writer_free);
 static int writer_init(struct otlp_writer *writer, struct output *output)
 {
 	const struct profile *profile = writer->profile;
-	int r = pprof_tables_init(&writer->tables, profile, writer->labels);
+	int r = pprof_tables_init(&writer->tables, profile, writer->labels, NULL);
 
 	protobuf_init(&writer->message, OTLP_BYTES_MAX);
 	if (r == 0)
@@ -94,15 +90,24 @@ static const char *string_of(const struct otlp_writer *writer, uint32_t string)
 	return string_pool_get(&writer->tables.strings, string);
 }
 
+static struct service_identity identity_of(
+	const struct otlp_writer *writer, const struct pprof_cgroup *service)
+{
+	return (struct service_identity){
+		.unit = string_of(writer, service->unit),
+		.container = string_of(writer, service->container),
+		.pod = string_of(writer, service->pod),
+	};
+}
+
 static void put_service(struct otlp_writer *writer, const struct pprof_cgroup *service)
 {
-	const char *name = service->unit ? string_of(writer, service->unit) : UNKNOWN_SERVICE;
-	const size_t ending = sizeof(SERVICE_ENDING) - 1;
-	size_t size = strlen(name);
+	const struct service_identity identity = identity_of(writer, service);
+	char name[SERVICE_NAME_BYTES];
 
-	if (size > ending && strcmp(name + size - ending, SERVICE_ENDING) == 0)
-		size -= ending;
-	put_string_attribute(&writer->message, RESOURCE_ATTRIBUTE, "service.name", name, size);
+	service_identity_name(&identity, name);
+	put_string_attribute(
+		&writer->message, RESOURCE_ATTRIBUTE, "service.name", name, strlen(name));
 }
 
 /* Of the whole host, as the sink's settings have them. */
@@ -296,22 +301,13 @@ static void put_time(struct otlp_writer *writer)
 						      : 0);
 }
 
-/* Not by hash_bytes(), which differs between processes. */
 static void put_id(struct otlp_writer *writer, const struct pprof_cgroup *service)
 {
-	const struct profile *profile = writer->profile;
-	char identity[4096];
-	XXH128_canonical_t id;
-	int size = snprintf(identity, sizeof(identity), "%s %s %s %s %s %" PRIu64 " %" PRIu64,
-		writer->host ? writer->host : "", string_of(writer, service->unit),
-		string_of(writer, service->container), string_of(writer, service->pod),
-		source_of(profile)->name, profile->start_ns, profile->end_ns);
+	const struct service_identity identity = identity_of(writer, service);
+	uint8_t id[PROFILE_ID_BYTES];
 
-	_Static_assert(sizeof(id) == PROFILE_ID_BYTES, "as many as a profile's id has");
-	if (size >= (int)sizeof(identity))
-		size = sizeof(identity) - 1;
-	XXH128_canonicalFromHash(&id, XXH3_128bits(identity, (size_t)size));
-	protobuf_bytes(&writer->message, OTLP_PROFILE_ID, &id, sizeof(id));
+	service_identity_profile_id(writer->profile, writer->host, &identity, 0, id);
+	protobuf_bytes(&writer->message, OTLP_PROFILE_ID, id, sizeof(id));
 }
 
 static bool is_same_service(const struct pprof_cgroup *a, const struct pprof_cgroup *b)

@@ -6,10 +6,10 @@
  * dictionary is empty. Each sample has one value and no timestamps. Resources have inline strings
  * only. All text is valid UTF-8.
  *
- * There is a resource for each service: service.name is the systemd unit without ".service", or
- * "unknown_service"; container.id, k8s.pod.uid and host.name where known. Losses (`[lost: …]`) have
- * no service. CPU time is "samples" with the period of CPU time; other sources are amounts, such as
- * "off_cpu" in nanoseconds. PPROF_LABELS_ALL adds thread.name, thread.id, process.pid and
+ * There is a resource for each service: service.name (service_identity.h); container.id,
+ * k8s.pod.uid and host.name where known. Losses (`[lost: …]`) have no service. CPU time is
+ * "samples" with the period of CPU time; other sources are amounts, such as "off_cpu" in
+ * nanoseconds. PPROF_LABELS_ALL adds thread.name, thread.id, process.pid and
  * process.executable.path to samples.
  *
  * A profile's id is a hash of what it is about: host, service, source and time. The same profile

@@ -141,12 +141,13 @@ static void write_strings(struct pprof_writer *writer)
 	}
 }
 
-int pprof_write(const struct profile *profile, enum pprof_labels labels, struct output *output)
+int pprof_write_part(const struct profile *profile, enum pprof_labels labels,
+	const struct pprof_part *part, struct output *output, uint64_t *ret_plain_bytes)
 {
 	_cleanup_(pprof_writer_freep) struct pprof_writer *writer = NULL;
 	int r;
 
-	r = pprof_writer_new(profile, labels, output, &writer);
+	r = pprof_writer_new(profile, labels, part, output, &writer);
 	if (r < 0)
 		return r;
 	write_types(writer);
@@ -158,5 +159,14 @@ int pprof_write(const struct profile *profile, enum pprof_labels labels, struct 
 	pprof_write_functions(writer);
 	write_comments(writer);
 	write_strings(writer);
-	return pprof_writer_finish(writer);
+	r = pprof_writer_finish(writer);
+	*ret_plain_bytes = writer->plain.written_bytes;
+	return r;
+}
+
+int pprof_write(const struct profile *profile, enum pprof_labels labels, struct output *output)
+{
+	uint64_t plain_bytes;
+
+	return pprof_write_part(profile, labels, NULL, output, &plain_bytes);
 }

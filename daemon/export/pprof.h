@@ -22,7 +22,23 @@
 #include "aggregate/profile.h"
 #include "base/output.h"
 
-enum pprof_labels { PPROF_LABELS_ALL, PPROF_LABELS_SERVICE, PPROF_LABELS_ROOTS };
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pprof_labels {
+	PPROF_LABELS_ALL,
+	PPROF_LABELS_SERVICE,
+	PPROF_LABELS_ROOTS,
+	PPROF_LABELS_NONE, /* who reads it knows the service */
+};
+
+/* Some of a profile's samples. */
+struct pprof_part {
+	const uint32_t *samples; /* their positions in the profile */
+	size_t count;
+	bool has_losses; /* the profile's losses belong to it */
+};
 
 /*
  * Compresses samples while it encodes them. During the call it also holds 4 to 8 bytes for each
@@ -31,3 +47,7 @@ enum pprof_labels { PPROF_LABELS_ALL, PPROF_LABELS_SERVICE, PPROF_LABELS_ROOTS }
  * 0, -ENOMEM, or the first error of `output`.
  */
 int pprof_write(const struct profile *profile, enum pprof_labels labels, struct output *output);
+
+/* The same for a part; NULL: all. Also returns the size before compression. */
+int pprof_write_part(const struct profile *profile, enum pprof_labels labels,
+	const struct pprof_part *part, struct output *output, uint64_t *ret_plain_bytes);

@@ -58,6 +58,8 @@ static void put_labels(struct pprof_writer *writer, const struct profile_thread 
 	const struct pprof_keys *keys = &writer->keys;
 	struct pprof_cgroup cgroup;
 
+	if (writer->tables.labels == PPROF_LABELS_NONE)
+		return;
 	if (writer->tables.labels != PPROF_LABELS_SERVICE)
 		put_thread_labels(writer, thread);
 	cgroup = pprof_tables_cgroup(&writer->tables, thread->cgroup);

@@ -86,6 +86,11 @@ static int compare_threads(const struct profile_thread *s, const struct profile_
 	return order != 0 ? order : compare_u32(s->cgroup, t->cgroup);
 }
 
+static bool has_threads(const struct pprof_tables *tables)
+{
+	return tables->labels == PPROF_LABELS_ALL || tables->labels == PPROF_LABELS_ROOTS;
+}
+
 /* Orders by stack, then by labels. */
 static int compare_samples(const void *first, const void *second, void *context)
 {
@@ -99,8 +104,7 @@ static int compare_samples(const void *first, const void *second, void *context)
 
 	if (order != 0)
 		return order;
-	return tables->labels == PPROF_LABELS_SERVICE ? compare_services(tables, s, t)
-						      : compare_threads(s, t);
+	return has_threads(tables) ? compare_threads(s, t) : compare_services(tables, s, t);
 }
 
 bool pprof_tables_same_sample(const struct pprof_tables *tables, uint32_t first, uint32_t second)
@@ -113,11 +117,13 @@ static uint32_t comm_of(const struct profile *profile, uint32_t sample)
 	return profile->threads.items[profile->samples.items[sample].thread].comm;
 }
 
-static void find_samples(struct pprof_tables *tables)
+static void find_samples(struct pprof_tables *tables, const struct pprof_part *part)
 {
 	const struct profile *profile = tables->profile;
+	const size_t count = part ? part->count : profile->samples.count;
 
-	for (uint32_t i = 0; i < profile->samples.count; i++) {
+	for (size_t n = 0; n < count; n++) {
+		uint32_t i = part ? part->samples[n] : (uint32_t)n;
 		uint32_t node = profile->samples.items[i].node;
 
 		if (profile->samples.items[i].count == 0)
@@ -161,7 +167,7 @@ static void add_to_mapping(struct pprof_mapping *mapping, const struct profile *
 }
 
 /* Replaces the marks of used items by numbers from 1. */
-static void number(struct pprof_tables *tables)
+static void number(struct pprof_tables *tables, bool has_losses)
 {
 	const struct profile *profile = tables->profile;
 	uint32_t id = 0;
@@ -176,7 +182,8 @@ static void number(struct pprof_tables *tables)
 			add_to_mapping(&tables->mappings[location->binary], profile, location);
 	}
 	for (enum pilotlight_drop reason = 0; reason < PILOTLIGHT_DROP_COUNT; reason++)
-		if (accounts_drop_is_loss(reason) && profile->accounts.dropped[reason] > 0)
+		if (has_losses && accounts_drop_is_loss(reason) &&
+			profile->accounts.dropped[reason] > 0)
 			tables->extra_location_ids[reason] = ++id;
 	if (tables->extra_location_ids[PPROF_NO_STACK] > 0)
 		tables->extra_location_ids[PPROF_NO_STACK] = ++id;
@@ -261,21 +268,21 @@ int pprof_tables_sort_by_service(struct pprof_tables *tables)
 	return r;
 }
 
-int pprof_tables_init(
-	struct pprof_tables *tables, const struct profile *profile, enum pprof_labels labels)
+int pprof_tables_init(struct pprof_tables *tables, const struct profile *profile,
+	enum pprof_labels labels, const struct pprof_part *part)
 {
 	int r;
 
 	*tables = (struct pprof_tables){ .profile = profile, .labels = labels };
 	r = allocate(tables);
-	if (r == 0 && labels == PPROF_LABELS_SERVICE)
+	if (r == 0 && !has_threads(tables))
 		r = read_services(tables);
 	if (r < 0) {
 		pprof_tables_done(tables);
 		return r;
 	}
-	find_samples(tables);
-	number(tables);
+	find_samples(tables, part);
+	number(tables, !part || part->has_losses);
 	return 0;
 }
 

@@ -53,9 +53,10 @@ struct pprof_tables {
 	struct hash_index function_index;
 };
 
-/* Returns 0 or -ENOMEM; the tables are then empty. */
-int pprof_tables_init(
-	struct pprof_tables *tables, const struct profile *profile, enum pprof_labels labels);
+/* `part` is borrowed during the call; NULL: all samples, and the losses. Returns 0 or -ENOMEM; the
+ * tables are then empty. */
+int pprof_tables_init(struct pprof_tables *tables, const struct profile *profile,
+	enum pprof_labels labels, const struct pprof_part *part);
 void pprof_tables_done(struct pprof_tables *tables);
 
 /* Sorts the samples by service first: unit, container and pod. Those without any come first. Equal

@@ -22,8 +22,8 @@ void pprof_writer_free(struct pprof_writer *writer)
 	free(writer);
 }
 
-int pprof_writer_new(const struct profile *profile, enum pprof_labels labels, struct output *output,
-	struct pprof_writer **ret_writer)
+int pprof_writer_new(const struct profile *profile, enum pprof_labels labels,
+	const struct pprof_part *part, struct output *output, struct pprof_writer **ret_writer)
 {
 	_cleanup_(pprof_writer_freep) struct pprof_writer *writer = calloc(1, sizeof(*writer));
 	size_t elements = profile->nodes.count + profile->frames.count;
@@ -33,7 +33,7 @@ int pprof_writer_new(const struct profile *profile, enum pprof_labels labels, st
 		return -ENOMEM;
 	writer->profile = profile;
 	protobuf_init(&writer->part, PART_BYTES + elements * PART_BYTES_PER_ELEMENT);
-	r = pprof_tables_init(&writer->tables, profile, labels);
+	r = pprof_tables_init(&writer->tables, profile, labels, part);
 	if (r == 0)
 		r = gzip_new(output, &writer->gzip);
 	if (r < 0)

@@ -31,8 +31,8 @@ struct pprof_writer {
 };
 
 /* Borrows `profile` and `output`. Returns 0 or -ENOMEM. */
-int pprof_writer_new(const struct profile *profile, enum pprof_labels labels, struct output *output,
-	struct pprof_writer **ret_writer);
+int pprof_writer_new(const struct profile *profile, enum pprof_labels labels,
+	const struct pprof_part *part, struct output *output, struct pprof_writer **ret_writer);
 void pprof_writer_free(struct pprof_writer *writer);
 DEFINE_CLEANUP(struct pprof_writer, pprof_writer_free);
 

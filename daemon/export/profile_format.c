@@ -3,6 +3,7 @@
 
 #include "base/utf8.h"
 #include "export/otlp.h"
+#include "export/pyroscope.h"
 #include "page/page_html.h"
 #include "render/call_sites.h"
 #include "render/flamegraph_svg.h"
@@ -35,15 +36,31 @@ static int write_pprof(const struct profile *profile, const struct profile_forma
 }
 
 /* Neither a history nor a recording leaves the host on which it was made. */
-static int write_otlp(const struct profile *profile, const struct profile_format_options *options,
-	struct output *output)
+static const char *host_name(char clean[UTF8_CLEAN_BYTES])
 {
-	char host[HOST_BYTES] = "", clean[UTF8_CLEAN_BYTES];
+	char host[HOST_BYTES] = "";
 
 	if (gethostname(host, sizeof(host) - 1) < 0)
 		host[0] = '\0';
 	(void)utf8_clean(clean, host, strlen(host));
-	return otlp_write(profile, options->pprof_labels, clean, options->attributes, output);
+	return clean;
+}
+
+static int write_pyroscope(const struct profile *profile,
+	const struct profile_format_options *options, struct output *output)
+{
+	char host[UTF8_CLEAN_BYTES];
+
+	return pyroscope_write(profile, host_name(host), options->attributes, output);
+}
+
+static int write_otlp(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	char host[UTF8_CLEAN_BYTES];
+
+	return otlp_write(
+		profile, options->pprof_labels, host_name(host), options->attributes, output);
 }
 
 static int write_table(const struct profile *profile, const struct profile_format_options *options,
@@ -83,6 +100,7 @@ const struct profile_format profile_formats[] = {
 	{ "folded", ".folded", "text/plain; charset=utf-8", true, write_folded },
 	{ "pprof", ".pb.gz", "application/octet-stream", false, write_pprof },
 	{ "otlp", ".otlp.gz", "application/octet-stream", false, write_otlp },
+	{ "pyroscope", ".push.pb", "application/octet-stream", false, write_pyroscope },
 	{ "html", ".html", "text/html; charset=utf-8", true, write_html },
 	{ "json", ".json", "application/json", true, write_json },
 	{ "txt", ".txt", "text/plain; charset=utf-8", true, write_table },
@@ -113,5 +131,5 @@ const struct profile_format *profile_format_of_path(const char *path)
 
 const char *profile_format_names(void)
 {
-	return "svg, folded, pprof, otlp, html, json, txt or sites";
+	return "svg, folded, pprof, otlp, pyroscope, html, json, txt or sites";
 }

@@ -88,6 +88,25 @@ def describe_otlp(body):
     return {"ids": ids, "start": min(starts), "end": max(ends), "resources": resources}
 
 
+def describe_push(body):
+    """The same for Pyroscope: push.v1, with a profile of pprof in each sample."""
+    ids, starts, ends, series = [], [], [], []
+    for one in all_of(body, 1):
+        labels = [tuple(text.decode() for _, text in fields(pair)) for pair in all_of(one, 1)]
+        assert len(labels) == len(dict(labels)), labels
+        types = []
+        for sample in all_of(one, 2):
+            profile = gzip.decompress(all_of(sample, 1)[0])
+            known = dict(fields(profile))
+            strings = [text.decode() for text in all_of(profile, 6)]
+            types = [[strings[number] for _, number in fields(kind)] for kind in all_of(profile, 1)]
+            ids.append(all_of(sample, 2)[0].decode())
+            starts.append(known[9])
+            ends.append(known[9] + known.get(10, 0))
+        series.append({"labels": dict(labels), "types": types})
+    return {"ids": ids, "start": min(starts), "end": max(ends), "series": series}
+
+
 def write_log(entry):
     with lock, open(folder + "/log", "a") as log:
         log.write(json.dumps(entry) + "\n")
@@ -139,6 +158,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         entry["bytes"] = len(body)
         if self.path == "/v1development/profiles":
             entry.update(describe_otlp(gzip.decompress(body)))
+        elif self.path == "/push.v1.PusherService/Push":
+            entry.update(describe_push(body))
         self.answer_in(mode, entry)
 
     def answer_in(self, mode, entry):

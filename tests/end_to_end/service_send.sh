@@ -11,7 +11,7 @@ need_programs
 need_service
 need_commands curl python3 openssl
 
-plain=$tmp/plain secure=$tmp/secure spool=$STATE_DIRECTORY/push/plain
+plain=$tmp/plain secure=$tmp/secure other=$tmp/other spool=$STATE_DIRECTORY/push/plain
 
 # start_receiver FOLDER [ARGUMENT...]: in the mode "ok". Its port stays the same when it is started again.
 start_receiver() {
@@ -74,6 +74,12 @@ CertificateFile=$tmp/client.pem
 KeyFile=$tmp/client.key
 TokenFile=$tmp/token
 Header=X-Scope-OrgID: team one
+[sink pyroscope]
+Type=pyroscope
+Url=http://127.0.0.1:$(cat "$other/port")
+Interval=5s
+NameWait=0
+Label=deployment.environment=test
 [sink stranger]
 Type=otlp
 Url=https://127.0.0.1:$(cat "$secure/port")
@@ -162,16 +168,34 @@ stranger_is_refused() {
 }
 
 resources_are_right() {
-	python3 - "$plain/log" <<'END'
+	python3 - "$plain/log" "$(systemd-id128 machine-id --app-specific=5d0bd7f2a4f84d3c8f6a1be2c7a94e10 2>/dev/null)" <<'END'
 import json, socket, sys
 
+host = sys.argv[2]
 entries = [json.loads(line) for line in open(sys.argv[1])]
 resources = [resource for entry in entries for resource in entry.get("resources", [])]
 assert resources
 for resource in resources:
     assert resource["host.name"] == socket.gethostname(), resource
     assert resource["service.name"], resource
+    assert resource.get("host.id") == (host or None), resource
     assert resource["deployment.environment"] == "test" and resource["tier"] == "1", resource
+END
+}
+
+pyroscope_arrives() {
+	wait_for 120 more_than pyroscope sent_batches_total 1 && python3 - "$other/log" <<'END'
+import json, socket, sys
+
+entries = [json.loads(line) for line in open(sys.argv[1])]
+assert all(entry["headers"]["content-type"] == "application/proto" for entry in entries)
+ids = [id for entry in entries for id in entry["ids"]]
+assert len(ids) == len(set(ids)) > 0, ids
+for series in [series for entry in entries for series in entry["series"]]:
+    labels = series["labels"]
+    assert labels["__name__"] == "process_cpu" and labels["service_name"], labels
+    assert labels["host_name"] == socket.gethostname() and labels["deployment_environment"] == "test", labels
+    assert series["types"] == [["samples", "count"], ["cpu", "nanoseconds"]], series["types"]
 END
 }
 
@@ -206,12 +230,13 @@ if abs(missing - skipped) > 1:
 END
 }
 
-plan 20
+plan 22
 
 check "certificates are made" make_certificates
 check "a receiver listens" start_receiver "$plain"
 kill "$receiver_pid"
 check "a receiver with TLS listens" start_receiver "$secure" "$tmp/receiver.pem" "$tmp/receiver.key" "$tmp/ca.pem"
+check "one of another protocol listens" start_receiver "$other"
 configure
 : >"$tmp/pauses"
 start "$workloads/shares" 600
@@ -228,6 +253,7 @@ check "one batch that is too large is dropped, and counted" drops_one "413 once"
 skipped_size=$(sink plain 'skipped_seconds_total,reason="refused_size"')
 check "rejected profiles are counted" rejected_profiles_are_counted
 check "TLS, a client certificate, a token and a header" secure_arrives
+check "batches in the protocol of Pyroscope" pyroscope_arrives
 check "a certificate of a stranger's is not trusted" stranger_is_refused
 check "resources say whose they are" resources_are_right
 

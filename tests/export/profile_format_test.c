@@ -62,6 +62,7 @@ static void formats_are_found(void **state)
 		{ "/a.svg/x.folded", "folded" },
 		{ "x.pb.gz", "pprof" },
 		{ "x.otlp.gz", "otlp" },
+		{ "x.push.pb", "pyroscope" },
 		{ "x.y.txt", "txt" },
 	};
 
@@ -85,8 +86,9 @@ static void each_format_says_what_it_is(void **state)
 		assert_int_equal(format->ending[0], '.');
 		assert_non_null(strchr(format->content_type, '/'));
 		assert_non_null(strstr(profile_format_names(), format->name));
-		assert_int_equal(format->is_text,
-			strcmp(format->name, "pprof") != 0 && strcmp(format->name, "otlp") != 0);
+		assert_int_equal(format->is_text, strcmp(format->name, "pprof") != 0 &&
+							  strcmp(format->name, "otlp") != 0 &&
+							  strcmp(format->name, "pyroscope") != 0);
 	}
 }
 
