@@ -2,6 +2,7 @@
 #include "tools/commands.h"
 
 #include "tools/doctor/doctor.h"
+#include "tools/history/heatmap_command.h"
 #include "tools/history/history_commands.h"
 #include "tools/history/incident_commands.h"
 #include "tools/jit/jit_commands.h"
@@ -56,8 +57,8 @@ static const struct command kmem_group = {
 
 static const struct command *const all_commands[] = { &record_command, &flamegraph_command,
 	&report_command, &export_command, &diff_command, &top_command, &ui_command,
-	&incidents_command, &incident_command, &events_command, &status_command, &doctor_command,
-	&symbols_group, &jit_group, &kmem_group, NULL };
+	&heatmap_command, &incidents_command, &incident_command, &events_command, &status_command,
+	&doctor_command, &symbols_group, &jit_group, &kmem_group, NULL };
 
 const struct command pilotlight_command = {
 	.name = "",

@@ -7,11 +7,13 @@
 #include "base/output.h"
 #include "base/time_text.h"
 #include "export/gzip.h"
+#include "query/heatmap.h"
 #include "query/incident_text.h"
 #include "query/naming.h"
 #include "query/timeline.h"
 #include "render/difference_svg.h"
 #include "render/difference_table.h"
+#include "render/heatmap_svg.h"
 #include "store/store.h"
 #include "symbol/symbol_cache.h"
 #include "symbolize/cached_symbol_source.h"
@@ -34,6 +36,7 @@ struct answer {
 	struct symbol_cache *cache;
 	struct cached_symbol_source *names;
 	struct profile *profiles[DIFFERENCE_SIDE_COUNT];
+	struct heatmap heatmap;
 	char titles[DIFFERENCE_SIDE_COUNT][TITLE_BYTES];
 	uint64_t written_bytes;
 	uint64_t covered_ns; /* by the profile; used only for profile queries */
@@ -45,6 +48,7 @@ static void answer_done(struct answer *answer)
 {
 	for (enum difference_side i = 0; i < DIFFERENCE_SIDE_COUNT; i++)
 		profile_free(answer->profiles[i]);
+	heatmap_done(&answer->heatmap);
 	cached_symbol_source_free(answer->names);
 	symbol_cache_free(answer->cache);
 	answer_parameters_done(&answer->parameters);
@@ -153,8 +157,17 @@ static void name_missing_sources(
 	}
 }
 
-static void title(struct answer *answer, enum difference_side side, const struct store_found *found,
-	bool lacks_names)
+/* What an exact selection had to leave out. */
+static void name_untimed(
+	const struct profile *profile, const struct store_found *found, char *title, size_t *used)
+{
+	if (profile->period_ns > 0 && found->untimed_ns >= profile->period_ns)
+		append(title, used, "without %" PRIu64 " samples that have no time: ",
+			found->untimed_ns / profile->period_ns);
+}
+
+static void title(struct answer *answer, enum difference_side side, const struct profile *profile,
+	const struct store_found *found, bool lacks_names)
 {
 	char *shown = answer->titles[side], host[HOST_NAME_MAX + 1] = "";
 	size_t used = 0;
@@ -167,7 +180,9 @@ static void title(struct answer *answer, enum difference_side side, const struct
 			found->days_damaged);
 	if (found->is_partial)
 		append(shown, &used, "without windows of other events; ask with event=...: ");
-	name_missing_sources(answer->profiles[side], found, shown, &used);
+	name_missing_sources(profile, found, shown, &used);
+	if (answer->request->kind != ANSWER_HEATMAP)
+		name_untimed(profile, found, shown, &used);
 	if (lacks_names)
 		append(shown, &used, "some names missing (out of memory): ");
 	append(shown, &used, "%s", selection_text(answer->parameters.sides[side]));
@@ -229,6 +244,9 @@ static int read_side(struct answer *answer, enum difference_side side)
 	if (r < 0)
 		return answer_fail_reading(answer->reply, r, &fault, answer->request->memory_max);
 	profile = answer->profiles[side];
+	if (found.coarse_windows > 0)
+		return answer_fail_coarse(
+			answer->reply, answer->request->history, answer->request->memory_max);
 	if ((found.windows == 0 && found.supplements == 0) ||
 		(profile->samples.count == 0 && selection_has_filter(selection)))
 		return answer_fail_empty(answer->reply, answer->request->history, selection, &found,
@@ -243,7 +261,7 @@ static int read_side(struct answer *answer, enum difference_side side)
 		return answer_fail_memory(answer->reply, answer->request->memory_max);
 	interpreted_frames_choose(profile, answer->parameters.interpreted_frames);
 	answer->covered_ns = profile->covered_ns;
-	title(answer, side, &found, r == -E2BIG);
+	title(answer, side, profile, &found, r == -E2BIG);
 	return 0;
 }
 
@@ -300,6 +318,18 @@ static int draw_difference(
 				 answer->parameters.rows_max, output, &answer->increase);
 }
 
+static void draw_heatmap(const struct answer *answer, struct output *output)
+{
+	const char *format = answer->parameters.format->name;
+
+	if (strcmp(format, "json") == 0)
+		heatmap_write_json(&answer->heatmap, output);
+	else if (strcmp(format, "html") == 0)
+		heatmap_html_write(&answer->heatmap, answer->titles[DIFFERENCE_COMPARED], output);
+	else
+		heatmap_svg_write(&answer->heatmap, answer->titles[DIFFERENCE_COMPARED], output);
+}
+
 static int fail_output(struct answer *answer, int error)
 {
 	uint64_t bytes_max = answer->request->bytes_max;
@@ -329,16 +359,19 @@ static int draw(struct answer *answer, const struct profile_difference *differen
 	output_function write, void *context)
 {
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
-	int r, error;
+	int r = 0, error;
 
 	if (!output)
 		return -ENOMEM;
 	output_init(output, write, context);
-	r = difference ? draw_difference(answer, difference, output)
-	    : answer->request->kind == ANSWER_METRICS
-		    ? answer_metrics_write(&answer->parameters.metrics,
-			      answer->profiles[DIFFERENCE_COMPARED], output)
-		    : draw_profile(answer, output);
+	if (answer->request->kind == ANSWER_HEATMAP)
+		draw_heatmap(answer, output);
+	else if (answer->request->kind == ANSWER_METRICS)
+		r = answer_metrics_write(
+			&answer->parameters.metrics, answer->profiles[DIFFERENCE_COMPARED], output);
+	else
+		r = difference ? draw_difference(answer, difference, output)
+			       : draw_profile(answer, output);
 	error = output_finish(output);
 	return error < 0 ? error : r;
 }
@@ -423,6 +456,29 @@ static int make_timeline(struct answer *answer)
 	return r < 0 ? fail_output(answer, r) : 0;
 }
 
+static int make_heatmap(struct answer *answer)
+{
+	const struct answer_request *request = answer->request;
+	struct selection *selection = answer->parameters.sides[DIFFERENCE_COMPARED];
+	const struct store_found *found = &answer->heatmap.found;
+	struct store_selection asked;
+	struct fault fault = { 0 };
+	int r;
+
+	selection_store(selection, &asked);
+	r = heatmap_read(
+		request->history, &asked, profile_budget(answer), &answer->heatmap, &fault);
+	if (r < 0)
+		return answer_fail_reading(answer->reply, r, &fault, request->memory_max);
+	if (found->timed_ns == 0 && found->untimed_ns > 0)
+		return answer_fail_coarse(answer->reply, request->history, request->memory_max);
+	if (found->windows == 0 || (found->timed_ns == 0 && selection_has_filter(selection)))
+		return answer_fail_empty(
+			answer->reply, request->history, selection, found, request->memory_max);
+	title(answer, DIFFERENCE_COMPARED, answer->heatmap.profile, found, false);
+	return write_output(answer);
+}
+
 static int make(struct answer *answer)
 {
 	int r = check_request(answer);
@@ -431,6 +487,8 @@ static int make(struct answer *answer)
 		return make_timeline(answer);
 	if (r == 0 && answer->request->kind == ANSWER_INCIDENTS)
 		return make_incidents(answer);
+	if (r == 0 && answer->request->kind == ANSWER_HEATMAP)
+		return make_heatmap(answer);
 	if (r == 0)
 		r = open_sources(answer);
 	if (r == 0)

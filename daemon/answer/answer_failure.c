@@ -185,3 +185,23 @@ int answer_fail_empty(struct answer_reply *reply, const char *history, struct se
 	selection_store(selection, &asked);
 	return fail_windows(reply, history, &asked, found, memory_max);
 }
+
+int answer_fail_coarse(struct answer_reply *reply, const char *history, uint64_t memory_max)
+{
+	char first[TIME_TEXT_BYTES];
+	struct fault fault = { 0 };
+	uint64_t first_ns = UINT64_MAX;
+	int r = store_reader_first_times(history, &first_ns, &fault);
+
+	if (r < 0)
+		return answer_fail_reading(reply, r, &fault, memory_max);
+	if (first_ns == UINT64_MAX)
+		return answer_fail(reply, ANSWER_NOT_FOUND,
+			"the history keeps no times of samples, only whole windows (FineHistory= "
+			"in "
+			"pilotlight.conf); omit fractions of a second");
+	return answer_fail(reply, ANSWER_NOT_FOUND,
+		"times of samples are kept from %s on, and whole windows before; give a later "
+		"time, or no fraction of a second",
+		time_text_format(first_ns, first));
+}

@@ -33,3 +33,7 @@ int answer_fail_reading(
 /* For a selection without windows or samples: says which data the history has instead. */
 int answer_fail_empty(struct answer_reply *reply, const char *history, struct selection *selection,
 	const struct store_found *found, uint64_t memory_max);
+
+/* For an exact selection that cuts windows without times of samples: says since when there are
+ * some. */
+int answer_fail_coarse(struct answer_reply *reply, const char *history, uint64_t memory_max);

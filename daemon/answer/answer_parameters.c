@@ -176,6 +176,16 @@ static int set_text_format(struct reading *reading)
 	return 0;
 }
 
+static int set_heatmap_format(struct reading *reading, const struct profile_format *format)
+{
+	if (!format || (strcmp(format->name, "svg") != 0 && strcmp(format->name, "html") != 0 &&
+			       strcmp(format->name, "json") != 0))
+		return fault_set(reading->fault, -EINVAL,
+			"unknown format of a heat map; use svg, html or json");
+	reading->parameters->format = format;
+	return 0;
+}
+
 static int set_format(struct reading *reading)
 {
 	const struct profile_format *format =
@@ -184,6 +194,8 @@ static int set_format(struct reading *reading)
 
 	if (reading->request->kind == ANSWER_INCIDENTS)
 		return set_text_format(reading);
+	if (reading->request->kind == ANSWER_HEATMAP)
+		return set_heatmap_format(reading, format);
 	if (!format)
 		return fault_set(reading->fault, -EINVAL, "unknown format; use %s",
 			is_difference ? "svg or txt" : profile_format_names());

@@ -16,7 +16,8 @@
  *                            earlier side inherits each parameter that it does not set; all times
  *                            count as one parameter. "*" selects everything.
  *
- * A time line (query/timeline.h) takes the selection's times and event, and:
+ * A heat map (query/heatmap.h) takes a selection, incident, and svg (the default), html or json as
+ * its format. A time line (query/timeline.h) takes the selection's times and event, and:
  *
  *   buckets N                how many at most; the default is 1000
  *
@@ -32,7 +33,7 @@
 #include <stdint.h>
 
 enum {
-	ANSWER_VERSION = 5,
+	ANSWER_VERSION = 6,
 	ANSWER_SOCKET_FD = 3,
 	ANSWER_OUTPUT_FD = 4,
 	ANSWER_PARAMETERS_BYTES = 12 << 10,
@@ -42,6 +43,7 @@ enum {
 enum answer_kind {
 	ANSWER_PROFILE = 1, /* of one selection */
 	ANSWER_DIFFERENCE,  /* of two selections: "against.NAME" selects the earlier side */
+	ANSWER_HEATMAP,	    /* of one selection */
 	/* For ANSWER_ALL alone: */
 	ANSWER_TIMELINE,  /* of all threads */
 	ANSWER_INCIDENTS, /* all of them: txt or json */

@@ -26,6 +26,7 @@ static const uint64_t QUERY_MEMORY_DEFAULT = 96ULL << 20, QUERY_BYTES_DEFAULT = 
 static const struct http_route routes[] = {
 	{ "GET", "/api/v1/profile", route_profile, query_abandon, NULL, true },
 	{ "GET", "/api/v1/diff", route_difference, query_abandon, NULL, true },
+	{ "GET", "/api/v1/heatmap", route_heatmap, query_abandon, NULL, true },
 	{ "GET", "/api/v1/timeline", route_timeline, query_abandon, NULL, false },
 	{ "GET", "/api/v1/incidents", route_incidents, query_abandon, NULL, false },
 	{ "GET", "/api/v1/incident", route_incident, NULL, NULL, false },

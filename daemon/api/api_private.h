@@ -98,6 +98,7 @@ void route_profile(void *api, struct http_request *request);
 void route_difference(void *api, struct http_request *request);
 void route_incidents(void *api, struct http_request *request);
 void route_incident(void *api, struct http_request *request);
+void route_heatmap(void *api, struct http_request *request);
 void route_timeline(void *api, struct http_request *request);
 void route_new_profile(void *api, struct http_request *request);
 void route_status(void *api, struct http_request *request);

@@ -50,6 +50,7 @@ static bool is_known(enum parameter_route route, const char *name)
 		"runtime-frames", NULL };
 	static const char *const of_difference[] = { "format", "incident", "lines", "normalise",
 		"rows", "runtime-frames", NULL };
+	static const char *const of_heatmap[] = { "format", "incident", NULL };
 	static const char *const of_new[] = { "seconds", "labels", "lines", "runtime-frames",
 		NULL };
 	static const char against[] = "against.";
@@ -61,6 +62,8 @@ static bool is_known(enum parameter_route route, const char *name)
 		if (strncmp(name, against, sizeof(against) - 1) == 0)
 			return selection_has_parameter(name + sizeof(against) - 1);
 		return selection_has_parameter(name) || is_one_of(name, of_difference);
+	case PARAMETERS_HEATMAP:
+		return selection_has_parameter(name) || is_one_of(name, of_heatmap);
 	case PARAMETERS_TIMELINE:
 		return selection_has_parameter(name) || strcmp(name, "buckets") == 0;
 	case PARAMETERS_INCIDENTS:

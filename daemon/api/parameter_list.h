@@ -13,7 +13,8 @@ enum parameter_route {
 	PARAMETERS_PROFILE,
 	PARAMETERS_DIFFERENCE,
 	PARAMETERS_NEW_PROFILE, /* accepts no time but "seconds", and does not add that */
-	PARAMETERS_TIMELINE,	/* the worker refuses filters, which it names */
+	PARAMETERS_HEATMAP,
+	PARAMETERS_TIMELINE, /* the worker refuses filters, which it names */
 	PARAMETERS_INCIDENTS,
 };
 

@@ -99,6 +99,18 @@ void route_difference(void *context, struct http_request *request)
 	add_history_query(api, request, PARAMETERS_DIFFERENCE, &options);
 }
 
+void route_heatmap(void *context, struct http_request *request)
+{
+	struct api *api = context;
+	struct query_options options = {
+		.path = "/api/v1/heatmap",
+		.kind = ANSWER_HEATMAP,
+		.is_sealed = is_sealed_time(api, http_request_parameter(request, "to")),
+	};
+
+	add_history_query(api, request, PARAMETERS_HEATMAP, &options);
+}
+
 /* What happens now is not worth ending a window for. */
 void route_timeline(void *context, struct http_request *request)
 {

@@ -10,6 +10,7 @@
 #include "page/page_html.h"
 #include "pilotlight/api.h"
 #include "render/flamegraph_policy.h"
+#include "render/heatmap_svg.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -121,7 +122,7 @@ static size_t add_billionths(struct http_field *fields, size_t count, const char
 static void finish(struct api *api, struct query *query, struct answer_outcome *outcome)
 {
 	char covered[TIME_BYTES], period[TIME_BYTES], increase[TIME_BYTES];
-	char policy[PAGE_POLICY_BYTES];
+	char policy[PAGE_POLICY_BYTES]; /* room for the others, too */
 	struct http_field fields[6];
 	struct http_answer answer = { .status = outcome->status,
 		.content_type = outcome->content_type,
@@ -150,7 +151,9 @@ static void finish(struct api *api, struct query *query, struct answer_outcome *
 		fields[answer.field_count++] = (struct http_field){ "Content-Encoding", "gzip" };
 		fields[answer.field_count++] = (struct http_field){ "Vary", "Accept-Encoding" };
 	}
-	if (strcmp(answer.content_type, "image/svg+xml") == 0)
+	if (query->kind == ANSWER_HEATMAP)
+		answer.content_policy = heatmap_policy_format(policy);
+	else if (strcmp(answer.content_type, "image/svg+xml") == 0)
 		answer.content_policy = flamegraph_policy_format(policy);
 	else if (strncmp(answer.content_type, "text/html", sizeof("text/html") - 1) == 0)
 		answer.content_policy = page_policy_format(false, policy);

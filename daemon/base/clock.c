@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+enum { CLOCK_READS = 8, CLOCK_READ_NS = 20000 };
+
 static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec now;
@@ -21,6 +23,23 @@ uint64_t clock_monotonic_ns(void)
 uint64_t clock_realtime_ns(void)
 {
 	return now_ns(CLOCK_REALTIME);
+}
+
+/* This thread may lose its CPU between two reads, so the closest two of some are taken. */
+uint64_t clock_realtime_at(uint64_t monotonic_ns)
+{
+	uint64_t least_ns = UINT64_MAX, result_ns = 0;
+
+	for (int i = 0; i < CLOCK_READS && least_ns > CLOCK_READ_NS; i++) {
+		const uint64_t before_ns = clock_monotonic_ns(), now_ns = clock_realtime_ns();
+		const uint64_t took_ns = clock_monotonic_ns() - before_ns;
+
+		if (took_ns >= least_ns)
+			continue;
+		least_ns = took_ns;
+		result_ns = now_ns - (before_ns - monotonic_ns);
+	}
+	return result_ns;
 }
 
 uint64_t clock_boottime_ns(void)

@@ -12,6 +12,12 @@ uint64_t clock_monotonic_ns(void);
 /* Since 1970, CLOCK_REALTIME. */
 uint64_t clock_realtime_ns(void);
 
+/*
+ * CLOCK_REALTIME at a moment of CLOCK_MONOTONIC, which is not long ago: late by the time between
+ * two reads of clocks, and never early.
+ */
+uint64_t clock_realtime_at(uint64_t monotonic_ns);
+
 /* CLOCK_BOOTTIME: CLOCK_MONOTONIC plus the time in suspend. */
 uint64_t clock_boottime_ns(void);
 

@@ -220,7 +220,7 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	pipeline->started_ns = clock_monotonic_ns();
 	pipeline->last_flip_ns = pipeline->started_ns;
 	pipeline->open.monotonic_ns = pipeline->started_ns;
-	pipeline_window_set_start(&pipeline->open, clock_realtime_ns());
+	pipeline_window_set_start(&pipeline->open, clock_realtime_at(pipeline->started_ns));
 	/* After a takeover, drain the earlier engine's samples at once. */
 	pipeline->next_drain_ns = pipeline->started_ns;
 	if (!capture_is_taken_over(pipeline->capture))

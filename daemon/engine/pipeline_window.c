@@ -65,7 +65,6 @@ int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t m
 		.monotonic_ns = monotonic_ns,
 		.keeps_times = pipeline->settings.keeps_times,
 	};
-	uint64_t since_ns = clock_monotonic_ns() - monotonic_ns, start_ns;
 	int r = make_room(pipeline, &window.room);
 
 	for (enum pilotlight_source i = 0; r == 0 && i < PILOTLIGHT_SOURCES; i++)
@@ -80,8 +79,7 @@ int pipeline_window_begin(struct pipeline *pipeline, uint32_t number, uint64_t m
 	}
 	/* A delay between the two clock reads makes this late, never early. A window that ended
 	 * early by its own times would miss the time up to which a client waits for it. */
-	start_ns = clock_realtime_ns() - since_ns;
-	pipeline_window_set_start(&window, start_ns);
+	pipeline_window_set_start(&window, clock_realtime_at(monotonic_ns));
 	*ret_window = window;
 	return 0;
 }

@@ -190,21 +190,51 @@ static int parse_times(struct selection *selection, uint64_t now_ns, struct faul
 	return 0;
 }
 
+bool selection_has_fraction(const char *from_or_to)
+{
+	const char *minutes = from_or_to ? strchr(from_or_to, ':') : NULL;
+
+	return minutes && strchr(minutes, '.');
+}
+
+/* Without a word on windows, a fraction of a second asks for exact times. */
+static bool is_exact(const struct selection *selection)
+{
+	const char *windows = value_of(selection, SELECTION_WINDOWS);
+
+	if (windows)
+		return strcmp(windows, "exact") == 0;
+	return selection_has_fraction(value_of(selection, SELECTION_FROM)) ||
+	       selection_has_fraction(value_of(selection, SELECTION_TO));
+}
+
 /* --- the selection in words --- */
 
 enum { DATE_BYTES = sizeof("2026-11-20 ") - 1 };
+
+/* With milliseconds, if they count. */
+static const char *format_time(
+	const struct selection *selection, uint64_t time_ns, char text[TIME_TEXT_BYTES])
+{
+	const size_t used = strlen(time_text_format(time_ns, text));
+
+	if (is_exact(selection))
+		(void)snprintf(text + used, TIME_TEXT_BYTES - used, ".%03u",
+			(unsigned)(time_ns / 1000000 % 1000));
+	return text;
+}
 
 /* Omits the date of the end if it equals the date of the beginning. */
 static void write_times(const struct selection *selection, FILE *file)
 {
 	char start[TIME_TEXT_BYTES], end[TIME_TEXT_BYTES];
-	const char *shown = time_text_format(selection->end_ns, end);
+	const char *shown = format_time(selection, selection->end_ns, end);
 
 	if (selection->start_ns == 0) {
 		(void)fprintf(file, "until %s", shown);
 		return;
 	}
-	(void)time_text_format(selection->start_ns, start);
+	(void)format_time(selection, selection->start_ns, start);
 	if (strncmp(start, end, DATE_BYTES) == 0)
 		shown = end + DATE_BYTES;
 	(void)fprintf(file, "%s to %s", start, shown);
@@ -235,7 +265,8 @@ static int describe(struct selection *selection)
 		return -ENOMEM;
 	write_times(selection, file);
 	for (enum selection_parameter i = SELECTION_EVENT; i < SELECTION_PARAMETERS; i++)
-		if (selection->is_given[i])
+		/* The times show that they are exact. */
+		if (selection->is_given[i] && (i != SELECTION_WINDOWS || !is_exact(selection)))
 			write_values(selection, i, file);
 	if (selection->owner != 0)
 		(void)fprintf(file, ", of user %" PRIu32 " alone", selection->owner - 1);
@@ -280,6 +311,7 @@ void selection_store(struct selection *selection, struct store_selection *ret_se
 		.wants_binary = is_given[SELECTION_BUILD_ID] ? selection_matches_binary : NULL,
 		.event = value_of(selection, SELECTION_EVENT),
 		.by_end = windows && strcmp(windows, "ended") == 0,
+		.is_exact = is_exact(selection),
 		.context = selection,
 	};
 }

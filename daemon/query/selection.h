@@ -22,7 +22,9 @@
  *   event NAME       a source: cpu (the default), offcpu, runqueue, faults; wall, the sum of
  *                    the first three; or the event of a window, such as cycles
  *   windows WHICH    overlapping the time, the default; or ended after "from" and until "to",
- *                    inclusive: then adjacent times have no window in common
+ *                    inclusive: then adjacent times have no window in common; or exact: what
+ *                    is of the time, to 10 ms, where the history keeps times of samples. A
+ *                    fraction of a second in a calendar time means exact, too
  *
  * TEXT, PATH, NAME, ID and UID may be globs of fnmatch(3). '*' matches slashes too, and a backslash
  * stands for itself, as in unit names. "*" also matches threads without a value. Values of one
@@ -84,6 +86,10 @@ int selection_finish(struct selection *selection, uint64_t now_ns, struct fault 
 /* For store_reader_read(); `ret_selection` points into `selection`, which must outlive its use.
  * Clears the names of selection_seen(). */
 void selection_store(struct selection *selection, struct store_selection *ret_selection);
+
+/* Does "from" or "to" ask for a part of a second: "03:12:07.250", but not "@1763608320.25"? NULL
+ * does not. */
+bool selection_has_fraction(const char *from_or_to);
 
 /* Does the selection filter threads or code? */
 bool selection_has_filter(const struct selection *selection);

@@ -135,8 +135,9 @@ static int normalize_build_id(const char *text, char **ret_text, const char **re
 
 static int normalize_windows(const char *text, char **ret_text, const char **ret_hint)
 {
-	if (strcmp(text, "overlapping") != 0 && strcmp(text, "ended") != 0) {
-		*ret_hint = "it takes overlapping or ended";
+	if (strcmp(text, "overlapping") != 0 && strcmp(text, "ended") != 0 &&
+		strcmp(text, "exact") != 0) {
+		*ret_hint = "it takes overlapping, ended or exact";
 		return -EINVAL;
 	}
 	return copy(text, ret_text, ret_hint);

@@ -38,6 +38,8 @@ static void guests_ask_profiles_and_nothing_else(void **state)
 	CHECK_REPLY(engine, ask_as_guest(engine, ALICE, "/"), 200, "of your own processes");
 	CHECK_REPLY(engine, ask_as_guest(engine, ALICE, "/api/v1/profile?comm=echo"), 200,
 		"kind 1, scope 2, owner 1001, ");
+	CHECK_REPLY(engine, ask_as_guest(engine, ALICE, "/api/v1/heatmap?comm=echo"), 200,
+		"kind 3, scope 2, owner 1001, ");
 	CHECK_REPLY(engine,
 		ask_as_guest(
 			engine, ALICE, "/api/v1/diff?comm=echo&against.last=1h&user=0&scope=1"),

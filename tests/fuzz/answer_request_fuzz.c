@@ -27,6 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	request->owner = size > 0 && bytes[0] & 2 ? 1001 : 0;
 	if (size > 0 && bytes[0] & 4 && request->owner == 0)
 		request->kind = bytes[0] & 8 ? ANSWER_INCIDENTS : ANSWER_TIMELINE;
+	else if (size > 0 && bytes[0] & 16)
+		request->kind = ANSWER_HEATMAP;
 	request->scope = request->owner ? ANSWER_OWN : ANSWER_ALL;
 	request->now_ns = UINT64_C(1795260896000000000);
 	request->memory_max = 1 << 20;

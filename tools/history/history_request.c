@@ -114,7 +114,8 @@ static int take_incident(void *invocation, const struct option_row *option, cons
 
 const struct option_row history_time_options[] = {
 	TIME("last", "DURATION", "Up to now, or to --to: 10min (the default), 1h 30min, 2d."),
-	TIME("from", "TIME", "\"2026-11-20 03:10\", \"yesterday 18:00\", -2h."),
+	TIME("from", "TIME",
+		"\"2026-11-20 03:10\", \"yesterday 18:00\", -2h; \"03:12:07.250\" is exact."),
 	TIME("to", "TIME", "Without it: now."),
 	{ 0, "incident", "NUMBER",
 		"The time around an incident; `pilotlight incidents` lists them.", OPTION_CALL,
@@ -178,6 +179,23 @@ static int read_times(
 	return 0;
 }
 
+/*
+ * The service does not see how the times were written, so it is told whether they are exact. The
+ * other side of a comparison has its own times.
+ */
+static void add_windows(struct history_request *request, bool is_against)
+{
+	const char *const *times = request->times[is_against];
+	const bool is_exact =
+		selection_has_fraction(times[TIME_FROM]) || selection_has_fraction(times[TIME_TO]);
+
+	if (is_exact)
+		add_parameter(request, "windows", is_against, "exact");
+	else if (is_against && request->is_exact)
+		add_parameter(request, "windows", is_against, "overlapping");
+	request->is_exact |= is_exact;
+}
+
 static int add_times(struct history_request *request, bool is_against)
 {
 	const char *const *times = request->times[is_against];
@@ -187,8 +205,11 @@ static int add_times(struct history_request *request, bool is_against)
 	int r;
 
 	/* A duration is the same in every zone. */
-	if (!times[TIME_FROM] && !times[TIME_TO])
+	if (!times[TIME_FROM] && !times[TIME_TO]) {
+		if (times[0])
+			add_windows(request, is_against);
 		return 0;
+	}
 	r = read_times(times, &ns[TIME_FROM], &ns[TIME_TO], &fault);
 	if (r < 0)
 		return r == -ENOMEM ? r : command_misuse(request->base.command, "%s", fault.text);
@@ -199,6 +220,7 @@ static int add_times(struct history_request *request, bool is_against)
 			ns[i] % NSEC_PER_SEC);
 		add_parameter(request, time_names[i], is_against, text);
 	}
+	add_windows(request, is_against);
 	return 0;
 }
 

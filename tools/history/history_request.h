@@ -23,6 +23,7 @@ struct history_request {
 	bool is_quiet;
 	bool is_by_line;
 	const char *runtime_frames; /* NULL: not given */
+	bool is_exact;		    /* the times of the first selection have parts of a second */
 	bool is_against;      /* the options that follow select the other side of the comparison */
 	size_t against_count; /* parameters of that selection */
 	const char *incident; /* NULL: not given */

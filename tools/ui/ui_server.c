@@ -128,6 +128,11 @@ static void pass_profile(void *context, struct http_request *request)
 	pass_on(context, request, "/api/v1/profile");
 }
 
+static void pass_heatmap(void *context, struct http_request *request)
+{
+	pass_on(context, request, "/api/v1/heatmap");
+}
+
 static void pass_timeline(void *context, struct http_request *request)
 {
 	pass_on(context, request, "/api/v1/timeline");
@@ -137,6 +142,7 @@ static const struct http_route routes[] = {
 	{ "GET", "/", serve_page, NULL, NULL, true },
 	{ "GET", "/api/v1/profile", pass_profile, NULL, NULL, true },
 	{ "GET", "/api/v1/timeline", pass_timeline, NULL, NULL, true },
+	{ "GET", "/api/v1/heatmap", pass_heatmap, NULL, NULL, true },
 	{ 0 },
 };
 
