@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "broker/broker.h"
 #include "capture/capture.h"
-#include "engine/heap_functions.h"
+#include "engine/heap_reader.h"
 #include "process/process_table.h"
 
 #include <bpf/bpf.h>
@@ -19,6 +19,7 @@ enum {
 	ALLOCATORS_MAX = 32,
 	ALLOCATORS_OF_PROCESS_MAX = 8,
 	OTHERS = 1024, /* remembered files that are no allocators */
+	WAITING_MAX = 4096,
 };
 
 struct allocator {
@@ -37,6 +38,13 @@ struct watched {
 	} probed[ALLOCATORS_OF_PROCESS_MAX];
 };
 
+/* A mapping whose file is not read yet. */
+struct waiting {
+	pid_t pid;
+	struct process_mapping mapping;
+	uint64_t identity; /* of the file */
+};
+
 /* Of the allocators of a mapping. */
 enum wanted { WANTS_ALL, WANTS_REPORTERS };
 
@@ -44,6 +52,9 @@ struct heap_watch {
 	struct capture *capture;
 	struct broker *broker;
 	struct process_table *processes;
+	struct heap_reader *reader, *own_reader; /* own: NULL if it is borrowed */
+	struct waiting *waiting;
+	size_t waiting_count, waiting_capacity;
 	struct watched *watched;
 	size_t watched_count, watched_capacity;
 	pid_t *named; /* by heap_watch_follow() */
@@ -57,16 +68,22 @@ struct heap_watch {
 };
 
 int heap_watch_new(struct capture *capture, struct broker *broker, struct process_table *processes,
-	struct heap_watch **ret_watch)
+	struct heap_reader *reader, struct heap_watch **ret_watch)
 {
-	struct heap_watch *watch = calloc(1, sizeof(*watch));
+	_cleanup_(heap_watch_freep) struct heap_watch *watch = calloc(1, sizeof(*watch));
+	int r = 0;
 
 	if (!watch)
 		return -ENOMEM;
 	watch->capture = capture;
 	watch->broker = broker;
 	watch->processes = processes;
-	*ret_watch = watch;
+	if (!reader)
+		r = heap_reader_new(NULL, &watch->own_reader);
+	if (r < 0)
+		return r;
+	watch->reader = reader ? reader : watch->own_reader;
+	*ret_watch = TAKE_PTR(watch);
 	return 0;
 }
 
@@ -74,6 +91,8 @@ void heap_watch_free(struct heap_watch *watch)
 {
 	if (!watch)
 		return;
+	heap_reader_free(watch->own_reader);
+	free(watch->waiting);
 	free(watch->watched);
 	free(watch->named);
 	free(watch);
@@ -110,8 +129,10 @@ int heap_watch_follow(struct heap_watch *watch, pid_t pid)
 }
 
 /* Says once why memory is missing from the profile. */
-static void note_refusal(struct heap_watch *watch, pid_t pid, const char *path, int error)
+static void note_refusal(struct heap_watch *watch, const struct waiting *waiting, int error)
 {
+	struct mapped_file file;
+
 	/* The process has ended, or has mapped something else there. */
 	if (error == -ESRCH || error == -ENOENT)
 		return;
@@ -120,56 +141,68 @@ static void note_refusal(struct heap_watch *watch, pid_t pid, const char *path, 
 	if (watch->has_warned)
 		return;
 	watch->has_warned = true;
+	process_table_file(watch->processes, waiting->mapping.file, &file);
 	log_warning("cannot probe the allocator in %s of process %d: %s; continuing without what "
 		    "it allocates",
-		path, (int)pid, strerror(-error));
+		file.path, (int)waiting->pid, strerror(-error));
 }
 
-/* Finds the allocator in a file, or finds out that there is none. */
-static int read_file(struct heap_watch *watch, pid_t pid, const struct process_mapping *mapping,
-	const struct mapped_file *file, struct allocator *ret_allocator)
+/* --- files ------------------------------------------------------------------------------------ */
+
+enum { ALLOCATOR_NONE = -1, ALLOCATOR_UNKNOWN = -2 };
+
+/* The allocator's number; ALLOCATOR_NONE: the file has none; ALLOCATOR_UNKNOWN: it is not read. */
+static int find_allocator(const struct heap_watch *watch, uint64_t identity)
 {
-	const struct broker_process process = { .pid = pid };
-	struct allocator allocator = { .identity = file->identity };
-	_cleanup_close_ int fd = -1;
-	int r;
-
-	r = broker_open_mapping(
-		watch->broker, &process, mapping->start, mapping->end, file->path, &fd);
-	if (r == 0)
-		r = heap_functions_find(fd, allocator.functions);
-	if (r < 0)
-		return r;
-	allocator.count = (size_t)r;
-	*ret_allocator = allocator;
-	return 0;
-}
-
-/* Returns the allocator's number, or -errno; -ENOEXEC: the file has none. */
-static int find_allocator(struct heap_watch *watch, pid_t pid,
-	const struct process_mapping *mapping, const struct mapped_file *file)
-{
-	uint64_t *other = &watch->others[file->identity % OTHERS];
-	struct allocator *next = &watch->allocators[watch->allocator_count];
-	int r;
-
 	for (size_t i = 0; i < watch->allocator_count; i++)
-		if (watch->allocators[i].identity == file->identity)
+		if (watch->allocators[i].identity == identity)
 			return (int)i;
-	if (*other == file->identity)
-		return -ENOEXEC;
-	if (watch->allocator_count == ALLOCATORS_MAX)
-		return -ENOSPC;
-	r = read_file(watch, pid, mapping, file, next);
-	if (r == -ENOEXEC || r == -EFBIG || (r == 0 && next->count == 0)) {
-		*other = file->identity;
-		return -ENOEXEC;
-	}
-	if (r < 0)
-		return r;
-	watch->counters.allocators++;
-	return (int)watch->allocator_count++;
+	return watch->others[identity % OTHERS] == identity ? ALLOCATOR_NONE : ALLOCATOR_UNKNOWN;
 }
+
+static void note_failure(struct heap_watch *watch, uint64_t identity, int error)
+{
+	for (size_t i = 0; i < watch->waiting_count; i++)
+		if (watch->waiting[i].identity == identity)
+			note_refusal(watch, &watch->waiting[i], error);
+}
+
+/* Takes what the reader has found. A file beyond the bound counts as one without an allocator. */
+static void note_file(struct heap_watch *watch, const struct heap_file *file)
+{
+	struct allocator *next = &watch->allocators[watch->allocator_count];
+
+	if (file->result > 0 && watch->allocator_count < ALLOCATORS_MAX) {
+		*next = (struct allocator){ .identity = file->identity,
+			.count = (size_t)file->result };
+		memcpy(next->functions, file->functions, next->count * sizeof(*next->functions));
+		watch->allocator_count++;
+		watch->counters.allocators++;
+		return;
+	}
+	watch->others[file->identity % OTHERS] = file->identity;
+	if (file->result > 0)
+		note_failure(watch, file->identity, -ENOSPC);
+	else if (file->result < 0 && file->result != -ENOEXEC && file->result != -EFBIG)
+		note_failure(watch, file->identity, file->result);
+}
+
+/* Returns 0, or -errno: the file cannot be opened. */
+static int begin_reading(struct heap_watch *watch, const struct waiting *waiting)
+{
+	const struct broker_process process = { .pid = waiting->pid };
+	struct mapped_file file;
+	int fd, r;
+
+	process_table_file(watch->processes, waiting->mapping.file, &file);
+	r = broker_open_mapping(watch->broker, &process, waiting->mapping.start,
+		waiting->mapping.end, file.path, &fd);
+	if (r == 0)
+		heap_reader_add(watch->reader, waiting->identity, fd);
+	return r;
+}
+
+/* --- probes ----------------------------------------------------------------------------------- */
 
 /* The last kinds first, those that free: an address that was noted must not be freed unseen. */
 static int set_probes(struct heap_watch *watch, pid_t pid, const struct process_mapping *mapping,
@@ -241,40 +274,103 @@ static int probe_once(struct heap_watch *watch, struct watched *process,
 }
 
 static int probe(struct heap_watch *watch, struct watched *process,
-	const struct process_mapping *mapping, const struct mapped_file *file, enum wanted wanted)
+	const struct process_mapping *mapping, uint32_t allocator)
 {
-	int number = find_allocator(watch, process->pid, mapping, file), r;
-	bool is_reporter;
+	bool is_reporter = reports(&watch->allocators[allocator]);
+	int r;
 
-	if (number < 0)
-		return number == -ENOEXEC ? 0 : number;
-	is_reporter = reports(&watch->allocators[number]);
-	if (!is_reporter && (wanted == WANTS_REPORTERS || process->reports))
+	if (!is_reporter && process->reports)
 		return 0;
-	r = probe_once(watch, process, mapping, (uint32_t)number);
+	r = probe_once(watch, process, mapping, allocator);
 	return r == 0 && is_reporter ? begin_reports(watch, process) : r;
 }
 
-static void map(struct heap_watch *watch, struct watched *process,
-	const struct process_mapping *mapping, enum wanted wanted)
+/* --- mappings --------------------------------------------------------------------------------- */
+
+/* A process may have executed something else, or mapped another file there. */
+static bool is_mapped(const struct heap_watch *watch, const struct waiting *waiting)
 {
+	const struct process_mapping *mappings;
+	size_t count = process_table_mappings(
+		watch->processes, waiting->pid, clock_monotonic_ns(), &mappings);
+
+	for (size_t i = 0; i < count; i++)
+		if (mappings[i].start == waiting->mapping.start &&
+			mappings[i].file == waiting->mapping.file)
+			return true;
+	return false;
+}
+
+/* Sets the probes if the file is known. Returns false: it waits on. */
+static bool handle(struct heap_watch *watch, const struct waiting *waiting, enum wanted wanted)
+{
+	struct watched *process = find(watch, waiting->pid);
+	int allocator = find_allocator(watch, waiting->identity), r;
+
+	if (!process || allocator == ALLOCATOR_NONE)
+		return true;
+	if (allocator == ALLOCATOR_UNKNOWN && (heap_reader_has(watch->reader, waiting->identity) ||
+						      heap_reader_is_full(watch->reader)))
+		return false;
+	if (allocator >= 0 && wanted == WANTS_REPORTERS && !reports(&watch->allocators[allocator]))
+		return false;
+	if (!is_mapped(watch, waiting))
+		return true;
+	r = allocator >= 0 ? probe(watch, process, &waiting->mapping, (uint32_t)allocator)
+			   : begin_reading(watch, waiting);
+	if (r < 0)
+		note_refusal(watch, waiting, r);
+	return allocator >= 0 || r < 0;
+}
+
+static void handle_all(struct heap_watch *watch, enum wanted wanted)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < watch->waiting_count; i++)
+		if (!handle(watch, &watch->waiting[i], wanted))
+			watch->waiting[kept++] = watch->waiting[i];
+	watch->waiting_count = kept;
+}
+
+static void add_waiting(struct heap_watch *watch, const struct waiting *waiting)
+{
+	int r = ARRAY_RESERVE(
+		watch->waiting, &watch->waiting_capacity, watch->waiting_count + 1, WAITING_MAX);
+
+	if (r == 0)
+		watch->waiting[watch->waiting_count++] = *waiting;
+	else
+		note_refusal(watch, waiting, r);
+}
+
+static void forget_waiting(struct heap_watch *watch, pid_t pid)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < watch->waiting_count; i++)
+		if (watch->waiting[i].pid != pid)
+			watch->waiting[kept++] = watch->waiting[i];
+	watch->waiting_count = kept;
+}
+
+static void map(struct heap_watch *watch, pid_t pid, const struct process_mapping *mapping)
+{
+	struct waiting waiting = { .pid = pid, .mapping = *mapping };
 	struct mapped_file file;
-	int r;
 
 	process_table_file(watch->processes, mapping->file, &file);
-	if (!file.is_regular)
-		return;
-	r = probe(watch, process, mapping, &file, wanted);
-	if (r < 0)
-		note_refusal(watch, process->pid, file.path, r);
+	waiting.identity = file.identity;
+	if (file.is_regular)
+		add_waiting(watch, &waiting);
 }
 
 void heap_watch_mapped(struct heap_watch *watch, pid_t pid, const struct process_mapping *mapping)
 {
-	struct watched *process = find(watch, pid);
-
-	if (process)
-		map(watch, process, mapping, WANTS_ALL);
+	if (!find(watch, pid))
+		return;
+	map(watch, pid, mapping);
+	handle_all(watch, WANTS_ALL);
 }
 
 void heap_watch_executed(struct heap_watch *watch, pid_t pid)
@@ -283,24 +379,48 @@ void heap_watch_executed(struct heap_watch *watch, pid_t pid)
 
 	if (process)
 		process->reports = false;
+	forget_waiting(watch, pid);
 }
 
-static void map_all(struct heap_watch *watch, struct watched *process, enum wanted wanted)
+int heap_watch_poll_fd(const struct heap_watch *watch)
 {
-	const struct process_mapping *mappings;
-	size_t count = process_table_mappings(
-		watch->processes, process->pid, clock_monotonic_ns(), &mappings);
+	return heap_reader_poll_fd(watch->reader);
+}
 
-	for (size_t i = 0; i < count; i++)
-		map(watch, process, &mappings[i], wanted);
+void heap_watch_run(struct heap_watch *watch)
+{
+	struct heap_file file;
+
+	while (heap_reader_take(watch->reader, false, &file))
+		note_file(watch, &file);
+	handle_all(watch, WANTS_ALL);
+}
+
+/* Only here, before sampling begins, does it wait. */
+static void read_all(struct heap_watch *watch)
+{
+	struct heap_file file;
+
+	handle_all(watch, WANTS_REPORTERS);
+	while (heap_reader_take(watch->reader, true, &file)) {
+		note_file(watch, &file);
+		handle_all(watch, WANTS_REPORTERS);
+	}
 }
 
 int heap_watch_begin(struct heap_watch *watch, struct fault *fault)
 {
+	const struct process_mapping *mappings;
+	size_t count;
+
 	for (size_t i = 0; i < watch->watched_count; i++) {
-		map_all(watch, &watch->watched[i], WANTS_REPORTERS);
-		map_all(watch, &watch->watched[i], WANTS_ALL);
+		count = process_table_mappings(
+			watch->processes, watch->watched[i].pid, clock_monotonic_ns(), &mappings);
+		for (size_t j = 0; j < count; j++)
+			map(watch, watch->watched[i].pid, &mappings[j]);
 	}
+	read_all(watch);
+	handle_all(watch, WANTS_ALL);
 	if (watch->counters.probes > 0 || watch->error == 0)
 		return 0;
 	return fault_set(fault, watch->error,
@@ -326,6 +446,14 @@ void heap_watch_forked(struct heap_watch *watch, pid_t parent, pid_t child, uint
 	heap_watch_ended(watch, child);
 	if (add(watch, &process) < 0)
 		watch->counters.refused++;
+	/* What the parent waits for, the child has mapped, too. */
+	for (size_t i = 0, count = watch->waiting_count; i < count; i++) {
+		struct waiting waiting = watch->waiting[i];
+
+		waiting.pid = child;
+		if (watch->waiting[i].pid == parent)
+			add_waiting(watch, &waiting);
+	}
 }
 
 void heap_watch_ended(struct heap_watch *watch, pid_t pid)
@@ -334,6 +462,7 @@ void heap_watch_ended(struct heap_watch *watch, pid_t pid)
 
 	if (process)
 		*process = watch->watched[--watch->watched_count];
+	forget_waiting(watch, pid);
 }
 
 static bool is_named(const struct heap_watch *watch, pid_t pid)

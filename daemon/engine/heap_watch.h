@@ -2,17 +2,17 @@
 /*
  * Sets probes at the allocators of the processes whose heaps are sampled: in what they have mapped
  * when sampling begins, and in each file that they map later. The side-band says which; the broker
- * opens the file, and this process reads its symbols (I6). A child has its parent's probes, set by
- * the kernel, and keeps them over execve(). So only a file that is new to a family of processes
- * has none for some milliseconds after it was mapped.
+ * opens the file, and a thread of this process reads its symbols (I6, engine/heap_reader.h). A
+ * child has its parent's probes, set by the kernel, and keeps them over execve(). So only a file
+ * that is new to a family of processes has none for some milliseconds after it was mapped.
  *
  * In a process that has mapped an allocator that samples itself (engine/heap_functions.h), its
  * reports count alone, and no others get probes from then on.
  *
  * It also knows which of them still hold what they allocated.
  *
- * Everything is bounded (I4): processes, allocators, and those of a process. What exceeds a bound
- * is not sampled, and counted. One owner, one thread.
+ * Everything is bounded (I4): processes, allocators, those of a process, and mappings whose file is
+ * not read yet. What exceeds a bound is not sampled, and counted. One owner, one thread.
  */
 #pragma once
 
@@ -24,6 +24,7 @@
 
 struct broker;
 struct capture;
+struct heap_reader;
 struct heap_watch;
 struct process_mapping;
 struct process_table;
@@ -34,9 +35,9 @@ struct heap_watch_counters {
 	uint64_t refused;    /* allocators of a process without probes */
 };
 
-/* The three are borrowed. Returns 0 or -ENOMEM. */
+/* All are borrowed; `reader` NULL: it makes one. Returns 0, -ENOMEM, or -errno. */
 int heap_watch_new(struct capture *capture, struct broker *broker, struct process_table *processes,
-	struct heap_watch **ret_watch);
+	struct heap_reader *reader, struct heap_watch **ret_watch);
 void heap_watch_free(struct heap_watch *watch);
 DEFINE_CLEANUP(struct heap_watch, heap_watch_free);
 
@@ -54,6 +55,10 @@ void heap_watch_forked(struct heap_watch *watch, pid_t parent, pid_t child, uint
 void heap_watch_executed(struct heap_watch *watch, pid_t pid);
 void heap_watch_mapped(struct heap_watch *watch, pid_t pid, const struct process_mapping *mapping);
 void heap_watch_ended(struct heap_watch *watch, pid_t pid);
+
+/* Readable when heap_watch_run() has files to handle that were read; borrowed. */
+int heap_watch_poll_fd(const struct heap_watch *watch);
+void heap_watch_run(struct heap_watch *watch);
 
 /* Who holds memory that was allocated and not freed. */
 enum heap_holder {

@@ -375,6 +375,8 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 	if (has[PIPELINE_TIMER] && read(pipeline->timer_fd, &ticks, sizeof(ticks)) < 0 &&
 		errno != EAGAIN)
 		return fault_set(fault, -errno, "cannot read a timer: %s", strerror(errno));
+	if (has[PIPELINE_HEAP])
+		heap_watch_run(pipeline->heap);
 	if (has[PIPELINE_SYMBOLS])
 		r = pipeline_symbols_run(pipeline, fault);
 	if (r == 0 && (has[PIPELINE_WALK_REQUEST] || has[PIPELINE_UNWINDING]))

@@ -29,11 +29,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct heap_reader;
 struct pipeline;
 
 struct pipeline_settings {
 	struct capture_settings capture;
-	struct broker *broker;	     /* borrowed */
+	struct broker *broker; /* borrowed */
+	/* Borrowed. NULL: made if heaps are sampled, if a sandbox does not forbid threads. */
+	struct heap_reader *heap_reader;
 	int capture_fd;		     /* of a capture_server; owned */
 	size_t profile_budget_bytes; /* of one window: of the profiles of all sources */
 	const char *symbol_cache;    /* folder; NULL: symbols last for this run only */

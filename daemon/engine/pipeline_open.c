@@ -97,8 +97,8 @@ static int open_heap(struct pipeline *pipeline)
 
 	if (!(pipeline->settings.capture.sources & heaps))
 		return 0;
-	return heap_watch_new(
-		pipeline->capture, pipeline->broker, pipeline->processes, &pipeline->heap);
+	return heap_watch_new(pipeline->capture, pipeline->broker, pipeline->processes,
+		pipeline->settings.heap_reader, &pipeline->heap);
 }
 
 static int open_jit(struct pipeline *pipeline)
@@ -189,6 +189,8 @@ int pipeline_open_polling(struct pipeline *pipeline)
 		r = watch(pipeline, drain_poll_fd(pipeline->drain), PIPELINE_RING);
 	if (r == 0)
 		r = watch(pipeline, symbolizer_poll_fd(pipeline->symbolizer), PIPELINE_SYMBOLS);
+	if (r == 0 && pipeline->heap)
+		r = watch(pipeline, heap_watch_poll_fd(pipeline->heap), PIPELINE_HEAP);
 	if (r == 0 && pipeline->unwinding)
 		r = watch(pipeline, unwinding_poll_fd(pipeline->unwinding), PIPELINE_UNWINDING);
 	if (r == 0 && pipeline->unwinding)

@@ -63,6 +63,7 @@ enum pipeline_event {
 	PIPELINE_SYMBOLS,
 	PIPELINE_UNWINDING,
 	PIPELINE_WALK_REQUEST, /* the sampler requests unwind tables */
+	PIPELINE_HEAP,	       /* an allocator's file was read */
 	PIPELINE_EVENTS,
 };
 

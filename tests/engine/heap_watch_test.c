@@ -6,14 +6,18 @@
 #include "broker/broker.h"
 #include "capture/capture.h"
 #include "process/process_table.h"
+#include "tests/dwarf/usdt_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -21,7 +25,7 @@
 enum { CHILD = 2000000001, ORPHAN, STRANGER };
 
 static struct {
-	unsigned probes;
+	unsigned probes, reporters;
 	int error;
 	struct pilotlight_capture_probe last;
 	struct capture_maps maps;
@@ -31,6 +35,10 @@ int capture_set_probe(struct capture *capture, const struct pilotlight_capture_p
 {
 	if (world.error)
 		return world.error;
+	if (probe->function == PILOTLIGHT_HEAP_REPORTS) {
+		world.reporters++;
+		return 0;
+	}
 	world.probes++;
 	world.last = *probe;
 	return 0;
@@ -48,9 +56,10 @@ static struct fixture {
 	struct process_mapping library;
 } fixture;
 
-/* Tells the table of this process's C library, as if process `pid` had mapped it. */
-static void map_library(pid_t pid)
+/* Tells the table of a file that this process executes, as if process `pid` had mapped it. */
+static struct process_mapping map_file(pid_t pid, const char *name)
 {
+	struct process_mapping mapping;
 	_cleanup_fclose_ FILE *file = fopen("/proc/self/maps", "re");
 	char line[512], path[256];
 	struct process_mapping_event event = { .path = path };
@@ -62,18 +71,57 @@ static void map_library(pid_t pid)
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %" SCNu64 " %255s",
 			    &event.start, &event.end, kind, &event.offset, &event.inode,
 			    path) == 6 &&
-			strstr(path, "/libc.so") && kind[2] == 'x')
+			strstr(path, name) && kind[2] == 'x')
 			break;
 	}
-	assert_non_null(strstr(path, "/libc.so"));
-	fixture.library = (struct process_mapping){
+	assert_non_null(strstr(path, name));
+	mapping = (struct process_mapping){
 		.start = event.start,
 		.end = event.end,
 		.offset = event.offset,
 	};
 	assert_int_equal(process_table_map(fixture.processes, pid, clock_monotonic_ns(), &event,
-				 &fixture.library.file),
+				 &mapping.file),
 		0);
+	return mapping;
+}
+
+static void map_library(pid_t pid)
+{
+	fixture.library = map_file(pid, "/libc.so");
+}
+
+/* Maps a file with an allocator that samples itself. */
+static struct process_mapping map_reporter(void)
+{
+	static struct usdt_fixture file;
+	char path[] = "/tmp/heap_watch_test.XXXXXX";
+	int fd = mkstemp(path);
+	struct process_mapping mapping;
+
+	usdt_fixture_init(&file);
+	usdt_fixture_add_with(&file, USDT_FIXTURE_CODE, USDT_FIXTURE_BASE, 0, "otel_memory",
+		"alloc", "8@%rdi 8@%rsi 8@%rdx");
+	usdt_fixture_add_with(&file, USDT_FIXTURE_CODE + 16, USDT_FIXTURE_BASE, 0, "otel_memory",
+		"free", "8@%rdi");
+	assert_int_equal(write(fd, &file, sizeof(file)), sizeof(file));
+	(void)close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_ptr_not_equal(
+		mmap(NULL, sizeof(file), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0), MAP_FAILED);
+	(void)close(fd);
+	mapping = map_file(getpid(), path);
+	assert_int_equal(unlink(path), 0);
+	return mapping;
+}
+
+/* Handles a file that is being read. */
+static void await_file(void)
+{
+	struct pollfd waited = { .fd = heap_watch_poll_fd(fixture.watch), .events = POLLIN };
+
+	assert_int_equal(poll(&waited, 1, -1), 1);
+	heap_watch_run(fixture.watch);
 }
 
 static int set_up(void **state)
@@ -83,7 +131,7 @@ static int set_up(void **state)
 	assert_int_equal(broker_new(NULL, &fixture.broker), 0);
 	assert_int_equal(process_table_new(&process_table_default_limits, &fixture.processes), 0);
 	assert_int_equal(
-		heap_watch_new(NULL, fixture.broker, fixture.processes, &fixture.watch), 0);
+		heap_watch_new(NULL, fixture.broker, fixture.processes, NULL, &fixture.watch), 0);
 	return 0;
 }
 
@@ -158,6 +206,64 @@ static void others_are_left_alone(void **state)
 	assert_int_equal(world.probes, probes);
 }
 
+static void a_reporter_has_no_other_probes(void **state)
+{
+	struct fault fault = { 0 };
+
+	map_library(getpid());
+	(void)map_reporter();
+	assert_int_equal(heap_watch_follow(fixture.watch, getpid()), 0);
+	assert_int_equal(heap_watch_begin(fixture.watch, &fault), 0);
+	assert_int_equal(world.probes, 2);
+	assert_int_equal(world.reporters, 1);
+	assert_int_equal(world.last.function, PILOTLIGHT_HEAP_REPORT_ALLOC);
+	assert_int_equal(world.last.offset, 0x1000);
+	assert_true(world.last.arguments != 0);
+	/* Its child reports as well; a program that it executes has an allocator of its own. */
+	heap_watch_forked(fixture.watch, getpid(), CHILD, clock_monotonic_ns());
+	map_library(CHILD);
+	heap_watch_mapped(fixture.watch, CHILD, &fixture.library);
+	assert_int_equal(world.probes, 2);
+	heap_watch_executed(fixture.watch, CHILD);
+	heap_watch_mapped(fixture.watch, CHILD, &fixture.library);
+	assert_true(world.probes >= 2 + 7);
+}
+
+/* Others' probes were set before: only the flag says that they do not count. */
+static void a_reporter_that_is_mapped_later_is_read_meanwhile(void **state)
+{
+	struct process_mapping mapping;
+	unsigned probes;
+
+	begin();
+	probes = world.probes;
+	mapping = map_reporter();
+	heap_watch_mapped(fixture.watch, getpid(), &mapping);
+	heap_watch_forked(fixture.watch, getpid(), CHILD, clock_monotonic_ns());
+	assert_int_equal(
+		process_table_fork(fixture.processes, CHILD, getpid(), clock_monotonic_ns()), 0);
+	assert_int_equal(world.reporters, 0);
+	await_file();
+	assert_int_equal(world.reporters, 2);
+	assert_int_equal(world.probes, probes + 4);
+}
+
+static void what_is_unmapped_meanwhile_gets_no_probes(void **state)
+{
+	struct process_mapping mapping;
+	unsigned probes;
+
+	begin();
+	probes = world.probes;
+	mapping = map_reporter();
+	heap_watch_mapped(fixture.watch, getpid(), &mapping);
+	assert_int_equal(process_table_exec(fixture.processes, getpid(), clock_monotonic_ns()), 0);
+	heap_watch_executed(fixture.watch, getpid());
+	await_file();
+	assert_int_equal(world.probes, probes);
+	assert_int_equal(world.reporters, 0);
+}
+
 static void without_any_probe_nothing_begins(void **state)
 {
 	struct heap_watch_counters counters;
@@ -204,9 +310,9 @@ static void allocations_fail_cleanly(void **state)
 {
 	struct heap_watch *watch = NULL;
 
-	assert_int_equal(
-		FAIL_EACH_ALLOCATION(heap_watch_new(NULL, NULL, NULL, &watch), -ENOMEM, !watch, 0),
-		1);
+	assert_int_equal(FAIL_EACH_ALLOCATION(heap_watch_new(NULL, NULL, NULL, NULL, &watch),
+				 -ENOMEM, !watch, 0),
+		3);
 	for (size_t n = 0; n < 2; n++) {
 		fail_allocation(n);
 		assert_int_equal(heap_watch_follow(watch, CHILD + (pid_t)n), -ENOMEM);
@@ -223,6 +329,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_file_gets_probes_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_child_has_its_parents_probes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(others_are_left_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_reporter_has_no_other_probes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_reporter_that_is_mapped_later_is_read_meanwhile, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			what_is_unmapped_meanwhile_gets_no_probes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			without_any_probe_nothing_begins, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -7,6 +7,7 @@
 #include "base/event_source.h"
 #include "base/log.h"
 #include "broker/broker.h"
+#include "engine/heap_reader.h"
 #include "engine/pipeline.h"
 #include "export/profile_format.h"
 #include "extract/code_instruction.h"
@@ -37,6 +38,7 @@ enum {
 struct engine {
 	const struct record_options *options;
 	struct broker *broker;
+	struct heap_reader *heap_reader; /* NULL: no heaps are sampled */
 	struct pipeline *pipeline;
 	struct profile *sum;		/* of all sources; NULL: not asked for */
 	char *symbol_cache;		/* NULL: none */
@@ -51,6 +53,7 @@ static void engine_done(struct engine *engine)
 {
 	profile_free(engine->sum);
 	pipeline_free(engine->pipeline);
+	heap_reader_free(engine->heap_reader);
 	broker_free(engine->broker);
 	free(engine->symbol_cache);
 }
@@ -165,6 +168,7 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 				strcmp(options->unwind, "auto") == 0 ? UNWIND_BUDGET_BYTES : 0,
 		},
 		.broker = engine->broker,
+		.heap_reader = engine->heap_reader,
 		.capture_fd = RECORD_CAPTURE_FD,
 		.profile_budget_bytes = PROFILE_BUDGET_BYTES,
 		.symbol_cache = engine->symbol_cache,
@@ -186,6 +190,19 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 	return r;
 }
 
+/* Before the sandbox that forbids threads. The thread opens no files, so it has a narrower one. */
+static int open_heap_reader(struct engine *engine, struct fault *fault)
+{
+	int r;
+
+	if (!record_options_has_heaps(engine->options))
+		return 0;
+	r = heap_reader_new(record_sandbox_confine_reader, &engine->heap_reader);
+	return r < 0 ? fault_set(fault, r, "cannot start a thread that reads allocators: %s",
+			       strerror(-r))
+		     : 0;
+}
+
 static int prepare(struct engine *engine, struct fault *fault)
 {
 	struct record_message message;
@@ -195,6 +212,9 @@ static int prepare(struct engine *engine, struct fault *fault)
 	/* Workers load it themselves; its presence tells what they can make. */
 	(void)code_instruction_load(NULL);
 	r = record_sandbox_drop_privileges(RECORD_BROKER_FD, &keeps_privileges, fault);
+	if (r < 0)
+		return r;
+	r = open_heap_reader(engine, fault);
 	if (r < 0)
 		return r;
 	choose_symbol_cache(engine);

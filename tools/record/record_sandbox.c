@@ -106,6 +106,15 @@ void record_sandbox_confine(const char *symbol_cache)
 		report_gap("cannot restrict system calls by seccomp", -r);
 }
 
+int record_sandbox_confine_reader(void)
+{
+	int r = sandbox_forbid_calls();
+
+	if (r < 0)
+		report_gap("cannot restrict a thread's system calls by seccomp", -r);
+	return 0;
+}
+
 void record_sandbox_forbid_front(void)
 {
 	int r = sandbox_forbid_broker();

@@ -21,6 +21,12 @@ int record_sandbox_drop_privileges(int socket_fd, bool *ret_keeps_privileges, st
 void record_sandbox_confine(const char *symbol_cache);
 
 /*
+ * For a thread that only reads files that it is given: the system calls of a symbol worker. Left
+ * out, with a warning, if the kernel cannot filter calls. Returns 0.
+ */
+int record_sandbox_confine_reader(void);
+
+/*
  * For the front, once it has started all other processes: only the system calls of a broker. Left
  * out, with a warning, if the kernel cannot filter calls.
  */
