@@ -147,6 +147,8 @@ static __noinline int take_sample(void *ctx, const struct occasion *occasion)
 		goto out;
 	}
 	count(&counts->run_ns, -now);
+	if (pace_interval(pace) > 1)
+		count(&counts->events[PILOTLIGHT_EVENT_THINNED], 1);
 	pace_note(pace, samples_per_slot, now);
 	sample->has_kernel_stack = wants_kernel && occasion->skipped < SKIP_KERNEL;
 	if (wants_kernel && occasion->skipped == SKIP_TO_SCHEDULE)

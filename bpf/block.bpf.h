@@ -174,8 +174,11 @@ static __always_inline void begin_request(void *ctx, struct request *request)
 			count(&counts->events[PILOTLIGHT_EVENT_WAIT_REFUSED], 1);
 	}
 	counts = bpf_map_lookup_elem(&counters, &index);
-	if (counts)
-		count(&counts->run_ns, bpf_ktime_get_ns() - begin_ns);
+	if (!counts)
+		return;
+	if (interval_of(PILOTLIGHT_SOURCE_BLOCK) > 1)
+		count(&counts->events[PILOTLIGHT_EVENT_THINNED], 1);
+	count(&counts->run_ns, bpf_ktime_get_ns() - begin_ns);
 }
 
 /* Sends a kept sample for so many periods. */

@@ -275,6 +275,7 @@ static const char *const event_names[] = {
 	[PILOTLIGHT_EVENT_WALK_UNSENT] = "walk_unsent",
 	[PILOTLIGHT_EVENT_THREAD_REFUSED] = "thread_refused",
 	[PILOTLIGHT_EVENT_WAIT_REFUSED] = "wait_refused",
+	[PILOTLIGHT_EVENT_THINNED] = "thinned",
 };
 _Static_assert(ARRAY_SIZE(event_names) == PILOTLIGHT_EVENT_COUNT, "each has a name");
 

@@ -185,6 +185,26 @@ static void write_sources(struct output *output, const struct service_status *se
 	}
 }
 
+/* What bounds the cost of a burst. */
+static void write_thinned(struct output *output, const struct service_status *service)
+{
+	bool has_head = false;
+
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+		if (!is_sampled(service, i))
+			continue;
+		if (!has_head)
+			write_head(output, "source_thinned_total", "counter",
+				"Samples of a source that stand for others, too, since more came "
+				"than are taken.");
+		has_head = true;
+		output_printf(output,
+			"pilotlight_source_thinned_total{source=\"%s\"} %" PRIu64 "\n",
+			report_event_name(service, i),
+			service->by_source.of[i].events[PILOTLIGHT_EVENT_THINNED]);
+	}
+}
+
 /* A metric with a label for the user and the resource. It has no head without a value. */
 struct user_metric {
 	const char *name, *type, *help;
@@ -246,6 +266,7 @@ void report_write_metrics(const struct report *report, struct output *output)
 		"engine was killed.",
 		report->service.lost_by_engines);
 	write_sources(output, &report->service);
+	write_thinned(output, &report->service);
 	write_users(output, &report->service);
 	report_sinks_write_metrics(&report->service, output);
 	report_meter_write_metrics(&report->service, output);

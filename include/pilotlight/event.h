@@ -158,6 +158,7 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_WALK_UNSENT,	 /* no room for a walked stack: the kernel's walk is used */
 	PILOTLIGHT_EVENT_THREAD_REFUSED, /* no room for a thread: its waits are not sampled */
 	PILOTLIGHT_EVENT_WAIT_REFUSED,	 /* no room to note when a wait or an I/O began */
+	PILOTLIGHT_EVENT_THINNED, /* samples came too fast: this one stands for others, too */
 	PILOTLIGHT_EVENT_COUNT,
 };
 

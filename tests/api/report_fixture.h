@@ -28,7 +28,9 @@ static inline void fill_sources(struct service_status *s)
 		"the kernel lacks it");
 	(void)snprintf(s->counted[1], PILOTLIGHT_EVENT_NAME_BYTES, "sched:sched_process_exec");
 	s->periods_ns[execs] = 3;
-	s->by_source.of[execs] = (struct accounts){ .fired = 77, .stored = { 77 } };
+	s->by_source.of[execs] = (struct accounts){
+		.fired = 77, .stored = { 77 }, .events = { [PILOTLIGHT_EVENT_THINNED] = 8 }
+	};
 	s->periods_ns[PILOTLIGHT_SOURCE_FAULTS] = 211;
 	s->by_source.of[PILOTLIGHT_SOURCE_FAULTS] = (struct accounts){
 		.fired = 6000, .stored = { 5970 }, .dropped = { [PILOTLIGHT_DROP_BUSY] = 30 }

@@ -186,6 +186,7 @@ static void sources_are_labelled(void **state)
 		"\npilotlight_source_samples_total{source=\"offcpu\",outcome=\"filtered\"} 100\n",
 		"\npilotlight_source_samples_total{source=\"runqueue\",outcome=\"ring_full\"} "
 		"100\n",
+		"\npilotlight_source_thinned_total{source=\"sched:sched_process_exec\"} 8\n",
 		/* Metrics without a source are still of CPU time. */
 		"\npilotlight_samples_fired_total 1000000\n");
 	free(text);

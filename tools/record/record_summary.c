@@ -228,14 +228,13 @@ static void print_python(FILE *file, const struct pipeline_report *report)
 	if (frames == 0)
 		return;
 	(void)fprintf(file, "Python     %" PRIu64 " samples with frames of Python (%.1f %% named)",
-		resolver->interpreted,
-		per_cent(frames - resolver->interpreted_nameless, frames));
+		resolver->interpreted, per_cent(frames - resolver->interpreted_nameless, frames));
 	if (resolver->interpreted_unplaced > 0)
 		(void)fprintf(file, ", %" PRIu64 " frames beyond the end of their native stack",
 			resolver->interpreted_unplaced);
 	if (report->runtime_names.refused > 0)
-		(void)fprintf(file, "; %" PRIu64 " functions had no room",
-			report->runtime_names.refused);
+		(void)fprintf(
+			file, "; %" PRIu64 " functions had no room", report->runtime_names.refused);
 	(void)fputc('\n', file);
 }
 
@@ -326,6 +325,9 @@ static void print_source(FILE *file, const struct profile *profile)
 	if (accounts->events[PILOTLIGHT_EVENT_THREAD_REFUSED] > 0)
 		(void)fprintf(file, "; %" PRIu64 " times a thread not sampled for lack of room",
 			accounts->events[PILOTLIGHT_EVENT_THREAD_REFUSED]);
+	if (accounts->events[PILOTLIGHT_EVENT_THINNED] > 0)
+		(void)fprintf(file, "; %" PRIu64 " samples stand for others, which came too fast",
+			accounts->events[PILOTLIGHT_EVENT_THINNED]);
 	(void)fputc('\n', file);
 }
 
