@@ -2,7 +2,7 @@
 // The page: its state is in its address, behind the '#'. A page with a profile inside shows that one; otherwise the
 // page asks the service for profiles and for the time line.
 
-const DEFAULTS = { view: 'flame', root: 'top', color: 'kind', q: '', last: '1h', event: 'cpu', select: '', against: '', by: 'total', label: '' };
+const DEFAULTS = { view: 'flame', root: 'top', color: 'kind', q: '', last: '1h', event: 'cpu', select: '', against: '', by: 'total', label: '', exact: '' };
 const TABLE_ROWS = 500, RELOAD_MS = 150;
 const dom = {}, state = { ...DEFAULTS };
 const inside = document.getElementById('data');
@@ -48,7 +48,7 @@ function change(values, isStep = true) {
 	update(before);
 }
 
-const LOADED = ['from', 'to', 'last', 'event', 'select', 'against', 'by'];
+const LOADED = ['from', 'to', 'last', 'event', 'select', 'against', 'by', 'exact'];
 
 function update(before) {
 	syncControls();
@@ -117,8 +117,11 @@ const at = (seconds) => `@${seconds.toFixed(3)}`;
 async function load() {
 	const turn = ++asked, common = [['format', 'json'], ...selectionParameters()], other = timeAgainst();
 
+	if (state.exact)
+		common.push(['windows', 'exact']);
 	dom.busy.className = 'busy on';
 	dom.error.hidden = true;
+	loadHeat(turn);
 	try {
 		const answers = await Promise.all([
 			ask('/api/v1/profile', [...timeParameters(state.from, state.to, state.last), ...common]),
@@ -139,6 +142,35 @@ async function load() {
 	} finally {
 		if (turn === asked)
 			dom.busy.className = 'busy';
+	}
+}
+
+// A short selection has a heat map. An exact one is a part of it, which stays, or else gets a map of the time around.
+async function loadHeat(turn) {
+	let [from, to] = selectedTime(), times = timeParameters(state.from, state.to, state.last);
+	const { map } = dom.heat;
+
+	if (to - from > HEAT_SECONDS_MAX) {
+		dom.heat.hide();
+		return;
+	}
+	if (state.exact && map && from >= map.from && to <= map.from + map.columns * map.column) {
+		dom.heat.select(from, to);
+		return;
+	}
+	if (state.exact) {
+		[from, to] = [from - HEAT_SECONDS_MAX / 10, to + HEAT_SECONDS_MAX / 10];
+		times = timeParameters(at(from), at(Math.min(to, Date.now() / 1000)));
+	}
+	try {
+		const answer = await ask('/api/v1/heatmap', [...times, ['format', 'json'], ...selectionParameters()]);
+
+		if (turn === asked)
+			dom.heat.show(answer, state.exact ? selectedTime() : null);
+	} catch {
+		// The history keeps no times of that time, or the service is an earlier one. The profile's answer says what else is wrong.
+		if (turn === asked)
+			dom.heat.hide();
 	}
 }
 
@@ -406,7 +438,7 @@ function syncControls() {
 
 function serviceBar() {
 	dom.lasts = ['1min', '10min', '1h', '6h', '24h', '7d', '30d'].map((last) => [last, button(last, () => {
-		change({ last, from: undefined, to: undefined });
+		change({ last, from: undefined, to: undefined, exact: '' });
 		reloadStrip();
 	}, `The last ${last}`)]);
 	return make('div', { className: 'bar' }, ...dom.lasts.map(([, element]) => element),
@@ -428,6 +460,7 @@ function viewBar() {
 		document.documentElement.dataset.theme = isDark ? 'light' : 'dark';
 		showViews();
 		dom.strip?.draw();
+		dom.heat?.draw();
 	});
 
 	dom.tabs = {};
@@ -440,8 +473,22 @@ function viewBar() {
 
 function timeStrip() {
 	return new TimeStrip({
-		selected: (from, to) => change({ from: at(from), to: at(to) }),
+		selected: (from, to) => change({ from: at(from), to: at(to), exact: '' }),
 		moved: (from, to) => loadStrip(from, Math.min(to, Date.now() / 1000)),
+		hovered: showTip,
+	});
+}
+
+// An exact selection is given up for the time that the map shows.
+function heatMap() {
+	return new HeatMap({
+		selected: (from, to) => change({ from: at(from), to: at(to), exact: '1' }),
+		left: () => {
+			const { from, columns, column } = dom.heat.map;
+
+			if (state.exact)
+				change({ from: at(from), to: at(from + columns * column), exact: '' });
+		},
 		hovered: showTip,
 	});
 }
@@ -462,7 +509,8 @@ function build() {
 	document.body.append(make('header', {}, dom.title, dom.subtitle));
 	if (!inside) {
 		dom.strip = timeStrip();
-		document.body.append(dom.strip.element, serviceBar());
+		dom.heat = heatMap();
+		document.body.append(dom.strip.element, dom.heat.element, serviceBar());
 	}
 	document.body.append(viewBar(), dom.busy, dom.error,
 		make('main', { className: 'views' }, dom.callers.element, dom.middle, dom.flame.element, dom.table), dom.detail, dom.tip, dom.menu);

@@ -15,6 +15,7 @@ EMBED(page_css, "daemon/page/page.css");
 EMBED(page_model_js, "daemon/page/model.js");
 EMBED(page_flame_js, "daemon/page/flame.js");
 EMBED(page_strip_js, "daemon/page/strip.js");
+EMBED(page_heat_js, "daemon/page/heat.js");
 EMBED(page_text_js, "daemon/page/text.js");
 EMBED(page_table_js, "daemon/page/table.js");
 EMBED(page_js, "daemon/page/page.js");
@@ -24,6 +25,7 @@ const struct content_part page_scripts[PAGE_SCRIPTS] = {
 	{ page_model_js, page_model_js_end },
 	{ page_flame_js, page_flame_js_end },
 	{ page_strip_js, page_strip_js_end },
+	{ page_heat_js, page_heat_js_end },
 	{ page_text_js, page_text_js_end },
 	{ page_table_js, page_table_js_end },
 	{ page_js, page_js_end },

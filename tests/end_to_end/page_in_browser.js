@@ -153,6 +153,77 @@ function checkShown() {
 	check(pixel[3] === 255, 'the canvas is painted', [...pixel]);
 }
 
+// A map of 60 s with a burst of 60 ms at 20.240.
+async function checkHeat() {
+	const START = 1795715926, seen = [], cells = new Array(60 * 50).fill(0);
+	const told = [], heat = new HeatMap({
+		selected: (from, to) => seen.push([from - START, to - START]), left: () => seen.push('left'), hovered: (text) => told.push(text),
+	});
+	const rounded = (span) => (span || []).map((time) => time.toFixed(3)).join(' to ');
+	const selected = () => rounded(heat.selection.map((time) => time - START));
+
+	cells.fill(4, 20 * 50 + 12, 20 * 50 + 15);
+	heat.element.style.width = '600px';
+	dom.flame.element.before(heat.element);
+	check(heat.element.hidden, 'without times there is no heat map');
+	heat.show({ from: START, column: 1, rows: 50, columns: 60, cells, timed: 12, untimed: 4 }, null);
+	await settle();
+	const box = heat.canvas.getBoundingClientRect();
+	// The middle of a cell.
+	const point = (column, row) => ({ clientX: box.left + (column + 0.5) / 60 * box.width, bubbles: true, cancelable: true, button: 0,
+		clientY: box.bottom - (row + 0.5) / 50 * box.height });
+	const alpha = (column, row) => heat.canvas.getContext('2d').getImageData((column + 0.5) / 60 * heat.canvas.width,
+		heat.canvas.height - (row + 0.5) / 50 * heat.canvas.height, 1, 1).data[3];
+
+	check(!heat.element.hidden && alpha(20, 12) > 200 && alpha(20, 14) > 200 && alpha(20, 15) === 0 && alpha(19, 12) === 0,
+		'a burst is painted where it is', [alpha(20, 12), alpha(20, 14), alpha(20, 15), alpha(19, 12)]);
+	check(heat.canvas.getAttribute('aria-label').includes('The most, 4 samples, are at'), 'the map is told in words');
+	check(heat.note.textContent.includes('25.00 % of the samples have no time'), 'what has no time is told', heat.note.textContent);
+	heat.canvas.dispatchEvent(new MouseEvent('mousemove', point(20, 12)));
+	check(told.some((text) => text.includes('.240: 4 samples in 20 ms')), 'a part is told', told.join('; '));
+	heat.canvas.dispatchEvent(new MouseEvent('mousedown', point(20, 12)));
+	window.dispatchEvent(new MouseEvent('mousemove', point(20, 13)));
+	window.dispatchEvent(new MouseEvent('mouseup', point(20, 14)));
+	check(rounded(seen[0]) === '20.240 to 20.300', 'a drag selects exactly', rounded(seen[0]));
+	heat.canvas.dispatchEvent(new MouseEvent('mousedown', point(21, 10)));
+	window.dispatchEvent(new MouseEvent('mouseup', point(20, 12)));
+	check(rounded(seen[1]) === '20.240 to 21.220', 'a drag backward does, too', rounded(seen[1]));
+	heat.select(START, START + 60);
+	press(heat.canvas, 'ArrowUp');
+	for (let i = 0; i < 2; i++)
+		heat.canvas.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowUp', shiftKey: true, bubbles: true, cancelable: true }));
+	check(selected() === '20.240 to 20.300', 'keys select from the most on', selected());
+	press(heat.canvas, 'Enter');
+	check(rounded(seen[2]) === '20.240 to 20.300', 'Enter takes it', rounded(seen[2]));
+	press(heat.canvas, 'Escape');
+	check(seen[3] === 'left', 'Escape leaves it');
+	heat.element.remove();
+}
+
+// What the page asks the service for, of a short time and of an exact one.
+async function checkHeatOfPage() {
+	const asks = [], answer = { from: 1000, column: 1, rows: 50, columns: 60, cells: new Array(3000).fill(1), timed: 3000, untimed: 0 };
+	const fetched = window.fetch;
+
+	window.fetch = async (address) => { asks.push(address); return { ok: true, json: async () => answer }; };
+	dom.heat = heatMap();
+	asked = 7;
+	Object.assign(state, { from: '@1000.000', to: '@1060.000' });
+	await loadHeat(7);
+	check(asks.length === 1 && asks[0].startsWith('/api/v1/heatmap?from=%401000.000&to=%401060.000&format=json') && !dom.heat.element.hidden,
+		'a short selection gets its map', asks.join(' '));
+	Object.assign(state, { from: '@1020.240', to: '@1020.300', exact: '1' });
+	await loadHeat(7);
+	check(asks.length === 1 && dom.heat.selection[0] === 1020.24, 'an exact selection is shown in it', asks.length);
+	Object.assign(state, { from: '@2020.240', to: '@2020.300' });
+	await loadHeat(7);
+	check(asks.length === 2 && asks[1].includes('from=%401990.240'), 'an exact selection elsewhere gets the time around', asks[1]);
+	Object.assign(state, { from: '@1000.000', to: '@1400.000', exact: '' });
+	await loadHeat(7);
+	check(asks.length === 2 && dom.heat.element.hidden, 'a long selection has none', asks.length);
+	window.fetch = fetched;
+}
+
 async function test() {
 	document.body.append(results);
 	checkShown();
@@ -163,6 +234,8 @@ async function test() {
 	await checkSearch();
 	await checkTable();
 	checkDifference();
+	await checkHeat();
+	await checkHeatOfPage();
 	results.textContent += 'done\n';
 }
 
