@@ -315,6 +315,9 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 		return;
 	for (__u32 i = 0; i < RUNTIME_STEPS_MAX && end == RUNTIME_ON; i++)
 		end = step_runtime(walker, entry);
+	/* The outermost frame ends a group, unless the thread is just linking its frames anew. */
+	if (end == RUNTIME_ROOT && walker->runtime.has_open)
+		end = RUNTIME_UNREADABLE;
 	record->runtime_file = walker->walk.runtime.file_id;
 	if (end == RUNTIME_ROOT && !walker->runtime.is_full)
 		record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;

@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "jit/jit_memory.h"
 #include "process/process_scan.h"
+#include "resolve/interpreted_stack.h"
 #include "resolve/jit_trust.h"
+#include "resolve/resolver_cut.h"
 
 #include <errno.h>
 #include <string.h>
@@ -99,31 +101,6 @@ static void push(struct stack *stack, uint32_t binary, uint64_t address, const c
 {
 	stack->frames[stack->count++] =
 		(struct resolved_frame){ .address = address, .binary = binary, .name = name };
-}
-
-static const struct {
-	const char *name;
-	const char *frame;
-} cuts[] = {
-	[RESOLVER_CUT_NONE] = { "whole", NULL },
-	[RESOLVER_CUT_GARBAGE] = { "no code there", "[truncated: no code there]" },
-	[RESOLVER_CUT_DEPTH] = { "depth", "[truncated: depth]" },
-	[RESOLVER_CUT_UNKNOWN] = { "unknown process", "[unknown]" },
-	[RESOLVER_CUT_FULL] = { "too many binaries", "[truncated: too many binaries]" },
-	[RESOLVER_CUT_NO_TABLE] = { "no unwind table", "[truncated: no unwind table]" },
-	[RESOLVER_CUT_NO_FUNCTION] = { "no unwind rule", "[truncated: no unwind rule]" },
-	[RESOLVER_CUT_UNREADABLE] = { "stack unreadable", "[truncated: stack unreadable]" },
-	[RESOLVER_CUT_UNSUPPORTED] = { "unsupported rule", "[truncated: unsupported rule]" },
-	[RESOLVER_CUT_LOOPED] = { "stack loops", "[truncated: stack loops]" },
-	[RESOLVER_CUT_NO_FRAME_POINTER] = { "JIT code without frame pointer",
-		"[truncated: JIT code without frame pointer]" },
-	[RESOLVER_CUT_BLOCKED] = { "still blocked", "[truncated: still blocked]" },
-	[RESOLVER_CUT_MISSING] = { "stack missing", "[truncated: stack missing]" },
-};
-
-const char *resolver_cut_name(enum resolver_cut cut)
-{
-	return cuts[cut].name;
 }
 
 static bool has_changed(const struct resolver *resolver, uint64_t ip)
@@ -422,35 +399,6 @@ static int resolve_kernels_walk(struct resolver *resolver, struct stack *stack,
 	return r;
 }
 
-static enum resolver_cut cut_of_end(enum pilotlight_walk_end end)
-{
-	switch (end) {
-	case PILOTLIGHT_WALK_ROOT:
-		return RESOLVER_CUT_NONE;
-	case PILOTLIGHT_WALK_NO_TABLE:
-		return RESOLVER_CUT_NO_TABLE;
-	case PILOTLIGHT_WALK_NO_FUNCTION:
-		return RESOLVER_CUT_NO_FUNCTION;
-	case PILOTLIGHT_WALK_UNREADABLE:
-		return RESOLVER_CUT_UNREADABLE;
-	case PILOTLIGHT_WALK_UNSUPPORTED:
-		return RESOLVER_CUT_UNSUPPORTED;
-	case PILOTLIGHT_WALK_NO_CODE:
-		return RESOLVER_CUT_GARBAGE;
-	case PILOTLIGHT_WALK_LOOPED:
-		return RESOLVER_CUT_LOOPED;
-	case PILOTLIGHT_WALK_DEEP:
-		return RESOLVER_CUT_DEPTH;
-	case PILOTLIGHT_WALK_NO_FRAME_POINTER:
-		return RESOLVER_CUT_NO_FRAME_POINTER;
-	case PILOTLIGHT_WALK_BLOCKED:
-		return RESOLVER_CUT_BLOCKED;
-	case PILOTLIGHT_WALK_ENDS:
-		break;
-	}
-	return RESOLVER_CUT_MISSING;
-}
-
 static uint32_t find_file(const struct resolver *resolver, uint32_t file_id)
 {
 	return resolver->find_file ? resolver->find_file(resolver->find_file_context, file_id)
@@ -496,116 +444,48 @@ static void doubt_jit(
 		*cut = RESOLVER_CUT_NO_FRAME_POINTER;
 }
 
-/* The frames of an interpreter that are still to be pushed, innermost first. */
-struct interpreted {
-	const struct pilotlight_runtime_frame *frames;
-	size_t count;
-	enum pilotlight_runtime_end end;
-	uint32_t binary;
-	/* So many of them come with the native frame `place`; with none: behind all. */
-	size_t next, place;
-};
-
-/* Finds the next group whose place is known, with those before it. */
-static void find_next_group(struct interpreted *interpreted)
-{
-	size_t i = 0;
-
-	interpreted->place = SIZE_MAX;
-	while (i < interpreted->count && interpreted->place == SIZE_MAX) {
-		const struct pilotlight_runtime_frame *frame = &interpreted->frames[i++];
-
-		if (frame->flags & PILOTLIGHT_RUNTIME_GROUP_END &&
-			frame->place != PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
-			interpreted->place = frame->place;
-	}
-	interpreted->next = i;
-}
-
 /* Without names or a binary there are none. */
 static int begin_interpreted(struct resolver *resolver, const struct raw_sample *sample,
-	struct interpreted *ret_interpreted)
+	struct interpreted_stack *ret_interpreted)
 {
-	struct interpreted interpreted = { .frames = sample->runtime_frames,
-		.end = sample->runtime_end };
-	uint32_t native = UINT32_MAX;
+	const struct runtime_names *names = resolver->names;
+	uint32_t native = UINT32_MAX, binary = UINT32_MAX;
 	int r = 0;
 
-	if (resolver->names && sample->runtime_count > 0)
+	if (names && sample->runtime_count > 0)
 		native = find_file(resolver, sample->runtime_file);
-	if (native != UINT32_MAX) {
-		r = binary_table_find_interpreted(resolver->binaries, native, &interpreted.binary);
-		if (r == 0) {
-			interpreted.count = sample->runtime_count;
-			resolver->counters.interpreted += sample->count;
-		}
-	}
+	if (native != UINT32_MAX)
+		r = binary_table_find_interpreted(resolver->binaries, native, &binary);
 	if (r < 0 && r != -E2BIG)
 		return r;
-	find_next_group(&interpreted);
-	*ret_interpreted = interpreted;
+	interpreted_stack_init(
+		ret_interpreted, sample, binary == UINT32_MAX ? NULL : names, binary);
+	if (ret_interpreted->count > 0)
+		resolver->counters.interpreted += sample->count;
 	return 0;
 }
 
 static void push_interpreted(
-	struct stack *stack, uint32_t binary, uint64_t code, const struct runtime_name *name)
+	struct resolver *resolver, struct stack *stack, struct interpreted_stack *interpreted)
 {
-	stack->frames[stack->count++] = (struct resolved_frame){
-		.address = code,
-		.binary = binary,
-		.is_interpreted = true,
-		.name = name->name,
-		.file = name->file,
-		.line = name->line,
-	};
-}
-
-/* Says that the outermost frames are missing, and why. */
-static void push_interpreted_end(struct stack *stack, const struct interpreted *interpreted)
-{
-	struct runtime_name name = { .name = "[truncated: depth]" };
-
-	if (interpreted->end == PILOTLIGHT_RUNTIME_ROOT)
-		return;
-	if (interpreted->end == PILOTLIGHT_RUNTIME_UNREADABLE)
-		name.name = "[truncated: Python frame unreadable]";
-	push_interpreted(stack, interpreted->binary, 0, &name);
-}
-
-static void push_groups(
-	struct resolver *resolver, struct stack *stack, struct interpreted *interpreted)
-{
-	resolver->counters.interpreted_frames += interpreted->next;
-	for (size_t i = 0; i < interpreted->next; i++) {
-		const struct pilotlight_runtime_frame *frame = &interpreted->frames[i];
-		struct runtime_name name = { .name = "[python: no name]" };
-
-		if (!runtime_names_find(
-			    resolver->names, stack->sample->user, frame->code, frame->unit, &name))
-			resolver->counters.interpreted_nameless++;
-		push_interpreted(stack, interpreted->binary, frame->code, &name);
-	}
-	interpreted->frames += interpreted->next;
-	interpreted->count -= interpreted->next;
-	if (interpreted->count == 0)
-		push_interpreted_end(stack, interpreted);
-	find_next_group(interpreted);
+	stack->count += interpreted_stack_take(
+		interpreted, stack->frames + stack->count, &resolver->counters);
 }
 
 static int resolve_walked_frames(
 	struct resolver *resolver, struct stack *stack, enum resolver_cut *ret_cut)
 {
 	const struct raw_sample *sample = stack->sample;
-	struct interpreted interpreted;
+	struct interpreted_stack interpreted;
 	size_t first = stack->count;
 	int r = begin_interpreted(resolver, sample, &interpreted);
 
 	if (r < 0)
 		return r;
-	*ret_cut = cut_of_end(sample->walk_end);
+	*ret_cut = resolver_cut_of(sample->walk_end);
 	for (size_t i = 0; i < sample->walk_count; i++) {
 		if (interpreted.place == i)
-			push_groups(resolver, stack, &interpreted);
+			push_interpreted(resolver, stack, &interpreted);
 		r = push_walked_frame(resolver, stack, sample->walk_frames[i]);
 		if (r == 1)
 			continue;
@@ -616,7 +496,7 @@ static int resolve_walked_frames(
 	}
 	resolver->counters.interpreted_unplaced += interpreted.count;
 	while (interpreted.count > 0)
-		push_groups(resolver, stack, &interpreted);
+		push_interpreted(resolver, stack, &interpreted);
 	if (resolved_has_jit(stack->frames + first, stack->count - first))
 		doubt_jit(resolver, sample, ret_cut);
 	return 0;
@@ -642,7 +522,7 @@ static int resolve_user(struct resolver *resolver, struct stack *stack, bool *re
 		cut = RESOLVER_CUT_NO_TABLE;
 	if (cut != RESOLVER_CUT_NONE) {
 		resolver->counters.cuts[sample->source][cut] += sample->count;
-		push(stack, RESOLVED_SYNTHETIC, 0, cuts[cut].frame);
+		push(stack, RESOLVED_SYNTHETIC, 0, resolver_cut_frame(cut));
 	}
 	return 0;
 }

@@ -414,7 +414,9 @@ static void groups_without_a_place_stay_in_their_order(void **state)
 {
 	static const struct pilotlight_runtime_frame
 		between[] = { GROUP_END(1, PILOTLIGHT_RUNTIME_PLACE_UNKNOWN), GROUP_END(2, 1),
-			INTERPRETED(3, 0) },
+			GROUP_END(3, PILOTLIGHT_RUNTIME_PLACE_UNKNOWN),
+			/* It is not known where it ends. */
+			INTERPRETED(4, 0) },
 		nowhere[] = { GROUP_END(1, 7) };
 	struct resolver_counters counters;
 	struct runtime_names *names;
@@ -423,7 +425,7 @@ static void groups_without_a_place_stay_in_their_order(void **state)
 
 	open_fixture(&fixture);
 	open_names(&fixture, &names);
-	count = resolve_interpreted(&fixture, between, 3, PILOTLIGHT_RUNTIME_ROOT, 3);
+	count = resolve_interpreted(&fixture, between, 4, PILOTLIGHT_RUNTIME_ROOT, 3);
 	check_names(&fixture, count, "outer - - middle leaf -");
 	resolver_counters(fixture.resolver, &counters);
 	assert_int_equal(counters.interpreted, 5);

@@ -153,6 +153,12 @@ int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "following the workers failed") : 0;
 }
 
+void pipeline_choose_interpreted(struct pipeline *pipeline, enum interpreted_frames choice)
+{
+	(void)pipeline;
+	(void)choice;
+}
+
 int pipeline_name(struct pipeline *pipeline, struct fault *fault)
 {
 	int r = script->name ? script->name() : 0;

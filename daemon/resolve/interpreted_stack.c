@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "resolve/interpreted_stack.h"
+
+#include "resolve/runtime_names.h"
+
+/* Finds the next group whose place is known, with those before it. */
+static void find_next(struct interpreted_stack *stack)
+{
+	size_t i = 0;
+
+	stack->place = SIZE_MAX;
+	while (i < stack->count && stack->place == SIZE_MAX) {
+		const struct pilotlight_runtime_frame *frame = &stack->frames[i++];
+
+		if (frame->flags & PILOTLIGHT_RUNTIME_GROUP_END &&
+			frame->place != PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
+			stack->place = frame->place;
+	}
+	stack->next = i;
+}
+
+/* Where a group does not end it is not known what runs it: the native frames tell more. */
+static size_t whole_groups(const struct raw_sample *sample)
+{
+	size_t count = sample->runtime_count;
+
+	while (count > 0 &&
+		!(sample->runtime_frames[count - 1].flags & PILOTLIGHT_RUNTIME_GROUP_END))
+		count--;
+	return count;
+}
+
+void interpreted_stack_init(struct interpreted_stack *stack, const struct raw_sample *sample,
+	const struct runtime_names *names, uint32_t binary)
+{
+	*stack = (struct interpreted_stack){
+		.sample = sample,
+		.names = names,
+		.binary = binary,
+		.frames = sample->runtime_frames,
+		.count = names ? whole_groups(sample) : 0,
+	};
+	find_next(stack);
+}
+
+static struct resolved_frame frame_of(
+	const struct interpreted_stack *stack, uint64_t code, const struct runtime_name *name)
+{
+	return (struct resolved_frame){
+		.address = code,
+		.binary = stack->binary,
+		.is_interpreted = true,
+		.name = name->name,
+		.file = name->file,
+		.line = name->line,
+	};
+}
+
+/* Says why the outermost frames are missing. Returns the number of frames that do. */
+static size_t write_end(const struct interpreted_stack *stack, struct resolved_frame *frame)
+{
+	struct runtime_name name = { .name = "[truncated: depth]" };
+
+	if (stack->count > 0 || stack->sample->runtime_end == PILOTLIGHT_RUNTIME_ROOT)
+		return 0;
+	if (stack->sample->runtime_end == PILOTLIGHT_RUNTIME_UNREADABLE)
+		name.name = "[truncated: Python frame unreadable]";
+	*frame = frame_of(stack, 0, &name);
+	return 1;
+}
+
+size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_frame *frames,
+	struct resolver_counters *counters)
+{
+	const size_t taken = stack->next;
+
+	counters->interpreted_frames += taken;
+	for (size_t i = 0; i < taken; i++) {
+		const struct pilotlight_runtime_frame *frame = &stack->frames[i];
+		struct runtime_name name = { .name = "[python: no name]" };
+
+		if (!runtime_names_find(
+			    stack->names, stack->sample->user, frame->code, frame->unit, &name))
+			counters->interpreted_nameless++;
+		frames[i] = frame_of(stack, frame->code, &name);
+	}
+	stack->frames += taken;
+	stack->count -= taken;
+	find_next(stack);
+	return taken + write_end(stack, frames + taken);
+}
