@@ -412,6 +412,16 @@ static int write_output(struct answer *answer)
 	return r < 0 ? fail_output(answer, r) : 0;
 }
 
+/* The number is one of the list's. */
+static void keep_incident(struct incident_list *list, uint64_t number)
+{
+	const struct incident *kept = incident_list_find(list, number);
+
+	list->count = kept != NULL;
+	if (kept)
+		memmove(list->items, kept, sizeof(*kept));
+}
+
 static int make_incidents(struct answer *answer)
 {
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
@@ -424,6 +434,8 @@ static int make_incidents(struct answer *answer)
 	r = incident_log_read(answer->request->history, &list, &fault);
 	if (r < 0)
 		return answer_fail_reading(answer->reply, r, &fault, answer->request->memory_max);
+	if (answer->parameters.incident > 0)
+		keep_incident(&list, answer->parameters.incident);
 	output_init(output, write_counted, answer);
 	if (strcmp(answer->parameters.format->name, "json") == 0)
 		incident_list_write_json(&list, output);

@@ -16,6 +16,11 @@ static const char against[] = "against.";
 
 #define HOUR_NS (3600ULL * NSEC_PER_SEC)
 
+/* A threshold is measured at the end of a window, some of them on average of ten seconds, and what
+ * it has noted may go on. */
+#define BEFORE_NS (20ULL * NSEC_PER_SEC)
+#define AFTER_NS  (30ULL * NSEC_PER_SEC)
+
 enum { AGAINST_BYTES = sizeof(against) - 1, BUCKETS_DEFAULT = 1000, ROWS_DIGITS = 6 };
 
 struct parameter {
@@ -347,6 +352,20 @@ static int find_incident(struct reading *reading, struct incident *ret_incident)
 				  "no such incident; `pilotlight incidents` lists them");
 }
 
+/*
+ * A comparison is of the time around a threshold's incident alone: in the whole time that is kept,
+ * ten minutes, what lasted for some seconds would be nothing. A user's may tell of what follows.
+ */
+static void narrow(const struct reading *reading, struct incident *incident)
+{
+	if (reading->request->kind != ANSWER_DIFFERENCE || strcmp(incident->cause, "manual") == 0)
+		return;
+	if (incident->time_ns > incident->kept_from_ns + BEFORE_NS)
+		incident->kept_from_ns = incident->time_ns - BEFORE_NS;
+	if (incident->kept_to_ns > incident->time_ns + AFTER_NS)
+		incident->kept_to_ns = incident->time_ns + AFTER_NS;
+}
+
 static int set_incident(struct reading *reading)
 {
 	struct incident incident = { 0 };
@@ -359,8 +378,14 @@ static int set_incident(struct reading *reading)
 		return fault_set(
 			reading->fault, -EINVAL, "incidents are not for you to see; give a time");
 	r = find_incident(reading, &incident);
-	if (r == 0)
-		r = add_time(reading, DIFFERENCE_COMPARED, "from", incident.kept_from_ns);
+	if (r < 0)
+		return r;
+	if (reading->request->kind == ANSWER_INCIDENTS) {
+		reading->parameters->incident = incident.number;
+		return 0;
+	}
+	narrow(reading, &incident);
+	r = add_time(reading, DIFFERENCE_COMPARED, "from", incident.kept_from_ns);
 	if (r == 0)
 		r = add_time(reading, DIFFERENCE_COMPARED, "to", incident.kept_to_ns);
 	if (r < 0 || !reading->parameters->sides[DIFFERENCE_BASE] || reading->has_against_time)

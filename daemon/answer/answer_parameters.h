@@ -23,6 +23,7 @@ struct answer_parameters {
 	size_t rows_max;	/* of a table; 0: no limit */
 	enum difference_whole whole;
 	size_t bucket_count; /* of a time line */
+	uint64_t incident;   /* of a list of incidents: this one alone; 0: all */
 	struct answer_metrics metrics;
 };
 

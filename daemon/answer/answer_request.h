@@ -6,8 +6,9 @@
  *
  * Parameters are those of query/selection.h and these, the first four at most once each:
  *
- *   incident N               the time that this incident keeps; in a difference without another
- *                            earlier time, against the hour before
+ *   incident N               the time that this incident keeps; in a difference, from 20 s before
+ *                            a threshold's until 30 s after, and against the hour before unless
+ *                            there is another earlier time; in a list, this one alone
  *   format NAME              one of export/profile_format.h; svg or txt for a difference
  *   lines yes|no             make each line of a function a frame of its own
  *   rows N                   of a table, the first N rows; 0, the default: all

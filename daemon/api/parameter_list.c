@@ -67,7 +67,7 @@ static bool is_known(enum parameter_route route, const char *name)
 	case PARAMETERS_TIMELINE:
 		return selection_has_parameter(name) || strcmp(name, "buckets") == 0;
 	case PARAMETERS_INCIDENTS:
-		return strcmp(name, "format") == 0;
+		return strcmp(name, "format") == 0 || strcmp(name, "incident") == 0;
 	case PARAMETERS_NEW_PROFILE:
 		return (selection_has_parameter(name) && !selection_is_time(name)) ||
 		       is_one_of(name, of_new);

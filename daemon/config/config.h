@@ -104,7 +104,10 @@ struct config {
 	uint64_t fine_history_ns; /* 0: no times of samples are kept */
 	/* [Incidents]; thresholds in percent, 0: off */
 	uint64_t incident_cpu_pressure, incident_memory_pressure, incident_io_pressure;
-	uint64_t incident_host_cpu;
+	uint64_t incident_host_cpu, incident_run_queue, incident_throttled;
+	uint64_t incident_unit_cpu, incident_unit_cpu_times; /* of one CPU; of its usual */
+	bool incident_oom_kill;
+	uint64_t incident_hz, incident_raise_ns; /* hz 0: the rate is not raised */
 	uint64_t incident_keep_ns, incident_cool_down_ns, incidents_per_day;
 	/* [Symbols] */
 	uint64_t symbol_cache_bytes;

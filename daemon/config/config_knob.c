@@ -102,6 +102,27 @@ const struct config_knob config_knobs[] = {
 		NULL, "The same for waiting for I/O." },
 	{ "Incidents", "HostCpuPercent", CONFIG_NUMBER, FIELD(incident_host_cpu), "0", 0, 100, NULL,
 		"Note an incident when a window has so many percent of all CPU time. 0: never." },
+	{ "Incidents", "RunQueuePercent", CONFIG_NUMBER, FIELD(incident_run_queue), "0", 0, 10000,
+		NULL,
+		"Note an incident when threads that wait for a CPU are so many percent of the "
+		"CPUs, on average of a window. Needs RunQueue=yes. 0: never." },
+	{ "Incidents", "UnitCpuPercent", CONFIG_NUMBER, FIELD(incident_unit_cpu), "0", 0, 1000000,
+		NULL, "Note an incident when a unit takes so many percent of one CPU. 0: never." },
+	{ "Incidents", "UnitCpuTimes", CONFIG_NUMBER, FIELD(incident_unit_cpu_times), "0", 0, 1000,
+		NULL,
+		"Note an incident when a unit takes so many times the CPU time that it took in the "
+		"last hour. 0: never." },
+	{ "Incidents", "ThrottledPercent", CONFIG_NUMBER, FIELD(incident_throttled), "0", 0, 100,
+		NULL,
+		"Note an incident when a cgroup is throttled in so many percent of its periods. 0: "
+		"never." },
+	{ "Incidents", "OomKill", CONFIG_BOOLEAN, FIELD(incident_oom_kill), "no", 0, 0, NULL,
+		"Note an incident when the kernel kills a process for lack of memory." },
+	{ "Incidents", "RaisedHz", CONFIG_NUMBER, FIELD(incident_hz), "0", 0, 10000, NULL,
+		"Samples per second on each CPU after an incident, as far as MaxCostPercent "
+		"allows. 0: no more than otherwise." },
+	{ "Incidents", "RaiseFor", CONFIG_DURATION, FIELD(incident_raise_ns), "1min", SECONDS(1),
+		MINUTES(10), NULL, "How long after an incident RaisedHz= holds." },
 	{ "Incidents", "Keep", CONFIG_DURATION, FIELD(incident_keep_ns), "5min", SECONDS(10),
 		HOURS(1), NULL, "Time before and after an incident whose windows are not merged." },
 	{ "Incidents", "CoolDown", CONFIG_DURATION, FIELD(incident_cool_down_ns), "10min",

@@ -59,8 +59,15 @@ static int start(struct service *service, struct fault *fault)
 {
 	struct loss_record_beginning beginning;
 	struct source_accounts left_behind;
-	int r = pipeline_start(service->pipeline, fault);
+	uint32_t rate_hz = pipeline_rate_hz(service->pipeline);
+	int r = 0;
 
+	/* The maps are made for the rate after an incident. */
+	if (rate_hz > service->settings.config.frequency_hz)
+		r = pipeline_set_rate(
+			service->pipeline, (uint32_t)service->settings.config.frequency_hz, fault);
+	if (r == 0)
+		r = pipeline_start(service->pipeline, fault);
 	if (r < 0)
 		return r;
 	/* Record this at once: if this engine is killed, nothing else knows of these losses. */
@@ -141,8 +148,8 @@ static bool has_same_sampling(
 
 	return service_sampling_equals(&before->sampling, &after->sampling) &&
 	       cgroup_choice_equals(&choice_was, &choice) &&
-	       was->frequency_hz == is->frequency_hz && was->kernel_stacks == is->kernel_stacks &&
-	       strcmp(was->event, is->event) == 0 &&
+	       was->frequency_hz == is->frequency_hz && was->incident_hz == is->incident_hz &&
+	       was->kernel_stacks == is->kernel_stacks && strcmp(was->event, is->event) == 0 &&
 	       before->shares.map_bytes == after->shares.map_bytes &&
 	       before->shares.unwind_bytes == after->shares.unwind_bytes;
 }

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "engine/cgroup_usage.h"
+#include "labels/cgroup_path.h"
 #include "supervise/journal.h"
 
 #include <errno.h>
@@ -25,6 +27,9 @@ void service_incidents_open(struct service_incidents *incidents)
 
 	for (size_t i = 0; i < SERVICE_PRESSURES; i++)
 		incidents->pressure_fds[i] = open(paths[i], O_RDONLY | O_CLOEXEC);
+	incidents->vmstat_fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+	incidents->kills = -1;
+	throttling_open(&incidents->throttling);
 }
 
 void service_incidents_done(struct service_incidents *incidents)
@@ -32,6 +37,8 @@ void service_incidents_done(struct service_incidents *incidents)
 	for (size_t i = 0; i < SERVICE_PRESSURES; i++)
 		if (incidents->pressure_fds[i] >= 0)
 			(void)close(incidents->pressure_fds[i]);
+	closep(&incidents->vmstat_fd);
+	throttling_close(&incidents->throttling);
 }
 
 void service_incidents_configure(struct service_incidents *incidents, const struct config *config)
@@ -43,9 +50,19 @@ void service_incidents_configure(struct service_incidents *incidents, const stru
 			[INCIDENT_MEMORY_PRESSURE] = (uint32_t)config->incident_memory_pressure,
 			[INCIDENT_IO_PRESSURE] = (uint32_t)config->incident_io_pressure,
 			[INCIDENT_HOST_CPU] = (uint32_t)config->incident_host_cpu,
+			[INCIDENT_RUN_QUEUE] = (uint32_t)config->incident_run_queue,
+			[INCIDENT_THROTTLED] = (uint32_t)config->incident_throttled,
+			[INCIDENT_OOM_KILL] = config->incident_oom_kill,
+			/* The units have the thresholds. */
+			[INCIDENT_UNIT_CPU] =
+				config->incident_unit_cpu || config->incident_unit_cpu_times,
 		},
 		.cool_down_ns = config->incident_cool_down_ns,
 		.per_day = (uint32_t)config->incidents_per_day,
+	};
+	incidents->units.settings = (struct unit_usage_settings){
+		.percent = (uint32_t)config->incident_unit_cpu,
+		.times = (uint32_t)config->incident_unit_cpu_times,
 	};
 }
 
@@ -87,33 +104,153 @@ static double read_pressure(int fd)
 	return incident_pressure_parse(text);
 }
 
+static double cpu_time_ns(const struct profile *window)
+{
+	return (double)(window->end_ns - window->start_ns) * (double)window->cpu_count;
+}
+
 static double host_cpu(const struct profile *window)
 {
 	uint64_t samples = window->accounts.fired - window->accounts.dropped[PILOTLIGHT_DROP_IDLE];
-	double possible_ns =
-		(double)(window->end_ns - window->start_ns) * (double)window->cpu_count;
+	double possible_ns = cpu_time_ns(window);
 
 	return possible_ns > 0 ? 100.0 * (double)samples * (double)window->period_ns / possible_ns
 			       : -1;
 }
 
-void service_incidents_measure(struct service_incidents *incidents, const struct profile *window)
+static double run_queue(const struct profile *waits)
 {
-	double measures[INCIDENT_CAUSES];
-	enum incident_cause cause;
-	char text[INCIDENT_TEXT_BYTES];
+	double possible_ns = waits ? cpu_time_ns(waits) : 0;
+	uint64_t samples = 0;
 
+	for (size_t i = 0; possible_ns > 0 && i < waits->samples.count; i++)
+		samples += waits->samples.items[i].count;
+	return possible_ns > 0 ? 100.0 * (double)samples * (double)waits->period_ns / possible_ns
+			       : -1;
+}
+
+/* How many processes were killed since the last measure. */
+static double new_kills(struct service_incidents *incidents)
+{
+	enum { VMSTAT_BYTES = 16384 };
+	double before = incidents->kills;
+	char text[VMSTAT_BYTES];
+	ssize_t size = incidents->vmstat_fd < 0
+			       ? -1
+			       : pread(incidents->vmstat_fd, text, sizeof(text) - 1, 0);
+
+	if (size <= 0)
+		return -1;
+	text[size] = '\0';
+	incidents->kills = incident_kills_parse(text);
+	return before >= 0 && incidents->kills >= before ? incidents->kills - before : -1;
+}
+
+/* What an incident is about. */
+struct finding {
+	double measures[INCIDENT_CAUSES];
+	struct unit_usage_entry unit;
+	const char *throttled; /* a cgroup */
+};
+
+/* A cgroup that is neither of a unit nor a container's counts by its path. */
+static void add_unit(struct unit_usage *units, const char *path, double percent)
+{
+	struct path_part part;
+	struct cgroup_labels labels;
+	char name[UNIT_USAGE_NAME_BYTES];
+
+	cgroup_path_parse(path, &labels);
+	part = labels.user_unit.size > 0   ? labels.user_unit
+	       : labels.unit.size > 0	   ? labels.unit
+	       : labels.container.size > 0 ? labels.container
+					   : (struct path_part){ path, strlen(path) };
+	(void)snprintf(name, sizeof(name), "%.*s",
+		(int)(part.size < sizeof(name) ? part.size : sizeof(name) - 1), part.text);
+	unit_usage_add(units, name, percent);
+}
+
+static void measure_cgroups(
+	struct service_incidents *incidents, const struct profile *window, struct finding *finding)
+{
+	const struct incident_settings *settings = &incidents->trigger.settings;
+	const uint64_t length_ns = window->end_ns - window->start_ns;
+	struct cgroup_usage usage;
+
+	if (length_ns == 0 || cgroup_usage_init(&usage, window) < 0)
+		return;
+	unit_usage_begin(&incidents->units);
+	throttling_begin(&incidents->throttling, length_ns);
+	for (size_t i = 0; i < usage.count; i++) {
+		const char *path = string_pool_get(&window->strings, usage.items[i].cgroup);
+		double percent = 100.0 * (double)usage.items[i].samples *
+				 (double)window->period_ns / (double)length_ns;
+
+		if (settings->thresholds[INCIDENT_UNIT_CPU] > 0 && path[0] && path[1])
+			add_unit(&incidents->units, path, percent);
+		if (settings->thresholds[INCIDENT_THROTTLED] > 0)
+			throttling_ask(&incidents->throttling, path);
+	}
+	cgroup_usage_done(&usage);
+	unit_usage_end(&incidents->units, length_ns, &finding->unit);
+	finding->measures[INCIDENT_UNIT_CPU] = finding->unit.current;
+	finding->measures[INCIDENT_THROTTLED] =
+		throttling_end(&incidents->throttling, &finding->throttled);
+}
+
+static void describe(const struct service_incidents *incidents, enum incident_cause cause,
+	const struct finding *finding, char text[INCIDENT_TEXT_BYTES])
+{
+	const uint32_t threshold = incidents->trigger.settings.thresholds[cause];
+	const double measure = finding->measures[cause];
+
+	switch (cause) {
+	case INCIDENT_OOM_KILL:
+		(void)snprintf(text, INCIDENT_TEXT_BYTES,
+			"%.0f process%s killed for lack of memory", measure,
+			measure == 1 ? "" : "es");
+		break;
+	case INCIDENT_UNIT_CPU:
+		(void)snprintf(text, INCIDENT_TEXT_BYTES, "%s: %.1f %% of a CPU, usually %.1f %%",
+			finding->unit.name, measure, finding->unit.usual);
+		break;
+	case INCIDENT_THROTTLED:
+		(void)snprintf(text, INCIDENT_TEXT_BYTES,
+			"%.80s: %.1f %% of its periods (threshold "
+			"%" PRIu32 " %%)",
+			finding->throttled, measure, threshold);
+		break;
+	default:
+		(void)snprintf(text, INCIDENT_TEXT_BYTES, "%.1f %% (threshold %" PRIu32 " %%)",
+			measure, threshold);
+	}
+}
+
+void service_incidents_measure(
+	struct service_incidents *incidents, const struct profile_set *window)
+{
+	const struct profile *cpu = window->of[PILOTLIGHT_SOURCE_CPU];
+	const uint32_t *thresholds = incidents->trigger.settings.thresholds;
+	struct finding finding = { .throttled = "" };
+	char text[INCIDENT_TEXT_BYTES];
+	enum incident_cause cause;
+
+	for (size_t i = 0; i < INCIDENT_CAUSES; i++)
+		finding.measures[i] = -1;
 	for (size_t i = 0; i < SERVICE_PRESSURES; i++)
-		measures[i] = incidents->trigger.settings.thresholds[i] > 0
-				      ? read_pressure(incidents->pressure_fds[i])
-				      : -1;
-	measures[INCIDENT_HOST_CPU] = host_cpu(window);
-	if (!incident_trigger_check(&incidents->trigger, measures, window->end_ns, &cause) ||
+		if (thresholds[i] > 0)
+			finding.measures[i] = read_pressure(incidents->pressure_fds[i]);
+	finding.measures[INCIDENT_HOST_CPU] = host_cpu(cpu);
+	finding.measures[INCIDENT_RUN_QUEUE] = run_queue(window->of[PILOTLIGHT_SOURCE_RUNQUEUE]);
+	if (thresholds[INCIDENT_OOM_KILL] > 0)
+		finding.measures[INCIDENT_OOM_KILL] = new_kills(incidents);
+	if (thresholds[INCIDENT_UNIT_CPU] > 0 || thresholds[INCIDENT_THROTTLED] > 0)
+		measure_cgroups(incidents, cpu, &finding);
+	if (!incident_trigger_check(&incidents->trigger, finding.measures, cpu->end_ns, &cause) ||
 		incidents->is_waiting)
 		return;
-	(void)snprintf(text, sizeof(text), "%.1f %% (threshold %" PRIu32 " %%)", measures[cause],
-		incidents->trigger.settings.thresholds[cause]);
-	wait_for_window(incidents, incident_cause_name(cause), text, window->end_ns);
+	describe(incidents, cause, &finding, text);
+	wait_for_window(incidents, incident_cause_name(cause), text, cpu->end_ns);
 }
 
 int service_incidents_note(struct service_incidents *incidents, const char *text)

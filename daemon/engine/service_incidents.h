@@ -5,9 +5,11 @@
  */
 #pragma once
 
-#include "aggregate/profile.h"
+#include "aggregate/profile_set.h"
 #include "base/fault.h"
 #include "steer/incident_trigger.h"
+#include "steer/throttling.h"
+#include "steer/unit_usage.h"
 #include "store/incident_log.h"
 
 #include <stdbool.h>
@@ -20,11 +22,15 @@ struct service_incidents {
 	struct incident_trigger trigger;
 	uint64_t keep_ns;
 	int pressure_fds[SERVICE_PRESSURES]; /* of /proc/pressure; -1: the kernel has none */
-	struct incident waiting;	     /* for the end of the window */
+	int vmstat_fd;			     /* of /proc/vmstat */
+	double kills;			     /* of processes, at the last measure; -1: unknown */
+	struct throttling throttling;
+	struct unit_usage units;
+	struct incident waiting; /* for the end of the window */
 	bool is_waiting;
 };
 
-/* Opens what the engine cannot open later. */
+/* Opens what the engine cannot open later. The throttling of cgroups needs its folder also then. */
 void service_incidents_open(struct service_incidents *incidents);
 void service_incidents_done(struct service_incidents *incidents);
 
@@ -34,8 +40,9 @@ void service_incidents_configure(struct service_incidents *incidents, const stru
 /* Counts what earlier engines have noted by thresholds. */
 void service_incidents_recall(struct service_incidents *incidents, const char *history);
 
-/* Measures at the end of a window of CPU time, and may make an incident wait. */
-void service_incidents_measure(struct service_incidents *incidents, const struct profile *window);
+/* Measures at the end of a window, and may make an incident wait. */
+void service_incidents_measure(
+	struct service_incidents *incidents, const struct profile_set *window);
 
 /* A user's incident. Returns 0; -EBUSY: another one waits for the end of this window. */
 int service_incidents_note(struct service_incidents *incidents, const char *text);

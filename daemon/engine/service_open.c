@@ -215,6 +215,9 @@ static int give_up_privileges(struct service *service, struct fault *fault)
 		/* libbpf reads the list of CPUs. */
 		{ "/sys/devices/system/cpu", .is_written = false },
 		{ EVENT_NAME_PMU, .is_written = false }, /* names of events, for reloading */
+		/* Whether cgroups are throttled, if it is asked for. */
+		{ service->settings.config.incident_throttled > 0 ? "/sys/fs/cgroup" : NULL,
+			.is_written = false },
 	};
 	int r;
 
@@ -363,7 +366,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 	struct cgroup_table_limits cgroups;
 	struct pipeline_settings options = {
 		.capture = {
-			.rate_hz = (uint32_t)settings->config.frequency_hz,
+			.rate_hz = service_settings_most_hz(&settings->config),
 			.event = service_settings_event(&settings->config),
 			.wants_kernel = settings->config.kernel_stacks,
 			.map_budget_bytes = shares->map_bytes,

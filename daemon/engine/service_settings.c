@@ -102,6 +102,12 @@ static int set_urls(struct service_settings *settings)
 	return 0;
 }
 
+uint32_t service_settings_most_hz(const struct config *config)
+{
+	return (uint32_t)(config->incident_hz > config->frequency_hz ? config->incident_hz
+								     : config->frequency_hz);
+}
+
 static uint64_t memory_budget(const struct config *config)
 {
 	uint64_t unit = memory_limit_read("");
@@ -114,7 +120,8 @@ static uint64_t memory_budget(const struct config *config)
 static int share_memory(const struct config *config, uint32_t sources,
 	struct memory_shares *ret_shares, struct fault *fault)
 {
-	struct memory_work work = { .rate_hz = (uint32_t)config->frequency_hz, .sources = sources };
+	struct memory_work work = { .rate_hz = service_settings_most_hz(config),
+		.sources = sources };
 	_cleanup_free_ uint32_t *cpus = NULL;
 	int count = cpu_list_read_online(&cpus);
 
@@ -168,6 +175,9 @@ static void limit_rate(struct config *config)
 			    "kernel.perf_event_max_sample_rate allows, continuing with %" PRIu64,
 			config->frequency_hz, hz);
 	config->frequency_hz = hz;
+	/* This one is a wish. */
+	config->incident_hz = service_settings_allowed_hz(
+		config->incident_hz, "/proc/sys/kernel/perf_event_max_sample_rate");
 }
 
 static int load_config(struct service_settings *settings, const char *path, unsigned flags)
@@ -382,7 +392,7 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 	}
 	if (r == 0) {
 		*ret_limits = (struct capture_limits){
-			.rate_hz = (uint32_t)config.frequency_hz,
+			.rate_hz = service_settings_most_hz(&config),
 			.map_bytes = memory_budget(&config),
 			.event = (uint8_t)service_settings_event(&config),
 			.allows_kernel = config.kernel_stacks,

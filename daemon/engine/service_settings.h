@@ -34,6 +34,9 @@ struct service_settings {
 	struct service_sampling sampling; /* by the configuration and by orders */
 };
 
+/* The highest rate: that of sampling, or after an incident. */
+uint32_t service_settings_most_hz(const struct config *config);
+
 /* Returns the default path of the configuration. */
 void service_settings_config_path(char path[PATH_MAX]);
 

@@ -189,6 +189,18 @@ static void handle_results(struct service *service)
 	}
 }
 
+/* What follows is sampled at a higher rate from a second on. */
+static void raise_rate(struct service *service)
+{
+	const struct config *config = &service->settings.config;
+
+	if (config->incident_hz <= config->frequency_hz)
+		return;
+	rate_governor_raise(
+		&service->governor, (uint32_t)config->incident_hz, config->incident_raise_ns);
+	service->is_seal_requested |= service->governor.raised_hz > 0;
+}
+
 static void hand_over(struct service *service, struct profile_set *profiles, uint64_t monotonic_ns)
 {
 	const struct profile *profile = profiles->of[PILOTLIGHT_SOURCE_CPU];
@@ -207,8 +219,10 @@ static void hand_over(struct service *service, struct profile_set *profiles, uin
 	}
 	/* Late names may have moved samples from stored to dropped since the last drain. */
 	service_record_losses(service);
-	service_incidents_measure(&service->incidents, profile);
+	service_incidents_measure(&service->incidents, profiles);
 	incident = service_incidents_take(&service->incidents);
+	if (incident)
+		raise_rate(service);
 	if (history_writer_add(service->writer, &window, incident, profiles) < 0) {
 		if (incident)
 			service_incidents_give_back(&service->incidents, incident);

@@ -13,9 +13,18 @@ const char *incident_cause_name(enum incident_cause cause)
 		[INCIDENT_MEMORY_PRESSURE] = "memory-pressure",
 		[INCIDENT_IO_PRESSURE] = "io-pressure",
 		[INCIDENT_HOST_CPU] = "host-cpu",
+		[INCIDENT_RUN_QUEUE] = "run-queue",
+		[INCIDENT_THROTTLED] = "throttled",
+		[INCIDENT_OOM_KILL] = "oom-kill",
+		[INCIDENT_UNIT_CPU] = "unit-cpu",
 	};
 
 	return names[cause];
+}
+
+static bool is_event(enum incident_cause cause)
+{
+	return cause == INCIDENT_OOM_KILL || cause == INCIDENT_UNIT_CPU;
 }
 
 /* A clock that was set back does not make it wait. */
@@ -53,12 +62,13 @@ bool incident_trigger_check(struct incident_trigger *trigger,
 	for (enum incident_cause i = 0; i < INCIDENT_CAUSES; i++) {
 		uint32_t threshold = trigger->settings.thresholds[i];
 		bool is_high = threshold > 0 && measures[i] >= threshold;
-		bool has_risen = is_high && !trigger->is_high[i];
+		bool has_risen = is_high && (!trigger->is_high[i] || is_event(i));
 
 		/* What is unknown neither rises nor falls. */
 		if (measures[i] >= 0)
 			trigger->is_high[i] = is_high;
-		if (!has_risen || has_fired || !trigger->has_measured || !may_fire(trigger, now_ns))
+		if (!has_risen || has_fired || !(trigger->has_measured || is_event(i)) ||
+			!may_fire(trigger, now_ns))
 			continue;
 		fire(trigger, now_ns);
 		*ret_cause = i;
@@ -66,6 +76,16 @@ bool incident_trigger_check(struct incident_trigger *trigger,
 	}
 	trigger->has_measured = true;
 	return has_fired;
+}
+
+double incident_kills_parse(const char *text)
+{
+	static const char key[] = "\noom_kill ";
+	const char *at = strstr(text, key);
+
+	if (!at || at[sizeof(key) - 1] < '0' || at[sizeof(key) - 1] > '9')
+		return -1;
+	return strtod(at + sizeof(key) - 1, NULL);
 }
 
 double incident_pressure_parse(const char *text)

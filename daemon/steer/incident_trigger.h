@@ -13,7 +13,13 @@ enum incident_cause {
 	INCIDENT_CPU_PRESSURE, /* pressure stall information: "some", of the last 10 s */
 	INCIDENT_MEMORY_PRESSURE,
 	INCIDENT_IO_PRESSURE,
-	INCIDENT_HOST_CPU, /* all CPUs, in the last window */
+	INCIDENT_HOST_CPU,  /* all CPUs, in the last window */
+	INCIDENT_RUN_QUEUE, /* threads that waited for a CPU, on average, in percent of the CPUs */
+	INCIDENT_THROTTLED, /* a cgroup, in percent of its periods */
+	/* Events: they have not been before. */
+	INCIDENT_OOM_KILL, /* processes killed for lack of memory */
+	INCIDENT_UNIT_CPU, /* of a unit whose CPU time has risen (unit_usage.h), in percent of one
+			      CPU */
 	INCIDENT_CAUSES,
 };
 
@@ -21,7 +27,7 @@ enum incident_cause {
 const char *incident_cause_name(enum incident_cause cause);
 
 struct incident_settings {
-	uint32_t thresholds[INCIDENT_CAUSES]; /* in percent; 0: off */
+	uint32_t thresholds[INCIDENT_CAUSES]; /* in percent, or a number; 0: off */
 	uint64_t cool_down_ns;
 	uint32_t per_day;
 };
@@ -43,6 +49,9 @@ void incident_trigger_recall(struct incident_trigger *trigger, uint64_t time_ns)
  */
 bool incident_trigger_check(struct incident_trigger *trigger,
 	const double measures[INCIDENT_CAUSES], uint64_t now_ns, enum incident_cause *ret_cause);
+
+/* Reads "oom_kill 3" among the lines of /proc/vmstat. Returns the number, or -1. */
+double incident_kills_parse(const char *text);
 
 /* Reads "some avg10=1.23 ..." of /proc/pressure/cpu. Returns the percent, or -1. */
 double incident_pressure_parse(const char *text);

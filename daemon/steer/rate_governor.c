@@ -110,10 +110,15 @@ static void rise(struct rate_governor *governor, uint32_t rate_hz)
 	governor->calm_units = 0;
 }
 
+static uint32_t current_hz(const struct rate_governor *governor)
+{
+	return governor->raised_hz ? governor->raised_hz : governor->rate_hz;
+}
+
 static unsigned units_of(const struct rate_governor *governor, const struct rate_governor_use *use)
 {
 	double possible =
-		(double)governor->rate_hz * use->cpu_count * (double)use->elapsed_ns / 1e9;
+		(double)current_hz(governor) * use->cpu_count * (double)use->elapsed_ns / 1e9;
 
 	return (double)use->samples * IDLE_SHARE < possible ? 1 : BUSY_UNITS;
 }
@@ -149,12 +154,20 @@ static void pay_back(struct rate_governor *governor, const struct rate_governor_
 		governor->over_ns -= (uint64_t)(paid_ns / excess);
 }
 
-static void steer(struct rate_governor *governor, const struct rate_governor_use *use)
+static double allowed_ppm(const struct rate_governor *governor)
 {
-	double max = (double)governor->max_ppm, sampling = ppm(use, use->sampling_ns), allowed;
+	double max = (double)governor->max_ppm;
+
+	return fmax(max - governor->other_ppm, max / OTHER_SHARE_MIN);
+}
+
+/* `sampling` is the cost at the rate that is not raised. */
+static void steer(
+	struct rate_governor *governor, const struct rate_governor_use *use, double sampling)
+{
+	double allowed = allowed_ppm(governor);
 	uint32_t next = rung_above(governor);
 
-	allowed = fmax(max - governor->other_ppm, max / OTHER_SHARE_MIN);
 	if (sampling > allowed) {
 		exceed(governor, use, sampling, allowed);
 		return;
@@ -169,12 +182,40 @@ static void steer(struct rate_governor *governor, const struct rate_governor_use
 		rise(governor, next);
 }
 
+/* The cost grows with the rate. */
+static void set_raised(struct rate_governor *governor)
+{
+	double limit_hz = governor->raise_hz;
+	uint32_t hz;
+
+	governor->raised_hz = 0;
+	if (governor->raise_ns == 0)
+		return;
+	if (governor->max_ppm) {
+		if (governor->hertz_ppm <= 0)
+			return;
+		limit_hz = fmin(limit_hz, allowed_ppm(governor) * AIM / governor->hertz_ppm);
+	}
+	hz = (uint32_t)limit_hz;
+	while (hz > governor->rate_hz && !is_prime(hz))
+		hz--;
+	if (hz > governor->rate_hz)
+		governor->raised_hz = hz;
+}
+
+void rate_governor_raise(struct rate_governor *governor, uint32_t raise_hz, uint64_t for_ns)
+{
+	governor->raise_hz = raise_hz;
+	governor->raise_ns = for_ns;
+	set_raised(governor);
+}
+
 uint32_t rate_governor_run(struct rate_governor *governor, const struct rate_governor_use *use)
 {
 	double cost;
 
 	if (use->elapsed_ns == 0 || use->cpu_count == 0)
-		return governor->rate_hz;
+		return current_hz(governor);
 	cost = ppm(use, use->sampling_ns) + ppm(use, use->other_ns);
 	governor->average_ppm += governor->has_average ? weight(use->elapsed_ns, AVERAGE_S) *
 								 (cost - governor->average_ppm)
@@ -182,9 +223,13 @@ uint32_t rate_governor_run(struct rate_governor *governor, const struct rate_gov
 	governor->has_average = true;
 	governor->other_ppm +=
 		weight(use->elapsed_ns, OTHER_S) * (ppm(use, use->other_ns) - governor->other_ppm);
+	governor->hertz_ppm = ppm(use, use->sampling_ns) / current_hz(governor);
 	if (governor->max_ppm)
-		steer(governor, use);
-	return governor->rate_hz;
+		steer(governor, use, governor->hertz_ppm * governor->rate_hz);
+	governor->raise_ns -=
+		governor->raise_ns < use->elapsed_ns ? governor->raise_ns : use->elapsed_ns;
+	set_raised(governor);
+	return current_hz(governor);
 }
 
 double rate_governor_cost_ppm(const struct rate_governor *governor)

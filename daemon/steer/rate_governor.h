@@ -13,6 +13,9 @@
  * Cost that does not depend on the rate comes in bursts, so it is averaged over ten minutes. It is
  * deducted from the budget, but never more than half of it: a lower rate would not reduce it.
  *
+ * After an incident a caller may raise the rate for a while, as far as the budget allows by what
+ * sampling has cost last. The other rules go on as if the rate were not raised.
+ *
  * The governor is a pure function of its inputs and reads no clock.
  */
 #pragma once
@@ -25,8 +28,12 @@ enum { RATE_GOVERNOR_FLOOR_HZ = 7 }; /* or the configured rate, if lower */
 struct rate_governor {
 	uint32_t configured_hz, floor_hz; /* the upper and the lower bound of rate_hz */
 	uint64_t max_ppm;		  /* of the machine's CPU time; 0: no budget */
-	uint32_t rate_hz;
+	uint32_t rate_hz;		  /* unless it is raised */
+	uint32_t raised_hz;		  /* 0: it is not */
 	/* Private. */
+	uint32_t raise_hz; /* what was asked for */
+	uint64_t raise_ns; /* what is left of its time */
+	double hertz_ppm;  /* cost of sampling for each Hz, in the last period; 0: unknown */
 	double average_ppm, other_ppm; /* total, over 1 min; rate-independent, over 10 min */
 	unsigned calm_units;	       /* calm time since the last change; see BUSY_UNITS */
 	unsigned calm_needed;
@@ -50,6 +57,12 @@ void rate_governor_init(struct rate_governor *governor, uint32_t configured_hz, 
 
 /* Call about every ten seconds. Returns the rate from now on, in Hz. */
 uint32_t rate_governor_run(struct rate_governor *governor, const struct rate_governor_use *use);
+
+/*
+ * Raises the rate to `raise_hz` for so long, or to less, if the budget does not allow it; not at
+ * all as long as the cost is unknown. rate_governor_run() returns the rate.
+ */
+void rate_governor_raise(struct rate_governor *governor, uint32_t raise_hz, uint64_t for_ns);
 
 /* The total cost over about a minute, in millionths of the machine's CPU time; 0 until known. */
 double rate_governor_cost_ppm(const struct rate_governor *governor);

@@ -63,6 +63,41 @@ static void none_is_a_sentence(void **state)
 	assert_string_equal(fixture->output, "{\"incidents\":[]}\n");
 }
 
+static void one_can_be_asked_for(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	fixture->request.kind = ANSWER_INCIDENTS;
+	ASK(fixture, "incident", "2");
+	answer_fixture_expect(fixture, 200, "");
+	assert_null(strstr(fixture->output, "deploy 42"));
+	assert_non_null(strstr(fixture->output, "    2  2026-09-05 00:00:05"));
+	ASK(fixture, "incident", "3");
+	answer_fixture_expect(fixture, 400, "no such incident");
+}
+
+/* It lasted for seconds. The user's is compared whole: both windows of that day are within. */
+static void a_threshold_is_compared_around_its_time(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	struct incident incident = { .time_ns = ANSWER_FIXTURE_SECOND + 35ULL * SECOND,
+		.kept_from_ns = ANSWER_FIXTURE_FIRST,
+		.kept_to_ns = ANSWER_FIXTURE_SECOND + 300ULL * SECOND,
+		.cause = "unit-cpu" };
+	struct incident_list list;
+
+	assert_int_equal(incident_log_read(fixture->history, &list, NULL), 0);
+	assert_int_equal(incident_log_add(fixture->history, &list, &incident, NULL), 0);
+	incident_list_done(&list);
+	fixture->request.kind = ANSWER_PROFILE;
+	ASK(fixture, "incident", "3", "format", "folded");
+	assert_int_equal(answer_fixture_count(fixture, "alpha;"), 12);
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	/* Its window ended 25 s before. */
+	ASK(fixture, "incident", "3", "format", "txt");
+	answer_fixture_expect(fixture, 404, "");
+}
+
 /* It is short, so it is not compressed, and says so. */
 static void a_client_that_takes_gzip_gets_text(void **state)
 {
@@ -174,6 +209,8 @@ int main(void)
 		WITH_INCIDENTS(all_are_listed),
 		WITH_INCIDENTS(a_client_that_takes_gzip_gets_text),
 		WITH_INCIDENTS(none_is_a_sentence),
+		WITH_INCIDENTS(one_can_be_asked_for),
+		WITH_INCIDENTS(a_threshold_is_compared_around_its_time),
 		WITH_INCIDENTS(an_incident_selects_its_time),
 		WITH_INCIDENTS(it_is_compared_with_the_hour_before),
 		WITH_INCIDENTS(mistakes_are_reported),

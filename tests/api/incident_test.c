@@ -61,7 +61,8 @@ static void the_list_is_a_query(void **state)
 	struct engine *engine = *state;
 
 	start_api(engine, NULL);
-	CHECK_REPLY(engine, ask(engine, "/api/v1/incidents?format=json"), 200, "kind 4, scope 1, ");
+	CHECK_REPLY(engine, ask(engine, "/api/v1/incidents?format=json"), 200, "kind 5, scope 1, ");
+	CHECK_REPLY(engine, ask(engine, "/api/v1/incidents?incident=2"), 200, "kind 5, scope 1, ");
 	CHECK_REPLY(
 		engine, ask(engine, "/api/v1/incidents?last=1h"), 400, "Unknown parameter 'last'");
 	/* It needs no window to end. */

@@ -155,6 +155,34 @@ static void test_pressure_is_parsed(void **state)
 		assert_non_null(incident_cause_name(i));
 }
 
+/* An event is no state that lasts: each is one, also at the first measure. */
+static void test_events_need_not_fall(void **state)
+{
+	struct incident_trigger trigger = {
+		.settings = { .thresholds = { [INCIDENT_OOM_KILL] = 1 }, .per_day = 9 },
+	};
+	double measures[INCIDENT_CAUSES] = { 0 };
+	enum incident_cause cause;
+
+	(void)state;
+	measures[INCIDENT_OOM_KILL] = 2;
+	assert_true(incident_trigger_check(&trigger, measures, DAY, &cause));
+	assert_int_equal(cause, INCIDENT_OOM_KILL);
+	assert_true(incident_trigger_check(&trigger, measures, DAY + 1, &cause));
+	measures[INCIDENT_OOM_KILL] = 0;
+	assert_false(incident_trigger_check(&trigger, measures, DAY + 2, &cause));
+}
+
+static void test_kills_are_parsed(void **state)
+{
+	(void)state;
+	assert_true(incident_kills_parse("pgfree 1\noom_kill 12\nnuma 3\n") == 12);
+	assert_true(incident_kills_parse("pgfree 1\noom_kill 0") == 0);
+	assert_true(incident_kills_parse("pgfree 1\nxoom_kill 12\n") == -1);
+	assert_true(incident_kills_parse("pgfree 1\noom_kill x\n") == -1);
+	assert_true(incident_kills_parse("") == -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +195,8 @@ int main(void)
 		cmocka_unit_test(test_unknown_measures_change_nothing),
 		cmocka_unit_test(test_off_without_thresholds),
 		cmocka_unit_test(test_pressure_is_parsed),
+		cmocka_unit_test(test_events_need_not_fall),
+		cmocka_unit_test(test_kills_are_parsed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

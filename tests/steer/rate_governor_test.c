@@ -367,6 +367,71 @@ static void the_cost_is_averaged_over_a_minute(void **state)
 	assert_float_equal(rate_governor_cost_ppm(&governor), 895, 1);
 }
 
+/* One period at the rate that holds. */
+static uint32_t step(struct rate_governor *governor, struct machine *machine, uint32_t rate_hz)
+{
+	struct rate_governor_use use = use_of(machine, rate_hz);
+
+	return rate_governor_run(governor, &use);
+}
+
+static void an_incident_raises_the_rate_for_a_while(void **state)
+{
+	struct rate_governor governor = new_governor();
+	/* 99 Hz cost 198 ppm. */
+	struct machine machine = { .ns_a_sample = 2000, .load = 1 };
+	uint32_t rate_hz = step(&governor, &machine, WANTED_HZ);
+
+	rate_governor_raise(&governor, 499, 3 * PERIOD_NS);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(governor.raised_hz, 499);
+		rate_hz = step(&governor, &machine, governor.raised_hz);
+	}
+	assert_int_equal(rate_hz, WANTED_HZ);
+	assert_int_equal(governor.raised_hz, 0);
+	assert_int_equal(governor.rate_hz, WANTED_HZ);
+}
+
+static void the_budget_bounds_a_raised_rate(void **state)
+{
+	struct rate_governor governor = new_governor();
+	/* 99 Hz cost 495 ppm, so 9/10 of the 1500 ppm are 270 Hz; the prime below is 269. */
+	struct machine machine = { .ns_a_sample = 5000, .load = 1 };
+
+	rate_governor_raise(&governor, 997, PERIOD_NS);
+	assert_int_equal(governor.raised_hz, 0); /* the cost is unknown */
+	(void)step(&governor, &machine, WANTED_HZ);
+	rate_governor_raise(&governor, 997, 100 * PERIOD_NS);
+	assert_in_range(governor.raised_hz, 250, 270);
+	/* The load gets more expensive: it follows at once, and the other rate stays as it is. */
+	machine.ns_a_sample = 10000;
+	(void)step(&governor, &machine, governor.raised_hz);
+	assert_in_range(governor.raised_hz, 120, 136);
+	machine.ns_a_sample = 14000;
+	(void)step(&governor, &machine, governor.raised_hz);
+	assert_int_equal(governor.raised_hz, 0);
+	assert_int_equal(governor.rate_hz, WANTED_HZ);
+	/* No more than now is nothing. */
+	rate_governor_raise(&governor, WANTED_HZ, PERIOD_NS);
+	assert_int_equal(governor.raised_hz, 0);
+}
+
+/* What the raised rate costs does not lower the other one. */
+static void a_raised_rate_is_not_held_against_the_usual_one(void **state)
+{
+	struct rate_governor governor = new_governor();
+	struct machine machine = { .ns_a_sample = 5000, .load = 1 };
+
+	(void)step(&governor, &machine, WANTED_HZ);
+	rate_governor_raise(&governor, 997, HOUR * PERIOD_NS);
+	for (int i = 0; i < HOUR; i++) {
+		(void)step(&governor, &machine,
+			governor.raised_hz ? governor.raised_hz : governor.rate_hz);
+		assert_int_equal(governor.rate_hz, WANTED_HZ);
+	}
+	assert_in_range((int)rate_governor_cost_ppm(&governor), 1000, MAX_PPM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -385,6 +450,9 @@ int main(void)
 		cmocka_unit_test(without_a_budget_nothing_is_steered),
 		cmocka_unit_test(an_empty_interval_changes_nothing),
 		cmocka_unit_test(the_cost_is_averaged_over_a_minute),
+		cmocka_unit_test(an_incident_raises_the_rate_for_a_while),
+		cmocka_unit_test(the_budget_bounds_a_raised_rate),
+		cmocka_unit_test(a_raised_rate_is_not_held_against_the_usual_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "steer/throttling.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STAT_BYTES = 1024 };
+
+#define PERIOD_NS 100000000ULL /* the kernel's default */
+
+void throttling_open(struct throttling *throttling)
+{
+	/* Version 1 beside version 2: only one of them has the controller of CPU time. */
+	static const char *const folders[] = { "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct",
+		"/sys/fs/cgroup" };
+
+	throttling->folder_fd = -1;
+	for (size_t i = 0; i < ARRAY_SIZE(folders) && throttling->folder_fd < 0; i++)
+		throttling->folder_fd = open(folders[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+void throttling_close(struct throttling *throttling)
+{
+	closep(&throttling->folder_fd);
+}
+
+void throttling_begin(struct throttling *throttling, uint64_t window_ns)
+{
+	throttling->window++;
+	throttling->periods_max = window_ns / PERIOD_NS + 1;
+	throttling->percent = -1;
+	throttling->worst[0] = '\0';
+}
+
+static bool take_counter(const char *text, const char *key, uint64_t *ret_value)
+{
+	const char *at = strstr(text, key);
+
+	if (!at || (at != text && at[-1] != '\n'))
+		return false;
+	at += strlen(key);
+	if (*at < '0' || *at > '9')
+		return false;
+	*ret_value = strtoull(at, NULL, 10);
+	return true;
+}
+
+bool throttling_parse(const char *text, uint64_t *ret_periods, uint64_t *ret_throttled)
+{
+	uint64_t periods, throttled;
+
+	if (!take_counter(text, "nr_periods ", &periods) ||
+		!take_counter(text, "nr_throttled ", &throttled))
+		return false;
+	*ret_periods = periods;
+	*ret_throttled = throttled;
+	return true;
+}
+
+static bool read_counters(const struct throttling *throttling, const char *path,
+	uint64_t *ret_periods, uint64_t *ret_throttled)
+{
+	char name[THROTTLING_PATH_BYTES + 16], text[STAT_BYTES];
+	_cleanup_close_ int fd = -1;
+	ssize_t size;
+
+	/* Paths begin with '/', and come from the kernel. */
+	(void)snprintf(name, sizeof(name), ".%s/cpu.stat", path);
+	fd = openat(throttling->folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (size <= 0)
+		return false;
+	text[size] = '\0';
+	return throttling_parse(text, ret_periods, ret_throttled);
+}
+
+static struct throttling_entry *find(struct throttling *throttling, const char *path)
+{
+	for (size_t i = 0; i < throttling->count; i++)
+		if (strcmp(throttling->entries[i].path, path) == 0)
+			return &throttling->entries[i];
+	return NULL;
+}
+
+static struct throttling_entry *add(struct throttling *throttling, const char *path)
+{
+	struct throttling_entry *entry = &throttling->entries[0];
+
+	if (throttling->count < THROTTLING_MAX)
+		entry = &throttling->entries[throttling->count++];
+	else
+		for (size_t i = 1; i < throttling->count; i++)
+			if (throttling->entries[i].asked < entry->asked)
+				entry = &throttling->entries[i];
+	if (entry->asked == throttling->window)
+		return NULL;
+	*entry = (struct throttling_entry){ 0 };
+	memcpy(entry->path, path, strlen(path) + 1);
+	return entry;
+}
+
+static void judge(struct throttling *throttling, const struct throttling_entry *entry,
+	uint64_t periods, uint64_t throttled)
+{
+	double percent;
+
+	/* Fewer than before: another cgroup has that path now. */
+	if (periods <= entry->periods || throttled < entry->throttled + THROTTLING_LEAST)
+		return;
+	percent =
+		100.0 * (double)(throttled - entry->throttled) / (double)(periods - entry->periods);
+	if (percent <= throttling->percent)
+		return;
+	throttling->percent = percent > 100 ? 100 : percent;
+	memcpy(throttling->worst, entry->path, sizeof(throttling->worst));
+}
+
+/* Returns false if the cgroup has been asked for already, and so those above it, or has no place.
+ */
+static bool ask_one(struct throttling *throttling, const char *path)
+{
+	struct throttling_entry *entry = find(throttling, path);
+	uint64_t periods = 0, throttled = 0;
+	bool is_known = entry != NULL;
+
+	if (entry && entry->asked == throttling->window)
+		return false;
+	if (!entry)
+		entry = add(throttling, path);
+	if (!entry)
+		return false;
+	entry->asked = throttling->window;
+	if (!read_counters(throttling, path, &periods, &throttled))
+		return true;
+	if (throttling->percent < 0)
+		throttling->percent = 0;
+	if (is_known || periods <= throttling->periods_max)
+		judge(throttling, entry, periods, throttled);
+	entry->periods = periods;
+	entry->throttled = throttled;
+	return true;
+}
+
+void throttling_ask(struct throttling *throttling, const char *path)
+{
+	char part[THROTTLING_PATH_BYTES];
+
+	if (throttling->folder_fd < 0 || path[0] != '/' || strlen(path) >= sizeof(part) ||
+		strstr(path, "/../"))
+		return;
+	memcpy(part, path, strlen(path) + 1);
+	while (part[0] && part[1] && ask_one(throttling, part))
+		*strrchr(part, '/') = '\0';
+}
+
+double throttling_end(struct throttling *throttling, const char **ret_path)
+{
+	*ret_path = throttling->worst;
+	return throttling->percent;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finds the unit whose CPU time has become an incident: over a threshold, or a multiple of what it
+ * usually takes. Usual is a moving average over an hour, known after UNIT_USAGE_LEARNING windows.
+ * As with other triggers, what stays high was an incident only as it rose.
+ *
+ * It knows UNIT_USAGE_MAX units; a new one takes the place of that which usually takes the least
+ * (I4). Plain values, no clock.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	UNIT_USAGE_MAX = 256,
+	UNIT_USAGE_NAME_BYTES = 96,
+	UNIT_USAGE_LEARNING = 30, /* windows */
+	/* A multiple of next to nothing is no incident: less than this is not one, in percent of a
+	 * CPU. */
+	UNIT_USAGE_FLOOR = 20,
+};
+
+struct unit_usage_settings {
+	uint32_t percent; /* of one CPU; 0: off */
+	uint32_t times;	  /* its usual; 0: off */
+};
+
+struct unit_usage_entry {
+	char name[UNIT_USAGE_NAME_BYTES];
+	double current, usual; /* percent of one CPU */
+	uint32_t windows;
+	bool is_high;
+};
+
+struct unit_usage {
+	struct unit_usage_settings settings;
+	bool has_measured; /* what is high at first has risen earlier */
+	struct unit_usage_entry entries[UNIT_USAGE_MAX];
+	size_t count;
+};
+
+/* A window has ended; each unit in it is added, in parts or as a whole. Others took nothing. */
+void unit_usage_begin(struct unit_usage *usage);
+void unit_usage_add(struct unit_usage *usage, const char *name, double percent);
+
+/* Judges the window of this length. `ret_risen` is the unit that has risen, as it was before this
+ * window, the one that takes most of several; without a name: none. */
+void unit_usage_end(
+	struct unit_usage *usage, uint64_t window_ns, struct unit_usage_entry *ret_risen);

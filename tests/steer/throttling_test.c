@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Throttled cgroups, in a folder that looks like a hierarchy. */
+#include "steer/throttling.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define WINDOW_NS 10000000000ULL
+
+static char folder[64];
+static struct throttling throttling;
+
+static int set_up(void **state)
+{
+	(void)snprintf(folder, sizeof(folder), "/tmp/throttling-test-XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	memset(&throttling, 0, sizeof(throttling));
+	throttling.folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return throttling.folder_fd < 0;
+}
+
+static int tear_down(void **state)
+{
+	char command[128];
+
+	throttling_close(&throttling);
+	(void)snprintf(command, sizeof(command), "rm -r '%s'", folder);
+	return system(command);
+}
+
+static void set(const char *path, unsigned periods, unsigned throttled)
+{
+	char name[512];
+	FILE *file;
+
+	(void)snprintf(name, sizeof(name), "%s%s", folder, path);
+	(void)mkdir(name, 0755);
+	(void)strcat(name, "/cpu.stat");
+	file = fopen(name, "w");
+	assert_non_null(file);
+	(void)fprintf(file, "usage_usec 1234\nnr_periods %u\nnr_throttled %u\nthrottled_usec 99\n",
+		periods, throttled);
+	assert_int_equal(fclose(file), 0);
+}
+
+static double ask(const char *path, const char **ret_worst)
+{
+	throttling_begin(&throttling, WINDOW_NS);
+	throttling_ask(&throttling, path);
+	return throttling_end(&throttling, ret_worst);
+}
+
+static void a_share_is_of_the_last_window(void **state)
+{
+	const char *worst;
+
+	set("/a", 1000, 900);
+	/* It is not known when these were. */
+	assert_true(ask("/a", &worst) == 0);
+	set("/a", 1100, 930);
+	assert_true(ask("/a", &worst) == 30);
+	assert_string_equal(worst, "/a");
+	assert_true(ask("/a", &worst) == 0);
+	/* Fewer than THROTTLING_LEAST. */
+	set("/a", 1104, 934);
+	assert_true(ask("/a", &worst) == 0);
+	/* Another cgroup of that name. */
+	set("/a", 10, 10);
+	assert_true(ask("/a", &worst) == 0);
+}
+
+static void a_new_cgroup_is_measured_from_its_start(void **state)
+{
+	const char *worst;
+
+	set("/new", 80, 60);
+	assert_true(ask("/new", &worst) == 75);
+	assert_string_equal(worst, "/new");
+}
+
+/* The quota may be a slice's. */
+static void those_above_are_asked_for(void **state)
+{
+	const char *worst;
+
+	set("/slice", 40, 20);
+	set("/slice/unit", 0, 0);
+	assert_true(ask("/slice/unit", &worst) == 50);
+	assert_string_equal(worst, "/slice");
+}
+
+static void what_has_no_counters_is_unknown(void **state)
+{
+	char name[THROTTLING_PATH_BYTES + 10];
+	const char *worst;
+
+	assert_true(ask("/none", &worst) == -1);
+	assert_string_equal(worst, "");
+	set("/a", 10, 10);
+	/* Only names that the kernel gives. */
+	assert_true(ask("a", &worst) == -1);
+	assert_true(ask("", &worst) == -1);
+	assert_true(ask("/", &worst) == -1);
+	assert_true(ask("/x/../a", &worst) == -1);
+	memset(name, 'x', sizeof(name) - 1);
+	name[0] = '/';
+	name[sizeof(name) - 1] = '\0';
+	assert_true(ask(name, &worst) == -1);
+}
+
+static void cgroups_are_bounded(void **state)
+{
+	const char *worst;
+	char name[32];
+
+	set("/known", 1000, 0);
+	for (int round = 0; round < 3; round++) {
+		throttling_begin(&throttling, WINDOW_NS);
+		throttling_ask(&throttling, "/known");
+		for (int i = 0; i < 2 * THROTTLING_MAX; i++) {
+			(void)snprintf(name, sizeof(name), "/%d-%d", round, i);
+			throttling_ask(&throttling, name);
+		}
+		(void)throttling_end(&throttling, &worst);
+		assert_int_equal(throttling.count, THROTTLING_MAX);
+	}
+	set("/known", 1100, 40);
+	assert_true(ask("/known", &worst) == 40);
+}
+
+static void counters_are_parsed(void **state)
+{
+	static const char *const bad[] = { "", "nr_periods 1\n", "nr_periods x\nnr_throttled 1\n",
+		"nr_throttled 1\n", "xnr_periods 1\nxnr_throttled 1\n", "nr_periods -1\n" };
+	uint64_t periods = 7, throttled = 7;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_false(throttling_parse(bad[i], &periods, &throttled));
+	assert_true(periods == 7 && throttled == 7);
+	assert_true(throttling_parse("nr_periods 3\nnr_throttled 2\n", &periods, &throttled));
+	assert_true(periods == 3 && throttled == 2);
+}
+
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FOLDER(a_share_is_of_the_last_window),
+		WITH_FOLDER(a_new_cgroup_is_measured_from_its_start),
+		WITH_FOLDER(those_above_are_asked_for),
+		WITH_FOLDER(what_has_no_counters_is_unknown),
+		WITH_FOLDER(cgroups_are_bounded),
+		cmocka_unit_test(counters_are_parsed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
