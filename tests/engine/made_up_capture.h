@@ -162,15 +162,6 @@ int capture_take_blocked(struct capture *capture, uint64_t before_ns)
 	return world.blocked_error;
 }
 
-int capture_set_runtime(
-	struct capture *capture, uint32_t number, const struct pilotlight_runtime *runtime)
-{
-	(void)capture;
-	(void)number;
-	(void)runtime;
-	return -EOPNOTSUPP;
-}
-
 int capture_set_probe(struct capture *capture, const struct pilotlight_capture_probe *probe)
 {
 	(void)capture;
