@@ -211,11 +211,11 @@ static int keep_within_limits(
 	return r;
 }
 
-static int bound_times(struct store *store, struct fault *fault)
+static int bound_times(struct store *store, uint64_t until_ns, struct fault *fault)
 {
 	struct fault damage = { 0 };
 	uint32_t day;
-	int r = store_bound_times(store, &damage);
+	int r = store_bound_times(store, until_ns, &damage);
 
 	if (r == -EBADMSG) {
 		day = store->database->day;
@@ -224,17 +224,17 @@ static int bound_times(struct store *store, struct fault *fault)
 	}
 	return r < 0 ? fault_set(fault, r, "cannot drop times: %s",
 			       damage.text[0] ? damage.text : strerror(-r))
-		     : 0;
+		     : r;
 }
 
 int store_maintain(
 	struct store *store, uint64_t now_realtime_ns, uint64_t until_ns, struct fault *fault)
 {
 	uint64_t room_bytes;
-	int r = store_room(store, &room_bytes, fault);
+	int r = store_room(store, &room_bytes, fault), times = 0;
 
 	if (r == 0)
-		r = bound_times(store, fault);
+		r = times = bound_times(store, until_ns, fault);
 	if (r < 0)
 		return r;
 	do {
@@ -242,5 +242,5 @@ int store_maintain(
 		if (r == 0)
 			r = store_merge_step(store, now_realtime_ns, fault);
 	} while (r == 1 && clock_monotonic_ns() < until_ns);
-	return r;
+	return r == 0 ? times : r;
 }

@@ -98,9 +98,11 @@ int store_room(const struct store *store, uint64_t *ret_bytes, struct fault *fau
 int store_drop_times(struct store *store, struct day_database *database, uint64_t *from_ns,
 	uint64_t end_ns, uint64_t enough_bytes, struct fault *fault);
 
-/* Drops the oldest times of the day being written that are beyond their share of the limit. Returns
- * 0 or -errno. */
-int store_bound_times(struct store *store, struct fault *fault);
+/*
+ * Drops the oldest times of the day being written that are beyond their share of the limit, until
+ * `until_ns` (CLOCK_MONOTONIC). Returns 1 (more may remain), 0 or -errno.
+ */
+int store_bound_times(struct store *store, uint64_t until_ns, struct fault *fault);
 
 /* Merges or folds one slot. Returns 1 (more may remain), 0 (nothing left to do) or -errno. */
 int store_merge_step(struct store *store, uint64_t now_ns, struct fault *fault);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Drops times of samples (times_blob.h), while their windows stay. */
 #include "base/array.h"
+#include "base/clock.h"
 #include "store/store_state.h"
 
 #include <errno.h>
@@ -43,13 +44,17 @@ static int list_old(struct day_database *database, uint64_t from_ns, uint64_t en
 static int drop(struct store *store, struct day_database *database, const struct old_times *old,
 	uint64_t *from_ns, struct fault *fault)
 {
+	int r;
+
 	/* Those of windows that begin at the same time may be in the next list. */
 	*from_ns = old->start_ns;
 	if (incident_times_keep(&store->incidents, old->start_ns, old->start_ns + WINDOW_NS)) {
 		++*from_ns;
 		return 0;
 	}
-	return day_database_change(database, DAY_REMOVE_TIMES, old->window, 0, fault);
+	r = day_database_change(database, DAY_REMOVE_TIMES, old->window, 0, fault);
+	/* The list is from the index alone: a damaged one would name the window for ever. */
+	return r == 0 && sqlite3_changes(database->connection) == 0 ? -EBADMSG : r;
 }
 
 int store_drop_times(struct store *store, struct day_database *database, uint64_t *from_ns,
@@ -77,7 +82,7 @@ int store_drop_times(struct store *store, struct day_database *database, uint64_
 	return 1;
 }
 
-int store_bound_times(struct store *store, struct fault *fault)
+int store_bound_times(struct store *store, uint64_t until_ns, struct fault *fault)
 {
 	const uint64_t limit = store->limits.bytes / TIMES_PARTS;
 	int64_t bytes;
@@ -91,6 +96,6 @@ int store_bound_times(struct store *store, struct fault *fault)
 			return r;
 		r = store_drop_times(store, store->database, &store->spared_ns, INT64_MAX,
 			(uint64_t)bytes - limit, fault);
-	} while (r == 1);
+	} while (r == 1 && clock_monotonic_ns() < until_ns);
 	return r;
 }

@@ -327,6 +327,87 @@ static void times_beyond_their_share_are_dropped(void **state)
 	fixture_remove(folder);
 }
 
+/* Many times of one stack. */
+static void append_spin(struct store *store, uint64_t start_ns)
+{
+	struct timed samples[800];
+	uint64_t random = start_ns | 1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++) {
+		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+		samples[i] = (struct timed){
+			.pid = 1,
+			.address = 0x3000,
+			.count = 1,
+			.first_ms = (random >> 33) % 10000,
+		};
+	}
+	append(store, start_ns, samples, ARRAY_SIZE(samples));
+}
+
+/* What is dropped of them in one call has an end. */
+static void dropping_times_keeps_its_deadline(void **state)
+{
+	struct fault fault = { 0 };
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint64_t i = 0; i < 199; i++)
+		append_spin(store, START + SECONDS(10) * i);
+	/* Writes back what the -wal holds. */
+	store_close(store);
+	store = fixture_open(folder);
+	append_spin(store, START + SECONDS(1990));
+	/* The history fits, its times are twice too large. */
+	store->limits.bytes = fixture_summary(folder).bytes + (64 << 10);
+	assert_int_equal(store_maintain(store, START, 0, &fault), 1);
+	assert_int_equal(windows_with_times(folder), 200 - 64);
+	maintain(store, START);
+	assert_in_range(windows_with_times(folder), 1, 200 - 65);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+/* Deletes the window's times from the table, but not from its index. */
+static void remove_from_table(const char *path)
+{
+	char sql[512];
+
+	(void)snprintf(sql, sizeof(sql),
+		"PRAGMA writable_schema = ON; INSERT INTO sqlite_schema VALUES('index', "
+		"'times_start', 'times', %d, 'CREATE INDEX times_start ON times(start_ns, bytes)')",
+		(int)fixture_sql(
+			path, "SELECT rootpage FROM sqlite_schema WHERE name = 'times_start'"));
+	(void)fixture_sql(path, "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE "
+				"name = 'times_start'");
+	(void)fixture_sql(path, "DELETE FROM times WHERE window = 1");
+	(void)fixture_sql(path, sql);
+}
+
+static void a_damaged_index_of_times_ends(void **state)
+{
+	char folder[64], path[DAY_PATH_BYTES];
+	struct fault fault = { 0 };
+	struct store *store;
+	int r = 1;
+
+	fixture_folder(folder);
+	fixture_path(path, folder);
+	store = fixture_open(folder);
+	append_minute(store);
+	store_close(store);
+	remove_from_table(path);
+	store = fixture_open(folder);
+	for (int i = 0; i < 100 && r == 1; i++)
+		r = store_maintain(store, START + SECONDS(2 * 86400), 0, &fault);
+	assert_int_equal(r, 0);
+	assert_int_equal(fixture_summary(folder).days_set_aside, 1);
+	store_close(store);
+	fixture_remove(folder);
+}
+
 struct taken {
 	uint64_t sum_ns, first_ns, last_ns;
 };
@@ -425,6 +506,8 @@ int main(void)
 		cmocka_unit_test(damaged_times_are_dropped),
 		cmocka_unit_test(incidents_keep_their_times),
 		cmocka_unit_test(times_beyond_their_share_are_dropped),
+		cmocka_unit_test(dropping_times_keeps_its_deadline),
+		cmocka_unit_test(a_damaged_index_of_times_ends),
 		cmocka_unit_test(times_are_told),
 		cmocka_unit_test(failing_allocations),
 	};
