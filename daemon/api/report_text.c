@@ -231,7 +231,7 @@ static void write_source(
 		[PILOTLIGHT_SOURCE_FAULTS] = "Faults",
 		[PILOTLIGHT_SOURCE_LOCK] = "Locks",
 		[PILOTLIGHT_SOURCE_BLOCK] = "Block I/O",
-		[PILOTLIGHT_SOURCE_BLOCK_BYTES] = "Block bytes",
+		[PILOTLIGHT_SOURCE_BLOCK_BYTES] = "I/O bytes",
 	};
 	const struct event_source *kind = &event_sources[source];
 	const struct accounts *accounts = &service->by_source.of[source];

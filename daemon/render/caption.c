@@ -66,8 +66,11 @@ static double unit_of_periods(
 {
 	switch (event_source_unit(source)) {
 	case EVENT_UNIT_BYTES:
-		(void)snprintf(unit, CAPTION_NOUN_BYTES, "%s", longest < 1024 ? "bytes" : "KiB");
-		return longest < 1024 ? 1 : 1024;
+		(void)snprintf(unit, CAPTION_NOUN_BYTES, "%s",
+			longest < 1024		? "bytes"
+			: longest < 1024 * 1024 ? "KiB"
+						: "MiB");
+		return longest < 1024 ? 1 : longest < 1024 * 1024 ? 1024 : 1024 * 1024;
 	case EVENT_UNIT_COUNT:
 		(void)snprintf(
 			unit, CAPTION_NOUN_BYTES, "%s%s", source->noun, longest == 1 ? "" : "s");

@@ -33,7 +33,7 @@ static void write_side(const struct profile *profile, const char *name, struct o
 			accounts_stored(accounts), accounts_lost(accounts));
 	else
 		output_printf(output, "#   amount   %s stored, %s lost\n",
-			caption_amount(profile, accounts_stored(accounts), stored),
+			caption_samples(profile, accounts_stored(accounts), stored),
 			caption_amount(profile, accounts_lost(accounts), lost));
 	output_printf(output, "#   lost     %s\n", caption_losses(profile, losses));
 }

@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum { SHARE_MIN = 10000 }; /* a function with less than one of so many samples is left out */
-#define MIB (1024.0 * 1024)
+#define KIB 1024.0
+#define MIB (1024 * KIB)
 
 static bool is_of_cpu(const struct profile *profile)
 {
@@ -65,40 +66,53 @@ static size_t name_width(const struct function_totals *totals, size_t limit)
 	return width;
 }
 
-/* Seconds or MiB, which the head names; or the number of samples or events. */
-static const char *format_cell(
-	const struct profile *profile, uint64_t count, char text[CAPTION_AMOUNT_BYTES])
+/* In what the columns are: what their heads say. 0: the number of samples or events. */
+struct column_unit {
+	const char *self, *total;
+	double divisor;
+};
+
+static const struct column_unit *unit_of_columns(
+	const struct profile *profile, const struct function_totals *totals)
 {
-	double amount = (double)count * (double)profile->period_ns;
+	static const struct column_unit seconds = { "self s", "total s", NSEC_PER_SEC },
+					milliseconds = { "self ms", "total ms",
+						NSEC_PER_SEC / 1000.0 },
+					mib = { "self MiB", "total MiB", MIB },
+					kib = { "self KiB", "total KiB", KIB },
+					number = { "self", "total", 0 };
+	const double amount = (double)totals->samples * (double)profile->period_ns;
 
 	switch (unit_of(profile)) {
 	case EVENT_UNIT_TIME:
-		(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%.3f", amount / NSEC_PER_SEC);
-		return text;
+		return amount < NSEC_PER_SEC ? &milliseconds : &seconds;
 	case EVENT_UNIT_BYTES:
-		(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%.3f", amount / MIB);
-		return text;
+		return amount < MIB ? &kib : &mib;
 	case EVENT_UNIT_COUNT:
 		break;
 	}
-	return caption_plain_amount(profile, count, text);
+	return &number;
 }
 
-static void write_columns(const struct profile *profile, size_t width, struct output *output)
+static const char *format_cell(const struct profile *profile, const struct column_unit *unit,
+	uint64_t count, char text[CAPTION_AMOUNT_BYTES])
 {
-	static const char *const heads[][2] = {
-		[EVENT_UNIT_TIME] = { "self s", "total s" },
-		[EVENT_UNIT_BYTES] = { "self MiB", "total MiB" },
-		[EVENT_UNIT_COUNT] = { "self", "total" },
-	};
-	const char *const *head = heads[unit_of(profile)];
+	if (unit->divisor == 0)
+		return caption_plain_amount(profile, count, text);
+	(void)snprintf(text, CAPTION_AMOUNT_BYTES, "%.3f",
+		(double)count * (double)profile->period_ns / unit->divisor);
+	return text;
+}
 
-	output_printf(output, "#\n#%6s %9s %8s %9s  %-10s  %-*s  %s\n", "self %", head[0],
-		"total %", head[1], "kind", (int)width, "function", "binary");
+static void write_columns(const struct column_unit *unit, size_t width, struct output *output)
+{
+	output_printf(output, "#\n#%6s %9s %8s %9s  %-10s  %-*s  %s\n", "self %", unit->self,
+		"total %", unit->total, "kind", (int)width, "function", "binary");
 }
 
 static void write_row(const struct profile *profile, const struct function_totals *totals,
-	const struct function_total *function, size_t width, struct output *output)
+	const struct column_unit *unit, const struct function_total *function, size_t width,
+	struct output *output)
 {
 	const struct frame_label *label = &totals->labels->items[function->label];
 	const struct profile_binary *binary = &profile->binaries.items[function->binary];
@@ -109,9 +123,10 @@ static void write_row(const struct profile *profile, const struct function_total
 	(void)frame_label_format(label, name);
 	output_printf(output, "%7s %9s %8s %9s  %-10s  ",
 		caption_share(function->self, totals->samples, self),
-		format_cell(profile, function->self, self_cell),
+		format_cell(profile, unit, function->self, self_cell),
 		caption_share(function->total, totals->samples, total),
-		format_cell(profile, function->total, total_cell), frame_kind_name(label->kind));
+		format_cell(profile, unit, function->total, total_cell),
+		frame_kind_name(label->kind));
 	name_column_write(output, name, width, path);
 	output_char(output, '\n');
 }
@@ -121,6 +136,7 @@ int table_write(const struct profile *profile, enum frame_detail detail, size_t 
 {
 	_cleanup_(function_totals_freep) struct function_totals *totals = NULL;
 	const size_t limit = rows_max > 0 ? rows_max : SIZE_MAX;
+	const struct column_unit *unit;
 	size_t rows = 0, width;
 	int r;
 
@@ -129,11 +145,12 @@ int table_write(const struct profile *profile, enum frame_detail detail, size_t 
 		return r;
 	write_header(profile, output);
 	width = name_width(totals, limit);
-	write_columns(profile, width, output);
+	unit = unit_of_columns(profile, totals);
+	write_columns(unit, width, output);
 	for (size_t i = 0; i < totals->count && rows < limit; i++) {
 		if (!is_shown(totals, &totals->items[i]))
 			continue;
-		write_row(profile, totals, &totals->items[i], width, output);
+		write_row(profile, totals, unit, &totals->items[i], width, output);
 		rows++;
 	}
 	if (totals->without_stack > 0)

@@ -84,6 +84,25 @@ static void other_sources_than_cpu_time_give_seconds(void **state)
 	assert_non_null(strstr(text, "  25.00     0.500   100.00     2.000  executable  main"));
 }
 
+static void small_amounts_have_a_smaller_unit(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *time = NULL, *bytes = NULL;
+
+	example_add(profile, "c|600|x:main|l:read");
+	example_add(profile, "c|399|x:main");
+	profile->event = example_string(profile, "block");
+	profile->period_ns = 1000000;
+	time = tabulate(profile, FRAME_BY_FUNCTION);
+	assert_non_null(strstr(time, "#self %   self ms  total %  total ms"));
+	assert_non_null(strstr(time, "  39.94   399.000   100.00   999.000  executable  main"));
+	profile->event = example_string(profile, "kmem:live");
+	profile->period_ns = 1024;
+	bytes = tabulate(profile, FRAME_BY_FUNCTION);
+	assert_non_null(strstr(bytes, "#self %  self KiB  total % total KiB"));
+	assert_non_null(strstr(bytes, "  39.94   399.000   100.00   999.000  executable  main"));
+}
+
 static void of_events_it_has_their_number(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
@@ -153,6 +172,7 @@ int main(void)
 		cmocka_unit_test(small_functions_are_counted_not_listed),
 		cmocka_unit_test(lines_are_rows_if_asked),
 		cmocka_unit_test(other_sources_than_cpu_time_give_seconds),
+		cmocka_unit_test(small_amounts_have_a_smaller_unit),
 		cmocka_unit_test(of_events_it_has_their_number),
 		cmocka_unit_test(an_empty_table_is_a_header),
 		cmocka_unit_test(hostile_names_keep_their_lines),

@@ -3,6 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/event_source.h"
+#include "capture/event_name.h"
 #include "client/http_client.h"
 #include "query/selection.h"
 #include "tools/output_file.h"
@@ -64,10 +66,27 @@ static int take_user(void *invocation, const struct option_row *option, const ch
 	return take_selector(invocation, option, user ? number : value);
 }
 
+/* The history knows an event of perf by one name: "cs" is context-switches. But "cycles" are of CPU
+ * time there, and not the event cpu-cycles. */
+static void name_event(const char *value, char ret_name[PILOTLIGHT_EVENT_NAME_BYTES])
+{
+	struct pilotlight_counted_event event;
+	uint64_t period;
+	bool is_perfs = event_source_of(value) == &event_sources[PILOTLIGHT_SOURCE_COUNTED] &&
+			event_name_find(value, EVENT_NAME_PMU, &event, &period, NULL) == 0;
+
+	(void)snprintf(ret_name, PILOTLIGHT_EVENT_NAME_BYTES, "%s", is_perfs ? event.name : value);
+}
+
 static int take_event(void *invocation, const struct option_row *option, const char *value)
 {
 	struct history_request *request = invocation;
+	char *name = request->event_names[request->is_against];
 
+	if (strlen(value) < PILOTLIGHT_EVENT_NAME_BYTES) {
+		name_event(value, name);
+		value = name;
+	}
 	if (!request->is_against)
 		request->event = value;
 	return take_selector(invocation, option, value);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "client/query_text.h"
+#include "pilotlight/counted_event.h"
 #include "tools/command.h"
 
 enum { HISTORY_TIMES = 3 }; /* last, from, to */
@@ -28,8 +29,9 @@ struct history_request {
 	size_t against_count; /* parameters of that selection */
 	const char *incident; /* NULL: not given */
 	const char *event;    /* of the first selection; NULL: not given, CPU time */
-	uint32_t rows;	      /* of a table; HISTORY_ROWS_UNSET: not given */
-	uint64_t increase;    /* of the last answer, as in http_reply */
+	char event_names[2][PILOTLIGHT_EVENT_NAME_BYTES]; /* of both, as the history calls them */
+	uint32_t rows;			     /* of a table; HISTORY_ROWS_UNSET: not given */
+	uint64_t increase;		     /* of the last answer, as in http_reply */
 	const char *times[2][HISTORY_TIMES]; /* of both selections; NULL: not given */
 };
 

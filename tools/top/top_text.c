@@ -14,6 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
+static double at_most(double value, double most)
+{
+	return value < most ? value : most;
+}
+
 static double per_cent(uint64_t part, uint64_t whole)
 {
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
@@ -68,9 +73,17 @@ static double per_second(const struct top_answer *answer, double samples)
 				      : 0;
 }
 
+/* What lives is there at the end of the time: it does not grow by that each second. */
+static double rate_or_amount(const struct top_answer *answer, double samples)
+{
+	return source_of(answer)->is_live ? samples * (double)answer->period_ns
+					  : per_second(answer, samples);
+}
+
 static void add_rate(const struct top_answer *answer, double samples, char line[TOP_TEXT_BYTES])
 {
-	double of_one = samples_of_cpu(answer), rate = per_second(answer, samples);
+	double of_one = samples_of_cpu(answer), rate = rate_or_amount(answer, samples);
+	const char *each = source_of(answer)->is_live ? "" : " a second";
 	char bytes[SHOWN_TEXT_BYTES_BYTES];
 
 	if (of_one <= 0)
@@ -80,8 +93,9 @@ static void add_rate(const struct top_answer *answer, double samples, char line[
 		add(line, "%.2f s a second, ", samples / of_one);
 		break;
 	case EVENT_UNIT_BYTES:
-		add(line, "%s a second, ",
-			shown_text_bytes(rate < 1e18 ? (uint64_t)rate : (uint64_t)1e18, bytes));
+		add(line, "%s%s, ",
+			shown_text_bytes(rate < 1e18 ? (uint64_t)rate : (uint64_t)1e18, bytes),
+			each);
 		break;
 	case EVENT_UNIT_COUNT:
 		add(line, "%.0f a second, ", rate);
@@ -149,7 +163,7 @@ static const char *rate_head(const struct top_answer *answer)
 	case EVENT_UNIT_TIME:
 		return "TIME%";
 	case EVENT_UNIT_BYTES:
-		return "MIB/S";
+		return source_of(answer)->is_live ? "MIB" : "MIB/S";
 	case EVENT_UNIT_COUNT:
 		break;
 	}
@@ -159,7 +173,7 @@ static const char *rate_head(const struct top_answer *answer)
 /* What that column shows; below 0: nothing. */
 static double rate_of(const struct top_answer *answer, const struct top_row *row)
 {
-	double of_one = samples_of_cpu(answer), rate = per_second(answer, (double)row->total);
+	double of_one = samples_of_cpu(answer), rate = rate_or_amount(answer, (double)row->total);
 
 	if (of_one <= 0)
 		return -1;
@@ -174,6 +188,40 @@ static double rate_of(const struct top_answer *answer, const struct top_row *row
 	return rate;
 }
 
+/* Ten columns: samples of CPU time, amounts of all others. */
+static const char *amount_head(const struct top_answer *answer)
+{
+	if (!answer || event_source_is_cpu(source_of(answer)) || answer->period_ns == 0)
+		return "  SAMPLES ";
+	switch (event_source_unit(source_of(answer))) {
+	case EVENT_UNIT_TIME:
+		return "  SECONDS ";
+	case EVENT_UNIT_BYTES:
+		return "      MIB ";
+	case EVENT_UNIT_COUNT:
+		break;
+	}
+	return "   EVENTS ";
+}
+
+/* The column has room for nine digits. */
+static void write_amount(
+	const struct top_answer *answer, uint64_t samples, char *text, size_t text_size)
+{
+	const struct event_source *source = source_of(answer);
+	double amount = (double)samples * (double)answer->period_ns;
+
+	if (event_source_is_cpu(source) || answer->period_ns == 0)
+		(void)snprintf(text, text_size, "%9" PRIu64 " ",
+			samples < 1000000000 ? samples : 999999999);
+	else if (event_source_unit(source) == EVENT_UNIT_TIME)
+		(void)snprintf(text, text_size, "%9.2f ", at_most(amount / NSEC_PER_SEC, 999999));
+	else if (event_source_unit(source) == EVENT_UNIT_BYTES)
+		(void)snprintf(text, text_size, "%9.2f ", at_most(amount / (1 << 20), 999999));
+	else
+		(void)snprintf(text, text_size, "%9.0f ", at_most(amount, 999999999));
+}
+
 const char *top_text_head(const struct top_answer *answer, enum top_mode mode, bool is_narrow,
 	char columns[TOP_TEXT_COLUMNS_BYTES])
 {
@@ -182,7 +230,7 @@ const char *top_text_head(const struct top_answer *answer, enum top_mode mode, b
 		[TOP_PROCESSES] = { "SHARE%", rate_head(answer) },
 		[TOP_TREE] = { "TOTAL%", "SELF%" },
 	};
-	const char *samples = is_narrow ? "" : "  SAMPLES ";
+	const char *samples = is_narrow ? "" : amount_head(answer);
 	const char *kind = is_narrow || mode != TOP_FUNCTIONS ? "" : "KIND    ";
 
 	(void)snprintf(columns, TOP_TEXT_COLUMNS_BYTES, "%6s %7s %s%s", shares[mode][0],
@@ -220,9 +268,7 @@ const char *top_text_columns(const struct top_answer *answer, const struct top_r
 	if (is_narrow)
 		return columns;
 	size = strlen(columns);
-	/* The column has room for nine digits. */
-	(void)snprintf(columns + size, TOP_TEXT_COLUMNS_BYTES - size, "%9" PRIu64 " ",
-		samples < 1000000000 ? samples : 999999999);
+	write_amount(answer, samples, columns + size, TOP_TEXT_COLUMNS_BYTES - size);
 	if (mode != TOP_FUNCTIONS)
 		return columns;
 	size = strlen(columns);

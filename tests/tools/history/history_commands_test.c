@@ -51,6 +51,14 @@ static void every_option_of_a_selection_becomes_a_parameter(void **state)
 	}
 	assert_int_equal(command_run(&report_command, "-e wall"), 0);
 	assert_string_equal(ran.out, "event=wall\nformat=txt\n");
+	assert_int_equal(command_run(&report_command, "-e cs"), 0);
+	assert_string_equal(ran.out, "event=context-switches\nformat=txt\n");
+	assert_int_equal(command_run(&report_command, "-e migrations:u"), 0);
+	assert_string_equal(ran.out, "event=cpu-migrations:u\nformat=txt\n");
+	assert_int_equal(command_run(&report_command, "-e cycles"), 0);
+	assert_string_equal(ran.out, "event=cycles\nformat=txt\n");
+	assert_int_equal(command_run(&report_command, "-e sched:sched_switch"), 0);
+	assert_string_equal(ran.out, "event=sched:sched_switch\nformat=txt\n");
 	assert_int_equal(command_run(&report_command, "-p 12 --lines"), 0);
 	assert_string_equal(ran.out, "pid=12\nlines=1\nformat=txt\n");
 	assert_int_equal(command_run(&export_command, "-o - --comm-roots"), 0);

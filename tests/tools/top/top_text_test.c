@@ -64,6 +64,7 @@ static void the_machine_fits_a_line(void **state)
 static void other_events_are_times(void **state)
 {
 	struct top_answer answer = answer_of(stacks);
+	const struct top_row row = { .total = 50, .self = 20 };
 	char line[TOP_TEXT_BYTES], columns[TOP_TEXT_COLUMNS_BYTES];
 
 	answer.event = "offcpu";
@@ -72,6 +73,10 @@ static void other_events_are_times(void **state)
 		"32.0 MiB");
 	assert_string_equal(
 		top_text_head(&answer, TOP_PROCESSES, true, columns), "SHARE%   TIME% ");
+	assert_string_equal(
+		top_text_head(&answer, TOP_TREE, false, columns), "TOTAL%   SELF%   SECONDS ");
+	assert_string_equal(top_text_columns(&answer, &row, TOP_TREE, false, columns),
+		"  50.0    20.0      5.00 ");
 	answer.event = "cycles";
 	assert_string_equal(
 		top_text_head(&answer, TOP_PROCESSES, true, columns), "SHARE%    CPU% ");
@@ -107,6 +112,25 @@ static void of_events_it_shows_their_rate(void **state)
 	answer.covered_ns = 0;
 	assert_string_equal(
 		top_text_columns(&answer, &row, TOP_PROCESSES, true, columns), "  50.0       - ");
+	top_profile_free(answer.profile);
+}
+
+/* They are there at the end; in twice the time there are not twice as many. */
+static void of_what_lives_it_shows_the_amount(void **state)
+{
+	struct top_answer answer = answer_of(stacks);
+	const struct top_row row = { .total = 50 };
+	char line[TOP_TEXT_BYTES], columns[TOP_TEXT_COLUMNS_BYTES];
+
+	answer.event = "kmem:live";
+	answer.period_ns = 1 << 20;
+	assert_non_null(strstr(top_text_machine(&answer, line), "not freed: 100.0 MiB, 100 samp"));
+	assert_string_equal(
+		top_text_head(&answer, TOP_PROCESSES, false, columns), "SHARE%     MIB       MIB ");
+	assert_string_equal(top_text_columns(&answer, &row, TOP_PROCESSES, false, columns),
+		"  50.0    50.0     50.00 ");
+	answer.event = "kmem:alloc";
+	assert_non_null(strstr(top_text_machine(&answer, line), "allocated: 10.0 MiB a second, "));
 	top_profile_free(answer.profile);
 }
 
@@ -196,6 +220,7 @@ int main(void)
 		cmocka_unit_test(the_machine_fits_a_line),
 		cmocka_unit_test(other_events_are_times),
 		cmocka_unit_test(of_events_it_shows_their_rate),
+		cmocka_unit_test(of_what_lives_it_shows_the_amount),
 		cmocka_unit_test(the_title_has_the_time),
 		cmocka_unit_test(columns_are_as_wide_as_their_head),
 		cmocka_unit_test(a_table_has_the_functions),
