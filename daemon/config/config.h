@@ -150,13 +150,8 @@ void config_problems_done(struct config_problems *problems);
 /* Returns whether a file sets the knob. The knob must exist. */
 bool config_is_set(const struct config *config, const char *section, const char *key);
 
-
-
 /* The same for a knob of a sink. */
 bool config_sink_is_set(const struct config_sink *sink, const char *key);
-
-/* AllowEvents= as a bit mask of 1 << enum pilotlight_source. */
-uint32_t config_allowed_events(const struct config *config);
 
 /*
  * Writes the whole configuration with explanations. Unset knobs appear commented out with their
