@@ -9,6 +9,7 @@
 #include "tools/kmem/kmem_commands.h"
 #include "tools/record/events.h"
 #include "tools/record/record.h"
+#include "tools/runtimes/runtimes_command.h"
 #include "tools/symbols/symbols_commands.h"
 #include "tools/top/top_command.h"
 #include "tools/ui/ui_command.h"
@@ -58,7 +59,7 @@ static const struct command kmem_group = {
 static const struct command *const all_commands[] = { &record_command, &flamegraph_command,
 	&report_command, &export_command, &diff_command, &top_command, &ui_command,
 	&heatmap_command, &incidents_command, &incident_command, &events_command, &status_command,
-	&doctor_command, &symbols_group, &jit_group, &kmem_group, NULL };
+	&doctor_command, &symbols_group, &jit_group, &runtimes_command, &kmem_group, NULL };
 
 const struct command pilotlight_command = {
 	.name = "",

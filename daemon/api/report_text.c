@@ -313,6 +313,21 @@ static const struct service_status_jit *next_jit(
 	return &service->jit[best];
 }
 
+static void write_interpreted(const struct service_status *service, struct output *output)
+{
+	char samples[REPORT_NUMBER_BYTES], share[REPORT_SHARE_BYTES], codes[REPORT_NUMBER_BYTES];
+	char bytes[REPORT_NUMBER_BYTES];
+
+	if (service->interpreted_samples == 0)
+		return;
+	write_entry(output, "Python",
+		"%s samples with its frames, %s of the frames without a name; %s functions in %s",
+		report_count(service->interpreted_samples, samples),
+		report_share(service->interpreted_nameless, service->interpreted_frames, share),
+		report_count(service->interpreted_codes, codes),
+		report_bytes(service->interpreted_bytes, bytes));
+}
+
 static void write_jit(const struct service_status *service, struct output *output)
 {
 	bool is_shown[SERVICE_STATUS_JIT_MAX] = { false };
@@ -463,6 +478,7 @@ void report_write_text(const struct report *report, struct output *output)
 	write_sources(service, output);
 	write_names(service, output);
 	write_processes(service, output);
+	write_interpreted(service, output);
 	write_jit(service, output);
 	write_users(service, output);
 	write_queries(report, output);

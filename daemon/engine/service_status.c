@@ -216,6 +216,12 @@ static void fill_names(const struct service *service, const struct pipeline_repo
 	status->jit_samples = report->jit_samples.samples;
 	status->jit_leaves_unknown = report->jit_samples.leaves_unknown;
 	status->jit_waiting = report->jit_samples.waiting;
+	status->interpreted_samples = report->resolver.interpreted;
+	status->interpreted_frames = report->resolver.interpreted_frames;
+	status->interpreted_nameless = report->resolver.interpreted_nameless;
+	status->interpreted_codes = report->runtime_names.codes;
+	status->interpreted_bytes = report->runtime_names.bytes;
+	status->interpreted_refused = report->runtime_names.refused;
 	status->excess = report->excess;
 	user_excess_merge(&status->excess, &service->history_excess);
 	status->holdings = report->holdings;

@@ -237,6 +237,11 @@ static void the_greatest_jit_processes_are_named(void **state)
 	char *text;
 
 	fill_report(&report);
+	s->interpreted_samples = 500;
+	s->interpreted_frames = 4000;
+	s->interpreted_nameless = 4;
+	s->interpreted_codes = 1200;
+	s->interpreted_bytes = 300 << 10;
 	s->jit_samples = 2000;
 	s->jit_leaves_unknown = 3;
 	user_excess_add(&s->excess, 1000, USER_WINDOW, 1500);
@@ -255,6 +260,8 @@ static void the_greatest_jit_processes_are_named(void **state)
 	s->jit[7].runtime[0] = '\0';
 	text = text_of(&report);
 	EXPECT_PARTS(text,
+		"  Python     500 samples with its frames, 0.100% of the frames without a name;\n"
+		"             1,200 functions in 300 KiB\n"
 		"  JIT        2,000 samples, 0.150% of them without a name\n"
 		"             jjjjjjjjjjjjjjjj (pid 107): jitdump, 1,234,567 symbols in 7 B\n"
 		"             jjjjjjjjjjjjjjjj (pid 163): jitdump of V8, 630 symbols in 63 B\n",

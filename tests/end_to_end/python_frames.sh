@@ -61,10 +61,38 @@ short_lives_have_names() {
 	END { printf "# %d of %d samples\n", named, all; exit !(all >= 50 && named >= all * 0.95) }' "$1"
 }
 
-plan 12
+# A program whose memory changes at random while it is walked. The kernel must not write to it.
+hostile_memory_is_survived() {
+	local programs=$root/tests/end_to_end/python_programs pid
+
+	GLIBC_TUNABLES=glibc.pthread.rseq=0 start "$python" "$programs/corrupted.py" loop "$tmp/loops"
+	pid=${started[-1]}
+	wait_for 60 [ -e "$tmp/loops" ] || return
+	start "$python" "$programs/corrupted.py" overwrite "$pid"
+	record "$tmp/hostile.folded" -F 999 -d 3 -p "$pid" || return
+	read_accounts "$tmp/hostile.folded.log"
+	note "$stored stored, $lost lost; $(grep ^Python "$tmp/hostile.folded.log")"
+	[ "$stored" -gt 0 ] && [ "$lost" = 0 ] && grep -q "PyCFuncPtr_call\|\[j\]\|truncated" "$tmp/hostile.folded"
+}
+
+# runtimes_are STATE: of a process that runs now.
+runtimes_are() {
+	start "$python" -c 'while True: sum(range(1000))'
+	is_listed() {
+		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
+			grep -q "\"pid\":${started[-1]},.*\"state\":\"$1\"" "$tmp/runtimes"
+	}
+	wait_for 60 is_listed "$1" && return
+	note "$(cat "$tmp/runtimes")"
+	return 1
+}
+
+plan 15
+check "before the first recording nobody has met the interpreter" runtimes_are unseen
 
 # The first recording makes the unwind table, with the description.
 check "a first recording" record "$tmp/first.folded" -F 499 -- "$python" "$program" 0.02
+check "after it the interpreter is read" runtimes_are read
 check "a recording" record "$tmp/shares.folded" -F 1999 -- "$python" "$program" 0.1
 check "the share of a function" has_share "$tmp/shares.folded" "main_[p];heavy_[p];burn_[p]" 60
 check "the share of a function that calls one of C" has_share "$tmp/shares.folded" "main_[p];light_[p];" 30
@@ -81,4 +109,5 @@ check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.fol
 check "processes of some milliseconds are recorded" record "$tmp/short.folded" -F 499 --runtime-frames both -- \
 	bash -c "for i in {1..15}; do $python -S -s $program 0.004; done"
 check "they have names" short_lives_have_names "$tmp/short.folded"
+check "a program that changes its memory costs no sample" hostile_memory_is_survived
 finish

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/runtimes/runtimes_command.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "broker/broker.h"
+#include "process/process_scan.h"
+#include "process/process_table.h"
+#include "symbol/runtime_description.h"
+#include "symbol/symbol_cache.h"
+#include "symbol/symbol_identity.h"
+#include "tools/symbols/symbols_commands.h"
+#include "tools/symbols/symbols_unwind.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILES_MAX = 1 << 16, COMM_BYTES = 16, STATUS_BYTES = 64 };
+
+enum runtime_state {
+	RUNTIME_NONE,	 /* no interpreter */
+	RUNTIME_READ,	 /* described: its frames are read */
+	RUNTIME_UNKNOWN, /* an interpreter that is not understood */
+	RUNTIME_UNSEEN,	 /* by its name an interpreter, but no recording has met it */
+};
+
+/* What a mapped file is. */
+struct runtime_file {
+	uint64_t identity; /* in the process table */
+	enum runtime_state state;
+	char release[RUNTIME_RELEASE_BYTES];
+};
+
+struct listing {
+	struct symbols_invocation symbols;
+	struct broker *broker;
+	struct process_table *processes;
+	struct symbol_cache *cache; /* NULL: nothing was recorded */
+	struct runtime_file *files;
+	size_t count, capacity;
+	uint64_t now_ns;
+};
+
+static void done(void *invocation)
+{
+	struct listing *listing = invocation;
+
+	free(listing->files);
+	symbol_cache_free(listing->cache);
+	process_table_free(listing->processes);
+	broker_free(listing->broker);
+}
+
+static bool is_named_python(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	return strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0;
+}
+
+static enum runtime_state state_of(
+	const struct symbols_unwind *unwind, const char *path, char release[RUNTIME_RELEASE_BYTES])
+{
+	const struct pilotlight_runtime *runtime;
+
+	if (!unwind->file)
+		return is_named_python(path) ? RUNTIME_UNSEEN : RUNTIME_NONE;
+	if (runtime_description_find(unwind->file, &runtime) == 0) {
+		(void)runtime_description_release(runtime, release);
+		return RUNTIME_READ;
+	}
+	return symbol_file_header(unwind->file)->contents & PILOTLIGHT_SYMBOL_LACKS_RUNTIME
+		       ? RUNTIME_UNKNOWN
+		       : RUNTIME_NONE;
+}
+
+/* Looks into the cache for what a worker has made of the file. */
+static int read_file(struct listing *listing, pid_t pid, const struct process_mapping *mapping,
+	const struct mapped_file *file, struct runtime_file *found)
+{
+	const struct broker_process process = { .pid = pid };
+	struct symbols_unwind unwind = { 0 };
+	struct symbol_identity identity;
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	found->identity = file->identity;
+	if (broker_open_mapping(
+		    listing->broker, &process, mapping->start, mapping->end, file->path, &fd) < 0 ||
+		symbol_identity_read_file(fd, &identity) < 0)
+		return 0;
+	r = listing->cache ? symbols_unwind_find(&unwind, listing->cache, &identity,
+				     &listing->symbols.base.fault)
+			   : 0;
+	if (r == 0)
+		found->state = state_of(&unwind, file->path, found->release);
+	symbols_unwind_done(&unwind);
+	return r;
+}
+
+static int find_file(struct listing *listing, pid_t pid, const struct process_mapping *mapping,
+	const struct mapped_file *file, const struct runtime_file **ret_found)
+{
+	struct runtime_file found = { .state = RUNTIME_NONE };
+	int r;
+
+	for (size_t i = 0; i < listing->count; i++)
+		if (listing->files[i].identity == file->identity) {
+			*ret_found = &listing->files[i];
+			return 0;
+		}
+	r = ARRAY_RESERVE(listing->files, &listing->capacity, listing->count + 1, FILES_MAX);
+	if (r == 0)
+		r = read_file(listing, pid, mapping, file, &found);
+	if (r < 0)
+		return r;
+	listing->files[listing->count] = found;
+	*ret_found = &listing->files[listing->count++];
+	return 0;
+}
+
+static void read_comm(pid_t pid, char comm[COMM_BYTES + 1])
+{
+	_cleanup_fclose_ FILE *file = NULL;
+	char path[STATUS_BYTES];
+	size_t size;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	file = fopen(path, "re");
+	size = file ? fread(comm, 1, COMM_BYTES, file) : 0;
+	while (size > 0 && comm[size - 1] == '\n')
+		size--;
+	comm[size] = '\0';
+	for (size_t i = 0; i < size; i++)
+		if (comm[i] < ' ' || comm[i] > '~')
+			comm[i] = '?';
+}
+
+static const char *explain(enum runtime_state state)
+{
+	switch (state) {
+	case RUNTIME_READ:
+		return "its functions are shown";
+	case RUNTIME_UNKNOWN:
+		return "this build is not understood: only native functions are shown";
+	case RUNTIME_UNSEEN:
+		return "no recording has met it yet";
+	case RUNTIME_NONE:
+		break;
+	}
+	return "";
+}
+
+static const char *word_of(enum runtime_state state)
+{
+	return state == RUNTIME_READ ? "read" : state == RUNTIME_UNKNOWN ? "unknown" : "unseen";
+}
+
+static void print(struct listing *listing, pid_t pid, const struct runtime_file *found,
+	const struct mapped_file *file)
+{
+	struct invocation *base = &listing->symbols.base;
+	char comm[COMM_BYTES + 1];
+
+	read_comm(pid, comm);
+	if (!base->is_json) {
+		output_printf(&base->output, "%7d  %-15s  Python %-10s  %s: %s\n", (int)pid, comm,
+			found->release[0] ? found->release : "-", explain(found->state),
+			file->path);
+		return;
+	}
+	json_begin_object(&base->json);
+	json_key(&base->json, "pid");
+	json_i64(&base->json, pid);
+	json_member_string(&base->json, "comm", comm);
+	json_member_string(&base->json, "runtime", "python");
+	json_member_string(&base->json, "release", found->release);
+	json_member_string(&base->json, "state", word_of(found->state));
+	json_member_string(&base->json, "path", file->path);
+	json_end_object(&base->json);
+	json_end_line(&base->json);
+}
+
+/* Prints the process's interpreters. */
+static int list(struct listing *listing, pid_t pid)
+{
+	const struct process_mapping *mappings;
+	size_t count = process_table_mappings(listing->processes, pid, listing->now_ns, &mappings);
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct runtime_file *found;
+		struct mapped_file file;
+		int r;
+
+		process_table_file(listing->processes, mappings[i].file, &file);
+		if (!file.is_regular || file.identity == last)
+			continue;
+		last = file.identity;
+		r = find_file(listing, pid, &mappings[i], &file, &found);
+		if (r < 0)
+			return r;
+		if (found->state != RUNTIME_NONE)
+			print(listing, pid, found, &file);
+	}
+	return 0;
+}
+
+static int look(struct listing *listing, struct fault *fault)
+{
+	_cleanup_(process_rescan_done) struct process_rescan scan = { 0 };
+	int r;
+
+	listing->now_ns = clock_monotonic_ns();
+	r = broker_new(NULL, &listing->broker);
+	if (r == 0)
+		r = process_table_new(&process_table_default_limits, &listing->processes);
+	if (r == 0)
+		r = process_rescan_begin(&scan, "/proc");
+	if (r == 0)
+		r = process_rescan_run(
+			&scan, listing->broker, listing->processes, listing->now_ns, UINT64_MAX);
+	if (r < 0)
+		return fault_set(fault, r, "cannot look through /proc: %s", strerror(-r));
+	r = symbols_open_cache(
+		&listing->symbols, SYMBOL_CACHE_BYTES_DEFAULT, false, &listing->cache, fault);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int run(void *invocation)
+{
+	struct listing *listing = invocation;
+	size_t cursor = 0;
+	pid_t pid;
+	int r = look(listing, &listing->symbols.base.fault);
+
+	while (r == 0 && process_table_next_live(listing->processes, &cursor, &pid))
+		r = list(listing, pid);
+	return r < 0 ? r : command_flush(&listing->symbols.base);
+}
+
+const struct command runtimes_command = {
+	.name = "runtimes",
+	.summary = "list running interpreters, and whether their functions are shown",
+	.synopsis = "[OPTION...]",
+	.description = "List the running programs that CPython runs, with its version and whether "
+		       "profiles show their functions. A recording or the service learns how to "
+		       "read an interpreter when it first meets it; name the cache of the service "
+		       "with --cache. Only root sees other users' processes.",
+	.options = { symbols_cache_option },
+	.has_json = true,
+	.bytes = sizeof(struct listing),
+	.run = run,
+	.done = done,
+};
