@@ -228,6 +228,11 @@ static int open_binary(void *context, uint32_t profile_binary, struct symbol_bin
 	return 0;
 }
 
+static const struct event_source *source_of(const struct store_selection *asked)
+{
+	return event_source_of(asked->event ? asked->event : "");
+}
+
 static int read_side(struct answer *answer, enum difference_side side)
 {
 	struct selection *selection = answer->parameters.sides[side];
@@ -239,14 +244,16 @@ static int read_side(struct answer *answer, enum difference_side side)
 	int r;
 
 	selection_store(selection, &asked);
+	if (asked.is_exact && source_of(&asked)->is_live)
+		return answer_fail_live(answer->reply, source_of(&asked));
 	r = store_reader_read(answer->request->history, &asked, profile_budget(answer),
 		&answer->profiles[side], &found, &fault);
 	if (r < 0)
 		return answer_fail_reading(answer->reply, r, &fault, answer->request->memory_max);
 	profile = answer->profiles[side];
 	if (found.coarse_windows > 0)
-		return answer_fail_coarse(
-			answer->reply, answer->request->history, answer->request->memory_max);
+		return answer_fail_coarse(answer->reply, answer->request->history,
+			found.coarse_start_ns, found.coarse_end_ns, answer->request->memory_max);
 	if ((found.windows == 0 && found.supplements == 0) ||
 		(profile->samples.count == 0 && selection_has_filter(selection)))
 		return answer_fail_empty(answer->reply, answer->request->history, selection, &found,
@@ -478,12 +485,15 @@ static int make_heatmap(struct answer *answer)
 	int r;
 
 	selection_store(selection, &asked);
+	if (source_of(&asked)->is_live)
+		return answer_fail_live(answer->reply, source_of(&asked));
 	r = heatmap_read(
 		request->history, &asked, profile_budget(answer), &answer->heatmap, &fault);
 	if (r < 0)
 		return answer_fail_reading(answer->reply, r, &fault, request->memory_max);
 	if (found->timed_ns == 0 && found->untimed_ns > 0)
-		return answer_fail_coarse(answer->reply, request->history, request->memory_max);
+		return answer_fail_coarse(answer->reply, request->history, found->coarse_start_ns,
+			found->coarse_end_ns, request->memory_max);
 	if (found->windows == 0 || (found->timed_ns == 0 && selection_has_filter(selection)))
 		return answer_fail_empty(
 			answer->reply, request->history, selection, found, request->memory_max);

@@ -186,22 +186,33 @@ int answer_fail_empty(struct answer_reply *reply, const char *history, struct se
 	return fail_windows(reply, history, &asked, found, memory_max);
 }
 
-int answer_fail_coarse(struct answer_reply *reply, const char *history, uint64_t memory_max)
+int answer_fail_coarse(struct answer_reply *reply, const char *history, uint64_t start_ns,
+	uint64_t end_ns, uint64_t memory_max)
 {
-	char first[TIME_TEXT_BYTES];
+	char start[TIME_TEXT_BYTES], end[TIME_TEXT_BYTES], next[TIME_TEXT_BYTES];
 	struct fault fault = { 0 };
-	uint64_t first_ns = UINT64_MAX;
-	int r = store_reader_first_times(history, &first_ns, &fault);
+	uint64_t next_ns = UINT64_MAX;
+	int r = store_reader_first_times(history, end_ns, &next_ns, &fault);
 
 	if (r < 0)
 		return answer_fail_reading(reply, r, &fault, memory_max);
-	if (first_ns == UINT64_MAX)
+	(void)time_text_format(start_ns, start);
+	(void)time_text_format(end_ns, end);
+	if (next_ns == UINT64_MAX)
 		return answer_fail(reply, ANSWER_NOT_FOUND,
-			"the history keeps no times of samples, only whole windows (FineHistory= "
-			"in "
-			"pilotlight.conf); omit fractions of a second");
+			"the history keeps no times of samples from %s to %s, nor later "
+			"(FineHistory= in pilotlight.conf); give no fraction of a second",
+			start, end);
 	return answer_fail(reply, ANSWER_NOT_FOUND,
-		"times of samples are kept from %s on, and whole windows before; give a later "
+		"the history keeps no times of samples from %s to %s, but from %s on; give a later "
 		"time, or no fraction of a second",
-		time_text_format(first_ns, first));
+		start, end, time_text_format(next_ns, next));
+}
+
+int answer_fail_live(struct answer_reply *reply, const struct event_source *source)
+{
+	return answer_fail(reply, ANSWER_INVALID,
+		"%s counts what lives at the end of a window, and has no times of samples; select "
+		"whole windows, or another event",
+		source->name);
 }

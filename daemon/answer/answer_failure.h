@@ -34,6 +34,12 @@ int answer_fail_reading(
 int answer_fail_empty(struct answer_reply *reply, const char *history, struct selection *selection,
 	const struct store_found *found, uint64_t memory_max);
 
-/* For an exact selection that cuts windows without times of samples: says since when there are
- * some. */
-int answer_fail_coarse(struct answer_reply *reply, const char *history, uint64_t memory_max);
+/*
+ * For an exact selection that cuts windows from `start_ns` to `end_ns` that have no times of
+ * samples, or for a heat map of them: says from when on there are some.
+ */
+int answer_fail_coarse(struct answer_reply *reply, const char *history, uint64_t start_ns,
+	uint64_t end_ns, uint64_t memory_max);
+
+/* For an exact selection, or a heat map, of a source that counts what lives. */
+int answer_fail_live(struct answer_reply *reply, const struct event_source *source);

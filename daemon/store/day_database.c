@@ -47,7 +47,8 @@ static const char *const statements[DAY_STATEMENTS] = {
 	[DAY_OLD_TIMES] = "SELECT window, start_ns, bytes FROM times WHERE start_ns >= ? AND "
 			  "start_ns < ? ORDER BY start_ns LIMIT 64",
 	[DAY_TIMES_BYTES] = "SELECT ifnull(sum(bytes), 0) FROM times",
-	[DAY_FIRST_TIMES] = "SELECT ifnull(min(start_ns), 0x7fffffffffffffff) FROM times",
+	[DAY_FIRST_TIMES] = "SELECT ifnull(min(start_ns), 0x7fffffffffffffff) FROM times "
+			    "WHERE start_ns >= ?",
 	[DAY_DROP_TIMES] = "DELETE FROM times WHERE window IN "
 			   "(SELECT id FROM windows WHERE generation = ?)",
 	[DAY_NEXT_MERGE] = "SELECT ifnull(min(start_ns), 0x7fffffffffffffff) FROM windows "

@@ -38,7 +38,7 @@ enum day_statement {
 	DAY_REMOVE_TIMES,     /* window */
 	DAY_OLD_TIMES,	 /* start from, start below -> windows with times, their starts and bytes */
 	DAY_TIMES_BYTES, /* -> of all times */
-	DAY_FIRST_TIMES, /* -> start of the first window with times, or INT64_MAX */
+	DAY_FIRST_TIMES, /* start from -> that of the first window with times, or INT64_MAX */
 	DAY_DROP_TIMES,	 /* generation */
 	DAY_NEXT_MERGE,	 /* level, start below -> start of the first such window, or INT64_MAX */
 	DAY_SLOT,	 /* level below, start from, start below -> windows */

@@ -43,6 +43,7 @@ int reading_open_times(struct reading *reading, const struct read_body *body)
 	times_reader_done(&times->reader);
 	times->has_reader = false;
 	times->kept = 0;
+	times->slice_ns = PROFILE_SLICE_NS;
 	times->is_cut = !body->is_fold && is_cut(reading->selection, body->window);
 	if (!reading_needs_times(reading))
 		return 0;
@@ -58,7 +59,8 @@ int reading_open_times(struct reading *reading, const struct read_body *body)
 	if (r < 0)
 		return r;
 	times->has_reader = true;
-	times->slices_ns = body->window->start_ns - body->window->start_ns % times->reader.slice_ns;
+	times->slice_ns = times->reader.slice_ns;
+	times->slices_ns = body->window->start_ns - body->window->start_ns % times->slice_ns;
 	return 0;
 }
 
@@ -67,9 +69,9 @@ bool reading_needs_times(const struct reading *reading)
 	return reading->times.is_cut || reading->times.take;
 }
 
-bool reading_is_too_coarse(const struct reading *reading)
+bool reading_lacks_times(const struct reading *reading)
 {
-	return reading->times.is_cut && !reading->times.has_reader && !reading->times.take;
+	return reading_needs_times(reading) && !reading->times.has_reader;
 }
 
 static uint64_t value_of(uint64_t count, uint64_t period_ns)
@@ -91,7 +93,7 @@ static bool is_selected(const struct reading *reading, uint64_t start_ns)
 	const struct store_selection *selection = reading->selection;
 
 	return start_ns < selection->end_ns &&
-	       start_ns + reading->times.reader.slice_ns > selection->start_ns;
+	       start_ns + reading->times.slice_ns > selection->start_ns;
 }
 
 /* Returns how many counts have a selected time; `ret_timed`: have a time. */
@@ -103,14 +105,14 @@ static uint64_t take_row(
 
 	for (size_t i = 0; i < times->row.count; i++) {
 		const struct row_time *time = &times->row.items[i];
-		uint64_t start_ns = times->slices_ns + time->slice * times->reader.slice_ns;
+		uint64_t start_ns = times->slices_ns + time->slice * times->slice_ns;
 
 		timed += time->count;
 		if (!is_selected(reading, start_ns))
 			continue;
 		kept += time->count;
 		if (times->take)
-			times->take(times->context, start_ns, times->reader.slice_ns,
+			times->take(times->context, start_ns, times->slice_ns,
 				value_of(time->count, window->period_ns));
 	}
 	*ret_timed = timed;

@@ -43,6 +43,7 @@ struct time_reading {
 	bool has_reader;
 	bool is_cut;	    /* only a part of the window is selected: that of its slices */
 	uint64_t slices_ns; /* CLOCK_REALTIME at which its slice 0 begins */
+	uint64_t slice_ns;  /* the width of its slices */
 	uint64_t kept;	    /* samples in that part */
 };
 
@@ -83,8 +84,8 @@ int reading_plan_again(struct reading *reading);
  * missing, and as damage of the day. Returns 0 or -errno.
  */
 int reading_open_times(struct reading *reading, const struct read_body *body);
-/* Can a part of the window not be told apart? It is then not read. */
-bool reading_is_too_coarse(const struct reading *reading);
+/* Does the current window need times, but has none? */
+bool reading_lacks_times(const struct reading *reading);
 /*
  * Reads the times of the next row, of which `is_wanted` says whether it is selected. Sets its count
  * to that in the selected part of the window, or to 0 if its times are taken instead. Returns 0 or

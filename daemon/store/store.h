@@ -163,6 +163,10 @@ struct store_selection {
 	void *context;
 };
 
+/*
+ * What was read. The profile has the accounts of all windows, whatever threads were selected; of a
+ * window that was cut, those of its selected samples.
+ */
 struct store_found {
 	uint64_t windows;
 	uint64_t supplements;	   /* further rows of windows too large for one */
@@ -179,11 +183,11 @@ struct store_found {
 	 * have none. These were left out.
 	 */
 	uint64_t timed_ns, untimed_ns;
-	uint64_t coarse_windows; /* that an exact selection cuts and that have no times: left out */
-				 /*
-				  * The profile has the accounts of all windows, whatever threads were selected; of a window
-				  * that was cut, those of its selected samples.
-				  */
+	/*
+	 * Windows with selected samples whose times were needed and are not kept, and the time of
+	 * the first one. An exact selection left them out.
+	 */
+	uint64_t coarse_windows, coarse_start_ns, coarse_end_ns;
 };
 
 /*
@@ -209,10 +213,11 @@ int store_reader_times(const char *folder, const struct store_selection *selecti
 	struct profile **ret_profile, struct store_found *ret_found, struct fault *fault);
 
 /*
- * The start of the first window that has times of samples; UINT64_MAX: none has. Returns 0 or
- * -errno with `fault`.
+ * The start of the first window from `start_ns` on that has times of samples; UINT64_MAX: none has.
+ * Returns 0 or -errno with `fault`.
  */
-int store_reader_first_times(const char *folder, uint64_t *ret_start_ns, struct fault *fault);
+int store_reader_first_times(
+	const char *folder, uint64_t start_ns, uint64_t *ret_start_ns, struct fault *fault);
 
 /* Calls `function` for each window that overlaps the time, in the order of their starts. */
 struct store_window_line {

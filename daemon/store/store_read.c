@@ -145,20 +145,51 @@ static void count_part(struct reading *reading, uint64_t period_ns)
 	accounts_add_weighted(&reading->profile->accounts, &kept, period_ns);
 }
 
+/* Samples of a slice count whole, so its time does. */
 static struct read_window selected_part(
 	const struct reading *reading, const struct read_window *window)
 {
 	const struct store_selection *selection = reading->selection;
+	const uint64_t slice_ns = reading->times.slice_ns;
+	const uint64_t after_ns = (slice_ns - selection->end_ns % slice_ns) % slice_ns;
 	struct read_window part = *window;
 
 	if (!reading->times.is_cut)
 		return part;
-	if (part.start_ns < selection->start_ns)
-		part.start_ns = selection->start_ns;
-	if (part.end_ns > selection->end_ns)
-		part.end_ns = selection->end_ns;
+	if (part.start_ns < selection->start_ns - selection->start_ns % slice_ns)
+		part.start_ns = selection->start_ns - selection->start_ns % slice_ns;
+	if (part.end_ns > selection->end_ns && part.end_ns - selection->end_ns > after_ns)
+		part.end_ns = selection->end_ns + after_ns;
 	part.accounts = (struct accounts){ 0 };
 	return part;
+}
+
+/* Returns 1 if any of the rows that were read is selected, 0 if none is, or -errno. */
+static int has_wanted_rows(struct reading *reading, const struct read_body *body)
+{
+	struct generation_reader *threads = thread_part(reading, body);
+	const bool *node_is_wanted = reading->parts[DAY_STACKS].node_is_wanted;
+
+	for (size_t i = 0; i < reading->rows.count; i++) {
+		const struct window_row *row = &reading->rows.items[i];
+		uint32_t thread;
+		int r = generation_reader_thread(threads, row->thread, &thread);
+
+		if (r < 0)
+			return r;
+		if (row->count > 0 && thread != THREAD_NOT_WANTED &&
+			(!node_is_wanted || node_is_wanted[row->node]))
+			return 1;
+	}
+	return 0;
+}
+
+static void note_coarse(struct store_found *found, const struct read_window *window)
+{
+	if (found->coarse_windows++ == 0 || window->start_ns < found->coarse_start_ns) {
+		found->coarse_start_ns = window->start_ns;
+		found->coarse_end_ns = window->end_ns;
+	}
 }
 
 static void count_window(struct reading *reading, const struct read_window *window)
@@ -208,9 +239,12 @@ static int read_body(struct reading *reading, const struct read_body *from)
 	r = reading_open_times(reading, from);
 	if (r < 0)
 		return r;
-	if (reading_is_too_coarse(reading)) {
-		reading->found.coarse_windows++;
-		return 0;
+	if (reading_lacks_times(reading)) {
+		r = has_wanted_rows(reading, from);
+		if (r == 1)
+			note_coarse(&reading->found, from->window);
+		if (r < 0 || (r == 1 && !reading->times.take))
+			return r < 0 ? r : 0;
 	}
 	for (size_t i = 0; i < from->of_count; i++) {
 		const struct read_window part = selected_part(reading, &from->of[i]);

@@ -171,26 +171,32 @@ int store_reader_summary(const char *folder, struct store_summary *ret_summary, 
 
 /* --- times of samples --- */
 
+struct times_search {
+	uint64_t from_ns, first_ns;
+};
+
 static int find_times(void *context, struct day_database *database, struct fault *fault)
 {
-	uint64_t *first_ns = context;
+	struct times_search *search = context;
 	int64_t start_ns = INT64_MAX;
-	int r = database->has_times
-			? day_database_number(database, DAY_FIRST_TIMES, 0, 0, &start_ns, fault)
-			: 0;
+	int r = database->has_times ? day_database_number(database, DAY_FIRST_TIMES,
+					      (int64_t)search->from_ns, 0, &start_ns, fault)
+				    : 0;
 
-	if (r == 0 && start_ns < INT64_MAX && (uint64_t)start_ns < *first_ns)
-		*first_ns = (uint64_t)start_ns;
+	if (r == 0 && start_ns < INT64_MAX && (uint64_t)start_ns < search->first_ns)
+		search->first_ns = (uint64_t)start_ns;
 	return r;
 }
 
-int store_reader_first_times(const char *folder, uint64_t *ret_start_ns, struct fault *fault)
+int store_reader_first_times(
+	const char *folder, uint64_t start_ns, uint64_t *ret_start_ns, struct fault *fault)
 {
-	uint64_t first_ns = UINT64_MAX, damaged;
+	struct times_search search = { .from_ns = start_ns, .first_ns = UINT64_MAX };
+	uint64_t damaged;
 	int r = store_reader_each_day(
-		folder, 0, UINT64_MAX, find_times, &first_ns, &damaged, fault);
+		folder, start_ns, UINT64_MAX, find_times, &search, &damaged, fault);
 
 	if (r == 0)
-		*ret_start_ns = first_ns;
+		*ret_start_ns = search.first_ns;
 	return r;
 }

@@ -29,13 +29,13 @@ static void add(struct profile *profile, const struct fixture_sample *of, uint64
 }
 
 /* A burst at .250 of the third second, and ten samples of another user, of which two have times. */
-static void append_timed(const char *history)
+static void append_timed_at(const char *history, uint64_t start_ns)
 {
 	const struct fixture_sample burst = { .pid = 10, .address = 0x3000, .comm = "alpha<&\"" };
 	const struct fixture_sample other = {
 		.pid = 20, .address = 0x4000, .comm = "beta", .owner = 1002
 	};
-	struct profile *profile = fixture_profile(START, NULL, 0);
+	struct profile *profile = fixture_profile(start_ns, NULL, 0);
 	struct store *store = fixture_open(history);
 	struct fault fault = { 0 };
 
@@ -53,7 +53,7 @@ static int set_up(void **state)
 	int r = answer_fixture_set_up(state);
 	struct answer_fixture *fixture = *state;
 
-	append_timed(fixture->history);
+	append_timed_at(fixture->history, START);
 	fixture->request.kind = ANSWER_HEATMAP;
 	return r;
 }
@@ -158,12 +158,47 @@ static void whole_windows_are_not_cut(void **state)
 	format_calendar(ANSWER_FIXTURE_NEXT + MS(20), to);
 	fixture->request.kind = ANSWER_PROFILE;
 	ASK(fixture, "from", from, "to", to);
-	answer_fixture_expect(fixture, 404, "times of samples are kept from 2026-");
+	answer_fixture_expect(fixture, 404,
+		"no times of samples from 2026-09-05 00:00:00 to 2026-09-05 00:00:10, ");
+	answer_fixture_expect(fixture, 404, "but from 2026-09-05 00:00:20 on; ");
 	fixture->request.kind = ANSWER_HEATMAP;
 	ASK(fixture, "from", from, "to", to);
-	answer_fixture_expect(fixture, 404, "times of samples are kept from 2026-");
+	answer_fixture_expect(fixture, 404,
+		"no times of samples from 2026-09-05 00:00:00 to 2026-09-05 00:00:10, ");
 	ASK(fixture, "from", from, "to", to, "comm", "nobody");
 	answer_fixture_expect(fixture, 404, "comm");
+}
+
+/* A window of another day keeps its times, as that of an incident does. */
+static void the_time_without_times_is_named(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	char from[80], to[80];
+
+	fixture->request.kind = ANSWER_PROFILE;
+	append_timed_at(fixture->history, ANSWER_FIXTURE_FIRST - SECONDS(60));
+	format_calendar(ANSWER_FIXTURE_SECOND + MS(5010), from);
+	format_calendar(ANSWER_FIXTURE_SECOND + MS(5020), to);
+	ASK(fixture, "from", from, "to", to);
+	answer_fixture_expect(fixture, 404,
+		"no times of samples from 2026-09-04 10:00:10 to 2026-09-04 10:00:20, ");
+	answer_fixture_expect(fixture, 404, "but from 2026-09-05 00:00:20 on; ");
+}
+
+static void what_lives_has_no_times(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	char from[80], to[80];
+
+	format_calendar(START + MS(10), from);
+	format_calendar(START + MS(20), to);
+	ASK(fixture, "last", "1h", "event", "kmem:live");
+	answer_fixture_expect(fixture, 400, "kmem:live counts what lives");
+	fixture->request.kind = ANSWER_PROFILE;
+	ASK(fixture, "from", from, "to", to, "event", "heap:live");
+	answer_fixture_expect(fixture, 400, "heap:live counts what lives");
+	ASK(fixture, "from", from, "to", to, "event", "heap:live", "windows", "overlapping");
+	answer_fixture_expect(fixture, 404, "no event \"heap:live\"");
 }
 
 static void what_it_cannot_draw_is_refused(void **state)
@@ -205,6 +240,8 @@ int main(void)
 		TEST(guests_see_their_own),
 		TEST(parts_are_selected_exactly),
 		TEST(whole_windows_are_not_cut),
+		TEST(the_time_without_times_is_named),
+		TEST(what_lives_has_no_times),
 		TEST(what_it_cannot_draw_is_refused),
 		TEST(failing_allocations),
 	};

@@ -99,6 +99,20 @@ static void expect_total(
 	profile_free(read);
 }
 
+/* Of the two samples at 400. */
+static void expect_slices(const char *folder, uint64_t from_ms, uint64_t to_ms, uint64_t slices_ms,
+	uint64_t slices_end_ms)
+{
+	struct store_found found;
+	struct profile *read = read_exactly(folder, from_ms, to_ms, &found);
+
+	assert_int_equal(fixture_total(read), 2);
+	assert_int_equal(read->start_ns, START + MS(slices_ms));
+	assert_int_equal(read->end_ns, START + MS(slices_end_ms));
+	assert_int_equal(read->covered_ns, MS(slices_end_ms - slices_ms));
+	profile_free(read);
+}
+
 static void expect_parts(const char *folder)
 {
 	struct store_found found;
@@ -110,9 +124,10 @@ static void expect_parts(const char *folder)
 	expect_total(folder, 250, 400, 4, 98);
 	expect_total(folder, 260, 300, 0, 98);
 	expect_total(folder, 400, 410, 2, 98);
-	/* A slice counts if a part of it is selected. */
-	expect_total(folder, 409, 410, 2, 98);
-	expect_total(folder, 9990, 9999, 1, 98);
+	/* A slice counts if a part of it is selected, and so does its time. */
+	expect_slices(folder, 409, 410, 400, 410);
+	expect_slices(folder, 400, 401, 400, 410);
+	expect_total(folder, 9990, 10000, 1, 98);
 }
 
 static void parts_of_a_window_are_selected(void **state)
@@ -148,11 +163,13 @@ static void windows_without_times_are_not_cut(void **state)
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	assert_int_equal(fixture_append_one(store, START - SECONDS(10), 3, 9), 0);
-	assert_int_equal(store_reader_first_times(folder, &first_ns, &fault), 0);
+	assert_int_equal(store_reader_first_times(folder, 0, &first_ns, &fault), 0);
 	assert_int_equal(first_ns, UINT64_MAX);
 	append(store, START, some, ARRAY_SIZE(some));
-	assert_int_equal(store_reader_first_times(folder, &first_ns, &fault), 0);
+	assert_int_equal(store_reader_first_times(folder, 0, &first_ns, &fault), 0);
 	assert_int_equal(first_ns, START);
+	assert_int_equal(store_reader_first_times(folder, START + 1, &first_ns, &fault), 0);
+	assert_int_equal(first_ns, UINT64_MAX);
 	store_close(store);
 	read = fixture_read(folder,
 		&(struct store_selection){ .start_ns = START - SECONDS(5),
@@ -160,6 +177,8 @@ static void windows_without_times_are_not_cut(void **state)
 			.is_exact = true },
 		&found);
 	assert_int_equal(found.coarse_windows, 1);
+	assert_int_equal(found.coarse_start_ns, START - SECONDS(10));
+	assert_int_equal(found.coarse_end_ns, START);
 	assert_int_equal(fixture_total(read), 1);
 	profile_free(read);
 	/* Whole, it is read. */
@@ -170,6 +189,45 @@ static void windows_without_times_are_not_cut(void **state)
 		&found);
 	assert_int_equal(found.coarse_windows, 0);
 	assert_int_equal(fixture_total(read), 9 + 1);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+static bool is_of_nobody(void *context, const struct store_thread *thread)
+{
+	return false;
+}
+
+/* Windows without a selected sample have no time to be cut by: they are selected, and empty. */
+static void empty_windows_are_cut(void **state)
+{
+	struct store_selection selection = {
+		.start_ns = START + MS(250), .end_ns = START + MS(400), .is_exact = true
+	};
+	struct profile *read, *idle = fixture_profile(START, NULL, 0);
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	profile_keep_times(idle, monotonic_of(START));
+	assert_int_equal(fixture_append(store, idle, &fault), 0);
+	profile_free(idle);
+	expect_total(folder, 250, 400, 0, 0);
+	/* Nor have those of samples of others. */
+	assert_int_equal(fixture_append_one(store, START, 3, 9), 0);
+	store_close(store);
+	selection.wants_thread = is_of_nobody;
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(found.coarse_windows, 0);
+	assert_int_equal(found.windows, 2);
+	profile_free(read);
+	selection.wants_thread = NULL;
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(found.coarse_windows, 1);
+	assert_int_equal(found.windows, 1);
 	profile_free(read);
 	fixture_remove(folder);
 }
@@ -321,7 +379,7 @@ static void times_beyond_their_share_are_dropped(void **state)
 	/* The oldest ones. */
 	assert_true(windows_with_times(folder) > 10);
 	assert_true(windows_with_times(folder) < 59);
-	assert_int_equal(store_reader_first_times(folder, &first_ns, &fault), 0);
+	assert_int_equal(store_reader_first_times(folder, 0, &first_ns, &fault), 0);
 	assert_int_equal(first_ns, end_ns - SECONDS(10 * windows_with_times(folder)));
 	store_close(store);
 	fixture_remove(folder);
@@ -502,6 +560,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parts_of_a_window_are_selected),
 		cmocka_unit_test(windows_without_times_are_not_cut),
+		cmocka_unit_test(empty_windows_are_cut),
 		cmocka_unit_test(merging_keeps_times_for_hours),
 		cmocka_unit_test(damaged_times_are_dropped),
 		cmocka_unit_test(incidents_keep_their_times),
