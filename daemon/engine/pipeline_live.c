@@ -156,6 +156,16 @@ static int sweep(struct pipeline *pipeline)
 	return r;
 }
 
+static bool thin(struct pipeline *pipeline, uint64_t share_user)
+{
+	struct sweeping sweeping = { .pipeline = pipeline };
+	const struct live_objects objects = { .forget = forget, .context = &sweeping };
+	size_t thinned = live_table_thin(pipeline->live, share_user, &objects);
+
+	forget_victims(&sweeping);
+	return thinned > 0;
+}
+
 int pipeline_keep_live(struct pipeline *pipeline, const struct raw_sample *sample,
 	const struct live_labels *labels, const struct resolved_frame *frames, size_t count)
 {
@@ -168,9 +178,11 @@ int pipeline_keep_live(struct pipeline *pipeline, const struct raw_sample *sampl
 		if (r == 0)
 			r = live_table_add(pipeline->live, sample, labels, frames, count);
 	}
-	if (r < 0)
+	while (r == -E2BIG && thin(pipeline, sample->share_user))
+		r = live_table_add(pipeline->live, sample, labels, frames, count);
+	if (r != 0)
 		pipeline_forget_live(pipeline, sample);
-	return r;
+	return r == LIVE_TABLE_THINNED ? 0 : r;
 }
 
 /* What lives at the end of a window. */

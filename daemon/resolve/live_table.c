@@ -18,6 +18,9 @@ enum {
 	NAMES_SHARE = 8,
 	STACKS_SHARE = 2,
 	STACKS_BYTES_MIN = 65536, /* do not rebuild a smaller set of stacks */
+	THINNED_MIN = 1024,	  /* the sum of what is left has an error of 4 % */
+	THINNINGS_MAX = 32,
+	LITTLE_SHARE = 8,
 };
 
 struct live_entry {
@@ -30,6 +33,7 @@ struct live_entry {
 	uint32_t user;
 	uint32_t stack;
 	uint32_t exe, cgroup; /* labels */
+	uint8_t thinnings;    /* it stands for 2^thinnings as many samples */
 	char comm[PILOTLIGHT_COMM_BYTES];
 };
 
@@ -50,6 +54,7 @@ struct live_table {
 	struct live_stacks kept;
 	size_t kept_bytes; /* size of `kept` when last rebuilt */
 	struct user_share share;
+	uint8_t thinnings[USER_SHARE_COUNTERS]; /* of what comes */
 	struct live_counters counters;
 };
 
@@ -203,14 +208,22 @@ static int add(struct live_table *table, struct live_entry *entry, const struct 
 	return 0;
 }
 
+/* Chance decides, for each entry and each number of thinnings the same at any time. */
+static bool outlives(const struct live_entry *entry, unsigned thinnings)
+{
+	return (hash_pair(entry->key.address, entry->time_ns) & ((1ULL << thinnings) - 1)) == 0;
+}
+
 int live_table_add(struct live_table *table, const struct raw_sample *sample,
 	const struct live_labels *labels, const struct resolved_frame *frames, size_t count)
 {
+	const uint8_t thinnings = table->thinnings[user_share_counter(sample->share_user)];
 	struct live_entry entry = {
 		.key = live_key_of(sample),
 		.process = sample->process,
 		.time_ns = sample->first_ns,
-		.count = sample->count,
+		.count = sample->count << thinnings,
+		.thinnings = thinnings,
 		.cgroup_id = sample->cgroup_id,
 		.share_user = sample->share_user,
 		.tid = sample->tid,
@@ -218,6 +231,10 @@ int live_table_add(struct live_table *table, const struct raw_sample *sample,
 	};
 	int r;
 
+	if (!outlives(&entry, thinnings)) {
+		table->counters.thinned++;
+		return LIVE_TABLE_THINNED;
+	}
 	memcpy(entry.comm, sample->comm, strnlen(sample->comm, sizeof(entry.comm) - 1));
 	r = add(table, &entry, labels, frames, count);
 	if (r == 0)
@@ -305,6 +322,15 @@ static bool has_grown(const struct live_table *table)
 	       (bytes / 2 > table->kept_bytes || bytes > table->limits.bytes_max / STACKS_SHARE);
 }
 
+/* Who holds little can be sampled more closely again. */
+static void thicken(struct live_table *table)
+{
+	for (size_t i = 0; i < USER_SHARE_COUNTERS; i++)
+		if (table->thinnings[i] > 0 &&
+			table->share.counters[i].held < table->share.capacity / LITTLE_SHARE)
+			table->thinnings[i]--;
+}
+
 int live_table_sweep(struct live_table *table, uint64_t now_ns, const struct live_objects *objects)
 {
 	size_t kept = 0, before = table->count;
@@ -318,7 +344,46 @@ int live_table_sweep(struct live_table *table, uint64_t now_ns, const struct liv
 	table->count = kept;
 	if (kept < before)
 		index_again(table);
+	thicken(table);
 	return has_grown(table) ? renew(table) : 0;
+}
+
+/* --- thinning out --- */
+
+/* Does the entry stay if its user's entries are thinned out so often? Then it counts as much more.
+ */
+static bool thin(struct live_table *table, struct live_entry *entry, size_t counter,
+	uint8_t thinnings, const struct live_objects *objects)
+{
+	if (user_share_counter(entry->share_user) != counter || entry->thinnings >= thinnings)
+		return true;
+	if (!outlives(entry, thinnings)) {
+		objects->forget(objects->context, &entry->key);
+		user_share_remove(&table->share, entry->share_user, 1);
+		table->counters.thinned++;
+		return false;
+	}
+	entry->count <<= thinnings - entry->thinnings;
+	entry->thinnings = thinnings;
+	return true;
+}
+
+size_t live_table_thin(
+	struct live_table *table, uint64_t share_user, const struct live_objects *objects)
+{
+	const size_t counter = user_share_counter(share_user), before = table->count;
+	const uint8_t thinnings = table->thinnings[counter] + 1;
+	size_t kept = 0;
+
+	if (user_share_held(&table->share, share_user) < THINNED_MIN || thinnings > THINNINGS_MAX)
+		return 0;
+	table->thinnings[counter] = thinnings;
+	for (size_t i = 0; i < before; i++)
+		if (thin(table, &table->entries[i], counter, thinnings, objects))
+			table->entries[kept++] = table->entries[i];
+	table->count = kept;
+	index_again(table);
+	return before - kept;
 }
 
 /* --- reading --- */

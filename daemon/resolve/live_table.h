@@ -12,7 +12,10 @@
  * expires, in case that its free was missed.
  *
  * Bounds (I4): entries, and bytes of stacks and labels. Users share the entries
- * (base/user_share.h). What exceeds them is refused. One owner, one thread.
+ * (base/user_share.h). What exceeds them is refused. Before that, a user's entries can be thinned
+ * out: by chance half of them go, and the others count twice, as do those that come later. So sums
+ * stay right in expectation. When the user holds little, entries that come count less again. One
+ * owner, one thread.
  */
 #pragma once
 
@@ -42,6 +45,7 @@ struct live_counters {
 	uint64_t freed;	   /* a sweep found that they live no more */
 	uint64_t replaced; /* the address was allocated again: the free was missed */
 	uint64_t expired;
+	uint64_t thinned; /* others stand for it */
 	uint64_t refused; /* no room, or not for this user */
 	/* Now: */
 	size_t entries, bytes;
@@ -62,9 +66,11 @@ struct pilotlight_live_key live_key_of(const struct raw_sample *sample);
 
 /*
  * Adds a copy of a sample that has an address, with its frames, root first. Names of JIT frames are
- * kept; their source lines are not. `sample->share_user` answers for it. Returns 0, -ENOMEM, or
- * -E2BIG: sweep, and try once more.
+ * kept; their source lines are not. `sample->share_user` answers for it. Returns 0;
+ * LIVE_TABLE_THINNED: others stand for it, so the table has it not; -ENOMEM; or -E2BIG: sweep, thin
+ * out, and try once more.
  */
+enum { LIVE_TABLE_THINNED = 1 };
 int live_table_add(struct live_table *table, const struct raw_sample *sample,
 	const struct live_labels *labels, const struct resolved_frame *frames, size_t count);
 
@@ -82,6 +88,13 @@ struct live_objects {
  * -ENOMEM: then it only keeps more memory than it needs.
  */
 int live_table_sweep(struct live_table *table, uint64_t now_ns, const struct live_objects *objects);
+
+/*
+ * Thins out what the user holds, by half. Call it when there is no room after a sweep. Returns how
+ * many entries went; 0: there are too few for sums that mean something.
+ */
+size_t live_table_thin(
+	struct live_table *table, uint64_t share_user, const struct live_objects *objects);
 
 /*
  * Receives a sample with its frames, root first; all are borrowed for the call. A result other than

@@ -336,6 +336,58 @@ static void a_sweep_without_memory_is_complete(void **state)
 	}
 }
 
+/* A live_function. */
+static int add_up(void *context, const struct raw_sample *sample, const struct live_labels *found,
+	const struct resolved_frame *frames, size_t count)
+{
+	*(uint64_t *)context += sample->count;
+	return 0;
+}
+
+/* A user's own entries are thinned out, so the sum stays right and the others' stay as they are. */
+static void what_has_no_room_is_thinned_out(void **state)
+{
+	enum { MANY = 50000, ROOM = 6000 };
+	const struct live_table_limits limits = {
+		.entries_max = ROOM, .bytes_max = PLENTY, .age_ns_max = UINT64_MAX
+	};
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+	struct world world = { 0 };
+	struct raw_sample other = sample_of(MANY + 1, 1);
+	const struct live_objects objects = { .lives = lives, .forget = forget, .context = &world };
+	struct live_counters counters;
+	uint64_t sum = 0;
+
+	assert_int_equal(live_table_new(&limits, &table), 0);
+	other.share_user = 2000;
+	while (user_share_counter(other.share_user) == user_share_counter(1000))
+		other.share_user++;
+	assert_int_equal(live_table_add(table, &other, &labels, stack, FRAMES), 0);
+	for (uint64_t i = 1; i <= MANY; i++) {
+		int r = add(table, i, i);
+
+		while (r == -E2BIG && live_table_thin(table, 1000, &objects) > 0)
+			r = add(table, i, i);
+		assert_in_range(r, 0, LIVE_TABLE_THINNED);
+	}
+	live_table_counters(table, &counters);
+	assert_in_range(counters.entries, ROOM / 4, ROOM);
+	assert_int_equal(counters.entries + counters.thinned, MANY + 1);
+	assert_int_equal(live_table_thin(table, other.share_user, &objects), 0);
+	assert_int_equal(live_table_visit(table, LIVE, 0, add_up, &sum), 0);
+	/* 2,000 entries or more have an error of 2.3 %. */
+	assert_in_range(sum, 3 * MANY * 8 / 10, 3 * MANY * 12 / 10);
+	/* What is freed makes the next ones count less. */
+	world.dead = MANY;
+	for (int i = 0; i < 32; i++)
+		assert_int_equal(sweep(table, &world, MANY), 0);
+	sum = 0;
+	for (uint64_t i = 1; i <= 100; i++)
+		assert_int_equal(add(table, 2 * MANY + i, 2 * MANY), 0);
+	assert_int_equal(live_table_visit(table, LIVE, 0, add_up, &sum), 0);
+	assert_int_equal(sum, 3 * 101);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +398,7 @@ int main(void)
 		cmocka_unit_test(users_share_the_entries),
 		cmocka_unit_test(stacks_are_bounded),
 		cmocka_unit_test(a_visit_chooses_source_and_process),
+		cmocka_unit_test(what_has_no_room_is_thinned_out),
 		cmocka_unit_test(every_failed_allocation_is_reported),
 		cmocka_unit_test(a_sweep_without_memory_is_complete),
 	};
