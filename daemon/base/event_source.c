@@ -9,15 +9,16 @@
 #define GIB	  (1ULL << 30)
 
 /* The period is that of the event. */
-#define COUNTED(number)                              \
-	[PILOTLIGHT_SOURCE_COUNTED + (number)] = {   \
-		.name = "event-" #number,            \
-		.unit = "count",                     \
-		.noun = "event",                     \
-		.default_period = 1,                 \
-		.service_period = 1,                 \
-		.least_period = 1,                   \
-		.greatest_period = 1000000000000ULL, \
+#define COUNTED(number)                                                                     \
+	[PILOTLIGHT_SOURCE_COUNTED + (number)] = {                                          \
+		.name = "event-" #number,                                                   \
+		.unit = "count",                                                            \
+		.noun = "event",                                                            \
+		.cost = "0.1 us for each hit of a tracepoint, and some us for each sample", \
+		.default_period = 1,                                                        \
+		.service_period = 1,                                                        \
+		.least_period = 1,                                                          \
+		.greatest_period = 1000000000000ULL,                                        \
 	}
 
 const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
@@ -60,6 +61,7 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		/* Primes, so that no loop of a program marches in step. */
 		.default_period = 7,
 		.service_period = 211,
+		.cost = "some us for each sample; the kernel counts all others",
 		.least_period = 1,
 		.greatest_period = 1000000000,
 	},
@@ -70,6 +72,7 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.pprof_type = "lock",
 		.default_period = 100 * NS_PER_US,
 		.service_period = 10 * NS_PER_MS,
+		.cost = "0.25 us for each wait for a futex, 1 us for others, and some us for each sample",
 		.least_period = NS_PER_US, /* a sample costs some microseconds */
 		.greatest_period = 1000 * NS_PER_MS,
 	},
@@ -114,6 +117,7 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.pprof_type = "block",
 		.default_period = 100 * NS_PER_US,
 		.service_period = 10 * NS_PER_MS,
+		.cost = "3 us for each request",
 		.least_period = NS_PER_US, /* a sample costs some microseconds */
 		.greatest_period = 1000 * NS_PER_MS,
 	},
@@ -124,6 +128,7 @@ const struct event_source event_sources[PILOTLIGHT_SOURCES] = {
 		.pprof_type = "block_bytes",
 		.default_period = 64 << 10,
 		.service_period = 1 << 20,
+		.cost = "as block, once for both",
 		.least_period = 512,
 		.greatest_period = 1 << 30,
 	},
