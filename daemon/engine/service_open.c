@@ -383,6 +383,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 		.keeps_times = settings->history[0] && settings->config.fine_history_ns > 0,
 		.jit_bytes = shares->jit_bytes,
 		.late_bytes = shares->late_bytes,
+		.runtime_bytes = shares->runtime_bytes,
 		.live_bytes = shares->live_bytes,
 		.process_limits = &processes,
 		.binary_limits = &binaries,

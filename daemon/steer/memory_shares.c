@@ -28,7 +28,8 @@ enum {
 
 	LIVE_PART = 12, /* of the rest, if a source counts what lives */
 
-	JIT_PERCENT = 10,
+	JIT_PERCENT = 8,
+	RUNTIME_PERCENT = 2,
 	LATE_PERCENT = 3,
 	PROCESS_PERCENT = 14,
 	PROFILE_PERCENT = 23, /* two profiles and the store's part of one */
@@ -63,7 +64,9 @@ enum {
 	/* More entries have no use. */
 	ENTRIES_MAX = 1 << 18,
 };
-_Static_assert(JIT_PERCENT + LATE_PERCENT + PROCESS_PERCENT + PROFILE_PERCENT + MAP_PERCENT == 100,
+_Static_assert(JIT_PERCENT + RUNTIME_PERCENT + LATE_PERCENT + PROCESS_PERCENT + PROFILE_PERCENT +
+			       MAP_PERCENT ==
+		       100,
 	"shares of a whole");
 _Static_assert(
 	IMAGE_PERCENT + MAPPING_PERCENT + FILE_PERCENT + PATH_PERCENT == 100, "shares of a whole");
@@ -131,8 +134,8 @@ static uint64_t least_bytes(const struct memory_work *work)
 static size_t sum(const struct memory_shares *shares)
 {
 	return shares->map_bytes + shares->sideband_bytes + 2 * shares->profile_bytes +
-	       shares->jit_bytes + shares->late_bytes + shares->live_bytes + shares->process_bytes +
-	       shares->store_bytes + shares->base_bytes;
+	       shares->jit_bytes + shares->runtime_bytes + shares->late_bytes + shares->live_bytes +
+	       shares->process_bytes + shares->store_bytes + shares->base_bytes;
 }
 
 int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
@@ -155,6 +158,7 @@ int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
 	left -= shares.live_bytes;
 
 	shares.jit_bytes = work->jit_bytes ? work->jit_bytes : percent(left, JIT_PERCENT);
+	shares.runtime_bytes = percent(left, RUNTIME_PERCENT);
 	shares.late_bytes = percent(left, LATE_PERCENT);
 	shares.process_bytes = percent(left, PROCESS_PERCENT);
 	/* Two profiles plus the store's 1/6 of one: 13/6 of a profile. */

@@ -24,6 +24,7 @@ struct memory_shares {
 	size_t sideband_bytes; /* perf rings */
 	size_t profile_bytes;  /* one window's profile; two exist: open, and unwritten */
 	size_t jit_bytes;      /* names of JIT code */
+	size_t runtime_bytes;  /* names of interpreted code */
 	size_t late_bytes;     /* samples that wait for these names */
 	size_t live_bytes;     /* samples of what lives; 0: no source counts that */
 	size_t process_bytes;  /* processes, mappings, binaries, cgroups; sets their bounds */

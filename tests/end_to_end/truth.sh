@@ -280,7 +280,7 @@ if has perf && has gcc && has xz && has python3; then
 	# perf starts earlier and ends later, so the time of the recording's command is in both.
 	export -f sleep_on_the_clock
 	start perf record -q -a -g -k CLOCK_MONOTONIC --no-buildid-cache -F 999 -o "$tmp/perf.data" -- \
-		"$pilotlight" record -q -a -F 999 -o "$tmp/mix.folded" -- \
+		"$pilotlight" record -q -a -F 999 --runtime-frames native -o "$tmp/mix.folded" -- \
 		bash -c "sleep_on_the_clock $SECONDS_OF_MIX '$tmp/times'"
 	if wait "${started[-1]}"; then ok "mix: both record"; else not_ok "mix: both record"; fi
 	stop_started

@@ -92,7 +92,7 @@ class Profile:
                 functions[function[1]] = function.get(2, 0)
             elif number == 3:
                 mapping = dict(fields(value))
-                mappings[mapping[1]] = mapping.get(5, 0)
+                mappings[mapping[1]] = mapping.get(5, 0), mapping.get(3, 0)
             elif number == 4:
                 location = list(fields(value))
                 lines = [dict(fields(line)) for key, line in location if key == 4]
@@ -102,9 +102,11 @@ class Profile:
                                           lines[-1].get(1, 0) if lines else 0)
             elif number == 2:
                 samples.append(value)
-        frames = {
-            at: Frame(strings[mappings.get(mapping, 0)], address, strings[functions.get(function, 0)])
-            for at, (mapping, address, function) in locations.items()}
+        # A file without a range of code is an interpreter, of what it runs.
+        paths = {at: "" if limit == 0 and strings[path].startswith("/") else strings[path]
+                 for at, (path, limit) in mappings.items()}
+        frames = {at: Frame(paths.get(mapping, ""), address, strings[functions.get(function, 0)])
+                  for at, (mapping, address, function) in locations.items()}
         self.samples = [self.sample(value, frames, strings) for value in samples]
 
     @staticmethod

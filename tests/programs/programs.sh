@@ -118,7 +118,7 @@ record_sides() {
 		-o "$folder/leaves.data" -- sleep "$seconds" >"$folder/leaves.log" 2>&1 &
 	sides+=($!)
 	# shellcheck disable=SC2046
-	"$pilotlight" record $(processes) -F $RATE -d "$seconds" -o "$folder/ours.pb.gz" \
+	"$pilotlight" record $(processes) -F $RATE -d "$seconds" --runtime-frames native -o "$folder/ours.pb.gz" \
 		>"$folder/ours.log" 2>&1 &
 	sides+=($!)
 	for side in "${sides[@]}"; do

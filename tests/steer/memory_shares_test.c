@@ -41,8 +41,8 @@ static void check_shares(uint64_t budget_bytes, const struct memory_work *work)
 {
 	struct memory_shares shares = shares_of(budget_bytes, work);
 	size_t sum = shares.map_bytes + shares.sideband_bytes + 2 * shares.profile_bytes +
-		     shares.jit_bytes + shares.late_bytes + shares.process_bytes +
-		     shares.store_bytes + shares.base_bytes;
+		     shares.jit_bytes + shares.runtime_bytes + shares.late_bytes +
+		     shares.process_bytes + shares.store_bytes + shares.base_bytes;
 
 	assert_int_equal(shares.total_bytes, sum);
 	assert_true(shares.total_bytes <= budget_bytes);
