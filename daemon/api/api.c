@@ -75,7 +75,9 @@ static int open_api(struct api *api, const struct api_options *options, struct f
 		&api->server, fault);
 	if (r < 0)
 		return r;
-	http_server_set_access(api->server, &options->access);
+	/* The page has no data, and asks its user for the token. */
+	api->options.access.open_path = "/ui";
+	http_server_set_access(api->server, &api->options.access);
 	return epoll_ctl(api->epoll_fd, EPOLL_CTL_ADD, http_server_poll_fd(api->server), &event) < 0
 		       ? -errno
 		       : 0;

@@ -60,12 +60,25 @@ function update(before) {
 
 // --- the service ------------------------------------------------------------------------------------------------------
 
+// What a service on TCP may ask for. It lives as long as the page, and is in no address.
+let token = '';
+
 async function ask(path, parameters) {
 	const query = new URLSearchParams(parameters);
 
 	if (secret)
 		query.append('key', secret);
-	const answer = await fetch(`${path}?${query}`, { credentials: 'omit', cache: 'no-store' });
+	const given = token, headers = given ? { Authorization: `Bearer ${given}` } : {};
+	const answer = await fetch(`${path}?${query}`, { credentials: 'omit', cache: 'no-store', headers });
+
+	// The user may have given another one meanwhile.
+	if (answer.status === 401 && given !== token)
+		return ask(path, parameters);
+	if (answer.status === 401) {
+		dom.token.hidden = false;
+		dom.token.querySelector('input').focus();
+		throw new Error(token ? 'The service refuses this token.' : 'The service asks for its token.');
+	}
 	if (!answer.ok)
 		throw new Error((await answer.text()).trim() || `The service answered with ${answer.status}.`);
 	return answer.json();
@@ -471,6 +484,25 @@ function viewBar() {
 		choice('color', [['kind', 'colour by kind'], ['binary', 'colour by binary']]), theme);
 }
 
+// Hidden until the service asks for it. No form, since the policy of the page lets none be sent.
+function tokenBar() {
+	const field = make('input', { type: 'password', autocomplete: 'off', className: 'grow', placeholder: 'Token',
+		onkeydown: (event) => { if (event.key === 'Enter') give(); } });
+	const give = () => {
+		if (!field.value.trim())
+			return;
+		token = field.value.trim();
+		field.value = '';
+		dom.token.hidden = true;
+		reloadStrip();
+		load();
+	};
+
+	field.setAttribute('aria-label', 'Token');
+	return make('div', { className: 'bar token', hidden: true },
+		make('span', { textContent: 'Token of the service, the line of its BearerTokenFile:' }), field, button('Use it', give));
+}
+
 function timeStrip() {
 	return new TimeStrip({
 		selected: (from, to) => change({ from: at(from), to: at(to), exact: '' }),
@@ -498,6 +530,7 @@ function build() {
 	dom.subtitle = make('div', { className: 'subtitle' });
 	dom.busy = make('div', { className: 'busy' });
 	dom.error = make('div', { className: 'error', hidden: true, role: 'alert' });
+	dom.token = tokenBar();
 	dom.flame = flameView();
 	dom.callers = flameView();
 	dom.middle = make('div', { className: 'note', hidden: true });
@@ -512,7 +545,7 @@ function build() {
 		dom.heat = heatMap();
 		document.body.append(dom.strip.element, dom.heat.element, serviceBar());
 	}
-	document.body.append(viewBar(), dom.busy, dom.error,
+	document.body.append(viewBar(), dom.busy, dom.error, dom.token,
 		make('main', { className: 'views' }, dom.callers.element, dom.middle, dom.flame.element, dom.table), dom.detail, dom.tip, dom.menu);
 	document.addEventListener('mousedown', (event) => { if (!dom.menu.contains(event.target)) dom.menu.hidden = true; });
 	document.addEventListener('keydown', (event) => {

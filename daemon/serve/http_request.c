@@ -179,6 +179,14 @@ static void refuse_user(struct http_request *request)
 		"pilotlight.conf(5).");
 }
 
+/* A browser cannot send a token with the address that its user types. */
+static bool needs_no_token(const struct http_request *request)
+{
+	const char *path = request->server->access.open_path;
+
+	return path && strcmp(path, request->target.path) == 0;
+}
+
 /* Refuses pages of other sites and, on TCP, strangers. */
 static void refuse_stranger(struct http_request *request, struct MHD_Connection *handle)
 {
@@ -213,8 +221,11 @@ static void refuse_stranger(struct http_request *request, struct MHD_Connection 
 			request, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "%s", access->refusal);
 		return;
 	case HTTP_ACCESS_NO_TOKEN:
+		if (!needs_no_token(request))
+			refuse_token(request, false);
+		return;
 	case HTTP_ACCESS_OTHER_TOKEN:
-		refuse_token(request, asked.values[HTTP_ACCESS_AUTHORIZATION]);
+		refuse_token(request, true);
 		return;
 	}
 }

@@ -53,6 +53,8 @@ struct http_access {
 	size_t host_name_count;
 	const char *token;   /* borrowed; clients must send it; NULL: none */
 	const char *refusal; /* borrowed; if not NULL, all get a 503 with this text */
+	/* Borrowed; a path without data, whose clients may omit the token; NULL: none. */
+	const char *open_path;
 };
 
 /* What a client may see. In doubt, nothing. */

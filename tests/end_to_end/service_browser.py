@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Operates the service's pages in a browser: service_browser.py BROWSER PORT FOLDER. Prints "ok - …" and "not ok - …"
-lines. It controls the browser by the DevTools protocol on a pipe, to which the policies of a page do not apply."""
+"""Operates the service's pages in a browser: service_browser.py BROWSER PORT FOLDER [TOKEN]. Prints "ok - …" and "not
+ok - …" lines. With a token it operates the page, which asks for it. It controls the browser by the DevTools protocol on
+a pipe, to which the policies of a page do not apply."""
 
 import fcntl
 import http.server
@@ -9,8 +10,9 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
-SECONDS = 60
+SECONDS = 180
 
 
 class Browser:
@@ -143,6 +145,46 @@ class Hostile(http.server.BaseHTTPRequestHandler):
         pass
 
 
+PAGE = "(() => { const bar = document.querySelector('.token'), error = document.querySelector('.error');" \
+    "return { asks: !bar.hidden, error: error.hidden ? '' : error.textContent," \
+    "title: document.querySelector('h1').textContent, address: location.href }; })()"
+
+GIVE = "(() => { const field = document.querySelector('.token input'); field.value = '%s';" \
+    "field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' })); })()"
+
+STORED = "[localStorage.length, sessionStorage.length, document.cookie, document.documentElement.innerHTML.includes('%s')]"
+
+
+def await_page(browser, condition):
+    found = None
+    for _ in range(200):
+        found = browser.evaluate(PAGE)
+        if isinstance(found, dict) and condition(found):
+            break
+        time.sleep(0.1)
+    return found
+
+
+def check_token(browser, service, token):
+    browser.open(service + "/ui")
+    found = await_page(browser, lambda page: page["asks"])
+    check("the page asks for the token", "asks for its token" in found["error"] and found["title"] == "Pilotlight", found)
+    browser.evaluate(GIVE % "wrong-token-of-16-bytes")
+    found = await_page(browser, lambda page: "refuses" in page["error"])
+    check("a wrong token is refused, and asked for again", found["asks"] and "refuses" in found["error"], found)
+    browser.evaluate(GIVE % token)
+    found = await_page(browser, lambda page: page["title"] != "Pilotlight")
+    check("with the token it shows the profile", not found["asks"] and found["error"] == "" and
+          found["title"] != "Pilotlight", found)
+    check("the token is in no address", token not in found["address"], found)
+    found = browser.evaluate(STORED % token)
+    check("nor anywhere but in memory", found == [0, 0, "", False], found)
+    check("the page breaks no policy", browser.complaints() == [], browser.complaints())
+    browser.open(service + "/ui")
+    found = await_page(browser, lambda page: page["asks"])
+    check("a page that is loaded again asks again", found["asks"], found)
+
+
 LOAD = """new Promise(resolve => {
     const element = document.createElement("%s");
     element.onload = () => resolve("loaded");
@@ -176,15 +218,18 @@ def check_hostile(browser, service):
 
 
 def main():
-    program, port, folder = sys.argv[1:]
+    program, port, folder = sys.argv[1:4]
     service = "http://127.0.0.1:" + port
     timer = threading.Timer(SECONDS, lambda: (print("not ok - the browser answers in time", flush=True), os._exit(1)))
     timer.start()
     browser = Browser(program, folder)
     try:
-        check_graph(browser, service + "/api/v1/profile?last=1min", "flame graph")
-        check_graph(browser, service + "/api/v1/diff?last=4s&against.last=1min", "difference")
-        check_hostile(browser, service)
+        if len(sys.argv) > 4:
+            check_token(browser, service, sys.argv[4])
+        else:
+            check_graph(browser, service + "/api/v1/profile?last=1min", "flame graph")
+            check_graph(browser, service + "/api/v1/diff?last=4s&against.last=1min", "difference")
+            check_hostile(browser, service)
     finally:
         browser.end()
         timer.cancel()

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A browser at the service's TCP address. Flame graphs work under the policy that the service sends with them. A
-# hostile page gets no profile, neither from its own origin nor by a name that it points to the address.
+# hostile page gets no profile, neither from its own origin nor by a name that it points to the address. The page asks
+# for the token, and keeps it in memory.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
 need_root
 need_programs
 need_service
-need_commands python3
+need_commands curl python3
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 [ -n "$browser" ] || skip_all "no chromium is installed"
 
@@ -23,7 +24,25 @@ has_names() {
 	"$pilotlight" report --last 1min | grep -q work
 }
 
-plan 22
+token=0123456789abcdef-0123456789abcdef
+
+# operate [TOKEN]: reports what the browser found.
+operate() {
+	python3 "$root/tests/end_to_end/service_browser.py" "$browser" "$port" "$tmp" "$@" >"$tmp/results" 2>"$tmp/python.log"
+	note "$(tail -n 5 "$tmp/python.log")"
+	while IFS= read -r line; do
+		case $line in
+		ok\ -\ *) ok "${line#ok - }" ;;
+		not\ ok\ -\ *) not_ok "${line#not ok - }" ;;
+		esac
+	done <"$tmp/results"
+}
+
+needs_token() {
+	[ "$(curl -s -o "$tmp/answer" -w '%{http_code}' "http://127.0.0.1:$port/metrics")" = 401 ]
+}
+
+plan 30
 port=$(free_port)
 printf '[Api]\nListen=127.0.0.1:%s\n[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n' "$port" \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
@@ -34,12 +53,10 @@ check "the service starts" start_service
 wait_for 30 "$pilotlight" report --last 1min
 kill -STOP "${started[@]}"
 check "functions have names" wait_for 60 has_names
-python3 "$root/tests/end_to_end/service_browser.py" "$browser" "$port" "$tmp" >"$tmp/results" 2>"$tmp/python.log"
-note "$(tail -n 5 "$tmp/python.log")"
-while IFS= read -r line; do
-	case $line in
-	ok\ -\ *) ok "${line#ok - }" ;;
-	not\ ok\ -\ *) not_ok "${line#not ok - }" ;;
-	esac
-done <"$tmp/results"
+operate
+(umask 077 && echo "$token" >"$tmp/token")
+sed -i "1a BearerTokenFile=$tmp/token" "$CONFIGURATION_DIRECTORY/pilotlight.conf"
+kill -HUP "$service_pid"
+check "the service reloads with a token" wait_for 60 needs_token
+operate "$token"
 finish

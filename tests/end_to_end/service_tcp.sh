@@ -62,7 +62,22 @@ asks_with() {
 	asks "$1" -H "Authorization: Bearer $2"
 }
 
-plan 27
+# page_asks STATUS [CURL-OPTION...]: requests the page by TCP.
+page_asks() {
+	local expected=$1 status
+
+	shift
+	status=$(curl -s --max-time 10 -D "$tmp/head" -o "$tmp/answer" -w '%{http_code}' "$@" "http://127.0.0.1:$port/ui")
+	[ "$status" = "$expected" ] && return
+	note "$status instead of $expected: $*"
+	return 1
+}
+
+page_has_no_data() {
+	says "connect-src 'self'" && ! grep -q 'application/json" id="data"' "$tmp/answer"
+}
+
+plan 35
 configure HostNames=profiles.example
 check "the service starts" start_service
 check "it warns that TCP clients need no token" logs "set BearerTokenFile= in [Api]"
@@ -86,6 +101,15 @@ check "the refusal asks for a token" says "WWW-Authenticate: Bearer"
 check "a wrong token is refused" asks_with 401 "${token}x"
 check "the token is accepted" asks_with 200 "$token"
 check "the unix socket needs no token" answers_locally
+check "the page needs no token, since a browser cannot send one" page_asks 200
+check "it has no data" page_has_no_data
+check "but no wrong token" page_asks 401 -H "Authorization: Bearer ${token}x"
+check "nor another name (DNS rebinding)" page_asks 403 -H 'Host: evil.example'
+check "nor another origin" page_asks 403 -H 'Origin: http://evil.example'
+check "nor a frame of another site" page_asks 403 -H 'Sec-Fetch-Site: cross-site' -H 'Sec-Fetch-Mode: navigate' \
+	-H 'Sec-Fetch-Dest: iframe'
+asks_in_address() { asks 401 -G -d "token=$token" -d "key=$token"; }
+check "a token in the address counts for nothing" asks_in_address
 (umask 077 && mkdir "$tmp/credentials" && echo "$token$token" >"$tmp/credentials/http")
 chmod 644 "$tmp/token"
 finds_readable() {
@@ -94,6 +118,7 @@ finds_readable() {
 check "--check rejects a file that others may read" finds_readable
 check "the service reloads with it" reload "BearerTokenFile=$tmp/token"
 check "no TCP client gets an answer" asks_with 503 "$token"
+check "not even the page" page_asks 503
 check "the log says why" logs "other users may read or change '$tmp/token'"
 check "the unix socket still answers" answers_locally
 check "the service ends" stop_service

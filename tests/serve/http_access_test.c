@@ -215,6 +215,17 @@ static void strangers_get_no_answer_by_tcp(void **state)
 	EXPECT_BY_TCP(
 		server, "Host: pi\r\nAuthorization: Bearer 0123456789abcdef\r\n", "HTTP/1.1 200 ");
 	EXPECT(server, "GET /hello HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ");
+	/* A path without data, of which the request is; nothing else changes for it. */
+	access.open_path = "/hello";
+	http_server_set_access(server, &access);
+	EXPECT_BY_TCP(server, "Host: pi\r\n", "HTTP/1.1 200 ");
+	EXPECT_BY_TCP(server, "Host: pi\r\nAuthorization: Bearer 0123\r\n", "HTTP/1.1 401 ",
+		"Wrong token");
+	EXPECT_BY_TCP(server, "Host: evil.example\r\n", "HTTP/1.1 403 ");
+	EXPECT_BY_TCP(server, "Host: pi\r\nOrigin: http://evil.example\r\n", "HTTP/1.1 403 ");
+	access.open_path = "/parameters";
+	http_server_set_access(server, &access);
+	EXPECT_BY_TCP(server, "Host: pi\r\n", "HTTP/1.1 401 ", "No token");
 	access.refusal = "The token cannot be read.";
 	http_server_set_access(server, &access);
 	EXPECT_BY_TCP(server, "Host: pi\r\nAuthorization: Bearer 0123456789abcdef\r\n",
@@ -222,7 +233,7 @@ static void strangers_get_no_answer_by_tcp(void **state)
 	EXPECT(server, "GET /hello HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 ");
 	EXPECT(server, "GET /hello HTTP/1.1\r\nOrigin: http://evil.example\r\n" CLOSE,
 		"HTTP/1.1 403 ");
-	assert_int_equal(http_counters_of(server).statuses[4], 9);
+	assert_int_equal(http_counters_of(server).statuses[4], 13);
 }
 
 int main(void)
