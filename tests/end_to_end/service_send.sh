@@ -80,6 +80,11 @@ Url=http://127.0.0.1:$(cat "$other/port")
 Interval=5s
 NameWait=0
 Label=deployment.environment=test
+[sink small]
+Type=otlp
+Url=http://127.0.0.1:1
+Interval=2s
+NameWait=0
 [sink stranger]
 Type=otlp
 Url=https://127.0.0.1:$(cat "$secure/port")
@@ -199,6 +204,42 @@ for series in [series for entry in entries for series in entry["series"]]:
 END
 }
 
+# A disk of 64 KiB for the folder of one sink.
+make_small_disk() {
+	mkdir -p "$STATE_DIRECTORY/push/small" &&
+		mount -t tmpfs -o size=64k,mode=700 none "$STATE_DIRECTORY/push/small" 2>/dev/null && has_small_disk=1
+}
+
+remove_small_disk() {
+	[ -z "$has_small_disk" ] || umount -l "$STATE_DIRECTORY/push/small"
+	clean_up_service
+}
+
+small_disk_is_full() {
+	full() { "$pilotlight" status | tr -s ' \n' ' ' | grep -q 'sink small fails: cannot write to its folder: No space left'; }
+	wait_for 120 full || explain
+}
+
+# Its files follow each other: what could not be written came later.
+small_disk_goes_on() {
+	local before
+
+	before=$(sink small batches_total)
+	mount -o remount,size=64m "$STATE_DIRECTORY/push/small" &&
+		wait_for 120 more_than small batches_total "$((before + 1))" &&
+		python3 - "$STATE_DIRECTORY/push/small" <<'END'
+import calendar, os, re, sys, time
+
+last = None
+for name in sorted(name for name in os.listdir(sys.argv[1]) if name.endswith("_cpu.otlp.gz")):
+    parts = re.fullmatch(r"(\d{8}T\d{6})\.(\d{9})Z_(\d+)ns_cpu\.otlp\.gz", name)
+    start = calendar.timegm(time.strptime(parts[1], "%Y%m%dT%H%M%S")) * 10**9 + int(parts[2])
+    if last is not None and start != last:
+        sys.exit(f"# {name} begins {start - last} ns after the one before it")
+    last = start + int(parts[3])
+END
+}
+
 # What the receiver has taken begins where the last one ended, but for times at which the service did not run, and
 # those that the metrics count as skipped. A batch whose answer was lost came again, with the same ids.
 nothing_is_missing_or_twice() {
@@ -230,7 +271,9 @@ if abs(missing - skipped) > 1:
 END
 }
 
-plan 22
+has_small_disk=
+at_exit remove_small_disk
+plan 24
 
 check "certificates are made" make_certificates
 check "a receiver listens" start_receiver "$plain"
@@ -240,6 +283,7 @@ check "one of another protocol listens" start_receiver "$other"
 configure
 : >"$tmp/pauses"
 start "$workloads/shares" 600
+make_small_disk
 check "the service starts" start_service
 check "a refused connection: batches wait until it is taken" refused_connections_wait
 check "429 with Retry-After" survives 429
@@ -256,6 +300,14 @@ check "TLS, a client certificate, a token and a header" secure_arrives
 check "batches in the protocol of Pyroscope" pyroscope_arrives
 check "a certificate of a stranger's is not trusted" stranger_is_refused
 check "resources say whose they are" resources_are_right
+
+if [ -n "$has_small_disk" ]; then
+	check "a full disk is reported" small_disk_is_full
+	check "what could not be written comes later" small_disk_goes_on
+else
+	skip "a full disk is reported" "cannot mount"
+	skip "what could not be written comes later" "cannot mount"
+fi
 
 # A new engine counts anew.
 set_mode "$plain" 503
