@@ -111,6 +111,7 @@ knobs_are_told() {
 		case $line in
 		'['*']') section=$line ;;
 		'#[sink '*']') section='[sink NAME]' ;;
+		'#[metric '*']') section='[metric NAME]' ;;
 		'#'[A-Z]*=*)
 			line=${line#\#}
 			awk -v section=".Ss $section" -v knob=".It Cm ${line%%=*} Ns Li =${line#*=}" '
