@@ -235,4 +235,5 @@ def main():
         timer.cancel()
 
 
-main()
+if __name__ == "__main__":
+    main()
