@@ -124,6 +124,9 @@ __attribute__((format(printf, 3, 4))) static void fail(
 		log_warning("sink %s: %s; trying again, its folder keeps the batches",
 			sending->options.name, sending->fault);
 	sending->is_failing = true;
+	/* Receivers ask all hosts for the same time: not all of them should come at its end. */
+	if (retry_after_ns > 0)
+		retry_after_ns += wait_ns / 4;
 	wait_for(sending, wait_ns > retry_after_ns ? wait_ns : retry_after_ns);
 }
 
