@@ -267,8 +267,59 @@ check_recording() {
 	npm_check 'speedscope opens a recording' speedscope_opens_the_recording
 }
 
+# --- the types of all events ----------------------------------------------------------------------
+
+# As the field names them, where it does.
+types='cpu cpu nanoseconds
+offcpu off_cpu nanoseconds
+runqueue run_queue nanoseconds
+lock lock nanoseconds
+block block nanoseconds
+block:bytes block_bytes bytes
+faults page_faults count
+kmem:alloc kmem_alloc bytes
+kmem:live kmem_live bytes
+kmem:waste kmem_waste bytes
+heap:alloc alloc_space bytes
+heap:live inuse_space bytes
+context-switches context_switches count
+sched:sched_process_exec sched_sched_process_exec count'
+
+# has_types TYPE UNIT FILE: of its samples, and of its period.
+has_types() {
+	local raw
+
+	raw=$(go_pprof -raw "$3") || return
+	grep -qx "PeriodType: $1 $2" <<<"$raw" && grep -qx "samples/count $1/$2\[dflt\]" <<<"$raw" && return
+	note "$3: $(grep -A 2 -x 'PeriodType.*\|Samples:' <<<"$raw")"
+	return 1
+}
+
+events_have_their_types() {
+	local event type unit status=0
+
+	while read -r event type unit; do
+		has_types "$type" "$unit" "$tmp/types.$event.pb.gz" || status=1
+	done <<<"$types"
+	return $status
+}
+
+check_types() {
+	local events
+
+	events=$(awk '{ print $1 }' <<<"$types" | paste -sd,)
+	if [ "$(id -u)" != 0 ] || ! [ -x "$pilotlight" ]; then
+		skip 'each event has its type and unit' "needs root, and $pilotlight"
+	elif ! "$pilotlight" record -q -e "$events" -o "$tmp/types.pb.gz" -- "$workloads/counted" faults 1000 \
+		>"$tmp/types.out" 2>"$tmp/types.log"; then
+		skip 'each event has its type and unit' "$(tail -n 1 "$tmp/types.log")"
+	else
+		go_check 'each event has its type and unit' events_have_their_types
+	fi
+}
+
 pprof='' no_npm=''
-plan 18
+plan 19
 build_go_pprof
 install_npm_readers
 check 'the known profile is written' write_known_profile
@@ -284,4 +335,5 @@ npm_check 'pprof-format agrees' pprof_format_agrees
 npm_check 'speedscope opens pprof' speedscope_opens_pprof
 npm_check 'speedscope opens folded' speedscope_opens_folded
 check_recording
+check_types
 finish
