@@ -134,13 +134,15 @@ static size_t string_limit(const struct profile *profile)
  * as it has.
  */
 static int make_room(struct profile *profile, void *items, size_t *capacity, size_t count,
-	size_t element_bytes, struct hash_index *index)
+	size_t element_bytes, size_t most, struct hash_index *index)
 {
 	size_t more = *capacity / GROWTH_SHARE > 16 ? *capacity / GROWTH_SHARE : 16, growth = 0;
 	int r;
 
 	if (profile->is_frozen)
 		return -E2BIG;
+	if (more > most - *capacity)
+		more = most - *capacity;
 	if (count == *capacity)
 		growth += more * element_bytes;
 	if (index && hash_index_is_full(index))
@@ -152,14 +154,12 @@ static int make_room(struct profile *profile, void *items, size_t *capacity, siz
 		if (r < 0)
 			return r;
 	}
-	if (more > UINT32_MAX - 1 - *capacity)
-		more = UINT32_MAX - 1 - *capacity;
 	return array_reserve(items, capacity, count + 1, element_bytes, *capacity + more);
 }
 
 #define MAKE_ROOM(profile, table, index)                                          \
 	make_room((profile), &(table)->items, &(table)->capacity, (table)->count, \
-		sizeof(*(table)->items), (index))
+		sizeof(*(table)->items), UINT32_MAX - 1, (index))
 
 bool profile_binary_equal(const struct profile_binary *a, const struct profile_binary *b)
 {
@@ -410,14 +410,47 @@ static int reach_sample(struct profile *profile, uint32_t sample)
 	return r;
 }
 
+/* Makes room for a time within their share of the budget, and of the pool. */
+static int make_time_room(struct profile *profile)
+{
+	const struct profile_pool *pool = profile->pool;
+	const size_t element_bytes = sizeof(*profile->times.items);
+	size_t most_bytes = profile->limit_bytes / TIMES_SHARE, others_bytes = 0;
+
+	for (size_t i = 0; pool && i < pool->count; i++)
+		if (pool->members[i] != profile)
+			others_bytes += TABLE_BYTES(&pool->members[i]->times);
+	if (pool && pool->limit_bytes / TIMES_SHARE < others_bytes + most_bytes)
+		most_bytes = pool->limit_bytes / TIMES_SHARE > others_bytes
+				     ? pool->limit_bytes / TIMES_SHARE - others_bytes
+				     : 0;
+	if (most_bytes / element_bytes <= profile->times.count)
+		return -E2BIG;
+	return make_room(profile, &profile->times.items, &profile->times.capacity,
+		profile->times.count, element_bytes, most_bytes / element_bytes, NULL);
+}
+
+/* Samples of a thread that runs on come in their order: most have the last one's slice. */
+static bool is_joined(struct profile *profile, uint32_t sample, const struct profile_time *time)
+{
+	const uint32_t last =
+		sample < profile->last_times.count ? profile->last_times.items[sample] : 0;
+	struct profile_time *known = last > 0 ? &profile->times.items[last - 1] : NULL;
+
+	if (!known || known->slice != time->slice || time->count > UINT16_MAX - known->count)
+		return false;
+	known->count += time->count;
+	return true;
+}
+
 static void note_time(struct profile *profile, uint32_t sample, uint64_t time_ns, uint64_t count)
 {
 	const uint64_t slice = (time_ns - profile->slices_ns) / PROFILE_SLICE_NS;
 	struct profile_time time = { .slice = (uint16_t)slice, .count = (uint16_t)count };
 
 	if (time_ns < profile->slices_ns || slice > UINT16_MAX || count > UINT16_MAX ||
-		TABLE_BYTES(&profile->times) > profile->limit_bytes / TIMES_SHARE ||
-		reach_sample(profile, sample) < 0 || MAKE_ROOM(profile, &profile->times, NULL) < 0)
+		is_joined(profile, sample, &time) || reach_sample(profile, sample) < 0 ||
+		make_time_room(profile) < 0)
 		return;
 	time.before = profile->last_times.items[sample];
 	profile->times.items[profile->times.count++] = time;

@@ -10,7 +10,6 @@
 struct source {
 	struct window_reader reader;
 	struct times_reader times_reader;
-	struct row_times times; /* of the row; all empty without times */
 	struct window_row row;
 	uint64_t later; /* the slices by which the window begins after the first one */
 	bool has_row, has_times;
@@ -39,10 +38,9 @@ static int advance(struct source *source)
 	int r = window_reader_next(&source->reader, &source->row);
 
 	source->has_row = r == 1;
-	if (r < 0 || !source->has_times)
-		return r < 0 ? r : 0;
-	return r == 1 ? times_reader_next(&source->times_reader, &source->row, &source->times)
-		      : times_reader_finish(&source->times_reader);
+	if (r == 0 && source->has_times)
+		return times_reader_finish(&source->times_reader);
+	return r < 0 ? r : 0;
 }
 
 static bool is_before(const struct window_row *a, const struct window_row *b)
@@ -103,21 +101,6 @@ static int open_sources(struct merging *merging)
 	return r;
 }
 
-static int add_times(struct merging *merging, const struct source *source)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && source->has_times && i < source->times.count; i++) {
-		const struct row_time *time = &source->times.items[i];
-		const uint64_t slice = time->slice + source->later;
-
-		r = slice < TIMES_SLICE_MAX
-			    ? row_times_add(&merging->times, (uint32_t)slice, time->count)
-			    : -EBADMSG;
-	}
-	return r;
-}
-
 /* Adds the row of each source that has it, and advances these. */
 static int sum_row(struct merging *merging, struct window_row *row)
 {
@@ -129,7 +112,9 @@ static int sum_row(struct merging *merging, struct window_row *row)
 			continue;
 		if (__builtin_add_overflow(row->count, source->row.count, &row->count))
 			return -EBADMSG;
-		r = add_times(merging, source);
+		r = source->has_times ? times_reader_add(&source->times_reader, &source->row,
+						source->later, &merging->times)
+				      : 0;
 		if (r == 0)
 			r = advance(source);
 		if (r < 0)
@@ -169,7 +154,6 @@ static void close_sources(struct merging *merging)
 	for (size_t i = 0; i < merging->group->count; i++) {
 		window_reader_done(&merging->sources[i].reader);
 		times_reader_done(&merging->sources[i].times_reader);
-		free(merging->sources[i].times.items);
 	}
 	free(merging->sources);
 	free(merging->times.items);

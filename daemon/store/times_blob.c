@@ -17,13 +17,58 @@ enum column_name {
 	COLUMNS,
 };
 
-enum { LOW_BITS = 7, LOW_MASK = (1 << LOW_BITS) - 1 };
+enum {
+	LOW_BITS = 7,
+	LOW_MASK = (1 << LOW_BITS) - 1,
+	JOINED_MIN = 256, /* times of a row; fewer are not worth sorting before the end */
+};
+
+static int compare_times(const void *a, const void *b)
+{
+	const struct row_time *first = a, *second = b;
+
+	return (first->slice > second->slice) - (first->slice < second->slice);
+}
+
+static void join(struct row_times *times)
+{
+	struct row_time *items = times->items;
+	size_t last = 0;
+
+	if (times->count < 2)
+		return;
+	qsort(items, times->count, sizeof(*items), compare_times);
+	for (size_t i = 1; i < times->count; i++) {
+		if (items[i].slice == items[last].slice)
+			items[last].count += items[i].count;
+		else
+			items[++last] = items[i];
+	}
+	times->count = last + 1;
+}
+
+/* Joins before it grows. A quarter must become free, or each of the next additions would sort. */
+static int make_room(struct row_times *times)
+{
+	if (times->count < times->capacity)
+		return 0;
+	if (times->capacity >= JOINED_MIN) {
+		join(times);
+		if (times->count <= times->capacity / 4 * 3)
+			return 0;
+	}
+	return ARRAY_RESERVE(times->items, &times->capacity, times->capacity + 1, ROW_TIMES_MAX);
+}
 
 int row_times_add(struct row_times *times, uint32_t slice, uint64_t count)
 {
-	int r = ARRAY_RESERVE(
-		times->items, &times->capacity, times->count + 1, COLUMN_BLOB_PLAIN_MAX);
+	int r;
 
+	if (times->count > 0 && times->items[times->count - 1].slice == slice) {
+		times->items[times->count - 1].count += count;
+		return 0;
+	}
+	r = make_room(times);
 	if (r == 0)
 		times->items[times->count++] = (struct row_time){ .count = count, .slice = slice };
 	return r;
@@ -42,13 +87,6 @@ void times_writer_done(struct times_writer *writer)
 	column_writer_done(&writer->columns);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const struct row_time *first = a, *second = b;
-
-	return (first->slice > second->slice) - (first->slice < second->slice);
-}
-
 static void put_first(struct times_writer *writer, uint32_t slice)
 {
 	const int64_t difference = (int64_t)slice - writer->first;
@@ -59,13 +97,25 @@ static void put_first(struct times_writer *writer, uint32_t slice)
 	writer->first = slice;
 }
 
+/* Most times are of one count: the column begins with the first one that is not. */
+static void put_count(struct times_writer *writer, uint64_t count)
+{
+	if (!writer->has_counts && count > 1) {
+		writer->has_counts = true;
+		for (size_t i = 0; i < writer->times; i++)
+			column_put(&writer->columns, COLUMN_COUNT, 0);
+	}
+	if (writer->has_counts)
+		column_put(&writer->columns, COLUMN_COUNT, count - 1);
+	writer->times++;
+}
+
 void times_writer_add(
 	struct times_writer *writer, const struct window_row *row, struct row_times *times)
 {
 	uint64_t untimed = row->count;
 
-	if (times->count > 1)
-		qsort(times->items, times->count, sizeof(*times->items), compare_times);
+	join(times);
 	for (size_t i = 0; i < times->count; i++) {
 		const struct row_time *time = &times->items[i];
 
@@ -76,9 +126,7 @@ void times_writer_add(
 		else
 			column_put(&writer->columns, COLUMN_NEXT,
 				time->slice - times->items[i - 1].slice);
-		column_put(&writer->columns, COLUMN_COUNT, time->count - 1);
-		writer->has_counts |= time->count > 1;
-		writer->has_times = true;
+		put_count(writer, time->count);
 	}
 	column_put(&writer->columns, COLUMN_UNTIMED, untimed);
 }
@@ -86,13 +134,11 @@ void times_writer_add(
 int times_writer_finish(
 	struct times_writer *writer, int level, uint8_t **ret_blob, size_t *ret_size)
 {
-	if (!writer->has_times && writer->columns.error == 0) {
+	if (writer->times == 0 && writer->columns.error == 0) {
 		*ret_blob = NULL;
 		*ret_size = 0;
 		return 0;
 	}
-	if (!writer->has_counts)
-		writer->columns.columns[COLUMN_COUNT].size = 0;
 	column_put(&writer->columns, COLUMN_HEAD, writer->slice_ns);
 	column_put(&writer->columns, COLUMN_HEAD, writer->has_counts);
 	return column_writer_finish(&writer->columns, level, ret_blob, ret_size);
@@ -147,32 +193,39 @@ static uint64_t get_distance(struct times_reader *reader)
 	return distance < TIMES_SLICE_MAX ? distance : TIMES_SLICE_MAX;
 }
 
-int times_reader_next(
-	struct times_reader *reader, const struct window_row *row, struct row_times *times)
+int times_reader_add(struct times_reader *reader, const struct window_row *row, uint64_t later,
+	struct row_times *times)
 {
 	uint64_t left = row->count, untimed = column_get(&reader->columns, COLUMN_UNTIMED);
 	uint64_t slice = 0, count;
+	bool is_first = true;
 	int r = 0;
 
-	times->count = 0;
 	if (untimed > left)
 		return -EBADMSG;
-	for (left -= untimed; r == 0 && left > 0; left -= count) {
-		if (times->count == 0)
+	for (left -= untimed; r == 0 && left > 0; left -= count, is_first = false) {
+		if (is_first)
 			reader->first = (uint32_t)(slice = get_first(reader));
 		else
 			slice += get_distance(reader);
 		count = 1;
 		if (reader->has_counts)
 			count += column_get(&reader->columns, COLUMN_COUNT);
-		if (reader->columns.is_damaged || slice >= TIMES_SLICE_MAX || count == 0 ||
-			count > left)
+		if (reader->columns.is_damaged || slice >= TIMES_SLICE_MAX ||
+			later >= TIMES_SLICE_MAX - slice || count == 0 || count > left)
 			return -EBADMSG;
-		r = row_times_add(times, (uint32_t)slice, count);
+		r = row_times_add(times, (uint32_t)(slice + later), count);
 	}
 	if (r == -E2BIG || reader->columns.is_damaged)
 		return -EBADMSG;
 	return r;
+}
+
+int times_reader_next(
+	struct times_reader *reader, const struct window_row *row, struct row_times *times)
+{
+	times->count = 0;
+	return times_reader_add(reader, row, 0, times);
 }
 
 int times_reader_finish(const struct times_reader *reader)

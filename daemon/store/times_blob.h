@@ -34,6 +34,8 @@ struct row_time {
 enum {
 	TIMES_SLICE_MAX = 1 << 24, /* two days of slices of 10 ms */
 	TIMES_SLICE_NS_MAX = 1000000000,
+	/* Three quarters of it have room for sure: a minute has 6001 slices of 10 ms. */
+	ROW_TIMES_MAX = 1 << 13,
 };
 
 /* The times of one row. The owner frees `items`, and may pass it for the next row. */
@@ -42,19 +44,22 @@ struct row_times {
 	size_t count, capacity;
 };
 
-/* Returns 0, -ENOMEM or -E2BIG. */
+/* Adds counts to their slice: no more memory is taken than slices need. Returns 0, -ENOMEM or
+ * -E2BIG. */
 int row_times_add(struct row_times *times, uint32_t slice, uint64_t count);
 
 struct times_writer {
 	struct column_writer columns;
 	uint64_t slice_ns;
 	uint32_t first; /* slice of the last row that has times */
-	bool has_times, has_counts;
+	size_t times;
+	bool has_counts;
 };
 
 void times_writer_init(struct times_writer *writer, uint64_t slice_ns);
 void times_writer_done(struct times_writer *writer);
-/* Adds the next row of the window; sorts its times. They have no more than its count in total. */
+/* Adds the next row of the window; sorts and joins its times. They have no more than its count in
+ * total. */
 void times_writer_add(
 	struct times_writer *writer, const struct window_row *row, struct row_times *times);
 /* Returns as column_writer_finish(). Without a single time there is no blob: NULL. */
@@ -71,8 +76,13 @@ struct times_reader {
 /* Returns as column_reader_init(). */
 int times_reader_init(struct times_reader *reader, const void *blob, size_t size);
 void times_reader_done(struct times_reader *reader);
-/* Reads the times of the window's next row. Returns 0, -ENOMEM or -EBADMSG. */
+/*
+ * Reads the times of the window's next row, or adds them, so many slices later. Returns 0, -ENOMEM
+ * or -EBADMSG.
+ */
 int times_reader_next(
 	struct times_reader *reader, const struct window_row *row, struct row_times *times);
+int times_reader_add(struct times_reader *reader, const struct window_row *row, uint64_t later,
+	struct row_times *times);
 /* After the window's last row: 0, or -EBADMSG if anything is left. */
 int times_reader_finish(const struct times_reader *reader);

@@ -150,6 +150,67 @@ static void samples_of_one_stack_and_thread_add_up(void **state)
 	profile_free(profile);
 }
 
+static void add_timed(struct profile *profile, uint32_t tid, uint64_t slice)
+{
+	const struct profile_thread thread = { .tgid = 1, .tid = tid };
+	struct profile_sample sample = {
+		.count = 1,
+		.first_ns = 1000 * PROFILE_SLICE_NS + slice * PROFILE_SLICE_NS,
+		.last_ns = 1000 * PROFILE_SLICE_NS + slice * PROFILE_SLICE_NS,
+	};
+
+	assert_int_equal(profile_add_thread(profile, &thread, &sample.thread), 0);
+	assert_int_equal(profile_add_sample(profile, &sample), 0);
+}
+
+static void counts_of_one_slice_are_one_time(void **state)
+{
+	struct profile *profile;
+
+	assert_int_equal(profile_new(PLENTY, &profile), 0);
+	profile_keep_times(profile, 1000 * PROFILE_SLICE_NS);
+	for (uint32_t i = 0; i < 70000; i++) {
+		add_timed(profile, 1, 7);
+		add_timed(profile, 2, 7);
+	}
+	/* A count has 16 bits. */
+	assert_int_equal(profile->times.count, 4);
+	assert_int_equal(profile->times.items[0].slice, 7);
+	assert_int_equal(profile->times.items[0].count, UINT16_MAX);
+	add_timed(profile, 1, 8);
+	assert_int_equal(profile->times.count, 5);
+	profile_free(profile);
+}
+
+/* Times have an eighth of the budget, and of that of a pool. They leave room for stacks. */
+static void times_have_a_share(void **state)
+{
+	enum { BUDGET = 1 << 20 };
+	struct profile_pool pool = { .limit_bytes = BUDGET };
+	struct profile *profiles[2];
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(profile_new(BUDGET, &profiles[i]), 0);
+		profile_keep_times(profiles[i], 1000 * PROFILE_SLICE_NS);
+		pool.members[pool.count++] = profiles[i];
+	}
+	for (uint64_t slice = 0; slice < 60000; slice++)
+		add_timed(profiles[0], 1, slice);
+	assert_in_range(profiles[0]->times.count, BUDGET / 16 / 8, BUDGET / 8 / 8);
+	assert_in_range(profiles[0]->times.capacity, 0, BUDGET / 8 / 8);
+	for (size_t i = 0; i < 2; i++)
+		profiles[i]->pool = &pool;
+	for (uint64_t slice = 0; slice < 60000; slice++)
+		add_timed(profiles[1], 1, slice);
+	for (size_t i = 0; i < 2; i++) {
+		bytes += profiles[i]->times.capacity * sizeof(struct profile_time);
+		assert_int_equal(profiles[i]->samples.items[0].count, 60000);
+		profile_free(profiles[i]);
+	}
+	assert_in_range(bytes, 0, BUDGET / 8);
+}
+
 static void synthetic_frames_are_known_by_their_text(void **state)
 {
 	struct profile *profile;
@@ -315,6 +376,8 @@ int main(void)
 		cmocka_unit_test(the_same_address_in_two_binaries_is_two_locations),
 		cmocka_unit_test(another_function_at_the_same_address_is_another_location),
 		cmocka_unit_test(samples_of_one_stack_and_thread_add_up),
+		cmocka_unit_test(counts_of_one_slice_are_one_time),
+		cmocka_unit_test(times_have_a_share),
 		cmocka_unit_test(synthetic_frames_are_known_by_their_text),
 		cmocka_unit_test(the_budget_holds),
 		cmocka_unit_test(elements_fit_as_far_as_it_is_said),

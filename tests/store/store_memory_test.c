@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The writer's memory at its worst: every table at its bound, windows of the largest, folds (I4).
  */
+#include "base/array.h"
 #include "store/store.h"
 #include "tests/store/store_fixture.h"
 
@@ -94,6 +95,25 @@ static struct profile *make_window(uint64_t start_ns, uint32_t samples, uint64_t
 	return profile;
 }
 
+/* All of one thread and one stack. */
+static struct profile *make_spin_window(uint64_t start_ns, uint32_t samples, uint64_t *random)
+{
+	const struct fixture_sample thread = { .pid = 1, .comm = "spin" };
+	struct profile *profile = fixture_profile(start_ns, NULL, 0);
+	struct profile_sample sample = { .count = 1 };
+	uint32_t location;
+
+	profile_keep_times(profile, DAY_NS);
+	assert_int_equal(fixture_thread(profile, &thread, &sample.thread), 0);
+	assert_int_equal(profile_add_location(profile, 1, 1, &location), 0);
+	assert_int_equal(profile_add_node(profile, PROFILE_ROOT, location, &sample.node), 0);
+	for (uint32_t i = 0; i < samples; i++) {
+		sample.first_ns = sample.last_ns = DAY_NS + draw(random) % SECONDS(10);
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	return profile;
+}
+
 /*
  * Nearly as many rows as one may have, of little that is new. Unpacked, two of them just fit into
  * what a merge may take; they have no row in common.
@@ -152,9 +172,20 @@ static size_t maintain(struct store *store, uint64_t now_ns)
 	return worst;
 }
 
+static const struct filling {
+	struct profile *(*make)(uint64_t start_ns, uint32_t samples, uint64_t *random);
+	uint32_t samples, windows;
+} fillings[] = {
+	{ make_window, 500, 240 },
+	{ make_window, 3000, 40 },
+	{ make_window, 40000, 3 },
+	{ make_spin_window, 70000, 16 },
+};
+
 /* Windows of so many samples, in a time in which what is old is made coarser all along. */
-static void fill(uint32_t samples, uint64_t *random)
+static void fill(const struct filling *filling, uint64_t *random)
 {
+	const uint32_t samples = filling->samples;
 	size_t largest = 0, maintained = 0, worst;
 	struct store *store;
 	char folder[64];
@@ -164,10 +195,10 @@ static void fill(uint32_t samples, uint64_t *random)
 	heap.counts = true;
 	store = fixture_open(folder);
 	heap.counts = false;
-	for (uint32_t n = 0; n < 120000 / samples; n++) {
+	for (uint32_t n = 0; n < filling->windows; n++) {
 		uint64_t start_ns = FIXTURE_DAY_NS + SECONDS(10) * n;
 
-		append(store, make_window(start_ns, samples, random), &largest);
+		append(store, filling->make(start_ns, samples, random), &largest);
 		for (uint32_t i = 0; i < 4 && n % 4 == 0; i++)
 			append(store, make_dense_window(start_ns, i), &largest);
 		/* Later by what makes minutes of windows, and also by what makes tens of these. */
@@ -195,12 +226,11 @@ static void fill(uint32_t samples, uint64_t *random)
 static void the_writer_keeps_to_its_memory(void **state)
 {
 #ifdef HAS_HOOKS
-	static const uint32_t sizes[] = { 500, 3000, 40000 };
 	uint64_t random = 1;
 
 	assert_int_not_equal(__sanitizer_install_malloc_and_free_hooks(see_malloc, see_free), 0);
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-		fill(sizes[i], &random);
+	for (size_t i = 0; i < ARRAY_SIZE(fillings); i++)
+		fill(&fillings[i], &random);
 #else
 	print_message("memory is counted by the address sanitizer only\n");
 	skip();

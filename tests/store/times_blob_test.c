@@ -20,14 +20,14 @@ static const struct known_row {
 	size_t count;
 } some[] = {
 	{ { .thread = 1, .node = 5, .count = 3 }, { { 1, 0 }, { 1, 1 }, { 1, 999 } }, 3 },
-	{ { .thread = 1, .node = 6, .count = 300 }, { { 1, 998 }, { 1, 998 } }, 2 },
+	{ { .thread = 1, .node = 6, .count = 300 }, { { 2, 998 } }, 1 },
 	{ { .thread = 2, .node = 1, .count = 7 }, { { 0 } }, 0 },
 	{ { .thread = 2, .node = 2, .count = 1 }, { { 1, TIMES_SLICE_MAX - 1 } }, 1 },
 	{ { .thread = 9, .node = 2, .count = 2 }, { { 1, 0 }, { 1, TIMES_SLICE_MAX - 1 } }, 2 },
 };
 /* Waits: a time of several counts. */
 static const struct known_row waits[] = {
-	{ { .thread = 1, .node = 5, .count = 60 }, { { 50, 17 }, { 3, 17 }, { 1, 18 } }, 3 },
+	{ { .thread = 1, .node = 5, .count = 60 }, { { 53, 17 }, { 1, 18 } }, 2 },
 	{ { .thread = 4, .node = 1, .count = 65535 }, { { 65535, 3 } }, 1 },
 };
 
@@ -97,6 +97,33 @@ static void times_come_back(void **state)
 	assert_int_equal(write_rows(waits, ARRAY_SIZE(waits), &blob, &size), 0);
 	assert_int_equal(read_rows(blob, size, waits, ARRAY_SIZE(waits), true), 0);
 	free(blob);
+}
+
+/* However many counts they have, they take no more room than slices need. */
+static void equal_slices_are_one(void **state)
+{
+	const struct window_row row = { .thread = 1, .node = 1, .count = 1 << 20 };
+	struct row_times times = { 0 };
+	struct times_writer writer;
+	uint32_t slice = 0;
+
+	times_writer_init(&writer, 10000000);
+	for (uint32_t i = 0; i < 200000; i++)
+		assert_int_equal(row_times_add(&times, i * 7919 % 6001, 1), 0);
+	assert_true(times.capacity <= ROW_TIMES_MAX);
+	times_writer_add(&writer, &row, &times);
+	assert_int_equal(times.count, 6001);
+	for (size_t i = 0; i < times.count; i++, slice++) {
+		assert_int_equal(times.items[i].slice, slice);
+		assert_in_range(times.items[i].count, 33, 34);
+	}
+	times_writer_done(&writer);
+	/* There is a bound. */
+	while (row_times_add(&times, slice, 1) == 0)
+		slice++;
+	assert_int_equal(row_times_add(&times, slice, 1), -E2BIG);
+	assert_int_equal(times.capacity, ROW_TIMES_MAX);
+	free(times.items);
 }
 
 static void without_a_time_there_is_no_blob(void **state)
@@ -210,6 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(times_come_back),
+		cmocka_unit_test(equal_slices_are_one),
 		cmocka_unit_test(without_a_time_there_is_no_blob),
 		cmocka_unit_test(every_cut_and_every_flip_is_survived),
 		cmocka_unit_test(columns_must_agree),
