@@ -328,8 +328,9 @@ static int add_excess(struct aggregator *aggregator, const struct raw_sample *sa
 	profile->is_frozen = false;
 	if (r == -E2BIG)
 		r = add_nameless_stack(aggregator, &added->node);
+	/* A time would be something new. */
 	if (r == 0)
-		r = profile_add_sample(profile, added);
+		r = profile_add_untimed(profile, added);
 	if (r == 0)
 		user_excess_add(aggregator->excess, aggregator->user, USER_WINDOW, sample->count);
 	return r;

@@ -469,7 +469,8 @@ static void note_times(struct profile *profile, uint32_t id, const struct profil
 	note_time(profile, id, sample->last_ns, 1);
 }
 
-int profile_add_sample(struct profile *profile, const struct profile_sample *sample)
+static int add_sample(
+	struct profile *profile, const struct profile_sample *sample, bool notes_times)
 {
 	uint64_t hash = hash_pair(sample->node, sample->thread);
 	struct profile_sample *known;
@@ -485,10 +486,12 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 		id = (uint32_t)profile->samples.count++;
 		profile->samples.items[id] = *sample;
 		hash_index_insert(&profile->sample_index, hash, id);
-		note_times(profile, id, sample);
+		if (notes_times)
+			note_times(profile, id, sample);
 		return 0;
 	}
-	note_times(profile, id, sample);
+	if (notes_times)
+		note_times(profile, id, sample);
 	known = &profile->samples.items[id];
 	known->count += sample->count;
 	if (sample->first_ns < known->first_ns)
@@ -496,6 +499,16 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 	if (sample->last_ns > known->last_ns)
 		known->last_ns = sample->last_ns;
 	return 0;
+}
+
+int profile_add_sample(struct profile *profile, const struct profile_sample *sample)
+{
+	return add_sample(profile, sample, true);
+}
+
+int profile_add_untimed(struct profile *profile, const struct profile_sample *sample)
+{
+	return add_sample(profile, sample, false);
 }
 
 void profile_divide(struct profile *profile)

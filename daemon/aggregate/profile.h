@@ -208,6 +208,8 @@ void profile_keep_times(struct profile *profile, uint64_t monotonic_ns);
  * are equal. Times that have no room are left out.
  */
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample);
+/* The same without noting a time. */
+int profile_add_untimed(struct profile *profile, const struct profile_sample *sample);
 
 /*
  * Converts samples and accounts that are amounts, counts times the period of each, to samples of

@@ -451,6 +451,35 @@ static void a_user_over_quota_keeps_known_names(void **state)
 	close_fixture(&fixture);
 }
 
+/* Each sample with a time of its own: the times, too, are of the user's share. */
+static void a_user_over_quota_notes_no_times(void **state)
+{
+	const struct flood names = { .has_names = true };
+	const struct aggregator_labels labels = { .exe = "/usr/bin/node", .cgroup = "/user.slice" };
+	struct raw_sample sample = sample_of(7, "flood");
+	struct fixture fixture;
+	size_t times;
+
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	profile_keep_times(fixture.profile, 1);
+	sample.user = 1000;
+	(void)flood(&fixture, 1, &names);
+	times = fixture.profile->times.count;
+	for (uint64_t i = 0; i < 5000; i++) {
+		const struct resolved_frame frame = {
+			.jit = RESOLVED_JIT, .binary = fixture.jit, .name = "new", .address = i
+		};
+
+		sample.first_ns = sample.last_ns = i * PROFILE_SLICE_NS;
+		assert_int_equal(
+			aggregator_add(fixture.aggregator, &sample, &labels, &frame, 1), 0);
+	}
+	assert_int_equal(fixture.profile->times.count, times);
+	expect_room_for_others(&fixture);
+	assert_true(fixture.profile->times.count > times);
+	close_fixture(&fixture);
+}
+
 /* A new thread of a user over quota loses its name, and not its stack. */
 static void a_known_stack_stays_with_a_nameless_thread(void **state)
 {
@@ -589,6 +618,7 @@ int main(void)
 		cmocka_unit_test(a_user_cannot_fill_the_profile),
 		cmocka_unit_test(a_part_of_a_quota_leaves_the_rest),
 		cmocka_unit_test(a_user_over_quota_keeps_known_names),
+		cmocka_unit_test(a_user_over_quota_notes_no_times),
 		cmocka_unit_test(a_known_stack_stays_with_a_nameless_thread),
 		cmocka_unit_test(threads_have_owners),
 		cmocka_unit_test(root_in_a_container_is_a_user_of_its_own),
