@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-// The time strip: how much of the event each moment had, and what was lost. A drag selects; the wheel, + and - zoom.
+// The time strip: how much of the event each moment had, what was lost, where the rate of sampling changed, and where the
+// machine started. A drag selects; the wheel, + and - zoom.
 
 const STRIP_HEIGHT = 110, STRIP_AXIS = 18, SECONDS_LEAST = 20, BUCKET_PX = 3;
 
@@ -61,6 +62,7 @@ class TimeStrip {
 		context.scale(ratio, ratio);
 		this.drawBars(context, style);
 		this.drawAxis(context, style, width);
+		this.drawChanges(context, style);
 		this.drawIncidents(context, style);
 		if (this.selection)
 			this.drawSelection(context, style);
@@ -104,6 +106,40 @@ class TimeStrip {
 			context.fillText(text, x + 3, STRIP_HEIGHT - 4);
 		}
 		context.stroke();
+	}
+
+	// Where a bucket was sampled at another rate than the one before: a triangle. Where the machine started: a dashed line.
+	drawChanges(context, style) {
+		const { start, period = [], boot = [] } = this.timeline.buckets, bottom = STRIP_HEIGHT - STRIP_AXIS;
+
+		context.fillStyle = context.strokeStyle = style.getPropertyValue('--accent');
+		context.setLineDash([3, 3]);
+		start.forEach((time, i) => {
+			const x = Math.round(this.x(time)) + 0.5;
+
+			context.beginPath();
+			if (i > 0 && period[i] !== period[i - 1]) {
+				context.moveTo(x - 4, bottom);
+				context.lineTo(x + 4, bottom);
+				context.lineTo(x, bottom - 7);
+				context.fill();
+			}
+			if (boot[i]) {
+				context.beginPath();
+				context.moveTo(x, 0);
+				context.lineTo(x, bottom);
+				context.stroke();
+			}
+		});
+		context.setLineDash([]);
+	}
+
+	// What a bucket was sampled at, and whether it follows a start.
+	rateOf(i) {
+		const { period = [], boot = [] } = this.timeline.buckets;
+		const rate = period[i] > 0 && this.timeline.unit === 'seconds' ? `, at ${Math.round(1e9 / period[i])} Hz` : '';
+
+		return `${rate}${boot[i] ? ', after a start of the machine' : ''}`;
 	}
 
 	// A line with a flag; its text comes when the mouse is near.
@@ -150,7 +186,7 @@ class TimeStrip {
 		const seconds = Math.max(end[i] - start[i], 1e-3);
 		const told = this.timeline.is_cpu ? `${(amount[i] / seconds).toFixed(2)} CPUs`
 			: `${(amount[i] / seconds).toFixed(2)} ${this.timeline.unit} a second`;
-		this.events.hovered(`${when}: ${told}${lost[i] > 0 ? `, ${(lost[i] / (amount[i] + lost[i]) * 100).toFixed(1)} % lost` : ''}`,
+		this.events.hovered(`${when}: ${told}${lost[i] > 0 ? `, ${(lost[i] / (amount[i] + lost[i]) * 100).toFixed(1)} % lost` : ''}${this.rateOf(i)}`,
 			event.clientX, event.clientY);
 	}
 

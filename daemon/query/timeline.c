@@ -14,8 +14,9 @@
 struct reading {
 	struct timeline *timeline;
 	struct event_choice choice;
-	uint64_t step_ns; /* of a bucket; windows that begin in one step share it */
-	uint64_t step;	  /* the last bucket's */
+	uint64_t step_ns;    /* of a bucket; windows that begin in one step share it */
+	uint64_t step;	     /* the last bucket's */
+	uint8_t boot_id[16]; /* the last window's */
 };
 
 static bool is_of_time(const struct event_source *source)
@@ -57,6 +58,11 @@ static int add_window(void *context, const struct store_window_line *line)
 	if (r < 0)
 		return r;
 	bucket = &timeline->buckets[timeline->count - 1];
+	/* The first window of all tells nothing about what was before it. */
+	if (bucket != timeline->buckets || bucket->end_ns > 0)
+		bucket->is_of_new_boot |=
+			memcmp(reading->boot_id, line->boot_id, sizeof(reading->boot_id)) != 0;
+	memcpy(reading->boot_id, line->boot_id, sizeof(reading->boot_id));
 	if (line->end_ns > bucket->end_ns)
 		bucket->end_ns = line->end_ns;
 	unit = is_of_time(event_source_of(line->event)) ? 1e-9 : 1;
@@ -65,6 +71,8 @@ static int add_window(void *context, const struct store_window_line *line)
 		bucket->amount = 0;
 	bucket->amount += (double)line->samples * (double)line->period_ns * unit;
 	bucket->lost += (double)accounts_lost(&line->accounts) * (double)line->period_ns * unit;
+	if (line->period_ns > bucket->period)
+		bucket->period = line->period_ns;
 	return 0;
 }
 
@@ -141,6 +149,20 @@ static double lost_of(const struct timeline_bucket *bucket)
 	return bucket->lost;
 }
 
+static void write_numbers(const struct timeline *timeline, struct json *json)
+{
+	json_key(json, "period");
+	json_begin_array(json);
+	for (size_t i = 0; i < timeline->count; i++)
+		json_u64(json, timeline->buckets[i].period);
+	json_end_array(json);
+	json_key(json, "boot");
+	json_begin_array(json);
+	for (size_t i = 0; i < timeline->count; i++)
+		json_u64(json, timeline->buckets[i].is_of_new_boot);
+	json_end_array(json);
+}
+
 static void write_buckets(const struct timeline *timeline, struct json *json)
 {
 	static const struct {
@@ -162,6 +184,7 @@ static void write_buckets(const struct timeline *timeline, struct json *json)
 			json_seconds(json, columns[i].value_of(&timeline->buckets[j]));
 		json_end_array(json);
 	}
+	write_numbers(timeline, json);
 	json_end_object(json);
 }
 

@@ -28,7 +28,8 @@ static void windows_become_buckets(void **state)
 	expect_json(fixture, "{\"version\":1,\"event\":\"cpu\",\"unit\":\"seconds\","
 			     "\"is_cpu\":true,");
 	/* 8 and 7 samples of 10 ms. */
-	expect_json(fixture, "\"amount\":[0.080,0.070],\"lost\":[0.020,0.010]");
+	expect_json(fixture, "\"amount\":[0.080,0.070],\"lost\":[0.020,0.010],"
+			     "\"period\":[10000000,10000000],\"boot\":[0,0]");
 	assert_int_equal(fixture->reply.period_ns, 0);
 }
 
@@ -42,12 +43,36 @@ static void short_windows_share_a_bucket(void **state)
 	expect_json(fixture, "\"amount\":[0.150,0.020]");
 }
 
+/* Its first window is of a boot of its own, and of another rate. */
+static void boots_and_rates_are_told(void **state)
+{
+	static const struct fixture_sample sample = { .pid = 30, .count = 2, .comm = "gamma" };
+	struct answer_fixture *fixture = *state;
+	struct store_window window = { .boot_id = "another boot too" };
+	struct store *store = fixture_open(fixture->history);
+	struct profile *profile = fixture_profile(ANSWER_FIXTURE_NEXT + SECONDS(30), &sample, 1);
+	const struct profile *profiles[] = { profile };
+	struct fault fault = { 0 };
+
+	profile->period_ns *= 2;
+	assert_int_equal(store_append_all(store, &window, profiles, 1, &fault), 0);
+	profile_free(profile);
+	store_close(store);
+	ASK(fixture, "from", "2026-09-05 00:00", "to", "now", "buckets", "4000");
+	expect_json(fixture, "\"period\":[10000000,20000000],\"boot\":[0,1]");
+	/* One bucket has the longest of both. */
+	ASK(fixture, "from", "2026-09-05 00:00", "to", "now", "buckets", "1");
+	expect_json(fixture, "\"period\":[20000000],\"boot\":[1]");
+}
+
 static void another_event_has_no_windows(void **state)
 {
 	struct answer_fixture *fixture = *state;
 
 	ASK(fixture, "to", "now", "event", "offcpu");
-	expect_json(fixture, "\"buckets\":{\"start\":[],\"end\":[],\"amount\":[],\"lost\":[]}");
+	expect_json(fixture,
+		"\"buckets\":{\"start\":[],\"end\":[],\"amount\":[],\"lost\":[],\"period\":[],"
+		"\"boot\":[]}");
 	ASK(fixture, "to", "2026-08-01");
 	expect_json(fixture, "\"amount\":[]");
 }
@@ -134,6 +159,8 @@ int main(void)
 			windows_become_buckets, set_up, answer_fixture_tear_down),
 		cmocka_unit_test_setup_teardown(
 			short_windows_share_a_bucket, set_up, answer_fixture_tear_down),
+		cmocka_unit_test_setup_teardown(
+			boots_and_rates_are_told, set_up, answer_fixture_tear_down),
 		cmocka_unit_test_setup_teardown(
 			another_event_has_no_windows, set_up, answer_fixture_tear_down),
 		cmocka_unit_test_setup_teardown(

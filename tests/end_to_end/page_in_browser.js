@@ -224,6 +224,21 @@ async function checkHeatOfPage() {
 	window.fetch = fetched;
 }
 
+function checkStrip() {
+	const told = [], strip = new TimeStrip({ selected() {}, moved() {}, hovered: (text) => told.push(text) });
+	const buckets = { start: [0, 10, 20], end: [10, 20, 30], amount: [1, 1, 1], lost: [0, 0, 1], period: [1e7, 2e7, 2e7], boot: [0, 0, 1] };
+
+	document.body.append(strip.element);
+	strip.show(0, 30, { is_cpu: true, unit: 'seconds', buckets, incidents: [] }, null);
+	const box = strip.canvas.getBoundingClientRect();
+	for (const part of [1, 3, 5])
+		strip.hover({ clientX: box.left + box.width * part / 6, clientY: box.top + 5 });
+	check(told[0].endsWith('CPUs, at 100 Hz'), 'the strip tells the rate', told[0]);
+	check(told[1].endsWith('CPUs, at 50 Hz'), 'and its change', told[1]);
+	check(told[2].endsWith('50.0 % lost, at 50 Hz, after a start of the machine'), 'and losses and starts', told[2]);
+	strip.element.remove();
+}
+
 async function test() {
 	document.body.append(results);
 	checkShown();
@@ -234,6 +249,7 @@ async function test() {
 	await checkSearch();
 	await checkTable();
 	checkDifference();
+	checkStrip();
 	await checkHeat();
 	await checkHeatOfPage();
 	results.textContent += 'done\n';
