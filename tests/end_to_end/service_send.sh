@@ -113,7 +113,8 @@ is_almost_empty() { [ "$(count_files)" -le 1 ]; }
 asked() { grep -q "\"mode\": \"$2\"" "$1/log"; }
 
 explain() {
-	note "$("$pilotlight" status | sed -n '/^Sinks/,/^[A-Z]/p')" "$(tail -n 3 "$tmp/service.log")" "$(tail -n 1 "$plain/log" | cut -c 1-300)"
+	note "$("$pilotlight" status | sed -n '/^Sinks/,/^[A-Z]/p')" "$(tail -n 3 "$tmp/service.log")" \
+		"$(tail -n 1 "$plain/log" | cut -c 1-300)"
 	return 1
 }
 
@@ -173,7 +174,9 @@ stranger_is_refused() {
 }
 
 resources_are_right() {
-	python3 - "$plain/log" "$(systemd-id128 machine-id --app-specific=5d0bd7f2a4f84d3c8f6a1be2c7a94e10 2>/dev/null)" <<'END'
+	local application=5d0bd7f2a4f84d3c8f6a1be2c7a94e10
+
+	python3 - "$plain/log" "$(systemd-id128 machine-id --app-specific=$application 2>/dev/null)" <<'END'
 import json, socket, sys
 
 host = sys.argv[2]
@@ -216,7 +219,10 @@ remove_small_disk() {
 }
 
 small_disk_is_full() {
-	full() { "$pilotlight" status | tr -s ' \n' ' ' | grep -q 'sink small fails: cannot write to its folder: No space left'; }
+	full() {
+		"$pilotlight" status | tr -s ' \n' ' ' |
+			grep -q 'sink small fails: cannot write to its folder: No space left'
+	}
 	wait_for 120 full || explain
 }
 

@@ -211,6 +211,9 @@ static void check_rules(const struct read *read)
 }
 
 /* Frees the profile. */
+/* Without a value it is none. */
+#define ATTRIBUTES "host.id=0123,nothing,zone=a=b"
+
 static void write_and_read(
 	struct profile *profile, enum pprof_labels labels, const char *host, struct read *ret_read)
 {
@@ -221,7 +224,7 @@ static void write_and_read(
 
 	*ret_read = (struct read){ 0 };
 	output_init(&output, output_to_memory, &memory);
-	assert_int_equal(otlp_write(profile, labels, host, NULL, &output), 0);
+	assert_int_equal(otlp_write(profile, labels, host, ATTRIBUTES, &output), 0);
 	assert_int_equal(output_finish(&output), 0);
 	profile_free(profile);
 	gunzip(memory.bytes, memory.size, &ret_read->bytes, &size);
@@ -329,6 +332,19 @@ static struct profile *busy_profile(void)
 	add_sample(profile, PROFILE_ROOT, &(struct profile_thread){ .tid = 1 }, 256);
 	profile->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] = 1000;
 	return profile;
+}
+
+static void all_resources_have_the_attributes(void **state)
+{
+	struct read read;
+
+	write_and_read(busy_profile(), PPROF_LABELS_SERVICE, "host", &read);
+	for (size_t i = 0; i < read.resources.count; i++) {
+		assert_string_equal(resource_attribute(&read, i, "host.id"), "0123");
+		assert_string_equal(resource_attribute(&read, i, "zone"), "a=b");
+		assert_null(resource_attribute(&read, i, "nothing"));
+	}
+	free(read.bytes);
 }
 
 static void each_service_is_a_resource(void **state)
@@ -557,6 +573,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_service_is_a_resource),
+		cmocka_unit_test(all_resources_have_the_attributes),
 		cmocka_unit_test(threads_are_attributes_of_samples),
 		cmocka_unit_test(code_keeps_its_place),
 		cmocka_unit_test(the_source_decides_the_types),
