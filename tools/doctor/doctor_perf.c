@@ -103,7 +103,7 @@ static void check_counted(struct doctor_finding *finding, const char *name)
 	else if (*missing)
 		doctor_found(finding, DOCTOR_MISSING, "%s: %s", name, missing);
 	else
-		doctor_found(finding, DOCTOR_OK, "can be counted, such as %s", name);
+		doctor_found(finding, DOCTOR_OK, "%s can be counted", name);
 }
 
 static void check_faults(struct doctor_finding *finding)
