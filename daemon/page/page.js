@@ -484,9 +484,10 @@ function viewBar() {
 		choice('color', [['kind', 'colour by kind'], ['binary', 'colour by binary']]), theme);
 }
 
-// Hidden until the service asks for it. No form, since the policy of the page lets none be sent.
+// Hidden until the service asks for it. No form, since the policy of the page lets none be sent, and so no field for
+// passwords, which browsers want in one.
 function tokenBar() {
-	const field = make('input', { type: 'password', autocomplete: 'off', className: 'grow', placeholder: 'Token',
+	const field = make('input', { type: 'text', autocomplete: 'off', spellcheck: false, className: 'grow', placeholder: 'Token',
 		onkeydown: (event) => { if (event.key === 'Enter') give(); } });
 	const give = () => {
 		if (!field.value.trim())
