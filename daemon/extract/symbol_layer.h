@@ -2,8 +2,8 @@
 /*
  * Lays the linker's symbols over functions to make the section BOUNDARIES. A symbol with a size
  * names the outermost frame of the functions in it; any symbol names code that is in no function.
- * A function without a symbol is named by its place, if no other name has its first byte. All memory
- * is scratch.
+ * A function without a symbol is named by its place, if no other name has its first byte. All
+ * memory is scratch.
  */
 #pragma once
 

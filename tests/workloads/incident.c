@@ -45,7 +45,8 @@ static NOINLINE uint64_t incident_squeeze(int fd, uint64_t seed)
 	off_t at = 0;
 	ssize_t size;
 
-	while ((size = pread(fd, part, sizeof(part), at)) > 0 && now_seconds(CLOCK_MONOTONIC) < end) {
+	while ((size = pread(fd, part, sizeof(part), at)) > 0 &&
+		now_seconds(CLOCK_MONOTONIC) < end) {
 		at += size;
 		seed += (unsigned char)part[0];
 	}
