@@ -71,7 +71,8 @@ lacks_zydis() {
 
 	library=$(ldconfig -p | awk '/libZydis\.so\.4/ { print $NF; exit }')
 	[ "$library" ] && doctor 0 unshare --mount sh -c 'mount --bind /dev/null "$(readlink -f "$1")" && exec "$2" doctor' \
-		sh "$library" "$pilotlight" && [ "$(state 'inferred unwind rules')" = missing ] && remedies_are_there
+		sh "$library" "$pilotlight" && [ "$(state 'inferred unwind rules')" = missing ] &&
+		[ "$(state 'functions of Python')" = missing ] && remedies_are_there
 }
 
 with_all_privileges() {

@@ -273,6 +273,21 @@ static void check_decoder(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_MISSING, "%.200s", fault.text);
 }
 
+/* Where threads have their states is read from the instructions of exported functions. */
+static void check_python(struct doctor_finding *finding)
+{
+	struct fault fault = { 0 };
+
+	check_walk(finding);
+	if (finding->state != DOCTOR_OK)
+		return;
+	if (code_instruction_load(&fault) == 0)
+		doctor_found(finding, DOCTOR_OK,
+			"of CPython 3.10 to 3.15; `pilotlight runtimes` lists what runs");
+	else
+		doctor_found(finding, DOCTOR_MISSING, "%.200s", fault.text);
+}
+
 static const struct doctor_check checks[] = {
 	{ "unwind tables", check_walk, 0, false,
 		"complete stacks in code without frame pointers; all stacks are walked by frame "
@@ -285,6 +300,9 @@ static const struct doctor_check checks[] = {
 		"the callers of code that has no unwind information and keeps no frame pointers, "
 		"such as musl's libc and hand-written assembler",
 		"apt-get install libzydis4.0, or the package that has this version of libZydis" },
+	{ "functions of Python", check_python, 0, false,
+		"the functions of Python programs; the interpreter's own are shown",
+		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64, and libZydis" },
 };
 
 const struct doctor_group doctor_unwind = { "Stacks", checks, ARRAY_SIZE(checks) };
