@@ -89,7 +89,7 @@ static void calendar_times_are_in_the_zone_of_the_user(void **state)
 		{ "UTC", "--to 2025-11-19T22:15 --last 1h",
 			"last=1h\nto=@1763590500.000000000\nformat=txt\n" },
 		{ "UTC", "--from 2025-11-19T22:10:00.25",
-			"from=@1763590200.250000000\nformat=txt\n" },
+			"from=@1763590200.250000000\nwindows=exact\nformat=txt\n" },
 		{ "UTC", "--last 1h", "last=1h\nformat=txt\n" },
 	};
 
