@@ -197,6 +197,13 @@ bool selection_has_fraction(const char *from_or_to)
 	return minutes && strchr(minutes, '.');
 }
 
+static bool is_by_end(const struct selection *selection)
+{
+	const char *windows = value_of(selection, SELECTION_WINDOWS);
+
+	return windows && strcmp(windows, "ended") == 0;
+}
+
 /* Without a word on windows, a fraction of a second asks for exact times. */
 static bool is_exact(const struct selection *selection)
 {
@@ -265,8 +272,8 @@ static int describe(struct selection *selection)
 		return -ENOMEM;
 	write_times(selection, file);
 	for (enum selection_parameter i = SELECTION_EVENT; i < SELECTION_PARAMETERS; i++)
-		/* The times show that they are exact. */
-		if (selection->is_given[i] && (i != SELECTION_WINDOWS || !is_exact(selection)))
+		/* The times show that they are exact, and that they overlap is the default. */
+		if (selection->is_given[i] && (i != SELECTION_WINDOWS || is_by_end(selection)))
 			write_values(selection, i, file);
 	if (selection->owner != 0)
 		(void)fprintf(file, ", of user %" PRIu32 " alone", selection->owner - 1);
@@ -294,7 +301,6 @@ void selection_store(struct selection *selection, struct store_selection *ret_se
 	const bool *is_given = selection->is_given;
 	bool has_processes = is_given[SELECTION_PID] || is_given[SELECTION_TID];
 	bool has_threads = selection->owner != 0;
-	const char *windows = value_of(selection, SELECTION_WINDOWS);
 
 	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_PARAMETERS; i++) {
 		selection->has_matched[i] = false;
@@ -310,7 +316,7 @@ void selection_store(struct selection *selection, struct store_selection *ret_se
 		.wants_thread = has_threads ? selection_matches_thread : NULL,
 		.wants_binary = is_given[SELECTION_BUILD_ID] ? selection_matches_binary : NULL,
 		.event = value_of(selection, SELECTION_EVENT),
-		.by_end = windows && strcmp(windows, "ended") == 0,
+		.by_end = is_by_end(selection),
 		.is_exact = is_exact(selection),
 		.context = selection,
 	};

@@ -23,7 +23,7 @@
  *                    the first three; or the event of a window, such as cycles
  *   windows WHICH    overlapping the time, the default; or ended after "from" and until "to",
  *                    inclusive: then adjacent times have no window in common; or exact: what
- *                    is of the time, to 10 ms, where the history keeps times of samples. A
+ *                    is of the time, to a slice, where the history keeps times of samples. A
  *                    fraction of a second in a calendar time means exact, too
  *
  * TEXT, PATH, NAME, ID and UID may be globs of fnmatch(3). '*' matches slashes too, and a backslash

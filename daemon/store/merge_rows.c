@@ -7,11 +7,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* A minute keeps times less finely: that saves a seventh of their space. */
+#define MERGED_SLICE_NS (2 * PROFILE_SLICE_NS)
+
 struct source {
 	struct window_reader reader;
 	struct times_reader times_reader;
 	struct window_row row;
-	uint64_t later; /* the slices by which the window begins after the first one */
+	uint64_t later; /* the slices by which the window begins after slice 0 of the sum */
+	uint64_t per;	/* so many slices are one of the sum */
 	bool has_row, has_times;
 };
 
@@ -48,17 +52,13 @@ static bool is_before(const struct window_row *a, const struct window_row *b)
 	return a->thread != b->thread ? a->thread < b->thread : a->node < b->node;
 }
 
-static uint64_t slice_of(uint64_t time_ns)
-{
-	return time_ns / PROFILE_SLICE_NS;
-}
-
 /* A window may lack times, because it is of a time when they were not kept. */
 static int open_times(
 	struct merging *merging, const struct day_window *window, struct source *source)
 {
 	const struct merge_group *group = merging->group;
 	size_t size, plain_size;
+	uint64_t slice_ns;
 	const void *blob;
 	int r = day_database_get_times(group->database, window->id, &blob, &size, group->fault);
 
@@ -72,9 +72,12 @@ static int open_times(
 	if (r < 0)
 		return r;
 	merging->left -= plain_size;
-	source->later = slice_of(window->start_ns) - slice_of(group->merged.start_ns);
-	source->has_times = source->times_reader.slice_ns == PROFILE_SLICE_NS &&
-			    source->later < TIMES_SLICE_MAX;
+	slice_ns = source->times_reader.slice_ns;
+	source->per = MERGED_SLICE_NS / slice_ns;
+	source->later = window->start_ns / slice_ns -
+			group->merged.start_ns / MERGED_SLICE_NS * source->per;
+	source->has_times =
+		MERGED_SLICE_NS % slice_ns == 0 && window->start_ns >= group->merged.start_ns;
 	merging->has_times |= source->has_times;
 	return 0;
 }
@@ -113,7 +116,7 @@ static int sum_row(struct merging *merging, struct window_row *row)
 		if (__builtin_add_overflow(row->count, source->row.count, &row->count))
 			return -EBADMSG;
 		r = source->has_times ? times_reader_add(&source->times_reader, &source->row,
-						source->later, &merging->times)
+						source->later, source->per, &merging->times)
 				      : 0;
 		if (r == 0)
 			r = advance(source);
@@ -199,7 +202,7 @@ int merge_rows_make(struct merge_group *group, struct merge_product *product)
 	if (!merging.sources)
 		return -ENOMEM;
 	window_writer_init(&writer);
-	times_writer_init(&times_writer, PROFILE_SLICE_NS);
+	times_writer_init(&times_writer, MERGED_SLICE_NS);
 	r = write_rows(&merging, &writer, &times_writer, product);
 	group->merged.samples = writer.samples;
 	group->merged.body_bytes = product->body_size;

@@ -10,7 +10,7 @@
  * store_maintain() also makes folds: the sum of many windows, with threads merged. Folds are
  * optional; without one, the reader reads the windows.
  *
- * For some hours the store also keeps when each sample was taken, to PROFILE_SLICE_NS
+ * For some hours the store also keeps when each sample was taken, to a slice of 10 or 20 ms
  * (times_blob.h): a selection can then cut windows, and store_reader_times() tells the times. The
  * times of a day take an eighth of the byte limit at most; then the oldest are dropped. Samples
  * that are read have the times of the windows they were summed from. Process starts are kept to the

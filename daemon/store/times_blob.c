@@ -194,7 +194,7 @@ static uint64_t get_distance(struct times_reader *reader)
 }
 
 int times_reader_add(struct times_reader *reader, const struct window_row *row, uint64_t later,
-	struct row_times *times)
+	uint64_t per, struct row_times *times)
 {
 	uint64_t left = row->count, untimed = column_get(&reader->columns, COLUMN_UNTIMED);
 	uint64_t slice = 0, count;
@@ -214,7 +214,7 @@ int times_reader_add(struct times_reader *reader, const struct window_row *row, 
 		if (reader->columns.is_damaged || slice >= TIMES_SLICE_MAX ||
 			later >= TIMES_SLICE_MAX - slice || count == 0 || count > left)
 			return -EBADMSG;
-		r = row_times_add(times, (uint32_t)(slice + later), count);
+		r = row_times_add(times, (uint32_t)((slice + later) / per), count);
 	}
 	if (r == -E2BIG || reader->columns.is_damaged)
 		return -EBADMSG;
@@ -225,7 +225,7 @@ int times_reader_next(
 	struct times_reader *reader, const struct window_row *row, struct row_times *times)
 {
 	times->count = 0;
-	return times_reader_add(reader, row, 0, times);
+	return times_reader_add(reader, row, 0, 1, times);
 }
 
 int times_reader_finish(const struct times_reader *reader)

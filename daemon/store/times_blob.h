@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * When the samples of a window were taken, to a slice (PROFILE_SLICE_NS): a blob beside the
+ * When the samples of a window were taken, to a slice (PROFILE_SLICE_NS, twice that in minutes of
+ * merged windows): a blob beside the
  * window's body (window_blob.h), whose rows it follows in their order. It says nothing without
  * them. Times are dropped before the window is, and a damaged blob costs only the times.
  *
@@ -77,12 +78,12 @@ struct times_reader {
 int times_reader_init(struct times_reader *reader, const void *blob, size_t size);
 void times_reader_done(struct times_reader *reader);
 /*
- * Reads the times of the window's next row, or adds them, so many slices later. Returns 0, -ENOMEM
- * or -EBADMSG.
+ * Reads the times of the window's next row, or adds them, so many slices later, and in slices of
+ * which each is `per` of the reader's. Returns 0, -ENOMEM or -EBADMSG.
  */
 int times_reader_next(
 	struct times_reader *reader, const struct window_row *row, struct row_times *times);
 int times_reader_add(struct times_reader *reader, const struct window_row *row, uint64_t later,
-	struct row_times *times);
+	uint64_t per, struct row_times *times);
 /* After the window's last row: 0, or -EBADMSG if anything is left. */
 int times_reader_finish(const struct times_reader *reader);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
 #include "base/clock.h"
 #include "query/selection.h"
 #include "tests/harness/failing_allocation.h"
@@ -229,6 +230,34 @@ static void windows_may_be_chosen_by_their_end(void **state)
 	}
 }
 
+/* By a word, or by a fraction of a second in a time that a person wrote. */
+static void parts_of_a_second_are_exact(void **state)
+{
+	static const struct {
+		const char *pairs[7];
+		bool is_exact;
+	} cases[] = {
+		{ { "from", "11:12:07", "to", "11:12:08" }, false },
+		{ { "from", "11:12:07.250", "to", "11:12:08" }, true },
+		{ { "from", "11:12:07", "to", "11:12:07.5" }, true },
+		{ { "from", "11:12:07.250", "to", "11:12:08", "windows", "overlapping" }, false },
+		{ { "from", "11:12:07.250", "to", "11:12:08", "windows", "ended" }, false },
+		{ { "last", "1min", "windows", "exact" }, true },
+		{ { "from", "@1763600000.25" }, false },
+		{ { "from", "-1.5h" }, false },
+	};
+
+	assert_false(selection_has_fraction(NULL));
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct selection *selection = make_selection(cases[i].pairs);
+		struct store_selection asked;
+
+		selection_store(selection, &asked);
+		assert_int_equal(asked.is_exact, cases[i].is_exact);
+		selection_free(selection);
+	}
+}
+
 static void a_selection_is_described(void **state)
 {
 	static const struct {
@@ -241,6 +270,10 @@ static void a_selection_is_described(void **state)
 			"b.scope" },
 		{ { "to", "now", "comm", "12345678901234\xc3\xa9" },
 			"until 2026-11-20 12:00:00, comm 12345678901234\xef\xbf\xbd" },
+		{ { "from", "11:12:07.250", "to", "11:12:08", "windows", "exact" },
+			"2026-11-20 11:12:07.250 to 11:12:08.000" },
+		{ { "from", "11:12:07", "windows", "ended" },
+			"2026-11-20 11:12:07 to 12:00:00, windows ended" },
 		{ { "to", "now", "event", "cycles" }, "until 2026-11-20 12:00:00, event cycles" },
 		{ { "last", "1min", "comm", "a\nb\x1b" },
 			"2026-11-20 11:59:00 to 12:00:00, comm a\xef\xbf\xbd"
@@ -294,6 +327,7 @@ int main(void)
 		cmocka_unit_test(parameters_are_known),
 		cmocka_unit_test(threads_are_merged_unless_asked_for),
 		cmocka_unit_test(windows_may_be_chosen_by_their_end),
+		cmocka_unit_test(parts_of_a_second_are_exact),
 		cmocka_unit_test(a_selection_is_described),
 		cmocka_unit_test(every_allocation_may_fail),
 	};

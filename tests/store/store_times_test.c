@@ -274,9 +274,11 @@ static void merging_keeps_times_for_hours(void **state)
 	maintain(store, START + SECONDS(3 * 3600));
 	fixture_expect_windows(folder, 1, 0);
 	assert_int_equal(windows_with_times(folder), 1);
-	/* The 5 of the second window have no time. */
-	expect_total(folder, 250, 400, 4, 98 + 5);
-	expect_total(folder, 20000, 20010, 1, 98 + 5);
+	/* The 5 of the second window have no time. Slices are of 20 ms now. */
+	expect_total(folder, 240, 400, 4, 98 + 5);
+	expect_total(folder, 20000, 20020, 1, 98 + 5);
+	expect_slices(folder, 410, 420, 400, 420);
+	expect_total(folder, 420, 440, 0, 98 + 5);
 	maintain(store, START + SECONDS(86400 - 120));
 	assert_int_equal(windows_with_times(folder), 1);
 	maintain(store, START + SECONDS(86400 + 120));
