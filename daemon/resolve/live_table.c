@@ -19,7 +19,7 @@ enum {
 	STACKS_SHARE = 2,
 	STACKS_BYTES_MIN = 65536, /* do not rebuild a smaller set of stacks */
 	THINNED_MIN = 1024,	  /* the sum of what is left has an error of 4 % */
-	THINNINGS_MAX = 32,
+	THINNINGS_MAX = 32,	  /* chance has so many bits */
 	LITTLE_SHARE = 8,
 };
 
@@ -33,7 +33,7 @@ struct live_entry {
 	uint32_t user;
 	uint32_t stack;
 	uint32_t exe, cgroup; /* labels */
-	uint8_t thinnings;    /* it stands for 2^thinnings as many samples */
+	uint8_t thinnings;    /* it counts as 2^thinnings periods, or as `count` if that is more */
 	char comm[PILOTLIGHT_COMM_BYTES];
 };
 
@@ -208,10 +208,23 @@ static int add(struct live_table *table, struct live_entry *entry, const struct 
 	return 0;
 }
 
-/* Chance decides, for each entry and each number of thinnings the same at any time. */
+/*
+ * Does it stay after so many thinnings, by a chance of count / 2^thinnings? Chance decides once for
+ * each entry: what stays would have stayed after fewer.
+ */
 static bool outlives(const struct live_entry *entry, unsigned thinnings)
 {
-	return (hash_pair(entry->key.address, entry->time_ns) & ((1ULL << thinnings) - 1)) == 0;
+	const uint64_t chance = hash_pair(entry->key.address, entry->time_ns) >> 32;
+
+	return entry->count >> thinnings > 0 || chance < entry->count
+								 << (THINNINGS_MAX - thinnings);
+}
+
+static uint64_t periods_of(const struct live_entry *entry)
+{
+	const uint64_t least = 1ULL << entry->thinnings;
+
+	return entry->count > least ? entry->count : least;
 }
 
 int live_table_add(struct live_table *table, const struct raw_sample *sample,
@@ -222,7 +235,7 @@ int live_table_add(struct live_table *table, const struct raw_sample *sample,
 		.key = live_key_of(sample),
 		.process = sample->process,
 		.time_ns = sample->first_ns,
-		.count = sample->count << thinnings,
+		.count = sample->count,
 		.thinnings = thinnings,
 		.cgroup_id = sample->cgroup_id,
 		.share_user = sample->share_user,
@@ -350,8 +363,7 @@ int live_table_sweep(struct live_table *table, uint64_t now_ns, const struct liv
 
 /* --- thinning out --- */
 
-/* Does the entry stay if its user's entries are thinned out so often? Then it counts as much more.
- */
+/* Does the entry stay if its user's entries are thinned out so often? */
 static bool thin(struct live_table *table, struct live_entry *entry, size_t counter,
 	uint8_t thinnings, const struct live_objects *objects)
 {
@@ -363,27 +375,37 @@ static bool thin(struct live_table *table, struct live_entry *entry, size_t coun
 		table->counters.thinned++;
 		return false;
 	}
-	entry->count <<= thinnings - entry->thinnings;
 	entry->thinnings = thinnings;
 	return true;
+}
+
+static size_t thin_once(
+	struct live_table *table, size_t counter, const struct live_objects *objects)
+{
+	const uint8_t thinnings = ++table->thinnings[counter];
+	const size_t before = table->count;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < before; i++)
+		if (thin(table, &table->entries[i], counter, thinnings, objects))
+			table->entries[kept++] = table->entries[i];
+	table->count = kept;
+	return before - kept;
 }
 
 size_t live_table_thin(
 	struct live_table *table, uint64_t share_user, const struct live_objects *objects)
 {
-	const size_t counter = user_share_counter(share_user), before = table->count;
-	const uint8_t thinnings = table->thinnings[counter] + 1;
-	size_t kept = 0;
+	const size_t counter = user_share_counter(share_user);
+	size_t thinned = 0;
 
-	if (user_share_held(&table->share, share_user) < THINNED_MIN || thinnings > THINNINGS_MAX)
+	if (user_share_held(&table->share, share_user) < THINNED_MIN)
 		return 0;
-	table->thinnings[counter] = thinnings;
-	for (size_t i = 0; i < before; i++)
-		if (thin(table, &table->entries[i], counter, thinnings, objects))
-			table->entries[kept++] = table->entries[i];
-	table->count = kept;
-	index_again(table);
-	return before - kept;
+	while (thinned == 0 && table->thinnings[counter] < THINNINGS_MAX)
+		thinned = thin_once(table, counter, objects);
+	if (thinned > 0)
+		index_again(table);
+	return thinned;
 }
 
 /* --- reading --- */
@@ -404,7 +426,7 @@ static int visit(const struct live_table *table, const struct live_entry *entry,
 		.share_user = entry->share_user,
 		.comm = entry->comm,
 		.source = (enum pilotlight_source)entry->key.source,
-		.count = entry->count,
+		.count = periods_of(entry),
 		.address = entry->key.address,
 		.first_ns = entry->time_ns,
 		.last_ns = entry->time_ns,

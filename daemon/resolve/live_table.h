@@ -13,8 +13,9 @@
  *
  * Bounds (I4): entries, and bytes of stacks and labels. Users share the entries
  * (base/user_share.h). What exceeds them is refused. Before that, a user's entries can be thinned
- * out: by chance half of them go, and the others count twice, as do those that come later. So sums
- * stay right in expectation. When the user holds little, entries that come count less again. One
+ * out. After n times an entry of fewer than 2^n periods stays by chance, in proportion to its
+ * periods, and then counts as 2^n of them; so do those that come later. Sums stay right in
+ * expectation, and large allocations stay. When the user holds little, n gets smaller again. One
  * owner, one thread.
  */
 #pragma once
@@ -90,8 +91,8 @@ struct live_objects {
 int live_table_sweep(struct live_table *table, uint64_t now_ns, const struct live_objects *objects);
 
 /*
- * Thins out what the user holds, by half. Call it when there is no room after a sweep. Returns how
- * many entries went; 0: there are too few for sums that mean something.
+ * Thins out what the user holds, once more or until some go. Call it when a sweep made no room.
+ * Returns how many entries went; 0: there are too few for sums that mean something.
  */
 size_t live_table_thin(
 	struct live_table *table, uint64_t share_user, const struct live_objects *objects);
