@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/block_programs.h"
 
-#include "base/array.h"
-#include "base/clock.h"
 #include "capture/amount_programs.h"
 #include "capture/capture.h"
 #include "capture/kernel_btf.h"
@@ -12,22 +10,20 @@
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
-enum { PROGRAMS = 4 };
-
-static void list_programs(struct sampler *sampler, struct listed_program ret_programs[PROGRAMS])
+static struct program_list list_of(struct sampler *sampler)
 {
-	const struct listed_program programs[PROGRAMS] = {
-		{ sampler->progs.start_io, &sampler->links.start_io },
-		{ sampler->progs.end_io, &sampler->links.end_io },
-		{ sampler->progs.issue_io, &sampler->links.issue_io },
-		{ sampler->progs.complete_io, &sampler->links.complete_io },
+	return (struct program_list){
+		.samples = "block I/O",
+		.programs = {
+			{ sampler->progs.start_io, &sampler->links.start_io },
+			{ sampler->progs.end_io, &sampler->links.end_io },
+			{ sampler->progs.issue_io, &sampler->links.issue_io },
+			{ sampler->progs.complete_io, &sampler->links.complete_io },
+		},
+		.since_ns = &sampler->bss->block_since_ns,
 	};
-
-	memcpy(ret_programs, programs, sizeof(programs));
 }
 
 static bool has_time(const struct capture_settings *settings)
@@ -66,57 +62,40 @@ static void set_autoload(struct sampler *sampler, bool has_any, bool has_ends, b
 }
 
 int block_programs_prepare(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
+	struct sampler *sampler, const struct capture_settings *settings, struct fault *fault)
 {
+	const struct program_list list = list_of(sampler);
 	struct block_support support;
 
 	if (!is_wanted(settings)) {
-		set_autoload(programs, false, false, false);
+		set_autoload(sampler, false, false, false);
 		return 0;
 	}
 	block_support_read(&support);
 	if (*support.missing)
-		return fault_set(fault, -EOPNOTSUPP,
-			"cannot sample block I/O: this kernel lacks %s; use another kernel, or "
-			"sample without it",
-			support.missing);
-	set_autoload(programs, true, has_time(settings), support.has_start);
+		return program_list_refuse(&list, support.missing, fault);
+	set_autoload(sampler, true, has_time(settings), support.has_start);
 	return 0;
 }
 
 int block_programs_start(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
+	struct sampler *sampler, const struct capture_settings *settings, struct fault *fault)
 {
-	struct listed_program all[PROGRAMS];
-	int r;
+	const struct program_list list = list_of(sampler);
 
-	if (!is_wanted(settings))
-		return 0;
-	list_programs(programs, all);
-	if (!programs->links.start_io && !programs->links.issue_io)
-		programs->bss->block_since_ns = clock_monotonic_ns();
-	r = program_list_attach(all, ARRAY_SIZE(all));
-	if (r == 0)
-		return 0;
-	program_list_detach(all, ARRAY_SIZE(all));
-	return fault_set(fault, r,
-		"cannot sample block I/O (%s): run as root, or with CAP_PERFMON; `pilotlight "
-		"doctor` shows what the kernel lacks",
-		strerror(-r));
+	return is_wanted(settings) ? program_list_start(&list, fault) : 0;
 }
 
-void block_programs_stop(struct sampler *programs)
+void block_programs_stop(struct sampler *sampler)
 {
-	struct listed_program all[PROGRAMS];
+	const struct program_list list = list_of(sampler);
 
-	list_programs(programs, all);
-	program_list_detach(all, ARRAY_SIZE(all));
+	program_list_stop(&list);
 }
 
-void block_programs_add_cost(struct sampler *programs, uint64_t *ns)
+void block_programs_add_cost(struct sampler *sampler, uint64_t *ns)
 {
-	struct listed_program all[PROGRAMS];
+	const struct program_list list = list_of(sampler);
 
-	list_programs(programs, all);
-	program_list_add_cost(all, ARRAY_SIZE(all), ns);
+	program_list_add_cost(&list, ns);
 }

@@ -22,12 +22,12 @@ void block_support_read(struct block_support *ret_support);
  * nothing of them is loaded. Returns 0 or -errno; `fault` then says what the kernel lacks.
  */
 int block_programs_prepare(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
+	struct sampler *sampler, const struct capture_settings *settings, struct fault *fault);
 
 /* Both do nothing if no source is wanted. Starting twice does nothing. */
 int block_programs_start(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
-void block_programs_stop(struct sampler *programs);
+	struct sampler *sampler, const struct capture_settings *settings, struct fault *fault);
+void block_programs_stop(struct sampler *sampler);
 
 /* Adds the run time that the kernel has counted. */
-void block_programs_add_cost(struct sampler *programs, uint64_t *ns);
+void block_programs_add_cost(struct sampler *sampler, uint64_t *ns);

@@ -331,7 +331,7 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 		if (r == 0)
 			r = block_programs_start(host->programs, &host->settings, fault);
 		if (r == 0)
-			r = heap_programs_start(host->programs);
+			r = heap_programs_start(host->programs, fault);
 		if (r < 0 && !host->is_started)
 			capture_host_stop(host);
 		host->is_started = host->is_started || r == 0;

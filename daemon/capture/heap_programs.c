@@ -26,8 +26,7 @@ enum {
 	PROBES_MAX = 1024,
 	PROBES_STEP = 64,
 	VICTIM_ARGUMENTS = 3, /* with the one that all tracepoints have */
-	TRACEPOINTS = 2,
-	CALLS_MAX = 8192, /* threads that allocate at the same time; older notes make room */
+	CALLS_MAX = 8192,     /* threads that allocate at the same time; older notes make room */
 };
 
 /* The program where a function begins; NULL: none. */
@@ -88,28 +87,29 @@ static bool has_victim_task(void)
 }
 
 /* What is attached to the kernel's tracepoints. */
-static void list(struct sampler *programs, struct listed_program ret_programs[TRACEPOINTS])
+static struct program_list list_of(struct sampler *sampler)
 {
-	ret_programs[0] =
-		(struct listed_program){ programs->progs.heap_exec, &programs->links.heap_exec };
-	ret_programs[1] = (struct listed_program){ programs->progs.heap_victim,
-		&programs->links.heap_victim };
+	return (struct program_list){
+		.samples = "memory of programs",
+		.programs = {
+			{ sampler->progs.heap_exec, &sampler->links.heap_exec },
+			{ sampler->progs.heap_victim, &sampler->links.heap_victim },
+		},
+	};
 }
 
-int heap_programs_start(struct sampler *programs)
+int heap_programs_start(struct sampler *programs, struct fault *fault)
 {
-	struct listed_program listed[TRACEPOINTS];
+	const struct program_list list = list_of(programs);
 
-	list(programs, listed);
-	return program_list_attach(listed, TRACEPOINTS);
+	return program_list_start(&list, fault);
 }
 
 void heap_programs_stop(struct sampler *programs, struct heap_probes *probes)
 {
-	struct listed_program listed[TRACEPOINTS];
+	const struct program_list list = list_of(programs);
 
-	list(programs, listed);
-	program_list_detach(listed, TRACEPOINTS);
+	program_list_stop(&list);
 	heap_probes_done(probes);
 }
 
@@ -227,11 +227,10 @@ void heap_probes_done(struct heap_probes *probes)
 
 void heap_programs_add_cost(const struct sampler *programs, uint64_t *ns)
 {
-	struct listed_program listed[TRACEPOINTS];
+	const struct program_list list = list_of((struct sampler *)programs);
 
 	for (uint32_t i = 0; i < PILOTLIGHT_HEAP_REPORTS; i++)
 		kernel_cost_add_program(bpf_program__fd(program_of(programs, i)), NULL, ns);
 	kernel_cost_add_program(bpf_program__fd(programs->progs.heap_return), NULL, ns);
-	list((struct sampler *)programs, listed);
-	program_list_add_cost(listed, TRACEPOINTS, ns);
+	program_list_add_cost(&list, ns);
 }

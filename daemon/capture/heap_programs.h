@@ -28,9 +28,10 @@ int heap_programs_prepare(
 
 /*
  * Begins to note which processes execute other programs, if heaps are sampled, and which ones are
- * killed for lack of memory, if what lives is. Starting twice does nothing. Returns 0 or -errno.
+ * killed for lack of memory, if what lives is. Starting twice does nothing. Returns 0 or -errno;
+ * `fault` then says why.
  */
-int heap_programs_start(struct sampler *programs);
+int heap_programs_start(struct sampler *programs, struct fault *fault);
 
 /* Ends that, and removes all probes. */
 void heap_programs_stop(struct sampler *programs, struct heap_probes *probes);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/lock_programs.h"
 
-#include "base/array.h"
-#include "base/clock.h"
 #include "capture/amount_programs.h"
 #include "capture/capture.h"
 #include "capture/kernel_btf.h"
@@ -12,24 +10,22 @@
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-
-enum { PROGRAMS = 5 };
 
 /* Begins before ends. */
-static void list_programs(struct sampler *sampler, struct listed_program ret_programs[PROGRAMS])
+static struct program_list list_of(struct sampler *sampler)
 {
-	const struct listed_program programs[PROGRAMS] = {
-		{ sampler->progs.begin_contention, &sampler->links.begin_contention },
-		{ sampler->progs.end_contention, &sampler->links.end_contention },
-		{ sampler->progs.begin_futex, &sampler->links.begin_futex },
-		{ sampler->progs.end_futex, &sampler->links.end_futex },
-		{ sampler->progs.end_futex_schedule, &sampler->links.end_futex_schedule },
+	return (struct program_list){
+		.samples = "waits for locks",
+		.programs = {
+			{ sampler->progs.begin_contention, &sampler->links.begin_contention },
+			{ sampler->progs.end_contention, &sampler->links.end_contention },
+			{ sampler->progs.begin_futex, &sampler->links.begin_futex },
+			{ sampler->progs.end_futex, &sampler->links.end_futex },
+			{ sampler->progs.end_futex_schedule, &sampler->links.end_futex_schedule },
+		},
+		.since_ns = &sampler->bss->locks_since_ns,
 	};
-
-	memcpy(ret_programs, programs, sizeof(programs));
 }
 
 static bool is_wanted(const struct capture_settings *settings)
@@ -72,59 +68,42 @@ static void set_autoload(struct sampler *sampler, const struct lock_support *sup
 }
 
 int lock_programs_prepare(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
+	struct sampler *sampler, const struct capture_settings *settings, struct fault *fault)
 {
+	const struct program_list list = list_of(sampler);
 	struct lock_support support;
 
 	if (!is_wanted(settings)) {
-		set_autoload(programs, NULL);
+		set_autoload(sampler, NULL);
 		return 0;
 	}
 	lock_support_read(&support);
 	if (*support.missing)
-		return fault_set(fault, -EOPNOTSUPP,
-			"cannot sample waits for locks: this kernel lacks %s; use another kernel, "
-			"or sample without the event lock",
-			support.missing);
-	programs->rodata->samples_spin_locks = support.has_spin_locks;
-	programs->rodata->tells_previous_state = support.scheduler.tells_previous_state;
-	set_autoload(programs, &support);
+		return program_list_refuse(&list, support.missing, fault);
+	sampler->rodata->samples_spin_locks = support.has_spin_locks;
+	sampler->rodata->tells_previous_state = support.scheduler.tells_previous_state;
+	set_autoload(sampler, &support);
 	return 0;
 }
 
 int lock_programs_start(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
+	struct sampler *sampler, const struct capture_settings *settings, struct fault *fault)
 {
-	struct listed_program all[PROGRAMS];
-	int r;
+	const struct program_list list = list_of(sampler);
 
-	if (!is_wanted(settings))
-		return 0;
-	list_programs(programs, all);
-	if (!programs->links.begin_contention)
-		programs->bss->locks_since_ns = clock_monotonic_ns();
-	r = program_list_attach(all, ARRAY_SIZE(all));
-	if (r == 0)
-		return 0;
-	program_list_detach(all, ARRAY_SIZE(all));
-	return fault_set(fault, r,
-		"cannot sample waits for locks (%s): run as root, or with CAP_PERFMON; `pilotlight "
-		"doctor` shows what the kernel lacks",
-		strerror(-r));
+	return is_wanted(settings) ? program_list_start(&list, fault) : 0;
 }
 
-void lock_programs_stop(struct sampler *programs)
+void lock_programs_stop(struct sampler *sampler)
 {
-	struct listed_program all[PROGRAMS];
+	const struct program_list list = list_of(sampler);
 
-	list_programs(programs, all);
-	program_list_detach(all, ARRAY_SIZE(all));
+	program_list_stop(&list);
 }
 
-void lock_programs_add_cost(struct sampler *programs, uint64_t *ns)
+void lock_programs_add_cost(struct sampler *sampler, uint64_t *ns)
 {
-	struct listed_program all[PROGRAMS];
+	const struct program_list list = list_of(sampler);
 
-	list_programs(programs, all);
-	program_list_add_cost(all, ARRAY_SIZE(all), ns);
+	program_list_add_cost(&list, ns);
 }

@@ -25,12 +25,12 @@ void lock_support_read(struct lock_support *ret_support);
  * them is loaded. Returns 0 or -errno; `fault` then says what the kernel lacks.
  */
 int lock_programs_prepare(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
+	struct sampler *sampler, const struct capture_settings *settings, struct fault *fault);
 
 /* Both do nothing if the source is not wanted. Starting twice does nothing. */
 int lock_programs_start(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
-void lock_programs_stop(struct sampler *programs);
+	struct sampler *sampler, const struct capture_settings *settings, struct fault *fault);
+void lock_programs_stop(struct sampler *sampler);
 
 /* Adds the run time that the kernel has counted. */
-void lock_programs_add_cost(struct sampler *programs, uint64_t *ns);
+void lock_programs_add_cost(struct sampler *sampler, uint64_t *ns);

@@ -1,33 +1,64 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/program_list.h"
 
+#include "base/clock.h"
 #include "capture/kernel_cost.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <string.h>
 
-int program_list_attach(const struct listed_program *programs, size_t count)
+int program_list_refuse(const struct program_list *list, const char *missing, struct fault *fault)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (*programs[i].link || !bpf_program__autoload(programs[i].program))
-			continue;
-		*programs[i].link = bpf_program__attach(programs[i].program);
-		if (!*programs[i].link)
-			return -errno;
-	}
-	return 0;
+	return fault_set(fault, -EOPNOTSUPP,
+		"cannot sample %s: this kernel lacks %s; use another kernel, or sample without it",
+		list->samples, missing);
 }
 
-void program_list_detach(const struct listed_program *programs, size_t count)
+static bool is_started(const struct program_list *list)
 {
-	for (size_t i = 0; i < count; i++) {
-		bpf_link__destroy(*programs[i].link);
-		*programs[i].link = NULL;
+	for (const struct listed_program *i = list->programs; i->program; i++)
+		if (*i->link)
+			return true;
+	return false;
+}
+
+static int attach(const struct listed_program *listed)
+{
+	if (*listed->link || !bpf_program__autoload(listed->program))
+		return 0;
+	*listed->link = bpf_program__attach(listed->program);
+	return *listed->link ? 0 : -errno;
+}
+
+int program_list_start(const struct program_list *list, struct fault *fault)
+{
+	int r = 0;
+
+	if (list->since_ns && !is_started(list))
+		*list->since_ns = clock_monotonic_ns();
+	for (const struct listed_program *i = list->programs; r == 0 && i->program; i++)
+		r = attach(i);
+	if (r == 0)
+		return 0;
+	program_list_stop(list);
+	return fault_set(fault, r,
+		"cannot sample %s (%s): run as root, or with CAP_PERFMON; `pilotlight doctor` "
+		"shows what the kernel lacks",
+		list->samples, strerror(-r));
+}
+
+void program_list_stop(const struct program_list *list)
+{
+	for (const struct listed_program *i = list->programs; i->program; i++) {
+		bpf_link__destroy(*i->link);
+		*i->link = NULL;
 	}
 }
 
-void program_list_add_cost(const struct listed_program *programs, size_t count, uint64_t *ns)
+void program_list_add_cost(const struct program_list *list, uint64_t *ns)
 {
-	for (size_t i = 0; i < count; i++)
-		kernel_cost_add_program(bpf_program__fd(programs[i].program), NULL, ns);
+	for (const struct listed_program *i = list->programs; i->program; i++)
+		kernel_cost_add_program(bpf_program__fd(i->program), NULL, ns);
 }

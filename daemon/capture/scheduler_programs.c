@@ -6,8 +6,8 @@
 #include "capture/amount_programs.h"
 #include "capture/capture.h"
 #include "capture/kernel_btf.h"
-#include "capture/kernel_cost.h"
 #include "capture/map_sizes.h"
+#include "capture/program_list.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
 
@@ -31,6 +31,24 @@ static bool are_wanted(const struct capture_settings *settings)
 {
 	return amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU) ||
 	       amount_programs_has(settings, PILOTLIGHT_SOURCE_RUNQUEUE);
+}
+
+/* Start attaches them one by one: the first visit of all threads comes in between. */
+static struct program_list list_of(struct sampler *sampler)
+{
+	return (struct program_list){
+		.samples = "time off the CPU",
+		.programs = {
+			{ sampler->progs.note_switch, &sampler->links.note_switch },
+			{ sampler->progs.note_wakeup, &sampler->links.note_wakeup },
+			{ sampler->progs.account_switch, &sampler->links.account_switch },
+			{ sampler->progs.account_schedule, &sampler->links.account_schedule },
+			{ sampler->progs.begin_thread, &sampler->links.begin_thread },
+			{ sampler->progs.end_thread, &sampler->links.end_thread },
+			{ sampler->progs.forget_thread, &sampler->links.forget_thread },
+			{ sampler->progs.visit_threads, &sampler->links.visit_threads },
+		},
+	};
 }
 
 static const char *find_missing(const struct btf *btf, bool has_exit_tracepoint)
@@ -86,6 +104,7 @@ static void set_autoload(struct sampler *programs, bool is_wanted, bool has_trac
 int scheduler_programs_prepare(
 	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
 {
+	const struct program_list list = list_of(programs);
 	struct scheduler_support support;
 
 	if (!are_wanted(settings)) {
@@ -94,10 +113,7 @@ int scheduler_programs_prepare(
 	}
 	scheduler_support_read(&support);
 	if (*support.missing)
-		return fault_set(fault, -EOPNOTSUPP,
-			"cannot sample time off the CPU: this kernel lacks %s; use another kernel, "
-			"or sample CPU time alone",
-			support.missing);
+		return program_list_refuse(&list, support.missing, fault);
 	programs->rodata->tells_previous_state = support.tells_previous_state;
 	programs->rodata->threads_max =
 		(uint32_t)(map_sizes_thread_bytes(settings->sources, settings->map_budget_bytes) /
@@ -215,20 +231,9 @@ int scheduler_programs_start(
 
 void scheduler_programs_stop(struct sampler *programs)
 {
-	struct bpf_link **links[] = {
-		&programs->links.note_switch,
-		&programs->links.note_wakeup,
-		&programs->links.account_switch,
-		&programs->links.account_schedule,
-		&programs->links.begin_thread,
-		&programs->links.end_thread,
-		&programs->links.forget_thread,
-	};
+	const struct program_list list = list_of(programs);
 
-	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
-		bpf_link__destroy(*links[i]);
-		*links[i] = NULL;
-	}
+	program_list_stop(&list);
 }
 
 int scheduler_programs_take_blocked(struct sampler *programs,
@@ -260,19 +265,9 @@ uint64_t scheduler_programs_thread_bytes(const struct sampler *programs)
 	return (uint64_t)programs->bss->thread_count * MAP_SIZES_THREAD_BYTES;
 }
 
-void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns)
+void scheduler_programs_add_cost(struct sampler *programs, uint64_t *ns)
 {
-	const struct bpf_program *const counted[] = {
-		programs->progs.note_switch,
-		programs->progs.note_wakeup,
-		programs->progs.account_switch,
-		programs->progs.account_schedule,
-		programs->progs.begin_thread,
-		programs->progs.end_thread,
-		programs->progs.forget_thread,
-		programs->progs.visit_threads,
-	};
+	const struct program_list list = list_of(programs);
 
-	for (size_t i = 0; i < ARRAY_SIZE(counted); i++)
-		kernel_cost_add_program(bpf_program__fd(counted[i]), NULL, ns);
+	program_list_add_cost(&list, ns);
 }

@@ -13,8 +13,7 @@ struct sampler;
 
 /* What the kernel has for the programs. */
 struct scheduler_support {
-	bool has_exit_tracepoint;  /* sched_exit_tp, since 6.16; else schedule() is traced
-				    */
+	bool has_exit_tracepoint;  /* sched_exit_tp, since 6.16; else schedule() is traced */
 	bool tells_previous_state; /* sched_switch has it as argument, since 5.18 */
 	char missing[160];	   /* "": nothing; time off the CPU can be sampled */
 };
@@ -54,4 +53,4 @@ int scheduler_programs_take_blocked(struct sampler *programs,
 uint64_t scheduler_programs_thread_bytes(const struct sampler *programs);
 
 /* Adds the run time that the kernel has counted. */
-void scheduler_programs_add_cost(const struct sampler *programs, uint64_t *ns);
+void scheduler_programs_add_cost(struct sampler *programs, uint64_t *ns);
