@@ -103,7 +103,7 @@ static __always_inline int read_walk_registers(struct walk *walk, enum skipped_f
 	if (!read_task_registers(walk))
 		return 0;
 	if (skipped == SKIP_CALLED) {
-		if (!can_read_user(&walk->ip, 1, walk->sp))
+		if (!can_read_user(walk, &walk->ip, 1, walk->sp))
 			return 0;
 		walk->sp += sizeof(walk->ip);
 	}

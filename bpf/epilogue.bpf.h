@@ -27,13 +27,13 @@ enum { NO_EPILOGUE = -3 };
 
 /* Reads eight bytes of code; zeros take the place of those in the next page if there is none.
  * Returns 0 if they cannot be read. */
-static __always_inline int can_read_code(__u64 *code, __u64 address)
+static __always_inline int can_read_code(struct walk *walk, __u64 *code, __u64 address)
 {
 	__u64 last = (address | (CODE_PAGE_BYTES - 1)) + 1 - sizeof(*code);
 
-	if (can_read_user(code, 1, address))
+	if (can_read_user(walk, code, 1, address))
 		return 1;
-	if (address <= last || !can_read_user(code, 1, last))
+	if (address <= last || !can_read_user(walk, code, 1, last))
 		return 0;
 	*code >>= 8 * (address - last);
 	return 1;
@@ -60,13 +60,17 @@ static __always_inline int pop_register(struct walk *walk, __u32 number, __u64 s
 /* Returns WALK_ON, or NO_EPILOGUE. */
 static __always_inline int step_by_epilogue(struct walk *walk)
 {
-	struct saved_register fp = walk->fp, rbx = walk->rbx;
 	__u64 ip = walk->ip, sp = walk->sp, code, target;
 
-	for (int i = 0; i < EPILOGUE_INSTRUCTIONS_MAX && can_read_code(&code, ip); i++) {
+	/* The BPF stack has no room for them. */
+	walk->fp_before = walk->fp;
+	walk->rbx_before = walk->rbx;
+
+	for (int i = 0; i < EPILOGUE_INSTRUCTIONS_MAX && can_read_code(walk, &code, ip); i++) {
 		if ((code & 0xff) == CODE_RET) {
 			/* The walk may have come here by a wrong guess. */
-			if (!can_read_user(&code, 1, sp) || !is_return_address(code, &target))
+			if (!can_read_user(walk, &code, 1, sp) ||
+				!is_return_address(walk, code, &target))
 				break;
 			walk->words_read = 1;
 			return go_to_caller(walk, code, sp + sizeof(code));
@@ -88,7 +92,7 @@ static __always_inline int step_by_epilogue(struct walk *walk)
 			break;
 		}
 	}
-	walk->fp = fp;
-	walk->rbx = rbx;
+	walk->fp = walk->fp_before;
+	walk->rbx = walk->rbx_before;
 	return NO_EPILOGUE;
 }

@@ -74,6 +74,7 @@ typedef struct seqcount {
 
 struct mm_struct {
 	struct maple_tree mm_mt;
+	void *pgd; /* the top page table */
 	mm_context_t context;
 	seqcount_t mm_lock_seq; /* since 6.13, with CONFIG_PER_VMA_LOCK */
 };

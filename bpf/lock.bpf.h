@@ -228,7 +228,7 @@ static __always_inline int is_in_futex(void)
 	__u64 words[PT_REGS_CS - PT_REGS_ORIG_RAX + 1];
 
 	if (!bpf_get_current_task_btf()->mm ||
-		!can_read_pt_regs(words, PT_REGS_CS - PT_REGS_ORIG_RAX + 1, PT_REGS_ORIG_RAX) ||
+		!can_read_own_pt_regs(words, PT_REGS_CS - PT_REGS_ORIG_RAX + 1, PT_REGS_ORIG_RAX) ||
 		words[PT_REGS_CS - PT_REGS_ORIG_RAX] != USER_CODE_SELECTOR)
 		return 0;
 	return words[0] == SYSTEM_CALL_FUTEX || words[0] == SYSTEM_CALL_FUTEX_WAITV ||

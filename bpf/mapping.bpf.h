@@ -176,7 +176,8 @@ static __always_inline int find_mapping(struct mm_struct *mm, __u64 address,
 	ret_mapping->offset = (__u64)BPF_CORE_READ(vma, vm_pgoff) << MAPPING_PAGE_SHIFT;
 	ret_mapping->file = BPF_CORE_READ(vma, vm_file);
 	ret_mapping->is_executable = (BPF_CORE_READ(vma, vm_flags) & VM_EXEC) != 0;
-	ret_mapping->is_vdso = !ret_mapping->file && start == (__u64)mm->context.vdso;
+	ret_mapping->is_vdso =
+		!ret_mapping->file && start == (__u64)BPF_CORE_READ(mm, context.vdso);
 	return !is_in_flux(mm, vma, search);
 }
 

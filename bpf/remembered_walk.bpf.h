@@ -84,10 +84,10 @@ static __always_inline int reads_the_same(
 
 	switch (frame->words_read) {
 	case 1:
-		return can_read_user(&words[1], 1, caller->sp - sizeof(words[1])) &&
+		return can_read_own_user(&words[1], 1, caller->sp - sizeof(words[1])) &&
 		       words[1] == caller->ip;
 	case 2:
-		return can_read_user(words, 2, caller->sp - sizeof(words)) &&
+		return can_read_own_user(words, 2, caller->sp - sizeof(words)) &&
 		       words[0] == caller->fp && words[1] == caller->ip;
 	default:
 		return 0;

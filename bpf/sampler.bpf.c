@@ -263,14 +263,14 @@ static __noinline __s64 find_build_ids(void *ctx, void *build_id_stacks,
 
 #include "runtime_sample.bpf.h"
 
-static __always_inline void note_walk(struct pilotlight_counters *counters,
-	const struct walker *walker, const struct sample *sample)
+static __always_inline void note_walk(
+	struct pilotlight_counters *counters, const struct walker *walker, __u32 periods)
 {
 	__u32 end = walker->walk.record.end;
 
-	count(&counters->walked[PILOTLIGHT_WALKER_TABLES], sample->periods);
+	count(&counters->walked[PILOTLIGHT_WALKER_TABLES], periods);
 	if (end < PILOTLIGHT_WALK_ENDS)
-		count(&counters->ends[end], sample->periods);
+		count(&counters->ends[end], periods);
 }
 
 /*
@@ -431,7 +431,7 @@ static __always_inline void count_sample(void *ctx, void *stacks, void *build_id
 	/* A sample that has an entry in this window has also sent its stack. */
 	if (walk == WALK_DONE && stack_answer_is_in_maps(kernel) &&
 		count_again(counts, sample, counters, now)) {
-		note_walk(counters, walker, sample);
+		note_walk(counters, walker, sample->periods);
 		return;
 	}
 	if (walk == WALK_DONE && !stack_answer_needs_ring(kernel) && !send_walk(walker)) {
@@ -439,7 +439,7 @@ static __always_inline void count_sample(void *ctx, void *stacks, void *build_id
 		walk = WALK_BY_KERNEL;
 	}
 	if (walk == WALK_DONE)
-		note_walk(counters, walker, sample);
+		note_walk(counters, walker, sample->periods);
 	else if (walk == WALK_BY_KERNEL)
 		user = get_user_stack(ctx, stacks, counters, sample);
 	if (stack_answer_needs_ring(user) || stack_answer_needs_ring(kernel)) {
@@ -475,7 +475,7 @@ static __always_inline int send_live(void *ctx, struct pilotlight_counters *coun
 	if (!send_whole(ctx, counters, walker, sample, walk))
 		return 0;
 	if (walk == WALK_DONE)
-		note_walk(counters, walker, sample);
+		note_walk(counters, walker, sample->periods);
 	return 1;
 }
 
@@ -493,7 +493,7 @@ static __always_inline int record_sample(void *ctx, struct pilotlight_counters *
 	if (sample->address)
 		return send_live(ctx, counters, walker, sample, walk);
 	if (walk == WALK_DONE && send_walked_sample(ctx, counters, walker, sample, 1)) {
-		note_walk(counters, walker, sample);
+		note_walk(counters, walker, sample->periods);
 		return 1;
 	}
 	if (sample->window & 1)

@@ -109,8 +109,8 @@ struct {
 	__uint(max_entries, 4096);
 } ring SEC(".maps");
 
-/* Of each CPU, entries for: samples of CPU time, of time off the CPU, of blocked threads. Twice the
- * longest record: the verifier demands room for the greatest offset plus the greatest
+/* Of each CPU, entries for samples of CPU time and for those of other sources. Twice the longest
+ * record: the verifier demands room for the greatest offset plus the greatest
  * size. */
 struct scratch {
 	__u8 bytes[2 * PILOTLIGHT_RING_SAMPLE_BYTES_MAX];

@@ -374,61 +374,75 @@ int BPF_PROG(end_thread, struct task_struct *task)
 	return 0;
 }
 
-/* Sends periods of another thread that is blocked. Its user stack cannot be read from here. */
-static __always_inline void send_blocked(struct task_struct *task, __u32 wait, __u32 periods)
+/*
+ * Walks the user stack of a thread that is blocked since `since_ns`. If it runs meanwhile, the walk
+ * is worth nothing. A thread of the kernel has no such stack.
+ */
+static __always_inline void walk_blocked(struct walker *walker, struct task_struct *task,
+	const struct off_cpu *off_cpu, __u64 since_ns, __u32 window)
 {
-	struct sample sample = { .window = active_window, .periods = periods };
-	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_OFFCPU, sample.window & 1);
+	struct pilotlight_ring_walk *record = &walker->walk.record;
+	int is_walked = wants_walks && walk_other_stack(walker, task, &record->process, window,
+					       walk_seed_of(walk_seed, window));
+
+	if (is_walked && !task->on_cpu && off_cpu->since_ns == since_ns)
+		return;
+	record->count = record->runtime_count = 0;
+	record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
+	record->hash = 0;
+	record->end = task->mm ? PILOTLIGHT_WALK_BLOCKED : PILOTLIGHT_WALK_ROOT;
+}
+
+/* Sends periods of another thread, whose time is taken until `since_ns`. */
+static __noinline void send_blocked(
+	struct task_struct *task, const struct off_cpu *off_cpu, __u64 since_ns, __u32 periods)
+{
+	__u32 window = active_window, entry = VISITOR_ENTRY, frames;
+	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_OFFCPU, window & 1);
 	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
+	struct walker *walker = bpf_map_lookup_elem(&walkers, &entry);
 	struct pilotlight_ring_walk *record;
-	__u32 entry = VISITOR_ENTRY;
-	struct scratch *scratch = bpf_map_lookup_elem(&scratches, &entry);
 	long bytes = 0;
 
-	if (!counts || !scratch)
+	if (!counts || !walker)
 		return;
 	count(&counts->fired, periods);
-	record = (struct pilotlight_ring_walk *)scratch->bytes;
-	describe_task(task, &sample.key.process, &record->tid);
-	if (is_task_filtered(task, sample.key.process.tgid, VISITOR_ENTRY)) {
+	record = &walker->walk.record;
+	describe_task(task, &record->process, &record->tid);
+	if (is_task_filtered(task, record->process.tgid, VISITOR_ENTRY)) {
 		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
 		return;
 	}
+	walk_blocked(walker, task, off_cpu, since_ns, window);
+	frames = record->count & PILOTLIGHT_WALK_DEPTH;
 	if (wants_kernel)
-		bytes = bpf_get_task_stack(
-			task, record + 1, PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0);
+		bytes = bpf_get_task_stack(task, &walker->walk.frames[frames],
+			PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0);
 	record->header = (struct pilotlight_ring_header){
 		.kind = PILOTLIGHT_RING_WALKED_SAMPLE,
-		.set = sample.window & 1,
+		.set = window & 1,
 		.source = PILOTLIGHT_SOURCE_OFFCPU,
-		.wait = wait,
+		.wait = off_cpu->wait,
 	};
-	record->hash = 0;
 	record->time_ns = bpf_ktime_get_ns();
-	record->process = sample.key.process;
 	record->cgroup_id = bpf_core_field_exists(task->cgroups)
 				    ? BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id)
 				    : 0;
-	record->count = record->runtime_count = 0;
-	record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
-	record->end = task->mm ? PILOTLIGHT_WALK_BLOCKED : PILOTLIGHT_WALK_ROOT;
 	bpf_core_read(record->comm, sizeof(record->comm), &task->comm);
 	record->user = user_of(task);
 	record->periods = periods;
 	record->address = 0;
 	if (!send(record,
-		    sizeof(*record) +
-			    (record->kernel_count & PILOTLIGHT_STACK_DEPTH) * sizeof(__u64),
+		    sizeof(*record) + (frames + (record->kernel_count & PILOTLIGHT_STACK_DEPTH)) *
+					      sizeof(__u64),
 		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA))) {
 		count(&counts->dropped[PILOTLIGHT_DROP_RING_FULL], periods);
 		return;
 	}
 	count(&counts->stored[PILOTLIGHT_PATH_RING], periods);
-	if (!task->mm)
-		return;
-	count(&counts->walked[PILOTLIGHT_WALKER_TABLES], periods);
-	count(&counts->ends[PILOTLIGHT_WALK_BLOCKED], periods);
+	if (task->mm)
+		note_walk(counts, walker, periods);
 }
 
 /*
@@ -471,7 +485,7 @@ static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 {
 	__u64 before_ns = blocked_before_ns + (now - bpf_ktime_get_ns());
 	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
-	__u64 period_ns = source_periods[PILOTLIGHT_SOURCE_OFFCPU], since_ns, periods;
+	__u64 period_ns = source_periods[PILOTLIGHT_SOURCE_OFFCPU], since_ns, periods, taken_ns;
 	__u32 state = task->__state;
 
 	/* There may be room now. */
@@ -492,9 +506,9 @@ static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 		return 1;
 	if (!has_room_to_spare(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
 		return 0;
-	if (__sync_val_compare_and_swap(
-		    &off_cpu->since_ns, since_ns, since_ns + periods * period_ns) == since_ns)
-		send_blocked(task, off_cpu->wait, (__u32)periods);
+	taken_ns = since_ns + periods * period_ns;
+	if (__sync_val_compare_and_swap(&off_cpu->since_ns, since_ns, taken_ns) == since_ns)
+		send_blocked(task, off_cpu, taken_ns, (__u32)periods);
 	return 1;
 }
 

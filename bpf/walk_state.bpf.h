@@ -11,12 +11,19 @@
 
 #include "pilotlight/walk.h"
 
-/* Reads `count` words of user memory. Returns 0 if they cannot be read. */
-static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address);
+struct walk;
+
+/* Reads `count` words of the task's user memory. Returns 0 if they cannot be read. */
+static __always_inline int can_read_user(
+	struct walk *walk, __u64 *words, __u32 count, __u64 address);
+
+/* The same if it is the current one. Needs less of the BPF stack. */
+static __always_inline int can_read_own_user(__u64 *words, __u32 count, __u64 address);
 
 /* Reads `count` words, from index `place` on, of the struct pt_regs that the thread saved when it
  * entered the kernel. Returns 0 if they cannot be read. */
-static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place);
+static __always_inline int can_read_pt_regs(
+	struct walk *walk, __u64 *words, __u32 count, __u32 place);
 
 enum {
 	WALK_MAPPINGS = 8,	/* remembered per process; a power of two */
@@ -108,12 +115,25 @@ struct walked_runtime {
 	__u32 file_id;
 };
 
+/* The memory of another task than the current one (other_memory.bpf.h). */
+struct other_memory {
+	__u64 tables;	 /* its top page table; 0: the walk is of the current task */
+	__u64 registers; /* its struct pt_regs */
+	__u64 direct_map;
+	/* The page that was read last, its place in the direct map, and the entry that names it. */
+	__u64 page, page_last;
+	__u64 page_at;
+	__u64 entry_at, entry, entry_again;
+	__u64 word, first; /* what was read, and the part of it in the first of two pages */
+};
+
 /* The walk on one CPU. `ip` is a return address, or behind a system call, unless `is_exact`. */
 struct walk {
 	__u64 ip, sp;
 	__u64 system_call; /* orig_rax: its number, or -1 for none */
 	struct saved_register fp, rbx;
-	__u32 mapping; /* index of the current one in `mappings` */
+	struct saved_register fp_before, rbx_before; /* of an epilogue that is tried */
+	__u32 mapping;				     /* index of the current one in `mappings` */
 	__u32 next_mapping;
 	__u32 searches;
 	__u8 is_exact;
@@ -130,6 +150,7 @@ struct walk {
 	__u8 is_untabled;    /* the last frame is */
 	/* Of the step: words read right below the caller's stack pointer; did it read others? */
 	__u8 words_read, read_more;
+	struct other_memory other;
 	/*
 	 * Two rings of frames, leaf first: this walk's and the last one's. The lowest bit of `turn`
 	 * says which is this walk's.

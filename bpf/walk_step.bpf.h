@@ -82,11 +82,11 @@ static __always_inline int ends_with_indirect_call(__u64 code)
 }
 
 /* Where the kernel lets signal handlers return. */
-static __always_inline int is_sigreturn(__u64 ip)
+static __always_inline int is_sigreturn(struct walk *walk, __u64 ip)
 {
 	__u64 code;
 
-	return can_read_user(&code, 1, ip) && code == CODE_SIGRETURN;
+	return can_read_user(walk, &code, 1, ip) && code == CODE_SIGRETURN;
 }
 
 /*
@@ -94,27 +94,27 @@ static __always_inline int is_sigreturn(__u64 ip)
  * that is not known. A call in the first bytes of a mapping does not count: nothing can be read
  * before it.
  */
-static __always_inline int is_return_address(__u64 ip, __u64 *ret_target)
+static __always_inline int is_return_address(struct walk *walk, __u64 ip, __u64 *ret_target)
 {
 	__u64 code;
 
 	*ret_target = 0;
-	if (!can_read_user(&code, 1, ip - sizeof(code)))
+	if (!can_read_user(walk, &code, 1, ip - sizeof(code)))
 		return 0;
 	if (ends_with_indirect_call(code))
 		return 1;
 	if (code_byte(code, 5) != CODE_CALL)
-		return is_sigreturn(ip);
+		return is_sigreturn(walk, ip);
 	*ret_target = ip + (__u64)(__s64)(__s32)(code >> 32);
 	return 1;
 }
 
 /* The code at `address`, without the prefix that marks targets of indirect jumps. */
-static __always_inline __u64 code_at(__u64 address)
+static __always_inline __u64 code_at(struct walk *walk, __u64 address)
 {
 	__u64 code;
 
-	if (!can_read_user(&code, 1, address))
+	if (!can_read_user(walk, &code, 1, address))
 		return 0;
 	return (code & 0xffffffff) == CODE_ENDBR64 ? code >> 32 : code;
 }
@@ -154,23 +154,23 @@ enum frame_pointers {
  * the code is not known to keep frame pointers, only a short function has no frame.
  */
 static __always_inline int may_lead_to_leaf(
-	__u64 target, __u64 ip, enum frame_pointers frame_pointers)
+	struct walk *walk, __u64 target, __u64 ip, enum frame_pointers frame_pointers)
 {
 	if (target == 0)
 		return 1;
 	if (frame_pointers == FRAME_POINTERS_GUESSED)
-		return ip - target < LEAF_BYTES_MAX || is_jump(code_at(target));
-	return ip - target + NEAR_BYTES < 2 * NEAR_BYTES || is_jump(code_at(target));
+		return ip - target < LEAF_BYTES_MAX || is_jump(code_at(walk, target));
+	return ip - target + NEAR_BYTES < 2 * NEAR_BYTES || is_jump(code_at(walk, target));
 }
 
 /* May a call of `target` have led to the code at `ip`, which is said to keep the frame pointer? */
-static __always_inline int may_lead_to_frame(__u64 target, __u64 ip)
+static __always_inline int may_lead_to_frame(struct walk *walk, __u64 target, __u64 ip)
 {
 	__u64 code;
 
 	if (target == 0)
 		return 1;
-	code = code_at(target);
+	code = code_at(walk, target);
 	return (ip - target < NEAR_BYTES && sets_frame_pointer(code)) || is_jump(code);
 }
 
@@ -187,15 +187,15 @@ static __always_inline int step_out_of_leaf(
 	__u32 pushed = 0;
 	int has_sign;
 
-	if (walk->registers_kind == REGISTERS_NONE || !can_read_user(&code, 1, walk->ip))
+	if (walk->registers_kind == REGISTERS_NONE || !can_read_user(walk, &code, 1, walk->ip))
 		return 0;
 	if ((code & 0xffffff) == CODE_MOV_RSP_RBP ||
 		(code & 0xffffff) == CODE_MOV_RSP_RBP_ALTERNATE)
 		pushed = 1;
 	has_sign = pushed || (code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET;
-	if (!can_read_user(words, 1 + pushed, walk->sp) ||
-		!is_return_address(words[pushed], &target) ||
-		!(has_sign || may_lead_to_leaf(target, walk->ip, frame_pointers)))
+	if (!can_read_user(walk, words, 1 + pushed, walk->sp) ||
+		!is_return_address(walk, words[pushed], &target) ||
+		!(has_sign || may_lead_to_leaf(walk, target, walk->ip, frame_pointers)))
 		return 0;
 	*ret_end = go_to_caller(walk, words[pushed], walk->sp + (pushed + 1) * sizeof(__u64));
 	return 1;
@@ -207,8 +207,8 @@ static __always_inline int read_saved(
 {
 	if (saved->kind == SAVED_AT_ADDRESS) {
 		walk->read_more = 1;
-		saved->kind =
-			can_read_user(&saved->word, 1, saved->word) ? SAVED_VALUE : SAVED_UNKNOWN;
+		saved->kind = can_read_user(walk, &saved->word, 1, saved->word) ? SAVED_VALUE
+										: SAVED_UNKNOWN;
 	}
 	*ret_value = saved->word;
 	return saved->kind == SAVED_VALUE;
@@ -238,15 +238,15 @@ static __always_inline int step_by_frame_pointer(
 		return is_chain ? PILOTLIGHT_WALK_ROOT : PILOTLIGHT_WALK_NO_FUNCTION;
 	if (fp < walk->sp && !is_kept)
 		return PILOTLIGHT_WALK_LOOPED;
-	if (!can_read_user(words, 2, fp))
+	if (!can_read_user(walk, words, 2, fp))
 		return PILOTLIGHT_WALK_UNREADABLE;
 	if (words[1] == 0) {
 		walk->read_more = 1; /* the word may be another the next time */
 		return is_chain ? PILOTLIGHT_WALK_ROOT : PILOTLIGHT_WALK_NO_FUNCTION;
 	}
-	is_believed = is_kept || is_return_address(words[1], &target);
+	is_believed = is_kept || is_return_address(walk, words[1], &target);
 	if (frame_pointers == FRAME_POINTERS_GUESSED &&
-		!(is_believed && may_lead_to_frame(target, walk->ip)))
+		!(is_believed && may_lead_to_frame(walk, target, walk->ip)))
 		return PILOTLIGHT_WALK_NO_CODE;
 	walk->fp.word = words[0];
 	walk->words_read = 2;
@@ -273,7 +273,7 @@ static __always_inline int step_out_of_signal(struct walk *walk)
 {
 	__u64 *registers = walk->signal_registers;
 
-	if (!can_read_user(registers, GREGS_WORDS, walk->sp + UCONTEXT_GREGS_BYTES))
+	if (!can_read_user(walk, registers, GREGS_WORDS, walk->sp + UCONTEXT_GREGS_BYTES))
 		return PILOTLIGHT_WALK_UNREADABLE;
 	walk->ip = registers[GREGS_RIP];
 	walk->sp = registers[GREGS_RSP];
@@ -304,7 +304,7 @@ static __always_inline int read_register(struct walk *walk, __u32 number, __u64 
 	place = register_places[walk->registers_kind][number];
 	/* Read on demand: few rules need it. */
 	if (walk->registers_kind == REGISTERS_PT_REGS)
-		return can_read_pt_regs(ret_value, 1, place);
+		return can_read_pt_regs(walk, ret_value, 1, place);
 	if (place >= GREGS_WORDS)
 		return 0;
 	*ret_value = walk->signal_registers[place];
@@ -331,7 +331,7 @@ static __always_inline int find_cfa(
 	}
 	if (rule->kind == PILOTLIGHT_UNWIND_CFA_AT) {
 		walk->read_more = 1;
-		if (!can_read_user(&cfa, 1, cfa))
+		if (!can_read_user(walk, &cfa, 1, cfa))
 			return PILOTLIGHT_WALK_UNREADABLE;
 		cfa += (__s64)rule->addend;
 	}
@@ -409,10 +409,10 @@ static __always_inline int step_by_rule(
 	/* Usual with a frame pointer: one read gives the caller's and the return address. */
 	if (rule->base == DWARF_RBP && rule->frame_pointer == PILOTLIGHT_UNWIND_FP_AT_CFA &&
 		rule->frame_pointer_offset == -(__s32)sizeof(words))
-		has_both = can_read_user(words, 2, cfa - sizeof(words));
-	if (!has_both && !can_read_user(words + 1, 1, cfa - sizeof(words[1])))
+		has_both = can_read_user(walk, words, 2, cfa - sizeof(words));
+	if (!has_both && !can_read_user(walk, words + 1, 1, cfa - sizeof(words[1])))
 		return PILOTLIGHT_WALK_UNREADABLE;
-	if (rule->kind == PILOTLIGHT_UNWIND_INFERRED && !is_return_address(words[1], &target))
+	if (rule->kind == PILOTLIGHT_UNWIND_INFERRED && !is_return_address(walk, words[1], &target))
 		return PILOTLIGHT_WALK_NO_FUNCTION;
 	if (has_both) {
 		walk->fp.word = words[0];

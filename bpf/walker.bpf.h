@@ -16,6 +16,7 @@
 
 #include "epilogue.bpf.h"
 #include "mapping.bpf.h"
+#include "other_memory.bpf.h"
 #include "remembered_walk.bpf.h"
 #include "runtime_walk.bpf.h"
 #include "unwind_table.bpf.h"
@@ -62,9 +63,26 @@ enum {
 	SYSTEM_CALL_EXECVEAT = 322,
 };
 
-static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
+static __always_inline int can_read_own_user(__u64 *words, __u32 count, __u64 address)
 {
 	return bpf_probe_read_user(words, count * sizeof(*words), (void *)address) == 0;
+}
+
+static __always_inline int can_read_user(
+	struct walk *walk, __u64 *words, __u32 count, __u64 address)
+{
+	int is_read = 1;
+
+	if (walk->other.tables) {
+		/* The verifier wants every word set. */
+		for (__u32 i = 0; i < count; i++) {
+			if (!read_other_word(walk, address + i * sizeof(*words)))
+				is_read = 0;
+			words[i] = walk->other.word;
+		}
+		return is_read;
+	}
+	return can_read_own_user(words, count, address);
 }
 
 static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
@@ -72,10 +90,21 @@ static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 	return bpf_probe_read_user(bytes, size, (void *)address) == 0;
 }
 
-static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place)
+/* Of the current task. */
+static __always_inline int can_read_own_pt_regs(__u64 *words, __u32 count, __u32 place)
 {
 	const __u64 *registers = (__u64 *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
+	return bpf_probe_read_kernel(words, count * sizeof(*words), registers + place) == 0;
+}
+
+static __always_inline int can_read_pt_regs(
+	struct walk *walk, __u64 *words, __u32 count, __u32 place)
+{
+	const __u64 *registers = (__u64 *)walk->other.registers;
+
+	if (!walk->other.tables)
+		return can_read_own_pt_regs(words, count, place);
 	return bpf_probe_read_kernel(words, count * sizeof(*words), registers + place) == 0;
 }
 
@@ -120,7 +149,6 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 {
 	struct pilotlight_file_key key = { 0 };
 	struct walked_mapping *mapping;
-	struct mm_struct *mm;
 	struct walk *walk;
 	__u32 at;
 
@@ -135,10 +163,9 @@ __noinline int enter_mapping(struct walker *walker, __u64 address)
 			return 1;
 		}
 	}
-	mm = bpf_get_current_task_btf()->mm;
 	if (walk->searches++ >= WALK_SEARCHES_MAX)
 		return 0;
-	if (!mm || !find_mapping(mm, address, &walker->search, &walker->found))
+	if (!find_mapping((struct mm_struct *)walker->mm, address, &walker->search, &walker->found))
 		return 0;
 	at = walk->next_mapping++ & (WALK_MAPPINGS - 1);
 	walk->mapping = at;
@@ -300,7 +327,7 @@ static __always_inline int step_by_table(
 	 * it is an address for which no rule could be inferred. */
 	if (!walk->is_exact && !walk->is_doubtful &&
 		is_of_function(search_rule(&mapping->file, offset + 1)) &&
-		!is_return_address(walk->ip, &target)) {
+		!is_return_address(walk, walk->ip, &target)) {
 		walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
 		return PILOTLIGHT_WALK_ROOT;
 	}
@@ -373,7 +400,8 @@ static __always_inline int step_by_lookup(struct walker *walker)
 /* A function of its own, which bounds the use of the BPF stack. */
 static __noinline int step_as_before(struct walk *walk)
 {
-	return step_from_memory(walk);
+	/* Other tasks are walked too seldom for that. */
+	return walk->other.tables ? STEP_IS_NEW : step_from_memory(walk);
 }
 
 /* One step: repeats steps of the last walk if it can, else looks up one. Returns WALK_ON or why the
@@ -429,12 +457,12 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
  * During execve() the registers are the old program's, but the memory may be the new program's,
  * whose stack is elsewhere.
  */
-static __always_inline int is_between_programs(const struct walk *walk)
+static __always_inline int is_between_programs(struct walk *walk)
 {
 	__u64 number = walk->system_call, word;
 
 	return (number == SYSTEM_CALL_EXECVE || number == SYSTEM_CALL_EXECVEAT) &&
-	       !can_read_user(&word, 1, walk->sp);
+	       !can_read_user(walk, &word, 1, walk->sp);
 }
 
 /*
@@ -442,13 +470,13 @@ static __always_inline int is_between_programs(const struct walk *walk)
  * a signal is delivered on the way out of the call, the call's number is still there, but the ip is
  * the start of the handler.
  */
-static __always_inline int is_behind_system_call(const struct walk *walk)
+static __always_inline int is_behind_system_call(struct walk *walk)
 {
 	__u64 code;
 
 	if ((__s64)walk->system_call == NO_SYSTEM_CALL)
 		return 0;
-	if (!can_read_user(&code, 1, walk->ip - sizeof(code)))
+	if (!can_read_user(walk, &code, 1, walk->ip - sizeof(code)))
 		return 1;
 	return code >> 48 == CODE_SYSCALL || code >> 48 == CODE_INT_80;
 }
@@ -462,7 +490,7 @@ static __always_inline int read_task_registers(struct walk *walk)
 	__u64 *words = walk->signal_registers; /* the BPF stack (512 bytes) has no room */
 
 	_Static_assert(PT_REGS_RSP - PT_REGS_RBP < GREGS_WORDS, "there is room for them");
-	if (!can_read_pt_regs(words, PT_REGS_RSP - PT_REGS_RBP + 1, PT_REGS_RBP))
+	if (!can_read_pt_regs(walk, words, PT_REGS_RSP - PT_REGS_RBP + 1, PT_REGS_RBP))
 		return 0;
 	walk->fp.word = words[0];
 	walk->rbx.word = words[PT_REGS_RBX - PT_REGS_RBP];
@@ -480,8 +508,8 @@ static __always_inline int has_user_mappings(void)
 	return mm && has_mapping_tree(mm);
 }
 
-static __always_inline void begin_walk(
-	struct walker *walker, const struct pilotlight_process *process, __u32 window)
+static __always_inline void begin_walk(struct walker *walker, struct mm_struct *mm,
+	const struct pilotlight_process *process, __u32 window)
 {
 	struct walk *walk = &walker->walk;
 
@@ -489,7 +517,7 @@ static __always_inline void begin_walk(
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->is_exact = !is_behind_system_call(walk);
 	walk->guess_end = walk->is_linked = walk->is_doubtful = 0;
-	recall_mappings(walker, bpf_get_current_task_btf()->mm, process, window);
+	recall_mappings(walker, mm, process, window);
 	walker->process = *process;
 	walker->window = window;
 	walk->mapping = 0;
@@ -515,17 +543,14 @@ static __always_inline void append_leaf(struct walk *walk)
 	walk->record.hash = hash_next(walk->record.hash, walk->frames[0]);
 }
 
-/*
- * Walks the current task's user stack from the registers in walker->walk. The task must have user
- * mappings.
- */
-static __always_inline enum walk_result walk_user_stack(
-	struct walker *walker, const struct pilotlight_process *process, __u32 window, __u64 seed)
+/* Walks the user stack of a task with this memory from the registers in walker->walk. */
+static __always_inline enum walk_result walk_stack_in(struct walker *walker, struct mm_struct *mm,
+	const struct pilotlight_process *process, __u32 window, __u64 seed)
 {
 	struct walk *walk = &walker->walk;
 	int end = WALK_ON;
 
-	begin_walk(walker, process, window);
+	begin_walk(walker, mm, process, window);
 	if (is_between_programs(walk))
 		return WALK_NO_STACK;
 	walk->record.hash = seed;
@@ -548,4 +573,26 @@ static __always_inline enum walk_result walk_user_stack(
 	walk->record.end = end;
 	walk->record.hash = hash_next(walk->record.hash, end);
 	return WALK_DONE;
+}
+
+/* The current task's. It must have user mappings. */
+static __always_inline enum walk_result walk_user_stack(
+	struct walker *walker, const struct pilotlight_process *process, __u32 window, __u64 seed)
+{
+	return walk_stack_in(walker, bpf_get_current_task_btf()->mm, process, window, seed);
+}
+
+/* Of another task, which does not run. Returns 0 if it has no stack that can be walked. */
+static __always_inline int walk_other_stack(struct walker *walker, struct task_struct *task,
+	const struct pilotlight_process *process, __u32 window, __u64 seed)
+{
+	struct mm_struct *mm = task->mm;
+	int is_done = 0;
+
+	if (!mm || !has_mapping_tree(mm) || !enter_other_memory(&walker->walk, task))
+		return 0;
+	if (read_task_registers(&walker->walk))
+		is_done = walk_stack_in(walker, mm, process, window, seed) == WALK_DONE;
+	leave_other_memory(&walker->walk);
+	return is_done && task->mm == mm;
 }

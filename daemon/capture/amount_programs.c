@@ -16,7 +16,10 @@ enum {
 	SLOTS_PER_SECOND = 10, /* PACE_SLOT_NS */
 	SAMPLES_PER_SLOT_MIN = 16,
 	SPARING_SAMPLES_PER_SLOT_MIN = 4,
-	SCRATCHES = 3, /* the walkers need one less */
+	/* On each CPU. */
+	SCRATCHES = 2,
+	WALKERS = 2,
+	WALKERS_WITH_BLOCKED = 3, /* and one for the stacks of blocked threads */
 };
 
 bool amount_programs_has(const struct capture_settings *settings, enum pilotlight_source source)
@@ -57,6 +60,8 @@ void amount_programs_prepare(
 	programs->rodata->samples_per_slot = samples_per_slot(settings, cpu_count, source_count);
 	if (kernel_symbol_find(KALLSYMS, "__schedule", &symbol) == 0)
 		programs->rodata->schedule_address = symbol.address;
-	(void)bpf_map__set_max_entries(programs->maps.walkers, SCRATCHES - 1);
+	(void)bpf_map__set_max_entries(programs->maps.walkers,
+		amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU) ? WALKERS_WITH_BLOCKED
+									: WALKERS);
 	(void)bpf_map__set_max_entries(programs->maps.scratches, SCRATCHES);
 }

@@ -117,7 +117,9 @@ enum pilotlight_walk_end {
 	PILOTLIGHT_WALK_LOOPED,		  /* the caller's frame would be below this one */
 	PILOTLIGHT_WALK_DEEP,		  /* at a bound: of frames, time or mappings */
 	PILOTLIGHT_WALK_NO_FRAME_POINTER, /* generated code keeps none that leads to a caller */
-	PILOTLIGHT_WALK_BLOCKED, /* not begun: the thread was blocked when its time was taken */
+	/* Not begun: the thread was blocked when its time was taken, and its memory cannot be read
+	 * from outside. */
+	PILOTLIGHT_WALK_BLOCKED,
 	PILOTLIGHT_WALK_ENDS,
 };
 

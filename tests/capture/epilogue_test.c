@@ -35,7 +35,8 @@ static int can_copy(
 	return 1;
 }
 
-static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
+static __always_inline int can_read_user(
+	struct walk *walk, __u64 *words, __u32 count, __u64 address)
 {
 	if (address >= CALLERS_START - 8 && address < CALLERS_START + ARRAY_SIZE(stack)) {
 		*words = INDIRECT_CALL;
@@ -45,7 +46,13 @@ static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 addres
 	       can_copy(words, count * sizeof(*words), address, stack, sizeof(stack), STACK_START);
 }
 
-static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place)
+static __always_inline int can_read_own_user(__u64 *words, __u32 count, __u64 address)
+{
+	return can_read_user(NULL, words, count, address);
+}
+
+static __always_inline int can_read_pt_regs(
+	struct walk *walk, __u64 *words, __u32 count, __u32 place)
 {
 	(void)words, (void)count, (void)place;
 	return 0;

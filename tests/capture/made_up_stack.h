@@ -27,7 +27,8 @@ static __u64 pt_regs[PT_REGS_WORDS];
 #define CODE_END      0x500000ULL
 #define INDIRECT_CALL 0xd0ff909090909090ULL
 
-static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 address)
+static __always_inline int can_read_user(
+	struct walk *walk, __u64 *words, __u32 count, __u64 address)
 {
 	if (address >= CODE_START && address < CODE_END && count == 1) {
 		*words = INDIRECT_CALL;
@@ -40,7 +41,13 @@ static __always_inline int can_read_user(__u64 *words, __u32 count, __u64 addres
 	return 1;
 }
 
-static __always_inline int can_read_pt_regs(__u64 *words, __u32 count, __u32 place)
+static __always_inline int can_read_own_user(__u64 *words, __u32 count, __u64 address)
+{
+	return can_read_user(NULL, words, count, address);
+}
+
+static __always_inline int can_read_pt_regs(
+	struct walk *walk, __u64 *words, __u32 count, __u32 place)
 {
 	if (place + count > PT_REGS_WORDS)
 		return 0;

@@ -79,6 +79,7 @@ static struct fixture {
 	uint64_t of_others_ns[PILOTLIGHT_SOURCES];
 	/* A process with many threads: how many are still blocked, and for how long. */
 	pid_t crowd;
+	bool is_crowd_parked; /* none of them wakes, whatever the end of their stacks */
 	uint64_t crowd_blocked, crowd_blocked_ns;
 } fixture;
 
@@ -208,7 +209,8 @@ static inline int take_sample(void *context, const struct raw_sample *sample)
 	if (!is_of_life && strcmp(sample->comm, STORM_NAME) == 0)
 		fixture.of_others_ns[sample->source] += sample->count * PERIOD_NS;
 	if (sample->process.tgid == (uint32_t)fixture.crowd &&
-		sample->walk_end == PILOTLIGHT_WALK_BLOCKED) {
+		sample->source == PILOTLIGHT_SOURCE_OFFCPU &&
+		(fixture.is_crowd_parked || sample->walk_end == PILOTLIGHT_WALK_BLOCKED)) {
 		fixture.crowd_blocked++;
 		fixture.crowd_blocked_ns += sample->count * PERIOD_NS;
 	}

@@ -9,7 +9,12 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-enum { CROWD = 2000, CROWD_STACK_BYTES = 16384, WAKE_SPACING_NS = 400000 };
+enum {
+	CROWD = 2000,
+	CROWD_STACK_BYTES = 16384,
+	WAKE_SPACING_NS = 400000,
+	NO_WALKS = 0, /* then samples of threads that are still blocked have an end of their own */
+};
 
 /* One after the other wakes, and sleeps again. */
 static void wake_once(uint64_t number)
@@ -92,6 +97,7 @@ static void a_crowd_is_taken_in_steps(void **state)
 
 	/* Room for all threads, but a small ring. */
 	open_fixture_in(99, 9 << 20, 4 << 20, BOTH, false);
+	fixture.is_crowd_parked = true;
 	pid = start_crowd();
 	sleep_ns(blocked_ns);
 	begin_ns = clock_monotonic_ns();
@@ -117,7 +123,7 @@ static void a_start_misses_no_thread(void **state)
 	pid_t pid;
 	int r;
 
-	open_fixture_in(99, MAP_BYTES, 1 << 20, BOTH, false);
+	open_fixture_in(99, MAP_BYTES, NO_WALKS, BOTH, false);
 	capture_stop(fixture.capture);
 	shared = fixture.shared;
 	shared->wake_ns = 1;
@@ -178,6 +184,7 @@ static void threads_are_bounded(void **state)
 
 	assert_true(bound < CROWD / 2);
 	open_fixture_in(99, budget_bytes, 1 << 20, BOTH, false);
+	fixture.is_crowd_parked = true;
 	before_bytes = map_bytes();
 	pid = start_crowd();
 	take_all_blocked();

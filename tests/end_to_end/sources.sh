@@ -16,7 +16,7 @@ cp "$BASH" "$tmp/worker"
 cp "$(command -v cat)" "$tmp/reader"
 cp "$(command -v flock)" "$tmp/locker"
 
-plan 27
+plan 28
 
 # --- recordings --------------------------------------------------------------------------------
 
@@ -157,6 +157,13 @@ is_always_blocked() {
 	at_least "$time" 6 && within "$amount" "$time" "$(awk -v time="$time" 'BEGIN { print 0.1 + 0.03 * time }')"
 }
 
+# Its stack is read from outside, at each window's end.
+is_known_to_its_root() {
+	"$pilotlight" flamegraph -q -e offcpu --last 4s --comm dozer -f folded -o "$tmp/dozer.folded" &&
+		grep -q '__libc_start_main.*nanosleep.*blocked: sleep' "$tmp/dozer.folded" &&
+		! grep -q 'truncated' "$tmp/dozer.folded"
+}
+
 has_event() {
 	report "$1" '*' | grep -q "^# event    $2"
 }
@@ -187,6 +194,7 @@ loses_nothing_to_speak_of() {
 }
 
 check "a thread that stays blocked is in each window" wait_for 60 is_always_blocked
+check "its stack is known to its root" wait_for 60 is_known_to_its_root
 check "CPU time is the default" has_event cpu 'c[a-z-]* at [0-9]* Hz'
 check "time off CPU is asked for by name" has_event offcpu 'offcpu (time off CPU) in samples of 5 ms'
 check "so is time waiting for a CPU" has_event runqueue 'runqueue '
