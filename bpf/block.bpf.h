@@ -9,6 +9,9 @@
  * in n is kept, at random, and its time counts n times. block_requests is bounded (I4). A request
  * that has no room is not sampled, and counted.
  *
+ * Disks have numbers, which samples carry with the operation (pilotlight/event.h). There are few,
+ * so a disk is searched among all.
+ *
  * A kept sample names files by numbers that the engine may reuse two windows later, so an older one
  * is sent without its stack.
  */
@@ -55,6 +58,14 @@ struct {
 	__type(value, struct block_request);
 } block_requests SEC(".maps");
 
+/* By number less 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pilotlight_block_disk);
+} block_disks SEC(".maps");
+
 static __always_inline __u32 block_operation(const struct request *request)
 {
 	switch (request->cmd_flags & BLOCK_OPERATION_MASK) {
@@ -69,6 +80,40 @@ static __always_inline __u32 block_operation(const struct request *request)
 	default:
 		return PILOTLIGHT_WAIT_BLOCK_OTHER;
 	}
+}
+
+/* The number of the request's disk, which it may get now; 0: it has none. A function of its own,
+ * which bounds the use of the BPF stack. */
+static __noinline __u32 disk_number(const struct request *request)
+{
+	struct gendisk *disk;
+	__u32 device;
+
+	if (!bpf_core_field_exists(request->q->disk))
+		return 0;
+	disk = BPF_CORE_READ(request, q, disk);
+	if (!disk)
+		return 0;
+	device = (__u32)BPF_CORE_READ(disk, major) << 20 | BPF_CORE_READ(disk, first_minor);
+	for (__u32 i = 0; i < PILOTLIGHT_BLOCK_DISKS; i++) {
+		__u32 index = i;
+		struct pilotlight_block_disk *known = bpf_map_lookup_elem(&block_disks, &index);
+
+		if (!known)
+			return 0;
+		if (known->device == 0 &&
+			__sync_val_compare_and_swap(&known->device, 0, device) == 0)
+			bpf_core_read_str(known->name, sizeof(known->name), &disk->disk_name);
+		if (known->device == device)
+			return i + 1;
+	}
+	return 0;
+}
+
+/* As samples carry both. */
+static __always_inline __u32 operation_and_disk(const struct request *request)
+{
+	return block_operation(request) | disk_number(request) << PILOTLIGHT_BLOCK_DISK_SHIFT;
 }
 
 /* Puts the current thread's stacks into the CPU's walker, as far as block_requests has room. */
@@ -168,7 +213,7 @@ static __always_inline void begin_request(void *ctx, struct request *request)
 		bpf_map_delete_elem(&block_requests, &key);
 	if (bpf_get_prandom_u32() % interval_of(PILOTLIGHT_SOURCE_BLOCK))
 		return;
-	if (keep_request(ctx, key, block_operation(request)) == REQUEST_REFUSED) {
+	if (keep_request(ctx, key, operation_and_disk(request)) == REQUEST_REFUSED) {
 		counts = bpf_map_lookup_elem(&counters, &index);
 		if (counts)
 			count(&counts->events[PILOTLIGHT_EVENT_WAIT_REFUSED], 1);
@@ -240,7 +285,7 @@ static __always_inline void sample_bytes(void *ctx, struct request *request)
 	__u32 periods = periods_in(PILOTLIGHT_SOURCE_BLOCK_BYTES, request->__data_len);
 
 	if (periods)
-		sample_current(ctx, PILOTLIGHT_SOURCE_BLOCK_BYTES, block_operation(request),
+		sample_current(ctx, PILOTLIGHT_SOURCE_BLOCK_BYTES, operation_and_disk(request),
 			periods, SKIP_NOTHING);
 }
 

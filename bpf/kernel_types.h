@@ -117,7 +117,18 @@ struct file {
 	struct inode *f_inode;
 };
 
+struct gendisk {
+	int major;
+	int first_minor;
+	char disk_name[32];
+};
+
+struct request_queue {
+	struct gendisk *disk; /* since 5.15 */
+};
+
 struct request {
+	struct request_queue *q;
 	unsigned int cmd_flags;
 	unsigned int __data_len; /* bytes */
 };

@@ -271,6 +271,11 @@ bool event_source_is_kmem(enum pilotlight_source source)
 	       source == PILOTLIGHT_SOURCE_KMEM_WASTE;
 }
 
+bool event_source_is_block(enum pilotlight_source source)
+{
+	return source == PILOTLIGHT_SOURCE_BLOCK || source == PILOTLIGHT_SOURCE_BLOCK_BYTES;
+}
+
 bool event_source_has(const struct event_source *source, const char *event)
 {
 	if (event_source_is_cpu(source))

@@ -72,6 +72,9 @@ const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wai
 /* Does it count the kernel's memory? Its samples have a kind (enum pilotlight_kmem_kind). */
 bool event_source_is_kmem(enum pilotlight_source source);
 
+/* Does it count block I/O? Its samples have a disk beside the operation. */
+bool event_source_is_block(enum pilotlight_source source);
+
 /* Is it an event of this source? Unlike event_source_of(), knows no unknown ones. */
 bool event_source_has(const struct event_source *source, const char *event);
 

@@ -59,6 +59,8 @@ static void set_autoload(struct sampler *sampler, bool has_any, bool has_ends, b
 	(void)bpf_program__set_autoload(sampler->progs.issue_io, has_any && !has_start);
 	(void)bpf_program__set_autoload(sampler->progs.complete_io, has_ends && !has_start);
 	(void)bpf_map__set_autocreate(sampler->maps.block_requests, has_any);
+	(void)bpf_map__set_max_entries(
+		sampler->maps.block_disks, has_any ? PILOTLIGHT_BLOCK_DISKS : 1);
 }
 
 int block_programs_prepare(

@@ -154,6 +154,7 @@ static void set_maps(struct capture *capture)
 	maps->ring_fd = fds[PILOTLIGHT_CAPTURE_FD_RING];
 	maps->live_fd = fds[PILOTLIGHT_CAPTURE_FD_LIVE];
 	maps->cache_names_fd = fds[PILOTLIGHT_CAPTURE_FD_CACHE_NAMES];
+	maps->block_disks_fd = fds[PILOTLIGHT_CAPTURE_FD_BLOCK_DISKS];
 	maps->barrier_fd = fds[PILOTLIGHT_CAPTURE_FD_BARRIER];
 	maps->barrier_inner_fd = fds[PILOTLIGHT_CAPTURE_FD_BARRIER_INNER];
 	maps->sizes = (struct map_sizes){

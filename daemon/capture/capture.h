@@ -74,6 +74,7 @@ struct capture_maps {
 	int live_fd;	      /* pilotlight_live_key → pilotlight_live */
 	int cache_names_fd;   /* names of the kernel's caches, by number (enum pilotlight_kmem_kind)
 			       */
+	int block_disks_fd;   /* struct pilotlight_block_disk, by the disk's number less 1 */
 	int barrier_fd;	      /* updating it waits until running programs have ended */
 	int barrier_inner_fd; /* the value of that update */
 	volatile uint32_t *active_window; /* the programs' own variable, mapped */

@@ -261,6 +261,7 @@ int capture_host_fd(const struct capture_host *host, size_t index)
 		[PILOTLIGHT_CAPTURE_FD_VARIABLES] = maps->bss,
 		[PILOTLIGHT_CAPTURE_FD_LIVE] = maps->live,
 		[PILOTLIGHT_CAPTURE_FD_CACHE_NAMES] = maps->cache_names,
+		[PILOTLIGHT_CAPTURE_FD_BLOCK_DISKS] = maps->block_disks,
 		[PILOTLIGHT_CAPTURE_FD_WALK_FILES] = maps->walk_files,
 		[PILOTLIGHT_CAPTURE_FD_WALK_REQUESTS] = maps->walk_requests,
 		[PILOTLIGHT_CAPTURE_FD_WALK_REQUEST_WAKEUP] = maps->walk_request_wakeup,

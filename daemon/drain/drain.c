@@ -15,7 +15,6 @@
 #include "drain/drain.h"
 
 #include "base/array.h"
-#include "base/event_source.h"
 #include "base/log.h"
 #include "drain/ring_record.h"
 #include "drain/walk_table.h"
@@ -346,7 +345,6 @@ static void pass_on_count(struct drain *drain, const struct pilotlight_sample_ke
 		.cgroup_id = key->cgroup_id,
 		.user = count->user,
 		.comm = count->comm,
-		.source = (enum pilotlight_source)key->source,
 		.count = count->count,
 		.first_ns = count->first_ns,
 		.last_ns = count->last_ns,
@@ -358,10 +356,7 @@ static void pass_on_count(struct drain *drain, const struct pilotlight_sample_ke
 	};
 	int r;
 
-	if (event_source_is_kmem(sample.source))
-		sample.kind = key->wait;
-	else
-		sample.wait = (enum pilotlight_wait)key->wait;
+	ring_record_set_wait(&sample, (enum pilotlight_source)key->source, key->wait);
 	count->comm[PILOTLIGHT_COMM_BYTES - 1] = '\0';
 	sample.kernel_count = read_ips(set->stacks_fd, depth, key->kernel_stack, kernel_ips);
 	if (key->walker == PILOTLIGHT_WALKER_TABLES) {

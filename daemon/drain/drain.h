@@ -30,8 +30,9 @@ struct raw_sample {
 	const char *comm; /* NUL-terminated, as the kernel reports it */
 	enum pilotlight_source source;
 	enum pilotlight_wait wait;
-	uint16_t kind;	  /* of kernel memory: enum pilotlight_kmem_kind */
-	uint64_t count;	  /* periods of the source */
+	uint16_t kind;	/* of kernel memory: enum pilotlight_kmem_kind; of block I/O: number of the
+			 * disk */
+	uint64_t count; /* periods of the source */
 	uint64_t address; /* of what was allocated (struct pilotlight_live_key); 0: none */
 	uint64_t first_ns, last_ns;
 	enum pilotlight_path path;

@@ -6,10 +6,30 @@
 #include <errno.h>
 #include <string.h>
 
+enum { BLOCK_OPERATION_MASK = (1 << PILOTLIGHT_BLOCK_DISK_SHIFT) - 1 };
+
 bool ring_record_has_wait(enum pilotlight_source source, uint16_t wait)
 {
-	return wait <
-	       (event_source_is_kmem(source) ? (int)PILOTLIGHT_KMEM_KINDS : (int)PILOTLIGHT_WAITS);
+	if (event_source_is_kmem(source))
+		return wait < PILOTLIGHT_KMEM_KINDS;
+	if (event_source_is_block(source))
+		return (wait & BLOCK_OPERATION_MASK) < PILOTLIGHT_WAITS &&
+		       wait >> PILOTLIGHT_BLOCK_DISK_SHIFT <= PILOTLIGHT_BLOCK_DISKS;
+	return wait < PILOTLIGHT_WAITS;
+}
+
+void ring_record_set_wait(struct raw_sample *sample, enum pilotlight_source source, uint16_t wait)
+{
+	sample->source = source;
+	if (event_source_is_kmem(source)) {
+		sample->kind = wait;
+		return;
+	}
+	if (event_source_is_block(source)) {
+		sample->kind = wait >> PILOTLIGHT_BLOCK_DISK_SHIFT;
+		wait &= BLOCK_OPERATION_MASK;
+	}
+	sample->wait = (enum pilotlight_wait)wait;
 }
 
 int ring_record_header(const void *bytes, size_t size, struct pilotlight_ring_header *ret_header)
@@ -34,14 +54,9 @@ static const char *terminate(const char bytes[], char comm[PILOTLIGHT_COMM_BYTES
 	return comm;
 }
 
-/* Of kernel memory the header has a kind in place of a wait. */
 static void set_wait(struct raw_sample *sample, const struct pilotlight_ring_header *header)
 {
-	sample->source = (enum pilotlight_source)header->source;
-	if (event_source_is_kmem(sample->source))
-		sample->kind = header->wait;
-	else
-		sample->wait = (enum pilotlight_wait)header->wait;
+	ring_record_set_wait(sample, (enum pilotlight_source)header->source, header->wait);
 }
 
 static int parse_sample(const void *bytes, size_t size, struct raw_sample *ret_sample,

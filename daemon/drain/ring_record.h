@@ -15,8 +15,11 @@
  * no record. */
 int ring_record_header(const void *bytes, size_t size, struct pilotlight_ring_header *ret_header);
 
-/* Is it a wait, or of kernel memory a kind, that a sample of the source may have? */
+/* Can a sample of the source have this `wait`, as in struct pilotlight_sample_key? */
 bool ring_record_has_wait(enum pilotlight_source source, uint16_t wait);
+
+/* Sets source, wait and kind from a `wait` that the source can have. */
+void ring_record_set_wait(struct raw_sample *sample, enum pilotlight_source source, uint16_t wait);
 
 /*
  * Fills in a sample without `depth_max`. It borrows the record, which must be aligned to

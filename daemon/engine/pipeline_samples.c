@@ -5,6 +5,7 @@
 #include "base/event_source.h"
 #include "base/log.h"
 #include "labels/cgroup_path.h"
+#include "resolve/block_frame.h"
 #include "resolve/kmem_frame.h"
 #include "resolve/tracing_frames.h"
 
@@ -89,32 +90,48 @@ static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sa
 	return r;
 }
 
+enum {
+	LABEL_BYTES = (int)KMEM_FRAME_BYTES > (int)BLOCK_FRAME_BYTES ? (int)KMEM_FRAME_BYTES
+								     : (int)BLOCK_FRAME_BYTES
+};
+
+/* Appends a last frame that has only a name. Returns the number of frames. */
+static size_t append_label(
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], size_t count, const char *name)
+{
+	if (count == RESOLVED_FRAMES_MAX)
+		count--;
+	frames[count] = (struct resolved_frame){ .binary = RESOLVED_SYNTHETIC, .name = name };
+	return count + 1;
+}
+
 /*
  * Of kernel memory: says what it is, in a last frame in place of those of our tracing. `text` holds
  * its name. Returns the number of frames; 0: it counts already.
  */
 static size_t describe_memory(const struct pipeline *pipeline, const struct raw_sample *sample,
-	struct resolved_frame frames[RESOLVED_FRAMES_MAX], size_t count,
-	char text[KMEM_FRAME_BYTES])
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], size_t count, char text[LABEL_BYTES])
 {
 	count -= tracing_frames_count(frames, count);
 	if (kmem_frame_is_slab(sample, frames, count))
 		return 0;
-	if (count == RESOLVED_FRAMES_MAX)
-		count--;
-	frames[count] = (struct resolved_frame){
-		.binary = RESOLVED_SYNTHETIC,
-		.name = kmem_frame_of(
-			sample, capture_maps(pipeline->capture)->cache_names_fd, text),
-	};
-	return count + 1;
+	return append_label(frames, count,
+		kmem_frame_of(sample, capture_maps(pipeline->capture)->cache_names_fd, text));
+}
+
+/* Of block I/O: likewise says on which disk. */
+static size_t describe_disk(const struct pipeline *pipeline, const struct raw_sample *sample,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], size_t count, char text[LABEL_BYTES])
+{
+	return append_label(frames, count - tracing_frames_count(frames, count),
+		block_frame_of(sample, capture_maps(pipeline->capture)->block_disks_fd, text));
 }
 
 int pipeline_add_sample(void *context, const struct raw_sample *sample)
 {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
 	struct pipeline *pipeline = context;
-	char memory[KMEM_FRAME_BYTES];
+	char text[LABEL_BYTES];
 	uint64_t user = user_of(pipeline, sample);
 	bool lacks_build_ids;
 	int count, r;
@@ -131,11 +148,13 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 		return count;
 	}
 	if (event_source_is_kmem(sample->source)) {
-		count = (int)describe_memory(pipeline, sample, frames, (size_t)count, memory);
+		count = (int)describe_memory(pipeline, sample, frames, (size_t)count, text);
 		if (count == 0) {
 			pipeline_forget_live(pipeline, sample);
 			return DRAIN_NOT_WANTED;
 		}
+	} else if (event_source_is_block(sample->source)) {
+		count = (int)describe_disk(pipeline, sample, frames, (size_t)count, text);
 	}
 	if (resolved_has_jit(frames, (size_t)count))
 		r = add_jit_sample(pipeline, sample, user, frames, (size_t)count);

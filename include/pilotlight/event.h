@@ -95,6 +95,24 @@ enum {
 	PILOTLIGHT_KMEM_NAME_BYTES = 32,
 };
 
+/*
+ * A sample of block I/O has the number of its disk beside the operation: PILOTLIGHT_WAIT_BLOCK_...
+ * plus the number shifted. Disks get numbers from 1 on in the order of their first sample, and the
+ * map `block_disks` has their names, by the number less 1. 0: all numbers are taken, or the request
+ * is of no disk.
+ */
+enum {
+	PILOTLIGHT_BLOCK_DISK_SHIFT = 8,
+	PILOTLIGHT_BLOCK_DISKS = 64,
+	PILOTLIGHT_BLOCK_NAME_BYTES = 32, /* the kernel's DISK_NAME_LEN */
+};
+_Static_assert((int)PILOTLIGHT_WAITS <= 1 << PILOTLIGHT_BLOCK_DISK_SHIFT, "both have room");
+struct pilotlight_block_disk {
+	__u32 device; /* major << 20 | minor; 0: the number is free */
+	char name[PILOTLIGHT_BLOCK_NAME_BYTES];
+};
+_Static_assert(sizeof(struct pilotlight_block_disk) == 36, "padding");
+
 /* In place of a stack id: there is no such stack, as in a kernel thread or in user mode. */
 #define PILOTLIGHT_STACK_NONE (-1LL)
 
@@ -209,7 +227,9 @@ struct pilotlight_sample_key {
 	__u32 tid;
 	__u8 walker; /* of user_stack: enum pilotlight_walker */
 	__u8 source; /* enum pilotlight_source */
-	__u16 wait;  /* enum pilotlight_wait; of kernel memory enum pilotlight_kmem_kind */
+	/* enum pilotlight_wait; of kernel memory enum pilotlight_kmem_kind; of block I/O with the
+	 * disk. */
+	__u16 wait;
 };
 _Static_assert(sizeof(struct pilotlight_sample_key) == 48, "padding");
 

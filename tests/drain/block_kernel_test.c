@@ -3,6 +3,7 @@
 #include "capture/block_programs.h"
 #include "tests/drain/scheduler_fixture.h"
 
+#include <bpf/bpf.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
@@ -56,6 +57,21 @@ static void run(program_function program)
 	assert_int_equal(accounts_lost(&fixture.total[BYTES]), 0);
 }
 
+/* The last sample's disk has a name that the kernel also shows elsewhere. */
+static void check_disk(void)
+{
+	const int fd = capture_maps(fixture.capture)->block_disks_fd;
+	uint32_t index = fixture.block_disk - 1U;
+	struct pilotlight_block_disk disk;
+	char path[64];
+
+	assert_true(fixture.block_disk > 0);
+	assert_int_equal(bpf_map_lookup_elem(fd, &index, &disk), 0);
+	print_message("# disk %.*s\n", (int)sizeof(disk.name), disk.name);
+	(void)snprintf(path, sizeof(path), "/sys/block/%.*s", (int)sizeof(disk.name), disk.name);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
 static void writes_are_counted(void **state)
 {
 	const struct life *life;
@@ -75,6 +91,7 @@ static void writes_are_counted(void **state)
 	assert_true(life->waits[PILOTLIGHT_WAIT_BLOCK_READ] <
 		    life->waits[PILOTLIGHT_WAIT_BLOCK_WRITE] / 2);
 	assert_true(fixture.block_user_frames > 0);
+	check_disk();
 }
 
 static void bytes_can_be_alone(void **state)
@@ -83,6 +100,7 @@ static void bytes_can_be_alone(void **state)
 	run(write_directly);
 	assert_true(fixture.total[BYTES].fired > 0);
 	assert_int_equal(fixture.total[TIME].fired, 0);
+	check_disk();
 }
 
 static void time_can_be_alone(void **state)

@@ -82,6 +82,23 @@ static void a_sample_of_memory_is_read(void **state)
 	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
 }
 
+/* Block I/O has a disk beside the operation. */
+static void a_sample_of_block_io_is_read(void **state)
+{
+	struct record record = good;
+
+	record.header.header.source = PILOTLIGHT_SOURCE_BLOCK;
+	record.header.header.wait = PILOTLIGHT_WAIT_BLOCK_WRITE |
+				    PILOTLIGHT_BLOCK_DISKS << PILOTLIGHT_BLOCK_DISK_SHIFT;
+	assert_int_equal(parse(&record, sizeof(record)), 0);
+	assert_int_equal(sample.wait, PILOTLIGHT_WAIT_BLOCK_WRITE);
+	assert_int_equal(sample.kind, PILOTLIGHT_BLOCK_DISKS);
+	record.header.header.wait += 1 << PILOTLIGHT_BLOCK_DISK_SHIFT;
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
+	record.header.header.wait = PILOTLIGHT_WAITS;
+	assert_int_equal(parse(&record, sizeof(record)), -EINVAL);
+}
+
 static void an_unterminated_comm_is_terminated(void **state)
 {
 	struct record record = good;
@@ -269,6 +286,7 @@ int main(void)
 		cmocka_unit_test(code_objects_are_passed_on_unchecked),
 		cmocka_unit_test(a_sample_is_read),
 		cmocka_unit_test(a_sample_of_memory_is_read),
+		cmocka_unit_test(a_sample_of_block_io_is_read),
 		cmocka_unit_test(an_unterminated_comm_is_terminated),
 		cmocka_unit_test(malformed_samples_are_refused),
 		cmocka_unit_test(walks_are_read_with_their_sample_and_without),

@@ -73,6 +73,7 @@ static struct fixture {
 	/* Of samples of time blocked of `lives`. */
 	uint64_t still_blocked, kernel_leaf;
 	size_t user_frames, block_user_frames;
+	uint16_t block_disk; /* its number */
 	uint64_t waits_seen; /* samples */
 	enum pilotlight_path path;
 	/* Threads with the same name as this program, other than those of `lives`. */
@@ -198,6 +199,8 @@ static inline int take_sample(void *context, const struct raw_sample *sample)
 		is_of_life = true;
 		if (sample->source == PILOTLIGHT_SOURCE_BLOCK)
 			fixture.block_user_frames = sample->walk_count;
+		if (sample->kind)
+			fixture.block_disk = sample->kind;
 		if (sample->source != PILOTLIGHT_SOURCE_OFFCPU)
 			continue;
 		fixture.still_blocked += sample->walk_end == PILOTLIGHT_WALK_BLOCKED;

@@ -115,7 +115,7 @@ int capture_connect(int fd, const struct capture_settings *settings, struct capt
 	capture->maps.sizes.drain_period_ms = MADE_UP_PERIOD_MS;
 	capture->maps.sizes.cpu_count = 2;
 	capture->maps.sizes.live_slots = 64;
-	capture->maps.live_fd = capture->maps.cache_names_fd = -1;
+	capture->maps.live_fd = capture->maps.cache_names_fd = capture->maps.block_disks_fd = -1;
 	world.sizes = &capture->maps.sizes;
 	capture->rate_hz = settings->rate_hz;
 	*ret_capture = capture;
