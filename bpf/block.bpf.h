@@ -18,6 +18,7 @@
 #pragma once
 
 #include "amount.bpf.h"
+#include "kept_stack.bpf.h"
 #include "kernel_types.h"
 #include "pilotlight/event.h"
 #include "watch.bpf.h"
@@ -30,9 +31,6 @@
 
 enum {
 	BLOCK_REQUESTS_MAX = 512,
-	/* One less than powers of two. */
-	BLOCK_USER_FRAMES = 127,
-	BLOCK_KERNEL_FRAMES = 63,
 	/* The low bits of a request's flags: REQ_OP_*. */
 	BLOCK_OPERATION_MASK = 0xff,
 	BLOCK_OPERATION_READ = 0,
@@ -47,7 +45,7 @@ volatile __u64 block_since_ns;
 /* Until it is sent, header.set is the number of the window, and periods the n of above. */
 struct block_request {
 	struct pilotlight_ring_walk record;
-	__u64 frames[BLOCK_USER_FRAMES + BLOCK_KERNEL_FRAMES];
+	__u64 frames[KEPT_USER_FRAMES + KEPT_KERNEL_FRAMES];
 };
 
 /* By the address of the request. */
@@ -116,43 +114,6 @@ static __always_inline __u32 operation_and_disk(const struct request *request)
 	return block_operation(request) | disk_number(request) << PILOTLIGHT_BLOCK_DISK_SHIFT;
 }
 
-/* Puts the current thread's stacks into the CPU's walker, as far as block_requests has room. */
-static __always_inline void walk_for_request(void *ctx, struct walker *walker, __u32 window)
-{
-	struct pilotlight_ring_walk *record = &walker->walk.record;
-	enum walk_result result = WALK_BY_KERNEL;
-	__u32 count;
-	long bytes;
-
-	if (wants_walks && has_user_mappings() && read_task_registers(&walker->walk))
-		result = walk_user_stack(
-			walker, &record->process, window, walk_seed_of(walk_seed, window));
-	if (result != WALK_DONE) {
-		bytes = result == WALK_BY_KERNEL && bpf_get_current_task_btf()->mm
-				? bpf_get_stack(ctx, walker->walk.frames,
-					  BLOCK_USER_FRAMES * sizeof(__u64), USER_STACK)
-				: 0;
-		record->count = stack_entries(bytes, sizeof(__u64));
-		record->hash = 0;
-		record->end = PILOTLIGHT_WALK_ROOT;
-	}
-	if (record->count > BLOCK_USER_FRAMES) {
-		record->count = BLOCK_USER_FRAMES;
-		record->end = PILOTLIGHT_WALK_DEEP;
-		record->hash = 0;
-	}
-	/* The compiler knows that already, but the verifier does not. */
-	count = record->count;
-	barrier_var(count);
-	count &= BLOCK_USER_FRAMES;
-	bytes = wants_kernel ? bpf_get_stack(ctx, &walker->walk.frames[count],
-				       BLOCK_KERNEL_FRAMES * sizeof(__u64), 0)
-			     : 0;
-	record->kernel_count = stack_entries(bytes, sizeof(__u64));
-	record->runtime_count = 0;
-	record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
-}
-
 enum { REQUEST_REFUSED, REQUEST_KEPT, REQUEST_FILTERED };
 
 /* Keeps a sample of the current thread, if it is recorded and that is possible now. */
@@ -180,7 +141,7 @@ static __noinline int keep_request(void *ctx, __u64 request, __u32 operation)
 		result = REQUEST_FILTERED;
 		goto out;
 	}
-	walk_for_request(ctx, walker, window);
+	take_kept_stack(ctx, walker, window);
 	record->header = (struct pilotlight_ring_header){
 		.kind = PILOTLIGHT_RING_WALKED_SAMPLE,
 		.set = window,
@@ -243,7 +204,7 @@ static __always_inline void send_request(struct block_request *request, __u32 pe
 		record->count = record->kernel_count = 0;
 		record->end = PILOTLIGHT_WALK_BLOCKED;
 	}
-	frames = (record->count & BLOCK_USER_FRAMES) + (record->kernel_count & BLOCK_KERNEL_FRAMES);
+	frames = (record->count & KEPT_USER_FRAMES) + (record->kernel_count & KEPT_KERNEL_FRAMES);
 	size = sizeof(*record) + frames * sizeof(__u64);
 	/* Never, but the verifier does not know. */
 	if (size > sizeof(*request))

@@ -42,10 +42,14 @@
 
 /* Constants, set before loading. */
 const volatile __u8 tells_previous_state; /* sched_switch has it as argument, since 5.18 */
+const volatile __u8 wants_wakers;	  /* wakers.bpf.h */
 
 /* 0: visit_threads() begins the sampling of all threads. Otherwise it takes the time of those that
  * have been blocked since before. CLOCK_MONOTONIC. */
 volatile __u64 blocked_before_ns;
+/* How far run queues' clocks are ahead of CLOCK_MONOTONIC, as of one of the last switches; 0: not
+ * known yet. */
+volatile __u64 clock_ahead_ns;
 /* How many threads visit_threads() still visits before it pauses. */
 volatile __u32 visits_left;
 
@@ -112,6 +116,7 @@ static __always_inline void set_wait(
 	off_cpu->wait = wait;
 	off_cpu->ready_wait = is_ready_wait(wait) ? wait : PILOTLIGHT_WAIT_WOKEN;
 	off_cpu->woken_ns = 0;
+	off_cpu->has_waker = 0;
 }
 
 static __always_inline int is_new(const struct off_cpu *off_cpu)
@@ -213,6 +218,21 @@ static __always_inline void end_off_cpu(
 	ended->queued_ns = queued_ns;
 }
 
+/* Samples the current thread's time blocked. The address joins it with the record of the waker. */
+static __always_inline void sample_blocked(void *ctx, const struct off_cpu *off_cpu, __u32 periods)
+{
+	struct occasion occasion = {
+		.source = PILOTLIGHT_SOURCE_OFFCPU,
+		.skipped = SKIP_TO_SCHEDULE,
+		.periods = periods,
+		.wait = off_cpu->wait,
+	};
+
+	if (wants_wakers && off_cpu->has_waker)
+		occasion.address = (__u64)bpf_get_current_task_btf();
+	take_sample(ctx, &occasion);
+}
+
 /* The current thread was switched in. */
 static __always_inline void account_time(void *ctx)
 {
@@ -233,8 +253,7 @@ static __always_inline void account_time(void *ctx)
 	queued = periods_of(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, ended.queued_ns);
 	watch_end(common_source(), begin_ns);
 	if (blocked)
-		sample_current(
-			ctx, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, blocked, SKIP_TO_SCHEDULE);
+		sample_blocked(ctx, off_cpu, blocked);
 	if (queued)
 		sample_current(ctx, PILOTLIGHT_SOURCE_RUNQUEUE, off_cpu->ready_wait, queued,
 			SKIP_TO_SCHEDULE);
@@ -292,6 +311,8 @@ int note_switch(__u64 *ctx)
 		return 0;
 	begin_ns = watch_begin();
 	note_switched(previous, state);
+	if (wants_wakers && begin_ns)
+		clock_ahead_ns = run_queue_clock_ns(previous) - begin_ns;
 	watch_end(common_source(), begin_ns);
 	return 0;
 }

@@ -56,7 +56,8 @@ struct off_cpu {
 	/* The start of all this, and below OWNER_START_SHIFT the user's place; 0: nothing is set.
 	 */
 	__u32 owner;
-	__u8 wait;	 /* enum pilotlight_wait, if it does not run */
+	__u8 wait : 7;	    /* enum pilotlight_wait, if it does not run */
+	__u8 has_waker : 1; /* the stack was sent of who ended that wait */
 	__u8 ready_wait; /* ... once it is ready; PILOTLIGHT_WAIT_NONE: it was not switched out yet
 			  */
 	__u8 intervals[OFF_CPU_SOURCES]; /* from sample to sample, in periods, less 1 */

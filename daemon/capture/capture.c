@@ -98,6 +98,7 @@ static int open_host(
 		.filters_processes = settings->filters_processes,
 		.event = (uint8_t)settings->event,
 		.is_sparing = settings->is_sparing,
+		.wants_wakers = settings->wants_wakers,
 		.sources = settings->sources ? settings->sources : 1U << PILOTLIGHT_SOURCE_CPU,
 	};
 	struct pilotlight_capture_answer answer = { .result = 0 };

@@ -41,6 +41,9 @@ struct capture_settings {
 	 * many: each sample then stands for more periods. A capture server sets it for a limited
 	 * engine. */
 	bool is_sparing;
+	/* Samples of time blocked come with the stack of who ended the wait. Not for a limited
+	 * engine. */
+	bool wants_wakers;
 	size_t map_budget_bytes; /* for all BPF maps together */
 	uint32_t stack_slots;	 /* 0: computed from rate × CPUs × drain period; else forced */
 	/* The part of it for unwind tables; 0: only the kernel walks user stacks. */

@@ -58,6 +58,7 @@ static struct pilotlight_capture_request used_part(const struct pilotlight_captu
 	used.filters_processes = request->filters_processes;
 	used.event = request->event;
 	used.is_sparing = request->is_sparing;
+	used.wants_wakers = request->wants_wakers;
 	used.sources = request->sources;
 	memcpy(used.periods, request->periods, sizeof(used.periods));
 	memcpy(used.counted, request->counted, sizeof(used.counted));
@@ -130,7 +131,8 @@ static int settings_of(const struct pilotlight_capture_request *request,
 			"cannot give the BPF maps more than 1 GiB of memory: lower the budget");
 	if (request->stack_slots > PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX ||
 		request->wants_kernel > 1 || request->filters_processes > 1 ||
-		request->is_sparing > 1 || request->event > CAPTURE_EVENT_CLOCK)
+		request->is_sparing > 1 || request->wants_wakers > 1 ||
+		request->event > CAPTURE_EVENT_CLOCK)
 		return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
 	r = check_sources(request, fault);
 	if (r == 0)
@@ -143,6 +145,7 @@ static int settings_of(const struct pilotlight_capture_request *request,
 		.wants_kernel = request->wants_kernel,
 		.filters_processes = request->filters_processes,
 		.is_sparing = request->is_sparing,
+		.wants_wakers = request->wants_wakers,
 		.map_budget_bytes = request->map_budget_bytes,
 		.stack_slots = request->stack_slots,
 		.unwind_budget_bytes = request->unwind_budget_bytes,
@@ -206,6 +209,9 @@ static int check_limits(const struct capture_session *session,
 		return fault_set(fault, -EPERM,
 			"cannot sample by another event than the configured one, nor the kernel "
 			"unless it is configured");
+	if (settings->wants_wakers)
+		return fault_set(
+			fault, -EPERM, "cannot sample who wakes threads: only a recording does");
 	return check_source_limits(limits, settings, fault);
 }
 
@@ -286,6 +292,7 @@ static bool has_settings(const struct capture_host *host, const struct capture_s
 	       own->wants_kernel == settings->wants_kernel &&
 	       own->filters_processes == settings->filters_processes &&
 	       own->is_sparing == settings->is_sparing &&
+	       own->wants_wakers == settings->wants_wakers &&
 	       own->map_budget_bytes == settings->map_budget_bytes &&
 	       own->stack_slots == settings->stack_slots &&
 	       own->unwind_budget_bytes == settings->unwind_budget_bytes &&

@@ -25,7 +25,7 @@ struct listed_program {
 	struct bpf_link **link;	     /* NULL there: not attached */
 };
 
-enum { PROGRAM_LIST_MAX = 8 };
+enum { PROGRAM_LIST_MAX = 9 };
 
 struct program_list {
 	const char *samples; /* for messages: "cannot sample <this>" */

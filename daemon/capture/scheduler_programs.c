@@ -47,6 +47,7 @@ static struct program_list list_of(struct sampler *sampler)
 			{ sampler->progs.end_thread, &sampler->links.end_thread },
 			{ sampler->progs.forget_thread, &sampler->links.forget_thread },
 			{ sampler->progs.visit_threads, &sampler->links.visit_threads },
+			{ sampler->progs.note_waker, &sampler->links.note_waker },
 		},
 	};
 }
@@ -86,8 +87,10 @@ void scheduler_support_read(struct scheduler_support *ret_support)
 	*ret_support = support;
 }
 
-static void set_autoload(struct sampler *programs, bool is_wanted, bool has_tracepoint)
+static void set_autoload(
+	struct sampler *programs, bool is_wanted, bool has_tracepoint, bool wants_wakers)
 {
+	(void)bpf_program__set_autoload(programs->progs.note_waker, wants_wakers);
 	(void)bpf_program__set_autoload(programs->progs.note_switch, is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.note_wakeup, is_wanted);
 	(void)bpf_program__set_autoload(
@@ -105,10 +108,12 @@ int scheduler_programs_prepare(
 	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
 {
 	const struct program_list list = list_of(programs);
+	const bool wants_wakers =
+		settings->wants_wakers && amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU);
 	struct scheduler_support support;
 
 	if (!are_wanted(settings)) {
-		set_autoload(programs, false, false);
+		set_autoload(programs, false, false, false);
 		return 0;
 	}
 	scheduler_support_read(&support);
@@ -118,7 +123,8 @@ int scheduler_programs_prepare(
 	programs->rodata->threads_max =
 		(uint32_t)(map_sizes_thread_bytes(settings->sources, settings->map_budget_bytes) /
 			   MAP_SIZES_THREAD_BYTES);
-	set_autoload(programs, true, support.has_exit_tracepoint);
+	programs->rodata->wants_wakers = wants_wakers;
+	set_autoload(programs, true, support.has_exit_tracepoint, wants_wakers);
 	return 0;
 }
 
@@ -214,6 +220,8 @@ int scheduler_programs_start(
 		r = begin_threads(programs);
 	if (r == 0)
 		r = attach(programs->progs.end_thread, &programs->links.end_thread);
+	if (r == 0 && bpf_program__autoload(programs->progs.note_waker))
+		r = attach(programs->progs.note_waker, &programs->links.note_waker);
 	if (r == 0)
 		r = attach_behind_switch(programs);
 	if (r == 0)

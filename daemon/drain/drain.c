@@ -94,9 +94,10 @@ static int keep_waiting(struct drain *drain, const void *bytes, size_t size)
 }
 
 /*
- * Handles a record of the idle set: keeps a stack, passes a sample on. BPF sends a stack before it
- * counts samples with it. A record that does not parse counts as one sample. Without a header it
- * has no known window or source, so it is charged to CPU time in the window being drained.
+ * Handles a record of the idle set: keeps a stack, passes a sample or a waker on. BPF sends a stack
+ * before it counts samples with it. A record that does not parse counts as one sample. Without a
+ * header it has no known window or source, so it is charged to CPU time in the window being
+ * drained.
  */
 static void handle_own_record(struct drain *drain, const void *bytes, size_t size)
 {
@@ -112,6 +113,11 @@ static void handle_own_record(struct drain *drain, const void *bytes, size_t siz
 			r = walk_table_add(&drain->walks, &sample);
 		if (r < 0)
 			log_debug("cannot keep a stack: %s, continuing without it", strerror(-r));
+		return;
+	}
+	if (header.kind == PILOTLIGHT_RING_WAKER) {
+		if (r == 0)
+			(void)drain->function(drain->context, &sample);
 		return;
 	}
 	accounts = &drain->ring_accounts[drain->idle_set][header.source];

@@ -13,6 +13,7 @@
 #include "pilotlight/event.h"
 #include "pilotlight/walk.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,10 +31,17 @@ struct raw_sample {
 	const char *comm; /* NUL-terminated, as the kernel reports it */
 	enum pilotlight_source source;
 	enum pilotlight_wait wait;
-	uint16_t kind;	/* of kernel memory: enum pilotlight_kmem_kind; of block I/O: number of the
-			 * disk */
+	uint16_t kind; /* of kernel memory: enum pilotlight_kmem_kind; of block I/O: number of the
+			* disk */
+	/* No sample: the thread woke another, at `address`. The other's sample, if one comes, has
+	 * that address, too. */
+	bool is_waker;
+	/* Set to false; the callback's owner may say that the frames tell the wait already. */
+	bool is_told_by_frames;
 	uint64_t count; /* periods of the source */
-	uint64_t address; /* of what was allocated (struct pilotlight_live_key); 0: none */
+	/* Of what was allocated (struct pilotlight_live_key); of the thread, if it has a waker; 0:
+	 * none. */
+	uint64_t address;
 	uint64_t first_ns, last_ns;
 	enum pilotlight_path path;
 	size_t depth_max; /* a stack with this many frames may be truncated */
@@ -80,7 +88,7 @@ enum { DRAIN_ASK_AGAIN = 1, DRAIN_NOT_WANTED = 2 };
  * DRAIN_ASK_AGAIN: the stack came without build-ids, because an earlier window had them, and needs
  * them. The next window captures them again. DRAIN_NOT_WANTED: its count moves from stored to
  * PILOTLIGHT_DROP_FILTERED. On -errno the sample was not carried on, and its count moves to
- * PILOTLIGHT_DROP_PROFILE_FULL.
+ * PILOTLIGHT_DROP_PROFILE_FULL. A waker counts for nothing.
  */
 typedef int (*drain_function)(void *context, const struct raw_sample *sample);
 

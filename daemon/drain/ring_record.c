@@ -132,6 +132,7 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 		.runtime_end = (enum pilotlight_runtime_end)header->runtime_end,
 		.runtime_file = header->runtime_file,
 	};
+	ret_sample->is_waker = header->header.kind == PILOTLIGHT_RING_WAKER;
 	set_wait(ret_sample, &header->header);
 	return 0;
 }

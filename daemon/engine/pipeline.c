@@ -42,6 +42,7 @@ void pipeline_free(struct pipeline *pipeline)
 	symbol_cache_free(pipeline->symbol_cache);
 	late_samples_free(pipeline->late);
 	live_table_free(pipeline->live);
+	waker_table_free(pipeline->wakers);
 	pipeline_window_done(&pipeline->ended);
 	pipeline_window_done(&pipeline->open);
 	free(pipeline->symbol_states);

@@ -151,6 +151,8 @@ int pipeline_open_stages(struct pipeline *pipeline)
 	if (r == 0)
 		r = pipeline_open_live(pipeline);
 	if (r == 0)
+		r = pipeline_open_wakers(pipeline);
+	if (r == 0)
 		r = open_windows(pipeline);
 	if (r == 0 && settings->wants_labels)
 		r = cgroup_table_new(settings->cgroup_limits ? settings->cgroup_limits

@@ -70,6 +70,14 @@ static int resolve(struct pipeline *pipeline, const struct raw_sample *sample, u
 	return count;
 }
 
+int pipeline_resolve(struct pipeline *pipeline, const struct raw_sample *sample,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX])
+{
+	bool lacks_build_ids;
+
+	return resolve(pipeline, sample, user_of(pipeline, sample), frames, &lacks_build_ids);
+}
+
 static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample, uint64_t user,
 	const struct resolved_frame *frames, size_t count)
 {
@@ -131,10 +139,16 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
 	struct pipeline *pipeline = context;
+	struct raw_sample told;
 	char text[LABEL_BYTES];
-	uint64_t user = user_of(pipeline, sample);
+	uint64_t user;
 	bool lacks_build_ids;
 	int count, r;
+
+	if (sample->is_waker) {
+		pipeline_keep_waker(pipeline, sample);
+		return 0;
+	}
 
 	/* It is refused, and pipeline_count() finds it in the accounts. */
 	if (!pipeline->open.parts[sample->source].profile)
@@ -142,6 +156,7 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 	/* Most allocations are freed at once, so their stacks need no names. */
 	if (!pipeline_lives(pipeline, sample))
 		return 0;
+	user = user_of(pipeline, sample);
 	count = resolve(pipeline, sample, user, frames, &lacks_build_ids);
 	if (count < 0) {
 		pipeline_forget_live(pipeline, sample);
@@ -155,6 +170,12 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 		}
 	} else if (event_source_is_block(sample->source)) {
 		count = (int)describe_disk(pipeline, sample, frames, (size_t)count, text);
+	} else if (sample->source == PILOTLIGHT_SOURCE_OFFCPU && sample->address) {
+		told = *sample;
+		r = (int)pipeline_join_waker(pipeline, sample, frames, (size_t)count, text);
+		told.is_told_by_frames = r > count;
+		count = r;
+		sample = &told;
 	}
 	if (resolved_has_jit(frames, (size_t)count))
 		r = add_jit_sample(pipeline, sample, user, frames, (size_t)count);

@@ -16,6 +16,7 @@
 #include "resolve/kernel_symbols.h"
 #include "resolve/late_samples.h"
 #include "resolve/live_table.h"
+#include "resolve/waker_table.h"
 #include "symbol/symbol_cache.h"
 
 /* A source's part of a window. */
@@ -80,6 +81,7 @@ struct pipeline {
 	struct runtime_names *names;
 	struct resolver *resolver;
 	struct late_samples *late;
+	struct waker_table *wakers;   /* NULL: nobody asks who ends waits */
 	struct live_table *live;      /* NULL: no source counts what lives */
 	bool has_swept_live;	      /* since the last drain began */
 	bool lacks_live_room;	      /* the last window could not hold all that lives */
@@ -173,6 +175,24 @@ void pipeline_forget_live(const struct pipeline *pipeline, const struct raw_samp
 /* Adds to the open window, once, all that lives now. Call it before the window ends. Returns 0 or
  * -errno. */
 int pipeline_add_live(struct pipeline *pipeline);
+
+enum { WAKER_LABEL_BYTES = PILOTLIGHT_COMM_BYTES + 16 };
+
+/* Makes the table of wakers, if they are wanted. Returns 0 or -ENOMEM. */
+int pipeline_open_wakers(struct pipeline *pipeline);
+/* Keeps the stack of a waker for the sample of the thread that it woke. */
+void pipeline_keep_waker(struct pipeline *pipeline, const struct raw_sample *waker);
+/* Appends what a thread waited for, and its waker, if it is known, to the frames of its sample.
+ * `text` holds the waker's label. Returns the number of frames; it is `count` if nothing is
+ * appended. */
+size_t pipeline_join_waker(struct pipeline *pipeline, const struct raw_sample *sample,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], size_t count,
+	char text[WAKER_LABEL_BYTES]);
+
+/* Resolves a stack, root first, at the cost of its user. Returns the number of frames, or -ENOMEM.
+ */
+int pipeline_resolve(struct pipeline *pipeline, const struct raw_sample *sample,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX]);
 
 /* A late_function: adds a sample after its wait for the names of its JIT code. */
 int pipeline_add_late_sample(void *context, const struct raw_sample *sample,

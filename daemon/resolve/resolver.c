@@ -177,7 +177,9 @@ static int resolve_kernel(struct resolver *resolver, struct stack *stack)
 	uint32_t binary;
 	int r;
 
-	follow_kernel(resolver, sample);
+	/* A waker's frames go with those of a sample, which borrow names from the snapshot. */
+	if (!sample->is_waker)
+		follow_kernel(resolver, sample);
 	for (size_t i = 0; i < sample->kernel_count; i++) {
 		uint64_t ip = sample->kernel_ips[i];
 

@@ -107,6 +107,8 @@ const char *wait_reason_frame(
 {
 	const char *reason = NULL;
 
+	if (sample->is_told_by_frames)
+		return NULL;
 	/* Of the user's code only generated code has names here, which its runtime wrote. */
 	if (is_told_by_stack(sample))
 		for (size_t i = count; !reason && i > 0; i--) {

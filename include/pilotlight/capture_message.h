@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-enum { PILOTLIGHT_CAPTURE_VERSION = 9 };
+enum { PILOTLIGHT_CAPTURE_VERSION = 10 };
 
 enum pilotlight_capture_operation {
 	/*
@@ -140,13 +140,15 @@ struct pilotlight_capture_request {
 	uint32_t sources; /* bit mask of 1 << enum pilotlight_source; not 0 */
 	/* In units of the source; 0 for the CPU and for sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
+	uint8_t wants_wakers; /* 0 or 1 */
+	uint8_t reserved[7];
 	struct pilotlight_capture_probe probe;
 	struct pilotlight_runtime runtime;
 	/* Of the sources from PILOTLIGHT_SOURCE_COUNTED on; all zeros for those that are off. */
 	struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS];
 };
 _Static_assert(sizeof(struct pilotlight_capture_request) ==
-		       104 + sizeof(struct pilotlight_runtime) + PILOTLIGHT_SOURCES * 8 +
+		       112 + sizeof(struct pilotlight_runtime) + PILOTLIGHT_SOURCES * 8 +
 			       PILOTLIGHT_COUNTED_EVENTS * sizeof(struct pilotlight_counted_event),
 	"padding");
 

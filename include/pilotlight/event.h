@@ -178,7 +178,8 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_WALK_UNSENT,	 /* no room for a walked stack: the kernel's walk is used */
 	PILOTLIGHT_EVENT_THREAD_REFUSED, /* no room for a thread: its waits are not sampled */
 	PILOTLIGHT_EVENT_WAIT_REFUSED,	 /* no room to note when a wait or an I/O began */
-	PILOTLIGHT_EVENT_THINNED, /* samples came too fast: this one stands for others, too */
+	PILOTLIGHT_EVENT_THINNED,	/* samples came too fast: this one stands for others, too */
+	PILOTLIGHT_EVENT_WAKER_REFUSED, /* the stack of a waker could not be taken or sent */
 	PILOTLIGHT_EVENT_COUNT,
 };
 
@@ -306,6 +307,7 @@ enum pilotlight_ring_kind {
 	PILOTLIGHT_RING_WALK,
 	PILOTLIGHT_RING_WALKED_SAMPLE,
 	PILOTLIGHT_RING_CODE,
+	PILOTLIGHT_RING_WAKER,
 	PILOTLIGHT_RING_KINDS,
 };
 struct pilotlight_ring_header {
@@ -336,7 +338,9 @@ struct pilotlight_ring_sample {
 	 */
 	__u32 user;
 	__u32 periods; /* of the source; not 0 */
-	__u64 address; /* of what was allocated, if the source counts what lives; else 0 */
+	/* Of what was allocated, if the source counts what lives; of time blocked, of the thread if
+	 * the record of a waker names it; else 0. */
+	__u64 address;
 };
 _Static_assert(sizeof(struct pilotlight_ring_sample) == 80, "padding");
 

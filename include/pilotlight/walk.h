@@ -149,7 +149,9 @@ enum pilotlight_runtime_end {
  * one sample of `periods`; the `kernel_count` ips of its kernel stack follow all frames. Between
  * the two are `runtime_count` frames of an interpreter, innermost first. A WALK is sent by the
  * first of the samples that are counted with this stack. They name it by `hash`, which covers
- * frames and end. It has no kernel stack, and of the other fields only `end` is set.
+ * frames and end. It has no kernel stack, and of the other fields only `end` is set. A WAKER is no
+ * sample: it is the stack of a thread that wakes another, at `address`, whose sample comes later
+ * with the same address.
  */
 struct pilotlight_ring_walk {
 	struct pilotlight_ring_header header;

@@ -62,7 +62,7 @@ static void unused_fields_must_be_zero(void **state)
 		}
 		if (operation == PILOTLIGHT_CAPTURE_OPEN)
 			assert_int_equal(
-				used, 8 + 8 + 4 + 4 + 4 + 4 + 8 * PILOTLIGHT_SOURCES +
+				used, 8 + 8 + 4 + 4 + 4 + 4 + 1 + 8 * PILOTLIGHT_SOURCES +
 					      PILOTLIGHT_COUNTED_EVENTS *
 						      sizeof(struct pilotlight_counted_event));
 		else if (operation == PILOTLIGHT_CAPTURE_RING ||
@@ -89,7 +89,7 @@ static const struct pilotlight_counted_event misses = {
 static void settings_out_of_range_open_nothing(void **state)
 {
 	const uint64_t budget_max = PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX;
-	struct pilotlight_capture_request requests[20];
+	struct pilotlight_capture_request requests[21];
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
@@ -115,6 +115,7 @@ static void settings_out_of_range_open_nothing(void **state)
 	requests[14].periods[PILOTLIGHT_SOURCE_RUNQUEUE] =
 		event_sources[PILOTLIGHT_SOURCE_RUNQUEUE].greatest_period + 1;
 	requests[15].is_sparing = 2;
+	requests[20].wants_wakers = 2;
 	/* A source without an event, an event without a source, and one that is not valid. */
 	requests[16].sources |= 1 << PILOTLIGHT_SOURCE_COUNTED;
 	requests[16].periods[PILOTLIGHT_SOURCE_COUNTED] = 1;

@@ -88,8 +88,8 @@ static void a_sample_of_block_io_is_read(void **state)
 	struct record record = good;
 
 	record.header.header.source = PILOTLIGHT_SOURCE_BLOCK;
-	record.header.header.wait = PILOTLIGHT_WAIT_BLOCK_WRITE |
-				    PILOTLIGHT_BLOCK_DISKS << PILOTLIGHT_BLOCK_DISK_SHIFT;
+	record.header.header.wait =
+		PILOTLIGHT_WAIT_BLOCK_WRITE | PILOTLIGHT_BLOCK_DISKS << PILOTLIGHT_BLOCK_DISK_SHIFT;
 	assert_int_equal(parse(&record, sizeof(record)), 0);
 	assert_int_equal(sample.wait, PILOTLIGHT_WAIT_BLOCK_WRITE);
 	assert_int_equal(sample.kind, PILOTLIGHT_BLOCK_DISKS);
@@ -179,6 +179,10 @@ static void walks_are_read_with_their_sample_and_without(void **state)
 	assert_string_equal(sample.comm, "worker");
 	assert_ptr_equal(sample.walk_frames, record.words);
 	assert_ptr_equal(sample.kernel_ips, record.words + 3);
+	assert_false(sample.is_waker);
+	record.header.header.kind = PILOTLIGHT_RING_WAKER;
+	assert_int_equal(parse(&record, sizeof(record)), 0);
+	assert_true(sample.is_waker);
 	record.header.header.kind = PILOTLIGHT_RING_WALK;
 	assert_int_equal(parse(&record, sizeof(record)), 0);
 	memset(record.header.comm, 'x', sizeof(record.header.comm));

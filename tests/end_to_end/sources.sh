@@ -16,7 +16,7 @@ cp "$BASH" "$tmp/worker"
 cp "$(command -v cat)" "$tmp/reader"
 cp "$(command -v flock)" "$tmp/locker"
 
-plan 28
+plan 29
 
 # --- recordings --------------------------------------------------------------------------------
 
@@ -80,6 +80,17 @@ exec 3>&- 5>&-
 wait
 END
 
+# A pipe's writer is seen above the wait of its reader, from the place where it wrote.
+shows_the_waker() {
+	record wakers --wakers -- "$tmp/worker" -c 'mkfifo "$0/waited" && exec 3<>"$0/waited"
+		"$0/reader" <&3 >/dev/null 3>&- &
+		for i in {1..20}; do "$0/dozer" 0.05; echo x >&3; done; kill $!' "$tmp" || return
+	grep -c '^reader;.*;\[blocked: pipe\];--;.*pipe_write_\[k\];.*;echo_builtin;.*;\[woken by worker\] ' \
+		"$tmp/wakers.offcpu" >"$tmp/wakers.count"
+	note "$(<"$tmp/wakers.count") stacks"
+	at_least "$(<"$tmp/wakers.count")" 1
+}
+
 says_why() {
 	local pipe lock child
 
@@ -91,6 +102,7 @@ says_why() {
 	at_least "$pipe" 1500 && at_least "$lock" 1500 && at_least "$child" 1900
 }
 check "a stack ends in what was waited for" says_why
+check "or in who ended the wait" shows_the_waker
 
 # Two threads that want one CPU.
 start taskset -c 0 "$tmp/worker" -c 'while :; do :; done'

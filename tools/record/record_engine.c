@@ -160,6 +160,7 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 			.rate_hz = options->rate_hz,
 			.sources = record_options_sources(options),
 			.wants_kernel = options->samples_kernel,
+			.wants_wakers = options->samples_wakers,
 			.filters_processes = options->pid_count > 0 ||
 					     (options->command && !options->samples_all),
 			.map_budget_bytes = MAP_BUDGET_BYTES,

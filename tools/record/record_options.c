@@ -290,6 +290,10 @@ const struct option_row record_option_rows[] = {
 		OPTION_CHOICE, .offset = offsetof(struct record_options, runtime_frames) },
 	{ 0, "no-kernel", NULL, "Leave out kernel frames.", OPTION_CLEAR,
 		.offset = offsetof(struct record_options, samples_kernel) },
+	{ 0, "wakers", NULL,
+		"With -e offcpu: show above each wait the stack of the thread that ended it, and "
+		"`[woken by NAME]`.",
+		OPTION_SET, .offset = offsetof(struct record_options, samples_wakers) },
 	{ 0, "stack-slots", "N", "Force the size of the stack maps, for tests.", OPTION_NUMBER,
 		.offset = offsetof(struct record_options, stack_slots), .min = 1,
 		.max = STACK_SLOTS_MAX },
@@ -403,6 +407,10 @@ int record_options_check(struct record_options *options)
 		return command_misuse(command,
 			"heap:alloc and heap:live sample processes of -p or a COMMAND, not all: "
 			"each malloc() of the machine would cost some microseconds");
+	if (options->samples_wakers &&
+		!(record_options_sources(options) & 1U << PILOTLIGHT_SOURCE_OFFCPU))
+		return command_misuse(
+			command, "--wakers shows who ends waits; add -e offcpu or -e wall");
 	if (options->samples_all && options->pid_count > 0)
 		return command_misuse(command, "-a and -p exclude each other");
 	if (options->command && options->pid_count > 0)

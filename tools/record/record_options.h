@@ -40,6 +40,7 @@ struct record_options {
 	const char *runtime_frames; /* of interpreted_frames_names */
 	uint32_t stack_slots;	    /* 0: computed */
 	bool samples_kernel;
+	bool samples_wakers;
 	bool samples_all; /* also beside a command */
 	bool is_by_line;  /* a frame for each line of a function */
 	bool is_quiet;

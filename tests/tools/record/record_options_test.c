@@ -77,6 +77,15 @@ static void each_option_is_parsed(void **state)
 	assert_true(options->is_quiet && options->is_verbose && options->is_by_line);
 }
 
+static void wakers_end_waits(void **state)
+{
+	assert_int_equal(parse("-e offcpu --wakers"), 0);
+	assert_true(options->samples_wakers);
+	assert_int_equal(parse("-e wall --wakers"), 0);
+	assert_true(parse("--wakers") != 0);
+	assert_true(parse("-e lock --wakers") != 0);
+}
+
 static void stacks_are_walked_as_asked(void **state)
 {
 	assert_int_equal(parse("--unwind=fp"), 0);
@@ -326,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_suit_a_first_try),
 		cmocka_unit_test(each_option_is_parsed),
+		cmocka_unit_test(wakers_end_waits),
 		cmocka_unit_test(stacks_are_walked_as_asked),
 		cmocka_unit_test(events_are_chosen),
 		cmocka_unit_test(events_of_perf_have_places),
