@@ -486,6 +486,8 @@ int store_append_all(struct store *store, const struct store_window *window,
 	for (int stage = 0; stage < STORE_STAGES; stage++)
 		if (start_ns < store->merged_ns[stage])
 			store->merged_ns[stage] = start_ns;
+	if (start_ns < store->spared_ns)
+		store->spared_ns = start_ns;
 	return 0;
 }
 

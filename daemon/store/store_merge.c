@@ -86,11 +86,9 @@ static void join(struct merge_group *group, const struct day_window *window)
 	group->windows[group->count++] = *window;
 }
 
-/* Keeps the first half of the windows, including the middle one. */
-static void halve(struct merge_group *group)
+/* Keeps the first windows of those that were read. */
+static void keep_first(struct merge_group *group, size_t count)
 {
-	size_t count = (group->count + 1) / 2;
-
 	group->count = 0;
 	for (size_t i = 0; i < count; i++)
 		join(group, &group->windows[i]);
@@ -218,11 +216,13 @@ static int merge_group(struct merge_group *group, const struct stage *stage,
 	const struct incident_times *incidents)
 {
 	_cleanup_(merge_product_done) struct merge_product product = { 0 };
+	const size_t all = group->count;
 	int r = -EBADMSG;
 
 	/*
-	 * If the group is too large, retry with fewer windows; if it is damaged, without times. A
-	 * fold would sum what lives.
+	 * If the group is too large, retry with half of the windows; if these are too large with
+	 * their times, with all and without times, since windows that stay apart cost more. If it
+	 * is damaged, retry without times. A fold would sum what lives.
 	 */
 	while (!group->is_damaged && !is_kept(group, stage, incidents) &&
 		!(stage->folds && merge_group_is_live(group))) {
@@ -234,7 +234,12 @@ static int merge_group(struct merge_group *group, const struct stage *stage,
 		}
 		if (r != -E2BIG || group->count < 2)
 			break;
-		halve(group);
+		if (stage->folds || group->drops_times || group->count == all) {
+			keep_first(group, (group->count + 1) / 2);
+		} else {
+			group->drops_times = true;
+			keep_first(group, all);
+		}
 	}
 	/* A damaged or too large window stays unchanged. */
 	if (r < 0 && r != -EBADMSG && r != -E2BIG)

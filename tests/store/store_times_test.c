@@ -288,6 +288,52 @@ static void merging_keeps_times_for_hours(void **state)
 	fixture_remove(folder);
 }
 
+/* Three windows, whose threads run all the time. */
+static void expect_merged(uint32_t threads, uint64_t windows, int64_t with_times)
+{
+	struct fault fault = { 0 };
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint64_t i = 0; i < 3; i++) {
+		struct profile *profile = fixture_profile(START + SECONDS(10) * i, NULL, 0);
+		struct profile_sample sample = { .count = 1 };
+
+		profile->limit_bytes = 64 << 20;
+		profile_keep_times(profile, monotonic_of(profile->start_ns));
+		for (uint32_t n = 0; n < threads * 1000; n++) {
+			sample.thread = n / 1000;
+			if (n % 1000 == 0) {
+				add_timed(profile, &(struct timed){ .pid = 1 + sample.thread,
+							   .address = 0x3000,
+							   .count = 1 });
+				continue;
+			}
+			sample.node = profile->samples.items[sample.thread].node;
+			sample.first_ns = sample.last_ns =
+				monotonic_of(profile->start_ns) + MS(10 * (n % 1000));
+			assert_int_equal(profile_add_sample(profile, &sample), 0);
+		}
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
+		profile_free(profile);
+	}
+	maintain(store, START + SECONDS(3 * 3600));
+	fixture_expect_windows(folder, windows, 0);
+	assert_int_equal(windows_with_times(folder), with_times);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+/* Times that are too large for one merge do not keep windows apart. */
+static void many_times_are_dropped_at_last(void **state)
+{
+	expect_merged(100, 1, 1);
+	expect_merged(180, 2, 2);
+	expect_merged(260, 1, 0);
+}
+
 /* Damaged times cost nothing else, neither readers nor the merge. */
 static void damaged_times_are_dropped(void **state)
 {
@@ -430,6 +476,22 @@ static void dropping_times_keeps_its_deadline(void **state)
 	fixture_remove(folder);
 }
 
+/* Incidents' times are passed over; those of a clock that was set back are not. */
+static void times_before_the_spared_ones_are_dropped(void **state)
+{
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	append_spin(store, START);
+	store->spared_ns = START + SECONDS(3600);
+	append_spin(store, START + SECONDS(10));
+	assert_int_equal(store->spared_ns, START + SECONDS(10));
+	store_close(store);
+	fixture_remove(folder);
+}
+
 /* Deletes the window's times from the table, but not from its index. */
 static void remove_from_table(const char *path)
 {
@@ -564,10 +626,12 @@ int main(void)
 		cmocka_unit_test(windows_without_times_are_not_cut),
 		cmocka_unit_test(empty_windows_are_cut),
 		cmocka_unit_test(merging_keeps_times_for_hours),
+		cmocka_unit_test(many_times_are_dropped_at_last),
 		cmocka_unit_test(damaged_times_are_dropped),
 		cmocka_unit_test(incidents_keep_their_times),
 		cmocka_unit_test(times_beyond_their_share_are_dropped),
 		cmocka_unit_test(dropping_times_keeps_its_deadline),
+		cmocka_unit_test(times_before_the_spared_ones_are_dropped),
 		cmocka_unit_test(a_damaged_index_of_times_ends),
 		cmocka_unit_test(times_are_told),
 		cmocka_unit_test(failing_allocations),
