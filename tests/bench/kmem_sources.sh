@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Measures samples of kernel memory beside perf kmem. As root, with perf and bpftool:
 #
-#	make && tests/bench/kmem_sources.sh [agree] [cost]
+#	make && tests/bench/kmem_sources.sh [agree] [error] [cost]
 #
 # agree  perf, with the events of perf kmem, and `pilotlight record -e kmem:alloc` watch the same load, which opens and
 #        closes event descriptors (CALLS, 200000) or walks a tree (TREE, /usr/share). Prints the bytes of the greatest
 #        call sites by both: with a period of 1 byte, and in samples of 64 KiB.
+# error  The error of sums by samples of the default period, RUNS (20) times: of CALLS event descriptors, and of ten times
+#        as many. What they allocate is known from perf, which counts a hundredth of them. Prints the mean error with its
+#        standard error, so that a bias shows, the standard deviation, and the one that chance makes if no sample gets
+#        rarer: 1 / sqrt(samples). With -F 9999, where none does, and with the default frequency.
 # cost   CPU time of the loads alone, under `perf kmem --slab record`, and under `pilotlight record` with each event
 #        and with all three. ROUNDS (5) rounds by turns; medians. Also BPF's time an event, by the kernel's statistics.
 set -u
@@ -98,6 +102,46 @@ agree() {
 	done
 }
 
+# --- error -------------------------------------------------------------------------------------
+
+# bytes_of CALLS: what so many calls of the load allocate, by perf.
+bytes_of() {
+	perf record -q -c 1 -m 16M -e kmem:kmalloc -e kmem:kmem_cache_alloc -o "$tmp/perf.data" -- \
+		"$tmp/load" calls $(($1 / 100)) >/dev/null 2>&1
+	# The program's start is not of the calls.
+	perf record -q -c 1 -m 16M -e kmem:kmalloc -e kmem:kmem_cache_alloc -o "$tmp/start.data" -- \
+		"$tmp/load" calls 0 >/dev/null 2>&1
+	cp "$tmp/perf.data" "$tmp/calls.data"
+	mv "$tmp/start.data" "$tmp/perf.data"
+	local start calls
+
+	start=$(by_perf | awk '{ sum += $1 } END { print sum }')
+	mv "$tmp/calls.data" "$tmp/perf.data"
+	calls=$(by_perf | awk '{ sum += $1 } END { print sum }')
+	echo $((calls * 100 - start * 99))
+}
+
+error() {
+	local runs=${RUNS:-20} count frequency wanted i
+
+	for count in "$calls" $((calls * 10)); do
+		wanted=$(bytes_of "$count")
+		for frequency in 9999 99; do
+			for ((i = 0; i < runs; i++)); do
+				"$pilotlight" record -q -F $frequency -f sites -e kmem:alloc -o "$tmp/ours.sites" -- \
+					"$tmp/load" calls "$count" 2>/dev/null
+				by_us "$tmp/ours.sites" | awk '{ sum += $1 } END { print sum }'
+			done | awk -v wanted="$wanted" -v what="$count calls, -F $frequency" '
+				{ e = 100 * ($1 - wanted) / wanted; sum += e; squares += e * e; if (e * e > worst * worst) worst = e }
+				END {
+					mean = sum / NR; deviation = sqrt((squares - NR * mean * mean) / (NR - 1))
+					printf "%-24s %6.1f MB: mean %+.2f %% (+- %.2f), deviation %.2f %% (chance: %.2f), worst of %d: %+.1f %%\n",
+						what, wanted / 1e6, mean, deviation / sqrt(NR), deviation, 100 / sqrt(wanted / 65536), NR, worst
+				}'
+		done
+	done
+}
+
 # --- cost --------------------------------------------------------------------------------------
 
 # bpf_time: the time and the runs of the programs of kernel memory.
@@ -146,10 +190,10 @@ cost() {
 	done
 }
 
-[ $# -gt 0 ] || set -- agree cost
+[ $# -gt 0 ] || set -- agree error cost
 for part; do
 	case $part in
-	agree | cost) $part ;;
-	*) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,12p >&2; exit 2 ;;
+	agree | error | cost) $part ;;
+	*) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,16p >&2; exit 2 ;;
 	esac
 done
