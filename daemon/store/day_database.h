@@ -109,6 +109,11 @@ bool day_database_has_changed(const struct day_database *database);
 /* For a writer: whether its path still leads to the open file, so that readers find it. */
 bool day_database_is_in_place(const struct day_database *database);
 
+enum { DAY_BUSY_MS = 2000 };
+
+/* The -errno of a result of SQLite; the connection may be NULL. */
+int day_database_error_number(sqlite3 *connection, int code);
+
 /* Returns the -errno of SQLite's last error. `fault` says that `what` could not be done. */
 int day_database_error(
 	struct day_database *database, int code, const char *what, struct fault *fault);
