@@ -53,11 +53,6 @@ void record_sandbox_confine(const char *symbol_cache)
 	script->confined++;
 }
 
-int record_sandbox_confine_reader(void)
-{
-	return 0;
-}
-
 /* One that the process of the tests could not take off. */
 int record_sandbox_confine_reader(void)
 {
