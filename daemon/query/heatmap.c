@@ -30,15 +30,17 @@ static void choose_columns(struct heatmap *heatmap, uint64_t start_ns, uint64_t 
 	}
 }
 
+/* Without columns, windows that were appended since the time was cut have no place. */
 static void take_time(void *context, uint64_t start_ns, uint64_t slice_ns, uint64_t value_ns)
 {
 	struct heatmap *heatmap = context;
-	const uint64_t cell =
-		start_ns < heatmap->start_ns
-			? 0
-			: (start_ns - heatmap->start_ns) / (heatmap->column_ns / HEATMAP_ROWS);
+	uint64_t cell = 0;
 
 	(void)slice_ns;
+	if (heatmap->columns == 0)
+		return;
+	if (start_ns > heatmap->start_ns)
+		cell = (start_ns - heatmap->start_ns) / (heatmap->column_ns / HEATMAP_ROWS);
 	if (cell < heatmap->columns * HEATMAP_ROWS &&
 		__builtin_add_overflow(heatmap->cells[cell], value_ns, &heatmap->cells[cell]))
 		heatmap->cells[cell] = UINT64_MAX;
