@@ -70,14 +70,6 @@ static int resolve(struct pipeline *pipeline, const struct raw_sample *sample, u
 	return count;
 }
 
-int pipeline_resolve(struct pipeline *pipeline, const struct raw_sample *sample,
-	struct resolved_frame frames[RESOLVED_FRAMES_MAX])
-{
-	bool lacks_build_ids;
-
-	return resolve(pipeline, sample, user_of(pipeline, sample), frames, &lacks_build_ids);
-}
-
 static int add_jit_sample(struct pipeline *pipeline, const struct raw_sample *sample, uint64_t user,
 	const struct resolved_frame *frames, size_t count)
 {
@@ -135,6 +127,27 @@ static size_t describe_disk(const struct pipeline *pipeline, const struct raw_sa
 		block_frame_of(sample, capture_maps(pipeline->capture)->block_disks_fd, text));
 }
 
+/* Of time blocked: appends who ended the wait, if that is known. Returns the number of frames. */
+static size_t describe_waker(struct pipeline *pipeline, const struct raw_sample *sample,
+	struct resolved_frame frames[RESOLVED_FRAMES_MAX], size_t count, char text[LABEL_BYTES])
+{
+	const struct raw_sample *waker = pipeline_take_waker(pipeline, sample);
+	struct resolved_frame waker_frames[RESOLVED_FRAMES_MAX];
+	bool lacks_build_ids;
+	int waker_count;
+
+	if (!waker)
+		return count;
+	waker_count =
+		resolve(pipeline, waker, user_of(pipeline, waker), waker_frames, &lacks_build_ids);
+	if (waker_count < 0)
+		return count;
+	return pipeline_join_waker(sample,
+		&(struct pipeline_waker){
+			.comm = waker->comm, .frames = waker_frames, .count = (size_t)waker_count },
+		frames, count, text);
+}
+
 int pipeline_add_sample(void *context, const struct raw_sample *sample)
 {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
@@ -172,7 +185,7 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 		count = (int)describe_disk(pipeline, sample, frames, (size_t)count, text);
 	} else if (sample->source == PILOTLIGHT_SOURCE_OFFCPU && sample->address) {
 		told = *sample;
-		r = (int)pipeline_join_waker(pipeline, sample, frames, (size_t)count, text);
+		r = (int)describe_waker(pipeline, sample, frames, (size_t)count, text);
 		told.is_told_by_frames = r > count;
 		count = r;
 		sample = &told;

@@ -182,17 +182,20 @@ enum { WAKER_LABEL_BYTES = PILOTLIGHT_COMM_BYTES + 16 };
 int pipeline_open_wakers(struct pipeline *pipeline);
 /* Keeps the stack of a waker for the sample of the thread that it woke. */
 void pipeline_keep_waker(struct pipeline *pipeline, const struct raw_sample *waker);
-/* Appends what a thread waited for, and its waker, if it is known, to the frames of its sample.
- * `text` holds the waker's label. Returns the number of frames; it is `count` if nothing is
- * appended. */
-size_t pipeline_join_waker(struct pipeline *pipeline, const struct raw_sample *sample,
+/* Takes the waker of a sample's thread; NULL: it is not known. Borrowed until the next call. */
+const struct raw_sample *pipeline_take_waker(
+	struct pipeline *pipeline, const struct raw_sample *sample);
+/* A waker with its frames, root first. All are borrowed. */
+struct pipeline_waker {
+	const char *comm;
+	const struct resolved_frame *frames;
+	size_t count;
+};
+/* Appends what a thread waited for, and its waker, to the frames of its sample. `text` holds the
+ * waker's label. Returns the number of frames. */
+size_t pipeline_join_waker(const struct raw_sample *sample, const struct pipeline_waker *waker,
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX], size_t count,
 	char text[WAKER_LABEL_BYTES]);
-
-/* Resolves a stack, root first, at the cost of its user. Returns the number of frames, or -ENOMEM.
- */
-int pipeline_resolve(struct pipeline *pipeline, const struct raw_sample *sample,
-	struct resolved_frame frames[RESOLVED_FRAMES_MAX]);
 
 /* A late_function: adds a sample after its wait for the names of its JIT code. */
 int pipeline_add_late_sample(void *context, const struct raw_sample *sample,

@@ -72,27 +72,24 @@ static bool append_waker(struct joined *joined, const struct resolved_frame *fra
 	return false;
 }
 
-size_t pipeline_join_waker(struct pipeline *pipeline, const struct raw_sample *sample,
+const struct raw_sample *pipeline_take_waker(
+	struct pipeline *pipeline, const struct raw_sample *sample)
+{
+	return pipeline->wakers ? waker_table_take(pipeline->wakers, sample) : NULL;
+}
+
+size_t pipeline_join_waker(const struct raw_sample *sample, const struct pipeline_waker *waker,
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX], size_t count,
 	char text[WAKER_LABEL_BYTES])
 {
-	struct resolved_frame waker_frames[RESOLVED_FRAMES_MAX];
 	struct joined joined = { .frames = frames, .count = count };
-	const struct raw_sample *waker =
-		pipeline->wakers ? waker_table_take(pipeline->wakers, sample) : NULL;
 	struct resolved_frame last = label(wait_reason_frame(sample, frames, count));
 	const struct resolved_frame separator = label("--");
-	int waker_count;
 
-	if (!waker)
-		return count;
-	waker_count = pipeline_resolve(pipeline, waker, waker_frames);
-	if (waker_count < 0)
-		return count;
 	if (last.name)
 		append(&joined, &last);
 	append(&joined, &separator);
-	if (append_waker(&joined, waker_frames, (size_t)waker_count))
+	if (append_waker(&joined, waker->frames, waker->count))
 		(void)snprintf(text, WAKER_LABEL_BYTES, "[woken by an interrupt]");
 	else
 		(void)snprintf(text, WAKER_LABEL_BYTES, "[woken by %s]", waker->comm);
