@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/event_source.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #define NS_PER_US 1000ULL
@@ -322,4 +324,17 @@ const char *event_source_title(const char *event)
 	const struct event_source *source = event_source_of(event);
 
 	return source->title ? source->title : event;
+}
+
+const char *event_source_type(const char *event, char text[EVENT_TYPE_BYTES])
+{
+	const struct event_source *source = event_source_of(event);
+
+	if (source->pprof_type)
+		return source->pprof_type;
+	(void)snprintf(text, EVENT_TYPE_BYTES, "%s", event);
+	for (char *next = text; *next; next++)
+		if (!isalnum((unsigned char)*next))
+			*next = '_';
+	return text;
 }

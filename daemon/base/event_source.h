@@ -90,6 +90,14 @@ bool event_source_is_counted(enum pilotlight_source source);
 /* What an event of the source is: "page faults", or the name of an event that the user named. */
 const char *event_source_title(const char *event);
 
+/*
+ * The type of an event's amounts in formats whose types are identifiers: "off_cpu", or of an event
+ * that the user named its name, cut to the room, with '_' for what no identifier has:
+ * "sched_sched_process_exec". Returns `text` or a literal.
+ */
+enum { EVENT_TYPE_BYTES = 128 };
+const char *event_source_type(const char *event, char text[EVENT_TYPE_BYTES]);
+
 /* Is it a part of "wall"? */
 bool event_source_is_of_wall(enum pilotlight_source source);
 

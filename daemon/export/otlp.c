@@ -278,14 +278,17 @@ static void put_value_type(
 static void put_types(struct otlp_writer *writer)
 {
 	const struct event_source *source = source_of(writer->profile);
+	char text[EVENT_TYPE_BYTES];
+	const char *type = event_source_type(
+		string_pool_get(&writer->profile->strings, writer->profile->event), text);
 
 	if (!event_source_is_cpu(source)) {
-		put_value_type(writer, OTLP_PROFILE_SAMPLE_TYPE, source->pprof_type, source->unit);
+		put_value_type(writer, OTLP_PROFILE_SAMPLE_TYPE, type, source->unit);
 		put_value_type(writer, OTLP_PROFILE_PERIOD_TYPE, "", "");
 		return;
 	}
 	put_value_type(writer, OTLP_PROFILE_SAMPLE_TYPE, "samples", "count");
-	put_value_type(writer, OTLP_PROFILE_PERIOD_TYPE, source->pprof_type, source->unit);
+	put_value_type(writer, OTLP_PROFILE_PERIOD_TYPE, type, source->unit);
 	protobuf_u64(&writer->message, OTLP_PROFILE_PERIOD, writer->profile->period_ns);
 }
 

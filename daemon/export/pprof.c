@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COMMENT_BYTES = 256, TYPE_BYTES = 128 };
+enum { COMMENT_BYTES = 256 };
 
 static void put_value_type(
 	struct pprof_writer *writer, uint32_t field, const char *type, const char *unit)
@@ -49,26 +49,12 @@ static const struct event_source *source_of(const struct profile *profile)
 	return event_source_of(string_pool_get(&profile->strings, profile->event));
 }
 
-/* Of an event without a type its name: "sched_sched_process_exec", "cache_misses". */
-static const char *type_of(const struct profile *profile, char text[TYPE_BYTES])
-{
-	const struct event_source *source = source_of(profile);
-	const char *event = string_pool_get(&profile->strings, profile->event);
-
-	if (source->pprof_type)
-		return source->pprof_type;
-	(void)snprintf(text, TYPE_BYTES, "%s", event);
-	for (char *next = text; *next; next++)
-		if (!isalnum((unsigned char)*next))
-			*next = '_';
-	return text;
-}
-
 static void write_types(struct pprof_writer *writer)
 {
 	const struct event_source *source = source_of(writer->profile);
-	char text[TYPE_BYTES];
-	const char *type = type_of(writer->profile, text);
+	char text[EVENT_TYPE_BYTES];
+	const char *type = event_source_type(
+		string_pool_get(&writer->profile->strings, writer->profile->event), text);
 
 	put_value_type(writer, PROFILE_SAMPLE_TYPE, "samples", "count");
 	put_value_type(writer, PROFILE_SAMPLE_TYPE, type, source->unit);

@@ -119,15 +119,13 @@ static void put_attributes(struct writer *writer)
 static void put_name(struct writer *writer)
 {
 	const char *event = string_pool_get(&writer->profile->strings, writer->profile->event);
-	const struct event_source *source = event_source_of(event);
-	char name[LABEL_NAME_BYTES];
+	char text[EVENT_TYPE_BYTES], name[LABEL_NAME_BYTES];
 
-	if (event_source_is_cpu(source)) {
+	if (event_source_is_cpu(event_source_of(event))) {
 		put_text(writer, "__name__", "process_cpu");
 		return;
 	}
-	if (source->pprof_type)
-		event = source->pprof_type;
+	event = event_source_type(event, text);
 	clean_name(event, strlen(event), name);
 	put_text(writer, "__name__", name);
 }

@@ -144,6 +144,19 @@ static void titles_say_what_events_are(void **state)
 	assert_string_equal(event_source_title("cache-misses"), "cache-misses");
 }
 
+static void types_are_identifiers(void **state)
+{
+	char text[EVENT_TYPE_BYTES], name[2 * EVENT_TYPE_BYTES];
+
+	assert_string_equal(event_source_type("offcpu", text), "off_cpu");
+	assert_string_equal(event_source_type("cycles", text), "cpu");
+	assert_string_equal(event_source_type("wall", text), "wall");
+	assert_string_equal(event_source_type("cache-misses", text), "cache_misses");
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_int_equal(strlen(event_source_type(name, text)), EVENT_TYPE_BYTES - 1);
+}
+
 static void units_are_known(void **state)
 {
 	struct event_source bytes = { .unit = "bytes" };
@@ -174,6 +187,7 @@ int main(void)
 		cmocka_unit_test(stacks_of_threads_that_did_not_run_say_so),
 		cmocka_unit_test(all_is_said_of_each),
 		cmocka_unit_test(titles_say_what_events_are),
+		cmocka_unit_test(types_are_identifiers),
 		cmocka_unit_test(units_are_known),
 		cmocka_unit_test(wall_has_three_parts),
 	};

@@ -452,6 +452,8 @@ static void the_source_decides_the_types(void **state)
 		{ "cycles", "samples", "count", "cpu", "nanoseconds", 10101010, 16 },
 		{ "offcpu", "off_cpu", "nanoseconds", "", "", 0, 16 * 10101010ULL },
 		{ "wall", "wall", "nanoseconds", "", "", 0, 16 * 10101010ULL },
+		{ "sched:sched_process_exec", "sched_sched_process_exec", "count", "", "", 0,
+			16 * 10101010ULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
