@@ -232,8 +232,12 @@ struct pprof_cgroup pprof_tables_cgroup(struct pprof_tables *tables, uint32_t pr
 		cgroup_path_parse(
 			string_pool_get(&tables->profile->strings, profile_string), &labels);
 		known->unit = intern(tables, labels.unit.text, labels.unit.size);
-		known->container = intern(tables, labels.container.text, labels.container.size);
-		known->pod = pprof_tables_text(tables, labels.pod_uid);
+		/* Another user's samples must not pass for those of somebody's container. */
+		if (!cgroup_path_is_of_user(&labels)) {
+			known->container =
+				intern(tables, labels.container.text, labels.container.size);
+			known->pod = pprof_tables_text(tables, labels.pod_uid);
+		}
 	}
 	return *known;
 }

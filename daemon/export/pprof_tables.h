@@ -29,7 +29,8 @@ struct pprof_mapping {
 	bool has_functions, has_files, has_lines, has_inlined;
 };
 
-/* Labels from the path of a cgroup: strings of the message; 0: none. */
+/* Labels from the path of a cgroup: strings of the message; 0: none. Below a user's own systemd
+ * there is only the unit. */
 struct pprof_cgroup {
 	uint32_t unit, container, pod;
 };

@@ -375,6 +375,11 @@ void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels)
 	*ret_labels = parser.labels;
 }
 
+bool cgroup_path_is_of_user(const struct cgroup_labels *labels)
+{
+	return is_user_manager(&labels->unit);
+}
+
 static bool is_container(const struct cgroup_labels *labels)
 {
 	return labels->container.size > 0 && labels->user_unit.size == 0;
@@ -387,7 +392,7 @@ uint64_t cgroup_path_user(uint32_t uid, const char *path)
 	if (path[0] != '/')
 		return uid;
 	cgroup_path_parse(path, &labels);
-	if (labels.outermost.size == 0 || is_user_manager(&labels.unit))
+	if (labels.outermost.size == 0 || cgroup_path_is_of_user(&labels))
 		return uid;
 	return hash_bytes(labels.outermost.text, labels.outermost.size) << 32;
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,12 @@ struct cgroup_labels {
  * if a container runs its own systemd. Of nested containers, the innermost counts.
  */
 void cgroup_path_parse(const char *path, struct cgroup_labels *ret_labels);
+
+/*
+ * Is the cgroup below a user's own systemd? That user may make cgroups of any name there, so the
+ * path's container and pod are what the user claims.
+ */
+bool cgroup_path_is_of_user(const struct cgroup_labels *labels);
 
 /*
  * The user who answers for a process of `uid` in this cgroup, as a key of base/user_share.h. A

@@ -375,6 +375,34 @@ static void each_service_is_a_resource(void **state)
 	free(read.bytes);
 }
 
+/* Below their own systemd users make cgroups of any name, such as that of another one's pod. */
+#define CLAIMED                                          \
+	"/user.slice/user-1000.slice/user@1000.service/" \
+	"kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice/docker-" CONTAINER ".scope"
+
+static struct profile *claiming_profile(void)
+{
+	struct profile *profile = new_profile();
+	struct profile_thread thread = { .tgid = 1, .tid = 1, .cgroup = string(profile, CLAIMED) };
+	uint32_t location =
+		add_named(profile, add_binary(profile, BINARY_JIT, ""), 1, "main", "", 0);
+
+	add_sample(profile, add_stack(profile, &location, 1), &thread, 3);
+	return profile;
+}
+
+static void a_user_cannot_claim_a_container(void **state)
+{
+	struct read read;
+
+	write_and_read(claiming_profile(), PPROF_LABELS_SERVICE, "host", &read);
+	assert_int_equal(read.resources.count, 1);
+	assert_string_equal(resource_attribute(&read, 0, "service.name"), "user@1000");
+	assert_null(resource_attribute(&read, 0, "container.id"));
+	assert_null(resource_attribute(&read, 0, "k8s.pod.uid"));
+	free(read.bytes);
+}
+
 /* "key=value", in the order of the message. */
 static const char *attributes_text(const struct read *read, struct wire wire, uint64_t number)
 {
@@ -576,6 +604,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_service_is_a_resource),
 		cmocka_unit_test(all_resources_have_the_attributes),
+		cmocka_unit_test(a_user_cannot_claim_a_container),
 		cmocka_unit_test(threads_are_attributes_of_samples),
 		cmocka_unit_test(code_keeps_its_place),
 		cmocka_unit_test(the_source_decides_the_types),

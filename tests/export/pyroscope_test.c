@@ -164,6 +164,36 @@ static void each_service_is_a_series(void **state)
 	profile_free(profile);
 }
 
+/* Below their own systemd users make cgroups of any name, such as that of another one's pod. */
+#define CLAIMED                                          \
+	"/user.slice/user-1000.slice/user@1000.service/" \
+	"kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice/docker-" CONTAINER ".scope"
+
+static struct profile *claiming_profile(void)
+{
+	struct profile *profile = new_profile();
+	struct profile_thread thread = { .tgid = 1, .tid = 1, .cgroup = string(profile, CLAIMED) };
+	uint32_t location =
+		add_named(profile, add_binary(profile, BINARY_JIT, ""), 1, "main", "", 0);
+
+	add_sample(profile, add_stack(profile, &location, 1), &thread, 3);
+	return profile;
+}
+
+static void a_user_cannot_claim_a_container(void **state)
+{
+	struct profile *profile = claiming_profile();
+	struct request request;
+
+	write_and_read(profile, &request);
+	assert_int_equal(request.count, 1);
+	assert_int_equal(sum_of(&series_of(&request, "user@1000")->profiles[0]), 3);
+	assert_null(strstr(request.series[0].labels, "container_id="));
+	assert_null(strstr(request.series[0].labels, "k8s_pod_uid="));
+	free(request.bytes);
+	profile_free(profile);
+}
+
 static void an_id_is_a_uuid_of_the_profile(void **state)
 {
 	struct profile *profile = busy_profile();
@@ -271,6 +301,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_service_is_a_series),
+		cmocka_unit_test(a_user_cannot_claim_a_container),
 		cmocka_unit_test(an_id_is_a_uuid_of_the_profile),
 		cmocka_unit_test(the_source_is_the_name),
 		cmocka_unit_test(large_series_are_several_profiles),
