@@ -2,46 +2,67 @@
 /*
  * Remembers which code objects have been copied: a copy is made when an object is first seen, and
  * later samples name it by its hash. An object is known by its address space, its address, and a
- * check of its fields, so one that takes the place of another is noticed. The place of an entry
- * follows from a hash; another object may take it, which costs one more copy. Compiles for the
+ * check of what it says, so one that takes the place of another is noticed. The place of an entry
+ * follows from a hash; if two other objects take it, that costs one more copy. Compiles for the
  * host, too.
  */
 #pragma once
 
 #include "runtime_walk.bpf.h"
 
-enum { RUNTIME_KNOWN_SHIFT = 9, RUNTIME_KNOWN = 1 << RUNTIME_KNOWN_SHIFT };
+enum {
+	RUNTIME_KNOWN_SHIFT = 10,
+	RUNTIME_KNOWN = 1 << RUNTIME_KNOWN_SHIFT,
+	RUNTIME_KNOWN_WAYS = 2,
+};
 
-struct runtime_known {
-	__u64 owner; /* identifies the address space, also over time; not 0 */
-	__u64 code, check;
+/*
+ * An interrupt may read and write between two words of an entry. So the seal covers all that an
+ * entry says, and an entry of two halves is that of no object.
+ */
+struct runtime_known_way {
+	__u64 seal;
 	__u64 hash; /* as in struct pilotlight_runtime_code */
 };
 
-/* The index of the entry that the step's code object has or may get. */
+/* The last one is first. */
+struct runtime_known {
+	struct runtime_known_way ways[RUNTIME_KNOWN_WAYS];
+};
+
+/* The index of the entries that the step's code object has or may get. `owner` identifies the
+ * address space, also over time. */
 static __always_inline __u32 runtime_known_place(__u64 owner, const struct runtime_step *step)
 {
-	return runtime_hash(owner, step->code) >> (64 - RUNTIME_KNOWN_SHIFT);
+	return runtime_hash(runtime_hash(owner, step->code), step->check) >>
+	       (64 - RUNTIME_KNOWN_SHIFT);
 }
 
-/* Is it the step's code object? Then its hash is known. */
-static __always_inline int runtime_is_known(
-	const struct runtime_known *known, __u64 owner, const struct runtime_step *step)
+static __always_inline __u64 runtime_seal(__u64 owner, const struct runtime_step *step, __u64 hash)
 {
-	return known->owner == owner && known->code == step->code && known->check == step->check;
+	/* No entry of zeros has a seal. */
+	return runtime_hash(runtime_hash(runtime_hash(owner, step->code), step->check), hash) | 1;
 }
 
-/* After the copy has been sent. An interrupt may look between the writes: it finds no owner. */
+/* Is the step's code object known? Then this is its hash. */
+static __always_inline int runtime_is_known(const struct runtime_known *known, __u64 owner,
+	const struct runtime_step *step, __u64 *hash)
+{
+	for (__u32 i = 0; i < RUNTIME_KNOWN_WAYS; i++) {
+		const volatile struct runtime_known_way *way = &known->ways[i];
+
+		*hash = way->hash;
+		if (way->seal == runtime_seal(owner, step, *hash))
+			return 1;
+	}
+	return 0;
+}
+
+/* After the copy has been sent. */
 static __always_inline void runtime_remember(
 	struct runtime_known *known, __u64 owner, const struct runtime_step *step, __u64 hash)
 {
-	volatile __u64 *valid = &known->owner;
-
-	*valid = 0;
-	__asm__ volatile("" ::: "memory");
-	known->code = step->code;
-	known->check = step->check;
-	known->hash = hash;
-	__asm__ volatile("" ::: "memory");
-	*valid = owner;
+	known->ways[1] = known->ways[0];
+	known->ways[0].seal = runtime_seal(owner, step, hash);
+	known->ways[0].hash = hash;
 }

@@ -87,13 +87,15 @@ static __always_inline __u64 runtime_epoch(const struct walker *walker)
 	return (__u64)runtime_generation << 32 | walker->window >> RUNTIME_EPOCH_SHIFT;
 }
 
-/* Identifies the address space and the epoch. */
+/* Identifies the address space, the epoch, and the user, whose names are their own: a process that
+ * changes its user sends its names again. */
 static __always_inline __u64 runtime_owner(const struct walker *walker)
 {
 	__u64 owner = runtime_hash(walker->mm, walker->process.start_ns);
 
 	owner = runtime_hash(owner, (__u64)walker->process.exec_id << 32 | walker->process.tgid);
-	return runtime_hash(owner, runtime_epoch(walker)) | 1;
+	owner = runtime_hash(owner, user_of(bpf_get_current_task_btf()));
+	return runtime_hash(owner, runtime_epoch(walker));
 }
 
 static __always_inline const struct pilotlight_runtime *walked_runtime(const struct walker *walker)
@@ -197,8 +199,7 @@ static __always_inline __u64 identify_code(struct walker *walker, __u32 entry)
 
 	if (!known)
 		return 0;
-	hash = known->hash;
-	if (runtime_is_known(known, state->owner, &state->step))
+	if (runtime_is_known(known, state->owner, &state->step, &hash))
 		return hash & PILOTLIGHT_RUNTIME_CODE_MASK;
 	return copy_code(walker, entry);
 }

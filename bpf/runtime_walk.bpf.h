@@ -55,7 +55,7 @@ struct runtime_walk {
 /* A step: a frame, unless `code` is 0; and after it the end of a group, if `mark` is not 0. */
 struct runtime_step {
 	__u64 code;  /* the address of the code object */
-	__u64 check; /* changes if another one takes its place: a hash of its fields */
+	__u64 check; /* changes if another one takes its place */
 	__u64 mark;
 	__s32 unit; /* the instruction; -1: before the first; RUNTIME_UNIT_UNKNOWN */
 	__u32 reserved;
@@ -212,23 +212,75 @@ static __always_inline __u64 runtime_hash(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
+/* What a string is known by: its length and its end, in which paths differ. */
+static __always_inline __u64 runtime_check_text(
+	__u64 check, const struct pilotlight_runtime *runtime, __u64 string)
+{
+	__u64 end[2] = { 0, 0 }, bytes = 0;
+	__u8 state = 0;
+
+	string = runtime_pointer(string);
+	if (!runtime_read_word(&bytes, string ? string + runtime->string_length_at : 0) ||
+		!can_copy_user(&state, sizeof(state), string + runtime->string_state_at))
+		return check;
+	bytes *= (state & PILOTLIGHT_RUNTIME_STRING_WIDTHS) >> 2;
+	check = runtime_hash(check, bytes);
+	string += state & PILOTLIGHT_RUNTIME_STRING_ASCII ? runtime->string_ascii_at
+							  : runtime->string_other_at;
+	if (bytes > sizeof(end)) {
+		string += bytes - sizeof(end);
+		bytes = sizeof(end);
+	}
+	if (bytes == 0 || !can_copy_user(end, (__u32)bytes, string))
+		return check;
+	return runtime_hash(runtime_hash(check, end[0]), end[1]);
+}
+
+/* Of the table of lines, its size and its beginning. */
+static __always_inline __u64 runtime_check_lines(
+	__u64 check, const struct pilotlight_runtime *runtime, __u64 table)
+{
+	__u64 size = 0, word = 0;
+
+	table = runtime_pointer(table);
+	if (!runtime_read_word(&size, table ? table + runtime->bytes_size_at : 0))
+		return check;
+	check = runtime_hash(check, size);
+	if (size < sizeof(word) || !runtime_read_word(&word, table + runtime->bytes_data_at))
+		return check;
+	return runtime_hash(check, word);
+}
+
+/*
+ * Tells a code object from others that had its address. Its fields do not suffice: the allocator
+ * likes to give the name, the file and the table of the next object the same addresses, too.
+ */
+static __always_inline __u64 runtime_check(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+{
+	__u64 name = runtime_code_word(walk, runtime->code_name_at);
+	__u64 file = runtime_code_word(walk, runtime->code_file_at);
+	__u64 lines = runtime_code_word(walk, runtime->code_lines_at);
+	__u64 check = runtime_hash(runtime_hash(runtime_hash(0, name), file), lines);
+
+	check = runtime_hash(check, (__u32)runtime_code_word(walk, runtime->code_first_line_at));
+	check = runtime_check_text(check, runtime, name);
+	check = runtime_check_text(check, runtime, file);
+	return runtime_check_lines(check, runtime, lines);
+}
+
 /* Is there a code object? The proof is its type. */
 static __always_inline int runtime_read_code(struct runtime_walk *walk,
 	const struct pilotlight_runtime *runtime, __u64 code, struct runtime_step *step)
 {
 	__u32 size = walk->code_bytes;
-	__u64 check;
 
 	if (!code || size > PILOTLIGHT_RUNTIME_CODE_MAX || !can_copy_user(walk->code, size, code) ||
 		runtime_code_word(walk, runtime->object_type_at) !=
 			walk->base + runtime->code_type_place)
 		return 0;
-	check = runtime_hash(0, runtime_code_word(walk, runtime->code_name_at));
-	check = runtime_hash(check, runtime_code_word(walk, runtime->code_file_at));
-	check = runtime_hash(check, runtime_code_word(walk, runtime->code_lines_at));
-	check = runtime_hash(check, (__u32)runtime_code_word(walk, runtime->code_first_line_at));
 	step->code = code;
-	step->check = check;
+	step->check = runtime_check(walk, runtime);
 	return 1;
 }
 

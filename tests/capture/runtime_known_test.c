@@ -2,6 +2,7 @@
 /* What the kernel side remembers of code objects, compiled for the host. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,8 +14,11 @@
 #endif
 #include "bpf/runtime_known.bpf.h"
 
-/* A code object at 0x1000 of a made-up interpreter; its type is at place 0x40. */
-static uint64_t object[PILOTLIGHT_RUNTIME_CODE_MAX / 8];
+/* A code object of a made-up interpreter, whose type is at place 0x40. Behind it are its file, its
+ * name, its table of lines, and a frame of it. */
+enum { START = 0x1000, FILE_AT = 8, NAME_AT = 16, LINES_AT = 24, FRAME_AT = 28, WORDS = 32 };
+
+static uint64_t object[WORDS];
 
 static const struct pilotlight_runtime runtime = {
 	.instruction = PILOTLIGHT_RUNTIME_INDEX,
@@ -28,24 +32,23 @@ static const struct pilotlight_runtime runtime = {
 	.code_name_at = 24,
 	.code_first_line_at = 32,
 	.code_lines_at = 40,
+	.string_state_at = 8,
+	.string_ascii_at = 16,
+	.string_other_at = 24,
+	.bytes_data_at = 8,
 };
 
 static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 {
-	const uint64_t frame[] = { 0x1000, 0, 7 };
-
-	if (address == 0x500 && size == sizeof(frame))
-		memcpy(bytes, frame, size);
-	else if (address == 0x1000 && size == 48)
-		memcpy(bytes, object, size);
-	else
+	if (address < START || address > START + sizeof(object) - size)
 		return 0;
+	memcpy(bytes, (uint8_t *)object + (address - START), size);
 	return 1;
 }
 
 static struct runtime_step step_of_object(void)
 {
-	struct runtime_walk walk = { .base = 0x400000, .frame = 0x500 };
+	struct runtime_walk walk = { .base = 0x400000, .frame = START + FRAME_AT * 8 };
 	struct runtime_step step;
 
 	walk.code_bytes = runtime_code_bytes(&runtime);
@@ -58,7 +61,26 @@ static int set_up(void **state)
 	for (size_t i = 0; i < sizeof(object) / sizeof(object[0]); i++)
 		object[i] = 0x1111 * i;
 	object[1] = 0x400040;
+	object[2] = START + FILE_AT * 8;
+	object[3] = START + NAME_AT * 8;
+	object[5] = START + LINES_AT * 8;
+	object[FILE_AT] = 23;
+	object[NAME_AT] = 11;
+	object[FILE_AT + 1] = object[NAME_AT + 1] =
+		1 << 2 | PILOTLIGHT_RUNTIME_STRING_COMPACT | PILOTLIGHT_RUNTIME_STRING_ASCII;
+	object[LINES_AT] = 40;
+	object[FRAME_AT] = START;
+	object[FRAME_AT + 1] = 0;
+	object[FRAME_AT + 2] = 7;
 	return 0;
+}
+
+static bool is_known(const struct runtime_known *known, uint64_t owner,
+	const struct runtime_step *step, uint64_t hash)
+{
+	__u64 found;
+
+	return runtime_is_known(known, owner, step, &found) && found == hash;
 }
 
 static void an_object_is_known_once_it_is_remembered(void **state)
@@ -66,37 +88,69 @@ static void an_object_is_known_once_it_is_remembered(void **state)
 	struct runtime_known known = { 0 };
 	struct runtime_step step = step_of_object();
 
-	assert_int_equal(step.code, 0x1000);
+	assert_int_equal(step.code, START);
 	assert_int_equal(step.unit, 7);
-	assert_false(runtime_is_known(&known, 5, &step));
+	assert_false(is_known(&known, 5, &step, 0));
 	runtime_remember(&known, 5, &step, 77);
-	assert_true(runtime_is_known(&known, 5, &step));
-	assert_int_equal(known.hash, 77);
-	assert_false(runtime_is_known(&known, 6, &step));
+	assert_true(is_known(&known, 5, &step, 77));
+	assert_false(is_known(&known, 6, &step, 77));
 	step.code += 16;
-	assert_false(runtime_is_known(&known, 5, &step));
+	assert_false(is_known(&known, 5, &step, 77));
+}
+
+static void two_objects_share_a_place(void **state)
+{
+	struct runtime_known known = { 0 };
+	struct runtime_step steps[3] = { { .code = 16 }, { .code = 32 }, { .code = 48 } };
+
+	for (unsigned int i = 0; i < 3; i++)
+		runtime_remember(&known, 5, &steps[i], 70 + i);
+	assert_false(is_known(&known, 5, &steps[0], 70));
+	assert_true(is_known(&known, 5, &steps[1], 71));
+	assert_true(is_known(&known, 5, &steps[2], 72));
+}
+
+/* An interrupt came between the words of an entry. */
+static void half_an_entry_is_of_no_object(void **state)
+{
+	struct runtime_known first = { 0 }, second = { 0 };
+	struct runtime_step step = { .code = 16, .check = 1 }, other = { .code = 32, .check = 2 };
+	__u64 hash;
+
+	runtime_remember(&first, 5, &step, 70);
+	runtime_remember(&second, 5, &other, 71);
+	first.ways[0].hash = second.ways[0].hash;
+	assert_false(runtime_is_known(&first, 5, &step, &hash));
+	assert_false(runtime_is_known(&first, 5, &other, &hash));
 }
 
 static void another_object_in_its_place_is_not_known(void **state)
 {
-	static const size_t fields[] = { 2, 3, 4, 5 };
+	static const size_t words[] = { 2, 3, 4, 5, FILE_AT, FILE_AT + 3, FILE_AT + 4, NAME_AT,
+		NAME_AT + 2, NAME_AT + 3, LINES_AT, LINES_AT + 1 };
+	static const size_t others[] = { 0, FILE_AT + 5, NAME_AT + 4, LINES_AT + 2 };
 	struct runtime_known known = { 0 };
 	struct runtime_step step = step_of_object();
 
 	runtime_remember(&known, 5, &step, 77);
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		(void)set_up(NULL);
-		object[fields[i]]++;
+		object[words[i]]++;
 		step = step_of_object();
-		assert_int_equal(step.code, 0x1000);
-		assert_false(runtime_is_known(&known, 5, &step));
+		assert_int_equal(step.code, START);
+		assert_false(is_known(&known, 5, &step, 77));
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		(void)set_up(NULL);
+		object[others[i]]++;
+		step = step_of_object();
+		assert_true(is_known(&known, 5, &step, 77));
 	}
 	/* The first line has four bytes; what follows may change. */
 	(void)set_up(NULL);
 	object[4] ^= 1ULL << 32;
-	object[0]++;
 	step = step_of_object();
-	assert_true(runtime_is_known(&known, 5, &step));
+	assert_true(is_known(&known, 5, &step, 77));
 	/* It is no code object any more. */
 	object[1]++;
 	assert_int_equal(step_of_object().code, 0);
@@ -122,6 +176,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(an_object_is_known_once_it_is_remembered, set_up),
+		cmocka_unit_test_setup(two_objects_share_a_place, set_up),
+		cmocka_unit_test_setup(half_an_entry_is_of_no_object, set_up),
 		cmocka_unit_test_setup(another_object_in_its_place_is_not_known, set_up),
 		cmocka_unit_test_setup(places_are_spread, set_up),
 	};

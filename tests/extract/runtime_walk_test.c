@@ -138,10 +138,11 @@ static void check_known(const struct runtime_step *step)
 {
 	static struct pilotlight_runtime_code record;
 	struct runtime_known *entry = &known[runtime_known_place((__u64)child, step)];
+	__u64 hash;
 
 	assert_true(runtime_copy_code(&runtime, step->code, &record));
-	if (runtime_is_known(entry, (__u64)child, step)) {
-		assert_int_equal(entry->hash, record.hash);
+	if (runtime_is_known(entry, (__u64)child, step, &hash)) {
+		assert_int_equal(hash, record.hash);
 		known_frames++;
 	}
 	runtime_remember(entry, (__u64)child, step, record.hash);
@@ -191,13 +192,10 @@ static char *check_thread(FILE *output, char line[LINE_BYTES])
 	return line;
 }
 
-static void check_interpreter(const char *path)
+/* `input` ends the program, and `output` is what it tells. */
+static void start_interpreter(const char *path, const char *program, int *input, FILE **output)
 {
-	_cleanup_close_ int input = -1;
-	int to_child[2], from_child[2], status;
-	char line[LINE_BYTES];
-	size_t threads = 0;
-	FILE *output;
+	int to_child[2], from_child[2];
 
 	known_frames = 0;
 	assert_int_equal(pipe(to_child), 0);
@@ -208,15 +206,25 @@ static void check_interpreter(const char *path)
 		(void)dup2(to_child[0], STDIN_FILENO);
 		(void)dup2(from_child[1], STDOUT_FILENO);
 		(void)close(to_child[1]);
-		(void)execl("/bin/sh", "sh", "-c",
-			"exec $0 -S -X utf8 tests/extract/runtime_walk_test.py", path, NULL);
+		(void)execl("/bin/sh", "sh", "-c", "exec $0 -S -X utf8 $1", path, program, NULL);
 		_exit(127);
 	}
 	(void)close(to_child[0]);
 	(void)close(from_child[1]);
-	input = to_child[1];
-	output = fdopen(from_child[0], "re");
-	assert_non_null(output);
+	*input = to_child[1];
+	*output = fdopen(from_child[0], "re");
+	assert_non_null(*output);
+}
+
+static void check_interpreter(const char *path)
+{
+	_cleanup_close_ int input = -1;
+	char line[LINE_BYTES];
+	size_t threads = 0;
+	FILE *output;
+	int status;
+
+	start_interpreter(path, "tests/extract/runtime_walk_test.py", &input, &output);
 	for (char *next = fgets(line, sizeof(line), output);
 		next && strncmp(next, "end", 3) != 0;) {
 		assert_int_equal(strncmp(next, "thread ", 7), 0);
@@ -232,7 +240,41 @@ static void check_interpreter(const char *path)
 	assert_int_equal(waitpid(child, &status, 0), child);
 }
 
-static void all_frames_of_real_interpreters_are_found(void **state)
+/* A program that frees its code and makes other code, which gets the same addresses. */
+static void check_reuse(const char *path)
+{
+	_cleanup_close_ int input = -1;
+	char line[LINE_BYTES];
+	size_t codes = 0, addresses = 0;
+	uint64_t last = 0, stack;
+	FILE *output;
+	int status;
+
+	start_interpreter(path, "tests/extract/runtime_reuse_test.py", &input, &output);
+	while (fgets(line, sizeof(line), output)) {
+		struct runtime_walk walk;
+		struct runtime_step step;
+
+		if (codes == 0)
+			assert_true(find_interpreter());
+		read_thread(child, &walk, &stack);
+		assert_int_equal(runtime_begin(&walk, &runtime), RUNTIME_ON);
+		assert_int_equal(runtime_next(&walk, &runtime, &step), RUNTIME_ON);
+		check_frame(&step, line, true);
+		check_known(&step);
+		addresses += step.code == last;
+		last = step.code;
+		codes++;
+		assert_int_equal(write(input, "", 1), 1);
+	}
+	print_message("%s: %zu of %zu objects took an address\n", path, addresses, codes);
+	assert_int_equal(codes, 120);
+	assert_int_equal(known_frames, 0);
+	(void)fclose(output);
+	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+static void check_all(void (*check)(const char *path))
 {
 	static const char *const patterns[] = { "/usr/bin/python3.1[0-5]",
 		"/root/.pyenv/versions/3.1[0-5]*/bin/python3.1[0-5]" };
@@ -244,10 +286,20 @@ static void all_frames_of_real_interpreters_are_found(void **state)
 	if (found.gl_pathc == 0 && !more)
 		skip();
 	for (size_t i = 0; i < found.gl_pathc; i++)
-		check_interpreter(found.gl_pathv[i]);
+		check(found.gl_pathv[i]);
 	if (more)
-		check_interpreter(more);
+		check(more);
 	globfree(&found);
+}
+
+static void all_frames_of_real_interpreters_are_found(void **state)
+{
+	check_all(check_interpreter);
+}
+
+static void code_that_takes_the_place_of_other_code_is_not_known(void **state)
+{
+	check_all(check_reuse);
 }
 
 static int load_decoder(void **state)
@@ -259,6 +311,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_frames_of_real_interpreters_are_found),
+		cmocka_unit_test(code_that_takes_the_place_of_other_code_is_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, load_decoder, NULL);
