@@ -125,13 +125,18 @@ void binary_table_spare(struct binary_table *table, uint32_t binary)
 	binary_table_charge(table, entry, entry->user);
 }
 
+static bool stands_for_another(const struct binary_identity *identity)
+{
+	return identity->kind == IDENTITY_UNREAD || identity->kind == IDENTITY_INTERPRETED;
+}
+
 /* A placeholder goes with its binary, whose number may stand for another one next. */
 static void doom_placeholders(struct binary_table *table)
 {
 	for (size_t i = 0; i < table->count; i++) {
 		struct binary_entry *entry = &table->entries[i];
 
-		if (entry->identity.kind == IDENTITY_UNREAD && !entry->is_doomed &&
+		if (stands_for_another(&entry->identity) && !entry->is_doomed &&
 			table->entries[entry->identity.first].is_doomed)
 			doom(table, entry);
 	}

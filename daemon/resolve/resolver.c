@@ -456,8 +456,11 @@ static int begin_interpreted(struct resolver *resolver, const struct raw_sample 
 
 	if (names && sample->runtime_count > 0)
 		native = find_file(resolver, sample->runtime_file);
-	if (native != UINT32_MAX)
+	if (native != UINT32_MAX) {
+		/* What stands for it goes with it. */
+		binary_table_use(resolver->binaries, native);
 		r = binary_table_find_interpreted(resolver->binaries, native, &binary);
+	}
 	if (r < 0 && r != -E2BIG)
 		return r;
 	interpreted_stack_init(

@@ -182,7 +182,8 @@ static void binaries_in_use_stay(void **state)
 }
 
 /* Otherwise it would stand for the next binary with that id. */
-static void a_placeholder_leaves_with_its_binary(void **state)
+static void check_placeholder(
+	int (*find_placeholder)(struct binary_table *table, uint32_t binary, uint32_t *ret_binary))
 {
 	struct fixture fixture;
 	uint32_t first, unread, id, serial;
@@ -193,10 +194,10 @@ static void a_placeholder_leaves_with_its_binary(void **state)
 	(void)flood(&fixture, fixture.abuser, 100);
 	binary_table_begin_window(fixture.table, 1);
 	binary_table_set_user(fixture.table, fixture.other);
-	assert_int_equal(binary_table_find_unread(fixture.table, first + 1, &unread), -E2BIG);
+	assert_int_equal(find_placeholder(fixture.table, first + 1, &unread), -E2BIG);
 	assert_true(collect(&fixture, 1) > 0);
 	assert_int_equal(find(&fixture, fixture.abuser, 7, &first), 0);
-	assert_int_equal(binary_table_find_unread(fixture.table, first, &unread), 0);
+	assert_int_equal(find_placeholder(fixture.table, first, &unread), 0);
 	binary_table_get(fixture.table, unread, &binary);
 	serial = binary.serial;
 	(void)flood(&fixture, fixture.abuser, 10000);
@@ -205,10 +206,16 @@ static void a_placeholder_leaves_with_its_binary(void **state)
 	assert_true(collect(&fixture, 2) > 0);
 	assert_int_equal(find(&fixture, fixture.abuser, 8, &id), 0);
 	assert_int_equal(id, first);
-	assert_int_equal(binary_table_find_unread(fixture.table, first, &unread), 0);
+	assert_int_equal(find_placeholder(fixture.table, first, &unread), 0);
 	binary_table_get(fixture.table, unread, &binary);
 	assert_int_not_equal(binary.serial, serial);
 	binary_table_free(fixture.table);
+}
+
+static void a_placeholder_leaves_with_its_binary(void **state)
+{
+	check_placeholder(binary_table_find_unread);
+	check_placeholder(binary_table_find_interpreted);
 }
 
 /* The user of the first sample answers for a binary. */
