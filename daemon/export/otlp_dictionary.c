@@ -175,6 +175,8 @@ static const char *frame_type(enum binary_kind kind)
 	case BINARY_EXECUTABLE:
 	case BINARY_LIBRARY:
 		return "native";
+	case BINARY_PYTHON:
+		return "cpython";
 	default:
 		return NULL;
 	}

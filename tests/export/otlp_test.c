@@ -471,6 +471,24 @@ static void code_keeps_its_place(void **state)
 	free(read.bytes);
 }
 
+static void interpreted_code_names_its_runtime(void **state)
+{
+	struct profile *profile = new_profile();
+	uint32_t binary = add_binary(profile, BINARY_PYTHON, "/usr/bin/python3");
+	uint32_t location = add_named(profile, binary, 0x1100, "main", "main.py", 7);
+	struct profile_thread thread = { .tgid = 10, .tid = 10 };
+	struct read read;
+	size_t count = 0;
+
+	add_sample(profile, add_stack(profile, &location, 1), &thread, 1);
+	write_and_read(profile, PPROF_LABELS_SERVICE, NULL, &read);
+	for (size_t i = 1; i < read.tables[LOCATION].count; i++)
+		count += strcmp(attributes_text(&read, element(&read, LOCATION, i), 4),
+				 "profile.frame.type=cpython ") == 0;
+	assert_int_equal(count, 1);
+	free(read.bytes);
+}
+
 static void the_source_decides_the_types(void **state)
 {
 	static const struct {
@@ -607,6 +625,7 @@ int main(void)
 		cmocka_unit_test(a_user_cannot_claim_a_container),
 		cmocka_unit_test(threads_are_attributes_of_samples),
 		cmocka_unit_test(code_keeps_its_place),
+		cmocka_unit_test(interpreted_code_names_its_runtime),
 		cmocka_unit_test(the_source_decides_the_types),
 		cmocka_unit_test(an_id_says_what_a_profile_is_of),
 		cmocka_unit_test(a_profile_without_samples_has_no_resource),
