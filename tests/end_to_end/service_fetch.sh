@@ -41,8 +41,10 @@ import http.server, os, sys
 os.chdir(sys.argv[1])
 class Handler(http.server.SimpleHTTPRequestHandler):
     def do_GET(self):
-        port = "%04X" % self.client_address[1]
-        users = [line.split()[7] for line in open("/proc/net/tcp") if line.split()[1].endswith(":" + port)]
+        # Others, or closed connections, may have the same port on their side.
+        ends = [":%04X" % self.client_address[1], ":%04X" % self.server.server_port, "01"]
+        sockets = [line.split() for line in open("/proc/net/tcp")]
+        users = [s[7] for s in sockets if all(at.endswith(end) for at, end in zip(s[1:4], ends))]
         print(*users, file=open(sys.argv[2], "a"))
         super().do_GET()
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
