@@ -29,12 +29,13 @@ is_noted() {
 	[ -n "$number" ]
 }
 
-# Runs the load until its incident is noted: other loads may rise in the same window, and the greatest one is noted.
+# Runs the load until its incident is noted: other loads may rise in the same window, and the greatest one is noted. The
+# nice value gives it most of a CPU beside any other tests, so that it is what has changed.
 provokes() {
 	local i
 
 	for i in 1 2 3 4 5 6; do
-		in_cgroup "$unit" "$workloads/shares" 600
+		in_cgroup "$unit" nice -n -10 "$workloads/shares" 600
 		[ -z "$quota_group" ] || echo "${started[-1]}" >"$quota_group/cgroup.procs"
 		! wait_for 12 is_noted "$1" || return 0
 		stop_started
