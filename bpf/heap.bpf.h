@@ -166,8 +166,9 @@ static __always_inline void restore_replaced(const struct heap_call *call)
 	bpf_map_update_elem(&live, &key, &value, BPF_NOEXIST);
 }
 
-/* An allocation begins whose return has a probe. */
-static __always_inline void begin_call(
+/* An allocation begins whose return has a probe. A function of its own: heap_malloc() may take a
+ * sample instead, whose chain of calls leaves no room for a call on the BPF stack. */
+static __noinline void begin_call(
 	const struct pt_regs *ctx, __u64 bytes, __u64 result, __u64 replaced)
 {
 	__u64 thread = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();

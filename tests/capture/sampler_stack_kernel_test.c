@@ -39,7 +39,20 @@ struct program {
 	size_t count;
 };
 
-static struct sampler *load(char *log)
+struct loading {
+	const char *program;
+	/* The verifier removes subprograms that a configuration never calls. Without it, none. */
+	bool is_configured;
+};
+
+static const struct loading loadings[] = {
+	{ .program = "sample_cpu", .is_configured = true },
+	{ .program = "heap_malloc" },
+	{ .program = "heap_return" },
+	{ .program = "heap_report_alloc" },
+};
+
+static struct sampler *load(const struct loading *loading, char *log)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_level = LOG_STATISTICS,
 		.kernel_log_buf = log, .kernel_log_size = LOG_BYTES);
@@ -51,8 +64,10 @@ static struct sampler *load(char *log)
 	sampler->rodata->wants_walks = true;
 	/* The verifier does not report the depth of subprograms that are never called. */
 	sampler->rodata->chooses_cgroups = true;
-	bpf_object__for_each_program(program, sampler->obj)(void)
-		bpf_program__set_autoload(program, program == sampler->progs.sample_cpu);
+	if (!loading->is_configured)
+		assert_int_equal(bpf_map__set_map_flags(sampler->maps.rodata, 0), 0);
+	bpf_object__for_each_program(program, sampler->obj)(void) bpf_program__set_autoload(
+		program, strcmp(bpf_program__name(program), loading->program) == 0);
 	if (sampler__load(sampler) < 0)
 		fail_msg("%s", log);
 	return sampler;
@@ -137,10 +152,27 @@ static uint32_t deepest(struct program *program, struct subprogram *subprogram)
 	return below + (bytes + STACK_UNIT - 1) / STACK_UNIT * STACK_UNIT;
 }
 
-static void call_chains_fit_into_the_stack(void **state)
+static void check(const struct loading *loading, char *log)
 {
 	struct program program = { 0 };
-	struct sampler *sampler;
+	struct sampler *sampler = load(loading, log);
+	const struct bpf_program *loaded =
+		bpf_object__find_program_by_name(sampler->obj, loading->program);
+	uint32_t bytes;
+
+	program.insns = bpf_program__insns(loaded);
+	program.insn_count = bpf_program__insn_cnt(loaded);
+	find_subprograms(&program);
+	assert_true(program.count > 1);
+	read_depths(&program, log);
+	bytes = deepest(&program, &program.subprograms[0]);
+	print_message("# %s: %u bytes of stack\n", loading->program, bytes);
+	assert_in_range(bytes, STACK_UNIT, STACK_BYTES);
+	sampler__destroy(sampler);
+}
+
+static void call_chains_fit_into_the_stack(void **state)
+{
 	char *log;
 
 	if (privilege_lacks_bpf()) {
@@ -149,15 +181,8 @@ static void call_chains_fit_into_the_stack(void **state)
 	}
 	log = calloc(1, LOG_BYTES);
 	assert_non_null(log);
-	sampler = load(log);
-	program.insns = bpf_program__insns(sampler->progs.sample_cpu);
-	program.insn_count = bpf_program__insn_cnt(sampler->progs.sample_cpu);
-	find_subprograms(&program);
-	assert_true(program.count > 1);
-	read_depths(&program, log);
-	print_message("%u bytes of stack\n", deepest(&program, &program.subprograms[0]));
-	assert_in_range(deepest(&program, &program.subprograms[0]), STACK_UNIT, STACK_BYTES);
-	sampler__destroy(sampler);
+	for (size_t i = 0; i < ARRAY_SIZE(loadings); i++)
+		check(&loadings[i], log);
 	free(log);
 }
 
