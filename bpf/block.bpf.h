@@ -168,21 +168,20 @@ static __always_inline void begin_request(void *ctx, struct request *request)
 	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_BLOCK, active_window & 1);
 	__u64 key = (__u64)request, begin_ns = bpf_ktime_get_ns();
 	struct pilotlight_counters *counts;
+	int result;
 
 	/* It may have been merged into another one, and begin anew. */
 	if (bpf_map_lookup_elem(&block_requests, &key))
 		bpf_map_delete_elem(&block_requests, &key);
 	if (bpf_get_prandom_u32() % interval_of(PILOTLIGHT_SOURCE_BLOCK))
 		return;
-	if (keep_request(ctx, key, operation_and_disk(request)) == REQUEST_REFUSED) {
-		counts = bpf_map_lookup_elem(&counters, &index);
-		if (counts)
-			count(&counts->events[PILOTLIGHT_EVENT_WAIT_REFUSED], 1);
-	}
+	result = keep_request(ctx, key, operation_and_disk(request));
 	counts = bpf_map_lookup_elem(&counters, &index);
 	if (!counts)
 		return;
-	if (interval_of(PILOTLIGHT_SOURCE_BLOCK) > 1)
+	if (result == REQUEST_REFUSED)
+		count(&counts->events[PILOTLIGHT_EVENT_WAIT_REFUSED], 1);
+	if (result == REQUEST_KEPT && interval_of(PILOTLIGHT_SOURCE_BLOCK) > 1)
 		count(&counts->events[PILOTLIGHT_EVENT_THINNED], 1);
 	count(&counts->run_ns, bpf_ktime_get_ns() - begin_ns);
 }

@@ -17,7 +17,7 @@ enum {
 
 static int file = -1;
 
-static void open_block(uint32_t sources)
+static void open_file(void)
 {
 	char path[] = "/var/tmp/block_kernel_test.XXXXXX";
 	struct block_support support;
@@ -32,6 +32,11 @@ static void open_block(uint32_t sources)
 		print_message("skipped: no file of a disk can be written directly\n");
 		skip();
 	}
+}
+
+static void open_block(uint32_t sources)
+{
+	open_file();
 	open_fixture(sources);
 }
 
@@ -111,12 +116,56 @@ static void time_can_be_alone(void **state)
 	assert_int_equal(fixture.total[BYTES].fired, 0);
 }
 
+/* Starts before its parent is followed, and so is not followed itself. Writes when it is told to.
+ */
+static pid_t start_stranger(int wait_fd)
+{
+	pid_t pid = fork();
+	char byte;
+
+	if (pid == 0) {
+		if (read(wait_fd, &byte, 1) == 1)
+			write_directly(NULL, 0);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* Once samples come too fast, each one that is kept stands for others. What is filtered is none. */
+static void what_is_filtered_is_not_thinned_out(void **state)
+{
+	const uint64_t *thinned = &fixture.total[TIME].events[PILOTLIGHT_EVENT_THINNED];
+	pid_t stranger, pids[THREADS_MAX];
+	uint64_t before;
+	int pipe_fds[2];
+
+	open_file();
+	assert_int_equal(pipe(pipe_fds), 0);
+	stranger = start_stranger(pipe_fds[0]);
+	is_sparing = true;
+	open_fixture_at(1, 1 << PILOTLIGHT_SOURCE_CPU | 1 << TIME);
+	assert_int_equal(capture_follow(fixture.capture, getpid()), 0);
+	start_program(write_directly, 1, pids);
+	await(pids[0]);
+	drain_once();
+	before = *thinned;
+	assert_true(before > 0);
+	assert_int_equal(write(pipe_fds[1], "", 1), 1);
+	await(stranger);
+	drain_once();
+	assert_int_equal(*thinned, before);
+	(void)close(pipe_fds[0]);
+	(void)close(pipe_fds[1]);
+	(void)close(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(writes_are_counted, close_fixture),
 		cmocka_unit_test_teardown(bytes_can_be_alone, close_fixture),
 		cmocka_unit_test_teardown(time_can_be_alone, close_fixture),
+		cmocka_unit_test_teardown(what_is_filtered_is_not_thinned_out, close_fixture),
 	};
 
 	return cmocka_run_group_tests_name("block_kernel", tests, NULL, NULL);
