@@ -35,6 +35,7 @@ struct sending {
 	int fd;
 	uint64_t bytes;
 	struct send_job *job;
+	bool is_woken;	  /* the spool got a batch since the last search began */
 	bool must_remove; /* the receiver has taken `batch`, or it is given up */
 
 	bool has_refused; /* `batch` was tried after `refused` had been refused */
@@ -78,6 +79,7 @@ void sending_free(struct sending *sending)
 
 void sending_wake(struct sending *sending)
 {
+	sending->is_woken = true;
 	if (sending->state == STATE_IDLE)
 		sending->state = STATE_WAITING;
 }
@@ -149,6 +151,7 @@ static void find(struct sending *sending, enum spool_search search)
 	closep(&sending->fd);
 	sending->fd = -1;
 	sending->state = STATE_FINDING;
+	sending->is_woken = false;
 	spool_thread_find(sending->options.spools, sending->options.spool, search);
 }
 
@@ -226,7 +229,8 @@ static void found(struct sending *sending)
 		return;
 	take_state(sending, &result);
 	if (result.error == -ENOENT && !sending->has_refused) {
-		sending->state = STATE_IDLE;
+		/* The batch may have come behind the thread's look at the folder. */
+		sending->state = sending->is_woken ? STATE_WAITING : STATE_IDLE;
 		return;
 	}
 	if (result.error < 0 && result.error != -ENOENT) {

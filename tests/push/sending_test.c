@@ -193,6 +193,17 @@ static void batches_are_sent_in_order(void **state)
 	RUN_UNTIL(report().sent_batches == 4);
 }
 
+/* The thread has looked, but its result is not taken yet. */
+static void a_batch_that_comes_during_a_search_is_found(void **state)
+{
+	open_sending();
+	sending_run(sending);
+	assert_int_equal(poll(&(struct pollfd){ epoll_fd, POLLIN, 0 }, 1, GUARD_MS), 1);
+	add(0, "200");
+	sending_wake(sending);
+	RUN_UNTIL(report().sent_batches == 1);
+}
+
 static void what_may_be_tried_again_is(void **state)
 {
 	static const char *const answers[] = { "0", "502", "503", "504" };
@@ -326,6 +337,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FOLDER(batches_are_sent_in_order),
+		WITH_FOLDER(a_batch_that_comes_during_a_search_is_found),
 		WITH_FOLDER(what_may_be_tried_again_is),
 		WITH_FOLDER(a_wait_that_is_asked_for_is_kept),
 		WITH_FOLDER(a_batch_at_fault_is_dropped_once_another_is_taken),
