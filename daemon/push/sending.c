@@ -47,6 +47,17 @@ struct sending {
 	char fault[sizeof(((struct service_status_sink *)NULL)->fault)];
 };
 
+/* `number` / UINT32_MAX of it. */
+static uint64_t part_of(uint64_t time_ns, uint32_t number)
+{
+	return (uint64_t)((double)time_ns * number / UINT32_MAX);
+}
+
+static uint32_t random_number(void)
+{
+	return (uint32_t)(clock_monotonic_ns() * 0x9e3779b97f4a7c15ULL >> 32);
+}
+
 int sending_new(const struct sending_options *options, struct sending **ret_sending)
 {
 	struct sending *sending = calloc(1, sizeof(*sending));
@@ -58,6 +69,8 @@ int sending_new(const struct sending_options *options, struct sending **ret_send
 		sending->options.backoff_ns_min = BACKOFF_NS_MIN;
 	if (!sending->options.backoff_ns_max)
 		sending->options.backoff_ns_max = BACKOFF_NS_MAX;
+	if (!sending->options.random)
+		sending->options.random = random_number;
 	sending->fd = -1;
 	/* What an earlier engine left. */
 	sending->state = STATE_WAITING;
@@ -91,12 +104,18 @@ static uint64_t duration_of(const struct batch *batch)
 	return batch->end_ns - batch->start_ns;
 }
 
-/* Between half and all of it, so that hosts that failed together do not come back together. */
-static uint64_t with_jitter(uint64_t wait_ns)
+/*
+ * Hosts that failed together must not come back together: between half and all of the backoff. A
+ * receiver that asks for a wait asks all hosts for the same: up to half of it is added.
+ */
+static uint64_t with_jitter(
+	const struct sending *sending, uint64_t backoff_ns, uint64_t retry_after_ns)
 {
-	uint64_t number = clock_monotonic_ns() * 0x9e3779b97f4a7c15ULL;
+	const uint32_t number = sending->options.random();
+	const uint64_t wait_ns = backoff_ns / 2 + part_of(backoff_ns / 2, number);
+	const uint64_t asked_ns = retry_after_ns + part_of(retry_after_ns / 2, number);
 
-	return wait_ns / 2 + (number >> 32) % (wait_ns / 2 + 1);
+	return wait_ns > asked_ns ? wait_ns : asked_ns;
 }
 
 static void wait_for(struct sending *sending, uint64_t wait_ns)
@@ -110,7 +129,7 @@ static void wait_for(struct sending *sending, uint64_t wait_ns)
 __attribute__((format(printf, 3, 4))) static void fail(
 	struct sending *sending, uint64_t retry_after_ns, const char *format, ...)
 {
-	uint64_t most_ns = sending->options.backoff_ns_max, wait_ns;
+	uint64_t most_ns = sending->options.backoff_ns_max;
 	va_list arguments;
 
 	va_start(arguments, format);
@@ -119,17 +138,13 @@ __attribute__((format(printf, 3, 4))) static void fail(
 	sending->backoff_ns = sending->backoff_ns == 0		  ? sending->options.backoff_ns_min
 			      : sending->backoff_ns < most_ns / 2 ? sending->backoff_ns * 2
 								  : most_ns;
-	wait_ns = with_jitter(sending->backoff_ns);
 	sending->failed++;
 	sending->has_refused = false;
 	if (!sending->is_failing)
 		log_warning("sink %s: %s; trying again, its folder keeps the batches",
 			sending->options.name, sending->fault);
 	sending->is_failing = true;
-	/* Receivers ask all hosts for the same time: not all of them should come at its end. */
-	if (retry_after_ns > 0)
-		retry_after_ns += wait_ns / 4;
-	wait_for(sending, wait_ns > retry_after_ns ? wait_ns : retry_after_ns);
+	wait_for(sending, with_jitter(sending, sending->backoff_ns, retry_after_ns));
 }
 
 /* An alarm, once: somebody must mend the receiver or the configuration. */
@@ -170,7 +185,8 @@ static void succeed(struct sending *sending, const struct send_outcome *outcome)
 
 	report->sent_batches++;
 	report->sent_bytes += sending->bytes;
-	report->rejected += outcome->rejected;
+	if (__builtin_add_overflow(report->rejected, outcome->rejected, &report->rejected))
+		report->rejected = UINT64_MAX;
 	if (outcome->rejected > 0)
 		log_debug("sink %s: profiles rejected: %s", report->name, outcome->text);
 	if (sending->is_failing)
@@ -394,6 +410,11 @@ bool sending_take_too_large(struct sending *sending, uint64_t *ret_duration_ns)
 	*ret_duration_ns = sending->too_large_ns;
 	sending->too_large_ns = 0;
 	return true;
+}
+
+uint64_t sending_retry_ns(const struct sending *sending)
+{
+	return sending->state == STATE_WAITING ? sending->retry_ns : 0;
 }
 
 void sending_report(const struct sending *sending, struct service_status_sink *report)

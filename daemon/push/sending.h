@@ -41,6 +41,7 @@ struct sending_options {
 	size_t *senders;     /* that run, of all sinks */
 	struct service_status_sink *report;
 	uint64_t backoff_ns_min, backoff_ns_max; /* 0: one second, 5 minutes */
+	uint32_t (*random)(void);		 /* spreads waits; NULL: by the clock */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -55,6 +56,9 @@ void sending_run(struct sending *sending);
 
 /* Returns whether a batch was too large since the last call, and how long it was. */
 bool sending_take_too_large(struct sending *sending, uint64_t *ret_duration_ns);
+
+/* When it tries again (CLOCK_MONOTONIC); 0: it does not wait for a time. */
+uint64_t sending_retry_ns(const struct sending *sending);
 
 /* Adds what fails to a report. */
 void sending_report(const struct sending *sending, struct service_status_sink *report);

@@ -154,6 +154,7 @@ static bool is_valid(const struct send_reply *reply)
 {
 	return reply->version == SEND_VERSION && reply->error <= 0 &&
 	       (reply->error < 0 || (reply->status >= 100 && reply->status < 600)) &&
+	       reply->rejected <= INT64_MAX && /* an int64 of the protocol */
 	       memchr(reply->text, '\0', sizeof(reply->text));
 }
 

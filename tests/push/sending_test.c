@@ -29,6 +29,7 @@ static struct service_status_sink state_of_sink;
 static struct send_receiver receiver;
 static size_t senders;
 static int epoll_fd;
+static uint32_t random_number;
 
 static int sender_role(void)
 {
@@ -58,7 +59,7 @@ static int sender_role(void)
 		reply.error = -EIO;
 	if (reply.status == 429)
 		reply.retry_after_s = 1000;
-	reply.rejected = reply.status == 206 ? 5 : 0;
+	reply.rejected = reply.status == 206 ? 5 : reply.status == 299 ? INT64_MAX : 0;
 	(void)snprintf(reply.text, sizeof(reply.text), "as asked");
 	(void)send(CHILD_SOCKET_NUMBER, &reply, sizeof(reply), MSG_NOSIGNAL);
 	for (;;)
@@ -83,6 +84,11 @@ static void add(unsigned i, const char *text)
 	write_text(file_path(spool_folder, name), text);
 }
 
+static uint32_t given_number(void)
+{
+	return random_number;
+}
+
 static void open_sending(void)
 {
 	struct spool_thread_options threads = { .count = 1 };
@@ -95,6 +101,7 @@ static void open_sending(void)
 		.report = &state_of_sink,
 		.backoff_ns_min = SECONDS(1) / 50,
 		.backoff_ns_max = SECONDS(1) / 10,
+		.random = given_number,
 	};
 
 	(void)snprintf(log_path, sizeof(log_path), "%s/.log", spool_folder);
@@ -193,6 +200,15 @@ static void batches_are_sent_in_order(void **state)
 	RUN_UNTIL(report().sent_batches == 4);
 }
 
+static void what_receivers_reject_does_not_wrap(void **state)
+{
+	for (unsigned i = 0; i < 3; i++)
+		add(i, "299");
+	open_sending();
+	RUN_UNTIL(report().sent_batches == 3);
+	assert_true(report().rejected == UINT64_MAX);
+}
+
 /* The thread has looked, but its result is not taken yet. */
 static void a_batch_that_comes_during_a_search_is_found(void **state)
 {
@@ -230,20 +246,27 @@ static void what_may_be_tried_again_is(void **state)
 	assert_string_equal(sent(), "200;200;200;200;200;201;");
 }
 
+/* The receiver asks for 1,000 seconds. */
+static void check_wait(uint32_t number, uint64_t least_s)
+{
+	uint64_t before_ns = clock_monotonic_ns();
+
+	random_number = number;
+	open_sending();
+	RUN_UNTIL(report().failed == 1);
+	assert_true(sending_retry_ns(sending) >= before_ns + SECONDS(least_s));
+	assert_true(sending_retry_ns(sending) <= clock_monotonic_ns() + SECONDS(least_s));
+	for (unsigned i = 0; i < 4; i++)
+		run_once();
+	assert_string_equal(sent(), "429;");
+}
+
 static void a_wait_that_is_asked_for_is_kept(void **state)
 {
 	add(0, "429");
-	open_sending();
-	RUN_UNTIL(report().failed == 1);
-	assert_int_equal(unlink(file_path(spool_folder, "20261120T031000.000000000Z_60000000000ns_"
-							"cpu.pb.gz")),
-		0);
-	add(1, "200");
-	/* Without the wait it would be taken at once. */
-	for (uint64_t end_ns = clock_monotonic_ns() + SECONDS(1) / 4;
-		clock_monotonic_ns() < end_ns;)
-		run_once();
-	assert_int_equal(report().sent_batches, 0);
+	check_wait(0, 1000);
+	close_sending();
+	check_wait(UINT32_MAX, 1500);
 }
 
 static void a_batch_at_fault_is_dropped_once_another_is_taken(void **state)
@@ -337,6 +360,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FOLDER(batches_are_sent_in_order),
+		WITH_FOLDER(what_receivers_reject_does_not_wrap),
 		WITH_FOLDER(a_batch_that_comes_during_a_search_is_found),
 		WITH_FOLDER(what_may_be_tried_again_is),
 		WITH_FOLDER(a_wait_that_is_asked_for_is_kept),

@@ -215,6 +215,8 @@ static int sender(int argc, char **argv)
 		(void)snprintf(reply.text, sizeof(reply.text), "\x1b[31m\xff red");
 	else if (strcmp(request.url, "hostile:wait") == 0)
 		reply.retry_after_s = UINT32_MAX;
+	else if (strcmp(request.url, "hostile:rejected") == 0)
+		reply.rejected = UINT64_MAX;
 	if (strcmp(request.url, "hostile:crash") == 0)
 		(void)raise(SIGKILL);
 	if (strcmp(request.url, "hostile:exit") == 0)
@@ -351,6 +353,7 @@ static void senders_are_not_trusted(void **state)
 		{ "hostile:status", SEND_TRY_AGAIN, "" },
 		{ "hostile:error", SEND_TRY_AGAIN, "" },
 		{ "hostile:text", SEND_TRY_AGAIN, "" },
+		{ "hostile:rejected", SEND_TRY_AGAIN, "" },
 		{ "hostile:short", SEND_TRY_AGAIN, "" },
 		{ "hostile:crash", SEND_TRY_AGAIN, "signal 9" },
 		{ "hostile:exit", SEND_TRY_AGAIN, "status 3" },
