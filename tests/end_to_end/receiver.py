@@ -10,7 +10,7 @@ Listens on loopback and writes its port to FOLDER/port. FOLDER/mode says how it 
     400, 401      with a text
     version       400, as to an unknown version of the protocol
     400 once      400 to the first batch of this mode, whenever it comes; 200 to others
-    413 once      the same with 413, before the batch has been read
+    413 once      413 to the first request of this mode, before its body has been read; 200 to others
     reset         closes the connection in mid-body by a reset
     lost          takes the batch, and resets the connection in place of an answer
     slow          does not answer
@@ -31,7 +31,7 @@ import time
 
 folder = sys.argv[1]
 lock = threading.Lock()
-condemned = {}  # by mode, the hash of the batch that it refuses
+condemned = {}  # by mode, what it refuses: the hash of a batch, or the handler of a connection
 
 
 def varint(data, at):
@@ -137,6 +137,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.close()
 
+    def refuse_unread(self, entry, size):
+        """Answers before the body has been read. Closing with unread bytes would reset the connection."""
+        write_log(entry | {"status": 413, "taken": False})
+        self.close_connection = True
+        self.answer(413, b"refused\n", Connection="close")
+        self.wfile.flush()
+        self.connection.shutdown(socket.SHUT_WR)
+        self.rfile.read(size)
+
+    def is_first(self, mode):
+        with lock:
+            return condemned.setdefault(mode, self) is self
+
     def is_condemned(self, mode, entry):
         with lock:
             return condemned.setdefault(mode, entry["hash"]) == entry["hash"]
@@ -153,6 +166,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.rfile.read(min(size, 100))
             write_log(entry)
             return self.reset()
+        if mode == "413 once" and self.is_first(mode):
+            return self.refuse_unread(entry, size)
         body = self.rfile.read(size)
         entry["hash"] = hashlib.sha256(body).hexdigest()
         entry["bytes"] = len(body)
@@ -166,8 +181,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         status = {"429": 429, "503": 503, "400": 400, "401": 401, "version": 400}.get(mode, 200)
         if mode == "lost":
             status = 0
-        if mode in ("400 once", "413 once") and self.is_condemned(mode, entry):
-            status = int(mode[:3])
+        if mode == "400 once" and self.is_condemned(mode, entry):
+            status = 400
         entry["status"] = status
         if mode == "slow":
             entry["status"] = 0

@@ -279,7 +279,7 @@ END
 
 has_small_disk=
 at_exit remove_small_disk
-plan 24
+plan 25
 
 check "certificates are made" make_certificates
 check "a receiver listens" start_receiver "$plain"
@@ -324,6 +324,7 @@ start_service
 date +%s.%N >>"$tmp/pauses"
 check "a run of 400s holds the spool and raises an alarm" holds 400 "400: refused"
 check "an unknown version does, too" holds version "400: unsupported version"
+check "a wrong token does at the first batch" holds 401 "401: refused"
 takes_again
 check "nothing was lost uncounted, nothing came twice" \
 	nothing_is_missing_or_twice "$(awk -v a="$skipped_refused" -v b="$skipped_size" 'BEGIN { print a + b }')"
