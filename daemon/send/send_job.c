@@ -116,10 +116,13 @@ int send_job_poll_fd(const struct send_job *job)
 	return child_process_poll_fd(job->child);
 }
 
-enum send_verdict send_verdict_of(unsigned status)
+enum send_verdict send_verdict_of(unsigned status, const char *text)
 {
 	if (status >= 200 && status < 300)
 		return SEND_TAKEN;
+	/* The OpenTelemetry Collector's answer to a body beyond max_request_body_size. */
+	if (status == 400 && strstr(text, "request body too large"))
+		return SEND_TOO_LARGE;
 	switch (status) {
 	case 429: /* too many requests */
 	case 502: /* of proxies: bad gateway, unavailable, timed out */
@@ -168,7 +171,7 @@ static void take_reply(const struct send_reply *reply, struct send_outcome *outc
 		(void)snprintf(outcome->text, sizeof(outcome->text), "%s", text);
 		return;
 	}
-	outcome->verdict = send_verdict_of(reply->status);
+	outcome->verdict = send_verdict_of(reply->status, text);
 	outcome->retry_after_ns =
 		(reply->retry_after_s < RECEIVER_RETRY_AFTER_MAX_S ? reply->retry_after_s
 								   : RECEIVER_RETRY_AFTER_MAX_S) *

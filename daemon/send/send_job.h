@@ -65,8 +65,10 @@ int send_job_poll_fd(const struct send_job *job);
 /* Returns 0 and the outcome, once; -EAGAIN while it runs. */
 int send_job_take(struct send_job *job, struct send_outcome *ret_outcome);
 
-/* What an answer of HTTP means; OpenTelemetry's rules, which suit others. */
-enum send_verdict send_verdict_of(unsigned status);
+/* What an answer of HTTP means, with the text of its body; OpenTelemetry's rules, which suit
+ * others.
+ */
+enum send_verdict send_verdict_of(unsigned status, const char *text);
 
 /* The main function of the process. Returns an exit status. */
 int send_main(int argc, char **argv);

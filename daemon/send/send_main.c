@@ -94,10 +94,14 @@ static int read_token(struct sender *sender)
 	if (!*path)
 		return 0;
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	size = fd < 0 ? -1 : read(fd, sender->token, sizeof(sender->token) - 1);
+	size = fd < 0 ? -1 : read(fd, sender->token, sizeof(sender->token));
 	if (size < 0)
 		return fail(sender, -errno, "cannot read the token of '%.64s': %s", path,
 			strerror(errno));
+	/* A part of a token would be refused by the receiver, and nothing would tell why. */
+	if (size == sizeof(sender->token))
+		return fail(sender, -EFBIG, "the token of '%.64s' is longer than %d bytes", path,
+			TOKEN_BYTES - 2);
 	if (size > 0 && sender->token[size - 1] == '\n')
 		size--;
 	sender->token[size] = '\0';

@@ -125,6 +125,9 @@ static void answer(int fd)
 		say_status(fd, "200 OK", "application/x-protobuf", "", 0);
 	} else if (strncmp(role, "partial", 7) == 0) {
 		say_status(fd, "200 OK", "application/x-protobuf", "\x0a\x06\x08\x03\x12\x02no", 8);
+	} else if (strncmp(role, "collector", 9) == 0) {
+		say_status(fd, "400 Bad Request", "application/x-protobuf",
+			"\x08\x03\x12\x1chttp: request body too large", 32);
 	} else if (strncmp(role, "later", 5) == 0) {
 		say(fd, "HTTP/1.1 429 Later\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
 	} else if (strncmp(role, "moved", 5) == 0) {
@@ -291,6 +294,31 @@ static void a_request_is_whole(void **state)
 	assert_non_null(strstr(send_with(&receiver).text, "there is no credential 'name'"));
 }
 
+static void a_long_token_is_refused(void **state)
+{
+	char url[128], token[] = "/tmp/send_job_test.XXXXXX", line[4096];
+	const struct send_receiver receiver = {
+		.url = url, .token_file = token, .timeout_ns = 20ULL * NSEC_PER_SEC
+	};
+	int fd = mkstemp(token);
+	struct send_outcome outcome;
+
+	memset(line, 'x', sizeof(line));
+	assert_true(fd >= 0 && fchmod(fd, 0644) == 0);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/taken", server_port);
+	assert_int_equal(write(fd, line, 4094), 4094);
+	assert_int_equal(send_with(&receiver).verdict, SEND_TAKEN);
+	assert_int_equal(write(fd, "\n", 1), 1);
+	assert_int_equal(send_with(&receiver).verdict, SEND_TAKEN);
+	assert_int_equal(pwrite(fd, line, sizeof(line), 0), sizeof(line));
+	outcome = send_with(&receiver);
+	assert_int_equal(outcome.verdict, SEND_TRY_AGAIN);
+	assert_non_null(strstr(outcome.text, token));
+	assert_non_null(strstr(outcome.text, "is longer than 4094 bytes"));
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(unlink(token), 0);
+}
+
 static void answers_have_their_verdicts(void **state)
 {
 	static const struct {
@@ -302,6 +330,7 @@ static void answers_have_their_verdicts(void **state)
 		{ "taken", SEND_TAKEN, 0, 0, "200" },
 		{ "partial", SEND_TAKEN, 0, 3, "no" },
 		{ "later", SEND_TRY_AGAIN, 7, 0, "429" },
+		{ "collector", SEND_TOO_LARGE, 0, 0, "400: http: request body too large" },
 		{ "moved", SEND_REFUSED, 0, 0, "302" },
 		{ "unread", SEND_TOO_LARGE, 0, 0, "413: too large" },
 		{ "reset", SEND_TRY_AGAIN, 0, 0, "" },
@@ -436,6 +465,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_is_whole),
+		cmocka_unit_test(a_long_token_is_refused),
 		cmocka_unit_test(answers_have_their_verdicts),
 		cmocka_unit_test(no_answer_is_tried_again),
 		cmocka_unit_test(senders_are_not_trusted),
