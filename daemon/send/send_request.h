@@ -3,6 +3,10 @@
  * The messages between send_job and its process, over a socket. Headers may hold passwords, so they
  * are in the request and not in an environment that others could read. The token and the key are
  * not: the process reads them from their files as its own user.
+ *
+ * That keeps them out of the engine's memory, but not from an intruder in the engine, who chooses
+ * the files and the URL, and nothing compares them with the configuration: a token can be sent to
+ * any server. Limit the servers by IPAddressAllow= of pilotlight-send@.service.
  */
 #pragma once
 
