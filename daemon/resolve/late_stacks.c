@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ struct late_frame {
 	uint32_t is_interpreted : 1;
 	uint32_t reserved : 5;
 };
-_Static_assert(sizeof(struct late_frame) == 24, "it is compared as bytes");
+_Static_assert(sizeof(struct late_frame) == LATE_FRAME_BYTES, "it is compared as bytes");
 
 struct late_stack {
 	uint32_t first, count; /* its range in `frames` */
@@ -90,6 +91,12 @@ static int pack(struct late_stacks *stacks, const struct resolved_frame *frames,
 int late_stacks_intern(struct late_stacks *stacks, const struct resolved_frame *frames,
 	size_t count, uint32_t *ret_stack)
 {
+	return late_stacks_intern_within(stacks, frames, count, true, ret_stack);
+}
+
+int late_stacks_intern_within(struct late_stacks *stacks, const struct resolved_frame *frames,
+	size_t count, bool may_add, uint32_t *ret_stack)
+{
 	struct late_frame packed[RESOLVED_FRAMES_MAX];
 	struct wanted wanted = { .frames = packed, .count = count };
 	uint64_t hash;
@@ -105,6 +112,8 @@ int late_stacks_intern(struct late_stacks *stacks, const struct resolved_frame *
 		*ret_stack = id;
 		return 0;
 	}
+	if (!may_add)
+		return -ENOBUFS;
 	r = ARRAY_RESERVE(
 		stacks->frames, &stacks->frame_capacity, stacks->frame_count + count, UINT32_MAX);
 	if (r == 0)

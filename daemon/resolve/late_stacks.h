@@ -9,8 +9,11 @@
 #include "base/string_pool.h"
 #include "resolve/resolver.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum { LATE_FRAME_BYTES = 24 }; /* of a frame in the set */
 
 struct late_stacks {
 	struct late_frame *frames;
@@ -28,6 +31,10 @@ void late_stacks_done(struct late_stacks *stacks);
 /* Adds or finds a stack; frames root first. Returns 0, -ENOMEM, or -E2BIG if the set is full. */
 int late_stacks_intern(struct late_stacks *stacks, const struct resolved_frame *frames,
 	size_t count, uint32_t *ret_stack);
+
+/* The same, but -ENOBUFS if the stack is new and may not be added. */
+int late_stacks_intern_within(struct late_stacks *stacks, const struct resolved_frame *frames,
+	size_t count, bool may_add, uint32_t *ret_stack);
 
 /* Returns the number of frames. Names are borrowed until the next intern. */
 size_t late_stacks_get(const struct late_stacks *stacks, uint32_t stack,

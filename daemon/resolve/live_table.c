@@ -17,6 +17,7 @@ enum {
 	LABELS_SHARE = 8,
 	NAMES_SHARE = 8,
 	STACKS_SHARE = 2,
+	STACK_BYTES = 32, /* of a stack, beside its frames: its range, and its place in the index */
 	STACKS_BYTES_MIN = 65536, /* do not rebuild a smaller set of stacks */
 	THINNED_MIN = 1024,	  /* the sum of what is left has an error of 4 % */
 	THINNINGS_MAX = 32,	  /* chance has so many bits */
@@ -46,6 +47,9 @@ struct live_stacks {
 	struct string_pool labels;
 };
 
+/* What the last refused sample lacked room for. */
+enum shortage { SHORT_OF_ENTRIES, SHORT_OF_STACKS, SHORT_OF_STRINGS };
+
 struct live_table {
 	struct live_table_limits limits;
 	struct live_entry *entries;
@@ -54,6 +58,10 @@ struct live_table {
 	struct live_stacks kept;
 	size_t kept_bytes; /* size of `kept` when last rebuilt */
 	struct user_share share;
+	struct user_share
+		stack_share; /* bytes of `kept`; a stack is of the user who had it first */
+	enum shortage shortage;
+	bool lacks_stacks;			/* since `kept` was last rebuilt */
 	uint8_t thinnings[USER_SHARE_COUNTERS]; /* of what comes */
 	struct live_counters counters;
 };
@@ -88,6 +96,7 @@ int live_table_new(const struct live_table_limits *limits, struct live_table **r
 		return -ENOMEM;
 	table->limits = *limits;
 	table->share.capacity = limits->entries_max;
+	table->stack_share.capacity = limits->bytes_max / STACKS_SHARE;
 	r = live_stacks_init(&table->kept, limits->bytes_max);
 	if (r < 0)
 		return r;
@@ -128,11 +137,23 @@ static bool has_key(const void *owner, uint32_t id, const void *key)
 
 /* --- adding --- */
 
-static int intern(struct live_stacks *kept, const struct live_labels *labels,
-	const struct resolved_frame *frames, size_t count, struct live_entry *entry)
+static size_t stack_bytes(size_t frame_count)
 {
-	int r = late_stacks_intern(&kept->stacks, frames, count, &entry->stack);
+	return STACK_BYTES + frame_count * LATE_FRAME_BYTES;
+}
 
+/* The entry's user answers for a stack that is new. Returns 0, -ENOMEM, -ENOBUFS: the user's share
+ * has no room for it; or -E2BIG: there is none for strings. */
+static int intern(struct live_stacks *kept, struct user_share *share,
+	const struct live_labels *labels, const struct resolved_frame *frames, size_t count,
+	struct live_entry *entry)
+{
+	const bool has_room = user_share_has_room(share, entry->share_user, stack_bytes(count));
+	const size_t stacks = late_stacks_count(&kept->stacks);
+	int r = late_stacks_intern_within(&kept->stacks, frames, count, has_room, &entry->stack);
+
+	if (late_stacks_count(&kept->stacks) > stacks)
+		user_share_add(share, entry->share_user, stack_bytes(count));
 	if (r == 0)
 		r = string_pool_intern(
 			&kept->labels, labels->exe, strlen(labels->exe), &entry->exe);
@@ -142,9 +163,22 @@ static int intern(struct live_stacks *kept, const struct live_labels *labels,
 	return r;
 }
 
-static bool has_room_for_stack(const struct live_table *table)
+static int refuse(struct live_table *table, enum shortage shortage)
 {
-	return late_stacks_bytes(&table->kept.stacks) <= table->limits.bytes_max / STACKS_SHARE;
+	table->shortage = shortage;
+	table->lacks_stacks |= shortage != SHORT_OF_ENTRIES;
+	return -E2BIG;
+}
+
+/* Fills in what the entry refers to, within its user's share. */
+static int keep(struct live_table *table, const struct live_labels *labels,
+	const struct resolved_frame *frames, size_t count, struct live_entry *entry)
+{
+	int r = intern(&table->kept, &table->stack_share, labels, frames, count, entry);
+
+	if (r == -ENOBUFS)
+		return refuse(table, SHORT_OF_STACKS);
+	return r == -E2BIG ? refuse(table, SHORT_OF_STRINGS) : r;
 }
 
 /* Makes room for an entry, and fills in what it refers to. */
@@ -153,13 +187,13 @@ static int prepare(struct live_table *table, const struct live_labels *labels,
 {
 	int r;
 
-	if (!user_share_has_room(&table->share, entry->share_user, 1) || !has_room_for_stack(table))
-		return -E2BIG;
+	if (!user_share_has_room(&table->share, entry->share_user, 1))
+		return refuse(table, SHORT_OF_ENTRIES);
 	r = ARRAY_RESERVE(
 		table->entries, &table->capacity, table->count + 1, table->limits.entries_max);
 	if (r == 0)
 		r = hash_index_reserve(&table->index);
-	return r < 0 ? r : intern(&table->kept, labels, frames, count, entry);
+	return r < 0 ? r : keep(table, labels, frames, count, entry);
 }
 
 /* Only the key stays, and it gets another entry: two allocations of one address do not both live.
@@ -170,11 +204,10 @@ static int replace(struct live_table *table, struct live_entry *old, const struc
 	struct live_entry entry = *new;
 	int r;
 
-	if (!has_room_for_stack(table) ||
-		(entry.share_user != old->share_user &&
-			!user_share_has_room(&table->share, entry.share_user, 1)))
-		return -E2BIG;
-	r = intern(&table->kept, labels, frames, count, &entry);
+	if (entry.share_user != old->share_user &&
+		!user_share_has_room(&table->share, entry.share_user, 1))
+		return refuse(table, SHORT_OF_ENTRIES);
+	r = keep(table, labels, frames, count, &entry);
 	if (r < 0)
 		return r;
 	user_share_remove(&table->share, old->share_user, 1);
@@ -288,7 +321,7 @@ static void index_again(struct live_table *table)
 }
 
 static int copy_kept(const struct live_table *table, struct live_stacks *renewed,
-	const struct live_entry *entry, struct live_entry *copy)
+	struct user_share *share, const struct live_entry *entry, struct live_entry *copy)
 {
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX];
 	const struct live_labels labels = {
@@ -297,13 +330,15 @@ static int copy_kept(const struct live_table *table, struct live_stacks *renewed
 	};
 	size_t count = late_stacks_get(&table->kept.stacks, entry->stack, frames);
 
-	return intern(renewed, &labels, frames, count, copy);
+	return intern(renewed, share, &labels, frames, count, copy);
 }
 
 /* Rebuilds the sets of stacks and labels without those that no entry uses. */
 static int renew(struct live_table *table)
 {
 	_cleanup_free_ struct live_entry *copies = calloc(table->count + 1, sizeof(*copies));
+	/* All of it fits: it did before, in another order. */
+	struct user_share share = { .capacity = UINT64_MAX / 4 };
 	struct live_stacks renewed;
 	int r;
 
@@ -312,7 +347,7 @@ static int renew(struct live_table *table)
 	r = live_stacks_init(&renewed, table->limits.bytes_max);
 	for (size_t i = 0; r == 0 && i < table->count; i++) {
 		copies[i] = table->entries[i];
-		r = copy_kept(table, &renewed, &table->entries[i], &copies[i]);
+		r = copy_kept(table, &renewed, &share, &table->entries[i], &copies[i]);
 	}
 	if (r < 0) {
 		live_stacks_done(&renewed);
@@ -322,17 +357,22 @@ static int renew(struct live_table *table)
 		memcpy(table->entries, copies, table->count * sizeof(*copies));
 	live_stacks_done(&table->kept);
 	table->kept = renewed;
+	share.capacity = table->stack_share.capacity;
+	table->stack_share = share;
+	table->lacks_stacks = false;
 	table->kept_bytes = bytes_of(&renewed);
 	return 0;
 }
 
-/* Have the sets doubled, or are they full? */
+/* Have the sets doubled, or are they full, or did a user find no room in them? */
 static bool has_grown(const struct live_table *table)
 {
 	size_t bytes = bytes_of(&table->kept);
 
-	return bytes > STACKS_BYTES_MIN &&
-	       (bytes / 2 > table->kept_bytes || bytes > table->limits.bytes_max / STACKS_SHARE);
+	return table->lacks_stacks ||
+	       (bytes > STACKS_BYTES_MIN &&
+		       (bytes / 2 > table->kept_bytes ||
+			       bytes > table->limits.bytes_max / STACKS_SHARE));
 }
 
 /* Who holds little can be sampled more closely again. */
@@ -399,12 +439,17 @@ size_t live_table_thin(
 	const size_t counter = user_share_counter(share_user);
 	size_t thinned = 0;
 
-	if (user_share_held(&table->share, share_user) < THINNED_MIN)
+	/* Strings have no share, so these may be others'. */
+	if (table->shortage == SHORT_OF_STRINGS ||
+		user_share_held(&table->share, share_user) < THINNED_MIN)
 		return 0;
 	while (thinned == 0 && table->thinnings[counter] < THINNINGS_MAX)
 		thinned = thin_once(table, counter, objects);
 	if (thinned > 0)
 		index_again(table);
+	/* Without memory for that, the stacks that are left have no more room than before. */
+	if (table->shortage == SHORT_OF_STACKS && renew(table) < 0)
+		return 0;
 	return thinned;
 }
 

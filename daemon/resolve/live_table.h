@@ -11,12 +11,12 @@
  * latest allocation stays. What is older than `age_ns_max`
  * expires, in case that its free was missed.
  *
- * Bounds (I4): entries, and bytes of stacks and labels. Users share the entries
- * (base/user_share.h). What exceeds them is refused. Before that, a user's entries can be thinned
- * out. After n times an entry of fewer than 2^n periods stays by chance, in proportion to its
- * periods, and then counts as 2^n of them; so do those that come later. Sums stay right in
- * expectation, and large allocations stay. When the user holds little, n gets smaller again. One
- * owner, one thread.
+ * Bounds (I4): entries, and bytes of stacks and labels. Users share the entries and the bytes of
+ * stacks (base/user_share.h), but not those of names and labels. What exceeds them is refused.
+ * Before that, a user's entries can be thinned out, and with them go stacks that only they had.
+ * After n times an entry of fewer than 2^n periods stays by chance, in proportion to its periods,
+ * and then counts as 2^n of them; so do those that come later. Sums stay right in expectation, and
+ * large allocations stay. When the user holds little, n gets smaller again. One owner, one thread.
  */
 #pragma once
 
@@ -92,7 +92,8 @@ int live_table_sweep(struct live_table *table, uint64_t now_ns, const struct liv
 
 /*
  * Thins out what the user holds, once more or until some go. Call it when a sweep made no room.
- * Returns how many entries went; 0: there are too few for sums that mean something.
+ * Returns how many entries went; 0: that makes no room, or there are too few for sums that mean
+ * something.
  */
 size_t live_table_thin(
 	struct live_table *table, uint64_t share_user, const struct live_objects *objects);

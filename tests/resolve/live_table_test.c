@@ -230,6 +230,28 @@ static void users_share_the_entries(void **state)
 	assert_int_equal(add(table, 0x10000, 1), 0);
 }
 
+/* A user other than `user` with a counter of its own. */
+static uint64_t other_than(uint64_t user)
+{
+	uint64_t other = user + 1;
+
+	while (user_share_counter(other) == user_share_counter(user))
+		other++;
+	return other;
+}
+
+enum { DEEP = 100 };
+
+/* A stack of DEEP frames for each `root`. */
+static int add_deep(struct live_table *table, uint64_t address, uint64_t root, uint64_t user)
+{
+	struct resolved_frame frames[DEEP] = { { .address = root } };
+	struct raw_sample sample = sample_of(address, 1);
+
+	sample.share_user = user;
+	return live_table_add(table, &sample, &labels, frames, DEEP);
+}
+
 /* Distinct stacks fill their bytes before the entries run out. A sweep removes unused ones. */
 static void stacks_are_bounded(void **state)
 {
@@ -237,29 +259,29 @@ static void stacks_are_bounded(void **state)
 		.entries_max = 1 << 20, .bytes_max = 512 << 10, .age_ns_max = UINT64_MAX
 	};
 	_cleanup_(live_table_freep) struct live_table *table = NULL;
-	struct resolved_frame frames[100] = { 0 };
 	struct world world = { 0 };
 	uint64_t count = 0;
 	int r = 0;
 
 	assert_int_equal(live_table_new(&limits, &table), 0);
 	while (r == 0) {
-		const struct raw_sample sample = sample_of(++count, 1);
-
-		frames[0].address = count;
-		r = live_table_add(table, &sample, &labels, frames, 100);
+		count++;
+		r = add_deep(table, count, count, 1000);
 	}
 	assert_int_equal(r, -E2BIG);
 	assert_in_range(count, 50, 1000);
 	/* All are in use: no room comes, nor for a known address. */
 	assert_int_equal(sweep(table, &world, 1), 0);
-	assert_int_equal(add(table, 1 << 20, 1), -E2BIG);
-	assert_int_equal(add(table, 1, 2), -E2BIG);
+	assert_int_equal(add_deep(table, 1 << 20, count, 1000), -E2BIG);
+	assert_int_equal(add_deep(table, 1, count, 1000), -E2BIG);
 	assert_int_equal(counters_of(table).replaced, 0);
+	/* A known stack needs none, and others have some. */
+	assert_int_equal(add_deep(table, 1 << 20, 1, 1000), 0);
+	assert_int_equal(add_deep(table, 1 << 21, count, other_than(1000)), 0);
 	world.dead = count - 1;
 	assert_int_equal(sweep(table, &world, 1), 0);
-	assert_int_equal(counters_of(table).entries, 1);
-	assert_int_equal(add(table, 1 << 20, 1), 0);
+	assert_int_equal(counters_of(table).entries, 3);
+	assert_int_equal(add_deep(table, 1 << 22, count, 1000), 0);
 	assert_true(counters_of(table).bytes < 256 << 10);
 }
 
@@ -402,6 +424,53 @@ static void what_has_no_room_is_thinned_out(void **state)
 	assert_int_equal(sum, 3 * 100);
 }
 
+/* A live_function. */
+static int count_user(void *context, const struct raw_sample *sample,
+	const struct live_labels *found, const struct resolved_frame *frames, size_t count)
+{
+	uint64_t *of_user = context;
+
+	of_user[sample->share_user == 1000]++;
+	return 0;
+}
+
+/* By default, 16 MiB: one user has many entries of one stack, another one many stacks. */
+static void stacks_of_one_user_cost_no_entries_of_another(void **state)
+{
+	enum { ENTRIES_OF_ONE = 20000, STACKS_OF_OTHER = 4000 };
+	const struct live_table_limits limits = {
+		.entries_max = (8 << 20) / LIVE_ENTRY_BYTES,
+		.bytes_max = 8 << 20,
+		.age_ns_max = UINT64_MAX,
+	};
+	const uint64_t other = other_than(1000);
+	_cleanup_(live_table_freep) struct live_table *table = NULL;
+	struct world world = { 0 };
+	const struct live_objects objects = { .lives = lives, .forget = forget, .context = &world };
+	uint64_t of_user[2] = { 0 };
+
+	assert_int_equal(live_table_new(&limits, &table), 0);
+	for (uint64_t i = 1; i <= ENTRIES_OF_ONE; i++)
+		assert_int_equal(add(table, i, i), 0);
+	for (uint64_t i = 1; i <= STACKS_OF_OTHER; i++) {
+		const uint64_t address = ENTRIES_OF_ONE + i;
+		int r = add_deep(table, address, i, other);
+
+		while (r == -E2BIG && live_table_thin(table, other, &objects) > 0)
+			r = add_deep(table, address, i, other);
+		assert_in_range(r, 0, LIVE_TABLE_THINNED);
+	}
+	assert_true(world.forgotten_count > 0);
+	assert_int_equal(add(table, 1 << 20, 1), 0);
+	/* So has one that is new. */
+	assert_int_equal(add_deep(table, 1 << 21, 1 << 20, 1000), 0);
+	assert_int_equal(live_table_thin(table, other_than(other), &objects), 0);
+	assert_int_equal(live_table_visit(table, LIVE, 0, count_user, of_user), 0);
+	assert_int_equal(of_user[true], ENTRIES_OF_ONE + 2);
+	assert_in_range(of_user[false], 500, STACKS_OF_OTHER / 2);
+	assert_true(counters_of(table).bytes < 16 << 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -411,6 +480,7 @@ int main(void)
 		cmocka_unit_test(what_is_old_expires),
 		cmocka_unit_test(users_share_the_entries),
 		cmocka_unit_test(stacks_are_bounded),
+		cmocka_unit_test(stacks_of_one_user_cost_no_entries_of_another),
 		cmocka_unit_test(a_visit_chooses_source_and_process),
 		cmocka_unit_test(what_has_no_room_is_thinned_out),
 		cmocka_unit_test(every_failed_allocation_is_reported),
