@@ -10,8 +10,8 @@
  * send them once. What is known expires at the end of an epoch, and whatever still runs is sent
  * again: the engine may forget what it has not received for two epochs.
  *
- * The process may write anything into its memory. So steps, copies and bytes are bounded, and a
- * frame without a copy has code 0.
+ * The process may write anything into its memory. So steps, time, copies and bytes are bounded, and
+ * a frame without a copy has code 0.
  *
  * The includer defines send(), the map `ring` and active_window.
  */
@@ -19,18 +19,27 @@
 
 #include "runtime_code.bpf.h"
 #include "runtime_known.bpf.h"
+#include "runtime_place.bpf.h"
 #include "walker.bpf.h"
 
 enum {
 	RUNTIME_FULL =
-		RUNTIME_UNREADABLE + 1, /* beyond enum runtime_end: no room for more groups */
+		RUNTIME_UNREADABLE + 1, /* beyond enum runtime_end: no room or time for more */
 	/* The frames beyond those that are kept only lead to the end of their group. */
 	RUNTIME_STEPS_MAX = 1200,
-	/* Of a CPU in a window. A copy takes about a microsecond. */
+	RUNTIME_TIMED_STEPS = 64, /* between two looks at the clock; a power of two */
+	RUNTIME_NS_MAX = 200 * 1000,
+	/* Of a sample. A copy takes about a microsecond. */
+	RUNTIME_SAMPLE_COPIES_MAX = 32,
+	/* Of a CPU in a period. Programs can end windows early, but not periods and epochs. */
 	RUNTIME_COPIES_MAX = 2048,
 	RUNTIME_SENT_BYTES_MAX = 256 << 10,
+	RUNTIME_PERIOD_SHIFT = 30, /* ns: some 1.1 s */
+	RUNTIME_EPOCH_SHIFT = 36,  /* ns: some 69 s */
+	/* Code has the first part of the ring. The others, up to the half at which the engine
+	 * wakes, are of samples alone. */
+	RUNTIME_RING_PART = 4,
 	RUNTIME_SENT_SHIFT = 10,
-	RUNTIME_EPOCH_SHIFT = 6, /* windows */
 };
 
 /* Descriptions of interpreters. Only the host writes them. */
@@ -60,9 +69,8 @@ struct {
  * others. */
 struct runtime_copier {
 	struct pilotlight_ring_code record;
-	__u32 window; /* of the counts */
+	__u64 period; /* of the counts */
 	__u32 copies, sent_bytes;
-	__u32 reserved;
 };
 
 struct {
@@ -84,7 +92,7 @@ static __always_inline __u32 walk_words(const struct pilotlight_ring_walk *recor
 
 static __always_inline __u64 runtime_epoch(const struct walker *walker)
 {
-	return (__u64)runtime_generation << 32 | walker->window >> RUNTIME_EPOCH_SHIFT;
+	return (__u64)runtime_generation << 32 | walker->runtime.begin_ns >> RUNTIME_EPOCH_SHIFT;
 }
 
 /* Identifies the address space, the epoch, and the user, whose names are their own: a process that
@@ -117,8 +125,9 @@ __noinline int begin_runtime(struct walker *walker)
 	runtime = walked_runtime(walker);
 	if (!runtime || runtime->version != PILOTLIGHT_RUNTIME_VERSION)
 		return RUNTIME_NO_STATE;
+	state->begin_ns = walk_clock_ns();
 	state->owner = runtime_owner(walker);
-	state->place = state->has_open = state->is_full = 0;
+	state->place = state->has_open = state->is_full = state->steps = state->copies = 0;
 	state->walk.base = walker->walk.runtime.base;
 	state->walk.thread = bpf_get_current_task_btf()->thread.fsbase;
 	return runtime_begin(&state->walk, runtime);
@@ -143,7 +152,7 @@ static __always_inline int send_code(
 	words = runtime_code_words(&copier->record.code);
 	size = __builtin_offsetof(struct pilotlight_ring_code, code) + words * RUNTIME_WORD;
 	waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	if (size > sizeof(copier->record) || waiting_bytes > ring_bytes / 2 ||
+	if (size > sizeof(copier->record) || waiting_bytes > ring_bytes / RUNTIME_RING_PART ||
 		copier->sent_bytes + size > RUNTIME_SENT_BYTES_MAX)
 		return 0;
 	copier->record.header = (struct pilotlight_ring_header){
@@ -167,6 +176,7 @@ __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 	struct runtime_copier *copier;
 	struct runtime_known *known;
 	struct runtime_state *state;
+	__u64 period;
 	__u32 place;
 
 	if (!walker)
@@ -176,11 +186,13 @@ __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 	copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
 	if (!runtime || !copier)
 		return 0;
-	if (copier->window != walker->window) {
-		copier->window = walker->window;
+	period = state->begin_ns >> RUNTIME_PERIOD_SHIFT;
+	if (copier->period != period) {
+		copier->period = period;
 		copier->copies = copier->sent_bytes = 0;
 	}
-	if (copier->copies++ >= RUNTIME_COPIES_MAX ||
+	if (state->copies++ >= RUNTIME_SAMPLE_COPIES_MAX ||
+		copier->copies++ >= RUNTIME_COPIES_MAX ||
 		!runtime_copy_code(runtime, state->step.code, &copier->record.code))
 		return 0;
 	place = runtime_known_place(state->owner, &state->step);
@@ -229,35 +241,11 @@ static __always_inline void append_runtime_frame(struct walker *walker, __u32 en
 	walker->runtime.has_open = 1;
 }
 
-/*
- * The native frame whose part of the stack has this address, which must be of the interpreter.
- * Groups and native frames are in the same order.
- */
+/* A global function, for the verifier. */
 __noinline __u32 find_place(struct walker *walker, __u64 mark)
 {
-	struct walk *walk;
-	__u64 distance;
-
-	if (!walker)
-		return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
-	walk = &walker->walk;
-	distance = mark - walk->leaf_sp;
-	for (__u32 i = 0; i < WALK_DEPTHS; i++) {
-		__u32 at = number_below(WALK_DEPTHS, walker->runtime.place + i);
-		__u32 next = number_below(WALK_DEPTHS, at + 1);
-
-		if (next == 0 || next >= walk->record.count || distance >> 32)
-			break;
-		if (distance < walk->depths[at] || distance >= walk->depths[next])
-			continue;
-		if (walk->frames[at] >> PILOTLIGHT_FRAME_KIND_SHIFT != PILOTLIGHT_FRAME_FILE ||
-			((walk->frames[at] >> PILOTLIGHT_FRAME_FILE_SHIFT) &
-				(PILOTLIGHT_FRAME_FILE_IDS_MAX - 1)) != walk->runtime.file_id)
-			break;
-		walker->runtime.place = next;
-		return at;
-	}
-	return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	return walker ? runtime_find_place(&walker->walk, &walker->runtime.place, mark)
+		      : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 }
 
 /* Ends a group, whose frames may have no code, and then there are none. */
@@ -289,6 +277,9 @@ __noinline int step_runtime(struct walker *walker, __u32 entry)
 	runtime = walked_runtime(walker);
 	if (!runtime)
 		return RUNTIME_UNREADABLE;
+	if (!(++state->steps & (RUNTIME_TIMED_STEPS - 1)) &&
+		walk_clock_ns() - state->begin_ns > RUNTIME_NS_MAX)
+		return RUNTIME_FULL;
 	end = runtime_next(&state->walk, runtime, &state->step);
 	if (end == RUNTIME_UNREADABLE)
 		return end;

@@ -30,10 +30,12 @@
 struct runtime_state {
 	struct runtime_walk walk;
 	struct runtime_step step;
-	__u64 owner;	/* as in struct runtime_known */
+	__u64 owner; /* identifies the address space, also over time */
+	__u64 begin_ns;
 	__u32 place;	/* native frames up to here run other groups */
 	__u32 has_open; /* the last frame's group has not ended */
 	__u32 is_full;	/* there was no room for a frame */
+	__u32 steps, copies;
 	__u32 reserved;
 };
 

@@ -88,8 +88,7 @@ static int drain(struct pipeline *pipeline, struct fault *fault)
 		unwinding_begin_window(
 			pipeline->unwinding, *capture_maps(pipeline->capture)->active_window);
 	if (pipeline->names)
-		runtime_names_begin_window(
-			pipeline->names, *capture_maps(pipeline->capture)->active_window);
+		runtime_names_begin_window(pipeline->names, flip_ns);
 	/* Processes and mappings up to the flip come first; the samples refer to them. */
 	flipped_ns = clock_monotonic_ns();
 	r = pipeline_read_sideband(pipeline);

@@ -18,7 +18,7 @@ enum { CODES_MAX = 1 << 20 };
 struct code {
 	uint64_t hash; /* as in frames */
 	uint64_t user;
-	uint32_t window; /* in which it last came */
+	uint64_t came_ns; /* lately */
 	int32_t first_line;
 	enum pilotlight_runtime_lines lines;
 	uint32_t table_bytes, name_at, file_at, bytes;
@@ -35,7 +35,7 @@ struct runtime_names {
 	struct code **codes;
 	size_t count, capacity;
 	struct hash_index index;
-	uint32_t window;
+	uint64_t now_ns;
 	bool has_swept; /* in this window */
 	uint64_t added, malformed, refused;
 };
@@ -63,9 +63,9 @@ void runtime_names_free(struct runtime_names *names)
 	free(names);
 }
 
-void runtime_names_begin_window(struct runtime_names *names, uint32_t window)
+void runtime_names_begin_window(struct runtime_names *names, uint64_t now_ns)
 {
-	names->window = window;
+	names->now_ns = now_ns;
 	names->has_swept = false;
 }
 
@@ -97,7 +97,7 @@ static void sweep(struct runtime_names *names)
 	for (size_t i = 0; i < names->count; i++) {
 		struct code *code = names->codes[i];
 
-		if (names->window - code->window > 2 * RUNTIME_NAMES_EPOCH) {
+		if ((names->now_ns - code->came_ns) >> RUNTIME_NAMES_EPOCH_SHIFT >= 2) {
 			user_share_remove(&names->share, code->user, code->bytes);
 			free(code);
 			continue;
@@ -138,7 +138,7 @@ static int add(struct runtime_names *names, uint64_t user, uint64_t hash,
 	*code = (struct code){
 		.hash = hash,
 		.user = user,
-		.window = names->window,
+		.came_ns = names->now_ns,
 		.first_line = parsed->first_line,
 		.lines = parsed->lines,
 		.table_bytes = (uint32_t)parsed->table_bytes,
@@ -170,7 +170,7 @@ void runtime_names_add(void *context, const struct raw_code *code)
 	hash = parsed.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
 	known = find(names, code->user, hash);
 	if (known)
-		known->window = names->window;
+		known->came_ns = names->now_ns;
 	else if (add(names, code->user, hash, &parsed) < 0)
 		names->refused++;
 	else

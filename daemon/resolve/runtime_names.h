@@ -18,8 +18,8 @@
 
 struct runtime_names;
 
-/* In windows of the sampler; its RUNTIME_EPOCH_SHIFT. */
-enum { RUNTIME_NAMES_EPOCH = 64 };
+/* As the sampler's RUNTIME_EPOCH_SHIFT. */
+enum { RUNTIME_NAMES_EPOCH_SHIFT = 36 };
 
 struct runtime_name {
 	const char *name; /* "Shape.method"; valid UTF-8 that is safe to show, like the next */
@@ -39,8 +39,8 @@ int runtime_names_new(size_t limit_bytes, struct runtime_names **ret_names);
 void runtime_names_free(struct runtime_names *names);
 DEFINE_CLEANUP(struct runtime_names, runtime_names_free);
 
-/* `window` is the number that the sampler uses from now on; numbers ascend. */
-void runtime_names_begin_window(struct runtime_names *names, uint32_t window);
+/* What comes from now on has this time, by the monotonic clock. */
+void runtime_names_begin_window(struct runtime_names *names, uint64_t now_ns);
 
 /* Keeps a copy. A drain_code_function, whose context is the table. */
 void runtime_names_add(void *names, const struct raw_code *code);

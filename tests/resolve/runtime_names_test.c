@@ -12,6 +12,7 @@
 
 enum { USER = 1000, OTHER_USER = 1001, LIMIT = 64 << 10 };
 
+#define EPOCH_NS  (1ULL << RUNTIME_NAMES_EPOCH_SHIFT)
 #define LONG_NAME "0123456789012345678901234567890123456789012345678901234567890123"
 
 static struct runtime_names *names;
@@ -104,11 +105,16 @@ static void users_share_the_room(void **state)
 static void what_has_not_come_for_two_epochs_makes_room(void **state)
 {
 	fill(USER);
-	runtime_names_begin_window(names, RUNTIME_NAMES_EPOCH);
+	runtime_names_begin_window(names, EPOCH_NS);
 	add(USER, 1, "again", "again.py");
 	add(USER, 1 << 20, LONG_NAME LONG_NAME, LONG_NAME LONG_NAME);
 	assert_false(runtime_names_find(names, USER, 1 << 20, 0, &name));
-	runtime_names_begin_window(names, 2 * RUNTIME_NAMES_EPOCH + 1);
+	/* Many windows make no epoch. */
+	for (uint64_t i = 1; i < 1000; i++)
+		runtime_names_begin_window(names, EPOCH_NS + i * (EPOCH_NS / 1000));
+	add(USER, 1 << 20, LONG_NAME LONG_NAME, LONG_NAME LONG_NAME);
+	assert_false(runtime_names_find(names, USER, 1 << 20, 0, &name));
+	runtime_names_begin_window(names, 2 * EPOCH_NS);
 	add(USER, 1 << 20, "new", "new.py");
 	assert_true(runtime_names_find(names, USER, 1 << 20, 0, &name));
 	assert_int_equal(counters.codes, 2);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Finds the native frame that runs a group of an interpreter's frames. Compiles for the host, too.
+ */
+#pragma once
+
+#include "remembered_walk.bpf.h"
+#include "walk_state.bpf.h"
+
+static __always_inline int is_file_frame_of(__u64 frame, __u32 file_id)
+{
+	return frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_FILE &&
+	       ((frame >> PILOTLIGHT_FRAME_FILE_SHIFT) & (PILOTLIGHT_FRAME_FILE_IDS_MAX - 1)) ==
+		       file_id;
+}
+
+/*
+ * The native frame whose part of the stack has the address `mark`, which must be of the
+ * interpreter. Groups and native frames are in the same order: `place` is behind the last one that
+ * was found, and all searches of a sample together look at each native frame once.
+ */
+static __always_inline __u32 runtime_find_place(const struct walk *walk, __u32 *place, __u64 mark)
+{
+	__u64 distance = mark - walk->leaf_sp;
+	__u32 count = walk->record.count, last;
+
+	if (count > WALK_DEPTHS)
+		count = WALK_DEPTHS;
+	last = number_below(WALK_DEPTHS, count - 1);
+	if (count == 0 || distance >> 32 || distance >= walk->depths[last])
+		return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	for (__u32 i = 0; i < WALK_DEPTHS; i++) {
+		__u32 at = number_below(WALK_DEPTHS, *place);
+		__u32 next = number_below(WALK_DEPTHS, at + 1);
+
+		if (next == 0 || next > last || distance < walk->depths[at])
+			break;
+		*place = next;
+		if (distance < walk->depths[next])
+			return is_file_frame_of(walk->frames[at], walk->runtime.file_id)
+				       ? at
+				       : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	}
+	return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+}

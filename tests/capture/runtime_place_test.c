@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which native frames run the groups of an interpreter's frames, compiled for the host. */
+#include "tests/capture/made_up_stack.h"
+
+#include "bpf/runtime_place.bpf.h"
+
+enum { INTERPRETER = 3, OTHER = 4, FRAME_BYTES = 64, UNKNOWN = PILOTLIGHT_RUNTIME_PLACE_UNKNOWN };
+
+static struct walk walk;
+
+/* Frames of the interpreter, but each fourth is of a library. */
+static uint32_t open_walk(uint32_t count)
+{
+	walk = (struct walk){ .leaf_sp = 0x7000, .runtime.file_id = INTERPRETER };
+	walk.record.count = (uint16_t)count;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t file = i % 4 == 3 ? OTHER : INTERPRETER;
+
+		walk.frames[i] = (uint64_t)PILOTLIGHT_FRAME_FILE << PILOTLIGHT_FRAME_KIND_SHIFT |
+				 file << PILOTLIGHT_FRAME_FILE_SHIFT;
+		if (i < WALK_DEPTHS)
+			walk.depths[i] = i * FRAME_BYTES;
+	}
+	return 0;
+}
+
+/* An address on the part of the stack of frame `i`. */
+static uint64_t mark_in(uint32_t i)
+{
+	return walk.leaf_sp + i * FRAME_BYTES + 8;
+}
+
+static void a_group_has_the_frame_on_whose_stack_its_mark_is(void **state)
+{
+	uint32_t place = open_walk(20);
+
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(0)), 0);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(4)), 4);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(5)), 5);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(18)), 18);
+	assert_int_equal(place, 19);
+}
+
+static void other_marks_have_none(void **state)
+{
+	uint32_t place = open_walk(20);
+
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(5)), 5);
+	/* Behind the last one; below the leaf; of a group that was before. */
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(19)), UNKNOWN);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(100)), UNKNOWN);
+	assert_int_equal(runtime_find_place(&walk, &place, walk.leaf_sp - 8), UNKNOWN);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(4)), UNKNOWN);
+	assert_int_equal(place, 6);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(6)), 6);
+	place = open_walk(0);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(0)), UNKNOWN);
+	place = open_walk(1);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(0)), UNKNOWN);
+}
+
+static void deep_frames_without_depths_have_none(void **state)
+{
+	uint32_t place = open_walk(WALK_DEPTHS + 10);
+
+	assert_int_equal(
+		runtime_find_place(&walk, &place, mark_in(WALK_DEPTHS - 2)), WALK_DEPTHS - 2);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(WALK_DEPTHS - 1)), UNKNOWN);
+}
+
+/* A hostile program's marks all lie far out, in a frame that is not the interpreter's. */
+static void the_frames_of_a_stack_are_searched_once(void **state)
+{
+	uint32_t place = open_walk(500);
+
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(495)), UNKNOWN);
+	assert_int_equal(place, 496);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(495)), UNKNOWN);
+	assert_int_equal(place, 496);
+	assert_int_equal(runtime_find_place(&walk, &place, mark_in(496)), 496);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_group_has_the_frame_on_whose_stack_its_mark_is),
+		cmocka_unit_test(other_marks_have_none),
+		cmocka_unit_test(deep_frames_without_depths_have_none),
+		cmocka_unit_test(the_frames_of_a_stack_are_searched_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
