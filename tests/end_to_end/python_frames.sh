@@ -27,7 +27,7 @@ has_share() {
 	}' "$1"
 }
 
-# Each sample in spin() has all of its callers.
+# Samples in spin() have all of their callers, unless the interpreter is just linking a frame: 0.1 to 0.5 % of them.
 has_whole_chains() {
 	awk '
 	!index($0, ";spin_[p]") { next }
@@ -35,7 +35,10 @@ has_whole_chains() {
 	/;<module>_\[p\];main_\[p\];(heavy|Shape\.tiny)_\[p\];burn_\[p\];spin_\[p\]/ { whole += $NF; next }
 	/;<module>_\[p\];main_\[p\];light_\[p\];.*;light\.<locals>\.<lambda>_\[p\];burn_\[p\];spin_\[p\]/ { whole += $NF; next }
 	{ print "# " $0 }
-	END { exit !(all >= 300 && whole == all) }' "$1"
+	END {
+		printf "# %d of %d samples\n", whole, all
+		exit !(all >= 300 && whole >= all * 0.99)
+	}' "$1"
 }
 
 # The frame of the loop is there exactly if it was asked for.
@@ -61,6 +64,25 @@ short_lives_have_names() {
 	END { printf "# %d of %d samples\n", named, all; exit !(all >= 50 && named >= all * 0.95) }' "$1"
 }
 
+# The process has sent the names of burn() as root. On one CPU, that remembers them.
+has_names_of_both_users() {
+	record "$tmp/users.folded" -F 999 -- "$python" -S "$root/tests/end_to_end/python_programs/user_changes.py" 0.3 || return
+	awk '
+	/;before_\[p\];burn_\[p\]/ { before += $NF }
+	/;after_\[p\];burn_\[p\]/ { after += $NF }
+	/python: no name/ { nameless += $NF; print "# " $0 }
+	END {
+		printf "# %d before, %d after, %d without a name\n", before, after, nameless
+		exit !(before >= 50 && after >= 50)
+	}' "$tmp/users.folded"
+}
+
+# has_only_frames FILE NAME…: no other function of Python. What is no name is of memory that was overwritten.
+has_only_frames() {
+	! grep -o "[^;]*_\[p\]" "$1" | grep "^[A-Za-z_<][A-Za-z0-9_.<>]*_\[p\]$" | sed 's/_\[p\]$//' |
+		grep -vxF "$(printf '%s\n' "${@:2}")"
+}
+
 # A program whose memory changes at random while it is walked. The kernel must not write to it.
 hostile_memory_is_survived() {
 	local programs=$root/tests/end_to_end/python_programs pid
@@ -72,7 +94,7 @@ hostile_memory_is_survived() {
 	record "$tmp/hostile.folded" -F 999 -d 3 -p "$pid" || return
 	read_accounts "$tmp/hostile.folded.log"
 	note "$stored stored, $lost lost; $(grep ^Python "$tmp/hostile.folded.log")"
-	[ "$stored" -gt 0 ] && [ "$lost" = 0 ] && grep -q "PyCFuncPtr_call\|\[j\]\|truncated" "$tmp/hostile.folded"
+	[ "$stored" -gt 0 ] && [ "$lost" = 0 ] && has_only_frames "$tmp/hostile.folded" "<module>" inner
 }
 
 # runtimes_are STATE: of a process that runs now.
@@ -87,7 +109,7 @@ runtimes_are() {
 	return 1
 }
 
-plan 15
+plan 16
 check "before the first recording nobody has met the interpreter" runtimes_are unseen
 
 # The first recording makes the unwind table, with the description.
@@ -97,7 +119,7 @@ check "a recording" record "$tmp/shares.folded" -F 1999 -- "$python" "$program" 
 check "the share of a function" has_share "$tmp/shares.folded" "main_[p];heavy_[p];burn_[p]" 60
 check "the share of a function that calls one of C" has_share "$tmp/shares.folded" "main_[p];light_[p];" 30
 check "the share of a method" has_share "$tmp/shares.folded" "main_[p];Shape.tiny_[p];burn_[p]" 10
-check "each sample has all callers" has_whole_chains "$tmp/shares.folded"
+check "samples have all callers" has_whole_chains "$tmp/shares.folded"
 check "no frame of the loop shows that runs functions" \
 	test "$(grep -c '_PyEval_EvalFrameDefault;[^;]*_\[p\]' "$tmp/shares.folded")" = 0
 record "$tmp/both.folded" -F 999 --runtime-frames both -- "$python" "$program" 0.05
@@ -109,5 +131,6 @@ check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.fol
 check "processes of some milliseconds are recorded" record "$tmp/short.folded" -F 499 --runtime-frames both -- \
 	bash -c "for i in {1..15}; do $python -S -s $program 0.004; done"
 check "they have names" short_lives_have_names "$tmp/short.folded"
-check "a program that changes its memory costs no sample" hostile_memory_is_survived
+check "a process that changes its user keeps its names" has_names_of_both_users
+check "a program that changes its memory costs no sample and shows no foreign frame" hostile_memory_is_survived
 finish
