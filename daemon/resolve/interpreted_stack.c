@@ -40,6 +40,8 @@ void interpreted_stack_init(struct interpreted_stack *stack, const struct raw_sa
 		.frames = sample->runtime_frames,
 		.count = names ? whole_groups(sample) : 0,
 	};
+	stack->is_lost = names && stack->count == 0 && sample->runtime_count > 0 &&
+			 sample->runtime_end == PILOTLIGHT_RUNTIME_DEEP;
 	find_next(stack);
 }
 

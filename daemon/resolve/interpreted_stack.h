@@ -8,6 +8,8 @@
 
 #include "resolve/resolver.h"
 
+#include <stdbool.h>
+
 struct interpreted_stack {
 	const struct raw_sample *sample;
 	const struct runtime_names *names;
@@ -17,6 +19,7 @@ struct interpreted_stack {
 	size_t count;
 	/* So many of them come with the native frame `place`; SIZE_MAX: behind all. */
 	size_t next, place;
+	bool is_lost; /* no frame can be shown, because there were too many */
 };
 
 /* There are none if `names` is NULL. */

@@ -500,8 +500,11 @@ static int resolve_walked_frames(
 		break;
 	}
 	resolver->counters.interpreted_unplaced += interpreted.count;
-	while (interpreted.count > 0)
+	/* If there is no frame, the end alone. */
+	while (interpreted.count > 0 || interpreted.is_lost) {
 		push_interpreted(resolver, stack, &interpreted);
+		interpreted.is_lost = false;
+	}
 	if (resolved_has_jit(stack->frames + first, stack->count - first))
 		doubt_jit(resolver, sample, ret_cut);
 	return 0;

@@ -19,6 +19,7 @@ struct code {
 	uint64_t hash; /* as in frames */
 	uint64_t user;
 	uint64_t came_ns; /* lately */
+	bool is_disputed; /* other code of the user has the hash, too */
 	int32_t first_line;
 	enum pilotlight_runtime_lines lines;
 	uint32_t table_bytes, name_at, file_at, bytes;
@@ -37,7 +38,7 @@ struct runtime_names {
 	struct hash_index index;
 	uint64_t now_ns;
 	bool has_swept; /* in this window */
-	uint64_t added, malformed, refused;
+	uint64_t added, malformed, refused, disputed;
 };
 
 int runtime_names_new(size_t limit_bytes, struct runtime_names **ret_names)
@@ -156,6 +157,27 @@ static int add(struct runtime_names *names, uint64_t user, uint64_t hash,
 	return 0;
 }
 
+static bool says(const struct code *code, const struct runtime_code *parsed)
+{
+	return code->first_line == parsed->first_line && code->lines == parsed->lines &&
+	       code->table_bytes == parsed->table_bytes &&
+	       (code->table_bytes == 0 ||
+		       memcmp(code->data, parsed->table, code->table_bytes) == 0) &&
+	       strcmp((const char *)code->data + code->name_at, parsed->name) == 0 &&
+	       strcmp((const char *)code->data + code->file_at, parsed->file) == 0;
+}
+
+/* Only an attacker makes code that has the hash of other code. */
+static void see_again(
+	struct runtime_names *names, struct code *code, const struct runtime_code *parsed)
+{
+	code->came_ns = names->now_ns;
+	if (says(code, parsed))
+		return;
+	code->is_disputed = true;
+	names->disputed++;
+}
+
 void runtime_names_add(void *context, const struct raw_code *code)
 {
 	struct runtime_names *names = context;
@@ -170,7 +192,7 @@ void runtime_names_add(void *context, const struct raw_code *code)
 	hash = parsed.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
 	known = find(names, code->user, hash);
 	if (known)
-		known->came_ns = names->now_ns;
+		see_again(names, known, &parsed);
 	else if (add(names, code->user, hash, &parsed) < 0)
 		names->refused++;
 	else
@@ -182,7 +204,7 @@ bool runtime_names_find(const struct runtime_names *names, uint64_t user, uint64
 {
 	const struct code *code = find(names, user, hash);
 
-	if (!code)
+	if (!code || code->is_disputed)
 		return false;
 	*ret_name = (struct runtime_name){
 		.name = (const char *)code->data + code->name_at,
@@ -200,6 +222,7 @@ void runtime_names_counters(
 		.added = names->added,
 		.malformed = names->malformed,
 		.refused = names->refused,
+		.disputed = names->disputed,
 		.codes = names->count,
 		.bytes = names->share.used,
 	};

@@ -30,7 +30,8 @@ struct runtime_name {
 struct runtime_names_counters {
 	uint64_t added;
 	uint64_t malformed;
-	uint64_t refused; /* no room */
+	uint64_t refused;  /* no room */
+	uint64_t disputed; /* had the hash of other code of the user: neither has a name */
 	size_t codes, bytes;
 };
 

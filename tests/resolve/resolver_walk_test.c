@@ -441,7 +441,8 @@ static void groups_without_a_place_stay_in_their_order(void **state)
 
 static void an_interpreters_stack_that_is_cut_says_so(void **state)
 {
-	static const struct pilotlight_runtime_frame interpreted[] = { GROUP_END(9, 0) };
+	static const struct pilotlight_runtime_frame interpreted[] = { GROUP_END(9, 0) },
+						     endless[] = { INTERPRETED(1, 1) };
 	struct resolver_counters counters;
 	struct runtime_names *names;
 	struct fixture fixture;
@@ -455,6 +456,11 @@ static void an_interpreters_stack_that_is_cut_says_so(void **state)
 	check_names(&fixture, count, "- [truncated: Python frame unreadable] [python: no name]");
 	resolver_counters(fixture.resolver, &counters);
 	assert_int_equal(counters.interpreted_nameless, 2);
+	/* The group of the innermost frames is deeper than what is walked. */
+	count = resolve_interpreted(&fixture, endless, 1, PILOTLIGHT_RUNTIME_DEEP, 2);
+	check_names(&fixture, count, "[truncated: depth] - -");
+	count = resolve_interpreted(&fixture, endless, 1, PILOTLIGHT_RUNTIME_UNREADABLE, 2);
+	check_names(&fixture, count, "- -");
 	/* Without any frame nothing is known to be missing. */
 	count = resolve_interpreted(&fixture, interpreted, 0, PILOTLIGHT_RUNTIME_UNREADABLE, 1);
 	check_names(&fixture, count, "-");

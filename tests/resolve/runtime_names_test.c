@@ -68,6 +68,24 @@ static void a_user_names_their_own_code_alone(void **state)
 	assert_string_equal(name.name, "lie");
 }
 
+/* The users of a container are its host's, so the same user need not be the same person. */
+static void code_with_the_hash_of_other_code_has_no_name(void **state)
+{
+	add(USER, 77, "truth", "/srv/truth.py");
+	add(USER, 77, "truth", "/srv/truth.py");
+	assert_true(runtime_names_find(names, USER, 77, 0, &name));
+	assert_int_equal(counters.disputed, 0);
+	add(USER, 77, "lie", "/srv/truth.py");
+	assert_false(runtime_names_find(names, USER, 77, 0, &name));
+	assert_int_equal(counters.disputed, 1);
+	add(USER, 77, "truth", "/srv/truth.py");
+	assert_false(runtime_names_find(names, USER, 77, 0, &name));
+	add(USER, 78, "truth", "/srv/truth.py");
+	add(USER, 78, "truth", "/srv/lie.py");
+	assert_false(runtime_names_find(names, USER, 78, 0, &name));
+	assert_int_equal(counters.disputed, 2);
+}
+
 static void what_makes_no_sense_is_counted(void **state)
 {
 	struct raw_code code = code_record(USER, 77, "f", "f.py");
@@ -106,7 +124,7 @@ static void what_has_not_come_for_two_epochs_makes_room(void **state)
 {
 	fill(USER);
 	runtime_names_begin_window(names, EPOCH_NS);
-	add(USER, 1, "again", "again.py");
+	add(USER, 1, "function_1", "/usr/lib/python3/module.py");
 	add(USER, 1 << 20, LONG_NAME LONG_NAME, LONG_NAME LONG_NAME);
 	assert_false(runtime_names_find(names, USER, 1 << 20, 0, &name));
 	/* Many windows make no epoch. */
@@ -115,7 +133,7 @@ static void what_has_not_come_for_two_epochs_makes_room(void **state)
 	add(USER, 1 << 20, LONG_NAME LONG_NAME, LONG_NAME LONG_NAME);
 	assert_false(runtime_names_find(names, USER, 1 << 20, 0, &name));
 	runtime_names_begin_window(names, 2 * EPOCH_NS);
-	add(USER, 1 << 20, "new", "new.py");
+	add(USER, 1 << 20, LONG_NAME LONG_NAME, LONG_NAME LONG_NAME);
 	assert_true(runtime_names_find(names, USER, 1 << 20, 0, &name));
 	assert_int_equal(counters.codes, 2);
 	/* What came again has the name that it had. */
@@ -154,6 +172,8 @@ int main(void)
 			code_has_a_name_a_file_and_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_user_names_their_own_code_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			code_with_the_hash_of_other_code_has_no_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_makes_no_sense_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(users_share_the_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
