@@ -73,38 +73,40 @@ static void each_route_knows_its_own(void **state)
 {
 	static const struct {
 		const char *name;
-		bool is_known[5];
+		bool is_known[PARAMETERS_INCIDENTS + 1];
 	} names[] = {
-		{ "last", { true, true, false, true, false } },
-		{ "from", { true, true, false, true, false } },
-		{ "to", { true, true, false, true, false } },
-		{ "pid", { true, true, true, true, false } },
-		{ "unit", { true, true, true, true, false } },
-		{ "build-id", { true, true, true, true, false } },
-		{ "event", { true, true, true, true, false } },
-		{ "format", { true, true, false, false, true } },
-		{ "labels", { true, false, true, false, false } },
-		{ "lines", { true, true, true, false, false } },
-		{ "normalise", { false, true, false, false, false } },
-		{ "against.last", { false, true, false, false, false } },
-		{ "against.unit", { false, true, false, false, false } },
-		{ "against.format", { false, false, false, false, false } },
-		{ "against.against.unit", { false, false, false, false, false } },
-		{ "against.", { false, false, false, false, false } },
-		{ "against", { false, false, false, false, false } },
-		{ "seconds", { false, false, true, false, false } },
-		{ "incident", { true, true, false, false, false } },
-		{ "buckets", { false, false, false, true, false } },
-		{ "Unit", { false, false, false, false, false } },
+		{ "last", { true, true, false, true, true, false } },
+		{ "from", { true, true, false, true, true, false } },
+		{ "to", { true, true, false, true, true, false } },
+		{ "pid", { true, true, true, true, true, false } },
+		{ "unit", { true, true, true, true, true, false } },
+		{ "build-id", { true, true, true, true, true, false } },
+		{ "event", { true, true, true, true, true, false } },
+		{ "format", { true, true, false, true, false, true } },
+		{ "labels", { true, false, true, false, false, false } },
+		{ "lines", { true, true, true, false, false, false } },
+		{ "normalise", { false, true, false, false, false, false } },
+		{ "against.last", { false, true, false, false, false, false } },
+		{ "against.unit", { false, true, false, false, false, false } },
+		{ "against.format", { false, false, false, false, false, false } },
+		{ "against.against.unit", { false, false, false, false, false, false } },
+		{ "against.", { false, false, false, false, false, false } },
+		{ "against", { false, false, false, false, false, false } },
+		{ "seconds", { false, false, true, false, false, false } },
+		{ "incident", { true, true, false, true, false, true } },
+		{ "buckets", { false, false, false, false, true, false } },
+		{ "Unit", { false, false, false, false, false, false } },
 	};
 	struct seen seen;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		for (enum parameter_route route = PARAMETERS_PROFILE; route <= PARAMETERS_TIMELINE;
+		for (enum parameter_route route = PARAMETERS_PROFILE; route <= PARAMETERS_INCIDENTS;
 			route++) {
 			char query[64];
 
-			(void)snprintf(query, sizeof(query), "pid=1&%s=x", names[i].name);
+			/* Behind one that it knows. */
+			(void)snprintf(query, sizeof(query), "%s=1&%s=x",
+				route == PARAMETERS_INCIDENTS ? "format" : "pid", names[i].name);
 			take_query(&seen, route, query);
 			if (seen.result != (names[i].is_known[route] ? 0 : -EINVAL))
 				fail_msg("'%s', route %d: %d", names[i].name, (int)route,
