@@ -39,7 +39,7 @@ struct answer {
 	struct heatmap heatmap;
 	char titles[DIFFERENCE_SIDE_COUNT][TITLE_BYTES];
 	uint64_t written_bytes;
-	uint64_t covered_ns; /* by the profile; used only for profile queries */
+	uint64_t covered_ns; /* by the profile; used only for profiles and metrics */
 	int64_t increase;    /* as in the reply */
 	int output_fd;
 };
@@ -538,7 +538,7 @@ void answer_make(
 		.bytes = answer.written_bytes,
 		.increase = answer.increase,
 	};
-	if (request->kind == ANSWER_PROFILE) {
+	if (request->kind == ANSWER_PROFILE || request->kind == ANSWER_METRICS) {
 		ret_reply->covered_ns = answer.covered_ns;
 		ret_reply->period_ns = answer.profiles[DIFFERENCE_COMPARED]->period_ns;
 	}

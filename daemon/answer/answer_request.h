@@ -88,8 +88,8 @@ struct answer_reply {
 	uint16_t is_gzip; /* the output is a gzip stream of the content type */
 	uint64_t bytes;	  /* in the output, if 200 */
 	/*
-	 * If 200 and a profile: the time covered by all windows that overlap the requested time,
-	 * and the CPU time that one sample stands for. 0: unknown.
+	 * If 200 and a profile or metrics: the time covered by all windows that overlap the
+	 * requested time, and the CPU time that one sample stands for. 0: unknown.
 	 */
 	uint64_t covered_ns, period_ns;
 	/*

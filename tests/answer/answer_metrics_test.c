@@ -3,6 +3,7 @@
 #include "answer/answer_metrics.h"
 #include "tests/answer/answer_fixture.h"
 #include "tests/harness/failing_allocation.h"
+#include "tests/harness/files.h"
 
 static int set_up(void **state)
 {
@@ -88,6 +89,22 @@ static void what_is_wrong_is_refused(void **state)
 	answer_fixture_expect(fixture, 500, "invalid request");
 }
 
+/* Then the rest of the time that was asked for is not counted as measured. */
+static void a_damaged_day_covers_no_time(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	char path[DAY_PATH_BYTES];
+
+	ASK(fixture, "from", "yesterday 10:00", "metric", "m");
+	expect(fixture, "0 selected =170, 0 matched =170, ");
+	assert_int_equal(fixture->reply.covered_ns, SECONDS(30));
+	assert_int_equal(day_file_path(path, fixture->history, FIXTURE_DAY), 0);
+	write_file(fixture->history, strrchr(path, '/') + 1, "no database at all, but long enough");
+	ASK(fixture, "from", "yesterday 10:00", "metric", "m");
+	expect(fixture, "0 selected =20, 0 matched =20, ");
+	assert_int_equal(fixture->reply.covered_ns, SECONDS(10));
+}
+
 static void without_windows_there_is_no_answer(void **state)
 {
 	struct answer_fixture *fixture = *state;
@@ -121,6 +138,7 @@ int main(void)
 		WITH_FIXTURE(each_metric_has_its_values),
 		WITH_FIXTURE(groups_beyond_the_bound_are_together),
 		WITH_FIXTURE(what_is_wrong_is_refused),
+		WITH_FIXTURE(a_damaged_day_covers_no_time),
 		WITH_FIXTURE(without_windows_there_is_no_answer),
 		WITH_FIXTURE(failing_allocations_are_reported),
 	};
