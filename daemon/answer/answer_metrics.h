@@ -16,7 +16,7 @@
 
 enum { ANSWER_METRICS_MAX = 16, ANSWER_METRIC_SERIES_MAX = 64, ANSWER_METRIC_LABEL_BYTES = 128 };
 
-/* The groups that are too many; no unit, container or thread has this name. */
+/* The groups that are too many. A thread may call itself so: it is then counted with them. */
 #define ANSWER_METRIC_OTHER "[other]"
 
 enum answer_metric_kind {

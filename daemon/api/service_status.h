@@ -54,9 +54,9 @@ struct service_status_sink {
 
 /* The sections [metric NAME] of the configuration, as far as they have been measured. */
 struct service_status_series {
-	char label[128]; /* of the unit, container or thread; "": none */
-	uint64_t ns;	 /* of CPU time, since the engine started or the series did */
-	uint64_t grown_ns;
+	char label[128];   /* of the unit, container or thread; "": none */
+	uint64_t ns;	   /* of CPU time, since the engine started or the series did */
+	uint64_t grown_at; /* the number of the measurement */
 };
 struct service_status_metric {
 	char name[32];

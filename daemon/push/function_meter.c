@@ -23,6 +23,9 @@
 #define MEMORY_BYTES	     (96ULL << 20)
 #define TIMEOUT_NS	     (30ULL * NSEC_PER_SEC)
 
+/* Windows end some milliseconds early or late. */
+#define GAP_NS_MIN (NSEC_PER_SEC / 2)
+
 enum {
 	TIME_BYTES = 40,
 	STATUS_OK = 200,
@@ -36,7 +39,9 @@ struct function_meter {
 	struct function_meter_options options;
 	int epoll_fd;
 	struct answer_job *job;
-	uint64_t sealed_ns, making_ns;	  /* CLOCK_REALTIME; 0: unknown, none */
+	uint64_t sealed_ns; /* CLOCK_REALTIME; 0: unknown */
+	/* Of the job: from where on the next one measures, and how much time it was asked for. */
+	uint64_t making_ns, asked_ns;
 	uint64_t next_ns, names_until_ns; /* CLOCK_MONOTONIC; 0: at once, none waits */
 	struct service_status_meter status;
 	struct service_status_metric *metrics; /* owned, as are their series */
@@ -52,7 +57,7 @@ static void fail(struct function_meter *meter, const char *what)
 	(void)snprintf(
 		status->fault, sizeof(status->fault), "%.*s", (int)sizeof(status->fault) - 1, what);
 	if (!status->is_failing)
-		log_warning("metrics of functions: %s; trying again with the next window", what);
+		log_warning("metrics of functions: %s; trying again in a minute", what);
 	status->is_failing = true;
 }
 
@@ -88,7 +93,7 @@ static void take_value(struct function_meter *meter, const struct answer_metric_
 		metric->unnamed_ns += value->ns;
 		break;
 	case ANSWER_METRIC_MATCHED:
-		metric_series_add(metric, value->label, value->ns, meter->making_ns);
+		metric_series_add(metric, value->label, value->ns, meter->status.measured + 1);
 		break;
 	default:
 		break;
@@ -108,6 +113,13 @@ static int take_values(struct function_meter *meter, int fd, uint64_t bytes)
 	return 0;
 }
 
+/* Windows were dropped, or cannot be read because their day is damaged. */
+static void count_gap(struct function_meter *meter, uint64_t covered_ns)
+{
+	if (meter->asked_ns > covered_ns && meter->asked_ns - covered_ns >= GAP_NS_MIN)
+		meter->status.skipped_ns += meter->asked_ns - covered_ns;
+}
+
 static void finish_job(struct function_meter *meter)
 {
 	struct answer_outcome outcome;
@@ -118,7 +130,7 @@ static void finish_job(struct function_meter *meter)
 	fd = outcome.fd;
 	answer_job_free(TAKE_PTR(meter->job));
 	if (outcome.status == STATUS_NOT_FOUND) {
-		/* These windows were dropped, and are counted as such. */
+		count_gap(meter, 0);
 		succeed(meter);
 		return;
 	}
@@ -127,6 +139,8 @@ static void finish_job(struct function_meter *meter)
 		return;
 	}
 	meter->status.measured++;
+	if (outcome.covered_ns > 0)
+		count_gap(meter, outcome.covered_ns);
 	succeed(meter);
 }
 
@@ -210,6 +224,7 @@ static void begin(struct function_meter *meter)
 	int r;
 
 	meter->making_ns = meter->sealed_ns;
+	meter->asked_ns = meter->making_ns - meter->status.until_ns;
 	r = start_job(meter);
 	if (r == 0)
 		return;
@@ -250,11 +265,17 @@ void function_meter_run(struct function_meter *meter, bool are_names_pending)
 	begin(meter);
 }
 
-/* The first window that ends begins the numbers. So does one after the clock was set back. */
+/*
+ * The first window that ends begins the numbers. So does one after the clock was set back: windows
+ * of the repeated time that were measured before are measured once more, with the new ones.
+ */
 void function_meter_sealed(struct function_meter *meter, uint64_t until_ns)
 {
 	if (meter->status.until_ns == 0 || until_ns < meter->status.until_ns)
 		meter->status.until_ns = until_ns;
+	/* A job that runs must not set it ahead again. */
+	if (until_ns < meter->making_ns)
+		meter->making_ns = until_ns;
 	meter->sealed_ns = until_ns;
 }
 

@@ -5,9 +5,10 @@
  * process nothing and its crash costs one measurement. Sampling never waits for it (I5).
  *
  * A measurement waits until no symbol file is being made, within a bound: what gets its name later
- * stays counted as unnamed. It covers all windows since the last one; what fails is tried again
- * with the next window, and time beyond `catch_up_ns` is skipped and counted. Numbers begin at zero
- * with the engine. One owner, one thread.
+ * stays counted as unnamed. It covers all windows since the last one. If one fails, the next, an
+ * `interval_ns` later, covers its windows, too. Time beyond `catch_up_ns`, and time whose windows
+ * cannot be read, is skipped and counted. If the clock is set back, windows of the repeated time
+ * count twice. Numbers begin at zero with the engine. One owner, one thread.
  */
 #pragma once
 

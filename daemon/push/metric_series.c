@@ -20,7 +20,7 @@ static struct service_status_series *add(struct service_status_metric *metric)
 
 /* A place for a new series; NULL: all have grown at this time. "[other]" keeps its own. */
 static struct service_status_series *make_place(
-	struct service_status_metric *metric, uint64_t now_ns)
+	struct service_status_metric *metric, uint64_t measurement)
 {
 	struct service_status_series *oldest = NULL;
 	size_t others = find(metric, ANSWER_METRIC_OTHER) != NULL;
@@ -30,20 +30,21 @@ static struct service_status_series *make_place(
 	for (size_t i = 0; i < metric->series_count; i++) {
 		struct service_status_series *series = &metric->series[i];
 
-		if (strcmp(series->label, ANSWER_METRIC_OTHER) != 0 && series->grown_ns < now_ns &&
-			(!oldest || series->grown_ns < oldest->grown_ns))
+		if (strcmp(series->label, ANSWER_METRIC_OTHER) != 0 &&
+			series->grown_at < measurement &&
+			(!oldest || series->grown_at < oldest->grown_at))
 			oldest = series;
 	}
 	return oldest;
 }
 
 void metric_series_add(
-	struct service_status_metric *metric, const char *label, uint64_t ns, uint64_t now_ns)
+	struct service_status_metric *metric, const char *label, uint64_t ns, uint64_t measurement)
 {
 	struct service_status_series *series = find(metric, label);
 
 	if (!series && strcmp(label, ANSWER_METRIC_OTHER) != 0) {
-		series = make_place(metric, now_ns);
+		series = make_place(metric, measurement);
 		if (series)
 			*series = (struct service_status_series){ 0 };
 		else
@@ -56,8 +57,8 @@ void metric_series_add(
 		series = add(metric);
 	if (!series)
 		return;
-	if (series->grown_ns == 0)
+	if (series->grown_at == 0)
 		memcpy(series->label, label, strlen(label) + 1);
 	series->ns += ns;
-	series->grown_ns = now_ns;
+	series->grown_at = measurement;
 }

@@ -11,7 +11,9 @@
 
 #include <stdint.h>
 
-/* `label` fits a series' and may be shown. `now_ns` is later at each measurement, and equal within
- * one. */
+/*
+ * `label` fits a series' and may be shown. `measurement` numbers measurements, from 1 on; no clock
+ * does, since it may be set back.
+ */
 void metric_series_add(
-	struct service_status_metric *metric, const char *label, uint64_t ns, uint64_t now_ns);
+	struct service_status_metric *metric, const char *label, uint64_t ns, uint64_t measurement);

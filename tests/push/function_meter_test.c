@@ -2,8 +2,9 @@
 /*
  * The meter with a stand-in for the query process: this test, started again with "answer". What it
  * does stands where the folder of the symbol cache would: "values" answers with some, "echo" with
- * its parameters as labels, "hostile" with what no query process writes, a number refuses with that
- * status, "hang" never answers.
+ * its parameters as labels, "units X" with 40 units whose names begin with X, "part" with values of
+ * 4 s only, "hostile" with what no query process writes, a number refuses with that status, "hang"
+ * notes its process in the file in place of the history, and never answers.
  */
 #include "push/function_meter.h"
 
@@ -17,10 +18,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -28,10 +31,11 @@
 #define NOW_NS	   1795144200000000000ULL
 #define SECONDS(n) ((n)*1000000000ULL)
 
-enum { GUARD_MS = 20000, STEP_MS = 20 };
+enum { GUARD_MS = 20000, STEP_MS = 20, UNITS = 40 };
 
 static struct function_meter *meter;
-static char what[32];
+static char what[32], history[64];
+static uint64_t name_wait_ns;
 
 /* --- the stand-in --- */
 
@@ -81,6 +85,26 @@ static void echo(const struct answer_request *request)
 	}
 }
 
+static void write_units(const char *head)
+{
+	for (int i = 0; i < UNITS; i++) {
+		char label[ANSWER_METRIC_LABEL_BYTES];
+
+		(void)snprintf(label, sizeof(label), "%s%d", head, i);
+		write_value(1, ANSWER_METRIC_MATCHED, 1, label);
+	}
+}
+
+static void note_process(const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	if (file) {
+		(void)fprintf(file, "%d;", (int)getpid());
+		(void)fclose(file);
+	}
+}
+
 static int answer_role(void)
 {
 	struct answer_reply reply = {
@@ -99,6 +123,13 @@ static int answer_role(void)
 		write_value(1, ANSWER_METRIC_MATCHED, 30, ANSWER_METRIC_OTHER);
 	} else if (strcmp(request.symbol_cache, "echo") == 0) {
 		echo(&request);
+	} else if (strncmp(request.symbol_cache, "units ", 6) == 0) {
+		write_units(request.symbol_cache + 6);
+	} else if (strcmp(request.symbol_cache, "part") == 0) {
+		write_value(0, ANSWER_METRIC_SELECTED, 100, "");
+		reply.covered_ns = SECONDS(4);
+	} else if (strcmp(request.symbol_cache, "hang") == 0) {
+		note_process(request.history);
 	} else if (strcmp(request.symbol_cache, "hostile") == 0) {
 		write_hostile();
 	} else {
@@ -133,11 +164,11 @@ static int make(struct function_meter **ret_meter)
 	const struct function_meter_options options = {
 		.metrics = metrics,
 		.metric_count = ARRAY_SIZE(metrics),
-		.history = "/history",
+		.history = history,
 		.symbol_cache = what,
 		.catch_up_ns = SECONDS(600),
 		.interval_ns = 1,
-		.name_wait_ns = SECONDS(3600),
+		.name_wait_ns = name_wait_ns,
 	};
 
 	return function_meter_new(&options, ret_meter);
@@ -145,6 +176,12 @@ static int make(struct function_meter **ret_meter)
 
 static int set_up(void **state)
 {
+	int fd;
+
+	strcpy(history, "/tmp/function-meter-test-XXXXXX");
+	fd = mkstemp(history);
+	assert_true(fd >= 0 && close(fd) == 0);
+	name_wait_ns = SECONDS(3600);
 	assert_int_equal(make(&meter), 0);
 	return 0;
 }
@@ -152,7 +189,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	function_meter_free(TAKE_PTR(meter));
-	return 0;
+	return unlink(history);
 }
 
 static void seal(uint64_t seconds)
@@ -247,6 +284,22 @@ static void names_are_waited_for(void **state)
 	assert_int_equal(ns_of(1, "to @1795144220.000000000"), 1);
 }
 
+static void a_wait_for_names_has_an_end(void **state)
+{
+	uint64_t end_ns = clock_monotonic_ns() + SECONDS(GUARD_MS / 1000);
+
+	function_meter_free(TAKE_PTR(meter));
+	name_wait_ns = 1;
+	assert_int_equal(make(&meter), 0);
+	strcpy(what, "values");
+	seal(0);
+	seal(10);
+	while (status()->measured == 0) {
+		assert_true(clock_monotonic_ns() < end_ns);
+		run(true);
+	}
+}
+
 static void what_fails_is_measured_later(void **state)
 {
 	strcpy(what, "503");
@@ -276,6 +329,24 @@ static void what_is_too_old_is_skipped(void **state)
 	assert_int_equal(ns_of(1, "from @1795144300.000000000"), 1);
 }
 
+/* Of a damaged day, or windows that were dropped. */
+static void what_an_answer_does_not_cover_is_skipped(void **state)
+{
+	strcpy(what, "values");
+	seal(0);
+	seal(10);
+	RUN_UNTIL(status()->measured == 1);
+	assert_int_equal(status()->skipped_ns, 0);
+	strcpy(what, "part");
+	seal(20);
+	RUN_UNTIL(status()->measured == 2);
+	assert_int_equal(status()->skipped_ns, SECONDS(6));
+	strcpy(what, "404");
+	seal(25);
+	RUN_UNTIL(status()->until_ns == NOW_NS + SECONDS(25));
+	assert_int_equal(status()->skipped_ns, SECONDS(11));
+}
+
 static void a_clock_that_was_set_back_goes_on(void **state)
 {
 	strcpy(what, "values");
@@ -283,6 +354,37 @@ static void a_clock_that_was_set_back_goes_on(void **state)
 	seal(10);
 	seal(20);
 	RUN_UNTIL(status()->measured == 1);
+	assert_int_equal(status()->until_ns, NOW_NS + SECONDS(20));
+}
+
+/* A new unit takes the place of one that has not grown, and is not counted as one of the others. */
+static void series_go_on_after_the_clock_was_set_back(void **state)
+{
+	strcpy(what, "units a");
+	seal(3600);
+	seal(3610);
+	RUN_UNTIL(status()->measured == 1);
+	assert_int_equal(status()->metrics[1].series_count, UNITS);
+	seal(10);
+	strcpy(what, "units b");
+	seal(20);
+	RUN_UNTIL(status()->measured == 2);
+	assert_int_equal(ns_of(1, ANSWER_METRIC_OTHER), 0);
+	assert_int_equal(ns_of(1, "b0"), 1);
+	assert_int_equal(ns_of(1, "a0"), 0);
+}
+
+static void the_clock_is_set_back_during_a_measurement(void **state)
+{
+	strcpy(what, "values");
+	seal(0);
+	seal(100);
+	function_meter_run(meter, false);
+	seal(10);
+	RUN_UNTIL(status()->measured == 1);
+	assert_int_equal(status()->until_ns, NOW_NS + SECONDS(10));
+	seal(20);
+	RUN_UNTIL(status()->measured == 2);
 	assert_int_equal(status()->until_ns, NOW_NS + SECONDS(20));
 }
 
@@ -300,11 +402,27 @@ static void a_hostile_answer_is_bounded(void **state)
 
 static void a_process_that_hangs_is_killed(void **state)
 {
+	uint64_t end_ns = clock_monotonic_ns() + SECONDS(GUARD_MS / 1000);
+	int process = 0;
+	char end = '\0';
+
 	strcpy(what, "hang");
 	seal(0);
 	seal(10);
-	run(false);
-	run(false);
+	while (end != ';') {
+		FILE *file = fopen(history, "r");
+
+		assert_non_null(file);
+		if (fscanf(file, "%d%c", &process, &end) != 2)
+			end = '\0';
+		assert_int_equal(fclose(file), 0);
+		assert_true(clock_monotonic_ns() < end_ns);
+		run(false);
+	}
+	assert_int_equal(kill(process, 0), 0);
+	function_meter_free(TAKE_PTR(meter));
+	assert_int_equal(kill(process, 0), -1);
+	assert_int_equal(errno, ESRCH);
 }
 
 static void failing_allocations_are_reported(void **state)
@@ -331,9 +449,13 @@ int main(int argc, char **argv)
 		WITH_METER(values_add_up),
 		WITH_METER(all_metrics_are_one_question),
 		WITH_METER(names_are_waited_for),
+		WITH_METER(a_wait_for_names_has_an_end),
 		WITH_METER(what_fails_is_measured_later),
 		WITH_METER(what_is_too_old_is_skipped),
+		WITH_METER(what_an_answer_does_not_cover_is_skipped),
 		WITH_METER(a_clock_that_was_set_back_goes_on),
+		WITH_METER(series_go_on_after_the_clock_was_set_back),
+		WITH_METER(the_clock_is_set_back_during_a_measurement),
 		WITH_METER(a_hostile_answer_is_bounded),
 		WITH_METER(a_process_that_hangs_is_killed),
 		WITH_METER(failing_allocations_are_reported),
