@@ -20,6 +20,7 @@ enum {
 	UNTIL_NAME_BYTES = 32,
 	FILE_MODE = 0640, /* the group may ask for profiles, too */
 	OLDEST = 64,	  /* found by one look at the folder */
+	OPEN_MAX = 2,	  /* the oldest, and the newest that is tried in its place */
 	ADDS_OF_LOOK = 16,
 };
 
@@ -32,6 +33,13 @@ struct oldest {
 	struct batch newest; /* of all; start_ns 0: none */
 };
 
+/* A batch that the caller has, whose fate is open: it may be taken though its file is gone. */
+struct open_batch {
+	struct batch batch;
+	uint64_t *lost_ns; /* the sum that it belongs to if it is not taken; NULL: the file is there
+			    */
+};
+
 struct spool {
 	int folder_fd;
 	const char *ending;
@@ -39,6 +47,8 @@ struct spool {
 	struct spool_state state;
 	unsigned adds;	     /* since the last look */
 	struct oldest known; /* for spool_next(): what the last look found; some may be gone */
+	struct open_batch open[OPEN_MAX];
+	size_t open_count;
 };
 
 /* --- looking --- */
@@ -239,6 +249,51 @@ static uint64_t duration_of(const struct batch *batch)
 	return batch->end_ns - batch->start_ns;
 }
 
+/* --- batches that are open --- */
+
+static struct open_batch *find_open(struct spool *spool, const struct batch *batch)
+{
+	for (size_t i = 0; i < spool->open_count; i++)
+		if (!is_before(&spool->open[i].batch, batch) &&
+			!is_before(batch, &spool->open[i].batch))
+			return &spool->open[i];
+	return NULL;
+}
+
+static void note_open(struct spool *spool, const struct batch *batch)
+{
+	if (!find_open(spool, batch) && spool->open_count < OPEN_MAX)
+		spool->open[spool->open_count++] = (struct open_batch){ .batch = *batch };
+}
+
+/* It is done with: its owner counts it. */
+static void forget_open(struct spool *spool, const struct batch *batch)
+{
+	struct open_batch *open = find_open(spool, batch);
+
+	if (open)
+		*open = spool->open[--spool->open_count];
+}
+
+/* None was taken. */
+static void end_open(struct spool *spool)
+{
+	for (size_t i = 0; i < spool->open_count; i++)
+		if (spool->open[i].lost_ns)
+			*spool->open[i].lost_ns += duration_of(&spool->open[i].batch);
+	spool->open_count = 0;
+}
+
+static void count_lost(struct spool *spool, const struct batch *batch, uint64_t *lost_ns)
+{
+	struct open_batch *open = find_open(spool, batch);
+
+	if (open)
+		open->lost_ns = lost_ns;
+	else
+		*lost_ns += duration_of(batch);
+}
+
 /* Deletes from the oldest on. Returns 1 if it deleted all that it knows, and there may be more. */
 static int delete_oldest(
 	struct spool *spool, const struct oldest *oldest, uint64_t more_bytes, uint64_t now_ns)
@@ -253,10 +308,9 @@ static int delete_oldest(
 		if (unlinkat(spool->folder_fd, name, 0) < 0) {
 			if (errno != ENOENT)
 				return -errno;
-		} else if (has_expired) {
-			spool->state.expired_ns += duration_of(&oldest->batches[i]);
 		} else {
-			spool->state.evicted_ns += duration_of(&oldest->batches[i]);
+			count_lost(spool, &oldest->batches[i],
+				has_expired ? &spool->state.expired_ns : &spool->state.evicted_ns);
 		}
 		spool->state.files--;
 		spool->state.bytes -= oldest->bytes[i];
@@ -439,7 +493,10 @@ int spool_remove(struct spool *spool, const struct batch *batch)
 {
 	int r = remove_batch(spool, batch);
 
-	return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
+	forget_open(spool, batch);
+	return 0;
 }
 
 /* Opens the first known batch behind `after`. Returns -ENOENT if there is none. */
@@ -463,8 +520,10 @@ static int open_known(struct spool *spool, const struct batch *after, uint64_t n
 		r = open_batch(spool, batch, ret_fd, ret_bytes);
 		if (r == -ENOENT)
 			continue;
-		if (r == 0)
+		if (r == 0) {
 			*ret_batch = *batch;
+			note_open(spool, batch);
+		}
 		return r;
 	}
 	return -ENOENT;
@@ -474,8 +533,10 @@ int spool_next(struct spool *spool, const struct batch *after, uint64_t now_ns,
 	struct batch *ret_batch, int *ret_fd, uint64_t *ret_bytes)
 {
 	struct batch from = after ? *after : (struct batch){ 0 };
-	int r = open_known(spool, after, now_ns, ret_batch, ret_fd, ret_bytes);
+	int r;
 
+	end_open(spool);
+	r = open_known(spool, after, now_ns, ret_batch, ret_fd, ret_bytes);
 	/* Looks again when all that it knew are taken, and on while it finds only what is gone. */
 	while (r == -ENOENT) {
 		spool->known.after = from;
@@ -500,9 +561,11 @@ int spool_newest(struct spool *spool, struct batch *ret_batch, int *ret_fd, uint
 	if (oldest.newest.start_ns == 0)
 		return -ENOENT;
 	r = open_batch(spool, &oldest.newest, ret_fd, ret_bytes);
-	if (r == 0)
-		*ret_batch = oldest.newest;
-	return r;
+	if (r < 0)
+		return r;
+	*ret_batch = oldest.newest;
+	note_open(spool, &oldest.newest);
+	return 0;
 }
 
 void spool_take_state(struct spool *spool, struct spool_state *ret_state)

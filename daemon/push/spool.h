@@ -55,10 +55,14 @@ int spool_skip(struct spool *spool, const struct batch *batch);
  * order of their start, and of their source if that is equal. Deletes those that exceed the bound
  * of age at `now_ns`. The caller owns the descriptor, for reading. Returns 0; -ENOENT there is
  * none; or -errno of the disk.
+ *
+ * The batch is open until spool_remove(), which says that it is done with, or the next
+ * spool_next(), which says that it was not. If it is deleted meanwhile for a bound, only the latter
+ * counts it.
  */
 int spool_next(struct spool *spool, const struct batch *after, uint64_t now_ns,
 	struct batch *ret_batch, int *ret_fd, uint64_t *ret_bytes);
-/* The same for the last batch in that order. */
+/* The same for the last batch in that order, which is open beside the other. */
 int spool_newest(struct spool *spool, struct batch *ret_batch, int *ret_fd, uint64_t *ret_bytes);
 /* Deletes a batch that is done with. Returns 0, also if it is gone already, or -errno. */
 int spool_remove(struct spool *spool, const struct batch *batch);

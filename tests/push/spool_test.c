@@ -286,7 +286,7 @@ static int open_and_add(void)
 }
 
 /* Returns the minute of the batch behind that of minute `after` (-1: of the oldest); -1: none. */
-static int next_minute(struct spool *spool, int after, uint64_t now_ns)
+static int next_minute_of(struct spool *spool, int after, uint64_t bytes_wanted, uint64_t now_ns)
 {
 	const struct batch last = minute_batch(after < 0 ? 0 : (unsigned)after);
 	_cleanup_close_ int fd = -1;
@@ -297,8 +297,13 @@ static int next_minute(struct spool *spool, int after, uint64_t now_ns)
 	if (r == -ENOENT)
 		return -1;
 	assert_int_equal(r, 0);
-	assert_int_equal(bytes, 10);
+	assert_int_equal(bytes, bytes_wanted);
 	return (int)((batch.start_ns - SPOOL_NOW_NS) / SPOOL_MINUTE_NS);
+}
+
+static int next_minute(struct spool *spool, int after, uint64_t now_ns)
+{
+	return next_minute_of(spool, after, 10, now_ns);
 }
 
 /* More than one look at the folder finds. */
@@ -353,6 +358,41 @@ static void the_newest_is_found(void **context)
 	assert_int_equal(fd >= 0 && bytes == 10, 1);
 }
 
+/* A process may be sending it: it counts as sent if that succeeds, else as evicted. */
+static void a_batch_that_makes_room_while_it_is_open_counts_once(void **context)
+{
+	_cleanup_(spool_closep) struct spool *spool = open_spool(100);
+	const uint64_t now_ns = minute_batch(20).end_ns;
+	const struct batch first = minute_batch(0);
+	struct batch newest;
+	uint64_t bytes;
+	int fd = -1;
+
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(add(spool, i, 10), 0);
+	assert_int_equal(next_minute(spool, -1, now_ns), 0);
+	assert_int_equal(add(spool, 10, 20), 0); /* in place of 0 and 1 */
+	assert_int_equal(count_files(), 9);
+	assert_int_equal(state_of(spool).evicted_ns, SPOOL_MINUTE_NS);
+	assert_int_equal(spool_remove(spool, &first), 0);
+	assert_int_equal(state_of(spool).evicted_ns, 0);
+	/* It was not taken, so it is looked for again. */
+	assert_int_equal(next_minute(spool, -1, now_ns), 2);
+	assert_int_equal(add(spool, 11, 10), 0);
+	assert_int_equal(state_of(spool).evicted_ns, 0);
+	assert_int_equal(next_minute(spool, -1, now_ns), 3);
+	assert_int_equal(state_of(spool).evicted_ns, SPOOL_MINUTE_NS);
+	/* The newest is tried in place of the oldest, and both are done with. */
+	assert_int_equal(spool_newest(spool, &newest, &fd, &bytes), 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(newest.start_ns, minute_batch(11).start_ns);
+	assert_int_equal(add(spool, 12, 100), 0); /* in place of all, of which 3 and 11 are open */
+	assert_int_equal(state_of(spool).evicted_ns, 7 * SPOOL_MINUTE_NS);
+	assert_int_equal(spool_remove(spool, &newest), 0);
+	assert_int_equal(next_minute_of(spool, -1, 100, now_ns), 12);
+	assert_int_equal(state_of(spool).evicted_ns, SPOOL_MINUTE_NS);
+}
+
 /* A link or a folder with a batch's name is another program's. */
 static void only_files_are_taken(void **context)
 {
@@ -394,6 +434,7 @@ int main(void)
 		WITH_FOLDER(batches_are_taken_from_the_oldest_on),
 		WITH_FOLDER(what_is_too_old_is_not_taken),
 		WITH_FOLDER(the_newest_is_found),
+		WITH_FOLDER(a_batch_that_makes_room_while_it_is_open_counts_once),
 		WITH_FOLDER(only_files_are_taken),
 		WITH_FOLDER(failing_allocations_leave_nothing),
 	};
