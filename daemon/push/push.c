@@ -47,6 +47,7 @@ struct sink {
 	uint64_t names_until_ns;       /* CLOCK_MONOTONIC: `batch` waits for names; 0: none does */
 	uint64_t retry_ns, backoff_ns; /* CLOCK_MONOTONIC; 0: no failure */
 	uint64_t interval_ns;	       /* shorter than the option's if batches were too large */
+	bool is_window_too_large;      /* the receiver refused a batch that cannot be shorter */
 	struct sending *sending;       /* NULL: no receiver */
 	struct service_status_sink report;
 };
@@ -55,6 +56,7 @@ struct push {
 	struct push_options options;
 	int epoll_fd;
 	uint64_t sealed_ns; /* CLOCK_REALTIME; 0: unknown */
+	uint64_t window_ns; /* how long the last window was; 0: unknown */
 	bool is_making;	    /* some sink is */
 	size_t senders;	    /* processes that send */
 	struct sink sinks[SPOOLS_MAX];
@@ -335,16 +337,40 @@ static void run_waiting(
 		make(push, sink);
 }
 
-/* At least a window is in each batch, however short the interval is. */
-static void run_sending(struct sink *sink)
+/* A window cannot be divided: for shorter intervals it would only cost more query processes. */
+static void shorten(const struct push *push, struct sink *sink, uint64_t duration_ns)
+{
+	if (duration_ns + JITTER_NS < 2 * push->window_ns) {
+		if (!sink->is_window_too_large)
+			log_warning("sink %s: a single window is too large for its receiver: raise "
+				    "the receiver's limit, or lower Window=",
+				sink->report.name);
+		sink->is_window_too_large = true;
+		sink->interval_ns = sink->options->interval_ns;
+		return;
+	}
+	if (duration_ns / 2 < sink->interval_ns)
+		sink->interval_ns =
+			duration_ns / 2 < INTERVAL_NS_MIN ? INTERVAL_NS_MIN : duration_ns / 2;
+}
+
+static void lengthen(struct sink *sink)
+{
+	sink->is_window_too_large = false;
+	sink->interval_ns = sink->interval_ns < sink->options->interval_ns / 2
+				    ? sink->interval_ns * 2
+				    : sink->options->interval_ns;
+}
+
+static void run_sending(const struct push *push, struct sink *sink)
 {
 	uint64_t duration_ns;
 
 	sending_run(sink->sending);
-	if (sending_take_too_large(sink->sending, &duration_ns) &&
-		duration_ns / 2 < sink->interval_ns)
-		sink->interval_ns =
-			duration_ns / 2 < INTERVAL_NS_MIN ? INTERVAL_NS_MIN : duration_ns / 2;
+	if (sending_take_too_large(sink->sending, &duration_ns))
+		shorten(push, sink, duration_ns);
+	if (sending_take_room(sink->sending))
+		lengthen(sink);
 }
 
 void push_run(struct push *push, bool are_names_pending)
@@ -361,7 +387,7 @@ void push_run(struct push *push, bool are_names_pending)
 		if (sink->state == SINK_WAITING)
 			run_waiting(push, sink, now_ns, are_names_pending);
 		if (sink->sending)
-			run_sending(sink);
+			run_sending(push, sink);
 	}
 }
 
@@ -387,6 +413,8 @@ void push_sealed(struct push *push, uint64_t until_ns)
 			if (sink->until_ns[i] == 0 && is_on(push, i))
 				sink->until_ns[i] = until_ns;
 	}
+	if (push->sealed_ns > 0 && until_ns > push->sealed_ns)
+		push->window_ns = until_ns - push->sealed_ns;
 	push->sealed_ns = until_ns;
 }
 

@@ -40,8 +40,12 @@ struct sending {
 
 	bool has_refused; /* `batch` was tried after `refused` had been refused */
 	struct batch refused;
+	enum service_sink_skip refused_as;
 
-	uint64_t too_large_ns; /* 0: none was */
+	uint64_t too_large_ns;	  /* how long the last such batch is; 0: none was */
+	uint64_t too_large_bytes; /* the least size that was refused; 0: none is known */
+	unsigned small_batches;	  /* taken in a row */
+	bool has_room;
 	uint64_t failed;
 	bool is_failing;
 	char fault[sizeof(((struct service_status_sink *)NULL)->fault)];
@@ -179,6 +183,31 @@ static void remove_batch(struct sending *sending)
 	spool_thread_remove(sending->options.spools, sending->options.spool, &sending->batch);
 }
 
+/* Twice the time is at most about twice the bytes: growing must not cost a batch. */
+static void note_size_taken(struct sending *sending)
+{
+	/* It takes more than it did: it was mended. */
+	if (sending->bytes >= sending->too_large_bytes)
+		sending->too_large_bytes = 0;
+	if (sending->too_large_bytes > 0 && sending->bytes > sending->too_large_bytes / 2) {
+		sending->small_batches = 0;
+		return;
+	}
+	if (++sending->small_batches < SENDING_GROW_AFTER)
+		return;
+	sending->small_batches = 0;
+	sending->has_room = true;
+}
+
+static void note_size_refused(struct sending *sending)
+{
+	sending->too_large_ns = duration_of(&sending->batch);
+	if (sending->too_large_bytes == 0 || sending->bytes < sending->too_large_bytes)
+		sending->too_large_bytes = sending->bytes;
+	sending->small_batches = 0;
+	sending->has_room = false;
+}
+
 static void succeed(struct sending *sending, const struct send_outcome *outcome)
 {
 	struct service_status_sink *report = sending->options.report;
@@ -194,10 +223,12 @@ static void succeed(struct sending *sending, const struct send_outcome *outcome)
 	report->is_held = sending->is_failing = false;
 	sending->fault[0] = '\0';
 	sending->backoff_ns = 0;
+	note_size_taken(sending);
 	remove_batch(sending);
 }
 
-static void refuse(struct sending *sending, const struct send_outcome *outcome)
+static void refuse(struct sending *sending, const struct send_outcome *outcome,
+	enum service_sink_skip refused_as)
 {
 	if (sending->has_refused) {
 		hold(sending, outcome);
@@ -205,17 +236,9 @@ static void refuse(struct sending *sending, const struct send_outcome *outcome)
 	}
 	sending->has_refused = true;
 	sending->refused = sending->batch;
+	sending->refused_as = refused_as;
 	(void)snprintf(sending->fault, sizeof(sending->fault), "held: %.150s", outcome->text);
 	find(sending, SPOOL_NEWEST);
-}
-
-static void give_up_too_large(struct sending *sending)
-{
-	sending->options.report->skipped_ns[SERVICE_SINK_REFUSED_SIZE] +=
-		duration_of(&sending->batch);
-	sending->too_large_ns = duration_of(&sending->batch);
-	sending->has_refused = false;
-	remove_batch(sending);
 }
 
 static bool is_same(const struct batch *a, const struct batch *b)
@@ -326,10 +349,11 @@ static void sent(struct sending *sending)
 		succeed(sending, &outcome);
 		break;
 	case SEND_TOO_LARGE:
-		give_up_too_large(sending);
+		note_size_refused(sending);
+		refuse(sending, &outcome, SERVICE_SINK_REFUSED_SIZE);
 		break;
 	case SEND_REFUSED_BATCH:
-		refuse(sending, &outcome);
+		refuse(sending, &outcome, SERVICE_SINK_REFUSED);
 		break;
 	case SEND_REFUSED:
 		hold(sending, &outcome);
@@ -360,7 +384,7 @@ static void removed(struct sending *sending)
 	/* The receiver took another one, so this one is at fault. */
 	sending->has_refused = false;
 	sending->batch = sending->refused;
-	sending->options.report->skipped_ns[SERVICE_SINK_REFUSED] += duration_of(&sending->batch);
+	sending->options.report->skipped_ns[sending->refused_as] += duration_of(&sending->batch);
 	remove_batch(sending);
 }
 
@@ -415,6 +439,14 @@ bool sending_take_too_large(struct sending *sending, uint64_t *ret_duration_ns)
 uint64_t sending_retry_ns(const struct sending *sending)
 {
 	return sending->state == STATE_WAITING ? sending->retry_ns : 0;
+}
+
+bool sending_take_room(struct sending *sending)
+{
+	bool has_room = sending->has_room;
+
+	sending->has_room = false;
+	return has_room;
 }
 
 void sending_report(const struct sending *sending, struct service_status_sink *report)

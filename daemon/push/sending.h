@@ -5,10 +5,10 @@
  * none is taken they wait there, within the spool's bounds, and attempts back off exponentially,
  * with jitter, or as long as the receiver asks for.
  *
- * A receiver that refuses a batch for what may be in it is tried with the newest one. If it takes
- * that, the refused one is at fault: it is deleted and counted. If it refuses both, the receiver
- * is: the spool is held, an alarm raised, and nothing deleted. A batch that is too large for the
- * receiver is deleted and counted, and later ones are made smaller.
+ * A receiver that refuses a batch for what may be in it, or for its size, is tried with the newest
+ * one. If it takes that, the refused one is at fault: it is deleted and counted. If it refuses
+ * both, the receiver is: the spool is held, an alarm raised, and nothing deleted. After a batch
+ * that was too large the owner makes later ones shorter, and longer again when there is room.
  *
  * A receiver may have taken a batch whose answer was lost, or whose engine was killed. It is then
  * sent again, with the same bytes and so with the same ids of its profiles.
@@ -29,6 +29,9 @@ struct sending;
 /* Processes of all sinks at a time: receivers that do not answer must not take all of a broker's.
  */
 enum { SENDERS_MAX = 2 };
+
+/* Batches in a row, each less than half as large as the receiver refuses. */
+enum { SENDING_GROW_AFTER = 8 };
 
 struct sending_options {
 	const char *name; /* of the sink; borrowed, as all below */
@@ -56,6 +59,8 @@ void sending_run(struct sending *sending);
 
 /* Returns whether a batch was too large since the last call, and how long it was. */
 bool sending_take_too_large(struct sending *sending, uint64_t *ret_duration_ns);
+/* Returns whether batches may now be twice as long, as far as the receiver is concerned, once. */
+bool sending_take_room(struct sending *sending);
 
 /* When it tries again (CLOCK_MONOTONIC); 0: it does not wait for a time. */
 uint64_t sending_retry_ns(const struct sending *sending);

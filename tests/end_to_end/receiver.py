@@ -10,7 +10,8 @@ Listens on loopback and writes its port to FOLDER/port. FOLDER/mode says how it 
     400, 401      with a text
     version       400, as to an unknown version of the protocol
     400 once      400 to the first batch of this mode, whenever it comes; 200 to others
-    413 once      413 to the first request of this mode, before its body has been read; 200 to others
+    413 once      413 to the first request of this mode, before its body has been read, and to all of its size;
+                  200 to others
     reset         closes the connection in mid-body by a reset
     lost          takes the batch, and resets the connection in place of an answer
     slow          does not answer
@@ -31,7 +32,7 @@ import time
 
 folder = sys.argv[1]
 lock = threading.Lock()
-condemned = {}  # by mode, what it refuses: the hash of a batch, or the handler of a connection
+condemned = {}  # by mode, what it refuses: the hash of a batch, or its size
 
 
 def varint(data, at):
@@ -146,13 +147,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.connection.shutdown(socket.SHUT_WR)
         self.rfile.read(size)
 
-    def is_first(self, mode):
+    def is_condemned(self, mode, value):
         with lock:
-            return condemned.setdefault(mode, self) is self
-
-    def is_condemned(self, mode, entry):
-        with lock:
-            return condemned.setdefault(mode, entry["hash"]) == entry["hash"]
+            return condemned.setdefault(mode, value) == value
 
     def do_POST(self):
         mode = read_mode()
@@ -166,7 +163,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.rfile.read(min(size, 100))
             write_log(entry)
             return self.reset()
-        if mode == "413 once" and self.is_first(mode):
+        if mode == "413 once" and self.is_condemned(mode, size):
             return self.refuse_unread(entry, size)
         body = self.rfile.read(size)
         entry["hash"] = hashlib.sha256(body).hexdigest()
@@ -181,7 +178,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         status = {"429": 429, "503": 503, "400": 400, "401": 401, "version": 400}.get(mode, 200)
         if mode == "lost":
             status = 0
-        if mode == "400 once" and self.is_condemned(mode, entry):
+        if mode == "400 once" and self.is_condemned(mode, entry["hash"]):
             status = 400
         entry["status"] = status
         if mode == "slow":

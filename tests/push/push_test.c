@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "child/child_request.h"
+#include "push/sending.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/push/spool_fixture.h"
 
@@ -455,19 +456,53 @@ static void a_batch_is_sent_and_deleted(void **state)
 	RUN_UNTIL(report().sent_batches == 2);
 }
 
+/* And longer again, when the receiver takes them. */
 static void batches_that_are_too_large_become_shorter(void **state)
+{
+	struct send_receiver receiver = { .url = "413", .timeout_ns = SECONDS(20) };
+	uint64_t until = 90, sent = 2;
+
+	open_with_receiver(&receiver);
+	seal(0);
+	seal(50);
+	seal(60);
+	RUN_UNTIL(report().failed >= 1);
+	assert_false(report().is_held);
+	seal(80);
+	seal(90);
+	RUN_UNTIL(report().is_held);
+	assert_int_equal(report().batches, 2);
+	receiver.url = "200";
+	RUN_UNTIL(report().sent_batches == sent);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED_SIZE], 0);
+	while (sent < SENDING_GROW_AFTER) {
+		seal(until += 15);
+		sent++;
+		RUN_UNTIL(report().sent_batches == sent);
+	}
+	seal(until + 15);
+	run_some(false);
+	assert_int_equal(report().batches, sent);
+	seal(until + 30);
+	RUN_UNTIL(report().sent_batches == sent + 1);
+}
+
+/* Shorter intervals would only cost more query processes. */
+static void a_window_that_is_too_large_is_not_divided(void **state)
 {
 	struct send_receiver receiver = { .url = "413", .timeout_ns = SECONDS(20) };
 
 	open_with_receiver(&receiver);
 	seal(0);
 	seal(60);
-	RUN_UNTIL(report().skipped_ns[SERVICE_SINK_REFUSED_SIZE] == SPOOL_MINUTE_NS);
-	RUN_UNTIL(report().kept_files == 0);
-	receiver.url = "200";
-	seal(90);
-	RUN_UNTIL(report().sent_batches == 1);
+	RUN_UNTIL(report().failed >= 1);
+	seal(120);
+	RUN_UNTIL(report().is_held);
+	seal(150);
+	run_some(false);
 	assert_int_equal(report().batches, 2);
+	assert_int_equal(report().kept_files, 2);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED_SIZE], 0);
 }
 
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, spool_set_up, tear_down)
@@ -491,6 +526,7 @@ int main(int argc, char **argv)
 		WITH_FOLDER(failing_allocations_are_tried_again),
 		WITH_FOLDER(a_batch_is_sent_and_deleted),
 		WITH_FOLDER(batches_that_are_too_large_become_shorter),
+		WITH_FOLDER(a_window_that_is_too_large_is_not_divided),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "answer") == 0)

@@ -78,10 +78,12 @@ static void write_text(const char *path, const char *text)
 static void add(unsigned i, const char *text)
 {
 	const struct batch batch = minute_batch(i);
-	char name[BATCH_NAME_BYTES];
+	char name[BATCH_NAME_BYTES], unfinished[128];
 
 	batch_name_format(&batch, ".pb.gz", name);
-	write_text(file_path(spool_folder, name), text);
+	(void)snprintf(unfinished, sizeof(unfinished), "%s/.new", spool_folder);
+	write_text(unfinished, text);
+	assert_int_equal(rename(unfinished, file_path(spool_folder, name)), 0);
 }
 
 static uint32_t given_number(void)
@@ -315,12 +317,55 @@ static void what_is_too_large_is_counted(void **state)
 	add(1, "200");
 	open_sending();
 	assert_false(sending_take_too_large(sending, &duration_ns));
-	RUN_UNTIL(report().sent_batches == 1);
-	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED_SIZE], SPOOL_MINUTE_NS);
+	RUN_UNTIL(report().sent_batches == 1 && count_files() == 0);
+	RUN_UNTIL(report().skipped_ns[SERVICE_SINK_REFUSED_SIZE] == SPOOL_MINUTE_NS);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], 0);
+	assert_int_equal(report().failed, 0);
 	assert_true(sending_take_too_large(sending, &duration_ns));
 	assert_int_equal(duration_ns, SPOOL_MINUTE_NS);
 	assert_false(sending_take_too_large(sending, &duration_ns));
-	RUN_UNTIL(count_files() == 0);
+}
+
+/* A misconfigured proxy, for instance. */
+static void a_receiver_that_finds_all_too_large_loses_nothing(void **state)
+{
+	add(0, "200");
+	open_sending();
+	write_text(answer_path, "413");
+	/* One batch does not tell whose fault it is. */
+	RUN_UNTIL(report().failed >= 1);
+	assert_true(report().is_failing);
+	assert_false(report().is_held);
+	add(1, "201");
+	add(2, "202");
+	RUN_UNTIL(report().is_held);
+	RUN_UNTIL(report().failed >= 3);
+	assert_string_equal(report().fault, "held: it answers 413: as asked");
+	assert_int_equal(count_files(), 3);
+	assert_int_equal(unlink(answer_path), 0);
+	RUN_UNTIL(report().sent_batches == 3);
+	assert_false(report().is_held);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED_SIZE], 0);
+}
+
+/* After a run of batches of which twice as much is still less than what was too large. */
+static void batches_may_grow_again(void **state)
+{
+	unsigned i;
+
+	add(0, "413       ");
+	for (i = 1; i < SENDING_GROW_AFTER + 2; i++)
+		add(i, i == 2 ? "200     " : "200");
+	open_sending();
+	RUN_UNTIL(report().sent_batches == SENDING_GROW_AFTER + 1 && count_files() == 0);
+	/* The last was taken first, and the second is too large to grow by now. */
+	assert_false(sending_take_room(sending));
+	add(i, "200");
+	add(i + 1, "200");
+	sending_wake(sending);
+	RUN_UNTIL(report().sent_batches == SENDING_GROW_AFTER + 3);
+	assert_true(sending_take_room(sending));
+	assert_false(sending_take_room(sending));
 }
 
 /* A folder in the place of a batch cannot be removed as a file, whoever the test is. */
@@ -367,6 +412,8 @@ int main(int argc, char **argv)
 		WITH_FOLDER(a_batch_at_fault_is_dropped_once_another_is_taken),
 		WITH_FOLDER(a_run_of_refusals_holds_the_spool),
 		WITH_FOLDER(what_is_too_large_is_counted),
+		WITH_FOLDER(a_receiver_that_finds_all_too_large_loses_nothing),
+		WITH_FOLDER(batches_may_grow_again),
 		WITH_FOLDER(what_was_sent_is_not_sent_again),
 		WITH_FOLDER(failing_allocations_are_reported),
 	};
