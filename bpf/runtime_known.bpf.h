@@ -3,7 +3,7 @@
  * Remembers which code objects have been copied: a copy is made when an object is first seen, and
  * later samples name it by its hash. An object is known by its address space, its address, and a
  * check of what it says, so one that takes the place of another is noticed. The place of an entry
- * follows from a hash; if two other objects take it, that costs one more copy. Compiles for the
+ * follows from a hash; if four other objects take it, that costs one more copy. Compiles for the
  * host, too.
  */
 #pragma once
@@ -11,9 +11,9 @@
 #include "runtime_walk.bpf.h"
 
 enum {
-	RUNTIME_KNOWN_SHIFT = 10,
+	RUNTIME_KNOWN_SHIFT = 9,
 	RUNTIME_KNOWN = 1 << RUNTIME_KNOWN_SHIFT,
-	RUNTIME_KNOWN_WAYS = 2,
+	RUNTIME_KNOWN_WAYS = 4,
 };
 
 /*
@@ -62,7 +62,8 @@ static __always_inline int runtime_is_known(const struct runtime_known *known, _
 static __always_inline void runtime_remember(
 	struct runtime_known *known, __u64 owner, const struct runtime_step *step, __u64 hash)
 {
-	known->ways[1] = known->ways[0];
+	for (__u32 i = RUNTIME_KNOWN_WAYS - 1; i > 0; i--)
+		known->ways[i] = known->ways[i - 1];
 	known->ways[0].seal = runtime_seal(owner, step, hash);
 	known->ways[0].hash = hash;
 }

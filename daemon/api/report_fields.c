@@ -168,6 +168,9 @@ const struct report_field report_fields[] = {
 	{ "interpreted", "refused", "interpreted_codes_refused_total",
 		"Code objects that had no room for their names.",
 		FIELD(service.interpreted_refused), REPORT_NUMBER },
+	{ "interpreted", "disputed", "interpreted_codes_disputed_total",
+		"Code objects that had the hash of another one, and took its name from it.",
+		FIELD(service.interpreted_disputed), REPORT_NUMBER },
 
 	{ "jit", "process_count", "jit_processes", "Processes that publish names of JIT code.",
 		FIELD(service.jit_processes), REPORT_NUMBER },

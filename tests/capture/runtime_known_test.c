@@ -98,16 +98,15 @@ static void an_object_is_known_once_it_is_remembered(void **state)
 	assert_false(is_known(&known, 5, &step, 77));
 }
 
-static void two_objects_share_a_place(void **state)
+static void four_objects_share_a_place(void **state)
 {
 	struct runtime_known known = { 0 };
-	struct runtime_step steps[3] = { { .code = 16 }, { .code = 32 }, { .code = 48 } };
+	struct runtime_step step = { 0 };
 
-	for (unsigned int i = 0; i < 3; i++)
-		runtime_remember(&known, 5, &steps[i], 70 + i);
-	assert_false(is_known(&known, 5, &steps[0], 70));
-	assert_true(is_known(&known, 5, &steps[1], 71));
-	assert_true(is_known(&known, 5, &steps[2], 72));
+	for (step.code = 0; step.code < 5; step.code++)
+		runtime_remember(&known, 5, &step, 70 + step.code);
+	for (step.code = 0; step.code < 5; step.code++)
+		assert_int_equal(is_known(&known, 5, &step, 70 + step.code), step.code > 0);
 }
 
 /* An interrupt came between the words of an entry. */
@@ -172,14 +171,39 @@ static void places_are_spread(void **state)
 	assert_true(count > RUNTIME_KNOWN / 2);
 }
 
+/* Four processes at once, each with stacks of 60 frames from 200 functions. */
+static void several_deep_programs_are_known(void **state)
+{
+	static struct runtime_known known[RUNTIME_KNOWN];
+	size_t count = 0;
+
+	for (__u64 owner = 1; owner <= 4; owner++)
+		for (size_t i = 0; i < 200; i++) {
+			struct runtime_step step = { .code = 0x7f0000001000 + i * 0x90 };
+
+			runtime_remember(
+				&known[runtime_known_place(owner, &step)], owner, &step, i);
+		}
+	for (__u64 owner = 1; owner <= 4; owner++)
+		for (size_t i = 0; i < 200; i++) {
+			struct runtime_step step = { .code = 0x7f0000001000 + i * 0x90 };
+
+			count += is_known(
+				&known[runtime_known_place(owner, &step)], owner, &step, i);
+		}
+	print_message("%zu of 800 are known\n", count);
+	assert_true(count > 780);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(an_object_is_known_once_it_is_remembered, set_up),
-		cmocka_unit_test_setup(two_objects_share_a_place, set_up),
+		cmocka_unit_test_setup(four_objects_share_a_place, set_up),
 		cmocka_unit_test_setup(half_an_entry_is_of_no_object, set_up),
 		cmocka_unit_test_setup(another_object_in_its_place_is_not_known, set_up),
 		cmocka_unit_test_setup(places_are_spread, set_up),
+		cmocka_unit_test_setup(several_deep_programs_are_known, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -235,6 +235,9 @@ static void print_python(FILE *file, const struct pipeline_report *report)
 	if (report->runtime_names.refused > 0)
 		(void)fprintf(
 			file, "; %" PRIu64 " functions had no room", report->runtime_names.refused);
+	if (report->runtime_names.disputed > 0)
+		(void)fprintf(file, "; %" PRIu64 " functions had the hash of others",
+			report->runtime_names.disputed);
 	(void)fputc('\n', file);
 }
 
