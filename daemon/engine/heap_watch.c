@@ -333,9 +333,26 @@ static void handle_all(struct heap_watch *watch, enum wanted wanted)
 	watch->waiting_count = kept;
 }
 
+/* NULL: no mapping of that file by that process waits. */
+static struct waiting *find_waiting(const struct heap_watch *watch, pid_t pid, uint64_t identity)
+{
+	for (size_t i = 0; i < watch->waiting_count; i++)
+		if (watch->waiting[i].pid == pid && watch->waiting[i].identity == identity)
+			return &watch->waiting[i];
+	return NULL;
+}
+
 static void add_waiting(struct heap_watch *watch, const struct waiting *waiting)
 {
-	int r = ARRAY_RESERVE(
+	struct waiting *same = find_waiting(watch, waiting->pid, waiting->identity);
+	int r;
+
+	/* Any mapping of a file will do; the last one is the likeliest to stay. */
+	if (same) {
+		*same = *waiting;
+		return;
+	}
+	r = ARRAY_RESERVE(
 		watch->waiting, &watch->waiting_capacity, watch->waiting_count + 1, WAITING_MAX);
 
 	if (r == 0)
@@ -361,7 +378,7 @@ static void map(struct heap_watch *watch, pid_t pid, const struct process_mappin
 
 	process_table_file(watch->processes, mapping->file, &file);
 	waiting.identity = file.identity;
-	if (file.is_regular)
+	if (file.is_regular && find_allocator(watch, file.identity) != ALLOCATOR_NONE)
 		add_waiting(watch, &waiting);
 }
 
@@ -408,19 +425,23 @@ static void read_all(struct heap_watch *watch)
 	}
 }
 
-int heap_watch_begin(struct heap_watch *watch, struct fault *fault)
+static void begin_process(struct heap_watch *watch, pid_t pid)
 {
 	const struct process_mapping *mappings;
-	size_t count;
+	size_t count =
+		process_table_mappings(watch->processes, pid, clock_monotonic_ns(), &mappings);
 
-	for (size_t i = 0; i < watch->watched_count; i++) {
-		count = process_table_mappings(
-			watch->processes, watch->watched[i].pid, clock_monotonic_ns(), &mappings);
-		for (size_t j = 0; j < count; j++)
-			map(watch, watch->watched[i].pid, &mappings[j]);
-	}
+	for (size_t i = 0; i < count; i++)
+		map(watch, pid, &mappings[i]);
 	read_all(watch);
 	handle_all(watch, WANTS_ALL);
+}
+
+int heap_watch_begin(struct heap_watch *watch, struct fault *fault)
+{
+	/* Each process after the other, or the mappings of many would exceed the bound. */
+	for (size_t i = 0; i < watch->watched_count; i++)
+		begin_process(watch, watch->watched[i].pid);
 	if (watch->counters.probes > 0 || watch->error == 0)
 		return 0;
 	return fault_set(fault, watch->error,

@@ -169,6 +169,50 @@ static void what_is_mapped_gets_probes(void **state)
 	assert_int_equal(counters.refused, 0);
 }
 
+/* More files than may wait are mapped, by processes that come before this one. */
+static void many_processes_leave_room_for_the_last(void **state)
+{
+	enum { PROCESSES = 50, FILES = 100 };
+	struct heap_watch_counters counters;
+	char path[64];
+	struct process_mapping_event event = { .path = path };
+	uint32_t file;
+
+	for (int i = 0; i < PROCESSES; i++) {
+		assert_int_equal(heap_watch_follow(fixture.watch, CHILD + i), 0);
+		for (int j = 0; j < FILES; j++) {
+			(void)snprintf(path, sizeof(path), "/none/%d/%d", i, j);
+			event.start = 0x100000 * (uint64_t)(j + 1);
+			event.end = event.start + 0x1000;
+			event.inode = (uint64_t)(i * FILES + j + 1);
+			assert_int_equal(process_table_map(fixture.processes, CHILD + i,
+						 clock_monotonic_ns(), &event, &file),
+				0);
+		}
+	}
+	begin();
+	assert_true(world.probes >= 7);
+	heap_watch_counters(fixture.watch, &counters);
+	assert_int_equal(counters.refused, 0);
+}
+
+/* Before it is read, a file that is mapped often waits once. */
+static void mappings_of_one_file_wait_once(void **state)
+{
+	enum { MAPPINGS = 5000 };
+	struct heap_watch_counters counters;
+	struct process_mapping mapping;
+
+	begin();
+	mapping = map_reporter();
+	for (int i = 0; i < MAPPINGS; i++)
+		heap_watch_mapped(fixture.watch, getpid(), &mapping);
+	await_file();
+	assert_int_equal(world.reporters, 1);
+	heap_watch_counters(fixture.watch, &counters);
+	assert_int_equal(counters.refused, 0);
+}
+
 static void a_file_gets_probes_once(void **state)
 {
 	unsigned probes;
@@ -326,6 +370,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_is_mapped_gets_probes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			many_processes_leave_room_for_the_last, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(mappings_of_one_file_wait_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_file_gets_probes_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_child_has_its_parents_probes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(others_are_left_alone, set_up, tear_down),
