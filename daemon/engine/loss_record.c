@@ -189,28 +189,6 @@ static void write_totals(struct loss_record *record, const struct totals *totals
 	__atomic_store_n(&record->current, next, __ATOMIC_RELEASE);
 }
 
-uint32_t loss_record_name_events(struct loss_record *record,
-	const struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS])
-{
-	struct totals totals = *current_totals(record);
-	uint32_t renamed = 0;
-
-	for (unsigned i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++) {
-		unsigned source = PILOTLIGHT_SOURCE_COUNTED + i;
-
-		if (strncmp(record->events[i], counted[i].name, sizeof(record->events[i])) == 0)
-			continue;
-		renamed |= 1U << source;
-		totals.drained.of[source] = totals.closed.of[source] = (struct accounts){ 0 };
-	}
-	/* The counts go first: a killed engine must not leave them to another event. */
-	if (renamed)
-		write_totals(record, &totals);
-	for (unsigned i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
-		memcpy(record->events[i], counted[i].name, sizeof(record->events[i]));
-	return renamed;
-}
-
 /* Subtracts from `lost` the windows that the history holds. Returns until when it has windows. */
 static uint64_t subtract_sealed(
 	struct source_accounts *lost, const struct loss_record_sealed *sealed)
@@ -261,6 +239,30 @@ void loss_record_begin(struct loss_record *record, const struct loss_record_seal
 		.lost_samples = record->lost_samples,
 		.closed_until_ns = totals.service == record->service ? totals.closed_until_ns : 0,
 	};
+}
+
+void loss_record_name_events(struct loss_record *record,
+	const struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS],
+	struct loss_record_beginning *beginning)
+{
+	struct totals totals = *current_totals(record);
+	uint64_t lost = 0;
+
+	for (unsigned i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++) {
+		unsigned source = PILOTLIGHT_SOURCE_COUNTED + i;
+
+		if (strncmp(record->events[i], counted[i].name, sizeof(record->events[i])) == 0)
+			continue;
+		lost += accounts_lost(&beginning->lost.of[source]);
+		beginning->lost.of[source] = (struct accounts){ 0 };
+		totals.drained.of[source] = totals.closed.of[source] = (struct accounts){ 0 };
+	}
+	/* The counts go first: a killed engine must not leave them to another event. */
+	write_totals(record, &totals);
+	record->lost_samples += lost;
+	beginning->lost_samples = record->lost_samples;
+	for (unsigned i = 0; i < PILOTLIGHT_COUNTED_EVENTS; i++)
+		memcpy(record->events[i], counted[i].name, sizeof(record->events[i]));
 }
 
 void loss_record_update(struct loss_record *record, const struct source_accounts *drained,

@@ -49,7 +49,8 @@ void loss_record_close(struct loss_record *record);
 struct loss_record_beginning {
 	uint64_t engines;	     /* started by this service, with this one */
 	struct source_accounts lost; /* by the last engine, all of it dropped */
-	uint64_t lost_samples;	     /* of CPU time, by all engines of this service */
+	uint64_t lost_samples; /* of CPU time, and of events that are on no more, by all engines of
+				* this service */
 	/* When the last closed window ended, CLOCK_MONOTONIC. 0: unknown, or an earlier service's.
 	 */
 	uint64_t closed_until_ns;
@@ -64,14 +65,6 @@ struct loss_record_sealed {
 	struct source_accounts accounts;
 	uint64_t until_ns; /* the end of the last one, CLOCK_MONOTONIC */
 };
-
-/*
- * Says which events the sources from PILOTLIGHT_SOURCE_COUNTED on are of, from this engine on. If a
- * source was of another event before, what was lost of that is forgotten. Returns a bit mask of 1
- * << enum pilotlight_source of those sources. Call it before all functions below.
- */
-uint32_t loss_record_name_events(struct loss_record *record,
-	const struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS]);
 
 /*
  * Returns whether the history must be read before loss_record_begin(), that is, whether the record
@@ -89,6 +82,15 @@ void loss_record_read_sealed(const char *history, struct loss_record_sealed *sea
  */
 void loss_record_begin(struct loss_record *record, const struct loss_record_sealed *sealed,
 	const struct source_accounts *left_behind, struct loss_record_beginning *ret_beginning);
+
+/*
+ * Says which events the sources from PILOTLIGHT_SOURCE_COUNTED on are of, from this engine on. Call
+ * it after loss_record_begin(), which subtracts windows of the events that they had before. What
+ * was lost of an event whose place another one takes moves from `lost` to `lost_samples`.
+ */
+void loss_record_name_events(struct loss_record *record,
+	const struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS],
+	struct loss_record_beginning *beginning);
 
 /*
  * Records the engine's totals. Required after each drain, before a window is handed to the history,

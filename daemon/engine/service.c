@@ -72,10 +72,9 @@ static int start(struct service *service, struct fault *fault)
 		return r;
 	/* Record this at once: if this engine is killed, nothing else knows of these losses. */
 	pipeline_left_behind(service->pipeline, &left_behind);
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (service->renamed_sources & 1U << i)
-			left_behind.of[i] = (struct accounts){ 0 };
 	begin_loss_record(service, &left_behind, &beginning);
+	loss_record_name_events(
+		service->loss_record, service->settings.sampling.counted, &beginning);
 	service->engines = beginning.engines;
 	service->lost_samples = beginning.lost_samples;
 	service->closed_until_ns =

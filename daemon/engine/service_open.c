@@ -506,8 +506,6 @@ int service_open(struct service *service, const struct engine_options *options, 
 	if (r < 0)
 		return r;
 	service_apply_orders(service, &service->settings);
-	service->renamed_sources =
-		loss_record_name_events(service->loss_record, service->settings.sampling.counted);
 	/* Read files now that are out of reach afterwards. */
 	read_token(service, listeners, count);
 	check_sockets(service, listeners, count);

@@ -60,7 +60,6 @@ struct service {
 	struct api *api;
 	struct loss_record *loss_record;
 	struct event_orders *orders;
-	uint32_t renamed_sources; /* loss_record_name_events() */
 	/* Written by the writer's thread until history_writer_wait_first() returns true. */
 	struct loss_record_sealed sealed;
 	bool reads_sealed;
