@@ -121,6 +121,15 @@ void event_orders_disable(struct event_orders *orders, uint32_t sources)
 			orders->of[i].until_ns = 0;
 }
 
+void event_orders_move(
+	struct event_orders *orders, enum pilotlight_source from, enum pilotlight_source to)
+{
+	orders->of[to].period = orders->of[from].period;
+	*counted_of(orders, to) = *counted_of(orders, from);
+	__atomic_store_n(&orders->of[to].until_ns, orders->of[from].until_ns, __ATOMIC_RELEASE);
+	orders->of[from].until_ns = 0;
+}
+
 uint64_t event_orders_until_ns(
 	const struct event_orders *orders, enum pilotlight_source source, uint64_t now_ns)
 {

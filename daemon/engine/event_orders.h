@@ -29,6 +29,9 @@ void event_orders_enable(
 	struct event_orders *orders, const struct service_sampling *sampling, uint64_t until_ns);
 /* Turns them off. */
 void event_orders_disable(struct event_orders *orders, uint32_t sources);
+/* Moves an event that a user has named to another place, whose event ends. */
+void event_orders_move(
+	struct event_orders *orders, enum pilotlight_source from, enum pilotlight_source to);
 
 /* What is on at that time. */
 void event_orders_sampling(

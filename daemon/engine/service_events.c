@@ -89,11 +89,8 @@ static const struct counted_limit *find_allowed(
 }
 
 /* PILOTLIGHT_SOURCES: all places are taken. */
-static enum pilotlight_source free_place(const struct judgement *judgement)
+static enum pilotlight_source free_place(uint32_t taken)
 {
-	const uint32_t taken = judgement->configured.sources | judgement->ordered.sources |
-			       judgement->wanted.sources;
-
 	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_COUNTED;
 		i <= PILOTLIGHT_SOURCE_COUNTED_LAST; i++)
 		if (!(taken & 1U << i))
@@ -119,7 +116,8 @@ static int judge_counted(struct judgement *judgement, const struct api_event_ord
 	if (place == PILOTLIGHT_SOURCES)
 		place = service_sampling_find(&judgement->wanted, event->name);
 	if (place == PILOTLIGHT_SOURCES)
-		place = free_place(judgement);
+		place = free_place(judgement->configured.sources | judgement->ordered.sources |
+				   judgement->wanted.sources);
 	if (place == PILOTLIGHT_SOURCES)
 		return fault_set(fault, -EBUSY,
 			"there is no room for '%s': at most %d events of perf can be on at a time",
@@ -230,12 +228,37 @@ static uint32_t stale_sources(
 			continue;
 		}
 		event = &ordered->counted[i - PILOTLIGHT_SOURCE_COUNTED];
-		if (!find_allowed(&allowed, event) || settings->sampling.sources & 1U << i ||
-			service_sampling_find(&settings->sampling, event->name) !=
-				PILOTLIGHT_SOURCES)
+		if (!find_allowed(&allowed, event) || service_sampling_find(&settings->sampling,
+							      event->name) != PILOTLIGHT_SOURCES)
 			stale |= 1U << i;
 	}
 	return stale;
+}
+
+/* The configuration numbers its events from the first place on, also one that an order has. */
+static void make_places(struct event_orders *orders, const struct service_settings *settings)
+{
+	struct service_sampling ordered;
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_COUNTED;
+		i <= PILOTLIGHT_SOURCE_COUNTED_LAST; i++) {
+		enum pilotlight_source place;
+
+		event_orders_sampling(orders, now_ns, &ordered);
+		if (!(ordered.sources & settings->sampling.sources & 1U << i))
+			continue;
+		place = free_place(ordered.sources | settings->sampling.sources);
+		if (place < PILOTLIGHT_SOURCES) {
+			event_orders_move(orders, i, place);
+			continue;
+		}
+		log_warning(
+			"there is no room for %s, which was turned on, beside the events of the "
+			"configuration; turning it off",
+			ordered.counted[i - PILOTLIGHT_SOURCE_COUNTED].name);
+		event_orders_disable(orders, 1U << i);
+	}
 }
 
 void service_apply_orders(const struct service *service, struct service_settings *settings)
@@ -247,7 +270,8 @@ void service_apply_orders(const struct service *service, struct service_settings
 	event_orders_sampling(service->orders, clock_monotonic_ns(), &ordered);
 	stale = stale_sources(settings, &ordered);
 	event_orders_disable(service->orders, stale);
-	ordered.sources &= ~stale;
+	make_places(service->orders, settings);
+	event_orders_sampling(service->orders, clock_monotonic_ns(), &ordered);
 	if (service_settings_order(settings, &ordered, &fault) == 0)
 		return;
 	log_error("%s; continuing without the events that were turned on", fault.text);

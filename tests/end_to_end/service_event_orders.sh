@@ -12,7 +12,7 @@ need_service
 need_commands curl
 
 port=$((20000 + $$ % 20000))
-plan 23
+plan 24
 
 configure() {
 	printf '[Sampling]\nMaxCostPercent=50\n%s\n[History]\nWindow=1s\n[Api]\nListen=127.0.0.1:%s\n' "$1" "$port" \
@@ -44,7 +44,7 @@ start "$tmp/dozer" -c 'while :; do read -t 0.05 <> <(:); /bin/true; done'
 configure ''
 check "the service starts" start_service
 if ! "$pilotlight" doctor | grep -q '^  ok *scheduler programs'; then
-	for name in {2..23}; do
+	for name in {2..24}; do
 		skip "$name" "no time off CPU here"
 	done
 	finish
@@ -134,6 +134,14 @@ survives() {
 	wait_for 60 tells_names_again && accounts_of_metrics
 }
 check "they survive an engine, and the accounts close" survives
+# The configuration's second event takes the place of what was turned on.
+configure 'Events=cs/period=3/ sched:sched_process_fork block
+AllowEvents=offcpu sched:sched_process_exec cache-misses'
+kill -HUP "$service_pid"
+keeps_the_tracepoint() {
+	wait_for 60 is_on sched:sched_process_fork && is_on sched:sched_process_exec
+}
+check "it stays on while the configuration gets another event" keeps_the_tracepoint
 turns_the_tracepoint_off() {
 	"$pilotlight" events disable sched:sched_process_exec >/dev/null && wait_for 60 not_shown &&
 		refuses "is on by the configuration" disable context-switches

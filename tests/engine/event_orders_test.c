@@ -165,6 +165,21 @@ static void the_file_may_be_out_of_reach(void **state)
 	event_orders_close(NULL);
 }
 
+static void a_named_event_moves_to_another_place(void **state)
+{
+	struct event_orders *orders = open_orders(boot, 1);
+	struct service_sampling sampling;
+
+	event_orders_enable(orders, &execs, 100);
+	event_orders_move(orders, PILOTLIGHT_SOURCE_COUNTED + 2, PILOTLIGHT_SOURCE_COUNTED + 1);
+	event_orders_sampling(orders, 99, &sampling);
+	assert_int_equal(sampling.sources, 1U << (PILOTLIGHT_SOURCE_COUNTED + 1));
+	assert_int_equal(sampling.periods[PILOTLIGHT_SOURCE_COUNTED + 1], 5);
+	assert_string_equal(sampling.counted[1].name, "sched:sched_process_exec");
+	assert_int_equal(sources_at(orders, 100), 0);
+	event_orders_close(orders);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +188,8 @@ int main(void)
 			another_engine_of_the_service_goes_on_with_them, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(
 			named_events_are_kept_with_their_names, make_file, remove_file),
+		cmocka_unit_test_setup_teardown(
+			a_named_event_moves_to_another_place, make_file, remove_file),
 		cmocka_unit_test_setup_teardown(damaged_orders_are_dropped, make_file, remove_file),
 		cmocka_unit_test(the_file_may_be_out_of_reach),
 	};
