@@ -205,6 +205,38 @@ static void write_thinned(struct output *output, const struct service_status *se
 	}
 }
 
+static void write_live_outcome(
+	struct output *output, const char *source, const char *outcome, uint64_t count)
+{
+	output_printf(output,
+		"pilotlight_source_live_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n", source,
+		outcome, count);
+}
+
+/* What became of samples of allocations, beside those that live. */
+static void write_live(struct output *output, const struct service_status *service)
+{
+	bool has_head = false;
+
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		const struct live_counters *counters = &service->live[i];
+		const char *name = report_event_name(service, i);
+
+		if (!is_sampled(service, i) || !event_sources[i].is_live)
+			continue;
+		if (!has_head)
+			write_head(output, "source_live_total", "counter",
+				"Samples of allocations that are not in the profile of what "
+				"lives, by outcome.");
+		has_head = true;
+		write_live_outcome(output, name, "freed", counters->freed);
+		write_live_outcome(output, name, "replaced", counters->replaced);
+		write_live_outcome(output, name, "expired", counters->expired);
+		write_live_outcome(output, name, "thinned", counters->thinned);
+		write_live_outcome(output, name, "refused", counters->refused);
+	}
+}
+
 /* A metric with a label for the user and the resource. It has no head without a value. */
 struct user_metric {
 	const char *name, *type, *help;
@@ -267,6 +299,7 @@ void report_write_metrics(const struct report *report, struct output *output)
 		report->service.lost_by_engines);
 	write_sources(output, &report->service);
 	write_thinned(output, &report->service);
+	write_live(output, &report->service);
 	write_users(output, &report->service);
 	report_sinks_write_metrics(&report->service, output);
 	report_meter_write_metrics(&report->service, output);

@@ -10,6 +10,7 @@
 #include "drain/accounts.h"
 #include "pilotlight/capture_message.h"
 #include "pilotlight/counted_event.h"
+#include "resolve/live_table.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -104,6 +105,7 @@ struct service_status {
 	char missing[PILOTLIGHT_SOURCES][PILOTLIGHT_MISSING_BYTES];
 	uint64_t periods_ns[PILOTLIGHT_SOURCES];
 	struct source_accounts by_source;
+	struct live_counters live[PILOTLIGHT_SOURCES];
 	/* Which of them are on for a time, until when by CLOCK_REALTIME, 0: not; and which a
 	 * client may turn on. */
 	uint64_t ordered_until_ns[PILOTLIGHT_SOURCES];

@@ -21,6 +21,7 @@
 #include "process/process_table.h"
 #include "query/naming.h"
 #include "resolve/late_samples.h"
+#include "resolve/live_table.h"
 #include "resolve/resolver.h"
 #include "symbolize/symbolizer.h"
 
@@ -76,10 +77,11 @@ struct pipeline_report {
 	struct jit_table_counters jit;
 	struct late_counters jit_samples;
 	struct capture_cost capture;
-	struct unwinding_report unwinding; /* zeros if only the kernel walks */
-	uint64_t expected;		   /* samples, by the clock; 0: unknown */
-	struct user_excess excess;	   /* what exceeded the shares of users */
-	struct user_holdings holdings;	   /* what users hold; the window is the open one */
+	struct unwinding_report unwinding;	       /* zeros if only the kernel walks */
+	struct live_counters live[PILOTLIGHT_SOURCES]; /* zeros but for sources of what lives */
+	uint64_t expected;			       /* samples, by the clock; 0: unknown */
+	struct user_excess excess;		       /* what exceeded the shares of users */
+	struct user_holdings holdings; /* what users hold; the window is the open one */
 	uint64_t drains;
 	uint64_t elapsed_ns;
 	uint64_t drain_cpu_ns; /* spent by this thread on draining, without the following */

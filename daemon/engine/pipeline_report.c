@@ -52,6 +52,8 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 		(void)symbol_cache_size(pipeline->symbol_cache,
 			&pipeline->report.symbol_cache_entries,
 			&pipeline->report.symbol_cache_bytes);
+	for (enum pilotlight_source i = 0; pipeline->live && i < PILOTLIGHT_SOURCES; i++)
+		live_table_counters(pipeline->live, i, &pipeline->report.live[i]);
 	if (pipeline->cgroups)
 		cgroup_table_counters(pipeline->cgroups, &pipeline->report.cgroups);
 	if (pipeline->unwinding)
@@ -59,6 +61,8 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	pipeline->report.profile_bytes =
 		window_bytes(&pipeline->open) + window_bytes(&pipeline->ended);
 	pipeline->report.table_bytes = process_table_bytes(pipeline->processes);
+	if (pipeline->live)
+		pipeline->report.table_bytes += live_table_bytes(pipeline->live);
 	if (pipeline->cgroups)
 		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
 	*ret_report = pipeline->report;

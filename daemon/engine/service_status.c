@@ -279,6 +279,7 @@ void service_fill_status(void *context, struct service_status *ret_status)
 		status->periods_ns[i] = pipeline_period_ns(service->pipeline, i);
 	service_fill_events(service, status);
 	status->by_source = report.accounts;
+	memcpy(status->live, report.live, sizeof(status->live));
 	status->accounts = report.accounts.of[PILOTLIGHT_SOURCE_CPU];
 	status->last_window = service->last_window.of[PILOTLIGHT_SOURCE_CPU];
 	status->lost_by_engines = service->lost_samples;

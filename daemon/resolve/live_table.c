@@ -63,7 +63,7 @@ struct live_table {
 	enum shortage shortage;
 	bool lacks_stacks;			/* since `kept` was last rebuilt */
 	uint8_t thinnings[USER_SHARE_COUNTERS]; /* of what comes */
-	struct live_counters counters;
+	struct live_counters counters[PILOTLIGHT_SOURCES];
 };
 
 static size_t bytes_of(const struct live_stacks *kept)
@@ -213,7 +213,7 @@ static int replace(struct live_table *table, struct live_entry *old, const struc
 	user_share_remove(&table->share, old->share_user, 1);
 	user_share_add(&table->share, entry.share_user, 1);
 	*old = entry;
-	table->counters.replaced++;
+	table->counters[entry.key.source].replaced++;
 	return 0;
 }
 
@@ -226,7 +226,7 @@ static int add(struct live_table *table, struct live_entry *entry, const struct 
 
 	if (id != HASH_INDEX_NONE && table->entries[id].time_ns > entry->time_ns) {
 		/* It has waited for names while the address was allocated again. */
-		table->counters.replaced++;
+		table->counters[entry->key.source].replaced++;
 		return 0;
 	}
 	if (id != HASH_INDEX_NONE)
@@ -275,18 +275,21 @@ int live_table_add(struct live_table *table, const struct raw_sample *sample,
 		.tid = sample->tid,
 		.user = sample->user,
 	};
+	struct live_counters *counters = &table->counters[sample->source];
 	int r;
 
 	if (!outlives(&entry, thinnings)) {
-		table->counters.thinned++;
+		counters->thinned++;
 		return LIVE_TABLE_THINNED;
 	}
 	memcpy(entry.comm, sample->comm, strnlen(sample->comm, sizeof(entry.comm) - 1));
 	r = add(table, &entry, labels, frames, count);
 	if (r == 0)
-		table->counters.added++;
-	else if (r == -E2BIG)
-		table->counters.refused++;
+		counters->added++;
+	if (r == -E2BIG) {
+		counters->refused++;
+		counters->refused_periods += periods_of(&entry);
+	}
 	return r;
 }
 
@@ -302,13 +305,13 @@ static bool stays(struct live_table *table, const struct live_entry *entry, uint
 	const struct live_objects *objects)
 {
 	if (!objects->lives(objects->context, &entry->key, entry->time_ns)) {
-		table->counters.freed++;
+		table->counters[entry->key.source].freed++;
 		return false;
 	}
 	if (!is_expired(table, entry, now_ns))
 		return true;
 	objects->forget(objects->context, &entry->key);
-	table->counters.expired++;
+	table->counters[entry->key.source].expired++;
 	return false;
 }
 
@@ -412,7 +415,7 @@ static bool thin(struct live_table *table, struct live_entry *entry, size_t coun
 	if (!outlives(entry, thinnings)) {
 		objects->forget(objects->context, &entry->key);
 		user_share_remove(&table->share, entry->share_user, 1);
-		table->counters.thinned++;
+		table->counters[entry->key.source].thinned++;
 		return false;
 	}
 	entry->thinnings = thinnings;
@@ -509,12 +512,21 @@ void live_table_spare(const struct live_table *table, struct binary_table *binar
 	}
 }
 
-void live_table_counters(const struct live_table *table, struct live_counters *ret_counters)
+void live_table_counters(const struct live_table *table, enum pilotlight_source source,
+	struct live_counters *ret_counters)
 {
-	*ret_counters = table->counters;
-	ret_counters->entries = table->count;
-	ret_counters->bytes = table->capacity * sizeof(*table->entries) +
-			      hash_index_bytes(&table->index) + bytes_of(&table->kept);
+	*ret_counters = table->counters[source];
+}
+
+size_t live_table_count(const struct live_table *table)
+{
+	return table->count;
+}
+
+size_t live_table_bytes(const struct live_table *table)
+{
+	return table->capacity * sizeof(*table->entries) + hash_index_bytes(&table->index) +
+	       bytes_of(&table->kept);
 }
 
 const struct user_share *live_table_share(const struct live_table *table)

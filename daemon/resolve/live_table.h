@@ -40,16 +40,15 @@ struct live_table_limits {
 	uint64_t age_ns_max; /* UINT64_MAX: nothing expires */
 };
 
+/* Samples of a source, since the table was made. */
 struct live_counters {
-	/* Samples, since the table was made: */
 	uint64_t added;
 	uint64_t freed;	   /* a sweep found that they live no more */
 	uint64_t replaced; /* the address was allocated again: the free was missed */
 	uint64_t expired;
-	uint64_t thinned; /* others stand for it */
-	uint64_t refused; /* no room, or not for this user */
-	/* Now: */
-	size_t entries, bytes;
+	uint64_t thinned;	  /* others stand for it */
+	uint64_t refused;	  /* no room, or not for this user */
+	uint64_t refused_periods; /* with those that it would have stood for */
 };
 
 /* Facts about a sample's thread that the kernel does not report with the sample. */
@@ -116,5 +115,9 @@ int live_table_visit(const struct live_table *table, enum pilotlight_source sour
 /* In a collection: spares the binaries of all frames. */
 void live_table_spare(const struct live_table *table, struct binary_table *binaries);
 
-void live_table_counters(const struct live_table *table, struct live_counters *ret_counters);
+void live_table_counters(const struct live_table *table, enum pilotlight_source source,
+	struct live_counters *ret_counters);
+/* Samples of all sources, now, and the memory of the table. */
+size_t live_table_count(const struct live_table *table);
+size_t live_table_bytes(const struct live_table *table);
 const struct user_share *live_table_share(const struct live_table *table);

@@ -315,22 +315,38 @@ static void print_cost(FILE *file, const struct profile *const sampled[PILOTLIGH
 }
 
 /* Amounts of time: the number of periods tells nothing. */
-static void print_source(FILE *file, const struct profile *profile)
+static void print_source(FILE *file, const struct profile *profile, enum pilotlight_source source,
+	const struct pipeline_report *report)
 {
 	const struct accounts *accounts = &profile->accounts;
+	const struct live_counters *live = &report->live[source];
+	/* A profile of what lives has no losses of its own: nobody knows whether they would. */
+	const struct accounts *losses =
+		event_sources[source].is_live ? &report->accounts.of[source] : accounts;
 	char stored[CAPTION_AMOUNT_BYTES], filtered[CAPTION_AMOUNT_BYTES];
 	char lost[CAPTION_AMOUNT_BYTES];
 
 	(void)fprintf(file, "%-10s %s stored, %s filtered, %s lost", event_of(profile),
 		caption_amount(profile, accounts_stored(accounts), stored),
 		caption_amount(profile, accounts->dropped[PILOTLIGHT_DROP_FILTERED], filtered),
-		caption_amount(profile, accounts_lost(accounts), lost));
+		caption_amount(profile, accounts_lost(losses), lost));
 	if (accounts->events[PILOTLIGHT_EVENT_THREAD_REFUSED] > 0)
 		(void)fprintf(file, "; %" PRIu64 " times a thread not sampled for lack of room",
 			accounts->events[PILOTLIGHT_EVENT_THREAD_REFUSED]);
 	if (accounts->events[PILOTLIGHT_EVENT_THINNED] > 0)
 		(void)fprintf(file, "; %" PRIu64 " samples stand for others, which came too fast",
 			accounts->events[PILOTLIGHT_EVENT_THINNED]);
+	if (live->thinned > 0)
+		(void)fprintf(file, "; %" PRIu64 " allocations thinned out, others stand for them",
+			live->thinned);
+	if (live->expired + live->replaced > 0)
+		(void)fprintf(file, "; %" PRIu64 " whose free was missed",
+			live->expired + live->replaced);
+	if (live->refused > 0)
+		(void)fprintf(file,
+			"; %" PRIu64 " left out for lack of room, which stand for %" PRIu64
+			" periods",
+			live->refused, live->refused_periods);
 	(void)fputc('\n', file);
 }
 
@@ -343,7 +359,7 @@ int record_summary_print(FILE *file, const struct profile *profile,
 	print_samples(file, report);
 	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
 		if (sampled[i])
-			print_source(file, sampled[i]);
+			print_source(file, sampled[i], (enum pilotlight_source)i, report);
 	print_lost(file, sampled, report);
 	r = print_processes(file, profile);
 	if (r == 0)

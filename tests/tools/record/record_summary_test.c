@@ -86,11 +86,39 @@ static void time_off_cpu_is_told_in_time(void **state)
 	expect_lines(cpu, offcpu, lines, 4);
 }
 
+/* What lives has lost samples that its profile does not have. */
+static void allocations_that_do_not_show_are_told(void **state)
+{
+	enum { LIVE = PILOTLIGHT_SOURCE_HEAP_LIVE };
+	_cleanup_(profile_freep) struct profile *cpu = example_machine(false);
+	const struct profile *const sampled[PILOTLIGHT_SOURCES] = { [CPU] = cpu, [LIVE] = cpu };
+	struct pipeline_report report = make_report();
+	const struct record_cost cost = { 0 };
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	assert_non_null(file);
+	report.live[LIVE] = (struct live_counters){
+		.thinned = 5,
+		.expired = 1,
+		.replaced = 2,
+		.refused = 4,
+		.refused_periods = 64,
+	};
+	assert_int_equal(record_summary_print(file, cpu, sampled, &report, &cost), 0);
+	assert_int_equal(fclose(file), 0);
+	if (!strstr(text, "; 5 allocations thinned out, others stand for them; 3 whose free was "
+			  "missed; 4 left out for lack of room, which stand for 64 periods\n"))
+		fail_msg("%s", text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cpu_time_is_told_in_samples),
 		cmocka_unit_test(time_off_cpu_is_told_in_time),
+		cmocka_unit_test(allocations_that_do_not_show_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
