@@ -2,6 +2,7 @@
 #include "push/sending.h"
 
 #include "base/clock.h"
+#include "base/event_source.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@
 enum state {
 	STATE_IDLE,	/* the spool is empty */
 	STATE_WAITING,	/* until `retry_ns` */
+	STATE_HOLDING,	/* the same, while only batches of `passed_over` sources are there */
 	STATE_FINDING,	/* the thread looks for a batch */
 	STATE_READY,	/* has a batch, and waits for its turn */
 	STATE_SENDING,	/* a process sends it */
@@ -41,6 +43,14 @@ struct sending {
 	bool has_refused; /* `batch` was tried after `refused` had been refused */
 	struct batch refused;
 	enum service_sink_skip refused_as;
+	char refusal[SEND_TEXT_BYTES];
+
+	/* Of sources, 1 << enum pilotlight_source: */
+	uint32_t passed_over; /* until `retry_ns`, as their batches are refused */
+	uint32_t refused_one; /* their last batch was refused */
+	uint32_t refused_all; /* the newest, too */
+	uint32_t taken;	      /* their last batch was taken */
+	uint32_t alarmed;
 
 	uint64_t too_large_ns;	  /* how long the last such batch is; 0: none was */
 	uint64_t too_large_bytes; /* the least size that was refused; 0: none is known */
@@ -152,26 +162,32 @@ __attribute__((format(printf, 3, 4))) static void fail(
 }
 
 /* An alarm, once: somebody must mend the receiver or the configuration. */
-static void hold(struct sending *sending, const struct send_outcome *outcome)
+static void raise_alarm(struct sending *sending, const char *text)
 {
 	struct service_status_sink *report = sending->options.report;
 
 	if (!report->is_held)
 		log_error("sink %s: its receiver refuses every batch, so they are kept, up to "
 			  "MaxBytes= and MaxAge=: %s",
-			sending->options.name, outcome->text);
-	report->is_held = true;
-	sending->is_failing = true;
-	fail(sending, outcome->retry_after_ns, "held: %.150s", outcome->text);
+			sending->options.name, text);
+	report->is_held = sending->is_failing = true;
+}
+
+static uint32_t bit_of(const struct batch *batch)
+{
+	return 1U << batch->source;
 }
 
 static void find(struct sending *sending, enum spool_search search)
 {
+	uint32_t sources =
+		search == SPOOL_NEWEST ? bit_of(&sending->refused) : ~sending->passed_over;
+
 	closep(&sending->fd);
 	sending->fd = -1;
 	sending->state = STATE_FINDING;
 	sending->is_woken = false;
-	spool_thread_find(sending->options.spools, sending->options.spool, search);
+	spool_thread_find(sending->options.spools, sending->options.spool, search, sources);
 }
 
 static void remove_batch(struct sending *sending)
@@ -218,27 +234,91 @@ static void succeed(struct sending *sending, const struct send_outcome *outcome)
 		report->rejected = UINT64_MAX;
 	if (outcome->rejected > 0)
 		log_debug("sink %s: profiles rejected: %s", report->name, outcome->text);
-	if (sending->is_failing)
-		log_info("sink %s: its receiver takes batches again", report->name);
-	report->is_held = sending->is_failing = false;
-	sending->fault[0] = '\0';
-	sending->backoff_ns = 0;
+	report->is_held = false;
+	sending->taken |= bit_of(&sending->batch);
+	sending->refused_one &= ~bit_of(&sending->batch);
+	sending->refused_all &= ~bit_of(&sending->batch);
+	sending->alarmed &= ~bit_of(&sending->batch);
+	if (sending->refused_one == 0) {
+		if (sending->is_failing)
+			log_info("sink %s: its receiver takes batches again", report->name);
+		sending->is_failing = false;
+		sending->fault[0] = '\0';
+		sending->backoff_ns = 0;
+	}
 	note_size_taken(sending);
 	remove_batch(sending);
+}
+
+/* Goes on with batches of other sources: what the receiver does not take of one, it may of others.
+ */
+static void pass_over(struct sending *sending, bool is_all)
+{
+	const uint32_t bit = bit_of(&sending->refused);
+
+	sending->has_refused = false;
+	sending->passed_over |= bit;
+	sending->taken &= ~bit;
+	sending->refused_one |= bit;
+	if (is_all)
+		sending->refused_all |= bit;
+	find(sending, SPOOL_OLDEST);
 }
 
 static void refuse(struct sending *sending, const struct send_outcome *outcome,
 	enum service_sink_skip refused_as)
 {
-	if (sending->has_refused) {
-		hold(sending, outcome);
+	const bool is_second = sending->has_refused;
+
+	(void)snprintf(sending->refusal, sizeof(sending->refusal), "%s", outcome->text);
+	if (is_second) {
+		pass_over(sending, true);
 		return;
 	}
 	sending->has_refused = true;
 	sending->refused = sending->batch;
 	sending->refused_as = refused_as;
-	(void)snprintf(sending->fault, sizeof(sending->fault), "held: %.150s", outcome->text);
 	find(sending, SPOOL_NEWEST);
+}
+
+/* Alarms, once: somebody must mend the receiver or the configuration. */
+static void raise_alarms(struct sending *sending)
+{
+	struct service_status_sink *report = sending->options.report;
+	const uint32_t added = sending->refused_all & ~sending->alarmed;
+
+	if (sending->refused_all == 0)
+		return;
+	if (sending->taken == 0) {
+		raise_alarm(sending, sending->refusal);
+		return;
+	}
+	sending->is_failing = true;
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (added & 1U << i)
+			log_error("sink %s: its receiver refuses every batch of the source %s, so "
+				  "these are kept, up to MaxBytes= and MaxAge=: %s",
+				report->name, event_sources[i].name, sending->refusal);
+	sending->alarmed |= added;
+}
+
+/* All batches that are left are of sources that are passed over. */
+static void hold_sources(struct sending *sending)
+{
+	enum pilotlight_source source = (enum pilotlight_source)__builtin_ctz(sending->passed_over);
+
+	raise_alarms(sending);
+	/* New batches of other sources were looked for meanwhile. */
+	if (clock_monotonic_ns() < sending->retry_ns) {
+		sending->state = STATE_HOLDING;
+		return;
+	}
+	if (sending->taken != 0)
+		fail(sending, 0, "held: source %s: %.110s", event_sources[source].name,
+			sending->refusal);
+	else
+		fail(sending, 0, "held: %.150s", sending->refusal);
+	sending->state = STATE_HOLDING;
 }
 
 static bool is_same(const struct batch *a, const struct batch *b)
@@ -267,6 +347,10 @@ static void found(struct sending *sending)
 	if (spool_thread_take_found(sending->options.spools, sending->options.spool, &result) < 0)
 		return;
 	take_state(sending, &result);
+	if (result.error == -ENOENT && !sending->has_refused && sending->passed_over != 0) {
+		hold_sources(sending);
+		return;
+	}
 	if (result.error == -ENOENT && !sending->has_refused) {
 		/* The batch may have come behind the thread's look at the folder. */
 		sending->state = sending->is_woken ? STATE_WAITING : STATE_IDLE;
@@ -278,13 +362,10 @@ static void found(struct sending *sending)
 	}
 	sending->fd = result.fd;
 	sending->bytes = result.bytes;
-	/* The refused batch is the only one, so there is no telling who is at fault. */
+	/* It is the only one of its source, so there is no telling who is at fault. */
 	if (result.error == -ENOENT ||
 		(sending->has_refused && is_same(&result.batch, &sending->refused))) {
-		char text[sizeof(sending->fault)];
-
-		memcpy(text, sending->fault, sizeof(text));
-		fail(sending, 0, "%s", text);
+		pass_over(sending, false);
 		return;
 	}
 	sending->batch = result.batch;
@@ -356,7 +437,8 @@ static void sent(struct sending *sending)
 		refuse(sending, &outcome, SERVICE_SINK_REFUSED);
 		break;
 	case SEND_REFUSED:
-		hold(sending, &outcome);
+		raise_alarm(sending, outcome.text);
+		fail(sending, outcome.retry_after_ns, "held: %.150s", outcome.text);
 		break;
 	case SEND_TRY_AGAIN:
 		fail(sending, outcome.retry_after_ns, "%s", outcome.text);
@@ -393,9 +475,16 @@ static void step(struct sending *sending)
 	switch (sending->state) {
 	case STATE_IDLE:
 		break;
+	case STATE_HOLDING:
+		if (sending->is_woken && !sending->options.report->is_held) {
+			find(sending, SPOOL_OLDEST);
+			break;
+		}
+		__attribute__((fallthrough));
 	case STATE_WAITING:
 		if (clock_monotonic_ns() < sending->retry_ns)
 			break;
+		sending->passed_over = 0;
 		if (sending->must_remove)
 			remove_batch(sending);
 		else
@@ -438,7 +527,9 @@ bool sending_take_too_large(struct sending *sending, uint64_t *ret_duration_ns)
 
 uint64_t sending_retry_ns(const struct sending *sending)
 {
-	return sending->state == STATE_WAITING ? sending->retry_ns : 0;
+	return sending->state == STATE_WAITING || sending->state == STATE_HOLDING
+		       ? sending->retry_ns
+		       : 0;
 }
 
 bool sending_take_room(struct sending *sending)

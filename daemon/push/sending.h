@@ -6,9 +6,11 @@
  * with jitter, or as long as the receiver asks for.
  *
  * A receiver that refuses a batch for what may be in it, or for its size, is tried with the newest
- * one. If it takes that, the refused one is at fault: it is deleted and counted. If it refuses
- * both, the receiver is: the spool is held, an alarm raised, and nothing deleted. After a batch
- * that was too large the owner makes later ones shorter, and longer again when there is room.
+ * one of the same source. If it takes that, the refused one is at fault: it is deleted and counted.
+ * If it refuses both, or there is only one, nothing is deleted: batches of other sources go on, and
+ * after the backoff it is tried again. An alarm names the source, or says that all are refused.
+ * After a batch that was too large the owner makes later ones shorter, and longer again when there
+ * is room.
  *
  * A receiver may have taken a batch whose answer was lost, or whose engine was killed. It is then
  * sent again, with the same bytes and so with the same ids of its profiles.

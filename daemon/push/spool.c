@@ -26,6 +26,7 @@ enum {
 
 /* The first batches of the folder, in their order. */
 struct oldest {
+	uint32_t sources;   /* only those of these: 1 << enum pilotlight_source */
 	struct batch after; /* only those behind this one; start_ns 0: all */
 	struct batch batches[OLDEST];
 	uint64_t bytes[OLDEST];
@@ -62,6 +63,8 @@ static void keep_oldest(struct oldest *oldest, const struct batch *batch, uint64
 {
 	size_t i = oldest->count;
 
+	if (!(oldest->sources & 1U << batch->source))
+		return;
 	if (oldest->newest.start_ns == 0 || is_before(&oldest->newest, batch))
 		oldest->newest = *batch;
 	if (oldest->after.start_ns > 0 && !is_before(&oldest->after, batch))
@@ -320,7 +323,7 @@ static int delete_oldest(
 
 static int make_room(struct spool *spool, uint64_t more_bytes, uint64_t now_ns)
 {
-	struct oldest oldest = { 0 };
+	struct oldest oldest = { .sources = UINT32_MAX };
 	int r = 1;
 
 	/* Others may have removed batches, so what is known is an upper bound. */
@@ -339,12 +342,13 @@ static int make_room(struct spool *spool, uint64_t more_bytes, uint64_t now_ns)
 int spool_open(const struct spool_options *options, struct spool **ret_spool)
 {
 	_cleanup_(spool_closep) struct spool *spool = calloc(1, sizeof(*spool));
-	struct oldest oldest = { 0 };
+	struct oldest oldest = { .sources = UINT32_MAX };
 	int r = 0;
 
 	if (!spool)
 		return -ENOMEM;
 	spool->ending = options->ending;
+	spool->known.sources = UINT32_MAX;
 	spool->bytes_max = options->bytes_max;
 	spool->age_max_ns = options->age_max_ns;
 	spool->folder_fd = open(options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -529,6 +533,13 @@ static int open_known(struct spool *spool, const struct batch *after, uint64_t n
 	return -ENOENT;
 }
 
+void spool_choose(struct spool *spool, uint32_t sources)
+{
+	if (spool->known.sources != sources)
+		spool->known.count = 0;
+	spool->known.sources = sources;
+}
+
 int spool_next(struct spool *spool, const struct batch *after, uint64_t now_ns,
 	struct batch *ret_batch, int *ret_fd, uint64_t *ret_bytes)
 {
@@ -553,7 +564,7 @@ int spool_next(struct spool *spool, const struct batch *after, uint64_t now_ns,
 
 int spool_newest(struct spool *spool, struct batch *ret_batch, int *ret_fd, uint64_t *ret_bytes)
 {
-	struct oldest oldest = { 0 };
+	struct oldest oldest = { .sources = spool->known.sources };
 	int r = look(spool, &oldest);
 
 	if (r < 0)

@@ -50,6 +50,10 @@ int spool_add(
 /* Records that the batch's time holds nothing. Returns as spool_add(). */
 int spool_skip(struct spool *spool, const struct batch *batch);
 
+/* Chooses what the next two functions find: a bit mask of 1 << enum pilotlight_source; all at
+ * first.
+ */
+void spool_choose(struct spool *spool, uint32_t sources);
 /*
  * Opens the oldest batch behind `after`, or the oldest of all if that is NULL. Batches are in the
  * order of their start, and of their source if that is equal. Deletes those that exceed the bound

@@ -17,6 +17,7 @@ struct task {
 	enum task_state state;
 	enum task_kind kind;
 	struct batch batch; /* to be added, skipped or removed; or found */
+	uint32_t sources;   /* of which one is looked for */
 	int fd;
 	uint64_t bytes;
 	struct spool_result result;
@@ -54,9 +55,11 @@ static int run_task(struct spool_thread *thread, size_t i, struct task *task)
 	case TASK_SKIP:
 		return spool_skip(*spool, &task->batch);
 	case TASK_FIND_OLDEST:
+		spool_choose(*spool, task->sources);
 		return spool_next(
 			*spool, NULL, clock_realtime_ns(), &task->batch, &task->fd, &task->bytes);
 	case TASK_FIND_NEWEST:
+		spool_choose(*spool, task->sources);
 		return spool_newest(*spool, &task->batch, &task->fd, &task->bytes);
 	case TASK_REMOVE:
 		return spool_remove(*spool, &task->batch);
@@ -292,11 +295,13 @@ void spool_thread_open(struct spool_thread *thread, size_t spool)
 		&(struct task){ .kind = TASK_OPEN, .fd = -1 });
 }
 
-void spool_thread_find(struct spool_thread *thread, size_t spool, enum spool_search search)
+void spool_thread_find(
+	struct spool_thread *thread, size_t spool, enum spool_search search, uint32_t sources)
 {
 	begin(thread, &thread->tasks[spool][EMPTYING],
 		&(struct task){
 			.kind = search == SPOOL_NEWEST ? TASK_FIND_NEWEST : TASK_FIND_OLDEST,
+			.sources = sources,
 			.fd = -1 });
 }
 

@@ -60,8 +60,10 @@ struct spool_found {
 	uint64_t bytes;
 	struct spool_state state;
 };
-/* Begins a task that finds a batch, or removes one. The spool must have no such task. */
-void spool_thread_find(struct spool_thread *thread, size_t spool, enum spool_search search);
+/* Begins a task that finds a batch of `sources` (spool_choose()), or removes one. The spool must
+ * have no such task. */
+void spool_thread_find(
+	struct spool_thread *thread, size_t spool, enum spool_search search, uint32_t sources);
 void spool_thread_remove(struct spool_thread *thread, size_t spool, const struct batch *batch);
 /* As spool_thread_take(), of the task that empties the spool. */
 int spool_thread_take_found(

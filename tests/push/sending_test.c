@@ -75,15 +75,21 @@ static void write_text(const char *path, const char *text)
 }
 
 /* The batch of minute `i`, with those contents. */
-static void add(unsigned i, const char *text)
+static void add_of(enum pilotlight_source source, unsigned i, const char *text)
 {
-	const struct batch batch = minute_batch(i);
+	struct batch batch = minute_batch(i);
 	char name[BATCH_NAME_BYTES], unfinished[128];
 
+	batch.source = source;
 	batch_name_format(&batch, ".pb.gz", name);
 	(void)snprintf(unfinished, sizeof(unfinished), "%s/.new", spool_folder);
 	write_text(unfinished, text);
 	assert_int_equal(rename(unfinished, file_path(spool_folder, name)), 0);
+}
+
+static void add(unsigned i, const char *text)
+{
+	add_of(PILOTLIGHT_SOURCE_CPU, i, text);
 }
 
 static uint32_t given_number(void)
@@ -309,6 +315,43 @@ static void a_run_of_refusals_holds_the_spool(void **state)
 	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], 0);
 }
 
+static void a_source_that_is_refused_stops_no_other(void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		add(i, "200");
+		add_of(PILOTLIGHT_SOURCE_OFFCPU, i, "400");
+	}
+	open_sending();
+	RUN_UNTIL(report().sent_batches == 2 && report().failed >= 2);
+	assert_true(report().is_failing);
+	assert_false(report().is_held);
+	assert_string_equal(report().fault, "held: source offcpu: it answers 400: as asked");
+	assert_int_equal(count_files(), 2);
+	/* Those of another one do not wait for the end of the backoff, either. */
+	add(2, "201");
+	sending_wake(sending);
+	RUN_UNTIL(report().sent_batches == 3);
+	assert_true(report().is_failing);
+	write_text(answer_path, "202");
+	RUN_UNTIL(report().sent_batches == 5 && count_files() == 0);
+	assert_false(report().is_failing);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], 0);
+}
+
+static void another_source_does_not_prove_a_batch_at_fault(void **state)
+{
+	add_of(PILOTLIGHT_SOURCE_OFFCPU, 0, "400");
+	add(1, "200");
+	open_sending();
+	RUN_UNTIL(report().sent_batches == 1 && report().failed >= 2);
+	assert_int_equal(count_files(), 1);
+	add_of(PILOTLIGHT_SOURCE_OFFCPU, 2, "201");
+	sending_wake(sending);
+	RUN_UNTIL(report().sent_batches == 2 && count_files() == 0);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], SPOOL_MINUTE_NS);
+	assert_false(report().is_failing);
+}
+
 static void what_is_too_large_is_counted(void **state)
 {
 	uint64_t duration_ns = 0;
@@ -411,6 +454,8 @@ int main(int argc, char **argv)
 		WITH_FOLDER(a_wait_that_is_asked_for_is_kept),
 		WITH_FOLDER(a_batch_at_fault_is_dropped_once_another_is_taken),
 		WITH_FOLDER(a_run_of_refusals_holds_the_spool),
+		WITH_FOLDER(a_source_that_is_refused_stops_no_other),
+		WITH_FOLDER(another_source_does_not_prove_a_batch_at_fault),
 		WITH_FOLDER(what_is_too_large_is_counted),
 		WITH_FOLDER(a_receiver_that_finds_all_too_large_loses_nothing),
 		WITH_FOLDER(batches_may_grow_again),

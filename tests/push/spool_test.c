@@ -356,6 +356,12 @@ static void the_newest_is_found(void **context)
 	assert_int_equal(batch.start_ns, minute_batch(69).start_ns);
 	assert_int_equal(close(fd), 0);
 	assert_int_equal(fd >= 0 && bytes == 10, 1);
+	/* The chosen sources have none; what the last search knew does not count. */
+	assert_int_equal(spool_next(spool, NULL, SPOOL_NOW_NS, &batch, &fd, &bytes), 0);
+	assert_int_equal(close(fd), 0);
+	spool_choose(spool, 1U << PILOTLIGHT_SOURCE_OFFCPU);
+	assert_int_equal(spool_newest(spool, &batch, &fd, &bytes), -ENOENT);
+	assert_int_equal(spool_next(spool, NULL, SPOOL_NOW_NS, &batch, &fd, &bytes), -ENOENT);
 }
 
 /* A process may be sending it: it counts as sent if that succeeds, else as evicted. */
