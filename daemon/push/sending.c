@@ -18,6 +18,9 @@
 /* After the broker was too busy to start a process. */
 #define BUSY_NS (NSEC_PER_SEC / 2)
 
+/* Of one batch, until another is tried, and again until it is given up. */
+enum { TRIES = 5 };
+
 enum state {
 	STATE_IDLE,	/* the spool is empty */
 	STATE_WAITING,	/* until `retry_ns` */
@@ -51,6 +54,10 @@ struct sending {
 	uint32_t refused_all; /* the newest, too */
 	uint32_t taken;	      /* their last batch was taken */
 	uint32_t alarmed;
+
+	struct batch stuck;	   /* no answer came to it, or a proxy's that promises another */
+	unsigned tries;		   /* of `stuck`; since another was taken if it is a suspect */
+	bool is_suspect, is_probe; /* the newest was taken after it; `batch` is that one */
 
 	uint64_t too_large_ns;	  /* how long the last such batch is; 0: none was */
 	uint64_t too_large_bytes; /* the least size that was refused; 0: none is known */
@@ -180,13 +187,13 @@ static uint32_t bit_of(const struct batch *batch)
 
 static void find(struct sending *sending, enum spool_search search)
 {
-	uint32_t sources =
-		search == SPOOL_NEWEST ? bit_of(&sending->refused) : ~sending->passed_over;
+	uint32_t sources = sending->has_refused ? bit_of(&sending->refused) : ~sending->passed_over;
 
 	closep(&sending->fd);
 	sending->fd = -1;
 	sending->state = STATE_FINDING;
 	sending->is_woken = false;
+	sending->is_probe = search == SPOOL_NEWEST && !sending->has_refused;
 	spool_thread_find(sending->options.spools, sending->options.spool, search, sources);
 }
 
@@ -234,6 +241,10 @@ static void succeed(struct sending *sending, const struct send_outcome *outcome)
 		report->rejected = UINT64_MAX;
 	if (outcome->rejected > 0)
 		log_debug("sink %s: profiles rejected: %s", report->name, outcome->text);
+	if (sending->is_probe) {
+		sending->is_suspect = true;
+		sending->tries = 0;
+	}
 	report->is_held = false;
 	sending->taken |= bit_of(&sending->batch);
 	sending->refused_one &= ~bit_of(&sending->batch);
@@ -326,6 +337,40 @@ static bool is_same(const struct batch *a, const struct batch *b)
 	return a->start_ns == b->start_ns && a->end_ns == b->end_ns && a->source == b->source;
 }
 
+/*
+ * A proxy may answer 502 to one batch for ever. If another batch is taken meanwhile, and this one
+ * fails as often again, it is at fault: a receiver that is away or overloaded takes neither for
+ * long.
+ */
+static void try_again(struct sending *sending, const struct send_outcome *outcome)
+{
+	if (sending->is_probe) {
+		sending->tries = 0;
+	} else if (!sending->has_refused) {
+		if (!is_same(&sending->batch, &sending->stuck)) {
+			sending->stuck = sending->batch;
+			sending->tries = 0;
+			sending->is_suspect = false;
+		}
+		sending->tries++;
+	}
+	if (sending->is_suspect && sending->tries >= TRIES) {
+		log_warning("sink %s: a batch was given up, as others are taken: %s",
+			sending->options.name, outcome->text);
+		sending->options.report->skipped_ns[SERVICE_SINK_REFUSED] +=
+			duration_of(&sending->batch);
+		sending->is_suspect = false;
+		remove_batch(sending);
+		return;
+	}
+	fail(sending, outcome->retry_after_ns, "%s", outcome->text);
+}
+
+static bool must_probe(const struct sending *sending)
+{
+	return sending->tries >= TRIES && !sending->is_suspect;
+}
+
 /* --- the states --- */
 
 static void take_state(struct sending *sending, const struct spool_found *found)
@@ -368,6 +413,8 @@ static void found(struct sending *sending)
 		pass_over(sending, false);
 		return;
 	}
+	if (is_same(&result.batch, &sending->stuck))
+		sending->is_probe = false;
 	sending->batch = result.batch;
 	sending->state = STATE_READY;
 }
@@ -441,6 +488,9 @@ static void sent(struct sending *sending)
 		fail(sending, outcome.retry_after_ns, "held: %.150s", outcome.text);
 		break;
 	case SEND_TRY_AGAIN:
+		try_again(sending, &outcome);
+		break;
+	case SEND_TRY_LATER:
 		fail(sending, outcome.retry_after_ns, "%s", outcome.text);
 		break;
 	}
@@ -488,7 +538,7 @@ static void step(struct sending *sending)
 		if (sending->must_remove)
 			remove_batch(sending);
 		else
-			find(sending, SPOOL_OLDEST);
+			find(sending, must_probe(sending) ? SPOOL_NEWEST : SPOOL_OLDEST);
 		break;
 	case STATE_FINDING:
 		found(sending);

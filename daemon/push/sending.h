@@ -12,6 +12,10 @@
  * After a batch that was too large the owner makes later ones shorter, and longer again when there
  * is room.
  *
+ * A batch to which no answer comes, or 502, 503 or 504, holds the others up, as all are when the
+ * receiver is away. After five failures the newest is tried: if that is taken, and the batch fails
+ * five times more, it is deleted and counted.
+ *
  * A receiver may have taken a batch whose answer was lost, or whose engine was killed. It is then
  * sent again, with the same bytes and so with the same ids of its profiles.
  */

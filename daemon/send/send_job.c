@@ -125,6 +125,7 @@ enum send_verdict send_verdict_of(unsigned status, const char *text)
 		return SEND_TOO_LARGE;
 	switch (status) {
 	case 429: /* too many requests */
+		return SEND_TRY_LATER;
 	case 502: /* of proxies: bad gateway, unavailable, timed out */
 	case 503:
 	case 504:

@@ -39,6 +39,7 @@ struct send_job_options {
 enum send_verdict {
 	SEND_TAKEN,
 	SEND_TRY_AGAIN,	    /* no answer came, or one that asks for another try */
+	SEND_TRY_LATER,	    /* whatever is in it: the receiver is asked too often */
 	SEND_TOO_LARGE,	    /* for this receiver */
 	SEND_REFUSED_BATCH, /* maybe for what is in it; another batch may be taken */
 	SEND_REFUSED,	    /* for what all batches have in common, such as the token */

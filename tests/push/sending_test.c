@@ -269,6 +269,35 @@ static void check_wait(uint32_t number, uint64_t least_s)
 	assert_string_equal(sent(), "429;");
 }
 
+static void a_batch_that_only_fails_is_given_up_once_others_are_taken(void **state)
+{
+	add(0, "502");
+	add(1, "200");
+	add(2, "201");
+	open_sending();
+	RUN_UNTIL(report().sent_batches == 2 && count_files() == 0);
+	assert_string_equal(sent(), "502;502;502;502;502;201;502;502;502;502;502;200;");
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], SPOOL_MINUTE_NS);
+	assert_false(report().is_failing);
+}
+
+static void a_receiver_that_is_away_loses_nothing(void **state)
+{
+	add(0, "200");
+	add(1, "201");
+	add(2, "202");
+	open_sending();
+	write_text(answer_path, "503");
+	RUN_UNTIL(report().failed >= 13);
+	/* The newest is tried in its turn, so there are no more requests than failures. */
+	assert_ptr_equal(
+		strstr(sent(), "200;200;200;200;200;202;200;200;200;200;200;202;"), sent());
+	assert_int_equal(count_files(), 3);
+	assert_int_equal(unlink(answer_path), 0);
+	RUN_UNTIL(report().sent_batches == 3 && count_files() == 0);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], 0);
+}
+
 static void a_wait_that_is_asked_for_is_kept(void **state)
 {
 	add(0, "429");
@@ -451,6 +480,8 @@ int main(int argc, char **argv)
 		WITH_FOLDER(what_receivers_reject_does_not_wrap),
 		WITH_FOLDER(a_batch_that_comes_during_a_search_is_found),
 		WITH_FOLDER(what_may_be_tried_again_is),
+		WITH_FOLDER(a_batch_that_only_fails_is_given_up_once_others_are_taken),
+		WITH_FOLDER(a_receiver_that_is_away_loses_nothing),
 		WITH_FOLDER(a_wait_that_is_asked_for_is_kept),
 		WITH_FOLDER(a_batch_at_fault_is_dropped_once_another_is_taken),
 		WITH_FOLDER(a_run_of_refusals_holds_the_spool),

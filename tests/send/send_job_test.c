@@ -329,7 +329,7 @@ static void answers_have_their_verdicts(void **state)
 	} cases[] = {
 		{ "taken", SEND_TAKEN, 0, 0, "200" },
 		{ "partial", SEND_TAKEN, 0, 3, "no" },
-		{ "later", SEND_TRY_AGAIN, 7, 0, "429" },
+		{ "later", SEND_TRY_LATER, 7, 0, "429" },
 		{ "collector", SEND_TOO_LARGE, 0, 0, "400: http: request body too large" },
 		{ "moved", SEND_REFUSED, 0, 0, "302" },
 		{ "unread", SEND_TOO_LARGE, 0, 0, "413: too large" },
