@@ -212,19 +212,28 @@ static __always_inline __u64 runtime_hash(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
-/* What a string is known by: its length and its end, in which paths differ. */
+/* In strings and tables of CPython the word behind the length is a hash of the contents, and then
+ * comes the state of the string, or the beginning of the table. */
+#define RUNTIME_NO_HASH (~(__u64)0)
+
+/*
+ * What a string is known by: its length and its hash, or if it has none yet, its end, in which
+ * paths differ. Each read costs as much as a native frame.
+ */
 static __always_inline __u64 runtime_check_text(
 	__u64 check, const struct pilotlight_runtime *runtime, __u64 string)
 {
-	__u64 end[2] = { 0, 0 }, bytes = 0;
-	__u8 state = 0;
+	__u64 head[3] = { 0, 0, 0 }, end[2] = { 0, 0 }, bytes;
+	__u8 state;
 
 	string = runtime_pointer(string);
-	if (!runtime_read_word(&bytes, string ? string + runtime->string_length_at : 0) ||
-		!can_copy_user(&state, sizeof(state), string + runtime->string_state_at))
+	if (!string || !can_copy_user(head, sizeof(head), string + runtime->string_length_at))
 		return check;
-	bytes *= (state & PILOTLIGHT_RUNTIME_STRING_WIDTHS) >> 2;
-	check = runtime_hash(check, bytes);
+	check = runtime_hash(runtime_hash(check, head[0]), head[1]);
+	if (head[1] != RUNTIME_NO_HASH)
+		return check;
+	state = (__u8)head[2];
+	bytes = head[0] * ((state & PILOTLIGHT_RUNTIME_STRING_WIDTHS) >> 2);
 	string += state & PILOTLIGHT_RUNTIME_STRING_ASCII ? runtime->string_ascii_at
 							  : runtime->string_other_at;
 	if (bytes > sizeof(end)) {
@@ -240,15 +249,13 @@ static __always_inline __u64 runtime_check_text(
 static __always_inline __u64 runtime_check_lines(
 	__u64 check, const struct pilotlight_runtime *runtime, __u64 table)
 {
-	__u64 size = 0, word = 0;
+	__u64 head[3] = { 0, 0, 0 };
 
 	table = runtime_pointer(table);
-	if (!runtime_read_word(&size, table ? table + runtime->bytes_size_at : 0))
+	if (!table || !can_copy_user(head, sizeof(head), table + runtime->bytes_size_at))
 		return check;
-	check = runtime_hash(check, size);
-	if (size < sizeof(word) || !runtime_read_word(&word, table + runtime->bytes_data_at))
-		return check;
-	return runtime_hash(check, word);
+	check = runtime_hash(check, head[0]);
+	return head[0] < sizeof(head[2]) ? check : runtime_hash(check, head[2]);
 }
 
 /*

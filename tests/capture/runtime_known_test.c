@@ -32,10 +32,10 @@ static const struct pilotlight_runtime runtime = {
 	.code_name_at = 24,
 	.code_first_line_at = 32,
 	.code_lines_at = 40,
-	.string_state_at = 8,
-	.string_ascii_at = 16,
-	.string_other_at = 24,
-	.bytes_data_at = 8,
+	.string_state_at = 16,
+	.string_ascii_at = 24,
+	.string_other_at = 32,
+	.bytes_data_at = 16,
 };
 
 static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
@@ -66,7 +66,8 @@ static int set_up(void **state)
 	object[5] = START + LINES_AT * 8;
 	object[FILE_AT] = 23;
 	object[NAME_AT] = 11;
-	object[FILE_AT + 1] = object[NAME_AT + 1] =
+	object[FILE_AT + 1] = RUNTIME_NO_HASH;
+	object[FILE_AT + 2] = object[NAME_AT + 2] =
 		1 << 2 | PILOTLIGHT_RUNTIME_STRING_COMPACT | PILOTLIGHT_RUNTIME_STRING_ASCII;
 	object[LINES_AT] = 40;
 	object[FRAME_AT] = START;
@@ -125,9 +126,10 @@ static void half_an_entry_is_of_no_object(void **state)
 
 static void another_object_in_its_place_is_not_known(void **state)
 {
-	static const size_t words[] = { 2, 3, 4, 5, FILE_AT, FILE_AT + 3, FILE_AT + 4, NAME_AT,
-		NAME_AT + 2, NAME_AT + 3, LINES_AT, LINES_AT + 1 };
-	static const size_t others[] = { 0, FILE_AT + 5, NAME_AT + 4, LINES_AT + 2 };
+	/* The name has a hash, the file has none. */
+	static const size_t words[] = { 2, 3, 4, 5, FILE_AT, FILE_AT + 1, FILE_AT + 4, FILE_AT + 5,
+		NAME_AT, NAME_AT + 1, LINES_AT, LINES_AT + 2 };
+	static const size_t others[] = { 0, FILE_AT + 6, NAME_AT + 2, LINES_AT + 1, LINES_AT + 3 };
 	struct runtime_known known = { 0 };
 	struct runtime_step step = step_of_object();
 
