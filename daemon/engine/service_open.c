@@ -334,6 +334,7 @@ static int open_push(struct service *service)
 			.interval_ns = config->sinks[i].interval_ns,
 			.name_wait_ns = config->sinks[i].name_wait_ns,
 			.attributes = service->receivers[i].attributes,
+			.plain_bytes_max = service_receiver_plain_bytes_max(&config->sinks[i]),
 			.receiver =
 				service->receivers[i].url ? &service->receivers[i].receiver : NULL,
 		};

@@ -17,14 +17,16 @@ enum { HEADERS_MAX = 4 };
 static const struct protocol {
 	const char *type, *path;
 	const char *headers[HEADERS_MAX];
-	const char *version; /* the name of a header; NULL: none */
+	const char *version;	  /* the name of a header; NULL: none */
+	uint64_t plain_bytes_max; /* of a batch, which is gzip; 0: any */
 	uint64_t age_ns_max; /* the default of MaxAge, since receivers refuse older ones; 0: none */
 } protocols[] = {
 	{ "otlp", "/v1development/profiles",
 		{ "Content-Type: application/x-protobuf", "Content-Encoding: gzip" },
-		"OTLP-Profiles-Development-Version", 0 },
+		/* the Collector's max_request_body_size, which holds after decompression, too */
+		"OTLP-Profiles-Development-Version", 20 << 20, 0 },
 	{ "pyroscope", "/push.v1.PusherService/Push",
-		{ "Content-Type: application/proto", "Connect-Protocol-Version: 1" }, NULL,
+		{ "Content-Type: application/proto", "Connect-Protocol-Version: 1" }, NULL, 0,
 		3600ULL * NSEC_PER_SEC },
 };
 
@@ -127,6 +129,13 @@ uint64_t service_receiver_max_age(const struct config_sink *sink)
 	if (!protocol || protocol->age_ns_max == 0 || config_sink_is_set(sink, "MaxAge"))
 		return sink->max_age_ns;
 	return protocol->age_ns_max;
+}
+
+uint64_t service_receiver_plain_bytes_max(const struct config_sink *sink)
+{
+	const struct protocol *protocol = find_protocol(sink->type);
+
+	return protocol ? protocol->plain_bytes_max : 0;
 }
 
 int service_receivers_new(const struct config *config, struct service_receiver **ret_receivers)

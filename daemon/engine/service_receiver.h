@@ -16,6 +16,9 @@ struct service_receiver {
 /* MaxAge= of a sink; if it is not set, what its type's receivers accept. */
 uint64_t service_receiver_max_age(const struct config_sink *sink);
 
+/* What its type's receivers accept in a batch before compression; 0: any size. */
+uint64_t service_receiver_plain_bytes_max(const struct config_sink *sink);
+
 /* One for each sink; the configuration must outlive them. Reads the id of this host. Returns 0 or
  * -ENOMEM. */
 int service_receivers_new(const struct config *config, struct service_receiver **ret_receivers);

@@ -114,6 +114,30 @@ static void skip_too_large(struct push *push, struct sink *sink)
 	skip(push, sink);
 }
 
+/* The last bytes of gzip say how much it holds (RFC 1952). */
+static uint64_t plain_bytes_of(int fd, uint64_t bytes)
+{
+	uint8_t end[4];
+
+	if (bytes < sizeof(end) ||
+		pread(fd, end, sizeof(end), (off_t)(bytes - sizeof(end))) != sizeof(end))
+		return 0;
+	return end[0] | end[1] << 8 | end[2] << 16 | (uint64_t)end[3] << 24;
+}
+
+/* Makes a batch of its first half next. A window ends some milliseconds early or late. */
+static void divide(struct push *push, struct sink *sink)
+{
+	const uint64_t duration_ns = sink->batch.end_ns - sink->batch.start_ns;
+
+	if (push->window_ns == 0 || duration_ns + JITTER_NS < 2 * push->window_ns) {
+		skip_too_large(push, sink);
+		return;
+	}
+	sink->batch.end_ns = sink->batch.start_ns + duration_ns / 2 + JITTER_NS;
+	sink->state = SINK_WAITING;
+}
+
 static void take_state(struct sink *sink, const struct spool_state *state)
 {
 	struct service_status_sink *report = &sink->report;
@@ -177,6 +201,13 @@ static void made(struct push *push, struct sink *sink)
 	push->is_making = false;
 	switch (outcome.status) {
 	case STATUS_OK:
+		if (sink->options->plain_bytes_max > 0 &&
+			plain_bytes_of(outcome.fd, outcome.bytes) >
+				sink->options->plain_bytes_max) {
+			closep(&outcome.fd);
+			divide(push, sink);
+			break;
+		}
 		sink->batch_bytes = outcome.bytes;
 		sink->state = SINK_WRITING;
 		spool_thread_add(push->options.spools, index_of(push, sink), &sink->batch,
@@ -190,7 +221,7 @@ static void made(struct push *push, struct sink *sink)
 		skip(push, sink);
 		break;
 	case STATUS_TOO_LARGE:
-		skip_too_large(push, sink);
+		divide(push, sink);
 		break;
 	default:
 		fail(sink, outcome.text);

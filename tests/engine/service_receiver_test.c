@@ -70,6 +70,8 @@ static void a_type_has_its_path_and_headers(void **state)
 	assert_string_equal(receiver->headers[0], "Content-Type: application/proto");
 	assert_int_equal(service_receiver_max_age(&config.sinks[0]), 7 * 86400000000000);
 	assert_int_equal(service_receiver_max_age(&config.sinks[3]), 3600000000000);
+	assert_int_equal(service_receiver_plain_bytes_max(&config.sinks[1]), 20 << 20);
+	assert_int_equal(service_receiver_plain_bytes_max(&config.sinks[3]), 0);
 	service_receivers_free(receivers);
 }
 

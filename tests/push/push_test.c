@@ -2,8 +2,9 @@
 /*
  * Sinks with a stand-in for the query process: this test, started again with "answer". What it does
  * stands where the folder of the symbol cache would: "echo" answers with its parameters, a number
- * refuses with that status, "hang" never answers. The process that sends is this test, too, started
- * again with "sink-send"; its answer is the status in place of the URL.
+ * refuses with that status, "gzip" answers as gzip ends, "hang" never answers. The process that
+ * sends is this test, too, started again with "sink-send"; its answer is the status in place of the
+ * URL.
  */
 #include "push/push.h"
 
@@ -43,6 +44,16 @@ static int answer_role(void)
 		if (write(ANSWER_OUTPUT_FD, request.parameters, request.parameters_bytes) < 0)
 			return 8;
 		reply.bytes = request.parameters_bytes;
+	} else if (strcmp(request.symbol_cache, "gzip") == 0) {
+		/* As its end says, it holds a byte for each second. */
+		const char *to = memmem(request.parameters, request.parameters_bytes, "to\0@", 4);
+		const uint32_t end =
+			(uint32_t)(atoll(to + 4) - atoll(request.parameters + strlen("from") + 2));
+
+		if (write(ANSWER_OUTPUT_FD, "gzip", 4) < 0 ||
+			write(ANSWER_OUTPUT_FD, &end, sizeof(end)) < 0)
+			return 8;
+		reply.bytes = 8;
 	} else {
 		reply.status = (uint16_t)atoi(request.symbol_cache);
 		(void)snprintf(reply.text, sizeof(reply.text), "refused, as asked");
@@ -457,6 +468,31 @@ static void a_batch_is_sent_and_deleted(void **state)
 }
 
 /* And longer again, when the receiver takes them. */
+static void a_batch_with_too_many_plain_bytes_is_divided(void **state)
+{
+	struct spool_thread_options threads = { .count = 1 };
+	struct push_options options;
+
+	threads.spools[0] = spool_options_of(1 << 20);
+	threads.spools[0].age_max_ns = INT64_MAX;
+	assert_int_equal(spool_thread_new(&threads, &spools), 0);
+	options = options_of(1U << PILOTLIGHT_SOURCE_CPU);
+	options.sinks[0].plain_bytes_max = 30;
+	start(&options);
+	strcpy(what, "gzip");
+	for (uint64_t i = 0; i <= 60; i += 10)
+		seal(i);
+	RUN_UNTIL(report().batches == 2);
+	run_some(false);
+	(void)text_of("20261120T031000.000000000Z_30100000000ns_cpu.pb.gz");
+	(void)text_of("20261120T031030.100000000Z_29900000000ns_cpu.pb.gz");
+	assert_int_equal(count_files(), 2);
+	/* A window cannot be divided. */
+	seal(120);
+	RUN_UNTIL(report().skipped_ns[SERVICE_SINK_TOO_LARGE] == SECONDS(60));
+	assert_int_equal(count_files(), 2);
+}
+
 static void batches_that_are_too_large_become_shorter(void **state)
 {
 	struct send_receiver receiver = { .url = "413", .timeout_ns = SECONDS(20) };
@@ -525,6 +561,7 @@ int main(int argc, char **argv)
 		WITH_FOLDER(a_clock_that_was_set_back_repeats_no_time),
 		WITH_FOLDER(failing_allocations_are_tried_again),
 		WITH_FOLDER(a_batch_is_sent_and_deleted),
+		WITH_FOLDER(a_batch_with_too_many_plain_bytes_is_divided),
 		WITH_FOLDER(batches_that_are_too_large_become_shorter),
 		WITH_FOLDER(a_window_that_is_too_large_is_not_divided),
 	};
