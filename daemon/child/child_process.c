@@ -260,9 +260,14 @@ static int reap(const struct child_process *child, struct child_process_end *end
 static int receive_end(const struct child_process *child, struct child_process_end *end)
 {
 	struct pilotlight_child_end report;
-	ssize_t size = recv(child->end_fd, &report, sizeof(report), MSG_DONTWAIT);
+	ssize_t size;
 
-	if (size < 0 && (errno == EAGAIN || errno == EINTR))
+	/* If the broker closed its end before it read a priority, ECONNRESET comes once, before the
+	 * report. */
+	do
+		size = recv(child->end_fd, &report, sizeof(report), MSG_DONTWAIT);
+	while (size < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (size < 0 && errno == EAGAIN)
 		return -EAGAIN;
 	if (size != sizeof(report))
 		report = (struct pilotlight_child_end){ .signal = SIGKILL };

@@ -416,6 +416,26 @@ static void a_child_gone_before_its_request_is_reported(void **state)
 	}
 }
 
+/* The kernel then tells the reader that the connection was reset, before the report. */
+static void an_end_is_reported_although_a_priority_was_not_read(void **state)
+{
+	const struct pilotlight_child_end told = { .exit_status = 6, .cpu_ns = 5 };
+	struct child_process *child;
+	int pair[2], end_fd, server;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	end_fd = connect_to_answer(pair[0], &broker, &server);
+	child = start_with("reply 1", -1, -1, LONG_NS, false);
+	child_process_set_idle(child, true);
+	assert_int_equal(send(end_fd, &told, sizeof(told), 0), sizeof(told));
+	assert_int_equal(close(end_fd), 0);
+	assert_int_equal(wait_for(child).exit_status, 6);
+	assert_int_equal(close(pair[1]), 0);
+	assert_int_equal(close(server), 0);
+	broker_free(broker);
+	broker = NULL;
+}
+
 /* A broker in this process starts no children. */
 static void a_local_broker_starts_no_children(void **state)
 {
@@ -525,6 +545,7 @@ int main(int argc, char **argv)
 		BY_A_BROKER(freeing_does_not_wait_for_a_hung_broker),
 		BY_A_BROKER(the_limit_of_children_is_reported),
 		HERE(a_child_gone_before_its_request_is_reported),
+		HERE(an_end_is_reported_although_a_priority_was_not_read),
 		HERE(a_local_broker_starts_no_children),
 		IN_BOTH_WAYS(a_failed_start_is_reported),
 		IN_BOTH_WAYS(without_descriptors_nothing_leaks),
