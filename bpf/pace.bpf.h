@@ -45,7 +45,7 @@ static inline void pace_note(struct pace *pace, __u32 samples_per_slot, __u64 no
 	if (samples >= samples_per_slot && slots == 0) {
 		if (interval < PACE_INTERVAL_MAX)
 			pace->interval = interval * 2;
-	} else if (samples < samples_per_slot / 4) {
+	} else if ((samples - 1) * 4 < samples_per_slot) { /* without this one, of the next slot */
 		interval >>= slots < PACE_INTERVAL_SHIFT_MAX ? slots : PACE_INTERVAL_SHIFT_MAX;
 		pace->interval = interval ? interval : 1;
 	}

@@ -96,6 +96,24 @@ static void test_interval_out_of_range(void **state)
 	assert_int_equal(pace_interval(&pace), PACE_INTERVAL_MAX);
 }
 
+/* Few samples may be allowed in a slot: then, too, quiet slots bring more back. */
+static void test_interval_recovers_from_small_slots(void **state)
+{
+	(void)state;
+	for (uint32_t allowed = 1; allowed < 12; allowed++) {
+		struct pace pace = { 0 };
+		uint64_t now = 1;
+
+		note(&pace, allowed * 3, allowed, now);
+		assert_int_equal(pace_interval(&pace), 8);
+		for (uint32_t quiet = 4; quiet > 0; quiet /= 2) {
+			now += PACE_SLOT_NS;
+			note(&pace, 1, allowed, now);
+			assert_int_equal(pace_interval(&pace), quiet);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +121,7 @@ int main(void)
 		cmocka_unit_test(test_whole_periods_need_no_chance),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_interval_follows_rate),
+		cmocka_unit_test(test_interval_recovers_from_small_slots),
 		cmocka_unit_test(test_interval_out_of_range),
 	};
 
