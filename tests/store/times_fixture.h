@@ -2,6 +2,7 @@
 /* Windows with times of samples, and what is read of a part of them. */
 #pragma once
 
+#include "base/array.h"
 #include "tests/store/store_fixture.h"
 
 #define MS(ms)	  ((ms)*1000000ULL)
