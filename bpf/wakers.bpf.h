@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who wakes blocked threads: the stack of the thread that does, for those waits only of which a
- * sample will be taken.
+ * Sends the stack of the thread that wakes a blocked one, but only if that wait will be sampled.
  *
  *  1. note_waker() runs in the thread that wakes another, before the other gets a CPU. If the
  *     other's time blocked has reached what is left until its next sample, it sends the stack of

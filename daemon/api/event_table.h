@@ -7,7 +7,7 @@
 #include "base/output.h"
 
 struct event_table_missing {
-	/* What the machine lacks for each source; "": nothing, or nobody has looked. */
+	/* What the machine lacks for each source; "": nothing, or it is not known. */
 	char of[PILOTLIGHT_SOURCES][PILOTLIGHT_MISSING_BYTES];
 };
 

@@ -129,8 +129,8 @@ bool capture_is_taken_over(const struct capture *capture);
  */
 const struct pilotlight_counters *capture_left_behind(const struct capture *capture);
 /*
- * What the machine lacks for a source; "": nothing, or nobody has looked, as in `record`. If it was
- * asked for, it is not sampled.
+ * What the machine lacks for a source, which is then not sampled; "": nothing, or it is not known,
+ * as in `record`.
  */
 const char *capture_missing(const struct capture *capture, enum pilotlight_source source);
 /*

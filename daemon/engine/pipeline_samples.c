@@ -119,7 +119,7 @@ static size_t describe_memory(const struct pipeline *pipeline, const struct raw_
 		kmem_frame_of(sample, capture_maps(pipeline->capture)->cache_names_fd, text));
 }
 
-/* Of block I/O: likewise says on which disk. */
+/* Adds the disk of block I/O as a last frame in the same way. */
 static size_t describe_disk(const struct pipeline *pipeline, const struct raw_sample *sample,
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX], size_t count, char text[LABEL_BYTES])
 {

@@ -81,7 +81,7 @@ struct pipeline {
 	struct runtime_names *names;
 	struct resolver *resolver;
 	struct late_samples *late;
-	struct waker_table *wakers;   /* NULL: nobody asks who ends waits */
+	struct waker_table *wakers;   /* NULL: wakers are not wanted */
 	struct live_table *live;      /* NULL: no source counts what lives */
 	bool has_swept_live;	      /* since the last drain began */
 	bool lacks_live_room;	      /* the last window could not hold all that lives */

@@ -479,16 +479,13 @@ static uint64_t service_number(void)
 	return ticks << PID_BITS | pid;
 }
 
-int service_open(struct service *service, const struct engine_options *options, struct fault *fault)
+/* The settings, their folders, and what earlier engines have left there. */
+static int open_settings(
+	struct service *service, const struct engine_options *options, struct fault *fault)
 {
-	struct http_listener listeners[2 * ENGINE_LISTEN_MAX];
 	uint64_t number = service_number();
-	size_t count = 0;
-	int r;
+	int r = service_settings_load(options->config, false, &service->settings, fault);
 
-	r = open_signals(service);
-	if (r == 0)
-		r = service_settings_load(options->config, false, &service->settings, fault);
 	service->has_invalid_config = r == -EINVAL || r == -ENOSPC;
 	if (r == 0)
 		r = service_settings_make_folders(&service->settings, fault);
@@ -500,6 +497,18 @@ int service_open(struct service *service, const struct engine_options *options, 
 	if (r == 0)
 		r = event_orders_open(service->settings.event_orders, service->boot_id, number,
 			&service->orders, fault);
+	return r;
+}
+
+int service_open(struct service *service, const struct engine_options *options, struct fault *fault)
+{
+	struct http_listener listeners[2 * ENGINE_LISTEN_MAX];
+	size_t count = 0;
+	int r;
+
+	r = open_signals(service);
+	if (r == 0)
+		r = open_settings(service, options, fault);
 	if (r == 0)
 		r = open_listeners(service, options, listeners, &count, fault);
 	if (r == 0)

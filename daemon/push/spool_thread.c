@@ -17,7 +17,7 @@ struct task {
 	enum task_state state;
 	enum task_kind kind;
 	struct batch batch; /* to be added, skipped or removed; or found */
-	uint32_t sources;   /* of which one is looked for */
+	uint32_t sources;   /* the search is for a batch of any of them */
 	int fd;
 	uint64_t bytes;
 	struct spool_result result;

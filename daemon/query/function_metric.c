@@ -18,7 +18,7 @@ struct function_metric {
 	enum function_metric_group group;
 };
 
-/* What is known of a name, a location or a node. */
+/* The answer for a name, a location or a node, if it has been found. */
 enum verdict {
 	VERDICT_UNKNOWN, /* of a name: it has not been asked for */
 	VERDICT_OTHER,

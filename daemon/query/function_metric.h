@@ -5,7 +5,7 @@
  *
  * Names decide, so the profile must have been symbolized. A sample that does not match, but has a
  * frame without a name that could have matched, counts as unnamed: its name came too late, or
- * nobody knows it.
+ * never.
  */
 #pragma once
 

@@ -19,7 +19,7 @@ enum {
 	STACKS_SHARE = 2,
 	STACK_BYTES = 32, /* of a stack, beside its frames: its range, and its place in the index */
 	STACKS_BYTES_MIN = 65536, /* do not rebuild a smaller set of stacks */
-	THINNED_MIN = 1024,	  /* the sum of what is left has an error of 4 % */
+	THINNED_MIN = 1024,	  /* the sum of those that stay has an error of 4 % */
 	THINNINGS_MAX = 32,	  /* chance has so many bits */
 	LITTLE_SHARE = 8,
 };

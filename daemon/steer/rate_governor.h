@@ -32,7 +32,7 @@ struct rate_governor {
 	uint32_t raised_hz;		  /* 0: it is not */
 	/* Private. */
 	uint32_t raise_hz; /* what was asked for */
-	uint64_t raise_ns; /* what is left of its time */
+	uint64_t raise_ns; /* the time that remains of it */
 	double hertz_ppm;  /* cost of sampling for each Hz, in the last period; 0: unknown */
 	double average_ppm, other_ppm; /* total, over 1 min; rate-independent, over 10 min */
 	unsigned calm_units;	       /* calm time since the last change; see BUSY_UNITS */

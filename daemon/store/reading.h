@@ -33,7 +33,7 @@ struct read_body {
 	bool is_fold, failed;
 };
 
-/* What is read of the times of samples (read_times.c). */
+/* The times of samples that are read (read_times.c). */
 struct time_reading {
 	store_time_function take; /* instead of summing the samples; NULL: sum them */
 	void *context;
