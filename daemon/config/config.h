@@ -55,7 +55,7 @@ struct config_origin {
 /* A section [sink NAME]: where profiles are pushed. */
 struct config_sink {
 	char name[CONFIG_NAME_BYTES]; /* letters, digits, '-' and '_' */
-	char *type;		      /* "pprof", "otlp", "pyroscope" */
+	char *type;		      /* "pprof", "otlp", "pyroscope", "clickhouse" */
 	char *labels;		      /* "all", "service" */
 	uint64_t interval_ns, name_wait_ns, max_bytes, max_age_ns;
 	/* Of types that are sent. Files are paths or names of credentials; "": none. */

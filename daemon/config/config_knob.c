@@ -163,9 +163,11 @@ _Static_assert(ARRAY_SIZE(config_knobs) <= CONFIG_KNOBS_MAX, "each knob has its 
 
 /* Interval at most: half of the shortest MinuteAfter, so that no batch meets merged windows. */
 const struct config_knob config_sink_knobs[] = {
-	{ "sink", "Type", CONFIG_CHOICE, SINK_FIELD(type), "pprof", 0, 0, "pprof otlp pyroscope",
+	{ "sink", "Type", CONFIG_CHOICE, SINK_FIELD(type), "pprof", 0, 0,
+		"pprof otlp pyroscope clickhouse",
 		"What receives the profiles. pprof: files in push/NAME of the state directory. "
-		"otlp, pyroscope: a server of OpenTelemetry or Pyroscope, from that folder." },
+		"otlp, pyroscope, clickhouse: a server of OpenTelemetry, Pyroscope or ClickHouse, "
+		"from that folder." },
 	{ "sink", "Url", CONFIG_URL, SINK_FIELD(url), "", 0, 0, NULL,
 		"Where to send them, such as https://collector:4318." },
 	{ "sink", "Interval", CONFIG_DURATION, SINK_FIELD(interval_ns), "1min", SECONDS(1),
@@ -185,8 +187,8 @@ const struct config_knob config_sink_knobs[] = {
 	{ "sink", "Header", CONFIG_HEADERS, SINK_FIELD(headers), "", 0, 0, NULL,
 		"A header of requests, such as X-Scope-OrgID: team. May be given several times." },
 	{ "sink", "TokenFile", CONFIG_SECRET, SINK_FIELD(token_file), "", 0, 0, NULL,
-		"File with the bearer token to send: a path, or a credential of "
-		"pilotlight-send@.service. Empty: none." },
+		"File with the bearer token to send, or the password of clickhouse: a path, or a "
+		"credential of pilotlight-send@.service. Empty: none." },
 	{ "sink", "CaFile", CONFIG_SECRET, SINK_FIELD(ca_file), "", 0, 0, NULL,
 		"File with the certificates to trust. Empty: those of the system." },
 	{ "sink", "CertificateFile", CONFIG_SECRET, SINK_FIELD(certificate_file), "", 0, 0, NULL,

@@ -20,14 +20,16 @@ static const struct protocol {
 	const char *version;	  /* the name of a header; NULL: none */
 	uint64_t plain_bytes_max; /* of a batch, which is gzip; 0: any */
 	uint64_t age_ns_max; /* the default of MaxAge, since receivers refuse older ones; 0: none */
+	bool is_clickhouse;
 } protocols[] = {
 	{ "otlp", "/v1development/profiles",
 		{ "Content-Type: application/x-protobuf", "Content-Encoding: gzip" },
 		/* the Collector's max_request_body_size, which holds after decompression, too */
-		"OTLP-Profiles-Development-Version", 20 << 20, 0 },
+		"OTLP-Profiles-Development-Version", 20 << 20, 0, false },
 	{ "pyroscope", "/push.v1.PusherService/Push",
 		{ "Content-Type: application/proto", "Connect-Protocol-Version: 1" }, NULL, 0,
-		3600ULL * NSEC_PER_SEC },
+		3600ULL * NSEC_PER_SEC, false },
+	{ "clickhouse", "", { "Content-Encoding: gzip" }, NULL, 0, 0, true },
 };
 
 static const struct protocol *find_protocol(const char *type)
@@ -112,6 +114,7 @@ static int set_up(const struct config_sink *sink, struct service_receiver *recei
 		.key_file = sink->key_file,
 		.token_file = sink->token_file,
 		.timeout_ns = sink->timeout_ns,
+		.is_clickhouse = protocol->is_clickhouse,
 	};
 	r = set_url(sink, protocol->path, receiver);
 	if (r == 0)

@@ -2,6 +2,7 @@
 #include "export/profile_format.h"
 
 #include "base/utf8.h"
+#include "export/clickhouse.h"
 #include "export/otlp.h"
 #include "export/pyroscope.h"
 #include "page/page_html.h"
@@ -63,6 +64,20 @@ static int write_otlp(const struct profile *profile, const struct profile_format
 		profile, options->pprof_labels, host_name(host), options->attributes, output);
 }
 
+static int write_clickhouse(const struct profile *profile,
+	const struct profile_format_options *options, struct output *output)
+{
+	char host[UTF8_CLEAN_BYTES];
+	const struct clickhouse_options batch = {
+		.labels = options->pprof_labels,
+		.host = host_name(host),
+		.attributes = options->attributes,
+		.weight = 1,
+	};
+
+	return clickhouse_write(profile, &batch, output);
+}
+
 static int write_table(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
@@ -101,6 +116,7 @@ const struct profile_format profile_formats[] = {
 	{ "pprof", ".pb.gz", "application/octet-stream", false, write_pprof },
 	{ "otlp", ".otlp.gz", "application/octet-stream", false, write_otlp },
 	{ "pyroscope", ".push.pb", "application/octet-stream", false, write_pyroscope },
+	{ "clickhouse", ".clickhouse", "application/octet-stream", false, write_clickhouse },
 	{ "html", ".html", "text/html; charset=utf-8", true, write_html },
 	{ "json", ".json", "application/json", true, write_json },
 	{ "txt", ".txt", "text/plain; charset=utf-8", true, write_table },
@@ -131,5 +147,5 @@ const struct profile_format *profile_format_of_path(const char *path)
 
 const char *profile_format_names(void)
 {
-	return "svg, folded, pprof, otlp, pyroscope, html, json, txt or sites";
+	return "svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt or sites";
 }

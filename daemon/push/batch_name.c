@@ -23,6 +23,11 @@ static void format_source(enum pilotlight_source source, char text[SOURCE_BYTES]
 		*colon = '-';
 }
 
+bool batch_is_same(const struct batch *a, const struct batch *b)
+{
+	return a->start_ns == b->start_ns && a->end_ns == b->end_ns && a->source == b->source;
+}
+
 void batch_name_format(const struct batch *batch, const char *ending, char name[BATCH_NAME_BYTES])
 {
 	time_t seconds = (time_t)(batch->start_ns / NSEC_PER_SEC);

@@ -9,6 +9,7 @@
 
 #include "pilotlight/event.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { BATCH_NAME_BYTES = 96, BATCH_ENDING_BYTES = 16 };
@@ -17,6 +18,8 @@ struct batch {
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME */
 	enum pilotlight_source source;
 };
+
+bool batch_is_same(const struct batch *a, const struct batch *b);
 
 /* `ending` is of at most BATCH_ENDING_BYTES, such as ".pb.gz". */
 void batch_name_format(const struct batch *batch, const char *ending, char name[BATCH_NAME_BYTES]);

@@ -39,6 +39,8 @@ struct sending {
 	struct batch batch; /* found, being sent, or being removed */
 	int fd;
 	uint64_t bytes;
+	/* Batches that end by then (CLOCK_REALTIME) may have been sent before. */
+	uint64_t tried_ns[PILOTLIGHT_SOURCES];
 	struct send_job *job;
 	bool is_woken;	  /* the spool got a batch since the last search began */
 	bool must_remove; /* the receiver has taken `batch`, or it is given up */
@@ -93,6 +95,8 @@ int sending_new(const struct sending_options *options, struct sending **ret_send
 	if (!sending->options.random)
 		sending->options.random = random_number;
 	sending->fd = -1;
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		sending->tried_ns[i] = clock_realtime_ns();
 	/* What an earlier engine left. */
 	sending->state = STATE_WAITING;
 	options->report->is_sent = true;
@@ -261,8 +265,7 @@ static void succeed(struct sending *sending, const struct send_outcome *outcome)
 	remove_batch(sending);
 }
 
-/* Goes on with batches of other sources: what the receiver does not take of one, it may of others.
- */
+/* The receiver may take batches of other sources. */
 static void pass_over(struct sending *sending, bool is_all)
 {
 	const uint32_t bit = bit_of(&sending->refused);
@@ -332,11 +335,6 @@ static void hold_sources(struct sending *sending)
 	sending->state = STATE_HOLDING;
 }
 
-static bool is_same(const struct batch *a, const struct batch *b)
-{
-	return a->start_ns == b->start_ns && a->end_ns == b->end_ns && a->source == b->source;
-}
-
 /*
  * A proxy may answer 502 to one batch for ever. If another batch is taken meanwhile, and this one
  * fails as often again, it is at fault: a receiver that is away or overloaded takes neither for
@@ -347,7 +345,7 @@ static void try_again(struct sending *sending, const struct send_outcome *outcom
 	if (sending->is_probe) {
 		sending->tries = 0;
 	} else if (!sending->has_refused) {
-		if (!is_same(&sending->batch, &sending->stuck)) {
+		if (!batch_is_same(&sending->batch, &sending->stuck)) {
 			sending->stuck = sending->batch;
 			sending->tries = 0;
 			sending->is_suspect = false;
@@ -392,13 +390,11 @@ static void found(struct sending *sending)
 	if (spool_thread_take_found(sending->options.spools, sending->options.spool, &result) < 0)
 		return;
 	take_state(sending, &result);
-	if (result.error == -ENOENT && !sending->has_refused && sending->passed_over != 0) {
-		hold_sources(sending);
-		return;
-	}
 	if (result.error == -ENOENT && !sending->has_refused) {
-		/* The batch may have come behind the thread's look at the folder. */
-		sending->state = sending->is_woken ? STATE_WAITING : STATE_IDLE;
+		if (sending->passed_over != 0)
+			hold_sources(sending);
+		else /* The batch may have come behind the thread's look at the folder. */
+			sending->state = sending->is_woken ? STATE_WAITING : STATE_IDLE;
 		return;
 	}
 	if (result.error < 0 && result.error != -ENOENT) {
@@ -409,11 +405,11 @@ static void found(struct sending *sending)
 	sending->bytes = result.bytes;
 	/* It is the only one of its source, so there is no telling who is at fault. */
 	if (result.error == -ENOENT ||
-		(sending->has_refused && is_same(&result.batch, &sending->refused))) {
+		(sending->has_refused && batch_is_same(&result.batch, &sending->refused))) {
 		pass_over(sending, false);
 		return;
 	}
-	if (is_same(&result.batch, &sending->stuck))
+	if (batch_is_same(&result.batch, &sending->stuck))
 		sending->is_probe = false;
 	sending->batch = result.batch;
 	sending->state = STATE_READY;
@@ -433,12 +429,14 @@ static const char *explain_start(int error)
 
 static void start(struct sending *sending)
 {
+	uint64_t *tried_ns = &sending->tried_ns[sending->batch.source];
 	const struct send_job_options options = {
 		.broker = sending->options.broker,
 		.program = sending->options.program,
 		.receiver = sending->options.receiver,
 		.fd = sending->fd,
 		.bytes = sending->bytes,
+		.may_be_there = sending->batch.end_ns <= *tried_ns,
 	};
 	struct epoll_event event = { .events = EPOLLIN };
 	int r;
@@ -461,6 +459,8 @@ static void start(struct sending *sending)
 		return;
 	}
 	++*sending->options.senders;
+	if (sending->batch.end_ns > *tried_ns)
+		*tried_ns = sending->batch.end_ns;
 	sending->state = STATE_SENDING;
 }
 

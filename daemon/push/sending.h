@@ -17,7 +17,8 @@
  * five times more, it is deleted and counted.
  *
  * A receiver may have taken a batch whose answer was lost, or whose engine was killed. It is then
- * sent again, with the same bytes and so with the same ids of its profiles.
+ * sent again, with the same bytes and so with the same ids of its profiles. ClickHouse is asked
+ * before that whether it has the batch.
  */
 #pragma once
 

@@ -67,6 +67,8 @@ static int fill_request(const struct send_job_options *options, struct send_requ
 			     : timeout_s < TIMEOUT_S_MAX ? (uint32_t)timeout_s
 							 : TIMEOUT_S_MAX,
 		.bytes = options->bytes,
+		.flags = (receiver->is_clickhouse ? SEND_CLICKHOUSE : 0) |
+			 (options->may_be_there ? SEND_MAY_BE_THERE : 0),
 	};
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(texts); i++)
 		r = copy(texts[i].to, texts[i].room, texts[i].text);
@@ -116,10 +118,35 @@ int send_job_poll_fd(const struct send_job *job)
 	return child_process_poll_fd(job->child);
 }
 
+/* ClickHouse answers 500 to almost all that it refuses, and says in numbers why. */
+static enum send_verdict verdict_of_code(unsigned code)
+{
+	switch (code) {
+	case 202: /* too many queries at a time, too many parts of a table */
+	case 252:
+		return SEND_TRY_LATER;
+	case 16: /* no such column, table, database, setting */
+	case 60:
+	case 81:
+	case 115:
+	case 192: /* no such user, wrong password, not allowed */
+	case 193:
+	case 194:
+	case 497:
+	case 516:
+		return SEND_REFUSED;
+	}
+	return SEND_TRY_AGAIN;
+}
+
 enum send_verdict send_verdict_of(unsigned status, const char *text)
 {
+	unsigned code;
+
 	if (status >= 200 && status < 300)
 		return SEND_TAKEN;
+	if (sscanf(text, "Code: %u", &code) == 1)
+		return verdict_of_code(code);
 	/* The OpenTelemetry Collector's answer to a body beyond max_request_body_size. */
 	if (status == 400 && strstr(text, "request body too large"))
 		return SEND_TOO_LARGE;

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "send/send_request.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct send_receiver {
 	const char *const *headers; /* "Name: value"; what is given later is added */
 	size_t header_count;
 	uint64_t timeout_ns; /* of one batch */
+	bool is_clickhouse;  /* batches are several requests, and the token is a password */
 };
 
 struct send_job_options {
@@ -34,6 +36,7 @@ struct send_job_options {
 	const struct send_receiver *receiver; /* borrowed during the start */
 	int fd;				      /* of the batch; borrowed */
 	uint64_t bytes;
+	bool may_be_there; /* an attempt before this one may have succeeded */
 };
 
 enum send_verdict {

@@ -3,7 +3,9 @@
 #include "base/fault.h"
 #include "child/child_request.h"
 #include "client/libcurl.h"
+#include "client/query_text.h"
 #include "sandbox/sandbox.h"
+#include "send/clickhouse_requests.h"
 #include "send/receiver_answer.h"
 #include "send/send_job.h"
 #include "send/send_sandbox.h"
@@ -27,17 +29,21 @@ enum {
 	BODY_BYTES_MAX = 4 << 20, /* beyond this it is cut off */
 	TOKEN_BYTES = 4096,
 	CONNECT_TIMEOUT_S = 15,
+	STATUS_OK = 200,
 };
 
 struct sender {
 	struct send_request request;
 	CURL *curl;
 	struct curl_slist *headers;
-	char token[TOKEN_BYTES], error[CURL_ERROR_SIZE];
-	uint64_t read_bytes; /* of the batch */
+	char token[TOKEN_BYTES];
+	struct send_reply reply;
+	/* Of one request. */
+	struct query_text target;
+	char url[SEND_URL_BYTES + QUERY_TEXT_BYTES], error[CURL_ERROR_SIZE];
+	uint64_t at, end;    /* of what is read of the batch */
 	uint64_t body_bytes; /* received; the first BODY_BYTES of them are kept */
 	uint8_t body[BODY_BYTES];
-	struct send_reply reply;
 };
 
 __attribute__((format(printf, 3, 4))) static int fail(
@@ -120,13 +126,13 @@ static int read_token(struct sender *sender)
 static size_t give_batch(char *to, size_t size, size_t count, void *context)
 {
 	struct sender *sender = context;
-	uint64_t left = sender->request.bytes - sender->read_bytes;
+	uint64_t left = sender->end - sender->at;
 	size_t room = size * count < left ? size * count : (size_t)left;
-	ssize_t n = pread(SEND_BATCH_FD, to, room, (off_t)sender->read_bytes);
+	ssize_t n = pread(SEND_BATCH_FD, to, room, (off_t)sender->at);
 
 	if (n < 0 || (n == 0 && left > 0))
 		return CURL_READFUNC_ABORT;
-	sender->read_bytes += (uint64_t)n;
+	sender->at += (uint64_t)n;
 	return (size_t)n;
 }
 
@@ -157,7 +163,7 @@ static bool add_header(struct sender *sender, const char *line)
 static bool add_headers(struct sender *sender)
 {
 	const struct send_request *request = &sender->request;
-	char authorization[TOKEN_BYTES + 32];
+	char secret[TOKEN_BYTES + 32];
 	/* Small servers do not know "100 Continue"; each batch would wait a second for it. */
 	bool is_whole = add_header(sender, "Expect:");
 
@@ -165,9 +171,11 @@ static bool add_headers(struct sender *sender)
 		i += strlen(request->headers + i) + 1)
 		is_whole = add_header(sender, request->headers + i);
 	if (is_whole && sender->token[0]) {
-		(void)snprintf(authorization, sizeof(authorization), "Authorization: Bearer %s",
+		(void)snprintf(secret, sizeof(secret), "%s%s",
+			request->flags & SEND_CLICKHOUSE ? "X-ClickHouse-Key: "
+							 : "Authorization: Bearer ",
 			sender->token);
-		is_whole = add_header(sender, authorization);
+		is_whole = add_header(sender, secret);
 	}
 	return is_whole;
 }
@@ -183,14 +191,12 @@ static bool set_up(struct sender *sender)
 	const struct send_request *request = &sender->request;
 	CURL *curl = sender->curl;
 
-	return add_headers(sender) && set(curl, CURLOPT_URL, request->url) == CURLE_OK &&
-	       set(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+	return add_headers(sender) && set(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
 	       set(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) == CURLE_OK &&
 	       set(curl, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2) == CURLE_OK &&
 	       set(curl, CURLOPT_USERAGENT, "pilotlight/" PILOTLIGHT_VERSION) == CURLE_OK &&
 	       set(curl, CURLOPT_HTTPHEADER, sender->headers) == CURLE_OK &&
 	       set(curl, CURLOPT_POST, 1L) == CURLE_OK &&
-	       set(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->bytes) == CURLE_OK &&
 	       set(curl, CURLOPT_READFUNCTION, give_batch) == CURLE_OK &&
 	       set(curl, CURLOPT_READDATA, sender) == CURLE_OK &&
 	       set(curl, CURLOPT_WRITEFUNCTION, take_body) == CURLE_OK &&
@@ -214,7 +220,7 @@ static const char *header_of(const struct sender *sender, const char *name)
 }
 
 /* Was the transfer's answer complete, or at least said before its connection broke? */
-static bool has_answer(const struct sender *sender, CURLcode code, long status)
+static bool has_answer(const struct sender *sender, CURLcode code, long status, uint64_t bytes)
 {
 	curl_off_t sent = 0;
 
@@ -224,20 +230,26 @@ static bool has_answer(const struct sender *sender, CURLcode code, long status)
 		return true;
 	/* A receiver may refuse a batch before it has read all of it. */
 	(void)libcurl()->easy_getinfo(sender->curl, CURLINFO_SIZE_UPLOAD_T, &sent);
-	return status >= 300 || (uint64_t)sent == sender->request.bytes;
+	return status >= 300 || (uint64_t)sent == bytes;
 }
 
-static int perform(struct sender *sender)
+/* Sends `bytes` of the batch from `at` on. */
+static int transfer(struct sender *sender, const char *url, uint64_t at, uint64_t bytes)
 {
+	typeof(curl_easy_setopt) *set = libcurl()->easy_setopt;
 	struct send_reply *reply = &sender->reply;
 	CURLcode code;
 	long status = 0;
 
-	if (!set_up(sender))
-		return fail(sender, -EINVAL, "libcurl does not take the settings of this sink");
+	sender->at = at;
+	sender->end = at + bytes;
+	sender->body_bytes = 0;
+	if (set(sender->curl, CURLOPT_URL, url) != CURLE_OK ||
+		set(sender->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes) != CURLE_OK)
+		return fail(sender, -EINVAL, "libcurl does not take the Url= of this sink");
 	code = libcurl()->easy_perform(sender->curl);
 	(void)libcurl()->easy_getinfo(sender->curl, CURLINFO_RESPONSE_CODE, &status);
-	if (!has_answer(sender, code, status)) {
+	if (!has_answer(sender, code, status, bytes)) {
 		const char *why = sender->error[0] ? sender->error : libcurl()->easy_strerror(code);
 
 		receiver_answer_clean(why, strlen(why), reply->text);
@@ -250,6 +262,76 @@ static int perform(struct sender *sender)
 		sender->body_bytes < BODY_BYTES ? (size_t)sender->body_bytes : BODY_BYTES,
 		&reply->rejected, reply->text);
 	return 0;
+}
+
+/* --- ClickHouse --- */
+
+static bool has_succeeded(const struct sender *sender)
+{
+	return sender->reply.status >= 200 && sender->reply.status < 300;
+}
+
+static int send_request(struct sender *sender, const struct clickhouse_request *request)
+{
+	const char *target;
+
+	query_text_init(&sender->target, "/");
+	/* Of a cluster, whose shards have the rows before the answer comes, and not some time
+	 * later. */
+	query_text_add(&sender->target, "insert_distributed_sync", "1");
+	if (*request->query)
+		query_text_add(&sender->target, "query", request->query);
+	if (query_text_finish(&sender->target, &target) < 0)
+		return fail(sender, -EBADMSG, "the batch is damaged");
+	(void)snprintf(sender->url, sizeof(sender->url), "%s%s", sender->request.url, target);
+	return transfer(sender, sender->url, request->body_at, request->body_bytes);
+}
+
+/* The answer to the question is a number. */
+static int read_number(struct sender *sender, bool *ret_is_zero)
+{
+	const size_t digits = strspn((const char *)sender->body, "0123456789");
+
+	if (sender->body_bytes >= BODY_BYTES || digits == 0 ||
+		digits + (sender->body[digits] == '\n') != sender->body_bytes)
+		return fail(
+			sender, -EPROTO, "the answer to a query is no number: is it ClickHouse?");
+	*ret_is_zero = strspn((const char *)sender->body, "0") == digits;
+	return 0;
+}
+
+/* Ends at the first request that fails: what was inserted before it is harmless, and comes again.
+ */
+static int send_requests(struct sender *sender)
+{
+	struct clickhouse_requests requests;
+	struct clickhouse_request request;
+	bool is_missing = true;
+	int r = clickhouse_requests_open(&requests, SEND_BATCH_FD, sender->request.bytes);
+
+	sender->reply.status = STATUS_OK;
+	while (r == 0 && is_missing && has_succeeded(sender)) {
+		r = clickhouse_requests_next(&requests, &request);
+		if (r < 0 || request.body_bytes == 0 ||
+			(requests.count == 1 && !(sender->request.flags & SEND_MAY_BE_THERE)))
+			continue;
+		memset(sender->body, 0, sizeof(sender->body));
+		r = send_request(sender, &request);
+		if (r == 0 && requests.count == 1 && has_succeeded(sender))
+			r = read_number(sender, &is_missing);
+	}
+	if (r == -EBADMSG && !sender->reply.text[0])
+		(void)fail(sender, r, "the batch is damaged");
+	return r == -ENOENT ? 0 : r;
+}
+
+static int perform(struct sender *sender)
+{
+	if (!set_up(sender))
+		return fail(sender, -EINVAL, "libcurl does not take the settings of this sink");
+	return sender->request.flags & SEND_CLICKHOUSE
+		       ? send_requests(sender)
+		       : transfer(sender, sender->request.url, 0, sender->request.bytes);
 }
 
 /* --- */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-	SEND_VERSION = 1,
+	SEND_VERSION = 2,
 	SEND_SOCKET_FD = 3,
 	SEND_BATCH_FD = 4,
 	SEND_URL_BYTES = 2048, /* with the NUL, as all below */
@@ -22,13 +22,18 @@ enum {
 	SEND_TEXT_BYTES = 160,
 };
 
+enum {
+	SEND_CLICKHOUSE = 1,   /* the batch is several requests (pilotlight/clickhouse_batch.h) */
+	SEND_MAY_BE_THERE = 2, /* it may have been taken already: ask before it is sent */
+};
+
 /* Files are absolute paths, or names of credentials; "": none. All strings end with a NUL. */
 struct send_request {
 	uint32_t version;
 	uint32_t timeout_s;
 	uint64_t bytes; /* of the batch */
 	uint32_t headers_bytes;
-	uint32_t padding;
+	uint32_t flags;
 	char url[SEND_URL_BYTES];
 	char ca_file[SEND_PATH_BYTES];
 	char certificate_file[SEND_PATH_BYTES], key_file[SEND_PATH_BYTES];

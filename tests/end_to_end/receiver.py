@@ -16,6 +16,12 @@ Listens on loopback and writes its port to FOLDER/port. FOLDER/mode says how it 
     lost          takes the batch, and resets the connection in place of an answer
     slow          does not answer
 
+and as ClickHouse, which takes inserts and has no memory of blocks that it has taken:
+
+    code N        500, with an exception of this number
+    reset TABLE   closes the connection in the body of an insert into this table
+    lost TABLE    takes an insert into this table, and resets the connection in place of an answer
+
 For each request it adds a line of JSON to FOLDER/log.
 """
 import gzip
@@ -23,15 +29,22 @@ import hashlib
 import http.server
 import json
 import os
+import re
 import socket
 import ssl
 import struct
 import sys
 import threading
 import time
+import urllib.parse
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../harness")
+import row_binary
 
 folder = sys.argv[1]
 lock = threading.Lock()
+inserted = []  # samples of ClickHouse
 condemned = {}  # by mode, what it refuses: the hash of a batch, or its size
 
 
@@ -108,6 +121,32 @@ def describe_push(body):
     return {"ids": ids, "start": min(starts), "end": max(ends), "series": series}
 
 
+def describe_clickhouse(path, body):
+    """The same for ClickHouse: a query in the path and rows in the body, or a query in the body."""
+    parameters = urllib.parse.parse_qs(urllib.parse.urlsplit(path).query)
+    assert parameters["insert_distributed_sync"] == ["1"], path
+    if "query" not in parameters:
+        return {"table": "", "query": body.decode()}
+    words = parameters["query"][0].split(" ", 3)
+    table = words[2].removeprefix("pilotlight.")
+    columns = ", ".join(row_binary.TABLES[table])
+    assert parameters["query"] == [f"INSERT INTO pilotlight.{table} ({columns}) FORMAT RowBinary"], parameters
+    rows = row_binary.rows(body, table)
+    if table == "names":
+        rows = len(rows)
+    return {"table": table, "rows": rows}
+
+
+def count_rows(query):
+    """Answers the only question that senders have."""
+    given = dict(re.findall(r"(type|service|host) = '([^']*)'", query))
+    given["ts"] = int(re.search(r"ts = toDateTime\((\d+)\)", query)[1])
+    label = re.search(r"has\(labels, '([^']*)'\)", query)[1]
+    with lock:
+        return sum(all(row[name] == value for name, value in given.items()) and label in row["labels"]
+                   for row in inserted)
+
+
 def write_log(entry):
     with lock, open(folder + "/log", "a") as log:
         log.write(json.dumps(entry) + "\n")
@@ -159,7 +198,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if isinstance(self.connection, ssl.SSLSocket):
             subject = (self.connection.getpeercert() or {}).get("subject", ())
             entry["client"] = dict(pair for group in subject for pair in group).get("commonName")
-        if mode == "reset":
+        table = re.search(r"INTO%20pilotlight\.(\w*)", self.path)
+        table = table[1] if table else ""
+        if mode == "reset" or (table and mode == "reset " + table):
             self.rfile.read(min(size, 100))
             write_log(entry)
             return self.reset()
@@ -172,7 +213,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
             entry.update(describe_otlp(gzip.decompress(body)))
         elif self.path == "/push.v1.PusherService/Push":
             entry.update(describe_push(body))
+        elif self.path.startswith("/?"):
+            entry.update(describe_clickhouse(self.path, gzip.decompress(body)))
+            return self.answer_as_clickhouse(mode, entry)
         self.answer_in(mode, entry)
+
+    def answer_as_clickhouse(self, mode, entry):
+        code = mode.removeprefix("code ") if mode.startswith("code ") else ""
+        entry["taken"] = not code
+        entry["status"] = 500 if code else 200
+        if entry["taken"] and entry["table"] == "samples":
+            with lock:
+                inserted.extend(entry["rows"])
+        write_log(entry)
+        if code:
+            return self.answer(500, f"Code: {code}, e.displayText() = DB::Exception: as asked\n".encode())
+        if mode == "lost " + entry["table"]:
+            return self.reset()
+        return self.answer(200, b"" if entry["table"] else b"%d\n" % count_rows(entry["query"]))
 
     def answer_in(self, mode, entry):
         status = {"429": 429, "503": 503, "400": 400, "401": 401, "version": 400}.get(mode, 200)

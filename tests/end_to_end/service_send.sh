@@ -11,7 +11,7 @@ need_programs
 need_service
 need_commands curl python3 openssl
 
-plain=$tmp/plain secure=$tmp/secure other=$tmp/other spool=$STATE_DIRECTORY/push/plain
+plain=$tmp/plain secure=$tmp/secure other=$tmp/other house=$tmp/house spool=$STATE_DIRECTORY/push/plain
 
 # start_receiver FOLDER [ARGUMENT...]: in the mode "ok". Its port stays the same when it is started again.
 start_receiver() {
@@ -80,6 +80,15 @@ Url=http://127.0.0.1:$(cat "$other/port")
 Interval=5s
 NameWait=0
 Label=deployment.environment=test
+[sink house]
+Type=clickhouse
+Url=http://127.0.0.1:$(cat "$house/port")
+Interval=2s
+NameWait=0
+Timeout=2s
+Header=X-ClickHouse-User: pilot
+TokenFile=$tmp/token
+Label=tier=1
 [sink small]
 Type=otlp
 Url=http://127.0.0.1:1
@@ -138,11 +147,15 @@ refused_connections_wait() {
 	wait_for 120 is plain failing 1 && wait_for 120 has_files 2 && start_receiver "$plain" && takes_again || explain
 }
 
+# At the end the receiver may mend itself between two batches: the first is then dropped, and counted.
 holds() {
+	local refused
+
+	refused=$(sink plain 'skipped_seconds_total,reason="refused"')
 	set_mode "$plain" "$1"
 	wait_for 120 is plain held 1 && wait_for 120 has_files 2 && grep -q 'sink plain: its receiver refuses every batch' \
 		"$tmp/service.log" && "$pilotlight" status | grep -q "The sink plain fails: held: it answers $2" &&
-		[ "$(sink plain 'skipped_seconds_total,reason="refused"')" = 0.000000000 ] && takes_again &&
+		[ "$(sink plain 'skipped_seconds_total,reason="refused"')" = "$refused" ] && takes_again &&
 		is plain held 0 || explain
 }
 
@@ -204,6 +217,66 @@ for series in [series for entry in entries for series in entry["series"]]:
     assert labels["__name__"] == "process_cpu" and labels["service_name"], labels
     assert labels["host_name"] == socket.gethostname() and labels["deployment_environment"] == "test", labels
     assert series["types"] == [["samples", "count"], ["cpu", "nanoseconds"]], series["types"]
+END
+}
+
+# house_survives MODE: ClickHouse fails so, is asked whether it has the batch, and gets all that waits.
+house_survives() {
+	local before
+
+	before=$(sink house sent_batches_total)
+	set_mode "$house" "$1"
+	wait_for 120 asked "$house" "$1" && wait_for 120 is house failing 1 || explain || return
+	set_mode "$house" ok
+	wait_for 120 more_than house sent_batches_total "$((before + 1))" && wait_for 60 is house failing 0 || explain
+}
+
+house_holds() {
+	set_mode "$house" "code 60"
+	wait_for 120 is house held 1 && "$pilotlight" status | grep -q 'sink house fails: held: it answers 500: Code: 60' ||
+		explain || return
+	set_mode "$house" ok
+	wait_for 120 is house held 0 || explain
+}
+
+# Returns the number of the first that failed, or 0. It takes as long as the failures of the other receiver.
+house_fails_and_goes_on() {
+	house_survives "reset stacks" || return 1
+	house_survives "lost samples" || return 2
+	house_survives "code 241" || return 3
+	house_holds || return 4
+}
+
+# Rows refer to rows that came before them. A second of a type is there once, and the next begins where it ends.
+house_has_all_once() {
+	python3 - "$house/log" <<'END'
+import json, socket, sys
+
+stacks, locations, samples, questions = set(), set(), {}, 0
+for entry in map(json.loads, open(sys.argv[1])):
+    headers, rows = entry["headers"], entry.get("rows")
+    assert headers["x-clickhouse-user"] == "pilot" and headers["x-clickhouse-key"] == "secret-token-1", headers
+    if not entry.get("taken"):
+        continue
+    table = entry["table"]
+    questions += table == ""
+    if table == "locations":
+        locations |= {row["id"] for row in rows}
+    elif table == "stacks":
+        stacks |= {row["id"] for row in rows}
+        assert all(location in locations for row in rows for location in row["locations"])
+    elif table == "samples":
+        first = rows[0]
+        assert len({(row["ts"], row["type"], row["duration_ns"]) for row in rows}) == 1
+        assert all(row["stack"] in stacks and row["host"] == socket.gethostname() for row in rows)
+        assert all("tier=1" in row["labels"] and row["weight"] == 1 for row in rows)
+        assert (first["type"], first["ts"]) not in samples, f"twice: {first}"
+        samples[first["type"], first["ts"]] = first["duration_ns"] / 1e9
+starts = sorted(start for kind, start in samples if kind == "cpu")
+for before, after in zip(starts, starts[1:]):
+    assert abs(after - before - samples["cpu", before]) < 1, (before, after)
+print(f"# {len(samples)} batches, {questions} questions")
+assert questions >= 3
 END
 }
 
@@ -279,18 +352,21 @@ END
 
 has_small_disk=
 at_exit remove_small_disk
-plan 25
+plan 31
 
 check "certificates are made" make_certificates
 check "a receiver listens" start_receiver "$plain"
 kill "$receiver_pid"
 check "a receiver with TLS listens" start_receiver "$secure" "$tmp/receiver.pem" "$tmp/receiver.key" "$tmp/ca.pem"
 check "one of another protocol listens" start_receiver "$other"
+check "one that is ClickHouse listens" start_receiver "$house"
 configure
 : >"$tmp/pauses"
 start "$workloads/shares" 600
 make_small_disk
 check "the service starts" start_service
+house_fails_and_goes_on >"$tmp/house.notes" &
+house_pid=$!
 check "a refused connection: batches wait until it is taken" refused_connections_wait
 check "429 with Retry-After" survives 429
 check "503" survives 503
@@ -304,6 +380,14 @@ skipped_size=$(sink plain 'skipped_seconds_total,reason="refused_size"')
 check "rejected profiles are counted" rejected_profiles_are_counted
 check "TLS, a client certificate, a token and a header" secure_arrives
 check "batches in the protocol of Pyroscope" pyroscope_arrives
+wait "$house_pid"
+house_failed=$?
+cat "$tmp/house.notes"
+check "ClickHouse: a connection that is reset between two inserts" [ "$house_failed" != 1 ]
+check "ClickHouse: an answer to the samples that is lost" [ "$house_failed" != 2 ]
+check "ClickHouse: an exception that may pass" [ "$house_failed" != 3 ]
+check "ClickHouse: one that does not, such as of a missing table" [ "$house_failed" != 4 ]
+check "ClickHouse: each batch is there once" house_has_all_once
 check "a certificate of a stranger's is not trusted" stranger_is_refused
 check "resources say whose they are" resources_are_right
 
@@ -327,6 +411,7 @@ check "an unknown version does, too" holds version "400: unsupported version"
 check "a wrong token does at the first batch" holds 401 "401: refused"
 takes_again
 check "nothing was lost uncounted, nothing came twice" \
-	nothing_is_missing_or_twice "$(awk -v a="$skipped_refused" -v b="$skipped_size" 'BEGIN { print a + b }')"
+	nothing_is_missing_or_twice "$(awk -v a="$skipped_refused" -v b="$skipped_size" \
+		-v c="$(sink plain 'skipped_seconds_total,reason="refused"')" 'BEGIN { print a + b + c }')"
 stop_service
 finish

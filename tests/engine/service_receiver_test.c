@@ -43,7 +43,8 @@ static void a_type_has_its_path_and_headers(void **state)
 	load("[sink files]\n[sink otel]\nType=otlp\nUrl=https://a:4318/prefix//\n"
 	     "Header=X-Scope-OrgID: team one\nLabel=tier=1 zone=b\nTokenFile=/t\nCaFile=/c\n"
 	     "Timeout=7s\n[sink bare]\nType=otlp\nUrl=http://b\nProfilesVersion=0\n"
-	     "[sink pyro]\nType=pyroscope\nUrl=http://c\nMaxBytes=1G\n");
+	     "[sink pyro]\nType=pyroscope\nUrl=http://c\nMaxBytes=1G\n"
+	     "[sink house]\nType=clickhouse\nUrl=http://d:8123/\n");
 	assert_int_equal(service_receivers_new(&config, &receivers), 0);
 	assert_null(receivers[0].url);
 	assert_null(receivers[0].attributes);
@@ -72,6 +73,12 @@ static void a_type_has_its_path_and_headers(void **state)
 	assert_int_equal(service_receiver_max_age(&config.sinks[3]), 3600000000000);
 	assert_int_equal(service_receiver_plain_bytes_max(&config.sinks[1]), 20 << 20);
 	assert_int_equal(service_receiver_plain_bytes_max(&config.sinks[3]), 0);
+	assert_false(receiver->is_clickhouse);
+	receiver = &receivers[4].receiver;
+	assert_string_equal(receiver->url, "http://d:8123");
+	assert_int_equal(receiver->header_count, 1);
+	assert_string_equal(receiver->headers[0], "Content-Encoding: gzip");
+	assert_true(receiver->is_clickhouse);
 	service_receivers_free(receivers);
 }
 

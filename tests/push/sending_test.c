@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Sending with a stand-in for the process that sends: this test, started again with "sink-send". It
- * notes what it is asked to send in the file that the URL names. Its answer is a status, the
- * contents of the file ".all" beside it, or if there is none those of the batch. Status 0: no
- * answer came. It waits while there is a file ".wait".
+ * notes what it is asked to send in the file that the URL names, behind "?" if the receiver may
+ * have it. Its answer is a status, the contents of the file ".all" beside it, or if there is none
+ * those of the batch. Status 0: no answer came. It waits while there is a file ".wait".
  */
 #include "push/sending.h"
 
@@ -45,7 +45,11 @@ static int sender_role(void)
 	if (size < 0 || (uint64_t)size != request.bytes)
 		return 8;
 	file = fopen(request.url, "a");
-	if (!file || fprintf(file, "%s;", text) < 0 || fclose(file) != 0)
+	if (!file ||
+		fprintf(file, "%s%s;",
+			request.flags == (SEND_CLICKHOUSE | SEND_MAY_BE_THERE) ? "?" : "",
+			text) < 0 ||
+		fclose(file) != 0)
 		return 7;
 	(void)snprintf(path, sizeof(path), "%s.all", request.url);
 	file = fopen(path, "r");
@@ -74,17 +78,23 @@ static void write_text(const char *path, const char *text)
 	assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
+static void add_batch(const struct batch *batch, const char *text)
+{
+	char name[BATCH_NAME_BYTES], unfinished[128];
+
+	batch_name_format(batch, ".pb.gz", name);
+	(void)snprintf(unfinished, sizeof(unfinished), "%s/.new", spool_folder);
+	write_text(unfinished, text);
+	assert_int_equal(rename(unfinished, file_path(spool_folder, name)), 0);
+}
+
 /* The batch of minute `i`, with those contents. */
 static void add_of(enum pilotlight_source source, unsigned i, const char *text)
 {
 	struct batch batch = minute_batch(i);
-	char name[BATCH_NAME_BYTES], unfinished[128];
 
 	batch.source = source;
-	batch_name_format(&batch, ".pb.gz", name);
-	(void)snprintf(unfinished, sizeof(unfinished), "%s/.new", spool_folder);
-	write_text(unfinished, text);
-	assert_int_equal(rename(unfinished, file_path(spool_folder, name)), 0);
+	add_batch(&batch, text);
 }
 
 static void add(unsigned i, const char *text)
@@ -460,6 +470,25 @@ static void what_was_sent_is_not_sent_again(void **state)
 	assert_null(strstr(strstr(sent(), "200;") + 1, "200;"));
 }
 
+/* What an earlier engine left, and what was tried before; the others end after this engine began.
+ */
+static void what_the_receiver_may_have_is_asked_for(void **state)
+{
+	const uint64_t future_ns = SECONDS(4000000000);
+
+	add_batch(&(struct batch){ SECONDS(1), SECONDS(2), PILOTLIGHT_SOURCE_CPU }, "200");
+	add_batch(&(struct batch){ future_ns, future_ns + 1, PILOTLIGHT_SOURCE_CPU }, "201");
+	add_batch(&(struct batch){ future_ns, future_ns + 1, PILOTLIGHT_SOURCE_LOCK }, "202");
+	open_sending();
+	receiver.is_clickhouse = true;
+	RUN_UNTIL(report().sent_batches == 3 && count_files() == 0);
+	assert_string_equal(sent(), "?200;201;202;");
+	add_batch(&(struct batch){ future_ns + 1, future_ns + 2, PILOTLIGHT_SOURCE_CPU }, "503");
+	sending_wake(sending);
+	RUN_UNTIL(report().failed >= 2);
+	assert_non_null(strstr(sent(), "202;503;?503;"));
+}
+
 static void failing_allocations_are_reported(void **state)
 {
 	struct sending_options options = { .name = "x", .report = &state_of_sink };
@@ -491,6 +520,7 @@ int main(int argc, char **argv)
 		WITH_FOLDER(a_receiver_that_finds_all_too_large_loses_nothing),
 		WITH_FOLDER(batches_may_grow_again),
 		WITH_FOLDER(what_was_sent_is_not_sent_again),
+		WITH_FOLDER(what_the_receiver_may_have_is_asked_for),
 		WITH_FOLDER(failing_allocations_are_reported),
 	};
 

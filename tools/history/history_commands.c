@@ -28,12 +28,13 @@ static const struct option_row profile_options[] = {
 		.offset = offsetof(struct history_request, is_by_line) },
 	HISTORY_RUNTIME_FRAMES_OPTION,
 	{ 'o', "output", "FILE",
-		"Write to FILE; its ending (.svg, .folded, .pb.gz, .otlp.gz, .push.pb, .html, "
-		".json, .txt, .sites) chooses the format. `-` is standard output.",
+		"Write to FILE; its ending (.svg, .folded, .pb.gz, .otlp.gz, .push.pb, "
+		".clickhouse, .html, .json, .txt, .sites) chooses the format. `-` is standard "
+		"output.",
 		OPTION_STRING, .offset = offsetof(struct history_request, path) },
 	{ 'f', "format", "FORMAT",
-		"Write svg, folded, pprof, otlp, pyroscope, html, json, txt or sites, whatever the "
-		"file's ending.",
+		"Write svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt or sites, "
+		"whatever the file's ending.",
 		OPTION_STRING, .offset = offsetof(struct history_request, format) },
 	{ 0, "comm-roots", NULL,
 		"In pprof, begin each stack with the name of its thread, as the other formats do. "

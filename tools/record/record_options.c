@@ -270,13 +270,12 @@ const struct option_row record_option_rows[] = {
 		.offset = offsetof(struct record_options, samples_all) },
 	{ 'o', "output", "FILE",
 		"Write to FILE (flamegraph.svg); its ending (.svg, .folded, .pb.gz, "
-		".otlp.gz, .push.pb, .html, .json, .txt, .sites) chooses the format. `-` is "
-		"standard "
-		"output.",
+		".otlp.gz, .push.pb, .clickhouse, .html, .json, .txt, .sites) chooses the format. "
+		"`-` is standard output.",
 		OPTION_STRING, .offset = offsetof(struct record_options, path) },
 	{ 'f', "format", "FORMAT",
-		"Write svg, folded, pprof, otlp, pyroscope, html, json, txt or sites, whatever the "
-		"file's ending.",
+		"Write svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt or sites, "
+		"whatever the file's ending.",
 		OPTION_STRING, .offset = offsetof(struct record_options, format_name) },
 	{ 0, "lines", NULL, "Keep the lines of a function apart: `name (file.c:123)`.", OPTION_SET,
 		.offset = offsetof(struct record_options, is_by_line) },

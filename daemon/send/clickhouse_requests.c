@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "send/clickhouse_requests.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/* Reads all or nothing. */
+static int take(struct clickhouse_requests *requests, void *to, size_t size)
+{
+	ssize_t n;
+
+	if (size > requests->bytes - requests->at)
+		return -EBADMSG;
+	n = pread(requests->fd, to, size, (off_t)requests->at);
+	if (n < 0)
+		return -errno;
+	if ((size_t)n != size)
+		return -EBADMSG;
+	requests->at += size;
+	return 0;
+}
+
+int clickhouse_requests_open(struct clickhouse_requests *requests, int fd, uint64_t bytes)
+{
+	struct pilotlight_clickhouse_batch header;
+	int r;
+
+	*requests = (struct clickhouse_requests){ .fd = fd, .bytes = bytes };
+	r = take(requests, &header, sizeof(header));
+	if (r < 0)
+		return r;
+	return header.magic == PILOTLIGHT_CLICKHOUSE_BATCH_MAGIC &&
+			       header.version == PILOTLIGHT_CLICKHOUSE_BATCH_VERSION
+		       ? 0
+		       : -EBADMSG;
+}
+
+int clickhouse_requests_next(
+	struct clickhouse_requests *requests, struct clickhouse_request *ret_request)
+{
+	struct pilotlight_clickhouse_request header;
+	struct clickhouse_request request = { 0 };
+	int r;
+
+	if (requests->count == PILOTLIGHT_CLICKHOUSE_REQUESTS)
+		return -ENOENT;
+	r = take(requests, &header, sizeof(header));
+	if (r == 0 && header.query_bytes >= sizeof(request.query))
+		r = -EBADMSG;
+	if (r == 0)
+		r = take(requests, request.query, header.query_bytes);
+	if (r < 0)
+		return r;
+	if (header.body_bytes > requests->bytes - requests->at)
+		return -EBADMSG;
+	request.body_at = requests->at;
+	request.body_bytes = header.body_bytes;
+	requests->at += header.body_bytes;
+	requests->count++;
+	*ret_request = request;
+	return 0;
+}

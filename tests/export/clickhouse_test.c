@@ -1,0 +1,674 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads batches back by the definition of RowBinary alone, and follows what refers to what. */
+#include "export/clickhouse.h"
+
+#include "base/array.h"
+#include "export/clickhouse_places.h"
+#include "pilotlight/clickhouse_batch.h"
+#include "tests/export/pprof_profile.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <zlib.h>
+
+#define CONTAINER  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define ATTRIBUTES "host.id=abc,tier=1"
+
+enum { TEXT_ROOM = 256, ROWS_MAX = 64, ARRAY_MAX = 8, PLAIN_ROOM = 1 << 20 };
+
+struct text {
+	char bytes[TEXT_ROOM];
+};
+
+struct texts {
+	struct text items[ARRAY_MAX];
+	size_t count;
+};
+
+struct row { /* of any table */
+	uint64_t day, start_s, duration_ns, id, vaddr, rank, value, period, stack;
+	double weight;
+	struct text host, service, type, build_id, kind, path;
+	struct texts labels, functions, files;
+	uint64_t numbers[ARRAY_MAX]; /* locations, lines */
+	size_t number_count;
+};
+
+enum { QUESTION, NAMES, LOCATIONS, STACKS, SAMPLES, REQUESTS };
+
+struct request {
+	char query[PILOTLIGHT_CLICKHOUSE_QUERY_BYTES];
+	uint8_t *plain; /* with a NUL */
+	size_t size;
+	struct row *rows;
+	size_t count;
+};
+
+struct batch {
+	char *bytes;
+	size_t size;
+	struct request requests[REQUESTS];
+};
+
+/* --- RowBinary --- */
+
+struct cursor {
+	const uint8_t *at, *end;
+};
+
+static uint64_t take(struct cursor *cursor, unsigned bytes)
+{
+	uint64_t number = 0;
+
+	assert_true(cursor->end - cursor->at >= bytes);
+	for (unsigned i = 0; i < bytes; i++)
+		number |= (uint64_t)*cursor->at++ << 8 * i;
+	return number;
+}
+
+static uint64_t take_length(struct cursor *cursor)
+{
+	uint64_t number = 0;
+
+	for (unsigned shift = 0;; shift += 7) {
+		uint64_t byte = take(cursor, 1);
+
+		assert_true(shift < 64);
+		number |= (byte & 127) << shift;
+		if (byte < 128)
+			return number;
+	}
+}
+
+static void take_text(struct cursor *cursor, struct text *text)
+{
+	uint64_t size = take_length(cursor);
+
+	assert_true(size < TEXT_ROOM && size <= (uint64_t)(cursor->end - cursor->at));
+	memcpy(text->bytes, cursor->at, size);
+	text->bytes[size] = '\0';
+	cursor->at += size;
+}
+
+static void take_texts(struct cursor *cursor, struct texts *texts)
+{
+	texts->count = take_length(cursor);
+	assert_true(texts->count <= ARRAY_MAX);
+	for (size_t i = 0; i < texts->count; i++)
+		take_text(cursor, &texts->items[i]);
+}
+
+static void take_numbers(struct cursor *cursor, unsigned bytes, struct row *row)
+{
+	row->number_count = take_length(cursor);
+	assert_true(row->number_count <= ARRAY_MAX);
+	for (size_t i = 0; i < row->number_count; i++)
+		row->numbers[i] = take(cursor, bytes);
+}
+
+static void take_sample(struct cursor *cursor, struct row *row)
+{
+	uint64_t bits;
+
+	row->start_s = take(cursor, 4);
+	row->duration_ns = take(cursor, 8);
+	take_text(cursor, &row->host);
+	take_text(cursor, &row->service);
+	take_text(cursor, &row->type);
+	take_texts(cursor, &row->labels);
+	row->stack = take(cursor, 8);
+	row->value = take(cursor, 8);
+	row->period = take(cursor, 8);
+	bits = take(cursor, 8);
+	memcpy(&row->weight, &bits, sizeof(bits));
+}
+
+static void take_other(struct cursor *cursor, size_t table, struct row *row)
+{
+	row->day = take(cursor, 2);
+	take_text(cursor, &row->host);
+	if (table != NAMES)
+		row->id = take(cursor, 8);
+	if (table == STACKS) {
+		take_numbers(cursor, 8, row);
+		return;
+	}
+	take_text(cursor, &row->build_id);
+	row->vaddr = take(cursor, 8);
+	if (table == LOCATIONS) {
+		take_text(cursor, &row->kind);
+		take_text(cursor, &row->path);
+		return;
+	}
+	row->rank = take(cursor, 1);
+	take_texts(cursor, &row->functions);
+	take_texts(cursor, &row->files);
+	take_numbers(cursor, 4, row);
+	assert_int_equal(row->functions.count, row->files.count);
+	assert_int_equal(row->functions.count, row->number_count);
+}
+
+static void read_rows(size_t table, struct request *request)
+{
+	struct cursor cursor = { request->plain, request->plain + request->size };
+
+	request->rows = calloc(ROWS_MAX, sizeof(*request->rows));
+	assert_non_null(request->rows);
+	while (cursor.at < cursor.end) {
+		struct row *row = &request->rows[request->count++];
+
+		assert_true(request->count <= ROWS_MAX);
+		if (table == SAMPLES)
+			take_sample(&cursor, row);
+		else
+			take_other(&cursor, table, row);
+		assert_string_equal(row->host.bytes, "h\xc3\xb6st");
+	}
+}
+
+/* --- the file --- */
+
+static void inflate_body(struct request *request, const void *body, size_t size)
+{
+	z_stream stream = { .next_in = (void *)body, .avail_in = (unsigned)size };
+
+	request->plain = malloc(PLAIN_ROOM + 1);
+	assert_non_null(request->plain);
+	stream.next_out = request->plain;
+	stream.avail_out = PLAIN_ROOM;
+	assert_int_equal(inflateInit2(&stream, 16 + 15), Z_OK);
+	assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+	assert_int_equal(stream.avail_in, 0);
+	request->size = stream.total_out;
+	request->plain[request->size] = '\0';
+	(void)inflateEnd(&stream);
+}
+
+static void read_batch(struct batch *batch)
+{
+	const char *at = batch->bytes, *end = batch->bytes + batch->size;
+	struct pilotlight_clickhouse_batch header;
+
+	memcpy(&header, at, sizeof(header));
+	at += sizeof(header);
+	assert_memory_equal(&header.magic, "PLCHOUSE", 8);
+	assert_int_equal(header.version, 1);
+	for (size_t i = 0; i < REQUESTS; i++) {
+		struct pilotlight_clickhouse_request request;
+
+		assert_true((size_t)(end - at) >= sizeof(request));
+		memcpy(&request, at, sizeof(request));
+		at += sizeof(request);
+		assert_true(request.query_bytes < sizeof(batch->requests[i].query));
+		memcpy(batch->requests[i].query, at, request.query_bytes);
+		at += request.query_bytes;
+		assert_true(request.body_bytes <= (size_t)(end - at));
+		if (request.body_bytes > 0)
+			inflate_body(&batch->requests[i], at, request.body_bytes);
+		at += request.body_bytes;
+		if (i > QUESTION && request.body_bytes > 0)
+			read_rows(i, &batch->requests[i]);
+	}
+	assert_ptr_equal(at, end);
+}
+
+static void write_labels(
+	const struct profile *profile, enum pprof_labels labels, struct batch *batch)
+{
+	const struct clickhouse_options options = { labels, "h\xc3\xb6st", ATTRIBUTES, 10 };
+	struct output_memory memory = { .limit_bytes = OUTPUT_LIMIT };
+	struct output output;
+
+	output_init(&output, output_to_memory, &memory);
+	assert_int_equal(clickhouse_write(profile, &options, &output), 0);
+	assert_int_equal(output_finish(&output), 0);
+	*batch = (struct batch){ .bytes = memory.bytes, .size = memory.size };
+	read_batch(batch);
+}
+
+static void write_batch(const struct profile *profile, struct batch *batch)
+{
+	write_labels(profile, PPROF_LABELS_ALL, batch);
+}
+
+static void batch_done(struct batch *batch)
+{
+	free(batch->bytes);
+	for (size_t i = 0; i < REQUESTS; i++) {
+		free(batch->requests[i].plain);
+		free(batch->requests[i].rows);
+	}
+}
+
+/* --- what refers to what --- */
+
+static const struct row *find(const struct request *request, uint64_t id)
+{
+	for (size_t i = 0; i < request->count; i++)
+		if (request->rows[i].id == id)
+			return &request->rows[i];
+	fail_msg("nothing has the id %" PRIx64, id);
+	return NULL;
+}
+
+static const struct row *find_names(const struct batch *batch, const struct row *location)
+{
+	const struct request *names = &batch->requests[NAMES];
+
+	for (size_t i = 0; i < names->count; i++)
+		if (names->rows[i].vaddr == location->vaddr &&
+			strcmp(names->rows[i].build_id.bytes, location->build_id.bytes) == 0)
+			return &names->rows[i];
+	return NULL;
+}
+
+/* "leaf;caller;root", with the kinds of those without names. */
+static const char *stack_of(const struct batch *batch, const struct row *sample)
+{
+	static char text[1024];
+	const struct row *stack = find(&batch->requests[STACKS], sample->stack);
+	size_t used = 0;
+
+	for (size_t i = 0; i < stack->number_count; i++) {
+		const struct row *location = find(&batch->requests[LOCATIONS], stack->numbers[i]);
+		const struct row *names = find_names(batch, location);
+
+		for (size_t k = 0; names && k < names->functions.count; k++)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s;",
+				names->functions.items[k].bytes);
+		if (!names)
+			used += (size_t)snprintf(text + used, sizeof(text) - used,
+				"%s+%" PRIx64 ";", location->build_id.bytes, location->vaddr);
+	}
+	return text;
+}
+
+/* The row of a service and a stack, of which there must be one. */
+static const struct row *sample_of(
+	const struct batch *batch, const char *service, const char *comm, const char *stack)
+{
+	const struct request *samples = &batch->requests[SAMPLES];
+	const struct row *found = NULL;
+	char label[TEXT_ROOM];
+
+	(void)snprintf(label, sizeof(label), "comm=%s", comm);
+	for (size_t i = 0; i < samples->count; i++) {
+		const struct row *row = &samples->rows[i];
+		bool has_comm = !*comm;
+
+		for (size_t k = 0; k < row->labels.count; k++)
+			has_comm |= strcmp(row->labels.items[k].bytes, label) == 0;
+		if (!has_comm || strcmp(row->service.bytes, service) != 0 ||
+			strcmp(stack_of(batch, row), stack) != 0)
+			continue;
+		assert_null(found);
+		found = row;
+	}
+	if (!found)
+		fail_msg("no row of %s has the stack %s", service, stack);
+	return found;
+}
+
+static uint64_t sum_of(const struct batch *batch)
+{
+	const struct request *samples = &batch->requests[SAMPLES];
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < samples->count; i++)
+		sum += samples->rows[i].value;
+	return sum;
+}
+
+/* --- profiles --- */
+
+static uint32_t add_file(struct profile *profile, const char *path, const char *build_id)
+{
+	struct profile_binary binary = { .kind = BINARY_LIBRARY, .path = string(profile, path) };
+	uint32_t id;
+
+	assert_int_equal(build_id_set(&binary.build_id, build_id, strlen(build_id)), 0);
+	assert_int_equal(profile_add_binary(profile, &binary, &id), 0);
+	return id;
+}
+
+static void name(struct profile *profile, uint32_t location, size_t count)
+{
+	const struct profile_frame frames[] = {
+		{ string(profile, "inner"), string(profile, "a.h"), 3, 1 },
+		{ string(profile, "outer"), string(profile, "a.c"), 30, 0 },
+	};
+
+	assert_int_equal(profile_name_location(profile, location, frames, (uint32_t)count), 0);
+}
+
+static struct profile *busy_profile(void)
+{
+	struct profile *profile = new_profile();
+	uint32_t file = add_file(profile, "/lib/liba.so", "\x01\xab");
+	uint32_t jit = add_binary(profile, BINARY_JIT, "");
+	const char *const cgroups[] = { "/", "/system.slice/nginx.service",
+		"/system.slice/docker-" CONTAINER ".scope", "/system.slice/nginx.service/worker" };
+	uint32_t locations[3];
+
+	locations[0] = add_location(profile, file, 0x1100);
+	locations[1] = add_location(profile, file, 0x2200);
+	name(profile, locations[1], 2);
+	locations[2] = add_named(profile, jit, 0x7f0020, "work", "", 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct profile_thread thread = { .tgid = 10 + i,
+			.tid = 20 + i,
+			.comm = string(profile, "thread"),
+			.exe = string(profile, "/bin/x"),
+			.cgroup = string(profile, cgroups[i]) };
+
+		add_sample(profile, add_stack(profile, locations, 3), &thread, 1U << i);
+		add_sample(profile, add_stack(profile, locations, 1), &thread, 16U << i);
+	}
+	add_sample(profile, PROFILE_ROOT, &(struct profile_thread){ .tid = 1 }, 256);
+	profile->accounts.dropped[PILOTLIGHT_DROP_RING_FULL] = 1000;
+	return profile;
+}
+
+/* --- tests --- */
+
+static void rows_refer_to_rows_that_are_there(void **state)
+{
+	struct profile *profile = busy_profile();
+	struct batch batch;
+	const struct row *row;
+
+	write_batch(profile, &batch);
+	assert_int_equal(sum_of(&batch), 15 + 240 + 256 + 1000);
+	/* Threads of one service, name and program are one. */
+	row = sample_of(&batch, "nginx", "thread", "work;inner;outer;01ab+1100;");
+	assert_int_equal(row->value, 2 + 8);
+	assert_int_equal(row->start_s, 1790000000);
+	assert_int_equal(row->duration_ns, 2500000000);
+	assert_int_equal(row->period, 10101010);
+	assert_true(row->weight == 10);
+	assert_string_equal(row->type.bytes, "cpu");
+	assert_int_equal(row->labels.count, 5);
+	assert_string_equal(row->labels.items[0].bytes, "unit=nginx.service");
+	assert_string_equal(row->labels.items[1].bytes, "comm=thread");
+	assert_string_equal(row->labels.items[2].bytes, "exe=/bin/x");
+	assert_string_equal(row->labels.items[3].bytes, "host.id=abc");
+	assert_string_equal(row->labels.items[4].bytes, "tier=1");
+	row = sample_of(&batch, "container-0123456789ab", "thread", "01ab+1100;");
+	assert_int_equal(row->value, 64);
+	assert_string_equal(row->labels.items[1].bytes, "container=" CONTAINER);
+	assert_int_equal(sample_of(&batch, "unknown_service", "thread", "01ab+1100;")->value, 16);
+	assert_int_equal(sample_of(&batch, "unknown_service", "", "[unknown];")->value, 256);
+	assert_int_equal(
+		sample_of(&batch, "unknown_service", "", "[lost: ring full];")->value, 1000);
+	batch_done(&batch);
+	profile_free(profile);
+}
+
+static void each_table_has_its_columns(void **state)
+{
+	static const char *const begins[REQUESTS] = { "", "INSERT INTO pilotlight.names (",
+		"INSERT INTO pilotlight.locations (", "INSERT INTO pilotlight.stacks (",
+		"INSERT INTO pilotlight.samples (" };
+	struct profile *profile = busy_profile();
+	const struct row *names, *location;
+	struct batch batch;
+
+	write_batch(profile, &batch);
+	for (size_t i = 0; i < REQUESTS; i++)
+		assert_ptr_equal(
+			strstr(batch.requests[i].query, begins[i]), batch.requests[i].query);
+	/* Two of the file, one of generated code, a loss, none. */
+	assert_int_equal(batch.requests[LOCATIONS].count, 5);
+	assert_int_equal(batch.requests[NAMES].count, 4);
+	assert_int_equal(batch.requests[STACKS].count, 4);
+	location = find(&batch.requests[LOCATIONS],
+		find(&batch.requests[STACKS],
+			sample_of(&batch, "nginx", "thread", "work;inner;outer;01ab+1100;")->stack)
+			->numbers[1]);
+	assert_string_equal(location->build_id.bytes, "01ab");
+	assert_string_equal(location->kind.bytes, "library");
+	assert_string_equal(location->path.bytes, "/lib/liba.so");
+	assert_int_equal(location->vaddr, 0x2200);
+	assert_int_equal(location->day, 1790000000 / 86400);
+	names = find_names(&batch, location);
+	assert_int_equal(names->rank, PILOTLIGHT_NAME_LINE);
+	assert_string_equal(names->files.items[1].bytes, "a.c");
+	assert_int_equal(names->numbers[0], 3);
+	assert_int_equal(names->numbers[1], 30);
+	batch_done(&batch);
+	profile_free(profile);
+}
+
+static void the_question_names_the_first_row(void **state)
+{
+	static const char before[] =
+		"SELECT count() FROM pilotlight.samples WHERE type = 'cpu' AND "
+		"service = '";
+	static const char after[] =
+		"' AND ts = toDateTime(1790000000) AND host = 'h\xc3\xb6st' AND "
+		"has(labels, 'host.id=abc')";
+	struct profile *profile = busy_profile();
+	char text[512];
+	struct batch batch;
+
+	write_batch(profile, &batch);
+	(void)snprintf(text, sizeof(text), "%s%s%s", before, "unknown_service", after);
+	assert_string_equal((char *)batch.requests[QUESTION].plain, text);
+	assert_string_equal(batch.requests[SAMPLES].rows[0].service.bytes, "unknown_service");
+	batch_done(&batch);
+	profile_free(profile);
+
+	/* No name can end the text. */
+	profile = busy_profile();
+	profile->event = string(profile, "sched:x' OR \\");
+	write_batch(profile, &batch);
+	assert_non_null(strstr((char *)batch.requests[QUESTION].plain,
+		" WHERE type = 'sched:x\\' OR \\\\' AND service = '"));
+	batch_done(&batch);
+	profile_free(profile);
+}
+
+static void labels_of_threads_can_be_left_out(void **state)
+{
+	struct profile *profile = busy_profile();
+	const struct row *row;
+	struct batch batch;
+
+	write_labels(profile, PPROF_LABELS_SERVICE, &batch);
+	row = sample_of(&batch, "nginx", "", "work;inner;outer;01ab+1100;");
+	assert_int_equal(row->labels.count, 3);
+	assert_string_equal(row->labels.items[1].bytes, "host.id=abc");
+	assert_int_equal(row->value, 10);
+	batch_done(&batch);
+	profile_free(profile);
+}
+
+static void times_are_rounded_to_seconds(void **state)
+{
+	struct profile *profile = busy_profile();
+	struct batch batch;
+
+	profile->start_ns -= 3000000;
+	profile->covered_ns = 7;
+	profile->event = string(profile, "sched:sched_switch");
+	write_batch(profile, &batch);
+	assert_int_equal(batch.requests[SAMPLES].rows[0].start_s, 1790000000);
+	assert_int_equal(batch.requests[SAMPLES].rows[0].duration_ns, 7);
+	assert_string_equal(batch.requests[SAMPLES].rows[0].type.bytes, "sched:sched_switch");
+	batch_done(&batch);
+	profile->event = string(profile, "offcpu");
+	write_batch(profile, &batch);
+	assert_string_equal(batch.requests[SAMPLES].rows[0].type.bytes, "offcpu");
+	batch_done(&batch);
+	profile_free(profile);
+}
+
+static void nothing_inserts_nothing(void **state)
+{
+	struct profile *profile = new_profile();
+	struct batch batch;
+
+	write_batch(profile, &batch);
+	for (size_t i = NAMES; i < REQUESTS; i++)
+		assert_null(batch.requests[i].plain);
+	assert_non_null(batch.requests[QUESTION].plain);
+	batch_done(&batch);
+	profile_free(profile);
+}
+
+/* --- identities --- */
+
+static struct clickhouse_place place_of(const struct profile *profile, uint32_t location)
+{
+	struct output_memory scratch = { .limit_bytes = BUDGET };
+	struct clickhouse_place place;
+
+	assert_int_equal(
+		clickhouse_place(profile, &profile->locations.items[location], &scratch, &place),
+		0);
+	free(scratch.bytes);
+	return place;
+}
+
+/* They must not change: other hosts, and rows that are stored, have them. The values are from
+ * Python, by libxxhash. */
+static void identities_are_for_ever(void **state)
+{
+	struct profile *profile = new_profile();
+	uint32_t file = add_file(profile, "/lib/liba.so", "\x01\xab");
+	uint32_t jit = add_binary(profile, BINARY_JIT, "/memfd");
+	struct clickhouse_place place = place_of(profile, add_location(profile, file, 0x1100));
+
+	assert_string_equal(place.build_id, "01ab");
+	assert_int_equal(place.vaddr, 0x1100);
+	assert_true(place.id == 0x3c1803b5aaafaf1a);
+	place = place_of(profile, add_named(profile, jit, 5, "f", "f.js", 9));
+	assert_string_equal(place.build_id, "jit");
+	assert_true(place.vaddr == 0x15c477808596df44 && place.id == 0x6139ce6c8ebf84db);
+	place = place_of(profile, add_location(profile, jit, 0x77));
+	assert_int_equal(place.vaddr, 0x77);
+	assert_true(place.id == 0x3d85e4211ab43ffb);
+	assert_true(clickhouse_stack(0, 1) == 0x0cfbaea74a8cc0e5);
+	assert_true(clickhouse_stack(1, 2) == 0x7ee86c281446bef);
+	profile_free(profile);
+}
+
+static void code_is_one_on_all_hosts(void **state)
+{
+	struct profile *profile = new_profile();
+	uint32_t files[2] = { add_file(profile, "/lib/liba.so", "\x01\xab"),
+		add_file(profile, "/opt/liba.so", "\x01\xab") };
+	uint32_t jits[2] = { add_binary(profile, BINARY_JIT, "/memfd"),
+		add_binary(profile, BINARY_JIT, "/other") };
+	struct profile_binary *owned;
+	struct clickhouse_place place;
+
+	/* Paths are no part of code with a build-id, and of other code they are. */
+	assert_int_equal(place_of(profile, add_location(profile, files[0], 1)).id,
+		place_of(profile, add_location(profile, files[1], 1)).id);
+	assert_int_equal(place_of(profile, add_named(profile, jits[0], 1, "f", "", 0)).id,
+		place_of(profile, add_named(profile, jits[0], 2, "f", "", 0)).id);
+	assert_int_not_equal(place_of(profile, add_named(profile, jits[0], 3, "f", "", 0)).id,
+		place_of(profile, add_named(profile, jits[0], 4, "f", "", 1)).id);
+	assert_int_not_equal(place_of(profile, add_named(profile, jits[0], 5, "f", "", 0)).id,
+		place_of(profile, add_named(profile, jits[1], 5, "f", "", 0)).id);
+	assert_int_not_equal(place_of(profile, add_location(profile, jits[0], 6)).id,
+		place_of(profile, add_location(profile, jits[1], 6)).id);
+	/* Names of a file that a user made never serve another file. */
+	owned = &profile->binaries.items[files[1]];
+	owned->symbols = symbol_identity_make(
+		PILOTLIGHT_SYMBOL_OWNED, (const uint8_t[BUILD_ID_BYTES]){ 1, 0xab }, 20);
+	place = place_of(profile, add_location(profile, files[1], 1));
+	assert_ptr_equal(strstr(place.build_id, "owned:01ab"), place.build_id);
+	profile_free(profile);
+}
+
+static void names_have_ranks(void **state)
+{
+	struct profile *profile = new_profile();
+	uint32_t file = add_file(profile, "/lib/liba.so", "\x01\xab");
+	static const struct {
+		const char *name, *file;
+		uint32_t line;
+		enum pilotlight_name_rank rank;
+	} cases[] = {
+		{ "f", "f.c", 3, PILOTLIGHT_NAME_LINE },
+		{ "f", "f.c", 0, PILOTLIGHT_NAME_FUNCTION },
+		{ "f", "", 0, PILOTLIGHT_NAME_FUNCTION },
+		{ "[liba.so function at +0x12]", "", 0, PILOTLIGHT_NAME_PLACE },
+		{ "", "f.c", 3, PILOTLIGHT_NAME_PLACE },
+	};
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint32_t location = add_named(
+			profile, file, i + 1, cases[i].name, cases[i].file, cases[i].line);
+
+		assert_int_equal(clickhouse_rank(profile, &profile->locations.items[location]),
+			cases[i].rank);
+	}
+	profile_free(profile);
+}
+
+/* --- failures --- */
+
+static int write_once(const struct profile *profile)
+{
+	const struct clickhouse_options options = { PPROF_LABELS_ALL, "h", ATTRIBUTES, 1 };
+	struct output_memory memory = { .limit_bytes = OUTPUT_LIMIT };
+	struct output output;
+	int r;
+
+	output_init(&output, output_to_memory, &memory);
+	r = clickhouse_write(profile, &options, &output);
+	free(memory.bytes);
+	return r;
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+	struct profile *profile = busy_profile();
+
+	assert_true(FAIL_EACH_ALLOCATION(write_once(profile), -ENOMEM, true, 0) >= 20);
+	profile_free(profile);
+}
+
+static int fail_to_write(void *context, const void *bytes, size_t size)
+{
+	(void)context;
+	(void)bytes;
+	(void)size;
+	return -ENOSPC;
+}
+
+static void an_output_that_fails_is_reported(void **state)
+{
+	const struct clickhouse_options options = { PPROF_LABELS_ALL, "h", NULL, 1 };
+	struct profile *profile = busy_profile();
+	struct output output;
+
+	output_init(&output, fail_to_write, NULL);
+	output.error = -ENOSPC;
+	assert_int_equal(clickhouse_write(profile, &options, &output), -ENOSPC);
+	profile_free(profile);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_refer_to_rows_that_are_there),
+		cmocka_unit_test(each_table_has_its_columns),
+		cmocka_unit_test(the_question_names_the_first_row),
+		cmocka_unit_test(labels_of_threads_can_be_left_out),
+		cmocka_unit_test(times_are_rounded_to_seconds),
+		cmocka_unit_test(nothing_inserts_nothing),
+		cmocka_unit_test(identities_are_for_ever),
+		cmocka_unit_test(code_is_one_on_all_hosts),
+		cmocka_unit_test(names_have_ranks),
+		cmocka_unit_test(failing_allocations_are_reported),
+		cmocka_unit_test(an_output_that_fails_is_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

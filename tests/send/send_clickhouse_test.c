@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Sends a batch for ClickHouse to a server on loopback, which answers each request as it is told
+ * and notes what came. Bodies are not compressed here: the sender does not look into them.
+ */
+#include "send/clickhouse_requests.h"
+#include "send/send_job.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { GUARD_MS = 60000, LOG_BYTES = 8192, ANSWERS_MAX = 8, REQUEST_BYTES = 16384 };
+
+/* Shared with the server's process. */
+static struct shared {
+	const char *answers[ANSWERS_MAX]; /* "200 body"; NULL: "200 "; "": reset */
+	unsigned count;			  /* of requests */
+	char log[LOG_BYTES];		  /* "query body;" each */
+	char keys[LOG_BYTES];
+} * shared;
+
+static int server_port, batch_fd;
+static uint64_t batch_bytes;
+static pid_t server_pid;
+
+/* --- the server --- */
+
+static void note_request(const char *request, const char *body, size_t size)
+{
+	const char *query = strstr(request, "&query="),
+		   *key = strstr(request, "X-ClickHouse-Key: ");
+	const size_t used = strlen(shared->log), keys = strlen(shared->keys);
+
+	query = query ? query + strlen("&query=") : " ";
+	(void)snprintf(shared->log + used, LOG_BYTES - used, "%.*s %.*s;", (int)strcspn(query, " "),
+		query, (int)size, body);
+	key = key ? key + strlen("X-ClickHouse-Key: ") : "";
+	(void)snprintf(
+		shared->keys + keys, LOG_BYTES - keys, "%.*s;", (int)strcspn(key, "\r"), key);
+}
+
+/* Returns false at the end of the connection. */
+static bool serve_request(int fd)
+{
+	static char request[REQUEST_BYTES];
+	const char *answer, *length, *body;
+	char head[256];
+	size_t size = 0, wanted = REQUEST_BYTES;
+
+	while (size < wanted) {
+		ssize_t n = recv(fd, request + size, sizeof(request) - 1 - size, 0);
+
+		if (n <= 0)
+			return false;
+		request[size += (size_t)n] = '\0';
+		body = strstr(request, "\r\n\r\n");
+		length = strstr(request, "Content-Length: ");
+		if (body && length)
+			wanted = (size_t)(body + 4 - request) +
+				 strtoul(length + strlen("Content-Length: "), NULL, 10);
+	}
+	body = strstr(request, "\r\n\r\n") + 4;
+	answer = shared->count < ANSWERS_MAX ? shared->answers[shared->count] : NULL;
+	note_request(request, body, size - (size_t)(body - request));
+	shared->count++;
+	if (!answer)
+		answer = "200 ";
+	if (!*answer)
+		return false;
+	(void)snprintf(head, sizeof(head), "HTTP/1.1 %.3s X\r\nContent-Length: %zu\r\n\r\n%s",
+		answer, strlen(answer + 4), answer + 4);
+	return send(fd, head, strlen(head), MSG_NOSIGNAL) > 0;
+}
+
+static _Noreturn void serve(int listen_fd)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		int fd = accept(listen_fd, NULL, NULL);
+
+		while (fd >= 0 && serve_request(fd))
+			;
+		(void)close(fd);
+	}
+}
+
+/* --- batches --- */
+
+static void add(const void *bytes, size_t size)
+{
+	assert_int_equal(pwrite(batch_fd, bytes, size, (off_t)batch_bytes), size);
+	batch_bytes += size;
+}
+
+static void add_request(const char *query, const char *body)
+{
+	const struct pilotlight_clickhouse_request request = {
+		.query_bytes = (uint32_t)strlen(query),
+		.body_bytes = strlen(body),
+	};
+
+	add(&request, sizeof(request));
+	add(query, strlen(query));
+	add(body, strlen(body));
+}
+
+/* The third has nothing to insert. */
+static void make_batch(void)
+{
+	const struct pilotlight_clickhouse_batch header = {
+		.magic = PILOTLIGHT_CLICKHOUSE_BATCH_MAGIC,
+		.version = PILOTLIGHT_CLICKHOUSE_BATCH_VERSION,
+	};
+
+	batch_bytes = 0;
+	add(&header, sizeof(header));
+	add_request("", "there?");
+	add_request("a b", "names");
+	add_request("b", "");
+	add_request("c", "stacks");
+	add_request("d", "samples");
+}
+
+static struct send_outcome send_batch(bool may_be_there, const char *token_file)
+{
+	char url[128];
+	const struct send_receiver receiver = { .url = url,
+		.token_file = token_file,
+		.timeout_ns = 20ULL * NSEC_PER_SEC,
+		.is_clickhouse = true };
+	const struct send_job_options options = {
+		.receiver = &receiver,
+		.fd = batch_fd,
+		.bytes = batch_bytes,
+		.may_be_there = may_be_there,
+	};
+	_cleanup_(send_job_freep) struct send_job *job = NULL;
+	struct send_outcome outcome;
+	struct pollfd fd = { .events = POLLIN };
+
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d", server_port);
+	assert_int_equal(send_job_start(&options, &job), 0);
+	fd.fd = send_job_poll_fd(job);
+	do
+		assert_int_equal(poll(&fd, 1, GUARD_MS), 1);
+	while (send_job_take(job, &outcome) < 0);
+	return outcome;
+}
+
+/* With these answers, which end with NULL. */
+static enum send_verdict send_with(bool may_be_there, const char *const *answers)
+{
+	struct send_outcome outcome;
+
+	*shared = (struct shared){ 0 };
+	for (size_t i = 0; answers[i]; i++)
+		shared->answers[i] = answers[i];
+	outcome = send_batch(may_be_there, NULL);
+	return outcome.verdict;
+}
+
+#define SEND(may_be_there, ...) \
+	send_with((may_be_there), (const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
+
+#define ALL "a%20b names;c stacks;d samples;"
+
+/* --- tests --- */
+
+static void requests_are_sent_in_order(void **state)
+{
+	make_batch();
+	assert_int_equal(SEND(false), SEND_TAKEN);
+	assert_string_equal(shared->log, ALL);
+	assert_string_equal(shared->keys, ";;;");
+}
+
+static void a_batch_that_may_be_there_is_asked_for(void **state)
+{
+	make_batch();
+	assert_int_equal(SEND(true, "200 0\n"), SEND_TAKEN);
+	assert_string_equal(shared->log, " there?;" ALL);
+	assert_int_equal(SEND(true, "200 17\n"), SEND_TAKEN);
+	assert_string_equal(shared->log, " there?;");
+	assert_int_equal(SEND(true, "200 10"), SEND_TAKEN);
+	assert_string_equal(shared->log, " there?;");
+	/* What is no number does not say that it is there. */
+	assert_int_equal(SEND(true, "200 <html>"), SEND_TRY_AGAIN);
+	assert_int_equal(SEND(true, "200 "), SEND_TRY_AGAIN);
+	assert_int_equal(SEND(true, "200 1 row"), SEND_TRY_AGAIN);
+	assert_int_equal(SEND(true, "503 "), SEND_TRY_AGAIN);
+	assert_string_equal(shared->log, " there?;");
+}
+
+static void a_failure_ends_it(void **state)
+{
+	make_batch();
+	assert_int_equal(SEND(false, "200 ", "500 Code: 241, memory"), SEND_TRY_AGAIN);
+	assert_string_equal(shared->log, "a%20b names;c stacks;");
+	assert_int_equal(SEND(false, "200 ", "200 ", ""), SEND_TRY_AGAIN);
+	assert_string_equal(shared->log, ALL);
+}
+
+static void codes_have_their_verdicts(void **state)
+{
+	static const struct {
+		const char *answer;
+		enum send_verdict verdict;
+	} cases[] = {
+		{ "500 Code: 252. DB::Exception: Too many parts", SEND_TRY_LATER },
+		{ "500 Code: 202, e.displayText() = DB::Exception", SEND_TRY_LATER },
+		{ "404 Code: 60. DB::Exception: Table does not exist", SEND_REFUSED },
+		{ "500 Code: 81, e.displayText() = DB::Exception", SEND_REFUSED },
+		{ "403 Code: 516. DB::Exception: default: Authentication", SEND_REFUSED },
+		{ "500 Code: 210, e.displayText() = DB::NetException", SEND_TRY_AGAIN },
+		{ "400 bad", SEND_REFUSED_BATCH },
+		{ "413 ", SEND_TOO_LARGE },
+		{ "429 ", SEND_TRY_LATER },
+	};
+
+	make_batch();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(SEND(false, cases[i].answer), cases[i].verdict);
+}
+
+static void the_token_is_a_password(void **state)
+{
+	char token[] = "/tmp/send_clickhouse_test.XXXXXX";
+	int fd = mkstemp(token);
+
+	assert_true(fd >= 0 && fchmod(fd, 0644) == 0);
+	assert_int_equal(write(fd, "secret-1\n", 9), 9);
+	assert_int_equal(close(fd), 0);
+	make_batch();
+	*shared = (struct shared){ 0 };
+	assert_int_equal(send_batch(false, token).verdict, SEND_TAKEN);
+	assert_string_equal(shared->keys, "secret-1;secret-1;secret-1;");
+	assert_int_equal(unlink(token), 0);
+}
+
+static void what_is_damaged_is_not_sent(void **state)
+{
+	uint64_t whole;
+
+	make_batch();
+	whole = batch_bytes;
+	for (batch_bytes = 0; batch_bytes < whole; batch_bytes += 7) {
+		struct clickhouse_requests requests;
+		struct clickhouse_request request;
+		int r = clickhouse_requests_open(&requests, batch_fd, batch_bytes);
+
+		while (r == 0)
+			r = clickhouse_requests_next(&requests, &request);
+		assert_int_equal(r, -EBADMSG);
+	}
+	batch_bytes = whole - 1;
+	assert_int_equal(SEND(false), SEND_TRY_AGAIN);
+	assert_string_equal(shared->log, "a%20b names;c stacks;");
+	/* A length of a query, and of a body, beyond all. */
+	for (off_t at = 16; at <= 24; at += 8) {
+		make_batch();
+		assert_int_equal(pwrite(batch_fd, "\xff\xff\xff\xff\xff\xff\xff\x7f", 8, at), 8);
+		assert_int_equal(SEND(false), SEND_TRY_AGAIN);
+		assert_string_equal(shared->log, "");
+	}
+}
+
+static int set_up(void **state)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	shared = mmap(
+		NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	batch_fd = memfd_create("batch", MFD_CLOEXEC);
+	if (shared == MAP_FAILED || batch_fd < 0 || fd < 0 ||
+		bind(fd, (struct sockaddr *)&address, size) < 0 ||
+		getsockname(fd, (struct sockaddr *)&address, &size) < 0 || listen(fd, 16) < 0)
+		return -1;
+	server_port = ntohs(address.sin_port);
+	server_pid = fork();
+	if (server_pid == 0)
+		serve(fd);
+	(void)close(fd);
+	return server_pid > 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)kill(server_pid, SIGKILL);
+	(void)waitpid(server_pid, NULL, 0);
+	(void)munmap(shared, sizeof(*shared));
+	return close(batch_fd);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(requests_are_sent_in_order),
+		cmocka_unit_test(a_batch_that_may_be_there_is_asked_for),
+		cmocka_unit_test(a_failure_ends_it),
+		cmocka_unit_test(codes_have_their_verdicts),
+		cmocka_unit_test(the_token_is_a_password),
+		cmocka_unit_test(what_is_damaged_is_not_sent),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "sink-send") == 0)
+		return send_main(argc, argv);
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
