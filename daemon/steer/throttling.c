@@ -34,7 +34,8 @@ void throttling_begin(struct throttling *throttling, uint64_t window_ns)
 {
 	throttling->window++;
 	throttling->periods_max = window_ns / PERIOD_NS + 1;
-	throttling->percent = -1;
+	/* A cgroup without counters has no quota, and one that no sample came from took none. */
+	throttling->percent = throttling->folder_fd < 0 ? -1 : 0;
 	throttling->worst[0] = '\0';
 }
 
@@ -138,8 +139,6 @@ static bool ask_one(struct throttling *throttling, const char *path)
 	entry->asked = throttling->window;
 	if (!read_counters(throttling, path, &periods, &throttled))
 		return true;
-	if (throttling->percent < 0)
-		throttling->percent = 0;
 	if (is_known || periods <= throttling->periods_max)
 		judge(throttling, entry, periods, throttled);
 	entry->periods = periods;

@@ -43,7 +43,8 @@ void throttling_close(struct throttling *throttling);
 void throttling_begin(struct throttling *throttling, uint64_t window_ns);
 /* Asks for a cgroup, "/system.slice/a.service", and for those above it. The busiest come first. */
 void throttling_ask(struct throttling *throttling, const char *path);
-/* Returns the greatest share of throttled periods, in percent, and whose; -1: it is unknown. */
+/* Returns the greatest share of throttled periods, in percent, and whose; -1: there is no such
+ * folder. */
 double throttling_end(struct throttling *throttling, const char **ret_path);
 
 /* Reads both counters of a cpu.stat. Returns false unless it has them. */

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A unit that takes much CPU time is an incident: noted, sampled at a higher rate, and compared with what was before.
+# A unit that takes much CPU time, and a cgroup that is throttled, are incidents: noted, sampled at a higher rate, and
+# compared with what was before.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -34,9 +35,10 @@ provokes() {
 
 	for i in 1 2 3 4 5 6; do
 		in_cgroup "$unit" nice -n -10 "$workloads/shares" 600
+		[ -z "$quota_group" ] || echo "${started[-1]}" >"$quota_group/cgroup.procs"
 		! wait_for 12 is_noted "$1" || return 0
 		stop_started
-		sleep 3
+		sleep 5 # a whole window without it
 	done
 	note "$("$pilotlight" incidents)"
 	return 1
@@ -44,6 +46,16 @@ provokes() {
 
 rate_is_raised() {
 	[ "$(metric pilotlight_sampling_rate_hertz)" -gt 99 ]
+}
+
+# A cgroup of version 1 with a quota and the unit's path, so that its counters are found; nothing if there is none.
+make_quota_group() {
+	local fs=/sys/fs/cgroup
+
+	quota_group=
+	[ -e $fs/cpu/cpu.cfs_quota_us ] || [ -e $fs/cpu/tasks ] || return
+	mkdir "$fs/cpu$unit" && cgroups+=("$fs/cpu$unit") && quota_group=$fs/cpu$unit
+	echo 10000 >"$quota_group/cpu.cfs_quota_us"
 }
 
 shows_incident() {
@@ -65,8 +77,8 @@ refuses_an_unknown_number() {
 	! "$pilotlight" incidents 9999 >"$tmp/out" 2>"$tmp/err" && complains 'no such incident'
 }
 
-number=
-plan 9
+quota_group='' number=
+plan 10
 # The load begins after a time with which its incident can be compared: that until 20 s before.
 configure UnitCpuPercent=3
 check "the service starts" start_service
@@ -78,6 +90,15 @@ check "the log has it" is_in_journal
 check "it is compared with what was before" wait_for 120 shows_incident
 check "its function takes more than before" wait_for 60 compares_the_culprit
 check "an incident that is not there is refused" refuses_an_unknown_number
+stop_started
+configure ThrottledPercent=5
+kill -HUP "$service_pid"
+make_quota_group
+if [ -n "$quota_group" ]; then
+	check "a throttled cgroup is noted" provokes throttled
+else
+	skip "a throttled cgroup is noted" "no cgroup of version 1 has a quota here"
+fi
 stop_started
 check "the accounts close" accounts_of_metrics
 check "the service ends on SIGTERM" stop_service

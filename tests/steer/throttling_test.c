@@ -97,23 +97,44 @@ static void those_above_are_asked_for(void **state)
 	assert_string_equal(worst, "/slice");
 }
 
-static void what_has_no_counters_is_unknown(void **state)
+static void what_has_no_counters_has_no_quota(void **state)
 {
 	char name[THROTTLING_PATH_BYTES + 10];
 	const char *worst;
 
-	assert_true(ask("/none", &worst) == -1);
+	assert_true(ask("/none", &worst) == 0);
 	assert_string_equal(worst, "");
 	set("/a", 10, 10);
 	/* Only names that the kernel gives. */
-	assert_true(ask("a", &worst) == -1);
-	assert_true(ask("", &worst) == -1);
-	assert_true(ask("/", &worst) == -1);
-	assert_true(ask("/x/../a", &worst) == -1);
+	assert_true(ask("a", &worst) == 0);
+	assert_true(ask("", &worst) == 0);
+	assert_true(ask("/", &worst) == 0);
+	assert_true(ask("/x/../a", &worst) == 0);
 	memset(name, 'x', sizeof(name) - 1);
 	name[0] = '/';
 	name[sizeof(name) - 1] = '\0';
-	assert_true(ask(name, &worst) == -1);
+	assert_true(ask(name, &worst) == 0);
+}
+
+/* Else a trigger that waits for the share to fall would wait for ever. */
+static void nothing_is_throttled_when_nothing_is_asked_for(void **state)
+{
+	const char *worst;
+
+	set("/new", 80, 60);
+	assert_true(ask("/new", &worst) == 75);
+	throttling_begin(&throttling, WINDOW_NS);
+	assert_true(throttling_end(&throttling, &worst) == 0);
+	assert_string_equal(worst, "");
+}
+
+static void nothing_is_known_without_the_folder(void **state)
+{
+	const char *worst;
+
+	throttling_close(&throttling);
+	throttling.folder_fd = -1;
+	assert_true(ask("/a", &worst) == -1);
 }
 
 static void cgroups_are_bounded(void **state)
@@ -157,7 +178,9 @@ int main(void)
 		WITH_FOLDER(a_share_is_of_the_last_window),
 		WITH_FOLDER(a_new_cgroup_is_measured_from_its_start),
 		WITH_FOLDER(those_above_are_asked_for),
-		WITH_FOLDER(what_has_no_counters_is_unknown),
+		WITH_FOLDER(what_has_no_counters_has_no_quota),
+		WITH_FOLDER(nothing_is_throttled_when_nothing_is_asked_for),
+		WITH_FOLDER(nothing_is_known_without_the_folder),
 		WITH_FOLDER(cgroups_are_bounded),
 		cmocka_unit_test(counters_are_parsed),
 	};
