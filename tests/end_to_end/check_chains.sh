@@ -8,7 +8,7 @@ need_root
 need_programs
 need_commands gcc objdump python3
 [ "$(uname -m)" = x86_64 ] || skip_all "the checker reads x86-64 code"
-plan 7
+plan 8
 
 check "a program without frame pointers compiles" gcc -std=gnu17 -O1 -D_GNU_SOURCE \
 	-fomit-frame-pointer -fno-optimize-sibling-calls -o "$tmp/deep" "$root/tests/workloads/deep.c"

@@ -247,13 +247,14 @@ def branch(text):
 
 
 def is_table_jump(instructions, at):
-    """Is the indirect jump one of a switch?"""
+    """Is the indirect jump one of a switch? Its target is then read from a table, or the table's address
+    in a register is added. What adds a word of memory is a tail call: glibc's to DT_FINI of a file."""
     text = instructions[at].text
     if "notrack" in text or re.search(r"\(,%r\w+,8\)", text):
         return True
     register = re.search(r"\*(%r\w+)$", text)
     return bool(register) and any(
-        re.match(rf"add .*,{register[1]}$", before.text) for before in instructions[max(0, at - 3):at])
+        re.match(rf"add +%r\w+,{register[1]}$", before.text) for before in instructions[max(0, at - 3):at])
 
 
 # --- the check -----------------------------------------------------------------------------------
