@@ -303,6 +303,7 @@ static int draw_profile(struct answer *answer, struct output *output)
 		.detail = answer->parameters.detail,
 		.pprof_labels = answer->parameters.pprof_labels,
 		.attributes = answer->parameters.attributes,
+		.sample_hosts_ppm = answer->parameters.sample_hosts_ppm,
 		.rows_max = answer->parameters.rows_max,
 	};
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "query/host_sample.h"
 #include "query/timeline.h"
 #include "store/incident_log.h"
 
@@ -32,7 +33,7 @@ struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
 	const char *format, *labels, *attributes, *lines, *normalise, *buckets, *rows, *incident,
-		*runtime_frames;
+		*runtime_frames, *sample_hosts;
 	bool has_against, has_against_time;
 	struct fault *fault;
 };
@@ -143,9 +144,11 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->format, parameter);
 	if (strcmp(parameter->name, "labels") == 0)
 		return keep_once(reading, &reading->labels, parameter);
-	/* Only sinks ask with it: api/parameter_list.c lets no client. */
+	/* Only sinks ask with these: api/parameter_list.c lets no client. */
 	if (strcmp(parameter->name, "attributes") == 0)
 		return keep_once(reading, &reading->attributes, parameter);
+	if (strcmp(parameter->name, "sample-hosts") == 0)
+		return keep_once(reading, &reading->sample_hosts, parameter);
 	if (strcmp(parameter->name, "lines") == 0)
 		return keep_once(reading, &reading->lines, parameter);
 	if (strcmp(parameter->name, "normalise") == 0)
@@ -321,6 +324,21 @@ static int set_rows(struct reading *reading)
 	return 0;
 }
 
+static int set_sample_hosts(struct reading *reading)
+{
+	const char *text = reading->sample_hosts;
+	unsigned long ppm = HOST_SAMPLE_ALL;
+	char *end = NULL;
+
+	if (text)
+		ppm = strtoul(text, &end, 10);
+	if (text && (*text < '0' || *text > '9' || *end || ppm == 0 || ppm > HOST_SAMPLE_ALL))
+		return fault_set(reading->fault, -EINVAL,
+			"invalid value of sample-hosts; use parts per million");
+	reading->parameters->sample_hosts_ppm = (uint32_t)ppm;
+	return 0;
+}
+
 /* A moment as a value of "from" or "to". */
 static int add_time(
 	struct reading *reading, enum difference_side side, const char *name, uint64_t time_ns)
@@ -466,6 +484,8 @@ static int read_all(struct reading *reading)
 		r = set_labels(reading);
 	if (r == 0)
 		r = set_rows(reading);
+	if (r == 0)
+		r = set_sample_hosts(reading);
 	if (r == 0)
 		r = set_whole(reading);
 	if (r == 0)

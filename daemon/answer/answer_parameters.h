@@ -19,8 +19,9 @@ struct answer_parameters {
 	enum frame_detail detail;
 	enum interpreted_frames interpreted_frames;
 	enum pprof_labels pprof_labels;
-	const char *attributes; /* as in struct profile_format_options; in the request */
-	size_t rows_max;	/* of a table; 0: no limit */
+	const char *attributes;	   /* as in struct profile_format_options; in the request */
+	uint32_t sample_hosts_ppm; /* as in struct profile_format_options */
+	size_t rows_max;	   /* of a table; 0: no limit */
 	enum difference_whole whole;
 	size_t bucket_count; /* of a time line */
 	uint64_t incident;   /* of a list of incidents: this one alone; 0: all */

@@ -22,6 +22,7 @@ static const struct {
 	[SERVICE_SINK_EXPIRED] = { "expired", "deleted for their age" },
 	[SERVICE_SINK_REFUSED] = { "refused", "in batches that the receiver refused" },
 	[SERVICE_SINK_REFUSED_SIZE] = { "refused_size", "too large for the receiver" },
+	[SERVICE_SINK_UNSAMPLED] = { "unsampled", "left to other hosts, as SampleHosts= says" },
 };
 
 /* --- text --- */

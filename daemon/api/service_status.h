@@ -36,6 +36,7 @@ enum service_sink_skip {
 	SERVICE_SINK_EXPIRED,	   /* deleted for its age */
 	SERVICE_SINK_REFUSED,	   /* the receiver refused this batch, and took a later one */
 	SERVICE_SINK_REFUSED_SIZE, /* the receiver found the batch too large */
+	SERVICE_SINK_UNSAMPLED,	   /* other hosts were drawn (query/host_sample.h) */
 	SERVICE_SINK_SKIPS,
 };
 

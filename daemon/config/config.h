@@ -58,6 +58,7 @@ struct config_sink {
 	char *type;		      /* "pprof", "otlp", "pyroscope", "clickhouse" */
 	char *labels;		      /* "all", "service" */
 	uint64_t interval_ns, name_wait_ns, max_bytes, max_age_ns;
+	uint64_t sample_hosts_ppm; /* of the hosts that have this sink, so many push at a time */
 	/* Of types that are sent. Files are paths or names of credentials; "": none. */
 	char *url; /* without the path of the type's protocol */
 	char *ca_file, *certificate_file, *key_file, *token_file;

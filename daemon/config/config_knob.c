@@ -181,6 +181,9 @@ const struct config_knob config_sink_knobs[] = {
 		"Limit of the files. The oldest are deleted first." },
 	{ "sink", "MaxAge", CONFIG_DURATION, SINK_FIELD(max_age_ns), "7d", HOURS(1), DAYS(3650),
 		NULL, "Age at which files are deleted." },
+	{ "sink", "SampleHosts", CONFIG_PERCENT, SINK_FIELD(sample_hosts_ppm), "100", 1, 1000000,
+		NULL,
+		"Share of the hosts with a sink of this name that push, drawn every ten minutes." },
 	{ "sink", "Label", CONFIG_LABELS, SINK_FIELD(attributes), "", 0, 0, NULL,
 		"Attributes of everything that is sent, such as deployment.environment=test, "
 		"separated by spaces." },

@@ -333,6 +333,8 @@ static int open_push(struct service *service)
 			.labels = config->sinks[i].labels,
 			.interval_ns = config->sinks[i].interval_ns,
 			.name_wait_ns = config->sinks[i].name_wait_ns,
+			.host_id = service->receivers[i].host_id,
+			.sample_hosts_ppm = (uint32_t)config->sinks[i].sample_hosts_ppm,
 			.attributes = service->receivers[i].attributes,
 			.plain_bytes_max = service_receiver_plain_bytes_max(&config->sinks[i]),
 			.receiver =

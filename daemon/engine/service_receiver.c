@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { HEADERS_MAX = 4 };
 
@@ -125,6 +126,13 @@ static int set_up(const struct config_sink *sink, struct service_receiver *recei
 	return r;
 }
 
+/* Draws of hosts need an id that is not that of others. */
+static void set_host(struct service_receiver *receiver)
+{
+	if (host_id_read(NULL, receiver->host_id) < 0)
+		(void)gethostname(receiver->host_id, sizeof(receiver->host_id) - 1);
+}
+
 uint64_t service_receiver_max_age(const struct config_sink *sink)
 {
 	const struct protocol *protocol = find_protocol(sink->type);
@@ -146,8 +154,10 @@ int service_receivers_new(const struct config *config, struct service_receiver *
 	struct service_receiver *receivers = calloc(CONFIG_SINKS_MAX, sizeof(*receivers));
 	int r = receivers ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < config->sink_count; i++)
+	for (size_t i = 0; r == 0 && i < config->sink_count; i++) {
 		r = set_up(&config->sinks[i], &receivers[i]);
+		set_host(&receivers[i]);
+	}
 	if (r < 0) {
 		service_receivers_free(receivers);
 		return r;

@@ -11,6 +11,7 @@ struct service_receiver {
 	char *attributes;	       /* with the id of this host; NULL: none */
 	const char **headers;
 	char version[64];
+	char host_id[65]; /* of this host (host_id.h), or its name */
 };
 
 /* MaxAge= of a sink; if it is not set, what its type's receivers accept. */

@@ -6,6 +6,7 @@
 #include "export/otlp.h"
 #include "export/pyroscope.h"
 #include "page/page_html.h"
+#include "query/host_sample.h"
 #include "render/call_sites.h"
 #include "render/flamegraph_svg.h"
 #include "render/folded.h"
@@ -72,7 +73,7 @@ static int write_clickhouse(const struct profile *profile,
 		.labels = options->pprof_labels,
 		.host = host_name(host),
 		.attributes = options->attributes,
-		.weight = 1,
+		.weight = host_sample_weight(options->sample_hosts_ppm),
 	};
 
 	return clickhouse_write(profile, &batch, output);

@@ -15,7 +15,10 @@ struct profile_format_options {
 	enum frame_detail detail; /* ignored by formats that keep lines apart from functions */
 	enum pprof_labels pprof_labels;
 	const char *attributes; /* of the host: "name=value,name=value"; NULL: none */
-	size_t rows_max;	/* of a table; 0: no limit */
+	/* Of a fleet's hosts, the share that pushes (query/host_sample.h), for formats that weigh
+	 * what they hold. */
+	uint32_t sample_hosts_ppm;
+	size_t rows_max; /* of a table; 0: no limit */
 };
 
 struct profile_format {

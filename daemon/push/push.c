@@ -7,6 +7,7 @@
 #include "base/event_source.h"
 #include "base/log.h"
 #include "push/sending.h"
+#include "query/host_sample.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -100,6 +101,12 @@ static void succeed(struct sink *sink)
 	sink->report.fault[0] = '\0';
 }
 
+/* A window that begins some milliseconds early belongs to the epoch that it is in. */
+static uint64_t epoch_of(uint64_t start_ns)
+{
+	return (start_ns + JITTER_NS) / HOST_SAMPLE_EPOCH_NS;
+}
+
 static void skip(struct push *push, struct sink *sink)
 {
 	sink->batch_bytes = 0;
@@ -110,6 +117,22 @@ static void skip(struct push *push, struct sink *sink)
 static void skip_too_large(struct push *push, struct sink *sink)
 {
 	sink->report.skipped_ns[SERVICE_SINK_TOO_LARGE] +=
+		sink->batch.end_ns - sink->batch.start_ns;
+	skip(push, sink);
+}
+
+/* Is this host one of those that push at the time of the batch? */
+static bool is_sampled(const struct sink *sink)
+{
+	const struct push_sink_options *options = sink->options;
+
+	return host_sample_has(options->host_id, epoch_of(sink->batch.start_ns),
+		host_sample_seed(options->name), options->sample_hosts_ppm);
+}
+
+static void skip_unsampled(struct push *push, struct sink *sink)
+{
+	sink->report.skipped_ns[SERVICE_SINK_UNSAMPLED] +=
 		sink->batch.end_ns - sink->batch.start_ns;
 	skip(push, sink);
 }
@@ -239,6 +262,17 @@ static int add_time(struct parameter_list *parameters, const char *name, uint64_
 	return parameter_list_add(parameters, name, text);
 }
 
+/* What is pushed stands for all hosts, so it says how many were left out. */
+static int add_share(const struct sink *sink, struct parameter_list *parameters)
+{
+	char text[TIME_BYTES];
+
+	if (sink->options->sample_hosts_ppm == HOST_SAMPLE_ALL)
+		return 0;
+	(void)snprintf(text, sizeof(text), "%" PRIu32, sink->options->sample_hosts_ppm);
+	return parameter_list_add(parameters, "sample-hosts", text);
+}
+
 static int fill_parameters(const struct sink *sink, struct parameter_list *parameters)
 {
 	int r = add_time(parameters, "from", sink->batch.start_ns);
@@ -254,6 +288,8 @@ static int fill_parameters(const struct sink *sink, struct parameter_list *param
 		r = parameter_list_add(parameters, "format", sink->options->format);
 	if (r == 0)
 		r = parameter_list_add(parameters, "labels", sink->options->labels);
+	if (r == 0)
+		r = add_share(sink, parameters);
 	return r == 0 && sink->options->attributes
 		       ? parameter_list_add(parameters, "attributes", sink->options->attributes)
 		       : r;
@@ -330,6 +366,16 @@ static bool has_interval_ended(
 	       (sink->until_ns[source] + JITTER_NS) / interval_ns;
 }
 
+/* A batch is of one epoch, in which this host is drawn or not. */
+static void end_with_epoch(struct sink *sink)
+{
+	const uint64_t end_ns = (epoch_of(sink->batch.start_ns) + 1) * HOST_SAMPLE_EPOCH_NS;
+
+	if (sink->options->sample_hosts_ppm < HOST_SAMPLE_ALL &&
+		sink->batch.end_ns > end_ns + JITTER_NS)
+		sink->batch.end_ns = end_ns + JITTER_NS;
+}
+
 /* Returns whether a batch is due, and which. */
 static bool find_batch(const struct push *push, struct sink *sink)
 {
@@ -344,6 +390,7 @@ static bool find_batch(const struct push *push, struct sink *sink)
 			.end_ns = push->sealed_ns,
 			.source = i,
 		};
+		end_with_epoch(sink);
 		return true;
 	}
 	return false;
@@ -362,6 +409,10 @@ static void run_waiting(
 	if (sink->names_until_ns == 0) {
 		if (!find_batch(push, sink))
 			return;
+		if (!is_sampled(sink)) {
+			skip_unsampled(push, sink);
+			return;
+		}
 		sink->names_until_ns = now_ns + sink->options->name_wait_ns;
 	}
 	if (!push->is_making && (!are_names_pending || now_ns >= sink->names_until_ns))

@@ -32,7 +32,9 @@ struct push_sink_options {
 	const char *labels;	/* a value of the parameter "labels" */
 	const char *attributes; /* of that parameter; NULL: none */
 	uint64_t interval_ns, name_wait_ns;
-	uint64_t plain_bytes_max; /* of a batch before gzip compressed it; 0: any, or no gzip */
+	const char *host_id;	   /* of this host */
+	uint32_t sample_hosts_ppm; /* as query/host_sample.h has shares */
+	uint64_t plain_bytes_max;  /* of a batch before gzip compressed it; 0: any, or no gzip */
 	const struct send_receiver *receiver; /* borrowed; NULL: other programs take the files */
 };
 

@@ -70,7 +70,7 @@ static inline void fill_sinks(struct service_status *s)
 		.fault = "cannot write to its\x1b folder: No space left on device",
 		.failed = 33,
 		.skipped_ns = { 1500000000, 60000000000, 120000000000, 180000000000, 240000000000,
-			300000000000, 360000000000 },
+			300000000000, 360000000000, 420000000000 },
 		.kept_files = 34,
 		.is_sent = true,
 		.is_held = true,

@@ -156,7 +156,8 @@ static void sinks_are_a_list(void **state)
 		"on "
 		"device\",",
 		"{\"too_old\":1.500,\"too_large\":60.000,\"clock_set\":120.000,\"evicted\":180.000,"
-		"\"expired\":240.000,\"refused\":300.000,\"refused_size\":360.000}",
+		"\"expired\":240.000,\"refused\":300.000,\"refused_size\":360.000,"
+		"\"unsampled\":420.000}",
 		"\"is_held\":true,\"sent_batches\":35,\"sent_bytes\":36000,\"rejected_profiles\":"
 		"37",
 		"}],\"samples\"");

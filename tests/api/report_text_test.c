@@ -86,7 +86,8 @@ static void sinks_are_shown(void **state)
 		"             profiles rejected; 1s 500ms became too old to push; 1min in batches\n"
 		"             that were too large; 2min not pushed, since the clock was set back;\n"
 		"             3min deleted to make room; 4min deleted for their age; 5min in\n"
-		"             batches that the receiver refused; 6min too large for the receiver\n"
+		"             batches that the receiver refused; 6min too large for the receiver;\n"
+		"             7min left to other hosts, as SampleHosts= says\n"
 		"  Samples");
 	free(text);
 }

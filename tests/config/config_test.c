@@ -306,7 +306,7 @@ static void mistakes_in_sinks_are_reported(void **state)
 		{ "/x.conf:9", "[sink a] Interval: '6min' is out of range" },
 		{ "/x.conf:10",
 			"[sink a] Uri: unknown key: use one of Type, Url, Interval, NameWait, "
-			"Labels, MaxBytes, MaxAge, Label, Header, TokenFile, " },
+			"Labels, MaxBytes, MaxAge, SampleHosts, Label, Header, TokenFile, " },
 		{ "/x.conf:11", "[sink a] Window: this key belongs to [History]: move it there" },
 		{ "/x.conf:12", "not Key=value" },
 		{ "/x.conf.d/a.conf:8", "[sink i]: too many sinks, all its settings are ignored: "

@@ -64,6 +64,7 @@ static void a_type_has_its_path_and_headers(void **state)
 		assert_int_equal(strncmp(receivers[1].attributes, "host.id=", 8), 0);
 		assert_int_equal(strncmp(receivers[1].attributes + 8, host, strlen(host)), 0);
 	}
+	assert_true(receivers[0].host_id[0] != '\0');
 	assert_string_equal(receivers[2].receiver.url, "http://b/v1development/profiles");
 	assert_int_equal(receivers[2].receiver.header_count, 2);
 	receiver = &receivers[3].receiver;

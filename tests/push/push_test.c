@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "child/child_request.h"
 #include "push/sending.h"
+#include "query/host_sample.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/push/spool_fixture.h"
 
@@ -91,6 +92,8 @@ static struct push_options options_of(uint32_t sources)
 		.format = "pprof",
 		.labels = "service",
 		.interval_ns = SPOOL_MINUTE_NS,
+		.host_id = "host",
+		.sample_hosts_ppm = HOST_SAMPLE_ALL,
 		.name_wait_ns = SECONDS(3600) };
 	return options;
 }
@@ -107,15 +110,21 @@ static void start(const struct push_options *options)
 	push_run(push, false);
 }
 
-static void open_push(uint32_t sources, uint64_t bytes_max)
+static void open_spools(uint64_t bytes_max)
 {
 	struct spool_thread_options threads = { .count = 1 };
-	struct push_options options;
 
 	threads.spools[0] = spool_options_of(bytes_max);
 	/* The spool reads the real clock. */
 	threads.spools[0].age_max_ns = INT64_MAX;
 	assert_int_equal(spool_thread_new(&threads, &spools), 0);
+}
+
+static void open_push(uint32_t sources, uint64_t bytes_max)
+{
+	struct push_options options;
+
+	open_spools(bytes_max);
 	options = options_of(sources);
 	start(&options);
 }
@@ -268,12 +277,10 @@ static void a_batch_waits_for_names(void **state)
 
 static void a_wait_for_names_has_an_end(void **state)
 {
-	struct spool_thread_options threads = { .count = 1 };
 	struct push_options options;
 	uint64_t guard_ns = clock_monotonic_ns() + SECONDS(GUARD_MS / 1000);
 
-	threads.spools[0] = spool_options_of(1 << 20);
-	assert_int_equal(spool_thread_new(&threads, &spools), 0);
+	open_spools(1 << 20);
 	options = options_of(1U << PILOTLIGHT_SOURCE_CPU);
 	options.sinks[0].name_wait_ns = SECONDS(1) / 10;
 	start(&options);
@@ -283,6 +290,29 @@ static void a_wait_for_names_has_an_end(void **state)
 		assert_true(clock_monotonic_ns() < guard_ns);
 		run_some(true);
 	}
+}
+
+/* The host is drawn in the epoch of SPOOL_NOW_NS, and not in the next one. */
+static void a_host_that_is_not_drawn_pushes_nothing(void **state)
+{
+	struct push_options options;
+
+	open_spools(1 << 20);
+	options = options_of(1U << PILOTLIGHT_SOURCE_CPU);
+	options.sinks[0].sample_hosts_ppm = HOST_SAMPLE_ALL / 2;
+	options.sinks[0].host_id = "c";
+	start(&options);
+	seal(0);
+	/* The batch ends with its epoch, and a window may end somewhat later. */
+	seal(660);
+	RUN_UNTIL(report().skipped_ns[SERVICE_SINK_UNSAMPLED] > 0);
+	assert_int_equal(
+		report().skipped_ns[SERVICE_SINK_UNSAMPLED], SECONDS(60) - SECONDS(1) / 10);
+	assert_non_null(strstr(text_of("20261120T031000.000000000Z_600100000000ns_cpu.pb.gz"),
+		" sample-hosts 500000 "));
+	seal(720);
+	RUN_UNTIL(report().skipped_ns[SERVICE_SINK_UNSAMPLED] > SECONDS(60));
+	assert_int_equal(report().batches, 1);
 }
 
 /* The next engine goes on where this one ended, and makes nothing twice. */
@@ -431,12 +461,9 @@ static void failing_allocations_are_tried_again(void **state)
 
 static void open_with_receiver(struct send_receiver *receiver)
 {
-	struct spool_thread_options threads = { .count = 1 };
 	struct push_options options;
 
-	threads.spools[0] = spool_options_of(1 << 20);
-	threads.spools[0].age_max_ns = INT64_MAX;
-	assert_int_equal(spool_thread_new(&threads, &spools), 0);
+	open_spools(1 << 20);
 	options = options_of(1U << PILOTLIGHT_SOURCE_CPU);
 	options.sinks[0].receiver = receiver;
 	options.sinks[0].attributes = "tier=1";
@@ -470,12 +497,9 @@ static void a_batch_is_sent_and_deleted(void **state)
 /* And longer again, when the receiver takes them. */
 static void a_batch_with_too_many_plain_bytes_is_divided(void **state)
 {
-	struct spool_thread_options threads = { .count = 1 };
 	struct push_options options;
 
-	threads.spools[0] = spool_options_of(1 << 20);
-	threads.spools[0].age_max_ns = INT64_MAX;
-	assert_int_equal(spool_thread_new(&threads, &spools), 0);
+	open_spools(1 << 20);
 	options = options_of(1U << PILOTLIGHT_SOURCE_CPU);
 	options.sinks[0].plain_bytes_max = 30;
 	start(&options);
@@ -551,6 +575,7 @@ int main(int argc, char **argv)
 		WITH_FOLDER(the_last_windows_of_a_source_are_written),
 		WITH_FOLDER(a_batch_waits_for_names),
 		WITH_FOLDER(a_wait_for_names_has_an_end),
+		WITH_FOLDER(a_host_that_is_not_drawn_pushes_nothing),
 		WITH_FOLDER(a_restart_leaves_no_gap_and_no_overlap),
 		WITH_FOLDER(what_fails_is_tried_again),
 		WITH_FOLDER(a_folder_that_vanishes_is_tried_again),
