@@ -2,6 +2,7 @@
 #include "tools/commands.h"
 
 #include "tools/doctor/doctor.h"
+#include "tools/fleet/fleet_commands.h"
 #include "tools/history/heatmap_command.h"
 #include "tools/history/history_commands.h"
 #include "tools/history/incident_commands.h"
@@ -27,6 +28,19 @@ static const struct command symbols_group = {
 		 "least its first 4 digits, `htlhash:HEX` for a binary without one, or the path of "
 		 "an ELF file.",
 	.commands = symbols_commands,
+};
+
+static const struct command *const fleet_commands[] = { &fleet_flamegraph, &fleet_top,
+	&fleet_report, &fleet_diff, &fleet_export, &fleet_symbolize, NULL };
+
+static const struct command fleet_group = {
+	.name = "fleet",
+	.summary = "show what many hosts have pushed to ClickHouse",
+	.synopsis = "COMMAND [OPTION...]",
+	.description = "What the hosts of a fleet have pushed to ClickHouse by a sink of the "
+		       "type clickhouse, pilotlight.conf(5).",
+	.notes = "Each takes --clickhouse URL, --user, --password-file and --help.",
+	.commands = fleet_commands,
 };
 
 static const struct command *const jit_commands[] = { &jit_list, &jit_dump, &jit_symbols,
@@ -59,7 +73,8 @@ static const struct command kmem_group = {
 static const struct command *const all_commands[] = { &record_command, &flamegraph_command,
 	&report_command, &export_command, &diff_command, &top_command, &ui_command,
 	&heatmap_command, &incidents_command, &incident_command, &events_command, &status_command,
-	&doctor_command, &symbols_group, &jit_group, &runtimes_command, &kmem_group, NULL };
+	&doctor_command, &fleet_group, &symbols_group, &jit_group, &runtimes_command, &kmem_group,
+	NULL };
 
 const struct command pilotlight_command = {
 	.name = "",

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "query/selection_sql.h"
+
+#include "base/clock.h"
+#include "base/event_source.h"
+#include "query/selection_state.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+void sql_write_text(FILE *file, const char *text)
+{
+	(void)fputc('\'', file);
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			(void)fputc('\\', file);
+		(void)fputc(*text, file);
+	}
+	(void)fputc('\'', file);
+}
+
+/* --- globs --- */
+
+/* The bracket expression that begins at `glob`; 0: it has no end, and '[' stands for itself. */
+static size_t bracket_size(const char *glob)
+{
+	size_t size = 1;
+
+	size += glob[size] == '!' || glob[size] == '^';
+	size += glob[size] == ']';
+	size += strcspn(glob + size, "]");
+	return glob[size] ? size + 1 : 0;
+}
+
+/* Writes a byte of a regular expression that is in a literal: both have backslashes. */
+static void write_byte(FILE *file, char byte)
+{
+	if (byte == '\'')
+		(void)fputs("\\'", file);
+	else if (byte == '\\')
+		(void)fputs("\\\\\\\\", file);
+	else if (strchr(".+()|{}^$*?[]", byte))
+		(void)fprintf(file, "\\\\%c", byte);
+	else
+		(void)fputc(byte, file);
+}
+
+static size_t write_bracket(FILE *file, const char *glob, size_t size)
+{
+	const bool is_negated = glob[1] == '!' || glob[1] == '^';
+
+	(void)fputs(is_negated ? "[^" : "[", file);
+	for (size_t i = 1 + is_negated; i + 1 < size; i++)
+		if (glob[i] == '-')
+			(void)fputc('-', file);
+		else
+			write_byte(file, glob[i]);
+	(void)fputc(']', file);
+	return size;
+}
+
+static void write_regular_expression(FILE *file, const char *glob)
+{
+	while (*glob) {
+		const size_t bracket = *glob == '[' ? bracket_size(glob) : 0;
+
+		if (bracket > 0) {
+			glob += write_bracket(file, glob, bracket);
+			continue;
+		}
+		if (*glob == '*')
+			(void)fputs(".*", file);
+		else if (*glob == '?')
+			(void)fputc('.', file);
+		else
+			write_byte(file, *glob);
+		glob++;
+	}
+}
+
+void sql_write_match(FILE *file, const char *column, const char *value)
+{
+	if (!strpbrk(value, "*?[")) {
+		(void)fprintf(file, "%s = ", column);
+		sql_write_text(file, value);
+		return;
+	}
+	(void)fprintf(file, "match(%s, '(?s)^", column);
+	write_regular_expression(file, value);
+	(void)fputs("$')", file);
+}
+
+/* --- labels --- */
+
+/* Labels are texts "name=value" (pilotlight/clickhouse_schema.h). */
+static void write_label(FILE *file, const struct selection_value *value)
+{
+	const enum selection_parameter parameter = (enum selection_parameter)value->parameter;
+	const bool is_prefix = parameter == SELECTION_CONTAINER || parameter == SELECTION_POD;
+	const bool is_last_part = parameter == SELECTION_EXE && !strchr(value->text, '/');
+	const char *name = selection_parameter_name(
+		parameter == SELECTION_THREAD ? SELECTION_COMM : parameter);
+
+	/* It also matches what has no such label. */
+	if (strcmp(value->text, "*") == 0) {
+		(void)fputc('1', file);
+		return;
+	}
+	if (!value->is_glob && !is_prefix && !is_last_part) {
+		(void)fprintf(file, "has(labels, concat('%s=', ", name);
+		sql_write_text(file, value->text);
+		(void)fputs("))", file);
+		return;
+	}
+	(void)fprintf(
+		file, "arrayExists(x -> match(x, '(?s)^%s=%s", name, is_last_part ? "(.*/)?" : "");
+	if (value->is_glob)
+		write_regular_expression(file, value->text);
+	else
+		for (const char *byte = value->text; *byte; byte++)
+			write_byte(file, *byte);
+	(void)fprintf(file, "%s'), labels)", is_prefix && !value->is_glob ? "" : "$");
+}
+
+static int write_filter(const struct selection *selection, enum selection_parameter parameter,
+	FILE *file, struct fault *fault)
+{
+	const char *between = " AND (";
+
+	switch (parameter) {
+	case SELECTION_COMM:
+	case SELECTION_THREAD:
+	case SELECTION_EXE:
+	case SELECTION_UNIT:
+	case SELECTION_CONTAINER:
+	case SELECTION_POD:
+		break;
+	default:
+		return fault_set(fault, -EINVAL,
+			"a fleet is not selected by %s; ask the host itself, or select by host, "
+			"unit, container, pod, exe or comm",
+			selection_parameter_name(parameter));
+	}
+	for (size_t i = 0; i < selection->count; i++)
+		if (selection->values[i].parameter == parameter) {
+			(void)fputs(between, file);
+			write_label(file, &selection->values[i]);
+			between = " OR ";
+		}
+	(void)fputc(')', file);
+	return 0;
+}
+
+/* --- the rest --- */
+
+const char *selection_event(const struct selection *selection)
+{
+	for (size_t i = 0; i < selection->count; i++)
+		if (selection->values[i].parameter == SELECTION_EVENT)
+			return selection->values[i].text;
+	return event_sources[PILOTLIGHT_SOURCE_CPU].name;
+}
+
+void selection_get_times(
+	const struct selection *selection, uint64_t *ret_start_ns, uint64_t *ret_end_ns)
+{
+	*ret_start_ns = selection->start_ns;
+	*ret_end_ns = selection->end_ns;
+}
+
+/* A type is the name of a source, or of an event that the user has named. */
+static void write_types(const struct selection *selection, FILE *file)
+{
+	const char *event = selection_event(selection), *between = "";
+	const struct event_source *source = event_source_of(event);
+
+	(void)fputs("type IN (", file);
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (source == &event_source_wall ? event_source_is_of_wall(i)
+						 : source == &event_sources[i]) {
+			(void)fputs(between, file);
+			sql_write_text(
+				file, event_source_is_counted(i) ? event : event_sources[i].name);
+			between = ", ";
+		}
+	(void)fputc(')', file);
+}
+
+/* The times of rows are seconds, to the nearest. */
+static uint64_t seconds_of(uint64_t ns)
+{
+	const uint64_t s = (ns + NSEC_PER_SEC / 2) / NSEC_PER_SEC;
+
+	return s < UINT32_MAX ? s : UINT32_MAX;
+}
+
+int selection_write_sql(const struct selection *selection, FILE *file, struct fault *fault)
+{
+	int r = 0;
+
+	write_types(selection, file);
+	(void)fprintf(file, " AND ts >= toDateTime(%" PRIu64 ") AND ts < toDateTime(%" PRIu64 ")",
+		seconds_of(selection->start_ns), seconds_of(selection->end_ns));
+	for (enum selection_parameter i = SELECTION_FILTERS; r == 0 && i < SELECTION_PARAMETERS;
+		i++)
+		if (selection->is_given[i])
+			r = write_filter(selection, i, file, fault);
+	return r;
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+fleet_hosts.py BATCH HOSTS MINUTES START URL...
+
+Simulates hosts that push to ClickHouse. BATCH is what a real host pushed (pilotlight/clickhouse_batch.h). Each host
+pushes it once for each minute from START on (seconds since 1970), with its own name and time, and without a twentieth
+of its rows, others each time, since no two batches of a host are alike. Hosts take the servers in turn. Prints what was
+sent and how long it took.
+"""
+import concurrent.futures, gzip, http.client, random, struct, sys, time, urllib.parse
+
+HEADER, REQUEST = struct.Struct("<QIi"), struct.Struct("<IiQ")
+
+
+def varint(value):
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+class Rows:
+    """Splits a body into rows, each as the bytes before and behind its host."""
+
+    def __init__(self, data, fixed, skips):
+        self.data, self.at, self.rows = data, 0, []
+        while self.at < len(data):
+            self.at += fixed
+            self.text()
+            start = self.at
+            for skip in skips:
+                skip(self)
+            self.rows.append(data[start : self.at])
+
+    def length(self):
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    def text(self):
+        size = self.length()
+        self.at += size
+
+    def texts(self):
+        for _ in range(self.length()):
+            self.text()
+
+    def bytes_of(size):
+        def skip(rows):
+            rows.at += size
+
+        return skip
+
+    def array_of(size):
+        def skip(rows):
+            count = rows.length()
+            rows.at += count * size
+
+        return skip
+
+
+TABLES = {
+    "names": (2, [Rows.text, Rows.bytes_of(9), Rows.texts, Rows.texts, Rows.array_of(4)]),
+    "locations": (2, [Rows.bytes_of(8), Rows.text, Rows.bytes_of(8), Rows.text, Rows.text]),
+    "stacks": (2, [Rows.bytes_of(8), Rows.array_of(8)]),
+    "samples": (12, [Rows.text, Rows.text, Rows.texts, Rows.bytes_of(32)]),
+}
+
+
+def read_batch(path):
+    """Returns the query and the rows of each table, in the batch's order."""
+    data, at, tables = open(path, "rb").read(), HEADER.size, []
+    while at < len(data):
+        query_size, _, body_size = REQUEST.unpack_from(data, at)
+        query = data[at + REQUEST.size : at + REQUEST.size + query_size].decode()
+        at += REQUEST.size + query_size
+        body, at = data[at : at + body_size], at + body_size
+        for name, (fixed, skips) in TABLES.items():
+            if body and f"pilotlight.{name} " in query:
+                body = gzip.decompress(body)
+                duration = body[4:12]
+                tables.append((name, query, duration, Rows(body, fixed, skips).rows))
+    return tables
+
+
+def push(connection, tables, host, start):
+    """Sends one batch. Returns rows of samples and bytes sent."""
+    rng = random.Random(f"{host} {start}")
+    name = varint(len(host)) + host.encode()
+    sent = rows_sent = 0
+    for table, query, duration, rows in tables:
+        head = struct.pack("<I", start) + duration if table == "samples" else struct.pack("<H", start // 86400)
+        kept = [head + name + row for row in rows if rng.random() < 0.95]
+        body = gzip.compress(b"".join(kept), 1)
+        connection.request(
+            "POST",
+            "/?insert_distributed_sync=1&query=" + urllib.parse.quote(query),
+            body,
+            {"Content-Encoding": "gzip"},
+        )
+        answer = connection.getresponse()
+        text = answer.read()
+        if answer.status != 200:
+            sys.exit(f"{table}: {answer.status} {text.decode(errors='replace')[:300]}")
+        sent += len(body)
+        if table == "samples":
+            rows_sent += len(kept)
+    return rows_sent, sent
+
+
+def main():
+    path, hosts, minutes, start = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    urls = [urllib.parse.urlparse(url) for url in sys.argv[5:]]
+    tables = read_batch(path)
+
+    def of_server(server):
+        connection = http.client.HTTPConnection(urls[server].hostname, urls[server].port, timeout=300)
+        rows = sent = batches = 0
+        for minute in range(minutes):
+            for host in range(server, hosts, len(urls)):
+                more = push(connection, tables, f"host-{host:05}", start + 60 * minute)
+                rows, sent, batches = rows + more[0], sent + more[1], batches + 1
+        return rows, sent, batches
+
+    began = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        results = list(pool.map(of_server, range(len(urls))))
+    seconds = time.monotonic() - began
+    rows, sent, batches = (sum(result[i] for result in results) for i in range(3))
+    print(f"batches {batches} rows {rows} bytes {sent} seconds {seconds:.1f}")
+
+
+main()

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "query/selection_sql.h"
+
+#include "tests/query/selection_fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(void (*write)(FILE *file, const void *what, const char *value),
+	const void *what, const char *value)
+{
+	static char text[4096];
+	FILE *file = fmemopen(text, sizeof(text), "w");
+
+	write(file, what, value);
+	assert_int_equal(fclose(file), 0);
+	return text;
+}
+
+static void write_selection(FILE *file, const void *selection, const char *unused)
+{
+	struct fault fault = { 0 };
+
+	assert_int_equal(selection_write_sql(selection, file, &fault), 0);
+}
+
+static void write_match(FILE *file, const void *column, const char *value)
+{
+	sql_write_match(file, column, value);
+}
+
+static const char *condition(const char *const *pairs)
+{
+	struct selection *selection = make_selection(pairs);
+	const char *text = text_of(write_selection, selection, NULL);
+
+	selection_free(selection);
+	return text;
+}
+
+#define EXPECT(sql, ...)                                                                      \
+	assert_string_equal(condition((const char *const[]){ __VA_ARGS__, NULL }), "type IN " \
+										   "(" sql)
+
+#define MINUTE " AND ts >= toDateTime(1795175940) AND ts < toDateTime(1795176000)"
+
+static void a_selection_is_a_condition(void **state)
+{
+	EXPECT("'cpu')" MINUTE, "last", "1min");
+	EXPECT("'cpu')" MINUTE, "last", "1min", "event", "cycles");
+	EXPECT("'cpu', 'offcpu', 'runqueue')" MINUTE, "last", "1min", "event", "wall");
+	EXPECT("'cache-misses')" MINUTE, "last", "1min", "event", "cache-misses");
+	EXPECT("'cpu')" MINUTE " AND (has(labels, concat('unit=', 'nginx.service')))", "last",
+		"1min", "unit", "nginx");
+	EXPECT("'cpu')" MINUTE
+	       " AND (has(labels, concat('comm=', 'a\\'b\\\\')) OR arrayExists(x -> match(x, "
+	       "'(?s)^comm=w.*\\\\.x$'), labels))",
+		"last", "1min", "comm", "a'b\\", "comm", "w*.x");
+	EXPECT("'cpu')" MINUTE
+	       " AND (arrayExists(x -> match(x, '(?s)^exe=(.*/)?xz$'), labels)) AND "
+	       "(arrayExists(x -> match(x, '(?s)^container=ab'), labels))",
+		"last", "1min", "container", "ab", "exe", "xz");
+	EXPECT("'cpu')" MINUTE " AND (1)", "last", "1min", "pod", "*");
+}
+
+static void globs_are_regular_expressions(void **state)
+{
+	static const char *const pairs[][2] = {
+		{ "web", "host = 'web'" },
+		{ "o'neil\\", "host = 'o\\'neil\\\\'" },
+		{ "web-*.a+b", "match(host, '(?s)^web-.*\\\\.a\\\\+b$')" },
+		{ "w?b", "match(host, '(?s)^w.b$')" },
+		{ "web[0-9]", "match(host, '(?s)^web[0-9]$')" },
+		{ "web[!a]x", "match(host, '(?s)^web[^a]x$')" },
+		{ "a[]b]", "match(host, '(?s)^a[\\\\]b]$')" },
+		{ "a[b", "match(host, '(?s)^a\\\\[b$')" },
+		{ "*'\\", "match(host, '(?s)^.*\\'\\\\\\\\$')" },
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		assert_string_equal(text_of(write_match, "host", pairs[i][0]), pairs[i][1]);
+}
+
+/* Processes and users are of one host. */
+static void what_a_fleet_lacks_is_refused(void **state)
+{
+	static const char *const names[] = { "pid", "tid", "user", "build-id", "slice", "cgroup" };
+	char buffer[1024];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct selection *selection = MAKE(names[i], "1");
+		FILE *file = fmemopen(buffer, sizeof(buffer), "w");
+		struct fault fault = { 0 };
+
+		assert_int_equal(selection_write_sql(selection, file, &fault), -EINVAL);
+		assert_non_null(strstr(fault.text, names[i]));
+		assert_int_equal(fclose(file), 0);
+		selection_free(selection);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_selection_is_a_condition),
+		cmocka_unit_test(globs_are_regular_expressions),
+		cmocka_unit_test(what_a_fleet_lacks_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Code of a fleet without a name, as a profile of locations alone, so that what names those of a
+ * host names these, too; and the rows of the names that were found.
+ */
+#pragma once
+
+#include "aggregate/profile.h"
+#include "tools/fleet/fleet_rows.h"
+
+struct fleet_code {
+	struct clickhouse_answer rows; /* build_id String, vaddr UInt64, day UInt16, by build_id */
+	struct profile *profile;       /* owned: one location for each row */
+};
+
+void fleet_code_done(struct fleet_code *code);
+
+/* Makes the profile of the rows. Returns 0, -ENOMEM, -E2BIG or -EBADMSG. */
+int fleet_code_fill(struct fleet_code *code, size_t limit_bytes);
+
+/*
+ * Writes a row of the table `names` (pilotlight/clickhouse_schema.h) for each location that has a
+ * real name. Returns 0, -ENOMEM or -E2BIG.
+ */
+int fleet_code_write_names(struct fleet_code *code, const char *host,
+	struct clickhouse_answer *ret_names, size_t *ret_count);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The commands of `pilotlight fleet`, which show what a fleet of hosts has pushed to ClickHouse. */
+#pragma once
+
+#include "tools/command.h"
+
+extern const struct command fleet_flamegraph, fleet_report, fleet_top, fleet_export, fleet_diff,
+	fleet_symbolize;

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tools/fleet/fleet_query.h"
+
+#include "base/clock.h"
+#include "base/event_source.h"
+#include "pilotlight/clickhouse_schema.h"
+#include "query/selection_sql.h"
+#include "tools/fleet/fleet_profile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TABLE(name) PILOTLIGHT_CLICKHOUSE_DATABASE "." name
+
+void fleet_selection_done(struct fleet_selection *selection)
+{
+	selection_free(selection->selection);
+	free(selection->hosts);
+	free(selection->services);
+	*selection = (struct fleet_selection){ 0 };
+}
+
+/* --- SQL --- */
+
+static void write_any_of(FILE *file, const char *column, const char **values, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		(void)fputs(i == 0 ? " AND (" : " OR ", file);
+		sql_write_match(file, column, values[i]);
+	}
+	if (count > 0)
+		(void)fputc(')', file);
+}
+
+static int write_condition(const struct fleet_selection *selection, FILE *file, struct fault *fault)
+{
+	int r = selection_write_sql(selection->selection, file, fault);
+
+	write_any_of(file, "service", selection->services, selection->service_count);
+	write_any_of(file, "host", selection->hosts, selection->host_count);
+	return r;
+}
+
+/* Writes `before`, the condition and `behind`. The caller frees the text. */
+static int make_sql(const struct fleet_selection *selection, const char *before, const char *behind,
+	char **ret_sql, struct fault *fault)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&text, &size);
+	bool has_failed;
+	int r;
+
+	if (!file)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	(void)fputs(before, file);
+	r = write_condition(selection, file, fault);
+	(void)fputs(behind, file);
+	has_failed = ferror(file);
+	if (fclose(file) != 0 || has_failed)
+		return fault_set(fault, -ENOMEM, "out of memory");
+	if (r == 0)
+		*ret_sql = TAKE_PTR(text);
+	return r;
+}
+
+static int ask_selected(struct clickhouse_client *client, const struct fleet_selection *selection,
+	const char *before, const char *behind, struct clickhouse_answer *ret_answer,
+	struct fault *fault)
+{
+	_cleanup_free_ char *sql = NULL;
+	int r = make_sql(selection, before, behind, &sql, fault);
+
+	return r < 0 ? r : clickhouse_client_query(client, sql, NULL, ret_answer, fault);
+}
+
+/* --- hosts --- */
+
+/* Hosts are drawn anew in each epoch, so each epoch of a host is a draw. */
+static int ask_hosts(struct clickhouse_client *client, const struct fleet_selection *selection,
+	struct fleet_found *found, struct fault *fault)
+{
+	_cleanup_(clickhouse_answer_done) struct clickhouse_answer answer = { 0 };
+	char before[512];
+	struct row_reader reader;
+	int r;
+
+	(void)snprintf(before, sizeof(before),
+		"SELECT weight, uniqExact(host), sum(amount), sum(amount * amount) FROM ("
+		"SELECT host, weight, intDiv(toUInt32(ts), %llu) AS epoch, "
+		"sum(toFloat64(value) * period) AS amount FROM " TABLE("samples") " WHERE ",
+		HOST_SAMPLE_EPOCH_NS / NSEC_PER_SEC);
+	r = ask_selected(client, selection, before,
+		" GROUP BY host, weight, epoch) GROUP BY weight FORMAT RowBinary", &answer, fault);
+	if (r < 0)
+		return r;
+	reader = fleet_rows_reader(&answer);
+	while (row_reader_has_more(&reader)) {
+		const double weight = row_f64(&reader);
+		const uint64_t hosts = row_u64(&reader);
+		const double sum = row_f64(&reader), sum_of_squares = row_f64(&reader);
+
+		found->hosts += hosts;
+		host_estimate_add(&found->estimate, sum, sum_of_squares, weight);
+	}
+	return reader.is_broken ? -EBADMSG : 0;
+}
+
+/* --- the profile --- */
+
+static int ask_about(struct clickhouse_client *client, const char *sql, const char *columns,
+	int (*read)(const struct fleet_rows *rows, struct clickhouse_answer *ret_table),
+	const struct fleet_rows *rows, struct clickhouse_answer *ret_answer, struct fault *fault)
+{
+	_cleanup_(clickhouse_answer_done) struct clickhouse_answer asked = { 0 };
+	struct clickhouse_table table = { .name = "asked", .columns = columns };
+	int r = read(rows, &asked);
+
+	if (r < 0)
+		return r;
+	table.rows = asked.bytes;
+	table.bytes = asked.size;
+	return asked.size == 0 ? 0
+			       : clickhouse_client_query(client, sql, &table, ret_answer, fault);
+}
+
+static int ask_rows(struct clickhouse_client *client, const struct fleet_selection *selection,
+	struct fleet_rows *rows, struct fault *fault)
+{
+	int r = ask_selected(client, selection,
+		"SELECT stack, substring(arrayFirst(x -> like(x, 'comm=%'), labels), 6) AS comm, "
+		"period, weight, sum(value) FROM " TABLE("samples") " WHERE ",
+		" GROUP BY stack, comm, period, weight FORMAT RowBinary", &rows->samples, fault);
+
+	if (r == 0)
+		r = ask_about(client,
+			"SELECT id, any(locations) FROM " TABLE(
+				"stacks") " WHERE id IN asked GROUP BY id FORMAT RowBinary",
+			"id UInt64", fleet_rows_stack_ids, rows, &rows->stacks, fault);
+	if (r == 0)
+		r = ask_about(client,
+			"SELECT id, any(build_id), any(vaddr), any(kind), any(path) FROM " TABLE(
+				"locations") " WHERE id IN asked GROUP BY id FORMAT RowBinary",
+			"id UInt64", fleet_rows_location_ids, rows, &rows->locations, fault);
+	if (r == 0)
+		r = ask_about(client,
+			"SELECT build_id, vaddr, argMax((functions, files, lines), rank) "
+			"FROM " TABLE("names") " WHERE (build_id, vaddr) IN asked "
+					       "GROUP BY build_id, vaddr FORMAT RowBinary",
+			"build_id String, vaddr UInt64", fleet_rows_code, rows, &rows->names,
+			fault);
+	return r;
+}
+
+static int describe(const struct fleet_selection *selection, struct profile *profile)
+{
+	const char *event = selection_event(selection->selection);
+
+	selection_get_times(selection->selection, &profile->start_ns, &profile->end_ns);
+	return profile_add_string(profile, event, &profile->event);
+}
+
+static int make_profile(const struct fleet_selection *selection, const struct fleet_rows *rows,
+	size_t limit_bytes, struct profile **ret_profile)
+{
+	_cleanup_(profile_freep) struct profile *profile = NULL;
+	int r = profile_new(limit_bytes, &profile);
+
+	if (r == 0)
+		r = describe(selection, profile);
+	if (r == 0)
+		r = fleet_profile_fill(rows, profile);
+	if (r == 0)
+		*ret_profile = TAKE_PTR(profile);
+	return r;
+}
+
+static int explain(int error, struct fault *fault)
+{
+	switch (error) {
+	case -EBADMSG:
+		return fault_set(fault, error,
+			"the answer of ClickHouse is not of pilotlight's tables; is the URL "
+			"right?");
+	case -E2BIG:
+		return fault_set(fault, error,
+			"the profile of the fleet does not fit into memory; select less time, or "
+			"fewer hosts");
+	case -ENOMEM:
+		return fault_set(fault, error, "out of memory");
+	default:
+		return error;
+	}
+}
+
+static int refuse_live(const struct fleet_selection *selection, struct fault *fault)
+{
+	const char *event = selection_event(selection->selection);
+
+	if (!event_source_of(event)->is_live)
+		return 0;
+	return fault_set(fault, -EINVAL,
+		"%s is what lives at a moment, which adds up over no time; ask each host", event);
+}
+
+int fleet_query_profile(struct clickhouse_client *client, const struct fleet_selection *selection,
+	size_t limit_bytes, struct profile **ret_profile, struct fleet_found *ret_found,
+	struct fault *fault)
+{
+	_cleanup_(fleet_rows_done) struct fleet_rows rows = { 0 };
+	struct fleet_found found = { 0 };
+	int r = refuse_live(selection, fault);
+
+	if (r == 0)
+		r = ask_hosts(client, selection, &found, fault);
+	if (r == 0 && found.hosts == 0)
+		return fault_set(fault, -ENOENT,
+			"no host of the fleet has samples of: %s; select more time, or other names",
+			selection_text(selection->selection));
+	if (r == 0)
+		r = ask_rows(client, selection, &rows, fault);
+	if (r == 0)
+		r = make_profile(selection, &rows, limit_bytes, ret_profile);
+	if (r < 0)
+		return explain(r, fault);
+	*ret_found = found;
+	return 0;
+}
