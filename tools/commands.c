@@ -31,7 +31,7 @@ static const struct command symbols_group = {
 };
 
 static const struct command *const fleet_commands[] = { &fleet_flamegraph, &fleet_top,
-	&fleet_report, &fleet_diff, &fleet_export, &fleet_symbolize, NULL };
+	&fleet_report, &fleet_diff, &fleet_export, &fleet_symbolize, &fleet_init, NULL };
 
 static const struct command fleet_group = {
 	.name = "fleet",
