@@ -91,7 +91,7 @@ static int check(const char *path)
 
 	if (!output)
 		return EXIT_FAILURE;
-	service_settings_config_path(standard);
+	config_default_path(standard);
 	output_init_fd(output, STDOUT_FILENO);
 	r = config_check(path ? path : standard, path ? CONFIG_MUST_EXIST : 0,
 		service_settings_check, output);
@@ -108,7 +108,7 @@ static int print_config(const char *path)
 
 	if (!output)
 		return EXIT_FAILURE;
-	service_settings_config_path(standard);
+	config_default_path(standard);
 	r = config_load(path ? path : standard, path ? CONFIG_MUST_EXIST : 0, &config, &problems);
 	if (r < 0)
 		return EXIT_FAILURE;
@@ -155,6 +155,9 @@ static int serve(struct options *options)
 		fds[i] = SERVICE_MANAGER_LISTEN_FD + i;
 	(void)snprintf(count_text, sizeof(count_text), "%d", count);
 	if (options->config) {
+		/* For senders. An intruder in the engine could name another file. */
+		if (setenv("PILOTLIGHT_CONFIG", options->config, true) < 0)
+			return EXIT_FAILURE;
 		(void)snprintf(config, sizeof(config), "%s", options->config);
 		arguments[n++] = "--config";
 		arguments[n++] = config;

@@ -21,7 +21,10 @@ static const char *const network_variables[] = {
 	NULL,
 };
 
-/* The same for a sender, which also finds its credentials (systemd.exec(5), LoadCredential=). */
+/*
+ * The same for a sender, which also finds its credentials (systemd.exec(5), LoadCredential=) and
+ * the configuration (PILOTLIGHT_CONFIG is that of --config).
+ */
 static const char *const sender_variables[] = {
 	"http_proxy",
 	"https_proxy",
@@ -33,6 +36,8 @@ static const char *const sender_variables[] = {
 	"SSL_CERT_FILE",
 	"SSL_CERT_DIR",
 	"CREDENTIALS_DIRECTORY",
+	"CONFIGURATION_DIRECTORY",
+	"PILOTLIGHT_CONFIG",
 	NULL,
 };
 

@@ -2,6 +2,7 @@
 #include "config/config.h"
 
 #include "config/config_private.h"
+#include "supervise/service_folders.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -14,6 +15,15 @@
 enum { DROP_INS_MAX = 1000 };
 
 static const char DROP_IN_ENDING[] = ".conf";
+
+void config_default_path(char path[PATH_MAX])
+{
+	char folder[PATH_MAX];
+
+	service_folder_path(SERVICE_FOLDER_CONFIGURATION, folder);
+	if (snprintf(path, PATH_MAX, "%s/pilotlight.conf", folder) >= PATH_MAX)
+		(void)snprintf(path, PATH_MAX, "%s", CONFIG_FILE);
+}
 
 static int set_defaults(struct config *config)
 {

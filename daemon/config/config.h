@@ -14,6 +14,7 @@
 #include "base/fault.h"
 #include "base/output.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -137,6 +138,9 @@ struct config_problems {
 	size_t count, capacity;
 	uint64_t all; /* including those beyond CONFIG_PROBLEMS_MAX */
 };
+
+/* That of the folder that the service manager names, or CONFIG_FILE. */
+void config_default_path(char path[PATH_MAX]);
 
 /*
  * Reads `path` and its drop-ins. A missing file is a problem only with CONFIG_MUST_EXIST. A wrong

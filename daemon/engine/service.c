@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/service_receiver.h"
 #include "engine/service_state.h"
 #include "pilotlight/engine_notice.h"
 #include "supervise/journal.h"
@@ -96,7 +95,8 @@ static void close_service(struct service *service)
 {
 	function_meter_free(service->meter);
 	push_free(service->push);
-	service_receivers_free(service->receivers);
+	for (size_t i = 0; i < CONFIG_SINKS_MAX; i++)
+		free(service->attributes[i]);
 	spool_thread_free(service->spools);
 	api_free(service->api);
 	history_writer_free(service->writer);

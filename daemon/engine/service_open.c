@@ -7,10 +7,12 @@
 #include "base/log.h"
 #include "broker/start_time.h"
 #include "capture/event_name.h"
-#include "engine/service_receiver.h"
+#include "engine/host_id.h"
+#include "engine/service_attributes.h"
 #include "export/profile_format.h"
 #include "extract/code_instruction.h"
 #include "sandbox/sandbox.h"
+#include "send/send_receiver.h"
 #include "supervise/journal.h"
 #include "supervise/supervisor.h"
 
@@ -23,6 +25,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #define JIT_TIMEOUT_NS (2ULL * NSEC_PER_SEC)
 
@@ -290,7 +293,7 @@ static int open_spools(struct service *service, struct fault *fault)
 			.folder = service->settings.sinks[i],
 			.ending = profile_format_find(config->sinks[i].type)->ending,
 			.bytes_max = config->sinks[i].max_bytes,
-			.age_max_ns = service_receiver_max_age(&config->sinks[i]),
+			.age_max_ns = send_receiver_max_age(&config->sinks[i]),
 		};
 	r = spool_thread_new(&options, &service->spools);
 	return r < 0 ? fault_set(fault, r, "cannot start the writer for sinks: %s", strerror(-r))
@@ -333,12 +336,11 @@ static int open_push(struct service *service)
 			.labels = config->sinks[i].labels,
 			.interval_ns = config->sinks[i].interval_ns,
 			.name_wait_ns = config->sinks[i].name_wait_ns,
-			.host_id = service->receivers[i].host_id,
+			.host_id = service->host_id,
 			.sample_hosts_ppm = (uint32_t)config->sinks[i].sample_hosts_ppm,
-			.attributes = service->receivers[i].attributes,
-			.plain_bytes_max = service_receiver_plain_bytes_max(&config->sinks[i]),
-			.receiver =
-				service->receivers[i].url ? &service->receivers[i].receiver : NULL,
+			.attributes = service->attributes[i],
+			.plain_bytes_max = send_receiver_plain_bytes_max(&config->sinks[i]),
+			.send_timeout_ns = send_receiver_timeout_ns(&config->sinks[i]),
 		};
 	return push_new(&options, &service->push);
 }
@@ -502,6 +504,19 @@ static int open_settings(
 	return r;
 }
 
+static int read_attributes(struct service *service)
+{
+	const struct config *config = &service->settings.config;
+	int r = 0;
+
+	/* Draws of hosts need an id that is not that of others. */
+	if (host_id_read(NULL, service->host_id) < 0)
+		(void)gethostname(service->host_id, sizeof(service->host_id) - 1);
+	for (size_t i = 0; r == 0 && i < config->sink_count; i++)
+		r = service_attributes_new(&config->sinks[i], &service->attributes[i]);
+	return r;
+}
+
 int service_open(struct service *service, const struct engine_options *options, struct fault *fault)
 {
 	struct http_listener listeners[2 * ENGINE_LISTEN_MAX];
@@ -530,7 +545,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 	if (service->settings.history[0])
 		service_incidents_recall(&service->incidents, service->settings.history);
 	log_start(service);
-	r = service_receivers_new(&service->settings.config, &service->receivers);
+	r = read_attributes(service);
 	if (r == 0)
 		r = give_up_privileges(service, fault);
 	if (r == 0)

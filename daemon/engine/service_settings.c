@@ -38,15 +38,6 @@ __attribute__((format(printf, 2, 3))) static int set_path(
 	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
 }
 
-void service_settings_config_path(char path[PATH_MAX])
-{
-	char folder[PATH_MAX];
-
-	service_folder_path(SERVICE_FOLDER_CONFIGURATION, folder);
-	if (set_path(path, "%s/pilotlight.conf", folder) < 0)
-		(void)snprintf(path, PATH_MAX, "%s", CONFIG_FILE);
-}
-
 static int set_sinks(struct service_settings *settings)
 {
 	for (size_t i = 0; i < settings->config.sink_count; i++)
@@ -204,7 +195,7 @@ int service_settings_load(const char *config_path, bool is_confined,
 
 	if (r < 0)
 		return r;
-	service_settings_config_path(settings.config_path);
+	config_default_path(settings.config_path);
 	if (config_path)
 		(void)snprintf(
 			settings.config_path, sizeof(settings.config_path), "%s", config_path);
@@ -380,7 +371,7 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 	char standard[PATH_MAX];
 	int r;
 
-	service_settings_config_path(standard);
+	config_default_path(standard);
 	r = config_load(config_path ? config_path : standard, flags, &config, &problems);
 	if (r < 0)
 		return r;
@@ -414,7 +405,7 @@ void service_settings_remove_socket(const char *config_path)
 	struct config_problems problems;
 	char standard[PATH_MAX];
 
-	service_settings_config_path(standard);
+	config_default_path(standard);
 	if (config_load(config_path ? config_path : standard, flags, &settings.config, &problems) <
 		0)
 		return;

@@ -37,9 +37,6 @@ struct service_settings {
 /* The highest rate: that of sampling, or after an incident. */
 uint32_t service_settings_most_hz(const struct config *config);
 
-/* Returns the default path of the configuration. */
-void service_settings_config_path(char path[PATH_MAX]);
-
 /*
  * Loads the configuration. `config_path` NULL: the default path; the file may be missing there.
  * `is_confined`: this process can read no system file but the configuration. Logs each mistake in

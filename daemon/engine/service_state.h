@@ -56,7 +56,8 @@ struct service {
 	struct spool_thread *spools;   /* NULL: no sinks, and `push` is NULL, too */
 	struct push *push;
 	struct function_meter *meter;	    /* NULL: no metrics */
-	struct service_receiver *receivers; /* of sinks; NULL: no sinks */
+	char *attributes[CONFIG_SINKS_MAX]; /* of sinks; NULL: none */
+	char host_id[65];		    /* of this host (host_id.h), or its name */
 	struct api *api;
 	struct loss_record *loss_record;
 	struct event_orders *orders;

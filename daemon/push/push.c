@@ -507,7 +507,8 @@ static int open_sending(struct push *push, size_t i)
 	struct sink *sink = &push->sinks[i];
 	const struct sending_options options = {
 		.name = sink->options->name,
-		.receiver = sink->options->receiver,
+		.type = sink->options->type,
+		.timeout_ns = sink->options->send_timeout_ns,
 		.spools = push->options.spools,
 		.spool = i,
 		.broker = push->options.broker,
@@ -517,7 +518,7 @@ static int open_sending(struct push *push, size_t i)
 		.report = &sink->report,
 	};
 
-	return sink->options->receiver ? sending_new(&options, &sink->sending) : 0;
+	return sink->options->send_timeout_ns > 0 ? sending_new(&options, &sink->sending) : 0;
 }
 
 static int open_sendings(struct push *push)

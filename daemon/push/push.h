@@ -35,7 +35,7 @@ struct push_sink_options {
 	const char *host_id;	   /* of this host */
 	uint32_t sample_hosts_ppm; /* as query/host_sample.h has shares */
 	uint64_t plain_bytes_max;  /* of a batch before gzip compressed it; 0: any, or no gzip */
-	const struct send_receiver *receiver; /* borrowed; NULL: other programs take the files */
+	uint64_t send_timeout_ns;  /* of one batch; 0: other programs take the files */
 };
 
 struct push_options {

@@ -417,14 +417,10 @@ static void found(struct sending *sending)
 
 static const char *explain_start(int error)
 {
-	switch (-error) {
-	case ENETDOWN:
-		return "nothing listens at the socket for senders: run `systemctl enable --now "
-		       "pilotlight-send.socket`";
-	case E2BIG:
-		return "Url=, Header= or the name of a file is too long";
-	}
-	return strerror(-error);
+	return error == -ENETDOWN
+		       ? "nothing listens at the socket for senders: run `systemctl enable --now "
+			 "pilotlight-send.socket`"
+		       : strerror(-error);
 }
 
 static void start(struct sending *sending)
@@ -433,7 +429,9 @@ static void start(struct sending *sending)
 	const struct send_job_options options = {
 		.broker = sending->options.broker,
 		.program = sending->options.program,
-		.receiver = sending->options.receiver,
+		.sink = sending->options.name,
+		.type = sending->options.type,
+		.timeout_ns = sending->options.timeout_ns,
 		.fd = sending->fd,
 		.bytes = sending->bytes,
 		.may_be_there = sending->batch.end_ns <= *tried_ns,

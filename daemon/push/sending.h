@@ -41,8 +41,8 @@ enum { SENDERS_MAX = 2 };
 enum { SENDING_GROW_AFTER = 8 };
 
 struct sending_options {
-	const char *name; /* of the sink; borrowed, as all below */
-	const struct send_receiver *receiver;
+	const char *name, *type; /* of the sink; borrowed, as all below */
+	uint64_t timeout_ns;	 /* of one batch */
 	struct spool_thread *spools;
 	size_t spool;
 	struct broker *broker;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "send/send_job.h"
 
-#include "base/array.h"
 #include "base/clock.h"
 #include "broker/broker.h"
 #include "child/child_process.h"
@@ -13,91 +12,39 @@
 #include <string.h>
 
 /* The process gives up before it is killed, and says why. */
-enum { KILL_AFTER_S = 5, TIMEOUT_S_MAX = 600 };
+enum { KILL_AFTER_S = 5 };
 
 struct send_job {
 	struct child_process *child;
 };
 
-static int copy(char *to, size_t room, const char *text)
-{
-	size_t size = text ? strlen(text) + 1 : 1;
-
-	if (size > room)
-		return -E2BIG;
-	memcpy(to, text ? text : "", size);
-	return 0;
-}
-
-static int copy_headers(const struct send_receiver *receiver, struct send_request *request)
-{
-	for (size_t i = 0; i < receiver->header_count; i++) {
-		size_t used = request->headers_bytes;
-		int r = copy(request->headers + used, sizeof(request->headers) - used,
-			receiver->headers[i]);
-
-		if (r < 0)
-			return r;
-		request->headers_bytes += (uint32_t)strlen(receiver->headers[i]) + 1;
-	}
-	return 0;
-}
-
-static int fill_request(const struct send_job_options *options, struct send_request *request)
-{
-	const struct send_receiver *receiver = options->receiver;
-	const uint64_t timeout_s = receiver->timeout_ns / NSEC_PER_SEC;
-	const struct {
-		char *to;
-		size_t room;
-		const char *text;
-	} texts[] = {
-		{ request->url, sizeof(request->url), receiver->url },
-		{ request->ca_file, sizeof(request->ca_file), receiver->ca_file },
-		{ request->certificate_file, sizeof(request->certificate_file),
-			receiver->certificate_file },
-		{ request->key_file, sizeof(request->key_file), receiver->key_file },
-		{ request->token_file, sizeof(request->token_file), receiver->token_file },
-	};
-	int r = 0;
-
-	*request = (struct send_request){
-		.version = SEND_VERSION,
-		.timeout_s = timeout_s == 0		 ? 1
-			     : timeout_s < TIMEOUT_S_MAX ? (uint32_t)timeout_s
-							 : TIMEOUT_S_MAX,
-		.bytes = options->bytes,
-		.flags = (receiver->is_clickhouse ? SEND_CLICKHOUSE : 0) |
-			 (options->may_be_there ? SEND_MAY_BE_THERE : 0),
-	};
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(texts); i++)
-		r = copy(texts[i].to, texts[i].room, texts[i].text);
-	return r == 0 ? copy_headers(receiver, request) : r;
-}
-
 int send_job_start(const struct send_job_options *options, struct send_job **ret_job)
 {
 	const struct child_descriptor batch = { options->fd, SEND_BATCH_FD };
-	_cleanup_free_ struct send_request *request = malloc(sizeof(*request));
+	struct send_request request = {
+		.version = SEND_VERSION,
+		.may_be_there = options->may_be_there,
+		.bytes = options->bytes,
+	};
 	_cleanup_(send_job_freep) struct send_job *job = calloc(1, sizeof(*job));
-	struct child_process_options child = {
+	const struct child_process_options child = {
 		.broker = options->broker,
 		.kind = BROKER_CHILD_SINK_SEND,
 		.program = options->program,
 		.descriptors = &batch,
 		.descriptor_count = 1,
-		.request = request,
-		.request_bytes = sizeof(*request),
+		.request = &request,
+		.request_bytes = sizeof(request),
+		.timeout_ns = options->timeout_ns + KILL_AFTER_S * (uint64_t)NSEC_PER_SEC,
 	};
 	int r;
 
 	_Static_assert((int)SEND_SOCKET_FD == (int)CHILD_SOCKET_NUMBER, "the child's socket");
-	if (!request || !job)
+	if (!job)
 		return -ENOMEM;
-	r = fill_request(options, request);
-	if (r < 0)
-		return r;
-	child.timeout_ns = (request->timeout_s + KILL_AFTER_S) * (uint64_t)NSEC_PER_SEC;
+	/* Names of the configuration, which fit. */
+	(void)snprintf(request.sink, sizeof(request.sink), "%s", options->sink);
+	(void)snprintf(request.type, sizeof(request.type), "%s", options->type);
 	r = child_process_start(&child, &job->child);
 	if (r < 0)
 		return r;

@@ -20,21 +20,12 @@
 struct broker;
 struct send_job;
 
-/* A receiver. NULL or "": none. Files are absolute paths, or names of credentials. */
-struct send_receiver {
-	const char *url;
-	const char *ca_file, *certificate_file, *key_file, *token_file;
-	const char *const *headers; /* "Name: value"; what is given later is added */
-	size_t header_count;
-	uint64_t timeout_ns; /* of one batch */
-	bool is_clickhouse;  /* batches are several requests, and the token is a password */
-};
-
 struct send_job_options {
-	struct broker *broker; /* borrowed; starts the process if remote; may be NULL */
-	const char *program;   /* without a remote broker; NULL: /proc/self/exe */
-	const struct send_receiver *receiver; /* borrowed during the start */
-	int fd;				      /* of the batch; borrowed */
+	struct broker *broker;	 /* borrowed; starts the process if remote; may be NULL */
+	const char *program;	 /* without a remote broker; NULL: /proc/self/exe */
+	const char *sink, *type; /* its name and its type, whose format the batch has */
+	uint64_t timeout_ns;	 /* of the sink */
+	int fd;			 /* of the batch; borrowed */
 	uint64_t bytes;
 	bool may_be_there; /* an attempt before this one may have succeeded */
 };
@@ -56,8 +47,8 @@ struct send_outcome {
 };
 
 /*
- * Returns 0; -E2BIG a string is too long; -ENOMEM; -EAGAIN the broker can start no process now;
- * -ENETDOWN the service that starts it does not run; or -errno of starting the process.
+ * Returns 0; -ENOMEM; -EAGAIN the broker can start no process now; -ENETDOWN the service that
+ * starts it does not run; or -errno of starting the process.
  */
 int send_job_start(const struct send_job_options *options, struct send_job **ret_job);
 /* Kills the process if it runs. */

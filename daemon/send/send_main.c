@@ -8,10 +8,12 @@
 #include "send/clickhouse_requests.h"
 #include "send/receiver_answer.h"
 #include "send/send_job.h"
+#include "send/send_receiver.h"
 #include "send/send_sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,6 +36,8 @@ enum {
 
 struct sender {
 	struct send_request request;
+	struct config config;
+	struct send_receiver receiver; /* strings are of this struct and of the configuration */
 	CURL *curl;
 	struct curl_slist *headers;
 	char token[TOKEN_BYTES];
@@ -59,45 +63,53 @@ __attribute__((format(printf, 3, 4))) static int fail(
 
 /* --- what the administrator's files say --- */
 
-/* Makes a path of the name of a credential (systemd.exec(5)). */
-static int find_file(struct sender *sender, char name[SEND_PATH_BYTES])
+/* The sink that the request names; NULL: there is none. The engine chooses no more than that. */
+static const struct config_sink *find_sink(const struct sender *sender)
 {
-	const char *folder = getenv("CREDENTIALS_DIRECTORY");
-	char path[SEND_PATH_BYTES];
-	int size;
+	const struct send_request *request = &sender->request;
+	const struct config *config = &sender->config;
 
-	if (!*name || *name == '/')
-		return 0;
-	if (!folder)
-		return fail(sender, -ENOENT,
-			"there is no credential '%.64s' in pilotlight-send@.service", name);
-	size = snprintf(path, sizeof(path), "%s/%s", folder, name);
-	if (size < 0 || (size_t)size >= sizeof(path))
-		return fail(sender, -ENAMETOOLONG, "the path of '%.64s' is too long", name);
-	memcpy(name, path, (size_t)size + 1);
-	return 0;
+	for (size_t i = 0; i < config->sink_count; i++)
+		if (strcmp(config->sinks[i].name, request->sink) == 0 &&
+			strcmp(config->sinks[i].type, request->type) == 0)
+			return &config->sinks[i];
+	return NULL;
 }
 
-static int find_files(struct sender *sender)
+static int read_configuration(struct sender *sender)
 {
-	struct send_request *request = &sender->request;
-	int r = find_file(sender, request->ca_file);
+	const char *path = getenv("PILOTLIGHT_CONFIG");
+	struct config_problems problems;
+	const struct config_sink *sink;
+	struct fault fault = { 0 };
+	char standard[PATH_MAX];
+	int r;
 
-	if (r == 0)
-		r = find_file(sender, request->certificate_file);
-	if (r == 0)
-		r = find_file(sender, request->key_file);
-	return r == 0 ? find_file(sender, request->token_file) : r;
+	config_default_path(standard);
+	r = config_load(path ? path : standard, CONFIG_MUST_EXIST | CONFIG_WITHOUT_GROUPS,
+		&sender->config, &problems);
+	if (r < 0)
+		return fail(sender, r, "cannot read the configuration: %s", strerror(-r));
+	if (problems.all > 0)
+		return fail(sender, -EINVAL, "%.150s", problems.texts[0]);
+	sink = find_sink(sender);
+	if (!sink)
+		return fail(sender, -ENOENT,
+			"the configuration has no sink '%s' of type '%s': reload it, or run "
+			"pilotlightd --check",
+			sender->request.sink, sender->request.type);
+	r = send_receiver_init(&sender->receiver, sink, getenv("CREDENTIALS_DIRECTORY"), &fault);
+	return r < 0 ? fail(sender, r, "%.150s", fault.text[0] ? fault.text : strerror(-r)) : 0;
 }
 
 /* The file has one line. A field of HTTP cannot hold controls, or another one would follow it. */
 static int read_token(struct sender *sender)
 {
-	const char *path = sender->request.token_file;
+	const char *path = sender->receiver.files[SEND_TOKEN];
 	_cleanup_close_ int fd = -1;
 	ssize_t size;
 
-	if (!*path)
+	if (!path)
 		return 0;
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	size = fd < 0 ? -1 : read(fd, sender->token, sizeof(sender->token));
@@ -162,18 +174,16 @@ static bool add_header(struct sender *sender, const char *line)
 
 static bool add_headers(struct sender *sender)
 {
-	const struct send_request *request = &sender->request;
+	const struct send_receiver *receiver = &sender->receiver;
 	char secret[TOKEN_BYTES + 32];
 	/* Small servers do not know "100 Continue"; each batch would wait a second for it. */
 	bool is_whole = add_header(sender, "Expect:");
 
-	for (size_t i = 0; is_whole && i < request->headers_bytes;
-		i += strlen(request->headers + i) + 1)
-		is_whole = add_header(sender, request->headers + i);
+	for (size_t i = 0; is_whole && i < receiver->header_count; i++)
+		is_whole = add_header(sender, receiver->headers[i]);
 	if (is_whole && sender->token[0]) {
 		(void)snprintf(secret, sizeof(secret), "%s%s",
-			request->flags & SEND_CLICKHOUSE ? "X-ClickHouse-Key: "
-							 : "Authorization: Bearer ",
+			receiver->is_clickhouse ? "X-ClickHouse-Key: " : "Authorization: Bearer ",
 			sender->token);
 		is_whole = add_header(sender, secret);
 	}
@@ -182,13 +192,13 @@ static bool add_headers(struct sender *sender)
 
 static bool set_file(CURL *curl, CURLoption option, const char *path)
 {
-	return !*path || libcurl()->easy_setopt(curl, option, path) == CURLE_OK;
+	return !path || libcurl()->easy_setopt(curl, option, path) == CURLE_OK;
 }
 
 static bool set_up(struct sender *sender)
 {
 	typeof(curl_easy_setopt) *set = libcurl()->easy_setopt;
-	const struct send_request *request = &sender->request;
+	const struct send_receiver *receiver = &sender->receiver;
 	CURL *curl = sender->curl;
 
 	return add_headers(sender) && set(curl, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
@@ -204,10 +214,10 @@ static bool set_up(struct sender *sender)
 	       set(curl, CURLOPT_ERRORBUFFER, sender->error) == CURLE_OK &&
 	       set(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
 	       set(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S) == CURLE_OK &&
-	       set(curl, CURLOPT_TIMEOUT, (long)request->timeout_s) == CURLE_OK &&
-	       set_file(curl, CURLOPT_CAINFO, request->ca_file) &&
-	       set_file(curl, CURLOPT_SSLCERT, request->certificate_file) &&
-	       set_file(curl, CURLOPT_SSLKEY, request->key_file);
+	       set(curl, CURLOPT_TIMEOUT, receiver->timeout_s) == CURLE_OK &&
+	       set_file(curl, CURLOPT_CAINFO, receiver->files[SEND_CA]) &&
+	       set_file(curl, CURLOPT_SSLCERT, receiver->files[SEND_CERTIFICATE]) &&
+	       set_file(curl, CURLOPT_SSLKEY, receiver->files[SEND_KEY]);
 }
 
 static const char *header_of(const struct sender *sender, const char *name)
@@ -283,7 +293,7 @@ static int send_request(struct sender *sender, const struct clickhouse_request *
 		query_text_add(&sender->target, "query", request->query);
 	if (query_text_finish(&sender->target, &target) < 0)
 		return fail(sender, -EBADMSG, "the batch is damaged");
-	(void)snprintf(sender->url, sizeof(sender->url), "%s%s", sender->request.url, target);
+	(void)snprintf(sender->url, sizeof(sender->url), "%s%s", sender->receiver.url, target);
 	return transfer(sender, sender->url, request->body_at, request->body_bytes);
 }
 
@@ -313,7 +323,7 @@ static int send_requests(struct sender *sender)
 	while (r == 0 && is_missing && has_succeeded(sender)) {
 		r = clickhouse_requests_next(&requests, &request);
 		if (r < 0 || request.body_bytes == 0 ||
-			(requests.count == 1 && !(sender->request.flags & SEND_MAY_BE_THERE)))
+			(requests.count == 1 && !sender->request.may_be_there))
 			continue;
 		memset(sender->body, 0, sizeof(sender->body));
 		r = send_request(sender, &request);
@@ -329,17 +339,12 @@ static int perform(struct sender *sender)
 {
 	if (!set_up(sender))
 		return fail(sender, -EINVAL, "libcurl does not take the settings of this sink");
-	return sender->request.flags & SEND_CLICKHOUSE
+	return sender->receiver.is_clickhouse
 		       ? send_requests(sender)
-		       : transfer(sender, sender->request.url, 0, sender->request.bytes);
+		       : transfer(sender, sender->receiver.url, 0, sender->request.bytes);
 }
 
 /* --- */
-
-static bool ends(const char *text, size_t room)
-{
-	return memchr(text, '\0', room) != NULL;
-}
 
 static int receive_request(struct send_request *ret_request)
 {
@@ -347,14 +352,9 @@ static int receive_request(struct send_request *ret_request)
 
 	if (r < 0)
 		return r;
-	return ret_request->version == SEND_VERSION && ends(ret_request->url, SEND_URL_BYTES) &&
-			       ends(ret_request->ca_file, SEND_PATH_BYTES) &&
-			       ends(ret_request->certificate_file, SEND_PATH_BYTES) &&
-			       ends(ret_request->key_file, SEND_PATH_BYTES) &&
-			       ends(ret_request->token_file, SEND_PATH_BYTES) &&
-			       ret_request->headers_bytes <= SEND_HEADERS_BYTES &&
-			       (ret_request->headers_bytes == 0 ||
-				       !ret_request->headers[ret_request->headers_bytes - 1])
+	return ret_request->version == SEND_VERSION &&
+			       memchr(ret_request->sink, '\0', sizeof(ret_request->sink)) &&
+			       memchr(ret_request->type, '\0', sizeof(ret_request->type))
 		       ? 0
 		       : -EPROTO;
 }
@@ -379,12 +379,12 @@ static int work(struct sender *sender)
 	sender->curl = libcurl()->easy_init();
 	if (!sender->curl)
 		return fail(sender, -ENOMEM, "libcurl does not start");
-	r = find_files(sender);
+	r = read_configuration(sender);
 	if (r == 0)
 		r = read_token(sender);
 	if (r < 0)
 		return r;
-	r = send_sandbox_close_files(&sender->request);
+	r = send_sandbox_close_files(&sender->receiver);
 	if (r == 0)
 		r = send_sandbox_forbid_calls();
 	if (r < 0)

@@ -1,44 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The messages between send_job and its process, over a socket. Headers may hold passwords, so they
- * are in the request and not in an environment that others could read. The token and the key are
- * not: the process reads them from their files as its own user.
- *
- * That keeps them out of the engine's memory, but not from an intruder in the engine, who chooses
- * the files and the URL, and nothing compares them with the configuration: a token can be sent to
- * any server. Limit the servers by IPAddressAllow= of pilotlight-send@.service.
+ * The messages between send_job and its process, over a socket. The request names a sink, and the
+ * process reads from the configuration, as its own user, where that sink is sent to, and with which
+ * headers, token and key. So an intruder in the engine chooses what a receiver gets, but neither
+ * the receiver nor the files.
  */
 #pragma once
+
+#include "config/config.h"
 
 #include <stdint.h>
 
 enum {
-	SEND_VERSION = 2,
+	SEND_VERSION = 3,
 	SEND_SOCKET_FD = 3,
 	SEND_BATCH_FD = 4,
-	SEND_URL_BYTES = 2048, /* with the NUL, as all below */
-	SEND_PATH_BYTES = 1024,
-	SEND_HEADERS_BYTES = 8192,
+	SEND_TYPE_BYTES = 16,
 	SEND_TEXT_BYTES = 160,
 };
 
-enum {
-	SEND_CLICKHOUSE = 1,   /* the batch is several requests (pilotlight/clickhouse_batch.h) */
-	SEND_MAY_BE_THERE = 2, /* it may have been taken already: ask before it is sent */
-};
-
-/* Files are absolute paths, or names of credentials; "": none. All strings end with a NUL. */
 struct send_request {
 	uint32_t version;
-	uint32_t timeout_s;
-	uint64_t bytes; /* of the batch */
-	uint32_t headers_bytes;
-	uint32_t flags;
-	char url[SEND_URL_BYTES];
-	char ca_file[SEND_PATH_BYTES];
-	char certificate_file[SEND_PATH_BYTES], key_file[SEND_PATH_BYTES];
-	char token_file[SEND_PATH_BYTES];
-	char headers[SEND_HEADERS_BYTES]; /* lines "Name: value", each with a NUL */
+	uint32_t may_be_there;	      /* it may have been taken already: ask before it is sent */
+	uint64_t bytes;		      /* of the batch */
+	char sink[CONFIG_NAME_BYTES]; /* with the NUL, as below */
+	/* Of the batch. A configuration that is changed, and not reloaded yet, may have another. */
+	char type[SEND_TYPE_BYTES];
 };
 
 struct send_reply {
@@ -50,7 +37,5 @@ struct send_reply {
 	char text[SEND_TEXT_BYTES];
 };
 
-_Static_assert(sizeof(struct send_request) ==
-		       24 + SEND_URL_BYTES + 4 * SEND_PATH_BYTES + SEND_HEADERS_BYTES,
-	"request");
+_Static_assert(sizeof(struct send_request) == 16 + CONFIG_NAME_BYTES + SEND_TYPE_BYTES, "request");
 _Static_assert(sizeof(struct send_reply) == 24 + SEND_TEXT_BYTES, "reply");

@@ -42,11 +42,11 @@ static void add_list(struct folders *folders, char *list)
 		add(folders, path, false);
 }
 
-static int confine(const struct send_request *request)
+static int confine(const struct send_receiver *receiver)
 {
 	const char *folder_list = getenv("SSL_CERT_DIR");
 	struct folders folders = { 0 };
-	char list[SEND_PATH_BYTES];
+	char list[1024];
 	int r;
 
 	(void)snprintf(list, sizeof(list), "%s", folder_list ? folder_list : "");
@@ -55,9 +55,9 @@ static int confine(const struct send_request *request)
 	add(&folders, "/dev/urandom", false);
 	for (size_t i = 0; i < NETWORK_FILES; i++)
 		add(&folders, network_files[i], false);
-	add(&folders, request->ca_file, false);
-	add(&folders, request->certificate_file, false);
-	add(&folders, request->key_file, false);
+	add(&folders, receiver->files[SEND_CA], false);
+	add(&folders, receiver->files[SEND_CERTIFICATE], false);
+	add(&folders, receiver->files[SEND_KEY], false);
 	add(&folders, getenv("SSL_CERT_FILE"), false);
 	add_list(&folders, list);
 	r = sandbox_confine(folders.items, folders.count);
@@ -65,17 +65,17 @@ static int confine(const struct send_request *request)
 	return r == -ENOSYS || r == -EOPNOTSUPP ? 0 : r;
 }
 
-int send_sandbox_close_files(const struct send_request *request)
+int send_sandbox_close_files(const struct send_receiver *receiver)
 {
 	const struct sandbox_limits limits = {
 		.memory_bytes = MEMORY_BYTES,
-		.cpu_s = request->timeout_s + 1,
+		.cpu_s = (uint64_t)receiver->timeout_s + 1,
 		.descriptors = DESCRIPTORS,
 		.has_threads = true,
 	};
 	int r = sandbox_limit(&limits);
 
-	return r == 0 ? confine(request) : r;
+	return r == 0 ? confine(receiver) : r;
 }
 
 int send_sandbox_forbid_calls(void)

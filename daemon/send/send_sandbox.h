@@ -9,13 +9,13 @@
  */
 #pragma once
 
-#include "send/send_request.h"
+#include "send/send_receiver.h"
 
 /*
  * Limits the process's resources and closes all other files, as far as the kernel has Landlock.
- * Libraries must be loaded before. The names of files in `request` are paths. Returns 0 or -errno.
+ * Libraries must be loaded before. Returns 0 or -errno.
  */
-int send_sandbox_close_files(const struct send_request *request);
+int send_sandbox_close_files(const struct send_receiver *receiver);
 
 /* Then forbids system calls. Returns 0 or -errno. */
 int send_sandbox_forbid_calls(void);

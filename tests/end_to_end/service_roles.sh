@@ -107,6 +107,7 @@ if [ -e "$tmp/send.hold" ]; then
 	mv "$tmp/send.pid.new" "$tmp/send.pid"
 	timeout 60 sh -c 'while [ -e "$tmp/send.hold" ]; do sleep 0.1; done'
 fi
+export CONFIGURATION_DIRECTORY='$CONFIGURATION_DIRECTORY'
 exec setpriv --reuid=$sender --regid=$sender --clear-groups --no-new-privs '$real' send-service
 END
 	chmod +x "$tmp/send"
@@ -275,6 +276,31 @@ try_sender() {
 		watched sender sink-send && grep -qP "^Uid:\t$sender\t" "$tmp/sender"
 }
 
+# What an intruder in the engine can ask of a sender: to send bytes to a sink of the configuration, and nothing else.
+# The formats are those of broker/child_service.h, child/child_request.c and send/send_request.h.
+senders_know_their_receivers() {
+	as $service /usr/bin/python3 - "$PILOTLIGHT_SEND_SOCKET" <<'END'
+import os, socket, struct, sys
+
+def ask(sink, kind):
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.connect(sys.argv[1])
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    end, their_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    batch = os.memfd_create("batch")
+    os.write(batch, b"batch")
+    socket.send_fds(connection, [struct.pack("II", 1, 3)], [theirs.fileno(), their_end.fileno()])
+    request = struct.pack("II8BIIQ32s16s", 1, 1, 4, 0, 0, 0, 0, 0, 0, 0, 3, 0, 5, sink, kind)
+    socket.send_fds(ours, [request], [batch])
+    ours.settimeout(60)
+    _, error, status, _, _, text = struct.unpack("IiIIQ160s", ours.recv(4096))
+    print("#", sink, kind, error, status, text.rstrip(b"\0"))
+    return b"has no sink" in text
+
+sys.exit(ask(b"test", b"otlp") or not ask(b"other", b"otlp") or not ask(b"test", b"pyroscope"))
+END
+}
+
 # It has one capability, CAP_SYS_ADMIN, and waits for five seconds.
 try_events() {
 	local pid
@@ -303,7 +329,7 @@ has_intruder || skip_all "processes cannot be traced here: $(cat "$tmp/intruder.
 real=$pilotlightd
 printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n[Symbols]\nDebuginfodUrls=http://127.0.0.1:1\n' \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-plan 19
+plan 20
 check "the tracer also stops a process outside of system calls" tries_busy_process
 at_exit clean_up_made
 make_files && start_others || { echo "Bail out! the files and processes cannot be made"; exit 1; }
@@ -318,6 +344,7 @@ check "a worker can do what the table says" try_worker
 check "an answer process can do what the table says" try_answer
 check "a fetcher can do what the table says" try_fetcher
 check "a sender can do what the table says" try_sender
+check "a sender sends to sinks of the configuration alone" senders_know_their_receivers
 check "a process that opens perf events can do what the table says" try_events
 check "the service has survived all that, and stops" stop_service
 

@@ -72,7 +72,7 @@ static int sender_role(void)
 
 	if (child_request_receive(&request, sizeof(request)) < 0)
 		return 9;
-	reply.status = (uint32_t)atoi(request.url);
+	reply.status = (uint32_t)atoi(request.sink);
 	(void)send(CHILD_SOCKET_NUMBER, &reply, sizeof(reply), MSG_NOSIGNAL);
 	for (;;)
 		(void)pause();
@@ -459,22 +459,23 @@ static void failing_allocations_are_tried_again(void **state)
 	RUN_UNTIL(report().batches == 1);
 }
 
-static void open_with_receiver(struct send_receiver *receiver)
+static void open_with_receiver(const char *sink)
 {
 	struct push_options options;
 
 	open_spools(1 << 20);
 	options = options_of(1U << PILOTLIGHT_SOURCE_CPU);
-	options.sinks[0].receiver = receiver;
+	options.sinks[0].name = sink;
+	options.sinks[0].send_timeout_ns = SECONDS(20);
 	options.sinks[0].attributes = "tier=1";
 	start(&options);
 }
 
 static void a_batch_is_sent_and_deleted(void **state)
 {
-	struct send_receiver receiver = { .url = "503", .timeout_ns = SECONDS(20) };
+	char sink[] = "503";
 
-	open_with_receiver(&receiver);
+	open_with_receiver(sink);
 	seal(0);
 	seal(60);
 	RUN_UNTIL(report().failed >= 1);
@@ -483,7 +484,7 @@ static void a_batch_is_sent_and_deleted(void **state)
 	assert_true(report().is_failing);
 	assert_string_equal(report().fault, "it answers 503");
 	assert_int_equal(report().kept_files, 1);
-	receiver.url = "200";
+	memcpy(sink, "200", 3);
 	RUN_UNTIL(report().sent_batches == 1 && report().kept_files == 0);
 	assert_int_equal(count_files(), 0);
 	assert_int_equal(report().batches, 1);
@@ -519,10 +520,10 @@ static void a_batch_with_too_many_plain_bytes_is_divided(void **state)
 
 static void batches_that_are_too_large_become_shorter(void **state)
 {
-	struct send_receiver receiver = { .url = "413", .timeout_ns = SECONDS(20) };
+	char sink[] = "413";
 	uint64_t until = 90, sent = 2;
 
-	open_with_receiver(&receiver);
+	open_with_receiver(sink);
 	seal(0);
 	seal(50);
 	seal(60);
@@ -532,7 +533,7 @@ static void batches_that_are_too_large_become_shorter(void **state)
 	seal(90);
 	RUN_UNTIL(report().is_held);
 	assert_int_equal(report().batches, 2);
-	receiver.url = "200";
+	memcpy(sink, "200", 3);
 	RUN_UNTIL(report().sent_batches == sent);
 	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED_SIZE], 0);
 	while (sent < SENDING_GROW_AFTER) {
@@ -550,9 +551,9 @@ static void batches_that_are_too_large_become_shorter(void **state)
 /* Shorter intervals would only cost more query processes. */
 static void a_window_that_is_too_large_is_not_divided(void **state)
 {
-	struct send_receiver receiver = { .url = "413", .timeout_ns = SECONDS(20) };
+	char sink[] = "413";
 
-	open_with_receiver(&receiver);
+	open_with_receiver(sink);
 	seal(0);
 	seal(60);
 	RUN_UNTIL(report().failed >= 1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Sending with a stand-in for the process that sends: this test, started again with "sink-send". It
- * notes what it is asked to send in the file that the URL names, behind "?" if the receiver may
- * have it. Its answer is a status, the contents of the file ".all" beside it, or if there is none
- * those of the batch. Status 0: no answer came. It waits while there is a file ".wait".
+ * notes what it is asked to send in the file that PILOTLIGHT_CONFIG names, behind "?" if the
+ * receiver may have it. Its answer is a status, the contents of the file ".all" beside it, or if
+ * there is none those of the batch. Status 0: no answer came. It waits while there is a file
+ * ".wait".
  */
 #include "push/sending.h"
 
@@ -26,8 +27,8 @@ static char log_path[128], answer_path[128], wait_path[128];
 static struct spool_thread *spools;
 static struct sending *sending;
 static struct service_status_sink state_of_sink;
-static struct send_receiver receiver;
 static size_t senders;
+static const char *type = "otlp"; /* of the sink */
 static int epoll_fd;
 static uint32_t random_number;
 
@@ -35,27 +36,29 @@ static int sender_role(void)
 {
 	static struct send_request request;
 	struct send_reply reply = { .version = SEND_VERSION };
-	char text[64] = "", path[SEND_URL_BYTES + 8];
+	const char *log = getenv("PILOTLIGHT_CONFIG");
+	char text[64] = "", path[160];
 	ssize_t size;
 	FILE *file;
 
 	if (child_request_receive(&request, sizeof(request)) < 0)
 		return 9;
 	size = pread(SEND_BATCH_FD, text, sizeof(text) - 1, 0);
-	if (size < 0 || (uint64_t)size != request.bytes)
+	if (size < 0 || (uint64_t)size != request.bytes || !log ||
+		strcmp(request.sink, "bucket") != 0)
 		return 8;
-	file = fopen(request.url, "a");
+	file = fopen(log, "a");
 	if (!file ||
 		fprintf(file, "%s%s;",
-			request.flags == (SEND_CLICKHOUSE | SEND_MAY_BE_THERE) ? "?" : "",
+			request.may_be_there && strcmp(request.type, "clickhouse") == 0 ? "?" : "",
 			text) < 0 ||
 		fclose(file) != 0)
 		return 7;
-	(void)snprintf(path, sizeof(path), "%s.all", request.url);
+	(void)snprintf(path, sizeof(path), "%s.all", log);
 	file = fopen(path, "r");
 	if (file && !fgets(text, sizeof(text), file))
 		return 6;
-	(void)snprintf(path, sizeof(path), "%s.wait", request.url);
+	(void)snprintf(path, sizeof(path), "%s.wait", log);
 	while (access(path, F_OK) == 0)
 		(void)poll(NULL, 0, STEP_MS / 2);
 	reply.status = (uint32_t)atoi(text);
@@ -113,7 +116,8 @@ static void open_sending(void)
 	struct spool_result result;
 	struct sending_options options = {
 		.name = "bucket",
-		.receiver = &receiver,
+		.type = type,
+		.timeout_ns = SECONDS(10),
 		.spool = 0,
 		.senders = &senders,
 		.report = &state_of_sink,
@@ -126,7 +130,7 @@ static void open_sending(void)
 	(void)snprintf(answer_path, sizeof(answer_path), "%s/.log.all", spool_folder);
 	(void)snprintf(wait_path, sizeof(wait_path), "%s/.log.wait", spool_folder);
 	write_text(log_path, "");
-	receiver = (struct send_receiver){ .url = log_path, .timeout_ns = SECONDS(10) };
+	assert_int_equal(setenv("PILOTLIGHT_CONFIG", log_path, true), 0);
 	state_of_sink = (struct service_status_sink){ .name = "bucket" };
 	threads.spools[0] = spool_options_of(1 << 20);
 	threads.spools[0].age_max_ns = INT64_MAX;
@@ -479,8 +483,9 @@ static void what_the_receiver_may_have_is_asked_for(void **state)
 	add_batch(&(struct batch){ SECONDS(1), SECONDS(2), PILOTLIGHT_SOURCE_CPU }, "200");
 	add_batch(&(struct batch){ future_ns, future_ns + 1, PILOTLIGHT_SOURCE_CPU }, "201");
 	add_batch(&(struct batch){ future_ns, future_ns + 1, PILOTLIGHT_SOURCE_LOCK }, "202");
+	type = "clickhouse";
 	open_sending();
-	receiver.is_clickhouse = true;
+	type = "otlp";
 	RUN_UNTIL(report().sent_batches == 3 && count_files() == 0);
 	assert_string_equal(sent(), "?200;201;202;");
 	add_batch(&(struct batch){ future_ns + 1, future_ns + 2, PILOTLIGHT_SOURCE_CPU }, "503");

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "tests/config/config_folder.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -41,6 +42,7 @@ static struct shared {
 static int server_port, batch_fd;
 static uint64_t batch_bytes;
 static pid_t server_pid;
+static struct config_folder folder; /* of the sender's configuration */
 
 /* --- the server --- */
 
@@ -142,13 +144,11 @@ static void make_batch(void)
 
 static struct send_outcome send_batch(bool may_be_there, const char *token_file)
 {
-	char url[128];
-	const struct send_receiver receiver = { .url = url,
-		.token_file = token_file,
-		.timeout_ns = 20ULL * NSEC_PER_SEC,
-		.is_clickhouse = true };
+	char text[256];
 	const struct send_job_options options = {
-		.receiver = &receiver,
+		.sink = "test",
+		.type = "clickhouse",
+		.timeout_ns = 20ULL * NSEC_PER_SEC,
 		.fd = batch_fd,
 		.bytes = batch_bytes,
 		.may_be_there = may_be_there,
@@ -157,7 +157,10 @@ static struct send_outcome send_batch(bool may_be_there, const char *token_file)
 	struct send_outcome outcome;
 	struct pollfd fd = { .events = POLLIN };
 
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d", server_port);
+	(void)snprintf(text, sizeof(text),
+		"[sink test]\nType=clickhouse\nUrl=http://127.0.0.1:%d\nTokenFile=%s\n",
+		server_port, token_file ? token_file : "");
+	config_folder_write(&folder, "x.conf", text);
 	assert_int_equal(send_job_start(&options, &job), 0);
 	fd.fd = send_job_poll_fd(job);
 	do
@@ -302,6 +305,10 @@ static int set_up(void **state)
 	if (server_pid == 0)
 		serve(fd);
 	(void)close(fd);
+	config_folder_make(&folder);
+	/* The sender of root is another user. */
+	if (chmod(folder.path, 0755) < 0 || setenv("PILOTLIGHT_CONFIG", folder.file, true) < 0)
+		return -1;
 	return server_pid > 0 ? 0 : -1;
 }
 
@@ -310,6 +317,7 @@ static int tear_down(void **state)
 	(void)kill(server_pid, SIGKILL);
 	(void)waitpid(server_pid, NULL, 0);
 	(void)munmap(shared, sizeof(*shared));
+	config_folder_remove(&folder);
 	return close(batch_fd);
 }
 

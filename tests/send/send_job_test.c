@@ -2,13 +2,14 @@
 /*
  * Tests the sender with a receiver on loopback, which plays the role in the first part of the path.
  * Tests the owner with hostile senders: this program, started as `sink-send`, plays the role that
- * it gets in place of a URL. tests/end_to_end/service_send.sh tries whole failures, and TLS.
+ * names the sink. tests/end_to_end/service_send.sh tries whole failures, and TLS.
  */
 #include "send/send_job.h"
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "child/child_request.h"
+#include "tests/config/config_folder.h"
 #include "tests/harness/failing_allocation.h"
 
 #include <arpa/inet.h>
@@ -35,6 +36,7 @@ enum { BATCH_BYTES = 300000, GUARD_MS = 60000 };
 
 static int server_port, closed_port, batch_fd;
 static pid_t server_pid;
+static struct config_folder folder; /* of the sender's configuration */
 
 /* --- the receiver ------------------------------------------------------------------------------
  */
@@ -199,35 +201,35 @@ static int sender(int argc, char **argv)
 {
 	static struct send_request request;
 	struct send_reply reply = { .version = SEND_VERSION, .status = 200, .text = "fine" };
-	char peeked[sizeof(request)];
+	char peeked[1024];
+	ssize_t size = recv(CHILD_SOCKET_NUMBER, peeked, sizeof(peeked), MSG_PEEK);
 
-	if (recv(CHILD_SOCKET_NUMBER, peeked, sizeof(peeked), MSG_PEEK) < 0 ||
-		!memmem(peeked, sizeof(peeked), "hostile:", 8))
+	if (size < 0 || !memmem(peeked, (size_t)size, "hostile:", 8))
 		return send_main(argc, argv);
 	if (child_request_receive(&request, sizeof(request)) < 0)
 		return 9;
-	if (strcmp(request.url, "hostile:version") == 0)
+	if (strcmp(request.sink, "hostile:version") == 0)
 		reply.version++;
-	else if (strcmp(request.url, "hostile:status") == 0)
+	else if (strcmp(request.sink, "hostile:status") == 0)
 		reply.status = 7;
-	else if (strcmp(request.url, "hostile:error") == 0)
+	else if (strcmp(request.sink, "hostile:error") == 0)
 		reply.error = 5;
-	else if (strcmp(request.url, "hostile:text") == 0)
+	else if (strcmp(request.sink, "hostile:text") == 0)
 		memset(reply.text, 'x', sizeof(reply.text));
-	else if (strcmp(request.url, "hostile:shown") == 0)
+	else if (strcmp(request.sink, "hostile:shown") == 0)
 		(void)snprintf(reply.text, sizeof(reply.text), "\x1b[31m\xff red");
-	else if (strcmp(request.url, "hostile:wait") == 0)
+	else if (strcmp(request.sink, "hostile:wait") == 0)
 		reply.retry_after_s = UINT32_MAX;
-	else if (strcmp(request.url, "hostile:rejected") == 0)
+	else if (strcmp(request.sink, "hostile:rejected") == 0)
 		reply.rejected = UINT64_MAX;
-	if (strcmp(request.url, "hostile:crash") == 0)
+	if (strcmp(request.sink, "hostile:crash") == 0)
 		(void)raise(SIGKILL);
-	if (strcmp(request.url, "hostile:exit") == 0)
+	if (strcmp(request.sink, "hostile:exit") == 0)
 		return 3;
-	if (strcmp(request.url, "hostile:silent") == 0)
+	if (strcmp(request.sink, "hostile:silent") == 0)
 		for (;;)
 			(void)pause();
-	reply_with(&reply, strcmp(request.url, "hostile:short") == 0 ? 8 : sizeof(reply));
+	reply_with(&reply, strcmp(request.sink, "hostile:short") == 0 ? 8 : sizeof(reply));
 	for (;;)
 		(void)pause();
 }
@@ -235,10 +237,12 @@ static int sender(int argc, char **argv)
 /* --- the tests ---------------------------------------------------------------------------------
  */
 
-static struct send_outcome send_with(const struct send_receiver *receiver)
+static struct send_outcome send_as(const char *sink, const char *type)
 {
 	const struct send_job_options options = {
-		.receiver = receiver,
+		.sink = sink,
+		.type = type,
+		.timeout_ns = 20ULL * NSEC_PER_SEC,
 		.fd = batch_fd,
 		.bytes = BATCH_BYTES,
 	};
@@ -254,25 +258,34 @@ static struct send_outcome send_with(const struct send_receiver *receiver)
 	return outcome;
 }
 
+/* The configuration has one sink, "test", with these lines more. */
+static struct send_outcome send_with(const char *url, const char *lines)
+{
+	char text[1024];
+
+	(void)snprintf(text, sizeof(text), "[sink test]\nType=otlp\nUrl=%s\n%s", url, lines);
+	config_folder_write(&folder, "x.conf", text);
+	return send_as("test", "otlp");
+}
+
+/* The sender adds "/v1development/profiles". */
+static const char *url_of(const char *scheme, int port, const char *role)
+{
+	static char url[128];
+
+	(void)snprintf(url, sizeof(url), "%s://127.0.0.1:%d/%s", scheme, port, role);
+	return url;
+}
+
 static struct send_outcome send_to(const char *role)
 {
-	char url[128];
-	const struct send_receiver receiver = { .url = url, .timeout_ns = 20ULL * NSEC_PER_SEC };
-
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/%s", server_port, role);
-	return send_with(&receiver);
+	return send_with(url_of("http", server_port, role), "");
 }
 
 static void a_request_is_whole(void **state)
 {
-	static const char *const headers[] = { "Content-Type: application/x-protobuf",
-		"Content-Encoding: gzip", "X-Test: a b" };
-	char url[128], token[] = "/tmp/send_job_test.XXXXXX";
-	struct send_receiver receiver = { .url = url,
-		.headers = headers,
-		.header_count = 3,
-		.token_file = token,
-		.timeout_ns = 20ULL * NSEC_PER_SEC };
+	const char *url = url_of("http", server_port, "describe");
+	char token[] = "/tmp/send_job_test.XXXXXX", lines[128];
 	int fd = mkstemp(token);
 	struct send_outcome outcome;
 
@@ -280,38 +293,64 @@ static void a_request_is_whole(void **state)
 	assert_true(fd >= 0 && fchmod(fd, 0644) == 0);
 	assert_int_equal(write(fd, "secret-1\n", 9), 9);
 	assert_int_equal(close(fd), 0);
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/describe/x", server_port);
-	outcome = send_with(&receiver);
+	(void)snprintf(lines, sizeof(lines), "TokenFile=%s\nHeader=X-Test: a b\n", token);
+	outcome = send_with(url, lines);
 	assert_string_equal(outcome.text,
-		"it answers 400: POST /describe/x HTTP/1.1|application/x-protobuf|gzip|Bearer "
-		"secret-1|a b|300000");
+		"it answers 400: POST /describe/v1development/profiles "
+		"HTTP/1.1|application/x-protobuf|gzip|Bearer secret-1|a b|300000");
 	assert_int_equal(outcome.verdict, SEND_REFUSED_BATCH);
 	assert_int_equal(unlink(token), 0);
-	outcome = send_with(&receiver);
+	outcome = send_with(url, lines);
 	assert_int_equal(outcome.verdict, SEND_TRY_AGAIN);
 	assert_non_null(strstr(outcome.text, "cannot read the token"));
-	receiver.token_file = "name";
-	assert_non_null(strstr(send_with(&receiver).text, "there is no credential 'name'"));
+	assert_non_null(
+		strstr(send_with(url, "TokenFile=name\n").text, "there is no credential 'name'"));
+}
+
+/* All that an intruder in the engine can choose is one of the sinks. */
+static void other_sinks_are_refused(void **state)
+{
+	static const char *const wrong[][2] = {
+		{ "other", "otlp" },
+		{ "test", "pyroscope" },
+		{ "files", "pprof" }, /* is not sent */
+		{ "", "" },
+		{ "test\nUrl=http://x", "otlp" },
+	};
+	struct send_outcome outcome;
+
+	assert_int_equal(
+		send_with(url_of("http", server_port, "taken"), "[sink files]\nType=pprof\n")
+			.verdict,
+		SEND_TAKEN);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		outcome = send_as(wrong[i][0], wrong[i][1]);
+		assert_int_equal(outcome.verdict, SEND_TRY_AGAIN);
+		assert_true(outcome.text[0] && !strstr(outcome.text, "answers"));
+	}
+	outcome = send_with(url_of("http", server_port, "taken"), "Nonsense=1\n");
+	assert_int_equal(outcome.verdict, SEND_TRY_AGAIN);
+	assert_non_null(strstr(outcome.text, "Nonsense"));
+	assert_int_equal(unlink(folder.file), 0);
+	assert_non_null(strstr(send_as("test", "otlp").text, folder.file));
 }
 
 static void a_long_token_is_refused(void **state)
 {
-	char url[128], token[] = "/tmp/send_job_test.XXXXXX", line[4096];
-	const struct send_receiver receiver = {
-		.url = url, .token_file = token, .timeout_ns = 20ULL * NSEC_PER_SEC
-	};
+	const char *url = url_of("http", server_port, "taken");
+	char token[] = "/tmp/send_job_test.XXXXXX", line[4096], lines[128];
 	int fd = mkstemp(token);
 	struct send_outcome outcome;
 
 	memset(line, 'x', sizeof(line));
+	(void)snprintf(lines, sizeof(lines), "TokenFile=%s\n", token);
 	assert_true(fd >= 0 && fchmod(fd, 0644) == 0);
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/taken", server_port);
 	assert_int_equal(write(fd, line, 4094), 4094);
-	assert_int_equal(send_with(&receiver).verdict, SEND_TAKEN);
+	assert_int_equal(send_with(url, lines).verdict, SEND_TAKEN);
 	assert_int_equal(write(fd, "\n", 1), 1);
-	assert_int_equal(send_with(&receiver).verdict, SEND_TAKEN);
+	assert_int_equal(send_with(url, lines).verdict, SEND_TAKEN);
 	assert_int_equal(pwrite(fd, line, sizeof(line), 0), sizeof(line));
-	outcome = send_with(&receiver);
+	outcome = send_with(url, lines);
 	assert_int_equal(outcome.verdict, SEND_TRY_AGAIN);
 	assert_non_null(strstr(outcome.text, token));
 	assert_non_null(strstr(outcome.text, "is longer than 4094 bytes"));
@@ -353,28 +392,21 @@ static void answers_have_their_verdicts(void **state)
 
 static void no_answer_is_tried_again(void **state)
 {
-	char url[128];
-	const struct send_receiver closed = { .url = url, .timeout_ns = NSEC_PER_SEC };
-	struct send_outcome outcome;
+	struct send_outcome outcome = send_with(url_of("http", closed_port, ""), "");
 
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/", closed_port);
-	outcome = send_with(&closed);
 	assert_int_equal(outcome.verdict, SEND_TRY_AGAIN);
 	assert_non_null(strstr(outcome.text, "connect"));
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/silent", server_port);
-	outcome = send_with(&closed);
+	outcome = send_with(url_of("http", server_port, "silent"), "Timeout=1s\n");
 	assert_int_equal(outcome.verdict, SEND_TRY_AGAIN);
 	assert_non_null(strstr(outcome.text, "timed out"));
-	(void)snprintf(url, sizeof(url), "https://127.0.0.1:%d/taken", server_port);
-	assert_int_equal(send_with(&closed).verdict, SEND_TRY_AGAIN);
-	(void)snprintf(url, sizeof(url), "file:///etc/passwd");
-	assert_int_equal(send_with(&closed).verdict, SEND_TRY_AGAIN);
+	outcome = send_with(url_of("https", server_port, "taken"), "");
+	assert_int_equal(outcome.verdict, SEND_TRY_AGAIN);
 }
 
 static void senders_are_not_trusted(void **state)
 {
 	static const struct {
-		const char *url;
+		const char *sink;
 		enum send_verdict verdict;
 		const char *text;
 	} cases[] = {
@@ -391,32 +423,14 @@ static void senders_are_not_trusted(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct send_receiver receiver = { .url = cases[i].url,
-			.timeout_ns = 20ULL * NSEC_PER_SEC };
-		struct send_outcome outcome = send_with(&receiver);
+		struct send_outcome outcome = send_as(cases[i].sink, "otlp");
 
 		if (outcome.verdict != cases[i].verdict || !strstr(outcome.text, cases[i].text))
 			if (i > 0)
-				fail_msg("%s: verdict %d, %s", cases[i].url, outcome.verdict,
+				fail_msg("%s: verdict %d, %s", cases[i].sink, outcome.verdict,
 					outcome.text);
 		assert_true(outcome.retry_after_ns <= 3600ULL * NSEC_PER_SEC);
 	}
-}
-
-static void long_settings_are_refused(void **state)
-{
-	static char long_text[SEND_HEADERS_BYTES + 1];
-	const char *headers[] = { long_text };
-	struct send_receiver receiver = { .url = long_text };
-	const struct send_job_options options = { .receiver = &receiver };
-	struct send_job *job = NULL;
-
-	memset(long_text, 'x', sizeof(long_text) - 1);
-	assert_int_equal(send_job_start(&options, &job), -E2BIG);
-	receiver =
-		(struct send_receiver){ .url = "http://x", .headers = headers, .header_count = 1 };
-	assert_int_equal(send_job_start(&options, &job), -E2BIG);
-	assert_null(job);
 }
 
 static int start_and_free(const struct send_job_options *options)
@@ -428,9 +442,10 @@ static int start_and_free(const struct send_job_options *options)
 
 static void failing_allocations_leave_nothing(void **state)
 {
-	const struct send_receiver receiver = { .url = "hostile:silent", .timeout_ns = 1 };
 	const struct send_job_options options = {
-		.receiver = &receiver,
+		.sink = "hostile:silent",
+		.type = "otlp",
+		.timeout_ns = 1,
 		.fd = batch_fd,
 		.bytes = BATCH_BYTES,
 	};
@@ -451,6 +466,10 @@ static int set_up(void **state)
 	if (server_pid == 0)
 		serve(listen_fd);
 	(void)close(listen_fd);
+	config_folder_make(&folder);
+	/* The sender of root is another user. */
+	if (chmod(folder.path, 0755) < 0 || setenv("PILOTLIGHT_CONFIG", folder.file, true) < 0)
+		return -1;
 	return server_pid > 0 ? 0 : -1;
 }
 
@@ -458,6 +477,7 @@ static int tear_down(void **state)
 {
 	(void)kill(server_pid, SIGKILL);
 	(void)waitpid(server_pid, NULL, 0);
+	config_folder_remove(&folder);
 	return close(batch_fd);
 }
 
@@ -465,11 +485,11 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_request_is_whole),
+		cmocka_unit_test(other_sinks_are_refused),
 		cmocka_unit_test(a_long_token_is_refused),
 		cmocka_unit_test(answers_have_their_verdicts),
 		cmocka_unit_test(no_answer_is_tried_again),
 		cmocka_unit_test(senders_are_not_trusted),
-		cmocka_unit_test(long_settings_are_refused),
 		cmocka_unit_test(failing_allocations_leave_nothing),
 	};
 
