@@ -90,7 +90,7 @@ $(B)/%.o: %.c $(B)/flags | $(SKELETONS)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WERROR) -MMD -MP -c $< -o $@
 
 # The assembler embeds these with .incbin, which -MMD does not see.
-$(B)/daemon/render/flamegraph_assets.o: daemon/render/flamegraph.js daemon/render/flamegraph.css
+$(B)/daemon/render/flamegraph_assets.o: $(wildcard daemon/render/*.js) daemon/render/flamegraph.css
 $(B)/daemon/page/page_assets.o: $(wildcard daemon/page/*.js) daemon/page/page.css
 
 define stage_archive

@@ -62,7 +62,8 @@ run_pages() {
 
 # insert_files GOLDEN: prints the golden SVG with the style and the script in place of its placeholders.
 insert_files() {
-	awk -v css=daemon/render/flamegraph.css -v js=daemon/render/flamegraph.js '
+	cat daemon/render/flamegraph{_frames,_text,_layout,}.js >"$folder/script.js"
+	awk -v css=daemon/render/flamegraph.css -v js="$folder/script.js" '
 		/^@style@$/ { while ((getline line < css) > 0) print line; next }
 		/^@script@$/ { while ((getline line < js) > 0) print line; next }
 		{ print }' "$1"
