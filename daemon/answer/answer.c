@@ -244,6 +244,8 @@ static int read_side(struct answer *answer, enum difference_side side)
 	int r;
 
 	selection_store(selection, &asked);
+	if (thread_group_needs_processes(answer->parameters.group))
+		asked.merges_threads = false;
 	if (asked.is_exact && source_of(&asked)->is_live)
 		return answer_fail_live(answer->reply, source_of(&asked));
 	r = store_reader_read(answer->request->history, &asked, profile_budget(answer),
@@ -268,6 +270,8 @@ static int read_side(struct answer *answer, enum difference_side side)
 		return answer_fail_memory(answer->reply, answer->request->memory_max);
 	interpreted_frames_choose(profile, answer->parameters.interpreted_frames);
 	answer->covered_ns = profile->covered_ns;
+	if (thread_group_name(profile, answer->parameters.group) < 0)
+		return answer_fail_memory(answer->reply, answer->request->memory_max);
 	title(answer, side, profile, &found, r == -E2BIG);
 	return 0;
 }
@@ -306,6 +310,7 @@ static int draw_profile(struct answer *answer, struct output *output)
 		.sample_hosts_ppm = answer->parameters.sample_hosts_ppm,
 		.rows_max = answer->parameters.rows_max,
 	};
+		.frames_max = answer->parameters.frames_max,
 
 	return answer->parameters.format->write(
 		answer->profiles[DIFFERENCE_COMPARED], &options, output);

@@ -33,7 +33,7 @@ struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
 	const char *format, *labels, *attributes, *lines, *normalise, *buckets, *rows, *incident,
-		*runtime_frames, *sample_hosts;
+		*runtime_frames, *group, *frames, *sample_hosts;
 	bool has_against, has_against_time;
 	struct fault *fault;
 };
@@ -159,6 +159,10 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->rows, parameter);
 	if (strcmp(parameter->name, "runtime-frames") == 0)
 		return keep_once(reading, &reading->runtime_frames, parameter);
+	if (strcmp(parameter->name, "group") == 0)
+		return keep_once(reading, &reading->group, parameter);
+	if (strcmp(parameter->name, "frames") == 0)
+		return keep_once(reading, &reading->frames, parameter);
 	if (strcmp(parameter->name, "incident") == 0)
 		return keep_once(reading, &reading->incident, parameter);
 	if (reading->request->kind == ANSWER_METRICS &&
@@ -308,20 +312,29 @@ static int check_timeline(const struct reading *reading)
 	return 0;
 }
 
-static int set_rows(struct reading *reading)
+static int set_limit(struct reading *reading, const char *name, const char *text, size_t *ret_limit)
 {
-	const char *text = reading->rows;
-	size_t rows = 0;
-
 	if (!text)
 		return 0;
 	if (!*text || strlen(text) > ROWS_DIGITS || strspn(text, "0123456789") != strlen(text))
 		return fault_set(reading->fault, -EINVAL,
-			"invalid value of rows; use a number up to 999999, or 0 for all");
-	for (; *text; text++)
-		rows = rows * 10 + (size_t)(*text - '0');
-	reading->parameters->rows_max = rows;
+			"invalid value of %s; use a number up to 999999, or 0 for all", name);
+	*ret_limit = strtoul(text, NULL, 10);
 	return 0;
+}
+
+static int set_group(struct reading *reading)
+{
+	if (!reading->group)
+		return 0;
+	if (!reading->parameters->format->is_text)
+		return fault_set(reading->fault, -EINVAL,
+			"no group in %s, whose samples have labels; omit it",
+			reading->parameters->format->name);
+	if (thread_group_find(reading->group, &reading->parameters->group))
+		return 0;
+	return fault_set(reading->fault, -EINVAL,
+		"invalid value of group; use comm, unit, container, pod, exe, process or thread");
 }
 
 static int set_sample_hosts(struct reading *reading)
@@ -483,7 +496,11 @@ static int read_all(struct reading *reading)
 	if (r == 0)
 		r = set_labels(reading);
 	if (r == 0)
-		r = set_rows(reading);
+		r = set_limit(reading, "rows", reading->rows, &reading->parameters->rows_max);
+	if (r == 0)
+		r = set_limit(reading, "frames", reading->frames, &reading->parameters->frames_max);
+	if (r == 0)
+		r = set_group(reading);
 	if (r == 0)
 		r = set_sample_hosts(reading);
 	if (r == 0)

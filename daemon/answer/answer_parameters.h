@@ -9,6 +9,7 @@
 #include "export/profile_format.h"
 #include "query/profile_difference.h"
 #include "query/selection.h"
+#include "query/thread_group.h"
 
 #include <stdbool.h>
 
@@ -22,6 +23,8 @@ struct answer_parameters {
 	const char *attributes;	   /* as in struct profile_format_options; in the request */
 	uint32_t sample_hosts_ppm; /* as in struct profile_format_options */
 	size_t rows_max;	   /* of a table; 0: no limit */
+	size_t frames_max;	   /* of json and html; 0: as many as these formats may have */
+	enum thread_group group;
 	enum difference_whole whole;
 	size_t bucket_count; /* of a time line */
 	uint64_t incident;   /* of a list of incidents: this one alone; 0: all */

@@ -4,7 +4,7 @@
  * one request and the descriptor of an empty output file. The process returns one reply of fixed
  * size. It reads the history and the symbol cache, nothing else, and exits after one answer.
  *
- * Parameters are those of query/selection.h and these, the first four at most once each:
+ * Parameters are those of query/selection.h and these, the first six at most once each:
  *
  *   incident N               the time that this incident keeps; in a difference, from 20 s before
  *                            a threshold's until 30 s after, and against the hour before unless

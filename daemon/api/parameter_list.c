@@ -46,10 +46,10 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static bool is_known(enum parameter_route route, const char *name)
 {
-	static const char *const of_profile[] = { "format", "incident", "labels", "lines", "rows",
-		"runtime-frames", NULL };
-	static const char *const of_difference[] = { "format", "incident", "lines", "normalise",
-		"rows", "runtime-frames", NULL };
+	static const char *const of_profile[] = { "format", "frames", "group", "incident", "labels",
+		"lines", "rows", "runtime-frames", NULL };
+	static const char *const of_difference[] = { "format", "group", "incident", "lines",
+		"normalise", "rows", "runtime-frames", NULL };
 	static const char *const of_heatmap[] = { "format", "incident", NULL };
 	static const char *const of_new[] = { "seconds", "labels", "lines", "runtime-frames",
 		NULL };

@@ -94,13 +94,15 @@ static int write_table(const struct profile *profile, const struct profile_forma
 static int write_json(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
-	return profile_json_write(profile, options->title, options->detail, output);
+	return profile_json_write(
+		profile, options->title, options->detail, options->frames_max, output);
 }
 
 static int write_html(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
-	return page_write_profile(profile, options->title, options->detail, output);
+	return page_write_profile(
+		profile, options->title, options->detail, options->frames_max, output);
 }
 
 /* Readers would take a title for an event. */

@@ -18,7 +18,8 @@ struct profile_format_options {
 	/* Of a fleet's hosts, the share that pushes (query/host_sample.h), for formats that weigh
 	 * what they hold. */
 	uint32_t sample_hosts_ppm;
-	size_t rows_max; /* of a table; 0: no limit */
+	size_t rows_max;   /* of a table; 0: no limit */
+	size_t frames_max; /* of the page and its JSON; 0: no limit but theirs */
 };
 
 struct profile_format {

@@ -4,7 +4,7 @@
 const ROW_PX = 18, FRAME_PX_MIN = 0.4, TEXT_PX_MIN = 24, MATCH = 'match';
 
 class FlameView {
-	// `events`: chosen(frame) when the selected frame changes, menu(frame, x, y), hovered(frame, x, y) or (-1).
+	// `events`: chosen(frame) when the selected frame changes, zoomed(frame), menu(frame, x, y), hovered(frame, x, y) or (-1).
 	constructor(events) {
 		this.events = events;
 		this.element = document.createElement('div');
@@ -24,15 +24,16 @@ class FlameView {
 		new ResizeObserver(() => this.draw()).observe(this.element);
 	}
 
-	// colorOf(frame) gives a CSS colour; nameOf(frame) a text; isMatch says by label what a search has found, or null.
-	show(tree, { colorOf, nameOf, isMatch }) {
-		const isNew = tree !== this.tree;
+	// colorOf(frame) gives a CSS colour; nameOf(frame) a text; isMatch says by label what a search has found, or null;
+	// `zoomed` is a frame, or null: as it is, and the root of a new tree.
+	show(tree, { colorOf, nameOf, isMatch, zoomed }) {
+		const isNew = tree !== this.tree, top = zoomed ?? (isNew ? 0 : this.zoomed);
 
 		Object.assign(this, { tree, colorOf, nameOf, isMatch });
-		if (isNew)
-			this.zoomed = this.selected = 0;
+		if (isNew || top !== this.zoomed)
+			this.zoomed = this.selected = top;
 		this.draw();
-		if (isNew)
+		if (isNew && top === 0)
 			this.scrollToRoot();
 	}
 
@@ -200,6 +201,7 @@ class FlameView {
 	zoom(frame) {
 		this.zoomed = frame;
 		this.select(frame);
+		this.events.zoomed(frame);
 	}
 
 	largestChild(frame) {

@@ -176,23 +176,36 @@ function sandwichTree(tree, label, isCallers) {
 	return treeOfNodes(root, true);
 }
 
-// Without the functions in `hidden`, whose callees move up; with recursions as one frame, if wanted; and only below the
-// threads called `thread` (a label), if it is not null.
-function filterTree(tree, { hidden, collapses, thread }) {
-	const root = makeNode(tree.label[0], tree.from[0]), nodes = [root];
+// By frame: 2 in the stacks below a frame of the label, 1 on the way to one, else 0.
+function marksOf(tree, label) {
+	const marks = new Uint8Array(tree.count);
+
+	for (const [frame] of outermostFrames(tree, label)) {
+		marks.fill(2, frame, tree.end[frame]);
+		for (let i = tree.parent[frame]; i >= 0; i = tree.parent[i])
+			marks[i] = 1;
+	}
+	return marks;
+}
+
+// Without the functions in `hidden`, whose callees move up; with recursions as one frame, if wanted; only below outermost
+// frames of the label `only`; and only stacks with a function of the label `focus`. A label of -1 means all.
+function filterTree(tree, { hidden = new Set(), collapses = false, only = -1, focus = -1 }) {
+	const root = makeNode(tree.label[0], tree.from[0]), nodes = [root], marks = focus < 0 ? null : marksOf(tree, focus);
 
 	for (let i = 1; i < tree.count; i++) {
 		const depth = tree.depth[i], label = tree.label[i];
 		let parent = nodes[depth - 1];
 
-		if (parent === null || (depth === 1 && thread !== null && label !== thread)) {
+		if (parent === null || (depth === 1 && only >= 0 && label !== only) || (marks && !marks[i])) {
 			nodes[depth] = null;
 			continue;
 		}
 		if (!hidden.has(label) && !(collapses && parent.label === label && parent !== root))
 			parent = childOf(parent, label, tree.from[i]);
 		nodes[depth] = parent;
-		parent.self += tree.self[i];
+		if (!marks || marks[i] === 2)
+			parent.self += tree.self[i];
 	}
 	sumNodes(root);
 	return treeOfNodes(root, false);
@@ -217,24 +230,64 @@ function sumNodes(root) {
 	}
 }
 
-// By label: self samples, and total samples with recursions counted once.
-function totalsOfTree(tree, labelCount) {
-	const self = new Float64Array(labelCount), total = new Float64Array(labelCount);
-	const from = new Int32Array(labelCount).fill(-1), open = new Int32Array(labelCount), path = [];
+// By key, which keyOf(frame) gives for each frame (-1: none): self samples; total samples, with those of stacks that have
+// a key more than once counted once; and the first frame of each.
+function totalsOfTree(tree, keyCount, keyOf = (frame) => tree.label[frame]) {
+	const self = new Float64Array(keyCount), total = new Float64Array(keyCount);
+	const first = new Int32Array(keyCount).fill(-1), open = new Int32Array(keyCount), path = [];
 
 	for (let i = 1; i < tree.count; i++) {
-		const label = tree.label[i];
+		const key = keyOf(i);
 
-		while (path.length >= tree.depth[i])
-			open[path.pop()]--;
-		if (open[label]++ === 0)
-			total[label] += tree.total[i];
-		path.push(label);
-		self[label] += tree.self[i];
-		if (from[label] < 0)
-			from[label] = tree.from[i];
+		while (path.length >= tree.depth[i]) {
+			const left = path.pop();
+
+			if (left >= 0)
+				open[left]--;
+		}
+		path.push(key);
+		if (key < 0)
+			continue;
+		if (open[key]++ === 0)
+			total[key] += tree.total[i];
+		self[key] += tree.self[i];
+		if (first[key] < 0)
+			first[key] = i;
 	}
-	return { self, total, from };
+	return { self, total, first };
+}
+
+// The labels from the outermost frame to this one; and the frame with such a path, as far as there is one.
+function pathOf(tree, frame) {
+	const path = [];
+
+	for (let i = frame; i > 0; i = tree.parent[i])
+		path.push(tree.label[i]);
+	return path.reverse();
+}
+
+function frameOfPath(tree, path) {
+	let frame = 0;
+
+	for (const label of path) {
+		let child = frame + 1;
+
+		while (child < tree.end[frame] && tree.label[child] !== label)
+			child = tree.end[child];
+		if (child >= tree.end[frame])
+			break;
+		frame = child;
+	}
+	return frame;
+}
+
+// Samples below a frame that are of frames too small to be here.
+function restBelow(tree, frame) {
+	let rest = tree.total[frame];
+
+	for (let i = frame; i < tree.end[frame]; i++)
+		rest -= tree.self[i];
+	return rest;
 }
 
 // Samples whose stacks have a label of `isMatch`.

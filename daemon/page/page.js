@@ -1,151 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-// The page: its state is in its address, behind the '#'. A page with a profile inside shows that one; otherwise the
-// page asks the service for profiles and for the time line.
+// The page. With a profile inside it shows that one; otherwise it asks the service for profiles and for the time line.
 
-const DEFAULTS = { view: 'flame', root: 'top', color: 'kind', q: '', last: '1h', event: 'cpu', select: '', against: '', by: 'total', label: '', exact: '' };
 const TABLE_ROWS = 500, RELOAD_MS = 150;
-const dom = {}, state = { ...DEFAULTS };
+const FRAMES_FIRST = 20000; // more than a screen shows
+const dom = {};
 const inside = document.getElementById('data');
-let profile = null, base = null, tree = null, difference = null, matches = null, collapses = false, thread = null;
+let profile = null, base = null, tree = null, difference = null, matches = null;
+let isWhole = true; // the service has sent all frames that it may
+let asksMore = false; // it is asked for them
 let asked = 0;
-const hidden = new Set();
 
-// --- the address ------------------------------------------------------------------------------------------------------
+// --- what is loaded ---------------------------------------------------------------------------------------------------
 
-const secret = new URLSearchParams(location.hash.slice(1)).get('key') || '';
-
-function readAddress() {
-	const given = new URLSearchParams(location.hash.slice(1));
-
-	for (const name of Object.keys(state))
-		delete state[name];
-	Object.assign(state, DEFAULTS);
-	for (const [name, value] of given)
-		if (name in DEFAULTS || ['from', 'to'].includes(name))
-			state[name] = value;
+function isFiltered() {
+	return FILTERS.some((name) => state[name] !== '');
 }
 
-// Only a change of the selection, or of the view, is a step back of the browser.
-function writeAddress(isStep) {
-	const given = new URLSearchParams(secret ? { key: secret } : {});
-
-	for (const [name, value] of Object.entries(state))
-		if (value !== '' && value !== DEFAULTS[name])
-			given.set(name, value);
-	const address = `#${given}`;
-	if (address !== location.hash)
-		history[isStep ? 'pushState' : 'replaceState'](null, '', address);
+// A comparison, a search, a zoom and all but the flame graph need the small frames, too.
+function wantsWhole() {
+	return Boolean(state.against || state.q || state.zoom || state.view !== 'flame' || isFiltered());
 }
 
-function change(values, isStep = true) {
-	const before = { ...state };
-
-	Object.assign(state, values);
-	for (const name of Object.keys(state))
-		if (state[name] === undefined)
-			delete state[name];
-	writeAddress(isStep);
-	update(before);
-}
-
-const LOADED = ['from', 'to', 'last', 'event', 'select', 'against', 'by', 'exact'];
-
-function update(before) {
-	syncControls();
-	if (!inside && LOADED.some((name) => state[name] !== before[name]))
-		load();
-	else
-		showViews();
-}
-
-// --- the service ------------------------------------------------------------------------------------------------------
-
-// What a service on TCP may ask for. It lives as long as the page, and is in no address.
-let token = '';
-
-async function ask(path, parameters) {
-	const query = new URLSearchParams(parameters);
-
-	if (secret)
-		query.append('key', secret);
-	const given = token, headers = given ? { Authorization: `Bearer ${given}` } : {};
-	const answer = await fetch(`${path}?${query}`, { credentials: 'omit', cache: 'no-store', headers });
-
-	// The user may have given another one meanwhile.
-	if (answer.status === 401 && given !== token)
-		return ask(path, parameters);
-	if (answer.status === 401) {
-		dom.token.hidden = false;
-		dom.token.querySelector('input').focus();
-		throw new Error(token ? 'The service refuses this token.' : 'The service asks for its token.');
-	}
-	if (!answer.ok)
-		throw new Error((await answer.text()).trim() || `The service answered with ${answer.status}.`);
-	return answer.json();
-}
-
-// "unit:nginx.service comm:worker" as parameters of a selection.
-function selectionParameters() {
-	const list = [];
-
-	for (const word of state.select.split(/\s+/).filter(Boolean)) {
-		const at = word.indexOf(':');
-
-		list.push(at > 0 ? [word.slice(0, at), word.slice(at + 1)] : ['comm', word]);
-	}
-	if (state.event !== 'cpu')
-		list.push(['event', state.event]);
-	return list;
-}
-
-function timeParameters(from, to, last) {
-	return from ? [['from', from], ['to', to]] : [['last', last]];
-}
-
-const DURATIONS = { s: 1, min: 60, m: 60, h: 3600, d: 86400, day: 86400, days: 86400 };
-
-function durationOf(text) {
-	const [, number, unit] = /^([0-9.]+)\s*([a-z]+)$/.exec(text) || [];
-
-	return number && DURATIONS[unit] ? number * DURATIONS[unit] : NaN;
-}
-
-// In seconds since 1970.
-function selectedTime() {
-	if (state.from)
-		return [state.from, state.to].map((text) => Number(text.replace('@', '')));
-	const now = Date.now() / 1000;
-	return [now - (durationOf(state.last) || 3600), now];
-}
-
-// The time to compare with: the one before, or as long ago as the text says.
-function timeAgainst() {
-	const [from, to] = selectedTime(), ago = state.against === 'before' ? to - from : durationOf(state.against);
-
-	return ago > 0 ? [from - ago, to - ago] : null;
-}
-
-const at = (seconds) => `@${seconds.toFixed(3)}`;
-
-async function load() {
-	const turn = ++asked, common = [['format', 'json'], ...selectionParameters()], other = timeAgainst();
+function questions(isMore) {
+	const common = [['format', 'json'], ['group', state.group], ...selectionParameters()], other = timeAgainst();
+	// More of the windows that are shown: the last hour is another one by now.
+	const times = isMore && !state.exact ? timeParameters(at(profile.start + 0.001), at(profile.end - 0.001))
+		: timeParameters(state.from, state.to, state.last);
 
 	if (state.exact)
 		common.push(['windows', 'exact']);
+	if (!isMore && !wantsWhole())
+		common.push(['frames', FRAMES_FIRST]);
+	return [[...times, ...common], other ? [...timeParameters(at(other[0]), at(other[1])), ...common] : null];
+}
+
+// `isMore`: the frames that were left out at first.
+async function load(isMore = false) {
+	if (isMore && asksMore)
+		return;
+	asksMore = isMore;
+	const turn = ++asked, title = isMore ? profile.title : '', wanted = isMore || wantsWhole();
+
 	dom.busy.className = 'busy on';
 	dom.error.hidden = true;
-	loadHeat(turn);
 	try {
-		const answers = await Promise.all([
-			ask('/api/v1/profile', [...timeParameters(state.from, state.to, state.last), ...common]),
-			other ? ask('/api/v1/profile', [...timeParameters(at(other[0]), at(other[1])), ...common]) : null,
-		]);
+		const answers = await Promise.all(questions(isMore).map((question) => question && ask('/api/v1/profile', question)));
 
 		if (turn !== asked)
 			return;
 		[profile, base] = answers;
-		thread = null;
-		hidden.clear();
+		profile.title = title || profile.title;
+		isWhole = wanted || profile.elided === 0;
 		showProfile();
 	} catch (error) {
 		if (turn !== asked)
@@ -153,8 +58,13 @@ async function load() {
 		dom.error.textContent = error.message;
 		dom.error.hidden = false;
 	} finally {
-		if (turn === asked)
+		if (turn === asked) {
 			dom.busy.className = 'busy';
+			asksMore = false;
+		}
+		// After the profile, which matters more: a service answers one after the other.
+		if (turn === asked && !isMore)
+			loadHeat(turn);
 	}
 }
 
@@ -228,10 +138,16 @@ function showProfile() {
 	showViews();
 }
 
+function labelOf(name) {
+	return name ? profile.labels.findIndex(([text]) => text === name) : -1;
+}
+
 function makeTrees() {
+	const hidden = new Set(state.hide.split('\n').map(labelOf).filter((label) => label >= 0));
+
 	tree = difference ? difference.tree : treeOfProfile(profile);
-	if (hidden.size > 0 || collapses || thread !== null)
-		tree = difference ? tree : filterTree(tree, { hidden, collapses, thread });
+	if (!difference && isFiltered())
+		tree = filterTree(tree, { hidden, collapses: Boolean(state.collapse), only: labelOf(state.only), focus: labelOf(state.focus) });
 	dom.trees = {};
 }
 
@@ -252,21 +168,22 @@ function colorOf(shown) {
 	const colors = profile.kinds.map((kind) => style.getPropertyValue(`--${kind.split(' ')[0].toLowerCase()}`) ||
 		style.getPropertyValue('--synthetic'));
 	const binaryOf = (frame) => (shown.from[frame] >= 0 ? profile.frames.binary[shown.from[frame]] : -1);
+	const synthetic = style.getPropertyValue('--synthetic'), unchanged = style.getPropertyValue('--all');
 
 	if (difference && shown === tree)
-		return (frame) => differenceColor(shown.before[frame], shown.after[frame]);
+		return (frame) => differenceColor(shown.before[frame], shown.after[frame], unchanged);
 	if (state.color === 'binary')
-		return (frame) => (binaryOf(frame) < 0 ? style.getPropertyValue('--synthetic')
+		return (frame) => (binaryOf(frame) < 0 ? synthetic
 			: BINARY_COLORS[binaryOf(frame) % BINARY_COLORS.length]);
 	return (frame) => colors[profile.labels[shown.label[frame]][1]];
 }
 
 // Blue: more than before; orange: less. The shade is by the ratio.
-function differenceColor(before, after) {
+function differenceColor(before, after, unchanged) {
 	const by = changeOf(difference, before, after);
 
 	if (by === 0)
-		return getComputedStyle(document.documentElement).getPropertyValue('--all');
+		return unchanged;
 	const [wholeBefore, wholeAfter] = difference.wholes;
 	const ratio = Math.min(Math.abs(by) / (before / wholeBefore + after / wholeAfter), 1);
 	const light = 82 - 30 * ratio;
@@ -294,14 +211,15 @@ function findMatches() {
 }
 
 function showFlame(view, shown) {
-	view.show(shown, { colorOf: colorOf(shown), nameOf: (frame) => nameOfLabel(shown.label[frame]), isMatch: matches });
+	view.show(shown, { colorOf: colorOf(shown), nameOf: (frame) => nameOfLabel(shown.label[frame]), isMatch: matches,
+		zoomed: shown === tree ? frameOfPath(tree, state.zoom.split('\n').map(labelOf)) : null });
 }
 
 function showViews() {
 	if (!profile)
 		return;
 	findMatches();
-	const label = profile.labels.findIndex(([name]) => name === state.label), isSandwich = state.view === 'sandwich' && label >= 0;
+	const label = labelOf(state.label), isSandwich = state.view === 'sandwich' && label >= 0;
 
 	dom.flame.element.hidden = state.view === 'table';
 	dom.callers.element.hidden = dom.middle.hidden = !isSandwich;
@@ -322,93 +240,6 @@ function showViews() {
 	}
 }
 
-// --- details and the menu ---------------------------------------------------------------------------------------------
-
-function describe(view, frame) {
-	const shown = view.tree, from = shown.from[frame], whole = shown.total[0];
-	const lines = [nameOfLabel(shown.label[frame])];
-
-	if (difference && shown === tree) {
-		const [wholeBefore, wholeAfter] = difference.wholes, { before, after } = shown;
-
-		lines.push(state.by === 'time' ? `${formatAmount(before[frame], base)} before, ${formatAmount(after[frame])} after`
-			: `${formatShare(before[frame], wholeBefore)} before, ${formatShare(after[frame], wholeAfter)} after`);
-		if (changeOf(difference, before[frame], after[frame]) === 0)
-			lines.push('the difference may be chance');
-	} else if (difference) {
-		lines.push(`${formatShare(shown.total[frame], whole)} of both sides`);
-	} else {
-		lines.push(`${formatAmount(shown.total[frame])}, ${formatShare(shown.total[frame], whole)}; ` +
-			`itself ${formatShare(shown.self[frame], whole)}`);
-	}
-	if (from >= 0 && profile.frames.binary[from] >= 0) {
-		const [path, buildId] = profile.binaries[profile.frames.binary[from]];
-
-		lines.push(buildId ? `${path}, build-id ${buildId}` : path);
-	}
-	if (from >= 0 && profile.frames.file[from] >= 0)
-		lines.push(`${profile.files[profile.frames.file[from]]}:${profile.frames.line[from]}`);
-	return lines.join('\n');
-}
-
-function showTip(text, x, y) {
-	dom.tip.hidden = !text;
-	if (!text)
-		return;
-	dom.tip.textContent = text;
-	dom.tip.style.left = `${Math.max(Math.min(x + 14, innerWidth - dom.tip.offsetWidth - 8), 0)}px`;
-	dom.tip.style.top = `${y + 18 + dom.tip.offsetHeight > innerHeight ? Math.max(y - dom.tip.offsetHeight - 8, 0) : y + 18}px`;
-}
-
-function threadOf(view, frame) {
-	let top = frame;
-
-	while (view.tree.depth[top] > 1)
-		top = view.tree.parent[top];
-	return view.tree.depth[top] === 1 && profile.kinds[profile.labels[view.tree.label[top]][1]] === 'command' ? view.tree.label[top] : null;
-}
-
-function refilter() {
-	makeTrees();
-	showViews();
-}
-
-function openMenu(view, frame, x, y) {
-	const label = view.tree.label[frame], of = threadOf(view, frame);
-	const close = () => { dom.menu.hidden = true; view.canvas.focus(); };
-	const item = (text, action) => button(text, () => { close(); action(); });
-
-	dom.menu.replaceChildren(
-		item('Zoom here', () => view.zoom(frame)), item('Zoom out', () => view.zoom(0)),
-		item('Callers and callees', () => openSandwich(label)),
-		item('Search this name', () => change({ q: nameOfLabel(label) }, false)),
-		...(difference ? [] : [
-			item('Hide this function', () => { hidden.add(label); refilter(); }),
-			item(collapses ? 'Show recursions' : 'Collapse recursions', () => { collapses = !collapses; refilter(); }),
-			...(of === null ? [] : [item(`Only thread ${nameOfLabel(of)}`, () => { thread = of; refilter(); })]),
-			...(hidden.size > 0 || thread !== null ? [item('Show all again', () => { hidden.clear(); thread = null; refilter(); })] : []),
-		]),
-		item('Copy the name', () => navigator.clipboard?.writeText(nameOfLabel(label))));
-	dom.menu.hidden = false;
-	dom.menu.style.left = `${Math.min(x, innerWidth - dom.menu.offsetWidth - 8)}px`;
-	dom.menu.style.top = `${Math.min(y, innerHeight - dom.menu.offsetHeight - 8)}px`;
-	dom.menu.firstChild.focus();
-}
-
-function pressInMenu(event) {
-	const items = [...dom.menu.children], i = items.indexOf(document.activeElement);
-
-	if (event.key === 'Escape')
-		dom.menu.hidden = true;
-	else if (event.key === 'ArrowDown')
-		items[(i + 1) % items.length].focus();
-	else if (event.key === 'ArrowUp')
-		items[(i + items.length - 1) % items.length].focus();
-	else
-		return;
-	event.preventDefault();
-}
-
 // --- the controls -----------------------------------------------------------------------------------------------------
 
 function flameView() {
@@ -416,9 +247,21 @@ function flameView() {
 		chosen: (frame) => { dom.detail.textContent = describe(view, frame); },
 		menu: (frame, x, y) => openMenu(view, frame, x, y),
 		hovered: (frame, x, y) => showTip(frame < 0 ? '' : describe(view, frame), x, y),
+		zoomed: (frame) => keepZoom(view, frame),
 	});
 
 	return view;
+}
+
+// Zooming needs the frames that were too small before.
+function keepZoom(view, frame) {
+	if (view.tree !== tree)
+		return;
+	state.zoom = pathOf(tree, frame).map(nameOfLabel).join('\n');
+	clearTimeout(dom.writing);
+	dom.writing = setTimeout(() => writeAddress(false), RELOAD_MS);
+	if (!isWhole && frame > 0 && restBelow(tree, frame) > 0)
+		load(true);
 }
 
 function choice(name, values) {
@@ -457,6 +300,8 @@ function serviceBar() {
 	return make('div', { className: 'bar' }, ...dom.lasts.map(([, element]) => element),
 		textField('select', 'unit:nginx.service comm:worker', 'Select threads and code: NAME:VALUE, as the options of pilotlight-flamegraph(1)'),
 		choice('event', [['cpu', 'CPU time'], ['offcpu', 'off CPU'], ['runqueue', 'run queue'], ['wall', 'wall']]),
+		choice('group', [['comm', 'by thread name'], ['unit', 'by unit'], ['container', 'by container'], ['pod', 'by pod'],
+			['exe', 'by program'], ['process', 'by process'], ['thread', 'by thread']]),
 		choice('against', [['', 'no comparison'], ['before', 'with the time before'], ['24h', 'with a day earlier'], ['7d', 'with a week earlier']]),
 		choice('by', [['total', 'by share'], ['time', 'by time']]));
 }
@@ -478,10 +323,11 @@ function viewBar() {
 
 	dom.tabs = {};
 	dom.found = make('output', { className: 'note' });
-	return make('div', { className: 'bar' }, tab('flame', 'Flame graph'), tab('inverted', 'Bottom-up'), tab('table', 'Functions'),
+	return make('div', { className: 'bar' }, tab('flame', 'Flame graph'), tab('inverted', 'Bottom-up'), tab('table', 'Table'),
 		tab('sandwich', 'Sandwich'), textField('q', 'Search; /expression/', 'Search for a text, or a /regular expression/'), dom.found,
 		choice('root', [['top', 'root on top'], ['bottom', 'root at the bottom']]),
-		choice('color', [['kind', 'colour by kind'], ['binary', 'colour by binary']]), theme);
+		choice('color', [['kind', 'colour by kind'], ['binary', 'colour by binary']]),
+		choice('rows', [['function', 'table of functions'], ['binary', 'table of binaries'], ['group', 'table of outermost frames']]), theme);
 }
 
 // Hidden until the service asks for it. No form, since the policy of the page lets none be sent, and so no field for
@@ -495,8 +341,8 @@ function tokenBar() {
 		token = field.value.trim();
 		field.value = '';
 		dom.token.hidden = true;
-		reloadStrip();
 		load();
+		reloadStrip();
 	};
 
 	field.setAttribute('aria-label', 'Token');
@@ -567,6 +413,6 @@ if (inside) {
 	profile = JSON.parse(inside.textContent);
 	showProfile();
 } else {
-	reloadStrip();
 	load();
+	reloadStrip();
 }

@@ -5,7 +5,7 @@
 
 #include "render/content_source.h"
 
-enum { PAGE_SCRIPTS = 7 };
+enum { PAGE_SCRIPTS = 10 };
 
 extern const struct content_part page_style;
 extern const struct content_part page_scripts[PAGE_SCRIPTS];

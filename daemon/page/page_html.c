@@ -84,7 +84,7 @@ static int write_escaped(void *context, const void *bytes, size_t size)
 }
 
 int page_write_profile(const struct profile *profile, const char *title, enum frame_detail detail,
-	struct output *output)
+	size_t frames_max, struct output *output)
 {
 	_cleanup_free_ struct output *json = malloc(sizeof(*json));
 	int r, error;
@@ -94,7 +94,7 @@ int page_write_profile(const struct profile *profile, const char *title, enum fr
 	write_head(output, true);
 	output_string(output, "<script type=\"application/json\" id=\"data\">");
 	output_init(json, write_escaped, output);
-	r = profile_json_write(profile, title, detail, json);
+	r = profile_json_write(profile, title, detail, frames_max, json);
 	error = output_finish(json);
 	/* That of `output`, which keeps it. */
 	(void)error;

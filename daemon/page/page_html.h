@@ -28,4 +28,4 @@ void page_write(struct output *output);
  * output_finish()'s to report.
  */
 int page_write_profile(const struct profile *profile, const char *title, enum frame_detail detail,
-	struct output *output);
+	size_t frames_max, struct output *output);

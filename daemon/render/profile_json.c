@@ -261,12 +261,14 @@ static int write_all(struct writer *writer, const char *title, struct output *ou
 }
 
 int profile_json_write(const struct profile *profile, const char *title, enum frame_detail detail,
-	struct output *output)
+	size_t frames_max, struct output *output)
 {
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = NULL;
 	struct writer writer = { .profile = profile };
 	const struct frame_budget budget = {
-		.frames = PROFILE_JSON_FRAMES_MAX,
+		.frames = frames_max > 0 && frames_max < PROFILE_JSON_FRAMES_MAX
+				  ? frames_max
+				  : PROFILE_JSON_FRAMES_MAX,
 		.label_bytes = SIZE_MAX,
 	};
 	int r = frame_tree_new_within(profile, detail, &budget, &tree);

@@ -28,6 +28,7 @@
 
 enum { PROFILE_JSON_FRAMES_MAX = 150000 };
 
-/* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
+/* `frames_max`: a lower limit of frames; 0: none. Returns 0, -ENOMEM or -E2BIG; errors of the
+ * output are output_finish()'s to report. */
 int profile_json_write(const struct profile *profile, const char *title, enum frame_detail detail,
-	struct output *output);
+	size_t frames_max, struct output *output);

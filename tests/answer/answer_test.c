@@ -310,6 +310,32 @@ static void a_table_has_as_many_rows_as_asked_for(void **state)
 	assert_int_equal(rows_of(fixture->output), rows);
 }
 
+static void stacks_begin_with_their_group(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	ASK(fixture, "last", "1d", "format", "folded", "group", "unit");
+	answer_fixture_expect(fixture, 200, "");
+	assert_int_equal(answer_fixture_count(fixture, "alpha.service;"), 12);
+	assert_int_equal(answer_fixture_count(fixture, "beta.service;"), 3);
+	assert_int_equal(answer_fixture_count(fixture, "alpha;"), 0);
+	/* Processes are read apart for it. */
+	ASK(fixture, "last", "1d", "format", "folded", "group", "process");
+	answer_fixture_expect(fixture, 200, "");
+	assert_int_equal(answer_fixture_count(fixture, "alpha [10];"), 12);
+	assert_int_equal(answer_fixture_count(fixture, "gamma [30];"), 2);
+}
+
+static void the_page_gets_as_many_frames_as_it_asks_for(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	ASK(fixture, "last", "1d", "format", "json", "frames", "5");
+	answer_fixture_expect(fixture, 200, "");
+	/* The whole and what has at least 8 samples: alpha, its function and the library. */
+	assert_non_null(strstr(fixture->output, "\"depth\":[0,1,2,3],\"total\":[21,12,12,12],"));
+}
+
 /* Text shrinks; pprof is compressed already. */
 static void text_is_compressed_on_request(void **state)
 {
@@ -463,6 +489,8 @@ int main(void)
 		ANSWER_TEST(differences_are_made),
 		ANSWER_TEST(by_time_and_by_total_differ),
 		ANSWER_TEST(a_table_has_as_many_rows_as_asked_for),
+		ANSWER_TEST(stacks_begin_with_their_group),
+		ANSWER_TEST(the_page_gets_as_many_frames_as_it_asks_for),
 		ANSWER_TEST(text_is_compressed_on_request),
 		ANSWER_TEST(idle_is_an_answer),
 		ANSWER_TEST(losses_of_others_are_not_counted),

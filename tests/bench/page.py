@@ -5,21 +5,31 @@ second it draws while a user zooms and searches; and its memory. Run it on a qui
 
     tests/bench/page.py [FRAMES...]
 
-FRAMES (150000 1000000) are those of the profile; the service sends 150000 at most, the smallest of a larger profile
-are elided. This is a bench, not a test: no figure makes it fail."""
+    tests/bench/page.py --history FOLDER NOW
 
+FRAMES (150000 1000000) are those of the profile; the service sends 150000 at most, the smallest of a larger profile
+are elided. With a history (tests/bench/store.sh shows how to make one), which ends at NOW, in seconds since 1970, the
+page asks for its profiles, as it asks a service: until the first picture of the last hour, then until selections of
+ten minutes and of a day are drawn, and the first zoom. Each answer is made by build/release/bench/answer (`make
+bench`), a process each. This is a bench, not a test: no figure makes it fail."""
+
+import http.server
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.parse
 
 root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, root + "/tests/end_to_end")
 from service_browser import Browser  # noqa: E402
 
-SCRIPTS = "model", "flame", "strip", "heat", "text", "table", "page"
+SCRIPTS = "model", "flame", "strip", "heat", "text", "address", "service", "menu", "table", "page"
 LABELS, DEPTH = 5000, 24
 
 # Each step waits for its picture. Zoom: to frames of all widths. Search: for names, of which some are frequent.
@@ -73,13 +83,100 @@ def read(name):
         return file.read()
 
 
+# `shown` has the times at which a picture of a new profile was drawn.
+OBSERVE = """const shown = [];
+new MutationObserver(() => requestAnimationFrame(() => setTimeout(() => shown.push(performance.now())))).observe(dom.subtitle, { childList: true });
+window.benched = { change, dom, tree: () => tree, shown };"""
+
+
+def page_with(data):
+    return ("<!doctype html><meta charset=utf-8><style>" + read("page.css") + "</style><body>" + data +
+            '<script type="module">' + "".join(read(name + ".js") for name in SCRIPTS) + OBSERVE + "</script>")
+
+
 def write_page(path, count):
     with open(path, "w", encoding="utf-8") as file:
-        file.write("<!doctype html><meta charset=utf-8><style>" + read("page.css") + "</style><body>"
-                   '<script type="application/json" id="data">')
-        json.dump(make_profile(count), file)
-        file.write('</script><script type="module">' + "".join(read(name + ".js") for name in SCRIPTS) +
-                   "window.benched = { change, dom, tree: () => tree };</script>")
+        file.write(page_with('<script type="application/json" id="data">' + json.dumps(make_profile(count)) + "</script>"))
+
+
+class Service(http.server.ThreadingHTTPServer):
+    """Answers as a service would, from a history alone."""
+    def __init__(self, history, now, folder):
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.history, self.now, self.folder, self.made = history, now, folder, []
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        url, service = urllib.parse.urlsplit(self.path), self.server
+        body, status = b"{}", 404
+        if url.path == "/":
+            body, status = page_with("").encode(), 200
+        elif url.path == "/api/v1/profile":
+            path = "%s/answer.%d" % (service.folder, threading.get_ident())
+            pairs = [part for pair in urllib.parse.parse_qsl(url.query) for part in pair]
+            made = subprocess.run([root + "/build/release/bench/answer", service.history, path, service.now, *pairs],
+                                  stdout=subprocess.PIPE, text=True)
+            service.made.append(made.stdout.strip())
+            with open(path, "rb") as file:
+                body, status = file.read(), 200 if made.returncode == 0 else 404
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json" if url.path != "/" else "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+AWAIT = """(async (step) => {
+    const before = benched.shown.length, begin = performance.now();
+    step();
+    while (benched.shown.length === before)
+        await new Promise((done) => setTimeout(done, 2));
+    return benched.shown[before] - begin;
+})(() => %s)"""
+
+
+def measure_history(browser, service):
+    """Returns lines: what was asked, ms until it was drawn, and the answer."""
+    def at(seconds):
+        return "@%.3f" % (int(service.now) - seconds)
+
+    def first(seconds):
+        browser.open("http://127.0.0.1:%d/#from=%s&to=%s" % (service.server_port, at(seconds), at(0)))
+        return browser.evaluate("(async () => { while (!benched.shown.length) await new Promise((done) => setTimeout(done, 2));"
+                                "return benched.shown[0]; })()")
+
+    def select(begin, end):
+        return browser.evaluate(AWAIT % ("benched.change({ from: '%s', to: '%s', zoom: '' })" % (at(begin), at(end))))
+
+    ask = [("first picture, 1 h", lambda: first(3600)), ("first picture, 24 h", lambda: first(86400))]
+    ask += [("10 min", lambda i=i: select(7200 + i * 600, 6600 + i * 600)) for i in range(3)]
+    ask += [("24 h", lambda i=i: select(86400 - i, 0)) for i in range(3)]
+    ask += [("first zoom", lambda: browser.evaluate(
+        AWAIT % "benched.dom.flame.zoom([...benched.tree().depth].findIndex((depth, i) => depth === 4 && benched.tree().end[i] > i + 50))"))]
+    for what, step in ask:
+        before, took = len(service.made), step()
+        found = re.match(r".*: [0-9.]+ s \(([0-9.]+) s CPU\), (\d+) bytes", (service.made[before:] or [""])[-1])
+        print("%-22s %8.0f ms  %8s frames  answer %s" % (
+            what, took if isinstance(took, (int, float)) else -1, browser.evaluate("benched.tree().count"),
+            "%s s CPU, %s bytes" % found.groups() if found else service.made[before:]), flush=True)
+
+
+def run_history(program, history, now):
+    with tempfile.TemporaryDirectory() as folder:
+        service = Service(history, now, folder)
+        threading.Thread(target=service.serve_forever, daemon=True).start()
+        browser = Browser(program, folder)
+        try:
+            measure_history(browser, service)
+        finally:
+            browser.end()
+            service.shutdown()
 
 
 def renderer_bytes(parent):
@@ -120,6 +217,9 @@ def main():
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if not program:
         sys.exit("page: needs chromium")
+    if sys.argv[1:2] == ["--history"]:
+        run_history(program, sys.argv[2], sys.argv[3])
+        return
     print("%9s %14s %22s %22s %12s" % ("frames", "picture, ms", "zoom, 1/s (longest)", "search, 1/s (longest)", "memory, MiB"))
     for count in map(int, sys.argv[1:] or ("150000", "1000000")):
         with tempfile.TemporaryDirectory() as folder:

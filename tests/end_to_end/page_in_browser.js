@@ -49,7 +49,7 @@ function checkTrees() {
 	const label = profile.labels.findIndex(([name]) => name === 'malloc'), { total } = totalsOfTree(tree, profile.labels.length);
 	const callers = sandwichTree(tree, label, true), callees = sandwichTree(tree, label, false);
 	check(callers.total[0] === total[label] && callees.total[0] === total[label], 'the sandwich has all samples of its function');
-	const only = filterTree(tree, { hidden: new Set([label]), collapses: false, thread: null });
+	const only = filterTree(tree, { hidden: new Set([label]) });
 	check(only.total[0] === tree.total[0] && !only.label.includes(label), 'hiding a function keeps its samples');
 }
 
@@ -58,7 +58,7 @@ function checkRecursion() {
 	const recursive = treeOfProfile({ frames: { label: [0, 1, 2, 2, 2], depth: [0, 1, 2, 3, 4], total: [9, 9, 9, 6, 3], self: [0, 0, 3, 3, 3] } });
 
 	check(totalsOfTree(recursive, labels.length).total[2] === 9, 'a recursion counts once');
-	const collapsed = filterTree(recursive, { hidden: new Set(), collapses: true, thread: null });
+	const collapsed = filterTree(recursive, { collapses: true });
 	check(collapsed.count === 3 && collapsed.self[2] === 9, 'a collapsed recursion is one frame');
 }
 
@@ -110,7 +110,7 @@ async function checkSearch() {
 }
 
 async function checkTable() {
-	tabNamed('Functions').click();
+	tabNamed('Table').click();
 	const rows = () => [...dom.table.querySelectorAll('tbody tr')], names = () => rows().map((row) => row.cells[2].textContent);
 	const { self } = totalsOfTree(tree, profile.labels.length), most = self.indexOf(Math.max(...self));
 
@@ -124,6 +124,88 @@ async function checkTable() {
 	await settle();
 	check(state.view === 'table' && dom.callers.element.hidden, 'the back button goes back', state.view);
 	tabNamed('Flame graph').click();
+}
+
+// Items of the menu of a frame, whose effects are in the address.
+async function checkFilters() {
+	const whole = tree.total[0], malloc = labelOf('malloc'), { total } = totalsOfTree(tree, profile.labels.length);
+	const choose = async (name, item) => {
+		openMenu(dom.flame, frameOf(dom.flame, name), 10, 10);
+		[...dom.menu.children].find((element) => element.textContent.startsWith(item)).click();
+		await settle();
+	};
+
+	await choose('malloc', 'Focus');
+	check(tree.total[0] === total[malloc] && outermostFrames(tree, malloc).length > 0 && !tree.label.includes(labelOf('df_analyze()')),
+		'a focus keeps the stacks of a function alone', tree.total[0]);
+	check(location.hash.includes('focus=malloc'), 'the focus is in the address', location.hash);
+	await choose('malloc', 'Hide');
+	await choose('_int_malloc', 'Hide');
+	check(!tree.label.includes(malloc) && location.hash.includes('hide=malloc%0A_int_malloc'), 'so is what is hidden', location.hash);
+	history.back();
+	await settle();
+	check(tree.label.includes(labelOf('_int_malloc')) && !tree.label.includes(malloc), 'the back button shows it again');
+	await choose('main', 'Show all again');
+	check(tree.total[0] === whole && location.hash === '', 'all is shown again', location.hash);
+	await choose('df_analyze()', 'Only cc1');
+	check(tree.total[0] === total[labelOf('cc1')] && state.only === 'cc1', 'a group is shown alone', tree.total[0]);
+	await choose('main', 'Show all again');
+	dom.flame.zoom(frameOf(dom.flame, 'df_analyze()'));
+	await settle();
+	const address = location.hash, name = () => nameOfLabel(tree.label[dom.flame.zoomed]);
+	dom.flame.zoom(0);
+	await settle();
+	location.hash = address;
+	await settle();
+	check(name() === 'df_analyze()' && dom.flame.zoomed > 0, 'the address has the zoom', name());
+	dom.flame.zoom(0);
+	await settle();
+}
+
+async function checkRows() {
+	const rows = () => [...dom.table.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent));
+
+	tabNamed('Table').click();
+	sorted = { key: 'total', isDown: true };
+	change({ rows: 'binary' });
+	const cc1 = rows().find((row) => row[2] === '/usr/bin/cc1');
+	check(cc1[0] === formatShare(217, 1008) && cc1[1] === formatShare(252, 1008) && cc1[3] === '64217ebe67278a34',
+		'binaries have self and total samples', cc1.join(' '));
+	change({ rows: 'group' });
+	check(rows()[0].join() === [formatShare(616, 1008), 'xz', ''].join(), 'so do outermost frames', rows()[0].join());
+	dom.table.querySelector('tbody tr').click();
+	await settle();
+	check(state.view === 'flame' && nameOfLabel(tree.label[dom.flame.zoomed]) === 'xz', 'a row of them leads to its stacks');
+	dom.flame.zoom(0);
+	change({ rows: 'function' });
+}
+
+// The service sends the largest frames at first, and all when they are wanted.
+async function checkMore() {
+	const asks = [], fetched = window.fetch, all = profile, first = { ...all, frames: {}, elided: 16 };
+	const begin = frameOf(dom.flame, 'asm_exc_page_fault'), small = (i) => i >= begin && i < tree.end[begin];
+	const answers = [first, { ...all, title: 'other' }];
+
+	for (const key of Object.keys(all.frames))
+		first.frames[key] = all.frames[key].filter((_, i) => !small(i));
+	window.fetch = async (address) => { asks.push(address); return { ok: true, json: async () => structuredClone(answers[asks.length - 1]) }; };
+	dom.heat = { hide() {} };
+	state.select = 'unit:a.service comm:"Web Content"';
+	await load();
+	check(asks[0].startsWith('/api/v1/profile?last=1h&format=json&group=comm&unit=a.service&comm=Web+Content&frames='), 'a page asks for what it shows', asks[0]);
+	check(!isWhole && tree.count < all.frames.label.length, 'small frames are left out');
+	dom.flame.zoom(frameOf(dom.flame, 'finish_function'));
+	await settle();
+	check(asks.length === 1, 'nothing is asked where nothing is left out', asks.join(' '));
+	dom.flame.zoom(frameOf(dom.flame, 'malloc'));
+	await settle();
+	check(asks.length === 2 && !asks[1].includes('frames=') && asks[1].includes(`from=%40${(all.start + 0.001).toFixed(3)}`),
+		'zooming asks for the small frames of the same time', asks[1]);
+	check(isWhole && tree.count === all.frames.label.length && nameOfLabel(tree.label[dom.flame.zoomed]) === 'malloc' && profile.title === all.title,
+		'and the zoom stays');
+	window.fetch = fetched;
+	dom.flame.zoom(0);
+	await settle();
 }
 
 function checkDifference() {
@@ -249,6 +331,9 @@ async function test() {
 	await checkSearch();
 	await checkTable();
 	checkDifference();
+	await checkFilters();
+	await checkRows();
+	await checkMore();
 	checkStrip();
 	await checkHeat();
 	await checkHeatOfPage();

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../.." || exit 1
 	echo '</style><body><script type="application/json" id="data">'
 	sed 's/</\\u003c/g' tests/data/render/machine.json
 	echo '</script><script type="module">'
-	cat daemon/page/{model,flame,strip,heat,text,table,page}.js tests/end_to_end/page_in_browser.js
+	cat daemon/page/{model,flame,strip,heat,text,address,service,menu,table,page}.js tests/end_to_end/page_in_browser.js
 	echo '</script></body>'
 } >"$folder/page.html"
 run_pages page.html

@@ -11,7 +11,7 @@ static char *render(const struct profile *profile, const char *title, enum frame
 	static struct rendering rendering;
 
 	assert_int_equal(
-		profile_json_write(profile, title, detail, rendering_begin(&rendering)), 0);
+		profile_json_write(profile, title, detail, 0, rendering_begin(&rendering)), 0);
 	return rendering_end(&rendering);
 }
 
@@ -72,6 +72,22 @@ static void frames_are_bounded(void **state)
 	assert_non_null(strstr(text, "\"stored\":210000,"));
 }
 
+static void fewer_frames_are_the_largest(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	static struct rendering rendering;
+	_cleanup_free_ char *text = NULL;
+
+	example_add(profile, "c|8|x:main");
+	example_add(profile, "d|3|x:main");
+	assert_int_equal(profile_json_write(
+				 profile, NULL, FRAME_BY_FUNCTION, 3, rendering_begin(&rendering)),
+		0);
+	text = rendering_end(&rendering);
+	assert_non_null(strstr(text, "\"stored\":11,\"lost\":0,\"elided\":3,\"elided_count\":1"));
+	assert_non_null(strstr(text, "\"total\":[11,8,8]"));
+}
+
 static void hostile_names_stay_in_their_strings(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_hostile();
@@ -98,7 +114,7 @@ static void failing_allocations_are_reported(void **state)
 
 	assert_true(FAIL_EACH_ALLOCATION(
 			    (output_init(&output, discard, NULL),
-				    profile_json_write(profile, NULL, FRAME_BY_LINE, &output)),
+				    profile_json_write(profile, NULL, FRAME_BY_LINE, 0, &output)),
 			    -ENOMEM, true, 0) >= 15);
 }
 
@@ -108,7 +124,7 @@ static void output_errors_stick(void **state)
 	static struct output output;
 
 	output_init(&output, no_space, NULL);
-	assert_int_equal(profile_json_write(profile, NULL, FRAME_BY_FUNCTION, &output), 0);
+	assert_int_equal(profile_json_write(profile, NULL, FRAME_BY_FUNCTION, 0, &output), 0);
 	assert_int_equal(output_finish(&output), -ENOSPC);
 }
 
@@ -119,6 +135,7 @@ int main(void)
 		cmocka_unit_test(lines_have_their_files),
 		cmocka_unit_test(losses_are_counted_apart),
 		cmocka_unit_test(frames_are_bounded),
+		cmocka_unit_test(fewer_frames_are_the_largest),
 		cmocka_unit_test(hostile_names_stay_in_their_strings),
 		cmocka_unit_test(an_empty_profile_has_a_root),
 		cmocka_unit_test(failing_allocations_are_reported),

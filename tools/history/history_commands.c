@@ -26,6 +26,7 @@ struct profile_request {
 static const struct option_row profile_options[] = {
 	{ 0, "lines", NULL, "Keep the lines of a function apart.", OPTION_SET,
 		.offset = offsetof(struct history_request, is_by_line) },
+	HISTORY_GROUP_OPTION,
 	HISTORY_RUNTIME_FRAMES_OPTION,
 	{ 'o', "output", "FILE",
 		"Write to FILE; its ending (.svg, .folded, .pb.gz, .otlp.gz, .push.pb, "
@@ -118,6 +119,8 @@ static int run_profile(void *invocation)
 	if (history->runtime_frames)
 		query_text_add(&history->query, "runtime-frames", history->runtime_frames);
 	if (request->has_roots)
+	if (history->group)
+		query_text_add(&history->query, "group", history->group);
 		query_text_add(&history->query, "labels", "roots");
 	r = history_request_check(history);
 	return r == 0 ? history_request_write(history, format->name, path) : r;
@@ -182,6 +185,7 @@ static const struct option_row diff_options[] = {
 	{ 0, "lines", NULL, "Keep the lines of a function apart.", OPTION_SET,
 		.offset = offsetof(struct history_request, is_by_line) },
 	HISTORY_RUNTIME_FRAMES_OPTION,
+	HISTORY_GROUP_OPTION,
 	{ 'o', "output", "FILE",
 		"Write only FILE; its ending (.svg, .txt) chooses the format. `-` is standard "
 		"output.",
@@ -292,6 +296,8 @@ static int run_diff(void *invocation)
 	if (history->runtime_frames)
 		query_text_add(&history->query, "runtime-frames", history->runtime_frames);
 	r = history_request_check(history);
+	if (history->group)
+		query_text_add(&history->query, "group", history->group);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(diff_formats); i++)
 		if (!format || format == &diff_formats[i])
 			r = history_request_write(history, diff_formats[i].name,

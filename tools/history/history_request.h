@@ -23,8 +23,8 @@ struct history_request {
 	const char *path, *format; /* of -o and -f; NULL: not given */
 	bool is_quiet;
 	bool is_by_line;
-	const char *runtime_frames; /* NULL: not given */
-	bool is_exact;		    /* the times of the first selection have parts of a second */
+	const char *runtime_frames, *group; /* NULL: not given */
+	bool is_exact;	      /* the times of the first selection have parts of a second */
 	bool is_against;      /* the options that follow select the other side of the comparison */
 	size_t against_count; /* parameters of that selection */
 	const char *incident; /* NULL: not given */
@@ -47,6 +47,15 @@ extern const struct option_row history_time_options[], history_select_options[],
 			"runs it (spliced, the default), with that frame (both), or not "         \
 			"(native).",                                                              \
 			OPTION_CHOICE, .offset = offsetof(struct history_request, runtime_frames) \
+	}
+
+/* The row of an option table for `group`. */
+#define HISTORY_GROUP_OPTION                                                             \
+	{                                                                                \
+		0, "group", "comm|unit|container|pod|exe|process|thread",                \
+			"Begin stacks with the name of the thread (comm, the default), " \
+			"or of another thing that it belongs to.",                       \
+			OPTION_CHOICE, .offset = offsetof(struct history_request, group) \
 	}
 
 /* The row of an option table for `rows`. */

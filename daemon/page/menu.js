@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+// What is told of a frame, and the menu of one.
+
+function describe(view, frame) {
+	const shown = view.tree, from = shown.from[frame], whole = shown.total[0];
+	const lines = [nameOfLabel(shown.label[frame])];
+
+	if (difference && shown === tree) {
+		const [wholeBefore, wholeAfter] = difference.wholes, { before, after } = shown;
+
+		lines.push(state.by === 'time' ? `${formatAmount(before[frame], base)} before, ${formatAmount(after[frame])} after`
+			: `${formatShare(before[frame], wholeBefore)} before, ${formatShare(after[frame], wholeAfter)} after`);
+		if (changeOf(difference, before[frame], after[frame]) === 0)
+			lines.push('the difference may be chance');
+	} else if (difference) {
+		lines.push(`${formatShare(shown.total[frame], whole)} of both sides`);
+	} else {
+		lines.push(`${formatAmount(shown.total[frame])}, ${formatShare(shown.total[frame], whole)}; ` +
+			`itself ${formatShare(shown.self[frame], whole)}`);
+	}
+	if (from >= 0 && profile.frames.binary[from] >= 0) {
+		const [path, buildId] = profile.binaries[profile.frames.binary[from]];
+
+		lines.push(buildId ? `${path}, build-id ${buildId}` : path);
+	}
+	if (from >= 0 && profile.frames.file[from] >= 0)
+		lines.push(`${profile.files[profile.frames.file[from]]}:${profile.frames.line[from]}`);
+	return lines.join('\n');
+}
+
+function showTip(text, x, y) {
+	dom.tip.hidden = !text;
+	if (!text)
+		return;
+	dom.tip.textContent = text;
+	dom.tip.style.left = `${Math.max(Math.min(x + 14, innerWidth - dom.tip.offsetWidth - 8), 0)}px`;
+	dom.tip.style.top = `${y + 18 + dom.tip.offsetHeight > innerHeight ? Math.max(y - dom.tip.offsetHeight - 8, 0) : y + 18}px`;
+}
+
+// What a selection calls the outermost frames.
+const GROUP_PARAMETERS = { comm: 'comm', unit: 'unit', container: 'container', pod: 'pod', exe: 'exe', process: 'pid', thread: 'tid' };
+
+// The name of the outermost frame above `frame`, if it is that of a thread or of its group and not of samples that were lost.
+function groupOf(view, frame) {
+	let top = frame;
+
+	while (view.tree.depth[top] > 1)
+		top = view.tree.parent[top];
+	return view.tree.depth[top] === 1 && profile.kinds[profile.labels[view.tree.label[top]][1]] === 'command' ? nameOfLabel(view.tree.label[top]) : '';
+}
+
+// Asks for this group alone; or, if no selection can, shows it alone.
+function showOnly(name) {
+	const number = /\[(\d+)\]$/.exec(name), isNumber = ['process', 'thread'].includes(state.group);
+
+	if (inside || (isNumber && !number) || /^\[no |["*?]/.test(name)) {
+		change({ only: name });
+		return;
+	}
+	addToSelection(GROUP_PARAMETERS[state.group], isNumber ? number[1] : name);
+}
+
+function addToSelection(parameter, value) {
+	const word = /\s/.test(value) ? `${parameter}:"${value}"` : `${parameter}:${value}`;
+
+	change({ select: `${state.select} ${word}`.trim(), zoom: '' });
+}
+
+function hide(name) {
+	change({ hide: [...state.hide.split('\n').filter(Boolean), name].join('\n') });
+}
+
+function buildIdOf(view, frame) {
+	const from = view.tree.from[frame], binary = from >= 0 ? profile.frames.binary[from] : -1;
+
+	return binary >= 0 ? profile.binaries[binary][1] : '';
+}
+
+// What is shown of a comparison is both sides, which no filter is for.
+function filterItems(view, frame, item) {
+	const name = nameOfLabel(view.tree.label[frame]), group = groupOf(view, frame), depth = view.tree.depth[frame];
+
+	if (difference)
+		return [];
+	return [
+		...(depth > 1 ? [item('Focus: only stacks with this function', () => change({ focus: name, zoom: '' })),
+			item('Hide this function', () => hide(name))] : []),
+		item(state.collapse ? 'Show recursions' : 'Collapse recursions', () => change({ collapse: state.collapse ? '' : '1' })),
+		...(group ? [item(`Only ${group}`, () => showOnly(group))] : []),
+		...(isFiltered() ? [item('Show all again', () => change({ only: '', focus: '', hide: '', collapse: '' }))] : []),
+	];
+}
+
+function openMenu(view, frame, x, y) {
+	const label = view.tree.label[frame], buildId = inside ? '' : buildIdOf(view, frame);
+	const close = () => { dom.menu.hidden = true; view.canvas.focus(); };
+	const item = (text, action) => button(text, () => { close(); action(); });
+
+	dom.menu.replaceChildren(
+		item('Zoom here', () => view.zoom(frame)), item('Zoom out', () => view.zoom(0)),
+		item('Callers and callees', () => openSandwich(label)),
+		item('Search this name', () => change({ q: nameOfLabel(label) }, false)),
+		...filterItems(view, frame, item),
+		...(buildId ? [item('Only stacks with this binary', () => addToSelection('build-id', buildId))] : []),
+		item('Copy the name', () => navigator.clipboard?.writeText(nameOfLabel(label))));
+	dom.menu.hidden = false;
+	dom.menu.style.left = `${Math.max(Math.min(x, innerWidth - dom.menu.offsetWidth - 8), 0)}px`;
+	dom.menu.style.top = `${Math.max(Math.min(y, innerHeight - dom.menu.offsetHeight - 8), 0)}px`;
+	dom.menu.firstChild.focus();
+}
+
+function pressInMenu(event) {
+	const items = [...dom.menu.children], i = items.indexOf(document.activeElement);
+
+	if (event.key === 'Escape')
+		dom.menu.hidden = true;
+	else if (event.key === 'ArrowDown')
+		items[(i + 1) % items.length].focus();
+	else if (event.key === 'ArrowUp')
+		items[(i + items.length - 1) % items.length].focus();
+	else
+		return;
+	event.preventDefault();
+}

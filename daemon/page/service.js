@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+// Questions to the service.
+
+// What a service on TCP may ask for. It lives as long as the page, and is in no address.
+let token = '';
+
+async function ask(path, parameters) {
+	const query = new URLSearchParams(parameters);
+
+	if (secret)
+		query.append('key', secret);
+	const given = token, headers = given ? { Authorization: `Bearer ${given}` } : {};
+	const answer = await fetch(`${path}?${query}`, { credentials: 'omit', cache: 'no-store', headers });
+
+	// The user may have given another one meanwhile.
+	if (answer.status === 401 && given !== token)
+		return ask(path, parameters);
+	if (answer.status === 401) {
+		dom.token.hidden = false;
+		dom.token.querySelector('input').focus();
+		throw new Error(token ? 'The service refuses this token.' : 'The service asks for its token.');
+	}
+	if (!answer.ok)
+		throw new Error((await answer.text()).trim() || `The service answered with ${answer.status}.`);
+	return answer.json();
+}
+
+// "unit:nginx.service comm:\"Web Content\"" as parameters of a selection.
+function selectionParameters() {
+	const list = [];
+
+	for (const text of state.select.match(/(?:[^\s"]|"[^"]*")+/g) || []) {
+		const word = text.replace(/"/g, ''), at = word.indexOf(':');
+
+		list.push(at > 0 ? [word.slice(0, at), word.slice(at + 1)] : ['comm', word]);
+	}
+	if (state.event !== 'cpu')
+		list.push(['event', state.event]);
+	return list;
+}
+
+function timeParameters(from, to, last) {
+	return from ? [['from', from], ['to', to]] : [['last', last]];
+}
+
+const DURATIONS = { s: 1, min: 60, m: 60, h: 3600, d: 86400, day: 86400, days: 86400 };
+
+function durationOf(text) {
+	const [, number, unit] = /^([0-9.]+)\s*([a-z]+)$/.exec(text) || [];
+
+	return number && DURATIONS[unit] ? number * DURATIONS[unit] : NaN;
+}
+
+// In seconds since 1970.
+function selectedTime() {
+	if (state.from)
+		return [state.from, state.to].map((text) => Number(text.replace('@', '')));
+	const now = Date.now() / 1000;
+	return [now - (durationOf(state.last) || 3600), now];
+}
+
+// The time to compare with: the one before, or as long ago as the text says.
+function timeAgainst() {
+	const [from, to] = selectedTime(), ago = state.against === 'before' ? to - from : durationOf(state.against);
+
+	return ago > 0 ? [from - ago, to - ago] : null;
+}
+
+const at = (seconds) => `@${seconds.toFixed(3)}`;
