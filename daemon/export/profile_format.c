@@ -12,6 +12,7 @@
 #include "render/folded.h"
 #include "render/profile_json.h"
 #include "render/table.h"
+#include "render/top_table.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -91,6 +92,12 @@ static int write_table(const struct profile *profile, const struct profile_forma
 	return table_write(profile, options->detail, options->rows_max, output);
 }
 
+static int write_top(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	return top_table_write(profile, options->detail, options->rows_max, output);
+}
+
 static int write_json(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
@@ -123,6 +130,7 @@ const struct profile_format profile_formats[] = {
 	{ "html", ".html", "text/html; charset=utf-8", true, write_html },
 	{ "json", ".json", "application/json", true, write_json },
 	{ "txt", ".txt", "text/plain; charset=utf-8", true, write_table },
+	{ "top", ".top", "text/plain; charset=utf-8", true, write_top },
 	{ "sites", ".sites", "text/plain; charset=utf-8", true, write_sites },
 	{ 0 },
 };
@@ -150,5 +158,5 @@ const struct profile_format *profile_format_of_path(const char *path)
 
 const char *profile_format_names(void)
 {
-	return "svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt or sites";
+	return "svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or sites";
 }

@@ -39,6 +39,6 @@ extern const struct profile_format profile_formats[];
 const struct profile_format *profile_format_find(const char *name);
 /* Finds a format by the ending of a file name, which must not be the whole name; NULL: none. */
 const struct profile_format *profile_format_of_path(const char *path);
-/* Returns "svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt or sites", for
+/* Returns "svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or sites", for
  * messages. */
 const char *profile_format_names(void);

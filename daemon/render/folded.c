@@ -26,7 +26,7 @@ static void folding_done(struct folding *folding)
 	free(folding->ends);
 }
 
-static const char *suffix(enum frame_kind kind)
+const char *folded_suffix(enum frame_kind kind)
 {
 	switch (kind) {
 	case FRAME_KERNEL:
@@ -45,7 +45,7 @@ static const char *suffix(enum frame_kind kind)
 static int append(struct folding *folding, const struct frame *frame)
 {
 	const struct frame_label *label = &folding->labels->items[frame->label];
-	const char *kind = suffix(label->kind);
+	const char *kind = folded_suffix(label->kind);
 	size_t end = frame->depth > 1 ? folding->ends[frame->depth - 1] : 0;
 	char name[FRAME_NAME_BYTES];
 	size_t size = frame_label_format(label, name);

@@ -13,5 +13,8 @@
 #include "base/output.h"
 #include "render/frame_labels.h"
 
+/* "_[k]"; "": the kind has none. */
+const char *folded_suffix(enum frame_kind kind);
+
 /* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
 int folded_write(const struct profile *profile, enum frame_detail detail, struct output *output);

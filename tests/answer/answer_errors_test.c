@@ -14,7 +14,9 @@ static void invalid_parameters_are_reported(void **state)
 	} cases[] = {
 		{ { "units", "a" }, "\"units\"", false },
 		{ { "format", "csv" },
-			"svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt or sites", false },
+			"svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or "
+			"sites",
+			false },
 		{ { "format", "svg", "format", "svg" }, "format is given twice", false },
 		{ { "lines", "maybe" }, "use yes or no", false },
 		{ { "labels", "some" }, "use all, service or roots", false },

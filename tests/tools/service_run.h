@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A service in a child process, for the commands that query one. It answers a request for a profile
- * with the request's parameters, one "name=value" a line, and a request for folded stacks with
- * fixed stacks. Each test also enters a temporary folder.
+ * with the request's parameters, one "name=value" a line, and a request for folded stacks or for
+ * the table of `pilotlight top` with fixed ones. Each test also enters a temporary folder.
  */
 #pragma once
 
@@ -21,6 +21,14 @@ static const char service_run_folded[] = "nginx;main;serve;malloc 30\n"
 					 "node;start;render_[j] 50\n"
 					 "node;start;copy_[i] 10\n"
 					 "[lost: ring full] 5\n";
+static const char service_run_table[] = "S\t100\t5\n"
+					"T\t60\tnode\n"
+					"T\t40\tnginx\n"
+					"F\t50\t50\tweb.service\tnode\tnode\trender_[j]\n"
+					"F\t30\t30\tnginx.service\tnginx\tlibc.so.6\tmalloc\n"
+					"F\t10\t10\tnginx.service\tnginx\t\tread_[k]\n"
+					"F\t10\t10\tweb.service\tnode\tnode\tcopy_[i]\n"
+					"F\t0\t60\t\t\tnode\tstart\n";
 /* Sets the title of the terminal, hides a line and reverses a name. */
 static const char service_run_hostile[] = "\x1b]0;title\x07main\t50 %\x1b[1A\x9b"
 					  "2K\xe2\x80\xae\n";
@@ -53,7 +61,7 @@ static inline void service_run_text(struct http_request *request, const char *te
 }
 
 /* The windows cover a quarter more time than "last=…ms" requests. */
-static inline void service_run_stacks(struct http_request *request)
+static inline void service_run_stacks(struct http_request *request, const char *text)
 {
 	const char *last = http_request_parameter(request, "last");
 	unsigned covered_ms = last ? (unsigned)strtoul(last, NULL, 10) / 4 * 5 : 0;
@@ -66,8 +74,8 @@ static inline void service_run_stacks(struct http_request *request)
 				     .content_type = "text/plain",
 				     .fields = fields,
 				     .field_count = 2,
-				     .body = strdup(service_run_folded),
-				     .size = strlen(service_run_folded) });
+				     .body = strdup(text),
+				     .size = strlen(text) });
 }
 
 /*
@@ -97,7 +105,9 @@ static inline void service_run_profile(void *context, struct http_request *reque
 	} else if (unit && strcmp(unit, "hostile") == 0) {
 		service_run_text(request, service_run_hostile);
 	} else if (format && strcmp(format, "folded") == 0) {
-		service_run_stacks(request);
+		service_run_stacks(request, service_run_folded);
+	} else if (format && strcmp(format, "top") == 0) {
+		service_run_stacks(request, service_run_table);
 	} else {
 		file = open_memstream(&answer.body, &answer.size);
 		if (!file || http_request_each(request, service_run_echo, file) != 0 ||

@@ -30,11 +30,13 @@ static const struct option_row profile_options[] = {
 	HISTORY_RUNTIME_FRAMES_OPTION,
 	{ 'o', "output", "FILE",
 		"Write to FILE; its ending (.svg, .folded, .pb.gz, .otlp.gz, .push.pb, "
-		".clickhouse, .html, .json, .txt, .sites) chooses the format. `-` is standard "
+		".clickhouse, .html, .json, .txt, .top, .sites) chooses the format. `-` is "
+		"standard "
 		"output.",
 		OPTION_STRING, .offset = offsetof(struct history_request, path) },
 	{ 'f', "format", "FORMAT",
-		"Write svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt or sites, "
+		"Write svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or "
+		"sites, "
 		"whatever the file's ending.",
 		OPTION_STRING, .offset = offsetof(struct history_request, format) },
 	{ 0, "comm-roots", NULL,
@@ -118,9 +120,9 @@ static int run_profile(void *invocation)
 		query_text_add(&history->query, "lines", "1");
 	if (history->runtime_frames)
 		query_text_add(&history->query, "runtime-frames", history->runtime_frames);
-	if (request->has_roots)
 	if (history->group)
 		query_text_add(&history->query, "group", history->group);
+	if (request->has_roots)
 		query_text_add(&history->query, "labels", "roots");
 	r = history_request_check(history);
 	return r == 0 ? history_request_write(history, format->name, path) : r;
@@ -184,8 +186,8 @@ static const struct option_row diff_options[] = {
 		.offset = offsetof(struct diff_request, normalise) },
 	{ 0, "lines", NULL, "Keep the lines of a function apart.", OPTION_SET,
 		.offset = offsetof(struct history_request, is_by_line) },
-	HISTORY_RUNTIME_FRAMES_OPTION,
 	HISTORY_GROUP_OPTION,
+	HISTORY_RUNTIME_FRAMES_OPTION,
 	{ 'o', "output", "FILE",
 		"Write only FILE; its ending (.svg, .txt) chooses the format. `-` is standard "
 		"output.",
@@ -295,9 +297,9 @@ static int run_diff(void *invocation)
 		query_text_add(&history->query, "lines", "1");
 	if (history->runtime_frames)
 		query_text_add(&history->query, "runtime-frames", history->runtime_frames);
-	r = history_request_check(history);
 	if (history->group)
 		query_text_add(&history->query, "group", history->group);
+	r = history_request_check(history);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(diff_formats); i++)
 		if (!format || format == &diff_formats[i])
 			r = history_request_write(history, diff_formats[i].name,

@@ -85,7 +85,7 @@ static void ask(struct top *top)
 {
 	if (top_feed_is_asking(top->feed))
 		return;
-	top_feed_ask(top->feed, top->view.span_ns);
+	top_feed_ask(top->feed, top->view.span_ns, top->view.mode == TOP_TREE);
 	top->next_ns = clock_monotonic_ns() + top->delay_ns;
 }
 
@@ -117,8 +117,9 @@ static int take_keys(struct top *top)
 			return r;
 		if (action == TOP_ACTION_QUIT)
 			return 1;
-		/* If a query is under way, the next one follows at once. */
-		if (action == TOP_ACTION_ASK)
+		/* If a query is under way, the next one follows at once. A table has no tree. */
+		if (action == TOP_ACTION_ASK || (top->view.mode == TOP_TREE && top->has_answer &&
+							!top->answer.profile->has_tree))
 			top->next_ns = 0;
 	}
 	return 0;

@@ -66,25 +66,25 @@ static void read_machine(struct top_feed *feed, struct top_machine *ret_machine)
 	*ret_machine = machine;
 }
 
-static int make_target(
-	const struct top_feed *feed, uint64_t span_ns, struct query_text *query, const char **ret)
+static int make_target(const struct top_feed *feed, const struct top_answer *answer,
+	struct query_text *query, const char **ret)
 {
 	char last[32];
 
-	(void)snprintf(last, sizeof(last), "%" PRIu64 "ms", span_ns / 1000000);
+	(void)snprintf(last, sizeof(last), "%" PRIu64 "ms", answer->span_ns / 1000000);
 	*query = feed->query;
 	query_text_add(query, "last", last);
-	query_text_add(query, "format", "folded");
+	query_text_add(query, "format", answer->wants_tree ? "folded" : "top");
 	return query_text_finish(query, ret);
 }
 
-static int read_profile(struct top_feed *feed, uint64_t span_ns, struct top_answer *answer)
+static int read_profile(struct top_feed *feed, struct top_answer *answer)
 {
 	struct output_memory text = { .limit_bytes = PROFILE_BYTES_MAX };
 	struct http_reply reply = { 0 };
 	struct query_text query;
 	const char *target;
-	int r = make_target(feed, span_ns, &query, &target);
+	int r = make_target(feed, answer, &query, &target);
 
 	if (r < 0)
 		return fault_set(&answer->fault, r,
@@ -94,7 +94,9 @@ static int read_profile(struct top_feed *feed, uint64_t span_ns, struct top_answ
 	answer->covered_ns = reply.covered_ns;
 	answer->period_ns = reply.period_ns;
 	if (r == 0) {
-		r = top_profile_new(text.bytes, text.size, &answer->profile);
+		r = answer->wants_tree
+			    ? top_profile_new(text.bytes, text.size, &answer->profile)
+			    : top_profile_read_table(text.bytes, text.size, &answer->profile);
 		if (r < 0)
 			(void)fault_set(&answer->fault, r,
 				"no memory for the profile; choose a shorter time or a narrower "
@@ -109,7 +111,7 @@ static void *run(void *context)
 	struct top_feed *feed = context;
 	struct top_answer *answer = &feed->answer;
 
-	answer->error = read_profile(feed, answer->span_ns, answer);
+	answer->error = read_profile(feed, answer);
 	if (answer->error == 0)
 		read_machine(feed, &answer->machine);
 	answer->received_ns = clock_realtime_ns();
@@ -179,13 +181,13 @@ void top_feed_free(struct top_feed *feed)
 	free(feed);
 }
 
-void top_feed_ask(struct top_feed *feed, uint64_t span_ns)
+void top_feed_ask(struct top_feed *feed, uint64_t span_ns, bool wants_tree)
 {
 	int r;
 
 	assert(!feed->is_asking);
 	feed->is_asking = true;
-	feed->answer = (struct top_answer){ .span_ns = span_ns };
+	feed->answer = (struct top_answer){ .span_ns = span_ns, .wants_tree = wants_tree };
 	r = start(feed);
 	if (r == 0)
 		return;

@@ -31,6 +31,7 @@ struct top_answer {
 	struct top_profile *profile; /* owned by the answer */
 	struct top_machine machine;
 	uint64_t span_ns; /* requested */
+	bool wants_tree;  /* requested */
 	/* The time that the windows cover, and the CPU time of a sample; 0: unknown. */
 	uint64_t covered_ns, period_ns;
 	uint64_t received_ns; /* CLOCK_REALTIME */
@@ -45,8 +46,11 @@ int top_feed_new(const char *socket_path, const struct query_text *query,
 void top_feed_free(struct top_feed *feed);
 DEFINE_CLEANUP(struct top_feed, top_feed_free);
 
-/* Queries the samples of the last `span_ns`. Do not call it while a query is under way. */
-void top_feed_ask(struct top_feed *feed, uint64_t span_ns);
+/*
+ * Queries the samples of the last `span_ns`: their stacks, or a table, which costs less. Do not
+ * call it while a query is under way.
+ */
+void top_feed_ask(struct top_feed *feed, uint64_t span_ns, bool wants_tree);
 bool top_feed_is_asking(const struct top_feed *feed);
 
 /* Readable when there is an answer; borrowed. */

@@ -82,8 +82,11 @@ static int find_function(struct top_profile *profile, uint32_t name, struct top_
 
 	if (r < 0)
 		return r;
-	while (profile->function_count <= name)
-		profile->functions[profile->function_count++] = (struct top_function){ 0 };
+	while (profile->function_count <= name) {
+		profile->functions[profile->function_count] =
+			(struct top_function){ .name = (uint32_t)profile->function_count };
+		profile->function_count++;
+	}
 	*ret = &profile->functions[name];
 	return 0;
 }
@@ -131,6 +134,10 @@ static int add_stack(struct top_profile *profile, struct folded_line *line, uint
 	return 0;
 }
 
+/* Takes a line without its newline; `number` is the line's, from 1. Returns 0 or -ENOMEM. */
+typedef int (*line_function)(
+	struct top_profile *profile, const char *text, size_t size, uint32_t number);
+
 static bool is_loss(const struct folded_line *line)
 {
 	struct folded_line copy = *line;
@@ -156,7 +163,7 @@ static int add_line(struct top_profile *profile, const char *text, size_t size, 
 	return 0;
 }
 
-static int add_lines(struct top_profile *profile, const char *text, size_t size)
+static int add_lines(struct top_profile *profile, const char *text, size_t size, line_function add)
 {
 	const char *end = text + size;
 	int r = 0;
@@ -166,13 +173,14 @@ static int add_lines(struct top_profile *profile, const char *text, size_t size)
 		const char *newline = memchr(text, '\n', (size_t)(end - text));
 		const char *line_end = newline ? newline : end;
 
-		r = add_line(profile, text, (size_t)(line_end - text), number);
+		r = add(profile, text, (size_t)(line_end - text), number);
 		text = newline ? newline + 1 : end;
 	}
 	return r;
 }
 
-int top_profile_new(const char *text, size_t size, struct top_profile **ret_profile)
+static int read_lines(
+	const char *text, size_t size, line_function add, struct top_profile **ret_profile)
 {
 	_cleanup_(top_profile_freep) struct top_profile *profile = calloc(1, sizeof(*profile));
 	int r;
@@ -190,11 +198,128 @@ int top_profile_new(const char *text, size_t size, struct top_profile **ret_prof
 		.first_callee = TOP_PROFILE_NONE,
 		.next_callee = TOP_PROFILE_NONE,
 	};
-	r = add_lines(profile, text, size);
+	r = add_lines(profile, text, size, add);
 	if (r < 0)
 		return r;
 	*ret_profile = TAKE_PTR(profile);
 	return 0;
+}
+
+int top_profile_new(const char *text, size_t size, struct top_profile **ret_profile)
+{
+	int r = read_lines(text, size, add_line, ret_profile);
+
+	if (r == 0)
+		(*ret_profile)->has_tree = true;
+	return r;
+}
+
+/* --- a table --- */
+
+enum { FIELDS_MAX = 7 };
+
+struct field {
+	const char *text;
+	size_t size;
+};
+
+/* Returns the number of fields, FIELDS_MAX at most. */
+static size_t split(const char *text, size_t size, struct field fields[FIELDS_MAX])
+{
+	const char *end = text + size;
+
+	for (size_t count = 1;; count++) {
+		const char *tab = memchr(text, '\t', (size_t)(end - text));
+		const char *field_end = tab && count < FIELDS_MAX ? tab : end;
+
+		fields[count - 1] = (struct field){ text, (size_t)(field_end - text) };
+		if (field_end == end)
+			return count;
+		text = field_end + 1;
+	}
+}
+
+static bool parse_count(const struct field *field, uint64_t *ret_count)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < field->size; i++)
+		if (field->text[i] < '0' || field->text[i] > '9' ||
+			__builtin_mul_overflow(count, 10, &count) ||
+			__builtin_add_overflow(count, (uint64_t)(field->text[i] - '0'), &count))
+			return false;
+	*ret_count = count;
+	return field->size > 0;
+}
+
+/* A name beyond the bound is left out, with its row. */
+static int intern(struct top_profile *profile, const struct field *field, uint32_t *ret_name)
+{
+	return string_pool_intern(&profile->names, field->text, field->size, ret_name);
+}
+
+static int add_thread(struct top_profile *profile, const struct field fields[FIELDS_MAX])
+{
+	uint64_t samples;
+	uint32_t node;
+	int r;
+
+	if (!parse_count(&fields[1], &samples))
+		return -EINVAL;
+	r = enter(profile, TOP_PROFILE_ROOT, fields[2].text, fields[2].size, &node);
+	if (r == 0)
+		profile->nodes[node].total = profile->nodes[node].self = samples;
+	return r;
+}
+
+static int add_function(struct top_profile *profile, const struct field fields[FIELDS_MAX])
+{
+	struct top_function function = { 0 };
+	int r;
+
+	if (!parse_count(&fields[1], &function.self) || !parse_count(&fields[2], &function.total))
+		return -EINVAL;
+	r = intern(profile, &fields[3], &function.unit);
+	if (r == 0)
+		r = intern(profile, &fields[4], &function.thread);
+	if (r == 0)
+		r = intern(profile, &fields[5], &function.binary);
+	if (r == 0)
+		r = intern(profile, &fields[6], &function.name);
+	if (r == 0)
+		r = ARRAY_RESERVE(profile->functions, &profile->function_capacity,
+			profile->function_count + 1, TOP_PROFILE_NODES_MAX);
+	if (r == 0)
+		profile->functions[profile->function_count++] = function;
+	return r;
+}
+
+static int add_row(struct top_profile *profile, const char *text, size_t size, uint32_t number)
+{
+	struct field fields[FIELDS_MAX];
+	size_t count = split(text, size, fields);
+	int r = -EINVAL;
+
+	(void)number;
+	if (fields[0].size != 1)
+		r = -EINVAL;
+	else if (*text == 'S' && count == 3)
+		r = parse_count(&fields[1], &profile->samples) &&
+				    parse_count(&fields[2], &profile->lost)
+			    ? 0
+			    : -EINVAL;
+	else if (*text == 'T' && count == 3)
+		r = add_thread(profile, fields);
+	else if (*text == 'F' && count == FIELDS_MAX)
+		r = add_function(profile, fields);
+	profile->damaged += r == -EINVAL;
+	profile->cut += r == -E2BIG;
+	return r == -ENOMEM ? r : 0;
+}
+
+int top_profile_read_table(const char *text, size_t size, struct top_profile **ret_profile)
+{
+	return read_lines(text, size, add_row, ret_profile);
 }
 
 void top_profile_free(struct top_profile *profile)

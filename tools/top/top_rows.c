@@ -57,6 +57,13 @@ static bool matches(const struct listing *listing, uint32_t name)
 	       strcasestr(string_pool_get(&listing->profile->names, name), listing->order->filter);
 }
 
+/* By its name, or another that its row shows. */
+static bool matches_function(const struct listing *listing, const struct top_function *function)
+{
+	return matches(listing, function->name) || matches(listing, function->unit) ||
+	       matches(listing, function->thread) || matches(listing, function->binary);
+}
+
 /* The greatest first. Equal rows are sorted by name, so that they keep their places. */
 static int compare(const struct top_row *x, const struct top_row *y,
 	const struct top_profile *profile, bool by_total)
@@ -98,18 +105,21 @@ static int list_functions(struct listing *listing)
 	const struct top_profile *profile = listing->profile;
 	int r = 0;
 
-	for (uint32_t name = 0; name < profile->function_count && r == 0; name++) {
-		const struct top_function *function = &profile->functions[name];
-		const char *text = string_pool_get(&profile->names, name);
+	for (uint32_t i = 0; i < profile->function_count && r == 0; i++) {
+		const struct top_function *function = &profile->functions[i];
+		const char *text = string_pool_get(&profile->names, function->name);
+		const char *binary = string_pool_get(&profile->names, function->binary);
 
-		if (function->total == 0 || !matches(listing, name))
+		if (function->total == 0 || !matches_function(listing, function))
 			continue;
 		r = append(listing, &(struct top_row){
 					    .total = function->total,
 					    .self = function->self,
-					    .key = hash_bytes(text, strlen(text)),
-					    .name = name,
+					    .key = hash_pair(hash_bytes(text, strlen(text)),
+						    hash_bytes(binary, strlen(binary))),
+					    .name = function->name,
 					    .node = TOP_PROFILE_NONE,
+					    .function = i,
 				    });
 	}
 	return r;

@@ -33,10 +33,11 @@ void top_open_remove(struct top_open *open, uint64_t path);
 
 struct top_row {
 	uint64_t total, self;
-	uint64_t key;	/* identifies the row in other profiles, too */
-	uint32_t name;	/* of the profile */
-	uint32_t node;	/* TOP_PROFILE_NONE: a function */
-	uint32_t depth; /* in the tree, from 0 */
+	uint64_t key;	   /* identifies the row in other profiles, too */
+	uint32_t name;	   /* of the profile */
+	uint32_t node;	   /* TOP_PROFILE_NONE: a function */
+	uint32_t function; /* of the profile, if it is one */
+	uint32_t depth;	   /* in the tree, from 0 */
 	bool is_open, has_callees;
 };
 

@@ -148,20 +148,28 @@ static bool is_narrow(void)
 	return getmaxx(stdscr) < NARROW_COLUMNS;
 }
 
+/* Draws on wide screens where a function is. Returns the number of columns drawn. */
+static int draw_origin(const struct top_canvas *canvas, const struct top_profile *profile,
+	const struct top_function *function)
+{
+	char origin[TOP_TEXT_ORIGIN_BYTES];
+	const char *text = top_text_origin(profile, function, origin);
+
+	return getmaxx(stdscr) < WIDE_COLUMNS
+		       ? 0
+		       : top_canvas_put(canvas, text, strlen(text), WIDE_COLUMNS);
+}
+
 /* Draws the share as a bar on wide screens. Returns the number of columns drawn. */
 static int draw_bar(const struct top_canvas *canvas, const struct top_picture *picture,
 	const struct top_row *row, attr_t attributes)
 {
-	const struct top_view *view = picture->view;
 	uint64_t samples = picture->answer->profile->samples;
-	uint64_t part = view->mode == TOP_FUNCTIONS && !view->sorts_by_total[view->mode]
-				? row->self
-				: row->total;
 	int length;
 
 	if (getmaxx(stdscr) < WIDE_COLUMNS)
 		return 0;
-	length = samples > 0 ? (int)((double)part / (double)samples * BAR_COLUMNS + 0.5) : 0;
+	length = samples > 0 ? (int)((double)row->total / (double)samples * BAR_COLUMNS + 0.5) : 0;
 	top_canvas_look(canvas, TOP_COLOUR_BAR, attributes);
 	for (int i = 0; i < BAR_COLUMNS; i++)
 		(void)addch(i < length ? '|' : ' ');
@@ -202,7 +210,10 @@ static void draw_row(
 	top_canvas_look(canvas, TOP_COLOUR_PLAIN, attributes);
 	taken = top_canvas_put_at(canvas, line, 0,
 		top_text_columns(picture->answer, row, view->mode, is_narrow(), columns));
-	taken += draw_bar(canvas, picture, row, attributes);
+	if (view->mode == TOP_FUNCTIONS)
+		taken += draw_origin(canvas, profile, &profile->functions[row->function]);
+	else
+		taken += draw_bar(canvas, picture, row, attributes);
 	if (view->mode == TOP_TREE)
 		taken += draw_branch(canvas, row, width - taken);
 	name = top_profile_name(profile, row->name, &size, &kind);
@@ -224,7 +235,11 @@ static void draw_head(const struct top_canvas *canvas, const struct top_picture 
 	top_canvas_look(canvas, TOP_COLOUR_PLAIN, A_REVERSE);
 	taken = top_canvas_put_at(
 		canvas, LINE_HEAD, 0, top_text_head(picture->answer, mode, is_narrow(), columns));
-	for (int i = 0; i < BAR_COLUMNS + 1 && getmaxx(stdscr) >= WIDE_COLUMNS; i++, taken++)
+	if (mode == TOP_FUNCTIONS && picture->answer)
+		taken += draw_origin(canvas, picture->answer->profile, NULL);
+	for (int i = 0;
+		mode != TOP_FUNCTIONS && i < BAR_COLUMNS + 1 && getmaxx(stdscr) >= WIDE_COLUMNS;
+		i++, taken++)
 		(void)addch(' ');
 	taken += top_canvas_put_at(canvas, LINE_HEAD, taken, top_text_name_head(mode));
 	top_canvas_fill(taken);

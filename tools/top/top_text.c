@@ -5,6 +5,7 @@
 #include "base/event_source.h"
 #include "base/output.h"
 #include "base/time_text.h"
+#include "base/utf8.h"
 #include "tools/shown_text.h"
 
 #include <inttypes.h>
@@ -277,6 +278,41 @@ const char *top_text_columns(const struct top_answer *answer, const struct top_r
 	return columns;
 }
 
+/* Appends as much of a text as fits, and spaces up to the width and one more. */
+static char *put_column(char *to, const char *text, size_t width)
+{
+	for (; *text && width > 0; width--) {
+		size_t size = utf8_sequence(text, strlen(text));
+
+		memcpy(to, text, size);
+		to += size;
+		text += size;
+	}
+	memset(to, ' ', width + 1);
+	to += width + 1;
+	*to = '\0';
+	return to;
+}
+
+const char *top_text_origin(const struct top_profile *profile, const struct top_function *function,
+	char columns[TOP_TEXT_ORIGIN_BYTES])
+{
+	enum { UNIT_COLUMNS = 18, THREAD_COLUMNS = 15, BINARY_COLUMNS = 15 };
+	const struct string_pool *names = &profile->names;
+	char *at = columns;
+
+	_Static_assert(
+		4 * (UNIT_COLUMNS + THREAD_COLUMNS + BINARY_COLUMNS) + 4 <= TOP_TEXT_ORIGIN_BYTES,
+		"of four bytes each");
+	at = put_column(
+		at, function ? string_pool_get(names, function->unit) : "UNIT", UNIT_COLUMNS);
+	at = put_column(
+		at, function ? string_pool_get(names, function->thread) : "THREAD", THREAD_COLUMNS);
+	(void)put_column(
+		at, function ? string_pool_get(names, function->binary) : "BINARY", BINARY_COLUMNS);
+	return columns;
+}
+
 const char *top_text_name_head(enum top_mode mode)
 {
 	static const char *const names[] = {
@@ -292,7 +328,7 @@ static void write_rows(
 	const struct top_answer *answer, const struct top_rows *rows, struct output *output)
 {
 	const struct top_profile *profile = answer->profile;
-	char columns[TOP_TEXT_COLUMNS_BYTES];
+	char columns[TOP_TEXT_COLUMNS_BYTES], origin[TOP_TEXT_ORIGIN_BYTES];
 
 	for (size_t i = 0; i < rows->count; i++) {
 		const struct top_row *row = &rows->items[i];
@@ -304,6 +340,8 @@ static void write_rows(
 			break;
 		name = top_profile_name(profile, row->name, &size, &kind);
 		output_string(output, top_text_columns(answer, row, TOP_FUNCTIONS, false, columns));
+		shown_text_string(output,
+			top_text_origin(profile, &profile->functions[row->function], origin));
 		shown_text_write(output, size > 0 ? name : "?", size > 0 ? size : 1);
 		output_char(output, '\n');
 	}
@@ -314,7 +352,7 @@ int top_text_write(const struct top_answer *answer, struct output *output)
 	static const struct top_open nothing;
 	const struct top_order order = { .mode = TOP_FUNCTIONS, .filter = "", .open = &nothing };
 	_cleanup_(top_rows_done) struct top_rows rows = { 0 };
-	char line[TOP_TEXT_BYTES], columns[TOP_TEXT_COLUMNS_BYTES];
+	char line[TOP_TEXT_BYTES], columns[TOP_TEXT_COLUMNS_BYTES], origin[TOP_TEXT_ORIGIN_BYTES];
 	int r = top_rows_make(&rows, answer->profile, &order);
 
 	if (r < 0)
@@ -322,8 +360,8 @@ int top_text_write(const struct top_answer *answer, struct output *output)
 	shown_text_string(output, top_text_title(answer, line));
 	output_char(output, '\n');
 	output_string(output, top_text_machine(answer, line));
-	output_printf(output, "\n\n%s%s\n", top_text_head(answer, TOP_FUNCTIONS, false, columns),
-		top_text_name_head(TOP_FUNCTIONS));
+	output_printf(output, "\n\n%s%s%s\n", top_text_head(answer, TOP_FUNCTIONS, false, columns),
+		top_text_origin(answer->profile, NULL, origin), top_text_name_head(TOP_FUNCTIONS));
 	write_rows(answer, &rows, output);
 	return 0;
 }

@@ -12,7 +12,7 @@
 
 struct output;
 
-enum { TOP_TEXT_BYTES = 256, TOP_TEXT_COLUMNS_BYTES = 64 };
+enum { TOP_TEXT_BYTES = 256, TOP_TEXT_COLUMNS_BYTES = 64, TOP_TEXT_ORIGIN_BYTES = 256 };
 
 /* "pilotlight top  HOST  14:03:22  last 10s". Both return `line`. */
 const char *top_text_title(const struct top_answer *answer, char line[TOP_TEXT_BYTES]);
@@ -31,6 +31,10 @@ const char *top_text_head(const struct top_answer *answer, enum top_mode mode, b
 	char columns[TOP_TEXT_COLUMNS_BYTES]);
 const char *top_text_columns(const struct top_answer *answer, const struct top_row *row,
 	enum top_mode mode, bool is_narrow, char columns[TOP_TEXT_COLUMNS_BYTES]);
+/* The columns of a function's unit, thread and binary, which a wide screen has room for; for NULL
+ * their heads. Returns `columns`, of the same width in characters. */
+const char *top_text_origin(const struct top_profile *profile, const struct top_function *function,
+	char columns[TOP_TEXT_ORIGIN_BYTES]);
 /* The head of the column of names: "FUNCTION". */
 const char *top_text_name_head(enum top_mode mode);
 

@@ -119,6 +119,8 @@ static int show_mode(struct top_view *view, const struct top_profile *profile, e
 		return 0;
 	view->mode = mode;
 	view->selected = view->first = 0;
+	if (mode == TOP_TREE && view->is_paused && profile && !profile->has_tree)
+		view->note = "paused: space asks for the tree";
 	return top_view_update(view, profile);
 }
 

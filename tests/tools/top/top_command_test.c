@@ -15,7 +15,9 @@
 static void without_a_terminal_it_is_one_table(void **state)
 {
 	assert_int_equal(command_run(&top_command, "--unit a"), 0);
-	assert_non_null(strstr(ran.out, "\n  50.0    50.0        50 jit     render\n"));
+	assert_non_null(strstr(ran.out,
+		"\n  50.0    50.0        50 jit     web.service        node            "
+		"node            render\n"));
 	assert_non_null(strstr(ran.out, "last 10s\n"));
 	assert_int_equal(command_run(&top_command, "-b --last 30s -d 500ms"), 0);
 	assert_non_null(strstr(ran.out, "last 30s\n"));
@@ -197,7 +199,7 @@ static void a_terminal_that_cannot_draw_gets_a_table(void **state)
 		print_message("there are no pseudo terminals here\n");
 		skip();
 	}
-	wait_for("inlined copy");
+	wait_for("inlined web.service        node            node            copy");
 	expect_end(0);
 }
 

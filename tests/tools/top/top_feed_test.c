@@ -44,7 +44,7 @@ static void each_question_has_an_answer(void **state)
 		struct top_answer answer, none;
 
 		assert_false(top_feed_take(feed, &none));
-		top_feed_ask(feed, seconds * NSEC_PER_SEC);
+		top_feed_ask(feed, seconds * NSEC_PER_SEC, false);
 		answer = wait_for_answer(feed);
 		assert_int_equal(answer.error, 0);
 		assert_int_equal(answer.status, 200);
@@ -63,25 +63,41 @@ static void each_question_has_an_answer(void **state)
 	top_feed_free(feed);
 }
 
+static void a_tree_is_asked_for_if_it_is_wanted(void **state)
+{
+	struct top_feed *feed = new_feed("a");
+	struct top_answer answer;
+
+	for (int wants_tree = 0; wants_tree < 2; wants_tree++) {
+		top_feed_ask(feed, 10ULL * NSEC_PER_SEC, wants_tree);
+		answer = wait_for_answer(feed);
+		assert_int_equal(answer.error, 0);
+		assert_int_equal(answer.profile->has_tree, wants_tree);
+		assert_int_equal(answer.profile->samples, 100);
+		top_profile_free(answer.profile);
+	}
+	top_feed_free(feed);
+}
+
 static void an_error_is_an_answer(void **state)
 {
 	struct top_feed *feed = new_feed("bad");
 	struct top_answer answer;
 
-	top_feed_ask(feed, NSEC_PER_SEC);
+	top_feed_ask(feed, NSEC_PER_SEC, false);
 	answer = wait_for_answer(feed);
 	assert_int_equal(answer.error, -EREMOTEIO);
 	assert_int_equal(answer.status, 400);
 	assert_null(answer.profile);
 	assert_non_null(strstr(answer.fault.text, "unit 'bad' is none"));
 	service_run_end();
-	top_feed_ask(feed, NSEC_PER_SEC);
+	top_feed_ask(feed, NSEC_PER_SEC, false);
 	answer = wait_for_answer(feed);
 	assert_int_equal(answer.status, 0);
 	assert_true(answer.error < 0);
 	/* The service is back, and so are answers. */
 	assert_int_equal(service_run_begin(), 0);
-	top_feed_ask(feed, NSEC_PER_SEC);
+	top_feed_ask(feed, NSEC_PER_SEC, false);
 	answer = wait_for_answer(feed);
 	assert_int_equal(answer.status, 400);
 	top_feed_free(feed);
@@ -97,7 +113,7 @@ static void a_selection_that_is_too_long_is_reported(void **state)
 	memset(word, '%', sizeof(word));
 	word[sizeof(word) - 1] = '\0';
 	feed = new_feed(word);
-	top_feed_ask(feed, NSEC_PER_SEC);
+	top_feed_ask(feed, NSEC_PER_SEC, false);
 	answer = wait_for_answer(feed);
 	assert_int_equal(answer.error, -E2BIG);
 	assert_non_null(strstr(answer.fault.text, "select less at once"));
@@ -109,7 +125,7 @@ static void an_unread_answer_is_freed(void **state)
 	struct top_feed *feed = new_feed(NULL);
 	struct pollfd fd = { .fd = top_feed_poll_fd(feed), .events = POLLIN };
 
-	top_feed_ask(feed, NSEC_PER_SEC);
+	top_feed_ask(feed, NSEC_PER_SEC, false);
 	assert_int_equal(poll(&fd, 1, -1), 1);
 	top_feed_free(feed);
 }
@@ -118,7 +134,7 @@ static void a_pending_request_is_cancelled(void **state)
 {
 	struct top_feed *feed = new_feed("never");
 
-	top_feed_ask(feed, NSEC_PER_SEC);
+	top_feed_ask(feed, NSEC_PER_SEC, false);
 	/* Would wait for ever otherwise. */
 	top_feed_free(feed);
 }
@@ -137,7 +153,7 @@ static void failing_allocations_are_reported(void **state)
 		struct top_answer answer;
 
 		fail_allocation(n);
-		top_feed_ask(feed, NSEC_PER_SEC);
+		top_feed_ask(feed, NSEC_PER_SEC, false);
 		answer = wait_for_answer(feed);
 		top_profile_free(answer.profile);
 		if (!allocation_failed()) {
@@ -163,6 +179,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_question_has_an_answer),
+		TEST(a_tree_is_asked_for_if_it_is_wanted),
 		TEST(an_error_is_an_answer),
 		TEST(a_selection_that_is_too_long_is_reported),
 		TEST(an_unread_answer_is_freed),

@@ -75,6 +75,50 @@ static void stacks_become_a_tree_and_functions(void **state)
 	top_profile_free(profile);
 }
 
+static void a_table_has_functions_and_threads(void **state)
+{
+	static const char table[] = "S\t15\t2\nT\t9\ta\nT\t6\tb\n"
+				    "F\t8\t9\tu.service\ta\tlib.so\tf_[k]\n"
+				    "F\t0\t6\t\t\tprog\tf_[k]\n"
+				    "X\tfrom a later version\n";
+	struct top_profile *profile = NULL;
+	const struct top_function *first;
+
+	assert_int_equal(top_profile_read_table(table, strlen(table), &profile), 0);
+	assert_false(profile->has_tree);
+	assert_int_equal(profile->samples, 15);
+	assert_int_equal(profile->lost, 2);
+	assert_int_equal(profile->damaged, 1);
+	expect_node(profile, (const char *[]){ "b", NULL }, 6, 6);
+	/* Of one name in two binaries. */
+	assert_int_equal(profile->function_count, 2);
+	first = &profile->functions[0];
+	assert_int_equal(first->self, 8);
+	assert_int_equal(first->total, 9);
+	assert_int_equal(first->name, profile->functions[1].name);
+	assert_string_equal(string_pool_get(&profile->names, first->unit), "u.service");
+	assert_string_equal(string_pool_get(&profile->names, first->thread), "a");
+	assert_string_equal(string_pool_get(&profile->names, first->binary), "lib.so");
+	assert_int_equal(profile->functions[1].unit, 0);
+	top_profile_free(profile);
+}
+
+static void malformed_rows_are_counted(void **state)
+{
+	static const char table[] =
+		"\n\t\nS\nS\t1\nS\tx\t1\nS\t18446744073709551616\t0\nT\t\ta\nT\t1\n"
+		"F\t1\t1\tu\tt\tb\nF\t1\t-1\tu\tt\tb\tf\nFF\t1\t1\tu\tt\tb\tf\n";
+	struct top_profile *profile = NULL;
+
+	assert_int_equal(top_profile_read_table(table, strlen(table), &profile), 0);
+	assert_int_equal(profile->damaged, 11);
+	assert_int_equal(profile->function_count, 0);
+	assert_int_equal(profile->node_count, 1);
+	top_profile_free(profile);
+	assert_int_equal(top_profile_read_table("", 0, &profile), 0);
+	top_profile_free(profile);
+}
+
 static void recursion_counts_once(void **state)
 {
 	struct top_profile *profile = make("a;f;g;f;f 3\na;f 1\n");
@@ -199,6 +243,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_become_a_tree_and_functions),
+		cmocka_unit_test(a_table_has_functions_and_threads),
+		cmocka_unit_test(malformed_rows_are_counted),
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(losses_are_distinguished),
 		cmocka_unit_test(malformed_lines_are_counted),

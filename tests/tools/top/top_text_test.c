@@ -20,6 +20,9 @@ static const char stacks[] = "nginx;main;serve 30\n"
 			     "node;start;;f_[i] 1\n"
 			     "[lost: ring full] 25\n";
 
+/* The columns of unit, thread and binary, which stacks do not tell. */
+#define NOWHERE "                                                   "
+
 static struct top_answer answer_of(const char *text)
 {
 	struct top_answer answer = {
@@ -187,15 +190,31 @@ static void a_table_has_the_functions(void **state)
 	assert_int_equal(output_finish(output), 0);
 	table = strstr(memory.bytes, "\n\n");
 	assert_non_null(table);
-	assert_string_equal(table, "\n\n"
-				   " SELF%  TOTAL%   SAMPLES KIND    FUNCTION\n"
-				   "  59.0    59.0        59 jit     \xef\xbf\xbd\xef\xbf\xbd\n"
-				   "  30.0    30.0        30         serve\n"
-				   "  10.0    10.0        10 kernel  read\n"
-				   "   1.0     1.0         1 inlined f\n");
+	assert_string_equal(table,
+		"\n\n"
+		" SELF%  TOTAL%   SAMPLES KIND    UNIT               THREAD          "
+		"BINARY          FUNCTION\n"
+		"  59.0    59.0        59 jit     " NOWHERE "\xef\xbf\xbd\xef\xbf\xbd\n"
+		"  30.0    30.0        30         " NOWHERE "serve\n"
+		"  10.0    10.0        10 kernel  " NOWHERE "read\n"
+		"   1.0     1.0         1 inlined " NOWHERE "f\n");
 	free(memory.bytes);
 	free(output);
 	top_profile_free(answer.profile);
+}
+
+static void a_function_is_somewhere(void **state)
+{
+	static const char table[] =
+		"S\t1\t0\nF\t1\t1\ta-unit-with-a-long-name.service\tgr\xc3\xbcn\tlibc.so.6\tf\n";
+	struct top_profile *profile = NULL;
+	char columns[TOP_TEXT_ORIGIN_BYTES];
+
+	assert_int_equal(top_profile_read_table(table, strlen(table), &profile), 0);
+	assert_string_equal(top_text_origin(profile, &profile->functions[0], columns),
+		"a-unit-with-a-long gr\xc3\xbcn            libc.so.6       ");
+	assert_int_equal(strlen(top_text_origin(profile, NULL, columns)), strlen(NOWHERE));
+	top_profile_free(profile);
 }
 
 static void failing_allocations_are_reported(void **state)
@@ -224,6 +243,7 @@ int main(void)
 		cmocka_unit_test(the_title_has_the_time),
 		cmocka_unit_test(columns_are_as_wide_as_their_head),
 		cmocka_unit_test(a_table_has_the_functions),
+		cmocka_unit_test(a_function_is_somewhere),
 		cmocka_unit_test(failing_allocations_are_reported),
 	};
 
