@@ -108,9 +108,10 @@ class TimeStrip {
 		context.stroke();
 	}
 
-	// Where a bucket was sampled at another rate than the one before: a triangle. Where the machine started: a dashed line.
+	// Where a bucket was sampled at another rate than the one before: a triangle. Where the machine started: a dashed line;
+	// where the service did: a short one.
 	drawChanges(context, style) {
-		const { start, period = [], boot = [] } = this.timeline.buckets, bottom = STRIP_HEIGHT - STRIP_AXIS;
+		const { start, period = [], boot = [], gap = [] } = this.timeline.buckets, bottom = STRIP_HEIGHT - STRIP_AXIS;
 
 		context.fillStyle = context.strokeStyle = style.getPropertyValue('--accent');
 		context.setLineDash([3, 3]);
@@ -124,9 +125,9 @@ class TimeStrip {
 				context.lineTo(x, bottom - 7);
 				context.fill();
 			}
-			if (boot[i]) {
+			if (boot[i] || gap[i] > 0) {
 				context.beginPath();
-				context.moveTo(x, 0);
+				context.moveTo(x, boot[i] ? 0 : bottom / 2);
 				context.lineTo(x, bottom);
 				context.stroke();
 			}
@@ -134,12 +135,13 @@ class TimeStrip {
 		context.setLineDash([]);
 	}
 
-	// What a bucket was sampled at, and whether it follows a start.
+	// What a bucket was sampled at, and whether it follows a start, or time that was not recorded.
 	rateOf(i) {
-		const { period = [], boot = [] } = this.timeline.buckets;
+		const { period = [], boot = [], gap = [] } = this.timeline.buckets;
 		const rate = period[i] > 0 && this.timeline.unit === 'seconds' ? `, at ${Math.round(1e9 / period[i])} Hz` : '';
 
-		return `${rate}${boot[i] ? ', after a start of the machine' : ''}`;
+		const start = boot[i] ? ', after a start of the machine' : '';
+		return `${rate}${start}${gap[i] > 0 ? `, after ${gap[i].toFixed(0)} s that were not recorded` : ''}`;
 	}
 
 	// A line with a flag; its text comes when the mouse is near.

@@ -11,12 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Windows of a service that runs follow one another; a start takes longer. */
+#define GAP_NS_MIN (NSEC_PER_SEC / 2)
+
 struct reading {
 	struct timeline *timeline;
 	struct event_choice choice;
 	uint64_t step_ns;    /* of a bucket; windows that begin in one step share it */
 	uint64_t step;	     /* the last bucket's */
 	uint8_t boot_id[16]; /* the last window's */
+	uint64_t end_ns;     /* of all windows so far; 0: there was none */
 };
 
 static bool is_of_time(const struct event_source *source)
@@ -63,6 +67,10 @@ static int add_window(void *context, const struct store_window_line *line)
 		bucket->is_of_new_boot |=
 			memcmp(reading->boot_id, line->boot_id, sizeof(reading->boot_id)) != 0;
 	memcpy(reading->boot_id, line->boot_id, sizeof(reading->boot_id));
+	if (reading->end_ns > 0 && line->start_ns > reading->end_ns + GAP_NS_MIN)
+		bucket->gap_ns += line->start_ns - reading->end_ns;
+	if (line->end_ns > reading->end_ns)
+		reading->end_ns = line->end_ns;
 	if (line->end_ns > bucket->end_ns)
 		bucket->end_ns = line->end_ns;
 	unit = is_of_time(event_source_of(line->event)) ? 1e-9 : 1;
@@ -149,6 +157,11 @@ static double lost_of(const struct timeline_bucket *bucket)
 	return bucket->lost;
 }
 
+static double gap_of(const struct timeline_bucket *bucket)
+{
+	return seconds(bucket->gap_ns);
+}
+
 static void write_numbers(const struct timeline *timeline, struct json *json)
 {
 	json_key(json, "period");
@@ -173,6 +186,7 @@ static void write_buckets(const struct timeline *timeline, struct json *json)
 		{ "end", end_of },
 		{ "amount", amount_of },
 		{ "lost", lost_of },
+		{ "gap", gap_of },
 	};
 
 	json_key(json, "buckets");

@@ -29,7 +29,7 @@ static void windows_become_buckets(void **state)
 			     "\"is_cpu\":true,");
 	/* 8 and 7 samples of 10 ms. */
 	expect_json(fixture, "\"amount\":[0.080,0.070],\"lost\":[0.020,0.010],"
-			     "\"period\":[10000000,10000000],\"boot\":[0,0]");
+			     "\"gap\":[0.000,0.000],\"period\":[10000000,10000000],\"boot\":[0,0]");
 	assert_int_equal(fixture->reply.period_ns, 0);
 }
 
@@ -59,7 +59,9 @@ static void boots_and_rates_are_told(void **state)
 	profile_free(profile);
 	store_close(store);
 	ASK(fixture, "from", "2026-09-05 00:00", "to", "now", "buckets", "4000");
-	expect_json(fixture, "\"period\":[10000000,20000000],\"boot\":[0,1]");
+	/* From the end of one window, after ten seconds, to the start of the next. */
+	expect_json(
+		fixture, "\"gap\":[0.000,20.000],\"period\":[10000000,20000000],\"boot\":[0,1]");
 	/* One bucket has the longest of both. */
 	ASK(fixture, "from", "2026-09-05 00:00", "to", "now", "buckets", "1");
 	expect_json(fixture, "\"period\":[20000000],\"boot\":[1]");
@@ -71,8 +73,8 @@ static void another_event_has_no_windows(void **state)
 
 	ASK(fixture, "to", "now", "event", "offcpu");
 	expect_json(fixture,
-		"\"buckets\":{\"start\":[],\"end\":[],\"amount\":[],\"lost\":[],\"period\":[],"
-		"\"boot\":[]}");
+		"\"buckets\":{\"start\":[],\"end\":[],\"amount\":[],\"lost\":[],\"gap\":[],"
+		"\"period\":[],\"boot\":[]}");
 	ASK(fixture, "to", "2026-08-01");
 	expect_json(fixture, "\"amount\":[]");
 }

@@ -308,7 +308,8 @@ async function checkHeatOfPage() {
 
 function checkStrip() {
 	const told = [], strip = new TimeStrip({ selected() {}, moved() {}, hovered: (text) => told.push(text) });
-	const buckets = { start: [0, 10, 20], end: [10, 20, 30], amount: [1, 1, 1], lost: [0, 0, 1], period: [1e7, 2e7, 2e7], boot: [0, 0, 1] };
+	const buckets = { start: [0, 10, 20], end: [10, 20, 30], amount: [1, 1, 1], lost: [0, 0, 1], gap: [0, 12, 0],
+		period: [1e7, 2e7, 2e7], boot: [0, 0, 1] };
 
 	document.body.append(strip.element);
 	strip.show(0, 30, { is_cpu: true, unit: 'seconds', buckets, incidents: [] }, null);
@@ -316,7 +317,7 @@ function checkStrip() {
 	for (const part of [1, 3, 5])
 		strip.hover({ clientX: box.left + box.width * part / 6, clientY: box.top + 5 });
 	check(told[0].endsWith('CPUs, at 100 Hz'), 'the strip tells the rate', told[0]);
-	check(told[1].endsWith('CPUs, at 50 Hz'), 'and its change', told[1]);
+	check(told[1].endsWith('CPUs, at 50 Hz, after 12 s that were not recorded'), 'and its change, and a start of the service', told[1]);
 	check(told[2].endsWith('50.0 % lost, at 50 Hz, after a start of the machine'), 'and losses and starts', told[2]);
 	strip.element.remove();
 }
@@ -330,10 +331,10 @@ async function test() {
 	checkKeys();
 	await checkSearch();
 	await checkTable();
-	checkDifference();
 	await checkFilters();
 	await checkRows();
 	await checkMore();
+	checkDifference();
 	checkStrip();
 	await checkHeat();
 	await checkHeatOfPage();
