@@ -245,7 +245,7 @@ sysconfdir ?= /etc
 MANUALS := $(wildcard tools/*.1 daemon/*.5 daemon/*.8)
 UNITS := pilotlightd.service pilotlightd.socket pilotlight-fetch@.service pilotlight-fetch.socket \
 	pilotlight-send@.service pilotlight-send.socket \
-	pilotlight-events@.service pilotlight-events.socket
+	pilotlight-events@.service pilotlight-events.socket pilotlight-failed@.service
 DOCUMENTS := README.md LICENSE LICENSES/GPL-2.0.txt LICENSES/Linux-syscall-note.txt
 DOCS := $(wildcard docs/*)
 # $(call manual,FILE): the path to which a manual page is installed.
@@ -263,7 +263,7 @@ install: programs
 	$(foreach m,$(MANUALS),install -D -m 0644 $(m) '$(DESTDIR)$(call manual,$(m))' &&) :
 	install -d -m 0755 '$(DESTDIR)$(unitdir)' '$(DESTDIR)$(docdir)' '$(DESTDIR)$(CONFIGURATION).d'
 	set -e; for unit in $(UNITS); do \
-		sed -e 's|/usr/sbin/|$(sbindir)/|' -e 's|=/etc/|=$(sysconfdir)/|' systemd/$$unit >'$(DESTDIR)$(unitdir)'/$$unit; \
+		sed -e 's|/usr/sbin/|$(sbindir)/|' -e 's|/usr/bin/|$(bindir)/|' -e 's|=/etc/|=$(sysconfdir)/|' systemd/$$unit >'$(DESTDIR)$(unitdir)'/$$unit; \
 		chmod 0644 '$(DESTDIR)$(unitdir)'/$$unit; \
 	done
 	install -D -m 0644 systemd/sysusers.conf '$(DESTDIR)$(sysusersdir)/pilotlight.conf'

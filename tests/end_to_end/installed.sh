@@ -26,6 +26,7 @@ everything_is_there() {
 		echo 755 usr/sbin/pilotlightd
 		echo 644 usr/lib/systemd/system/pilotlight-events.socket
 		echo 644 usr/lib/systemd/system/pilotlight-events@.service
+		echo 644 usr/lib/systemd/system/pilotlight-failed@.service
 		echo 644 usr/lib/systemd/system/pilotlight-fetch.socket
 		echo 644 usr/lib/systemd/system/pilotlight-fetch@.service
 		echo 644 usr/lib/systemd/system/pilotlight-send.socket
@@ -63,6 +64,7 @@ elsewhere() {
 	grep -qx 'ExecStart=/s/pilotlightd fetch-service' "$tmp/other/units/pilotlight-fetch@.service" &&
 		grep -qx 'ExecStart=/s/pilotlightd send-service' "$tmp/other/units/pilotlight-send@.service" &&
 		grep -qx 'ExecStart=/s/pilotlightd event-service' "$tmp/other/units/pilotlight-events@.service" &&
+		grep -q '^ExecStart=-/b/pilotlight incident ' "$tmp/other/units/pilotlight-failed@.service" &&
 		grep -qx 'ExecStart=/s/pilotlightd' "$unit" &&
 		grep -qx 'ExecReload=/s/pilotlightd --check' "$unit" &&
 		grep -qx 'Environment=CONFIGURATION_DIRECTORY=/c/pilotlight' "$unit"

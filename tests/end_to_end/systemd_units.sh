@@ -9,13 +9,17 @@ EXPOSURE_MAX=20 # tenths
 FETCH_EXPOSURE_MAX=13
 SEND_EXPOSURE_MAX=13
 EVENTS_EXPOSURE_MAX=10
+FAILED_EXPOSURE_MAX=13
 
 prepare() {
 	mkdir -p "$tmp/root/usr/lib/systemd/system" "$tmp/root/usr/sbin" "$tmp/root/bin"
 	cp "$root"/systemd/pilotlightd.{service,socket} "$root"/systemd/pilotlight-{fetch,send,events}{.socket,@.service} \
+		"$root/systemd/pilotlight-failed@.service" \
 		"$tmp/root/usr/lib/systemd/system/"
 	# The files that the units name must exist, but are not executed.
 	cp "$(type -P true)" "$tmp/root/usr/sbin/pilotlightd"
+	mkdir -p "$tmp/root/usr/bin"
+	cp "$(type -P true)" "$tmp/root/usr/bin/pilotlight"
 	cp "$(type -P true)" "$tmp/root/bin/sh"
 	for unit in sysinit.target basic.target shutdown.target multi-user.target sockets.target \
 		system.slice -.slice -.mount tmp.mount; do
@@ -28,7 +32,7 @@ are_sound() {
 	systemd-analyze verify --man=no --root="$tmp/root" pilotlightd.service pilotlightd.socket \
 		pilotlight-fetch.socket pilotlight-fetch@1.service \
 		pilotlight-send.socket pilotlight-send@1.service \
-		pilotlight-events.socket pilotlight-events@1.service \
+		pilotlight-events.socket pilotlight-events@1.service pilotlight-failed@getty@tty1.service.service \
 		>"$tmp/log" 2>&1
 	[ $? = 0 ] && ! grep pilotlight "$tmp/log" && return
 	note "$(cat "$tmp/log")"
@@ -127,8 +131,16 @@ service_has_no_network() {
 		[ "$(setting pilotlightd.service RestrictAddressFamilies)" = AF_UNIX ]
 }
 
+failed_is_a_member() {
+	[ "$(setting pilotlight-failed@.service DynamicUser)" = yes ] &&
+		[ "$(setting pilotlight-failed@.service SupplementaryGroups)" = "$(setting pilotlightd.socket SocketGroup)" ] &&
+		[ -z "$(setting pilotlight-failed@.service CapabilityBoundingSet)" ] &&
+		[ "$(setting pilotlight-failed@.service PrivateNetwork)" = yes ] &&
+		[ "$(setting pilotlight-failed@.service ConditionPathExists)" = "$(setting pilotlightd.socket ListenStream)" ]
+}
+
 need_commands systemd-analyze
-plan 12
+plan 14
 prepare
 check "the units are valid" are_sound
 check "a mistake is found" mistakes_are_seen
@@ -136,6 +148,8 @@ check "systemd-analyze security: at most $EXPOSURE_MAX tenths" is_closed pilotli
 check "... and at most $FETCH_EXPOSURE_MAX for fetches" is_closed pilotlight-fetch@.service $FETCH_EXPOSURE_MAX
 check "... and at most $SEND_EXPOSURE_MAX for sending" is_closed pilotlight-send@.service $SEND_EXPOSURE_MAX
 check "... and at most $EVENTS_EXPOSURE_MAX for perf events" is_closed pilotlight-events@.service $EVENTS_EXPOSURE_MAX
+check "... and at most $FAILED_EXPOSURE_MAX for noting failed units" is_closed pilotlight-failed@.service $FAILED_EXPOSURE_MAX
+check "noting a failed unit needs no more than the group of the socket" failed_is_a_member
 if has python3; then
 	check "the manual explains every open point" open_points_are_told
 else
