@@ -257,7 +257,8 @@ static int read_side(struct answer *answer, enum difference_side side)
 		return answer_fail_coarse(answer->reply, answer->request->history,
 			found.coarse_start_ns, found.coarse_end_ns, answer->request->memory_max);
 	if ((found.windows == 0 && found.supplements == 0) ||
-		(profile->samples.count == 0 && selection_has_filter(selection)))
+		(profile->samples.count == 0 && selection_has_filter(selection) &&
+			!(side == DIFFERENCE_BASE && answer->parameters.is_of_subject)))
 		return answer_fail_empty(answer->reply, answer->request->history, selection, &found,
 			answer->request->memory_max);
 	if (answer->request->scope == ANSWER_OWN)
@@ -269,9 +270,9 @@ static int read_side(struct answer *answer, enum difference_side side)
 	if (r == -ENOMEM)
 		return answer_fail_memory(answer->reply, answer->request->memory_max);
 	interpreted_frames_choose(profile, answer->parameters.interpreted_frames);
-	answer->covered_ns = profile->covered_ns;
 	if (thread_group_name(profile, answer->parameters.group) < 0)
 		return answer_fail_memory(answer->reply, answer->request->memory_max);
+	answer->covered_ns = profile->covered_ns;
 	title(answer, side, profile, &found, r == -E2BIG);
 	return 0;
 }
@@ -309,8 +310,8 @@ static int draw_profile(struct answer *answer, struct output *output)
 		.attributes = answer->parameters.attributes,
 		.sample_hosts_ppm = answer->parameters.sample_hosts_ppm,
 		.rows_max = answer->parameters.rows_max,
-	};
 		.frames_max = answer->parameters.frames_max,
+	};
 
 	return answer->parameters.format->write(
 		answer->profiles[DIFFERENCE_COMPARED], &options, output);
@@ -419,6 +420,7 @@ static int write_output(struct answer *answer)
 			answer->profiles[DIFFERENCE_COMPARED], answer->parameters.whole, &fault);
 	if (r < 0)
 		return answer_fail(answer->reply, ANSWER_INVALID, "%s", fault.text);
+	difference.is_of_incident = answer->parameters.is_of_incident;
 	r = compresses(answer)
 		    ? draw_compressed(answer, is_difference ? &difference : NULL)
 		    : draw(answer, is_difference ? &difference : NULL, write_counted, answer);

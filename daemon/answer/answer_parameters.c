@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "answer/answer_parameters.h"
 
+#include "answer/answer_incident.h"
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "query/host_sample.h"
 #include "query/timeline.h"
-#include "store/incident_log.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,11 +16,6 @@
 static const char against[] = "against.";
 
 #define HOUR_NS (3600ULL * NSEC_PER_SEC)
-
-/* A threshold is measured at the end of a window, some of them on average of ten seconds, and what
- * it has noted may go on. */
-#define BEFORE_NS (20ULL * NSEC_PER_SEC)
-#define AFTER_NS  (30ULL * NSEC_PER_SEC)
 
 enum { AGAINST_BYTES = sizeof(against) - 1, BUCKETS_DEFAULT = 1000, ROWS_DIGITS = 6 };
 
@@ -266,7 +261,10 @@ static int set_whole(struct reading *reading)
 {
 	const char *text = reading->normalise;
 
-	if (!text || strcmp(text, "total") == 0)
+	/* In shares, all change if one takes more. */
+	if (!text && reading->incident)
+		reading->parameters->whole = DIFFERENCE_BY_TIME;
+	else if (!text || strcmp(text, "total") == 0)
 		reading->parameters->whole = DIFFERENCE_BY_TOTAL;
 	else if (strcmp(text, "time") == 0)
 		reading->parameters->whole = DIFFERENCE_BY_TIME;
@@ -363,38 +361,21 @@ static int add_time(
 	return selection_add(reading->parameters->sides[side], name, text, reading->fault);
 }
 
-static int find_incident(struct reading *reading, struct incident *ret_incident)
+/* What a threshold has found is compared alone, unless the user selects. */
+static int select_subject(struct reading *reading, const struct incident *incident)
 {
-	struct incident_list list = { 0 };
-	const struct incident *incident = NULL;
-	const char *text = reading->incident;
-	uint64_t number = strtoull(text, NULL, 10);
-	int r = incident_log_read(reading->request->history, &list, reading->fault);
+	struct selection *const *sides = reading->parameters->sides;
+	char value[INCIDENT_TEXT_BYTES + 1];
+	const char *parameter;
+	int r;
 
-	if (r < 0)
-		return r;
-	if (*text && strspn(text, "0123456789") == strlen(text))
-		incident = incident_list_find(&list, number);
-	if (incident)
-		*ret_incident = *incident;
-	incident_list_done(&list);
-	return incident ? 0
-			: fault_set(reading->fault, -EINVAL,
-				  "no such incident; `pilotlight incidents` lists them");
-}
-
-/*
- * A comparison is of the time around a threshold's incident alone: in the whole time that is kept,
- * ten minutes, what lasted for some seconds would be nothing. A user's may tell of what follows.
- */
-static void narrow(const struct reading *reading, struct incident *incident)
-{
-	if (reading->request->kind != ANSWER_DIFFERENCE || strcmp(incident->cause, "manual") == 0)
-		return;
-	if (incident->time_ns > incident->kept_from_ns + BEFORE_NS)
-		incident->kept_from_ns = incident->time_ns - BEFORE_NS;
-	if (incident->kept_to_ns > incident->time_ns + AFTER_NS)
-		incident->kept_to_ns = incident->time_ns + AFTER_NS;
+	if (selection_has_filter(sides[DIFFERENCE_COMPARED]) ||
+		selection_has_filter(sides[DIFFERENCE_BASE]) ||
+		!answer_incident_subject(incident, &parameter, value))
+		return 0;
+	reading->parameters->is_of_subject = true;
+	r = selection_add(sides[DIFFERENCE_COMPARED], parameter, value, reading->fault);
+	return r < 0 ? r : selection_add(sides[DIFFERENCE_BASE], parameter, value, reading->fault);
 }
 
 static int set_incident(struct reading *reading)
@@ -408,14 +389,21 @@ static int set_incident(struct reading *reading)
 	if (reading->request->scope != ANSWER_ALL)
 		return fault_set(
 			reading->fault, -EINVAL, "incidents are not for you to see; give a time");
-	r = find_incident(reading, &incident);
+	r = answer_incident_find(
+		reading->request->history, reading->incident, &incident, reading->fault);
 	if (r < 0)
 		return r;
 	if (reading->request->kind == ANSWER_INCIDENTS) {
 		reading->parameters->incident = incident.number;
 		return 0;
 	}
-	narrow(reading, &incident);
+	if (reading->request->kind == ANSWER_DIFFERENCE) {
+		reading->parameters->is_of_incident = true;
+		answer_incident_narrow(&incident);
+		r = select_subject(reading, &incident);
+		if (r < 0)
+			return r;
+	}
 	r = add_time(reading, DIFFERENCE_COMPARED, "from", incident.kept_from_ns);
 	if (r == 0)
 		r = add_time(reading, DIFFERENCE_COMPARED, "to", incident.kept_to_ns);

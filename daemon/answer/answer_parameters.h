@@ -26,6 +26,8 @@ struct answer_parameters {
 	size_t frames_max;	   /* of json and html; 0: as many as these formats may have */
 	enum thread_group group;
 	enum difference_whole whole;
+	bool is_of_incident; /* the difference is an incident's */
+	bool is_of_subject;  /* and of what it is about alone, which may be new */
 	size_t bucket_count; /* of a time line */
 	uint64_t incident;   /* of a list of incidents: this one alone; 0: all */
 	struct answer_metrics metrics;

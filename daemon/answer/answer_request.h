@@ -7,15 +7,19 @@
  * Parameters are those of query/selection.h and these, the first six at most once each:
  *
  *   incident N               the time that this incident keeps; in a difference, from 20 s before
- *                            a threshold's until 30 s after, and against the hour before unless
- *                            there is another earlier time; in a list, this one alone
+ *                            a threshold's until 30 s after, of what it has found unless there is
+ *                            another selection, by time, and against the hour before unless there
+ *                            is another earlier time; in a list, this one alone
  *   format NAME              one of export/profile_format.h; svg or txt for a difference
  *   lines yes|no             make each line of a function a frame of its own
  *   rows N                   of a table, the first N rows; 0, the default: all
- *   normalise total|time     difference only (query/profile_difference.h); default total
- *   against.NAME             difference only: a selection parameter of the earlier side. The
- *                            earlier side inherits each parameter that it does not set; all times
- *                            count as one parameter. "*" selects everything.
+ *   frames N                 of json and html, so many frames at most: the largest; 0, the default:
+ *                            all that these formats may have
+ *   group NAME               what the outermost frames are (query/thread_group.h); default comm
+ *   normalise total|time     difference only (query/profile_difference.h); default total, or time
+ * of an incident against.NAME             difference only: a selection parameter of the earlier
+ * side. The earlier side inherits each parameter that it does not set; all times count as one
+ * parameter. "*" selects everything.
  *
  * A heat map (query/heatmap.h) takes a selection, incident, and svg (the default), html or json as
  * its format. A time line (query/timeline.h) takes the selection's times and event, and:

@@ -4,6 +4,7 @@
 #include "base/event_source.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 enum { MILLIONTHS = 1000000, CERTAIN_ERRORS = 3 };
@@ -149,8 +150,14 @@ int64_t profile_difference_change(
 	       profile_difference_share(difference, DIFFERENCE_BASE, samples[DIFFERENCE_BASE]);
 }
 
-bool profile_difference_is_certain(
-	const struct profile_difference *difference, const uint64_t samples[DIFFERENCE_SIDE_COUNT])
+/* A change as parts of 1, and its variance. */
+struct change {
+	double by, variance, base;
+};
+
+/* Returns false if there is nothing to compare. */
+static bool measure(const struct profile_difference *difference,
+	const uint64_t samples[DIFFERENCE_SIDE_COUNT], struct change *ret_change)
 {
 	const double base_whole =
 		(double)difference->whole_millionths[DIFFERENCE_BASE] / MILLIONTHS;
@@ -158,16 +165,43 @@ bool profile_difference_is_certain(
 		(double)difference->whole_millionths[DIFFERENCE_COMPARED] / MILLIONTHS;
 	const double base = (double)samples[DIFFERENCE_BASE];
 	const double compared = (double)samples[DIFFERENCE_COMPARED];
-	double share, variance, change;
+	double share, variance;
 
-	if (base_whole <= 0 || compared_whole <= 0 || difference->samples[DIFFERENCE_BASE] == 0 ||
-		difference->samples[DIFFERENCE_COMPARED] == 0)
+	if (base_whole <= 0 || compared_whole <= 0)
+		return false;
+	/* By time, a side without samples tells that it had none. */
+	if (difference->whole == DIFFERENCE_BY_TOTAL &&
+		(difference->samples[DIFFERENCE_BASE] == 0 ||
+			difference->samples[DIFFERENCE_COMPARED] == 0))
 		return false;
 	/* As if both were the same load: the share and its error by all samples of both. */
 	share = (base + compared) / (base_whole + compared_whole);
 	variance = share * (1 / base_whole + 1 / compared_whole);
 	if (difference->whole == DIFFERENCE_BY_TOTAL)
 		variance *= 1 - share;
-	change = compared / compared_whole - base / base_whole;
-	return change * change > CERTAIN_ERRORS * CERTAIN_ERRORS * variance;
+	*ret_change = (struct change){
+		.by = compared / compared_whole - base / base_whole,
+		.variance = variance,
+		.base = base / base_whole,
+	};
+	return true;
+}
+
+bool profile_difference_is_certain(
+	const struct profile_difference *difference, const uint64_t samples[DIFFERENCE_SIDE_COUNT])
+{
+	struct change change;
+
+	return measure(difference, samples, &change) &&
+	       change.by * change.by > CERTAIN_ERRORS * CERTAIN_ERRORS * change.variance;
+}
+
+double profile_difference_surprise(
+	const struct profile_difference *difference, const uint64_t samples[DIFFERENCE_SIDE_COUNT])
+{
+	struct change change;
+
+	if (!measure(difference, samples, &change) || change.by == 0)
+		return 0;
+	return change.by / sqrt(change.variance + change.base * change.base / 4);
 }

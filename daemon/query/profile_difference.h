@@ -37,6 +37,7 @@ struct profile_difference {
 	/* 100 %, in millionths of a sample; 0: there are no samples. */
 	uint64_t whole_millionths[DIFFERENCE_SIDE_COUNT];
 	enum difference_whole whole;
+	bool is_of_incident; /* what is unusual is wanted, not what is great; set by the caller */
 };
 
 /*
@@ -58,9 +59,17 @@ int64_t profile_difference_share(
  * Does the change exceed three times the standard error of sampling? Of 1,000 frames of a load that
  * stayed the same, fewer than 3 do by chance. The error assumes that samples are independent; a
  * sample that stands for several periods counts as several, so its error is greater than assumed.
- * Without samples on one of the sides nothing is certain.
+ * Without samples on one of the sides nothing is certain by total.
  */
 bool profile_difference_is_certain(
+	const struct profile_difference *difference, const uint64_t samples[DIFFERENCE_SIDE_COUNT]);
+
+/*
+ * By how many errors more than usual the compared side has; below 0: less. The usual error is that
+ * of sampling, and half of what the base has: a load that is always there may vary so much in a
+ * short time, and what is new stands out.
+ */
+double profile_difference_surprise(
 	const struct profile_difference *difference, const uint64_t samples[DIFFERENCE_SIDE_COUNT]);
 
 /* The compared share minus the base share; above 0: more than in the base. */

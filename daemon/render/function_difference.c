@@ -39,6 +39,8 @@ static int compare_by_change(const void *a, const void *b)
 
 	if (first->is_certain != second->is_certain)
 		return first->is_certain ? -1 : 1;
+	if (first->surprise != second->surprise)
+		return first->surprise > second->surprise ? -1 : 1;
 	order = compare_changes(first->self_change, second->self_change);
 	if (order == 0)
 		order = compare_changes(first->total_change, second->total_change);
@@ -130,6 +132,8 @@ int function_difference_new(const struct profile_difference *difference, enum fr
 		item->is_self_certain = profile_difference_is_certain(difference, item->self);
 		item->is_certain = item->is_self_certain ||
 				   profile_difference_is_certain(difference, item->total);
+		if (difference->is_of_incident)
+			item->surprise = profile_difference_surprise(difference, item->self);
 	}
 	qsort(functions->items, functions->count, sizeof(*functions->items), compare_by_change);
 	*ret_functions = TAKE_PTR(functions);

@@ -16,11 +16,15 @@ struct function_change {
 	int64_t self_change, total_change; /* of the share, in billionths */
 	/* The change of self, or of either, exceeds the error of sampling. */
 	bool is_self_certain, is_certain;
+	double surprise; /* by self, of an incident; else 0 */
 };
 
 struct function_difference {
 	struct function_totals *sides[DIFFERENCE_SIDE_COUNT];
-	/* Certain changes first; of those, the greatest change of self, up or down, first. */
+	/*
+	 * Certain changes first; of those, the greatest change of self, up or down, first. Of an
+	 * incident, the greatest surprise first, and what is less than usual last.
+	 */
 	struct function_change *items;
 	size_t count;
 };

@@ -6,20 +6,26 @@
 
 enum { SECOND = 1000000000 };
 
-static void add(const struct answer_fixture *fixture, uint64_t time_ns, const char *text)
+static void add_by(
+	const struct answer_fixture *fixture, uint64_t time_ns, const char *cause, const char *text)
 {
 	struct incident_list list;
 	struct incident incident = {
 		.time_ns = time_ns,
 		.kept_from_ns = time_ns - 2ULL * SECOND,
 		.kept_to_ns = time_ns + 2ULL * SECOND,
-		.cause = "manual",
 	};
 
+	(void)snprintf(incident.cause, sizeof(incident.cause), "%s", cause);
 	incident_set_text(&incident, text);
 	assert_int_equal(incident_log_read(fixture->history, &list, NULL), 0);
 	assert_int_equal(incident_log_add(fixture->history, &list, &incident, NULL), 0);
 	incident_list_done(&list);
+}
+
+static void add(const struct answer_fixture *fixture, uint64_t time_ns, const char *text)
+{
+	add_by(fixture, time_ns, "manual", text);
 }
 
 static int set_up(void **state)
@@ -96,6 +102,54 @@ static void a_threshold_is_compared_around_its_time(void **state)
 	/* Its window ended 25 s before. */
 	ASK(fixture, "incident", "3", "format", "txt");
 	answer_fixture_expect(fixture, 404, "");
+}
+
+/* Of the last hour: alpha 12, beta 3. */
+static void what_a_threshold_has_found_is_compared_alone(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	add_by(fixture, ANSWER_FIXTURE_SECOND + 5ULL * SECOND, "unit-cpu",
+		"alpha.service: 90.0 % of a CPU, usually 0.0 %");
+	add_by(fixture, ANSWER_FIXTURE_SECOND + 5ULL * SECOND, "throttled",
+		"/system.slice/alpha.service: 90.0 % of its periods (threshold 30 %)");
+	add_by(fixture, ANSWER_FIXTURE_SECOND + 5ULL * SECOND, "host-cpu",
+		"90.0 % (threshold 80 %)");
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	for (uint64_t number = 3; number <= 4; number++) {
+		char text[2] = { (char)('0' + number), '\0' };
+
+		ASK(fixture, "incident", text, "format", "txt");
+		answer_fixture_expect(fixture, 200, "");
+		assert_non_null(strstr(fixture->output,
+			number == 3 ? "unit alpha.service" : "cgroup /system.slice/alpha.service"));
+		assert_non_null(strstr(fixture->output, "12 stored, "));
+		/* By time, without being asked. */
+		assert_non_null(strstr(fixture->output, "shares are of the time of all CPUs"));
+	}
+	/* Unless somebody selects; and of the host there is nothing to select. */
+	ASK(fixture, "incident", "3", "format", "txt", "unit", "*");
+	assert_non_null(strstr(fixture->output, "15 stored, "));
+	ASK(fixture, "incident", "5", "format", "txt");
+	assert_non_null(strstr(fixture->output, "15 stored, "));
+}
+
+static void what_is_new_is_compared_with_nothing(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	add_by(fixture, ANSWER_FIXTURE_NEXT + 5ULL * SECOND, "unit-cpu",
+		"gamma.service: 90.0 % of a CPU, usually 0.0 %");
+	fixture->request.kind = ANSWER_DIFFERENCE;
+	ASK(fixture, "incident", "3", "format", "txt", "against.from", "yesterday 10:00:00",
+		"against.to", "10:00:10");
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "0 stored, "));
+	assert_non_null(strstr(fixture->output, "2 stored, "));
+	/* A user's selection may be a mistake. */
+	ASK(fixture, "incident", "3", "format", "txt", "against.from", "yesterday 10:00:00",
+		"against.to", "10:00:10", "unit", "gamma");
+	answer_fixture_expect(fixture, 404, "no such unit");
 }
 
 /* It is short, so it is not compressed, and says so. */
@@ -211,6 +265,8 @@ int main(void)
 		WITH_INCIDENTS(none_is_a_sentence),
 		WITH_INCIDENTS(one_can_be_asked_for),
 		WITH_INCIDENTS(a_threshold_is_compared_around_its_time),
+		WITH_INCIDENTS(what_a_threshold_has_found_is_compared_alone),
+		WITH_INCIDENTS(what_is_new_is_compared_with_nothing),
 		WITH_INCIDENTS(an_incident_selects_its_time),
 		WITH_INCIDENTS(it_is_compared_with_the_hour_before),
 		WITH_INCIDENTS(mistakes_are_reported),

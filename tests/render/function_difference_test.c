@@ -52,6 +52,41 @@ static void functions_of_both_are_put_together(void **state)
 	assert_true(functions->items[2].total_change == 0);
 }
 
+/* In an hour of compilers that now take a third more, a hog of some seconds. */
+static void what_is_new_surprises_more_than_a_load_that_varies(void **state)
+{
+	_cleanup_(profile_freep) struct profile *base = example_empty();
+	_cleanup_(profile_freep) struct profile *compared = example_empty();
+	_cleanup_(function_difference_freep) struct function_difference *functions = NULL;
+	struct profile_difference difference;
+
+	base->limit_bytes = compared->limit_bytes = SIZE_MAX;
+	base->period_ns = compared->period_ns = 10000000;
+	base->cpu_count = compared->cpu_count = 2;
+	base->start_ns = compared->start_ns = 1;
+	base->end_ns = 3600ULL * 1000000000 + 1;
+	compared->end_ns = 50ULL * 1000000000 + 1;
+	example_add(base, "cc1|300000|x:parse");
+	example_add(base, "cc1|100000|x:emit");
+	example_add(base, "ld|100000|x:link");
+	example_add(compared, "cc1|5500|x:parse");
+	example_add(compared, "cc1|1500|x:emit");
+	example_add(compared, "ld|100|x:link");
+	example_add(compared, "hog|50|x:incident_hog");
+	difference = example_difference(base, compared, DIFFERENCE_BY_TIME);
+	assert_int_equal(function_difference_new(&difference, FRAME_BY_FUNCTION, &functions), 0);
+	assert_function(&functions->items[0], "parse", (uint64_t[]){ 300000, 5500 },
+		(uint64_t[]){ 300000, 5500 });
+	function_difference_free(TAKE_PTR(functions));
+	difference.is_of_incident = true;
+	assert_int_equal(function_difference_new(&difference, FRAME_BY_FUNCTION, &functions), 0);
+	assert_function(
+		&functions->items[0], "incident_hog", (uint64_t[]){ 0, 50 }, (uint64_t[]){ 0, 50 });
+	/* What has become less is not the culprit. */
+	assert_function(&functions->items[2], "link", (uint64_t[]){ 100000, 100 },
+		(uint64_t[]){ 100000, 100 });
+}
+
 static void equal_names_elsewhere_stay_apart(void **state)
 {
 	_cleanup_(profile_freep) struct profile *base = example_empty();
@@ -131,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(functions_of_both_are_put_together),
+		cmocka_unit_test(what_is_new_surprises_more_than_a_load_that_varies),
 		cmocka_unit_test(equal_names_elsewhere_stay_apart),
 		cmocka_unit_test(order_does_not_depend_on_filling),
 		cmocka_unit_test(an_empty_profile_has_no_functions),

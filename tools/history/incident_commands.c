@@ -10,13 +10,11 @@ static void prepare_incidents(void *invocation)
 	history_request_init(invocation, "/api/v1/incidents");
 }
 
-/* What has changed since the hour before: what takes most more time comes first. */
+/* What has changed since the hour before: what is most unusual comes first. */
 static int write_comparison(struct history_request *request, const char *number)
 {
 	query_text_init(&request->query, "/api/v1/diff");
 	query_text_add(&request->query, "incident", number);
-	/* Shares would change for all, if one takes more. */
-	query_text_add(&request->query, "normalise", "time");
 	query_text_add(&request->query, "rows", COMPARED_ROWS);
 	return history_request_write(request, "txt", "-");
 }
