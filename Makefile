@@ -168,12 +168,12 @@ $(B)/workloads/jit_writer: $(JIT_WRITER) $(wildcard tests/workloads/jit/*.h) inc
 	$(Q)gcc -std=gnu17 -O1 -g $(WARNINGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE -iquote include $(JIT_WRITER) -o $@ -lpthread
 WORKLOADS += $(B)/workloads/jit_writer
 
-# Attacks the service as an unprivileged user.
+# Attacks the service as an unprivileged user. Exports what an interpreter is known by.
 ABUSE := $(wildcard tests/workloads/abuse/*.c)
 $(B)/workloads/abuse: $(ABUSE) $(wildcard tests/workloads/abuse/*.h) include/pilotlight/jitdump.h $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)gcc -std=gnu17 -O1 -g $(WARNINGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE -iquote include $(ABUSE) -o $@ -lpthread
+	$(Q)gcc -std=gnu17 -O1 -g $(WARNINGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -rdynamic -Wl,--build-id=sha1 -D_GNU_SOURCE -iquote include $(ABUSE) -o $@ -lpthread
 WORKLOADS += $(B)/workloads/abuse
 
 .PHONY: unit-tests kernel-tests fuzzers workloads

@@ -20,6 +20,7 @@
 #include "runtime_code.bpf.h"
 #include "runtime_known.bpf.h"
 #include "runtime_place.bpf.h"
+#include "runtime_share.bpf.h"
 #include "walker.bpf.h"
 
 enum {
@@ -31,13 +32,13 @@ enum {
 	RUNTIME_NS_MAX = 200 * 1000,
 	/* Of a sample. A copy takes about a microsecond. */
 	RUNTIME_SAMPLE_COPIES_MAX = 32,
-	/* Of a CPU in a period. Programs can end windows early, but not periods and epochs. */
+	/* Of a CPU in a period; users share it. Programs can end windows early, but not periods and
+	 * epochs. */
 	RUNTIME_COPIES_MAX = 2048,
 	RUNTIME_SENT_BYTES_MAX = 256 << 10,
 	RUNTIME_PERIOD_SHIFT = 30, /* ns: some 1.1 s */
 	RUNTIME_EPOCH_SHIFT = 36,  /* ns: some 69 s */
-	/* Code has the first part of the ring. The others, up to the half at which the engine
-	 * wakes, are of samples alone. */
+	/* In a window, code takes this part of the ring at most; users share it. */
 	RUNTIME_RING_PART = 4,
 	RUNTIME_SENT_SHIFT = 10,
 };
@@ -69,8 +70,7 @@ struct {
  * others. */
 struct runtime_copier {
 	struct pilotlight_ring_code record;
-	__u64 period; /* of the counts */
-	__u32 copies, sent_bytes;
+	struct runtime_shares copies, sent_bytes;
 };
 
 struct {
@@ -79,6 +79,9 @@ struct {
 	__type(key, __u32);
 	__type(value, struct runtime_copier);
 } runtime_copiers SEC(".maps");
+
+/* What lies in the ring. */
+static struct runtime_shares runtime_ring_bytes;
 
 /* The host changes it for each engine, which knows no code yet. */
 volatile __u32 runtime_generation;
@@ -104,6 +107,11 @@ static __always_inline __u64 runtime_owner(const struct walker *walker)
 	owner = runtime_hash(owner, (__u64)walker->process.exec_id << 32 | walker->process.tgid);
 	owner = runtime_hash(owner, user_of(bpf_get_current_task_btf()));
 	return runtime_hash(owner, runtime_epoch(walker));
+}
+
+static __always_inline __u32 runtime_period(const struct walker *walker)
+{
+	return (__u32)(walker->runtime.begin_ns >> RUNTIME_PERIOD_SHIFT);
 }
 
 static __always_inline const struct pilotlight_runtime *walked_runtime(const struct walker *walker)
@@ -152,8 +160,12 @@ static __always_inline int send_code(
 	words = runtime_code_words(&copier->record.code);
 	size = __builtin_offsetof(struct pilotlight_ring_code, code) + words * RUNTIME_WORD;
 	waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	if (size > sizeof(copier->record) || waiting_bytes > ring_bytes / RUNTIME_RING_PART ||
-		copier->sent_bytes + size > RUNTIME_SENT_BYTES_MAX)
+	/* The engine wakes when half of the ring is full. */
+	if (size > sizeof(copier->record) || waiting_bytes > ring_bytes / 2 ||
+		!runtime_take(&copier->sent_bytes, user, runtime_period(walker), size,
+			RUNTIME_SENT_BYTES_MAX) ||
+		!runtime_take(&runtime_ring_bytes, user, walker->window, size,
+			ring_bytes / RUNTIME_RING_PART))
 		return 0;
 	copier->record.header = (struct pilotlight_ring_header){
 		.kind = PILOTLIGHT_RING_CODE,
@@ -161,7 +173,6 @@ static __always_inline int send_code(
 	};
 	copier->record.user = user;
 	copier->record.reserved = 0;
-	copier->sent_bytes += size;
 	if (!send(&copier->record, size, waiting_bytes))
 		return 0;
 	/* Only now may other CPUs rely on it. */
@@ -176,8 +187,7 @@ __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 	struct runtime_copier *copier;
 	struct runtime_known *known;
 	struct runtime_state *state;
-	__u64 period;
-	__u32 place;
+	__u32 user, place;
 
 	if (!walker)
 		return 0;
@@ -186,13 +196,10 @@ __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 	copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
 	if (!runtime || !copier)
 		return 0;
-	period = state->begin_ns >> RUNTIME_PERIOD_SHIFT;
-	if (copier->period != period) {
-		copier->period = period;
-		copier->copies = copier->sent_bytes = 0;
-	}
+	user = user_of(bpf_get_current_task_btf());
 	if (state->copies++ >= RUNTIME_SAMPLE_COPIES_MAX ||
-		copier->copies++ >= RUNTIME_COPIES_MAX ||
+		!runtime_take(
+			&copier->copies, user, runtime_period(walker), 1, RUNTIME_COPIES_MAX) ||
 		!runtime_copy_code(runtime, state->step.code, &copier->record.code))
 		return 0;
 	place = runtime_known_place(state->owner, &state->step);

@@ -18,7 +18,7 @@
 need_root
 need_programs
 need_service
-need_commands curl setpriv python3
+need_commands curl setpriv python3 /usr/bin/python3
 # Eight attacks at once may take that much, and the machine must not kill others for it.
 available_kib=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
 [ "$available_kib" -ge $((4 << 20)) ] || skip_all "needs 4 GiB of free memory"
@@ -89,6 +89,9 @@ start_honest_processes() {
 		cp "$workloads/$program" "$tmp/honest/honest_$program" || return
 	done
 	start_honest "$honest_uid" "$tmp/honest/honest_shares" 100000
+	cp "$root/tests/end_to_end/python_programs/shares.py" "$tmp/honest/honest.py" || return
+	start_honest "$honest_uid" /usr/bin/python3 -S -B "$tmp/honest/honest.py" 100000
+	python_pids=("${honest[-1]}")
 	start_honest "$honest_uid" "$workloads/jit_writer" reuse --comm honest_dump --seconds 100000
 	start_honest "$honest_uid" "$workloads/jit_writer" steady --comm honest_map --output map --seconds 100000
 	map_pid=${honest[-1]}
@@ -114,6 +117,8 @@ start_newcomers() {
 	newcomers=${started[-1]}
 	start as "$honest_uid" "$honest_group" "$workloads/jit_writer" steady --comm new_map --output map --seconds "$1"
 	newcomers+=,${started[-1]} new_map_pids+=("${started[-1]}")
+	start as "$honest_uid" "$honest_group" /usr/bin/python3 -S -B "$tmp/honest/honest.py" "$1"
+	newcomers+=,${started[-1]} python_pids+=("${started[-1]}")
 }
 
 # The service has read the names of all honest processes. Debian strips its runtimes: some of their functions have none.
@@ -209,6 +214,12 @@ holds() {
 	return 1
 }
 
+# Honest Python programs have their functions, and none of a hostile interpreter's, which are called "abuser".
+has_own_python() {
+	"$pilotlight" export -q --last 1h $(printf -- '--pid %s ' "${python_pids[@]}") -f folded -o "$tmp/python.folded" || return
+	grep -q ';main_\[p\];heavy_\[p\];burn_\[p\];spin_\[p\]' "$tmp/python.folded" && ! grep abuse "$tmp/python.folded"
+}
+
 # An engine that renews itself, after phases that a busy machine makes long, loses no sample.
 engine_stays() {
 	[ "$figures" = no ] || { holds engine; return; }
@@ -228,10 +239,10 @@ check_figure() {
 # Names are judged over all phases if other load may leave few samples to one.
 if [ "${ABUSE_CHECK:-no}" = yes ]; then
 	figures=no all="all "
-	plan 13
+	plan 14
 else
 	figures=yes all=
-	plan 17
+	plan 18
 fi
 same_day $((${ABUSE_SECONDS:-100} + 120))
 honest_uid=$(free_uid 64100) abuse_uid=$(free_uid 64200)
@@ -247,7 +258,7 @@ mknod -m 666 "$ABUSE_FUSE" c 10 229
 export ABUSE_FUSE PILOTLIGHT=$pilotlight
 check "the service starts" start_service
 broker=$service_pid
-honest=() map_pid='' node_pid='' new_map_pids=()
+honest=() map_pid='' node_pid='' new_map_pids=() python_pids=()
 start_honest_processes
 check "the honest processes have their names" wait_for 60 has_honest_names
 mkfifo "$tmp/watching"
@@ -270,6 +281,7 @@ mkdir "$tmp/lacking"
 note "$(python3 -B "$table" table "$tmp/watched" "$tmp/phases" "$tmp/lacking" 2>&1)"
 check "honest frames keep their names" holds "${all}named"
 check "new honest processes get their names" holds "${all}newcomers"
+check "honest Python programs show their own functions" has_own_python
 check_figure "honest samples follow the CPU time" holds sampled
 check_figure "no samples are lost" holds lost
 check_figure "the sampling rate stays" holds rate

@@ -34,7 +34,7 @@ HISTORY_BYTES = int(os.environ.get("ABUSE_HISTORY_BYTES", str(64 << 10)))
 MEMORY = ["memory_bytes", "memory_engine_bytes", "memory_jit_bytes", "memory_profile_bytes", "memory_map_bytes", "memory_answer_bytes"]
 # A new process runs the test's shell before it executes its program.
 SHELL = re.compile(r"^\[(bash|setpriv)\+0x[0-9a-f]+\]$")
-UNNAMED = re.compile(r"^\[(jit: unknown|names over quota|unknown|no stack|truncated: .*|.*\+0x[0-9a-f]*)\]$")
+UNNAMED = re.compile(r"^\[(jit: unknown|names over quota|unknown|no stack|truncated: .*|python: no name|.*\+0x[0-9a-f]*)\]$")
 NAMELESS = 3  # frames without names and without an attack, at least, of a program that is left out
 PROPERTIES = ["named", "newcomers", "all named", "all newcomers", "sampled", "lost", "rate", "engine", "accounts", "memory", "history", "answers"]
 
@@ -171,7 +171,7 @@ class Table:
         self.windows = self.read_windows()
         with open(phases, encoding="utf-8") as file:
             phases = [Phase(line) for line in file]
-        self.nameless = set()
+        self.nameless = {"[" + os.path.basename(os.path.realpath("/usr/bin/python3")) + "+0x]"}
         usual = self.measure(phases[0])
         # Stripped programs, as a distribution's, lack names also without an attack.
         for name, count in [*usual.get("unnamed", {}).items(), *usual.get("new_unnamed", {}).items()]:

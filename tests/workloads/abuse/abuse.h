@@ -197,6 +197,11 @@ ATTACK(elf_dlopen);
 ATTACK(elf_paths);
 ATTACK(elf_escapes);
 
+ATTACK(python_circle);
+ATTACK(python_changing);
+ATTACK(python_lengths);
+ATTACK(python_codes);
+
 ATTACK(mapping_many);
 ATTACK(mapping_writable);
 ATTACK(mapping_storm);

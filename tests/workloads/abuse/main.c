@@ -94,6 +94,13 @@ static const struct attack {
 	{ "elf-escapes", elf_escapes,
 		"programs with newlines and terminal escapes in their paths" },
 
+	{ "python-circle", python_circle,
+		"frames of an interpreter in circles, with marks anywhere" },
+	{ "python-changing", python_changing,
+		"frames and code of an interpreter that change all the time" },
+	{ "python-lengths", python_lengths, "names and tables of lines with lengths that lie" },
+	{ "python-codes", python_codes, "a million code objects, others in each sample" },
+
 	{ "mapping-many", mapping_many, "60,000 executable mappings" },
 	{ "mapping-writable", mapping_writable,
 		"code in writable memory whose protection changes" },

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How much a user may take of what all users share in a period. One alone gets two thirds, and each
+ * further one two thirds of the rest, so nobody can use up all. Compiles for the host, too.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+enum { RUNTIME_USER_PLACE_BITS = 6 };
+
+struct runtime_use {
+	__u32 period; /* an older one: nothing is in use */
+	__u32 amount;
+};
+
+struct runtime_shares {
+	struct runtime_use all;
+	struct runtime_use users[1 << RUNTIME_USER_PLACE_BITS]; /* some share a place */
+};
+
+static __always_inline __u32 runtime_used(const struct runtime_use *use, __u32 period)
+{
+	return use->period == period ? use->amount : 0;
+}
+
+/* Takes `amount` of `most`. Returns 0 if that is too much for the user. Interrupts and other CPUs
+ * may take some at the same moment, which is not counted then. */
+static __always_inline int runtime_take(
+	struct runtime_shares *shares, __u32 user, __u32 period, __u32 amount, __u32 most)
+{
+	struct runtime_use *own =
+		&shares->users[(user * 0x9e3779b1U) >> (32 - RUNTIME_USER_PLACE_BITS)];
+	__u32 held = runtime_used(own, period), all = runtime_used(&shares->all, period);
+
+	if (all + amount > most || held / 2 >= most - all)
+		return 0;
+	*own = (struct runtime_use){ period, held + amount };
+	shares->all = (struct runtime_use){ period, all + amount };
+	return 1;
+}
