@@ -98,14 +98,15 @@ static __always_inline __u64 runtime_epoch(const struct walker *walker)
 	return (__u64)runtime_generation << 32 | walker->runtime.begin_ns >> RUNTIME_EPOCH_SHIFT;
 }
 
-/* Identifies the address space, the epoch, and the user, whose names are their own: a process that
- * changes its user sends its names again. */
+/* Identifies the address space, the epoch, and the user and cgroup, whose names are their own: a
+ * process that changes them sends its names again. */
 static __always_inline __u64 runtime_owner(const struct walker *walker)
 {
 	__u64 owner = runtime_hash(walker->mm, walker->process.start_ns);
 
 	owner = runtime_hash(owner, (__u64)walker->process.exec_id << 32 | walker->process.tgid);
 	owner = runtime_hash(owner, user_of(bpf_get_current_task_btf()));
+	owner = runtime_hash(owner, walker->cgroup_id);
 	return runtime_hash(owner, runtime_epoch(walker));
 }
 
@@ -142,17 +143,20 @@ __noinline int begin_runtime(struct walker *walker)
 }
 
 /*
- * Sends a copied code object, unless that was done lately. Each user sends their own: the hash is
- * no secret, so another user can make code that has it. Returns 0 if the engine may lack it.
+ * Sends a copied code object, unless that was done lately. Each user and cgroup sends their own:
+ * the hash is no secret, so others can make code that has it. Returns 0 if the engine may lack it.
  */
 static __always_inline int send_code(
 	const struct walker *walker, struct runtime_copier *copier, __u64 hash)
 {
 	__u32 user = user_of(bpf_get_current_task_btf());
-	__u64 mark = runtime_hash(runtime_hash(hash, user), runtime_epoch(walker)), waiting_bytes;
-	__u32 place = mark >> (64 - RUNTIME_SENT_SHIFT), words, size;
-	__u64 *sent = bpf_map_lookup_elem(&sent_codes, &place);
+	__u64 mark = runtime_hash(runtime_hash(hash, user), walker->cgroup_id), waiting_bytes;
+	__u32 place, words, size;
+	__u64 *sent;
 
+	mark = runtime_hash(mark, runtime_epoch(walker));
+	place = mark >> (64 - RUNTIME_SENT_SHIFT);
+	sent = bpf_map_lookup_elem(&sent_codes, &place);
 	if (!sent)
 		return 0;
 	if (*sent == mark)
@@ -171,6 +175,9 @@ static __always_inline int send_code(
 		.kind = PILOTLIGHT_RING_CODE,
 		.set = walker->window & 1,
 	};
+	copier->record.time_ns = walker->runtime.begin_ns;
+	copier->record.process = walker->process;
+	copier->record.cgroup_id = walker->cgroup_id;
 	copier->record.user = user;
 	copier->record.reserved = 0;
 	if (!send(&copier->record, size, waiting_bytes))

@@ -75,7 +75,11 @@ struct raw_sample {
 /* What a code object of an interpreter contains, in the format of struct pilotlight_runtime_code,
  * unchecked. Borrowed. */
 struct raw_code {
-	uint32_t user; /* as in raw_sample */
+	/* As in raw_sample. */
+	struct pilotlight_process process;
+	uint64_t cgroup_id;
+	uint32_t user;
+	uint64_t time_ns;
 	const void *contents;
 	size_t size;
 };

@@ -163,7 +163,10 @@ int ring_record_parse_code(const void *bytes, size_t size, struct raw_code *ret_
 	if (header.kind != PILOTLIGHT_RING_CODE || size < contents_at)
 		return -EINVAL;
 	*ret_code = (struct raw_code){
+		.process = record->process,
+		.cgroup_id = record->cgroup_id,
 		.user = record->user,
+		.time_ns = record->time_ns,
 		.contents = &record->code,
 		.size = size - contents_at,
 	};

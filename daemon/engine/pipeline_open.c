@@ -86,7 +86,7 @@ static int open_names(struct pipeline *pipeline)
 	if (r < 0)
 		return r;
 	resolver_set_names(pipeline->resolver, pipeline->names);
-	drain_set_codes(pipeline->drain, runtime_names_add, pipeline->names);
+	drain_set_codes(pipeline->drain, pipeline_add_code, pipeline);
 	return 0;
 }
 

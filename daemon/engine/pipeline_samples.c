@@ -57,15 +57,30 @@ static uint64_t user_of(struct pipeline *pipeline, const struct raw_sample *samp
 	return cgroup_path_user(sample->user, labels.cgroup);
 }
 
+void pipeline_add_code(void *context, const struct raw_code *code)
+{
+	struct pipeline *pipeline = context;
+	const struct raw_sample sample = {
+		.process = code->process,
+		.cgroup_id = code->cgroup_id,
+		.user = code->user,
+		.first_ns = code->time_ns,
+	};
+
+	runtime_names_add(pipeline->names, user_of(pipeline, &sample), code);
+}
+
 static int resolve(struct pipeline *pipeline, const struct raw_sample *sample, uint64_t user,
 	struct resolved_frame frames[RESOLVED_FRAMES_MAX], bool *ret_lacks_build_ids)
 {
+	struct raw_sample shared = *sample;
 	int count;
 
+	shared.share_user = user;
 	process_table_set_user(
 		pipeline->processes, (pid_t)sample->process.tgid, sample->first_ns, user);
 	binary_table_set_user(pipeline->binaries, user);
-	count = resolver_resolve(pipeline->resolver, sample, frames, ret_lacks_build_ids);
+	count = resolver_resolve(pipeline->resolver, &shared, frames, ret_lacks_build_ids);
 	binary_table_set_user(pipeline->binaries, USER_UNKNOWN);
 	return count;
 }

@@ -162,6 +162,8 @@ void pipeline_window_account(struct pipeline *pipeline, struct pipeline_window *
 
 /* A drain_function: resolves a sample, then adds it to the open window or to late_samples. */
 int pipeline_add_sample(void *context, const struct raw_sample *sample);
+/* A drain_code_function: keeps the names of a code object for who answers for its process. */
+void pipeline_add_code(void *context, const struct raw_code *code);
 
 /* Makes the table of what lives, if a source counts that. Returns 0 or -errno. */
 int pipeline_open_live(struct pipeline *pipeline);

@@ -71,6 +71,17 @@ static size_t write_end(const struct interpreted_stack *stack, struct resolved_f
 	return 1;
 }
 
+/* What came before the cgroup of its process was known has the name of the uid. */
+static bool find_name(const struct interpreted_stack *stack,
+	const struct pilotlight_runtime_frame *frame, struct runtime_name *ret_name)
+{
+	const struct raw_sample *sample = stack->sample;
+
+	return runtime_names_find(
+		       stack->names, sample->share_user, frame->code, frame->unit, ret_name) ||
+	       runtime_names_find(stack->names, sample->user, frame->code, frame->unit, ret_name);
+}
+
 size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_frame *frames,
 	struct resolver_counters *counters)
 {
@@ -81,8 +92,7 @@ size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_f
 		const struct pilotlight_runtime_frame *frame = &stack->frames[i];
 		struct runtime_name name = { .name = "[python: no name]" };
 
-		if (!runtime_names_find(
-			    stack->names, stack->sample->user, frame->code, frame->unit, &name))
+		if (!find_name(stack, frame, &name))
 			counters->interpreted_nameless++;
 		frames[i] = frame_of(stack, frame->code, &name);
 	}

@@ -178,9 +178,8 @@ static void see_again(
 	names->disputed++;
 }
 
-void runtime_names_add(void *context, const struct raw_code *code)
+void runtime_names_add(struct runtime_names *names, uint64_t user, const struct raw_code *code)
 {
-	struct runtime_names *names = context;
 	struct runtime_code parsed;
 	struct code *known;
 	uint64_t hash;
@@ -190,10 +189,10 @@ void runtime_names_add(void *context, const struct raw_code *code)
 		return;
 	}
 	hash = parsed.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
-	known = find(names, code->user, hash);
+	known = find(names, user, hash);
 	if (known)
 		see_again(names, known, &parsed);
-	else if (add(names, code->user, hash, &parsed) < 0)
+	else if (add(names, user, hash, &parsed) < 0)
 		names->refused++;
 	else
 		names->added++;

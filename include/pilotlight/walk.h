@@ -181,6 +181,9 @@ _Static_assert(sizeof(struct pilotlight_ring_walk) == 96, "padding");
  */
 struct pilotlight_ring_code {
 	struct pilotlight_ring_header header;
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	struct pilotlight_process process;
+	__u64 cgroup_id;
 	__u32 user; /* as in pilotlight_ring_sample */
 	__u32 reserved;
 	struct pilotlight_runtime_code code;

@@ -267,6 +267,9 @@ static void code_objects_are_passed_on_unchecked(void **state)
 {
 	struct pilotlight_ring_code record = {
 		.header = { .kind = PILOTLIGHT_RING_CODE },
+		.time_ns = 5,
+		.process.tgid = 6,
+		.cgroup_id = 7,
 		.user = 1000,
 	};
 	const size_t least = offsetof(struct pilotlight_ring_code, code);
@@ -275,6 +278,9 @@ static void code_objects_are_passed_on_unchecked(void **state)
 	for (size_t size = 0; size < least; size++)
 		assert_int_equal(ring_record_parse_code(&record, size, &code), -EINVAL);
 	assert_int_equal(ring_record_parse_code(&record, least + 3, &code), 0);
+	assert_int_equal(code.time_ns, 5);
+	assert_int_equal(code.process.tgid, 6);
+	assert_int_equal(code.cgroup_id, 7);
 	assert_int_equal(code.user, 1000);
 	assert_ptr_equal(code.contents, &record.code);
 	assert_int_equal(code.size, 3);

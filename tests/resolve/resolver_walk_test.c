@@ -313,19 +313,24 @@ static void an_offset_in_no_code_ends_the_stack(void **state)
 
 /* --- frames of interpreters --- */
 
-enum { INTERPRETED_USER = 1000 };
+enum { INTERPRETED_UID = 0 };
+#define INTERPRETED_USER (7ULL << 32) /* as a container's */
 
 static void open_names(struct fixture *fixture, struct runtime_names **ret_names)
 {
 	static const char *const functions[] = { "leaf", "middle", "outer", "root" };
+	struct raw_code code;
 
 	assert_int_equal(runtime_names_new(1 << 20, ret_names), 0);
 	for (uint64_t i = 0; i < ARRAY_SIZE(functions); i++) {
-		const struct raw_code code =
-			code_record(INTERPRETED_USER, i + 1, functions[i], "/srv/app.py");
+		code = code_record(i + 1, functions[i], "/srv/app.py");
 
-		runtime_names_add(*ret_names, &code);
+		/* The last came before the container was known. */
+		runtime_names_add(*ret_names,
+			i + 1 == ARRAY_SIZE(functions) ? INTERPRETED_UID : INTERPRETED_USER, &code);
 	}
+	code = code_record(1, "lie", "/srv/app.py");
+	runtime_names_add(*ret_names, INTERPRETED_UID, &code);
 	resolver_set_names(fixture->resolver, *ret_names);
 }
 
@@ -337,7 +342,8 @@ static int resolve_interpreted(struct fixture *fixture,
 	uint64_t frames[8];
 	const struct raw_sample sample = {
 		.process = { .tgid = (uint32_t)getpid() },
-		.user = INTERPRETED_USER,
+		.user = INTERPRETED_UID,
+		.share_user = INTERPRETED_USER,
 		.comm = "self",
 		.count = 5,
 		.first_ns = 2000,

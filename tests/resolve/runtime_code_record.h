@@ -19,8 +19,7 @@ static inline void set_record_text(struct pilotlight_runtime_text *text, const c
 
 /* `file` begins at line 10; the second instruction is on the next one. Valid until the next call.
  */
-static inline struct raw_code code_record(
-	uint32_t user, uint64_t hash, const char *name, const char *file)
+static inline struct raw_code code_record(uint64_t hash, const char *name, const char *file)
 {
 	static struct pilotlight_runtime_code record;
 
@@ -37,7 +36,6 @@ static inline struct raw_code code_record(
 	set_record_text(&record.name, name);
 	set_record_text(&record.file, file);
 	return (struct raw_code){
-		.user = user,
 		.contents = &record,
 		.size = offsetof(struct pilotlight_runtime_code, table) + 8,
 	};

@@ -31,11 +31,11 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void add(uint32_t user, uint64_t hash, const char *function, const char *file)
+static void add(uint64_t user, uint64_t hash, const char *function, const char *file)
 {
-	const struct raw_code code = code_record(user, hash, function, file);
+	const struct raw_code code = code_record(hash, function, file);
 
-	runtime_names_add(names, &code);
+	runtime_names_add(names, user, &code);
 	runtime_names_counters(names, &counters);
 }
 
@@ -68,7 +68,7 @@ static void a_user_names_their_own_code_alone(void **state)
 	assert_string_equal(name.name, "lie");
 }
 
-/* The users of a container are its host's, so the same user need not be the same person. */
+/* The same user need not be the same person. */
 static void code_with_the_hash_of_other_code_has_no_name(void **state)
 {
 	add(USER, 77, "truth", "/srv/truth.py");
@@ -88,12 +88,12 @@ static void code_with_the_hash_of_other_code_has_no_name(void **state)
 
 static void what_makes_no_sense_is_counted(void **state)
 {
-	struct raw_code code = code_record(USER, 77, "f", "f.py");
+	struct raw_code code = code_record(77, "f", "f.py");
 
 	code.size--;
-	runtime_names_add(names, &code);
+	runtime_names_add(names, USER, &code);
 	code.size = 0;
-	runtime_names_add(names, &code);
+	runtime_names_add(names, USER, &code);
 	runtime_names_counters(names, &counters);
 	assert_int_equal(counters.malformed, 2);
 	assert_int_equal(counters.codes, 0);
