@@ -43,3 +43,37 @@ static __always_inline __u32 runtime_find_place(const struct walk *walk, __u32 *
 	}
 	return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 }
+
+/* Does the native frame run the interpreter's loop, in a runtime of GROUP_CALL? A return address
+ * may be right behind. */
+static __always_inline int runtime_is_call(
+	const struct walk *walk, const struct pilotlight_runtime *runtime, __u64 frame)
+{
+	__u64 at = (frame & PILOTLIGHT_FRAME_OFFSET_MASK) - !(frame & PILOTLIGHT_FRAME_EXACT);
+
+	return is_file_frame_of(frame, walk->runtime.file_id) &&
+	       (at - (__u64)runtime->loop_place < runtime->loop_bytes ||
+		       at - (__u64)runtime->loop_rest_place < runtime->loop_rest_bytes);
+}
+
+/* How many native frames run the loop. `calls` is in a map, so that the verifier does not follow
+ * each number. */
+static __always_inline void runtime_count_calls(
+	const struct walk *walk, const struct pilotlight_runtime *runtime, volatile __u32 *calls)
+{
+	*calls = 0;
+	for (__u32 i = 0; i < WALK_DEPTHS && i < walk->record.count; i++)
+		*calls += runtime_is_call(walk, runtime, walk->frames[i]);
+}
+
+/*
+ * The innermost native frame that runs one of the interpreter's frames, counted among those of the
+ * loop, when all of both are known. The loop's innermost call may not have linked its frame yet,
+ * or no longer. Any other difference means that they do not belong together.
+ */
+static __always_inline __u32 runtime_first_call(__u32 calls, __u32 frames)
+{
+	__u32 more = calls - frames;
+
+	return more <= 1 ? more : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+}

@@ -137,6 +137,7 @@ __noinline int begin_runtime(struct walker *walker)
 	state->begin_ns = walk_clock_ns();
 	state->owner = runtime_owner(walker);
 	state->place = state->has_open = state->is_full = state->steps = state->copies = 0;
+	state->has_calls = runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL;
 	state->walk.base = walker->walk.runtime.base;
 	state->walk.thread = bpf_get_current_task_btf()->thread.fsbase;
 	return runtime_begin(&state->walk, runtime);
@@ -308,6 +309,41 @@ __noinline int step_runtime(struct walker *walker, __u32 entry)
 	return state->step.mark && state->is_full ? RUNTIME_FULL : end;
 }
 
+/* Without marks: gives each frame the native one that is as far from the outermost. */
+__noinline int place_calls(struct walker *walker)
+{
+	const struct pilotlight_runtime *runtime;
+	struct runtime_state *state;
+	struct walk *walk;
+
+	if (!walker)
+		return 0;
+	state = &walker->runtime;
+	walk = &walker->walk;
+	runtime = walked_runtime(walker);
+	if (!runtime)
+		return 0;
+	runtime_count_calls(walk, runtime, &state->calls);
+	state->place = runtime_first_call(state->calls, walk->record.runtime_count);
+	if (state->place == PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
+		return 0;
+	state->calls = 0;
+	for (__u32 i = 0; i < WALK_DEPTHS && i < walk->record.count; i++) {
+		__u64 *words;
+
+		if (!runtime_is_call(walk, runtime, walk->frames[i]))
+			continue;
+		if (state->calls >= state->place) {
+			words = runtime_words(walk, state->calls - state->place);
+			words[1] &=
+				~((__u64)PILOTLIGHT_RUNTIME_PLACE_UNKNOWN << RUNTIME_PLACE_SHIFT);
+			words[1] |= (__u64)i << RUNTIME_PLACE_SHIFT;
+		}
+		state->calls++;
+	}
+	return 1;
+}
+
 /* `entry`: of the CPU's maps. */
 static __always_inline void add_runtime_frames(struct walker *walker, __u32 entry)
 {
@@ -324,6 +360,10 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 	/* The outermost frame ends a group, unless the thread is just linking its frames anew. */
 	if (end == RUNTIME_ROOT && walker->runtime.has_open)
 		end = RUNTIME_UNREADABLE;
+	/* Both stacks are whole, and their hash covers what the places follow from. */
+	if (walker->runtime.has_calls && end == RUNTIME_ROOT && !walker->runtime.is_full &&
+		record->end == PILOTLIGHT_WALK_ROOT)
+		place_calls(walker);
 	record->runtime_file = walker->walk.runtime.file_id;
 	if (end == RUNTIME_ROOT && !walker->runtime.is_full)
 		record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;

@@ -31,6 +31,10 @@ enum {
 	GLIBC_KEY_BYTES = 16, /* the value is in the second half */
 	GLIBC_KEYS_A_BLOCK = 32,
 	GLIBC_KEYS_MAX = 1024,
+	/* musl on x86-64: the same, or the block points to it. */
+	MUSL_DTV_BYTES = 8,
+	MUSL_KEYS = 0x80, /* the address of the values */
+	MUSL_KEYS_MAX = 128,
 	RUNTIME_UNITS_MAX = 1 << 24, /* instructions of a code object */
 	RUNTIME_UNIT_UNKNOWN = -2,
 };
@@ -67,25 +71,40 @@ static __always_inline int runtime_read_word(__u64 *word, __u64 address)
 }
 
 /* Where the C library has the thread's copy of a module's variables. 0: it has none yet. */
-static __always_inline __u64 runtime_module(const struct runtime_walk *walk, __u64 index)
+static __always_inline __u64 runtime_module(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 index)
 {
+	__u64 entry_bytes =
+		runtime->libc == PILOTLIGHT_RUNTIME_MUSL ? MUSL_DTV_BYTES : GLIBC_DTV_BYTES;
 	__u64 pair[2], dtv, address;
 
 	if (!can_copy_user(pair, sizeof(pair), index) || pair[0] >= GLIBC_MODULES_MAX ||
 		!runtime_read_word(&dtv, walk->thread + GLIBC_DTV) ||
-		!runtime_read_word(&address, dtv + pair[0] * GLIBC_DTV_BYTES) ||
-		address == (__u64)-1)
+		!runtime_read_word(&address, dtv + pair[0] * entry_bytes) || address == (__u64)-1)
 		return 0;
 	return address ? address + pair[1] : 0;
 }
 
-static __always_inline __u64 runtime_key_value(const struct runtime_walk *walk, __u64 number_at)
+static __always_inline __u64 runtime_musl_value(const struct runtime_walk *walk, __u32 key)
+{
+	__u64 values, value;
+
+	if (key >= MUSL_KEYS_MAX || !runtime_read_word(&values, walk->thread + MUSL_KEYS) ||
+		!runtime_read_word(&value, values ? values + key * sizeof(value) : 0))
+		return 0;
+	return value;
+}
+
+static __always_inline __u64 runtime_key_value(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 number_at)
 {
 	__u64 block = walk->thread + GLIBC_KEYS - GLIBC_KEYS_BYTES, value = 0;
 	__u32 key;
 
 	if (!can_copy_user(&key, sizeof(key), number_at) || key >= GLIBC_KEYS_MAX)
 		return 0;
+	if (runtime->libc == PILOTLIGHT_RUNTIME_MUSL)
+		return runtime_musl_value(walk, key);
 	if (key >= GLIBC_KEYS_A_BLOCK &&
 		!runtime_read_word(
 			&block, walk->thread + GLIBC_KEYS + key / GLIBC_KEYS_A_BLOCK * 8))
@@ -111,16 +130,16 @@ static __always_inline __u64 runtime_state(
 		at += word;
 		break;
 	case PILOTLIGHT_RUNTIME_TLS_INDEX:
-		at = runtime_module(walk, place);
+		at = runtime_module(walk, runtime, place);
 		if (!at)
 			return 0;
 		break;
 	case PILOTLIGHT_RUNTIME_KEY:
-		return runtime_key_value(walk, place);
+		return runtime_key_value(walk, runtime, place);
 	case PILOTLIGHT_RUNTIME_KEY_BEHIND:
 		if (!runtime_read_word(&word, place))
 			return 0;
-		return runtime_key_value(walk, word + runtime->anchor_offset);
+		return runtime_key_value(walk, runtime, word + runtime->anchor_offset);
 	default:
 		return 0;
 	}
@@ -182,9 +201,10 @@ static __always_inline __s32 runtime_unit(
 	__u64 word = runtime_frame_word(walk, runtime->frame_instruction_at);
 	__s64 unit = (__s32)word;
 
-	if (runtime->instruction == PILOTLIGHT_RUNTIME_POINTER) {
+	if (runtime->instruction == PILOTLIGHT_RUNTIME_POINTER)
 		unit = (__s64)(word - code - runtime->code_units_at);
-		/* BPF divides no signed numbers. */
+	/* BPF divides no signed numbers. */
+	if (runtime->instruction != PILOTLIGHT_RUNTIME_INDEX) {
 		if (unit < 0)
 			unit = unit >= -(__s64)runtime->unit_bytes ? -1 : RUNTIME_UNIT_UNKNOWN;
 		else
@@ -332,7 +352,8 @@ static __always_inline enum runtime_end runtime_next(struct runtime_walk *walk,
 	step->code = step->check = step->mark = 0;
 	step->unit = RUNTIME_UNIT_UNKNOWN;
 	if (runtime_ends_group(walk, runtime, &is_mark)) {
-		if (is_mark)
+		/* Without marks, the frame itself ends its group. */
+		if (is_mark || runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL)
 			step->mark = frame;
 		else
 			runtime_next_mark(walk, runtime, step);

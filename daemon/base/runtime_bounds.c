@@ -52,18 +52,30 @@ static bool has_sound_anchor(const struct pilotlight_runtime *runtime)
 	       is_between(runtime->code_type_place, -PLACE_MAX, PLACE_MAX);
 }
 
+static bool has_sound_loop(const struct pilotlight_runtime *runtime)
+{
+	bool has_loop = runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL;
+
+	return has_loop == (runtime->loop_bytes > 0) &&
+	       (has_loop || (runtime->loop_place == 0 && runtime->loop_rest_bytes == 0)) &&
+	       (runtime->loop_rest_bytes > 0 || runtime->loop_rest_place == 0) &&
+	       is_between(runtime->loop_place, -PLACE_MAX, PLACE_MAX) &&
+	       is_between(runtime->loop_rest_place, -PLACE_MAX, PLACE_MAX);
+}
+
 /* The fields end within as much of a frame as is read. */
 static bool has_sound_frame(const struct pilotlight_runtime *runtime)
 {
 	int64_t word = sizeof(uint64_t);
-	bool is_index = runtime->instruction == PILOTLIGHT_RUNTIME_INDEX;
-	bool has_group = runtime->group != PILOTLIGHT_RUNTIME_GROUP_SINGLE;
+	bool is_pointer = runtime->instruction == PILOTLIGHT_RUNTIME_POINTER;
+	bool has_group = runtime->group == PILOTLIGHT_RUNTIME_GROUP_FLAG ||
+			 runtime->group == PILOTLIGHT_RUNTIME_GROUP_FRAME;
 
 	return runtime->frame_bytes <= PILOTLIGHT_RUNTIME_FRAME_MAX &&
 	       runtime->frame_instruction_at <= PILOTLIGHT_RUNTIME_FRAME_MAX - word &&
 	       runtime->frame_previous_at + word <= runtime->frame_bytes &&
 	       runtime->frame_code_at + word <= runtime->frame_bytes &&
-	       runtime->frame_instruction_at + (is_index ? word / 2 : word) <=
+	       runtime->frame_instruction_at + (is_pointer ? word : word / 2) <=
 		       runtime->frame_bytes &&
 	       (has_group ? runtime->frame_group_at < runtime->frame_bytes
 			  : runtime->frame_group_at == PILOTLIGHT_RUNTIME_NONE);
@@ -84,7 +96,8 @@ static bool has_sound_offsets(const struct pilotlight_runtime *runtime)
 	const uint16_t always[] = { runtime->state_thread_at, runtime->state_frame_at,
 		runtime->string_length_at, runtime->string_state_at, runtime->string_ascii_at,
 		runtime->string_other_at, runtime->bytes_size_at, runtime->bytes_data_at };
-	bool has_list = runtime->group != PILOTLIGHT_RUNTIME_GROUP_FRAME;
+	bool has_list = runtime->group == PILOTLIGHT_RUNTIME_GROUP_SINGLE ||
+			runtime->group == PILOTLIGHT_RUNTIME_GROUP_FLAG;
 
 	for (size_t i = 0; i < ARRAY_SIZE(always); i++)
 		if (!is_offset(always[i]))
@@ -100,6 +113,6 @@ static bool has_sound_offsets(const struct pilotlight_runtime *runtime)
 bool runtime_bounds_hold(const struct pilotlight_runtime *runtime)
 {
 	return runtime->version == PILOTLIGHT_RUNTIME_VERSION && has_sound_kinds(runtime) &&
-	       has_sound_anchor(runtime) && has_sound_frame(runtime) && has_sound_code(runtime) &&
-	       has_sound_offsets(runtime);
+	       has_sound_anchor(runtime) && has_sound_loop(runtime) && has_sound_frame(runtime) &&
+	       has_sound_code(runtime) && has_sound_offsets(runtime);
 }

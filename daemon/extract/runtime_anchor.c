@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/runtime_anchor.h"
 
+#include "base/array.h"
 #include "dwarf/elf_sections.h"
 #include "extract/symbol_table.h"
 #include "extract/unwind_files.h"
@@ -11,8 +12,19 @@
 
 enum { DYNAMIC_MAX = 1024 };
 
-static int is_glibc(
-	const struct runtime_anchor *anchor, uint64_t name, char text[SYMBOL_NAME_BYTES])
+/* The names of C libraries whose layout is known; musl's is "libc.so" if a program was linked by
+ * its own compiler wrapper. */
+static const struct {
+	const char *name;
+	enum pilotlight_runtime_libc libc;
+} libcs[] = {
+	{ "libc.so.6", PILOTLIGHT_RUNTIME_GLIBC },
+	{ "libc.musl-x86_64.so.1", PILOTLIGHT_RUNTIME_MUSL },
+	{ "libc.so", PILOTLIGHT_RUNTIME_MUSL },
+};
+
+/* Returns enum pilotlight_runtime_libc, 0 for another library, or -errno. */
+static int libc_of(const struct runtime_anchor *anchor, uint64_t name, char text[SYMBOL_NAME_BYTES])
 {
 	size_t length;
 	int r;
@@ -20,11 +32,15 @@ static int is_glibc(
 	if (name > UINT32_MAX)
 		return -ENOEXEC;
 	r = symbol_table_read_name(anchor->symbols, (uint32_t)name, text, &length);
-	return r < 0 ? r : strcmp(text, "libc.so.6") == 0;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(libcs); i++)
+		if (strcmp(text, libcs[i].name) == 0)
+			return libcs[i].libc;
+	return r;
 }
 
-/* Does the program load glibc? Returns 0, or -ENOTSUP if not. */
-static int find_glibc(const struct runtime_anchor *anchor)
+/* Which C library does the program load? Returns enum pilotlight_runtime_libc; -ENOTSUP it is not
+ * known; or another -errno. */
+static int find_libc(const struct runtime_anchor *anchor)
 {
 	const struct elf_file *file = &anchor->files->binary;
 	_cleanup_free_ char *text = malloc(SYMBOL_NAME_BYTES);
@@ -41,9 +57,9 @@ static int find_glibc(const struct runtime_anchor *anchor)
 		r = elf_file_read(
 			file, section.sh_offset + i * sizeof(entry), &entry, sizeof(entry));
 		if (r == 0 && entry.d_tag == DT_NEEDED)
-			r = is_glibc(anchor, entry.d_un.d_val, text);
+			r = libc_of(anchor, entry.d_un.d_val, text);
 		if (r != 0)
-			return r < 0 ? r : 0;
+			return r;
 		if (entry.d_tag == DT_NULL)
 			break;
 	}
@@ -73,8 +89,10 @@ static int describe(const struct runtime_anchor *anchor, enum pilotlight_runtime
 		r = runtime_anchor_find_place(anchor, vaddr, &runtime->anchor_place);
 	if (r < 0 || kind == PILOTLIGHT_RUNTIME_TLS || kind == PILOTLIGHT_RUNTIME_TLS_SLOT)
 		return r;
-	runtime->libc = PILOTLIGHT_RUNTIME_GLIBC;
-	return find_glibc(anchor);
+	r = find_libc(anchor);
+	if (r > 0)
+		runtime->libc = (uint8_t)r;
+	return r < 0 ? r : 0;
 }
 
 int runtime_anchor_describe_variable(const struct runtime_anchor *anchor,

@@ -18,8 +18,8 @@ struct runtime_anchor {
 
 /*
  * `value` is the state, in a variable of each thread. Returns 0; -ENOTSUP it is something else, the
- * variable's place depends on the C library, which is not glibc, or the code has several places;
- * or another -errno from reading.
+ * variable's place depends on a C library that is neither glibc nor musl, or the code has several
+ * places; or another -errno from reading.
  */
 int runtime_anchor_describe_variable(const struct runtime_anchor *anchor,
 	const struct code_value *value, struct pilotlight_runtime *runtime);

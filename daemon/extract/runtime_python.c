@@ -5,6 +5,7 @@
 #include "dwarf/elf_sections.h"
 #include "extract/elf_memory.h"
 #include "extract/runtime_anchor.h"
+#include "extract/runtime_loop.h"
 #include "extract/runtime_python_frames.h"
 #include "extract/symbol_table.h"
 #include "extract/unwind_files.h"
@@ -20,14 +21,18 @@ enum {
 	/* In a PyTypeObject. */
 	TYPE_BASIC_SIZE = 32,
 	TYPE_MEMBERS = 240,
+	FREE_THREADED_MORE = 16, /* without the global lock, before both */
 };
 
-/* The exported symbols that are used. Py_Version is there from 3.11 on. */
+/* The exported symbols that are used. Py_Version is there from 3.11 on, PyFrame_GetCode() from 3.9
+ * on. */
 enum symbol {
 	SYMBOL_RUNTIME,
 	SYMBOL_CODE_TYPE,
 	SYMBOL_VERSION,
 	SYMBOL_GIL_STATE,
+	SYMBOL_FRAME_CODE,
+	SYMBOL_LOOP,
 	SYMBOLS,
 };
 static const char *const symbol_names[SYMBOLS] = {
@@ -35,6 +40,8 @@ static const char *const symbol_names[SYMBOLS] = {
 	[SYMBOL_CODE_TYPE] = "PyCode_Type",
 	[SYMBOL_VERSION] = "Py_Version",
 	[SYMBOL_GIL_STATE] = "PyGILState_GetThisThreadState",
+	[SYMBOL_FRAME_CODE] = "PyFrame_GetCode",
+	[SYMBOL_LOOP] = "_PyEval_EvalFrameDefault",
 };
 
 struct python {
@@ -45,6 +52,8 @@ struct python {
 	struct {
 		uint64_t vaddr, bytes; /* vaddr 0: there is none */
 	} symbols[SYMBOLS];
+	bool has_section; /* from 3.10 on */
+	bool has_lock;
 	uint32_t minor;
 	struct pilotlight_runtime runtime;
 };
@@ -84,20 +93,26 @@ static int find_member(
 static int describe_code(struct python *python)
 {
 	struct pilotlight_runtime *runtime = &python->runtime;
-	uint64_t type = python->symbols[SYMBOL_CODE_TYPE].vaddr, members, size;
-	bool is_3_10 = python->minor == 10;
+	uint64_t type = python->symbols[SYMBOL_CODE_TYPE].vaddr +
+			(python->has_lock ? 0 : FREE_THREADED_MORE);
+	uint64_t members, size;
+	uint16_t positional;
 	int r;
 
 	r = elf_memory_read_pointer(&python->memory, type + TYPE_MEMBERS, &members);
 	if (r == 0)
 		r = find_member(python, members, "co_filename", &runtime->code_file_at);
 	if (r == 0)
-		r = find_member(python, members, is_3_10 ? "co_name" : "co_qualname",
+		r = find_member(python, members, python->minor <= 10 ? "co_name" : "co_qualname",
 			&runtime->code_name_at);
 	if (r == 0)
 		r = find_member(python, members, "co_firstlineno", &runtime->code_first_line_at);
 	if (r == 0)
-		r = find_member(python, members, "co_linetable", &runtime->code_lines_at);
+		r = find_member(python, members, python->has_section ? "co_linetable" : "co_lnotab",
+			&runtime->code_lines_at);
+	/* Not in 3.7. */
+	if (r == 0 && !python->has_section)
+		r = find_member(python, members, "co_posonlyargcount", &positional);
 	if (r == 0)
 		r = elf_memory_read(&python->memory, type + TYPE_BASIC_SIZE, &size, sizeof(size));
 	if (r < 0)
@@ -105,7 +120,7 @@ static int describe_code(struct python *python)
 	if (size > PILOTLIGHT_RUNTIME_AT_MAX)
 		return -ENOTSUP;
 	/* From 3.11 on, the instructions follow the object. */
-	runtime->code_units_at = is_3_10 ? PILOTLIGHT_RUNTIME_NONE : (uint16_t)size;
+	runtime->code_units_at = python->minor <= 10 ? PILOTLIGHT_RUNTIME_NONE : (uint16_t)size;
 	return 0;
 }
 
@@ -139,7 +154,9 @@ static int describe_anchor(struct python *python)
 	struct code_accessor accessor;
 	int r = read_accessor(python, &accessor);
 
-	if (r == 0 && accessor.result.kind != CODE_VALUE_UNKNOWN)
+	/* A key's value is another function's result, or not seen if that is jumped to. */
+	if (r == 0 && accessor.result.kind != CODE_VALUE_UNKNOWN &&
+		accessor.result.kind != CODE_VALUE_RESULT)
 		r = runtime_anchor_describe_variable(&anchor, &accessor.result, &python->runtime);
 	else if (r == 0)
 		r = runtime_anchor_describe_key(
@@ -150,7 +167,46 @@ static int describe_anchor(struct python *python)
 	return r;
 }
 
+/* --- The loop --- */
+
+static int describe_loop(struct python *python)
+{
+	const struct runtime_anchor anchor = { python->files, &python->table };
+	struct pilotlight_runtime *runtime = &python->runtime;
+	uint64_t vaddr = python->symbols[SYMBOL_LOOP].vaddr, rest, rest_bytes;
+	uint64_t bytes = python->symbols[SYMBOL_LOOP].bytes;
+	int r;
+
+	if (runtime->group != PILOTLIGHT_RUNTIME_GROUP_CALL)
+		return 0;
+	r = runtime_loop_find_rest(&python->memory, vaddr, bytes, &rest, &rest_bytes);
+	if (r < 0)
+		return r;
+	runtime->loop_bytes = (uint32_t)bytes;
+	runtime->loop_rest_bytes = (uint32_t)rest_bytes;
+	r = runtime_anchor_find_place(&anchor, vaddr, &runtime->loop_place);
+	if (r == 0 && rest_bytes > 0)
+		r = runtime_anchor_find_place(&anchor, rest, &runtime->loop_rest_place);
+	return r;
+}
+
 /* --- All of it --- */
+
+/* The type of code objects has 416 bytes in 3.8, and 408 in 3.9. */
+static int visit_type(void *context, const Elf64_Sym *symbol)
+{
+	struct python *python = context;
+	size_t length;
+	int r;
+
+	if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_shndx == SHN_UNDEF ||
+		(symbol->st_size != 416 && symbol->st_size != 408))
+		return 0;
+	r = symbol_table_read_name(&python->table, symbol->st_name, python->name, &length);
+	if (r == 0 && strcmp(python->name, symbol_names[SYMBOL_CODE_TYPE]) == 0)
+		python->symbols[SYMBOL_CODE_TYPE].vaddr = symbol->st_value;
+	return r;
+}
 
 static int visit_symbol(void *context, const Elf64_Sym *symbol)
 {
@@ -171,12 +227,16 @@ static int visit_symbol(void *context, const Elf64_Sym *symbol)
 	return 0;
 }
 
-/* 3.10 does not tell its version, but it is the only one that has the section and does not. */
+/* To 3.10 it does not tell its version. */
 static int read_version(struct python *python)
 {
-	uint32_t release = 0x030a0000;
+	uint32_t release = 0x03080000;
 	int r = 0;
 
+	if (python->has_section)
+		release = 0x030a0000;
+	else if (python->symbols[SYMBOL_FRAME_CODE].vaddr != 0)
+		release = 0x03090000;
 	if (python->symbols[SYMBOL_VERSION].vaddr != 0)
 		r = elf_memory_read(&python->memory, python->symbols[SYMBOL_VERSION].vaddr,
 			&release, sizeof(release));
@@ -200,13 +260,30 @@ static int describe(struct python *python)
 		return -ENOTSUP;
 	r = read_version(python);
 	if (r == 0)
+		r = runtime_python_find_lock(&python->memory, python->symbols[SYMBOL_RUNTIME].vaddr,
+			python->minor, &python->has_lock);
+	if (r == 0)
 		r = describe_code(python);
 	if (r == 0)
 		r = runtime_python_describe_frames(&python->memory,
 			python->symbols[SYMBOL_RUNTIME].vaddr, python->minor, &python->runtime);
 	if (r == 0)
+		r = describe_loop(python);
+	if (r == 0)
 		r = describe_anchor(python);
 	return r;
+}
+
+/* Is there anything of CPython? Returns 0, or -ENODATA. */
+static int find_python(struct python *python)
+{
+	int r = symbol_table_open(&python->table, &python->files->binary, SHT_DYNSYM);
+
+	if (r == 0 && !python->has_section)
+		r = symbol_table_each(&python->table, visit_type, python);
+	if (python->has_section || r == -ENOMEM)
+		return r;
+	return python->symbols[SYMBOL_CODE_TYPE].vaddr == 0 ? -ENODATA : 0;
 }
 
 int runtime_python_read(const struct unwind_files *files, struct scratch *scratch,
@@ -214,19 +291,22 @@ int runtime_python_read(const struct unwind_files *files, struct scratch *scratc
 {
 	struct python *python;
 	Elf64_Shdr section;
+	bool is_python;
 	int r;
 
 	if (files->binary.machine != EM_X86_64)
 		return -ENODATA;
 	r = elf_sections_find(&files->binary, ".PyRuntime", &section);
-	if (r < 0)
+	if (r < 0 && r != -ENODATA)
 		return r;
 	python = calloc(1, sizeof(*python));
 	if (!python)
 		return -ENOMEM;
 	python->files = files;
+	python->has_section = r == 0;
 	python->runtime = runtime_python_common;
-	r = symbol_table_open(&python->table, &files->binary, SHT_DYNSYM);
+	r = find_python(python);
+	is_python = python->has_section || r == 0;
 	if (r == 0)
 		r = elf_memory_open(&python->memory, &files->binary, scratch);
 	if (r == 0)
@@ -238,6 +318,6 @@ int runtime_python_read(const struct unwind_files *files, struct scratch *scratc
 	elf_memory_done(&python->memory);
 	symbol_table_close(&python->table);
 	free(python);
-	/* The section is there, but what should be beside it is not. */
-	return r == -ENODATA ? -ENOTSUP : r;
+	/* It is there, but what should be beside it is not. */
+	return r == -ENODATA && is_python ? -ENOTSUP : r;
 }

@@ -40,7 +40,23 @@ const struct pilotlight_runtime runtime_python_common = {
 	.bytes_data_at = 32,
 };
 
-/* --- 3.10 to 3.12: from the sources --- */
+/* --- 3.8 to 3.12: from the sources --- */
+
+static void describe_3_8(struct pilotlight_runtime *runtime)
+{
+	runtime->instruction = PILOTLIGHT_RUNTIME_DISTANCE;
+	runtime->lines = PILOTLIGHT_RUNTIME_STEPS;
+	runtime->group = PILOTLIGHT_RUNTIME_GROUP_CALL;
+	runtime->group_least = 0;
+	runtime->state_thread_at = 176;
+	runtime->state_frame_at = 24;
+	runtime->frame_previous_at = 24;
+	runtime->frame_code_at = 32;
+	runtime->frame_instruction_at = 104;
+	runtime->frame_group_at = NONE;
+	runtime->string_ascii_at = 48;
+	runtime->string_other_at = 72;
+}
 
 static void describe_3_10(struct pilotlight_runtime *runtime)
 {
@@ -94,6 +110,8 @@ static const struct {
 	void (*describe)(struct pilotlight_runtime *runtime);
 	uint16_t code_file_at;
 } known_layouts[] = {
+	{ 8, describe_3_8, 104 },
+	{ 9, describe_3_8, 104 },
 	{ 10, describe_3_10, 104 },
 	{ 11, describe_3_11, 112 },
 	{ 12, describe_3_12, 112 },
@@ -113,7 +131,28 @@ static int describe_by_version(uint32_t minor, struct pilotlight_runtime *runtim
 /* --- From 3.13 on: struct _Py_DebugOffsets, with which _PyRuntime begins --- */
 
 static const char cookie[] = "xdebugpy";
-enum { OFFSETS_VERSION_AT = 8, OFFSETS_FREE_THREADED_AT = 16, OFFSETS_MINOR_FIRST = 13 };
+enum {
+	OFFSETS_VERSION_AT = 8,
+	OFFSETS_FREE_THREADED_AT = 16,
+	OFFSETS_MINOR_FIRST = 13,
+	/* Later builds without the global lock have copies of the instructions, which are not
+	 * read, and other states of strings. */
+	FREE_THREADED_MINOR = 13,
+};
+
+int runtime_python_find_lock(
+	const struct elf_memory *memory, uint64_t vaddr, uint32_t minor, bool *ret_has_lock)
+{
+	uint64_t is_free_threaded = 0;
+	int r = 0;
+
+	if (minor >= OFFSETS_MINOR_FIRST)
+		r = elf_memory_read(memory, vaddr + OFFSETS_FREE_THREADED_AT, &is_free_threaded,
+			sizeof(is_free_threaded));
+	if (r == 0)
+		*ret_has_lock = is_free_threaded == 0;
+	return r;
+}
 
 /* Where that struct has each of them, in 3.13, 3.14 and 3.15. */
 static const struct {
@@ -162,7 +201,7 @@ static int describe_by_offsets(const struct elf_memory *memory, uint64_t vaddr, 
 	if (column >= ARRAY_SIZE(published[0].at) ||
 		memcmp(offsets, cookie, sizeof(cookie) - 1) != 0 ||
 		word_at(offsets, OFFSETS_VERSION_AT) != runtime->release ||
-		word_at(offsets, OFFSETS_FREE_THREADED_AT) != 0)
+		(word_at(offsets, OFFSETS_FREE_THREADED_AT) != 0 && minor > FREE_THREADED_MINOR))
 		return -ENOTSUP;
 	for (size_t i = 0; i < ARRAY_SIZE(published); i++) {
 		uint64_t value = word_at(offsets, published[i].at[column]);
@@ -190,11 +229,11 @@ static uint32_t greater(uint32_t a, uint32_t b)
 /* The end of the last field of a frame. */
 static uint32_t frame_bytes(const struct pilotlight_runtime *runtime)
 {
-	bool is_index = runtime->instruction == PILOTLIGHT_RUNTIME_INDEX;
+	bool is_pointer = runtime->instruction == PILOTLIGHT_RUNTIME_POINTER;
 	uint32_t bytes = greater(runtime->frame_previous_at, runtime->frame_code_at) + WORD_BYTES;
 
 	bytes = greater(bytes,
-		runtime->frame_instruction_at + (uint32_t)(is_index ? NUMBER_BYTES : WORD_BYTES));
+		runtime->frame_instruction_at + (uint32_t)(is_pointer ? WORD_BYTES : NUMBER_BYTES));
 	return runtime->frame_group_at == NONE ? bytes
 					       : greater(bytes, runtime->frame_group_at + 1U);
 }

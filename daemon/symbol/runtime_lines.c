@@ -47,6 +47,21 @@ static uint32_t find_in_ranges(const uint8_t *table, size_t size, int64_t line, 
 	return 0;
 }
 
+/* Pairs of bytes: how far the next line begins behind the one before, in bytes, and the difference
+ * of their lines. See Objects/lnotab_notes.txt of CPython 3.8. */
+static uint32_t find_in_steps(const uint8_t *table, size_t size, int64_t line, uint64_t unit)
+{
+	uint64_t start = 0;
+
+	for (size_t i = 0; i + 1 < size; i += 2) {
+		start += table[i];
+		if (start > unit * UNIT_BYTES)
+			break;
+		line += (int8_t)table[i + 1];
+	}
+	return line_of(line);
+}
+
 /* Reads a number of six bits a byte, the lowest first; bit 0 is its sign. Stops at the end of the
  * table, or of the entry. */
 static int64_t read_number(const uint8_t *table, size_t size, size_t at)
@@ -93,6 +108,8 @@ uint32_t runtime_lines_find(enum pilotlight_runtime_lines kind, const uint8_t *t
 	switch (kind) {
 	case PILOTLIGHT_RUNTIME_RANGES:
 		return find_in_ranges(table, size, first_line, (uint32_t)unit);
+	case PILOTLIGHT_RUNTIME_STEPS:
+		return find_in_steps(table, size, first_line, (uint32_t)unit);
 	case PILOTLIGHT_RUNTIME_LOCATIONS:
 		return find_in_locations(table, size, first_line, (uint32_t)unit);
 	default:

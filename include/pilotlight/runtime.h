@@ -24,7 +24,7 @@
 #include <linux/types.h>
 
 enum {
-	PILOTLIGHT_RUNTIME_VERSION = 1,
+	PILOTLIGHT_RUNTIME_VERSION = 2,
 	PILOTLIGHT_RUNTIME_NONE = 0xffff,
 	PILOTLIGHT_RUNTIME_AT_MAX = 4095, /* the greatest offset */
 	/* Bytes of a frame, and of a code object, up to the last of their fields. */
@@ -53,13 +53,15 @@ enum pilotlight_runtime_anchor {
 /* Whose layout TLS_INDEX, KEY and KEY_BEHIND need. */
 enum pilotlight_runtime_libc {
 	PILOTLIGHT_RUNTIME_GLIBC = 1,
+	PILOTLIGHT_RUNTIME_MUSL = 2,
 	PILOTLIGHT_RUNTIME_LIBCS,
 };
 
 /* What a frame has at frame_instruction_at. */
 enum pilotlight_runtime_instruction {
-	PILOTLIGHT_RUNTIME_INDEX = 1,	/* a signed number of instructions, of 4 bytes */
-	PILOTLIGHT_RUNTIME_POINTER = 2, /* into the code object, whose instructions follow it */
+	PILOTLIGHT_RUNTIME_INDEX = 1,	 /* a signed number of instructions, of 4 bytes */
+	PILOTLIGHT_RUNTIME_POINTER = 2,	 /* into the code object, whose instructions follow it */
+	PILOTLIGHT_RUNTIME_DISTANCE = 3, /* a signed number of bytes, of 4 bytes */
 	PILOTLIGHT_RUNTIME_INSTRUCTIONS,
 };
 
@@ -77,6 +79,9 @@ enum pilotlight_runtime_group {
 	/* Behind a group is a frame that runs no function: its mark. It has a byte of at least
 	 * group_least at frame_group_at. */
 	PILOTLIGHT_RUNTIME_GROUP_FRAME = 3,
+	/* Each frame is a group, without a mark. Its native frame is in the code of the loop, and
+	 * both are in the same order. */
+	PILOTLIGHT_RUNTIME_GROUP_CALL = 4,
 	PILOTLIGHT_RUNTIME_GROUPS,
 };
 
@@ -84,6 +89,7 @@ enum pilotlight_runtime_group {
 enum pilotlight_runtime_lines {
 	PILOTLIGHT_RUNTIME_RANGES = 1,	  /* as co_linetable of CPython 3.10 */
 	PILOTLIGHT_RUNTIME_LOCATIONS = 2, /* as co_linetable from CPython 3.11 on */
+	PILOTLIGHT_RUNTIME_STEPS = 3,	  /* as co_lnotab to CPython 3.9 */
 	PILOTLIGHT_RUNTIME_LINE_TABLES,
 };
 
@@ -110,6 +116,9 @@ struct pilotlight_runtime {
 	__s64 anchor_place; /* 0: not needed */
 	__s64 anchor_offset;
 	__s64 code_type_place; /* of the type of all code objects: the proof of one */
+	/* Of GROUP_CALL: the loop's code. A compiler may have put some of it elsewhere. */
+	__s64 loop_place, loop_rest_place;
+	__u32 loop_bytes, loop_rest_bytes;
 
 	__u16 state_thread_at; /* the thread pointer of the state's thread: the proof of a state */
 	__u16 state_frame_at;  /* points to the innermost frame, or to what points to it at ... */
@@ -134,7 +143,7 @@ struct pilotlight_runtime {
 	__u16 bytes_data_at;
 	__u16 reserved_too[3];
 };
-_Static_assert(sizeof(struct pilotlight_runtime) == 88, "padding");
+_Static_assert(sizeof(struct pilotlight_runtime) == 112, "padding");
 
 enum {
 	PILOTLIGHT_RUNTIME_TEXT_MAX = 128, /* bytes of a name, and of a path */

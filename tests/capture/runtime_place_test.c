@@ -80,6 +80,53 @@ static void the_frames_of_a_stack_are_searched_once(void **state)
 	assert_int_equal(runtime_find_place(&walk, &place, mark_in(496)), 496);
 }
 
+/* Puts frames at these offsets of the interpreter's file. */
+static void open_calls(const uint64_t *offsets, uint32_t count)
+{
+	(void)open_walk(count);
+	for (uint32_t i = 0; i < count; i++)
+		walk.frames[i] = (uint64_t)PILOTLIGHT_FRAME_FILE << PILOTLIGHT_FRAME_KIND_SHIFT |
+				 (uint64_t)INTERPRETER << PILOTLIGHT_FRAME_FILE_SHIFT | offsets[i];
+}
+
+static void calls_of_the_loop_are_counted(void **state)
+{
+	static const struct pilotlight_runtime runtime = {
+		.loop_place = 0x1000,
+		.loop_bytes = 0x100,
+		.loop_rest_place = 0x800,
+		.loop_rest_bytes = 0x10,
+	};
+	/* In both parts, right behind them, where a return address may be, and elsewhere. */
+	static const uint64_t offsets[] = { 0x1001, 0x801, 0x1100, 0x810, 0x1000, 0x1101, 0x811,
+		0x800, 0x400, 0 };
+	const uint32_t count = sizeof(offsets) / sizeof(offsets[0]);
+	uint32_t calls = 77;
+
+	open_calls(offsets, count);
+	runtime_count_calls(&walk, &runtime, &calls);
+	assert_int_equal(calls, 4);
+	/* An instruction that runs is not behind anything. */
+	for (uint32_t i = 0; i < count; i++)
+		walk.frames[i] |= PILOTLIGHT_FRAME_EXACT;
+	runtime_count_calls(&walk, &runtime, &calls);
+	assert_int_equal(calls, 4);
+	assert_false(runtime_is_call(&walk, &runtime, walk.frames[2]));
+	assert_true(runtime_is_call(&walk, &runtime, walk.frames[4]));
+	walk.runtime.file_id = OTHER;
+	runtime_count_calls(&walk, &runtime, &calls);
+	assert_int_equal(calls, 0);
+}
+
+static void calls_have_frames_from_the_outermost_on(void **state)
+{
+	assert_int_equal(runtime_first_call(5, 5), 0);
+	assert_int_equal(runtime_first_call(6, 5), 1);
+	assert_int_equal(runtime_first_call(7, 5), UNKNOWN);
+	assert_int_equal(runtime_first_call(4, 5), UNKNOWN);
+	assert_int_equal(runtime_first_call(0, 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -87,6 +134,8 @@ int main(void)
 		cmocka_unit_test(other_marks_have_none),
 		cmocka_unit_test(deep_frames_without_depths_have_none),
 		cmocka_unit_test(the_frames_of_a_stack_are_searched_once),
+		cmocka_unit_test(calls_of_the_loop_are_counted),
+		cmocka_unit_test(calls_have_frames_from_the_outermost_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

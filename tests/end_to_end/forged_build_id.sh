@@ -125,11 +125,11 @@ record_programs() {
 
 # Recordings do not wait for unwind tables. A table file appears complete.
 has_own_table() {
-	[ -e "$PILOTLIGHT_SYMBOL_CACHE/unwind-3/${BUILD_ID:0:2}/${BUILD_ID:2}.sym" ]
+	[ -e "$PILOTLIGHT_SYMBOL_CACHE/unwind-4/${BUILD_ID:0:2}/${BUILD_ID:2}.sym" ]
 }
 
 has_others_table() {
-	[ -n "$(find "$PILOTLIGHT_SYMBOL_CACHE/unwind-3" -name '*.owned.sym')" ]
+	[ -n "$(find "$PILOTLIGHT_SYMBOL_CACHE/unwind-4" -name '*.owned.sym')" ]
 }
 
 has_both_tables() {
@@ -189,8 +189,8 @@ cache_knows_both() {
 tables_are_apart() {
 	local own others
 
-	own=$(find "$PILOTLIGHT_SYMBOL_CACHE/unwind-3" -name "${BUILD_ID:2}.sym" | wc -l)
-	others=$(find "$PILOTLIGHT_SYMBOL_CACHE/unwind-3" -name '*.owned.sym' | wc -l)
+	own=$(find "$PILOTLIGHT_SYMBOL_CACHE/unwind-4" -name "${BUILD_ID:2}.sym" | wc -l)
+	others=$(find "$PILOTLIGHT_SYMBOL_CACHE/unwind-4" -name '*.owned.sym' | wc -l)
 	note "$own tables of the build-id, $others of other owners"
 	[ "$own" = 1 ] && [ "$others" = 1 ]
 }

@@ -41,6 +41,35 @@ has_whole_chains() {
 	}' "$1"
 }
 
+# To 3.9 each function has a call of the loop, with functions of C between. There are no qualified names.
+has_whole_old_chains() {
+	awk '
+	!index($0, ";spin_[p]") { next }
+	{ all += $NF }
+	/_PyEval_EvalFrameDefault;[^;]*_\[p\]/ { next }
+	/;<module>_\[p\];.*;main_\[p\];.*;(heavy|tiny)_\[p\];.*;burn_\[p\];.*;spin_\[p\]/ { whole += $NF; next }
+	/;<module>_\[p\];.*;main_\[p\];.*;light_\[p\];.*;<lambda>_\[p\];.*;burn_\[p\];.*;spin_\[p\]/ { whole += $NF; next }
+	{ print "# " $0 }
+	END {
+		printf "# %d of %d samples\n", whole, all
+		exit !(all >= 100 && whole >= all * 0.95)
+	}' "$1"
+}
+
+old_versions_have_whole_chains() {
+	local old found=no
+
+	for old in /root/.pyenv/versions/3.[89].*/bin/python3.[89]; do
+		[ -x "$old" ] || continue
+		found=yes
+		record "$tmp/old.folded" -F 499 -- "$old" "$program" 0.02 || return
+		record "$tmp/old.folded" -F 1999 -- "$old" "$program" 0.03 || return
+		note "$old"
+		has_whole_old_chains "$tmp/old.folded" || return
+	done
+	[ $found = yes ] || note "neither 3.8 nor 3.9 is here"
+}
+
 # The frame of the loop is there exactly if it was asked for.
 has_loop() {
 	grep -q ";main_\[p\];heavy_\[p\];burn_\[p\]" "$1" && grep -q "_PyEval_EvalFrameDefault;<module>_\[p\]" "$1"
@@ -109,7 +138,7 @@ runtimes_are() {
 	return 1
 }
 
-plan 16
+plan 17
 check "before the first recording nobody has met the interpreter" runtimes_are unseen
 
 # The first recording makes the unwind table, with the description.
@@ -120,6 +149,7 @@ check "the share of a function" has_share "$tmp/shares.folded" "main_[p];heavy_[
 check "the share of a function that calls one of C" has_share "$tmp/shares.folded" "main_[p];light_[p];" 30
 check "the share of a method" has_share "$tmp/shares.folded" "main_[p];Shape.tiny_[p];burn_[p]" 10
 check "samples have all callers" has_whole_chains "$tmp/shares.folded"
+check "older versions, too" old_versions_have_whole_chains
 check "no frame of the loop shows that runs functions" \
 	test "$(grep -c '_PyEval_EvalFrameDefault;[^;]*_\[p\]' "$tmp/shares.folded")" = 0
 record "$tmp/both.folded" -F 999 --runtime-frames both -- "$python" "$program" 0.05

@@ -26,12 +26,12 @@ enum {
 	PYTHON_FIXTURE_BYTES = 0x1000,
 	PYTHON_FIXTURE_VADDR = 0x400000, /* of file offset 0 */
 	PYTHON_FIXTURE_SECTIONS = 8,
-	PYTHON_FIXTURE_SYMBOLS = 5, /* the first is none */
+	PYTHON_FIXTURE_SYMBOLS = 7, /* the first is none */
 	/* File offsets. */
 	PYTHON_FIXTURE_HEADERS = 0x100,
 	PYTHON_FIXTURE_SECTION_NAMES = 0x300,
 	PYTHON_FIXTURE_NAMES = 0x380,
-	PYTHON_FIXTURE_SYMTAB = 0x480,
+	PYTHON_FIXTURE_SYMTAB = 0x400,
 	PYTHON_FIXTURE_DYNAMIC = 0x520,
 	PYTHON_FIXTURE_RELOCATIONS = 0x560,
 	PYTHON_FIXTURE_TEXTS = 0x680,
@@ -39,6 +39,10 @@ enum {
 	PYTHON_FIXTURE_MEMBERS = 0x8c0,
 	PYTHON_FIXTURE_VERSION = 0x9c0,
 	PYTHON_FIXTURE_GIL_STATE = 0xa00,
+	PYTHON_FIXTURE_LOOP = 0xa40,
+	PYTHON_FIXTURE_LOOP_REST = 0xa80,    /* to 3.9 */
+	PYTHON_FIXTURE_LOOP_BYTES = 0x40,    /* of each part */
+	PYTHON_FIXTURE_EH_FRAME_HDR = 0xac0, /* to 3.9 */
 	PYTHON_FIXTURE_RUNTIME = 0xb00,
 	PYTHON_FIXTURE_EH_FRAME = 0xf00, /* empty, but for tests that fill it */
 	PYTHON_FIXTURE_MEMBER_BYTES = 40,
@@ -113,17 +117,19 @@ static inline void python_fixture_add_member(
 	python_fixture_put_word(python, at + 16, offset);
 }
 
-static inline void python_fixture_add_sections(struct python_fixture *python)
+static inline void python_fixture_add_sections(struct python_fixture *python, uint32_t minor)
 {
-	static const struct {
+	const struct {
 		const char *name;
 		uint32_t type, offset, bytes, entry_bytes;
 	} sections[PYTHON_FIXTURE_SECTIONS] = {
 		{ "", SHT_NULL, 0, 0, 0 },
-		{ ".PyRuntime", SHT_PROGBITS, PYTHON_FIXTURE_RUNTIME, 0x400, 0 },
+		{ minor < 10 ? ".eh_frame_hdr" : ".PyRuntime", SHT_PROGBITS,
+			minor < 10 ? PYTHON_FIXTURE_EH_FRAME_HDR : PYTHON_FIXTURE_RUNTIME,
+			minor < 10 ? 0x40 : 0x400, 0 },
 		{ ".dynsym", SHT_DYNSYM, PYTHON_FIXTURE_SYMTAB,
 			PYTHON_FIXTURE_SYMBOLS * sizeof(Elf64_Sym), sizeof(Elf64_Sym) },
-		{ ".dynstr", SHT_STRTAB, PYTHON_FIXTURE_NAMES, 0x100, 0 },
+		{ ".dynstr", SHT_STRTAB, PYTHON_FIXTURE_NAMES, 0x80, 0 },
 		{ ".dynamic", SHT_DYNAMIC, PYTHON_FIXTURE_DYNAMIC, 3 * sizeof(Elf64_Dyn), 0 },
 		{ ".rela.dyn", SHT_RELA, PYTHON_FIXTURE_RELOCATIONS, 0, sizeof(Elf64_Rela) },
 		{ ".eh_frame", SHT_PROGBITS, PYTHON_FIXTURE_EH_FRAME, 0, 0 },
@@ -157,6 +163,8 @@ static inline void python_fixture_add_symbols(struct python_fixture *python)
 		{ "PyCode_Type", PYTHON_FIXTURE_TYPE, 416 },
 		{ "PyGILState_GetThisThreadState", PYTHON_FIXTURE_GIL_STATE, 64 },
 		{ "Py_Version", PYTHON_FIXTURE_VERSION, 8 },
+		{ "PyFrame_GetCode", PYTHON_FIXTURE_GIL_STATE, 64 },
+		{ "_PyEval_EvalFrameDefault", PYTHON_FIXTURE_LOOP, PYTHON_FIXTURE_LOOP_BYTES },
 	};
 	const Elf64_Dyn needed = { .d_tag = DT_NEEDED,
 		.d_un.d_val = python_fixture_name(python, "libc.so.6") };
@@ -213,13 +221,37 @@ static inline void python_fixture_add_code(struct python_fixture *python, uint32
 		python_fixture_put(python, PYTHON_FIXTURE_GIL_STATE, variable, sizeof(variable));
 }
 
-/* Of 3.10 to 3.15; `release` is a PY_VERSION_HEX. */
+/* A loop that jumps to another function, and into a part of itself that is elsewhere. */
+static inline void python_fixture_add_loop(struct python_fixture *python)
+{
+	/* jne 0x400a00; jne 0x400a90; ret */
+	static const uint8_t loop[] = { 0x0f, 0x85, 0xba, 0xff, 0xff, 0xff, 0x0f, 0x85, 0x44, 0, 0,
+		0, 0xc3 };
+	static const uint8_t kinds[] = { 1, 0x1b, 3, 0x3b };
+	static const int32_t starts[] = { PYTHON_FIXTURE_GIL_STATE, PYTHON_FIXTURE_LOOP,
+		PYTHON_FIXTURE_LOOP_REST, PYTHON_FIXTURE_LOOP_REST + PYTHON_FIXTURE_LOOP_BYTES };
+	const uint32_t count = sizeof(starts) / sizeof(starts[0]);
+	size_t at = PYTHON_FIXTURE_EH_FRAME_HDR;
+
+	python_fixture_put(python, PYTHON_FIXTURE_LOOP, loop, sizeof(loop));
+	python_fixture_put(python, at, kinds, sizeof(kinds));
+	python_fixture_put(python, at + 8, &count, sizeof(count));
+	for (size_t i = 0; i < count; i++) {
+		int32_t distance = starts[i] - PYTHON_FIXTURE_EH_FRAME_HDR;
+
+		python_fixture_put(python, at + 12 + 8 * i, &distance, sizeof(distance));
+	}
+}
+
+/* Of 3.8 to 3.15; `release` is a PY_VERSION_HEX. */
 static inline void python_fixture_init_as(
 	struct python_fixture *python, uint32_t release, bool is_relocated)
 {
 	static const struct {
 		uint16_t file, name, first_line, lines, units;
-	} members[6] = {
+	} members[8] = {
+		{ 104, 112, 40, 120, 176 },
+		{ 104, 112, 40, 120, 176 },
 		{ 104, 112, 40, 120, 176 },
 		{ 112, 128, 72, 136, 184 },
 		{ 112, 128, 68, 136, 192 },
@@ -227,7 +259,7 @@ static inline void python_fixture_init_as(
 		{ 112, 128, 68, 136, 200 },
 		{ 112, 128, 68, 136, 200 },
 	};
-	uint32_t minor = release >> 16 & 0xff, row = minor < 15 ? minor - 10 : 5;
+	uint32_t minor = release >> 16 & 0xff, row = minor < 15 ? minor - 8 : 7;
 	const Elf64_Ehdr header = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 			EV_CURRENT },
@@ -257,18 +289,25 @@ static inline void python_fixture_init_as(
 	python->is_relocated = is_relocated;
 	python_fixture_put(python, 0, &header, sizeof(header));
 	python_fixture_put(python, sizeof(header), &segment, sizeof(segment));
-	python_fixture_add_sections(python);
+	python_fixture_add_sections(python, minor);
 	python_fixture_add_symbols(python);
 	python_fixture_put_word(python, PYTHON_FIXTURE_VERSION, release);
-	if (minor == 10)
-		python_fixture_symbol(python, PYTHON_FIXTURE_SYMBOLS - 1)->st_shndx = SHN_UNDEF;
+	if (minor <= 10)
+		python_fixture_symbol(python, 4)->st_shndx = SHN_UNDEF;
+	if (minor < 9)
+		python_fixture_symbol(python, 5)->st_shndx = SHN_UNDEF;
 	python_fixture_point(python, PYTHON_FIXTURE_TYPE + 240, PYTHON_FIXTURE_MEMBERS);
 	python_fixture_put_word(python, PYTHON_FIXTURE_TYPE + 32, members[row].units);
 	python_fixture_add_member(python, "co_filename", members[row].file);
 	python_fixture_add_member(
-		python, minor == 10 ? "co_name" : "co_qualname", members[row].name);
+		python, minor <= 10 ? "co_name" : "co_qualname", members[row].name);
 	python_fixture_add_member(python, "co_firstlineno", members[row].first_line);
-	python_fixture_add_member(python, "co_linetable", members[row].lines);
+	python_fixture_add_member(
+		python, minor < 10 ? "co_lnotab" : "co_linetable", members[row].lines);
+	if (minor < 10) {
+		python_fixture_add_member(python, "co_posonlyargcount", 20);
+		python_fixture_add_loop(python);
+	}
 	python_fixture_add_code(python, minor);
 	if (minor >= 13)
 		python_fixture_publish(python, release);

@@ -16,6 +16,7 @@
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -58,6 +59,12 @@ static void each_version_is_described(void **state)
 		uint16_t thread, frame, holder, mark, mark_next, previous, code, instruction_at,
 			group_at, units, ascii, other;
 	} versions[] = {
+		{ 0x03080000, PILOTLIGHT_RUNTIME_DISTANCE, PILOTLIGHT_RUNTIME_GROUP_CALL,
+			PILOTLIGHT_RUNTIME_STEPS, PILOTLIGHT_RUNTIME_KEY, 108, 176, 24, 0xffff,
+			0xffff, 0xffff, 24, 32, 104, 0xffff, 0xffff, 48, 72 },
+		{ 0x03090000, PILOTLIGHT_RUNTIME_DISTANCE, PILOTLIGHT_RUNTIME_GROUP_CALL,
+			PILOTLIGHT_RUNTIME_STEPS, PILOTLIGHT_RUNTIME_KEY, 108, 176, 24, 0xffff,
+			0xffff, 0xffff, 24, 32, 104, 0xffff, 0xffff, 48, 72 },
 		{ 0x030a0000, PILOTLIGHT_RUNTIME_INDEX, PILOTLIGHT_RUNTIME_GROUP_SINGLE,
 			PILOTLIGHT_RUNTIME_RANGES, PILOTLIGHT_RUNTIME_KEY, 100, 176, 24, 0xffff, 48,
 			8, 24, 32, 96, 0xffff, 0xffff, 48, 72 },
@@ -105,9 +112,40 @@ static void each_version_is_described(void **state)
 		assert_int_equal(runtime.frame_instruction_at, versions[i / 2].instruction_at);
 		assert_int_equal(runtime.frame_group_at, versions[i / 2].group_at);
 		assert_int_equal(runtime.code_units_at, versions[i / 2].units);
+		assert_int_equal(runtime.loop_bytes,
+			versions[i / 2].release < 0x030a0000 ? PYTHON_FIXTURE_LOOP_BYTES : 0);
 		assert_int_equal(runtime.string_ascii_at, versions[i / 2].ascii);
 		assert_int_equal(runtime.string_other_at, versions[i / 2].other);
 	}
+}
+
+static void the_rest_of_the_loop_is_found(void **state)
+{
+	python_fixture_init(&python, 0x03090000);
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.loop_place, PYTHON_FIXTURE_LOOP);
+	assert_int_equal(runtime.loop_rest_place, PYTHON_FIXTURE_LOOP_REST);
+	assert_int_equal(runtime.loop_rest_bytes, PYTHON_FIXTURE_LOOP_BYTES);
+
+	/* A tail call; no table; another kind of table. */
+	python.bytes[PYTHON_FIXTURE_LOOP + 8] = 0x34;
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.loop_bytes, PYTHON_FIXTURE_LOOP_BYTES);
+	assert_int_equal(runtime.loop_rest_bytes, 0);
+	python_fixture_init(&python, 0x03090000);
+	python_fixture_section(&python, 1)->sh_name++;
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.loop_rest_bytes, 0);
+	python_fixture_init(&python, 0x03090000);
+	python.bytes[PYTHON_FIXTURE_EH_FRAME_HDR + 3] = 0x1b;
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.loop_rest_bytes, 0);
+
+	/* No loop, and one that is too long. */
+	python_fixture_symbol(&python, 6)->st_size = 0;
+	assert_int_equal(read_fixture(), -ENOTSUP);
+	python_fixture_symbol(&python, 6)->st_size = (1 << 20) + 1;
+	assert_int_equal(read_fixture(), -ENOTSUP);
 }
 
 static void put_code(size_t at, const char *code, size_t size)
@@ -120,6 +158,7 @@ static void each_anchor_is_found(void **state)
 {
 	static const char behind[] = "\x48\x8b\x05\xf9\x00\x00\x00\x48\x8d\xb8\x50\x02\x00\x00\xe9"
 				     "\x00\x00\x00\x00";
+	static const char called[] = "\x48\x8d\x3d\xf9\x00\x00\x00\xe8\x00\x00\x00\x00\xc3";
 	static const char index[] = "\x66\x48\x8d\x3d\xf8\x00\x00\x00\x66\x66\x48\xe8\x00\x00\x00"
 				    "\x00\x48\x8b\x40\x08\xc3";
 	static const char slot[] = "\x48\x8b\x05\xf9\x00\x00\x00\x64\x48\x8b\x00\xc3";
@@ -130,6 +169,11 @@ static void each_anchor_is_found(void **state)
 	assert_int_equal(runtime.anchor_place, PYTHON_FIXTURE_RUNTIME);
 	assert_int_equal(runtime.anchor_offset, 0x254);
 	assert_int_equal(runtime.libc, PILOTLIGHT_RUNTIME_GLIBC);
+
+	put_code(PYTHON_FIXTURE_GIL_STATE, called, sizeof(called) - 1);
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.anchor, PILOTLIGHT_RUNTIME_KEY);
+	assert_int_equal(runtime.anchor_place, PYTHON_FIXTURE_RUNTIME + 4);
 
 	python_fixture_init(&python, 0x030f02f0);
 	put_code(PYTHON_FIXTURE_GIL_STATE, index, sizeof(index) - 1);
@@ -158,13 +202,25 @@ static void assert_refused(size_t at, uint64_t word, int expected)
 	assert_int_equal(runtime.version, 0);
 }
 
+static void builds_without_the_lock_are_described(void **state)
+{
+	python_fixture_init(&python, 0x030d00f0);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_RUNTIME + 16, 1);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_TYPE + 32, 0);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_TYPE + 240, 0);
+	python_fixture_point(&python, PYTHON_FIXTURE_TYPE + 256, PYTHON_FIXTURE_MEMBERS);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_TYPE + 48, 200);
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.code_units_at, 200);
+}
+
 static void other_builds_are_not_described(void **state)
 {
 	const size_t offsets = PYTHON_FIXTURE_RUNTIME;
 
 	assert_refused(offsets, 0, -ENOTSUP);		   /* no cookie */
 	assert_refused(offsets + 8, 0x030d01f0, -ENOTSUP); /* of another release */
-	assert_refused(offsets + 16, 1, -ENOTSUP);	   /* without the global lock */
+	assert_refused(offsets + 16, 1, -ENOTSUP);	   /* objects of builds without the lock */
 	assert_refused(offsets + 280, 113, -ENOTSUP);	   /* contradicts the members */
 	assert_refused(offsets + 184, 4096, -ENOTSUP);	   /* beyond the greatest offset */
 	assert_refused(offsets + 232, 124, -ENOTSUP);	   /* a frame of too many bytes */
@@ -172,8 +228,16 @@ static void other_builds_are_not_described(void **state)
 	assert_refused(PYTHON_FIXTURE_TYPE + 240, 0, -ENOTSUP);
 	assert_refused(PYTHON_FIXTURE_MEMBERS + 40, 0, -ENOTSUP); /* the list ends */
 	assert_refused(PYTHON_FIXTURE_VERSION, 0x031000f0, -ENOTSUP);
-	assert_refused(PYTHON_FIXTURE_VERSION, 0x030900f0, -ENOTSUP);
+	assert_refused(PYTHON_FIXTURE_VERSION, 0x030700f0, -ENOTSUP);
 	assert_refused(PYTHON_FIXTURE_VERSION, 0x040d00f0, -ENOTSUP);
+
+	python_fixture_init(&python, 0x030e00f0);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_RUNTIME + 16, 1);
+	python_fixture_point(&python, PYTHON_FIXTURE_TYPE + 256, PYTHON_FIXTURE_MEMBERS);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_TYPE + 48, 200);
+	assert_int_equal(read_fixture(), -ENOTSUP);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_RUNTIME + 16, 0);
+	assert_int_equal(read_fixture(), 0);
 
 	python_fixture_init(&python, 0x030b02f0); /* a build with more in each object */
 	python_fixture_put_word(&python, PYTHON_FIXTURE_MEMBERS + 16, 128);
@@ -182,13 +246,27 @@ static void other_builds_are_not_described(void **state)
 	python_fixture_symbol(&python, 1)->st_shndx = SHN_UNDEF;
 	assert_int_equal(read_fixture(), -ENOTSUP);
 	python_fixture_init(&python, 0x030b02f0);
-	memcpy(python.bytes + PYTHON_FIXTURE_NAMES + 1, "libc.musl", 9);
+	memcpy(python.bytes + PYTHON_FIXTURE_NAMES + 1, "libc.blue", 9);
+	assert_int_equal(read_fixture(), -ENOTSUP);
+	memcpy(python.bytes + PYTHON_FIXTURE_NAMES + 1, "libc.so", 8);
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.libc, PILOTLIGHT_RUNTIME_MUSL);
+
+	python_fixture_init(&python, 0x03080000); /* 3.7: the name is another one */
+	python.bytes[python.texts - 2] = 'x';
 	assert_int_equal(read_fixture(), -ENOTSUP);
 }
 
 static void other_programs_are_none(void **state)
 {
 	python_fixture_section(&python, 1)->sh_name++;
+	python_fixture_symbol(&python, 2)->st_size = 1;
+	assert_int_equal(read_fixture(), -ENODATA);
+	python_fixture_init(&python, 0x03080000);
+	python_fixture_symbol(&python, 2)->st_size = 1;
+	assert_int_equal(read_fixture(), -ENODATA);
+	python_fixture_init(&python, 0x03080000);
+	python_fixture_symbol(&python, 2)->st_name = 0x10000;
 	assert_int_equal(read_fixture(), -ENODATA);
 	python_fixture_init(&python, 0x030b02f0);
 	((Elf64_Ehdr *)(void *)python.bytes)->e_machine = EM_AARCH64;
@@ -219,6 +297,7 @@ static void real_interpreters_are_described(void **state)
 		"/usr/bin/python3.1[0-5]",
 		"/usr/lib/x86_64-linux-gnu/libpython3.1[0-5].so.1.0",
 		"/root/.pyenv/versions/3.1[0-5]*/lib/libpython3.1[0-5].so.1.0",
+		"/root/.pyenv/versions/3.[89].*/lib/libpython3.[89].so.1.0",
 	};
 	glob_t found = { 0 };
 
@@ -228,13 +307,12 @@ static void real_interpreters_are_described(void **state)
 		skip();
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		_cleanup_close_ int fd = open(found.gl_pathv[i], O_RDONLY | O_CLOEXEC);
-		const char *digit = strstr(found.gl_pathv[i], "python3.1") + strlen("python3.1");
-
+		const char *minor = strstr(found.gl_pathv[i], "python3.") + strlen("python3.");
 		int r = read_fd(fd);
 
 		if (r < 0)
 			fail_msg("%s: %s", found.gl_pathv[i], strerror(-r));
-		assert_int_equal(runtime.release >> 16, 0x300 + 10 + (*digit - '0'));
+		assert_int_equal(runtime.release >> 16, 0x300 + strtoul(minor, NULL, 10));
 	}
 	globfree(&found);
 }
@@ -248,7 +326,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(each_version_is_described, set_up),
+		cmocka_unit_test_setup(the_rest_of_the_loop_is_found, set_up),
 		cmocka_unit_test_setup(each_anchor_is_found, set_up),
+		cmocka_unit_test_setup(builds_without_the_lock_are_described, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
 		cmocka_unit_test_setup(other_programs_are_none, set_up),
 		cmocka_unit_test_setup(damage_is_noticed, set_up),

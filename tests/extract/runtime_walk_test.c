@@ -175,10 +175,10 @@ static char *check_thread(FILE *output, char line[LINE_BYTES])
 		if (!step.mark)
 			continue;
 		/* The calls of the interpreter lie behind each other on the stack. The last group
-		 * of 3.15 is empty, and its mark is elsewhere. */
+		 * of 3.15 is empty, and its mark is elsewhere. Those of GROUP_CALL have none. */
 		if (is_empty)
 			assert_int_equal(end, RUNTIME_ROOT);
-		else
+		else if (runtime.group != PILOTLIGHT_RUNTIME_GROUP_CALL)
 			assert_true(step.mark > last_mark);
 		last_mark = step.mark;
 		groups++;
@@ -277,7 +277,8 @@ static void check_reuse(const char *path)
 static void check_all(void (*check)(const char *path))
 {
 	static const char *const patterns[] = { "/usr/bin/python3.1[0-5]",
-		"/root/.pyenv/versions/3.1[0-5]*/bin/python3.1[0-5]" };
+		"/root/.pyenv/versions/3.1[0-5]*/bin/python3.1[0-5]",
+		"/root/.pyenv/versions/3.[89].*/bin/python3.[89]" };
 	const char *more = getenv("TEST_PYTHON");
 	glob_t found = { 0 };
 

@@ -47,9 +47,29 @@ def generator(then):
     yield then()
 
 
+async def awaited(then):
+    return then()
+
+
+async def asynchronous(then):
+    yield await awaited(then)
+
+
+async def awaiting(then):
+    async for _ in asynchronous(then):
+        pass
+
+
+def drive(then):
+    try:
+        awaiting(then).send(None)
+    except StopIteration:
+        pass
+
+
 def chain(wait):
     def inner():
-        for _ in generator(lambda: report(wait)):
+        for _ in generator(lambda: drive(lambda: report(wait))):
             pass
 
     Shape.größe(20, lambda: Shape().method(inner))

@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-enum { DAMAGES_MAX = 16, FIRST_MINOR = 10, MINORS = 6 };
+enum { DAMAGES_MAX = 16, FIRST_MINOR = 8, MINORS = 8 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

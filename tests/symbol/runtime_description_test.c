@@ -38,7 +38,7 @@ static const struct {
 			sizeof(((struct pilotlight_runtime *)0)->field), value \
 	}
 	CHANGE(version, 0),
-	CHANGE(version, 2),
+	CHANGE(version, 1),
 	CHANGE(language, 0),
 	CHANGE(language, PILOTLIGHT_RUNTIME_LANGUAGES),
 	CHANGE(anchor, 0),
@@ -65,6 +65,10 @@ static const struct {
 	CHANGE(reserved_too[0], 1),
 	CHANGE(reserved_too[1], 1),
 	CHANGE(reserved_too[2], 1),
+	CHANGE(loop_bytes, 1), /* of another group */
+	CHANGE(loop_place, 1),
+	CHANGE(loop_rest_place, 1),
+	CHANGE(loop_rest_bytes, 1),
 	CHANGE(anchor_place, (1LL << 40) + 1),
 	CHANGE(anchor_place, -(1LL << 40) - 1),
 	CHANGE(anchor_offset, INT64_MAX),
@@ -134,6 +138,17 @@ static void kinds_need_their_fields(void **state)
 	runtime.frame_group_at = 68;
 	runtime.state_mark_at = runtime.mark_next_at = PILOTLIGHT_RUNTIME_NONE;
 	assert_true(runtime_bounds_hold(&runtime));
+	runtime.group = PILOTLIGHT_RUNTIME_GROUP_CALL;
+	runtime.group_least = 0;
+	runtime.frame_group_at = PILOTLIGHT_RUNTIME_NONE;
+	assert_false(runtime_bounds_hold(&runtime));
+	runtime.loop_bytes = 1;
+	runtime.loop_rest_place = 0x1000;
+	assert_false(runtime_bounds_hold(&runtime));
+	runtime.loop_rest_bytes = 1;
+	assert_true(runtime_bounds_hold(&runtime));
+	runtime.loop_place = INT64_MAX;
+	assert_false(runtime_bounds_hold(&runtime));
 }
 
 /* Opens a file with `count` copies. Returns runtime_description_find(). */

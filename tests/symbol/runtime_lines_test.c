@@ -30,6 +30,24 @@ static void ranges_have_lines(void **state)
 	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_RANGES, NULL, 0, 10, -1), 10);
 }
 
+static void steps_have_lines(void **state)
+{
+	/* From byte 4 on at 12, from 6 on at 11; twice 255 bytes further, at 311; and half a pair
+	 */
+	static const char table[] = "\x04\x02\x02\xff\xff\x00\xff\x7f\x00\x7f\x00\x2e\x06";
+	static const struct {
+		int32_t unit;
+		uint32_t line;
+	} lines[] = { { -1, 10 }, { 0, 10 }, { 1, 10 }, { 2, 12 }, { 3, 11 }, { 257, 11 },
+		{ 258, 311 }, { 9999, 311 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		assert_int_equal(runtime_lines_find(
+					 PILOTLIGHT_RUNTIME_STEPS, TABLE(table), 10, lines[i].unit),
+			lines[i].line);
+	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_STEPS, NULL, 0, 10, 5), 10);
+}
+
 static void locations_have_lines(void **state)
 {
 	static const char table[] = "\x81\x12"		       /* 2 at 10: a short form */
@@ -130,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_have_lines),
+		cmocka_unit_test(steps_have_lines),
 		cmocka_unit_test(locations_have_lines),
 		cmocka_unit_test(impossible_lines_are_none),
 		cmocka_unit_test(interpreters_agree),

@@ -283,7 +283,7 @@ static void check_python(struct doctor_finding *finding)
 		return;
 	if (code_instruction_load(&fault) == 0)
 		doctor_found(finding, DOCTOR_OK,
-			"of CPython 3.10 to 3.15; `pilotlight runtimes` lists what runs");
+			"of CPython 3.8 to 3.15; `pilotlight runtimes` lists what runs");
 	else
 		doctor_found(finding, DOCTOR_MISSING, "%.200s", fault.text);
 }
