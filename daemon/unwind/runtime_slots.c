@@ -47,13 +47,19 @@ static uint32_t find_free(const struct runtime_slots *slots)
 	return number;
 }
 
+bool runtime_slots_have_room(const struct runtime_slots *slots, uint64_t user)
+{
+	return find_free(slots) != RUNTIME_SLOTS_NONE &&
+	       user_share_has_room(&slots->share, user, 1);
+}
+
 static int add(struct runtime_slots *slots, const struct pilotlight_runtime *runtime, uint64_t user,
 	uint32_t *ret_number)
 {
 	uint32_t number = find_free(slots);
 	int r;
 
-	if (number == RUNTIME_SLOTS_NONE || !user_share_has_room(&slots->share, user, 1))
+	if (!runtime_slots_have_room(slots, user))
 		return -ENOSPC;
 	r = slots->function(slots->context, number, runtime);
 	if (r < 0)

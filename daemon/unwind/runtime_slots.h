@@ -41,5 +41,7 @@ void runtime_slots_begin_window(struct runtime_slots *slots, uint32_t window);
  * for this user now; -EOPNOTSUPP; or the function's result. */
 int runtime_slots_acquire(struct runtime_slots *slots, const struct pilotlight_runtime *runtime,
 	uint64_t user, uint32_t *ret_number);
+/* Is there a number for one more description of `user`? */
+bool runtime_slots_have_room(const struct runtime_slots *slots, uint64_t user);
 /* A file needs it no more. Does nothing for RUNTIME_SLOTS_NONE. */
 void runtime_slots_release(struct runtime_slots *slots, uint32_t number);

@@ -218,7 +218,8 @@ static void set_runtime(
 
 	if (r == 0)
 		r = runtime_slots_acquire(&unwinder->runtimes, runtime, file->user, &number);
-	unwinder->runtimes_refused += r == -ENOSPC;
+	file->lacks_runtime = r == -ENOSPC;
+	unwinder->runtimes_refused += file->lacks_runtime;
 	if (file->has_runtime)
 		runtime_slots_release(&unwinder->runtimes, file->runtime);
 	file->has_runtime = r == 0;
@@ -332,6 +333,10 @@ static bool is_due(const struct unwinder *unwinder, const struct walk_file *file
 {
 	if (file->state == WALK_FILE_RETRY)
 		return walk_files_window(unwinder->files) >= file->retry_window;
+	/* The description is beside the table. */
+	if (file->state == WALK_FILE_LOADED)
+		return file->lacks_runtime &&
+		       runtime_slots_have_room(&unwinder->runtimes, file->user);
 	return file->state == WALK_FILE_EVICTED;
 }
 
@@ -349,7 +354,9 @@ bool unwinder_next_reload(struct unwinder *unwinder, uint32_t *ret_file_id)
 		unwinder->reloads_left--;
 		if (!file || !is_due(unwinder, file) || !may_load(unwinder, file))
 			continue;
-		file->state = WALK_FILE_PENDING;
+		if (file->state != WALK_FILE_LOADED)
+			file->state = WALK_FILE_PENDING;
+		file->lacks_runtime = false;
 		*ret_file_id = file->entry.id;
 		return true;
 	}

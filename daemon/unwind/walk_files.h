@@ -47,6 +47,7 @@ struct walk_file {
 	uint32_t table;			 /* LOADED: its number in shared_tables */
 	bool has_runtime;		 /* it is an interpreter, ... */
 	uint32_t runtime;		 /* ... whose description has this number */
+	bool lacks_runtime;		 /* or there was no number for it */
 	bool has_entry;			 /* false only if UNIDENTIFIED and the retry is due */
 	uint32_t retry_window;		 /* RETRY, UNIDENTIFIED: when the retry is due */
 	uint8_t failures;		 /* in a row */

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "tests/symbol/runtime_example.h"
 #include "tests/unwind/unwinder_fixture.h"
 
 enum { UNIDENTIFIED_FLAGS = PILOTLIGHT_FILE_HAS_NOTHING | PILOTLIGHT_FILE_BY_ADDRESS };
@@ -312,6 +313,76 @@ static void failing_maps_change_nothing(void **state)
 	done(&sampler);
 }
 
+/* --- descriptions of interpreters --- */
+
+static int take_runtime(void *context, uint32_t number, const struct pilotlight_runtime *described)
+{
+	return 0;
+}
+
+/* All have the same table, whose rules fit these numbers (reads_right()). */
+static uint32_t interpreter(uint32_t i)
+{
+	return 1 + 1000 * i;
+}
+
+static void set_described(struct sampler *sampler, uint32_t id, uint32_t release)
+{
+	_cleanup_(symbol_file_freep) struct symbol_file *file = NULL;
+	struct pilotlight_runtime described = runtime_example;
+	_cleanup_close_ int fd = -1;
+
+	described.release = release;
+	unwind_table_fixture_make(&fixture, 2, 1);
+	unwind_table_fixture_build(&fixture);
+	(void)symbol_file_fixture_append(
+		&fixture.container, PILOTLIGHT_SYMBOL_RUNTIME, sizeof(described), &described, 1);
+	symbol_file_fixture_finish(&fixture.container);
+	fd = symbol_file_fixture_fd(&fixture.container);
+	assert_int_equal(symbol_file_open(fd, &file), 0);
+	assert_int_equal(unwinder_set_table(sampler->unwinder, id, file), 0);
+}
+
+static void interpreter_without_a_number_is_loaded_again(void **state)
+{
+	struct sampler sampler;
+	struct unwinder_settings settings = { .maps = &sampler.maps,
+		.files_max = 100,
+		.machine = EM_X86_64,
+		.set_runtime = take_runtime };
+	uint32_t first = UINT32_MAX, id = UINT32_MAX, count = 0;
+
+	reset(&sampler);
+	assert_int_equal(unwinder_new(&settings, &sampler.unwinder), 0);
+	unwinder_begin_window(sampler.unwinder, 1);
+	for (; report_of(&sampler).runtimes_refused == 0; count++) {
+		id = request(&sampler, interpreter(count));
+		set_described(&sampler, id, 0x03000000 + count);
+		first = count == 0 ? id : first;
+	}
+	assert_true(count > 1 && count <= PILOTLIGHT_RUNTIMES_MAX + 1);
+	assert_int_equal(
+		entry_of(&sampler, interpreter(count - 1))->flags, PILOTLIGHT_FILE_HAS_TABLE);
+	use(&sampler, interpreter(count - 1), 1);
+	unwinder_begin_window(sampler.unwinder, 2);
+	assert_no_reload(&sampler);
+
+	/* A number becomes free, after the windows in which programs may still use it. */
+	assert_int_equal(set_table(&sampler, first, 1, 2), 0);
+	for (uint32_t window = 3; window < 6; window++) {
+		use(&sampler, interpreter(count - 1), window - 1);
+		unwinder_begin_window(sampler.unwinder, window);
+	}
+	assert_reload(&sampler, id);
+	assert_no_reload(&sampler);
+	assert_int_equal(state_of(&sampler, id), WALK_FILE_LOADED);
+	set_described(&sampler, id, 0x03000000 + count);
+	assert_int_equal(entry_of(&sampler, interpreter(count - 1))->flags,
+		PILOTLIGHT_FILE_HAS_TABLE | PILOTLIGHT_FILE_HAS_RUNTIME);
+	assert_int_equal(report_of(&sampler).interpreters, count - 1);
+	done(&sampler);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +397,7 @@ int main(void)
 		cmocka_unit_test(file_identified_later_is_new),
 		cmocka_unit_test(known_file_stays_identified),
 		cmocka_unit_test(unidentified_files_leave_room_for_others),
+		cmocka_unit_test(interpreter_without_a_number_is_loaded_again),
 		cmocka_unit_test(failing_maps_change_nothing),
 	};
 
