@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-fleet_hosts.py BATCH HOSTS MINUTES START URL...
+fleet_hosts.py BATCH HOSTS MINUTES ROWS START URL...
 
 Simulates hosts that push to ClickHouse. BATCH is what a real host pushed (pilotlight/clickhouse_batch.h). Each host
-pushes it once for each minute from START on (seconds since 1970), with its own name and time, and without a twentieth
-of its rows, others each time, since no two batches of a host are alike. Hosts take the servers in turn. Prints what was
-sent and how long it took.
+has ROWS of its rows of samples, with the stacks, locations and names that belong to them, and pushes these once for
+each minute from START on (seconds since 1970), with its own name and time, and without a twentieth of them, others each
+time, since no two batches of a host are alike. Hosts take the servers in turn. Prints what was sent and how long it
+took.
 """
 import concurrent.futures, gzip, http.client, random, struct, sys, time, urllib.parse
 
@@ -90,6 +91,20 @@ def read_batch(path):
     return tables
 
 
+def choose(tables, count, rng):
+    """Some rows of samples, and what they refer to."""
+    rows = {table: rows for table, _, _, rows in tables}
+    samples = rng.sample(rows["samples"], min(count, len(rows["samples"])))
+    wanted = {row[-32:-24] for row in samples}
+    stacks = [row for row in rows["stacks"] if row[:8] in wanted]
+    wanted = {row[at : at + 8] for row in stacks for at in range(len(row) % 8 + 8, len(row), 8)}
+    locations = [row for row in rows["locations"] if row[:8] in wanted]
+    wanted = {row[8 : 17 + row[8]] for row in locations}
+    names = [row for row in rows["names"] if row[: 9 + row[0]] in wanted]
+    kept = {"samples": samples, "stacks": stacks, "locations": locations, "names": names}
+    return [(table, query, duration, kept[table]) for table, query, duration, _ in tables]
+
+
 def push(connection, tables, host, start):
     """Sends one batch. Returns rows of samples and bytes sent."""
     rng = random.Random(f"{host} {start}")
@@ -116,16 +131,17 @@ def push(connection, tables, host, start):
 
 
 def main():
-    path, hosts, minutes, start = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-    urls = [urllib.parse.urlparse(url) for url in sys.argv[5:]]
+    path, (hosts, minutes, count, start) = sys.argv[1], map(int, sys.argv[2:6])
+    urls = [urllib.parse.urlparse(url) for url in sys.argv[6:]]
     tables = read_batch(path)
+    own = [choose(tables, count, random.Random(host)) for host in range(hosts)]
 
     def of_server(server):
         connection = http.client.HTTPConnection(urls[server].hostname, urls[server].port, timeout=300)
         rows = sent = batches = 0
         for minute in range(minutes):
             for host in range(server, hosts, len(urls)):
-                more = push(connection, tables, f"host-{host:05}", start + 60 * minute)
+                more = push(connection, own[host], f"host-{host:05}", start + 60 * minute)
                 rows, sent, batches = rows + more[0], sent + more[1], batches + 1
         return rows, sent, batches
 

@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# tests/bench/fleet.sh [HOSTS] [MINUTES] [ROWS]
+#
+# What a fleet costs in ClickHouse 18.16 of Debian: HOSTS simulated hosts (50) push MINUTES windows (60) of 60 s each
+# into two servers here, each a shard. Each host has ROWS (1000) of the rows that this host pushes for a minute, by the
+# real encoder, and pushes all but a twentieth of them. Prints bytes a row, what a host needs in a day, the servers' CPU
+# time, and how long questions about the fleet take. Needs root, and the network at the first time.
+. "$(dirname "$0")/../end_to_end/lib.sh"
+. "$root/tests/receivers/clickhouse.sh"
+
+hosts=${1:-50} minutes=${2:-60} row_count=${3:-1000}
+ports=(18123 18133)
+need_root
+need_programs
+fetch_clickhouse || exit 1
+
+shards=
+for port in "${ports[@]}"; do
+	shards+="<shard><replica><host>127.0.0.1</host><port>$((port + 1))</port></replica></shard>"
+done
+pids=()
+for port in "${ports[@]}"; do
+	start_clickhouse "server-$port" "$port" "<remote_servers><fleet>$shards</fleet></remote_servers>" || exit 1
+	pids+=("$clickhouse_pid")
+done
+
+# The tables of one server become the shard's, and Distributed ones over both take their names.
+for port in "${ports[@]}"; do
+	"$pilotlight" fleet init --clickhouse "http://127.0.0.1:$port" >/dev/null || exit 1
+	for table in samples stacks locations names; do
+		ask "$port" "RENAME TABLE pilotlight.$table TO pilotlight.${table}_local"
+		ask "$port" "CREATE TABLE pilotlight.$table AS pilotlight.${table}_local
+			ENGINE = Distributed(fleet, pilotlight, ${table}_local, cityHash64(host))"
+	done
+done
+
+cpu_ticks() {
+	local pid sum=0
+
+	for pid in "${pids[@]}"; do
+		sum=$((sum + $(awk '{ print $14 + $15 }' "/proc/$pid/stat")))
+	done
+	echo "$sum"
+}
+
+# sum SQL: of a number of each server.
+sum() {
+	local port sum=0
+
+	for port in "${ports[@]}"; do
+		sum=$((sum + $(ask "$port" "$1")))
+	done
+	echo "$sum"
+}
+
+bytes() { sum "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'pilotlight' AND table LIKE '$1'"; }
+
+echo "recording a minute of this host"
+"$pilotlight" record -q -d 60 -o "$tmp/batch.clickhouse" || exit 1
+start=$(($(date +%s) / 60 * 60 - 60 * minutes))
+before=$(cpu_ticks)
+read -r _ batches _ rows _ sent _ seconds < <(python3 "$root/tests/bench/fleet_hosts.py" "$tmp/batch.clickhouse" "$hosts" \
+	"$minutes" "$row_count" "$start" "${ports[@]/#/http://127.0.0.1:}") || exit 1
+ticks=$(($(cpu_ticks) - before))
+fresh=$(bytes samples_local)
+for port in "${ports[@]}"; do
+	for table in samples stacks locations names; do
+		ask "$port" "OPTIMIZE TABLE pilotlight.${table}_local"
+	done
+done
+samples=$(bytes samples_local) others=$(($(bytes %_local) - samples))
+
+awk -v hosts="$hosts" -v minutes="$minutes" -v batches="$batches" -v rows="$rows" -v sent="$sent" \
+	-v seconds="$seconds" -v ticks="$ticks" -v hz="$(getconf CLK_TCK)" -v fresh="$fresh" -v samples="$samples" \
+	-v others="$others" '
+BEGIN {
+	printf "%d hosts, %d minutes: %d batches, %d rows of samples, %.0f rows a batch\n", hosts, minutes, batches, rows,
+		rows / batches
+	printf "sent: %.1f KB a batch, %.1f MB a host and day\n", sent / batches / 1e3, sent / batches * 1440 / 1e6
+	printf "inserted: %.0f rows/s, %.1f batches/s; the simulator is on the same machine\n", rows / seconds,
+		batches / seconds
+	printf "servers: %.1f ms of CPU a batch, so %.3f CPUs for 1,000 hosts\n", ticks / hz / batches * 1e3,
+		ticks / hz / batches * 1000 / 60
+	printf "samples: %.2f bytes a row on disk when inserted, %.2f after a merge; %.2f MB a host and day\n",
+		fresh / rows, samples / rows, samples / batches * 1440 / 1e6
+	printf "stacks, locations, names: %.2f MB in all\n", others / 1e6
+}'
+
+ask "${ports[0]}" "SELECT name, data_compressed_bytes FROM system.columns WHERE database = 'pilotlight' AND
+	table = 'samples_local' ORDER BY data_compressed_bytes DESC" |
+	awk '{ sum += $2; line = line sprintf("%s%s %d", NR > 1 ? ", " : "", $1, $2 / 1000) } END { print "columns, KB: " line }'
+
+# ask_fleet TITLE OPTIONS...: the median of five.
+ask_fleet() {
+	local title=$1 i began
+
+	shift
+	for i in 1 2 3 4 5; do
+		began=$(date +%s%N)
+		"$pilotlight" fleet export --clickhouse "http://127.0.0.1:${ports[0]}" -q -f folded -o "$tmp/folded" \
+			--from "@$start" "$@" || return
+		echo $((($(date +%s%N) - began) / 1000000))
+	done | sort -n | sed -n "3s/\$/ ms: $title/p"
+	echo "    $(wc -l <"$tmp/folded") stacks, $(awk '{ sum += $NF } END { print sum }' "$tmp/folded") samples"
+}
+ask_fleet "the flame graph of all hosts"
+ask_fleet "of one host" --host host-00007
+ask_fleet "of one program" --comm python3
