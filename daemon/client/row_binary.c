@@ -37,6 +37,11 @@ uint8_t row_u8(struct row_reader *reader)
 	return (uint8_t)little_endian(reader, 1);
 }
 
+uint16_t row_u16(struct row_reader *reader)
+{
+	return (uint16_t)little_endian(reader, 2);
+}
+
 uint32_t row_u32(struct row_reader *reader)
 {
 	return (uint32_t)little_endian(reader, 4);

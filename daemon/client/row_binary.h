@@ -25,6 +25,7 @@ struct row_text {
 bool row_reader_has_more(const struct row_reader *reader);
 
 uint8_t row_u8(struct row_reader *reader);
+uint16_t row_u16(struct row_reader *reader);
 uint32_t row_u32(struct row_reader *reader);
 uint64_t row_u64(struct row_reader *reader);
 double row_f64(struct row_reader *reader);

@@ -41,8 +41,7 @@ static bool next_row(struct walk *walk)
 		return false;
 	build_id = row_text(&walk->reader);
 	walk->vaddr = row_u64(&walk->reader);
-	walk->day = row_u8(&walk->reader);
-	walk->day |= (uint16_t)(row_u8(&walk->reader) << 8);
+	walk->day = row_u16(&walk->reader);
 	if (walk->binary == UINT32_MAX || build_id.size != walk->build_id.size ||
 		memcmp(build_id.bytes, walk->build_id.bytes, build_id.size) != 0)
 		walk->binary++;

@@ -83,9 +83,9 @@ static void rows_become_locations_and_names(void **state)
 	assert_int_equal(fleet_code_write_names(&code, "here", &names, &count), 0);
 	assert_int_equal(count, 2);
 	reader = fleet_rows_reader(&names);
-	assert_int_equal(row_u8(&reader) | row_u8(&reader) << 8, 20777);
+	assert_int_equal(row_u16(&reader), 20777);
 	expect_names(&reader, FLEET_BUILD_ID, 0x1000, 2, "main", "");
-	assert_int_equal(row_u8(&reader) | row_u8(&reader) << 8, 20777);
+	assert_int_equal(row_u16(&reader), 20777);
 	expect_names(
 		&reader, "htlhash:00112233445566778899aabbccddeeff", 0x1000, 3, "work", "work.c");
 	assert_false(row_reader_has_more(&reader));
