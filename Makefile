@@ -206,10 +206,11 @@ lint: build-packages test-packages
 	$(Q)$(MAKE) $(JOBS) --no-print-directory VARIANT=asan WERROR=-Werror unit-tests
 	$(Q)tests/run lint/
 
-# For tests/lint: the order of stages, and the command that compiles a file.
-.PHONY: print-stages print-compile
+# For tests/lint: the order of stages, and the commands that compile a file.
+.PHONY: print-stages print-compile print-bpf-compile
 print-stages: ; @echo $(STAGES)
 print-compile: ; @echo $(CC) $(CPPFLAGS) $(CFLAGS)
+print-bpf-compile: ; @echo $(BPF_CLANG) $(BPF_FLAGS)
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 60

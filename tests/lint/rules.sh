@@ -8,6 +8,7 @@
 cd "$root" || exit 1
 stages=$(make -s --no-print-directory print-stages)
 read -ra compile <<<"$(make -s --no-print-directory print-compile VARIANT=asan)"
+read -ra compile_bpf <<<"$(make -s --no-print-directory print-bpf-compile)"
 planted=$tmp/planted
 mkdir -p "$planted"/{daemon/{base,store},tools,tests/store}
 
@@ -92,6 +93,16 @@ circles() {
 	/contains a loop/ { next }
 	{ sub(/^tsort: /, ""); files = files " " $0 }
 	END { if (files) print name ": circle:" files }'
+}
+
+# Linux 6.1 accepts the stack of each BPF program. FILE...
+find_deep_stacks() {
+	local file
+
+	for file; do
+		"${compile_bpf[@]}" -fstack-size-section -c "$file" -o "$tmp/stack.o" 2>&1 || continue
+		tests/lint/bpf_stack.py "$tmp/stack.o" 2>&1 | awk '!($1 ~ /^[0-9]+$/ && $1 <= 512)'
+	done
 }
 
 # FILE...
@@ -193,7 +204,7 @@ subjects_are_good() {
 	return 1
 }
 
-plan 16
+plan 18
 mapfile -t sources < <(git ls-files '*.c' '*.h' 2>/dev/null || find bpf daemon include tools tests -name '*.[ch]')
 mapfile -t product < <(ls daemon/*.c daemon/*/*.c tools/*.c tools/*/*.c)
 mapfile -t manuals < <(ls tools/*.1 daemon/*.[58])
@@ -222,6 +233,24 @@ echo 'int a(void); int b(void); int b(void) { return a(); }' >"$planted/b.c"
 (cd "$planted" && gcc -c a.c b.c && ar rcs circle.a a.o b.o)
 check "objects that need each other are refused" finds find_link_circles "$planted/circle.a"
 check "no objects of a stage need each other" keeps find_link_circles build/asan/lib/*.a
+
+cat >"$planted/deep.bpf.c" <<'EOF'
+static __attribute__((noinline)) int below(int n)
+{
+	volatile char room[264];
+
+	return room[n];
+}
+
+__attribute__((section("tc"))) int above(int *context)
+{
+	volatile int room[64];
+
+	return below(room[*context & 63]);
+}
+EOF
+check "a BPF program whose calls need too much stack is refused" finds find_deep_stacks "$planted/deep.bpf.c"
+check "BPF programs fit into the stack of Linux 6.1" keeps find_deep_stacks bpf/*.bpf.c
 
 if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
 	echo 'int  a ;' >"$planted/format.c"
