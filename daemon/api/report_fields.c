@@ -212,6 +212,9 @@ const struct report_field report_fields[] = {
 	{ "users", "over_files", "mapped_files_over_quota_total",
 		"Mapped files that were not noted: their user had most.",
 		FIELD(service.excess.total[USER_FILES]), REPORT_NUMBER },
+	{ "users", "over_live", "live_over_quota_total",
+		"Sampled allocations that live and are left out: their user had most.",
+		FIELD(service.excess.total[USER_LIVE]), REPORT_NUMBER },
 
 	{ "http", "connections", "http_connections_total", "HTTP connections accepted or refused.",
 		FIELD(http.connections), REPORT_NUMBER },
@@ -354,6 +357,21 @@ const char *report_counter_name(
 	return name;
 }
 
+const struct report_outcome report_outcomes[REPORT_OUTCOMES] = {
+	{ "freed", "freed", offsetof(struct live_counters, freed) },
+	{ "replaced", "whose address was allocated again",
+		offsetof(struct live_counters, replaced) },
+	{ "expired", "expired", offsetof(struct live_counters, expired) },
+	{ "thinned", "thinned out", offsetof(struct live_counters, thinned) },
+	{ "refused", "left out for lack of room", offsetof(struct live_counters, refused) },
+};
+
+uint64_t report_outcome_get(
+	const struct report_outcome *outcome, const struct live_counters *counters)
+{
+	return *(const uint64_t *)((const char *)counters + outcome->offset);
+}
+
 const struct report_resource report_resources[USER_RESOURCES] = {
 	[USER_WINDOW] = { "window", "Window", "samples without names", true },
 	[USER_HISTORY] = { "history", "Day", "samples stored without names", true },
@@ -364,4 +382,5 @@ const struct report_resource report_resources[USER_RESOURCES] = {
 	[USER_PROCESSES] = { "processes", "Processes", "refused", false },
 	[USER_MAPPINGS] = { "mappings", "Mappings", "refused", false },
 	[USER_FILES] = { "files", "Files", "refused", false },
+	[USER_LIVE] = { "live", "What lives", "samples left out", false },
 };

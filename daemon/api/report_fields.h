@@ -53,6 +53,17 @@ uint64_t report_counter_get(
 const char *report_counter_name(
 	const struct report_counters *counters, size_t i, char name[REPORT_NAME_BYTES]);
 
+/* What became of samples of allocations that are not among what lives. */
+struct report_outcome {
+	const char *key;  /* in JSON and metrics */
+	const char *text; /* after a number */
+	size_t offset;	  /* of its uint64_t in struct live_counters */
+};
+enum { REPORT_OUTCOMES = 5 };
+extern const struct report_outcome report_outcomes[REPORT_OUTCOMES];
+uint64_t report_outcome_get(
+	const struct report_outcome *outcome, const struct live_counters *counters);
+
 /* What users share; indexed by enum user_resource. */
 struct report_resource {
 	const char *key;     /* in JSON and metrics */

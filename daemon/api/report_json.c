@@ -227,6 +227,16 @@ static void write_accounts(struct json *json, const char *key, const struct acco
 	json_end_object(json);
 }
 
+static void write_live(struct json *json, const struct live_counters *counters)
+{
+	json_key(json, "live");
+	json_begin_object(json);
+	for (size_t i = 0; i < REPORT_OUTCOMES; i++)
+		write_number(json, report_outcomes[i].key,
+			report_outcome_get(&report_outcomes[i], counters));
+	json_end_object(json);
+}
+
 /* Those that are sampled. A sample is one period of its source. */
 static void write_sources(struct json *json, const struct service_status *service)
 {
@@ -246,6 +256,8 @@ static void write_sources(struct json *json, const struct service_status *servic
 		write_number(json, periods[event_source_unit(&event_sources[i])],
 			service->periods_ns[i]);
 		write_counts(json, &service->by_source.of[i]);
+		if (event_sources[i].is_live)
+			write_live(json, &service->live[i]);
 		json_end_object(json);
 	}
 	json_end_object(json);

@@ -205,23 +205,11 @@ static void write_thinned(struct output *output, const struct service_status *se
 	}
 }
 
-static void write_live_outcome(
-	struct output *output, const char *source, const char *outcome, uint64_t count)
-{
-	output_printf(output,
-		"pilotlight_source_live_total{source=\"%s\",outcome=\"%s\"} %" PRIu64 "\n", source,
-		outcome, count);
-}
-
-/* What became of samples of allocations, beside those that live. */
 static void write_live(struct output *output, const struct service_status *service)
 {
 	bool has_head = false;
 
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		const struct live_counters *counters = &service->live[i];
-		const char *name = report_event_name(service, i);
-
 		if (!is_sampled(service, i) || !event_sources[i].is_live)
 			continue;
 		if (!has_head)
@@ -229,11 +217,12 @@ static void write_live(struct output *output, const struct service_status *servi
 				"Samples of allocations that are not in the profile of what "
 				"lives, by outcome.");
 		has_head = true;
-		write_live_outcome(output, name, "freed", counters->freed);
-		write_live_outcome(output, name, "replaced", counters->replaced);
-		write_live_outcome(output, name, "expired", counters->expired);
-		write_live_outcome(output, name, "thinned", counters->thinned);
-		write_live_outcome(output, name, "refused", counters->refused);
+		for (size_t j = 0; j < REPORT_OUTCOMES; j++)
+			output_printf(output,
+				"pilotlight_source_live_total{source=\"%s\",outcome=\"%s\"} "
+				"%" PRIu64 "\n",
+				report_event_name(service, i), report_outcomes[j].key,
+				report_outcome_get(&report_outcomes[j], &service->live[i]));
 	}
 }
 

@@ -20,6 +20,7 @@ enum {
 	LABEL_COLUMNS = 13,
 	JIT_SHOWN_MAX = 5,
 	AMOUNT_BYTES = 64,
+	LIVE_TEXT_BYTES = 256,
 };
 
 static void write_entry(struct output *output, const char *label, const char *format, ...)
@@ -254,11 +255,34 @@ static void write_source(
 		amount_text(kind, service->periods_ns[source], period));
 }
 
+/* What became of samples of allocations that are no longer among what lives, or never were. */
+static void write_live(const struct live_counters *counters, struct output *output)
+{
+	char text[LIVE_TEXT_BYTES] = "", number[REPORT_NUMBER_BYTES];
+	size_t size = 0;
+
+	for (size_t i = 0; i < REPORT_OUTCOMES; i++) {
+		uint64_t count = report_outcome_get(&report_outcomes[i], counters);
+
+		if (count == 0)
+			continue;
+		size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%s %s",
+			size > 0 ? ", " : "samples: ", report_count(count, number),
+			report_outcomes[i].text);
+	}
+	if (size > 0)
+		write_entry(output, "", "%s", text);
+}
+
 static void write_sources(const struct service_status *service, struct output *output)
 {
-	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
-		if (service->sources & 1U << i)
-			write_source(service, i, output);
+	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
+		if (!(service->sources & 1U << i))
+			continue;
+		write_source(service, i, output);
+		if (event_sources[i].is_live)
+			write_live(&service->live[i], output);
+	}
 }
 
 static void write_names(const struct service_status *service, struct output *output)

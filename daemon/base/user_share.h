@@ -71,6 +71,7 @@ enum user_resource {
 	USER_PROCESSES, /* images of processes */
 	USER_MAPPINGS,	/* mappings, beyond the bound of one process, too */
 	USER_FILES,	/* mapped files, or their paths */
+	USER_LIVE,	/* sampled allocations that live */
 	USER_RESOURCES,
 };
 

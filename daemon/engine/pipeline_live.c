@@ -180,6 +180,8 @@ int pipeline_keep_live(struct pipeline *pipeline, const struct raw_sample *sampl
 	}
 	while (r == -E2BIG && thin(pipeline, sample->share_user))
 		r = live_table_add(pipeline->live, sample, labels, frames, count);
+	if (r == -E2BIG)
+		live_table_refuse(pipeline->live, sample);
 	if (r != 0)
 		pipeline_forget_live(pipeline, sample);
 	return r == LIVE_TABLE_THINNED ? 0 : r;

@@ -32,6 +32,8 @@ static void report_users(const struct pipeline *pipeline, struct pipeline_report
 	user_holdings_add(holdings, USER_SYMBOLS, symbolizer_unfinished(pipeline->symbolizer));
 	user_holdings_add(holdings, USER_JIT, jit_table_share(pipeline->jit));
 	process_table_users(pipeline->processes, excess, holdings);
+	if (pipeline->live)
+		live_table_users(pipeline->live, excess, holdings);
 	if (pipeline->unwinding)
 		unwinding_users(pipeline->unwinding, excess, holdings);
 }

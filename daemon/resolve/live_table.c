@@ -64,6 +64,7 @@ struct live_table {
 	bool lacks_stacks;			/* since `kept` was last rebuilt */
 	uint8_t thinnings[USER_SHARE_COUNTERS]; /* of what comes */
 	struct live_counters counters[PILOTLIGHT_SOURCES];
+	struct user_excess excess;
 };
 
 static size_t bytes_of(const struct live_stacks *kept)
@@ -286,11 +287,20 @@ int live_table_add(struct live_table *table, const struct raw_sample *sample,
 	r = add(table, &entry, labels, frames, count);
 	if (r == 0)
 		counters->added++;
-	if (r == -E2BIG) {
-		counters->refused++;
-		counters->refused_periods += periods_of(&entry);
-	}
 	return r;
+}
+
+void live_table_refuse(struct live_table *table, const struct raw_sample *sample)
+{
+	const struct live_entry entry = {
+		.count = sample->count,
+		.thinnings = table->thinnings[user_share_counter(sample->share_user)],
+	};
+	struct live_counters *counters = &table->counters[sample->source];
+
+	counters->refused++;
+	counters->refused_periods += periods_of(&entry);
+	user_excess_add(&table->excess, sample->share_user, USER_LIVE, 1);
 }
 
 /* --- sweeping --- */
@@ -529,7 +539,9 @@ size_t live_table_bytes(const struct live_table *table)
 	       bytes_of(&table->kept);
 }
 
-const struct user_share *live_table_share(const struct live_table *table)
+void live_table_users(
+	const struct live_table *table, struct user_excess *excess, struct user_holdings *holdings)
 {
-	return &table->share;
+	user_excess_merge(excess, &table->excess);
+	user_holdings_add(holdings, USER_LIVE, &table->share);
 }

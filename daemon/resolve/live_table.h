@@ -6,10 +6,10 @@
  * lost. So the table is swept: before a window ends, and when it is full, it asks for each sample
  * whether the map still has it.
  *
- * An allocation whose address is allocated again replaces the earlier one: that free was missed,
- * as the kernel has ways to free memory without a tracepoint. Samples may come in any order: the
- * latest allocation stays. What is older than `age_ns_max`
- * expires, in case that its free was missed.
+ * An allocation whose address is allocated again replaces the earlier one, which was freed since
+ * the last sweep, or whose free was missed: the kernel has ways to free memory without a
+ * tracepoint. Samples may come in any order: the latest allocation stays. What is older than
+ * `age_ns_max` expires, in case that its free was missed.
  *
  * Bounds (I4): entries, and bytes of stacks and labels. Users share the entries and the bytes of
  * stacks (base/user_share.h), but not those of names and labels. What exceeds them is refused.
@@ -44,10 +44,10 @@ struct live_table_limits {
 struct live_counters {
 	uint64_t added;
 	uint64_t freed;	   /* a sweep found that they live no more */
-	uint64_t replaced; /* the address was allocated again: the free was missed */
+	uint64_t replaced; /* the address was allocated again */
 	uint64_t expired;
 	uint64_t thinned;	  /* others stand for it */
-	uint64_t refused;	  /* no room, or not for this user */
+	uint64_t refused;	  /* by live_table_refuse() */
 	uint64_t refused_periods; /* with those that it would have stood for */
 };
 
@@ -73,6 +73,9 @@ struct pilotlight_live_key live_key_of(const struct raw_sample *sample);
 enum { LIVE_TABLE_THINNED = 1 };
 int live_table_add(struct live_table *table, const struct raw_sample *sample,
 	const struct live_labels *labels, const struct resolved_frame *frames, size_t count);
+
+/* Counts a sample that found no room in the end. */
+void live_table_refuse(struct live_table *table, const struct raw_sample *sample);
 
 /* What the kernel side knows. */
 struct live_objects {
@@ -120,4 +123,6 @@ void live_table_counters(const struct live_table *table, enum pilotlight_source 
 /* Samples of all sources, now, and the memory of the table. */
 size_t live_table_count(const struct live_table *table);
 size_t live_table_bytes(const struct live_table *table);
-const struct user_share *live_table_share(const struct live_table *table);
+/* Adds what users hold of the entries, and what they were refused. */
+void live_table_users(
+	const struct live_table *table, struct user_excess *excess, struct user_holdings *holdings);

@@ -49,6 +49,17 @@ static inline void fill_sources(struct service_status *s)
 	};
 }
 
+/* Memory that lives, beside other sources. */
+static inline void fill_live(struct service_status *s)
+{
+	s->sources |= 1U << PILOTLIGHT_SOURCE_KMEM_LIVE;
+	s->wanted_sources |= 1U << PILOTLIGHT_SOURCE_KMEM_LIVE;
+	s->periods_ns[PILOTLIGHT_SOURCE_KMEM_LIVE] = 65536;
+	s->live[PILOTLIGHT_SOURCE_KMEM_LIVE] = (struct live_counters){
+		.freed = 1000, .replaced = 2, .expired = 3, .thinned = 4, .refused = 5
+	};
+}
+
 /* Two sinks: one that is well, and one that fails and has lost what can be lost. */
 static inline void fill_sinks(struct service_status *s)
 {

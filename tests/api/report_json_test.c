@@ -85,6 +85,7 @@ static void sources_have_counts_of_their_own(void **state)
 
 	fill_report(&report);
 	fill_sources(&report.service);
+	fill_live(&report.service);
 	text = write_report(report_write_json, &report);
 	EXPECT_PARTS(text,
 		"\"by_source\":{\"cpu\":{\"period_nanoseconds\":10101010,\"fired\":1000000,"
@@ -94,6 +95,9 @@ static void sources_have_counts_of_their_own(void **state)
 		"\"filtered\":100,",
 		"\"runqueue\":{\"period_nanoseconds\":2000000,\"fired\":5000,\"lost\":100,",
 		"\"faults\":{\"period_events\":211,\"fired\":6000,\"lost\":30,",
+		"\"kmem:live\":{\"period_bytes\":65536,\"fired\":0,",
+		"\"live\":{\"freed\":1000,\"replaced\":2,\"expired\":3,\"thinned\":4,\"refused\":"
+		"5}},",
 		"\"sched:sched_process_exec\":{\"period_events\":3,\"fired\":77,\"lost\":0,");
 	free(text);
 	report.service.sources = 1;
@@ -118,7 +122,7 @@ static void processes_are_a_list(void **state)
 	report.service.holdings.lines[5].user = 1001;
 	report.service.holdings.lines[5].held[USER_BINARIES] = 12;
 	text = write_report(report_write_json, &report);
-	EXPECT_PARTS(text, "\"over_jit\":7,", "\"over_files\":0}],\"capacity\"",
+	EXPECT_PARTS(text, "\"over_jit\":7,", "\"over_live\":0}],\"capacity\"",
 		"\"holding\":[{\"user\":\"user 1001\",\"held\":{\"window\":0,", "\"binaries\":12,");
 	free(text);
 	/* A count beyond the array would be a bug of the code that fills it. */

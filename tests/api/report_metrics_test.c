@@ -172,14 +172,11 @@ static void sources_are_labelled(void **state)
 
 	fill_report(&report);
 	fill_sources(&report.service);
-	report.service.sources |= 1U << PILOTLIGHT_SOURCE_KMEM_LIVE;
-	report.service.live[PILOTLIGHT_SOURCE_KMEM_LIVE] = (struct live_counters){
-		.freed = 1, .replaced = 2, .expired = 3, .thinned = 4, .refused = 5
-	};
+	fill_live(&report.service);
 	text = write_report(report_write_metrics, &report);
 	check_format(text);
 	EXPECT_PARTS(text,
-		"\npilotlight_source_live_total{source=\"kmem:live\",outcome=\"freed\"} 1\n",
+		"\npilotlight_source_live_total{source=\"kmem:live\",outcome=\"freed\"} 1000\n",
 		"\npilotlight_source_live_total{source=\"kmem:live\",outcome=\"expired\"} 3\n",
 		"\npilotlight_source_live_total{source=\"kmem:live\",outcome=\"thinned\"} 4\n",
 		"\npilotlight_source_live_total{source=\"kmem:live\",outcome=\"refused\"} 5\n",

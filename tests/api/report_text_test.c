@@ -70,6 +70,25 @@ static void other_sources_are_times(void **state)
 	free(text);
 }
 
+static void what_became_of_memory_that_lived_is_shown(void **state)
+{
+	struct report report;
+	char *text;
+
+	fill_report(&report);
+	fill_live(&report.service);
+	text = text_of(&report);
+	EXPECT_PARTS(text,
+		"  kmem:live  0 B since the start, none lost; samples of 64.0 KiB\n"
+		"             samples: 1,000 freed, 2 whose address was allocated again, 3\n"
+		"             expired, 4 thinned out, 5 left out for lack of room\n");
+	free(text);
+	report.service.live[PILOTLIGHT_SOURCE_KMEM_LIVE] = (struct live_counters){ .added = 1 };
+	text = text_of(&report);
+	EXPECT_PARTS(text, "samples of 64.0 KiB\n  Names");
+	free(text);
+}
+
 static void sinks_are_shown(void **state)
 {
 	struct report report;
@@ -343,6 +362,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_service_that_is_well_says_so),
 		cmocka_unit_test(other_sources_are_times),
+		cmocka_unit_test(what_became_of_memory_that_lived_is_shown),
 		cmocka_unit_test(sinks_are_shown),
 		cmocka_unit_test(a_choice_of_cgroups_is_told),
 		cmocka_unit_test(problems_come_first),

@@ -123,6 +123,7 @@ static void memory_ends_in_its_kind(void **state)
 /* More than the table holds, even after it was swept: two thirds of 64 for the only user. */
 static void what_does_not_fit_is_counted(void **state)
 {
+	struct pipeline_report report;
 	struct profile_set profiles;
 	uint64_t lost;
 
@@ -138,6 +139,10 @@ static void what_does_not_fit_is_counted(void **state)
 	lost = pipeline_accounts(pipeline)->of[LIVE].dropped[PILOTLIGHT_DROP_PROFILE_FULL];
 	assert_in_range(lost, 10, 30);
 	assert_int_equal(world.forgotten, lost);
+	/* Each once, though a sweep was tried in between. */
+	pipeline_report(pipeline, &report);
+	assert_int_equal(report.live[LIVE].refused, lost);
+	assert_int_equal(report.excess.total[USER_LIVE], lost);
 	assert_int_equal(profiles.of[LIVE]->accounts.fired, 60 - lost);
 	profile_set_done(&profiles);
 	world.lives_from = UINT64_MAX;
