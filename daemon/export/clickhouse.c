@@ -99,7 +99,7 @@ static void put_quoted(struct output *output, const char *text, size_t size)
 	output_char(output, '\'');
 }
 
-/* Is the first row of the batch there? All columns of the table's key are given but the stack. */
+/* Is the first row of the batch there? The beginning of the table's key is given. */
 static int put_question(struct clickhouse_writer *writer)
 {
 	const char *host = writer->options->host, *attributes = writer->options->attributes;

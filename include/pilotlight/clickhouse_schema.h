@@ -22,10 +22,13 @@
  *   weight       Float64          1 / the share of hosts that is sampled; 1: all are. An amount
  *                                 of the fleet is sum(value * period * weight)
  *
- *   Key: type, service, ts, host, stack. A batch is one insert, and all its rows have the same ts,
- *   host and type, so all its rows are there or none is. A host has no two batches of one type
- *   whose times overlap. What was lost is a row whose stack is the location "[lost: REASON]"; a
- *   sample without a stack has the location "[unknown]".
+ *   Key: type, service, toStartOfHour(ts), stack, host, ts. Hosts that run the same code have the
+ *   same stacks, so their rows compress well side by side.
+ *
+ *   A batch is one insert, and all its rows have the same ts, host and type, so all its rows are
+ *   there or none is. A host has no two batches of one type whose times overlap. What was lost is
+ *   a row whose stack is the location "[lost: REASON]"; a sample without a stack has the location
+ *   "[unknown]".
  *
  * stacks: ReplacingMergeTree(day), as the next two.
  *

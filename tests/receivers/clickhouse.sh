@@ -7,7 +7,7 @@ clickhouse=${RECEIVERS_BIN:-$root/build/receivers}/clickhouse
 fetch_clickhouse() {
 	[ -x "$clickhouse/root/usr/sbin/clickhouse-server" ] && return
 	mkdir -p "$clickhouse/archives/partial" &&
-		apt-get -y -q --no-install-recommends --download-only -o Dir::Cache::archives="$clickhouse/archives" \
+		apt-get -y -q --no-install-recommends --download-only --reinstall -o Dir::Cache::archives="$clickhouse/archives" \
 			install clickhouse-server || return
 	for package in "$clickhouse"/archives/*.deb; do
 		dpkg -x "$package" "$clickhouse/root" || return
