@@ -26,6 +26,7 @@
 enum {
 	RUNTIME_FULL =
 		RUNTIME_UNREADABLE + 1, /* beyond enum runtime_end: no room or time for more */
+	RUNTIME_NATIVE,			/* and: the frames are the native ones */
 	/* The frames beyond those that are kept only lead to the end of their group. */
 	RUNTIME_STEPS_MAX = 1200,
 	RUNTIME_TIMED_STEPS = 64, /* between two looks at the clock; a power of two */
@@ -138,6 +139,8 @@ __noinline int begin_runtime(struct walker *walker)
 	state->owner = runtime_owner(walker);
 	state->place = state->has_open = state->is_full = state->steps = state->copies = 0;
 	state->has_calls = runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL;
+	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
+		return RUNTIME_NATIVE;
 	state->walk.base = walker->walk.runtime.base;
 	state->walk.thread = bpf_get_current_task_btf()->thread.fsbase;
 	return runtime_begin(&state->walk, runtime);
@@ -188,6 +191,17 @@ static __always_inline int send_code(
 	return 1;
 }
 
+static __always_inline int copy_v8_code(
+	struct walker *walker, __u32 entry, struct pilotlight_runtime_code *code);
+
+static __always_inline int copy_walked_code(struct walker *walker, __u32 entry,
+	const struct pilotlight_runtime *runtime, struct pilotlight_runtime_code *code)
+{
+	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
+		return copy_v8_code(walker, entry, code);
+	return runtime_copy_code(runtime, walker->runtime.step.code, code);
+}
+
 /* The identity of the step's code object, from a copy; 0: it cannot be copied now. */
 __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 {
@@ -208,7 +222,7 @@ __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 	if (state->copies++ >= RUNTIME_SAMPLE_COPIES_MAX ||
 		!runtime_take(
 			&copier->copies, user, runtime_period(walker), 1, RUNTIME_COPIES_MAX) ||
-		!runtime_copy_code(runtime, state->step.code, &copier->record.code))
+		!copy_walked_code(walker, entry, runtime, &copier->record.code))
 		return 0;
 	place = runtime_known_place(state->owner, &state->step);
 	known = bpf_map_lookup_elem(&known_codes, &place);
@@ -344,6 +358,8 @@ __noinline int place_calls(struct walker *walker)
 	return 1;
 }
 
+#include "runtime_v8_sample.bpf.h"
+
 /* `entry`: of the CPU's maps. */
 static __always_inline void add_runtime_frames(struct walker *walker, __u32 entry)
 {
@@ -355,6 +371,10 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 	end = begin_runtime(walker);
 	if (end == RUNTIME_NO_STATE)
 		return;
+	if (end == RUNTIME_NATIVE) {
+		(void)add_v8_frames(walker, entry);
+		return;
+	}
 	for (__u32 i = 0; i < RUNTIME_STEPS_MAX && end == RUNTIME_ON; i++)
 		end = step_runtime(walker, entry);
 	/* The outermost frame ends a group, unless the thread is just linking its frames anew. */
@@ -365,6 +385,7 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 		record->end == PILOTLIGHT_WALK_ROOT)
 		place_calls(walker);
 	record->runtime_file = walker->walk.runtime.file_id;
+	record->runtime_language = PILOTLIGHT_RUNTIME_PYTHON;
 	if (end == RUNTIME_ROOT && !walker->runtime.is_full)
 		record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
 	else if (end == RUNTIME_UNREADABLE)

@@ -162,7 +162,7 @@ struct walk {
 	/* When it had PILOTLIGHT_WALK_CUT_DEPTH frames. */
 	__u64 cut_hash, cut_ns;
 	struct walked_runtime runtime; /* outlives the walk while the mappings stay the same */
-	__u64 leaf_sp;
+	__u64 leaf_sp, leaf_fp;
 	__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
 	/* Bounds of `mappings`, each array in one cache line for the search; end 0: none. */
 	__u64 starts[WALK_MAPPINGS], ends[WALK_MAPPINGS];

@@ -18,6 +18,7 @@
 #include "mapping.bpf.h"
 #include "other_memory.bpf.h"
 #include "remembered_walk.bpf.h"
+#include "runtime_v8.bpf.h"
 #include "runtime_walk.bpf.h"
 #include "unwind_table.bpf.h"
 #include "walk_depth.bpf.h"
@@ -30,7 +31,8 @@
 struct runtime_state {
 	struct runtime_walk walk;
 	struct runtime_step step;
-	__u64 owner; /* identifies the address space, also over time */
+	struct runtime_v8 v8; /* in place of `walk` */
+	__u64 owner;	      /* identifies the address space, also over time */
 	__u64 begin_ns;
 	__u32 place;	/* native frames up to here run other groups */
 	__u32 has_open; /* the last frame's group has not ended */
@@ -528,6 +530,7 @@ static __always_inline void begin_walk(struct walker *walker, struct mm_struct *
 	walk->searches = 0;
 	walk->has_jit = walk->has_untabled = 0;
 	walk->leaf_sp = walk->sp;
+	walk->leaf_fp = walk->fp.word;
 	walk->record.count = walk->record.runtime_count = 0;
 	walk->record.runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
 }

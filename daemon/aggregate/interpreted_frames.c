@@ -29,23 +29,30 @@ static enum binary_kind kind_of(const struct profile *profile, uint32_t node)
 
 static bool is_interpreted(const struct profile *profile, uint32_t node)
 {
-	return node != PROFILE_ROOT && kind_of(profile, node) == BINARY_PYTHON;
+	return node != PROFILE_ROOT && (kind_of(profile, node) == BINARY_PYTHON ||
+					       kind_of(profile, node) == BINARY_JAVASCRIPT);
 }
 
-static bool is_native(const struct profile *profile, uint32_t node)
+/* Is `node` of the loop that runs `interpreted`, or the function as V8 generated it? */
+static bool runs(const struct profile *profile, uint32_t node, uint32_t interpreted)
 {
-	return node != PROFILE_ROOT && (kind_of(profile, node) == BINARY_EXECUTABLE ||
-					       kind_of(profile, node) == BINARY_LIBRARY);
+	enum binary_kind kind;
+
+	if (node == PROFILE_ROOT)
+		return false;
+	kind = kind_of(profile, node);
+	return kind == BINARY_EXECUTABLE || kind == BINARY_LIBRARY ||
+	       (kind == BINARY_JIT && kind_of(profile, interpreted) == BINARY_JAVASCRIPT);
 }
 
-/* A native frame that calls an interpreted one is of the loop. Its parent is native, or at least
- * not interpreted, so it is not left out, too, where that has been looked at already. */
+/* A native frame that calls an interpreted one runs it. Its parent is native, or at least not
+ * interpreted, so it is not left out, too, where that has been looked at already. */
 static void splice(struct profile *profile)
 {
 	for (uint32_t i = PROFILE_ROOT + 1; i < profile->nodes.count; i++) {
 		struct profile_node *node = &profile->nodes.items[i];
 
-		if (is_interpreted(profile, i) && is_native(profile, node->parent))
+		if (is_interpreted(profile, i) && runs(profile, node->parent, i))
 			node->parent = profile->nodes.items[node->parent].parent;
 	}
 }

@@ -2,8 +2,10 @@
 #include "base/runtime_bounds.h"
 
 #include "base/array.h"
+#include "pilotlight/runtime_v8.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Code and data of a binary lie that close together, and thread-local storage to its pointer. */
 #define PLACE_MAX (1LL << 40)
@@ -28,7 +30,7 @@ static bool is_between(int64_t value, int64_t least, int64_t greatest)
 
 static bool has_sound_kinds(const struct pilotlight_runtime *runtime)
 {
-	return is_between(runtime->language, 1, PILOTLIGHT_RUNTIME_LANGUAGES - 1) &&
+	return runtime->language == PILOTLIGHT_RUNTIME_PYTHON &&
 	       is_between(runtime->anchor, 1, PILOTLIGHT_RUNTIME_ANCHORS - 1) &&
 	       is_between(runtime->instruction, 1, PILOTLIGHT_RUNTIME_INSTRUCTIONS - 1) &&
 	       is_between(runtime->group, 1, PILOTLIGHT_RUNTIME_GROUPS - 1) &&
@@ -110,8 +112,61 @@ static bool has_sound_offsets(const struct pilotlight_runtime *runtime)
 		       runtime->holder_frame_at == PILOTLIGHT_RUNTIME_NONE);
 }
 
+/* --- V8 --- */
+
+/* Words of objects: the reads are of whole words, from the start to the last one. */
+static bool has_sound_words(const struct pilotlight_runtime_v8 *runtime)
+{
+	const uint16_t words[] = { runtime->function_shared_at, runtime->shared_name_at,
+		runtime->shared_script_at, runtime->scope_locals_at, runtime->scope_locals_begin_at,
+		runtime->script_source_at, runtime->script_name_at, runtime->script_id_at,
+		runtime->script_line_ends_at };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (words[i] % sizeof(uint64_t) != 0 ||
+			words[i] > PILOTLIGHT_V8_OBJECT_MAX - sizeof(uint64_t))
+			return false;
+	return runtime->scope_start_at == PILOTLIGHT_RUNTIME_NONE ||
+	       (runtime->scope_start_at % sizeof(uint64_t) == 0 &&
+		       runtime->scope_start_at < runtime->scope_locals_begin_at);
+}
+
+static bool v8_holds(const struct pilotlight_runtime_v8 *runtime)
+{
+	const uint16_t offsets[] = { runtime->map_type_at, runtime->array_length_at,
+		runtime->array_data_at, runtime->string_length_at, runtime->string_characters_at,
+		runtime->string_other_at, runtime->string_second_at };
+
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++)
+		if (!is_offset(offsets[i]))
+			return false;
+	return has_sound_words(runtime) && runtime->reserved == 0 &&
+	       runtime->reserved_too[0] == 0 && runtime->reserved_too[1] == 0 &&
+	       runtime->code_bytes > 0 && runtime->frame_function_at < 0 &&
+	       is_between(runtime->code_place, -PLACE_MAX, PLACE_MAX) &&
+	       runtime->scope_locals_at < runtime->scope_locals_begin_at &&
+	       runtime->function_type_first <= runtime->function_type_last;
+}
+
+static bool has_rest(const struct pilotlight_runtime *runtime)
+{
+	const uint8_t *bytes = (const uint8_t *)runtime;
+
+	for (size_t i = sizeof(struct pilotlight_runtime_v8); i < sizeof(*runtime); i++)
+		if (bytes[i] != 0)
+			return true;
+	return false;
+}
+
 bool runtime_bounds_hold(const struct pilotlight_runtime *runtime)
 {
+	struct pilotlight_runtime_v8 v8;
+
+	if (runtime->version == PILOTLIGHT_RUNTIME_VERSION &&
+		runtime->language == PILOTLIGHT_RUNTIME_V8) {
+		memcpy(&v8, runtime, sizeof(v8));
+		return !has_rest(runtime) && v8_holds(&v8);
+	}
 	return runtime->version == PILOTLIGHT_RUNTIME_VERSION && has_sound_kinds(runtime) &&
 	       has_sound_anchor(runtime) && has_sound_loop(runtime) && has_sound_frame(runtime) &&
 	       has_sound_code(runtime) && has_sound_offsets(runtime);

@@ -72,6 +72,7 @@ static void set_walk(const struct drain *drain, struct raw_sample *sample, uint6
 	sample->runtime_frames = drain->walks.runtime_frames + walk->first_runtime_frame;
 	sample->runtime_count = walk->runtime_count;
 	sample->runtime_end = (enum pilotlight_runtime_end)walk->runtime_end;
+	sample->runtime_language = (enum pilotlight_runtime_language)walk->runtime_language;
 	sample->runtime_file = walk->runtime_file;
 }
 

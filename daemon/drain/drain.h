@@ -69,6 +69,7 @@ struct raw_sample {
 	const struct pilotlight_runtime_frame *runtime_frames;
 	size_t runtime_count;
 	enum pilotlight_runtime_end runtime_end;
+	enum pilotlight_runtime_language runtime_language;
 	uint32_t runtime_file;
 };
 

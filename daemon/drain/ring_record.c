@@ -104,6 +104,7 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 		header->end >= PILOTLIGHT_WALK_ENDS ||
 		header->runtime_count > PILOTLIGHT_RUNTIME_FRAMES_MAX ||
 		header->runtime_end >= PILOTLIGHT_RUNTIME_ENDS ||
+		header->runtime_language >= PILOTLIGHT_RUNTIME_LANGUAGES ||
 		size != sizeof(*header) +
 				((size_t)header->count + header->kernel_count) * sizeof(*frames) +
 				header->runtime_count * sizeof(*runtime_frames))
@@ -131,6 +132,7 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 		.runtime_count = header->runtime_count,
 		.runtime_end = (enum pilotlight_runtime_end)header->runtime_end,
 		.runtime_file = header->runtime_file,
+		.runtime_language = (enum pilotlight_runtime_language)header->runtime_language,
 	};
 	ret_sample->is_waker = header->header.kind == PILOTLIGHT_RING_WAKER;
 	set_wait(ret_sample, &header->header);

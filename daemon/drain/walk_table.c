@@ -83,6 +83,7 @@ int walk_table_add(struct walk_table *table, const struct raw_sample *sample)
 		.first_runtime_frame = table->runtime_frame_count,
 		.runtime_count = (uint16_t)runtime_count,
 		.runtime_end = (uint8_t)sample->runtime_end,
+		.runtime_language = (uint8_t)sample->runtime_language,
 		.runtime_file = sample->runtime_file,
 	};
 	hash_index_insert(&table->index, hash_pair(hash, 0), (uint32_t)table->count);

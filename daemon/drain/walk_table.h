@@ -28,8 +28,9 @@ struct walked_stack {
 	size_t first_runtime_frame;
 	uint32_t runtime_file;
 	uint16_t count, runtime_count;
-	uint8_t end;	     /* enum pilotlight_walk_end */
-	uint8_t runtime_end; /* enum pilotlight_runtime_end */
+	uint8_t end;		  /* enum pilotlight_walk_end */
+	uint8_t runtime_end;	  /* enum pilotlight_runtime_end */
+	uint8_t runtime_language; /* enum pilotlight_runtime_language */
 };
 
 /* The table holds at most `limit` stacks, which have at most 256 frames on average. */

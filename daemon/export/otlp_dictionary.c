@@ -177,6 +177,8 @@ static const char *frame_type(enum binary_kind kind)
 		return "native";
 	case BINARY_PYTHON:
 		return "cpython";
+	case BINARY_JAVASCRIPT:
+		return "v8js";
 	default:
 		return NULL;
 	}

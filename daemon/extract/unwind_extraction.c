@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "extract/runtime_python.h"
+#include "extract/runtime_v8.h"
 #include "extract/symbol_file_writer.h"
 #include "extract/unwind_packing.h"
 #include "extract/unwind_starts.h"
@@ -120,6 +121,8 @@ static int describe_runtime(struct unwind_extraction *extraction)
 {
 	int r = runtime_python_read(&extraction->files, &extraction->scratch, &extraction->runtime);
 
+	if (r == -ENODATA)
+		r = runtime_v8_read(&extraction->files, &extraction->runtime);
 	switch (r) {
 	case 0:
 		extraction->runtime_contents = PILOTLIGHT_SYMBOL_HAS_RUNTIME;

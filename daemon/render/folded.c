@@ -35,6 +35,8 @@ const char *folded_suffix(enum frame_kind kind)
 		return "_[j]";
 	case FRAME_PYTHON:
 		return "_[p]";
+	case FRAME_JAVASCRIPT:
+		return "_[v]";
 	case FRAME_INLINED:
 		return "_[i]";
 	default:

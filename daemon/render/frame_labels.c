@@ -26,6 +26,8 @@ const char *frame_kind_name(enum frame_kind kind)
 		return "synthetic";
 	case FRAME_PYTHON:
 		return "Python";
+	case FRAME_JAVASCRIPT:
+		return "JavaScript";
 	case FRAME_INLINED:
 		return "inlined";
 	case FRAME_COMM:

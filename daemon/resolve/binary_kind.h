@@ -9,5 +9,6 @@ enum binary_kind {
 	BINARY_JIT,	   /* executable memory without a file: _[j] */
 	BINARY_SYNTHETIC,  /* [lost: …], [truncated: …], [unknown]: shown, but no code */
 	BINARY_PYTHON,	   /* code that the interpreter with this build-id runs: _[p] */
+	BINARY_JAVASCRIPT, /* the same of V8: _[v] */
 	BINARY_KIND_COUNT,
 };

@@ -94,7 +94,7 @@ int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32
 
 /* The code that an interpreter runs, of any program. It has the interpreter's build-id and path. */
 int binary_table_find_interpreted(
-	struct binary_table *table, uint32_t binary, uint32_t *ret_binary);
+	struct binary_table *table, uint32_t binary, enum binary_kind kind, uint32_t *ret_binary);
 
 /* A sample of this window has a frame in the binary. The functions that find one call this. */
 void binary_table_use(struct binary_table *table, uint32_t binary);

@@ -409,7 +409,8 @@ int binary_table_find_unread(struct binary_table *table, uint32_t binary, uint32
 		table, binary, IDENTITY_UNREAD, table->entries[binary].kind, ret_binary);
 }
 
-int binary_table_find_interpreted(struct binary_table *table, uint32_t binary, uint32_t *ret_binary)
+int binary_table_find_interpreted(
+	struct binary_table *table, uint32_t binary, enum binary_kind kind, uint32_t *ret_binary)
 {
-	return find_stand_in(table, binary, IDENTITY_INTERPRETED, BINARY_PYTHON, ret_binary);
+	return find_stand_in(table, binary, IDENTITY_INTERPRETED, kind, ret_binary);
 }

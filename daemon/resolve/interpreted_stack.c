@@ -82,22 +82,28 @@ static bool find_name(const struct interpreted_stack *stack,
 	       runtime_names_find(stack->names, sample->user, frame->code, frame->unit, ret_name);
 }
 
+/* The native frame of a function of V8 tells more than no name. */
 size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_frame *frames,
 	struct resolver_counters *counters)
 {
+	bool is_v8 = stack->sample->runtime_language == PILOTLIGHT_RUNTIME_V8;
 	const size_t taken = stack->next;
+	size_t written = 0;
 
 	counters->interpreted_frames += taken;
 	for (size_t i = 0; i < taken; i++) {
 		const struct pilotlight_runtime_frame *frame = &stack->frames[i];
 		struct runtime_name name = { .name = "[python: no name]" };
 
-		if (!find_name(stack, frame, &name))
+		if (!find_name(stack, frame, &name)) {
 			counters->interpreted_nameless++;
-		frames[i] = frame_of(stack, frame->code, &name);
+			if (is_v8)
+				continue;
+		}
+		frames[written++] = frame_of(stack, frame->code, &name);
 	}
 	stack->frames += taken;
 	stack->count -= taken;
 	find_next(stack);
-	return taken + write_end(stack, frames + taken);
+	return written + write_end(stack, frames + written);
 }

@@ -459,7 +459,10 @@ static int begin_interpreted(struct resolver *resolver, const struct raw_sample 
 	if (native != UINT32_MAX) {
 		/* What stands for it goes with it. */
 		binary_table_use(resolver->binaries, native);
-		r = binary_table_find_interpreted(resolver->binaries, native, &binary);
+		r = binary_table_find_interpreted(resolver->binaries, native,
+			sample->runtime_language == PILOTLIGHT_RUNTIME_V8 ? BINARY_JAVASCRIPT
+									  : BINARY_PYTHON,
+			&binary);
 	}
 	if (r < 0 && r != -E2BIG)
 		return r;

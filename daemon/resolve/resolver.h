@@ -41,7 +41,7 @@ struct resolved_frame {
 	uint64_t address; /* as in struct profile_location */
 	uint32_t binary;  /* id in the binary table, or RESOLVED_SYNTHETIC */
 	enum resolved_jit jit;
-	bool is_interpreted; /* of BINARY_PYTHON: the address is the code object's hash */
+	bool is_interpreted; /* of an interpreter: the address is the code object's hash */
 	/* Borrowed for the call. Kernel and synthetic frames have a name, interpreted ones also a
 	 * source line. JIT frames get both from late_samples. Others have NULL and 0. */
 	const char *name;

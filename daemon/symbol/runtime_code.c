@@ -91,6 +91,8 @@ int runtime_code_parse(const void *bytes, size_t size, struct runtime_code *ret_
 	ret_code->table = record->table;
 	ret_code->table_bytes = record->line_bytes;
 	make_text(&record->name, false, ret_code->name);
+	if (record->language == PILOTLIGHT_RUNTIME_V8 && record->name.bytes == 0)
+		(void)strcpy(ret_code->name, "(anonymous)");
 	make_text(&record->file, true, ret_code->file);
 	return 0;
 }

@@ -26,32 +26,55 @@ int runtime_description_find(
 	return 0;
 }
 
+static const struct {
+	const char *name, *word;
+} languages[PILOTLIGHT_RUNTIME_LANGUAGES] = {
+	{ "unknown", "unknown" },
+	[PILOTLIGHT_RUNTIME_PYTHON] = { "Python", "python" },
+	[PILOTLIGHT_RUNTIME_V8] = { "V8", "v8" },
+};
+
+static uint8_t known_language(const struct pilotlight_runtime *runtime)
+{
+	return runtime->language < PILOTLIGHT_RUNTIME_LANGUAGES ? runtime->language : 0;
+}
+
 const char *runtime_description_language(const struct pilotlight_runtime *runtime)
 {
-	return runtime->language == PILOTLIGHT_RUNTIME_PYTHON ? "Python" : "unknown";
+	return languages[known_language(runtime)].name;
 }
 
 const char *runtime_description_word(const struct pilotlight_runtime *runtime)
 {
-	return runtime->language == PILOTLIGHT_RUNTIME_PYTHON ? "python" : "unknown";
+	return languages[known_language(runtime)].word;
 }
 
-const char *runtime_description_release(
-	const struct pilotlight_runtime *runtime, char text[RUNTIME_RELEASE_BYTES])
+/* PY_VERSION_HEX: major, minor, micro; a digit for alpha, beta, candidate or final; serial. */
+static void write_python_release(uint32_t release, char text[RUNTIME_RELEASE_BYTES])
 {
-	/* PY_VERSION_HEX: major, minor, micro; a digit for alpha, beta, candidate or final; serial.
-	 */
-	uint32_t release = runtime->release, level = release >> 4 & 0xf;
+	uint32_t level = release >> 4 & 0xf;
 	const char *levels[16] = { [0xa] = "a", [0xb] = "b", [0xc] = "rc" };
 	int length = snprintf(text, RUNTIME_RELEASE_BYTES, "%" PRIu32 ".%" PRIu32, release >> 24,
 		release >> 16 & 0xff);
 
 	if (level == 0)
-		return text;
+		return;
 	length += snprintf(text + length, RUNTIME_RELEASE_BYTES - (size_t)length, ".%" PRIu32,
 		release >> 8 & 0xff);
 	if (levels[level])
 		(void)snprintf(text + length, RUNTIME_RELEASE_BYTES - (size_t)length, "%s%" PRIu32,
 			levels[level], release & 0xf);
+}
+
+const char *runtime_description_release(
+	const struct pilotlight_runtime *runtime, char text[RUNTIME_RELEASE_BYTES])
+{
+	uint32_t release = runtime->release;
+
+	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
+		(void)snprintf(text, RUNTIME_RELEASE_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
+			release >> 24, release >> 16 & 0xff, release & 0xffff);
+	else
+		write_python_release(release, text);
 	return text;
 }

@@ -12,11 +12,12 @@ struct symbol_file;
 int runtime_description_find(
 	const struct symbol_file *file, const struct pilotlight_runtime **ret_runtime);
 
-/* "Python"; "unknown" for other numbers. The word is for machines: "python". */
+/* "Python", "V8"; "unknown" for other numbers. The word is for machines: "python", "v8". */
 const char *runtime_description_language(const struct pilotlight_runtime *runtime);
 const char *runtime_description_word(const struct pilotlight_runtime *runtime);
 
-/* Writes the release as its language does: "3.11.2", "3.13.0rc1"; "3.10" if that is all. */
+/* Writes the release as its language does: "3.11.2", "3.13.0rc1"; "3.10" if that is all;
+ * "11.3.244" of V8. */
 enum { RUNTIME_RELEASE_BYTES = 32 };
 const char *runtime_description_release(
 	const struct pilotlight_runtime *runtime, char text[RUNTIME_RELEASE_BYTES]);

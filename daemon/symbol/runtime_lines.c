@@ -112,6 +112,8 @@ uint32_t runtime_lines_find(enum pilotlight_runtime_lines kind, const uint8_t *t
 		return find_in_steps(table, size, first_line, (uint32_t)unit);
 	case PILOTLIGHT_RUNTIME_LOCATIONS:
 		return find_in_locations(table, size, first_line, (uint32_t)unit);
+	case PILOTLIGHT_RUNTIME_FIRST_LINE:
+		return line_of(first_line);
 	default:
 		return 0;
 	}

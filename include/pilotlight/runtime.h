@@ -35,6 +35,7 @@ enum {
 
 enum pilotlight_runtime_language {
 	PILOTLIGHT_RUNTIME_PYTHON = 1,
+	PILOTLIGHT_RUNTIME_V8 = 2, /* the rest is as pilotlight/runtime_v8.h says */
 	PILOTLIGHT_RUNTIME_LANGUAGES,
 };
 
@@ -90,6 +91,9 @@ enum pilotlight_runtime_lines {
 	PILOTLIGHT_RUNTIME_RANGES = 1,	  /* as co_linetable of CPython 3.10 */
 	PILOTLIGHT_RUNTIME_LOCATIONS = 2, /* as co_linetable from CPython 3.11 on */
 	PILOTLIGHT_RUNTIME_STEPS = 3,	  /* as co_lnotab to CPython 3.9 */
+	/* Only the first is known. The table has the function's place in the source, in 8 bytes,
+	 * and so tells functions that begin on one line. */
+	PILOTLIGHT_RUNTIME_FIRST_LINE = 4,
 	PILOTLIGHT_RUNTIME_LINE_TABLES,
 };
 

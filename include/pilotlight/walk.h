@@ -169,8 +169,8 @@ struct pilotlight_ring_walk {
 	__u64 address;	    /* as in pilotlight_ring_sample */
 	__u32 runtime_file; /* the id of the interpreter's file, as in frames */
 	__u16 runtime_count;
-	__u8 runtime_end; /* enum pilotlight_runtime_end */
-	__u8 reserved;
+	__u8 runtime_end;      /* enum pilotlight_runtime_end */
+	__u8 runtime_language; /* enum pilotlight_runtime_language, if there are such frames */
 };
 _Static_assert(sizeof(struct pilotlight_ring_walk) == 96, "padding");
 

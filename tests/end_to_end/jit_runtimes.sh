@@ -32,14 +32,15 @@ remove_left_files() {
 	rm -f "$tmp/pids"
 }
 
-# record_runtime NAME COMMAND...: records, at the same time with perf if WITH_PERF is set.
+# record_runtime NAME COMMAND...: records, at the same time with perf if WITH_PERF is set. The names are those that the
+# runtime writes.
 record_runtime() {
 	local output=$tmp/$1.folded beside=()
 
 	shift
 	[ -z "${WITH_PERF-}" ] ||
 		beside=(perf record -q -k 1 -g -F 499 --no-buildid-cache -o "$tmp/perf.data" --)
-	(cd "$tmp" && "${beside[@]}" "$pilotlight" record -F 499 -o "$output" -- \
+	(cd "$tmp" && "${beside[@]}" "$pilotlight" record -F 499 --runtime-frames native -o "$output" -- \
 		bash -c 'run_numbered "$@"' run "$@" >"$output.out" 2>"$output.log") && return
 	note "$(tail -n 20 "$output.log")"
 	return 1

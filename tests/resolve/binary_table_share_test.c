@@ -212,10 +212,15 @@ static void check_placeholder(
 	binary_table_free(fixture.table);
 }
 
+static int find_interpreted(struct binary_table *table, uint32_t binary, uint32_t *ret_binary)
+{
+	return binary_table_find_interpreted(table, binary, BINARY_PYTHON, ret_binary);
+}
+
 static void a_placeholder_leaves_with_its_binary(void **state)
 {
 	check_placeholder(binary_table_find_unread);
-	check_placeholder(binary_table_find_interpreted);
+	check_placeholder(find_interpreted);
 }
 
 /* The user of the first sample answers for a binary. */

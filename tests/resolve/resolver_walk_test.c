@@ -335,7 +335,7 @@ static void open_names(struct fixture *fixture, struct runtime_names **ret_names
 }
 
 /* Native frames are all `here`. */
-static int resolve_interpreted(struct fixture *fixture,
+static int resolve_runtime(struct fixture *fixture, enum pilotlight_runtime_language language,
 	const struct pilotlight_runtime_frame *interpreted, size_t interpreted_count,
 	enum pilotlight_runtime_end end, size_t native_count)
 {
@@ -355,6 +355,7 @@ static int resolve_interpreted(struct fixture *fixture,
 		.runtime_frames = interpreted,
 		.runtime_count = interpreted_count,
 		.runtime_end = end,
+		.runtime_language = language,
 		.runtime_file = FILE_ID,
 	};
 	bool lacks_build_ids;
@@ -362,6 +363,14 @@ static int resolve_interpreted(struct fixture *fixture,
 	for (size_t i = 0; i < native_count; i++)
 		frames[i] = file_frame(fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
 	return resolver_resolve(fixture->resolver, &sample, fixture->frames, &lacks_build_ids);
+}
+
+static int resolve_interpreted(struct fixture *fixture,
+	const struct pilotlight_runtime_frame *interpreted, size_t interpreted_count,
+	enum pilotlight_runtime_end end, size_t native_count)
+{
+	return resolve_runtime(fixture, PILOTLIGHT_RUNTIME_PYTHON, interpreted, interpreted_count,
+		end, native_count);
 }
 
 /* The names of the frames, root first; "-" for native ones. */
@@ -478,6 +487,27 @@ static void an_interpreters_stack_that_is_cut_says_so(void **state)
 	close_fixture(&fixture);
 }
 
+static void native_frames_of_nameless_functions_of_v8_stay(void **state)
+{
+	static const struct pilotlight_runtime_frame functions[] = { GROUP_END(1, 0),
+		GROUP_END(9, 1), GROUP_END(3, 3) };
+	struct runtime_names *names;
+	struct binary binary;
+	struct fixture fixture;
+	int count;
+
+	open_fixture(&fixture);
+	open_names(&fixture, &names);
+	count = resolve_runtime(
+		&fixture, PILOTLIGHT_RUNTIME_V8, functions, 3, PILOTLIGHT_RUNTIME_ROOT, 4);
+	check_names(&fixture, count, "- outer - - - leaf");
+	binary_table_get(fixture.binaries, fixture.frames[1].binary, &binary);
+	assert_int_equal(binary.kind, BINARY_JAVASCRIPT);
+	resolver_free(TAKE_PTR(fixture.resolver));
+	runtime_names_free(names);
+	close_fixture(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +522,7 @@ int main(void)
 		cmocka_unit_test(interpreted_frames_are_called_by_the_native_frame_that_runs_them),
 		cmocka_unit_test(groups_without_a_place_stay_in_their_order),
 		cmocka_unit_test(an_interpreters_stack_that_is_cut_says_so),
+		cmocka_unit_test(native_frames_of_nameless_functions_of_v8_stay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

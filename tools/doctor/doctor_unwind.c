@@ -288,6 +288,14 @@ static void check_python(struct doctor_finding *finding)
 		doctor_found(finding, DOCTOR_MISSING, "%.200s", fault.text);
 }
 
+static void check_javascript(struct doctor_finding *finding)
+{
+	check_walk(finding);
+	if (finding->state == DOCTOR_OK)
+		doctor_found(finding, DOCTOR_OK,
+			"of Node.js 18 to 24; `pilotlight runtimes` lists what runs");
+}
+
 static const struct doctor_check checks[] = {
 	{ "unwind tables", check_walk, 0, false,
 		"complete stacks in code without frame pointers; all stacks are walked by frame "
@@ -303,6 +311,9 @@ static const struct doctor_check checks[] = {
 	{ "functions of Python", check_python, 0, false,
 		"the functions of Python programs; the interpreter's own are shown",
 		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64, and libZydis" },
+	{ "functions of JavaScript", check_javascript, 0, false,
+		"the functions of Node.js programs, unless --perf-prof names them",
+		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64" },
 };
 
 const struct doctor_group doctor_unwind = { "Stacks", checks, ARRAY_SIZE(checks) };

@@ -220,14 +220,16 @@ static void print_jit(FILE *file, const struct pipeline_report *report)
 	(void)fputc('\n', file);
 }
 
-static void print_python(FILE *file, const struct pipeline_report *report)
+static void print_runtimes(FILE *file, const struct pipeline_report *report)
 {
 	const struct resolver_counters *resolver = &report->resolver;
 	uint64_t frames = resolver->interpreted_frames;
 
 	if (frames == 0)
 		return;
-	(void)fprintf(file, "Python     %" PRIu64 " samples with frames of Python (%.1f %% named)",
+	(void)fprintf(file,
+		"Runtimes   %" PRIu64
+		" samples with frames of Python or JavaScript (%.1f %% named)",
 		resolver->interpreted, per_cent(frames - resolver->interpreted_nameless, frames));
 	if (resolver->interpreted_unplaced > 0)
 		(void)fprintf(file, ", %" PRIu64 " frames beyond the end of their native stack",
@@ -367,7 +369,7 @@ int record_summary_print(FILE *file, const struct profile *profile,
 	if (r < 0)
 		return r;
 	print_stacks(file, sampled, report);
-	print_python(file, report);
+	print_runtimes(file, report);
 	print_jit(file, report);
 	print_symbols(file, &report->symbols);
 	print_cost(file, sampled, report, cost);

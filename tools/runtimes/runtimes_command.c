@@ -29,10 +29,21 @@ enum runtime_state {
 	RUNTIME_UNSEEN,	 /* by its name an interpreter, but no recording has met it */
 };
 
+/* By its language in a description, or by the beginning of its file's name. */
+static const struct known_runtime {
+	uint8_t language;
+	const char *name, *word;
+	const char *program, *library;
+} known_runtimes[] = {
+	{ PILOTLIGHT_RUNTIME_PYTHON, "Python", "python", "python", "libpython" },
+	{ PILOTLIGHT_RUNTIME_V8, "V8", "v8", "node", "libnode" },
+};
+
 /* What a mapped file is. */
 struct runtime_file {
 	uint64_t identity; /* in the process table */
 	enum runtime_state state;
+	const struct known_runtime *runtime; /* unless RUNTIME_NONE */
 	char release[RUNTIME_RELEASE_BYTES];
 };
 
@@ -56,27 +67,44 @@ static void done(void *invocation)
 	broker_free(listing->broker);
 }
 
-static bool is_named_python(const char *path)
+static const struct known_runtime *find_by_name(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	return strncmp(name, "python", 6) == 0 || strncmp(name, "libpython", 9) == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(known_runtimes); i++) {
+		const struct known_runtime *known = &known_runtimes[i];
+
+		if (strncmp(name, known->program, strlen(known->program)) == 0 ||
+			strncmp(name, known->library, strlen(known->library)) == 0)
+			return known;
+	}
+	return NULL;
 }
 
-static enum runtime_state state_of(
-	const struct symbols_unwind *unwind, const char *path, char release[RUNTIME_RELEASE_BYTES])
+static const struct known_runtime *find_by_language(uint8_t language)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_runtimes); i++)
+		if (known_runtimes[i].language == language)
+			return &known_runtimes[i];
+	return NULL;
+}
+
+/* Of a build that is not understood, only the name tells which runtime it is. */
+static void identify(
+	const struct symbols_unwind *unwind, const char *path, struct runtime_file *found)
 {
 	const struct pilotlight_runtime *runtime;
 
-	if (!unwind->file)
-		return is_named_python(path) ? RUNTIME_UNSEEN : RUNTIME_NONE;
-	if (runtime_description_find(unwind->file, &runtime) == 0) {
-		(void)runtime_description_release(runtime, release);
-		return RUNTIME_READ;
+	found->runtime = find_by_name(path);
+	if (!unwind->file) {
+		found->state = found->runtime ? RUNTIME_UNSEEN : RUNTIME_NONE;
+	} else if (runtime_description_find(unwind->file, &runtime) == 0) {
+		(void)runtime_description_release(runtime, found->release);
+		found->runtime = find_by_language(runtime->language);
+		found->state = found->runtime ? RUNTIME_READ : RUNTIME_NONE;
+	} else if (symbol_file_header(unwind->file)->contents & PILOTLIGHT_SYMBOL_LACKS_RUNTIME) {
+		found->state = RUNTIME_UNKNOWN;
 	}
-	return symbol_file_header(unwind->file)->contents & PILOTLIGHT_SYMBOL_LACKS_RUNTIME
-		       ? RUNTIME_UNKNOWN
-		       : RUNTIME_NONE;
 }
 
 /* Looks into the cache for what a worker has made of the file. */
@@ -98,7 +126,7 @@ static int read_file(struct listing *listing, pid_t pid, const struct process_ma
 				     &listing->symbols.base.fault)
 			   : 0;
 	if (r == 0)
-		found->state = state_of(&unwind, file->path, found->release);
+		identify(&unwind, file->path, found);
 	symbols_unwind_done(&unwind);
 	return r;
 }
@@ -169,7 +197,8 @@ static void print(struct listing *listing, pid_t pid, const struct runtime_file 
 
 	read_comm(pid, comm);
 	if (!base->is_json) {
-		output_printf(&base->output, "%7d  %-15s  Python %-10s  %s: %s\n", (int)pid, comm,
+		output_printf(&base->output, "%7d  %-15s  %-6s %-10s  %s: %s\n", (int)pid, comm,
+			found->runtime ? found->runtime->name : "?",
 			found->release[0] ? found->release : "-", explain(found->state),
 			file->path);
 		return;
@@ -178,7 +207,8 @@ static void print(struct listing *listing, pid_t pid, const struct runtime_file 
 	json_key(&base->json, "pid");
 	json_i64(&base->json, pid);
 	json_member_string(&base->json, "comm", comm);
-	json_member_string(&base->json, "runtime", "python");
+	json_member_string(
+		&base->json, "runtime", found->runtime ? found->runtime->word : "unknown");
 	json_member_string(&base->json, "release", found->release);
 	json_member_string(&base->json, "state", word_of(found->state));
 	json_member_string(&base->json, "path", file->path);
@@ -248,8 +278,9 @@ const struct command runtimes_command = {
 	.name = "runtimes",
 	.summary = "list running interpreters, and whether their functions are shown",
 	.synopsis = "[OPTION...]",
-	.description = "List the running programs that CPython runs, with its version and whether "
-		       "profiles show their functions. A recording or the service learns how to "
+	.description = "List the running programs that CPython or V8 (Node.js) runs, with its "
+		       "version and whether profiles show their functions. A recording or the "
+		       "service learns how to "
 		       "read an interpreter when it first meets it; name the cache of the service "
 		       "with --cache. Only root sees other users' processes.",
 	.options = { symbols_cache_option },

@@ -130,6 +130,7 @@ static void write_table(const struct unwind_table *table, struct output *output)
 }
 
 static const char *const anchor_words[PILOTLIGHT_RUNTIME_ANCHORS] = {
+	[0] = "frame-pointer", /* of V8 */
 	[PILOTLIGHT_RUNTIME_TLS] = "tls",
 	[PILOTLIGHT_RUNTIME_TLS_SLOT] = "tls-slot",
 	[PILOTLIGHT_RUNTIME_TLS_INDEX] = "tls-index",

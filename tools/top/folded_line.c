@@ -57,6 +57,7 @@ enum folded_kind folded_frame_kind(const char *frame, size_t size, size_t *ret_s
 		{ "_[j]", FOLDED_JIT },
 		{ "_[i]", FOLDED_INLINED },
 		{ "_[p]", FOLDED_PYTHON },
+		{ "_[v]", FOLDED_JAVASCRIPT },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes) && size > 4; i++)

@@ -28,6 +28,7 @@ enum folded_kind {
 	FOLDED_JIT,
 	FOLDED_INLINED,
 	FOLDED_PYTHON,
+	FOLDED_JAVASCRIPT,
 	FOLDED_NAMELESS, /* "[libc.so.6+0x1234]", "[unknown]", "[truncated: …]" */
 };
 

@@ -149,6 +149,7 @@ static const char *kind_name(enum folded_kind kind)
 		[FOLDED_JIT] = "jit",
 		[FOLDED_INLINED] = "inlined",
 		[FOLDED_PYTHON] = "python",
+		[FOLDED_JAVASCRIPT] = "javascript",
 		[FOLDED_NAMELESS] = "",
 	};
 

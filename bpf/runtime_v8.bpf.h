@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Finds the function that a native frame of V8 runs, and copies what it is called, as V8's
+ * description says (pilotlight/runtime_v8.h). No version of V8 is known here. The memory belongs to
+ * the process, and may say anything: each object is proved by its type, a bounded number of bytes
+ * is read, and what makes no sense is no function. It also compiles for the host.
+ *
+ * The includer defines can_copy_user().
+ */
+#pragma once
+
+#include "runtime_code.bpf.h"
+
+#include "pilotlight/runtime_v8.h"
+
+enum {
+	V8_WORD = sizeof(__u64),
+	V8_WORDS = PILOTLIGHT_V8_OBJECT_MAX / V8_WORD,
+	V8_WAITING_MAX = 4, /* a power of two */
+	V8_PARTS_MAX = 10,
+	V8_STRING_STEPS = 4,	/* from a string to the one that has its characters */
+	V8_LINE_ENDS_BITS = 22, /* an array of fewer than 2 to that is searched */
+	V8_CHUNK_BYTES = PILOTLIGHT_RUNTIME_TABLE_MAX,
+	V8_CHUNK_WORDS = V8_CHUNK_BYTES / V8_WORD,
+	V8_CHUNKS_MAX = 16, /* of source, in which line ends are counted */
+};
+
+/* The function of a frame. Its owner clears the maps before each sample. */
+struct runtime_v8 {
+	/* Maps whose types have been proved. */
+	__u64 function_map, shared_map, scope_map, script_map;
+	__u64 name, inferred, start; /* `start`: its place in the source */
+	__u64 script_name, source, line_ends;
+	__u64 source_at;    /* the address of the source's characters, and how many bytes are before
+			       ... */
+	__u32 source_bytes; /* ... the function */
+	__u32 source_wide;  /* they have 2 bytes */
+	/* The string that is read: where its characters are, or its parts. */
+	__u64 address, first, second;
+	__u32 count, width;
+	__u64 waiting[V8_WAITING_MAX]; /* parts that come behind */
+	__u64 words[V8_WORDS];	       /* of the last object */
+};
+
+static __always_inline int v8_is_object(__u64 word)
+{
+	return (word & PILOTLIGHT_V8_TAG_MASK) == PILOTLIGHT_V8_OBJECT;
+}
+
+static __always_inline int v8_read_bytes(void *bytes, __u32 size, __u64 object, __u32 at)
+{
+	return v8_is_object(object) &&
+	       can_copy_user(bytes, size, object - PILOTLIGHT_V8_OBJECT + at);
+}
+
+static __always_inline int v8_read_word(__u64 *word, __u64 object, __u32 at)
+{
+	return v8_read_bytes(word, sizeof(*word), object, at);
+}
+
+/* Reads an object up to the word at `last`. */
+static __always_inline int v8_read_object(struct runtime_v8 *v8, __u64 object, __u32 last)
+{
+	__u32 size = last + V8_WORD;
+
+	return size <= sizeof(v8->words) && v8_read_bytes(v8->words, size, object, 0);
+}
+
+/* The word at `at` of the last object. The asm keeps the compiler from removing the bound. */
+static __always_inline __u64 v8_word(const struct runtime_v8 *v8, __u32 at)
+{
+	at = at / V8_WORD & (V8_WORDS - 1);
+	__asm__ volatile("" : "+r"(at));
+	return v8->words[at & (V8_WORDS - 1)];
+}
+
+static __always_inline __u32 v8_type(const struct pilotlight_runtime_v8 *runtime, __u64 map)
+{
+	__u16 type;
+
+	return v8_read_bytes(&type, sizeof(type), map, runtime->map_type_at) ? type : (__u32)-1;
+}
+
+/* Is the last object of such a type? */
+static __always_inline int v8_has_type(const struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 *proved, __u32 first, __u32 last)
+{
+	__u64 map = v8->words[0];
+	__u32 type;
+
+	if (map == *proved)
+		return 1;
+	type = v8_type(runtime, map);
+	if (type < first || type > last)
+		return 0;
+	*proved = map;
+	return 1;
+}
+
+static __always_inline __u32 v8_greater(__u32 a, __u32 b)
+{
+	return a > b ? a : b;
+}
+
+/* Notes what a scope says of its function. */
+static __always_inline int v8_read_scope(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 scope)
+{
+	__u64 locals = v8_word(v8, runtime->scope_locals_at) >> PILOTLIGHT_V8_NUMBER_SHIFT;
+	__u64 behind[5] = { 0, 0, 0, 0, 0 }, at = runtime->scope_locals_begin_at;
+
+	if (runtime->scope_start_at != PILOTLIGHT_RUNTIME_NONE)
+		v8->start = v8_word(v8, runtime->scope_start_at);
+	/* If there are many, a table of their names takes the place of the names. */
+	at += locals < PILOTLIGHT_V8_SCOPE_NAMES ? 2 * locals * V8_WORD : (locals + 1) * V8_WORD;
+	if (locals >> 20 || !v8_read_bytes(behind, sizeof(behind), scope, (__u32)at))
+		return 0;
+	v8->name = behind[0];
+	/* A function has an inferred name, though it may be undefined; other scopes have none. */
+	v8->inferred = behind[2];
+	if (runtime->scope_start_at == PILOTLIGHT_RUNTIME_NONE)
+		v8->start = v8_is_object(behind[2]) ? behind[3] : behind[2];
+	v8->start >>= PILOTLIGHT_V8_NUMBER_SHIFT;
+	return 1;
+}
+
+/* `name` of a shared object: a scope, a string, or nothing. Returns the check of what it says. */
+static __always_inline int v8_read_name(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 name, __u64 *check)
+{
+	v8->name = v8->inferred = v8->start = 0;
+	if (!v8_is_object(name))
+		return 1;
+	if (!v8_read_object(v8, name, V8_WORD))
+		return 0;
+	if (v8->words[0] == v8->scope_map ||
+		v8_type(runtime, v8->words[0]) == runtime->scope_type) {
+		v8->scope_map = v8->words[0];
+		if (!v8_read_object(v8, name, runtime->scope_locals_begin_at - V8_WORD) ||
+			!v8_read_scope(v8, runtime, name))
+			return 0;
+	} else {
+		v8->name = name;
+		*check = runtime_hash(*check, v8->words[1]); /* the hash and the length */
+	}
+	*check = runtime_hash(runtime_hash(*check, v8->name), v8->inferred);
+	*check = runtime_hash(*check, v8->start);
+	return 1;
+}
+
+/* A script's number tells it from others that had its address. Functions of V8 have no script. */
+static __always_inline int v8_read_script(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 script, __u64 *check)
+{
+	v8->script_name = v8->source = v8->line_ends = 0;
+	if (!v8_read_object(v8, script, 0) || !v8_has_type(v8, runtime, &v8->script_map,
+						      runtime->script_type, runtime->script_type))
+		return 1;
+	if (!v8_read_object(v8, script, runtime->script_id_at))
+		return 0;
+	v8->script_name = v8_word(v8, runtime->script_name_at);
+	v8->source = v8_word(v8, runtime->script_source_at);
+	v8->line_ends = v8_word(v8, runtime->script_line_ends_at);
+	*check = runtime_hash(*check, v8_word(v8, runtime->script_id_at));
+	*check = runtime_hash(runtime_hash(*check, v8->script_name), v8->source);
+	return 1;
+}
+
+/* The function that runs in the native frame with this frame pointer: code 0 if there is none. */
+static __always_inline void runtime_v8_find(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 fp, struct runtime_step *step)
+{
+	__u64 shared, name, script, check = 0;
+
+	step->code = step->mark = 0;
+	step->unit = -1;
+	if (!can_copy_user(v8->words, 2 * V8_WORD, fp + (__s64)runtime->frame_function_at) ||
+		!v8_is_object(v8->words[1]) ||
+		!v8_read_object(v8, v8->words[0], runtime->function_shared_at) ||
+		!v8_has_type(v8, runtime, &v8->function_map, runtime->function_type_first,
+			runtime->function_type_last))
+		return;
+	shared = v8_word(v8, runtime->function_shared_at);
+	if (!v8_read_object(
+		    v8, shared, v8_greater(runtime->shared_name_at, runtime->shared_script_at)) ||
+		!v8_has_type(
+			v8, runtime, &v8->shared_map, runtime->shared_type, runtime->shared_type))
+		return;
+	name = v8_word(v8, runtime->shared_name_at);
+	script = v8_word(v8, runtime->shared_script_at);
+	if (!v8_read_name(v8, runtime, name, &check) ||
+		!v8_read_script(v8, runtime, script, &check))
+		return;
+	step->code = shared;
+	step->check = check;
+}
+
+enum v8_string { V8_NO_STRING, V8_STRING, V8_JOINED, V8_UNREADABLE };
+
+/* Notes where the characters of a string are, or of a joined one the parts. */
+static __always_inline enum v8_string v8_find_characters(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 string)
+{
+	v8->address = 0; /* so many characters are skipped */
+	for (__u32 i = 0; i < V8_STRING_STEPS; i++) {
+		__u32 type, length;
+		__u64 map, second;
+
+		if (!v8_read_word(&map, string, 0) ||
+			!v8_read_bytes(&length, sizeof(length), string, runtime->string_length_at))
+			return V8_UNREADABLE;
+		type = v8_type(runtime, map);
+		if (type >= PILOTLIGHT_V8_STRINGS)
+			return type >> 16 ? V8_UNREADABLE : V8_NO_STRING;
+		if (i == 0)
+			v8->count = length;
+		v8->width = type & PILOTLIGHT_V8_STRING_NARROW ? 1 : 2;
+		type &= PILOTLIGHT_V8_STRING_KINDS | PILOTLIGHT_V8_STRING_UNCACHED;
+		second = string - PILOTLIGHT_V8_OBJECT + runtime->string_characters_at;
+		if ((type & PILOTLIGHT_V8_STRING_KINDS) != PILOTLIGHT_V8_STRING_HERE &&
+			!v8_read_word(&second, string, runtime->string_second_at))
+			return V8_UNREADABLE;
+		if ((type & PILOTLIGHT_V8_STRING_KINDS) == PILOTLIGHT_V8_STRING_HERE ||
+			type == PILOTLIGHT_V8_STRING_OUTSIDE) {
+			v8->address = second + v8->address * v8->width;
+			return v8->count <= RUNTIME_LENGTH_MAX ? V8_STRING : V8_UNREADABLE;
+		}
+		if (!v8_read_word(&string, string, runtime->string_other_at))
+			return V8_UNREADABLE;
+		type &= PILOTLIGHT_V8_STRING_KINDS;
+		if (type == PILOTLIGHT_V8_STRING_JOINED) {
+			if (!v8_read_bytes(
+				    &length, sizeof(length), second, runtime->string_length_at))
+				return V8_UNREADABLE;
+			v8->first = string;
+			v8->second = second;
+			if (length != 0)
+				return V8_JOINED;
+		} else if (type == PILOTLIGHT_V8_STRING_PART) {
+			v8->address += second >> PILOTLIGHT_V8_NUMBER_SHIFT;
+		} else if (type != PILOTLIGHT_V8_STRING_SAME) {
+			return V8_UNREADABLE;
+		}
+	}
+	return V8_UNREADABLE;
+}
+
+/* Appends the string that was found, or as much as there is room for. Returns 0 if it cannot be
+ * read. The text is within a record, which is longer by more than a text. */
+static __always_inline int v8_append(const struct runtime_v8 *v8, enum runtime_text_part part,
+	struct pilotlight_runtime_text *text)
+{
+	__u64 address = v8->address, bytes = (__u64)v8->count * v8->width, at = text->bytes, room;
+
+	at &= PILOTLIGHT_RUNTIME_TEXT_MAX - 1;
+	room = PILOTLIGHT_RUNTIME_TEXT_MAX - at;
+	if (at > 0 && text->width != v8->width) {
+		text->flags = PILOTLIGHT_RUNTIME_TEXT_CUT;
+		return 1;
+	}
+	text->width = v8->width;
+	if (bytes > room) {
+		if (part == RUNTIME_TEXT_END)
+			address += bytes - room;
+		bytes = room & ~1ULL;
+		text->flags = PILOTLIGHT_RUNTIME_TEXT_CUT;
+	}
+	/* Linux 6.1 does not see a bound in a comparison of two registers. */
+	__asm__ volatile("" : "+r"(bytes));
+	if (bytes > PILOTLIGHT_RUNTIME_TEXT_MAX)
+		return 0;
+	if (bytes > 0 && !can_copy_user(text->characters + at, (__u32)bytes, address))
+		return 0;
+	text->bytes = (__u16)(at + bytes);
+	return 1;
+}
+
+/*
+ * Copies a string, of its parts the first ones, or of a path the last one. What is no string is a
+ * text of no bytes. Returns 0 if it cannot be read.
+ */
+static __always_inline int v8_copy_text(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 string, enum runtime_text_part part,
+	struct pilotlight_runtime_text *text)
+{
+	__u32 depth = 0;
+
+	__builtin_memset(text, 0, sizeof(*text));
+	text->width = 1;
+	if (!v8_is_object(string))
+		return 1;
+	for (__u32 i = 0; i < V8_PARTS_MAX; i++) {
+		enum v8_string found = v8_find_characters(v8, runtime, string);
+
+		if (found == V8_JOINED && part == RUNTIME_TEXT_END) {
+			text->flags = PILOTLIGHT_RUNTIME_TEXT_CUT;
+			string = v8->second;
+			continue;
+		}
+		if (found == V8_JOINED && depth < V8_WAITING_MAX) {
+			v8->waiting[depth++ & (V8_WAITING_MAX - 1)] = v8->second;
+			string = v8->first;
+			continue;
+		}
+		if (found != V8_STRING)
+			return found == V8_NO_STRING && i == 0;
+		if (!v8_append(v8, part, text))
+			return 0;
+		if (depth == 0 || text->bytes >= PILOTLIGHT_RUNTIME_TEXT_MAX ||
+			(part == RUNTIME_TEXT_BEGINNING && text->flags))
+			return 1;
+		string = v8->waiting[--depth & (V8_WAITING_MAX - 1)];
+	}
+	text->flags = PILOTLIGHT_RUNTIME_TEXT_CUT;
+	return 1;
+}
+
+/* The name, else the inferred one, and the file. Returns 0 if they cannot be read. */
+static __always_inline int v8_copy_texts(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, struct pilotlight_runtime_code *code)
+{
+	__u64 name = v8->name;
+
+	for (__u32 i = 0; i < 2; i++) {
+		if (!v8_copy_text(v8, runtime, name, RUNTIME_TEXT_BEGINNING, &code->name))
+			return 0;
+		if (code->name.bytes != 0)
+			break;
+		name = v8->inferred;
+	}
+	return v8_copy_text(v8, runtime, v8->script_name, RUNTIME_TEXT_END, &code->file);
+}
+
+/* --- The function's first line --- */
+
+/* By the array of line ends, if V8 has made it. 0: it has not. */
+static __always_inline __u32 v8_find_line(
+	const struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
+{
+	__u64 map, count, end, first = 0;
+
+	if (!v8_read_word(&map, v8->line_ends, 0) || v8_type(runtime, map) != runtime->array_type ||
+		!v8_read_word(&count, v8->line_ends, runtime->array_length_at))
+		return 0;
+	count >>= PILOTLIGHT_V8_NUMBER_SHIFT;
+	if (count == 0 || count >> V8_LINE_ENDS_BITS)
+		return 0;
+	/* The number of ends before the function. */
+	for (__u32 i = 0; i <= V8_LINE_ENDS_BITS && count > 0; i++) {
+		__u64 half = count / 2;
+
+		if (!v8_read_word(&end, v8->line_ends,
+			    runtime->array_data_at + (__u32)(first + half) * V8_WORD))
+			return 0;
+		if (end >> PILOTLIGHT_V8_NUMBER_SHIFT < v8->start) {
+			first += half + 1;
+			count -= half + 1;
+		} else {
+			count = half;
+		}
+	}
+	return (__u32)first + 1;
+}
+
+/* Else they are counted in the source. Returns 0 if too much of it is before the function. */
+static __always_inline int v8_find_source(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
+{
+	if (v8_find_characters(v8, runtime, v8->source) != V8_STRING)
+		return 0;
+	v8->source_at = v8->address;
+	v8->source_wide = v8->width - 1;
+	v8->source_bytes = (__u32)(v8->start * v8->width);
+	return v8->start <= v8->count && v8->source_bytes <= V8_CHUNKS_MAX * V8_CHUNK_BYTES;
+}
+
+/* Copies a chunk of the source, and zeros behind it to the end of a word. Returns its bytes; 0: it
+ * cannot be read. */
+static __always_inline __u32 v8_copy_chunk(
+	const struct runtime_v8 *v8, __u32 at, __u64 chunk[V8_CHUNK_WORDS])
+{
+	__u32 bytes = v8->source_bytes - at;
+
+	if (bytes >= V8_CHUNK_BYTES)
+		return can_copy_user(chunk, V8_CHUNK_BYTES, v8->source_at + at) ? V8_CHUNK_BYTES
+										: 0;
+	chunk[bytes / V8_WORD & (V8_CHUNK_WORDS - 1)] = 0;
+	return bytes > 0 && can_copy_user(chunk, bytes, v8->source_at + at) ? bytes : 0;
+}
+
+/* The number of line ends in it. */
+static __always_inline __u32 v8_count_lines(
+	const __u64 chunk[V8_CHUNK_WORDS], __u32 bytes, int is_wide)
+{
+	/* A character that is an end becomes 0, and then only its highest bit 1. */
+	__u64 ends = is_wide ? 0x000a000a000a000aULL : 0x0a0a0a0a0a0a0a0aULL;
+	__u64 rest = is_wide ? 0x7fff7fff7fff7fffULL : 0x7f7f7f7f7f7f7f7fULL;
+	__u64 ones = is_wide ? 0x0001000100010001ULL : 0x0101010101010101ULL;
+	__u32 count = 0;
+
+	for (__u32 i = 0; i < V8_CHUNK_WORDS && i * V8_WORD < bytes; i++) {
+		__u64 word = chunk[i] ^ ends, found = ~((((word & rest) + rest) | word) | rest);
+
+		count += (found >> (is_wide ? 15 : 7)) * ones >> (is_wide ? 48 : 56);
+	}
+	return count;
+}
+
+/* All but the texts, and the hash. */
+static __always_inline void v8_finish_code(
+	const struct runtime_v8 *v8, struct pilotlight_runtime_code *code, __u32 line)
+{
+	code->language = PILOTLIGHT_RUNTIME_V8;
+	code->lines = PILOTLIGHT_RUNTIME_FIRST_LINE;
+	code->reserved = 0;
+	code->first_line = (__s32)line;
+	code->line_bytes = sizeof(v8->start);
+	code->line_bytes_all = sizeof(v8->start);
+	__builtin_memcpy(code->table, &v8->start, sizeof(v8->start));
+	code->hash = runtime_code_hash(code);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later WITH Linux-syscall-note */
+/*
+ * The description of V8, the engine of Node.js, in place of a struct pilotlight_runtime. V8's
+ * functions run on the native stack and keep frame pointers. Beside the frame pointer is the
+ * function object, which refers to what is shared by all closures of a function: its name, or the
+ * scope that has the name and the place in the source, and the script. An object's map tells its
+ * type; each object is proved by it.
+ *
+ * Places and `…_at` are as in pilotlight/runtime.h; offsets are from the address of an object,
+ * whose pointers have PILOTLIGHT_V8_OBJECT in their lowest two bits. A word whose lowest bit is 0
+ * is a number, in the upper half. An object's first word is its map. All of this is the same from
+ * V8 10.2 to 13.6, and a build that differs is not described.
+ */
+#pragma once
+
+#include "pilotlight/runtime.h"
+
+enum {
+	PILOTLIGHT_V8_OBJECT = 1,
+	PILOTLIGHT_V8_TAG_MASK = 3,
+	PILOTLIGHT_V8_NUMBER_SHIFT = 32,
+	PILOTLIGHT_V8_OBJECT_MAX = 128, /* bytes of an object up to the last of its fields */
+	/* Types below are of strings; their lowest bits say how the characters are kept. */
+	PILOTLIGHT_V8_STRINGS = 0x80,
+	PILOTLIGHT_V8_STRING_KINDS = 7,
+	PILOTLIGHT_V8_STRING_HERE = 0,	 /* behind the length */
+	PILOTLIGHT_V8_STRING_JOINED = 1, /* two strings, one behind the other */
+	PILOTLIGHT_V8_STRING_OUTSIDE = 2,
+	PILOTLIGHT_V8_STRING_PART = 3,		/* of another string */
+	PILOTLIGHT_V8_STRING_SAME = 5,		/* as another string */
+	PILOTLIGHT_V8_STRING_NARROW = 1 << 3,	/* characters of 1 byte, else 2 */
+	PILOTLIGHT_V8_STRING_UNCACHED = 1 << 4, /* of OUTSIDE: the address is not in the object */
+	/* A scope has the names of so many variables, else they are elsewhere. */
+	PILOTLIGHT_V8_SCOPE_NAMES = 75,
+};
+
+struct pilotlight_runtime_v8 {
+	__u16 version; /* PILOTLIGHT_RUNTIME_VERSION */
+	__u8 language; /* PILOTLIGHT_RUNTIME_V8 */
+	__u8 reserved;
+	__u32 release;	  /* of V8: the major version in 8 bits, the minor in 8, the build in 16 */
+	__s64 code_place; /* V8's own functions in the binary */
+	__u32 code_bytes;
+	/* From the frame pointer. The next word is the context, or a number in frames of V8's own
+	 * that run no function object. */
+	__s16 frame_function_at;
+	__u16 map_type_at; /* 2 bytes */
+	__u16 function_type_first, function_type_last;
+	__u16 shared_type, scope_type, script_type, array_type;
+	__u16 function_shared_at;
+	__u16 shared_name_at; /* a string, or a scope */
+	__u16 shared_script_at;
+	__u16 scope_locals_at; /* the number of its variables */
+	/* Where the variables begin: two words each. Behind them: the name or 0, a number, the name
+	 * that was inferred. */
+	__u16 scope_locals_begin_at;
+	/* The function's place in the source, in characters; NONE: behind the inferred name. */
+	__u16 scope_start_at;
+	__u16 script_source_at, script_name_at, script_id_at;
+	/* An array of the places of the source's line ends, or nothing yet. */
+	__u16 script_line_ends_at;
+	__u16 array_length_at, array_data_at;
+	__u16 string_length_at; /* in characters; 4 bytes, behind 4 of the hash */
+	__u16 string_characters_at;
+	__u16 string_other_at;	/* of JOINED, PART and SAME: the first other string */
+	__u16 string_second_at; /* of JOINED: the second; PART: where it begins; OUTSIDE: address */
+	__u16 reserved_too[2];
+};
+_Static_assert(sizeof(struct pilotlight_runtime_v8) == 72, "padding");
+_Static_assert(sizeof(struct pilotlight_runtime_v8) <= sizeof(struct pilotlight_runtime),
+	"it takes its place");

@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The functions of a Node.js program without a flag that asks for them: interpreted and compiled, in worker threads, with
+# V8's own functions between them.
+# Runs beside others: it judges shares within one thread alone.
+. "$(dirname "$0")/lib.sh"
+
+TOLERANCE=8 # points: seven standard errors; a virtual machine also loses samples in its pauses
+program=$root/tests/end_to_end/node_programs/shares.js
+
+# has_share FILE FRAMES PERCENT: of the samples below main()'s three callees, so many have these frames in a row.
+has_share() {
+	awk -v frames=";$2" -v wanted="$3" -v tolerance="$TOLERANCE" '
+	!/;main_\[v\];(heavy|light|tiny)_\[v\]/ { next }
+	{ all += $NF }
+	index($0, frames) { part += $NF }
+	END {
+		share = all ? 100 * part / all : 0
+		printf "# %s: %.1f of %d samples\n", frames, share, all
+		exit !(all >= 300 && share >= wanted - tolerance && share <= wanted + tolerance)
+	}' "$1"
+}
+
+has_shares() {
+	has_share "$1" "main_[v];heavy_[v];burn_[v]" 60 && has_share "$1" "main_[v];light_[v];" 30 &&
+		has_share "$1" "main_[v];tiny_[v];burn_[v]" 10
+}
+
+# Samples in burn() have all of their callers, but for those within its first and last instructions.
+has_whole_chains() {
+	awk '
+	!/;burn_\[v\]/ { next }
+	{ all += $NF }
+	/;\(anonymous\)_\[v\];.*main_\[v\];(heavy|tiny)_\[v\];burn_\[v\]/ { whole += $NF; next }
+	/;main_\[v\];light_\[v\];.*;(light)?\(anonymous\)_\[v\];burn_\[v\]/ { whole += $NF; next }
+	{ print "# " $0 }
+	END {
+		printf "# %d of %d samples\n", whole, all
+		exit !(all >= 300 && whole >= all * 0.98)
+	}' "$1"
+}
+
+# runtimes_are STATE: of a process that runs now.
+runtimes_are() {
+	start node -e 'for (;;) Math.random()'
+	is_listed() {
+		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
+			grep -q "\"pid\":${started[-1]},.*\"runtime\":\"v8\".*\"state\":\"$1\"" "$tmp/runtimes"
+	}
+	wait_for 60 is_listed "$1" && return
+	note "$(cat "$tmp/runtimes")"
+	return 1
+}
+
+has_lines() {
+	grep -q ";main (shares.js:29)_\[v\];heavy (shares.js:14)_\[v\];burn (shares.js:7)_\[v\]" "$1"
+}
+
+has_no_functions() {
+	! grep -q "_\[v\]" "$1"
+}
+
+need_root
+need_programs
+need_commands node
+[[ $(node --version) =~ ^v(18|20|22|24)\. ]] || skip_all "needs Node.js 18 to 24"
+export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
+compiled=(node --no-turbo-inlining)
+node --no-maglev-inlining -e 0 2>"$tmp/ignored" && compiled+=(--no-maglev-inlining)
+plan 10
+
+check "before the first recording nobody has met V8" runtimes_are unseen
+check "a first recording makes the unwind table, with the description" \
+	record "$tmp/first.folded" -F 499 -- node "$program" 0.2
+check "after it V8 is read" runtimes_are read
+check "a recording of interpreted functions" \
+	record "$tmp/interpreted.folded" -F 999 -- node --no-opt --no-sparkplug "$program" 1
+check "the shares of interpreted functions" has_shares "$tmp/interpreted.folded"
+check "they have all callers" has_whole_chains "$tmp/interpreted.folded"
+record "$tmp/compiled.folded" -F 999 -- "${compiled[@]}" "$program" 1
+check "the shares of compiled functions" has_shares "$tmp/compiled.folded"
+record "$tmp/worker.folded" -F 999 -- "${compiled[@]}" "$program" 1 worker
+check "functions in a worker thread" has_share "$tmp/worker.folded" "inWorker_[v];main_[v];heavy_[v];burn_[v]" 60
+record "$tmp/lines.folded" -F 999 --lines -- "${compiled[@]}" "$program" 0.5
+check "--lines has the first lines" has_lines "$tmp/lines.folded"
+record "$tmp/native.folded" -F 999 --runtime-frames native -- node "$program" 0.2
+check "native: no functions" has_no_functions "$tmp/native.folded"
+finish

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/runtime_v8.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/runtime_bounds.h"
+#include "extract/extraction.h"
+#include "extract/unwind_files.h"
+#include "pilotlight/runtime_v8.h"
+#include "tests/extract/v8_fixture.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct v8_fixture v8;
+static struct pilotlight_runtime runtime;
+static struct pilotlight_runtime_v8 described;
+
+static int read_fd(int fd)
+{
+	const struct extraction_files files = { .binary_fd = fd, .debug_fd = -1 };
+	struct unwind_files opened;
+	int r;
+
+	memset(&runtime, 0, sizeof(runtime));
+	r = unwind_files_open(&opened, &files);
+	if (r == 0)
+		r = runtime_v8_read(&opened, &runtime);
+	memcpy(&described, &runtime, sizeof(described));
+	return r;
+}
+
+static int read_fixture(void)
+{
+	_cleanup_close_ int fd = v8_fixture_fd(&v8);
+
+	assert_true(fd >= 0);
+	return read_fd(fd);
+}
+
+static int set_up(void **state)
+{
+	v8_fixture_init(&v8, 11);
+	return 0;
+}
+
+static void what_v8_publishes_is_described(void **state)
+{
+	assert_int_equal(read_fixture(), 0);
+	assert_true(runtime_bounds_hold(&runtime));
+	assert_int_equal(described.language, PILOTLIGHT_RUNTIME_V8);
+	assert_int_equal(described.release, 11 << 24 | 3 << 16 | 244);
+	assert_int_equal(described.code_place, V8_FIXTURE_CODE);
+	assert_int_equal(described.code_bytes, V8_FIXTURE_CODE_BYTES);
+	assert_int_equal(described.frame_function_at, -16);
+	assert_int_equal(described.map_type_at, 12);
+	assert_int_equal(described.function_type_first, 2066);
+	assert_int_equal(described.function_type_last, 2080);
+	assert_int_equal(described.shared_type, 262);
+	assert_int_equal(described.function_shared_at, 24);
+	assert_int_equal(described.shared_name_at, 16);
+	assert_int_equal(described.shared_script_at, 32);
+	assert_int_equal(described.scope_locals_at, 24);
+	assert_int_equal(described.scope_locals_begin_at, 32);
+	assert_int_equal(described.scope_start_at, PILOTLIGHT_RUNTIME_NONE);
+	assert_int_equal(described.script_id_at, 64);
+	assert_int_equal(described.string_second_at, 24);
+
+	v8_fixture_init(&v8, 13);
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(described.release, 13 << 24 | 6 << 16 | 233);
+	assert_int_equal(described.function_type_first, 2065);
+	assert_int_equal(described.function_type_last, 2081);
+	assert_int_equal(described.function_shared_at, 32);
+	assert_int_equal(described.shared_name_at, 24);
+	assert_int_equal(described.shared_script_at, 40);
+	assert_int_equal(described.scope_start_at, 32);
+	assert_int_equal(described.scope_locals_begin_at, 48);
+}
+
+/* V8 10.2 calls the address so, and the code as follows. */
+static void the_code_may_have_another_name(void **state)
+{
+	v8_fixture_add_symbol(
+		&v8, "v8_Default_embedded_blob_code_data_", V8_FIXTURE_CODE + 64, STT_NOTYPE, 0);
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(described.code_place, V8_FIXTURE_CODE + 64);
+}
+
+static void each_number_is_needed(void **state)
+{
+	/* The first one tells that it is V8. */
+	for (size_t i = 0; i < v8.symbols; i++) {
+		const char *name =
+			(char *)v8.bytes + V8_FIXTURE_NAMES + v8_fixture_symbol(&v8, i)->st_name;
+		int expected = i == 1 ? -ENODATA : -ENOTSUP;
+
+		if (i == 0)
+			continue;
+		(void)set_up(NULL);
+		v8_fixture_symbol(&v8, i)->st_shndx = SHN_UNDEF;
+		/* Others tell the same. */
+		if (strstr(name, "ConsString__") || strstr(name, "SlicedString__") ||
+			strstr(name, "ThinString__") || strstr(name, "ByteString__"))
+			expected = 0;
+		if (read_fixture() != expected)
+			fail_msg("without %s it is %d", name, read_fixture());
+	}
+}
+
+static void assert_refused(const char *name, int32_t value)
+{
+	(void)set_up(NULL);
+	*v8_fixture_number(&v8, name) = value;
+	if (read_fixture() != -ENOTSUP || runtime.version != 0)
+		fail_msg("%s is %d, and not refused", name, value);
+}
+
+static void other_builds_are_not_described(void **state)
+{
+	assert_refused("v8dbg_TaggedSize", 4); /* compressed pointers */
+	assert_refused("v8dbg_SmiShiftSize", 0);
+	assert_refused("v8dbg_ThinStringTag", 4);
+	assert_refused("v8dbg_class_ThinString__actual__String", 24); /* contradicts others */
+	assert_refused("v8dbg_class_ExternalString__resource__Object", 8);
+	assert_refused("v8dbg_class_JSFunction__shared__SharedFunctionInfo", 128);
+	assert_refused("v8dbg_class_JSFunction__shared__SharedFunctionInfo", 20);
+	assert_refused("v8dbg_class_JSFunction__shared__SharedFunctionInfo", -8);
+	assert_refused("v8dbg_class_Script__eval_from_position__SMI", 88);
+	assert_refused("v8dbg_class_Map__instance_type__uint16_t", 0x10000);
+	assert_refused("v8dbg_type_JSFunction__JS_FUNCTION_TYPE", 0);
+	assert_refused("v8dbg_off_fp_function", 16);
+	assert_refused("v8dbg_off_fp_context", -16);
+	assert_refused("v8dbg_scopeinfo_idx_first_vars", 4);
+	assert_refused("v8dbg_scopeinfo_idx_ncontextlocals", 3);
+	assert_refused("v8_Default_embedded_blob_code_size_", 0);
+}
+
+static void other_programs_are_none(void **state)
+{
+	((Elf64_Ehdr *)(void *)v8.bytes)->e_machine = EM_AARCH64;
+	assert_int_equal(read_fixture(), -ENODATA);
+	(void)set_up(NULL);
+	v8_fixture_section(&v8, 2)->sh_type = SHT_PROGBITS;
+	assert_int_equal(read_fixture(), -ENODATA);
+	(void)set_up(NULL);
+	v8_fixture_symbol(&v8, 1)->st_name = 0x10000; /* damaged, before it is known to be V8 */
+	assert_int_equal(read_fixture(), -ENODATA);
+	(void)set_up(NULL);
+	v8_fixture_symbol(&v8, 2)->st_name = 0x10000;
+	assert_int_equal(read_fixture(), -ENOEXEC);
+}
+
+static void each_allocation_may_fail(void **state)
+{
+	assert_true(FAIL_EACH_ALLOCATION(read_fixture(), -ENOMEM, runtime.version == 0, 0) >= 2);
+}
+
+/* The one of this machine, and of TEST_NODE. */
+static void real_programs_are_described(void **state)
+{
+	const char *const paths[] = { "/usr/bin/node", getenv("TEST_NODE") };
+	size_t found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		_cleanup_close_ int fd = paths[i] ? open(paths[i], O_RDONLY | O_CLOEXEC) : -1;
+
+		if (fd < 0)
+			continue;
+		found++;
+		assert_int_equal(read_fd(fd), 0);
+		assert_in_range(described.release >> 24, 10, 13);
+		assert_true(described.code_bytes > 1 << 20);
+	}
+	if (found == 0)
+		skip();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_v8_publishes_is_described, set_up),
+		cmocka_unit_test_setup(the_code_may_have_another_name, set_up),
+		cmocka_unit_test_setup(each_number_is_needed, set_up),
+		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
+		cmocka_unit_test_setup(other_programs_are_none, set_up),
+		cmocka_unit_test_setup(each_allocation_may_fail, set_up),
+		cmocka_unit_test(real_programs_are_described),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A small program that looks like Node.js to whoever describes it: the numbers that V8 publishes,
+ * as they are in V8 11.3 (Node.js 20) or 13.6 (24).
+ *
+ *	static struct v8_fixture v8;
+ *
+ *	v8_fixture_init(&v8, 11);
+ *	*v8_fixture_number(&v8, "v8dbg_TaggedSize") = 4;
+ *	fd = v8_fixture_fd(&v8);
+ */
+#pragma once
+
+#include <assert.h>
+#include <elf.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	V8_FIXTURE_BYTES = 0x2800,
+	V8_FIXTURE_VADDR = 0x400000, /* of file offset 0 */
+	V8_FIXTURE_SECTIONS = 5,
+	/* File offsets. */
+	V8_FIXTURE_HEADERS = 0x100,
+	V8_FIXTURE_SECTION_NAMES = 0x280,
+	V8_FIXTURE_CODE = 0x300,
+	V8_FIXTURE_CODE_BYTES = 0x180,
+	V8_FIXTURE_NUMBERS = 0x480,
+	V8_FIXTURE_SYMTAB = 0x600,
+	V8_FIXTURE_NAMES = 0x1000,
+	V8_FIXTURE_SYMBOLS_MAX = 96,
+};
+
+struct v8_fixture {
+	uint8_t bytes[V8_FIXTURE_BYTES];
+	uint32_t symbols, names;
+};
+
+/* The numbers of 11.3 and 13.6; 0xdead: not published. */
+#define V8_FIXTURE_NONE 0xdead
+static const struct {
+	const char *name;
+	int32_t values[2];
+} v8_fixture_numbers[] = {
+	{ "v8dbg_HeapObjectTag", { 1, 1 } },
+	{ "v8dbg_HeapObjectTagMask", { 3, 3 } },
+	{ "v8dbg_SmiTag", { 0, 0 } },
+	{ "v8dbg_SmiTagMask", { 1, 1 } },
+	{ "v8dbg_SmiShiftSize", { 31, 31 } },
+	{ "v8dbg_TaggedSize", { 8, 8 } },
+	{ "v8dbg_FirstNonstringType", { 128, 128 } },
+	{ "v8dbg_StringRepresentationMask", { 7, 7 } },
+	{ "v8dbg_SeqStringTag", { 0, 0 } },
+	{ "v8dbg_ConsStringTag", { 1, 1 } },
+	{ "v8dbg_ExternalStringTag", { 2, 2 } },
+	{ "v8dbg_SlicedStringTag", { 3, 3 } },
+	{ "v8dbg_ThinStringTag", { 5, 5 } },
+	{ "v8dbg_StringEncodingMask", { 8, 8 } },
+	{ "v8dbg_OneByteStringTag", { 8, 8 } },
+	{ "v8dbg_TwoByteStringTag", { 0, 0 } },
+	{ "v8dbg_class_HeapObject__map__Map", { 0, 0 } },
+	{ "v8dbg_class_Map__instance_type__uint16_t", { 12, 12 } },
+	{ "v8dbg_FirstJSFunctionType", { V8_FIXTURE_NONE, 2065 } },
+	{ "v8dbg_LastJSFunctionType", { V8_FIXTURE_NONE, 2081 } },
+	{ "v8dbg_type_JSFunction__JS_FUNCTION_TYPE", { 2066, 2065 } },
+	{ "v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", { 262, 282 } },
+	{ "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE", { 261, 280 } },
+	{ "v8dbg_type_Script__SCRIPT_TYPE", { 167, 167 } },
+	{ "v8dbg_type_FixedArray__FIXED_ARRAY_TYPE", { 175, 176 } },
+	{ "v8dbg_class_JSFunction__shared__SharedFunctionInfo", { 24, 32 } },
+	{ "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Object", { 16, V8_FIXTURE_NONE } },
+	{ "v8dbg_class_SharedFunctionInfo__name_or_scope_info__Tagged_NameOrScopeInfoT_",
+		{ V8_FIXTURE_NONE, 24 } },
+	{ "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+		{ 32, V8_FIXTURE_NONE } },
+	{ "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_", { V8_FIXTURE_NONE, 40 } },
+	{ "v8dbg_class_Script__source__Object", { 8, 8 } },
+	{ "v8dbg_class_Script__name__Object", { 16, 16 } },
+	{ "v8dbg_class_Script__line_ends__Object", { 56, 56 } },
+	{ "v8dbg_class_Script__eval_from_position__SMI", { 80, 80 } },
+	{ "v8dbg_class_FixedArrayBase__length__SMI", { 8, 8 } },
+	{ "v8dbg_class_FixedArray__data__uintptr_t", { 16, 16 } },
+	{ "v8dbg_class_String__length__int32_t", { 12, 12 } },
+	{ "v8dbg_class_SeqOneByteString__chars__char", { 16, 16 } },
+	{ "v8dbg_class_SeqTwoByteString__chars__char", { 16, 16 } },
+	{ "v8dbg_class_ConsString__first__String", { 16, 16 } },
+	{ "v8dbg_class_ConsString__second__String", { 24, 24 } },
+	{ "v8dbg_class_SlicedString__parent__String", { 16, 16 } },
+	{ "v8dbg_class_SlicedString__offset__SMI", { 24, 24 } },
+	{ "v8dbg_class_ThinString__actual__String", { 16, 16 } },
+	{ "v8dbg_class_ExternalString__resource__Object", { 16, 16 } },
+	{ "v8dbg_off_fp_function", { -16, -16 } },
+	{ "v8dbg_off_fp_context", { -8, -8 } },
+	{ "v8dbg_scopeinfo_idx_ncontextlocals", { 2, 2 } },
+	{ "v8dbg_scopeinfo_idx_first_vars", { 3, 5 } },
+	{ "_ZN2v88internal7Version6major_E", { 11, 13 } },
+	{ "_ZN2v88internal7Version6minor_E", { 3, 6 } },
+	{ "_ZN2v88internal7Version6build_E", { 244, 233 } },
+	{ "v8_Default_embedded_blob_code_size_", { V8_FIXTURE_CODE_BYTES, V8_FIXTURE_CODE_BYTES } },
+};
+
+enum { V8_FIXTURE_NUMBER_COUNT = sizeof(v8_fixture_numbers) / sizeof(v8_fixture_numbers[0]) };
+
+static inline void v8_fixture_put(struct v8_fixture *v8, size_t at, const void *bytes, size_t size)
+{
+	assert(at + size <= sizeof(v8->bytes));
+	memcpy(v8->bytes + at, bytes, size);
+}
+
+static inline Elf64_Shdr *v8_fixture_section(struct v8_fixture *v8, size_t index)
+{
+	return (Elf64_Shdr *)(void *)(v8->bytes + V8_FIXTURE_HEADERS) + index;
+}
+
+static inline Elf64_Sym *v8_fixture_symbol(struct v8_fixture *v8, size_t index)
+{
+	return (Elf64_Sym *)(void *)(v8->bytes + V8_FIXTURE_SYMTAB) + index;
+}
+
+/* Where a published number is. */
+static inline int32_t *v8_fixture_number(struct v8_fixture *v8, const char *name)
+{
+	for (size_t i = 0; i < V8_FIXTURE_NUMBER_COUNT; i++)
+		if (strcmp(v8_fixture_numbers[i].name, name) == 0)
+			return (int32_t *)(void *)(v8->bytes + V8_FIXTURE_NUMBERS) + i;
+	assert(0);
+	return NULL;
+}
+
+static inline void v8_fixture_add_symbol(
+	struct v8_fixture *v8, const char *name, size_t offset, uint8_t type, uint64_t bytes)
+{
+	assert(v8->symbols < V8_FIXTURE_SYMBOLS_MAX);
+	*v8_fixture_symbol(v8, v8->symbols++) = (Elf64_Sym){
+		.st_name = v8->names,
+		.st_info = ELF64_ST_INFO(STB_GLOBAL, type),
+		.st_shndx = 1,
+		.st_value = V8_FIXTURE_VADDR + offset,
+		.st_size = bytes,
+	};
+	v8_fixture_put(v8, V8_FIXTURE_NAMES + v8->names, name, strlen(name) + 1);
+	v8->names += (uint32_t)strlen(name) + 1;
+	v8_fixture_section(v8, 2)->sh_size = v8->symbols * sizeof(Elf64_Sym);
+}
+
+static inline void v8_fixture_add_sections(struct v8_fixture *v8)
+{
+	static const struct {
+		const char *name;
+		uint32_t type, offset, bytes, entry_bytes;
+	} sections[V8_FIXTURE_SECTIONS] = {
+		{ "", SHT_NULL, 0, 0, 0 },
+		{ ".text", SHT_PROGBITS, V8_FIXTURE_CODE, V8_FIXTURE_CODE_BYTES, 0 },
+		{ ".symtab", SHT_SYMTAB, V8_FIXTURE_SYMTAB, 0, sizeof(Elf64_Sym) },
+		{ ".strtab", SHT_STRTAB, V8_FIXTURE_NAMES, V8_FIXTURE_BYTES - V8_FIXTURE_NAMES, 0 },
+		{ ".shstrtab", SHT_STRTAB, V8_FIXTURE_SECTION_NAMES, 0x80, 0 },
+	};
+	uint32_t name = 0;
+
+	for (size_t i = 0; i < V8_FIXTURE_SECTIONS; i++) {
+		*v8_fixture_section(v8, i) = (Elf64_Shdr){
+			.sh_name = name,
+			.sh_type = sections[i].type,
+			.sh_flags = i == 1 ? SHF_ALLOC | SHF_EXECINSTR : 0,
+			.sh_offset = sections[i].offset,
+			.sh_addr = i == 1 ? V8_FIXTURE_VADDR + sections[i].offset : 0,
+			.sh_size = sections[i].bytes,
+			.sh_link = 3,
+			.sh_entsize = sections[i].entry_bytes,
+		};
+		v8_fixture_put(v8, V8_FIXTURE_SECTION_NAMES + name, sections[i].name,
+			strlen(sections[i].name) + 1);
+		name += (uint32_t)strlen(sections[i].name) + 1;
+	}
+}
+
+/* Of V8 11 or 13. */
+static inline void v8_fixture_init(struct v8_fixture *v8, uint32_t major)
+{
+	const Elf64_Ehdr header = {
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			EV_CURRENT },
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(Elf64_Ehdr),
+		.e_shoff = V8_FIXTURE_HEADERS,
+		.e_ehsize = sizeof(Elf64_Ehdr),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = V8_FIXTURE_SECTIONS,
+		.e_shstrndx = V8_FIXTURE_SECTIONS - 1,
+	};
+	const Elf64_Phdr segment = {
+		.p_type = PT_LOAD,
+		.p_flags = PF_R | PF_X,
+		.p_vaddr = V8_FIXTURE_VADDR,
+		.p_filesz = V8_FIXTURE_BYTES,
+		.p_memsz = V8_FIXTURE_BYTES,
+	};
+
+	memset(v8, 0, sizeof(*v8));
+	v8->names = v8->symbols = 1;
+	v8_fixture_put(v8, 0, &header, sizeof(header));
+	v8_fixture_put(v8, sizeof(header), &segment, sizeof(segment));
+	v8_fixture_add_sections(v8);
+	for (size_t i = 0; i < V8_FIXTURE_NUMBER_COUNT; i++) {
+		int32_t value = v8_fixture_numbers[i].values[major == 13];
+		size_t at = V8_FIXTURE_NUMBERS + i * sizeof(value);
+
+		v8_fixture_put(v8, at, &value, sizeof(value));
+		if (value != V8_FIXTURE_NONE)
+			v8_fixture_add_symbol(
+				v8, v8_fixture_numbers[i].name, at, STT_OBJECT, sizeof(value));
+	}
+	v8_fixture_add_symbol(v8, "v8_Default_embedded_blob_code_", V8_FIXTURE_CODE, STT_NOTYPE, 0);
+}
+
+/* -1 on failure. */
+static inline int v8_fixture_fd(const struct v8_fixture *v8)
+{
+	int fd = memfd_create("v8", MFD_CLOEXEC);
+
+	if (fd >= 0 && write(fd, v8->bytes, sizeof(v8->bytes)) != (ssize_t)sizeof(v8->bytes)) {
+		(void)close(fd);
+		fd = -1;
+	}
+	return fd;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Looks for a function of V8 in a hostile process, and copies what it is called: the input is a
+ * description, a frame pointer, and the memory at address 0x10000. Reads are bounded, and what is
+ * copied must be a sound record.
+ */
+#include "base/runtime_bounds.h"
+#include "pilotlight/runtime_v8.h"
+#include "symbol/runtime_code.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+#include "bpf/runtime_v8.bpf.h"
+
+#define START 0x10000ULL
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+static struct {
+	const uint8_t *bytes;
+	size_t size;
+} memory;
+
+static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
+{
+	if (size > PILOTLIGHT_RUNTIME_TABLE_MAX)
+		abort();
+	if (address < START || size > memory.size || address - START > memory.size - size)
+		return 0;
+	memcpy(bytes, memory.bytes + (address - START), size);
+	return 1;
+}
+
+/* Returns 0 if the source cannot be read. */
+static uint32_t count_lines(const struct runtime_v8 *v8)
+{
+	static __u64 chunk[V8_CHUNK_WORDS];
+	uint32_t line = 1, bytes;
+
+	if (v8->source_bytes > V8_CHUNKS_MAX * V8_CHUNK_BYTES)
+		abort();
+	for (uint32_t at = 0; at < v8->source_bytes; at += V8_CHUNK_BYTES) {
+		bytes = v8_copy_chunk(v8, at, chunk);
+		if (bytes == 0)
+			return 0;
+		line += v8_count_lines(chunk, bytes, (int)v8->source_wide);
+	}
+	if (line > v8->source_bytes + 1)
+		abort();
+	return line;
+}
+
+/* The record was full of other bytes before. */
+static void check_function(struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
+{
+	static struct pilotlight_runtime_code record;
+	static struct runtime_code code;
+	uint32_t line = v8_find_line(v8, runtime);
+
+	if (line == 0 && v8_find_source(v8, runtime))
+		line = count_lines(v8);
+	memset(&record, 0xff, sizeof(record));
+	if (!v8_copy_texts(v8, runtime, &record))
+		return;
+	v8_finish_code(v8, &record, line);
+	if (runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code) < 0)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+	struct pilotlight_runtime description = { .version = 0 };
+	struct pilotlight_runtime_v8 runtime;
+	struct runtime_v8 v8 = { 0 };
+	struct runtime_step step;
+	uint64_t fp;
+
+	if (size < sizeof(runtime) + sizeof(fp))
+		return 0;
+	memcpy(&runtime, bytes, sizeof(runtime));
+	memcpy(&fp, bytes + sizeof(runtime), sizeof(fp));
+	memory.bytes = bytes + sizeof(runtime) + sizeof(fp);
+	memory.size = size - sizeof(runtime) - sizeof(fp);
+	memcpy(&description, &runtime, sizeof(runtime));
+	if (description.language != PILOTLIGHT_RUNTIME_V8 || !runtime_bounds_hold(&description))
+		return 0;
+	runtime_v8_find(&v8, &runtime, fp, &step);
+	if (step.code)
+		check_function(&v8, &runtime);
+	return 0;
+}
