@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { HOUR_S = 3600 };
+
 void sql_write_text(FILE *file, const char *text)
 {
 	(void)fputc('\'', file);
@@ -195,13 +197,25 @@ static uint64_t seconds_of(uint64_t ns)
 	return s < UINT32_MAX ? s : UINT32_MAX;
 }
 
+/* The key of the table has the hour, which a server does not conclude from the time. */
+static void write_times(const struct selection *selection, FILE *file)
+{
+	const uint64_t start = seconds_of(selection->start_ns);
+	const uint64_t end = seconds_of(selection->end_ns);
+
+	(void)fprintf(file,
+		" AND toStartOfHour(ts) >= toDateTime(%" PRIu64
+		") AND toStartOfHour(ts) <= toDateTime(%" PRIu64 ") AND ts >= toDateTime(%" PRIu64
+		") AND ts < toDateTime(%" PRIu64 ")",
+		start - start % HOUR_S, end - end % HOUR_S, start, end);
+}
+
 int selection_write_sql(const struct selection *selection, FILE *file, struct fault *fault)
 {
 	int r = 0;
 
 	write_types(selection, file);
-	(void)fprintf(file, " AND ts >= toDateTime(%" PRIu64 ") AND ts < toDateTime(%" PRIu64 ")",
-		seconds_of(selection->start_ns), seconds_of(selection->end_ns));
+	write_times(selection, file);
 	for (enum selection_parameter i = SELECTION_FILTERS; r == 0 && i < SELECTION_PARAMETERS;
 		i++)
 		if (selection->is_given[i])

@@ -44,7 +44,9 @@ static const char *condition(const char *const *pairs)
 	assert_string_equal(condition((const char *const[]){ __VA_ARGS__, NULL }), "type IN " \
 										   "(" sql)
 
-#define MINUTE " AND ts >= toDateTime(1795175940) AND ts < toDateTime(1795176000)"
+#define MINUTE                                                                       \
+	" AND toStartOfHour(ts) >= toDateTime(1795172400) AND toStartOfHour(ts) <= " \
+	"toDateTime(1795176000) AND ts >= toDateTime(1795175940) AND ts < toDateTime(1795176000)"
 
 static void a_selection_is_a_condition(void **state)
 {
