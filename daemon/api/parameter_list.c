@@ -46,8 +46,8 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static bool is_known(enum parameter_route route, const char *name)
 {
-	static const char *const of_profile[] = { "format", "frames", "group", "incident", "labels",
-		"lines", "rows", "runtime-frames", NULL };
+	static const char *const of_profile[] = { "format", "frames", "fresh", "group", "incident",
+		"labels", "lines", "rows", "runtime-frames", NULL };
 	static const char *const of_difference[] = { "format", "group", "incident", "lines",
 		"normalise", "rows", "runtime-frames", NULL };
 	static const char *const of_heatmap[] = { "format", "incident", NULL };
@@ -83,7 +83,8 @@ static int add_known(void *context, const char *name, const char *value)
 		reading->unknown = name;
 		return -EINVAL;
 	}
-	if (reading->route == PARAMETERS_NEW_PROFILE && strcmp(name, "seconds") == 0)
+	/* Those of the route itself. */
+	if (strcmp(name, "seconds") == 0 || strcmp(name, "fresh") == 0)
 		return 0;
 	return parameter_list_add(reading->list, name, value);
 }

@@ -2,7 +2,7 @@
 // The page. With a profile inside it shows that one; otherwise it asks the service for profiles and for the time line.
 
 const TABLE_ROWS = 500, RELOAD_MS = 150;
-const FRAMES_FIRST = 20000; // more than a screen shows
+const FRAMES_FIRST = 20000, FRESH_BELOW_S = 600; // more frames than a screen shows
 const dom = {};
 const inside = document.getElementById('data');
 let profile = null, base = null, tree = null, difference = null, matches = null;
@@ -29,6 +29,9 @@ function questions(isMore) {
 
 	if (state.exact)
 		common.push(['windows', 'exact']);
+	// The last seconds are nothing in a long time, and ending a window takes some.
+	if (!isMore && !state.from && durationOf(state.last) >= FRESH_BELOW_S)
+		times.push(['fresh', 'no']);
 	if (!isMore && !wantsWhole())
 		common.push(['frames', FRAMES_FIRST]);
 	return [[...times, ...common], other ? [...timeParameters(at(other[0]), at(other[1])), ...common] : null];
@@ -129,7 +132,8 @@ function showProfile() {
 	dom.title.textContent = profile.title;
 	dom.subtitle.textContent = `${profile.event_title} on ${profile.cpus} CPUs, ${formatAmount(profile.stored)}${lost}, ` +
 		`${new Date(profile.start * 1000).toLocaleString()}, ${profile.covered.toFixed(1)} s` +
-		(profile.elided > 0 ? `; frames below the smallest shown have ${formatShare(profile.elided, profile.stored)}` : '');
+		(profile.elided > 0 ? `; frames below the smallest shown have ${formatShare(profile.elided, profile.stored)}` +
+			`${isWhole ? '' : ', and come when you zoom or search'}` : '');
 	if (dom.strip) {
 		dom.strip.cpus = profile.cpus;
 		dom.strip.select(...selectedTime());

@@ -85,6 +85,9 @@ static void each_route_knows_its_own(void **state)
 		{ "format", { true, true, false, true, false, true } },
 		{ "labels", { true, false, true, false, false, false } },
 		{ "lines", { true, true, true, false, false, false } },
+		{ "group", { true, true, false, false, false, false } },
+		{ "frames", { true, false, false, false, false, false } },
+		{ "fresh", { true, false, false, false, false, false } },
 		{ "normalise", { false, true, false, false, false, false } },
 		{ "against.last", { false, true, false, false, false, false } },
 		{ "against.unit", { false, true, false, false, false, false } },
@@ -117,13 +120,16 @@ static void each_route_knows_its_own(void **state)
 		}
 }
 
-static void seconds_are_not_passed_on(void **state)
+static void what_routes_read_is_not_passed_on(void **state)
 {
 	struct seen seen;
 
 	take_query(&seen, PARAMETERS_NEW_PROFILE, "seconds=3&pid=1");
 	assert_int_equal(seen.result, 0);
 	assert_int_equal(seen.list.size, 6);
+	assert_memory_equal(seen.list.bytes, "pid\0001", 6);
+	parameter_list_done(&seen.list);
+	take_query(&seen, PARAMETERS_PROFILE, "fresh=no&pid=1");
 	assert_memory_equal(seen.list.bytes, "pid\0001", 6);
 	parameter_list_done(&seen.list);
 }
@@ -174,7 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(parameters_are_kept_in_their_order),
 		cmocka_unit_test(each_route_knows_its_own),
-		cmocka_unit_test(seconds_are_not_passed_on),
+		cmocka_unit_test(what_routes_read_is_not_passed_on),
 		cmocka_unit_test(so_many_bytes_there_may_be),
 		cmocka_unit_test(failing_allocations_leave_the_list_whole),
 	};

@@ -177,6 +177,8 @@ static void sealed_history_is_answered_at_once(void **state)
 		{ "/api/v1/profile?comm=echo&to=@1763608320", 0 },
 		{ "/api/v1/profile?comm=echo&from=2020-11-20&to=2020-11-21+03:12", 0 },
 		{ "/api/v1/diff?comm=echo&to=@2&against.to=@1", 0 },
+		{ "/api/v1/profile?comm=echo&last=1h&fresh=no", 0 },
+		{ "/api/v1/profile?comm=echo&last=1h&fresh=yes", 1 },
 		/* These mean another time on another day. */
 		{ "/api/v1/profile?comm=echo&from=yesterday&to=03:12", 1 },
 		{ "/api/v1/profile?comm=echo&to=yesterday", 1 },

@@ -135,7 +135,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
 AWAIT = """(async (step) => {
     const before = benched.shown.length, begin = performance.now();
     step();
-    while (benched.shown.length === before)
+    while (benched.shown.length === before && performance.now() - begin < 60000)
         await new Promise((done) => setTimeout(done, 2));
     return benched.shown[before] - begin;
 })(() => %s)"""
@@ -147,6 +147,8 @@ def measure_history(browser, service):
         return "@%.3f" % (int(service.now) - seconds)
 
     def first(seconds):
+        # Another address of the same page would load nothing.
+        browser.open("about:blank")
         browser.open("http://127.0.0.1:%d/#from=%s&to=%s" % (service.server_port, at(seconds), at(0)))
         return browser.evaluate("(async () => { while (!benched.shown.length) await new Promise((done) => setTimeout(done, 2));"
                                 "return benched.shown[0]; })()")

@@ -192,7 +192,7 @@ async function checkMore() {
 	dom.heat = { hide() {} };
 	state.select = 'unit:a.service comm:"Web Content"';
 	await load();
-	check(asks[0].startsWith('/api/v1/profile?last=1h&format=json&group=comm&unit=a.service&comm=Web+Content&frames='), 'a page asks for what it shows', asks[0]);
+	check(asks[0].startsWith('/api/v1/profile?last=1h&fresh=no&format=json&group=comm&unit=a.service&comm=Web+Content&frames='), 'a page asks for what it shows', asks[0]);
 	check(!isWhole && tree.count < all.frames.label.length, 'small frames are left out');
 	dom.flame.zoom(frameOf(dom.flame, 'finish_function'));
 	await settle();
