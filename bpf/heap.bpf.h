@@ -16,7 +16,10 @@
  *  4. An allocator may sample itself, and report each sample by a USDT probe with the bytes that it
  *     stands for. Then reports count, and calls do not: malloc() may have its breakpoint since
  *     before the allocator was mapped. execve() ends that.
- *  5. A program without probes at some allocator, as during the first milliseconds after it mapped
+ *  5. A call that does not return, as by longjmp(), leaves its note. The next call above it in the
+ *     stack finds it and counts it, as the return of an allocation may also have been missed. Until
+ *     then, or for CALL_NS_MAX, calls below it are taken for its own.
+ *  6. A program without probes at some allocator, as during the first milliseconds after it mapped
  *     it, frees addresses that were never noted. That is a look-up that fails.
  */
 #pragma once
@@ -31,6 +34,9 @@
 #include <linux/ptrace.h>
 
 #include <bpf/bpf_helpers.h>
+
+/* Calls of allocators that began and did not end for us, so that nothing was sampled. */
+__u32 allocator_calls_lost;
 
 /* Constants, set before loading. */
 const volatile __u8 wants_live_heap;
@@ -88,6 +94,11 @@ static __always_inline int is_nested(
 {
 	return ctx->rsp <= call->stack_pointer && now - call->begin_ns < CALL_NS_MAX &&
 	       call->process_ns == bpf_get_current_task_btf()->start_boottime;
+}
+
+static __always_inline void lose_call(void)
+{
+	__sync_fetch_and_add(&allocator_calls_lost, 1);
 }
 
 static __always_inline struct heap_call *find_call(void)
@@ -183,9 +194,12 @@ static __noinline void begin_call(
 
 	if (!counts_calls(ctx) || (under_way && is_nested(under_way, ctx, now)))
 		return;
+	if (under_way && under_way->process_ns == call.process_ns)
+		lose_call();
 	if (wants_live_heap && replaced)
 		take_replaced(&call, replaced);
-	bpf_map_update_elem(&heap_calls, &thread, &call, BPF_ANY);
+	if (bpf_map_update_elem(&heap_calls, &thread, &call, BPF_ANY))
+		lose_call();
 }
 
 /* An allocation begins that calls no other one. */
@@ -263,8 +277,8 @@ static __always_inline __u64 returned_address(__u64 returned, __u64 result)
 
 	if (!result)
 		return returned;
-	if ((__u32)returned == 0)
-		bpf_probe_read_user(&address, sizeof(address), (void *)result);
+	if ((__u32)returned == 0 && bpf_probe_read_user(&address, sizeof(address), (void *)result))
+		lose_call();
 	return address;
 }
 

@@ -556,6 +556,7 @@ void capture_read_cost(const struct capture *capture, struct capture_cost *ret_c
 		.sideband_bytes = sideband_bytes(capture->sideband),
 		.children_not_followed = state->children_not_followed,
 		.skipped_events = state->skipped_events,
+		.allocator_calls_lost = state->allocator_calls_lost,
 	};
 
 	if (capture->layout.has_walks)

@@ -98,6 +98,8 @@ struct capture_cost {
 	/* ... and events of kernel memory that the kernel did not show the sampler: each happened
 	 * while the same program ran on the CPU. */
 	uint64_t skipped_events;
+	/* ... and calls of allocators whose return was not seen. */
+	uint64_t allocator_calls_lost;
 };
 
 /*

@@ -473,6 +473,7 @@ void capture_host_read_state(struct capture_host *host, struct pilotlight_captur
 		.expected_samples = cpu_events_expected(host->events),
 		.map_bytes = host->map_bytes,
 		.children_not_followed = host->programs->bss->children_not_followed,
+		.allocator_calls_lost = host->programs->bss->allocator_calls_lost,
 		.rings_generation = sideband_rings_generation(host->rings),
 		.broker_cpu_ns = kernel_cost_cpu_ns(),
 		.broker_resident_bytes = kernel_cost_resident_bytes(),

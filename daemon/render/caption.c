@@ -270,17 +270,17 @@ const char *caption_share(uint64_t part, uint64_t whole, char text[CAPTION_SHARE
 	return text;
 }
 
-const char *caption_losses(const struct profile *profile, char text[CAPTION_LOSSES_BYTES])
+const char *caption_losses(const struct profile *profile, const struct accounts *accounts,
+	char text[CAPTION_LOSSES_BYTES])
 {
 	char amount[CAPTION_AMOUNT_BYTES];
 	size_t size = 0;
 
 	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
-		if (accounts_drop_is_loss(i) && profile->accounts.dropped[i] > 0)
+		if (accounts_drop_is_loss(i) && accounts->dropped[i] > 0)
 			append(text, CAPTION_LOSSES_BYTES, &size, "%s%s %s", size > 0 ? ", " : "",
 				accounts_drop_name(i),
-				caption_plain_amount(
-					profile, profile->accounts.dropped[i], amount));
+				caption_plain_amount(profile, accounts->dropped[i], amount));
 	if (size == 0)
 		append(text, CAPTION_LOSSES_BYTES, &size, "nothing");
 	return text;

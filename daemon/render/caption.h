@@ -60,4 +60,5 @@ const struct event_source *caption_event_source(const struct profile *profile);
 const char *caption_share(uint64_t part, uint64_t whole, char text[CAPTION_SHARE_BYTES]);
 
 /* "ring full 3, profile full 2", or "nothing"; "ring full 12.345 s" of times. */
-const char *caption_losses(const struct profile *profile, char text[CAPTION_LOSSES_BYTES]);
+const char *caption_losses(const struct profile *profile, const struct accounts *accounts,
+	char text[CAPTION_LOSSES_BYTES]);

@@ -35,7 +35,8 @@ static void write_side(const struct profile *profile, const char *name, struct o
 		output_printf(output, "#   amount   %s stored, %s lost\n",
 			caption_samples(profile, accounts_stored(accounts), stored),
 			caption_amount(profile, accounts_lost(accounts), lost));
-	output_printf(output, "#   lost     %s\n", caption_losses(profile, losses));
+	output_printf(
+		output, "#   lost     %s\n", caption_losses(profile, &profile->accounts, losses));
 }
 
 /* "# fib +12.93 points, index_orders -6.51, and 4 more": what changed for certain. */

@@ -42,7 +42,8 @@ static void write_header(const struct profile *profile, struct output *output)
 	if (!is_of_cpu(profile))
 		output_printf(output, "# amount   %s stored\n",
 			caption_samples(profile, accounts_stored(accounts), amount));
-	output_printf(output, "# lost     %s%s\n", caption_losses(profile, losses),
+	output_printf(output, "# lost     %s%s\n",
+		caption_losses(profile, &profile->accounts, losses),
 		accounts_lost(accounts) > 0 ? "; percentages are of stored samples" : "");
 }
 

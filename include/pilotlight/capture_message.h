@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-enum { PILOTLIGHT_CAPTURE_VERSION = 10 };
+enum { PILOTLIGHT_CAPTURE_VERSION = 11 };
 
 enum pilotlight_capture_operation {
 	/*
@@ -175,14 +175,15 @@ struct pilotlight_capture_state {
 	uint64_t expected_samples; /* 0: unknown */
 	uint64_t program_runs, program_ns;
 	uint64_t map_bytes, children_not_followed;
-	uint64_t skipped_events;   /* of kernel memory: they met the same program on their CPU */
+	uint64_t skipped_events; /* of kernel memory: they met the same program on their CPU */
+	uint64_t allocator_calls_lost;
 	uint64_t rings_generation; /* changes whenever a ring of the side-band comes or goes */
 	uint64_t broker_cpu_ns;	   /* of the broker and its ended children */
 	uint64_t broker_resident_bytes;
 	uint32_t cpu_count, rate_hz;
 	char event[16]; /* "cycles", "cpu-clock", "" before the start */
 };
-_Static_assert(sizeof(struct pilotlight_capture_state) == 96, "padding");
+_Static_assert(sizeof(struct pilotlight_capture_state) == 104, "padding");
 
 struct pilotlight_capture_answer {
 	uint32_t version;

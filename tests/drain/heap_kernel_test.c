@@ -128,6 +128,32 @@ static void fork_and_free(int i)
 	(void)waitpid(pid, NULL, 0);
 }
 
+/* An allocator that gives up. */
+static jmp_buf given_up;
+
+static __attribute__((noinline)) void *give_up(size_t bytes)
+{
+	if (bytes)
+		longjmp(given_up, 1);
+	return NULL;
+}
+
+static __attribute__((noinline)) void give_up_below(size_t bytes)
+{
+	char below[64];
+
+	__asm__ volatile("" : : "r"(below) : "memory");
+	(void)give_up(bytes);
+	__asm__ volatile("" : : "r"(below) : "memory");
+}
+
+static void allocate_after_all(int i)
+{
+	if (setjmp(given_up) == 0)
+		give_up_below(1000);
+	kept[i] = library.malloc(1000);
+}
+
 /* Where an allocator that samples itself has its probes. Their arguments are those of the call. */
 static __attribute__((noinline)) void report_alloc(void *address, size_t bytes, uint64_t weight)
 {
@@ -163,6 +189,7 @@ static const struct use {
 	{ "free", free_at_once, 1000, 0 },
 	{ "free of a copy", fork_and_free, 1000, 1000 },
 	{ "reports", report_each, 1000, 500 },
+	{ "calls that do not return", allocate_after_all, 1000, 1000 },
 };
 
 /* --- sampling it --- */
@@ -315,6 +342,15 @@ static void set_report_probes(pid_t pid)
 	assert_int_equal(capture_set_probe(fixture.capture, &probe), 0);
 }
 
+static void set_giving_up_probe(pid_t pid)
+{
+	struct pilotlight_capture_probe probe = probe_of((const void *)(uintptr_t)give_up);
+
+	probe.pid = (uint32_t)pid;
+	probe.function = PILOTLIGHT_HEAP_NEW;
+	assert_int_equal(capture_set_probe(fixture.capture, &probe), 0);
+}
+
 /* Forks the program, lets it run with probes, and ends it. */
 static void play(const struct use *use, uint64_t *ret_live)
 {
@@ -340,6 +376,8 @@ static void play(const struct use *use, uint64_t *ret_live)
 	set_probes(pid);
 	if (use->call == report_each)
 		set_report_probes(pid);
+	if (use->call == allocate_after_all)
+		set_giving_up_probe(pid);
 	assert_int_equal(write(turns[0][1], &byte, 1), 1);
 	assert_int_equal(read(turns[1][0], &byte, 1), 1);
 	drain_once();
@@ -348,6 +386,14 @@ static void play(const struct use *use, uint64_t *ret_live)
 	(void)waitpid(pid, NULL, 0);
 	for (int i = 0; i < 4; i++)
 		(void)close(turns[i / 2][i % 2]);
+}
+
+static uint64_t calls_lost(void)
+{
+	struct capture_cost cost;
+
+	capture_read_cost(fixture.capture, &cost);
+	return cost.allocator_calls_lost;
 }
 
 static void each_byte_is_counted(uint32_t sources)
@@ -365,6 +411,9 @@ static void each_byte_is_counted(uint32_t sources)
 		if (sources & LIVE && live != uses[i].live * TIMES)
 			fail_msg("%s: %" PRIu64 " bytes live instead of %" PRIu64, uses[i].name,
 				live, uses[i].live * TIMES);
+		/* malloc() finds the notes, if it leaves one. */
+		if (sources & LIVE && calls_lost() != (uses[i].call == allocate_after_all) * TIMES)
+			fail_msg("%s: %" PRIu64 " calls lost", uses[i].name, calls_lost());
 	}
 	close_fixture();
 }

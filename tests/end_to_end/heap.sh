@@ -9,7 +9,7 @@ need_programs
 
 # A sample is of 1 KiB; a rate of samples at which none stands for more.
 period=1024
-plan 14
+plan 15
 
 # record NAME OPTION... -- COMMAND...
 record() {
@@ -125,6 +125,30 @@ refuses_all_processes() {
 	[ $? = 2 ] && grep -q 'heap:alloc and heap:live sample processes of -p or a COMMAND' "$tmp/all.log"
 }
 check "heaps of all processes are refused" refuses_all_processes
+
+# The engine stands still while more is sampled than its ring holds. The profile cannot show what was lost.
+losses_are_told() {
+	local recorder child engine=
+
+	mkfifo "$tmp/start" && exec 8<>"$tmp/start" || return
+	"$pilotlight" record -q -F 20000 -f folded -o "$tmp/lost" -e heap:live/period=1/ -- \
+		sh -c ": >\"$tmp/begun\"; read -r _ <\"$tmp/start\"; \"$workloads/heap\" busy 60000; : >\"$tmp/allocated\"" \
+		>"$tmp/lost.log" 2>&1 </dev/null &
+	recorder=$!
+	wait_beside $recorder test -e "$tmp/begun" || return
+	for child in $(cat "/proc/$recorder/task/$recorder/children"); do
+		[ "$(readlink "/proc/$child/exe")" = "$(readlink "/proc/$recorder/exe")" ] && engine=$child
+	done
+	kill -STOP "$engine"
+	echo >&8
+	exec 8>&-
+	wait_beside $recorder test -e "$tmp/allocated"
+	kill -CONT "$engine"
+	wait $recorder || return
+	note "$(cat "$tmp/lost.log")"
+	grep -q 'heap:live lacks what lives of lost samples: ring full [0-9.]* [KM]iB' "$tmp/lost.log"
+}
+check "a quiet recording tells what is missing from what lives" losses_are_told
 
 # Those of processes that run are of other tests.
 leaves_no_probes() {

@@ -121,7 +121,8 @@ static void samples_of_events_are_numbers(void **state)
 		caption_samples(profile, UINT64_MAX, text), "18,446,744,073,709,551,615 faults");
 	example_lose(profile, PILOTLIGHT_DROP_RING_FULL, 3);
 	assert_string_equal(
-		caption_losses(profile, (char[CAPTION_LOSSES_BYTES]){ 0 }), "ring full 21");
+		caption_losses(profile, &profile->accounts, (char[CAPTION_LOSSES_BYTES]){ 0 }),
+		"ring full 21");
 	profile->event = example_string(profile, "offcpu");
 	assert_string_equal(caption_noun(profile, 1000, noun), "");
 }
@@ -181,20 +182,22 @@ static void losses_are_listed_by_reason(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	char text[CAPTION_LOSSES_BYTES];
 
-	assert_string_equal(caption_losses(profile, text), "nothing");
+	assert_string_equal(caption_losses(profile, &profile->accounts, text), "nothing");
 	example_lose(profile, PILOTLIGHT_DROP_IDLE, 5);
-	assert_string_equal(caption_losses(profile, text), "nothing");
+	assert_string_equal(caption_losses(profile, &profile->accounts, text), "nothing");
 	example_lose(profile, PILOTLIGHT_DROP_RING_FULL, 3);
 	example_lose(profile, PILOTLIGHT_DROP_PROFILE_FULL, 2);
-	assert_string_equal(caption_losses(profile, text), "ring full 3, profile full 2");
+	assert_string_equal(
+		caption_losses(profile, &profile->accounts, text), "ring full 3, profile full 2");
 	/* Of other sources periods are lost, whose number tells nothing. */
 	assert_int_equal(profile_add_string(profile, "offcpu", &profile->event), 0);
 	profile->period_ns = 1000000;
-	assert_string_equal(
-		caption_losses(profile, text), "ring full 3.000 ms, profile full 2.000 ms");
+	assert_string_equal(caption_losses(profile, &profile->accounts, text),
+		"ring full 3.000 ms, profile full 2.000 ms");
 	for (enum pilotlight_drop i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
 		profile->accounts.dropped[i] = UINT64_MAX;
-	assert_true(strlen(caption_losses(profile, text)) < CAPTION_LOSSES_BYTES);
+	assert_true(
+		strlen(caption_losses(profile, &profile->accounts, text)) < CAPTION_LOSSES_BYTES);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include "engine/pipeline.h"
 #include "export/profile_format.h"
 #include "extract/code_instruction.h"
+#include "render/caption.h"
 #include "symbol/symbol_cache.h"
 #include "tools/record/record_message.h"
 #include "tools/record/record_options.h"
@@ -441,6 +442,20 @@ static void warn_of_choice(
 		log_warning("nothing ran in what was chosen; see the names by systemd-cgls");
 }
 
+/* What lives shows no losses in its profile. */
+static void warn_of_losses(const struct profile *const sampled[PILOTLIGHT_SOURCES],
+	const struct pipeline_report *report)
+{
+	char losses[CAPTION_LOSSES_BYTES];
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (sampled[i] && event_sources[i].is_live &&
+			accounts_lost(&report->accounts.of[i]) > 0)
+			log_warning("%s lacks what lives of lost samples: %s",
+				event_sources[i].name,
+				caption_losses(sampled[i], &report->accounts.of[i], losses));
+}
+
 static int summarize(struct engine *engine, struct fault *fault)
 {
 	struct pipeline_report report;
@@ -449,17 +464,19 @@ static int summarize(struct engine *engine, struct fault *fault)
 	const struct profile *sampled[PILOTLIGHT_SOURCES];
 	int r;
 
-	if (engine->options->is_quiet)
+	pipeline_report(engine->pipeline, &report);
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		sampled[i] = pipeline_profile(engine->pipeline, i);
+	if (engine->options->is_quiet) {
+		warn_of_losses(sampled, &report);
 		return 0;
+	}
 	r = await(engine, RECORD_SUMMARIZE, &message, NULL);
 	if (r < 0)
 		return r;
-	pipeline_report(engine->pipeline, &report);
 	record_cost_read(&cost);
 	cost.cpu_ns += message.cpu_ns;
 	cost.peak_rss_bytes += message.memory_bytes;
-	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
-		sampled[i] = pipeline_profile(engine->pipeline, i);
 	r = record_summary_print(stderr, first_profile(engine), sampled, &report, &cost);
 	if (r < 0)
 		return fault_set(fault, r, "cannot summarize the profile: %s", strerror(-r));

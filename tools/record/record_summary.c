@@ -74,12 +74,13 @@ static void print_samples(FILE *file, const struct pipeline_report *report)
 	(void)fputc('\n', file);
 }
 
-static void print_losses(FILE *file, const struct profile *profile, const uint64_t *cuts)
+static void print_losses(FILE *file, const struct profile *profile, const struct accounts *accounts,
+	const uint64_t *cuts)
 {
 	char losses[CAPTION_LOSSES_BYTES], amount[CAPTION_AMOUNT_BYTES];
 	bool is_first = true;
 
-	(void)fputs(caption_losses(profile, losses), file);
+	(void)fputs(caption_losses(profile, accounts, losses), file);
 	for (enum resolver_cut cut = RESOLVER_CUT_NONE + 1; cut < RESOLVER_CUT_COUNT; cut++) {
 		if (cuts[cut] == 0)
 			continue;
@@ -89,20 +90,30 @@ static void print_losses(FILE *file, const struct profile *profile, const uint64
 	}
 }
 
+/* A profile of what lives has no losses of its own: nobody knows whether they would. */
+static const struct accounts *losses_of(
+	const struct profile *profile, size_t source, const struct pipeline_report *report)
+{
+	return event_sources[source].is_live ? &report->accounts.of[source] : &profile->accounts;
+}
+
 static void print_lost(FILE *file, const struct profile *const sampled[PILOTLIGHT_SOURCES],
 	const struct pipeline_report *report)
 {
+	const struct profile *cpu = sampled[PILOTLIGHT_SOURCE_CPU];
 	uint64_t refused;
 
 	(void)fputs("lost       ", file);
-	print_losses(
-		file, sampled[PILOTLIGHT_SOURCE_CPU], report->resolver.cuts[PILOTLIGHT_SOURCE_CPU]);
+	print_losses(file, cpu, &cpu->accounts, report->resolver.cuts[PILOTLIGHT_SOURCE_CPU]);
 	if (report->capture.children_not_followed > 0)
 		(void)fprintf(file, "; %" PRIu64 " child processes not sampled",
 			report->capture.children_not_followed);
 	if (report->capture.skipped_events > 0)
 		(void)fprintf(file, "; %" PRIu64 " events of kernel memory in interrupts not seen",
 			report->capture.skipped_events);
+	if (report->capture.allocator_calls_lost > 0)
+		(void)fprintf(file, "; %" PRIu64 " calls of allocators whose return was not seen",
+			report->capture.allocator_calls_lost);
 	refused = report->processes.images_evicted + report->processes.images_refused +
 		  report->processes.mappings_refused + report->processes.files_refused;
 	if (refused > 0)
@@ -116,7 +127,8 @@ static void print_lost(FILE *file, const struct profile *const sampled[PILOTLIGH
 		if (!sampled[i])
 			continue;
 		(void)fprintf(file, "           %s: ", event_of(sampled[i]));
-		print_losses(file, sampled[i], report->resolver.cuts[i]);
+		print_losses(file, sampled[i], losses_of(sampled[i], i, report),
+			report->resolver.cuts[i]);
 		(void)fputc('\n', file);
 	}
 }
@@ -322,16 +334,13 @@ static void print_source(FILE *file, const struct profile *profile, enum pilotli
 {
 	const struct accounts *accounts = &profile->accounts;
 	const struct live_counters *live = &report->live[source];
-	/* A profile of what lives has no losses of its own: nobody knows whether they would. */
-	const struct accounts *losses =
-		event_sources[source].is_live ? &report->accounts.of[source] : accounts;
 	char stored[CAPTION_AMOUNT_BYTES], filtered[CAPTION_AMOUNT_BYTES];
 	char lost[CAPTION_AMOUNT_BYTES];
 
 	(void)fprintf(file, "%-10s %s stored, %s filtered, %s lost", event_of(profile),
 		caption_amount(profile, accounts_stored(accounts), stored),
 		caption_amount(profile, accounts->dropped[PILOTLIGHT_DROP_FILTERED], filtered),
-		caption_amount(profile, accounts_lost(losses), lost));
+		caption_amount(profile, accounts_lost(losses_of(profile, source, report)), lost));
 	if (accounts->events[PILOTLIGHT_EVENT_THREAD_REFUSED] > 0)
 		(void)fprintf(file, "; %" PRIu64 " times a thread not sampled for lack of room",
 			accounts->events[PILOTLIGHT_EVENT_THREAD_REFUSED]);
@@ -341,9 +350,8 @@ static void print_source(FILE *file, const struct profile *profile, enum pilotli
 	if (live->thinned > 0)
 		(void)fprintf(file, "; %" PRIu64 " allocations thinned out, others stand for them",
 			live->thinned);
-	if (live->expired + live->replaced > 0)
-		(void)fprintf(file, "; %" PRIu64 " whose free was missed",
-			live->expired + live->replaced);
+	if (live->expired > 0)
+		(void)fprintf(file, "; %" PRIu64 " expired after a day", live->expired);
 	if (live->refused > 0)
 		(void)fprintf(file,
 			"; %" PRIu64 " left out for lack of room, which stand for %" PRIu64

@@ -106,10 +106,15 @@ static void allocations_that_do_not_show_are_told(void **state)
 		.refused = 4,
 		.refused_periods = 64,
 	};
+	report.capture.allocator_calls_lost = 7;
+	report.accounts.of[LIVE].dropped[PILOTLIGHT_DROP_RING_FULL] = 91;
 	assert_int_equal(record_summary_print(file, cpu, sampled, &report, &cost), 0);
 	assert_int_equal(fclose(file), 0);
-	if (!strstr(text, "; 5 allocations thinned out, others stand for them; 3 whose free was "
-			  "missed; 4 left out for lack of room, which stand for 64 periods\n"))
+	if (!strstr(text,
+		    " 91 lost; 5 allocations thinned out, others stand for them; 1 expired "
+		    "after a day; 4 left out for lack of room, which stand for 64 periods\n") ||
+		!strstr(text, "; 7 calls of allocators whose return was not seen\n") ||
+		!strstr(text, "\n           cpu-clock: ring full 91\n"))
 		fail_msg("%s", text);
 }
 
