@@ -157,8 +157,8 @@ const struct option_row history_select_options[] = {
 	SELECTOR("pod", "UID", "Only this pod; the start of its UID is enough."),
 	SELECTOR("build-id", "HEX", "Only stacks with code of this binary."),
 	{ 'e', "event", "NAME",
-		"What was sampled: cpu (the default), offcpu, runqueue, their sum, wall, or "
-		"faults.",
+		"What was sampled: cpu (the default), or another name that `pilotlight events` "
+		"lists.",
 		OPTION_CALL, .take = take_event },
 	{ 0 },
 };
