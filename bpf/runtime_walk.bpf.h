@@ -50,7 +50,8 @@ struct runtime_walk {
 	__u64 base;   /* the address of place 0 */
 	__u64 thread; /* the thread pointer */
 	__u64 frame, mark;
-	__u32 code_bytes; /* as many as the fields of a code object take */
+	__u64 file, file_check; /* the last code object's file, and what it is known by */
+	__u32 code_bytes;	/* as many as the fields of a code object take */
 	__u32 reserved;
 	__u8 bytes[PILOTLIGHT_RUNTIME_FRAME_MAX]; /* of the last frame */
 	__u8 code[PILOTLIGHT_RUNTIME_CODE_MAX];	  /* of its code object */
@@ -174,7 +175,7 @@ static __always_inline enum runtime_end runtime_begin(
 	if (runtime->holder_frame_at != PILOTLIGHT_RUNTIME_NONE && walk->frame &&
 		!runtime_read_word(&walk->frame, walk->frame + runtime->holder_frame_at))
 		return RUNTIME_UNREADABLE;
-	walk->mark = 0;
+	walk->mark = walk->file = walk->file_check = 0;
 	walk->code_bytes = runtime_code_bytes(runtime);
 	if (runtime->state_mark_at != PILOTLIGHT_RUNTIME_NONE &&
 		!runtime_read_word(&walk->mark, state + runtime->state_mark_at))
@@ -232,8 +233,8 @@ static __always_inline __u64 runtime_hash(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
-/* In strings and tables of CPython the word behind the length is a hash of the contents, and then
- * comes the state of the string, or the beginning of the table. */
+/* In strings of CPython the word behind the length is a hash of the contents, and then comes the
+ * state. */
 #define RUNTIME_NO_HASH (~(__u64)0)
 
 /*
@@ -241,9 +242,9 @@ static __always_inline __u64 runtime_hash(__u64 hash, __u64 word)
  * paths differ. Each read costs as much as a native frame.
  */
 static __always_inline __u64 runtime_check_text(
-	__u64 check, const struct pilotlight_runtime *runtime, __u64 string)
+	const struct pilotlight_runtime *runtime, __u64 string)
 {
-	__u64 head[3] = { 0, 0, 0 }, end[2] = { 0, 0 }, bytes;
+	__u64 head[3] = { 0, 0, 0 }, end[2] = { 0, 0 }, check = 0, bytes;
 	__u8 state;
 
 	string = runtime_pointer(string);
@@ -265,25 +266,28 @@ static __always_inline __u64 runtime_check_text(
 	return runtime_hash(runtime_hash(check, end[0]), end[1]);
 }
 
-/* Of the table of lines, its size and its beginning. */
-static __always_inline __u64 runtime_check_lines(
-	__u64 check, const struct pilotlight_runtime *runtime, __u64 table)
+/* Code objects of one stack are often of the same file, which lives as long as they do. */
+static __always_inline __u64 runtime_check_file(
+	struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 file)
 {
-	__u64 head[3] = { 0, 0, 0 };
-
-	table = runtime_pointer(table);
-	if (!table || !can_copy_user(head, sizeof(head), table + runtime->bytes_size_at))
-		return check;
-	check = runtime_hash(check, head[0]);
-	return head[0] < sizeof(head[2]) ? check : runtime_hash(check, head[2]);
+	if (walk->file != file) {
+		walk->file = file;
+		walk->file_check = runtime_check_text(runtime, file);
+	}
+	return walk->file_check;
 }
+
+/* The words behind the type, which CPython does not change: numbers of arguments and the like, or
+ * of instructions, and the addresses of constants and names. To read a word of the table of lines,
+ * too, would cost as much as a native frame. */
+enum { RUNTIME_FIXED_WORDS = 4 };
 
 /*
  * Tells a code object from others that had its address. Its fields do not suffice: the allocator
  * likes to give the name, the file and the table of the next object the same addresses, too.
  */
 static __always_inline __u64 runtime_check(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+	struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
 {
 	__u64 name = runtime_code_word(walk, runtime->code_name_at);
 	__u64 file = runtime_code_word(walk, runtime->code_file_at);
@@ -291,9 +295,11 @@ static __always_inline __u64 runtime_check(
 	__u64 check = runtime_hash(runtime_hash(runtime_hash(0, name), file), lines);
 
 	check = runtime_hash(check, (__u32)runtime_code_word(walk, runtime->code_first_line_at));
-	check = runtime_check_text(check, runtime, name);
-	check = runtime_check_text(check, runtime, file);
-	return runtime_check_lines(check, runtime, lines);
+	for (__u32 i = 1; i <= RUNTIME_FIXED_WORDS; i++)
+		check = runtime_hash(check,
+			runtime_code_word(walk, runtime->object_type_at + i * sizeof(check)));
+	check = runtime_hash(check, runtime_check_text(runtime, name));
+	return runtime_hash(check, runtime_check_file(walk, runtime, file));
 }
 
 /* Is there a code object? The proof is its type. */

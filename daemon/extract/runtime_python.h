@@ -3,8 +3,8 @@
  * Describes CPython (pilotlight/runtime.h), from a program or library that contains it. The binary
  * tells most of it: exported functions which variable has a thread's state, the type of code
  * objects its members, and from 3.13 on a table of offsets the frames. A table of ours has the
- * frames of 3.8 to 3.12, and the rest of 3.8 to 3.10. What two sources tell, must agree. The file is
- * hostile (I8).
+ * frames of 3.8 to 3.12, and the rest of 3.8 to 3.10. What two sources tell, must agree. The file
+ * is hostile (I8).
  *
  * Not described: builds without the global lock from 3.14 on, and CPython with another C library
  * than glibc and musl that keeps the state where only their layout would lead.

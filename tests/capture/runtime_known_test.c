@@ -16,7 +16,7 @@
 
 /* A code object of a made-up interpreter, whose type is at place 0x40. Behind it are its file, its
  * name, its table of lines, and a frame of it. */
-enum { START = 0x1000, FILE_AT = 8, NAME_AT = 16, LINES_AT = 24, FRAME_AT = 28, WORDS = 32 };
+enum { START = 0x1000, FILE_AT = 12, NAME_AT = 20, LINES_AT = 28, FRAME_AT = 32, WORDS = 36 };
 
 static uint64_t object[WORDS];
 
@@ -28,10 +28,10 @@ static const struct pilotlight_runtime runtime = {
 	.frame_instruction_at = 16,
 	.code_type_place = 0x40,
 	.object_type_at = 8,
-	.code_file_at = 16,
-	.code_name_at = 24,
-	.code_first_line_at = 32,
-	.code_lines_at = 40,
+	.code_file_at = 48,
+	.code_name_at = 56,
+	.code_first_line_at = 64,
+	.code_lines_at = 72,
 	.string_state_at = 16,
 	.string_ascii_at = 24,
 	.string_other_at = 32,
@@ -61,9 +61,9 @@ static int set_up(void **state)
 	for (size_t i = 0; i < sizeof(object) / sizeof(object[0]); i++)
 		object[i] = 0x1111 * i;
 	object[1] = 0x400040;
-	object[2] = START + FILE_AT * 8;
-	object[3] = START + NAME_AT * 8;
-	object[5] = START + LINES_AT * 8;
+	object[6] = START + FILE_AT * 8;
+	object[7] = START + NAME_AT * 8;
+	object[9] = START + LINES_AT * 8;
 	object[FILE_AT] = 23;
 	object[NAME_AT] = 11;
 	object[FILE_AT + 1] = RUNTIME_NO_HASH;
@@ -127,9 +127,9 @@ static void half_an_entry_is_of_no_object(void **state)
 static void another_object_in_its_place_is_not_known(void **state)
 {
 	/* The name has a hash, the file has none. */
-	static const size_t words[] = { 2, 3, 4, 5, FILE_AT, FILE_AT + 1, FILE_AT + 4, FILE_AT + 5,
-		NAME_AT, NAME_AT + 1, LINES_AT, LINES_AT + 2 };
-	static const size_t others[] = { 0, FILE_AT + 6, NAME_AT + 2, LINES_AT + 1, LINES_AT + 3 };
+	static const size_t words[] = { 2, 3, 4, 5, 6, 7, 8, 9, FILE_AT, FILE_AT + 1, FILE_AT + 4,
+		FILE_AT + 5, NAME_AT, NAME_AT + 1 };
+	static const size_t others[] = { 0, FILE_AT + 6, NAME_AT + 2, LINES_AT, LINES_AT + 2 };
 	struct runtime_known known = { 0 };
 	struct runtime_step step = step_of_object();
 
@@ -149,7 +149,7 @@ static void another_object_in_its_place_is_not_known(void **state)
 	}
 	/* The first line has four bytes; what follows may change. */
 	(void)set_up(NULL);
-	object[4] ^= 1ULL << 32;
+	object[8] ^= 1ULL << 32;
 	step = step_of_object();
 	assert_true(is_known(&known, 5, &step, 77));
 	/* It is no code object any more. */
