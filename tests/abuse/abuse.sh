@@ -217,7 +217,7 @@ holds() {
 # Honest Python programs have their functions, and none of a hostile interpreter's, which are called "abuser".
 has_own_python() {
 	"$pilotlight" export -q --last 1h $(printf -- '--pid %s ' "${python_pids[@]}") -f folded -o "$tmp/python.folded" || return
-	grep -q ';main_\[p\];heavy_\[p\];burn_\[p\];spin_\[p\]' "$tmp/python.folded" && ! grep abuse "$tmp/python.folded"
+	grep -q ';main_\[p\];heavy_\[p\];burn_\[p\];spin_\[p\]' "$tmp/python.folded" && ! grep 'abuser[^;]*_\[p\]' "$tmp/python.folded"
 }
 
 # An engine that renews itself, after phases that a busy machine makes long, loses no sample.
