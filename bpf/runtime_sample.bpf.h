@@ -191,58 +191,59 @@ static __always_inline int send_code(
 	return 1;
 }
 
-static __always_inline int copy_v8_code(
-	struct walker *walker, __u32 entry, struct pilotlight_runtime_code *code);
-
-static __always_inline int copy_walked_code(struct walker *walker, __u32 entry,
-	const struct pilotlight_runtime *runtime, struct pilotlight_runtime_code *code)
+/* Is there still a copy for this sample, and for the user? */
+static __always_inline int take_copy(struct walker *walker, struct runtime_copier *copier)
 {
-	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
-		return copy_v8_code(walker, entry, code);
-	return runtime_copy_code(runtime, walker->runtime.step.code, code);
+	return walker->runtime.copies++ < RUNTIME_SAMPLE_COPIES_MAX &&
+	       runtime_take(&copier->copies, user_of(bpf_get_current_task_btf()),
+		       runtime_period(walker), 1, RUNTIME_COPIES_MAX);
 }
 
-/* The identity of the step's code object, from a copy; 0: it cannot be copied now. */
-__noinline __u64 copy_code(struct walker *walker, __u32 entry)
+/* Sends and remembers what has been copied. Returns its identity. */
+static __always_inline __u64 keep_copy(const struct walker *walker, struct runtime_copier *copier)
 {
-	const struct pilotlight_runtime *runtime;
-	struct runtime_copier *copier;
-	struct runtime_known *known;
-	struct runtime_state *state;
-	__u32 user, place;
+	const struct runtime_state *state = &walker->runtime;
+	__u32 place = runtime_known_place(state->owner, &state->step);
+	struct runtime_known *known = bpf_map_lookup_elem(&known_codes, &place);
 
-	if (!walker)
-		return 0;
-	state = &walker->runtime;
-	runtime = walked_runtime(walker);
-	copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-	if (!runtime || !copier)
-		return 0;
-	user = user_of(bpf_get_current_task_btf());
-	if (state->copies++ >= RUNTIME_SAMPLE_COPIES_MAX ||
-		!runtime_take(
-			&copier->copies, user, runtime_period(walker), 1, RUNTIME_COPIES_MAX) ||
-		!copy_walked_code(walker, entry, runtime, &copier->record.code))
-		return 0;
-	place = runtime_known_place(state->owner, &state->step);
-	known = bpf_map_lookup_elem(&known_codes, &place);
 	if (known && send_code(walker, copier, copier->record.code.hash))
 		runtime_remember(known, state->owner, &state->step, copier->record.code.hash);
 	return copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
 }
 
-static __always_inline __u64 identify_code(struct walker *walker, __u32 entry)
+/* The identity of the step's code object, from a copy; 0: it cannot be copied now. */
+__noinline __u64 copy_code(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	const struct pilotlight_runtime *runtime;
+
+	if (!walker || !copier)
+		return 0;
+	runtime = walked_runtime(walker);
+	if (!runtime || !take_copy(walker, copier) ||
+		!runtime_copy_code(runtime, walker->runtime.step.code, &copier->record.code))
+		return 0;
+	return keep_copy(walker, copier);
+}
+
+/* Has the step's code object been copied? Then *code identifies it. */
+static __always_inline int is_known_code(const struct walker *walker, __u64 *code)
 {
 	const struct runtime_state *state = &walker->runtime;
 	__u32 place = runtime_known_place(state->owner, &state->step);
 	const struct runtime_known *known = bpf_map_lookup_elem(&known_codes, &place);
-	__u64 hash;
 
-	if (!known)
+	if (!known || !runtime_is_known(known, state->owner, &state->step, code))
 		return 0;
-	if (runtime_is_known(known, state->owner, &state->step, &hash))
-		return hash & PILOTLIGHT_RUNTIME_CODE_MASK;
-	return copy_code(walker, entry);
+	*code &= PILOTLIGHT_RUNTIME_CODE_MASK;
+	return 1;
+}
+
+static __always_inline __u64 identify_code(struct walker *walker, __u32 entry)
+{
+	__u64 code;
+
+	return is_known_code(walker, &code) ? code : copy_code(walker, entry);
 }
 
 /* The word of frame `at` behind the native ones. The asm keeps the compiler from removing masks. */

@@ -65,18 +65,20 @@ __noinline int find_v8_line(struct walker *walker, __u32 entry)
 	return line;
 }
 
-/* There must be time for a long source. */
-static __always_inline int copy_v8_code(
-	struct walker *walker, __u32 entry, struct pilotlight_runtime_code *code)
+/* The identity of the function that was found, from a copy; 0: it cannot be copied now. There must
+ * be time for a long source. */
+__noinline __u64 copy_v8(struct walker *walker, __u32 entry)
 {
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
 	int line;
 
-	if (walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX ||
+	if (!walker || !copier || !take_copy(walker, copier) ||
+		walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX ||
 		!copy_v8_texts(walker, entry))
 		return 0;
 	line = find_v8_line(walker, entry);
-	v8_finish_code(&walker->runtime.v8, code, line);
-	return 1;
+	v8_finish_code(&walker->runtime.v8, &copier->record.code, line);
+	return keep_copy(walker, copier);
 }
 
 static __always_inline void append_v8_frame(struct walker *walker, __u64 code, __u32 place)
@@ -113,8 +115,9 @@ static __always_inline int has_v8_frame(
 	       (fp == walk->leaf_fp && walk->leaf_sp <= fp + (__s64)runtime->frame_function_at);
 }
 
-/* Adds the function of one native frame, if there is one. */
-__noinline int step_v8(struct walker *walker, __u32 entry, __u32 at)
+/* Adds the function of one native frame, if there is one that is known. Returns 1 if it has to be
+ * copied first: another call from here would need too much of the BPF stack. */
+__noinline int step_v8(struct walker *walker, __u32 at)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct runtime_state *state;
@@ -124,7 +127,7 @@ __noinline int step_v8(struct walker *walker, __u32 entry, __u32 at)
 		return 0;
 	state = &walker->runtime;
 	runtime = walked_v8(walker);
-	if (!runtime)
+	if (!runtime || walker->walk.record.runtime_count >= PILOTLIGHT_RUNTIME_FRAMES_MAX)
 		return 0;
 	fp = walker->walk.leaf_sp + walker->walk.depths[number_below(WALK_DEPTHS, at + 1)] -
 	     V8_FRAME_BYTES;
@@ -133,9 +136,9 @@ __noinline int step_v8(struct walker *walker, __u32 entry, __u32 at)
 	runtime_v8_find(&state->v8, runtime, fp, &state->step);
 	if (!state->step.code)
 		return 0;
-	code = identify_code(walker, entry);
-	if (code && walker->walk.record.runtime_count < PILOTLIGHT_RUNTIME_FRAMES_MAX)
-		append_v8_frame(walker, code, at);
+	if (!is_known_code(walker, &code))
+		return 1;
+	append_v8_frame(walker, code, at);
 	return 0;
 }
 
@@ -145,6 +148,7 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 	const struct pilotlight_runtime_v8 *runtime;
 	struct pilotlight_ring_walk *record;
 	struct runtime_v8 *v8;
+	__u64 code;
 
 	if (!walker)
 		return 0;
@@ -154,9 +158,14 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 	v8 = &walker->runtime.v8;
 	v8->function_map = v8->shared_map = v8->scope_map = v8->script_map = 0;
 	record = &walker->walk.record;
-	for (__u32 i = 0; i < WALK_DEPTHS - 1 && i + 1 < record->count; i++)
-		if (is_v8_frame(&walker->walk, runtime, walker->walk.frames[i], i))
-			(void)step_v8(walker, entry, i);
+	for (__u32 i = 0; i < WALK_DEPTHS - 1 && i + 1 < record->count; i++) {
+		if (!is_v8_frame(&walker->walk, runtime, walker->walk.frames[i], i) ||
+			!step_v8(walker, i))
+			continue;
+		code = copy_v8(walker, entry);
+		if (code)
+			append_v8_frame(walker, code, i);
+	}
 	record->runtime_file = walker->walk.runtime.file_id;
 	record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
 	record->runtime_language = PILOTLIGHT_RUNTIME_V8;

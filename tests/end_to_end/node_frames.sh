@@ -52,12 +52,9 @@ runtimes_are() {
 	return 1
 }
 
+# Of a worker thread, by line.
 has_lines() {
-	grep -q ";main (shares.js:29)_\[v\];heavy (shares.js:14)_\[v\];burn (shares.js:7)_\[v\]" "$1"
-}
-
-has_no_functions() {
-	! grep -q "_\[v\]" "$1"
+	grep -q ";inWorker (shares.js:45)_\[v\];main (shares.js:29)_\[v\];heavy (shares.js:14)_\[v\];burn (shares.js:7)_\[v\]" "$1"
 }
 
 need_root
@@ -67,7 +64,7 @@ need_commands node
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 compiled=(node --no-turbo-inlining)
 node --no-maglev-inlining -e 0 2>"$tmp/ignored" && compiled+=(--no-maglev-inlining)
-plan 10
+plan 8
 
 check "before the first recording nobody has met V8" runtimes_are unseen
 check "a first recording makes the unwind table, with the description" \
@@ -79,10 +76,6 @@ check "the shares of interpreted functions" has_shares "$tmp/interpreted.folded"
 check "they have all callers" has_whole_chains "$tmp/interpreted.folded"
 record "$tmp/compiled.folded" -F 999 -- "${compiled[@]}" "$program" 1
 check "the shares of compiled functions" has_shares "$tmp/compiled.folded"
-record "$tmp/worker.folded" -F 999 -- "${compiled[@]}" "$program" 1 worker
-check "functions in a worker thread" has_share "$tmp/worker.folded" "inWorker_[v];main_[v];heavy_[v];burn_[v]" 60
-record "$tmp/lines.folded" -F 999 --lines -- "${compiled[@]}" "$program" 0.5
-check "--lines has the first lines" has_lines "$tmp/lines.folded"
-record "$tmp/native.folded" -F 999 --runtime-frames native -- node "$program" 0.2
-check "native: no functions" has_no_functions "$tmp/native.folded"
+record "$tmp/worker.folded" -F 999 --lines -- "${compiled[@]}" "$program" 0.5 worker
+check "functions in a worker thread, with their first lines" has_lines "$tmp/worker.folded"
 finish
