@@ -11,7 +11,9 @@
 . "$root/tests/receivers/clickhouse.sh"
 
 hosts=${1:-50} minutes=${2:-60} row_count=${3:-1000}
-ports=(18123 18133)
+# Below the ports of clients; runs beside each other rarely have the same.
+port=$((12000 + $$ % 400 * 50))
+ports=("$port" $((port + 10)))
 need_root
 need_programs
 fetch_clickhouse || exit 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The commands of `pilotlight fleet`, which show what a fleet of hosts has pushed to ClickHouse, and
- * make the tables for it.
+ * The commands of `pilotlight fleet`, which show what a fleet of hosts has pushed to ClickHouse,
+ * and make the tables for it.
  */
 #pragma once
 
