@@ -15,6 +15,7 @@ static const char *const kind_names[BINARY_KIND_COUNT] = {
 	[BINARY_JIT] = "jit",
 	[BINARY_SYNTHETIC] = "synthetic",
 	[BINARY_PYTHON] = "python",
+	[BINARY_JAVASCRIPT] = "javascript",
 };
 
 const char *clickhouse_kind_name(enum binary_kind kind)

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
+#include "export/clickhouse_places.h"
 
 #include <errno.h>
 #include <string.h>
@@ -140,18 +141,9 @@ static bool text_is(struct row_text text, const char *other)
 
 static enum binary_kind kind_of(struct row_text text)
 {
-	static const char *const names[BINARY_KIND_COUNT] = {
-		[BINARY_KERNEL] = "kernel",
-		[BINARY_EXECUTABLE] = "executable",
-		[BINARY_LIBRARY] = "library",
-		[BINARY_JIT] = "jit",
-		[BINARY_SYNTHETIC] = "synthetic",
-		[BINARY_PYTHON] = "python",
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (text_is(text, names[i]))
-			return (enum binary_kind)i;
+	for (enum binary_kind i = 0; i < BINARY_KIND_COUNT; i++)
+		if (text_is(text, clickhouse_kind_name(i)))
+			return i;
 	/* Of a later version. */
 	return BINARY_LIBRARY;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/fleet/fleet_profile.h"
 
+#include "export/clickhouse_places.h"
 #include "render/folded.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/tools/fleet/fleet_fixture.h"
@@ -66,6 +67,19 @@ static void rows_become_a_profile(void **state)
 	/* One binary has both locations, and its build-id. */
 	assert_int_equal(profile->binaries.items[0].build_id.size, 20);
 	assert_int_equal(profile->binaries.items[0].build_id.bytes[1], 0x11);
+}
+
+/* What hosts call the kinds of code. */
+static void each_kind_of_code_is_known(void **state)
+{
+	for (enum binary_kind kind = 0; kind < BINARY_KIND_COUNT; kind++) {
+		put_sample(&rows, kind, "a", 1, 1, 1);
+		PUT_STACK(&rows, kind, 100 + kind);
+		put_location(&rows, 100 + kind, "", kind, clickhouse_kind_name(kind), "/x");
+	}
+	assert_int_equal(fill(), 0);
+	for (enum binary_kind kind = 0; kind < BINARY_KIND_COUNT; kind++)
+		assert_int_equal(profile->binaries.items[kind].kind, kind);
 }
 
 static void what_refers_to_nothing_is_shown(void **state)
@@ -195,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(rows_become_a_profile, tear_down),
+		cmocka_unit_test_teardown(each_kind_of_code_is_known, tear_down),
 		cmocka_unit_test_teardown(what_refers_to_nothing_is_shown, tear_down),
 		cmocka_unit_test_teardown(values_are_weighed, tear_down),
 		cmocka_unit_test_teardown(questions_name_each_once, tear_down),
