@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "tools/fleet/fleet_code.h"
 
+#include "export/row_writer.h"
 #include "pilotlight/clickhouse_schema.h"
 #include "symbol/place_name.h"
 
@@ -8,8 +9,6 @@
 #include <string.h>
 
 enum { TEXT_BYTES = 64 };
-
-#define NAMES_BYTES_MAX (1UL << 30)
 
 /* Goes through the rows, and numbers binaries as they come. */
 struct walk {
@@ -79,72 +78,39 @@ int fleet_code_fill(struct fleet_code *code, size_t limit_bytes)
 
 /* --- names --- */
 
-static int put(struct clickhouse_answer *answer, const void *bytes, size_t size)
+static void put_string(struct output *output, const struct profile *profile, uint32_t id)
 {
-	return clickhouse_answer_append(answer, bytes, size, NAMES_BYTES_MAX);
+	row_put_text(output, string_pool_get(&profile->strings, id));
 }
 
-static int put_length(struct clickhouse_answer *answer, size_t length)
-{
-	uint8_t bytes[10];
-	size_t size = 0;
-
-	for (; length >= 0x80; length >>= 7)
-		bytes[size++] = (uint8_t)(length | 0x80);
-	bytes[size++] = (uint8_t)length;
-	return put(answer, bytes, size);
-}
-
-static int put_text(struct clickhouse_answer *answer, const char *text, size_t size)
-{
-	int r = put_length(answer, size);
-
-	return r < 0 ? r : put(answer, text, size);
-}
-
-static int put_string(struct clickhouse_answer *answer, const struct profile *profile, uint32_t id)
-{
-	const char *text = string_pool_get(&profile->strings, id);
-
-	return put_text(answer, text, strlen(text));
-}
-
-static int put_frames(struct clickhouse_answer *answer, const struct profile *profile,
+static void put_frames(struct output *output, const struct profile *profile,
 	const struct profile_frame *frames, size_t count)
 {
-	int r = put_length(answer, count);
-
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = put_string(answer, profile, frames[i].function);
-	if (r == 0)
-		r = put_length(answer, count);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = put_string(answer, profile, frames[i].file);
-	if (r == 0)
-		r = put_length(answer, count);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = put(answer, &frames[i].line, sizeof(frames[i].line));
-	return r;
+	row_put_length(output, count);
+	for (size_t i = 0; i < count; i++)
+		put_string(output, profile, frames[i].function);
+	row_put_length(output, count);
+	for (size_t i = 0; i < count; i++)
+		put_string(output, profile, frames[i].file);
+	row_put_length(output, count);
+	for (size_t i = 0; i < count; i++)
+		row_put_u32(output, frames[i].line);
 }
 
 /* In the order of PILOTLIGHT_CLICKHOUSE_NAMES. */
-static int put_names(struct clickhouse_answer *answer, const struct walk *walk, const char *host,
+static void put_names(struct output *output, const struct walk *walk, const char *host,
 	const struct profile *profile, const struct profile_location *location)
 {
 	const struct profile_frame *frames = &profile->frames.items[location->first_frame];
-	const uint8_t rank =
-		frames->file && frames->line ? PILOTLIGHT_NAME_LINE : PILOTLIGHT_NAME_FUNCTION;
-	int r = put(answer, &walk->day, sizeof(walk->day));
 
-	if (r == 0)
-		r = put_text(answer, host, strlen(host));
-	if (r == 0)
-		r = put_text(answer, walk->build_id.bytes, walk->build_id.size);
-	if (r == 0)
-		r = put(answer, &walk->vaddr, sizeof(walk->vaddr));
-	if (r == 0)
-		r = put(answer, &rank, sizeof(rank));
-	return r == 0 ? put_frames(answer, profile, frames, location->frame_count) : r;
+	row_put_u16(output, walk->day);
+	row_put_text(output, host);
+	row_put_length(output, walk->build_id.size);
+	output_write(output, walk->build_id.bytes, walk->build_id.size);
+	row_put_u64(output, walk->vaddr);
+	row_put_u8(output,
+		frames->file && frames->line ? PILOTLIGHT_NAME_LINE : PILOTLIGHT_NAME_FUNCTION);
+	put_frames(output, profile, frames, location->frame_count);
 }
 
 static bool has_name(const struct profile *profile, const struct profile_location *location)
@@ -155,31 +121,21 @@ static bool has_name(const struct profile *profile, const struct profile_locatio
 	       !place_name_is(string_pool_get(&profile->strings, frame->function));
 }
 
-int fleet_code_write_names(struct fleet_code *code, const char *host,
-	struct clickhouse_answer *ret_names, size_t *ret_count)
+size_t fleet_code_write_names(struct fleet_code *code, const char *host, struct output *output)
 {
 	struct walk walk = walk_of(code);
-	struct clickhouse_answer names = { 0 };
 	size_t count = 0;
-	int r = 0;
+	uint32_t id;
 
-	while (r == 0 && next_row(&walk)) {
-		const struct profile_location *location;
-		uint32_t id;
+	/* Each location is there, so none is added. */
+	while (next_row(&walk) &&
+		profile_add_location(code->profile, walk.binary, walk.vaddr, &id) == 0) {
+		const struct profile_location *location = &code->profile->locations.items[id];
 
-		/* It is there. */
-		r = profile_add_location(code->profile, walk.binary, walk.vaddr, &id);
-		location = r == 0 ? &code->profile->locations.items[id] : NULL;
-		if (!location || !has_name(code->profile, location))
+		if (!has_name(code->profile, location))
 			continue;
-		r = put_names(&names, &walk, host, code->profile, location);
+		put_names(output, &walk, host, code->profile, location);
 		count++;
 	}
-	if (r < 0) {
-		clickhouse_answer_done(&names);
-		return r;
-	}
-	*ret_names = names;
-	*ret_count = count;
-	return 0;
+	return count;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "aggregate/profile.h"
+#include "base/output.h"
 #include "tools/fleet/fleet_rows.h"
 
 struct fleet_code {
@@ -20,7 +21,6 @@ int fleet_code_fill(struct fleet_code *code, size_t limit_bytes);
 
 /*
  * Writes a row of the table `names` (pilotlight/clickhouse_schema.h) for each location that has a
- * real name. Returns 0, -ENOMEM or -E2BIG.
+ * real name. Returns their number.
  */
-int fleet_code_write_names(struct fleet_code *code, const char *host,
-	struct clickhouse_answer *ret_names, size_t *ret_count);
+size_t fleet_code_write_names(struct fleet_code *code, const char *host, struct output *output);

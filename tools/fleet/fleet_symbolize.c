@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define PROFILE_BYTES_MAX (1UL << 30)
+#define NAMES_BYTES_MAX	  (1UL << 30)
 
 enum { LOCATIONS_MAX = 1000000, FETCH_TIMEOUT_S = 600, STEP_MS = 1000 };
 
@@ -183,18 +184,24 @@ static int ask_nameless(
 static int send_names(struct symbolizing *symbolizing, struct clickhouse_client *client,
 	size_t *ret_count, struct fault *fault)
 {
-	_cleanup_(clickhouse_answer_done) struct clickhouse_answer names = { 0 };
+	struct output_memory names = { .limit_bytes = NAMES_BYTES_MAX };
+	_cleanup_free_ struct output *output = malloc(sizeof(*output));
 	char host[HOST_NAME_MAX + 1] = "";
 	int r;
 
+	if (!output)
+		return -ENOMEM;
 	(void)gethostname(host, sizeof(host) - 1);
-	r = fleet_code_write_names(&symbolizing->code, host, &names, ret_count);
-	if (r < 0 || *ret_count == 0)
-		return r;
-	return clickhouse_client_insert(client,
-		"INSERT INTO " PILOTLIGHT_CLICKHOUSE_DATABASE ".names (" PILOTLIGHT_CLICKHOUSE_NAMES
-		") FORMAT RowBinary",
-		names.bytes, names.size, fault);
+	output_init(output, output_to_memory, &names);
+	*ret_count = fleet_code_write_names(&symbolizing->code, host, output);
+	r = output_finish(output);
+	if (r == 0 && *ret_count > 0)
+		r = clickhouse_client_insert(client,
+			"INSERT INTO " PILOTLIGHT_CLICKHOUSE_DATABASE
+			".names (" PILOTLIGHT_CLICKHOUSE_NAMES ") FORMAT RowBinary",
+			names.bytes, names.size, fault);
+	free(names.bytes);
+	return r;
 }
 
 static int open_cache(struct symbolizing *symbolizing, struct fault *fault)
