@@ -147,8 +147,6 @@ static void find_samples(struct pprof_tables *tables, const struct pprof_part *p
 static void add_to_mapping(struct pprof_mapping *mapping, const struct profile *profile,
 	const struct profile_location *location)
 {
-	const struct profile_frame *frames = profile->frames.items + location->first_frame;
-
 	if (mapping->id == 0)
 		*mapping = (struct pprof_mapping){
 			.id = 1, .has_functions = true, .has_files = true, .has_lines = true
@@ -158,11 +156,14 @@ static void add_to_mapping(struct pprof_mapping *mapping, const struct profile *
 	if (location->frame_count > 1)
 		mapping->has_inlined = true;
 	for (uint32_t i = 0; i < location->frame_count; i++) {
+		const struct profile_frame *frame =
+			&profile->frames.items[location->first_frame + i];
+
 		mapping->has_functions &=
-			frames[i].function != 0 &&
-			!place_name_is(string_pool_get(&profile->strings, frames[i].function));
-		mapping->has_files &= frames[i].file != 0;
-		mapping->has_lines &= frames[i].line != 0;
+			frame->function != 0 &&
+			!place_name_is(string_pool_get(&profile->strings, frame->function));
+		mapping->has_files &= frame->file != 0;
+		mapping->has_lines &= frame->line != 0;
 	}
 }
 
