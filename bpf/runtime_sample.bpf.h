@@ -169,7 +169,7 @@ static __always_inline int send_code(
 	size = __builtin_offsetof(struct pilotlight_ring_code, code) + words * RUNTIME_WORD;
 	waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 	/* The engine wakes when half of the ring is full. */
-	if (size > sizeof(copier->record) || waiting_bytes > ring_bytes / 2 ||
+	if (waiting_bytes > ring_bytes / 2 ||
 		!runtime_take(&copier->sent_bytes, user, runtime_period(walker), size,
 			RUNTIME_SENT_BYTES_MAX) ||
 		!runtime_take(&runtime_ring_bytes, user, walker->window, size,
@@ -184,7 +184,9 @@ static __always_inline int send_code(
 	copier->record.cgroup_id = walker->cgroup_id;
 	copier->record.user = user;
 	copier->record.reserved = 0;
-	if (!send(&copier->record, size, waiting_bytes))
+	/* Linux 6.1 wants the bound of this very register. */
+	__asm__ volatile("" : "+r"(size));
+	if (size > sizeof(copier->record) || !send(&copier->record, size, waiting_bytes))
 		return 0;
 	/* Only now may other CPUs rely on it. */
 	*sent = mark;

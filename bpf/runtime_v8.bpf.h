@@ -25,10 +25,12 @@ enum {
 	V8_CHUNKS_MAX = 16, /* of source, in which line ends are counted */
 };
 
-/* The function of a frame. Its owner clears the maps before each sample. */
+/* The function of a frame. */
 struct runtime_v8 {
-	/* Maps whose types have been proved. */
-	__u64 function_map, shared_map, scope_map, script_map;
+	/* Of this sample: maps whose types have been proved, and a script that has been read. */
+	__u64 function_map, shared_map, script_map;
+	__u64 checked_script, script_check;
+	__u64 shared_name, script;
 	__u64 name, inferred, start; /* `start`: its place in the source */
 	__u64 script_name, source, line_ends;
 	__u64 source_at;    /* the address of the source's characters, and how many bytes are before
@@ -97,11 +99,6 @@ static __always_inline int v8_has_type(const struct runtime_v8 *v8,
 	return 1;
 }
 
-static __always_inline __u32 v8_greater(__u32 a, __u32 b)
-{
-	return a > b ? a : b;
-}
-
 /* Notes what a scope says of its function. */
 static __always_inline int v8_read_scope(
 	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 scope)
@@ -124,53 +121,69 @@ static __always_inline int v8_read_scope(
 	return 1;
 }
 
-/* `name` of a shared object: a scope, a string, or nothing. Returns the check of what it says. */
-static __always_inline int v8_read_name(struct runtime_v8 *v8,
-	const struct pilotlight_runtime_v8 *runtime, __u64 name, __u64 *check)
+/* The name of a shared object: a scope, a string, or nothing. */
+static __always_inline int v8_read_name(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
 {
+	__u64 name = v8->shared_name;
+
 	v8->name = v8->inferred = v8->start = 0;
 	if (!v8_is_object(name))
 		return 1;
-	if (!v8_read_object(v8, name, V8_WORD))
+	if (!v8_read_object(v8, name, 0))
 		return 0;
-	if (v8->words[0] == v8->scope_map ||
-		v8_type(runtime, v8->words[0]) == runtime->scope_type) {
-		v8->scope_map = v8->words[0];
-		if (!v8_read_object(v8, name, runtime->scope_locals_begin_at - V8_WORD) ||
-			!v8_read_scope(v8, runtime, name))
-			return 0;
-	} else {
-		v8->name = name;
-		*check = runtime_hash(*check, v8->words[1]); /* the hash and the length */
-	}
-	*check = runtime_hash(runtime_hash(*check, v8->name), v8->inferred);
-	*check = runtime_hash(*check, v8->start);
-	return 1;
+	v8->name = name;
+	if (v8_type(runtime, v8->words[0]) != runtime->scope_type)
+		return 1;
+	return v8_read_object(v8, name, runtime->scope_locals_begin_at - V8_WORD) &&
+	       v8_read_scope(v8, runtime, name);
 }
 
-/* A script's number tells it from others that had its address. Functions of V8 have no script. */
-static __always_inline int v8_read_script(struct runtime_v8 *v8,
-	const struct pilotlight_runtime_v8 *runtime, __u64 script, __u64 *check)
+/* Is there a script, and can it be read? Functions of V8 have none. */
+static __always_inline int v8_read_script(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
+{
+	return v8_read_object(v8, v8->script, runtime->script_id_at) &&
+	       v8_has_type(
+		       v8, runtime, &v8->script_map, runtime->script_type, runtime->script_type);
+}
+
+/* Reads what the names and the line of the function that was found are made of. */
+static __always_inline int v8_read_function(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
 {
 	v8->script_name = v8->source = v8->line_ends = 0;
-	if (!v8_read_object(v8, script, 0) || !v8_has_type(v8, runtime, &v8->script_map,
-						      runtime->script_type, runtime->script_type))
-		return 1;
-	if (!v8_read_object(v8, script, runtime->script_id_at))
-		return 0;
-	v8->script_name = v8_word(v8, runtime->script_name_at);
-	v8->source = v8_word(v8, runtime->script_source_at);
-	v8->line_ends = v8_word(v8, runtime->script_line_ends_at);
-	*check = runtime_hash(*check, v8_word(v8, runtime->script_id_at));
-	*check = runtime_hash(runtime_hash(*check, v8->script_name), v8->source);
-	return 1;
+	if (v8_read_script(v8, runtime)) {
+		v8->script_name = v8_word(v8, runtime->script_name_at);
+		v8->source = v8_word(v8, runtime->script_source_at);
+		v8->line_ends = v8_word(v8, runtime->script_line_ends_at);
+	}
+	return v8_read_name(v8, runtime);
+}
+
+/* A script's number tells it from others that had its address, and the function's number the
+ * function. One of V8's own is told by the hash of its name. */
+static __always_inline __u64 v8_check(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 number)
+{
+	__u64 check = runtime_hash(runtime_hash(0, v8->shared_name), number);
+
+	if (v8->script == v8->checked_script)
+		return runtime_hash(check, v8->script_check);
+	if (v8_read_script(v8, runtime)) {
+		v8->checked_script = v8->script;
+		v8->script_check = runtime_hash(v8->script, v8_word(v8, runtime->script_id_at));
+		return runtime_hash(check, v8->script_check);
+	}
+	return v8_read_object(v8, v8->shared_name, V8_WORD) ? runtime_hash(check, v8->words[1])
+							    : check;
 }
 
 /* The function that runs in the native frame with this frame pointer: code 0 if there is none. */
 static __always_inline void runtime_v8_find(struct runtime_v8 *v8,
 	const struct pilotlight_runtime_v8 *runtime, __u64 fp, struct runtime_step *step)
 {
-	__u64 shared, name, script, check = 0;
+	__u64 shared;
 
 	step->code = step->mark = 0;
 	step->unit = -1;
@@ -181,18 +194,20 @@ static __always_inline void runtime_v8_find(struct runtime_v8 *v8,
 			runtime->function_type_last))
 		return;
 	shared = v8_word(v8, runtime->function_shared_at);
-	if (!v8_read_object(
-		    v8, shared, v8_greater(runtime->shared_name_at, runtime->shared_script_at)) ||
+	if (!v8_read_object(v8, shared, runtime->shared_number_at) ||
 		!v8_has_type(
 			v8, runtime, &v8->shared_map, runtime->shared_type, runtime->shared_type))
 		return;
-	name = v8_word(v8, runtime->shared_name_at);
-	script = v8_word(v8, runtime->shared_script_at);
-	if (!v8_read_name(v8, runtime, name, &check) ||
-		!v8_read_script(v8, runtime, script, &check))
-		return;
+	v8->shared_name = v8_word(v8, runtime->shared_name_at);
+	v8->script = v8_word(v8, runtime->shared_script_at);
+	step->check = v8_check(v8, runtime, v8_word(v8, runtime->shared_number_at));
 	step->code = shared;
-	step->check = check;
+}
+
+/* A sample: nothing is proved yet. */
+static __always_inline void runtime_v8_begin(struct runtime_v8 *v8)
+{
+	v8->function_map = v8->shared_map = v8->script_map = v8->checked_script = 0;
 }
 
 enum v8_string { V8_NO_STRING, V8_STRING, V8_JOINED, V8_UNREADABLE };

@@ -25,6 +25,16 @@ __noinline int copy_v8_texts(struct walker *walker, __u32 entry)
 	return runtime && v8_copy_texts(&walker->runtime.v8, runtime, &copier->record.code);
 }
 
+__noinline int read_v8_function(struct walker *walker)
+{
+	const struct pilotlight_runtime_v8 *runtime;
+
+	if (!walker)
+		return 0;
+	runtime = walked_v8(walker);
+	return runtime && v8_read_function(&walker->runtime.v8, runtime);
+}
+
 /* The line ends in the source at `at`, and from there to the end of the chunk. */
 __noinline int count_v8_lines(struct walker *walker, __u32 entry, __u32 at)
 {
@@ -74,7 +84,7 @@ __noinline __u64 copy_v8(struct walker *walker, __u32 entry)
 
 	if (!walker || !copier || !take_copy(walker, copier) ||
 		walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX ||
-		!copy_v8_texts(walker, entry))
+		!read_v8_function(walker) || !copy_v8_texts(walker, entry))
 		return 0;
 	line = find_v8_line(walker, entry);
 	v8_finish_code(&walker->runtime.v8, &copier->record.code, line);
@@ -147,7 +157,6 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct pilotlight_ring_walk *record;
-	struct runtime_v8 *v8;
 	__u64 code;
 
 	if (!walker)
@@ -155,8 +164,7 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 	runtime = walked_v8(walker);
 	if (!runtime)
 		return 0;
-	v8 = &walker->runtime.v8;
-	v8->function_map = v8->shared_map = v8->scope_map = v8->script_map = 0;
+	runtime_v8_begin(&walker->runtime.v8);
 	record = &walker->walk.record;
 	for (__u32 i = 0; i < WALK_DEPTHS - 1 && i + 1 < record->count; i++) {
 		if (!is_v8_frame(&walker->walk, runtime, walker->walk.frames[i], i) ||

@@ -118,9 +118,9 @@ static bool has_sound_offsets(const struct pilotlight_runtime *runtime)
 static bool has_sound_words(const struct pilotlight_runtime_v8 *runtime)
 {
 	const uint16_t words[] = { runtime->function_shared_at, runtime->shared_name_at,
-		runtime->shared_script_at, runtime->scope_locals_at, runtime->scope_locals_begin_at,
-		runtime->script_source_at, runtime->script_name_at, runtime->script_id_at,
-		runtime->script_line_ends_at };
+		runtime->shared_script_at, runtime->shared_number_at, runtime->scope_locals_at,
+		runtime->scope_locals_begin_at, runtime->script_source_at, runtime->script_name_at,
+		runtime->script_id_at, runtime->script_line_ends_at };
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (words[i] % sizeof(uint64_t) != 0 ||
@@ -140,9 +140,10 @@ static bool v8_holds(const struct pilotlight_runtime_v8 *runtime)
 	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++)
 		if (!is_offset(offsets[i]))
 			return false;
-	return has_sound_words(runtime) && runtime->reserved == 0 &&
-	       runtime->reserved_too[0] == 0 && runtime->reserved_too[1] == 0 &&
-	       runtime->code_bytes > 0 && runtime->frame_function_at < 0 &&
+	return has_sound_words(runtime) && runtime->reserved == 0 && runtime->reserved_too == 0 &&
+	       runtime->shared_name_at < runtime->shared_number_at &&
+	       runtime->shared_script_at < runtime->shared_number_at && runtime->code_bytes > 0 &&
+	       runtime->frame_function_at < 0 &&
 	       is_between(runtime->code_place, -PLACE_MAX, PLACE_MAX) &&
 	       runtime->scope_locals_at < runtime->scope_locals_begin_at &&
 	       runtime->function_type_first <= runtime->function_type_last;

@@ -91,6 +91,7 @@ static const struct {
 		shared_name_at),
 	FIELD("class_SharedFunctionInfo__script_or_debug_info__HeapObject", shared_script_at),
 	FIELD("class_SharedFunctionInfo__script__Tagged_HeapObject_", shared_script_at),
+	FIELD("class_SharedFunctionInfo__flags__int", shared_number_at),
 	FIELD("class_Script__source__Object", script_source_at),
 	FIELD("class_Script__name__Object", script_name_at),
 	FIELD("class_Script__line_ends__Object", script_line_ends_at),

@@ -50,7 +50,8 @@ struct pilotlight_runtime_v8 {
 	__u16 function_shared_at;
 	__u16 shared_name_at; /* a string, or a scope */
 	__u16 shared_script_at;
-	__u16 scope_locals_at; /* the number of its variables */
+	__u16 shared_number_at; /* flags, and the function's number in its script; the last one */
+	__u16 scope_locals_at;	/* the number of its variables */
 	/* Where the variables begin: two words each. Behind them: the name or 0, a number, the name
 	 * that was inferred. */
 	__u16 scope_locals_begin_at;
@@ -64,7 +65,7 @@ struct pilotlight_runtime_v8 {
 	__u16 string_characters_at;
 	__u16 string_other_at;	/* of JOINED, PART and SAME: the first other string */
 	__u16 string_second_at; /* of JOINED: the second; PART: where it begins; OUTSIDE: address */
-	__u16 reserved_too[2];
+	__u16 reserved_too;
 };
 _Static_assert(sizeof(struct pilotlight_runtime_v8) == 72, "padding");
 _Static_assert(sizeof(struct pilotlight_runtime_v8) <= sizeof(struct pilotlight_runtime),

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a sample costs with the frames of Python, and without: three recordings of the same seconds, of which the third
+# What a sample costs with the frames of Python or JavaScript, and without: three recordings of the same seconds, of which the third
 # records a process that sleeps, and so tells what a sample of others costs. Needs root, and a recording's cache.
 #
-#	tests/bench/python.sh [PYTHON...]
+#	tests/bench/python.sh [PYTHON|NODE...]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 pilotlight=${PILOTLIGHT:-build/release/pilotlight}
@@ -24,7 +24,9 @@ numbers() {
 sleep 10000 &
 sleeper=$!
 for python in "${@:-python3}"; do
-	"$python" tests/bench/python_load.py $((SECONDS_EACH + 30)) &
+	program=tests/bench/python_load.py
+	[[ $(basename "$python") != node* ]] || program=tests/bench/node_load.js
+	"$python" "$program" $((SECONDS_EACH + 30)) &
 	load=$!
 	SECONDS_EACH=2 record warm_up $load both
 	record native $load native &
@@ -39,5 +41,5 @@ for python in "${@:-python3}"; do
 		other = 1000 * $9 / $8
 		native = (1000 * $3 - other * $2) / $1
 		both = (1000 * $6 - other * $5) / $4
-		printf "%s: %.1f us without Python, %.1f us with it (%.2f)\n", python, native, both, both / native }'
+		printf "%s: %.1f us without its functions, %.1f us with them (%.2f)\n", python, native, both, both / native }'
 done

@@ -126,8 +126,10 @@ static void name_function(struct runtime_v8 *v8, char text[LINE_BYTES])
 {
 	static struct pilotlight_runtime_code record;
 	static struct runtime_code code;
-	uint32_t line = v8_find_line(v8, &runtime);
+	uint32_t line;
 
+	assert_true(v8_read_function(v8, &runtime));
+	line = v8_find_line(v8, &runtime);
 	memset(&record, 0xff, sizeof(record));
 	assert_true(v8_copy_texts(v8, &runtime, &record));
 	if (line == 0 && v8_find_source(v8, &runtime))

@@ -77,6 +77,7 @@ static const struct {
 	{ "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
 		{ 32, V8_FIXTURE_NONE } },
 	{ "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_", { V8_FIXTURE_NONE, 40 } },
+	{ "v8dbg_class_SharedFunctionInfo__flags__int", { 48, 56 } },
 	{ "v8dbg_class_Script__source__Object", { 8, 8 } },
 	{ "v8dbg_class_Script__name__Object", { 16, 16 } },
 	{ "v8dbg_class_Script__line_ends__Object", { 56, 56 } },

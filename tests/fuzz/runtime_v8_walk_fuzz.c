@@ -61,8 +61,11 @@ static void check_function(struct runtime_v8 *v8, const struct pilotlight_runtim
 {
 	static struct pilotlight_runtime_code record;
 	static struct runtime_code code;
-	uint32_t line = v8_find_line(v8, runtime);
+	uint32_t line;
 
+	if (!v8_read_function(v8, runtime))
+		return;
+	line = v8_find_line(v8, runtime);
 	if (line == 0 && v8_find_source(v8, runtime))
 		line = count_lines(v8);
 	memset(&record, 0xff, sizeof(record));
