@@ -6,10 +6,11 @@
 #
 #	make && tests/bench/heap_peers.sh
 #
-# At first the program makes 32,600 allocations, and each tool counts each of them: pilotlight with a period of 1 byte.
-# Then it makes SCALE (32) times as many, and pilotlight samples them with its default period, RUNS (5) times, at FREQUENCY
-# (999): the error of each call site, its mean and the greatest, beside the standard deviation that chance makes if no sample
-# stands for more than its period: 1 / sqrt(samples).
+# At first the program makes 32,600 allocations, and each tool counts each of them: pilotlight with a period of 1 byte, whose
+# summary tells what it has lost. Then it makes SCALE (32) times as many, and pilotlight samples them with its default
+# period, RUNS (12) times, at FREQUENCY (999): of each call site the mean error with its standard error, so that a bias
+# shows, the standard deviation, and the one that chance makes if no sample stands for more than its period:
+# 1 / sqrt(samples).
 set -u
 export LC_ALL=C
 
@@ -17,7 +18,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 pilotlight=${PILOTLIGHT:-$root/build/release/pilotlight}
 memleak=${MEMLEAK:-memleak-bpfcc}
 scale=${SCALE:-32}
-runs=${RUNS:-5}
+runs=${RUNS:-12}
 frequency=${FREQUENCY:-999}
 tmp=$(mktemp -d "${TMPDIR:-/var/tmp}/heap-peers.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
@@ -110,7 +111,9 @@ folded_bytes() {
 
 # ours FREQUENCY PERIOD SCALE FILE
 ours() {
-	"$pilotlight" record -q -F "$1" -f folded -e "heap:live/period=$2/" -o "$4" -- "$tmp/load" "$3" </dev/null >/dev/null
+	"$pilotlight" record -F "$1" -f folded -e "heap:live/period=$2/" -o "$4" -- "$tmp/load" "$3" \
+		</dev/null >/dev/null 2>"$tmp/summary" || return
+	grep '^heap:live .* stored' "$tmp/summary" >>"$tmp/summaries"
 }
 
 peer_heaptrack() {
@@ -174,17 +177,20 @@ for site in $sites; do
 	done
 	echo
 done
+echo "pilotlight: $(cat "$tmp/summaries"); in all $(folded_bytes "$tmp/ours.folded" load 1) B"
 
 echo
-printf '%-12s %12s %10s %10s   %s\n' sampled known mean worst "error of each of $runs runs; by chance"
-for ((run = 0; run < runs; run++)); do ours "$frequency" 16384 "$scale" "$tmp/sampled.$run"; done
+printf '%-12s %12s   %s\n' sampled known "error of $runs runs"
+for ((run = 0; run < runs; run++)); do ours "$frequency" 16384 "$scale" "$tmp/sampled.$run" || exit; done
 for site in $sites; do
 	for ((run = 0; run < runs; run++)); do folded_bytes "$tmp/sampled.$run" "$site" 16384; done |
 		awk -v site="$site" -v known="$(known "$site" "$scale")" '
-			{ e = known ? 100 * ($1 - known) / known : $1; sum += e; if (e * e > worst * worst) worst = e }
+			{ e = known ? 100 * ($1 - known) / known : $1; sum += e; squares += e * e; if (e * e > worst * worst) worst = e }
 			END {
-				printf "%-12s %12d %+8.2f %% %+8.2f %%", site, known, sum / NR, worst
-				if (known) printf "   %.2f %%", 100 / sqrt(known / 16384)
-				print ""
+				mean = sum / NR; deviation = sqrt((squares - NR * mean * mean) / (NR - 1))
+				printf "%-12s %12d   mean %+.2f %% (+- %.2f), deviation %.2f %%", site, known, mean, deviation / sqrt(NR), deviation
+				if (known) printf " (chance: %.2f)", 100 / sqrt(known / 16384)
+				printf ", greatest %+.1f %%\n", worst
 			}'
 done
+tail -n "$runs" "$tmp/summaries" | sort | uniq -c
