@@ -108,5 +108,6 @@ ask_fleet() {
 	echo "    $(wc -l <"$tmp/folded") stacks, $(awk '{ sum += $NF } END { print sum }' "$tmp/folded") samples"
 }
 ask_fleet "the flame graph of all hosts"
-ask_fleet "of one host" --host host-00007
+echo "    the servers have $(ask "${ports[0]}" "SELECT sum(value) FROM pilotlight.samples WHERE type = 'cpu'") samples"
+ask_fleet "of one host" --host host-00001
 ask_fleet "of one program" --comm python3
