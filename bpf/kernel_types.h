@@ -47,6 +47,8 @@ struct cfs_rq;
 struct sched_entity {
 	struct cfs_rq *cfs_rq;	/* CONFIG_FAIR_GROUP_SCHED; threads of all classes have it */
 	__u64 sum_exec_runtime; /* CPU time in ns */
+	__u64 exec_start;	/* until then it is accounted for; by the run queue's clock_task */
+	unsigned char sched_delayed; /* asleep, though still queued; since 6.12 */
 };
 
 struct maple_tree {
@@ -180,10 +182,12 @@ struct cred {
 struct sched_info {
 	unsigned long long run_delay; /* time in run queues */
 	unsigned long long last_arrival;
+	unsigned long long last_queued; /* since then it is ready; 0: it is not */
 };
 
 struct rq {
-	__u64 clock; /* as of the last event of the scheduler, at least of the last tick */
+	__u64 clock;	  /* as of the last event of the scheduler, at least of the last tick */
+	__u64 clock_task; /* the same without the time of interrupts and of other machines */
 };
 
 struct cfs_rq {
@@ -198,6 +202,7 @@ struct thread_struct {
 struct task_struct {
 	unsigned int __state; /* since 5.14 */
 	int on_cpu;	      /* CONFIG_SMP */
+	int on_rq;
 	int exit_state;
 	int prio;
 	_Bool throttled; /* CONFIG_CFS_BANDWIDTH, since 6.18 */
@@ -208,6 +213,7 @@ struct task_struct {
 	int tgid;
 	__u64 start_boottime; /* since 5.5 */
 	__u32 self_exec_id;
+	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	struct list_head thread_node; /* in signal->thread_head */

@@ -74,3 +74,20 @@ static inline __u32 pace_periods(__u64 amount, __u64 period, __u32 interval, __u
 		times = ~0U / interval;
 	return (__u32)times * interval;
 }
+
+enum { PACE_SHIFT_MAX = 12 };
+
+/*
+ * A bound without a rate: of things that come one by one, the first `all` are sampled. Then of as
+ * many every second one, of twice as many every fourth, and so on: the number `n`, from 0 on, is
+ * sampled with the chance of 1 / 2^shift, and stands for 2^shift. So the samples grow with the
+ * logarithm of the number alone. `all` is not 0.
+ */
+static inline __u32 pace_shift(__u32 n, __u32 all)
+{
+	__u32 shift = 0;
+
+	for (__u32 i = 0; i < PACE_SHIFT_MAX && n >= all; i++, n >>= 1)
+		shift++;
+	return shift;
+}

@@ -579,6 +579,7 @@ int list_mapped_files(struct bpf_iter__task_vma *context)
 #include "count.bpf.h"
 #include "kmem.bpf.h"
 #include "lock.bpf.h"
+#include "survey.bpf.h"
 #include "wakers.bpf.h"
 
 #include "heap.bpf.h"

@@ -31,7 +31,7 @@
 #include "kernel_types.h"
 #include "pilotlight/event.h"
 #include "scheduler_threads.bpf.h"
-#include "task.bpf.h"
+#include "visited_thread.bpf.h"
 #include "watch.bpf.h"
 
 #include <linux/bpf.h>
@@ -50,57 +50,6 @@ volatile __u64 blocked_before_ns;
 /* How far run queues' clocks are ahead of CLOCK_MONOTONIC, as of one of the last switches; 0: not
  * known yet. */
 volatile __u64 clock_ahead_ns;
-/* How many threads visit_threads() still visits before it pauses. */
-volatile __u32 visits_left;
-
-enum {
-	/* The kernel's states of a task. */
-	STATE_INTERRUPTIBLE = 0x1,
-	STATE_UNINTERRUPTIBLE = 0x2,
-	STATE_STOPPED = 0x4 | 0x8, /* also by a tracer */
-	STATE_DEAD = 0x80,
-	STATE_WAKING = 0x200,
-	STATE_NO_LOAD = 0x400,
-	STATE_NEW = 0x800,
-	REALTIME_PRIORITIES = 100, /* below: they have no quota, or another one */
-};
-
-/* Of the run queue on which the thread was last. */
-static __always_inline __u64 run_queue_clock_ns(const struct task_struct *task)
-{
-	return task->se.cfs_rq->rq->clock;
-}
-
-/*
- * Is its group above its quota of CPU time? Until Linux 6.17 the group leaves the run queue at
- * once, with all its threads. Since then a thread goes on until it returns to user code, where it
- * is switched out.
- */
-static __always_inline int is_throttled(const struct task_struct *task)
-{
-	if (bpf_core_field_exists(task->throttled))
-		return task->throttled;
-	if (!bpf_core_field_exists(task->se.cfs_rq->throttle_count))
-		return 0;
-	return task->prio >= REALTIME_PRIORITIES && task->se.cfs_rq->throttle_count > 0;
-}
-
-/* Why a thread in this state does not run. */
-static __always_inline __u32 wait_of(const struct task_struct *task, __u32 state)
-{
-	if (state == 0)
-		return is_throttled(task) ? PILOTLIGHT_WAIT_THROTTLED : PILOTLIGHT_WAIT_PREEMPTED;
-	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
-		return PILOTLIGHT_WAIT_DISK;
-	if (state & STATE_INTERRUPTIBLE)
-		return PILOTLIGHT_WAIT_INTERRUPTIBLE;
-	if (state & STATE_UNINTERRUPTIBLE)
-		return state & STATE_NO_LOAD ? PILOTLIGHT_WAIT_IDLE
-					     : PILOTLIGHT_WAIT_UNINTERRUPTIBLE;
-	if (state & STATE_STOPPED)
-		return PILOTLIGHT_WAIT_STOPPED;
-	return PILOTLIGHT_WAIT_OTHER;
-}
 
 /* Was it ready all the time that it did not run? */
 static __always_inline int is_ready_wait(__u32 wait)
@@ -396,77 +345,6 @@ int BPF_PROG(end_thread, struct task_struct *task)
 }
 
 /*
- * Walks the user stack of a thread that is blocked since `since_ns`. If it runs meanwhile, the walk
- * is worth nothing. A thread of the kernel has no such stack.
- */
-static __always_inline void walk_blocked(struct walker *walker, struct task_struct *task,
-	const struct off_cpu *off_cpu, __u64 since_ns, __u32 window)
-{
-	struct pilotlight_ring_walk *record = &walker->walk.record;
-	int is_walked = wants_walks && walk_other_stack(walker, task, &record->process, window,
-					       walk_seed_of(walk_seed, window));
-
-	if (is_walked && !task->on_cpu && off_cpu->since_ns == since_ns)
-		return;
-	record->count = record->runtime_count = 0;
-	record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
-	record->hash = 0;
-	record->end = task->mm ? PILOTLIGHT_WALK_BLOCKED : PILOTLIGHT_WALK_ROOT;
-}
-
-/* Sends periods of another thread, whose time is taken until `since_ns`. */
-static __noinline void send_blocked(
-	struct task_struct *task, const struct off_cpu *off_cpu, __u64 since_ns, __u32 periods)
-{
-	__u32 window = active_window, entry = VISITOR_ENTRY, frames;
-	__u32 index = pilotlight_counters_index(PILOTLIGHT_SOURCE_OFFCPU, window & 1);
-	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
-	struct walker *walker = bpf_map_lookup_elem(&walkers, &entry);
-	struct pilotlight_ring_walk *record;
-	long bytes = 0;
-
-	if (!counts || !walker)
-		return;
-	count(&counts->fired, periods);
-	record = &walker->walk.record;
-	describe_task(task, &record->process, &record->tid);
-	if (is_task_filtered(task, record->process.tgid, VISITOR_ENTRY)) {
-		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
-		return;
-	}
-	walk_blocked(walker, task, off_cpu, since_ns, window);
-	frames = record->count & PILOTLIGHT_WALK_DEPTH;
-	if (wants_kernel)
-		bytes = bpf_get_task_stack(task, &walker->walk.frames[frames],
-			PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0);
-	record->header = (struct pilotlight_ring_header){
-		.kind = PILOTLIGHT_RING_WALKED_SAMPLE,
-		.set = window & 1,
-		.source = PILOTLIGHT_SOURCE_OFFCPU,
-		.wait = off_cpu->wait,
-	};
-	record->time_ns = bpf_ktime_get_ns();
-	record->cgroup_id = bpf_core_field_exists(task->cgroups)
-				    ? BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id)
-				    : 0;
-	record->kernel_count = stack_entries(bytes, sizeof(__u64));
-	bpf_core_read(record->comm, sizeof(record->comm), &task->comm);
-	record->user = user_of(task);
-	record->periods = periods;
-	record->address = 0;
-	if (!send(record,
-		    sizeof(*record) + (frames + (record->kernel_count & PILOTLIGHT_STACK_DEPTH)) *
-					      sizeof(__u64),
-		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA))) {
-		count(&counts->dropped[PILOTLIGHT_DROP_RING_FULL], periods);
-		return;
-	}
-	count(&counts->stored[PILOTLIGHT_PATH_RING], periods);
-	if (task->mm)
-		note_walk(counts, walker, periods);
-}
-
-/*
  * Begins a thread, unless begin_thread() or note_switch() has begun it, or does so at this moment:
  * then note_switch() has set another time.
  */
@@ -529,11 +407,9 @@ static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 		return 0;
 	taken_ns = since_ns + periods * period_ns;
 	if (__sync_val_compare_and_swap(&off_cpu->since_ns, since_ns, taken_ns) == since_ns)
-		send_blocked(task, off_cpu, taken_ns, (__u32)periods);
+		send_visited(task, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, (__u32)periods);
 	return 1;
 }
-
-enum { GO_ON = 0, PAUSE = 1 }; /* PAUSE: the read fails with EAGAIN; the next begins here again */
 
 SEC("iter/task")
 int visit_threads(struct bpf_iter__task *context)

@@ -252,7 +252,8 @@ static int add_stack(struct aggregator *aggregator, const struct raw_sample *sam
 
 	for (size_t i = 0; r == 0 && i < shown; i++)
 		r = add_frame(aggregator, &frames[i], &node);
-	if (r == 0 && shown == 0)
+	/* Idle threads have no stack in common. */
+	if (r == 0 && shown == 0 && sample->wait != PILOTLIGHT_WAIT_LONG)
 		r = add_frame(aggregator, &none, &node);
 	if (r == 0 && last.name)
 		r = add_frame(aggregator, &last, &node);

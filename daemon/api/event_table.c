@@ -154,7 +154,8 @@ static const char *state_text(
 	else if (until_ns)
 		(void)snprintf(text, STATE_BYTES, "until %s", time_text_format(until_ns, time));
 	else if (is_on(service, row))
-		(void)snprintf(text, STATE_BYTES, "on");
+		(void)snprintf(text, STATE_BYTES, "%s",
+			service->surveyed & 1U << row->place ? "on, by surveys" : "on");
 	else if (row->source->service_period == 0)
 		(void)snprintf(text, STATE_BYTES, "-");
 	else
@@ -165,7 +166,9 @@ static const char *state_text(
 static const char *cost_text(
 	const struct service_status *service, const struct row *row, char text[COST_BYTES])
 {
-	const char *cost = row->source->cost;
+	const bool is_surveyed = is_on(service, row) && service->surveyed & 1U << row->place;
+	const char *cost =
+		is_surveyed ? "some us for each thread that is not idle, in each survey" : row->source->cost;
 	int size = 0;
 
 	text[0] = '\0';
@@ -227,6 +230,8 @@ static void write_state(
 	if (!is_on(service, row))
 		return;
 	json_member_u64(json, "service_period", service->periods_ns[row->place]);
+	json_key(json, "is_surveyed");
+	json_bool(json, service->surveyed & 1U << row->place);
 	json_member_u64(json, "samples_cost_ppm", (uint64_t)cost_ppm(service, row));
 }
 

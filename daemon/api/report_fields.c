@@ -299,6 +299,7 @@ static const char *const event_names[] = {
 	[PILOTLIGHT_EVENT_WAIT_REFUSED] = "wait_refused",
 	[PILOTLIGHT_EVENT_THINNED] = "thinned",
 	[PILOTLIGHT_EVENT_WAKER_REFUSED] = "waker_refused",
+	[PILOTLIGHT_EVENT_SURVEYED] = "surveyed",
 };
 _Static_assert(ARRAY_SIZE(event_names) == PILOTLIGHT_EVENT_COUNT, "each has a name");
 

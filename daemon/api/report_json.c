@@ -255,6 +255,10 @@ static void write_sources(struct json *json, const struct service_status *servic
 		json_begin_object(json);
 		write_number(json, periods[event_source_unit(&event_sources[i])],
 			service->periods_ns[i]);
+		if (service->surveyed & 1U << i) {
+			json_key(json, "is_surveyed");
+			json_bool(json, true);
+		}
 		write_counts(json, &service->by_source.of[i]);
 		if (event_sources[i].is_live)
 			write_live(json, &service->live[i]);

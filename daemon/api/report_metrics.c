@@ -162,6 +162,18 @@ static void write_periods(
 	}
 }
 
+static void write_surveyed(struct output *output, const struct service_status *service)
+{
+	if (!service->surveyed)
+		return;
+	write_head(output, "source_surveyed", "gauge",
+		"1: surveys of all threads sample the source, not programs at its events.");
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (service->surveyed & 1U << i)
+			output_printf(output, "pilotlight_source_surveyed{source=\"%s\"} 1\n",
+				report_event_name(service, i));
+}
+
 /* A sample is one period of its source. Those of CPU time are also in metrics of their own. */
 static void write_sources(struct output *output, const struct service_status *service)
 {
@@ -169,6 +181,7 @@ static void write_sources(struct output *output, const struct service_status *se
 
 	for (enum event_unit unit = EVENT_UNIT_TIME; unit <= EVENT_UNIT_COUNT; unit++)
 		write_periods(output, service, unit);
+	write_surveyed(output, service);
 	write_head(output, "source_samples_total", "counter",
 		"Samples by source: stored, or dropped, by reason.");
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {

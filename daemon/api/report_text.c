@@ -249,10 +249,11 @@ static void write_source(
 		(void)snprintf(name, sizeof(name), "%s: ", report_event_name(service, source));
 		label = "Event";
 	}
-	write_entry(output, label, "%s%s since the start, %s lost; samples of %s", name,
+	write_entry(output, label, "%s%s since the start, %s lost; samples of %s%s", name,
 		amount_text(kind, amount, amount_all),
 		lost > 0 ? report_share(lost, all, share) : "none",
-		amount_text(kind, service->periods_ns[source], period));
+		amount_text(kind, service->periods_ns[source], period),
+		service->surveyed & 1U << source ? ", by surveys" : "");
 }
 
 /* What became of samples of allocations that are no longer among what lives, or never were. */

@@ -101,6 +101,7 @@ struct service_status {
 	/* The sources that are sampled, bit mask of 1 << enum pilotlight_source; and by source the
 	 * period of a sample, and what was counted since the start. */
 	uint32_t sources;
+	uint32_t surveyed; /* those of them that surveys sample */
 	/* Those that are wanted, and what the machine lacks for each; "": nothing. */
 	uint32_t wanted_sources;
 	char missing[PILOTLIGHT_SOURCES][PILOTLIGHT_MISSING_BYTES];

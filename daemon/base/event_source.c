@@ -253,6 +253,7 @@ const char *event_source_wait(enum pilotlight_source source, enum pilotlight_wai
 		[PILOTLIGHT_WAIT_BLOCK_FLUSH] = "[block: flush]",
 		[PILOTLIGHT_WAIT_BLOCK_DISCARD] = "[block: discard]",
 		[PILOTLIGHT_WAIT_BLOCK_OTHER] = "[block: other]",
+		[PILOTLIGHT_WAIT_LONG] = "[idle threads]",
 	};
 	static const char *const unknown[PILOTLIGHT_SOURCES] = {
 		[PILOTLIGHT_SOURCE_OFFCPU] = "[blocked]",

@@ -27,6 +27,11 @@ bool amount_programs_has(const struct capture_settings *settings, enum pilotligh
 	return settings->sources & 1U << source;
 }
 
+bool amount_programs_counts(const struct capture_settings *settings, enum pilotlight_source source)
+{
+	return settings->sources & ~settings->surveyed & 1U << source;
+}
+
 /* Of each of so many sources. */
 static uint32_t samples_per_slot(
 	const struct capture_settings *settings, uint32_t cpu_count, uint32_t source_count)
@@ -49,19 +54,22 @@ void amount_programs_prepare(
 	uint32_t source_count = 0;
 
 	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
-		if (!amount_programs_has(settings, i))
+		if (!amount_programs_counts(settings, i))
 			continue;
 		programs->rodata->source_periods[i] = settings->periods[i];
 		source_count++;
 	}
 	(void)bpf_map__set_autocreate(programs->maps.amount_cpus, source_count > 0);
+	if (source_count > 0 || settings->surveyed)
+		(void)bpf_map__set_max_entries(programs->maps.walkers,
+			amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU) ||
+					settings->surveyed
+				? WALKERS_WITH_BLOCKED
+				: WALKERS);
 	if (source_count == 0)
 		return;
 	programs->rodata->samples_per_slot = samples_per_slot(settings, cpu_count, source_count);
 	if (kernel_symbol_find(KALLSYMS, "__schedule", &symbol) == 0)
 		programs->rodata->schedule_address = symbol.address;
-	(void)bpf_map__set_max_entries(programs->maps.walkers,
-		amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU) ? WALKERS_WITH_BLOCKED
-									: WALKERS);
 	(void)bpf_map__set_max_entries(programs->maps.scratches, SCRATCHES);
 }

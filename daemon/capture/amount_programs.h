@@ -12,6 +12,8 @@ struct sampler;
 
 /* Is the source to be sampled? */
 bool amount_programs_has(const struct capture_settings *settings, enum pilotlight_source source);
+/* ... by programs at its events, not by surveys? */
+bool amount_programs_counts(const struct capture_settings *settings, enum pilotlight_source source);
 
 /*
  * Prepares the opened object for loading: periods, room on each CPU, and the pace. While the

@@ -100,6 +100,7 @@ static int open_host(
 		.is_sparing = settings->is_sparing,
 		.wants_wakers = settings->wants_wakers,
 		.sources = settings->sources ? settings->sources : 1U << PILOTLIGHT_SOURCE_CPU,
+		.surveyed = settings->surveyed,
 	};
 	struct pilotlight_capture_answer answer = { .result = 0 };
 	int r;
@@ -431,6 +432,13 @@ int capture_take_blocked(struct capture *capture, uint64_t before_ns)
 	struct pilotlight_capture_answer answer;
 
 	return ask(capture, PILOTLIGHT_CAPTURE_TAKE_BLOCKED, before_ns, &answer);
+}
+
+int capture_survey(struct capture *capture, uint32_t periods)
+{
+	struct pilotlight_capture_answer answer;
+
+	return ask(capture, PILOTLIGHT_CAPTURE_SURVEY, periods, &answer);
 }
 
 /* Sends a request whose answer carries nothing. */

@@ -53,6 +53,9 @@ struct capture_settings {
 	/* In units of the source. Not used: that of CPU time, whose rate is rate_hz, and those of
 	 * sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
+	/* Those of `sources` that capture_survey() samples (bpf/survey.bpf.h): time off the CPU,
+	 * and in run queues. Switches of threads then cost nothing. */
+	uint32_t surveyed;
 	/* Whose cgroups are recorded; NULL: all. Borrowed for the call. capture_connect() ignores
 	 * it: the server's process has its own. */
 	const struct cgroup_choice *choice;
@@ -165,6 +168,14 @@ int capture_list_files(struct capture *capture);
  * `before_ns` to go on.
  */
 int capture_take_blocked(struct capture *capture, uint64_t before_ns);
+
+/*
+ * Visits all threads once, and takes a sample of `periods` of each that is blocked, or ready and
+ * without a CPU, for the sources that are surveyed. Call it at a random moment of so many periods.
+ * Returns the CPU time that it took, in us, or -errno, see PILOTLIGHT_CAPTURE_SURVEY. -EAGAIN:
+ * drain, and call again to go on.
+ */
+int capture_survey(struct capture *capture, uint32_t periods);
 
 /*
  * If heaps are sampled: sets probes at an allocator's function in a process that is followed, and

@@ -15,6 +15,8 @@
 #include "capture/perf_event_opener.h"
 #include "capture/sampler_programs.h"
 #include "capture/scheduler_programs.h"
+#include "capture/survey_programs.h"
+#include "capture/thread_visit.h"
 #include "pilotlight/event.h"
 #include "pilotlight/walk.h"
 #include "sampler.skel.h"
@@ -46,7 +48,7 @@ struct capture_host {
 	int barrier_inner_fd;
 	uint32_t cpu_count;
 	bool is_started;
-	struct thread_visit visit;
+	struct thread_visit visit, survey;
 	struct heap_probes heap;
 	uint64_t fixed_map_bytes; /* of maps whose memory is allocated at once */
 	uint64_t map_bytes;	  /* of all maps */
@@ -68,14 +70,16 @@ static uint32_t stack_depth(void)
 static void compute_sizes(struct capture_host *host)
 {
 	const struct capture_settings *settings = &host->settings;
+	/* A survey takes few samples, and waits for room. */
+	const uint32_t sources = settings->sources & ~settings->surveyed;
 	struct sampler_sizes *sizes = &host->sizes;
 	size_t budget_bytes = settings->map_budget_bytes -
-			      map_sizes_thread_bytes(settings->sources, settings->map_budget_bytes);
+			      map_sizes_thread_bytes(sources, settings->map_budget_bytes);
 	struct map_sizes_work work = {
 		.rate_hz = settings->rate_hz,
 		.cpu_count = host->cpu_count,
-		.waits_hz = map_sizes_waits_hz(settings->sources),
-		.has_live = map_sizes_has_live(settings->sources),
+		.waits_hz = map_sizes_waits_hz(sources),
+		.has_live = map_sizes_has_live(sources),
 		.stack_depth = stack_depth(),
 		.forced_stack_slots = settings->stack_slots,
 	};
@@ -154,7 +158,7 @@ int capture_host_open(const struct capture_settings *settings, const char *event
 
 	if (!host)
 		return fault_set(fault, -ENOMEM, "out of memory");
-	host->statistics_fd = host->barrier_inner_fd = host->visit.fd = -1;
+	host->statistics_fd = host->barrier_inner_fd = host->visit.fd = host->survey.fd = -1;
 	host->settings = *settings;
 	if (settings->choice)
 		host->choice = *settings->choice;
@@ -191,6 +195,7 @@ void capture_host_free(struct capture_host *host)
 	if (!host)
 		return;
 	thread_visit_end(&host->visit);
+	thread_visit_end(&host->survey);
 	heap_probes_done(&host->heap);
 	cpu_events_free(host->events);
 	count_events_free(host->counts);
@@ -358,6 +363,7 @@ void capture_host_stop(struct capture_host *host)
 {
 	stop_events(host);
 	thread_visit_end(&host->visit);
+	thread_visit_end(&host->survey);
 	scheduler_programs_stop(host->programs);
 	lock_programs_stop(host->programs);
 	kmem_programs_stop(host->programs);
@@ -403,6 +409,22 @@ int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns)
 		host->programs, &host->settings, before_ns, &host->visit);
 }
 
+int capture_host_survey(struct capture_host *host, uint32_t periods)
+{
+	if (!host->is_started) {
+		host->survey.cpu_ns = 0;
+		return 0;
+	}
+	return survey_programs_run(host->programs, &host->settings, periods, &host->survey);
+}
+
+int32_t capture_host_surveyed_us(const struct capture_host *host)
+{
+	uint64_t us = host->survey.cpu_ns / 1000;
+
+	return us < INT32_MAX ? (int32_t)us : INT32_MAX;
+}
+
 /* A probe is a breakpoint: at a wrong offset it would damage the process. So it must be one that is
  * sampled. */
 int capture_host_set_probe(struct capture_host *host, const struct pilotlight_capture_probe *probe)
@@ -433,6 +455,7 @@ int capture_host_set_runtime(
 
 void capture_host_new_engine(struct capture_host *host)
 {
+	thread_visit_end(&host->survey);
 	host->programs->bss->runtime_generation++;
 }
 

@@ -54,6 +54,9 @@ int capture_host_follow_cpus(struct capture_host *host);
 int capture_host_list_files(struct capture_host *host);
 /* As capture_take_blocked(). */
 int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns);
+/* As capture_survey(), but returns 0; what the last one took. */
+int capture_host_survey(struct capture_host *host, uint32_t periods);
+int32_t capture_host_surveyed_us(const struct capture_host *host);
 
 /* See PILOTLIGHT_CAPTURE_PROBE. */
 int capture_host_set_probe(struct capture_host *host, const struct pilotlight_capture_probe *probe);

@@ -30,7 +30,8 @@ static bool has_value(uint32_t operation)
 	return operation == PILOTLIGHT_CAPTURE_RING || operation == PILOTLIGHT_CAPTURE_FOLLOW ||
 	       operation == PILOTLIGHT_CAPTURE_SET_RATE ||
 	       operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED ||
-	       operation == PILOTLIGHT_CAPTURE_SET_RUNTIME;
+	       operation == PILOTLIGHT_CAPTURE_SET_RUNTIME ||
+	       operation == PILOTLIGHT_CAPTURE_SURVEY;
 }
 
 /* The request without the fields that its operation does not use. */
@@ -60,6 +61,7 @@ static struct pilotlight_capture_request used_part(const struct pilotlight_captu
 	used.is_sparing = request->is_sparing;
 	used.wants_wakers = request->wants_wakers;
 	used.sources = request->sources;
+	used.surveyed = request->surveyed;
 	memcpy(used.periods, request->periods, sizeof(used.periods));
 	memcpy(used.counted, request->counted, sizeof(used.counted));
 	return used;
@@ -82,22 +84,28 @@ static bool has_source(uint32_t sources, size_t source)
 
 static int check_sources(const struct pilotlight_capture_request *request, struct fault *fault)
 {
+	const uint32_t waits = 1U << PILOTLIGHT_SOURCE_OFFCPU | 1U << PILOTLIGHT_SOURCE_RUNQUEUE;
+
 	if (request->sources == 0 || request->sources >> PILOTLIGHT_SOURCES ||
+		request->surveyed & ~(request->sources & waits) ||
 		request->periods[PILOTLIGHT_SOURCE_CPU])
 		return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
 	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++) {
 		const struct event_source *source = &event_sources[i];
+		const bool is_surveyed = has_source(request->surveyed, i);
+		const uint64_t least =
+			is_surveyed ? PILOTLIGHT_CAPTURE_SURVEY_NS_MIN : source->least_period;
+		const uint64_t greatest =
+			is_surveyed ? PILOTLIGHT_CAPTURE_SURVEY_NS_MAX : source->greatest_period;
 		uint64_t period = request->periods[i];
 
 		if (!has_source(request->sources, i) && period)
 			return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
-		if (has_source(request->sources, i) &&
-			(period < source->least_period || period > source->greatest_period))
+		if (has_source(request->sources, i) && (period < least || period > greatest))
 			return fault_set(fault, -EINVAL,
 				"cannot sample %s with a period of %" PRIu64 " %s: choose %" PRIu64
 				" to %" PRIu64,
-				source->name, period, source->unit, source->least_period,
-				source->greatest_period);
+				source->name, period, source->unit, least, greatest);
 	}
 	return 0;
 }
@@ -150,6 +158,7 @@ static int settings_of(const struct pilotlight_capture_request *request,
 		.stack_slots = request->stack_slots,
 		.unwind_budget_bytes = request->unwind_budget_bytes,
 		.sources = request->sources,
+		.surveyed = request->surveyed,
 	};
 	memcpy(ret_settings->periods, request->periods, sizeof(ret_settings->periods));
 	memcpy(ret_settings->counted, request->counted, sizeof(ret_settings->counted));
@@ -163,6 +172,8 @@ static uint64_t least_period(const struct capture_limits *limits,
 	const struct pilotlight_counted_event *event;
 	uint64_t least = 0;
 
+	if (has_source(settings->surveyed & limits->surveyed, source))
+		return limits->survey_ns;
 	if (!event_source_is_counted(source))
 		return has_source(limits->sources, source) ? limits->least_periods[source] : 0;
 	event = &settings->counted[source - PILOTLIGHT_SOURCE_COUNTED];
@@ -296,7 +307,7 @@ static bool has_settings(const struct capture_host *host, const struct capture_s
 	       own->map_budget_bytes == settings->map_budget_bytes &&
 	       own->stack_slots == settings->stack_slots &&
 	       own->unwind_budget_bytes == settings->unwind_budget_bytes &&
-	       own->sources == settings->sources &&
+	       own->sources == settings->sources && own->surveyed == settings->surveyed &&
 	       cgroup_choice_equals(own->choice, settings->choice) &&
 	       memcmp(own->periods, settings->periods, sizeof(own->periods)) == 0 &&
 	       memcmp(own->counted, settings->counted, sizeof(own->counted)) == 0;
@@ -340,8 +351,10 @@ static void look_for_missing(
 		session->missing[i][0] = event_source_is_counted(i) ? '\0' : session->missing[i][0];
 		if (event_source_is_counted(i))
 			event = &settings->counted[i - PILOTLIGHT_SOURCE_COUNTED];
-		if (event ? has_source(settings->sources, i) : !session->has_looked)
-			(void)source_support_read(i, event, &opener, session->missing[i]);
+		if (event ? has_source(settings->sources, i)
+			  : !session->has_looked || event_source_is_of_wall(i))
+			(void)source_support_read(i, has_source(settings->surveyed, i), event,
+				&opener, session->missing[i]);
 	}
 	session->has_looked = true;
 	perf_event_opener_done(&opener);
@@ -357,6 +370,7 @@ static void leave_out_missing(struct capture_session *session, struct capture_se
 		if (!has_source(settings->sources, i) || !session->missing[i][0])
 			continue;
 		settings->sources &= ~(1U << i);
+		settings->surveyed &= ~(1U << i);
 		settings->periods[i] = 0;
 		if (event_source_is_counted(i))
 			settings->counted[i - PILOTLIGHT_SOURCE_COUNTED] =
@@ -478,6 +492,10 @@ static int execute(struct capture_session *session,
 	case PILOTLIGHT_CAPTURE_TAKE_BLOCKED:
 		return request->value == 0 ? -EINVAL
 					   : capture_host_take_blocked(host, request->value);
+	case PILOTLIGHT_CAPTURE_SURVEY:
+		if (request->value == 0 || request->value > PILOTLIGHT_CAPTURE_SURVEY_PERIODS_MAX)
+			return -EINVAL;
+		return capture_host_survey(host, (uint32_t)request->value);
 	case PILOTLIGHT_CAPTURE_PROBE:
 		return capture_host_set_probe(host, &request->probe);
 	case PILOTLIGHT_CAPTURE_SET_RUNTIME:
@@ -526,6 +544,10 @@ static size_t fill_answer(struct capture_session *session,
 		request->operation == PILOTLIGHT_CAPTURE_PROBE ||
 		request->operation == PILOTLIGHT_CAPTURE_SET_RUNTIME)
 		return 0;
+	if (request->operation == PILOTLIGHT_CAPTURE_SURVEY) {
+		answer->result = capture_host_surveyed_us(host);
+		return 0;
+	}
 	if (request->operation == PILOTLIGHT_CAPTURE_RING)
 		return fill_ring(host, request->value, &answer->layout, fds);
 	capture_host_read_state(host, &answer->state);

@@ -27,6 +27,8 @@ struct capture_limits {
 	bool allows_kernel;
 	uint32_t sources; /* bit mask as in struct capture_settings; CPU time is always allowed */
 	uint64_t least_periods[PILOTLIGHT_SOURCES]; /* of those allowed */
+	uint32_t surveyed;			    /* the sources that may be surveyed, */
+	uint64_t survey_ns;			    /* with this period or a longer one */
 	/* Of the sources of events that a user names; no other ones. */
 	struct counted_limit counted[COUNTED_LIMITS_MAX + PILOTLIGHT_COUNTED_EVENTS];
 	size_t counted_count;

@@ -12,6 +12,7 @@
 #include "capture/libbpf_log.h"
 #include "capture/lock_programs.h"
 #include "capture/scheduler_programs.h"
+#include "capture/survey_programs.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
 
@@ -193,6 +194,8 @@ int sampler_programs_load(const struct capture_settings *settings,
 	r = cgroup_names_prepare(programs, choice, &names, fault);
 	if (r == 0)
 		r = scheduler_programs_prepare(programs, settings, fault);
+	if (r == 0)
+		r = survey_programs_prepare(programs, settings, fault);
 	if (r == 0)
 		r = lock_programs_prepare(programs, settings, fault);
 	if (r == 0)

@@ -8,6 +8,7 @@
 #include "capture/kernel_btf.h"
 #include "capture/map_sizes.h"
 #include "capture/program_list.h"
+#include "capture/thread_visit.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
 
@@ -22,15 +23,13 @@
 enum {
 	/* Of the tracepoint sched_switch since 5.18, with the one that all have. */
 	SWITCH_ARGUMENTS = 5,
-	/* Threads visited by a call to take their time: about 30 ms, if all are blocked. */
-	VISITS = 16384,
 	START_NUMBER_MAX = 65535,
 };
 
 static bool are_wanted(const struct capture_settings *settings)
 {
-	return amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU) ||
-	       amount_programs_has(settings, PILOTLIGHT_SOURCE_RUNQUEUE);
+	return amount_programs_counts(settings, PILOTLIGHT_SOURCE_OFFCPU) ||
+	       amount_programs_counts(settings, PILOTLIGHT_SOURCE_RUNQUEUE);
 }
 
 /* Start attaches them one by one: the first visit of all threads comes in between. */
@@ -52,14 +51,20 @@ static struct program_list list_of(struct sampler *sampler)
 	};
 }
 
-static const char *find_missing(const struct btf *btf, bool has_exit_tracepoint)
+/* For what the iterators read. */
+static const char *find_missing_of_threads(const struct btf *btf)
 {
 	if (!kernel_btf_has_member(btf, "sched_info", "last_arrival"))
 		return "CONFIG_SCHED_INFO";
-	if (!kernel_btf_has_member(btf, "cfs_rq", "rq"))
-		return "CONFIG_FAIR_GROUP_SCHED";
-	if (has_exit_tracepoint)
-		return "";
+	return kernel_btf_has_member(btf, "cfs_rq", "rq") ? "" : "CONFIG_FAIR_GROUP_SCHED";
+}
+
+static const char *find_missing(const struct btf *btf, bool has_exit_tracepoint)
+{
+	const char *missing = find_missing_of_threads(btf);
+
+	if (*missing || has_exit_tracepoint)
+		return missing;
 	if (!kernel_btf_traces_functions(btf))
 		return "the tracepoint sched_exit_tp (since Linux 6.16), and "
 		       "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS";
@@ -83,6 +88,8 @@ void scheduler_support_read(struct scheduler_support *ret_support)
 	}
 	(void)snprintf(support.missing, sizeof(support.missing), "%s",
 		btf ? find_missing(btf, support.has_exit_tracepoint) : "BTF");
+	(void)snprintf(support.missing_for_surveys, sizeof(support.missing_for_surveys), "%s",
+		btf ? find_missing_of_threads(btf) : "BTF");
 	btf__free(btf);
 	*ret_support = support;
 }
@@ -108,8 +115,8 @@ int scheduler_programs_prepare(
 	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
 {
 	const struct program_list list = list_of(programs);
-	const bool wants_wakers =
-		settings->wants_wakers && amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU);
+	const bool wants_wakers = settings->wants_wakers &&
+				  amount_programs_counts(settings, PILOTLIGHT_SOURCE_OFFCPU);
 	struct scheduler_support support;
 
 	if (!are_wanted(settings)) {
@@ -121,58 +128,25 @@ int scheduler_programs_prepare(
 		return program_list_refuse(&list, support.missing, fault);
 	programs->rodata->tells_previous_state = support.tells_previous_state;
 	programs->rodata->threads_max =
-		(uint32_t)(map_sizes_thread_bytes(settings->sources, settings->map_budget_bytes) /
+		(uint32_t)(map_sizes_thread_bytes(settings->sources & ~settings->surveyed,
+				   settings->map_budget_bytes) /
 			   MAP_SIZES_THREAD_BYTES);
 	programs->rodata->wants_wakers = wants_wakers;
 	set_autoload(programs, true, support.has_exit_tracepoint, wants_wakers);
 	return 0;
 }
 
-/* Opens an iterator over all threads; it outlives its link. */
-static int open_visit(struct sampler *programs, int *ret_fd)
-{
-	struct bpf_link *link = bpf_program__attach_iter(programs->progs.visit_threads, NULL);
-	int fd, r;
-
-	if (!link)
-		return -errno;
-	fd = bpf_iter_create(bpf_link__fd(link));
-	r = fd < 0 ? -errno : 0;
-	bpf_link__destroy(link);
-	if (r == 0)
-		*ret_fd = fd;
-	return r;
-}
-
-/* The iterator prints nothing, so one read runs it to its end, or to a pause: -EAGAIN. */
-static int read_visit(int fd)
-{
-	char byte;
-
-	return read(fd, &byte, sizeof(byte)) < 0 ? -errno : 0;
-}
-
 static int begin_threads(struct sampler *programs)
 {
-	_cleanup_close_ int fd = -1;
+	struct thread_visit visit = { .fd = -1 };
 	int r;
 
 	programs->bss->blocked_before_ns = 0;
-	r = open_visit(programs, &fd);
-	if (r < 0)
-		return r;
 	/* After a million threads the kernel lets the reader do something else. */
 	do
-		r = read_visit(fd);
+		r = thread_visit_run(&visit, programs, programs->progs.visit_threads);
 	while (r == -EAGAIN);
 	return r;
-}
-
-void thread_visit_end(struct thread_visit *visit)
-{
-	if (visit->fd >= 0)
-		(void)close(visit->fd);
-	visit->fd = -1;
 }
 
 static int attach(const struct bpf_program *program, struct bpf_link **link)
@@ -247,9 +221,7 @@ void scheduler_programs_stop(struct sampler *programs)
 int scheduler_programs_take_blocked(struct sampler *programs,
 	const struct capture_settings *settings, uint64_t before_ns, struct thread_visit *visit)
 {
-	int r = 0;
-
-	if (!amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU) || before_ns == 0)
+	if (!amount_programs_counts(settings, PILOTLIGHT_SOURCE_OFFCPU) || before_ns == 0)
 		return -EOPNOTSUPP;
 	/* What was noted while it is stopped means nothing. */
 	if (!programs->links.note_switch || visit->before_ns != before_ns)
@@ -258,14 +230,7 @@ int scheduler_programs_take_blocked(struct sampler *programs,
 		return 0;
 	visit->before_ns = before_ns;
 	programs->bss->blocked_before_ns = before_ns;
-	programs->bss->visits_left = VISITS;
-	if (visit->fd < 0)
-		r = open_visit(programs, &visit->fd);
-	if (r == 0)
-		r = read_visit(visit->fd);
-	if (r != -EAGAIN)
-		thread_visit_end(visit);
-	return r;
+	return thread_visit_run(visit, programs, programs->progs.visit_threads);
 }
 
 uint64_t scheduler_programs_thread_bytes(const struct sampler *programs)

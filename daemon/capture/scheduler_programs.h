@@ -16,6 +16,7 @@ struct scheduler_support {
 	bool has_exit_tracepoint;  /* sched_exit_tp, since 6.16; else schedule() is traced */
 	bool tells_previous_state; /* sched_switch has it as argument, since 5.18 */
 	char missing[160];	   /* "": nothing; time off the CPU can be sampled */
+	char missing_for_surveys[64];
 };
 void scheduler_support_read(struct scheduler_support *ret_support);
 
@@ -34,13 +35,7 @@ int scheduler_programs_start(
 	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
 void scheduler_programs_stop(struct sampler *programs);
 
-/* A visit of all threads that goes on from call to call. */
-struct thread_visit {
-	int fd; /* the iterator; -1: none is under way */
-	uint64_t before_ns;
-};
-
-void thread_visit_end(struct thread_visit *visit);
+struct thread_visit;
 
 /*
  * As capture_take_blocked(). A call visits a bounded number of threads. With the `before_ns` of a

@@ -26,8 +26,9 @@ static int read_heaps(char ret_missing[PILOTLIGHT_MISSING_BYTES])
 	return *ret_missing && geteuid() != 0 ? -EACCES : 0;
 }
 
-int source_support_read(enum pilotlight_source source, const struct pilotlight_counted_event *event,
-	struct perf_event_opener *opener, char ret_missing[PILOTLIGHT_MISSING_BYTES])
+int source_support_read(enum pilotlight_source source, bool is_surveyed,
+	const struct pilotlight_counted_event *event, struct perf_event_opener *opener,
+	char ret_missing[PILOTLIGHT_MISSING_BYTES])
 {
 	struct scheduler_support scheduler;
 	struct lock_support lock;
@@ -39,7 +40,7 @@ int source_support_read(enum pilotlight_source source, const struct pilotlight_c
 	case PILOTLIGHT_SOURCE_OFFCPU:
 	case PILOTLIGHT_SOURCE_RUNQUEUE:
 		scheduler_support_read(&scheduler);
-		say(ret_missing, scheduler.missing);
+		say(ret_missing, is_surveyed ? scheduler.missing_for_surveys : scheduler.missing);
 		return 0;
 	case PILOTLIGHT_SOURCE_LOCK:
 		lock_support_read(&lock);

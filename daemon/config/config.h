@@ -86,10 +86,11 @@ struct config {
 	/* [Sampling] */
 	uint64_t frequency_hz;
 	bool kernel_stacks;
-	char *event;		 /* "auto", "cycles", "cpu-clock" */
-	uint64_t max_cost_ppm;	 /* of the machine's CPU time; 1 % is 10000 */
-	bool off_cpu, run_queue; /* other sources than CPU time, and what a sample stands for */
-	uint64_t off_cpu_period_ns, run_queue_period_ns;
+	char *event;	       /* "auto", "cycles", "cpu-clock" */
+	uint64_t max_cost_ppm; /* of the machine's CPU time; 1 % is 10000 */
+	/* Other sources than CPU time, and what a sample stands for. */
+	char *off_cpu, *run_queue; /* "survey", "yes", "no" */
+	uint64_t off_cpu_period_ns, run_queue_period_ns, survey_period_ns;
 	bool faults;
 	uint64_t faults_period;
 	struct config_list events; /* config_events_read() */

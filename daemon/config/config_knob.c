@@ -2,6 +2,7 @@
 #include "config/config_knob.h"
 
 #include "base/array.h"
+#include "pilotlight/capture_message.h"
 
 #include <string.h>
 
@@ -35,16 +36,23 @@ const struct config_knob config_knobs[] = {
 		"Limit of the service's CPU time, in percent of the machine. The frequency adapts "
 		"to it." },
 
-	{ "Sampling", "OffCpu", CONFIG_BOOLEAN, FIELD(off_cpu), "no", 0, 0, NULL,
-		"Record where threads are blocked, and for how long." },
+	{ "Sampling", "OffCpu", CONFIG_CHOICE, FIELD(off_cpu), "survey", 0, 0, "survey yes no",
+		"Record where threads are blocked: survey visits all threads each SurveyPeriod, "
+		"yes counts each wait." },
 	{ "Sampling", "OffCpuPeriod", CONFIG_DURATION, FIELD(off_cpu_period_ns), "10ms",
 		PERIOD_NS_MIN, PERIOD_NS_MAX, NULL,
-		"Blocked time that one sample stands for. A shorter period costs more." },
-	{ "Sampling", "RunQueue", CONFIG_BOOLEAN, FIELD(run_queue), "no", 0, 0, NULL,
-		"Record which threads wait for a CPU, and for how long." },
+		"With OffCpu=yes, the blocked time that one sample stands for. A shorter period "
+		"costs more." },
+	{ "Sampling", "RunQueue", CONFIG_CHOICE, FIELD(run_queue), "survey", 0, 0, "survey yes no",
+		"Record which threads wait for a CPU, in the same ways." },
 	{ "Sampling", "RunQueuePeriod", CONFIG_DURATION, FIELD(run_queue_period_ns), "10ms",
 		PERIOD_NS_MIN, PERIOD_NS_MAX, NULL,
-		"Waiting time that one sample stands for. A shorter period costs more." },
+		"With RunQueue=yes, the waiting time that one sample stands for. A shorter period "
+		"costs more." },
+	{ "Sampling", "SurveyPeriod", CONFIG_DURATION, FIELD(survey_period_ns), "1s",
+		PILOTLIGHT_CAPTURE_SURVEY_NS_MIN, PILOTLIGHT_CAPTURE_SURVEY_NS_MAX, NULL,
+		"Time that a survey's samples stand for. On machines with many threads surveys are "
+		"rarer, and samples stand for more." },
 	{ "Sampling", "Faults", CONFIG_BOOLEAN, FIELD(faults), "no", 0, 0, NULL,
 		"Record where page faults happen." },
 	{ "Sampling", "FaultsPeriod", CONFIG_NUMBER, FIELD(faults_period), "211", 1, 1000000, NULL,

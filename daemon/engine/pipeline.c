@@ -95,8 +95,10 @@ int pipeline_open(const struct pipeline_settings *settings, struct pipeline **re
 		return r;
 	pipeline->settings.capture.rate_hz = capture_rate_hz(pipeline->capture);
 	for (enum pilotlight_source i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
-		if (*capture_missing(pipeline->capture, i))
+		if (*capture_missing(pipeline->capture, i)) {
 			pipeline->settings.capture.sources &= ~(1U << i);
+			pipeline->settings.capture.surveyed &= ~(1U << i);
+		}
 	r = pipeline_open_stages(pipeline);
 	if (r == 0)
 		r = pipeline_open_polling(pipeline);
@@ -164,6 +166,8 @@ static int set_timer(struct pipeline *pipeline, bool has_changes)
 		due_ns = now_ns + period_ns;
 	if (due_ns > jit_due_ns(pipeline))
 		due_ns = jit_due_ns(pipeline);
+	if (due_ns > pipeline->survey.due_ns)
+		due_ns = pipeline->survey.due_ns;
 	if (due_ns <= now_ns)
 		due_ns = now_ns + 1;
 	timer.it_value.tv_sec = (time_t)(due_ns / NSEC_PER_SEC);
@@ -226,6 +230,7 @@ int pipeline_start(struct pipeline *pipeline, struct fault *fault)
 	pipeline->next_drain_ns = pipeline->started_ns;
 	if (!capture_is_taken_over(pipeline->capture))
 		pipeline->next_drain_ns += pipeline_drain_period_ns(pipeline);
+	pipeline_begin_surveys(pipeline);
 	r = set_timer(pipeline, true);
 	if (r < 0)
 		return fault_set(fault, r, "cannot set a timer: %s", strerror(-r));
@@ -368,7 +373,7 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 	struct epoll_event events[PIPELINE_EVENTS];
 	bool has[PIPELINE_EVENTS] = { false };
 	uint64_t ticks, records = sideband_records(pipeline);
-	int n, r = 0;
+	int n, r;
 
 	n = epoll_wait(pipeline->epoll_fd, events, PIPELINE_EVENTS, 0);
 	for (int i = 0; i < n; i++)
@@ -378,7 +383,9 @@ int pipeline_run(struct pipeline *pipeline, struct fault *fault)
 		return fault_set(fault, -errno, "cannot read a timer: %s", strerror(errno));
 	if (has[PIPELINE_HEAP])
 		heap_watch_run(pipeline->heap);
-	if (has[PIPELINE_SYMBOLS])
+	/* First, so that the moment is the planned one. */
+	r = pipeline_run_survey(pipeline, fault);
+	if (r == 0 && has[PIPELINE_SYMBOLS])
 		r = pipeline_symbols_run(pipeline, fault);
 	if (r == 0 && (has[PIPELINE_WALK_REQUEST] || has[PIPELINE_UNWINDING]))
 		r = run_unwinding(pipeline, fault);

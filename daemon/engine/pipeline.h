@@ -59,6 +59,9 @@ struct pipeline_settings {
 	bool skips_interpreted; /* frames of interpreters are not walked */
 	bool wants_labels;	/* label threads with executable and cgroup */
 	bool keeps_times;	/* of samples: profile_keep_times() */
+	/* The share of the machine's CPU time that surveys may take in the host, in millionths.
+	 * Those that cost more are rarer, and their samples stand for more periods. */
+	uint64_t survey_ppm;
 	/* Called after each drain; pipeline_accounts() includes that drain. May be NULL. */
 	void (*drained)(void *context);
 	void *drained_context;
@@ -196,6 +199,7 @@ uint64_t pipeline_drains(const struct pipeline *pipeline);
 uint32_t pipeline_rate_hz(const struct pipeline *pipeline);
 const char *pipeline_event_name(const struct pipeline *pipeline);
 uint32_t pipeline_sources(const struct pipeline *pipeline); /* as in capture_settings */
+uint32_t pipeline_surveyed(const struct pipeline *pipeline);
 /* See capture_missing(): such sources are left out. */
 const char *pipeline_missing(const struct pipeline *pipeline, enum pilotlight_source source);
 /* What a sample stands for; 0: the source is off. */

@@ -40,7 +40,8 @@ int pipeline_take_blocked(
 	uint64_t limit_ns = is_last ? TAKE_NS_AT_END : TAKE_NS_AT_CUT;
 	int error = 0, r = 0;
 
-	if (pipeline->settings.capture.sources & 1U << PILOTLIGHT_SOURCE_OFFCPU)
+	if (pipeline->settings.capture.sources & ~pipeline->settings.capture.surveyed &
+		1U << PILOTLIGHT_SOURCE_OFFCPU)
 		r = take(pipeline, before_ns, limit_ns, fault, &error);
 	if (r < 0)
 		return r;

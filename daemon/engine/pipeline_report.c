@@ -96,6 +96,11 @@ uint32_t pipeline_sources(const struct pipeline *pipeline)
 	return pipeline->settings.capture.sources;
 }
 
+uint32_t pipeline_surveyed(const struct pipeline *pipeline)
+{
+	return pipeline->settings.capture.surveyed;
+}
+
 const char *pipeline_missing(const struct pipeline *pipeline, enum pilotlight_source source)
 {
 	return capture_missing(pipeline->capture, source);

@@ -56,6 +56,14 @@ struct pipeline_symbols {
 	bool is_requested;		 /* once, whatever the result */
 };
 
+/* The next survey of all threads. Times are of CLOCK_MONOTONIC. */
+struct pipeline_survey {
+	uint64_t begin_ns, end_ns; /* the time that it stands for */
+	uint64_t due_ns;	   /* a random moment of it; UINT64_MAX: none is wanted */
+	uint64_t cost_ns;	   /* of the last ones, in the host; 0: not known yet */
+	bool is_failing;
+};
+
 /* The event sources of the epoll descriptor. */
 enum pipeline_event {
 	PIPELINE_TIMER,
@@ -106,6 +114,7 @@ struct pipeline {
 	uint64_t sideband_lost;	  /* lost records when the last rescan of /proc began */
 	struct process_rescan rescan;
 	uint64_t rescan_began_ns, next_rescan_ns; /* CLOCK_MONOTONIC */
+	struct pipeline_survey survey;
 	struct pipeline_report report;
 };
 
@@ -143,6 +152,10 @@ int pipeline_drain(struct pipeline *pipeline, struct fault *fault);
  */
 int pipeline_take_blocked(
 	struct pipeline *pipeline, uint64_t before_ns, bool is_last, struct fault *fault);
+/* Plans the first survey, if a source is surveyed. */
+void pipeline_begin_surveys(struct pipeline *pipeline);
+/* Surveys all threads if it is due, draining as often as the ring needs. */
+int pipeline_run_survey(struct pipeline *pipeline, struct fault *fault);
 /* When it began; CLOCK_REALTIME. */
 void pipeline_window_set_start(struct pipeline_window *window, uint64_t start_ns);
 /* Sets the event of CPU time to the one that the sampler counts; "" before it started. Returns 0 or

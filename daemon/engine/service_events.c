@@ -61,7 +61,7 @@ static int judge_source(struct judgement *judgement, const struct api_event_orde
 	uint64_t least = judgement->allowed.periods[i] ? judgement->allowed.periods[i]
 						       : service_settings_least_period(i);
 
-	if (judgement->configured.sources & 1U << i)
+	if (service_sampling_exact(&judgement->configured) & 1U << i)
 		return refuse_configured(source->name, fault);
 	judgement->wanted.sources |= 1U << i;
 	if (!order->is_on)
@@ -284,7 +284,8 @@ static uint32_t ordered_sources(const struct service *service)
 	struct service_sampling configured;
 
 	read_configured(service, &configured);
-	return service->settings.sampling.sources & ~configured.sources;
+	return service_sampling_exact(&service->settings.sampling) &
+	       ~service_sampling_exact(&configured);
 }
 
 static bool has_ended(const struct service *service, uint64_t now_ns)

@@ -120,7 +120,9 @@ static double host_cpu(const struct profile *window)
 
 static double run_queue(const struct profile *waits)
 {
-	double possible_ns = waits ? cpu_time_ns(waits) : 0;
+	/* The few surveys of a window tell too little. */
+	const bool is_exact = waits && waits->accounts.events[PILOTLIGHT_EVENT_SURVEYED] == 0;
+	double possible_ns = is_exact ? cpu_time_ns(waits) : 0;
 	uint64_t samples = 0;
 
 	for (size_t i = 0; possible_ns > 0 && i < waits->samples.count; i++)

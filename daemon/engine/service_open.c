@@ -35,7 +35,10 @@
 /* How much of the history one measurement of functions may cover. */
 #define METRICS_CATCH_UP_NS (600ULL * NSEC_PER_SEC)
 
-enum { PID_BITS = 22 }; /* PID_MAX_LIMIT of a 64-bit kernel */
+enum {
+	PID_BITS = 22,	  /* PID_MAX_LIMIT of a 64-bit kernel */
+	SURVEY_SHARE = 5, /* of MaxCostPercent= */
+};
 
 static int read_boot_id(uint8_t boot_id[16])
 {
@@ -377,6 +380,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 			.map_budget_bytes = shares->map_bytes,
 			.unwind_budget_bytes = shares->unwind_bytes,
 			.sources = settings->sampling.sources,
+			.surveyed = settings->sampling.surveyed,
 		},
 		.broker = service->broker,
 		.capture_fd = ENGINE_CAPTURE_FD,
@@ -394,6 +398,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 		.binary_limits = &binaries,
 		.cgroup_limits = &cgroups,
 		.wants_labels = true,
+		.survey_ppm = settings->config.max_cost_ppm / SURVEY_SHARE,
 		.drained = service_record_losses,
 		.drained_context = service,
 	};

@@ -10,7 +10,8 @@
 #include <string.h>
 
 struct service_sampling {
-	uint32_t sources; /* bit mask of 1 << enum pilotlight_source */
+	uint32_t sources;  /* bit mask of 1 << enum pilotlight_source */
+	uint32_t surveyed; /* those of them that surveys sample */
 	/* 0 for CPU time and for sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
 	/* Of the sources from PILOTLIGHT_SOURCE_COUNTED on; all zeros for those that are off. */
@@ -20,9 +21,16 @@ struct service_sampling {
 static inline bool service_sampling_equals(
 	const struct service_sampling *one, const struct service_sampling *other)
 {
-	return one->sources == other->sources &&
+	return one->sources == other->sources && one->surveyed == other->surveyed &&
 	       memcmp(one->periods, other->periods, sizeof(one->periods)) == 0 &&
 	       memcmp(one->counted, other->counted, sizeof(one->counted)) == 0;
+}
+
+/* Those that are sampled by programs at their events. An order may turn them on in place of
+ * surveys. */
+static inline uint32_t service_sampling_exact(const struct service_sampling *sampling)
+{
+	return sampling->sources & ~sampling->surveyed;
 }
 
 /* The place of an event by its name; PILOTLIGHT_SOURCES: it is not sampled. */

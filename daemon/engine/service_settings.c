@@ -135,7 +135,7 @@ int service_settings_check(const struct config *config, struct fault *fault)
 	int r;
 
 	service_settings_sampling(config, &sampling);
-	r = share_memory(config, sampling.sources, &shares, &cause);
+	r = share_memory(config, service_sampling_exact(&sampling), &shares, &cause);
 	if (r < 0)
 		return fault_set(fault, r, "[Memory] MaxBytes: %.400s", cause.text);
 	/* Only the service itself has its credentials; any user may check the rest. */
@@ -216,8 +216,8 @@ int service_settings_load(const char *config_path, bool is_confined,
 		limit_rate(&settings.config);
 		settings.memory_budget = memory_budget(&settings.config);
 		service_settings_sampling(&settings.config, &settings.sampling);
-		r = share_memory(
-			&settings.config, settings.sampling.sources, &settings.shares, fault);
+		r = share_memory(&settings.config, service_sampling_exact(&settings.sampling),
+			&settings.shares, fault);
 	}
 	if (r < 0) {
 		service_settings_done(&settings);
@@ -239,12 +239,25 @@ static uint32_t sources_by_key(const struct config *config)
 {
 	uint32_t sources = 1U << PILOTLIGHT_SOURCE_CPU;
 
-	sources |= (uint32_t)config->off_cpu << PILOTLIGHT_SOURCE_OFFCPU;
-	sources |= (uint32_t)config->run_queue << PILOTLIGHT_SOURCE_RUNQUEUE;
+	if (strcmp(config->off_cpu, "no") != 0)
+		sources |= 1U << PILOTLIGHT_SOURCE_OFFCPU;
+	if (strcmp(config->run_queue, "no") != 0)
+		sources |= 1U << PILOTLIGHT_SOURCE_RUNQUEUE;
 	sources |= (uint32_t)config->faults << PILOTLIGHT_SOURCE_FAULTS;
 	for (enum pilotlight_source i = 0; config->kernel_memory && i < PILOTLIGHT_SOURCES; i++)
 		sources |= event_source_is_kmem(i) ? 1U << i : 0;
 	return sources;
+}
+
+static uint32_t surveyed_by_key(const struct config *config)
+{
+	uint32_t surveyed = 0;
+
+	if (strcmp(config->off_cpu, "survey") == 0)
+		surveyed |= 1U << PILOTLIGHT_SOURCE_OFFCPU;
+	if (strcmp(config->run_queue, "survey") == 0)
+		surveyed |= 1U << PILOTLIGHT_SOURCE_RUNQUEUE;
+	return surveyed;
 }
 
 static uint64_t period_by_key(const struct config *config, enum pilotlight_source source)
@@ -271,10 +284,15 @@ void service_settings_sampling(const struct config *config, struct service_sampl
 
 	config_events_read(config, &events);
 	sampling.sources |= events.sources;
-	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (sampling.sources & 1U << i)
-			sampling.periods[i] =
-				events.periods[i] ? events.periods[i] : period_by_key(config, i);
+	sampling.surveyed = surveyed_by_key(config) & ~events.sources;
+	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
+		if (!(sampling.sources & 1U << i))
+			continue;
+		sampling.periods[i] =
+			events.periods[i] ? events.periods[i] : period_by_key(config, i);
+		if (sampling.surveyed & 1U << i)
+			sampling.periods[i] = config->survey_period_ns;
+	}
 	for (size_t i = 0; i < events.counted_count && i < PILOTLIGHT_COUNTED_EVENTS; i++) {
 		sampling.sources |= 1U << (PILOTLIGHT_SOURCE_COUNTED + i);
 		sampling.periods[PILOTLIGHT_SOURCE_COUNTED + i] = events.counted[i].least_period;
@@ -299,13 +317,13 @@ int service_settings_order(struct service_settings *settings,
 	const struct service_sampling *ordered, struct fault *fault)
 {
 	struct service_sampling *sampling = &settings->sampling;
-	uint32_t added = ordered->sources & ~sampling->sources;
-	int r = share_memory(
-		&settings->config, sampling->sources | added, &settings->shares, fault);
+	uint32_t exact = service_sampling_exact(sampling), added = ordered->sources & ~exact;
+	int r = share_memory(&settings->config, exact | added, &settings->shares, fault);
 
 	if (r < 0)
 		return r;
 	sampling->sources |= added;
+	sampling->surveyed &= ~added;
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
 		if (!(added & 1U << i))
 			continue;
@@ -344,8 +362,9 @@ static void allow_events(const struct config_events *events, struct capture_limi
 /* What the configuration samples. */
 static void allow_sampling(const struct service_sampling *sampling, struct capture_limits *limits)
 {
+	limits->surveyed = sampling->surveyed;
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++) {
-		if (!(sampling->sources & 1U << i))
+		if (!(service_sampling_exact(sampling) & 1U << i))
 			continue;
 		if (event_source_is_counted(i)) {
 			limits->counted[limits->counted_count++] = (struct counted_limit){
@@ -379,7 +398,7 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 	/* What an engine refuses must not limit it: it keeps its configuration. */
 	if (r == 0) {
 		service_settings_sampling(&config, &sampling);
-		r = share_memory(&config, sampling.sources, &shares, &fault);
+		r = share_memory(&config, service_sampling_exact(&sampling), &shares, &fault);
 	}
 	if (r == 0) {
 		*ret_limits = (struct capture_limits){
@@ -387,6 +406,7 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 			.map_bytes = memory_budget(&config),
 			.event = (uint8_t)service_settings_event(&config),
 			.allows_kernel = config.kernel_stacks,
+			.survey_ns = config.survey_period_ns,
 		};
 		service_settings_choice(&config, &ret_limits->choice);
 		allow_sampling(&sampling, ret_limits);

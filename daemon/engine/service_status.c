@@ -275,6 +275,7 @@ void service_fill_status(void *context, struct service_status *ret_status)
 	status->window_ns = service->settings.config.window_ns;
 	service_settings_choice(&service->settings.config, &status->choice);
 	status->sources = pipeline_sources(service->pipeline);
+	status->surveyed = pipeline_surveyed(service->pipeline);
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
 		status->periods_ns[i] = pipeline_period_ns(service->pipeline, i);
 	service_fill_events(service, status);

@@ -116,6 +116,8 @@ const char *caption_source(const struct profile *profile, char text[CAPTION_BYTE
 	if (source->title)
 		append(text, CAPTION_BYTES, &size, " (%s)", source->title);
 	append_periods(profile, text, &size);
+	if (profile->accounts.events[PILOTLIGHT_EVENT_SURVEYED] > 0)
+		append(text, CAPTION_BYTES, &size, ", by surveys");
 	return text;
 }
 

@@ -135,14 +135,16 @@ static void count_time(struct profile *profile, const struct read_window *window
 }
 
 /* What was lost of a part of a window is not known, so its accounts are those of its samples. */
-static void count_part(struct reading *reading, uint64_t period_ns)
+static void count_part(struct reading *reading, const struct read_window *window)
 {
 	const struct accounts kept = {
 		.fired = reading->times.kept,
 		.stored[PILOTLIGHT_PATH_RING] = reading->times.kept,
+		.events[PILOTLIGHT_EVENT_SURVEYED] =
+			window->accounts.events[PILOTLIGHT_EVENT_SURVEYED],
 	};
 
-	accounts_add_weighted(&reading->profile->accounts, &kept, period_ns);
+	accounts_add_weighted(&reading->profile->accounts, &kept, window->period_ns);
 }
 
 /* Samples of a slice count whole, so its time does. */
@@ -253,7 +255,7 @@ static int read_body(struct reading *reading, const struct read_body *from)
 	}
 	r = sum_rows(reading, from);
 	if (r == 0 && reading->times.is_cut)
-		count_part(reading, from->window->period_ns);
+		count_part(reading, from->window);
 	return r;
 }
 

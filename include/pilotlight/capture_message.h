@@ -54,6 +54,12 @@ enum pilotlight_capture_operation {
 	 * not walk stacks.
 	 */
 	PILOTLIGHT_CAPTURE_SET_RUNTIME,
+	/*
+	 * value: periods; visits all threads, and takes a sample of so many periods of each that is
+	 * blocked or ready → the host's CPU time that it took, in us. -EAGAIN: drain the ring, then
+	 * ask again, and the survey goes on; -EOPNOTSUPP: no source is surveyed.
+	 */
+	PILOTLIGHT_CAPTURE_SURVEY,
 	PILOTLIGHT_CAPTURE_OPERATIONS, /* one more than the last */
 };
 
@@ -124,7 +130,11 @@ enum {
 	PILOTLIGHT_CAPTURE_RATE_HZ_MAX = 100000,
 	PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX = 1 << 30,
 	PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX = 1 << 16,
+	PILOTLIGHT_CAPTURE_SURVEY_PERIODS_MAX = 256,
 };
+/* The periods of sources that are surveyed. */
+#define PILOTLIGHT_CAPTURE_SURVEY_NS_MIN 10000000ULL
+#define PILOTLIGHT_CAPTURE_SURVEY_NS_MAX 60000000000ULL
 
 struct pilotlight_capture_request {
 	uint32_t version;
@@ -141,7 +151,8 @@ struct pilotlight_capture_request {
 	/* In units of the source; 0 for the CPU and for sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
 	uint8_t wants_wakers; /* 0 or 1 */
-	uint8_t reserved[7];
+	uint8_t reserved[3];
+	uint32_t surveyed; /* those of `sources` that surveys sample */
 	struct pilotlight_capture_probe probe;
 	struct pilotlight_runtime runtime;
 	/* Of the sources from PILOTLIGHT_SOURCE_COUNTED on; all zeros for those that are off. */

@@ -71,6 +71,7 @@ enum pilotlight_wait {
 	PILOTLIGHT_WAIT_BLOCK_FLUSH,
 	PILOTLIGHT_WAIT_BLOCK_DISCARD,
 	PILOTLIGHT_WAIT_BLOCK_OTHER,
+	PILOTLIGHT_WAIT_LONG, /* idle threads of a process: blocked for long (bpf/survey.bpf.h) */
 	PILOTLIGHT_WAITS,
 };
 
@@ -180,6 +181,7 @@ enum pilotlight_event {
 	PILOTLIGHT_EVENT_WAIT_REFUSED,	 /* no room to note when a wait or an I/O began */
 	PILOTLIGHT_EVENT_THINNED,	/* samples came too fast: this one stands for others, too */
 	PILOTLIGHT_EVENT_WAKER_REFUSED, /* the stack of a waker could not be taken or sent */
+	PILOTLIGHT_EVENT_SURVEYED,	/* a survey has taken it: it stands for a survey's period */
 	PILOTLIGHT_EVENT_COUNT,
 };
 

@@ -60,6 +60,16 @@ static inline void fill_live(struct service_status *s)
 	};
 }
 
+/* As if surveys sampled one of them. */
+static inline void fill_surveyed(struct service_status *s)
+{
+	fill_sources(s);
+	s->surveyed = 1U << PILOTLIGHT_SOURCE_OFFCPU;
+	s->periods_ns[PILOTLIGHT_SOURCE_OFFCPU] = 1000000000;
+	s->by_source.of[PILOTLIGHT_SOURCE_OFFCPU] =
+		(struct accounts){ .fired = 7200, .stored = { 0, 7200 } };
+}
+
 /* Two sinks: one that is well, and one that fails and has lost what can be lost. */
 static inline void fill_sinks(struct service_status *s)
 {

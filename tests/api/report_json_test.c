@@ -99,6 +99,14 @@ static void sources_have_counts_of_their_own(void **state)
 		"\"live\":{\"freed\":1000,\"replaced\":2,\"expired\":3,\"thinned\":4,\"refused\":"
 		"5}},",
 		"\"sched:sched_process_exec\":{\"period_events\":3,\"fired\":77,\"lost\":0,");
+	assert_null(strstr(text, "surveyed\":true"));
+	free(text);
+	fill_surveyed(&report.service);
+	text = write_report(report_write_json, &report);
+	EXPECT_PARTS(text,
+		"\"offcpu\":{\"period_nanoseconds\":1000000000,\"is_surveyed\":true,\"fired\":"
+		"7200,",
+		"\"runqueue\":{\"period_nanoseconds\":2000000,\"fired\":5000,");
 	free(text);
 	report.service.sources = 1;
 	text = write_report(report_write_json, &report);

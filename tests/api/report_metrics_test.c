@@ -173,9 +173,10 @@ static void sources_are_labelled(void **state)
 	fill_report(&report);
 	fill_sources(&report.service);
 	fill_live(&report.service);
+	report.service.surveyed = 1U << PILOTLIGHT_SOURCE_RUNQUEUE;
 	text = write_report(report_write_metrics, &report);
 	check_format(text);
-	EXPECT_PARTS(text,
+	EXPECT_PARTS(text, "\npilotlight_source_surveyed{source=\"runqueue\"} 1\n",
 		"\npilotlight_source_live_total{source=\"kmem:live\",outcome=\"freed\"} 1000\n",
 		"\npilotlight_source_live_total{source=\"kmem:live\",outcome=\"expired\"} 3\n",
 		"\npilotlight_source_live_total{source=\"kmem:live\",outcome=\"thinned\"} 4\n",

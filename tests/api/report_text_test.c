@@ -89,6 +89,20 @@ static void what_became_of_memory_that_lived_is_shown(void **state)
 	free(text);
 }
 
+static void surveys_are_told(void **state)
+{
+	struct report report;
+	char *text;
+
+	fill_report(&report);
+	fill_surveyed(&report.service);
+	text = text_of(&report);
+	EXPECT_PARTS(text,
+		"  Off CPU    2h since the start, none lost; samples of 1s, by surveys\n",
+		"  Run queue  10s since the start, 2.0% lost; samples of 2ms\n");
+	free(text);
+}
+
 static void sinks_are_shown(void **state)
 {
 	struct report report;
@@ -363,6 +377,7 @@ int main(void)
 		cmocka_unit_test(a_service_that_is_well_says_so),
 		cmocka_unit_test(other_sources_are_times),
 		cmocka_unit_test(what_became_of_memory_that_lived_is_shown),
+		cmocka_unit_test(surveys_are_told),
 		cmocka_unit_test(sinks_are_shown),
 		cmocka_unit_test(a_choice_of_cgroups_is_told),
 		cmocka_unit_test(problems_come_first),

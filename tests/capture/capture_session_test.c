@@ -62,13 +62,14 @@ static void unused_fields_must_be_zero(void **state)
 		}
 		if (operation == PILOTLIGHT_CAPTURE_OPEN)
 			assert_int_equal(
-				used, 8 + 8 + 4 + 4 + 4 + 4 + 1 + 8 * PILOTLIGHT_SOURCES +
+				used, 8 + 8 + 4 + 4 + 4 + 4 + 1 + 4 + 8 * PILOTLIGHT_SOURCES +
 					      PILOTLIGHT_COUNTED_EVENTS *
 						      sizeof(struct pilotlight_counted_event));
 		else if (operation == PILOTLIGHT_CAPTURE_RING ||
 			 operation == PILOTLIGHT_CAPTURE_FOLLOW ||
 			 operation == PILOTLIGHT_CAPTURE_SET_RATE ||
-			 operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED)
+			 operation == PILOTLIGHT_CAPTURE_TAKE_BLOCKED ||
+			 operation == PILOTLIGHT_CAPTURE_SURVEY)
 			assert_int_equal(used, 8);
 		else if (operation == PILOTLIGHT_CAPTURE_PROBE)
 			assert_int_equal(used, sizeof(struct pilotlight_capture_probe));
@@ -89,7 +90,7 @@ static const struct pilotlight_counted_event misses = {
 static void settings_out_of_range_open_nothing(void **state)
 {
 	const uint64_t budget_max = PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX;
-	struct pilotlight_capture_request requests[21];
+	struct pilotlight_capture_request requests[25];
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
@@ -116,6 +117,15 @@ static void settings_out_of_range_open_nothing(void **state)
 		event_sources[PILOTLIGHT_SOURCE_RUNQUEUE].greatest_period + 1;
 	requests[15].is_sparing = 2;
 	requests[20].wants_wakers = 2;
+	/* What is off, or no wait, is not surveyed, nor too often. */
+	requests[21].surveyed = 1 << PILOTLIGHT_SOURCE_OFFCPU;
+	requests[22].surveyed = requests[22].sources = 1 << PILOTLIGHT_SOURCE_CPU;
+	requests[23].surveyed = 1 << PILOTLIGHT_SOURCE_RUNQUEUE;
+	requests[23].sources |= requests[23].surveyed;
+	requests[23].periods[PILOTLIGHT_SOURCE_RUNQUEUE] = PILOTLIGHT_CAPTURE_SURVEY_NS_MIN - 1;
+	requests[24].surveyed = 1 << PILOTLIGHT_SOURCE_RUNQUEUE;
+	requests[24].sources |= requests[24].surveyed;
+	requests[24].periods[PILOTLIGHT_SOURCE_RUNQUEUE] = PILOTLIGHT_CAPTURE_SURVEY_NS_MAX + 1;
 	/* A source without an event, an event without a source, and one that is not valid. */
 	requests[16].sources |= 1 << PILOTLIGHT_SOURCE_COUNTED;
 	requests[16].periods[PILOTLIGHT_SOURCE_COUNTED] = 1;
@@ -141,8 +151,10 @@ static void nothing_opens_beyond_the_limits(void **state)
 		.map_bytes = 1 << 20,
 		.event = CAPTURE_EVENT_CLOCK,
 		.sources = 1 << PILOTLIGHT_SOURCE_OFFCPU,
-		.least_periods = { [PILOTLIGHT_SOURCE_OFFCPU] = 1000000 } };
-	struct pilotlight_capture_request requests[10];
+		.least_periods = { [PILOTLIGHT_SOURCE_OFFCPU] = 1000000 },
+		.surveyed = 1 << PILOTLIGHT_SOURCE_RUNQUEUE,
+		.survey_ns = 1000000000 };
+	struct pilotlight_capture_request requests[11];
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
@@ -167,6 +179,10 @@ static void nothing_opens_beyond_the_limits(void **state)
 	requests[9].sources |= 1 << PILOTLIGHT_SOURCE_COUNTED;
 	requests[9].periods[PILOTLIGHT_SOURCE_COUNTED] = 1;
 	requests[9].counted[0] = misses;
+	/* Surveys that are allowed allow no programs at switches (8), nor more surveys. */
+	requests[10].sources |= 1 << PILOTLIGHT_SOURCE_RUNQUEUE;
+	requests[10].surveyed = 1 << PILOTLIGHT_SOURCE_RUNQUEUE;
+	requests[10].periods[PILOTLIGHT_SOURCE_RUNQUEUE] = 999999999;
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
 		assert_int_equal(execute(&session, requests[i], &answer), -EPERM);
 		assert_true(strlen(answer.fault) > 0);

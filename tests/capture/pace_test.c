@@ -114,6 +114,25 @@ static void test_interval_recovers_from_small_slots(void **state)
 	}
 }
 
+/* All stand for as many as there are, and the samples grow with their logarithm. */
+static void test_bound_without_rate(void **state)
+{
+	double samples = 0;
+
+	(void)state;
+	for (uint32_t n = 0; n < 30000; n++) {
+		uint32_t shift = pace_shift(n, 100);
+
+		assert_true(n >= 100 || shift == 0);
+		samples += 1.0 / (1U << shift);
+	}
+	assert_in_range(samples, 100 + 8 * 50, 100 + 9 * 50);
+	assert_int_equal(pace_shift(100, 100), 1);
+	assert_int_equal(pace_shift(199, 100), 1);
+	assert_int_equal(pace_shift(200, 100), 2);
+	assert_int_equal(pace_shift(UINT32_MAX, 1), PACE_SHIFT_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +142,7 @@ int main(void)
 		cmocka_unit_test(test_interval_follows_rate),
 		cmocka_unit_test(test_interval_recovers_from_small_slots),
 		cmocka_unit_test(test_interval_out_of_range),
+		cmocka_unit_test(test_bound_without_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,9 @@ static void each_key_is_listed_once_with_its_default(void **state)
 	assert_int_equal(config_knob_find("Sampling", "frequencyhz"), config_knob_count);
 	assert_int_equal(config.frequency_hz, 99);
 	assert_true(config.kernel_stacks);
-	assert_false(config.off_cpu || config.run_queue);
+	assert_string_equal(config.off_cpu, "survey");
+	assert_string_equal(config.run_queue, "survey");
+	assert_int_equal(config.survey_period_ns, 1000000000);
 	assert_int_equal(
 		config.off_cpu_period_ns, event_sources[PILOTLIGHT_SOURCE_OFFCPU].service_period);
 	assert_int_equal(config.run_queue_period_ns,

@@ -119,6 +119,8 @@ static inline void end_life(struct life *life)
 
 /* Set before it is opened. */
 static bool is_sparing;
+static uint32_t surveyed;
+static uint64_t survey_ns;
 
 static inline void open_fixture_in(uint32_t rate_hz, size_t map_bytes, size_t unwind_bytes,
 	uint32_t sources, bool filters_processes)
@@ -131,8 +133,9 @@ static inline void open_fixture_in(uint32_t rate_hz, size_t map_bytes, size_t un
 		.filters_processes = filters_processes,
 		.is_sparing = is_sparing,
 		.sources = sources,
-		.periods = { [PILOTLIGHT_SOURCE_OFFCPU] = PERIOD_NS,
-			[PILOTLIGHT_SOURCE_RUNQUEUE] = PERIOD_NS,
+		.surveyed = surveyed,
+		.periods = { [PILOTLIGHT_SOURCE_OFFCPU] = surveyed ? survey_ns : PERIOD_NS,
+			[PILOTLIGHT_SOURCE_RUNQUEUE] = surveyed ? survey_ns : PERIOD_NS,
 			[PILOTLIGHT_SOURCE_LOCK] = PERIOD_NS,
 			[PILOTLIGHT_SOURCE_BLOCK] = PERIOD_NS,
 			[PILOTLIGHT_SOURCE_BLOCK_BYTES] = PERIOD_BYTES },
@@ -177,6 +180,7 @@ static inline int close_fixture(void **state)
 		(void)munmap(fixture.shared, sizeof(*fixture.shared));
 	fixture = (struct fixture){ 0 };
 	is_sparing = false;
+	surveyed = 0;
 	return 0;
 }
 

@@ -15,7 +15,7 @@ port=$((20000 + $$ % 20000))
 plan 24
 
 configure() {
-	printf '[Sampling]\nMaxCostPercent=50\n%s\n[History]\nWindow=1s\n[Api]\nListen=127.0.0.1:%s\n' "$1" "$port" \
+	printf '[Sampling]\nOffCpu=no\nRunQueue=no\nMaxCostPercent=50\n%s\n[History]\nWindow=1s\n[Api]\nListen=127.0.0.1:%s\n' "$1" "$port" \
 		>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 }
 

@@ -54,6 +54,9 @@ make_certificates() {
 
 configure() {
 	cat >"$CONFIGURATION_DIRECTORY/pilotlight.conf" <<END
+[Sampling]
+OffCpu=no
+RunQueue=no
 [History]
 Window=1s
 [sink plain]

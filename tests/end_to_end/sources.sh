@@ -241,7 +241,7 @@ check "top shows how many there are" tops_faults
 check "status and metrics tell them" tells_faults
 
 # A reload that switches a source off keeps its history.
-printf '[Sampling]\nRunQueue=yes\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+printf '[Sampling]\nOffCpu=no\nRunQueue=yes\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 kill -HUP "$service_pid"
 is_off() {
 	"$pilotlight" status | grep -q '^  Run queue ' && ! "$pilotlight" status | grep -q '^  Off CPU '

@@ -44,7 +44,12 @@ static struct {
 	int follow_error, blocked_error;
 	uint64_t blocked_before_ns;		/* of the last capture_take_blocked() */
 	unsigned blocked_takes, blocked_pauses; /* that many calls need another one */
-	uint32_t cpus;				/* that are sampled */
+	/* Of capture_survey(): its answers, and what was asked for. */
+	int survey_us;
+	unsigned surveys, survey_pauses;
+	uint64_t survey_periods;
+	uint32_t survey_periods_max;
+	uint32_t cpus; /* that are sampled */
 	struct pilotlight_counters left_behind[PILOTLIGHT_SOURCES];
 	uint32_t lacks; /* sources that the machine cannot sample */
 	struct made_up_sample samples[MADE_UP_SAMPLES_MAX]; /* in the maps */
@@ -160,6 +165,21 @@ int capture_take_blocked(struct capture *capture, uint64_t before_ns)
 		return -EAGAIN;
 	}
 	return world.blocked_error;
+}
+
+int capture_survey(struct capture *capture, uint32_t periods)
+{
+	(void)capture;
+	check();
+	if (world.survey_pauses > 0) {
+		world.survey_pauses--;
+		return -EAGAIN;
+	}
+	world.surveys++;
+	world.survey_periods += periods;
+	if (periods > world.survey_periods_max)
+		world.survey_periods_max = periods;
+	return world.survey_us;
 }
 
 int capture_set_probe(struct capture *capture, const struct pilotlight_capture_probe *probe)

@@ -51,14 +51,16 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-static inline void open_pipeline_of(uint32_t sources)
+static inline void open_pipeline_with(uint32_t sources, uint32_t surveyed, uint64_t survey_ns)
 {
 	struct process_table_limits processes = process_table_default_limits;
 	const struct pipeline_settings settings = {
 		.capture = {
 			.rate_hz = 99,
 			.sources = sources,
-			.periods = { [OFFCPU] = 1000000, [RUNQUEUE] = 2000000,
+			.surveyed = surveyed,
+			.periods = { [OFFCPU] = surveyed ? survey_ns : 1000000,
+				[RUNQUEUE] = surveyed ? survey_ns : 2000000,
 				[PILOTLIGHT_SOURCE_KMEM_ALLOC] = 4096,
 				[PILOTLIGHT_SOURCE_KMEM_LIVE] = 4096,
 				[PILOTLIGHT_SOURCE_HEAP_LIVE] = 4096 },
@@ -68,6 +70,7 @@ static inline void open_pipeline_of(uint32_t sources)
 		.profile_budget_bytes = 4 << 20,
 		.process_limits = &processes,
 		.drained = note_accounts,
+		.survey_ppm = 500000,
 	};
 	struct fault fault = { 0 };
 
@@ -75,6 +78,11 @@ static inline void open_pipeline_of(uint32_t sources)
 	if (pipeline_open(&settings, &pipeline, &fault) < 0 || pipeline_start(pipeline, &fault) < 0)
 		fail_msg("%s", fault.text);
 	assert_int_equal(world.starts, 1);
+}
+
+static inline void open_pipeline_of(uint32_t sources)
+{
+	open_pipeline_with(sources, 0, 0);
 }
 
 static inline void open_pipeline(void)

@@ -2,6 +2,8 @@
 /* Windows of several sources: each has a profile and accounts of its own, in common room. */
 #include "tests/engine/pipeline_fixture.h"
 
+enum { PERIOD_NS = 10000000 };
+
 /* The text of a sample's last frame; "" if it has no name. */
 static const char *last_frame(const struct profile *profile, size_t sample)
 {
@@ -222,6 +224,49 @@ static void losses_belong_to_their_source(void **state)
 	profile_set_done(&profiles);
 }
 
+/* Returns a time before the last one, and after all others. */
+static uint64_t run_surveys(unsigned surveys)
+{
+	uint64_t before_ns = 0;
+
+	while (world.surveys < surveys) {
+		before_ns = clock_monotonic_ns();
+		run(1);
+	}
+	return before_ns;
+}
+
+/* They stand for all the time, whatever the moments, and nobody asks for what switches noted. */
+static void surveys_stand_for_all_the_time(void **state)
+{
+	uint64_t begun_ns = clock_monotonic_ns(), opened_ns, before_ns, sampled_ns;
+
+	open_pipeline_with(1U << OFFCPU | 1U << RUNQUEUE, 1U << OFFCPU | 1U << RUNQUEUE, PERIOD_NS);
+	opened_ns = clock_monotonic_ns();
+	world.survey_pauses = 2;
+	before_ns = run_surveys(20);
+	sampled_ns = world.survey_periods * PERIOD_NS;
+	assert_int_equal(world.survey_pauses, 0);
+	assert_true(sampled_ns <= clock_monotonic_ns() - begun_ns + PERIOD_NS);
+	assert_true(sampled_ns + PERIOD_NS >= before_ns - opened_ns);
+	cut();
+	assert_int_equal(world.blocked_takes, 0);
+}
+
+/* Half of the time is allowed, so five periods for 25 ms. */
+static void surveys_that_cost_much_are_rarer(void **state)
+{
+	world.cpus = 1;
+	world.survey_us = 25000;
+	open_pipeline_with(1U << RUNQUEUE, 1U << RUNQUEUE, PERIOD_NS);
+	(void)run_surveys(4);
+	assert_true(world.survey_periods >= 1 + 3 * 5);
+	/* One that fails is tried again, as often as the last ones have cost. */
+	world.survey_us = -EIO;
+	(void)run_surveys(5);
+	assert_true(world.survey_periods >= 1 + 4 * 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +277,8 @@ int main(void)
 		PIPELINE_TEST(taking_blocked_threads_is_bounded),
 		PIPELINE_TEST(blocked_threads_are_taken_early_too),
 		PIPELINE_TEST(without_time_off_cpu_no_threads_are_taken),
+		PIPELINE_TEST(surveys_stand_for_all_the_time),
+		PIPELINE_TEST(surveys_that_cost_much_are_rarer),
 		PIPELINE_TEST(what_the_machine_lacks_is_left_out),
 		PIPELINE_TEST(a_source_that_is_off_is_an_error),
 		PIPELINE_TEST(losses_belong_to_their_source),

@@ -297,6 +297,42 @@ static void events_are_sampled_by_key_or_name(void **state)
 	service_settings_done(&settings);
 }
 
+static void surveys_are_the_default(void **state)
+{
+	const uint32_t waits = 1U << PILOTLIGHT_SOURCE_OFFCPU | 1U << PILOTLIGHT_SOURCE_RUNQUEUE;
+	struct service_settings settings;
+	const struct service_sampling *sampling = &settings.sampling;
+	struct service_sampling ordered = { .sources = 1U << PILOTLIGHT_SOURCE_OFFCPU };
+	struct capture_limits limits;
+	struct fault fault = { 0 };
+
+	set_variables(folder);
+	write_config("[Sampling]\nSurveyPeriod=2s\nAllowEvents=none\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(limits.sources, 1U << PILOTLIGHT_SOURCE_CPU);
+	assert_int_equal(limits.surveyed, waits);
+	assert_int_equal(limits.survey_ns, 2000000000);
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
+	assert_int_equal(sampling->sources, 1U << PILOTLIGHT_SOURCE_CPU | waits);
+	assert_int_equal(sampling->surveyed, waits);
+	assert_int_equal(sampling->periods[PILOTLIGHT_SOURCE_OFFCPU], 2000000000);
+	/* An order takes the place of surveys, and of nothing else. */
+	ordered.periods[PILOTLIGHT_SOURCE_OFFCPU] = 5000000;
+	assert_int_equal(service_settings_order(&settings, &ordered, &fault), 0);
+	assert_int_equal(sampling->sources, 1U << PILOTLIGHT_SOURCE_CPU | waits);
+	assert_int_equal(sampling->surveyed, 1U << PILOTLIGHT_SOURCE_RUNQUEUE);
+	assert_int_equal(sampling->periods[PILOTLIGHT_SOURCE_OFFCPU], 5000000);
+	service_settings_done(&settings);
+
+	write_config("[Sampling]\nOffCpu=no\nEvents=runqueue\n");
+	assert_int_equal(service_settings_load(NULL, false, &settings, &fault), 0);
+	assert_int_equal(
+		sampling->sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_RUNQUEUE);
+	assert_int_equal(sampling->surveyed, 0);
+	assert_int_equal(sampling->periods[PILOTLIGHT_SOURCE_RUNQUEUE], 10000000);
+	service_settings_done(&settings);
+}
+
 static void orders_add_to_it(void **state)
 {
 	struct service_settings settings;
@@ -461,6 +497,7 @@ int main(void)
 		cmocka_unit_test(a_relative_folder_is_refused),
 		cmocka_unit_test(the_configuration_decides),
 		cmocka_unit_test(events_are_sampled_by_key_or_name),
+		cmocka_unit_test(surveys_are_the_default),
 		cmocka_unit_test(orders_add_to_it),
 		cmocka_unit_test(the_least_memory_is_enough),
 		cmocka_unit_test(what_is_wrong_is_an_error),

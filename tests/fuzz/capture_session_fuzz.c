@@ -93,11 +93,13 @@ int capture_host_open(const struct capture_settings *settings, const char *event
 	return 0;
 }
 
-int source_support_read(enum pilotlight_source source, const struct pilotlight_counted_event *event,
-	struct perf_event_opener *opener, char ret_missing[PILOTLIGHT_MISSING_BYTES])
+int source_support_read(enum pilotlight_source source, bool is_surveyed,
+	const struct pilotlight_counted_event *event, struct perf_event_opener *opener,
+	char ret_missing[PILOTLIGHT_MISSING_BYTES])
 {
 	require(machine.is_limited && !event == !event_source_is_counted(source));
 	(void)opener;
+	(void)is_surveyed;
 	(void)strcpy(ret_missing, machine.lacks & 1U << source ? "the kernel lacks it" : "");
 	return 0;
 }
@@ -192,6 +194,18 @@ int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns)
 {
 	require(before_ns > 0);
 	return host->settings.sources & 1U << PILOTLIGHT_SOURCE_OFFCPU ? 0 : -EOPNOTSUPP;
+}
+
+int capture_host_survey(struct capture_host *host, uint32_t periods)
+{
+	require(periods > 0 && periods <= PILOTLIGHT_CAPTURE_SURVEY_PERIODS_MAX);
+	return host->settings.surveyed ? 0 : -EOPNOTSUPP;
+}
+
+int32_t capture_host_surveyed_us(const struct capture_host *host)
+{
+	require(host->settings.surveyed);
+	return 1;
 }
 
 int capture_host_set_probe(struct capture_host *host, const struct pilotlight_capture_probe *probe)

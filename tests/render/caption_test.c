@@ -41,6 +41,10 @@ static void periods_of_other_sources_are_times(void **state)
 	profile->cpu_count = 2;
 	assert_string_equal(caption_source(profile, text),
 		"offcpu (time off CPU) in samples of 1 ms on 2 CPUs");
+	profile->accounts.events[PILOTLIGHT_EVENT_SURVEYED] = 1;
+	assert_string_equal(caption_source(profile, text),
+		"offcpu (time off CPU) in samples of 1 ms on 2 CPUs, by surveys");
+	profile->accounts.events[PILOTLIGHT_EVENT_SURVEYED] = 0;
 	profile->event = example_string(profile, "runqueue");
 	profile->period_ns = 250000;
 	profile->longest_period_ns = 10000000;

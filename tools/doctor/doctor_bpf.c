@@ -91,6 +91,18 @@ static void check_scheduler(struct doctor_finding *finding)
 						    : "by tracing schedule()");
 }
 
+static void check_surveys(struct doctor_finding *finding)
+{
+	struct scheduler_support support;
+
+	scheduler_support_read(&support);
+	if (*support.missing_for_surveys)
+		doctor_found(finding, DOCTOR_MISSING, "the kernel lacks %s",
+			support.missing_for_surveys);
+	else
+		doctor_found(finding, DOCTOR_OK, "by an iterator over all threads");
+}
+
 static void check_locks(struct doctor_finding *finding)
 {
 	struct lock_support support;
@@ -249,6 +261,9 @@ static const struct doctor_check checks[] = {
 	{ "scheduler programs", check_scheduler, 0, false, "time off the CPU; CPU time is sampled",
 		"Linux 6.16 or newer, or one with CONFIG_FUNCTION_TRACER=y; with "
 		"CONFIG_SCHED_INFO=y and CONFIG_FAIR_GROUP_SCHED=y" },
+	{ "surveys", check_surveys, 0, false,
+		"time off the CPU in the service, by default; CPU time is sampled",
+		"a kernel with CONFIG_SCHED_INFO=y and CONFIG_FAIR_GROUP_SCHED=y" },
 	{ "lock programs", check_locks, 0, false, "waits for locks; CPU time is sampled",
 		"Linux 5.19 or newer" },
 	{ "block programs", check_block, 0, false, "block I/O; CPU time is sampled",

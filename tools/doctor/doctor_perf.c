@@ -97,7 +97,7 @@ static void check_counted(struct doctor_finding *finding, const char *name)
 	int r = event_name_find(name, EVENT_NAME_PMU, &event, &period, NULL);
 
 	if (r == 0)
-		r = source_support_read(PILOTLIGHT_SOURCE_COUNTED, &event, NULL, missing);
+		r = source_support_read(PILOTLIGHT_SOURCE_COUNTED, false, &event, NULL, missing);
 	if (r < 0)
 		doctor_found(finding, doctor_refusal(finding->host), "%s: %s", name, strerror(-r));
 	else if (*missing)

@@ -81,7 +81,7 @@ static void find_missing(struct event_table_missing *ret_missing)
 {
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
 		if (event_source_is_counted(i) ||
-			source_support_read(i, NULL, NULL, ret_missing->of[i]) < 0)
+			source_support_read(i, false, NULL, NULL, ret_missing->of[i]) < 0)
 			ret_missing->of[i][0] = '\0';
 }
 

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Surveys: each thread that does not run gets what it should, and many cost a bounded number. */
+#include "tests/drain/thread_crowd.h"
+
+#include <sched.h>
+
+enum {
+	WAITS = 1 << PILOTLIGHT_SOURCE_OFFCPU | 1 << PILOTLIGHT_SOURCE_RUNQUEUE,
+	SPINNERS = 3,
+	SURVEYS = 50,
+	PERIODS = 3,
+};
+
+/* No thread is idle before ten periods. */
+#define LONG_NS	 10000000000ULL
+#define SHORT_NS 10000000ULL
+
+static void open_surveys(uint64_t period_ns)
+{
+	surveyed = WAITS;
+	survey_ns = period_ns;
+	open_fixture(BOTH);
+}
+
+static void survey(uint32_t periods)
+{
+	int r;
+
+	while ((r = capture_survey(fixture.capture, periods)) == -EAGAIN)
+		drain_once();
+	assert_true(r >= 0);
+	drain_once();
+}
+
+static void check_accounts(void)
+{
+	for (int i = PILOTLIGHT_SOURCE_OFFCPU; i <= PILOTLIGHT_SOURCE_RUNQUEUE; i++) {
+		assert_int_equal(accounts_lost(&fixture.total[i]), 0);
+		/* Nothing runs at switches. */
+		assert_int_equal(fixture.total[i].watch_ns, 0);
+	}
+}
+
+static void sleep_for_ever(struct life *life, int number)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		(void)pause();
+}
+
+static void a_blocked_thread_has_a_sample_in_each_survey(void **state)
+{
+	const struct life *life;
+	pid_t pids[THREADS_MAX];
+
+	open_surveys(LONG_NS);
+	life = &fixture.lives[0];
+	start_program(sleep_for_ever, 1, pids);
+	await_blocked(pids[0], pids[0]);
+	for (int i = 0; i < SURVEYS; i++)
+		survey(PERIODS);
+	assert_int_equal(life->samples[PILOTLIGHT_SOURCE_OFFCPU], SURVEYS);
+	assert_int_equal(life->waits[PILOTLIGHT_WAIT_INTERRUPTIBLE], SURVEYS * PERIODS * PERIOD_NS);
+	assert_true(fixture.kernel_leaf != 0);
+	assert_true(fixture.user_frames > 0);
+	assert_int_equal(fixture.still_blocked, 0);
+	check_accounts();
+	end_crowd(pids[0]);
+}
+
+static void an_idle_thread_has_no_stack(void **state)
+{
+	const struct life *life;
+	pid_t pids[THREADS_MAX];
+
+	open_surveys(SHORT_NS);
+	life = &fixture.lives[0];
+	start_program(sleep_for_ever, 1, pids);
+	await_blocked(pids[0], pids[0]);
+	sleep_ns(30 * SHORT_NS);
+	survey(PERIODS);
+	assert_int_equal(life->samples[PILOTLIGHT_SOURCE_OFFCPU], 1);
+	assert_int_equal(life->waits[PILOTLIGHT_WAIT_LONG], PERIODS * PERIOD_NS);
+	assert_int_equal(fixture.kernel_leaf, 0);
+	assert_int_equal(fixture.user_frames, 0);
+	end_crowd(pids[0]);
+}
+
+/* Threads of others with pids in between split the sample, no more. */
+static void idle_threads_are_counted_together(void **state)
+{
+	pid_t pid;
+
+	open_surveys(SHORT_NS);
+	pid = start_crowd();
+	fixture.is_crowd_parked = true;
+	sleep_ns(30 * SHORT_NS);
+	survey(PERIODS);
+	print_message("# %d idle threads in %llu samples\n", CROWD + 1,
+		(unsigned long long)fixture.crowd_blocked);
+	assert_int_equal(fixture.crowd_blocked_ns, (CROWD + 1) * PERIODS * PERIOD_NS);
+	assert_in_range(fixture.crowd_blocked, 1, CROWD / 20);
+	check_accounts();
+	end_crowd(pid);
+}
+
+/* The standard deviation of the sum is 3 % of it. */
+static void the_samples_of_a_user_are_bounded(void **state)
+{
+	const uint64_t surveys = 5, all_ns = surveys * (CROWD + 1) * PERIOD_NS;
+	pid_t pid;
+
+	open_surveys(LONG_NS);
+	pid = start_crowd();
+	fixture.is_crowd_parked = true;
+	for (uint64_t i = 0; i < surveys; i++)
+		survey(1);
+	print_message("# %llu samples stand for %.0f of %d threads in %llu surveys\n",
+		(unsigned long long)fixture.crowd_blocked,
+		(double)fixture.crowd_blocked_ns / PERIOD_NS, CROWD + 1,
+		(unsigned long long)surveys);
+	assert_in_range(fixture.crowd_blocked, surveys * 100, surveys * CROWD / 3);
+	assert_in_range(fixture.crowd_blocked_ns, all_ns / 4 * 3, all_ns / 4 * 5);
+	check_accounts();
+	end_crowd(pid);
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	(void)sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+static void spin_for_ever(struct life *life, int number)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pin(0);
+	for (;;)
+		;
+}
+
+/* Of a thread in real time, no other load of the machine has the CPU. */
+static int set_priority(int priority)
+{
+	const struct sched_param parameters = { .sched_priority = priority };
+
+	return sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &parameters);
+}
+
+static void spin_in_real_time(struct life *life, int number)
+{
+	(void)set_priority(1);
+	spin_for_ever(life, number);
+}
+
+static uint64_t queued_samples(int processes)
+{
+	uint64_t samples = 0;
+
+	for (int i = 0; i < processes; i++) {
+		samples += fixture.lives[i].samples[PILOTLIGHT_SOURCE_RUNQUEUE];
+		assert_int_equal(fixture.lives[i].samples[PILOTLIGHT_SOURCE_OFFCPU], 0);
+	}
+	return samples;
+}
+
+static void survey_spinners(program_function spinner, int processes)
+{
+	pid_t pids[THREADS_MAX];
+
+	start_program(spinner, processes, pids);
+	sleep_ns(50000000);
+	/* What they did until then. */
+	for (int i = 0; i < SURVEYS; i++) {
+		sleep_ns(3000000);
+		survey(1);
+	}
+	for (int i = 0; i < processes; i++)
+		end_crowd(pids[i]);
+}
+
+/* Two of three, unless they are switched while they are visited. */
+static void ready_threads_wait_for_a_cpu(void **state)
+{
+	uint64_t samples;
+
+	open_surveys(LONG_NS);
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		skip();
+	pin(1);
+	survey_spinners(spin_for_ever, SPINNERS);
+	samples = queued_samples(SPINNERS);
+	print_message("# %llu samples of threads that wait in %d surveys\n",
+		(unsigned long long)samples, SURVEYS);
+	assert_in_range(samples, SURVEYS, SPINNERS * SURVEYS);
+	check_accounts();
+}
+
+/* It would not wait if the survey did not run on its CPU. The kernel takes the CPU from both for a
+ * twentieth of the time. */
+static void the_survey_does_not_count_whom_it_displaces(void **state)
+{
+	uint64_t samples;
+
+	open_surveys(LONG_NS);
+	pin(0);
+	if (set_priority(2) < 0) {
+		print_message("skipped: no thread can run in real time: %s\n", strerror(errno));
+		skip();
+	}
+	survey_spinners(spin_in_real_time, 1);
+	(void)set_priority(0);
+	samples = queued_samples(1);
+	print_message("# %llu samples of a thread that waits in %d surveys\n",
+		(unsigned long long)samples, SURVEYS);
+	assert_in_range(samples, 0, SURVEYS / 2);
+	check_accounts();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(
+			a_blocked_thread_has_a_sample_in_each_survey, close_fixture),
+		cmocka_unit_test_teardown(an_idle_thread_has_no_stack, close_fixture),
+		cmocka_unit_test_teardown(idle_threads_are_counted_together, close_fixture),
+		cmocka_unit_test_teardown(the_samples_of_a_user_are_bounded, close_fixture),
+		cmocka_unit_test_teardown(ready_threads_wait_for_a_cpu, close_fixture),
+		cmocka_unit_test_teardown(
+			the_survey_does_not_count_whom_it_displaces, close_fixture),
+	};
+
+	return cmocka_run_group_tests_name("survey_kernel", tests, NULL, NULL);
+}
