@@ -155,9 +155,11 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/test
 $(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h $(B)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE -iquote include $< -o $@ -lpthread -lm
+	$(Q)gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE -iquote include $< -o $@ $(WORKLOAD_FLAGS) -lpthread -lm
 
 $(B)/workloads/intruder: tests/workloads/intruder_calls.h
+$(B)/workloads/spans: WORKLOAD_FLAGS := -rdynamic
+$(B)/workloads/spans: $(wildcard include/pilotlight/*.h)
 $(B)/workloads/impostor: $(wildcard include/pilotlight/*.h)
 
 # Generates code and writes a jitdump, as runtimes do.

@@ -87,11 +87,12 @@ static struct runtime_shares runtime_ring_bytes;
 /* The host changes it for each engine, which knows no code yet. */
 volatile __u32 runtime_generation;
 
-/* The frames of a record, in words, without those of the kernel. */
+/* What follows a record, in words, without the frames of the kernel. */
 static __always_inline __u32 walk_words(const struct pilotlight_ring_walk *record)
 {
 	return (record->count & PILOTLIGHT_WALK_DEPTH) +
-	       (record->runtime_count & PILOTLIGHT_RUNTIME_FRAMES_MAX) * RUNTIME_FRAME_WORDS;
+	       (record->runtime_count & PILOTLIGHT_RUNTIME_FRAMES_MAX) * RUNTIME_FRAME_WORDS +
+	       (record->has_context) * CONTEXT_WORDS;
 }
 
 static __always_inline __u64 runtime_epoch(const struct walker *walker)

@@ -26,6 +26,7 @@ enum {
 	GLIBC_DTV = 8,
 	GLIBC_DTV_BYTES = 16, /* of a module's entry */
 	GLIBC_MODULES_MAX = 1 << 16,
+	TLS_DESCRIPTOR_ARGUMENT = 8, /* of a TLS descriptor, behind the function */
 	GLIBC_KEYS = 0x510, /* addresses of blocks of keys; the first block is right before */
 	GLIBC_KEYS_BYTES = 0x200,
 	GLIBC_KEY_BYTES = 16, /* the value is in the second half */
@@ -72,15 +73,13 @@ static __always_inline int runtime_read_word(__u64 *word, __u64 address)
 }
 
 /* Where the C library has the thread's copy of a module's variables. 0: it has none yet. */
-static __always_inline __u64 runtime_module(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 index)
+static __always_inline __u64 runtime_module(__u64 thread, __u32 libc, __u64 index)
 {
-	__u64 entry_bytes =
-		runtime->libc == PILOTLIGHT_RUNTIME_MUSL ? MUSL_DTV_BYTES : GLIBC_DTV_BYTES;
+	__u64 entry_bytes = libc == PILOTLIGHT_RUNTIME_MUSL ? MUSL_DTV_BYTES : GLIBC_DTV_BYTES;
 	__u64 pair[2], dtv, address;
 
 	if (!can_copy_user(pair, sizeof(pair), index) || pair[0] >= GLIBC_MODULES_MAX ||
-		!runtime_read_word(&dtv, walk->thread + GLIBC_DTV) ||
+		!runtime_read_word(&dtv, thread + GLIBC_DTV) ||
 		!runtime_read_word(&address, dtv + pair[0] * entry_bytes) || address == (__u64)-1)
 		return 0;
 	return address ? address + pair[1] : 0;
@@ -116,13 +115,13 @@ static __always_inline __u64 runtime_key_value(
 	return value;
 }
 
-/* The address of the thread's state; 0: it has none. */
-static __always_inline __u64 runtime_state(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+/* The value of a pointer of which each thread has its own; 0: the thread has none yet. */
+static __always_inline __u64 runtime_variable(
+	__u64 thread, __u32 anchor, __u32 libc, __u64 place, __s64 offset)
 {
-	__u64 place = walk->base + runtime->anchor_place, at = walk->thread, word = 0;
+	__u64 at = thread, word = 0;
 
-	switch (runtime->anchor) {
+	switch (anchor) {
 	case PILOTLIGHT_RUNTIME_TLS:
 		break;
 	case PILOTLIGHT_RUNTIME_TLS_SLOT:
@@ -131,10 +130,27 @@ static __always_inline __u64 runtime_state(
 		at += word;
 		break;
 	case PILOTLIGHT_RUNTIME_TLS_INDEX:
-		at = runtime_module(walk, runtime, place);
-		if (!at)
-			return 0;
+		at = runtime_module(thread, libc, place);
 		break;
+	case PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR:
+		/* The variable's distance, which is negative; or the address of an index. */
+		if (!runtime_read_word(&word, place + TLS_DESCRIPTOR_ARGUMENT))
+			return 0;
+		at = (__s64)word < 0 ? thread + word : runtime_module(thread, libc, word);
+		break;
+	default:
+		return 0;
+	}
+	return at && runtime_read_word(&word, at + offset) ? word : 0;
+}
+
+/* The address of the thread's state; 0: it has none. */
+static __always_inline __u64 runtime_state(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+{
+	__u64 place = walk->base + runtime->anchor_place, word = 0;
+
+	switch (runtime->anchor) {
 	case PILOTLIGHT_RUNTIME_KEY:
 		return runtime_key_value(walk, runtime, place);
 	case PILOTLIGHT_RUNTIME_KEY_BEHIND:
@@ -142,9 +158,9 @@ static __always_inline __u64 runtime_state(
 			return 0;
 		return runtime_key_value(walk, runtime, word + runtime->anchor_offset);
 	default:
-		return 0;
+		return runtime_variable(walk->thread, runtime->anchor, runtime->libc, place,
+			runtime->anchor_offset);
 	}
-	return runtime_read_word(&word, at + runtime->anchor_offset) ? word : 0;
 }
 
 static __always_inline __u32 runtime_greater(__u32 a, __u32 b)

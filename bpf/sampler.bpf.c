@@ -262,6 +262,7 @@ static __noinline __s64 find_build_ids(void *ctx, void *build_id_stacks,
 }
 
 #include "runtime_sample.bpf.h"
+#include "thread_context.bpf.h"
 
 static __always_inline void note_walk(
 	struct pilotlight_counters *counters, const struct walker *walker, __u32 periods)
@@ -284,11 +285,13 @@ static __noinline int send_walked_sample(void *ctx, struct pilotlight_counters *
 	struct pilotlight_ring_walk *record = &walker->walk.record;
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	__u32 frames = walk_words(record);
+	__u32 frames;
 	long bytes = 0;
 
 	if (can_be_counted && !has_room_to_spare(waiting_bytes))
 		return 0;
+	read_context(walker);
+	frames = walk_words(record);
 	if (sample->has_kernel_stack)
 		bytes = bpf_get_stack(ctx, &walker->walk.frames[frames],
 			PILOTLIGHT_STACK_DEPTH * sizeof(__u64), sample->skipped_frames);
@@ -340,6 +343,7 @@ static __noinline int send_walk(struct walker *walker)
 	record->periods = 1;
 	record->address = 0;
 	record->kernel_count = 0;
+	record->has_context = 0;
 	if (!send(record, sizeof(*record) + walk_words(record) * sizeof(__u64),
 		    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
 		return 0;

@@ -100,7 +100,11 @@ _Static_assert(sizeof(struct remembered_frame) == 48, "padding");
 /* A power of two. A CPU's part of a map has at most 32 KiB. */
 enum { WALK_DEPTHS = 512 };
 
-enum { RUNTIME_FRAME_WORDS = sizeof(struct pilotlight_runtime_frame) / sizeof(__u64) };
+enum {
+	RUNTIME_FRAME_WORDS = sizeof(struct pilotlight_runtime_frame) / sizeof(__u64),
+	CONTEXT_WORDS = sizeof(struct pilotlight_thread_context) / sizeof(__u64),
+	CONTEXT_RECORD_WORDS = CONTEXT_WORDS + 1, /* with the rest of its record */
+};
 
 enum { REMEMBERED_FRAMES = 64 }; /* a power of two; deeper frames are not remembered */
 struct remembered_span {
@@ -113,6 +117,25 @@ struct walked_runtime {
 	__u64 base; /* the address of place 0 */
 	__u32 number;
 	__u32 file_id;
+};
+
+/*
+ * Where the process has the variable of its thread context: as in a pilotlight_runtime, but `place`
+ * is an address. anchor 0: nowhere, as far as is known.
+ */
+struct context_place {
+	__u64 place;
+	__s64 offset;
+	__u32 anchor, libc;
+};
+
+/* The file with that variable that the walk has met: the number of its description, or
+ * RUNTIME_NONE; then `known` is not set yet. */
+struct walked_context {
+	__u64 base; /* the address of place 0 */
+	__u32 number;
+	__u32 is_known; /* `known` is set */
+	struct context_place known;
 };
 
 /* The memory of another task than the current one (other_memory.bpf.h). */
@@ -161,7 +184,9 @@ struct walk {
 	__u32 follows_last; /* the last walk's frames have become this one's */
 	/* When it had PILOTLIGHT_WALK_CUT_DEPTH frames. */
 	__u64 cut_hash, cut_ns;
-	struct walked_runtime runtime; /* outlives the walk while the mappings stay the same */
+	/* These outlive the walk while the mappings stay the same. */
+	struct walked_runtime runtime;
+	struct walked_context context;
 	__u64 leaf_sp, leaf_fp;
 	__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
 	/* Bounds of `mappings`, each array in one cache line for the search; end 0: none. */
@@ -170,11 +195,12 @@ struct walk {
 	struct remembered_frame remembered[2][REMEMBERED_FRAMES];
 	/* Of the innermost frames: how far their stack pointers are from the leaf's. */
 	__u32 depths[WALK_DEPTHS];
-	/* As it is sent: the walk's own frames, those of an interpreter, the kernel's ips. */
+	/* As it is sent: the walk's own frames, those of an interpreter, the thread's context, the
+	 * kernel's ips. */
 	struct pilotlight_ring_walk record;
 	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1 +
 		     (PILOTLIGHT_RUNTIME_FRAMES_MAX + 1) * RUNTIME_FRAME_WORDS +
-		     PILOTLIGHT_STACK_DEPTH];
+		     CONTEXT_RECORD_WORDS + PILOTLIGHT_STACK_DEPTH];
 };
 
 /*
@@ -201,3 +227,21 @@ static __always_inline __u64 hash_next(__u64 hash, __u64 word)
 
 /* In place of an enum pilotlight_walk_end: the walk goes on, there is a caller. */
 enum { WALK_ON = -1 };
+
+/* Notes the interpreter, or the variable of the thread context, that the mapping's file has. */
+static __always_inline void note_runtime(struct walk *walk, const struct walked_mapping *mapping)
+{
+	if (!mapping->is_known_file)
+		return;
+	if (mapping->file.flags & PILOTLIGHT_FILE_HAS_CONTEXT &&
+		walk->context.number == RUNTIME_NONE) {
+		walk->context.base = mapping->start - mapping->offset;
+		walk->context.number = mapping->file.runtime;
+		walk->context.is_known = 0;
+	}
+	if (!(mapping->file.flags & PILOTLIGHT_FILE_HAS_RUNTIME))
+		return;
+	walk->runtime.base = mapping->start - mapping->offset;
+	walk->runtime.number = mapping->file.runtime;
+	walk->runtime.file_id = mapping->file.id;
+}

@@ -360,16 +360,6 @@ static __always_inline int step_in_mapping(
 	return guess_without_table(walk);
 }
 
-/* Notes the interpreter that the mapping is of. */
-static __always_inline void note_runtime(struct walk *walk, const struct walked_mapping *mapping)
-{
-	if (!mapping->is_known_file || !(mapping->file.flags & PILOTLIGHT_FILE_HAS_RUNTIME))
-		return;
-	walk->runtime.base = mapping->start - mapping->offset;
-	walk->runtime.number = mapping->file.runtime;
-	walk->runtime.file_id = mapping->file.id;
-}
-
 /* Appends a frame, and goes to its caller by looking up mapping and rule. */
 static __always_inline int step_by_lookup(struct walker *walker)
 {
@@ -450,7 +440,8 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
 	if (are_same && !walk->stale_mappings)
 		return;
 	forget_walks(walk);
-	walk->runtime.number = RUNTIME_NONE;
+	walk->runtime.number = walk->context.number = RUNTIME_NONE;
+	walk->context.is_known = 0;
 	walker->mm = (__u64)mm;
 	walker->version = version;
 	for (__u32 i = 0; i < WALK_MAPPINGS; i++)
@@ -533,6 +524,7 @@ static __always_inline void begin_walk(struct walker *walker, struct mm_struct *
 	walk->leaf_fp = walk->fp.word;
 	walk->record.count = walk->record.runtime_count = 0;
 	walk->record.runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
+	walk->record.has_context = 0;
 }
 
 enum walk_result {

@@ -292,7 +292,11 @@ static int add_whole(struct aggregator *aggregator, const struct raw_sample *sam
 	r = add_thread(aggregator, sample, labels, &added->thread);
 	if (r == 0)
 		r = add_stack(aggregator, sample, frames, count, &added->node);
-	return r == 0 ? profile_add_sample(aggregator->profile, added) : r;
+	if (r == 0)
+		r = profile_add_sample(aggregator->profile, added);
+	if (r == 0 && !thread_context_is_none(&sample->context))
+		profile_note_span(aggregator->profile, added, &sample->context);
+	return r;
 }
 
 static int add_nameless_thread(

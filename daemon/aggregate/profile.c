@@ -18,7 +18,9 @@ enum {
 	 * bytes an element: nodes take 31 % more than they are weighed, other elements less.
 	 */
 	SURE_PER_CENT = 45,
-	TIMES_SHARE = 8, /* of the budget, for times: they must not push out many stacks */
+	/* Of the budget, for times, and for spans: they must not push out many stacks. */
+	TIMES_SHARE = 8,
+	SPANS_SHARE = 8,
 };
 
 int profile_new(size_t limit_bytes, struct profile **ret_profile)
@@ -55,6 +57,7 @@ void profile_free(struct profile *profile)
 	free(profile->samples.items);
 	free(profile->times.items);
 	free(profile->last_times.items);
+	profile_spans_done(&profile->spans);
 	hash_index_done(&profile->location_index);
 	hash_index_done(&profile->node_index);
 	hash_index_done(&profile->thread_index);
@@ -71,8 +74,9 @@ size_t profile_bytes(const struct profile *profile)
 	       TABLE_BYTES(&profile->locations) + TABLE_BYTES(&profile->nodes) +
 	       TABLE_BYTES(&profile->threads) + TABLE_BYTES(&profile->samples) +
 	       TABLE_BYTES(&profile->times) + TABLE_BYTES(&profile->last_times) +
-	       hash_index_bytes(&profile->location_index) + hash_index_bytes(&profile->node_index) +
-	       hash_index_bytes(&profile->thread_index) + hash_index_bytes(&profile->sample_index);
+	       profile_spans_bytes(&profile->spans) + hash_index_bytes(&profile->location_index) +
+	       hash_index_bytes(&profile->node_index) + hash_index_bytes(&profile->thread_index) +
+	       hash_index_bytes(&profile->sample_index);
 }
 
 size_t profile_string_bytes(const struct profile *profile)
@@ -89,7 +93,8 @@ size_t profile_element_bytes(const struct profile *profile)
 	       profile->threads.count * (sizeof(*profile->threads.items) + INDEX_BYTES) +
 	       profile->samples.count * (sizeof(*profile->samples.items) + INDEX_BYTES) +
 	       profile->times.count * sizeof(*profile->times.items) +
-	       profile->last_times.count * sizeof(*profile->last_times.items);
+	       profile->last_times.count * sizeof(*profile->last_times.items) +
+	       profile_spans_element_bytes(&profile->spans);
 }
 
 size_t profile_sure_element_bytes(size_t limit_bytes)
@@ -511,6 +516,27 @@ int profile_add_untimed(struct profile *profile, const struct profile_sample *sa
 	return add_sample(profile, sample, false);
 }
 
+void profile_note_span(struct profile *profile, const struct profile_sample *sample,
+	const struct pilotlight_thread_context *ids)
+{
+	uint32_t id;
+
+	/* Their arrays double when they grow. */
+	if (!profile->keeps_spans || profile->is_frozen ||
+		!has_room(profile, profile_spans_bytes(&profile->spans)))
+		return;
+	id = hash_index_find(&profile->sample_index, hash_pair(sample->node, sample->thread),
+		sample_equal, profile, sample);
+	(void)profile_spans_add(
+		&profile->spans, id, ids, sample->count, profile->limit_bytes / SPANS_SHARE);
+}
+
+static void divide_spans(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->spans.counts_count; i++)
+		profile->spans.counts[i].count /= profile->period_ns;
+}
+
 void profile_divide(struct profile *profile)
 {
 	uint64_t rest = 0;
@@ -526,5 +552,6 @@ void profile_divide(struct profile *profile)
 		sample->count = sum / profile->period_ns;
 		rest = sum % profile->period_ns;
 	}
+	divide_spans(profile);
 	accounts_divide(&profile->accounts, profile->period_ns);
 }

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "aggregate/profile_spans.h"
 #include "base/build_id.h"
 #include "base/cleanup.h"
 #include "base/hash_index.h"
@@ -134,6 +135,9 @@ struct profile {
 	PROFILE_TABLE(uint32_t)
 	last_times; /* by sample: its last time, plus 1; 0 or beyond: none */
 
+	bool keeps_spans; /* of samples that are added from now on */
+	struct profile_spans spans;
+
 	size_t limit_bytes;
 	const struct profile_pool *pool; /* borrowed; NULL: none */
 	bool is_frozen; /* new elements are refused with -E2BIG; existing ones are still found */
@@ -210,6 +214,10 @@ void profile_keep_times(struct profile *profile, uint64_t monotonic_ns);
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample);
 /* The same without noting a time. */
 int profile_add_untimed(struct profile *profile, const struct profile_sample *sample);
+/* Notes that all of sample->count, which has just been added, is of a span. Notes nothing if the
+ * profile keeps none, or if there is no room. */
+void profile_note_span(struct profile *profile, const struct profile_sample *sample,
+	const struct pilotlight_thread_context *ids);
 
 /*
  * Converts samples and accounts that are amounts, counts times the period of each, to samples of

@@ -157,6 +157,19 @@ static int carry_threads(struct carrying *carrying)
 	return r;
 }
 
+static void carry_spans(
+	struct carrying *carrying, uint32_t part_sample, struct profile_sample sample)
+{
+	const struct profile_spans *spans = &carrying->part->spans;
+	const struct profile_span_count *count = NULL;
+
+	while ((count = profile_spans_next(spans, part_sample, count))) {
+		if (__builtin_mul_overflow(count->count, carrying->part->period_ns, &sample.count))
+			sample.count = UINT64_MAX;
+		profile_note_span(carrying->sum, &sample, &spans->items[count->span]);
+	}
+}
+
 /* As amounts: counts times the period. */
 static int carry_samples(struct carrying *carrying)
 {
@@ -171,6 +184,8 @@ static int carry_samples(struct carrying *carrying)
 		sample.node = carrying->nodes[sample.node];
 		sample.thread = carrying->threads[sample.thread];
 		r = profile_add_sample(carrying->sum, &sample);
+		if (r == 0)
+			carry_spans(carrying, (uint32_t)i, sample);
 	}
 	return r;
 }
@@ -217,6 +232,7 @@ int profile_sum_new(const struct profile *const *parts, size_t count, const char
 	sum->covered_ns = parts[0]->covered_ns;
 	sum->possible_cpu_ns = parts[0]->possible_cpu_ns;
 	sum->cpu_count = parts[0]->cpu_count;
+	sum->keeps_spans = true;
 	r = profile_add_string(sum, event, &sum->event);
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = add_part(sum, &binary_index, parts[i]);

@@ -159,6 +159,24 @@ static bool has_rest(const struct pilotlight_runtime *runtime)
 	return false;
 }
 
+/* It has an anchor, to a variable of each thread, and nothing else. */
+static bool is_sound_context(const struct pilotlight_runtime *runtime)
+{
+	const struct pilotlight_runtime expected = {
+		.version = PILOTLIGHT_RUNTIME_VERSION,
+		.language = PILOTLIGHT_RUNTIME_THREAD_CONTEXT,
+		.anchor = runtime->anchor,
+		.libc = runtime->libc,
+		.anchor_place = runtime->anchor_place,
+		.anchor_offset = runtime->anchor_offset,
+	};
+
+	return is_between(runtime->anchor, 1, PILOTLIGHT_RUNTIME_ANCHORS - 1) &&
+	       runtime->anchor != PILOTLIGHT_RUNTIME_KEY &&
+	       runtime->anchor != PILOTLIGHT_RUNTIME_KEY_BEHIND && has_sound_anchor(runtime) &&
+	       memcmp(runtime, &expected, sizeof(expected)) == 0;
+}
+
 bool runtime_bounds_hold(const struct pilotlight_runtime *runtime)
 {
 	struct pilotlight_runtime_v8 v8;
@@ -168,6 +186,8 @@ bool runtime_bounds_hold(const struct pilotlight_runtime *runtime)
 		memcpy(&v8, runtime, sizeof(v8));
 		return !has_rest(runtime) && v8_holds(&v8);
 	}
+	if (runtime->language == PILOTLIGHT_RUNTIME_THREAD_CONTEXT)
+		return is_sound_context(runtime);
 	return runtime->version == PILOTLIGHT_RUNTIME_VERSION && has_sound_kinds(runtime) &&
 	       has_sound_anchor(runtime) && has_sound_loop(runtime) && has_sound_frame(runtime) &&
 	       has_sound_code(runtime) && has_sound_offsets(runtime);

@@ -71,6 +71,8 @@ struct raw_sample {
 	enum pilotlight_runtime_end runtime_end;
 	enum pilotlight_runtime_language runtime_language;
 	uint32_t runtime_file;
+	/* What the thread worked on; all zeros if it does not say. */
+	struct pilotlight_thread_context context;
 };
 
 /* What a code object of an interpreter contains, in the format of struct pilotlight_runtime_code,

@@ -97,6 +97,7 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 	const struct pilotlight_ring_walk *header = bytes;
 	const uint64_t *frames = (const void *)(header + 1);
 	const struct pilotlight_runtime_frame *runtime_frames;
+	const struct pilotlight_thread_context *context;
 
 	if (size < sizeof(*header) || header->periods == 0 ||
 		header->count > PILOTLIGHT_WALK_DEPTH ||
@@ -107,9 +108,11 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 		header->runtime_language >= PILOTLIGHT_RUNTIME_LANGUAGES ||
 		size != sizeof(*header) +
 				((size_t)header->count + header->kernel_count) * sizeof(*frames) +
-				header->runtime_count * sizeof(*runtime_frames))
+				header->runtime_count * sizeof(*runtime_frames) +
+				header->has_context * sizeof(*context))
 		return -EINVAL;
 	runtime_frames = (const void *)(frames + header->count);
+	context = (const void *)(runtime_frames + header->runtime_count);
 	*ret_sample = (struct raw_sample){
 		.process = header->process,
 		.tid = header->tid,
@@ -121,7 +124,7 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 		.first_ns = header->time_ns,
 		.last_ns = header->time_ns,
 		.path = PILOTLIGHT_PATH_RING,
-		.kernel_ips = (const void *)(runtime_frames + header->runtime_count),
+		.kernel_ips = (const void *)(context + header->has_context),
 		.kernel_count = header->kernel_count,
 		.walker = PILOTLIGHT_WALKER_TABLES,
 		.walk_frames = frames,
@@ -134,6 +137,8 @@ static int parse_walk(const void *bytes, size_t size, struct raw_sample *ret_sam
 		.runtime_file = header->runtime_file,
 		.runtime_language = (enum pilotlight_runtime_language)header->runtime_language,
 	};
+	if (header->has_context)
+		ret_sample->context = *context;
 	ret_sample->is_waker = header->header.kind == PILOTLIGHT_RING_WAKER;
 	set_wait(ret_sample, &header->header);
 	return 0;

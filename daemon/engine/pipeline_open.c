@@ -46,7 +46,12 @@ static int open_symbolizer(struct pipeline *pipeline)
 /* A runtime_slots_function. */
 static int set_runtime(void *context, uint32_t number, const struct pilotlight_runtime *runtime)
 {
-	return capture_set_runtime(context, number, runtime);
+	const struct pipeline *pipeline = context;
+
+	if (pipeline->settings.skips_interpreted &&
+		runtime->language != PILOTLIGHT_RUNTIME_THREAD_CONTEXT)
+		return -EOPNOTSUPP;
+	return capture_set_runtime(pipeline->capture, number, runtime);
 }
 
 static int open_unwinding(struct pipeline *pipeline)
@@ -60,8 +65,8 @@ static int open_unwinding(struct pipeline *pipeline)
 		},
 		.cache = pipeline->symbol_cache ? symbol_cache_directory(pipeline->symbol_cache)
 						: NULL,
-		.set_runtime = pipeline->settings.skips_interpreted ? NULL : set_runtime,
-		.set_runtime_context = pipeline->capture,
+		.set_runtime = set_runtime,
+		.set_runtime_context = pipeline,
 	};
 	int r;
 

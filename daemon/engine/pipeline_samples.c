@@ -181,6 +181,10 @@ int pipeline_add_sample(void *context, const struct raw_sample *sample)
 	/* It is refused, and pipeline_count() finds it in the accounts. */
 	if (!pipeline->open.parts[sample->source].profile)
 		return -EPROTO;
+	if (!span_choice_takes(&pipeline->settings.spans, &sample->context)) {
+		pipeline_forget_live(pipeline, sample);
+		return DRAIN_NOT_WANTED;
+	}
 	/* Most allocations are freed at once, so their stacks need no names. */
 	if (!pipeline_lives(pipeline, sample))
 		return 0;

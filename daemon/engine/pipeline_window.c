@@ -49,6 +49,7 @@ static int begin_part(struct pipeline *pipeline, enum pilotlight_source source,
 	part->profile->pool = &room->pool;
 	room->pool.members[room->pool.count++] = part->profile;
 	part->profile->period_ns = pipeline_period_ns(pipeline, source);
+	part->profile->keeps_spans = pipeline->settings.keeps_spans;
 	/* Now, while there is room for sure. */
 	if (source != PILOTLIGHT_SOURCE_CPU)
 		r = profile_add_string(

@@ -390,6 +390,7 @@ static int open_pipeline(struct service *service, struct fault *fault)
 		.debuginfod_urls = settings->debuginfod_urls[0] ? settings->debuginfod_urls : NULL,
 		.jit_timeout_ns = JIT_TIMEOUT_NS,
 		.keeps_times = settings->history[0] && settings->config.fine_history_ns > 0,
+		.keeps_spans = settings->history[0] && settings->config.fine_history_ns > 0,
 		.jit_bytes = shares->jit_bytes,
 		.late_bytes = shares->late_bytes,
 		.runtime_bytes = shares->runtime_bytes,

@@ -221,28 +221,59 @@ static void put_thread(struct otlp_writer *writer, const struct profile_thread *
 	protobuf_end(message, begin);
 }
 
-/* Writes the sample at `first`, with those that are equal to it. Returns the next. */
-static size_t put_sample(struct otlp_writer *writer, size_t first)
+/* Writes a sample with its stack and thread; link 0: none. */
+static void put_one_sample(struct otlp_writer *writer, const struct profile_sample *sample,
+	uint32_t link, uint64_t count)
 {
-	const struct pprof_tables *tables = &writer->tables;
-	const struct profile_sample *samples = writer->profile->samples.items;
-	const struct profile_sample *sample = &samples[tables->samples[first]];
 	const size_t begin = protobuf_begin(&writer->message, OTLP_PROFILE_SAMPLE);
-	uint64_t count = 0;
-	size_t i = first;
 
-	for (; i < tables->sample_count &&
-		pprof_tables_same_sample(tables, tables->samples[first], tables->samples[i]);
-		i++)
-		if (__builtin_add_overflow(count, samples[tables->samples[i]].count, &count))
-			count = UINT64_MAX;
 	protobuf_u64(&writer->message, OTLP_SAMPLE_STACK,
 		sample->node == PROFILE_ROOT ? stack_of_extra(writer, PPROF_NO_STACK)
 					     : stack_of_node(writer, sample->node));
 	if (writer->labels == PPROF_LABELS_ALL)
 		put_thread(writer, &writer->profile->threads.items[sample->thread]);
+	protobuf_u64(&writer->message, OTLP_SAMPLE_LINK, link);
 	put_value(writer, count);
 	protobuf_end(&writer->message, begin);
+}
+
+/* Writes the counts of a sample that are of a span. Returns how many they are. */
+static uint64_t put_spans(struct otlp_writer *writer, uint32_t sample)
+{
+	const struct profile *profile = writer->profile;
+	const struct profile_span_count *count = NULL;
+	uint64_t left = profile->samples.items[sample].count, sum = 0;
+
+	while ((count = profile_spans_next(&profile->spans, sample, count)) && sum < left) {
+		uint64_t value = count->count < left - sum ? count->count : left - sum;
+
+		if (value > 0)
+			put_one_sample(
+				writer, &profile->samples.items[sample], count->span + 1, value);
+		sum += value;
+	}
+	return sum;
+}
+
+/* Writes the sample at `first`, with those that are equal to it. Returns the next. */
+static size_t put_sample(struct otlp_writer *writer, size_t first)
+{
+	const struct pprof_tables *tables = &writer->tables;
+	const struct profile_sample *samples = writer->profile->samples.items;
+	uint64_t count = 0;
+	size_t i = first;
+
+	for (; i < tables->sample_count &&
+		pprof_tables_same_sample(tables, tables->samples[first], tables->samples[i]);
+		i++) {
+		uint64_t left = samples[tables->samples[i]].count;
+
+		left -= put_spans(writer, tables->samples[i]);
+		if (__builtin_add_overflow(count, left, &count))
+			count = UINT64_MAX;
+	}
+	if (count > 0)
+		put_one_sample(writer, &samples[tables->samples[first]], 0, count);
 	return i;
 }
 

@@ -278,6 +278,23 @@ static void put_stacks(struct otlp_writer *writer)
 	}
 }
 
+/* The link of span N of the profile has the number N + 1. */
+static void put_links(struct otlp_writer *writer)
+{
+	const struct profile_spans *spans = &writer->profile->spans;
+	struct protobuf *message = &writer->message;
+
+	protobuf_bytes(message, DICTIONARY_LINK, "", 0);
+	for (size_t i = 0; i < spans->count; i++) {
+		const struct pilotlight_thread_context *ids = &spans->items[i];
+		const size_t begin = protobuf_begin(message, DICTIONARY_LINK);
+
+		protobuf_bytes(message, LINK_TRACE_ID, ids->trace_id, sizeof(ids->trace_id));
+		protobuf_bytes(message, LINK_SPAN_ID, ids->span_id, sizeof(ids->span_id));
+		protobuf_end(message, begin);
+	}
+}
+
 /* The tables that refer to strings come before these. */
 static void put_strings(struct otlp_writer *writer)
 {
@@ -295,7 +312,7 @@ void otlp_put_dictionary(struct otlp_writer *writer)
 	put_mappings(writer);
 	put_locations(writer);
 	put_functions(writer);
-	protobuf_bytes(&writer->message, DICTIONARY_LINK, "", 0);
+	put_links(writer);
 	put_stacks(writer);
 	put_attributes(writer);
 	put_strings(writer);

@@ -43,7 +43,11 @@ enum {
 
 	OTLP_SAMPLE_STACK = 1,
 	OTLP_SAMPLE_ATTRIBUTES = 2,
+	OTLP_SAMPLE_LINK = 3,
 	OTLP_SAMPLE_VALUES = 4,
+
+	LINK_TRACE_ID = 1, /* 16 bytes */
+	LINK_SPAN_ID = 2,  /* 8 bytes */
 
 	STACK_LOCATIONS = 1, /* leaf first */
 

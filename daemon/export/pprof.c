@@ -42,6 +42,10 @@ static void put_keys(struct pprof_writer *writer)
 	keys->unit = pprof_tables_text(&writer->tables, "unit");
 	keys->container = pprof_tables_text(&writer->tables, "container");
 	keys->pod = pprof_tables_text(&writer->tables, "pod");
+	if (writer->profile->spans.count == 0)
+		return;
+	keys->trace_id = pprof_tables_text(&writer->tables, "trace_id");
+	keys->span_id = pprof_tables_text(&writer->tables, "span_id");
 }
 
 static const struct event_source *source_of(const struct profile *profile)

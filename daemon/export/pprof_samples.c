@@ -85,27 +85,72 @@ static void put_stack(struct pprof_writer *writer, const struct profile_sample *
 	protobuf_end(&writer->part, begin);
 }
 
+static void put_span_labels(
+	struct pprof_writer *writer, const struct pilotlight_thread_context *ids)
+{
+	char trace[TRACE_ID_TEXT_BYTES], span[SPAN_ID_TEXT_BYTES];
+
+	put_text(writer, writer->keys.trace_id,
+		pprof_tables_text(&writer->tables, trace_id_format(ids, trace)));
+	put_text(writer, writer->keys.span_id,
+		pprof_tables_text(&writer->tables, span_id_format(ids, span)));
+}
+
+/* `ids` NULL: of no span. */
+static void put_sample(struct pprof_writer *writer, const struct profile_sample *sample,
+	const struct pilotlight_thread_context *ids, uint64_t count)
+{
+	const size_t begin = protobuf_begin(&writer->part, PROFILE_SAMPLE);
+
+	put_stack(writer, sample);
+	put_values(writer, count);
+	put_labels(writer, &writer->profile->threads.items[sample->thread]);
+	if (ids)
+		put_span_labels(writer, ids);
+	protobuf_end(&writer->part, begin);
+	pprof_writer_send(writer);
+}
+
+/* Writes the counts of a sample that are of a span. Returns how many they are. */
+static uint64_t put_spans(struct pprof_writer *writer, uint32_t sample)
+{
+	const struct profile *profile = writer->profile;
+	const struct profile_span_count *count = NULL;
+	uint64_t left = profile->samples.items[sample].count, sum = 0;
+
+	/* Each would be a series where labels are of services. */
+	if (writer->tables.labels == PPROF_LABELS_NONE ||
+		writer->tables.labels == PPROF_LABELS_SERVICE)
+		return 0;
+	while ((count = profile_spans_next(&profile->spans, sample, count)) && sum < left) {
+		uint64_t value = count->count < left - sum ? count->count : left - sum;
+
+		if (value > 0)
+			put_sample(writer, &profile->samples.items[sample],
+				&profile->spans.items[count->span], value);
+		sum += value;
+	}
+	return sum;
+}
+
 void pprof_write_samples(struct pprof_writer *writer)
 {
+	const struct profile_sample *samples = writer->profile->samples.items;
 	const struct pprof_tables *tables = &writer->tables;
 
 	for (size_t i = 0; i < tables->sample_count;) {
 		uint32_t first = tables->samples[i];
-		const struct profile_sample *sample = &writer->profile->samples.items[first];
-		size_t begin = protobuf_begin(&writer->part, PROFILE_SAMPLE);
 		uint64_t count = 0;
 
 		for (; i < tables->sample_count; i++) {
-			if (!pprof_tables_same_sample(tables, first, tables->samples[i]))
+			uint32_t sample = tables->samples[i];
+
+			if (!pprof_tables_same_sample(tables, first, sample))
 				break;
-			count = add(
-				count, writer->profile->samples.items[tables->samples[i]].count);
+			count = add(count, samples[sample].count - put_spans(writer, sample));
 		}
-		put_stack(writer, sample);
-		put_values(writer, count);
-		put_labels(writer, &writer->profile->threads.items[sample->thread]);
-		protobuf_end(&writer->part, begin);
-		pprof_writer_send(writer);
+		if (count > 0)
+			put_sample(writer, &samples[first], NULL, count);
 	}
 }
 

@@ -18,7 +18,7 @@
 
 /* Strings of the message. */
 struct pprof_keys {
-	uint32_t comm, pid, tid, user, executable, cgroup, unit, container, pod;
+	uint32_t comm, pid, tid, user, executable, cgroup, unit, container, pod, trace_id, span_id;
 };
 
 struct pprof_writer {

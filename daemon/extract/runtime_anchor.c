@@ -78,8 +78,9 @@ int runtime_anchor_find_place(const struct runtime_anchor *anchor, uint64_t vadd
 	return 0;
 }
 
-static int describe(const struct runtime_anchor *anchor, enum pilotlight_runtime_anchor kind,
-	uint64_t vaddr, int64_t offset, struct pilotlight_runtime *runtime)
+int runtime_anchor_describe(const struct runtime_anchor *anchor,
+	enum pilotlight_runtime_anchor kind, uint64_t vaddr, int64_t offset,
+	struct pilotlight_runtime *runtime)
 {
 	int r = 0;
 
@@ -100,12 +101,13 @@ int runtime_anchor_describe_variable(const struct runtime_anchor *anchor,
 {
 	switch (value->kind) {
 	case CODE_VALUE_THREAD_WORD:
-		return describe(anchor, PILOTLIGHT_RUNTIME_TLS, 0, value->offset, runtime);
+		return runtime_anchor_describe(
+			anchor, PILOTLIGHT_RUNTIME_TLS, 0, value->offset, runtime);
 	case CODE_VALUE_SLOT_WORD:
-		return describe(
+		return runtime_anchor_describe(
 			anchor, PILOTLIGHT_RUNTIME_TLS_SLOT, value->place, value->offset, runtime);
 	case CODE_VALUE_RESULT_WORD:
-		return describe(
+		return runtime_anchor_describe(
 			anchor, PILOTLIGHT_RUNTIME_TLS_INDEX, value->place, value->offset, runtime);
 	default:
 		return -ENOTSUP;
@@ -117,15 +119,17 @@ int runtime_anchor_describe_key(const struct runtime_anchor *anchor, const struc
 {
 	switch (value->kind) {
 	case CODE_VALUE_ADDRESS:
-		return describe(anchor, PILOTLIGHT_RUNTIME_KEY, value->place + key_at, 0, runtime);
+		return runtime_anchor_describe(
+			anchor, PILOTLIGHT_RUNTIME_KEY, value->place + key_at, 0, runtime);
 	case CODE_VALUE_NUMBER:
-		return describe(anchor, PILOTLIGHT_RUNTIME_KEY, value->place, 0, runtime);
+		return runtime_anchor_describe(
+			anchor, PILOTLIGHT_RUNTIME_KEY, value->place, 0, runtime);
 	case CODE_VALUE_WORD:
-		return describe(anchor, PILOTLIGHT_RUNTIME_KEY_BEHIND, value->place,
+		return runtime_anchor_describe(anchor, PILOTLIGHT_RUNTIME_KEY_BEHIND, value->place,
 			value->offset + key_at, runtime);
 	case CODE_VALUE_NUMBER_BEHIND:
-		return describe(anchor, PILOTLIGHT_RUNTIME_KEY_BEHIND, value->place, value->offset,
-			runtime);
+		return runtime_anchor_describe(anchor, PILOTLIGHT_RUNTIME_KEY_BEHIND, value->place,
+			value->offset, runtime);
 	default:
 		return -ENOTSUP;
 	}

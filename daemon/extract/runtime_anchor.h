@@ -28,6 +28,11 @@ int runtime_anchor_describe_variable(const struct runtime_anchor *anchor,
 int runtime_anchor_describe_key(const struct runtime_anchor *anchor, const struct code_value *value,
 	uint32_t key_at, struct pilotlight_runtime *runtime);
 
+/* The anchor of that kind has this vaddr, or TLS none, and offset. Errors as above. */
+int runtime_anchor_describe(const struct runtime_anchor *anchor,
+	enum pilotlight_runtime_anchor kind, uint64_t vaddr, int64_t offset,
+	struct pilotlight_runtime *runtime);
+
 /* The place of a vaddr. Returns 0, or -ENOTSUP if the code has several. */
 int runtime_anchor_find_place(
 	const struct runtime_anchor *anchor, uint64_t vaddr, __s64 *ret_place);

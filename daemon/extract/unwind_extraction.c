@@ -5,6 +5,7 @@
 #include "extract/runtime_python.h"
 #include "extract/runtime_v8.h"
 #include "extract/symbol_file_writer.h"
+#include "extract/thread_context.h"
 #include "extract/unwind_packing.h"
 #include "extract/unwind_starts.h"
 
@@ -116,6 +117,16 @@ static int build(struct unwind_extraction *extraction)
 	return build_table(extraction, &stubs);
 }
 
+/* Without a description, threads have no context. */
+static int describe_context(struct unwind_extraction *extraction)
+{
+	int r = thread_context_read(&extraction->files, &extraction->runtime);
+
+	if (r == 0)
+		extraction->runtime_contents = PILOTLIGHT_SYMBOL_HAS_RUNTIME;
+	return r == -ENODATA || r == -ENOTSUP || r == -ENOEXEC || r == -EFBIG ? 0 : r;
+}
+
 /* An interpreter that cannot be described must not cost the table. */
 static int describe_runtime(struct unwind_extraction *extraction)
 {
@@ -128,7 +139,7 @@ static int describe_runtime(struct unwind_extraction *extraction)
 		extraction->runtime_contents = PILOTLIGHT_SYMBOL_HAS_RUNTIME;
 		return 0;
 	case -ENODATA:
-		return 0;
+		return describe_context(extraction);
 	case -ENOTSUP:
 	case -ENOEXEC:
 	case -EFBIG:

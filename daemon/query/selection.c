@@ -92,6 +92,11 @@ int selection_add(
 	};
 	if (parameter == SELECTION_PID || parameter == SELECTION_TID || parameter == SELECTION_USER)
 		added->number = (uint32_t)strtoul(text, NULL, 10);
+	/* They have been checked. */
+	if (parameter == SELECTION_TRACE)
+		(void)span_choice_set_trace(&selection->spans, text);
+	else if (parameter == SELECTION_SPAN)
+		(void)span_choice_set_span(&selection->spans, text);
 	selection->is_given[parameter] = true;
 	selection->count++;
 	return 0;
@@ -215,6 +220,11 @@ static bool is_exact(const struct selection *selection)
 	       selection_has_fraction(value_of(selection, SELECTION_TO));
 }
 
+static bool has_spans(const struct selection *selection)
+{
+	return selection->is_given[SELECTION_TRACE] || selection->is_given[SELECTION_SPAN];
+}
+
 /* --- the selection in words --- */
 
 enum { DATE_BYTES = sizeof("2026-11-20 ") - 1 };
@@ -291,6 +301,10 @@ int selection_finish(struct selection *selection, uint64_t now_ns, struct fault 
 {
 	int r = parse_times(selection, now_ns, fault);
 
+	if (r == 0 && has_spans(selection) && is_exact(selection))
+		return fault_set(fault, -EINVAL,
+			"trace and span select whole windows, so times cannot be exact; leave out "
+			"fractions of seconds");
 	return r < 0 ? r : describe(selection);
 }
 
@@ -318,13 +332,14 @@ void selection_store(struct selection *selection, struct store_selection *ret_se
 		.event = value_of(selection, SELECTION_EVENT),
 		.by_end = is_by_end(selection),
 		.is_exact = is_exact(selection),
+		.spans = has_spans(selection) ? &selection->spans : NULL,
 		.context = selection,
 	};
 }
 
 bool selection_has_filter(const struct selection *selection)
 {
-	if (selection->owner != 0)
+	if (selection->owner != 0 || has_spans(selection))
 		return true;
 	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_PARAMETERS; i++)
 		if (selection->is_given[i])

@@ -21,6 +21,9 @@
  *   build-id HEX     stacks with code of this binary; a prefix is enough
  *   event NAME       a source: cpu (the default), offcpu, runqueue, faults; wall, the sum of
  *                    the first three; or the event of a window, such as cycles
+ *   trace ID, span ID
+ *                    samples of this trace or this span, of 32 and 16 hexadecimal digits, where
+ *                    windows are not merged yet; not together with exact times
  *   windows WHICH    overlapping the time, the default; or ended after "from" and until "to",
  *                    inclusive: then adjacent times have no window in common; or exact: what
  *                    is of the time, to a slice, where the history keeps times of samples. A

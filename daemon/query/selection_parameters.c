@@ -143,6 +143,22 @@ static int normalize_windows(const char *text, char **ret_text, const char **ret
 	return copy(text, ret_text, ret_hint);
 }
 
+static int normalize_trace(const char *text, char **ret_text, const char **ret_hint)
+{
+	struct span_choice choice = { 0 };
+
+	*ret_hint = "it takes the 32 hexadecimal digits of a trace's id";
+	return span_choice_set_trace(&choice, text) < 0 ? -EINVAL : copy(text, ret_text, ret_hint);
+}
+
+static int normalize_span(const char *text, char **ret_text, const char **ret_hint)
+{
+	struct span_choice choice = { 0 };
+
+	*ret_hint = "it takes the 16 hexadecimal digits of a span's id";
+	return span_choice_set_span(&choice, text) < 0 ? -EINVAL : copy(text, ret_text, ret_hint);
+}
+
 static const struct {
 	const char *name;
 	normalize_function normalize;
@@ -153,6 +169,8 @@ static const struct {
 	[SELECTION_TO] = { "to", copy, true },
 	[SELECTION_EVENT] = { "event", copy, true },
 	[SELECTION_WINDOWS] = { "windows", normalize_windows, true },
+	[SELECTION_TRACE] = { "trace", normalize_trace, true },
+	[SELECTION_SPAN] = { "span", normalize_span, true },
 	[SELECTION_PID] = { "pid", normalize_number, true },
 	[SELECTION_TID] = { "tid", normalize_number, true },
 	[SELECTION_USER] = { "user", normalize_user, true },

@@ -11,6 +11,8 @@ enum selection_parameter {
 	SELECTION_TIMES, /* the number of parameters of time */
 	SELECTION_EVENT = SELECTION_TIMES,
 	SELECTION_WINDOWS,
+	SELECTION_TRACE,
+	SELECTION_SPAN,
 	SELECTION_FILTERS, /* the first parameter that filters */
 	SELECTION_PID = SELECTION_FILTERS,
 	SELECTION_TID,
@@ -49,6 +51,7 @@ struct selection {
 	size_t count;
 	bool is_given[SELECTION_PARAMETERS];
 	uint32_t owner; /* of selection_restrict(); 0: none */
+	struct span_choice spans;
 	uint64_t start_ns, end_ns;
 	char *text;
 

@@ -35,6 +35,7 @@ struct waiting {
 	uint8_t source;	       /* enum pilotlight_source */
 	uint8_t wait;	       /* enum pilotlight_wait */
 	char comm[PILOTLIGHT_COMM_BYTES];
+	struct pilotlight_thread_context context;
 };
 
 struct late_samples {
@@ -166,6 +167,7 @@ static int send_frames(struct late_samples *late, const struct waiting *sample,
 		.path = sample->path,
 		.source = sample->source,
 		.wait = sample->wait,
+		.context = sample->context,
 	};
 
 	name_frames(late, sample, frames, count);
@@ -430,6 +432,7 @@ int late_samples_add(struct late_samples *late, const struct raw_sample *sample,
 		.path = (uint8_t)sample->path,
 		.source = (uint8_t)sample->source,
 		.wait = (uint8_t)sample->wait,
+		.context = sample->context,
 	};
 	int r;
 

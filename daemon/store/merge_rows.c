@@ -71,6 +71,7 @@ static int open_times(
 		r = times_reader_init(&source->times_reader, blob, size);
 	if (r < 0)
 		return r;
+	times_reader_skip_spans(&source->times_reader);
 	merging->left -= plain_size;
 	slice_ns = source->times_reader.slice_ns;
 	source->per = MERGED_SLICE_NS / slice_ns;

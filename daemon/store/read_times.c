@@ -10,13 +10,21 @@ static bool is_cut(const struct store_selection *selection, const struct read_wi
 	       (window->start_ns < selection->start_ns || window->end_ns > selection->end_ns);
 }
 
+static int next_row(struct reading *reading, const struct window_row *row)
+{
+	struct time_reading *times = &reading->times;
+	int r = times_reader_next(&times->reader, row, &times->row);
+
+	return r == 0 ? times_reader_next_spans(&times->reader, row, &times->spans) : r;
+}
+
 static int check_times(struct reading *reading)
 {
 	struct time_reading *times = &reading->times;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < reading->rows.count; i++)
-		r = times_reader_next(&times->reader, &reading->rows.items[i], &times->row);
+		r = next_row(reading, &reading->rows.items[i]);
 	return r == 0 ? times_reader_finish(&times->reader) : r;
 }
 
@@ -66,7 +74,7 @@ int reading_open_times(struct reading *reading, const struct read_body *body)
 
 bool reading_needs_times(const struct reading *reading)
 {
-	return reading->times.is_cut || reading->times.take;
+	return reading->times.is_cut || reading->times.take || reading->selection->spans;
 }
 
 bool reading_lacks_times(const struct reading *reading)
@@ -119,6 +127,21 @@ static uint64_t take_row(
 	return kept;
 }
 
+/* Returns how many counts are of the selected spans. */
+static uint64_t take_spans(const struct reading *reading)
+{
+	const struct time_reading *times = &reading->times;
+	uint64_t kept = 0;
+
+	for (size_t i = 0; i < times->spans.count; i++) {
+		const struct row_span *span = &times->spans.items[i];
+
+		if (span_choice_takes(reading->selection->spans, &times->reader.ids[span->span]))
+			kept += span->count;
+	}
+	return kept;
+}
+
 int reading_take_times(struct reading *reading, const struct read_window *window,
 	struct window_row *row, bool is_wanted)
 {
@@ -127,9 +150,13 @@ int reading_take_times(struct reading *reading, const struct read_window *window
 	int r = 0;
 
 	if (times->has_reader)
-		r = times_reader_next(&times->reader, row, &times->row);
+		r = next_row(reading, row);
 	if (r < 0 || !is_wanted)
 		return r;
+	if (reading->selection->spans) {
+		row->count = take_spans(reading);
+		return 0;
+	}
 	if (times->has_reader)
 		kept = take_row(reading, window, &timed);
 	add_value(&reading->found.timed_ns, value_of(kept, window->period_ns));

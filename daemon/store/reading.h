@@ -38,6 +38,7 @@ struct time_reading {
 	store_time_function take; /* instead of summing the samples; NULL: sum them */
 	void *context;
 	struct row_times row;
+	struct row_spans spans;
 	/* State of the current window. */
 	struct times_reader reader;
 	bool has_reader;

@@ -155,6 +155,11 @@ struct store_selection {
 	 */
 	bool (*wants_binary)(void *context, const struct profile_binary *binary, const char *path);
 	/*
+	 * Selects the counts of samples that are of these spans, where windows are not merged yet
+	 * and keep times. Not together with is_exact, or for times. NULL selects all. Borrowed.
+	 */
+	const struct span_choice *spans;
+	/*
 	 * What to read (base/event_source.h): a source; an event of the history; or "wall", which
 	 * sums the windows of all sources. NULL is "cpu". A source that has several events is read
 	 * by that of its first window, since their samples count different things.

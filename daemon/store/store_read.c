@@ -241,7 +241,7 @@ static int read_body(struct reading *reading, const struct read_body *from)
 	r = reading_open_times(reading, from);
 	if (r < 0)
 		return r;
-	if (reading_lacks_times(reading)) {
+	if (reading_lacks_times(reading) && !reading->selection->spans) {
 		r = has_wanted_rows(reading, from);
 		if (r == 1)
 			note_coarse(&reading->found, from->window);
@@ -253,6 +253,9 @@ static int read_body(struct reading *reading, const struct read_body *from)
 
 		count_window(reading, &part);
 	}
+	/* Nothing of it is known to be of a span. */
+	if (reading_lacks_times(reading) && reading->selection->spans)
+		return 0;
 	r = sum_rows(reading, from);
 	if (r == 0 && reading->times.is_cut)
 		count_part(reading, from->window);
@@ -350,6 +353,7 @@ static void reading_done(struct reading *reading)
 	sample_sum_done(&reading->sum);
 	times_reader_done(&reading->times.reader);
 	free(reading->times.row.items);
+	free(reading->times.spans.items);
 	free(reading->windows.items);
 	free(reading->folds.items);
 	free(reading->bodies);
@@ -417,5 +421,8 @@ int store_reader_times(const char *folder, const struct store_selection *selecti
 		.times = { .take = function, .context = context },
 	};
 
+	if (selection->spans)
+		return fault_set(
+			fault, -EINVAL, "samples of a trace or a span have no times; leave it out");
 	return read_with(folder, &reading, profile_bytes, ret_profile, ret_found, fault);
 }

@@ -15,6 +15,11 @@ enum column_name {
 	COLUMN_NEXT,
 	COLUMN_COUNT,
 	COLUMNS,
+	COLUMN_IDS = COLUMNS,
+	COLUMN_SPANS,
+	COLUMN_SPAN,
+	COLUMN_SPAN_COUNT,
+	COLUMNS_WITH_SPANS,
 };
 
 enum {
@@ -82,6 +87,13 @@ void times_writer_init(struct times_writer *writer, uint64_t slice_ns)
 	column_writer_init(&writer->columns, COLUMNS);
 }
 
+void times_writer_set_spans(
+	struct times_writer *writer, const struct pilotlight_thread_context *ids, size_t count)
+{
+	writer->columns.count = COLUMNS_WITH_SPANS;
+	column_put_bytes(&writer->columns, COLUMN_IDS, ids, count * sizeof(*ids));
+}
+
 void times_writer_done(struct times_writer *writer)
 {
 	column_writer_done(&writer->columns);
@@ -131,6 +143,15 @@ void times_writer_add(
 	column_put(&writer->columns, COLUMN_UNTIMED, untimed);
 }
 
+void times_writer_add_spans(struct times_writer *writer, const struct row_spans *spans)
+{
+	column_put(&writer->columns, COLUMN_SPANS, spans->count);
+	for (size_t i = 0; i < spans->count; i++) {
+		column_put(&writer->columns, COLUMN_SPAN, spans->items[i].span);
+		column_put(&writer->columns, COLUMN_SPAN_COUNT, spans->items[i].count - 1);
+	}
+}
+
 int times_writer_finish(
 	struct times_writer *writer, int level, uint8_t **ret_blob, size_t *ret_size)
 {
@@ -146,19 +167,32 @@ int times_writer_finish(
 
 /* --- reading --- */
 
+/* Returns false if the columns of spans are not those of a whole number of them. */
+static bool open_spans(struct times_reader *reader)
+{
+	const size_t size = column_left(&reader->columns, COLUMN_IDS);
+
+	if (reader->columns.count == COLUMNS)
+		return true;
+	reader->id_count = size / sizeof(*reader->ids);
+	/* An array of bytes has any alignment. */
+	reader->ids = (const void *)column_get_bytes(&reader->columns, COLUMN_IDS, size);
+	return reader->columns.count == COLUMNS_WITH_SPANS && size % sizeof(*reader->ids) == 0;
+}
+
 int times_reader_init(struct times_reader *reader, const void *blob, size_t size)
 {
 	uint64_t has_counts;
 	int r;
 
 	*reader = (struct times_reader){ 0 };
-	r = column_reader_init(&reader->columns, COLUMNS, blob, size);
+	r = column_reader_init_range(&reader->columns, COLUMNS, COLUMNS_WITH_SPANS, blob, size);
 	if (r < 0)
 		return r;
 	reader->slice_ns = column_get(&reader->columns, COLUMN_HEAD);
 	has_counts = column_get(&reader->columns, COLUMN_HEAD);
 	reader->has_counts = has_counts == 1;
-	if (!reader->columns.is_damaged && reader->slice_ns > 0 &&
+	if (open_spans(reader) && !reader->columns.is_damaged && reader->slice_ns > 0 &&
 		reader->slice_ns <= TIMES_SLICE_NS_MAX && has_counts <= 1)
 		return 0;
 	times_reader_done(reader);
@@ -226,6 +260,42 @@ int times_reader_next(
 {
 	times->count = 0;
 	return times_reader_add(reader, row, 0, 1, times);
+}
+
+int times_reader_next_spans(
+	struct times_reader *reader, const struct window_row *row, struct row_spans *spans)
+{
+	uint64_t left = row->count, count;
+	int r;
+
+	spans->count = 0;
+	if (!reader->ids)
+		return 0;
+	count = column_get(&reader->columns, COLUMN_SPANS);
+	/* Each takes a byte. */
+	if (count > column_left(&reader->columns, COLUMN_SPAN))
+		return -EBADMSG;
+	r = ARRAY_RESERVE(spans->items, &spans->capacity, count, COLUMN_BLOB_PLAIN_MAX);
+	if (r < 0)
+		return r;
+	for (; spans->count < count; spans->count++) {
+		struct row_span *span = &spans->items[spans->count];
+
+		span->span = column_get_below(&reader->columns, COLUMN_SPAN, reader->id_count);
+		span->count = column_get(&reader->columns, COLUMN_SPAN_COUNT);
+		if (reader->columns.is_damaged || span->count >= left)
+			return -EBADMSG;
+		left -= ++span->count;
+	}
+	return reader->columns.is_damaged ? -EBADMSG : 0;
+}
+
+void times_reader_skip_spans(struct times_reader *reader)
+{
+	for (unsigned i = COLUMNS; i < reader->columns.count; i++)
+		reader->columns.columns[i].next = reader->columns.columns[i].end;
+	reader->ids = NULL;
+	reader->id_count = 0;
 }
 
 int times_reader_finish(const struct times_reader *reader)

@@ -16,11 +16,20 @@
  *	4  per further time of a row, the distance to the slice before
  *	5  per time, its count - 1; if the column is not there, all counts are 1
  *
+ * If some counts are of spans (aggregate/profile_spans.h), there are four columns more:
+ *
+ *	6  the ids of the spans, struct pilotlight_thread_context
+ *	7  per row, the number of its spans
+ *	8  per span of a row, its position in column 6
+ *	9  per span of a row, its count - 1
+ *
  * A row has as many times as make up its count, with the counts without a time. Writer and reader
- * stream along the rows, so merging windows merges their times with little memory.
+ * stream along the rows, so merging windows merges their times with little memory. Spans are left
+ * out of what is merged.
  */
 #pragma once
 
+#include "pilotlight/thread_context.h"
 #include "store/column_blob.h"
 #include "store/window_blob.h"
 
@@ -49,6 +58,17 @@ struct row_times {
  * -E2BIG. */
 int row_times_add(struct row_times *times, uint32_t slice, uint64_t count);
 
+/* Counts of a row in a span, by its position among all. */
+struct row_span {
+	uint64_t count;
+	uint32_t span;
+};
+
+struct row_spans {
+	struct row_span *items;
+	size_t count, capacity;
+};
+
 struct times_writer {
 	struct column_writer columns;
 	uint64_t slice_ns;
@@ -58,11 +78,16 @@ struct times_writer {
 };
 
 void times_writer_init(struct times_writer *writer, uint64_t slice_ns);
+/* Before the first row: rows have these spans. */
+void times_writer_set_spans(
+	struct times_writer *writer, const struct pilotlight_thread_context *ids, size_t count);
 void times_writer_done(struct times_writer *writer);
 /* Adds the next row of the window; sorts and joins its times. They have no more than its count in
  * total. */
 void times_writer_add(
 	struct times_writer *writer, const struct window_row *row, struct row_times *times);
+/* After times_writer_set_spans(), with each row. They have no more than its count in total. */
+void times_writer_add_spans(struct times_writer *writer, const struct row_spans *spans);
 /* Returns as column_writer_finish(). Without a single time there is no blob: NULL. */
 int times_writer_finish(
 	struct times_writer *writer, int level, uint8_t **ret_blob, size_t *ret_size);
@@ -72,6 +97,8 @@ struct times_reader {
 	uint64_t slice_ns;
 	uint32_t first;
 	bool has_counts;
+	const struct pilotlight_thread_context *ids; /* of spans, unless they are skipped */
+	size_t id_count;
 };
 
 /* Returns as column_reader_init(). */
@@ -85,5 +112,10 @@ int times_reader_next(
 	struct times_reader *reader, const struct window_row *row, struct row_times *times);
 int times_reader_add(struct times_reader *reader, const struct window_row *row, uint64_t later,
 	uint64_t per, struct row_times *times);
+/* The spans of the same row; without any, none. Returns 0, -ENOMEM or -EBADMSG. */
+int times_reader_next_spans(
+	struct times_reader *reader, const struct window_row *row, struct row_spans *spans);
+/* Before the first row: the caller reads no spans. */
+void times_reader_skip_spans(struct times_reader *reader);
 /* After the window's last row: 0, or -EBADMSG if anything is left. */
 int times_reader_finish(const struct times_reader *reader);

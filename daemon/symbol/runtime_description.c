@@ -32,6 +32,7 @@ static const struct {
 	{ "unknown", "unknown" },
 	[PILOTLIGHT_RUNTIME_PYTHON] = { "Python", "python" },
 	[PILOTLIGHT_RUNTIME_V8] = { "V8", "v8" },
+	[PILOTLIGHT_RUNTIME_THREAD_CONTEXT] = { "OpenTelemetry", "thread-context" },
 };
 
 static uint8_t known_language(const struct pilotlight_runtime *runtime)

@@ -12,7 +12,8 @@ struct symbol_file;
 int runtime_description_find(
 	const struct symbol_file *file, const struct pilotlight_runtime **ret_runtime);
 
-/* "Python", "V8"; "unknown" for other numbers. The word is for machines: "python", "v8". */
+/* "Python", "V8"; "unknown" for other numbers. The word is for machines: "python", "v8";
+ * "thread-context" of what is no language. */
 const char *runtime_description_language(const struct pilotlight_runtime *runtime);
 const char *runtime_description_word(const struct pilotlight_runtime *runtime);
 

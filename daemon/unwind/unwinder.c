@@ -208,7 +208,8 @@ static int set_checked_table(
 	return set_without_table(unwinder, file, r);
 }
 
-/* Without its description, frames of an interpreter are those of its native code. */
+/* Without its description, frames of an interpreter are those of its native code, and threads have
+ * no context. */
 static void set_runtime(
 	struct unwinder *unwinder, struct walk_file *file, const struct symbol_file *symbols)
 {
@@ -223,8 +224,10 @@ static void set_runtime(
 	if (file->has_runtime)
 		runtime_slots_release(&unwinder->runtimes, file->runtime);
 	file->has_runtime = r == 0;
-	if (r == 0)
-		file->runtime = number;
+	if (r < 0)
+		return;
+	file->has_context = runtime->language == PILOTLIGHT_RUNTIME_THREAD_CONTEXT;
+	file->runtime = number;
 }
 
 int unwinder_set_table(struct unwinder *unwinder, uint32_t file_id, const struct symbol_file *file)
@@ -392,7 +395,7 @@ static void count_states(struct unwinder *unwinder, struct unwinder_report *repo
 		report->nothing += file->state == WALK_FILE_NOTHING;
 		report->retry += file->state == WALK_FILE_RETRY;
 		report->unidentified += file->state == WALK_FILE_UNIDENTIFIED;
-		report->interpreters += file->has_runtime;
+		report->interpreters += file->has_runtime && !file->has_context;
 		report->by_frame_pointer += file->state == WALK_FILE_BY_FRAME_POINTER;
 	}
 }

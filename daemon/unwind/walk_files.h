@@ -46,6 +46,7 @@ struct walk_file {
 	struct table_extent extent;	 /* of its table, loaded or not */
 	uint32_t table;			 /* LOADED: its number in shared_tables */
 	bool has_runtime;		 /* it is an interpreter, ... */
+	bool has_context;		 /* or has the variable of the thread context, ... */
 	uint32_t runtime;		 /* ... whose description has this number */
 	bool lacks_runtime;		 /* or there was no number for it */
 	bool has_entry;			 /* false only if UNIDENTIFIED and the retry is due */

@@ -36,6 +36,11 @@ enum {
 enum pilotlight_runtime_language {
 	PILOTLIGHT_RUNTIME_PYTHON = 1,
 	PILOTLIGHT_RUNTIME_V8 = 2, /* the rest is as pilotlight/runtime_v8.h says */
+	/*
+	 * No language: the file has the variable that points to the thread context of OpenTelemetry
+	 * (pilotlight/thread_context.h). All fields but the anchor's are 0.
+	 */
+	PILOTLIGHT_RUNTIME_THREAD_CONTEXT = 3,
 	PILOTLIGHT_RUNTIME_LANGUAGES,
 };
 
@@ -48,10 +53,12 @@ enum pilotlight_runtime_anchor {
 	/* The value of a pthread key is the state. The key's number, of 4 bytes, is ... */
 	PILOTLIGHT_RUNTIME_KEY = 4,	   /* at anchor_place */
 	PILOTLIGHT_RUNTIME_KEY_BEHIND = 5, /* at anchor_offset from where anchor_place points */
+	/* As TLS_SLOT or TLS_INDEX; the TLS descriptor at anchor_place says which. */
+	PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR = 6,
 	PILOTLIGHT_RUNTIME_ANCHORS,
 };
 
-/* Whose layout TLS_INDEX, KEY and KEY_BEHIND need. */
+/* Whose layout TLS_INDEX, TLS_DESCRIPTOR, KEY and KEY_BEHIND need. */
 enum pilotlight_runtime_libc {
 	PILOTLIGHT_RUNTIME_GLIBC = 1,
 	PILOTLIGHT_RUNTIME_MUSL = 2,

@@ -10,6 +10,7 @@
 
 #include "pilotlight/event.h"
 #include "pilotlight/runtime.h"
+#include "pilotlight/thread_context.h"
 #include "pilotlight/unwind.h"
 
 #include <linux/types.h>
@@ -52,6 +53,8 @@ enum {
 	PILOTLIGHT_FILE_BY_ADDRESS = 1 << 4,
 	/* It is an interpreter, whose description is at `runtime` of the map `runtimes`. */
 	PILOTLIGHT_FILE_HAS_RUNTIME = 1 << 5,
+	/* The same of a file with the variable of the thread context. */
+	PILOTLIGHT_FILE_HAS_CONTEXT = 1 << 6,
 };
 
 /*
@@ -68,7 +71,7 @@ struct pilotlight_walk_file {
 	__u32 pages_at, lines_at, rules_at, escapes_at;
 	__u32 used_window; /* written by BPF: the last window with a stack through the file */
 	__u32 version_too;
-	__u32 runtime; /* of HAS_RUNTIME; below PILOTLIGHT_RUNTIMES_MAX */
+	__u32 runtime; /* of HAS_RUNTIME and HAS_CONTEXT; below PILOTLIGHT_RUNTIMES_MAX */
 };
 _Static_assert(sizeof(struct pilotlight_walk_file) == 64, "a cache line");
 
@@ -147,7 +150,8 @@ enum pilotlight_runtime_end {
 /*
  * A walked stack in the ring, followed by `count` frames of 8 bytes, leaf first. A WALKED_SAMPLE is
  * one sample of `periods`; the `kernel_count` ips of its kernel stack follow all frames. Between
- * the two are `runtime_count` frames of an interpreter, innermost first. A WALK is sent by the
+ * the two are `runtime_count` frames of an interpreter, innermost first, and if `has_context` is 1,
+ * a pilotlight_thread_context. A WALK is sent by the
  * first of the samples that are counted with this stack. They name it by `hash`, which covers
  * frames and end. It has no kernel stack, and of the other fields only `end` is set. A WAKER is no
  * sample: it is the stack of a thread that wakes another, at `address`, whose sample comes later
@@ -169,8 +173,10 @@ struct pilotlight_ring_walk {
 	__u64 address;	    /* as in pilotlight_ring_sample */
 	__u32 runtime_file; /* the id of the interpreter's file, as in frames */
 	__u16 runtime_count;
-	__u8 runtime_end;      /* enum pilotlight_runtime_end */
-	__u8 runtime_language; /* enum pilotlight_runtime_language, if there are such frames */
+	__u8 runtime_end; /* enum pilotlight_runtime_end */
+	/* enum pilotlight_runtime_language, if there are such frames. */
+	__u8 runtime_language : 7;
+	__u8 has_context : 1;
 };
 _Static_assert(sizeof(struct pilotlight_ring_walk) == 96, "padding");
 

@@ -190,6 +190,28 @@ static void walks_are_read_with_their_sample_and_without(void **state)
 	assert_int_equal(strlen(sample.comm), PILOTLIGHT_COMM_BYTES - 1);
 }
 
+/* It is between the frames and the kernel's ips. */
+static void a_context_is_read(void **state)
+{
+	struct {
+		struct walk_record walk;
+		__u64 words[3];
+	} record = { .walk = good_walk };
+
+	assert_int_equal(parse(&good_walk, sizeof(good_walk)), 0);
+	assert_int_equal(sample.context.trace_id[0] | sample.context.span_id[7], 0);
+	record.walk.header.has_context = 1;
+	memset(record.walk.words + 3, 0x11, 16);
+	memset(record.words, 0x22, 8);
+	record.words[1] = 0xffffffff81000010;
+	assert_int_equal(parse(&record, sizeof(record)), 0);
+	assert_int_equal(sample.context.trace_id[0], 0x11);
+	assert_int_equal(sample.context.trace_id[15], 0x11);
+	assert_int_equal(sample.context.span_id[7], 0x22);
+	assert_int_equal(sample.kernel_ips[0], 0xffffffff81000010);
+	assert_int_equal(parse(&record, sizeof(record.walk)), -EINVAL);
+}
+
 static void malformed_walks_are_refused(void **state)
 {
 	struct walk_record record = good_walk;
@@ -300,6 +322,7 @@ int main(void)
 		cmocka_unit_test(an_unterminated_comm_is_terminated),
 		cmocka_unit_test(malformed_samples_are_refused),
 		cmocka_unit_test(walks_are_read_with_their_sample_and_without),
+		cmocka_unit_test(a_context_is_read),
 		cmocka_unit_test(malformed_walks_are_refused),
 		cmocka_unit_test(walks_that_are_too_deep_are_refused),
 	};

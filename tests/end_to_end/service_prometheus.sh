@@ -70,6 +70,7 @@ Function=^hot_(30|10)$
 By=comm
 [metric nothing]
 Select=exe:shares unit:no-such
+[sink files]
 EOF
 		start_service && wait_for 10 listens && return
 		stop_service 2>/dev/null
@@ -122,12 +123,29 @@ is_measured_there() {
 	[ "$(query 'pilotlight_function_cpu_seconds_total{metric="whole"} > bool 0')" = 1 ]
 }
 
+# Each metric of docs/grafana.json is there, counters are read as rates, and Prometheus understands each question.
+dashboard_fits() {
+	python3 - "$root/docs/grafana.json" "$tmp/metrics" "http://127.0.0.1:$prometheus_port" <<'END'
+import json, re, sys, urllib.parse, urllib.request
+
+types = dict(line.split()[2:4] for line in open(sys.argv[2]) if line.startswith("# TYPE "))
+for panel in json.load(open(sys.argv[1]))["panels"]:
+    for target in panel["targets"]:
+        expression = target["expr"].replace("$job", ".*").replace("$__rate_interval", "1m")
+        for before, name in re.findall(r"(\w*\(?)(pilotlight_\w+)", expression):
+            assert name in types, name + " is no metric"
+            assert (types[name] == "counter") == (before in ("rate(", "increase(")), expression
+        question = "/api/v1/query?" + urllib.parse.urlencode({"query": expression})
+        assert json.load(urllib.request.urlopen(sys.argv[3] + question))["status"] == "success", expression
+END
+}
+
 refuses_a_bad_pattern() {
 	printf '[metric a]\nFunction=regex(\n' >"$tmp/bad.conf"
 	! "$pilotlightd" --check --config "$tmp/bad.conf" >"$tmp/out" 2>&1 && prints ':2: .*at character 6: '
 }
 
-plan 9
+plan 10
 (umask 077 && echo 0123456789abcdef0123456789abcdef >"$tmp/token")
 start "$workloads/shares" 600
 check "the service starts" start_on_ports
@@ -145,6 +163,7 @@ EOF
 check "a Prometheus server scrapes the service" is_scraped
 check "the accounts close in Prometheus" accounts_close_there
 check "Prometheus sees CPU time in functions" wait_for 20 is_measured_there
+check "the dashboard for Grafana asks for metrics that are there" dashboard_fits
 check "the check tells where a pattern is wrong" refuses_a_bad_pattern
 check "the service ends on SIGTERM" stop_service
 finish

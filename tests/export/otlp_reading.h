@@ -181,6 +181,7 @@ static inline void check_values(const struct read *read, size_t resource)
 		assert_true(number_of(samples.items[i], 1) > 0);
 		(void)element(read, STACK, number_of(samples.items[i], 1));
 		check_attributes(read, samples.items[i], 2);
+		(void)element(read, LINK, number_of(samples.items[i], 3));
 		assert_int_equal(packed_of(samples.items[i], 4, values), 1);
 		assert_true((int64_t)values[0] > 0);
 		assert_int_equal(all_of(samples.items[i], 5).count, 0);
@@ -193,7 +194,13 @@ static inline void check_rules(const struct read *read)
 		assert_true(read->tables[i].count > 0);
 		assert_ptr_equal(read->tables[i].items[0].next, read->tables[i].items[0].end);
 	}
-	assert_int_equal(read->tables[LINK].count, 1);
+	for (size_t i = 1; i < read->tables[LINK].count; i++) {
+		const struct wire trace = only(element(read, LINK, i), 1);
+		const struct wire span = only(element(read, LINK, i), 2);
+
+		assert_int_equal(trace.end - trace.next, 16);
+		assert_int_equal(span.end - span.next, 8);
+	}
 	check_places(read);
 	check_utf8(read);
 	for (size_t i = 0; i < read->resources.count; i++) {

@@ -151,6 +151,34 @@ static void threads_are_attributes_of_samples(void **state)
 	free(read.bytes);
 }
 
+static void spans_are_links(void **state)
+{
+	struct profile *profile = new_profile();
+	struct profile_thread thread = { .tid = 1 };
+	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/l");
+	uint32_t location = add_location(profile, binary, 1);
+	uint32_t node = add_stack(profile, &location, 1);
+	uint64_t values[ITEMS_MAX];
+	struct items samples;
+	struct read read;
+
+	add_sample(profile, node, &thread, 12);
+	add_span(profile, node, &thread, 4, 0x11, 0x22);
+	write_and_read(profile, PPROF_LABELS_SERVICE, NULL, &read);
+	samples = all_of(profile_of(&read, 0), 2);
+	assert_int_equal(samples.count, 2);
+	assert_int_equal(read.tables[LINK].count, 2);
+	assert_int_equal(*only(element(&read, LINK, 1), 1).next, 0x11);
+	assert_int_equal(*only(element(&read, LINK, 1), 2).next, 0x22);
+	assert_int_equal(number_of(samples.items[0], 3), 1);
+	assert_int_equal(number_of(samples.items[1], 3), 0);
+	(void)packed_of(samples.items[0], 4, values);
+	assert_int_equal(values[0], 4);
+	(void)packed_of(samples.items[1], 4, values);
+	assert_int_equal(values[0], 8);
+	free(read.bytes);
+}
+
 static void code_keeps_its_place(void **state)
 {
 	struct read read;
@@ -333,6 +361,7 @@ int main(void)
 		cmocka_unit_test(all_resources_have_the_attributes),
 		cmocka_unit_test(a_user_cannot_claim_a_container),
 		cmocka_unit_test(threads_are_attributes_of_samples),
+		cmocka_unit_test(spans_are_links),
 		cmocka_unit_test(code_keeps_its_place),
 		cmocka_unit_test(interpreted_code_names_its_runtime),
 		cmocka_unit_test(the_source_decides_the_types),

@@ -79,6 +79,20 @@ static inline void add_sample(
 	assert_int_equal(profile_add_sample(profile, &sample), 0);
 }
 
+/* Notes that so many of the sample's counts are of a span, whose ids are of these bytes. */
+static inline void add_span(struct profile *profile, uint32_t node,
+	const struct profile_thread *thread, uint64_t count, int trace, int span)
+{
+	struct profile_sample sample = { .count = count, .node = node };
+	struct pilotlight_thread_context ids;
+
+	memset(ids.trace_id, trace, sizeof(ids.trace_id));
+	memset(ids.span_id, span, sizeof(ids.span_id));
+	profile->keeps_spans = true;
+	assert_int_equal(profile_add_thread(profile, thread, &sample.thread), 0);
+	profile_note_span(profile, &sample, &ids);
+}
+
 static inline void write_with(
 	const struct profile *profile, enum pprof_labels labels, struct output_memory *memory)
 {

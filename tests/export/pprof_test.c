@@ -348,6 +348,37 @@ static void labels_say_whose_a_sample_is(void **state)
 	decoded_done(&decoded);
 }
 
+/* A part of a sample's counts for each span, and what is left without one. */
+static void spans_are_labels(void **state)
+{
+	static const struct {
+		uint64_t count;
+		const char *trace, *span;
+	} expected[] = {
+		{ 3, "11111111111111111111111111111111", "2222222222222222" },
+		{ 4, "11111111111111111111111111111111", "3333333333333333" },
+		{ 5, NULL, NULL },
+	};
+	struct profile *profile = new_profile();
+	struct profile_thread thread = { .tgid = 7, .tid = 7, .comm = string(profile, "a") };
+	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/l");
+	uint32_t location = add_location(profile, binary, 1);
+	uint32_t node = add_stack(profile, &location, 1);
+	struct decoded decoded;
+
+	add_sample(profile, node, &thread, 12);
+	add_span(profile, node, &thread, 4, 0x11, 0x33);
+	add_span(profile, node, &thread, 3, 0x11, 0x22);
+	round_trip(profile, &decoded);
+	assert_int_equal(decoded.sample_count, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < decoded.sample_count; i++) {
+		assert_int_equal(decoded.samples[i].values[0], expected[i].count);
+		assert_label(&decoded, i, "trace_id", expected[i].trace);
+		assert_label(&decoded, i, "span_id", expected[i].span);
+	}
+	decoded_done(&decoded);
+}
+
 /* Threads that were made one have neither number, and are told apart by what is left. */
 static void merged_threads_have_no_numbers(void **state)
 {
@@ -554,6 +585,7 @@ int main(void)
 		cmocka_unit_test(synthetic_frames_have_no_mapping),
 		cmocka_unit_test(losses_are_drawn_and_the_accounts_close),
 		cmocka_unit_test(labels_say_whose_a_sample_is),
+		cmocka_unit_test(spans_are_labels),
 		cmocka_unit_test(merged_threads_have_no_numbers),
 		cmocka_unit_test(equal_labels_and_stacks_are_one_sample),
 		cmocka_unit_test(scraped_labels_are_those_of_services),

@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-enum { ROWS = 8 };
+enum { ROWS = 8, IDS_MAX = 8 };
 
 static void require(bool condition)
 {
@@ -27,7 +27,18 @@ static struct window_row row_of(unsigned int kind, uint32_t i)
 
 struct rows {
 	struct row_times of[ROWS];
+	struct row_spans spans[ROWS];
+	struct pilotlight_thread_context ids[IDS_MAX];
+	size_t id_count;
 };
+
+static void rows_done(struct rows *rows)
+{
+	for (uint32_t i = 0; i < ROWS; i++) {
+		free(rows->of[i].items);
+		free(rows->spans[i].items);
+	}
+}
 
 static bool read_rows(const uint8_t *blob, size_t size, unsigned int kind, struct rows *ret_rows)
 {
@@ -40,25 +51,36 @@ static bool read_rows(const uint8_t *blob, size_t size, unsigned int kind, struc
 		struct window_row row = row_of(kind, i);
 
 		r = times_reader_next(&reader, &row, &ret_rows->of[i]);
+		if (r == 0)
+			r = times_reader_next_spans(&reader, &row, &ret_rows->spans[i]);
 	}
 	if (r == 0)
 		r = times_reader_finish(&reader);
+	ret_rows->id_count = reader.id_count < IDS_MAX ? reader.id_count : IDS_MAX;
+	if (ret_rows->id_count > 0)
+		memcpy(ret_rows->ids, reader.ids, ret_rows->id_count * sizeof(*reader.ids));
 	times_reader_done(&reader);
 	return r == 0;
 }
 
 static void write_again(struct rows *rows, unsigned int kind)
 {
+	/* Only as many ids are known. */
+	const bool has_spans = rows->id_count > 0 && rows->id_count < IDS_MAX;
 	struct rows again = { 0 };
 	struct times_writer writer;
 	uint8_t *blob;
 	size_t size;
 
 	times_writer_init(&writer, 1000);
+	if (has_spans)
+		times_writer_set_spans(&writer, rows->ids, rows->id_count);
 	for (uint32_t i = 0; i < ROWS; i++) {
 		struct window_row row = row_of(kind, i);
 
 		times_writer_add(&writer, &row, &rows->of[i]);
+		if (has_spans)
+			times_writer_add_spans(&writer, &rows->spans[i]);
 	}
 	require(times_writer_finish(&writer, 1, &blob, &size) == 0);
 	times_writer_done(&writer);
@@ -69,8 +91,12 @@ static void write_again(struct rows *rows, unsigned int kind)
 		require(again.of[i].count == rows->of[i].count);
 		for (size_t j = 0; j < again.of[i].count; j++)
 			require(again.of[i].items[j].slice == rows->of[i].items[j].slice);
-		free(again.of[i].items);
+		require(!has_spans || again.spans[i].count == rows->spans[i].count);
+		for (size_t j = 0; j < again.spans[i].count; j++)
+			require(again.spans[i].items[j].count == rows->spans[i].items[j].count &&
+				again.spans[i].items[j].span == rows->spans[i].items[j].span);
 	}
+	rows_done(&again);
 	free(blob);
 }
 
@@ -80,8 +106,7 @@ static void read_blob(const uint8_t *blob, size_t size, unsigned int kind)
 
 	if (read_rows(blob, size, kind, &rows))
 		write_again(&rows, kind);
-	for (uint32_t i = 0; i < ROWS; i++)
-		free(rows.of[i].items);
+	rows_done(&rows);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

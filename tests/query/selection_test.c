@@ -95,6 +95,8 @@ static void invalid_parameters_are_reported(void **state)
 		{ "user", "99999999999", "a user's number", -EINVAL },
 		{ "tid", "99999999999", "a number", -EINVAL },
 		{ "tid", "18446744073709551617", "a number", -EINVAL },
+		{ "trace", "0af7651916cd43dd", "32 hexadecimal digits", -EINVAL },
+		{ "span", "0000000000000000", "16 hexadecimal digits", -EINVAL },
 		{ "build-id", "abcg", "hexadecimal", -EINVAL },
 		{ "build-id", "00112233445566778899aabbccddeeff001122334", "40 at most", -EINVAL },
 	};
@@ -258,6 +260,34 @@ static void parts_of_a_second_are_exact(void **state)
 	}
 }
 
+static void spans_are_selected(void **state)
+{
+	static const char *const pairs[7] = { "trace", "0AF7651916cd43dd8448eb211c80319c", "span",
+		"b7ad6b7169203331" };
+	struct selection *selection = make_selection(pairs);
+	struct store_selection asked;
+	struct fault fault = { 0 };
+
+	selection_store(selection, &asked);
+	assert_true(selection_has_filter(selection));
+	assert_true(asked.spans && asked.spans->has_trace && asked.spans->has_span);
+	assert_int_equal(asked.spans->ids.trace_id[0], 0x0a);
+	assert_int_equal(asked.spans->ids.span_id[7], 0x31);
+	assert_null(asked.wants_thread);
+	selection_free(selection);
+	selection = make_selection((const char *const[7]){ NULL });
+	selection_store(selection, &asked);
+	assert_null(asked.spans);
+	selection_free(selection);
+	/* Whole windows are selected. */
+	assert_int_equal(selection_new(&selection), 0);
+	assert_int_equal(selection_add(selection, pairs[0], pairs[1], NULL), 0);
+	assert_int_equal(selection_add(selection, "windows", "exact", NULL), 0);
+	assert_int_equal(selection_finish(selection, NOW, &fault), -EINVAL);
+	assert_non_null(strstr(fault.text, "exact"));
+	selection_free(selection);
+}
+
 static void a_selection_is_described(void **state)
 {
 	static const struct {
@@ -328,6 +358,7 @@ int main(void)
 		cmocka_unit_test(threads_are_merged_unless_asked_for),
 		cmocka_unit_test(windows_may_be_chosen_by_their_end),
 		cmocka_unit_test(parts_of_a_second_are_exact),
+		cmocka_unit_test(spans_are_selected),
 		cmocka_unit_test(a_selection_is_described),
 		cmocka_unit_test(every_allocation_may_fail),
 	};

@@ -233,6 +233,83 @@ static void failing_allocations(void **state)
 	free(blob);
 }
 
+enum { SPAN_ROWS = 3 };
+
+static const struct window_row span_row = { .thread = 1, .node = 1, .count = 5 };
+
+/* Rows of five counts, all with a time; the first two have spans. */
+static int write_spans(uint8_t **blob, size_t *size)
+{
+	static const struct pilotlight_thread_context ids[] = { { { 1 }, { 2 } },
+		{ { 3 }, { 4 } } };
+	struct row_span first[] = { { 2, 1 }, { 3, 0 } }, second[] = { { 1, 1 } };
+	const struct row_spans spans[SPAN_ROWS] = { { first, 2, 2 }, { second, 1, 1 }, { 0 } };
+	struct times_writer writer;
+	int r = 0;
+
+	times_writer_init(&writer, 10000000);
+	times_writer_set_spans(&writer, ids, 2);
+	for (size_t i = 0; r == 0 && i < SPAN_ROWS; i++) {
+		struct row_times times = { 0 };
+
+		r = row_times_add(&times, 1, span_row.count);
+		if (r == 0)
+			times_writer_add(&writer, &span_row, &times);
+		times_writer_add_spans(&writer, &spans[i]);
+		free(times.items);
+	}
+	if (r == 0)
+		r = times_writer_finish(&writer, 3, blob, size);
+	times_writer_done(&writer);
+	return r;
+}
+
+static int read_spans(const uint8_t *blob, size_t size, bool skips, uint64_t counts[2])
+{
+	struct row_times times = { 0 };
+	struct row_spans spans = { 0 };
+	struct times_reader reader;
+	int r = times_reader_init(&reader, blob, size);
+
+	if (r < 0)
+		return r;
+	if (skips)
+		times_reader_skip_spans(&reader);
+	for (size_t i = 0; r == 0 && i < SPAN_ROWS; i++) {
+		r = times_reader_next(&reader, &span_row, &times);
+		if (r == 0)
+			r = times_reader_next_spans(&reader, &span_row, &spans);
+		for (size_t j = 0; r == 0 && j < spans.count; j++) {
+			assert_int_equal(reader.ids[spans.items[j].span].trace_id[0] + 1,
+				reader.ids[spans.items[j].span].span_id[0]);
+			counts[spans.items[j].span] += spans.items[j].count;
+		}
+	}
+	if (r == 0)
+		r = times_reader_finish(&reader);
+	times_reader_done(&reader);
+	free(times.items);
+	free(spans.items);
+	return r;
+}
+
+static void spans_are_read_or_skipped(void **state)
+{
+	uint64_t counts[2] = { 0 };
+	uint8_t *blob = NULL;
+	size_t size;
+
+	assert_true(FAIL_EACH_ALLOCATION(write_spans(&blob, &size), -ENOMEM, !blob, 0) > 5);
+	assert_int_equal(read_spans(blob, size, false, counts), 0);
+	assert_int_equal(counts[0], 3);
+	assert_int_equal(counts[1], 3);
+	assert_int_equal(read_spans(blob, size, true, counts), 0);
+	assert_int_equal(counts[0] + counts[1], 6);
+	assert_true(
+		FAIL_EACH_ALLOCATION(read_spans(blob, size, false, counts), -ENOMEM, true, 0) >= 2);
+	free(blob);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +318,7 @@ int main(void)
 		cmocka_unit_test(without_a_time_there_is_no_blob),
 		cmocka_unit_test(every_cut_and_every_flip_is_survived),
 		cmocka_unit_test(columns_must_agree),
+		cmocka_unit_test(spans_are_read_or_skipped),
 		cmocka_unit_test(failing_allocations),
 	};
 

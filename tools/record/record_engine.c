@@ -176,6 +176,8 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 		.symbol_cache = engine->symbol_cache,
 		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),
 		.skips_interpreted = strcmp(options->runtime_frames, "native") == 0,
+		.keeps_spans = true,
+		.spans = options->spans,
 		/* A command has not begun: what it will map is not known. */
 		.prepare_ns = options->command && !options->samples_all && options->pid_count == 0
 				      ? 0

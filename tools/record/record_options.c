@@ -59,6 +59,19 @@ static int take_rule(void *invocation, const struct option_row *option, const ch
 	return 0;
 }
 
+static int take_span(void *invocation, const struct option_row *option, const char *value)
+{
+	struct record_options *options = invocation;
+	const bool is_trace = strcmp(option->name, "trace") == 0;
+
+	if ((is_trace ? span_choice_set_trace : span_choice_set_span)(&options->spans, value) < 0)
+		return command_misuse(options->base.command,
+			"--%s takes the %d hexadecimal digits of a %s's id, not '%s'", option->name,
+			is_trace ? TRACE_ID_TEXT_BYTES - 1 : SPAN_ID_TEXT_BYTES - 1, option->name,
+			value);
+	return 0;
+}
+
 const char *record_output_name(const struct record_options *options, unsigned output)
 {
 	if (output == RECORD_WALL)
@@ -266,6 +279,12 @@ const struct option_row record_option_rows[] = {
 		.take = take_rule },
 	{ 0, "exclude-container", "ID", "Do not sample this container.", OPTION_CALL,
 		.take = take_rule },
+	{ 0, "trace", "ID",
+		"Keep only samples of this trace of OpenTelemetry: 32 hexadecimal digits. Programs "
+		"tell by OpenTelemetry's thread context what their threads work on.",
+		OPTION_CALL, .take = take_span },
+	{ 0, "span", "ID", "Keep only samples of this span: 16 hexadecimal digits.", OPTION_CALL,
+		.take = take_span },
 	{ 'a', "all-cpus", NULL, "Sample every process although there is a COMMAND.", OPTION_SET,
 		.offset = offsetof(struct record_options, samples_all) },
 	{ 'o', "output", "FILE",
@@ -412,6 +431,10 @@ int record_options_check(struct record_options *options)
 		!(record_options_sources(options) & 1U << PILOTLIGHT_SOURCE_OFFCPU))
 		return command_misuse(
 			command, "--wakers shows who ends waits; add -e offcpu or -e wall");
+	if ((options->spans.has_trace || options->spans.has_span) &&
+		strcmp(options->unwind, "auto") != 0)
+		return command_misuse(
+			command, "--trace and --span need --unwind=auto, which reads threads");
 	if (options->samples_all && options->pid_count > 0)
 		return command_misuse(command, "-a and -p exclude each other");
 	if (options->command && options->pid_count > 0)

@@ -2,6 +2,7 @@
 /* What `pilotlight record` was asked to do. */
 #pragma once
 
+#include "aggregate/profile_spans.h"
 #include "capture/cgroup_choice.h"
 #include "export/profile_format.h"
 #include "pilotlight/counted_event.h"
@@ -25,6 +26,7 @@ struct record_options {
 	pid_t pids[RECORD_PIDS_MAX];
 	size_t pid_count;
 	struct cgroup_choice choice; /* of cgroups; without rules: all */
+	struct span_choice spans;    /* of --trace and --span */
 	uint32_t outputs;	     /* bit mask of 1 << output; each is a file */
 	uint64_t period;	     /* of -c: of sources that are counted; 0: not given */
 	/* Of -e: what a sample of a source stands for; 0: not given. */

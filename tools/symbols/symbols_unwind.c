@@ -136,6 +136,7 @@ static const char *const anchor_words[PILOTLIGHT_RUNTIME_ANCHORS] = {
 	[PILOTLIGHT_RUNTIME_TLS_INDEX] = "tls-index",
 	[PILOTLIGHT_RUNTIME_KEY] = "key",
 	[PILOTLIGHT_RUNTIME_KEY_BEHIND] = "key-behind",
+	[PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR] = "tls-descriptor",
 };
 
 static void write_runtime(const struct symbol_file *file, struct output *output)
@@ -143,7 +144,11 @@ static void write_runtime(const struct symbol_file *file, struct output *output)
 	const struct pilotlight_runtime *runtime;
 	char release[RUNTIME_RELEASE_BYTES];
 
-	if (runtime_description_find(file, &runtime) == 0)
+	if (runtime_description_find(file, &runtime) == 0 &&
+		runtime->language == PILOTLIGHT_RUNTIME_THREAD_CONTEXT)
+		output_printf(output, "context    of OpenTelemetry, threads by %s\n",
+			anchor_words[runtime->anchor]);
+	else if (runtime_description_find(file, &runtime) == 0)
 		output_printf(output, "runtime    %s %s, threads by %s\n",
 			runtime_description_language(runtime),
 			runtime_description_release(runtime, release),
@@ -212,7 +217,8 @@ static void json_runtime(const struct symbol_file *file, struct json *json)
 	}
 	json_begin_object(json);
 	json_member_string(json, "language", runtime_description_word(runtime));
-	json_member_string(json, "release", runtime_description_release(runtime, release));
+	if (runtime->language == PILOTLIGHT_RUNTIME_PYTHON)
+		json_member_string(json, "release", runtime_description_release(runtime, release));
 	json_member_string(json, "anchor", anchor_words[runtime->anchor]);
 	json_end_object(json);
 }

@@ -1,0 +1,122 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Samples have the trace and the span that their thread works on, in programs that publish OpenTelemetry's thread context
+# and change it a million times a second. The variable is in the program, or in a library with each model of
+# thread-local storage. Records that are wrong give nothing.
+# Runs beside others: it judges the labels of samples, not their number.
+. "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/service.sh"
+
+LEAST=50 # samples, of some 2,000 if the CPUs are free
+seconds=2
+
+# sampled NAME COMMAND...: records the command, which has begun, to $tmp/NAME.pb.gz.
+sampled() {
+	local name=$1 pid
+
+	shift
+	start "$@"
+	pid=${started[-1]}
+	wait_for 10 eval '[ "$(ls /proc/'"$pid"'/task | wc -l)" -gt 1 ]'
+	record "$tmp/$name.pb.gz" -F 999 -d $seconds -p "$pid" || return
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	return 0
+}
+
+# judge NAME: at least LEAST samples of the functions have ids; at most one in 1,000 lacks them or has others.
+judge() {
+	local right wrong without
+
+	python3 "$root/tests/end_to_end/spans.py" "$tmp/$1.pb.gz" >"$tmp/$1.judged" || return
+	note "$1: $(cat "$tmp/$1.judged")"
+	read -r _ right _ wrong _ without <"$tmp/$1.judged"
+	[ "$right" -ge $LEAST ] && [ $(((wrong + without) * 1000)) -le "$right" ]
+}
+
+has_right_spans() {
+	sampled "$@" && judge "$1"
+}
+
+# library MODEL [OPTION]...
+build_library() {
+	gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -D_GNU_SOURCE -DSPANS_LIBRARY -fPIC -shared -iquote "$root/include" \
+		"${@:2}" "$root/tests/workloads/spans.c" -o "$tmp/lib$1.so" -lpthread
+}
+
+build() {
+	echo 'int spans_main(int, char **); int main(int c, char **v) { return spans_main(c, v); }' >"$tmp/linked.c"
+	cat >"$tmp/loader.c" <<'END'
+#include <dlfcn.h>
+int main(int count, char **values)
+{
+	void *library = dlopen(values[1], RTLD_NOW);
+	int (*run)(int, char **) = library ? (int (*)(int, char **))dlsym(library, "spans_main") : 0;
+	return run ? run(count - 1, values + 1) : 1;
+}
+END
+	build_library descriptor -mtls-dialect=gnu2 && build_library index -mtls-dialect=gnu &&
+		build_library slot -ftls-model=initial-exec && gcc "$tmp/loader.c" -o "$tmp/loader" -ldl || return
+	gcc "$tmp/linked.c" -o "$tmp/linked" -L"$tmp" -lslot -Wl,-rpath,"$tmp"
+}
+
+# has_anchor FILE WORD
+has_anchor() {
+	"$pilotlight" symbols show "$1" >"$tmp/shown" && grep -qx "context    of OpenTelemetry, threads by $2" "$tmp/shown" &&
+		return
+	note "$(cat "$tmp/shown")"
+	return 1
+}
+
+gives_nothing() {
+	sampled lie "$workloads/spans" lie 1e9 && ! judge lie && awk -v least=$LEAST \
+		'{ exit !($1 == "right" && $2 == 0 && $4 == 0 && $6 >= least) }' <(head -n 1 "$tmp/lie.judged")
+}
+
+# Of the trace of one thread, and of one span of it.
+selects() {
+	start "$workloads/spans" change 1e9
+	record "$tmp/trace.folded" -F 999 -d 1 -p "${started[-1]}" --trace "$(printf '10%.0s' {1..16})" &&
+		record "$tmp/span.folded" -F 999 -d 1 -p "${started[-1]}" --span "$(printf '22%.0s' {1..8})" || return
+	note "$(wc -l <"$tmp/trace.folded") and $(wc -l <"$tmp/span.folded") stacks"
+	grep -q '^swap;.*;in_first' "$tmp/trace.folded" && grep -q '^swap;.*;in_second' "$tmp/trace.folded" &&
+		! grep -q '^write' "$tmp/trace.folded" && grep -q '^write;.*;in_second' "$tmp/span.folded" &&
+		! grep -q '^swap\|in_first' "$tmp/span.folded"
+}
+
+# Prints who has samples of a thread's trace in the history.
+history_of() {
+	"$pilotlight" export --last 1min --trace "$(printf "$1%.0s" {1..16})" -f folded -o "$tmp/history.folded" 2>/dev/null &&
+		grep -q '^swap;.*;in_first\|^write;.*;in_first' "$tmp/history.folded"
+}
+
+# The service's history has the trace of one thread, and nothing of the other.
+is_in_history() {
+	printf '[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+	start_service || return
+	start "$workloads/spans" change 1e9
+	wait_for 90 history_of 10 || return
+	note "$(wc -l <"$tmp/history.folded") stacks"
+	grep -q '^swap;.*;in_second' "$tmp/history.folded" && ! grep -q '^write' "$tmp/history.folded" && ! history_of 30
+}
+
+need_root
+need_programs
+need_service
+need_commands gcc python3
+export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
+build >"$tmp/build.log" 2>&1 || { note "$(cat "$tmp/build.log")"; echo "Bail out! the libraries cannot be built"; exit 1; }
+plan 12
+check "of a program" has_right_spans program "$workloads/spans" change 1e9
+check "... whose variable is at a distance from the thread pointer" has_anchor "$workloads/spans" tls
+check "records that are wrong give nothing" gives_nothing
+check "record keeps one trace, or one span" selects
+check "of a library that is linked" has_right_spans linked "$tmp/linked" change 1e9
+check "... by a slot with the distance" has_anchor "$tmp/libslot.so" tls-slot
+check "of a library that is loaded, by an index" has_right_spans index "$tmp/loader" "$tmp/libindex.so" change 1e9
+check "... which the symbol file tells" has_anchor "$tmp/libindex.so" tls-index
+check "of one that is loaded, by a descriptor" has_right_spans descriptor "$tmp/loader" "$tmp/libdescriptor.so" change 1e9
+check "... which the symbol file tells" has_anchor "$tmp/libdescriptor.so" tls-descriptor
+check "the history has them, too" is_in_history
+check "... and the service stops" stop_service
+finish

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Samples of a trace or a span are selected, while their windows are not merged. */
+#include "base/array.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/store/times_fixture.h"
+
+#include <errno.h>
+
+static struct pilotlight_thread_context ids_of(int trace, int span)
+{
+	struct pilotlight_thread_context ids;
+
+	memset(ids.trace_id, trace, sizeof(ids.trace_id));
+	memset(ids.span_id, span, sizeof(ids.span_id));
+	return ids;
+}
+
+static struct span_choice choice_of(int trace, int span)
+{
+	return (struct span_choice){
+		.has_trace = trace > 0,
+		.has_span = span > 0,
+		.ids = ids_of(trace, span),
+	};
+}
+
+/* Of the last sample that was added, of one count. */
+static void note(struct profile *profile, int trace, int span)
+{
+	const struct pilotlight_thread_context ids = ids_of(trace, span);
+	struct profile_sample sample = profile->samples.items[profile->samples.count - 1];
+
+	sample.count = 1;
+	profile_note_span(profile, &sample, &ids);
+}
+
+/* Three counts of two spans and one of none at one place, one of another trace elsewhere. */
+static void append_spans(struct store *store, uint64_t start_ns)
+{
+	const struct timed first = { .pid = 1, .address = 0x3000, .count = 1, .first_ms = 10 };
+	const struct timed second = { .pid = 1, .address = 0x4000, .count = 1, .first_ms = 20 };
+	struct profile *profile = fixture_profile(start_ns, NULL, 0);
+	struct fault fault = { 0 };
+
+	profile_keep_times(profile, monotonic_of(start_ns));
+	profile->keeps_spans = true;
+	for (int i = 0; i < 4; i++) {
+		add_timed(profile, &first);
+		if (i > 0)
+			note(profile, 1, i < 3 ? 1 : 2);
+	}
+	add_timed(profile, &second);
+	note(profile, 2, 3);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
+	profile_free(profile);
+}
+
+static struct profile *read_spans(
+	const char *folder, int trace, int span, struct store_found *ret_found)
+{
+	const struct span_choice choice = choice_of(trace, span);
+	const struct store_selection selection = {
+		.start_ns = START,
+		.end_ns = START + SECONDS(60),
+		.merges_threads = true,
+		.spans = &choice,
+	};
+
+	return fixture_read(folder, &selection, ret_found);
+}
+
+static void expect(const char *folder, int trace, int span, uint64_t total)
+{
+	struct store_found found;
+	struct profile *read = read_spans(folder, trace, span, &found);
+
+	assert_int_equal(fixture_total(read), total);
+	assert_int_equal(found.windows, 3);
+	assert_int_equal(found.coarse_windows, 0);
+	assert_int_equal(found.days_damaged, 0);
+	assert_true(accounts_close(&read->accounts));
+	profile_free(read);
+}
+
+/* The second window keeps no times, and so no spans. */
+static void a_trace_is_selected(void **state)
+{
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	append_spans(store, START);
+	assert_int_equal(fixture_append_one(store, START + SECONDS(10), 1, 5), 0);
+	append_spans(store, START + SECONDS(20));
+	store_close(store);
+	expect(folder, 1, 0, 6);
+	expect(folder, 1, 1, 4);
+	expect(folder, 0, 2, 2);
+	expect(folder, 2, 0, 2);
+	expect(folder, 2, 1, 0);
+	expect(folder, 9, 0, 0);
+	read = read_spans(folder, 1, 0, &found);
+	fixture_expect(read, "/system.slice/one.service/one;/usr/lib/libwork.so+3000 6");
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+static void merged_windows_have_no_spans(void **state)
+{
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	char folder[64];
+	int r;
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	append_spans(store, START);
+	append_spans(store, START + SECONDS(10));
+	do
+		r = store_maintain(store, START + SECONDS(3 * 3600), UINT64_MAX, &fault);
+	while (r == 1);
+	assert_int_equal(r, 0);
+	fixture_expect_windows(folder, 1, 0);
+	read = read_spans(folder, 1, 0, &found);
+	assert_int_equal(fixture_total(read), 0);
+	assert_int_equal(found.days_damaged, 0);
+	profile_free(read);
+	/* Their times are still there. */
+	expect_total(folder, 0, 20, 4, 0);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+static void failing_allocations(void **state)
+{
+	const struct span_choice choice = choice_of(1, 0);
+	const struct store_selection selection = {
+		.start_ns = START, .end_ns = START + SECONDS(60), .spans = &choice
+	};
+	struct profile *read = NULL;
+	struct store_found found;
+	struct fault fault = { 0 };
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	append_spans(store, START);
+	store_close(store);
+	assert_true(FAIL_EACH_ALLOCATION(
+			    store_reader_read(folder, &selection, 1 << 20, &read, &found, &fault),
+			    -ENOMEM, !read, 0) > 10);
+	assert_int_equal(fixture_total(read), 3);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_trace_is_selected),
+		cmocka_unit_test(merged_windows_have_no_spans),
+		cmocka_unit_test(failing_allocations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
