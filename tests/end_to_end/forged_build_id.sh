@@ -5,6 +5,8 @@
 # Runs beside others: it judges names and stacks of its own programs.
 . "$(dirname "$0")/lib.sh"
 
+tables=$(sed -n 's/^#define PILOTLIGHT_UNWIND_FOLDER "\(.*\)"/\1/p' "$root/include/pilotlight/unwind.h")
+
 BUILD_ID=f01dedf01dedf01dedf01dedf01dedf01dedf01d
 NOBODY=65534
 SECONDS_EACH=1
@@ -125,11 +127,11 @@ record_programs() {
 
 # Recordings do not wait for unwind tables. A table file appears complete.
 has_own_table() {
-	[ -e "$PILOTLIGHT_SYMBOL_CACHE/unwind-4/${BUILD_ID:0:2}/${BUILD_ID:2}.sym" ]
+	[ -e "$PILOTLIGHT_SYMBOL_CACHE/$tables/${BUILD_ID:0:2}/${BUILD_ID:2}.sym" ]
 }
 
 has_others_table() {
-	[ -n "$(find "$PILOTLIGHT_SYMBOL_CACHE/unwind-4" -name '*.owned.sym')" ]
+	[ -n "$(find "$PILOTLIGHT_SYMBOL_CACHE/$tables" -name '*.owned.sym')" ]
 }
 
 has_both_tables() {
@@ -189,8 +191,8 @@ cache_knows_both() {
 tables_are_apart() {
 	local own others
 
-	own=$(find "$PILOTLIGHT_SYMBOL_CACHE/unwind-4" -name "${BUILD_ID:2}.sym" | wc -l)
-	others=$(find "$PILOTLIGHT_SYMBOL_CACHE/unwind-4" -name '*.owned.sym' | wc -l)
+	own=$(find "$PILOTLIGHT_SYMBOL_CACHE/$tables" -name "${BUILD_ID:2}.sym" | wc -l)
+	others=$(find "$PILOTLIGHT_SYMBOL_CACHE/$tables" -name '*.owned.sym' | wc -l)
 	note "$own tables of the build-id, $others of other owners"
 	[ "$own" = 1 ] && [ "$others" = 1 ]
 }
