@@ -167,8 +167,8 @@ static const char *cost_text(
 	const struct service_status *service, const struct row *row, char text[COST_BYTES])
 {
 	const bool is_surveyed = is_on(service, row) && service->surveyed & 1U << row->place;
-	const char *cost =
-		is_surveyed ? "some us for each thread that is not idle, in each survey" : row->source->cost;
+	const char *cost = is_surveyed ? "some us for each thread that is not idle, in each survey"
+				       : row->source->cost;
 	int size = 0;
 
 	text[0] = '\0';
