@@ -17,8 +17,8 @@
 enum {
 	NONE = PILOTLIGHT_RUNTIME_NONE,
 	WORD_BYTES = 8,
-	/* To V8 11.3 the last type of functions is not published. */
-	FUNCTION_TYPES = 15,
+	/* To V8 11.3 the last type of functions, of constructors of classes, is not published. */
+	FUNCTION_TYPES = 16,
 	/* Of a scope's words, without its map: where its variables begin. */
 	LOCALS_BEHIND_COUNTS = 3,
 	LOCALS_BEHIND_PLACES = 5, /* from V8 12.8 on, the place in the source is before them */

@@ -61,7 +61,7 @@ static void what_v8_publishes_is_described(void **state)
 	assert_int_equal(described.frame_function_at, -16);
 	assert_int_equal(described.map_type_at, 12);
 	assert_int_equal(described.function_type_first, 2066);
-	assert_int_equal(described.function_type_last, 2080);
+	assert_int_equal(described.function_type_last, 2081);
 	assert_int_equal(described.shared_type, 262);
 	assert_int_equal(described.function_shared_at, 24);
 	assert_int_equal(described.shared_name_at, 16);

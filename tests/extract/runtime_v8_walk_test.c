@@ -104,7 +104,7 @@ static void start(const char *path, const char *option)
 		line[strcspn(line, "\n")] = '\0';
 		(void)strcpy(told[told_count++], line);
 	}
-	assert_int_equal(told_count, 9);
+	assert_int_equal(told_count, 10);
 	(void)fclose(output);
 }
 

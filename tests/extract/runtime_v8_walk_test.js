@@ -4,7 +4,7 @@
 'use strict';
 const { writeSync } = require('node:fs');
 const told = ['spin 9', 'method 19', 'arrow 23', 'list 24', 'größe 25', 'Δ 28',
-	'holder.assigned 32', 'many 35', '(anonymous) 1'];
+	'holder.assigned 32', 'Base 36', 'many 40', '(anonymous) 1'];
 
 function spin() {
 	let sum = 0;
@@ -32,6 +32,11 @@ const holder = {};
 holder.assigned = function () {
 	return Δ() + 1;
 };
+class Base {
+	constructor() {
+		this.value = holder.assigned() + 1;
+	}
+}
 function many() {
 	// More variables than V8 keeps in the scope itself.
 	const [
@@ -49,6 +54,6 @@ function many() {
 		v70, v71, v72, v73, v74, v75, v76, v77, v78, v79
 	];
 
-	return holder.assigned() + closure().length;
+	return new Base().value + closure().length;
 }
 console.log(many());
