@@ -262,10 +262,14 @@ int unwinder_retry_later(struct unwinder *unwinder, uint32_t file_id)
 
 	if (!file)
 		return -ENOENT;
-	if (file->state != WALK_FILE_PENDING)
+	/* Only a description is loaded after the table. */
+	if (file->state == WALK_FILE_LOADED)
+		file->lacks_runtime = true;
+	else if (file->state == WALK_FILE_PENDING)
+		file->state = WALK_FILE_RETRY;
+	else
 		return 0;
 	/* The sampler's entry stays the same. */
-	file->state = WALK_FILE_RETRY;
 	note_failure(file);
 	file->retry_window = retry_window(unwinder, file->failures);
 	return 0;
@@ -334,11 +338,13 @@ static bool may_load(struct unwinder *unwinder, struct walk_file *file)
 
 static bool is_due(const struct unwinder *unwinder, const struct walk_file *file)
 {
+	bool may_retry = walk_files_window(unwinder->files) >= file->retry_window;
+
 	if (file->state == WALK_FILE_RETRY)
-		return walk_files_window(unwinder->files) >= file->retry_window;
+		return may_retry;
 	/* The description is beside the table. */
 	if (file->state == WALK_FILE_LOADED)
-		return file->lacks_runtime &&
+		return file->lacks_runtime && may_retry &&
 		       runtime_slots_have_room(&unwinder->runtimes, file->user);
 	return file->state == WALK_FILE_EVICTED;
 }

@@ -103,8 +103,9 @@ int unwinder_set_table(struct unwinder *unwinder, uint32_t file_id, const struct
 /* There will be no table for the file. Returns 0, -ENOENT, or the error of a map. */
 int unwinder_set_nothing(struct unwinder *unwinder, uint32_t file_id);
 
-/* The table of a PENDING file cannot be had now: unwinder_next_reload() returns it some windows
- * later. Does nothing in another state. Returns 0 or -ENOENT. */
+/* The table of a PENDING file, or the description of a LOADED one, cannot be had now:
+ * unwinder_next_reload() returns it some windows later. Does nothing in another state. Returns 0 or
+ * -ENOENT. */
 int unwinder_retry_later(struct unwinder *unwinder, uint32_t file_id);
 
 /*

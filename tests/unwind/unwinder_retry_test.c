@@ -101,7 +101,7 @@ static void unused_file_is_not_retried(void **state)
 	done(&sampler);
 }
 
-static void only_pending_files_are_retried_later(void **state)
+static void files_with_a_result_keep_their_state(void **state)
 {
 	struct sampler sampler;
 	uint32_t loaded, nothing;
@@ -376,6 +376,13 @@ static void interpreter_without_a_number_is_loaded_again(void **state)
 	assert_reload(&sampler, id);
 	assert_no_reload(&sampler);
 	assert_int_equal(state_of(&sampler, id), WALK_FILE_LOADED);
+	/* It could not be read. */
+	for (uint32_t window = 5, i = 0; i < 3; window += 2U << i++) {
+		assert_int_equal(unwinder_retry_later(sampler.unwinder, id), 0);
+		assert_int_equal(next_offer(&sampler, interpreter(count - 1), id, window),
+			window + (2U << i));
+		assert_int_equal(state_of(&sampler, id), WALK_FILE_LOADED);
+	}
 	set_described(&sampler, id, 0x03000000 + count);
 	assert_int_equal(entry_of(&sampler, interpreter(count - 1))->flags,
 		PILOTLIGHT_FILE_HAS_TABLE | PILOTLIGHT_FILE_HAS_RUNTIME);
@@ -389,7 +396,7 @@ int main(void)
 		cmocka_unit_test(failed_table_is_retried_with_backoff),
 		cmocka_unit_test(success_resets_the_backoff),
 		cmocka_unit_test(unused_file_is_not_retried),
-		cmocka_unit_test(only_pending_files_are_retried_later),
+		cmocka_unit_test(files_with_a_result_keep_their_state),
 		cmocka_unit_test(failed_map_update_is_retried),
 		cmocka_unit_test(identity_is_kept),
 		cmocka_unit_test(unidentified_file_is_requested_with_backoff),
