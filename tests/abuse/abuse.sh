@@ -91,7 +91,6 @@ start_honest_processes() {
 	start_honest "$honest_uid" "$tmp/honest/honest_shares" 100000
 	cp "$root/tests/end_to_end/python_programs/shares.py" "$tmp/honest/honest.py" || return
 	start_honest "$honest_uid" /usr/bin/python3 -S -B "$tmp/honest/honest.py" 100000
-	python_pids=("${honest[-1]}")
 	start_honest "$honest_uid" "$workloads/jit_writer" reuse --comm honest_dump --seconds 100000
 	start_honest "$honest_uid" "$workloads/jit_writer" steady --comm honest_map --output map --seconds 100000
 	map_pid=${honest[-1]}
@@ -108,7 +107,8 @@ start_honest_processes() {
 	cd "$tmp" || return
 }
 
-# Starts processes that the service does not know yet: a program, and one with a perf map. Sets newcomers.
+# Starts processes that the service does not know yet: a program, one with a perf map, and one of Python. Each
+# ends after $1 seconds; that of Python takes ten times its argument, of CPU time. Sets newcomers.
 start_newcomers() {
 	local new_folder=$tmp/honest/new.$RANDOM
 
@@ -117,8 +117,8 @@ start_newcomers() {
 	newcomers=${started[-1]}
 	start as "$honest_uid" "$honest_group" "$workloads/jit_writer" steady --comm new_map --output map --seconds "$1"
 	newcomers+=,${started[-1]} new_map_pids+=("${started[-1]}")
-	start as "$honest_uid" "$honest_group" /usr/bin/python3 -S -B "$tmp/honest/honest.py" "$1"
-	newcomers+=,${started[-1]} python_pids+=("${started[-1]}")
+	start as "$honest_uid" "$honest_group" /usr/bin/python3 -S -B "$tmp/honest/honest.py" "$1e-1"
+	newcomers+=,${started[-1]}
 }
 
 # The service has read the names of all honest processes. Debian strips its runtimes: some of their functions have none.
@@ -216,7 +216,7 @@ holds() {
 
 # Honest Python programs have their functions, and none of a hostile interpreter's, which are called "abuser".
 has_own_python() {
-	"$pilotlight" export -q --last 1h $(printf -- '--pid %s ' "${python_pids[@]}") -f folded -o "$tmp/python.folded" || return
+	"$pilotlight" export -q --last 1h --user "$honest_uid" -f folded -o "$tmp/python.folded" || return
 	grep -q ';main_\[p\];heavy_\[p\];burn_\[p\];spin_\[p\]' "$tmp/python.folded" && ! grep 'abuser[^;]*_\[p\]' "$tmp/python.folded"
 }
 
@@ -258,7 +258,7 @@ mknod -m 666 "$ABUSE_FUSE" c 10 229
 export ABUSE_FUSE PILOTLIGHT=$pilotlight
 check "the service starts" start_service
 broker=$service_pid
-honest=() map_pid='' node_pid='' new_map_pids=() python_pids=()
+honest=() map_pid='' node_pid='' new_map_pids=()
 start_honest_processes
 check "the honest processes have their names" wait_for 60 has_honest_names
 mkfifo "$tmp/watching"
