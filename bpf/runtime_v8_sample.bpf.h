@@ -166,7 +166,13 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 		return 0;
 	runtime_v8_begin(&walker->runtime.v8);
 	record = &walker->walk.record;
+	record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
 	for (__u32 i = 0; i < WALK_DEPTHS - 1 && i + 1 < record->count; i++) {
+		if (i % RUNTIME_TIMED_STEPS == RUNTIME_TIMED_STEPS - 1 &&
+			walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX) {
+			record->runtime_end = PILOTLIGHT_RUNTIME_DEEP;
+			break;
+		}
 		if (!is_v8_frame(&walker->walk, runtime, walker->walk.frames[i], i) ||
 			!step_v8(walker, i))
 			continue;
@@ -175,7 +181,6 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 			append_v8_frame(walker, code, i);
 	}
 	record->runtime_file = walker->walk.runtime.file_id;
-	record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
 	record->runtime_language = PILOTLIGHT_RUNTIME_V8;
 	record->hash = hash_next(record->hash, record->runtime_end);
 	return 0;

@@ -58,12 +58,14 @@ static struct resolved_frame frame_of(
 	};
 }
 
-/* Says why the outermost frames are missing. Returns the number of frames that do. */
+/* Says why the outermost frames are missing. Returns the number of frames that do: none of V8,
+ * whose native frames stay. */
 static size_t write_end(const struct interpreted_stack *stack, struct resolved_frame *frame)
 {
 	struct runtime_name name = { .name = "[truncated: depth]" };
 
-	if (stack->count > 0 || stack->sample->runtime_end == PILOTLIGHT_RUNTIME_ROOT)
+	if (stack->count > 0 || stack->sample->runtime_end == PILOTLIGHT_RUNTIME_ROOT ||
+		stack->sample->runtime_language == PILOTLIGHT_RUNTIME_V8)
 		return 0;
 	if (stack->sample->runtime_end == PILOTLIGHT_RUNTIME_UNREADABLE)
 		name.name = "[truncated: Python frame unreadable]";

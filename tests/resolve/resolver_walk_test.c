@@ -501,6 +501,10 @@ static void native_frames_of_nameless_functions_of_v8_stay(void **state)
 	count = resolve_runtime(
 		&fixture, PILOTLIGHT_RUNTIME_V8, functions, 3, PILOTLIGHT_RUNTIME_ROOT, 4);
 	check_names(&fixture, count, "- outer - - - leaf");
+	/* There was no time for more. */
+	count = resolve_runtime(
+		&fixture, PILOTLIGHT_RUNTIME_V8, functions, 3, PILOTLIGHT_RUNTIME_DEEP, 4);
+	check_names(&fixture, count, "- outer - - - leaf");
 	binary_table_get(fixture.binaries, fixture.frames[1].binary, &binary);
 	assert_int_equal(binary.kind, BINARY_JAVASCRIPT);
 	resolver_free(TAKE_PTR(fixture.resolver));
