@@ -204,10 +204,10 @@ static __always_inline void runtime_v8_find(struct runtime_v8 *v8,
 	step->code = shared;
 }
 
-/* A sample: nothing is proved yet. */
+/* A sample: nothing is proved yet. Memory that was freed or cleared may have an address of 0. */
 static __always_inline void runtime_v8_begin(struct runtime_v8 *v8)
 {
-	v8->function_map = v8->shared_map = v8->script_map = v8->checked_script = 0;
+	v8->function_map = v8->shared_map = v8->script_map = v8->checked_script = ~0ULL;
 }
 
 enum v8_string { V8_NO_STRING, V8_STRING, V8_JOINED, V8_UNREADABLE };

@@ -32,7 +32,7 @@
 static pid_t child;
 /* In place of the child's memory, if there are any. */
 static struct {
-	const uint8_t *bytes;
+	uint8_t *bytes;
 	size_t size;
 } planted;
 enum { PLANTED_AT = 0x10000 };
@@ -171,7 +171,7 @@ static size_t count_found(struct runtime_v8 *v8, uint64_t fp)
 static void check(const char *path, const char *option)
 {
 	struct user_regs_struct registers;
-	struct runtime_v8 v8 = { 0 };
+	struct runtime_v8 v8;
 	size_t found = 0;
 	int status;
 
@@ -182,6 +182,7 @@ static void check(const char *path, const char *option)
 		assert_int_equal(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
 		assert_int_equal(waitpid(child, &status, __WALL), child);
 		assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &registers), 0);
+		runtime_v8_begin(&v8);
 		found = count_found(&v8, registers.rbp);
 		assert_int_equal(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
 		(void)usleep(1000);
@@ -210,15 +211,34 @@ static void all_functions_are_found(void **state)
 		skip();
 }
 
+/* No function is found while the first word of an object is 0: the one to which the word at `place`
+ * points. */
+static void check_cleared(uint64_t fp, uint64_t place)
+{
+	uint64_t object, word, zero = 0;
+	struct runtime_step step;
+	struct runtime_v8 v8;
+	uint8_t *first;
+
+	memcpy(&object, planted.bytes + (place - PLANTED_AT), sizeof(object));
+	first = planted.bytes + (object - PILOTLIGHT_V8_OBJECT - PLANTED_AT);
+	memcpy(&word, first, sizeof(word));
+	memcpy(first, &zero, sizeof(zero));
+	runtime_v8_begin(&v8);
+	runtime_v8_find(&v8, &runtime, fp, &step);
+	assert_int_equal(step.code, 0);
+	memcpy(first, &word, sizeof(word));
+}
+
 /* Objects at chosen places, of all kinds of strings; see the fuzz target. */
 static void check_planted(const char *name, const char *expected, const char *file)
 {
 	static uint8_t bytes[4096];
-	struct runtime_v8 v8 = { 0 };
+	struct runtime_v8 v8;
 	struct runtime_step step;
 	char path[LINE_BYTES], text[LINE_BYTES];
 	_cleanup_close_ int fd = -1;
-	uint64_t fp;
+	uint64_t fp, function;
 	ssize_t size;
 
 	(void)snprintf(path, sizeof(path), "tests/data/fuzz/runtime_v8_walk/%s", name);
@@ -229,6 +249,7 @@ static void check_planted(const char *name, const char *expected, const char *fi
 	memcpy(&fp, bytes + sizeof(runtime), sizeof(fp));
 	planted.bytes = bytes + sizeof(runtime) + sizeof(fp);
 	planted.size = (size_t)size - sizeof(runtime) - sizeof(fp);
+	runtime_v8_begin(&v8);
 	runtime_v8_find(&v8, &runtime, fp, &step);
 	assert_int_not_equal(step.code, 0);
 	name_function(&v8, text);
@@ -237,6 +258,11 @@ static void check_planted(const char *name, const char *expected, const char *fi
 	/* Nothing is proved at another place. */
 	runtime_v8_find(&v8, &runtime, fp + 8, &step);
 	assert_int_equal(step.code, 0);
+	/* Nor if an object was cleared: the function, or what its closures share. */
+	function = fp + (uint64_t)(int64_t)runtime.frame_function_at;
+	check_cleared(fp, function);
+	memcpy(&function, planted.bytes + (function - PLANTED_AT), sizeof(function));
+	check_cleared(fp, function - PILOTLIGHT_V8_OBJECT + runtime.function_shared_at);
 	planted.bytes = NULL;
 }
 

@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct pilotlight_runtime description = { .version = 0 };
 	struct pilotlight_runtime_v8 runtime;
-	struct runtime_v8 v8 = { 0 };
+	struct runtime_v8 v8;
 	struct runtime_step step;
 	uint64_t fp;
 
@@ -93,6 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	memcpy(&description, &runtime, sizeof(runtime));
 	if (description.language != PILOTLIGHT_RUNTIME_V8 || !runtime_bounds_hold(&description))
 		return 0;
+	runtime_v8_begin(&v8);
 	runtime_v8_find(&v8, &runtime, fp, &step);
 	if (step.code)
 		check_function(&v8, &runtime);
