@@ -421,16 +421,17 @@ static __always_inline __u32 v8_count_lines(
 	return count;
 }
 
-/* All but the texts, and the hash. */
+/* All but the texts, and the hash, without the line: it cannot always be found. */
 static __always_inline void v8_finish_code(
 	const struct runtime_v8 *v8, struct pilotlight_runtime_code *code, __u32 line)
 {
 	code->language = PILOTLIGHT_RUNTIME_V8;
 	code->lines = PILOTLIGHT_RUNTIME_FIRST_LINE;
 	code->reserved = 0;
-	code->first_line = (__s32)line;
+	code->first_line = 0;
 	code->line_bytes = sizeof(v8->start);
 	code->line_bytes_all = sizeof(v8->start);
 	__builtin_memcpy(code->table, &v8->start, sizeof(v8->start));
 	code->hash = runtime_code_hash(code);
+	code->first_line = (__s32)line;
 }

@@ -157,9 +157,17 @@ static int add(struct runtime_names *names, uint64_t user, uint64_t hash,
 	return 0;
 }
 
+/* The first line of a function may be unknown, which is 0. */
+static bool has_line_of(const struct code *code, const struct runtime_code *parsed)
+{
+	return code->first_line == parsed->first_line ||
+	       (code->lines == PILOTLIGHT_RUNTIME_FIRST_LINE &&
+		       (code->first_line == 0 || parsed->first_line == 0));
+}
+
 static bool says(const struct code *code, const struct runtime_code *parsed)
 {
-	return code->first_line == parsed->first_line && code->lines == parsed->lines &&
+	return has_line_of(code, parsed) && code->lines == parsed->lines &&
 	       code->table_bytes == parsed->table_bytes &&
 	       (code->table_bytes == 0 ||
 		       memcmp(code->data, parsed->table, code->table_bytes) == 0) &&
@@ -172,10 +180,12 @@ static void see_again(
 	struct runtime_names *names, struct code *code, const struct runtime_code *parsed)
 {
 	code->came_ns = names->now_ns;
-	if (says(code, parsed))
-		return;
-	code->is_disputed = true;
-	names->disputed++;
+	if (!says(code, parsed)) {
+		code->is_disputed = true;
+		names->disputed++;
+	} else if (code->first_line == 0) {
+		code->first_line = parsed->first_line;
+	}
 }
 
 void runtime_names_add(struct runtime_names *names, uint64_t user, const struct raw_code *code)

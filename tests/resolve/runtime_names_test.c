@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
 #include "resolve/runtime_names.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/resolve/runtime_code_record.h"
@@ -84,6 +85,27 @@ static void code_with_the_hash_of_other_code_has_no_name(void **state)
 	add(USER, 78, "truth", "/srv/lie.py");
 	assert_false(runtime_names_find(names, USER, 78, 0, &name));
 	assert_int_equal(counters.disputed, 2);
+}
+
+/* In some samples it was not found. */
+static void an_unknown_first_line_is_taken_later(void **state)
+{
+	const int32_t lines[] = { 0, 0, 20, 0, 20, 21 }, found[] = { 0, 0, 20, 20, 20 };
+	struct raw_code code = code_record(77, "area", "/srv/shape.js");
+	struct pilotlight_runtime_code record;
+
+	memcpy(&record, code.contents, code.size);
+	record.language = PILOTLIGHT_RUNTIME_V8;
+	record.lines = PILOTLIGHT_RUNTIME_FIRST_LINE;
+	code.contents = &record;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		record.first_line = lines[i];
+		runtime_names_add(names, USER, &code);
+		assert_int_equal(
+			runtime_names_find(names, USER, 77, -1, &name), i < ARRAY_SIZE(found));
+		if (i < ARRAY_SIZE(found))
+			assert_int_equal(name.line, found[i]);
+	}
 }
 
 static void what_makes_no_sense_is_counted(void **state)
@@ -174,6 +196,8 @@ int main(void)
 			a_user_names_their_own_code_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			code_with_the_hash_of_other_code_has_no_name, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			an_unknown_first_line_is_taken_later, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_makes_no_sense_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(users_share_the_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
