@@ -31,7 +31,7 @@
 struct runtime_state {
 	struct runtime_walk walk;
 	struct runtime_step step;
-	struct runtime_v8 v8; /* in place of `walk` */
+	struct runtime_v8 v8; /* V8 has no `walk` */
 	__u64 owner;	      /* identifies the address space, also over time */
 	__u64 begin_ns;
 	__u32 place;	/* native frames up to here run other groups */
