@@ -11,7 +11,8 @@
  *     follows from what the scheduler keeps.
  *  2. A user's first threads get a sample each, and later ones every second, fourth, eighth, which
  *     then stands for as many (pace_shift()). So stacks are walked for a bounded number of threads,
- *     and the expectation stays right.
+ *     and the expectation stays right. The same, apart from them, for samples of idle threads: they
+ *     are as many as processes, or as threads of two processes whose thread ids alternate.
  *  3. The survey itself takes a CPU from the thread that runs there, and lets those wait that wake
  *     meanwhile. They would count as waiting for a CPU in each survey, and are left out
  *     (is_held_up()).
@@ -34,9 +35,14 @@ const volatile __u64 idle_after_ns;
 
 /* The periods that a sample of the present survey stands for. */
 volatile __u32 survey_periods;
-/* Threads that would have got a sample in the present survey: of all, and by a hash of users. */
-volatile __u32 surveyed_count;
-volatile __u32 surveyed_users[USER_PLACES];
+/*
+ * What would have got a sample in the present survey: of all, and by a hash of users; of threads,
+ * and apart from them of processes' idle ones, so that these take no samples from others.
+ */
+volatile __u32 surveyed_count[2];
+volatile __u32 surveyed_users[2][USER_PLACES];
+/* The process of `idle`, an address; 0: there is none. */
+volatile __u64 idle_leader;
 
 enum {
 	/* Each of these gets a sample; of twice as many every second one, and so on. */
@@ -48,11 +54,12 @@ enum {
 
 /* Idle threads of one process and cgroup that were visited one after another. */
 static struct {
-	__u64 leader, cgroup; /* addresses; 0: there is none */
+	__u64 cgroup; /* an address */
 	struct pilotlight_process process;
 	__u64 cgroup_id;
 	__u32 tid; /* 0: there are several */
 	__u32 user, threads;
+	__u32 periods; /* that a thread's sample stands for; 0: they get none */
 	__u32 is_filtered;
 	char comm[PILOTLIGHT_COMM_BYTES];
 } idle;
@@ -98,15 +105,31 @@ static __always_inline struct pilotlight_counters *counters_of(enum pilotlight_s
 	return bpf_map_lookup_elem(&counters, &index);
 }
 
+/* The periods that the sample of this thread, or of all idle ones of its process, stands for; 0: it
+ * gets none, and others' stand for it. */
+static __always_inline __u32 thin_out(struct task_struct *task, int is_idle)
+{
+	__u32 place = user_place(task) & (USER_PLACES - 1), random = bpf_get_prandom_u32();
+	__u32 of_user = pace_shift(
+		__sync_fetch_and_add(&surveyed_users[is_idle][place], 1), SURVEYED_OF_USER);
+	__u32 of_all;
+
+	if (random & ((1U << of_user) - 1))
+		return 0;
+	random >>= of_user;
+	of_all = pace_shift(__sync_fetch_and_add(&surveyed_count[is_idle], 1), SURVEYED_OF_ALL);
+	return random & ((1U << of_all) - 1) ? 0 : survey_periods << (of_user + of_all);
+}
+
 /* A sample of all idle threads that were visited since the last one. */
 static __noinline void send_idle(void)
 {
-	__u32 entry = VISITOR_ENTRY, periods = idle.threads * survey_periods;
+	__u32 entry = VISITOR_ENTRY, periods = idle.threads * idle.periods;
 	struct pilotlight_counters *counts = counters_of(PILOTLIGHT_SOURCE_OFFCPU);
 	struct walker *walker = bpf_map_lookup_elem(&walkers, &entry);
 	struct pilotlight_ring_walk *record;
 
-	idle.leader = 0;
+	idle_leader = 0;
 	if (!counts || !walker || !periods)
 		return;
 	count(&counts->fired, periods);
@@ -127,6 +150,8 @@ static __noinline void send_idle(void)
 	__builtin_memcpy(record->comm, idle.comm, sizeof(record->comm));
 	if (send_record(counts, record, 0))
 		count(&counts->events[PILOTLIGHT_EVENT_SURVEYED], 1);
+	if (idle.periods > survey_periods)
+		count(&counts->events[PILOTLIGHT_EVENT_THINNED], 1);
 }
 
 static __noinline void add_idle(struct task_struct *task)
@@ -136,37 +161,23 @@ static __noinline void add_idle(struct task_struct *task)
 			       ? (__u64)BPF_CORE_READ(task, cgroups, dfl_cgrp)
 			       : 0;
 
-	if (idle.leader == (__u64)leader && idle.cgroup == cgroup) {
+	if (idle_leader == (__u64)leader && idle.cgroup == cgroup) {
 		idle.threads++;
 		idle.tid = 0;
 		return;
 	}
-	if (idle.leader)
+	if (idle_leader)
 		send_idle();
 	idle.threads = 1;
 	describe_task(leader, &idle.process, &idle.tid);
 	idle.tid = task->mm ? (pid_namespace_inum ? pid_in_namespace(task) : task->pid) : 0;
 	idle.is_filtered = is_task_filtered(task, idle.process.tgid, VISITOR_ENTRY);
+	idle.periods = idle.is_filtered ? survey_periods : thin_out(leader, 1);
 	idle.cgroup_id = task_cgroup_id(task);
 	idle.user = user_of(leader);
 	bpf_core_read(idle.comm, sizeof(idle.comm), &leader->comm);
 	idle.cgroup = cgroup;
-	idle.leader = (__u64)leader;
-}
-
-/* The periods that this thread's sample stands for; 0: it gets none, and others' stand for it. */
-static __always_inline __u32 thin_out(struct task_struct *task)
-{
-	__u32 place = user_place(task) & (USER_PLACES - 1), random = bpf_get_prandom_u32();
-	__u32 of_user =
-		pace_shift(__sync_fetch_and_add(&surveyed_users[place], 1), SURVEYED_OF_USER);
-	__u32 of_all;
-
-	if (random & ((1U << of_user) - 1))
-		return 0;
-	random >>= of_user;
-	of_all = pace_shift(__sync_fetch_and_add(&surveyed_count, 1), SURVEYED_OF_ALL);
-	return random & ((1U << of_all) - 1) ? 0 : survey_periods << (of_user + of_all);
+	idle_leader = (__u64)leader;
 }
 
 static __always_inline int is_surveyed(enum pilotlight_source source)
@@ -212,7 +223,7 @@ static __always_inline void survey_thread(struct task_struct *task)
 		return;
 	}
 	begin_ns = bpf_ktime_get_ns();
-	periods = thin_out(task);
+	periods = thin_out(task, 0);
 	if (!periods)
 		return;
 	send_visited(task, source, wait, periods);
@@ -229,7 +240,7 @@ int survey_threads(struct bpf_iter__task *context)
 
 	/* The end. */
 	if (!task) {
-		if (idle.leader)
+		if (idle_leader)
 			send_idle();
 		return GO_ON;
 	}

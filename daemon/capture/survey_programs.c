@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "capture/survey_programs.h"
 
-#include "base/array.h"
 #include "capture/capture.h"
 #include "capture/program_list.h"
 #include "capture/scheduler_programs.h"
@@ -10,6 +9,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <string.h>
 
 /* With the usual ones, a thread is idle that is blocked for a whole window of the history. */
 enum { IDLE_AFTER_PERIODS = 10 };
@@ -48,9 +48,10 @@ int survey_programs_run(struct sampler *programs, const struct capture_settings 
 		return -EOPNOTSUPP;
 	if (visit->fd < 0) {
 		variables->survey_periods = periods;
-		variables->surveyed_count = 0;
-		for (size_t i = 0; i < ARRAY_SIZE(variables->surveyed_users); i++)
-			variables->surveyed_users[i] = 0;
+		memset((void *)variables->surveyed_count, 0, sizeof(variables->surveyed_count));
+		memset((void *)variables->surveyed_users, 0, sizeof(variables->surveyed_users));
+		/* The last survey may not have come to its end. */
+		variables->idle_leader = 0;
 	}
 	return thread_visit_run(visit, programs, programs->progs.survey_threads);
 }

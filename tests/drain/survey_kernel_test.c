@@ -7,6 +7,7 @@
 enum {
 	WAITS = 1 << PILOTLIGHT_SOURCE_OFFCPU | 1 << PILOTLIGHT_SOURCE_RUNQUEUE,
 	SPINNERS = 3,
+	SLEEPERS = 1000,
 	SURVEYS = 50,
 	PERIODS = 3,
 };
@@ -104,6 +105,40 @@ static void idle_threads_are_counted_together(void **state)
 	end_crowd(pid);
 }
 
+static void sleep_in_processes(struct life *life, int number)
+{
+	(void)prctl(PR_SET_NAME, STORM_NAME);
+	for (int i = 1; i < SLEEPERS; i++)
+		if (fork() == 0)
+			break;
+	__atomic_fetch_add(&fixture.shared->parked, 1, __ATOMIC_RELAXED);
+	sleep_for_ever(life, number);
+}
+
+/* The standard deviation of the sum is 3 % of it. */
+static void the_samples_of_idle_processes_are_bounded(void **state)
+{
+	const uint64_t surveys = 5, all_ns = surveys * SLEEPERS * PERIOD_NS;
+	const uint64_t *taken_ns = fixture.of_others_ns;
+	pid_t pids[THREADS_MAX];
+
+	open_surveys(SHORT_NS);
+	start_program(sleep_in_processes, 1, pids);
+	while (__atomic_load_n(&fixture.shared->parked, __ATOMIC_RELAXED) < SLEEPERS)
+		sleep_ns(1000000);
+	sleep_ns(30 * SHORT_NS);
+	for (uint64_t i = 0; i < surveys; i++)
+		survey(1);
+	print_message("# %llu samples stand for %.0f of %d processes in %llu surveys\n",
+		(unsigned long long)fixture.waits_seen,
+		(double)taken_ns[PILOTLIGHT_SOURCE_OFFCPU] / PERIOD_NS, SLEEPERS,
+		(unsigned long long)surveys);
+	assert_in_range(fixture.waits_seen, surveys * 100, surveys * SLEEPERS / 2);
+	assert_in_range(taken_ns[PILOTLIGHT_SOURCE_OFFCPU], all_ns / 4 * 3, all_ns / 4 * 5);
+	check_accounts();
+	end_crowd(pids[0]);
+}
+
 /* The standard deviation of the sum is 3 % of it. */
 static void the_samples_of_a_user_are_bounded(void **state)
 {
@@ -125,19 +160,36 @@ static void the_samples_of_a_user_are_bounded(void **state)
 	end_crowd(pid);
 }
 
-static void pin(int cpu)
+/* The first CPU that this process may have, or the second. */
+static int cpu_of(int number)
+{
+	static cpu_set_t allowed;
+	static bool is_known;
+
+	if (!is_known) {
+		assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+		is_known = true;
+	}
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed) && number-- == 0)
+			return cpu;
+	return -1;
+}
+
+static int pin(int number)
 {
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	(void)sched_setaffinity(0, sizeof(cpus), &cpus);
+	CPU_SET(cpu_of(number), &cpus);
+	return sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
 static void spin_for_ever(struct life *life, int number)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	pin(0);
+	if (pin(0) < 0)
+		_exit(1);
 	for (;;)
 		;
 }
@@ -188,9 +240,9 @@ static void ready_threads_wait_for_a_cpu(void **state)
 	uint64_t samples;
 
 	open_surveys(LONG_NS);
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+	if (cpu_of(1) < 0)
 		skip();
-	pin(1);
+	assert_int_equal(pin(1), 0);
 	survey_spinners(spin_for_ever, SPINNERS);
 	samples = queued_samples(SPINNERS);
 	print_message("# %llu samples of threads that wait in %d surveys\n",
@@ -206,7 +258,7 @@ static void the_survey_does_not_count_whom_it_displaces(void **state)
 	uint64_t samples;
 
 	open_surveys(LONG_NS);
-	pin(0);
+	assert_int_equal(pin(0), 0);
 	if (set_priority(2) < 0) {
 		print_message("skipped: no thread can run in real time: %s\n", strerror(errno));
 		skip();
@@ -227,6 +279,7 @@ int main(void)
 			a_blocked_thread_has_a_sample_in_each_survey, close_fixture),
 		cmocka_unit_test_teardown(an_idle_thread_has_no_stack, close_fixture),
 		cmocka_unit_test_teardown(idle_threads_are_counted_together, close_fixture),
+		cmocka_unit_test_teardown(the_samples_of_idle_processes_are_bounded, close_fixture),
 		cmocka_unit_test_teardown(the_samples_of_a_user_are_bounded, close_fixture),
 		cmocka_unit_test_teardown(ready_threads_wait_for_a_cpu, close_fixture),
 		cmocka_unit_test_teardown(
