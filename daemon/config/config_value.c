@@ -339,9 +339,15 @@ static int check_text(const struct config_knob *knob, const char *text, char *re
 
 static int set_text(const struct config_knob *knob, const char *text, char **field, char *reason)
 {
-	int r = check_text(knob, text, reason);
+	bool is_yes;
 	char *copy;
+	int r;
 
+	/* These were booleans, of which there are many spellings. */
+	if (knob->kind == CONFIG_CHOICE && is_choice(knob->choices, "yes") &&
+		set_boolean(text, &is_yes, reason) == 0)
+		text = is_yes ? "yes" : "no";
+	r = check_text(knob, text, reason);
 	if (r < 0)
 		return r;
 	copy = strdup(text);

@@ -125,6 +125,32 @@ static void words_are_read(void **state)
 	config_done(&config);
 }
 
+static void choices_that_were_booleans_take_their_spellings(void **state)
+{
+	static const struct {
+		const char *text, *choice;
+	} rows[] = { { "survey", "survey" }, { "true", "yes" }, { "On", "yes" }, { "1", "yes" },
+		{ "yes", "yes" }, { "false", "no" }, { "off", "no" }, { "0", "no" },
+		{ "no", "no" } };
+	struct config config = { 0 };
+	char reason[CONFIG_REASON_BYTES];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(
+			config_knob_set(knob("Sampling", "OffCpu"), rows[i].text, &config, reason),
+			0);
+		assert_string_equal(config.off_cpu, rows[i].choice);
+		assert_int_equal(config_knob_set(knob("Sampling", "RunQueue"), rows[i].text,
+					 &config, reason),
+			0);
+		assert_string_equal(config.run_queue, rows[i].choice);
+	}
+	assert_int_equal(
+		config_knob_set(knob("Sampling", "OffCpu"), "surveys", &config, reason), -EINVAL);
+	assert_non_null(strstr(reason, "survey yes no"));
+	config_done(&config);
+}
+
 static const struct {
 	const char *section, *key, *text, *remedy;
 } invalid_values[] = {
@@ -247,6 +273,7 @@ int main(void)
 		cmocka_unit_test(each_key_is_listed_once_with_its_default),
 		cmocka_unit_test(numbers_are_read_in_their_units),
 		cmocka_unit_test(words_are_read),
+		cmocka_unit_test(choices_that_were_booleans_take_their_spellings),
 		cmocka_unit_test(invalid_values_are_refused_with_a_remedy),
 		cmocka_unit_test(lists_are_bounded),
 		cmocka_unit_test(failing_allocations_leave_the_field),
