@@ -34,7 +34,7 @@ void throttling_begin(struct throttling *throttling, uint64_t window_ns)
 {
 	throttling->window++;
 	throttling->periods_max = window_ns / PERIOD_NS + 1;
-	/* A cgroup without counters has no quota, and one that no sample came from took none. */
+	/* A cgroup without counters has no quota, and one that had no sample for long took none. */
 	throttling->percent = throttling->folder_fd < 0 ? -1 : 0;
 	throttling->worst[0] = '\0';
 }
@@ -97,9 +97,9 @@ static struct throttling_entry *add(struct throttling *throttling, const char *p
 		entry = &throttling->entries[throttling->count++];
 	else
 		for (size_t i = 1; i < throttling->count; i++)
-			if (throttling->entries[i].asked < entry->asked)
+			if (throttling->entries[i].sampled < entry->sampled)
 				entry = &throttling->entries[i];
-	if (entry->asked == throttling->window)
+	if (entry->sampled == throttling->window)
 		return NULL;
 	*entry = (struct throttling_entry){ 0 };
 	memcpy(entry->path, path, strlen(path) + 1);
@@ -122,12 +122,24 @@ static void judge(struct throttling *throttling, const struct throttling_entry *
 	memcpy(throttling->worst, entry->path, sizeof(throttling->worst));
 }
 
+static void ask_entry(struct throttling *throttling, struct throttling_entry *entry, bool is_known)
+{
+	uint64_t periods = 0, throttled = 0;
+
+	entry->asked = throttling->window;
+	if (!read_counters(throttling, entry->path, &periods, &throttled))
+		return;
+	if (is_known || periods <= throttling->periods_max)
+		judge(throttling, entry, periods, throttled);
+	entry->periods = periods;
+	entry->throttled = throttled;
+}
+
 /* Returns false if the cgroup has been asked for already, and so those above it, or has no place.
  */
 static bool ask_one(struct throttling *throttling, const char *path)
 {
 	struct throttling_entry *entry = find(throttling, path);
-	uint64_t periods = 0, throttled = 0;
 	bool is_known = entry != NULL;
 
 	if (entry && entry->asked == throttling->window)
@@ -136,13 +148,8 @@ static bool ask_one(struct throttling *throttling, const char *path)
 		entry = add(throttling, path);
 	if (!entry)
 		return false;
-	entry->asked = throttling->window;
-	if (!read_counters(throttling, path, &periods, &throttled))
-		return true;
-	if (is_known || periods <= throttling->periods_max)
-		judge(throttling, entry, periods, throttled);
-	entry->periods = periods;
-	entry->throttled = throttled;
+	entry->sampled = throttling->window;
+	ask_entry(throttling, entry, is_known);
 	return true;
 }
 
@@ -160,6 +167,15 @@ void throttling_ask(struct throttling *throttling, const char *path)
 
 double throttling_end(struct throttling *throttling, const char **ret_path)
 {
+	/* With a small quota a cgroup has windows without a sample, in which its share must not
+	 * fall. */
+	for (size_t i = 0; i < throttling->count && throttling->folder_fd >= 0; i++) {
+		struct throttling_entry *entry = &throttling->entries[i];
+
+		if (entry->asked != throttling->window &&
+			throttling->window - entry->sampled <= THROTTLING_WINDOWS)
+			ask_entry(throttling, entry, true);
+	}
 	*ret_path = throttling->worst;
 	return throttling->percent;
 }

@@ -2,7 +2,7 @@
 /*
  * Which cgroup the kernel has throttled most since the last window, by the counters of its
  * cpu.stat. A cgroup with a quota has them, of itself alone, so those above a busy one count, too.
- * It knows THROTTLING_MAX cgroups; a new one takes the place of the one that was not asked for
+ * It knows THROTTLING_MAX cgroups; a new one takes the place of the one that had no sample for
  * longest (I4). One owner, one thread.
  */
 #pragma once
@@ -14,13 +14,14 @@
 enum {
 	THROTTLING_MAX = 64,
 	THROTTLING_PATH_BYTES = 256,
-	THROTTLING_LEAST = 5, /* periods of a window; fewer are not worth a look */
+	THROTTLING_LEAST = 5,	/* periods of a window; fewer are not worth a look */
+	THROTTLING_WINDOWS = 3, /* for which a cgroup is asked after its last sample */
 };
 
 struct throttling_entry {
 	char path[THROTTLING_PATH_BYTES];
 	uint64_t periods, throttled;
-	uint32_t asked; /* in which window at last */
+	uint32_t sampled, asked; /* in which window a sample came of it at last; it was asked */
 };
 
 struct throttling {

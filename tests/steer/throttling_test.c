@@ -128,6 +128,21 @@ static void nothing_is_throttled_when_nothing_is_asked_for(void **state)
 	assert_string_equal(worst, "");
 }
 
+static void a_cgroup_is_asked_for_some_windows_after_its_last_sample(void **state)
+{
+	const char *worst;
+
+	set("/a", 1000, 900);
+	assert_true(ask("/a", &worst) == 0);
+	for (unsigned i = 1; i <= THROTTLING_WINDOWS + 1; i++) {
+		set("/a", 1000 + 100 * i, 900 + 30 * i);
+		throttling_begin(&throttling, WINDOW_NS);
+		assert_true(
+			throttling_end(&throttling, &worst) == (i <= THROTTLING_WINDOWS ? 30 : 0));
+		assert_string_equal(worst, i <= THROTTLING_WINDOWS ? "/a" : "");
+	}
+}
+
 static void nothing_is_known_without_the_folder(void **state)
 {
 	const char *worst;
@@ -180,6 +195,7 @@ int main(void)
 		WITH_FOLDER(those_above_are_asked_for),
 		WITH_FOLDER(what_has_no_counters_has_no_quota),
 		WITH_FOLDER(nothing_is_throttled_when_nothing_is_asked_for),
+		WITH_FOLDER(a_cgroup_is_asked_for_some_windows_after_its_last_sample),
 		WITH_FOLDER(nothing_is_known_without_the_folder),
 		WITH_FOLDER(cgroups_are_bounded),
 		cmocka_unit_test(counters_are_parsed),
