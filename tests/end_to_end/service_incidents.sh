@@ -54,7 +54,8 @@ make_quota_group() {
 
 	quota_group=
 	[ -e $fs/cpu/cpu.cfs_quota_us ] || [ -e $fs/cpu/tasks ] || return
-	mkdir "$fs/cpu$unit" && cgroups+=("$fs/cpu$unit") && quota_group=$fs/cpu$unit
+	mkdir "$fs/cpu$unit" || return
+	cgroups+=("$fs/cpu$unit") quota_group=$fs/cpu$unit
 	echo 10000 >"$quota_group/cpu.cfs_quota_us"
 }
 
