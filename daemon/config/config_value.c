@@ -339,7 +339,7 @@ static int check_text(const struct config_knob *knob, const char *text, char *re
 
 static int set_text(const struct config_knob *knob, const char *text, char **field, char *reason)
 {
-	bool is_yes;
+	bool is_yes = false;
 	char *copy;
 	int r;
 
