@@ -212,10 +212,11 @@ static void print_jit(FILE *file, const struct pipeline_report *report)
 	if (jit->frames == 0)
 		return;
 	(void)fprintf(file,
-		"JIT code   %" PRIu64 " samples with JIT frames, %" PRIu64
-		" in JIT code (%.1f %% named)",
-		jit->samples, jit->leaves,
-		per_cent(jit->leaves - jit->leaves_unknown, jit->leaves));
+		"JIT code   %" PRIu64 " samples with JIT frames, %" PRIu64 " in JIT code",
+		jit->samples, jit->leaves);
+	if (jit->leaves > 0)
+		(void)fprintf(file, " (%.1f %% named)",
+			per_cent(jit->leaves - jit->leaves_unknown, jit->leaves));
 	if (jit->frames_ambiguous > 0)
 		(void)fprintf(file, ", %" PRIu64 " frames ambiguous", jit->frames_ambiguous);
 	if (jit->hurried > 0)

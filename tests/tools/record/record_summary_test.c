@@ -25,6 +25,7 @@ static struct pipeline_report make_report(void)
 	report.accounts.of[CPU].walked[PILOTLIGHT_WALKER_TABLES] = 1886;
 	report.accounts.of[OFFCPU].walked[PILOTLIGHT_WALKER_TABLES] = 2500;
 	report.accounts.of[OFFCPU].ends[PILOTLIGHT_WALK_ROOT] = 2000;
+	report.jit_samples = (struct late_counters){ .samples = 105, .frames = 200 };
 	return report;
 }
 
@@ -56,6 +57,8 @@ static void cpu_time_is_told_in_samples(void **state)
 		"lost       ring full 12, profile full 3; stacks cut short: no unwind table 4321\n",
 		"stacks     1886 walked by unwind tables (0.0 % to the root), 0 by frame "
 		"pointers\n",
+		/* No share of nothing. */
+		"JIT code   105 samples with JIT frames, 0 in JIT code\n",
 		"cost       BPF 20.0 us a sample, 2.0 ms in all; ",
 	};
 	_cleanup_(profile_freep) struct profile *cpu = example_machine(false);
