@@ -5,19 +5,20 @@
 # Runs beside others: it judges shares within one thread alone.
 . "$(dirname "$0")/lib.sh"
 
-TOLERANCE=8 # points: seven standard errors; a virtual machine also loses samples in its pauses
 program=$root/tests/end_to_end/node_programs/shares.js
 
-# has_share FILE FRAMES PERCENT: of the samples below main()'s three callees, so many have these frames in a row.
+# has_share FILE FRAMES PERCENT: of the samples below main()'s three callees, so many have these frames in a row,
+# within seven standard errors.
 has_share() {
-	awk -v frames=";$2" -v wanted="$3" -v tolerance="$TOLERANCE" '
+	awk -v frames=";$2" -v wanted="$3" '
 	!/;main_\[v\];(heavy|light|tiny)_\[v\]/ { next }
 	{ all += $NF }
 	index($0, frames) { part += $NF }
 	END {
 		share = all ? 100 * part / all : 0
-		printf "# %s: %.1f of %d samples\n", frames, share, all
-		exit !(all >= 300 && share >= wanted - tolerance && share <= wanted + tolerance)
+		tolerance = all ? 7 * sqrt(wanted * (100 - wanted) / all) : 0
+		printf "# %s: %.1f of %d samples, %d +- %.1f are wanted\n", frames, share, all, wanted, tolerance
+		exit !(all >= 100 && share >= wanted - tolerance && share <= wanted + tolerance)
 	}' "$1"
 }
 
@@ -36,20 +37,24 @@ has_whole_chains() {
 	{ print "# " $0 }
 	END {
 		printf "# %d of %d samples\n", whole, all
-		exit !(all >= 300 && whole >= all * 0.98)
+		exit !(all >= 100 && all - whole <= 2 + all / 100)
 	}' "$1"
 }
 
 # runtimes_are STATE: of a process that runs now.
 runtimes_are() {
-	start node -e 'for (;;) Math.random()'
+	local status
+
+	start node -e 'setInterval(() => {}, 1e9)'
 	is_listed() {
 		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
 			grep -q "\"pid\":${started[-1]},.*\"runtime\":\"v8\".*\"state\":\"$1\"" "$tmp/runtimes"
 	}
-	wait_for 60 is_listed "$1" && return
-	note "$(cat "$tmp/runtimes")"
-	return 1
+	wait_for 60 is_listed "$1"
+	status=$?
+	[ $status = 0 ] || note "$(cat "$tmp/runtimes")"
+	stop_started
+	return $status
 }
 
 # Of a worker thread, by line.
@@ -71,11 +76,11 @@ check "a first recording makes the unwind table, with the description" \
 	record "$tmp/first.folded" -F 499 -- node "$program" 0.2
 check "after it V8 is read" runtimes_are read
 check "a recording of interpreted functions" \
-	record "$tmp/interpreted.folded" -F 999 -- node --no-opt --no-sparkplug "$program" 1
+	record "$tmp/interpreted.folded" -F 1999 -- node --no-opt --no-sparkplug "$program" 0.5
 check "the shares of interpreted functions" has_shares "$tmp/interpreted.folded"
 check "they have all callers" has_whole_chains "$tmp/interpreted.folded"
-record "$tmp/compiled.folded" -F 999 -- "${compiled[@]}" "$program" 1
+record "$tmp/compiled.folded" -F 1999 -- "${compiled[@]}" "$program" 0.5
 check "the shares of compiled functions" has_shares "$tmp/compiled.folded"
-record "$tmp/worker.folded" -F 999 --lines -- "${compiled[@]}" "$program" 0.5 worker
+record "$tmp/worker.folded" -F 999 --lines -- "${compiled[@]}" "$program" 0.2 worker
 check "functions in a worker thread, with their first lines" has_lines "$tmp/worker.folded"
 finish
