@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 // The state of the page is in its address, behind the '#'.
 
-// `zoom` and `hide` have names of frames, a line each: the path to the zoomed frame, and the functions that are left out.
+// `zoom` and `hide` have keys of labels, a line each: the path to the zoomed frame, and the functions that are left out.
 const DEFAULTS = {
 	view: 'flame', root: 'top', color: 'kind', rows: 'function', q: '', zoom: '', last: '1h', event: 'cpu', select: '', group: 'comm',
 	against: '', by: 'total', label: '', exact: '', only: '', focus: '', hide: '', collapse: '',

@@ -38,23 +38,24 @@ function showTip(text, x, y) {
 }
 
 // What a selection calls the outermost frames.
-const GROUP_PARAMETERS = { comm: 'comm', unit: 'unit', container: 'container', pod: 'pod', exe: 'exe', process: 'pid', thread: 'tid' };
+const GROUP_PARAMETERS = { comm: 'comm', unit: 'unit', exe: 'exe', process: 'pid', thread: 'tid' };
 
-// The name of the outermost frame above `frame`, if it is that of a thread or of its group and not of samples that were lost.
+// The label of the outermost frame above `frame`, if it is that of a thread or of its group and not of samples that were
+// lost; else -1.
 function groupOf(view, frame) {
 	let top = frame;
 
 	while (view.tree.depth[top] > 1)
 		top = view.tree.parent[top];
-	return view.tree.depth[top] === 1 && profile.kinds[profile.labels[view.tree.label[top]][1]] === 'command' ? nameOfLabel(view.tree.label[top]) : '';
+	return view.tree.depth[top] === 1 && profile.kinds[profile.labels[view.tree.label[top]][1]] === 'command' ? view.tree.label[top] : -1;
 }
 
-// Asks for this group alone; or, if no selection can, shows it alone.
-function showOnly(name) {
-	const number = /\[(\d+)\]$/.exec(name), isNumber = ['process', 'thread'].includes(state.group);
+// Asks for this group alone; or, if no selection can, shows it alone: some parameters match a prefix, too, and globs.
+function showOnly(label) {
+	const name = nameOfLabel(label), number = /\[(\d+)\]$/.exec(name), isNumber = ['process', 'thread'].includes(state.group);
 
-	if (inside || (isNumber && !number) || /^\[no |["*?]/.test(name)) {
-		change({ only: name });
+	if (inside || ['container', 'pod'].includes(state.group) || (isNumber ? !number : /["*?[]/.test(name))) {
+		change({ only: keyOfLabel(label) });
 		return;
 	}
 	addToSelection(GROUP_PARAMETERS[state.group], isNumber ? number[1] : name);
@@ -66,8 +67,8 @@ function addToSelection(parameter, value) {
 	change({ select: `${state.select} ${word}`.trim(), zoom: '' });
 }
 
-function hide(name) {
-	change({ hide: [...state.hide.split('\n').filter(Boolean), name].join('\n') });
+function hide(label) {
+	change({ hide: [...state.hide.split('\n').filter(Boolean), keyOfLabel(label)].join('\n') });
 }
 
 function buildIdOf(view, frame) {
@@ -78,15 +79,15 @@ function buildIdOf(view, frame) {
 
 // What is shown of a comparison is both sides, which no filter is for.
 function filterItems(view, frame, item) {
-	const name = nameOfLabel(view.tree.label[frame]), group = groupOf(view, frame), depth = view.tree.depth[frame];
+	const label = view.tree.label[frame], group = groupOf(view, frame), depth = view.tree.depth[frame];
 
 	if (difference)
 		return [];
 	return [
-		...(depth > 1 ? [item('Focus: only stacks with this function', () => change({ focus: name, zoom: '' })),
-			item('Hide this function', () => hide(name))] : []),
+		...(depth > 1 ? [item('Focus: only stacks with this function', () => change({ focus: keyOfLabel(label), zoom: '' })),
+			item('Hide this function', () => hide(label))] : []),
 		item(state.collapse ? 'Show recursions' : 'Collapse recursions', () => change({ collapse: state.collapse ? '' : '1' })),
-		...(group ? [item(`Only ${group}`, () => showOnly(group))] : []),
+		...(group >= 0 ? [item(`Only ${nameOfLabel(group)}`, () => showOnly(group))] : []),
 		...(isFiltered() ? [item('Show all again', () => change({ only: '', focus: '', hide: '', collapse: '' }))] : []),
 	];
 }

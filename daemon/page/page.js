@@ -47,7 +47,7 @@ async function load(isMore = false) {
 	dom.busy.className = 'busy on';
 	dom.error.hidden = true;
 	try {
-		const answers = await Promise.all(questions(isMore).map((question) => question && ask('/api/v1/profile', question)));
+		const answers = await Promise.all(questions(isMore).map((question) => question && askProfile(question)));
 
 		if (turn !== asked)
 			return;
@@ -142,11 +142,24 @@ function showProfile() {
 	showViews();
 }
 
-function labelOf(name) {
-	return name ? profile.labels.findIndex(([text]) => text === name) : -1;
+// How the address calls a label: threads and functions may have the same name. A text alone is that of the first label.
+function keyOfLabel(label) {
+	const [text, kind] = profile.labels[label];
+
+	return `${text}\t${profile.kinds[kind]}`;
+}
+
+function labelOf(key) {
+	const [name, word] = key.split('\t');
+
+	return name ? profile.labels.findIndex(([text, kind]) => text === name && (!word || profile.kinds[kind] === word)) : -1;
 }
 
 function makeTrees() {
+	const missing = ['only', 'focus'].filter((name) => isWhole && !difference && state[name] && labelOf(state[name]) < 0);
+
+	dom.missing.hidden = missing.length === 0;
+	dom.missing.textContent = missing.map((name) => `Nothing here is called ${state[name].split('\t')[0]}, so ${name}= leaves nothing out.`).join(' ');
 	const hidden = new Set(state.hide.split('\n').map(labelOf).filter((label) => label >= 0));
 
 	tree = difference ? difference.tree : treeOfProfile(profile);
@@ -233,7 +246,7 @@ function showViews() {
 	if (state.view === 'table') {
 		showTable();
 	} else if (isSandwich) {
-		dom.middle.textContent = `Callers of ${state.label} above, root last; what it calls below.`;
+		dom.middle.textContent = `Callers of ${nameOfLabel(label)} above, root last; what it calls below.`;
 		dom.callers.setRootBelow(true);
 		showFlame(dom.callers, treeFor(`callers ${label}`, () => sandwichTree(tree, label, true)));
 		dom.flame.setRootBelow(false);
@@ -261,7 +274,7 @@ function flameView() {
 function keepZoom(view, frame) {
 	if (view.tree !== tree)
 		return;
-	state.zoom = pathOf(tree, frame).map(nameOfLabel).join('\n');
+	state.zoom = pathOf(tree, frame).map(keyOfLabel).join('\n');
 	clearTimeout(dom.writing);
 	dom.writing = setTimeout(() => writeAddress(false), RELOAD_MS);
 	if (!isWhole && frame > 0 && restBelow(tree, frame) > 0)
@@ -381,6 +394,7 @@ function build() {
 	dom.subtitle = make('div', { className: 'subtitle' });
 	dom.busy = make('div', { className: 'busy' });
 	dom.error = make('div', { className: 'error', hidden: true, role: 'alert' });
+	dom.missing = make('div', { className: 'error', hidden: true, role: 'alert' });
 	dom.token = tokenBar();
 	dom.flame = flameView();
 	dom.callers = flameView();
@@ -396,7 +410,7 @@ function build() {
 		dom.heat = heatMap();
 		document.body.append(dom.strip.element, dom.heat.element, serviceBar());
 	}
-	document.body.append(viewBar(), dom.busy, dom.error, dom.token,
+	document.body.append(viewBar(), dom.busy, dom.error, dom.missing, dom.token,
 		make('main', { className: 'views' }, dom.callers.element, dom.middle, dom.flame.element, dom.table), dom.detail, dom.tip, dom.menu);
 	document.addEventListener('mousedown', (event) => { if (!dom.menu.contains(event.target)) dom.menu.hidden = true; });
 	document.addEventListener('keydown', (event) => {

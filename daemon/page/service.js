@@ -21,8 +21,21 @@ async function ask(path, parameters) {
 		throw new Error(token ? 'The service refuses this token.' : 'The service asks for its token.');
 	}
 	if (!answer.ok)
-		throw new Error((await answer.text()).trim() || `The service answered with ${answer.status}.`);
+		throw Object.assign(new Error((await answer.text()).trim() || `The service answered with ${answer.status}.`), { status: answer.status });
 	return answer.json();
+}
+
+// While the first window of a service is open, there is none without ending it.
+async function askProfile(parameters) {
+	const others = parameters.filter(([name]) => name !== 'fresh');
+
+	try {
+		return await ask('/api/v1/profile', parameters);
+	} catch (error) {
+		if (error.status !== 404 || others.length === parameters.length)
+			throw error;
+		return ask('/api/v1/profile', others);
+	}
 }
 
 // "unit:nginx.service comm:\"Web Content\"" as parameters of a selection.

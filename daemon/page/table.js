@@ -7,7 +7,7 @@ let sorted = { key: 'self', isDown: true };
 function rowsBy() {
 	if (state.rows === 'group')
 		return { count: profile.labels.length, keyOf: (frame) => (tree.depth[frame] === 1 ? tree.label[frame] : -1), nameOf: nameOfLabel,
-			head: 'Outermost frame', choose: (label) => change({ view: 'flame', zoom: nameOfLabel(label) }) };
+			head: 'Outermost frame', choose: (label) => change({ view: 'flame', zoom: keyOfLabel(label) }) };
 	if (state.rows === 'binary')
 		return { count: profile.binaries.length, keyOf: binaryOf, nameOf: (binary) => profile.binaries[binary][0] || '[unknown]',
 			head: 'Binary', choose: () => change({ color: 'binary', view: 'flame' }) };
@@ -75,5 +75,5 @@ function showTable() {
 }
 
 function openSandwich(label) {
-	change({ view: 'sandwich', label: nameOfLabel(label) });
+	change({ view: 'sandwich', label: keyOfLabel(label) });
 }

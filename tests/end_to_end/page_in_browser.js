@@ -141,14 +141,14 @@ async function checkFilters() {
 	check(location.hash.includes('focus=malloc'), 'the focus is in the address', location.hash);
 	await choose('malloc', 'Hide');
 	await choose('_int_malloc', 'Hide');
-	check(!tree.label.includes(malloc) && location.hash.includes('hide=malloc%0A_int_malloc'), 'so is what is hidden', location.hash);
+	check(!tree.label.includes(malloc) && location.hash.includes('hide=malloc%09library%0A_int_malloc%09library'), 'so is what is hidden', location.hash);
 	history.back();
 	await settle();
 	check(tree.label.includes(labelOf('_int_malloc')) && !tree.label.includes(malloc), 'the back button shows it again');
 	await choose('main', 'Show all again');
 	check(tree.total[0] === whole && location.hash === '', 'all is shown again', location.hash);
 	await choose('df_analyze()', 'Only cc1');
-	check(tree.total[0] === total[labelOf('cc1')] && state.only === 'cc1', 'a group is shown alone', tree.total[0]);
+	check(tree.total[0] === total[labelOf('cc1')] && state.only === 'cc1\tcommand', 'a group is shown alone', tree.total[0]);
 	await choose('main', 'Show all again');
 	dom.flame.zoom(frameOf(dom.flame, 'df_analyze()'));
 	await settle();
@@ -160,6 +160,44 @@ async function checkFilters() {
 	check(name() === 'df_analyze()' && dom.flame.zoomed > 0, 'the address has the zoom', name());
 	dom.flame.zoom(0);
 	await settle();
+}
+
+// A thread has the name of its function.
+async function checkEqualNames() {
+	const all = profile, key = (frame) => keyOfLabel(tree.label[frame]);
+	const choose = async (item) => {
+		openMenu(dom.flame, 3, 10, 10);
+		[...dom.menu.children].find((element) => element.textContent.startsWith(item)).click();
+		await settle();
+	};
+
+	profile = { ...all, labels: [['all', 9], ['fib', 8], ['main', 1], ['fib', 1]], frames: { label: [0, 1, 2, 3], depth: [0, 1, 2, 3],
+		total: [9, 9, 9, 6], self: [0, 0, 3, 6], binary: [-1, -1, -1, -1], file: [-1, -1, -1, -1], line: [0, 0, 0, 0] } };
+	showProfile();
+	dom.flame.zoom(3);
+	await settle();
+	const address = location.hash;
+	dom.flame.zoom(0);
+	await settle();
+	location.hash = address;
+	await settle();
+	check(dom.flame.zoomed === 3, 'a zoom finds the function, not its thread', dom.flame.zoomed);
+	dom.flame.zoom(0);
+	await choose('Focus');
+	check(tree.total[0] === 6, 'so does a focus', tree.total[0]);
+	change({ focus: '' });
+	await choose('Hide');
+	check(tree.count === 3 && key(1) === 'fib\tcommand', 'hiding keeps the thread', tree.count);
+	change({ hide: '' });
+	await choose('Only fib');
+	check(tree.count === 4 && state.only === 'fib\tcommand' && dom.missing.hidden, 'a thread is shown alone', state.only);
+	change({ only: 'nobody', focus: 'nothing' });
+	check(tree.count === 4 && dom.missing.textContent.includes('called nobody') && dom.missing.textContent.includes('called nothing'),
+		'what is not there is told', dom.missing.textContent);
+	change({ only: '', focus: '' });
+	check(dom.missing.hidden, 'and no longer');
+	profile = all;
+	showProfile();
 }
 
 async function checkRows() {
@@ -203,8 +241,16 @@ async function checkMore() {
 		'zooming asks for the small frames of the same time', asks[1]);
 	check(isWhole && tree.count === all.frames.label.length && nameOfLabel(tree.label[dom.flame.zoomed]) === 'malloc' && profile.title === all.title,
 		'and the zoom stays');
-	window.fetch = fetched;
+	asks.length = 0;
+	window.fetch = async (address) => {
+		asks.push(address);
+		return { ok: asks.length > 1, status: 404, text: async () => 'no window', json: async () => structuredClone(all) };
+	};
 	dom.flame.zoom(0);
+	await load();
+	check(asks.length === 2 && asks[0].includes('fresh=no') && !asks[1].includes('fresh') && dom.error.hidden,
+		'without a window it asks for the open one', asks.join(' '));
+	window.fetch = fetched;
 	await settle();
 }
 
@@ -332,6 +378,7 @@ async function test() {
 	await checkSearch();
 	await checkTable();
 	await checkFilters();
+	await checkEqualNames();
 	await checkRows();
 	await checkMore();
 	checkDifference();
