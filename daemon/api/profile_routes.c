@@ -74,24 +74,21 @@ static void add_history_query(struct api *api, struct http_request *request,
 		query_add(api, request, options, &parameters);
 }
 
-/* A long time is not worth ending a window for, and a page is drawn sooner without. */
-static bool is_content_with_sealed(const struct http_request *request)
-{
-	const char *fresh = http_request_parameter(request, "fresh");
-
-	return fresh && strcmp(fresh, "no") == 0;
-}
-
 void route_profile(void *context, struct http_request *request)
 {
+	/* A long time is not worth ending a window for, and a page is drawn sooner without. */
+	const char *fresh = http_request_parameter(request, "fresh");
 	struct api *api = context;
 	struct query_options options = {
 		.path = "/api/v1/profile",
 		.kind = ANSWER_PROFILE,
-		.is_sealed = is_sealed_time(api, http_request_parameter(request, "to")) ||
-			     is_content_with_sealed(request),
+		.is_sealed = is_sealed_time(api, http_request_parameter(request, "to")) || fresh,
 	};
 
+	if (fresh && strcmp(fresh, "no") != 0) {
+		query_refuse(api, request, options.path, 400, "'fresh' is no, or missing.");
+		return;
+	}
 	add_history_query(api, request, PARAMETERS_PROFILE, &options);
 }
 
