@@ -61,7 +61,7 @@ static bool is_unit(const char *name)
 
 /* "NAME: 85.0 % of a CPU, usually 0.1 %" */
 bool answer_incident_subject(const struct incident *incident, const char **ret_parameter,
-	char ret_value[INCIDENT_TEXT_BYTES + 1])
+	char ret_value[INCIDENT_TEXT_BYTES + 1], bool *ret_is_whole)
 {
 	const char *end = NULL;
 
@@ -74,7 +74,8 @@ bool answer_incident_subject(const struct incident *incident, const char **ret_p
 		return false;
 	(void)snprintf(ret_value, INCIDENT_TEXT_BYTES + 1, "%.*s", (int)(end - incident->text),
 		incident->text);
-	if (end - incident->text >= WHOLE_NAME_BYTES)
+	*ret_is_whole = end - incident->text < WHOLE_NAME_BYTES;
+	if (!*ret_is_whole)
 		(void)strcat(ret_value, "*");
 	*ret_parameter = ret_value[0] == '/' ? "cgroup" : is_unit(ret_value) ? "unit" : "container";
 	return true;

@@ -19,8 +19,8 @@ int answer_incident_find(const char *history, const char *number, struct inciden
 void answer_incident_narrow(struct incident *incident);
 
 /*
- * The parameter of a selection that chooses what a threshold has found, and its value. Returns
- * false if the incident is about the host.
+ * The parameter of a selection that chooses what a threshold has found, and its value, which is its
+ * whole name, or a glob. Returns false if the incident is about the host.
  */
 bool answer_incident_subject(const struct incident *incident, const char **ret_parameter,
-	char ret_value[INCIDENT_TEXT_BYTES + 1]);
+	char ret_value[INCIDENT_TEXT_BYTES + 1], bool *ret_is_whole);

@@ -367,15 +367,18 @@ static int select_subject(struct reading *reading, const struct incident *incide
 	struct selection *const *sides = reading->parameters->sides;
 	char value[INCIDENT_TEXT_BYTES + 1];
 	const char *parameter;
-	int r;
+	bool is_whole;
+	int r = 0;
 
 	if (selection_has_filter(sides[DIFFERENCE_COMPARED]) ||
 		selection_has_filter(sides[DIFFERENCE_BASE]) ||
-		!answer_incident_subject(incident, &parameter, value))
+		!answer_incident_subject(incident, &parameter, value, &is_whole))
 		return 0;
 	reading->parameters->is_of_subject = true;
-	r = selection_add(sides[DIFFERENCE_COMPARED], parameter, value, reading->fault);
-	return r < 0 ? r : selection_add(sides[DIFFERENCE_BASE], parameter, value, reading->fault);
+	for (int side = 0; side < DIFFERENCE_SIDE_COUNT && r == 0; side++)
+		r = (is_whole ? selection_add_exact : selection_add)(
+			sides[side], parameter, value, reading->fault);
+	return r;
 }
 
 static int set_incident(struct reading *reading)

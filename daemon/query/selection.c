@@ -65,8 +65,8 @@ static int check(const struct selection *selection, enum selection_parameter par
 	return 0;
 }
 
-int selection_add(
-	struct selection *selection, const char *name, const char *value, struct fault *fault)
+static int add(struct selection *selection, const char *name, const char *value, bool is_exact,
+	struct fault *fault)
 {
 	enum selection_parameter parameter = selection_parameter_find(name);
 	struct selection_value *added = &selection->values[selection->count];
@@ -88,7 +88,8 @@ int selection_add(
 	*added = (struct selection_value){
 		.text = text,
 		.parameter = (uint8_t)parameter,
-		.is_glob = is_glob,
+		.is_glob = is_glob && !is_exact,
+		.is_exact = is_exact,
 	};
 	if (parameter == SELECTION_PID || parameter == SELECTION_TID || parameter == SELECTION_USER)
 		added->number = (uint32_t)strtoul(text, NULL, 10);
@@ -100,6 +101,18 @@ int selection_add(
 	selection->is_given[parameter] = true;
 	selection->count++;
 	return 0;
+}
+
+int selection_add(
+	struct selection *selection, const char *name, const char *value, struct fault *fault)
+{
+	return add(selection, name, value, false, fault);
+}
+
+int selection_add_exact(
+	struct selection *selection, const char *name, const char *value, struct fault *fault)
+{
+	return add(selection, name, value, true, fault);
 }
 
 void selection_restrict(struct selection *selection, uint32_t owner)

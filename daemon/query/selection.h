@@ -69,6 +69,9 @@ bool selection_is_time(const char *name);
  */
 int selection_add(
 	struct selection *selection, const char *name, const char *value, struct fault *fault);
+/* The same of a whole name, which is neither a glob nor a prefix. */
+int selection_add_exact(
+	struct selection *selection, const char *name, const char *value, struct fault *fault);
 
 /*
  * Selects only what `owner` (profile_thread.owner, not 0) may see, whatever parameters are added.

@@ -29,8 +29,9 @@ static bool is_like(const struct selection_value *value, const char *text, int f
 
 static bool begins_like(const struct selection_value *value, const char *text)
 {
-	return value->is_glob ? is_like(value, text, 0)
-			      : strncmp(value->text, text, strlen(value->text)) == 0;
+	return value->is_glob || value->is_exact
+		       ? is_like(value, text, 0)
+		       : strncmp(value->text, text, strlen(value->text)) == 0;
 }
 
 static const char *copy_part(const struct path_part *part, char text[PART_BYTES])

@@ -32,8 +32,8 @@ enum selection_parameter {
 struct selection_value {
 	char *text; /* owned, clean and normalized: unit "nginx" is "nginx.service" */
 	uint32_t number;
-	uint8_t parameter; /* enum selection_parameter */
-	bool is_glob;
+	uint8_t parameter;	/* enum selection_parameter */
+	bool is_glob, is_exact; /* at most one of them */
 };
 
 enum { SELECTION_NAME_BYTES = 96 };

@@ -38,15 +38,17 @@ static void texts_name_what_a_threshold_has_found(void **state)
 		char value[INCIDENT_TEXT_BYTES + 1] = "";
 		struct incident incident = { 0 };
 		const char *parameter = NULL;
+		bool is_whole = false;
 
 		(void)snprintf(incident.cause, sizeof(incident.cause), "%s", cases[i].cause);
 		incident_set_text(&incident, cases[i].text);
-		assert_int_equal(answer_incident_subject(&incident, &parameter, value),
+		assert_int_equal(answer_incident_subject(&incident, &parameter, value, &is_whole),
 			cases[i].parameter != NULL);
 		if (!cases[i].parameter)
 			continue;
 		assert_string_equal(parameter, cases[i].parameter);
 		assert_string_equal(value, cases[i].value);
+		assert_int_equal(is_whole, !strchr(value, '*'));
 	}
 }
 

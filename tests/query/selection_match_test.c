@@ -165,6 +165,28 @@ static void a_restricted_selection_knows_one_user(void **state)
 	selection_free(selection);
 }
 
+static void whole_names_are_no_prefixes_and_no_globs(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		bool is_selected;
+	} cases[] = { { "container", CONTAINER, true }, { "container", "0123", false },
+		{ "container", "*", false } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct store_selection asked;
+		struct selection *selection;
+
+		assert_int_equal(selection_new(&selection), 0);
+		assert_int_equal(
+			selection_add_exact(selection, cases[i].name, cases[i].value, NULL), 0);
+		assert_int_equal(selection_finish(selection, SELECTION_NOW, NULL), 0);
+		selection_store(selection, &asked);
+		assert_int_equal(asked.wants_thread(asked.context, &docker), cases[i].is_selected);
+		selection_free(selection);
+	}
+}
+
 /* No parameter widens it, and it needs none. */
 static void a_restriction_holds_with_any_parameters(void **state)
 {
@@ -292,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_are_selected),
+		cmocka_unit_test(whole_names_are_no_prefixes_and_no_globs),
 		cmocka_unit_test(a_restricted_selection_knows_one_user),
 		cmocka_unit_test(a_restriction_holds_with_any_parameters),
 		cmocka_unit_test(binaries_are_selected),
