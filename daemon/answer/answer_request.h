@@ -17,9 +17,10 @@
  *                            all that these formats may have
  *   group NAME               what the outermost frames are (query/thread_group.h); default comm
  *   normalise total|time     difference only (query/profile_difference.h); default total, or time
- * of an incident against.NAME             difference only: a selection parameter of the earlier
- * side. The earlier side inherits each parameter that it does not set; all times count as one
- * parameter. "*" selects everything.
+ *                            of an incident
+ *   against.NAME             difference only: a selection parameter of the earlier side. The
+ *                            earlier side inherits each parameter that it does not set; all times
+ *                            count as one parameter. "*" selects everything.
  *
  * A heat map (query/heatmap.h) takes a selection, incident, and svg (the default), html or json as
  * its format. A time line (query/timeline.h) takes the selection's times and event, and:

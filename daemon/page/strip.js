@@ -109,7 +109,7 @@ class TimeStrip {
 	}
 
 	// Where a bucket was sampled at another rate than the one before: a triangle. Where the machine started: a dashed line;
-	// where the service did: a short one.
+	// where the event was not recorded before: a short one.
 	drawChanges(context, style) {
 		const { start, period = [], boot = [], gap = [] } = this.timeline.buckets, bottom = STRIP_HEIGHT - STRIP_AXIS;
 
@@ -135,13 +135,13 @@ class TimeStrip {
 		context.setLineDash([]);
 	}
 
-	// What a bucket was sampled at, and whether it follows a start, or time that was not recorded.
+	// What a bucket was sampled at, and whether it follows a start, or time in which its event was not recorded.
 	rateOf(i) {
 		const { period = [], boot = [], gap = [] } = this.timeline.buckets;
 		const rate = period[i] > 0 && this.timeline.unit === 'seconds' ? `, at ${Math.round(1e9 / period[i])} Hz` : '';
 
 		const start = boot[i] ? ', after a start of the machine' : '';
-		return `${rate}${start}${gap[i] > 0 ? `, after ${gap[i].toFixed(0)} s that were not recorded` : ''}`;
+		return `${rate}${start}${gap[i] > 0 ? `, after ${gap[i].toFixed(0)} s in which this event was not recorded` : ''}`;
 	}
 
 	// A line with a flag; its text comes when the mouse is near.

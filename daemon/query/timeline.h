@@ -20,7 +20,8 @@ struct timeline_bucket {
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME, of its first and its last window */
 	/* In the unit of the event's source: stored, and lost. */
 	double amount, lost;
-	uint64_t gap_ns;     /* not recorded before it, or within: the service did not run */
+	uint64_t gap_ns;     /* the event was not recorded, before it or within: it was off, or the
+				service was */
 	uint64_t period;     /* what a sample stands for, in ns or as a number: the longest of its
 				windows */
 	bool is_of_new_boot; /* the first since the machine started, but for that of the time line
@@ -47,7 +48,7 @@ void timeline_done(struct timeline *timeline);
 /*
  * Writes one JSON object: version (1), event (the source's name), unit ("seconds", "bytes" or
  * "count"), is_cpu, from and to in seconds since 1970; buckets: parallel arrays start, end, amount,
- * lost, gap (seconds that were not recorded before it), period (in ns, or a number) and boot (0 or
- * 1); and incidents of that time, as query/incident_text.h has them.
+ * lost, gap (seconds before it in which the event was not recorded), period (in ns, or a number)
+ * and boot (0 or 1); and incidents of that time, as query/incident_text.h has them.
  */
 void timeline_write(const struct timeline *timeline, struct output *output);

@@ -363,7 +363,7 @@ function checkStrip() {
 	for (const part of [1, 3, 5])
 		strip.hover({ clientX: box.left + box.width * part / 6, clientY: box.top + 5 });
 	check(told[0].endsWith('CPUs, at 100 Hz'), 'the strip tells the rate', told[0]);
-	check(told[1].endsWith('CPUs, at 50 Hz, after 12 s that were not recorded'), 'and its change, and a start of the service', told[1]);
+	check(told[1].endsWith('CPUs, at 50 Hz, after 12 s in which this event was not recorded'), 'and its change, and a gap', told[1]);
 	check(told[2].endsWith('50.0 % lost, at 50 Hz, after a start of the machine'), 'and losses and starts', told[2]);
 	strip.element.remove();
 }
