@@ -66,8 +66,12 @@ void pipeline_add_code(void *context, const struct raw_code *code)
 		.user = code->user,
 		.first_ns = code->time_ns,
 	};
+	struct aggregator_labels labels = { .cgroup = "" };
 
-	runtime_names_add(pipeline->names, user_of(pipeline, &sample), code);
+	if (pipeline->cgroups)
+		find_labels(pipeline, &sample, &labels);
+	runtime_names_add(pipeline->names, cgroup_path_user(code->user, labels.cgroup),
+		labels.cgroup[0] == '/' ? 0 : code->cgroup_id, code);
 }
 
 static int resolve(struct pipeline *pipeline, const struct raw_sample *sample, uint64_t user,

@@ -73,15 +73,16 @@ static size_t write_end(const struct interpreted_stack *stack, struct resolved_f
 	return 1;
 }
 
-/* What came before the cgroup of its process was known has the name of the uid. */
+/* What came before it was known whose the cgroup is was kept for that cgroup. */
 static bool find_name(const struct interpreted_stack *stack,
 	const struct pilotlight_runtime_frame *frame, struct runtime_name *ret_name)
 {
 	const struct raw_sample *sample = stack->sample;
 
 	return runtime_names_find(
-		       stack->names, sample->share_user, frame->code, frame->unit, ret_name) ||
-	       runtime_names_find(stack->names, sample->user, frame->code, frame->unit, ret_name);
+		       stack->names, sample->share_user, 0, frame->code, frame->unit, ret_name) ||
+	       runtime_names_find(stack->names, sample->user, sample->cgroup_id, frame->code,
+		       frame->unit, ret_name);
 }
 
 /* The native frame of a function of V8 tells more than no name. */

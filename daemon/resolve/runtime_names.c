@@ -14,20 +14,21 @@
 
 enum { CODES_MAX = 1 << 20 };
 
-/* One block: the struct, the table of lines, the name and the file. */
-struct code {
+struct key {
 	uint64_t hash; /* as in frames */
 	uint64_t user;
+	uint64_t cgroup; /* 0: the user is known */
+};
+
+/* One block: the struct, the table of lines, the name and the file. */
+struct code {
+	struct key key;
 	uint64_t came_ns; /* lately */
 	bool is_disputed; /* other code of the user has the hash, too */
 	int32_t first_line;
 	enum pilotlight_runtime_lines lines;
 	uint32_t table_bytes, name_at, file_at, bytes;
 	uint8_t data[];
-};
-
-struct key {
-	uint64_t hash, user;
 };
 
 struct runtime_names {
@@ -70,18 +71,22 @@ void runtime_names_begin_window(struct runtime_names *names, uint64_t now_ns)
 	names->has_swept = false;
 }
 
+static uint64_t hash_key(const struct key *key)
+{
+	return hash_pair(hash_pair(key->hash, key->cgroup), key->user);
+}
+
 static bool is_code(const void *owner, uint32_t id, const void *key)
 {
 	const struct runtime_names *names = owner;
 	const struct key *wanted = key;
 
-	return names->codes[id]->hash == wanted->hash && names->codes[id]->user == wanted->user;
+	return !memcmp(&names->codes[id]->key, wanted, sizeof(*wanted));
 }
 
-static struct code *find(const struct runtime_names *names, uint64_t user, uint64_t hash)
+static struct code *find(const struct runtime_names *names, const struct key *key)
 {
-	const struct key key = { .hash = hash, .user = user };
-	uint32_t id = hash_index_find(&names->index, hash_pair(hash, user), is_code, names, &key);
+	uint32_t id = hash_index_find(&names->index, hash_key(key), is_code, names, key);
 
 	return id == HASH_INDEX_NONE ? NULL : names->codes[id];
 }
@@ -99,11 +104,11 @@ static void sweep(struct runtime_names *names)
 		struct code *code = names->codes[i];
 
 		if ((names->now_ns - code->came_ns) >> RUNTIME_NAMES_EPOCH_SHIFT >= 2) {
-			user_share_remove(&names->share, code->user, code->bytes);
+			user_share_remove(&names->share, code->key.user, code->bytes);
 			free(code);
 			continue;
 		}
-		hash_index_insert(&names->index, hash_pair(code->hash, code->user), (uint32_t)kept);
+		hash_index_insert(&names->index, hash_key(&code->key), (uint32_t)kept);
 		names->codes[kept++] = code;
 	}
 	names->count = kept;
@@ -123,13 +128,13 @@ static int reserve(struct runtime_names *names, uint64_t user, size_t bytes)
 	return r < 0 ? r : hash_index_reserve(&names->index);
 }
 
-static int add(struct runtime_names *names, uint64_t user, uint64_t hash,
-	const struct runtime_code *parsed)
+static int add(
+	struct runtime_names *names, const struct key *key, const struct runtime_code *parsed)
 {
 	size_t name_bytes = strlen(parsed->name) + 1, file_bytes = strlen(parsed->file) + 1;
 	size_t bytes = sizeof(struct code) + parsed->table_bytes + name_bytes + file_bytes;
 	struct code *code;
-	int r = reserve(names, user, bytes);
+	int r = reserve(names, key->user, bytes);
 
 	if (r < 0)
 		return r;
@@ -137,8 +142,7 @@ static int add(struct runtime_names *names, uint64_t user, uint64_t hash,
 	if (!code)
 		return -ENOMEM;
 	*code = (struct code){
-		.hash = hash,
-		.user = user,
+		.key = *key,
 		.came_ns = names->now_ns,
 		.first_line = parsed->first_line,
 		.lines = parsed->lines,
@@ -151,9 +155,9 @@ static int add(struct runtime_names *names, uint64_t user, uint64_t hash,
 		memcpy(code->data, parsed->table, parsed->table_bytes);
 	memcpy(code->data + code->name_at, parsed->name, name_bytes);
 	memcpy(code->data + code->file_at, parsed->file, file_bytes);
-	hash_index_insert(&names->index, hash_pair(hash, user), (uint32_t)names->count);
+	hash_index_insert(&names->index, hash_key(key), (uint32_t)names->count);
 	names->codes[names->count++] = code;
-	user_share_add(&names->share, user, bytes);
+	user_share_add(&names->share, key->user, bytes);
 	return 0;
 }
 
@@ -188,30 +192,32 @@ static void see_again(
 	}
 }
 
-void runtime_names_add(struct runtime_names *names, uint64_t user, const struct raw_code *code)
+void runtime_names_add(
+	struct runtime_names *names, uint64_t user, uint64_t cgroup, const struct raw_code *code)
 {
+	struct key key = { .user = user, .cgroup = cgroup };
 	struct runtime_code parsed;
 	struct code *known;
-	uint64_t hash;
 
 	if (runtime_code_parse(code->contents, code->size, &parsed) < 0) {
 		names->malformed++;
 		return;
 	}
-	hash = parsed.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
-	known = find(names, user, hash);
+	key.hash = parsed.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
+	known = find(names, &key);
 	if (known)
 		see_again(names, known, &parsed);
-	else if (add(names, user, hash, &parsed) < 0)
+	else if (add(names, &key, &parsed) < 0)
 		names->refused++;
 	else
 		names->added++;
 }
 
-bool runtime_names_find(const struct runtime_names *names, uint64_t user, uint64_t hash,
-	int32_t unit, struct runtime_name *ret_name)
+bool runtime_names_find(const struct runtime_names *names, uint64_t user, uint64_t cgroup,
+	uint64_t hash, int32_t unit, struct runtime_name *ret_name)
 {
-	const struct code *code = find(names, user, hash);
+	const struct key key = { .hash = hash, .user = user, .cgroup = cgroup };
+	const struct code *code = find(names, &key);
 
 	if (!code || code->is_disputed)
 		return false;

@@ -43,14 +43,16 @@ DEFINE_CLEANUP(struct runtime_names, runtime_names_free);
 /* What comes from now on has this time, by the monotonic clock. */
 void runtime_names_begin_window(struct runtime_names *names, uint64_t now_ns);
 
-/* Keeps a copy. `user` answers for it (base/user_share.h). */
-void runtime_names_add(struct runtime_names *names, uint64_t user, const struct raw_code *code);
+/* Keeps a copy. `user` answers for it (base/user_share.h). `cgroup`: its cgroup if it is not known
+ * yet whose that is, else 0. */
+void runtime_names_add(
+	struct runtime_names *names, uint64_t user, uint64_t cgroup, const struct raw_code *code);
 
 /* `user`: who answers for the sample; `code` and `unit` of a frame. A user's code has the names
- * that their own processes sent: anybody can make code with the same hash. Returns false if it is
- * not known. What is returned is borrowed until the next change. */
-bool runtime_names_find(const struct runtime_names *names, uint64_t user, uint64_t code,
-	int32_t unit, struct runtime_name *ret_name);
+ * that their own processes sent, or those in the cgroup: anybody can make code with the same hash.
+ * Returns false if it is not known. What is returned is borrowed until the next change. */
+bool runtime_names_find(const struct runtime_names *names, uint64_t user, uint64_t cgroup,
+	uint64_t code, int32_t unit, struct runtime_name *ret_name);
 
 void runtime_names_counters(
 	const struct runtime_names *names, struct runtime_names_counters *ret_counters);

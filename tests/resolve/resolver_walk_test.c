@@ -313,7 +313,7 @@ static void an_offset_in_no_code_ends_the_stack(void **state)
 
 /* --- frames of interpreters --- */
 
-enum { INTERPRETED_UID = 0 };
+enum { INTERPRETED_UID = 0, INTERPRETED_CGROUP = 5 };
 #define INTERPRETED_USER (7ULL << 32) /* as a container's */
 
 static void open_names(struct fixture *fixture, struct runtime_names **ret_names)
@@ -326,11 +326,13 @@ static void open_names(struct fixture *fixture, struct runtime_names **ret_names
 		code = code_record(i + 1, functions[i], "/srv/app.py");
 
 		/* The last came before the container was known. */
-		runtime_names_add(*ret_names,
-			i + 1 == ARRAY_SIZE(functions) ? INTERPRETED_UID : INTERPRETED_USER, &code);
+		if (i + 1 < ARRAY_SIZE(functions))
+			runtime_names_add(*ret_names, INTERPRETED_USER, 0, &code);
+		else
+			runtime_names_add(*ret_names, INTERPRETED_UID, INTERPRETED_CGROUP, &code);
 	}
 	code = code_record(1, "lie", "/srv/app.py");
-	runtime_names_add(*ret_names, INTERPRETED_UID, &code);
+	runtime_names_add(*ret_names, INTERPRETED_UID, 0, &code);
 	resolver_set_names(fixture->resolver, *ret_names);
 }
 
@@ -342,6 +344,7 @@ static int resolve_runtime(struct fixture *fixture, enum pilotlight_runtime_lang
 	uint64_t frames[8];
 	const struct raw_sample sample = {
 		.process = { .tgid = (uint32_t)getpid() },
+		.cgroup_id = INTERPRETED_CGROUP,
 		.user = INTERPRETED_UID,
 		.share_user = INTERPRETED_USER,
 		.comm = "self",

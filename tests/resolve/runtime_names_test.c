@@ -36,37 +36,56 @@ static void add(uint64_t user, uint64_t hash, const char *function, const char *
 {
 	const struct raw_code code = code_record(hash, function, file);
 
-	runtime_names_add(names, user, &code);
+	runtime_names_add(names, user, 0, &code);
 	runtime_names_counters(names, &counters);
 }
 
 static void code_has_a_name_a_file_and_lines(void **state)
 {
 	add(USER, 77, "Shape.area", "/srv/shape.py");
-	assert_true(runtime_names_find(names, USER, 77, 0, &name));
+	assert_true(runtime_names_find(names, USER, 0, 77, 0, &name));
 	assert_string_equal(name.name, "Shape.area");
 	assert_string_equal(name.file, "/srv/shape.py");
 	assert_int_equal(name.line, 10);
-	assert_true(runtime_names_find(names, USER, 77, 1, &name));
+	assert_true(runtime_names_find(names, USER, 0, 77, 1, &name));
 	assert_int_equal(name.line, 11);
-	assert_true(runtime_names_find(names, USER, 77, 99, &name));
+	assert_true(runtime_names_find(names, USER, 0, 77, 99, &name));
 	assert_int_equal(name.line, 0);
-	assert_false(runtime_names_find(names, USER, 78, 0, &name));
+	assert_false(runtime_names_find(names, USER, 0, 78, 0, &name));
 	/* Frames have no more bits of it. */
 	add(USER, 0xf000000000000001, "f", "f.py");
-	assert_true(runtime_names_find(names, USER, 1, 0, &name));
+	assert_true(runtime_names_find(names, USER, 0, 1, 0, &name));
 }
 
 /* Anybody can make code that has the hash of another's. */
 static void a_user_names_their_own_code_alone(void **state)
 {
 	add(OTHER_USER, 77, "lie", "/tmp/lie.py");
-	assert_false(runtime_names_find(names, USER, 77, 0, &name));
+	assert_false(runtime_names_find(names, USER, 0, 77, 0, &name));
 	add(USER, 77, "truth", "/srv/truth.py");
-	assert_true(runtime_names_find(names, USER, 77, 0, &name));
+	assert_true(runtime_names_find(names, USER, 0, 77, 0, &name));
 	assert_string_equal(name.name, "truth");
-	assert_true(runtime_names_find(names, OTHER_USER, 77, 0, &name));
+	assert_true(runtime_names_find(names, OTHER_USER, 0, 77, 0, &name));
 	assert_string_equal(name.name, "lie");
+}
+
+/* Of a cgroup nobody knows yet whose it is: perhaps a container's, whose root is no root here. */
+static void code_of_an_unknown_cgroup_is_its_own(void **state)
+{
+	struct raw_code code;
+
+	add(USER, 77, "outside", "/srv/outside.py");
+	code = code_record(77, "inside", "/srv/inside.py");
+	runtime_names_add(names, USER, 5, &code);
+	runtime_names_add(names, USER, 6, &code);
+	runtime_names_counters(names, &counters);
+	assert_int_equal(counters.disputed, 0);
+	assert_int_equal(counters.codes, 3);
+	assert_true(runtime_names_find(names, USER, 0, 77, 0, &name));
+	assert_string_equal(name.name, "outside");
+	assert_true(runtime_names_find(names, USER, 5, 77, 0, &name));
+	assert_string_equal(name.name, "inside");
+	assert_false(runtime_names_find(names, USER, 7, 77, 0, &name));
 }
 
 /* The same user need not be the same person. */
@@ -74,16 +93,16 @@ static void code_with_the_hash_of_other_code_has_no_name(void **state)
 {
 	add(USER, 77, "truth", "/srv/truth.py");
 	add(USER, 77, "truth", "/srv/truth.py");
-	assert_true(runtime_names_find(names, USER, 77, 0, &name));
+	assert_true(runtime_names_find(names, USER, 0, 77, 0, &name));
 	assert_int_equal(counters.disputed, 0);
 	add(USER, 77, "lie", "/srv/truth.py");
-	assert_false(runtime_names_find(names, USER, 77, 0, &name));
+	assert_false(runtime_names_find(names, USER, 0, 77, 0, &name));
 	assert_int_equal(counters.disputed, 1);
 	add(USER, 77, "truth", "/srv/truth.py");
-	assert_false(runtime_names_find(names, USER, 77, 0, &name));
+	assert_false(runtime_names_find(names, USER, 0, 77, 0, &name));
 	add(USER, 78, "truth", "/srv/truth.py");
 	add(USER, 78, "truth", "/srv/lie.py");
-	assert_false(runtime_names_find(names, USER, 78, 0, &name));
+	assert_false(runtime_names_find(names, USER, 0, 78, 0, &name));
 	assert_int_equal(counters.disputed, 2);
 }
 
@@ -100,9 +119,9 @@ static void an_unknown_first_line_is_taken_later(void **state)
 	code.contents = &record;
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		record.first_line = lines[i];
-		runtime_names_add(names, USER, &code);
+		runtime_names_add(names, USER, 0, &code);
 		assert_int_equal(
-			runtime_names_find(names, USER, 77, -1, &name), i < ARRAY_SIZE(found));
+			runtime_names_find(names, USER, 0, 77, -1, &name), i < ARRAY_SIZE(found));
 		if (i < ARRAY_SIZE(found))
 			assert_int_equal(name.line, found[i]);
 	}
@@ -113,9 +132,9 @@ static void what_makes_no_sense_is_counted(void **state)
 	struct raw_code code = code_record(77, "f", "f.py");
 
 	code.size--;
-	runtime_names_add(names, USER, &code);
+	runtime_names_add(names, USER, 0, &code);
 	code.size = 0;
-	runtime_names_add(names, USER, &code);
+	runtime_names_add(names, USER, 0, &code);
 	runtime_names_counters(names, &counters);
 	assert_int_equal(counters.malformed, 2);
 	assert_int_equal(counters.codes, 0);
@@ -139,7 +158,7 @@ static void users_share_the_room(void **state)
 	assert_true(counters.codes > 100);
 	/* The other user gets room, though less than half of it. */
 	add(OTHER_USER, 1, "f", "f.py");
-	assert_true(runtime_names_find(names, OTHER_USER, 1, 0, &name));
+	assert_true(runtime_names_find(names, OTHER_USER, 0, 1, 0, &name));
 }
 
 static void what_has_not_come_for_two_epochs_makes_room(void **state)
@@ -148,27 +167,27 @@ static void what_has_not_come_for_two_epochs_makes_room(void **state)
 	runtime_names_begin_window(names, EPOCH_NS);
 	add(USER, 1, "function_1", "/usr/lib/python3/module.py");
 	add(USER, 1 << 20, LONG_NAME LONG_NAME, LONG_NAME LONG_NAME);
-	assert_false(runtime_names_find(names, USER, 1 << 20, 0, &name));
+	assert_false(runtime_names_find(names, USER, 0, 1 << 20, 0, &name));
 	/* Many windows make no epoch. */
 	for (uint64_t i = 1; i < 1000; i++)
 		runtime_names_begin_window(names, EPOCH_NS + i * (EPOCH_NS / 1000));
 	add(USER, 1 << 20, LONG_NAME LONG_NAME, LONG_NAME LONG_NAME);
-	assert_false(runtime_names_find(names, USER, 1 << 20, 0, &name));
+	assert_false(runtime_names_find(names, USER, 0, 1 << 20, 0, &name));
 	runtime_names_begin_window(names, 2 * EPOCH_NS);
 	add(USER, 1 << 20, LONG_NAME LONG_NAME, LONG_NAME LONG_NAME);
-	assert_true(runtime_names_find(names, USER, 1 << 20, 0, &name));
+	assert_true(runtime_names_find(names, USER, 0, 1 << 20, 0, &name));
 	assert_int_equal(counters.codes, 2);
 	/* What came again has the name that it had. */
-	assert_true(runtime_names_find(names, USER, 1, 0, &name));
+	assert_true(runtime_names_find(names, USER, 0, 1, 0, &name));
 	assert_string_equal(name.name, "function_1");
-	assert_false(runtime_names_find(names, USER, 2, 0, &name));
+	assert_false(runtime_names_find(names, USER, 0, 2, 0, &name));
 }
 
 /* Returns -ENOMEM if that is why it is not there. */
 static int add_one(uint64_t hash)
 {
 	add(USER, hash, "f", "f.py");
-	return runtime_names_find(names, USER, hash, 0, &name) ? 0 : -ENOMEM;
+	return runtime_names_find(names, USER, 0, hash, 0, &name) ? 0 : -ENOMEM;
 }
 
 static void without_memory_code_has_no_name(void **state)
@@ -194,6 +213,8 @@ int main(void)
 			code_has_a_name_a_file_and_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_user_names_their_own_code_alone, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			code_of_an_unknown_cgroup_is_its_own, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			code_with_the_hash_of_other_code_has_no_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
