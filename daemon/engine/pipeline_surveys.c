@@ -73,7 +73,7 @@ static void note_cost(struct pipeline_survey *survey, uint64_t cost_ns)
 int pipeline_run_survey(struct pipeline *pipeline, struct fault *fault)
 {
 	struct pipeline_survey *survey = &pipeline->survey;
-	uint64_t now_ns = clock_monotonic_ns(), periods;
+	uint64_t now_ns = clock_monotonic_ns(), drain_ns = pipeline->report.drain_cpu_ns, periods;
 	int cost_us, r;
 
 	if (now_ns < survey->due_ns)
@@ -91,8 +91,10 @@ int pipeline_run_survey(struct pipeline *pipeline, struct fault *fault)
 	if (cost_us < 0 && !survey->is_failing)
 		log_warning("cannot survey all threads: %s, trying again", strerror(-cost_us));
 	survey->is_failing = cost_us < 0;
+	/* With what it takes to make room for its samples. */
 	if (cost_us >= 0)
-		note_cost(survey, (uint64_t)cost_us * 1000);
+		note_cost(survey,
+			(uint64_t)cost_us * 1000 + pipeline->report.drain_cpu_ns - drain_ns);
 	schedule(pipeline, survey->begin_ns + periods * period_ns(pipeline));
 	return 0;
 }
