@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fault.h"
 #include "child/child_request.h"
 #include "client/libcurl.h"
@@ -45,9 +46,10 @@ struct sender {
 	/* Of one request. */
 	struct query_text target;
 	char url[SEND_URL_BYTES + QUERY_TEXT_BYTES], error[CURL_ERROR_SIZE];
-	uint64_t at, end;    /* of what is read of the batch */
-	uint64_t body_bytes; /* received; the first BODY_BYTES of them are kept */
-	uint8_t body[BODY_BYTES];
+	uint64_t end_ns;	      /* of the time for the batch */
+	uint64_t at, end;	      /* of what is read of the batch */
+	uint64_t body_bytes;	      /* received; the first BODY_BYTES of them are kept */
+	uint8_t body[BODY_BYTES + 1]; /* with a NUL */
 };
 
 __attribute__((format(printf, 3, 4))) static int fail(
@@ -214,7 +216,6 @@ static bool set_up(struct sender *sender)
 	       set(curl, CURLOPT_ERRORBUFFER, sender->error) == CURLE_OK &&
 	       set(curl, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
 	       set(curl, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S) == CURLE_OK &&
-	       set(curl, CURLOPT_TIMEOUT, receiver->timeout_s) == CURLE_OK &&
 	       set_file(curl, CURLOPT_CAINFO, receiver->files[SEND_CA]) &&
 	       set_file(curl, CURLOPT_SSLCERT, receiver->files[SEND_CERTIFICATE]) &&
 	       set_file(curl, CURLOPT_SSLKEY, receiver->files[SEND_KEY]);
@@ -243,6 +244,14 @@ static bool has_answer(const struct sender *sender, CURLcode code, long status, 
 	return status >= 300 || (uint64_t)sent == bytes;
 }
 
+/* At least 1: 0 is any time. */
+static long left_ms(const struct sender *sender)
+{
+	const uint64_t now_ns = clock_monotonic_ns();
+
+	return now_ns < sender->end_ns ? (long)((sender->end_ns - now_ns) / (NSEC_PER_SEC / 1000)) + 1 : 1;
+}
+
 /* Sends `bytes` of the batch from `at` on. */
 static int transfer(struct sender *sender, const char *url, uint64_t at, uint64_t bytes)
 {
@@ -255,7 +264,8 @@ static int transfer(struct sender *sender, const char *url, uint64_t at, uint64_
 	sender->end = at + bytes;
 	sender->body_bytes = 0;
 	if (set(sender->curl, CURLOPT_URL, url) != CURLE_OK ||
-		set(sender->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes) != CURLE_OK)
+		set(sender->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes) != CURLE_OK ||
+		set(sender->curl, CURLOPT_TIMEOUT_MS, left_ms(sender)) != CURLE_OK)
 		return fail(sender, -EINVAL, "libcurl does not take the Url= of this sink");
 	code = libcurl()->easy_perform(sender->curl);
 	(void)libcurl()->easy_getinfo(sender->curl, CURLINFO_RESPONSE_CODE, &status);
@@ -339,6 +349,7 @@ static int perform(struct sender *sender)
 {
 	if (!set_up(sender))
 		return fail(sender, -EINVAL, "libcurl does not take the settings of this sink");
+	sender->end_ns = clock_monotonic_ns() + (uint64_t)sender->receiver.timeout_s * NSEC_PER_SEC;
 	return sender->receiver.is_clickhouse
 		       ? send_requests(sender)
 		       : transfer(sender, sender->receiver.url, 0, sender->request.bytes);

@@ -29,11 +29,17 @@
 
 #include <cmocka.h>
 
-enum { GUARD_MS = 60000, LOG_BYTES = 8192, ANSWERS_MAX = 8, REQUEST_BYTES = 16384 };
+enum {
+	GUARD_MS = 60000,
+	LOG_BYTES = 8192,
+	ANSWERS_MAX = 8,
+	REQUEST_BYTES = 16384,
+	BODY_BYTES = 64 << 10 /* of an answer that the sender reads */
+};
 
 /* Shared with the server's process. */
 static struct shared {
-	const char *answers[ANSWERS_MAX]; /* "200 body"; NULL: "200 "; "": reset */
+	const char *answers[ANSWERS_MAX]; /* "200 body"; NULL: "200 "; "": reset; or `late` */
 	unsigned count;			  /* of requests */
 	char log[LOG_BYTES];		  /* "query body;" each */
 	char keys[LOG_BYTES];
@@ -42,6 +48,8 @@ static struct shared {
 static int server_port, batch_fd;
 static uint64_t batch_bytes;
 static pid_t server_pid;
+static const char late[] = "200 "; /* comes after a second */
+static char digits[4 + BODY_BYTES + 1] = "200 ";
 static struct config_folder folder; /* of the sender's configuration */
 
 /* --- the server --- */
@@ -88,9 +96,12 @@ static bool serve_request(int fd)
 		answer = "200 ";
 	if (!*answer)
 		return false;
-	(void)snprintf(head, sizeof(head), "HTTP/1.1 %.3s X\r\nContent-Length: %zu\r\n\r\n%s",
-		answer, strlen(answer + 4), answer + 4);
-	return send(fd, head, strlen(head), MSG_NOSIGNAL) > 0;
+	if (answer == late)
+		(void)sleep(1);
+	(void)snprintf(head, sizeof(head), "HTTP/1.1 %.3s X\r\nContent-Length: %zu\r\n\r\n", answer,
+		strlen(answer + 4));
+	return send(fd, head, strlen(head), MSG_NOSIGNAL | MSG_MORE) > 0 &&
+	       send(fd, answer + 4, strlen(answer + 4), MSG_NOSIGNAL) >= 0;
 }
 
 static _Noreturn void serve(int listen_fd)
@@ -142,7 +153,7 @@ static void make_batch(void)
 	add_request("d", "samples");
 }
 
-static struct send_outcome send_batch(bool may_be_there, const char *token_file)
+static struct send_outcome send_batch(bool may_be_there, const char *settings)
 {
 	char text[256];
 	const struct send_job_options options = {
@@ -158,8 +169,8 @@ static struct send_outcome send_batch(bool may_be_there, const char *token_file)
 	struct pollfd fd = { .events = POLLIN };
 
 	(void)snprintf(text, sizeof(text),
-		"[sink test]\nType=clickhouse\nUrl=http://127.0.0.1:%d\nTokenFile=%s\n",
-		server_port, token_file ? token_file : "");
+		"[sink test]\nType=clickhouse\nUrl=http://127.0.0.1:%d\n%s\n", server_port,
+		settings);
 	config_folder_write(&folder, "x.conf", text);
 	assert_int_equal(send_job_start(&options, &job), 0);
 	fd.fd = send_job_poll_fd(job);
@@ -177,7 +188,7 @@ static enum send_verdict send_with(bool may_be_there, const char *const *answers
 	*shared = (struct shared){ 0 };
 	for (size_t i = 0; answers[i]; i++)
 		shared->answers[i] = answers[i];
-	outcome = send_batch(may_be_there, NULL);
+	outcome = send_batch(may_be_there, "");
 	return outcome.verdict;
 }
 
@@ -209,8 +220,17 @@ static void a_batch_that_may_be_there_is_asked_for(void **state)
 	assert_int_equal(SEND(true, "200 <html>"), SEND_TRY_AGAIN);
 	assert_int_equal(SEND(true, "200 "), SEND_TRY_AGAIN);
 	assert_int_equal(SEND(true, "200 1 row"), SEND_TRY_AGAIN);
+	assert_int_equal(SEND(true, digits), SEND_TRY_AGAIN);
 	assert_int_equal(SEND(true, "503 "), SEND_TRY_AGAIN);
 	assert_string_equal(shared->log, " there?;");
+}
+
+/* The time is for all requests of a batch: each of these would have its answer in time. */
+static void a_batch_has_one_timeout(void **state)
+{
+	make_batch();
+	*shared = (struct shared){ .answers = { late, late, late } };
+	assert_int_equal(send_batch(false, "Timeout=2s").verdict, SEND_TRY_AGAIN);
 }
 
 static void a_failure_ends_it(void **state)
@@ -246,7 +266,8 @@ static void codes_have_their_verdicts(void **state)
 
 static void the_token_is_a_password(void **state)
 {
-	char token[] = "/tmp/send_clickhouse_test.XXXXXX";
+	char setting[] = "TokenFile=/tmp/send_clickhouse_test.XXXXXX",
+	     *token = strchr(setting, '/');
 	int fd = mkstemp(token);
 
 	assert_true(fd >= 0 && fchmod(fd, 0644) == 0);
@@ -254,7 +275,7 @@ static void the_token_is_a_password(void **state)
 	assert_int_equal(close(fd), 0);
 	make_batch();
 	*shared = (struct shared){ 0 };
-	assert_int_equal(send_batch(false, token).verdict, SEND_TAKEN);
+	assert_int_equal(send_batch(false, setting).verdict, SEND_TAKEN);
 	assert_string_equal(shared->keys, "secret-1;secret-1;secret-1;");
 	assert_int_equal(unlink(token), 0);
 }
@@ -296,6 +317,7 @@ static int set_up(void **state)
 	shared = mmap(
 		NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	batch_fd = memfd_create("batch", MFD_CLOEXEC);
+	memset(digits + strlen(digits), '1', BODY_BYTES);
 	if (shared == MAP_FAILED || batch_fd < 0 || fd < 0 ||
 		bind(fd, (struct sockaddr *)&address, size) < 0 ||
 		getsockname(fd, (struct sockaddr *)&address, &size) < 0 || listen(fd, 16) < 0)
@@ -326,6 +348,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_are_sent_in_order),
 		cmocka_unit_test(a_batch_that_may_be_there_is_asked_for),
+		cmocka_unit_test(a_batch_has_one_timeout),
 		cmocka_unit_test(a_failure_ends_it),
 		cmocka_unit_test(codes_have_their_verdicts),
 		cmocka_unit_test(the_token_is_a_password),
