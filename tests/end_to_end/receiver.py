@@ -16,7 +16,7 @@ Listens on loopback and writes its port to FOLDER/port. FOLDER/mode says how it 
     lost          takes the batch, and resets the connection in place of an answer
     slow          does not answer
 
-and as ClickHouse, which takes inserts and has no memory of blocks that it has taken:
+and as ClickHouse, which takes inserts, equal ones of samples once:
 
     code N        500, with an exception of this number
     reset TABLE   closes the connection in the body of an insert into this table
@@ -45,6 +45,7 @@ import row_binary
 folder = sys.argv[1]
 lock = threading.Lock()
 inserted = []  # samples of ClickHouse
+blocks = set()  # the hashes of their inserts
 condemned = {}  # by mode, what it refuses: the hash of a batch, or its size
 
 
@@ -223,8 +224,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         entry["taken"] = not code
         entry["status"] = 500 if code else 200
         if entry["taken"] and entry["table"] == "samples":
+            # A sender whose time is over may ask, and send it again, before it is here.
             with lock:
-                inserted.extend(entry["rows"])
+                entry["taken"] = entry["hash"] not in blocks
+                if entry["taken"]:
+                    blocks.add(entry["hash"])
+                    inserted.extend(entry["rows"])
         write_log(entry)
         if code:
             return self.answer(500, f"Code: {code}, e.displayText() = DB::Exception: as asked\n".encode())
