@@ -99,7 +99,10 @@ static void put_quoted(struct output *output, const char *text, size_t size)
 	output_char(output, '\'');
 }
 
-/* Is the first row of the batch there? The beginning of the table's key is given. */
+/*
+ * Is the first row of the batch there? The beginning of the table's key is given. Two windows may
+ * begin in one second, the one before a restart and the one behind it, but cover different times.
+ */
 static int put_question(struct clickhouse_writer *writer)
 {
 	const char *host = writer->options->host, *attributes = writer->options->attributes;
@@ -112,7 +115,9 @@ static int put_question(struct clickhouse_writer *writer)
 	put_quoted(output, writer->type, strlen(writer->type));
 	output_string(output, " AND service = ");
 	put_quoted(output, service, strlen(service));
-	output_printf(output, " AND ts = toDateTime(%" PRIu32 ") AND host = ", writer->start_s);
+	output_printf(output,
+		" AND ts = toDateTime(%" PRIu32 ") AND duration_ns = %" PRIu64 " AND host = ",
+		writer->start_s, clickhouse_covered_ns(writer));
 	put_quoted(output, host, strlen(host));
 	/* The first is the host's id, if that is known. */
 	if (attributes && *attributes) {
@@ -124,24 +129,18 @@ static int put_question(struct clickhouse_writer *writer)
 	return 0;
 }
 
-#define INSERT(table, columns) \
-	"INSERT INTO " PILOTLIGHT_CLICKHOUSE_DATABASE "." table " (" columns ") FORMAT RowBinary"
+typedef int (*put_function)(struct clickhouse_writer *writer);
 
 /* Rows that refer to others come behind them. */
-static const struct request {
-	const char *query;
-	int (*put_body)(struct clickhouse_writer *writer);
-} requests[] = {
-	{ "", put_question },
-	{ INSERT("names", PILOTLIGHT_CLICKHOUSE_NAMES), clickhouse_put_names },
-	{ INSERT("locations", PILOTLIGHT_CLICKHOUSE_LOCATIONS), clickhouse_put_locations },
-	{ INSERT("stacks", PILOTLIGHT_CLICKHOUSE_STACKS), clickhouse_put_stacks },
-	{ INSERT("samples", PILOTLIGHT_CLICKHOUSE_SAMPLES), clickhouse_put_samples },
+static const put_function put_bodies[PILOTLIGHT_CLICKHOUSE_REQUESTS] = {
+	put_question,
+	clickhouse_put_names,
+	clickhouse_put_locations,
+	clickhouse_put_stacks,
+	clickhouse_put_samples,
 };
 
-_Static_assert(ARRAY_SIZE(requests) == PILOTLIGHT_CLICKHOUSE_REQUESTS, "as a batch has");
-
-static int encode_body(struct clickhouse_writer *writer, const struct request *request)
+static int encode_body(struct clickhouse_writer *writer, put_function put_body)
 {
 	_cleanup_(gzip_freep) struct gzip *gzip = NULL;
 	int r;
@@ -153,7 +152,7 @@ static int encode_body(struct clickhouse_writer *writer, const struct request *r
 	if (r < 0)
 		return r;
 	output_init(&writer->plain, gzip_write, gzip);
-	r = request->put_body(writer);
+	r = put_body(writer);
 	if (r == 0)
 		r = writer->tables.error;
 	if (r == 0)
@@ -164,18 +163,15 @@ static int encode_body(struct clickhouse_writer *writer, const struct request *r
 }
 
 static int write_request(
-	struct clickhouse_writer *writer, const struct request *request, struct output *output)
+	struct clickhouse_writer *writer, put_function put_body, struct output *output)
 {
-	struct pilotlight_clickhouse_request header = {
-		.query_bytes = (uint32_t)strlen(request->query),
-	};
-	int r = encode_body(writer, request);
+	struct pilotlight_clickhouse_request header;
+	int r = encode_body(writer, put_body);
 
 	if (r < 0)
 		return r;
 	header.body_bytes = writer->rows > 0 ? writer->body.size : 0;
 	output_write(output, &header, sizeof(header));
-	output_string(output, request->query);
 	output_write(output, writer->body.bytes, header.body_bytes);
 	return output->error;
 }
@@ -189,8 +185,8 @@ static int write_requests(struct clickhouse_writer *writer, struct output *outpu
 	int r = 0;
 
 	output_write(output, &header, sizeof(header));
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(requests); i++)
-		r = write_request(writer, &requests[i], output);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(put_bodies); i++)
+		r = write_request(writer, put_bodies[i], output);
 	return r;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Writes a profile as a batch for ClickHouse: a file of inserts (pilotlight/clickhouse_batch.h)
+ * Writes a profile as a batch for ClickHouse: the rows of inserts (pilotlight/clickhouse_batch.h)
  * into the tables of pilotlight/clickhouse_schema.h, in RowBinary, and before them a question that
  * tells whether the batch is there already. Names, locations and stacks come before the samples: if
  * the inserts end early, nothing refers to rows that are not there, and nothing is counted.

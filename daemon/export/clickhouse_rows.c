@@ -278,8 +278,10 @@ static void put_labels(struct clickhouse_writer *writer, const struct pprof_cgro
 		output_write(&writer->plain, writer->attributes.bytes, writer->attributes.size);
 }
 
-static uint64_t covered_ns(const struct profile *profile)
+uint64_t clickhouse_covered_ns(const struct clickhouse_writer *writer)
 {
+	const struct profile *profile = writer->profile;
+
 	return profile->covered_ns > 0		     ? profile->covered_ns
 	       : profile->end_ns > profile->start_ns ? profile->end_ns - profile->start_ns
 						     : 0;
@@ -292,7 +294,7 @@ static void put_sample(struct clickhouse_writer *writer, const struct pprof_cgro
 
 	get_service(writer, cgroup, service);
 	row_put_u32(&writer->plain, writer->start_s);
-	row_put_u64(&writer->plain, covered_ns(writer->profile));
+	row_put_u64(&writer->plain, clickhouse_covered_ns(writer));
 	row_put_text(&writer->plain, writer->options->host);
 	row_put_text(&writer->plain, service);
 	row_put_text(&writer->plain, writer->type);

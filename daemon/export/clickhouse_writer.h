@@ -39,6 +39,9 @@ int clickhouse_compare_samples(const void *first, const void *second, void *writ
 /* The service of the first row of samples. */
 void clickhouse_first_service(struct clickhouse_writer *writer, char name[SERVICE_NAME_BYTES]);
 
+/* duration_ns of all rows of samples. */
+uint64_t clickhouse_covered_ns(const struct clickhouse_writer *writer);
+
 /* Each writes all rows of a table to writer->plain. Returns 0, -ENOMEM or -E2BIG. */
 int clickhouse_put_names(struct clickhouse_writer *writer);
 int clickhouse_put_locations(struct clickhouse_writer *writer);

@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "send/clickhouse_requests.h"
 
+#include "pilotlight/clickhouse_schema.h"
+
 #include <errno.h>
+#include <stddef.h>
 #include <unistd.h>
+
+#define INSERT(table, columns) \
+	"INSERT INTO " PILOTLIGHT_CLICKHOUSE_DATABASE "." table " (" columns ") FORMAT RowBinary"
+
+static const char *const queries[PILOTLIGHT_CLICKHOUSE_REQUESTS] = {
+	NULL,
+	INSERT("names", PILOTLIGHT_CLICKHOUSE_NAMES),
+	INSERT("locations", PILOTLIGHT_CLICKHOUSE_LOCATIONS),
+	INSERT("stacks", PILOTLIGHT_CLICKHOUSE_STACKS),
+	INSERT("samples", PILOTLIGHT_CLICKHOUSE_SAMPLES),
+};
 
 /* Reads all or nothing. */
 static int take(struct clickhouse_requests *requests, void *to, size_t size)
@@ -39,24 +53,20 @@ int clickhouse_requests_next(
 	struct clickhouse_requests *requests, struct clickhouse_request *ret_request)
 {
 	struct pilotlight_clickhouse_request header;
-	struct clickhouse_request request = { 0 };
 	int r;
 
 	if (requests->count == PILOTLIGHT_CLICKHOUSE_REQUESTS)
 		return -ENOENT;
 	r = take(requests, &header, sizeof(header));
-	if (r == 0 && header.query_bytes >= sizeof(request.query))
-		r = -EBADMSG;
-	if (r == 0)
-		r = take(requests, request.query, header.query_bytes);
 	if (r < 0)
 		return r;
 	if (header.body_bytes > requests->bytes - requests->at)
 		return -EBADMSG;
-	request.body_at = requests->at;
-	request.body_bytes = header.body_bytes;
+	*ret_request = (struct clickhouse_request){
+		.query = queries[requests->count++],
+		.body_at = requests->at,
+		.body_bytes = header.body_bytes,
+	};
 	requests->at += header.body_bytes;
-	requests->count++;
-	*ret_request = request;
 	return 0;
 }

@@ -16,7 +16,7 @@ struct clickhouse_requests {
 };
 
 struct clickhouse_request {
-	char query[PILOTLIGHT_CLICKHOUSE_QUERY_BYTES]; /* "": the body is one */
+	const char *query; /* of an insert; NULL: the body is a question */
 	uint64_t body_at, body_bytes;
 };
 

@@ -249,7 +249,9 @@ static long left_ms(const struct sender *sender)
 {
 	const uint64_t now_ns = clock_monotonic_ns();
 
-	return now_ns < sender->end_ns ? (long)((sender->end_ns - now_ns) / (NSEC_PER_SEC / 1000)) + 1 : 1;
+	return now_ns < sender->end_ns
+		       ? (long)((sender->end_ns - now_ns) / (NSEC_PER_SEC / 1000)) + 1
+		       : 1;
 }
 
 /* Sends `bytes` of the batch from `at` on. */
@@ -296,11 +298,15 @@ static int send_request(struct sender *sender, const struct clickhouse_request *
 	const char *target;
 
 	query_text_init(&sender->target, "/");
-	/* Of a cluster, whose shards have the rows before the answer comes, and not some time
-	 * later. */
-	query_text_add(&sender->target, "insert_distributed_sync", "1");
-	if (*request->query)
+	if (request->query) {
+		/* Of a cluster, whose shards have the rows before the answer comes, and not some
+		 * time later. */
+		query_text_add(&sender->target, "insert_distributed_sync", "1");
 		query_text_add(&sender->target, "query", request->query);
+	} else {
+		/* An intruder in the engine can write any question, but it shall change nothing. */
+		query_text_add(&sender->target, "readonly", "1");
+	}
 	if (query_text_finish(&sender->target, &target) < 0)
 		return fail(sender, -EBADMSG, "the batch is damaged");
 	(void)snprintf(sender->url, sizeof(sender->url), "%s%s", sender->receiver.url, target);

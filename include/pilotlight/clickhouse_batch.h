@@ -4,10 +4,11 @@
  * order. A query process writes it (export/clickhouse.h), and another process sends it, maybe after
  * a restart (send/clickhouse_requests.h).
  *
- * After the header comes each request: its own header, the query, then the body, compressed by
- * gzip; none are sent that have no body. The first has a query as its body, whose answer is a
- * number: other than 0 if the batch is there already. The others insert rows. The samples come
- * last, so the batch is there if they are.
+ * After the header comes each request: its own header, then the body, compressed by gzip; none are
+ * sent that have no body. The first has a question as its body, whose answer is a number: other
+ * than 0 if the batch is there already. The others are rows of the tables names, locations, stacks
+ * and samples (pilotlight/clickhouse_schema.h), which the sender inserts: its file chooses no query
+ * that writes. The samples come last, so the batch is there if they are.
  */
 #pragma once
 
@@ -16,9 +17,8 @@
 #define PILOTLIGHT_CLICKHOUSE_BATCH_MAGIC 0x4553554f48434c50ULL /* "PLCHOUSE" */
 
 enum {
-	PILOTLIGHT_CLICKHOUSE_BATCH_VERSION = 1,
+	PILOTLIGHT_CLICKHOUSE_BATCH_VERSION = 2,
 	PILOTLIGHT_CLICKHOUSE_REQUESTS = 5,
-	PILOTLIGHT_CLICKHOUSE_QUERY_BYTES = 512, /* with a NUL that is not in the file */
 };
 
 struct pilotlight_clickhouse_batch {
@@ -28,10 +28,8 @@ struct pilotlight_clickhouse_batch {
 };
 
 struct pilotlight_clickhouse_request {
-	uint32_t query_bytes;
-	uint32_t padding;
 	uint64_t body_bytes;
 };
 
 _Static_assert(sizeof(struct pilotlight_clickhouse_batch) == 16, "batch");
-_Static_assert(sizeof(struct pilotlight_clickhouse_request) == 16, "request");
+_Static_assert(sizeof(struct pilotlight_clickhouse_request) == 8, "request");

@@ -11,7 +11,7 @@ took.
 """
 import concurrent.futures, gzip, http.client, random, struct, sys, time, urllib.parse
 
-HEADER, REQUEST = struct.Struct("<QIi"), struct.Struct("<IiQ")
+HEADER, REQUEST = struct.Struct("<QIi"), struct.Struct("<Q")
 
 
 def varint(value):
@@ -78,16 +78,14 @@ TABLES = {
 def read_batch(path):
     """Returns the query and the rows of each table, in the batch's order."""
     data, at, tables = open(path, "rb").read(), HEADER.size, []
-    while at < len(data):
-        query_size, _, body_size = REQUEST.unpack_from(data, at)
-        query = data[at + REQUEST.size : at + REQUEST.size + query_size].decode()
-        at += REQUEST.size + query_size
+    for name in "question", "names", "locations", "stacks", "samples":
+        (body_size,) = REQUEST.unpack_from(data, at)
+        at += REQUEST.size
         body, at = data[at : at + body_size], at + body_size
-        for name, (fixed, skips) in TABLES.items():
-            if body and f"pilotlight.{name} " in query:
-                body = gzip.decompress(body)
-                duration = body[4:12]
-                tables.append((name, query, duration, Rows(body, fixed, skips).rows))
+        if body and name in TABLES:
+            body = gzip.decompress(body)
+            query = f"INSERT INTO pilotlight.{name} FORMAT RowBinary"
+            tables.append((name, query, body[4:12], Rows(body, *TABLES[name]).rows))
     return tables
 
 

@@ -125,12 +125,13 @@ def describe_push(body):
 def describe_clickhouse(path, body):
     """The same for ClickHouse: a query in the path and rows in the body, or a query in the body."""
     parameters = urllib.parse.parse_qs(urllib.parse.urlsplit(path).query)
-    assert parameters["insert_distributed_sync"] == ["1"], path
     if "query" not in parameters:
+        assert parameters == {"readonly": ["1"]}, path
         return {"table": "", "query": body.decode()}
     words = parameters["query"][0].split(" ", 3)
     table = words[2].removeprefix("pilotlight.")
     columns = ", ".join(row_binary.TABLES[table])
+    assert parameters["insert_distributed_sync"] == ["1"], path
     assert parameters["query"] == [f"INSERT INTO pilotlight.{table} ({columns}) FORMAT RowBinary"], parameters
     rows = row_binary.rows(body, table)
     if table == "names":
@@ -141,6 +142,7 @@ def describe_clickhouse(path, body):
 def count_rows(query):
     """Answers the only question that senders have."""
     given = dict(re.findall(r"(type|service|host) = '([^']*)'", query))
+    given["duration_ns"] = int(re.search(r"duration_ns = (\d+)", query)[1])
     given["ts"] = int(re.search(r"ts = toDateTime\((\d+)\)", query)[1])
     label = re.search(r"has\(labels, '([^']*)'\)", query)[1]
     with lock:

@@ -182,7 +182,7 @@ static void read_batch(struct bytes at, struct found *found)
 
 		assert((size_t)(at.end - at.next) >= sizeof(request));
 		memcpy(&request, at.next, sizeof(request));
-		at.next += sizeof(request) + request.query_bytes;
+		at.next += sizeof(request);
 		assert(at.next <= at.end && request.body_bytes <= (uint64_t)(at.end - at.next));
 		if (request.body_bytes > 0)
 			read_body(

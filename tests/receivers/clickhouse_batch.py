@@ -24,28 +24,30 @@ import row_binary
 
 
 def requests(path):
-    """Yields the query and the compressed body of each request."""
+    """Yields the table, "" of the question, and the compressed body of each request."""
     with open(path, "rb") as file:
         data = file.read()
     magic, version, _ = struct.unpack_from("<8sII", data)
-    assert magic == b"PLCHOUSE" and version == 1
+    assert magic == b"PLCHOUSE" and version == 2
     at = 16
-    while at < len(data):
-        query_bytes, _, body_bytes = struct.unpack_from("<IIQ", data, at)
-        at += 16
-        query = data[at:at + query_bytes].decode()
-        at += query_bytes
-        yield query, data[at:at + body_bytes]
+    for table in "", "names", "locations", "stacks", "samples":
+        body_bytes, = struct.unpack_from("<Q", data, at)
+        at += 8
+        yield table, data[at:at + body_bytes]
         at += body_bytes
+    assert at == len(data)
 
 
-def target(url, query):
-    parameters = {"insert_distributed_sync": 1} | ({"query": query} if query else {})
+def target(url, table):
+    parameters = {"readonly": 1}
+    if table:
+        query = f"INSERT INTO pilotlight.{table} ({', '.join(row_binary.TABLES[table])}) FORMAT RowBinary"
+        parameters = {"insert_distributed_sync": 1, "query": query}
     return f"{url}/?{urllib.parse.urlencode(parameters)}"
 
 
-def post(url, query, body):
-    request = urllib.request.Request(target(url, query), body, {"Content-Encoding": "gzip"})
+def post(url, table, body):
+    request = urllib.request.Request(target(url, table), body, {"Content-Encoding": "gzip"})
     try:
         with urllib.request.urlopen(request) as answer:
             return answer.read().decode()
@@ -54,19 +56,19 @@ def post(url, query, body):
 
 
 def send(url, path):
-    for query, body in list(requests(path))[1:]:
+    for table, body in list(requests(path))[1:]:
         if body:
-            post(url, query, body)
+            post(url, table, body)
 
 
 def cut(url, path):
     """All inserts but half of the last, whose server sees the connection end."""
     inserts = list(requests(path))[1:]
-    for query, body in inserts[:-1]:
+    for table, body in inserts[:-1]:
         if body:
-            post(url, query, body)
-    query, body = inserts[-1]
-    parts = urllib.parse.urlsplit(target(url, query))
+            post(url, table, body)
+    table, body = inserts[-1]
+    parts = urllib.parse.urlsplit(target(url, table))
     with socket.create_connection((parts.hostname, parts.port)) as connection:
         connection.sendall(f"POST {parts.path}?{parts.query} HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n"
                            f"Content-Length: {len(body)}\r\n\r\n".encode() + body[:len(body) // 2])
@@ -76,8 +78,7 @@ def tables(paths):
     """All rows of some batches, by table."""
     found = collections.defaultdict(list)
     for path in paths:
-        for query, body in list(requests(path))[1:]:
-            table = query.split(" ")[2].removeprefix("pilotlight.")
+        for table, body in list(requests(path))[1:]:
             found[table] += row_binary.rows(gzip.decompress(body), table) if body else []
     return found
 
@@ -108,8 +109,8 @@ if command == "send":
 elif command == "cut":
     cut(*arguments)
 elif command == "count":
-    query, body = next(requests(arguments[1]))
-    print(post(arguments[0], query, body).strip())
+    table, body = next(requests(arguments[1]))
+    print(post(arguments[0], table, body).strip())
 elif command == "sum":
     total(arguments)
 elif command == "folded":
