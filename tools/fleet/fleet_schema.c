@@ -4,8 +4,8 @@
 #include "base/array.h"
 #include "pilotlight/clickhouse_schema.h"
 
-/* Major versions. 22 has all of codecs, TTL, LowCardinality, projections and deduplication without
- * replicas; the type JSON left its trial in 25.3. */
+/* Major versions. 22 has all of codecs, TTL, LowCardinality and deduplication without replicas; the
+ * type JSON left its trial in 25.3. */
 enum { MODERN_MAJOR = 22, JSON_MAJOR = 26 };
 
 /*
@@ -99,16 +99,6 @@ static void write_on_cluster(const struct fleet_schema *schema, struct output *o
 		output_printf(output, " ON CLUSTER '%s'", schema->cluster);
 }
 
-/* Sums of hours, which a query by whole hours reads in place of the rows. */
-static void write_projection(struct output *output)
-{
-	static const char keys[] =
-		"type, service, toStartOfHour(ts), stack, host, labels, period, weight";
-
-	output_printf(
-		output, ", PROJECTION hourly (SELECT %s, sum(value) GROUP BY %s)", keys, keys);
-}
-
 static void write_engine(
 	const struct fleet_schema *schema, const struct table *table, struct output *output)
 {
@@ -144,8 +134,6 @@ static void write_table(
 		output_string(output, i > 0 ? ", " : "");
 		write_column(schema, &table->columns[i], output);
 	}
-	if (is_modern(schema) && !table->version)
-		write_projection(output);
 	output_char(output, ')');
 	write_engine(schema, table, output);
 }

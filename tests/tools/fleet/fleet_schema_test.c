@@ -39,8 +39,8 @@ static const char *statements(const struct fleet_schema *schema)
 static void an_old_server_gets_what_it_knows(void **state)
 {
 	const struct fleet_schema schema = { .server_major = 18, .keep_days = 7 };
-	static const char *const unknown[] = { "TTL", "CODEC", "LowCardinality", "PROJECTION",
-		"non_replicated", "parca", "CLUSTER" };
+	static const char *const unknown[] = { "TTL", "CODEC", "LowCardinality", "non_replicated",
+		"parca", "CLUSTER" };
 	const char *text = statements(&schema);
 
 	assert_false(fleet_schema_has_ttl(&schema));
@@ -66,7 +66,6 @@ static void a_new_server_gets_more(void **state)
 	assert_non_null(strstr(text, " TTL ts + INTERVAL 7 DAY SETTINGS "));
 	assert_non_null(strstr(text, " TTL day + INTERVAL 7 DAY SETTINGS "));
 	assert_non_null(strstr(text, "labels Array(LowCardinality(String)) CODEC(ZSTD(1))"));
-	assert_non_null(strstr(text, "PROJECTION hourly"));
 	assert_non_null(strstr(text, "non_replicated_deduplication_window"));
 	assert_non_null(strstr(text, "\nparca: CREATE VIEW"));
 }
