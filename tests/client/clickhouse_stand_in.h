@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +60,7 @@ static inline size_t stand_in_receive(int fd, char *request)
 
 static inline void stand_in_serve(int listener, char *request, stand_in_function function)
 {
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		int fd = accept(listener, NULL, NULL);
 		const size_t size = stand_in_receive(fd, request);
