@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 64 };
-
 /* Goes through the rows, and numbers binaries as they come. */
 struct walk {
 	struct row_reader reader;
@@ -48,14 +46,23 @@ static bool next_row(struct walk *walk)
 	return !walk->reader.is_broken;
 }
 
+/* One that is too long is none. */
+static void copy_build_id(const struct row_text *build_id, char ret_text[FLEET_CODE_BUILD_ID_BYTES])
+{
+	const size_t size = build_id->size < FLEET_CODE_BUILD_ID_BYTES ? build_id->size : 0;
+
+	if (size > 0)
+		memcpy(ret_text, build_id->bytes, size);
+	ret_text[size] = '\0';
+}
+
 static int add_binary(struct profile *profile, const struct row_text *build_id)
 {
 	struct profile_binary binary = { .kind = BINARY_LIBRARY };
-	char text[TEXT_BYTES] = "";
+	char text[FLEET_CODE_BUILD_ID_BYTES];
 	uint32_t id;
 
-	if (build_id->size < sizeof(text))
-		memcpy(text, build_id->bytes, build_id->size);
+	copy_build_id(build_id, text);
 	/* Without an identity no file has its symbols. */
 	(void)symbol_identity_parse(text, &binary.symbols);
 	return profile_add_binary(profile, &binary, &id);
@@ -74,6 +81,17 @@ int fleet_code_fill(struct fleet_code *code, size_t limit_bytes)
 			r = profile_add_location(code->profile, walk.binary, walk.vaddr, &location);
 	}
 	return r == 0 && walk.reader.is_broken ? -EBADMSG : r;
+}
+
+void fleet_code_last(const struct fleet_code *code, char ret_build_id[FLEET_CODE_BUILD_ID_BYTES],
+	uint64_t *ret_vaddr)
+{
+	struct walk walk = walk_of(code);
+
+	while (next_row(&walk))
+		;
+	copy_build_id(&walk.build_id, ret_build_id);
+	*ret_vaddr = walk.vaddr;
 }
 
 /* --- names --- */

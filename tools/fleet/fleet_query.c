@@ -78,7 +78,10 @@ static int ask_selected(struct clickhouse_client *client, const struct fleet_sel
 
 /* --- hosts --- */
 
-/* Hosts are drawn anew in each epoch, so each epoch of a host is a draw. */
+/*
+ * Hosts are drawn anew in each epoch, so each epoch of a host is a draw. A host whose share was
+ * changed has several weights. The row of all weights, ROLLUP's, has 0 in its place.
+ */
 static int ask_hosts(struct clickhouse_client *client, const struct fleet_selection *selection,
 	struct fleet_found *found, struct fault *fault)
 {
@@ -93,7 +96,8 @@ static int ask_hosts(struct clickhouse_client *client, const struct fleet_select
 		"sum(toFloat64(value) * period) AS amount FROM " TABLE("samples") " WHERE ",
 		HOST_SAMPLE_EPOCH_NS / NSEC_PER_SEC);
 	r = ask_selected(client, selection, before,
-		" GROUP BY host, weight, epoch) GROUP BY weight FORMAT RowBinary", &answer, fault);
+		" GROUP BY host, weight, epoch) GROUP BY weight WITH ROLLUP FORMAT RowBinary",
+		&answer, fault);
 	if (r < 0)
 		return r;
 	reader = fleet_rows_reader(&answer);
@@ -102,8 +106,10 @@ static int ask_hosts(struct clickhouse_client *client, const struct fleet_select
 		const uint64_t hosts = row_u64(&reader);
 		const double sum = row_f64(&reader), sum_of_squares = row_f64(&reader);
 
-		found->hosts += hosts;
-		host_estimate_add(&found->estimate, sum, sum_of_squares, weight);
+		if (hosts > found->hosts)
+			found->hosts = hosts;
+		if (weight > 0)
+			host_estimate_add(&found->estimate, sum, sum_of_squares, weight);
 	}
 	return reader.is_broken ? -EBADMSG : 0;
 }

@@ -25,7 +25,7 @@
 #define PROFILE_BYTES_MAX (1UL << 30)
 #define NAMES_BYTES_MAX	  (1UL << 30)
 
-enum { LOCATIONS_MAX = 1000000, FETCH_TIMEOUT_S = 600, STEP_MS = 1000 };
+enum { LOCATIONS_MAX = 1000000 /* at a time */, FETCH_TIMEOUT_S = 600, STEP_MS = 1000 };
 
 struct symbolizing {
 	struct fleet_server server;
@@ -36,7 +36,11 @@ struct symbolizing {
 	struct cached_symbol_source *source;
 	struct broker *broker;
 	struct symbols_progress progress;
-	size_t fetched; /* binaries whose symbols are new in the cache */
+	/* The last row that was asked for. */
+	char last_build_id[FLEET_CODE_BUILD_ID_BYTES];
+	uint64_t last_vaddr;
+	size_t fetched;	   /* binaries whose symbols are new in the cache */
+	size_t all, named; /* locations */
 };
 
 static void done(void *invocation)
@@ -165,42 +169,48 @@ static int open_binary(void *context, uint32_t profile_binary, struct symbol_bin
 
 /* --- the command --- */
 
-/* What has a name of a function is left alone. */
+/* The next rows. What has a name of a function is left alone, and what is no identity, which no
+ * file has, and which the next question would have to quote. */
 static int ask_nameless(
 	struct symbolizing *symbolizing, struct clickhouse_client *client, struct fault *fault)
 {
-	char sql[512];
+	const char *build_id = symbolizing->last_build_id;
+	char sql[1024];
 
 	(void)snprintf(sql, sizeof(sql),
 		"SELECT build_id, vaddr, max(day) FROM %s.locations "
-		"WHERE kind IN ('executable', 'library') AND (build_id, vaddr) GLOBAL NOT IN "
+		"WHERE kind IN ('executable', 'library') AND match(build_id, '^[0-9a-z:]{1,63}$') "
+		"AND (build_id > '%s' OR build_id = '%s' AND vaddr > %" PRIu64 ") "
+		"AND (build_id, vaddr) GLOBAL NOT IN "
 		"(SELECT build_id, vaddr FROM %s.names WHERE rank >= %d) "
 		"GROUP BY build_id, vaddr ORDER BY build_id, vaddr LIMIT %d FORMAT RowBinary",
-		PILOTLIGHT_CLICKHOUSE_DATABASE, PILOTLIGHT_CLICKHOUSE_DATABASE,
-		PILOTLIGHT_NAME_FUNCTION, LOCATIONS_MAX);
+		PILOTLIGHT_CLICKHOUSE_DATABASE, build_id, build_id, symbolizing->last_vaddr,
+		PILOTLIGHT_CLICKHOUSE_DATABASE, PILOTLIGHT_NAME_FUNCTION, LOCATIONS_MAX);
 	return clickhouse_client_query(client, sql, NULL, &symbolizing->code.rows, fault);
 }
 
-static int send_names(struct symbolizing *symbolizing, struct clickhouse_client *client,
-	size_t *ret_count, struct fault *fault)
+static int send_names(
+	struct symbolizing *symbolizing, struct clickhouse_client *client, struct fault *fault)
 {
 	struct output_memory names = { .limit_bytes = NAMES_BYTES_MAX };
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
 	char host[HOST_NAME_MAX + 1] = "";
+	size_t count;
 	int r;
 
 	if (!output)
 		return -ENOMEM;
 	(void)gethostname(host, sizeof(host) - 1);
 	output_init(output, output_to_memory, &names);
-	*ret_count = fleet_code_write_names(&symbolizing->code, host, output);
+	count = fleet_code_write_names(&symbolizing->code, host, output);
 	r = output_finish(output);
-	if (r == 0 && *ret_count > 0)
+	if (r == 0 && count > 0)
 		r = clickhouse_client_insert(client,
 			"INSERT INTO " PILOTLIGHT_CLICKHOUSE_DATABASE
 			".names (" PILOTLIGHT_CLICKHOUSE_NAMES ") FORMAT RowBinary",
 			names.bytes, names.size, fault);
 	free(names.bytes);
+	symbolizing->named += count;
 	return r;
 }
 
@@ -215,12 +225,15 @@ static int open_cache(struct symbolizing *symbolizing, struct fault *fault)
 	return r == 0 ? broker_new(NULL, &symbolizing->broker) : r;
 }
 
-static int name_all(struct symbolizing *symbolizing, struct clickhouse_client *client,
-	size_t *ret_named, struct fault *fault)
+/* Returns how many locations there were, or -errno. */
+static int name_next(
+	struct symbolizing *symbolizing, struct clickhouse_client *client, struct fault *fault)
 {
 	struct naming_counters counters;
-	int r = ask_nameless(symbolizing, client, fault);
+	int r;
 
+	fleet_code_done(&symbolizing->code);
+	r = ask_nameless(symbolizing, client, fault);
 	if (r == 0)
 		r = fleet_code_fill(&symbolizing->code, PROFILE_BYTES_MAX);
 	if (r == 0)
@@ -230,7 +243,22 @@ static int name_all(struct symbolizing *symbolizing, struct clickhouse_client *c
 			cached_symbol_source_interface(symbolizing->source), open_binary,
 			symbolizing->code.profile, &counters);
 	if (r == 0)
-		r = send_names(symbolizing, client, ret_named, fault);
+		r = send_names(symbolizing, client, fault);
+	if (r < 0)
+		return r;
+	fleet_code_last(&symbolizing->code, symbolizing->last_build_id, &symbolizing->last_vaddr);
+	return (int)symbolizing->code.profile->locations.count;
+}
+
+static int name_all(
+	struct symbolizing *symbolizing, struct clickhouse_client *client, struct fault *fault)
+{
+	int r;
+
+	do {
+		r = name_next(symbolizing, client, fault);
+		symbolizing->all += r > 0 ? (size_t)r : 0;
+	} while (r == LOCATIONS_MAX);
 	return r < 0 ? fault_set(fault, r, "cannot name code of the fleet: %s", strerror(-r)) : 0;
 }
 
@@ -239,7 +267,6 @@ static int run(void *invocation)
 	_cleanup_(clickhouse_client_freep) struct clickhouse_client *client = NULL;
 	struct symbolizing *symbolizing = invocation;
 	struct invocation *base = &symbolizing->server.base;
-	size_t named = 0;
 	int r;
 
 	if (symbolizing->asks_debuginfod && !getenv("DEBUGINFOD_URLS"))
@@ -250,15 +277,12 @@ static int run(void *invocation)
 	if (r == 0)
 		r = open_cache(symbolizing, &base->fault);
 	if (r == 0)
-		r = name_all(symbolizing, client, &named, &base->fault);
+		r = name_all(symbolizing, client, &base->fault);
 	if (r != 0)
 		return r;
 	output_printf(&base->output,
-		"%zu of %zu locations without a name got one; %zu of %zu binaries got symbols%s\n",
-		named, symbolizing->code.profile->locations.count, symbolizing->fetched,
-		symbolizing->code.profile->binaries.count,
-		symbolizing->code.profile->locations.count == LOCATIONS_MAX ? "; run it again"
-									    : "");
+		"%zu of %zu locations without a name got one; %zu binaries got symbols\n",
+		symbolizing->named, symbolizing->all, symbolizing->fetched);
 	return command_flush(base);
 }
 

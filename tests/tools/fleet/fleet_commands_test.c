@@ -16,7 +16,16 @@ static struct stand_in_answer of(const struct clickhouse_answer *answer)
 	return (struct stand_in_answer){ "200 OK", answer->bytes, answer->size };
 }
 
-/* weight, hosts, sum and sum of squares: two hosts without a draw, or 100 of 1000. */
+/* Of hosts of one weight, or of all. */
+static void put_hosts(struct clickhouse_answer *hosts, double weight, uint64_t count)
+{
+	put_f64(hosts, weight);
+	put_u64(hosts, count);
+	put_f64(hosts, 100);
+	put_f64(hosts, 100);
+}
+
+/* Two hosts without a draw, 100 of 1000, or one in both ways and one without a draw. */
 static struct stand_in_answer answer_hosts(const char *request)
 {
 	static struct clickhouse_answer hosts;
@@ -25,15 +34,34 @@ static struct stand_in_answer answer_hosts(const char *request)
 	clickhouse_answer_done(&hosts);
 	if (strstr(request, "service = 'none'"))
 		return of(&hosts);
-	put_f64(&hosts, is_drawn ? 10 : 1);
-	put_u64(&hosts, is_drawn ? 100 : 2);
-	put_f64(&hosts, 100);
-	put_f64(&hosts, 100);
+	put_hosts(&hosts, is_drawn ? 10 : 1, is_drawn ? 100 : 2);
+	if (strstr(request, "service = 'both'"))
+		put_hosts(&hosts, 10, 1);
+	put_hosts(&hosts, 0, is_drawn ? 100 : 2);
 	return of(&hosts);
+}
+
+/* A million locations, then one behind the last of them. */
+static struct stand_in_answer answer_nameless(const char *request)
+{
+	static struct clickhouse_answer nameless;
+	const bool is_first = strstr(request, "build_id > ''");
+
+	clickhouse_answer_done(&nameless);
+	if (!is_first && !strstr(request, "build_id = 'f00d' AND vaddr > 999999)"))
+		return (struct stand_in_answer){ "500 X", "", 0 };
+	for (uint64_t i = 0; i < (is_first ? 1000000 : 1); i++) {
+		put_text(&nameless, is_first ? "f00d" : "f00e");
+		put_u64(&nameless, i);
+		put(&nameless, (uint16_t[]){ 20000 }, 2);
+	}
+	return of(&nameless);
 }
 
 static struct stand_in_answer answer(const char *request, size_t size)
 {
+	if (strstr(request, "max(day)"))
+		return answer_nameless(request);
 	if (strstr(request, "uniqExact"))
 		return answer_hosts(request);
 	if (strstr(request, "pilotlight.stacks"))
@@ -72,10 +100,11 @@ static int run(const struct command *command, const char *options)
 static void a_fleet_is_exported(void **state)
 {
 	assert_int_equal(run(&fleet_export, "-f folded -o - --service web"), 0);
-	assert_string_equal(ran.out, "[lost: ring full] 3\n"
-				     "job;main;inner_[i];[web+0x2000];lambda_[j] 5\n"
-				     "web;main;inner_[i];[web+0x2000] 40\n"
-				     "web;main;inner_[i];[web+0x2000];lambda_[j] 2\n");
+	assert_string_equal(ran.out,
+		"[lost: ring full] 3\n"
+		"job;main;inner_[i];[web+0x2000];\xef\xbf\xbd[31mlambda_[j] 5\n"
+		"web;main;inner_[i];[web+0x2000] 40\n"
+		"web;main;inner_[i];[web+0x2000];\xef\xbf\xbd[31mlambda_[j] 2\n");
 	assert_string_equal(ran.err, "");
 }
 
@@ -94,6 +123,13 @@ static void the_error_of_drawn_hosts_is_told(void **state)
 	assert_int_equal(run(&fleet_report, "--service drawn"), 0);
 	if (!strstr(ran.out, "# 100 hosts of a larger fleet, estimated to ±19 % (at 95 %), "
 			     "service drawn: "))
+		fail_msg("%s", ran.out);
+}
+
+static void a_host_of_two_weights_is_one(void **state)
+{
+	assert_int_equal(run(&fleet_report, "--service both"), 0);
+	if (!strstr(ran.out, "# 2 hosts of a larger fleet, estimated"))
 		fail_msg("%s", ran.out);
 }
 
@@ -123,6 +159,19 @@ static void two_selections_are_compared(void **state)
 	assert_int_equal(run(&fleet_diff, "-o x.folded --against --host b"), 2);
 }
 
+static void all_that_has_no_name_is_asked_for(void **state)
+{
+	char folder[] = "/tmp/fleet-XXXXXX", line[128];
+
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(line, sizeof(line), "--cache %s", folder);
+	assert_int_equal(run(&fleet_symbolize, line), 0);
+	assert_string_equal(ran.out, "0 of 1000001 locations without a name got one; 0 binaries "
+				     "got symbols\n");
+	(void)snprintf(line, sizeof(line), "rm -r %s", folder);
+	assert_int_equal(system(line), 0);
+}
+
 static void what_fails_is_explained(void **state)
 {
 	assert_int_equal(run(&fleet_report, "--service none"), 1);
@@ -146,8 +195,10 @@ int main(void)
 		cmocka_unit_test(a_fleet_is_exported),
 		cmocka_unit_test(a_fleet_is_listed),
 		cmocka_unit_test(the_error_of_drawn_hosts_is_told),
+		cmocka_unit_test(a_host_of_two_weights_is_one),
 		cmocka_unit_test(a_flame_graph_is_drawn),
 		cmocka_unit_test(two_selections_are_compared),
+		cmocka_unit_test(all_that_has_no_name_is_asked_for),
 		cmocka_unit_test(what_fails_is_explained),
 	};
 

@@ -16,7 +16,7 @@
 static inline void put(struct clickhouse_answer *answer, const void *bytes, size_t size)
 {
 	assert_int_equal(
-		ARRAY_RESERVE(answer->bytes, &answer->capacity, answer->size + size, 1 << 20), 0);
+		ARRAY_RESERVE(answer->bytes, &answer->capacity, answer->size + size, 1 << 25), 0);
 	memcpy(answer->bytes + answer->size, bytes, size);
 	answer->size += size;
 }
@@ -106,7 +106,7 @@ static inline void put_names(
 
 #define FLEET_BUILD_ID "00112233445566778899aabbccddeeff00112233"
 
-/* Two services, code with and without a name, generated code, a loss. */
+/* Two services, code with and without a name, generated code of a hostile name, a loss. */
 static inline void fleet_put_all(struct fleet_rows *rows)
 {
 	put_sample(rows, 71, "web", 10000000, 1, 40);
@@ -121,7 +121,7 @@ static inline void fleet_put_all(struct fleet_rows *rows)
 	put_location(rows, 13, "jit", 77, "jit", "");
 	put_location(rows, 14, "synthetic", 99, "synthetic", "");
 	PUT_NAMES(rows, FLEET_BUILD_ID, 0x1000, "inner", "main");
-	PUT_NAMES(rows, "jit", 77, "lambda");
+	PUT_NAMES(rows, "jit", 77, "\x1b[31mlambda");
 	PUT_NAMES(rows, "synthetic", 99, "[lost: ring full]");
 	/* Other code at the same address. */
 	PUT_NAMES(rows, "kernel", 0x2000, "wrong");

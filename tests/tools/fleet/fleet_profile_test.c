@@ -55,10 +55,11 @@ static void rows_become_a_profile(void **state)
 {
 	fleet_put_all(&rows);
 	assert_int_equal(fill(), 0);
-	assert_string_equal(folded(), "[lost: ring full] 3\n"
-				      "job;main;inner_[i];[web+0x2000];lambda_[j] 5\n"
-				      "web;main;inner_[i];[web+0x2000] 40\n"
-				      "web;main;inner_[i];[web+0x2000];lambda_[j] 2\n");
+	assert_string_equal(folded(),
+		"[lost: ring full] 3\n"
+		"job;main;inner_[i];[web+0x2000];\xef\xbf\xbd[31mlambda_[j] 5\n"
+		"web;main;inner_[i];[web+0x2000] 40\n"
+		"web;main;inner_[i];[web+0x2000];\xef\xbf\xbd[31mlambda_[j] 2\n");
 	assert_int_equal(profile->period_ns, 10000000);
 	assert_int_equal(profile->longest_period_ns, 0);
 	assert_true(accounts_close(&profile->accounts));
