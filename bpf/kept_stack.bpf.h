@@ -51,5 +51,6 @@ static __always_inline void take_kept_stack(void *ctx, struct walker *walker, __
 			     : 0;
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
 	record->runtime_count = 0;
+	record->has_context = 0;
 	record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
 }

@@ -83,6 +83,7 @@ static __always_inline void walk_visited(
 	if (is_walked && !task->on_cpu && task->sched_info.last_arrival == arrived_ns)
 		return;
 	record->count = record->runtime_count = 0;
+	record->has_context = 0;
 	record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
 	record->hash = 0;
 	record->end = task->mm ? PILOTLIGHT_WALK_BLOCKED : PILOTLIGHT_WALK_ROOT;
