@@ -26,9 +26,10 @@ struct context_file {
 	const struct unwind_files *files;
 	struct symbol_table table;
 	char name[SYMBOL_NAME_BYTES];
-	uint64_t next;	 /* number of the symbol that comes next */
-	uint64_t symbol; /* 0, which is none: not found */
-	uint64_t value;	 /* its offset in the file's thread-local storage */
+	uint64_t next;	      /* number of the symbol that comes next */
+	uint64_t symbol;      /* 0, which is none: not found */
+	uint64_t value;	      /* its offset in the file's thread-local storage */
+	uint64_t relocations; /* of the sections that were visited */
 	/* What tells where the variable is. */
 	enum pilotlight_runtime_anchor anchor; /* 0: not found */
 	uint64_t vaddr;
@@ -83,8 +84,9 @@ static int visit_section(void *context, uint32_t index, const Elf64_Shdr *sectio
 	/* Those of the dynamic linker alone are in memory. */
 	if (section->sh_type != SHT_RELA || !(section->sh_flags & SHF_ALLOC) || file->anchor != 0)
 		return 0;
-	if (count > RELOCATIONS_MAX)
+	if (count > RELOCATIONS_MAX - file->relocations)
 		return -EFBIG;
+	file->relocations += count;
 	chunk = calloc(CHUNK_RELOCATIONS, sizeof(*chunk));
 	if (!chunk)
 		return -ENOMEM;

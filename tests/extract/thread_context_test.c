@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 enum { CODE_VADDR = 0x401000, CODE_OFFSET = 0x1000, SLOT_VADDR = 0x403fd8, SYMBOL = 2 };
-enum section { NONE, SYMBOLS, STRINGS, RELOCATIONS, DYNAMIC, NAMES, SECTIONS };
+enum section { NONE, SYMBOLS, STRINGS, RELOCATIONS, DYNAMIC, NAMES, SECOND, SECTIONS };
 
 static const char names[] = "\0.dynsym\0.dynstr\0.rela.dyn\0.dynamic\0.names";
 
@@ -100,6 +100,9 @@ static int set_up(void **state)
 	return 0;
 }
 
+/* Behind what is set up, the file is empty. */
+static off_t file_bytes = sizeof(file);
+
 static int read_file(struct pilotlight_runtime *runtime)
 {
 	_cleanup_close_ int fd = memfd_create("elf", MFD_CLOEXEC);
@@ -108,6 +111,7 @@ static int read_file(struct pilotlight_runtime *runtime)
 	int r;
 
 	assert_int_equal(write(fd, &file, sizeof(file)), sizeof(file));
+	assert_int_equal(ftruncate(fd, file_bytes), 0);
 	r = unwind_files_open(&opened, &files);
 	return r < 0 ? r : thread_context_read(&opened, runtime);
 }
@@ -194,6 +198,20 @@ static void hostile_sizes_are_refused(void **state)
 	assert_int_equal(read_file(&runtime), -ENOEXEC);
 }
 
+/* Each of the two sections alone is within the bound. */
+static void relocations_of_all_sections_are_bounded(void **state)
+{
+	struct pilotlight_runtime runtime;
+
+	file.sections[RELOCATIONS].sh_offset = sizeof(file);
+	file.sections[RELOCATIONS].sh_size = sizeof(Elf64_Rela) * ((2 << 20) + 1);
+	file_bytes = (off_t)(sizeof(file) + file.sections[RELOCATIONS].sh_size);
+	assert_int_equal(read_file(&runtime), -ENOTSUP);
+	file.sections[SECOND] = file.sections[RELOCATIONS];
+	assert_int_equal(read_file(&runtime), -EFBIG);
+	file_bytes = sizeof(file);
+}
+
 static void failing_allocations_leave_nothing(void **state)
 {
 	struct pilotlight_runtime runtime;
@@ -231,6 +249,7 @@ int main(void)
 		cmocka_unit_test_setup(a_program_has_it_at_a_distance, set_up),
 		cmocka_unit_test_setup(files_without_it_are_told, set_up),
 		cmocka_unit_test_setup(hostile_sizes_are_refused, set_up),
+		cmocka_unit_test_setup(relocations_of_all_sections_are_bounded, set_up),
 		cmocka_unit_test_setup(failing_allocations_leave_nothing, set_up),
 		cmocka_unit_test_setup(other_anchors_are_out_of_bounds, set_up),
 	};
