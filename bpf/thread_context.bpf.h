@@ -54,18 +54,19 @@ static __always_inline void know_context(struct walker *walker)
 	__u64 owner = context_owner(walker);
 	struct process_context *entry = find_context(owner);
 	const struct pilotlight_runtime *runtime;
+	__u32 number = context->number; /* for Linux 6.1: find_file() in walker.bpf.h */
 
 	context->is_known = 1;
 	context->known.anchor = 0;
 	if (!entry)
 		return;
-	if (context->number == RUNTIME_NONE) {
+	if (number == RUNTIME_NONE) {
 		context->known = entry->place;
 		if (entry->seal != context_seal(owner, &context->known))
 			context->known.anchor = 0;
 		return;
 	}
-	runtime = bpf_map_lookup_elem(&runtimes, &context->number);
+	runtime = bpf_map_lookup_elem(&runtimes, &number);
 	if (!runtime || runtime->language != PILOTLIGHT_RUNTIME_THREAD_CONTEXT)
 		return;
 	context->known.place = context->base + runtime->anchor_place;
