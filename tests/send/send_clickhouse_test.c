@@ -219,8 +219,16 @@ static void a_batch_that_may_be_there_is_asked_for(void **state)
 	assert_int_equal(SEND(true, "200 <html>"), SEND_TRY_AGAIN);
 	assert_int_equal(SEND(true, "200 "), SEND_TRY_AGAIN);
 	assert_int_equal(SEND(true, "200 1 row"), SEND_TRY_AGAIN);
-	assert_int_equal(SEND(true, digits), SEND_TRY_AGAIN);
 	assert_int_equal(SEND(true, "503 "), SEND_TRY_AGAIN);
+	assert_string_equal(shared->log, QUESTION);
+}
+
+static void an_answer_without_an_end_is_no_number(void **state)
+{
+	make_batch();
+	*shared = (struct shared){ .answers = { digits } };
+	assert_string_equal(
+		send_batch(true, "").text, "the answer to a query is no number: is it ClickHouse?");
 	assert_string_equal(shared->log, QUESTION);
 }
 
@@ -345,6 +353,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_are_sent_in_order),
 		cmocka_unit_test(a_batch_that_may_be_there_is_asked_for),
+		cmocka_unit_test(an_answer_without_an_end_is_no_number),
 		cmocka_unit_test(a_batch_has_one_timeout),
 		cmocka_unit_test(a_failure_ends_it),
 		cmocka_unit_test(codes_have_their_verdicts),
