@@ -128,14 +128,10 @@ static struct row *find_row(const struct row_index *index, uint64_t id)
 
 /* --- locations --- */
 
-/* A host may have sent any bytes. */
 static int add_text(struct profile *profile, struct row_text text, uint32_t *ret_string)
 {
-	char clean[UTF8_CLEAN_BYTES];
-	const size_t size = utf8_clean(clean, text.bytes, text.size);
-
 	return string_pool_intern_within(
-		&profile->strings, clean, size, profile->strings.limit_bytes, ret_string);
+		&profile->strings, text.bytes, text.size, profile->strings.limit_bytes, ret_string);
 }
 
 static bool text_is(struct row_text text, const char *other)
