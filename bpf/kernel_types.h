@@ -200,6 +200,7 @@ struct thread_struct {
 };
 
 struct task_struct {
+	unsigned int flags;
 	unsigned int __state; /* since 5.14 */
 	int on_cpu;	      /* CONFIG_SMP */
 	int on_rq;

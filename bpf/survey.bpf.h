@@ -5,10 +5,11 @@
  * a sample that stands for the whole period. In expectation that is its time, and a switch costs
  * nothing.
  *
- *  1. A thread that has been blocked for `idle_after_ns` is idle. Idle threads of a process are one
- *     sample without a stack; those of the kernel count for the thread that is their parent. So
- *     thousands of them cost no more than the visit. Nothing is kept for a thread: when it last ran
- *     follows from what the scheduler keeps.
+ *  1. A thread that has slept interruptibly for `idle_after_ns` is idle. One that hangs in the
+ * kernel for as long, or is stopped, keeps its stack. Idle threads of a process are one sample
+ * without a stack; those of the kernel count for the thread that is their parent. So thousands of
+ * them cost no more than the visit. Nothing is kept for a thread: when it last ran follows from
+ * what the scheduler keeps.
  *  2. A user's first threads get a sample each, and later ones every second, fourth, eighth, which
  *     then stands for as many (pace_shift()). So stacks are walked for a bounded number of threads,
  *     and the expectation stays right. The same, apart from them, for samples of idle threads: they
@@ -50,6 +51,8 @@ enum {
 	SURVEYED_OF_ALL = 1024,
 	/* The process that asks for a survey runs for less, before this one is woken. */
 	SURVEY_LEAD_NS = 500000,
+	KERNEL_THREAD =
+		0x00200000, /* the kernel's PF_KTHREAD; a thread that exits has no mm either */
 };
 
 /* Idle threads of one process and cgroup that were visited one after another. */
@@ -83,16 +86,17 @@ static __always_inline int is_held_up(const struct task_struct *task)
 }
 
 /*
- * Has it been blocked for long? The scheduler notes when it last accounted for the thread's time on
- * the CPU, by the run queue's clock_task. The clocks of a run queue are both as old as its last
- * event, so their difference tells the time by the other one, and that is common to all CPUs.
+ * Has it slept for long, as one does that has nothing to do? The scheduler notes when it last
+ * accounted for the thread's time on the CPU, by the run queue's clock_task. The clocks of a run
+ * queue are both as old as its last event, so their difference tells the time by the other one, and
+ * that is common to all CPUs.
  */
-static __always_inline int is_idle(const struct task_struct *task)
+static __always_inline int is_idle(const struct task_struct *task, __u32 state)
 {
 	const struct rq *rq = task->se.cfs_rq->rq;
 	__u64 ran_ns = task->se.exec_start, now = run_queue_clock_ns(bpf_get_current_task_btf());
 
-	if (!ran_ns)
+	if (!ran_ns || !(state & (STATE_INTERRUPTIBLE | STATE_NO_LOAD)))
 		return 0;
 	ran_ns += rq->clock - rq->clock_task;
 	return ran_ns < now && now - ran_ns > idle_after_ns;
@@ -156,11 +160,15 @@ static __noinline void send_idle(void)
 
 static __noinline void add_idle(struct task_struct *task)
 {
-	struct task_struct *leader = task->mm ? task->group_leader : task->real_parent;
+	const int is_kernel = (task->flags & KERNEL_THREAD) != 0;
+	struct task_struct *leader = is_kernel ? task->real_parent : task->group_leader;
 	__u64 cgroup = bpf_core_field_exists(task->cgroups)
 			       ? (__u64)BPF_CORE_READ(task, cgroups, dfl_cgrp)
 			       : 0;
 
+	/* kthreadd's parent is the idle task. */
+	if (leader->pid == 0)
+		leader = task->group_leader;
 	if (idle_leader == (__u64)leader && idle.cgroup == cgroup) {
 		idle.threads++;
 		idle.tid = 0;
@@ -170,7 +178,7 @@ static __noinline void add_idle(struct task_struct *task)
 		send_idle();
 	idle.threads = 1;
 	describe_task(leader, &idle.process, &idle.tid);
-	idle.tid = task->mm ? (pid_namespace_inum ? pid_in_namespace(task) : task->pid) : 0;
+	idle.tid = is_kernel ? 0 : pid_namespace_inum ? pid_in_namespace(task) : task->pid;
 	idle.is_filtered = is_task_filtered(task, idle.process.tgid, VISITOR_ENTRY);
 	idle.periods = idle.is_filtered ? survey_periods : thin_out(leader, 1);
 	idle.cgroup_id = task_cgroup_id(task);
@@ -198,7 +206,7 @@ static __always_inline enum pilotlight_source find_wait(struct task_struct *task
 		return is_held_up(task) ? PILOTLIGHT_SOURCE_CPU : PILOTLIGHT_SOURCE_RUNQUEUE;
 	}
 	*ret_wait = wait_of(task, state);
-	if (!is_surveyed(PILOTLIGHT_SOURCE_OFFCPU) || !is_idle(task))
+	if (!is_surveyed(PILOTLIGHT_SOURCE_OFFCPU) || !is_idle(task, state))
 		return PILOTLIGHT_SOURCE_OFFCPU;
 	add_idle(task);
 	return PILOTLIGHT_SOURCE_CPU;

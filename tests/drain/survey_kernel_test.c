@@ -87,6 +87,28 @@ static void an_idle_thread_has_no_stack(void **state)
 	end_crowd(pids[0]);
 }
 
+/* It may hang, and its stack tells where. */
+static void a_stopped_thread_keeps_its_stack(void **state)
+{
+	const struct life *life;
+	pid_t pids[THREADS_MAX];
+	int status;
+
+	open_surveys(SHORT_NS);
+	life = &fixture.lives[0];
+	start_program(sleep_for_ever, 1, pids);
+	await_blocked(pids[0], pids[0]);
+	assert_int_equal(kill(pids[0], SIGSTOP), 0);
+	assert_int_equal(waitpid(pids[0], &status, WUNTRACED), pids[0]);
+	assert_true(WIFSTOPPED(status));
+	sleep_ns(30 * SHORT_NS);
+	survey(PERIODS);
+	assert_int_equal(life->waits[PILOTLIGHT_WAIT_STOPPED], PERIODS * PERIOD_NS);
+	assert_int_equal(life->waits[PILOTLIGHT_WAIT_LONG], 0);
+	assert_true(fixture.kernel_leaf != 0);
+	end_crowd(pids[0]);
+}
+
 /* Threads of others with pids in between split the sample, no more. */
 static void idle_threads_are_counted_together(void **state)
 {
@@ -278,6 +300,7 @@ int main(void)
 		cmocka_unit_test_teardown(
 			a_blocked_thread_has_a_sample_in_each_survey, close_fixture),
 		cmocka_unit_test_teardown(an_idle_thread_has_no_stack, close_fixture),
+		cmocka_unit_test_teardown(a_stopped_thread_keeps_its_stack, close_fixture),
 		cmocka_unit_test_teardown(idle_threads_are_counted_together, close_fixture),
 		cmocka_unit_test_teardown(the_samples_of_idle_processes_are_bounded, close_fixture),
 		cmocka_unit_test_teardown(the_samples_of_a_user_are_bounded, close_fixture),
