@@ -61,6 +61,7 @@ struct pipeline_survey {
 	uint64_t begin_ns, end_ns; /* the time that it stands for */
 	uint64_t due_ns;	   /* a random moment of it; UINT64_MAX: none is wanted */
 	uint64_t cost_ns;	   /* of the last ones, in the host; 0: not known yet */
+	uint32_t periods;	   /* that the survey under way stands for; 0: none is */
 	bool is_failing;
 };
 

@@ -267,6 +267,34 @@ static void surveys_that_cost_much_are_rarer(void **state)
 	assert_true(world.survey_periods >= 1 + 4 * 5);
 }
 
+static void surveys_make_up_for_those_that_failed(void **state)
+{
+	uint64_t begun_ns = clock_monotonic_ns(), opened_ns, before_ns, sampled_ns;
+
+	world.survey_us = -EIO;
+	open_pipeline_with(1U << OFFCPU, 1U << OFFCPU, PERIOD_NS);
+	opened_ns = clock_monotonic_ns();
+	(void)run_surveys(5);
+	world.survey_us = 0;
+	world.survey_periods = 0;
+	before_ns = run_surveys(6);
+	sampled_ns = world.survey_periods * PERIOD_NS;
+	assert_true(sampled_ns <= clock_monotonic_ns() - begun_ns + PERIOD_NS);
+	assert_true(sampled_ns + PERIOD_NS >= before_ns - opened_ns);
+}
+
+/* The ring never has room; the thread goes on meanwhile, and the survey later. */
+static void a_survey_that_cannot_go_on_holds_up_nothing(void **state)
+{
+	open_pipeline_with(1U << OFFCPU, 1U << OFFCPU, PERIOD_NS);
+	world.survey_pauses = 1U << 30;
+	while (world.survey_pauses == 1U << 30)
+		run(1);
+	assert_int_equal(world.surveys, 0);
+	world.survey_pauses = 0;
+	(void)run_surveys(2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +307,8 @@ int main(void)
 		PIPELINE_TEST(without_time_off_cpu_no_threads_are_taken),
 		PIPELINE_TEST(surveys_stand_for_all_the_time),
 		PIPELINE_TEST(surveys_that_cost_much_are_rarer),
+		PIPELINE_TEST(surveys_make_up_for_those_that_failed),
+		PIPELINE_TEST(a_survey_that_cannot_go_on_holds_up_nothing),
 		PIPELINE_TEST(what_the_machine_lacks_is_left_out),
 		PIPELINE_TEST(a_source_that_is_off_is_an_error),
 		PIPELINE_TEST(losses_belong_to_their_source),
