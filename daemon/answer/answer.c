@@ -180,6 +180,8 @@ static void title(struct answer *answer, enum difference_side side, const struct
 			found->days_damaged);
 	if (found->is_partial)
 		append(shown, &used, "without windows of other events; ask with event=...: ");
+	if (found->lacks_spans)
+		append(shown, &used, "without windows that keep no spans any more: ");
 	name_missing_sources(profile, found, shown, &used);
 	if (answer->request->kind != ANSWER_HEATMAP)
 		name_untimed(profile, found, shown, &used);

@@ -16,7 +16,7 @@ struct read_window {
 	struct accounts accounts;
 	uint32_t cpu_count;
 	enum pilotlight_source source; /* PILOTLIGHT_SOURCES: none has the event */
-	bool is_supplement;
+	bool is_supplement, is_merged;
 	bool counts_time; /* one of several windows of a time does */
 };
 

@@ -193,6 +193,8 @@ struct store_found {
 	 * the first one. An exact selection left them out.
 	 */
 	uint64_t coarse_windows, coarse_start_ns, coarse_end_ns;
+	/* Spans were selected, and there are windows that keep none: merged, or without times. */
+	bool lacks_spans;
 };
 
 /*

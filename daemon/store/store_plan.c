@@ -31,6 +31,7 @@ static int add_window(
 		.cpu_count = window->cpu_count,
 		.source = PILOTLIGHT_SOURCES,
 		.is_supplement = window->is_supplement,
+		.is_merged = window->level > 0,
 		.counts_time = !window->is_supplement &&
 			       event_choice_counts_time(&reading->events, window->event),
 	};

@@ -218,6 +218,13 @@ static void count_window(struct reading *reading, const struct read_window *wind
 	accounts_add_weighted(&profile->accounts, &window->accounts, window->period_ns);
 }
 
+/* A merged window has none, but one that had no other to merge with is as it was. */
+static bool keeps_spans(const struct reading *reading, const struct read_window *window)
+{
+	return !reading_lacks_times(reading) &&
+	       (!window->is_merged || reading->times.reader.id_count > 0);
+}
+
 /* Returns -EBADMSG if the body is damaged; nothing of it was then counted. */
 static int read_body(struct reading *reading, const struct read_body *from)
 {
@@ -254,8 +261,10 @@ static int read_body(struct reading *reading, const struct read_body *from)
 		count_window(reading, &part);
 	}
 	/* Nothing of it is known to be of a span. */
-	if (reading_lacks_times(reading) && reading->selection->spans)
+	if (reading->selection->spans && !keeps_spans(reading, from->window)) {
+		reading->found.lacks_spans = true;
 		return 0;
+	}
 	r = sum_rows(reading, from);
 	if (r == 0 && reading->times.is_cut)
 		count_part(reading, from->window);

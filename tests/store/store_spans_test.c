@@ -104,6 +104,7 @@ static void a_trace_is_selected(void **state)
 	expect(folder, 9, 0, 0);
 	read = read_spans(folder, 1, 0, &found);
 	fixture_expect(read, "/system.slice/one.service/one;/usr/lib/libwork.so+3000 6");
+	assert_true(found.lacks_spans);
 	profile_free(read);
 	fixture_remove(folder);
 }
@@ -129,9 +130,35 @@ static void merged_windows_have_no_spans(void **state)
 	read = read_spans(folder, 1, 0, &found);
 	assert_int_equal(fixture_total(read), 0);
 	assert_int_equal(found.days_damaged, 0);
+	assert_true(found.lacks_spans);
 	profile_free(read);
 	/* Their times are still there. */
 	expect_total(folder, 0, 20, 4, 0);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+/* A window without another one to merge with is kept as it is. */
+static void a_lone_window_keeps_its_spans(void **state)
+{
+	struct fault fault = { 0 };
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	char folder[64];
+	int r;
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	append_spans(store, START);
+	do
+		r = store_maintain(store, START + SECONDS(1800), UINT64_MAX, &fault);
+	while (r == 1);
+	assert_int_equal(r, 0);
+	read = read_spans(folder, 1, 0, &found);
+	assert_int_equal(fixture_total(read), 3);
+	assert_false(found.lacks_spans);
+	profile_free(read);
 	store_close(store);
 	fixture_remove(folder);
 }
@@ -165,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_trace_is_selected),
 		cmocka_unit_test(merged_windows_have_no_spans),
+		cmocka_unit_test(a_lone_window_keeps_its_spans),
 		cmocka_unit_test(failing_allocations),
 	};
 
