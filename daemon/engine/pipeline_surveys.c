@@ -94,7 +94,7 @@ static int survey_threads(struct pipeline *pipeline, struct fault *fault, int *r
 }
 
 /* How many periods a survey stands for that begins now. One that is late stands for the time until
- * now, but for what is longer ago. */
+ * now, as far as a survey can; the time before that is lost. */
 static uint32_t due_periods(struct pipeline *pipeline, uint64_t now_ns)
 {
 	const uint64_t limit_ns = PILOTLIGHT_CAPTURE_SURVEY_PERIODS_MAX * period_ns(pipeline);
