@@ -7,8 +7,9 @@
 # The service runs for SECONDS_EACH (60) seconds with OffCpu= and RunQueue= as "no", "survey" and "yes", beside no
 # further threads, beside IDLE (5000) threads that sleep for ever, and beside CROWD (2000) threads that each work once
 # a second. Prints the share of the machine of its broker and engine, user and system, without the first SETTLED (20)
-# seconds, and of its BPF programs (run_time_ns of the kernel; a survey's is in both). Then ROUNDS (3) of `waits pipes-on-cpus` by
-# turns: the CPU time of a turn without the service and with each. This is a bench, not a test: no figure makes it fail.
+# seconds, and of its BPF programs (run_time_ns of the kernel; a survey's is in both). Then ROUNDS (3) of
+# `waits pipes-on-cpus` by turns: the CPU time of a turn without the service and with each. This is a bench, not a test:
+# no figure makes it fail.
 . "$(dirname "$0")/../end_to_end/lib.sh"
 . "$root/tests/harness/service.sh"
 
