@@ -10,7 +10,8 @@ need_root
 need_programs
 need_service
 
-for name in dozer napper spinner; do
+# Other tests run threads of such names at the same time.
+for name in sv-dozer sv-napper sv-spinner; do
 	cp "$BASH" "$tmp/$name"
 done
 mkfifo "$tmp/never"
@@ -20,9 +21,9 @@ configure() {
 	printf '[Sampling]\nMaxCostPercent=100\n%s\n[History]\nWindow=2s\n' "$1" >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 }
 
-start "$tmp/dozer" -c "read <>'$tmp/never'"
-start "$tmp/napper" -c "exec 3<>'$tmp/never'; while :; do read -t 0.005 <&3; done"
-start "$tmp/spinner" -c 'while :; do :; done'
+start "$tmp/sv-dozer" -c "read <>'$tmp/never'"
+start "$tmp/sv-napper" -c "exec 3<>'$tmp/never'; while :; do read -t 0.005 <&3; done"
+start "$tmp/sv-spinner" -c 'while :; do :; done'
 configure 'SurveyPeriod=20ms'
 check "the service starts" start_service
 if ! "$pilotlight" doctor | grep -q '^  ok *surveys'; then
@@ -49,7 +50,7 @@ percent_of() {
 }
 
 has_windows() {
-	report cpu spinner | awk '/^# time/ { time = $6 } END { exit time < 12 }'
+	report cpu sv-spinner | awk '/^# time/ { time = $6 } END { exit time < 12 }'
 }
 check "it samples" wait_for 90 has_windows
 
@@ -68,19 +69,19 @@ folded() {
 }
 
 is_one_row() {
-	folded dozer >"$tmp/dozer.folded"
-	[ "$(sed 's/ [0-9]*$//' "$tmp/dozer.folded")" = 'dozer;[idle threads]' ] || {
-		note "$(cat "$tmp/dozer.folded")"
+	folded sv-dozer >"$tmp/sv-dozer.folded"
+	[ "$(sed 's/ [0-9]*$//' "$tmp/sv-dozer.folded")" = 'sv-dozer;[idle threads]' ] || {
+		note "$(cat "$tmp/sv-dozer.folded")"
 		return 1
 	}
 }
 
 has_stacks() {
-	folded napper | grep -q '^napper;.*schedule.*_\[k\];\[blocked'
+	folded sv-napper | grep -q '^sv-napper;.*schedule.*_\[k\];\[blocked'
 }
 
 is_not_blocked() {
-	at_least 5 "$(percent_of spinner offcpu)"
+	at_least 5 "$(percent_of sv-spinner offcpu)"
 }
 
 tells_surveys() {
@@ -90,12 +91,12 @@ tells_surveys() {
 		[ "$(metric 'pilotlight_source_surveyed{source="offcpu"}')" = 1 ]
 }
 
-check "a thread that sleeps for ever does so all the time" wait_for 60 share_is dozer 100 offcpu
+check "a thread that sleeps for ever does so all the time" wait_for 60 share_is sv-dozer 100 offcpu
 check "it is a row without a stack" wait_for 60 is_one_row
-check "the time of one that naps adds up" wait_for 60 share_is napper 100 wall
+check "the time of one that naps adds up" wait_for 60 share_is sv-napper 100 wall
 check "its stacks say where" wait_for 60 has_stacks
 check "one that spins is not blocked" wait_for 60 is_not_blocked
-check "its time adds up, too" wait_for 60 share_is spinner 100 wall
+check "its time adds up, too" wait_for 60 share_is sv-spinner 100 wall
 check "status, events, metrics and queries say how it was sampled" wait_for 60 tells_surveys
 check "the accounts close" accounts_of_metrics
 
