@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How much a user may take of what all users share in a period. One alone gets two thirds, and each
- * further one two thirds of the rest, so nobody can use up all. Compiles for the host, too.
+ * How much a user may take of what all users share in a period. The first user gets two thirds, and
+ * each further user gets two thirds of the rest. So no user can take all. Compiles for the host,
+ * too.
  */
 #pragma once
 

@@ -115,7 +115,7 @@ static __always_inline __u64 runtime_key_value(
 	return value;
 }
 
-/* The value of a pointer of which each thread has its own; 0: the thread has none yet. */
+/* The value of a thread's own pointer; 0: the thread has not set it yet. */
 static __always_inline __u64 runtime_variable(
 	__u64 thread, __u32 anchor, __u32 libc, __u64 place, __s64 offset)
 {

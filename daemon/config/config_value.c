@@ -343,7 +343,7 @@ static int set_text(const struct config_knob *knob, const char *text, char **fie
 	char *copy;
 	int r;
 
-	/* These were booleans, of which there are many spellings. */
+	/* These were booleans: "on", "true" and "1" stay valid. */
 	if (knob->kind == CONFIG_CHOICE && is_choice(knob->choices, "yes") &&
 		set_boolean(text, &is_yes, reason) == 0)
 		text = is_yes ? "yes" : "no";

@@ -5,10 +5,10 @@
  * tells whether the batch is there already. Names, locations and stacks come before the samples: if
  * the inserts end early, nothing refers to rows that are not there, and nothing is counted.
  *
- * Bodies are compressed by gzip. That also makes a body invalid that was cut off, of which the
- * server would otherwise insert the rows that came. The same profile gives the same bytes, and so
- * the same block, which a server inserts once as long as it remembers it. That needs no token of
- * insert_deduplication_token, which early servers refuse to hear of.
+ * gzip compresses the bodies. It also lets the server refuse a body that was cut off: the server
+ * would insert the first rows of one without compression. The same profile gives the same bytes,
+ * and so the same block, which a server inserts once as long as it remembers it. That needs no
+ * token of insert_deduplication_token, which early servers refuse to hear of.
  */
 #pragma once
 

@@ -100,7 +100,7 @@ static int visit_section(void *context, uint32_t index, const Elf64_Shdr *sectio
 	return r;
 }
 
-/* Is it a program, of which the first block of thread-local storage is? */
+/* Is it a program? The first block of thread-local storage belongs to the program. */
 static int is_program(const struct elf_file *file)
 {
 	Elf64_Shdr section;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-// What is told of a frame, and the menu of one.
+// The text that describes a frame, and the menu of a frame.
 
 function describe(view, frame) {
 	const shown = view.tree, from = shown.from[frame], whole = shown.total[0];
@@ -77,7 +77,7 @@ function buildIdOf(view, frame) {
 	return binary >= 0 ? profile.binaries[binary][1] : '';
 }
 
-// What is shown of a comparison is both sides, which no filter is for.
+// A comparison shows both sides, and filters work on one.
 function filterItems(view, frame, item) {
 	const label = view.tree.label[frame], group = groupOf(view, frame), depth = view.tree.depth[frame];
 

@@ -37,7 +37,7 @@ struct profile_difference {
 	/* 100 %, in millionths of a sample; 0: there are no samples. */
 	uint64_t whole_millionths[DIFFERENCE_SIDE_COUNT];
 	enum difference_whole whole;
-	bool is_of_incident; /* what is unusual is wanted, not what is great; set by the caller */
+	bool is_of_incident; /* rank unusual changes above great ones; set by the caller */
 };
 
 /*

@@ -50,7 +50,7 @@ void runtime_names_add(
 
 /* `user`: who answers for the sample; `code` and `unit` of a frame. A user's code has the names
  * that their own processes sent, or those in the cgroup: anybody can make code with the same hash.
- * Returns false if it is not known. What is returned is borrowed until the next change. */
+ * Returns false if it is not known. The name is borrowed until the next change. */
 bool runtime_names_find(const struct runtime_names *names, uint64_t user, uint64_t cgroup,
 	uint64_t code, int32_t unit, struct runtime_name *ret_name);
 
