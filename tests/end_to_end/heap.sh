@@ -7,13 +7,16 @@
 need_root
 need_programs
 
-# A sample is of 1 KiB; a rate of samples at which none stands for more.
+# A sample is of 1 KiB. The rate is such that none stands for more: of both sources, each then has room for a half of
+# 20000 samples a CPU in 100 ms, and the program's are 7700 of each. If some did, which depends on how fast the program
+# runs, a call site's amount would be out by up to 20 %.
 period=1024
-plan 15
+rate=20000
+plan 17
 
 # record NAME OPTION... -- COMMAND...
 record() {
-	"$pilotlight" record -F 999 -f folded -o "$tmp/$1" "${@:2}" >"$tmp/$1.log" 2>&1 </dev/null && return
+	"$pilotlight" record -F $rate -f folded -o "$tmp/$1" "${@:2}" >"$tmp/$1.log" 2>&1 </dev/null && return
 	note "$(cat "$tmp/$1.log")"
 	return 1
 }
@@ -23,20 +26,30 @@ bytes() {
 	echo $(($(folded_count "$tmp/$1" '' "$2") * period))
 }
 
-# has_amounts FILE COLUMN [LOG]: each call site has the bytes that the program has printed, within 10 %, which is three
-# standard deviations of the least one; all together have them within 5 %.
+# has_amounts FILE COLUMN [LOG]: each call site has the bytes that the program has printed. An allocation that is no
+# whole number of periods is rounded up or down by chance. The sum's standard deviation is 1.6 % for keep_small, of whose
+# 65536 allocations one in 16 is sampled, and less than 0.2 % for all others. The tolerances are six of them.
 has_amounts() {
-	local name allocated live wanted got sum=0 wanted_sum=0
+	local log=$tmp/${3:-heap.log} name allocated live wanted got tolerance count=0
 
 	while read -r name allocated live; do
 		wanted=$allocated
 		[ "$2" = live ] && wanted=$live
 		got=$(bytes "$1" "$name")
-		sum=$((sum + got)) wanted_sum=$((wanted_sum + wanted))
+		tolerance=$((wanted / 80))
+		[ "$name" = keep_small ] && tolerance=$((wanted / 10))
 		note "$name: $got bytes of $wanted"
-		within "$got" "$wanted" $((wanted / 10)) || return
-	done < <(grep '^[a-z_]* [0-9]* [0-9]*$' "$tmp/${3:-heap.log}")
-	[ "$wanted_sum" -gt 0 ] && within "$sum" "$wanted_sum" $((wanted_sum / 20))
+		count=$((count + 1))
+		within "$got" "$wanted" "$tolerance" || { note "$(cat "$log")"; return 1; }
+	done < <(grep '^[a-z_]* [0-9]* [0-9]*$' "$log")
+	[ "$count" -gt 0 ]
+}
+
+# nothing_is_missing LOG: no sample stands for others, and none is lost.
+nothing_is_missing() {
+	! grep -q 'stand for others' "$tmp/$1" && [ "$(grep -c '^heap:.* 0 B lost$' "$tmp/$1")" = 2 ] && return
+	note "$(cat "$tmp/$1")"
+	return 1
 }
 
 if record heap -e heap:alloc/period=$period/,heap:live/period=$period/ -- "$workloads/heap"; then
@@ -49,6 +62,7 @@ starts_at_the_caller() {
 	! grep -q 'malloc\|calloc\|_mid_memalign' "$tmp/heap.heap:alloc"
 }
 
+check "each allocation that is sampled counts for itself" nothing_is_missing heap.log
 check "what each call site allocates is right" has_amounts heap.heap:alloc allocated
 check "what each call site holds is right" has_amounts heap.heap:live live
 tells_ages() {
@@ -70,6 +84,7 @@ calls_do_not() {
 }
 
 check "what an allocator reports by USDT probes is right" reports_count
+check "each of its reports counts for itself" nothing_is_missing reports.log
 check "its calls of malloc() do not count" calls_do_not
 
 child_is_sampled() {

@@ -17,7 +17,7 @@ enum {
 	MIB = 1 << 20,
 	KEPT_SMALL = 64 << 10, /* of 64 bytes */
 	KEPT_LARGE = 100,      /* of 100,000 bytes */
-	CHURNED = 20000,       /* of 1,000 bytes, freed at once */
+	CHURNED = 2000,	       /* of 10,000 bytes, freed at once */
 	CLEARED = 400,	       /* of 20,000 bytes; every second one is freed */
 	ALIGNED = 1000,	       /* of 8 KiB */
 	GROWN = 64,	       /* to so many times 64 KiB, in steps of 64 KiB */
@@ -49,7 +49,7 @@ static NOINLINE void keep_large(void)
 static NOINLINE void churn(void)
 {
 	for (int i = 0; i < CHURNED; i++)
-		free(hold(malloc(1000)));
+		free(hold(malloc(10000)));
 }
 
 static NOINLINE void clear(void)
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
 		allocate();
 		print("keep_small", KEPT_SMALL * 64, KEPT_SMALL * 64);
 		print("keep_large", KEPT_LARGE * 100000, KEPT_LARGE * 100000);
-		print("churn", CHURNED * 1000, 0);
+		print("churn", CHURNED * 10000, 0);
 		print("clear", CLEARED * 20000, CLEARED / 2 * 20000);
 		print("align", ALIGNED * 8192, ALIGNED * 8192);
 		print("grow", (size_t)GROWN * (GROWN + 1) / 2 * (64 << 10), GROWN * (64 << 10));
