@@ -313,6 +313,7 @@ static int draw_profile(struct answer *answer, struct output *output)
 		.sample_hosts_ppm = answer->parameters.sample_hosts_ppm,
 		.rows_max = answer->parameters.rows_max,
 		.frames_max = answer->parameters.frames_max,
+		.below = answer->parameters.below,
 	};
 
 	return answer->parameters.format->write(
@@ -476,6 +477,12 @@ static int make_timeline(struct answer *answer)
 	selection_store(answer->parameters.sides[DIFFERENCE_COMPARED], &asked);
 	r = timeline_read(answer->request->history, &asked, answer->parameters.bucket_count,
 		&timeline, &fault);
+	if (r == 0 && answer->parameters.by != TIMELINE_BY_NONE) {
+		r = timeline_read_parts(answer->request->history, &asked, answer->parameters.by,
+			profile_budget(answer), &timeline, &fault);
+		if (r < 0)
+			timeline_done(&timeline);
+	}
 	if (r < 0)
 		return answer_fail_reading(answer->reply, r, &fault, answer->request->memory_max);
 	output_init(output, write_counted, answer);

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "query/host_sample.h"
-#include "query/timeline.h"
+#include "render/frame_path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
 	const char *format, *labels, *attributes, *lines, *normalise, *buckets, *rows, *incident,
-		*runtime_frames, *group, *frames, *sample_hosts;
+		*runtime_frames, *group, *frames, *below, *sample_hosts, *by;
 	bool has_against, has_against_time;
 	struct fault *fault;
 };
@@ -150,6 +150,8 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->normalise, parameter);
 	if (strcmp(parameter->name, "buckets") == 0)
 		return keep_once(reading, &reading->buckets, parameter);
+	if (strcmp(parameter->name, "by") == 0 && reading->request->kind == ANSWER_TIMELINE)
+		return keep_once(reading, &reading->by, parameter);
 	if (strcmp(parameter->name, "rows") == 0)
 		return keep_once(reading, &reading->rows, parameter);
 	if (strcmp(parameter->name, "runtime-frames") == 0)
@@ -158,6 +160,8 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->group, parameter);
 	if (strcmp(parameter->name, "frames") == 0)
 		return keep_once(reading, &reading->frames, parameter);
+	if (strcmp(parameter->name, "below") == 0)
+		return keep_once(reading, &reading->below, parameter);
 	if (strcmp(parameter->name, "incident") == 0)
 		return keep_once(reading, &reading->incident, parameter);
 	if (reading->request->kind == ANSWER_METRICS &&
@@ -298,6 +302,13 @@ static int set_buckets(struct reading *reading)
 	return 0;
 }
 
+static int set_by(struct reading *reading)
+{
+	if (!reading->by || timeline_by_find(reading->by, &reading->parameters->by))
+		return 0;
+	return fault_set(reading->fault, -EINVAL, "invalid value of by; use kind, unit or comm");
+}
+
 /* A time line is read without stacks and threads. */
 static int check_timeline(const struct reading *reading)
 {
@@ -318,6 +329,15 @@ static int set_limit(struct reading *reading, const char *name, const char *text
 		return fault_set(reading->fault, -EINVAL,
 			"invalid value of %s; use a number up to 999999, or 0 for all", name);
 	*ret_limit = strtoul(text, NULL, 10);
+	return 0;
+}
+
+static int set_below(struct reading *reading)
+{
+	if (reading->below && !frame_path_is_valid(reading->below))
+		return fault_set(reading->fault, -EINVAL,
+			"invalid value of below; use hashes of names, with dots between them");
+	reading->parameters->below = reading->below;
 	return 0;
 }
 
@@ -491,6 +511,8 @@ static int read_all(struct reading *reading)
 	if (r == 0)
 		r = set_limit(reading, "frames", reading->frames, &reading->parameters->frames_max);
 	if (r == 0)
+		r = set_below(reading);
+	if (r == 0)
 		r = set_group(reading);
 	if (r == 0)
 		r = set_sample_hosts(reading);
@@ -498,6 +520,8 @@ static int read_all(struct reading *reading)
 		r = set_whole(reading);
 	if (r == 0)
 		r = set_buckets(reading);
+	if (r == 0)
+		r = set_by(reading);
 	if (r == 0)
 		r = finish(reading);
 	return r < 0 ? r : check_timeline(reading);

@@ -10,6 +10,7 @@
 #include "query/profile_difference.h"
 #include "query/selection.h"
 #include "query/thread_group.h"
+#include "query/timeline_parts.h"
 
 #include <stdbool.h>
 
@@ -24,11 +25,13 @@ struct answer_parameters {
 	uint32_t sample_hosts_ppm; /* as in struct profile_format_options */
 	size_t rows_max;	   /* of a table; 0: no limit */
 	size_t frames_max;	   /* of json and html; 0: as many as these formats may have */
+	const char *below;	   /* a path of frames (render/frame_path.h), in the request */
 	enum thread_group group;
 	enum difference_whole whole;
 	bool is_of_incident; /* the difference is an incident's */
 	bool is_of_subject;  /* and of what it is about alone, which may be new */
 	size_t bucket_count; /* of a time line */
+	enum timeline_by by; /* the parts of a time line */
 	uint64_t incident;   /* of a list of incidents: this one alone; 0: all */
 	struct answer_metrics metrics;
 };

@@ -15,6 +15,8 @@
  *   rows N                   of a table, the first N rows; 0, the default: all
  *   frames N                 of json and html, so many frames at most: the largest; 0, the default:
  *                            all that these formats may have
+ *   below PATH               of json and html: if frames have to be left out, half of them are for
+ *                            those below this one (render/frame_path.h)
  *   group NAME               what the outermost frames are (query/thread_group.h); default comm
  *   normalise total|time     difference only (query/profile_difference.h); default total, or time
  *                            of an incident
@@ -26,6 +28,7 @@
  * its format. A time line (query/timeline.h) takes the selection's times and event, and:
  *
  *   buckets N                how many at most; the default is 1000
+ *   by kind|unit|comm        whose the amounts are, too (query/timeline_parts.h)
  *
  * Metrics take the selection's times and event, and for each metric, in this order:
  *

@@ -46,8 +46,8 @@ static bool is_one_of(const char *name, const char *const *names)
 
 static bool is_known(enum parameter_route route, const char *name)
 {
-	static const char *const of_profile[] = { "format", "frames", "fresh", "group", "incident",
-		"labels", "lines", "rows", "runtime-frames", NULL };
+	static const char *const of_profile[] = { "below", "format", "frames", "fresh", "group",
+		"incident", "labels", "lines", "rows", "runtime-frames", NULL };
 	static const char *const of_difference[] = { "format", "group", "incident", "lines",
 		"normalise", "rows", "runtime-frames", NULL };
 	static const char *const of_heatmap[] = { "format", "incident", NULL };
@@ -65,7 +65,8 @@ static bool is_known(enum parameter_route route, const char *name)
 	case PARAMETERS_HEATMAP:
 		return selection_has_parameter(name) || is_one_of(name, of_heatmap);
 	case PARAMETERS_TIMELINE:
-		return selection_has_parameter(name) || strcmp(name, "buckets") == 0;
+		return selection_has_parameter(name) || strcmp(name, "buckets") == 0 ||
+		       strcmp(name, "by") == 0;
 	case PARAMETERS_INCIDENTS:
 		return strcmp(name, "format") == 0 || strcmp(name, "incident") == 0;
 	case PARAMETERS_NEW_PROFILE:

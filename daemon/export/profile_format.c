@@ -98,18 +98,30 @@ static int write_top(const struct profile *profile, const struct profile_format_
 	return top_table_write(profile, options->detail, options->rows_max, output);
 }
 
+static struct profile_json_options json_options(const struct profile_format_options *options)
+{
+	return (struct profile_json_options){
+		.title = options->title,
+		.detail = options->detail,
+		.frames_max = options->frames_max,
+		.below = options->below,
+	};
+}
+
 static int write_json(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
-	return profile_json_write(
-		profile, options->title, options->detail, options->frames_max, output);
+	const struct profile_json_options json = json_options(options);
+
+	return profile_json_write(profile, &json, output);
 }
 
 static int write_html(const struct profile *profile, const struct profile_format_options *options,
 	struct output *output)
 {
-	return page_write_profile(
-		profile, options->title, options->detail, options->frames_max, output);
+	const struct profile_json_options json = json_options(options);
+
+	return page_write_profile(profile, &json, output);
 }
 
 /* Readers would take a title for an event. */

@@ -20,6 +20,7 @@ struct profile_format_options {
 	uint32_t sample_hosts_ppm;
 	size_t rows_max;   /* of a table; 0: no limit */
 	size_t frames_max; /* of the page and its JSON; 0: no limit but theirs */
+	const char *below; /* as that of struct frame_budget, for the same */
 };
 
 struct profile_format {

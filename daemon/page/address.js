@@ -4,7 +4,7 @@
 // `zoom` and `hide` have keys of labels, a line each: the path to the zoomed frame, and the functions that are left out.
 const DEFAULTS = {
 	view: 'flame', root: 'top', color: 'kind', rows: 'function', q: '', zoom: '', last: '1h', event: 'cpu', select: '', group: 'comm',
-	against: '', by: 'total', label: '', exact: '', only: '', focus: '', hide: '', collapse: '',
+	against: '', by: 'total', strip: 'kind', label: '', exact: '', only: '', focus: '', hide: '', collapse: '',
 };
 const state = { ...DEFAULTS };
 
@@ -53,9 +53,11 @@ function update(before) {
 		load();
 		return;
 	}
+	if (!inside && state.strip !== before.strip)
+		reloadStrip();
 	if (FILTERS.some((name) => state[name] !== before[name]))
 		makeTrees();
 	showViews();
-	if (!isWhole && wantsWhole())
+	if ((!isWhole && wantsWhole()) || lacksDetail())
 		load(true);
 }

@@ -3,12 +3,16 @@
 
 const TABLE_ROWS = 500, RELOAD_MS = 150;
 const FRAMES_FIRST = 20000, FRESH_BELOW_S = 600; // more frames than a screen shows
+const PARTS_SECONDS_MAX = 2 * 86400;
 const dom = {};
 const inside = document.getElementById('data');
 let profile = null, base = null, tree = null, difference = null, matches = null;
-let isWhole = true; // the service has sent all frames that it may
+let isWhole = true; // the service has sent all frames that it may, or those below a path
+let detailed = ''; // that path, as it is asked for
+let hasService = !inside; // to be asked for more
 let asksMore = false; // it is asked for them
-let asked = 0;
+let asked = 0, askedStrip = 0;
+let loading = Promise.resolve();
 
 // --- what is loaded ---------------------------------------------------------------------------------------------------
 
@@ -32,17 +36,24 @@ function questions(isMore) {
 	// The last seconds are nothing in a long time, and ending a window takes some.
 	if (!isMore && !state.from && durationOf(state.last) >= FRESH_BELOW_S)
 		times.push(['fresh', 'no']);
-	if (!isMore && !wantsWhole())
+	if (state.zoom && !state.against)
+		common.push(['below', hashesOfPath(state.zoom)]);
+	else if (!isMore && !wantsWhole())
 		common.push(['frames', FRAMES_FIRST]);
 	return [[...times, ...common], other ? [...timeParameters(at(other[0]), at(other[1])), ...common] : null];
 }
 
 // `isMore`: the frames that were left out at first.
-async function load(isMore = false) {
-	if (isMore && asksMore)
-		return;
+function load(isMore = false) {
+	if (!isMore || !asksMore)
+		loading = loadProfile(isMore);
+	return loading;
+}
+
+async function loadProfile(isMore) {
 	asksMore = isMore;
 	const turn = ++asked, title = isMore ? profile.title : '', wanted = isMore || wantsWhole();
+	const below = state.against ? '' : state.zoom;
 
 	dom.busy.className = 'busy on';
 	dom.error.hidden = true;
@@ -54,6 +65,7 @@ async function load(isMore = false) {
 		[profile, base] = answers;
 		profile.title = title || profile.title;
 		isWhole = wanted || profile.elided === 0;
+		detailed = below;
 		showProfile();
 	} catch (error) {
 		if (turn !== asked)
@@ -100,14 +112,23 @@ async function loadHeat(turn) {
 	}
 }
 
-// The strip shows some more than the selection.
+// The strip shows some more than the selection. Whose its time was comes after the profile, since it takes longer.
 async function loadStrip(from, to) {
-	const parameters = [['from', at(from)], ['to', at(to)], ['buckets', dom.strip.bucketCount()]];
+	const parameters = [['from', at(from)], ['to', at(to)], ['buckets', dom.strip.bucketCount()]], turn = ++askedStrip;
+	const show = async (more) => {
+		const timeline = await ask('/api/v1/timeline', [...parameters, ...more]);
+
+		if (turn === askedStrip)
+			dom.strip.show(from, to, timeline, selectedTime(), state.strip === 'kind');
+	};
 
 	if (state.event !== 'cpu')
 		parameters.push(['event', state.event]);
 	try {
-		dom.strip.show(from, to, await ask('/api/v1/timeline', parameters), selectedTime());
+		await show([]);
+		await loading;
+		if (turn === askedStrip && state.strip && to - from <= PARTS_SECONDS_MAX)
+			await show([['by', state.strip]]);
 	} catch (error) {
 		dom.error.textContent = error.message;
 		dom.error.hidden = false;
@@ -133,7 +154,7 @@ function showProfile() {
 	dom.subtitle.textContent = `${profile.event_title} on ${profile.cpus} CPUs, ${formatAmount(profile.stored)}${lost}, ` +
 		`${new Date(profile.start * 1000).toLocaleString()}, ${profile.covered.toFixed(1)} s` +
 		(profile.elided > 0 ? `; frames below the smallest shown have ${formatShare(profile.elided, profile.stored)}` +
-			`${isWhole ? '' : ', and come when you zoom or search'}` : '');
+			`${!hasService ? '' : isWhole ? ', and come when you zoom' : ', and come when you zoom or search'}` : '');
 	if (dom.strip) {
 		dom.strip.cpus = profile.cpus;
 		dom.strip.select(...selectedTime());
@@ -270,15 +291,21 @@ function flameView() {
 	return view;
 }
 
-// Zooming needs the frames that were too small before.
+// Zooming needs the frames that were too small before: of a large profile, those below the zoomed frame alone.
 function keepZoom(view, frame) {
 	if (view.tree !== tree)
 		return;
 	state.zoom = pathOf(tree, frame).map(keyOfLabel).join('\n');
 	clearTimeout(dom.writing);
 	dom.writing = setTimeout(() => writeAddress(false), RELOAD_MS);
-	if (!isWhole && frame > 0 && restBelow(tree, frame) > 0)
+	if (lacksDetail())
 		load(true);
+}
+
+// Are there smaller frames below the zoomed one? If it is itself one of them, its ancestor is zoomed.
+function lacksDetail() {
+	return hasService && !difference && state.zoom && state.zoom !== detailed && dom.flame.tree === tree &&
+		restBelow(tree, dom.flame.zoomed) > 0;
 }
 
 function choice(name, values) {
@@ -320,7 +347,8 @@ function serviceBar() {
 		choice('group', [['comm', 'by thread name'], ['unit', 'by unit'], ['container', 'by container'], ['pod', 'by pod'],
 			['exe', 'by program'], ['process', 'by process'], ['thread', 'by thread']]),
 		choice('against', [['', 'no comparison'], ['before', 'with the time before'], ['24h', 'with a day earlier'], ['7d', 'with a week earlier']]),
-		choice('by', [['total', 'by share'], ['time', 'by time']]));
+		choice('by', [['total', 'by share'], ['time', 'by time']]),
+		choice('strip', [['kind', 'strip: kernel and user'], ['unit', 'strip: units'], ['comm', 'strip: thread names'], ['', 'strip: all']]));
 }
 
 function viewBar() {
@@ -334,7 +362,10 @@ function viewBar() {
 
 		document.documentElement.dataset.theme = isDark ? 'light' : 'dark';
 		showViews();
-		dom.strip?.draw();
+		if (dom.strip?.timeline) {
+			dom.strip.fillLegend();
+			dom.strip.draw();
+		}
 		dom.heat?.draw();
 	});
 

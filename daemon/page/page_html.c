@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "page/page_assets.h"
-#include "render/profile_json.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -83,8 +82,8 @@ static int write_escaped(void *context, const void *bytes, size_t size)
 	return output->error;
 }
 
-int page_write_profile(const struct profile *profile, const char *title, enum frame_detail detail,
-	size_t frames_max, struct output *output)
+int page_write_profile(const struct profile *profile, const struct profile_json_options *options,
+	struct output *output)
 {
 	_cleanup_free_ struct output *json = malloc(sizeof(*json));
 	int r, error;
@@ -94,7 +93,7 @@ int page_write_profile(const struct profile *profile, const char *title, enum fr
 	write_head(output, true);
 	output_string(output, "<script type=\"application/json\" id=\"data\">");
 	output_init(json, write_escaped, output);
-	r = profile_json_write(profile, title, detail, frames_max, json);
+	r = profile_json_write(profile, options, json);
 	error = output_finish(json);
 	/* That of `output`, which keeps it. */
 	(void)error;

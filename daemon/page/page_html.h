@@ -10,7 +10,7 @@
 
 #include "aggregate/profile.h"
 #include "base/output.h"
-#include "render/frame_labels.h"
+#include "render/profile_json.h"
 
 enum { PAGE_POLICY_BYTES = 512 };
 
@@ -27,5 +27,5 @@ void page_write(struct output *output);
  * Writes the page with a profile inside. Returns 0, -ENOMEM or -E2BIG; errors of the output are
  * output_finish()'s to report.
  */
-int page_write_profile(const struct profile *profile, const char *title, enum frame_detail detail,
-	size_t frames_max, struct output *output);
+int page_write_profile(const struct profile *profile, const struct profile_json_options *options,
+	struct output *output);

@@ -52,6 +52,12 @@ function selectionParameters() {
 	return list;
 }
 
+// The path to a frame, keys of labels in lines, as a question has it: FNV-1a of each key, since names are long.
+function hashesOfPath(path) {
+	return path.split('\n').map((key) => (new TextEncoder().encode(key)
+		.reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5) >>> 0).toString(16)).join('.');
+}
+
 function timeParameters(from, to, last) {
 	return from ? [['from', from], ['to', to]] : [['last', last]];
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-// The time strip: how much of the event each moment had, what was lost, where the rate of sampling changed, and where the
+// The time strip: how much of the event each moment had, and whose that was, what was lost, where the rate of sampling changed, and where the
 // machine started. A drag selects; the wheel, + and - zoom.
 
 const STRIP_HEIGHT = 110, STRIP_AXIS = 18, SECONDS_LEAST = 20, BUCKET_PX = 3;
+const PART_COLORS = ['#e69f00', '#009e73', '#cc79a7', '#0072b2', '#f0e442', '#d55e00'];
 
 class TimeStrip {
 	// `events`: selected(from, to) and moved(from, to), in seconds since 1970, and hovered(text, x, y) or ('').
@@ -14,7 +15,8 @@ class TimeStrip {
 		this.canvas.tabIndex = 0;
 		this.canvas.setAttribute('role', 'slider');
 		this.canvas.setAttribute('aria-label', 'Time: drag to select; arrows move, + and - zoom');
-		this.element.append(this.canvas);
+		this.legend = make('div', { className: 'note legend' });
+		this.element.append(this.canvas, this.legend);
 		this.canvas.addEventListener('mousedown', (event) => this.begin(event));
 		this.canvas.addEventListener('mousemove', (event) => this.hover(event));
 		this.canvas.addEventListener('mouseleave', () => this.events.hovered(''));
@@ -30,10 +32,36 @@ class TimeStrip {
 		return Math.max(Math.floor((this.element.clientWidth || 1000) / BUCKET_PX), 50);
 	}
 
-	// Times in seconds; `timeline` is the answer to /api/v1/timeline.
-	show(from, to, timeline, selection) {
-		Object.assign(this, { from, to, timeline, selection });
+	// Times in seconds; `timeline` is the answer to /api/v1/timeline; are its parts the kernel and user code?
+	show(from, to, timeline, selection, isOfKinds = false) {
+		Object.assign(this, { from, to, timeline, selection, isOfKinds });
+		this.fillLegend();
 		this.draw();
+	}
+
+	fillLegend() {
+		const { parts, buckets } = this.timeline, sum = (list) => list.reduce((all, value) => all + value, 0);
+
+		this.legend.replaceChildren();
+		if (parts && parts.length > 0) {
+			const hasOthers = sum(parts.map(({ amount }) => sum(amount))) < 0.999 * sum(buckets.amount);
+
+			this.legend.append(...[...parts.map(({ name }) => name), ...(hasOthers ? ['others'] : [])].flatMap((name, i) => {
+				const mark = make('span', { className: 'mark' });
+
+				mark.style.background = this.partColor(i);
+				return [mark, make('span', { textContent: name })];
+			}));
+		}
+	}
+
+	// Of the parts, and behind the last one of what others have.
+	partColor(i) {
+		const { parts = [] } = this.timeline, style = getComputedStyle(document.documentElement);
+
+		if (i >= parts.length)
+			return style.getPropertyValue('--bar');
+		return this.isOfKinds ? style.getPropertyValue(parts[i].name === 'kernel' ? '--kernel' : '--executable') : PART_COLORS[i % PART_COLORS.length];
 	}
 
 	select(from, to) {
@@ -71,6 +99,7 @@ class TimeStrip {
 	drawBars(context, style) {
 		const room = STRIP_HEIGHT - STRIP_AXIS - 4, { start, end, amount, lost } = this.timeline.buckets;
 		const rate = (i) => (amount[i] + lost[i]) / Math.max(end[i] - start[i], 1e-3);
+		const { parts = [] } = this.timeline, colors = parts.map((_, i) => this.partColor(i));
 
 		this.greatest = start.reduce((most, _, i) => Math.max(most, rate(i)), this.timeline.is_cpu ? this.cpus || 0 : 0);
 		start.forEach((_, i) => {
@@ -81,6 +110,13 @@ class TimeStrip {
 
 			context.fillStyle = style.getPropertyValue('--bar');
 			context.fillRect(left, STRIP_HEIGHT - STRIP_AXIS - height, width, height);
+			let below = STRIP_HEIGHT - STRIP_AXIS;
+			parts.forEach((part, j) => {
+				const high = part.amount[i] / seconds / (this.greatest || 1) * room;
+
+				context.fillStyle = colors[j];
+				context.fillRect(left, below -= high, width, high);
+			});
 			context.fillStyle = style.getPropertyValue('--lost');
 			context.fillRect(left, STRIP_HEIGHT - STRIP_AXIS - height - more, width, more);
 		});
@@ -188,7 +224,8 @@ class TimeStrip {
 		const seconds = Math.max(end[i] - start[i], 1e-3);
 		const told = this.timeline.is_cpu ? `${(amount[i] / seconds).toFixed(2)} CPUs`
 			: `${(amount[i] / seconds).toFixed(2)} ${this.timeline.unit} a second`;
-		this.events.hovered(`${when}: ${told}${lost[i] > 0 ? `, ${(lost[i] / (amount[i] + lost[i]) * 100).toFixed(1)} % lost` : ''}${this.rateOf(i)}`,
+		const parts = (this.timeline.parts || []).map((part) => `\n${part.name}: ${(part.amount[i] / seconds).toFixed(2)}`).join('');
+		this.events.hovered(`${when}: ${told}${lost[i] > 0 ? `, ${(lost[i] / (amount[i] + lost[i]) * 100).toFixed(1)} % lost` : ''}${this.rateOf(i)}${parts}`,
 			event.clientX, event.clientY);
 	}
 

@@ -23,7 +23,7 @@ struct reading {
 	uint64_t end_ns;     /* of all windows so far; 0: there was none */
 };
 
-static bool is_of_time(const struct event_source *source)
+bool timeline_is_of_time(const struct event_source *source)
 {
 	return strcmp(source->unit, "nanoseconds") == 0;
 }
@@ -73,7 +73,7 @@ static int add_window(void *context, const struct store_window_line *line)
 		reading->end_ns = line->end_ns;
 	if (line->end_ns > bucket->end_ns)
 		bucket->end_ns = line->end_ns;
-	unit = is_of_time(event_source_of(line->event)) ? 1e-9 : 1;
+	unit = timeline_is_of_time(event_source_of(line->event)) ? 1e-9 : 1;
 	/* What lives adds up over space, not over time: that of the last window. */
 	if (event_source_of(line->event)->is_live)
 		bucket->amount = 0;
@@ -127,6 +127,13 @@ int timeline_read(const char *folder, const struct store_selection *asked, size_
 void timeline_done(struct timeline *timeline)
 {
 	incident_list_done(&timeline->incidents);
+	for (size_t i = 0; i < timeline->part_count; i++)
+		free(timeline->parts[i].amounts);
+	free(timeline->parts);
+	profile_free(timeline->names);
+	timeline->parts = NULL;
+	timeline->names = NULL;
+	timeline->part_count = 0;
 	free(timeline->buckets);
 	timeline->buckets = NULL;
 	timeline->count = 0;
@@ -202,6 +209,23 @@ static void write_buckets(const struct timeline *timeline, struct json *json)
 	json_end_object(json);
 }
 
+static void write_parts(const struct timeline *timeline, struct json *json)
+{
+	json_key(json, "parts");
+	json_begin_array(json);
+	for (size_t i = 0; i < timeline->part_count; i++) {
+		json_begin_object(json);
+		json_member_string(json, "name", timeline->parts[i].name);
+		json_key(json, "amount");
+		json_begin_array(json);
+		for (size_t j = 0; j < timeline->count; j++)
+			json_seconds(json, timeline->parts[i].amounts[j]);
+		json_end_array(json);
+		json_end_object(json);
+	}
+	json_end_array(json);
+}
+
 void timeline_write(const struct timeline *timeline, struct output *output)
 {
 	const struct event_source *source = timeline->source;
@@ -211,13 +235,15 @@ void timeline_write(const struct timeline *timeline, struct output *output)
 	json_begin_object(&json);
 	json_member_u64(&json, "version", 1);
 	json_member_string(&json, "event", source->name);
-	json_member_string(&json, "unit", is_of_time(source) ? "seconds" : source->unit);
+	json_member_string(&json, "unit", timeline_is_of_time(source) ? "seconds" : source->unit);
 	json_member_bool(&json, "is_cpu", event_source_is_cpu(source));
 	json_key(&json, "from");
 	json_seconds(&json, seconds(timeline->start_ns));
 	json_key(&json, "to");
 	json_seconds(&json, seconds(timeline->end_ns));
 	write_buckets(timeline, &json);
+	if (timeline->parts)
+		write_parts(timeline, &json);
 	json_key(&json, "incidents");
 	json_begin_array(&json);
 	for (size_t i = 0; i < timeline->incidents.count; i++)

@@ -28,13 +28,25 @@ struct timeline_bucket {
 			      */
 };
 
+/* An amount that the whole has (timeline_parts.h). */
+struct timeline_part {
+	const char *name; /* borrowed */
+	double *amounts;  /* by bucket */
+};
+
 struct timeline {
 	uint64_t start_ns, end_ns; /* as asked */
 	const struct event_source *source;
 	struct timeline_bucket *buckets; /* in their order */
 	size_t count, capacity;
 	struct incident_list incidents; /* all */
+	struct timeline_part *parts;	/* NULL: were not asked for */
+	size_t part_count;
+	struct profile *names; /* of the parts */
 };
+
+/* Are its amounts seconds? */
+bool timeline_is_of_time(const struct event_source *source);
 
 /*
  * Reads the windows that overlap the time of `asked` and are of its event, whatever their threads,
@@ -49,6 +61,7 @@ void timeline_done(struct timeline *timeline);
  * Writes one JSON object: version (1), event (the source's name), unit ("seconds", "bytes" or
  * "count"), is_cpu, from and to in seconds since 1970; buckets: parallel arrays start, end, amount,
  * lost, gap (seconds before it in which the event was not recorded), period (in ns, or a number)
- * and boot (0 or 1); and incidents of that time, as query/incident_text.h has them.
+ * and boot (0 or 1); if there are parts, an array of their name and amount, by bucket; and
+ * incidents of that time, as query/incident_text.h has them.
  */
 void timeline_write(const struct timeline *timeline, struct output *output);

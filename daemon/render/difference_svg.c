@@ -323,8 +323,10 @@ int difference_svg_write(const struct profile_difference *difference,
 	struct output *output)
 {
 	_cleanup_(frame_difference_freep) struct frame_difference *frames = NULL;
-	const struct frame_budget budget = { flamegraph_budget.frames / DIFFERENCE_SIDE_COUNT,
-		flamegraph_budget.label_bytes / DIFFERENCE_SIDE_COUNT };
+	const struct frame_budget budget = {
+		.frames = flamegraph_budget.frames / DIFFERENCE_SIDE_COUNT,
+		.label_bytes = flamegraph_budget.label_bytes / DIFFERENCE_SIDE_COUNT,
+	};
 	struct picture picture = { .difference = difference };
 	int r;
 

@@ -101,5 +101,5 @@ int folded_write(const struct profile *profile, enum frame_detail detail, struct
 	if (r < 0)
 		return r;
 	folding.labels = labels;
-	return frame_walk(profile, labels, NULL, 0, fold, &folding);
+	return frame_walk(profile, labels, NULL, 0, NULL, fold, &folding);
 }

@@ -79,6 +79,23 @@ size_t frame_label_format(const struct frame_label *label, char name[FRAME_NAME_
 	return size;
 }
 
+static uint32_t hash_text(uint32_t hash, const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 0x01000193U;
+	return hash;
+}
+
+uint32_t frame_label_hash(const struct frame_label *label)
+{
+	const char *kind = frame_kind_name(label->kind);
+	char name[FRAME_NAME_BYTES];
+	const size_t size = frame_label_format(label, name);
+
+	return hash_text(
+		hash_text(hash_text(0x811c9dc5U, name, size), "\t", 1), kind, strlen(kind));
+}
+
 uint64_t frame_loss(const struct profile *profile, enum pilotlight_drop reason)
 {
 	return accounts_drop_is_loss(reason) ? profile->accounts.dropped[reason] : 0;

@@ -95,6 +95,9 @@ const char *frame_base_name(const char *path);
  */
 size_t frame_label_format(const struct frame_label *label, char name[FRAME_NAME_BYTES]);
 
+/* FNV-1a of the formatted label, a tab and the name of its kind; the page has the same function. */
+uint32_t frame_label_hash(const struct frame_label *label);
+
 /* The lost samples that the frame of this reason stands for; 0 if the reason is not a loss (I1). */
 uint64_t frame_loss(const struct profile *profile, enum pilotlight_drop reason);
 

@@ -78,7 +78,7 @@ int frame_tree_new(const struct profile *profile, enum frame_detail detail, uint
 		return r;
 	tree->minimum = minimum;
 	growth.tree = tree;
-	r = frame_walk(profile, tree->labels, tree->places, minimum, append, &growth);
+	r = frame_walk(profile, tree->labels, tree->places, minimum, NULL, append, &growth);
 	if (r < 0)
 		return r;
 	*ret_tree = TAKE_PTR(tree);
@@ -93,13 +93,48 @@ static void empty(struct frame_tree *tree)
 	tree->elided_count = 0;
 }
 
-/* A walk that fails costs no more than the budget, and there are at most 64. */
+/* Doubles `*minimum` until the tree fits. A walk that fails costs no more than the budget. */
+static int fit(const struct profile *profile, const struct frame_budget *budget, bool *seen,
+	const struct frame_focus *focus, uint64_t *minimum, struct frame_tree *tree)
+{
+	struct growth growth;
+	int r;
+
+	for (*minimum = 1;; *minimum = *minimum > UINT64_MAX / 2 ? UINT64_MAX : *minimum * 2) {
+		empty(tree);
+		memset(seen, 0, tree->labels->count * sizeof(*seen));
+		growth = (struct growth){ .tree = tree, .budget = budget, .seen = seen };
+		r = frame_walk(
+			profile, tree->labels, tree->places, tree->minimum, focus, append, &growth);
+		if (!growth.is_full || *minimum == UINT64_MAX)
+			return r;
+	}
+}
+
+static int fit_below(const struct profile *profile, const struct frame_budget *budget, bool *seen,
+	struct frame_tree *tree)
+{
+	const struct frame_budget others = {
+		.frames = budget->frames / 2,
+		.label_bytes = budget->label_bytes / 2,
+	};
+	struct frame_focus focus = { 0 };
+	int r = fit(profile, &others, seen, NULL, &tree->minimum, tree);
+
+	if (r == 0)
+		r = frame_path_find(tree->labels, budget->below, &focus.path);
+	if (r == 0)
+		r = fit(profile, budget, seen, &focus, &focus.minimum, tree);
+	frame_path_done(&focus.path);
+	/* The path alone is longer than the budget. */
+	return r == -E2BIG ? fit(profile, budget, seen, NULL, &tree->minimum, tree) : r;
+}
+
 int frame_tree_new_within(const struct profile *profile, enum frame_detail detail,
 	const struct frame_budget *budget, struct frame_tree **ret_tree)
 {
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = NULL;
 	_cleanup_free_ bool *seen = NULL;
-	struct growth growth;
 	int r;
 
 	r = prepare(profile, detail, &tree);
@@ -108,16 +143,9 @@ int frame_tree_new_within(const struct profile *profile, enum frame_detail detai
 	seen = calloc(tree->labels->count, sizeof(*seen));
 	if (!seen)
 		return -ENOMEM;
-	tree->minimum = 1;
-	for (;;) {
-		growth = (struct growth){ .tree = tree, .budget = budget, .seen = seen };
-		r = frame_walk(profile, tree->labels, tree->places, tree->minimum, append, &growth);
-		if (!growth.is_full)
-			break;
-		empty(tree);
-		memset(seen, 0, tree->labels->count * sizeof(*seen));
-		tree->minimum = tree->minimum > UINT64_MAX / 2 ? UINT64_MAX : tree->minimum * 2;
-	}
+	r = fit(profile, budget, seen, NULL, &tree->minimum, tree);
+	if (r == 0 && budget->below && tree->minimum > 1)
+		r = fit_below(profile, budget, seen, tree);
 	if (r < 0)
 		return r;
 	*ret_tree = TAKE_PTR(tree);

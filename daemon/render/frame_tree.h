@@ -22,6 +22,9 @@ struct frame_tree {
 /* What a tree may hold: frames, and bytes of the distinct labels of its frames. */
 struct frame_budget {
 	size_t frames, label_bytes;
+	/* A valid text of frame_path.h, or NULL. If frames have to be elided, half of the budget
+	 * is for the others, and what they leave for those below this frame. */
+	const char *below;
 };
 
 /*

@@ -27,6 +27,8 @@ struct walk {
 	const struct frame_labels *labels;
 	const struct frame_places *places; /* NULL: not asked for */
 	uint64_t minimum;
+	const struct frame_focus *focus; /* NULL: none */
+	size_t focus_depth; /* how many frames of its path lead to the one that is walked */
 	frame_visit visit;
 	void *context;
 
@@ -158,6 +160,31 @@ static size_t run_end(const struct walk *walk, size_t begin, size_t end, uint64_
 	return i;
 }
 
+/* Enters a frame. Frames come in pre-order, so one at this depth or above has left the path. */
+static void follow_focus(struct walk *walk, const struct frame *frame)
+{
+	const size_t above = frame->depth - 1;
+
+	if (!walk->focus)
+		return;
+	if (walk->focus_depth > above)
+		walk->focus_depth = above;
+	if (walk->focus_depth == above && above < walk->focus->path.count &&
+		walk->focus->path.labels[above] == frame->label)
+		walk->focus_depth++;
+}
+
+/* A child of the frame of this depth that was entered last. */
+static bool is_small(const struct walk *walk, size_t depth, uint32_t label, uint64_t total)
+{
+	const struct frame_focus *focus = walk->focus;
+
+	if (focus && walk->focus_depth == focus->path.count)
+		return total < focus->minimum;
+	return total < walk->minimum &&
+	       !(focus && walk->focus_depth == depth && focus->path.labels[depth] == label);
+}
+
 /* Removes children below the minimum from the sorted parts from `begin` on. */
 static void elide(struct walk *walk, size_t begin, struct frame *frame)
 {
@@ -168,7 +195,7 @@ static void elide(struct walk *walk, size_t begin, struct frame *frame)
 		return;
 	for (size_t i = begin; i < walk->part_count; i = end) {
 		end = run_end(walk, i, walk->part_count, &total);
-		if (total < walk->minimum) {
+		if (is_small(walk, frame->depth, walk->parts[i].label, total)) {
 			frame->elided += total;
 			frame->elided_count++;
 			continue;
@@ -187,6 +214,7 @@ static int finish_frame(struct walk *walk, size_t begin, struct frame *frame)
 	r = sort_parts(walk, begin);
 	if (r < 0)
 		return r;
+	follow_focus(walk, frame);
 	elide(walk, begin, frame);
 	r = walk->visit(walk->context, frame);
 	if (r != 0)
@@ -340,7 +368,8 @@ static int visit_root(struct walk *walk)
 
 	for (size_t i = 0; i < walk->labels->count; i++) {
 		root.total += walk->top_totals[i];
-		if (walk->top_totals[i] == 0 || walk->top_totals[i] >= walk->minimum)
+		if (walk->top_totals[i] == 0 ||
+			!is_small(walk, 0, (uint32_t)i, walk->top_totals[i]))
 			continue;
 		root.elided += walk->top_totals[i];
 		root.elided_count++;
@@ -349,12 +378,14 @@ static int visit_root(struct walk *walk)
 }
 
 int frame_walk(const struct profile *profile, const struct frame_labels *labels,
-	const struct frame_places *places, uint64_t minimum, frame_visit visit, void *context)
+	const struct frame_places *places, uint64_t minimum, const struct frame_focus *focus,
+	frame_visit visit, void *context)
 {
 	_cleanup_(walk_done) struct walk walk = { .profile = profile,
 		.labels = labels,
 		.places = places && places->count > 0 ? places : NULL,
 		.minimum = minimum > 0 ? minimum : 1,
+		.focus = focus,
 		.visit = visit,
 		.context = context };
 	int r;
@@ -377,7 +408,8 @@ int frame_walk(const struct profile *profile, const struct frame_labels *labels,
 		};
 
 		loss.self = loss.total = walk.top_totals[i];
-		if (loss.total < walk.minimum)
+		walk.focus_depth = 0;
+		if (loss.total == 0 || is_small(&walk, 0, i, loss.total))
 			continue;
 		if (labels->items[i].kind == FRAME_COMM)
 			r = walk_comm(&walk, i);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "render/frame_labels.h"
+#include "render/frame_path.h"
 #include "render/frame_places.h"
 
 struct frame {
@@ -32,10 +33,18 @@ struct frame {
 /* Called in pre-order. Anything but 0 ends the walk. */
 typedef int (*frame_visit)(void *context, const struct frame *frame);
 
+/* A frame, by its path, whose descendants have a minimum of their own. Its ancestors are not
+ * elided. */
+struct frame_focus {
+	struct frame_path path;
+	uint64_t minimum;
+};
+
 /*
  * `minimum`: frames with a smaller total are elided and not visited; 0 and 1 elide nothing.
- * `places` may be NULL, and frames then have none.
+ * `places` may be NULL, and frames then have none; so may `focus`.
  * Returns 0, -ENOMEM, -E2BIG, or what `visit` returned.
  */
 int frame_walk(const struct profile *profile, const struct frame_labels *labels,
-	const struct frame_places *places, uint64_t minimum, frame_visit visit, void *context);
+	const struct frame_places *places, uint64_t minimum, const struct frame_focus *focus,
+	frame_visit visit, void *context);

@@ -260,23 +260,25 @@ static int write_all(struct writer *writer, const char *title, struct output *ou
 	return 0;
 }
 
-int profile_json_write(const struct profile *profile, const char *title, enum frame_detail detail,
-	size_t frames_max, struct output *output)
+int profile_json_write(const struct profile *profile, const struct profile_json_options *options,
+	struct output *output)
 {
 	_cleanup_(frame_tree_freep) struct frame_tree *tree = NULL;
 	struct writer writer = { .profile = profile };
+	const size_t frames_max = options->frames_max;
 	const struct frame_budget budget = {
 		.frames = frames_max > 0 && frames_max < PROFILE_JSON_FRAMES_MAX
 				  ? frames_max
 				  : PROFILE_JSON_FRAMES_MAX,
 		.label_bytes = SIZE_MAX,
+		.below = options->below,
 	};
-	int r = frame_tree_new_within(profile, detail, &budget, &tree);
+	int r = frame_tree_new_within(profile, options->detail, &budget, &tree);
 
 	if (r < 0)
 		return r;
 	writer.tree = tree;
-	r = write_all(&writer, title, output);
+	r = write_all(&writer, options->title, output);
 	numbering_done(&writer.labels);
 	numbering_done(&writer.binaries);
 	numbering_done(&writer.files);

@@ -19,7 +19,8 @@
  *                self, binary (-1: none), file (-1: none), line (0: unknown)
  *
  * The frames are those of the flame graph (render/frame_walk.h). There are at most
- * PROFILE_JSON_FRAMES_MAX: the smallest are left out, and their samples counted.
+ * PROFILE_JSON_FRAMES_MAX: the smallest are left out, and their samples counted. A user who zooms
+ * asks for those below the zoomed frame.
  */
 #pragma once
 
@@ -28,7 +29,13 @@
 
 enum { PROFILE_JSON_FRAMES_MAX = 150000 };
 
-/* `frames_max`: a lower limit of frames; 0: none. Returns 0, -ENOMEM or -E2BIG; errors of the
- * output are output_finish()'s to report. */
-int profile_json_write(const struct profile *profile, const char *title, enum frame_detail detail,
-	size_t frames_max, struct output *output);
+struct profile_json_options {
+	const char *title; /* NULL: "Flame graph" */
+	enum frame_detail detail;
+	size_t frames_max; /* a lower limit of frames; 0: none */
+	const char *below; /* as that of struct frame_budget */
+};
+
+/* Returns 0, -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report. */
+int profile_json_write(const struct profile *profile, const struct profile_json_options *options,
+	struct output *output);

@@ -60,6 +60,8 @@ struct reading {
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC, of the pending sums */
 	uint64_t live_start_ns;	    /* of what lives: the start of the window to take; 0: all */
 	struct time_reading times;
+	store_row_function take_row; /* instead of summing the samples; NULL: sum them */
+	void *row_context;
 
 	/* State of the current day. */
 	struct day_database *database;

@@ -220,6 +220,23 @@ int store_reader_times(const char *folder, const struct store_selection *selecti
 	struct profile **ret_profile, struct store_found *ret_found, struct fault *fault);
 
 /*
+ * Calls `function` with the selected samples of each window, a thread's and a stack's at a time:
+ * the thread is one of `profile`, and `is_kernel` says where the stack ends. The profile, which has
+ * the threads and no samples, is the caller's. Returns 0, -E2BIG if `profile_bytes` do not suffice
+ * for its names, what `function` returned, or another -errno with `fault`.
+ */
+struct store_row {
+	uint64_t start_ns; /* CLOCK_REALTIME, of the window */
+	uint64_t value_ns; /* the count times its period */
+	uint32_t thread;
+	bool is_kernel;
+};
+typedef int (*store_row_function)(void *context, const struct store_row *row);
+int store_reader_rows(const char *folder, const struct store_selection *selection,
+	size_t profile_bytes, store_row_function function, void *context,
+	struct profile **ret_profile, struct fault *fault);
+
+/*
  * The start of the first window from `start_ns` on that has times of samples; UINT64_MAX: none has.
  * Returns 0 or -errno with `fault`.
  */

@@ -53,14 +53,19 @@ static int flush(struct reading *reading)
 	return r;
 }
 
-static int sum_row(
-	struct reading *reading, uint32_t thread, const struct window_row *row, uint64_t period_ns)
+static uint64_t value_of(const struct window_row *row, const struct read_window *window)
 {
 	uint64_t value;
+
+	return __builtin_mul_overflow(row->count, window->period_ns, &value) ? UINT64_MAX : value;
+}
+
+static int sum_row(struct reading *reading, uint32_t thread, const struct window_row *row,
+	const struct read_window *window)
+{
+	const uint64_t value = value_of(row, window);
 	int r;
 
-	if (__builtin_mul_overflow(row->count, period_ns, &value))
-		value = UINT64_MAX;
 	r = sample_sum_add(&reading->sum, thread, row->node, value, SUMS_MAX);
 	if (r != -E2BIG)
 		return r;
@@ -71,6 +76,24 @@ static int sum_row(
 static struct generation_reader *thread_part(struct reading *reading, const struct read_body *body)
 {
 	return &reading->parts[body->is_fold ? DAY_FOLDED : DAY_THREADS];
+}
+
+static int take_row(struct reading *reading, const struct read_window *window, uint32_t thread,
+	const struct window_row *row)
+{
+	const struct day_tables *tables = &reading->parts[DAY_STACKS].tables;
+	const uint32_t location = tables->nodes.items[row->node].location;
+	const struct store_row taken = {
+		.start_ns = window->start_ns,
+		.value_ns = value_of(row, window),
+		.thread = thread,
+		.is_kernel =
+			row->node != PROFILE_ROOT &&
+			tables->binaries.items[tables->locations.items[location].binary].kind ==
+				BINARY_KERNEL,
+	};
+
+	return reading->take_row(reading->row_context, &taken);
 }
 
 static void widen(struct reading *reading, const struct read_window *window)
@@ -111,7 +134,8 @@ static int sum_rows(struct reading *reading, const struct read_body *body)
 		if (r < 0 || !is_wanted || row->count == 0)
 			continue;
 		widen(reading, window);
-		r = sum_row(reading, profile_thread, row, window->period_ns);
+		r = reading->take_row ? take_row(reading, window, profile_thread, row)
+				      : sum_row(reading, profile_thread, row, window);
 	}
 	return r;
 }
@@ -434,4 +458,18 @@ int store_reader_times(const char *folder, const struct store_selection *selecti
 		return fault_set(
 			fault, -EINVAL, "samples of a trace or a span have no times; leave it out");
 	return read_with(folder, &reading, profile_bytes, ret_profile, ret_found, fault);
+}
+
+int store_reader_rows(const char *folder, const struct store_selection *selection,
+	size_t profile_bytes, store_row_function function, void *context,
+	struct profile **ret_profile, struct fault *fault)
+{
+	struct reading reading = {
+		.selection = selection,
+		.take_row = function,
+		.row_context = context,
+	};
+	struct store_found found;
+
+	return read_with(folder, &reading, profile_bytes, ret_profile, &found, fault);
 }

@@ -30,6 +30,8 @@ static void invalid_parameters_are_reported(void **state)
 		{ { "sample-hosts", "1000001" }, "invalid value of sample-hosts", false },
 		{ { "sample-hosts", "1%" }, "invalid value of sample-hosts", false },
 		{ { "frames", "many" }, "invalid value of frames", false },
+		{ { "below", "" }, "invalid value of below", false },
+		{ { "below", "12.g" }, "invalid value of below", false },
 		{ { "group", "cpu" }, "invalid value of group", false },
 		{ { "group", "unit", "format", "pprof" }, "no group in pprof", false },
 		{ { "against.last", "1h" }, "only for a difference", false },

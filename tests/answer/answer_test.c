@@ -336,6 +336,16 @@ static void the_page_gets_as_many_frames_as_it_asks_for(void **state)
 	assert_non_null(strstr(fixture->output, "\"depth\":[0,1,2,3],\"total\":[21,12,12,12],"));
 }
 
+/* The path is one frame: FNV-1a of "beta", a tab, "command", as the page computes it. */
+static void a_zoomed_page_gets_small_frames(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	ASK(fixture, "last", "1d", "format", "json", "frames", "5", "below", "e2702c7b");
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "\"depth\":[0,1,2,3],\"total\":[21,3,3,3],"));
+}
+
 /* Text shrinks; pprof is compressed already. */
 static void text_is_compressed_on_request(void **state)
 {
@@ -491,6 +501,7 @@ int main(void)
 		ANSWER_TEST(a_table_has_as_many_rows_as_asked_for),
 		ANSWER_TEST(stacks_begin_with_their_group),
 		ANSWER_TEST(the_page_gets_as_many_frames_as_it_asks_for),
+		ANSWER_TEST(a_zoomed_page_gets_small_frames),
 		ANSWER_TEST(text_is_compressed_on_request),
 		ANSWER_TEST(idle_is_an_answer),
 		ANSWER_TEST(losses_of_others_are_not_counted),

@@ -87,6 +87,7 @@ static void each_route_knows_its_own(void **state)
 		{ "lines", { true, true, true, false, false, false } },
 		{ "group", { true, true, false, false, false, false } },
 		{ "frames", { true, false, false, false, false, false } },
+		{ "below", { true, false, false, false, false, false } },
 		{ "fresh", { true, false, false, false, false, false } },
 		{ "normalise", { false, true, false, false, false, false } },
 		{ "against.last", { false, true, false, false, false, false } },
@@ -97,6 +98,7 @@ static void each_route_knows_its_own(void **state)
 		{ "against", { false, false, false, false, false, false } },
 		{ "seconds", { false, false, true, false, false, false } },
 		{ "incident", { true, true, false, true, false, true } },
+		{ "by", { false, false, false, false, true, false } },
 		{ "buckets", { false, false, false, false, true, false } },
 		{ "Unit", { false, false, false, false, false, false } },
 	};

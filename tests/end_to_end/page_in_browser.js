@@ -228,6 +228,7 @@ async function checkMore() {
 		first.frames[key] = all.frames[key].filter((_, i) => !small(i));
 	window.fetch = async (address) => { asks.push(address); return { ok: true, json: async () => structuredClone(answers[asks.length - 1]) }; };
 	dom.heat = { hide() {} };
+	hasService = true;
 	state.select = 'unit:a.service comm:"Web Content"';
 	await load();
 	check(asks[0].startsWith('/api/v1/profile?last=1h&fresh=no&format=json&group=comm&unit=a.service&comm=Web+Content&frames='), 'a page asks for what it shows', asks[0]);
@@ -237,10 +238,17 @@ async function checkMore() {
 	check(asks.length === 1, 'nothing is asked where nothing is left out', asks.join(' '));
 	dom.flame.zoom(frameOf(dom.flame, 'malloc'));
 	await settle();
-	check(asks.length === 2 && !asks[1].includes('frames=') && asks[1].includes(`from=%40${(all.start + 0.001).toFixed(3)}`),
-		'zooming asks for the small frames of the same time', asks[1]);
+	check(asks.length === 2 && !asks[1].includes('frames=') && asks[1].includes(`from=%40${(all.start + 0.001).toFixed(3)}`) &&
+		asks[1].endsWith(`below=${hashesOfPath(state.zoom)}`), 'zooming asks for the small frames of the same time below it', asks[1]);
 	check(isWhole && tree.count === all.frames.label.length && nameOfLabel(tree.label[dom.flame.zoomed]) === 'malloc' && profile.title === all.title,
 		'and the zoom stays');
+	// The answer left others out.
+	answers.push({ ...first, elided: 3 }, { ...all, elided: 3 });
+	await load();
+	asks.length = 2;
+	dom.flame.zoom(dom.flame.zoomed);
+	await settle();
+	check(asks.length === 2 && hashesOfPath('beta\tcommand\nbeta\tcommand') === 'e2702c7b.e2702c7b', 'the same zoom asks once', asks.join(' '));
 	asks.length = 0;
 	window.fetch = async (address) => {
 		asks.push(address);
@@ -251,6 +259,7 @@ async function checkMore() {
 	check(asks.length === 2 && asks[0].includes('fresh=no') && !asks[1].includes('fresh') && dom.error.hidden,
 		'without a window it asks for the open one', asks.join(' '));
 	window.fetch = fetched;
+	hasService = false;
 	await settle();
 }
 
@@ -269,6 +278,70 @@ function checkDifference() {
 		gone.frames[key] = cut(gone.frames[key]);
 	const without = differenceOf(other, gone, false), at = without.tree.label.findIndex((label) => without.profile.labels[label][0] === 'malloc');
 	check(at > 0 && without.tree.total[at] > 0 && without.tree.after[at] === 0, 'what is gone has a width');
+}
+
+// Numbers that are the same in each run (mulberry32).
+function randomFrom(seed) {
+	return () => {
+		seed = seed + 0x6d2b79f5 | 0;
+		let t = Math.imul(seed ^ seed >>> 15, 1 | seed);
+
+		t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
+		return ((t ^ t >>> 14) >>> 0) / 2 ** 32;
+	};
+}
+
+// Poisson's distribution: Knuth's way for small means, a normal one for others.
+function poisson(mean, random) {
+	if (mean > 30)
+		return Math.max(Math.round(mean + Math.sqrt(mean) * Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())), 0);
+	let count = -1;
+
+	for (let product = 1; product > Math.exp(-mean); count++)
+		product *= random();
+	return count;
+}
+
+// The profile as another recording of the same load, with `scale` times the samples; `more` on average in addition in `frame`.
+function recordAgain(all, random, scale, frame = -1, more = 0) {
+	const { depth } = all.frames, self = all.frames.self.map((samples, i) => poisson(samples * scale + (i === frame ? more : 0), random));
+	const total = self.slice(), path = [];
+
+	depth.forEach((level, i) => {
+		path.length = level;
+		for (const above of path)
+			total[above] += self[i];
+		path.push(i);
+	});
+	return { ...all, frames: { ...all.frames, self, total } };
+}
+
+// Of a load with itself, 1,000 times; and of one whose function has 3 % of the whole more, or less.
+function checkChance() {
+	const all = JSON.parse(inside.textContent), random = randomFrom(1), scale = 50;
+	const frame = all.frames.self.findIndex((samples, i) => samples > 20 && all.frames.depth[i] > 2);
+	const more = all.frames.total[0] * scale * 0.03;
+	const isColoured = ({ tree: both, ...rest }, i) => changeOf({ tree: both, ...rest }, both.before[i], both.after[i]) !== 0;
+	let coloured = 0, area = 0, seen = 0;
+
+	for (let round = 0; round < 1000; round++) {
+		const difference = differenceOf(recordAgain(all, random, scale), recordAgain(all, random, scale), false);
+
+		difference.tree.total.forEach((width, i) => {
+			area += width;
+			coloured += isColoured(difference, i) ? width : 0;
+		});
+	}
+	check(coloured / area <= 0.01, '1,000 comparisons of a load with itself colour 1 % at most', coloured / area);
+	for (let round = 0; round < 50; round++) {
+		const sides = [recordAgain(all, random, scale), recordAgain(all, random, scale, frame, more)];
+		const { tree: both, ...rest } = differenceOf(...(round % 2 ? sides : sides.reverse()), false);
+		const path = pathOf(treeOfProfile(all), frame);
+
+		// The labels of the later side come first in the comparison's, and are the same here.
+		seen += isColoured({ tree: both, ...rest }, frameOfPath(both, path));
+	}
+	check(seen === 50, 'a function with 3 % more, or less, is always coloured', seen);
 }
 
 function checkShown() {
@@ -365,6 +438,16 @@ function checkStrip() {
 	check(told[0].endsWith('CPUs, at 100 Hz'), 'the strip tells the rate', told[0]);
 	check(told[1].endsWith('CPUs, at 50 Hz, after 12 s in which this event was not recorded'), 'and its change, and a gap', told[1]);
 	check(told[2].endsWith('50.0 % lost, at 50 Hz, after a start of the machine'), 'and losses and starts', told[2]);
+	const pixel = (part) => strip.canvas.getContext('2d').getImageData(strip.canvas.width / 6,
+		(STRIP_HEIGHT - STRIP_AXIS - part * (STRIP_HEIGHT - STRIP_AXIS - 4)) * (window.devicePixelRatio || 1), 1, 1).data.join();
+	const all = pixel(0.4);
+	buckets.lost = [0, 0, 0];
+	strip.show(0, 30, { is_cpu: true, unit: 'seconds', buckets, incidents: [], parts: [{ name: '<b>', amount: [0.5, 0, 0] },
+		{ name: 'user', amount: [0.25, 1, 1] }] }, null);
+	strip.hover({ clientX: box.left + 1, clientY: box.top + 5 });
+	check(told[3].endsWith('at 100 Hz\n<b>: 0.05\nuser: 0.03'), 'it tells whose the time was', told[3]);
+	check(new Set([0.25, 0.6, 0.9].map(pixel)).size === 3 && pixel(0.9) === all, 'and shows it', [0.25, 0.6, 0.9].map(pixel).join(' '));
+	check(strip.legend.textContent === '<b>userothers' && !strip.legend.querySelector('b'), 'with the names', strip.legend.textContent);
 	strip.element.remove();
 }
 
@@ -382,6 +465,7 @@ async function test() {
 	await checkRows();
 	await checkMore();
 	checkDifference();
+	checkChance();
 	checkStrip();
 	await checkHeat();
 	await checkHeatOfPage();

@@ -12,7 +12,8 @@ static char *render(const struct profile *profile)
 
 	if (profile)
 		assert_int_equal(
-			page_write_profile(profile, NULL, FRAME_BY_FUNCTION, 0, output), 0);
+			page_write_profile(profile, &(struct profile_json_options){ 0 }, output),
+			0);
 	else
 		page_write(output);
 	return rendering_end(&rendering);
@@ -67,10 +68,11 @@ static void failing_allocations_are_reported(void **state)
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
 	static struct output output;
 
-	assert_true(FAIL_EACH_ALLOCATION((output_init(&output, discard, NULL),
-						 page_write_profile(profile, NULL,
-							 FRAME_BY_FUNCTION, 0, &output)),
-			    -ENOMEM, true, 0) >= 15);
+	assert_true(
+		FAIL_EACH_ALLOCATION((output_init(&output, discard, NULL),
+					     page_write_profile(profile,
+						     &(struct profile_json_options){ 0 }, &output)),
+			-ENOMEM, true, 0) >= 15);
 }
 
 static void output_errors_stick(void **state)
@@ -79,7 +81,8 @@ static void output_errors_stick(void **state)
 	static struct output output;
 
 	output_init(&output, no_space, NULL);
-	assert_int_equal(page_write_profile(profile, NULL, FRAME_BY_FUNCTION, 0, &output), 0);
+	assert_int_equal(
+		page_write_profile(profile, &(struct profile_json_options){ 0 }, &output), 0);
 	assert_int_equal(output_finish(&output), -ENOSPC);
 }
 

@@ -183,6 +183,75 @@ static void a_budget_leaves_the_smallest_out(void **state)
 	assert_conserved(few);
 }
 
+/* With the path to a child of "main", as a question has it. */
+static struct frame_tree *tree_below(const struct profile *profile, size_t frames, const char *part)
+{
+	_cleanup_(frame_tree_freep) struct frame_tree *whole = tree_of(profile, 0);
+	const char *names[] = { "c", "main", part };
+	char below[64] = "", name[FRAME_NAME_BYTES];
+	const struct frame_budget budget = {
+		.frames = frames, .label_bytes = 1000, .below = below
+	};
+	struct frame_tree *tree = NULL;
+
+	for (size_t i = 0; i < 3; i++) {
+		uint32_t hash = 0;
+
+		for (size_t j = 0; j < whole->labels->count; j++) {
+			(void)frame_label_format(&whole->labels->items[j], name);
+			if (strcmp(name, names[i]) == 0)
+				hash = frame_label_hash(&whole->labels->items[j]);
+		}
+		(void)snprintf(below + strlen(below), sizeof(below) - strlen(below), "%s%" PRIx32,
+			i > 0 ? "." : "", hash);
+	}
+	assert_int_equal(frame_tree_new_within(profile, FRAME_BY_FUNCTION, &budget, &tree), 0);
+	return tree;
+}
+
+static void small_frames_below_a_frame_are_kept(void **state)
+{
+	static const char *const stacks[] = {
+		"c|40|x:main|l:big",
+		"c|4|x:main|l:part|l:one",
+		"c|2|x:main|l:part|l:two",
+		"c|1|x:main|l:part|l:three",
+		"c|3|x:main|l:other|l:one",
+		"c|2|x:main|l:other|l:two",
+		"c|1|x:main|l:other|l:three",
+		"d|1|x:f",
+	};
+	_cleanup_(profile_freep) struct profile *profile = example_of(stacks, 8, false);
+	_cleanup_(frame_tree_freep) struct frame_tree *part = tree_below(profile, 8, "part");
+	_cleanup_(frame_tree_freep) struct frame_tree *most = tree_below(profile, 6, "part");
+	_cleanup_(frame_tree_freep) struct frame_tree *unknown = tree_below(profile, 8, "x");
+	_cleanup_(frame_tree_freep) struct frame_tree *path = tree_below(profile, 3, "part");
+	_cleanup_(frame_tree_freep) struct frame_tree *all = tree_below(profile, 14, "part");
+
+	assert_tree(part, "0 all 0/54 (-1 1)\n1 c 0/53\n2 main 0/53 (-1 6)\n3 big 40/40\n"
+			  "3 part 0/7\n4 one 4/4\n4 three 1/1\n4 two 2/2\n");
+	/* The path is kept, too. */
+	assert_tree(most, "0 all 0/54 (-1 1)\n1 c 0/53\n2 main 0/53 (-2 46)\n"
+			  "3 part 0/7 (-1 1)\n4 one 4/4\n4 two 2/2\n");
+	assert_tree(unknown, "0 all 0/54 (-1 1)\n1 c 0/53\n2 main 0/53 (-2 13)\n3 big 40/40\n");
+	/* There is no room for it. */
+	assert_tree(path, "0 all 0/54 (-2 54)\n");
+	assert_int_equal(all->elided, 0);
+	assert_conserved(part);
+	assert_conserved(most);
+}
+
+static void paths_are_checked(void **state)
+{
+	static const char *const wrong[] = { "", ".", "1.", ".1", "1..2", "g", "1.G", "123456789",
+		"1 " };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(frame_path_is_valid(wrong[i]));
+	assert_true(frame_path_is_valid("0"));
+	assert_true(frame_path_is_valid("12345678.abcdef"));
+}
+
 static void many_siblings_are_sorted_and_merged(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
@@ -258,7 +327,8 @@ static void visitor_can_end_the_walk(void **state)
 	int count = 0;
 
 	assert_int_equal(frame_labels_new(profile, FRAME_BY_FUNCTION, &labels), 0);
-	assert_int_equal(frame_walk(profile, labels, NULL, 0, stop_at_the_third, &count), -EINTR);
+	assert_int_equal(
+		frame_walk(profile, labels, NULL, 0, NULL, stop_at_the_third, &count), -EINTR);
 	assert_int_equal(count, 3);
 }
 
@@ -279,7 +349,7 @@ static void failing_allocations_are_reported(void **state)
 	frame_tree_free(tree);
 	tree = NULL;
 	assert_true(FAIL_EACH_ALLOCATION(frame_tree_new_within(profile, FRAME_BY_FUNCTION,
-						 &(struct frame_budget){ 9, 1000 }, &tree),
+						 &(struct frame_budget){ 9, 1000, NULL }, &tree),
 			    -ENOMEM, !tree, 0) >= 20);
 	assert_in_range(tree->count, 1, 9);
 	assert_conserved(tree);
@@ -295,6 +365,8 @@ int main(void)
 		cmocka_unit_test(comms_share_stacks),
 		cmocka_unit_test(small_frames_are_elided_after_merging),
 		cmocka_unit_test(a_budget_leaves_the_smallest_out),
+		cmocka_unit_test(small_frames_below_a_frame_are_kept),
+		cmocka_unit_test(paths_are_checked),
 		cmocka_unit_test(many_siblings_are_sorted_and_merged),
 		cmocka_unit_test(deep_stacks_are_as_deep),
 		cmocka_unit_test(binary_does_not_depend_on_order),

@@ -8,10 +8,10 @@
 
 static char *render(const struct profile *profile, const char *title, enum frame_detail detail)
 {
+	const struct profile_json_options options = { .title = title, .detail = detail };
 	static struct rendering rendering;
 
-	assert_int_equal(
-		profile_json_write(profile, title, detail, 0, rendering_begin(&rendering)), 0);
+	assert_int_equal(profile_json_write(profile, &options, rendering_begin(&rendering)), 0);
 	return rendering_end(&rendering);
 }
 
@@ -75,14 +75,13 @@ static void frames_are_bounded(void **state)
 static void fewer_frames_are_the_largest(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	const struct profile_json_options options = { .frames_max = 3 };
 	static struct rendering rendering;
 	_cleanup_free_ char *text = NULL;
 
 	example_add(profile, "c|8|x:main");
 	example_add(profile, "d|3|x:main");
-	assert_int_equal(profile_json_write(
-				 profile, NULL, FRAME_BY_FUNCTION, 3, rendering_begin(&rendering)),
-		0);
+	assert_int_equal(profile_json_write(profile, &options, rendering_begin(&rendering)), 0);
 	text = rendering_end(&rendering);
 	assert_non_null(strstr(text, "\"stored\":11,\"lost\":0,\"elided\":3,\"elided_count\":1"));
 	assert_non_null(strstr(text, "\"total\":[11,8,8]"));
@@ -110,21 +109,26 @@ static void an_empty_profile_has_a_root(void **state)
 static void failing_allocations_are_reported(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+	const struct profile_json_options options = {
+		.detail = FRAME_BY_LINE,
+		.frames_max = 20,
+		.below = "1.2",
+	};
 	static struct output output;
 
-	assert_true(FAIL_EACH_ALLOCATION(
-			    (output_init(&output, discard, NULL),
-				    profile_json_write(profile, NULL, FRAME_BY_LINE, 0, &output)),
-			    -ENOMEM, true, 0) >= 15);
+	assert_true(FAIL_EACH_ALLOCATION((output_init(&output, discard, NULL),
+						 profile_json_write(profile, &options, &output)),
+			    -ENOMEM, true, 0) >= 17);
 }
 
 static void output_errors_stick(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
+	const struct profile_json_options options = { 0 };
 	static struct output output;
 
 	output_init(&output, no_space, NULL);
-	assert_int_equal(profile_json_write(profile, NULL, FRAME_BY_FUNCTION, 0, &output), 0);
+	assert_int_equal(profile_json_write(profile, &options, &output), 0);
 	assert_int_equal(output_finish(&output), -ENOSPC);
 }
 
