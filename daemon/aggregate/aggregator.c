@@ -47,6 +47,7 @@ void aggregator_quota_init(
 	*quota = (struct aggregator_quota){
 		.strings.capacity = limit_bytes / PROFILE_STRING_PARTS,
 		.elements.capacity = profile_sure_element_bytes(limit_bytes),
+		.spans.capacity = profile_span_bytes(limit_bytes),
 		.within = within,
 	};
 }
@@ -67,6 +68,25 @@ static void charge(struct aggregator_quota *quota, uint64_t user, size_t strings
 		user_share_add(&quota->strings, user, strings);
 		user_share_add(&quota->elements, user, elements);
 	}
+}
+
+/* Spans that have no room leave their samples whole. */
+static void note_span(struct aggregator *aggregator, const struct raw_sample *sample,
+	const struct profile_sample *added)
+{
+	const struct profile_spans *spans = &aggregator->profile->spans;
+	const size_t before = profile_spans_element_bytes(spans);
+	struct aggregator_quota *quota;
+
+	if (thread_context_is_none(&sample->context))
+		return;
+	for (quota = aggregator->quota; quota; quota = quota->within)
+		if (!user_share_has_room(&quota->spans, aggregator->user, PROFILE_SPAN_BYTES))
+			return;
+	profile_note_span(aggregator->profile, added, &sample->context);
+	for (quota = aggregator->quota; quota; quota = quota->within)
+		user_share_add(&quota->spans, aggregator->user,
+			profile_spans_element_bytes(spans) - before);
 }
 
 int aggregator_new(struct profile *profile, const struct binary_table *binaries,
@@ -294,8 +314,8 @@ static int add_whole(struct aggregator *aggregator, const struct raw_sample *sam
 		r = add_stack(aggregator, sample, frames, count, &added->node);
 	if (r == 0)
 		r = profile_add_sample(aggregator->profile, added);
-	if (r == 0 && !thread_context_is_none(&sample->context))
-		profile_note_span(aggregator->profile, added, &sample->context);
+	if (r == 0)
+		note_span(aggregator, sample, added);
 	return r;
 }
 

@@ -14,11 +14,12 @@
 struct aggregator;
 
 /*
- * What users may hold of a budget in bytes (base/user_share.h): of strings and of elements that
- * surely fit into it. A quota may be a part of another: what it grants, the other must have, too.
+ * What users may hold of a budget in bytes (base/user_share.h): of strings, of elements that surely
+ * fit into it, and of spans, which are elements, too. A quota may be a part of another: what it
+ * grants, the other must have, too.
  */
 struct aggregator_quota {
-	struct user_share strings, elements;
+	struct user_share strings, elements, spans;
 	struct aggregator_quota *within; /* borrowed; NULL: none */
 };
 void aggregator_quota_init(

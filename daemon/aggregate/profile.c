@@ -102,6 +102,11 @@ size_t profile_sure_element_bytes(size_t limit_bytes)
 	return limit_bytes / 100 * SURE_PER_CENT;
 }
 
+size_t profile_span_bytes(size_t limit_bytes)
+{
+	return limit_bytes / SPANS_SHARE;
+}
+
 /* Does so much more fit into the budgets? */
 static bool has_room(const struct profile *profile, size_t growth)
 {
@@ -528,7 +533,7 @@ void profile_note_span(struct profile *profile, const struct profile_sample *sam
 	id = hash_index_find(&profile->sample_index, hash_pair(sample->node, sample->thread),
 		sample_equal, profile, sample);
 	(void)profile_spans_add(
-		&profile->spans, id, ids, sample->count, profile->limit_bytes / SPANS_SHARE);
+		&profile->spans, id, ids, sample->count, profile_span_bytes(profile->limit_bytes));
 }
 
 static void divide_spans(struct profile *profile)

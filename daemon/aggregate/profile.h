@@ -169,6 +169,8 @@ size_t profile_element_bytes(const struct profile *profile);
 /* So many bytes of elements, as the above weigh them, fit into a budget for sure, of whatever
  * kinds, beside strings of up to 1/PROFILE_STRING_PARTS of it. */
 size_t profile_sure_element_bytes(size_t limit_bytes);
+/* Of a budget, what spans of samples may take. */
+size_t profile_span_bytes(size_t limit_bytes);
 
 /* Returns 0 or -ENOMEM. */
 int profile_new(size_t limit_bytes, struct profile **ret_profile);

@@ -9,6 +9,9 @@
 #include <string.h>
 
 enum { INDEX_BYTES = 16 }; /* of an element in its index, at a mean load */
+_Static_assert(PROFILE_SPAN_BYTES == sizeof(struct pilotlight_thread_context) +
+					     sizeof(struct profile_span_count) + 2 * INDEX_BYTES,
+	"the bytes of a span and of a count");
 
 void profile_spans_done(struct profile_spans *spans)
 {
@@ -41,7 +44,7 @@ static bool span_equal(const void *owner, uint32_t id, const void *key)
 		       sizeof(struct pilotlight_thread_context)) == 0;
 }
 
-static int add_span(struct profile_spans *spans, const struct pilotlight_thread_context *ids,
+int profile_spans_intern(struct profile_spans *spans, const struct pilotlight_thread_context *ids,
 	uint32_t *ret_span)
 {
 	const uint64_t hash = hash_bytes(ids, sizeof(*ids));
@@ -106,7 +109,7 @@ static bool has_room(const struct profile_spans *spans, uint32_t sample, size_t 
 	size_t more = sample < spans->last_count ? 0 : (size_t)sample + 1 - spans->last_count;
 
 	return profile_spans_element_bytes(spans) + more * sizeof(*spans->last) +
-		       sizeof(*spans->items) + sizeof(*spans->counts) + (size_t)2 * INDEX_BYTES <=
+		       PROFILE_SPAN_BYTES <=
 	       limit_bytes;
 }
 
@@ -120,7 +123,7 @@ int profile_spans_add(struct profile_spans *spans, uint32_t sample,
 
 	if (!has_room(spans, sample, limit_bytes))
 		return -E2BIG;
-	r = add_span(spans, ids, &wanted.span);
+	r = profile_spans_intern(spans, ids, &wanted.span);
 	if (r < 0)
 		return r;
 	hash = hash_pair(sample, wanted.span);

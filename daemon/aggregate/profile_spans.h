@@ -37,6 +37,13 @@ void profile_spans_done(struct profile_spans *spans);
 size_t profile_spans_bytes(const struct profile_spans *spans);
 size_t profile_spans_element_bytes(const struct profile_spans *spans);
 
+/* Finds or adds a span, without a count. Returns 0 or -ENOMEM. */
+int profile_spans_intern(struct profile_spans *spans, const struct pilotlight_thread_context *ids,
+	uint32_t *ret_span);
+
+/* At most, of a span that is added to a sample which has others. */
+enum { PROFILE_SPAN_BYTES = 80 };
+
 /* Adds to the counts of a sample. Returns 0, -ENOMEM, or -E2BIG beyond the limit in bytes. */
 int profile_spans_add(struct profile_spans *spans, uint32_t sample,
 	const struct pilotlight_thread_context *ids, uint64_t count, size_t limit_bytes);

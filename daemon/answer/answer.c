@@ -3,6 +3,7 @@
 
 #include "answer/answer_failure.h"
 #include "answer/answer_parameters.h"
+#include "base/clock.h"
 #include "base/event_source.h"
 #include "base/output.h"
 #include "base/time_text.h"
@@ -27,6 +28,9 @@
 #include <unistd.h>
 
 enum { TITLE_BYTES = 512 };
+
+/* Up to this time, an answer whose format has spans tells them. */
+#define SPANS_TIME_MAX_NS (3600ULL * NSEC_PER_SEC)
 
 /* The state of one answer. A function that fails fills the reply and returns -errno. */
 struct answer {
@@ -235,6 +239,18 @@ static const struct event_source *source_of(const struct store_selection *asked)
 	return event_source_of(asked->event ? asked->event : "");
 }
 
+/* Their number is that of requests, and what is read for them is a multiple of the folds. */
+static bool takes_spans(
+	const struct answer_parameters *parameters, const struct store_selection *asked)
+{
+	const char *format = parameters->format->name;
+
+	return (asked->spans || asked->end_ns - asked->start_ns <= SPANS_TIME_MAX_NS) &&
+	       (strcmp(format, "otlp") == 0 ||
+		       (strcmp(format, "pprof") == 0 &&
+			       parameters->pprof_labels != PPROF_LABELS_SERVICE));
+}
+
 static int read_side(struct answer *answer, enum difference_side side)
 {
 	struct selection *selection = answer->parameters.sides[side];
@@ -248,6 +264,7 @@ static int read_side(struct answer *answer, enum difference_side side)
 	selection_store(selection, &asked);
 	if (thread_group_needs_processes(answer->parameters.group))
 		asked.merges_threads = false;
+	asked.takes_spans = takes_spans(&answer->parameters, &asked);
 	if (asked.is_exact && source_of(&asked)->is_live)
 		return answer_fail_live(answer->reply, source_of(&asked));
 	r = store_reader_read(answer->request->history, &asked, profile_budget(answer),

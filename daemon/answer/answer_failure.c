@@ -183,7 +183,7 @@ int answer_fail_empty(struct answer_reply *reply, const char *history, struct se
 	if (found->lacks_spans)
 		return answer_fail(reply, ANSWER_NOT_FOUND,
 			"nothing in the history matches all of this: %s; it does not keep spans of "
-			"all this time (MinuteAfter= and FineHistory= in pilotlight.conf)",
+			"all this time (FineHistory= in pilotlight.conf)",
 			selection_text(selection));
 	if (found->windows > 0 || found->supplements > 0)
 		return fail_filter(reply, selection);

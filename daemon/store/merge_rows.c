@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "aggregate/profile_spans.h"
+#include "base/array.h"
 #include "base/event_source.h"
 #include "store/merge_group.h"
 #include "store/store_state.h"
@@ -10,6 +12,8 @@
 /* A minute keeps times less finely: that saves a seventh of their space. */
 #define MERGED_SLICE_NS (2 * PROFILE_SLICE_NS)
 
+enum { SPAN_INDEX_BYTES = 16 }; /* of a span in the index, at a mean load */
+
 struct source {
 	struct window_reader reader;
 	struct times_reader times_reader;
@@ -17,14 +21,17 @@ struct source {
 	uint64_t later; /* the slices by which the window begins after slice 0 of the sum */
 	uint64_t per;	/* so many slices are one of the sum */
 	bool has_row, has_times;
+	uint32_t *spans; /* by the window's: of the sum */
 };
 
 struct merging {
 	struct merge_group *group;
 	struct source *sources;
-	struct row_times times; /* of a row of the sum */
-	size_t left;		/* of MERGE_BYTES_MAX */
-	bool has_times;		/* of any source */
+	struct row_times times;		   /* of a row of the sum */
+	struct row_spans spans, row_spans; /* the same, and of a source's row */
+	struct profile_spans ids;	   /* the spans of all sources, each once */
+	size_t left;			   /* of MERGE_BYTES_MAX */
+	bool has_times;			   /* of any source */
 };
 
 bool merge_group_is_live(const struct merge_group *group)
@@ -52,6 +59,27 @@ static bool is_before(const struct window_row *a, const struct window_row *b)
 	return a->thread != b->thread ? a->thread < b->thread : a->node < b->node;
 }
 
+/* Finds the spans of a source among those of the sum. */
+static int open_spans(struct merging *merging, struct source *source)
+{
+	const struct times_reader *reader = &source->times_reader;
+	const size_t bytes = reader->id_count *
+			     (SPAN_INDEX_BYTES + sizeof(*reader->ids) + sizeof(*source->spans));
+	int r = 0;
+
+	if (reader->id_count == 0)
+		return 0;
+	if (bytes > merging->left)
+		return -E2BIG;
+	merging->left -= bytes;
+	source->spans = reallocarray(NULL, reader->id_count, sizeof(*source->spans));
+	if (!source->spans)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < reader->id_count; i++)
+		r = profile_spans_intern(&merging->ids, &reader->ids[i], &source->spans[i]);
+	return r;
+}
+
 /* A window may lack times, because it is of a time when they were not kept. */
 static int open_times(
 	struct merging *merging, const struct day_window *window, struct source *source)
@@ -71,7 +99,6 @@ static int open_times(
 		r = times_reader_init(&source->times_reader, blob, size);
 	if (r < 0)
 		return r;
-	times_reader_skip_spans(&source->times_reader);
 	merging->left -= plain_size;
 	slice_ns = source->times_reader.slice_ns;
 	source->per = MERGED_SLICE_NS / slice_ns;
@@ -80,7 +107,7 @@ static int open_times(
 	source->has_times =
 		MERGED_SLICE_NS % slice_ns == 0 && window->start_ns >= group->merged.start_ns;
 	merging->has_times |= source->has_times;
-	return 0;
+	return source->has_times ? open_spans(merging, source) : 0;
 }
 
 static int open_source(
@@ -105,6 +132,52 @@ static int open_sources(struct merging *merging)
 	return r;
 }
 
+static int compare_spans(const void *a, const void *b)
+{
+	const struct row_span *first = a, *second = b;
+
+	return (first->span > second->span) - (first->span < second->span);
+}
+
+/* Sorts them and joins those of one span. */
+static void join_spans(struct row_spans *spans)
+{
+	struct row_span *items = spans->items;
+	size_t last = 0;
+
+	if (spans->count < 2)
+		return;
+	qsort(items, spans->count, sizeof(*items), compare_spans);
+	for (size_t i = 1; i < spans->count; i++) {
+		if (items[i].span == items[last].span)
+			items[last].count += items[i].count;
+		else
+			items[++last] = items[i];
+	}
+	spans->count = last + 1;
+}
+
+/* Reads the times and the spans of a source's row. */
+static int sum_times(struct merging *merging, struct source *source)
+{
+	struct row_spans *sum = &merging->spans, *added = &merging->row_spans;
+	int r = times_reader_add(
+		&source->times_reader, &source->row, source->later, source->per, &merging->times);
+
+	if (r == 0)
+		r = times_reader_next_spans(&source->times_reader, &source->row, added);
+	if (r == 0)
+		r = ARRAY_RESERVE(sum->items, &sum->capacity, sum->count + added->count,
+			COLUMN_BLOB_PLAIN_MAX);
+	for (size_t i = 0; r == 0 && i < added->count; i++) {
+		struct row_span *span = &sum->items[sum->count++];
+
+		*span = added->items[i];
+		span->span = source->spans[span->span];
+	}
+	return r;
+}
+
 /* Adds the row of each source that has it, and advances these. */
 static int sum_row(struct merging *merging, struct window_row *row)
 {
@@ -116,9 +189,7 @@ static int sum_row(struct merging *merging, struct window_row *row)
 			continue;
 		if (__builtin_add_overflow(row->count, source->row.count, &row->count))
 			return -EBADMSG;
-		r = source->has_times ? times_reader_add(&source->times_reader, &source->row,
-						source->later, source->per, &merging->times)
-				      : 0;
+		r = source->has_times ? sum_times(merging, source) : 0;
 		if (r == 0)
 			r = advance(source);
 		if (r < 0)
@@ -145,10 +216,11 @@ static int next_row(struct merging *merging, struct window_row *ret_row)
 	if (!has_row)
 		return 0;
 	row.count = 0;
-	merging->times.count = 0;
+	merging->times.count = merging->spans.count = 0;
 	r = sum_row(merging, &row);
 	if (r < 0)
 		return r;
+	join_spans(&merging->spans);
 	*ret_row = row;
 	return 1;
 }
@@ -158,11 +230,14 @@ static void close_sources(struct merging *merging)
 	for (size_t i = 0; i < merging->group->count; i++) {
 		window_reader_done(&merging->sources[i].reader);
 		times_reader_done(&merging->sources[i].times_reader);
+		free(merging->sources[i].spans);
 	}
 	free(merging->sources);
 	free(merging->times.items);
-	merging->sources = NULL;
-	merging->times = (struct row_times){ 0 };
+	free(merging->spans.items);
+	free(merging->row_spans.items);
+	profile_spans_done(&merging->ids);
+	*merging = (struct merging){ 0 };
 }
 
 static int write_rows(struct merging *merging, struct window_writer *writer,
@@ -171,10 +246,14 @@ static int write_rows(struct merging *merging, struct window_writer *writer,
 	struct window_row row;
 	int r = open_sources(merging);
 
+	if (r == 0 && merging->ids.count > 0)
+		times_writer_set_spans(times_writer, merging->ids.items, merging->ids.count);
 	while (r >= 0 && (r = next_row(merging, &row)) == 1) {
 		window_writer_add(writer, &row);
 		if (merging->has_times)
 			times_writer_add(times_writer, &row, &merging->times);
+		if (merging->ids.count > 0)
+			times_writer_add_spans(times_writer, &merging->spans);
 		if (writer->rows > WINDOW_ROWS_MAX ||
 			column_writer_bytes(&writer->columns) +
 					column_writer_bytes(&times_writer->columns) >

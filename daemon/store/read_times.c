@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Cuts windows by the times of their samples, or hands these times on. */
+#include "base/array.h"
 #include "store/reading.h"
 
 #include <errno.h>
+
+enum { SPANS_PENDING_MAX = 1 << 14 };
 
 static bool is_cut(const struct store_selection *selection, const struct read_window *window)
 {
@@ -72,14 +75,21 @@ int reading_open_times(struct reading *reading, const struct read_body *body)
 	return 0;
 }
 
+static bool selects_by_times(const struct reading *reading)
+{
+	return reading->times.is_cut || reading->times.take;
+}
+
 bool reading_needs_times(const struct reading *reading)
 {
-	return reading->times.is_cut || reading->times.take || reading->selection->spans;
+	return selects_by_times(reading) || reading->selection->spans ||
+	       reading->selection->takes_spans;
 }
 
 bool reading_lacks_times(const struct reading *reading)
 {
-	return reading_needs_times(reading) && !reading->times.has_reader;
+	return (selects_by_times(reading) || reading->selection->spans) &&
+	       !reading->times.has_reader;
 }
 
 static uint64_t value_of(uint64_t count, uint64_t period_ns)
@@ -157,6 +167,8 @@ int reading_take_times(struct reading *reading, const struct read_window *window
 		row->count = take_spans(reading);
 		return 0;
 	}
+	if (!selects_by_times(reading))
+		return 0;
 	if (times->has_reader)
 		kept = take_row(reading, window, &timed);
 	add_value(&reading->found.timed_ns, value_of(kept, window->period_ns));
@@ -164,4 +176,32 @@ int reading_take_times(struct reading *reading, const struct read_window *window
 	times->kept += kept;
 	row->count = times->take ? 0 : kept;
 	return 0;
+}
+
+int reading_take_spans(struct reading *reading, const struct read_window *window,
+	const struct window_row *row, uint32_t thread)
+{
+	const struct store_selection *selection = reading->selection;
+	const struct time_reading *times = &reading->times;
+	struct pending_spans *pending = &reading->spans;
+	int r = 0;
+
+	/* Which of the counts in a part of a window are of a span is not known. */
+	if (!selection->takes_spans || !times->has_reader || selects_by_times(reading))
+		return 0;
+	r = ARRAY_RESERVE(pending->items, &pending->capacity, pending->count + times->spans.count,
+		SPANS_PENDING_MAX);
+	for (size_t i = 0; r == 0 && i < times->spans.count; i++) {
+		const struct row_span *span = &times->spans.items[i];
+		const struct pilotlight_thread_context *ids = &times->reader.ids[span->span];
+
+		if (!selection->spans || span_choice_takes(selection->spans, ids))
+			pending->items[pending->count++] = (struct pending_span){
+				.ids = *ids,
+				.value = value_of(span->count, window->period_ns),
+				.thread = thread,
+				.node = row->node,
+			};
+	}
+	return r;
 }

@@ -16,7 +16,7 @@ struct read_window {
 	struct accounts accounts;
 	uint32_t cpu_count;
 	enum pilotlight_source source; /* PILOTLIGHT_SOURCES: none has the event */
-	bool is_supplement, is_merged;
+	bool is_supplement;
 	bool counts_time; /* one of several windows of a time does */
 };
 
@@ -48,6 +48,18 @@ struct time_reading {
 	uint64_t kept;	    /* samples in that part */
 };
 
+/* Counts of a sample in a span, which the profile has once the sums are flushed. */
+struct pending_span {
+	struct pilotlight_thread_context ids;
+	uint64_t value;
+	uint32_t thread, node; /* the profile's; the generation's */
+};
+
+struct pending_spans {
+	struct pending_span *items;
+	size_t count, capacity;
+};
+
 struct reading {
 	const struct store_selection *selection;
 	struct event_choice events;
@@ -62,6 +74,7 @@ struct reading {
 	struct time_reading times;
 	store_row_function take_row; /* instead of summing the samples; NULL: sum them */
 	void *row_context;
+	struct pending_spans spans;
 
 	/* State of the current day. */
 	struct day_database *database;
@@ -87,7 +100,7 @@ int reading_plan_again(struct reading *reading);
  * missing, and as damage of the day. Returns 0 or -errno.
  */
 int reading_open_times(struct reading *reading, const struct read_body *body);
-/* Does the current window need times, but has none? */
+/* Does the current window need times to select samples, but has none? */
 bool reading_lacks_times(const struct reading *reading);
 /*
  * Reads the times of the next row, of which `is_wanted` says whether it is selected. Sets its count
@@ -97,6 +110,12 @@ bool reading_lacks_times(const struct reading *reading);
 int reading_take_times(struct reading *reading, const struct read_window *window,
 	struct window_row *row, bool is_wanted);
 bool reading_needs_times(const struct reading *reading);
+/*
+ * Appends the spans of the row that was read last to reading->spans, if the profile takes them.
+ * Returns 0, -ENOMEM, or -E2BIG if they must be flushed first.
+ */
+int reading_take_spans(struct reading *reading, const struct read_window *window,
+	const struct window_row *row, uint32_t thread);
 
 /* Of what lives, finds the window to take. Returns 0 or -errno with `fault`. */
 int reading_choose_live(const char *folder, struct reading *reading, struct fault *fault);

@@ -155,10 +155,11 @@ struct store_selection {
 	 */
 	bool (*wants_binary)(void *context, const struct profile_binary *binary, const char *path);
 	/*
-	 * Selects the counts of samples that are of these spans, where windows are not merged yet
-	 * and keep times. Not together with is_exact, or for times. NULL selects all. Borrowed.
+	 * Selects the counts of samples that are of these spans, where windows keep times. Not
+	 * together with is_exact, or for times. NULL selects all. Borrowed.
 	 */
 	const struct span_choice *spans;
+	bool takes_spans; /* the profile gets those that it has room for; no folds are read */
 	/*
 	 * What to read (base/event_source.h): a source; an event of the history; or "wall", which
 	 * sums the windows of all sources. NULL is "cpu". A source that has several events is read
@@ -193,7 +194,7 @@ struct store_found {
 	 * the first one. An exact selection left them out.
 	 */
 	uint64_t coarse_windows, coarse_start_ns, coarse_end_ns;
-	/* Spans were selected, and there are windows that keep none: merged, or without times. */
+	/* Spans were selected, and there are windows that keep none, as they keep no times. */
 	bool lacks_spans;
 };
 

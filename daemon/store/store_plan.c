@@ -31,7 +31,6 @@ static int add_window(
 		.cpu_count = window->cpu_count,
 		.source = PILOTLIGHT_SOURCES,
 		.is_supplement = window->is_supplement,
-		.is_merged = window->level > 0,
 		.counts_time = !window->is_supplement &&
 			       event_choice_counts_time(&reading->events, window->event),
 	};
@@ -127,7 +126,7 @@ int reading_list_day(struct reading *reading)
 	/* Folds have no times. */
 	if (r == 0 && reading->selection->merges_threads && !reading->selection->wants_processes &&
 		!reading->take_row && !reading->selection->is_exact && !reading->selection->spans &&
-		!reading->times.take)
+		!reading->selection->takes_spans && !reading->times.take)
 		r = list(reading, DAY_FOLDS, take_fold);
 	if (r == 0 && windows->count > 0)
 		qsort(windows->items, windows->count, sizeof(*windows->items), compare_folds);

@@ -22,6 +22,24 @@ enum {
 
 /* --- samples --- */
 
+/* After the samples that they are of. */
+static void flush_spans(struct reading *reading)
+{
+	const struct generation_reader *stacks = &reading->parts[DAY_STACKS];
+
+	for (size_t i = 0; i < reading->spans.count; i++) {
+		const struct pending_span *span = &reading->spans.items[i];
+		const struct profile_sample sample = {
+			.count = span->value,
+			.thread = span->thread,
+			.node = generation_reader_node(stacks, span->node),
+		};
+
+		profile_note_span(reading->profile, &sample, &span->ids);
+	}
+	reading->spans.count = 0;
+}
+
 /* Moves the sums into the profile. */
 static int flush(struct reading *reading)
 {
@@ -47,6 +65,8 @@ static int flush(struct reading *reading)
 		sample.node = generation_reader_node(stacks, sample_sum_node(&slots[i]));
 		r = profile_add_sample(reading->profile, &sample);
 	}
+	if (r == 0)
+		flush_spans(reading);
 	sample_sum_clear(&reading->sum);
 	reading->first_ns = UINT64_MAX;
 	reading->last_ns = 0;
@@ -71,6 +91,20 @@ static int sum_row(struct reading *reading, uint32_t thread, const struct window
 		return r;
 	r = flush(reading);
 	return r < 0 ? r : sample_sum_add(&reading->sum, thread, row->node, value, SUMS_MAX);
+}
+
+/* A row of more spans than fit goes without. */
+static int take_spans(struct reading *reading, const struct read_window *window,
+	const struct window_row *row, uint32_t thread)
+{
+	int r = reading_take_spans(reading, window, row, thread);
+
+	if (r != -E2BIG)
+		return r;
+	r = flush(reading);
+	if (r == 0)
+		r = reading_take_spans(reading, window, row, thread);
+	return r == -E2BIG ? 0 : r;
 }
 
 static struct generation_reader *thread_part(struct reading *reading, const struct read_body *body)
@@ -136,6 +170,8 @@ static int sum_rows(struct reading *reading, const struct read_body *body)
 		widen(reading, window);
 		r = reading->take_row ? take_row(reading, window, profile_thread, row)
 				      : sum_row(reading, profile_thread, row, window);
+		if (r == 0)
+			r = take_spans(reading, window, row, profile_thread);
 	}
 	return r;
 }
@@ -242,13 +278,6 @@ static void count_window(struct reading *reading, const struct read_window *wind
 	accounts_add_weighted(&profile->accounts, &window->accounts, window->period_ns);
 }
 
-/* A merged window has none, but one that had no other to merge with is as it was. */
-static bool keeps_spans(const struct reading *reading, const struct read_window *window)
-{
-	return !reading_lacks_times(reading) &&
-	       (!window->is_merged || reading->times.reader.id_count > 0);
-}
-
 /* Returns -EBADMSG if the body is damaged; nothing of it was then counted. */
 static int read_body(struct reading *reading, const struct read_body *from)
 {
@@ -285,7 +314,7 @@ static int read_body(struct reading *reading, const struct read_body *from)
 		count_window(reading, &part);
 	}
 	/* Nothing of it is known to be of a span. */
-	if (reading->selection->spans && !keeps_spans(reading, from->window)) {
+	if (reading->selection->spans && reading_lacks_times(reading)) {
 		reading->found.lacks_spans = true;
 		return 0;
 	}
@@ -387,6 +416,7 @@ static void reading_done(struct reading *reading)
 	times_reader_done(&reading->times.reader);
 	free(reading->times.row.items);
 	free(reading->times.spans.items);
+	free(reading->spans.items);
 	free(reading->windows.items);
 	free(reading->folds.items);
 	free(reading->bodies);
@@ -422,6 +452,7 @@ static int read_with(const char *folder, struct reading *reading, size_t profile
 
 	if (r < 0)
 		return r;
+	profile->keeps_spans = reading->selection->takes_spans;
 	reading->profile = profile;
 	reading->first_ns = UINT64_MAX;
 	r = read_days(folder, reading, fault);

@@ -290,14 +290,6 @@ int times_reader_next_spans(
 	return reader->columns.is_damaged ? -EBADMSG : 0;
 }
 
-void times_reader_skip_spans(struct times_reader *reader)
-{
-	for (unsigned i = COLUMNS; i < reader->columns.count; i++)
-		reader->columns.columns[i].next = reader->columns.columns[i].end;
-	reader->ids = NULL;
-	reader->id_count = 0;
-}
-
 int times_reader_finish(const struct times_reader *reader)
 {
 	return column_reader_is_whole(&reader->columns) ? 0 : -EBADMSG;

@@ -24,8 +24,7 @@
  *	9  per span of a row, its count - 1
  *
  * A row has as many times as make up its count, with the counts without a time. Writer and reader
- * stream along the rows, so merging windows merges their times with little memory. Spans are left
- * out of what is merged.
+ * stream along the rows, so merging windows merges their times and spans with little memory.
  */
 #pragma once
 
@@ -115,7 +114,5 @@ int times_reader_add(struct times_reader *reader, const struct window_row *row, 
 /* The spans of the same row; without any, none. Returns 0, -ENOMEM or -EBADMSG. */
 int times_reader_next_spans(
 	struct times_reader *reader, const struct window_row *row, struct row_spans *spans);
-/* Before the first row: the caller reads no spans. */
-void times_reader_skip_spans(struct times_reader *reader);
 /* After the window's last row: 0, or -EBADMSG if anything is left. */
 int times_reader_finish(const struct times_reader *reader);

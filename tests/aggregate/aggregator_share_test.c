@@ -202,6 +202,44 @@ static void a_user_over_quota_notes_no_times(void **state)
 	close_fixture(&fixture);
 }
 
+/* A new span in each sample, of one stack. Returns how many were noted. */
+static size_t add_spans(struct fixture *fixture, uint32_t user, uint32_t count)
+{
+	const struct aggregator_labels labels = { .exe = "/usr/bin/node", .cgroup = "/user.slice" };
+	const struct resolved_frame frame = {
+		.jit = RESOLVED_JIT, .binary = fixture->jit, .name = "f"
+	};
+	const size_t before = fixture->profile->spans.count;
+	struct raw_sample sample = sample_of(user, "spans");
+
+	sample.user = user;
+	sample.context.trace_id[0] = 1;
+	for (uint32_t i = 1; i <= count; i++) {
+		memcpy(sample.context.span_id, &i, sizeof(i));
+		memcpy(sample.context.trace_id + 4, &user, sizeof(user));
+		assert_int_equal(
+			aggregator_add(fixture->aggregator, &sample, &labels, &frame, 1), 0);
+	}
+	return fixture->profile->spans.count - before;
+}
+
+/* The samples of a user whose threads change spans all the time stay, and so do others' spans. */
+static void a_user_cannot_take_all_spans(void **state)
+{
+	const uint32_t user = 1000;
+	struct fixture fixture;
+
+	assert_int_equal(open_fixture(&fixture, 1 << 20), 0);
+	fixture.profile->keeps_spans = true;
+	(void)distinct_user(&fixture.seen, user);
+	assert_in_range(add_spans(&fixture, user, 5000), 500, 2000);
+	assert_int_equal(add_spans(&fixture, user, 100), 0);
+	assert_int_equal(add_spans(&fixture, (uint32_t)distinct_user(&fixture.seen, 0), 100), 100);
+	assert_int_equal(stored(&fixture), 2 * 5200);
+	assert_int_equal(over_quota(&fixture), 0);
+	close_fixture(&fixture);
+}
+
 /* A new thread of a user over quota loses its name, and not its stack. */
 static void a_known_stack_stays_with_a_nameless_thread(void **state)
 {
@@ -269,6 +307,7 @@ int main(void)
 		cmocka_unit_test(a_part_of_a_quota_leaves_the_rest),
 		cmocka_unit_test(a_user_over_quota_keeps_known_names),
 		cmocka_unit_test(a_user_over_quota_notes_no_times),
+		cmocka_unit_test(a_user_cannot_take_all_spans),
 		cmocka_unit_test(a_known_stack_stays_with_a_nameless_thread),
 		cmocka_unit_test(root_in_a_container_is_a_user_of_its_own),
 	};

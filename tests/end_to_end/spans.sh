@@ -111,8 +111,17 @@ is_in_history() {
 	begin 2 "$workloads/spans" change 1e9 || return
 	wait_for 90 history_of 10 || return
 	note "$(wc -l <"$tmp/history.folded") stacks"
-	grep -q '^swap;.*;in_second' "$tmp/history.folded" && ! grep -q '^write' "$tmp/history.folded" && ! history_of 30 &&
-		end
+	grep -q '^swap;.*;in_second' "$tmp/history.folded" && ! grep -q '^write' "$tmp/history.folded" && ! history_of 30
+}
+
+# What a sink gets is made in the same way.
+is_in_exports() {
+	"$pilotlight" export --last 1min -f pprof -o "$tmp/history.pb.gz" &&
+		python3 "$root/tests/end_to_end/spans.py" "$tmp/history.pb.gz" >"$tmp/history.judged" || return
+	note "$(cat "$tmp/history.judged")"
+	read -r _ right _ wrong _ <"$tmp/history.judged"
+	((right > 0 && wrong == 0)) && "$pilotlight" export --last 1min -f otlp -o "$tmp/history.otlp.gz" &&
+		gzip -dc "$tmp/history.otlp.gz" | grep -qaP '\x10{16}\x12\x08\x11{8}' && end
 }
 
 need_root
@@ -121,7 +130,7 @@ need_service
 need_commands gcc python3
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 build >"$tmp/build.log" 2>&1 || { note "$(cat "$tmp/build.log")"; echo "Bail out! the libraries cannot be built"; exit 1; }
-plan 12
+plan 13
 check "of a program" has_right_spans program "$workloads/spans" change 1e9
 check "... whose variable is at a distance from the thread pointer" has_anchor "$workloads/spans" tls
 check "records that are wrong give nothing" gives_nothing
@@ -133,5 +142,6 @@ check "... which the symbol file tells" has_anchor "$tmp/libindex.so" tls-index
 check "of one that is loaded, by a descriptor" has_right_spans descriptor "$tmp/loader" "$tmp/libdescriptor.so" change 1e9
 check "... which the symbol file tells" has_anchor "$tmp/libdescriptor.so" tls-descriptor
 check "the history has them, too" is_in_history
+check "... and so have its pprof and OpenTelemetry's format" is_in_exports
 check "... and the service stops" stop_service
 finish

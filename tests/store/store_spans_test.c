@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Samples of a trace or a span are selected, while their windows are not merged. */
+/* Samples of a trace or a span are selected, and a profile gets the spans of its samples. */
 #include "base/array.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/store/times_fixture.h"
@@ -109,52 +109,122 @@ static void a_trace_is_selected(void **state)
 	fixture_remove(folder);
 }
 
-static void merged_windows_have_no_spans(void **state)
+static void merge(struct store *store, uint64_t now_ns)
 {
 	struct fault fault = { 0 };
+	int r;
+
+	do
+		r = store_maintain(store, now_ns, UINT64_MAX, &fault);
+	while (r == 1);
+	assert_int_equal(r, 0);
+}
+
+/* They last as long as the times of samples. */
+static void merged_windows_keep_their_spans(void **state)
+{
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
 	char folder[64];
-	int r;
 
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	append_spans(store, START);
-	append_spans(store, START + SECONDS(10));
-	do
-		r = store_maintain(store, START + SECONDS(3 * 3600), UINT64_MAX, &fault);
-	while (r == 1);
-	assert_int_equal(r, 0);
+	assert_int_equal(fixture_append_one(store, START + SECONDS(10), 1, 5), 0);
+	append_spans(store, START + SECONDS(20));
+	merge(store, START + SECONDS(3 * 3600));
 	fixture_expect_windows(folder, 1, 0);
-	read = read_spans(folder, 1, 0, &found);
-	assert_int_equal(fixture_total(read), 0);
+	read = read_spans(folder, 1, 1, &found);
+	assert_int_equal(fixture_total(read), 4);
 	assert_int_equal(found.days_damaged, 0);
-	assert_true(found.lacks_spans);
+	assert_false(found.lacks_spans);
 	profile_free(read);
-	/* Their times are still there. */
-	expect_total(folder, 0, 20, 4, 0);
+	read = read_spans(folder, 2, 3, &found);
+	fixture_expect(read, "/system.slice/one.service/one;/usr/lib/libwork.so+4000 2");
+	profile_free(read);
+	expect_total(folder, 0, 20, 4, 5);
 	store_close(store);
+	fixture_remove(folder);
+}
+
+static int merge_once(const char *folder)
+{
+	struct store *store = fixture_open(folder);
+	struct fault fault = { 0 };
+	int r = 1;
+
+	while (r == 1)
+		r = store_maintain(store, START + SECONDS(3 * 3600), UINT64_MAX, &fault);
+	store_close(store);
+	return r;
+}
+
+static uint64_t span_count(const struct profile *profile, int trace, int span)
+{
+	const struct pilotlight_thread_context ids = ids_of(trace, span);
+	const struct profile_spans *spans = &profile->spans;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < spans->counts_count; i++)
+		if (memcmp(&spans->items[spans->counts[i].span], &ids, sizeof(ids)) == 0)
+			sum += spans->counts[i].count;
+	return sum;
+}
+
+/* What is read for a sink: all samples, and which of them are of a span. */
+static void a_profile_takes_the_spans(void **state)
+{
+	const struct span_choice choice = choice_of(1, 1);
+	struct store_selection selection = {
+		.start_ns = START,
+		.end_ns = START + SECONDS(60),
+		.merges_threads = true,
+		.takes_spans = true,
+	};
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	append_spans(store, START);
+	assert_int_equal(fixture_append_one(store, START + SECONDS(10), 1, 5), 0);
+	append_spans(store, START + SECONDS(20));
+	store_close(store);
+	for (int i = 0; i < 2; i++) {
+		read = fixture_read(folder, &selection, &found);
+		assert_int_equal(fixture_total(read), 15);
+		assert_int_equal(read->spans.count, 3);
+		assert_int_equal(span_count(read, 1, 1), 4);
+		assert_int_equal(span_count(read, 1, 2), 2);
+		assert_int_equal(span_count(read, 2, 3), 2);
+		assert_true(accounts_close(&read->accounts));
+		profile_free(read);
+		assert_int_equal(merge_once(folder), 0);
+	}
+	selection.spans = &choice;
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(fixture_total(read), 4);
+	assert_int_equal(read->spans.count, 1);
+	assert_int_equal(span_count(read, 1, 1), 4);
+	profile_free(read);
 	fixture_remove(folder);
 }
 
 /* A window without another one to merge with is kept as it is. */
 static void a_lone_window_keeps_its_spans(void **state)
 {
-	struct fault fault = { 0 };
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
 	char folder[64];
-	int r;
 
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	append_spans(store, START);
-	do
-		r = store_maintain(store, START + SECONDS(1800), UINT64_MAX, &fault);
-	while (r == 1);
-	assert_int_equal(r, 0);
+	merge(store, START + SECONDS(1800));
 	read = read_spans(folder, 1, 0, &found);
 	assert_int_equal(fixture_total(read), 3);
 	assert_false(found.lacks_spans);
@@ -167,7 +237,9 @@ static void failing_allocations(void **state)
 {
 	const struct span_choice choice = choice_of(1, 0);
 	const struct store_selection selection = {
-		.start_ns = START, .end_ns = START + SECONDS(60), .spans = &choice
+		.start_ns = START,
+		.end_ns = START + SECONDS(60),
+		.spans = &choice,
 	};
 	struct profile *read = NULL;
 	struct store_found found;
@@ -191,7 +263,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_trace_is_selected),
-		cmocka_unit_test(merged_windows_have_no_spans),
+		cmocka_unit_test(merged_windows_keep_their_spans),
+		cmocka_unit_test(a_profile_takes_the_spans),
 		cmocka_unit_test(a_lone_window_keeps_its_spans),
 		cmocka_unit_test(failing_allocations),
 	};

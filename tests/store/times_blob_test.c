@@ -264,7 +264,7 @@ static int write_spans(uint8_t **blob, size_t *size)
 	return r;
 }
 
-static int read_spans(const uint8_t *blob, size_t size, bool skips, uint64_t counts[2])
+static int read_spans(const uint8_t *blob, size_t size, uint64_t counts[2])
 {
 	struct row_times times = { 0 };
 	struct row_spans spans = { 0 };
@@ -273,8 +273,6 @@ static int read_spans(const uint8_t *blob, size_t size, bool skips, uint64_t cou
 
 	if (r < 0)
 		return r;
-	if (skips)
-		times_reader_skip_spans(&reader);
 	for (size_t i = 0; r == 0 && i < SPAN_ROWS; i++) {
 		r = times_reader_next(&reader, &span_row, &times);
 		if (r == 0)
@@ -293,20 +291,17 @@ static int read_spans(const uint8_t *blob, size_t size, bool skips, uint64_t cou
 	return r;
 }
 
-static void spans_are_read_or_skipped(void **state)
+static void spans_are_read(void **state)
 {
 	uint64_t counts[2] = { 0 };
 	uint8_t *blob = NULL;
 	size_t size;
 
 	assert_true(FAIL_EACH_ALLOCATION(write_spans(&blob, &size), -ENOMEM, !blob, 0) > 5);
-	assert_int_equal(read_spans(blob, size, false, counts), 0);
+	assert_int_equal(read_spans(blob, size, counts), 0);
 	assert_int_equal(counts[0], 3);
 	assert_int_equal(counts[1], 3);
-	assert_int_equal(read_spans(blob, size, true, counts), 0);
-	assert_int_equal(counts[0] + counts[1], 6);
-	assert_true(
-		FAIL_EACH_ALLOCATION(read_spans(blob, size, false, counts), -ENOMEM, true, 0) >= 2);
+	assert_true(FAIL_EACH_ALLOCATION(read_spans(blob, size, counts), -ENOMEM, true, 0) >= 2);
 	free(blob);
 }
 
@@ -318,7 +313,7 @@ int main(void)
 		cmocka_unit_test(without_a_time_there_is_no_blob),
 		cmocka_unit_test(every_cut_and_every_flip_is_survived),
 		cmocka_unit_test(columns_must_agree),
-		cmocka_unit_test(spans_are_read_or_skipped),
+		cmocka_unit_test(spans_are_read),
 		cmocka_unit_test(failing_allocations),
 	};
 
