@@ -346,7 +346,7 @@ function serviceBar() {
 		choice('event', [['cpu', 'CPU time'], ['offcpu', 'off CPU'], ['runqueue', 'run queue'], ['wall', 'wall']]),
 		choice('group', [['comm', 'by thread name'], ['unit', 'by unit'], ['container', 'by container'], ['pod', 'by pod'],
 			['exe', 'by program'], ['process', 'by process'], ['thread', 'by thread']]),
-		choice('against', [['', 'no comparison'], ['before', 'with the time before'], ['24h', 'with a day earlier'], ['7d', 'with a week earlier']]),
+		choice('against', [['', 'no comparison'], ['before', 'with the time before'], ['hour', 'with the hour before'], ['24h', 'with a day earlier'], ['7d', 'with a week earlier']]),
 		choice('by', [['total', 'by share'], ['time', 'by time']]),
 		choice('strip', [['kind', 'strip: kernel and user'], ['unit', 'strip: units'], ['comm', 'strip: thread names'], ['', 'strip: all']]));
 }
@@ -398,9 +398,18 @@ function tokenBar() {
 		make('span', { textContent: 'Token of the service, the line of its BearerTokenFile:' }), field, button('Use it', give));
 }
 
+// As `pilotlight incidents NUMBER` compares it: around the time at which a threshold was exceeded, by time, with the hour before.
+function showIncident({ time, cause, from, to }) {
+	const isMeasured = cause !== 'manual';
+
+	change({ from: at(isMeasured ? Math.max(from, time - 20) : from), to: at(isMeasured ? Math.min(to, time + 30) : to),
+		against: 'hour', by: 'time', exact: '', zoom: '' });
+}
+
 function timeStrip() {
 	return new TimeStrip({
 		selected: (from, to) => change({ from: at(from), to: at(to), exact: '' }),
+		incident: showIncident,
 		moved: (from, to) => loadStrip(from, Math.min(to, Date.now() / 1000)),
 		hovered: showTip,
 	});

@@ -80,7 +80,11 @@ function selectedTime() {
 
 // The time to compare with: the one before, or as long ago as the text says.
 function timeAgainst() {
-	const [from, to] = selectedTime(), ago = state.against === 'before' ? to - from : durationOf(state.against);
+	const [from, to] = selectedTime();
+
+	if (state.against === 'hour')
+		return [from - 3600, from];
+	const ago = state.against === 'before' ? to - from : durationOf(state.against);
 
 	return ago > 0 ? [from - ago, to - ago] : null;
 }

@@ -6,7 +6,8 @@ const STRIP_HEIGHT = 110, STRIP_AXIS = 18, SECONDS_LEAST = 20, BUCKET_PX = 3;
 const PART_COLORS = ['#e69f00', '#009e73', '#cc79a7', '#0072b2', '#f0e442', '#d55e00'];
 
 class TimeStrip {
-	// `events`: selected(from, to) and moved(from, to), in seconds since 1970, and hovered(text, x, y) or ('').
+	// `events`: selected(from, to) and moved(from, to), in seconds since 1970, incident(one of the time line), and
+	// hovered(text, x, y) or ('').
 	constructor(events) {
 		this.events = events;
 		this.element = document.createElement('div');
@@ -14,7 +15,7 @@ class TimeStrip {
 		this.canvas = document.createElement('canvas');
 		this.canvas.tabIndex = 0;
 		this.canvas.setAttribute('role', 'slider');
-		this.canvas.setAttribute('aria-label', 'Time: drag to select; arrows move, + and - zoom');
+		this.canvas.setAttribute('aria-label', 'Time: drag to select; arrows move, + and - zoom, i goes to the next incident');
 		this.legend = make('div', { className: 'note legend' });
 		this.element.append(this.canvas, this.legend);
 		this.canvas.addEventListener('mousedown', (event) => this.begin(event));
@@ -204,12 +205,16 @@ class TimeStrip {
 		return start.findIndex((begin, i) => time >= begin && time < end[i]);
 	}
 
+	incidentAt(time) {
+		return this.timeline.incidents.find((incident) => Math.abs(this.x(incident.time) - this.x(time)) < 6);
+	}
+
 	hover(event) {
 		if (!this.timeline)
 			return;
 		const time = this.time(event), i = this.bucketAt(time), { start, end, amount, lost } = this.timeline.buckets;
 		const when = new Date(time * 1000).toLocaleString();
-		const near = this.timeline.incidents.find((incident) => Math.abs(this.x(incident.time) - this.x(time)) < 6);
+		const near = this.incidentAt(time);
 
 		if (near) {
 			this.events.hovered(`${new Date(near.time * 1000).toLocaleString()}: incident ${near.number}, ${near.cause}: ${near.text}`,
@@ -245,7 +250,7 @@ class TimeStrip {
 		this.select(Math.min(this.dragFrom, time), Math.max(this.dragFrom, time));
 	}
 
-	// A click selects the bucket under it.
+	// A click selects the incident or the bucket under it.
 	end(event) {
 		if (this.dragFrom === undefined)
 			return;
@@ -253,6 +258,12 @@ class TimeStrip {
 		this.dragFrom = undefined;
 		let [from, to] = this.selection;
 		if (this.x(to) - this.x(from) < 3) {
+			const incident = this.incidentAt(from);
+
+			if (incident) {
+				this.events.incident(incident);
+				return;
+			}
 			const i = this.bucketAt(from), { start, end } = this.timeline.buckets;
 
 			[from, to] = i < 0 ? [from, from + (this.to - this.from) / 100] : [start[i], end[i]];
@@ -275,12 +286,21 @@ class TimeStrip {
 		this.zoomAt(this.time(event), (event.deltaY || event.deltaX) > 0 ? 2 : 0.5);
 	}
 
+	nextIncident() {
+		const { incidents } = this.timeline, [, end] = this.selection || [0, 0];
+		const next = incidents.find(({ time }) => time > end) || incidents[0];
+
+		if (next)
+			this.events.incident(next);
+	}
+
 	press(event) {
 		const step = (this.to - this.from) / 4, middle = (this.from + this.to) / 2;
 		const keys = {
 			'+': () => this.zoomAt(middle, 0.5), '=': () => this.zoomAt(middle, 0.5), '-': () => this.zoomAt(middle, 2),
 			ArrowLeft: () => this.events.moved(this.from - step, this.to - step),
 			ArrowRight: () => this.events.moved(this.from + step, this.to + step),
+			i: () => this.nextIncident(),
 		};
 
 		if (!this.timeline || !keys[event.key] || event.ctrlKey || event.altKey || event.metaKey)

@@ -426,7 +426,8 @@ async function checkHeatOfPage() {
 }
 
 function checkStrip() {
-	const told = [], strip = new TimeStrip({ selected() {}, moved() {}, hovered: (text) => told.push(text) });
+	const told = [], chosen = [], incidents = [{ number: 3, time: 25, from: 4, to: 90, cause: 'unit-cpu', text: '' }];
+	const strip = new TimeStrip({ selected() {}, moved() {}, hovered: (text) => told.push(text), incident: (one) => chosen.push(one.number) });
 	const buckets = { start: [0, 10, 20], end: [10, 20, 30], amount: [1, 1, 1], lost: [0, 0, 1], gap: [0, 12, 0],
 		period: [1e7, 2e7, 2e7], boot: [0, 0, 1] };
 
@@ -448,7 +449,24 @@ function checkStrip() {
 	check(told[3].endsWith('at 100 Hz\n<b>: 0.05\nuser: 0.03'), 'it tells whose the time was', told[3]);
 	check(new Set([0.25, 0.6, 0.9].map(pixel)).size === 3 && pixel(0.9) === all, 'and shows it', [0.25, 0.6, 0.9].map(pixel).join(' '));
 	check(strip.legend.textContent === '<b>userothers' && !strip.legend.querySelector('b'), 'with the names', strip.legend.textContent);
+	strip.show(0, 30, { is_cpu: true, unit: 'seconds', buckets, incidents }, null);
+	const point = { clientX: box.left + box.width * 25 / 30, clientY: box.top + 5, bubbles: true, button: 0 };
+	strip.canvas.dispatchEvent(new MouseEvent('mousedown', point));
+	window.dispatchEvent(new MouseEvent('mouseup', point));
+	press(strip.canvas, 'i');
+	check(chosen.join() === '3,3', 'a click and a key choose an incident', chosen.join());
 	strip.element.remove();
+	scrollTo(0, 0); // the focus was below
+}
+
+async function checkIncident() {
+	showIncident({ number: 3, time: 10025, from: 10004, to: 10090, cause: 'unit-cpu', text: '' });
+	check(state.from === '@10005.000' && state.to === '@10055.000' && state.by === 'time' && timeAgainst().join() === '6405,10005',
+		'an incident is compared with the hour before', [state.from, state.to, timeAgainst()].join(' '));
+	showIncident({ number: 4, time: 10025, from: 10004, to: 10090, cause: 'manual', text: '' });
+	check(state.from === '@10004.000' && state.to === '@10090.000', 'what a user notes, all that is kept of it', state.from);
+	change({ from: undefined, to: undefined, against: '', by: 'total' });
+	await settle();
 }
 
 async function test() {
@@ -467,6 +485,7 @@ async function test() {
 	checkDifference();
 	checkChance();
 	checkStrip();
+	await checkIncident();
 	await checkHeat();
 	await checkHeatOfPage();
 	results.textContent += 'done\n';
