@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "base/event_source.h"
 #include "base/log.h"
+#include "push/batch_size.h"
+#include "send/known_rows.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -37,7 +39,7 @@ struct sending {
 	uint64_t retry_ns, backoff_ns; /* CLOCK_MONOTONIC */
 
 	struct batch batch; /* found, being sent, or being removed */
-	int fd;
+	int fd, known_fd;   /* the latter for all batches: send/known_rows.h */
 	uint64_t bytes;
 	/* Batches that end by then (CLOCK_REALTIME) may have been sent before. */
 	uint64_t tried_ns[PILOTLIGHT_SOURCES];
@@ -61,10 +63,7 @@ struct sending {
 	unsigned tries;		   /* of `stuck`; since another was taken if it is a suspect */
 	bool is_suspect, is_probe; /* the newest was taken after it; `batch` is that one */
 
-	uint64_t too_large_ns;	  /* how long the last such batch is; 0: none was */
-	uint64_t too_large_bytes; /* the least size that was refused; 0: none is known */
-	unsigned small_batches;	  /* taken in a row */
-	bool has_room;
+	struct batch_size size;
 	uint64_t failed;
 	bool is_failing;
 	char fault[sizeof(((struct service_status_sink *)NULL)->fault)];
@@ -83,7 +82,8 @@ static uint32_t random_number(void)
 
 int sending_new(const struct sending_options *options, struct sending **ret_sending)
 {
-	struct sending *sending = calloc(1, sizeof(*sending));
+	_cleanup_(sending_freep) struct sending *sending = calloc(1, sizeof(*sending));
+	int r;
 
 	if (!sending)
 		return -ENOMEM;
@@ -94,13 +94,18 @@ int sending_new(const struct sending_options *options, struct sending **ret_send
 		sending->options.backoff_ns_max = BACKOFF_NS_MAX;
 	if (!sending->options.random)
 		sending->options.random = random_number;
-	sending->fd = -1;
+	sending->fd = sending->known_fd = -1;
+	if (strcmp(options->type, "clickhouse") == 0) {
+		r = known_rows_create(&sending->known_fd);
+		if (r < 0)
+			return r;
+	}
 	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
 		sending->tried_ns[i] = clock_realtime_ns();
 	/* What an earlier engine left. */
 	sending->state = STATE_WAITING;
 	options->report->is_sent = true;
-	*ret_sending = sending;
+	*ret_sending = TAKE_PTR(sending);
 	return 0;
 }
 
@@ -112,6 +117,7 @@ void sending_free(struct sending *sending)
 		--*sending->options.senders;
 	send_job_free(sending->job);
 	closep(&sending->fd);
+	closep(&sending->known_fd);
 	free(sending);
 }
 
@@ -210,37 +216,12 @@ static void remove_batch(struct sending *sending)
 	spool_thread_remove(sending->options.spools, sending->options.spool, &sending->batch);
 }
 
-/* Twice the time is at most about twice the bytes: growing must not cost a batch. */
-static void note_size_taken(struct sending *sending)
-{
-	/* It takes more than it did: it was mended. */
-	if (sending->bytes >= sending->too_large_bytes)
-		sending->too_large_bytes = 0;
-	if (sending->too_large_bytes > 0 && sending->bytes > sending->too_large_bytes / 2) {
-		sending->small_batches = 0;
-		return;
-	}
-	if (++sending->small_batches < SENDING_GROW_AFTER)
-		return;
-	sending->small_batches = 0;
-	sending->has_room = true;
-}
-
-static void note_size_refused(struct sending *sending)
-{
-	sending->too_large_ns = duration_of(&sending->batch);
-	if (sending->too_large_bytes == 0 || sending->bytes < sending->too_large_bytes)
-		sending->too_large_bytes = sending->bytes;
-	sending->small_batches = 0;
-	sending->has_room = false;
-}
-
 static void succeed(struct sending *sending, const struct send_outcome *outcome)
 {
 	struct service_status_sink *report = sending->options.report;
 
 	report->sent_batches++;
-	report->sent_bytes += sending->bytes;
+	report->sent_bytes += outcome->sent_bytes;
 	if (__builtin_add_overflow(report->rejected, outcome->rejected, &report->rejected))
 		report->rejected = UINT64_MAX;
 	if (outcome->rejected > 0)
@@ -261,7 +242,7 @@ static void succeed(struct sending *sending, const struct send_outcome *outcome)
 		sending->fault[0] = '\0';
 		sending->backoff_ns = 0;
 	}
-	note_size_taken(sending);
+	batch_size_note_taken(&sending->size, sending->bytes);
 	remove_batch(sending);
 }
 
@@ -434,6 +415,7 @@ static void start(struct sending *sending)
 		.timeout_ns = sending->options.timeout_ns,
 		.fd = sending->fd,
 		.bytes = sending->bytes,
+		.known_fd = sending->known_fd,
 		.may_be_there = sending->batch.end_ns <= *tried_ns,
 	};
 	struct epoll_event event = { .events = EPOLLIN };
@@ -475,7 +457,8 @@ static void sent(struct sending *sending)
 		succeed(sending, &outcome);
 		break;
 	case SEND_TOO_LARGE:
-		note_size_refused(sending);
+		batch_size_note_refused(
+			&sending->size, sending->bytes, duration_of(&sending->batch));
 		refuse(sending, &outcome, SERVICE_SINK_REFUSED_SIZE);
 		break;
 	case SEND_REFUSED_BATCH:
@@ -566,10 +549,10 @@ void sending_run(struct sending *sending)
 
 bool sending_take_too_large(struct sending *sending, uint64_t *ret_duration_ns)
 {
-	if (sending->too_large_ns == 0)
+	if (sending->size.refused_ns == 0)
 		return false;
-	*ret_duration_ns = sending->too_large_ns;
-	sending->too_large_ns = 0;
+	*ret_duration_ns = sending->size.refused_ns;
+	sending->size.refused_ns = 0;
 	return true;
 }
 
@@ -582,9 +565,9 @@ uint64_t sending_retry_ns(const struct sending *sending)
 
 bool sending_take_room(struct sending *sending)
 {
-	bool has_room = sending->has_room;
+	bool has_room = sending->size.has_room;
 
-	sending->has_room = false;
+	sending->size.has_room = false;
 	return has_room;
 }
 

@@ -37,9 +37,6 @@ struct sending;
  */
 enum { SENDERS_MAX = 2 };
 
-/* Batches in a row, each less than half as large as the receiver refuses. */
-enum { SENDING_GROW_AFTER = 8 };
-
 struct sending_options {
 	const char *name, *type; /* of the sink; borrowed, as all below */
 	uint64_t timeout_ns;	 /* of one batch */
@@ -54,7 +51,7 @@ struct sending_options {
 	uint32_t (*random)(void);		 /* spreads waits; NULL: by the clock */
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Returns 0, -ENOMEM, or -errno. */
 int sending_new(const struct sending_options *options, struct sending **ret_sending);
 /* Kills a process that still runs. */
 void sending_free(struct sending *sending);

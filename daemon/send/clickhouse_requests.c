@@ -11,11 +11,10 @@
 	"INSERT INTO " PILOTLIGHT_CLICKHOUSE_DATABASE "." table " (" columns ") FORMAT RowBinary"
 
 static const char *const queries[PILOTLIGHT_CLICKHOUSE_REQUESTS] = {
-	NULL,
-	INSERT("names", PILOTLIGHT_CLICKHOUSE_NAMES),
-	INSERT("locations", PILOTLIGHT_CLICKHOUSE_LOCATIONS),
-	INSERT("stacks", PILOTLIGHT_CLICKHOUSE_STACKS),
-	INSERT("samples", PILOTLIGHT_CLICKHOUSE_SAMPLES),
+	[CLICKHOUSE_NAMES] = INSERT("names", PILOTLIGHT_CLICKHOUSE_NAMES),
+	[CLICKHOUSE_LOCATIONS] = INSERT("locations", PILOTLIGHT_CLICKHOUSE_LOCATIONS),
+	[CLICKHOUSE_STACKS] = INSERT("stacks", PILOTLIGHT_CLICKHOUSE_STACKS),
+	[CLICKHOUSE_SAMPLES] = INSERT("samples", PILOTLIGHT_CLICKHOUSE_SAMPLES),
 };
 
 /* Reads all or nothing. */
@@ -63,10 +62,12 @@ int clickhouse_requests_next(
 	if (header.body_bytes > requests->bytes - requests->at)
 		return -EBADMSG;
 	*ret_request = (struct clickhouse_request){
-		.query = queries[requests->count++],
+		.insert = (enum clickhouse_insert)requests->count,
+		.query = queries[requests->count],
 		.body_at = requests->at,
 		.body_bytes = header.body_bytes,
 	};
+	requests->count++;
 	requests->at += header.body_bytes;
 	return 0;
 }

@@ -9,6 +9,15 @@
 
 #include <stdint.h>
 
+/* In the order of a batch. */
+enum clickhouse_insert {
+	CLICKHOUSE_QUESTION, /* is none */
+	CLICKHOUSE_NAMES,
+	CLICKHOUSE_LOCATIONS,
+	CLICKHOUSE_STACKS,
+	CLICKHOUSE_SAMPLES,
+};
+
 struct clickhouse_requests {
 	int fd; /* borrowed */
 	uint64_t at, bytes;
@@ -16,6 +25,7 @@ struct clickhouse_requests {
 };
 
 struct clickhouse_request {
+	enum clickhouse_insert insert;
 	const char *query; /* of an insert; NULL: the body is a question */
 	uint64_t body_at, body_bytes;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "send/send_job.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "broker/broker.h"
 #include "child/child_process.h"
@@ -16,11 +17,15 @@ enum { KILL_AFTER_S = 5 };
 
 struct send_job {
 	struct child_process *child;
+	uint64_t bytes; /* of the batch */
 };
 
 int send_job_start(const struct send_job_options *options, struct send_job **ret_job)
 {
-	const struct child_descriptor batch = { options->fd, SEND_BATCH_FD };
+	const struct child_descriptor descriptors[] = {
+		{ options->fd, SEND_BATCH_FD },
+		{ options->known_fd, SEND_KNOWN_FD },
+	};
 	struct send_request request = {
 		.version = SEND_VERSION,
 		.may_be_there = options->may_be_there,
@@ -31,8 +36,8 @@ int send_job_start(const struct send_job_options *options, struct send_job **ret
 		.broker = options->broker,
 		.kind = BROKER_CHILD_SINK_SEND,
 		.program = options->program,
-		.descriptors = &batch,
-		.descriptor_count = 1,
+		.descriptors = descriptors,
+		.descriptor_count = ARRAY_SIZE(descriptors),
 		.request = &request,
 		.request_bytes = sizeof(request),
 		.timeout_ns = options->timeout_ns + KILL_AFTER_S * (uint64_t)NSEC_PER_SEC,
@@ -45,6 +50,7 @@ int send_job_start(const struct send_job_options *options, struct send_job **ret
 	/* Names of the configuration, which fit. */
 	(void)snprintf(request.sink, sizeof(request.sink), "%s", options->sink);
 	(void)snprintf(request.type, sizeof(request.type), "%s", options->type);
+	job->bytes = options->bytes;
 	r = child_process_start(&child, &job->child);
 	if (r < 0)
 		return r;
@@ -136,7 +142,8 @@ static bool is_valid(const struct send_reply *reply)
 	       memchr(reply->text, '\0', sizeof(reply->text));
 }
 
-static void take_reply(const struct send_reply *reply, struct send_outcome *outcome)
+static void take_reply(
+	const struct send_job *job, const struct send_reply *reply, struct send_outcome *outcome)
 {
 	char text[SEND_TEXT_BYTES];
 
@@ -152,6 +159,7 @@ static void take_reply(const struct send_reply *reply, struct send_outcome *outc
 								   : RECEIVER_RETRY_AFTER_MAX_S) *
 		(uint64_t)NSEC_PER_SEC;
 	outcome->rejected = outcome->verdict == SEND_TAKEN ? reply->rejected : 0;
+	outcome->sent_bytes = reply->sent_bytes < job->bytes ? reply->sent_bytes : job->bytes;
 	(void)snprintf(outcome->text, sizeof(outcome->text), "it answers %u%s%.*s", reply->status,
 		text[0] ? ": " : "", SEND_TEXT_BYTES - 24, text);
 }
@@ -168,7 +176,7 @@ int send_job_take(struct send_job *job, struct send_outcome *ret_outcome)
 	if (end.reply_bytes == sizeof(reply)) {
 		memcpy(&reply, end.reply, sizeof(reply));
 		if (is_valid(&reply)) {
-			take_reply(&reply, &outcome);
+			take_reply(job, &reply, &outcome);
 			*ret_outcome = outcome;
 			return 0;
 		}

@@ -27,6 +27,7 @@ struct send_job_options {
 	uint64_t timeout_ns;	 /* of the sink */
 	int fd;			 /* of the batch; borrowed */
 	uint64_t bytes;
+	int known_fd;	   /* known_rows.h, borrowed; -1: all rows are sent */
 	bool may_be_there; /* an attempt before this one may have succeeded */
 };
 
@@ -43,6 +44,7 @@ struct send_outcome {
 	enum send_verdict verdict;
 	uint64_t retry_after_ns;    /* 0: the receiver did not say */
 	uint64_t rejected;	    /* profiles; 0 unless it was taken */
+	uint64_t sent_bytes;	    /* at most the batch's */
 	char text[SEND_TEXT_BYTES]; /* the cause, as part of a sentence */
 };
 

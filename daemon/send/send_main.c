@@ -7,6 +7,7 @@
 #include "client/query_text.h"
 #include "sandbox/sandbox.h"
 #include "send/clickhouse_requests.h"
+#include "send/new_rows.h"
 #include "send/receiver_answer.h"
 #include "send/send_job.h"
 #include "send/send_receiver.h"
@@ -43,11 +44,13 @@ struct sender {
 	struct curl_slist *headers;
 	char token[TOKEN_BYTES];
 	struct send_reply reply;
+	struct known_rows *known; /* NULL: all rows are sent */
 	/* Of one request. */
 	struct query_text target;
 	char url[SEND_URL_BYTES + QUERY_TEXT_BYTES], error[CURL_ERROR_SIZE];
 	uint64_t end_ns;	      /* of the time for the batch */
-	uint64_t at, end;	      /* of what is read of the batch */
+	const char *memory;	      /* what is sent; NULL: the batch itself */
+	uint64_t at, end;	      /* of what is read of it */
 	uint64_t body_bytes;	      /* received; the first BODY_BYTES of them are kept */
 	uint8_t body[BODY_BYTES + 1]; /* with a NUL */
 };
@@ -142,8 +145,12 @@ static size_t give_batch(char *to, size_t size, size_t count, void *context)
 	struct sender *sender = context;
 	uint64_t left = sender->end - sender->at;
 	size_t room = size * count < left ? size * count : (size_t)left;
-	ssize_t n = pread(SEND_BATCH_FD, to, room, (off_t)sender->at);
+	ssize_t n = (ssize_t)room;
 
+	if (sender->memory)
+		memcpy(to, sender->memory + sender->at, room);
+	else
+		n = pread(SEND_BATCH_FD, to, room, (off_t)sender->at);
 	if (n < 0 || (n == 0 && left > 0))
 		return CURL_READFUNC_ABORT;
 	sender->at += (uint64_t)n;
@@ -254,7 +261,7 @@ static long left_ms(const struct sender *sender)
 		       : 1;
 }
 
-/* Sends `bytes` of the batch from `at` on. */
+/* Sends `bytes` of the batch, or of the memory, from `at` on. */
 static int transfer(struct sender *sender, const char *url, uint64_t at, uint64_t bytes)
 {
 	typeof(curl_easy_setopt) *set = libcurl()->easy_setopt;
@@ -277,6 +284,7 @@ static int transfer(struct sender *sender, const char *url, uint64_t at, uint64_
 		receiver_answer_clean(why, strlen(why), reply->text);
 		return code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
 	}
+	reply->sent_bytes += bytes;
 	reply->status = (uint32_t)status;
 	reply->retry_after_s =
 		receiver_answer_retry_after(header_of(sender, "Retry-After"), (uint64_t)time(NULL));
@@ -313,6 +321,27 @@ static int send_request(struct sender *sender, const struct clickhouse_request *
 	return transfer(sender, sender->url, request->body_at, request->body_bytes);
 }
 
+/* An insert without the rows that the receiver has. */
+static int send_new_rows(struct sender *sender, const struct clickhouse_request *request)
+{
+	_cleanup_(new_rows_done) struct new_rows rows = { 0 };
+	struct clickhouse_request of_memory = *request;
+	int r = new_rows_take(&rows, request, SEND_BATCH_FD, sender->receiver.url, sender->known);
+
+	if (r < 0)
+		return send_request(sender, request);
+	if (rows.count == 0)
+		return 0;
+	of_memory.body_at = 0;
+	of_memory.body_bytes = rows.body.size;
+	sender->memory = rows.body.bytes;
+	r = send_request(sender, &of_memory);
+	sender->memory = NULL;
+	if (r == 0 && has_succeeded(sender))
+		new_rows_note(&rows, sender->known);
+	return r;
+}
+
 /* The answer to the question is a number. */
 static int read_number(struct sender *sender, bool *ret_is_zero)
 {
@@ -342,10 +371,16 @@ static int send_requests(struct sender *sender)
 			(requests.count == 1 && !sender->request.may_be_there))
 			continue;
 		memset(sender->body, 0, sizeof(sender->body));
-		r = send_request(sender, &request);
+		r = sender->known && request.insert > CLICKHOUSE_QUESTION &&
+				    request.insert < CLICKHOUSE_SAMPLES
+			    ? send_new_rows(sender, &request)
+			    : send_request(sender, &request);
 		if (r == 0 && requests.count == 1 && has_succeeded(sender))
 			r = read_number(sender, &is_missing);
 	}
+	/* It may come back without its tables. */
+	if (sender->known && ((r < 0 && r != -ENOENT) || !has_succeeded(sender)))
+		known_rows_forget(sender->known);
 	if (r == -EBADMSG && !sender->reply.text[0])
 		(void)fail(sender, r, "the batch is damaged");
 	return r == -ENOENT ? 0 : r;
@@ -396,6 +431,7 @@ static int work(struct sender *sender)
 	sender->curl = libcurl()->easy_init();
 	if (!sender->curl)
 		return fail(sender, -ENOMEM, "libcurl does not start");
+	(void)known_rows_map(SEND_KNOWN_FD, &sender->known);
 	r = read_configuration(sender);
 	if (r == 0)
 		r = read_token(sender);

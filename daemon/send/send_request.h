@@ -12,9 +12,10 @@
 #include <stdint.h>
 
 enum {
-	SEND_VERSION = 3,
+	SEND_VERSION = 4,
 	SEND_SOCKET_FD = 3,
 	SEND_BATCH_FD = 4,
+	SEND_KNOWN_FD = 5, /* known_rows.h; not every sink has one */
 	SEND_TYPE_BYTES = 16,
 	SEND_TEXT_BYTES = 160,
 };
@@ -34,8 +35,9 @@ struct send_reply {
 	uint32_t status;	/* of HTTP */
 	uint32_t retry_after_s; /* 0: the receiver did not say */
 	uint64_t rejected;	/* profiles that the receiver took the batch without */
+	uint64_t sent_bytes;
 	char text[SEND_TEXT_BYTES];
 };
 
 _Static_assert(sizeof(struct send_request) == 16 + CONFIG_NAME_BYTES + SEND_TYPE_BYTES, "request");
-_Static_assert(sizeof(struct send_reply) == 24 + SEND_TEXT_BYTES, "reply");
+_Static_assert(sizeof(struct send_reply) == 32 + SEND_TEXT_BYTES, "reply");

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "child/child_request.h"
+#include "push/batch_size.h"
 #include "push/sending.h"
 #include "query/host_sample.h"
 #include "tests/harness/failing_allocation.h"
@@ -73,6 +74,7 @@ static int sender_role(void)
 	if (child_request_receive(&request, sizeof(request)) < 0)
 		return 9;
 	reply.status = (uint32_t)atoi(request.sink);
+	reply.sent_bytes = request.bytes;
 	(void)send(CHILD_SOCKET_NUMBER, &reply, sizeof(reply), MSG_NOSIGNAL);
 	for (;;)
 		(void)pause();
@@ -536,7 +538,7 @@ static void batches_that_are_too_large_become_shorter(void **state)
 	memcpy(sink, "200", 3);
 	RUN_UNTIL(report().sent_batches == sent);
 	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED_SIZE], 0);
-	while (sent < SENDING_GROW_AFTER) {
+	while (sent < BATCH_SIZE_GROW_AFTER) {
 		seal(until += 15);
 		sent++;
 		RUN_UNTIL(report().sent_batches == sent);

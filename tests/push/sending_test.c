@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "child/child_request.h"
+#include "push/batch_size.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/push/spool_fixture.h"
 
@@ -62,6 +63,7 @@ static int sender_role(void)
 	while (access(path, F_OK) == 0)
 		(void)poll(NULL, 0, STEP_MS / 2);
 	reply.status = (uint32_t)atoi(text);
+	reply.sent_bytes = request.bytes;
 	if (reply.status == 0)
 		reply.error = -EIO;
 	if (reply.status == 429)
@@ -440,16 +442,16 @@ static void batches_may_grow_again(void **state)
 	unsigned i;
 
 	add(0, "413       ");
-	for (i = 1; i < SENDING_GROW_AFTER + 2; i++)
+	for (i = 1; i < BATCH_SIZE_GROW_AFTER + 2; i++)
 		add(i, i == 2 ? "200     " : "200");
 	open_sending();
-	RUN_UNTIL(report().sent_batches == SENDING_GROW_AFTER + 1 && count_files() == 0);
+	RUN_UNTIL(report().sent_batches == BATCH_SIZE_GROW_AFTER + 1 && count_files() == 0);
 	/* The last was taken first, and the second is too large to grow by now. */
 	assert_false(sending_take_room(sending));
 	add(i, "200");
 	add(i + 1, "200");
 	sending_wake(sending);
-	RUN_UNTIL(report().sent_batches == SENDING_GROW_AFTER + 3);
+	RUN_UNTIL(report().sent_batches == BATCH_SIZE_GROW_AFTER + 3);
 	assert_true(sending_take_room(sending));
 	assert_false(sending_take_room(sending));
 }
@@ -496,7 +498,11 @@ static void what_the_receiver_may_have_is_asked_for(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
-	struct sending_options options = { .name = "x", .report = &state_of_sink };
+	struct sending_options options = {
+		.name = "x",
+		.type = "clickhouse",
+		.report = &state_of_sink,
+	};
 	struct sending *other = NULL;
 
 	open_sending();

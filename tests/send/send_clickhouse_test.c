@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Sends a batch for ClickHouse to a server on loopback, which answers each request as it is told
- * and notes what came. Bodies are not compressed here: the sender does not look into them.
+ * and notes what came. Most bodies here are no rows, so the sender passes them on as they are.
  */
 #include "send/clickhouse_requests.h"
 #include "send/send_job.h"
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "export/gzip.h"
+#include "export/row_writer.h"
+#include "send/known_rows.h"
 #include "tests/config/config_folder.h"
 
 #include <arpa/inet.h>
@@ -45,7 +48,7 @@ static struct shared {
 	char keys[LOG_BYTES];
 } * shared;
 
-static int server_port, batch_fd;
+static int server_port, batch_fd, known_fd = -1;
 static uint64_t batch_bytes;
 static pid_t server_pid;
 static const char late[] = "200 "; /* comes after a second */
@@ -124,18 +127,43 @@ static void add(const void *bytes, size_t size)
 	batch_bytes += size;
 }
 
-static void add_request(const char *body)
+static void add_body(const void *body, size_t size)
 {
-	const struct pilotlight_clickhouse_request request = {
-		.body_bytes = strlen(body),
-	};
+	const struct pilotlight_clickhouse_request request = { .body_bytes = size };
 
 	add(&request, sizeof(request));
-	add(body, strlen(body));
+	add(body, size);
 }
 
-/* The third has nothing to insert. */
-static void make_batch(void)
+static void add_request(const char *body)
+{
+	add_body(body, strlen(body));
+}
+
+/* Inserts a stack of one day. */
+static void add_stack(uint64_t id)
+{
+	struct output_memory body = { .limit_bytes = 4096 };
+	static struct output packed, plain;
+	struct gzip *gzip;
+
+	output_init(&packed, output_to_memory, &body);
+	assert_int_equal(gzip_new(&packed, &gzip), 0);
+	output_init(&plain, gzip_write, gzip);
+	row_put_u16(&plain, 20000);
+	row_put_text(&plain, "host");
+	row_put_u64(&plain, id);
+	row_put_length(&plain, 1);
+	row_put_u64(&plain, 7);
+	assert_int_equal(output_finish(&plain), 0);
+	assert_int_equal(gzip_finish(gzip), 0);
+	assert_int_equal(output_finish(&packed), 0);
+	gzip_free(gzip);
+	add_body(body.bytes, body.size);
+	free(body.bytes);
+}
+
+static void begin_batch(void)
 {
 	const struct pilotlight_clickhouse_batch header = {
 		.magic = PILOTLIGHT_CLICKHOUSE_BATCH_MAGIC,
@@ -145,6 +173,12 @@ static void make_batch(void)
 	batch_bytes = 0;
 	add(&header, sizeof(header));
 	add_request("there?");
+}
+
+/* The third has nothing to insert. */
+static void make_batch(void)
+{
+	begin_batch();
 	add_request("a");
 	add_request("");
 	add_request("b");
@@ -160,6 +194,7 @@ static struct send_outcome send_batch(bool may_be_there, const char *settings)
 		.timeout_ns = 20ULL * NSEC_PER_SEC,
 		.fd = batch_fd,
 		.bytes = batch_bytes,
+		.known_fd = known_fd,
 		.may_be_there = may_be_there,
 	};
 	_cleanup_(send_job_freep) struct send_job *job = NULL;
@@ -271,6 +306,47 @@ static void codes_have_their_verdicts(void **state)
 		assert_int_equal(SEND(false, cases[i].answer), cases[i].verdict);
 }
 
+static void make_batch_of_stack(uint64_t id)
+{
+	begin_batch();
+	add_request("");
+	add_request("");
+	add_stack(id);
+	add_request("c");
+}
+
+/* As long as all goes well: a receiver that fails may come back without its tables. */
+static void a_stack_is_sent_once(void **state)
+{
+	struct send_outcome outcome;
+
+	assert_int_equal(known_rows_create(&known_fd), 0);
+	make_batch_of_stack(1);
+	assert_int_equal(SEND(false), SEND_TAKEN);
+	assert_non_null(strstr(shared->log, "stacks "));
+	*shared = (struct shared){ 0 };
+	outcome = send_batch(false, "");
+	assert_string_equal(shared->log, "samples c;");
+	assert_int_equal(outcome.sent_bytes, 1);
+	assert_int_equal(SEND(true, "200 1\n"), SEND_TAKEN);
+	assert_int_equal(SEND(false), SEND_TAKEN);
+	assert_string_equal(shared->log, "samples c;");
+	make_batch_of_stack(2);
+	/* Its insert is not confirmed. */
+	assert_int_equal(SEND(false, "500 Code: 241, memory"), SEND_TRY_AGAIN);
+	assert_int_equal(SEND(false), SEND_TAKEN);
+	assert_non_null(strstr(shared->log, "stacks "));
+	make_batch_of_stack(1);
+	assert_int_equal(SEND(false), SEND_TAKEN);
+	assert_non_null(strstr(shared->log, "stacks "));
+	assert_int_equal(SEND(false, "500 Code: 241, memory"), SEND_TRY_AGAIN);
+	assert_string_equal(shared->log, "samples c;");
+	assert_int_equal(SEND(false), SEND_TAKEN);
+	assert_non_null(strstr(shared->log, "stacks "));
+	assert_int_equal(close(known_fd), 0);
+	known_fd = -1;
+}
+
 static void the_token_is_a_password(void **state)
 {
 	char setting[] = "TokenFile=/tmp/send_clickhouse_test.XXXXXX",
@@ -357,6 +433,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_batch_has_one_timeout),
 		cmocka_unit_test(a_failure_ends_it),
 		cmocka_unit_test(codes_have_their_verdicts),
+		cmocka_unit_test(a_stack_is_sent_once),
 		cmocka_unit_test(the_token_is_a_password),
 		cmocka_unit_test(what_is_damaged_is_not_sent),
 	};

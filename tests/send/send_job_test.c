@@ -245,6 +245,7 @@ static struct send_outcome send_as(const char *sink, const char *type)
 		.timeout_ns = 20ULL * NSEC_PER_SEC,
 		.fd = batch_fd,
 		.bytes = BATCH_BYTES,
+		.known_fd = -1,
 	};
 	_cleanup_(send_job_freep) struct send_job *job = NULL;
 	struct send_outcome outcome;
@@ -448,6 +449,7 @@ static void failing_allocations_leave_nothing(void **state)
 		.timeout_ns = 1,
 		.fd = batch_fd,
 		.bytes = BATCH_BYTES,
+		.known_fd = -1,
 	};
 
 	assert_true(FAIL_EACH_ALLOCATION(start_and_free(&options), -ENOMEM, true, 0) >= 2);
