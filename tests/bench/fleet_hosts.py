@@ -9,7 +9,11 @@ each minute from START on (seconds since 1970), with its own name and time, and 
 time, since no two batches of a host are alike. Hosts take the servers in turn. Prints what was sent and how long it
 took.
 """
-import concurrent.futures, gzip, http.client, random, struct, sys, time, urllib.parse
+import concurrent.futures, gzip, http.client, os, random, struct, sys, time, urllib.parse
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../harness")
+import protobuf
 
 HEADER, REQUEST = struct.Struct("<QIi"), struct.Struct("<Q")
 
@@ -36,14 +40,8 @@ class Rows:
             self.rows.append(data[start : self.at])
 
     def length(self):
-        value = shift = 0
-        while True:
-            byte = self.data[self.at]
-            self.at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
+        value, self.at = protobuf.varint(self.data, self.at)
+        return value
 
     def text(self):
         size = self.length()

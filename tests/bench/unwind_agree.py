@@ -28,10 +28,13 @@ Signal frames are not checked."""
 import collections
 import functools
 import gzip
+import os
 import re
 import struct
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "harness"))
+from protobuf import fields, numbers  # noqa: E402
 from unwind_binaries import Function, binary_of
 import unwind_stacks
 
@@ -116,40 +119,6 @@ def is_root(functions):
     return unwind_stacks.is_root([(function.name, function.path) for function in functions[:2]])
 
 
-def fields(data):
-    """The fields of a protobuf message: (number, value)."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        key = varint()
-        value = varint()
-        if key & 7 == 2:
-            at += value
-            value = data[at - value:at]
-        yield key >> 3, value
-
-
-def numbers(packed):
-    value = shift = 0
-    for byte in packed:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value
-            value = shift = 0
-
-
 def of_pprof(path):
     """Yields (comm, frames, count), with the outermost frame first."""
     with gzip.open(path) as file:
@@ -166,9 +135,9 @@ def of_pprof(path):
         comm, ids, count = "", [], 0
         for number, value in fields(sample):
             if number == 1:
-                ids += numbers(value) if isinstance(value, bytes) else [value]
+                ids += numbers(value)
             elif number == 2:
-                count = count or next(numbers(value))
+                count = count or numbers(value)[0]
             elif number == 3 and texts[dict(fields(value)).get(1, 0)] == "comm":
                 comm = texts[dict(fields(value)).get(2, 0)]
         yield comm, [locations[i] for i in ids[::-1]], count

@@ -41,40 +41,13 @@ import urllib.parse
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../harness")
 import row_binary
+from protobuf import fields
 
 folder = sys.argv[1]
 lock = threading.Lock()
 inserted = []  # samples of ClickHouse
 blocks = set()  # the hashes of their inserts
 condemned = {}  # by mode, what it refuses: the hash of a batch, or its size
-
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 127) << shift
-        shift += 7
-        at += 1
-        if data[at - 1] < 128:
-            return value, at
-
-
-def fields(data):
-    """Yields the number and the value of each field of a protobuf message."""
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        kind = tag & 7
-        if kind == 0:
-            value, at = varint(data, at)
-        elif kind == 1:
-            value, at = int.from_bytes(data[at:at + 8], "little"), at + 8
-        elif kind == 2:
-            size, at = varint(data, at)
-            value, at = data[at:at + size], at + size
-        else:
-            raise ValueError(f"wire type {kind}")
-        yield tag >> 3, value
 
 
 def all_of(message, number):

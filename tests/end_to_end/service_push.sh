@@ -25,29 +25,9 @@ has_batches() {
 
 # Each begins where the one before it ends, and its profile is of that time. Prints how many there are.
 follow_each_other() {
-	python3 - "$files" <<'END'
+	PYTHONPATH=$root/tests/harness python3 -B - "$files" <<'END'
 import calendar, glob, gzip, os, re, sys, time
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 127) << shift
-        shift += 7
-        at += 1
-        if data[at - 1] < 128:
-            return value, at
-
-def fields(data):
-    at = 0
-    while at < len(data):
-        tag, at = varint(data, at)
-        if tag & 7 == 0:
-            value, at = varint(data, at)
-        else:
-            size, at = varint(data, at)
-            value = data[at:at + size]
-            at += size
-        yield tag >> 3, value
+from protobuf import fields
 
 names = sorted(glob.glob(sys.argv[1] + "/*_cpu.pb.gz"))
 last = None

@@ -105,26 +105,9 @@ table_is_own() {
 
 # Prints each text of a pprof profile, and "pid N" and "user N" for each such label.
 decode_pprof() {
-	python3 - "$1" <<'END'
+	PYTHONPATH=$root/tests/harness python3 -B - "$1" <<'END'
 import gzip, sys
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at
-def fields(data):
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        if key & 7 == 0:
-            value, at = varint(data, at)
-        else:
-            size, at = varint(data, at)
-            value, at = data[at:at + size], at + size
-        yield key >> 3, value
+from protobuf import fields
 message = list(fields(gzip.decompress(open(sys.argv[1], "rb").read())))
 texts = [value.decode() for field, value in message if field == 6]
 labels = set()

@@ -9,20 +9,10 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "harness"))
-from check_chains import fields  # noqa: E402
+from protobuf import fields, numbers  # noqa: E402
 
 SPANS = {("swap", "in_first"): 0x11, ("swap", "in_second"): 0x12, ("write", "in_first"): 0x21,
          ("write", "in_second"): 0x22}
-
-
-def varints(data):
-    value = shift = 0
-    for byte in data:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value
-            value = shift = 0
 
 
 def read(path):
@@ -40,8 +30,8 @@ def read(path):
         elif number == 6:
             strings.append(value.decode())
     for sample in samples:
-        stack = [strings[functions[f]] for n, v in sample if n == 1 for i in varints(v) for f in lines[i]]
-        count = [next(varints(v)) for n, v in sample if n == 2][0]
+        stack = [strings[functions[f]] for n, v in sample if n == 1 for i in numbers(v) for f in lines[i]]
+        count = [numbers(v)[0] for n, v in sample if n == 2][0]
         labels = [dict(fields(v)) for n, v in sample if n == 3]
         yield stack, count, {strings[label[1]]: strings[label.get(2, 0)] for label in labels}
 

@@ -24,6 +24,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
+from protobuf import fields, numbers
+
 CODE_MAX = 1 << 16   # of a function
 JUMPS_MAX = 2        # from the called function to the one of the next frame
 LONGEST_CALL = 8
@@ -37,47 +40,6 @@ Instruction = collections.namedtuple("Instruction", "start end text")
 
 
 # --- the profile ---------------------------------------------------------------------------------
-
-def fields(data):
-    """(number, value) of each field of a protobuf message."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-        elif key & 7 == 2:
-            size = varint()
-            yield key >> 3, data[at:at + size]
-            at += size
-        else:
-            raise ValueError("not a profile")
-
-
-def numbers(value):
-    """A repeated number, packed or not."""
-    if isinstance(value, int):
-        return [value]
-    result, number, shift = [], 0, 0
-    for byte in value:
-        number |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            result.append(number)
-            number = shift = 0
-    return result
-
 
 class Profile:
     """`samples` are (comm, count, frames), frames leaf first."""

@@ -2,6 +2,8 @@
 """Reads the format RowBinary of ClickHouse, by the types of the columns: rows(bytes, ["UInt64", "Array(String)"])."""
 import struct
 
+import protobuf
+
 FIXED = {"UInt8": "<B", "UInt16": "<H", "UInt32": "<I", "UInt64": "<Q", "Float64": "<d", "Date": "<H", "DateTime": "<I"}
 
 # The columns of inserts, in their order.
@@ -17,21 +19,11 @@ TABLES = {
 }
 
 
-def length(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 127) << shift
-        shift += 7
-        at += 1
-        if data[at - 1] < 128:
-            return value, at
-
-
 def value(data, at, kind):
     if kind in FIXED:
         size = struct.calcsize(FIXED[kind])
         return struct.unpack_from(FIXED[kind], data, at)[0], at + size
-    count, at = length(data, at)
+    count, at = protobuf.varint(data, at)
     if kind == "String":
         assert at + count <= len(data)
         return data[at:at + count].decode(), at + count
