@@ -120,8 +120,9 @@ static __always_inline __u64 walk_clock_ns(void)
 }
 
 /*
- * Copies the file's entry, or requests one from the engine. The key is on the program's stack:
- * Linux 6.1 accepts no map key in memory that a global function got as an argument.
+ * Copies the file's entry, and requests one from the engine if there is none or if it is due. The
+ * key is on the program's stack: Linux 6.1 accepts no map key in memory that a global function got
+ * as an argument.
  */
 static __always_inline void find_file(const struct walker *walker,
 	const struct pilotlight_file_key *key, struct walked_mapping *mapping)
@@ -136,7 +137,8 @@ static __always_inline void find_file(const struct walker *walker,
 		mapping->file = *file;
 		mapping->is_known_file = mapping->file.version == mapping->file.version_too &&
 					 mapping->file.key_hash == pilotlight_file_key_hash(key);
-		return;
+		if (!mapping->is_known_file || !(mapping->file.flags & PILOTLIGHT_FILE_IS_DUE))
+			return;
 	}
 	request.process = walker->process;
 	request.time_ns = bpf_ktime_get_ns();

@@ -130,7 +130,7 @@ int unwinder_set_unidentified(
 	int r;
 
 	/* The request is older than the entry. */
-	if (is_known && (file->state != WALK_FILE_UNIDENTIFIED || file->has_entry))
+	if (is_known && !(file->entry.flags & PILOTLIGHT_FILE_IS_DUE))
 		return 0;
 	if (!is_known) {
 		if (unwinder->unidentified >= unwinder->files_max / UNIDENTIFIED_SHARE)
@@ -294,8 +294,8 @@ void unwinder_set_user(struct unwinder *unwinder, uint32_t file_id, uint64_t use
 
 /* --- windows --- */
 
-/* Removes the entries whose retry is due, so that the sampler requests the files again. */
-static void release_unidentified(struct unwinder *unwinder)
+/* Lets the sampler request the files again whose retry is due. */
+static void ask_for_unidentified(struct unwinder *unwinder)
 {
 	size_t positions = walk_files_positions(unwinder->files);
 
@@ -308,8 +308,7 @@ static void release_unidentified(struct unwinder *unwinder)
 		unwinder->unidentified++;
 		if (walk_files_window(unwinder->files) < file->retry_window)
 			continue;
-		unwinder_refresh_use(unwinder, file);
-		(void)unwinder_drop_file(unwinder, file);
+		(void)unwinder_set_due(unwinder, file);
 	}
 }
 
@@ -319,7 +318,7 @@ void unwinder_begin_window(struct unwinder *unwinder, uint32_t window)
 	walk_files_begin_window(unwinder->files, window);
 	runtime_slots_begin_window(&unwinder->runtimes, window);
 	unwinder_begin_room(unwinder);
-	release_unidentified(unwinder);
+	ask_for_unidentified(unwinder);
 	unwinder->reloads_left = walk_files_positions(unwinder->files);
 }
 

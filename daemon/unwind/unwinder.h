@@ -73,9 +73,9 @@ int unwinder_request(struct unwinder *unwinder, const struct pilotlight_file_key
 /*
  * A stack went through a file that could not be identified. The sampler walks it by frame pointers,
  * records addresses, and does not request it for some windows: twice as many after each failure, or
- * the most at once if `is_hopeless`. Does nothing if the file is known by now. Returns 0; -ENOSPC
- * if there is no room, or if a quarter of all files are of this kind (the sampler requests it
- * again); -ENOMEM; or the error of a map.
+ * the most at once if `is_hopeless`. Meanwhile and until the next answer no stack is cut there.
+ * Does nothing if the file is known by now. Returns 0; -ENOSPC if there is no room, or if a quarter
+ * of all files are of this kind (the sampler requests it again); -ENOMEM; or the error of a map.
  */
 int unwinder_set_unidentified(
 	struct unwinder *unwinder, const struct pilotlight_file_key *key, bool is_hopeless);

@@ -67,6 +67,18 @@ void unwinder_refresh_use(struct unwinder *unwinder, struct walk_file *file)
 		unwinder->map_errors++;
 }
 
+int unwinder_set_due(struct unwinder *unwinder, struct walk_file *file)
+{
+	struct pilotlight_walk_file entry;
+
+	if (file->entry.flags & PILOTLIGHT_FILE_IS_DUE)
+		return 0;
+	unwinder_refresh_use(unwinder, file);
+	entry = file->entry;
+	entry.flags |= PILOTLIGHT_FILE_IS_DUE;
+	return put_file(unwinder, file, &entry);
+}
+
 int unwinder_change_state(struct unwinder *unwinder, struct walk_file *file,
 	enum walk_file_state state, uint32_t table)
 {

@@ -46,6 +46,10 @@ void unwinder_refresh_use(struct unwinder *unwinder, struct walk_file *file);
 /* Removes the sampler's entry. Returns 0 or the error of a map. */
 int unwinder_drop_file(struct unwinder *unwinder, struct walk_file *file);
 
+/* Marks the entry of an unidentified file as due. The sampler walks by it until a request is
+ * answered. Returns 0 or the error of a map. */
+int unwinder_set_due(struct unwinder *unwinder, struct walk_file *file);
+
 /*
  * Writes the sampler's entry for the new state, and then releases the table that was loaded.
  * `table` is the number of the LOADED table, or SHARED_TABLE_NONE. Returns 0, or the error of a

@@ -49,7 +49,7 @@ struct walk_file {
 	bool has_context;		 /* or has the variable of the thread context, ... */
 	uint32_t runtime;		 /* ... whose description has this number */
 	bool lacks_runtime;		 /* or there was no number for it */
-	bool has_entry;			 /* false only if UNIDENTIFIED and the retry is due */
+	bool has_entry;			 /* the sampler has `entry` */
 	uint32_t retry_window;		 /* RETRY, UNIDENTIFIED: when the retry is due */
 	uint8_t failures;		 /* in a row */
 	struct symbol_identity identity; /* of its contents; size 0: not known yet */

@@ -55,6 +55,8 @@ enum {
 	PILOTLIGHT_FILE_HAS_RUNTIME = 1 << 5,
 	/* The same of a file with the variable of the thread context. */
 	PILOTLIGHT_FILE_HAS_CONTEXT = 1 << 6,
+	/* Another attempt to identify it is due: requested as if it had no entry. */
+	PILOTLIGHT_FILE_IS_DUE = 1 << 7,
 };
 
 /*

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -30,6 +31,8 @@ struct fixture {
 	struct accounts total;
 	struct pilotlight_file_key files[FILES_MAX];
 	size_t file_count;
+	struct stat due; /* the file whose entry is due */
+	size_t due_requests;
 	uint64_t walked, of_us, deep, of_us_by_kernel, ended[PILOTLIGHT_WALK_ENDS + 1];
 	uint64_t by_path[PILOTLIGHT_PATH_COUNT], timed;
 	/* Walks that begin in a loop, which may be generated code: their ends, and how many have
@@ -87,6 +90,11 @@ static void tell_of_file(void *context, const struct pilotlight_file_key *key,
 
 	assert_true(request->start < request->end);
 	assert_true(request->process.tgid > 0);
+	if (key->inode == fixture->due.st_ino &&
+		key->size_bytes == (uint64_t)fixture->due.st_size) {
+		file.flags |= PILOTLIGHT_FILE_IS_DUE;
+		fixture->due_requests++;
+	}
 	if (fixture->file_count == FILES_MAX)
 		return;
 	fixture->files[fixture->file_count] = *key;
@@ -175,13 +183,13 @@ __attribute__((noinline)) static unsigned recurse(unsigned depth, unsigned round
 	return sum;
 }
 
-static void record(struct fixture *fixture)
+static void record_turns(struct fixture *fixture, unsigned turns)
 {
 	struct fault fault = { 0 };
 
 	if (capture_start(fixture->capture, &fault) < 0)
 		fail_msg("%s", fault.text);
-	for (unsigned i = 0; i < 10; i++) {
+	for (unsigned i = 0; i < turns; i++) {
 		(void)recurse(DEPTH, 100000000);
 		if (capture_walk_maps(fixture->capture))
 			assert_true(walk_maps_drain_requests(capture_walk_maps(fixture->capture),
@@ -190,6 +198,11 @@ static void record(struct fixture *fixture)
 	}
 	capture_stop(fixture->capture);
 	drain_once(fixture);
+}
+
+static void record(struct fixture *fixture)
+{
+	record_turns(fixture, 10);
 }
 
 static void stacks_come_with_their_frames(void **state)
@@ -211,6 +224,19 @@ static void stacks_come_with_their_frames(void **state)
 	assert_int_equal(fixture.ended[PILOTLIGHT_WALK_ENDS], 0); /* none is missing */
 	/* Each with a time of its own. */
 	assert_int_equal(fixture.timed, fixture.walked);
+	close_fixture(&fixture);
+}
+
+/* By its entry, while it is requested again and again. */
+static void a_file_that_is_due_is_walked_and_requested(void **state)
+{
+	struct fixture fixture;
+
+	open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
+	assert_int_equal(stat("/proc/self/exe", &fixture.due), 0);
+	record_turns(&fixture, 4);
+	assert_true(fixture.due_requests >= 2);
+	assert_true(fixture.deep > 0);
 	close_fixture(&fixture);
 }
 
@@ -513,6 +539,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_come_with_their_frames),
+		cmocka_unit_test(a_file_that_is_due_is_walked_and_requested),
 		cmocka_unit_test(recursions_reach_the_root_up_to_the_greatest_depth),
 		cmocka_unit_test(a_nearly_full_ring_counts_stacks_in_the_kernel),
 		cmocka_unit_test(a_thread_that_is_moved_has_the_cgroup_where_it_is),

@@ -14,9 +14,8 @@ that ends early in a function that is about to call the next. At least 99.9 % mu
 chain must have its minimum percentage.
 
 A # in a comm stands for a letter, from a on, for the phase of the case. Such a case has a new file in
-each run. The time until the sampler knows the file depends on the machine's load, and so does a
-second request after a failed identification. So stacks may end in that file during the first phases
-and in a few stretches of later phases, but in no others."""
+each run. The time until the sampler knows the file depends on the machine's load. So stacks may end
+in that file during the first phases, but in no others."""
 
 import collections
 import os
@@ -28,7 +27,7 @@ DEPTH = 256
 WRONG_PER_MILLE = 1
 SAMPLES = 100
 SHOWN = 4
-STRETCHES = 2
+STRETCHES = 1
 
 # musl's is /lib/libc.so or so.
 UNNAMED_LIBC = r"\[(libc\.so\.6|libc\.so|ld-musl-x86_64\.so\.1)\+0x[0-9a-f]+\]"
@@ -386,7 +385,7 @@ def check_case(which, stacks):
 
 
 def check_phases(which, stacks):
-    """Phases with an unknown file may form a few stretches; all others are checked together."""
+    """Phases with an unknown file may form a stretch; all others are checked together."""
     known, new = collections.Counter(), collections.Counter()
     stretches, was_new = 0, False
     for letter in string.ascii_lowercase:
