@@ -6,13 +6,16 @@ second it draws while a user zooms and searches; and its memory. Run it on a qui
     tests/bench/page.py [FRAMES...]
 
     tests/bench/page.py --history FOLDER NOW
+    tests/bench/page.py --speedscope FOLDER [FRAMES...]
 
 FRAMES (150000 1000000) are those of the profile; the service sends 150000 at most, the smallest of a larger profile
 are elided. With a history (tests/bench/store.sh shows how to make one), which ends at NOW, in seconds since 1970, the
 page asks for its profiles, as it asks a service: until the first picture of the last hour, then until selections of
 ten minutes and of a day are drawn, and the first zoom. Each answer is made by build/release/bench/answer (`make
-bench`), a process each. This is a bench, not a test: no figure makes it fail."""
+bench`), a process each. With speedscope (`npm pack speedscope`, FOLDER/index.html) the same profile is opened there, and
+zoomed by the wheel. This is a bench, not a test: no figure makes it fail."""
 
+import functools
 import http.server
 import json
 import os
@@ -215,12 +218,68 @@ def measure(browser, path):
     return paint, zoom, search, renderer_bytes(browser.process.pid) / (1 << 20)
 
 
+# As a user would, in and out at places of the canvas that has the frames.
+WHEEL = """(() => { const canvas = [...document.querySelectorAll('canvas')].sort((a, b) => b.width * b.height - a.width * a.height)[0];
+    const box = canvas.getBoundingClientRect();
+    canvas.dispatchEvent(new WheelEvent('wheel', { deltaY: i % 8 < 4 ? -60 : 60, ctrlKey: true, bubbles: true, cancelable: true,
+        clientX: box.left + box.width * ((i * 7919) % 97) / 97, clientY: box.top + box.height / 2 })); })()"""
+
+
+def speedscope_profile(count):
+    """The same frames as make_profile() has, in the format of speedscope's file-format-schema.json."""
+    profile = make_profile(count)
+    frames, path, samples = profile["frames"], [], []
+    for label, depth, own in zip(frames["label"], frames["depth"], frames["self"]):
+        del path[depth:]
+        path.append(label)
+        if own:
+            samples.append(list(path))
+    return {"$schema": "https://www.speedscope.app/file-format-schema.json",
+            "shared": {"frames": [{"name": name} for name, _ in profile["labels"]]},
+            "profiles": [{"type": "sampled", "name": "bench", "unit": "none", "startValue": 0, "endValue": len(samples),
+                          "samples": samples, "weights": [1] * len(samples)}]}
+
+
+class Static(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+def measure_speedscope(program, folder, count):
+    with tempfile.TemporaryDirectory() as temporary:
+        served = temporary + "/served"
+        shutil.copytree(folder, served)
+        with open(served + "/bench.json", "w", encoding="utf-8") as file:
+            json.dump(speedscope_profile(count), file)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Static, directory=served))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = Browser(program, temporary)
+        try:
+            origin = "http://127.0.0.1:%d/" % server.server_port
+            browser.open(origin + "index.html#profileURL=" + urllib.parse.quote(origin + "bench.json"))
+            paint = None
+            while paint is None:
+                time.sleep(0.05)
+                paint = browser.evaluate("document.querySelector('canvas') && performance.now()")
+            zoom = browser.evaluate(STEPS % WHEEL)
+            browser.call("HeapProfiler.collectGarbage")
+            return paint, zoom, renderer_bytes(browser.process.pid) / (1 << 20)
+        finally:
+            browser.end()
+            server.shutdown()
+
+
 def main():
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if not program:
         sys.exit("page: needs chromium")
     if sys.argv[1:2] == ["--history"]:
         run_history(program, sys.argv[2], sys.argv[3])
+        return
+    if sys.argv[1:2] == ["--speedscope"]:
+        for count in map(int, sys.argv[3:] or ("150000", "1000000")):
+            paint, zoom, memory = measure_speedscope(program, sys.argv[2], count)
+            print("%d frames: picture %.0f ms, zoom %.0f/s (longest %.0f ms), memory %.0f MiB" % (count, paint, *zoom, memory), flush=True)
         return
     print("%9s %14s %22s %22s %12s" % ("frames", "picture, ms", "zoom, 1/s (longest)", "search, 1/s (longest)", "memory, MiB"))
     for count in map(int, sys.argv[1:] or ("150000", "1000000")):
