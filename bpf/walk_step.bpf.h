@@ -40,6 +40,7 @@ enum {
 	 * to a neighbour. */
 	NEAR_BYTES = 1 << 16,
 	LEAF_BYTES_MAX = 1 << 12, /* of a function without a frame */
+	PROLOGUE_WORDS_MAX = 6,	  /* of V8's code before it sets the frame pointer */
 };
 /* The bytes 48 c7 c0 0f 00 00 00 0f: mov $15, %rax, and the first of syscall's two. */
 #define CODE_SIGRETURN 0x0f0000000fc0c748ULL
@@ -174,6 +175,37 @@ static __always_inline int may_lead_to_frame(struct walk *walk, __u64 target, __
 	return (ip - target < NEAR_BYTES && sets_frame_pointer(code)) || is_jump(code);
 }
 
+/* Does code that sets the frame pointer come next? */
+static __always_inline int is_before_frame(struct walk *walk)
+{
+	__u64 words[2];
+
+	for (__u32 i = 0; i < PROLOGUE_WORDS_MAX; i++) {
+		if (!can_read_user(walk, words, 2, walk->ip + i * sizeof(words[0])))
+			return 0;
+		for (__u32 bits = 0; bits < 64; bits += 8)
+			if (sets_frame_pointer(words[0] >> bits | words[1] << 1 << (63 - bits)))
+				return 1;
+	}
+	return 0;
+}
+
+/*
+ * Does the leaf run V8's generated code, in a frame of its own? Two pointers to objects, whose
+ * lowest bits are 01, are beside the frame pointer, and no such code lacks a frame behind its
+ * prologue. On top of the stack is a place for a value that may not have been set yet: it holds
+ * what earlier calls left, and that may be a return address.
+ */
+static __always_inline int has_v8_frame_of_its_own(struct walk *walk)
+{
+	__u64 words[2];
+
+	return walk->is_jit && walk->fp.kind == SAVED_VALUE &&
+	       walk->sp + sizeof(words) <= walk->fp.word &&
+	       can_read_user(walk, words, 2, walk->fp.word - sizeof(words)) &&
+	       (words[0] & 3) == 1 && (words[1] & 3) == 1 && !is_before_frame(walk);
+}
+
 /*
  * Steps out of a leaf that has no frame: it is in its prologue, behind its epilogue, or needs none,
  * so the frame pointer is still its caller's. Two signs show this: the next instruction, or a word
@@ -195,7 +227,8 @@ static __always_inline int step_out_of_leaf(
 	has_sign = pushed || (code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET;
 	if (!can_read_user(walk, words, 1 + pushed, walk->sp) ||
 		!is_return_address(walk, words[pushed], &target) ||
-		!(has_sign || may_lead_to_leaf(walk, target, walk->ip, frame_pointers)))
+		!(has_sign || (may_lead_to_leaf(walk, target, walk->ip, frame_pointers) &&
+				      !has_v8_frame_of_its_own(walk))))
 		return 0;
 	*ret_end = go_to_caller(walk, words[pushed], walk->sp + (pushed + 1) * sizeof(__u64));
 	return 1;

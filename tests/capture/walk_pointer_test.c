@@ -52,6 +52,48 @@ static void frameless_leaf_is_found_by_the_call(void **state)
 	}
 }
 
+/* Generated code of V8 has a frame but in its first instructions. What earlier calls left on top of
+ * its stack is no caller. */
+static void leaf_of_v8_has_a_frame(void **state)
+{
+	static const struct {
+		int is_jit;
+		__u64 function, context;
+		unsigned prologue_at; /* in bytes; 0: none */
+		int has_frame;
+	} leaves[] = {
+		{ 1, 0x10001, 0x20001, 0, 1 },
+		{ 0, 0x10001, 0x20001, 0, 0 }, /* functions of V8 in a file may lack one */
+		{ 1, 0x10003, 0x20001, 0, 0 },
+		{ 1, 0x10001, 0x20000, 0, 0 },
+		{ 1, 0x10001, 0x20001, 8, 0 },
+		{ 1, 0x10001, 0x20001, 17, 0 },
+		{ 1, 0x10001, 0x20001, 8 * PROLOGUE_WORDS_MAX - 1, 0 },
+		{ 1, 0x10001, 0x20001, 8 * PROLOGUE_WORDS_MAX, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		const __u8 prologue[] = { 0x55, 0x48, 0x89, 0xe5 };
+		struct walk walk = walk_at(4, 8);
+
+		walk.ip = at(200);
+		walk.is_jit = (__u8)leaves[i].is_jit;
+		for (unsigned j = 200; j < 220; j++)
+			stack[j] = 0x9090909090909090;
+		if (leaves[i].prologue_at)
+			memcpy((char *)&stack[200] + leaves[i].prologue_at, prologue,
+				sizeof(prologue));
+		stack[4] = at(40);
+		stack[39] = INDIRECT_CALL;
+		stack[6] = leaves[i].function;
+		stack[7] = leaves[i].context;
+		stack[8] = at(20);
+		stack[9] = 0x403000;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+		assert_int_equal(walk.ip, leaves[i].has_frame ? 0x403000 : at(40));
+	}
+}
+
 /* The code to which a direct call leads must jump elsewhere, as in a PLT, or be near and set the
  * frame pointer. */
 static void a_guessed_caller_calls_a_function_with_a_frame_or_a_jump(void **state)
@@ -341,6 +383,7 @@ int main(void)
 		cmocka_unit_test(a_call_to_where_nothing_can_be_read_is_not_believed),
 		cmocka_unit_test(a_guessed_leaf_is_short),
 		cmocka_unit_test(frameless_leaf_is_found_by_the_call),
+		cmocka_unit_test(leaf_of_v8_has_a_frame),
 		cmocka_unit_test(frame_pointers_lead_to_the_root_unless_guessed),
 		cmocka_unit_test(only_kept_frame_pointers_lead_to_another_stack),
 		cmocka_unit_test(where_a_guess_leads_nowhere_it_is_the_reason),

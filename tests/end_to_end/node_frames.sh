@@ -62,6 +62,11 @@ has_lines() {
 	grep -q ";inWorker (shares.js:45)_\[v\];main (shares.js:29)_\[v\];heavy (shares.js:14)_\[v\];burn (shares.js:7)_\[v\]" "$1"
 }
 
+# What earlier calls left on the stack of compiled code is no caller.
+has_no_invented_callers() {
+	! grep -E "(heavy|light|tiny)_\[v\];(v8|node)::" "$1"
+}
+
 need_root
 need_programs
 need_commands node
@@ -69,7 +74,7 @@ need_commands node
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 compiled=(node --no-turbo-inlining)
 node --no-maglev-inlining -e 0 2>"$tmp/ignored" && compiled+=(--no-maglev-inlining)
-plan 8
+plan 10
 
 check "before the first recording nobody has met V8" runtimes_are unseen
 check "a first recording makes the unwind table, with the description" \
@@ -81,6 +86,9 @@ check "the shares of interpreted functions" has_shares "$tmp/interpreted.folded"
 check "they have all callers" has_whole_chains "$tmp/interpreted.folded"
 record "$tmp/compiled.folded" -F 1999 -- "${compiled[@]}" "$program" 0.5
 check "the shares of compiled functions" has_shares "$tmp/compiled.folded"
-record "$tmp/worker.folded" -F 999 --lines -- "${compiled[@]}" "$program" 0.2 worker
-check "functions in a worker thread, with their first lines" has_lines "$tmp/worker.folded"
+record "$tmp/worker.folded" -F 1999 -- "${compiled[@]}" "$program" 0.5 worker
+check "the shares in a worker thread" has_shares "$tmp/worker.folded"
+check "no callers that did not call" has_no_invented_callers "$tmp/worker.folded"
+record "$tmp/lines.folded" -F 999 --lines -- "${compiled[@]}" "$program" 0.2 worker
+check "functions in a worker thread, with their first lines" has_lines "$tmp/lines.folded"
 finish

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What a sample costs with the functions of Python or JavaScript, and without: three recordings of the same seconds, of
+# which the third records a process that sleeps, and so tells what a sample of others costs. Needs root, and a
+# recording's cache.
+#
+#	tests/bench/runtimes.sh [PYTHON|NODE...]
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+pilotlight=${PILOTLIGHT:-build/release/pilotlight}
+RATE=${RATE:-199} SECONDS_EACH=${SECONDS_EACH:-15}
+tmp=$(mktemp -d) || exit 1
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+
+record() {
+	"$pilotlight" record -F "$RATE" -d "$SECONDS_EACH" -p "$2" --runtime-frames "$3" -o "$tmp/$1.folded" 2>"$tmp/$1"
+}
+
+# numbers NAME: the milliseconds of all samples, those that were stored, and those of others.
+numbers() {
+	sed -n 's/^cost .* a sample, \([0-9.]*\) ms in all.*/\1/p; s/.* = \([0-9]*\) stored .* \([0-9]*\) filtered.*/\1 \2/p' \
+		"$tmp/$1" | tr '\n' ' '
+}
+
+sleep 10000 &
+sleeper=$!
+for runtime in "${@:-python3}"; do
+	program=tests/bench/python_load.py
+	[[ $(basename "$runtime") != node* ]] || program=tests/bench/node_load.js
+	"$runtime" "$program" $((SECONDS_EACH + 30)) &
+	load=$!
+	SECONDS_EACH=2 record warm_up $load both
+	record native $load native &
+	recordings=($!)
+	record functions $load spliced &
+	recordings+=($!)
+	record others $sleeper native &
+	recordings+=($!)
+	wait "${recordings[@]}"
+	kill $load
+	echo "$(numbers native)$(numbers functions)$(numbers others)" | awk -v runtime="$runtime" '{
+		other = 1000 * $9 / $8
+		native = (1000 * $3 - other * $2) / $1
+		both = (1000 * $6 - other * $5) / $4
+		printf "%s: %.1f us without its functions, %.1f us with them (%.2f)\n", runtime, native, both, both / native }'
+done
