@@ -87,53 +87,10 @@ static int set_stacks(struct clickhouse_writer *writer)
 
 /* --- requests --- */
 
-/* Writes a text of SQL. */
-static void put_quoted(struct output *output, const char *text, size_t size)
-{
-	output_char(output, '\'');
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] == '\'' || text[i] == '\\')
-			output_char(output, '\\');
-		output_char(output, text[i]);
-	}
-	output_char(output, '\'');
-}
-
-/*
- * Is the first row of the batch there? The beginning of the table's key is given. Two windows may
- * begin in one second, the one before a restart and the one behind it, but cover different times.
- */
-static int put_question(struct clickhouse_writer *writer)
-{
-	const char *host = writer->options->host, *attributes = writer->options->attributes;
-	struct output *output = &writer->plain;
-	char service[SERVICE_NAME_BYTES];
-
-	clickhouse_first_service(writer, service);
-	output_string(output,
-		"SELECT count() FROM " PILOTLIGHT_CLICKHOUSE_DATABASE ".samples WHERE type = ");
-	put_quoted(output, writer->type, strlen(writer->type));
-	output_string(output, " AND service = ");
-	put_quoted(output, service, strlen(service));
-	output_printf(output,
-		" AND ts = toDateTime(%" PRIu32 ") AND duration_ns = %" PRIu64 " AND host = ",
-		writer->start_s, clickhouse_covered_ns(writer));
-	put_quoted(output, host, strlen(host));
-	/* The first is the host's id, if that is known. */
-	if (attributes && *attributes) {
-		output_string(output, " AND has(labels, ");
-		put_quoted(output, attributes, strcspn(attributes, ","));
-		output_char(output, ')');
-	}
-	writer->rows++;
-	return 0;
-}
-
 typedef int (*put_function)(struct clickhouse_writer *writer);
 
 /* Rows that refer to others come behind them. */
-static const put_function put_bodies[PILOTLIGHT_CLICKHOUSE_REQUESTS] = {
-	put_question,
+static const put_function put_bodies[PILOTLIGHT_CLICKHOUSE_REQUESTS - 1] = {
 	clickhouse_put_names,
 	clickhouse_put_locations,
 	clickhouse_put_stacks,
@@ -176,15 +133,48 @@ static int write_request(
 	return output->error;
 }
 
+/*
+ * Of the first row of samples. The beginning of the table's key is in it. Two windows may begin in
+ * one second, the one before a restart and the one behind it, but cover different times.
+ */
+static int write_identity(struct clickhouse_writer *writer, struct output *output)
+{
+	const char *host = writer->options->host;
+	const char *attributes = writer->options->attributes ? writer->options->attributes : "";
+	/* The first is the host's id, if that is known. */
+	const size_t label_bytes = strcspn(attributes, ",");
+	const struct pilotlight_clickhouse_identity identity = {
+		.duration_ns = clickhouse_covered_ns(writer),
+		.ts = writer->start_s,
+	};
+	struct pilotlight_clickhouse_request header;
+	char service[SERVICE_NAME_BYTES];
+
+	clickhouse_first_service(writer, service);
+	header.body_bytes = sizeof(identity) + strlen(writer->type) + 1 + strlen(service) + 1 +
+			    strlen(host) + 1 + label_bytes + 1;
+	if (header.body_bytes > PILOTLIGHT_CLICKHOUSE_IDENTITY_BYTES_MAX)
+		return -E2BIG;
+	output_write(output, &header, sizeof(header));
+	output_write(output, &identity, sizeof(identity));
+	output_write(output, writer->type, strlen(writer->type) + 1);
+	output_write(output, service, strlen(service) + 1);
+	output_write(output, host, strlen(host) + 1);
+	output_write(output, attributes, label_bytes);
+	output_char(output, '\0');
+	return output->error;
+}
+
 static int write_requests(struct clickhouse_writer *writer, struct output *output)
 {
 	const struct pilotlight_clickhouse_batch header = {
 		.magic = PILOTLIGHT_CLICKHOUSE_BATCH_MAGIC,
 		.version = PILOTLIGHT_CLICKHOUSE_BATCH_VERSION,
 	};
-	int r = 0;
+	int r;
 
 	output_write(output, &header, sizeof(header));
+	r = write_identity(writer, output);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(put_bodies); i++)
 		r = write_request(writer, put_bodies[i], output);
 	return r;

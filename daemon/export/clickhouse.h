@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Writes a profile as a batch for ClickHouse: the rows of inserts (pilotlight/clickhouse_batch.h)
- * into the tables of pilotlight/clickhouse_schema.h, in RowBinary, and before them a question that
- * tells whether the batch is there already. Names, locations and stacks come before the samples: if
- * the inserts end early, nothing refers to rows that are not there, and nothing is counted.
+ * into the tables of pilotlight/clickhouse_schema.h, in RowBinary, and before them an identity, by
+ * which a server can be asked whether the batch is there already. Names, locations and stacks come
+ * before the samples: if the inserts end early, nothing refers to rows that are not there, and
+ * nothing is counted.
  *
  * gzip compresses the bodies. It also lets the server refuse a body that was cut off: the server
  * would insert the first rows of one without compression. The same profile gives the same bytes,

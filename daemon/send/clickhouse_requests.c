@@ -4,7 +4,10 @@
 #include "pilotlight/clickhouse_schema.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define INSERT(table, columns) \
@@ -18,19 +21,25 @@ static const char *const queries[PILOTLIGHT_CLICKHOUSE_REQUESTS] = {
 };
 
 /* Reads all or nothing. */
+static int read_at(int fd, uint64_t at, void *to, size_t size)
+{
+	ssize_t n = pread(fd, to, size, (off_t)at);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == size ? 0 : -EBADMSG;
+}
+
 static int take(struct clickhouse_requests *requests, void *to, size_t size)
 {
-	ssize_t n;
+	int r;
 
 	if (size > requests->bytes - requests->at)
 		return -EBADMSG;
-	n = pread(requests->fd, to, size, (off_t)requests->at);
-	if (n < 0)
-		return -errno;
-	if ((size_t)n != size)
-		return -EBADMSG;
-	requests->at += size;
-	return 0;
+	r = read_at(requests->fd, requests->at, to, size);
+	if (r == 0)
+		requests->at += size;
+	return r;
 }
 
 int clickhouse_requests_open(struct clickhouse_requests *requests, int fd, uint64_t bytes)
@@ -70,4 +79,49 @@ int clickhouse_requests_next(
 	requests->count++;
 	requests->at += header.body_bytes;
 	return 0;
+}
+
+/* In digits, so that the text is no SQL, whatever it is (I8). Returns the end of the query. */
+static char *put_text(char *query, const char *before, const char *text, const char *behind)
+{
+	query = stpcpy(query, before);
+	query = stpcpy(query, "unhex('");
+	for (; *text; text++)
+		query += sprintf(query, "%02x", (unsigned char)*text);
+	query = stpcpy(query, "')");
+	return stpcpy(query, behind);
+}
+
+int clickhouse_requests_question(const struct clickhouse_requests *requests,
+	const struct clickhouse_request *identity, char ret_query[CLICKHOUSE_QUESTION_BYTES])
+{
+	enum { TYPE, SERVICE, HOST, LABEL, TEXTS };
+	static const char *const before[TEXTS] = {
+		" AND type = ", " AND service = ", " AND host = ", " AND has(labels, "
+	};
+	char bytes[PILOTLIGHT_CLICKHOUSE_IDENTITY_BYTES_MAX], *query = ret_query;
+	struct pilotlight_clickhouse_identity row;
+	size_t size = identity->body_bytes, at = sizeof(row);
+	int r;
+
+	if (size <= sizeof(row) || size > sizeof(bytes))
+		return -EBADMSG;
+	r = read_at(requests->fd, identity->body_at, bytes, size);
+	if (r < 0)
+		return r;
+	if (bytes[size - 1] != '\0')
+		return -EBADMSG;
+	memcpy(&row, bytes, sizeof(row));
+	query += sprintf(query,
+		"SELECT count() FROM " PILOTLIGHT_CLICKHOUSE_DATABASE
+		".samples WHERE ts = toDateTime(%" PRIu32 ") AND duration_ns = %" PRIu64,
+		row.ts, row.duration_ns);
+	for (int i = 0; i < TEXTS; i++) {
+		if (at == size)
+			return -EBADMSG;
+		if (i != LABEL || bytes[at] != '\0')
+			query = put_text(query, before[i], bytes + at, i == LABEL ? ")" : "");
+		at += strlen(bytes + at) + 1;
+	}
+	return at == size ? 0 : -EBADMSG;
 }

@@ -301,9 +301,14 @@ static bool has_succeeded(const struct sender *sender)
 	return sender->reply.status >= 200 && sender->reply.status < 300;
 }
 
-static int send_request(struct sender *sender, const struct clickhouse_request *request)
+static int send_request(struct sender *sender, const struct clickhouse_requests *requests,
+	const struct clickhouse_request *request)
 {
+	/* gzip of no bytes, since the headers announce gzip. */
+	static const char nothing[20] = { 0x1f, (char)0x8b, 8, [9] = 3, 3 };
+	char question[CLICKHOUSE_QUESTION_BYTES];
 	const char *target;
+	int r = 0;
 
 	query_text_init(&sender->target, "/");
 	if (request->query) {
@@ -312,30 +317,38 @@ static int send_request(struct sender *sender, const struct clickhouse_request *
 		query_text_add(&sender->target, "insert_distributed_sync", "1");
 		query_text_add(&sender->target, "query", request->query);
 	} else {
-		/* An intruder in the engine can write any question, but it shall change nothing. */
-		query_text_add(&sender->target, "readonly", "1");
+		r = clickhouse_requests_question(requests, request, question);
+		query_text_add(&sender->target, "query", r == 0 ? question : "");
 	}
-	if (query_text_finish(&sender->target, &target) < 0)
+	if (r == 0)
+		r = query_text_finish(&sender->target, &target);
+	if (r < 0)
 		return fail(sender, -EBADMSG, "the batch is damaged");
 	(void)snprintf(sender->url, sizeof(sender->url), "%s%s", sender->receiver.url, target);
-	return transfer(sender, sender->url, request->body_at, request->body_bytes);
+	if (request->query)
+		return transfer(sender, sender->url, request->body_at, request->body_bytes);
+	sender->memory = nothing;
+	r = transfer(sender, sender->url, 0, sizeof(nothing));
+	sender->memory = NULL;
+	return r;
 }
 
 /* An insert without the rows that the receiver has. */
-static int send_new_rows(struct sender *sender, const struct clickhouse_request *request)
+static int send_new_rows(struct sender *sender, const struct clickhouse_requests *requests,
+	const struct clickhouse_request *request)
 {
 	_cleanup_(new_rows_done) struct new_rows rows = { 0 };
 	struct clickhouse_request of_memory = *request;
 	int r = new_rows_take(&rows, request, SEND_BATCH_FD, sender->receiver.url, sender->known);
 
 	if (r < 0)
-		return send_request(sender, request);
+		return send_request(sender, requests, request);
 	if (rows.count == 0)
 		return 0;
 	of_memory.body_at = 0;
 	of_memory.body_bytes = rows.body.size;
 	sender->memory = rows.body.bytes;
-	r = send_request(sender, &of_memory);
+	r = send_request(sender, requests, &of_memory);
 	sender->memory = NULL;
 	if (r == 0 && has_succeeded(sender))
 		new_rows_note(&rows, sender->known);
@@ -371,10 +384,10 @@ static int send_requests(struct sender *sender)
 			(requests.count == 1 && !sender->request.may_be_there))
 			continue;
 		memset(sender->body, 0, sizeof(sender->body));
-		r = sender->known && request.insert > CLICKHOUSE_QUESTION &&
+		r = sender->known && request.insert > CLICKHOUSE_IDENTITY &&
 				    request.insert < CLICKHOUSE_SAMPLES
-			    ? send_new_rows(sender, &request)
-			    : send_request(sender, &request);
+			    ? send_new_rows(sender, &requests, &request)
+			    : send_request(sender, &requests, &request);
 		if (r == 0 && requests.count == 1 && has_succeeded(sender))
 			r = read_number(sender, &is_missing);
 	}

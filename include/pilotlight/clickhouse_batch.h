@@ -4,11 +4,11 @@
  * order. A query process writes it (export/clickhouse.h), and another process sends it, maybe after
  * a restart (send/clickhouse_requests.h).
  *
- * After the header comes each request: its own header, then the body, compressed by gzip; none are
- * sent that have no body. The first has a question as its body, whose answer is a number: other
- * than 0 if the batch is there already. The others are rows of the tables names, locations, stacks
- * and samples (pilotlight/clickhouse_schema.h), which the sender inserts: its file chooses no query
- * that writes. The samples come last, so the batch is there if they are.
+ * After the header comes each request: its own header, then the body; none are sent that have no
+ * body. The first says how the sender can ask whether the batch is there already. The others are
+ * rows of the tables names, locations, stacks and samples (pilotlight/clickhouse_schema.h),
+ * compressed by gzip. The sender has all queries, so no byte of a batch is SQL. The samples come
+ * last, so the batch is there if they are.
  */
 #pragma once
 
@@ -17,8 +17,9 @@
 #define PILOTLIGHT_CLICKHOUSE_BATCH_MAGIC 0x4553554f48434c50ULL /* "PLCHOUSE" */
 
 enum {
-	PILOTLIGHT_CLICKHOUSE_BATCH_VERSION = 2,
+	PILOTLIGHT_CLICKHOUSE_BATCH_VERSION = 3,
 	PILOTLIGHT_CLICKHOUSE_REQUESTS = 5,
+	PILOTLIGHT_CLICKHOUSE_IDENTITY_BYTES_MAX = 5 << 10,
 };
 
 struct pilotlight_clickhouse_batch {
@@ -31,5 +32,16 @@ struct pilotlight_clickhouse_request {
 	uint64_t body_bytes;
 };
 
+/*
+ * The body of the first request: columns of the first row of samples. Texts follow, each with a NUL
+ * at its end: type, service, host, and one of the labels, "" if there is none.
+ */
+struct pilotlight_clickhouse_identity {
+	uint64_t duration_ns;
+	uint32_t ts;
+	uint32_t padding;
+};
+
 _Static_assert(sizeof(struct pilotlight_clickhouse_batch) == 16, "batch");
+_Static_assert(sizeof(struct pilotlight_clickhouse_identity) == 16, "identity");
 _Static_assert(sizeof(struct pilotlight_clickhouse_request) == 8, "request");

@@ -31,10 +31,10 @@ struct row { /* of any table */
 	size_t number_count;
 };
 
-enum { QUESTION, NAMES, LOCATIONS, STACKS, SAMPLES, REQUESTS };
+enum { IDENTITY, NAMES, LOCATIONS, STACKS, SAMPLES, REQUESTS };
 
 struct request {
-	uint8_t *plain; /* with a NUL */
+	uint8_t *plain; /* with a NUL; of the identity it is the body */
 	size_t size;
 	struct row *rows;
 	size_t count;
@@ -180,6 +180,14 @@ static void inflate_body(struct request *request, const void *body, size_t size)
 	(void)inflateEnd(&stream);
 }
 
+static void copy_body(struct request *request, const void *body, size_t size)
+{
+	request->plain = calloc(1, size + 1);
+	assert_non_null(request->plain);
+	memcpy(request->plain, body, size);
+	request->size = size;
+}
+
 static void read_batch(struct batch *batch)
 {
 	const char *at = batch->bytes, *end = batch->bytes + batch->size;
@@ -188,7 +196,7 @@ static void read_batch(struct batch *batch)
 	memcpy(&header, at, sizeof(header));
 	at += sizeof(header);
 	assert_memory_equal(&header.magic, "PLCHOUSE", 8);
-	assert_int_equal(header.version, 2);
+	assert_int_equal(header.version, 3);
 	for (size_t i = 0; i < REQUESTS; i++) {
 		struct pilotlight_clickhouse_request request;
 
@@ -196,10 +204,12 @@ static void read_batch(struct batch *batch)
 		memcpy(&request, at, sizeof(request));
 		at += sizeof(request);
 		assert_true(request.body_bytes <= (size_t)(end - at));
-		if (request.body_bytes > 0)
+		if (i == IDENTITY)
+			copy_body(&batch->requests[i], at, request.body_bytes);
+		else if (request.body_bytes > 0)
 			inflate_body(&batch->requests[i], at, request.body_bytes);
 		at += request.body_bytes;
-		if (i > QUESTION && request.body_bytes > 0)
+		if (i > IDENTITY && request.body_bytes > 0)
 			read_rows(i, &batch->requests[i]);
 	}
 	assert_ptr_equal(at, end);

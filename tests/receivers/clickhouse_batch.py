@@ -4,7 +4,7 @@
 
     clickhouse_batch.py send URL FILE         inserts a batch, without asking whether it is there
     clickhouse_batch.py cut URL FILE          the same, but breaks the connection in mid-insert of the samples
-    clickhouse_batch.py count URL FILE        the answer to the batch's question
+    clickhouse_batch.py count URL FILE        how often the first row of its samples is there
     clickhouse_batch.py sum FILE...           "rows stacks value" of the samples of all
     clickhouse_batch.py folded FILE...        the stacks of all, with their sums
 """
@@ -24,11 +24,11 @@ import row_binary
 
 
 def requests(path):
-    """Yields the table, "" of the question, and the compressed body of each request."""
+    """Yields the table, "" of the identity, and the body of each request; all others are compressed."""
     with open(path, "rb") as file:
         data = file.read()
     magic, version, _ = struct.unpack_from("<8sII", data)
-    assert magic == b"PLCHOUSE" and version == 2
+    assert magic == b"PLCHOUSE" and version == 3
     at = 16
     for table in "", "names", "locations", "stacks", "samples":
         body_bytes, = struct.unpack_from("<Q", data, at)
@@ -39,15 +39,19 @@ def requests(path):
 
 
 def target(url, table):
-    parameters = {"readonly": 1}
-    if table:
-        query = f"INSERT INTO pilotlight.{table} ({', '.join(row_binary.TABLES[table])}) FORMAT RowBinary"
-        parameters = {"insert_distributed_sync": 1, "query": query}
-    return f"{url}/?{urllib.parse.urlencode(parameters)}"
+    query = f"INSERT INTO pilotlight.{table} ({', '.join(row_binary.TABLES[table])}) FORMAT RowBinary"
+    return f"{url}/?{urllib.parse.urlencode({'insert_distributed_sync': 1, 'query': query})}"
 
 
-def post(url, table, body):
-    request = urllib.request.Request(target(url, table), body, {"Content-Encoding": "gzip"})
+def question(identity):
+    duration_ns, ts = struct.unpack_from("<QI", identity)
+    kind, service, host, label = ("'%s'" % text.decode() for text in identity[16:-1].split(b"\0"))
+    return (f"SELECT count() FROM pilotlight.samples WHERE type = {kind} AND service = {service} AND host = {host} "
+            f"AND ts = toDateTime({ts}) AND duration_ns = {duration_ns} AND has(labels, {label})")
+
+
+def post(target, body):
+    request = urllib.request.Request(target, body, {"Content-Encoding": "gzip"})
     try:
         with urllib.request.urlopen(request) as answer:
             return answer.read().decode()
@@ -58,7 +62,7 @@ def post(url, table, body):
 def send(url, path):
     for table, body in list(requests(path))[1:]:
         if body:
-            post(url, table, body)
+            post(target(url, table), body)
 
 
 def cut(url, path):
@@ -66,7 +70,7 @@ def cut(url, path):
     inserts = list(requests(path))[1:]
     for table, body in inserts[:-1]:
         if body:
-            post(url, table, body)
+            post(target(url, table), body)
     table, body = inserts[-1]
     parts = urllib.parse.urlsplit(target(url, table))
     with socket.create_connection((parts.hostname, parts.port)) as connection:
@@ -109,8 +113,8 @@ if command == "send":
 elif command == "cut":
     cut(*arguments)
 elif command == "count":
-    table, body = next(requests(arguments[1]))
-    print(post(arguments[0], table, body).strip())
+    _, identity = next(requests(arguments[1]))
+    print(post(arguments[0] + "/", gzip.compress(question(identity).encode())).strip())
 elif command == "sum":
     total(arguments)
 elif command == "folded":

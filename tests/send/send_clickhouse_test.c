@@ -44,7 +44,7 @@ enum {
 static struct shared {
 	const char *answers[ANSWERS_MAX]; /* "200 body"; NULL: "200 "; "": reset; or `late` */
 	unsigned count;			  /* of requests */
-	char log[LOG_BYTES];		  /* "table body;" each, or "settings body;" */
+	char log[LOG_BYTES];		  /* "table body;" each, or "there?;" */
 	char keys[LOG_BYTES];
 } * shared;
 
@@ -60,12 +60,17 @@ static struct config_folder folder; /* of the sender's configuration */
 static void note_request(const char *request, const char *body, size_t size)
 {
 	static const char insert[] = "&query=INSERT%20INTO%20pilotlight.";
+	static const char select[] = "POST /?query=SELECT%20";
 	const char *query = strstr(request, insert), *key = strstr(request, "X-ClickHouse-Key: ");
 	const size_t used = strlen(shared->log), keys = strlen(shared->keys);
 
-	query = query ? query + strlen(insert) : strchr(request, '?') + 1;
-	(void)snprintf(shared->log + used, LOG_BYTES - used, "%.*s %.*s;",
-		(int)strcspn(query, " %"), query, (int)size, body);
+	if (query)
+		(void)snprintf(shared->log + used, LOG_BYTES - used, "%.*s %.*s;",
+			(int)strcspn(query + strlen(insert), "%"), query + strlen(insert),
+			(int)size, body);
+	else
+		(void)snprintf(shared->log + used, LOG_BYTES - used, "%s;",
+			strncmp(request, select, strlen(select)) == 0 ? "there?" : "?");
 	key = key ? key + strlen("X-ClickHouse-Key: ") : "";
 	(void)snprintf(
 		shared->keys + keys, LOG_BYTES - keys, "%.*s;", (int)strcspn(key, "\r"), key);
@@ -127,7 +132,7 @@ static void add(const void *bytes, size_t size)
 	batch_bytes += size;
 }
 
-static void add_body(const void *body, size_t size)
+static void add_bytes(const void *body, size_t size)
 {
 	const struct pilotlight_clickhouse_request request = { .body_bytes = size };
 
@@ -137,7 +142,7 @@ static void add_body(const void *body, size_t size)
 
 static void add_request(const char *body)
 {
-	add_body(body, strlen(body));
+	add_bytes(body, strlen(body));
 }
 
 /* Inserts a stack of one day. */
@@ -159,11 +164,14 @@ static void add_stack(uint64_t id)
 	assert_int_equal(gzip_finish(gzip), 0);
 	assert_int_equal(output_finish(&packed), 0);
 	gzip_free(gzip);
-	add_body(body.bytes, body.size);
+	add_bytes(body.bytes, body.size);
 	free(body.bytes);
 }
 
-static void begin_batch(void)
+#define IDENTITY "\1\2\0\0\0\0\0\0\7\0\0\0\0\0\0\0"
+#define TEXTS	 "cpu\0a' OR \\\0h\xc3\xb6st\0host.id=1"
+
+static void begin_batch_of(const void *identity, size_t size)
 {
 	const struct pilotlight_clickhouse_batch header = {
 		.magic = PILOTLIGHT_CLICKHOUSE_BATCH_MAGIC,
@@ -172,17 +180,22 @@ static void begin_batch(void)
 
 	batch_bytes = 0;
 	add(&header, sizeof(header));
-	add_request("there?");
+	add_bytes(identity, size);
 }
 
 /* The third has nothing to insert. */
-static void make_batch(void)
+static void make_batch_of(const void *identity, size_t size)
 {
-	begin_batch();
+	begin_batch_of(identity, size);
 	add_request("a");
 	add_request("");
 	add_request("b");
 	add_request("c");
+}
+
+static void make_batch(void)
+{
+	make_batch_of(IDENTITY TEXTS, sizeof(IDENTITY TEXTS));
 }
 
 static struct send_outcome send_batch(bool may_be_there, const char *settings)
@@ -229,7 +242,7 @@ static enum send_verdict send_with(bool may_be_there, const char *const *answers
 	send_with((may_be_there), (const char *const[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
 
 #define ALL	 "names a;stacks b;samples c;"
-#define QUESTION "readonly=1 there?;"
+#define QUESTION "there?;"
 
 /* --- tests --- */
 
@@ -308,7 +321,7 @@ static void codes_have_their_verdicts(void **state)
 
 static void make_batch_of_stack(uint64_t id)
 {
-	begin_batch();
+	begin_batch_of(IDENTITY TEXTS, sizeof(IDENTITY TEXTS));
 	add_request("");
 	add_request("");
 	add_stack(id);
@@ -388,6 +401,55 @@ static void what_is_damaged_is_not_sent(void **state)
 	assert_string_equal(shared->log, "");
 }
 
+/* Returns 0 and the question, or -errno. */
+static int ask_of(const void *identity, size_t size, char query[CLICKHOUSE_QUESTION_BYTES])
+{
+	struct clickhouse_requests requests;
+	struct clickhouse_request request;
+
+	make_batch_of(identity, size);
+	assert_int_equal(clickhouse_requests_open(&requests, batch_fd, batch_bytes), 0);
+	assert_int_equal(clickhouse_requests_next(&requests, &request), 0);
+	assert_null(request.query);
+	return clickhouse_requests_question(&requests, &request, query);
+}
+
+#define ASK(identity, query) ask_of((identity), sizeof(identity), (query))
+
+/* All words of the query are the sender's; of the batch it has digits. */
+static void no_byte_of_a_batch_is_sql(void **state)
+{
+	static char longest[PILOTLIGHT_CLICKHOUSE_IDENTITY_BYTES_MAX];
+	char query[CLICKHOUSE_QUESTION_BYTES];
+
+	assert_int_equal(ASK(IDENTITY TEXTS, query), 0);
+	assert_string_equal(query,
+		"SELECT count() FROM pilotlight.samples WHERE ts = toDateTime(7) AND "
+		"duration_ns = 513 AND type = unhex('637075') AND "
+		"service = unhex('6127204f52205c') AND host = unhex('68c3b67374') AND "
+		"has(labels, unhex('686f73742e69643d31'))");
+	assert_int_equal(ASK(IDENTITY "cpu\0s\0h\0", query), 0);
+	assert_null(strstr(query, "labels"));
+	memset(longest, 0xff, sizeof(longest));
+	memset(longest + sizeof(longest) - 4, 0, 4);
+	assert_int_equal(ask_of(longest, PILOTLIGHT_CLICKHOUSE_IDENTITY_BYTES_MAX, query), 0);
+	assert_true(strlen(query) < CLICKHOUSE_QUESTION_BYTES);
+}
+
+static void a_damaged_identity_is_no_question(void **state)
+{
+	static char long_one[PILOTLIGHT_CLICKHOUSE_IDENTITY_BYTES_MAX + 1];
+	char query[CLICKHOUSE_QUESTION_BYTES];
+
+	for (size_t size = 0; size < sizeof(IDENTITY TEXTS); size++)
+		assert_int_equal(ask_of(IDENTITY TEXTS, size, query), -EBADMSG);
+	assert_int_equal(ASK(IDENTITY TEXTS "\0", query), -EBADMSG);
+	assert_int_equal(ASK(long_one, query), -EBADMSG);
+	make_batch_of(IDENTITY, 16);
+	assert_int_equal(SEND(true, "200 0"), SEND_TRY_AGAIN);
+	assert_string_equal(shared->log, "");
+}
+
 static int set_up(void **state)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
@@ -436,6 +498,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_stack_is_sent_once),
 		cmocka_unit_test(the_token_is_a_password),
 		cmocka_unit_test(what_is_damaged_is_not_sent),
+		cmocka_unit_test(no_byte_of_a_batch_is_sql),
+		cmocka_unit_test(a_damaged_identity_is_no_question),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "sink-send") == 0)
