@@ -328,6 +328,7 @@ int history_writer_add(struct history_writer *writer, const struct store_window 
 			.profiles = *profiles,
 			.bytes = bytes,
 			.result = {
+				.start_ns = profile->start_ns,
 				.end_ns = profile->end_ns,
 				.end_monotonic_ns = end_monotonic_ns,
 			},

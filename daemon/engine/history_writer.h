@@ -67,7 +67,7 @@ int history_writer_poll_fd(const struct history_writer *writer);
 /* The fate of one window. Results come in the order in which the windows were added. */
 struct history_result {
 	int error;		   /* 0: written to disk; -errno: why it was dropped */
-	uint64_t end_ns;	   /* end of the window; CLOCK_REALTIME */
+	uint64_t start_ns, end_ns; /* of the window; CLOCK_REALTIME */
 	uint64_t end_monotonic_ns; /* the same, or the end of the last window refused after it;
 				      CLOCK_MONOTONIC */
 	struct source_accounts accounts;

@@ -183,7 +183,7 @@ static void handle_results(struct service *service)
 		service->history_holdings = result.holdings;
 		api_sealed(service->api, result.end_ns);
 		if (service->push)
-			push_sealed(service->push, result.end_ns);
+			push_sealed(service->push, result.start_ns, result.end_ns);
 		if (service->meter)
 			function_meter_sealed(service->meter, result.end_ns);
 	}

@@ -2,16 +2,14 @@
 #include "push/push.h"
 
 #include "api/answer_job.h"
-#include "api/parameter_list.h"
 #include "base/clock.h"
-#include "base/event_source.h"
 #include "base/log.h"
+#include "push/batch_job.h"
 #include "push/sending.h"
 #include "query/host_sample.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -28,7 +26,7 @@
 #define RETRY_NS_MIN ((uint64_t)NSEC_PER_SEC)
 #define RETRY_NS_MAX (60ULL * NSEC_PER_SEC)
 
-enum { TIME_BYTES = 40, STATUS_OK = 200, STATUS_NOT_FOUND = 404, STATUS_TOO_LARGE = 413 };
+enum { STATUS_OK = 200, STATUS_NOT_FOUND = 404, STATUS_TOO_LARGE = 413 };
 
 enum sink_state {
 	SINK_WAITING, /* for the end of an interval, for names, for its turn, or to try again */
@@ -203,7 +201,7 @@ static void written(struct push *push, struct sink *sink)
 		sink->report.batches++;
 		sink->report.bytes += sink->batch_bytes;
 		if (sink->sending)
-			sending_wake(sink->sending);
+			sending_wake(sink->sending, &sink->batch);
 	}
 	sink->is_open = true;
 	succeed(sink);
@@ -253,72 +251,12 @@ static void made(struct push *push, struct sink *sink)
 
 /* --- beginnings --- */
 
-static int add_time(struct parameter_list *parameters, const char *name, uint64_t time_ns)
-{
-	char text[TIME_BYTES];
-
-	(void)snprintf(text, sizeof(text), "@%" PRIu64 ".%09" PRIu64, time_ns / NSEC_PER_SEC,
-		time_ns % NSEC_PER_SEC);
-	return parameter_list_add(parameters, name, text);
-}
-
-/* What is pushed stands for all hosts, so it says how many were left out. */
-static int add_share(const struct sink *sink, struct parameter_list *parameters)
-{
-	char text[TIME_BYTES];
-
-	if (sink->options->sample_hosts_ppm == HOST_SAMPLE_ALL)
-		return 0;
-	(void)snprintf(text, sizeof(text), "%" PRIu32, sink->options->sample_hosts_ppm);
-	return parameter_list_add(parameters, "sample-hosts", text);
-}
-
-static int fill_parameters(const struct sink *sink, struct parameter_list *parameters)
-{
-	int r = add_time(parameters, "from", sink->batch.start_ns);
-
-	if (r == 0)
-		r = add_time(parameters, "to", sink->batch.end_ns);
-	/* A window may begin some microseconds before the one before it ends. */
-	if (r == 0)
-		r = parameter_list_add(parameters, "windows", "ended");
-	if (r == 0)
-		r = parameter_list_add(parameters, "event", event_sources[sink->batch.source].name);
-	if (r == 0)
-		r = parameter_list_add(parameters, "format", sink->options->format);
-	if (r == 0)
-		r = parameter_list_add(parameters, "labels", sink->options->labels);
-	if (r == 0)
-		r = add_share(sink, parameters);
-	return r == 0 && sink->options->attributes
-		       ? parameter_list_add(parameters, "attributes", sink->options->attributes)
-		       : r;
-}
-
 static int start_job(struct push *push, struct sink *sink)
 {
-	_cleanup_(parameter_list_done) struct parameter_list parameters = { 0 };
 	_cleanup_(answer_job_freep) struct answer_job *job = NULL;
 	struct epoll_event event = { .events = EPOLLIN };
-	struct answer_job_options options = {
-		.broker = push->options.broker,
-		.program = push->options.program,
-		.kind = ANSWER_PROFILE,
-		.scope = ANSWER_ALL,
-		.history = push->options.history,
-		.symbol_cache = push->options.symbol_cache,
-		.now_ns = clock_realtime_ns(),
-		.bytes_max = push->options.batch_bytes,
-		.memory_max = push->options.memory_bytes,
-		.timeout_ns = push->options.timeout_ns,
-	};
-	int r = fill_parameters(sink, &parameters);
+	int r = batch_job_start(&push->options, sink->options, &sink->batch, &job);
 
-	if (r < 0)
-		return r;
-	options.parameters = parameters.bytes;
-	options.parameters_bytes = parameters.size;
-	r = answer_job_start(&options, &job);
 	if (r < 0)
 		return r;
 	if (epoll_ctl(push->epoll_fd, EPOLL_CTL_ADD, answer_job_poll_fd(job), &event) < 0)
@@ -474,29 +412,27 @@ void push_run(struct push *push, bool are_names_pending)
 }
 
 /* A time that a sink has is not pushed again. */
-static void count_clock_set(const struct push *push, struct sink *sink, uint64_t until_ns)
+static void count_clock_set(
+	const struct push *push, struct sink *sink, uint64_t start_ns, uint64_t until_ns)
 {
 	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (is_on(push, i) && until_ns < sink->until_ns[i] && push->sealed_ns > 0 &&
-			until_ns > push->sealed_ns)
-			sink->report.skipped_ns[SERVICE_SINK_CLOCK_SET] +=
-				until_ns - push->sealed_ns;
+		if (is_on(push, i) && until_ns < sink->until_ns[i])
+			sink->report.skipped_ns[SERVICE_SINK_CLOCK_SET] += until_ns - start_ns;
 }
 
-void push_sealed(struct push *push, uint64_t until_ns)
+void push_sealed(struct push *push, uint64_t start_ns, uint64_t until_ns)
 {
 	for (size_t s = 0; s < push->options.sink_count; s++) {
 		struct sink *sink = &push->sinks[s];
 
 		if (!sink->is_open)
 			continue;
-		count_clock_set(push, sink, until_ns);
+		count_clock_set(push, sink, start_ns, until_ns);
 		for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
 			if (sink->until_ns[i] == 0 && is_on(push, i))
 				sink->until_ns[i] = until_ns;
 	}
-	if (push->sealed_ns > 0 && until_ns > push->sealed_ns)
-		push->window_ns = until_ns - push->sealed_ns;
+	push->window_ns = until_ns - start_ns;
 	push->sealed_ns = until_ns;
 }
 

@@ -57,8 +57,12 @@ int push_new(const struct push_options *options, struct push **ret_push);
 void push_free(struct push *push);
 DEFINE_CLEANUP(struct push, push_free);
 
-/* The history is complete up to `until_ns` (CLOCK_REALTIME), the exact end of a window. */
-void push_sealed(struct push *push, uint64_t until_ns);
+/*
+ * The history is complete up to `until_ns` (CLOCK_REALTIME), the exact end of a window that began
+ * at `start_ns`. If the clock was set back, windows of a time that a sink has are in no batch, and
+ * are counted.
+ */
+void push_sealed(struct push *push, uint64_t start_ns, uint64_t until_ns);
 
 /* Readable when push_run() has work; borrowed. */
 int push_poll_fd(const struct push *push);

@@ -41,7 +41,8 @@ struct sending {
 	struct batch batch; /* found, being sent, or being removed */
 	int fd, known_fd;   /* the latter for all batches: send/known_rows.h */
 	uint64_t bytes;
-	/* Batches that end by then (CLOCK_REALTIME) may have been sent before. */
+	/* Batches that end by then may have been sent before. UINT64_MAX: all that are there, as an
+	 * earlier engine left them. No clock tells these, as it may have been set meanwhile. */
 	uint64_t tried_ns[PILOTLIGHT_SOURCES];
 	struct send_job *job;
 	bool is_woken;	  /* the spool got a batch since the last search began */
@@ -101,7 +102,7 @@ int sending_new(const struct sending_options *options, struct sending **ret_send
 			return r;
 	}
 	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		sending->tried_ns[i] = clock_realtime_ns();
+		sending->tried_ns[i] = UINT64_MAX;
 	/* What an earlier engine left. */
 	sending->state = STATE_WAITING;
 	options->report->is_sent = true;
@@ -121,8 +122,12 @@ void sending_free(struct sending *sending)
 	free(sending);
 }
 
-void sending_wake(struct sending *sending)
+void sending_wake(struct sending *sending, const struct batch *batch)
 {
+	uint64_t *tried_ns = &sending->tried_ns[batch->source];
+
+	if (*tried_ns == UINT64_MAX)
+		*tried_ns = batch->start_ns;
 	sending->is_woken = true;
 	if (sending->state == STATE_IDLE)
 		sending->state = STATE_WAITING;

@@ -57,8 +57,8 @@ int sending_new(const struct sending_options *options, struct sending **ret_send
 void sending_free(struct sending *sending);
 DEFINE_CLEANUP(struct sending, sending_free);
 
-/* The spool has a new batch. */
-void sending_wake(struct sending *sending);
+/* The spool has a new batch, later than all others of its source. */
+void sending_wake(struct sending *sending, const struct batch *batch);
 void sending_run(struct sending *sending);
 
 /* Returns whether a batch was too large since the last call, and how long it was. */

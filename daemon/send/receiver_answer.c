@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "send/receiver_answer.h"
 
+#include "base/array.h"
 #include "base/utf8.h"
 
 #include <stdbool.h>
@@ -45,7 +46,7 @@ static bool parse_date(const char *value, uint64_t *ret_seconds)
 		"%a %b %d %H:%M:%S %Y",
 	};
 
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+	for (size_t i = 0; strlen(value) < DATE_BYTES && i < ARRAY_SIZE(formats); i++) {
 		struct tm time = { 0 };
 		const char *end = strptime(value, formats[i], &time);
 		time_t seconds = end ? timegm(&time) : -1;
@@ -58,14 +59,15 @@ static bool parse_date(const char *value, uint64_t *ret_seconds)
 	return false;
 }
 
-uint32_t receiver_answer_retry_after(const char *value, uint64_t now_s)
+uint32_t receiver_answer_retry_after(const char *value, const char *date, uint64_t now_s)
 {
 	uint64_t seconds;
 
 	value += strspn(value, " \t");
 	if (!parse_seconds(value, &seconds)) {
-		if (strlen(value) >= DATE_BYTES || !parse_date(value, &seconds))
+		if (!parse_date(value, &seconds))
 			return 0;
+		(void)parse_date(date, &now_s);
 		seconds = seconds > now_s ? seconds - now_s : 0;
 	}
 	return seconds < RECEIVER_RETRY_AFTER_MAX_S ? (uint32_t)seconds
@@ -169,7 +171,7 @@ static bool is_protobuf(const char *type)
 	static const char *const types[] = { "application/x-protobuf", "application/protobuf",
 		"application/proto" };
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		size_t size = strlen(types[i]);
 
 		if (strncasecmp(type, types[i], size) == 0 &&

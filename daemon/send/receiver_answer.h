@@ -14,10 +14,11 @@
 enum { RECEIVER_RETRY_AFTER_MAX_S = 3600 };
 
 /*
- * Retry-After of RFC 9110: a number of seconds, or a date. Returns how long to wait at `now_s`
- * (CLOCK_REALTIME); 0: no valid value, or a date in the past.
+ * Retry-After of RFC 9110: a number of seconds, or a date, which counts from the receiver's `date`,
+ * the field Date: this host's clock may be wrong. Without that it counts from `now_s`
+ * (CLOCK_REALTIME). Returns how long to wait; 0: no valid value, or a date in the past.
  */
-uint32_t receiver_answer_retry_after(const char *value, uint64_t now_s);
+uint32_t receiver_answer_retry_after(const char *value, const char *date, uint64_t now_s);
 
 /*
  * Reads the body. That of a success may be an ExportProfilesServiceResponse of OpenTelemetry, with

@@ -286,8 +286,8 @@ static int transfer(struct sender *sender, const char *url, uint64_t at, uint64_
 	}
 	reply->sent_bytes += bytes;
 	reply->status = (uint32_t)status;
-	reply->retry_after_s =
-		receiver_answer_retry_after(header_of(sender, "Retry-After"), (uint64_t)time(NULL));
+	reply->retry_after_s = receiver_answer_retry_after(
+		header_of(sender, "Retry-After"), header_of(sender, "Date"), (uint64_t)time(NULL));
 	receiver_answer_read((unsigned)status, header_of(sender, "Content-Type"), sender->body,
 		sender->body_bytes < BODY_BYTES ? (size_t)sender->body_bytes : BODY_BYTES,
 		&reply->rejected, reply->text);

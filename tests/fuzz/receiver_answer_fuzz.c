@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	memcpy(value, bytes + 1, value_size);
 	value[value_size] = '\0';
-	assert(receiver_answer_retry_after(value, 1795144200) <= RECEIVER_RETRY_AFTER_MAX_S);
+	assert(receiver_answer_retry_after(value, value, 1795144200) <= RECEIVER_RETRY_AFTER_MAX_S);
 	start = newline ? value_size + 2 : 1;
 	receiver_answer_read(statuses[bytes[0] / 3 % 4], types[bytes[0] % 3], bytes + start,
 		size - start, &rejected, text);

@@ -107,6 +107,15 @@ static void add(unsigned i, const char *text)
 	add_of(PILOTLIGHT_SOURCE_CPU, i, text);
 }
 
+/* The batch of minute `i` of that source has come. */
+static void wake(enum pilotlight_source source, unsigned i)
+{
+	struct batch batch = minute_batch(i);
+
+	batch.source = source;
+	sending_wake(sending, &batch);
+}
+
 static uint32_t given_number(void)
 {
 	return random_number;
@@ -220,7 +229,7 @@ static void batches_are_sent_in_order(void **state)
 	/* Later ones are found when they are said to be there. */
 	RUN_UNTIL(report().kept_files == 0);
 	add(3, "204");
-	sending_wake(sending);
+	wake(PILOTLIGHT_SOURCE_CPU, 3);
 	RUN_UNTIL(report().sent_batches == 4);
 }
 
@@ -240,7 +249,7 @@ static void a_batch_that_comes_during_a_search_is_found(void **state)
 	sending_run(sending);
 	assert_int_equal(poll(&(struct pollfd){ epoll_fd, POLLIN, 0 }, 1, GUARD_MS), 1);
 	add(0, "200");
-	sending_wake(sending);
+	wake(PILOTLIGHT_SOURCE_CPU, 0);
 	RUN_UNTIL(report().sent_batches == 1);
 }
 
@@ -374,7 +383,7 @@ static void a_source_that_is_refused_stops_no_other(void **state)
 	assert_int_equal(count_files(), 2);
 	/* Those of another one do not wait for the end of the backoff, either. */
 	add(2, "201");
-	sending_wake(sending);
+	wake(PILOTLIGHT_SOURCE_CPU, 2);
 	RUN_UNTIL(report().sent_batches == 3);
 	assert_true(report().is_failing);
 	write_text(answer_path, "202");
@@ -391,7 +400,7 @@ static void another_source_does_not_prove_a_batch_at_fault(void **state)
 	RUN_UNTIL(report().sent_batches == 1 && report().failed >= 2);
 	assert_int_equal(count_files(), 1);
 	add_of(PILOTLIGHT_SOURCE_OFFCPU, 2, "201");
-	sending_wake(sending);
+	wake(PILOTLIGHT_SOURCE_OFFCPU, 2);
 	RUN_UNTIL(report().sent_batches == 2 && count_files() == 0);
 	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], SPOOL_MINUTE_NS);
 	assert_false(report().is_failing);
@@ -450,7 +459,7 @@ static void batches_may_grow_again(void **state)
 	assert_false(sending_take_room(sending));
 	add(i, "200");
 	add(i + 1, "200");
-	sending_wake(sending);
+	wake(PILOTLIGHT_SOURCE_CPU, i + 1);
 	RUN_UNTIL(report().sent_batches == BATCH_SIZE_GROW_AFTER + 3);
 	assert_true(sending_take_room(sending));
 	assert_false(sending_take_room(sending));
@@ -476,24 +485,42 @@ static void what_was_sent_is_not_sent_again(void **state)
 	assert_null(strstr(strstr(sent(), "200;") + 1, "200;"));
 }
 
-/* What an earlier engine left, and what was tried before; the others end after this engine began.
- */
+/* What was tried before, and what an earlier engine left, also if its clock was ahead. */
 static void what_the_receiver_may_have_is_asked_for(void **state)
 {
 	const uint64_t future_ns = SECONDS(4000000000);
+	struct batch batch = { SECONDS(1), SECONDS(2), PILOTLIGHT_SOURCE_CPU };
 
-	add_batch(&(struct batch){ SECONDS(1), SECONDS(2), PILOTLIGHT_SOURCE_CPU }, "200");
-	add_batch(&(struct batch){ future_ns, future_ns + 1, PILOTLIGHT_SOURCE_CPU }, "201");
-	add_batch(&(struct batch){ future_ns, future_ns + 1, PILOTLIGHT_SOURCE_LOCK }, "202");
+	add_batch(&batch, "200");
+	batch = (struct batch){ future_ns, future_ns + 1, PILOTLIGHT_SOURCE_CPU };
+	add_batch(&batch, "201");
 	type = "clickhouse";
 	open_sending();
 	type = "otlp";
+	batch = (struct batch){ future_ns, future_ns + 1, PILOTLIGHT_SOURCE_LOCK };
+	add_batch(&batch, "202");
+	sending_wake(sending, &batch);
 	RUN_UNTIL(report().sent_batches == 3 && count_files() == 0);
-	assert_string_equal(sent(), "?200;201;202;");
-	add_batch(&(struct batch){ future_ns + 1, future_ns + 2, PILOTLIGHT_SOURCE_CPU }, "503");
-	sending_wake(sending);
+	assert_string_equal(sent(), "?200;?201;202;");
+	batch = (struct batch){ future_ns + 1, future_ns + 2, PILOTLIGHT_SOURCE_CPU };
+	add_batch(&batch, "503");
+	sending_wake(sending, &batch);
 	RUN_UNTIL(report().failed >= 2);
 	assert_non_null(strstr(sent(), "202;503;?503;"));
+}
+
+/* As by a receiver that refuses those beyond an age. They do not keep the later ones back. */
+static void times_of_the_past_are_dropped_and_counted(void **state)
+{
+	for (unsigned i = 0; i < 5; i++)
+		add(i, i < 3 ? "400" : "200");
+	open_sending();
+	RUN_UNTIL(report().sent_batches == 2 && report().failed >= 1);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], 2 * SPOOL_MINUTE_NS);
+	add(5, "200");
+	wake(PILOTLIGHT_SOURCE_CPU, 5);
+	RUN_UNTIL(report().sent_batches == 3 && count_files() == 0);
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_REFUSED], 3 * SPOOL_MINUTE_NS);
 }
 
 static void failing_allocations_are_reported(void **state)
@@ -532,6 +559,7 @@ int main(int argc, char **argv)
 		WITH_FOLDER(batches_may_grow_again),
 		WITH_FOLDER(what_was_sent_is_not_sent_again),
 		WITH_FOLDER(what_the_receiver_may_have_is_asked_for),
+		WITH_FOLDER(times_of_the_past_are_dropped_and_counted),
 		WITH_FOLDER(failing_allocations_are_reported),
 	};
 

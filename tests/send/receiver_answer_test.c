@@ -41,9 +41,21 @@ static void retry_after_is_seconds_or_a_date(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		if (receiver_answer_retry_after(cases[i].value, NOW_S) != cases[i].seconds)
+		if (receiver_answer_retry_after(cases[i].value, "", NOW_S) != cases[i].seconds)
 			fail_msg("'%s': %u", cases[i].value,
-				receiver_answer_retry_after(cases[i].value, NOW_S));
+				receiver_answer_retry_after(cases[i].value, "", NOW_S));
+}
+
+/* A host whose clock is a day ahead or behind waits as long as the others. */
+static void a_date_counts_from_that_of_the_answer(void **state)
+{
+	static const char date[] = "Fri, 20 Nov 2026 03:10:00 GMT",
+			  later[] = "Fri, 20 Nov 2026 03:10:30 GMT";
+
+	assert_int_equal(receiver_answer_retry_after(later, date, NOW_S + 86400), 30);
+	assert_int_equal(receiver_answer_retry_after(later, date, NOW_S - 86400), 30);
+	assert_int_equal(receiver_answer_retry_after(later, "soon", NOW_S + 10), 20);
+	assert_int_equal(receiver_answer_retry_after("7", date, NOW_S + 86400), 7);
 }
 
 struct answer {
@@ -139,6 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(retry_after_is_seconds_or_a_date),
+		cmocka_unit_test(a_date_counts_from_that_of_the_answer),
 		cmocka_unit_test(a_partial_success_is_read),
 		cmocka_unit_test(a_failure_has_a_text),
 		cmocka_unit_test(damaged_bodies_are_no_message),
