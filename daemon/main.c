@@ -123,11 +123,11 @@ static int print_config(const char *path)
 }
 
 /* A supervisor's read_limits(). */
-static int read_limits(void *context, struct capture_limits *ret_limits)
+static int read_limits(void *context, struct capture_limits *ret_limits, int *ret_config_fd)
 {
 	const struct options *options = context;
 
-	return service_settings_read_limits(options->config, ret_limits);
+	return service_settings_read_limits(options->config, ret_limits, ret_config_fd);
 }
 
 static int serve(struct options *options)
@@ -155,9 +155,6 @@ static int serve(struct options *options)
 		fds[i] = SERVICE_MANAGER_LISTEN_FD + i;
 	(void)snprintf(count_text, sizeof(count_text), "%d", count);
 	if (options->config) {
-		/* For senders. An intruder in the engine could name another file. */
-		if (setenv("PILOTLIGHT_CONFIG", options->config, true) < 0)
-			return EXIT_FAILURE;
 		(void)snprintf(config, sizeof(config), "%s", options->config);
 		arguments[n++] = "--config";
 		arguments[n++] = config;

@@ -23,6 +23,9 @@ const struct report_field report_fields[] = {
 	{ "service", "engine_starts", "engine_starts_total",
 		"Engine starts, with restarts and reloads.", FIELD(service.engine_starts),
 		REPORT_NUMBER },
+	{ "service", "config_refused", "config_refused",
+		"1: the configuration had a mistake at the last reload, so the old one holds.",
+		FIELD(service.is_config_refused), REPORT_BOOLEAN },
 
 	{ "sampling", "rate_hz", "sampling_rate_hertz", "Current samples per second on each CPU.",
 		FIELD(service.rate_hz), REPORT_NUMBER },

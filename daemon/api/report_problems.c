@@ -195,6 +195,11 @@ static void write_all(const struct service_status *service, struct output *outpu
 	char used[REPORT_NUMBER_BYTES], budget[REPORT_NUMBER_BYTES], duration[TIME_TEXT_BYTES];
 	uint64_t kept_bytes = service->memory_bytes - service->answer_bytes;
 
+	if (service->is_config_refused)
+		write_problem(output, count,
+			"The configuration was not reloaded, as it has a mistake; the old one "
+			"holds. "
+			"`pilotlightd --check` says what is wrong.");
 	write_missing_problems(service, output, count);
 	write_history_problems(service, output, count);
 	write_sink_problems(service, output, count);

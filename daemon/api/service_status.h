@@ -119,6 +119,8 @@ struct service_status {
 	size_t allowed_counted_count;
 	uint64_t lost_by_engines; /* samples of open windows, lost when an engine was killed */
 
+	bool is_config_refused; /* the last reload found a mistake */
+
 	/* History. */
 	bool has_history;
 	bool is_history_failing;

@@ -39,6 +39,8 @@ struct broker_options {
 	/* Of the services that start fetchers and senders (child_service.h). NULL: the broker
 	 * starts them. */
 	const char *fetch_socket, *send_socket;
+	/* Of the configuration that senders read, in place of the files'; borrowed. 0: none. */
+	int config_fd;
 	/*
 	 * 0: a broker_server opens files in its own process. Otherwise it opens them in a separate
 	 * process, which it kills if a request takes longer than this (file_opener.h).

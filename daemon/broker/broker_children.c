@@ -9,6 +9,7 @@
 #include "pilotlight/broker_request.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -40,6 +41,18 @@ static int copy_socket(struct broker_children *children, enum broker_child kind,
 	return children->sockets[kind] ? 0 : -ENOMEM;
 }
 
+static int copy_config(struct broker_children *children, int fd)
+{
+	if (fd == 0)
+		return 0;
+	/* For child_spawn(). */
+	children->config_fd = fcntl(fd, F_DUPFD_CLOEXEC, CHILD_SPAWN_FILE_NUMBER + 1);
+	if (children->config_fd >= 0)
+		return 0;
+	children->config_fd = 0;
+	return -errno;
+}
+
 int broker_children_init(
 	struct broker_children *children, const struct broker_options *options, int epoll_fd)
 {
@@ -56,9 +69,9 @@ int broker_children_init(
 			return -ENOMEM;
 	}
 	r = options ? copy_socket(children, BROKER_CHILD_SYMBOL_FETCH, options->fetch_socket) : 0;
-	return r == 0 && options
-		       ? copy_socket(children, BROKER_CHILD_SINK_SEND, options->send_socket)
-		       : r;
+	if (r == 0 && options)
+		r = copy_socket(children, BROKER_CHILD_SINK_SEND, options->send_socket);
+	return r == 0 && options ? copy_config(children, options->config_fd) : r;
 }
 
 static void kill_process(struct broker_children *children, struct broker_child_process *process)
@@ -99,6 +112,9 @@ void broker_children_done(struct broker_children *children)
 	}
 	free(children->program);
 	children->program = NULL;
+	if (children->config_fd > 0)
+		(void)close(TAKE_FD(children->config_fd));
+	children->config_fd = 0;
 	for (size_t i = 0; i < BROKER_CHILDREN; i++) {
 		free(children->sockets[i]);
 		children->sockets[i] = NULL;
@@ -135,15 +151,20 @@ struct wanted_child {
 static int spawn(const struct broker_children *children, const struct wanted_child *wanted,
 	struct broker_child_process *process)
 {
-	char *environment[CHILD_KIND_VARIABLES_MAX + 1];
+	static char config[] = "PILOTLIGHT_CONFIG=/proc/self/fd/4";
+	/* Of variables with one name the first counts. */
+	char *environment[1 + CHILD_KIND_VARIABLES_MAX + 1] = { config };
+	const bool has_config = wanted->kind == BROKER_CHILD_SINK_SEND && children->config_fd > 0;
 	const struct child_spawn child = {
 		.program = children->program,
 		.arguments = wanted->arguments,
-		.environment = environment,
+		.environment = has_config ? environment : environment + 1,
 		.socket_fd = wanted->socket_fd,
+		.file_fd = has_config ? children->config_fd : 0,
 	};
 
-	child_kind_environment(wanted->kind, environment);
+	_Static_assert((int)CHILD_SPAWN_FILE_NUMBER == 4, "the number in the variable");
+	child_kind_environment(wanted->kind, environment + 1);
 	/*
 	 * This process needs its capabilities, but no child does. Without ambient capabilities only
 	 * root passes any on through exec.
@@ -225,8 +246,9 @@ static int start_in_service(
 	if (r == 0)
 		r = open_pair(&client_end_fd, &end_fd);
 	if (r == 0)
-		r = child_service_start(
-			children->sockets[kind], kind, (const int[]){ socket_fd, end_fd });
+		r = child_service_start(children->sockets[kind], kind,
+			(const int[]){ socket_fd, end_fd,
+				kind == BROKER_CHILD_SINK_SEND ? children->config_fd : 0 });
 	if (r < 0)
 		return r;
 	ret_fds[0] = TAKE_FD(client_socket_fd);

@@ -13,6 +13,9 @@
  *
  * If the options name a socket for fetchers or senders, a service there starts them and does all of
  * this (child_service.h). Those do not count here; the service limits their number and time.
+ *
+ * Senders read a copy of the configuration that was valid when the engine began. A mistake in its
+ * files, or a change that is not loaded yet, does not reach them.
  */
 #pragma once
 
@@ -37,6 +40,7 @@ struct broker_children {
 	char *program; /* owned; NULL: this one */
 	/* Owned; of the service that starts a kind. NULL: it is started here. */
 	char *sockets[BROKER_CHILDREN];
+	int config_fd; /* owned; for senders; 0: none */
 	uint64_t timeout_ns;
 	struct broker_child_process {
 		pid_t pid; /* 0: the slot is free */
@@ -46,7 +50,7 @@ struct broker_children {
 	struct broker_children_counters counters;
 };
 
-/* `options` may be NULL. Returns 0 or -ENOMEM; call broker_children_done() in either case. */
+/* `options` may be NULL. Returns 0 or -errno; call broker_children_done() in either case. */
 int broker_children_init(
 	struct broker_children *children, const struct broker_options *options, int epoll_fd);
 

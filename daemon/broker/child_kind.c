@@ -22,8 +22,8 @@ static const char *const network_variables[] = {
 };
 
 /*
- * The same for a sender, which also finds its credentials (systemd.exec(5), LoadCredential=) and
- * the configuration (PILOTLIGHT_CONFIG is that of --config).
+ * The same for a sender, which also finds its credentials (systemd.exec(5), LoadCredential=) and,
+ * if it is started without a broker, the configuration.
  */
 static const char *const sender_variables[] = {
 	"http_proxy",
@@ -36,7 +36,6 @@ static const char *const sender_variables[] = {
 	"SSL_CERT_FILE",
 	"SSL_CERT_DIR",
 	"CREDENTIALS_DIRECTORY",
-	"CONFIGURATION_DIRECTORY",
 	"PILOTLIGHT_CONFIG",
 	NULL,
 };

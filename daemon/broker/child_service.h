@@ -4,7 +4,8 @@
  * broker: those that fetch files, and those that send batches to receivers. For each kind systemd
  * listens at a socket that only the broker's user may connect to, and starts for each connection
  * one process of this program, as `fetch-service` or `send-service`. The
- * broker sends it the child's socket and the socket that reports its end, and is done: it never
+ * broker sends it the child's socket and the socket that reports its end, for a sender also the
+ * configuration, and is done: it never
  * waits for that unit. The service then does for the child what a broker does (broker_children.h).
  *
  * A unit costs less than the other ways to another user. The broker would need CAP_SETUID and the
@@ -16,9 +17,9 @@
 
 #include <stdint.h>
 
-enum { CHILD_SERVICE_VERSION = 1, CHILD_SERVICE_FDS = 2 };
+enum { CHILD_SERVICE_VERSION = 2, CHILD_SERVICE_SOCKETS = 2, CHILD_SERVICE_FDS };
 
-/* The only message on a connection, with the two sockets. */
+/* The only message on a connection, with the two sockets, and for a sender maybe a third file. */
 struct child_service_request {
 	uint32_t version;
 	uint32_t kind; /* enum broker_child */
@@ -26,13 +27,14 @@ struct child_service_request {
 
 /*
  * Has the service at the socket `path` start a child. `fds`, which are borrowed, are the child's
- * socket and the socket for its end. A child that fails to start is reported as ended there.
- * Returns 0; -ENETDOWN no service listens; -EAGAIN too many connections are waiting; or -errno.
+ * socket, the socket for its end, and the configuration or 0. A child that fails to start is
+ * reported as ended there. Returns 0; -ENETDOWN no service listens; -EAGAIN too many connections
+ * are waiting; or -errno.
  */
-int child_service_start(const char *path, enum broker_child kind, const int fds[2]);
+int child_service_start(const char *path, enum broker_child kind, const int fds[CHILD_SERVICE_FDS]);
 
 /*
- * Receives the message on a connection, and the two sockets, which the caller owns. Returns 0;
+ * Receives the message on a connection, and its descriptors, which the caller owns. Returns 0;
  * -EBADMSG it is no request for a child of that kind; -ETIMEDOUT; -EPIPE the sender is gone; or
  * -errno.
  */

@@ -32,6 +32,7 @@ int child_service_main(int argc, char **argv)
 	_cleanup_close_ int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	const bool sends = argc > 0 && strcmp(argv[0], "send-service") == 0;
 	const enum broker_child kind = sends ? BROKER_CHILD_SINK_SEND : BROKER_CHILD_SYMBOL_FETCH;
+	struct broker_options options = { 0 };
 	struct broker_children children;
 	int fds[CHILD_SERVICE_FDS];
 	int r;
@@ -41,7 +42,10 @@ int child_service_main(int argc, char **argv)
 		child_service_receive(CONNECTION_NUMBER, kind, fds) < 0)
 		return EXIT_FAILURE;
 	(void)close(CONNECTION_NUMBER);
-	r = broker_children_init(&children, NULL, epoll_fd);
+	options.config_fd = fds[CHILD_SERVICE_SOCKETS];
+	r = broker_children_init(&children, &options, epoll_fd);
+	if (options.config_fd > 0)
+		(void)close(options.config_fd);
 	if (r == 0)
 		r = serve(&children, kind, fds);
 	broker_children_done(&children);

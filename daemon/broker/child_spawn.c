@@ -10,8 +10,6 @@
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
-enum { SOCKET_NUMBER = 3 };
-
 static void files_destroy(posix_spawn_file_actions_t *files)
 {
 	(void)posix_spawn_file_actions_destroy(files);
@@ -25,14 +23,19 @@ static void attributes_destroy(posix_spawnattr_t *attributes)
 DEFINE_CLEANUP(posix_spawnattr_t, attributes_destroy);
 
 /* The socket comes first: it may itself be open at a standard number. */
-static int plan_files(posix_spawn_file_actions_t *files, int socket_fd)
+static int plan_files(posix_spawn_file_actions_t *files, const struct child_spawn *child)
 {
-	int r = posix_spawn_file_actions_adddup2(files, socket_fd, SOCKET_NUMBER);
+	int last = CHILD_SPAWN_SOCKET_NUMBER;
+	int r = posix_spawn_file_actions_adddup2(files, child->socket_fd, last);
 
+	if (r == 0 && child->file_fd > 0) {
+		last = CHILD_SPAWN_FILE_NUMBER;
+		r = posix_spawn_file_actions_adddup2(files, child->file_fd, last);
+	}
 	for (int number = STDIN_FILENO; number <= STDERR_FILENO && r == 0; number++)
 		r = posix_spawn_file_actions_addopen(files, number, "/dev/null", O_RDWR, 0);
 	if (r == 0)
-		r = posix_spawn_file_actions_addclosefrom_np(files, SOCKET_NUMBER + 1);
+		r = posix_spawn_file_actions_addclosefrom_np(files, last + 1);
 	return -r;
 }
 
@@ -67,7 +70,7 @@ static int spawn(const struct child_spawn *child, pid_t *ret_pid)
 	if (r < 0)
 		return r;
 	attributes = &planned_attributes;
-	r = plan_files(files, child->socket_fd);
+	r = plan_files(files, child);
 	if (r == 0)
 		r = plan_attributes(attributes);
 	if (r == 0)

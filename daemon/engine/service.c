@@ -162,6 +162,7 @@ static void reload(struct service *service)
 	send_notice(PILOTLIGHT_NOTICE_RELOADING, "");
 	if (service_settings_load(service->settings.config_path, true, &settings, &fault) < 0) {
 		log_error("%s; keeping the previous configuration", fault.text);
+		service->is_config_refused = true;
 		send_notice(PILOTLIGHT_NOTICE_READY, "");
 		return;
 	}

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* Permanent structures get 1/3 of the unit's memory limit; symbol workers and queries use the rest
@@ -378,13 +379,60 @@ static void allow_sampling(const struct service_sampling *sampling, struct captu
 	}
 }
 
-int service_settings_read_limits(const char *config_path, struct capture_limits *ret_limits)
+/* Without comments and drop-ins: what config_print() writes is one file. */
+static int copy_config(const struct config *config, int *ret_fd)
+{
+	_cleanup_free_ struct output *output = NULL;
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (config->sink_count == 0) {
+		*ret_fd = 0;
+		return 0;
+	}
+	output = malloc(sizeof(*output));
+	if (!output)
+		return -ENOMEM;
+	fd = memfd_create("configuration", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	output_init_fd(output, fd);
+	config_print(config, output);
+	r = output_finish(output);
+	/* An intruder in one sender could open it for writing, for the others to read. */
+	if (r == 0 && fcntl(fd, F_ADD_SEALS,
+			      F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		r = -errno;
+	if (r == 0)
+		*ret_fd = TAKE_FD(fd);
+	return r;
+}
+
+static void fill_limits(const struct config *config, const struct service_sampling *sampling,
+	struct capture_limits *ret_limits)
+{
+	struct config_events allowed;
+
+	*ret_limits = (struct capture_limits){
+		.rate_hz = service_settings_most_hz(config),
+		.map_bytes = memory_budget(config),
+		.event = (uint8_t)service_settings_event(config),
+		.allows_kernel = config->kernel_stacks,
+		.survey_ns = config->survey_period_ns,
+	};
+	service_settings_choice(config, &ret_limits->choice);
+	allow_sampling(sampling, ret_limits);
+	config_events_read_allowed(config, &allowed);
+	allow_events(&allowed, ret_limits);
+}
+
+int service_settings_read_limits(
+	const char *config_path, struct capture_limits *ret_limits, int *ret_config_fd)
 {
 	const unsigned flags = CONFIG_WITHOUT_GROUPS | (config_path ? CONFIG_MUST_EXIST : 0U);
 	struct config_problems problems = { 0 };
 	struct config config = { 0 };
 	struct service_sampling sampling;
-	struct config_events allowed;
 	struct memory_shares shares;
 	struct fault fault = { 0 };
 	char standard[PATH_MAX];
@@ -400,19 +448,10 @@ int service_settings_read_limits(const char *config_path, struct capture_limits 
 		service_settings_sampling(&config, &sampling);
 		r = share_memory(&config, service_sampling_exact(&sampling), &shares, &fault);
 	}
-	if (r == 0) {
-		*ret_limits = (struct capture_limits){
-			.rate_hz = service_settings_most_hz(&config),
-			.map_bytes = memory_budget(&config),
-			.event = (uint8_t)service_settings_event(&config),
-			.allows_kernel = config.kernel_stacks,
-			.survey_ns = config.survey_period_ns,
-		};
-		service_settings_choice(&config, &ret_limits->choice);
-		allow_sampling(&sampling, ret_limits);
-		config_events_read_allowed(&config, &allowed);
-		allow_events(&allowed, ret_limits);
-	}
+	if (r == 0)
+		r = copy_config(&config, ret_config_fd);
+	if (r == 0)
+		fill_limits(&config, &sampling, ret_limits);
 	config_problems_done(&problems);
 	config_done(&config);
 	return r;

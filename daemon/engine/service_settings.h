@@ -73,10 +73,12 @@ uint64_t service_settings_least_period(enum pilotlight_source source);
 /*
  * Reads the configuration for its limits of capture. The rate may exceed the kernel's limit, which
  * changes with time, and the maps may take the whole memory budget, since their share depends on
- * the CPUs online. `config_path` as above. Logs nothing. Returns 0, -EINVAL for mistakes, or
- * -ENOMEM.
+ * the CPUs online. If there are sinks, a file in memory has a copy of the configuration; otherwise
+ * its descriptor is 0. `config_path` as above. Logs nothing. Returns 0, -EINVAL for mistakes, or
+ * -errno.
  */
-int service_settings_read_limits(const char *config_path, struct capture_limits *ret_limits);
+int service_settings_read_limits(
+	const char *config_path, struct capture_limits *ret_limits, int *ret_config_fd);
 
 /*
  * Returns the lower of `hz` and the kernel's limit in the file at `limit_path`

@@ -102,6 +102,7 @@ struct service {
 	bool is_ending, needs_restart;
 	uint64_t renew_ns;	 /* CLOCK_MONOTONIC; for new orders of events; 0: there are none */
 	bool has_invalid_config; /* service_open() failed */
+	bool is_config_refused;	 /* at the last reload */
 	bool has_new_sampling;	 /* sampling settings changed: the next engine cannot take over the
 				    maps */
 };

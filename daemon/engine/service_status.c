@@ -164,6 +164,7 @@ static void fill_cost(struct service *service, const struct pipeline_report *rep
 
 static void fill_history(struct service *service, struct service_status *status)
 {
+	status->is_config_refused = service->is_config_refused;
 	status->has_history = service->writer != NULL;
 	status->is_history_failing = service->is_history_failing;
 	(void)snprintf(

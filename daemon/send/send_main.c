@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -87,12 +86,12 @@ static int read_configuration(struct sender *sender)
 	struct config_problems problems;
 	const struct config_sink *sink;
 	struct fault fault = { 0 };
-	char standard[PATH_MAX];
 	int r;
 
-	config_default_path(standard);
-	r = config_load(path ? path : standard, CONFIG_MUST_EXIST | CONFIG_WITHOUT_GROUPS,
-		&sender->config, &problems);
+	if (!path)
+		return fail(sender, -ENOENT, "no configuration was given");
+	r = config_load(
+		path, CONFIG_MUST_EXIST | CONFIG_WITHOUT_GROUPS, &sender->config, &problems);
 	if (r < 0)
 		return fail(sender, r, "cannot read the configuration: %s", strerror(-r));
 	if (problems.all > 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The messages between send_job and its process, over a socket. The request names a sink, and the
- * process reads from the configuration, as its own user, where that sink is sent to, and with which
- * headers, token and key. So an intruder in the engine chooses what a receiver gets, but neither
- * the receiver nor the files.
+ * process reads from the configuration, which the broker gives it, where that sink is sent to, and
+ * with which headers, and as its own user the token and the key. So an intruder in the engine
+ * chooses what a receiver gets, but neither the receiver nor the files.
  */
 #pragma once
 
@@ -14,8 +14,8 @@
 enum {
 	SEND_VERSION = 4,
 	SEND_SOCKET_FD = 3,
-	SEND_BATCH_FD = 4,
-	SEND_KNOWN_FD = 5, /* known_rows.h; not every sink has one */
+	SEND_BATCH_FD = 5, /* the broker has the configuration at the number between */
+	SEND_KNOWN_FD = 6, /* known_rows.h; not every sink has one */
 	SEND_TYPE_BYTES = 16,
 	SEND_TEXT_BYTES = 160,
 };

@@ -48,6 +48,7 @@ int engine_servers_init(
 void engine_servers_done(struct engine_servers *servers)
 {
 	engine_servers_disconnect(servers);
+	engine_servers_configure(servers, 0);
 	capture_server_free(TAKE_PTR(servers->capture));
 	request_rate_free(TAKE_PTR(servers->request_rate));
 }
@@ -55,6 +56,13 @@ void engine_servers_done(struct engine_servers *servers)
 void engine_servers_limit(struct engine_servers *servers, const struct capture_limits *limits)
 {
 	capture_server_limit(servers->capture, limits);
+}
+
+void engine_servers_configure(struct engine_servers *servers, int config_fd)
+{
+	if (servers->config_fd > 0)
+		(void)close(servers->config_fd);
+	servers->config_fd = config_fd;
 }
 
 void engine_servers_choose(struct engine_servers *servers, const struct cgroup_choice *choice)
@@ -77,6 +85,7 @@ int engine_servers_connect(struct engine_servers *servers, int *broker_fd, int *
 		.lost_openers = &servers->lost_openers,
 		.fetch_socket = getenv("PILOTLIGHT_FETCH_SOCKET"),
 		.send_socket = getenv("PILOTLIGHT_SEND_SOCKET"),
+		.config_fd = servers->config_fd,
 	};
 	int r;
 

@@ -33,6 +33,7 @@ struct engine_servers {
 	struct broker_server *broker;	      /* NULL: there is no engine, or it closed its end */
 	struct file_opener_lost lost_openers; /* from earlier engines */
 	struct request_rate *request_rate;    /* of all engines; NULL: unlimited */
+	int config_fd;			      /* for senders of the next engine; 0: none */
 	bool has_capture_socket;
 	bool has_warned; /* warned about a file system that blocks opens of this engine */
 	bool has_warned_of_rate;
@@ -47,6 +48,9 @@ void engine_servers_done(struct engine_servers *servers);
 
 /* Limits what engines may capture from now on; `limits` is copied. */
 void engine_servers_limit(struct engine_servers *servers, const struct capture_limits *limits);
+
+/* Gives the senders of the next engine this configuration. Takes the descriptor; 0: none. */
+void engine_servers_configure(struct engine_servers *servers, int config_fd);
 
 /* Chooses the cgroups that all engines record; copied. At first they are all. */
 void engine_servers_choose(struct engine_servers *servers, const struct cgroup_choice *choice);

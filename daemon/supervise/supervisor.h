@@ -35,10 +35,11 @@ struct supervisor_options {
 	const int *listen_fds; /* borrowed; handed to every engine */
 	size_t listen_count;   /* up to ENGINE_LISTEN_MAX */
 	/*
-	 * Reads what engines may capture, before each engine and each reload. After an error the
-	 * last limits hold, or at first nothing is allowed. NULL: only the messages limit it.
+	 * Reads what engines may capture, before each engine and each reload, and copies the
+	 * configuration for senders (0: there is none). After an error the last limits and the last
+	 * copy hold, or at first nothing is allowed. NULL: only the messages limit it.
 	 */
-	int (*read_limits)(void *context, struct capture_limits *ret_limits);
+	int (*read_limits)(void *context, struct capture_limits *ret_limits, int *ret_config_fd);
 	void *limits_context;
 };
 

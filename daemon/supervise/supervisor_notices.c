@@ -95,10 +95,14 @@ void supervisor_read_limits(struct supervisor *supervisor)
 {
 	const struct supervisor_options *options = supervisor->options;
 	struct capture_limits limits;
+	int config_fd;
 
 	/* The engine logs what is wrong with the configuration. */
-	if (options->read_limits && options->read_limits(options->limits_context, &limits) == 0)
-		engine_servers_limit(&supervisor->servers, &limits);
+	if (!options->read_limits ||
+		options->read_limits(options->limits_context, &limits, &config_fd) < 0)
+		return;
+	engine_servers_limit(&supervisor->servers, &limits);
+	engine_servers_configure(&supervisor->servers, config_fd);
 }
 
 /* The engine must not see a configuration that the limits do not know yet. */

@@ -156,10 +156,12 @@ static void problems_come_first(void **state)
 	s->answer_bytes = 5 << 20;
 	s->cost_ppm = 2000;
 	s->drain_lag_ns = 25000000000;
+	s->is_config_refused = true;
 	text = text_of(&report);
 	assert_null(strstr(text, "No problems"));
-	EXPECT_PARTS(text, "\nProblems:\n  ! The history cannot be written:",
-		"No space left on device\xef\xbf\xbd[31m\n",
+	EXPECT_PARTS(text,
+		"\nProblems:\n  ! The configuration was not reloaded, as it has a mistake;",
+		"  ! The history cannot be written:", "No space left on device\xef\xbf\xbd[31m\n",
 		"  ! 25.0% of the last window's samples were lost, most for this reason: ring\n"
 		"    full; samples came faster than the engine reads them: lower FrequencyHz,\n"
 		"    sample fewer sources, or raise MaxBytes in [Memory].\n",

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
@@ -80,6 +81,14 @@ static int child_role(int argc, char **argv)
 	if (strncmp(role, "describe", 8) == 0) {
 		describe(text, argc, argv);
 		(void)send(SOCKET_NUMBER, text, strlen(text), 0);
+		return 0;
+	}
+	if (strcmp(role, "configuration") == 0) {
+		const char *path = getenv("PILOTLIGHT_CONFIG");
+		int fd = path ? open(path, O_RDONLY) : -1;
+		ssize_t size = read(fd, text, sizeof(text));
+
+		(void)send(SOCKET_NUMBER, text, size > 0 ? (size_t)size : 0, 0);
 		return 0;
 	}
 	(void)send(SOCKET_NUMBER, "here", 4, 0);
@@ -229,6 +238,32 @@ static void a_child_gets_what_it_needs_and_nothing_else(void **state)
 	assert_int_equal(sigprocmask(SIG_UNBLOCK, &term, NULL), 0);
 	for (size_t i = 0; i < 2; i++)
 		(void)close(careless[i]);
+}
+
+/* No other child does, and what the environment of this process says does not count. */
+static void a_sender_gets_the_configuration(void **state)
+{
+	int fd = memfd_create("configuration", MFD_CLOEXEC), fds[2];
+	const struct broker_options options = { .config_fd = fd };
+	char text[TEXT_BYTES] = "";
+	struct setting *setting;
+
+	assert_int_equal(write(fd, "[sink one]", 10), 10);
+	assert_int_equal(setenv("PILOTLIGHT_CONFIG", "/dev/null", 1), 0);
+	assert_int_equal(set_up_with((void **)&setting, &options), 0);
+	/* The next engine has another one. */
+	assert_int_equal(close(fd), 0);
+	setting->descriptors--;
+	start(setting, BROKER_CHILD_SINK_SEND, "configuration", fds);
+	assert_int_equal(recv(fds[0], text, sizeof(text) - 1, 0), 10);
+	assert_string_equal(text, "[sink one]");
+	(void)run_until_told(setting, fds[1]);
+	close_both(fds);
+	assert_described(setting, BROKER_CHILD_SYMBOL_WORKER,
+		"pilotlight symbol-worker 2|4 open, null|session own|default|parent|no proxy|"
+		"nothing else");
+	assert_int_equal(unsetenv("PILOTLIGHT_CONFIG"), 0);
+	assert_int_equal(tear_down((void **)&setting), 0);
 }
 
 static void an_environment_is_bounded(void **state)
@@ -510,6 +545,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_child_gets_what_it_needs_and_nothing_else),
+		cmocka_unit_test(a_sender_gets_the_configuration),
 		cmocka_unit_test(an_environment_is_bounded),
 		TEST(ends_are_reported),
 		TEST(a_child_outlives_its_socket),

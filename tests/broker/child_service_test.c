@@ -96,7 +96,7 @@ static void open_pair(int *ret_ours, int *ret_others)
 /* Starts a child in the service; `fds` are the client's socket and its socket for the end. */
 static void start(int fds[2])
 {
-	int others[2];
+	int others[CHILD_SERVICE_FDS] = { 0 };
 
 	open_pair(&fds[0], &others[0]);
 	open_pair(&fds[1], &others[1]);
@@ -182,7 +182,7 @@ static void the_client_kills_it(void **state)
 
 static void a_missing_service_is_reported(void **state)
 {
-	const int fds[2] = { STDIN_FILENO, STDIN_FILENO };
+	const int fds[CHILD_SERVICE_FDS] = { STDIN_FILENO, STDIN_FILENO };
 	size_t descriptors = open_descriptors();
 	char too_long[200];
 
@@ -279,6 +279,26 @@ static void a_broker_counts_a_missing_service(void **state)
 	broker_children_done(&children);
 }
 
+/* A service that sends hands the configuration on. */
+static void a_sender_brings_its_configuration(void **state)
+{
+	const struct child_service_request request = { CHILD_SERVICE_VERSION,
+		BROKER_CHILD_SINK_SEND };
+	int pair[2], fds[CHILD_SERVICE_FDS], file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	for (size_t count = 2; count <= 4; count++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+		send_message(pair[0], &request, sizeof(request), file, count);
+		assert_int_equal(child_service_receive(pair[1], BROKER_CHILD_SINK_SEND, fds), 0);
+		assert_int_equal(fds[CHILD_SERVICE_SOCKETS] > 0, count > 2);
+		for (size_t i = 0; i < CHILD_SERVICE_FDS; i++)
+			if (fds[i] > 0)
+				assert_int_equal(close(fds[i]), 0);
+		close_both(pair);
+	}
+	assert_int_equal(close(file), 0);
+}
+
 static int init_and_done(const struct broker_options *options)
 {
 	struct broker_children children;
@@ -358,6 +378,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(malformed_messages_start_nothing),
 		cmocka_unit_test(a_broker_leaves_fetchers_to_the_service),
 		cmocka_unit_test(a_broker_counts_a_missing_service),
+		cmocka_unit_test(a_sender_brings_its_configuration),
 		cmocka_unit_test(failing_allocations_are_reported),
 		cmocka_unit_test(without_descriptors_nothing_leaks),
 	};

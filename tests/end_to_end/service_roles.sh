@@ -277,9 +277,10 @@ try_sender() {
 }
 
 # What an intruder in the engine can ask of a sender: to send bytes to a sink of the configuration, and nothing else.
-# The formats are those of broker/child_service.h, child/child_request.c and send/send_request.h.
+# The broker, which this plays first, gives it that. The formats are those of broker/child_service.h,
+# child/child_request.c and send/send_request.h.
 senders_know_their_receivers() {
-	as $service /usr/bin/python3 - "$PILOTLIGHT_SEND_SOCKET" <<'END'
+	as $service /usr/bin/python3 - "$PILOTLIGHT_SEND_SOCKET" "$CONFIGURATION_DIRECTORY/pilotlight.conf" <<'END'
 import os, socket, struct, sys
 
 def ask(sink, kind):
@@ -289,8 +290,10 @@ def ask(sink, kind):
     end, their_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     batch = os.memfd_create("batch")
     os.write(batch, b"batch")
-    socket.send_fds(connection, [struct.pack("II", 1, 3)], [theirs.fileno(), their_end.fileno()])
-    request = struct.pack("II8BIIQ32s16s", 1, 1, 4, 0, 0, 0, 0, 0, 0, 0, 3, 0, 5, sink, kind)
+    configuration = open(sys.argv[2])
+    socket.send_fds(connection, [struct.pack("II", 2, 3)],
+                    [theirs.fileno(), their_end.fileno(), configuration.fileno()])
+    request = struct.pack("II8BIIQ32s16s", 1, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 5, sink, kind)
     socket.send_fds(ours, [request], [batch])
     ours.settimeout(60)
     _, error, status, _, _, text = struct.unpack("IiIIQ160s", ours.recv(4096))

@@ -167,6 +167,24 @@ drops_one() {
 	wait_for 120 more_than plain "skipped_seconds_total,reason=\"$2\"" 0 && takes_again || explain
 }
 
+# A mistake in the file of the configuration, and then in what was to be loaded.
+mistake_stops_nothing() {
+	local before file=$CONFIGURATION_DIRECTORY/pilotlight.conf
+
+	cp "$file" "$tmp/right.conf"
+	printf '[sink plain]\nUrl=nonsense\n' >>"$file"
+	kill -HUP "$service_pid"
+	wait_for 60 refuses_configuration || explain || return
+	before=$(sink plain sent_batches_total)
+	wait_for 120 more_than plain sent_batches_total "$((before + 1))" && is plain failing 0 || explain || return
+	cp "$tmp/right.conf" "$file"
+}
+
+refuses_configuration() {
+	[ "$(metric pilotlight_config_refused)" = 1 ] &&
+		"$pilotlight" status | grep -q 'The configuration was not reloaded, as it has a mistake'
+}
+
 rejected_profiles_are_counted() {
 	set_mode "$plain" partial
 	wait_for 120 more_than plain rejected_profiles_total 2 && takes_again || explain
@@ -367,7 +385,7 @@ END
 
 has_small_disk=
 at_exit remove_small_disk
-plan 31
+plan 32
 
 check "certificates are made" make_certificates
 check "a receiver listens" start_receiver "$plain"
@@ -392,6 +410,7 @@ check "one batch that is refused is dropped, and counted" drops_one "400 once" r
 skipped_refused=$(sink plain 'skipped_seconds_total,reason="refused"')
 check "one batch that is too large is dropped, and counted" drops_one "413 once" refused_size
 skipped_size=$(sink plain 'skipped_seconds_total,reason="refused_size"')
+check "a mistake in the configuration stops no sender" mistake_stops_nothing
 check "rejected profiles are counted" rejected_profiles_are_counted
 check "TLS, a client certificate, a token and a header" secure_arrives
 check "batches in the protocol of Pyroscope" pyroscope_arrives

@@ -6,6 +6,7 @@
 #include "tests/harness/failing_allocation.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #include <cmocka.h>
 
 static char folder[64];
+static int config_fd;
 
 static int make_folder(void **state)
 {
@@ -89,7 +91,8 @@ static void limits_of_capture_are_those_of_the_configuration(void **state)
 	write_config("[Sampling]\nFrequencyHz=333\nEvent=cpu-clock\nKernelStacks=no\n"
 		     "[Memory]\nMaxBytes=48M\n");
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(service_settings_read_limits(i ? path : NULL, &limits), 0);
+		assert_int_equal(
+			service_settings_read_limits(i ? path : NULL, &limits, &config_fd), 0);
 		assert_int_equal(limits.rate_hz, 333);
 		assert_int_equal(limits.map_bytes, 48 << 20);
 		assert_int_equal(limits.event, CAPTURE_EVENT_CLOCK);
@@ -108,7 +111,7 @@ static void allowed_sources_are_those_of_the_configuration(void **state)
 	set_variables(folder);
 	write_config("[Sampling]\nRunQueue=yes\nRunQueuePeriod=2ms\nOffCpuPeriod=5ms\n"
 		     "AllowEvents=none\n");
-	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
 	assert_int_equal(
 		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_RUNQUEUE);
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_RUNQUEUE], 2000000);
@@ -117,17 +120,17 @@ static void allowed_sources_are_those_of_the_configuration(void **state)
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_CPU], 0);
 	write_config("[Sampling]\nRunQueue=yes\nRunQueuePeriod=100us\nOffCpu=yes\n"
 		     "AllowEvents=runqueue offcpu\n");
-	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
 	/* The shorter one. */
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_RUNQUEUE], 100000);
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_OFFCPU], 1000000);
 	write_config("[Sampling]\nOffCpu=yes\nAllowEvents=none\n");
-	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
 	assert_int_equal(
 		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_OFFCPU);
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_OFFCPU], 10000000);
 	write_config("[Sampling]\nFaults=yes\nFaultsPeriod=1\nAllowEvents=none\n");
-	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
 	assert_int_equal(
 		limits.sources, 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_FAULTS);
 	assert_int_equal(limits.least_periods[PILOTLIGHT_SOURCE_FAULTS], 1);
@@ -141,7 +144,7 @@ static void events_are_limited_by_name(void **state)
 	set_variables(folder);
 	write_config("[Sampling]\nEvents=lock faults/period=31/ cache-misses sched:sched_switch\n"
 		     "AllowEvents=lock/period=200000/ faults cs cache-misses/period=5/\n");
-	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
 	assert_int_equal(limits.sources, 1U << PILOTLIGHT_SOURCE_CPU |
 						 1U << PILOTLIGHT_SOURCE_LOCK |
 						 1U << PILOTLIGHT_SOURCE_FAULTS);
@@ -163,7 +166,7 @@ static void cgroups_are_chosen_by_the_configuration(void **state)
 
 	set_variables(folder);
 	write_config("[Sampling]\nInclude=unit:a cgroup:/b\nExclude=unit:b*\nInclude=unit:c\n");
-	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
 	assert_int_equal(limits.choice.count, 4);
 	for (size_t i = 0; i < 4; i++) {
 		static const char *const texts[] = { "a.service", "/b", "c.service", "b*" };
@@ -171,6 +174,40 @@ static void cgroups_are_chosen_by_the_configuration(void **state)
 		assert_string_equal(limits.choice.rules[i].text, texts[i]);
 		assert_int_equal(limits.choice.rules[i].is_excluding, i == 3);
 	}
+}
+
+/* The copy stays as it is. */
+static void senders_get_a_copy_of_the_configuration(void **state)
+{
+	struct config_problems problems;
+	struct capture_limits limits;
+	struct config config;
+	char path[64];
+	int fd;
+
+	set_variables(folder);
+	write_config("[Sampling]\nFrequencyHz=333\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
+	assert_int_equal(config_fd, 0);
+	write_config("[sink one]\nType=otlp\nUrl=http://a\nHeader=A: b c\nHeader=D: e\n"
+		     "[sink two]\nType=pprof\n");
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
+	write_config("[sink one]\nUrl=nonsense\n");
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", config_fd);
+	assert_int_equal(
+		config_load(path, CONFIG_MUST_EXIST | CONFIG_WITHOUT_GROUPS, &config, &problems),
+		0);
+	assert_int_equal(problems.all, 0);
+	assert_int_equal(config.sink_count, 2);
+	assert_string_equal(config.sinks[0].url, "http://a");
+	assert_int_equal(config.sinks[0].headers.count, 2);
+	assert_string_equal(config.sinks[0].headers.items[0], "A: b c");
+	config_done(&config);
+	config_problems_done(&problems);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0 && write(fd, "x", 1) < 0 && ftruncate(fd, 0) < 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(close(config_fd), 0);
 }
 
 /* What could not be read leaves the limits as they were. */
@@ -182,19 +219,19 @@ static void invalid_limits_are_not_taken(void **state)
 	(void)snprintf(path, sizeof(path), "%s/pilotlight.conf", folder);
 	set_variables(folder);
 	write_config("[Sampling]\nOffCpuPeriod=99us\n");
-	assert_int_equal(service_settings_read_limits(NULL, &limits), -EINVAL);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), -EINVAL);
 	write_config("");
-	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
 	assert_int_equal(limits.rate_hz, 99);
 	assert_int_equal(limits.event, CAPTURE_EVENT_AUTO);
 	assert_true(limits.allows_kernel);
 	limits.rate_hz = 7;
 	write_config("[Sampling]\nFrequencyHz=many\n");
-	assert_int_equal(service_settings_read_limits(NULL, &limits), -EINVAL);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), -EINVAL);
 	assert_int_equal(remove(path), 0);
-	assert_int_equal(service_settings_read_limits(path, &limits), -EINVAL);
+	assert_int_equal(service_settings_read_limits(path, &limits, &config_fd), -EINVAL);
 	assert_int_equal(limits.rate_hz, 7);
-	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
 }
 
 /* That the unit's limit cannot be read leaves the configured one. */
@@ -203,17 +240,19 @@ static void limits_without_memory_are_not_read(void **state)
 	size_t refused = 0;
 
 	set_variables(folder);
-	write_config("[Sampling]\nFrequencyHz=333\n");
+	write_config("[Sampling]\nFrequencyHz=333\n[sink one]\n");
 	for (size_t n = 0;; n++) {
 		struct capture_limits limits = { .rate_hz = 7 };
 		int r;
 
 		fail_allocation(n);
-		r = service_settings_read_limits(NULL, &limits);
+		r = service_settings_read_limits(NULL, &limits, &config_fd);
 		if (!allocation_failed())
 			break;
 		assert_true(r == 0 || r == -ENOMEM);
 		assert_int_equal(limits.rate_hz, r ? 7 : 333);
+		if (r == 0)
+			assert_int_equal(close(config_fd), 0);
 		refused += r != 0;
 	}
 	assert_true(refused > 0);
@@ -308,7 +347,7 @@ static void surveys_are_the_default(void **state)
 
 	set_variables(folder);
 	write_config("[Sampling]\nSurveyPeriod=2s\nAllowEvents=none\n");
-	assert_int_equal(service_settings_read_limits(NULL, &limits), 0);
+	assert_int_equal(service_settings_read_limits(NULL, &limits, &config_fd), 0);
 	assert_int_equal(limits.sources, 1U << PILOTLIGHT_SOURCE_CPU);
 	assert_int_equal(limits.surveyed, waits);
 	assert_int_equal(limits.survey_ns, 2000000000);
@@ -510,6 +549,7 @@ int main(void)
 		cmocka_unit_test(allowed_sources_are_those_of_the_configuration),
 		cmocka_unit_test(cgroups_are_chosen_by_the_configuration),
 		cmocka_unit_test(events_are_limited_by_name),
+		cmocka_unit_test(senders_get_a_copy_of_the_configuration),
 		cmocka_unit_test(invalid_limits_are_not_taken),
 		cmocka_unit_test(limits_without_memory_are_not_read),
 	};

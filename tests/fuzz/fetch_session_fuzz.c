@@ -243,8 +243,8 @@ static void ask_service(const uint8_t *step)
 	close_one(&pair[0]);
 	r = child_service_receive(pair[1], BROKER_CHILD_SYMBOL_FETCH, fds);
 	require((r == 0) ==
-		(size == sizeof(request) && step[2] == 0 && count >= CHILD_SERVICE_FDS));
-	for (size_t i = 0; r == 0 && i < CHILD_SERVICE_FDS; i++)
+		(size == sizeof(request) && step[2] == 0 && count >= CHILD_SERVICE_SOCKETS));
+	for (size_t i = 0; r == 0 && i < CHILD_SERVICE_SOCKETS; i++)
 		close_one(&fds[i]);
 	close_one(&pair[1]);
 }

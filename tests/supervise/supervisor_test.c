@@ -57,13 +57,14 @@ static int open_manager(void)
 static uint32_t *limits_read;
 
 /* At first there is none, later a low rate. */
-static int read_limits(void *context, struct capture_limits *ret_limits)
+static int read_limits(void *context, struct capture_limits *ret_limits, int *ret_config_fd)
 {
 	const uint32_t count = __atomic_add_fetch((uint32_t *)context, 1, __ATOMIC_SEQ_CST);
 
 	if (count == 1)
 		return -EINVAL;
 	*ret_limits = (struct capture_limits){ .rate_hz = 99, .map_bytes = 1 << 20 };
+	*ret_config_fd = 0;
 	return 0;
 }
 
