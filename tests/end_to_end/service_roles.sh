@@ -293,10 +293,10 @@ def ask(sink, kind):
     configuration = open(sys.argv[2])
     socket.send_fds(connection, [struct.pack("II", 2, 3)],
                     [theirs.fileno(), their_end.fileno(), configuration.fileno()])
-    request = struct.pack("II8BIIQ32s16s", 1, 1, 5, 0, 0, 0, 0, 0, 0, 0, 3, 0, 5, sink, kind)
+    request = struct.pack("II8BIIQ32s16s", 1, 1, 5, 0, 0, 0, 0, 0, 0, 0, 4, 0, 5, sink, kind)
     socket.send_fds(ours, [request], [batch])
     ours.settimeout(60)
-    _, error, status, _, _, text = struct.unpack("IiIIQ160s", ours.recv(4096))
+    _, error, status, _, _, _, text = struct.unpack("IiIIQQ160s", ours.recv(4096))
     print("#", sink, kind, error, status, text.rstrip(b"\0"))
     return b"has no sink" in text
 

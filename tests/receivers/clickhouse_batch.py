@@ -47,7 +47,7 @@ def question(identity):
     duration_ns, ts = struct.unpack_from("<QI", identity)
     kind, service, host, label = ("'%s'" % text.decode() for text in identity[16:-1].split(b"\0"))
     return (f"SELECT count() FROM pilotlight.samples WHERE type = {kind} AND service = {service} AND host = {host} "
-            f"AND ts = toDateTime({ts}) AND duration_ns = {duration_ns} AND has(labels, {label})")
+            f"AND ts = toDateTime({ts}) AND duration_ns = {duration_ns} AND ({label} = '' OR has(labels, {label}))")
 
 
 def post(target, body):
