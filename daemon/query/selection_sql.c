@@ -101,12 +101,15 @@ static void write_label(FILE *file, const struct selection_value *value)
 	const enum selection_parameter parameter = (enum selection_parameter)value->parameter;
 	const bool is_prefix = parameter == SELECTION_CONTAINER || parameter == SELECTION_POD;
 	const bool is_last_part = parameter == SELECTION_EXE && !strchr(value->text, '/');
-	const char *name = selection_parameter_name(
-		parameter == SELECTION_THREAD ? SELECTION_COMM : parameter);
+	const char *name = selection_parameter_name(parameter);
 
 	/* It also matches what has no such label. */
 	if (strcmp(value->text, "*") == 0) {
 		(void)fputc('1', file);
+		return;
+	}
+	if (parameter == SELECTION_COMM || parameter == SELECTION_THREAD) {
+		sql_write_match(file, "comm", value->text);
 		return;
 	}
 	if (!value->is_glob && !is_prefix && !is_last_part) {

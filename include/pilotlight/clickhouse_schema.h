@@ -22,15 +22,19 @@
  *   weight       Float64          1 / the share of hosts that is sampled; 1: all are. An amount
  *                                 of the fleet is sum(value * period * weight)
  *
+ *   comm         String           of labels; the server fills it, hosts do not insert it. Questions
+ *                                 for stacks need no other label, and reading all is slow
+ *
  *   Key: type, service, toStartOfHour(ts), stack, host, ts. Hosts that run the same code have the
  *   same stacks, so their rows compress well side by side.
  *
- *   A batch is one insert, and all its rows have the same ts, host and type, so all its rows are
+ *   A batch's samples are one insert, and all have the same ts, host and type, so all its rows are
  *   there or none is. A host has no two batches of one type whose times overlap. What was lost is
  *   a row whose stack is the location "[lost: REASON]"; a sample without a stack has the location
  *   "[unknown]".
  *
- * stacks: ReplacingMergeTree(day), as the next two.
+ * stacks: ReplacingMergeTree(day), as the next two. Of what its samples of a day refer to, a host
+ * inserts each row of that day at least once, before the samples.
  *
  *   day          Date             of the newest sample that came with the row
  *   host         String           that sent the row
@@ -83,7 +87,7 @@
 #define PILOTLIGHT_CLICKHOUSE_DATABASE "pilotlight"
 
 enum {
-	PILOTLIGHT_CLICKHOUSE_VERSION = 1,
+	PILOTLIGHT_CLICKHOUSE_VERSION = 2,
 };
 
 enum pilotlight_name_rank {

@@ -31,6 +31,20 @@ def run(query, body):
         return engine.query(f"{head} FROM INFILE '{file.name}' COMPRESSION 'none' FORMAT {form}", "TabSeparated")
 
 
+def run_with_table(query, body, kind, parameters):
+    """A query over a table that comes with it, as the only part of a form."""
+    boundary = kind.split("boundary=")[1].encode()
+    rows = body.split(b"\r\n\r\n", 1)[1].removesuffix(b"\r\n--" + boundary + b"--\r\n")
+    (name, structure), = [(key.removesuffix("_structure"), value) for key, value in parameters.items()
+                          if key.endswith("_structure")]
+    engine.query(f"CREATE TABLE {name} ({structure}) ENGINE = Memory")
+    try:
+        run(f"INSERT INTO {name} FORMAT {parameters[name + '_format']}", rows)
+        return run(query, b"")
+    finally:
+        engine.query(f"DROP TABLE {name}")
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -54,7 +68,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
             with lock:
-                result = run(parameters.get("query", ""), body)
+                kind = self.headers.get("Content-Type") or ""
+                if kind.startswith("multipart/form-data"):
+                    result = run_with_table(parameters["query"], body, kind, parameters)
+                else:
+                    result = run(parameters.get("query", ""), body)
                 answer = result.bytes() if result is not None and hasattr(result, "bytes") else b""
             self.answer(200, answer)
         except Exception as error:

@@ -136,9 +136,7 @@ static int ask_rows(struct clickhouse_client *client, const struct fleet_selecti
 	struct fleet_rows *rows, struct fault *fault)
 {
 	int r = ask_selected(client, selection,
-		"SELECT stack, substring(arrayFirst(x -> substring(x, 1, 5) = 'comm=', labels), 6) "
-		"AS comm, "
-		"period, weight, sum(value) FROM " TABLE("samples") " WHERE ",
+		"SELECT stack, comm, period, weight, sum(value) FROM " TABLE("samples") " WHERE ",
 		" GROUP BY stack, comm, period, weight FORMAT RowBinary", &rows->samples, fault);
 
 	if (r == 0)

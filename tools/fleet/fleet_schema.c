@@ -27,12 +27,12 @@ bool fleet_schema_has_ttl(const struct fleet_schema *schema)
 
 /* --- columns --- */
 
-enum column_type { TEXT, TEXTS, OTHER };
+enum column_type { TEXT, TEXTS, FILLED_TEXT, OTHER };
 
 struct column {
 	const char *name;
 	enum column_type type;
-	const char *other; /* the type */
+	const char *other; /* the type; of a text that the server fills, by what of other columns */
 };
 
 enum { COLUMNS_MAX = 12 };
@@ -50,7 +50,10 @@ static const struct table tables[] = {
 			{ "host", TEXT, NULL }, { "service", TEXT, NULL }, { "type", TEXT, NULL },
 			{ "labels", TEXTS, NULL }, { "stack", OTHER, "UInt64" },
 			{ "value", OTHER, "UInt64" }, { "period", OTHER, "UInt64" },
-			{ "weight", OTHER, "Float64" } },
+			{ "weight", OTHER, "Float64" },
+			{ "comm", FILLED_TEXT,
+				"substring(arrayFirst(x -> substring(x, 1, 5) = 'comm=', labels), "
+				"6)" } },
 		"MergeTree", NULL, "toYYYYMMDD(ts)",
 		"(type, service, toStartOfHour(ts), stack, host, ts)", "ts" },
 	{ "stacks", "stacks_local",
@@ -82,6 +85,9 @@ static void write_column(
 		break;
 	case TEXTS:
 		output_printf(output, "Array(%s)", text);
+		break;
+	case FILLED_TEXT:
+		output_printf(output, "%s DEFAULT %s", text, column->other);
 		break;
 	case OTHER:
 		output_string(output, column->other);

@@ -52,9 +52,12 @@ static void an_old_server_gets_what_it_knows(void **state)
 		"files Array(String), lines Array(UInt32)) ENGINE = ReplacingMergeTree(day) "
 		"PARTITION BY toYYYYMM(day) ORDER BY (build_id, vaddr, rank) SETTINGS "
 		"index_granularity = 8192\n"));
+	assert_non_null(strstr(text, "weight Float64, comm String DEFAULT substring(arrayFirst(x "
+				     "-> substring(x, 1, 5) = "
+				     "'comm=', labels), 6)) ENGINE"));
 	assert_non_null(
 		strstr(text, "\nschema: CREATE VIEW IF NOT EXISTS pilotlight.schema AS SELECT "
-			     "toUInt32(1) AS version\n"));
+			     "toUInt32(2) AS version\n"));
 }
 
 static void a_new_server_gets_more(void **state)
