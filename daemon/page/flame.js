@@ -2,6 +2,7 @@
 // Draws a tree on a canvas as large as what is in view, however large the tree is.
 
 const ROW_PX = 18, FRAME_PX_MIN = 0.4, TEXT_PX_MIN = 24, MATCH = 'match';
+const PRINTED_PX_MIN = 2, PRINTED_PX_MAX = 1400; // narrower frames make no row on paper; as high as a page is
 
 class FlameView {
 	// `events`: chosen(frame) when the selected frame changes, zoomed(frame), menu(frame, x, y), hovered(frame, x, y) or (-1).
@@ -22,6 +23,27 @@ class FlameView {
 		this.canvas.addEventListener('contextmenu', (event) => this.openMenu(event));
 		this.canvas.addEventListener('keydown', (event) => this.press(event));
 		new ResizeObserver(() => this.draw()).observe(this.element);
+		window.addEventListener('beforeprint', () => this.unfold(true));
+		window.addEventListener('afterprint', () => this.unfold(false));
+	}
+
+	// On paper nothing scrolls: all rows, from the root on.
+	unfold(isPrinted) {
+		if (!this.tree || this.element.hidden)
+			return;
+		this.element.style.flex = isPrinted ? 'none' : '';
+		this.element.style.height = isPrinted ? `${Math.min((this.deepest() + 1) * ROW_PX, PRINTED_PX_MAX)}px` : '';
+		this.scrollToRoot();
+	}
+
+	deepest() {
+		const { tree, zoomed } = this;
+		let depth = tree.depth[zoomed];
+
+		for (let i = zoomed; i < tree.end[zoomed]; i++)
+			if (tree.depth[i] > depth && tree.total[i] * this.width >= PRINTED_PX_MIN * tree.total[zoomed])
+				depth = tree.depth[i];
+		return depth;
 	}
 
 	// colorOf(frame) gives a CSS colour; nameOf(frame) a text; isMatch says by label what a search has found, or null;

@@ -68,3 +68,14 @@ insert_files() {
 		/^@script@$/ { while ((getline line < js) > 0) print line; next }
 		{ print }' "$1"
 }
+
+# write_page [SCRIPT]: prints the page with a profile inside, and with a script as the last part of its module.
+write_page() {
+	echo '<!doctype html><meta charset="utf-8"><title>The page</title><style>'
+	cat daemon/page/page.css
+	echo '</style><body><script type="application/json" id="data">'
+	sed 's/</\\u003c/g' tests/data/render/machine.json
+	echo '</script><script type="module">'
+	cat daemon/page/{model,flame,strip,heat,text,address,service,menu,table,page}.js "$@"
+	echo '</script></body>'
+}

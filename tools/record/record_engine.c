@@ -380,6 +380,11 @@ static const struct profile *first_profile(const struct engine *engine)
 	return profile_of(engine, output);
 }
 
+static bool is_picture(const struct profile_format *format)
+{
+	return strcmp(format->name, "svg") == 0 || strcmp(format->name, "html") == 0;
+}
+
 static int write_profile(struct engine *engine, const struct profile *profile, struct fault *fault)
 {
 	struct profile_format_options options = {
@@ -401,7 +406,7 @@ static int write_profile(struct engine *engine, const struct profile *profile, s
 	output_init_fd(output, fd);
 	(void)gethostname(host, sizeof(host) - 1);
 	(void)snprintf(title, sizeof(title), "Flame graph of %s", host);
-	if (host[0] && engine->options->format == &profile_formats[0])
+	if (host[0] && is_picture(engine->options->format))
 		options.title = title;
 	r = engine->options->format->write(profile, &options, output);
 	error = output_finish(output);
