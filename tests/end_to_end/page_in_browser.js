@@ -263,6 +263,36 @@ async function checkMore() {
 	await settle();
 }
 
+// A slow socket, and a service that restarts.
+async function checkService() {
+	const fetched = window.fetch, all = profile, answer = (title) => ({ ok: true, json: async () => ({ ...structuredClone(all), title }) });
+	let release, isGone = true;
+
+	dom.heat = { hide() {} };
+	hasService = true;
+	window.fetch = () => new Promise((resolve) => { release = () => resolve(answer('late')); });
+	const first = load();
+	check(dom.busy.classList.contains('on'), 'a question that takes long is shown');
+	window.fetch = async () => answer('second');
+	await load();
+	check(profile.title === 'second' && !dom.busy.classList.contains('on'), 'a later question need not wait', profile.title);
+	release();
+	await first;
+	await settle();
+	check(profile.title === 'second', 'an answer that comes too late is left out', profile.title);
+	window.fetch = async () => { if (isGone) throw new TypeError('Failed to fetch'); return answer('third'); };
+	await load();
+	check(!dom.error.hidden && profile.title === 'second' && dom.flame.drawn > 50, 'without a service the picture stays', dom.error.textContent);
+	isGone = false;
+	await load();
+	check(dom.error.hidden && profile.title === 'third', 'when it is back, so is the page', dom.error.textContent);
+	window.fetch = async () => answer(all.title);
+	await load();
+	window.fetch = fetched;
+	hasService = false;
+	await settle();
+}
+
 function checkDifference() {
 	const other = JSON.parse(inside.textContent), same = differenceOf(other, other, false);
 	const coloured = (difference) => difference.tree.total.reduce((all, total, i) =>
@@ -482,6 +512,7 @@ async function test() {
 	await checkEqualNames();
 	await checkRows();
 	await checkMore();
+	await checkService();
 	checkDifference();
 	checkChance();
 	checkStrip();
