@@ -44,16 +44,32 @@ static __always_inline __u32 runtime_find_place(const struct walk *walk, __u32 *
 	return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 }
 
-/* Does the native frame run the interpreter's loop, in a runtime of GROUP_CALL? A return address
- * may be right behind. */
-static __always_inline int runtime_is_call(
-	const struct walk *walk, const struct pilotlight_runtime *runtime, __u64 frame)
+/* Is the native frame in this part of the interpreter? A return address may be right behind. */
+static __always_inline int runtime_is_in(
+	const struct walk *walk, __s64 place, __u32 bytes, __u64 frame)
 {
 	__u64 at = (frame & PILOTLIGHT_FRAME_OFFSET_MASK) - !(frame & PILOTLIGHT_FRAME_EXACT);
 
-	return is_file_frame_of(frame, walk->runtime.file_id) &&
-	       (at - (__u64)runtime->loop_place < runtime->loop_bytes ||
-		       at - (__u64)runtime->loop_rest_place < runtime->loop_rest_bytes);
+	return is_file_frame_of(frame, walk->runtime.file_id) && at - (__u64)place < bytes;
+}
+
+/* Is the native frame a call of the interpreter's loop, in a runtime of GROUP_CALL or FINISH? */
+static __always_inline int runtime_is_call(
+	const struct walk *walk, const struct pilotlight_runtime *runtime, __u64 frame)
+{
+	return runtime_is_in(walk, runtime->loop_place, runtime->loop_bytes, frame) ||
+	       (runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL &&
+		       runtime_is_in(
+			       walk, runtime->loop_rest_place, runtime->loop_rest_bytes, frame));
+}
+
+/* Is the native frame what such a call calls for the frames of FINISH? That may be generated code.
+ */
+static __always_inline int runtime_is_rest(
+	const struct walk *walk, const struct pilotlight_runtime *runtime, __u64 frame)
+{
+	return frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS ||
+	       runtime_is_in(walk, runtime->loop_rest_place, runtime->loop_rest_bytes, frame);
 }
 
 /* How many native frames run the loop. `calls` is in a map, so that the verifier does not follow
@@ -67,13 +83,17 @@ static __always_inline void runtime_count_calls(
 }
 
 /*
- * The innermost native frame that runs one of the interpreter's frames, counted among those of the
+ * The innermost native frame that runs one of the interpreter's groups, counted among those of the
  * loop, when all of both are known. The loop's innermost call may not have linked its frame yet,
- * or no longer. Any other difference means that they do not belong together.
+ * or no longer; of FINISH, the frame may be there before the call: then it is -1. Any other
+ * difference means that they do not belong together.
  */
-static __always_inline __u32 runtime_first_call(__u32 calls, __u32 frames)
+static __always_inline __u32 runtime_first_call(
+	const struct pilotlight_runtime *runtime, __u32 calls, __u32 groups)
 {
-	__u32 more = calls - frames;
+	__u32 more = calls - groups;
 
-	return more <= 1 ? more : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	if (more <= 1 || (more == (__u32)-1 && runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH))
+		return more;
+	return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 }

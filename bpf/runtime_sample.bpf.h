@@ -20,6 +20,7 @@
 #include "runtime_code.bpf.h"
 #include "runtime_known.bpf.h"
 #include "runtime_place.bpf.h"
+#include "runtime_ruby.bpf.h"
 #include "runtime_share.bpf.h"
 #include "walker.bpf.h"
 
@@ -139,12 +140,17 @@ __noinline int begin_runtime(struct walker *walker)
 	state->begin_ns = walk_clock_ns();
 	state->owner = runtime_owner(walker);
 	state->place = state->has_open = state->is_full = state->steps = state->copies = 0;
-	state->has_calls = runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL;
+	state->groups = 0;
 	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
 		return RUNTIME_NATIVE;
+	state->has_calls = runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL ||
+			   runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH;
+	state->language = runtime->language;
 	state->walk.base = walker->walk.runtime.base;
 	state->walk.thread = bpf_get_current_task_btf()->thread.fsbase;
-	return runtime_begin(&state->walk, runtime);
+	state->walk.stack_pointer = walker->walk.leaf_sp;
+	return runtime->language == PILOTLIGHT_RUNTIME_RUBY ? ruby_begin(&state->walk, runtime)
+							    : runtime_begin(&state->walk, runtime);
 }
 
 /*
@@ -214,6 +220,18 @@ static __always_inline __u64 keep_copy(const struct walker *walker, struct runti
 	return copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
 }
 
+/* Returns 0 if it cannot be copied. */
+__noinline int copy_ruby(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	const struct pilotlight_runtime *runtime;
+
+	if (!walker || !copier)
+		return 0;
+	runtime = walked_runtime(walker);
+	return runtime && ruby_copy_code(&walker->runtime.walk, runtime, &copier->record.code);
+}
+
 /* The identity of the step's code object, from a copy; 0: it cannot be copied now. */
 __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 {
@@ -223,8 +241,12 @@ __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 	if (!walker || !copier)
 		return 0;
 	runtime = walked_runtime(walker);
-	if (!runtime || !take_copy(walker, copier) ||
-		!runtime_copy_code(runtime, walker->runtime.step.code, &copier->record.code))
+	if (!runtime || !take_copy(walker, copier))
+		return 0;
+	if (runtime->language == PILOTLIGHT_RUNTIME_RUBY
+			? !copy_ruby(walker, entry)
+			: !runtime_copy_code(
+				  runtime, walker->runtime.step.code, &copier->record.code))
 		return 0;
 	return keep_copy(walker, copier);
 }
@@ -281,6 +303,14 @@ __noinline __u32 find_place(struct walker *walker, __u64 mark)
 		      : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 }
 
+static __always_inline void note_group_end(struct walker *walker)
+{
+	struct runtime_state *state = &walker->runtime;
+	__u32 group = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, state->groups++);
+
+	state->ends[group] = (__u8)(walker->walk.record.runtime_count - 1);
+}
+
 /* Ends a group, whose frames may have no code, and then there are none. */
 static __always_inline void end_runtime_group(struct walker *walker)
 {
@@ -290,11 +320,26 @@ static __always_inline void end_runtime_group(struct walker *walker)
 	if (!walker->runtime.has_open)
 		return;
 	walker->runtime.has_open = 0;
-	place = find_place(walker, walker->runtime.step.mark);
+	place = PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	if (walker->runtime.has_calls)
+		note_group_end(walker);
+	else
+		place = find_place(walker, walker->runtime.step.mark);
 	words = runtime_words(walk, walk->record.runtime_count - 1);
 	words[1] = (__u32)words[1] | place << RUNTIME_PLACE_SHIFT |
 		   (__u64)PILOTLIGHT_RUNTIME_GROUP_END << RUNTIME_FLAGS_SHIFT;
 	walk->record.hash = hash_next(walk->record.hash, words[1]);
+}
+
+__noinline int step_ruby(struct walker *walker)
+{
+	const struct pilotlight_runtime *runtime;
+
+	if (!walker)
+		return RUNTIME_UNREADABLE;
+	runtime = walked_runtime(walker);
+	return runtime ? (int)ruby_next(&walker->runtime.walk, runtime, &walker->runtime.step)
+		       : RUNTIME_UNREADABLE;
 }
 
 /* One step. Returns RUNTIME_ON, or why the walk ends. */
@@ -313,7 +358,9 @@ __noinline int step_runtime(struct walker *walker, __u32 entry)
 	if (!(++state->steps & (RUNTIME_TIMED_STEPS - 1)) &&
 		walk_clock_ns() - state->begin_ns > RUNTIME_NS_MAX)
 		return RUNTIME_FULL;
-	end = runtime_next(&state->walk, runtime, &state->step);
+	end = runtime->language == PILOTLIGHT_RUNTIME_RUBY
+		      ? step_ruby(walker)
+		      : (int)runtime_next(&state->walk, runtime, &state->step);
 	if (end == RUNTIME_UNREADABLE)
 		return end;
 	if (state->step.code) {
@@ -327,7 +374,41 @@ __noinline int step_runtime(struct walker *walker, __u32 entry)
 	return state->step.mark && state->is_full ? RUNTIME_FULL : end;
 }
 
-/* Without marks: gives each frame the native one that is as far from the outermost. */
+/* If native frame `at` is a call of the loop, its group gets it, or what it has called for the rest
+ * of the loop. */
+__noinline int place_call(struct walker *walker, __u32 at)
+{
+	const struct pilotlight_runtime *runtime;
+	struct runtime_state *state;
+	struct walk *walk;
+	__u64 *words, flags = 0;
+	__u32 group;
+
+	if (!walker)
+		return 0;
+	state = &walker->runtime;
+	walk = &walker->walk;
+	runtime = walked_runtime(walker);
+	at = number_below(WALK_DEPTHS, at);
+	if (!runtime || !runtime_is_call(walk, runtime, walk->frames[at]))
+		return 0;
+	group = state->calls - state->place;
+	state->calls++;
+	if (group >= state->groups)
+		return 0;
+	group = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, group);
+	words = runtime_words(walk, state->ends[group]);
+	if (runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH && at > 0 &&
+		runtime_is_rest(walk, runtime, walk->frames[number_below(WALK_DEPTHS, at - 1)])) {
+		at--;
+		flags = PILOTLIGHT_RUNTIME_HAS_CALLER;
+	}
+	words[1] &= ~((__u64)PILOTLIGHT_RUNTIME_PLACE_UNKNOWN << RUNTIME_PLACE_SHIFT);
+	words[1] |= (__u64)at << RUNTIME_PLACE_SHIFT | flags << RUNTIME_FLAGS_SHIFT;
+	return 1;
+}
+
+/* Without marks: gives each group the native frame that is as far from the outermost. */
 __noinline int place_calls(struct walker *walker)
 {
 	const struct pilotlight_runtime *runtime;
@@ -342,23 +423,12 @@ __noinline int place_calls(struct walker *walker)
 	if (!runtime)
 		return 0;
 	runtime_count_calls(walk, runtime, &state->calls);
-	state->place = runtime_first_call(state->calls, walk->record.runtime_count);
+	state->place = runtime_first_call(runtime, state->calls, state->groups);
 	if (state->place == PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
 		return 0;
 	state->calls = 0;
-	for (__u32 i = 0; i < WALK_DEPTHS && i < walk->record.count; i++) {
-		__u64 *words;
-
-		if (!runtime_is_call(walk, runtime, walk->frames[i]))
-			continue;
-		if (state->calls >= state->place) {
-			words = runtime_words(walk, state->calls - state->place);
-			words[1] &=
-				~((__u64)PILOTLIGHT_RUNTIME_PLACE_UNKNOWN << RUNTIME_PLACE_SHIFT);
-			words[1] |= (__u64)i << RUNTIME_PLACE_SHIFT;
-		}
-		state->calls++;
-	}
+	for (__u32 i = 0; i < WALK_DEPTHS && i < walk->record.count; i++)
+		place_call(walker, i);
 	return 1;
 }
 
@@ -389,7 +459,7 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 		record->end == PILOTLIGHT_WALK_ROOT)
 		place_calls(walker);
 	record->runtime_file = walker->walk.runtime.file_id;
-	record->runtime_language = PILOTLIGHT_RUNTIME_PYTHON;
+	record->runtime_language = walker->runtime.language;
 	if (end == RUNTIME_ROOT && !walker->runtime.is_full)
 		record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
 	else if (end == RUNTIME_UNREADABLE)

@@ -46,11 +46,13 @@ static __always_inline __u64 runtime_pointer(__u64 word)
 	return word & ~(__u64)PILOTLIGHT_RUNTIME_TAG_BITS;
 }
 
-/* A walk. Its owner sets base and thread. */
+/* A walk. Its owner sets base, thread and stack_pointer. */
 struct runtime_walk {
 	__u64 base;   /* the address of place 0 */
 	__u64 thread; /* the thread pointer */
+	__u64 stack_pointer;
 	__u64 frame, mark;
+	__u64 end;		/* of frames that lie one behind the other */
 	__u64 file, file_check; /* the last code object's file, and what it is known by */
 	__u32 code_bytes;	/* as many as the fields of a code object take */
 	__u32 reserved;
@@ -157,6 +159,8 @@ static __always_inline __u64 runtime_state(
 		if (!runtime_read_word(&word, place))
 			return 0;
 		return runtime_key_value(walk, runtime, word + runtime->anchor_offset);
+	case PILOTLIGHT_RUNTIME_GLOBAL:
+		return runtime_read_word(&word, place) ? word : 0;
 	default:
 		return runtime_variable(walk->thread, runtime->anchor, runtime->libc, place,
 			runtime->anchor_offset);

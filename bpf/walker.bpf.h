@@ -40,7 +40,9 @@ struct runtime_state {
 	__u32 steps, copies;
 	__u32 has_calls;      /* its groups have no marks */
 	volatile __u32 calls; /* native frames of the loop */
-	__u32 reserved;
+	__u32 language;
+	__u32 groups; /* of has_calls: how many have ended, and with which frames */
+	__u8 ends[PILOTLIGHT_RUNTIME_FRAMES_MAX + 1];
 };
 
 /*

@@ -30,10 +30,11 @@ static enum binary_kind kind_of(const struct profile *profile, uint32_t node)
 static bool is_interpreted(const struct profile *profile, uint32_t node)
 {
 	return node != PROFILE_ROOT && (kind_of(profile, node) == BINARY_PYTHON ||
-					       kind_of(profile, node) == BINARY_JAVASCRIPT);
+					       kind_of(profile, node) == BINARY_JAVASCRIPT ||
+					       kind_of(profile, node) == BINARY_RUBY);
 }
 
-/* Is `node` of the loop that runs `interpreted`, or the function as V8 generated it? */
+/* Is `node` of the loop that runs `interpreted`, or the function as V8 or Ruby generated it? */
 static bool runs(const struct profile *profile, uint32_t node, uint32_t interpreted)
 {
 	enum binary_kind kind;
@@ -42,7 +43,7 @@ static bool runs(const struct profile *profile, uint32_t node, uint32_t interpre
 		return false;
 	kind = kind_of(profile, node);
 	return kind == BINARY_EXECUTABLE || kind == BINARY_LIBRARY ||
-	       (kind == BINARY_JIT && kind_of(profile, interpreted) == BINARY_JAVASCRIPT);
+	       (kind == BINARY_JIT && kind_of(profile, interpreted) != BINARY_PYTHON);
 }
 
 /* A native frame that calls an interpreted one runs it. Its parent is native, or at least not

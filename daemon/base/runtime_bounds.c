@@ -31,20 +31,21 @@ static bool is_between(int64_t value, int64_t least, int64_t greatest)
 static bool has_sound_kinds(const struct pilotlight_runtime *runtime)
 {
 	return runtime->language == PILOTLIGHT_RUNTIME_PYTHON &&
-	       is_between(runtime->anchor, 1, PILOTLIGHT_RUNTIME_ANCHORS - 1) &&
+	       is_between(runtime->anchor, 1, PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR) &&
 	       is_between(runtime->instruction, 1, PILOTLIGHT_RUNTIME_INSTRUCTIONS - 1) &&
-	       is_between(runtime->group, 1, PILOTLIGHT_RUNTIME_GROUPS - 1) &&
-	       is_between(runtime->lines, 1, PILOTLIGHT_RUNTIME_LINE_TABLES - 1) &&
+	       is_between(runtime->group, 1, PILOTLIGHT_RUNTIME_GROUP_CALL) &&
+	       is_between(runtime->lines, 1, PILOTLIGHT_RUNTIME_FIRST_LINE) &&
 	       is_between(runtime->unit_bytes, 1, UNIT_BYTES_MAX) &&
 	       (runtime->group_least != 0) == (runtime->group == PILOTLIGHT_RUNTIME_GROUP_FRAME) &&
-	       runtime->reserved == 0 && runtime->reserved_too[0] == 0 &&
-	       runtime->reserved_too[1] == 0 && runtime->reserved_too[2] == 0;
+	       runtime->line_bytes == 0 && runtime->first_line_shift == 0 &&
+	       runtime->reserved[0] == 0 && runtime->reserved[1] == 0;
 }
 
 static bool has_sound_anchor(const struct pilotlight_runtime *runtime)
 {
 	bool has_place = runtime->anchor != PILOTLIGHT_RUNTIME_TLS;
-	bool needs_libc = has_place && runtime->anchor != PILOTLIGHT_RUNTIME_TLS_SLOT;
+	bool needs_libc = has_place && runtime->anchor != PILOTLIGHT_RUNTIME_TLS_SLOT &&
+			  runtime->anchor != PILOTLIGHT_RUNTIME_GLOBAL;
 
 	return (has_place || runtime->anchor_place == 0) &&
 	       is_between(runtime->libc, needs_libc, needs_libc * (PILOTLIGHT_RUNTIME_LIBCS - 1)) &&
@@ -56,7 +57,8 @@ static bool has_sound_anchor(const struct pilotlight_runtime *runtime)
 
 static bool has_sound_loop(const struct pilotlight_runtime *runtime)
 {
-	bool has_loop = runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL;
+	bool has_loop = runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL ||
+			runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH;
 
 	return has_loop == (runtime->loop_bytes > 0) &&
 	       (has_loop || (runtime->loop_place == 0 && runtime->loop_rest_bytes == 0)) &&
@@ -110,6 +112,41 @@ static bool has_sound_offsets(const struct pilotlight_runtime *runtime)
 		       runtime->instruction == PILOTLIGHT_RUNTIME_POINTER) &&
 	       (is_offset(runtime->holder_frame_at) ||
 		       runtime->holder_frame_at == PILOTLIGHT_RUNTIME_NONE);
+}
+
+/* --- Ruby --- */
+
+/* The words of a frame and of a body that are read, and what has only one meaning. */
+static bool is_sound_ruby(const struct pilotlight_runtime *runtime)
+{
+	enum { WORD = sizeof(uint64_t), LINES_BYTES = 4 * WORD, LINE_BYTES = sizeof(uint32_t) };
+	const uint16_t frame[] = { runtime->frame_code_at, runtime->frame_instruction_at,
+		runtime->frame_group_at };
+	const uint16_t body[] = { runtime->code_file_at, runtime->code_name_at,
+		runtime->code_first_line_at, runtime->code_units_at };
+
+	for (size_t i = 0; i < ARRAY_SIZE(frame); i++)
+		if (frame[i] + WORD > runtime->frame_bytes)
+			return false;
+	for (size_t i = 0; i < ARRAY_SIZE(body); i++)
+		if (body[i] + WORD > runtime->code_lines_at)
+			return false;
+	return is_between(runtime->anchor, 1, PILOTLIGHT_RUNTIME_ANCHORS - 1) &&
+	       runtime->anchor != PILOTLIGHT_RUNTIME_KEY &&
+	       runtime->anchor != PILOTLIGHT_RUNTIME_KEY_BEHIND && has_sound_anchor(runtime) &&
+	       (runtime->anchor != PILOTLIGHT_RUNTIME_GLOBAL || runtime->anchor_offset == 0) &&
+	       is_offset_if(
+		       runtime->state_thread_at, runtime->anchor == PILOTLIGHT_RUNTIME_GLOBAL) &&
+	       runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH && has_sound_loop(runtime) &&
+	       runtime->lines == PILOTLIGHT_RUNTIME_POSITIONS &&
+	       runtime->frame_bytes <= PILOTLIGHT_RUNTIME_FRAME_MAX &&
+	       runtime->frame_bytes % WORD == 0 &&
+	       runtime->code_lines_at <= PILOTLIGHT_RUNTIME_CODE_MAX - LINES_BYTES &&
+	       runtime->code_lines_at % WORD == 0 &&
+	       is_between(runtime->line_bytes, LINE_BYTES, 4 * LINE_BYTES) &&
+	       runtime->first_line_shift <= 1 && is_offset(runtime->string_length_at) &&
+	       is_offset(runtime->string_ascii_at) && runtime->reserved[0] == 0 &&
+	       runtime->reserved[1] == 0;
 }
 
 /* --- V8 --- */
@@ -171,7 +208,7 @@ static bool is_sound_context(const struct pilotlight_runtime *runtime)
 		.anchor_offset = runtime->anchor_offset,
 	};
 
-	return is_between(runtime->anchor, 1, PILOTLIGHT_RUNTIME_ANCHORS - 1) &&
+	return is_between(runtime->anchor, 1, PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR) &&
 	       runtime->anchor != PILOTLIGHT_RUNTIME_KEY &&
 	       runtime->anchor != PILOTLIGHT_RUNTIME_KEY_BEHIND && has_sound_anchor(runtime) &&
 	       memcmp(runtime, &expected, sizeof(expected)) == 0;
@@ -188,6 +225,9 @@ bool runtime_bounds_hold(const struct pilotlight_runtime *runtime)
 	}
 	if (runtime->language == PILOTLIGHT_RUNTIME_THREAD_CONTEXT)
 		return is_sound_context(runtime);
+	if (runtime->version == PILOTLIGHT_RUNTIME_VERSION &&
+		runtime->language == PILOTLIGHT_RUNTIME_RUBY)
+		return is_sound_ruby(runtime);
 	return runtime->version == PILOTLIGHT_RUNTIME_VERSION && has_sound_kinds(runtime) &&
 	       has_sound_anchor(runtime) && has_sound_loop(runtime) && has_sound_frame(runtime) &&
 	       has_sound_code(runtime) && has_sound_offsets(runtime);

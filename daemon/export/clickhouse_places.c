@@ -16,6 +16,7 @@ static const char *const kind_names[BINARY_KIND_COUNT] = {
 	[BINARY_SYNTHETIC] = "synthetic",
 	[BINARY_PYTHON] = "python",
 	[BINARY_JAVASCRIPT] = "javascript",
+	[BINARY_RUBY] = "ruby",
 };
 
 const char *clickhouse_kind_name(enum binary_kind kind)

@@ -179,6 +179,8 @@ static const char *frame_type(enum binary_kind kind)
 		return "cpython";
 	case BINARY_JAVASCRIPT:
 		return "v8js";
+	case BINARY_RUBY:
+		return "ruby";
 	default:
 		return NULL;
 	}

@@ -13,6 +13,7 @@ enum {
 	RDI = 7,
 	PREFIX_FS = 0x64,
 	PREFIX_OPERAND = 0x66,
+	PREFIX_ENDBR = 0xf3,
 	REX = 0x40, /* to 0x4f */
 	REX_W = 8,
 	REX_R = 4,
@@ -47,6 +48,7 @@ static const bool is_preserved[REGISTERS] = {
 struct reader {
 	struct code_value registers[REGISTERS], at_branch[REGISTERS];
 	struct code_accessor *accessor;
+	bool has_ended; /* once */
 };
 
 /* The operands of an instruction: a register, and another one or memory. */
@@ -109,6 +111,8 @@ static bool read_operands(
 		operands->is_thread |= padded[at] == PREFIX_FS;
 		is_half |= padded[at] == PREFIX_OPERAND;
 	}
+	if (padded[at] == PREFIX_ENDBR && padded[at + 1] == ENDBR_OR_NOP)
+		at++;
 	if ((padded[at] & 0xf0) == REX)
 		rex = padded[at++];
 	operands->is_wide = rex & REX_W;
@@ -162,6 +166,14 @@ static struct code_value load_from(
 		break;
 	case CODE_VALUE_RESULT:
 		wide = CODE_VALUE_RESULT_WORD;
+		break;
+	case CODE_VALUE_PARAMETER:
+		wide = CODE_VALUE_PARAMETER_WORD;
+		break;
+	case CODE_VALUE_PARAMETER_WORD:
+		wide = CODE_VALUE_PARAMETER_BEHIND;
+		value.place += displacement;
+		displacement = 0;
 		break;
 	default:
 		break;
@@ -240,11 +252,23 @@ static void forget(struct reader *reader, size_t number)
 	reader->registers[number] = (struct code_value){ .kind = CODE_VALUE_UNKNOWN };
 }
 
+static void note_variable(struct reader *reader, const struct code_value *value)
+{
+	struct code_value *variable = &reader->accessor->variable;
+
+	if (variable->kind == CODE_VALUE_UNKNOWN &&
+		(value->kind == CODE_VALUE_THREAD_WORD || value->kind == CODE_VALUE_SLOT_WORD ||
+			value->kind == CODE_VALUE_RESULT_WORD))
+		*variable = *value;
+}
+
 static void execute(struct reader *reader, const struct operands *operands)
 {
 	switch (operands->opcode) {
 	case MOV_LOAD:
 		reader->registers[operands->reg] = load(reader, operands);
+		if (operands->is_memory)
+			note_variable(reader, &reader->registers[operands->reg]);
 		break;
 	case MOV_STORE:
 		if (operands->is_memory)
@@ -287,7 +311,7 @@ static void call(struct reader *reader)
 {
 	struct code_value argument = reader->registers[RDI];
 
-	if (argument.kind != CODE_VALUE_UNKNOWN)
+	if (argument.kind != CODE_VALUE_UNKNOWN && argument.kind < CODE_VALUE_PARAMETER)
 		reader->accessor->argument = argument;
 	for (size_t i = 0; i < REGISTERS; i++)
 		if (!is_preserved[i])
@@ -302,6 +326,7 @@ static void leave(struct reader *reader, bool is_return)
 {
 	struct code_accessor *accessor = reader->accessor;
 
+	reader->has_ended = true;
 	if (is_return && accessor->result.kind == CODE_VALUE_UNKNOWN)
 		accessor->result = reader->registers[RAX];
 	memcpy(reader->registers, reader->at_branch, sizeof(reader->registers));
@@ -312,6 +337,9 @@ static void step(struct reader *reader, const struct code_instruction *instructi
 {
 	struct operands operands = { .opcode = 0 };
 
+	if ((instruction->flow == CODE_FLOW_CALL || instruction->flow == CODE_FLOW_JUMP) &&
+		!reader->has_ended)
+		reader->accessor->callee = next + (uint64_t)instruction->target;
 	switch (instruction->flow) {
 	case CODE_FLOW_ON:
 		if (read_operands(&operands, bytes, instruction->length, next))
@@ -341,7 +369,10 @@ void code_accessor_read(
 	const uint8_t *code, size_t size, uint64_t vaddr, struct code_accessor *ret_accessor)
 {
 	struct code_accessor accessor = { .result.kind = CODE_VALUE_UNKNOWN };
-	struct reader reader = { .accessor = &accessor };
+	struct reader reader = {
+		.accessor = &accessor,
+		.registers[RDI].kind = CODE_VALUE_PARAMETER,
+	};
 	struct code_instruction instruction;
 
 	for (size_t at = 0; code_instruction_is_loaded() && at < size; at += instruction.length) {

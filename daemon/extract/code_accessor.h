@@ -23,7 +23,10 @@ enum code_value_kind {
 	CODE_VALUE_SLOT_WORD, /* the word at the thread pointer, plus the word at place, plus offset
 			       */
 	CODE_VALUE_RESULT,    /* what a function returned for the address `place`, plus offset */
-	CODE_VALUE_RESULT_WORD, /* the word there */
+	CODE_VALUE_RESULT_WORD,	     /* the word there */
+	CODE_VALUE_PARAMETER,	     /* the function's first argument, plus offset */
+	CODE_VALUE_PARAMETER_WORD,   /* the word there, plus place */
+	CODE_VALUE_PARAMETER_BEHIND, /* the word there */
 };
 
 struct code_value {
@@ -35,6 +38,8 @@ struct code_value {
 struct code_accessor {
 	struct code_value result;   /* rax when it returns */
 	struct code_value argument; /* rdi when it last calls a function, or jumps to one */
+	struct code_value variable; /* the first word of the thread's own that it loads */
+	uint64_t callee; /* the last function that it calls or jumps to before it first ends; 0 */
 };
 
 /* `vaddr` is that of the first byte of code. */

@@ -109,8 +109,37 @@ static int find_rest(const struct entries *entries, const uint8_t *code, uint64_
 	return r;
 }
 
-int runtime_loop_find_rest(const struct elf_memory *memory, uint64_t vaddr, uint64_t bytes,
-	uint64_t *ret_vaddr, uint64_t *ret_bytes)
+/* Of the functions that are called, the longest. */
+static int find_callee(const struct entries *entries, const uint8_t *code, uint64_t vaddr,
+	uint64_t bytes, uint64_t *ret_vaddr, uint64_t *ret_bytes)
+{
+	struct code_instruction instruction;
+	int r = 0;
+
+	for (uint64_t at = 0; r == 0 && at < bytes; at += instruction.length) {
+		uint64_t target, start = 0, end = 0;
+
+		if (!code_instruction_decode(code + at, bytes - at, &instruction))
+			break;
+		if (instruction.flow != CODE_FLOW_CALL)
+			continue;
+		target = vaddr + at + instruction.length + (uint64_t)instruction.target;
+		r = find_function(entries, target, &start, &end);
+		if (r == 0 && start == target && end - start > *ret_bytes &&
+			end - start <= RUNTIME_LOOP_BYTES_MAX) {
+			*ret_vaddr = start;
+			*ret_bytes = end - start;
+		}
+		r = r == -ENODATA || r == -ENOEXEC ? 0 : r;
+	}
+	return r;
+}
+
+typedef int (*search_function)(const struct entries *entries, const uint8_t *code, uint64_t vaddr,
+	uint64_t bytes, uint64_t *ret_vaddr, uint64_t *ret_bytes);
+
+static int search(const struct elf_memory *memory, uint64_t vaddr, uint64_t bytes,
+	search_function function, uint64_t *ret_vaddr, uint64_t *ret_bytes)
 {
 	_cleanup_free_ uint8_t *code = NULL;
 	struct entries entries;
@@ -127,6 +156,37 @@ int runtime_loop_find_rest(const struct elf_memory *memory, uint64_t vaddr, uint
 		return r;
 	r = open_entries(&entries, memory);
 	if (r == 0 && code_instruction_is_loaded())
-		r = find_rest(&entries, code, vaddr, bytes, ret_vaddr, ret_bytes);
+		r = function(&entries, code, vaddr, bytes, ret_vaddr, ret_bytes);
 	return r == -ENODATA || r == -ENOEXEC ? 0 : r;
+}
+
+int runtime_loop_find_rest(const struct elf_memory *memory, uint64_t vaddr, uint64_t bytes,
+	uint64_t *ret_vaddr, uint64_t *ret_bytes)
+{
+	return search(memory, vaddr, bytes, find_rest, ret_vaddr, ret_bytes);
+}
+
+int runtime_loop_find_callee(const struct elf_memory *memory, uint64_t vaddr, uint64_t bytes,
+	uint64_t least, uint64_t *ret_vaddr, uint64_t *ret_bytes)
+{
+	int r = search(memory, vaddr, bytes, find_callee, ret_vaddr, ret_bytes);
+
+	if (r == 0 && *ret_bytes < least)
+		*ret_vaddr = *ret_bytes = 0;
+	return r;
+}
+
+int runtime_loop_measure(const struct elf_memory *memory, uint64_t vaddr, uint64_t *ret_bytes)
+{
+	struct entries entries;
+	uint64_t start = 0, end = 0;
+	int r = open_entries(&entries, memory);
+
+	if (r == 0)
+		r = find_function(&entries, vaddr, &start, &end);
+	if (r == -ENODATA || r == -ENOEXEC || (r == 0 && start != vaddr))
+		return -ENOTSUP;
+	if (r == 0)
+		*ret_bytes = end - start;
+	return r;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds the part of an interpreter's loop that the compiler has put elsewhere, because it seldom
- * runs: the loop branches into it, and it has an unwind entry of its own. The file is hostile (I8).
+ * Finds the part of an interpreter's loop that is elsewhere: what the compiler has put there
+ * because it seldom runs, or the function that does the work. Both have unwind entries of their
+ * own. The file is hostile (I8).
  */
 #pragma once
 
@@ -17,3 +18,14 @@ enum { RUNTIME_LOOP_BYTES_MAX = 1 << 20 };
  */
 int runtime_loop_find_rest(const struct elf_memory *memory, uint64_t vaddr, uint64_t bytes,
 	uint64_t *ret_vaddr, uint64_t *ret_bytes);
+
+/*
+ * Of the functions that the loop calls, the longest, if it has at least `least` bytes. Returns as
+ * runtime_loop_find_rest().
+ */
+int runtime_loop_find_callee(const struct elf_memory *memory, uint64_t vaddr, uint64_t bytes,
+	uint64_t least, uint64_t *ret_vaddr, uint64_t *ret_bytes);
+
+/* The length of the function that begins at `vaddr`. Returns 0; -ENOTSUP there is none; or another
+ * -errno from reading. */
+int runtime_loop_measure(const struct elf_memory *memory, uint64_t vaddr, uint64_t *ret_bytes);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "extract/runtime_python.h"
+#include "extract/runtime_ruby.h"
 #include "extract/runtime_v8.h"
 #include "extract/symbol_file_writer.h"
 #include "extract/thread_context.h"
@@ -134,6 +135,9 @@ static int describe_runtime(struct unwind_extraction *extraction)
 
 	if (r == -ENODATA)
 		r = runtime_v8_read(&extraction->files, &extraction->runtime);
+	if (r == -ENODATA)
+		r = runtime_ruby_read(
+			&extraction->files, &extraction->scratch, &extraction->runtime);
 	switch (r) {
 	case 0:
 		extraction->runtime_contents = PILOTLIGHT_SYMBOL_HAS_RUNTIME;

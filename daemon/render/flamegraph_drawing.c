@@ -43,6 +43,7 @@ static char kind_letter(enum frame_kind kind)
 		[FRAME_JIT] = 'j',
 		[FRAME_PYTHON] = 'p',
 		[FRAME_JAVASCRIPT] = 'v',
+		[FRAME_RUBY] = 'y',
 		[FRAME_SYNTHETIC] = 's',
 		[FRAME_INLINED] = 'i',
 		[FRAME_COMM] = 'c',

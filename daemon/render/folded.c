@@ -37,6 +37,8 @@ const char *folded_suffix(enum frame_kind kind)
 		return "_[p]";
 	case FRAME_JAVASCRIPT:
 		return "_[v]";
+	case FRAME_RUBY:
+		return "_[r]";
 	case FRAME_INLINED:
 		return "_[i]";
 	default:

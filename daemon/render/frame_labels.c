@@ -28,6 +28,8 @@ const char *frame_kind_name(enum frame_kind kind)
 		return "Python";
 	case FRAME_JAVASCRIPT:
 		return "JavaScript";
+	case FRAME_RUBY:
+		return "Ruby";
 	case FRAME_INLINED:
 		return "inlined";
 	case FRAME_COMM:

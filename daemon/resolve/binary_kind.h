@@ -10,5 +10,6 @@ enum binary_kind {
 	BINARY_SYNTHETIC,  /* [lost: …], [truncated: …], [unknown]: shown, but no code */
 	BINARY_PYTHON,	   /* code that the interpreter with this build-id runs: _[p] */
 	BINARY_JAVASCRIPT, /* the same of V8: _[v] */
+	BINARY_RUBY,	   /* the same of Ruby: _[r] */
 	BINARY_KIND_COUNT,
 };

@@ -39,6 +39,7 @@ void interpreted_stack_init(struct interpreted_stack *stack, const struct raw_sa
 		.binary = binary,
 		.frames = sample->runtime_frames,
 		.count = names ? whole_groups(sample) : 0,
+		.caller = SIZE_MAX,
 	};
 	stack->is_lost = names && stack->count == 0 && sample->runtime_count > 0 &&
 			 sample->runtime_end == PILOTLIGHT_RUNTIME_DEEP;
@@ -68,7 +69,9 @@ static size_t write_end(const struct interpreted_stack *stack, struct resolved_f
 		stack->sample->runtime_language == PILOTLIGHT_RUNTIME_V8)
 		return 0;
 	if (stack->sample->runtime_end == PILOTLIGHT_RUNTIME_UNREADABLE)
-		name.name = "[truncated: Python frame unreadable]";
+		name.name = stack->sample->runtime_language == PILOTLIGHT_RUNTIME_RUBY
+				    ? "[truncated: Ruby frame unreadable]"
+				    : "[truncated: Python frame unreadable]";
 	*frame = frame_of(stack, 0, &name);
 	return 1;
 }
@@ -90,13 +93,18 @@ size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_f
 	struct resolver_counters *counters)
 {
 	bool is_v8 = stack->sample->runtime_language == PILOTLIGHT_RUNTIME_V8;
+	bool is_ruby = stack->sample->runtime_language == PILOTLIGHT_RUNTIME_RUBY;
 	const size_t taken = stack->next;
 	size_t written = 0;
 
 	counters->interpreted_frames += taken;
+	if (taken > 0 && stack->frames[taken - 1].flags & PILOTLIGHT_RUNTIME_HAS_CALLER)
+		stack->caller = stack->place + 1;
 	for (size_t i = 0; i < taken; i++) {
 		const struct pilotlight_runtime_frame *frame = &stack->frames[i];
-		struct runtime_name name = { .name = "[python: no name]" };
+		struct runtime_name name = {
+			.name = is_ruby ? "[ruby: no name]" : "[python: no name]",
+		};
 
 		if (!find_name(stack, frame, &name)) {
 			counters->interpreted_nameless++;

@@ -19,7 +19,8 @@ struct interpreted_stack {
 	size_t count;
 	/* So many of them come with the native frame `place`; SIZE_MAX: behind all. */
 	size_t next, place;
-	bool is_lost; /* no frame can be shown, because there were too many */
+	size_t caller; /* the native frame that goes with the last ones; SIZE_MAX: none */
+	bool is_lost;  /* no frame can be shown, because there were too many */
 };
 
 /* There are none if `names` is NULL. */

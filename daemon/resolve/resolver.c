@@ -446,6 +446,12 @@ static void doubt_jit(
 		*cut = RESOLVER_CUT_NO_FRAME_POINTER;
 }
 
+static const enum binary_kind interpreted_kinds[PILOTLIGHT_RUNTIME_LANGUAGES] = {
+	[PILOTLIGHT_RUNTIME_PYTHON] = BINARY_PYTHON,
+	[PILOTLIGHT_RUNTIME_V8] = BINARY_JAVASCRIPT,
+	[PILOTLIGHT_RUNTIME_RUBY] = BINARY_RUBY,
+};
+
 /* Without names or a binary there are none. */
 static int begin_interpreted(struct resolver *resolver, const struct raw_sample *sample,
 	struct interpreted_stack *ret_interpreted)
@@ -460,9 +466,7 @@ static int begin_interpreted(struct resolver *resolver, const struct raw_sample 
 		/* What stands for it goes with it. */
 		binary_table_use(resolver->binaries, native);
 		r = binary_table_find_interpreted(resolver->binaries, native,
-			sample->runtime_language == PILOTLIGHT_RUNTIME_V8 ? BINARY_JAVASCRIPT
-									  : BINARY_PYTHON,
-			&binary);
+			interpreted_kinds[sample->runtime_language], &binary);
 	}
 	if (r < 0 && r != -E2BIG)
 		return r;
@@ -492,6 +496,8 @@ static int resolve_walked_frames(
 		return r;
 	*ret_cut = resolver_cut_of(sample->walk_end);
 	for (size_t i = 0; i < sample->walk_count; i++) {
+		if (interpreted.caller == i)
+			continue;
 		if (interpreted.place == i)
 			push_interpreted(resolver, stack, &interpreted);
 		r = push_walked_frame(resolver, stack, sample->walk_frames[i]);

@@ -22,7 +22,8 @@ static bool is_text_sound(const struct pilotlight_runtime_text *text)
 {
 	return (text->width == 1 || text->width == 2 || text->width == 4) &&
 	       text->bytes <= PILOTLIGHT_RUNTIME_TEXT_MAX && text->bytes % text->width == 0 &&
-	       (text->flags & ~PILOTLIGHT_RUNTIME_TEXT_CUT) == 0;
+	       (text->flags & ~(PILOTLIGHT_RUNTIME_TEXT_CUT | PILOTLIGHT_RUNTIME_TEXT_UTF8)) == 0 &&
+	       (text->width == 1 || !(text->flags & PILOTLIGHT_RUNTIME_TEXT_UTF8));
 }
 
 static bool is_sound(const struct pilotlight_runtime_code *record, size_t size)
@@ -66,7 +67,12 @@ static void make_text(
 
 	if (is_cut && is_end)
 		size = strlen(strcpy(utf8, ellipsis));
-	for (size_t at = 0; at < text->bytes; at += text->width) {
+	if (text->flags & PILOTLIGHT_RUNTIME_TEXT_UTF8) {
+		memcpy(utf8 + size, text->characters, text->bytes);
+		size += text->bytes;
+	}
+	for (size_t at = 0; at < text->bytes && !(text->flags & PILOTLIGHT_RUNTIME_TEXT_UTF8);
+		at += text->width) {
 		uint32_t character = character_at(text, at);
 
 		size += put_sequence(

@@ -32,6 +32,7 @@ static const struct {
 	{ "unknown", "unknown" },
 	[PILOTLIGHT_RUNTIME_PYTHON] = { "Python", "python" },
 	[PILOTLIGHT_RUNTIME_V8] = { "V8", "v8" },
+	[PILOTLIGHT_RUNTIME_RUBY] = { "Ruby", "ruby" },
 	[PILOTLIGHT_RUNTIME_THREAD_CONTEXT] = { "OpenTelemetry", "thread-context" },
 };
 
@@ -75,6 +76,9 @@ const char *runtime_description_release(
 	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
 		(void)snprintf(text, RUNTIME_RELEASE_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
 			release >> 24, release >> 16 & 0xff, release & 0xffff);
+	else if (runtime->language == PILOTLIGHT_RUNTIME_RUBY)
+		(void)snprintf(text, RUNTIME_RELEASE_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
+			release >> 24, release >> 16 & 0xff, release >> 8 & 0xff);
 	else
 		write_python_release(release, text);
 	return text;

@@ -2,6 +2,7 @@
 #include "symbol/runtime_lines.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 enum {
 	UNIT_BYTES = 2,
@@ -100,6 +101,66 @@ static uint32_t find_in_locations(const uint8_t *table, size_t size, int64_t lin
 	return 0;
 }
 
+static uint64_t word_at(const uint8_t *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return word;
+}
+
+/* How many entries begin up to this position, as succ_index_lookup() in Ruby's iseq.c. */
+static uint64_t count_in_index(const uint8_t *index, uint32_t unit)
+{
+	enum { RANK_BITS = 7, SMALL_RANK_BITS = 9, SMALL_POSITIONS = 64, SMALL_RANKS_AT = 8 };
+	enum { BITS_AT = 16, WORD_BYTES = 8 };
+	uint32_t word = PILOTLIGHT_RUNTIME_INDEX_WORD_POSITIONS;
+	uint32_t block = PILOTLIGHT_RUNTIME_INDEX_BLOCK_POSITIONS, small;
+	uint64_t count, bits;
+
+	if (unit < PILOTLIGHT_RUNTIME_INDEX_POSITIONS)
+		return word_at(index + (size_t)(unit / word) * WORD_BYTES) >>
+			       unit % word * RANK_BITS &
+		       ((1 << RANK_BITS) - 1);
+	unit -= PILOTLIGHT_RUNTIME_INDEX_POSITIONS;
+	index += PILOTLIGHT_RUNTIME_INDEX_POSITIONS / word * WORD_BYTES;
+	index += (size_t)(unit / block) * PILOTLIGHT_RUNTIME_INDEX_BLOCK_BYTES;
+	small = unit % block / SMALL_POSITIONS;
+	count = word_at(index) & UINT32_MAX;
+	if (small > 0)
+		count += word_at(index + SMALL_RANKS_AT) >> (small - 1) * SMALL_RANK_BITS &
+			 ((1 << SMALL_RANK_BITS) - 1);
+	bits = word_at(index + BITS_AT + (size_t)small * WORD_BYTES);
+	return count + (uint64_t)__builtin_popcountll(
+			       bits << (SMALL_POSITIONS - 1 - unit % SMALL_POSITIONS));
+}
+
+/* The line of the last entry that begins up to this position. */
+static uint32_t find_in_positions(const uint8_t *table, size_t size, uint32_t unit)
+{
+	struct pilotlight_runtime_positions head;
+	uint64_t entry;
+	size_t index_bytes;
+	int32_t line;
+
+	if (size < sizeof(head))
+		return 0;
+	memcpy(&head, table, sizeof(head));
+	index_bytes = pilotlight_runtime_index_bytes(head.units);
+	size -= sizeof(head);
+	table += sizeof(head);
+	if (unit >= head.units || index_bytes > PILOTLIGHT_RUNTIME_INDEX_MAX || size < index_bytes)
+		return 0;
+	entry = count_in_index(table, unit) - 1;
+	size -= index_bytes;
+	table += index_bytes;
+	if (size < sizeof(line) || head.entry_bytes == 0 ||
+		entry > (size - sizeof(line)) / head.entry_bytes)
+		return 0;
+	memcpy(&line, table + entry * head.entry_bytes, sizeof(line));
+	return line_of(line);
+}
+
 uint32_t runtime_lines_find(enum pilotlight_runtime_lines kind, const uint8_t *table, size_t size,
 	int32_t first_line, int32_t unit)
 {
@@ -112,6 +173,8 @@ uint32_t runtime_lines_find(enum pilotlight_runtime_lines kind, const uint8_t *t
 		return find_in_steps(table, size, first_line, (uint32_t)unit);
 	case PILOTLIGHT_RUNTIME_LOCATIONS:
 		return find_in_locations(table, size, first_line, (uint32_t)unit);
+	case PILOTLIGHT_RUNTIME_POSITIONS:
+		return find_in_positions(table, size, (uint32_t)unit);
 	case PILOTLIGHT_RUNTIME_FIRST_LINE:
 		return line_of(first_line);
 	default:

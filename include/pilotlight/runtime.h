@@ -18,6 +18,11 @@
  * Places are addresses in the binary, relative to its code: file offset f of the code is place f,
  * and data that is linked d bytes behind that code has place f + d. So if the code at file offset f
  * is mapped at address a, place p is at address a - f + p.
+ *
+ * Ruby has its frames one behind the other, frame_bytes each, from the innermost at the lowest
+ * address to the end of the thread's VM stack. A frame refers to an instruction sequence, whose
+ * body has the names: code_…_at are offsets in the body. What is the same from Ruby 2.7 to 3.4 is
+ * not described; see the sampler (runtime_ruby.bpf.h).
  */
 #pragma once
 
@@ -41,6 +46,7 @@ enum pilotlight_runtime_language {
 	 * (pilotlight/thread_context.h). All fields but the anchor's are 0.
 	 */
 	PILOTLIGHT_RUNTIME_THREAD_CONTEXT = 3,
+	PILOTLIGHT_RUNTIME_RUBY = 4,
 	PILOTLIGHT_RUNTIME_LANGUAGES,
 };
 
@@ -55,6 +61,9 @@ enum pilotlight_runtime_anchor {
 	PILOTLIGHT_RUNTIME_KEY_BEHIND = 5, /* at anchor_offset from where anchor_place points */
 	/* As TLS_SLOT or TLS_INDEX; the TLS descriptor at anchor_place says which. */
 	PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR = 6,
+	/* The variable at anchor_place points to the state of one thread. Only of Ruby: whose it is
+	 * tells the native stack, which state_thread_at has. */
+	PILOTLIGHT_RUNTIME_GLOBAL = 7,
 	PILOTLIGHT_RUNTIME_ANCHORS,
 };
 
@@ -90,6 +99,9 @@ enum pilotlight_runtime_group {
 	/* Each frame is a group, without a mark. Its native frame is in the code of the loop, and
 	 * both are in the same order. */
 	PILOTLIGHT_RUNTIME_GROUP_CALL = 4,
+	/* The same of groups, whose outermost frame has a flag. The native frame of a group calls
+	 * the rest of the loop. */
+	PILOTLIGHT_RUNTIME_GROUP_FINISH = 5,
 	PILOTLIGHT_RUNTIME_GROUPS,
 };
 
@@ -101,6 +113,7 @@ enum pilotlight_runtime_lines {
 	/* Only the first is known. The table has the function's place in the source, in 8 bytes,
 	 * and so tells functions that begin on one line. */
 	PILOTLIGHT_RUNTIME_FIRST_LINE = 4,
+	PILOTLIGHT_RUNTIME_POSITIONS = 5, /* struct pilotlight_runtime_positions */
 	PILOTLIGHT_RUNTIME_LINE_TABLES,
 };
 
@@ -112,26 +125,29 @@ enum pilotlight_runtime_string {
 };
 
 struct pilotlight_runtime {
-	__u16 version;	  /* PILOTLIGHT_RUNTIME_VERSION */
-	__u8 language;	  /* enum pilotlight_runtime_language */
-	__u8 anchor;	  /* enum pilotlight_runtime_anchor */
-	__u32 release;	  /* of the runtime; for CPython, PY_VERSION_HEX */
-	__u8 libc;	  /* enum pilotlight_runtime_libc; 0: not needed */
-	__u8 instruction; /* enum pilotlight_runtime_instruction */
-	__u8 unit_bytes;  /* of an instruction */
-	__u8 group;	  /* enum pilotlight_runtime_group */
-	__u8 group_least; /* of GROUP_FRAME; else 0 */
-	__u8 lines;	  /* enum pilotlight_runtime_lines */
-	__u8 frame_bytes; /* read at once: they have all fields of a frame */
-	__u8 reserved;
+	__u16 version;	    /* PILOTLIGHT_RUNTIME_VERSION */
+	__u8 language;	    /* enum pilotlight_runtime_language */
+	__u8 anchor;	    /* enum pilotlight_runtime_anchor */
+	__u32 release;	    /* of the runtime; for CPython, PY_VERSION_HEX */
+	__u8 libc;	    /* enum pilotlight_runtime_libc; 0: not needed */
+	__u8 instruction;   /* enum pilotlight_runtime_instruction */
+	__u8 unit_bytes;    /* of an instruction */
+	__u8 group;	    /* enum pilotlight_runtime_group */
+	__u8 group_least;   /* of GROUP_FRAME; else 0 */
+	__u8 lines;	    /* enum pilotlight_runtime_lines */
+	__u8 frame_bytes;   /* read at once: they have all fields of a frame */
+	__u8 line_bytes;    /* of POSITIONS: of an entry; else 0 */
 	__s64 anchor_place; /* 0: not needed */
 	__s64 anchor_offset;
 	__s64 code_type_place; /* of the type of all code objects: the proof of one */
-	/* Of GROUP_CALL: the loop's code. A compiler may have put some of it elsewhere. */
+	/* Of GROUP_CALL and GROUP_FINISH: the loop's code. A compiler may have put some of it
+	 * elsewhere; of GROUP_FINISH that is the function that it calls. */
 	__s64 loop_place, loop_rest_place;
 	__u32 loop_bytes, loop_rest_bytes;
 
-	__u16 state_thread_at; /* the thread pointer of the state's thread: the proof of a state */
+	__u16 state_thread_at; /* the thread pointer of the state's thread: the proof of a state.
+				* Of GLOBAL: where its native stack begins, and in the word behind
+				* the next its size. NONE: the anchor is proof enough. */
 	__u16 state_frame_at;  /* points to the innermost frame, or to what points to it at ... */
 	__u16 holder_frame_at; /* ... this offset */
 	__u16 state_mark_at;
@@ -152,7 +168,8 @@ struct pilotlight_runtime {
 	__u16 string_other_at;	  /* ... here */
 	__u16 bytes_size_at;	  /* 8 bytes */
 	__u16 bytes_data_at;
-	__u16 reserved_too[3];
+	__u16 first_line_shift; /* of Ruby: bits of a tag in it */
+	__u16 reserved[2];
 };
 _Static_assert(sizeof(struct pilotlight_runtime) == 112, "padding");
 
@@ -163,7 +180,8 @@ enum {
 
 /* Bits of pilotlight_runtime_text.flags. */
 enum {
-	PILOTLIGHT_RUNTIME_TEXT_CUT = 1 << 0, /* only its beginning, or of a path its end */
+	PILOTLIGHT_RUNTIME_TEXT_CUT = 1 << 0,  /* only its beginning, or of a path its end */
+	PILOTLIGHT_RUNTIME_TEXT_UTF8 = 1 << 1, /* characters have 1 byte, and are UTF-8's */
 };
 
 /* Characters as the runtime has them. */
@@ -192,3 +210,34 @@ struct pilotlight_runtime_code {
 	__u8 table[PILOTLIGHT_RUNTIME_TABLE_MAX]; /* and zeros up to a multiple of 8 bytes */
 };
 _Static_assert(sizeof(struct pilotlight_runtime_code) == 4384, "padding");
+
+/*
+ * A table of POSITIONS begins so. Behind it are Ruby's index, which tells for the position of an
+ * instruction how many entries begin up to there (succ_index_table in Ruby's iseq.c), and the
+ * entries, which begin with their lines, of 4 bytes.
+ */
+struct pilotlight_runtime_positions {
+	__u32 units;	   /* of the code; the size of the index follows from it */
+	__u32 entry_bytes; /* as line_bytes above */
+};
+
+enum {
+	/* Words for 9 positions each, of 7 bits a position; behind them blocks of 512 positions. */
+	PILOTLIGHT_RUNTIME_INDEX_POSITIONS = 54,
+	PILOTLIGHT_RUNTIME_INDEX_WORD_POSITIONS = 9,
+	PILOTLIGHT_RUNTIME_INDEX_BLOCK_POSITIONS = 512,
+	PILOTLIGHT_RUNTIME_INDEX_BLOCK_BYTES = 80,
+	PILOTLIGHT_RUNTIME_INDEX_MAX = 48 + 5 * 80, /* bytes; of a longer one there is no table */
+};
+
+static inline __u32 pilotlight_runtime_index_bytes(__u32 units)
+{
+	__u32 word = PILOTLIGHT_RUNTIME_INDEX_WORD_POSITIONS;
+	__u32 block = PILOTLIGHT_RUNTIME_INDEX_BLOCK_POSITIONS, more;
+
+	if (units < PILOTLIGHT_RUNTIME_INDEX_POSITIONS)
+		return (units + word - 1) / word * 8;
+	more = units - PILOTLIGHT_RUNTIME_INDEX_POSITIONS;
+	return PILOTLIGHT_RUNTIME_INDEX_POSITIONS / word * 8 +
+	       (more / block + (more % block != 0)) * PILOTLIGHT_RUNTIME_INDEX_BLOCK_BYTES;
+}

@@ -91,7 +91,8 @@ static void open_calls(const uint64_t *offsets, uint32_t count)
 
 static void calls_of_the_loop_are_counted(void **state)
 {
-	static const struct pilotlight_runtime runtime = {
+	struct pilotlight_runtime runtime = {
+		.group = PILOTLIGHT_RUNTIME_GROUP_CALL,
 		.loop_place = 0x1000,
 		.loop_bytes = 0x100,
 		.loop_rest_place = 0x800,
@@ -113,6 +114,13 @@ static void calls_of_the_loop_are_counted(void **state)
 	assert_int_equal(calls, 4);
 	assert_false(runtime_is_call(&walk, &runtime, walk.frames[2]));
 	assert_true(runtime_is_call(&walk, &runtime, walk.frames[4]));
+	/* The rest of FINISH is what the loop calls. */
+	runtime.group = PILOTLIGHT_RUNTIME_GROUP_FINISH;
+	runtime_count_calls(&walk, &runtime, &calls);
+	assert_int_equal(calls, 2);
+	assert_true(runtime_is_rest(&walk, &runtime, walk.frames[7]));
+	assert_false(runtime_is_rest(&walk, &runtime, walk.frames[4]));
+	assert_true(runtime_is_rest(&walk, &runtime, 0x7f0000001000));
 	walk.runtime.file_id = OTHER;
 	runtime_count_calls(&walk, &runtime, &calls);
 	assert_int_equal(calls, 0);
@@ -120,11 +128,17 @@ static void calls_of_the_loop_are_counted(void **state)
 
 static void calls_have_frames_from_the_outermost_on(void **state)
 {
-	assert_int_equal(runtime_first_call(5, 5), 0);
-	assert_int_equal(runtime_first_call(6, 5), 1);
-	assert_int_equal(runtime_first_call(7, 5), UNKNOWN);
-	assert_int_equal(runtime_first_call(4, 5), UNKNOWN);
-	assert_int_equal(runtime_first_call(0, 0), 0);
+	struct pilotlight_runtime runtime = { .group = PILOTLIGHT_RUNTIME_GROUP_CALL };
+
+	assert_int_equal(runtime_first_call(&runtime, 5, 5), 0);
+	assert_int_equal(runtime_first_call(&runtime, 6, 5), 1);
+	assert_int_equal(runtime_first_call(&runtime, 7, 5), UNKNOWN);
+	assert_int_equal(runtime_first_call(&runtime, 4, 5), UNKNOWN);
+	assert_int_equal(runtime_first_call(&runtime, 0, 0), 0);
+	runtime.group = PILOTLIGHT_RUNTIME_GROUP_FINISH;
+	assert_int_equal(runtime_first_call(&runtime, 6, 5), 1);
+	assert_int_equal(runtime_first_call(&runtime, 4, 5), (uint32_t)-1);
+	assert_int_equal(runtime_first_call(&runtime, 3, 5), UNKNOWN);
 }
 
 int main(void)

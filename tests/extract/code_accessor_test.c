@@ -110,6 +110,34 @@ static void functions_tell_their_variables(void **state)
 	}
 }
 
+/* mov 16(%rdi),%rax; mov 80(%rax),%rax; ret: of the argument */
+static void functions_tell_the_fields_that_they_return(void **state)
+{
+	static const char code[] = "\xf3\x0f\x1e\xfa\x48\x8b\x47\x10\x48\x8b\x40\x50\xc3";
+	struct code_accessor accessor;
+
+	code_accessor_read((const uint8_t *)code, sizeof(code) - 1, 0x1000, &accessor);
+	assert_int_equal(accessor.result.kind, CODE_VALUE_PARAMETER_BEHIND);
+	assert_int_equal(accessor.result.offset, 16);
+	assert_int_equal(accessor.result.place, 80);
+	assert_int_equal(accessor.variable.kind, CODE_VALUE_UNKNOWN);
+	assert_int_equal(accessor.callee, 0);
+}
+
+/* rb_iseq_eval() of Ruby 3.3, in short: the variable is not what it returns, and what is behind its
+ * end is not what it calls last. */
+static void functions_tell_what_they_load_first_and_call_last(void **state)
+{
+	static const char code[] = "\x64\x48\x8b\x04\x25\xe8\xff\xff\xff\x48\x8b\x40\x30"
+				   "\xe8\x00\x00\x00\x00\xe9\xe9\x0f\x00\x00\xe8\x00\x00\x00\x00";
+	struct code_accessor accessor;
+
+	code_accessor_read((const uint8_t *)code, sizeof(code) - 1, 0x1000, &accessor);
+	assert_int_equal(accessor.variable.kind, CODE_VALUE_THREAD_WORD);
+	assert_int_equal(accessor.variable.offset, -24);
+	assert_int_equal(accessor.callee, 0x2000);
+}
+
 /* The first test: Zydis is not loaded yet. */
 static void without_a_decoder_nothing_is_read(void **state)
 {
@@ -125,6 +153,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_decoder_nothing_is_read),
 		cmocka_unit_test(functions_tell_their_variables),
+		cmocka_unit_test(functions_tell_the_fields_that_they_return),
+		cmocka_unit_test(functions_tell_what_they_load_first_and_call_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -515,6 +515,36 @@ static void native_frames_of_nameless_functions_of_v8_stay(void **state)
 	close_fixture(&fixture);
 }
 
+/* Of the two functions of Ruby's loop, the one that only calls the other is left out. */
+static void a_frame_that_only_leads_to_the_loop_goes_with_it(void **state)
+{
+	static const struct pilotlight_runtime_frame functions[] = {
+		INTERPRETED(1, 1),
+		{ .code = 2,
+			.place = 1,
+			.flags = PILOTLIGHT_RUNTIME_GROUP_END | PILOTLIGHT_RUNTIME_HAS_CALLER },
+		GROUP_END(9, 4),
+	};
+	struct runtime_names *names;
+	struct binary binary;
+	struct fixture fixture;
+	int count;
+
+	open_fixture(&fixture);
+	open_names(&fixture, &names);
+	count = resolve_runtime(
+		&fixture, PILOTLIGHT_RUNTIME_RUBY, functions, 3, PILOTLIGHT_RUNTIME_ROOT, 6);
+	check_names(&fixture, count, "- - [ruby: no name] - - middle leaf -");
+	binary_table_get(fixture.binaries, fixture.frames[2].binary, &binary);
+	assert_int_equal(binary.kind, BINARY_RUBY);
+	count = resolve_runtime(
+		&fixture, PILOTLIGHT_RUNTIME_RUBY, functions, 2, PILOTLIGHT_RUNTIME_UNREADABLE, 3);
+	check_names(&fixture, count, "- [truncated: Ruby frame unreadable] middle leaf -");
+	resolver_free(TAKE_PTR(fixture.resolver));
+	runtime_names_free(names);
+	close_fixture(&fixture);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -530,6 +560,7 @@ int main(void)
 		cmocka_unit_test(groups_without_a_place_stay_in_their_order),
 		cmocka_unit_test(an_interpreters_stack_that_is_cut_says_so),
 		cmocka_unit_test(native_frames_of_nameless_functions_of_v8_stay),
+		cmocka_unit_test(a_frame_that_only_leads_to_the_loop_goes_with_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

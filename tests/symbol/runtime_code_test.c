@@ -75,6 +75,17 @@ static void characters_of_each_width_become_utf8(void **state)
 	assert_string_equal(code.name, "");
 }
 
+static void utf8_is_taken_as_it_is(void **state)
+{
+	set_text(&record.name, "größe\xff", sizeof("größe\xff") - 1, 1);
+	record.name.flags = PILOTLIGHT_RUNTIME_TEXT_UTF8;
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "größe\ufffd");
+	record.name.width = 2;
+	record.name.bytes = 8;
+	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
+}
+
 static void cut_texts_are_marked(void **state)
 {
 	char expected[PILOTLIGHT_RUNTIME_TEXT_MAX * 2 + 4];
@@ -117,7 +128,8 @@ static void each_field_is_checked(void **state)
 		CHANGE(name.width, 3),
 		CHANGE(name.width, 4), /* the name's length is no multiple of it */
 		CHANGE(name.bytes, PILOTLIGHT_RUNTIME_TEXT_MAX + 1),
-		CHANGE(name.flags, 2),
+		CHANGE(name.flags, 4),
+		CHANGE(name.flags, PILOTLIGHT_RUNTIME_TEXT_UTF8 | 0x10),
 		CHANGE(file.width, 8),
 		CHANGE(file.bytes, 0xffff),
 		CHANGE(file.flags, 0x80),
@@ -143,6 +155,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_record_has_names_and_lines, set_up),
 		cmocka_unit_test_setup(characters_of_each_width_become_utf8, set_up),
+		cmocka_unit_test_setup(utf8_is_taken_as_it_is, set_up),
 		cmocka_unit_test_setup(cut_texts_are_marked, set_up),
 		cmocka_unit_test_setup(each_field_is_checked, set_up),
 		cmocka_unit_test_setup(each_size_but_the_right_one_is_refused, set_up),

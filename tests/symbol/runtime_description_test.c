@@ -61,10 +61,10 @@ static const struct {
 	CHANGE(frame_bytes, 129),
 	CHANGE(frame_bytes, 68),
 	CHANGE(frame_bytes, 0),
-	CHANGE(reserved, 1),
-	CHANGE(reserved_too[0], 1),
-	CHANGE(reserved_too[1], 1),
-	CHANGE(reserved_too[2], 1),
+	CHANGE(line_bytes, 1),
+	CHANGE(first_line_shift, 1),
+	CHANGE(reserved[0], 1),
+	CHANGE(reserved[1], 1),
 	CHANGE(loop_bytes, 1), /* of another group */
 	CHANGE(loop_place, 1),
 	CHANGE(loop_rest_place, 1),
@@ -109,6 +109,95 @@ static void each_field_is_checked(void **state)
 		memcpy((uint8_t *)&runtime + changes[i].at, &changes[i].value, changes[i].size);
 		if (runtime_bounds_hold(&runtime))
 			fail_msg("%ld at %zu is not refused", changes[i].value, changes[i].at);
+	}
+}
+
+/* A Ruby whose fields are sound. */
+static const struct pilotlight_runtime ruby_example = {
+	.version = PILOTLIGHT_RUNTIME_VERSION,
+	.language = PILOTLIGHT_RUNTIME_RUBY,
+	.release = 0x03010200,
+	.anchor = PILOTLIGHT_RUNTIME_TLS,
+	.instruction = PILOTLIGHT_RUNTIME_POINTER,
+	.unit_bytes = 8,
+	.group = PILOTLIGHT_RUNTIME_GROUP_FINISH,
+	.lines = PILOTLIGHT_RUNTIME_POSITIONS,
+	.frame_bytes = 64,
+	.line_bytes = 12,
+	.loop_bytes = 1,
+	.state_thread_at = PILOTLIGHT_RUNTIME_NONE,
+	.frame_code_at = 16,
+	.frame_group_at = 56,
+	.code_units_at = 8,
+	.code_file_at = 64,
+	.code_name_at = 80,
+	.code_first_line_at = 88,
+	.code_lines_at = 224,
+	.string_length_at = 16,
+	.string_ascii_at = 16,
+};
+
+static const struct {
+	size_t at, size;
+	int64_t value;
+} ruby_changes[] = {
+	CHANGE(version, 1),
+	CHANGE(anchor, 0),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_ANCHORS),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_KEY),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_KEY_BEHIND),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_GLOBAL), /* needs a proof */
+	CHANGE(anchor_offset, INT64_MAX),
+	CHANGE(libc, 1),
+	CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_CALL),
+	CHANGE(lines, PILOTLIGHT_RUNTIME_FIRST_LINE),
+	CHANGE(frame_bytes, 0),
+	CHANGE(frame_bytes, 56),
+	CHANGE(frame_bytes, 65),
+	CHANGE(frame_bytes, 136),
+	CHANGE(line_bytes, 3),
+	CHANGE(line_bytes, 17),
+	CHANGE(loop_bytes, 0),
+	CHANGE(loop_place, INT64_MAX),
+	CHANGE(loop_rest_place, 1),
+	CHANGE(state_thread_at, 8),
+	CHANGE(frame_code_at, 57),
+	CHANGE(frame_instruction_at, 57),
+	CHANGE(frame_group_at, 57),
+	CHANGE(code_units_at, 217),
+	CHANGE(code_file_at, 217),
+	CHANGE(code_name_at, 217),
+	CHANGE(code_first_line_at, 217),
+	CHANGE(code_lines_at, 88),
+	CHANGE(code_lines_at, 220),
+	CHANGE(code_lines_at, 232),
+	CHANGE(first_line_shift, 2),
+	CHANGE(string_length_at, 4096),
+	CHANGE(string_ascii_at, 4096),
+	CHANGE(reserved[0], 1),
+	CHANGE(reserved[1], 1),
+};
+
+static void each_field_of_ruby_is_checked(void **state)
+{
+	char text[RUNTIME_RELEASE_BYTES];
+
+	runtime = ruby_example;
+	assert_true(runtime_bounds_hold(&runtime));
+	assert_string_equal(runtime_description_language(&runtime), "Ruby");
+	assert_string_equal(runtime_description_release(&runtime, text), "3.1.2");
+	runtime.anchor = PILOTLIGHT_RUNTIME_GLOBAL;
+	runtime.state_thread_at = 152;
+	assert_true(runtime_bounds_hold(&runtime));
+	runtime.anchor_offset = 8;
+	assert_false(runtime_bounds_hold(&runtime));
+	for (size_t i = 0; i < ARRAY_SIZE(ruby_changes); i++) {
+		runtime = ruby_example;
+		memcpy((uint8_t *)&runtime + ruby_changes[i].at, &ruby_changes[i].value,
+			ruby_changes[i].size);
+		if (runtime_bounds_hold(&runtime))
+			fail_msg("%ld at %zu is not refused", ruby_changes[i].value,
+				ruby_changes[i].at);
 	}
 }
 
@@ -224,6 +313,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(an_example_is_sound, set_up),
 		cmocka_unit_test_setup(each_field_is_checked, set_up),
+		cmocka_unit_test_setup(each_field_of_ruby_is_checked, set_up),
 		cmocka_unit_test_setup(kinds_need_their_fields, set_up),
 		cmocka_unit_test_setup(a_file_has_one_or_none, set_up),
 		cmocka_unit_test_setup(releases_are_written_as_python_does, set_up),

@@ -30,6 +30,64 @@ static void ranges_have_lines(void **state)
 	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_RANGES, NULL, 0, 10, -1), 10);
 }
 
+/* As Ruby's succ_index_table_create() does: entries begin at these positions of 700. */
+static void positions_have_lines(void **state)
+{
+	static const uint32_t starts[] = { 0, 2, 53, 54, 100, 117, 118, 566, 690 };
+	struct {
+		struct pilotlight_runtime_positions head;
+		uint64_t words[6];
+		struct {
+			uint64_t rank, small_ranks, bits[8];
+		} blocks[2];
+		uint32_t entries[ARRAY_SIZE(starts)][3];
+	} table = { .head = { 700, 12 } };
+	uint32_t rank = 0;
+
+	for (uint32_t at = 0; at < 54 + 2 * 512; at++) {
+		uint32_t in = (at - 54) % 512, block = (at - 54) / 512;
+
+		if (at >= 54 && in == 0)
+			table.blocks[block].rank = rank;
+		if (at >= 54 && in >= 64 && in % 64 == 0)
+			table.blocks[block].small_ranks |= (rank - table.blocks[block].rank)
+							   << (in / 64 - 1) * 9;
+		if (rank < ARRAY_SIZE(starts) && starts[rank] == at) {
+			table.entries[rank][0] = 10 * (rank + 1);
+			rank++;
+			if (at >= 54)
+				table.blocks[block].bits[in / 64] |= 1ULL << in % 64;
+		}
+		if (at < 54)
+			table.words[at / 9] |= (uint64_t)rank << at % 9 * 7;
+	}
+	assert_int_equal(pilotlight_runtime_index_bytes(700), 48 + 2 * 80);
+	for (uint32_t at = 0, entry = 0; at < 700; at++) {
+		if (entry + 1 < ARRAY_SIZE(starts) && starts[entry + 1] == at)
+			entry++;
+		assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_POSITIONS,
+					 (const uint8_t *)&table, sizeof(table), 1, (int32_t)at),
+			10 * (entry + 1));
+		/* A table that is cut has no line of what is beyond. */
+		assert_int_equal(
+			runtime_lines_find(PILOTLIGHT_RUNTIME_POSITIONS, (const uint8_t *)&table,
+				sizeof(table) - sizeof(table.entries) + 16, 1, (int32_t)at),
+			entry < 2 ? 10 * (entry + 1) : 0);
+	}
+	for (size_t size = 0; size < sizeof(table) - sizeof(table.entries); size++)
+		assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_POSITIONS,
+					 (const uint8_t *)&table, size, 1, 5),
+			0);
+	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_POSITIONS, (const uint8_t *)&table,
+				 sizeof(table), 1, 700),
+		0);
+	table.head.units = UINT32_MAX;
+	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_POSITIONS, (const uint8_t *)&table,
+				 sizeof(table), 1, 100),
+		0);
+	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_POSITIONS, NULL, 0, 7, -1), 7);
+}
+
 static void steps_have_lines(void **state)
 {
 	/* From byte 4 on at 12, from 6 on at 11; twice 255 bytes further, at 311; and half a pair
@@ -148,6 +206,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_have_lines),
+		cmocka_unit_test(positions_have_lines),
 		cmocka_unit_test(steps_have_lines),
 		cmocka_unit_test(locations_have_lines),
 		cmocka_unit_test(impossible_lines_are_none),

@@ -274,7 +274,7 @@ static void check_decoder(struct doctor_finding *finding)
 }
 
 /* Where threads have their states is read from the instructions of exported functions. */
-static void check_python(struct doctor_finding *finding)
+static void check_described(struct doctor_finding *finding, const char *text)
 {
 	struct fault fault = { 0 };
 
@@ -282,10 +282,19 @@ static void check_python(struct doctor_finding *finding)
 	if (finding->state != DOCTOR_OK)
 		return;
 	if (code_instruction_load(&fault) == 0)
-		doctor_found(finding, DOCTOR_OK,
-			"of CPython 3.8 to 3.15; `pilotlight runtimes` lists what runs");
+		doctor_found(finding, DOCTOR_OK, "%s", text);
 	else
 		doctor_found(finding, DOCTOR_MISSING, "%.200s", fault.text);
+}
+
+static void check_python(struct doctor_finding *finding)
+{
+	check_described(finding, "of CPython 3.8 to 3.15; `pilotlight runtimes` lists what runs");
+}
+
+static void check_ruby(struct doctor_finding *finding)
+{
+	check_described(finding, "of Ruby 2.7 to 3.4; `pilotlight runtimes` lists what runs");
 }
 
 static void check_javascript(struct doctor_finding *finding)
@@ -314,6 +323,9 @@ static const struct doctor_check checks[] = {
 	{ "functions of JavaScript", check_javascript, 0, false,
 		"the functions of Node.js programs, unless --perf-prof names them",
 		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64" },
+	{ "functions of Ruby", check_ruby, 0, false,
+		"the functions of Ruby programs; the interpreter's own are shown",
+		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64, and libZydis" },
 };
 
 const struct doctor_group doctor_unwind = { "Stacks", checks, ARRAY_SIZE(checks) };

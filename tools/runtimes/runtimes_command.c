@@ -37,6 +37,7 @@ static const struct known_runtime {
 } known_runtimes[] = {
 	{ PILOTLIGHT_RUNTIME_PYTHON, "Python", "python", "python", "libpython" },
 	{ PILOTLIGHT_RUNTIME_V8, "V8", "v8", "node", "libnode" },
+	{ PILOTLIGHT_RUNTIME_RUBY, "Ruby", "ruby", "ruby", "libruby" },
 };
 
 /* What a mapped file is. */
@@ -278,11 +279,12 @@ const struct command runtimes_command = {
 	.name = "runtimes",
 	.summary = "list running interpreters, and whether their functions are shown",
 	.synopsis = "[OPTION...]",
-	.description = "List the running programs that CPython or V8 (Node.js) runs, with its "
-		       "version and whether profiles show their functions. A recording or the "
-		       "service learns how to "
-		       "read an interpreter when it first meets it; name the cache of the service "
-		       "with --cache. Only root sees other users' processes.",
+	.description =
+		"List the running programs that CPython, V8 (Node.js) or Ruby runs, with its "
+		"version and whether profiles show their functions. A recording or the "
+		"service learns how to "
+		"read an interpreter when it first meets it; name the cache of the service "
+		"with --cache. Only root sees other users' processes.",
 	.options = { symbols_cache_option },
 	.has_json = true,
 	.bytes = sizeof(struct listing),

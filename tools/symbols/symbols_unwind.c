@@ -137,6 +137,7 @@ static const char *const anchor_words[PILOTLIGHT_RUNTIME_ANCHORS] = {
 	[PILOTLIGHT_RUNTIME_KEY] = "key",
 	[PILOTLIGHT_RUNTIME_KEY_BEHIND] = "key-behind",
 	[PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR] = "tls-descriptor",
+	[PILOTLIGHT_RUNTIME_GLOBAL] = "global",
 };
 
 static void write_runtime(const struct symbol_file *file, struct output *output)
@@ -217,7 +218,8 @@ static void json_runtime(const struct symbol_file *file, struct json *json)
 	}
 	json_begin_object(json);
 	json_member_string(json, "language", runtime_description_word(runtime));
-	if (runtime->language == PILOTLIGHT_RUNTIME_PYTHON)
+	if (runtime->language == PILOTLIGHT_RUNTIME_PYTHON ||
+		runtime->language == PILOTLIGHT_RUNTIME_RUBY)
 		json_member_string(json, "release", runtime_description_release(runtime, release));
 	json_member_string(json, "anchor", anchor_words[runtime->anchor]);
 	json_end_object(json);

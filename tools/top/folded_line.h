@@ -29,6 +29,7 @@ enum folded_kind {
 	FOLDED_INLINED,
 	FOLDED_PYTHON,
 	FOLDED_JAVASCRIPT,
+	FOLDED_RUBY,
 	FOLDED_NAMELESS, /* "[libc.so.6+0x1234]", "[unknown]", "[truncated: …]" */
 };
 

@@ -150,6 +150,7 @@ static const char *kind_name(enum folded_kind kind)
 		[FOLDED_INLINED] = "inlined",
 		[FOLDED_PYTHON] = "python",
 		[FOLDED_JAVASCRIPT] = "javascript",
+		[FOLDED_RUBY] = "ruby",
 		[FOLDED_NAMELESS] = "",
 	};
 

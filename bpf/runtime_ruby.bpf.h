@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Walks the frames of Ruby, and copies the names and lines of its instruction sequences, as the
+ * description says (pilotlight/runtime.h). The memory belongs to the process, and may say anything:
+ * a step reads a bounded number of bytes, and an object that is not of its type is none. It also
+ * compiles for the host.
+ *
+ * The includer defines can_copy_user().
+ */
+#pragma once
+
+#include "runtime_code.bpf.h"
+
+/* The same from Ruby 2.7 to 3.4. */
+enum {
+	RUBY_WORD = 8,
+	/* A state begins with the VM stack's address, its size in words, and the innermost frame.
+	 */
+	RUBY_STATE_WORDS = 3,
+	RUBY_STACK_WORDS_MAX = 1 << 27,
+	/* At frame_group_at is the address of a frame's flags. */
+	RUBY_FRAME_FINISH = 0x20, /* the outermost of its group */
+	RUBY_FRAME_NATIVE = 0x80, /* of a function of C, which has a native frame */
+	/* The first word of an object. */
+	RUBY_TYPE = 0x1f,
+	RUBY_TYPE_STRING = 5,
+	RUBY_TYPE_ARRAY = 7,
+	RUBY_TYPE_INTERNAL = 0x1a,
+	RUBY_FLAG = 1 << 13,  /* a string's characters are elsewhere, an array's elements here */
+	RUBY_KIND_SHIFT = 12, /* of INTERNAL */
+	RUBY_SEQUENCE = 7,    /* the kind */
+	RUBY_KINDS = 0xf,
+	RUBY_LENGTH_SHIFT = 14, /* of a short string, before Ruby 3.2 */
+	RUBY_SHORT_LENGTHS = 0x1f,
+	/* Of an object: words. */
+	RUBY_OBJECT_WORDS = 5,
+	RUBY_FIRST = 2,	 /* a string's length or first characters, an array's first element */
+	RUBY_SECOND = 3, /* where a string's characters are */
+	RUBY_OTHER = 4,	 /* where an array's elements are */
+	/* A body begins with its kind, and the number of its units. */
+	RUBY_UNITS_AT = 4,
+	/* From code_lines_at on: where the entries are, a word, their number, where the index is.
+	 */
+	RUBY_ENTRY_COUNT_AT = 16,
+	RUBY_INDEX_AT = 24,
+	RUBY_LINES_BYTES = 32,
+	RUBY_ENTRIES_MAX = 1 << 20,
+};
+
+/* Where the fields of a body end. All words up to there stay the same as long as it lives. */
+static __always_inline __u32 ruby_body_bytes(const struct pilotlight_runtime *runtime)
+{
+	return runtime->code_lines_at + RUBY_LINES_BYTES;
+}
+
+/* Is the state that of the thread with this stack pointer? */
+static __always_inline int ruby_is_state_of(
+	const struct pilotlight_runtime *runtime, __u64 state, __u64 stack_pointer)
+{
+	__u64 stack[3];
+
+	if (runtime->state_thread_at == PILOTLIGHT_RUNTIME_NONE)
+		return 1;
+	return can_copy_user(stack, sizeof(stack), state + runtime->state_thread_at) &&
+	       stack_pointer < stack[0] && stack[0] - stack_pointer <= stack[2];
+}
+
+/* Goes to the innermost frame of the thread. */
+static __always_inline enum runtime_end ruby_begin(
+	struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+{
+	__u64 state = runtime_state(walk, runtime), words[RUBY_STATE_WORDS], bytes;
+
+	if (!state || !ruby_is_state_of(runtime, state, walk->stack_pointer))
+		return RUNTIME_NO_STATE;
+	if (!can_copy_user(words, sizeof(words), state))
+		return RUNTIME_UNREADABLE;
+	/* A thread that begins or ends has no stack. */
+	if (!words[0] || !words[2])
+		return RUNTIME_NO_STATE;
+	walk->end = words[0] + words[1] * RUBY_WORD;
+	walk->frame = words[2];
+	walk->file = walk->file_check = 0;
+	walk->code_bytes = ruby_body_bytes(runtime);
+	bytes = walk->end - walk->frame;
+	if (words[1] > RUBY_STACK_WORDS_MAX || bytes > words[1] * RUBY_WORD ||
+		!runtime->frame_bytes || bytes % runtime->frame_bytes)
+		return RUNTIME_UNREADABLE;
+	/* The outermost frame runs nothing; Ruby's own backtraces skip it. */
+	walk->end -= runtime->frame_bytes;
+	return bytes > runtime->frame_bytes ? RUNTIME_ON : RUNTIME_ROOT;
+}
+
+static __always_inline __u64 ruby_check_object(__u64 object)
+{
+	__u64 words[RUBY_OBJECT_WORDS], check = 0;
+
+	if (!object || !can_copy_user(words, sizeof(words), object))
+		return 0;
+	for (__u32 i = 0; i < RUBY_OBJECT_WORDS; i++)
+		check = runtime_hash(check, words[i]);
+	return check;
+}
+
+/* Tells a sequence from others that had its address. */
+static __always_inline __u64 ruby_check(
+	struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+{
+	__u64 file = runtime_code_word(walk, runtime->code_file_at), check = 0;
+
+	for (__u32 i = 0; i < PILOTLIGHT_RUNTIME_CODE_MAX / RUBY_WORD; i++) {
+		if (i * RUBY_WORD >= walk->code_bytes)
+			break;
+		check = runtime_hash(check, runtime_code_word(walk, i * RUBY_WORD));
+	}
+	if (walk->file != file) {
+		walk->file = file;
+		walk->file_check = ruby_check_object(file);
+	}
+	check = runtime_hash(check, walk->file_check);
+	return runtime_hash(
+		check, ruby_check_object(runtime_code_word(walk, runtime->code_name_at)));
+}
+
+/* The instruction before the one that is next, as Ruby's own backtraces have it. */
+static __always_inline __s32 ruby_unit(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+{
+	__u64 next = runtime_frame_word(walk, runtime->frame_instruction_at);
+	__u64 distance = next - runtime_code_word(walk, runtime->code_units_at);
+	__u32 units = (__u32)runtime_code_word(walk, RUBY_UNITS_AT);
+
+	if (!next)
+		return -1;
+	distance /= RUBY_WORD;
+	if (distance > units || distance >= RUNTIME_UNITS_MAX)
+		return RUNTIME_UNIT_UNKNOWN;
+	return distance ? (__s32)distance - 1 : 0;
+}
+
+/* Is there an instruction sequence, with a body? */
+static __always_inline int ruby_read_code(struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, __u64 sequence, struct runtime_step *step)
+{
+	__u32 size = walk->code_bytes;
+	__u64 words[3];
+
+	if (!sequence || !can_copy_user(words, sizeof(words), sequence) ||
+		(words[0] & RUBY_TYPE) != RUBY_TYPE_INTERNAL ||
+		(words[0] >> RUBY_KIND_SHIFT & RUBY_KINDS) != RUBY_SEQUENCE || !words[2] ||
+		size > PILOTLIGHT_RUNTIME_CODE_MAX || !can_copy_user(walk->code, size, words[2]))
+		return 0;
+	step->code = sequence;
+	step->check = ruby_check(walk, runtime);
+	step->unit = ruby_unit(walk, runtime);
+	return 1;
+}
+
+/* Reads a frame, and goes to the one that called it. `step` is valid unless UNREADABLE. */
+static __always_inline enum runtime_end ruby_next(struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, struct runtime_step *step)
+{
+	__u32 size = runtime->frame_bytes;
+	__u64 flags;
+
+	if (size > PILOTLIGHT_RUNTIME_FRAME_MAX || !can_copy_user(walk->bytes, size, walk->frame) ||
+		!runtime_read_word(&flags, runtime_frame_word(walk, runtime->frame_group_at)))
+		return RUNTIME_UNREADABLE;
+	step->code = step->check = step->mark = 0;
+	step->unit = RUNTIME_UNIT_UNKNOWN;
+	if (!(flags & RUBY_FRAME_NATIVE)) {
+		(void)ruby_read_code(
+			walk, runtime, runtime_frame_word(walk, runtime->frame_code_at), step);
+		/* A group has no mark on the stack, only an end. */
+		step->mark = !!(flags & RUBY_FRAME_FINISH);
+	}
+	walk->frame += size;
+	return walk->frame < walk->end ? RUNTIME_ON : RUNTIME_ROOT;
+}
+
+/* Where the characters of a string are. Returns 0 if it is none. */
+static __always_inline int ruby_find_characters(
+	const struct pilotlight_runtime *runtime, __u64 string, __u64 *from, __u64 *length)
+{
+	__u64 words[RUBY_OBJECT_WORDS - 1];
+
+	if (!string || !can_copy_user(words, sizeof(words), string) ||
+		(words[0] & RUBY_TYPE) != RUBY_TYPE_STRING)
+		return 0;
+	*length = words[RUBY_FIRST];
+	*from = words[RUBY_SECOND];
+	if (words[0] & RUBY_FLAG)
+		return 1;
+	*from = string + runtime->string_ascii_at;
+	/* Characters in the place of the length: it is among the flags. */
+	if (runtime->string_ascii_at == runtime->string_length_at)
+		*length = words[0] >> RUBY_LENGTH_SHIFT & RUBY_SHORT_LENGTHS;
+	return 1;
+}
+
+static __always_inline int ruby_copy_text(const struct pilotlight_runtime *runtime, __u64 string,
+	enum runtime_text_part part, struct pilotlight_runtime_text *text)
+{
+	__u64 from, length;
+
+	__builtin_memset(text, 0, sizeof(*text));
+	if (!ruby_find_characters(runtime, string, &from, &length) || length > RUNTIME_LENGTH_MAX)
+		return 0;
+	text->width = 1;
+	text->flags = PILOTLIGHT_RUNTIME_TEXT_UTF8;
+	if (length > PILOTLIGHT_RUNTIME_TEXT_MAX) {
+		if (part == RUNTIME_TEXT_END)
+			from += length - PILOTLIGHT_RUNTIME_TEXT_MAX;
+		length = PILOTLIGHT_RUNTIME_TEXT_MAX;
+		text->flags |= PILOTLIGHT_RUNTIME_TEXT_CUT;
+	}
+	text->bytes = (__u16)length;
+	return length == 0 || can_copy_user(text->characters, (__u32)length, from);
+}
+
+/* The path: the object itself, or the first of an array. 0: neither. */
+static __always_inline __u64 ruby_path(__u64 object)
+{
+	__u64 words[RUBY_OBJECT_WORDS], path;
+
+	if (!object || !can_copy_user(words, sizeof(words), object))
+		return 0;
+	if ((words[0] & RUBY_TYPE) != RUBY_TYPE_ARRAY)
+		return object;
+	if (words[0] & RUBY_FLAG)
+		return words[RUBY_FIRST];
+	return runtime_read_word(&path, words[RUBY_OTHER]) ? path : 0;
+}
+
+/* Copies the index and the entries of the lines. Returns 0 if they cannot be read. */
+static __always_inline int ruby_copy_lines(const struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, struct pilotlight_runtime_code *code)
+{
+	struct pilotlight_runtime_positions *head = (void *)code->table;
+	__u64 entries = runtime_code_word(walk, runtime->code_lines_at);
+	__u64 index = runtime_code_word(walk, runtime->code_lines_at + RUBY_INDEX_AT);
+	__u32 count = (__u32)runtime_code_word(walk, runtime->code_lines_at + RUBY_ENTRY_COUNT_AT);
+	__u32 index_bytes, at, bytes;
+
+	code->line_bytes = 0;
+	code->line_bytes_all = 0;
+	head->units = (__u32)runtime_code_word(walk, RUBY_UNITS_AT);
+	head->entry_bytes = runtime->line_bytes;
+	index_bytes = pilotlight_runtime_index_bytes(head->units);
+	if (!entries || !index || !index_bytes || count == 0 || count > RUBY_ENTRIES_MAX ||
+		index_bytes > PILOTLIGHT_RUNTIME_INDEX_MAX)
+		return 1;
+	at = sizeof(*head) + index_bytes;
+	bytes = count * runtime->line_bytes;
+	code->line_bytes_all = at + bytes;
+	/* Linux 6.1 wants the bound of this very register. */
+	if (bytes > PILOTLIGHT_RUNTIME_TABLE_MAX - sizeof(*head) - PILOTLIGHT_RUNTIME_INDEX_MAX)
+		bytes = PILOTLIGHT_RUNTIME_TABLE_MAX - sizeof(*head) - PILOTLIGHT_RUNTIME_INDEX_MAX;
+	code->line_bytes = (__u16)(at + bytes);
+	/* What lies behind the table must not get into the hash. */
+	__builtin_memset(&code->table[(at + bytes - 1) & (PILOTLIGHT_RUNTIME_TABLE_MAX - 1) &
+				      ~(__u32)(RUNTIME_WORD - 1)],
+		0, RUNTIME_WORD);
+	return can_copy_user(code->table + sizeof(*head), index_bytes, index) &&
+	       can_copy_user(code->table + at, bytes, entries);
+}
+
+/* Copies the sequence of the last step. Returns 0 if it makes no sense, or its memory is not
+ * present. */
+static __always_inline int ruby_copy_code(const struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, struct pilotlight_runtime_code *code)
+{
+	__u64 line = runtime_code_word(walk, runtime->code_first_line_at);
+
+	code->language = PILOTLIGHT_RUNTIME_RUBY;
+	code->lines = PILOTLIGHT_RUNTIME_POSITIONS;
+	code->reserved = 0;
+	code->first_line = (__s32)(line >> (runtime->first_line_shift & 1));
+	if (!ruby_copy_text(runtime, runtime_code_word(walk, runtime->code_name_at),
+		    RUNTIME_TEXT_BEGINNING, &code->name) ||
+		!ruby_copy_text(runtime, ruby_path(runtime_code_word(walk, runtime->code_file_at)),
+			RUNTIME_TEXT_END, &code->file) ||
+		!ruby_copy_lines(walk, runtime, code))
+		return 0;
+	code->hash = runtime_code_hash(code);
+	return 1;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "extract/runtime_ruby.h"
+
+#include "base/array.h"
+#include "base/runtime_bounds.h"
+#include "extract/code_accessor.h"
+#include "extract/elf_memory.h"
+#include "extract/runtime_anchor.h"
+#include "extract/runtime_loop.h"
+#include "extract/symbol_table.h"
+#include "extract/unwind_files.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	NONE = PILOTLIGHT_RUNTIME_NONE,
+	VERSION_BYTES = 8, /* "3.1.2", and what may follow */
+	/* vm_exec_core() has 17 to 23 KB, what else the loop calls 2 KB at most. */
+	CORE_BYTES_LEAST = 8 << 10,
+	/* In an instruction sequence, and in its body. */
+	BODY_AT = 16,
+	LABEL_AT = 80,
+	/* In a state: of the native stack. */
+	STACK_AT = 152,
+};
+
+/* Exported symbols. Up to 3.2 the loop is among them, up to 2.7 the only state. */
+enum symbol {
+	SYMBOL_VERSION,
+	SYMBOL_THREAD,
+	SYMBOL_LABEL,
+	SYMBOL_EVAL,
+	SYMBOL_LOOP,
+	SYMBOL_STATE,
+	SYMBOLS,
+};
+static const char *const symbol_names[SYMBOLS] = {
+	[SYMBOL_VERSION] = "ruby_version",
+	[SYMBOL_THREAD] = "rb_thread_current",
+	[SYMBOL_LABEL] = "rb_iseq_label",
+	[SYMBOL_EVAL] = "rb_iseq_eval",
+	[SYMBOL_LOOP] = "rb_vm_exec",
+	[SYMBOL_STATE] = "ruby_current_execution_context_ptr",
+};
+
+/* What differs: bytes of a frame, of an entry of the lines, where the lines are, a tag in the first
+ * line, and where a string that is in its object has its characters. */
+static const struct layout {
+	uint8_t major, minor;
+	uint8_t frame_bytes, line_bytes;
+	uint16_t code_lines_at, first_line_shift, string_characters_at;
+} layouts[] = {
+	{ 2, 7, 56, 8, 120, 1, 16 },
+	{ 3, 0, 56, 8, 120, 1, 16 },
+	{ 3, 1, 64, 12, 120, 1, 16 },
+	{ 3, 2, 64, 12, 112, 0, 24 },
+	{ 3, 3, 56, 12, 112, 0, 24 },
+	{ 3, 4, 56, 12, 112, 0, 24 },
+};
+
+static const struct pilotlight_runtime common = {
+	.version = PILOTLIGHT_RUNTIME_VERSION,
+	.language = PILOTLIGHT_RUNTIME_RUBY,
+	.instruction = PILOTLIGHT_RUNTIME_POINTER,
+	.unit_bytes = 8,
+	.group = PILOTLIGHT_RUNTIME_GROUP_FINISH,
+	.lines = PILOTLIGHT_RUNTIME_POSITIONS,
+	.state_thread_at = NONE,
+	.state_frame_at = 16,
+	.holder_frame_at = NONE,
+	.state_mark_at = NONE,
+	.mark_next_at = NONE,
+	.frame_previous_at = NONE,
+	.frame_instruction_at = 0,
+	.frame_code_at = 16,
+	.frame_group_at = 32,
+	.code_units_at = 8,
+	.code_file_at = 64,
+	.code_name_at = LABEL_AT,
+	.code_first_line_at = 88,
+	.string_length_at = 16,
+};
+
+struct ruby {
+	const struct unwind_files *files;
+	struct elf_memory memory;
+	struct symbol_table table;
+	char name[SYMBOL_NAME_BYTES];
+	struct {
+		uint64_t vaddr, bytes; /* vaddr 0: there is none */
+	} symbols[SYMBOLS];
+	struct pilotlight_runtime runtime;
+};
+
+static int visit_symbol(void *context, const Elf64_Sym *symbol)
+{
+	struct ruby *ruby = context;
+	size_t length;
+	int r;
+
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0)
+		return 0;
+	r = symbol_table_read_name(&ruby->table, symbol->st_name, ruby->name, &length);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < SYMBOLS; i++)
+		if (strcmp(ruby->name, symbol_names[i]) == 0) {
+			ruby->symbols[i].vaddr = symbol->st_value;
+			ruby->symbols[i].bytes = symbol->st_size;
+		}
+	return 0;
+}
+
+/* "3.1.2": numbers of one digit, the last one of one or two. */
+static int read_version(struct ruby *ruby, const struct layout **ret_layout)
+{
+	char text[VERSION_BYTES] = "";
+	uint64_t bytes = ruby->symbols[SYMBOL_VERSION].bytes;
+	uint32_t patch;
+	int r;
+
+	if (bytes < 6 || bytes > sizeof(text))
+		return -ENOTSUP;
+	r = elf_memory_read(&ruby->memory, ruby->symbols[SYMBOL_VERSION].vaddr, text, bytes);
+	if (r < 0)
+		return r;
+	if (text[1] != '.' || text[3] != '.' || text[bytes - 1] != '\0')
+		return -ENOTSUP;
+	patch = (uint32_t)strtoul(text + 4, NULL, 10);
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
+		if (text[0] - '0' == layouts[i].major && text[2] - '0' == layouts[i].minor) {
+			*ret_layout = &layouts[i];
+			ruby->runtime.release = (uint32_t)layouts[i].major << 24 |
+						(uint32_t)layouts[i].minor << 16 |
+						(patch & 0xff) << 8;
+			return 0;
+		}
+	return -ENOTSUP;
+}
+
+static int read_accessor(
+	const struct ruby *ruby, enum symbol symbol, struct code_accessor *ret_accessor)
+{
+	uint8_t code[CODE_ACCESSOR_BYTES_MAX];
+	uint64_t vaddr = ruby->symbols[symbol].vaddr, bytes = ruby->symbols[symbol].bytes;
+	int r;
+
+	if (vaddr == 0 || bytes == 0)
+		return -ENOTSUP;
+	if (bytes > sizeof(code))
+		bytes = sizeof(code);
+	r = elf_memory_read(&ruby->memory, vaddr, code, bytes);
+	if (r == 0)
+		code_accessor_read(code, bytes, vaddr, ret_accessor);
+	return r;
+}
+
+static int describe_code(struct ruby *ruby)
+{
+	struct pilotlight_runtime *runtime = &ruby->runtime;
+	const struct layout *layout = NULL;
+	struct code_accessor accessor;
+	int r = read_version(ruby, &layout);
+
+	if (r == 0)
+		r = read_accessor(ruby, SYMBOL_LABEL, &accessor);
+	if (r < 0)
+		return r;
+	if (accessor.result.kind != CODE_VALUE_PARAMETER_BEHIND ||
+		accessor.result.offset != BODY_AT || accessor.result.place != LABEL_AT)
+		return -ENOTSUP;
+	runtime->frame_bytes = layout->frame_bytes;
+	runtime->line_bytes = layout->line_bytes;
+	runtime->code_lines_at = layout->code_lines_at;
+	runtime->first_line_shift = layout->first_line_shift;
+	runtime->string_ascii_at = layout->string_characters_at;
+	return 0;
+}
+
+/* Up to 2.7 all threads share one variable, which is that of the thread with the lock. */
+static int describe_anchor(struct ruby *ruby)
+{
+	const struct runtime_anchor anchor = { ruby->files, &ruby->table };
+	struct pilotlight_runtime *runtime = &ruby->runtime;
+	struct code_accessor accessor;
+	int r;
+
+	if (runtime->release >> 24 < 3) {
+		if (ruby->symbols[SYMBOL_STATE].vaddr == 0)
+			return -ENOTSUP;
+		runtime->anchor = PILOTLIGHT_RUNTIME_GLOBAL;
+		runtime->state_thread_at = STACK_AT;
+		return runtime_anchor_find_place(
+			&anchor, ruby->symbols[SYMBOL_STATE].vaddr, &runtime->anchor_place);
+	}
+	r = read_accessor(ruby, SYMBOL_THREAD, &accessor);
+	return r < 0 ? r : runtime_anchor_describe_variable(&anchor, &accessor.variable, runtime);
+}
+
+/* Where it is not exported, rb_iseq_eval() calls it at its end. */
+static int find_loop(struct ruby *ruby, uint64_t *ret_vaddr, uint64_t *ret_bytes)
+{
+	struct code_accessor accessor;
+	uint64_t vaddr = ruby->symbols[SYMBOL_LOOP].vaddr;
+	int r = 0;
+
+	if (vaddr == 0) {
+		r = read_accessor(ruby, SYMBOL_EVAL, &accessor);
+		if (r == 0)
+			vaddr = accessor.callee;
+	}
+	if (r == 0)
+		r = vaddr == 0 ? -ENOTSUP : runtime_loop_measure(&ruby->memory, vaddr, ret_bytes);
+	*ret_vaddr = vaddr;
+	return r;
+}
+
+static int describe_loop(struct ruby *ruby)
+{
+	const struct runtime_anchor anchor = { ruby->files, &ruby->table };
+	struct pilotlight_runtime *runtime = &ruby->runtime;
+	uint64_t loop, bytes, core, core_bytes;
+	int r = find_loop(ruby, &loop, &bytes);
+
+	if (r == 0)
+		r = runtime_loop_find_callee(
+			&ruby->memory, loop, bytes, CORE_BYTES_LEAST, &core, &core_bytes);
+	if (r == 0)
+		r = runtime_anchor_find_place(&anchor, loop, &runtime->loop_place);
+	if (r == 0 && core_bytes > 0)
+		r = runtime_anchor_find_place(&anchor, core, &runtime->loop_rest_place);
+	if (r < 0)
+		return r;
+	runtime->loop_bytes = (uint32_t)bytes;
+	runtime->loop_rest_bytes = (uint32_t)core_bytes;
+	return 0;
+}
+
+static int describe(struct ruby *ruby, struct scratch *scratch)
+{
+	int r = symbol_table_open(&ruby->table, &ruby->files->binary, SHT_DYNSYM);
+
+	if (r == 0)
+		r = symbol_table_each(&ruby->table, visit_symbol, ruby);
+	if (r == -ENOEXEC || r == -EFBIG)
+		r = -ENODATA; /* damaged symbols of whatever it is */
+	if (r < 0)
+		return r;
+	if (ruby->symbols[SYMBOL_VERSION].vaddr == 0 || ruby->symbols[SYMBOL_THREAD].vaddr == 0)
+		return -ENODATA;
+	r = elf_memory_open(&ruby->memory, &ruby->files->binary, scratch);
+	if (r == 0)
+		r = describe_code(ruby);
+	if (r == 0)
+		r = describe_anchor(ruby);
+	if (r == 0)
+		r = describe_loop(ruby);
+	return r == -ENODATA ? -ENOTSUP : r;
+}
+
+int runtime_ruby_read(const struct unwind_files *files, struct scratch *scratch,
+	struct pilotlight_runtime *ret_runtime)
+{
+	struct ruby *ruby;
+	int r;
+
+	if (files->binary.machine != EM_X86_64)
+		return -ENODATA;
+	ruby = calloc(1, sizeof(*ruby));
+	if (!ruby)
+		return -ENOMEM;
+	ruby->files = files;
+	ruby->runtime = common;
+	r = describe(ruby, scratch);
+	if (r == 0 && !runtime_bounds_hold(&ruby->runtime))
+		r = -ENOTSUP;
+	if (r == 0)
+		*ret_runtime = ruby->runtime;
+	elf_memory_done(&ruby->memory);
+	symbol_table_close(&ruby->table);
+	free(ruby);
+	return r;
+}

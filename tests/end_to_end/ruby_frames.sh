@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The functions of a Ruby program, in place of the interpreter's loop: names, callers, lines and shares of a program
+# that is known.
+# Runs beside others: it judges shares within one thread alone.
+. "$(dirname "$0")/lib.sh"
+
+program=$root/tests/end_to_end/ruby_programs/shares.rb
+ruby=${TEST_RUBY:-/usr/bin/ruby}
+
+need_root
+need_programs
+command -v "$ruby" >/dev/null || skip_all "needs Ruby"
+export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
+
+# has_share FILE FUNCTION PERCENT: of the samples in main() or a fiber, so many are in this function, within seven
+# standard errors.
+has_share() {
+	awk -v frame=";$2_[r];" -v wanted="$3" '
+	!/_\[r\]/ { next }
+	!/;burn_\[r\]/ { next }
+	{ all += $NF }
+	index($0, frame) { part += $NF }
+	END {
+		share = all ? 100 * part / all : 0
+		tolerance = all ? 7 * sqrt(wanted * (100 - wanted) / all) : 0
+		printf "# %s: %.1f of %d samples, %d +- %.1f are wanted\n", frame, share, all, wanted, tolerance
+		exit !(all >= 100 && share >= wanted - tolerance && share <= wanted + tolerance)
+	}' "$1"
+}
+
+# Samples in spin() have all of their callers, with the functions of C where they are, unless a function is just called.
+has_whole_chains() {
+	awk '
+	!index($0, ";spin_[r]") { next }
+	{ all += $NF }
+	/;<main>_\[r\];main_\[r\];heavy_\[r\];burn_\[r\];spin_\[r\]/ { whole += $NF; next }
+	/;<main>_\[r\];main_\[r\];light_\[r\];.*;rb_ary_each;.*;block in light_\[r\];burn_\[r\];spin_\[r\]/ { whole += $NF; next }
+	/;block in tiny_\[r\];burn_\[r\];spin_\[r\]/ { whole += $NF; next }
+	{ print "# " $0 }
+	END {
+		printf "# %d of %d samples\n", whole, all
+		exit !(all >= 100 && all - whole <= 3 + all / 50)
+	}' "$1"
+}
+
+has_lines() {
+	grep "heavy (shares.rb:19)_\[r\];burn (shares.rb:15)_\[r\];spin (shares.rb:\(6\|7\|8\))_\[r\]" "$1" >/dev/null
+}
+
+is_read() {
+	local status
+
+	start "$ruby" -e sleep
+	is_listed() {
+		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
+			grep -q "\"pid\":${started[-1]},.*\"runtime\":\"ruby\",.*\"state\":\"read\"" "$tmp/runtimes"
+	}
+	wait_for 60 is_listed
+	status=$?
+	[ $status = 0 ] || note "$(cat "$tmp/runtimes")"
+	stop_started
+	return $status
+}
+
+plan 7
+# It makes the unwind tables, with the descriptions.
+check "a first recording" record "$tmp/first.folded" -F 499 -- "$ruby" "$program" 0.02
+check "after it the interpreter is read" is_read
+record "$tmp/lines.folded" -F 1999 --lines -- "$ruby" "$program" 0.1
+check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
+sed -E 's/ \([^();]*:[0-9]+\)//g' "$tmp/lines.folded" >"$tmp/shares.folded"
+check "the share of a method" has_share "$tmp/shares.folded" heavy 60
+check "the share of a method that calls a block through a function of C" has_share "$tmp/shares.folded" light 30
+check "the share of a fiber" has_share "$tmp/shares.folded" "block in tiny" 10
+check "samples have all callers" has_whole_chains "$tmp/shares.folded"
+finish

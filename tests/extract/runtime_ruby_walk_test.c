@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The walk of Ruby's frames, compiled for the host, on the Ruby of this machine. A program tells
+ * the frames that it sees, and the walk must find them all, with their names and lines. The
+ * variable TEST_RUBY is a command that runs one more Ruby.
+ */
+#include "base/cleanup.h"
+#include "base/scratch.h"
+#include "extract/code_instruction.h"
+#include "extract/extraction.h"
+#include "extract/runtime_ruby.h"
+#include "extract/unwind_files.h"
+#include "symbol/runtime_code.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static pid_t child;
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+#include "bpf/runtime_known.bpf.h"
+#include "bpf/runtime_ruby.bpf.h"
+
+static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
+{
+	struct iovec local = { bytes, size }, remote = { (void *)(uintptr_t)address, size };
+
+	return process_vm_readv(child, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+enum { FRAMES_MAX = 200, NAME_BYTES = 256, LINE_BYTES = 4096 };
+
+static struct pilotlight_runtime runtime;
+static __u64 base;
+
+static int describe(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int scratch_fd = memfd_create("scratch", MFD_CLOEXEC);
+	const struct extraction_files files = { .binary_fd = fd, .debug_fd = -1 };
+	struct unwind_files opened;
+	struct scratch scratch;
+	int r;
+
+	scratch_init(&scratch, scratch_fd, 64 << 20, 8 << 20);
+	r = unwind_files_open(&opened, &files);
+	return r < 0 ? r : runtime_ruby_read(&opened, &scratch, &runtime);
+}
+
+/* Finds the interpreter among the files that the child has mapped. */
+static void find_interpreter(void)
+{
+	char path[64], line[LINE_BYTES], file[LINE_BYTES];
+	uint64_t start, offset;
+	bool is_found = false;
+	char flags[8];
+	FILE *maps;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", child);
+	maps = fopen(path, "re");
+	assert_non_null(maps);
+	while (!is_found && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNx64 "-%*x %7s %" SCNx64 " %*s %*d %4095s", &start, flags,
+			    &offset, file) != 4 ||
+			flags[2] != 'x' || !strstr(file, "ruby"))
+			continue;
+		is_found = describe(file) == 0;
+		base = start - offset;
+	}
+	(void)fclose(maps);
+	assert_true(is_found);
+}
+
+/* Stops the thread. */
+static void seize(pid_t tid, struct runtime_walk *walk)
+{
+	struct user_regs_struct registers;
+	int status;
+
+	assert_int_equal(ptrace(PTRACE_SEIZE, tid, NULL, NULL), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
+	assert_int_equal(waitpid(tid, &status, __WALL), tid);
+	assert_int_equal(ptrace(PTRACE_GETREGS, tid, NULL, &registers), 0);
+	*walk = (struct runtime_walk){
+		.base = base,
+		.thread = registers.fs_base,
+		.stack_pointer = registers.rsp,
+	};
+}
+
+/* What the step's sequence is called. */
+static void copy(const struct runtime_walk *walk, struct runtime_code *code)
+{
+	static struct pilotlight_runtime_code record;
+
+	memset(&record, 0xff, sizeof(record));
+	assert_true(ruby_copy_code(walk, &runtime, &record));
+	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8, code), 0);
+}
+
+/* Checks the frame against a line "frame LINE NAME FILE", in whose name blanks are tildes. */
+static void check_frame(
+	const struct runtime_step *step, const struct runtime_code *code, char *line)
+{
+	char name[NAME_BYTES], file[LINE_BYTES];
+	int place;
+
+	assert_int_equal(sscanf(line, "frame %d %255s %4095[^\n]", &place, name, file), 3);
+	for (char *blank = strchr(name, '~'); blank; blank = strchr(blank, '~'))
+		*blank = ' ';
+	assert_string_equal(code->name, name);
+	assert_string_equal(code->file, file);
+	assert_int_equal(runtime_code_line(code, step->unit), place);
+}
+
+/* Walks the frames of a thread, of which `output` tells. Returns the line behind them. Since it
+ * told them, it has called more from report(). */
+static char *check_thread(FILE *output, char line[LINE_BYTES])
+{
+	pid_t tid = (pid_t)atoi(line + strlen("thread "));
+	static struct runtime_code code;
+	struct runtime_walk walk;
+	struct runtime_step step;
+	enum runtime_end end;
+	size_t frames = 0, groups = 0;
+
+	seize(tid, &walk);
+	line = fgets(line, LINE_BYTES, output);
+	assert_non_null(line);
+	assert_non_null(strstr(line, " report "));
+	end = ruby_begin(&walk, &runtime);
+	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++) {
+		end = ruby_next(&walk, &runtime, &step);
+		groups += step.mark != 0;
+		if (!step.code)
+			continue;
+		copy(&walk, &code);
+		if (frames == 0 && strcmp(code.name, "report") != 0)
+			continue;
+		if (frames++ > 0)
+			check_frame(&step, &code, line);
+		line = fgets(line, LINE_BYTES, output);
+		assert_non_null(line);
+	}
+	assert_int_equal(ptrace(PTRACE_DETACH, tid, NULL, NULL), 0);
+	assert_int_equal(end, RUNTIME_ROOT);
+	assert_true(frames >= 32);
+	assert_true(groups >= 3);
+	return line;
+}
+
+static void check_program(const char *path, const char *argument)
+{
+	char line[LINE_BYTES];
+	size_t threads = 0;
+	int pair[2], status;
+	FILE *output;
+
+	assert_int_equal(pipe(pair), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)dup2(pair[1], STDOUT_FILENO);
+		(void)execl("/bin/sh", "sh", "-c",
+			"exec $0 --disable-gems -Ku tests/extract/runtime_ruby_walk_test.rb $1",
+			path, argument, NULL);
+		_exit(127);
+	}
+	(void)close(pair[1]);
+	output = fdopen(pair[0], "re");
+	assert_non_null(output);
+	for (char *next = fgets(line, sizeof(line), output); next && strncmp(next, "end", 3) != 0;
+		threads++) {
+		assert_int_equal(strncmp(next, "thread ", 7), 0);
+		if (threads == 0)
+			find_interpreter();
+		next = check_thread(output, line);
+	}
+	assert_int_equal(threads, runtime.release >> 24 < 3 ? 1 : 3);
+	(void)kill(child, SIGKILL);
+	(void)fclose(output);
+	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+static void check_all(const char *argument)
+{
+	const char *more = getenv("TEST_RUBY");
+	bool has_own = access("/usr/bin/ruby", X_OK) == 0;
+
+	if (!has_own && !more)
+		skip();
+	if (has_own)
+		check_program("/usr/bin/ruby", argument);
+	if (more)
+		check_program(more, argument);
+}
+
+static void all_frames_of_a_real_ruby_are_found(void **state)
+{
+	check_all("");
+}
+
+static void so_are_those_of_a_fiber(void **state)
+{
+	check_all("fiber");
+}
+
+static int load_decoder(void **state)
+{
+	return code_instruction_load(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_frames_of_a_real_ruby_are_found),
+		cmocka_unit_test(so_are_those_of_a_fiber),
+	};
+
+	return cmocka_run_group_tests(tests, load_decoder, NULL);
+}
