@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "base/time_text.h"
 #include "export/gzip.h"
+#include "page/page_html.h"
 #include "query/heatmap.h"
 #include "query/incident_text.h"
 #include "query/naming.h"
@@ -346,6 +347,8 @@ static int draw_difference(
 	};
 	enum frame_detail detail = answer->parameters.detail;
 
+	if (strcmp(answer->parameters.format->name, "html") == 0)
+		return page_write_difference(difference, names, detail, output);
 	return strcmp(answer->parameters.format->name, "svg") == 0
 		       ? difference_svg_write(difference, names, detail, output)
 		       : difference_table_write(difference, names, detail,

@@ -202,6 +202,7 @@ static int set_format(struct reading *reading)
 	const struct profile_format *format =
 		reading->format ? profile_format_find(reading->format) : &profile_formats[0];
 	bool is_difference = reading->request->kind == ANSWER_DIFFERENCE;
+	const char *name = format ? format->name : "";
 
 	if (reading->request->kind == ANSWER_INCIDENTS)
 		return set_text_format(reading);
@@ -209,10 +210,11 @@ static int set_format(struct reading *reading)
 		return set_heatmap_format(reading, format);
 	if (!format)
 		return fault_set(reading->fault, -EINVAL, "unknown format; use %s",
-			is_difference ? "svg or txt" : profile_format_names());
-	if (is_difference && strcmp(format->name, "svg") != 0 && strcmp(format->name, "txt") != 0)
+			is_difference ? "svg, html or txt" : profile_format_names());
+	if (is_difference && strcmp(name, "svg") != 0 && strcmp(name, "html") != 0 &&
+		strcmp(name, "txt") != 0)
 		return fault_set(reading->fault, -EINVAL,
-			"no format %s for a difference; use svg or txt", format->name);
+			"no format %s for a difference; use svg, html or txt", name);
 	reading->parameters->format = format;
 	return 0;
 }

@@ -10,7 +10,8 @@
  *                            a threshold's until 30 s after, of what it has found unless there is
  *                            another selection, by time, and against the hour before unless there
  *                            is another earlier time; in a list, this one alone
- *   format NAME              one of export/profile_format.h; svg or txt for a difference
+ *   format NAME              one of export/profile_format.h; svg, html or txt for a
+ *                            difference
  *   lines yes|no             make each line of a function a frame of its own
  *   rows N                   of a table, the first N rows; 0, the default: all
  *   frames N                 of json and html, so many frames at most: the largest; 0, the default:

@@ -154,7 +154,8 @@ function showProfile() {
 	dom.subtitle.textContent = `${profile.event_title} on ${profile.cpus} CPUs, ${formatAmount(profile.stored)}${lost}, ` +
 		`${new Date(profile.start * 1000).toLocaleString()}, ${profile.covered.toFixed(1)} s` +
 		(profile.elided > 0 ? `; frames below the smallest shown have ${formatShare(profile.elided, profile.stored)}` +
-			`${!hasService ? '' : isWhole ? ', and come when you zoom' : ', and come when you zoom or search'}` : '');
+			`${!hasService ? '' : isWhole ? ', and come when you zoom' : ', and come when you zoom or search'}` : '') +
+		(base ? `; compared with ${base.title}` : '');
 	if (dom.strip) {
 		dom.strip.cpus = profile.cpus;
 		dom.strip.select(...selectedTime());
@@ -468,7 +469,13 @@ readAddress();
 build();
 syncControls();
 if (inside) {
+	const other = document.getElementById('base');
+
 	profile = JSON.parse(inside.textContent);
+	if (other) {
+		base = JSON.parse(other.textContent);
+		DEFAULTS.by = state.by = other.dataset.by;
+	}
 	showProfile();
 } else {
 	load();

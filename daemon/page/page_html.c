@@ -82,24 +82,62 @@ static int write_escaped(void *context, const void *bytes, size_t size)
 	return output->error;
 }
 
-int page_write_profile(const struct profile *profile, const struct profile_json_options *options,
-	struct output *output)
+/* An element with the profile, whose start tag is `tag`. */
+static int write_data(struct output *output, const char *tag, const struct profile *profile,
+	const struct profile_json_options *options)
 {
 	_cleanup_free_ struct output *json = malloc(sizeof(*json));
 	int r, error;
 
 	if (!json)
 		return -ENOMEM;
-	write_head(output, true);
-	output_string(output, "<script type=\"application/json\" id=\"data\">");
+	output_string(output, tag);
 	output_init(json, write_escaped, output);
 	r = profile_json_write(profile, options, json);
 	error = output_finish(json);
 	/* That of `output`, which keeps it. */
 	(void)error;
+	output_string(output, "</script>\n");
+	return r;
+}
+
+static const char data_tag[] = "<script type=\"application/json\" id=\"data\">";
+
+int page_write_profile(const struct profile *profile, const struct profile_json_options *options,
+	struct output *output)
+{
+	int r;
+
+	write_head(output, true);
+	r = write_data(output, data_tag, profile, options);
 	if (r < 0)
 		return r;
-	output_string(output, "</script>\n");
+	write_foot(output);
+	return 0;
+}
+
+int page_write_difference(const struct profile_difference *difference,
+	const char *const titles[DIFFERENCE_SIDE_COUNT], enum frame_detail detail,
+	struct output *output)
+{
+	const bool is_by_time = difference->whole == DIFFERENCE_BY_TIME;
+	int r = 0;
+
+	write_head(output, true);
+	for (enum difference_side i = 0; r == 0 && i < DIFFERENCE_SIDE_COUNT; i++) {
+		const struct profile_json_options options = { .title = titles[i],
+			.detail = detail };
+
+		r = write_data(output,
+			i == DIFFERENCE_COMPARED ? data_tag
+			: is_by_time
+				? "<script type=\"application/json\" id=\"base\" data-by=\"time\">"
+				: "<script type=\"application/json\" id=\"base\" "
+				  "data-by=\"total\">",
+			difference->sides[i], &options);
+	}
+	if (r < 0)
+		return r;
 	write_foot(output);
 	return 0;
 }

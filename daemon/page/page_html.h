@@ -10,6 +10,7 @@
 
 #include "aggregate/profile.h"
 #include "base/output.h"
+#include "query/profile_difference.h"
 #include "render/profile_json.h"
 
 enum { PAGE_POLICY_BYTES = 512 };
@@ -24,8 +25,11 @@ const char *page_policy_format(bool asks_service, char policy[PAGE_POLICY_BYTES]
 void page_write(struct output *output);
 
 /*
- * Writes the page with a profile inside. Returns 0, -ENOMEM or -E2BIG; errors of the output are
- * output_finish()'s to report.
+ * Writes the page with a profile inside, or with the two of a difference, of `titles`. Returns 0,
+ * -ENOMEM or -E2BIG; errors of the output are output_finish()'s to report.
  */
 int page_write_profile(const struct profile *profile, const struct profile_json_options *options,
+	struct output *output);
+int page_write_difference(const struct profile_difference *difference,
+	const char *const titles[DIFFERENCE_SIDE_COUNT], enum frame_detail detail,
 	struct output *output);

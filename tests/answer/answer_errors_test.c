@@ -42,8 +42,8 @@ static void invalid_parameters_are_reported(void **state)
 		{ { "against.last", "soon" }, "against: last:", true },
 		{ { "against.pid", "x" }, "against: pid", true },
 		{ { "against.against.pid", "1" }, "against: there is no parameter", true },
-		{ { "against.last", "1h", "format", "pprof" }, "svg or txt", true },
-		{ { "against.last", "1h", "format", "csv" }, "svg or txt", true },
+		{ { "against.last", "1h", "format", "pprof" }, "svg, html or txt", true },
+		{ { "against.last", "1h", "format", "csv" }, "svg, html or txt", true },
 		{ { "against.last", "1h", "normalise", "work" }, "use total or time", true },
 	};
 	struct answer_fixture *fixture = *state;

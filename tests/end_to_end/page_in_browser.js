@@ -308,6 +308,14 @@ function checkDifference() {
 		gone.frames[key] = cut(gone.frames[key]);
 	const without = differenceOf(other, gone, false), at = without.tree.label.findIndex((label) => without.profile.labels[label][0] === 'malloc');
 	check(at > 0 && without.tree.total[at] > 0 && without.tree.after[at] === 0, 'what is gone has a width');
+	const all = profile;
+	base = { ...other, title: 'the day before' };
+	profile = gone;
+	showProfile();
+	check(dom.subtitle.textContent.endsWith('; compared with the day before'), 'both sides are named', dom.subtitle.textContent);
+	base = null;
+	profile = all;
+	showProfile();
 }
 
 // Numbers that are the same in each run (mulberry32).

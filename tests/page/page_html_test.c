@@ -63,6 +63,30 @@ static void names_are_no_markup(void **state)
 	assert_null(strstr(text, "<!--"));
 }
 
+static void a_difference_has_both_profiles(void **state)
+{
+	static const char *const titles[] = { "before", "</script>" };
+	_cleanup_(profile_freep) struct profile *base = example_machine(false);
+	_cleanup_(profile_freep) struct profile *compared = example_machine(false);
+	struct profile_difference difference = { .sides = { base, compared } };
+	static struct rendering rendering;
+
+	for (int i = 0; i < 2; i++) {
+		_cleanup_free_ char *text = NULL;
+
+		difference.whole = i == 0 ? DIFFERENCE_BY_TOTAL : DIFFERENCE_BY_TIME;
+		assert_int_equal(page_write_difference(&difference, titles, FRAME_BY_FUNCTION,
+					 rendering_begin(&rendering)),
+			0);
+		text = rendering_end(&rendering);
+		assert_non_null(strstr(text, i == 0 ? "id=\"base\" data-by=\"total\">{"
+						    : "id=\"base\" data-by=\"time\">{"));
+		assert_non_null(strstr(text, "\"title\":\"before\""));
+		assert_non_null(strstr(text, "id=\"data\">{"));
+		assert_non_null(strstr(text, "\"title\":\"\\u003c/script>\""));
+	}
+}
+
 static void failing_allocations_are_reported(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_machine(false);
@@ -92,6 +116,7 @@ int main(void)
 		cmocka_unit_test(a_page_asks_its_service),
 		cmocka_unit_test(a_page_with_a_profile_asks_nobody),
 		cmocka_unit_test(names_are_no_markup),
+		cmocka_unit_test(a_difference_has_both_profiles),
 		cmocka_unit_test(failing_allocations_are_reported),
 		cmocka_unit_test(output_errors_stick),
 	};

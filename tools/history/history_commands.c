@@ -205,10 +205,11 @@ static const struct option_row diff_options[] = {
 };
 
 static const struct diff_format {
-	const char *name, *path; /* the last: without -o */
+	const char *name, *path; /* the last: without -o; NULL: only if it is chosen */
 } diff_formats[] = {
 	{ "svg", "diff.svg" },
 	{ "txt", "-" },
+	{ "html", NULL },
 };
 
 static const struct diff_format *find_diff_format(const char *name, const char *path)
@@ -248,10 +249,10 @@ static int choose_format(
 	if (*ret_format)
 		return 0;
 	if (history->format)
-		return command_misuse(
-			history->base.command, "-f takes svg or txt, not '%s'", history->format);
+		return command_misuse(history->base.command, "-f takes svg, html or txt, not '%s'",
+			history->format);
 	return command_misuse(history->base.command,
-		"the ending of '%s' names no format; choose one with -f: svg or txt",
+		"the ending of '%s' names no format; choose one with -f: svg, html or txt",
 		history->path);
 }
 
@@ -301,9 +302,11 @@ static int run_diff(void *invocation)
 		query_text_add(&history->query, "group", history->group);
 	r = history_request_check(history);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(diff_formats); i++)
-		if (!format || format == &diff_formats[i])
+		if (format ? format == &diff_formats[i] : diff_formats[i].path != NULL)
 			r = history_request_write(history, diff_formats[i].name,
-				history->path ? history->path : diff_formats[i].path);
+				history->path	       ? history->path
+				: diff_formats[i].path ? diff_formats[i].path
+						       : "diff.html");
 	if (r != 0 || history->increase <= above)
 		return r;
 	(void)fprintf(stderr,

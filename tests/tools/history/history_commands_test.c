@@ -334,6 +334,14 @@ static void two_selections_become_a_graph_and_a_table(void **state)
 		"against.pid=7\nagainst.from=@86400.000000000\nformat=svg\n");
 }
 
+static void a_page_with_both_sides_can_be_requested(void **state)
+{
+	assert_int_equal(command_run(&diff_command, "-f html --last 1h --against --last 1d"), 0);
+	assert_string_equal(ran.err, "written to diff.html\n");
+	assert_string_equal(
+		service_run_file("diff.html"), "last=1h\nagainst.last=1d\nformat=html\n");
+}
+
 static void the_graph_or_the_table_can_be_requested(void **state)
 {
 	assert_int_equal(
@@ -384,7 +392,7 @@ static void a_difference_needs_two_selections(void **state)
 		{ "--last 1h", "diff needs --against" },
 		{ "--last 1h --against", "diff needs --against" },
 		{ "--against --last 1h -f folded", "not 'folded'" },
-		{ "--against --last 1h -o x.html", "'x.html'" },
+		{ "--against --last 1h -o x.json", "'x.json'" },
 		{ "--against --last 1h nginx", "'nginx'" },
 	};
 
@@ -553,6 +561,7 @@ int main(void)
 		TEST(a_terminal_gets_no_control_sequences_of_the_service),
 		TEST(failing_allocations_leave_nothing_behind),
 		TEST(two_selections_become_a_graph_and_a_table),
+		TEST(a_page_with_both_sides_can_be_requested),
 		TEST(the_graph_or_the_table_can_be_requested),
 		TEST(a_rise_above_the_bound_has_a_status),
 		TEST(a_difference_needs_two_selections),
