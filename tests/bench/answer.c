@@ -2,7 +2,8 @@
 /*
  * The cost of one answer: `answer HISTORY OUTPUT NOW [NAME VALUE]...` answers in this process,
  * without a symbol cache unless $PILOTLIGHT_SYMBOL_CACHE is set. NOW is in seconds since 1970;
- * "against.NAME" requests a difference. tests/bench/store.sh shows how to make a history.
+ * "against.NAME" requests a difference, "kind heatmap" a heat map. tests/bench/store.sh shows how
+ * to make a history.
  */
 #include "answer/answer.h"
 #include "base/clock.h"
@@ -54,8 +55,13 @@ int main(int argc, char **argv)
 	if (fd < 0)
 		err(1, "%s", argv[2]);
 	request.now_ns = strtoull(argv[3], NULL, 10) * NSEC_PER_SEC;
-	for (int i = 4; i < argc; i++)
-		add(argv[i]);
+	for (int i = 4; i < argc; i += 2)
+		if (strcmp(argv[i], "kind") == 0) {
+			request.kind = ANSWER_HEATMAP;
+		} else {
+			add(argv[i]);
+			add(argv[i + 1]);
+		}
 
 	wall_ns = clock_monotonic_ns();
 	cpu_ns = clock_process_cpu_ns();

@@ -2,15 +2,17 @@
 /*
  * The cost of history.
  *
- *	store generate FOLDER HOURS CPUS RECORDED...	appends windows of ten seconds made from the
- *		recorded ones, with processes that start and end, and prints the time taken and
- *		the size of the history
- *	store coarsen FOLDER		merges it into the coarse windows of three days later
- *	store month FOLDER DAYS		copies the existing day to the days before
- *	store read FOLDER [UNIT]	reads all of it, or one unit, into one profile
+ *	store generate FOLDER HOURS CPUS RUN RECORDED...	appends windows of ten seconds made
+ *from the recorded ones, with processes that start and end, and prints the time taken and the size
+ *of the history store maintain FOLDER HOURS	does what is due so many hours after the first
+ *window store month FOLDER DAYS		copies the existing day to the days before store
+ *read FOLDER [UNIT]	reads all of it, or one unit, into one profile
  *
  * The recorded windows come from `pilotlight record -d 10 -o FILE.pb.gz`. CPUS is the number of
- *CPUs whose samples at 99 Hz they represent.
+ * CPUs whose samples at 99 Hz they represent. With RUN above 0 the history keeps the times of
+ * samples, which recorded windows do not tell: each CPU is busy all the time, with one thread for
+ *RUN samples on average and then with another one; 1 is the worst case. But at STALL_S, for 50 ms,
+ * "culprit" runs alone, and the other CPUs are idle.
  */
 #include "store/store.h"
 #include "base/clock.h"
@@ -29,6 +31,8 @@ enum {
 	LASTING_MIN = 3, /* a process in so many windows counts as long-lived */
 	PROFILE_BYTES = 24 << 20,
 	READ_BYTES = 512 << 20,
+	STALL_S = 43000, /* 11:56:40.500 */
+	STALL_NS = 50000000,
 };
 
 static const uint64_t first_day_ns = 20700 * DAY_NS; /* 2026-09-04 */
@@ -44,7 +48,7 @@ struct generator {
 	struct process *processes; /* by pid */
 	size_t process_count;
 	uint64_t random, next_pid;
-	unsigned int cpus;
+	unsigned int cpus, run;
 };
 
 static void require(int r, const struct fault *fault, const char *what)
@@ -112,6 +116,12 @@ struct remaking {
 	struct profile *profile;
 	uint32_t *binaries, *locations; /* by recorded id; 0: not yet added */
 	uint64_t monotonic_ns;
+};
+
+/* A count of a recorded sample, and its place. */
+struct unit {
+	uint64_t key;
+	uint32_t sample;
 };
 
 static uint32_t add_string(struct profile *profile, const char *string)
@@ -216,11 +226,15 @@ static uint32_t make_thread(struct remaking *remaking, const struct recorded_sam
 	return id;
 }
 
-static void make_sample(struct remaking *remaking, const struct recorded_sample *recorded)
+/* At a time, or with all its counts at none: 0. */
+static void make_sample(
+	struct remaking *remaking, const struct recorded_sample *recorded, uint64_t time_ns)
 {
 	const struct recorded_window *window = remaking->window;
 	struct profile_sample sample = {
-		.count = recorded->count,
+		.count = time_ns > 0 ? 1 : recorded->count,
+		.first_ns = time_ns,
+		.last_ns = time_ns,
 		.thread = make_thread(remaking, recorded),
 	};
 
@@ -236,6 +250,95 @@ static void make_sample(struct remaking *remaking, const struct recorded_sample 
 	remaking->profile->accounts.stored[PILOTLIGHT_PATH_MAP] += sample.count;
 }
 
+static int compare_units(const void *a, const void *b)
+{
+	const struct unit *first = a, *second = b;
+
+	return (first->key > second->key) - (first->key < second->key);
+}
+
+/* The counts of the window in the order in which they are sampled. The sampler's map has none. */
+static struct unit *order_units(
+	struct generator *generator, const struct recorded_window *window, size_t *ret_count)
+{
+	const unsigned int run = generator->run;
+	struct unit *units;
+	size_t count = 0;
+	uint64_t key = 0;
+
+	for (size_t i = 0; i < window->sample_count; i++)
+		count += run > 0 ? window->samples[i].count : 1;
+	units = calloc(count + 1, sizeof(*units));
+	if (!units)
+		err(1, "a window");
+	*ret_count = count;
+	for (size_t i = 0, n = 0; i < window->sample_count; i++)
+		for (uint64_t j = 0; j < (run > 0 ? window->samples[i].count : 1); j++)
+			units[n++] = (struct unit){
+				.key = (run > 0 ? window->samples[i].tid << 32 : 0) |
+				       draw(generator, UINT32_MAX),
+				.sample = (uint32_t)i,
+			};
+	qsort(units, count, sizeof(*units), compare_units);
+	for (size_t i = 0; run > 0 && i < count; i++) {
+		const uint64_t tid = window->samples[units[i].sample].tid;
+
+		if (i == 0 || tid != window->samples[units[i - 1].sample].tid ||
+			draw(generator, run) == 0)
+			key = draw(generator, 1ULL << 40) << 16;
+		units[i].key = key++;
+	}
+	qsort(units, run > 0 ? count : 0, sizeof(*units), compare_units);
+	return units;
+}
+
+static void make_culprit(struct remaking *remaking, uint64_t time_ns)
+{
+	struct profile *profile = remaking->profile;
+	struct profile_sample sample = { .count = 1, .first_ns = time_ns, .last_ns = time_ns };
+	struct profile_thread thread = {
+		.process_start_ns = 1,
+		.tgid = 1000,
+		.tid = 1000,
+		.comm = add_string(profile, "culprit"),
+		.exe = add_string(profile, "/usr/bin/culprit"),
+		.cgroup = add_string(profile, "/system.slice/culprit.service"),
+		.owner = 1,
+	};
+	uint32_t location;
+
+	require(profile_add_thread(profile, &thread, &sample.thread), NULL, "a thread");
+	require(profile_add_synthetic(profile, "[stalls]", &location), NULL, "a frame");
+	require(profile_add_node(profile, PROFILE_ROOT, location, &sample.node), NULL, "a node");
+	require(profile_add_sample(profile, &sample), NULL, "a sample");
+	profile->accounts.fired++;
+	profile->accounts.stored[PILOTLIGHT_PATH_MAP]++;
+}
+
+static void make_samples(struct remaking *remaking)
+{
+	struct generator *generator = remaking->generator;
+	const struct recorded_window *window = remaking->window;
+	const uint64_t stall_ns = (1000ULL + STALL_S) * NSEC_PER_SEC + NSEC_PER_SEC / 2;
+	size_t count, of_cpu;
+	struct unit *units = order_units(generator, window, &count);
+
+	of_cpu = (count + generator->cpus - 1) / generator->cpus;
+	for (size_t i = 0; i < count; i++) {
+		const struct recorded_sample *sample = &window->samples[units[i].sample];
+		const uint64_t time_ns =
+			remaking->monotonic_ns + i % of_cpu * WINDOW_S * NSEC_PER_SEC / of_cpu;
+
+		if (generator->run == 0)
+			make_sample(remaking, sample, 0);
+		else if (time_ns < stall_ns || time_ns >= stall_ns + STALL_NS)
+			make_sample(remaking, sample, time_ns);
+		else if (i < of_cpu)
+			make_culprit(remaking, time_ns);
+	}
+	free(units);
+}
+
 static struct profile *remake(struct generator *generator, uint64_t start_ns, uint64_t monotonic_ns)
 {
 	const struct recorded_window *window =
@@ -247,29 +350,21 @@ static struct profile *remake(struct generator *generator, uint64_t start_ns, ui
 		.locations = calloc(window->location_count + 1, sizeof(uint32_t)),
 		.monotonic_ns = monotonic_ns,
 	};
-	size_t *order = calloc(window->sample_count + 1, sizeof(*order));
 
 	require(profile_new(PROFILE_BYTES, &remaking.profile), NULL, "a profile");
-	if (!remaking.binaries || !remaking.locations || !order)
+	if (!remaking.binaries || !remaking.locations)
 		err(1, "a window");
 	remaking.profile->start_ns = start_ns;
 	remaking.profile->end_ns = start_ns + WINDOW_S * (uint64_t)NSEC_PER_SEC;
 	remaking.profile->period_ns = NSEC_PER_SEC / 99;
 	remaking.profile->cpu_count = generator->cpus;
 	remaking.profile->event = add_string(remaking.profile, "cpu-clock");
-	/* The sampler's map is unordered. */
-	for (size_t i = 0; i < window->sample_count; i++) {
-		size_t other = draw(generator, i + 1);
-
-		order[i] = order[other];
-		order[other] = i;
-	}
-	for (size_t i = 0; i < window->sample_count; i++)
-		make_sample(&remaking, &window->samples[order[i]]);
+	if (generator->run > 0)
+		profile_keep_times(remaking.profile, monotonic_ns);
+	make_samples(&remaking);
 	generator->next_pid += generator->process_count;
 	free(remaking.binaries);
 	free(remaking.locations);
-	free(order);
 	return remaking.profile;
 }
 
@@ -337,14 +432,15 @@ static void run_generate(int argc, char **argv)
 	struct generator generator = { .random = 0x9e3779b97f4a7c15U };
 
 	generator.cpus = (unsigned int)strtoul(argv[4], NULL, 10);
-	generator.count = (size_t)argc - 5;
+	generator.run = (unsigned int)strtoul(argv[5], NULL, 10);
+	generator.count = (size_t)argc - 6;
 	if (generator.count > 64)
 		errx(2, "64 recorded windows at most");
 	generator.recorded = calloc(generator.count, sizeof(*generator.recorded));
 	if (!generator.recorded)
 		err(1, "generate");
 	for (size_t i = 0; i < generator.count; i++)
-		recorded_read(&generator.recorded[i], argv[5 + i]);
+		recorded_read(&generator.recorded[i], argv[6 + i]);
 	list_processes(&generator);
 	generate(&generator, argv[2], (unsigned int)strtoul(argv[3], NULL, 10));
 	for (size_t i = 0; i < generator.count; i++)
@@ -353,16 +449,17 @@ static void run_generate(int argc, char **argv)
 	free(generator.processes);
 }
 
-static void run_coarsen(const char *folder)
+static void run_maintain(const char *folder, uint64_t hours)
 {
 	struct fault fault = { 0 };
 	uint64_t before = clock_process_cpu_ns();
 	struct store *store;
 
 	require(store_open(folder, &store_default_limits, &store, &fault), &fault, folder);
-	maintain(store, first_day_ns + 4 * DAY_NS);
+	maintain(store, first_day_ns + hours * 3600 * NSEC_PER_SEC);
 	store_close(store);
-	printf("coarse: %.1f MB; %.2f s CPU\n", (double)folder_bytes(folder) / 1e6,
+	printf("after %" PRIu64 " h: %.1f MB; %.2f s CPU\n", hours,
+		(double)folder_bytes(folder) / 1e6,
 		(double)(clock_process_cpu_ns() - before) / 1e9);
 }
 
@@ -442,15 +539,15 @@ static void run_read(const char *folder, char *unit)
 
 int main(int argc, char **argv)
 {
-	if (argc > 5 && strcmp(argv[1], "generate") == 0)
+	if (argc > 6 && strcmp(argv[1], "generate") == 0)
 		run_generate(argc, argv);
-	else if (argc == 3 && strcmp(argv[1], "coarsen") == 0)
-		run_coarsen(argv[2]);
+	else if (argc == 4 && strcmp(argv[1], "maintain") == 0)
+		run_maintain(argv[2], strtoull(argv[3], NULL, 10));
 	else if (argc == 4 && strcmp(argv[1], "month") == 0)
 		run_month(argv[2], (uint32_t)strtoul(argv[3], NULL, 10));
 	else if (argc >= 3 && strcmp(argv[1], "read") == 0)
 		run_read(argv[2], argc > 3 ? argv[3] : NULL);
 	else
-		errx(2, "store generate|coarsen|month|read FOLDER ...");
+		errx(2, "store generate|maintain|month|read FOLDER ...");
 	return 0;
 }
