@@ -206,6 +206,14 @@ static void write_times(const struct selection *selection, FILE *file)
 	const uint64_t start = seconds_of(selection->start_ns);
 	const uint64_t end = seconds_of(selection->end_ns);
 
+	/* Sums of whole hours may be there already (clickhouse_schema.h). */
+	if (start % HOUR_S == 0 && end % HOUR_S == 0) {
+		(void)fprintf(file,
+			" AND toStartOfHour(ts) >= toDateTime(%" PRIu64
+			") AND toStartOfHour(ts) < toDateTime(%" PRIu64 ")",
+			start, end);
+		return;
+	}
 	(void)fprintf(file,
 		" AND toStartOfHour(ts) >= toDateTime(%" PRIu64
 		") AND toStartOfHour(ts) <= toDateTime(%" PRIu64 ") AND ts >= toDateTime(%" PRIu64

@@ -63,6 +63,9 @@ static void a_selection_is_a_condition(void **state)
 	       "(arrayExists(x -> match(x, '(?s)^container=ab'), labels))",
 		"last", "1min", "container", "ab", "exe", "xz");
 	EXPECT("'cpu')" MINUTE " AND (1)", "last", "1min", "pod", "*");
+	EXPECT("'cpu') AND toStartOfHour(ts) >= toDateTime(1795168800) AND toStartOfHour(ts) < "
+	       "toDateTime(1795176000)",
+		"from", "@1795168800", "to", "@1795176000");
 }
 
 static void globs_are_regular_expressions(void **state)

@@ -80,9 +80,9 @@ static int ask_selected(struct clickhouse_client *client, const struct fleet_sel
 
 /*
  * Hosts are drawn anew in each epoch, so each epoch of a host is a draw. A host whose share was
- * changed has several weights. The row of all weights, ROLLUP's, has 0 in its place.
+ * changed has several weights.
  */
-static int ask_hosts(struct clickhouse_client *client, const struct fleet_selection *selection,
+static int ask_estimate(struct clickhouse_client *client, const struct fleet_selection *selection,
 	struct fleet_found *found, struct fault *fault)
 {
 	_cleanup_(clickhouse_answer_done) struct clickhouse_answer answer = { 0 };
@@ -91,27 +91,47 @@ static int ask_hosts(struct clickhouse_client *client, const struct fleet_select
 	int r;
 
 	(void)snprintf(before, sizeof(before),
-		"SELECT weight, uniqExact(host), sum(amount), sum(amount * amount) FROM ("
+		"SELECT weight, sum(amount), sum(amount * amount) FROM ("
 		"SELECT host, weight, intDiv(toUInt32(ts), %llu) AS epoch, "
 		"sum(toFloat64(value) * period) AS amount FROM " TABLE("samples") " WHERE ",
 		HOST_SAMPLE_EPOCH_NS / NSEC_PER_SEC);
 	r = ask_selected(client, selection, before,
-		" GROUP BY host, weight, epoch) GROUP BY weight WITH ROLLUP FORMAT RowBinary",
-		&answer, fault);
+		" GROUP BY host, weight, epoch) GROUP BY weight FORMAT RowBinary", &answer, fault);
 	if (r < 0)
 		return r;
 	reader = fleet_rows_reader(&answer);
 	while (row_reader_has_more(&reader)) {
 		const double weight = row_f64(&reader);
-		const uint64_t hosts = row_u64(&reader);
 		const double sum = row_f64(&reader), sum_of_squares = row_f64(&reader);
 
-		if (hosts > found->hosts)
-			found->hosts = hosts;
 		if (weight > 0)
 			host_estimate_add(&found->estimate, sum, sum_of_squares, weight);
 	}
 	return reader.is_broken ? -EBADMSG : 0;
+}
+
+static int ask_hosts(struct clickhouse_client *client, const struct fleet_selection *selection,
+	struct fleet_found *found, struct fault *fault)
+{
+	_cleanup_(clickhouse_answer_done) struct clickhouse_answer answer = { 0 };
+	struct row_reader reader;
+	double weight;
+	int r = ask_selected(client, selection,
+		"SELECT count(), max(of_host) FROM (SELECT host, max(weight) AS of_host "
+		"FROM " TABLE("samples") " WHERE ",
+		" GROUP BY host) FORMAT RowBinary", &answer, fault);
+
+	if (r < 0)
+		return r;
+	reader = fleet_rows_reader(&answer);
+	if (!row_reader_has_more(&reader))
+		return 0;
+	found->hosts = row_u64(&reader);
+	weight = row_f64(&reader);
+	if (reader.is_broken)
+		return -EBADMSG;
+	/* All hosts push: there is no error to estimate. */
+	return weight > 1 ? ask_estimate(client, selection, found, fault) : 0;
 }
 
 /* --- the profile --- */

@@ -4,8 +4,8 @@
 #include "base/array.h"
 #include "pilotlight/clickhouse_schema.h"
 
-/* Major versions. 22 has all of codecs, TTL, LowCardinality and deduplication without replicas; the
- * type JSON left its trial in 25.3. */
+/* Major versions. 22 has all of codecs, TTL, LowCardinality, projections and deduplication without
+ * replicas; the type JSON left its trial in 25.3. */
 enum { MODERN_MAJOR = 22, JSON_MAJOR = 26 };
 
 /*
@@ -105,6 +105,21 @@ static void write_on_cluster(const struct fleet_schema *schema, struct output *o
 		output_printf(output, " ON CLUSTER '%s'", schema->cluster);
 }
 
+/*
+ * Sums of hours, which the server keeps with each part and reads in place of the rows when a
+ * question is of whole hours, and of neither hosts nor labels. Hosts are counted by the other one.
+ */
+static void write_projections(struct output *output)
+{
+	static const char keys[] = "type, service, toStartOfHour(ts)";
+	static const char stacks[] = "stack, comm, period, weight";
+
+	output_printf(output, ", PROJECTION hours (SELECT %s, %s, sum(value) GROUP BY %s, %s)",
+		keys, stacks, keys, stacks);
+	output_printf(output, ", PROJECTION hosts (SELECT %s, host, max(weight) GROUP BY %s, host)",
+		keys, keys);
+}
+
 static void write_engine(
 	const struct fleet_schema *schema, const struct table *table, struct output *output)
 {
@@ -140,6 +155,8 @@ static void write_table(
 		output_string(output, i > 0 ? ", " : "");
 		write_column(schema, &table->columns[i], output);
 	}
+	if (is_modern(schema) && !table->version)
+		write_projections(output);
 	output_char(output, ')');
 	write_engine(schema, table, output);
 }

@@ -16,29 +16,39 @@ static struct stand_in_answer of(const struct clickhouse_answer *answer)
 	return (struct stand_in_answer){ "200 OK", answer->bytes, answer->size };
 }
 
-/* Of hosts of one weight, or of all. */
-static void put_hosts(struct clickhouse_answer *hosts, double weight, uint64_t count)
+static void put_amounts(struct clickhouse_answer *amounts, double weight)
 {
-	put_f64(hosts, weight);
-	put_u64(hosts, count);
-	put_f64(hosts, 100);
-	put_f64(hosts, 100);
+	put_f64(amounts, weight);
+	put_f64(amounts, 100);
+	put_f64(amounts, 100);
 }
 
 /* Two hosts without a draw, 100 of 1000, or one in both ways and one without a draw. */
 static struct stand_in_answer answer_hosts(const char *request)
 {
 	static struct clickhouse_answer hosts;
+	const bool is_none = strstr(request, "service = 'none'");
 	const bool is_drawn = strstr(request, "service = 'drawn'");
+	const bool is_both = strstr(request, "service = 'both'");
 
 	clickhouse_answer_done(&hosts);
-	if (strstr(request, "service = 'none'"))
-		return of(&hosts);
-	put_hosts(&hosts, is_drawn ? 10 : 1, is_drawn ? 100 : 2);
-	if (strstr(request, "service = 'both'"))
-		put_hosts(&hosts, 10, 1);
-	put_hosts(&hosts, 0, is_drawn ? 100 : 2);
+	put_u64(&hosts, is_none ? 0 : is_drawn ? 100 : 2);
+	put_f64(&hosts, is_none ? 0 : is_drawn || is_both ? 10 : 1);
 	return of(&hosts);
+}
+
+/* Asked only if hosts were drawn. */
+static struct stand_in_answer answer_amounts(const char *request)
+{
+	static struct clickhouse_answer amounts;
+
+	clickhouse_answer_done(&amounts);
+	if (!strstr(request, "service = 'drawn'") && !strstr(request, "service = 'both'"))
+		return (struct stand_in_answer){ "500 X", "", 0 };
+	put_amounts(&amounts, 10);
+	if (strstr(request, "service = 'both'"))
+		put_amounts(&amounts, 1);
+	return of(&amounts);
 }
 
 /* A million locations, then one behind the last of them. */
@@ -62,8 +72,10 @@ static struct stand_in_answer answer(const char *request, size_t size)
 {
 	if (strstr(request, "max(day)"))
 		return answer_nameless(request);
-	if (strstr(request, "uniqExact"))
+	if (strstr(request, "count()"))
 		return answer_hosts(request);
+	if (strstr(request, "sum(amount)"))
+		return answer_amounts(request);
 	if (strstr(request, "pilotlight.stacks"))
 		return of(&rows.stacks);
 	if (strstr(request, "pilotlight.locations"))

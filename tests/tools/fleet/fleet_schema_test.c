@@ -40,7 +40,7 @@ static void an_old_server_gets_what_it_knows(void **state)
 {
 	const struct fleet_schema schema = { .server_major = 18, .keep_days = 7 };
 	static const char *const unknown[] = { "TTL", "CODEC", "LowCardinality", "non_replicated",
-		"parca", "CLUSTER" };
+		"PROJECTION", "parca", "CLUSTER" };
 	const char *text = statements(&schema);
 
 	assert_false(fleet_schema_has_ttl(&schema));
@@ -71,6 +71,12 @@ static void a_new_server_gets_more(void **state)
 	assert_non_null(strstr(text, "labels Array(LowCardinality(String)) CODEC(ZSTD(1))"));
 	assert_non_null(strstr(text, "non_replicated_deduplication_window"));
 	assert_non_null(strstr(text, "\nparca: CREATE VIEW"));
+	assert_non_null(strstr(text,
+		", PROJECTION hours (SELECT type, service, toStartOfHour(ts), stack, comm, period, "
+		"weight, sum(value) GROUP BY type, service, toStartOfHour(ts), stack, comm, "
+		"period, "
+		"weight), PROJECTION hosts ("));
+	assert_null(strstr(strstr(text, "\nstacks: "), "PROJECTION"));
 }
 
 static void a_cluster_has_two_tables_of_each(void **state)
