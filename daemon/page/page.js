@@ -3,7 +3,7 @@
 
 const TABLE_ROWS = 500, RELOAD_MS = 150;
 const FRAMES_FIRST = 20000, FRESH_BELOW_S = 600; // more frames than a screen shows
-const PARTS_SECONDS_MAX = 2 * 86400;
+const PARTS_SECONDS_MAX = 4 * 3600; // reading the samples of more keeps others waiting: a day takes 1.5 s
 const dom = {};
 const inside = document.getElementById('data');
 let profile = null, base = null, tree = null, difference = null, matches = null;
@@ -126,12 +126,22 @@ async function loadStrip(from, to) {
 		parameters.push(['event', state.event]);
 	try {
 		await show([]);
-		await loading;
-		if (turn === askedStrip && state.strip && to - from <= PARTS_SECONDS_MAX)
-			await show([['by', state.strip]]);
 	} catch (error) {
 		dom.error.textContent = error.message;
 		dom.error.hidden = false;
+		return;
+	}
+	await loading;
+	if (turn !== askedStrip || !state.strip)
+		return;
+	if (to - from > PARTS_SECONDS_MAX) {
+		dom.strip.legend.textContent = 'Of four hours or less this shows whose the time was.';
+		return;
+	}
+	try {
+		await show([['by', state.strip]]);
+	} catch (error) {
+		dom.strip.legend.textContent = error.message;
 	}
 }
 

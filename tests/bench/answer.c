@@ -2,8 +2,8 @@
 /*
  * The cost of one answer: `answer HISTORY OUTPUT NOW [NAME VALUE]...` answers in this process,
  * without a symbol cache unless $PILOTLIGHT_SYMBOL_CACHE is set. NOW is in seconds since 1970;
- * "against.NAME" requests a difference, "kind heatmap" a heat map. tests/bench/store.sh shows how
- * to make a history.
+ * "against.NAME" requests a difference, "kind heatmap" a heat map, "kind timeline" a time line.
+ * tests/bench/store.sh shows how to make a history.
  */
 #include "answer/answer.h"
 #include "base/clock.h"
@@ -57,7 +57,8 @@ int main(int argc, char **argv)
 	request.now_ns = strtoull(argv[3], NULL, 10) * NSEC_PER_SEC;
 	for (int i = 4; i < argc; i += 2)
 		if (strcmp(argv[i], "kind") == 0) {
-			request.kind = ANSWER_HEATMAP;
+			request.kind = strcmp(argv[i + 1], "timeline") == 0 ? ANSWER_TIMELINE
+									    : ANSWER_HEATMAP;
 		} else {
 			add(argv[i]);
 			add(argv[i + 1]);

@@ -497,6 +497,29 @@ function checkStrip() {
 	scrollTo(0, 0); // the focus was below
 }
 
+// The strip comes first, then whose the time was: of some hours.
+async function checkStripOfPage() {
+	const asks = [], fetched = window.fetch, buckets = { start: [0], end: [10], amount: [1], lost: [0] };
+	let isBusy = false;
+
+	window.fetch = async (address) => {
+		asks.push(address);
+		return { ok: !isBusy || !address.includes('by='), status: 503, text: async () => 'Too slow.', json: async () =>
+			({ is_cpu: true, unit: 'seconds', buckets, incidents: [], ...(address.includes('by=kind') ? { parts: [{ name: 'kernel', amount: [1] }] } : {}) }) };
+	};
+	dom.strip = timeStrip();
+	await loadStrip(0, 3600);
+	check(asks.length === 2 && !asks[0].includes('by=') && asks[1].endsWith('by=kind') && dom.strip.legend.textContent === 'kernel',
+		'the strip asks whose the time was', asks.join(' '));
+	await loadStrip(0, 86400);
+	check(asks.length === 3 && dom.strip.legend.textContent.startsWith('Of four hours'), 'but not of a day', asks.length);
+	isBusy = true;
+	await loadStrip(0, 3600);
+	check(dom.error.hidden && dom.strip.legend.textContent === 'Too slow.', 'without an answer the strip stays', dom.strip.legend.textContent);
+	dom.strip = undefined;
+	window.fetch = fetched;
+}
+
 async function checkIncident() {
 	showIncident({ number: 3, time: 10025, from: 10004, to: 10090, cause: 'unit-cpu', text: '' });
 	check(state.from === '@10005.000' && state.to === '@10055.000' && state.by === 'time' && timeAgainst().join() === '6405,10005',
@@ -524,6 +547,7 @@ async function test() {
 	checkDifference();
 	checkChance();
 	checkStrip();
+	await checkStripOfPage();
 	await checkIncident();
 	await checkHeat();
 	await checkHeatOfPage();
