@@ -61,7 +61,7 @@ check_walk() {
 	local name="$1 by $2" program=$1 walker=$2 output=$tmp/$1-$2.folded
 
 	shift 2
-	check "$name: record succeeds" record "$output" -F 499 "$@" -- "$tmp/$program" 2 $DEPTH
+	check "$name: record succeeds" record "$output" -F 499 "$@" -- "$tmp/$program" 1 $DEPTH
 	check "$name: the accounts close, and nothing is lost" nothing_lost "$output.log"
 	check "$name: the chains are those of the source" chains_are_true "$output" "$program"
 	check "$name: that unwinder took the stacks" stacks_are_by "$walker" "$output.log"

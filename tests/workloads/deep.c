@@ -11,14 +11,14 @@ static NOINLINE uint64_t descend(unsigned depth, double end, uint64_t seed)
 {
 	if (depth > 1)
 		return descend(depth - 1, end, seed) + depth;
-	while (now_seconds(CLOCK_MONOTONIC) < end)
+	while (own_seconds() < end)
 		seed = deep_work(seed);
 	return seed;
 }
 
 int main(int argc, char **argv)
 {
-	double end = now_seconds(CLOCK_MONOTONIC) + number_argument(argc, argv, 1, 5);
+	double end = own_seconds() + number_argument(argc, argv, 1, 5);
 	unsigned depth = (unsigned)number_argument(argc, argv, 2, 200);
 
 	keep(descend(depth, end, 1));

@@ -9,14 +9,14 @@ static NOINLINE uint64_t before_exec(uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	double end = now_seconds(CLOCK_MONOTONIC) + number_argument(argc, argv, 1, 1);
+	double end = own_seconds() + number_argument(argc, argv, 1, 1);
 	uint64_t seed = 1;
 
 	if (argc < 3) {
 		(void)fprintf(stderr, "usage: execer SECONDS PROGRAM [ARGUMENT...]\n");
 		return 2;
 	}
-	while (now_seconds(CLOCK_MONOTONIC) < end)
+	while (own_seconds() < end)
 		seed = before_exec(seed);
 	keep(seed);
 	(void)execv(argv[2], argv + 2);

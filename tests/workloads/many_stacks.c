@@ -47,7 +47,7 @@ static uint64_t run_round(
 
 int main(int argc, char **argv)
 {
-	double end = now_seconds(CLOCK_MONOTONIC) + number_argument(argc, argv, 1, 5);
+	double end = own_seconds() + number_argument(argc, argv, 1, 5);
 	uint32_t paths = (uint32_t)number_argument(argc, argv, 2, 65536), path = 0;
 	uint8_t turns[TURNS] = { 1, 1, 1, 0, 0 };
 	uint64_t seed = 1, random = (uint64_t)getpid();
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 
 	while (levels < 31 && UINT32_C(1) << levels < paths)
 		levels++;
-	while (now_seconds(CLOCK_MONOTONIC) < end)
+	while (own_seconds() < end)
 		for (int i = 0; i < 100; i++) {
 			seed = run_round(turns, &random, path, levels, seed);
 			/* An odd stride visits all paths, in jumps. */

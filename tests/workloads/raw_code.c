@@ -40,7 +40,7 @@ static NOINLINE uint64_t call_raw_code(counter count, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	double end = now_seconds(CLOCK_MONOTONIC) + number_argument(argc, argv, 1, 5);
+	double end = own_seconds() + number_argument(argc, argv, 1, 5);
 	uint64_t seed = 1;
 	void *memory;
 
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	__builtin___clear_cache((char *)memory, (char *)memory + sizeof(code));
-	while (now_seconds(CLOCK_MONOTONIC) < end)
+	while (own_seconds() < end)
 		seed = call_raw_code((counter)memory, seed);
 	keep(seed);
 	return 0;

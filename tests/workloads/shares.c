@@ -32,11 +32,11 @@ static uint64_t run_round(uint8_t turns[TURNS], uint64_t *random, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-	double end = now_seconds(CLOCK_MONOTONIC) + number_argument(argc, argv, 1, 10);
+	double end = own_seconds() + number_argument(argc, argv, 1, 10);
 	uint8_t turns[TURNS] = { 60, 60, 60, 60, 60, 60, 30, 30, 30, 10 };
 	uint64_t seed = 1, random = (uint64_t)getpid();
 
-	while (now_seconds(CLOCK_MONOTONIC) < end)
+	while (own_seconds() < end)
 		for (int round = 0; round < 100; round++)
 			seed = run_round(turns, &random, seed);
 	keep(seed);

@@ -8,7 +8,7 @@ enum { THREADS_MAX = 64 };
 
 struct worker {
 	pthread_t thread;
-	double end;
+	double seconds;
 	unsigned number;
 };
 
@@ -25,7 +25,7 @@ static void *run_worker(void *argument)
 
 	(void)snprintf(name, sizeof(name), "worker-%u", worker->number);
 	(void)pthread_setname_np(pthread_self(), name);
-	while (now_seconds(CLOCK_MONOTONIC) < worker->end)
+	while (own_seconds() < worker->seconds)
 		seed = worker_work(seed);
 	keep(seed);
 	return NULL;
@@ -33,7 +33,7 @@ static void *run_worker(void *argument)
 
 int main(int argc, char **argv)
 {
-	double end = now_seconds(CLOCK_MONOTONIC) + number_argument(argc, argv, 1, 5);
+	double seconds = number_argument(argc, argv, 1, 5);
 	unsigned count = (unsigned)number_argument(argc, argv, 2, 4);
 	struct worker workers[THREADS_MAX];
 
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < count; i++) {
 		int r;
 
-		workers[i] = (struct worker){ .end = end, .number = i };
+		workers[i] = (struct worker){ .seconds = seconds, .number = i };
 		r = pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]);
 		if (r) {
 			(void)fprintf(stderr, "threads: %s\n", strerror(r));

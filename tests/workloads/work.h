@@ -39,6 +39,12 @@ static inline double now_seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* CPU time of this thread: a workload has as many samples on a busy machine, too. */
+static inline double own_seconds(void)
+{
+	return now_seconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* Returns the argument `index`, or `fallback` if it is absent. Ends the program if it is no number.
  */
 static inline double number_argument(int argc, char **argv, int index, double fallback)
