@@ -112,7 +112,8 @@ async function loadHeat(turn) {
 	}
 }
 
-// The strip shows some more than the selection. Whose its time was comes after the profile, since it takes longer.
+// The strip shows some more than the selection. It comes after a profile that was asked for: `pilotlight ui` answers one
+// question after the other, and would send the rest of the profile after the strip. Whose its time was comes last.
 async function loadStrip(from, to) {
 	const parameters = [['from', at(from)], ['to', at(to)], ['buckets', dom.strip.bucketCount()]], turn = ++askedStrip;
 	const show = async (more) => {
@@ -124,6 +125,9 @@ async function loadStrip(from, to) {
 
 	if (state.event !== 'cpu')
 		parameters.push(['event', state.event]);
+	await loading;
+	if (turn !== askedStrip)
+		return;
 	try {
 		await show([]);
 	} catch (error) {
