@@ -80,7 +80,7 @@ static __always_inline enum runtime_end ruby_begin(
 		return RUNTIME_NO_STATE;
 	walk->end = words[0] + words[1] * RUBY_WORD;
 	walk->frame = words[2];
-	walk->file = walk->file_check = 0;
+	walk->file = walk->file_check = walk->sequence = walk->has_read = 0;
 	walk->code_bytes = ruby_body_bytes(runtime);
 	bytes = walk->end - walk->frame;
 	if (words[1] > RUBY_STACK_WORDS_MAX || bytes > words[1] * RUBY_WORD ||
@@ -124,9 +124,8 @@ static __always_inline __u64 ruby_check(
 
 /* The instruction before the one that is next, as Ruby's own backtraces have it. */
 static __always_inline __s32 ruby_unit(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 next)
 {
-	__u64 next = runtime_frame_word(walk, runtime->frame_instruction_at);
 	__u64 distance = next - runtime_code_word(walk, runtime->code_units_at);
 	__u32 units = (__u32)runtime_code_word(walk, RUBY_UNITS_AT);
 
@@ -145,14 +144,19 @@ static __always_inline int ruby_read_code(struct runtime_walk *walk,
 	__u32 size = walk->code_bytes;
 	__u64 words[3];
 
-	if (!sequence || !can_copy_user(words, sizeof(words), sequence) ||
+	step->code = sequence;
+	step->check = walk->sequence_check;
+	/* A recursion. */
+	if (sequence == walk->sequence)
+		return 1;
+	walk->sequence = step->code = step->check = 0;
+	if (!can_copy_user(words, sizeof(words), sequence) ||
 		(words[0] & RUBY_TYPE) != RUBY_TYPE_INTERNAL ||
 		(words[0] >> RUBY_KIND_SHIFT & RUBY_KINDS) != RUBY_SEQUENCE || !words[2] ||
 		size > PILOTLIGHT_RUNTIME_CODE_MAX || !can_copy_user(walk->code, size, words[2]))
 		return 0;
-	step->code = sequence;
-	step->check = ruby_check(walk, runtime);
-	step->unit = ruby_unit(walk, runtime);
+	walk->sequence = step->code = sequence;
+	walk->sequence_check = step->check = ruby_check(walk, runtime);
 	return 1;
 }
 
@@ -160,21 +164,30 @@ static __always_inline int ruby_read_code(struct runtime_walk *walk,
 static __always_inline enum runtime_end ruby_next(struct runtime_walk *walk,
 	const struct pilotlight_runtime *runtime, struct runtime_step *step)
 {
-	__u32 size = runtime->frame_bytes;
-	__u64 flags;
+	__u32 size = runtime->frame_bytes, at = walk->has_read ? size : 0;
+	__u64 flags, sequence;
 
-	if (size > PILOTLIGHT_RUNTIME_FRAME_MAX || !can_copy_user(walk->bytes, size, walk->frame) ||
-		!runtime_read_word(&flags, runtime_frame_word(walk, runtime->frame_group_at)))
+	/* Behind the last one is the outermost. */
+	if (size > PILOTLIGHT_RUNTIME_FRAME_MAX / 2 ||
+		(!at && !can_copy_user(walk->bytes, 2 * size, walk->frame)))
 		return RUNTIME_UNREADABLE;
+	walk->has_read = !walk->has_read;
+	walk->frame += size;
 	step->code = step->check = step->mark = 0;
 	step->unit = RUNTIME_UNIT_UNKNOWN;
+	sequence = runtime_frame_word(walk, at + runtime->frame_code_at);
+	/* A function of C has none. */
+	if (!sequence)
+		return walk->frame < walk->end ? RUNTIME_ON : RUNTIME_ROOT;
+	if (!runtime_read_word(&flags, runtime_frame_word(walk, at + runtime->frame_group_at)))
+		return RUNTIME_UNREADABLE;
 	if (!(flags & RUBY_FRAME_NATIVE)) {
-		(void)ruby_read_code(
-			walk, runtime, runtime_frame_word(walk, runtime->frame_code_at), step);
+		if (ruby_read_code(walk, runtime, sequence, step))
+			step->unit = ruby_unit(walk, runtime,
+				runtime_frame_word(walk, at + runtime->frame_instruction_at));
 		/* A group has no mark on the stack, only an end. */
 		step->mark = !!(flags & RUBY_FRAME_FINISH);
 	}
-	walk->frame += size;
 	return walk->frame < walk->end ? RUNTIME_ON : RUNTIME_ROOT;
 }
 

@@ -52,10 +52,11 @@ struct runtime_walk {
 	__u64 thread; /* the thread pointer */
 	__u64 stack_pointer;
 	__u64 frame, mark;
-	__u64 end;		/* of frames that lie one behind the other */
+	/* Of frames that lie one behind the other: their end, and the last code object. */
+	__u64 end, sequence, sequence_check;
 	__u64 file, file_check; /* the last code object's file, and what it is known by */
 	__u32 code_bytes;	/* as many as the fields of a code object take */
-	__u32 reserved;
+	__u32 has_read;		/* of frames of which two are read at once: the second one */
 	__u8 bytes[PILOTLIGHT_RUNTIME_FRAME_MAX]; /* of the last frame */
 	__u8 code[PILOTLIGHT_RUNTIME_CODE_MAX];	  /* of its code object */
 };

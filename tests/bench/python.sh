@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a sample costs with the frames of Python or JavaScript, and without: three recordings of the same seconds, of which the third
+# What a sample costs with the frames of Python, JavaScript or Ruby, and without: three recordings of the same seconds, of which the third
 # records a process that sleeps, and so tells what a sample of others costs. Needs root, and a recording's cache.
 #
-#	tests/bench/python.sh [PYTHON|NODE...]
+#	tests/bench/python.sh [PYTHON|NODE|RUBY...]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 pilotlight=${PILOTLIGHT:-build/release/pilotlight}
@@ -26,6 +26,7 @@ sleeper=$!
 for python in "${@:-python3}"; do
 	program=tests/bench/python_load.py
 	[[ $(basename "$python") != node* ]] || program=tests/bench/node_load.js
+	[[ $(basename "$python") != ruby* ]] || program=tests/bench/ruby_load.rb
 	"$python" "$program" $((SECONDS_EACH + 30)) &
 	load=$!
 	SECONDS_EACH=2 record warm_up $load both

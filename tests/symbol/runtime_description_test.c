@@ -154,7 +154,7 @@ static const struct {
 	CHANGE(frame_bytes, 0),
 	CHANGE(frame_bytes, 56),
 	CHANGE(frame_bytes, 65),
-	CHANGE(frame_bytes, 136),
+	CHANGE(frame_bytes, 72),
 	CHANGE(line_bytes, 3),
 	CHANGE(line_bytes, 17),
 	CHANGE(loop_bytes, 0),

@@ -1,0 +1,17 @@
+# Runs for so many seconds, mostly in some 20 methods and blocks that call each other, every sixth through a function
+# of C.
+def leaf
+  number = 0
+  number += 1 while number < 2000
+  number
+end
+
+def deeper(depth)
+  return leaf if depth.zero?
+  return [1].each { deeper(depth - 1) } if (depth % 6).zero?
+
+  deeper(depth - 1)
+end
+
+stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + ARGV[0].to_f
+deeper(16) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
