@@ -3,14 +3,16 @@
 #
 # tests/bench/fleet.sh [HOSTS] [MINUTES] [ROWS]
 #
-# What a fleet costs in ClickHouse 18.16 of Debian: HOSTS simulated hosts (50) push MINUTES windows (60) of 60 s each
+# What a fleet costs in ClickHouse 18.16 of Debian: HOSTS simulated hosts (1000) push MINUTES windows (5) of 60 s each
 # into two servers here, each a shard. Each host has ROWS (1000) of the rows that this host pushes for a minute, by the
-# real encoder, and pushes all but a twentieth of them. Prints bytes a row, what a host needs in a day, the servers' CPU
-# time, and how long questions about the fleet take. Needs root, and the network at the first time.
+# real encoder, and pushes all but a twentieth of them, with other counts. The servers then copy these minutes, with
+# other counts again, until there is an hour. Prints bytes a row, what a host needs in a day, the servers' CPU time, and
+# how long questions about the hour take. Needs root, and the network at the first time.
 . "$(dirname "$0")/../end_to_end/lib.sh"
 . "$root/tests/receivers/clickhouse.sh"
 
-hosts=${1:-50} minutes=${2:-60} row_count=${3:-1000}
+columns='ts, duration_ns, host, service, type, labels, stack, value, period, weight'
+hosts=${1:-1000} minutes=${2:-5} row_count=${3:-1000}
 # Below the ports of clients; runs beside each other rarely have the same.
 port=$((12000 + $$ % 400 * 50))
 ports=("$port" $((port + 10)))
@@ -61,10 +63,10 @@ bytes() { sum "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND data
 
 echo "recording a minute of this host"
 "$pilotlight" record -q -d 60 -o "$tmp/batch.clickhouse" || exit 1
-start=$(($(date +%s) / 60 * 60 - 60 * minutes))
+start=$(($(date +%s) / 3600 * 3600 - 3600))
 before=$(cpu_ticks)
-read -r _ batches _ rows _ sent _ seconds < <(python3 "$root/tests/bench/fleet_hosts.py" "$tmp/batch.clickhouse" "$hosts" \
-	"$minutes" "$row_count" "$start" "${ports[@]/#/http://127.0.0.1:}") || exit 1
+read -r _ batches _ rows _ first _ sent _ seconds < <(python3 "$root/tests/bench/fleet_hosts.py" \
+	"$tmp/batch.clickhouse" "$hosts" "$minutes" "$row_count" "$start" "${ports[@]/#/http://127.0.0.1:}") || exit 1
 ticks=$(($(cpu_ticks) - before))
 fresh=$(bytes samples_local)
 for port in "${ports[@]}"; do
@@ -74,13 +76,15 @@ for port in "${ports[@]}"; do
 done
 samples=$(bytes samples_local) others=$(($(bytes %_local) - samples))
 
-awk -v hosts="$hosts" -v minutes="$minutes" -v batches="$batches" -v rows="$rows" -v sent="$sent" \
+awk -v hosts="$hosts" -v minutes="$minutes" -v batches="$batches" -v rows="$rows" -v first="$first" -v sent="$sent" \
 	-v seconds="$seconds" -v ticks="$ticks" -v hz="$(getconf CLK_TCK)" -v fresh="$fresh" -v samples="$samples" \
 	-v others="$others" '
 BEGIN {
 	printf "%d hosts, %d minutes: %d batches, %d rows of samples, %.0f rows a batch\n", hosts, minutes, batches, rows,
 		rows / batches
-	printf "sent: %.1f KB a batch, %.1f MB a host and day\n", sent / batches / 1e3, sent / batches * 1440 / 1e6
+	rest = minutes > 1 ? (sent - first) / (batches - hosts) : 0
+	printf "sent: %.1f KB a host in the first minute of a day, then %.1f KB; %.1f MB a host and day\n",
+		first / hosts / 1e3, rest / 1e3, (first / hosts + 1439 * rest) / 1e6
 	printf "inserted: %.0f rows/s, %.1f batches/s; the simulator is on the same machine\n", rows / seconds,
 		batches / seconds
 	printf "servers: %.1f ms of CPU a batch, so %.3f CPUs for 1,000 hosts\n", ticks / hz / batches * 1e3,
@@ -94,18 +98,34 @@ ask "${ports[0]}" "SELECT name, data_compressed_bytes FROM system.columns WHERE 
 	table = 'samples_local' ORDER BY data_compressed_bytes DESC" |
 	awk '{ sum += $2; line = line sprintf("%s%s %d", NR > 1 ? ", " : "", $1, $2 / 1000) } END { print "columns, KB: " line }'
 
-# ask_fleet TITLE OPTIONS...: the median of five.
+for ((minute = minutes; minute < 60; minute += minutes)); do
+	for port in "${ports[@]}"; do
+		ask "$port" "INSERT INTO pilotlight.samples_local ($columns) SELECT ts + $((60 * minute)), duration_ns, host,
+			service, type, labels, stack, 1 + rand() % (2 * value - 1), period, weight FROM pilotlight.samples_local
+			WHERE ts < toDateTime($((start + 60 * minutes)))"
+	done
+done
+for port in "${ports[@]}"; do
+	ask "$port" "OPTIMIZE TABLE pilotlight.samples_local FINAL"
+done
+all=$(sum "SELECT count() FROM pilotlight.samples_local")
+awk -v rows="$all" -v bytes="$(bytes samples_local)" \
+	'BEGIN { printf "an hour: %d rows, %.2f bytes a row after a full merge\n", rows, bytes / rows }'
+
+# ask_fleet TITLE OPTIONS...: the median of five, and the servers' CPU time, which other load changes less.
 ask_fleet() {
-	local title=$1 i began
+	local title=$1 i began ticks
 
 	shift
+	ticks=$(cpu_ticks)
 	for i in 1 2 3 4 5; do
 		began=$(date +%s%N)
 		"$pilotlight" fleet export --clickhouse "http://127.0.0.1:${ports[0]}" -q -f folded -o "$tmp/folded" \
-			--from "@$start" "$@" || return
+			--from "@$start" --to "@$((start + 3600))" "$@" || return
 		echo $((($(date +%s%N) - began) / 1000000))
 	done | sort -n | sed -n "3s/\$/ ms: $title/p"
-	echo "    $(wc -l <"$tmp/folded") stacks, $(awk '{ sum += $NF } END { print sum }' "$tmp/folded") samples"
+	echo "    $((($(cpu_ticks) - ticks) * 1000 / $(getconf CLK_TCK) / 5)) ms of the servers' CPUs," \
+		"$(wc -l <"$tmp/folded") stacks, $(awk '{ sum += $NF } END { print sum }' "$tmp/folded") samples"
 }
 ask_fleet "the flame graph of all hosts"
 echo "    the servers have $(ask "${ports[0]}" "SELECT sum(value) FROM pilotlight.samples WHERE type = 'cpu'") samples"

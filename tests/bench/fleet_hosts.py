@@ -6,14 +6,15 @@ fleet_hosts.py BATCH HOSTS MINUTES ROWS START URL...
 Simulates hosts that push to ClickHouse. BATCH is what a real host pushed (pilotlight/clickhouse_batch.h). Each host
 has ROWS of its rows of samples, with the stacks, locations and names that belong to them, and pushes these once for
 each minute from START on (seconds since 1970), with its own name and time, and without a twentieth of them, others each
-time, since no two batches of a host are alike. Hosts take the servers in turn. Prints what was sent and how long it
-took.
+time, and with other counts, since no two batches of a host are alike. As a sender does, it leaves out names, locations
+and stacks that it has sent; the minutes are of one day. Hosts take the servers in turn. Prints what was sent and how
+long it took.
 """
-import concurrent.futures, gzip, http.client, os, random, struct, sys, time, urllib.parse
+import gzip, http.client, multiprocessing, os, random, struct, sys, time, urllib.parse
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../harness")
-import protobuf
+import protobuf, row_binary
 
 HEADER, REQUEST = struct.Struct("<QIi"), struct.Struct("<Q")
 
@@ -82,7 +83,7 @@ def read_batch(path):
         body, at = data[at : at + body_size], at + body_size
         if body and name in TABLES:
             body = gzip.decompress(body)
-            query = f"INSERT INTO pilotlight.{name} FORMAT RowBinary"
+            query = f"INSERT INTO pilotlight.{name} ({', '.join(row_binary.TABLES[name])}) FORMAT RowBinary"
             tables.append((name, query, body[4:12], Rows(body, *TABLES[name]).rows))
     return tables
 
@@ -101,15 +102,28 @@ def choose(tables, count, rng):
     return [(table, query, duration, kept[table]) for table, query, duration, _ in tables]
 
 
-def push(connection, tables, host, start):
+def with_count(row, rng):
+    """A row of samples with another count, on average as high."""
+    (count,) = struct.unpack("<Q", row[-24:-16])
+    return row[:-24] + struct.pack("<Q", rng.randint(1, max(1, 2 * count - 1))) + row[-16:]
+
+
+def push(connection, tables, host, start, known):
     """Sends one batch. Returns rows of samples and bytes sent."""
     rng = random.Random(f"{host} {start}")
     name = varint(len(host)) + host.encode()
     sent = rows_sent = 0
     for table, query, duration, rows in tables:
-        head = struct.pack("<I", start) + duration if table == "samples" else struct.pack("<H", start // 86400)
-        kept = [head + name + row for row in rows if rng.random() < 0.95]
-        body = gzip.compress(b"".join(kept), 1)
+        if table == "samples":
+            head = struct.pack("<I", start) + duration + name
+            kept = [with_count(row, rng) for row in rows if rng.random() < 0.95]
+        else:
+            head = struct.pack("<H", start // 86400) + name
+            kept = [row for row in rows if row not in known]
+            known.update(kept)
+        if not kept:
+            continue
+        body = gzip.compress(b"".join(head + row for row in kept), 1)
         connection.request(
             "POST",
             "/?insert_distributed_sync=1&query=" + urllib.parse.quote(query),
@@ -119,34 +133,34 @@ def push(connection, tables, host, start):
         answer = connection.getresponse()
         text = answer.read()
         if answer.status != 200:
-            sys.exit(f"{table}: {answer.status} {text.decode(errors='replace')[:300]}")
+            raise RuntimeError(f"{table}: {answer.status} {text.decode(errors='replace')[:300]}")
         sent += len(body)
         if table == "samples":
             rows_sent += len(kept)
     return rows_sent, sent
 
 
-def main():
-    path, (hosts, minutes, count, start) = sys.argv[1], map(int, sys.argv[2:6])
-    urls = [urllib.parse.urlparse(url) for url in sys.argv[6:]]
-    tables = read_batch(path)
-    own = [choose(tables, count, random.Random(host)) for host in range(hosts)]
-
-    def of_server(server):
-        connection = http.client.HTTPConnection(urls[server].hostname, urls[server].port, timeout=300)
-        rows = sent = batches = 0
-        for minute in range(minutes):
-            for host in range(server, hosts, len(urls)):
-                more = push(connection, own[host], f"host-{host:05}", start + 60 * minute)
-                rows, sent, batches = rows + more[0], sent + more[1], batches + 1
-        return rows, sent, batches
-
-    began = time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor() as pool:
-        results = list(pool.map(of_server, range(len(urls))))
-    seconds = time.monotonic() - began
-    rows, sent, batches = (sum(result[i] for result in results) for i in range(3))
-    print(f"batches {batches} rows {rows} bytes {sent} seconds {seconds:.1f}")
+def push_to(server):
+    """Sends the batches of each host of one server. Returns rows of samples, batches, and bytes of the first minute and
+    of all."""
+    known = [set() for _ in range(hosts)]
+    connection = http.client.HTTPConnection(urls[server].hostname, urls[server].port, timeout=300)
+    rows = sent = batches = first = 0
+    for minute in range(minutes):
+        for host in range(server, hosts, len(urls)):
+            more = push(connection, own[host], f"host-{host:05}", start + 60 * minute, known[host])
+            rows, sent, batches = rows + more[0], sent + more[1], batches + 1
+        first = first or sent
+    return rows, batches, first, sent
 
 
-main()
+hosts, minutes, count, start = map(int, sys.argv[2:6])
+urls = [urllib.parse.urlparse(url) for url in sys.argv[6:]]
+tables = read_batch(sys.argv[1])
+own = [choose(tables, count, random.Random(host)) for host in range(hosts)]
+began = time.monotonic()
+with multiprocessing.get_context("fork").Pool(len(urls)) as pool:
+    results = pool.map(push_to, range(len(urls)))
+seconds = time.monotonic() - began
+rows, batches, first, sent = (sum(result[i] for result in results) for i in range(4))
+print(f"batches {batches} rows {rows} first {first} bytes {sent} seconds {seconds:.1f}")
