@@ -209,6 +209,15 @@ int broker_open_executable(struct broker *broker, const struct broker_process *p
 	return ask(broker, &request, ret_fd);
 }
 
+int broker_copy_process_context(
+	struct broker *broker, const struct broker_process *process, int *ret_fd)
+{
+	struct pilotlight_broker_request request;
+
+	request_init_process(&request, PILOTLIGHT_BROKER_PROCESS_CONTEXT, process);
+	return ask(broker, &request, ret_fd);
+}
+
 int broker_open_path(struct broker *broker, const char *path, int *ret_fd)
 {
 	struct pilotlight_broker_request request;

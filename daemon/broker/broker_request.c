@@ -25,6 +25,7 @@ enum {
 	PATH_OR_NONE = 1 << 6,
 	NAME = 1 << 7,
 	NAME_OR_NONE = 1 << 8,
+	USER_MEMORY = 1 << 9, /* no field: what is read takes as long as its user likes */
 };
 
 struct operation {
@@ -61,6 +62,8 @@ static const struct operation operations[PILOTLIGHT_BROKER_OPERATIONS] = {
 	[PILOTLIGHT_BROKER_MODULE_NOTE] = { NAME, kernel_request_open_module_note },
 	[PILOTLIGHT_BROKER_CGROUP] = { PATH | NAME_OR_NONE, kernel_request_open_cgroup },
 	[PILOTLIGHT_BROKER_START_CHILD] = { FILE_KIND, start_no_child },
+	[PILOTLIGHT_BROKER_PROCESS_CONTEXT] = { PROCESS | USER_MEMORY,
+		process_request_copy_context },
 };
 
 /* NULL: there is no such operation. */
@@ -136,7 +139,7 @@ bool broker_request_is_far_reaching(const struct pilotlight_broker_request *requ
 	const struct operation *operation = find_operation(request->operation);
 
 	assert(operation);
-	return operation->uses & (RANGE | NS_PID | IDENTITY | PATH | PATH_OR_NONE);
+	return operation->uses & (RANGE | NS_PID | IDENTITY | PATH | PATH_OR_NONE | USER_MEMORY);
 }
 
 int broker_request_execute(const struct broker_roots *roots,

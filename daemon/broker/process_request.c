@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "broker/broker.h"
 #include "broker/broker_roots.h"
+#include "broker/process_context.h"
 #include "broker/process_user.h"
 #include "broker/regular_file.h"
 #include "broker/request_rate.h"
@@ -427,6 +428,29 @@ int process_request_open_executable(const struct broker_roots *roots,
 		return r;
 	fd = openat(process_fd, "exe", O_PATH | O_CLOEXEC);
 	r = check_process(process_fd, request, fd < 0 ? -errno : 0);
+	if (r < 0)
+		return r;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* /proc/PID/mem is its owner's alone. */
+static int copy_context(int process_fd, int *ret_fd)
+{
+	WITH_CLOSED_FOLDERS;
+
+	return process_context_copy(process_fd, ret_fd);
+}
+
+int process_request_copy_context(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd)
+{
+	_cleanup_close_ int process_fd = -1, fd = -1;
+	int r = open_process(roots, request, &process_fd);
+
+	if (r < 0)
+		return r;
+	r = check_process(process_fd, request, copy_context(process_fd, &fd));
 	if (r < 0)
 		return r;
 	*ret_fd = TAKE_FD(fd);

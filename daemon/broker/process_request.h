@@ -34,6 +34,10 @@ int process_request_open_perf_map(const struct broker_roots *roots,
 int process_request_open_executable(const struct broker_roots *roots,
 	const struct pilotlight_broker_request *request, int *ret_fd);
 
+/* broker_copy_process_context() */
+int process_request_copy_context(const struct broker_roots *roots,
+	const struct pilotlight_broker_request *request, int *ret_fd);
+
 /* The user of the process that the request names; REQUEST_RATE_NOBODY: it names none, or it is
  * gone. */
 uint64_t process_request_user(

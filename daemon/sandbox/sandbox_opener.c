@@ -21,7 +21,8 @@ static const int opener_calls[] = {
 	SCMP_SYS(openat2), SCMP_SYS(newfstatat), SCMP_SYS(fstatat64), SCMP_SYS(statx),
 	SCMP_SYS(stat), SCMP_SYS(fstatfs), SCMP_SYS(fstatfs64), SCMP_SYS(readlinkat),
 	SCMP_SYS(recvfrom), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(timerfd_settime),
-	SCMP_SYS(timerfd_settime64), SCMP_SYS(capget), SCMP_SYS(capset), SANITIZER_CALLS
+	SCMP_SYS(timerfd_settime64), /* a process's context */ SCMP_SYS(memfd_create),
+	SCMP_SYS(capget), SCMP_SYS(capset), SANITIZER_CALLS
 };
 
 #define WRITING (O_ACCMODE | O_CREAT | O_TRUNC)

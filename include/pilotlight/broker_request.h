@@ -38,7 +38,8 @@ enum pilotlight_broker_operation {
 	PILOTLIGHT_BROKER_MODULE_NOTE,	  /* name of the module */
 	PILOTLIGHT_BROKER_CGROUP,	  /* path; name: where cgroup2 is mounted, or none */
 	PILOTLIGHT_BROKER_START_CHILD, /* file: enum broker_child; answered with two descriptors */
-	PILOTLIGHT_BROKER_OPERATIONS,  /* one more than the last */
+	PILOTLIGHT_BROKER_PROCESS_CONTEXT, /* process */
+	PILOTLIGHT_BROKER_OPERATIONS,	   /* one more than the last */
 };
 
 struct pilotlight_broker_request {

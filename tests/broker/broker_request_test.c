@@ -31,6 +31,7 @@ static const char *const uses[PILOTLIGHT_BROKER_OPERATIONS] = {
 	[PILOTLIGHT_BROKER_MODULE_NOTE] = "M",
 	[PILOTLIGHT_BROKER_CGROUP] = "Tm",
 	[PILOTLIGHT_BROKER_START_CHILD] = "f",
+	[PILOTLIGHT_BROKER_PROCESS_CONTEXT] = "p",
 };
 
 static bool has(uint32_t operation, const char *letters)

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "broker/process_context.h"
+
+#include "base/cleanup.h"
+#include "base/line_reader.h"
+#include "broker/process_user.h"
+#include "pilotlight/process_context.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	LINE_BYTES_MAX = 4096, /* of a mapping with one of the names; longer ones are skipped */
+	MAPS_BYTES_MAX = 16 << 20,
+	TRIES = 3,
+};
+
+struct found_mapping {
+	uint64_t address;
+	char file[64]; /* of the mapping, below /proc/PID; "": its memory is the process's own */
+};
+
+static bool ends_with(const char *line, size_t size, const char *name)
+{
+	const size_t length = strlen(name);
+
+	return size > length && memcmp(line + size - length, name, length) == 0;
+}
+
+static bool take_line(const char *line, size_t size, struct found_mapping *found)
+{
+	const bool is_file = ends_with(line, size, " /memfd:OTEL_CTX") ||
+			     ends_with(line, size, " /memfd:OTEL_CTX (deleted)");
+	char *end;
+
+	if (!is_file && !ends_with(line, size, " [anon:OTEL_CTX]") &&
+		!ends_with(line, size, " [anon_shmem:OTEL_CTX]"))
+		return false;
+	/* The kernel writes "START-END " first. */
+	found->address = strtoull(line, &end, 16);
+	if (is_file)
+		(void)snprintf(found->file, sizeof(found->file), "map_files/%.*s",
+			(int)strcspn(line, " "), line);
+	return true;
+}
+
+static int find_mapping(int process_fd, struct found_mapping *found)
+{
+	_cleanup_(line_reader_done) struct line_reader reader = { .fd = -1 };
+	_cleanup_close_ int fd = openat(process_fd, "maps", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	const char *line;
+	size_t size;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = line_reader_init(&reader, fd, LINE_BYTES_MAX, MAPS_BYTES_MAX);
+	if (r < 0)
+		return r;
+	while ((r = line_reader_next(&reader, &line, &size)) == 1)
+		if (take_line(line, size, found))
+			return 0;
+	return r < 0 ? r : -ENOENT;
+}
+
+/*
+ * Programs map memory files that others pass to them. Who made the file writes the header, and
+ * could have any memory of the process copied, so it must be the process's user, or root.
+ */
+static int check_owner(int process_fd, const char *file)
+{
+	struct stat status;
+	uid_t user;
+	int r = process_user_read(process_fd, &user);
+
+	if (r < 0)
+		return r;
+	if (fstatat(process_fd, file, &status, 0) < 0)
+		return -errno;
+	return status.st_uid == user || status.st_uid == 0 ? 0 : -EPERM;
+}
+
+static int read_whole(int memory_fd, uint64_t address, void *bytes, size_t size)
+{
+	ssize_t n = -1;
+
+	/* No memory of a process is beyond. */
+	errno = EFAULT;
+	if (address <= INT64_MAX - size)
+		n = pread(memory_fd, bytes, size, (off_t)address);
+	if (n < 0)
+		return errno == EIO ? -EFAULT : -errno;
+	return (size_t)n == size ? 0 : -EFAULT;
+}
+
+static bool is_context(const struct pilotlight_process_context *header)
+{
+	return memcmp(header->signature, PILOTLIGHT_PROCESS_CONTEXT_SIGNATURE,
+		       sizeof(header->signature)) == 0 &&
+	       header->version == PILOTLIGHT_PROCESS_CONTEXT_VERSION && header->payload_bytes > 0 &&
+	       header->payload_bytes <= PILOTLIGHT_PROCESS_CONTEXT_BYTES_MAX;
+}
+
+/* Returns -EAGAIN if the process writes it meanwhile. */
+static int read_once(int memory_fd, uint64_t address, char *payload, size_t *ret_size)
+{
+	struct pilotlight_process_context before, after;
+	int r = read_whole(memory_fd, address, &before, sizeof(before));
+
+	if (r < 0)
+		return r;
+	if (before.published_ns == 0)
+		return -EAGAIN;
+	if (!is_context(&before))
+		return -ENOEXEC;
+	r = read_whole(memory_fd, before.payload, payload, before.payload_bytes);
+	if (r == 0 || r == -EFAULT) {
+		int again = read_whole(memory_fd, address, &after, sizeof(after));
+
+		if (again < 0)
+			return again;
+		/* Then the payload that was told may be gone, too. */
+		if (memcmp(&before, &after, sizeof(before)) != 0)
+			return -EAGAIN;
+	}
+	if (r == 0)
+		*ret_size = before.payload_bytes;
+	return r;
+}
+
+static int copy(const char *payload, size_t size, int *ret_fd)
+{
+	_cleanup_close_ int fd = memfd_create("process context", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, payload, size) != (ssize_t)size)
+		return -EIO;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int process_context_copy(int process_fd, int *ret_fd)
+{
+	_cleanup_free_ char *payload = NULL;
+	_cleanup_close_ int fd = -1;
+	struct found_mapping found = { 0 };
+	size_t size = 0;
+	int r = find_mapping(process_fd, &found);
+
+	if (r == 0 && found.file[0])
+		r = check_owner(process_fd, found.file);
+	if (r < 0)
+		return r;
+	fd = openat(process_fd, "mem", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	payload = malloc(PILOTLIGHT_PROCESS_CONTEXT_BYTES_MAX);
+	if (!payload)
+		return -ENOMEM;
+	r = -EAGAIN;
+	for (int i = 0; i < TRIES && r == -EAGAIN; i++)
+		r = read_once(fd, found.address, payload, &size);
+	return r < 0 ? r : copy(payload, size, ret_fd);
+}
