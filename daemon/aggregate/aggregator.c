@@ -299,6 +299,8 @@ static int add_thread(struct aggregator *aggregator, const struct raw_sample *sa
 		r = profile_add_string(aggregator->profile, labels->exe, &thread.exe);
 	if (r == 0 && labels)
 		r = profile_add_string(aggregator->profile, labels->cgroup, &thread.cgroup);
+	if (r == 0 && labels && labels->claims)
+		r = profile_add_string(aggregator->profile, labels->claims, &thread.claims);
 	return r < 0 ? r : profile_add_thread(aggregator->profile, &thread, ret_thread);
 }
 

@@ -40,6 +40,7 @@ DEFINE_CLEANUP(struct aggregator, aggregator_free);
 /* Facts about a sample's thread that the kernel does not report with the sample. */
 struct aggregator_labels {
 	const char *exe, *cgroup; /* borrowed for the call; paths, "" if unknown */
+	const char *claims;	  /* as in labels/process_claims.h */
 };
 
 /*

@@ -367,8 +367,8 @@ static bool thread_equal(const void *owner, uint32_t id, const void *key)
 
 	return thread->tgid == wanted->tgid && thread->tid == wanted->tid &&
 	       thread->comm == wanted->comm && thread->exe == wanted->exe &&
-	       thread->cgroup == wanted->cgroup && thread->user == wanted->user &&
-	       thread->owner == wanted->owner &&
+	       thread->cgroup == wanted->cgroup && thread->claims == wanted->claims &&
+	       thread->user == wanted->user && thread->owner == wanted->owner &&
 	       thread->process_start_ns == wanted->process_start_ns;
 }
 

@@ -74,6 +74,7 @@ struct profile_thread {
 	uint32_t tgid, tid;
 	uint32_t comm;	      /* string */
 	uint32_t exe, cgroup; /* strings: paths; 0: not known */
+	uint32_t claims;      /* string: labels/process_claims.h; 0: none */
 	uint32_t user;	      /* who answers for it: a uid, as in raw_sample; not kept in history */
 	uint32_t owner;	      /* the user who may see it: a uid plus 1, or 0 for none
 				 (cgroup_path_owner()) */

@@ -152,6 +152,8 @@ static int carry_threads(struct carrying *carrying)
 		if (r == 0)
 			r = carry_string(carrying, thread.cgroup, &thread.cgroup);
 		if (r == 0)
+			r = carry_string(carrying, thread.claims, &thread.claims);
+		if (r == 0)
 			r = profile_add_thread(carrying->sum, &thread, &carrying->threads[i]);
 	}
 	return r;

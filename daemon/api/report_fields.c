@@ -142,6 +142,17 @@ const struct report_field report_fields[] = {
 		FIELD(service.threads_refused), REPORT_NUMBER },
 	{ "processes", "mappings", "mappings", "Executable mappings tracked.",
 		FIELD(service.mappings), REPORT_NUMBER },
+	{ "processes", "contexts_read", "process_contexts_read_total",
+		"OpenTelemetry contexts of processes that were read, each again after some "
+		"minutes.",
+		FIELD(service.contexts_read), REPORT_NUMBER },
+	{ "processes", "contexts_invalid", "process_contexts_invalid_total",
+		"OpenTelemetry contexts of processes that could not be read: of another version, "
+		"or damaged.",
+		FIELD(service.contexts_invalid), REPORT_NUMBER },
+	{ "processes", "contexts_refused", "process_contexts_refused_total",
+		"Times that what a process claims of itself had no room.",
+		FIELD(service.contexts_refused), REPORT_NUMBER },
 	{ "processes", "sideband_records", "sideband_records_total", "perf side-band records read.",
 		FIELD(service.sideband_records), REPORT_NUMBER },
 	{ "processes", "sideband_lost", "sideband_records_lost_total",

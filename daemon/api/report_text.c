@@ -310,6 +310,10 @@ static void write_processes(const struct service_status *service, struct output 
 	write_entry(output, "Processes", "%s with %s executable mappings",
 		report_count(service->processes, processes),
 		report_count(service->mappings, mappings));
+	if (service->contexts_read + service->contexts_invalid > 0)
+		write_entry(output, "", "%s OpenTelemetry contexts read, %s invalid",
+			report_count(service->contexts_read, processes),
+			report_count(service->contexts_invalid, mappings));
 	if (service->processes_refused > 0)
 		write_entry(output, "", "%s more not tracked: the table is full",
 			report_count(service->processes_refused, count));

@@ -136,6 +136,7 @@ struct service_status {
 		binaries_failed;
 	uint64_t symbol_cache_bytes, symbol_cache_max_bytes, symbol_cache_entries;
 	uint64_t processes, processes_refused, mappings;
+	uint64_t contexts_read, contexts_invalid, contexts_refused;
 	uint64_t threads_refused; /* how often; their waits are not sampled */
 	uint64_t sideband_records, sideband_lost;
 	uint64_t stacks_by_tables, stacks_by_frame_pointers, stacks_cut;

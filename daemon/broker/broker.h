@@ -175,8 +175,8 @@ int broker_open_alternate_file(
 /*
  * A copy of the payload of the process's context of OpenTelemetry (pilotlight/process_context.h),
  * up to 64 KiB, in a memfd. The process alone tells where it is. -ENOENT: the process publishes
- * none; -EPERM: it is in a file of another user; -ENOEXEC: it is none of the known version; -EAGAIN: it is being written; -EFAULT: the
- * process has no such memory.
+ * none; -EPERM: it is in a file of another user; -ENOEXEC: it is none of the known version;
+ * -EAGAIN: it is being written; -EFAULT: the process has no such memory.
  */
 int broker_copy_process_context(
 	struct broker *broker, const struct broker_process *process, int *ret_fd);

@@ -47,6 +47,7 @@ void pipeline_free(struct pipeline *pipeline)
 	pipeline_window_done(&pipeline->open);
 	free(pipeline->symbol_states);
 	cgroup_table_free(pipeline->cgroups);
+	claim_table_free(pipeline->claims);
 	resolver_free(pipeline->resolver);
 	runtime_names_free(pipeline->names);
 	jit_table_free(pipeline->jit);

@@ -18,6 +18,7 @@
 #include "engine/unwinding.h"
 #include "jit/jit_table.h"
 #include "labels/cgroup_table.h"
+#include "labels/claim_table.h"
 #include "process/process_table.h"
 #include "query/naming.h"
 #include "resolve/late_samples.h"
@@ -79,6 +80,7 @@ struct pipeline_report {
 	struct sideband_counters sideband;
 	struct process_table_counters processes;
 	struct cgroup_table_counters cgroups; /* zeros without labels */
+	struct claim_counters claims;	      /* the same */
 	struct jit_table_counters jit;
 	struct late_counters jit_samples;
 	struct capture_cost capture;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* While draining, reading mappings of unknown processes may take 1/20 of a drain period. Reading
- * their cgroups may take as much again. */
+ * their cgroups may take as much again, and what they claim, too. */
 enum { ASK_SHARE = 20 };
 
 /* Emits late samples that are ready, and frees JIT code that no sample needs any more. */
@@ -35,6 +35,8 @@ static void bound_lookups(struct pipeline *pipeline)
 	resolver_begin_window(pipeline->resolver, ask_ns);
 	if (pipeline->cgroups)
 		cgroup_table_begin_window(pipeline->cgroups, ask_ns);
+	if (pipeline->claims)
+		claim_table_begin_window(pipeline->claims, ask_ns);
 }
 
 /*

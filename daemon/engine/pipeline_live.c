@@ -220,7 +220,9 @@ static int add_to_window(void *context, const struct raw_sample *sample,
 {
 	const struct living *living = context;
 	struct pipeline *pipeline = living->pipeline;
-	const struct aggregator_labels own = { .exe = labels->exe, .cgroup = labels->cgroup };
+	const struct aggregator_labels own = {
+		.exe = labels->exe, .cgroup = labels->cgroup, .claims = ""
+	};
 	struct resolved_frame marked[RESOLVED_FRAMES_MAX];
 	int r;
 

@@ -163,6 +163,8 @@ int pipeline_open_stages(struct pipeline *pipeline)
 		r = cgroup_table_new(settings->cgroup_limits ? settings->cgroup_limits
 							     : &cgroup_table_default_limits,
 			pipeline->broker, pipeline->processes, NULL, &pipeline->cgroups);
+	if (r == 0 && settings->wants_labels)
+		r = claim_table_new(pipeline->broker, &pipeline->claims);
 	if (r == 0)
 		r = open_symbolizer(pipeline);
 	if (r == 0)

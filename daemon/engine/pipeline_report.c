@@ -58,6 +58,8 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 		live_table_counters(pipeline->live, i, &pipeline->report.live[i]);
 	if (pipeline->cgroups)
 		cgroup_table_counters(pipeline->cgroups, &pipeline->report.cgroups);
+	if (pipeline->claims)
+		claim_table_counters(pipeline->claims, &pipeline->report.claims);
 	if (pipeline->unwinding)
 		unwinding_report(pipeline->unwinding, &pipeline->report.unwinding);
 	pipeline->report.profile_bytes =
@@ -67,6 +69,8 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 		pipeline->report.table_bytes += live_table_bytes(pipeline->live);
 	if (pipeline->cgroups)
 		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
+	if (pipeline->claims)
+		pipeline->report.table_bytes += claim_table_bytes(pipeline->claims);
 	*ret_report = pipeline->report;
 	report_users(pipeline, ret_report);
 }

@@ -13,7 +13,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* Facts about a sample's thread; needs cgroups. */
+/* Facts about a sample's thread, without what its process claims; needs cgroups. */
 static void find_labels(struct pipeline *pipeline, const struct raw_sample *sample,
 	struct aggregator_labels *ret_labels)
 {
@@ -23,7 +23,7 @@ static void find_labels(struct pipeline *pipeline, const struct raw_sample *samp
 	};
 	struct mapped_file executable;
 
-	*ret_labels = (struct aggregator_labels){ .exe = "", .cgroup = "" };
+	*ret_labels = (struct aggregator_labels){ .exe = "", .cgroup = "", .claims = "" };
 	if (process_table_executable(
 		    pipeline->processes, process.pid, sample->first_ns, &executable))
 		ret_labels->exe = executable.path;
@@ -31,14 +31,28 @@ static void find_labels(struct pipeline *pipeline, const struct raw_sample *samp
 		cgroup_table_find(pipeline->cgroups, sample->cgroup_id, &process, sample->first_ns);
 }
 
+static const char *find_claims(
+	struct pipeline *pipeline, const struct raw_sample *sample, const char *cgroup)
+{
+	const struct broker_process process = {
+		.pid = (pid_t)sample->process.tgid,
+		.start_ns = sample->process.start_ns,
+	};
+
+	return claim_table_find(pipeline->claims, &process, cgroup_path_user(sample->user, cgroup),
+		sample->last_ns);
+}
+
 static int aggregate(struct pipeline *pipeline, struct pipeline_window *window,
 	const struct raw_sample *sample, const struct resolved_frame *frames, size_t count)
 {
 	struct aggregator *aggregator = window->parts[sample->source].aggregator;
-	struct aggregator_labels labels = { .exe = "", .cgroup = "" };
+	struct aggregator_labels labels = { .exe = "", .cgroup = "", .claims = "" };
 
 	if (pipeline->cgroups)
 		find_labels(pipeline, sample, &labels);
+	if (pipeline->claims)
+		labels.claims = find_claims(pipeline, sample, labels.cgroup);
 	if (event_sources[sample->source].is_live)
 		return pipeline_keep_live(pipeline, sample,
 			&(struct live_labels){ .exe = labels.exe, .cgroup = labels.cgroup }, frames,

@@ -10,6 +10,7 @@
 #include "engine/unwinding.h"
 #include "jit/jit_table.h"
 #include "labels/cgroup_table.h"
+#include "labels/claim_table.h"
 #include "process/process_scan.h"
 #include "process/process_table.h"
 #include "resolve/binary_table.h"
@@ -95,6 +96,7 @@ struct pipeline {
 	bool has_swept_live;	      /* since the last drain began */
 	bool lacks_live_room;	      /* the last window could not hold all that lives */
 	struct cgroup_table *cgroups; /* NULL: labels are off */
+	struct claim_table *claims;   /* the same */
 	struct pipeline_window open, ended;
 	struct symbol_cache *symbol_cache; /* NULL: none */
 	struct symbolizer *symbolizer;

@@ -201,6 +201,9 @@ static void fill_names(const struct service *service, const struct pipeline_repo
 		status->binaries_failed += symbols->failed[i];
 	status->processes = report->processes.images;
 	status->mappings = report->processes.mappings;
+	status->contexts_read = report->claims.read;
+	status->contexts_invalid = report->claims.invalid;
+	status->contexts_refused = report->claims.refused;
 	status->symbol_cache_entries = report->symbol_cache_entries;
 	status->symbol_cache_bytes = report->symbol_cache_bytes;
 	status->symbol_cache_max_bytes = service->settings.config.symbol_cache_bytes;

@@ -97,6 +97,7 @@ static struct service_identity identity_of(
 		.unit = string_of(writer, service->unit),
 		.container = string_of(writer, service->container),
 		.pod = string_of(writer, service->pod),
+		.claims = string_pool_get(&writer->profile->strings, service->claims),
 	};
 }
 
@@ -108,6 +109,20 @@ static void put_service(struct otlp_writer *writer, const struct pprof_cgroup *s
 	service_identity_name(&identity, name);
 	put_string_attribute(
 		&writer->message, RESOURCE_ATTRIBUTE, "service.name", name, strlen(name));
+}
+
+/* What the program claims, if nothing else tells the service; its name is there already. */
+static void put_claims(struct otlp_writer *writer, const struct pprof_cgroup *service)
+{
+	char claimed[CLAIM_BYTES];
+
+	for (enum process_claim i = CLAIM_SERVICE + 1; i < CLAIM_COUNT; i++) {
+		(void)process_claims_get(
+			string_pool_get(&writer->profile->strings, service->claims), i, claimed);
+		if (claimed[0])
+			put_string_attribute(&writer->message, RESOURCE_ATTRIBUTE,
+				process_claim_attribute(i), claimed, strlen(claimed));
+	}
 }
 
 /* Of the whole host, as the sink's settings have them. */
@@ -144,6 +159,7 @@ static void put_resource(struct otlp_writer *writer, const struct pprof_cgroup *
 	};
 
 	put_service(writer, service);
+	put_claims(writer, service);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (others[i].text && others[i].text[0])
 			put_string_attribute(message, RESOURCE_ATTRIBUTE, others[i].key,
@@ -199,6 +215,13 @@ static void put_value(struct otlp_writer *writer, uint64_t count)
 	protobuf_end(message, begin);
 }
 
+/* Not the names of resources, which receivers would let win over those of the resource. */
+static const char *const claim_attributes[CLAIM_COUNT] = {
+	[CLAIM_SERVICE] = "claimed.service.name",
+	[CLAIM_NAMESPACE] = "claimed.service.namespace",
+	[CLAIM_ENVIRONMENT] = "claimed.deployment.environment.name",
+};
+
 static void put_thread(struct otlp_writer *writer, const struct profile_thread *thread)
 {
 	struct pprof_tables *tables = &writer->tables;
@@ -218,6 +241,13 @@ static void put_thread(struct otlp_writer *writer, const struct profile_thread *
 	if (exe)
 		protobuf_varint(
 			message, otlp_attribute_text(writer, "process.executable.path", exe));
+	for (enum process_claim i = 0; i < CLAIM_COUNT; i++) {
+		const uint32_t claim = pprof_tables_claim(tables, thread, i);
+
+		if (claim)
+			protobuf_varint(
+				message, otlp_attribute_text(writer, claim_attributes[i], claim));
+	}
 	protobuf_end(message, begin);
 }
 
@@ -344,17 +374,12 @@ static void put_id(struct otlp_writer *writer, const struct pprof_cgroup *servic
 	protobuf_bytes(&writer->message, OTLP_PROFILE_ID, id, sizeof(id));
 }
 
-static bool is_same_service(const struct pprof_cgroup *a, const struct pprof_cgroup *b)
-{
-	return a->unit == b->unit && a->container == b->container && a->pod == b->pod;
-}
-
 static struct pprof_cgroup service_at(struct otlp_writer *writer, size_t i)
 {
 	const struct profile *profile = writer->profile;
 	const struct profile_sample *sample = &profile->samples.items[writer->tables.samples[i]];
 
-	return pprof_tables_cgroup(&writer->tables, profile->threads.items[sample->thread].cgroup);
+	return pprof_tables_service(&writer->tables, &profile->threads.items[sample->thread]);
 }
 
 /* Writes the resource of a service, whose samples begin at `first`. Returns the first of the next.
@@ -374,12 +399,12 @@ static size_t write_resource(
 	put_types(writer);
 	put_time(writer);
 	put_id(writer, service);
-	if (is_same_service(service, &none))
+	if (pprof_service_equal(service, &none))
 		put_losses(writer);
 	while (i < writer->tables.sample_count) {
 		const struct pprof_cgroup next = service_at(writer, i);
 
-		if (!is_same_service(&next, service))
+		if (!pprof_service_equal(&next, service))
 			break;
 		i = put_sample(writer, i);
 	}

@@ -24,9 +24,9 @@ static bool attribute_equal(const void *owner, uint32_t id, const void *key)
 
 static int append(struct otlp_writer *writer, const struct otlp_attribute *attribute, uint64_t hash)
 {
-	/* Four of each thread, one of each binary, one of each type of frame. */
+	/* Seven of each thread, one of each binary, one of each type of frame. */
 	const size_t limit =
-		4 * writer->profile->threads.count + writer->profile->binaries.count + 2;
+		7 * writer->profile->threads.count + writer->profile->binaries.count + 2;
 	int r = ARRAY_RESERVE(writer->attributes, &writer->attribute_capacity,
 		writer->attribute_count + 1, limit);
 

@@ -29,6 +29,13 @@ static void put_value_type(
 	protobuf_end(&writer->part, begin);
 }
 
+/* Not the names that receivers know: a claim must not pass for the service. */
+static const char *const claim_keys[CLAIM_COUNT] = {
+	[CLAIM_SERVICE] = "claimed_service",
+	[CLAIM_NAMESPACE] = "claimed_namespace",
+	[CLAIM_ENVIRONMENT] = "claimed_environment",
+};
+
 static void put_keys(struct pprof_writer *writer)
 {
 	struct pprof_keys *keys = &writer->keys;
@@ -42,6 +49,8 @@ static void put_keys(struct pprof_writer *writer)
 	keys->unit = pprof_tables_text(&writer->tables, "unit");
 	keys->container = pprof_tables_text(&writer->tables, "container");
 	keys->pod = pprof_tables_text(&writer->tables, "pod");
+	for (enum process_claim i = 0; i < CLAIM_COUNT; i++)
+		keys->claims[i] = pprof_tables_text(&writer->tables, claim_keys[i]);
 	if (writer->profile->spans.count == 0)
 		return;
 	keys->trace_id = pprof_tables_text(&writer->tables, "trace_id");

@@ -8,10 +8,11 @@
  * Samples are [samples/count, cpu/nanoseconds], or the type and unit of another source, such as
  * off_cpu/nanoseconds or page_faults/count, with the labels `unit`, `container` and `pod`.
  * PPROF_LABELS_ALL adds the text labels `comm`, `executable` and `cgroup`, and the numbers `pid`,
- * `tid` and `user`, and of samples that were taken in a span the text labels `trace_id` and
- * `span_id`. PPROF_LABELS_ROOTS also makes the thread's name the outermost frame, for
- * viewers that do not show labels. Losses are samples of their own (`[lost: …]`), and comments hold
- * the accounts (I1).
+ * `tid` and `user`, what the program claims (`claimed_service`, `claimed_namespace`,
+ * `claimed_environment`; labels/process_claims.h), and of samples that were taken in a span the
+ * text labels `trace_id` and `span_id`. PPROF_LABELS_ROOTS also makes the thread's name the
+ * outermost frame, for viewers that do not show labels. Losses are samples of their own (`[lost:
+ * …]`), and comments hold the accounts (I1).
  *
  * Pyroscope makes a series for each distinct set of text labels. A scraped profile therefore
  * carries only labels whose number is bounded by the services of the host.

@@ -51,6 +51,8 @@ static void put_thread_labels(struct pprof_writer *writer, const struct profile_
 		put_label(writer, keys->user, LABEL_NUMBER, thread->owner - 1);
 	put_text(writer, keys->executable, pprof_tables_string(tables, thread->exe));
 	put_text(writer, keys->cgroup, pprof_tables_string(tables, thread->cgroup));
+	for (enum process_claim i = 0; i < CLAIM_COUNT; i++)
+		put_text(writer, keys->claims[i], pprof_tables_claim(tables, thread, i));
 }
 
 static void put_labels(struct pprof_writer *writer, const struct profile_thread *thread)

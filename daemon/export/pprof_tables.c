@@ -11,7 +11,7 @@
 
 /*
  * Room for the message's own texts: names of types and keys, and comments. Each string of the
- * profile may become four: a cgroup's path, with its unit, container and pod.
+ * profile may become four: a cgroup's path, with its unit, container and pod; or claims.
  */
 enum { OWN_TEXT_BYTES = 16 * 1024, TEXTS_OF_STRING = 4 };
 
@@ -58,6 +58,11 @@ static int compare_u32(uint32_t a, uint32_t b)
 	return (a > b) - (a < b);
 }
 
+static bool is_of_service(const struct pprof_cgroup *cgroup)
+{
+	return cgroup->unit != 0 || cgroup->container != 0 || cgroup->pod != 0;
+}
+
 static int compare_services(const struct pprof_tables *tables, const struct profile_thread *s,
 	const struct profile_thread *t)
 {
@@ -67,7 +72,11 @@ static int compare_services(const struct pprof_tables *tables, const struct prof
 
 	if (order == 0)
 		order = compare_u32(a->container, b->container);
-	return order != 0 ? order : compare_u32(a->pod, b->pod);
+	if (order == 0)
+		order = compare_u32(a->pod, b->pod);
+	if (order == 0 && !is_of_service(a))
+		order = compare_u32(s->claims, t->claims);
+	return order;
 }
 
 /* Threads with equal labels may differ in the start of their process. */
@@ -83,6 +92,8 @@ static int compare_threads(const struct profile_thread *s, const struct profile_
 		order = compare_u32(s->comm, t->comm);
 	if (order == 0)
 		order = compare_u32(s->exe, t->exe);
+	if (order == 0)
+		order = compare_u32(s->claims, t->claims);
 	return order != 0 ? order : compare_u32(s->cgroup, t->cgroup);
 }
 
@@ -241,6 +252,31 @@ struct pprof_cgroup pprof_tables_cgroup(struct pprof_tables *tables, uint32_t pr
 		}
 	}
 	return *known;
+}
+
+struct pprof_cgroup pprof_tables_service(
+	struct pprof_tables *tables, const struct profile_thread *thread)
+{
+	struct pprof_cgroup service = pprof_tables_cgroup(tables, thread->cgroup);
+
+	service.claims = is_of_service(&service) ? 0 : thread->claims;
+	return service;
+}
+
+bool pprof_service_equal(const struct pprof_cgroup *a, const struct pprof_cgroup *b)
+{
+	return a->unit == b->unit && a->container == b->container && a->pod == b->pod &&
+	       a->claims == b->claims;
+}
+
+uint32_t pprof_tables_claim(
+	struct pprof_tables *tables, const struct profile_thread *thread, enum process_claim claim)
+{
+	char claimed[CLAIM_BYTES];
+
+	return pprof_tables_text(tables,
+		process_claims_get(string_pool_get(&tables->profile->strings, thread->claims),
+			claim, claimed));
 }
 
 /* Labels of cgroups are part of the samples' order, so they come before it. */

@@ -9,6 +9,7 @@
 
 #include "aggregate/profile.h"
 #include "export/pprof.h"
+#include "labels/process_claims.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +34,7 @@ struct pprof_mapping {
  * there is only the unit. */
 struct pprof_cgroup {
 	uint32_t unit, container, pod;
+	uint32_t claims; /* string of the profile, if there are none of the others; 0: none */
 };
 
 /* The first error sticks; functions then return zeros. */
@@ -60,8 +62,8 @@ int pprof_tables_init(struct pprof_tables *tables, const struct profile *profile
 	enum pprof_labels labels, const struct pprof_part *part);
 void pprof_tables_done(struct pprof_tables *tables);
 
-/* Sorts the samples by service first: unit, container and pod. Those without any come first. Equal
- * ones stay adjacent. Returns 0 or -ENOMEM. */
+/* Sorts the samples by service first: unit, container, pod, or claims. Those without any come
+ * first. Equal ones stay adjacent. Returns 0 or -ENOMEM. */
 int pprof_tables_sort_by_service(struct pprof_tables *tables);
 
 /* Says whether two samples of the profile have the same stack and labels. */
@@ -70,6 +72,15 @@ bool pprof_tables_same_sample(const struct pprof_tables *tables, uint32_t first,
 /* Return the number of a string of the profile, or of other text; added if missing. */
 uint32_t pprof_tables_string(struct pprof_tables *tables, uint32_t profile_string);
 uint32_t pprof_tables_text(struct pprof_tables *tables, const char *text);
+
+/* Returns the labels by which a thread's samples are of a service. */
+struct pprof_cgroup pprof_tables_service(
+	struct pprof_tables *tables, const struct profile_thread *thread);
+bool pprof_service_equal(const struct pprof_cgroup *a, const struct pprof_cgroup *b);
+
+/* Returns one of a thread's claims, as a string of the message; 0: it claims nothing. */
+uint32_t pprof_tables_claim(
+	struct pprof_tables *tables, const struct profile_thread *thread, enum process_claim claim);
 
 /* Returns the labels of a cgroup's path, which is a string of the profile. */
 struct pprof_cgroup pprof_tables_cgroup(struct pprof_tables *tables, uint32_t profile_string);

@@ -221,6 +221,7 @@ static int write_series(
 		.unit = string_of(writer, service->unit),
 		.container = string_of(writer, service->container),
 		.pod = string_of(writer, service->pod),
+		.claims = string_pool_get(&writer->profile->strings, service->claims),
 	};
 	writer->part_count = 0;
 	put_labels(writer);
@@ -239,12 +240,7 @@ static struct pprof_cgroup service_at(struct writer *writer, size_t i)
 	const struct profile *profile = writer->profile;
 	const struct profile_sample *sample = &profile->samples.items[writer->tables.samples[i]];
 
-	return pprof_tables_cgroup(&writer->tables, profile->threads.items[sample->thread].cgroup);
-}
-
-static bool is_same_service(const struct pprof_cgroup *a, const struct pprof_cgroup *b)
-{
-	return a->unit == b->unit && a->container == b->container && a->pod == b->pod;
+	return pprof_tables_service(&writer->tables, &profile->threads.items[sample->thread]);
 }
 
 static bool has_losses(const struct writer *writer)
@@ -268,12 +264,12 @@ static int write_all(struct writer *writer)
 		struct pprof_cgroup service =
 			first < tables->sample_count ? service_at(writer, first) : none;
 
-		if (has_loss && !is_same_service(&service, &none))
+		if (has_loss && !pprof_service_equal(&service, &none))
 			service = none;
 		for (end = first; end < tables->sample_count; end++) {
 			const struct pprof_cgroup next = service_at(writer, end);
 
-			if (!is_same_service(&next, &service))
+			if (!pprof_service_equal(&next, &service))
 				break;
 		}
 		r = write_series(writer, &service,

@@ -2,6 +2,7 @@
 #include "export/service_identity.h"
 
 #include "base/hex.h"
+#include "labels/process_claims.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -25,7 +26,10 @@ static bool is_id(const char *text)
 void service_identity_name(const struct service_identity *service, char name[SERVICE_NAME_BYTES])
 {
 	const size_t ending = sizeof(SERVICE_ENDING) - 1, size = strlen(service->unit);
+	char claimed[CLAIM_BYTES] = "";
 
+	if (service->claims)
+		(void)process_claims_get(service->claims, CLAIM_SERVICE, claimed);
 	if (size > ending && strcmp(service->unit + size - ending, SERVICE_ENDING) == 0)
 		(void)snprintf(
 			name, SERVICE_NAME_BYTES, "%.*s", (int)(size - ending), service->unit);
@@ -38,7 +42,9 @@ void service_identity_name(const struct service_identity *service, char name[SER
 		(void)snprintf(name, SERVICE_NAME_BYTES, "pod-%s", service->pod);
 	else
 		(void)snprintf(name, SERVICE_NAME_BYTES, "%s",
-			size > 0 ? service->unit : "unknown_service");
+			size > 0     ? service->unit
+			: claimed[0] ? claimed
+				     : "unknown_service");
 }
 
 /* Not by hash_bytes(), which differs between processes. */
@@ -48,8 +54,9 @@ void service_identity_profile_id(const struct profile *profile, const char *host
 	char identity[IDENTITY_BYTES];
 	XXH128_canonical_t id;
 	int size = snprintf(identity, sizeof(identity),
-		"%s %s %s %s %s %" PRIu64 " %" PRIu64 " %" PRIu32, host ? host : "", service->unit,
-		service->container, service->pod,
+		"%s %s %s %s%s %s %" PRIu64 " %" PRIu64 " %" PRIu32, host ? host : "",
+		service->unit, service->container, service->pod,
+		service->claims ? service->claims : "",
 		string_pool_get(&profile->strings, profile->event), profile->start_ns,
 		profile->end_ns, part);
 

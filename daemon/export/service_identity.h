@@ -12,6 +12,7 @@
 
 struct service_identity {
 	const char *unit, *container, *pod; /* "": none */
+	const char *claims;		    /* labels/process_claims.h; NULL or "": none */
 };
 
 enum { SERVICE_NAME_BYTES = 256, PROFILE_ID_BYTES = 16 };
@@ -19,7 +20,7 @@ enum { SERVICE_NAME_BYTES = 256, PROFILE_ID_BYTES = 16 };
 /*
  * The name of a service: its systemd unit without ".service"; else its container, of whose digits
  * the first twelve tell enough; else its pod; else another unit, such as a scope; else
- * "unknown_service".
+ * what the program claims; else "unknown_service".
  */
 void service_identity_name(const struct service_identity *service, char name[SERVICE_NAME_BYTES]);
 

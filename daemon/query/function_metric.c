@@ -218,6 +218,7 @@ static void select_threads(struct run *run)
 			.comm = string_pool_get(&profile->strings, thread->comm),
 			.exe = string_pool_get(&profile->strings, thread->exe),
 			.cgroup = string_pool_get(&profile->strings, thread->cgroup),
+			.claims = string_pool_get(&profile->strings, thread->claims),
 		};
 
 		run->is_selected[i] = selection_matches_thread(run->metric->selection, &shown);

@@ -5,6 +5,7 @@
  * fnmatch(3) of glibc backtracks to the last '*' only.
  */
 #include "labels/cgroup_path.h"
+#include "labels/process_claims.h"
 #include "query/selection_state.h"
 
 #include <ctype.h>
@@ -126,6 +127,8 @@ static bool matches(const struct selection_value *value, const struct subject *s
 		return begins_like(value, copy_part(&subject->labels.container, text));
 	case SELECTION_POD:
 		return begins_like(value, subject->labels.pod_uid);
+	case SELECTION_SERVICE:
+		return is_like(value, process_claims_get(thread->claims, CLAIM_SERVICE, text), 0);
 	default:
 		return true;
 	}
@@ -173,6 +176,9 @@ static void name_subject(
 	case SELECTION_POD:
 		text = labels->pod_uid;
 		break;
+	case SELECTION_SERVICE:
+		(void)process_claims_get(thread->claims, CLAIM_SERVICE, name);
+		return;
 	default:
 		break;
 	}

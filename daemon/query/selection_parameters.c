@@ -182,6 +182,7 @@ static const struct {
 	[SELECTION_CGROUP] = { "cgroup", normalize_cgroup, false },
 	[SELECTION_CONTAINER] = { "container", copy, false },
 	[SELECTION_POD] = { "pod", copy, false },
+	[SELECTION_SERVICE] = { "service", copy, false },
 	[SELECTION_BUILD_ID] = { "build-id", normalize_build_id, true },
 };
 

@@ -117,7 +117,7 @@ static bool thread_equal(const void *owner, uint32_t id, const void *key)
 
 	return a->process_start_ns == b->process_start_ns && a->tgid == b->tgid &&
 	       a->tid == b->tid && a->comm == b->comm && a->exe == b->exe &&
-	       a->cgroup == b->cgroup && a->owner == b->owner;
+	       a->cgroup == b->cgroup && a->claims == b->claims && a->owner == b->owner;
 }
 
 static uint64_t thread_hash(const struct profile_thread *thread)
@@ -504,6 +504,8 @@ int day_dictionary_thread(struct day_dictionary *dictionary, struct day_mapping 
 		if (r == 0)
 			r = find_string(dictionary, mapping, thread.cgroup, &thread.cgroup);
 		if (r == 0)
+			r = find_string(dictionary, mapping, thread.claims, &thread.claims);
+		if (r == 0)
 			r = add_thread(dictionary, &thread, known);
 	}
 	if (r == 0)
@@ -537,5 +539,7 @@ int day_dictionary_folded_thread(struct day_dictionary *dictionary, const struct
 		r = copy_string(dictionary, from, thread->exe, &folded.exe);
 	if (r == 0)
 		r = copy_string(dictionary, from, thread->cgroup, &folded.cgroup);
+	if (r == 0)
+		r = copy_string(dictionary, from, thread->claims, &folded.claims);
 	return r < 0 ? r : add_thread(dictionary, &folded, ret_thread);
 }

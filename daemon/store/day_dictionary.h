@@ -54,6 +54,6 @@ int day_dictionary_synthetic_node(
 	struct day_dictionary *dictionary, const char *text, uint32_t *ret_node);
 int day_dictionary_nameless_thread(
 	struct day_dictionary *dictionary, const char *comm, uint32_t owner, uint32_t *ret_thread);
-/* Finds or adds a thread of other tables, reduced to its comm, exe, cgroup and owner. */
+/* Finds or adds a thread of other tables, reduced to its comm, exe, cgroup, claims and owner. */
 int day_dictionary_folded_thread(struct day_dictionary *dictionary, const struct day_tables *from,
 	uint32_t from_thread, uint32_t *ret_thread);

@@ -10,8 +10,8 @@
  *
  * The source lists the columns of the blob (version 1, column_blob.h) in order. Ids are stored as
  * differences, since most are first used in the order of their creation. A blob of a day of version
- * 1 (day_database.h) lacks the last column: its threads have no owner. A day that was continued by
- * a later version may have blobs of both kinds.
+ * 1 (day_database.h) lacks the last two columns: its threads have no owner. One without claims
+ * lacks the last. A day that was continued by a later version may have blobs of all kinds.
  */
 #pragma once
 

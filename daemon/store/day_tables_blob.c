@@ -29,8 +29,10 @@ enum day_column {
 	COLUMN_COMM,	       /* signed; so are exe and cgroup */
 	COLUMN_EXE,
 	COLUMN_CGROUP,
-	COLUMNS_WITHOUT_OWNERS,		       /* in days of version 1 */
-	COLUMN_OWNER = COLUMNS_WITHOUT_OWNERS, /* signed */
+	COLUMNS_WITHOUT_OWNERS,			/* in days of version 1 */
+	COLUMN_OWNER = COLUMNS_WITHOUT_OWNERS,	/* signed */
+	COLUMNS_WITHOUT_CLAIMS,			/* if no thread has any */
+	COLUMN_CLAIMS = COLUMNS_WITHOUT_CLAIMS, /* signed */
 	COLUMNS,
 };
 /* A start distinguishes processes that reuse a pid. Its last digits would cost most bytes. */
@@ -153,8 +155,17 @@ static void put_nodes_and_threads(struct column_writer *writer, const struct day
 		column_put_difference(writer, COLUMN_EXE, last.exe, thread->exe);
 		column_put_difference(writer, COLUMN_CGROUP, last.cgroup, thread->cgroup);
 		column_put_difference(writer, COLUMN_OWNER, last.owner, thread->owner);
+		if (writer->count > COLUMN_CLAIMS)
+			column_put_difference(writer, COLUMN_CLAIMS, last.claims, thread->claims);
 		last = *thread;
 	}
+}
+
+static bool has_claims(const struct day_tables *tables, uint32_t from, uint32_t to)
+{
+	while (from < to && tables->threads.items[from].claims == 0)
+		from++;
+	return from < to;
 }
 
 int day_tables_write(const struct day_tables *tables, const struct day_mark *from, int level,
@@ -164,7 +175,8 @@ int day_tables_write(const struct day_tables *tables, const struct day_mark *fro
 	struct column_writer writer;
 	int r;
 
-	column_writer_init(&writer, COLUMNS);
+	column_writer_init(&writer,
+		has_claims(tables, from->threads, to.threads) ? COLUMNS : COLUMNS_WITHOUT_CLAIMS);
 	put_head(&writer, from, &to);
 	put_strings_and_binaries(&writer, tables, from, &to);
 	put_locations(&writer, tables, from, &to);
@@ -377,6 +389,8 @@ static int get_threads(struct column_reader *reader, struct day_tables *tables, 
 		thread.tid = get_id(reader, COLUMN_TID, thread.tgid, 1ULL << 32);
 		if (reader->count > COLUMN_OWNER)
 			thread.owner = get_id(reader, COLUMN_OWNER, last.owner, 1ULL << 32);
+		if (reader->count > COLUMN_CLAIMS)
+			thread.claims = get_id(reader, COLUMN_CLAIMS, last.claims, strings);
 		last = thread;
 		r = reader->is_damaged ? -EBADMSG : day_tables_add_thread(tables, &thread);
 	}

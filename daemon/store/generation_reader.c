@@ -245,6 +245,7 @@ static bool is_wanted(const struct generation_reader *reader, const struct profi
 			       .comm = string_pool_get(strings, thread->comm),
 			       .exe = string_pool_get(strings, thread->exe),
 			       .cgroup = string_pool_get(strings, thread->cgroup),
+			       .claims = string_pool_get(strings, thread->claims),
 		       });
 }
 
@@ -274,6 +275,8 @@ int generation_reader_thread(
 			r = carry_string(reader, thread.exe, &thread.exe);
 		if (r == 0)
 			r = carry_string(reader, thread.cgroup, &thread.cgroup);
+		if (r == 0)
+			r = carry_string(reader, thread.claims, &thread.claims);
 		if (r == 0)
 			r = profile_add_thread(reader->profile, &thread, &id);
 	}

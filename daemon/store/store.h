@@ -123,6 +123,7 @@ struct store_thread {
 	uint32_t tgid, tid;
 	uint32_t owner;			 /* as profile_thread.owner; 0 in days of version 1 */
 	const char *comm, *exe, *cgroup; /* borrowed; "" if unknown */
+	const char *claims;		 /* labels/process_claims.h */
 };
 
 struct store_selection {
@@ -135,8 +136,8 @@ struct store_selection {
 	 */
 	bool is_exact;
 	/*
-	 * Merges threads of equal command, executable, cgroup and owner: their tgid, tid and
-	 * process_start_ns are 0. A day of a busy host has more threads than a profile holds.
+	 * Merges threads of equal command, executable, cgroup, claims and owner: their tgid, tid
+	 * and process_start_ns are 0. A day of a busy host has more threads than a profile holds.
 	 */
 	bool merges_threads;
 	/*

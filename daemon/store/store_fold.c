@@ -2,7 +2,7 @@
 /*
  * On a busy host new processes start all day, and their rows are most of the data to read. Queries
  * that need no single process read folds instead: windows whose threads are merged by comm, exe,
- * cgroup and owner, over ten minutes, four hours and a day. Folded threads have their own
+ * cgroup, claims and owner, over ten minutes, four hours and a day. Folded threads have their own
  * dictionary; nodes are those of the windows.
  */
 #include "store/accounts_blob.h"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """spans.py PROFILE.pb.gz: what a profile says of the spans of tests/workloads/spans.c. Prints
-`right N wrong N without N`: samples of in_first() and in_second() whose labels are those of the
-function and the thread, others, and those without labels. Then up to five examples of others."""
+`right N wrong N without N claimed N`: samples of in_first() and in_second() whose labels are those
+of the function and the thread, others, those without labels, and those that have what the program
+claims. What is claimed wrongly is wrong, too. Then up to five examples of others."""
 import collections
 import gzip
 import os
@@ -13,6 +14,8 @@ from protobuf import fields, numbers  # noqa: E402
 
 SPANS = {("swap", "in_first"): 0x11, ("swap", "in_second"): 0x12, ("write", "in_first"): 0x21,
          ("write", "in_second"): 0x22}
+CLAIMS = ({"claimed_service": "spans", "claimed_namespace": "first"},
+          {"claimed_service": "spans", "claimed_namespace": "the second"})
 
 
 def read(path):
@@ -40,6 +43,12 @@ def main():
     counts, wrong = collections.Counter(), collections.Counter()
     for stack, count, labels in read(sys.argv[1]):
         function = next((name for name in stack if name in ("in_first", "in_second")), None)
+        claims = {key: value for key, value in labels.items() if key.startswith("claimed")}
+        if claims in CLAIMS:
+            counts["claimed"] += count
+        elif claims:
+            counts["wrong"] += count
+            wrong[str(claims)] += count
         span = SPANS.get((labels.get("comm"), function))
         expected = {"trace_id": f"{span & 0xf0:02x}" * 16, "span_id": f"{span:02x}" * 8} if span else {}
         found = {key: labels[key] for key in ("trace_id", "span_id") if key in labels}
@@ -52,7 +61,8 @@ def main():
         else:
             counts["wrong"] += count
             wrong[str((labels.get("comm"), function, found))] += count
-    print("right", counts["right"], "wrong", counts["wrong"], "without", counts["without"])
+    print("right", counts["right"], "wrong", counts["wrong"], "without", counts["without"],
+          "claimed", counts["claimed"])
     for text, count in wrong.most_common(5):
         print(count, text)
 

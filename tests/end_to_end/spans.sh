@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Samples have the trace and the span that their thread works on, in programs that publish OpenTelemetry's thread context
 # and change it a million times a second. The variable is in the program, or in a library with each model of
-# thread-local storage. Records that are wrong give nothing.
+# thread-local storage. Records that are wrong give nothing. The service tells what the program claims, whose context
+# is written all the time.
 # Runs beside others: it judges the labels of samples, not their number.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
-LEAST=50 # samples, of some 1,000 if the CPUs are free
+LEAST=10 # samples, of some 1,000 if the CPUs are free
 
 # begin THREADS COMMAND...: sets pid. The threads have begun.
 begin() {
@@ -30,7 +31,7 @@ judge() {
 	record "$tmp/$1.pb.gz" -F 999 -d 1 -p "$pid" &&
 		python3 "$root/tests/end_to_end/spans.py" "$tmp/$1.pb.gz" >"$tmp/$1.judged" || return
 	note "$1: $(cat "$tmp/$1.judged")"
-	read -r _ right _ wrong _ without <"$tmp/$1.judged"
+	read -r _ right _ wrong _ without _ <"$tmp/$1.judged"
 }
 
 # repeat NAME CONDITION: repeats the record until the condition holds. No record may have a wrong id.
@@ -114,13 +115,21 @@ is_in_history() {
 	grep -q '^swap;.*;in_second' "$tmp/history.folded" && ! grep -q '^write' "$tmp/history.folded" && ! history_of 30
 }
 
+# Another name is refused with a hint.
+is_selected_by_claims() {
+	wait_for 60 eval '"$pilotlight" export --last 1min --service spans -f folded -o "$tmp/claims.folded" 2>/dev/null &&
+		grep -q ";in_first" "$tmp/claims.folded"' &&
+		! "$pilotlight" export --last 1min --service span -f folded -o "$tmp/none.folded" 2>"$tmp/none.txt" &&
+		grep -q 'there is.* spans' "$tmp/none.txt"
+}
+
 # What a sink gets is made in the same way.
 is_in_exports() {
 	"$pilotlight" export --last 1min -f pprof -o "$tmp/history.pb.gz" &&
 		python3 "$root/tests/end_to_end/spans.py" "$tmp/history.pb.gz" >"$tmp/history.judged" || return
 	note "$(cat "$tmp/history.judged")"
-	read -r _ right _ wrong _ <"$tmp/history.judged"
-	((right > 0 && wrong == 0)) && "$pilotlight" export --last 1min -f otlp -o "$tmp/history.otlp.gz" &&
+	read -r _ right _ wrong _ _ _ claimed <"$tmp/history.judged"
+	((right > 0 && claimed > 0 && wrong == 0)) && "$pilotlight" export --last 1min -f otlp -o "$tmp/history.otlp.gz" &&
 		gzip -dc "$tmp/history.otlp.gz" | grep -qaP '\x10{16}\x12\x08\x11{8}' && end
 }
 
@@ -130,7 +139,7 @@ need_service
 need_commands gcc python3
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 build >"$tmp/build.log" 2>&1 || { note "$(cat "$tmp/build.log")"; echo "Bail out! the libraries cannot be built"; exit 1; }
-plan 13
+plan 14
 check "of a program" has_right_spans program "$workloads/spans" change 1e9
 check "... whose variable is at a distance from the thread pointer" has_anchor "$workloads/spans" tls
 check "records that are wrong give nothing" gives_nothing
@@ -142,6 +151,7 @@ check "... which the symbol file tells" has_anchor "$tmp/libindex.so" tls-index
 check "of one that is loaded, by a descriptor" has_right_spans descriptor "$tmp/loader" "$tmp/libdescriptor.so" change 1e9
 check "... which the symbol file tells" has_anchor "$tmp/libdescriptor.so" tls-descriptor
 check "the history has them, too" is_in_history
+check "... and selects by what is claimed" is_selected_by_claims
 check "... and so have its pprof and OpenTelemetry's format" is_in_exports
 check "... and the service stops" stop_service
 finish

@@ -179,6 +179,48 @@ static void spans_are_links(void **state)
 	free(read.bytes);
 }
 
+/* A program of a unit, and one of which nothing else tells the service. */
+static struct profile *profile_with_claims(void)
+{
+	struct profile *profile = new_profile();
+	struct profile_thread threads[] = {
+		{ .tid = 1,
+			.cgroup = string(profile, "/system.slice/nginx.service"),
+			.claims = string(profile, "bank,vault") },
+		{ .tid = 2,
+			.cgroup = string(profile, "/"),
+			.claims = string(profile, "checkout,shop,production") },
+	};
+	uint32_t location = add_location(profile, add_binary(profile, BINARY_LIBRARY, "/l"), 1);
+	uint32_t node = add_stack(profile, &location, 1);
+
+	for (size_t i = 0; i < 2; i++)
+		add_sample(profile, node, &threads[i], 1);
+	return profile;
+}
+
+static void claims_never_win(void **state)
+{
+	struct read read;
+	uint64_t nginx, checkout;
+
+	write_and_read(profile_with_claims(), PPROF_LABELS_ALL, NULL, &read);
+	assert_int_equal(read.resources.count, 2);
+	nginx = resource_of(&read, "nginx");
+	assert_null(resource_attribute(&read, nginx, "service.namespace"));
+	assert_string_equal(attributes_text(&read, all_of(profile_of(&read, nginx), 2).items[0], 2),
+		"thread.id=1 claimed.service.name=bank claimed.service.namespace=vault ");
+	checkout = resource_of(&read, "checkout");
+	assert_string_equal(resource_attribute(&read, checkout, "service.namespace"), "shop");
+	assert_string_equal(
+		resource_attribute(&read, checkout, "deployment.environment.name"), "production");
+	assert_string_equal(
+		attributes_text(&read, all_of(profile_of(&read, checkout), 2).items[0], 2),
+		"thread.id=2 claimed.service.name=checkout claimed.service.namespace=shop "
+		"claimed.deployment.environment.name=production ");
+	free(read.bytes);
+}
+
 static void code_keeps_its_place(void **state)
 {
 	struct read read;
@@ -362,6 +404,7 @@ int main(void)
 		cmocka_unit_test(a_user_cannot_claim_a_container),
 		cmocka_unit_test(threads_are_attributes_of_samples),
 		cmocka_unit_test(spans_are_links),
+		cmocka_unit_test(claims_never_win),
 		cmocka_unit_test(code_keeps_its_place),
 		cmocka_unit_test(interpreted_code_names_its_runtime),
 		cmocka_unit_test(the_source_decides_the_types),

@@ -19,6 +19,7 @@ static const struct store_thread nginx = {
 	.owner = 1, /* root */
 	.exe = "/usr/sbin/nginx",
 	.cgroup = "/system.slice/nginx.service",
+	.claims = "checkout,shop",
 };
 
 static const struct store_thread escaped = {
@@ -28,6 +29,7 @@ static const struct store_thread escaped = {
 	.owner = UINT32_MAX,
 	.exe = "/sbin/fsck",
 	.cgroup = "/system.slice/system-fsck.slice/fsck@dev-disk\\x2dby.service",
+	.claims = "",
 };
 
 static const struct store_thread user = {
@@ -37,6 +39,7 @@ static const struct store_thread user = {
 	.owner = 1001,
 	.exe = "/home/x/bin/app",
 	.cgroup = "/user.slice/user-1000.slice/user@1000.service/app.slice/app-1.scope",
+	.claims = ",checkout",
 };
 
 static const struct store_thread docker = {
@@ -45,6 +48,7 @@ static const struct store_thread docker = {
 	.comm = "sh",
 	.exe = "/bin/sh",
 	.cgroup = "/system.slice/docker-" CONTAINER ".scope",
+	.claims = "",
 };
 
 static const struct store_thread pod = {
@@ -55,9 +59,10 @@ static const struct store_thread pod = {
 	.cgroup = "/kubepods.slice/kubepods-besteffort.slice/"
 		  "kubepods-besteffort-pod1c2d3e4f_0000_1111_2222_333344445555.slice/"
 		  "cri-containerd-" CONTAINER ".scope",
+	.claims = "",
 };
 
-static const struct store_thread bare = { .comm = "", .exe = "", .cgroup = "" };
+static const struct store_thread bare = { .comm = "", .exe = "", .cgroup = "", .claims = "" };
 
 static const struct store_thread *const threads[] = { &nginx, &escaped, &user, &docker, &pod,
 	&bare };
@@ -103,6 +108,10 @@ static void threads_are_selected(void **state)
 		{ { "exe", "/usr/sbin/nginx" }, NGINX },
 		{ { "exe", "/usr/*" }, NGINX },
 		{ { "exe", "*s*" }, ESCAPED | DOCKER | POD },
+		{ { "service", "checkout" }, NGINX },
+		{ { "service", "check*" }, NGINX },
+		{ { "service", "nginx" }, 0 },
+		{ { "service", "shop" }, 0 },
 		{ { "unit", "nginx" }, NGINX },
 		{ { "unit", "nginx.service" }, NGINX },
 		{ { "unit", "nginx*" }, NGINX },

@@ -9,7 +9,12 @@ enum { DEPTH = 3000 };
 
 static const struct fixture_sample some[] = {
 	{ .pid = 10, .address = 0x3000, .count = 5, .comm = "alpha", .in_kernel = true },
-	{ .pid = 20, .address = 0x4000, .count = 3, .comm = "beta", .owner = 1001 },
+	{ .pid = 20,
+		.address = 0x4000,
+		.count = 3,
+		.comm = "beta",
+		.owner = 1001,
+		.claims = "shop" },
 };
 
 static int intern(struct day_dictionary *dictionary, const struct profile *profile)
@@ -56,6 +61,7 @@ static void expect_same(const struct day_tables *a, const struct day_tables *b)
 		assert_int_equal(a->threads.items[i].tid, b->threads.items[i].tid);
 		assert_int_equal(a->threads.items[i].cgroup, b->threads.items[i].cgroup);
 		assert_int_equal(a->threads.items[i].owner, b->threads.items[i].owner);
+		assert_int_equal(a->threads.items[i].claims, b->threads.items[i].claims);
 	}
 	for (uint32_t i = 0; i < first.binaries; i++) {
 		assert_true(build_id_equal(

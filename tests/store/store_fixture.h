@@ -47,6 +47,7 @@ struct fixture_sample {
 	const char *comm;
 	bool in_kernel;
 	uint32_t owner; /* as profile_thread.owner */
+	const char *claims;
 };
 
 static inline uint32_t fixture_binary(
@@ -88,6 +89,8 @@ static inline int fixture_thread(
 	(void)snprintf(text, sizeof(text), "/system.slice/%s.service", from->comm);
 	if (r == 0)
 		r = profile_add_string(profile, text, &thread.cgroup);
+	if (r == 0 && from->claims)
+		r = profile_add_string(profile, from->claims, &thread.claims);
 	return r < 0 ? r : profile_add_thread(profile, &thread, ret_thread);
 }
 

@@ -395,7 +395,22 @@ static void failing_allocations_cost_no_fold(void **state)
 	store_close(store);
 }
 
-/* One program of two users, and of nobody, in one cgroup. */
+static uint64_t claimed(const struct profile *profile, const char *claims)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < profile->samples.count; i++) {
+		const struct profile_sample *sample = &profile->samples.items[i];
+
+		if (strcmp(string_pool_get(&profile->strings,
+				   profile->threads.items[sample->thread].claims),
+			    claims) == 0)
+			sum += sample->count;
+	}
+	return sum;
+}
+
+/* One program of two users, with what it claims, and of nobody, in one cgroup. */
 static void folds_keep_users_apart(void **state)
 {
 	const char *folder = store_folder;
@@ -415,7 +430,8 @@ static void folds_keep_users_apart(void **state)
 				.address = 0x3000,
 				.count = 2,
 				.comm = "one",
-				.owner = 1002 },
+				.owner = 1002,
+				.claims = "shop,eu" },
 			{ .pid = 5000 + i, .address = 0x3000, .count = 1, .comm = "one" },
 		};
 		struct profile *profile =
@@ -434,6 +450,8 @@ static void folds_keep_users_apart(void **state)
 	assert_int_equal(fixture_owned(read, 1001), 3 * WINDOWS);
 	assert_int_equal(fixture_owned(read, 1002), 2 * WINDOWS);
 	assert_int_equal(fixture_owned(read, 0), WINDOWS);
+	assert_int_equal(claimed(read, "shop,eu"), 2 * WINDOWS);
+	assert_int_equal(claimed(read, ""), 4 * WINDOWS);
 	profile_free(read);
 }
 

@@ -6,12 +6,17 @@
  * the first span of the thread's trace, in_second() only in the second: each byte of an id is 0x11
  * or 0x12 of `swap`, 0x21 or 0x22 of `write`, and 0x10 or 0x20 of the trace's.
  *
- * spans lie N: the same by threads whose records are wrong in some way, so that none may be read.
+ * Also publishes the context of the process (pilotlight/process_context.h), again and again, in
+ * memory of both kinds in turn: it claims to be the service "spans" of one namespace or another.
+ *
+ * spans lie N: the same by threads whose records are wrong in some way, so that none may be read,
+ * nor the context of the process.
  *
  * Also a library, whose function is spans_main().
  */
 #include "work.h"
 
+#include "../harness/process_context.h"
 #include "pilotlight/thread_context.h"
 
 #include <pthread.h>
@@ -175,10 +180,47 @@ static void *tell_lies(void *argument)
 	return NULL;
 }
 
+static struct context_payload payload_of(const char *namespace)
+{
+	struct context_payload payload = { .size = 0 };
+
+	payload_add(&payload, "service.name", "spans");
+	payload_add(&payload, "service.namespace", namespace);
+	payload_wrap(&payload);
+	return payload;
+}
+
+enum { CHANGES_OF_MEMORY = 1000 };
+
+/* `argument`: the payload is told to be larger than any may be. */
+static void *publish(void *argument)
+{
+	const size_t beyond = argument ? PILOTLIGHT_PROCESS_CONTEXT_BYTES_MAX : 0;
+	const struct context_payload first = payload_of("first"), second = payload_of("the second");
+	struct pilotlight_process_context *mapped = NULL;
+	int is_memfd = 1;
+
+	(void)pthread_setname_np(pthread_self(), "publish");
+	for (uint64_t i = 0;; i++) {
+		const struct context_payload *payload = i % 2 ? &first : &second;
+
+		if (i % CHANGES_OF_MEMORY == 0) {
+			if (mapped)
+				context_unmap(mapped);
+			mapped = context_map(is_memfd);
+			is_memfd = mapped ? !is_memfd : 1;
+		}
+		if (mapped)
+			context_publish(mapped, payload->bytes, payload->size + beyond, i + 1);
+		(void)usleep(1000);
+	}
+	return NULL;
+}
+
 __attribute__((visibility("default"))) int spans_main(int argc, char **argv)
 {
 	void *(*runs[2])(void *) = { swap, write_spans };
-	pthread_t threads[2];
+	pthread_t threads[2], publisher;
 	size_t count = 2;
 
 	changes = (uint64_t)number_argument(argc, argv, 2, 1e6);
@@ -186,6 +228,8 @@ __attribute__((visibility("default"))) int spans_main(int argc, char **argv)
 		runs[0] = tell_lies;
 		count = 1;
 	}
+	if (pthread_create(&publisher, NULL, publish, count == 1 ? &threads : NULL) != 0)
+		return 1;
 	for (size_t i = 0; i < count; i++)
 		if (pthread_create(&threads[i], NULL, runs[i], NULL) != 0)
 			return 1;

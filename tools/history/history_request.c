@@ -155,6 +155,7 @@ const struct option_row history_select_options[] = {
 	SELECTOR("cgroup", "PATH", "Only this cgroup and those below it."),
 	SELECTOR("container", "ID", "Only this container; the start of its ID is enough."),
 	SELECTOR("pod", "UID", "Only this pod; the start of its UID is enough."),
+	SELECTOR("service", "NAME", "Only programs that call their service so (OpenTelemetry)."),
 	SELECTOR("trace", "ID", "Only this trace of OpenTelemetry: 32 hexadecimal digits."),
 	SELECTOR("span", "ID", "Only this span of OpenTelemetry: 16 hexadecimal digits."),
 	SELECTOR("build-id", "HEX", "Only stacks with code of this binary."),

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What this process claims, as a table learns it from the broker. */
+#include "labels/claim_table.h"
+
+#include "base/clock.h"
+#include "tests/harness/failing_allocation.h"
+#include "tests/harness/process_context.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { USER = 1000 };
+#define SECONDS(n) ((uint64_t)(n)*NSEC_PER_SEC)
+#define START	   SECONDS(100)
+
+struct fixture {
+	struct broker *broker;
+	struct claim_table *table;
+	struct pilotlight_process_context *mapped;
+	struct context_payload payload;
+	struct claim_counters counters;
+	uint64_t stamp;
+};
+
+static void claim(struct fixture *fixture, const char *service)
+{
+	fixture->payload.size = 0;
+	payload_add(&fixture->payload, "service.name", service);
+	context_publish(
+		fixture->mapped, fixture->payload.bytes, fixture->payload.size, ++fixture->stamp);
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	assert_int_equal(broker_new(NULL, &fixture->broker), 0);
+	assert_int_equal(claim_table_new(fixture->broker, &fixture->table), 0);
+	fixture->mapped = context_map(1);
+	assert_non_null(fixture->mapped);
+	claim(fixture, "first");
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	context_unmap(fixture->mapped);
+	claim_table_free(fixture->table);
+	broker_free(fixture->broker);
+	free(fixture);
+	return 0;
+}
+
+static const char *find(struct fixture *fixture, uint64_t seconds)
+{
+	const struct broker_process ourselves = { .pid = getpid() };
+	const char *text =
+		claim_table_find(fixture->table, &ourselves, USER, START + SECONDS(seconds));
+
+	claim_table_counters(fixture->table, &fixture->counters);
+	return text;
+}
+
+/* Its start is not known here, so it is old enough. */
+static void a_process_is_asked_again_after_a_while(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_string_equal(find(fixture, 0), "first");
+	claim(fixture, "second");
+	assert_string_equal(find(fixture, 9), "first");
+	assert_int_equal(fixture->counters.asked, 1);
+	assert_string_equal(find(fixture, 10), "second");
+	assert_int_equal(fixture->counters.asked, 2);
+	assert_string_equal(find(fixture, 69), "second");
+	claim(fixture, "third");
+	assert_string_equal(find(fixture, 70), "third");
+	claim(fixture, "fourth");
+	assert_string_equal(find(fixture, 669), "third");
+	assert_string_equal(find(fixture, 670), "fourth");
+	assert_int_equal(fixture->counters.asked, 4);
+	assert_int_equal(fixture->counters.read, 4);
+	assert_string_equal(find(fixture, 1270), "fourth");
+	context_unmap(fixture->mapped);
+	assert_string_equal(find(fixture, 1870), "");
+	fixture->mapped = context_map(1);
+	assert_int_equal(fixture->counters.invalid, 0);
+}
+
+static void a_young_process_is_not_asked(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct broker_process young = { .pid = 1, .start_ns = START };
+
+	assert_string_equal(claim_table_find(fixture->table, &young, USER, START), "");
+	assert_string_equal(
+		claim_table_find(fixture->table, &young, USER, START + SECONDS(2) - 1), "");
+	claim_table_counters(fixture->table, &fixture->counters);
+	assert_int_equal(fixture->counters.asked, 0);
+	/* It is gone: never again. */
+	for (int i = 2; i < 2000; i += 100)
+		assert_string_equal(
+			claim_table_find(fixture->table, &young, USER, START + SECONDS(i)), "");
+	claim_table_counters(fixture->table, &fixture->counters);
+	assert_int_equal(fixture->counters.asked, 1);
+}
+
+static void what_is_wrong_is_counted(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->mapped->version = 7;
+	assert_string_equal(find(fixture, 0), "");
+	context_publish(fixture->mapped, "\xff", 1, 9);
+	assert_string_equal(find(fixture, 10), "");
+	assert_int_equal(fixture->counters.invalid, 2);
+	claim(fixture, "right");
+	assert_string_equal(find(fixture, 70), "right");
+}
+
+static void the_time_of_a_window_is_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+
+	claim_table_begin_window(fixture->table, 0);
+	assert_string_equal(find(fixture, 0), "");
+	assert_int_equal(fixture->counters.asked, 0);
+	claim_table_begin_window(fixture->table, 1);
+	assert_string_equal(find(fixture, 1), "first");
+}
+
+/* Processes that are sampled keep their places; those that are not leave them. */
+static void places_are_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+	struct broker_process process = { .pid = 0 };
+
+	assert_string_equal(find(fixture, 0), "first");
+	claim_table_begin_window(fixture->table, 0);
+	for (process.pid = 1; process.pid < 20000; process.pid++)
+		if (process.pid != getpid())
+			(void)claim_table_find(
+				fixture->table, &process, USER + 1, START + SECONDS(1));
+	assert_string_equal(find(fixture, 2), "first");
+	assert_true(fixture->counters.refused > 10000);
+	assert_true(claim_table_bytes(fixture->table) < 512 << 10);
+	for (process.pid = 20000; process.pid < 40000; process.pid++)
+		(void)claim_table_find(fixture->table, &process, USER + 1, START + SECONDS(20));
+	claim_table_begin_window(fixture->table, UINT64_MAX);
+	assert_string_equal(find(fixture, 40), "first");
+}
+
+static int make_and_find(struct fixture *fixture)
+{
+	const struct broker_process ourselves = { .pid = getpid() };
+	struct claim_table *table;
+	struct claim_counters counters;
+	int r = claim_table_new(fixture->broker, &table);
+
+	if (r < 0)
+		return r;
+	if (!claim_table_find(table, &ourselves, USER, START)[0])
+		r = -ENOMEM;
+	claim_table_counters(table, &counters);
+	assert_int_equal(counters.asked, 1);
+	claim_table_free(table);
+	return r;
+}
+
+static void failing_allocations(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_true(FAIL_EACH_ALLOCATION(make_and_find(fixture), -ENOMEM, true, 0) >= 3);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_process_is_asked_again_after_a_while),
+		TEST(a_young_process_is_not_asked),
+		TEST(what_is_wrong_is_counted),
+		TEST(the_time_of_a_window_is_bounded),
+		TEST(places_are_bounded),
+		TEST(failing_allocations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
