@@ -175,11 +175,9 @@ static __always_inline int may_lead_to_frame(struct walk *walk, __u64 target, __
 	return (ip - target < NEAR_BYTES && sets_frame_pointer(code)) || is_jump(code);
 }
 
-/* Does code that sets the frame pointer come next? */
-static __always_inline int is_before_frame(struct walk *walk)
+/* Does code that sets the frame pointer come next? `words` saves the BPF stack others. */
+static __always_inline int is_before_frame(struct walk *walk, __u64 words[2])
 {
-	__u64 words[2];
-
 	for (__u32 i = 0; i < PROLOGUE_WORDS_MAX; i++) {
 		if (!can_read_user(walk, words, 2, walk->ip + i * sizeof(words[0])))
 			return 0;
@@ -196,14 +194,13 @@ static __always_inline int is_before_frame(struct walk *walk)
  * prologue. On top of the stack is a place for a value that may not have been set yet: it holds
  * what earlier calls left, and that may be a return address.
  */
-static __always_inline int has_v8_frame_of_its_own(struct walk *walk)
+static __always_inline int has_v8_frame_of_its_own(struct walk *walk, __u64 words[2])
 {
-	__u64 words[2];
+	const __u64 bytes = 2 * sizeof(words[0]);
 
-	return walk->is_jit && walk->fp.kind == SAVED_VALUE &&
-	       walk->sp + sizeof(words) <= walk->fp.word &&
-	       can_read_user(walk, words, 2, walk->fp.word - sizeof(words)) &&
-	       (words[0] & 3) == 1 && (words[1] & 3) == 1 && !is_before_frame(walk);
+	return walk->is_jit && walk->fp.kind == SAVED_VALUE && walk->sp + bytes <= walk->fp.word &&
+	       can_read_user(walk, words, 2, walk->fp.word - bytes) && (words[0] & 3) == 1 &&
+	       (words[1] & 3) == 1 && !is_before_frame(walk, words);
 }
 
 /*
@@ -215,7 +212,7 @@ static __always_inline int has_v8_frame_of_its_own(struct walk *walk)
 static __always_inline int step_out_of_leaf(
 	struct walk *walk, enum frame_pointers frame_pointers, int *ret_end)
 {
-	__u64 code, words[2], target;
+	__u64 code, words[2], target, caller;
 	__u32 pushed = 0;
 	int has_sign;
 
@@ -226,11 +223,13 @@ static __always_inline int step_out_of_leaf(
 		pushed = 1;
 	has_sign = pushed || (code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET;
 	if (!can_read_user(walk, words, 1 + pushed, walk->sp) ||
-		!is_return_address(walk, words[pushed], &target) ||
-		!(has_sign || (may_lead_to_leaf(walk, target, walk->ip, frame_pointers) &&
-				      !has_v8_frame_of_its_own(walk))))
+		!is_return_address(walk, words[pushed], &target))
 		return 0;
-	*ret_end = go_to_caller(walk, words[pushed], walk->sp + (pushed + 1) * sizeof(__u64));
+	caller = words[pushed];
+	if (!has_sign && (!may_lead_to_leaf(walk, target, walk->ip, frame_pointers) ||
+				 has_v8_frame_of_its_own(walk, words)))
+		return 0;
+	*ret_end = go_to_caller(walk, caller, walk->sp + (pushed + 1) * sizeof(__u64));
 	return 1;
 }
 
