@@ -27,8 +27,8 @@ bytes() {
 }
 
 # has_amounts FILE COLUMN [LOG]: each call site has the bytes that the program has printed. An allocation that is no
-# whole number of periods is rounded up or down by chance. The sum's standard deviation is 1.6 % for keep_small, of whose
-# 65536 allocations one in 16 is sampled, and less than 0.2 % for all others. The tolerances are six of them.
+# whole number of periods is rounded up or down by chance. The sum's standard deviation is 1.6 % for keep_small, of
+# whose 65536 allocations one in 16 is sampled, and less than 0.2 % for all others. The tolerances are six of them.
 has_amounts() {
 	local log=$tmp/${3:-heap.log} name allocated live wanted got tolerance count=0
 

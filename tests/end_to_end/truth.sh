@@ -104,7 +104,8 @@ perf_leaves() {
 	NF { wants = 0 }' | normalise_and_sum
 }
 
-# With this number of samples of each tool, 3 points are five standard deviations of the difference of two shares of 10 %.
+# With this number of samples of each tool, 3 points are five standard deviations of the difference of two shares of
+# 10 %.
 MIX_SAMPLES=5000
 
 # The 20 hottest leaf symbols of each tool are within 3 points of each other. Frames that one tool cannot name do

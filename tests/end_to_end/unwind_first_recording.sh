@@ -29,8 +29,9 @@ has_used() {
 	[ "$(used_cpu)" -ge "$1" ]
 }
 
-# record_first OUTPUT OPTIONS...: records with an empty cache, for two seconds of the program's CPU time. The start waits
-# at most one second for tables. On a busy machine that may be too short, so the recording is repeated, up to five times.
+# record_first OUTPUT OPTIONS...: records with an empty cache, for two seconds of the program's CPU time. The start
+# waits at most one second for tables. On a busy machine that may be too short, so the recording is repeated, up to five
+# times.
 record_first() {
 	local turn
 
