@@ -171,7 +171,7 @@ async function checkEqualNames() {
 		await settle();
 	};
 
-	profile = { ...all, labels: [['all', 9], ['fib', 8], ['main', 1], ['fib', 1]], frames: { label: [0, 1, 2, 3], depth: [0, 1, 2, 3],
+	profile = { ...all, labels: [['all', all.kinds.length - 1], ['fib', all.kinds.indexOf('command')], ['main', 1], ['fib', 1]], frames: { label: [0, 1, 2, 3], depth: [0, 1, 2, 3],
 		total: [9, 9, 9, 6], self: [0, 0, 3, 6], binary: [-1, -1, -1, -1], file: [-1, -1, -1, -1], line: [0, 0, 0, 0] } };
 	showProfile();
 	dom.flame.zoom(3);
