@@ -14,6 +14,7 @@ enum {
 	RUNTIME_KNOWN_SHIFT = 9,
 	RUNTIME_KNOWN = 1 << RUNTIME_KNOWN_SHIFT,
 	RUNTIME_KNOWN_WAYS = 4,
+	RUNTIME_RECENT = 8, /* a power of two */
 };
 
 /*
@@ -56,6 +57,16 @@ static __always_inline int runtime_is_known(const struct runtime_known *known, _
 			return 1;
 	}
 	return 0;
+}
+
+/* The entry of the step's code object among those that one walker has met lately. */
+static __always_inline struct runtime_known_way *runtime_recent(
+	struct runtime_known_way recent[RUNTIME_RECENT], const struct runtime_step *step)
+{
+	__u32 at = (__u32)(runtime_hash(0, step->code) >> 32) & (RUNTIME_RECENT - 1);
+
+	__asm__ volatile("" : "+r"(at));
+	return &recent[at & (RUNTIME_RECENT - 1)];
 }
 
 /* After the copy has been sent. */

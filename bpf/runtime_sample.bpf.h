@@ -252,15 +252,23 @@ __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 }
 
 /* Has the step's code object been copied? Then *code identifies it. */
-static __always_inline int is_known_code(const struct walker *walker, __u64 *code)
+static __always_inline int is_known_code(struct walker *walker, __u64 *code)
 {
-	const struct runtime_state *state = &walker->runtime;
-	__u32 place = runtime_known_place(state->owner, &state->step);
-	const struct runtime_known *known = bpf_map_lookup_elem(&known_codes, &place);
+	struct runtime_state *state = &walker->runtime;
+	const struct runtime_step *step = &state->step;
+	struct runtime_known_way *recent = runtime_recent(state->recent, step);
+	const struct runtime_known *known;
+	__u32 place;
 
-	if (!known || !runtime_is_known(known, state->owner, &state->step, code))
-		return 0;
-	*code &= PILOTLIGHT_RUNTIME_CODE_MASK;
+	if (recent->seal != runtime_seal(state->owner, step, recent->hash)) {
+		place = runtime_known_place(state->owner, step);
+		known = bpf_map_lookup_elem(&known_codes, &place);
+		if (!known || !runtime_is_known(known, state->owner, step, code))
+			return 0;
+		recent->hash = *code;
+		recent->seal = runtime_seal(state->owner, step, *code);
+	}
+	*code = recent->hash & PILOTLIGHT_RUNTIME_CODE_MASK;
 	return 1;
 }
 

@@ -23,13 +23,21 @@ enum {
 	V8_CHUNK_BYTES = PILOTLIGHT_RUNTIME_TABLE_MAX,
 	V8_CHUNK_WORDS = V8_CHUNK_BYTES / V8_WORD,
 	V8_CHUNKS_MAX = 16, /* of source, in which line ends are counted */
+	V8_PROVED = 8,	    /* a power of two */
+};
+
+/* What an object says that this sample has proved: its thread stands still, so nothing moves. The
+ * place follows from the address. */
+struct v8_proved {
+	__u64 object, word;
 };
 
 /* The function of a frame. */
 struct runtime_v8 {
-	/* Of this sample: maps whose types have been proved, and a script that has been read. */
-	__u64 function_map, shared_map, script_map;
-	__u64 checked_script, script_check;
+	struct v8_proved functions[V8_PROVED]; /* what closures share; 0: it is no function */
+	struct v8_proved shared[V8_PROVED];    /* the identity of the function */
+	struct v8_proved maps[V8_PROVED];      /* the type */
+	struct v8_proved scripts[V8_PROVED];   /* a hash; 0: it is no script */
 	__u64 shared_name, script;
 	__u64 name, inferred, start; /* `start`: its place in the source */
 	__u64 script_name, source, line_ends;
@@ -83,20 +91,26 @@ static __always_inline __u32 v8_type(const struct pilotlight_runtime_v8 *runtime
 	return v8_read_bytes(&type, sizeof(type), map, runtime->map_type_at) ? type : (__u32)-1;
 }
 
+static __always_inline struct v8_proved *v8_proved(struct v8_proved proved[V8_PROVED], __u64 object)
+{
+	__u32 at = (__u32)(runtime_hash(0, object) >> 32) & (V8_PROVED - 1);
+
+	__asm__ volatile("" : "+r"(at));
+	return &proved[at & (V8_PROVED - 1)];
+}
+
 /* Is the last object of such a type? */
-static __always_inline int v8_has_type(const struct runtime_v8 *v8,
-	const struct pilotlight_runtime_v8 *runtime, __u64 *proved, __u32 first, __u32 last)
+static __always_inline int v8_has_type(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u32 first, __u32 last)
 {
 	__u64 map = v8->words[0];
-	__u32 type;
+	struct v8_proved *proved = v8_proved(v8->maps, map);
 
-	if (map == *proved)
-		return 1;
-	type = v8_type(runtime, map);
-	if (type < first || type > last)
-		return 0;
-	*proved = map;
-	return 1;
+	if (proved->object != map) {
+		proved->word = v8_type(runtime, map);
+		proved->object = map;
+	}
+	return proved->word >= first && proved->word <= last;
 }
 
 /* Notes what a scope says of its function. */
@@ -144,8 +158,7 @@ static __always_inline int v8_read_script(
 	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
 {
 	return v8_read_object(v8, v8->script, runtime->script_id_at) &&
-	       v8_has_type(
-		       v8, runtime, &v8->script_map, runtime->script_type, runtime->script_type);
+	       v8_has_type(v8, runtime, runtime->script_type, runtime->script_type);
 }
 
 /* Reads what the names and the line of the function that was found are made of. */
@@ -167,36 +180,58 @@ static __always_inline __u64 v8_check(
 	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 number)
 {
 	__u64 check = runtime_hash(runtime_hash(0, v8->shared_name), number);
+	struct v8_proved *proved = v8_proved(v8->scripts, v8->script);
 
-	if (v8->script == v8->checked_script)
-		return runtime_hash(check, v8->script_check);
-	if (v8_read_script(v8, runtime)) {
-		v8->checked_script = v8->script;
-		v8->script_check = runtime_hash(v8->script, v8_word(v8, runtime->script_id_at));
-		return runtime_hash(check, v8->script_check);
+	if (proved->object != v8->script) {
+		proved->object = v8->script;
+		proved->word =
+			v8_read_script(v8, runtime)
+				? runtime_hash(v8->script, v8_word(v8, runtime->script_id_at))
+				: 0;
 	}
+	if (proved->word)
+		return runtime_hash(check, proved->word);
 	return v8_read_object(v8, v8->shared_name, V8_WORD) ? runtime_hash(check, v8->words[1])
 							    : check;
 }
 
-/* The function that runs in the native frame with this frame pointer: code 0 if there is none. */
-static __always_inline void runtime_v8_find(struct runtime_v8 *v8,
-	const struct pilotlight_runtime_v8 *runtime, __u64 fp, struct runtime_step *step)
+/* What the closures of a function share; 0: it is no function. */
+static __always_inline __u64 v8_shared_of(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 function)
 {
-	__u64 shared;
+	struct v8_proved *proved = v8_proved(v8->functions, function);
 
+	if (proved->object != function) {
+		proved->object = function;
+		proved->word =
+			v8_read_object(v8, function, runtime->function_shared_at) &&
+					v8_has_type(v8, runtime, runtime->function_type_first,
+						runtime->function_type_last)
+				? v8_word(v8, runtime->function_shared_at)
+				: 0;
+	}
+	return proved->word;
+}
+
+/* What the function of the native frame with this frame pointer shares with others; 0: there is no
+ * function. */
+static __always_inline __u64 v8_find_shared(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 fp)
+{
+	if (!can_copy_user(v8->words, 2 * V8_WORD, fp + (__s64)runtime->frame_function_at) ||
+		!v8_is_object(v8->words[1]))
+		return 0;
+	return v8_shared_of(v8, runtime, v8->words[0]);
+}
+
+/* The function that shares this: code 0 if it is none. */
+static __always_inline void runtime_v8_prove(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 shared, struct runtime_step *step)
+{
 	step->code = step->mark = 0;
 	step->unit = -1;
-	if (!can_copy_user(v8->words, 2 * V8_WORD, fp + (__s64)runtime->frame_function_at) ||
-		!v8_is_object(v8->words[1]) ||
-		!v8_read_object(v8, v8->words[0], runtime->function_shared_at) ||
-		!v8_has_type(v8, runtime, &v8->function_map, runtime->function_type_first,
-			runtime->function_type_last))
-		return;
-	shared = v8_word(v8, runtime->function_shared_at);
 	if (!v8_read_object(v8, shared, runtime->shared_number_at) ||
-		!v8_has_type(
-			v8, runtime, &v8->shared_map, runtime->shared_type, runtime->shared_type))
+		!v8_has_type(v8, runtime, runtime->shared_type, runtime->shared_type))
 		return;
 	v8->shared_name = v8_word(v8, runtime->shared_name_at);
 	v8->script = v8_word(v8, runtime->shared_script_at);
@@ -204,10 +239,13 @@ static __always_inline void runtime_v8_find(struct runtime_v8 *v8,
 	step->code = shared;
 }
 
-/* A sample: nothing is proved yet. Memory that was freed or cleared may have an address of 0. */
+/* A sample: nothing is proved yet, and nothing is at 0 or has its map there. */
 static __always_inline void runtime_v8_begin(struct runtime_v8 *v8)
 {
-	v8->function_map = v8->shared_map = v8->script_map = v8->checked_script = ~0ULL;
+	__builtin_memset(v8->functions, 0, sizeof(v8->functions));
+	__builtin_memset(v8->shared, 0, sizeof(v8->shared));
+	__builtin_memset(v8->maps, 0, sizeof(v8->maps));
+	__builtin_memset(v8->scripts, 0, sizeof(v8->scripts));
 }
 
 enum v8_string { V8_NO_STRING, V8_STRING, V8_JOINED, V8_UNREADABLE };

@@ -97,7 +97,7 @@ static __always_inline void append_v8_frame(struct walker *walker, __u64 code, _
 	__u64 *words = runtime_words(walk, walk->record.runtime_count);
 
 	words[0] = code;
-	words[1] = (__u32)walker->runtime.step.unit | (__u64)place << RUNTIME_PLACE_SHIFT |
+	words[1] = (__u32)-1 | (__u64)place << RUNTIME_PLACE_SHIFT |
 		   (__u64)PILOTLIGHT_RUNTIME_GROUP_END << RUNTIME_FLAGS_SHIFT;
 	walk->record.runtime_count++;
 	walk->record.hash = hash_next(hash_next(walk->record.hash, code), words[1]);
@@ -131,7 +131,8 @@ __noinline int step_v8(struct walker *walker, __u32 at)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct runtime_state *state;
-	__u64 fp, code;
+	struct v8_proved *proved;
+	__u64 fp, shared;
 
 	if (!walker)
 		return 0;
@@ -143,12 +144,19 @@ __noinline int step_v8(struct walker *walker, __u32 at)
 	     V8_FRAME_BYTES;
 	if (!has_v8_frame(&walker->walk, runtime, fp, at))
 		return 0;
-	runtime_v8_find(&state->v8, runtime, fp, &state->step);
-	if (!state->step.code)
+	shared = v8_find_shared(&state->v8, runtime, fp);
+	if (!shared)
 		return 0;
-	if (!is_known_code(walker, &code))
-		return 1;
-	append_v8_frame(walker, code, at);
+	proved = v8_proved(state->v8.shared, shared);
+	if (proved->object != shared) {
+		runtime_v8_prove(&state->v8, runtime, shared, &state->step);
+		if (!state->step.code)
+			return 0;
+		if (!is_known_code(walker, &proved->word))
+			return 1;
+		proved->object = shared;
+	}
+	append_v8_frame(walker, proved->word, at);
 	return 0;
 }
 

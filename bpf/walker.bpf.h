@@ -18,6 +18,7 @@
 #include "mapping.bpf.h"
 #include "other_memory.bpf.h"
 #include "remembered_walk.bpf.h"
+#include "runtime_known.bpf.h"
 #include "runtime_v8.bpf.h"
 #include "runtime_walk.bpf.h"
 #include "unwind_table.bpf.h"
@@ -29,10 +30,14 @@
 
 /* The walk of an interpreter's frames. */
 struct runtime_state {
-	struct runtime_walk walk;
+	union {
+		struct runtime_walk walk;
+		struct runtime_v8 v8; /* V8 has no `walk` */
+	};
 	struct runtime_step step;
-	struct runtime_v8 v8; /* V8 has no `walk` */
-	__u64 owner;	      /* identifies the address space, also over time */
+	/* Of known_codes, which is more memory than stays in the CPU's cache. */
+	struct runtime_known_way recent[RUNTIME_RECENT];
+	__u64 owner; /* identifies the address space, also over time */
 	__u64 begin_ns;
 	__u32 place;	/* native frames up to here run other groups */
 	__u32 has_open; /* the last frame's group has not ended */
@@ -63,6 +68,8 @@ struct walker {
 	struct runtime_state runtime;
 	struct remembered_rule rules[1 << REMEMBERED_RULES_SHIFT];
 };
+
+_Static_assert(sizeof(struct walker) <= 32 << 10, "the most that a map has for a CPU");
 
 enum {
 	USER_CODE_SELECTOR = 0x33, /* cs in x86-64's 64-bit user code */

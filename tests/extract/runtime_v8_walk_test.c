@@ -143,6 +143,16 @@ static void name_function(struct runtime_v8 *v8, char text[LINE_BYTES])
 	(void)strcpy(last_file, code.file);
 }
 
+/* The function of the native frame with this frame pointer: code 0 if there is none. */
+static void find_function(struct runtime_v8 *v8, uint64_t fp, struct runtime_step *step)
+{
+	uint64_t shared = v8_find_shared(v8, &runtime, fp);
+
+	step->code = 0;
+	if (shared)
+		runtime_v8_prove(v8, &runtime, shared, step);
+}
+
 /* Follows the frame pointers from the leaf on. Returns how many of the told functions are there, in
  * their order, from the first one that is. */
 static size_t count_found(struct runtime_v8 *v8, uint64_t fp)
@@ -152,7 +162,7 @@ static size_t count_found(struct runtime_v8 *v8, uint64_t fp)
 	size_t found = 0;
 
 	for (size_t i = 0; i < FRAMES_MAX && found < told_count; i++) {
-		runtime_v8_find(v8, &runtime, fp, &step);
+		find_function(v8, fp, &step);
 		if (step.code) {
 			name_function(v8, text);
 			if (strcmp(text, told[found]) == 0)
@@ -225,7 +235,7 @@ static void check_cleared(uint64_t fp, uint64_t place)
 	memcpy(&word, first, sizeof(word));
 	memcpy(first, &zero, sizeof(zero));
 	runtime_v8_begin(&v8);
-	runtime_v8_find(&v8, &runtime, fp, &step);
+	find_function(&v8, fp, &step);
 	assert_int_equal(step.code, 0);
 	memcpy(first, &word, sizeof(word));
 }
@@ -250,13 +260,13 @@ static void check_planted(const char *name, const char *expected, const char *fi
 	planted.bytes = bytes + sizeof(runtime) + sizeof(fp);
 	planted.size = (size_t)size - sizeof(runtime) - sizeof(fp);
 	runtime_v8_begin(&v8);
-	runtime_v8_find(&v8, &runtime, fp, &step);
+	find_function(&v8, fp, &step);
 	assert_int_not_equal(step.code, 0);
 	name_function(&v8, text);
 	assert_string_equal(text, expected);
 	assert_string_equal(last_file, file);
 	/* Nothing is proved at another place. */
-	runtime_v8_find(&v8, &runtime, fp + 8, &step);
+	find_function(&v8, fp + 8, &step);
 	assert_int_equal(step.code, 0);
 	/* Nor if an object was cleared: the function, or what its closures share. */
 	function = fp + (uint64_t)(int64_t)runtime.frame_function_at;

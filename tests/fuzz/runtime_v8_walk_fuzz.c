@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct pilotlight_runtime_v8 runtime;
 	struct runtime_v8 v8;
 	struct runtime_step step;
-	uint64_t fp;
+	uint64_t fp, shared;
 
 	if (size < sizeof(runtime) + sizeof(fp))
 		return 0;
@@ -94,7 +94,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (description.language != PILOTLIGHT_RUNTIME_V8 || !runtime_bounds_hold(&description))
 		return 0;
 	runtime_v8_begin(&v8);
-	runtime_v8_find(&v8, &runtime, fp, &step);
+	shared = v8_find_shared(&v8, &runtime, fp);
+	if (!shared)
+		return 0;
+	runtime_v8_prove(&v8, &runtime, shared, &step);
 	if (step.code)
 		check_function(&v8, &runtime);
 	return 0;
