@@ -214,10 +214,13 @@ holds() {
 	return 1
 }
 
-# Honest Python programs have their functions, and none of a hostile interpreter's, which are called "abuser".
-has_own_python() {
-	"$pilotlight" export -q --last 1h --user "$honest_uid" -f folded -o "$tmp/python.folded" || return
-	grep -q ';main_\[p\];heavy_\[p\];burn_\[p\];spin_\[p\]' "$tmp/python.folded" && ! grep 'abuser[^;]*_\[p\]' "$tmp/python.folded"
+# Honest programs of Python and JavaScript have their functions, and none of a hostile interpreter's, which are called
+# "abuser".
+has_own_functions() {
+	"$pilotlight" export -q --last 1h --user "$honest_uid" -f folded -o "$tmp/functions.folded" &&
+		grep -q ';main_\[p\];heavy_\[p\];burn_\[p\];spin_\[p\]' "$tmp/functions.folded" &&
+		{ [ -z "$node_pid" ] || grep -q ';honest_[0-9]*_\[v\]' "$tmp/functions.folded"; } &&
+		! grep 'abuse[^;]*_\[[pv]\]' "$tmp/functions.folded"
 }
 
 # An engine that renews itself, after phases that a busy machine makes long, loses no sample.
@@ -281,7 +284,7 @@ mkdir "$tmp/lacking"
 note "$(python3 -B "$table" table "$tmp/watched" "$tmp/phases" "$tmp/lacking" 2>&1)"
 check "honest frames keep their names" holds "${all}named"
 check "new honest processes get their names" holds "${all}newcomers"
-check "honest Python programs show their own functions" has_own_python
+check "honest programs of Python and JavaScript show their own functions" has_own_functions
 check_figure "honest samples follow the CPU time" holds sampled
 check_figure "no samples are lost" holds lost
 check_figure "the sampling rate stays" holds rate

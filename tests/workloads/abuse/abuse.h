@@ -202,6 +202,8 @@ ATTACK(python_changing);
 ATTACK(python_lengths);
 ATTACK(python_codes);
 
+ATTACK(v8_objects);
+
 ATTACK(mapping_many);
 ATTACK(mapping_writable);
 ATTACK(mapping_storm);

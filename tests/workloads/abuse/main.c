@@ -101,6 +101,9 @@ static const struct attack {
 	{ "python-lengths", python_lengths, "names and tables of lines with lengths that lie" },
 	{ "python-codes", python_codes, "a million code objects, others in each sample" },
 
+	{ "v8-objects", v8_objects,
+		"functions of V8 in circles, with lengths that lie, and that change all the time" },
+
 	{ "mapping-many", mapping_many, "60,000 executable mappings" },
 	{ "mapping-writable", mapping_writable,
 		"code in writable memory whose protection changes" },
