@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a sample costs with the functions of Python or JavaScript, and without: three recordings of the same seconds, of
-# which the third records a process that sleeps, and so tells what a sample of others costs. Needs root, and a
+# What a sample costs with the functions of Python, JavaScript or Ruby, and without: three recordings of the same seconds,
+# of which the third records a process that sleeps, and so tells what a sample of others costs. Needs root, and a
 # recording's cache.
 #
-#	tests/bench/runtimes.sh [PYTHON|NODE...]
+#	tests/bench/runtimes.sh [PYTHON|NODE|RUBY...]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 pilotlight=${PILOTLIGHT:-build/release/pilotlight}
@@ -27,6 +27,7 @@ sleeper=$!
 for runtime in "${@:-python3}"; do
 	program=tests/bench/python_load.py
 	[[ $(basename "$runtime") != node* ]] || program=tests/bench/node_load.js
+	[[ $(basename "$runtime") != ruby* ]] || program=tests/bench/ruby_load.rb
 	"$runtime" "$program" $((SECONDS_EACH + 30)) &
 	load=$!
 	SECONDS_EACH=2 record warm_up $load both
