@@ -47,6 +47,13 @@ enum {
 	RUBY_ENTRIES_MAX = 1 << 20,
 };
 
+/* As can_copy_user(). Linux 6.1 wants the bound of this very register. */
+static __always_inline int ruby_copy_below(void *bytes, __u64 most, __u64 size, __u64 address)
+{
+	__asm__ volatile("" : "+r"(size));
+	return size <= most && can_copy_user(bytes, (__u32)size, address);
+}
+
 /* Where the fields of a body end. All words up to there stay the same as long as it lives. */
 static __always_inline __u32 ruby_body_bytes(const struct pilotlight_runtime *runtime)
 {
@@ -153,7 +160,7 @@ static __always_inline int ruby_read_code(struct runtime_walk *walk,
 	if (!can_copy_user(words, sizeof(words), sequence) ||
 		(words[0] & RUBY_TYPE) != RUBY_TYPE_INTERNAL ||
 		(words[0] >> RUBY_KIND_SHIFT & RUBY_KINDS) != RUBY_SEQUENCE || !words[2] ||
-		size > PILOTLIGHT_RUNTIME_CODE_MAX || !can_copy_user(walk->code, size, words[2]))
+		!ruby_copy_below(walk->code, PILOTLIGHT_RUNTIME_CODE_MAX, size, words[2]))
 		return 0;
 	walk->sequence = step->code = sequence;
 	walk->sequence_check = step->check = ruby_check(walk, runtime);
@@ -168,8 +175,8 @@ static __always_inline enum runtime_end ruby_next(struct runtime_walk *walk,
 	__u64 flags, sequence;
 
 	/* Behind the last one is the outermost. */
-	if (size > PILOTLIGHT_RUNTIME_FRAME_MAX / 2 ||
-		(!at && !can_copy_user(walk->bytes, 2 * size, walk->frame)))
+	if (!at && !ruby_copy_below(
+			   walk->bytes, PILOTLIGHT_RUNTIME_FRAME_MAX, 2ULL * size, walk->frame))
 		return RUNTIME_UNREADABLE;
 	walk->has_read = !walk->has_read;
 	walk->frame += size;
@@ -228,7 +235,8 @@ static __always_inline int ruby_copy_text(const struct pilotlight_runtime *runti
 		text->flags |= PILOTLIGHT_RUNTIME_TEXT_CUT;
 	}
 	text->bytes = (__u16)length;
-	return length == 0 || can_copy_user(text->characters, (__u32)length, from);
+	return length == 0 ||
+	       ruby_copy_below(text->characters, PILOTLIGHT_RUNTIME_TEXT_MAX, length, from);
 }
 
 /* The path: the object itself, or the first of an array. 0: neither. */
@@ -266,16 +274,19 @@ static __always_inline int ruby_copy_lines(const struct runtime_walk *walk,
 	at = sizeof(*head) + index_bytes;
 	bytes = count * runtime->line_bytes;
 	code->line_bytes_all = at + bytes;
-	/* Linux 6.1 wants the bound of this very register. */
-	if (bytes > PILOTLIGHT_RUNTIME_TABLE_MAX - sizeof(*head) - PILOTLIGHT_RUNTIME_INDEX_MAX)
-		bytes = PILOTLIGHT_RUNTIME_TABLE_MAX - sizeof(*head) - PILOTLIGHT_RUNTIME_INDEX_MAX;
+	if (bytes > PILOTLIGHT_RUNTIME_TABLE_MAX - PILOTLIGHT_RUNTIME_INDEX_ROOM)
+		bytes = PILOTLIGHT_RUNTIME_TABLE_MAX - PILOTLIGHT_RUNTIME_INDEX_ROOM;
 	code->line_bytes = (__u16)(at + bytes);
 	/* What lies behind the table must not get into the hash. */
 	__builtin_memset(&code->table[(at + bytes - 1) & (PILOTLIGHT_RUNTIME_TABLE_MAX - 1) &
 				      ~(__u32)(RUNTIME_WORD - 1)],
 		0, RUNTIME_WORD);
-	return can_copy_user(code->table + sizeof(*head), index_bytes, index) &&
-	       can_copy_user(code->table + at, bytes, entries);
+	at &= PILOTLIGHT_RUNTIME_INDEX_ROOM - 1;
+	return ruby_copy_below(code->table + sizeof(*head), PILOTLIGHT_RUNTIME_INDEX_MAX,
+		       index_bytes, index) &&
+	       ruby_copy_below(code->table + at,
+		       PILOTLIGHT_RUNTIME_TABLE_MAX - PILOTLIGHT_RUNTIME_INDEX_ROOM, bytes,
+		       entries);
 }
 
 /* Copies the sequence of the last step. Returns 0 if it makes no sense, or its memory is not

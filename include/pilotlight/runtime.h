@@ -228,6 +228,7 @@ enum {
 	PILOTLIGHT_RUNTIME_INDEX_BLOCK_POSITIONS = 512,
 	PILOTLIGHT_RUNTIME_INDEX_BLOCK_BYTES = 80,
 	PILOTLIGHT_RUNTIME_INDEX_MAX = 48 + 5 * 80, /* bytes; of a longer one there is no table */
+	PILOTLIGHT_RUNTIME_INDEX_ROOM = 512,	    /* for the head and such an index */
 };
 
 static inline __u32 pilotlight_runtime_index_bytes(__u32 units)
