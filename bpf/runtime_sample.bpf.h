@@ -125,6 +125,13 @@ static __always_inline const struct pilotlight_runtime *walked_runtime(const str
 	return bpf_map_lookup_elem(&runtimes, &number);
 }
 
+static __always_inline void begin_state(struct walker *walker)
+{
+	walker->runtime.begin_ns = walk_clock_ns();
+	walker->runtime.owner = runtime_owner(walker);
+	walker->runtime.copies = 0;
+}
+
 /* These are global functions for the verifier, which checks each once (walker.bpf.h). */
 __noinline int begin_runtime(struct walker *walker)
 {
@@ -137,9 +144,8 @@ __noinline int begin_runtime(struct walker *walker)
 	runtime = walked_runtime(walker);
 	if (!runtime || runtime->version != PILOTLIGHT_RUNTIME_VERSION)
 		return RUNTIME_NO_STATE;
-	state->begin_ns = walk_clock_ns();
-	state->owner = runtime_owner(walker);
-	state->place = state->has_open = state->is_full = state->steps = state->copies = 0;
+	begin_state(walker);
+	state->place = state->has_open = state->is_full = state->steps = 0;
 	state->groups = 0;
 	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
 		return RUNTIME_NATIVE;
@@ -442,12 +448,16 @@ __noinline int place_calls(struct walker *walker)
 
 #include "runtime_v8_sample.bpf.h"
 
+#include "runtime_hotspot_sample.bpf.h"
+
 /* `entry`: of the CPU's maps. */
 static __always_inline void add_runtime_frames(struct walker *walker, __u32 entry)
 {
 	struct pilotlight_ring_walk *record = &walker->walk.record;
 	int end;
 
+	if (walker->walk.hotspot.number != RUNTIME_NONE && add_methods(walker, entry))
+		return;
 	if (walker->walk.runtime.number >= PILOTLIGHT_RUNTIMES_MAX)
 		return;
 	end = begin_runtime(walker);

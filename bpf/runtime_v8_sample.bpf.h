@@ -91,7 +91,8 @@ __noinline __u64 copy_v8(struct walker *walker, __u32 entry)
 	return keep_copy(walker, copier);
 }
 
-static __always_inline void append_v8_frame(struct walker *walker, __u64 code, __u32 place)
+/* Adds a frame with the native one that runs it. */
+static __always_inline void append_placed_frame(struct walker *walker, __u64 code, __u32 place)
 {
 	struct walk *walk = &walker->walk;
 	__u64 *words = runtime_words(walk, walk->record.runtime_count);
@@ -156,7 +157,7 @@ __noinline int step_v8(struct walker *walker, __u32 at)
 			return 1;
 		proved->object = shared;
 	}
-	append_v8_frame(walker, proved->word, at);
+	append_placed_frame(walker, proved->word, at);
 	return 0;
 }
 
@@ -186,7 +187,7 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 			continue;
 		code = copy_v8(walker, entry);
 		if (code)
-			append_v8_frame(walker, code, i);
+			append_placed_frame(walker, code, i);
 	}
 	record->runtime_file = walker->walk.runtime.file_id;
 	record->runtime_language = PILOTLIGHT_RUNTIME_V8;

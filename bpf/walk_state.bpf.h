@@ -185,8 +185,11 @@ struct walk {
 	/* When it had PILOTLIGHT_WALK_CUT_DEPTH frames. */
 	__u64 cut_hash, cut_ns;
 	/* These outlive the walk while the mappings stay the same. */
-	struct walked_runtime runtime;
+	struct walked_runtime runtime, hotspot;
+	__u64 hotspot_at; /* an address in HotSpot's library */
 	struct walked_context context;
+	__u32 has_asked;      /* whether the process has HotSpot */
+	__u32 hotspot_is_new; /* earlier walks have not known it */
 	__u64 leaf_sp, leaf_fp;
 	__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
 	/* Bounds of `mappings`, each array in one cache line for the search; end 0: none. */
@@ -238,6 +241,13 @@ static __always_inline void note_runtime(struct walk *walk, const struct walked_
 		walk->context.base = mapping->start - mapping->offset;
 		walk->context.number = mapping->file.runtime;
 		walk->context.is_known = 0;
+	}
+	if (mapping->file.flags & PILOTLIGHT_FILE_HAS_HOTSPOT) {
+		walk->hotspot_is_new |= walk->hotspot.number == RUNTIME_NONE;
+		walk->hotspot.base = mapping->start - mapping->offset;
+		walk->hotspot.number = mapping->file.runtime;
+		walk->hotspot.file_id = mapping->file.id;
+		walk->hotspot_at = mapping->start;
 	}
 	if (!(mapping->file.flags & PILOTLIGHT_FILE_HAS_RUNTIME))
 		return;

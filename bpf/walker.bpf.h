@@ -18,6 +18,7 @@
 #include "mapping.bpf.h"
 #include "other_memory.bpf.h"
 #include "remembered_walk.bpf.h"
+#include "runtime_hotspot_method.bpf.h"
 #include "runtime_known.bpf.h"
 #include "runtime_v8.bpf.h"
 #include "runtime_walk.bpf.h"
@@ -33,6 +34,11 @@ struct runtime_state {
 	union {
 		struct runtime_walk walk;
 		struct runtime_v8 v8; /* V8 has no `walk` */
+		struct {
+			struct hotspot known;
+			struct hotspot_blob blob;
+			struct hotspot_method method;
+		} hotspot; /* the native walk needs it, too */
 	};
 	struct runtime_step step;
 	/* Of known_codes, which is more memory than stays in the CPU's cache. */
@@ -351,6 +357,20 @@ static __always_inline int step_by_table(
 	return guess_by_frame_pointer(walk, FRAME_POINTERS_USUAL, PILOTLIGHT_WALK_NO_FUNCTION);
 }
 
+/* Of runtime_hotspot_sample.bpf.h. */
+int know_hotspot(struct walker *walker);
+int step_hotspot(struct walker *walker, __u64 where);
+
+static __always_inline int has_hotspot(struct walker *walker)
+{
+	struct walk *walk = &walker->walk;
+
+	/* The BPF stack has no room for reads of other tasks. */
+	if (walk->other.tables)
+		return 0;
+	return walk->hotspot.number != RUNTIME_NONE;
+}
+
 /* Goes from the last frame, in this mapping, to its caller. */
 static __always_inline int step_in_mapping(
 	struct walker *walker, const struct walked_mapping *mapping, __u64 where, int guess_end)
@@ -358,6 +378,13 @@ static __always_inline int step_in_mapping(
 	struct walk *walk = &walker->walk;
 	__u32 flags = mapping->file.flags;
 
+	if (walk->is_jit && has_hotspot(walker)) {
+		int end = step_hotspot(walker, where);
+
+		return end != HOTSPOT_OTHER ? end
+					    : guess_by_frame_pointer(walk, FRAME_POINTERS_USUAL,
+						      PILOTLIGHT_WALK_NO_FUNCTION);
+	}
 	if (walk->is_jit)
 		return guess_by_frame_pointer(
 			walk, FRAME_POINTERS_USUAL, PILOTLIGHT_WALK_NO_FRAME_POINTER);
@@ -432,6 +459,17 @@ __noinline int step_out(struct walker *walker)
 	return end;
 }
 
+/* A function of its own, which bounds the use of the BPF stack. */
+static __noinline void forget_hotspot(struct walker *walker)
+{
+	walker->walk.hotspot_is_new = 0;
+	walker->runtime.hotspot.known.has_looked = 0;
+	walker->runtime.hotspot.known.heap_count = 0;
+	walker->runtime.hotspot.known.method_name = 0;
+	walker->runtime.hotspot.known.interpreter = walker->runtime.hotspot.known.interpreter_end =
+		0;
+}
+
 /*
  * Keeps the mappings of the last walk on this CPU if it is the same program image, the mappings
  * have not changed, and the window is the same. In each window the use of files is noted anew, and
@@ -451,7 +489,8 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
 	if (are_same && !walk->stale_mappings)
 		return;
 	forget_walks(walk);
-	walk->runtime.number = walk->context.number = RUNTIME_NONE;
+	walk->runtime.number = walk->context.number = walk->hotspot.number = RUNTIME_NONE;
+	walk->has_asked = 0;
 	walk->context.is_known = 0;
 	walker->mm = (__u64)mm;
 	walker->version = version;
@@ -531,6 +570,7 @@ static __always_inline void begin_walk(struct walker *walker, struct mm_struct *
 	walk->mapping = 0;
 	walk->searches = 0;
 	walk->has_jit = walk->has_untabled = 0;
+	forget_hotspot(walker);
 	walk->leaf_sp = walk->sp;
 	walk->leaf_fp = walk->fp.word;
 	walk->record.count = walk->record.runtime_count = 0;
@@ -561,6 +601,9 @@ static __always_inline enum walk_result walk_stack_in(struct walker *walker, str
 	int end = WALK_ON;
 
 	begin_walk(walker, mm, process, window);
+	/* Here the BPF stack has room for it. */
+	if (walk->hotspot.number == RUNTIME_NONE && !walk->has_asked)
+		know_hotspot(walker);
 	if (is_between_programs(walk))
 		return WALK_NO_STACK;
 	walk->record.hash = seed;

@@ -29,21 +29,24 @@ static enum binary_kind kind_of(const struct profile *profile, uint32_t node)
 
 static bool is_interpreted(const struct profile *profile, uint32_t node)
 {
-	return node != PROFILE_ROOT && (kind_of(profile, node) == BINARY_PYTHON ||
-					       kind_of(profile, node) == BINARY_JAVASCRIPT ||
-					       kind_of(profile, node) == BINARY_RUBY);
+	enum binary_kind kind = node == PROFILE_ROOT ? BINARY_KERNEL : kind_of(profile, node);
+
+	return kind == BINARY_PYTHON || kind == BINARY_JAVASCRIPT || kind == BINARY_RUBY ||
+	       kind == BINARY_JAVA;
 }
 
-/* Is `node` of the loop that runs `interpreted`, or the function as V8 or Ruby generated it? */
+/* Is `node` of the loop that runs `interpreted`, or the function as V8, Ruby or a JVM generated it?
+ */
 static bool runs(const struct profile *profile, uint32_t node, uint32_t interpreted)
 {
-	enum binary_kind kind;
+	enum binary_kind kind, language = kind_of(profile, interpreted);
 
 	if (node == PROFILE_ROOT)
 		return false;
 	kind = kind_of(profile, node);
-	return kind == BINARY_EXECUTABLE || kind == BINARY_LIBRARY ||
-	       (kind == BINARY_JIT && kind_of(profile, interpreted) != BINARY_PYTHON);
+	if (kind == BINARY_JIT)
+		return language != BINARY_PYTHON;
+	return language != BINARY_JAVA && (kind == BINARY_EXECUTABLE || kind == BINARY_LIBRARY);
 }
 
 /* A native frame that calls an interpreted one runs it. Its parent is native, or at least not

@@ -2,6 +2,7 @@
 #include "base/runtime_bounds.h"
 
 #include "base/array.h"
+#include "pilotlight/runtime_hotspot.h"
 #include "pilotlight/runtime_v8.h"
 
 #include <stdint.h>
@@ -186,11 +187,71 @@ static bool v8_holds(const struct pilotlight_runtime_v8 *runtime)
 	       runtime->function_type_first <= runtime->function_type_last;
 }
 
-static bool has_rest(const struct pilotlight_runtime *runtime)
+/* --- HotSpot --- */
+
+/* An offset of 0 means that the store of the right one was not found. */
+static bool is_set(uint16_t at)
+{
+	return at > 0 && is_offset(at);
+}
+
+static bool has_sound_blob(const struct pilotlight_runtime_hotspot *runtime)
+{
+	const uint16_t fields[] = { runtime->blob_name_at, runtime->blob_size_at,
+		runtime->blob_frame_at, runtime->blob_complete_at, runtime->blob_code_at,
+		runtime->blob_method_at };
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (!is_set(fields[i]) ||
+			fields[i] + runtime->block_bytes > PILOTLIGHT_HOTSPOT_BLOCK_MAX - 8)
+			return false;
+	return is_set(runtime->block_bytes) && is_set(runtime->block_used_at) &&
+	       runtime->block_used_at < runtime->block_bytes;
+}
+
+static bool has_sound_method(const struct pilotlight_runtime_hotspot *runtime)
+{
+	const uint16_t fields[] = { runtime->const_pool_at, runtime->const_size_at,
+		runtime->const_flags_at, runtime->const_code_at, runtime->const_name_at,
+		runtime->const_signature_at };
+	const uint16_t others[] = { runtime->method_const_at, runtime->const_bytes,
+		runtime->pool_class_at, runtime->pool_bytes, runtime->class_pool_at,
+		runtime->class_name_at, runtime->symbol_text_at };
+	bool is_source_in_pool = runtime->pool_source_at != PILOTLIGHT_RUNTIME_NONE;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (!is_set(fields[i]) || fields[i] > PILOTLIGHT_HOTSPOT_CONST_MAX - 8)
+			return false;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (!is_set(others[i]))
+			return false;
+	return is_offset(runtime->symbol_length_at) &&
+	       is_offset_if(runtime->class_source_at, !is_source_in_pool) &&
+	       is_offset_if(runtime->pool_source_at, is_source_in_pool);
+}
+
+static bool hotspot_holds(const struct pilotlight_runtime_hotspot *runtime)
+{
+	bool has_heaps = !(runtime->flags & PILOTLIGHT_HOTSPOT_ONE_HEAP);
+	const int16_t word = sizeof(uint64_t);
+
+	return runtime->flags <= PILOTLIGHT_HOTSPOT_FLAGS &&
+	       is_between(runtime->heaps_place, -PLACE_MAX, PLACE_MAX) &&
+	       is_offset_if(runtime->array_length_at, has_heaps) &&
+	       is_offset_if(runtime->array_data_at, has_heaps) &&
+	       is_offset(runtime->heap_memory_at) && is_set(runtime->heap_map_at) &&
+	       is_set(runtime->heap_shift_at) && runtime->frame_sender_at == -word &&
+	       is_between(runtime->frame_method_at, -PILOTLIGHT_RUNTIME_FRAME_MAX, -word) &&
+	       is_between(runtime->frame_bytecode_at, -PILOTLIGHT_RUNTIME_FRAME_MAX, -word) &&
+	       has_sound_blob(runtime) && has_sound_method(runtime);
+}
+
+/* Is there anything behind a description of so many bytes? */
+static bool has_rest(const struct pilotlight_runtime *runtime, size_t size)
 {
 	const uint8_t *bytes = (const uint8_t *)runtime;
 
-	for (size_t i = sizeof(struct pilotlight_runtime_v8); i < sizeof(*runtime); i++)
+	for (size_t i = size; i < sizeof(*runtime); i++)
 		if (bytes[i] != 0)
 			return true;
 	return false;
@@ -216,12 +277,18 @@ static bool is_sound_context(const struct pilotlight_runtime *runtime)
 
 bool runtime_bounds_hold(const struct pilotlight_runtime *runtime)
 {
+	struct pilotlight_runtime_hotspot hotspot;
 	struct pilotlight_runtime_v8 v8;
 
 	if (runtime->version == PILOTLIGHT_RUNTIME_VERSION &&
 		runtime->language == PILOTLIGHT_RUNTIME_V8) {
 		memcpy(&v8, runtime, sizeof(v8));
-		return !has_rest(runtime) && v8_holds(&v8);
+		return !has_rest(runtime, sizeof(v8)) && v8_holds(&v8);
+	}
+	if (runtime->version == PILOTLIGHT_RUNTIME_VERSION &&
+		runtime->language == PILOTLIGHT_RUNTIME_HOTSPOT) {
+		memcpy(&hotspot, runtime, sizeof(hotspot));
+		return !has_rest(runtime, sizeof(hotspot)) && hotspot_holds(&hotspot);
 	}
 	if (runtime->language == PILOTLIGHT_RUNTIME_THREAD_CONTEXT)
 		return is_sound_context(runtime);

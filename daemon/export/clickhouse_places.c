@@ -17,6 +17,7 @@ static const char *const kind_names[BINARY_KIND_COUNT] = {
 	[BINARY_PYTHON] = "python",
 	[BINARY_JAVASCRIPT] = "javascript",
 	[BINARY_RUBY] = "ruby",
+	[BINARY_JAVA] = "java",
 };
 
 const char *clickhouse_kind_name(enum binary_kind kind)

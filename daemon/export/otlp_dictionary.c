@@ -181,6 +181,8 @@ static const char *frame_type(enum binary_kind kind)
 		return "v8js";
 	case BINARY_RUBY:
 		return "ruby";
+	case BINARY_JAVA:
+		return "jvm";
 	default:
 		return NULL;
 	}

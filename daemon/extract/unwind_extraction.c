@@ -2,6 +2,7 @@
 #include "extract/unwind_extraction.h"
 
 #include "base/clock.h"
+#include "extract/runtime_hotspot.h"
 #include "extract/runtime_python.h"
 #include "extract/runtime_ruby.h"
 #include "extract/runtime_v8.h"
@@ -137,6 +138,9 @@ static int describe_runtime(struct unwind_extraction *extraction)
 		r = runtime_v8_read(&extraction->files, &extraction->runtime);
 	if (r == -ENODATA)
 		r = runtime_ruby_read(
+			&extraction->files, &extraction->scratch, &extraction->runtime);
+	if (r == -ENODATA)
+		r = runtime_hotspot_read(
 			&extraction->files, &extraction->scratch, &extraction->runtime);
 	switch (r) {
 	case 0:

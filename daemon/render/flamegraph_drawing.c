@@ -44,6 +44,7 @@ static char kind_letter(enum frame_kind kind)
 		[FRAME_PYTHON] = 'p',
 		[FRAME_JAVASCRIPT] = 'v',
 		[FRAME_RUBY] = 'y',
+		[FRAME_JAVA] = 'j', /* as any generated code */
 		[FRAME_SYNTHETIC] = 's',
 		[FRAME_INLINED] = 'i',
 		[FRAME_COMM] = 'c',

@@ -32,6 +32,7 @@ const char *folded_suffix(enum frame_kind kind)
 	case FRAME_KERNEL:
 		return "_[k]";
 	case FRAME_JIT:
+	case FRAME_JAVA:
 		return "_[j]";
 	case FRAME_PYTHON:
 		return "_[p]";

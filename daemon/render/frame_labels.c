@@ -30,6 +30,8 @@ const char *frame_kind_name(enum frame_kind kind)
 		return "JavaScript";
 	case FRAME_RUBY:
 		return "Ruby";
+	case FRAME_JAVA:
+		return "Java";
 	case FRAME_INLINED:
 		return "inlined";
 	case FRAME_COMM:

@@ -11,5 +11,6 @@ enum binary_kind {
 	BINARY_PYTHON,	   /* code that the interpreter with this build-id runs: _[p] */
 	BINARY_JAVASCRIPT, /* the same of V8: _[v] */
 	BINARY_RUBY,	   /* the same of Ruby: _[r] */
+	BINARY_JAVA,	   /* methods of a JVM, compiled or not: _[j] */
 	BINARY_KIND_COUNT,
 };

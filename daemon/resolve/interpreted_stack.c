@@ -59,14 +59,20 @@ static struct resolved_frame frame_of(
 	};
 }
 
-/* Says why the outermost frames are missing. Returns the number of frames that do: none of V8,
- * whose native frames stay. */
+/* Does each frame have a native one of its own, which stays if the frame is missing? */
+static bool has_native_frames(const struct interpreted_stack *stack)
+{
+	return stack->sample->runtime_language == PILOTLIGHT_RUNTIME_V8 ||
+	       stack->sample->runtime_language == PILOTLIGHT_RUNTIME_HOTSPOT;
+}
+
+/* Says why the outermost frames are missing. Returns the number of frames that do. */
 static size_t write_end(const struct interpreted_stack *stack, struct resolved_frame *frame)
 {
 	struct runtime_name name = { .name = "[truncated: depth]" };
 
 	if (stack->count > 0 || stack->sample->runtime_end == PILOTLIGHT_RUNTIME_ROOT ||
-		stack->sample->runtime_language == PILOTLIGHT_RUNTIME_V8)
+		has_native_frames(stack))
 		return 0;
 	if (stack->sample->runtime_end == PILOTLIGHT_RUNTIME_UNREADABLE)
 		name.name = stack->sample->runtime_language == PILOTLIGHT_RUNTIME_RUBY
@@ -88,11 +94,10 @@ static bool find_name(const struct interpreted_stack *stack,
 		       frame->unit, ret_name);
 }
 
-/* The native frame of a function of V8 tells more than no name. */
+/* A native frame tells more than no name. */
 size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_frame *frames,
 	struct resolver_counters *counters)
 {
-	bool is_v8 = stack->sample->runtime_language == PILOTLIGHT_RUNTIME_V8;
 	bool is_ruby = stack->sample->runtime_language == PILOTLIGHT_RUNTIME_RUBY;
 	const size_t taken = stack->next;
 	size_t written = 0;
@@ -108,7 +113,7 @@ size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_f
 
 		if (!find_name(stack, frame, &name)) {
 			counters->interpreted_nameless++;
-			if (is_v8)
+			if (has_native_frames(stack))
 				continue;
 		}
 		frames[written++] = frame_of(stack, frame->code, &name);

@@ -435,7 +435,8 @@ static int push_walked_frame(struct resolver *resolver, struct stack *stack, uin
 		resolver, stack, binary, frame & PILOTLIGHT_FRAME_OFFSET_MASK, is_return);
 }
 
-/* A stack through generated code is whole only if that code keeps frame pointers. */
+/* A stack through generated code is whole only if that code keeps frame pointers, or is described.
+ */
 static void doubt_jit(
 	struct resolver *resolver, const struct raw_sample *sample, enum resolver_cut *cut)
 {
@@ -450,6 +451,7 @@ static const enum binary_kind interpreted_kinds[PILOTLIGHT_RUNTIME_LANGUAGES] = 
 	[PILOTLIGHT_RUNTIME_PYTHON] = BINARY_PYTHON,
 	[PILOTLIGHT_RUNTIME_V8] = BINARY_JAVASCRIPT,
 	[PILOTLIGHT_RUNTIME_RUBY] = BINARY_RUBY,
+	[PILOTLIGHT_RUNTIME_HOTSPOT] = BINARY_JAVA,
 };
 
 /* Without names or a binary there are none. */
@@ -514,7 +516,8 @@ static int resolve_walked_frames(
 		push_interpreted(resolver, stack, &interpreted);
 		interpreted.is_lost = false;
 	}
-	if (resolved_has_jit(stack->frames + first, stack->count - first))
+	if (sample->runtime_language != PILOTLIGHT_RUNTIME_HOTSPOT &&
+		resolved_has_jit(stack->frames + first, stack->count - first))
 		doubt_jit(resolver, sample, ret_cut);
 	return 0;
 }

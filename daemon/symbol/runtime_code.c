@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/runtime_code.h"
 
+#include "pilotlight/runtime_hotspot.h"
 #include "symbol/runtime_lines.h"
 
 #include <errno.h>
@@ -85,6 +86,68 @@ static void make_text(
 	(void)utf8_clean(clean, utf8, size);
 }
 
+/* A method's class as Java writes it. */
+static void put_class(const struct pilotlight_runtime_text *class, char name[MARKED_BYTES])
+{
+	size_t size = 0;
+
+	if (class->flags & PILOTLIGHT_RUNTIME_TEXT_CUT)
+		size = strlen(strcpy(name, ellipsis));
+	for (size_t i = 0; i < class->bytes; i++)
+		name[size++] = class->characters[i] == '/' ? '.' : (char)class->characters[i];
+	name[size] = '\0';
+}
+
+/* "java.lang.String.hashCode"; the signature only tells methods of one name. */
+static void make_method(const struct pilotlight_runtime_code *record, char clean[UTF8_CLEAN_BYTES])
+{
+	const uint8_t *signature = memchr(record->name.characters, '(', record->name.bytes);
+	size_t size, bytes = signature ? (size_t)(signature - record->name.characters)
+				       : record->name.bytes;
+	char name[MARKED_BYTES];
+
+	put_class(&record->file, name);
+	size = strlen(name);
+	name[size++] = '.';
+	memcpy(name + size, record->name.characters, bytes);
+	(void)utf8_clean(clean, name, size + bytes);
+}
+
+/* The source file in the class's package: "java/lang/String.java". */
+static void make_source(const struct pilotlight_runtime_code *record,
+	const struct pilotlight_hotspot_table *table, char clean[UTF8_CLEAN_BYTES])
+{
+	const uint8_t *class = record->file.characters;
+	size_t folder = record->file.bytes, size = 0;
+	char path[MARKED_BYTES];
+
+	while (folder > 0 && class[folder - 1] != '/')
+		folder--;
+	if (record->file.flags & PILOTLIGHT_RUNTIME_TEXT_CUT)
+		size = strlen(strcpy(path, ellipsis));
+	memcpy(path + size, class, folder);
+	memcpy(path + size + folder, table->source, table->source_bytes);
+	(void)utf8_clean(clean, path, size + folder + table->source_bytes);
+	if (table->source_bytes == 0)
+		clean[0] = '\0';
+}
+
+/* Java's own texts are UTF-8. */
+static int parse_method(const struct pilotlight_runtime_code *record, struct runtime_code *ret_code)
+{
+	struct pilotlight_hotspot_table table;
+
+	if (record->lines != PILOTLIGHT_RUNTIME_BYTECODES || record->line_bytes < sizeof(table) ||
+		record->name.width != 1 || record->file.width != 1)
+		return -EINVAL;
+	memcpy(&table, record->table, sizeof(table));
+	if (table.source_bytes > PILOTLIGHT_HOTSPOT_SOURCE_MAX || table.has_no_zeros > 1)
+		return -EINVAL;
+	make_method(record, ret_code->name);
+	make_source(record, &table, ret_code->file);
+	return 0;
+}
+
 int runtime_code_parse(const void *bytes, size_t size, struct runtime_code *ret_code)
 {
 	const struct pilotlight_runtime_code *record = bytes;
@@ -96,6 +159,8 @@ int runtime_code_parse(const void *bytes, size_t size, struct runtime_code *ret_
 	ret_code->first_line = record->first_line;
 	ret_code->table = record->table;
 	ret_code->table_bytes = record->line_bytes;
+	if (record->language == PILOTLIGHT_RUNTIME_HOTSPOT)
+		return parse_method(record, ret_code);
 	make_text(&record->name, false, ret_code->name);
 	if (record->language == PILOTLIGHT_RUNTIME_V8 && record->name.bytes == 0)
 		(void)strcpy(ret_code->name, "(anonymous)");

@@ -33,6 +33,7 @@ static const struct {
 	[PILOTLIGHT_RUNTIME_PYTHON] = { "Python", "python" },
 	[PILOTLIGHT_RUNTIME_V8] = { "V8", "v8" },
 	[PILOTLIGHT_RUNTIME_RUBY] = { "Ruby", "ruby" },
+	[PILOTLIGHT_RUNTIME_HOTSPOT] = { "HotSpot", "hotspot" },
 	[PILOTLIGHT_RUNTIME_THREAD_CONTEXT] = { "OpenTelemetry", "thread-context" },
 };
 
@@ -79,6 +80,8 @@ const char *runtime_description_release(
 	else if (runtime->language == PILOTLIGHT_RUNTIME_RUBY)
 		(void)snprintf(text, RUNTIME_RELEASE_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
 			release >> 24, release >> 16 & 0xff, release >> 8 & 0xff);
+	else if (runtime->language == PILOTLIGHT_RUNTIME_HOTSPOT)
+		(void)snprintf(text, RUNTIME_RELEASE_BYTES, "%" PRIu32, release);
 	else
 		write_python_release(release, text);
 	return text;

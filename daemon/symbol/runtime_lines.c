@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "symbol/runtime_lines.h"
 
+#include "pilotlight/runtime_hotspot.h"
+
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 enum {
@@ -22,6 +25,13 @@ enum {
 	DIGIT_MORE = 1 << DIGIT_BITS,
 	DIGITS_BITS_MAX = 30,
 	LINE_MAX = 1 << 24,
+	/* BYTECODES: a byte has both differences, or two numbers follow. */
+	PAIR_ESCAPE = 0xff,
+	PAIR_SHIFT = 3,
+	PAIR_MASK = 7,
+	CODE_MORE = 192, /* a byte of a number from here on has a successor */
+	CODE_BITS = 6,
+	CODE_BYTES_MAX = 5,
 };
 
 /* A line outside of all files is none. */
@@ -161,9 +171,59 @@ static uint32_t find_in_positions(const uint8_t *table, size_t size, uint32_t un
 	return line_of(line);
 }
 
+/* A number as UNSIGNED5 of HotSpot has it, bit 0 is its sign. Moves *at behind it. */
+static int64_t read_compressed(const uint8_t *table, size_t size, size_t *at, uint32_t excluded)
+{
+	uint64_t number = 0;
+
+	for (uint32_t i = 0; i < CODE_BYTES_MAX && *at < size; i++) {
+		uint8_t byte = table[(*at)++];
+
+		number += (uint64_t)(byte - excluded) << i * CODE_BITS;
+		if (byte < CODE_MORE)
+			break;
+	}
+	number &= UINT32_MAX;
+	return number & 1 ? -(int64_t)(number >> 1) - 1 : (int64_t)(number >> 1);
+}
+
+/*
+ * Pairs: how far the bytecode, and the line, is behind the one before. They are not
+ * sorted. The first one is the method's if no bytecode is asked for. See struct
+ * pilotlight_hotspot_table.
+ */
+static uint32_t find_in_bytecodes(const uint8_t *table, size_t size, int64_t wanted)
+{
+	const size_t begin = sizeof(struct pilotlight_hotspot_table);
+	uint32_t excluded =
+		size > begin ? table[offsetof(struct pilotlight_hotspot_table, has_no_zeros)] : 0;
+	int64_t at_bytecode = 0, line = 0, best_bytecode = -1, best = 0;
+
+	for (size_t at = begin; at < size && table[at] != 0;) {
+		uint8_t pair = table[at++];
+
+		if (pair == PAIR_ESCAPE) {
+			at_bytecode += read_compressed(table, size, &at, excluded);
+			line += read_compressed(table, size, &at, excluded);
+		} else {
+			at_bytecode += pair >> PAIR_SHIFT;
+			line += pair & PAIR_MASK;
+		}
+		if (wanted < 0 || at_bytecode == wanted)
+			return line_of(line);
+		if (at_bytecode < wanted && at_bytecode >= best_bytecode) {
+			best_bytecode = at_bytecode;
+			best = line;
+		}
+	}
+	return line_of(best);
+}
+
 uint32_t runtime_lines_find(enum pilotlight_runtime_lines kind, const uint8_t *table, size_t size,
 	int32_t first_line, int32_t unit)
 {
+	if (kind == PILOTLIGHT_RUNTIME_BYTECODES)
+		return find_in_bytecodes(table, size, unit);
 	if (unit < 0)
 		return line_of(first_line);
 	switch (kind) {

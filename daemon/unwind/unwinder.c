@@ -208,6 +208,18 @@ static int set_checked_table(
 	return set_without_table(unwinder, file, r);
 }
 
+static uint32_t flag_of(const struct pilotlight_runtime *runtime)
+{
+	switch (runtime->language) {
+	case PILOTLIGHT_RUNTIME_THREAD_CONTEXT:
+		return PILOTLIGHT_FILE_HAS_CONTEXT;
+	case PILOTLIGHT_RUNTIME_HOTSPOT:
+		return PILOTLIGHT_FILE_HAS_HOTSPOT;
+	default:
+		return PILOTLIGHT_FILE_HAS_RUNTIME;
+	}
+}
+
 /* Without its description, frames of an interpreter are those of its native code, and threads have
  * no context. */
 static void set_runtime(
@@ -226,7 +238,7 @@ static void set_runtime(
 	file->has_runtime = r == 0;
 	if (r < 0)
 		return;
-	file->has_context = runtime->language == PILOTLIGHT_RUNTIME_THREAD_CONTEXT;
+	file->runtime_flag = flag_of(runtime);
 	file->runtime = number;
 }
 
@@ -400,7 +412,8 @@ static void count_states(struct unwinder *unwinder, struct unwinder_report *repo
 		report->nothing += file->state == WALK_FILE_NOTHING;
 		report->retry += file->state == WALK_FILE_RETRY;
 		report->unidentified += file->state == WALK_FILE_UNIDENTIFIED;
-		report->interpreters += file->has_runtime && !file->has_context;
+		report->interpreters +=
+			file->has_runtime && file->runtime_flag != PILOTLIGHT_FILE_HAS_CONTEXT;
 		report->by_frame_pointer += file->state == WALK_FILE_BY_FRAME_POINTER;
 	}
 }

@@ -93,8 +93,7 @@ int unwinder_change_state(struct unwinder *unwinder, struct walk_file *file,
 	entry.id = file->entry.id;
 	entry.flags = flags_of(file, state);
 	if (file->has_runtime) {
-		entry.flags |= file->has_context ? PILOTLIGHT_FILE_HAS_CONTEXT
-						 : PILOTLIGHT_FILE_HAS_RUNTIME;
+		entry.flags |= file->runtime_flag;
 		entry.runtime = file->runtime;
 	}
 	entry.used_window = file->entry.used_window;

@@ -45,9 +45,9 @@ struct walk_file {
 	bool tells_rbx;			 /* its table does */
 	struct table_extent extent;	 /* of its table, loaded or not */
 	uint32_t table;			 /* LOADED: its number in shared_tables */
-	bool has_runtime;		 /* it is an interpreter, ... */
-	bool has_context;		 /* or has the variable of the thread context, ... */
-	uint32_t runtime;		 /* ... whose description has this number */
+	bool has_runtime;		 /* it has a description ... */
+	uint32_t runtime;		 /* ... of this number; */
+	uint32_t runtime_flag;		 /* PILOTLIGHT_FILE_HAS_…: what it is of */
 	bool lacks_runtime;		 /* or there was no number for it */
 	bool has_entry;			 /* the sampler has `entry` */
 	uint32_t retry_window;		 /* RETRY, UNIDENTIFIED: when the retry is due */

@@ -47,6 +47,7 @@ enum pilotlight_runtime_language {
 	 */
 	PILOTLIGHT_RUNTIME_THREAD_CONTEXT = 3,
 	PILOTLIGHT_RUNTIME_RUBY = 4,
+	PILOTLIGHT_RUNTIME_HOTSPOT = 5, /* the rest is as pilotlight/runtime_hotspot.h says */
 	PILOTLIGHT_RUNTIME_LANGUAGES,
 };
 
@@ -114,6 +115,9 @@ enum pilotlight_runtime_lines {
 	 * and so tells functions that begin on one line. */
 	PILOTLIGHT_RUNTIME_FIRST_LINE = 4,
 	PILOTLIGHT_RUNTIME_POSITIONS = 5, /* struct pilotlight_runtime_positions */
+	/* As a method of Java has them, with the name of its source file before: struct
+	 * pilotlight_hotspot_table. */
+	PILOTLIGHT_RUNTIME_BYTECODES = 6,
 	PILOTLIGHT_RUNTIME_LINE_TABLES,
 };
 

@@ -57,6 +57,8 @@ enum {
 	PILOTLIGHT_FILE_HAS_CONTEXT = 1 << 6,
 	/* Another attempt to identify it is due: requested as if it had no entry. */
 	PILOTLIGHT_FILE_IS_DUE = 1 << 7,
+	/* The same of HotSpot, whose frames of generated code the walk needs it for. */
+	PILOTLIGHT_FILE_HAS_HOTSPOT = 1 << 8,
 };
 
 /*

@@ -2,6 +2,7 @@
 #include "symbol/runtime_code.h"
 
 #include "base/array.h"
+#include "pilotlight/runtime_hotspot.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -53,6 +54,60 @@ static void a_record_has_names_and_lines(void **state)
 	record.line_bytes = 0;
 	assert_int_equal(runtime_code_parse(&record, size - 8, &code), 0);
 	assert_int_equal(runtime_code_line(&code, 1), 0);
+}
+
+/* A method of Java: its class takes the place of the file. */
+static void set_method(uint8_t source_bytes)
+{
+	struct pilotlight_hotspot_table table = { source_bytes, 0, { 0 }, "String.java" };
+	static const char lines[] =
+		"\x0a\x19\xff\x14\x28"; /* 2 from 1 on, 3 from 4 on, 23 from 14 on */
+
+	(void)set_up(NULL);
+	record.language = PILOTLIGHT_RUNTIME_HOTSPOT;
+	record.lines = PILOTLIGHT_RUNTIME_BYTECODES;
+	record.line_bytes = record.line_bytes_all = sizeof(table) + sizeof(lines);
+	record.first_line = 0;
+	memcpy(record.table, &table, sizeof(table));
+	memcpy(record.table + sizeof(table), lines, sizeof(lines));
+	set_text(&record.name, "hash\303\251(I)I", 10, 1);
+	set_text(&record.file, "java/lang/String$1", 18, 1);
+	size = offsetof(struct pilotlight_runtime_code, table) + sizeof(table) + 8;
+}
+
+static void a_method_has_its_class(void **state)
+{
+	set_method(11);
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "java.lang.String$1.hash\303\251");
+	assert_string_equal(code.file, "java/lang/String.java");
+	assert_int_equal(runtime_code_line(&code, -1), 2);
+	assert_int_equal(runtime_code_line(&code, 3), 2);
+	assert_int_equal(runtime_code_line(&code, 4), 3);
+	assert_int_equal(runtime_code_line(&code, 14), 23);
+	set_method(0);
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.file, "");
+	set_text(&record.name, "run", 3, 1); /* the signature was cut */
+	set_text(&record.file, "Main", 4, 1);
+	record.file.flags = PILOTLIGHT_RUNTIME_TEXT_CUT;
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "…Main.run");
+}
+
+static void malformed_methods_are_refused(void **state)
+{
+	set_method(PILOTLIGHT_HOTSPOT_SOURCE_MAX + 1);
+	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
+	set_method(11);
+	record.lines = PILOTLIGHT_RUNTIME_FIRST_LINE;
+	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
+	set_method(11);
+	record.name.width = 2;
+	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
+	set_method(11);
+	record.line_bytes = 64;
+	assert_int_equal(runtime_code_parse(&record, size - 16, &code), -EINVAL);
 }
 
 static void characters_of_each_width_become_utf8(void **state)
@@ -154,6 +209,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_record_has_names_and_lines, set_up),
+		cmocka_unit_test_setup(a_method_has_its_class, set_up),
+		cmocka_unit_test_setup(malformed_methods_are_refused, set_up),
 		cmocka_unit_test_setup(characters_of_each_width_become_utf8, set_up),
 		cmocka_unit_test_setup(utf8_is_taken_as_it_is, set_up),
 		cmocka_unit_test_setup(cut_texts_are_marked, set_up),

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "pilotlight/runtime_hotspot.h"
 
 #include <glob.h>
 #include <setjmp.h>
@@ -123,6 +124,40 @@ static void locations_have_lines(void **state)
 			lines[unit]);
 }
 
+/* As HotSpot has them: bytecode 0 is at 10, 3 at 12, 40 at 7 and again at 8, 20 at 300. */
+static void bytecodes_have_lines(void **state)
+{
+	static const struct {
+		uint8_t has_no_zeros;
+		const char *pairs;
+		size_t size;
+	} tables[] = {
+		{ 0, "\xff\x00\x14\x1a\xff\x4a\x09\x01\xff\x27\xc8\x06\x00", 13 },
+		{ 1, "\xff\x01\x15\x1a\xff\x4b\x0a\x01\xff\x28\xc9\x07\x00", 13 },
+	};
+	static const struct {
+		int32_t unit;
+		uint32_t line;
+	} lines[] = { { -1, 10 }, { 0, 10 }, { 2, 10 }, { 3, 12 }, { 19, 12 }, { 20, 300 },
+		{ 39, 300 }, { 40, 7 }, { 999, 8 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		uint8_t table[sizeof(struct pilotlight_hotspot_table) + 16] = { 0 };
+
+		table[1] = tables[i].has_no_zeros;
+		memcpy(table + sizeof(struct pilotlight_hotspot_table), tables[i].pairs,
+			tables[i].size);
+		for (size_t j = 0; j < ARRAY_SIZE(lines); j++)
+			assert_int_equal(
+				runtime_lines_find(PILOTLIGHT_RUNTIME_BYTECODES, table,
+					sizeof(struct pilotlight_hotspot_table) + tables[i].size, 0,
+					lines[j].unit),
+				lines[j].line);
+		assert_int_equal(
+			runtime_lines_find(PILOTLIGHT_RUNTIME_BYTECODES, table, 5, 0, 3), 0);
+	}
+}
+
 static void impossible_lines_are_none(void **state)
 {
 	static const char back[] = "\xe8\x3f", far[] = "\xe8\x7e\x7f\x7f\x7f\x7f\x3f";
@@ -209,6 +244,7 @@ int main(void)
 		cmocka_unit_test(positions_have_lines),
 		cmocka_unit_test(steps_have_lines),
 		cmocka_unit_test(locations_have_lines),
+		cmocka_unit_test(bytecodes_have_lines),
 		cmocka_unit_test(impossible_lines_are_none),
 		cmocka_unit_test(interpreters_agree),
 	};

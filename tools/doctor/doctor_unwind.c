@@ -305,6 +305,14 @@ static void check_javascript(struct doctor_finding *finding)
 			"of Node.js 18 to 24; `pilotlight runtimes` lists what runs");
 }
 
+static void check_java(struct doctor_finding *finding)
+{
+	check_walk(finding);
+	if (finding->state == DOCTOR_OK)
+		doctor_found(finding, DOCTOR_OK,
+			"of HotSpot; `pilotlight runtimes` lists what runs");
+}
+
 static const struct doctor_check checks[] = {
 	{ "unwind tables", check_walk, 0, false,
 		"complete stacks in code without frame pointers; all stacks are walked by frame "
@@ -326,6 +334,10 @@ static const struct doctor_check checks[] = {
 	{ "functions of Ruby", check_ruby, 0, false,
 		"the functions of Ruby programs; the interpreter's own are shown",
 		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64, and libZydis" },
+	{ "methods of Java", check_java, 0, false,
+		"the methods of Java programs, and the callers of generated code without frame "
+		"pointers",
+		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64" },
 };
 
 const struct doctor_group doctor_unwind = { "Stacks", checks, ARRAY_SIZE(checks) };

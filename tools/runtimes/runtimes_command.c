@@ -38,6 +38,7 @@ static const struct known_runtime {
 	{ PILOTLIGHT_RUNTIME_PYTHON, "Python", "python", "python", "libpython" },
 	{ PILOTLIGHT_RUNTIME_V8, "V8", "v8", "node", "libnode" },
 	{ PILOTLIGHT_RUNTIME_RUBY, "Ruby", "ruby", "ruby", "libruby" },
+	{ PILOTLIGHT_RUNTIME_HOTSPOT, "HotSpot", "hotspot", "libjvm", "libjvm" },
 };
 
 /* What a mapped file is. */

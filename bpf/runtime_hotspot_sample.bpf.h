@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Walks HotSpot's generated code, and adds its methods to a stack that has been walked. The walk
+ * needs the library's description before it meets the library, which is behind all methods: once a
+ * stack of the process has led through the library, its place is known for the process until
+ * another process takes the entry.
+ */
+#pragma once
+
+#include "runtime_hotspot_method.bpf.h"
+
+enum { HOTSPOT_PLACES_SHIFT = 12 };
+
+/* The seal covers the rest, so an entry of two halves is that of no process. */
+struct process_hotspot {
+	__u64 seal;
+	__u64 at; /* an address in the library's code */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << HOTSPOT_PLACES_SHIFT);
+	__type(key, __u32);
+	__type(value, struct process_hotspot);
+} process_hotspots SEC(".maps");
+
+static __always_inline const struct pilotlight_runtime_hotspot *walked_hotspot(
+	const struct walker *walker)
+{
+	__u32 number = walker->walk.hotspot.number;
+	const struct pilotlight_runtime *runtime = bpf_map_lookup_elem(&runtimes, &number);
+
+	if (!runtime || runtime->version != PILOTLIGHT_RUNTIME_VERSION ||
+		runtime->language != PILOTLIGHT_RUNTIME_HOTSPOT)
+		return 0;
+	return (const struct pilotlight_runtime_hotspot *)runtime;
+}
+
+static __always_inline __u64 hotspot_owner(const struct walker *walker)
+{
+	return runtime_hash(runtime_hash(walker->mm, walker->process.start_ns),
+		(__u64)walker->process.exec_id << 32 | walker->process.tgid);
+}
+
+static __always_inline __u64 hotspot_seal(__u64 owner, __u64 at)
+{
+	return runtime_hash(owner, at) | 1; /* no entry of zeros has a seal */
+}
+
+static __always_inline struct process_hotspot *find_process_hotspot(__u64 owner)
+{
+	__u32 at = owner >> (64 - HOTSPOT_PLACES_SHIFT);
+
+	return bpf_map_lookup_elem(&process_hotspots, &at);
+}
+
+/* These are global functions for the verifier, which checks each once (walker.bpf.h). */
+
+/* From what earlier walks have met. */
+__noinline int know_hotspot(struct walker *walker)
+{
+	const struct process_hotspot *entry;
+	struct walk *walk;
+	__u64 owner, at;
+	__u32 mapping;
+
+	if (!walker)
+		return 0;
+	walk = &walker->walk;
+	walk->has_asked = 1;
+	owner = hotspot_owner(walker);
+	entry = find_process_hotspot(owner);
+	if (!entry)
+		return 0;
+	at = entry->at;
+	if (entry->seal != hotspot_seal(owner, at))
+		return 0;
+	mapping = walk->mapping;
+	if (enter_mapping(walker, at))
+		note_runtime(walk, &walk->mappings[number_below(WALK_MAPPINGS, walk->mapping)]);
+	walk->mapping = mapping;
+	return 1;
+}
+
+/* For later walks of the process. */
+static __always_inline void remember_hotspot(struct walker *walker)
+{
+	__u64 owner = hotspot_owner(walker), at = walker->walk.hotspot_at;
+	struct process_hotspot *entry = find_process_hotspot(owner);
+
+	if (!entry || entry->seal == hotspot_seal(owner, at))
+		return;
+	entry->at = at;
+	entry->seal = hotspot_seal(owner, at);
+}
+
+/* What code is at `ip`? Returns enum hotspot_kind. */
+__noinline int find_hotspot(struct walker *walker, __u64 ip)
+{
+	const struct pilotlight_runtime_hotspot *runtime;
+
+	if (!walker)
+		return HOTSPOT_NONE;
+	runtime = walked_hotspot(walker);
+	return runtime ? (int)hotspot_find(&walker->walk, &walker->runtime.hotspot.known,
+				 &walker->runtime.hotspot.blob, runtime, ip)
+		       : HOTSPOT_NONE;
+}
+
+/* As hotspot_up(). */
+__noinline __u32 find_up(struct walker *walker, int kind)
+{
+	return walker ? hotspot_up(&walker->walk, &walker->runtime.hotspot.blob,
+				(enum hotspot_kind)kind)
+		      : (__u32)HOTSPOT_NOWHERE;
+}
+
+__noinline int leave_frame(struct walker *walker, __u32 up, int kind)
+{
+	return walker ? hotspot_leave(&walker->walk, up, (enum hotspot_kind)kind)
+		      : PILOTLIGHT_WALK_UNSUPPORTED;
+}
+
+/* A frame of the interpreter has the distance of its frame pointer in `depths`. */
+__noinline int step_interpreted(struct walker *walker)
+{
+	const struct pilotlight_runtime_hotspot *runtime;
+	struct walk *walk;
+	__u32 at;
+	__u64 fp;
+	int end;
+
+	if (!walker)
+		return PILOTLIGHT_WALK_UNSUPPORTED;
+	walk = &walker->walk;
+	runtime = walked_hotspot(walker);
+	if (!runtime)
+		return PILOTLIGHT_WALK_UNSUPPORTED;
+	end = hotspot_step_interpreted(walk, runtime, &fp);
+	at = walk->record.count - 1;
+	if (at < WALK_DEPTHS)
+		walk->depths[number_below(WALK_DEPTHS, at)] = fp ? (__u32)(fp - walk->leaf_sp) : 0;
+	return end;
+}
+
+/* Goes from the last frame, at `where`, to its caller, if it is of HotSpot's generated code. */
+__noinline int step_hotspot(struct walker *walker, __u64 where)
+{
+	struct walk *walk;
+	int kind;
+
+	if (!walker)
+		return HOTSPOT_OTHER;
+	walk = &walker->walk;
+	kind = find_hotspot(walker, where);
+	if (kind == HOTSPOT_INTERPRETER)
+		return step_interpreted(walker);
+	if (kind == HOTSPOT_NONE)
+		return HOTSPOT_OTHER;
+	/* Such as where virtual threads return to: their callers are elsewhere. */
+	if (walk->is_doubtful) {
+		walk->record.count--;
+		return PILOTLIGHT_WALK_NO_FUNCTION;
+	}
+	return leave_frame(walker, find_up(walker, kind), kind);
+}
+
+/* The method that runs in a frame of the interpreter, and its bytecode. */
+static __always_inline __u64 read_interpreted(struct walker *walker,
+	const struct pilotlight_runtime_hotspot *runtime, __u32 at, __u64 *bytecode)
+{
+	__u64 depth = walker->walk.depths[number_below(WALK_DEPTHS, at)], method = 0, fp,
+	      register_13;
+
+	*bytecode = 0;
+	/* Where a method is entered, it is in rbx. */
+	if (depth == 0)
+		return at == 0 && can_read_own_pt_regs(&method, 1, PT_REGS_RBX) ? method : 0;
+	fp = walker->walk.leaf_sp + depth;
+	if (!can_copy_user(&method, sizeof(method), fp + (__s64)runtime->frame_method_at) ||
+		!can_copy_user(bytecode, sizeof(*bytecode), fp + (__s64)runtime->frame_bytecode_at))
+		return 0;
+	if (at == 0 && walker->walk.frames[0] & PILOTLIGHT_FRAME_EXACT &&
+		can_read_own_pt_regs(&register_13, 1, PT_REGS_R13))
+		*bytecode = register_13;
+	return method;
+}
+
+/* Proves the method of a native frame. Returns 0 if there is none. */
+__noinline int find_method(struct walker *walker, __u32 at)
+{
+	const struct pilotlight_runtime_hotspot *runtime;
+	struct runtime_state *state;
+	__u64 frame, method, bytecode = 0;
+	int kind;
+
+	if (!walker)
+		return 0;
+	state = &walker->runtime;
+	runtime = walked_hotspot(walker);
+	if (!runtime)
+		return 0;
+	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
+	kind = find_hotspot(walker,
+		(frame & PILOTLIGHT_FRAME_ADDRESS_MASK) - !(frame & PILOTLIGHT_FRAME_EXACT));
+	if (kind == HOTSPOT_METHOD)
+		method = state->hotspot.blob.method;
+	else if (kind == HOTSPOT_INTERPRETER)
+		method = read_interpreted(walker, runtime, at, &bytecode);
+	else
+		return 0;
+	if (!hotspot_prove(
+		    &state->hotspot.method, &state->hotspot.blob, runtime, method, &state->step))
+		return 0;
+	state->step.unit =
+		hotspot_unit(&state->hotspot.method, &state->hotspot.blob, runtime, bytecode);
+	return 1;
+}
+
+enum method_part { METHOD_NAME, METHOD_CLASS, METHOD_SOURCE, METHOD_LINES };
+
+__noinline int copy_method_part(struct walker *walker, __u32 entry, int part)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	const struct pilotlight_runtime_hotspot *runtime;
+	const struct hotspot_method *method;
+	const struct hotspot_blob *blob;
+
+	if (!walker || !copier)
+		return 0;
+	runtime = walked_hotspot(walker);
+	if (!runtime)
+		return 0;
+	method = &walker->runtime.hotspot.method;
+	blob = &walker->runtime.hotspot.blob;
+	switch (part) {
+	case METHOD_NAME:
+		return hotspot_copy_name(runtime, method, blob, &copier->record.code.name);
+	case METHOD_CLASS:
+		return hotspot_copy_class(runtime, method, &copier->record.code.file);
+	case METHOD_SOURCE:
+		hotspot_copy_source(runtime, method, &copier->record.code);
+		return 1;
+	default:
+		hotspot_copy_lines(runtime, method, blob, &copier->record.code);
+		return 1;
+	}
+}
+
+__noinline int end_method(__u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+
+	if (!copier)
+		return 0;
+	hotspot_end_class(&copier->record.code.file);
+	hotspot_end_lines(&copier->record.code);
+	return copier->record.code.file.bytes != 0;
+}
+
+__noinline int hash_method(__u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+
+	if (!copier)
+		return 0;
+	copier->record.code.hash = runtime_code_hash(&copier->record.code);
+	return 1;
+}
+
+/* The identity of the method that was found, from a copy; 0: it cannot be copied now. */
+__noinline __u64 copy_method(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+
+	if (!walker || !copier || !take_copy(walker, copier) ||
+		!copy_method_part(walker, entry, METHOD_NAME) ||
+		!copy_method_part(walker, entry, METHOD_CLASS) ||
+		!copy_method_part(walker, entry, METHOD_SOURCE) ||
+		!copy_method_part(walker, entry, METHOD_LINES) || !end_method(entry) ||
+		!hash_method(entry))
+		return 0;
+	return keep_copy(walker, copier);
+}
+
+/* Adds the method of one native frame, if there is one that is known. */
+__noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
+{
+	__u64 code;
+
+	if (!walker || walker->walk.record.runtime_count >= PILOTLIGHT_RUNTIME_FRAMES_MAX ||
+		!find_method(walker, at))
+		return 0;
+	if (!is_known_code(walker, &code))
+		code = copy_method(walker, entry);
+	if (code)
+		append_placed_frame(walker, code, at);
+	return 0;
+}
+
+__noinline int add_methods(struct walker *walker, __u32 entry)
+{
+	struct pilotlight_ring_walk *record;
+
+	if (!walker)
+		return 0;
+	remember_hotspot(walker);
+	if (walker->walk.hotspot_is_new)
+		forget_walks(&walker->walk);
+	walker->walk.hotspot_is_new = 0;
+	if (!walker->walk.has_jit)
+		return 0;
+	begin_state(walker);
+	record = &walker->walk.record;
+	record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
+	for (__u32 i = 0; i < WALK_DEPTHS && i < record->count; i++) {
+		if (walker->walk.frames[i] >> PILOTLIGHT_FRAME_KIND_SHIFT !=
+			PILOTLIGHT_FRAME_ADDRESS)
+			continue;
+		if (walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX) {
+			record->runtime_end = PILOTLIGHT_RUNTIME_DEEP;
+			break;
+		}
+		step_method(walker, i, entry);
+	}
+	if (record->runtime_count == 0) {
+		record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
+		return 0;
+	}
+	record->runtime_file = walker->walk.hotspot.file_id;
+	record->runtime_language = PILOTLIGHT_RUNTIME_HOTSPOT;
+	record->hash = hash_next(record->hash, record->runtime_end);
+	return 1;
+}

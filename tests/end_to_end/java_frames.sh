@@ -1,0 +1,85 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The methods of a Java program without a flag that asks for them: interpreted, and compiled by both compilers, whose
+# code keeps no frame pointers.
+# Runs beside others: it judges shares within one thread alone.
+. "$(dirname "$0")/lib.sh"
+
+# has_share FILE METHOD PERCENT: of the samples below work(), so many are in this method, within seven standard errors.
+has_share() {
+	awk -v method=";Shares.$2_[j]" -v wanted="$3" '
+	!/;Shares.work_\[j\];Shares.(heavy|light|tiny)_\[j\]/ { next }
+	{ all += $NF }
+	index($0, ";Shares.work_[j]" method) { part += $NF }
+	END {
+		share = all ? 100 * part / all : 0
+		tolerance = all ? 7 * sqrt(wanted * (100 - wanted) / all) : 0
+		printf "# %s: %.1f of %d samples, %d +- %.1f are wanted\n", method, share, all, wanted, tolerance
+		exit !(all >= 100 && share >= wanted - tolerance && share <= wanted + tolerance)
+	}' "$1"
+}
+
+has_shares() {
+	has_share "$1" heavy 60 && has_share "$1" light 30 && has_share "$1" tiny 10
+}
+
+# Samples in burn() have all of their callers, up to the thread's start.
+has_whole_chains() {
+	awk '
+	!/;Shares.burn_\[j\] / { next }
+	{ all += $NF }
+	/;Shares.main_\[j\];Shares.work_\[j\];Shares.(heavy|tiny)_\[j\];Shares.burn_\[j\] / && !/\[truncated/ { whole += $NF; next }
+	/;Shares.main_\[j\];Shares.work_\[j\];Shares.light_\[j\];(Shares\$\$Lambda[^;]*.run_\[j\];)?Shares.lambda\$light\$0_\[j\];Shares.burn_\[j\] / && !/\[truncated/ { whole += $NF; next }
+	{ print "# " $0 }
+	END {
+		printf "# %d of %d samples\n", whole, all
+		exit !(all >= 100 && all - whole <= 2 + all / 100)
+	}' "$1"
+}
+
+# runtimes_are STATE: of a process that runs now.
+runtimes_are() {
+	local status
+
+	start java -cp "$tmp" Shares 1000000000
+	is_listed() {
+		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
+			grep -q "\"pid\":${started[-1]},.*\"runtime\":\"hotspot\".*\"state\":\"$1\"" "$tmp/runtimes"
+	}
+	wait_for 60 is_listed "$1"
+	status=$?
+	[ $status = 0 ] || note "$(cat "$tmp/runtimes")"
+	stop_started
+	return $status
+}
+
+# The interpreter knows the bytecode.
+has_lines() {
+	grep -q ";Shares.main (Shares.java:35)_\[j\];Shares.work (Shares.java:28)_\[j\];Shares.heavy (Shares.java:14)_\[j\];Shares.burn (Shares.java:[89])_\[j\]" "$1"
+}
+
+need_root
+need_programs
+need_commands java javac
+javac -d "$tmp" "$root/tests/end_to_end/java_programs/Shares.java" || skip_all "javac fails"
+export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
+# No method is compiled into its caller.
+apart=(-XX:-Inline -cp "$tmp" Shares)
+plan 10
+
+check "before the first recording nobody has met HotSpot" runtimes_are unseen
+check "a first recording makes the unwind table, with the description" \
+	record "$tmp/first.folded" -F 499 -- java "${apart[@]}" 1000
+check "after it HotSpot is read" runtimes_are read
+record "$tmp/interpreted.folded" -F 1999 --lines -- java -Xint "${apart[@]}" 1000
+check "lines of interpreted methods" has_lines "$tmp/interpreted.folded"
+sed -i 's/ (Shares.java:[0-9]*)//g' "$tmp/interpreted.folded"
+check "the shares of interpreted methods" has_shares "$tmp/interpreted.folded"
+check "they have all callers" has_whole_chains "$tmp/interpreted.folded"
+record "$tmp/c1.folded" -F 1999 -- java -XX:TieredStopAtLevel=1 "${apart[@]}" 30000
+check "the shares of what the first compiler has made" has_shares "$tmp/c1.folded"
+check "they have all callers" has_whole_chains "$tmp/c1.folded"
+record "$tmp/c2.folded" -F 1999 -- java "${apart[@]}" 30000
+check "the shares of what both compilers have made" has_shares "$tmp/c2.folded"
+check "they have all callers" has_whole_chains "$tmp/c2.folded"
+finish

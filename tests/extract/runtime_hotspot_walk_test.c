@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Steps out of HotSpot's generated code, and the copies of its methods, compiled for the host, in a
+ * made-up JVM. */
+#include "tests/extract/hotspot_memory.h"
+
+#include "base/array.h"
+#include "bpf/runtime_hotspot_method.bpf.h"
+#include "symbol/runtime_code.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct walk walk;
+static struct hotspot hotspot;
+static struct hotspot_blob blob;
+static struct pilotlight_runtime_code record;
+
+enum { CODE_AT = 0x80 }; /* of the instruction, behind the beginning of the code */
+
+static __u64 at(unsigned word)
+{
+	return JVM_MEMORY + JVM_STACK + 8 * word;
+}
+
+static void put_word(unsigned word, __u64 value)
+{
+	jvm_put(JVM_STACK + 8 * word, value, 8);
+}
+
+/* An address in a block's code, behind a call if there is one. */
+static __u64 code_in(size_t block, size_t offset)
+{
+	return JVM_MEMORY + block + JVM_CODE + offset;
+}
+
+static int set_up(void **state)
+{
+	static const uint8_t call[] = { 0xff, 0xd0 };
+
+	jvm_init();
+	walk = (struct walk){ .sp = at(0), .fp = { at(40), SAVED_VALUE, 0 } };
+	walk.hotspot.base = JVM_MEMORY;
+	walk.ip = code_in(JVM_COMPILED, CODE_AT);
+	hotspot = (struct hotspot){ 0 };
+	/* The caller: in the compiled method, too. */
+	memcpy(jvm + JVM_COMPILED + JVM_CODE + 0xe0 - sizeof(call), call, sizeof(call));
+	return 0;
+}
+
+static enum hotspot_kind find(void)
+{
+	return hotspot_find(&walk, &hotspot, &blob, &jvm_runtime, walk.ip - !walk.is_exact);
+}
+
+static void code_is_found_by_the_map(void **state)
+{
+	assert_int_equal(find(), HOTSPOT_METHOD);
+	assert_int_equal(blob.begin, JVM_MEMORY + JVM_COMPILED);
+	assert_int_equal(blob.frame_bytes, JVM_FRAME_WORDS * 8);
+	assert_int_equal(blob.complete, JVM_COMPLETE);
+	assert_int_equal(blob.method, JVM_MEMORY + JVM_METHOD);
+	walk.ip = code_in(JVM_INTERPRETER, 0);
+	walk.is_exact = 1;
+	assert_int_equal(find(), HOTSPOT_INTERPRETER);
+	assert_int_equal(hotspot.interpreter, walk.ip);
+	assert_int_equal(find(), HOTSPOT_INTERPRETER);
+	walk.ip = code_in(JVM_STUB, 0);
+	assert_int_equal(find(), HOTSPOT_STUB);
+}
+
+static void what_is_no_code_is_not_found(void **state)
+{
+	walk.ip = code_in(JVM_COMPILED, 0); /* the byte before is no code */
+	assert_int_equal(find(), HOTSPOT_NONE);
+	walk.ip = JVM_MEMORY + JVM_BLOCKS_END + 8; /* free */
+	assert_int_equal(find(), HOTSPOT_NONE);
+	walk.ip = JVM_MEMORY + JVM_STACK; /* behind the heap */
+	assert_int_equal(find(), HOTSPOT_NONE);
+	walk.ip = code_in(JVM_COMPILED, CODE_AT);
+	jvm[JVM_COMPILED + 8] = 0;
+	assert_int_equal(find(), HOTSPOT_NONE);
+	jvm[JVM_COMPILED + 8] = 1;
+	jvm[JVM_MAP + 2] = 200; /* before the heap */
+	assert_int_equal(find(), HOTSPOT_NONE);
+	jvm[JVM_MAP + 2] = 2;
+	jvm[JVM_MAP] = 1;
+	assert_int_equal(find(), HOTSPOT_NONE);
+	jvm[JVM_MAP] = 0;
+	jvm_put(JVM_COMPILED + 16 + 28, 1U << 31, 4); /* a frame of 16 GiB */
+	assert_int_equal(find(), HOTSPOT_NONE);
+	(void)set_up(NULL);
+	jvm_put(JVM_COMPILED + 16 + 96, 0, 8); /* no name */
+	assert_int_equal(find(), HOTSPOT_NONE);
+}
+
+/* Heaps that are not there yet are looked for once in a walk. */
+static void heaps_may_come_later(void **state)
+{
+	jvm_put(JVM_HEAPS, 0, 8);
+	assert_int_equal(find(), HOTSPOT_NONE);
+	jvm_point(JVM_HEAPS, JVM_ARRAY);
+	assert_int_equal(find(), HOTSPOT_NONE);
+	hotspot.has_looked = 0;
+	assert_int_equal(find(), HOTSPOT_METHOD);
+	(void)set_up(NULL);
+	jvm_put(JVM_HEAP + 256, 40, 4); /* segments of a TiB */
+	assert_int_equal(find(), HOTSPOT_NONE);
+}
+
+static int step(void)
+{
+	enum hotspot_kind kind = find();
+
+	assert_int_equal(kind, HOTSPOT_METHOD);
+	return hotspot_leave(&walk, hotspot_up(&walk, &blob, kind), kind);
+}
+
+static void put_frame(unsigned word, __u64 fp)
+{
+	put_word(word - 1, fp);
+	put_word(word, code_in(JVM_COMPILED, 0xe0));
+}
+
+static void a_compiled_method_is_left_by_its_size(void **state)
+{
+	put_frame(JVM_FRAME_WORDS - 1, 77);
+	assert_int_equal(step(), WALK_ON);
+	assert_int_equal(walk.ip, code_in(JVM_COMPILED, 0xe0));
+	assert_int_equal(walk.sp, at(JVM_FRAME_WORDS));
+	assert_int_equal(walk.fp.word, 77);
+	assert_int_equal(walk.words_read, 2);
+	assert_false(walk.is_doubtful);
+	/* No call is before. */
+	(void)set_up(NULL);
+	put_word(JVM_FRAME_WORDS - 1, code_in(JVM_COMPILED, 0xd0));
+	assert_int_equal(step(), WALK_ON);
+	assert_true(walk.is_doubtful);
+	/* There is no stack. */
+	walk.sp = 0x1000;
+	assert_int_equal(step(), PILOTLIGHT_WALK_UNREADABLE);
+	jvm_put(JVM_COMPILED + 16 + 28, 0, 4);
+	assert_int_equal(step(), PILOTLIGHT_WALK_NO_FUNCTION);
+}
+
+/* The instruction, and what was before it. */
+static void leaves_are_left_by_their_instructions(void **state)
+{
+	enum { SUB = 32, WHOLE = JVM_FRAME_WORDS - 1 };
+	static const struct {
+		unsigned offset; /* in the code */
+		uint8_t before[14], after[16];
+		unsigned before_bytes, word; /* of the return address */
+		bool is_kept;
+	} leaves[] = {
+		/* Its entry, and behind the stack bang. */
+		{ 0, "", "\x89\x84\x24\x00\xc0\xfe\xff", 0, 0, true },
+		{ 7, "\x89\x84\x24\x00\xc0\xfe\xff", "\x55\x48\x83\xec\x20", 7, 0, true },
+		{ 8, "\x55", "\x48\x83\xec\x20\x90", 1, 1, false },
+		{ 11, "\x55\x48\x8b\xec", "\x48\x83\xec\x20\x90", 4, 1, false },
+		{ 12, "\x55\x48\x83\xec\x20", "\x41\x81\x7f\x20", 5, WHOLE, false },
+		{ 20, "\x55\x48\x81\xec\x20\x00\x00\x00\x66\x66\x66\x66\x66", "\x90", 13, WHOLE,
+			false },
+		/* Without a push. */
+		{ 8, "\x48\x83\xec\x28", "\x48\x89\x6c\x24\x20", 4, WHOLE, true },
+		{ 13, "\x48\x83\xec\x28\x48\x89\x6c\x24\x20", "\x90", 9, WHOLE, false },
+		/* Of another frame. */
+		{ 12, "\x55\x48\x83\xec\x30", "\x90", 5, 0, true },
+		/* Its body. */
+		{ 64, "\x90", "\x48\x8b\x07", 1, WHOLE, false },
+		{ 64, "\x90", "\x5d\x90", 1, WHOLE, false },
+		/* Its end. */
+		{ 80, "\x90", "\x48\x83\xc4\x20\x5d\xc3", 1, WHOLE, false },
+		{ 80, "\x48\x83\xc4\x20", "\x5d\xc3", 4, 1, false },
+		{ 80, "\x48\x81\xc4\x20\x00\x00\x00", "\x5d\xc3", 7, 1, false },
+		{ 80, "\x5d", "\xc3", 1, 0, true },
+		{ 80, "\x5d", "\x49\x3b\xa7\x40\x03\x00\x00\x0f\x87\x01\x02\x03\x04\xc3", 1, 0,
+			true },
+		{ 80, "\x90", "\x0f\x87\x01\x02\x03\x04\xc3", 1, 0, true },
+		{ 80, "\x90", "\x0f\x87\x01\x02\x03\x04\x90", 1, WHOLE, false },
+		{ 80, "\x5d", "\x4d\x8b\x97\x40\x03\x00\x00\x41\x85\x02\xc3", 1, 0, true },
+		{ 80, "\x5d", "\x41\x85\x02\xc3", 1, 0, true },
+		{ 80, "\x5d", "\x85\x05\x01\x02\x03\x04\xc3", 1, 0, true },
+		{ 80, "\x90", "\x49\x3b\xa7\x40\x03\x00\x00\x0f\x87\x01\x02\x03\x04\x90", 1, WHOLE,
+			false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(leaves); i++) {
+		uint8_t *code = jvm + JVM_COMPILED + JVM_CODE + leaves[i].offset;
+
+		(void)set_up(NULL);
+		walk.is_exact = 1;
+		walk.ip = code_in(JVM_COMPILED, leaves[i].offset);
+		memcpy(code - leaves[i].before_bytes, leaves[i].before, leaves[i].before_bytes);
+		memcpy(code, leaves[i].after, 14);
+		if (leaves[i].word > 0)
+			put_frame(leaves[i].word, 77);
+		else
+			put_word(0, code_in(JVM_COMPILED, 0xe0));
+		assert_int_equal(step(), WALK_ON);
+		if (walk.ip != code_in(JVM_COMPILED, 0xe0) || walk.sp != at(leaves[i].word + 1) ||
+			walk.fp.word != (leaves[i].is_kept ? at(40) : 77))
+			fail_msg("leaf %zu", i);
+	}
+}
+
+static void put_interpreted(unsigned fp, __u64 sender)
+{
+	put_word(fp - 1, sender);
+	put_word(fp, 77);
+	put_word(fp + 1, code_in(JVM_COMPILED, 0xe0));
+}
+
+static void interpreted_methods_are_left_by_the_frame_pointer(void **state)
+{
+	__u64 fp;
+
+	put_interpreted(40, at(45));
+	assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp), WALK_ON);
+	assert_int_equal(fp, at(40));
+	assert_int_equal(walk.fp.word, 77);
+	assert_int_equal(walk.sp, at(45));
+	assert_true(walk.read_more);
+	/* The caller's stack pointer is in the frame, or too far away. */
+	for (unsigned i = 0; i < 2; i++) {
+		(void)set_up(NULL);
+		put_interpreted(40, i ? at(41) : at(40) + HOTSPOT_STACK_MAX + 16);
+		assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp),
+			PILOTLIGHT_WALK_NO_FUNCTION);
+		assert_int_equal(fp, 0);
+	}
+}
+
+/* At a method's entry the frame pointer is the caller's. */
+static void entries_of_the_interpreter_have_no_frame(void **state)
+{
+	__u64 fp;
+
+	walk.is_exact = 1;
+	walk.registers_kind = REGISTERS_PT_REGS;
+	walk.fp.word = 5;
+	put_word(0, code_in(JVM_COMPILED, 0xe0));
+	jvm_pt_regs[PT_REGS_R13] = at(3);
+	assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp), WALK_ON);
+	assert_int_equal(walk.ip, code_in(JVM_COMPILED, 0xe0));
+	assert_int_equal(walk.sp, at(3));
+	assert_int_equal(walk.fp.word, 5);
+	assert_int_equal(fp, 0);
+	(void)set_up(NULL);
+	walk.is_exact = 1;
+	walk.registers_kind = REGISTERS_PT_REGS;
+	walk.fp.word = at(3); /* a frame that is too small */
+	put_interpreted(3, at(5));
+	assert_int_equal(
+		hotspot_step_interpreted(&walk, &jvm_runtime, &fp), PILOTLIGHT_WALK_NO_FUNCTION);
+}
+
+static int prove(struct hotspot_method *method, struct runtime_step *step)
+{
+	return hotspot_prove(method, &blob, &jvm_runtime, JVM_MEMORY + JVM_METHOD, step);
+}
+
+static void a_method_is_proved_by_its_class(void **state)
+{
+	struct hotspot_method method;
+	struct runtime_step step, again;
+
+	assert_true(prove(&method, &step));
+	assert_int_equal(step.code, JVM_MEMORY + JVM_METHOD);
+	assert_int_equal(
+		hotspot_unit(&method, &blob, &jvm_runtime, JVM_MEMORY + JVM_CONST + 48), 0);
+	assert_int_equal(
+		hotspot_unit(&method, &blob, &jvm_runtime, JVM_MEMORY + JVM_CONST + 63), 15);
+	assert_int_equal(
+		hotspot_unit(&method, &blob, &jvm_runtime, JVM_MEMORY + JVM_CONST + 64), -1);
+	assert_int_equal(
+		hotspot_unit(&method, &blob, &jvm_runtime, JVM_MEMORY + JVM_CONST + 47), -1);
+	jvm_point(JVM_CLASS + 24, JVM_SYMBOLS + 0x100);
+	assert_true(prove(&method, &again));
+	assert_int_not_equal(again.check, step.check);
+	jvm_point(JVM_CLASS + 232, JVM_POOL + 8);
+	assert_false(prove(&method, &step));
+	assert_int_equal(step.code, 0);
+	(void)set_up(NULL);
+	jvm_put(JVM_METHOD + 8, 0, 8);
+	assert_false(prove(&method, &step));
+	assert_false(hotspot_prove(&method, &blob, &jvm_runtime, 0, &step));
+	assert_false(
+		hotspot_prove(&method, &blob, &jvm_runtime, JVM_MEMORY + JVM_METHOD + 4, &step));
+}
+
+/* What was in the record before does not matter. */
+static int copy(struct runtime_code *ret_code)
+{
+	struct hotspot_method method;
+	struct runtime_step step;
+
+	assert_true(prove(&method, &step));
+	memset(&record, 0xa5, sizeof(record));
+	if (!hotspot_copy_name(&jvm_runtime, &method, &blob, &record.name) ||
+		!hotspot_copy_class(&jvm_runtime, &method, &record.file))
+		return 0;
+	hotspot_copy_source(&jvm_runtime, &method, &record);
+	hotspot_copy_lines(&jvm_runtime, &method, &blob, &record);
+	hotspot_end_class(&record.file);
+	hotspot_end_lines(&record);
+	record.hash = runtime_code_hash(&record);
+	assert_int_equal(
+		runtime_code_parse(&record, runtime_code_words(&record) * 8UL, ret_code), 0);
+	return 1;
+}
+
+static void a_method_is_copied_with_its_names_and_lines(void **state)
+{
+	struct runtime_code code;
+
+	assert_true(copy(&code));
+	assert_string_equal(code.name, "a.b.Main.run");
+	assert_string_equal(code.file, "a/b/Main.java");
+	assert_int_equal(runtime_code_line(&code, -1), 2);
+	assert_int_equal(runtime_code_line(&code, 4), 3);
+	assert_int_equal(runtime_code_line(&code, 15), 23);
+	/* Up to the end of the lines: what is behind is of other things. */
+	assert_int_equal(record.line_bytes, sizeof(struct pilotlight_hotspot_table) + 6);
+	assert_int_equal(record.line_bytes_all, record.line_bytes);
+	assert_memory_equal(record.table + record.line_bytes, "\0\0", 2);
+}
+
+static void only_what_a_method_says_is_in_its_identity(void **state)
+{
+	struct runtime_code code;
+	uint64_t hash;
+
+	assert_true(copy(&code));
+	hash = code.hash;
+	jvm_put(JVM_CONST + 48 + 16 + 6, 0x1234, 2);
+	assert_true(copy(&code));
+	assert_int_equal(code.hash, hash);
+	jvm_put_symbol(0, "a/b/Main+0x123");
+	assert_true(copy(&code));
+	assert_int_equal(code.hash, hash);
+	assert_string_equal(code.name, "a.b.Main.run");
+	jvm_put_symbol(2, "(J)V");
+	assert_true(copy(&code));
+	assert_int_not_equal(code.hash, hash);
+}
+
+static void methods_may_lack_lines_and_source(void **state)
+{
+	struct runtime_code code;
+
+	jvm_put(JVM_CONST + 28, 0, 2);
+	jvm_put(JVM_POOL + 54, 0, 2);
+	assert_true(copy(&code));
+	assert_string_equal(code.file, "");
+	assert_int_equal(runtime_code_line(&code, 4), 0);
+	/* A size that ends before the lines, and lines without an end. */
+	(void)set_up(NULL);
+	jvm_put(JVM_CONST + 24, 8, 4);
+	assert_true(copy(&code));
+	assert_int_equal(runtime_code_line(&code, 4), 0);
+	jvm_put(JVM_CONST + 24, 9, 4);
+	memset(jvm + JVM_CONST + 48 + 16, 0x0a, 16);
+	assert_true(copy(&code));
+	assert_int_equal(record.line_bytes, sizeof(struct pilotlight_hotspot_table) + 8);
+	assert_int_equal(record.line_bytes_all, record.line_bytes + 1);
+	/* A name of which nothing can be read. */
+	jvm_put(JVM_POOL + 72 + 8, 0x10, 8);
+	assert_false(copy(&code));
+}
+
+static void long_names_are_cut(void **state)
+{
+	char name[200];
+	struct runtime_code code;
+
+	memset(name, 'x', sizeof(name));
+	memcpy(name, "abc", 3);
+	memcpy(name + 196, "yz\0", 3);
+	jvm_put_symbol(0, name);
+	jvm_put_symbol(1, name);
+	jvm_put_symbol(3, name); /* of a file, half a name is none */
+	assert_true(copy(&code));
+	assert_int_equal(record.name.bytes, PILOTLIGHT_RUNTIME_TEXT_MAX);
+	assert_int_equal(record.file.bytes, PILOTLIGHT_RUNTIME_TEXT_MAX);
+	assert_memory_equal(record.name.characters, "abcx", 4);
+	assert_memory_equal(record.file.characters + PILOTLIGHT_RUNTIME_TEXT_MAX - 3, "xyz", 3);
+	assert_string_equal(code.file, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(code_is_found_by_the_map, set_up),
+		cmocka_unit_test_setup(what_is_no_code_is_not_found, set_up),
+		cmocka_unit_test_setup(heaps_may_come_later, set_up),
+		cmocka_unit_test_setup(a_compiled_method_is_left_by_its_size, set_up),
+		cmocka_unit_test_setup(leaves_are_left_by_their_instructions, set_up),
+		cmocka_unit_test_setup(interpreted_methods_are_left_by_the_frame_pointer, set_up),
+		cmocka_unit_test_setup(entries_of_the_interpreter_have_no_frame, set_up),
+		cmocka_unit_test_setup(a_method_is_proved_by_its_class, set_up),
+		cmocka_unit_test_setup(a_method_is_copied_with_its_names_and_lines, set_up),
+		cmocka_unit_test_setup(only_what_a_method_says_is_in_its_identity, set_up),
+		cmocka_unit_test_setup(methods_may_lack_lines_and_source, set_up),
+		cmocka_unit_test_setup(long_names_are_cut, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
