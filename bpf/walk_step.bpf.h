@@ -26,12 +26,14 @@ static __always_inline int go_to_caller(struct walk *walk, __u64 ip, __u64 sp)
 enum {
 	CODE_PUSH_RBP = 0x55,
 	CODE_RET = 0xc3,
+	CODE_RET_ARGUMENTS = 0xc2, /* ret $16 */
 	CODE_SYSCALL = 0x050f,
 	CODE_INT_80 = 0x80cd,
 	CODE_CALL = 0xe8,
 	CODE_MOV_RSP_RBP = 0xe58948,	       /* the bytes 48 89 e5 */
 	CODE_MOV_RSP_RBP_ALTERNATE = 0xec8b48, /* 48 8b ec */
 	CODE_ENDBR64 = 0xfa1e0ff3U,
+	CODE_DROP_FRAME = 0x5de58b48, /* 48 8b e5 5d: mov %rbp, %rsp; pop %rbp */
 	CODE_BND = 0xf2,
 	CODE_JMP = 0xe9,
 	CODE_JMP_SHORT = 0xeb,
@@ -188,11 +190,19 @@ static __always_inline int is_before_frame(struct walk *walk, __u64 words[2])
 	return 0;
 }
 
+/* Between dropping its frame and ret, V8's code compares the number of arguments, in four bytes,
+ * and jumps. */
+static __always_inline int is_behind_frame(struct walk *walk, __u64 words[2])
+{
+	return can_read_user(walk, words, 1, walk->ip - sizeof(words[0])) &&
+	       (words[0] >> 32 == CODE_DROP_FRAME || (__u32)words[0] == CODE_DROP_FRAME);
+}
+
 /*
  * Does the leaf run V8's generated code, in a frame of its own? Two pointers to objects, whose
- * lowest bits are 01, are beside the frame pointer, and no such code lacks a frame behind its
- * prologue. On top of the stack is a place for a value that may not have been set yet: it holds
- * what earlier calls left, and that may be a return address.
+ * lowest bits are 01, are beside the frame pointer, and no such code lacks a frame between its
+ * prologue and its epilogue. On top of the stack is a place for a value that may not have been set
+ * yet: it holds what earlier calls left, and that may be a return address.
  */
 static __always_inline int has_v8_frame_of_its_own(struct walk *walk, __u64 words[2])
 {
@@ -200,7 +210,8 @@ static __always_inline int has_v8_frame_of_its_own(struct walk *walk, __u64 word
 
 	return walk->is_jit && walk->fp.kind == SAVED_VALUE && walk->sp + bytes <= walk->fp.word &&
 	       can_read_user(walk, words, 2, walk->fp.word - bytes) && (words[0] & 3) == 1 &&
-	       (words[1] & 3) == 1 && !is_before_frame(walk, words);
+	       (words[1] & 3) == 1 && !is_before_frame(walk, words) &&
+	       !is_behind_frame(walk, words);
 }
 
 /*
@@ -221,7 +232,8 @@ static __always_inline int step_out_of_leaf(
 	if ((code & 0xffffff) == CODE_MOV_RSP_RBP ||
 		(code & 0xffffff) == CODE_MOV_RSP_RBP_ALTERNATE)
 		pushed = 1;
-	has_sign = pushed || (code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET;
+	has_sign = pushed || (code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET ||
+		   (code & 0xff) == CODE_RET_ARGUMENTS;
 	if (!can_read_user(walk, words, 1 + pushed, walk->sp) ||
 		!is_return_address(walk, words[pushed], &target))
 		return 0;

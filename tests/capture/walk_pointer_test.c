@@ -94,6 +94,46 @@ static void leaf_of_v8_has_a_frame(void **state)
 	}
 }
 
+/* V8's code drops its frame, compares the number of arguments, jumps and returns. Beside the frame
+ * pointer are its caller's pointers to objects. */
+static void leaf_of_v8_has_no_frame_behind_its_epilogue(void **state)
+{
+	static const struct {
+		__u8 bytes[17];
+		unsigned at;
+		int has_frame;
+	} leaves[] = {
+#define DROPS 0x48, 0x8b, 0xe5, 0x5d
+		{ { DROPS, 0x48, 0x83, 0xf9, 0x02, 0x7f, 0x03, 0xc2, 0x10 }, 0, 1 },
+		{ { DROPS, 0x48, 0x83, 0xf9, 0x02, 0x7f, 0x03, 0xc2, 0x10 }, 4, 0 },  /* cmp */
+		{ { DROPS, 0x48, 0x83, 0xf9, 0x02, 0x7f, 0x03, 0xc2, 0x10 }, 8, 0 },  /* jg */
+		{ { DROPS, 0x48, 0x83, 0xf9, 0x02, 0x7f, 0x03, 0xc2, 0x10 }, 10, 0 }, /* ret */
+		{ { DROPS, 0x49, 0x83, 0xf8, 0x02, 0x0f, 0x8f, 0x03, 0, 0, 0, 0xc2 }, 8, 0 },
+		{ { DROPS, 0x49, 0x83, 0xf8, 0x02, 0x0f, 0x8f, 0x03, 0, 0, 0, 0xc2 }, 14, 0 },
+		{ { 0x48, 0x8b, 0xe5, 0x90, 0x48, 0x83, 0xf9, 0x02, 0x7f, 0x10 }, 8, 1 },
+#undef DROPS
+	};
+
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		struct walk walk = walk_at(4, 8);
+
+		walk.is_jit = 1;
+		for (unsigned j = 198; j < 220; j++)
+			stack[j] = 0x9090909090909090;
+		memcpy((char *)&stack[200] - leaves[i].at, leaves[i].bytes,
+			sizeof(leaves[i].bytes));
+		walk.ip = at(200);
+		stack[4] = at(40);
+		stack[39] = INDIRECT_CALL;
+		stack[6] = 0x10001;
+		stack[7] = 0x20001;
+		stack[8] = at(20);
+		stack[9] = 0x403000;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+		assert_int_equal(walk.ip, leaves[i].has_frame ? 0x403000 : at(40));
+	}
+}
+
 /* The code to which a direct call leads must jump elsewhere, as in a PLT, or be near and set the
  * frame pointer. */
 static void a_guessed_caller_calls_a_function_with_a_frame_or_a_jump(void **state)
@@ -384,6 +424,7 @@ int main(void)
 		cmocka_unit_test(a_guessed_leaf_is_short),
 		cmocka_unit_test(frameless_leaf_is_found_by_the_call),
 		cmocka_unit_test(leaf_of_v8_has_a_frame),
+		cmocka_unit_test(leaf_of_v8_has_no_frame_behind_its_epilogue),
 		cmocka_unit_test(frame_pointers_lead_to_the_root_unless_guessed),
 		cmocka_unit_test(only_kept_frame_pointers_lead_to_another_stack),
 		cmocka_unit_test(where_a_guess_leads_nowhere_it_is_the_reason),
