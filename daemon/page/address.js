@@ -58,6 +58,6 @@ function update(before) {
 	if (FILTERS.some((name) => state[name] !== before[name]))
 		makeTrees();
 	showViews();
-	if ((!isWhole && wantsWhole()) || lacksDetail())
+	if (lacksFrames())
 		load(true);
 }

@@ -10,7 +10,7 @@ let profile = null, base = null, tree = null, difference = null, matches = null;
 let isWhole = true; // the service has sent all frames that it may, or those below a path
 let detailed = ''; // that path, as it is asked for
 let hasService = !inside; // to be asked for more
-let asksMore = false; // it is asked for them
+let isLoading = false; // it is asked for a profile
 let asked = 0, askedStrip = 0;
 let loading = Promise.resolve();
 
@@ -43,18 +43,19 @@ function questions(isMore) {
 	return [[...times, ...common], other ? [...timeParameters(at(other[0]), at(other[1])), ...common] : null];
 }
 
-// `isMore`: the frames that were left out at first.
+// `isMore`: the frames that were left out at first. They wait for an answer that is under way, which may be of another time.
 function load(isMore = false) {
-	if (!isMore || !asksMore)
+	if (!isMore || !isLoading)
 		loading = loadProfile(isMore);
 	return loading;
 }
 
 async function loadProfile(isMore) {
-	asksMore = isMore;
-	const turn = ++asked, title = isMore ? profile.title : '', wanted = isMore || wantsWhole();
+	const turn = isMore ? asked : ++asked, title = isMore ? profile.title : '', wanted = isMore || wantsWhole();
 	const below = state.against ? '' : state.zoom;
+	let lacksMore = false;
 
+	isLoading = true;
 	dom.busy.className = 'busy on';
 	dom.error.hidden = true;
 	try {
@@ -67,6 +68,7 @@ async function loadProfile(isMore) {
 		isWhole = wanted || profile.elided === 0;
 		detailed = below;
 		showProfile();
+		lacksMore = lacksFrames(); // the user has zoomed or searched meanwhile
 	} catch (error) {
 		if (turn !== asked)
 			return;
@@ -75,7 +77,9 @@ async function loadProfile(isMore) {
 	} finally {
 		if (turn === asked) {
 			dom.busy.className = 'busy';
-			asksMore = false;
+			isLoading = false;
+			if (lacksMore)
+				load(true);
 		}
 		// After the profile, which matters more: a service answers one after the other.
 		if (turn === asked && !isMore)
@@ -131,8 +135,10 @@ async function loadStrip(from, to) {
 	try {
 		await show([]);
 	} catch (error) {
-		dom.error.textContent = error.message;
-		dom.error.hidden = false;
+		if (turn === askedStrip) {
+			dom.error.textContent = error.message;
+			dom.error.hidden = false;
+		}
 		return;
 	}
 	await loading;
@@ -145,7 +151,8 @@ async function loadStrip(from, to) {
 	try {
 		await show([['by', state.strip]]);
 	} catch (error) {
-		dom.strip.legend.textContent = error.message;
+		if (turn === askedStrip)
+			dom.strip.legend.textContent = error.message;
 	}
 }
 
@@ -315,6 +322,10 @@ function keepZoom(view, frame) {
 	dom.writing = setTimeout(() => writeAddress(false), RELOAD_MS);
 	if (lacksDetail())
 		load(true);
+}
+
+function lacksFrames() {
+	return (!isWhole && wantsWhole()) || lacksDetail();
 }
 
 // Are there smaller frames below the zoomed one? If it is itself one of them, its ancestor is zoomed.

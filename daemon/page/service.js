@@ -52,9 +52,11 @@ function selectionParameters() {
 	return list;
 }
 
+const PATH_FRAMES = 1000; // a service takes 12 KiB of parameters, and below an ancestor all is there, too
+
 // The path to a frame, keys of labels in lines, as a question has it: FNV-1a of each key, since names are long.
 function hashesOfPath(path) {
-	return path.split('\n').map((key) => (new TextEncoder().encode(key)
+	return path.split('\n').slice(0, PATH_FRAMES).map((key) => (new TextEncoder().encode(key)
 		.reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5) >>> 0).toString(16)).join('.');
 }
 

@@ -243,6 +243,7 @@ async function checkMore() {
 	check(isWhole && tree.count === all.frames.label.length && nameOfLabel(tree.label[dom.flame.zoomed]) === 'malloc' && profile.title === all.title,
 		'and the zoom stays');
 	// The answer left others out.
+	check(hashesOfPath('a\n'.repeat(3000)).length < 10000, 'a deep zoom is asked for in a short question');
 	answers.push({ ...first, elided: 3 }, { ...all, elided: 3 });
 	await load();
 	asks.length = 2;
@@ -290,6 +291,48 @@ async function checkService() {
 	await load();
 	window.fetch = fetched;
 	hasService = false;
+	await settle();
+}
+
+// The user zooms while an answer is under way, and the service has left small frames out.
+async function checkZoomMeanwhile() {
+	const fetched = window.fetch, all = profile, asks = [], waiting = [], first = { ...all, frames: {}, elided: 16 };
+	const begin = frameOf(dom.flame, 'asm_exc_page_fault'), small = (i) => i >= begin && i < tree.end[begin];
+	const answer = async (title) => {
+		waiting.shift()({ ok: true, json: async () => structuredClone({ ...first, title }) });
+		await settle();
+	};
+
+	for (const key of Object.keys(all.frames))
+		first.frames[key] = all.frames[key].filter((_, i) => !small(i));
+	dom.heat = { hide() {} };
+	hasService = true;
+	window.fetch = (address) => new Promise((resolve) => { asks.push(address); waiting.push(resolve); });
+	load();
+	await answer('old');
+	dom.flame.zoom(frameOf(dom.flame, 'malloc'));
+	dom.flame.zoom(tree.parent[dom.flame.zoomed]);
+	const path = hashesOfPath(state.zoom);
+	check(asks.length === 2 && !asks[1].endsWith(`below=${path}`), 'a second zoom waits for the answer to the first', asks.length);
+	await answer('old');
+	check(asks.length === 3 && asks[2].endsWith(`below=${path}`), 'and is asked for then', asks.join(' '));
+	await answer('old');
+	check(asks.length === 3 && !dom.busy.classList.contains('on'), 'once', asks.length);
+	dom.flame.zoom(0);
+	state.last = '10min';
+	load();
+	dom.flame.zoom(frameOf(dom.flame, 'malloc'));
+	check(asks.length === 4 && asks[3].includes('last=10min'), 'a zoom does not take the place of another time', asks.join(' '));
+	await answer('new');
+	check(profile.title === 'new' && asks.length === 5 && asks[4].endsWith(`below=${hashesOfPath(state.zoom)}`), 'but is asked for behind it', asks.join(' '));
+	await answer('other');
+	check(profile.title === 'new' && asks.length === 5, 'and the time stays', profile.title);
+	window.fetch = fetched;
+	hasService = false;
+	profile = all;
+	state.last = DEFAULTS.last;
+	showProfile();
+	dom.flame.zoom(0);
 	await settle();
 }
 
@@ -516,6 +559,15 @@ async function checkStripOfPage() {
 	isBusy = true;
 	await loadStrip(0, 3600);
 	check(dom.error.hidden && dom.strip.legend.textContent === 'Too slow.', 'without an answer the strip stays', dom.strip.legend.textContent);
+	// While it waits, the strip moves on.
+	const busy = window.fetch;
+	window.fetch = async (address) => {
+		if (address.includes('by='))
+			await loadStrip(0, 86400);
+		return busy(address);
+	};
+	await loadStrip(0, 3600);
+	check(dom.strip.legend.textContent.startsWith('Of four hours'), 'a late error is not shown', dom.strip.legend.textContent);
 	dom.strip = undefined;
 	window.fetch = fetched;
 }
@@ -544,6 +596,7 @@ async function test() {
 	await checkRows();
 	await checkMore();
 	await checkService();
+	await checkZoomMeanwhile();
 	checkDifference();
 	checkChance();
 	checkStrip();
