@@ -203,10 +203,13 @@ static void check_program(const char *path, const char *argument)
 static void check_all(const char *argument)
 {
 	const char *more = getenv("TEST_RUBY");
-	bool has_own = access("/usr/bin/ruby", X_OK) == 0;
+	bool has_own = system("/usr/bin/ruby --disable-gems -e 'exit "
+			      "/^(2\\.7|3\\.[0-4])\\./.match?(RUBY_VERSION)' 2>/dev/null") == 0;
 
-	if (!has_own && !more)
+	if (!has_own && !more) {
+		print_message("needs Ruby 2.7 to 3.4\n");
 		skip();
+	}
 	if (has_own)
 		check_program("/usr/bin/ruby", argument);
 	if (more)
