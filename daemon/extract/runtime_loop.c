@@ -125,7 +125,7 @@ static int find_callee(const struct entries *entries, const uint8_t *code, uint6
 			continue;
 		target = vaddr + at + instruction.length + (uint64_t)instruction.target;
 		r = find_function(entries, target, &start, &end);
-		if (r == 0 && start == target && end - start > *ret_bytes &&
+		if (r == 0 && start == target && start != vaddr && end - start > *ret_bytes &&
 			end - start <= RUNTIME_LOOP_BYTES_MAX) {
 			*ret_vaddr = start;
 			*ret_bytes = end - start;

@@ -20,8 +20,8 @@ int runtime_loop_find_rest(const struct elf_memory *memory, uint64_t vaddr, uint
 	uint64_t *ret_vaddr, uint64_t *ret_bytes);
 
 /*
- * Of the functions that the loop calls, the longest, if it has at least `least` bytes. Returns as
- * runtime_loop_find_rest().
+ * Of the other functions that the loop calls, the longest, if it has at least `least` bytes.
+ * Returns as runtime_loop_find_rest().
  */
 int runtime_loop_find_callee(const struct elf_memory *memory, uint64_t vaddr, uint64_t bytes,
 	uint64_t least, uint64_t *ret_vaddr, uint64_t *ret_bytes);

@@ -30,6 +30,7 @@ enum {
 /* Exported symbols. Up to 3.2 the loop is among them, up to 2.7 the only state. */
 enum symbol {
 	SYMBOL_VERSION,
+	SYMBOL_PATCHLEVEL,
 	SYMBOL_THREAD,
 	SYMBOL_LABEL,
 	SYMBOL_EVAL,
@@ -39,6 +40,7 @@ enum symbol {
 };
 static const char *const symbol_names[SYMBOLS] = {
 	[SYMBOL_VERSION] = "ruby_version",
+	[SYMBOL_PATCHLEVEL] = "ruby_patchlevel",
 	[SYMBOL_THREAD] = "rb_thread_current",
 	[SYMBOL_LABEL] = "rb_iseq_label",
 	[SYMBOL_EVAL] = "rb_iseq_eval",
@@ -141,6 +143,19 @@ static int read_version(struct ruby *ruby, const struct layout **ret_layout)
 	return -ENOTSUP;
 }
 
+/* Builds before a release have its version, but may have the layout of the one before. */
+static int check_release(const struct ruby *ruby)
+{
+	uint64_t vaddr = ruby->symbols[SYMBOL_PATCHLEVEL].vaddr;
+	int32_t level;
+	int r;
+
+	if (vaddr == 0)
+		return -ENOTSUP;
+	r = elf_memory_read(&ruby->memory, vaddr, &level, sizeof(level));
+	return r < 0 ? r : level < 0 ? -ENOTSUP : 0;
+}
+
 static int read_accessor(
 	const struct ruby *ruby, enum symbol symbol, struct code_accessor *ret_accessor)
 {
@@ -165,6 +180,8 @@ static int describe_code(struct ruby *ruby)
 	struct code_accessor accessor;
 	int r = read_version(ruby, &layout);
 
+	if (r == 0)
+		r = check_release(ruby);
 	if (r == 0)
 		r = read_accessor(ruby, SYMBOL_LABEL, &accessor);
 	if (r < 0)
@@ -228,6 +245,8 @@ static int describe_loop(struct ruby *ruby)
 	if (r == 0)
 		r = runtime_loop_find_callee(
 			&ruby->memory, loop, bytes, CORE_BYTES_LEAST, &core, &core_bytes);
+	if (r == 0 && core_bytes == 0 && bytes < CORE_BYTES_LEAST)
+		return -ENOTSUP; /* another function */
 	if (r == 0)
 		r = runtime_anchor_find_place(&anchor, loop, &runtime->loop_place);
 	if (r == 0 && core_bytes > 0)

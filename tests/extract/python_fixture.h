@@ -23,15 +23,15 @@
 #include <unistd.h>
 
 enum {
-	PYTHON_FIXTURE_BYTES = 0x1000,
+	PYTHON_FIXTURE_BYTES = 0x3000,
 	PYTHON_FIXTURE_VADDR = 0x400000, /* of file offset 0 */
 	PYTHON_FIXTURE_SECTIONS = 8,
-	PYTHON_FIXTURE_SYMBOLS = 7, /* the first is none */
+	PYTHON_FIXTURE_SYMBOLS = 8, /* the first is none */
 	/* File offsets. */
 	PYTHON_FIXTURE_HEADERS = 0x100,
 	PYTHON_FIXTURE_SECTION_NAMES = 0x300,
 	PYTHON_FIXTURE_NAMES = 0x380,
-	PYTHON_FIXTURE_SYMTAB = 0x400,
+	PYTHON_FIXTURE_SYMTAB = 0x440,
 	PYTHON_FIXTURE_DYNAMIC = 0x520,
 	PYTHON_FIXTURE_RELOCATIONS = 0x560,
 	PYTHON_FIXTURE_TEXTS = 0x680,
@@ -129,7 +129,8 @@ static inline void python_fixture_add_sections(struct python_fixture *python, ui
 			minor < 10 ? 0x40 : 0x400, 0 },
 		{ ".dynsym", SHT_DYNSYM, PYTHON_FIXTURE_SYMTAB,
 			PYTHON_FIXTURE_SYMBOLS * sizeof(Elf64_Sym), sizeof(Elf64_Sym) },
-		{ ".dynstr", SHT_STRTAB, PYTHON_FIXTURE_NAMES, 0x80, 0 },
+		{ ".dynstr", SHT_STRTAB, PYTHON_FIXTURE_NAMES,
+			PYTHON_FIXTURE_SYMTAB - PYTHON_FIXTURE_NAMES, 0 },
 		{ ".dynamic", SHT_DYNAMIC, PYTHON_FIXTURE_DYNAMIC, 3 * sizeof(Elf64_Dyn), 0 },
 		{ ".rela.dyn", SHT_RELA, PYTHON_FIXTURE_RELOCATIONS, 0, sizeof(Elf64_Rela) },
 		{ ".eh_frame", SHT_PROGBITS, PYTHON_FIXTURE_EH_FRAME, 0, 0 },
@@ -172,7 +173,7 @@ static inline void python_fixture_add_symbols(struct python_fixture *python)
 	python_fixture_put(
 		python, PYTHON_FIXTURE_DYNAMIC + sizeof(needed), &needed, sizeof(needed));
 	((Elf64_Dyn *)(void *)(python->bytes + PYTHON_FIXTURE_DYNAMIC))->d_tag = DT_SONAME;
-	for (size_t i = 0; i < PYTHON_FIXTURE_SYMBOLS - 1; i++)
+	for (size_t i = 0; i < PYTHON_FIXTURE_SYMBOLS - 1 && symbols[i].name; i++)
 		*python_fixture_symbol(python, i + 1) = (Elf64_Sym){
 			.st_name = python_fixture_name(python, symbols[i].name),
 			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),

@@ -21,6 +21,7 @@ enum {
 	RUBY_FIXTURE_CORE = 0xc00,
 	RUBY_FIXTURE_CORE_BYTES = 0x3000, /* as its unwind entries say */
 	RUBY_FIXTURE_STATE = 0xe00,
+	RUBY_FIXTURE_PATCHLEVEL = 0xe10,
 	/* Numbers of symbols. */
 	RUBY_SYMBOL_VERSION = 1,
 	RUBY_SYMBOL_THREAD,
@@ -28,6 +29,7 @@ enum {
 	RUBY_SYMBOL_EVAL,
 	RUBY_SYMBOL_LOOP,
 	RUBY_SYMBOL_STATE,
+	RUBY_SYMBOL_PATCHLEVEL,
 };
 
 static inline void ruby_fixture_add_symbols(struct python_fixture *ruby, const char *version)
@@ -42,6 +44,7 @@ static inline void ruby_fixture_add_symbols(struct python_fixture *ruby, const c
 		{ "rb_iseq_eval", RUBY_FIXTURE_EVAL, 32 },
 		{ "rb_vm_exec", RUBY_FIXTURE_LOOP, 32 },
 		{ "ruby_current_execution_context_ptr", RUBY_FIXTURE_STATE, 8 },
+		{ "ruby_patchlevel", RUBY_FIXTURE_PATCHLEVEL, 4 },
 	};
 
 	ruby->names = 1;

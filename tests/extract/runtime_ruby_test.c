@@ -86,8 +86,12 @@ static void each_version_is_described(void **state)
 
 static void a_loop_may_do_all_itself(void **state)
 {
+	const int32_t end = RUBY_FIXTURE_LOOP + 0x2000 - PYTHON_FIXTURE_EH_FRAME_HDR;
+
 	/* It calls itself. */
 	python_fixture_put(&ruby, RUBY_FIXTURE_LOOP + 6, "\xf6\xff\xff\xff", 4);
+	assert_int_equal(read_fixture(), -ENOTSUP); /* too short */
+	python_fixture_put(&ruby, PYTHON_FIXTURE_EH_FRAME_HDR + 20, &end, sizeof(end));
 	assert_int_equal(read_fixture(), 0);
 	assert_int_equal(runtime.loop_rest_place, 0);
 	assert_int_equal(runtime.loop_rest_bytes, 0);
@@ -98,7 +102,8 @@ static void other_builds_are_not_described(void **state)
 	static const char *const unknown[] = { "2.6.10", "3.5.0", "4.0.6", "3.1.", "3.1", "33.1.2",
 		"3.1.2.345" };
 	/* Exported symbols that must be there. */
-	static const uint32_t needed[] = { RUBY_SYMBOL_LABEL, RUBY_SYMBOL_EVAL };
+	static const uint32_t needed[] = { RUBY_SYMBOL_LABEL, RUBY_SYMBOL_EVAL,
+		RUBY_SYMBOL_PATCHLEVEL };
 
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
 		ruby_fixture_init(&ruby, unknown[i]);
@@ -111,6 +116,9 @@ static void other_builds_are_not_described(void **state)
 	}
 	ruby_fixture_init(&ruby, "2.7.4");
 	python_fixture_symbol(&ruby, RUBY_SYMBOL_STATE)->st_shndx = SHN_UNDEF;
+	assert_int_equal(read_fixture(), -ENOTSUP);
+	ruby_fixture_init(&ruby, "3.4.0"); /* a preview */
+	python_fixture_put(&ruby, RUBY_FIXTURE_PATCHLEVEL, "\xff\xff\xff\xff", 4);
 	assert_int_equal(read_fixture(), -ENOTSUP);
 	ruby_fixture_init(&ruby, "3.1.2"); /* a build with more in each body */
 	ruby.bytes[RUBY_FIXTURE_LABEL + 11] += 8;
