@@ -175,6 +175,60 @@ fetcher_leaves_nothing() {
 		[ ! -e /run/pilotlight/fetch.sock ] && [ -z "$(find / -xdev -user pilotlight-fetch)" ] &&
 		! systemctl list-units --all --no-legend 'pilotlight-fetch@*' | grep .
 }
+has_sent() { [ "$(metric 'sink_sent_batches_total{sink="here"}')" -ge 1 ] 2>/dev/null && [ -s /tmp/batch ]; }
+# A server on loopback takes the batches. The sender may not read the configuration that says where it is.
+sends_in_its_unit() {
+	local file=/etc/pilotlight/pilotlight.conf.d/sink.conf
+
+	mkdir /srv/debug/cgi-bin
+	printf '#!/bin/sh\ncat >/tmp/batch\nprintf "Content-Type: application/x-protobuf\\r\\n\\r\\n"\n' >/srv/debug/cgi-bin/take
+	chmod +x /srv/debug/cgi-bin/take
+	systemctl enable -q --now pilotlight-send.socket || return
+	stat -c '%U %a %F' /run/pilotlight/send.sock
+	[ "$(stat -c '%U %a %F' /run/pilotlight/send.sock)" = 'pilotlight 600 socket' ] || return
+	install -m 640 -g pilotlight /dev/null $file
+	printf '%s\n' '[History]' Window=10s '[sink here]' Type=otlp Url=http://127.0.0.1:7448/cgi-bin/take Interval=10s >$file
+	systemctl restart pilotlightd && until_true has_sent && return
+	pilotlight status
+	journalctl -q -b -n 20 -o cat | grep -i send
+	return 1
+}
+senders_leave_nothing() {
+	rm /etc/pilotlight/pilotlight.conf.d/sink.conf
+	systemctl disable -q --now pilotlight-send.socket && systemctl restart pilotlightd &&
+		until_true eval '! pgrep -u pilotlight-send' && [ ! -e /run/pilotlight/send.sock ] &&
+		[ -z "$(find / -xdev -user pilotlight-send)" ] &&
+		! systemctl list-units --all --no-legend 'pilotlight-send@*' | grep .
+}
+is_noted() { pilotlight incidents | grep -q "$1"; }
+# As pilotlight.conf(5) has it. A note by a member of the group alone, and none of the profiler itself.
+failed_units_are_noted() {
+	local dropin=/etc/systemd/system/service.d/pilotlight.conf
+
+	mkdir -p ${dropin%/*} /etc/systemd/system/pilotlightd.service.d
+	printf '[Unit]\nOnFailure=pilotlight-failed@%%n.service\n' >$dropin
+	ln -s /dev/null /etc/systemd/system/pilotlightd.service.d/pilotlight.conf
+	systemctl daemon-reload
+	systemd-run -q --wait --unit=failing /bin/false
+	until_true is_noted 'manual *failing.service has failed$' && [ -z "$(property OnFailure)" ] && return
+	pilotlight incidents
+	journalctl -q -b -n 20 -o cat -u 'pilotlight-failed@*'
+	return 1
+}
+# systemd forgets a unit that has ended; its journal stays.
+was_skipped() { journalctl -q -b -o cat -u "$1" | grep -q 'unmet condition'; }
+# A failure while the profiler is stopped does not start it.
+failed_units_start_nothing() {
+	systemctl stop pilotlightd.service pilotlightd.socket
+	systemd-run -q --wait --unit=failing2 /bin/false
+	until_true was_skipped pilotlight-failed@failing2.service.service && is_inactive
+	local r=$?
+
+	rm -r /etc/systemd/system/service.d /etc/systemd/system/pilotlightd.service.d
+	systemctl daemon-reload
+	systemctl reset-failed
+	systemctl start pilotlightd && answers && return $r
+}
 main_is_another() { [ "$(main_pid)" != 0 ] && [ "$(main_pid)" != "$1" ] && is_active; }
 main_comes_back() {
 	local main=$(main_pid)
@@ -230,6 +284,8 @@ if [ ! -e $kept.rebooted ]; then
 	check "a file is fetched in the unit for it, while the service has no network" fetches_in_its_unit
 	check "a group member may not use the socket of fetches" member_may_not_fetch
 	check "fetches leave nothing behind" fetcher_leaves_nothing
+	check "a batch is sent in the unit for it, which may not read the configuration" sends_in_its_unit
+	check "senders leave nothing behind" senders_leave_nothing
 	check "systemd-analyze security: 1.3 at most for fetches" \
 		systemd-analyze security --no-pager --offline=true --threshold=13 \
 		/lib/systemd/system/pilotlight-fetch@.service
@@ -237,6 +293,8 @@ if [ ! -e $kept.rebooted ]; then
 		/lib/systemd/system/pilotlight-send@.service
 	check "... and 1.0 for perf events" systemd-analyze security --no-pager --offline=true --threshold=10 \
 		/lib/systemd/system/pilotlight-events@.service
+	check "a failed unit is noted as an incident" failed_units_are_noted
+	check "... but does not start a profiler that is stopped" failed_units_start_nothing
 	check "a killed engine is restarted" engine_comes_back KILL
 	check "a stopped engine is noticed and restarted" engine_comes_back STOP
 	check "a killed main process is restarted" main_comes_back KILL
