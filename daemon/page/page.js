@@ -424,7 +424,8 @@ function tokenBar() {
 		make('span', { textContent: 'Token of the service, the line of its BearerTokenFile:' }), field, button('Use it', give));
 }
 
-// As `pilotlight incidents NUMBER` compares it: around the time at which a threshold was exceeded, by time, with the hour before.
+// Around the time at which a threshold was exceeded, by time, with the hour before. All threads that the page selects are
+// compared; `pilotlight incidents NUMBER` compares those of the unit or container that exceeded it alone.
 function showIncident({ time, cause, from, to }) {
 	const isMeasured = cause !== 'manual';
 

@@ -261,7 +261,7 @@ class TimeStrip {
 			const incident = this.incidentAt(from);
 
 			if (incident) {
-				this.events.incident(incident);
+				this.choose(incident);
 				return;
 			}
 			const i = this.bucketAt(from), { start, end } = this.timeline.buckets;
@@ -286,12 +286,18 @@ class TimeStrip {
 		this.zoomAt(this.time(event), (event.deltaY || event.deltaX) > 0 ? 2 : 0.5);
 	}
 
+	choose(incident) {
+		this.chosen = incident.number;
+		this.events.incident(incident);
+	}
+
+	// Behind the one that was chosen last, since the time around that one may have others, too.
 	nextIncident() {
-		const { incidents } = this.timeline, [, end] = this.selection || [0, 0];
-		const next = incidents.find(({ time }) => time > end) || incidents[0];
+		const { incidents } = this.timeline, last = incidents.findIndex(({ number }) => number === this.chosen);
+		const next = incidents[last + 1] || incidents[0];
 
 		if (next)
-			this.events.incident(next);
+			this.choose(next);
 	}
 
 	press(event) {

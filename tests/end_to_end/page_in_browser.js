@@ -507,7 +507,8 @@ async function checkHeatOfPage() {
 }
 
 function checkStrip() {
-	const told = [], chosen = [], incidents = [{ number: 3, time: 25, from: 4, to: 90, cause: 'unit-cpu', text: '' }];
+	const told = [], chosen = [], incidents = [{ number: 3, time: 25, from: 4, to: 90, cause: 'unit-cpu', text: '' },
+		{ number: 4, time: 26, from: 4, to: 90, cause: 'unit-cpu', text: '' }];
 	const strip = new TimeStrip({ selected() {}, moved() {}, hovered: (text) => told.push(text), incident: (one) => chosen.push(one.number) });
 	const buckets = { start: [0, 10, 20], end: [10, 20, 30], amount: [1, 1, 1], lost: [0, 0, 1], gap: [0, 12, 0],
 		period: [1e7, 2e7, 2e7], boot: [0, 0, 1] };
@@ -534,8 +535,10 @@ function checkStrip() {
 	const point = { clientX: box.left + box.width * 25 / 30, clientY: box.top + 5, bubbles: true, button: 0 };
 	strip.canvas.dispatchEvent(new MouseEvent('mousedown', point));
 	window.dispatchEvent(new MouseEvent('mouseup', point));
+	strip.select(5, 55);
 	press(strip.canvas, 'i');
-	check(chosen.join() === '3,3', 'a click and a key choose an incident', chosen.join());
+	press(strip.canvas, 'i');
+	check(chosen.join() === '3,4,3', 'a click chooses an incident, a key the next one', chosen.join());
 	strip.element.remove();
 	scrollTo(0, 0); // the focus was below
 }
