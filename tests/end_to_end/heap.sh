@@ -16,6 +16,8 @@ plan 17
 
 # record NAME OPTION... -- COMMAND...
 record() {
+	# The kernel lowers its limit of all rates while the machine is slow. 100000 is its default.
+	echo 100000 2>/dev/null >/proc/sys/kernel/perf_event_max_sample_rate
 	"$pilotlight" record -F $rate -f folded -o "$tmp/$1" "${@:2}" >"$tmp/$1.log" 2>&1 </dev/null && return
 	note "$(cat "$tmp/$1.log")"
 	return 1
@@ -54,8 +56,10 @@ nothing_is_missing() {
 
 if record heap -e heap:alloc/period=$period/,heap:live/period=$period/ -- "$workloads/heap"; then
 	ok "a program's heap is recorded"
-else
+elif grep -q 'cannot sample heaps' "$tmp/heap.log"; then
 	skip_all "no samples of heaps here: $(grep -v '^#' "$tmp/heap.log" | tail -n 1)"
+else
+	not_ok "a program's heap is recorded"
 fi
 
 starts_at_the_caller() {
