@@ -6,10 +6,10 @@ const FRAMES_FIRST = 20000, FRESH_BELOW_S = 600; // more frames than a screen sh
 const PARTS_SECONDS_MAX = 4 * 3600; // reading the samples of more keeps others waiting: a day takes 1.5 s
 const dom = {};
 const inside = document.getElementById('data');
-let profile = null, base = null, tree = null, difference = null, matches = null;
+let profile = null, base = null, tree = null, whole = null, difference = null, matches = null;
 let isWhole = true; // the service has sent all frames that it may, or those below a path
-let detailed = ''; // that path, as it is asked for
-let hasService = !inside; // to be asked for more
+let detailed = ''; // the zoom for which it was asked
+let hasService = !inside; // to be asked for more; tests set it
 let isLoading = false; // it is asked for a profile
 let asked = 0, askedStrip = 0;
 let loading = Promise.resolve();
@@ -36,8 +36,10 @@ function questions(isMore) {
 	// The last seconds are nothing in a long time, and ending a window takes some.
 	if (!isMore && !state.from && durationOf(state.last) >= FRESH_BELOW_S)
 		times.push(['fresh', 'no']);
-	if (state.zoom && !state.against)
-		common.push(['below', hashesOfPath(state.zoom)]);
+	const below = state.against ? '' : zoomInProfile();
+
+	if (below)
+		common.push(['below', hashesOfPath(below)]);
 	else if (!isMore && !wantsWhole())
 		common.push(['frames', FRAMES_FIRST]);
 	return [[...times, ...common], other ? [...timeParameters(at(other[0]), at(other[1])), ...common] : null];
@@ -52,7 +54,7 @@ function load(isMore = false) {
 
 async function loadProfile(isMore) {
 	const turn = isMore ? asked : ++asked, title = isMore ? profile.title : '', wanted = isMore || wantsWhole();
-	const below = state.against ? '' : state.zoom;
+	const below = state.against || (isFiltered() && !whole) ? '' : state.zoom;
 	let lacksMore = false;
 
 	isLoading = true;
@@ -205,9 +207,10 @@ function makeTrees() {
 	dom.missing.textContent = missing.map((name) => `Nothing here is called ${state[name].split('\t')[0]}, so ${name}= leaves nothing out.`).join(' ');
 	const hidden = new Set(state.hide.split('\n').map(labelOf).filter((label) => label >= 0));
 
-	tree = difference ? difference.tree : treeOfProfile(profile);
+	whole = difference ? null : treeOfProfile(profile);
+	tree = difference ? difference.tree : whole;
 	if (!difference && isFiltered())
-		tree = filterTree(tree, { hidden, collapses: Boolean(state.collapse), only: labelOf(state.only), focus: labelOf(state.focus) });
+		tree = filterTree(whole, { hidden, collapses: Boolean(state.collapse), only: labelOf(state.only), focus: labelOf(state.focus) });
 	dom.trees = {};
 }
 
@@ -331,7 +334,14 @@ function lacksFrames() {
 // Are there smaller frames below the zoomed one? If it is itself one of them, its ancestor is zoomed.
 function lacksDetail() {
 	return hasService && !difference && state.zoom && state.zoom !== detailed && dom.flame.tree === tree &&
-		restBelow(tree, dom.flame.zoomed) > 0;
+		restBelow(whole, tree.from[dom.flame.zoomed]) > 0;
+}
+
+// The path to the zoomed frame in the profile: a filter leaves frames of it out. It is not known before there is a profile.
+function zoomInProfile() {
+	if (!state.zoom || !isFiltered())
+		return state.zoom;
+	return whole ? pathOf(whole, tree.from[frameOfPath(tree, state.zoom.split('\n').map(labelOf))]).map(keyOfLabel).join('\n') : '';
 }
 
 function choice(name, values) {

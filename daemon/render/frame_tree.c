@@ -95,7 +95,7 @@ static void empty(struct frame_tree *tree)
 
 /* Doubles `*minimum` until the tree fits. A walk that fails costs no more than the budget. */
 static int fit(const struct profile *profile, const struct frame_budget *budget, bool *seen,
-	const struct frame_focus *focus, uint64_t *minimum, struct frame_tree *tree)
+	struct frame_focus *focus, uint64_t *minimum, struct frame_tree *tree)
 {
 	struct growth growth;
 	int r;
@@ -126,8 +126,10 @@ static int fit_below(const struct profile *profile, const struct frame_budget *b
 	if (r == 0)
 		r = fit(profile, budget, seen, &focus, &focus.minimum, tree);
 	frame_path_done(&focus.path);
-	/* The path alone is longer than the budget. */
-	return r == -E2BIG ? fit(profile, budget, seen, NULL, &tree->minimum, tree) : r;
+	/* The path alone is longer than the budget, or leads to nothing. */
+	if (r == -E2BIG || (r == 0 && !focus.is_found))
+		r = fit(profile, budget, seen, NULL, &tree->minimum, tree);
+	return r;
 }
 
 int frame_tree_new_within(const struct profile *profile, enum frame_detail detail,

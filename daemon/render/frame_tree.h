@@ -23,7 +23,7 @@ struct frame_tree {
 struct frame_budget {
 	size_t frames, label_bytes;
 	/* A valid text of frame_path.h, or NULL. If frames have to be elided, half of the budget
-	 * is for the others, and what they leave for those below this frame. */
+	 * is for the others, and what they leave for those below this frame, if there is one. */
 	const char *below;
 };
 

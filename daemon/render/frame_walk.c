@@ -27,8 +27,8 @@ struct walk {
 	const struct frame_labels *labels;
 	const struct frame_places *places; /* NULL: not asked for */
 	uint64_t minimum;
-	const struct frame_focus *focus; /* NULL: none */
-	size_t focus_depth; /* how many frames of its path lead to the one that is walked */
+	struct frame_focus *focus; /* NULL: none */
+	size_t focus_depth;	   /* how many frames of its path lead to the one that is walked */
 	frame_visit visit;
 	void *context;
 
@@ -172,6 +172,8 @@ static void follow_focus(struct walk *walk, const struct frame *frame)
 	if (walk->focus_depth == above && above < walk->focus->path.count &&
 		walk->focus->path.labels[above] == frame->label)
 		walk->focus_depth++;
+	if (walk->focus_depth == walk->focus->path.count)
+		walk->focus->is_found = true;
 }
 
 /* A child of the frame of this depth that was entered last. */
@@ -378,7 +380,7 @@ static int visit_root(struct walk *walk)
 }
 
 int frame_walk(const struct profile *profile, const struct frame_labels *labels,
-	const struct frame_places *places, uint64_t minimum, const struct frame_focus *focus,
+	const struct frame_places *places, uint64_t minimum, struct frame_focus *focus,
 	frame_visit visit, void *context)
 {
 	_cleanup_(walk_done) struct walk walk = { .profile = profile,

@@ -38,6 +38,7 @@ typedef int (*frame_visit)(void *context, const struct frame *frame);
 struct frame_focus {
 	struct frame_path path;
 	uint64_t minimum;
+	bool is_found; /* set when it is visited */
 };
 
 /*
@@ -46,5 +47,5 @@ struct frame_focus {
  * Returns 0, -ENOMEM, -E2BIG, or what `visit` returned.
  */
 int frame_walk(const struct profile *profile, const struct frame_labels *labels,
-	const struct frame_places *places, uint64_t minimum, const struct frame_focus *focus,
+	const struct frame_places *places, uint64_t minimum, struct frame_focus *focus,
 	frame_visit visit, void *context);

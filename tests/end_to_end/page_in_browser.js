@@ -327,10 +327,16 @@ async function checkZoomMeanwhile() {
 	check(profile.title === 'new' && asks.length === 5 && asks[4].endsWith(`below=${hashesOfPath(state.zoom)}`), 'but is asked for behind it', asks.join(' '));
 	await answer('other');
 	check(profile.title === 'new' && asks.length === 5, 'and the time stays', profile.title);
+	dom.flame.zoom(0);
+	change({ hide: keyOfLabel(tree.label[tree.parent[frameOf(dom.flame, 'malloc')]]) });
+	dom.flame.zoom(frameOf(dom.flame, 'malloc'));
+	check(asks.length === 6 && asks[5].split('below=')[1] === asks[4].split('below=')[1], 'a filtered view asks by the path in the profile', asks.join(' '));
+	await answer('other');
+	check(asks.length === 6 && nameOfLabel(tree.label[dom.flame.zoomed]) === 'malloc', 'and once', asks.length);
 	window.fetch = fetched;
 	hasService = false;
 	profile = all;
-	state.last = DEFAULTS.last;
+	Object.assign(state, { last: DEFAULTS.last, hide: '' });
 	showProfile();
 	dom.flame.zoom(0);
 	await settle();

@@ -233,7 +233,9 @@ static void small_frames_below_a_frame_are_kept(void **state)
 	/* The path is kept, too. */
 	assert_tree(most, "0 all 0/54 (-1 1)\n1 c 0/53\n2 main 0/53 (-2 46)\n"
 			  "3 part 0/7 (-1 1)\n4 one 4/4\n4 two 2/2\n");
-	assert_tree(unknown, "0 all 0/54 (-1 1)\n1 c 0/53\n2 main 0/53 (-2 13)\n3 big 40/40\n");
+	/* No frames are kept for what is not there. */
+	assert_tree(unknown, "0 all 0/54 (-1 1)\n1 c 0/53\n2 main 0/53\n3 big 40/40\n"
+			     "3 other 0/6 (-3 6)\n3 part 0/7 (-2 3)\n4 one 4/4\n");
 	/* There is no room for it. */
 	assert_tree(path, "0 all 0/54 (-2 54)\n");
 	assert_int_equal(all->elided, 0);
