@@ -33,7 +33,8 @@ static int allocate(struct pprof_tables *tables)
 {
 	const struct profile *profile = tables->profile;
 	size_t string_limit = TEXTS_OF_STRING * profile->strings.size + OWN_TEXT_BYTES +
-			      profile->binaries.count * BUILD_ID_HEX_BYTES;
+			      profile->binaries.count * BUILD_ID_HEX_BYTES +
+			      profile->spans.count * (TRACE_ID_TEXT_BYTES + SPAN_ID_TEXT_BYTES);
 
 	/* calloc(0) may return NULL. */
 	tables->samples = calloc(profile->samples.count + 1, sizeof(*tables->samples));

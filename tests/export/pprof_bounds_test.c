@@ -120,6 +120,31 @@ static void many_samples_pass(void **state)
 	decoded_done(&decoded);
 }
 
+/* Their ids are texts of which the profile has none. */
+static void many_spans_pass(void **state)
+{
+	struct profile *profile = new_profile();
+	uint32_t location = add_location(profile, add_binary(profile, BINARY_LIBRARY, "/l"), 1);
+	uint32_t node = add_stack(profile, &location, 1);
+	const struct profile_thread thread = { .tgid = 1, .tid = 1 };
+	struct decoded decoded;
+
+	add_sample(profile, node, &thread, 65000);
+	for (int i = 0; i < 5000; i++) {
+		struct profile_sample sample = { .count = 1, .node = node };
+		struct pilotlight_thread_context ids = { .trace_id = { 1 } };
+
+		memcpy(ids.trace_id + 1, &i, sizeof(i));
+		memcpy(ids.span_id, &(int){ i + 1 }, sizeof(i));
+		profile->keeps_spans = true;
+		profile_note_span(profile, &sample, &ids);
+	}
+	assert_int_equal(profile->spans.count, 5000);
+	round_trip(profile, &decoded);
+	assert_int_equal(decoded.sample_count, 5001);
+	decoded_done(&decoded);
+}
+
 static void same_profile_gives_same_bytes(void **state)
 {
 	struct profile *profiles[] = { new_large_profile(), new_large_profile() };
@@ -202,6 +227,7 @@ int main(void)
 		cmocka_unit_test(values_do_not_wrap),
 		cmocka_unit_test(hostile_names_become_text),
 		cmocka_unit_test(many_samples_pass),
+		cmocka_unit_test(many_spans_pass),
 		cmocka_unit_test(same_profile_gives_same_bytes),
 		cmocka_unit_test(errors_of_the_output_are_returned),
 		cmocka_unit_test(failing_allocations_are_reported),
