@@ -28,25 +28,39 @@ struct found_mapping {
 	char file[64]; /* of the mapping, below /proc/PID; "": its memory is the process's own */
 };
 
-static bool ends_with(const char *line, size_t size, const char *name)
+/*
+ * Returns what the line says behind its five fields, all of it: the kernel does not escape spaces
+ * in the path of a file, which could otherwise end like the name of memory.
+ */
+static const char *name_in(const char *line, size_t size, size_t *ret_size)
 {
-	const size_t length = strlen(name);
+	const char *at = line, *end = line + size;
 
-	return size > length && memcmp(line + size - length, name, length) == 0;
+	for (int field = 0; field < 5; field++) {
+		while (at < end && *at != ' ')
+			at++;
+		while (at < end && *at == ' ')
+			at++;
+	}
+	*ret_size = (size_t)(end - at);
+	return at;
 }
 
 static bool take_line(const char *line, size_t size, struct found_mapping *found)
 {
-	const bool is_file = ends_with(line, size, " /memfd:OTEL_CTX") ||
-			     ends_with(line, size, " /memfd:OTEL_CTX (deleted)");
+	static const char *const names[] = { "/memfd:OTEL_CTX", "/memfd:OTEL_CTX (deleted)",
+		"[anon:OTEL_CTX]", "[anon_shmem:OTEL_CTX]" };
+	size_t name_size, i = 0;
+	const char *name = name_in(line, size, &name_size);
 	char *end;
 
-	if (!is_file && !ends_with(line, size, " [anon:OTEL_CTX]") &&
-		!ends_with(line, size, " [anon_shmem:OTEL_CTX]"))
+	while (i < 4 && (strlen(names[i]) != name_size || memcmp(name, names[i], name_size) != 0))
+		i++;
+	if (i == 4)
 		return false;
 	/* The kernel writes "START-END " first. */
 	found->address = strtoull(line, &end, 16);
-	if (is_file)
+	if (*name == '/')
 		(void)snprintf(found->file, sizeof(found->file), "map_files/%.*s",
 			(int)strcspn(line, " "), line);
 	return true;
@@ -73,19 +87,23 @@ static int find_mapping(int process_fd, struct found_mapping *found)
 
 /*
  * Programs map memory files that others pass to them. Who made the file writes the header, and
- * could have any memory of the process copied, so it must be the process's user, or root.
+ * could have any memory of the process copied, so it must be the process's user, or root. A file
+ * system in user space says of its files what it likes, so the file must be the kernel's, like
+ * `own_fd`.
  */
-static int check_owner(int process_fd, const char *file)
+static int check_owner(int process_fd, const char *file, int own_fd)
 {
-	struct stat status;
+	struct stat status, own;
 	uid_t user;
 	int r = process_user_read(process_fd, &user);
 
 	if (r < 0)
 		return r;
-	if (fstatat(process_fd, file, &status, 0) < 0)
+	if (fstatat(process_fd, file, &status, 0) < 0 || fstat(own_fd, &own) < 0)
 		return -errno;
-	return status.st_uid == user || status.st_uid == 0 ? 0 : -EPERM;
+	return status.st_dev == own.st_dev && (status.st_uid == user || status.st_uid == 0)
+		       ? 0
+		       : -EPERM;
 }
 
 static int read_whole(int memory_fd, uint64_t address, void *bytes, size_t size)
@@ -136,38 +154,34 @@ static int read_once(int memory_fd, uint64_t address, char *payload, size_t *ret
 	return r;
 }
 
-static int copy(const char *payload, size_t size, int *ret_fd)
-{
-	_cleanup_close_ int fd = memfd_create("process context", MFD_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, payload, size) != (ssize_t)size)
-		return -EIO;
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
 int process_context_copy(int process_fd, int *ret_fd)
 {
 	_cleanup_free_ char *payload = NULL;
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int memory_fd = -1, copy_fd = -1;
 	struct found_mapping found = { 0 };
 	size_t size = 0;
 	int r = find_mapping(process_fd, &found);
 
-	if (r == 0 && found.file[0])
-		r = check_owner(process_fd, found.file);
 	if (r < 0)
 		return r;
-	fd = openat(process_fd, "mem", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
+	copy_fd = memfd_create("process context", MFD_CLOEXEC);
+	if (copy_fd < 0)
+		return -errno;
+	r = found.file[0] ? check_owner(process_fd, found.file, copy_fd) : 0;
+	if (r < 0)
+		return r;
+	memory_fd = openat(process_fd, "mem", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (memory_fd < 0)
 		return -errno;
 	payload = malloc(PILOTLIGHT_PROCESS_CONTEXT_BYTES_MAX);
 	if (!payload)
 		return -ENOMEM;
 	r = -EAGAIN;
 	for (int i = 0; i < TRIES && r == -EAGAIN; i++)
-		r = read_once(fd, found.address, payload, &size);
-	return r < 0 ? r : copy(payload, size, ret_fd);
+		r = read_once(memory_fd, found.address, payload, &size);
+	if (r == 0 && write(copy_fd, payload, size) != (ssize_t)size)
+		r = -EIO;
+	if (r == 0)
+		*ret_fd = TAKE_FD(copy_fd);
+	return r;
 }

@@ -4,6 +4,11 @@
 #include "tests/harness/process_context.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
 
 static const char payload[] = "what the process tells";
 
@@ -151,6 +156,63 @@ static void files_of_others_are_refused(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
+/* Anybody's file may have a path that ends like the name of memory. */
+static void files_with_the_name_are_no_memory(void **state)
+{
+	static const char *const names[] = { "a [anon:OTEL_CTX]", "a [anon_shmem:OTEL_CTX]",
+		"a /memfd:OTEL_CTX", "memfd:OTEL_CTX" };
+	char folder[] = "/tmp/pilotlight-context-XXXXXX", path[128], inner[128];
+	struct pilotlight_process_context *mapped;
+
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(inner, sizeof(inner), "%s/a ", folder);
+	assert_int_equal(mkdir(inner, 0700), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		int fd;
+
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+		assert_int_equal(ftruncate(fd, CONTEXT_MAPPING_BYTES), 0);
+		mapped = mmap(
+			NULL, CONTEXT_MAPPING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		assert_true(mapped != MAP_FAILED);
+		context_publish(mapped, payload, sizeof(payload), 1);
+		assert_int_equal(result_of(state), -ENOENT);
+		context_unmap(mapped);
+		assert_int_equal(close(fd) | unlink(path), 0);
+	}
+	assert_int_equal(rmdir(inner) | rmdir(folder), 0);
+}
+
+/*
+ * The path of a file whose file system was unmounted meanwhile begins there. The kernel's own
+ * memory files are on none that can be mounted.
+ */
+static void files_of_other_file_systems_are_refused(void **state)
+{
+	char folder[] = "/tmp/pilotlight-context-XXXXXX", path[128];
+	struct pilotlight_process_context *mapped;
+	int fd;
+
+	assert_non_null(mkdtemp(folder));
+	if (mount("none", folder, "tmpfs", 0, NULL) < 0) {
+		assert_int_equal(rmdir(folder), 0);
+		skip();
+	}
+	(void)snprintf(path, sizeof(path), "%s/memfd:OTEL_CTX", folder);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, CONTEXT_MAPPING_BYTES), 0);
+	mapped = mmap(NULL, CONTEXT_MAPPING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(mapped != MAP_FAILED);
+	context_publish(mapped, payload, sizeof(payload), 1);
+	assert_int_equal(umount2(folder, MNT_DETACH), 0);
+	assert_int_equal(result_of(state), -EPERM);
+	context_unmap(mapped);
+	assert_int_equal(close(fd) | rmdir(folder), 0);
+}
+
 static void no_other_process_answers(void **state)
 {
 	const struct broker_process later = { .pid = getpid(), .start_ns = UINT64_MAX };
@@ -169,6 +231,7 @@ static void torn_copies_are_dropped(void **state)
 	static uint8_t first[512], second[640];
 	struct placed_broker *placed = *state;
 	struct broker_process child = { .pid = fork() };
+	const time_t until = time(NULL) + 60;
 	int copies = 0, fd, r;
 
 	memset(first, 'a', sizeof(first));
@@ -176,13 +239,18 @@ static void torn_copies_are_dropped(void **state)
 	if (child.pid == 0) {
 		struct pilotlight_process_context *mapped = context_map(1);
 
-		for (uint64_t i = 2; mapped; i++)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (uint64_t i = 2; mapped; i++) {
 			context_publish(mapped, i % 2 ? second : first,
 				i % 2 ? sizeof(second) : sizeof(first), i);
+			/* Now and then a copy must succeed. */
+			if (i % 64 == 0)
+				(void)usleep(50);
+		}
 		_exit(1);
 	}
 	assert_true(child.pid > 0);
-	while (copies < 200) {
+	while (copies < 200 && time(NULL) < until) {
 		char bytes[sizeof(first) + sizeof(second)];
 		ssize_t size;
 
@@ -200,6 +268,7 @@ static void torn_copies_are_dropped(void **state)
 	}
 	assert_int_equal(kill(child.pid, SIGKILL), 0);
 	assert_int_equal(waitpid(child.pid, NULL, 0), child.pid);
+	assert_true(copies > 0 || geteuid() != 0);
 }
 
 int main(void)
@@ -208,6 +277,8 @@ int main(void)
 		IN_BOTH_PLACES(memory_of_both_kinds_is_found, new_broker, free_broker),
 		IN_BOTH_PLACES(lies_give_nothing, new_broker, free_broker),
 		IN_BOTH_PLACES(files_of_others_are_refused, new_broker, free_broker),
+		IN_BOTH_PLACES(files_with_the_name_are_no_memory, new_broker, free_broker),
+		IN_BOTH_PLACES(files_of_other_file_systems_are_refused, new_broker, free_broker),
 		IN_BOTH_PLACES(no_other_process_answers, new_broker, free_broker),
 		IN_BOTH_PLACES(torn_copies_are_dropped, new_broker, free_broker),
 	};
