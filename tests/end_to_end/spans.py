@@ -3,7 +3,8 @@
 """spans.py PROFILE.pb.gz: what a profile says of the spans of tests/workloads/spans.c. Prints
 `right N wrong N without N claimed N`: samples of in_first() and in_second() whose labels are those
 of the function and the thread, others, those without labels, and those that have what the program
-claims. What is claimed wrongly is wrong, too. Then up to five examples of others."""
+claims. What is claimed wrongly is wrong, too. Then up to five examples of others. Other programs,
+which may have spans and claims of their own, are left out."""
 import collections
 import gzip
 import os
@@ -14,6 +15,7 @@ from protobuf import fields, numbers  # noqa: E402
 
 SPANS = {("swap", "in_first"): 0x11, ("swap", "in_second"): 0x12, ("write", "in_first"): 0x21,
          ("write", "in_second"): 0x22}
+COMMS = ("swap", "write", "lie", "publish")
 CLAIMS = ({"claimed_service": "spans", "claimed_namespace": "first"},
           {"claimed_service": "spans", "claimed_namespace": "the second"})
 
@@ -42,6 +44,8 @@ def read(path):
 def main():
     counts, wrong = collections.Counter(), collections.Counter()
     for stack, count, labels in read(sys.argv[1]):
+        if labels.get("comm") not in COMMS:
+            continue
         function = next((name for name in stack if name in ("in_first", "in_second")), None)
         claims = {key: value for key, value in labels.items() if key.startswith("claimed")}
         if claims in CLAIMS:

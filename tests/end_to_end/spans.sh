@@ -10,7 +10,7 @@
 
 LEAST=10 # samples, of some 1,000 if the CPUs are free
 
-# begin THREADS COMMAND...: sets pid. The threads have begun.
+# begin THREADS COMMAND...: sets pid. So many threads have begun beside the first.
 begin() {
 	local threads=$1
 
@@ -47,7 +47,7 @@ repeat() {
 
 # Those without are as good as none. On a busy machine the variable is found only after a while.
 has_right_spans() {
-	begin 2 "${@:2}" && repeat "$1" "right >= LEAST && without * 1000 <= right" && end
+	begin 3 "${@:2}" && repeat "$1" "right >= LEAST && without * 1000 <= right" && end
 }
 
 # library MODEL [OPTION]...
@@ -81,7 +81,7 @@ has_anchor() {
 }
 
 gives_nothing() {
-	begin 1 "$workloads/spans" lie 1e9 && repeat lie "without >= LEAST" && [ "$right" = 0 ] && end
+	begin 2 "$workloads/spans" lie 1e9 && repeat lie "without >= LEAST" && [ "$right" = 0 ] && end
 }
 
 selected() {
@@ -93,7 +93,7 @@ selected() {
 
 # Of the trace of one thread, and of one span of it.
 selects() {
-	begin 2 "$workloads/spans" change 1e9 && wait_for 60 selected && end &&
+	begin 3 "$workloads/spans" change 1e9 && wait_for 60 selected && end &&
 		! grep -q '^write' "$tmp/trace.folded" && ! grep -q '^swap\|in_first' "$tmp/span.folded" && return
 	note "$(head -n 5 "$tmp/trace.folded" "$tmp/span.folded")"
 	return 1
@@ -109,15 +109,15 @@ history_of() {
 is_in_history() {
 	printf '[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 	start_service || return
-	begin 2 "$workloads/spans" change 1e9 || return
+	begin 3 "$workloads/spans" change 1e9 || return
 	wait_for 90 history_of 10 || return
 	note "$(wc -l <"$tmp/history.folded") stacks"
 	grep -q '^swap;.*;in_second' "$tmp/history.folded" && ! grep -q '^write' "$tmp/history.folded" && ! history_of 30
 }
 
-# Another name is refused with a hint.
+# Another name is refused with a hint. A process whose context is being written is asked again at 12 s and 72 s.
 is_selected_by_claims() {
-	wait_for 60 eval '"$pilotlight" export --last 1min --service spans -f folded -o "$tmp/claims.folded" 2>/dev/null &&
+	wait_for 120 eval '"$pilotlight" export --last 1min --service spans -f folded -o "$tmp/claims.folded" 2>/dev/null &&
 		grep -q ";in_first" "$tmp/claims.folded"' &&
 		! "$pilotlight" export --last 1min --service span -f folded -o "$tmp/none.folded" 2>"$tmp/none.txt" &&
 		grep -q 'there is.* spans' "$tmp/none.txt"
