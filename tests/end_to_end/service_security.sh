@@ -36,7 +36,7 @@ calls() {
 
 # Causes every kind of request: mappings, markers, perf maps, deleted programs, debug files and children.
 # raw_code has code without a marker, which makes the engine request a perf map. Workers run only on idle
-# CPUs, so the load is idle half of the time.
+# CPUs, so each load ends after 10 s of the clock, however little CPU time it got.
 busy_service() {
 	local end=$((SECONDS + 90))
 
@@ -44,8 +44,8 @@ busy_service() {
 	start "$workloads/jit_writer"
 	until was_drawn_and_asked; do
 		[ $SECONDS -lt $end ] || return
-		start "$workloads/deep" 10
-		start "$workloads/raw_code" 10
+		start timeout 10 "$workloads/deep" 10
+		start timeout 10 "$workloads/raw_code" 10
 		start "$workloads/spawner" 50 10
 		wait_for 20 was_drawn_and_asked
 	done
@@ -80,7 +80,7 @@ is_allowed_file() {
 	/proc/sys/kernel/perf_event_max_stack) ;;
 	"$CONFIGURATION_DIRECTORY/"* | "/proc/$service_pid_kept/cgroup" | /sys/fs/cgroup/*/memory.*) ;;
 	anon_inode:* | pipe:* | socket:* | UNIX*) ;;
-	*) [[ $1 =~ ^/proc/[0-9]+/stat(us)?$ ]] || grep -qxF -- "$1" "$tmp/own" ;;
+	*) [[ $1 =~ ^/proc/[0-9]+/(stat|status|maps|mem)$ ]] || grep -qxF -- "$1" "$tmp/own" ;;
 	esac
 }
 
