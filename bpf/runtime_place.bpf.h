@@ -63,13 +63,11 @@ static __always_inline int runtime_is_call(
 			       walk, runtime->loop_rest_place, runtime->loop_rest_bytes, frame));
 }
 
-/* Is the native frame what such a call calls for the frames of FINISH? That may be generated code.
- */
+/* Is the native frame what such a call calls for the frames of FINISH? */
 static __always_inline int runtime_is_rest(
 	const struct walk *walk, const struct pilotlight_runtime *runtime, __u64 frame)
 {
-	return frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS ||
-	       runtime_is_in(walk, runtime->loop_rest_place, runtime->loop_rest_bytes, frame);
+	return runtime_is_in(walk, runtime->loop_rest_place, runtime->loop_rest_bytes, frame);
 }
 
 /* How many native frames run the loop. `calls` is in a map, so that the verifier does not follow
@@ -85,15 +83,21 @@ static __always_inline void runtime_count_calls(
 /*
  * The innermost native frame that runs one of the interpreter's groups, counted among those of the
  * loop, when all of both are known. The loop's innermost call may not have linked its frame yet,
- * or no longer; of FINISH, the frame may be there before the call: then it is -1. Any other
- * difference means that they do not belong together.
+ * or no longer; of FINISH, the frame may be there before the call, while a function of C runs: then
+ * it is -1. Any other difference means that they do not belong together. Nor do they if there is
+ * generated code, which may lack frame pointers: the walk may have missed a call below it.
  */
-static __always_inline __u32 runtime_first_call(
+static __always_inline __u32 runtime_first_call(const struct walk *walk,
 	const struct pilotlight_runtime *runtime, __u32 calls, __u32 groups)
 {
+	int is_finish = runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH;
 	__u32 more = calls - groups;
 
-	if (more <= 1 || (more == (__u32)-1 && runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH))
+	if (is_finish && walk->has_jit)
+		return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	if (more <= 1 || (more == (__u32)-1 && is_finish &&
+				 !runtime_is_call(walk, runtime, walk->frames[0]) &&
+				 !runtime_is_rest(walk, runtime, walk->frames[0])))
 		return more;
 	return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 }

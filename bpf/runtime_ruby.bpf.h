@@ -189,9 +189,11 @@ static __always_inline enum runtime_end ruby_next(struct runtime_walk *walk,
 	if (!runtime_read_word(&flags, runtime_frame_word(walk, at + runtime->frame_group_at)))
 		return RUNTIME_UNREADABLE;
 	if (!(flags & RUBY_FRAME_NATIVE)) {
-		if (ruby_read_code(walk, runtime, sequence, step))
-			step->unit = ruby_unit(walk, runtime,
-				runtime_frame_word(walk, at + runtime->frame_instruction_at));
+		/* Without it a group might be missing, and others have its native frame. */
+		if (!ruby_read_code(walk, runtime, sequence, step))
+			return RUNTIME_UNREADABLE;
+		step->unit = ruby_unit(walk, runtime,
+			runtime_frame_word(walk, at + runtime->frame_instruction_at));
 		/* A group has no mark on the stack, only an end. */
 		step->mark = !!(flags & RUBY_FRAME_FINISH);
 	}

@@ -437,7 +437,7 @@ __noinline int place_calls(struct walker *walker)
 	if (!runtime)
 		return 0;
 	runtime_count_calls(walk, runtime, &state->calls);
-	state->place = runtime_first_call(runtime, state->calls, state->groups);
+	state->place = runtime_first_call(walk, runtime, state->calls, state->groups);
 	if (state->place == PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
 		return 0;
 	state->calls = 0;

@@ -388,6 +388,8 @@ static __always_inline enum runtime_end runtime_next(struct runtime_walk *walk,
 	code = runtime_pointer(runtime_frame_word(walk, runtime->frame_code_at));
 	if (!is_mark && runtime_read_code(walk, runtime, code, step))
 		step->unit = runtime_unit(walk, runtime, code);
+	else if (runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL)
+		return RUNTIME_UNREADABLE; /* the groups without it would have others' calls */
 	walk->frame = runtime_frame_word(walk, runtime->frame_previous_at);
 	return walk->frame ? RUNTIME_ON : RUNTIME_ROOT;
 }

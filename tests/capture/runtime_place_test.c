@@ -120,7 +120,6 @@ static void calls_of_the_loop_are_counted(void **state)
 	assert_int_equal(calls, 2);
 	assert_true(runtime_is_rest(&walk, &runtime, walk.frames[7]));
 	assert_false(runtime_is_rest(&walk, &runtime, walk.frames[4]));
-	assert_true(runtime_is_rest(&walk, &runtime, 0x7f0000001000));
 	walk.runtime.file_id = OTHER;
 	runtime_count_calls(&walk, &runtime, &calls);
 	assert_int_equal(calls, 0);
@@ -128,17 +127,34 @@ static void calls_of_the_loop_are_counted(void **state)
 
 static void calls_have_frames_from_the_outermost_on(void **state)
 {
-	struct pilotlight_runtime runtime = { .group = PILOTLIGHT_RUNTIME_GROUP_CALL };
+	struct pilotlight_runtime runtime = {
+		.group = PILOTLIGHT_RUNTIME_GROUP_CALL,
+		.loop_place = 0x1000,
+		.loop_bytes = 0x100,
+		.loop_rest_place = 0x800,
+		.loop_rest_bytes = 0x10,
+	};
+	static const uint64_t function = 0x400, loop = 0x1001, rest = 0x801;
 
-	assert_int_equal(runtime_first_call(&runtime, 5, 5), 0);
-	assert_int_equal(runtime_first_call(&runtime, 6, 5), 1);
-	assert_int_equal(runtime_first_call(&runtime, 7, 5), UNKNOWN);
-	assert_int_equal(runtime_first_call(&runtime, 4, 5), UNKNOWN);
-	assert_int_equal(runtime_first_call(&runtime, 0, 0), 0);
+	open_calls(&function, 1);
+	walk.has_jit = 0;
+	assert_int_equal(runtime_first_call(&walk, &runtime, 5, 5), 0);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 6, 5), 1);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 7, 5), UNKNOWN);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), UNKNOWN);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 0, 0), 0);
 	runtime.group = PILOTLIGHT_RUNTIME_GROUP_FINISH;
-	assert_int_equal(runtime_first_call(&runtime, 6, 5), 1);
-	assert_int_equal(runtime_first_call(&runtime, 4, 5), (uint32_t)-1);
-	assert_int_equal(runtime_first_call(&runtime, 3, 5), UNKNOWN);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 6, 5), 1);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), (uint32_t)-1);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 3, 5), UNKNOWN);
+	/* The leaf would be within the call that is missing. */
+	open_calls(&loop, 1);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), UNKNOWN);
+	open_calls(&rest, 1);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), UNKNOWN);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 5, 5), 0);
+	walk.has_jit = 1;
+	assert_int_equal(runtime_first_call(&walk, &runtime, 5, 5), UNKNOWN);
 }
 
 int main(void)
