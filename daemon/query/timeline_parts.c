@@ -90,21 +90,25 @@ static double sum(const double *amounts, size_t count)
 }
 
 /* Threads of one group become its first one's row. */
-static void merge_groups(struct collecting *collecting, const struct profile *profile)
+static int merge_groups(struct collecting *collecting, const struct profile *profile)
 {
 	const size_t buckets = collecting->timeline->count;
+	_cleanup_free_ double **firsts = calloc(profile->strings.count, sizeof(*firsts));
 
-	for (size_t i = 1; i < collecting->rows; i++) {
+	if (!firsts)
+		return -ENOMEM;
+	for (size_t i = 0; i < collecting->rows; i++) {
 		double *amounts = collecting->amounts + i * buckets;
-		size_t first = 0;
+		double **first = &firsts[profile->threads.items[i].comm];
 
-		while (profile->threads.items[first].comm != profile->threads.items[i].comm)
-			first++;
-		for (size_t j = 0; first < i && j < buckets; j++) {
-			collecting->amounts[first * buckets + j] += amounts[j];
+		for (size_t j = 0; *first && j < buckets; j++) {
+			(*first)[j] += amounts[j];
 			amounts[j] = 0;
 		}
+		if (!*first)
+			*first = amounts;
 	}
+	return 0;
 }
 
 static const char *name_of(
@@ -165,7 +169,7 @@ int timeline_read_parts(const char *folder, const struct store_selection *asked,
 		r = thread_group_name(timeline->names,
 			by == TIMELINE_BY_UNIT ? THREAD_GROUP_UNIT : THREAD_GROUP_COMM);
 		if (r == 0)
-			merge_groups(&collecting, timeline->names);
+			r = merge_groups(&collecting, timeline->names);
 	}
 	for (int i = 0; r == 0 && i < PARTS_MAX; i++)
 		r = take_greatest(&collecting, timeline->names, unit, timeline);
