@@ -294,7 +294,7 @@ __noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
 	if (!is_known_code(walker, &code))
 		code = copy_method(walker, entry);
 	if (code)
-		append_placed_frame(walker, code, at);
+		append_placed_frame(walker, code, walker->runtime.step.unit, at);
 	return 0;
 }
 

@@ -92,13 +92,14 @@ __noinline __u64 copy_v8(struct walker *walker, __u32 entry)
 }
 
 /* Adds a frame with the native one that runs it. */
-static __always_inline void append_placed_frame(struct walker *walker, __u64 code, __u32 place)
+static __always_inline void append_placed_frame(
+	struct walker *walker, __u64 code, __s32 unit, __u32 place)
 {
 	struct walk *walk = &walker->walk;
 	__u64 *words = runtime_words(walk, walk->record.runtime_count);
 
 	words[0] = code;
-	words[1] = (__u32)-1 | (__u64)place << RUNTIME_PLACE_SHIFT |
+	words[1] = (__u32)unit | (__u64)place << RUNTIME_PLACE_SHIFT |
 		   (__u64)PILOTLIGHT_RUNTIME_GROUP_END << RUNTIME_FLAGS_SHIFT;
 	walk->record.runtime_count++;
 	walk->record.hash = hash_next(hash_next(walk->record.hash, code), words[1]);
@@ -157,7 +158,7 @@ __noinline int step_v8(struct walker *walker, __u32 at)
 			return 1;
 		proved->object = shared;
 	}
-	append_placed_frame(walker, proved->word, at);
+	append_placed_frame(walker, proved->word, -1, at);
 	return 0;
 }
 
@@ -187,7 +188,7 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 			continue;
 		code = copy_v8(walker, entry);
 		if (code)
-			append_placed_frame(walker, code, i);
+			append_placed_frame(walker, code, -1, i);
 	}
 	record->runtime_file = walker->walk.runtime.file_id;
 	record->runtime_language = PILOTLIGHT_RUNTIME_V8;

@@ -309,8 +309,8 @@ static void check_java(struct doctor_finding *finding)
 {
 	check_walk(finding);
 	if (finding->state == DOCTOR_OK)
-		doctor_found(finding, DOCTOR_OK,
-			"of HotSpot; `pilotlight runtimes` lists what runs");
+		doctor_found(
+			finding, DOCTOR_OK, "of HotSpot; `pilotlight runtimes` lists what runs");
 }
 
 static const struct doctor_check checks[] = {
