@@ -12,11 +12,12 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
-	OPTIONS_MAX = 32,
-	LONG_BASE = 256, /* getopt's value of a long option: this and its row */
+	OPTIONS_MAX = 64, /* of a command; the test of all commands fails beyond it */
+	LONG_BASE = 256,  /* getopt's value of a long option: this and its row */
 	HELP_COLUMN = 24,
 	HELP_WIDTH = 80,
 };
@@ -32,16 +33,23 @@ struct rows {
 	size_t count;
 };
 
+static void add_row(struct rows *rows, const struct option_row *row)
+{
+	if (rows->count == OPTIONS_MAX)
+		abort();
+	rows->items[rows->count++] = row;
+}
+
 static void collect_rows(const struct command *command, struct rows *ret_rows)
 {
 	ret_rows->count = 0;
 	for (size_t t = 0; t < COMMAND_TABLES_MAX && command->options[t]; t++)
 		for (const struct option_row *row = command->options[t]; row->kind != OPTION_END;
 			row++)
-			ret_rows->items[ret_rows->count++] = row;
+			add_row(ret_rows, row);
 	if (command->has_json)
-		ret_rows->items[ret_rows->count++] = &common_json;
-	ret_rows->items[ret_rows->count++] = &common_help;
+		add_row(ret_rows, &common_json);
+	add_row(ret_rows, &common_help);
 }
 
 /* --- help ------------------------------------------------------------------------------------- */
