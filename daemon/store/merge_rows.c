@@ -12,7 +12,11 @@
 /* A minute keeps times less finely: that saves a seventh of their space. */
 #define MERGED_SLICE_NS (2 * PROFILE_SLICE_NS)
 
-enum { SPAN_INDEX_BYTES = 16 }; /* of a span in the index, at a mean load */
+enum {
+	/* With its entry of 16 bytes in the index, at a mean load. */
+	SPAN_BYTES = sizeof(struct pilotlight_thread_context) + 16,
+};
+#define NO_SPAN UINT32_MAX
 
 struct source {
 	struct window_reader reader;
@@ -21,7 +25,7 @@ struct source {
 	uint64_t later; /* the slices by which the window begins after slice 0 of the sum */
 	uint64_t per;	/* so many slices are one of the sum */
 	bool has_row, has_times;
-	uint32_t *spans; /* by the window's: of the sum */
+	uint32_t *spans; /* by the window's: of the sum, or NO_SPAN; NULL: none is kept */
 };
 
 struct merging {
@@ -59,24 +63,29 @@ static bool is_before(const struct window_row *a, const struct window_row *b)
 	return a->thread != b->thread ? a->thread < b->thread : a->node < b->node;
 }
 
-/* Finds the spans of a source among those of the sum. */
+/*
+ * Finds the spans of a source among those of the sum. Those for which there is no room leave, so
+ * that requests of one program do not cost the times of all others.
+ */
 static int open_spans(struct merging *merging, struct source *source)
 {
 	const struct times_reader *reader = &source->times_reader;
-	const size_t bytes = reader->id_count *
-			     (SPAN_INDEX_BYTES + sizeof(*reader->ids) + sizeof(*source->spans));
+	const size_t bytes = reader->id_count * sizeof(*source->spans);
 	int r = 0;
 
-	if (reader->id_count == 0)
+	if (!source->has_times || reader->id_count == 0 || bytes > merging->left)
 		return 0;
-	if (bytes > merging->left)
-		return -E2BIG;
 	merging->left -= bytes;
 	source->spans = reallocarray(NULL, reader->id_count, sizeof(*source->spans));
 	if (!source->spans)
 		return -ENOMEM;
-	for (size_t i = 0; r == 0 && i < reader->id_count; i++)
+	for (size_t i = 0; r == 0 && i < reader->id_count; i++) {
+		source->spans[i] = NO_SPAN;
+		if (merging->left < SPAN_BYTES)
+			continue;
+		merging->left -= SPAN_BYTES;
 		r = profile_spans_intern(&merging->ids, &reader->ids[i], &source->spans[i]);
+	}
 	return r;
 }
 
@@ -107,7 +116,7 @@ static int open_times(
 	source->has_times =
 		MERGED_SLICE_NS % slice_ns == 0 && window->start_ns >= group->merged.start_ns;
 	merging->has_times |= source->has_times;
-	return source->has_times ? open_spans(merging, source) : 0;
+	return 0;
 }
 
 static int open_source(
@@ -129,6 +138,8 @@ static int open_sources(struct merging *merging)
 
 	for (size_t i = merge_group_first_summed(group); r == 0 && i < group->count; i++)
 		r = open_source(merging, &group->windows[i], &merging->sources[i]);
+	for (size_t i = 0; r == 0 && i < group->count; i++)
+		r = open_spans(merging, &merging->sources[i]);
 	return r;
 }
 
@@ -169,11 +180,12 @@ static int sum_times(struct merging *merging, struct source *source)
 	if (r == 0)
 		r = ARRAY_RESERVE(sum->items, &sum->capacity, sum->count + added->count,
 			COLUMN_BLOB_PLAIN_MAX);
-	for (size_t i = 0; r == 0 && i < added->count; i++) {
-		struct row_span *span = &sum->items[sum->count++];
+	for (size_t i = 0; r == 0 && source->spans && i < added->count; i++) {
+		const uint32_t span = source->spans[added->items[i].span];
 
-		*span = added->items[i];
-		span->span = source->spans[span->span];
+		if (span != NO_SPAN)
+			sum->items[sum->count++] =
+				(struct row_span){ .count = added->items[i].count, .span = span };
 	}
 	return r;
 }

@@ -148,6 +148,51 @@ static void merged_windows_keep_their_spans(void **state)
 	fixture_remove(folder);
 }
 
+/* Times are worth more than the spans of a program that has thousands. */
+static void many_spans_cost_no_times(void **state)
+{
+	enum { WINDOWS = 3, SPANS = 4000 };
+	const struct timed sample = { .pid = 1, .address = 0x3000, .count = 1, .first_ms = 10 };
+	struct store_found found;
+	struct profile *read;
+	struct fault fault = { 0 };
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint64_t i = 0; i < WINDOWS; i++) {
+		struct profile *profile = fixture_profile(START + SECONDS(10 * i), NULL, 0);
+
+		profile_keep_times(profile, monotonic_of(START + SECONDS(10 * i)));
+		profile->keeps_spans = true;
+		for (uint32_t j = 0; j < SPANS; j++) {
+			struct pilotlight_thread_context ids = ids_of(1, 1);
+			struct profile_sample added;
+			const uint64_t span = i * SPANS + j;
+
+			add_timed(profile, &sample);
+			added = profile->samples.items[profile->samples.count - 1];
+			added.count = 1;
+			memcpy(ids.span_id, &span, sizeof(span));
+			profile_note_span(profile, &added, &ids);
+		}
+		assert_int_equal(profile->spans.count, SPANS);
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
+		profile_free(profile);
+	}
+	merge(store, START + SECONDS(3 * 3600));
+	fixture_expect_windows(folder, 1, 0);
+	read = read_spans(folder, 1, 0, &found);
+	assert_false(found.lacks_spans);
+	assert_in_range(fixture_total(read), SPANS / 2, WINDOWS * SPANS);
+	profile_free(read);
+	/* All samples of the first window are of these 20 ms. */
+	expect_total(folder, 0, 20, SPANS, 0);
+	store_close(store);
+	fixture_remove(folder);
+}
+
 static int merge_once(const char *folder)
 {
 	struct store *store = fixture_open(folder);
@@ -264,6 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_trace_is_selected),
 		cmocka_unit_test(merged_windows_keep_their_spans),
+		cmocka_unit_test(many_spans_cost_no_times),
 		cmocka_unit_test(a_profile_takes_the_spans),
 		cmocka_unit_test(a_lone_window_keeps_its_spans),
 		cmocka_unit_test(failing_allocations),
