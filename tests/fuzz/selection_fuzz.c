@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Parameters, one "NAME VALUE" a line, up to an empty line. Thread lines follow: a "CGROUP", which
- * also supplies comm and exe. An accepted selection is described in clean text, and its memory is
- * bounded.
+ * also supplies comm, exe and claims. An accepted selection is described in clean text, and its
+ * memory is bounded.
  */
 #include "query/selection.h"
 
@@ -46,7 +46,7 @@ static void ask(const struct store_selection *asked, const char *line)
 {
 	char clean[UTF8_CLEAN_BYTES];
 	const struct store_thread thread = {
-		.cgroup = clean, .comm = line, .exe = clean, .tgid = 1, .tid = 2
+		.cgroup = clean, .comm = line, .exe = clean, .claims = clean, .tgid = 1, .tid = 2
 	};
 	struct profile_binary binary = { .build_id = { .size = BUILD_ID_BYTES } };
 
