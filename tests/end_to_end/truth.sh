@@ -91,8 +91,8 @@ pilotlight_leaves() {
 	}' "$1" | normalise_and_sum
 }
 
-# perf_leaves FILE TIMES: prints the leaf of each sample between the two times. perf script prints a line that begins with the
-# comm and then the stack, leaf first.
+# perf_leaves FILE TIMES: prints the leaf of each sample between the two times. perf script prints a line that begins
+# with the comm and then the stack, leaf first.
 perf_leaves() {
 	perf script --no-inline -i "$1" --time "$2" -F comm,ip,sym 2>/dev/null | awk -v mix="^($MIX) *\$" '
 	/^[^ \t]/ { skipped = $0 !~ mix; wants = 1; next }
