@@ -18,9 +18,11 @@ enum {
 	 * bytes an element: nodes take 31 % more than they are weighed, other elements less.
 	 */
 	SURE_PER_CENT = 45,
-	/* Of the budget, for times, and for spans: they must not push out many stacks. */
+	/* Of the budget, for times, for spans and for stamps: they must not push out many stacks.
+	 */
 	TIMES_SHARE = 8,
 	SPANS_SHARE = 8,
+	STAMPS_SHARE = 4,
 };
 
 int profile_new(size_t limit_bytes, struct profile **ret_profile)
@@ -58,6 +60,7 @@ void profile_free(struct profile *profile)
 	free(profile->times.items);
 	free(profile->last_times.items);
 	profile_spans_done(&profile->spans);
+	free(profile->stamps.items);
 	hash_index_done(&profile->location_index);
 	hash_index_done(&profile->node_index);
 	hash_index_done(&profile->thread_index);
@@ -74,9 +77,9 @@ size_t profile_bytes(const struct profile *profile)
 	       TABLE_BYTES(&profile->locations) + TABLE_BYTES(&profile->nodes) +
 	       TABLE_BYTES(&profile->threads) + TABLE_BYTES(&profile->samples) +
 	       TABLE_BYTES(&profile->times) + TABLE_BYTES(&profile->last_times) +
-	       profile_spans_bytes(&profile->spans) + hash_index_bytes(&profile->location_index) +
-	       hash_index_bytes(&profile->node_index) + hash_index_bytes(&profile->thread_index) +
-	       hash_index_bytes(&profile->sample_index);
+	       profile_spans_bytes(&profile->spans) + TABLE_BYTES(&profile->stamps) +
+	       hash_index_bytes(&profile->location_index) + hash_index_bytes(&profile->node_index) +
+	       hash_index_bytes(&profile->thread_index) + hash_index_bytes(&profile->sample_index);
 }
 
 size_t profile_string_bytes(const struct profile *profile)
@@ -94,7 +97,8 @@ size_t profile_element_bytes(const struct profile *profile)
 	       profile->samples.count * (sizeof(*profile->samples.items) + INDEX_BYTES) +
 	       profile->times.count * sizeof(*profile->times.items) +
 	       profile->last_times.count * sizeof(*profile->last_times.items) +
-	       profile_spans_element_bytes(&profile->spans);
+	       profile_spans_element_bytes(&profile->spans) +
+	       profile->stamps.count * sizeof(*profile->stamps.items);
 }
 
 size_t profile_sure_element_bytes(size_t limit_bytes)
@@ -536,6 +540,29 @@ void profile_note_span(struct profile *profile, const struct profile_sample *sam
 		&profile->spans, id, ids, sample->count, profile_span_bytes(profile->limit_bytes));
 }
 
+/* --- stamps --- */
+
+void profile_note_stamp(
+	struct profile *profile, const struct profile_sample *sample, uint64_t time_ns)
+{
+	const size_t most = profile->limit_bytes / STAMPS_SHARE / sizeof(*profile->stamps.items);
+	struct profile_stamp stamp = { .time_ns = time_ns, .count = sample->count };
+
+	if (profile->stamps.count >= most ||
+		make_room(profile, &profile->stamps.items, &profile->stamps.capacity,
+			profile->stamps.count, sizeof(stamp), most, NULL) < 0)
+		return;
+	stamp.sample = hash_index_find(&profile->sample_index,
+		hash_pair(sample->node, sample->thread), sample_equal, profile, sample);
+	profile->stamps.items[profile->stamps.count++] = stamp;
+}
+
+static void divide_stamps(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->stamps.count; i++)
+		profile->stamps.items[i].count /= profile->period_ns;
+}
+
 static void divide_spans(struct profile *profile)
 {
 	for (size_t i = 0; i < profile->spans.counts_count; i++)
@@ -558,5 +585,6 @@ void profile_divide(struct profile *profile)
 		rest = sum % profile->period_ns;
 	}
 	divide_spans(profile);
+	divide_stamps(profile);
 	accounts_divide(&profile->accounts, profile->period_ns);
 }

@@ -98,6 +98,12 @@ struct profile_time {
 	uint16_t count;
 };
 
+/* Counts of a sample at a time of CLOCK_REALTIME, of a profile that is read from the history. */
+struct profile_stamp {
+	uint64_t time_ns, count;
+	uint32_t sample, reserved;
+};
+
 #define PROFILE_TABLE(type)             \
 	struct {                        \
 		type *items;            \
@@ -138,6 +144,9 @@ struct profile {
 
 	bool keeps_spans; /* of samples that are added from now on */
 	struct profile_spans spans;
+
+	/* By sample and time. Counts that are in none have no time. */
+	PROFILE_TABLE(struct profile_stamp) stamps;
 
 	size_t limit_bytes;
 	const struct profile_pool *pool; /* borrowed; NULL: none */
@@ -221,6 +230,18 @@ int profile_add_untimed(struct profile *profile, const struct profile_sample *sa
  * profile keeps none, or if there is no room. */
 void profile_note_span(struct profile *profile, const struct profile_sample *sample,
 	const struct pilotlight_thread_context *ids);
+
+/* Notes that all of sample->count, which has just been added, is of a time. Notes nothing if there
+ * is no room. */
+void profile_note_stamp(
+	struct profile *profile, const struct profile_sample *sample, uint64_t time_ns);
+/* Orders the stamps, and joins those of one sample and time. Call it after profile_divide(). */
+void profile_sort_stamps(struct profile *profile);
+/*
+ * The stamps of a sample, whose counts are no more than the sample's in total; NULL with 0: none.
+ */
+const struct profile_stamp *profile_stamps_of(
+	const struct profile *profile, uint32_t sample, size_t *ret_count);
 
 /*
  * Converts samples and accounts that are amounts, counts times the period of each, to samples of

@@ -252,6 +252,18 @@ static bool takes_spans(
 			       parameters->pprof_labels != PPROF_LABELS_SERVICE));
 }
 
+static int choose_details(struct answer *answer, struct store_selection *asked)
+{
+	asked->takes_times = answer->parameters.has_times;
+	if (asked->takes_times && asked->spans)
+		return answer_fail(answer->reply, ANSWER_INVALID,
+			"spans of samples have no times of their own; leave out times");
+	asked->takes_spans = !asked->takes_times && takes_spans(&answer->parameters, asked);
+	if (asked->is_exact && source_of(asked)->is_live)
+		return answer_fail_live(answer->reply, source_of(asked));
+	return 0;
+}
+
 static int read_side(struct answer *answer, enum difference_side side)
 {
 	struct selection *selection = answer->parameters.sides[side];
@@ -265,9 +277,9 @@ static int read_side(struct answer *answer, enum difference_side side)
 	selection_store(selection, &asked);
 	if (thread_group_needs_processes(answer->parameters.group))
 		asked.merges_threads = false;
-	asked.takes_spans = takes_spans(&answer->parameters, &asked);
-	if (asked.is_exact && source_of(&asked)->is_live)
-		return answer_fail_live(answer->reply, source_of(&asked));
+	r = choose_details(answer, &asked);
+	if (r < 0)
+		return r;
 	r = store_reader_read(answer->request->history, &asked, profile_budget(answer),
 		&answer->profiles[side], &found, &fault);
 	if (r < 0)
@@ -281,6 +293,9 @@ static int read_side(struct answer *answer, enum difference_side side)
 			!(side == DIFFERENCE_BASE && answer->parameters.is_of_subject)))
 		return answer_fail_empty(answer->reply, answer->request->history, selection, &found,
 			answer->request->memory_max);
+	if (asked.takes_times && profile->stamps.count == 0 && profile->samples.count > 0)
+		return answer_fail(answer->reply, ANSWER_NOT_FOUND,
+			"the history keeps no times of these samples; leave out times");
 	if (answer->request->scope == ANSWER_OWN)
 		own_accounts(profile);
 	else if (selection_has_filter(selection))

@@ -28,7 +28,7 @@ struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
 	const char *format, *labels, *attributes, *lines, *normalise, *buckets, *rows, *incident,
-		*runtime_frames, *group, *frames, *below, *sample_hosts, *by;
+		*runtime_frames, *group, *frames, *below, *sample_hosts, *by, *times;
 	bool has_against, has_against_time;
 	struct fault *fault;
 };
@@ -158,6 +158,8 @@ static int read_parameter(struct reading *reading, const struct parameter *param
 		return keep_once(reading, &reading->runtime_frames, parameter);
 	if (strcmp(parameter->name, "group") == 0)
 		return keep_once(reading, &reading->group, parameter);
+	if (strcmp(parameter->name, "times") == 0)
+		return keep_once(reading, &reading->times, parameter);
 	if (strcmp(parameter->name, "frames") == 0)
 		return keep_once(reading, &reading->frames, parameter);
 	if (strcmp(parameter->name, "below") == 0)
@@ -219,23 +221,46 @@ static int set_format(struct reading *reading)
 	return 0;
 }
 
-static int set_lines(struct reading *reading)
+/* Leaves the value unset if there is no text. */
+static int set_choice(struct reading *reading, const char *name, const char *text, bool *ret_value)
 {
 	static const char *const words[][4] = {
 		{ "no", "0", "false", "off" },
 		{ "yes", "1", "true", "on" },
 	};
 
-	if (!reading->lines)
+	if (!text)
 		return 0;
 	for (size_t i = 0; i < 2; i++)
 		for (size_t j = 0; j < 4; j++)
-			if (strcmp(reading->lines, words[i][j]) == 0) {
-				reading->parameters->detail =
-					i == 1 ? FRAME_BY_LINE : FRAME_BY_FUNCTION;
+			if (strcmp(text, words[i][j]) == 0) {
+				*ret_value = i == 1;
 				return 0;
 			}
-	return fault_set(reading->fault, -EINVAL, "invalid value of lines; use yes or no");
+	return fault_set(reading->fault, -EINVAL, "invalid value of %s; use yes or no", name);
+}
+
+static int set_lines(struct reading *reading)
+{
+	bool is_by_line = false;
+	int r = set_choice(reading, "lines", reading->lines, &is_by_line);
+
+	if (r == 0 && is_by_line)
+		reading->parameters->detail = FRAME_BY_LINE;
+	return r;
+}
+
+static int set_times(struct reading *reading)
+{
+	struct answer_parameters *parameters = reading->parameters;
+	int r = set_choice(reading, "times", reading->times, &parameters->has_times);
+
+	if (r == 0 && parameters->has_times && strcmp(parameters->format->name, "pprof") != 0 &&
+		strcmp(parameters->format->name, "otlp") != 0)
+		return fault_set(reading->fault, -EINVAL,
+			"no times in %s; use pprof or otlp, or leave them out",
+			parameters->format->name);
+	return r;
 }
 
 static int set_runtime_frames(struct reading *reading)
@@ -504,6 +529,8 @@ static int read_all(struct reading *reading)
 		r = set_format(reading);
 	if (r == 0)
 		r = set_lines(reading);
+	if (r == 0)
+		r = set_times(reading);
 	if (r == 0)
 		r = set_runtime_frames(reading);
 	if (r == 0)

@@ -28,6 +28,7 @@ struct answer_parameters {
 	const char *below;	   /* a path of frames (render/frame_path.h), in the request */
 	enum thread_group group;
 	enum difference_whole whole;
+	bool has_times;	     /* pprof and otlp tell when samples were taken */
 	bool is_of_incident; /* the difference is an incident's */
 	bool is_of_subject;  /* and of what it is about alone, which may be new */
 	size_t bucket_count; /* of a time line */

@@ -47,7 +47,7 @@ static bool is_one_of(const char *name, const char *const *names)
 static bool is_known(enum parameter_route route, const char *name)
 {
 	static const char *const of_profile[] = { "below", "format", "frames", "fresh", "group",
-		"incident", "labels", "lines", "rows", "runtime-frames", NULL };
+		"incident", "labels", "lines", "rows", "runtime-frames", "times", NULL };
 	static const char *const of_difference[] = { "format", "group", "incident", "lines",
 		"normalise", "rows", "runtime-frames", NULL };
 	static const char *const of_heatmap[] = { "format", "incident", NULL };

@@ -201,18 +201,23 @@ static uint32_t stack_of_extra(struct otlp_writer *writer, uint32_t extra)
 	return *known;
 }
 
-static void put_value(struct otlp_writer *writer, uint64_t count)
+static void put_bare_value(struct otlp_writer *writer, uint64_t count)
 {
-	struct protobuf *message = &writer->message;
-	const size_t begin = protobuf_begin(message, OTLP_SAMPLE_VALUES);
 	uint64_t amount = count;
 
 	/* The receiver multiplies samples of CPU time by the period. */
 	if (!event_source_is_cpu(source_of(writer->profile)) &&
 		__builtin_mul_overflow(count, writer->profile->period_ns, &amount))
 		amount = UINT64_MAX;
-	protobuf_varint(message, amount < INT64_MAX ? amount : INT64_MAX);
-	protobuf_end(message, begin);
+	protobuf_varint(&writer->message, amount < INT64_MAX ? amount : INT64_MAX);
+}
+
+static void put_value(struct otlp_writer *writer, uint64_t count)
+{
+	const size_t begin = protobuf_begin(&writer->message, OTLP_SAMPLE_VALUES);
+
+	put_bare_value(writer, count);
+	protobuf_end(&writer->message, begin);
 }
 
 /* Not the names of resources, which receivers would let win over those of the resource. */
@@ -251,17 +256,22 @@ static void put_thread(struct otlp_writer *writer, const struct profile_thread *
 	protobuf_end(message, begin);
 }
 
+static void put_place(struct otlp_writer *writer, const struct profile_sample *sample)
+{
+	protobuf_u64(&writer->message, OTLP_SAMPLE_STACK,
+		sample->node == PROFILE_ROOT ? stack_of_extra(writer, PPROF_NO_STACK)
+					     : stack_of_node(writer, sample->node));
+	if (writer->labels == PPROF_LABELS_ALL)
+		put_thread(writer, &writer->profile->threads.items[sample->thread]);
+}
+
 /* Writes a sample with its stack and thread; link 0: none. */
 static void put_one_sample(struct otlp_writer *writer, const struct profile_sample *sample,
 	uint32_t link, uint64_t count)
 {
 	const size_t begin = protobuf_begin(&writer->message, OTLP_PROFILE_SAMPLE);
 
-	protobuf_u64(&writer->message, OTLP_SAMPLE_STACK,
-		sample->node == PROFILE_ROOT ? stack_of_extra(writer, PPROF_NO_STACK)
-					     : stack_of_node(writer, sample->node));
-	if (writer->labels == PPROF_LABELS_ALL)
-		put_thread(writer, &writer->profile->threads.items[sample->thread]);
+	put_place(writer, sample);
 	protobuf_u64(&writer->message, OTLP_SAMPLE_LINK, link);
 	put_value(writer, count);
 	protobuf_end(&writer->message, begin);
@@ -285,6 +295,39 @@ static uint64_t put_spans(struct otlp_writer *writer, uint32_t sample)
 	return sum;
 }
 
+static uint64_t timed_count(const struct profile *profile, uint32_t sample)
+{
+	uint64_t sum = 0;
+	size_t count;
+	const struct profile_stamp *stamps = profile_stamps_of(profile, sample, &count);
+
+	for (size_t i = 0; i < count; i++)
+		sum += stamps[i].count;
+	return sum;
+}
+
+/* Writes the counts of a sample that have a time: a value for each time. */
+static void put_timed_sample(struct otlp_writer *writer, uint32_t sample)
+{
+	struct protobuf *message = &writer->message;
+	size_t count, begin, field;
+	const struct profile_stamp *stamps = profile_stamps_of(writer->profile, sample, &count);
+
+	if (count == 0)
+		return;
+	begin = protobuf_begin(message, OTLP_PROFILE_SAMPLE);
+	put_place(writer, &writer->profile->samples.items[sample]);
+	field = protobuf_begin(message, OTLP_SAMPLE_VALUES);
+	for (size_t i = 0; i < count; i++)
+		put_bare_value(writer, stamps[i].count);
+	protobuf_end(message, field);
+	field = protobuf_begin(message, OTLP_SAMPLE_TIMES);
+	for (size_t i = 0; i < count; i++)
+		protobuf_bare_fixed64(message, stamps[i].time_ns);
+	protobuf_end(message, field);
+	protobuf_end(message, begin);
+}
+
 /* Writes the sample at `first`, with those that are equal to it. Returns the next. */
 static size_t put_sample(struct otlp_writer *writer, size_t first)
 {
@@ -299,12 +342,21 @@ static size_t put_sample(struct otlp_writer *writer, size_t first)
 		uint64_t left = samples[tables->samples[i]].count;
 
 		left -= put_spans(writer, tables->samples[i]);
+		left -= timed_count(writer->profile, tables->samples[i]);
 		if (__builtin_add_overflow(count, left, &count))
 			count = UINT64_MAX;
 	}
 	if (count > 0)
 		put_one_sample(writer, &samples[tables->samples[first]], 0, count);
 	return i;
+}
+
+static bool has_losses(const struct otlp_writer *writer)
+{
+	for (size_t i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
+		if (writer->tables.extra_location_ids[i] > 0)
+			return true;
+	return false;
 }
 
 static void put_losses(struct otlp_writer *writer)
@@ -353,24 +405,25 @@ static void put_types(struct otlp_writer *writer)
 	protobuf_u64(&writer->message, OTLP_PROFILE_PERIOD, writer->profile->period_ns);
 }
 
-static void put_time(struct otlp_writer *writer)
+static void put_time(struct otlp_writer *writer, bool is_timed)
 {
 	const struct profile *profile = writer->profile;
 
 	protobuf_fixed64(&writer->message, OTLP_PROFILE_TIME_NS, profile->start_ns);
-	/* Receivers divide by this, so it excludes time that was not recorded. */
+	/* Receivers divide by this, so it excludes time that was not recorded. Times of samples
+	 * must lie within. */
 	protobuf_u64(&writer->message, OTLP_PROFILE_DURATION_NS,
-		profile->covered_ns > 0		      ? profile->covered_ns
+		profile->covered_ns > 0 && !is_timed  ? profile->covered_ns
 		: profile->end_ns > profile->start_ns ? profile->end_ns - profile->start_ns
 						      : 0);
 }
 
-static void put_id(struct otlp_writer *writer, const struct pprof_cgroup *service)
+static void put_id(struct otlp_writer *writer, const struct pprof_cgroup *service, bool is_timed)
 {
 	const struct service_identity identity = identity_of(writer, service);
 	uint8_t id[PROFILE_ID_BYTES];
 
-	service_identity_profile_id(writer->profile, writer->host, &identity, 0, id);
+	service_identity_profile_id(writer->profile, writer->host, &identity, is_timed, id);
 	protobuf_bytes(&writer->message, OTLP_PROFILE_ID, id, sizeof(id));
 }
 
@@ -382,45 +435,91 @@ static struct pprof_cgroup service_at(struct otlp_writer *writer, size_t i)
 	return pprof_tables_service(&writer->tables, &profile->threads.items[sample->thread]);
 }
 
+static void put_about(struct otlp_writer *writer, const struct pprof_cgroup *service, bool is_timed)
+{
+	put_types(writer);
+	put_time(writer, is_timed);
+	put_id(writer, service, is_timed);
+}
+
+static size_t end_of_service(
+	struct otlp_writer *writer, const struct pprof_cgroup *service, size_t first)
+{
+	for (; first < writer->tables.sample_count; first++) {
+		const struct pprof_cgroup next = service_at(writer, first);
+
+		if (!pprof_service_equal(&next, service))
+			break;
+	}
+	return first;
+}
+
+/* How many of a service's samples have counts with a time, or without one. */
+static size_t count_samples(struct otlp_writer *writer, size_t first, size_t end, bool is_timed)
+{
+	size_t sum = 0;
+
+	for (size_t i = first; i < end; i++) {
+		const uint32_t sample = writer->tables.samples[i];
+		const uint64_t timed = timed_count(writer->profile, sample);
+
+		sum += is_timed ? timed > 0 : timed < writer->profile->samples.items[sample].count;
+	}
+	return sum;
+}
+
+/* All samples of a profile must have the same shape. So those with times are one of their own. */
+static void put_timed_profile(
+	struct otlp_writer *writer, const struct pprof_cgroup *service, size_t first, size_t end)
+{
+	size_t profile;
+
+	if (count_samples(writer, first, end, true) == 0)
+		return;
+	profile = protobuf_begin(&writer->message, SCOPE_PROFILES_PROFILE);
+	put_about(writer, service, true);
+	for (size_t i = first; i < end; i++)
+		put_timed_sample(writer, writer->tables.samples[i]);
+	protobuf_end(&writer->message, profile);
+}
+
+static void put_profile(
+	struct otlp_writer *writer, const struct pprof_cgroup *service, size_t first, size_t end)
+{
+	const struct pprof_cgroup none = { 0 };
+	const bool shows_losses = pprof_service_equal(service, &none) && has_losses(writer);
+	size_t profile;
+
+	if (!shows_losses && count_samples(writer, first, end, false) == 0)
+		return;
+	profile = protobuf_begin(&writer->message, SCOPE_PROFILES_PROFILE);
+	put_about(writer, service, false);
+	if (shows_losses)
+		put_losses(writer);
+	while (first < end)
+		first = put_sample(writer, first);
+	protobuf_end(&writer->message, profile);
+}
+
 /* Writes the resource of a service, whose samples begin at `first`. Returns the first of the next.
  */
 static size_t write_resource(
 	struct otlp_writer *writer, const struct pprof_cgroup *service, size_t first)
 {
-	const struct pprof_cgroup none = { 0 };
+	const size_t end = end_of_service(writer, service, first);
 	struct protobuf *message = &writer->message;
 	const size_t begin = protobuf_begin(message, REQUEST_RESOURCE_PROFILES);
-	size_t scopes, profile, i = first;
+	size_t scopes;
 
 	put_resource(writer, service);
 	scopes = protobuf_begin(message, RESOURCE_PROFILES_SCOPES);
 	put_scope(message);
-	profile = protobuf_begin(message, SCOPE_PROFILES_PROFILE);
-	put_types(writer);
-	put_time(writer);
-	put_id(writer, service);
-	if (pprof_service_equal(service, &none))
-		put_losses(writer);
-	while (i < writer->tables.sample_count) {
-		const struct pprof_cgroup next = service_at(writer, i);
-
-		if (!pprof_service_equal(&next, service))
-			break;
-		i = put_sample(writer, i);
-	}
-	protobuf_end(message, profile);
+	put_timed_profile(writer, service, first, end);
+	put_profile(writer, service, first, end);
 	protobuf_end(message, scopes);
 	protobuf_end(message, begin);
 	send(writer);
-	return i;
-}
-
-static bool has_losses(const struct otlp_writer *writer)
-{
-	for (size_t i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
-		if (writer->tables.extra_location_ids[i] > 0)
-			return true;
-	return false;
+	return end;
 }
 
 /* Samples without a service come first. */

@@ -3,8 +3,9 @@
  * Writes a profile as a gzipped ExportProfilesServiceRequest of OpenTelemetry, protocol 1.10 or
  * later: the body of a POST to /v1development/profiles, with "Content-Type: application/x-protobuf"
  * and "Content-Encoding: gzip". Receivers rely on these rules. Element 0 of each table of the
- * dictionary is empty. Each sample has one value and no timestamps. Resources have inline strings
- * only. All text is valid UTF-8.
+ * dictionary is empty. Each sample has one value and no timestamps, unless the profile has stamps:
+ * samples with times are in a profile of their own, with a value for each time, and those without
+ * in another. Resources have inline strings only. All text is valid UTF-8.
  *
  * There is a resource for each service: service.name (service_identity.h); container.id,
  * k8s.pod.uid and host.name where known. Losses (`[lost: …]`) have no service. CPU time is

@@ -45,6 +45,7 @@ enum {
 	OTLP_SAMPLE_ATTRIBUTES = 2,
 	OTLP_SAMPLE_LINK = 3,
 	OTLP_SAMPLE_VALUES = 4,
+	OTLP_SAMPLE_TIMES = 5, /* packed fixed64 */
 
 	LINK_TRACE_ID = 1, /* 16 bytes */
 	LINK_SPAN_ID = 2,  /* 8 bytes */

@@ -51,6 +51,10 @@ static void put_keys(struct pprof_writer *writer)
 	keys->pod = pprof_tables_text(&writer->tables, "pod");
 	for (enum process_claim i = 0; i < CLAIM_COUNT; i++)
 		keys->claims[i] = pprof_tables_text(&writer->tables, claim_keys[i]);
+	if (writer->profile->stamps.count > 0) {
+		keys->time = pprof_tables_text(&writer->tables, "timestamp_ns");
+		keys->time_unit = pprof_tables_text(&writer->tables, "nanoseconds");
+	}
 	if (writer->profile->spans.count == 0)
 		return;
 	keys->trace_id = pprof_tables_text(&writer->tables, "trace_id");
@@ -105,6 +109,17 @@ __attribute__((format(printf, 2, 3))) static void put_comment(
 	protobuf_varint(&writer->part, pprof_tables_text(&writer->tables, text));
 }
 
+/* How many of the samples have a time. */
+static uint64_t timed(const struct profile *profile)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < profile->stamps.count; i++)
+		if (__builtin_add_overflow(sum, profile->stamps.items[i].count, &sum))
+			return UINT64_MAX;
+	return sum;
+}
+
 /* Writes the profile's description and its accounts as "key=value" lines (I1). */
 static void write_comments(struct pprof_writer *writer)
 {
@@ -121,6 +136,8 @@ static void write_comments(struct pprof_writer *writer)
 		put_comment(writer, "lowest_rate_hz=%.6g",
 			(double)NSEC_PER_SEC / profile->longest_period_ns);
 	put_comment(writer, "cpus=%u", profile->cpu_count);
+	if (profile->stamps.count > 0)
+		put_comment(writer, "timed=%llu", (unsigned long long)timed(profile));
 	put_comment(writer, "fired=%llu", (unsigned long long)accounts->fired);
 	put_comment(writer, "stored=%llu", (unsigned long long)accounts_stored(accounts));
 	for (enum pilotlight_drop reason = 0; reason < PILOTLIGHT_DROP_COUNT; reason++)

@@ -10,9 +10,10 @@
  * PPROF_LABELS_ALL adds the text labels `comm`, `executable` and `cgroup`, and the numbers `pid`,
  * `tid` and `user`, what the program claims (`claimed_service`, `claimed_namespace`,
  * `claimed_environment`; labels/process_claims.h), and of samples that were taken in a span the
- * text labels `trace_id` and `span_id`. PPROF_LABELS_ROOTS also makes the thread's name the
- * outermost frame, for viewers that do not show labels. Losses are samples of their own (`[lost:
- * …]`), and comments hold the accounts (I1).
+ * text labels `trace_id` and `span_id`. Samples that have stamps have the number `timestamp_ns` in
+ * nanoseconds, as perf_to_profile names it, but of CLOCK_REALTIME. PPROF_LABELS_ROOTS also makes
+ * the thread's name the outermost frame, for viewers that do not show labels. Losses are samples of
+ * their own (`[lost: …]`), and comments hold the accounts (I1).
  *
  * Pyroscope makes a series for each distinct set of text labels. A scraped profile therefore
  * carries only labels whose number is bounded by the services of the host.

@@ -98,9 +98,19 @@ static void put_span_labels(
 		pprof_tables_text(&writer->tables, span_id_format(ids, span)));
 }
 
-/* `ids` NULL: of no span. */
+static void put_time(struct pprof_writer *writer, uint64_t time_ns)
+{
+	size_t begin = protobuf_begin(&writer->part, SAMPLE_LABEL);
+
+	protobuf_u64(&writer->part, LABEL_KEY, writer->keys.time);
+	protobuf_u64(&writer->part, LABEL_NUMBER, time_ns);
+	protobuf_u64(&writer->part, LABEL_UNIT, writer->keys.time_unit);
+	protobuf_end(&writer->part, begin);
+}
+
+/* `ids` NULL: of no span; `time_ns` 0: of no time. */
 static void put_sample(struct pprof_writer *writer, const struct profile_sample *sample,
-	const struct pilotlight_thread_context *ids, uint64_t count)
+	const struct pilotlight_thread_context *ids, uint64_t time_ns, uint64_t count)
 {
 	const size_t begin = protobuf_begin(&writer->part, PROFILE_SAMPLE);
 
@@ -109,6 +119,8 @@ static void put_sample(struct pprof_writer *writer, const struct profile_sample 
 	put_labels(writer, &writer->profile->threads.items[sample->thread]);
 	if (ids)
 		put_span_labels(writer, ids);
+	if (time_ns > 0)
+		put_time(writer, time_ns);
 	protobuf_end(&writer->part, begin);
 	pprof_writer_send(writer);
 }
@@ -129,8 +141,24 @@ static uint64_t put_spans(struct pprof_writer *writer, uint32_t sample)
 
 		if (value > 0)
 			put_sample(writer, &profile->samples.items[sample],
-				&profile->spans.items[count->span], value);
+				&profile->spans.items[count->span], 0, value);
 		sum += value;
+	}
+	return sum;
+}
+
+/* Writes the counts of a sample that have a time. Returns how many they are. */
+static uint64_t put_stamps(struct pprof_writer *writer, uint32_t sample)
+{
+	const struct profile *profile = writer->profile;
+	uint64_t sum = 0;
+	size_t count;
+	const struct profile_stamp *stamps = profile_stamps_of(profile, sample, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		put_sample(writer, &profile->samples.items[sample], NULL, stamps[i].time_ns,
+			stamps[i].count);
+		sum += stamps[i].count;
 	}
 	return sum;
 }
@@ -149,10 +177,11 @@ void pprof_write_samples(struct pprof_writer *writer)
 
 			if (!pprof_tables_same_sample(tables, first, sample))
 				break;
-			count = add(count, samples[sample].count - put_spans(writer, sample));
+			count = add(count, samples[sample].count - put_spans(writer, sample) -
+						   put_stamps(writer, sample));
 		}
 		if (count > 0)
-			put_sample(writer, &samples[first], NULL, count);
+			put_sample(writer, &samples[first], NULL, 0, count);
 	}
 }
 

@@ -19,7 +19,7 @@
 /* Strings of the message. */
 struct pprof_keys {
 	uint32_t comm, pid, tid, user, executable, cgroup, unit, container, pod, trace_id, span_id,
-		claims[CLAIM_COUNT];
+		time, time_unit, claims[CLAIM_COUNT];
 };
 
 struct pprof_writer {

@@ -95,16 +95,21 @@ void protobuf_u64(struct protobuf *message, uint32_t field, uint64_t value)
 	protobuf_varint(message, value);
 }
 
-void protobuf_fixed64(struct protobuf *message, uint32_t field, uint64_t value)
+void protobuf_bare_fixed64(struct protobuf *message, uint64_t value)
 {
 	uint8_t bytes[sizeof(value)];
 
-	if (value == 0)
-		return;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(value >> 8 * i);
-	append_tag(message, field, WIRE_FIXED64);
 	append(message, bytes, sizeof(bytes));
+}
+
+void protobuf_fixed64(struct protobuf *message, uint32_t field, uint64_t value)
+{
+	if (value == 0)
+		return;
+	append_tag(message, field, WIRE_FIXED64);
+	protobuf_bare_fixed64(message, value);
 }
 
 void protobuf_bytes(struct protobuf *message, uint32_t field, const void *bytes, size_t size)

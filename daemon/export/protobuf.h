@@ -30,6 +30,9 @@ void protobuf_varint(struct protobuf *message, uint64_t value);
 /* Writes an integer, enum or bool. 0 is proto3's default and takes no bytes. */
 void protobuf_u64(struct protobuf *message, uint32_t field, uint64_t value);
 
+/* Writes a bare fixed64, as above. */
+void protobuf_bare_fixed64(struct protobuf *message, uint64_t value);
+
 /* Writes a fixed64. 0 takes no bytes. */
 void protobuf_fixed64(struct protobuf *message, uint32_t field, uint64_t value);
 

@@ -83,7 +83,7 @@ static bool selects_by_times(const struct reading *reading)
 bool reading_needs_times(const struct reading *reading)
 {
 	return selects_by_times(reading) || reading->selection->spans ||
-	       reading->selection->takes_spans;
+	       reading->selection->takes_spans || reading->selection->takes_times;
 }
 
 bool reading_lacks_times(const struct reading *reading)
@@ -178,6 +178,37 @@ int reading_take_times(struct reading *reading, const struct read_window *window
 	return 0;
 }
 
+/* The window began after its first slice did, and its last may end after it. */
+static uint64_t time_in_window(uint64_t start_ns, const struct read_window *window)
+{
+	if (start_ns < window->start_ns)
+		return window->start_ns;
+	return start_ns < window->end_ns ? start_ns : window->end_ns - 1;
+}
+
+static int take_stamps(struct reading *reading, const struct read_window *window,
+	const struct window_row *row, uint32_t thread)
+{
+	const struct time_reading *times = &reading->times;
+	struct pending_spans *pending = &reading->spans;
+	int r = ARRAY_RESERVE(pending->items, &pending->capacity, pending->count + times->row.count,
+		SPANS_PENDING_MAX);
+
+	for (size_t i = 0; r == 0 && i < times->row.count; i++) {
+		const struct row_time *time = &times->row.items[i];
+		const uint64_t start_ns = times->slices_ns + time->slice * times->slice_ns;
+
+		if (!times->is_cut || is_selected(reading, start_ns))
+			pending->items[pending->count++] = (struct pending_span){
+				.time_ns = time_in_window(start_ns, window),
+				.value = value_of(time->count, window->period_ns),
+				.thread = thread,
+				.node = row->node,
+			};
+	}
+	return r;
+}
+
 int reading_take_spans(struct reading *reading, const struct read_window *window,
 	const struct window_row *row, uint32_t thread)
 {
@@ -186,6 +217,8 @@ int reading_take_spans(struct reading *reading, const struct read_window *window
 	struct pending_spans *pending = &reading->spans;
 	int r = 0;
 
+	if (selection->takes_times)
+		return times->has_reader ? take_stamps(reading, window, row, thread) : 0;
 	/* Which of the counts in a part of a window are of a span is not known. */
 	if (!selection->takes_spans || !times->has_reader || selects_by_times(reading))
 		return 0;

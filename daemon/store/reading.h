@@ -48,9 +48,10 @@ struct time_reading {
 	uint64_t kept;	    /* samples in that part */
 };
 
-/* Counts of a sample in a span, which the profile has once the sums are flushed. */
+/* Counts of a sample in a span or at a time, which the profile has once the sums are flushed. */
 struct pending_span {
 	struct pilotlight_thread_context ids;
+	uint64_t time_ns; /* 0: in a span */
 	uint64_t value;
 	uint32_t thread, node; /* the profile's; the generation's */
 };
@@ -111,8 +112,8 @@ int reading_take_times(struct reading *reading, const struct read_window *window
 	struct window_row *row, bool is_wanted);
 bool reading_needs_times(const struct reading *reading);
 /*
- * Appends the spans of the row that was read last to reading->spans, if the profile takes them.
- * Returns 0, -ENOMEM, or -E2BIG if they must be flushed first.
+ * Appends the spans of the row that was read last to reading->spans, if the profile takes them, or
+ * its times. Returns 0, -ENOMEM, or -E2BIG if they must be flushed first.
  */
 int reading_take_spans(struct reading *reading, const struct read_window *window,
 	const struct window_row *row, uint32_t thread);

@@ -162,6 +162,11 @@ struct store_selection {
 	const struct span_choice *spans;
 	bool takes_spans; /* the profile gets those that it has room for; no folds are read */
 	/*
+	 * The profile gets the times of samples, as stamps, those that it has room for; no folds
+	 * are read. Not together with spans or takes_spans.
+	 */
+	bool takes_times;
+	/*
 	 * What to read (base/event_source.h): a source; an event of the history; or "wall", which
 	 * sums the windows of all sources. NULL is "cpu". A source that has several events is read
 	 * by that of its first window, since their samples count different things.

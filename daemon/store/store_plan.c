@@ -126,7 +126,8 @@ int reading_list_day(struct reading *reading)
 	/* Folds have no times. */
 	if (r == 0 && reading->selection->merges_threads && !reading->selection->wants_processes &&
 		!reading->take_row && !reading->selection->is_exact && !reading->selection->spans &&
-		!reading->selection->takes_spans && !reading->times.take)
+		!reading->selection->takes_spans && !reading->selection->takes_times &&
+		!reading->times.take)
 		r = list(reading, DAY_FOLDS, take_fold);
 	if (r == 0 && windows->count > 0)
 		qsort(windows->items, windows->count, sizeof(*windows->items), compare_folds);

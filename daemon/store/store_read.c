@@ -35,7 +35,10 @@ static void flush_spans(struct reading *reading)
 			.node = generation_reader_node(stacks, span->node),
 		};
 
-		profile_note_span(reading->profile, &sample, &span->ids);
+		if (span->time_ns > 0)
+			profile_note_stamp(reading->profile, &sample, span->time_ns);
+		else
+			profile_note_span(reading->profile, &sample, &span->ids);
 	}
 	reading->spans.count = 0;
 }
@@ -93,7 +96,7 @@ static int sum_row(struct reading *reading, uint32_t thread, const struct window
 	return r < 0 ? r : sample_sum_add(&reading->sum, thread, row->node, value, SUMS_MAX);
 }
 
-/* A row of more spans than fit goes without. */
+/* A row of more spans or times than fit goes without. */
 static int take_spans(struct reading *reading, const struct read_window *window,
 	const struct window_row *row, uint32_t thread)
 {
@@ -459,6 +462,7 @@ static int read_with(const char *folder, struct reading *reading, size_t profile
 	if (r < 0)
 		return r;
 	profile_divide(profile);
+	profile_sort_stamps(profile);
 	profile->start_ns = reading->found.start_ns;
 	profile->end_ns = reading->found.end_ns;
 	describe_events(&reading->events, &reading->found);

@@ -201,6 +201,27 @@ static void what_lives_has_no_times(void **state)
 	answer_fixture_expect(fixture, 404, "no event \"heap:live\"");
 }
 
+/* The fixture's windows of the day before keep none. */
+static void times_are_exported(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	char from[40], to[40];
+
+	fixture->request.kind = ANSWER_PROFILE;
+	format_time(START, from);
+	format_time(START + SECONDS(10), to);
+	ASK(fixture, "from", from, "to", to, "format", "otlp", "times", "yes");
+	answer_fixture_expect(fixture, 200, "");
+	ASK(fixture, "from", from, "to", to, "format", "pprof", "times", "yes");
+	answer_fixture_expect(fixture, 200, "");
+	format_time(ANSWER_FIXTURE_FIRST, from);
+	format_time(ANSWER_FIXTURE_SECOND, to);
+	ASK(fixture, "from", from, "to", to, "format", "pprof", "times", "no");
+	answer_fixture_expect(fixture, 200, "");
+	ASK(fixture, "from", from, "to", to, "format", "pprof", "times", "yes");
+	answer_fixture_expect(fixture, 404, "keeps no times of these samples");
+}
+
 static void what_it_cannot_draw_is_refused(void **state)
 {
 	struct answer_fixture *fixture = *state;
@@ -242,6 +263,7 @@ int main(void)
 		TEST(whole_windows_are_not_cut),
 		TEST(the_time_without_times_is_named),
 		TEST(what_lives_has_no_times),
+		TEST(times_are_exported),
 		TEST(what_it_cannot_draw_is_refused),
 		TEST(failing_allocations),
 	};

@@ -9,8 +9,9 @@
 need_root
 need_programs
 need_service
+need_commands protoc
 
-plan 9
+plan 10
 bursts=10
 
 # at MS [FORMAT]: as a calendar time, or in another format of date(1).
@@ -84,6 +85,22 @@ draws() {
 		"$pilotlight" heatmap --from "@$begun" -q -o "$tmp/heat.html" && grep -q "default-src 'none'" "$tmp/heat.html"
 }
 
+# In OpenTelemetry's format, as protoc reads it: a value for each time, all samples, and no time before the program.
+times_are_exported() {
+	knows_bursts && "$pilotlight" export --from "@$begun" --comm bursts --times -q -o "$tmp/times.otlp.gz" &&
+		gzip -dc "$tmp/times.otlp.gz" |
+		protoc -I "$root/tests/data" --decode=Request otlp_profiles.proto >"$tmp/times.txt" &&
+		! grep -nE '^ *[0-9]+[:{ ]' "$tmp/times.txt" &&
+		awk -v all="$(folded_count "$tmp/all.folded" bursts '')" -v begun="$begun" '
+			/^ *samples \{/ { pairs += times; wrong += times && times != values; times = values = 0 }
+			/^ *values:/ { values++; sum += $2 }
+			/^ *timestamps_unix_nano:/ { times++; wrong += $2 / 1e9 < begun - 2 }
+			END {
+				print "# " sum " of " all " samples, " pairs + times " times"
+				exit !(sum == all && pairs + times > 0 && !wrong)
+			}' "$tmp/times.txt"
+}
+
 # An hour ago there was no history; a day ago neither.
 says_what_is_missing() {
 	! "$pilotlight" report --from "$(at $((begun * 1000 - 3600000)))" --to +1s 2>"$tmp/missing" &&
@@ -112,6 +129,7 @@ check "a flame graph of each burst has its code alone" holds_the_culprit_alone
 check "between them there is the background alone" holds_the_background_alone
 check "the heat map has all samples that have a time" wait_for 60 map_is_complete
 check "it is drawn" draws
+check "an export has the times of its samples" wait_for 60 times_are_exported
 check "a time without history is named" says_what_is_missing
 check "without FineHistory there are whole windows only" without_times
 check "the service ends" stop_service

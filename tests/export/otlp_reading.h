@@ -2,7 +2,8 @@
 /*
  * Reads profiles of OpenTelemetry by the wire format alone, and holds them to the rules of the
  * protocol and of its receivers: each index is within its table, element 0 of each table is empty,
- * keys are unique, each sample has one value, all text is valid UTF-8.
+ * keys are unique, each sample has one value, or one for each of its times, all text is valid
+ * UTF-8.
  */
 #pragma once
 
@@ -165,14 +166,42 @@ static inline void check_utf8(const struct read *read)
 	}
 }
 
+static inline struct items profiles_of(const struct read *read, size_t resource)
+{
+	return all_of(only(read->resources.items[resource], 2), 2);
+}
+
 static inline struct wire profile_of(const struct read *read, size_t resource)
 {
 	return only(only(read->resources.items[resource], 2), 2);
 }
 
-static inline void check_values(const struct read *read, size_t resource)
+/* The times of a sample: a packed field of fixed64. */
+static inline size_t times_of(struct wire sample, uint64_t times[ITEMS_MAX])
 {
-	struct items samples = all_of(profile_of(read, resource), 2);
+	struct items items = all_of(sample, 5);
+	size_t count = 0;
+
+	assert_true(items.count <= 1);
+	if (items.count == 0)
+		return 0;
+	for (const uint8_t *at = items.items[0].next; at < items.items[0].end; at += 8) {
+		assert_true(items.items[0].end - at >= 8 && count < ITEMS_MAX);
+		times[count] = 0;
+		for (unsigned i = 0; i < 8; i++)
+			times[count] |= (uint64_t)at[i] << 8 * i;
+		count++;
+	}
+	return count;
+}
+
+/* All samples of a profile have the same shape: one value, or one for each time. */
+static inline void check_values(const struct read *read, struct wire profile)
+{
+	struct items samples = all_of(profile, 2);
+	const uint64_t start = number_of(profile, 3), duration = number_of(profile, 4);
+	uint64_t times[ITEMS_MAX];
+	const bool is_timed = samples.count > 0 && times_of(samples.items[0], times) > 0;
 
 	assert_true(samples.count > 0);
 	for (size_t i = 0; i < samples.count; i++) {
@@ -182,9 +211,15 @@ static inline void check_values(const struct read *read, size_t resource)
 		(void)element(read, STACK, number_of(samples.items[i], 1));
 		check_attributes(read, samples.items[i], 2);
 		(void)element(read, LINK, number_of(samples.items[i], 3));
-		assert_int_equal(packed_of(samples.items[i], 4, values), 1);
-		assert_true((int64_t)values[0] > 0);
-		assert_int_equal(all_of(samples.items[i], 5).count, 0);
+		const size_t count = packed_of(samples.items[i], 4, values);
+
+		assert_int_equal(times_of(samples.items[i], times), is_timed ? count : 0);
+		assert_true(is_timed ? count > 0 : count == 1);
+		for (size_t j = 0; j < count; j++) {
+			assert_true((int64_t)values[j] > 0);
+			assert_true(
+				!is_timed || (times[j] >= start && times[j] - start < duration));
+		}
 	}
 }
 
@@ -204,16 +239,21 @@ static inline void check_rules(const struct read *read)
 	check_places(read);
 	check_utf8(read);
 	for (size_t i = 0; i < read->resources.count; i++) {
-		struct wire id = only(profile_of(read, i), 7);
+		struct items profiles = profiles_of(read, i);
 
-		assert_int_equal(id.end - id.next, 16);
-		/* Receivers crash without these. */
+		assert_true(profiles.count > 0);
+		for (size_t j = 0; j < profiles.count; j++) {
+			struct wire id = only(profiles.items[j], 7);
+
+			assert_int_equal(id.end - id.next, 16);
+			/* Receivers crash without these. */
+			(void)only(profiles.items[j], 1);
+			(void)only(profiles.items[j], 5);
+			check_values(read, profiles.items[j]);
+		}
 		(void)only(read->resources.items[i], 1);
 		assert_string_equal(
 			text_of(only(only(only(read->resources.items[i], 2), 1), 1)), "pilotlight");
-		(void)only(profile_of(read, i), 1);
-		(void)only(profile_of(read, i), 5);
-		check_values(read, i);
 	}
 }
 

@@ -179,6 +179,54 @@ static void spans_are_links(void **state)
 	free(read.bytes);
 }
 
+/* Counts with a time are in a profile of their own, whose duration has no gaps left out. */
+static void times_have_a_profile_of_their_own(void **state)
+{
+	struct profile *profile = new_profile();
+	const uint64_t start_ns = profile->start_ns;
+	struct profile_thread threads[] = { { .tid = 1 }, { .tid = 2 } };
+	uint32_t binary = add_binary(profile, BINARY_LIBRARY, "/l");
+	uint32_t location = add_location(profile, binary, 1);
+	uint32_t node = add_stack(profile, &location, 1);
+	uint64_t values[ITEMS_MAX], times[ITEMS_MAX];
+	struct items profiles, samples;
+	struct wire ids[2];
+	struct read read;
+
+	profile->covered_ns = 1000000000;
+	add_sample(profile, node, &threads[0], 12);
+	add_sample(profile, node, &threads[1], 2);
+	add_stamp(profile, node, &threads[0], 4, start_ns + 2000000000);
+	add_stamp(profile, node, &threads[0], 3, start_ns);
+	add_stamp(profile, node, &threads[1], 2, start_ns + 10000000);
+	write_and_read(profile, PPROF_LABELS_ALL, NULL, &read);
+	assert_int_equal(read.resources.count, 1);
+	profiles = profiles_of(&read, 0);
+	assert_int_equal(profiles.count, 2);
+	assert_int_equal(number_of(profiles.items[0], 4), 2500000000);
+	samples = all_of(profiles.items[0], 2);
+	assert_int_equal(samples.count, 2);
+	assert_int_equal(packed_of(samples.items[0], 4, values), 2);
+	assert_int_equal(times_of(samples.items[0], times), 2);
+	assert_int_equal(values[0], 3);
+	assert_int_equal(times[0], start_ns);
+	assert_int_equal(values[1], 4);
+	assert_int_equal(times[1], start_ns + 2000000000);
+	assert_int_equal(packed_of(samples.items[1], 4, values), 1);
+	assert_int_equal(times_of(samples.items[1], times), 1);
+	assert_int_equal(values[0], 2);
+	assert_int_equal(times[0], start_ns + 10000000);
+	assert_int_equal(number_of(profiles.items[1], 4), 1000000000);
+	samples = all_of(profiles.items[1], 2);
+	assert_int_equal(samples.count, 1);
+	assert_int_equal(packed_of(samples.items[0], 4, values), 1);
+	assert_int_equal(values[0], 5);
+	for (size_t i = 0; i < 2; i++)
+		ids[i] = only(profiles.items[i], 7);
+	assert_memory_not_equal(ids[0].next, ids[1].next, 16);
+	free(read.bytes);
+}
+
 /* A program of a unit, and one of which nothing else tells the service. */
 static struct profile *profile_with_claims(void)
 {
@@ -404,6 +452,7 @@ int main(void)
 		cmocka_unit_test(a_user_cannot_claim_a_container),
 		cmocka_unit_test(threads_are_attributes_of_samples),
 		cmocka_unit_test(spans_are_links),
+		cmocka_unit_test(times_have_a_profile_of_their_own),
 		cmocka_unit_test(claims_never_win),
 		cmocka_unit_test(code_keeps_its_place),
 		cmocka_unit_test(interpreted_code_names_its_runtime),

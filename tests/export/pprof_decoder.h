@@ -109,7 +109,7 @@ enum { STACK_MAX = 512, LINES_MAX = 8, LABELS_MAX = 8 };
 struct decoded_sample {
 	uint64_t locations[STACK_MAX], values[2];
 	size_t location_count, label_count;
-	wire_numbers labels[LABELS_MAX]; /* 1 key, 2 text, 3 number */
+	wire_numbers labels[LABELS_MAX]; /* 1 key, 2 text, 3 number, 4 unit */
 };
 
 struct decoded_location {
@@ -292,6 +292,12 @@ static inline void check_samples(const struct decoded *decoded, bool *is_used)
 
 			assert_in_range(label[1], 1, decoded->string_count - 1);
 			assert_true(label[2] < decoded->string_count);
+			assert_true(label[4] < decoded->string_count);
+			if (decoded_string_is(decoded, label[1], "timestamp_ns")) {
+				assert_int_equal(label[2], 0);
+				continue;
+			}
+			assert_int_equal(label[4], 0);
 			if (decoded_string_is(decoded, label[1], "pid") ||
 				decoded_string_is(decoded, label[1], "tid") ||
 				decoded_string_is(decoded, label[1], "user"))

@@ -93,6 +93,17 @@ static inline void add_span(struct profile *profile, uint32_t node,
 	profile_note_span(profile, &sample, &ids);
 }
 
+/* Notes that so many of the sample's counts are of a time. */
+static inline void add_stamp(struct profile *profile, uint32_t node,
+	const struct profile_thread *thread, uint64_t count, uint64_t time_ns)
+{
+	struct profile_sample sample = { .count = count, .node = node };
+
+	assert_int_equal(profile_add_thread(profile, thread, &sample.thread), 0);
+	profile_note_stamp(profile, &sample, time_ns);
+	profile_sort_stamps(profile);
+}
+
 static inline void write_with(
 	const struct profile *profile, enum pprof_labels labels, struct output_memory *memory)
 {

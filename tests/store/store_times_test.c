@@ -167,6 +167,93 @@ static void times_are_told(void **state)
 	fixture_remove(folder);
 }
 
+static uint64_t stamped(const struct profile *profile, uint64_t time_ns)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < profile->stamps.count; i++)
+		if (profile->stamps.items[i].time_ns == time_ns)
+			sum += profile->stamps.items[i].count;
+	return sum;
+}
+
+static uint64_t timed(const struct profile *profile)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < profile->stamps.count; i++)
+		sum += profile->stamps.items[i].count;
+	return sum;
+}
+
+/* The values are those of a profile without times. What has no time gets none. */
+static void a_profile_takes_the_times(void **state)
+{
+	struct store_selection selection = {
+		.start_ns = START,
+		.end_ns = START + SECONDS(60),
+		.merges_threads = true,
+		.takes_times = true,
+	};
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	append_minute(store);
+	store_close(store);
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(fixture_total(read), 106 + 5 + 1);
+	assert_int_equal(timed(read), 8 + 1);
+	assert_int_equal(stamped(read, START), 1);
+	assert_int_equal(stamped(read, START + MS(250)), 2);
+	assert_int_equal(stamped(read, START + MS(390)), 1);
+	assert_int_equal(stamped(read, START + MS(400)), 2);
+	assert_int_equal(stamped(read, START + MS(300)), 1);
+	assert_int_equal(stamped(read, START + MS(9990)), 1);
+	assert_int_equal(stamped(read, START + SECONDS(20)), 1);
+	assert_true(accounts_close(&read->accounts));
+	profile_free(read);
+	selection.is_exact = true;
+	selection.start_ns = START + MS(250);
+	selection.end_ns = START + MS(400);
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(fixture_total(read), 4);
+	assert_int_equal(timed(read), 4);
+	assert_int_equal(stamped(read, START + MS(250)), 2);
+	assert_int_equal(stamped(read, START + MS(300)), 1);
+	assert_int_equal(stamped(read, START + MS(390)), 1);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
+/* Slices begin before the window does; no time may. */
+static void times_lie_within_their_window(void **state)
+{
+	const struct timed first = { .pid = 1, .address = 0x3000, .count = 1, .first_ms = 1 };
+	const uint64_t start_ns = START + MS(4);
+	const struct store_selection selection = {
+		.start_ns = START, .end_ns = START + SECONDS(60), .takes_times = true
+	};
+	struct store_found found;
+	struct profile *read;
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	append(store, start_ns, &first, 1);
+	store_close(store);
+	read = fixture_read(folder, &selection, &found);
+	assert_int_equal(read->start_ns, start_ns);
+	assert_int_equal(timed(read), 1);
+	assert_int_equal(stamped(read, start_ns), 1);
+	profile_free(read);
+	fixture_remove(folder);
+}
+
 static void failing_allocations(void **state)
 {
 	struct store_selection selection = {
@@ -205,6 +292,8 @@ int main(void)
 		cmocka_unit_test(windows_without_times_are_not_cut),
 		cmocka_unit_test(empty_windows_are_cut),
 		cmocka_unit_test(times_are_told),
+		cmocka_unit_test(a_profile_takes_the_times),
+		cmocka_unit_test(times_lie_within_their_window),
 		cmocka_unit_test(failing_allocations),
 	};
 

@@ -20,7 +20,7 @@ struct profile_request {
 	struct history_request history;
 	const char *path;   /* without -o */
 	const char *format; /* of standard output without -f */
-	bool has_roots;
+	bool has_roots, has_times;
 };
 
 static const struct option_row profile_options[] = {
@@ -43,6 +43,10 @@ static const struct option_row profile_options[] = {
 		"In pprof, begin each stack with the name of its thread, as the other formats do. "
 		"For viewers that do not show labels, such as speedscope.",
 		OPTION_SET, .offset = offsetof(struct profile_request, has_roots) },
+	{ 0, "times", NULL,
+		"In pprof and otlp, tell when samples were taken, to 10 or 20 ms, where the "
+		"history keeps it.",
+		OPTION_SET, .offset = offsetof(struct profile_request, has_times) },
 	HISTORY_ROWS_OPTION,
 	{ 'q', "quiet", NULL, "Print errors only.", OPTION_SET,
 		.offset = offsetof(struct history_request, is_quiet) },
@@ -124,6 +128,8 @@ static int run_profile(void *invocation)
 		query_text_add(&history->query, "group", history->group);
 	if (request->has_roots)
 		query_text_add(&history->query, "labels", "roots");
+	if (request->has_times)
+		query_text_add(&history->query, "times", "yes");
 	r = history_request_check(history);
 	return r == 0 ? history_request_write(history, format->name, path) : r;
 }

@@ -63,6 +63,8 @@ static void every_option_of_a_selection_becomes_a_parameter(void **state)
 	assert_string_equal(ran.out, "pid=12\nlines=1\nformat=txt\n");
 	assert_int_equal(command_run(&export_command, "-o - --comm-roots"), 0);
 	assert_string_equal(ran.out, "labels=roots\nformat=pprof\n");
+	assert_int_equal(command_run(&export_command, "-o - -f otlp --times"), 0);
+	assert_string_equal(ran.out, "times=yes\nformat=otlp\n");
 }
 
 /* The service cannot look users up. */
