@@ -57,9 +57,9 @@ execute() {
 	range=$(cat "$tmp/range")
 }
 
-# put FILE USER MODE TEXT
+# put FILE USER MODE TEXT. Root cannot write to what another user has in /tmp (fs.protected_regular), but can remove it.
 put() {
-	printf '%b' "$4" >"$1" && chown "$2:$2" "$1" && chmod "$3" "$1"
+	rm -f "$1" && printf '%b' "$4" >"$1" && chown "$2:$2" "$1" && chmod "$3" "$1"
 }
 
 # --- files -------------------------------------------------------------------------------------
