@@ -22,8 +22,8 @@ struct known_rows;
 /* A host that does one kind of work has some thousands of rows a day. */
 enum { KNOWN_ROWS_MAX = 1 << 16 };
 
-/* The engine's side: makes the file, which takes memory as it fills, up to 1 MiB. Returns 0 or
- * -errno. */
+/* The engine's side: makes the file, which takes 1 MiB of memory from its first use on. Returns 0
+ * or -errno. */
 int known_rows_create(int *ret_fd);
 
 /* The sender's side. Returns 0, -EBADF it is not such a file, or -errno. */

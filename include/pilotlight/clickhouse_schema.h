@@ -37,7 +37,7 @@
  *   "[unknown]".
  *
  * stacks: ReplacingMergeTree(day), as the next two. Of what its samples of a day refer to, a host
- * inserts each row of that day at least once, before the samples.
+ * inserts each row of that day at least once, before the samples; not again if tables are emptied.
  *
  *   day          Date             of the newest sample that came with the row
  *   host         String           that sent the row
