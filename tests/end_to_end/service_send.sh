@@ -169,15 +169,16 @@ drops_one() {
 
 # A mistake in the file of the configuration, and then in what was to be loaded.
 mistake_stops_nothing() {
-	local before file=$CONFIGURATION_DIRECTORY/pilotlight.conf
+	local before result file=$CONFIGURATION_DIRECTORY/pilotlight.conf
 
 	cp "$file" "$tmp/right.conf"
 	printf '[sink plain]\nUrl=nonsense\n' >>"$file"
 	kill -HUP "$service_pid"
-	wait_for 60 refuses_configuration || explain || return
-	before=$(sink plain sent_batches_total)
-	wait_for 120 more_than plain sent_batches_total "$((before + 1))" && is plain failing 0 || explain || return
+	wait_for 60 refuses_configuration && before=$(sink plain sent_batches_total) &&
+		wait_for 120 more_than plain sent_batches_total "$((before + 1))" && wait_for 60 is plain failing 0 || explain
+	result=$?
 	cp "$tmp/right.conf" "$file"
+	return "$result"
 }
 
 refuses_configuration() {
@@ -269,13 +270,13 @@ house_fails_and_goes_on() {
 	house_holds || return 4
 }
 
-# Rows refer to rows that came before them, each once a day unless a request fails. A second of a type is there once, and the next begins where it ends. What
-# was there when its sender asked for it does not come again.
+# Rows refer to rows that came before them, not only in their batch: a host remembers what it sent. A second of a type is
+# there once, and the next begins where it ends. What was there when its sender asked for it does not come again.
 house_has_all_once() {
 	python3 - "$house/log" <<'END'
 import json, socket, sys
 
-stacks, locations, lost, known, samples, questions = set(), set(), set(), set(), {}, 0
+stacks, locations, lost, new, samples, questions, remembered = set(), set(), set(), set(), {}, 0, 0
 for entry in map(json.loads, open(sys.argv[1]).read().rpartition("\n")[0].splitlines()):
     headers, rows = entry["headers"], entry.get("rows")
     assert headers["x-clickhouse-user"] == "pilot" and headers["x-clickhouse-key"] == "secret-token-1", headers
@@ -283,20 +284,15 @@ for entry in map(json.loads, open(sys.argv[1]).read().rpartition("\n")[0].splitl
         assert entry["hash"] not in lost, f"was there, and came again: {rows[0]}"
         if entry["mode"] == "lost samples":
             lost.add(entry["hash"])
-    if entry["mode"] != "ok":
-        known.clear()
     if not entry.get("taken"):
         continue
     table = entry["table"]
-    if table in ("locations", "stacks"):
-        keys = {(table, row["day"], row["id"]) for row in rows}
-        assert rows and not keys & known, f"again: {keys & known}"
-        known |= keys
     questions += table == ""
     if table == "locations":
         locations |= {row["id"] for row in rows}
     elif table == "stacks":
         stacks |= {row["id"] for row in rows}
+        new |= {row["id"] for row in rows}
         assert all(location in locations for row in rows for location in row["locations"])
     elif table == "samples":
         first = rows[0]
@@ -305,11 +301,13 @@ for entry in map(json.loads, open(sys.argv[1]).read().rpartition("\n")[0].splitl
         assert all("tier=1" in row["labels"] and row["weight"] == 1 for row in rows)
         assert (first["type"], first["ts"]) not in samples, f"twice: {first}"
         samples[first["type"], first["ts"]] = first["duration_ns"] / 1e9
+        remembered += any(row["stack"] not in new for row in rows)
+        new = set()
 starts = sorted(start for kind, start in samples if kind == "cpu")
 for before, after in zip(starts, starts[1:]):
     assert abs(after - before - samples["cpu", before]) < 1, (before, after)
-print(f"# {len(samples)} batches, {questions} questions")
-assert questions >= 3
+print(f"# {len(samples)} batches, {remembered} of them with stacks of earlier ones, {questions} questions")
+assert questions >= 3 and remembered > 0
 END
 }
 
