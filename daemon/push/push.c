@@ -39,6 +39,7 @@ struct sink {
 	enum sink_state state;
 	bool is_open;			       /* the spool has been read, so `until_ns` is known */
 	uint64_t until_ns[PILOTLIGHT_SOURCES]; /* 0: begins with the next window */
+	uint64_t behind_ns[PILOTLIGHT_SOURCES]; /* windows in a row that ended before `until_ns` */
 	uint32_t ended; /* sources that are off, with no window left; 1 << enum pilotlight_source */
 	struct batch batch;   /* the one being made or written */
 	uint64_t batch_bytes; /* 0: none is being written */
@@ -159,13 +160,15 @@ static void divide(struct push *push, struct sink *sink)
 	sink->state = SINK_WAITING;
 }
 
+/* Of other sources the state may tell the time of a clock that was ahead. */
 static void take_state(struct sink *sink, const struct spool_state *state)
 {
 	struct service_status_sink *report = &sink->report;
 
-	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (state->until_ns[i] > sink->until_ns[i])
-			sink->until_ns[i] = state->until_ns[i];
+	if (sink->is_open)
+		sink->until_ns[sink->batch.source] = sink->batch.end_ns;
+	else
+		memcpy(sink->until_ns, state->until_ns, sizeof(sink->until_ns));
 	report->kept_files = state->files;
 	report->kept_bytes = state->bytes;
 	report->until_ns = sink->until_ns[PILOTLIGHT_SOURCE_CPU];
@@ -188,7 +191,7 @@ static void written(struct push *push, struct sink *sink)
 		skip_too_large(push, sink);
 		return;
 	}
-	if (result.error < 0 && result.error != -EEXIST) {
+	if (result.error < 0) {
 		char text[128];
 
 		(void)snprintf(text, sizeof(text), "cannot write to its folder: %s",
@@ -197,7 +200,7 @@ static void written(struct push *push, struct sink *sink)
 		return;
 	}
 	take_state(sink, &result.state);
-	if (result.error == 0 && sink->batch_bytes > 0) {
+	if (sink->batch_bytes > 0) {
 		sink->report.batches++;
 		sink->report.bytes += sink->batch_bytes;
 		if (sink->sending)
@@ -411,13 +414,25 @@ void push_run(struct push *push, bool are_names_pending)
 	}
 }
 
-/* A time that a sink has is not pushed again. */
-static void count_clock_set(
-	const struct push *push, struct sink *sink, uint64_t start_ns, uint64_t until_ns)
+/*
+ * A time that a sink has is not pushed again. A clock that stays behind for long was ahead before,
+ * and would silence the sink for as long. One that is behind for a short time was not set yet: it
+ * is not known at once which.
+ */
+static void take_window(const struct push *push, struct sink *sink, enum pilotlight_source source,
+	uint64_t start_ns, uint64_t until_ns)
 {
-	for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
-		if (is_on(push, i) && until_ns < sink->until_ns[i])
-			sink->report.skipped_ns[SERVICE_SINK_CLOCK_SET] += until_ns - start_ns;
+	if (sink->until_ns[source] == 0)
+		sink->until_ns[source] = until_ns;
+	if (until_ns >= sink->until_ns[source]) {
+		sink->behind_ns[source] = 0;
+		return;
+	}
+	sink->behind_ns[source] += until_ns - start_ns;
+	if (sink->behind_ns[source] > push->options.catch_up_ns)
+		sink->until_ns[source] = start_ns;
+	else
+		sink->report.skipped_ns[SERVICE_SINK_CLOCK_SET] += until_ns - start_ns;
 }
 
 void push_sealed(struct push *push, uint64_t start_ns, uint64_t until_ns)
@@ -427,10 +442,9 @@ void push_sealed(struct push *push, uint64_t start_ns, uint64_t until_ns)
 
 		if (!sink->is_open)
 			continue;
-		count_clock_set(push, sink, start_ns, until_ns);
-		for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
-			if (sink->until_ns[i] == 0 && is_on(push, i))
-				sink->until_ns[i] = until_ns;
+		for (enum pilotlight_source i = 0; i < PILOTLIGHT_SOURCES; i++)
+			if (is_on(push, i))
+				take_window(push, sink, i, start_ns, until_ns);
 	}
 	push->window_ns = until_ns - start_ns;
 	push->sealed_ns = until_ns;

@@ -60,7 +60,7 @@ DEFINE_CLEANUP(struct push, push_free);
 /*
  * The history is complete up to `until_ns` (CLOCK_REALTIME), the exact end of a window that began
  * at `start_ns`. If the clock was set back, windows of a time that a sink has are in no batch, and
- * are counted.
+ * are counted, for `catch_up_ns` at most: then the sink begins anew.
  */
 void push_sealed(struct push *push, uint64_t start_ns, uint64_t until_ns);
 

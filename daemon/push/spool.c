@@ -411,19 +411,12 @@ static int write_batch(struct spool *spool, const char *name, int fd, uint64_t b
 	return r;
 }
 
-static bool is_covered(const struct spool *spool, const struct batch *batch)
-{
-	return batch->start_ns < spool->state.until_ns[batch->source];
-}
-
 int spool_add(
 	struct spool *spool, const struct batch *batch, int fd, uint64_t bytes, uint64_t now_ns)
 {
 	char name[BATCH_NAME_BYTES];
 	int r;
 
-	if (is_covered(spool, batch))
-		return -EEXIST;
 	if (bytes > spool->bytes_max)
 		return -EFBIG;
 	r = make_room(spool, bytes, now_ns);
@@ -443,11 +436,8 @@ int spool_add(
 
 int spool_skip(struct spool *spool, const struct batch *batch)
 {
-	int r;
+	int r = write_until(spool, batch->source, batch->end_ns);
 
-	if (is_covered(spool, batch))
-		return -EEXIST;
-	r = write_until(spool, batch->source, batch->end_ns);
 	if (r == 0)
 		spool->state.until_ns[batch->source] = batch->end_ns;
 	return r;

@@ -41,8 +41,9 @@ DEFINE_CLEANUP(struct spool, spool_close);
 
 /*
  * Adds a batch whose bytes are the first `bytes` of `fd`, and deletes what exceeds the bounds at
- * `now_ns`. Returns 0; -EEXIST its time is covered already, so nothing is added; -EFBIG it exceeds
- * the bound alone; or -errno of the disk: then there is nothing of it.
+ * `now_ns`. From then on the batches of its source reach to its end, also if they reached further:
+ * the clock may have been ahead. Returns 0; -EFBIG it exceeds the bound alone; or -errno of the
+ * disk: then there is nothing of it.
  */
 int spool_add(
 	struct spool *spool, const struct batch *batch, int fd, uint64_t bytes, uint64_t now_ns);

@@ -78,8 +78,7 @@ static void finish_task(struct spool_thread *thread, size_t i, struct task *task
 	task->result = (struct spool_result){ .error = error };
 	if (thread->spools[i])
 		spool_take_state(thread->spools[i], &task->result.state);
-	if (error < 0 && error != -EEXIST && error != -EFBIG &&
-		!(error == -ENOENT && is_search(task))) {
+	if (error < 0 && error != -EFBIG && !(error == -ENOENT && is_search(task))) {
 		spool_close(thread->spools[i]);
 		thread->spools[i] = NULL;
 	}

@@ -250,6 +250,37 @@ static void a_clock_that_was_set_back_repeats_no_time(void **state)
 	(void)text_of("20261120T031200.000000000Z_60000000000ns_cpu.pb.gz");
 }
 
+/* A sink that would wait for that time begins anew. The next engine goes on there. */
+static void a_clock_that_was_ahead_silences_no_sink_for_long(void **state)
+{
+	const uint32_t sources = 1U << PILOTLIGHT_SOURCE_CPU | 1U << PILOTLIGHT_SOURCE_OFFCPU;
+
+	open_push(sources, 1 << 20);
+	seal(86400);
+	seal(86460);
+	RUN_UNTIL(report().batches == 2);
+	seal(60);
+	run_some(false);
+	assert_int_equal(report().batches, 2);
+	seal(2760);
+	RUN_UNTIL(report().batches == 4);
+	(void)text_of("20261120T031100.000000000Z_2700000000000ns_cpu.pb.gz");
+	(void)text_of("20261120T031100.000000000Z_2700000000000ns_offcpu.pb.gz");
+	/* Ten seconds of each source. */
+	assert_int_equal(report().skipped_ns[SERVICE_SINK_CLOCK_SET], SECONDS(20));
+	assert_int_equal(report().until_ns, SPOOL_NOW_NS + SECONDS(2760));
+	close_push();
+	/* As a sender or another program does. */
+	remove_file(spool_folder, "20261121T031000.000000000Z_60000000000ns_cpu.pb.gz");
+	remove_file(spool_folder, "20261121T031000.000000000Z_60000000000ns_offcpu.pb.gz");
+
+	open_push(sources, 1 << 20);
+	seal(2820);
+	RUN_UNTIL(report().batches == 2);
+	(void)text_of("20261120T035600.000000000Z_60000000000ns_cpu.pb.gz");
+	(void)text_of("20261120T035600.000000000Z_60000000000ns_offcpu.pb.gz");
+}
+
 static void failing_allocations_are_tried_again(void **state)
 {
 	struct push_options options;
@@ -288,6 +319,7 @@ int main(int argc, char **argv)
 		WITH_FOLDER(deleted_batches_are_counted_once),
 		WITH_FOLDER(what_is_too_old_is_skipped),
 		WITH_FOLDER(a_clock_that_was_set_back_repeats_no_time),
+		WITH_FOLDER(a_clock_that_was_ahead_silences_no_sink_for_long),
 		WITH_FOLDER(failing_allocations_are_tried_again),
 	};
 

@@ -53,8 +53,6 @@ static void batches_are_written_by_the_thread(void **state)
 	assert_int_equal(result.error, 0);
 	assert_int_equal(result.state.files, 1);
 	assert_int_equal(result.state.until_ns[0], batch.end_ns);
-	spool_thread_add(thread, 0, &batch, bytes_fd(10), 10);
-	assert_int_equal(result_of(0).error, -EEXIST);
 	batch = minute_batch(1);
 	spool_thread_add(thread, 0, &batch, -1, 0);
 	result = result_of(0);
