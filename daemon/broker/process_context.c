@@ -21,6 +21,7 @@ enum {
 	LINE_BYTES_MAX = 4096, /* of a mapping with one of the names; longer ones are skipped */
 	MAPS_BYTES_MAX = 16 << 20,
 	TRIES = 3,
+	MAPPINGS_MAX = 4, /* with one of the names: a process maps what others pass to it, too */
 };
 
 struct found_mapping {
@@ -59,30 +60,11 @@ static bool take_line(const char *line, size_t size, struct found_mapping *found
 	if (i == 4)
 		return false;
 	/* The kernel writes "START-END " first. */
-	found->address = strtoull(line, &end, 16);
+	*found = (struct found_mapping){ .address = strtoull(line, &end, 16) };
 	if (*name == '/')
 		(void)snprintf(found->file, sizeof(found->file), "map_files/%.*s",
 			(int)strcspn(line, " "), line);
 	return true;
-}
-
-static int find_mapping(int process_fd, struct found_mapping *found)
-{
-	_cleanup_(line_reader_done) struct line_reader reader = { .fd = -1 };
-	_cleanup_close_ int fd = openat(process_fd, "maps", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	const char *line;
-	size_t size;
-	int r;
-
-	if (fd < 0)
-		return -errno;
-	r = line_reader_init(&reader, fd, LINE_BYTES_MAX, MAPS_BYTES_MAX);
-	if (r < 0)
-		return r;
-	while ((r = line_reader_next(&reader, &line, &size)) == 1)
-		if (take_line(line, size, found))
-			return 0;
-	return r < 0 ? r : -ENOENT;
 }
 
 /*
@@ -154,32 +136,71 @@ static int read_once(int memory_fd, uint64_t address, char *payload, size_t *ret
 	return r;
 }
 
-int process_context_copy(int process_fd, int *ret_fd)
+/* What a copy needs, and its payload. */
+struct copying {
+	int process_fd, memory_fd, copy_fd;
+	char *payload;
+	size_t size;
+};
+
+static int read_mapping(struct copying *copying, const struct found_mapping *found)
 {
-	_cleanup_free_ char *payload = NULL;
-	_cleanup_close_ int memory_fd = -1, copy_fd = -1;
-	struct found_mapping found = { 0 };
-	size_t size = 0;
-	int r = find_mapping(process_fd, &found);
+	int r = found->file[0] ? check_owner(copying->process_fd, found->file, copying->copy_fd)
+			       : 0;
 
 	if (r < 0)
 		return r;
-	copy_fd = memfd_create("process context", MFD_CLOEXEC);
-	if (copy_fd < 0)
-		return -errno;
-	r = found.file[0] ? check_owner(process_fd, found.file, copy_fd) : 0;
+	r = -EAGAIN;
+	for (int i = 0; i < TRIES && r == -EAGAIN; i++)
+		r = read_once(copying->memory_fd, found->address, copying->payload, &copying->size);
+	return r;
+}
+
+/* Reads the first mapping with a name and a header that are right. */
+static int read_mappings(struct copying *copying, int maps_fd)
+{
+	_cleanup_(line_reader_done) struct line_reader reader = { .fd = -1 };
+	int r = line_reader_init(&reader, maps_fd, LINE_BYTES_MAX, MAPS_BYTES_MAX);
+	int result = -ENOENT, tried = 0;
+	struct found_mapping found;
+	const char *line;
+	size_t size;
+
 	if (r < 0)
 		return r;
+	while (tried < MAPPINGS_MAX && (r = line_reader_next(&reader, &line, &size)) == 1) {
+		if (!take_line(line, size, &found))
+			continue;
+		result = read_mapping(copying, &found);
+		if (result != -EPERM && result != -ENOEXEC)
+			return result;
+		tried++;
+	}
+	return r < 0 ? r : result;
+}
+
+int process_context_copy(int process_fd, int *ret_fd)
+{
+	_cleanup_free_ char *payload = malloc(PILOTLIGHT_PROCESS_CONTEXT_BYTES_MAX);
+	_cleanup_close_ int maps_fd = -1, memory_fd = -1, copy_fd = -1;
+	struct copying copying = { .process_fd = process_fd, .payload = payload };
+	int r;
+
+	if (!payload)
+		return -ENOMEM;
+	maps_fd = openat(process_fd, "maps", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (maps_fd < 0)
+		return -errno;
 	memory_fd = openat(process_fd, "mem", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (memory_fd < 0)
 		return -errno;
-	payload = malloc(PILOTLIGHT_PROCESS_CONTEXT_BYTES_MAX);
-	if (!payload)
-		return -ENOMEM;
-	r = -EAGAIN;
-	for (int i = 0; i < TRIES && r == -EAGAIN; i++)
-		r = read_once(memory_fd, found.address, payload, &size);
-	if (r == 0 && write(copy_fd, payload, size) != (ssize_t)size)
+	copy_fd = memfd_create("process context", MFD_CLOEXEC);
+	if (copy_fd < 0)
+		return -errno;
+	copying.memory_fd = memory_fd;
+	copying.copy_fd = copy_fd;
+	r = read_mappings(&copying, maps_fd);
+	if (r == 0 && write(copy_fd, payload, copying.size) != (ssize_t)copying.size)
 		r = -EIO;
 	if (r == 0)
 		*ret_fd = TAKE_FD(copy_fd);

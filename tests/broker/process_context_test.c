@@ -156,6 +156,35 @@ static void files_of_others_are_refused(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
+/* A client that passes a file does not hide what the process tells itself, mapped before it or
+ * after. */
+static void files_of_others_are_skipped(void **state)
+{
+	struct pilotlight_process_context *mapped, *own[2];
+	int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
+
+	if (geteuid() != 0)
+		skip();
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, CONTEXT_MAPPING_BYTES), 0);
+	assert_int_equal(fchown(fd, 12345, 12345), 0);
+	own[0] = context_map(1);
+	mapped = mmap(NULL, CONTEXT_MAPPING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	own[1] = context_map(1);
+	assert_true(own[0] && own[1] && mapped != MAP_FAILED);
+	context_publish(mapped, "other", 5, 1);
+	for (int i = 0; i < 2; i++) {
+		context_publish(own[i], payload, sizeof(payload), 1);
+		own[!i]->version = 7;
+		own[!i]->published_ns = 1;
+		expect_payload(state);
+	}
+	context_unmap(mapped);
+	context_unmap(own[0]);
+	context_unmap(own[1]);
+	assert_int_equal(close(fd), 0);
+}
+
 /* Anybody's file may have a path that ends like the name of memory. */
 static void files_with_the_name_are_no_memory(void **state)
 {
@@ -277,6 +306,7 @@ int main(void)
 		IN_BOTH_PLACES(memory_of_both_kinds_is_found, new_broker, free_broker),
 		IN_BOTH_PLACES(lies_give_nothing, new_broker, free_broker),
 		IN_BOTH_PLACES(files_of_others_are_refused, new_broker, free_broker),
+		IN_BOTH_PLACES(files_of_others_are_skipped, new_broker, free_broker),
 		IN_BOTH_PLACES(files_with_the_name_are_no_memory, new_broker, free_broker),
 		IN_BOTH_PLACES(files_of_other_file_systems_are_refused, new_broker, free_broker),
 		IN_BOTH_PLACES(no_other_process_answers, new_broker, free_broker),
