@@ -22,6 +22,7 @@ enum {
 #define IDLE_NS	   SECONDS(10) /* a process that was sampled since keeps its place */
 #define AGE_MIN_NS SECONDS(2)
 #define NEVER_NS   UINT64_MAX
+#define HANG_NS	   SECONDS(1)
 
 /* After each time that a process was asked. */
 static const uint64_t pauses_ns[] = { SECONDS(10), SECONDS(60), SECONDS(600) };
@@ -107,7 +108,7 @@ static struct claim_entry *find_entry(
 	return oldest;
 }
 
-/* Keeps the claims that were known if there is no room for others. */
+/* Claims that have changed are untrue, so they leave even if there is no room for the new ones. */
 static int set_text(
 	struct claim_table *table, struct claim_entry *entry, uint64_t user, const char *text)
 {
@@ -147,6 +148,7 @@ static int read_context(
 static void ask(struct claim_table *table, struct claim_entry *entry,
 	const struct broker_process *process, uint64_t user, uint64_t now_ns)
 {
+	const uint64_t begin_ns = clock_monotonic_ns();
 	char text[CLAIMS_BYTES] = "";
 	int r = read_context(table, process, text);
 
@@ -168,7 +170,10 @@ static void ask(struct claim_table *table, struct claim_entry *entry,
 		table->counters.invalid++;
 		break;
 	case -ETIMEDOUT:
-		/* Its memory is in a file system that does not answer. */
+		/* If it was fast, the broker waits for another process's file system. */
+		if (clock_monotonic_ns() - begin_ns >= HANG_NS)
+			entry->ask_ns = NEVER_NS;
+		break;
 	case -ESRCH:
 		entry->ask_ns = NEVER_NS;
 		break;

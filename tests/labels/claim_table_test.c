@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -137,6 +138,30 @@ static void the_time_of_a_window_is_bounded(void **state)
 	assert_string_equal(find(fixture, 1), "first");
 }
 
+/* The broker fails at once while a file system of another process hangs: that is not theirs. */
+static void only_a_process_that_hangs_is_not_asked_again(void **state)
+{
+	const struct broker_process hanging = { .pid = 1 }, other = { .pid = 2 };
+	_cleanup_(claim_table_freep) struct claim_table *table = NULL;
+	_cleanup_(broker_freep) struct broker *broker = NULL;
+	struct claim_counters counters;
+	int sockets[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	assert_int_equal(broker_connect(sockets[0], &broker), 0);
+	assert_int_equal(claim_table_new(broker, &table), 0);
+	assert_string_equal(claim_table_find(table, &hanging, USER, START), "");
+	assert_string_equal(claim_table_find(table, &other, USER, START), "");
+	claim_table_counters(table, &counters);
+	assert_int_equal(counters.asked, 2);
+	assert_string_equal(claim_table_find(table, &hanging, USER, START + SECONDS(2000)), "");
+	assert_string_equal(claim_table_find(table, &other, USER, START + SECONDS(10)), "");
+	claim_table_counters(table, &counters);
+	assert_int_equal(counters.asked, 3);
+	assert_int_equal(close(sockets[1]), 0);
+}
+
 /* Processes that are sampled keep their places; those that are not leave them. */
 static void places_are_bounded(void **state)
 {
@@ -191,6 +216,7 @@ int main(void)
 		TEST(a_young_process_is_not_asked),
 		TEST(what_is_wrong_is_counted),
 		TEST(the_time_of_a_window_is_bounded),
+		cmocka_unit_test(only_a_process_that_hangs_is_not_asked_again),
 		TEST(places_are_bounded),
 		TEST(failing_allocations),
 	};
