@@ -51,12 +51,12 @@ static int aggregate(struct pipeline *pipeline, struct pipeline_window *window,
 
 	if (pipeline->cgroups)
 		find_labels(pipeline, sample, &labels);
-	if (pipeline->claims)
-		labels.claims = find_claims(pipeline, sample, labels.cgroup);
 	if (event_sources[sample->source].is_live)
 		return pipeline_keep_live(pipeline, sample,
 			&(struct live_labels){ .exe = labels.exe, .cgroup = labels.cgroup }, frames,
 			count);
+	if (pipeline->claims)
+		labels.claims = find_claims(pipeline, sample, labels.cgroup);
 	return aggregator_add(
 		aggregator, sample, pipeline->cgroups ? &labels : NULL, frames, count);
 }
