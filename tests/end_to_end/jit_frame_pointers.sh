@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Generated code that keeps no frame pointers: its stacks end there and say so, whatever the register happens to hold.
-# With frame pointers the same program's stacks are whole; so are those through trampolines, which return right behind
-# the call.
+# Generated code that keeps no frame pointers: its stacks end there and say so, whatever the register happens to hold,
+# but for Java's, whose frames HotSpot describes. Stacks through trampolines are whole, which return right behind the
+# call.
 . "$(dirname "$0")/lib.sh"
 
 SECONDS_EACH=2 # of CPU time
@@ -122,8 +122,12 @@ need_commands gcc
 plan 10
 
 java=(java -cp "$tmp" -XX:CompileCommand=quiet "-XX:CompileCommand=dontinline,Hot.*")
-if has javac; then javac -d "$tmp" "$programs/Hot.java"; fi
-check_roots "java" CUT javac "${java[@]}" Hot $SECONDS_EACH
+if has javac; then
+	javac -d "$tmp" "$programs/Hot.java"
+	# It makes the table of libjvm.so, with the description of HotSpot's frames.
+	record "$tmp/warm_up.folded" -F 499 -- "${java[@]}" Hot $SECONDS_EACH
+fi
+check_roots "java" WHOLE javac "${java[@]}" Hot $SECONDS_EACH
 check_roots "java -XX:+PreserveFramePointer" WHOLE javac \
 	"${java[@]}" -XX:+PreserveFramePointer Hot $SECONDS_EACH
 check_roots "luajit" CUT luajit luajit "$programs/hot.lua" $SECONDS_EACH
