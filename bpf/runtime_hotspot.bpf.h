@@ -49,7 +49,7 @@ struct hotspot_heap {
 	__u64 shift; /* of a segment */
 };
 
-/* What is known of the process in this walk. */
+/* What this walk knows about the process. */
 struct hotspot {
 	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
 	__u64 interpreter, interpreter_end;

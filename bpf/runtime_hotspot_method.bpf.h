@@ -49,7 +49,7 @@ static __always_inline __u32 is_below(__u32 number, __u32 other)
 
 /* What a proved method consists of. */
 struct hotspot_method {
-	__u64 constant; /* its constant part, the beginning of which is in the blob's words */
+	__u64 constant; /* address of its ConstMethod */
 	__u64 pool, class, class_name;
 };
 

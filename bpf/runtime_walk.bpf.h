@@ -56,7 +56,7 @@ struct runtime_walk {
 	__u64 end, sequence, sequence_check;
 	__u64 file, file_check; /* the last code object's file, and what it is known by */
 	__u32 code_bytes;	/* as many as the fields of a code object take */
-	__u32 has_read;		/* of frames of which two are read at once: the second one */
+	__u32 has_read;		/* frames are read in pairs: the second one is here */
 	__u8 bytes[PILOTLIGHT_RUNTIME_FRAME_MAX]; /* of the last frame */
 	__u8 code[PILOTLIGHT_RUNTIME_CODE_MAX];	  /* of its code object */
 };

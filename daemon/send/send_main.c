@@ -49,7 +49,7 @@ struct sender {
 	char url[SEND_URL_BYTES + QUERY_TEXT_BYTES], error[CURL_ERROR_SIZE];
 	uint64_t end_ns;	      /* of the time for the batch */
 	const char *memory;	      /* what is sent; NULL: the batch itself */
-	uint64_t at, end;	      /* of what is read of it */
+	uint64_t at, end;	      /* of the bytes to send: the next one, and the end */
 	uint64_t body_bytes;	      /* received; the first BODY_BYTES of them are kept */
 	uint8_t body[BODY_BYTES + 1]; /* with a NUL */
 };

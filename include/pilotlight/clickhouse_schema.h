@@ -28,8 +28,8 @@
  *   Key: type, service, toStartOfHour(ts), stack, host, ts. Hosts that run the same code have the
  *   same stacks, so their rows compress well side by side.
  *
- *   Servers from version 22 on keep sums of hours beside the rows, as projections, and answer from
- *   them what is asked of whole hours: with no condition on ts but on toStartOfHour(ts).
+ *   Servers from version 22 on keep sums of hours beside the rows, as projections, and answer
+ *   queries of whole hours from them: their only condition on ts is toStartOfHour(ts).
  *
  *   A batch's samples are one insert, and all have the same ts, host and type, so all its rows are
  *   there or none is. A host has no two batches of one type whose times overlap. What was lost is

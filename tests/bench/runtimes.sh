@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What a sample costs with the functions of Python, JavaScript or Ruby, and without: three recordings of the same seconds,
-# of which the third records a process that sleeps, and so tells what a sample of others costs. Needs root, and a
-# recording's cache.
+# Compares the BPF time of a sample with and without the functions of Python, JavaScript or Ruby. Three recordings run at
+# the same time. The third one is of a process that sleeps: it tells what a sample of other processes costs. Needs root,
+# and an earlier recording of the interpreter.
 #
 #	tests/bench/runtimes.sh [PYTHON|NODE|RUBY...]
 set -u

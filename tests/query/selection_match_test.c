@@ -83,71 +83,71 @@ static unsigned selected_threads(const char *const *pairs)
 	return mask;
 }
 
+enum { NGINX = 1, ESCAPED = 2, USER = 4, DOCKER = 8, POD = 16, BARE = 32, ALL = 63 };
+static const struct {
+	const char *pairs[7];
+	unsigned mask;
+} thread_cases[] = {
+	{ { "pid", "100" }, NGINX },
+	{ { "pid", "101" }, 0 },
+	{ { "tid", "101" }, NGINX },
+	{ { "pid", "100", "pid", "400" }, NGINX | DOCKER },
+	{ { "user", "0" }, NGINX },
+	{ { "user", "1000" }, USER },
+	{ { "user", "4294967294" }, ESCAPED },
+	{ { "user", "1001" }, 0 },
+	{ { "user", "1000", "user", "0" }, NGINX | USER },
+	{ { "user", "1000", "pid", "100" }, 0 },
+	{ { "comm", "worker" }, NGINX },
+	{ { "thread", "w*r" }, NGINX },
+	{ { "comm", "a-thread-of-15bytes-and-more" }, USER },
+	{ { "comm", "work" }, 0 },
+	{ { "exe", "nginx" }, NGINX },
+	{ { "exe", "/usr/sbin/nginx" }, NGINX },
+	{ { "exe", "/usr/*" }, NGINX },
+	{ { "exe", "*s*" }, ESCAPED | DOCKER | POD },
+	{ { "service", "checkout" }, NGINX },
+	{ { "service", "check*" }, NGINX },
+	{ { "service", "nginx" }, 0 },
+	{ { "service", "shop" }, 0 },
+	{ { "unit", "nginx" }, NGINX },
+	{ { "unit", "nginx.service" }, NGINX },
+	{ { "unit", "nginx*" }, NGINX },
+	{ { "unit", "nginx.socket" }, 0 },
+	{ { "unit", "*" }, ALL },
+	{ { "unit", "?*" }, NGINX | ESCAPED | USER | DOCKER | POD },
+	{ { "unit", "fsck@dev-disk\\x2dby" }, ESCAPED },
+	{ { "unit", "fsck@dev-disk\\x2d*" }, ESCAPED },
+	{ { "unit", "user@1000" }, USER },
+	{ { "unit", "app-1.scope" }, USER },
+	{ { "slice", "system" }, NGINX | ESCAPED | DOCKER },
+	{ { "slice", "system-fsck.slice" }, ESCAPED },
+	{ { "slice", "app" }, USER },
+	{ { "slice", "user*" }, USER },
+	{ { "slice", "*" }, ALL },
+	{ { "cgroup", "/system.slice" }, NGINX | ESCAPED | DOCKER },
+	{ { "cgroup", "system.slice/" }, NGINX | ESCAPED | DOCKER },
+	{ { "cgroup", "/system.slic" }, 0 },
+	{ { "cgroup", "/*/nginx.service" }, NGINX },
+	{ { "cgroup", "/user.slice/user-*" }, USER },
+	{ { "cgroup", "/" }, ALL },
+	{ { "container", CONTAINER }, DOCKER | POD },
+	{ { "container", "0123" }, DOCKER | POD },
+	{ { "container", "123" }, 0 },
+	{ { "container", "*cdef" }, DOCKER | POD },
+	{ { "pod", "1c2d3e4f-0000" }, POD },
+	{ { "pod", "2c" }, 0 },
+	{ { "unit", "nginx", "comm", "worker" }, NGINX },
+	{ { "unit", "nginx", "comm", "sh" }, 0 },
+	{ { "unit", "nginx", "unit", "none", "pid", "100" }, NGINX },
+};
+
 static void threads_are_selected(void **state)
 {
-	enum { NGINX = 1, ESCAPED = 2, USER = 4, DOCKER = 8, POD = 16, BARE = 32, ALL = 63 };
-	static const struct {
-		const char *pairs[7];
-		unsigned mask;
-	} cases[] = {
-		{ { "pid", "100" }, NGINX },
-		{ { "pid", "101" }, 0 },
-		{ { "tid", "101" }, NGINX },
-		{ { "pid", "100", "pid", "400" }, NGINX | DOCKER },
-		{ { "user", "0" }, NGINX },
-		{ { "user", "1000" }, USER },
-		{ { "user", "4294967294" }, ESCAPED },
-		{ { "user", "1001" }, 0 },
-		{ { "user", "1000", "user", "0" }, NGINX | USER },
-		{ { "user", "1000", "pid", "100" }, 0 },
-		{ { "comm", "worker" }, NGINX },
-		{ { "thread", "w*r" }, NGINX },
-		{ { "comm", "a-thread-of-15bytes-and-more" }, USER },
-		{ { "comm", "work" }, 0 },
-		{ { "exe", "nginx" }, NGINX },
-		{ { "exe", "/usr/sbin/nginx" }, NGINX },
-		{ { "exe", "/usr/*" }, NGINX },
-		{ { "exe", "*s*" }, ESCAPED | DOCKER | POD },
-		{ { "service", "checkout" }, NGINX },
-		{ { "service", "check*" }, NGINX },
-		{ { "service", "nginx" }, 0 },
-		{ { "service", "shop" }, 0 },
-		{ { "unit", "nginx" }, NGINX },
-		{ { "unit", "nginx.service" }, NGINX },
-		{ { "unit", "nginx*" }, NGINX },
-		{ { "unit", "nginx.socket" }, 0 },
-		{ { "unit", "*" }, ALL },
-		{ { "unit", "?*" }, NGINX | ESCAPED | USER | DOCKER | POD },
-		{ { "unit", "fsck@dev-disk\\x2dby" }, ESCAPED },
-		{ { "unit", "fsck@dev-disk\\x2d*" }, ESCAPED },
-		{ { "unit", "user@1000" }, USER },
-		{ { "unit", "app-1.scope" }, USER },
-		{ { "slice", "system" }, NGINX | ESCAPED | DOCKER },
-		{ { "slice", "system-fsck.slice" }, ESCAPED },
-		{ { "slice", "app" }, USER },
-		{ { "slice", "user*" }, USER },
-		{ { "slice", "*" }, ALL },
-		{ { "cgroup", "/system.slice" }, NGINX | ESCAPED | DOCKER },
-		{ { "cgroup", "system.slice/" }, NGINX | ESCAPED | DOCKER },
-		{ { "cgroup", "/system.slic" }, 0 },
-		{ { "cgroup", "/*/nginx.service" }, NGINX },
-		{ { "cgroup", "/user.slice/user-*" }, USER },
-		{ { "cgroup", "/" }, ALL },
-		{ { "container", CONTAINER }, DOCKER | POD },
-		{ { "container", "0123" }, DOCKER | POD },
-		{ { "container", "123" }, 0 },
-		{ { "container", "*cdef" }, DOCKER | POD },
-		{ { "pod", "1c2d3e4f-0000" }, POD },
-		{ { "pod", "2c" }, 0 },
-		{ { "unit", "nginx", "comm", "worker" }, NGINX },
-		{ { "unit", "nginx", "comm", "sh" }, 0 },
-		{ { "unit", "nginx", "unit", "none", "pid", "100" }, NGINX },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		if (selected_threads(cases[i].pairs) != cases[i].mask)
-			fail_msg("%s %s: %x", cases[i].pairs[0], cases[i].pairs[1],
-				selected_threads(cases[i].pairs));
+	for (size_t i = 0; i < sizeof(thread_cases) / sizeof(thread_cases[0]); i++)
+		if (selected_threads(thread_cases[i].pairs) != thread_cases[i].mask)
+			fail_msg("%s %s: %x", thread_cases[i].pairs[0], thread_cases[i].pairs[1],
+				selected_threads(thread_cases[i].pairs));
 }
 
 /* Of others nothing is compared, counted or suggested. */
