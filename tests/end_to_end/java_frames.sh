@@ -4,6 +4,7 @@
 # code keeps no frame pointers.
 # Runs beside others: it judges shares within one thread alone.
 . "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/runtimes.sh"
 
 # has_share FILE METHOD PERCENT: of the samples below work(), so many are in this method, within seven standard errors.
 has_share() {
@@ -37,22 +38,6 @@ has_whole_chains() {
 	}' "$1"
 }
 
-# runtimes_are STATE: of a process that runs now.
-runtimes_are() {
-	local status
-
-	start java -cp "$tmp" Shares 1000000000
-	is_listed() {
-		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
-			grep -q "\"pid\":${started[-1]},.*\"runtime\":\"hotspot\".*\"state\":\"$1\"" "$tmp/runtimes"
-	}
-	wait_for 60 is_listed "$1"
-	status=$?
-	[ $status = 0 ] || note "$(cat "$tmp/runtimes")"
-	stop_started
-	return $status
-}
-
 # The interpreter knows the bytecode.
 has_lines() {
 	grep -q ";Shares.main (Shares.java:35)_\[j\];Shares.work (Shares.java:28)_\[j\];Shares.heavy (Shares.java:14)_\[j\];Shares.burn (Shares.java:[89])_\[j\]" "$1"
@@ -65,12 +50,13 @@ javac -d "$tmp" "$root/tests/end_to_end/java_programs/Shares.java" || skip_all "
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 # No method is compiled into its caller.
 apart=(-XX:-Inline -cp "$tmp" Shares)
-plan 10
+runtime=hotspot
+idle=(java -cp "$tmp" Shares 1000000000)
+first_recording() { record "$tmp/first.folded" -F 499 -- java "${apart[@]}" 1000; }
+plan 9
 
-check "before the first recording nobody has met HotSpot" runtimes_are unseen
-check "a first recording makes the unwind table, with the description" \
-	record "$tmp/first.folded" -F 499 -- java "${apart[@]}" 1000
-check "after it HotSpot is read" runtimes_are read
+check "before the first recording nobody has met HotSpot" is_runtime unseen 60
+check "a recording makes the unwind table, with the description" is_read_after_recordings
 record "$tmp/interpreted.folded" -F 1999 --lines -- java -Xint "${apart[@]}" 1000
 check "lines of interpreted methods" has_lines "$tmp/interpreted.folded"
 sed -i 's/ (Shares.java:[0-9]*)//g' "$tmp/interpreted.folded"

@@ -4,6 +4,7 @@
 # V8's own functions between them.
 # Runs beside others: it judges shares within one thread alone.
 . "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/runtimes.sh"
 
 program=$root/tests/end_to_end/node_programs/shares.js
 
@@ -41,22 +42,6 @@ has_whole_chains() {
 	}' "$1"
 }
 
-# runtimes_are STATE: of a process that runs now.
-runtimes_are() {
-	local status
-
-	start node -e 'setInterval(() => {}, 1e9)'
-	is_listed() {
-		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
-			grep -q "\"pid\":${started[-1]},.*\"runtime\":\"v8\".*\"state\":\"$1\"" "$tmp/runtimes"
-	}
-	wait_for 60 is_listed "$1"
-	status=$?
-	[ $status = 0 ] || note "$(cat "$tmp/runtimes")"
-	stop_started
-	return $status
-}
-
 # Of a worker thread, by line.
 has_lines() {
 	grep -q ";inWorker (shares.js:45)_\[v\];main (shares.js:29)_\[v\];heavy (shares.js:14)_\[v\];burn (shares.js:7)_\[v\]" "$1"
@@ -74,12 +59,13 @@ need_commands node
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 compiled=(node --no-turbo-inlining)
 node --no-maglev-inlining -e 0 2>"$tmp/ignored" && compiled+=(--no-maglev-inlining)
-plan 10
+runtime=v8
+idle=(node -e 'setInterval(() => {}, 1e9)')
+first_recording() { record "$tmp/first.folded" -F 499 -- node "$program" 0.2; }
+plan 9
 
-check "before the first recording nobody has met V8" runtimes_are unseen
-check "a first recording makes the unwind table, with the description" \
-	record "$tmp/first.folded" -F 499 -- node "$program" 0.2
-check "after it V8 is read" runtimes_are read
+check "before the first recording nobody has met V8" is_runtime unseen 60
+check "a recording makes the unwind table, with the description" is_read_after_recordings
 check "a recording of interpreted functions" \
 	record "$tmp/interpreted.folded" -F 1999 -- node --no-opt --no-sparkplug "$program" 0.5
 check "the shares of interpreted functions" has_shares "$tmp/interpreted.folded"

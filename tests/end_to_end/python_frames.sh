@@ -4,6 +4,7 @@
 # that is known, and processes that live for some milliseconds.
 # Runs beside others: it judges shares within one thread alone.
 . "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/runtimes.sh"
 
 program=$root/tests/end_to_end/python_programs/shares.py
 python=$(readlink -f /usr/bin/python3)
@@ -126,31 +127,23 @@ hostile_memory_is_survived() {
 	[ "$stored" -gt 0 ] && [ "$lost" = 0 ] && has_only_frames "$tmp/hostile.folded" "<module>" inner
 }
 
-# runtimes_are STATE: of a process that runs now.
-runtimes_are() {
-	local status
-
-	start "$python" -c 'import time; time.sleep(1e6)'
-	is_listed() {
-		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
-			grep -q "\"pid\":${started[-1]},.*\"state\":\"$1\"" "$tmp/runtimes"
-	}
-	wait_for 60 is_listed "$1"
-	status=$?
-	[ $status = 0 ] || note "$(cat "$tmp/runtimes")"
-	stop_started
-	return $status
-}
-
-plan 17
-check "before the first recording nobody has met the interpreter" runtimes_are unseen
-
-# The first recording makes the unwind tables, with the descriptions.
 shopt -s nullglob
 old=(/root/.pyenv/versions/3.[89].*/bin/python3.[89])
-check "a first recording" record "$tmp/first.folded" -F 499 -- \
-	bash -c 'for one in "${@:2}"; do "$one" "$1" 0.02; done' - "$program" "$python" "${old[@]}"
-check "after it the interpreter is read" runtimes_are read
+runtime=python
+idle=("$python" -c 'import time; time.sleep(1e6)')
+first_recording() { record "$tmp/first.folded" -F 499 -- "${idle[0]}" "$program" 0.02; }
+all_are_read() {
+	local one
+
+	for one in "$python" "${old[@]}"; do
+		idle[0]=$one
+		is_read_after_recordings || return
+	done
+}
+
+plan 16
+check "before the first recording nobody has met the interpreter" is_runtime unseen 60
+check "recordings make the unwind tables, with the descriptions" all_are_read
 check "a recording" record "$tmp/shares.folded" -F 1999 -- "$python" "$program" 0.1
 check "the share of a function" has_share "$tmp/shares.folded" "main_[p];heavy_[p];burn_[p]" 60
 check "the share of a function that calls one of C" has_share "$tmp/shares.folded" "main_[p];light_[p];" 30

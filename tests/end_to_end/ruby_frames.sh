@@ -4,6 +4,7 @@
 # that is known.
 # Runs beside others: it judges shares within one thread alone.
 . "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/runtimes.sh"
 
 program=$root/tests/end_to_end/ruby_programs/shares.rb
 ruby=${TEST_RUBY:-/usr/bin/ruby}
@@ -50,25 +51,12 @@ has_lines() {
 	grep "heavy (shares.rb:19)_\[r\];burn (shares.rb:15)_\[r\];spin (shares.rb:\(6\|7\|8\))_\[r\]" "$1" >/dev/null
 }
 
-is_read() {
-	local status
+runtime=ruby
+idle=("$ruby" -e sleep)
+first_recording() { record "$tmp/first.folded" -F 499 -- "$ruby" "$program" 0.02; }
 
-	start "$ruby" -e sleep
-	is_listed() {
-		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
-			grep -q "\"pid\":${started[-1]},.*\"runtime\":\"ruby\",.*\"state\":\"read\"" "$tmp/runtimes"
-	}
-	wait_for 60 is_listed
-	status=$?
-	[ $status = 0 ] || note "$(cat "$tmp/runtimes")"
-	stop_started
-	return $status
-}
-
-plan 7
-# It makes the unwind tables, with the descriptions.
-check "a first recording" record "$tmp/first.folded" -F 499 -- "$ruby" "$program" 0.02
-check "after it the interpreter is read" is_read
+plan 6
+check "a recording makes the unwind table, with the description" is_read_after_recordings
 record "$tmp/lines.folded" -F 1999 --lines -- "$ruby" "$program" 0.1
 check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
 sed -E 's/ \([^();]*:[0-9]+\)//g' "$tmp/lines.folded" >"$tmp/shares.folded"
