@@ -52,7 +52,7 @@ totals() {
 	[[ $? -eq $wanted_status && $(tail -n 1 "$scratch/output") == "$wanted" ]]
 }
 
-echo 1..41
+echo 1..45
 
 new_tree
 program asan stage/good_test <<<'printf "1..2\nok 1 - a\nok 2 - b\n"'
@@ -262,6 +262,34 @@ for name in one two; do
 done
 totals 0 "$([[ $EUID -eq 0 ]] && echo '4 passed, 0 failed, 0 skipped' || echo '3 passed, 0 failed, 1 skipped')"
 check 'other scripts run alone'
+
+new_tree
+script weak <<END
+# Runs beside others: it fails unless it is alone.
+echo 1..2
+echo "ok 1 - a"
+[[ -e $scratch/alone_has_ended ]] && echo "ok 2 - b" && exit
+echo "not ok 2 - b"
+echo "# why it failed"
+END
+script alone <<<": >$scratch/alone_has_ended; printf '1..1\\nok 1 - a\\n'"
+totals 0 '3 passed, 0 failed, 0 skipped' &&
+	grep -qxF 'ok       end_to_end/weak: 2 passed (failed beside others: see above)' "$scratch/output"
+check 'a marked script that failed beside others counts as it ends alone, after all others'
+[[ $(grep -c 'why it failed' "$scratch/output") -eq 1 ]]
+check 'its failure is shown'
+rm "$scratch/tests/end_to_end/alone.sh" "$scratch/alone_has_ended"
+totals 1 '1 passed, 1 failed, 0 skipped' && [[ $(grep -c '^FAILED' "$scratch/output") -eq 2 ]]
+check 'one that fails alone, too, is a failure'
+
+new_tree
+program asan stage/bad_test <<<"echo >>$scratch/runs; exit 1"
+program asan fuzz/bad_fuzz <<<"echo >>$scratch/runs; exit 1"
+: >"$scratch/tests/data/fuzz/parser/empty"
+mv "$scratch/tests/data/fuzz/parser" "$scratch/tests/data/fuzz/bad"
+script bad <<<"echo >>$scratch/runs; exit 1"
+totals 1 '0 passed, 3 failed, 0 skipped' && [[ $(wc -l <"$scratch/runs") -eq 3 ]]
+check 'unit tests, fuzz targets and scripts that run alone are not repeated'
 
 new_tree
 script killed <<'END'
