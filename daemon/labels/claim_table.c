@@ -23,6 +23,8 @@ enum {
 #define AGE_MIN_NS SECONDS(2)
 #define NEVER_NS   UINT64_MAX
 #define HANG_NS	   SECONDS(1)
+#define RETRY_NS   SECONDS(1)
+enum { RETRIES_MAX = 5 };
 
 /* After each time that a process was asked. */
 static const uint64_t pauses_ns[] = { SECONDS(10), SECONDS(60), SECONDS(600) };
@@ -31,6 +33,7 @@ enum { PAUSES = sizeof(pauses_ns) / sizeof(pauses_ns[0]) };
 struct claim_entry {
 	pid_t pid; /* 0: free */
 	uint32_t asked;
+	uint8_t retries;
 	uint64_t start_ns, used_ns, ask_ns; /* the last two: CLOCK_MONOTONIC */
 	uint64_t user;
 	char *text; /* NULL: none */
@@ -155,6 +158,8 @@ static void ask(struct claim_table *table, struct claim_entry *entry,
 	table->counters.asked++;
 	entry->ask_ns = now_ns + pauses_ns[entry->asked < PAUSES ? entry->asked : PAUSES - 1];
 	entry->asked++;
+	if (r != -EAGAIN)
+		entry->retries = 0;
 	switch (r) {
 	case 0:
 		table->counters.read++;
@@ -168,6 +173,10 @@ static void ask(struct claim_table *table, struct claim_entry *entry,
 	case -EBADMSG:
 	case -EFAULT:
 		table->counters.invalid++;
+		break;
+	case -EAGAIN: /* the process was writing it, or the broker was busy */
+		if (entry->retries++ < RETRIES_MAX)
+			entry->ask_ns = now_ns + RETRY_NS;
 		break;
 	case -ETIMEDOUT:
 		/* If it was fast, the broker waits for another process's file system. */

@@ -3,7 +3,8 @@
  * What processes claim of themselves (process_claims.h), by process. A process may publish its
  * context at any time and no event tells it, so processes that are sampled are asked: at an age of
  * two seconds, again after ten seconds and a minute, and then each ten minutes, since a context may
- * change. The broker reads it. Bounded (I4): a process that is not sampled any more leaves its
+ * change. A process that writes its context just then is asked again after a second, five times at
+ * most. The broker reads it. Bounded (I4): a process that is not sampled any more leaves its
  * place, and users share the bytes (base/user_share.h). One owner, one thread.
  */
 #pragma once

@@ -115,11 +115,15 @@ is_in_history() {
 	grep -q '^swap;.*;in_second' "$tmp/history.folded" && ! grep -q '^write' "$tmp/history.folded" && ! history_of 30
 }
 
-# Another name is refused with a hint. A process whose context is being written is asked again at 12 s and 72 s.
+# Another name is refused with a hint.
 is_selected_by_claims() {
-	wait_for 120 eval '"$pilotlight" export --last 1min --service spans -f folded -o "$tmp/claims.folded" 2>/dev/null &&
-		grep -q ";in_first" "$tmp/claims.folded"' &&
-		! "$pilotlight" export --last 1min --service span -f folded -o "$tmp/none.folded" 2>"$tmp/none.txt" &&
+	if ! wait_for 120 eval '"$pilotlight" export --last 1min --service spans -f folded -o "$tmp/claims.folded" 2>/dev/null &&
+		grep -q ";in_first" "$tmp/claims.folded"'; then
+		note "$("$pilotlight" status --json | grep -Eo '"(contexts|broker)[a-z_]*":[^,]*' | tr '\n' ' ')"
+		tail -n 20 "$tmp/service.log" | sed 's/^/# /'
+		return 1
+	fi
+	! "$pilotlight" export --last 1min --service span -f folded -o "$tmp/none.folded" 2>"$tmp/none.txt" &&
 		grep -q 'there is.* spans' "$tmp/none.txt"
 }
 

@@ -127,6 +127,23 @@ static void what_is_wrong_is_counted(void **state)
 	assert_string_equal(find(fixture, 70), "right");
 }
 
+/* Five times; then it waits like others. */
+static void a_process_that_writes_its_context_is_asked_again_soon(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->mapped->published_ns = 0;
+	for (unsigned int second = 0; second <= 5; second++) {
+		assert_string_equal(find(fixture, second), "");
+		assert_int_equal(fixture->counters.asked, second + 1);
+	}
+	assert_string_equal(find(fixture, 6), "");
+	assert_int_equal(fixture->counters.asked, 6);
+	claim(fixture, "first");
+	assert_string_equal(find(fixture, 605), "first");
+	assert_int_equal(fixture->counters.invalid, 0);
+}
+
 static void the_time_of_a_window_is_bounded(void **state)
 {
 	struct fixture *fixture = *state;
@@ -215,6 +232,7 @@ int main(void)
 		TEST(a_process_is_asked_again_after_a_while),
 		TEST(a_young_process_is_not_asked),
 		TEST(what_is_wrong_is_counted),
+		TEST(a_process_that_writes_its_context_is_asked_again_soon),
 		TEST(the_time_of_a_window_is_bounded),
 		cmocka_unit_test(only_a_process_that_hangs_is_not_asked_again),
 		TEST(places_are_bounded),
