@@ -220,7 +220,7 @@ has_own_functions() {
 	"$pilotlight" export -q --last 1h --user "$honest_uid" -f folded -o "$tmp/functions.folded" &&
 		grep -q ';main_\[p\];heavy_\[p\];burn_\[p\];spin_\[p\]' "$tmp/functions.folded" &&
 		{ [ -z "$node_pid" ] || grep -q ';honest_[0-9]*_\[v\]' "$tmp/functions.folded"; } &&
-		! grep 'abuse[^;]*_\[[pv]\]' "$tmp/functions.folded"
+		! grep 'abuse[^;]*_\[[pvj]\]' "$tmp/functions.folded"
 }
 
 # An engine that renews itself, after phases that a busy machine makes long, loses no sample.

@@ -203,6 +203,7 @@ ATTACK(python_lengths);
 ATTACK(python_codes);
 
 ATTACK(v8_objects);
+ATTACK(jvm_methods);
 
 ATTACK(mapping_many);
 ATTACK(mapping_writable);

@@ -305,18 +305,28 @@ void python_codes(struct abuse *abuse)
 	}
 }
 
-/* A binary is taken for one runtime, so V8 is another program, beside this one. */
-void v8_objects(struct abuse *abuse)
+/* A binary is taken for one runtime, so others are other programs, beside this one. */
+static void run_beside(const struct abuse *abuse, const char *program)
 {
 	char path[PATH_MAX], end[32], *name;
-	ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - sizeof("hostile_v8"));
+	ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - strlen(program) - 1);
 
 	if (size < 0)
 		abuse_fail("/proc/self/exe");
 	path[size] = '\0';
 	name = strrchr(path, '/') + 1;
-	(void)strcpy(name, "hostile_v8");
+	(void)strcpy(name, program);
 	(void)snprintf(end, sizeof(end), "%.3f", abuse->end);
 	(void)execl(path, path, end, (char *)NULL);
 	abuse_fail(path);
+}
+
+void v8_objects(struct abuse *abuse)
+{
+	run_beside(abuse, "hostile_v8");
+}
+
+void jvm_methods(struct abuse *abuse)
+{
+	run_beside(abuse, "hostile_jvm");
 }

@@ -103,6 +103,8 @@ static const struct attack {
 
 	{ "v8-objects", v8_objects,
 		"functions of V8 in circles, with lengths that lie, and that change all the time" },
+	{ "jvm-methods", jvm_methods,
+		"methods of Java in each other, with lengths that lie, and that change" },
 
 	{ "mapping-many", mapping_many, "60,000 executable mappings" },
 	{ "mapping-writable", mapping_writable,
