@@ -67,6 +67,7 @@ struct hotspot_blob {
 	__u64 complete; /* from where on in the code the frame is complete */
 	__u64 frame_bytes;
 	__u64 method;
+	__u64 name, name_text;	    /* of a stub: the address, and the first characters */
 	__u64 words[HOTSPOT_WORDS]; /* what was read last */
 };
 
@@ -203,7 +204,7 @@ static __always_inline int hotspot_read_blob(struct walk *walk, struct hotspot_b
 }
 
 static __always_inline enum hotspot_kind hotspot_kind_of(struct walk *walk, struct hotspot *hotspot,
-	const struct hotspot_blob *blob, const struct pilotlight_runtime_hotspot *runtime)
+	struct hotspot_blob *blob, const struct pilotlight_runtime_hotspot *runtime)
 {
 	__u64 name = hotspot_word(blob, runtime->block_bytes + runtime->blob_name_at), text;
 
@@ -215,6 +216,8 @@ static __always_inline enum hotspot_kind hotspot_kind_of(struct walk *walk, stru
 		hotspot->method_name = name;
 	if (text == HOTSPOT_NAME_METHOD || text == HOTSPOT_NAME_NATIVE)
 		return HOTSPOT_METHOD;
+	blob->name = name;
+	blob->name_text = text;
 	if (text != HOTSPOT_NAME_INTERPRETER)
 		return HOTSPOT_STUB;
 	hotspot->interpreter = blob->code;

@@ -19,6 +19,7 @@ enum {
 	HOTSPOT_HAS_LINES = 1,
 	HOTSPOT_HIDDEN = '+', /* in a class's name: what follows is made up by each process */
 	HOTSPOT_TABLE = sizeof(struct pilotlight_hotspot_table),
+	HOTSPOT_STUB_NAME_MAX = 64,
 };
 
 /* Of bytes. The asm keeps the compiler from making branches of it, which the verifier follows. */
@@ -166,8 +167,8 @@ static __always_inline int hotspot_copy_class(const struct pilotlight_runtime_ho
 		       PILOTLIGHT_RUNTIME_TEXT_MAX, &text->flags) > 0;
 }
 
-/* Cuts off what hides a class. */
-static __always_inline void hotspot_end_class(struct pilotlight_runtime_text *text)
+/* Cuts off what hides a class, and what is behind a 0. */
+static __always_inline void hotspot_end_text(struct pilotlight_runtime_text *text)
 {
 	__u32 kept = 1, bytes = 0;
 
@@ -207,6 +208,33 @@ static __always_inline void hotspot_copy_source(const struct pilotlight_runtime_
 		head->source_bytes = (__u8)bytes;
 }
 
+/* Sets what is the same in all records. */
+static __always_inline void hotspot_begin_record(struct pilotlight_runtime_code *code)
+{
+	code->language = PILOTLIGHT_RUNTIME_HOTSPOT;
+	code->lines = PILOTLIGHT_RUNTIME_BYTECODES;
+	code->first_line = 0;
+	code->reserved = 0;
+	code->line_bytes = 0;
+}
+
+/* The record of a stub: a name, up to its 0, without a class and lines. */
+static __always_inline int hotspot_copy_stub(
+	const struct hotspot_blob *blob, struct pilotlight_runtime_code *code)
+{
+	hotspot_begin_record(code);
+	__builtin_memset(&code->name, 0, sizeof(code->name));
+	__builtin_memset(&code->file, 0, sizeof(code->file));
+	__builtin_memset(code->table, 0, HOTSPOT_TABLE);
+	code->name.width = code->file.width = 1;
+	code->line_bytes = HOTSPOT_TABLE;
+	code->line_bytes_all = HOTSPOT_TABLE;
+	if (!can_copy_user(code->name.characters, HOTSPOT_STUB_NAME_MAX, blob->name))
+		return 0;
+	hotspot_end_text(&code->name);
+	return code->name.bytes != 0;
+}
+
 /* Copies as much of the lines as there is room for, and sets the rest of the record. */
 static __always_inline void hotspot_copy_lines(const struct pilotlight_runtime_hotspot *runtime,
 	const struct hotspot_method *method, const struct hotspot_blob *blob,
@@ -214,11 +242,7 @@ static __always_inline void hotspot_copy_lines(const struct pilotlight_runtime_h
 {
 	__u64 at = runtime->const_bytes + hotspot_short(blob, runtime->const_code_at), bytes;
 
-	code->language = PILOTLIGHT_RUNTIME_HOTSPOT;
-	code->lines = PILOTLIGHT_RUNTIME_BYTECODES;
-	code->first_line = 0;
-	code->reserved = 0;
-	code->line_bytes = 0;
+	hotspot_begin_record(code);
 	bytes = (__u64)hotspot_number(blob, runtime->const_size_at) * HOTSPOT_WORD;
 	if (!(hotspot_short(blob, runtime->const_flags_at) & HOTSPOT_HAS_LINES) || bytes <= at)
 		return;

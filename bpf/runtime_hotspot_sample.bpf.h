@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "runtime_hotspot_method.bpf.h"
+#include "runtime_hotspot_scopes.bpf.h"
 
 enum { HOTSPOT_PLACES_SHIFT = 12 };
 
@@ -186,35 +186,81 @@ static __always_inline __u64 read_interpreted(struct walker *walker,
 	return method;
 }
 
-/* Proves the method of a native frame. Returns 0 if there is none. */
+enum found_method {
+	METHOD_NONE,
+	METHOD_PROVED,	 /* or it is a stub, which is known by its name */
+	METHOD_COMPILED, /* `blob` and `scopes` tell which methods run there */
+};
+
+/* Proves the method at `address`, which is at an unknown bytecode. */
+__noinline int prove_method(struct walker *walker, __u64 address)
+{
+	const struct pilotlight_runtime_hotspot *runtime;
+	struct runtime_state *state;
+
+	if (!walker)
+		return 0;
+	state = &walker->runtime;
+	state->step.unit = -1;
+	runtime = walked_hotspot(walker);
+	return runtime && hotspot_prove(&state->hotspot.method, &state->hotspot.blob, runtime,
+				  address, &state->step);
+}
+
+/* Finds the method of a native frame. Returns enum found_method. */
 __noinline int find_method(struct walker *walker, __u32 at)
 {
 	const struct pilotlight_runtime_hotspot *runtime;
 	struct runtime_state *state;
-	__u64 frame, method, bytecode = 0;
-	int kind;
+	__u64 frame, method, bytecode;
+	int kind, is_exact;
+
+	if (!walker)
+		return METHOD_NONE;
+	state = &walker->runtime;
+	runtime = walked_hotspot(walker);
+	if (!runtime)
+		return METHOD_NONE;
+	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
+	is_exact = !!(frame & PILOTLIGHT_FRAME_EXACT);
+	frame &= PILOTLIGHT_FRAME_ADDRESS_MASK;
+	kind = find_hotspot(walker, frame - !is_exact);
+	if (kind == HOTSPOT_METHOD) {
+		hotspot_find_scopes(
+			&state->hotspot.scopes, runtime, &state->hotspot.blob, frame, is_exact);
+		return METHOD_COMPILED;
+	}
+	if (kind == HOTSPOT_STUB) {
+		state->step.code = state->hotspot.blob.name;
+		state->step.check = state->hotspot.blob.name_text;
+		state->step.unit = -1;
+		return METHOD_PROVED;
+	}
+	if (kind != HOTSPOT_INTERPRETER)
+		return METHOD_NONE;
+	method = read_interpreted(walker, runtime, at, &bytecode);
+	if (!prove_method(walker, method))
+		return METHOD_NONE;
+	state->step.unit =
+		hotspot_unit(&state->hotspot.method, &state->hotspot.blob, runtime, bytecode);
+	return METHOD_PROVED;
+}
+
+/* Proves the method of the next scope. Returns 0 if the scope makes no sense. */
+__noinline int prove_scope(struct walker *walker)
+{
+	const struct pilotlight_runtime_hotspot *runtime;
+	struct runtime_state *state;
 
 	if (!walker)
 		return 0;
 	state = &walker->runtime;
 	runtime = walked_hotspot(walker);
-	if (!runtime)
-		return 0;
-	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
-	kind = find_hotspot(walker,
-		(frame & PILOTLIGHT_FRAME_ADDRESS_MASK) - !(frame & PILOTLIGHT_FRAME_EXACT));
-	if (kind == HOTSPOT_METHOD)
-		method = state->hotspot.blob.method;
-	else if (kind == HOTSPOT_INTERPRETER)
-		method = read_interpreted(walker, runtime, at, &bytecode);
-	else
-		return 0;
-	if (!hotspot_prove(
-		    &state->hotspot.method, &state->hotspot.blob, runtime, method, &state->step))
-		return 0;
-	state->step.unit =
-		hotspot_unit(&state->hotspot.method, &state->hotspot.blob, runtime, bytecode);
-	return 1;
+	return runtime && hotspot_next_scope(&state->hotspot.scopes, runtime) &&
+	       hotspot_prove(&state->hotspot.method, &state->hotspot.blob, runtime,
+		       state->hotspot.scopes.method, &state->step) &&
+	       hotspot_scope_unit(
+		       &state->hotspot.scopes, &state->hotspot.blob, runtime, &state->step.unit);
 }
 
 enum method_part { METHOD_NAME, METHOD_CLASS, METHOD_SOURCE, METHOD_LINES };
@@ -253,7 +299,7 @@ __noinline int end_method(__u32 entry)
 
 	if (!copier)
 		return 0;
-	hotspot_end_class(&copier->record.code.file);
+	hotspot_end_text(&copier->record.code.file);
 	hotspot_end_lines(&copier->record.code);
 	return copier->record.code.file.bytes != 0;
 }
@@ -268,34 +314,104 @@ __noinline int hash_method(__u32 entry)
 	return 1;
 }
 
+__noinline int copy_stub(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+
+	return walker && copier &&
+	       hotspot_copy_stub(&walker->runtime.hotspot.blob, &copier->record.code);
+}
+
+static __always_inline int copy_method_parts(struct walker *walker, __u32 entry)
+{
+	return copy_method_part(walker, entry, METHOD_NAME) &&
+	       copy_method_part(walker, entry, METHOD_CLASS) &&
+	       copy_method_part(walker, entry, METHOD_SOURCE) &&
+	       copy_method_part(walker, entry, METHOD_LINES) && end_method(entry);
+}
+
 /* The identity of the method that was found, from a copy; 0: it cannot be copied now. */
 __noinline __u64 copy_method(struct walker *walker, __u32 entry)
 {
 	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	int is_stub;
 
-	if (!walker || !copier || !take_copy(walker, copier) ||
-		!copy_method_part(walker, entry, METHOD_NAME) ||
-		!copy_method_part(walker, entry, METHOD_CLASS) ||
-		!copy_method_part(walker, entry, METHOD_SOURCE) ||
-		!copy_method_part(walker, entry, METHOD_LINES) || !end_method(entry) ||
+	if (!walker || !copier || !take_copy(walker, copier))
+		return 0;
+	is_stub = walker->runtime.step.code == walker->runtime.hotspot.blob.name;
+	if (!(is_stub ? copy_stub(walker, entry) : copy_method_parts(walker, entry)) ||
 		!hash_method(entry))
 		return 0;
 	return keep_copy(walker, copier);
 }
 
-/* Adds the method of one native frame, if there is one that is known. */
-__noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
+/* Adds the method that was proved. Returns 0 if it cannot be named now, or there is no room. */
+static __always_inline int append_method(struct walker *walker, __u32 entry, __u32 place)
 {
 	__u64 code;
 
-	if (!walker || walker->walk.record.runtime_count >= PILOTLIGHT_RUNTIME_FRAMES_MAX ||
-		!find_method(walker, at))
+	if (walker->walk.record.runtime_count >= PILOTLIGHT_RUNTIME_FRAMES_MAX)
 		return 0;
 	if (!is_known_code(walker, &code))
 		code = copy_method(walker, entry);
 	if (code)
-		append_placed_frame(walker, code, walker->runtime.step.unit, at);
-	return 0;
+		append_placed_frame(walker, code, walker->runtime.step.unit, place);
+	return code != 0;
+}
+
+/* Adds the method of the next scope, and with that of the compiled method ends the group. Returns
+ * 1 if there are more, 0 at the end, and -1 if the scopes make no sense or cannot be shown. */
+__noinline int step_scope(struct walker *walker, __u32 at, __u32 entry)
+{
+	const struct hotspot_scopes *scopes;
+	int is_last;
+
+	if (!walker || !prove_scope(walker))
+		return -1;
+	scopes = &walker->runtime.hotspot.scopes;
+	is_last = scopes->next == 0;
+	if ((is_last && scopes->method != walker->runtime.hotspot.blob.method) ||
+		!append_method(walker, entry, is_last ? at : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN))
+		return -1;
+	return !is_last;
+}
+
+/* Adds the methods of a compiled method: all, or that one alone. */
+__noinline int add_scopes(struct walker *walker, __u32 at, __u32 entry)
+{
+	struct pilotlight_ring_walk *record;
+	__u64 hash;
+	__u16 count;
+	int more = -1;
+
+	if (!walker)
+		return 0;
+	record = &walker->walk.record;
+	hash = record->hash;
+	count = record->runtime_count;
+	if (walker->runtime.hotspot.scopes.next != 0)
+		more = 1;
+	for (__u32 i = 0; i < HOTSPOT_SCOPES_MAX && more > 0; i++)
+		more = step_scope(walker, at, entry);
+	if (more == 0)
+		return 1;
+	record->hash = hash;
+	record->runtime_count = count;
+	return prove_method(walker, walker->runtime.hotspot.blob.method) &&
+	       append_method(walker, entry, at);
+}
+
+/* Adds the methods of one native frame. */
+__noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
+{
+	int found;
+
+	if (!walker)
+		return 0;
+	found = find_method(walker, at);
+	if (found == METHOD_PROVED)
+		return append_method(walker, entry, at);
+	return found == METHOD_COMPILED && add_scopes(walker, at, entry);
 }
 
 __noinline int add_methods(struct walker *walker, __u32 entry)

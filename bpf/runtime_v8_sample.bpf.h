@@ -91,16 +91,17 @@ __noinline __u64 copy_v8(struct walker *walker, __u32 entry)
 	return keep_copy(walker, copier);
 }
 
-/* Adds a frame with the native one that runs it. */
+/* Adds a frame with the native one that runs it. Frames of unknown place are of functions that the
+ * next one contains: a compiler has put them into it. */
 static __always_inline void append_placed_frame(
 	struct walker *walker, __u64 code, __s32 unit, __u32 place)
 {
 	struct walk *walk = &walker->walk;
-	__u64 *words = runtime_words(walk, walk->record.runtime_count);
+	__u64 *words = runtime_words(walk, walk->record.runtime_count), ends;
 
+	ends = place == PILOTLIGHT_RUNTIME_PLACE_UNKNOWN ? 0 : PILOTLIGHT_RUNTIME_GROUP_END;
 	words[0] = code;
-	words[1] = (__u32)unit | (__u64)place << RUNTIME_PLACE_SHIFT |
-		   (__u64)PILOTLIGHT_RUNTIME_GROUP_END << RUNTIME_FLAGS_SHIFT;
+	words[1] = (__u32)unit | (__u64)place << RUNTIME_PLACE_SHIFT | ends << RUNTIME_FLAGS_SHIFT;
 	walk->record.runtime_count++;
 	walk->record.hash = hash_next(hash_next(walk->record.hash, code), words[1]);
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "mapping.bpf.h"
-#include "runtime_hotspot_method.bpf.h"
+#include "runtime_hotspot_scopes.bpf.h"
 #include "runtime_known.bpf.h"
 #include "runtime_v8.bpf.h"
 #include "runtime_walk.bpf.h"
@@ -18,6 +18,7 @@ struct runtime_state {
 			struct hotspot known;
 			struct hotspot_blob blob;
 			struct hotspot_method method;
+			struct hotspot_scopes scopes;
 		} hotspot; /* the native walk needs it, too */
 	};
 	struct runtime_step step;

@@ -230,6 +230,25 @@ static bool has_sound_method(const struct pilotlight_runtime_hotspot *runtime)
 	       is_offset_if(runtime->pool_source_at, is_source_in_pool);
 }
 
+/* All of the scopes, or nothing. */
+static bool has_sound_scopes(const struct pilotlight_runtime_hotspot *runtime)
+{
+	const uint16_t fields[] = { runtime->scopes_pcs_at, runtime->scopes_pcs_end_at,
+		runtime->scopes_data_at, runtime->metadata_at };
+	bool has_scopes = runtime->scopes_pcs_at != PILOTLIGHT_RUNTIME_NONE;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (has_scopes ? !is_set(fields[i]) : fields[i] != PILOTLIGHT_RUNTIME_NONE)
+			return false;
+	return (runtime->scopes_base_at == PILOTLIGHT_RUNTIME_NONE ||
+		       (has_scopes && is_set(runtime->scopes_base_at))) &&
+	       (runtime->metadata_base_at == PILOTLIGHT_RUNTIME_NONE ||
+		       (has_scopes && is_set(runtime->metadata_base_at))) &&
+	       is_offset_if(runtime->data_at,
+		       has_scopes && runtime->flags & PILOTLIGHT_HOTSPOT_SHORT_METADATA) &&
+	       runtime->reserved == 0;
+}
+
 static bool hotspot_holds(const struct pilotlight_runtime_hotspot *runtime)
 {
 	bool has_heaps = !(runtime->flags & PILOTLIGHT_HOTSPOT_ONE_HEAP);
@@ -243,7 +262,7 @@ static bool hotspot_holds(const struct pilotlight_runtime_hotspot *runtime)
 	       is_set(runtime->heap_shift_at) && runtime->frame_sender_at == -word &&
 	       is_between(runtime->frame_method_at, -PILOTLIGHT_RUNTIME_FRAME_MAX, -word) &&
 	       is_between(runtime->frame_bytecode_at, -PILOTLIGHT_RUNTIME_FRAME_MAX, -word) &&
-	       has_sound_blob(runtime) && has_sound_method(runtime);
+	       has_sound_blob(runtime) && has_sound_method(runtime) && has_sound_scopes(runtime);
 }
 
 /* Is there anything behind a description of so many bytes? */

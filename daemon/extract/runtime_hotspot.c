@@ -29,6 +29,8 @@ enum {
 	FRAME_BYTECODE_BEFORE_9 = -7,
 	RELEASE_NO_ZEROS = 20,
 	BOUNDARIES_BYTES = 16, /* of a VirtualSpace: the lowest and the highest address */
+	PC_SCOPE_AT = 4,       /* of a PcDesc, which begins with the offset of an instruction */
+	PC_BYTES = 16,
 };
 
 /* As published: gHotSpotVMStructs is an array of the first, gHotSpotVMTypes of the second. */
@@ -71,6 +73,20 @@ enum other {
 	CODE_BEGIN,  /* of a CodeBlob: an address, ... */
 	CODE_OFFSET, /* ... or an offset */
 	ARRAY_BYTES, /* of the part that all arrays have; the data's address follows */
+	PC_OFFSET,   /* of a PcDesc */
+	PC_SCOPE,
+	PC_SIZE,
+	/* Of an nmethod: what the compiler has put into it. Offsets, but for the second. */
+	SCOPES_OFFSET,
+	SCOPES_BEGIN, /* an address */
+	SCOPES_PCS,
+	DEPENDENCIES,
+	METADATA,
+	/* Addresses from which such offsets count. */
+	IMMUTABLE,
+	MUTABLE,
+	RELOCATIONS_BYTES, /* metadata follows in MUTABLE */
+	BLOB_DATA,
 	OTHERS,
 };
 #define NOT_FOUND UINT64_MAX
@@ -126,6 +142,18 @@ static const struct wanted {
 	{ "CodeBlob", "_code_offset", true, CODE_OFFSET },
 	{ "GrowableArrayBase", NULL, true, ARRAY_BYTES },
 	{ "GenericGrowableArray", NULL, true, ARRAY_BYTES },
+	{ "PcDesc", "_pc_offset", true, PC_OFFSET },
+	{ "PcDesc", "_scope_decode_offset", true, PC_SCOPE },
+	{ "PcDesc", NULL, true, PC_SIZE },
+	{ "nmethod", "_scopes_data_offset", true, SCOPES_OFFSET },
+	{ "CompiledMethod", "_scopes_data_begin", true, SCOPES_BEGIN },
+	{ "nmethod", "_scopes_pcs_offset", true, SCOPES_PCS },
+	{ "nmethod", "_dependencies_offset", true, DEPENDENCIES },
+	{ "nmethod", "_metadata_offset", true, METADATA },
+	{ "nmethod", "_immutable_data", true, IMMUTABLE },
+	{ "CodeBlob", "_mutable_data", true, MUTABLE },
+	{ "CodeBlob", "_relocation_size", true, RELOCATIONS_BYTES },
+	{ "CodeBlob", "_data_offset", true, BLOB_DATA },
 };
 
 /* A table of the library, as it is once the library has started. */
@@ -364,6 +392,53 @@ static int describe_heaps(struct hotspot *hotspot)
 		&places, others[has_heaps ? HEAPS : HEAP], &runtime->heaps_place);
 }
 
+/* Where the tables of a compiled method are. To JDK 22 they are in the blob, one behind the other;
+ * from 23 on they are on the heap of C, and from 25 on the metadata is, too. */
+static bool describe_tables(const uint64_t *others, struct pilotlight_runtime_hotspot *described)
+{
+	bool is_apart = others[IMMUTABLE] != NOT_FOUND, is_mutable = others[MUTABLE] != NOT_FOUND;
+	uint64_t scopes = others[SCOPES_OFFSET];
+	const struct {
+		uint64_t offset;
+		uint16_t *field;
+		bool is_there;
+	} fields[] = {
+		{ others[IMMUTABLE], &described->scopes_base_at, is_apart },
+		{ others[SCOPES_PCS], &described->scopes_pcs_at, true },
+		{ is_apart ? scopes : others[DEPENDENCIES], &described->scopes_pcs_end_at, true },
+		{ scopes != NOT_FOUND ? scopes : others[SCOPES_BEGIN], &described->scopes_data_at,
+			true },
+		{ others[MUTABLE], &described->metadata_base_at, is_mutable },
+		{ others[is_mutable ? RELOCATIONS_BYTES : METADATA], &described->metadata_at,
+			true },
+		{ others[BLOB_DATA], &described->data_at, is_apart && !is_mutable },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		if (!fields[i].is_there)
+			continue;
+		if (fields[i].offset == 0 || fields[i].offset > PILOTLIGHT_RUNTIME_AT_MAX)
+			return false;
+		*fields[i].field = (uint16_t)fields[i].offset;
+	}
+	if (scopes == NOT_FOUND)
+		described->flags |= PILOTLIGHT_HOTSPOT_SCOPES_ADDRESS;
+	if (is_apart && !is_mutable)
+		described->flags |= PILOTLIGHT_HOTSPOT_SHORT_METADATA;
+	return true;
+}
+
+/* Without them, compiled methods are shown without what the compiler has put into them. */
+static void describe_scopes(struct hotspot *hotspot)
+{
+	const uint64_t *others = hotspot->others;
+	struct pilotlight_runtime_hotspot described = hotspot->runtime;
+
+	if (others[PC_OFFSET] == 0 && others[PC_SCOPE] == PC_SCOPE_AT &&
+		others[PC_SIZE] == PC_BYTES && describe_tables(others, &described))
+		hotspot->runtime = described;
+}
+
 static int describe_release(struct hotspot *hotspot)
 {
 	uint32_t release = 0;
@@ -434,6 +509,8 @@ static int read_library(struct hotspot *hotspot, struct scratch *scratch)
 		r = describe(hotspot);
 	if (r == 0)
 		r = describe_heaps(hotspot);
+	if (r == 0)
+		describe_scopes(hotspot);
 	return r == 0 ? describe_release(hotspot) : r;
 }
 
@@ -449,6 +526,7 @@ static void init(struct hotspot *hotspot, const struct unwind_files *files)
 	memset((uint8_t *)runtime + fields, 0xff, sizeof(*runtime) - fields);
 	runtime->version = PILOTLIGHT_RUNTIME_VERSION;
 	runtime->language = PILOTLIGHT_RUNTIME_HOTSPOT;
+	runtime->reserved = 0;
 }
 
 static void done(struct hotspot *hotspot)

@@ -94,11 +94,17 @@ static bool find_name(const struct interpreted_stack *stack,
 		       frame->unit, ret_name);
 }
 
-/* A native frame tells more than no name. */
+static const char *const nameless[PILOTLIGHT_RUNTIME_LANGUAGES] = {
+	[PILOTLIGHT_RUNTIME_PYTHON] = "[python: no name]",
+	[PILOTLIGHT_RUNTIME_V8] = "[javascript: no name]",
+	[PILOTLIGHT_RUNTIME_RUBY] = "[ruby: no name]",
+	[PILOTLIGHT_RUNTIME_HOTSPOT] = "[java: no name]",
+};
+
+/* A native frame tells more than no name, unless it stands for several functions. */
 size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_frame *frames,
 	struct resolver_counters *counters)
 {
-	bool is_ruby = stack->sample->runtime_language == PILOTLIGHT_RUNTIME_RUBY;
 	const size_t taken = stack->next;
 	size_t written = 0;
 
@@ -108,12 +114,12 @@ size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_f
 	for (size_t i = 0; i < taken; i++) {
 		const struct pilotlight_runtime_frame *frame = &stack->frames[i];
 		struct runtime_name name = {
-			.name = is_ruby ? "[ruby: no name]" : "[python: no name]",
+			.name = nameless[stack->sample->runtime_language],
 		};
 
 		if (!find_name(stack, frame, &name)) {
 			counters->interpreted_nameless++;
-			if (has_native_frames(stack))
+			if (has_native_frames(stack) && taken == 1)
 				continue;
 		}
 		frames[written++] = frame_of(stack, frame->code, &name);

@@ -98,17 +98,21 @@ static void put_class(const struct pilotlight_runtime_text *class, char name[MAR
 	name[size] = '\0';
 }
 
-/* "java.lang.String.hashCode"; the signature only tells methods of one name. */
+/* "java.lang.String.hashCode"; the signature only tells methods of one name. A stub has neither a
+ * class nor a signature, but may have a comment: "StubRoutines (1)". */
 static void make_method(const struct pilotlight_runtime_code *record, char clean[UTF8_CLEAN_BYTES])
 {
-	const uint8_t *signature = memchr(record->name.characters, '(', record->name.bytes);
+	const uint8_t *signature =
+		record->file.bytes > 0 ? memchr(record->name.characters, '(', record->name.bytes)
+				       : NULL;
 	size_t size, bytes = signature ? (size_t)(signature - record->name.characters)
 				       : record->name.bytes;
 	char name[MARKED_BYTES];
 
 	put_class(&record->file, name);
 	size = strlen(name);
-	name[size++] = '.';
+	if (size > 0)
+		name[size++] = '.';
 	memcpy(name + size, record->name.characters, bytes);
 	(void)utf8_clean(clean, name, size + bytes);
 }

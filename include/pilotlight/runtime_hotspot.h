@@ -3,8 +3,10 @@
  * The description of HotSpot, the JVM of OpenJDK, in place of a struct pilotlight_runtime. HotSpot
  * keeps its generated code in heaps. A map of segments leads from an address to the block that it
  * belongs to, and so to a blob: a compiled method, the interpreter, or some stub. A compiled method
- * says how large its frames are, so it needs no frame pointer. Frames of the interpreter keep the
- * frame pointer; the method is beside it.
+ * says how large its frames are, so it needs no frame pointer. It also has the debug information
+ * that HotSpot needs to go back to the interpreter: which methods the compiler has put into each
+ * other at an instruction, and their bytecodes (PcDesc and ScopeDesc in HotSpot's sources). Frames
+ * of the interpreter keep the frame pointer; the method is beside it.
  *
  * Places and `…_at` are as in pilotlight/runtime.h.
  */
@@ -26,7 +28,12 @@ enum {
 	PILOTLIGHT_HOTSPOT_SHORT_COMPLETE = 1 << 2, /* blob_complete has 2 bytes, and not 4 */
 	/* No byte of a compressed number is 0 (from JDK 20 on). */
 	PILOTLIGHT_HOTSPOT_NO_ZEROS = 1 << 3,
-	PILOTLIGHT_HOTSPOT_FLAGS = (1 << 4) - 1,
+	/* The scopes are at an address of 8 bytes, and not at an offset (JDK 9 to 22). */
+	PILOTLIGHT_HOTSPOT_SCOPES_ADDRESS = 1 << 4,
+	/* The offset of the metadata has 2 bytes, and not 4, and begins at the blob's data (JDK 23
+	 * and 24). */
+	PILOTLIGHT_HOTSPOT_SHORT_METADATA = 1 << 5,
+	PILOTLIGHT_HOTSPOT_FLAGS = (1 << 6) - 1,
 };
 
 struct pilotlight_runtime_hotspot {
@@ -67,8 +74,20 @@ struct pilotlight_runtime_hotspot {
 	__u16 class_name_at;
 	__u16 symbol_length_at; /* 2 bytes */
 	__u16 symbol_text_at;
+	/*
+	 * Of a compiled method, from its blob: the offsets of its tables, 4 bytes each. NONE: the
+	 * compiled method alone is known.
+	 */
+	__u16 scopes_base_at; /* points to where these offsets begin; NONE: at the blob */
+	__u16 scopes_pcs_at;  /* an array, sorted by instruction, that leads to the scopes */
+	__u16 scopes_pcs_end_at;
+	__u16 scopes_data_at;
+	__u16 metadata_base_at; /* points to where the next begins; NONE: at the blob */
+	__u16 metadata_at;	/* pointers to methods, which scopes name by their index */
+	__u16 data_at;		/* of SHORT_METADATA: the offset of the blob's data; else NONE */
+	__u16 reserved;
 };
-_Static_assert(sizeof(struct pilotlight_runtime_hotspot) == 80, "padding");
+_Static_assert(sizeof(struct pilotlight_runtime_hotspot) == 96, "padding");
 _Static_assert(sizeof(struct pilotlight_runtime_hotspot) <= sizeof(struct pilotlight_runtime),
 	"it takes its place");
 

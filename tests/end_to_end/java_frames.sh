@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The methods of a Java program without a flag that asks for them: interpreted, and compiled by both compilers, whose
-# code keeps no frame pointers.
+# code keeps no frame pointers and contains the code of other methods.
 # Runs beside others: it judges shares within one thread alone.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/runtimes.sh"
@@ -38,9 +38,10 @@ has_whole_chains() {
 	}' "$1"
 }
 
-# The interpreter knows the bytecode.
+# The interpreter knows the bytecode, and the compilers what they have put where. Afterwards the lines are gone.
 has_lines() {
-	grep -q ";Shares.main (Shares.java:35)_\[j\];Shares.work (Shares.java:28)_\[j\];Shares.heavy (Shares.java:14)_\[j\];Shares.burn (Shares.java:[89])_\[j\]" "$1"
+	grep -q ";Shares.main (Shares.java:35)_\[j\];Shares.work (Shares.java:28)_\[j\];Shares.heavy (Shares.java:14)_\[j\];Shares.burn (Shares.java:[89])_\[j\]" "$1" || return
+	sed -i 's/ (Shares.java:[0-9]*)//g' "$1"
 }
 
 need_root
@@ -48,24 +49,24 @@ need_programs
 need_commands java javac
 javac -d "$tmp" "$root/tests/end_to_end/java_programs/Shares.java" || skip_all "javac fails"
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
-# No method is compiled into its caller.
-apart=(-XX:-Inline -cp "$tmp" Shares)
+program=(-cp "$tmp" Shares)
 runtime=hotspot
 idle=(java -cp "$tmp" Shares 1000000000)
-first_recording() { record "$tmp/first.folded" -F 499 -- java "${apart[@]}" 1000; }
-plan 9
+first_recording() { record "$tmp/first.folded" -F 499 -- java "${program[@]}" 1000; }
+plan 11
 
 check "before the first recording nobody has met HotSpot" is_runtime unseen 60
 check "a recording makes the unwind table, with the description" is_read_after_recordings
-record "$tmp/interpreted.folded" -F 1999 --lines -- java -Xint "${apart[@]}" 1000
+record "$tmp/interpreted.folded" -F 1999 --lines -- java -Xint "${program[@]}" 1000
 check "lines of interpreted methods" has_lines "$tmp/interpreted.folded"
-sed -i 's/ (Shares.java:[0-9]*)//g' "$tmp/interpreted.folded"
 check "the shares of interpreted methods" has_shares "$tmp/interpreted.folded"
 check "they have all callers" has_whole_chains "$tmp/interpreted.folded"
-record "$tmp/c1.folded" -F 1999 -- java -XX:TieredStopAtLevel=1 "${apart[@]}" 30000
-check "the shares of what the first compiler has made" has_shares "$tmp/c1.folded"
-check "they have all callers" has_whole_chains "$tmp/c1.folded"
-record "$tmp/c2.folded" -F 1999 -- java "${apart[@]}" 30000
-check "the shares of what both compilers have made" has_shares "$tmp/c2.folded"
-check "they have all callers" has_whole_chains "$tmp/c2.folded"
+record "$tmp/c1.folded" -F 1999 --lines -- java -XX:TieredStopAtLevel=1 "${program[@]}" 30000
+check "lines of what the first compiler has made" has_lines "$tmp/c1.folded"
+check "its shares" has_shares "$tmp/c1.folded"
+check "all callers" has_whole_chains "$tmp/c1.folded"
+record "$tmp/c2.folded" -F 1999 --lines -- java "${program[@]}" 30000
+check "lines of what both compilers have made" has_lines "$tmp/c2.folded"
+check "its shares" has_shares "$tmp/c2.folded"
+check "all callers" has_whole_chains "$tmp/c2.folded"
 finish

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 enum {
-	HOTSPOT_FIXTURE_BYTES = 0x3800,
+	HOTSPOT_FIXTURE_BYTES = 0x4000,
 	HOTSPOT_FIXTURE_VADDR = 0x400000, /* of file offset 0 */
 	HOTSPOT_FIXTURE_SECTIONS = 6,
 	/* File offsets. */
@@ -37,7 +37,7 @@ enum {
 	HOTSPOT_FIXTURE_STRUCTS = 0xe00,
 	HOTSPOT_FIXTURE_TYPES = 0x1800,
 	HOTSPOT_FIXTURE_NAMES = 0x1a00,
-	HOTSPOT_FIXTURE_RELOCATIONS = 0x2400,
+	HOTSPOT_FIXTURE_RELOCATIONS = 0x2c00,
 	HOTSPOT_FIXTURE_STRUCT_BYTES = 48,
 	HOTSPOT_FIXTURE_TYPE_BYTES = 40,
 	HOTSPOT_FIXTURE_STORE_BYTES = 11,
@@ -91,6 +91,17 @@ static const struct {
 	{ "nmethod", "_method", { -1, 80 }, false, "Method*" },
 	{ "Abstract_VM_Version", "_vm_major_version",
 		{ HOTSPOT_FIXTURE_RELEASE, HOTSPOT_FIXTURE_RELEASE }, true, "int" },
+	/* These tell what a compiled method contains. */
+	{ "PcDesc", "_pc_offset", { 0, 0 }, false, "int" },
+	{ "PcDesc", "_scope_decode_offset", { 4, 4 }, false, "int" },
+	{ "nmethod", "_scopes_pcs_offset", { 268, 196 }, false, "int" },
+	{ "nmethod", "_scopes_data_offset", { -1, 200 }, false, "int" },
+	{ "nmethod", "_dependencies_offset", { 272, -1 }, false, "int" },
+	{ "nmethod", "_metadata_offset", { 260, -1 }, false, "int" },
+	{ "nmethod", "_immutable_data", { -1, 96 }, false, "address" },
+	{ "CompiledMethod", "_scopes_data_begin", { 120, -1 }, false, "address" },
+	{ "CodeBlob", "_mutable_data", { -1, 16 }, false, "address" },
+	{ "CodeBlob", "_relocation_size", { -1, 28 }, false, "int" },
 };
 
 static const struct {
@@ -101,6 +112,7 @@ static const struct {
 	{ "ConstMethod", { 48, 56 } },
 	{ "GrowableArrayBase", { 8, 8 } },
 	{ "HeapBlock", { 16, 8 } },
+	{ "PcDesc", { 16, 16 } },
 };
 
 static inline void hotspot_fixture_put(

@@ -27,12 +27,20 @@ enum {
 	JVM_CONST = 0xa00,
 	JVM_POOL = 0xb00,
 	JVM_CLASS = 0xd00,
-	JVM_SYMBOLS = 0xf00, /* 0x100 bytes each: the class, the name, the signature, the source */
+	JVM_SYMBOLS = 0xf00, /* 0x100 bytes each: the class, the name, the signature, the source,
+			      * and the name of another method */
+	JVM_INNER = 0x2800,  /* the other method */
+	JVM_INNER_CONST = 0x2900,
 	JVM_MAP = 0x3000,
 	/* Blocks of four segments. Their code begins CODE behind them. */
 	JVM_COMPILED = 0x4000,
 	JVM_INTERPRETER = 0x4200,
 	JVM_STUB = 0x4400,
+	/* Of the compiled method: where it has which scopes, and their methods. */
+	JVM_PCS = 0x5000,
+	JVM_SCOPES = 0x5100,
+	JVM_METADATA = 0x5200,
+	JVM_SCOPES_AT = JVM_COMPILED + 16 + 128, /* four fields that lead there */
 	JVM_BLOCKS_END = 0x4600,
 	JVM_CODE = 0x100,
 	JVM_STACK = 0x6000,
@@ -49,6 +57,7 @@ static const struct pilotlight_runtime_hotspot jvm_runtime = {
 	.version = PILOTLIGHT_RUNTIME_VERSION,
 	.language = PILOTLIGHT_RUNTIME_HOTSPOT,
 	.release = 17,
+	.flags = PILOTLIGHT_HOTSPOT_SCOPES_ADDRESS,
 	.heaps_place = JVM_HEAPS,
 	.frame_method_at = -24,
 	.frame_bytecode_at = -64,
@@ -82,6 +91,13 @@ static const struct pilotlight_runtime_hotspot jvm_runtime = {
 	.class_name_at = 24,
 	.symbol_length_at = 4,
 	.symbol_text_at = 6,
+	.scopes_base_at = PILOTLIGHT_RUNTIME_NONE,
+	.scopes_pcs_at = 128,
+	.scopes_pcs_end_at = 132,
+	.scopes_data_at = 136,
+	.metadata_base_at = PILOTLIGHT_RUNTIME_NONE,
+	.metadata_at = 144,
+	.data_at = PILOTLIGHT_RUNTIME_NONE,
 };
 
 static int jvm_copy(void *bytes, size_t size, uint64_t address)
@@ -156,6 +172,43 @@ static inline void jvm_put_blob(size_t block, const char *name, size_t name_at, 
 	jvm_point(block + 16 + 112, JVM_METHOD);
 }
 
+static inline void jvm_put_method(size_t method, size_t constant, uint16_t name)
+{
+	jvm_point(method + 8, constant);
+	jvm_point(constant + 8, JVM_POOL);
+	jvm_put(constant + 24, 10, 4);
+	jvm_put(constant + 28, 1, 2);
+	jvm_put(constant + 32, 16, 2);
+	jvm_put(constant + 34, name, 2);
+	jvm_put(constant + 36, 2, 2);
+}
+
+static inline void jvm_put_pc(size_t i, int32_t offset, int32_t scope)
+{
+	jvm_put(JVM_PCS + 16 * i, (uint32_t)offset, 4);
+	jvm_put(JVM_PCS + 16 * i + 4, (uint32_t)scope, 4);
+}
+
+/* The compiled method contains the other one, from which nothing, and then it, is called. */
+static inline void jvm_put_scopes(void)
+{
+	/* The offset of the caller's scope, the method's index, the bytecode and one more. */
+	static const uint8_t scopes[] = { 0, 0, 1, 6, 1, 2, 4, 4, 2, 16 };
+
+	memcpy(jvm + JVM_SCOPES, scopes, sizeof(scopes));
+	jvm_point(JVM_METADATA, JVM_METHOD);
+	jvm_point(JVM_METADATA + 8, JVM_INNER);
+	jvm_put_pc(0, -1, 0);
+	jvm_put_pc(1, 0x40, 1);
+	jvm_put_pc(2, 0x60, 4);
+	jvm_put_pc(3, 0x80, 7);
+	jvm_put_pc(4, INT32_MAX, 0);
+	jvm_put(JVM_SCOPES_AT, JVM_PCS - JVM_COMPILED - 16, 4);
+	jvm_put(JVM_SCOPES_AT + 4, JVM_PCS + 5 * 16 - JVM_COMPILED - 16, 4);
+	jvm_point(JVM_SCOPES_AT + 8, JVM_SCOPES);
+	jvm_put(JVM_SCOPES_AT + 16, JVM_METADATA - JVM_COMPILED - 16, 4);
+}
+
 static inline void jvm_init(void)
 {
 	static const uint8_t lines[] = { 0x0a, 0x19, 0xff, 0x14, 0x28, 0, 0xaa, 0xbb };
@@ -174,13 +227,9 @@ static inline void jvm_init(void)
 	jvm_put_blob(JVM_COMPILED, "nmethod", 0, JVM_FRAME_WORDS);
 	jvm_put_blob(JVM_INTERPRETER, "Interpreter", 0x20, 0);
 	jvm_put_blob(JVM_STUB, "StubRoutines (1)", 0x40, 0);
-	jvm_point(JVM_METHOD + 8, JVM_CONST);
-	jvm_point(JVM_CONST + 8, JVM_POOL);
-	jvm_put(JVM_CONST + 24, 10, 4);
-	jvm_put(JVM_CONST + 28, 1, 2);
-	jvm_put(JVM_CONST + 32, 16, 2);
-	jvm_put(JVM_CONST + 34, 1, 2);
-	jvm_put(JVM_CONST + 36, 2, 2);
+	jvm_put_method(JVM_METHOD, JVM_CONST, 1);
+	jvm_put_method(JVM_INNER, JVM_INNER_CONST, 4);
+	jvm_put_scopes();
 	memcpy(jvm + JVM_CONST + 48 + 16, lines, sizeof(lines));
 	jvm_point(JVM_POOL + 24, JVM_CLASS);
 	jvm_put(JVM_POOL + 54, 3, 2);
@@ -190,4 +239,5 @@ static inline void jvm_init(void)
 	jvm_put_symbol(1, "run");
 	jvm_put_symbol(2, "(I)V");
 	jvm_put_symbol(3, "Main.java");
+	jvm_put_symbol(4, "inner");
 }

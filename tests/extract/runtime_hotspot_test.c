@@ -60,7 +60,7 @@ static void what_hotspot_publishes_is_described(void **state)
 	assert_true(runtime_bounds_hold(&runtime));
 	assert_int_equal(described.language, PILOTLIGHT_RUNTIME_HOTSPOT);
 	assert_int_equal(described.release, 17);
-	assert_int_equal(described.flags, 0);
+	assert_int_equal(described.flags, PILOTLIGHT_HOTSPOT_SCOPES_ADDRESS);
 	assert_int_equal(described.heaps_place, HOTSPOT_FIXTURE_HEAPS);
 	assert_int_equal(described.frame_method_at, -24);
 	assert_int_equal(described.frame_bytecode_at, -64);
@@ -95,39 +95,95 @@ static void one_heap_is_described(void **state)
 	assert_non_null(name);
 	name[5] = '\0';
 	assert_int_equal(read_fixture(), 0);
-	assert_int_equal(described.flags, PILOTLIGHT_HOTSPOT_ONE_HEAP);
+	assert_int_equal(
+		described.flags, PILOTLIGHT_HOTSPOT_ONE_HEAP | PILOTLIGHT_HOTSPOT_SCOPES_ADDRESS);
 	assert_int_equal(described.release, 8);
 	assert_int_equal(described.heaps_place, HOTSPOT_FIXTURE_HEAPS);
 	assert_int_equal(described.frame_bytecode_at, -56);
 	assert_int_equal(described.array_data_at, PILOTLIGHT_RUNTIME_NONE);
 }
 
-/* The first field is none that is wanted, and the last one only tells the release. */
+static void assert_scopes(uint16_t base, uint16_t pcs, uint16_t end, uint16_t data)
+{
+	assert_int_equal(described.scopes_base_at, base);
+	assert_int_equal(described.scopes_pcs_at, pcs);
+	assert_int_equal(described.scopes_pcs_end_at, end);
+	assert_int_equal(described.scopes_data_at, data);
+}
+
+static void assert_metadata(uint16_t base, uint16_t at, uint16_t data)
+{
+	assert_int_equal(described.metadata_base_at, base);
+	assert_int_equal(described.metadata_at, at);
+	assert_int_equal(described.data_at, data);
+}
+
+static void what_compiled_methods_contain_is_described(void **state)
+{
+	const uint16_t none = PILOTLIGHT_RUNTIME_NONE;
+	uint8_t *name;
+
+	assert_int_equal(read_fixture(), 0);
+	assert_scopes(none, 268, 272, 120);
+	assert_metadata(none, 260, none);
+	hotspot_fixture_init(&hotspot, 25);
+	assert_int_equal(read_fixture(), 0);
+	assert_scopes(96, 196, 200, 200);
+	assert_metadata(16, 28, none);
+	/* JDK 24 has the metadata in the blob. */
+	hotspot_fixture_set(&hotspot, "CodeBlob", "_mutable_data", 142);
+	hotspot_fixture_set(&hotspot, "CodeBlob", "_relocation_size", 40);
+	name = memmem(hotspot.bytes, sizeof(hotspot.bytes), "CodeBlob\0_mutable_data", 22);
+	assert_non_null(name);
+	memcpy(name, "nmethod\0\0_metadata_offset", 26);
+	name = memmem(hotspot.bytes, sizeof(hotspot.bytes), "_relocation_size", 16);
+	assert_non_null(name);
+	memcpy(name, "_data_offset", 13);
+	assert_int_equal(read_fixture(), 0);
+	assert_scopes(96, 196, 200, 200);
+	assert_metadata(none, 142, 40);
+	assert_true(described.flags & PILOTLIGHT_HOTSPOT_SHORT_METADATA);
+}
+
+/* Lets the field be one of another type. */
+static void take_away(size_t i)
+{
+	size_t entry = HOTSPOT_FIXTURE_STRUCTS;
+
+	for (size_t before = 0; before < i; before++)
+		if (hotspot_fixture_fields[before].values[0] != -1)
+			entry += HOTSPOT_FIXTURE_STRUCT_BYTES;
+	for (size_t at = 0; at < hotspot.relocations; at++) {
+		Elf64_Rela *relocation =
+			(Elf64_Rela *)(void *)(hotspot.bytes + HOTSPOT_FIXTURE_RELOCATIONS) + at;
+
+		if (relocation->r_offset == HOTSPOT_FIXTURE_VADDR + entry)
+			relocation->r_addend++;
+	}
+}
+
+/* The first field is none that is wanted. The release may be missing, and what is behind it: then
+ * only the compiled method itself is known. */
 static void each_field_is_needed(void **state)
 {
-	for (size_t i = 1; i + 1 < HOTSPOT_FIXTURE_FIELDS; i++) {
+	bool is_needed = true;
+
+	for (size_t i = 1; i < HOTSPOT_FIXTURE_FIELDS; i++) {
 		const char *field = hotspot_fixture_fields[i].field;
-		int expected = strncmp(field, "_body", 5) == 0 ? 0 : -ENOTSUP;
-		size_t entry = HOTSPOT_FIXTURE_STRUCTS;
+		int expected = is_needed && strncmp(field, "_body", 5) != 0 ? -ENOTSUP : 0;
 
 		if (hotspot_fixture_fields[i].values[0] == -1)
 			continue;
 		(void)set_up(NULL);
-		for (size_t before = 0; before < i; before++)
-			if (hotspot_fixture_fields[before].values[0] != -1)
-				entry += HOTSPOT_FIXTURE_STRUCT_BYTES;
-		/* It is a field of another type. */
-		for (size_t at = 0; at < hotspot.relocations; at++) {
-			Elf64_Rela *relocation =
-				(Elf64_Rela *)(void *)(hotspot.bytes +
-						       HOTSPOT_FIXTURE_RELOCATIONS) +
-				at;
-
-			if (relocation->r_offset == HOTSPOT_FIXTURE_VADDR + entry)
-				relocation->r_addend++;
+		if (strcmp(field, "_vm_major_version") == 0) {
+			is_needed = false;
+			continue;
 		}
+		take_away(i);
 		if (read_fixture() != expected)
 			fail_msg("without %s it is %d", field, read_fixture());
+		if (!is_needed && described.scopes_pcs_at != PILOTLIGHT_RUNTIME_NONE)
+			fail_msg("%s is not needed", field);
 	}
 }
 
@@ -196,6 +252,7 @@ static void real_libraries_are_described(void **state)
 		found++;
 		assert_int_equal(read_fd(fd), 0);
 		assert_in_range(described.release, 8, 99);
+		assert_int_not_equal(described.scopes_pcs_at, PILOTLIGHT_RUNTIME_NONE);
 	}
 	if (found == 0)
 		skip();
@@ -206,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_hotspot_publishes_is_described, set_up),
 		cmocka_unit_test_setup(one_heap_is_described, set_up),
+		cmocka_unit_test_setup(what_compiled_methods_contain_is_described, set_up),
 		cmocka_unit_test_setup(each_field_is_needed, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
 		cmocka_unit_test_setup(other_programs_are_none, set_up),

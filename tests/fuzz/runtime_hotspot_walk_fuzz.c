@@ -6,7 +6,7 @@
  */
 #include "tests/extract/hotspot_memory.h"
 
-#include "bpf/runtime_hotspot_method.bpf.h"
+#include "bpf/runtime_hotspot_scopes.bpf.h"
 #include "symbol/runtime_code.h"
 
 #include <stdlib.h>
@@ -31,11 +31,26 @@ static void check_method(struct hotspot_blob *blob, uint64_t address)
 		return;
 	hotspot_copy_source(&jvm_runtime, &method, &record);
 	hotspot_copy_lines(&jvm_runtime, &method, blob, &record);
-	hotspot_end_class(&record.file);
+	hotspot_end_text(&record.file);
 	hotspot_end_lines(&record);
 	record.hash = runtime_code_hash(&record);
 	if (runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code) < 0)
 		abort();
+}
+
+/* Callers have lower offsets, so the number of scopes needs no bound here. */
+static void check_scopes(struct hotspot_blob *blob, const struct walk *walk)
+{
+	struct hotspot_scopes scopes;
+	uint32_t last = UINT32_MAX;
+
+	hotspot_find_scopes(&scopes, &jvm_runtime, blob, walk->ip, walk->is_exact);
+	while (scopes.next != 0 && hotspot_next_scope(&scopes, &jvm_runtime)) {
+		if (scopes.next >= last)
+			abort();
+		last = scopes.next;
+		check_method(blob, scopes.method);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -59,6 +74,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		jvm[(bytes[at] | (size_t)bytes[at + 1] << 8) % sizeof(jvm)] ^= bytes[at + 2];
 	kind = hotspot_find(&walk, &hotspot, &blob, &jvm_runtime, walk.ip - !walk.is_exact);
 	method = kind == HOTSPOT_METHOD ? blob.method : JVM_MEMORY + JVM_METHOD;
+	if (kind == HOTSPOT_METHOD)
+		check_scopes(&blob, &walk);
 	if (kind == HOTSPOT_INTERPRETER)
 		(void)hotspot_step_interpreted(&walk, &jvm_runtime, &fp);
 	else if (kind != HOTSPOT_NONE)

@@ -515,6 +515,25 @@ static void native_frames_of_nameless_functions_of_v8_stay(void **state)
 	close_fixture(&fixture);
 }
 
+/* A frame without a name between them would be missed otherwise. */
+static void one_native_frame_may_be_several_methods(void **state)
+{
+	static const struct pilotlight_runtime_frame methods[] = { INTERPRETED(1, 1),
+		INTERPRETED(9, 0), GROUP_END(2, 0), GROUP_END(9, 1), GROUP_END(3, 2) };
+	struct runtime_names *names;
+	struct fixture fixture;
+	int count;
+
+	open_fixture(&fixture);
+	open_names(&fixture, &names);
+	count = resolve_runtime(
+		&fixture, PILOTLIGHT_RUNTIME_HOTSPOT, methods, 5, PILOTLIGHT_RUNTIME_ROOT, 3);
+	check_names(&fixture, count, "- outer - - middle [java: no name] leaf");
+	resolver_free(TAKE_PTR(fixture.resolver));
+	runtime_names_free(names);
+	close_fixture(&fixture);
+}
+
 /* Of the two functions of Ruby's loop, the one that only calls the other is left out. */
 static void a_frame_that_only_leads_to_the_loop_goes_with_it(void **state)
 {
@@ -560,6 +579,7 @@ int main(void)
 		cmocka_unit_test(groups_without_a_place_stay_in_their_order),
 		cmocka_unit_test(an_interpreters_stack_that_is_cut_says_so),
 		cmocka_unit_test(native_frames_of_nameless_functions_of_v8_stay),
+		cmocka_unit_test(one_native_frame_may_be_several_methods),
 		cmocka_unit_test(a_frame_that_only_leads_to_the_loop_goes_with_it),
 	};
 

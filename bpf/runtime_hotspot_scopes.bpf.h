@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which methods run where a compiled method stands. HotSpot's compilers put methods into others,
+ * and keep what they have put where, to go back to the interpreter. A sorted array leads from the
+ * offset of an instruction to a scope: a method, a bytecode, and the scope of the caller, up to
+ * that of the compiled method itself.
+ *
+ * There are scopes for the places where a thread may stop: calls, polls and loads that may fail.
+ * Another instruction has the scope of the next such place, as in HotSpot's own AsyncGetCallTrace.
+ * With -XX:+DebugNonSafepoints there are more.
+ *
+ * The memory may say anything: callers have lower offsets, so scopes end, and the last one must be
+ * of the compiled method. It also compiles for the host.
+ */
+#pragma once
+
+#include "branchless.bpf.h"
+#include "runtime_hotspot_method.bpf.h"
+
+enum {
+	HOTSPOT_PC_BYTES = 16, /* the offset and its scope are in the first 8 */
+	HOTSPOT_PC_STEPS = 20, /* of the search: enough for a million */
+	HOTSPOT_SCOPES_MAX = 64,
+	HOTSPOT_SCOPE_NUMBERS = 3,
+	HOTSPOT_SCOPE_BYTES = 16, /* read of a scope, whose numbers have up to 15 */
+	HOTSPOT_METADATA_MAX = 1 << 16,
+	HOTSPOT_DIGIT_BITS = 6,
+	/* Numbers below 0 in place of a bytecode: the method's entry, its end and the like. */
+	HOTSPOT_BYTECODES_LEAST = -8,
+};
+
+enum hotspot_scope_number { SCOPE_CALLER, SCOPE_METHOD, SCOPE_BYTECODE, SCOPE_REST };
+
+struct hotspot_scopes {
+	__u64 pcs, data, metadata; /* addresses */
+	__u64 method;		   /* of the last scope */
+	__u32 pc_count;
+	__u32 next; /* the offset of the next scope; 0: none */
+	__s32 bytecode;
+	__u32 numbers[SCOPE_REST + 1];
+	__u8 bytes[HOTSPOT_SCOPE_BYTES];
+};
+
+static __always_inline int hotspot_copy_number(__u32 *number, __u64 address)
+{
+	return can_copy_user(number, sizeof(*number), address);
+}
+
+static __always_inline int hotspot_find_metadata(
+	struct hotspot_scopes *scopes, const struct pilotlight_runtime_hotspot *runtime, __u64 blob)
+{
+	__u32 offset = 0, more = 0;
+	int is_short = runtime->flags & PILOTLIGHT_HOTSPOT_SHORT_METADATA;
+
+	scopes->metadata = blob;
+	if (runtime->metadata_base_at != PILOTLIGHT_RUNTIME_NONE &&
+		!hotspot_copy_word(&scopes->metadata, blob, runtime->metadata_base_at))
+		return 0;
+	if (!hotspot_copy_number(&offset, blob + runtime->metadata_at) ||
+		(is_short && !hotspot_copy_number(&more, blob + runtime->data_at)))
+		return 0;
+	scopes->metadata += (is_short ? offset & 0xffff : offset) + (__u64)more;
+	return 1;
+}
+
+/* Finds the tables of the blob. Returns 0 if there are none. */
+static __always_inline int hotspot_find_tables(
+	struct hotspot_scopes *scopes, const struct pilotlight_runtime_hotspot *runtime, __u64 blob)
+{
+	__u64 base = blob;
+	__u32 pcs, end, data;
+
+	if (runtime->scopes_pcs_at == PILOTLIGHT_RUNTIME_NONE ||
+		(runtime->scopes_base_at != PILOTLIGHT_RUNTIME_NONE &&
+			!hotspot_copy_word(&base, blob, runtime->scopes_base_at)) ||
+		!hotspot_copy_number(&pcs, blob + runtime->scopes_pcs_at) ||
+		!hotspot_copy_number(&end, blob + runtime->scopes_pcs_end_at) || end <= pcs ||
+		!hotspot_find_metadata(scopes, runtime, blob))
+		return 0;
+	scopes->pcs = base + pcs;
+	scopes->pc_count = (end - pcs) / HOTSPOT_PC_BYTES;
+	if (runtime->flags & PILOTLIGHT_HOTSPOT_SCOPES_ADDRESS)
+		return hotspot_copy_word(&scopes->data, blob, runtime->scopes_data_at);
+	if (!hotspot_copy_number(&data, blob + runtime->scopes_data_at))
+		return 0;
+	scopes->data = base + data;
+	return 1;
+}
+
+/* The first entry at or behind an offset in the code: the scope in the upper half, the offset in
+ * the lower; 0: none. */
+static __always_inline __u64 hotspot_find_pc(const struct hotspot_scopes *scopes, __u32 offset)
+{
+	__u64 low = 0, count = scopes->pc_count, found = 0, word;
+
+	for (__u32 i = 0; i < HOTSPOT_PC_STEPS && count > 0; i++) {
+		__u64 half = count / 2, is_before;
+
+		if (!can_copy_user(
+			    &word, sizeof(word), scopes->pcs + (low + half) * HOTSPOT_PC_BYTES))
+			return 0;
+		/* The first entry has offset -1. */
+		is_before = is_at_most((__u32)word + 1, offset);
+		low += is_before * (half + 1);
+		count = is_before * (count - half - 1) + (1 - is_before) * half;
+		found = is_before * found + (1 - is_before) * word;
+	}
+	return count == 0 ? found : 0;
+}
+
+/* Finds the innermost scope at `ip`. Behind a call it has an entry of its own. Where a leaf's frame
+ * is not complete, the compiled method itself runs. */
+static __always_inline void hotspot_find_scopes(struct hotspot_scopes *scopes,
+	const struct pilotlight_runtime_hotspot *runtime, const struct hotspot_blob *blob, __u64 ip,
+	int is_exact)
+{
+	__u64 offset = ip - blob->code, found;
+
+	scopes->next = 0;
+	if ((is_exact && offset < blob->complete) ||
+		!hotspot_find_tables(scopes, runtime, blob->begin + runtime->block_bytes))
+		return;
+	found = hotspot_find_pc(scopes, (__u32)offset);
+	if (is_exact || (__u32)found == offset)
+		scopes->next = (__u32)(found >> 32);
+}
+
+/* Reads the numbers that a scope begins with. */
+static __always_inline void hotspot_read_scope(struct hotspot_scopes *scopes, __u32 excluded)
+{
+	__u32 which = SCOPE_CALLER, shift = 0;
+
+	__builtin_memset(scopes->numbers, 0, sizeof(scopes->numbers));
+	for (__u32 i = 0; i < HOTSPOT_SCOPE_BYTES; i++) {
+		__u32 byte = scopes->bytes[i];
+		__u32 goes_on =
+			is_at_most_byte(HOTSPOT_NUMBER_MORE, byte) &
+			is_at_most_byte(shift, (HOTSPOT_NUMBER_BYTES - 2) * HOTSPOT_DIGIT_BITS);
+
+		scopes->numbers[number_below(SCOPE_REST + 1, which)] += (byte - excluded) << shift;
+		which += (1 - goes_on) & differs(which, SCOPE_REST);
+		shift = goes_on * (shift + HOTSPOT_DIGIT_BITS);
+	}
+}
+
+/* Goes to the next scope, innermost first. Returns 0 if it makes no sense. */
+static __always_inline int hotspot_next_scope(
+	struct hotspot_scopes *scopes, const struct pilotlight_runtime_hotspot *runtime)
+{
+	__u32 index;
+
+	if (!can_copy_user(scopes->bytes, sizeof(scopes->bytes), scopes->data + scopes->next))
+		return 0;
+	hotspot_read_scope(scopes, !!(runtime->flags & PILOTLIGHT_HOTSPOT_NO_ZEROS));
+	/* Index 0 is no method. */
+	index = scopes->numbers[SCOPE_METHOD] - 1;
+	if (scopes->numbers[SCOPE_CALLER] >= scopes->next || index >= HOTSPOT_METADATA_MAX ||
+		!hotspot_copy_word(&scopes->method, scopes->metadata, index * HOTSPOT_WORD))
+		return 0;
+	scopes->next = scopes->numbers[SCOPE_CALLER];
+	scopes->bytecode = (__s32)scopes->numbers[SCOPE_BYTECODE] - 1;
+	return 1;
+}
+
+/* The scope's bytecode as a unit of the proved method; -1: before the first. Returns 0 if the
+ * method has no such bytecode. */
+static __always_inline int hotspot_scope_unit(const struct hotspot_scopes *scopes,
+	const struct hotspot_blob *blob, const struct pilotlight_runtime_hotspot *runtime,
+	__s32 *unit)
+{
+	*unit = scopes->bytecode < 0 ? -1 : scopes->bytecode;
+	return scopes->bytecode >= HOTSPOT_BYTECODES_LEAST &&
+	       scopes->bytecode < (__s32)hotspot_short(blob, runtime->const_code_at);
+}
