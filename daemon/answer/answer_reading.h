@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Private to answer_parameters.c and answer_values.c. */
+#pragma once
+
+#include "answer/answer_parameters.h"
+
+/* The state of reading one request. Parameters allowed only once are NULL until given. */
+struct reading {
+	const struct answer_request *request;
+	struct answer_parameters *parameters;
+	const char *format, *labels, *attributes, *lines, *normalise, *buckets, *rows, *incident,
+		*runtime_frames, *group, *frames, *below, *sample_hosts, *by, *times;
+	bool has_against, has_against_time;
+	struct fault *fault;
+};
+
+/* Checks the values that were kept, and sets the parameters. Returns 0, or -EINVAL with a fault. */
+int answer_values_set(struct reading *reading);
