@@ -107,64 +107,34 @@ static int add_against(struct reading *reading, const char *name, const struct p
 	return r < 0 ? fail_against(reading, r, &reason) : 0;
 }
 
-static int keep_once(struct reading *reading, const char **kept, const struct parameter *parameter)
+static int keep_once(
+	struct reading *reading, enum answer_value value, const struct parameter *parameter)
 {
-	if (*kept)
+	if (reading->values[value])
 		return fault_set(reading->fault, -EINVAL, "%s is given twice; give it once",
 			parameter->name);
-	*kept = parameter->value;
+	reading->values[value] = parameter->value;
 	return 0;
 }
 
 static int read_parameter(struct reading *reading, const struct parameter *parameter)
 {
+	const enum answer_kind kind = reading->request->kind;
 	const char *other = name_against(parameter);
-	char clean[UTF8_CLEAN_BYTES];
+	enum answer_value value;
+	int r;
 
 	if (other)
 		return add_against(reading, other, parameter);
-	if (strcmp(parameter->name, "format") == 0)
-		return keep_once(reading, &reading->format, parameter);
-	if (strcmp(parameter->name, "labels") == 0)
-		return keep_once(reading, &reading->labels, parameter);
-	/* Only sinks ask with these: api/parameter_list.c lets no client. */
-	if (strcmp(parameter->name, "attributes") == 0)
-		return keep_once(reading, &reading->attributes, parameter);
-	if (strcmp(parameter->name, "sample-hosts") == 0)
-		return keep_once(reading, &reading->sample_hosts, parameter);
-	if (strcmp(parameter->name, "lines") == 0)
-		return keep_once(reading, &reading->lines, parameter);
-	if (strcmp(parameter->name, "normalise") == 0)
-		return keep_once(reading, &reading->normalise, parameter);
-	if (strcmp(parameter->name, "buckets") == 0)
-		return keep_once(reading, &reading->buckets, parameter);
-	if (strcmp(parameter->name, "by") == 0 && reading->request->kind == ANSWER_TIMELINE)
-		return keep_once(reading, &reading->by, parameter);
-	if (strcmp(parameter->name, "rows") == 0)
-		return keep_once(reading, &reading->rows, parameter);
-	if (strcmp(parameter->name, "runtime-frames") == 0)
-		return keep_once(reading, &reading->runtime_frames, parameter);
-	if (strcmp(parameter->name, "group") == 0)
-		return keep_once(reading, &reading->group, parameter);
-	if (strcmp(parameter->name, "times") == 0)
-		return keep_once(reading, &reading->times, parameter);
-	if (strcmp(parameter->name, "frames") == 0)
-		return keep_once(reading, &reading->frames, parameter);
-	if (strcmp(parameter->name, "below") == 0)
-		return keep_once(reading, &reading->below, parameter);
-	if (strcmp(parameter->name, "incident") == 0)
-		return keep_once(reading, &reading->incident, parameter);
-	if (reading->request->kind == ANSWER_METRICS &&
-		answer_metrics_has_parameter(parameter->name))
+	r = answer_takes_check(kind, parameter->name, reading->fault);
+	if (r < 0)
+		return r;
+	if (kind == ANSWER_METRICS && answer_metrics_has_parameter(parameter->name))
 		return answer_metrics_add(&reading->parameters->metrics, parameter->name,
 			parameter->value, reading->fault);
-	if (selection_has_parameter(parameter->name))
-		return add_selected(reading, parameter);
-	(void)utf8_clean(clean, parameter->name, strlen(parameter->name));
-	return fault_set(reading->fault, -EINVAL,
-		"unknown parameter \"%.40s\"; selections have last, from, to, pid, comm, exe, unit "
-		"and more",
-		clean);
+	value = answer_value_find(parameter->name);
+	return value < ANSWER_VALUES ? keep_once(reading, value, parameter)
+				     : add_selected(reading, parameter);
 }
 
 /* A moment as a value of "from" or "to". */
@@ -203,14 +173,14 @@ static int set_incident(struct reading *reading)
 	struct incident incident = { 0 };
 	int r;
 
-	if (!reading->incident)
+	if (!reading->values[ANSWER_VALUE_INCIDENT])
 		return 0;
 	/* What others note is not for guests. */
 	if (reading->request->scope != ANSWER_ALL)
 		return fault_set(
 			reading->fault, -EINVAL, "incidents are not for you to see; give a time");
-	r = answer_incident_find(
-		reading->request->history, reading->incident, &incident, reading->fault);
+	r = answer_incident_find(reading->request->history, reading->values[ANSWER_VALUE_INCIDENT],
+		&incident, reading->fault);
 	if (r < 0)
 		return r;
 	if (reading->request->kind == ANSWER_INCIDENTS) {
@@ -278,18 +248,6 @@ static void restrict_sides(struct reading *reading)
 			selection_restrict(reading->parameters->sides[i], reading->request->owner);
 }
 
-/* A time line is read without stacks and threads. */
-static int check_timeline(const struct reading *reading)
-{
-	if (reading->request->kind != ANSWER_TIMELINE)
-		return 0;
-	if (reading->format || reading->lines || reading->labels || reading->runtime_frames ||
-		selection_has_filter(reading->parameters->sides[DIFFERENCE_COMPARED]))
-		return fault_set(reading->fault, -EINVAL,
-			"a time line is of all threads: give times, event and buckets only");
-	return 0;
-}
-
 static int read_all(struct reading *reading)
 {
 	struct selection **sides = reading->parameters->sides;
@@ -311,7 +269,7 @@ static int read_all(struct reading *reading)
 		r = answer_values_set(reading);
 	if (r == 0)
 		r = finish(reading);
-	return r < 0 ? r : check_timeline(reading);
+	return r;
 }
 
 int answer_parameters_read(const struct answer_request *request,
@@ -330,7 +288,6 @@ int answer_parameters_read(const struct answer_request *request,
 	r = read_all(&reading);
 	if (r < 0)
 		return r;
-	parameters.attributes = reading.attributes;
 	*ret_parameters = parameters;
 	parameters = (struct answer_parameters){ 0 };
 	return 0;

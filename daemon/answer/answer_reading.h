@@ -3,13 +3,13 @@
 #pragma once
 
 #include "answer/answer_parameters.h"
+#include "answer/answer_takes.h"
 
-/* The state of reading one request. Parameters allowed only once are NULL until given. */
+/* The state of reading one request. */
 struct reading {
 	const struct answer_request *request;
 	struct answer_parameters *parameters;
-	const char *format, *labels, *attributes, *lines, *normalise, *buckets, *rows, *incident,
-		*runtime_frames, *group, *frames, *below, *sample_hosts, *by, *times;
+	const char *values[ANSWER_VALUES]; /* in the request; NULL: not given */
 	bool has_against, has_against_time;
 	struct fault *fault;
 };

@@ -4,7 +4,8 @@
  * one request and the descriptor of an empty output file. The process returns one reply of fixed
  * size. It reads the history and the symbol cache, nothing else, and exits after one answer.
  *
- * Parameters are those of query/selection.h and these, the first six at most once each:
+ * Parameters are those of query/selection.h and these, all but the last at most once. Those that
+ * a kind or a format would ignore are refused: answer/answer_takes.c is the table.
  *
  *   incident N               the time that this incident keeps; in a difference, from 20 s before
  *                            a threshold's until 30 s after, of what it has found unless there is
@@ -13,7 +14,7 @@
  *   format NAME              one of export/profile_format.h; svg, html or txt for a
  *                            difference
  *   lines yes|no             make each line of a function a frame of its own
- *   rows N                   of a table, the first N rows; 0, the default: all
+ *   rows N                   of a table (txt, top), the first N rows; 0, the default: all
  *   frames N                 of json and html, so many frames at most: the largest; 0, the default:
  *                            all that these formats may have
  *   below PATH               of json and html: if frames have to be left out, half of them are for
@@ -25,8 +26,9 @@
  *                            earlier side inherits each parameter that it does not set; all times
  *                            count as one parameter. "*" selects everything.
  *
- * A heat map (query/heatmap.h) takes a selection, incident, and svg (the default), html or json as
- * its format. A time line (query/timeline.h) takes the selection's times and event, and:
+ * A heat map (query/heatmap.h) takes a selection without spans, incident, and svg (the default),
+ * html or json as its format. A time line (query/timeline.h) takes the selection's times and event,
+ * and:
  *
  *   buckets N                how many at most; the default is 1000
  *   by kind|unit|comm        whose the amounts are, too (query/timeline_parts.h)

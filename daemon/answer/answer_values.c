@@ -13,7 +13,8 @@ enum { BUCKETS_DEFAULT = 1000, ROWS_DIGITS = 6 };
 
 static int set_text_format(struct reading *reading)
 {
-	const char *name = reading->format ? reading->format : "txt";
+	const char *name =
+		reading->values[ANSWER_VALUE_FORMAT] ? reading->values[ANSWER_VALUE_FORMAT] : "txt";
 
 	if (strcmp(name, "txt") != 0 && strcmp(name, "json") != 0)
 		return fault_set(reading->fault, -EINVAL, "unknown format; use txt or json");
@@ -34,7 +35,9 @@ static int set_heatmap_format(struct reading *reading, const struct profile_form
 static int set_format(struct reading *reading)
 {
 	const struct profile_format *format =
-		reading->format ? profile_format_find(reading->format) : &profile_formats[0];
+		reading->values[ANSWER_VALUE_FORMAT]
+			? profile_format_find(reading->values[ANSWER_VALUE_FORMAT])
+			: &profile_formats[0];
 	bool is_difference = reading->request->kind == ANSWER_DIFFERENCE;
 	const char *name = format ? format->name : "";
 
@@ -53,7 +56,6 @@ static int set_format(struct reading *reading)
 	return 0;
 }
 
-/* Leaves the value unset if there is no text. */
 static int set_choice(struct reading *reading, const char *name, const char *text, bool *ret_value)
 {
 	static const char *const words[][4] = {
@@ -61,8 +63,6 @@ static int set_choice(struct reading *reading, const char *name, const char *tex
 		{ "yes", "1", "true", "on" },
 	};
 
-	if (!text)
-		return 0;
 	for (size_t i = 0; i < 2; i++)
 		for (size_t j = 0; j < 4; j++)
 			if (strcmp(text, words[i][j]) == 0) {
@@ -72,43 +72,32 @@ static int set_choice(struct reading *reading, const char *name, const char *tex
 	return fault_set(reading->fault, -EINVAL, "invalid value of %s; use yes or no", name);
 }
 
-static int set_lines(struct reading *reading)
+static int set_lines(struct reading *reading, const char *text)
 {
 	bool is_by_line = false;
-	int r = set_choice(reading, "lines", reading->lines, &is_by_line);
+	int r = set_choice(reading, "lines", text, &is_by_line);
 
 	if (r == 0 && is_by_line)
 		reading->parameters->detail = FRAME_BY_LINE;
 	return r;
 }
 
-static int set_times(struct reading *reading)
+static int set_times(struct reading *reading, const char *text)
 {
-	struct answer_parameters *parameters = reading->parameters;
-	int r = set_choice(reading, "times", reading->times, &parameters->has_times);
-
-	if (r == 0 && parameters->has_times && strcmp(parameters->format->name, "pprof") != 0 &&
-		strcmp(parameters->format->name, "otlp") != 0)
-		return fault_set(reading->fault, -EINVAL,
-			"no times in %s; use pprof or otlp, or leave them out",
-			parameters->format->name);
-	return r;
+	return set_choice(reading, "times", text, &reading->parameters->has_times);
 }
 
-static int set_runtime_frames(struct reading *reading)
+static int set_runtime_frames(struct reading *reading, const char *text)
 {
-	if (!reading->runtime_frames || interpreted_frames_find(reading->runtime_frames,
-						&reading->parameters->interpreted_frames))
+	if (interpreted_frames_find(text, &reading->parameters->interpreted_frames))
 		return 0;
 	return fault_set(reading->fault, -EINVAL,
 		"invalid value of runtime-frames; use spliced, both or native");
 }
 
-static int set_labels(struct reading *reading)
+static int set_labels(struct reading *reading, const char *text)
 {
-	const char *text = reading->labels;
-
-	if (!text || strcmp(text, "all") == 0)
+	if (strcmp(text, "all") == 0)
 		reading->parameters->pprof_labels = PPROF_LABELS_ALL;
 	else if (strcmp(text, "service") == 0)
 		reading->parameters->pprof_labels = PPROF_LABELS_SERVICE;
@@ -120,39 +109,23 @@ static int set_labels(struct reading *reading)
 	return 0;
 }
 
-static int set_whole(struct reading *reading)
+static int set_normalise(struct reading *reading, const char *text)
 {
-	const char *text = reading->normalise;
-
-	/* In shares, all change if one takes more. */
-	if (!text && reading->incident)
-		reading->parameters->whole = DIFFERENCE_BY_TIME;
-	else if (!text || strcmp(text, "total") == 0)
+	if (strcmp(text, "total") == 0)
 		reading->parameters->whole = DIFFERENCE_BY_TOTAL;
 	else if (strcmp(text, "time") == 0)
 		reading->parameters->whole = DIFFERENCE_BY_TIME;
 	else
 		return fault_set(
 			reading->fault, -EINVAL, "invalid value of normalise; use total or time");
-	if (text && reading->request->kind != ANSWER_DIFFERENCE)
-		return fault_set(reading->fault, -EINVAL,
-			"normalise is only for a difference; ask for one, or omit it");
 	return 0;
 }
 
-static int set_buckets(struct reading *reading)
+static int set_buckets(struct reading *reading, const char *text)
 {
-	const char *text = reading->buckets;
 	char *end;
-	unsigned long count;
+	unsigned long count = strtoul(text, &end, 10);
 
-	reading->parameters->bucket_count = BUCKETS_DEFAULT;
-	if (!text)
-		return 0;
-	if (reading->request->kind != ANSWER_TIMELINE)
-		return fault_set(reading->fault, -EINVAL,
-			"buckets is only for a time line; ask for one, or omit it");
-	count = strtoul(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || count == 0 || count > TIMELINE_BUCKETS_MAX)
 		return fault_set(reading->fault, -EINVAL,
 			"invalid value of buckets; use a number from 1 to %d",
@@ -161,17 +134,15 @@ static int set_buckets(struct reading *reading)
 	return 0;
 }
 
-static int set_by(struct reading *reading)
+static int set_by(struct reading *reading, const char *text)
 {
-	if (!reading->by || timeline_by_find(reading->by, &reading->parameters->by))
+	if (timeline_by_find(text, &reading->parameters->by))
 		return 0;
 	return fault_set(reading->fault, -EINVAL, "invalid value of by; use kind, unit or comm");
 }
 
 static int set_limit(struct reading *reading, const char *name, const char *text, size_t *ret_limit)
 {
-	if (!text)
-		return 0;
 	if (!*text || strlen(text) > ROWS_DIGITS || strspn(text, "0123456789") != strlen(text))
 		return fault_set(reading->fault, -EINVAL,
 			"invalid value of %s; use a number up to 999999, or 0 for all", name);
@@ -179,71 +150,88 @@ static int set_limit(struct reading *reading, const char *name, const char *text
 	return 0;
 }
 
-static int set_below(struct reading *reading)
+static int set_rows(struct reading *reading, const char *text)
 {
-	if (reading->below && !frame_path_is_valid(reading->below))
+	return set_limit(reading, "rows", text, &reading->parameters->rows_max);
+}
+
+static int set_frames(struct reading *reading, const char *text)
+{
+	return set_limit(reading, "frames", text, &reading->parameters->frames_max);
+}
+
+static int set_below(struct reading *reading, const char *text)
+{
+	if (!frame_path_is_valid(text))
 		return fault_set(reading->fault, -EINVAL,
 			"invalid value of below; use hashes of names, with dots between them");
-	reading->parameters->below = reading->below;
+	reading->parameters->below = text;
 	return 0;
 }
 
-static int set_group(struct reading *reading)
+static int set_group(struct reading *reading, const char *text)
 {
-	if (!reading->group)
-		return 0;
-	if (!reading->parameters->format->is_text)
-		return fault_set(reading->fault, -EINVAL,
-			"no group in %s, whose samples have labels; omit it",
-			reading->parameters->format->name);
-	if (thread_group_find(reading->group, &reading->parameters->group))
+	if (thread_group_find(text, &reading->parameters->group))
 		return 0;
 	return fault_set(reading->fault, -EINVAL,
 		"invalid value of group; use comm, unit, container, pod, exe, process or thread");
 }
 
-static int set_sample_hosts(struct reading *reading)
+static int set_attributes(struct reading *reading, const char *text)
 {
-	const char *text = reading->sample_hosts;
-	unsigned long ppm = HOST_SAMPLE_ALL;
-	char *end = NULL;
+	reading->parameters->attributes = text;
+	return 0;
+}
 
-	if (text)
-		ppm = strtoul(text, &end, 10);
-	if (text && (*text < '0' || *text > '9' || *end || ppm == 0 || ppm > HOST_SAMPLE_ALL))
+static int set_sample_hosts(struct reading *reading, const char *text)
+{
+	char *end;
+	unsigned long ppm = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || ppm == 0 || ppm > HOST_SAMPLE_ALL)
 		return fault_set(reading->fault, -EINVAL,
 			"invalid value of sample-hosts; use parts per million");
 	reading->parameters->sample_hosts_ppm = (uint32_t)ppm;
 	return 0;
 }
 
+static void set_defaults(struct reading *reading)
+{
+	reading->parameters->bucket_count = BUCKETS_DEFAULT;
+	reading->parameters->sample_hosts_ppm = HOST_SAMPLE_ALL;
+	/* In shares, all change if one takes more. */
+	if (reading->values[ANSWER_VALUE_INCIDENT])
+		reading->parameters->whole = DIFFERENCE_BY_TIME;
+}
+
 int answer_values_set(struct reading *reading)
 {
+	static int (*const setters[ANSWER_VALUES])(struct reading * reading, const char *text) = {
+		[ANSWER_VALUE_LINES] = set_lines,
+		[ANSWER_VALUE_RUNTIME_FRAMES] = set_runtime_frames,
+		[ANSWER_VALUE_GROUP] = set_group,
+		[ANSWER_VALUE_ROWS] = set_rows,
+		[ANSWER_VALUE_FRAMES] = set_frames,
+		[ANSWER_VALUE_BELOW] = set_below,
+		[ANSWER_VALUE_LABELS] = set_labels,
+		[ANSWER_VALUE_TIMES] = set_times,
+		[ANSWER_VALUE_NORMALISE] = set_normalise,
+		[ANSWER_VALUE_BUCKETS] = set_buckets,
+		[ANSWER_VALUE_BY] = set_by,
+		[ANSWER_VALUE_ATTRIBUTES] = set_attributes,
+		[ANSWER_VALUE_SAMPLE_HOSTS] = set_sample_hosts,
+	};
 	int r = set_format(reading);
 
-	if (r == 0)
-		r = set_lines(reading);
-	if (r == 0)
-		r = set_times(reading);
-	if (r == 0)
-		r = set_runtime_frames(reading);
-	if (r == 0)
-		r = set_labels(reading);
-	if (r == 0)
-		r = set_limit(reading, "rows", reading->rows, &reading->parameters->rows_max);
-	if (r == 0)
-		r = set_limit(reading, "frames", reading->frames, &reading->parameters->frames_max);
-	if (r == 0)
-		r = set_below(reading);
-	if (r == 0)
-		r = set_group(reading);
-	if (r == 0)
-		r = set_sample_hosts(reading);
-	if (r == 0)
-		r = set_whole(reading);
-	if (r == 0)
-		r = set_buckets(reading);
-	if (r == 0)
-		r = set_by(reading);
+	set_defaults(reading);
+	for (enum answer_value value = 0; r == 0 && value < ANSWER_VALUES; value++) {
+		const char *text = reading->values[value];
+
+		if (text && setters[value])
+			r = setters[value](reading, text);
+		if (text && r == 0)
+			r = answer_takes_check_format(
+				value, reading->parameters->format->name, reading->fault);
+	}
 	return r;
 }

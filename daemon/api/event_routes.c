@@ -28,35 +28,17 @@ static void write_json(const struct report *report, struct output *output)
 	event_table_write_json(&report->service, NULL, &json);
 }
 
-/* Finds the first parameter whose name is not in the list, which ends with NULL. */
-struct names {
-	const char *const *known;
-	const char *unknown;
-};
-
-static int find_unknown(void *context, const char *name, const char *value)
-{
-	struct names *names = context;
-
-	(void)value;
-	for (size_t i = 0; names->known[i]; i++)
-		if (strcmp(name, names->known[i]) == 0)
-			return 0;
-	names->unknown = name;
-	return 1;
-}
-
 void route_events(void *api, struct http_request *request)
 {
 	static const char *const known[] = { "format", NULL };
 	const char *format = http_request_parameter(request, "format");
-	struct names names = { .known = known };
+	const char *unknown = parameter_find_unknown(request, known);
 
-	if (http_request_each(request, find_unknown, &names) != 0)
+	if (unknown)
 		http_answer_text(request, 400,
 			"Unknown parameter '%.100s' of GET '/api/v1/events'. The only parameter is "
 			"'format'.",
-			names.unknown);
+			unknown);
 	else if (!format || strcmp(format, "json") == 0)
 		answer_report(api, request, write_json, "application/jsonl");
 	else if (strcmp(format, "text") == 0)
@@ -185,13 +167,13 @@ static bool parse_order(struct http_request *request, struct api_event_order *re
 	const char *enabled = http_request_parameter(request, "enable");
 	const char *disabled = http_request_parameter(request, "disable");
 	struct api_event_order order = { .is_on = enabled != NULL };
-	struct names names = { .known = known };
+	const char *unknown = parameter_find_unknown(request, known);
 
-	if (http_request_each(request, find_unknown, &names) != 0) {
+	if (unknown) {
 		http_answer_text(request, 400,
 			"Unknown parameter '%.100s' of POST '/api/v1/events'. Use 'enable', "
 			"'disable', 'for' and 'period'.",
-			names.unknown);
+			unknown);
 		return false;
 	}
 	if (!enabled == !disabled) {

@@ -2,6 +2,7 @@
 #include "api/parameter_list.h"
 
 #include "answer/answer_request.h"
+#include "answer/answer_takes.h"
 #include "base/array.h"
 #include "query/selection.h"
 #include "serve/http_server.h"
@@ -36,42 +37,31 @@ int parameter_list_add(struct parameter_list *list, const char *name, const char
 	return 0;
 }
 
-static bool is_one_of(const char *name, const char *const *names)
+/* Its times and its format are the route's. */
+static bool is_for_new_profile(const char *name)
 {
-	for (; *names; names++)
-		if (strcmp(name, *names) == 0)
-			return true;
-	return false;
+	const enum answer_value value = answer_value_find(name);
+
+	return value == ANSWER_VALUE_LABELS || value == ANSWER_VALUE_LINES ||
+	       value == ANSWER_VALUE_RUNTIME_FRAMES || strcmp(name, "seconds") == 0 ||
+	       (selection_has_parameter(name) && !selection_is_time(name));
 }
 
 static bool is_known(enum parameter_route route, const char *name)
 {
-	static const char *const of_profile[] = { "below", "format", "frames", "fresh", "group",
-		"incident", "labels", "lines", "rows", "runtime-frames", "times", NULL };
-	static const char *const of_difference[] = { "format", "group", "incident", "lines",
-		"normalise", "rows", "runtime-frames", NULL };
-	static const char *const of_heatmap[] = { "format", "incident", NULL };
-	static const char *const of_new[] = { "seconds", "labels", "lines", "runtime-frames",
-		NULL };
-	static const char against[] = "against.";
-
 	switch (route) {
 	case PARAMETERS_PROFILE:
-		return selection_has_parameter(name) || is_one_of(name, of_profile);
+		return answer_takes(ANSWER_PROFILE, name) || strcmp(name, "fresh") == 0;
 	case PARAMETERS_DIFFERENCE:
-		if (strncmp(name, against, sizeof(against) - 1) == 0)
-			return selection_has_parameter(name + sizeof(against) - 1);
-		return selection_has_parameter(name) || is_one_of(name, of_difference);
+		return answer_takes(ANSWER_DIFFERENCE, name);
 	case PARAMETERS_HEATMAP:
-		return selection_has_parameter(name) || is_one_of(name, of_heatmap);
+		return answer_takes(ANSWER_HEATMAP, name);
 	case PARAMETERS_TIMELINE:
-		return selection_has_parameter(name) || strcmp(name, "buckets") == 0 ||
-		       strcmp(name, "by") == 0;
+		return answer_takes(ANSWER_TIMELINE, name);
 	case PARAMETERS_INCIDENTS:
-		return strcmp(name, "format") == 0 || strcmp(name, "incident") == 0;
+		return answer_takes(ANSWER_INCIDENTS, name);
 	case PARAMETERS_NEW_PROFILE:
-		return (selection_has_parameter(name) && !selection_is_time(name)) ||
-		       is_one_of(name, of_new);
+		return is_for_new_profile(name);
 	}
 	return false;
 }
@@ -99,4 +89,29 @@ int parameter_list_read(struct parameter_list *list, enum parameter_route route,
 	if (r == -EINVAL)
 		*ret_unknown = reading.unknown;
 	return r;
+}
+
+struct names {
+	const char *const *known;
+	const char *unknown;
+};
+
+static int find_unknown(void *context, const char *name, const char *value)
+{
+	struct names *names = context;
+
+	(void)value;
+	for (size_t i = 0; names->known[i]; i++)
+		if (strcmp(name, names->known[i]) == 0)
+			return 0;
+	names->unknown = name;
+	return 1;
+}
+
+const char *parameter_find_unknown(const struct http_request *request, const char *const *known)
+{
+	struct names names = { .known = known };
+
+	(void)http_request_each(request, find_unknown, &names);
+	return names.unknown;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The parameters of a request in the form that a query process takes (answer/answer_request.h), and
- * bounded by its limit. This file checks the names; the query process checks the values.
+ * bounded by its limit. This file checks the names, by answer/answer_takes.h; the query process
+ * checks the values.
  */
 #pragma once
 
@@ -14,7 +15,7 @@ enum parameter_route {
 	PARAMETERS_DIFFERENCE,
 	PARAMETERS_NEW_PROFILE, /* accepts no time but "seconds", and does not add that */
 	PARAMETERS_HEATMAP,
-	PARAMETERS_TIMELINE, /* the worker refuses filters, which it names */
+	PARAMETERS_TIMELINE,
 	PARAMETERS_INCIDENTS,
 };
 
@@ -34,3 +35,9 @@ int parameter_list_add(struct parameter_list *list, const char *name, const char
  */
 int parameter_list_read(struct parameter_list *list, enum parameter_route route,
 	const struct http_request *request, const char **ret_unknown);
+
+/*
+ * The first parameter whose name is not in the list, which ends with NULL; NULL: all are. Borrowed
+ * from the request. For routes that need no query process.
+ */
+const char *parameter_find_unknown(const struct http_request *request, const char *const *known);

@@ -146,7 +146,9 @@ void route_incidents(void *context, struct http_request *request)
 void route_incident(void *context, struct http_request *request)
 {
 	static const char path[] = "/api/v1/incident";
+	static const char *const known[] = { "text", NULL };
 	const char *text = http_request_parameter(request, "text");
+	const char *unknown = parameter_find_unknown(request, known);
 	struct api *api = context;
 	struct http_peer peer;
 	int r;
@@ -155,6 +157,12 @@ void route_incident(void *context, struct http_request *request)
 	if (!peer.is_local) {
 		query_refuse(api, request, path, 403,
 			"Only local users may note an incident, on the service's socket.");
+		return;
+	}
+	if (unknown) {
+		query_refuse(api, request, path, 400,
+			"Unknown parameter '%.100s' of '%s'. The only parameter is 'text'.",
+			unknown, path);
 		return;
 	}
 	if (!text || !*text) {

@@ -49,20 +49,13 @@ void answer_report(struct api *api, struct http_request *request, report_functio
 	http_answer(request, &answer);
 }
 
-static int find_unknown(void *unknown, const char *name, const char *value)
-{
-	(void)value;
-	if (strcmp(name, "format") == 0)
-		return 0;
-	*(const char **)unknown = name;
-	return 1;
-}
-
 void route_status(void *api, struct http_request *request)
 {
-	const char *format = http_request_parameter(request, "format"), *unknown;
+	static const char *const known[] = { "format", NULL };
+	const char *format = http_request_parameter(request, "format");
+	const char *unknown = parameter_find_unknown(request, known);
 
-	if (http_request_each(request, find_unknown, &unknown) != 0)
+	if (unknown)
 		http_answer_text(request, 400,
 			"Unknown parameter '%.100s' of '/api/v1/status'. The only parameter is "
 			"'format'.",

@@ -228,6 +228,12 @@ static void what_it_cannot_draw_is_refused(void **state)
 
 	ASK(fixture, "format", "pprof");
 	answer_fixture_expect(fixture, 400, "svg, html or json");
+	ASK(fixture, "rows", "5");
+	answer_fixture_expect(fixture, 400, "rows is only for a profile or a difference;");
+	ASK(fixture, "below", "12");
+	answer_fixture_expect(fixture, 400, "below is only for a profile;");
+	ASK(fixture, "span", "1111222233334444");
+	answer_fixture_expect(fixture, 400, "span is only for a profile or a difference;");
 	ASK(fixture, "windows", "other");
 	answer_fixture_expect(fixture, 400, "overlapping, ended or exact");
 	ASK(fixture, "against.last", "1h");

@@ -54,6 +54,11 @@ static void all_are_listed(void **state)
 	assert_non_null(strstr(fixture->output, "\"text\":\"\\\"quoted\\\"\"}]}"));
 	ASK(fixture, "format", "svg");
 	answer_fixture_expect(fixture, 400, "txt or json");
+	ASK(fixture, "last", "1h");
+	answer_fixture_expect(fixture, 400,
+		"last is only for a profile, a difference, a heat map or a time line;");
+	ASK(fixture, "rows", "1");
+	answer_fixture_expect(fixture, 400, "rows is only for");
 }
 
 static void none_is_a_sentence(void **state)

@@ -85,10 +85,13 @@ static void what_it_cannot_tell_is_refused(void **state)
 		const char *pairs[5];
 		const char *says;
 	} cases[] = {
-		{ { "comm", "alpha" }, "a time line is of all threads" },
-		{ { "build-id", "07" }, "a time line is of all threads" },
-		{ { "format", "svg" }, "a time line is of all threads" },
-		{ { "lines", "yes" }, "a time line is of all threads" },
+		{ { "comm", "alpha" }, "comm is only for a profile, a difference" },
+		{ { "build-id", "07" }, "build-id is only for a profile, a difference" },
+		{ { "format", "svg" }, "format is only for a profile, a difference" },
+		{ { "lines", "yes" }, "lines is only for a profile or a difference" },
+		{ { "windows", "exact" }, "windows is only for a profile, a difference" },
+		{ { "rows", "1" }, "rows is only for a profile or a difference" },
+		{ { "incident", "1" }, "incident is only for a profile, a difference" },
 		{ { "buckets", "0" }, "1 to 4000" },
 		{ { "buckets", "4001" }, "1 to 4000" },
 		{ { "buckets", "99999999999999999999" }, "1 to 4000" },

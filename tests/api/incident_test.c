@@ -40,12 +40,14 @@ static void refusals_say_why(void **state)
 	start_api(engine, take_notes);
 	CHECK_REPLY(engine, ask(engine, "/api/v1/incident"), 400, "say what happened");
 	CHECK_REPLY(engine, ask(engine, "/api/v1/incident?text="), 400, "say what happened");
+	CHECK_REPLY(engine, ask(engine, "/api/v1/incident?text=a&cause=x"), 400,
+		"Unknown parameter 'cause'");
 	assert_int_equal(noted.count, 0);
 	noted.result = -EBUSY;
 	CHECK_REPLY(engine, ask(engine, "/api/v1/incident?text=a"), 503, "Try again");
 	noted.result = -EOPNOTSUPP;
 	CHECK_REPLY(engine, ask(engine, "/api/v1/incident?text=a"), 404, "No history");
-	assert_int_equal(engine->api->queries.refused + engine->api->queries.failed, 4);
+	assert_int_equal(engine->api->queries.refused + engine->api->queries.failed, 5);
 }
 
 static void an_engine_may_have_none(void **state)

@@ -78,14 +78,21 @@ static void each_route_knows_its_own(void **state)
 		{ "last", { true, true, false, true, true, false } },
 		{ "from", { true, true, false, true, true, false } },
 		{ "to", { true, true, false, true, true, false } },
-		{ "pid", { true, true, true, true, true, false } },
-		{ "unit", { true, true, true, true, true, false } },
-		{ "build-id", { true, true, true, true, true, false } },
+		{ "pid", { true, true, true, true, false, false } },
+		{ "unit", { true, true, true, true, false, false } },
+		{ "build-id", { true, true, true, true, false, false } },
 		{ "event", { true, true, true, true, true, false } },
+		{ "windows", { true, true, true, true, false, false } },
+		{ "trace", { true, true, true, false, false, false } },
+		{ "attributes", { false, false, false, false, false, false } },
+		{ "sample-hosts", { false, false, false, false, false, false } },
 		{ "format", { true, true, false, true, false, true } },
 		{ "labels", { true, false, true, false, false, false } },
 		{ "lines", { true, true, true, false, false, false } },
 		{ "group", { true, true, false, false, false, false } },
+		{ "runtime-frames", { true, true, true, false, false, false } },
+		{ "rows", { true, true, false, false, false, false } },
+		{ "times", { true, false, false, false, false, false } },
 		{ "frames", { true, false, false, false, false, false } },
 		{ "below", { true, false, false, false, false, false } },
 		{ "fresh", { true, false, false, false, false, false } },
@@ -111,7 +118,7 @@ static void each_route_knows_its_own(void **state)
 
 			/* Behind one that it knows. */
 			(void)snprintf(query, sizeof(query), "%s=1&%s=x",
-				route == PARAMETERS_INCIDENTS ? "format" : "pid", names[i].name);
+				route == PARAMETERS_INCIDENTS ? "format" : "event", names[i].name);
 			take_query(&seen, route, query);
 			if (seen.result != (names[i].is_known[route] ? 0 : -EINVAL))
 				fail_msg("'%s', route %d: %d", names[i].name, (int)route,
