@@ -5,6 +5,7 @@
 #include "answer/answer_reading.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "query/incident_subject.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -159,7 +160,7 @@ static int select_subject(struct reading *reading, const struct incident *incide
 
 	if (selection_has_filter(sides[DIFFERENCE_COMPARED]) ||
 		selection_has_filter(sides[DIFFERENCE_BASE]) ||
-		!answer_incident_subject(incident, &parameter, value, &is_whole))
+		!incident_subject(incident, &parameter, value, &is_whole))
 		return 0;
 	reading->parameters->is_of_subject = true;
 	for (int side = 0; side < DIFFERENCE_SIDE_COUNT && r == 0; side++)

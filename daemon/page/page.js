@@ -61,7 +61,7 @@ async function loadProfile(isMore) {
 	dom.busy.className = 'busy on';
 	dom.error.hidden = true;
 	try {
-		const answers = await Promise.all(questions(isMore).map((question) => question && askProfile(question)));
+		const answers = await Promise.all(questions(isMore).map((question, side) => question && (side ? askBase : askProfile)(question)));
 
 		if (turn !== asked)
 			return;
@@ -434,13 +434,13 @@ function tokenBar() {
 		make('span', { textContent: 'Token of the service, the line of its BearerTokenFile:' }), field, button('Use it', give));
 }
 
-// Around the time at which a threshold was exceeded, by time, with the hour before. All threads that the page selects are
-// compared; `pilotlight incidents NUMBER` compares those of the unit or container that exceeded it alone.
-function showIncident({ time, cause, from, to }) {
+// As `pilotlight incidents NUMBER` compares it: around the time at which a threshold was exceeded, of the unit or container that
+// exceeded it alone, by time, with the hour before.
+function showIncident({ time, cause, from, to, subject }) {
 	const isMeasured = cause !== 'manual';
 
 	change({ from: at(isMeasured ? Math.max(from, time - 20) : from), to: at(isMeasured ? Math.min(to, time + 30) : to),
-		against: 'hour', by: 'time', exact: '', zoom: '' });
+		against: 'hour', by: 'time', exact: '', zoom: '', event: 'cpu', select: subject ? selectionText(...subject) : '' });
 }
 
 function timeStrip() {

@@ -38,6 +38,23 @@ async function askProfile(parameters) {
 	}
 }
 
+// What is new has no samples in the earlier time: then the answer is that time with none. The other side tells if a name is
+// wrong.
+async function askBase(parameters) {
+	const kept = parameters.filter(([name]) => ['from', 'to', 'event', 'format'].includes(name));
+
+	try {
+		return await askProfile(parameters);
+	} catch (error) {
+		if (error.status !== 404)
+			throw error;
+		const whole = await ask('/api/v1/profile', [...kept, ['frames', 1]]);
+
+		return { ...whole, title: `${whole.title}, nothing of the selection`, stored: 0, lost: 0, elided: 0, labels: [whole.labels[0]],
+			frames: Object.fromEntries(Object.keys(whole.frames).map((key) => [key, [['binary', 'file'].includes(key) ? -1 : 0]])) };
+	}
+}
+
 // "unit:nginx.service comm:\"Web Content\"" as parameters of a selection.
 function selectionParameters() {
 	const list = [];
@@ -50,6 +67,11 @@ function selectionParameters() {
 	if (state.event !== 'cpu')
 		list.push(['event', state.event]);
 	return list;
+}
+
+// One of its words. A quotation mark in a name cannot be written, but matched.
+function selectionText(name, value) {
+	return `${name}:${/[\s"]/.test(value) ? `"${value.replace(/"/g, '?')}"` : value}`;
 }
 
 const PATH_FRAMES = 1000; // a service takes 12 KiB of parameters, and below an ancestor all is there, too

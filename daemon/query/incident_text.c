@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/time_text.h"
+#include "query/incident_subject.h"
 
 #include <inttypes.h>
 
@@ -26,6 +27,21 @@ static void write_time(struct json *json, const char *key, uint64_t ns)
 	json_seconds(json, (double)ns / NSEC_PER_SEC);
 }
 
+/* Of which a page selects the samples. */
+static void write_subject(const struct incident *incident, struct json *json)
+{
+	char value[INCIDENT_SUBJECT_BYTES];
+	const char *parameter;
+
+	if (!incident_subject_value(incident, &parameter, value))
+		return;
+	json_key(json, "subject");
+	json_begin_array(json);
+	json_string(json, parameter);
+	json_string(json, value);
+	json_end_array(json);
+}
+
 void incident_write_json(const struct incident *incident, struct json *json)
 {
 	json_begin_object(json);
@@ -35,6 +51,7 @@ void incident_write_json(const struct incident *incident, struct json *json)
 	write_time(json, "to", incident->kept_to_ns);
 	json_member_string(json, "cause", incident->cause);
 	json_member_string(json, "text", incident->text);
+	write_subject(incident, json);
 	json_end_object(json);
 }
 

@@ -243,6 +243,20 @@ static void a_time_line_has_those_of_its_time(void **state)
 	assert_null(strstr(fixture->output, "\"number\":2,"));
 }
 
+/* The page asks for it as the incident's own comparison selects it. */
+static void a_subject_can_be_asked_for(void **state)
+{
+	struct answer_fixture *fixture = *state;
+
+	add_by(fixture, ANSWER_FIXTURE_SECOND + 5ULL * SECOND, "unit-cpu",
+		"alpha.service: 90.0 % of a CPU, usually 0.0 %");
+	fixture->request.kind = ANSWER_INCIDENTS;
+	ASK(fixture, "format", "json");
+	assert_non_null(strstr(fixture->output, "\"subject\":[\"unit\",\"alpha.service\"]}]}"));
+	/* A user's note has none. */
+	assert_non_null(strstr(fixture->output, "\"text\":\"deploy 42\"},"));
+}
+
 static int status_without_memory(struct answer_fixture *fixture)
 {
 	answer_fixture_begin(fixture);
@@ -277,6 +291,7 @@ int main(void)
 		WITH_INCIDENTS(mistakes_are_reported),
 		WITH_INCIDENTS(guests_see_none),
 		WITH_INCIDENTS(a_time_line_has_those_of_its_time),
+		WITH_INCIDENTS(a_subject_can_be_asked_for),
 		WITH_INCIDENTS(failing_allocations_are_reported),
 	};
 

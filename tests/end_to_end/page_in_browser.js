@@ -461,6 +461,7 @@ async function test() {
 	checkStrip();
 	await checkStripOfPage();
 	await checkIncident();
+	await checkNew();
 	await checkHeat();
 	await checkHeatOfPage();
 	results.textContent += 'done\n';

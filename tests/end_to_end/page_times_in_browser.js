@@ -142,12 +142,57 @@ async function checkStripOfPage() {
 	window.fetch = fetched;
 }
 
+// Its address selects what its own comparison selects.
 async function checkIncident() {
-	showIncident({ number: 3, time: 10025, from: 10004, to: 10090, cause: 'unit-cpu', text: '' });
+	const subject = () => selectionParameters().map((pair) => pair.join('=')).join();
+
+	showIncident({ number: 3, time: 10025, from: 10004, to: 10090, cause: 'unit-cpu', text: '', subject: ['unit', 'a@b.service'] });
 	check(state.from === '@10005.000' && state.to === '@10055.000' && state.by === 'time' && timeAgainst().join() === '6405,10005',
 		'an incident is compared with the hour before', [state.from, state.to, timeAgainst()].join(' '));
+	check(state.select === 'unit:a@b.service' && subject() === 'unit=a@b.service', 'of its unit alone', state.select);
+	check(new URLSearchParams(location.hash.slice(1)).get('select') === 'unit:a@b.service', 'which is in the address', location.hash);
+	showIncident({ number: 5, time: 10025, from: 10004, to: 10090, cause: 'throttled', text: '', subject: ['cgroup', '/a b/"c": d'] });
+	check(state.select === 'cgroup:"/a b/?c?: d"' && subject() === 'cgroup=/a b/?c?: d', 'a name may have blanks and quotation marks', state.select);
 	showIncident({ number: 4, time: 10025, from: 10004, to: 10090, cause: 'manual', text: '' });
-	check(state.from === '@10004.000' && state.to === '@10090.000', 'what a user notes, all that is kept of it', state.from);
+	check(state.from === '@10004.000' && state.to === '@10090.000' && state.select === '', 'what a user notes, all that is kept of it', state.from);
 	change({ from: undefined, to: undefined, against: '', by: 'total' });
+	await settle();
+}
+
+// A unit that has just begun has no samples in the hour before; a name that is wrong has none at all.
+async function checkNew() {
+	const asks = [], fetched = window.fetch, all = profile, frames = { ...all.frames };
+	let isWrong = false;
+
+	for (const key of Object.keys(frames))
+		frames[key] = frames[key].slice(0, 1);
+	window.fetch = async (address) => {
+		if (address.startsWith('/api/v1/heatmap'))
+			return { ok: false, status: 404, text: async () => 'no times' };
+		const isOfUnit = address.includes('unit=new'), isBefore = address.includes('from=%406400');
+
+		asks.push(address);
+		return { ok: !isOfUnit || (!isBefore && !isWrong), status: 404, text: async () => 'no such unit', json: async () =>
+			structuredClone(isOfUnit ? all : { ...all, title: 'before', frames }) };
+	};
+	dom.heat = { hide() {} };
+	Object.assign(state, { from: '@10000.000', to: '@10050.000', against: 'hour', by: 'time', select: 'unit:new' });
+	await load();
+	const i = tree.label.findIndex((label) => nameOfLabel(label) === 'malloc');
+	check(dom.error.hidden && tree.total[0] > 0 && tree.before[0] === 0 && tree.before[i] === 0 && tree.after[i] > 0 &&
+		changeOf(difference, tree.before[i], tree.after[i]) > 0, 'what is new is compared with nothing', dom.error.textContent);
+	check(asks.length === 3 && asks[2].endsWith('from=%406400.000&to=%4010000.000&format=json&frames=1'), 'of the same time', asks[2]);
+	check(dom.subtitle.textContent.endsWith('; compared with before, nothing of the selection'), 'which is told', dom.subtitle.textContent);
+	isWrong = true;
+	await load();
+	check(!dom.error.hidden && dom.error.textContent === 'no such unit', 'a wrong name is told', dom.error.textContent);
+	dom.error.hidden = true;
+	window.fetch = fetched;
+	base = null;
+	profile = all;
+	Object.assign(state, { from: undefined, to: undefined, against: '', by: 'total', select: '' });
+	delete state.from;
+	delete state.to;
+	showProfile();
 	await settle();
 }

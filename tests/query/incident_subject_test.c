@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "answer/answer_incident.h"
+#include "query/incident_subject.h"
 
 #include "base/array.h"
 
@@ -42,7 +42,7 @@ static void texts_name_what_a_threshold_has_found(void **state)
 
 		(void)snprintf(incident.cause, sizeof(incident.cause), "%s", cases[i].cause);
 		incident_set_text(&incident, cases[i].text);
-		assert_int_equal(answer_incident_subject(&incident, &parameter, value, &is_whole),
+		assert_int_equal(incident_subject(&incident, &parameter, value, &is_whole),
 			cases[i].parameter != NULL);
 		if (!cases[i].parameter)
 			continue;
@@ -52,10 +52,53 @@ static void texts_name_what_a_threshold_has_found(void **state)
 	}
 }
 
+/* A page hands them back as a user's selection. */
+static void values_match_their_name_alone(void **state)
+{
+	static const struct {
+		const char *text, *value;
+	} cases[] = {
+		{ "a@b.service: 1.0 % of a CPU", "a@b.service" },
+		{ "/a[b]*?c: 1.0 % of a CPU", "/a[[]b][*][?]c" },
+		/* They were cut. */
+		{ "/*" FORTY FORTY ": 1.0 % of a CPU", "/*" FORTY FORTY "*" },
+		{ "1.0 %", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct incident incident = { .cause = "unit-cpu" };
+		char value[INCIDENT_SUBJECT_BYTES];
+		const char *parameter;
+
+		incident_set_text(&incident, cases[i].text);
+		assert_int_equal(incident_subject_value(&incident, &parameter, value),
+			cases[i].value != NULL);
+		if (cases[i].value)
+			assert_string_equal(value, cases[i].value);
+	}
+}
+
+static void the_longest_value_has_room(void **state)
+{
+	struct incident incident = { .cause = "unit-cpu" };
+	char value[INCIDENT_SUBJECT_BYTES], text[70] = "/";
+	const char *parameter;
+
+	(void)state;
+	memset(text + 1, '*', sizeof(text) - 4);
+	(void)strcpy(text + sizeof(text) - 3, ": ");
+	incident_set_text(&incident, text);
+	assert_true(incident_subject_value(&incident, &parameter, value));
+	assert_int_equal(strlen(value), 1 + 3 * (sizeof(text) - 4));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts_name_what_a_threshold_has_found),
+		cmocka_unit_test(values_match_their_name_alone),
+		cmocka_unit_test(the_longest_value_has_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
