@@ -83,7 +83,7 @@ async function loadProfile(isMore) {
 			if (lacksMore)
 				load(true);
 		}
-		// After the profile, which matters more: a service answers one after the other.
+		// After the profile, which matters more: a service makes few answers at once.
 		if (turn === asked && !isMore)
 			loadHeat(turn);
 	}
@@ -118,8 +118,8 @@ async function loadHeat(turn) {
 	}
 }
 
-// The strip shows some more than the selection. It comes after a profile that was asked for: `pilotlight ui` answers one
-// question after the other, and would send the rest of the profile after the strip. Whose its time was comes last.
+// The strip shows some more than the selection. It comes after a profile that was asked for, which matters more: a service
+// makes few answers at once. Whose its time was comes last.
 async function loadStrip(from, to) {
 	const parameters = [['from', at(from)], ['to', at(to)], ['buckets', dom.strip.bucketCount()]], turn = ++askedStrip;
 	const show = async (more) => {

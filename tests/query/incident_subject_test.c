@@ -65,7 +65,6 @@ static void values_match_their_name_alone(void **state)
 		{ "1.0 %", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct incident incident = { .cause = "unit-cpu" };
 		char value[INCIDENT_SUBJECT_BYTES];
@@ -85,7 +84,6 @@ static void the_longest_value_has_room(void **state)
 	char value[INCIDENT_SUBJECT_BYTES], text[70] = "/";
 	const char *parameter;
 
-	(void)state;
 	memset(text + 1, '*', sizeof(text) - 4);
 	(void)strcpy(text + sizeof(text) - 3, ": ");
 	incident_set_text(&incident, text);

@@ -2,10 +2,10 @@
 #include "tools/ui/ui_server.h"
 
 #include "base/output.h"
-#include "client/http_client.h"
 #include "client/query_text.h"
 #include "page/page_html.h"
 #include "serve/http_server.h"
+#include "tools/ui/ui_passes.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -20,14 +20,13 @@
 enum {
 	SECRET_RANDOM_BYTES = 16,
 	SECRET_BYTES = 2 * SECRET_RANDOM_BYTES + 1,
-	ANSWER_SECONDS_MAX = 120,
-	ANSWER_BYTES_MAX = 64 << 20,
+	PAGE_BYTES_MAX = 1 << 20,
+	IDLE_SECONDS_MAX = 20,
 };
 
 struct ui_server {
 	struct http_server *http;
-	struct http_client *client;
-	int stop_fd; /* readable: end; borrowed */
+	struct ui_passes *passes;
 	char secret[SECRET_BYTES];
 	char address[UI_ADDRESS_BYTES];
 };
@@ -46,26 +45,11 @@ static bool is_secret(const struct ui_server *server, const char *text)
 	return difference == 0;
 }
 
-/* Takes what `memory` has. */
-static void answer_memory(struct http_request *request, const char *type, const char *policy,
-	struct output_memory *memory)
-{
-	const struct http_answer answer = {
-		.status = 200,
-		.content_type = type,
-		.content_policy = policy,
-		.body = memory->bytes,
-		.size = memory->size,
-	};
-
-	memory->bytes = NULL;
-	http_answer(request, &answer);
-}
-
 static void serve_page(void *context, struct http_request *request)
 {
 	_cleanup_free_ struct output *output = malloc(sizeof(*output));
-	struct output_memory memory = { .limit_bytes = ANSWER_BYTES_MAX };
+	struct output_memory memory = { .limit_bytes = PAGE_BYTES_MAX };
+	struct http_answer answer = { .status = 200, .content_type = "text/html; charset=utf-8" };
 	char policy[PAGE_POLICY_BYTES];
 
 	(void)context;
@@ -73,11 +57,14 @@ static void serve_page(void *context, struct http_request *request)
 		output_init(output, output_to_memory, &memory);
 		page_write(output);
 	}
-	if (output && output_finish(output) == 0)
-		answer_memory(request, "text/html; charset=utf-8", page_policy_format(true, policy),
-			&memory);
-	else
+	if (output && output_finish(output) == 0) {
+		answer.content_policy = page_policy_format(true, policy);
+		answer.body = TAKE_PTR(memory.bytes);
+		answer.size = memory.size;
+		http_answer(request, &answer);
+	} else {
 		http_answer_text(request, 503, "Out of memory. Try again later.");
+	}
 	free(memory.bytes);
 }
 
@@ -91,36 +78,32 @@ static int add_parameter(void *context, const char *name, const char *value)
 
 static void pass_on(struct ui_server *server, struct http_request *request, const char *path)
 {
-	_cleanup_free_ struct query_text *query = malloc(sizeof(*query));
-	struct output_memory memory = { .limit_bytes = ANSWER_BYTES_MAX };
-	struct http_reply reply = { 0 };
-	struct fault fault = { 0 };
+	_cleanup_free_ struct query_text *query = NULL;
 	const char *target;
-	int r = -ENOMEM;
 
 	if (!is_secret(server, http_request_parameter(request, "key"))) {
 		http_answer_text(request, 403,
 			"Not allowed: open the address that `pilotlight ui` has printed.");
 		return;
 	}
-	if (query) {
-		query_text_init(query, path);
-		(void)http_request_each(request, add_parameter, query);
-		r = query_text_finish(query, &target);
+	query = malloc(sizeof(*query));
+	if (!query) {
+		http_answer_text(request, 503, "Out of memory. Try again later.");
+		return;
 	}
-	if (r == 0)
-		r = http_client_get(
-			server->client, target, output_to_memory, &memory, &reply, &fault);
-	if (r == 0)
-		answer_memory(request, "application/json", NULL, &memory);
-	else if (r == -EREMOTEIO)
-		http_answer_text(request, reply.status, "%s", fault.text);
-	else if (*fault.text)
-		http_answer_text(request, 502, "%s", fault.text);
+	query_text_init(query, path);
+	(void)http_request_each(request, add_parameter, query);
+	if (query_text_finish(query, &target) < 0)
+		http_answer_text(request, 414, "The request is too long.");
 	else
-		http_answer_text(request, r == -E2BIG ? 414 : 503, "%s.",
-			r == -E2BIG ? "The request is too long" : "Out of memory");
-	free(memory.bytes);
+		ui_passes_add(server->passes, request, target);
+}
+
+static void abandon(void *context, struct http_request *request)
+{
+	struct ui_server *server = context;
+
+	ui_passes_abandon(server->passes, request);
 }
 
 static void pass_profile(void *context, struct http_request *request)
@@ -140,9 +123,9 @@ static void pass_timeline(void *context, struct http_request *request)
 
 static const struct http_route routes[] = {
 	{ "GET", "/", serve_page, NULL, NULL, true },
-	{ "GET", "/api/v1/profile", pass_profile, NULL, NULL, true },
-	{ "GET", "/api/v1/timeline", pass_timeline, NULL, NULL, true },
-	{ "GET", "/api/v1/heatmap", pass_heatmap, NULL, NULL, true },
+	{ "GET", "/api/v1/profile", pass_profile, abandon, NULL, true },
+	{ "GET", "/api/v1/timeline", pass_timeline, abandon, NULL, true },
+	{ "GET", "/api/v1/heatmap", pass_heatmap, abandon, NULL, true },
 	{ 0 },
 };
 
@@ -163,12 +146,17 @@ static int make_secret(struct ui_server *server, struct fault *fault)
 
 static int listen_at(struct ui_server *server, uint16_t port, struct fault *fault)
 {
+	struct http_limits limits = http_default_limits;
 	struct http_listener listener;
 	struct sockaddr_in address;
 	socklen_t size = sizeof(address);
 	char text[32];
 	int r;
 
+	/* For HTTP all local browsers are one user. What one does not read is gone soon, and leaves
+	 * the others room for the longest answer. */
+	limits.idle_timeout_s = IDLE_SECONDS_MAX;
+	limits.answer_bytes = 4 * UI_PASS_BYTES;
 	(void)snprintf(text, sizeof(text), "127.0.0.1:%u", port);
 	r = http_listen_tcp(text, &listener, fault);
 	if (r < 0)
@@ -176,8 +164,7 @@ static int listen_at(struct ui_server *server, uint16_t port, struct fault *faul
 	if (getsockname(listener.fd, (struct sockaddr *)&address, &size) == 0) {
 		(void)snprintf(server->address, sizeof(server->address),
 			"http://127.0.0.1:%u/#key=%s", ntohs(address.sin_port), server->secret);
-		r = http_server_new(
-			&http_default_limits, &listener, 1, routes, server, &server->http, fault);
+		r = http_server_new(&limits, &listener, 1, routes, server, &server->http, fault);
 	} else {
 		r = fault_set(fault, -errno, "cannot listen on %s: %s", text, strerror(errno));
 	}
@@ -186,33 +173,15 @@ static int listen_at(struct ui_server *server, uint16_t port, struct fault *faul
 	return r;
 }
 
-/* An answer may take a minute, in which the command is to end, too. */
-static int ends(void *context, uint64_t received_bytes)
-{
-	const struct ui_server *server = context;
-	struct pollfd polled = { .fd = server->stop_fd, .events = POLLIN };
-
-	(void)received_bytes;
-	return poll(&polled, 1, 0) > 0;
-}
-
 int ui_server_new(
 	const char *socket_path, uint16_t port, struct ui_server **ret_server, struct fault *fault)
 {
 	_cleanup_(ui_server_freep) struct ui_server *server = calloc(1, sizeof(*server));
-	const struct http_client_options options = {
-		.socket_path = socket_path,
-		.timeout_s = ANSWER_SECONDS_MAX,
-		.limit_bytes = ANSWER_BYTES_MAX,
-		.progress = ends,
-		.context = server,
-	};
 	int r;
 
 	if (!server)
 		return fault_set(fault, -ENOMEM, "cannot serve the page: out of memory");
-	server->stop_fd = -1;
-	r = http_client_new(&options, &server->client, fault);
+	r = ui_passes_new(socket_path, &server->passes, fault);
 	if (r == 0)
 		r = make_secret(server, fault);
 	if (r == 0)
@@ -226,8 +195,8 @@ void ui_server_free(struct ui_server *server)
 {
 	if (!server)
 		return;
+	ui_passes_free(server->passes);
 	http_server_free(server->http);
-	http_client_free(server->client);
 	free(server);
 }
 
@@ -247,18 +216,20 @@ int ui_server_run(struct ui_server *server, int stop_fd, struct fault *fault)
 {
 	struct pollfd polled[] = {
 		{ .fd = http_server_poll_fd(server->http), .events = POLLIN },
+		{ .fd = ui_passes_poll_fd(server->passes), .events = POLLIN },
 		{ .fd = stop_fd, .events = POLLIN },
 	};
 
-	server->stop_fd = stop_fd;
 	for (;;) {
-		int r = poll(polled, 2, timeout_ms(server));
+		int r = poll(polled, 3, timeout_ms(server));
 
 		if (r < 0 && errno != EINTR)
 			return fault_set(
 				fault, -errno, "cannot wait for requests: %s", strerror(errno));
-		if (polled[1].revents)
+		if (polled[2].revents)
 			return 0;
+		if (polled[1].revents)
+			ui_passes_run(server->passes);
 		r = http_server_run(server->http);
 		if (r < 0)
 			return fault_set(fault, r, "cannot serve the page: %s", strerror(-r));

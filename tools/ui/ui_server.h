@@ -6,7 +6,8 @@
  * browsers do not send that part. The page alone, which is no secret, needs none.
  * serve/http_access.h refuses other origins and other names for the port.
  *
- * Passes one request after another on: the page waits for its answer. One owner, one thread.
+ * Passes several requests on at once (ui_passes.h). A client that stops reading is cut after 20 s.
+ * One owner, one thread.
  */
 #pragma once
 
