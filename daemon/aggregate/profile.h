@@ -98,7 +98,7 @@ struct profile_time {
 	uint16_t count;
 };
 
-/* Counts of a sample at a time of CLOCK_REALTIME, of a profile that is read from the history. */
+/* Counts of a sample at a time of CLOCK_REALTIME, of a profile that is exported with its times. */
 struct profile_stamp {
 	uint64_t time_ns, count;
 	uint32_t sample, reserved;
@@ -235,6 +235,8 @@ void profile_note_span(struct profile *profile, const struct profile_sample *sam
  * is no room. */
 void profile_note_stamp(
 	struct profile *profile, const struct profile_sample *sample, uint64_t time_ns);
+/* Notes the times that the profile has kept as stamps, for a profile that is not kept. */
+void profile_stamp_times(struct profile *profile);
 /* Orders the stamps, and joins those of one sample and time. Call it after profile_divide(). */
 void profile_sort_stamps(struct profile *profile);
 /*

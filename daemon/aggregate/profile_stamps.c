@@ -12,6 +12,32 @@ static int compare_stamps(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
+/* The profile began after its first slice did, and its last may end after it. */
+static uint64_t time_of(const struct profile *profile, const struct profile_time *time)
+{
+	const uint64_t start_ns = profile->start_ns - profile->start_ns % PROFILE_SLICE_NS +
+				  (uint64_t)time->slice * PROFILE_SLICE_NS;
+
+	if (start_ns < profile->start_ns)
+		return profile->start_ns;
+	return start_ns < profile->end_ns ? start_ns : profile->end_ns - 1;
+}
+
+void profile_stamp_times(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->last_times.count; i++) {
+		struct profile_sample sample = profile->samples.items[i];
+		uint32_t at = profile->last_times.items[i];
+
+		for (; at > 0; at = profile->times.items[at - 1].before) {
+			sample.count = profile->times.items[at - 1].count;
+			profile_note_stamp(
+				profile, &sample, time_of(profile, &profile->times.items[at - 1]));
+		}
+	}
+	profile_sort_stamps(profile);
+}
+
 void profile_sort_stamps(struct profile *profile)
 {
 	struct profile_stamp *stamps = profile->stamps.items;

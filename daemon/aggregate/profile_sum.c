@@ -172,6 +172,20 @@ static void carry_spans(
 	}
 }
 
+static void carry_stamps(
+	struct carrying *carrying, uint32_t part_sample, struct profile_sample sample)
+{
+	size_t count;
+	const struct profile_stamp *stamps = profile_stamps_of(carrying->part, part_sample, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		if (__builtin_mul_overflow(
+			    stamps[i].count, carrying->part->period_ns, &sample.count))
+			sample.count = UINT64_MAX;
+		profile_note_stamp(carrying->sum, &sample, stamps[i].time_ns);
+	}
+}
+
 /* As amounts: counts times the period. */
 static int carry_samples(struct carrying *carrying)
 {
@@ -186,8 +200,10 @@ static int carry_samples(struct carrying *carrying)
 		sample.node = carrying->nodes[sample.node];
 		sample.thread = carrying->threads[sample.thread];
 		r = profile_add_sample(carrying->sum, &sample);
-		if (r == 0)
+		if (r == 0) {
 			carry_spans(carrying, (uint32_t)i, sample);
+			carry_stamps(carrying, (uint32_t)i, sample);
+		}
 	}
 	return r;
 }
@@ -242,6 +258,7 @@ int profile_sum_new(const struct profile *const *parts, size_t count, const char
 	if (r < 0)
 		return r;
 	profile_divide(sum);
+	profile_sort_stamps(sum);
 	*ret_sum = TAKE_PTR(sum);
 	return 0;
 }

@@ -130,6 +130,10 @@ int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault);
 /* Symbolizes the profile with the symbols that are ready. Call once. */
 int pipeline_name(struct pipeline *pipeline, struct fault *fault);
 
+/* Turns the times that were kept into stamps (aggregate/profile.h). Call once, after
+ * pipeline_name() and before pipeline_choose_interpreted(). */
+void pipeline_stamp_times(struct pipeline *pipeline);
+
 /* Leaves out frames of interpreters, or the native ones that run them. Call once, after
  * pipeline_name(). */
 void pipeline_choose_interpreted(struct pipeline *pipeline, enum interpreted_frames choice);

@@ -403,6 +403,13 @@ int pipeline_name(struct pipeline *pipeline, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "cannot read symbols: %s", strerror(-r)) : 0;
 }
 
+void pipeline_stamp_times(struct pipeline *pipeline)
+{
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (pipeline->open.parts[i].profile)
+			profile_stamp_times(pipeline->open.parts[i].profile);
+}
+
 void pipeline_choose_interpreted(struct pipeline *pipeline, enum interpreted_frames choice)
 {
 	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)

@@ -85,6 +85,33 @@ static void without_any_there_are_none(void **state)
 	profile_free(profile);
 }
 
+/* Slices of a profile that began in the middle of one, and ended so. */
+static void times_that_were_kept_become_stamps(void **state)
+{
+	static const uint64_t start_ns = 1700000000123456789, begun_ns = 5000000000;
+	static const uint64_t times_ns[] = { 0, 1000, PROFILE_SLICE_NS, 99 * PROFILE_SLICE_NS };
+	const uint64_t first_ns = start_ns - start_ns % PROFILE_SLICE_NS;
+	static const uint64_t counts[] = { 1 };
+	struct profile *profile = profile_of(PLENTY, counts, 1);
+	struct profile_sample sample = profile->samples.items[0];
+
+	profile->period_ns = 1;
+	profile->start_ns = start_ns;
+	profile->end_ns = start_ns + 99 * PROFILE_SLICE_NS + 1;
+	profile_keep_times(profile, begun_ns);
+	sample.count = 2;
+	for (size_t i = 0; i < sizeof(times_ns) / sizeof(times_ns[0]); i++) {
+		sample.first_ns = sample.last_ns = begun_ns + times_ns[i];
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
+	}
+	profile_stamp_times(profile);
+	expect(profile, 0, 3,
+		(const struct profile_stamp[]){ { start_ns, 4, 0, 0 },
+			{ first_ns + PROFILE_SLICE_NS, 2, 0, 0 },
+			{ first_ns + 99 * PROFILE_SLICE_NS, 2, 0, 0 } });
+	profile_free(profile);
+}
+
 /* Amounts that are saturated do not add up; nor does less than a sample make one. */
 static void times_are_of_no_more_than_the_sample_has(void **state)
 {
@@ -141,6 +168,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_sample_has_times),
+		cmocka_unit_test(times_that_were_kept_become_stamps),
 		cmocka_unit_test(without_any_there_are_none),
 		cmocka_unit_test(times_are_of_no_more_than_the_sample_has),
 		cmocka_unit_test(they_stay_within_their_bound),

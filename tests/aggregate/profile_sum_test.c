@@ -153,6 +153,34 @@ static void a_binary_of_several_parts_is_one(void **state)
 	parts_done(&parts);
 }
 
+static void note_stamp(struct profile *profile, uint64_t count, uint64_t time_ns)
+{
+	struct profile_sample sample = profile->samples.items[2];
+
+	sample.count = count;
+	profile_note_stamp(profile, &sample, time_ns);
+	profile_sort_stamps(profile);
+}
+
+/* The last samples of both have one stack. */
+static void times_are_kept(void **state)
+{
+	struct parts parts = make_parts();
+	struct profile *sum;
+
+	note_stamp(parts.own[1], 1, 2000);
+	note_stamp(parts.own[0], 2, 1500);
+	assert_int_equal(make_sum(&parts, BUDGET, &sum), 0);
+	assert_int_equal(sum->stamps.count, 2);
+	assert_int_equal(sum->stamps.items[0].time_ns, 1500);
+	assert_int_equal(sum->stamps.items[0].count, 20);
+	assert_int_equal(sum->stamps.items[1].time_ns, 2000);
+	assert_int_equal(sum->stamps.items[1].count, 1);
+	assert_int_equal(sum->stamps.items[0].sample, sum->stamps.items[1].sample);
+	profile_free(sum);
+	parts_done(&parts);
+}
+
 static void one_part_is_its_own_sum(void **state)
 {
 	struct parts parts = make_parts();
@@ -199,6 +227,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(amounts_and_names_are_kept),
 		cmocka_unit_test(a_binary_of_several_parts_is_one),
+		cmocka_unit_test(times_are_kept),
 		cmocka_unit_test(one_part_is_its_own_sum),
 		cmocka_unit_test(a_sum_without_room_is_an_error),
 		cmocka_unit_test(failing_allocations_are_reported),

@@ -29,13 +29,25 @@ has_one_value_a_sample() {
 		END { print "# " samples " samples"; exit !(samples > 0 && samples == values) }' "$tmp/$1.txt"
 }
 
-plan 5
+# As many times as values, all between these seconds.
+has_times_between() {
+	awk -v from="$2" -v to="$3" '/^ *timestamps_unix_nano:/ { times++; wrong += $2 / 1e9 < from || $2 / 1e9 > to }
+		/^ *values:/ { values++ }
+		END { print "# " times + 0 " times, " wrong + 0 " wrong"; exit !(times > 0 && times <= values && !wrong) }' "$tmp/$1.txt"
+}
+
+plan 7
 
 "$pilotlight" record -q -o "$tmp/cpu.otlp.gz" -- "$workloads/shares" 2 >"$tmp/log" 2>&1 || note "$(cat "$tmp/log")"
 check "protoc knows each field" decodes cpu
 check "functions, services and types are there" has_all cpu 'strings: "hot_60"' 'key: "service.name"' \
 	'key: "host.name"' 'name: "pilotlight"' 'strings: "samples"' 'strings: "process.executable.build_id.gnu"'
 check "each sample has one value" has_one_value_a_sample cpu
+
+begun=$(date +%s.%N)
+"$pilotlight" record -q --times -o "$tmp/times.otlp.gz" -- "$workloads/shares" 1 >"$tmp/log" 2>&1 || note "$(cat "$tmp/log")"
+check "protoc knows each field of samples with times" decodes times
+check "--times tells when they were taken" has_times_between times "$begun" "$(date +%s.%N)"
 
 "$pilotlight" record -q -e offcpu -f otlp -o "$tmp/offcpu.otlp.gz" -- sleep 1 >"$tmp/log" 2>&1 || note "$(cat "$tmp/log")"
 check "protoc knows each field of time off CPU" decodes offcpu

@@ -176,7 +176,9 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 		.symbol_cache = engine->symbol_cache,
 		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),
 		.skips_interpreted = strcmp(options->runtime_frames, "native") == 0,
-		.keeps_spans = true,
+		/* A sample is told with its span or with its times. */
+		.keeps_spans = !options->has_times,
+		.keeps_times = options->has_times,
 		.spans = options->spans,
 		/* A command has not begun: what it will map is not known. */
 		.prepare_ns = options->command && !options->samples_all && options->pid_count == 0
@@ -428,9 +430,10 @@ static int write_profiles(struct engine *engine, struct fault *fault)
 {
 	int r;
 
+	if (engine->options->has_times)
+		pipeline_stamp_times(engine->pipeline);
 	choose_interpreted(engine);
 	r = make_sum(engine, fault);
-
 	for (unsigned i = 0; r == 0 && i < RECORD_OUTPUTS; i++)
 		if (engine->options->outputs & 1U << i)
 			r = write_profile(engine, profile_of(engine, i), fault);

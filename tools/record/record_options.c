@@ -300,6 +300,10 @@ const struct option_row record_option_rows[] = {
 		OPTION_STRING, .offset = offsetof(struct record_options, format_name) },
 	{ 0, "lines", NULL, "Keep the lines of a function apart: `name (file.c:123)`.", OPTION_SET,
 		.offset = offsetof(struct record_options, is_by_line) },
+	{ 0, "times", NULL,
+		"In pprof and otlp, tell when samples of the first ten minutes were taken, to 10 "
+		"ms.",
+		OPTION_SET, .offset = offsetof(struct record_options, has_times) },
 	{ 0, "unwind", "auto|fp",
 		"How to walk user stacks: by unwind tables where code keeps no frame pointers "
 		"(auto, the default), or by frame pointers alone (fp).",
@@ -397,14 +401,10 @@ bool record_options_has_heaps(const struct record_options *options)
 	return options->outputs & heaps;
 }
 
-int record_options_check(struct record_options *options)
+static int choose_format(struct record_options *options)
 {
 	const struct command *command = options->base.command;
 
-	if (options->outputs == 0)
-		options->outputs = 1U << PILOTLIGHT_SOURCE_CPU;
-	if (options->base.argument_count > 0)
-		options->command = options->base.arguments;
 	if (options->format_name) {
 		options->format = profile_format_find(options->format_name);
 		if (!options->format)
@@ -419,6 +419,25 @@ int record_options_check(struct record_options *options)
 		return command_misuse(command,
 			"the ending of '%s' names no format; choose one with -f: %s", options->path,
 			profile_format_names());
+	if (options->has_times && strcmp(options->format->name, "pprof") != 0 &&
+		strcmp(options->format->name, "otlp") != 0)
+		return command_misuse(
+			command, "%s tells no times; use pprof or otlp", options->format->name);
+	return 0;
+}
+
+int record_options_check(struct record_options *options)
+{
+	const struct command *command = options->base.command;
+	int r;
+
+	if (options->outputs == 0)
+		options->outputs = 1U << PILOTLIGHT_SOURCE_CPU;
+	if (options->base.argument_count > 0)
+		options->command = options->base.arguments;
+	r = choose_format(options);
+	if (r != 0)
+		return r;
 	if (has_several(options) && strcmp(options->path, "-") == 0)
 		return command_misuse(command,
 			"-e with several events writes several files; name a file with -o");

@@ -44,6 +44,7 @@ struct record_options {
 	bool samples_kernel;
 	bool samples_wakers;
 	bool samples_all; /* also beside a command */
+	bool has_times;	  /* the output tells when samples were taken */
 	bool is_by_line;  /* a frame for each line of a function */
 	bool is_quiet;
 	bool is_verbose;

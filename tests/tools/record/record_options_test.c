@@ -77,6 +77,17 @@ static void each_option_is_parsed(void **state)
 	assert_true(options->is_quiet && options->is_verbose && options->is_by_line);
 }
 
+static void times_are_for_formats_that_tell_them(void **state)
+{
+	assert_int_equal(parse("--times -o a.pb.gz"), 0);
+	assert_true(options->has_times);
+	assert_int_equal(parse("--times -f otlp -o a"), 0);
+	assert_true(parse("--times") != 0);
+	assert_true(parse("--times -o a.folded") != 0);
+	assert_int_equal(parse("-o a.pb.gz"), 0);
+	assert_false(options->has_times);
+}
+
 static void wakers_end_waits(void **state)
 {
 	assert_int_equal(parse("-e offcpu --wakers"), 0);
@@ -335,6 +346,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_suit_a_first_try),
 		cmocka_unit_test(each_option_is_parsed),
+		cmocka_unit_test(times_are_for_formats_that_tell_them),
 		cmocka_unit_test(wakers_end_waits),
 		cmocka_unit_test(stacks_are_walked_as_asked),
 		cmocka_unit_test(events_are_chosen),

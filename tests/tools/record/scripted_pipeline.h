@@ -158,6 +158,11 @@ int pipeline_symbols_run(struct pipeline *pipeline, struct fault *fault)
 	return r < 0 ? fault_set(fault, r, "following the workers failed") : 0;
 }
 
+void pipeline_stamp_times(struct pipeline *pipeline)
+{
+	(void)pipeline;
+}
+
 void pipeline_choose_interpreted(struct pipeline *pipeline, enum interpreted_frames choice)
 {
 	(void)pipeline;
