@@ -97,15 +97,22 @@ class TimeStrip {
 			this.drawSelection(context, style);
 	}
 
+	// What its amounts are of: of what lives, they are no amounts of time.
+	secondsOf(i) {
+		const { start, end } = this.timeline.buckets;
+
+		return this.timeline.is_live ? 1 : Math.max(end[i] - start[i], 1e-3);
+	}
+
 	drawBars(context, style) {
 		const room = STRIP_HEIGHT - STRIP_AXIS - 4, { start, end, amount, lost } = this.timeline.buckets;
-		const rate = (i) => (amount[i] + lost[i]) / Math.max(end[i] - start[i], 1e-3);
+		const rate = (i) => (amount[i] + lost[i]) / this.secondsOf(i);
 		const { parts = [] } = this.timeline, colors = parts.map((_, i) => this.partColor(i));
 
 		this.greatest = start.reduce((most, _, i) => Math.max(most, rate(i)), this.timeline.is_cpu ? this.cpus || 0 : 0);
 		start.forEach((_, i) => {
 			const left = this.x(start[i]), width = Math.max(this.x(end[i]) - left - 0.5, 0.7);
-			const seconds = Math.max(end[i] - start[i], 1e-3);
+			const seconds = this.secondsOf(i);
 			const height = amount[i] / seconds / (this.greatest || 1) * room;
 			const more = lost[i] / seconds / (this.greatest || 1) * room;
 
@@ -212,7 +219,7 @@ class TimeStrip {
 	hover(event) {
 		if (!this.timeline)
 			return;
-		const time = this.time(event), i = this.bucketAt(time), { start, end, amount, lost } = this.timeline.buckets;
+		const time = this.time(event), i = this.bucketAt(time), { amount, lost } = this.timeline.buckets;
 		const when = new Date(time * 1000).toLocaleString();
 		const near = this.incidentAt(time);
 
@@ -226,9 +233,8 @@ class TimeStrip {
 			this.events.hovered(`${when}: nothing recorded`, event.clientX, event.clientY);
 			return;
 		}
-		const seconds = Math.max(end[i] - start[i], 1e-3);
-		const told = this.timeline.is_cpu ? `${(amount[i] / seconds).toFixed(2)} CPUs`
-			: `${(amount[i] / seconds).toFixed(2)} ${this.timeline.unit} a second`;
+		const seconds = this.secondsOf(i), { is_cpu: isCpu, is_live: isLive, unit } = this.timeline;
+		const told = `${(amount[i] / seconds).toFixed(2)} ${isCpu ? 'CPUs' : unit}${isCpu || isLive ? '' : ' a second'}`;
 		const parts = (this.timeline.parts || []).map((part) => `\n${part.name}: ${(part.amount[i] / seconds).toFixed(2)}`).join('');
 		this.events.hovered(`${when}: ${told}${lost[i] > 0 ? `, ${(lost[i] / (amount[i] + lost[i]) * 100).toFixed(1)} % lost` : ''}${this.rateOf(i)}${parts}`,
 			event.clientX, event.clientY);

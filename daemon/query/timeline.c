@@ -62,6 +62,7 @@ static int add_window(void *context, const struct store_window_line *line)
 	if (r < 0)
 		return r;
 	bucket = &timeline->buckets[timeline->count - 1];
+	bucket->last_ns = line->start_ns;
 	/* The first window of all tells nothing about what was before it. */
 	if (bucket != timeline->buckets || bucket->end_ns > 0)
 		bucket->is_of_new_boot |=
@@ -237,6 +238,7 @@ void timeline_write(const struct timeline *timeline, struct output *output)
 	json_member_string(&json, "event", source->name);
 	json_member_string(&json, "unit", timeline_is_of_time(source) ? "seconds" : source->unit);
 	json_member_bool(&json, "is_cpu", event_source_is_cpu(source));
+	json_member_bool(&json, "is_live", source->is_live);
 	json_key(&json, "from");
 	json_seconds(&json, seconds(timeline->start_ns));
 	json_key(&json, "to");

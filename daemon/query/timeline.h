@@ -18,6 +18,7 @@ enum { TIMELINE_BUCKETS_MAX = 4000 };
 
 struct timeline_bucket {
 	uint64_t start_ns, end_ns; /* CLOCK_REALTIME, of its first and its last window */
+	uint64_t last_ns;	   /* where its last window starts */
 	/* In the unit of the event's source: stored, and lost. */
 	double amount, lost;
 	uint64_t gap_ns;     /* the event was not recorded, before it or within: it was off, or the
@@ -59,9 +60,10 @@ void timeline_done(struct timeline *timeline);
 
 /*
  * Writes one JSON object: version (1), event (the source's name), unit ("seconds", "bytes" or
- * "count"), is_cpu, from and to in seconds since 1970; buckets: parallel arrays start, end, amount,
- * lost, gap (seconds before it in which the event was not recorded), period (in ns, or a number)
- * and boot (0 or 1); if there are parts, an array of their name and amount, by bucket; and
- * incidents of that time, as query/incident_text.h has them.
+ * "count"), is_cpu, is_live (amounts are of the end of a bucket, not of its time), from and to in
+ * seconds since 1970; buckets: parallel arrays start, end, amount, lost, gap (seconds before it in
+ * which the event was not recorded), period (in ns, or a number) and boot (0 or 1); if there are
+ * parts, an array of their name and amount, by bucket; and incidents of that time, as
+ * query/incident_text.h has them.
  */
 void timeline_write(const struct timeline *timeline, struct output *output);

@@ -56,28 +56,40 @@ static size_t find_bucket(const struct timeline *timeline, uint64_t start_ns)
 	return low;
 }
 
+static int make_row(struct collecting *collecting, size_t row)
+{
+	const size_t buckets = collecting->timeline->count;
+	int r = ARRAY_RESERVE(
+		collecting->amounts, &collecting->capacity, (row + 1) * buckets, AMOUNTS_MAX);
+
+	for (; r == 0 && collecting->rows <= row; collecting->rows++)
+		memset(collecting->amounts + collecting->rows * buckets, 0,
+			buckets * sizeof(*collecting->amounts));
+	return r;
+}
+
 /* Threads that have no room are among the others. */
 static int add_part(void *context, const struct store_row *read)
 {
 	struct collecting *collecting = context;
-	const size_t buckets = collecting->timeline->count;
+	const struct timeline *timeline = collecting->timeline;
 	const size_t row = collecting->by == TIMELINE_BY_KIND ? !read->is_kernel : read->thread;
 	int r;
 
-	if (row >= AMOUNTS_MAX / buckets)
+	if (row >= AMOUNTS_MAX / timeline->count)
 		return 0;
-	r = ARRAY_RESERVE(
-		collecting->amounts, &collecting->capacity, (row + 1) * buckets, AMOUNTS_MAX);
-	if (r < 0)
-		return r;
-	for (; collecting->rows <= row; collecting->rows++)
-		memset(collecting->amounts + collecting->rows * buckets, 0,
-			buckets * sizeof(*collecting->amounts));
 	if (read->start_ns != collecting->start_ns)
-		collecting->bucket = find_bucket(collecting->timeline, read->start_ns);
+		collecting->bucket = find_bucket(timeline, read->start_ns);
 	collecting->start_ns = read->start_ns;
-	collecting->amounts[row * buckets + collecting->bucket] += (double)read->value_ns;
-	return 0;
+	/* What lives is that of the bucket's last window, as in the whole. */
+	if (timeline->source->is_live &&
+		read->start_ns != timeline->buckets[collecting->bucket].last_ns)
+		return 0;
+	r = make_row(collecting, row);
+	if (r == 0)
+		collecting->amounts[row * timeline->count + collecting->bucket] +=
+			(double)read->value_ns;
+	return r;
 }
 
 static double sum(const double *amounts, size_t count)

@@ -227,10 +227,11 @@ int store_reader_times(const char *folder, const struct store_selection *selecti
 	struct profile **ret_profile, struct store_found *ret_found, struct fault *fault);
 
 /*
- * Calls `function` with the selected samples of each window, a thread's and a stack's at a time:
- * the thread is one of `profile`, and `is_kernel` says where the stack ends. The profile, which has
- * the threads and no samples, is the caller's. Returns 0, -E2BIG if `profile_bytes` do not suffice
- * for its names, what `function` returned, or another -errno with `fault`.
+ * Calls `function` with the selected samples of each window, also of what lives, a thread's and a
+ * stack's at a time: the thread is one of `profile`, and `is_kernel` says where the stack ends. The
+ * profile, which has the threads and no samples, is the caller's. Returns 0, -E2BIG if
+ * `profile_bytes` do not suffice for its names, what `function` returned, or another -errno with
+ * `fault`.
  */
 struct store_row {
 	uint64_t start_ns; /* CLOCK_REALTIME, of the window */

@@ -5,7 +5,7 @@
  * different periods. At the end they become samples of the shortest period. The windows of several
  * sources become a profile of wall-clock time in the same way.
  *
- * Of what lives, whose amounts do not add up, only the last selected window is taken.
+ * Of what lives, whose amounts do not add up, only the last selected window is summed.
  */
 #include "base/array.h"
 #include "base/clock.h"
@@ -439,7 +439,8 @@ static int read_days(const char *folder, struct reading *reading, struct fault *
 			.binary_index = &reading->binary_index,
 			.part = i,
 		};
-	r = reading_choose_live(folder, reading, fault);
+	/* Rows tell their window. */
+	r = reading->take_row ? 0 : reading_choose_live(folder, reading, fault);
 	if (r == 0)
 		r = store_reader_each_day(folder, selection->start_ns, selection->end_ns, read_day,
 			reading, &reading->found.days_damaged, fault);

@@ -82,6 +82,46 @@ static void the_greatest_are_told(void **state)
 	assert_null(strstr(fixture->output, "{\"name\":\"c3\","));
 }
 
+static void append_living(struct store *store, uint64_t start_ns, const char *comm, uint64_t count)
+{
+	const struct fixture_sample sample = {
+		.pid = 50, .address = 0x3000, .count = count, .comm = comm
+	};
+	struct profile *profile = fixture_profile(start_ns, &sample, 1);
+	struct fault fault = { 0 };
+
+	assert_int_equal(profile_add_string(profile, "kmem:live", &profile->event), 0);
+	profile->period_ns = 4096;
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
+	profile_free(profile);
+}
+
+/* Each moment has its own, and one of several windows what lives at its end. */
+static void what_lives_has_parts_at_each_moment(void **state)
+{
+	struct answer_fixture *fixture = *state;
+	struct fault fault = { 0 };
+	struct store *store;
+
+	assert_int_equal(store_open(fixture->history, &store_default_limits, &store, &fault), 0);
+	append_living(store, ANSWER_FIXTURE_SECOND + SECONDS(10), "alpha", 3);
+	append_living(store, ANSWER_FIXTURE_SECOND + SECONDS(20), "beta", 5);
+	store_close(store);
+	fixture->request.kind = ANSWER_TIMELINE;
+	ASK(fixture, "from", "yesterday 10:00", "to", "10:01", "event", "kmem:live", "by", "comm");
+	answer_fixture_expect(fixture, 200, "");
+	assert_non_null(strstr(fixture->output, "\"is_live\":true,"));
+	assert_non_null(strstr(fixture->output, "\"amount\":[12288.000,20480.000],"));
+	assert_non_null(strstr(fixture->output,
+		"\"parts\":[{\"name\":\"beta\",\"amount\":[0.000,20480.000]},"
+		"{\"name\":\"alpha\",\"amount\":[12288.000,0.000]}],"));
+	ASK(fixture, "from", "yesterday 10:00", "to", "10:01", "event", "kmem:live", "by", "comm",
+		"buckets", "1");
+	assert_non_null(strstr(fixture->output, "\"amount\":[20480.000],"));
+	assert_non_null(
+		strstr(fixture->output, "\"parts\":[{\"name\":\"beta\",\"amount\":[20480.000]}],"));
+}
+
 static void time_without_history_has_no_parts(void **state)
 {
 	struct answer_fixture *fixture = *state;
@@ -114,6 +154,7 @@ int main(void)
 		ANSWER_TEST(it_is_of_the_kernel_or_not),
 		ANSWER_TEST(it_is_of_units_and_threads),
 		ANSWER_TEST(the_greatest_are_told),
+		ANSWER_TEST(what_lives_has_parts_at_each_moment),
 		ANSWER_TEST(time_without_history_has_no_parts),
 		ANSWER_TEST(failing_allocations_are_reported),
 	};

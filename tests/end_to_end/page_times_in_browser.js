@@ -98,6 +98,9 @@ function checkStrip() {
 	check(told[3].endsWith('at 100 Hz\n<b>: 0.05\nuser: 0.03'), 'it tells whose the time was', told[3]);
 	check(new Set([0.25, 0.6, 0.9].map(pixel)).size === 3 && pixel(0.9) === all, 'and shows it', [0.25, 0.6, 0.9].map(pixel).join(' '));
 	check(strip.legend.textContent === '<b>userothers' && !strip.legend.querySelector('b'), 'with the names', strip.legend.textContent);
+	strip.show(0, 30, { is_live: true, unit: 'bytes', buckets, incidents: [], parts: [{ name: 'user', amount: [0.5, 1, 1] }] }, null);
+	strip.hover({ clientX: box.left + 1, clientY: box.top + 5 });
+	check(told[4].endsWith(': 1.00 bytes\nuser: 0.50'), 'what lives is told as it is', told[4]);
 	strip.show(0, 30, { is_cpu: true, unit: 'seconds', buckets, incidents }, null);
 	const point = { clientX: box.left + box.width * 25 / 30, clientY: box.top + 5, bubbles: true, button: 0 };
 	strip.canvas.dispatchEvent(new MouseEvent('mousedown', point));
