@@ -166,6 +166,11 @@ stop_started() {
 	started=()
 }
 
+# Something to sample until stop_started, which takes no CPU time from tests that run beside.
+start_load() {
+	start nice -n 19 "$workloads/shares" 600
+}
+
 # Keeps every CPU busy until stop_started.
 start_busy_cpus() {
 	local cpu

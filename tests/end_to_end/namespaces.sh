@@ -8,14 +8,14 @@
 # Runs the workload in new namespaces, on a file system that is mounted only there.
 run_contained() {
 	unshare --fork --pid --mount --mount-proc bash -c '
-		mount -t tmpfs tmpfs /mnt && cp "$1/shares" /mnt/contained && exec /mnt/contained 3
+		mount -t tmpfs tmpfs /mnt && cp "$1/shares" /mnt/contained && exec /mnt/contained 1.5
 	' contained "$workloads"
 }
 
 # Runs the recorder in new namespaces, with a workload inside; `outsider` works outside.
 record_contained() {
 	unshare --fork --pid --mount --mount-proc "$pilotlight" record -F 999 "$@" \
-		-o "$tmp/inside.folded" -- "$workloads/shares" 3 2>"$tmp/inside.folded.log"
+		-o "$tmp/inside.folded" -- "$workloads/shares" 1.5 2>"$tmp/inside.folded.log"
 }
 
 outsider_is_counted() {
@@ -43,7 +43,7 @@ check "inside: comm and symbols" has_shares "$tmp/inside.folded" shares 8
 check "inside: the accounts close" accounts_close "$tmp/inside.folded.log"
 
 cp "$workloads/shares" "$tmp/outsider"
-start "$tmp/outsider" 600
+start nice "$tmp/outsider" 600
 check "inside, all processes: record succeeds" record_contained -a
 check "inside, all processes: processes outside are counted" outsider_is_counted
 stop_started

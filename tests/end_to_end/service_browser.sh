@@ -3,6 +3,7 @@
 # A browser at the service's TCP address. Flame graphs work under the policy that the service sends with them. A
 # hostile page gets no profile, neither from its own origin nor by a name that it points to the address. The page asks
 # for the token, and keeps it in memory.
+# Runs beside others: it judges what a browser shows.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -46,8 +47,8 @@ plan 30
 port=$(free_port)
 printf '[Api]\nListen=127.0.0.1:%s\n[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=50\n' "$port" \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-start "$workloads/deep" 600
-start "$workloads/shares" 600
+start nice "$workloads/deep" 600
+start_load
 check "the service starts" start_service
 # Symbol workers run only on idle CPUs, and the programs must still exist when the workers read them.
 wait_for 30 "$pilotlight" report --last 1min

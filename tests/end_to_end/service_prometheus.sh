@@ -147,7 +147,7 @@ refuses_a_bad_pattern() {
 
 plan 10
 (umask 077 && echo 0123456789abcdef0123456789abcdef >"$tmp/token")
-start "$workloads/shares" 600
+start_load
 check "the service starts" start_on_ports
 check "CPU time in functions is measured" \
 	wait_for 90 in_metrics '^pilotlight_function_cpu_seconds_total\{metric="part",comm="shares"\}'

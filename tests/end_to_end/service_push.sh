@@ -56,7 +56,7 @@ names_work() {
 
 plan 12
 
-start "$workloads/shares" 600
+start_load
 check "the service starts" start_service
 check "files appear" has_batches 2
 check "they name functions" wait_for 120 names_work

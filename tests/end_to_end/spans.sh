@@ -10,12 +10,12 @@
 
 LEAST=10 # samples, of some 1,000 if the CPUs are free
 
-# begin THREADS COMMAND...: sets pid. So many threads have begun beside the first.
+# begin THREADS COMMAND...: sets pid. So many threads have begun beside the first. They leave time to the profiler.
 begin() {
 	local threads=$1
 
 	shift
-	start "$@"
+	start nice "$@"
 	pid=${started[-1]}
 	wait_for 60 eval '[ "$(ls /proc/'"$pid"'/task | wc -l)" -gt '"$threads"' ]'
 }
