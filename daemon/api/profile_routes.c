@@ -174,7 +174,7 @@ void route_incident(void *context, struct http_request *request)
 				       : -EOPNOTSUPP;
 	if (r == -EBUSY)
 		query_refuse(api, request, path, 503,
-			"An incident was noted just now. Try again in some seconds.");
+			"Too many incidents were noted just now. Try again in some seconds.");
 	else if (r < 0)
 		query_refuse(api, request, path, 404,
 			"No history: this service does not keep one, and so no incidents.");

@@ -18,7 +18,7 @@
 
 void service_incidents_open(struct service_incidents *incidents)
 {
-	/* In the order of enum incident_cause. */
+	/* In the order of enum incident_cause, from INCIDENT_CPU_PRESSURE on. */
 	static const char *const paths[SERVICE_PRESSURES] = {
 		"/proc/pressure/cpu",
 		"/proc/pressure/memory",
@@ -60,6 +60,7 @@ void service_incidents_configure(struct service_incidents *incidents, const stru
 		.cool_down_ns = config->incident_cool_down_ns,
 		.per_day = (uint32_t)config->incidents_per_day,
 	};
+	incidents->throttling.threshold = (uint32_t)config->incident_throttled;
 	incidents->units.settings = (struct unit_usage_settings){
 		.percent = (uint32_t)config->incident_unit_cpu,
 		.times = (uint32_t)config->incident_unit_cpu_times,
@@ -78,10 +79,21 @@ void service_incidents_recall(struct service_incidents *incidents, const char *h
 	incident_list_done(&list);
 }
 
+static bool has_room(const struct service_incidents *incidents)
+{
+	return incidents->waiting_count < SERVICE_INCIDENTS_WAITING;
+}
+
+/* A window takes one and adds one by a threshold, so that one has room, however many users note. */
+static bool has_room_for_user(const struct service_incidents *incidents)
+{
+	return incidents->waiting_count < SERVICE_INCIDENTS_WAITING - 1;
+}
+
 static void wait_for_window(
 	struct service_incidents *incidents, const char *cause, const char *text, uint64_t now_ns)
 {
-	struct incident *incident = &incidents->waiting;
+	struct incident *incident = &incidents->waiting[incidents->waiting_count++];
 
 	*incident = (struct incident){
 		.time_ns = now_ns,
@@ -90,7 +102,6 @@ static void wait_for_window(
 	};
 	(void)snprintf(incident->cause, sizeof(incident->cause), "%s", cause);
 	incident_set_text(incident, text);
-	incidents->is_waiting = true;
 }
 
 static double read_pressure(int fd)
@@ -194,7 +205,7 @@ static void measure_cgroups(
 			throttling_ask(&incidents->throttling, path);
 	}
 	cgroup_usage_done(&usage);
-	unit_usage_end(&incidents->units, length_ns, &finding->unit);
+	unit_usage_end(&incidents->units, length_ns, window->period_ns, &finding->unit);
 	finding->measures[INCIDENT_UNIT_CPU] = finding->unit.current;
 	finding->measures[INCIDENT_THROTTLED] =
 		throttling_end(&incidents->throttling, &finding->throttled);
@@ -240,8 +251,9 @@ void service_incidents_measure(
 	for (size_t i = 0; i < INCIDENT_CAUSES; i++)
 		finding.measures[i] = -1;
 	for (size_t i = 0; i < SERVICE_PRESSURES; i++)
-		if (thresholds[i] > 0)
-			finding.measures[i] = read_pressure(incidents->pressure_fds[i]);
+		if (thresholds[INCIDENT_CPU_PRESSURE + i] > 0)
+			finding.measures[INCIDENT_CPU_PRESSURE + i] =
+				read_pressure(incidents->pressure_fds[i]);
 	finding.measures[INCIDENT_HOST_CPU] = host_cpu(cpu);
 	finding.measures[INCIDENT_RUN_QUEUE] = run_queue(window->of[PILOTLIGHT_SOURCE_RUNQUEUE]);
 	if (thresholds[INCIDENT_OOM_KILL] > 0)
@@ -249,15 +261,19 @@ void service_incidents_measure(
 	if (thresholds[INCIDENT_UNIT_CPU] > 0 || thresholds[INCIDENT_THROTTLED] > 0)
 		measure_cgroups(incidents, cpu, &finding);
 	if (!incident_trigger_check(&incidents->trigger, finding.measures, cpu->end_ns, &cause) ||
-		incidents->is_waiting)
+		!has_room(incidents))
 		return;
+	if (cause != INCIDENT_UNIT_CPU)
+		unit_usage_defer(&incidents->units, finding.unit.name);
+	if (cause != INCIDENT_THROTTLED)
+		throttling_defer(&incidents->throttling, finding.throttled);
 	describe(incidents, cause, &finding, text);
 	wait_for_window(incidents, incident_cause_name(cause), text, cpu->end_ns);
 }
 
 int service_incidents_note(struct service_incidents *incidents, const char *text)
 {
-	if (incidents->is_waiting)
+	if (!has_room_for_user(incidents))
 		return -EBUSY;
 	wait_for_window(incidents, "manual", text, clock_realtime_ns());
 	return 0;
@@ -265,20 +281,24 @@ int service_incidents_note(struct service_incidents *incidents, const char *text
 
 const struct incident *service_incidents_take(struct service_incidents *incidents)
 {
-	bool is_waiting = incidents->is_waiting;
-
-	incidents->is_waiting = false;
-	return is_waiting ? &incidents->waiting : NULL;
+	if (incidents->waiting_count == 0)
+		return NULL;
+	incidents->taken = incidents->waiting[0];
+	incidents->waiting_count--;
+	memmove(incidents->waiting, incidents->waiting + 1,
+		incidents->waiting_count * sizeof(incidents->waiting[0]));
+	return &incidents->taken;
 }
 
 void service_incidents_give_back(
 	struct service_incidents *incidents, const struct incident *incident)
 {
-	if (incidents->is_waiting)
+	if (!has_room(incidents))
 		return;
-	/* It may be the one that was taken. */
-	memmove(&incidents->waiting, incident, sizeof(*incident));
-	incidents->is_waiting = true;
+	memmove(incidents->waiting + 1, incidents->waiting,
+		incidents->waiting_count * sizeof(incidents->waiting[0]));
+	incidents->waiting[0] = *incident;
+	incidents->waiting_count++;
 }
 
 void service_incidents_log(const struct incident *incident)

@@ -16,7 +16,7 @@
 
 struct config;
 
-enum { SERVICE_PRESSURES = 3 };
+enum { SERVICE_PRESSURES = 3, SERVICE_INCIDENTS_WAITING = 4 };
 
 struct service_incidents {
 	struct incident_trigger trigger;
@@ -26,8 +26,10 @@ struct service_incidents {
 	double kills;			     /* of processes, at the last measure; -1: unknown */
 	struct throttling throttling;
 	struct unit_usage units;
-	struct incident waiting; /* for the end of the window */
-	bool is_waiting;
+	/* For the end of a window, which takes one. The oldest first. */
+	struct incident waiting[SERVICE_INCIDENTS_WAITING];
+	size_t waiting_count;
+	struct incident taken;
 };
 
 /* Opens what the engine cannot open later. The throttling of cgroups needs its folder also then. */
@@ -44,13 +46,13 @@ void service_incidents_recall(struct service_incidents *incidents, const char *h
 void service_incidents_measure(
 	struct service_incidents *incidents, const struct profile_set *window);
 
-/* A user's incident. Returns 0; -EBUSY: another one waits for the end of this window. */
+/* A user's incident. Returns 0; -EBUSY: too many wait for the end of a window. */
 int service_incidents_note(struct service_incidents *incidents, const char *text);
 
-/* The incident that goes with a window, or NULL. Valid until the next call of a function here. */
+/* The incident that goes with a window, or NULL. Valid until the next call of this function. */
 const struct incident *service_incidents_take(struct service_incidents *incidents);
 
-/* An incident that could not be written waits for the next window, unless another one does. */
+/* An incident that could not be written waits for the next window, unless too many do. */
 void service_incidents_give_back(
 	struct service_incidents *incidents, const struct incident *incident);
 

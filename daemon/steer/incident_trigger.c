@@ -5,18 +5,19 @@
 #include <string.h>
 
 #define DAY_NS (86400ULL * 1000000000ULL)
+#define FALLEN 0.75 /* of its threshold, so that a measure near it is one incident */
 
 const char *incident_cause_name(enum incident_cause cause)
 {
 	static const char *const names[INCIDENT_CAUSES] = {
+		[INCIDENT_OOM_KILL] = "oom-kill",
+		[INCIDENT_UNIT_CPU] = "unit-cpu",
+		[INCIDENT_THROTTLED] = "throttled",
 		[INCIDENT_CPU_PRESSURE] = "cpu-pressure",
 		[INCIDENT_MEMORY_PRESSURE] = "memory-pressure",
 		[INCIDENT_IO_PRESSURE] = "io-pressure",
 		[INCIDENT_HOST_CPU] = "host-cpu",
 		[INCIDENT_RUN_QUEUE] = "run-queue",
-		[INCIDENT_THROTTLED] = "throttled",
-		[INCIDENT_OOM_KILL] = "oom-kill",
-		[INCIDENT_UNIT_CPU] = "unit-cpu",
 	};
 
 	return names[cause];
@@ -24,7 +25,18 @@ const char *incident_cause_name(enum incident_cause cause)
 
 static bool is_event(enum incident_cause cause)
 {
-	return cause == INCIDENT_OOM_KILL || cause == INCIDENT_UNIT_CPU;
+	return cause <= INCIDENT_THROTTLED;
+}
+
+/* What is unknown neither rises nor falls. */
+static bool is_high(
+	const struct incident_trigger *trigger, enum incident_cause cause, double measure)
+{
+	const double threshold = trigger->settings.thresholds[cause];
+
+	if (measure < 0)
+		return trigger->is_high[cause];
+	return threshold > 0 && measure >= threshold * (trigger->is_high[cause] ? FALLEN : 1);
 }
 
 /* A clock that was set back does not make it wait. */
@@ -60,15 +72,14 @@ bool incident_trigger_check(struct incident_trigger *trigger,
 	bool has_fired = false;
 
 	for (enum incident_cause i = 0; i < INCIDENT_CAUSES; i++) {
-		uint32_t threshold = trigger->settings.thresholds[i];
-		bool is_high = threshold > 0 && measures[i] >= threshold;
-		bool has_risen = is_high && (!trigger->is_high[i] || is_event(i));
+		bool is_now = is_high(trigger, i, measures[i]);
+		bool has_risen =
+			is_now && !trigger->is_high[i] && (trigger->has_measured || is_event(i));
 
-		/* What is unknown neither rises nor falls. */
-		if (measures[i] >= 0)
-			trigger->is_high[i] = is_high;
-		if (!has_risen || has_fired || !(trigger->has_measured || is_event(i)) ||
-			!may_fire(trigger, now_ns))
+		if (has_risen && has_fired)
+			continue;
+		trigger->is_high[i] = is_now && !is_event(i);
+		if (!has_risen || !may_fire(trigger, now_ns))
 			continue;
 		fire(trigger, now_ns);
 		*ret_cause = i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * When a measure of the host becomes an incident: as it exceeds its threshold, and not again before
- * it was below. A cool-down and a number a day bound how many there are. Plain values.
+ * it was well below. A cool-down and a number a day bound how many there are. Plain values.
  */
 #pragma once
 
@@ -9,17 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* In the order in which they are noted, if several rise in one window: what names its culprit comes
+ * first. */
 enum incident_cause {
+	/* Events: they have not been before. The owner may repeat one that was not noted. */
+	INCIDENT_OOM_KILL, /* processes killed for lack of memory */
+	/* A unit whose CPU time has risen (unit_usage.h), in percent of one CPU. */
+	INCIDENT_UNIT_CPU,
+	INCIDENT_THROTTLED, /* a cgroup's share that has risen (throttling.h), in percent */
+	/* States: they rise above their threshold, and have fallen below 3/4 of it before. */
 	INCIDENT_CPU_PRESSURE, /* pressure stall information: "some", of the last 10 s */
 	INCIDENT_MEMORY_PRESSURE,
 	INCIDENT_IO_PRESSURE,
 	INCIDENT_HOST_CPU,  /* all CPUs, in the last window */
 	INCIDENT_RUN_QUEUE, /* threads that waited for a CPU, on average, in percent of the CPUs */
-	INCIDENT_THROTTLED, /* a cgroup, in percent of its periods */
-	/* Events: they have not been before. */
-	INCIDENT_OOM_KILL, /* processes killed for lack of memory */
-	INCIDENT_UNIT_CPU, /* of a unit whose CPU time has risen (unit_usage.h), in percent of one
-			      CPU */
 	INCIDENT_CAUSES,
 };
 
@@ -45,7 +48,8 @@ void incident_trigger_recall(struct incident_trigger *trigger, uint64_t time_ns)
 
 /*
  * Takes the measures at `now_ns` (CLOCK_REALTIME), in percent; below 0: unknown. Returns whether
- * there is an incident, and its cause.
+ * there is an incident, and its cause. Another state that has risen meanwhile rises in the next
+ * window, if it lasts and the cool-down is over.
  */
 bool incident_trigger_check(struct incident_trigger *trigger,
 	const double measures[INCIDENT_CAUSES], uint64_t now_ns, enum incident_cause *ret_cause);

@@ -10,9 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STAT_BYTES = 1024 };
+enum {
+	STAT_BYTES = 1024,
+	FIRST_WINDOWS = 2, /* what is high in them has risen earlier: the first share of a cgroup
+			      that was there before is known in the second */
+};
 
 #define PERIOD_NS 100000000ULL /* the kernel's default */
+#define FALLEN	  0.75	       /* of the threshold, so that a share near it is one incident */
 
 void throttling_open(struct throttling *throttling)
 {
@@ -34,9 +39,6 @@ void throttling_begin(struct throttling *throttling, uint64_t window_ns)
 {
 	throttling->window++;
 	throttling->periods_max = window_ns / PERIOD_NS + 1;
-	/* A cgroup without counters has no quota, and one that had no sample for long took none. */
-	throttling->percent = throttling->folder_fd < 0 ? -1 : 0;
-	throttling->worst[0] = '\0';
 }
 
 static bool take_counter(const char *text, const char *key, uint64_t *ret_value)
@@ -106,20 +108,16 @@ static struct throttling_entry *add(struct throttling *throttling, const char *p
 	return entry;
 }
 
-static void judge(struct throttling *throttling, const struct throttling_entry *entry,
-	uint64_t periods, uint64_t throttled)
+static double share(const struct throttling_entry *entry, uint64_t periods, uint64_t throttled)
 {
 	double percent;
 
 	/* Fewer than before: another cgroup has that path now. */
 	if (periods <= entry->periods || throttled < entry->throttled + THROTTLING_LEAST)
-		return;
+		return 0;
 	percent =
 		100.0 * (double)(throttled - entry->throttled) / (double)(periods - entry->periods);
-	if (percent <= throttling->percent)
-		return;
-	throttling->percent = percent > 100 ? 100 : percent;
-	memcpy(throttling->worst, entry->path, sizeof(throttling->worst));
+	return percent > 100 ? 100 : percent;
 }
 
 static void ask_entry(struct throttling *throttling, struct throttling_entry *entry, bool is_known)
@@ -127,10 +125,11 @@ static void ask_entry(struct throttling *throttling, struct throttling_entry *en
 	uint64_t periods = 0, throttled = 0;
 
 	entry->asked = throttling->window;
+	entry->percent = 0;
 	if (!read_counters(throttling, entry->path, &periods, &throttled))
 		return;
 	if (is_known || periods <= throttling->periods_max)
-		judge(throttling, entry, periods, throttled);
+		entry->percent = share(entry, periods, throttled);
 	entry->periods = periods;
 	entry->throttled = throttled;
 }
@@ -165,17 +164,49 @@ void throttling_ask(struct throttling *throttling, const char *path)
 		*strrchr(part, '/') = '\0';
 }
 
+/* Notes whether the cgroup is high, unless it has just risen. Returns whether it has. */
+static bool has_risen(const struct throttling *throttling, struct throttling_entry *entry)
+{
+	const double threshold = throttling->threshold * (entry->is_high ? FALLEN : 1);
+	const bool is_now = entry->percent > 0 && entry->percent >= threshold;
+
+	if (is_now && !entry->is_high && throttling->window > FIRST_WINDOWS)
+		return true;
+	entry->is_high = is_now;
+	return false;
+}
+
 double throttling_end(struct throttling *throttling, const char **ret_path)
 {
-	/* With a small quota a cgroup has windows without a sample, in which its share must not
-	 * fall. */
-	for (size_t i = 0; i < throttling->count && throttling->folder_fd >= 0; i++) {
+	struct throttling_entry *worst = NULL;
+
+	*ret_path = "";
+	if (throttling->folder_fd < 0)
+		return -1;
+	for (size_t i = 0; i < throttling->count; i++) {
 		struct throttling_entry *entry = &throttling->entries[i];
 
-		if (entry->asked != throttling->window &&
-			throttling->window - entry->sampled <= THROTTLING_WINDOWS)
-			ask_entry(throttling, entry, true);
+		/* With a small quota a cgroup has windows without a sample, in which its share must
+		 * not fall. One that has none for long took nothing. */
+		if (entry->asked != throttling->window) {
+			entry->percent = 0;
+			if (throttling->window - entry->sampled <= THROTTLING_WINDOWS)
+				ask_entry(throttling, entry, true);
+		}
+		if (has_risen(throttling, entry) && (!worst || entry->percent > worst->percent))
+			worst = entry;
 	}
-	*ret_path = throttling->worst;
-	return throttling->percent;
+	if (!worst)
+		return 0;
+	worst->is_high = true;
+	*ret_path = worst->path;
+	return worst->percent;
+}
+
+void throttling_defer(struct throttling *throttling, const char *path)
+{
+	struct throttling_entry *entry = find(throttling, path);
+
+	if (entry)
+		entry->is_high = false;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which cgroup the kernel has throttled most since the last window, by the counters of its
- * cpu.stat. A cgroup with a quota has them, of itself alone, so those above a busy one count, too.
+ * Finds the cgroup whose throttling has become an incident: the kernel has throttled it in more of
+ * its periods since the last window than a threshold, by the counters of its cpu.stat. A cgroup
+ * with a quota has them, of itself alone, so those above a busy one count, too. What stays high was
+ * an incident only as it rose, so a cgroup that always is throttled hides no other one. Of several
+ * that have risen the worst is found; the others, in the windows after it, if they stay high.
+ *
  * It knows THROTTLING_MAX cgroups; a new one takes the place of the one that had no sample for
  * longest (I4). One owner, one thread.
  */
@@ -22,17 +26,17 @@ struct throttling_entry {
 	char path[THROTTLING_PATH_BYTES];
 	uint64_t periods, throttled;
 	uint32_t sampled, asked; /* in which window a sample came of it at last; it was asked */
+	double percent;		 /* of its periods, in the window in which it was asked */
+	bool is_high;		 /* and has been found */
 };
 
 struct throttling {
 	int folder_fd; /* where cgroups with cpu.stat are; -1: nowhere */
 	struct throttling_entry entries[THROTTLING_MAX];
 	size_t count;
-	/* Of this window: its number, and the greatest share of throttled periods. */
-	uint32_t window;
+	uint32_t threshold;   /* in percent, set by the owner */
+	uint32_t window;      /* the number of this window, from 1 on */
 	uint64_t periods_max; /* most that it can have had */
-	double percent;
-	char worst[THROTTLING_PATH_BYTES];
 };
 
 /* Opens the folder of the hierarchy that has quotas. */
@@ -44,9 +48,11 @@ void throttling_close(struct throttling *throttling);
 void throttling_begin(struct throttling *throttling, uint64_t window_ns);
 /* Asks for a cgroup, "/system.slice/a.service", and for those above it. The busiest come first. */
 void throttling_ask(struct throttling *throttling, const char *path);
-/* Returns the greatest share of throttled periods, in percent, and whose; -1: there is no such
- * folder. */
+/* Returns the share of throttled periods, in percent, of the cgroup that has risen, and its path; 0
+ * and "": none has; -1: there is no such folder. */
 double throttling_end(struct throttling *throttling, const char **ret_path);
+/* It could not be noted: it rises in the next window, if it stays high. "" is allowed. */
+void throttling_defer(struct throttling *throttling, const char *path);
 
 /* Reads both counters of a cpu.stat. Returns false unless it has them. */
 bool throttling_parse(const char *text, uint64_t *ret_periods, uint64_t *ret_throttled);

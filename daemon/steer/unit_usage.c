@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { USUAL_S = 3600 };
+#define USUAL_S	     3600
+#define FALLEN	     0.75 /* of its threshold, so that a unit near it does not rise again and again */
+#define CHANCE_LEAST 5.0 /* samples */
+#define CHANCE_TIMES 5.0 /* the standard deviation of the usual number of samples */
 
 void unit_usage_begin(struct unit_usage *usage)
 {
@@ -51,15 +54,35 @@ void unit_usage_add(struct unit_usage *usage, const char *name, double percent)
 	entry->current += percent;
 }
 
-static bool is_high(const struct unit_usage *usage, const struct unit_usage_entry *entry)
+static bool exceeds(
+	const struct unit_usage *usage, const struct unit_usage_entry *entry, double percent)
 {
 	const struct unit_usage_settings *settings = &usage->settings;
 
-	if (settings->percent > 0 && entry->current >= settings->percent)
+	if (settings->percent > 0 && percent >= settings->percent)
 		return true;
 	return settings->times > 0 && entry->windows >= UNIT_USAGE_LEARNING &&
-	       entry->current >= UNIT_USAGE_FLOOR &&
-	       entry->current >= entry->usual * settings->times;
+	       percent >= UNIT_USAGE_FLOOR && percent >= entry->usual * settings->times;
+}
+
+static uint32_t at_most(uint32_t n, uint32_t most)
+{
+	return n < most ? n : most;
+}
+
+/*
+ * More than its usual share has by chance, where a sample is so many percent of a CPU. The number
+ * of samples varies at most as that of independent events does. A new unit took nothing before it
+ * was known, so that the first part of an incident does not make the rest usual.
+ */
+static bool is_certain(
+	const struct unit_usage *usage, const struct unit_usage_entry *entry, double sample_percent)
+{
+	double known = at_most(entry->windows, UNIT_USAGE_LEARNING);
+	double all = at_most(usage->windows, UNIT_USAGE_LEARNING);
+	double usual = entry->usual * known / all / sample_percent;
+
+	return entry->current / sample_percent >= usual + CHANCE_LEAST + CHANCE_TIMES * sqrt(usual);
 }
 
 /* A plain mean until an hour has passed. */
@@ -73,21 +96,35 @@ static void learn(struct unit_usage_entry *entry, uint64_t window_ns)
 	entry->usual += weight * (entry->current - entry->usual);
 }
 
-void unit_usage_end(
-	struct unit_usage *usage, uint64_t window_ns, struct unit_usage_entry *ret_risen)
+void unit_usage_end(struct unit_usage *usage, uint64_t window_ns, uint64_t period_ns,
+	struct unit_usage_entry *ret_risen)
 {
+	const double sample_percent = 100.0 * (double)period_ns / (double)window_ns;
 	struct unit_usage_entry risen = { 0 };
 
 	for (size_t i = 0; i < usage->count; i++) {
 		struct unit_usage_entry *entry = &usage->entries[i];
-		bool is_now = is_high(usage, entry);
+		bool is_now = exceeds(usage, entry, entry->current);
 
-		if (is_now && !entry->is_high && usage->has_measured &&
-			entry->current > risen.current)
+		if (usage->windows == 0)
+			entry->is_high = is_now;
+		else if (entry->is_high)
+			entry->is_high = exceeds(usage, entry, entry->current / FALLEN);
+		else if (is_now && is_certain(usage, entry, sample_percent) &&
+			 entry->current > risen.current)
 			risen = *entry;
-		entry->is_high = is_now;
 		learn(entry, window_ns);
 	}
-	usage->has_measured = true;
+	if (risen.name[0])
+		find(usage, risen.name)->is_high = true;
+	usage->windows++;
 	*ret_risen = risen;
+}
+
+void unit_usage_defer(struct unit_usage *usage, const char *name)
+{
+	struct unit_usage_entry *entry = find(usage, name);
+
+	if (entry)
+		entry->is_high = false;
 }

@@ -2,7 +2,11 @@
 /*
  * Finds the unit whose CPU time has become an incident: over a threshold, or a multiple of what it
  * usually takes. Usual is a moving average over an hour, known after UNIT_USAGE_LEARNING windows.
- * As with other triggers, what stays high was an incident only as it rose.
+ * As with other triggers, what stays high was an incident only as it rose. Of several that have
+ * risen one is found; the others, in the windows after it, as long as they stay high.
+ *
+ * A share of few samples varies. Either way a unit must have more samples than its usual share has
+ * by chance in a day of windows, so a steady load near a threshold is no incident.
  *
  * It knows UNIT_USAGE_MAX units; a new one takes the place of that which usually takes the least
  * (I4). Plain values, no clock.
@@ -31,12 +35,12 @@ struct unit_usage_entry {
 	char name[UNIT_USAGE_NAME_BYTES];
 	double current, usual; /* percent of one CPU */
 	uint32_t windows;
-	bool is_high;
+	bool is_high; /* and has been found */
 };
 
 struct unit_usage {
 	struct unit_usage_settings settings;
-	bool has_measured; /* what is high at first has risen earlier */
+	uint32_t windows; /* that were judged; what is high in the first has risen earlier */
 	struct unit_usage_entry entries[UNIT_USAGE_MAX];
 	size_t count;
 };
@@ -45,7 +49,9 @@ struct unit_usage {
 void unit_usage_begin(struct unit_usage *usage);
 void unit_usage_add(struct unit_usage *usage, const char *name, double percent);
 
-/* Judges the window of this length. `ret_risen` is the unit that has risen, as it was before this
- * window, the one that takes most of several; without a name: none. */
-void unit_usage_end(
-	struct unit_usage *usage, uint64_t window_ns, struct unit_usage_entry *ret_risen);
+/* Judges the window of this length, with samples of this period. `ret_risen` is the unit that has
+ * risen, as it was before this window, the one that takes most of several; without a name: none. */
+void unit_usage_end(struct unit_usage *usage, uint64_t window_ns, uint64_t period_ns,
+	struct unit_usage_entry *ret_risen);
+/* It could not be noted: it rises in the next window, if it stays high. "" is allowed. */
+void unit_usage_defer(struct unit_usage *usage, const char *name);

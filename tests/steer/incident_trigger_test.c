@@ -46,8 +46,56 @@ static void test_fires_as_it_rises(void **state)
 	assert_true(check(&trigger, 50, 10, DAY + SECONDS(10)));
 	/* It stays high, beyond the cool-down; then it rises again. */
 	assert_false(check(&trigger, 99, 10, DAY + SECONDS(100)));
-	assert_false(check(&trigger, 49, 10, DAY + SECONDS(110)));
+	assert_false(check(&trigger, 37, 10, DAY + SECONDS(110)));
 	assert_true(check(&trigger, 51, 10, DAY + SECONDS(120)));
+}
+
+/* A measure that varies around its threshold all day is one incident. */
+static void test_near_the_threshold_is_once(void **state)
+{
+	struct incident_trigger trigger = made_up();
+	unsigned fired = 0;
+
+	(void)state;
+	trigger.settings.per_day = 200;
+	for (uint64_t i = 0; i < 8640; i++)
+		fired += check(&trigger, 50 + (double)(i * 7 % 20) - 10, 10, DAY + SECONDS(10 * i));
+	assert_int_equal(fired, 1);
+}
+
+/* Of two that rise in one window the other one rises in the next, unless it must cool down. */
+static void test_two_at_once(void **state)
+{
+	struct incident_trigger trigger = made_up();
+
+	(void)state;
+	trigger.settings.cool_down_ns = SECONDS(1);
+	assert_false(check(&trigger, 10, 10, DAY));
+	assert_true(check(&trigger, 99, 99, DAY + SECONDS(10)));
+	assert_true(trigger.is_high[INCIDENT_CPU_PRESSURE]);
+	assert_true(check(&trigger, 99, 99, DAY + SECONDS(20)));
+	assert_true(trigger.is_high[INCIDENT_HOST_CPU]);
+	assert_false(check(&trigger, 99, 99, DAY + SECONDS(30)));
+	trigger = made_up();
+	assert_false(check(&trigger, 10, 10, DAY));
+	assert_true(check(&trigger, 99, 99, DAY + SECONDS(10)));
+	assert_false(check(&trigger, 99, 99, DAY + SECONDS(20)));
+	assert_false(check(&trigger, 99, 99, DAY + SECONDS(100)));
+}
+
+/* What names its culprit comes first. */
+static void test_a_unit_comes_before_the_host(void **state)
+{
+	struct incident_trigger trigger = made_up();
+	double measures[INCIDENT_CAUSES] = { 0 };
+	enum incident_cause cause;
+
+	(void)state;
+	trigger.settings.thresholds[INCIDENT_UNIT_CPU] = 1;
+	assert_false(incident_trigger_check(&trigger, measures, DAY, &cause));
+	measures[INCIDENT_UNIT_CPU] = measures[INCIDENT_HOST_CPU] = 95;
+	assert_true(incident_trigger_check(&trigger, measures, DAY + SECONDS(10), &cause));
+	assert_int_equal(cause, INCIDENT_UNIT_CPU);
 }
 
 static void test_does_not_fire_at_the_first_measure(void **state)
@@ -187,6 +235,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fires_as_it_rises),
+		cmocka_unit_test(test_near_the_threshold_is_once),
+		cmocka_unit_test(test_two_at_once),
+		cmocka_unit_test(test_a_unit_comes_before_the_host),
 		cmocka_unit_test(test_does_not_fire_at_the_first_measure),
 		cmocka_unit_test(test_cools_down),
 		cmocka_unit_test(test_number_a_day_is_bounded),

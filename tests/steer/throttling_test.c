@@ -24,6 +24,8 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(folder));
 	memset(&throttling, 0, sizeof(throttling));
 	throttling.folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	throttling.threshold = 20;
+	throttling.window = 2; /* the first ones are over */
 	return throttling.folder_fd < 0;
 }
 
@@ -69,6 +71,7 @@ static void a_share_is_of_the_last_window(void **state)
 	assert_true(ask("/a", &worst) == 30);
 	assert_string_equal(worst, "/a");
 	assert_true(ask("/a", &worst) == 0);
+	assert_string_equal(worst, "");
 	/* Fewer than THROTTLING_LEAST. */
 	set("/a", 1104, 934);
 	assert_true(ask("/a", &worst) == 0);
@@ -132,15 +135,86 @@ static void a_cgroup_is_asked_for_some_windows_after_its_last_sample(void **stat
 {
 	const char *worst;
 
+	for (unsigned last = 1; last <= THROTTLING_WINDOWS + 1; last++) {
+		set("/a", 1000, 900);
+		assert_true(ask("/a", &worst) == 0);
+		for (unsigned i = 1; i <= last; i++) {
+			set("/a", 1000 + 100 * i, 900 + (i == last ? 30 : 0));
+			throttling_begin(&throttling, WINDOW_NS);
+			assert_true(throttling_end(&throttling, &worst) ==
+				    (i == last && i <= THROTTLING_WINDOWS ? 30 : 0));
+			assert_string_equal(
+				worst, i == last && i <= THROTTLING_WINDOWS ? "/a" : "");
+		}
+		throttling.count = 0;
+	}
+}
+
+/* With a small quota, a window may have no sample of a cgroup that is throttled all the time. That
+ * is one incident. */
+static void a_window_without_a_sample_is_no_end(void **state)
+{
+	const char *worst;
+
 	set("/a", 1000, 900);
 	assert_true(ask("/a", &worst) == 0);
-	for (unsigned i = 1; i <= THROTTLING_WINDOWS + 1; i++) {
-		set("/a", 1000 + 100 * i, 900 + 30 * i);
+	for (unsigned i = 1; i <= 10; i++) {
+		set("/a", 1000 + 100 * i, 900 + 50 * i);
 		throttling_begin(&throttling, WINDOW_NS);
-		assert_true(
-			throttling_end(&throttling, &worst) == (i <= THROTTLING_WINDOWS ? 30 : 0));
-		assert_string_equal(worst, i <= THROTTLING_WINDOWS ? "/a" : "");
+		if (i % 2)
+			throttling_ask(&throttling, "/a");
+		assert_true(throttling_end(&throttling, &worst) == (i == 1 ? 50 : 0));
 	}
+}
+
+/* One that is throttled all day hides no other one, and has no more incidents near the threshold.
+ */
+static void each_cgroup_rises_by_itself(void **state)
+{
+	static const struct {
+		unsigned always, other;
+		double percent;
+		const char *worst;
+	} windows[] = { { 90, 0, 90, "/always" }, { 90, 0, 0, "" }, { 90, 50, 50, "/other" },
+		{ 90, 16, 0, "" }, { 90, 21, 0, "" }, { 90, 14, 0, "" }, { 10, 21, 21, "/other" },
+		{ 10, 10, 0, "" }, { 40, 60, 60, "/other" }, { 40, 60, 40, "/always" },
+		{ 40, 60, 0, "" } };
+	unsigned always = 1000, other = 1000;
+
+	set("/always", 1000, always);
+	set("/other", 1000, other);
+	throttling_begin(&throttling, WINDOW_NS);
+	throttling_ask(&throttling, "/always");
+	throttling_ask(&throttling, "/other");
+	for (unsigned i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
+		const char *worst;
+
+		set("/always", 1100 + 100 * i, always += windows[i].always);
+		set("/other", 1100 + 100 * i, other += windows[i].other);
+		throttling_begin(&throttling, WINDOW_NS);
+		throttling_ask(&throttling, "/always");
+		throttling_ask(&throttling, "/other");
+		assert_true(throttling_end(&throttling, &worst) == windows[i].percent);
+		assert_string_equal(worst, windows[i].worst);
+	}
+}
+
+/* An engine that starts anew does not note again what lasts. */
+static void what_is_high_at_first_has_risen_earlier(void **state)
+{
+	const char *worst;
+
+	throttling.window = 0;
+	set("/a", 1000, 900);
+	assert_true(ask("/a", &worst) == 0);
+	set("/a", 1100, 990);
+	assert_true(ask("/a", &worst) == 0);
+	set("/a", 1200, 1080);
+	assert_true(ask("/a", &worst) == 0);
+	set("/a", 1300, 1080);
+	assert_true(ask("/a", &worst) == 0);
+	set("/a", 1400, 1170);
+	assert_true(ask("/a", &worst) == 90);
 }
 
 static void nothing_is_known_without_the_folder(void **state)
@@ -196,6 +270,9 @@ int main(void)
 		WITH_FOLDER(what_has_no_counters_has_no_quota),
 		WITH_FOLDER(nothing_is_throttled_when_nothing_is_asked_for),
 		WITH_FOLDER(a_cgroup_is_asked_for_some_windows_after_its_last_sample),
+		WITH_FOLDER(a_window_without_a_sample_is_no_end),
+		WITH_FOLDER(each_cgroup_rises_by_itself),
+		WITH_FOLDER(what_is_high_at_first_has_risen_earlier),
 		WITH_FOLDER(nothing_is_known_without_the_folder),
 		WITH_FOLDER(cgroups_are_bounded),
 		cmocka_unit_test(counters_are_parsed),
