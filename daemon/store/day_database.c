@@ -63,6 +63,8 @@ static const char *const statements[DAY_STATEMENTS] = {
 			    "(SELECT id FROM windows WHERE generation = ?)",
 	[DAY_DROP_WINDOWS] = "DELETE FROM windows WHERE generation = ?",
 	[DAY_GENERATION_BYTES] = "SELECT sum(body_bytes) FROM windows WHERE generation = ?",
+	[DAY_SHORT_BYTES] = "SELECT ifnull(sum(body_bytes), 0) FROM windows "
+			    "WHERE level = ? AND end_ns - start_ns < ?",
 	[DAY_USED_BYTES] = "SELECT (page_count - freelist_count) * page_size "
 			   "FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
 	[DAY_FREE_PAGES] = "PRAGMA freelist_count",

@@ -55,6 +55,7 @@ enum day_statement {
 	DAY_DROP_BODIES,  /* generation */
 	DAY_DROP_WINDOWS, /* generation */
 	DAY_GENERATION_BYTES, /* generation -> bytes of its windows' bodies */
+	DAY_SHORT_BYTES,      /* level, length below -> bytes of such windows' bodies */
 	DAY_USED_BYTES,	      /* of the pages in use */
 	DAY_FREE_PAGES,
 	DAY_VACUUM,

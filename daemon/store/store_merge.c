@@ -20,6 +20,7 @@ enum {
 	MINUTE_S = 60,
 	HOUR_S = 3600,
 	TIMES_LEVEL_MAX = 1, /* coarser windows drop the times of their samples */
+	KEPT_PARTS = 32,     /* of the byte limit, for the windows that incidents of a day keep */
 };
 
 /* Two windows are contiguous only if no clock shows a larger gap. */
@@ -204,16 +205,26 @@ static int replace(
 	return r < 0 ? r : leave(group, stage, id);
 }
 
-/* Folds are further sums: they take no window away. */
-static bool is_kept(const struct merge_group *group, const struct stage *stage,
-	const struct incident_times *incidents)
+/* Does an incident keep the group's windows, within the budget of the day? Folds are further sums:
+ * they take no window away. What was kept as minutes stays so. */
+static int find_kept(const struct store *store, struct merge_group *group,
+	const struct stage *stage, bool *ret_is_kept)
 {
-	return !stage->folds && stage->from < DAY_FOLD_LEVEL &&
-	       incident_times_keep(incidents, group->merged.start_ns, group->merged.end_ns);
+	int64_t bytes;
+	int r;
+
+	*ret_is_kept = !group->is_damaged && !stage->folds && stage->from < DAY_FOLD_LEVEL &&
+		       incident_times_keep(
+			       &store->incidents, group->merged.start_ns, group->merged.end_ns);
+	if (!*ret_is_kept || stage->from > 0)
+		return 0;
+	r = day_database_number(group->database, DAY_SHORT_BYTES, stage->to,
+		(int64_t)(stage->width_s * NSEC_PER_SEC), &bytes, group->fault);
+	*ret_is_kept = r == 0 && (uint64_t)bytes < store->limits.bytes / KEPT_PARTS;
+	return r;
 }
 
-static int merge_group(struct merge_group *group, const struct stage *stage,
-	const struct incident_times *incidents)
+static int merge_group(struct merge_group *group, const struct stage *stage, bool is_kept)
 {
 	_cleanup_(merge_product_done) struct merge_product product = { 0 };
 	const size_t all = group->count;
@@ -224,8 +235,7 @@ static int merge_group(struct merge_group *group, const struct stage *stage,
 	 * their times, with all and without times, since windows that stay apart cost more. If it
 	 * is damaged, retry without times. A fold would sum what lives.
 	 */
-	while (!group->is_damaged && !is_kept(group, stage, incidents) &&
-		!(stage->folds && merge_group_is_live(group))) {
+	while (!group->is_damaged && !is_kept && !(stage->folds && merge_group_is_live(group))) {
 		merge_product_done(&product);
 		r = stage->folds ? store_fold_make(group, &product) : merge(group, &product);
 		if (r == -EBADMSG && !stage->folds && !group->drops_times) {
@@ -264,6 +274,7 @@ static int merge_slot(struct store *store, struct day_database *database, const 
 		.drops_times = stage->to > TIMES_LEVEL_MAX,
 		.fault = fault,
 	};
+	bool is_kept = false;
 	int r;
 
 	group.windows = calloc(MERGE_GROUP_MAX, sizeof(*group.windows));
@@ -274,7 +285,9 @@ static int merge_slot(struct store *store, struct day_database *database, const 
 	if (r == 0 && group.count == 0)
 		r = -EBADMSG;
 	if (r == 0)
-		r = merge_group(&group, stage, &store->incidents);
+		r = find_kept(store, &group, stage, &is_kept);
+	if (r == 0)
+		r = merge_group(&group, stage, is_kept);
 	free(group.windows);
 	return r;
 }

@@ -141,6 +141,39 @@ static void windows_of_an_incident_stay(void **state)
 	store_close(store);
 }
 
+/* All of a day, an incident each minute: the first windows stay, up to a part of the byte limit. */
+static void windows_of_incidents_have_a_budget(void **state)
+{
+	const uint64_t start_ns = FIXTURE_DAY_NS, hour = SECONDS(3600);
+	struct store_limits limits = store_default_limits;
+	struct fault fault = { 0 };
+	struct store *store;
+	size_t count;
+
+	limits.bytes = 1 << 20;
+	assert_int_equal(store_open(store_folder, &limits, &store, &fault), 0);
+	for (unsigned i = 0; i < 4; i++)
+		append_hour(store, start_ns + i * hour);
+	for (unsigned i = 0; i < 240; i++) {
+		struct incident incident = {
+			.time_ns = start_ns + SECONDS(60) * i,
+			.kept_from_ns = start_ns + SECONDS(60) * i,
+			.kept_to_ns = start_ns + SECONDS(60) * (i + 1),
+			.cause = "manual",
+		};
+
+		assert_int_equal(store_add_incident(store, &incident, &fault), 0);
+	}
+	maintain(store, start_ns + 7 * hour);
+	count = look(store_folder).count;
+	print_message("# %zu windows\n", count);
+	assert_in_range(count, 240 + 60, 4 * 360 - 60);
+	assert_int_equal(look(store_folder).samples, 4 * 360 * 4);
+	maintain(store, start_ns + 8 * hour);
+	assert_int_equal(look(store_folder).count, count);
+	store_close(store);
+}
+
 static void append_large(struct store *store, uint64_t start_ns)
 {
 	static const struct fixture_sample of = { .pid = 1, .comm = "large" };
@@ -533,6 +566,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		STORE_TEST(windows_become_coarser_with_age),
 		STORE_TEST(windows_of_an_incident_stay),
+		STORE_TEST(windows_of_incidents_have_a_budget),
 		STORE_TEST(large_windows_merge_in_smaller_groups),
 		cmocka_unit_test(windows_that_grow_by_merging_stay_apart),
 		STORE_TEST(two_of_three_become_one),
