@@ -2,58 +2,61 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Are incidents noted, kept, and is the culprit on top of their comparison with the hour before? Run it as root:
 #
-#	make && make workloads && tests/bench/incidents.sh [ROUNDS]
+#	make && make workloads && tests/bench/incidents.sh [INCIDENTS]
 #
-# Beside a steady load, ROUNDS (2) times each: a CPU hog, a lock convoy, a cgroup that is throttled, and one that is short
-# of memory (version 1 of cgroups for the last two). Each lasts SECONDS_EACH (8) seconds, after SECONDS_BETWEEN (30)
-# seconds without. Prints for each whether it was noted, the cause, the rank of the culprit's program among the functions
-# whose own time has grown (1: on top), and the sampling rate. `make check` tries one of them
+# Beside a steady load, INCIDENTS (8) of 2 to 30 s, in turn: a CPU hog, a lock convoy, a cgroup that is throttled, and one
+# that is short of memory (version 1 of cgroups for the last two). Each is a unit of its own, which begins once the last
+# one has ended and was noted, or ten seconds later. 100 take about 15 minutes, and their comparisons some more. Prints
+# for each its seconds, the cause, the rank of the culprit's program among the functions whose own time has grown (1: on
+# top), and the sampling rate at its end; then what else was noted. On a machine that does other work,
+# CULPRIT_SHARES=20480 lets a culprit get most of a CPU (version 1). `make check` tries one of them
 # (end_to_end/service_incidents.sh). No figure makes it fail.
 . "$(dirname "$0")/../end_to_end/lib.sh"
 . "$root/tests/harness/service.sh"
 
 [ "$(id -u)" = 0 ] && need_service && has_cgroup2 || { echo "incidents: needs root, and a cgroup2 to write" >&2; exit 1; }
-rounds=${1:-2} seconds=${SECONDS_EACH:-8} between=${SECONDS_BETWEEN:-30}
 culprit=$tmp/culprit
 cp "$workloads/incident" "$culprit"
 head -c 67108864 /dev/zero >"$tmp/file"
 version1=
 [ ! -e /sys/fs/cgroup/cpu/tasks ] || version1=/sys/fs/cgroup
-printf '%s\n' '[Sampling]' MaxCostPercent=2 '[History]' Window=5s '[Incidents]' CoolDown=1s PerDay=200 UnitCpuTimes=4 \
-	UnitCpuPercent=${UNIT_CPU_PERCENT:-40} MemoryPressurePercent=5 ThrottledPercent=30 RaisedHz=499 RaiseFor=20s \
+# A window much longer than an incident would have it on average only.
+printf '%s\n' '[Sampling]' MaxCostPercent=2 '[History]' Window=2s '[Incidents]' CoolDown=1s PerDay=200 UnitCpuTimes=4 \
+	UnitCpuPercent="${UNIT_CPU_PERCENT:-30}" MemoryPressurePercent=5 ThrottledPercent=30 RaisedHz=499 RaiseFor=20s \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 
-# inject KIND NUMBER: runs one in a cgroup of its own, and waits for its end.
+# inject KIND SECONDS UNIT: runs one in cgroups of its own, and waits for its end.
 inject() {
-	local unit=/incident-$1-$2-$$.service group
+	local kind=$1 arguments=("$1" "$2") unit=/$3 controller folder groups=()
 
-	case $1 in
-	throttled)
-		group=$version1/cpu$unit
-		mkdir "$group" && cgroups+=("$group") && echo 20000 >"$group/cpu.cfs_quota_us"
-		in_cgroup "$unit" bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$culprit" hog "$seconds"
-		;;
-	squeeze)
-		group=$version1/memory$unit
-		mkdir "$group" && cgroups+=("$group") && echo 8388608 >"$group/memory.limit_in_bytes"
-		in_cgroup "$unit" bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" \
-			"$culprit" squeeze "$seconds" "$tmp/file"
-		;;
-	*) in_cgroup "$unit" "$culprit" "$1" "$seconds" ;;
+	[ "$kind" != throttled ] || arguments[0]=hog
+	[ "$kind" != squeeze ] || arguments+=("$tmp/file")
+	for controller in ${version1:+cpu memory}; do
+		folder=$version1/$controller$unit
+		mkdir "$folder" && cgroups+=("$folder") && groups+=("$folder")
+	done
+	case ${version1:+$kind} in
+	throttled) echo 20000 >"$version1/cpu$unit/cpu.cfs_quota_us" ;;
+	squeeze) echo 8388608 >"$version1/memory$unit/memory.limit_in_bytes" ;;
 	esac
+	[ -z "$version1" ] || echo "${CULPRIT_SHARES:-1024}" >"$version1/cpu$unit/cpu.shares"
+	in_cgroup "$unit" bash -c 'for group in $0; do echo $$ >"$group/cgroup.procs" || exit; done; exec "$@"' \
+		"${groups[*]}" "$culprit" "${arguments[@]}"
 	wait "${started[-1]}"
 }
 
-# noted_since TIME KIND: an incident from then on, the first that names the cgroup, or else that is of the host: number and
-# cause. Other units of a busy machine have incidents, too.
-noted_since() {
-	"$pilotlight" incidents --json | python3 -c '
-import json, sys
-later = [one for one in json.load(sys.stdin)["incidents"] if one["time"] >= float(sys.argv[1])]
-of_host = [one for one in later if one["cause"] not in ("unit-cpu", "throttled")]
-for one in [one for one in later if "incident-" + sys.argv[2] in one["text"]] + of_host:
-    print(one["number"], one["cause"])
-    break' "$1" "$2"
+# find_noted LINE UNIT: sets number and cause of an incident that was logged behind that line: the first that names the
+# unit, or else that is of the host.
+find_noted() {
+	local found
+
+	found=$(tail -n "+$(($1 + 1))" "$tmp/service.log" |
+		sed -n 's/^.*incident \([0-9]*\), \([a-z-]*\): \(.*\);.*/\1 \2 \3/p' |
+		awk -v unit="$2" 'index($0, unit) { own = own ? own : $1 " " $2 }
+			$2 !~ /^(unit-cpu|throttled)$/ { host = host ? host : $1 " " $2 }
+			END { print own ? own : host }')
+	read -r number cause <<<"$found"
+	[ -n "$number" ]
 }
 
 # The rank of the culprit among what has grown: by its binary, or the kernel on its behalf.
@@ -78,27 +81,34 @@ else:
 }
 
 start_service || exit 1
-start "$workloads/fifty_ms"
 start nice "$workloads/shares" 100000
 sleep 60
-kinds="hog convoy"
-[ -z "$version1" ] || kinds="$kinds throttled squeeze"
-noted=0 top=0 all=0
-printf '%-10s %-16s %5s %6s\n' kind cause rank Hz
-for ((round = 1; round <= rounds; round++)); do
-	for kind in $kinds; do
-		sleep "$between"
-		begun=$(date +%s)
-		inject "$kind" "$round"
-		rate=$(metric pilotlight_sampling_rate_hertz)
-		sleep 12
-		read -r number cause < <(noted_since "$begun" "$kind") || number='' cause=-
-		place=-
-		[ -z "$number" ] || place=$(rank "$number")
-		all=$((all + 1)) noted=$((noted + (${#number} > 0))) top=$((top + (${place/-/0} == 1)))
-		printf '%-10s %-16s %5s %6s\n' "$kind" "$cause" "$place" "$rate"
-	done
+before=$(grep -c ': .*incident [0-9]*, ' "$tmp/service.log")
+kinds=(hog convoy)
+[ -z "$version1" ] || kinds+=(throttled squeeze)
+# Their number is odd, so that each kind gets each of them.
+lengths=(2 3 4 5 6 8 2 12 30)
+found=()
+for ((i = 0; i < ${1:-8}; i++)); do
+	kind=${kinds[i % ${#kinds[@]}]} seconds=${lengths[i % ${#lengths[@]}]}
+	unit=incident-$kind-$i-$$.service line=$(grep -c '' "$tmp/service.log")
+	inject "$kind" "$seconds" "$unit"
+	rate=$(metric pilotlight_sampling_rate_hertz)
+	number='' cause=-
+	wait_for 10 find_noted "$line" "$unit"
+	found+=("$kind $seconds ${cause:--} ${number:--} ${rate:--}")
 done
-echo "$noted of $all noted, the culprit on top of $top; incidents in all: $("$pilotlight" incidents | grep -c .)"
+sleep 35 # what was compared with the last one
+noted=0 top=0
+printf '%-10s %4s %-16s %6s %5s %6s\n' kind s cause number rank Hz
+for one in "${found[@]}"; do
+	read -r kind seconds cause number rate <<<"$one"
+	place=-
+	[ "$number" = - ] || place=$(rank "$number")
+	noted=$((noted + (${#cause} > 1))) top=$((top + (${place/-/0} == 1)))
+	printf '%-10s %4s %-16s %6s %5s %6s\n' "$kind" "$seconds" "$cause" "$number" "$place" "$rate"
+done
+echo "$noted of ${#found[@]} noted, the culprit on top of $top; before them $before, and others meanwhile:"
+grep ': .*incident [0-9]*, ' "$tmp/service.log" | grep -v 'incident-[a-z]*-[0-9]*-'$$ || echo none
 metrics | grep -E '^pilotlight_cost_ratio'
 stop_service
