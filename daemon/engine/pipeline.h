@@ -48,7 +48,7 @@ struct pipeline_settings {
 	uint64_t jit_timeout_ns;
 	size_t jit_bytes;     /* bound of JIT names; 0: jit_table_default_limits */
 	size_t late_bytes;    /* bound of samples that wait for JIT names; 0: 4 MiB */
-	size_t runtime_bytes; /* bound of the names of interpreted code; 0: 1 MiB */
+	size_t runtime_bytes; /* bound of the names of interpreted code; 0: 8 MiB */
 	size_t live_bytes;    /* bound of samples of what lives; 0: 16 MiB */
 	/* NULL: the defaults. Borrowed for the call. */
 	const struct process_table_limits *process_limits;

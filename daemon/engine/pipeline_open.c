@@ -10,7 +10,7 @@
 
 enum {
 	JIT_SAMPLES_BYTES = 4 << 20,
-	RUNTIME_NAMES_BYTES = 1 << 20,
+	RUNTIME_NAMES_BYTES = 8 << 20,
 	DESCRIPTORS_SHARE = 8, /* 1/8 of all descriptors may be jitdump files */
 };
 
