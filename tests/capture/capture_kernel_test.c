@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Both halves of capture on the running kernel, in one process and in two. */
+/*
+ * Both halves of capture on the running kernel, in one process and in two.
+ * Runs beside others: it judges counts of its own events, which time bounds.
+ */
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "capture/capture_host.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Time off the CPU: all of it is taken, once, and as what it was. */
+/*
+ * Time off the CPU: all of it is taken, once, and as what it was.
+ * Runs beside others: its programs know how long they slept and waited.
+ */
 #include "tests/drain/scheduler_fixture.h"
 #include "tests/harness/cgroup.h"
 
