@@ -227,7 +227,7 @@ end() {
 plan 99
 same_day 600
 printf '[Sampling]\nFrequencyHz=199\nMaxCostPercent=100\n[History]\nWindow=%ss\n' $window_s >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-start "$workloads/shares" 600
+start_load
 check "a disk of 2 MiB is mounted" mount_small 2m "$disk"
 check "the service starts" start_service
 begun=$(date +%s)

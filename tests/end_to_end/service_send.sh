@@ -395,7 +395,7 @@ check "one of another protocol listens" start_receiver "$other"
 check "one that is ClickHouse listens" start_receiver "$house"
 configure
 : >"$tmp/pauses"
-start "$workloads/shares" 600
+start_load
 make_small_disk
 check "the service starts" start_service
 house_fails_and_goes_on >"$tmp/house.notes" &
