@@ -49,18 +49,18 @@ need_root
 need_programs
 plan 20
 
-check_recording "idle" 99 -d 4
+check_recording "idle" 99 -d 2
 
 start_busy_cpus
-check_recording "all CPUs busy at 999 Hz" 999 -d 5
+check_recording "all CPUs busy at 999 Hz" 999 -d 3
 check "all CPUs busy: at least 90 % of the samples are stored" at_least "$stored" $((fired * 9 / 10))
 stop_started
 
 # So many samples that 0.1 % is more than a few.
-check_recording "fork storm" 199 -a -- "$workloads/spawner" 1000 15 1
+check_recording "fork storm" 499 -a -- "$workloads/spawner" 1000 6 1
 check "fork storm: at most 0.1 % of the samples are lost" [ $((lost * 1000)) -le "$stored" ]
 
-check_recording "small maps" 999 --stack-slots 64 -- "$workloads/many_stacks" 8
+check_recording "small maps" 999 --stack-slots 64 -- "$workloads/many_stacks" 4
 check "small maps: the hot path has its share" hot_path_is_there
 check "small maps: other samples are filtered or idle" [ $((filtered + idle)) -gt 0 ]
 finish

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LEAF_STEPS = 100000, PHASES = 24, PHASED_TIMES = 2 };
+enum { LEAF_STEPS = 100000, PHASES = 24, PHASED_TIMES = 5 };
 
 double seconds_of_case;
 static double end_of_case;

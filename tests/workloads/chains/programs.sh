@@ -37,6 +37,9 @@ run_cases() {
 		'"$programs/$2" "$3" "$4" "$0" "$1" || echo "$2 $3 fails"' "$1" "$2"
 }
 
+# So many samples a second that a case has enough of them in a short time.
+RATE=1499
+
 # record_cases SET OUTPUT: records each program for a moment, to make the tables, then a case that needs the table of
 # the vdso, where most cases rarely are, and then all cases.
 record_cases() {
@@ -47,12 +50,12 @@ record_cases() {
 	sort -u -k 1,1 "$programs/all" >"$programs/each"
 	export cpu_count
 	export -f run_cases
-	record "$tmp/warm_up.folded" -F 499 -- bash -c 'run_cases 0.05 0.05 <"$programs/each"' &&
-		record "$2" -F 499 -- bash -c 'run_cases 0.2 0.7 <"$programs/all"' || return
+	record "$tmp/warm_up.folded" -F $RATE -- bash -c 'run_cases 0.05 0.05 <"$programs/each"' &&
+		record "$2" -F $RATE -- bash -c 'run_cases 0.1 0.3 <"$programs/all"' || return
 	[ ! -s "$2.out" ] || { note "$(cat "$2.out")"; return 1; }
 }
 
-# 99.9 % of 350 samples are all of them, but a single one may be wrong by chance. So failed cases are recorded again,
+# 99.9 % of 450 samples are all of them, but a single one may be wrong by chance. So failed cases are recorded again,
 # ten times as long, and that recording decides. More failed cases than this are no chance.
 AGAIN_MAX=10
 
@@ -63,7 +66,7 @@ record_wrong() {
 	python3 "$chains" wrong "$1" "$programs" "$2" >"$programs/wrong" || return
 	count=$(wc -l <"$programs/wrong")
 	[ "$count" -gt 0 ] && [ "$count" -le $AGAIN_MAX ] || return
-	record "$3" -F 499 -- bash -c 'run_cases 0.2 7 <"$programs/wrong"' || return
+	record "$3" -F $RATE -- bash -c 'run_cases 0.1 3 <"$programs/wrong"' || return
 	[ ! -s "$3.out" ] || { note "$(cat "$3.out")"; return 1; }
 	nothing_lost "$3.log"
 }
