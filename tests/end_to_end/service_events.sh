@@ -3,6 +3,7 @@
 # A service to which the kernel refuses perf events, as Debian's and Ubuntu's kernels do, gets them from
 # pilotlight-events.socket: systemd-socket-activate listens in its place, and an unprivileged user with CAP_SYS_ADMIN
 # opens them. tests/vm/boot_systemd tries the units themselves.
+# Runs beside others: it judges whether there are samples, of whatever number.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
@@ -35,7 +36,7 @@ listen() {
 
 # Two windows have samples of a program that uses one CPU.
 samples_arrive() {
-	start "$workloads/shares"
+	start_load
 	shows_it() { "$pilotlight" report --last 1min -o "$tmp/report.txt" 2>"$tmp/err" && grep -q shares "$tmp/report.txt"; }
 	wait_for 60 shows_it && return
 	note "$(cat "$tmp/err" "$tmp/report.txt"; tail -n 5 "$tmp/service.log")"

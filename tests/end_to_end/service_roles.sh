@@ -120,7 +120,7 @@ END
 
 # Starts the service and waits for a day and a symbol file.
 start_whole_service() {
-	start_service && start "$workloads/shares" 600 || return
+	start_service && start_load || return
 	has_state() {
 		ask && export HISTORY=$(find "$STATE_DIRECTORY/history" -name '*.db' | head -n 1) &&
 			export SYMBOLS=$(find "$CACHE_DIRECTORY/symbols" -name '*.sym' | head -n 1) &&

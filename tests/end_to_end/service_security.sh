@@ -255,7 +255,7 @@ nogroup=$(getent group nogroup | cut -d: -f3)
 chgrp "$nogroup" "$RUNTIME_DIRECTORY" && chmod 2755 "$RUNTIME_DIRECTORY"
 start_service || { echo "Bail out! the service does not start"; exit 1; }
 ok "the service starts"
-start "$workloads/shares" 600
+start_load
 
 check "a group member may query" asks_as 65534 "$nogroup"
 not_asks() { ! asks_as 2 2; }

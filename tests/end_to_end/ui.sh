@@ -115,7 +115,7 @@ plan 24
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 printf '[History]\nWindow=2s\n[Sampling]\nMaxCostPercent=100\n[Api]\nListen=127.0.0.1:%s\n' "$port" \
 	>"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-start "$workloads/shares" 600
+start_load
 check "the service starts" start_service
 check "there is a history" wait_for 60 "$pilotlight" report --last 1h
 check "the command prints an address" start_ui
