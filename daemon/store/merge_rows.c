@@ -22,8 +22,6 @@ struct source {
 	struct window_reader reader;
 	struct times_reader times_reader;
 	struct window_row row;
-	uint64_t later; /* the slices by which the window begins after slice 0 of the sum */
-	uint64_t per;	/* so many slices are one of the sum */
 	bool has_row, has_times;
 	uint32_t *spans; /* by the window's: of the sum, or NO_SPAN; NULL: none is kept */
 };
@@ -50,12 +48,19 @@ size_t merge_group_first_summed(const struct merge_group *group)
 
 static int advance(struct source *source)
 {
+	const bool had_row = source->has_row;
+	const uint32_t thread = source->row.thread;
 	int r = window_reader_next(&source->reader, &source->row);
 
 	source->has_row = r == 1;
-	if (r == 0 && source->has_times)
+	if (r < 0 || !source->has_times)
+		return r < 0 ? r : 0;
+	if (!source->has_row)
 		return times_reader_finish(&source->times_reader);
-	return r < 0 ? r : 0;
+	if (had_row && source->row.thread == thread)
+		return 0;
+	return times_reader_begin_thread(
+		&source->times_reader, window_reader_thread_counts(&source->reader, &source->row));
 }
 
 static bool is_before(const struct window_row *a, const struct window_row *b)
@@ -94,6 +99,7 @@ static int open_times(
 	struct merging *merging, const struct day_window *window, struct source *source)
 {
 	const struct merge_group *group = merging->group;
+	struct slice_shift *shift = &source->times_reader.shift;
 	size_t size, plain_size;
 	uint64_t slice_ns;
 	const void *blob;
@@ -109,10 +115,14 @@ static int open_times(
 	if (r < 0)
 		return r;
 	merging->left -= plain_size;
+	if (times_reader_bytes(&source->times_reader) > merging->left)
+		return -E2BIG;
+	merging->left -= times_reader_bytes(&source->times_reader);
 	slice_ns = source->times_reader.slice_ns;
-	source->per = MERGED_SLICE_NS / slice_ns;
-	source->later = window->start_ns / slice_ns -
-			group->merged.start_ns / MERGED_SLICE_NS * source->per;
+	shift->per = MERGED_SLICE_NS / slice_ns;
+	/* The slices by which the window begins after slice 0 of the sum. */
+	shift->later =
+		window->start_ns / slice_ns - group->merged.start_ns / MERGED_SLICE_NS * shift->per;
 	source->has_times =
 		MERGED_SLICE_NS % slice_ns == 0 && window->start_ns >= group->merged.start_ns;
 	merging->has_times |= source->has_times;
@@ -172,8 +182,7 @@ static void join_spans(struct row_spans *spans)
 static int sum_times(struct merging *merging, struct source *source)
 {
 	struct row_spans *sum = &merging->spans, *added = &merging->row_spans;
-	int r = times_reader_add(
-		&source->times_reader, &source->row, source->later, source->per, &merging->times);
+	int r = times_reader_add(&source->times_reader, &source->row, &merging->times);
 
 	if (r == 0)
 		r = times_reader_next_spans(&source->times_reader, &source->row, added);
@@ -267,8 +276,7 @@ static int write_rows(struct merging *merging, struct window_writer *writer,
 		if (merging->ids.count > 0)
 			times_writer_add_spans(times_writer, &merging->spans);
 		if (writer->rows > WINDOW_ROWS_MAX ||
-			column_writer_bytes(&writer->columns) +
-					column_writer_bytes(&times_writer->columns) >
+			column_writer_bytes(&writer->columns) + times_writer_bytes(times_writer) >
 				MERGE_BYTES_MAX)
 			r = -E2BIG;
 	}

@@ -13,11 +13,28 @@ static bool is_cut(const struct store_selection *selection, const struct read_wi
 	       (window->start_ns < selection->start_ns || window->end_ns > selection->end_ns);
 }
 
+/* Of the reading's rows, before any of the thread's is changed. */
+static int begin_thread(struct reading *reading, const struct window_row *row)
+{
+	const struct window_row *end = reading->rows.items + reading->rows.count;
+	const uint32_t thread = row->thread;
+	uint64_t counts = 0;
+
+	for (; row < end && row->thread == thread; row++)
+		if (__builtin_add_overflow(counts, row->count, &counts))
+			return -EBADMSG;
+	return times_reader_begin_thread(&reading->times.reader, counts);
+}
+
 static int next_row(struct reading *reading, const struct window_row *row)
 {
 	struct time_reading *times = &reading->times;
-	int r = times_reader_next(&times->reader, row, &times->row);
+	int r = 0;
 
+	if (row == reading->rows.items || row[-1].thread != row->thread)
+		r = begin_thread(reading, row);
+	if (r == 0)
+		r = times_reader_next(&times->reader, row, &times->row);
 	return r == 0 ? times_reader_next_spans(&times->reader, row, &times->spans) : r;
 }
 

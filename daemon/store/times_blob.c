@@ -2,82 +2,38 @@
 #include "store/times_blob.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "store/varint.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
-enum column_name {
+enum {
 	COLUMN_HEAD,
+	/* Of version 1: */
 	COLUMN_UNTIMED,
 	COLUMN_FIRST_LOW,
 	COLUMN_FIRST_HIGH,
 	COLUMN_NEXT,
 	COLUMN_COUNT,
+	COLUMNS_OF_1,
+	/* Of version 2: */
+	COLUMN_CODED = 1,
 	COLUMNS,
-	COLUMN_IDS = COLUMNS,
+	/* Of spans, behind the others: */
+	COLUMN_IDS = 0,
 	COLUMN_SPANS,
 	COLUMN_SPAN,
 	COLUMN_SPAN_COUNT,
-	COLUMNS_WITH_SPANS,
+	COLUMNS_OF_SPANS,
 };
 
 enum {
+	CODED = 2, /* in the head */
 	LOW_BITS = 7,
 	LOW_MASK = (1 << LOW_BITS) - 1,
-	JOINED_MIN = 256, /* times of a row; fewer are not worth sorting before the end */
 };
-
-static int compare_times(const void *a, const void *b)
-{
-	const struct row_time *first = a, *second = b;
-
-	return (first->slice > second->slice) - (first->slice < second->slice);
-}
-
-static void join(struct row_times *times)
-{
-	struct row_time *items = times->items;
-	size_t last = 0;
-
-	if (times->count < 2)
-		return;
-	qsort(items, times->count, sizeof(*items), compare_times);
-	for (size_t i = 1; i < times->count; i++) {
-		if (items[i].slice == items[last].slice)
-			items[last].count += items[i].count;
-		else
-			items[++last] = items[i];
-	}
-	times->count = last + 1;
-}
-
-/* Joins before it grows. A quarter must become free, or each of the next additions would sort. */
-static int make_room(struct row_times *times)
-{
-	if (times->count < times->capacity)
-		return 0;
-	if (times->capacity >= JOINED_MIN) {
-		join(times);
-		if (times->count <= times->capacity / 4 * 3)
-			return 0;
-	}
-	return ARRAY_RESERVE(times->items, &times->capacity, times->capacity + 1, ROW_TIMES_MAX);
-}
-
-int row_times_add(struct row_times *times, uint32_t slice, uint64_t count)
-{
-	int r;
-
-	if (times->count > 0 && times->items[times->count - 1].slice == slice) {
-		times->items[times->count - 1].count += count;
-		return 0;
-	}
-	r = make_room(times);
-	if (r == 0)
-		times->items[times->count++] = (struct row_time){ .count = count, .slice = slice };
-	return r;
-}
 
 /* --- writing --- */
 
@@ -85,124 +41,233 @@ void times_writer_init(struct times_writer *writer, uint64_t slice_ns)
 {
 	*writer = (struct times_writer){ .slice_ns = slice_ns };
 	column_writer_init(&writer->columns, COLUMNS);
+	column_writer_init(&writer->rows, 1);
 }
 
 void times_writer_set_spans(
 	struct times_writer *writer, const struct pilotlight_thread_context *ids, size_t count)
 {
-	writer->columns.count = COLUMNS_WITH_SPANS;
-	column_put_bytes(&writer->columns, COLUMN_IDS, ids, count * sizeof(*ids));
+	writer->columns.count = COLUMNS + COLUMNS_OF_SPANS;
+	column_put_bytes(&writer->columns, COLUMNS + COLUMN_IDS, ids, count * sizeof(*ids));
 }
 
 void times_writer_done(struct times_writer *writer)
 {
 	column_writer_done(&writer->columns);
+	column_writer_done(&writer->rows);
 }
 
-static void put_first(struct times_writer *writer, uint32_t slice)
+size_t times_writer_bytes(const struct times_writer *writer)
 {
-	const int64_t difference = (int64_t)slice - writer->first;
-	const uint64_t value = (uint64_t)(difference < 0 ? -difference * 2 - 1 : difference * 2);
-
-	column_put(&writer->columns, COLUMN_FIRST_LOW, value & LOW_MASK);
-	column_put(&writer->columns, COLUMN_FIRST_HIGH, value >> LOW_BITS);
-	writer->first = slice;
+	return column_writer_bytes(&writer->columns) + column_writer_bytes(&writer->rows);
 }
 
-/* Most times are of one count: the column begins with the first one that is not. */
-static void put_count(struct times_writer *writer, uint64_t count)
-{
-	if (!writer->has_counts && count > 1) {
-		writer->has_counts = true;
-		for (size_t i = 0; i < writer->times; i++)
-			column_put(&writer->columns, COLUMN_COUNT, 0);
-	}
-	if (writer->has_counts)
-		column_put(&writer->columns, COLUMN_COUNT, count - 1);
-	writer->times++;
-}
-
+/*
+ * Keeps the row in few bytes, because the coder must know all slices first: varints of the number
+ * of times, twice, plus 1 if it is the first row of its thread; of the counts without a time; per
+ * time, of the distance to the slice before, twice, plus 1 if more than one count follows.
+ */
 void times_writer_add(
 	struct times_writer *writer, const struct window_row *row, struct row_times *times)
 {
+	const bool is_first = writer->rows.columns[0].size == 0 || row->thread != writer->thread;
 	uint64_t untimed = row->count;
+	uint32_t slice = 0;
 
-	join(times);
+	row_times_join(times);
+	for (size_t i = 0; i < times->count; i++) {
+		assert(times->items[i].count > 0 && times->items[i].count <= untimed);
+		untimed -= times->items[i].count;
+	}
+	column_put(&writer->rows, 0, times->count << 1 | is_first);
+	column_put(&writer->rows, 0, untimed);
 	for (size_t i = 0; i < times->count; i++) {
 		const struct row_time *time = &times->items[i];
 
-		assert(time->count > 0 && time->count <= untimed);
-		untimed -= time->count;
-		if (i == 0)
-			put_first(writer, time->slice);
-		else
-			column_put(&writer->columns, COLUMN_NEXT,
-				time->slice - times->items[i - 1].slice);
-		put_count(writer, time->count);
+		column_put(
+			&writer->rows, 0, (uint64_t)(time->slice - slice) << 1 | (time->count > 1));
+		if (time->count > 1)
+			column_put(&writer->rows, 0, time->count);
+		slice = time->slice;
+		writer->used.bits[slice / 8] |= (uint8_t)(1 << slice % 8);
 	}
-	column_put(&writer->columns, COLUMN_UNTIMED, untimed);
+	writer->thread = row->thread;
+	writer->times += times->count;
 }
 
 void times_writer_add_spans(struct times_writer *writer, const struct row_spans *spans)
 {
-	column_put(&writer->columns, COLUMN_SPANS, spans->count);
+	column_put(&writer->columns, COLUMNS + COLUMN_SPANS, spans->count);
 	for (size_t i = 0; i < spans->count; i++) {
-		column_put(&writer->columns, COLUMN_SPAN, spans->items[i].span);
-		column_put(&writer->columns, COLUMN_SPAN_COUNT, spans->items[i].count - 1);
+		column_put(&writer->columns, COLUMNS + COLUMN_SPAN, spans->items[i].span);
+		column_put(
+			&writer->columns, COLUMNS + COLUMN_SPAN_COUNT, spans->items[i].count - 1);
 	}
+}
+
+/* Rows that were kept, of which the thread's begin at `next`. */
+struct kept_rows {
+	const uint8_t *next, *end;
+	struct row_times row, thread;
+	uint64_t counts; /* of the row */
+};
+
+static uint64_t next_number(struct kept_rows *rows)
+{
+	uint64_t number = 0;
+
+	(void)varint_get(&rows->next, rows->end, &number);
+	return number;
+}
+
+static int next_row(struct kept_rows *rows)
+{
+	const uint64_t times = next_number(rows) >> 1;
+	uint32_t slice = 0;
+	int r = 0;
+
+	rows->row.count = 0;
+	rows->counts = next_number(rows);
+	for (uint64_t i = 0; r == 0 && i < times; i++) {
+		const uint64_t distance = next_number(rows),
+			       count = distance & 1 ? next_number(rows) : 1;
+
+		slice += (uint32_t)(distance >> 1);
+		rows->counts += count;
+		r = row_times_add(&rows->row, slice, count);
+	}
+	return r;
+}
+
+static int code_thread(struct kept_rows *rows, struct times_coder *coder)
+{
+	const uint8_t *first = rows->next, *end;
+	uint64_t counts = 0;
+	int r = 0;
+
+	rows->thread.count = 0;
+	do {
+		r = next_row(rows);
+		counts += rows->counts;
+		for (size_t i = 0; r == 0 && i < rows->row.count; i++)
+			r = row_times_add(
+				&rows->thread, rows->row.items[i].slice, rows->row.items[i].count);
+	} while (r == 0 && rows->next < rows->end && !(*rows->next & 1));
+	end = rows->next;
+	row_times_join(&rows->thread);
+	if (r == 0)
+		r = times_coder_thread(coder, counts, &rows->thread);
+	for (rows->next = first; r == 0 && rows->next < end;) {
+		r = next_row(rows);
+		if (r == 0)
+			r = times_coder_row(coder, rows->counts, NULL, &rows->row);
+	}
+	return r;
+}
+
+static int code_rows(struct times_writer *writer)
+{
+	_cleanup_(times_coder_freep) struct times_coder *coder = NULL;
+	const struct column *kept = &writer->rows.columns[0];
+	struct kept_rows rows = { .next = kept->bytes, .end = kept->bytes + kept->size };
+	int r = times_coder_new_writer(&writer->columns, COLUMN_CODED, &writer->used, &coder);
+
+	while (r == 0 && rows.next < rows.end)
+		r = code_thread(&rows, coder);
+	if (r == 0)
+		times_coder_finish_writing(coder);
+	free(rows.row.items);
+	free(rows.thread.items);
+	return r;
 }
 
 int times_writer_finish(
 	struct times_writer *writer, int level, uint8_t **ret_blob, size_t *ret_size)
 {
-	if (writer->times == 0 && writer->columns.error == 0) {
+	int r = writer->rows.error;
+
+	if (writer->times == 0 && r == 0 && writer->columns.error == 0) {
 		*ret_blob = NULL;
 		*ret_size = 0;
 		return 0;
 	}
 	column_put(&writer->columns, COLUMN_HEAD, writer->slice_ns);
-	column_put(&writer->columns, COLUMN_HEAD, writer->has_counts);
-	return column_writer_finish(&writer->columns, level, ret_blob, ret_size);
+	column_put(&writer->columns, COLUMN_HEAD, CODED);
+	if (r == 0)
+		r = code_rows(writer);
+	column_writer_done(&writer->rows);
+	return r < 0 ? r : column_writer_finish(&writer->columns, level, ret_blob, ret_size);
 }
 
 /* --- reading --- */
 
-/* Returns false if the columns of spans are not those of a whole number of them. */
+/* Returns false if there are other columns than those of a version, with spans or without. */
 static bool open_spans(struct times_reader *reader)
 {
-	const size_t size = column_left(&reader->columns, COLUMN_IDS);
+	struct column_reader *columns = &reader->columns;
+	size_t size;
 
-	if (reader->columns.count == COLUMNS)
+	if (columns->count == reader->spans_column)
 		return true;
+	if (columns->count != reader->spans_column + COLUMNS_OF_SPANS)
+		return false;
+	size = column_left(columns, reader->spans_column + COLUMN_IDS);
 	reader->id_count = size / sizeof(*reader->ids);
 	/* An array of bytes has any alignment. */
-	reader->ids = (const void *)column_get_bytes(&reader->columns, COLUMN_IDS, size);
-	return reader->columns.count == COLUMNS_WITH_SPANS && size % sizeof(*reader->ids) == 0;
+	reader->ids =
+		(const void *)column_get_bytes(columns, reader->spans_column + COLUMN_IDS, size);
+	return size % sizeof(*reader->ids) == 0;
+}
+
+static int open_coder(struct times_reader *reader)
+{
+	const size_t size = column_left(&reader->columns, COLUMN_CODED);
+
+	return times_coder_new_reader(
+		column_get_bytes(&reader->columns, COLUMN_CODED, size), size, &reader->coder);
 }
 
 int times_reader_init(struct times_reader *reader, const void *blob, size_t size)
 {
-	uint64_t has_counts;
+	uint64_t coding;
 	int r;
 
-	*reader = (struct times_reader){ 0 };
-	r = column_reader_init_range(&reader->columns, COLUMNS, COLUMNS_WITH_SPANS, blob, size);
+	*reader = (struct times_reader){ .shift.per = 1 };
+	r = column_reader_init_range(
+		&reader->columns, COLUMNS, COLUMNS_OF_1 + COLUMNS_OF_SPANS, blob, size);
 	if (r < 0)
 		return r;
 	reader->slice_ns = column_get(&reader->columns, COLUMN_HEAD);
-	has_counts = column_get(&reader->columns, COLUMN_HEAD);
-	reader->has_counts = has_counts == 1;
-	if (open_spans(reader) && !reader->columns.is_damaged && reader->slice_ns > 0 &&
-		reader->slice_ns <= TIMES_SLICE_NS_MAX && has_counts <= 1)
-		return 0;
-	times_reader_done(reader);
-	return -EBADMSG;
+	coding = column_get(&reader->columns, COLUMN_HEAD);
+	reader->has_counts = coding == 1;
+	reader->spans_column = coding == CODED ? COLUMNS : COLUMNS_OF_1;
+	if (!open_spans(reader) || reader->columns.is_damaged || reader->slice_ns == 0 ||
+		reader->slice_ns > TIMES_SLICE_NS_MAX || coding > CODED)
+		r = -EBADMSG;
+	else if (coding == CODED)
+		r = open_coder(reader);
+	if (r < 0)
+		times_reader_done(reader);
+	return r;
 }
 
 void times_reader_done(struct times_reader *reader)
 {
 	column_reader_done(&reader->columns);
+	times_coder_free(reader->coder);
 	*reader = (struct times_reader){ 0 };
+}
+
+size_t times_reader_bytes(const struct times_reader *reader)
+{
+	return reader->coder ? times_coder_bytes(reader->coder) : 0;
+}
+
+int times_reader_begin_thread(struct times_reader *reader, uint64_t counts)
+{
+	int r = reader->coder ? times_coder_thread(reader->coder, counts, NULL) : 0;
+
+	return r == -E2BIG ? -EBADMSG : r;
 }
 
 static uint64_t get_first(struct times_reader *reader)
@@ -227,15 +292,16 @@ static uint64_t get_distance(struct times_reader *reader)
 	return distance < TIMES_SLICE_MAX ? distance : TIMES_SLICE_MAX;
 }
 
-int times_reader_add(struct times_reader *reader, const struct window_row *row, uint64_t later,
-	uint64_t per, struct row_times *times)
+/* Reads a row of version 1. */
+static int read_columns(
+	struct times_reader *reader, const struct window_row *row, struct row_times *times)
 {
 	uint64_t left = row->count, untimed = column_get(&reader->columns, COLUMN_UNTIMED);
 	uint64_t slice = 0, count;
 	bool is_first = true;
 	int r = 0;
 
-	if (untimed > left)
+	if (untimed > left || left - untimed > TIMES_COUNT_MAX)
 		return -EBADMSG;
 	for (left -= untimed; r == 0 && left > 0; left -= count, is_first = false) {
 		if (is_first)
@@ -245,21 +311,33 @@ int times_reader_add(struct times_reader *reader, const struct window_row *row, 
 		count = 1;
 		if (reader->has_counts)
 			count += column_get(&reader->columns, COLUMN_COUNT);
-		if (reader->columns.is_damaged || slice >= TIMES_SLICE_MAX ||
-			later >= TIMES_SLICE_MAX - slice || count == 0 || count > left)
+		if (reader->columns.is_damaged || slice >= TIMES_SLICE_MAX || count == 0 ||
+			count > left)
 			return -EBADMSG;
-		r = row_times_add(times, (uint32_t)((slice + later) / per), count);
+		r = row_times_add_shifted(times, (uint32_t)slice, count, &reader->shift);
 	}
-	if (r == -E2BIG || reader->columns.is_damaged)
-		return -EBADMSG;
-	return r;
+	return reader->columns.is_damaged ? -EBADMSG : r;
+}
+
+int times_reader_add(
+	struct times_reader *reader, const struct window_row *row, struct row_times *times)
+{
+	int r = reader->coder ? times_coder_row(reader->coder, row->count, &reader->shift, times)
+			      : read_columns(reader, row, times);
+
+	return r == -E2BIG ? -EBADMSG : r;
 }
 
 int times_reader_next(
 	struct times_reader *reader, const struct window_row *row, struct row_times *times)
 {
+	int r;
+
 	times->count = 0;
-	return times_reader_add(reader, row, 0, 1, times);
+	r = times_reader_add(reader, row, times);
+	if (r == 0)
+		row_times_join(times);
+	return r;
 }
 
 int times_reader_next_spans(
@@ -271,9 +349,9 @@ int times_reader_next_spans(
 	spans->count = 0;
 	if (!reader->ids)
 		return 0;
-	count = column_get(&reader->columns, COLUMN_SPANS);
+	count = column_get(&reader->columns, reader->spans_column + COLUMN_SPANS);
 	/* Each takes a byte. */
-	if (count > column_left(&reader->columns, COLUMN_SPAN))
+	if (count > column_left(&reader->columns, reader->spans_column + COLUMN_SPAN))
 		return -EBADMSG;
 	r = ARRAY_RESERVE(spans->items, &spans->capacity, count, COLUMN_BLOB_PLAIN_MAX);
 	if (r < 0)
@@ -281,8 +359,10 @@ int times_reader_next_spans(
 	for (; spans->count < count; spans->count++) {
 		struct row_span *span = &spans->items[spans->count];
 
-		span->span = column_get_below(&reader->columns, COLUMN_SPAN, reader->id_count);
-		span->count = column_get(&reader->columns, COLUMN_SPAN_COUNT);
+		span->span = column_get_below(
+			&reader->columns, reader->spans_column + COLUMN_SPAN, reader->id_count);
+		span->count =
+			column_get(&reader->columns, reader->spans_column + COLUMN_SPAN_COUNT);
 		if (reader->columns.is_damaged || span->count >= left)
 			return -EBADMSG;
 		left -= ++span->count;
@@ -292,5 +372,7 @@ int times_reader_next_spans(
 
 int times_reader_finish(const struct times_reader *reader)
 {
+	if (reader->coder && !times_coder_is_whole(reader->coder))
+		return -EBADMSG;
 	return column_reader_is_whole(&reader->columns) ? 0 : -EBADMSG;
 }

@@ -6,7 +6,12 @@
  * them. Times are dropped before the window is, and a damaged blob costs only the times.
  *
  * Slice 0 of a window is the one in which it begins: slices begin at multiples of their width of
- * CLOCK_REALTIME. Columns of version 1 (column_blob.h):
+ * CLOCK_REALTIME. Columns of version 2 (column_blob.h):
+ *
+ *	0  the width of a slice in ns; 2
+ *	1  the times, as times_coder.h codes them
+ *
+ * Version 1 is read for ever, and no longer written:
  *
  *	0  the width of a slice in ns; 1 if column 5 is there, else 0
  *	1  per row, its counts without a time
@@ -16,12 +21,12 @@
  *	4  per further time of a row, the distance to the slice before
  *	5  per time, its count - 1; if the column is not there, all counts are 1
  *
- * If some counts are of spans (aggregate/profile_spans.h), there are four columns more:
+ * If some counts are of spans (aggregate/profile_spans.h), both have four columns more:
  *
- *	6  the ids of the spans, struct pilotlight_thread_context
- *	7  per row, the number of its spans
- *	8  per span of a row, its position in column 6
- *	9  per span of a row, its count - 1
+ *	   the ids of the spans, struct pilotlight_thread_context
+ *	   per row, the number of its spans
+ *	   per span of a row, its position among the ids
+ *	   per span of a row, its count - 1
  *
  * A row has as many times as make up its count, with the counts without a time. Writer and reader
  * stream along the rows, so merging windows merges their times and spans with little memory.
@@ -30,32 +35,14 @@
 
 #include "pilotlight/thread_context.h"
 #include "store/column_blob.h"
+#include "store/row_times.h"
+#include "store/times_coder.h"
 #include "store/window_blob.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct row_time {
-	uint64_t count;
-	uint32_t slice;
-};
-
-enum {
-	TIMES_SLICE_MAX = 1 << 24, /* two days of slices of 10 ms */
-	TIMES_SLICE_NS_MAX = 1000000000,
-	/* Three quarters of it have room for sure: a minute has 6001 slices of 10 ms. */
-	ROW_TIMES_MAX = 1 << 13,
-};
-
-/* The times of one row. The owner frees `items`, and may pass it for the next row. */
-struct row_times {
-	struct row_time *items;
-	size_t count, capacity;
-};
-
-/* Adds counts to their slice: no more memory is taken than slices need. Returns 0, -ENOMEM or
- * -E2BIG. */
-int row_times_add(struct row_times *times, uint32_t slice, uint64_t count);
+#define TIMES_SLICE_NS_MAX 1000000000
 
 /* Counts of a row in a span, by its position among all. */
 struct row_span {
@@ -69,11 +56,11 @@ struct row_spans {
 };
 
 struct times_writer {
-	struct column_writer columns;
+	struct column_writer columns, rows;
+	struct times_used used;
 	uint64_t slice_ns;
-	uint32_t first; /* slice of the last row that has times */
+	uint32_t thread; /* of the last row */
 	size_t times;
-	bool has_counts;
 };
 
 void times_writer_init(struct times_writer *writer, uint64_t slice_ns);
@@ -81,6 +68,7 @@ void times_writer_init(struct times_writer *writer, uint64_t slice_ns);
 void times_writer_set_spans(
 	struct times_writer *writer, const struct pilotlight_thread_context *ids, size_t count);
 void times_writer_done(struct times_writer *writer);
+size_t times_writer_bytes(const struct times_writer *writer);
 /* Adds the next row of the window; sorts and joins its times. They have no more than its count in
  * total. */
 void times_writer_add(
@@ -93,24 +81,31 @@ int times_writer_finish(
 
 struct times_reader {
 	struct column_reader columns;
+	struct times_coder *coder; /* NULL: version 1 */
+	struct slice_shift shift;  /* of times_reader_add(); at first, none */
 	uint64_t slice_ns;
-	uint32_t first;
-	bool has_counts;
-	const struct pilotlight_thread_context *ids; /* of spans, unless they are skipped */
+	unsigned int spans_column;		     /* the first of them */
+	const struct pilotlight_thread_context *ids; /* of spans; NULL: none */
 	size_t id_count;
+	/* Of version 1: */
+	uint32_t first; /* slice of the last row that has times */
+	bool has_counts;
 };
 
 /* Returns as column_reader_init(). */
 int times_reader_init(struct times_reader *reader, const void *blob, size_t size);
 void times_reader_done(struct times_reader *reader);
-/*
- * Reads the times of the window's next row, or adds them, so many slices later, and in slices of
- * which each is `per` of the reader's. Returns 0, -ENOMEM or -EBADMSG.
+/* What the reader may come to hold beside the unpacked blob. */
+size_t times_reader_bytes(const struct times_reader *reader);
+/* Before the first row of each thread, whose rows have so many counts. Returns 0, -ENOMEM or
+ * -EBADMSG. */
+int times_reader_begin_thread(struct times_reader *reader, uint64_t counts);
+/* Reads the times of the window's next row, or adds them, shifted. Returns 0, -ENOMEM or -EBADMSG.
  */
 int times_reader_next(
 	struct times_reader *reader, const struct window_row *row, struct row_times *times);
-int times_reader_add(struct times_reader *reader, const struct window_row *row, uint64_t later,
-	uint64_t per, struct row_times *times);
+int times_reader_add(
+	struct times_reader *reader, const struct window_row *row, struct row_times *times);
 /* The spans of the same row; without any, none. Returns 0, -ENOMEM or -EBADMSG. */
 int times_reader_next_spans(
 	struct times_reader *reader, const struct window_row *row, struct row_spans *spans);

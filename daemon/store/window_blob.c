@@ -141,6 +141,20 @@ int window_reader_next(struct window_reader *reader, struct window_row *ret_row)
 	return 1;
 }
 
+uint64_t window_reader_thread_counts(
+	const struct window_reader *reader, const struct window_row *row)
+{
+	struct window_reader ahead = *reader;
+	uint64_t counts = row->count;
+	struct window_row next;
+
+	while (ahead.run_left > 0)
+		if (window_reader_next(&ahead, &next) != 1 ||
+			__builtin_add_overflow(counts, next.count, &counts))
+			return UINT64_MAX;
+	return counts;
+}
+
 int window_rows_read(struct window_rows *rows, struct window_reader *reader)
 {
 	int r;

@@ -62,6 +62,11 @@ void window_reader_done(struct window_reader *reader);
 /* Returns 1 and a row, 0 at the end, or -EBADMSG. */
 int window_reader_next(struct window_reader *reader, struct window_row *ret_row);
 
+/* The counts of a row that was just read, and of those of its thread that follow. UINT64_MAX: more,
+ * or damage. */
+uint64_t window_reader_thread_counts(
+	const struct window_reader *reader, const struct window_row *row);
+
 /* Reads all rows at once. The caller owns the array and may pass it again for the next window. */
 struct window_rows {
 	struct window_row *items;

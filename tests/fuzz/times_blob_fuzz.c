@@ -25,6 +25,16 @@ static struct window_row row_of(unsigned int kind, uint32_t i)
 	return (struct window_row){ .thread = i / 3, .node = i, .count = 1 + i * kind };
 }
 
+static uint64_t counts_of_thread(unsigned int kind, uint32_t first)
+{
+	uint64_t counts = 0;
+
+	for (uint32_t i = first; i < ROWS && row_of(kind, i).thread == row_of(kind, first).thread;
+		i++)
+		counts += row_of(kind, i).count;
+	return counts;
+}
+
 struct rows {
 	struct row_times of[ROWS];
 	struct row_spans spans[ROWS];
@@ -50,7 +60,10 @@ static bool read_rows(const uint8_t *blob, size_t size, unsigned int kind, struc
 	for (uint32_t i = 0; r == 0 && i < ROWS; i++) {
 		struct window_row row = row_of(kind, i);
 
-		r = times_reader_next(&reader, &row, &ret_rows->of[i]);
+		if (i % 3 == 0)
+			r = times_reader_begin_thread(&reader, counts_of_thread(kind, i));
+		if (r == 0)
+			r = times_reader_next(&reader, &row, &ret_rows->of[i]);
 		if (r == 0)
 			r = times_reader_next_spans(&reader, &row, &ret_rows->spans[i]);
 	}
@@ -90,7 +103,8 @@ static void write_again(struct rows *rows, unsigned int kind)
 	for (uint32_t i = 0; i < ROWS; i++) {
 		require(again.of[i].count == rows->of[i].count);
 		for (size_t j = 0; j < again.of[i].count; j++)
-			require(again.of[i].items[j].slice == rows->of[i].items[j].slice);
+			require(again.of[i].items[j].slice == rows->of[i].items[j].slice &&
+				again.of[i].items[j].count == rows->of[i].items[j].count);
 		require(!has_spans || again.spans[i].count == rows->spans[i].count);
 		for (size_t j = 0; j < again.spans[i].count; j++)
 			require(again.spans[i].items[j].count == rows->spans[i].items[j].count &&

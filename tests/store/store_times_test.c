@@ -285,6 +285,37 @@ static void failing_allocations(void **state)
 	fixture_remove(folder);
 }
 
+/* Of a thread that is in more slices than it may be, the window is kept without times. */
+static void too_many_times_cost_the_times(void **state)
+{
+	struct profile *profile = fixture_profile(START, NULL, 0);
+	struct store *store;
+	struct store_found found;
+	struct fault fault = { 0 };
+	char folder[64];
+
+	fixture_folder(folder);
+	profile->end_ns = START + SECONDS(120);
+	profile_keep_times(profile, monotonic_of(START));
+	for (uint32_t i = 0; i < 12000; i++)
+		add_timed(profile, &(struct timed){ .pid = 1,
+					   .address = i % 2 ? 0x3000 : 0x4000,
+					   .count = 1,
+					   .first_ms = 10 * i });
+	store = fixture_open(folder);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
+	store_close(store);
+	profile_free(profile);
+	profile = read_exactly(folder, 0, 1000, &found);
+	assert_int_equal(found.coarse_windows, 1);
+	profile_free(profile);
+	profile = fixture_read(folder, NULL, &found);
+	assert_int_equal(found.days_damaged, 0);
+	assert_int_equal(fixture_total(profile), 12000);
+	profile_free(profile);
+	fixture_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +326,7 @@ int main(void)
 		cmocka_unit_test(a_profile_takes_the_times),
 		cmocka_unit_test(times_lie_within_their_window),
 		cmocka_unit_test(failing_allocations),
+		cmocka_unit_test(too_many_times_cost_the_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

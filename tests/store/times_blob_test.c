@@ -53,6 +53,15 @@ static int write_rows(const struct known_row *rows, size_t count, uint8_t **blob
 	return r;
 }
 
+static uint64_t thread_counts(const struct known_row *rows, size_t count, size_t first)
+{
+	uint64_t counts = 0;
+
+	for (size_t i = first; i < count && rows[i].row.thread == rows[first].row.thread; i++)
+		counts += rows[i].row.count;
+	return counts;
+}
+
 static int read_rows(const uint8_t *blob, size_t size, const struct known_row *rows, size_t count,
 	bool is_compared)
 {
@@ -65,7 +74,10 @@ static int read_rows(const uint8_t *blob, size_t size, const struct known_row *r
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		uint64_t sum = 0;
 
-		r = times_reader_next(&reader, &rows[i].row, &times);
+		if (i == 0 || rows[i].row.thread != rows[i - 1].row.thread)
+			r = times_reader_begin_thread(&reader, thread_counts(rows, count, i));
+		if (r == 0)
+			r = times_reader_next(&reader, &rows[i].row, &times);
 		for (size_t j = 0; r == 0 && j < times.count; j++)
 			sum += times.items[j].count;
 		if (r == 0)
@@ -162,7 +174,7 @@ static void every_cut_and_every_flip_is_survived(void **state)
 	free(blob);
 }
 
-/* The columns of one row of four counts, two of them with a time. */
+/* Of version 1, the columns of one row of four counts, two of them with a time. */
 struct columns {
 	uint64_t slice_ns, has_counts, untimed, low, high, next, count;
 	int expected;
@@ -175,7 +187,8 @@ static void columns_must_agree(void **state)
 		{ 1000, 1, 1, 6, 0, 4, 0, -EBADMSG },	    /* a third time is missing */
 		{ 0, 0, 2, 6, 0, 4, UINT64_MAX, -EBADMSG }, /* slices without a width */
 		{ 1ULL << 40, 0, 2, 6, 0, 4, UINT64_MAX, -EBADMSG },
-		{ 1000, 2, 2, 6, 0, 4, UINT64_MAX, -EBADMSG },
+		{ 1000, 2, 2, 6, 0, 4, UINT64_MAX, -EBADMSG }, /* of version 2 */
+		{ 1000, 3, 2, 6, 0, 4, UINT64_MAX, -EBADMSG },
 		{ 1000, 0, 5, 6, 0, 4, UINT64_MAX, -EBADMSG }, /* more than there are */
 		{ 1000, 0, UINT64_MAX, 6, 0, 4, UINT64_MAX, -EBADMSG },
 		{ 1000, 0, 2, 128, 0, 4, UINT64_MAX, -EBADMSG },
@@ -274,7 +287,9 @@ static int read_spans(const uint8_t *blob, size_t size, uint64_t counts[2])
 	if (r < 0)
 		return r;
 	for (size_t i = 0; r == 0 && i < SPAN_ROWS; i++) {
-		r = times_reader_next(&reader, &span_row, &times);
+		r = i == 0 ? times_reader_begin_thread(&reader, SPAN_ROWS * span_row.count) : 0;
+		if (r == 0)
+			r = times_reader_next(&reader, &span_row, &times);
 		if (r == 0)
 			r = times_reader_next_spans(&reader, &span_row, &spans);
 		for (size_t j = 0; r == 0 && j < spans.count; j++) {

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Rows of many shapes are written and read by times_blob.h. */
+#include "base/array.h"
+#include "store/times_blob.h"
+#include "tests/harness/failing_allocation.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS_MAX = 64 };
+
+/* The kept blob: of draw_rows(KEPT_SEED). */
+#define KEPT "tests/data/store/times_2.blob"
+enum { KEPT_SEED = 60 };
+
+struct rows {
+	struct window_row items[ROWS_MAX];
+	struct row_times times[ROWS_MAX];
+	size_t count;
+};
+
+static void rows_done(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->count; i++)
+		free(rows->times[i].items);
+}
+
+static uint64_t draw(uint64_t *random, uint64_t below)
+{
+	*random ^= *random << 13;
+	*random ^= *random >> 7;
+	*random ^= *random << 17;
+	return (*random >> 11) % below;
+}
+
+/* Few or many threads, slices and counts, with counts that have no time or without. */
+static void draw_rows(uint64_t seed, struct rows *ret_rows)
+{
+	uint64_t random = seed * 0x9e3779b97f4a7c15U + 1;
+	const uint64_t slices = 1 + draw(&random, seed % 9 == 0 ? TIMES_SLICE_MAX : 200);
+	const uint64_t slice_counts = seed % 4 == 0 ? 1ULL << draw(&random, 26) : 1 + seed % 3;
+	const uint64_t row_times = 1 + draw(&random, seed % 5 == 0 ? 400 : 6);
+	const uint64_t alike = 1 + draw(&random, 8); /* rows of a thread, on average */
+	struct rows rows = { .count = 1 + draw(&random, ROWS_MAX) };
+	uint32_t thread = 0;
+
+	for (size_t i = 0; i < rows.count; i++) {
+		struct window_row *row = &rows.items[i];
+
+		thread += draw(&random, alike) == 0 ? 1 + (uint32_t)draw(&random, 3) : 0;
+		*row = (struct window_row){ .thread = thread, .node = (uint32_t)i };
+		for (uint64_t j = draw(&random, row_times + 1); j > 0; j--) {
+			const uint64_t count = 1 + draw(&random, slice_counts);
+			const uint32_t slice = (uint32_t)draw(&random, slices);
+
+			assert_int_equal(row_times_add(&rows.times[i], slice, count), 0);
+			row->count += count;
+		}
+		row_times_join(&rows.times[i]);
+		if (row->count == 0 || (seed % 3 == 0 && draw(&random, 4) == 0))
+			row->count += 1 + draw(&random, 100);
+	}
+	*ret_rows = rows;
+}
+
+static int write_rows(struct rows *rows, uint8_t **ret_blob, size_t *ret_size)
+{
+	struct times_writer writer;
+	int r;
+
+	times_writer_init(&writer, 10000000);
+	for (size_t i = 0; i < rows->count; i++)
+		times_writer_add(&writer, &rows->items[i], &rows->times[i]);
+	r = times_writer_finish(&writer, 1, ret_blob, ret_size);
+	times_writer_done(&writer);
+	return r;
+}
+
+static void expect_row(const struct row_times *read, const struct row_times *written)
+{
+	assert_int_equal(read->count, written->count);
+	for (size_t i = 0; i < read->count; i++) {
+		assert_int_equal(read->items[i].slice, written->items[i].slice);
+		assert_int_equal(read->items[i].count, written->items[i].count);
+	}
+}
+
+/* `is_damaged`: what is read need not be what was written. */
+static int read_rows(const uint8_t *blob, size_t size, const struct rows *rows, bool is_damaged)
+{
+	struct row_times times = { 0 };
+	struct times_reader reader;
+	int r = times_reader_init(&reader, blob, size);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < rows->count; i++) {
+		uint64_t counts = 0, timed = 0;
+
+		for (size_t j = i;
+			j < rows->count && rows->items[j].thread == rows->items[i].thread; j++)
+			counts += rows->items[j].count;
+		if (i == 0 || rows->items[i].thread != rows->items[i - 1].thread)
+			r = times_reader_begin_thread(&reader, counts);
+		if (r == 0)
+			r = times_reader_next(&reader, &rows->items[i], &times);
+		for (size_t j = 0; r == 0 && j < times.count; j++) {
+			timed += times.items[j].count;
+			assert_true(times.items[j].slice < TIMES_SLICE_MAX);
+		}
+		if (r == 0)
+			assert_true(timed <= rows->items[i].count);
+		if (r == 0 && !is_damaged)
+			expect_row(&times, &rows->times[i]);
+	}
+	if (r == 0)
+		r = times_reader_finish(&reader);
+	times_reader_done(&reader);
+	free(times.items);
+	return r;
+}
+
+static void all_rows_come_back(void **state)
+{
+	for (uint64_t seed = 0; seed < 2000; seed++) {
+		struct rows rows;
+		uint8_t *blob;
+		size_t size;
+
+		draw_rows(seed, &rows);
+		assert_int_equal(write_rows(&rows, &blob, &size), 0);
+		if (blob)
+			assert_int_equal(read_rows(blob, size, &rows, false), 0);
+		free(blob);
+		rows_done(&rows);
+	}
+}
+
+/* The bytes that are coded, not the container: a sum would find most damage to that. */
+static void damage_is_survived(void **state)
+{
+	uint64_t random = 1;
+
+	for (uint64_t seed = 0; seed < 500; seed++) {
+		struct column_writer writer;
+		uint8_t bytes[200], *blob;
+		struct rows rows;
+		size_t size;
+		int r;
+
+		for (size_t i = 0; i < sizeof(bytes); i++)
+			bytes[i] = (uint8_t)draw(&random, seed % 2 == 0 ? 256 : 2);
+		column_writer_init(&writer, 2);
+		column_put(&writer, 0, 1000);
+		column_put(&writer, 0, 2);
+		column_put_bytes(&writer, 1, bytes, draw(&random, sizeof(bytes) + 1));
+		assert_int_equal(column_writer_finish(&writer, 1, &blob, &size), 0);
+		column_writer_done(&writer);
+		draw_rows(seed, &rows);
+		r = read_rows(blob, size, &rows, true);
+		assert_true(r == 0 || r == -EBADMSG);
+		free(blob);
+		rows_done(&rows);
+	}
+}
+
+/* A row of more counts than there are bytes takes no more time or memory than slices allow. */
+static void work_is_bounded(void **state)
+{
+	static const uint8_t bytes[8] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	struct rows rows = { .count = ROWS_MAX };
+	struct column_writer writer;
+	uint8_t *blob;
+	size_t size;
+
+	for (uint32_t i = 0; i < ROWS_MAX; i++)
+		rows.items[i] = (struct window_row){ .thread = i, .count = 1ULL << (i % 56) };
+	column_writer_init(&writer, 2);
+	column_put(&writer, 0, 1000);
+	column_put(&writer, 0, 2);
+	column_put_bytes(&writer, 1, bytes, sizeof(bytes));
+	assert_int_equal(column_writer_finish(&writer, 1, &blob, &size), 0);
+	column_writer_done(&writer);
+	assert_int_equal(read_rows(blob, size, &rows, true), -EBADMSG);
+	free(blob);
+}
+
+/* I9: what was written once is read for ever. */
+static void version_2_is_read(void **state)
+{
+	uint8_t blob[4096];
+	struct rows rows;
+	FILE *file = fopen(KEPT, "re");
+	size_t size;
+
+	assert_non_null(file);
+	size = fread(blob, 1, sizeof(blob), file);
+	assert_int_equal(fclose(file), 0);
+	draw_rows(KEPT_SEED, &rows);
+	assert_int_equal(read_rows(blob, size, &rows, false), 0);
+	rows_done(&rows);
+}
+
+static void failing_allocations(void **state)
+{
+	uint8_t *blob = NULL;
+	struct rows rows;
+	size_t size;
+
+	draw_rows(KEPT_SEED, &rows);
+	assert_true(FAIL_EACH_ALLOCATION(write_rows(&rows, &blob, &size), -ENOMEM, !blob, 0) > 8);
+	assert_true(
+		FAIL_EACH_ALLOCATION(read_rows(blob, size, &rows, false), -ENOMEM, true, 0) > 5);
+	free(blob);
+	rows_done(&rows);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_rows_come_back),
+		cmocka_unit_test(damage_is_survived),
+		cmocka_unit_test(work_is_bounded),
+		cmocka_unit_test(version_2_is_read),
+		cmocka_unit_test(failing_allocations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
