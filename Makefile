@@ -84,7 +84,10 @@ $(B)/%.skel.h: $(B)/bpf/%.o
 	$(Q)$(BPFTOOL) gen object $(B)/bpf/$*.linked.o $<
 	$(Q)$(BPFTOOL) gen skeleton $(B)/bpf/$*.linked.o name $* > $@
 
-$(B)/%.o: %.c $(B)/flags | $(SKELETONS)
+# Those that include skeletons. All others need not wait for the sampler to be compiled.
+$(patsubst %.c,$(B)/%.o,$(wildcard daemon/capture/*.c daemon/kmemtrace/*.c tests/capture/*.c)): | $(SKELETONS)
+
+$(B)/%.o: %.c $(B)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(WERROR) -MMD -MP -c $< -o $@
