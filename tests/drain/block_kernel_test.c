@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Block I/O: its time and its bytes, by the thread that began it. */
+/*
+ * Block I/O: its time and its bytes, by the thread that began it.
+ * Runs beside others: the I/O is of its own threads.
+ */
 #include "capture/block_programs.h"
 #include "tests/drain/scheduler_fixture.h"
 

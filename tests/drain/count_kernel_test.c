@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events that the kernel counts, of programs that know how many they had. */
+/*
+ * Events that the kernel counts, of programs that know how many they had.
+ * Runs beside others: the counts are of those programs alone.
+ */
 #include "base/array.h"
 #include "drain/drain.h"
 #include "tests/harness/privilege.h"

@@ -2,6 +2,7 @@
 /*
  * Drain over the lives of several engines, of which one is killed at each of its steps; and in an
  * engine that runs as nobody without capabilities.
+ * Runs beside others: it judges that counts add up.
  */
 #include "base/clock.h"
 #include "drain/drain.h"

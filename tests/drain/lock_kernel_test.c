@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Waits for locks: of user code in futexes, and of the kernel. */
+/*
+ * Waits for locks: of user code in futexes, and of the kernel.
+ * Runs beside others: the waits are compared with the time that they took.
+ */
 #include "tests/drain/scheduler_fixture.h"
 
 #include "capture/lock_programs.h"

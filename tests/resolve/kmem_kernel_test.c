@@ -2,6 +2,7 @@
 /*
  * Kernel memory: what is allocated, and what of it lives. The programs here make the kernel
  * allocate a known number of objects: each pipe has two open files.
+ * Runs beside others: the objects are those of its programs.
  */
 #include "base/event_source.h"
 #include "drain/drain.h"
