@@ -22,9 +22,10 @@ struct merge_group {
 enum {
 	MERGE_GROUP_MAX = 64,
 	/*
-	 * Bounds the unpacked windows in total, and their merged result. The result may be larger
-	 * than its sources if their threads have different nodes, and takes twice its size while it
-	 * grows. Together with full dictionaries, this uses the rest of the writer's memory.
+	 * Bounds the unpacked windows in total, with what reads their times, and their merged
+	 * result. The result may be larger than its sources if their threads have different nodes,
+	 * and takes twice its size while it grows. Together with full dictionaries, this uses the
+	 * rest of the writer's memory.
 	 */
 	MERGE_BYTES_MAX = 448 << 10,
 };

@@ -28,8 +28,9 @@
  *	   per span of a row, its position among the ids
  *	   per span of a row, its count - 1
  *
- * A row has as many times as make up its count, with the counts without a time. Writer and reader
- * stream along the rows, so merging windows merges their times and spans with little memory.
+ * A row has as many times as make up its count, with the counts without a time. A reader streams
+ * along the rows, and a writer keeps a few bytes of each, so merging windows merges their times and
+ * spans with little memory.
  */
 #pragma once
 
