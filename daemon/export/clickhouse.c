@@ -26,6 +26,7 @@ static void writer_free(struct clickhouse_writer *writer)
 	free(writer->locations);
 	free(writer->scratch.bytes);
 	free(writer->attributes.bytes);
+	free(writer->spans);
 	free(writer->body.bytes);
 	free(writer);
 }
@@ -94,6 +95,7 @@ static const put_function put_bodies[PILOTLIGHT_CLICKHOUSE_REQUESTS - 1] = {
 	clickhouse_put_names,
 	clickhouse_put_locations,
 	clickhouse_put_stacks,
+	clickhouse_put_spans,
 	clickhouse_put_samples,
 };
 

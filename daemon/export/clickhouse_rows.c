@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
 #include "export/clickhouse_writer.h"
 #include "export/row_writer.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { SERVICE_LABELS = 3, THREAD_LABELS = 2, EXTRA_TEXT_BYTES = 256 };
+enum {
+	SERVICE_LABELS = 3,
+	THREAD_LABELS = 2,
+	LABELS_MAX = SERVICE_LABELS + THREAD_LABELS + CLAIM_COUNT,
+	EXTRA_TEXT_BYTES = 256,
+};
 
 static const char *string_of(const struct clickhouse_writer *writer, uint32_t string)
 {
@@ -198,10 +205,15 @@ int clickhouse_put_stacks(struct clickhouse_writer *writer)
 
 /* --- samples --- */
 
-static struct pprof_cgroup cgroup_of(
+static struct pprof_cgroup service_of(
 	struct clickhouse_writer *writer, const struct profile_thread *thread)
 {
-	return pprof_tables_cgroup(&writer->tables, thread->cgroup);
+	struct pprof_cgroup service = pprof_tables_service(&writer->tables, thread);
+
+	/* A service's name is by them only if it has no other (export/service_identity.h). */
+	if (writer->has_threads)
+		service.claims = thread->claims;
+	return service;
 }
 
 static const struct profile_thread *thread_of(
@@ -220,13 +232,15 @@ int clickhouse_compare_samples(const void *first, const void *second, void *cont
 	struct clickhouse_writer *writer = context;
 	const uint32_t a = *(const uint32_t *)first, b = *(const uint32_t *)second;
 	const struct profile_thread *s = thread_of(writer, a), *t = thread_of(writer, b);
-	const struct pprof_cgroup x = cgroup_of(writer, s), y = cgroup_of(writer, t);
+	const struct pprof_cgroup x = service_of(writer, s), y = service_of(writer, t);
 	int order = compare_u32(x.unit, y.unit);
 
 	if (order == 0)
 		order = compare_u32(x.container, y.container);
 	if (order == 0)
 		order = compare_u32(x.pod, y.pod);
+	if (order == 0)
+		order = compare_u32(x.claims, y.claims);
 	if (order == 0 && writer->has_threads)
 		order = compare_u32(s->comm, t->comm);
 	if (order == 0 && writer->has_threads)
@@ -243,6 +257,7 @@ static void get_service(struct clickhouse_writer *writer, const struct pprof_cgr
 		.unit = text_of(writer, cgroup->unit),
 		.container = text_of(writer, cgroup->container),
 		.pod = text_of(writer, cgroup->pod),
+		.claims = string_of(writer, cgroup->claims),
 	};
 
 	service_identity_name(&service, name);
@@ -252,22 +267,30 @@ static void get_service(struct clickhouse_writer *writer, const struct pprof_cgr
 static void put_labels(struct clickhouse_writer *writer, const struct pprof_cgroup *cgroup,
 	const struct profile_thread *thread)
 {
+	const bool has_threads = thread && writer->has_threads;
+	const char *claims = string_of(writer, cgroup->claims);
+	char claimed[CLAIM_COUNT][CLAIM_BYTES];
 	const struct {
 		const char *name, *value;
-	} labels[SERVICE_LABELS + THREAD_LABELS] = {
+	} labels[LABELS_MAX] = {
 		{ "unit=", text_of(writer, cgroup->unit) },
 		{ "container=", text_of(writer, cgroup->container) },
 		{ "pod=", text_of(writer, cgroup->pod) },
-		{ "comm=", thread ? string_of(writer, thread->comm) : "" },
-		{ "exe=", thread ? string_of(writer, thread->exe) : "" },
+		{ "comm=", has_threads ? string_of(writer, thread->comm) : "" },
+		{ "exe=", has_threads ? string_of(writer, thread->exe) : "" },
+		{ "claimed_service=",
+			process_claims_get(claims, CLAIM_SERVICE, claimed[CLAIM_SERVICE]) },
+		{ "claimed_namespace=",
+			process_claims_get(claims, CLAIM_NAMESPACE, claimed[CLAIM_NAMESPACE]) },
+		{ "claimed_environment=",
+			process_claims_get(claims, CLAIM_ENVIRONMENT, claimed[CLAIM_ENVIRONMENT]) },
 	};
-	const size_t count = SERVICE_LABELS + (writer->has_threads ? THREAD_LABELS : 0);
 	size_t known = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < LABELS_MAX; i++)
 		known += labels[i].value[0] != '\0';
 	row_put_length(&writer->plain, known + writer->attribute_count);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < LABELS_MAX; i++) {
 		if (!labels[i].value[0])
 			continue;
 		row_put_length(&writer->plain, strlen(labels[i].name) + strlen(labels[i].value));
@@ -287,19 +310,26 @@ uint64_t clickhouse_covered_ns(const struct clickhouse_writer *writer)
 						     : 0;
 }
 
-static void put_sample(struct clickhouse_writer *writer, const struct pprof_cgroup *cgroup,
-	const struct profile_thread *thread, uint64_t stack, uint64_t count)
+/* What a row of samples is about. */
+struct sample_row {
+	struct pprof_cgroup cgroup;
+	const struct profile_thread *thread; /* NULL: none */
+	uint64_t stack;
+};
+
+static void put_sample(
+	struct clickhouse_writer *writer, const struct sample_row *row, uint64_t count)
 {
 	char service[SERVICE_NAME_BYTES];
 
-	get_service(writer, cgroup, service);
+	get_service(writer, &row->cgroup, service);
 	row_put_u32(&writer->plain, writer->start_s);
 	row_put_u64(&writer->plain, clickhouse_covered_ns(writer));
 	row_put_text(&writer->plain, writer->options->host);
 	row_put_text(&writer->plain, service);
 	row_put_text(&writer->plain, writer->type);
-	put_labels(writer, cgroup, thread);
-	row_put_u64(&writer->plain, stack);
+	put_labels(writer, &row->cgroup, row->thread);
+	row_put_u64(&writer->plain, row->stack);
 	row_put_u64(&writer->plain, count);
 	row_put_u64(&writer->plain, writer->profile->period_ns);
 	row_put_double(&writer->plain, writer->options->weight);
@@ -308,7 +338,7 @@ static void put_sample(struct clickhouse_writer *writer, const struct pprof_cgro
 
 static int put_losses(struct clickhouse_writer *writer)
 {
-	const struct pprof_cgroup none = { 0 };
+	struct sample_row row = { 0 };
 
 	for (enum pilotlight_drop reason = 0; reason < PILOTLIGHT_DROP_COUNT; reason++) {
 		struct extra extra;
@@ -319,8 +349,8 @@ static int put_losses(struct clickhouse_writer *writer)
 		r = get_extra(writer, reason, &extra);
 		if (r < 0)
 			return r;
-		put_sample(writer, &none, NULL, extra.stack,
-			writer->profile->accounts.dropped[reason]);
+		row.stack = extra.stack;
+		put_sample(writer, &row, writer->profile->accounts.dropped[reason]);
 	}
 	return 0;
 }
@@ -334,38 +364,130 @@ void clickhouse_first_service(struct clickhouse_writer *writer, char name[SERVIC
 	for (size_t i = 0; i < PILOTLIGHT_DROP_COUNT; i++)
 		has_losses |= tables->extra_location_ids[i] > 0;
 	if (!has_losses && tables->sample_count > 0)
-		cgroup = cgroup_of(writer, thread_of(writer, tables->samples[0]));
+		cgroup = service_of(writer, thread_of(writer, tables->samples[0]));
 	get_service(writer, &cgroup, name);
+}
+
+/* The samples from `first` on that are one row. Returns the position behind them. */
+static size_t end_of_row(struct clickhouse_writer *writer, size_t first)
+{
+	const struct pprof_tables *tables = &writer->tables;
+	size_t end = first + 1;
+
+	while (end < tables->sample_count && clickhouse_compare_samples(&tables->samples[first],
+						     &tables->samples[end], writer) == 0)
+		end++;
+	return end;
+}
+
+static int get_row(struct clickhouse_writer *writer, size_t first, struct sample_row *ret_row)
+{
+	const uint32_t sample = writer->tables.samples[first];
+	const struct profile_thread *thread = thread_of(writer, sample);
+	const uint32_t node = writer->profile->samples.items[sample].node;
+	struct extra none = { 0 };
+	int r = node == PROFILE_ROOT ? get_extra(writer, PPROF_NO_STACK, &none) : 0;
+
+	if (r == 0)
+		*ret_row = (struct sample_row){
+			.cgroup = service_of(writer, thread),
+			.thread = thread,
+			.stack = node == PROFILE_ROOT ? none.stack : writer->stacks[node],
+		};
+	return r;
 }
 
 int clickhouse_put_samples(struct clickhouse_writer *writer)
 {
 	const struct profile_sample *samples = writer->profile->samples.items;
 	const struct pprof_tables *tables = &writer->tables;
-	struct extra none;
-	size_t end;
-	int r = get_extra(writer, PPROF_NO_STACK, &none);
+	int r = put_losses(writer);
 
-	if (r == 0)
-		r = put_losses(writer);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < tables->sample_count; i = end) {
-		const uint32_t first = tables->samples[i];
-		const struct profile_thread *thread = thread_of(writer, first);
-		const struct pprof_cgroup cgroup = cgroup_of(writer, thread);
-		const uint32_t node = samples[first].node;
+	for (size_t i = 0, end; r == 0 && i < tables->sample_count; i = end) {
+		struct sample_row row;
 		uint64_t count = 0;
 
-		for (end = i;
-			end < tables->sample_count &&
-			clickhouse_compare_samples(&first, &tables->samples[end], writer) == 0;
-			end++)
+		end = end_of_row(writer, i);
+		r = get_row(writer, i, &row);
+		for (size_t k = i; r == 0 && k < end; k++)
 			if (__builtin_add_overflow(
-				    count, samples[tables->samples[end]].count, &count))
+				    count, samples[tables->samples[k]].count, &count))
 				count = UINT64_MAX;
-		put_sample(writer, &cgroup, thread,
-			node == PROFILE_ROOT ? none.stack : writer->stacks[node], count);
+		if (r == 0)
+			put_sample(writer, &row, count);
 	}
-	return writer->rows <= CLICKHOUSE_ROWS_MAX ? 0 : -E2BIG;
+	return r < 0 ? r : writer->rows <= CLICKHOUSE_ROWS_MAX ? 0 : -E2BIG;
+}
+
+/* --- spans --- */
+
+/* Adds the counts of a sample that are of a span. They are no more than its own. */
+static int add_spans(struct clickhouse_writer *writer, uint32_t sample, size_t *count)
+{
+	const struct profile *profile = writer->profile;
+	uint64_t left = profile->samples.items[sample].count;
+	const struct profile_span_count *span = NULL;
+
+	while ((span = profile_spans_next(&profile->spans, sample, span)) && left > 0) {
+		const uint64_t value = span->count < left ? span->count : left;
+		int r = ARRAY_RESERVE(
+			writer->spans, &writer->span_capacity, *count + 1, UINT32_MAX);
+
+		if (r < 0)
+			return r;
+		writer->spans[(*count)++] =
+			(struct clickhouse_span){ .span = span->span, .count = value };
+		left -= value;
+	}
+	return 0;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	return compare_u32(((const struct clickhouse_span *)a)->span,
+		((const struct clickhouse_span *)b)->span);
+}
+
+/* Each span once, as readers take equal rows for one. */
+static void put_row_spans(
+	struct clickhouse_writer *writer, const struct sample_row *row, size_t count)
+{
+	const struct clickhouse_span *spans = writer->spans;
+
+	if (count > 1)
+		qsort(writer->spans, count, sizeof(*spans), compare_spans);
+	for (size_t i = 0, end; i < count; i = end) {
+		const struct pilotlight_thread_context *ids =
+			&writer->profile->spans.items[spans[i].span];
+		uint64_t sum = 0;
+
+		for (end = i; end < count && spans[end].span == spans[i].span; end++)
+			if (__builtin_add_overflow(sum, spans[end].count, &sum))
+				sum = UINT64_MAX;
+		if (sum == 0)
+			continue;
+		put_sample(writer, row, sum);
+		output_write(&writer->plain, ids->trace_id, sizeof(ids->trace_id));
+		output_write(&writer->plain, ids->span_id, sizeof(ids->span_id));
+	}
+}
+
+int clickhouse_put_spans(struct clickhouse_writer *writer)
+{
+	const struct pprof_tables *tables = &writer->tables;
+	const bool has_spans = writer->profile->spans.counts_count > 0;
+	int r = 0;
+
+	for (size_t i = 0, end; r == 0 && has_spans && i < tables->sample_count; i = end) {
+		struct sample_row row;
+		size_t count = 0;
+
+		end = end_of_row(writer, i);
+		r = get_row(writer, i, &row);
+		for (size_t k = i; r == 0 && k < end; k++)
+			r = add_spans(writer, tables->samples[k], &count);
+		if (r == 0)
+			put_row_spans(writer, &row, count);
+	}
+	return r;
 }

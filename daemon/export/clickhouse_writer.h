@@ -11,6 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct clickhouse_span {
+	uint32_t span; /* of the profile */
+	uint64_t count;
+};
+
 struct clickhouse_writer {
 	const struct profile *profile;
 	const struct clickhouse_options *options;
@@ -27,6 +32,8 @@ struct clickhouse_writer {
 	struct output_memory scratch;
 	struct output_memory attributes; /* elements of an array of texts */
 	size_t attribute_count;
+	struct clickhouse_span *spans; /* of the row that is being written */
+	size_t span_capacity;
 
 	/* The insert that is being written. */
 	uint64_t rows;
@@ -46,4 +53,5 @@ uint64_t clickhouse_covered_ns(const struct clickhouse_writer *writer);
 int clickhouse_put_names(struct clickhouse_writer *writer);
 int clickhouse_put_locations(struct clickhouse_writer *writer);
 int clickhouse_put_stacks(struct clickhouse_writer *writer);
+int clickhouse_put_spans(struct clickhouse_writer *writer);
 int clickhouse_put_samples(struct clickhouse_writer *writer);

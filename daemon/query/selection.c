@@ -233,7 +233,7 @@ static bool is_exact(const struct selection *selection)
 	       selection_has_fraction(value_of(selection, SELECTION_TO));
 }
 
-static bool has_spans(const struct selection *selection)
+bool selection_has_spans(const struct selection *selection)
 {
 	return selection->is_given[SELECTION_TRACE] || selection->is_given[SELECTION_SPAN];
 }
@@ -314,7 +314,7 @@ int selection_finish(struct selection *selection, uint64_t now_ns, struct fault 
 {
 	int r = parse_times(selection, now_ns, fault);
 
-	if (r == 0 && has_spans(selection) && is_exact(selection))
+	if (r == 0 && selection_has_spans(selection) && is_exact(selection))
 		return fault_set(fault, -EINVAL,
 			"trace and span select whole windows, so times cannot be exact; leave out "
 			"fractions of seconds");
@@ -345,14 +345,14 @@ void selection_store(struct selection *selection, struct store_selection *ret_se
 		.event = value_of(selection, SELECTION_EVENT),
 		.by_end = is_by_end(selection),
 		.is_exact = is_exact(selection),
-		.spans = has_spans(selection) ? &selection->spans : NULL,
+		.spans = selection_has_spans(selection) ? &selection->spans : NULL,
 		.context = selection,
 	};
 }
 
 bool selection_has_filter(const struct selection *selection)
 {
-	if (selection->owner != 0 || has_spans(selection))
+	if (selection->owner != 0 || selection_has_spans(selection))
 		return true;
 	for (enum selection_parameter i = SELECTION_FILTERS; i < SELECTION_PARAMETERS; i++)
 		if (selection->is_given[i])

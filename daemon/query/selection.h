@@ -97,6 +97,9 @@ void selection_store(struct selection *selection, struct store_selection *ret_se
  * does not. */
 bool selection_has_fraction(const char *from_or_to);
 
+/* Does it select by the ids of a trace or a span? */
+bool selection_has_spans(const struct selection *selection);
+
 /* Does the selection filter threads or code? */
 bool selection_has_filter(const struct selection *selection);
 

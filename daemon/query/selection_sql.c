@@ -200,11 +200,30 @@ static uint64_t seconds_of(uint64_t ns)
 	return s < UINT32_MAX ? s : UINT32_MAX;
 }
 
-/* The key of the table has the hour, which a server does not conclude from the time. */
-static void write_times(const struct selection *selection, FILE *file)
+size_t selection_sql_times(
+	const struct selection *selection, struct sql_times ret_times[SQL_TIMES_MAX])
 {
 	const uint64_t start = seconds_of(selection->start_ns);
 	const uint64_t end = seconds_of(selection->end_ns);
+	const uint64_t first = (start + HOUR_S - 1) / HOUR_S * HOUR_S, last = end - end % HOUR_S;
+	const uint64_t bounds[] = { start, first, last, end };
+	size_t count = 0;
+
+	/* There are no sums by the ids of traces. */
+	if (first >= last || selection_has_spans(selection)) {
+		ret_times[0] = (struct sql_times){ start, end };
+		return 1;
+	}
+	for (size_t i = 0; i < SQL_TIMES_MAX; i++)
+		if (bounds[i] < bounds[i + 1])
+			ret_times[count++] = (struct sql_times){ bounds[i], bounds[i + 1] };
+	return count;
+}
+
+/* The key of the table has the hour, which a server does not conclude from the time. */
+static void write_times(const struct sql_times *times, FILE *file)
+{
+	const uint64_t start = times->start_s, end = times->end_s;
 
 	/* Sums of whole hours may be there already (clickhouse_schema.h). */
 	if (start % HOUR_S == 0 && end % HOUR_S == 0) {
@@ -221,12 +240,27 @@ static void write_times(const struct selection *selection, FILE *file)
 		start - start % HOUR_S, end - end % HOUR_S, start, end);
 }
 
-int selection_write_sql(const struct selection *selection, FILE *file, struct fault *fault)
+/* As bytes, of digits that are no SQL (I8). */
+static void write_ids(const struct span_choice *spans, FILE *file)
+{
+	char trace[TRACE_ID_TEXT_BYTES], span[SPAN_ID_TEXT_BYTES];
+
+	if (spans->has_trace)
+		(void)fprintf(file, " AND trace_id = toFixedString(unhex('%s'), 16)",
+			trace_id_format(&spans->ids, trace));
+	if (spans->has_span)
+		(void)fprintf(file, " AND span_id = toFixedString(unhex('%s'), 8)",
+			span_id_format(&spans->ids, span));
+}
+
+int selection_write_sql(const struct selection *selection, const struct sql_times *times,
+	FILE *file, struct fault *fault)
 {
 	int r = 0;
 
 	write_types(selection, file);
-	write_times(selection, file);
+	write_times(times, file);
+	write_ids(&selection->spans, file);
 	for (enum selection_parameter i = SELECTION_FILTERS; r == 0 && i < SELECTION_PARAMETERS;
 		i++)
 		if (selection->is_given[i])

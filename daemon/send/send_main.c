@@ -384,7 +384,7 @@ static int send_requests(struct sender *sender)
 			continue;
 		memset(sender->body, 0, sizeof(sender->body));
 		r = sender->known && request.insert > CLICKHOUSE_IDENTITY &&
-				    request.insert < CLICKHOUSE_SAMPLES
+				    request.insert <= CLICKHOUSE_STACKS
 			    ? send_new_rows(sender, &requests, &request)
 			    : send_request(sender, &requests, &request);
 		if (r == 0 && requests.count == 1 && has_succeeded(sender))

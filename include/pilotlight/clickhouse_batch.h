@@ -6,7 +6,7 @@
  *
  * After the header comes each request: its own header, then the body; none are sent that have no
  * body. The first says how the sender can ask whether the batch is there already. The others are
- * rows of the tables names, locations, stacks and samples (pilotlight/clickhouse_schema.h),
+ * rows of the tables names, locations, stacks, spans and samples (pilotlight/clickhouse_schema.h),
  * compressed by gzip. The sender has all queries, so no byte of a batch is SQL. The samples come
  * last, so the batch is there if they are.
  */
@@ -17,8 +17,8 @@
 #define PILOTLIGHT_CLICKHOUSE_BATCH_MAGIC 0x4553554f48434c50ULL /* "PLCHOUSE" */
 
 enum {
-	PILOTLIGHT_CLICKHOUSE_BATCH_VERSION = 3,
-	PILOTLIGHT_CLICKHOUSE_REQUESTS = 5,
+	PILOTLIGHT_CLICKHOUSE_BATCH_VERSION = 4,
+	PILOTLIGHT_CLICKHOUSE_REQUESTS = 6,
 	PILOTLIGHT_CLICKHOUSE_IDENTITY_BYTES_MAX = 5 << 10,
 };
 

@@ -14,8 +14,10 @@
  *   service      String           as service.name of OpenTelemetry (export/service_identity.h)
  *   type         String           as `-e` names it: "cpu", "offcpu", "cache-misses"
  *   labels       Array(String)    "name=value" in this order, if known: unit, container, pod,
- *                                 comm, exe (names of selections); then host.id and other
- *                                 attributes of the host. Labels=service omits comm and exe
+ *                                 comm, exe (names of selections); claimed_service,
+ *                                 claimed_namespace, claimed_environment; then host.id and other
+ *                                 attributes of the host. Labels=service omits comm and exe, and
+ *                                 claims unless nothing else tells the service
  *   stack        UInt64           id of stacks
  *   value        UInt64           number of periods: value * period is the amount
  *   period       UInt64           in the type's unit: nanoseconds, bytes or count
@@ -35,6 +37,17 @@
  *   there or none is. A host has no two batches of one type whose times overlap. What was lost is
  *   a row whose stack is the location "[lost: REASON]"; a sample without a stack has the location
  *   "[unknown]".
+ *
+ * spans: the counts of samples that were taken in a span of a trace. They are in the rows of
+ * samples, too, which the ids would multiply; so `samples` alone has all that was sampled.
+ *
+ *   the columns of samples, and
+ *   trace_id     FixedString(16)  as bytes, in the order of its digits; zeros: none
+ *   span_id      FixedString(8)   the same
+ *
+ *   Key: trace_id, span_id, ts. A host inserts them before the samples of the same batch. If it has
+ *   to insert them again, and the server has forgotten the first time, equal rows are there twice:
+ *   readers take each of SELECT DISTINCT *, as no two rows of a batch are equal.
  *
  * stacks: ReplacingMergeTree(day), as the next two. Of what its samples of a day refer to, a host
  * inserts each row of that day at least once, before the samples; not again if tables are emptied.
@@ -70,7 +83,10 @@
  *
  * The ReplacingMergeTrees hold a row several times until the server merges its parts, and after
  * that once in each partition and shard: readers take any (names: of the greatest rank), without
- * FINAL, which is slow. Samples are in a partition for each day, the others for each month.
+ * FINAL, which is slow. Samples and spans are in a partition for each day, the others for each
+ * month.
+ *
+ * Version 2 had no spans.
  *
  * Identities are equal on all hosts (I2). XXH3 is that of libxxhash with 64 bits and seed 0. Texts
  * in it end with a NUL; integers are little-endian.
@@ -90,7 +106,7 @@
 #define PILOTLIGHT_CLICKHOUSE_DATABASE "pilotlight"
 
 enum {
-	PILOTLIGHT_CLICKHOUSE_VERSION = 2,
+	PILOTLIGHT_CLICKHOUSE_VERSION = 3,
 };
 
 enum pilotlight_name_rank {
@@ -102,6 +118,7 @@ enum pilotlight_name_rank {
 /* For INSERT INTO … (…) FORMAT RowBinary, and in this order. */
 #define PILOTLIGHT_CLICKHOUSE_SAMPLES \
 	"ts, duration_ns, host, service, type, labels, stack, value, period, weight"
+#define PILOTLIGHT_CLICKHOUSE_SPANS	PILOTLIGHT_CLICKHOUSE_SAMPLES ", trace_id, span_id"
 #define PILOTLIGHT_CLICKHOUSE_STACKS	"day, host, id, locations"
 #define PILOTLIGHT_CLICKHOUSE_LOCATIONS "day, host, id, build_id, vaddr, kind, path"
 #define PILOTLIGHT_CLICKHOUSE_NAMES	"day, host, build_id, vaddr, rank, functions, files, lines"

@@ -77,7 +77,7 @@ TABLES = {
 def read_batch(path):
     """Returns the query and the rows of each table, in the batch's order."""
     data, at, tables = open(path, "rb").read(), HEADER.size, []
-    for name in "identity", "names", "locations", "stacks", "samples":
+    for name in "identity", "names", "locations", "stacks", "spans", "samples":
         (body_size,) = REQUEST.unpack_from(data, at)
         at += REQUEST.size
         body, at = data[at : at + body_size], at + body_size

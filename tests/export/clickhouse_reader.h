@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
-enum { TEXT_ROOM = 256, ROWS_MAX = 64, ARRAY_MAX = 8, PLAIN_ROOM = 1 << 20 };
+enum { TEXT_ROOM = 256, ROWS_MAX = 64, ARRAY_MAX = 12, PLAIN_ROOM = 1 << 20 };
 
 struct text {
 	char bytes[TEXT_ROOM];
@@ -29,9 +29,10 @@ struct row { /* of any table */
 	struct texts labels, functions, files;
 	uint64_t numbers[ARRAY_MAX]; /* locations, lines */
 	size_t number_count;
+	uint8_t trace_id[16], span_id[8];
 };
 
-enum { IDENTITY, NAMES, LOCATIONS, STACKS, SAMPLES, REQUESTS };
+enum { IDENTITY, NAMES, LOCATIONS, STACKS, SPANS, SAMPLES, REQUESTS };
 
 struct request {
 	uint8_t *plain; /* with a NUL; of the identity it is the body */
@@ -60,6 +61,12 @@ static uint64_t take(struct cursor *cursor, unsigned bytes)
 	for (unsigned i = 0; i < bytes; i++)
 		number |= (uint64_t)*cursor->at++ << 8 * i;
 	return number;
+}
+
+static void take_bytes(struct cursor *cursor, uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (uint8_t)take(cursor, 1);
 }
 
 static uint64_t take_length(struct cursor *cursor)
@@ -154,10 +161,14 @@ static void read_rows(size_t table, struct request *request)
 		struct row *row = &request->rows[request->count++];
 
 		assert_true(request->count <= ROWS_MAX);
-		if (table == SAMPLES)
+		if (table == SAMPLES || table == SPANS)
 			take_sample(&cursor, row);
 		else
 			take_other(&cursor, table, row);
+		if (table == SPANS) {
+			take_bytes(&cursor, row->trace_id, sizeof(row->trace_id));
+			take_bytes(&cursor, row->span_id, sizeof(row->span_id));
+		}
 		assert_string_equal(row->host.bytes, "h\xc3\xb6st");
 	}
 }
@@ -196,7 +207,7 @@ static void read_batch(struct batch *batch)
 	memcpy(&header, at, sizeof(header));
 	at += sizeof(header);
 	assert_memory_equal(&header.magic, "PLCHOUSE", 8);
-	assert_int_equal(header.version, 3);
+	assert_int_equal(header.version, 4);
 	for (size_t i = 0; i < REQUESTS; i++) {
 		struct pilotlight_clickhouse_request request;
 

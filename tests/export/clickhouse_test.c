@@ -292,6 +292,117 @@ static void nothing_inserts_nothing(void **state)
 	profile_free(profile);
 }
 
+/* The counts of a span, of which there must be one row. */
+static const struct row *span_of(const struct batch *batch, uint8_t trace, uint8_t span)
+{
+	const struct request *spans = &batch->requests[SPANS];
+	const struct row *found = NULL;
+
+	for (size_t i = 0; i < spans->count; i++) {
+		if (spans->rows[i].trace_id[15] != trace || spans->rows[i].span_id[0] != span)
+			continue;
+		assert_null(found);
+		found = &spans->rows[i];
+	}
+	assert_non_null(found);
+	return found;
+}
+
+static struct profile *profile_with_spans(void)
+{
+	struct profile *profile = busy_profile();
+	uint32_t locations[] = { 0, 1, 2 };
+	uint32_t node = add_stack(profile, locations, 3);
+	struct profile_thread thread = { .comm = string(profile, "thread"),
+		.exe = string(profile, "/bin/x") };
+
+	/* Two threads of one service, in the same span. */
+	thread.cgroup = string(profile, "/system.slice/nginx.service");
+	thread.tgid = 11, thread.tid = 21;
+	add_span(profile, node, &thread, 2, 0xa1, 0xb1);
+	thread.cgroup = string(profile, "/system.slice/nginx.service/worker");
+	thread.tgid = 13, thread.tid = 23;
+	add_span(profile, node, &thread, 3, 0xa1, 0xb2);
+	add_span(profile, node, &thread, 3, 0xa1, 0xb1);
+	/* That is more than the thread's 8. */
+	add_span(profile, node, &thread, 4, 0xa1, 0xb3);
+	return profile;
+}
+
+static void spans_are_rows_of_their_own(void **state)
+{
+	static const char stack[] = "work;inner;outer;01ab+1100;";
+	struct profile *profile = profile_with_spans();
+	const struct row *sample, *row;
+	struct batch batch;
+	uint64_t sum = 0;
+
+	write_batch(profile, &batch);
+	/* Samples are as without spans. */
+	assert_int_equal(sum_of(&batch), 15 + 240 + 256 + 1000);
+	sample = sample_of(&batch, "nginx", "thread", stack);
+	assert_int_equal(sample->value, 2 + 8);
+	assert_int_equal(batch.requests[SPANS].count, 3);
+	for (uint8_t span = 0xb1; span <= 0xb3; span++) {
+		row = span_of(&batch, 0xa1, span);
+		assert_int_equal(row->stack, sample->stack);
+		assert_string_equal(row->service.bytes, "nginx");
+		assert_string_equal(row->labels.items[1].bytes, "comm=thread");
+		assert_int_equal(row->start_s, sample->start_s);
+		sum += row->value;
+	}
+	/* The last spans of a sample come first. */
+	assert_int_equal(sum, 2 + 8);
+	assert_int_equal(span_of(&batch, 0xa1, 0xb1)->value, 2 + 3);
+	assert_int_equal(span_of(&batch, 0xa1, 0xb2)->value, 1);
+	batch_done(&batch);
+	/* They are no labels, so they do not depend on those. */
+	write_labels(profile, PPROF_LABELS_SERVICE, &batch);
+	assert_int_equal(batch.requests[SPANS].count, 3);
+	assert_int_equal(sample_of(&batch, "nginx", "", stack)->value, 10);
+	batch_done(&batch);
+	profile_free(profile);
+}
+
+static void claims_are_labels(void **state)
+{
+	struct profile *profile = new_profile();
+	uint32_t jit = add_binary(profile, BINARY_JIT, "");
+	uint32_t location = add_named(profile, jit, 1, "work", "", 0);
+	uint32_t node = add_stack(profile, &location, 1);
+	struct profile_thread thread = { .tid = 1, .claims = string(profile, "shop,eu,test") };
+	const struct row *row;
+	struct batch batch;
+
+	thread.cgroup = string(profile, "/");
+	add_sample(profile, node, &thread, 1);
+	thread.claims = string(profile, "nginx");
+	add_sample(profile, node, &thread, 2);
+	/* A unit is what the kernel tells. */
+	thread.cgroup = string(profile, "/system.slice/db.service");
+	add_sample(profile, node, &thread, 4);
+	write_batch(profile, &batch);
+	row = sample_of(&batch, "shop", "", "work;");
+	assert_int_equal(row->value, 1);
+	assert_string_equal(row->labels.items[0].bytes, "claimed_service=shop");
+	assert_string_equal(row->labels.items[1].bytes, "claimed_namespace=eu");
+	assert_string_equal(row->labels.items[2].bytes, "claimed_environment=test");
+	assert_string_equal(row->labels.items[3].bytes, "host.id=abc");
+	assert_int_equal(sample_of(&batch, "nginx", "", "work;")->value, 2);
+	row = sample_of(&batch, "db", "", "work;");
+	assert_int_equal(row->value, 4);
+	assert_string_equal(row->labels.items[1].bytes, "claimed_service=nginx");
+	assert_memory_equal(batch.requests[IDENTITY].plain +
+				    sizeof(struct pilotlight_clickhouse_identity) + sizeof("cpu"),
+		batch.requests[SAMPLES].rows[0].service.bytes, sizeof("shop"));
+	batch_done(&batch);
+	write_labels(profile, PPROF_LABELS_SERVICE, &batch);
+	assert_int_equal(sample_of(&batch, "db", "", "work;")->labels.count, 3);
+	assert_int_equal(sample_of(&batch, "shop", "", "work;")->labels.count, 5);
+	batch_done(&batch);
+	profile_free(profile);
+}
+
 /* --- identities --- */
 
 static struct clickhouse_place place_of(const struct profile *profile, uint32_t location)
@@ -402,7 +513,7 @@ static int write_once(const struct profile *profile)
 
 static void failing_allocations_are_reported(void **state)
 {
-	struct profile *profile = busy_profile();
+	struct profile *profile = profile_with_spans();
 
 	assert_true(FAIL_EACH_ALLOCATION(write_once(profile), -ENOMEM, true, 0) >= 20);
 	profile_free(profile);
@@ -435,6 +546,8 @@ int main(void)
 		cmocka_unit_test(each_table_has_its_columns),
 		cmocka_unit_test(the_identity_is_of_the_first_row),
 		cmocka_unit_test(labels_of_threads_can_be_left_out),
+		cmocka_unit_test(spans_are_rows_of_their_own),
+		cmocka_unit_test(claims_are_labels),
 		cmocka_unit_test(times_are_rounded_to_seconds),
 		cmocka_unit_test(nothing_inserts_nothing),
 		cmocka_unit_test(identities_are_for_ever),

@@ -5,6 +5,7 @@ import struct
 import protobuf
 
 FIXED = {"UInt8": "<B", "UInt16": "<H", "UInt32": "<I", "UInt64": "<Q", "Float64": "<d", "Date": "<H", "DateTime": "<I"}
+RAW = {"FixedString(16)": 16, "FixedString(8)": 8}
 
 # The columns of inserts, in their order.
 TABLES = {
@@ -17,12 +18,16 @@ TABLES = {
     "names": {"day": "Date", "host": "String", "build_id": "String", "vaddr": "UInt64", "rank": "UInt8",
               "functions": "Array(String)", "files": "Array(String)", "lines": "Array(UInt32)"},
 }
+TABLES["spans"] = TABLES["samples"] | {"trace_id": "FixedString(16)", "span_id": "FixedString(8)"}
 
 
 def value(data, at, kind):
     if kind in FIXED:
         size = struct.calcsize(FIXED[kind])
         return struct.unpack_from(FIXED[kind], data, at)[0], at + size
+    if kind in RAW:
+        assert at + RAW[kind] <= len(data)
+        return data[at:at + RAW[kind]].hex(), at + RAW[kind]
     count, at = protobuf.varint(data, at)
     if kind == "String":
         assert at + count <= len(data)

@@ -19,11 +19,17 @@ static const char *text_of(void (*write)(FILE *file, const void *what, const cha
 	return text;
 }
 
+/* Times are separated by '|'. */
 static void write_selection(FILE *file, const void *selection, const char *unused)
 {
+	struct sql_times times[SQL_TIMES_MAX];
+	const size_t count = selection_sql_times(selection, times);
 	struct fault fault = { 0 };
 
-	assert_int_equal(selection_write_sql(selection, file, &fault), 0);
+	for (size_t i = 0; i < count; i++) {
+		(void)fputs(i > 0 ? "|" : "", file);
+		assert_int_equal(selection_write_sql(selection, &times[i], file, &fault), 0);
+	}
 }
 
 static void write_match(FILE *file, const void *column, const char *value)
@@ -48,6 +54,10 @@ static const char *condition(const char *const *pairs)
 	" AND toStartOfHour(ts) >= toDateTime(1795172400) AND toStartOfHour(ts) <= " \
 	"toDateTime(1795176000) AND ts >= toDateTime(1795175940) AND ts < toDateTime(1795176000)"
 
+#define HOURS                                                                       \
+	" AND toStartOfHour(ts) >= toDateTime(1795168800) AND toStartOfHour(ts) < " \
+	"toDateTime(1795176000)"
+
 static void a_selection_is_a_condition(void **state)
 {
 	EXPECT("'cpu')" MINUTE, "last", "1min");
@@ -63,9 +73,55 @@ static void a_selection_is_a_condition(void **state)
 	       "(arrayExists(x -> match(x, '(?s)^container=ab'), labels))",
 		"last", "1min", "container", "ab", "exe", "xz");
 	EXPECT("'cpu')" MINUTE " AND (1)", "last", "1min", "pod", "*");
-	EXPECT("'cpu') AND toStartOfHour(ts) >= toDateTime(1795168800) AND toStartOfHour(ts) < "
-	       "toDateTime(1795176000)",
-		"from", "@1795168800", "to", "@1795176000");
+	EXPECT("'cpu')" HOURS, "from", "@1795168800", "to", "@1795176000");
+}
+
+/* Servers may have sums of whole hours. */
+static void whole_hours_are_asked_for_alone(void **state)
+{
+	static const char before[] =
+		" AND toStartOfHour(ts) >= toDateTime(1795165200) AND toStartOfHour(ts) <= "
+		"toDateTime(1795168800) AND ts >= toDateTime(1795168790) AND "
+		"ts < toDateTime(1795168800)";
+	static const char behind[] =
+		" AND toStartOfHour(ts) >= toDateTime(1795176000) AND toStartOfHour(ts) <= "
+		"toDateTime(1795176000) AND ts >= toDateTime(1795176000) AND "
+		"ts < toDateTime(1795176001)";
+	char expected[2048];
+
+	(void)snprintf(expected, sizeof(expected),
+		"type IN ('cpu')%s|type IN ('cpu')" HOURS "|type IN ('cpu')%s", before, behind);
+	assert_string_equal(condition((const char *const[]){
+				    "from", "@1795168790", "to", "@1795176001", NULL }),
+		expected);
+	(void)snprintf(
+		expected, sizeof(expected), "type IN ('cpu')" HOURS "|type IN ('cpu')%s", behind);
+	assert_string_equal(condition((const char *const[]){
+				    "from", "@1795168800", "to", "@1795176001", NULL }),
+		expected);
+	(void)snprintf(
+		expected, sizeof(expected), "type IN ('cpu')%s|type IN ('cpu')" HOURS, before);
+	assert_string_equal(condition((const char *const[]){
+				    "from", "@1795168790", "to", "@1795176000", NULL }),
+		expected);
+	/* Two hours, neither of them whole. */
+	EXPECT("'cpu') AND toStartOfHour(ts) >= toDateTime(1795168800) AND toStartOfHour(ts) <= "
+	       "toDateTime(1795172400) AND ts >= toDateTime(1795168801) AND "
+	       "ts < toDateTime(1795175999)",
+		"from", "@1795168801", "to", "@1795175999");
+}
+
+static void ids_select_bytes(void **state)
+{
+	EXPECT("'cpu')" MINUTE " AND trace_id = "
+	       "toFixedString(unhex('0af7651916cd43dd8448eb211c80319c'), 16) AND span_id = "
+	       "toFixedString(unhex('00f067aa0ba902b7'), 8)",
+		"last", "1min", "trace", "0AF7651916cd43dd8448eb211c80319c", "span",
+		"00f067aa0ba902b7");
+	/* One time, however long it is: no sums of hours have ids. */
+	assert_null(strchr(
+		condition((const char *const[]){ "last", "1d", "span", "00f067aa0ba902b7", NULL }),
+		'|'));
 }
 
 static void globs_are_regular_expressions(void **state)
@@ -90,6 +146,7 @@ static void globs_are_regular_expressions(void **state)
 static void what_a_fleet_lacks_is_refused(void **state)
 {
 	static const char *const names[] = { "pid", "tid", "user", "build-id", "slice", "cgroup" };
+	struct sql_times times[SQL_TIMES_MAX];
 	char buffer[1024];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -97,7 +154,8 @@ static void what_a_fleet_lacks_is_refused(void **state)
 		FILE *file = fmemopen(buffer, sizeof(buffer), "w");
 		struct fault fault = { 0 };
 
-		assert_int_equal(selection_write_sql(selection, file, &fault), -EINVAL);
+		(void)selection_sql_times(selection, &times[0]);
+		assert_int_equal(selection_write_sql(selection, &times[0], file, &fault), -EINVAL);
 		assert_non_null(strstr(fault.text, names[i]));
 		assert_int_equal(fclose(file), 0);
 		selection_free(selection);
@@ -108,6 +166,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_selection_is_a_condition),
+		cmocka_unit_test(whole_hours_are_asked_for_alone),
+		cmocka_unit_test(ids_select_bytes),
 		cmocka_unit_test(globs_are_regular_expressions),
 		cmocka_unit_test(what_a_fleet_lacks_is_refused),
 	};

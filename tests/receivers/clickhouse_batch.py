@@ -7,6 +7,7 @@
     clickhouse_batch.py count URL FILE        how often the first row of its samples is there
     clickhouse_batch.py sum FILE...           "rows stacks value" of the samples of all
     clickhouse_batch.py folded FILE...        the stacks of all, with their sums
+    clickhouse_batch.py trace ID FILE...      the same of what was sampled in this trace
 """
 import collections
 import gzip
@@ -28,9 +29,9 @@ def requests(path):
     with open(path, "rb") as file:
         data = file.read()
     magic, version, _ = struct.unpack_from("<8sII", data)
-    assert magic == b"PLCHOUSE" and version == 3
+    assert magic == b"PLCHOUSE" and version == 4
     at = 16
-    for table in "", "names", "locations", "stacks", "samples":
+    for table in "", "names", "locations", "stacks", "spans", "samples":
         body_bytes, = struct.unpack_from("<Q", data, at)
         at += 8
         yield table, data[at:at + body_bytes]
@@ -92,13 +93,15 @@ def total(paths):
     print(len(samples), len({row["stack"] for row in samples}), sum(row["value"] for row in samples))
 
 
-def folded(paths):
+def folded(paths, trace=None):
     """By the identities alone: "comm;root;...;leaf COUNT", with the code in place of names that are missing."""
     found, sums = tables(paths), collections.Counter()
     stacks = {row["id"]: row["locations"] for row in found["stacks"]}
     locations = {row["id"]: (row["build_id"], row["vaddr"]) for row in found["locations"]}
     names = {(row["build_id"], row["vaddr"]): row["functions"] for row in found["names"]}
-    for row in found["samples"]:
+    for row in found["spans"] if trace else found["samples"]:
+        if trace and row["trace_id"] != trace:
+            continue
         comm = [label.removeprefix("comm=") for label in row["labels"] if label.startswith("comm=")]
         frames = [name for place in stacks[row["stack"]]
                   for name in names.get(locations[place], ["%s+%x" % locations[place]])]
@@ -119,3 +122,5 @@ elif command == "sum":
     total(arguments)
 elif command == "folded":
     folded(arguments)
+elif command == "trace":
+    folded(arguments[1:], arguments[0])

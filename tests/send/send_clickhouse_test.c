@@ -190,6 +190,7 @@ static void make_batch_of(const void *identity, size_t size)
 	add_request("a");
 	add_request("");
 	add_request("b");
+	add_request("");
 	add_request("c");
 }
 
@@ -325,6 +326,7 @@ static void make_batch_of_stack(uint64_t id)
 	add_request("");
 	add_request("");
 	add_stack(id);
+	add_request("");
 	add_request("c");
 }
 

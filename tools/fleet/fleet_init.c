@@ -15,6 +15,7 @@
 enum {
 	KEEP_DAYS_DEFAULT = 30,
 	KEEP_DAYS_MAX = 3650,
+	OLDEST_VERSION = 2, /* which is that of PILOTLIGHT_CLICKHOUSE_VERSION without a table */
 	SQL_BYTES_MAX = 64 << 10,
 	WORD_BYTES = 64,
 };
@@ -25,7 +26,8 @@ struct init {
 	uint32_t keep_days;
 	struct clickhouse_client *client;
 	struct fleet_schema schema;
-	char *objects; /* lines "name engine" of what was there */
+	char *objects;	      /* lines "name engine" of what was there */
+	unsigned old_version; /* of the tables, if it is not that of this program; 0: it is */
 };
 
 static struct fault *fault_of(struct init *init)
@@ -83,13 +85,16 @@ static int check_version(struct init *init)
 	r = ask(init, "SELECT version FROM " DATABASE ".schema", &text);
 	if (r < 0)
 		return r;
-	if (sscanf(text, "%u", &version) != 1 || version != PILOTLIGHT_CLICKHOUSE_VERSION)
+	if (sscanf(text, "%u", &version) != 1 || version < OLDEST_VERSION ||
+		version > PILOTLIGHT_CLICKHOUSE_VERSION)
 		return fault_set(fault_of(init), -EEXIST,
 			"the tables in the database " DATABASE
 			" at %s are of version %.*s, and this pilotlight makes version %d: use a "
 			"pilotlight of that version, or drop the database with all its profiles",
 			init->server.url, (int)strcspn(text, "\n"), text,
 			PILOTLIGHT_CLICKHOUSE_VERSION);
+	if (version < PILOTLIGHT_CLICKHOUSE_VERSION)
+		init->old_version = version;
 	return 0;
 }
 
@@ -169,6 +174,17 @@ static int make_database(struct init *init)
 	return run_statement(init, sql);
 }
 
+/* `schema` is the last, so tables that lack one keep their version, and the next call goes on. */
+static int forget_version(struct init *init)
+{
+	char sql[256];
+
+	(void)snprintf(sql, sizeof(sql), "DROP TABLE IF EXISTS " DATABASE ".schema%s%s%s",
+		init->cluster ? " ON CLUSTER '" : "", init->cluster ? init->cluster : "",
+		init->cluster ? "'" : "");
+	return run_statement(init, sql);
+}
+
 /* Returns 1 behind the last. */
 static int make_object(struct init *init, size_t index, struct output *output)
 {
@@ -186,8 +202,11 @@ static int make_object(struct init *init, size_t index, struct output *output)
 	sql = memory.bytes;
 	if (r < 0 || !name)
 		return r < 0 ? r : 1;
+	if (init->old_version > 0 && strcmp(name, "schema") == 0)
+		r = forget_version(init);
 	/* Of a cluster, other servers may lack it. */
-	r = run_statement(init, sql);
+	if (r == 0)
+		r = run_statement(init, sql);
 	if (r < 0)
 		return r;
 	is_there = find_engine(init, name, engine);
@@ -205,6 +224,9 @@ static int make(struct init *init)
 		r = make_object(init, i, output);
 	if (r < 0)
 		return r;
+	if (init->old_version > 0)
+		output_printf(&init->server.base.output, "Version %u became %d.\n",
+			init->old_version, PILOTLIGHT_CLICKHOUSE_VERSION);
 	if (!fleet_schema_has_ttl(&init->schema))
 		output_printf(&init->server.base.output,
 			"This server has no TTL: drop old partitions yourself, as "

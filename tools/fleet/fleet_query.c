@@ -34,17 +34,44 @@ static void write_any_of(FILE *file, const char *column, const char **values, si
 		(void)fputc(')', file);
 }
 
-static int write_condition(const struct fleet_selection *selection, FILE *file, struct fault *fault)
+static int write_condition(const struct fleet_selection *selection, const struct sql_times *times,
+	FILE *file, struct fault *fault)
 {
-	int r = selection_write_sql(selection->selection, file, fault);
+	int r = selection_write_sql(selection->selection, times, file, fault);
 
 	write_any_of(file, "service", selection->services, selection->service_count);
 	write_any_of(file, "host", selection->hosts, selection->host_count);
 	return r;
 }
 
-/* Writes `before`, the condition and `behind`. The caller frees the text. */
-static int make_sql(const struct fleet_selection *selection, const char *before, const char *behind,
+/* A question about samples, with `what` and `by` for each of its times, and the union of these
+ * between the other two. */
+struct question {
+	const char *before, *what, *by, *behind;
+};
+
+static int write_question(const struct fleet_selection *selection, const struct question *question,
+	FILE *file, struct fault *fault)
+{
+	const bool has_spans = selection_has_spans(selection->selection);
+	struct sql_times times[SQL_TIMES_MAX];
+	const size_t count = selection_sql_times(selection->selection, times);
+	int r = 0;
+
+	(void)fputs(question->before, file);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		(void)fprintf(file, "%sSELECT %s FROM %s WHERE ", i > 0 ? " UNION ALL " : "",
+			question->what,
+			has_spans ? "(SELECT DISTINCT * FROM " TABLE("spans") : TABLE("samples"));
+		r = write_condition(selection, &times[i], file, fault);
+		(void)fprintf(file, "%s GROUP BY %s", has_spans ? ")" : "", question->by);
+	}
+	(void)fprintf(file, "%s FORMAT RowBinary", question->behind);
+	return r;
+}
+
+/* The caller frees the text. */
+static int make_sql(const struct fleet_selection *selection, const struct question *question,
 	char **ret_sql, struct fault *fault)
 {
 	_cleanup_free_ char *text = NULL;
@@ -55,9 +82,7 @@ static int make_sql(const struct fleet_selection *selection, const char *before,
 
 	if (!file)
 		return fault_set(fault, -ENOMEM, "out of memory");
-	(void)fputs(before, file);
-	r = write_condition(selection, file, fault);
-	(void)fputs(behind, file);
+	r = write_question(selection, question, file, fault);
 	has_failed = ferror(file);
 	if (fclose(file) != 0 || has_failed)
 		return fault_set(fault, -ENOMEM, "out of memory");
@@ -67,11 +92,10 @@ static int make_sql(const struct fleet_selection *selection, const char *before,
 }
 
 static int ask_selected(struct clickhouse_client *client, const struct fleet_selection *selection,
-	const char *before, const char *behind, struct clickhouse_answer *ret_answer,
-	struct fault *fault)
+	const struct question *question, struct clickhouse_answer *ret_answer, struct fault *fault)
 {
 	_cleanup_free_ char *sql = NULL;
-	int r = make_sql(selection, before, behind, &sql, fault);
+	int r = make_sql(selection, question, &sql, fault);
 
 	return r < 0 ? r : clickhouse_client_query(client, sql, NULL, ret_answer, fault);
 }
@@ -86,17 +110,22 @@ static int ask_estimate(struct clickhouse_client *client, const struct fleet_sel
 	struct fleet_found *found, struct fault *fault)
 {
 	_cleanup_(clickhouse_answer_done) struct clickhouse_answer answer = { 0 };
-	char before[512];
+	char what[128];
+	const struct question question = {
+		.before = "SELECT weight, sum(amount), sum(amount * amount) FROM (",
+		.what = what,
+		.by = "host, weight, epoch",
+		.behind = ") GROUP BY weight",
+	};
 	struct row_reader reader;
 	int r;
 
-	(void)snprintf(before, sizeof(before),
-		"SELECT weight, sum(amount), sum(amount * amount) FROM ("
-		"SELECT host, weight, intDiv(toUInt32(ts), %llu) AS epoch, "
-		"sum(toFloat64(value) * period) AS amount FROM " TABLE("samples") " WHERE ",
+	/* No epoch is in two hours. */
+	(void)snprintf(what, sizeof(what),
+		"host, weight, intDiv(toUInt32(ts), %llu) AS epoch, "
+		"sum(toFloat64(value) * period) AS amount",
 		HOST_SAMPLE_EPOCH_NS / NSEC_PER_SEC);
-	r = ask_selected(client, selection, before,
-		" GROUP BY host, weight, epoch) GROUP BY weight FORMAT RowBinary", &answer, fault);
+	r = ask_selected(client, selection, &question, &answer, fault);
 	if (r < 0)
 		return r;
 	reader = fleet_rows_reader(&answer);
@@ -114,12 +143,15 @@ static int ask_hosts(struct clickhouse_client *client, const struct fleet_select
 	struct fleet_found *found, struct fault *fault)
 {
 	_cleanup_(clickhouse_answer_done) struct clickhouse_answer answer = { 0 };
+	static const struct question question = {
+		.before = "SELECT uniqExact(host), max(of_host) FROM (",
+		.what = "host, max(weight) AS of_host",
+		.by = "host",
+		.behind = ")",
+	};
 	struct row_reader reader;
 	double weight;
-	int r = ask_selected(client, selection,
-		"SELECT count(), max(of_host) FROM (SELECT host, max(weight) AS of_host "
-		"FROM " TABLE("samples") " WHERE ",
-		" GROUP BY host) FORMAT RowBinary", &answer, fault);
+	int r = ask_selected(client, selection, &question, &answer, fault);
 
 	if (r < 0)
 		return r;
@@ -155,9 +187,13 @@ static int ask_about(struct clickhouse_client *client, const char *sql, const ch
 static int ask_rows(struct clickhouse_client *client, const struct fleet_selection *selection,
 	struct fleet_rows *rows, struct fault *fault)
 {
-	int r = ask_selected(client, selection,
-		"SELECT stack, comm, period, weight, sum(value) FROM " TABLE("samples") " WHERE ",
-		" GROUP BY stack, comm, period, weight FORMAT RowBinary", &rows->samples, fault);
+	static const struct question question = {
+		.before = "",
+		.what = "stack, comm, period, weight, sum(value)",
+		.by = "stack, comm, period, weight",
+		.behind = "",
+	};
+	int r = ask_selected(client, selection, &question, &rows->samples, fault);
 
 	if (r == 0)
 		r = ask_about(client,

@@ -51,6 +51,8 @@ const struct option_row fleet_select_options[] = {
 	SELECTOR(0, "exe", "PATH", "Only processes of this program."),
 	SELECTOR(0, "comm", "NAME", "Only threads of this name; --thread is the same."),
 	SELECTOR(0, "thread", "NAME", NULL),
+	SELECTOR(0, "trace", "ID", "Only this trace of OpenTelemetry: 32 hexadecimal digits."),
+	SELECTOR(0, "span", "ID", "Only this span: 16 hexadecimal digits."),
 	SELECTOR('e', "event", "NAME",
 		"What was sampled: cpu (the default), offcpu, runqueue, their sum, wall, or "
 		"faults."),

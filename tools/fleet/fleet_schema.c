@@ -35,42 +35,78 @@ struct column {
 	const char *other; /* the type; of a text that the server fills, by what of other columns */
 };
 
-enum { COLUMNS_MAX = 12 };
-
 struct table {
-	const char *name, *local_name; /* the latter on a shard of a cluster */
-	struct column columns[COLUMNS_MAX];
-	const char *engine; /* without Replicated and its arguments */
+	const char *name, *local_name;	     /* the latter on a shard of a cluster */
+	const struct column *columns, *more; /* the last has no name; `more` may be NULL */
+	const char *engine;		     /* without Replicated and its arguments */
 	const char *version, *partition, *key, *day;
+	bool has_hours; /* sums of hours, by servers that can keep them */
+};
+
+static const struct column sample_columns[] = {
+	{ "ts", OTHER, "DateTime('UTC')" },
+	{ "duration_ns", OTHER, "UInt64" },
+	{ "host", TEXT, NULL },
+	{ "service", TEXT, NULL },
+	{ "type", TEXT, NULL },
+	{ "labels", TEXTS, NULL },
+	{ "stack", OTHER, "UInt64" },
+	{ "value", OTHER, "UInt64" },
+	{ "period", OTHER, "UInt64" },
+	{ "weight", OTHER, "Float64" },
+	{ "comm", FILLED_TEXT,
+		"substring(arrayFirst(x -> substring(x, 1, 5) = 'comm=', labels), 6)" },
+	{ 0 },
+};
+
+static const struct column id_columns[] = {
+	{ "trace_id", OTHER, "FixedString(16)" },
+	{ "span_id", OTHER, "FixedString(8)" },
+	{ 0 },
+};
+
+static const struct column stack_columns[] = {
+	{ "day", OTHER, "Date" },
+	{ "host", TEXT, NULL },
+	{ "id", OTHER, "UInt64" },
+	{ "locations", OTHER, "Array(UInt64)" },
+	{ 0 },
+};
+
+static const struct column location_columns[] = {
+	{ "day", OTHER, "Date" },
+	{ "host", TEXT, NULL },
+	{ "id", OTHER, "UInt64" },
+	{ "build_id", TEXT, NULL },
+	{ "vaddr", OTHER, "UInt64" },
+	{ "kind", TEXT, NULL },
+	{ "path", TEXT, NULL },
+	{ 0 },
+};
+
+static const struct column name_columns[] = {
+	{ "day", OTHER, "Date" },
+	{ "host", TEXT, NULL },
+	{ "build_id", TEXT, NULL },
+	{ "vaddr", OTHER, "UInt64" },
+	{ "rank", OTHER, "UInt8" },
+	{ "functions", OTHER, "Array(String)" },
+	{ "files", TEXTS, NULL },
+	{ "lines", OTHER, "Array(UInt32)" },
+	{ 0 },
 };
 
 static const struct table tables[] = {
-	{ "samples", "samples_local",
-		{ { "ts", OTHER, "DateTime('UTC')" }, { "duration_ns", OTHER, "UInt64" },
-			{ "host", TEXT, NULL }, { "service", TEXT, NULL }, { "type", TEXT, NULL },
-			{ "labels", TEXTS, NULL }, { "stack", OTHER, "UInt64" },
-			{ "value", OTHER, "UInt64" }, { "period", OTHER, "UInt64" },
-			{ "weight", OTHER, "Float64" },
-			{ "comm", FILLED_TEXT,
-				"substring(arrayFirst(x -> substring(x, 1, 5) = 'comm=', labels), "
-				"6)" } },
-		"MergeTree", NULL, "toYYYYMMDD(ts)",
-		"(type, service, toStartOfHour(ts), stack, host, ts)", "ts" },
-	{ "stacks", "stacks_local",
-		{ { "day", OTHER, "Date" }, { "host", TEXT, NULL }, { "id", OTHER, "UInt64" },
-			{ "locations", OTHER, "Array(UInt64)" } },
-		"ReplacingMergeTree", "day", "toYYYYMM(day)", "id", "day" },
-	{ "locations", "locations_local",
-		{ { "day", OTHER, "Date" }, { "host", TEXT, NULL }, { "id", OTHER, "UInt64" },
-			{ "build_id", TEXT, NULL }, { "vaddr", OTHER, "UInt64" },
-			{ "kind", TEXT, NULL }, { "path", TEXT, NULL } },
-		"ReplacingMergeTree", "day", "toYYYYMM(day)", "id", "day" },
-	{ "names", "names_local",
-		{ { "day", OTHER, "Date" }, { "host", TEXT, NULL }, { "build_id", TEXT, NULL },
-			{ "vaddr", OTHER, "UInt64" }, { "rank", OTHER, "UInt8" },
-			{ "functions", OTHER, "Array(String)" }, { "files", TEXTS, NULL },
-			{ "lines", OTHER, "Array(UInt32)" } },
-		"ReplacingMergeTree", "day", "toYYYYMM(day)", "(build_id, vaddr, rank)", "day" },
+	{ "samples", "samples_local", sample_columns, NULL, "MergeTree", NULL, "toYYYYMMDD(ts)",
+		"(type, service, toStartOfHour(ts), stack, host, ts)", "ts", true },
+	{ "spans", "spans_local", sample_columns, id_columns, "MergeTree", NULL, "toYYYYMMDD(ts)",
+		"(trace_id, span_id, ts)", "ts", false },
+	{ "stacks", "stacks_local", stack_columns, NULL, "ReplacingMergeTree", "day",
+		"toYYYYMM(day)", "id", "day", false },
+	{ "locations", "locations_local", location_columns, NULL, "ReplacingMergeTree", "day",
+		"toYYYYMM(day)", "id", "day", false },
+	{ "names", "names_local", name_columns, NULL, "ReplacingMergeTree", "day", "toYYYYMM(day)",
+		"(build_id, vaddr, rank)", "day", false },
 };
 
 static void write_column(
@@ -143,6 +179,15 @@ static void write_engine(
 		output_string(output, ", non_replicated_deduplication_window = " BLOCKS_REMEMBERED);
 }
 
+static void write_columns(const struct fleet_schema *schema, const struct column *columns,
+	const char *before, struct output *output)
+{
+	for (; columns->name; columns++, before = ", ") {
+		output_string(output, before);
+		write_column(schema, columns, output);
+	}
+}
+
 /* Of a cluster, the part of the table that is on one shard. */
 static void write_table(
 	const struct fleet_schema *schema, const struct table *table, struct output *output)
@@ -151,11 +196,10 @@ static void write_table(
 		schema->cluster ? table->local_name : table->name);
 	write_on_cluster(schema, output);
 	output_string(output, " (");
-	for (size_t i = 0; i < COLUMNS_MAX && table->columns[i].name; i++) {
-		output_string(output, i > 0 ? ", " : "");
-		write_column(schema, &table->columns[i], output);
-	}
-	if (is_modern(schema) && !table->version)
+	write_columns(schema, table->columns, "", output);
+	if (table->more)
+		write_columns(schema, table->more, ", ", output);
+	if (is_modern(schema) && table->has_hours)
 		write_projections(output);
 	output_char(output, ')');
 	write_engine(schema, table, output);

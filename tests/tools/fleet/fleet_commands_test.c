@@ -72,7 +72,7 @@ static struct stand_in_answer answer(const char *request, size_t size)
 {
 	if (strstr(request, "max(day)"))
 		return answer_nameless(request);
-	if (strstr(request, "count()"))
+	if (strstr(request, "uniqExact(host)"))
 		return answer_hosts(request);
 	if (strstr(request, "sum(amount)"))
 		return answer_amounts(request);

@@ -57,7 +57,7 @@ static void an_old_server_gets_what_it_knows(void **state)
 				     "'comm=', labels), 6)) ENGINE"));
 	assert_non_null(
 		strstr(text, "\nschema: CREATE VIEW IF NOT EXISTS pilotlight.schema AS SELECT "
-			     "toUInt32(2) AS version\n"));
+			     "toUInt32(3) AS version\n"));
 }
 
 static void a_new_server_gets_more(void **state)
@@ -76,7 +76,11 @@ static void a_new_server_gets_more(void **state)
 		"weight, sum(value) GROUP BY type, service, toStartOfHour(ts), stack, comm, "
 		"period, "
 		"weight), PROJECTION hosts ("));
-	assert_null(strstr(strstr(text, "\nstacks: "), "PROJECTION"));
+	assert_null(strstr(strstr(text, "\nspans: "), "PROJECTION"));
+	assert_non_null(strstr(text,
+		"trace_id FixedString(16) CODEC(ZSTD(1)), span_id FixedString(8) CODEC(ZSTD(1))) "
+		"ENGINE = MergeTree() PARTITION BY toYYYYMMDD(ts) ORDER BY "
+		"(trace_id, span_id, ts) TTL ts + "));
 }
 
 static void a_cluster_has_two_tables_of_each(void **state)
