@@ -94,7 +94,8 @@ struct service_status {
 	double cost_ppm;			       /* over the last minute; 0 in the first */
 	uint64_t memory_bytes;	   /* total, including BPF maps and unread answers */
 	uint64_t memory_max_bytes; /* the budget, which unread answers may exceed */
-	uint64_t map_bytes, sideband_bytes, engine_bytes, profile_bytes, jit_bytes, answer_bytes;
+	uint64_t map_bytes, sideband_bytes, engine_bytes, profile_bytes, jit_bytes, claim_bytes,
+		sink_bytes, answer_bytes;
 
 	/* I1: the accounts of CPU time, of all windows since the start and of the last one. */
 	struct accounts accounts, last_window;

@@ -96,6 +96,7 @@ struct pipeline_report {
 	uint64_t lag_ns;       /* delay of the last drain */
 	uint64_t symbol_cache_entries, symbol_cache_bytes; /* 0: none, or unknown */
 	size_t profile_bytes, table_bytes; /* all windows; process, binary and cgroup tables */
+	size_t claim_bytes;
 };
 
 /* Loads and opens everything. Sampling starts later, unless an earlier engine's capture is taken

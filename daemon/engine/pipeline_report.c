@@ -70,7 +70,7 @@ void pipeline_report(struct pipeline *pipeline, struct pipeline_report *ret_repo
 	if (pipeline->cgroups)
 		pipeline->report.table_bytes += cgroup_table_bytes(pipeline->cgroups);
 	if (pipeline->claims)
-		pipeline->report.table_bytes += claim_table_bytes(pipeline->claims);
+		pipeline->report.claim_bytes = claim_table_bytes(pipeline->claims);
 	*ret_report = pipeline->report;
 	report_users(pipeline, ret_report);
 }

@@ -10,6 +10,7 @@
 #include "config/bearer_token.h"
 #include "config/config_events.h"
 #include "config/memory_limit.h"
+#include "send/known_rows.h"
 #include "serve/http_server.h"
 #include "supervise/service_folders.h"
 
@@ -123,6 +124,9 @@ static int share_memory(const struct config *config, uint32_t sources,
 	work.cpu_count = (uint32_t)count;
 	if (config_is_set(config, "Memory", "JitBytes"))
 		work.jit_bytes = config->jit_bytes;
+	for (size_t i = 0; i < config->sink_count; i++)
+		if (strcmp(config->sinks[i].type, "clickhouse") == 0)
+			work.sink_bytes += KNOWN_ROWS_BYTES_MAX;
 	return memory_shares_compute(memory_budget(config), &work, ret_shares, fault);
 }
 

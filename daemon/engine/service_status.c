@@ -102,10 +102,15 @@ static uint64_t resident_bytes(const struct service *service)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* All but the engine's own memory. */
-static uint64_t other_bytes(const struct capture_cost *capture)
+static uint64_t sink_bytes(const struct service *service)
 {
-	uint64_t bytes = capture->broker_resident_bytes + capture->map_bytes;
+	return service->push ? push_memory_bytes(service->push) : 0;
+}
+
+/* All but the engine's own memory. */
+static uint64_t other_bytes(const struct service *service, const struct capture_cost *capture)
+{
+	uint64_t bytes = capture->broker_resident_bytes + capture->map_bytes + sink_bytes(service);
 
 	/* The engine maps the unwind-table arrays, so they count as engine and as maps. */
 	return bytes > capture->mapped_bytes ? bytes - capture->mapped_bytes : 0;
@@ -128,7 +133,7 @@ uint32_t service_steer(struct service *service)
 	struct rate_governor_use used;
 
 	pipeline_report(service->pipeline, &report);
-	service->other_bytes = other_bytes(&report.capture);
+	service->other_bytes = other_bytes(service, &report.capture);
 	read_use(&report, pipeline_sources(service->pipeline), &now);
 	if (before->at_ns == 0) {
 		*before = now;
@@ -157,8 +162,10 @@ static void fill_cost(struct service *service, const struct pipeline_report *rep
 	status->jit_bytes = jit_table_bytes(pipeline_jit(service->pipeline));
 	status->engine_bytes = resident_bytes(service);
 	status->answer_bytes = served.file_bytes;
-	status->memory_bytes =
-		status->engine_bytes + other_bytes(&report->capture) + status->answer_bytes;
+	status->claim_bytes = report->claim_bytes;
+	status->sink_bytes = sink_bytes(service);
+	status->memory_bytes = status->engine_bytes + other_bytes(service, &report->capture) +
+			       status->answer_bytes;
 	status->memory_max_bytes = service->settings.memory_budget;
 }
 

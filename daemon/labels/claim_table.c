@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/hash_index.h"
 #include "base/user_share.h"
+#include "base/user_time.h"
 #include "labels/process_claims.h"
 #include "pilotlight/process_context.h"
 
@@ -26,6 +27,10 @@ enum {
 #define RETRY_NS   SECONDS(1)
 enum { RETRIES_MAX = 5 };
 
+/* A process takes 0.1 ms, or with very many mappings 20 ms; one that hangs takes more than the
+ * burst. */
+enum { ASK_BURST_NS = 500000000, ASK_LEAK_PPM = 20000 };
+
 /* After each time that a process was asked. */
 static const uint64_t pauses_ns[] = { SECONDS(10), SECONDS(60), SECONDS(600) };
 enum { PAUSES = sizeof(pauses_ns) / sizeof(pauses_ns[0]) };
@@ -35,18 +40,22 @@ struct claim_entry {
 	uint32_t asked;
 	uint8_t retries;
 	uint64_t start_ns, used_ns, ask_ns; /* the last two: CLOCK_MONOTONIC */
-	uint64_t user;
+	uint64_t user;			    /* whose place it is */
+	uint64_t text_user;
 	char *text; /* NULL: none */
 };
 
 struct claim_table {
 	struct broker *broker;
 	struct claim_entry entries[PROCESSES_MAX];
-	struct user_share share; /* of the texts */
+	struct user_share places, share; /* the latter of the texts */
+	struct user_time time;		 /* of asking */
 	uint64_t ask_left_ns;
 	struct claim_counters counters;
 	uint8_t payload[PILOTLIGHT_PROCESS_CONTEXT_BYTES_MAX];
 };
+_Static_assert(sizeof(struct claim_table) + CLAIMS_BYTES_MAX <= CLAIM_TABLE_BYTES_MAX,
+	"the memory budget has room");
 
 int claim_table_new(struct broker *broker, struct claim_table **ret_table)
 {
@@ -55,7 +64,9 @@ int claim_table_new(struct broker *broker, struct claim_table **ret_table)
 	if (!table)
 		return -ENOMEM;
 	table->broker = broker;
+	table->places.capacity = PROCESSES_MAX;
 	table->share.capacity = CLAIMS_BYTES_MAX;
+	table->time = (struct user_time){ .burst_ns = ASK_BURST_NS, .leak_ppm = ASK_LEAK_PPM };
 	table->ask_left_ns = UINT64_MAX;
 	*ret_table = table;
 	return 0;
@@ -65,7 +76,7 @@ static void forget_text(struct claim_table *table, struct claim_entry *entry)
 {
 	if (!entry->text)
 		return;
-	user_share_remove(&table->share, entry->user, strlen(entry->text) + 1);
+	user_share_remove(&table->share, entry->text_user, strlen(entry->text) + 1);
 	free(entry->text);
 	entry->text = NULL;
 }
@@ -84,9 +95,46 @@ void claim_table_begin_window(struct claim_table *table, uint64_t ask_ns)
 	table->ask_left_ns = ask_ns;
 }
 
+/*
+ * Among all places of a process, which are in use: one of the user who has the most, and more than
+ * `user` will have. NULL: there is none.
+ */
+static struct claim_entry *find_displaced(struct claim_table *table, uint64_t hash, uint64_t user)
+{
+	uint64_t most = user_share_held(&table->places, user) + 1;
+	struct claim_entry *found = NULL;
+
+	for (size_t i = 0; i < PLACES; i++) {
+		struct claim_entry *entry = &table->entries[(hash + i) % PROCESSES_MAX];
+		const uint64_t held = user_share_held(&table->places, entry->user);
+
+		if (held <= most)
+			continue;
+		most = held;
+		found = entry;
+	}
+	return found;
+}
+
+static void give_place(struct claim_table *table, struct claim_entry *entry,
+	const struct broker_process *process, uint64_t user, uint64_t now_ns)
+{
+	forget_text(table, entry);
+	if (entry->pid != 0)
+		user_share_remove(&table->places, entry->user, 1);
+	user_share_add(&table->places, user, 1);
+	/* Its start is in CLOCK_BOOTTIME, which is ahead once the machine was suspended. */
+	*entry = (struct claim_entry){
+		.pid = process->pid,
+		.start_ns = process->start_ns,
+		.ask_ns = (process->start_ns < now_ns ? process->start_ns : now_ns) + AGE_MIN_NS,
+		.user = user,
+	};
+}
+
 /* Returns NULL if all places of the process are in use. */
-static struct claim_entry *find_entry(
-	struct claim_table *table, const struct broker_process *process, uint64_t now_ns)
+static struct claim_entry *find_entry(struct claim_table *table,
+	const struct broker_process *process, uint64_t user, uint64_t now_ns)
 {
 	const uint64_t hash = hash_pair((uint64_t)process->pid, process->start_ns);
 	struct claim_entry *oldest = NULL;
@@ -100,14 +148,9 @@ static struct claim_entry *find_entry(
 			oldest = entry;
 	}
 	if (oldest->pid != 0 && oldest->used_ns + IDLE_NS > now_ns)
-		return NULL;
-	forget_text(table, oldest);
-	/* Its start is in CLOCK_BOOTTIME, which is ahead once the machine was suspended. */
-	*oldest = (struct claim_entry){
-		.pid = process->pid,
-		.start_ns = process->start_ns,
-		.ask_ns = (process->start_ns < now_ns ? process->start_ns : now_ns) + AGE_MIN_NS,
-	};
+		oldest = find_displaced(table, hash, user);
+	if (oldest)
+		give_place(table, oldest, process, user, now_ns);
 	return oldest;
 }
 
@@ -117,7 +160,7 @@ static int set_text(
 {
 	char *copy = NULL;
 
-	if (entry->text && entry->user == user && strcmp(entry->text, text) == 0)
+	if (entry->text && entry->text_user == user && strcmp(entry->text, text) == 0)
 		return 0;
 	forget_text(table, entry);
 	if (!text[0])
@@ -130,7 +173,7 @@ static int set_text(
 	if (!copy)
 		return -ENOMEM;
 	user_share_add(&table->share, user, strlen(text) + 1);
-	entry->user = user;
+	entry->text_user = user;
 	entry->text = copy;
 	return 0;
 }
@@ -191,26 +234,37 @@ static void ask(struct claim_table *table, struct claim_entry *entry,
 	}
 }
 
+/* Asking may take long, as a process may have very many mappings, or a file system that hangs. */
+static void ask_within_bounds(struct claim_table *table, struct claim_entry *entry,
+	const struct broker_process *process, uint64_t user, uint64_t now_ns)
+{
+	const uint64_t begin_ns = clock_monotonic_ns();
+	uint64_t end_ns, took_ns;
+
+	if (table->ask_left_ns == 0 || user_time_is_over(&table->time, user, begin_ns))
+		return;
+	ask(table, entry, process, user, now_ns);
+	end_ns = clock_monotonic_ns();
+	took_ns = end_ns - begin_ns;
+	user_time_add(&table->time, user, took_ns, end_ns);
+	table->ask_left_ns -= took_ns < table->ask_left_ns ? took_ns : table->ask_left_ns;
+}
+
 const char *claim_table_find(struct claim_table *table, const struct broker_process *process,
 	uint64_t user, uint64_t now_ns)
 {
 	struct claim_entry *entry;
-	uint64_t begin_ns, took_ns;
 
 	if (process->pid <= 0)
 		return "";
-	entry = find_entry(table, process, now_ns);
+	entry = find_entry(table, process, user, now_ns);
 	if (!entry) {
 		table->counters.refused++;
 		return "";
 	}
 	entry->used_ns = now_ns;
-	if (now_ns >= entry->ask_ns && table->ask_left_ns > 0) {
-		begin_ns = clock_monotonic_ns();
-		ask(table, entry, process, user, now_ns);
-		took_ns = clock_monotonic_ns() - begin_ns;
-		table->ask_left_ns -= took_ns < table->ask_left_ns ? took_ns : table->ask_left_ns;
-	}
+	if (now_ns >= entry->ask_ns)
+		ask_within_bounds(table, entry, process, user, now_ns);
 	return entry->text ? entry->text : "";
 }
 

@@ -5,7 +5,8 @@
  * two seconds, again after ten seconds and a minute, and then each ten minutes, since a context may
  * change. A process that writes its context just then is asked again after a second, five times at
  * most. The broker reads it. Bounded (I4): a process that is not sampled any more leaves its
- * place, and users share the bytes (base/user_share.h). One owner, one thread.
+ * place, and users share the bytes, the places and the time (base/user_share.h). One owner, one
+ * thread.
  */
 #pragma once
 
@@ -16,6 +17,8 @@
 #include <stdint.h>
 
 struct claim_table;
+
+enum { CLAIM_TABLE_BYTES_MAX = 384 << 10 };
 
 struct claim_counters {
 	uint64_t asked;

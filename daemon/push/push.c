@@ -535,6 +535,16 @@ int push_poll_fd(const struct push *push)
 	return push->epoll_fd;
 }
 
+uint64_t push_memory_bytes(const struct push *push)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < push->options.sink_count; i++)
+		if (push->sinks[i].sending)
+			bytes += sending_memory_bytes(push->sinks[i].sending);
+	return bytes;
+}
+
 void push_report(const struct push *push, size_t sink, struct service_status_sink *ret_sink)
 {
 	*ret_sink = push->sinks[sink].report;

@@ -69,4 +69,7 @@ int push_poll_fd(const struct push *push);
 /* Does what is due. Call it also about once a second. */
 void push_run(struct push *push, bool are_names_pending);
 
+/* Of no process's own: what receivers have already (send/known_rows.h). */
+uint64_t push_memory_bytes(const struct push *push);
+
 void push_report(const struct push *push, size_t sink, struct service_status_sink *ret_sink);

@@ -122,6 +122,11 @@ void sending_free(struct sending *sending)
 	free(sending);
 }
 
+uint64_t sending_memory_bytes(const struct sending *sending)
+{
+	return known_rows_bytes(sending->known_fd);
+}
+
 void sending_wake(struct sending *sending, const struct batch *batch)
 {
 	uint64_t *tried_ns = &sending->tried_ns[batch->source];

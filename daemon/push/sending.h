@@ -69,5 +69,8 @@ bool sending_take_room(struct sending *sending);
 /* When it tries again (CLOCK_MONOTONIC); 0: it does not wait for a time. */
 uint64_t sending_retry_ns(const struct sending *sending);
 
+/* What its receiver has already, of no process's own memory. */
+uint64_t sending_memory_bytes(const struct sending *sending);
+
 /* Adds what fails to a report. */
 void sending_report(const struct sending *sending, struct service_status_sink *report);

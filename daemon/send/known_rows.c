@@ -17,6 +17,7 @@ struct known_rows {
 	uint32_t day, count;
 	uint64_t hashes[SLOTS]; /* open addressing; 0: free */
 };
+_Static_assert(sizeof(struct known_rows) <= KNOWN_ROWS_BYTES_MAX, "the budget has room");
 
 int known_rows_create(int *ret_fd)
 {
@@ -31,6 +32,13 @@ int known_rows_create(int *ret_fd)
 		return -errno;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
+}
+
+uint64_t known_rows_bytes(int fd)
+{
+	struct stat status;
+
+	return fd >= 0 && fstat(fd, &status) == 0 ? (uint64_t)status.st_blocks * S_BLKSIZE : 0;
 }
 
 int known_rows_map(int fd, struct known_rows **ret_rows)

@@ -20,11 +20,12 @@
 struct known_rows;
 
 /* A host that does one kind of work has some thousands of rows a day. */
-enum { KNOWN_ROWS_MAX = 1 << 16 };
+enum { KNOWN_ROWS_MAX = 1 << 16, KNOWN_ROWS_BYTES_MAX = (1 << 20) + 4096 };
 
-/* The engine's side: makes the file, which takes 1 MiB of memory from its first use on. Returns 0
- * or -errno. */
+/* The engine's side: makes the file. Returns 0 or -errno. */
 int known_rows_create(int *ret_fd);
+/* The memory that it takes, of no process's own; 0 for -1. */
+uint64_t known_rows_bytes(int fd);
 
 /* The sender's side. Returns 0, -EBADF it is not such a file, or -errno. */
 int known_rows_map(int fd, struct known_rows **ret_rows);

@@ -3,6 +3,7 @@
 
 #include "capture/map_sizes.h"
 #include "labels/cgroup_table.h"
+#include "labels/claim_table.h"
 #include "pilotlight/event.h"
 #include "process/image_table.h"
 #include "process/process_table.h"
@@ -123,9 +124,9 @@ static size_t needed_map_bytes(const struct memory_work *work, size_t budget_byt
 
 static uint64_t least_bytes(const struct memory_work *work)
 {
-	uint64_t least = (uint64_t)BASE_BYTES + STORE_BYTES +
-			 at_most(work->jit_bytes, JIT_BYTES_MAX) + REST_BYTES_MIN +
-			 sideband_bytes(work->cpu_count, RING_BYTES_MIN);
+	uint64_t least = (uint64_t)BASE_BYTES + STORE_BYTES + CLAIM_TABLE_BYTES_MAX +
+			 work->sink_bytes + at_most(work->jit_bytes, JIT_BYTES_MAX) +
+			 REST_BYTES_MIN + sideband_bytes(work->cpu_count, RING_BYTES_MIN);
 
 	least = (least + MIB - 1) / MIB * MIB;
 	return least > MEMORY_BUDGET_MIN ? least : MEMORY_BUDGET_MIN;
@@ -135,13 +136,16 @@ static size_t sum(const struct memory_shares *shares)
 {
 	return shares->map_bytes + shares->sideband_bytes + 2 * shares->profile_bytes +
 	       shares->jit_bytes + shares->runtime_bytes + shares->late_bytes + shares->live_bytes +
-	       shares->process_bytes + shares->store_bytes + shares->base_bytes;
+	       shares->process_bytes + shares->claim_bytes + shares->sink_bytes +
+	       shares->store_bytes + shares->base_bytes;
 }
 
 int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
 	struct memory_shares *ret_shares, struct fault *fault)
 {
-	struct memory_shares shares = { .base_bytes = BASE_BYTES };
+	struct memory_shares shares = { .base_bytes = BASE_BYTES,
+		.claim_bytes = CLAIM_TABLE_BYTES_MAX,
+		.sink_bytes = work->sink_bytes };
 	uint64_t least = least_bytes(work);
 	size_t left, maps, samples, profiles;
 
@@ -150,7 +154,8 @@ int memory_shares_compute(uint64_t budget_bytes, const struct memory_work *work,
 			"a memory budget of %" PRIu64 " MiB is too small for %" PRIu32
 			" CPUs: the least is %" PRIu64 " MiB",
 			budget_bytes / MIB, work->cpu_count, least / MIB);
-	left = (size_t)budget_bytes - BASE_BYTES - STORE_BYTES - work->jit_bytes;
+	left = (size_t)budget_bytes - BASE_BYTES - STORE_BYTES - CLAIM_TABLE_BYTES_MAX -
+	       work->sink_bytes - work->jit_bytes;
 	shares.sideband_bytes = (size_t)share_sideband(work->cpu_count, left);
 	left -= shares.sideband_bytes;
 	if (map_sizes_has_live(work->sources))

@@ -28,6 +28,8 @@ struct memory_shares {
 	size_t late_bytes;     /* samples that wait for these names */
 	size_t live_bytes;     /* samples of what lives; 0: no source counts that */
 	size_t process_bytes;  /* processes, mappings, binaries, cgroups; sets their bounds */
+	size_t claim_bytes;    /* what processes claim to be */
+	size_t sink_bytes;     /* what receivers have already */
 	size_t store_bytes;    /* the history writer */
 	size_t base_bytes;     /* both programs' code and data, kernel symbols, HTTP */
 	size_t total_bytes;    /* the sum, with the second profile */
@@ -35,8 +37,9 @@ struct memory_shares {
 
 struct memory_work {
 	uint32_t cpu_count, rate_hz;
-	size_t jit_bytes; /* as configured; 0: a share of the budget */
-	uint32_t sources; /* as in capture_settings: they need room in the maps */
+	size_t jit_bytes;  /* as configured; 0: a share of the budget */
+	uint32_t sources;  /* as in capture_settings: they need room in the maps */
+	size_t sink_bytes; /* of all sinks, as in push.h */
 };
 
 /* Returns 0, or -ENOSPC with `fault`, which names the smallest sufficient budget. */

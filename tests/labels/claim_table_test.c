@@ -3,6 +3,7 @@
 #include "labels/claim_table.h"
 
 #include "base/clock.h"
+#include "base/user_share.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/harness/process_context.h"
 
@@ -33,6 +34,16 @@ static void claim(struct fixture *fixture, const char *service)
 	payload_add(&fixture->payload, "service.name", service);
 	context_publish(
 		fixture->mapped, fixture->payload.bytes, fixture->payload.size, ++fixture->stamp);
+}
+
+/* Another user, who shares no counter with USER. */
+static uint64_t other_user(void)
+{
+	uint64_t user = USER + 1;
+
+	while (user_share_counter(user) == user_share_counter(USER))
+		user++;
+	return user;
 }
 
 static int set_up(void **state)
@@ -158,7 +169,8 @@ static void the_time_of_a_window_is_bounded(void **state)
 /* The broker fails at once while a file system of another process hangs: that is not theirs. */
 static void only_a_process_that_hangs_is_not_asked_again(void **state)
 {
-	const struct broker_process hanging = { .pid = 1 }, other = { .pid = 2 };
+	const struct broker_process hanging = { .pid = 1 }, other = { .pid = 2 },
+				    next = { .pid = 3 };
 	_cleanup_(claim_table_freep) struct claim_table *table = NULL;
 	_cleanup_(broker_freep) struct broker *broker = NULL;
 	struct claim_counters counters;
@@ -169,11 +181,16 @@ static void only_a_process_that_hangs_is_not_asked_again(void **state)
 	assert_int_equal(broker_connect(sockets[0], &broker), 0);
 	assert_int_equal(claim_table_new(broker, &table), 0);
 	assert_string_equal(claim_table_find(table, &hanging, USER, START), "");
-	assert_string_equal(claim_table_find(table, &other, USER, START), "");
+	/* Its user has had more than a share of the time, and others have not. */
+	assert_string_equal(claim_table_find(table, &next, USER, START), "");
+	claim_table_counters(table, &counters);
+	assert_int_equal(counters.asked, 1);
+	assert_string_equal(claim_table_find(table, &other, other_user(), START), "");
 	claim_table_counters(table, &counters);
 	assert_int_equal(counters.asked, 2);
-	assert_string_equal(claim_table_find(table, &hanging, USER, START + SECONDS(2000)), "");
-	assert_string_equal(claim_table_find(table, &other, USER, START + SECONDS(10)), "");
+	assert_string_equal(
+		claim_table_find(table, &hanging, other_user(), START + SECONDS(2000)), "");
+	assert_string_equal(claim_table_find(table, &other, other_user(), START + SECONDS(10)), "");
 	claim_table_counters(table, &counters);
 	assert_int_equal(counters.asked, 3);
 	assert_int_equal(close(sockets[1]), 0);
@@ -198,6 +215,30 @@ static void places_are_bounded(void **state)
 		(void)claim_table_find(fixture->table, &process, USER + 1, START + SECONDS(20));
 	claim_table_begin_window(fixture->table, UINT64_MAX);
 	assert_string_equal(find(fixture, 40), "first");
+}
+
+/* A user who needs few has them, however many another one has. */
+static void places_are_shared(void **state)
+{
+	struct fixture *fixture = *state;
+	struct broker_process process;
+	uint64_t refused;
+
+	claim_table_begin_window(fixture->table, 0);
+	for (process = (struct broker_process){ .pid = 50000 }; process.pid < 90000; process.pid++)
+		(void)claim_table_find(fixture->table, &process, other_user(), START);
+	claim_table_counters(fixture->table, &fixture->counters);
+	refused = fixture->counters.refused;
+	assert_true(refused > 0);
+	claim_table_begin_window(fixture->table, UINT64_MAX);
+	assert_string_equal(find(fixture, 1), "first");
+	assert_int_equal(fixture->counters.refused, refused);
+	/* It keeps its place. */
+	claim_table_begin_window(fixture->table, 0);
+	for (process.pid = 50000; process.pid < 90000; process.pid++)
+		(void)claim_table_find(fixture->table, &process, other_user(), START + SECONDS(2));
+	assert_string_equal(find(fixture, 3), "first");
+	assert_int_equal(fixture->counters.asked, 1);
 }
 
 static int make_and_find(struct fixture *fixture)
@@ -236,6 +277,7 @@ int main(void)
 		TEST(the_time_of_a_window_is_bounded),
 		cmocka_unit_test(only_a_process_that_hangs_is_not_asked_again),
 		TEST(places_are_bounded),
+		TEST(places_are_shared),
 		TEST(failing_allocations),
 	};
 

@@ -27,6 +27,17 @@ static void senders_share_what_they_note(void **state)
 	known_rows_unmap(others);
 }
 
+/* As much as was written, and not more than the budget has room for. */
+static void the_memory_is_told(void **state)
+{
+	assert_int_equal(known_rows_bytes(-1), 0);
+	assert_in_range(known_rows_bytes(fd), 1, KNOWN_ROWS_BYTES_MAX);
+	for (uint64_t i = 1; i <= KNOWN_ROWS_MAX; i++)
+		known_rows_add(rows, i);
+	assert_in_range(
+		known_rows_bytes(fd), KNOWN_ROWS_MAX * sizeof(uint64_t), KNOWN_ROWS_BYTES_MAX);
+}
+
 static void other_days_and_receivers_begin_anew(void **state)
 {
 	known_rows_choose(rows, "http://a", 20000);
@@ -101,6 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(senders_share_what_they_note, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_memory_is_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			other_days_and_receivers_begin_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_full_begins_anew, set_up, tear_down),

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "capture/map_sizes.h"
 #include "labels/cgroup_table.h"
+#include "labels/claim_table.h"
 #include "labels/path_cache.h"
 #include "pilotlight/event.h"
 #include "process/process_table.h"
@@ -42,7 +43,8 @@ static void check_shares(uint64_t budget_bytes, const struct memory_work *work)
 	struct memory_shares shares = shares_of(budget_bytes, work);
 	size_t sum = shares.map_bytes + shares.sideband_bytes + 2 * shares.profile_bytes +
 		     shares.jit_bytes + shares.runtime_bytes + shares.late_bytes +
-		     shares.process_bytes + shares.store_bytes + shares.base_bytes;
+		     shares.process_bytes + shares.claim_bytes + shares.sink_bytes +
+		     shares.store_bytes + shares.base_bytes;
 
 	assert_int_equal(shares.total_bytes, sum);
 	assert_true(shares.total_bytes <= budget_bytes);
@@ -54,6 +56,8 @@ static void check_shares(uint64_t budget_bytes, const struct memory_work *work)
 	assert_true(shares.profile_bytes >= MIB / 2);
 	assert_true(shares.late_bytes >= 128 << 10);
 	assert_true(shares.process_bytes >= MIB / 2);
+	assert_int_equal(shares.claim_bytes, CLAIM_TABLE_BYTES_MAX);
+	assert_int_equal(shares.sink_bytes, work->sink_bytes);
 	/* store.h has it so. */
 	assert_true(shares.store_bytes >= 8 * MIB + shares.profile_bytes / 6);
 	assert_true(shares.sideband_bytes >= work->cpu_count * (32 << 10));
@@ -63,8 +67,8 @@ static void check_shares(uint64_t budget_bytes, const struct memory_work *work)
 
 static void shares_never_exceed_the_budget(void **state)
 {
-	static const uint64_t budgets[] = { 32 * MIB, 33 * MIB, 48 * MIB, 64 * MIB, 100 * MIB,
-		256 * MIB, 1024 * MIB, 65536 * MIB, 16384 * 1024 * MIB };
+	static const uint64_t budgets[] = { 32 * MIB, 33 * MIB, 40 * MIB, 48 * MIB, 64 * MIB,
+		100 * MIB, 256 * MIB, 1024 * MIB, 65536 * MIB, 16384 * 1024 * MIB };
 	static const uint32_t cpus[] = { 1, 2, 4, 8, 16, 64, 128, 1024, 8192 };
 	static const uint32_t rates[] = { 1, 19, 99, 999, 25000 };
 	static const size_t jits[] = { 0, 1 << 20, 16 << 20, 1 << 30 };
@@ -75,7 +79,8 @@ static void shares_never_exceed_the_budget(void **state)
 			for (size_t k = 0; k < ARRAY_SIZE(rates); k++)
 				for (size_t l = 0; l < ARRAY_SIZE(jits); l++) {
 					const struct memory_work work = { cpus[j], rates[k],
-						jits[l], l % 2 ? ALL_SOURCES : 0 };
+						jits[l], l % 2 ? ALL_SOURCES : 0,
+						l == 1 ? 2 * MIB : 0 };
 					struct memory_shares shares;
 
 					if (memory_shares_compute(
@@ -186,6 +191,7 @@ static void the_minimum_budget_is_reported(void **state)
 		{ .cpu_count = 4, .rate_hz = 99 },
 		{ .cpu_count = 1024, .rate_hz = 99 },
 		{ .cpu_count = 4, .rate_hz = 99, .jit_bytes = 100 << 20 },
+		{ .cpu_count = 4, .rate_hz = 99, .sink_bytes = 3 << 20 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(works); i++) {

@@ -210,6 +210,7 @@ ATTACK(mapping_writable);
 ATTACK(mapping_storm);
 ATTACK(mapping_anonymous);
 ATTACK(mapping_replaced);
+ATTACK(mapping_claims);
 
 ATTACK(space_mounts);
 ATTACK(space_silent);

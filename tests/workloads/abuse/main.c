@@ -113,6 +113,8 @@ static const struct attack {
 	{ "mapping-anonymous", mapping_anonymous,
 		"executable memory mapped and unmapped at full speed" },
 	{ "mapping-replaced", mapping_replaced, "files mapped over each other at one address" },
+	{ "mapping-claims", mapping_claims,
+		"processes with 30,000 mappings that live until they are asked what they claim" },
 
 	{ "space-mounts", space_mounts,
 		"user namespaces with a /tmp of their own, and mounts in it" },

@@ -7,7 +7,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096, MANY = 60000, STORM_THREADS = 4, FILES = 256 };
+enum {
+	PAGE_BYTES = 4096,
+	MANY = 60000,
+	STORM_THREADS = 4,
+	FILES = 256,
+	CLAIMING = 24,
+	CLAIMING_WORKS = 2500, /* of a millisecond and a pause */
+};
 
 /* Neighbours with different protection do not merge. */
 void mapping_many(struct abuse *abuse)
@@ -29,6 +36,32 @@ void mapping_many(struct abuse *abuse)
 			(void)mprotect(start + 2 * i * PAGE_BYTES, PAGE_BYTES, PROT_READ);
 		else
 			code_run(abuse, &code, 8, 1000);
+	}
+}
+
+/* Each is asked once it is two seconds old, and all its mappings are read then. */
+void mapping_claims(struct abuse *abuse)
+{
+	const size_t bytes = (size_t)MANY * PAGE_BYTES;
+	char *start =
+		mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned running = 0;
+
+	if (start == MAP_FAILED)
+		abuse_fail("mmap");
+	for (size_t i = 0; i < MANY / 2; i++)
+		(void)mprotect(start + 2 * i * PAGE_BYTES, PAGE_BYTES, PROT_READ);
+	while (abuse_goes_on(abuse)) {
+		pid_t pid = abuse_fork(abuse);
+
+		if (pid == 0) {
+			for (int i = 0; i < CLAIMING_WORKS && abuse_goes_on(abuse); i++) {
+				abuse_work(500);
+				(void)usleep(500);
+			}
+			_exit(0);
+		}
+		running = abuse_reap(running + (pid > 0), CLAIMING);
 	}
 }
 
