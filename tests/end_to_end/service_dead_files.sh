@@ -11,7 +11,7 @@ need_root
 need_programs
 need_service
 need_commands curl
-printf '[Sampling]\nMaxCostPercent = 100\n[History]\nWindow = 2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+printf '[Sampling]\nFrequencyHz = 499\nMaxCostPercent = 100\n[History]\nWindow = 2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 # Half of the unit's watchdog time, so that a blocked process is noticed.
 export WATCHDOG_USEC=30000000
 

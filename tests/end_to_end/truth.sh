@@ -149,7 +149,7 @@ record_shares() {
 
 	: >"$1"
 	for i in {1..6}; do
-		record "$part" -F 999 -- bash -c run_shares || return
+		record "$part" -F 1999 -- bash -c run_shares || return
 		cat "$part" >>"$1"
 		[ "$(folded_count "$1" shares '')" -lt $SHARES_SAMPLES ] || return 0
 	done
