@@ -23,7 +23,7 @@ from symbols_oracle_tools import (UNKNOWN, Mismatch, Symbols, ask_binutils,
                                   ask_elfutils, ask_llvm, ask_pilotlight, debug_file, demangle,
                                   random_addresses, run)
 
-ADDRESSES = 10000
+ADDRESSES = int(os.environ.get("ADDRESSES", 4000))
 ELFUTILS_ADDRESSES = 100
 ADJUDGED_MAX = 100  # differences of a binary that eu-addr2line judges
 STARTS = 40         # starts of symbols before an address that are examined

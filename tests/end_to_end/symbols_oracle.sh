@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Compares functions, inlined calls and source lines of many real binaries with llvm-symbolizer and
-# eu-addr2line, at 10,000 random addresses of each binary (symbols_oracle.py). Some binaries are Debian's. The
+# eu-addr2line, at ADDRESSES (4000) random addresses of each binary (symbols_oracle.py). Some binaries are Debian's. The
 # others are built here, one for each way to build and to store debug information.
 # Runs beside others: it judges answers about files.
 
@@ -125,7 +125,7 @@ build_split() {
 }
 
 compile_split_programs() {
-	local flags=(-std=c++20 -O2) kind version
+	local flags=(-std=c++20 -O2 -DBRIEF) kind version
 
 	for kind in split packed; do
 		for version in 4 5; do
