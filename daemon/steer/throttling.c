@@ -38,7 +38,8 @@ void throttling_close(struct throttling *throttling)
 void throttling_begin(struct throttling *throttling, uint64_t window_ns)
 {
 	throttling->window++;
-	throttling->periods_max = window_ns / PERIOD_NS + 1;
+	/* Twice, since a window is looked at some time after its end. */
+	throttling->periods_max = 2 * window_ns / PERIOD_NS;
 }
 
 static bool take_counter(const char *text, const char *key, uint64_t *ret_value)

@@ -43,7 +43,8 @@ struct throttling {
 void throttling_open(struct throttling *throttling);
 void throttling_close(struct throttling *throttling);
 
-/* A cgroup that is new, and had no more periods than a window has, is measured from its start on.
+/* A cgroup that is new, and had no more periods than two windows have, is measured from its start
+ * on.
  */
 void throttling_begin(struct throttling *throttling, uint64_t window_ns);
 /* Asks for a cgroup, "/system.slice/a.service", and for those above it. The busiest come first. */

@@ -87,6 +87,11 @@ static void a_new_cgroup_is_measured_from_its_start(void **state)
 	set("/new", 80, 60);
 	assert_true(ask("/new", &worst) == 75);
 	assert_string_equal(worst, "/new");
+	/* A window is looked at some time after its end. */
+	set("/late", 150, 120);
+	assert_true(ask("/late", &worst) == 80);
+	set("/old", 201, 201);
+	assert_true(ask("/old", &worst) == 0);
 }
 
 /* The quota may be a slice's. */
