@@ -73,6 +73,7 @@ struct {
 struct runtime_copier {
 	struct pilotlight_ring_code record;
 	struct runtime_shares copies, sent_bytes;
+	__u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX]; /* of V8's code that is being copied */
 };
 
 struct {

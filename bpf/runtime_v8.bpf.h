@@ -20,9 +20,10 @@ enum {
 	V8_PARTS_MAX = 10,
 	V8_STRING_STEPS = 4,	/* from a string to the one that has its characters */
 	V8_LINE_ENDS_BITS = 22, /* an array of fewer than 2 to that is searched */
-	V8_CHUNK_BYTES = PILOTLIGHT_RUNTIME_TABLE_MAX,
+	/* The second half of a table; the first has the marks of line ends. */
+	V8_CHUNK_BYTES = PILOTLIGHT_RUNTIME_TABLE_MAX / 2,
 	V8_CHUNK_WORDS = V8_CHUNK_BYTES / V8_WORD,
-	V8_CHUNKS_MAX = 16, /* of source, in which line ends are counted */
+	V8_CHUNKS_MAX = 32, /* of source, in which line ends are counted */
 	V8_PROVED = 8,	    /* a power of two */
 };
 
@@ -39,12 +40,20 @@ struct runtime_v8 {
 	struct v8_proved maps[V8_PROVED];      /* the type */
 	struct v8_proved scripts[V8_PROVED];   /* a hash; 0: it is no script */
 	__u64 shared_name, script;
-	__u64 name, inferred, start; /* `start`: its place in the source */
+	__u64 name, inferred, start, end; /* `start`: its place in the source */
 	__u64 script_name, source, line_ends;
-	__u64 source_at;    /* the address of the source's characters, and how many bytes are before
-			       ... */
-	__u32 source_bytes; /* ... the function */
-	__u32 source_wide;  /* they have 2 bytes */
+	__u64 source_at; /* the address of the part of the source that is read */
+	__u32 source_bytes;
+	__u32 source_wide; /* characters have 2 bytes */
+	/* Of optimized code: tables, see struct pilotlight_v8_code. */
+	__u64 deopt, positions, literals, inlinings;
+	__u64 outer;	/* what its function shares */
+	__u64 dispatch; /* where the entries for handles are; 0: not known yet */
+	__u32 function_count;
+	__u32 identified; /* so many functions of the code that is copied */
+	__u32 is_in_code; /* some code is being copied */
+	__u32 at;	  /* the native frame */
+	struct runtime_step code_step;
 	/* The string that is read: where its characters are, or its parts. */
 	__u64 address, first, second;
 	__u32 count, width;
@@ -120,8 +129,10 @@ static __always_inline int v8_read_scope(
 	__u64 locals = v8_word(v8, runtime->scope_locals_at) >> PILOTLIGHT_V8_NUMBER_SHIFT;
 	__u64 behind[5] = { 0, 0, 0, 0, 0 }, at = runtime->scope_locals_begin_at;
 
-	if (runtime->scope_start_at != PILOTLIGHT_RUNTIME_NONE)
+	if (runtime->scope_start_at != PILOTLIGHT_RUNTIME_NONE) {
 		v8->start = v8_word(v8, runtime->scope_start_at);
+		v8->end = v8_word(v8, runtime->scope_start_at + V8_WORD);
+	}
 	/* If there are many, a table of their names takes the place of the names. */
 	at += locals < PILOTLIGHT_V8_SCOPE_NAMES ? 2 * locals * V8_WORD : (locals + 1) * V8_WORD;
 	if (locals >> 20 || !v8_read_bytes(behind, sizeof(behind), scope, (__u32)at))
@@ -129,9 +140,12 @@ static __always_inline int v8_read_scope(
 	v8->name = behind[0];
 	/* A function has an inferred name, though it may be undefined; other scopes have none. */
 	v8->inferred = behind[2];
-	if (runtime->scope_start_at == PILOTLIGHT_RUNTIME_NONE)
+	if (runtime->scope_start_at == PILOTLIGHT_RUNTIME_NONE) {
 		v8->start = v8_is_object(behind[2]) ? behind[3] : behind[2];
+		v8->end = v8_is_object(behind[2]) ? behind[4] : behind[3];
+	}
 	v8->start >>= PILOTLIGHT_V8_NUMBER_SHIFT;
+	v8->end >>= PILOTLIGHT_V8_NUMBER_SHIFT;
 	return 1;
 }
 
@@ -141,7 +155,7 @@ static __always_inline int v8_read_name(
 {
 	__u64 name = v8->shared_name;
 
-	v8->name = v8->inferred = v8->start = 0;
+	v8->name = v8->inferred = v8->start = v8->end = 0;
 	if (!v8_is_object(name))
 		return 1;
 	if (!v8_read_object(v8, name, 0))
@@ -215,13 +229,14 @@ static __always_inline __u64 v8_shared_of(
 
 /* What the function of the native frame with this frame pointer shares with others; 0: there is no
  * function. */
-static __always_inline __u64 v8_find_shared(
-	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 fp)
+static __always_inline __u64 v8_find_shared(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 fp, __u64 *function)
 {
 	if (!can_copy_user(v8->words, 2 * V8_WORD, fp + (__s64)runtime->frame_function_at) ||
 		!v8_is_object(v8->words[1]))
 		return 0;
-	return v8_shared_of(v8, runtime, v8->words[0]);
+	*function = v8->words[0];
+	return v8_shared_of(v8, runtime, *function);
 }
 
 /* The function that shares this: code 0 if it is none. */
@@ -246,6 +261,8 @@ static __always_inline void runtime_v8_begin(struct runtime_v8 *v8)
 	__builtin_memset(v8->shared, 0, sizeof(v8->shared));
 	__builtin_memset(v8->maps, 0, sizeof(v8->maps));
 	__builtin_memset(v8->scripts, 0, sizeof(v8->scripts));
+	v8->dispatch = 0;
+	v8->is_in_code = v8->at = 0;
 }
 
 enum v8_string { V8_NO_STRING, V8_STRING, V8_JOINED, V8_UNREADABLE };
@@ -427,6 +444,24 @@ static __always_inline int v8_find_source(
 	return v8->start <= v8->count && v8->source_bytes <= V8_CHUNKS_MAX * V8_CHUNK_BYTES;
 }
 
+/* The function's own part of the source, as much of it as there are marks for. */
+static __always_inline int v8_find_own_source(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
+{
+	__u64 count;
+
+	if (v8_find_characters(v8, runtime, v8->source) != V8_STRING || v8->end <= v8->start ||
+		v8->end > v8->count)
+		return 0;
+	count = v8->end - v8->start;
+	if (count > PILOTLIGHT_V8_MARKS_MAX * 8)
+		count = PILOTLIGHT_V8_MARKS_MAX * 8;
+	v8->source_at = v8->address + v8->start * v8->width;
+	v8->source_wide = v8->width - 1;
+	v8->source_bytes = (__u32)(count * v8->width);
+	return 1;
+}
+
 /* Copies a chunk of the source, and zeros behind it to the end of a word. Returns its bytes; 0: it
  * cannot be read. */
 static __always_inline __u32 v8_copy_chunk(
@@ -441,30 +476,55 @@ static __always_inline __u32 v8_copy_chunk(
 	return bytes > 0 && can_copy_user(chunk, bytes, v8->source_at + at) ? bytes : 0;
 }
 
-/* The number of line ends in it. */
-static __always_inline __u32 v8_count_lines(
-	const __u64 chunk[V8_CHUNK_WORDS], __u32 bytes, int is_wide)
+/* For each character of a word, 1 if it ends a line: in the character's lowest bit. */
+static __always_inline __u64 v8_line_ends(__u64 word, int is_wide)
 {
 	/* A character that is an end becomes 0, and then only its highest bit 1. */
 	__u64 ends = is_wide ? 0x000a000a000a000aULL : 0x0a0a0a0a0a0a0a0aULL;
 	__u64 rest = is_wide ? 0x7fff7fff7fff7fffULL : 0x7f7f7f7f7f7f7f7fULL;
+
+	word ^= ends;
+	return ~((((word & rest) + rest) | word) | rest) >> (is_wide ? 15 : 7);
+}
+
+/* The number of line ends in it. */
+static __always_inline __u32 v8_count_lines(
+	const __u64 chunk[V8_CHUNK_WORDS], __u32 bytes, int is_wide)
+{
 	__u64 ones = is_wide ? 0x0001000100010001ULL : 0x0101010101010101ULL;
 	__u32 count = 0;
 
-	for (__u32 i = 0; i < V8_CHUNK_WORDS && i * V8_WORD < bytes; i++) {
-		__u64 word = chunk[i] ^ ends, found = ~((((word & rest) + rest) | word) | rest);
-
-		count += (found >> (is_wide ? 15 : 7)) * ones >> (is_wide ? 48 : 56);
-	}
+	for (__u32 i = 0; i < V8_CHUNK_WORDS && i * V8_WORD < bytes; i++)
+		count += v8_line_ends(chunk[i], is_wide) * ones >> (is_wide ? 48 : 56);
 	return count;
 }
 
-/* All but the texts, and the hash, without the line: it cannot always be found. */
+/* Writes the marks of a chunk, a byte for each word, or half of one, and zeros behind them. */
+static __always_inline void v8_mark_lines(
+	const __u64 chunk[V8_CHUNK_WORDS], __u32 bytes, int is_wide, __u64 *words)
+{
+	__u8 *marks = (__u8 *)words;
+
+	__builtin_memset(words, 0, V8_CHUNK_WORDS);
+	/* The factors move the bits of all characters to the top of the word. */
+	if (is_wide) {
+		for (__u32 i = 0; i < V8_CHUNK_WORDS && i * V8_WORD < bytes; i++) {
+			__u64 found = v8_line_ends(chunk[i], 1) * 0x0001000200040008ULL;
+
+			marks[i / 2] |= (__u8)((found >> 48 & 15) << i % 2 * 4);
+		}
+	} else {
+		for (__u32 i = 0; i < V8_CHUNK_WORDS && i * V8_WORD < bytes; i++)
+			marks[i] = (__u8)(v8_line_ends(chunk[i], 0) * 0x0102040810204080ULL >> 56);
+	}
+}
+
+/* All but the texts, and the hash, without the lines: they cannot always be found. */
 static __always_inline void v8_finish_code(
 	const struct runtime_v8 *v8, struct pilotlight_runtime_code *code, __u32 line)
 {
 	code->language = PILOTLIGHT_RUNTIME_V8;
-	code->lines = PILOTLIGHT_RUNTIME_FIRST_LINE;
+	code->lines = PILOTLIGHT_RUNTIME_LINE_ENDS;
 	code->reserved = 0;
 	code->first_line = 0;
 	code->line_bytes = sizeof(v8->start);

@@ -6,7 +6,13 @@
  */
 #pragma once
 
-enum { V8_FRAME_BYTES = 16 /* the caller's frame pointer, and the return address */ };
+#include "runtime_v8_code.bpf.h"
+
+enum {
+	V8_FRAME_BYTES = 16,	/* the caller's frame pointer, and the return address */
+	V8_STEPS_MAX = 1023,	/* native frames, and functions of code that is copied */
+	V8_OWN_CHUNKS_MAX = 16, /* of a function's source, if characters have 2 bytes */
+};
 
 static __always_inline const struct pilotlight_runtime_v8 *walked_v8(const struct walker *walker)
 {
@@ -44,7 +50,7 @@ __noinline int count_v8_lines(struct walker *walker, __u32 entry, __u32 at)
 
 	if (!walker || !copier)
 		return -1;
-	chunk = (__u64 *)copier->record.code.table;
+	chunk = (__u64 *)copier->record.code.table + V8_CHUNK_WORDS;
 	bytes = v8_copy_chunk(&walker->runtime.v8, at, chunk);
 	return bytes ? (int)v8_count_lines(chunk, bytes, walker->runtime.v8.source_wide) : -1;
 }
@@ -75,6 +81,51 @@ __noinline int find_v8_line(struct walker *walker, __u32 entry)
 	return line;
 }
 
+/* Marks the line ends of the function's source from `at` on, to the end of the chunk. */
+__noinline int mark_v8_chunk(struct walker *walker, __u32 entry, __u32 at)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	__u32 bytes, place;
+	__u64 *chunk;
+	int is_wide;
+
+	if (!walker || !copier)
+		return 0;
+	is_wide = walker->runtime.v8.source_wide;
+	chunk = (__u64 *)copier->record.code.table + V8_CHUNK_WORDS;
+	bytes = v8_copy_chunk(&walker->runtime.v8, at, chunk);
+	if (bytes == 0)
+		return 0;
+	place = V8_WORD + (at >> (is_wide ? 4 : 3));
+	/* The words of a chunk have marks of that many bytes at most. */
+	__asm__ volatile("" : "+r"(place));
+	if (place > V8_CHUNK_BYTES - V8_CHUNK_WORDS)
+		return 0;
+	v8_mark_lines(chunk, bytes, is_wide, (__u64 *)(copier->record.code.table + place));
+	copier->record.code.line_bytes = (__u16)(place + (((bytes >> is_wide) + 7) >> 3));
+	copier->record.code.line_bytes_all = copier->record.code.line_bytes;
+	return 1;
+}
+
+/* Marks the line ends of the function, as far as they can be read. */
+__noinline int mark_v8_lines(struct walker *walker, __u32 entry)
+{
+	const struct pilotlight_runtime_v8 *runtime;
+	struct runtime_v8 *v8;
+
+	if (!walker)
+		return 0;
+	v8 = &walker->runtime.v8;
+	runtime = walked_v8(walker);
+	if (!runtime || !v8_find_own_source(v8, runtime))
+		return 0;
+	for (__u32 i = 0; i < V8_OWN_CHUNKS_MAX; i++)
+		if (i * V8_CHUNK_BYTES >= v8->source_bytes ||
+			!mark_v8_chunk(walker, entry, i * V8_CHUNK_BYTES))
+			break;
+	return 0;
+}
+
 /* The identity of the function that was found, from a copy; 0: it cannot be copied now. There must
  * be time for a long source. */
 __noinline __u64 copy_v8(struct walker *walker, __u32 entry)
@@ -88,6 +139,7 @@ __noinline __u64 copy_v8(struct walker *walker, __u32 entry)
 		return 0;
 	line = find_v8_line(walker, entry);
 	v8_finish_code(&walker->runtime.v8, &copier->record.code, line);
+	mark_v8_lines(walker, entry);
 	return keep_copy(walker, copier);
 }
 
@@ -128,39 +180,204 @@ static __always_inline int has_v8_frame(
 	       (fp == walk->leaf_fp && walk->leaf_sp <= fp + (__s64)runtime->frame_function_at);
 }
 
-/* Adds the function of one native frame, if there is one that is known. Returns 1 if it has to be
- * copied first: another call from here would need too much of the BPF stack. */
-__noinline int step_v8(struct walker *walker, __u32 at)
-{
-	const struct pilotlight_runtime_v8 *runtime;
-	struct runtime_state *state;
-	struct v8_proved *proved;
-	__u64 fp, shared;
+/* The functions of a stack are added in steps. A step that needs a copy returns, as the BPF stack
+ * has no room for a copy below it. */
+enum v8_step { V8_STEP_ON, V8_STEP_COPY, V8_STEP_END };
 
-	if (!walker)
-		return 0;
-	state = &walker->runtime;
-	runtime = walked_v8(walker);
-	if (!runtime || walker->walk.record.runtime_count >= PILOTLIGHT_RUNTIME_FRAMES_MAX)
-		return 0;
-	fp = walker->walk.leaf_sp + walker->walk.depths[number_below(WALK_DEPTHS, at + 1)] -
-	     V8_FRAME_BYTES;
-	if (!has_v8_frame(&walker->walk, runtime, fp, at))
-		return 0;
-	shared = v8_find_shared(&state->v8, runtime, fp);
-	if (!shared)
-		return 0;
+/*
+ * What to add to places in the file; 0: not known. V8 has its own functions mapped once more, near
+ * generated code, from where no place can be told. The start of the program is in another mapping.
+ */
+static __always_inline __u64 v8_base(
+	const struct walk *walk, const struct pilotlight_runtime_v8 *runtime)
+{
+	for (__u32 i = 0; i < WALK_MAPPINGS; i++) {
+		const struct walked_mapping *mapping = &walk->mappings[i];
+
+		if (walk->ends[i] != 0 && mapping->is_known_file &&
+			mapping->file.id == walk->runtime.file_id &&
+			mapping->offset - (__u64)runtime->code_place >= runtime->code_bytes)
+			return mapping->start - mapping->offset;
+	}
+	return 0;
+}
+
+/* Finds optimized code in generated code. The step gets its identity. */
+static __always_inline int find_v8_code(struct walker *walker,
+	const struct pilotlight_runtime_v8 *runtime, __u64 function, __u32 at)
+{
+	__u64 frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
+
+	return frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS &&
+	       v8_find_code(&walker->runtime.v8, runtime, v8_base(&walker->walk, runtime), function,
+		       (frame & PILOTLIGHT_FRAME_ADDRESS_MASK) - !(frame & PILOTLIGHT_FRAME_EXACT),
+		       &walker->runtime.step);
+}
+
+/* Adds what the native frame at `v8.at` runs, and goes to the next one. */
+static __always_inline int leave_v8_frame(struct walker *walker, __u64 code, __s32 unit)
+{
+	append_placed_frame(walker, code, unit, walker->runtime.v8.at++);
+	return V8_STEP_ON;
+}
+
+/* Adds the function that shares this. */
+static __always_inline int step_v8_function(
+	struct walker *walker, const struct pilotlight_runtime_v8 *runtime, __u64 shared)
+{
+	struct runtime_state *state = &walker->runtime;
+	struct v8_proved *proved;
+
 	proved = v8_proved(state->v8.shared, shared);
 	if (proved->object != shared) {
 		runtime_v8_prove(&state->v8, runtime, shared, &state->step);
-		if (!state->step.code)
-			return 0;
+		if (!state->step.code) {
+			state->v8.at++;
+			return V8_STEP_ON;
+		}
 		if (!is_known_code(walker, &proved->word))
-			return 1;
+			return V8_STEP_COPY;
 		proved->object = shared;
 	}
-	append_placed_frame(walker, proved->word, -1, at);
-	return 0;
+	return leave_v8_frame(walker, proved->word, -1);
+}
+
+/* Adds optimized code. To copy it, its functions are identified one after the other. */
+static __always_inline int step_v8_code(
+	struct walker *walker, const struct pilotlight_runtime_v8 *runtime, __u64 shared)
+{
+	struct runtime_state *state = &walker->runtime;
+	__u64 code;
+
+	if (is_known_code(walker, &code))
+		return leave_v8_frame(walker, code, state->step.unit);
+	state->v8.code_step = state->step;
+	if (!v8_read_deopt(&state->v8, runtime, shared))
+		return step_v8_function(walker, runtime, shared);
+	state->v8.identified = 0;
+	state->v8.is_in_code = 1;
+	return V8_STEP_ON;
+}
+
+/* Adds the function, or the functions, of one native frame. */
+__noinline int step_v8_frame(struct walker *walker)
+{
+	const struct pilotlight_runtime_v8 *runtime;
+	struct runtime_state *state;
+	__u64 fp, function, shared;
+	__u32 at;
+
+	if (!walker)
+		return V8_STEP_END;
+	state = &walker->runtime;
+	runtime = walked_v8(walker);
+	at = state->v8.at;
+	if (!runtime || at >= WALK_DEPTHS - 1 || at + 1 >= walker->walk.record.count ||
+		walker->walk.record.runtime_count >= PILOTLIGHT_RUNTIME_FRAMES_MAX)
+		return V8_STEP_END;
+	fp = walker->walk.leaf_sp + walker->walk.depths[number_below(WALK_DEPTHS, at + 1)] -
+	     V8_FRAME_BYTES;
+	shared = is_v8_frame(&walker->walk, runtime,
+			 walker->walk.frames[number_below(WALK_DEPTHS, at)], at) &&
+				 has_v8_frame(&walker->walk, runtime, fp, at)
+			 ? v8_find_shared(&state->v8, runtime, fp, &function)
+			 : 0;
+	if (!shared) {
+		state->v8.at++;
+		return V8_STEP_ON;
+	}
+	return find_v8_code(walker, runtime, function, at)
+		       ? step_v8_code(walker, runtime, shared)
+		       : step_v8_function(walker, runtime, shared);
+}
+
+__noinline int copy_inlined(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	const struct pilotlight_runtime_v8 *runtime;
+
+	if (!walker || !copier)
+		return 0;
+	runtime = walked_v8(walker);
+	return runtime && take_copy(walker, copier) &&
+	       v8_copy_inlined(
+		       &walker->runtime.v8, runtime, copier->functions, &copier->record.code);
+}
+
+/* All functions of the code are known. If it cannot be copied now, the outermost stands for it. */
+__noinline int end_v8_code(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	__u64 code;
+
+	if (!walker || !copier)
+		return V8_STEP_END;
+	walker->runtime.v8.is_in_code = 0;
+	if (!copy_inlined(walker, entry))
+		return leave_v8_frame(walker, copier->functions[0], -1);
+	walker->runtime.step = walker->runtime.v8.code_step;
+	code = keep_copy(walker, copier);
+	return leave_v8_frame(walker, code, walker->runtime.step.unit);
+}
+
+/* Notes the next function of the code. 0: it is not known. */
+__noinline int note_v8_function(struct walker *walker, __u32 entry, __u64 code)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	struct runtime_v8 *v8;
+	__u32 at;
+
+	if (!walker || !copier)
+		return V8_STEP_END;
+	v8 = &walker->runtime.v8;
+	if (code) {
+		at = v8->identified++ & (PILOTLIGHT_V8_FUNCTIONS_MAX - 1);
+		__asm__ volatile("" : "+r"(at));
+		copier->functions[at & (PILOTLIGHT_V8_FUNCTIONS_MAX - 1)] = code;
+		return V8_STEP_ON;
+	}
+	v8->is_in_code = 0;
+	if (v8->identified > 0)
+		return leave_v8_frame(walker, copier->functions[0], -1);
+	v8->at++;
+	return V8_STEP_ON;
+}
+
+/* Identifies the next function of optimized code. */
+__noinline int step_inlined(struct walker *walker, __u32 entry)
+{
+	const struct pilotlight_runtime_v8 *runtime;
+	struct runtime_state *state;
+	__u64 code = 0;
+
+	if (!walker)
+		return V8_STEP_END;
+	state = &walker->runtime;
+	runtime = walked_v8(walker);
+	if (!runtime)
+		return V8_STEP_END;
+	if (state->v8.identified >= state->v8.function_count)
+		return end_v8_code(walker, entry);
+	runtime_v8_prove(&state->v8, runtime,
+		v8_inlined_shared(&state->v8, runtime, state->v8.identified), &state->step);
+	if (state->step.code && !is_known_code(walker, &code))
+		return V8_STEP_COPY;
+	return note_v8_function(walker, entry, code);
+}
+
+/* What was to be copied has this identity, or 0. A function of code must have been sent, as the
+ * code will not be copied again soon. */
+__noinline int note_v8_copy(struct walker *walker, __u32 entry, __u64 code)
+{
+	if (!walker)
+		return V8_STEP_END;
+	if (walker->runtime.v8.is_in_code)
+		return note_v8_function(
+			walker, entry, code && is_known_code(walker, &code) ? code : 0);
+	if (code)
+		return leave_v8_frame(walker, code, -1);
+	walker->runtime.v8.at++;
+	return V8_STEP_ON;
 }
 
 /* The outermost frame runs the program's start, and no function. */
@@ -168,7 +385,7 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct pilotlight_ring_walk *record;
-	__u64 code;
+	int next = V8_STEP_ON;
 
 	if (!walker)
 		return 0;
@@ -177,19 +394,19 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 		return 0;
 	runtime_v8_begin(&walker->runtime.v8);
 	record = &walker->walk.record;
-	record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
-	for (__u32 i = 0; i < WALK_DEPTHS - 1 && i + 1 < record->count; i++) {
+	record->runtime_end = PILOTLIGHT_RUNTIME_DEEP;
+	for (__u32 i = 0; i < V8_STEPS_MAX; i++) {
 		if (i % RUNTIME_TIMED_STEPS == RUNTIME_TIMED_STEPS - 1 &&
-			walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX) {
-			record->runtime_end = PILOTLIGHT_RUNTIME_DEEP;
+			walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX)
+			break;
+		next = walker->runtime.v8.is_in_code ? step_inlined(walker, entry)
+						     : step_v8_frame(walker);
+		if (next == V8_STEP_COPY)
+			note_v8_copy(walker, entry, copy_v8(walker, entry));
+		if (next == V8_STEP_END) {
+			record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
 			break;
 		}
-		if (!is_v8_frame(&walker->walk, runtime, walker->walk.frames[i], i) ||
-			!step_v8(walker, i))
-			continue;
-		code = copy_v8(walker, entry);
-		if (code)
-			append_placed_frame(walker, code, -1, i);
 	}
 	record->runtime_file = walker->walk.runtime.file_id;
 	record->runtime_language = PILOTLIGHT_RUNTIME_V8;

@@ -35,7 +35,7 @@ static bool has_sound_kinds(const struct pilotlight_runtime *runtime)
 	       is_between(runtime->anchor, 1, PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR) &&
 	       is_between(runtime->instruction, 1, PILOTLIGHT_RUNTIME_INSTRUCTIONS - 1) &&
 	       is_between(runtime->group, 1, PILOTLIGHT_RUNTIME_GROUP_CALL) &&
-	       is_between(runtime->lines, 1, PILOTLIGHT_RUNTIME_FIRST_LINE) &&
+	       is_between(runtime->lines, 1, PILOTLIGHT_RUNTIME_LINE_ENDS) &&
 	       is_between(runtime->unit_bytes, 1, UNIT_BYTES_MAX) &&
 	       (runtime->group_least != 0) == (runtime->group == PILOTLIGHT_RUNTIME_GROUP_FRAME) &&
 	       runtime->line_bytes == 0 && runtime->first_line_shift == 0 &&
@@ -166,7 +166,32 @@ static bool has_sound_words(const struct pilotlight_runtime_v8 *runtime)
 			return false;
 	return runtime->scope_start_at == PILOTLIGHT_RUNTIME_NONE ||
 	       (runtime->scope_start_at % sizeof(uint64_t) == 0 &&
-		       runtime->scope_start_at < runtime->scope_locals_begin_at);
+		       runtime->scope_start_at + sizeof(uint64_t) < runtime->scope_locals_begin_at);
+}
+
+/* Reads of the deoptimization data, and of a code object, are of whole words, too. */
+static bool has_sound_v8_code(const struct pilotlight_runtime_v8 *runtime)
+{
+	const struct pilotlight_v8_code *code = &runtime->code, none = { 0 };
+	const uint16_t words[] = { code->deopt_at, code->positions_at, code->count_at,
+		code->literals_at, code->inlinings_at, code->function_at };
+	const uint16_t halves[] = { code->flags_at, code->size_at };
+
+	if (code->type == 0)
+		return memcmp(code, &none, sizeof(none)) == 0 && runtime->dispatch_place == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		if (words[i] % sizeof(uint64_t) != 0 ||
+			words[i] > PILOTLIGHT_V8_OBJECT_MAX - sizeof(uint64_t))
+			return false;
+	for (size_t i = 0; i < ARRAY_SIZE(halves); i++)
+		if (halves[i] % sizeof(uint32_t) != 0 ||
+			halves[i] > PILOTLIGHT_V8_OBJECT_MAX - sizeof(uint32_t))
+			return false;
+	return is_offset(code->function_code_at) && code->start_at <= PILOTLIGHT_V8_OBJECT_MAX &&
+	       code->start_at % sizeof(uint64_t) == 0 && code->count_at >= runtime->array_data_at &&
+	       code->literals_at >= runtime->array_data_at &&
+	       code->inlinings_at >= runtime->array_data_at &&
+	       code->function_at >= runtime->array_data_at && code->has_wrapper <= 1;
 }
 
 static bool v8_holds(const struct pilotlight_runtime_v8 *runtime)
@@ -178,8 +203,8 @@ static bool v8_holds(const struct pilotlight_runtime_v8 *runtime)
 	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++)
 		if (!is_offset(offsets[i]))
 			return false;
-	return has_sound_words(runtime) && runtime->reserved == 0 && runtime->reserved_too == 0 &&
-	       runtime->shared_name_at < runtime->shared_number_at &&
+	return has_sound_words(runtime) && has_sound_v8_code(runtime) && runtime->reserved == 0 &&
+	       runtime->reserved_too == 0 && runtime->shared_name_at < runtime->shared_number_at &&
 	       runtime->shared_script_at < runtime->shared_number_at && runtime->code_bytes > 0 &&
 	       runtime->frame_function_at < 0 &&
 	       is_between(runtime->code_place, -PLACE_MAX, PLACE_MAX) &&

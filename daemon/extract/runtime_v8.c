@@ -27,7 +27,8 @@ enum {
 /* What a published number is. */
 enum meaning {
 	MUST_BE,
-	FIELD, /* several numbers of one field must agree */
+	FIELD,	    /* several numbers of one field must agree */
+	CODE_FIELD, /* of optimized code; not each version publishes it */
 	OTHER,
 };
 
@@ -105,8 +106,23 @@ static const struct {
 	FIELD("class_ThinString__actual__String", string_other_at),
 	FIELD("class_ConsString__second__String", string_second_at),
 	FIELD("class_SlicedString__offset__SMI", string_second_at),
+#define CODE(name, field)                                                                     \
+	{                                                                                     \
+		"v8dbg_" name, CODE_FIELD, offsetof(struct pilotlight_runtime_v8, code.field) \
+	}
+	CODE("class_JSFunction__code__CodeT", function_code_at),
+	CODE("class_JSFunction__code__Tagged_Code_", function_code_at),
+	CODE("type_Code__CODE_TYPE", type),
+	CODE("class_Code__deoptimization_data__FixedArray", deopt_at),
+	CODE("class_Code__source_position_table__ByteArray", positions_at),
+	CODE("class_Code__instruction_start__uintptr_t", start_at),
+	CODE("class_Code__instruction_start__Address", start_at),
+	CODE("class_Code__flags__uint32_t", flags_at),
+	CODE("class_Code__instruction_size__int", size_at),
+	CODE("CodeKindBaseline", last_kind),
 #undef MUST
 #undef FIELD
+#undef CODE
 	{ "v8dbg_off_fp_function", OTHER, FRAME_FUNCTION },
 	{ "v8dbg_off_fp_context", OTHER, FRAME_CONTEXT },
 	{ "v8dbg_type_JSFunction__JS_FUNCTION_TYPE", OTHER, FUNCTION_TYPE },
@@ -120,6 +136,90 @@ static const struct {
 	{ "v8_Default_embedded_blob_code_size_", OTHER, CODE_BYTES },
 };
 
+/*
+ * Optimized code, of the versions of V8 in Node.js 18, 20, 22 and 24. What they publish of it must
+ * agree with this. The rest is from the headers of these versions: code.h, deoptimization-data.h,
+ * instance-type.h (generated), js-dispatch-table.h, isolate-group.h. The sampler proves all of it
+ * by the objects' types, and by what they say of each other.
+ */
+static const struct {
+	uint8_t major, minor;
+	struct pilotlight_v8_code code;
+} optimized_code[] = {
+#define DATA(index) (16 + WORD_BYTES * (index)) /* of an array */
+	{ 10, 2,
+		{ .function_code_at = 48,
+			.type = 240,
+			.deopt_type = 179,
+			.literals_type = 237,
+			.positions_type = 194,
+			.inlinings_type = 194,
+			.deopt_at = 16,
+			.positions_at = 24,
+			.start_at = PILOTLIGHT_V8_OBJECT_MAX,
+			.flags_at = 48,
+			.size_at = 40,
+			.last_kind = 11,
+			.count_at = DATA(1),
+			.literals_at = DATA(2),
+			.function_at = DATA(6),
+			.inlinings_at = DATA(7) } },
+	{ 11, 3,
+		{ .function_code_at = 48,
+			.type = 245,
+			.deopt_type = 175,
+			.literals_type = 240,
+			.positions_type = 190,
+			.inlinings_type = 190,
+			.deopt_at = 16,
+			.positions_at = 24,
+			.start_at = 40,
+			.flags_at = 48,
+			.size_at = 56,
+			.last_kind = 11,
+			.count_at = DATA(1),
+			.literals_at = DATA(2),
+			.function_at = DATA(6),
+			.inlinings_at = DATA(7) } },
+	{ 12, 4,
+		{ .function_code_at = 24,
+			.type = 206,
+			.deopt_type = 213,
+			.literals_type = 247,
+			.positions_type = 212,
+			.inlinings_type = 186,
+			.deopt_at = 8,
+			.positions_at = 16,
+			.start_at = 40,
+			.flags_at = 48,
+			.size_at = 52,
+			.last_kind = 10,
+			.count_at = DATA(1),
+			.literals_at = DATA(2),
+			.function_at = DATA(6),
+			.inlinings_at = DATA(7) } },
+	{ 13, 6,
+		{ .function_code_at = 24, /* the handle */
+			.type = 187,
+			.deopt_type = 193,
+			.literals_type = 199,
+			.positions_type = 196,
+			.inlinings_type = 196,
+			.deopt_at = 8,
+			.positions_at = 16,
+			.start_at = 40,
+			.flags_at = 52,
+			.size_at = 56,
+			.last_kind = 10,
+			.count_at = DATA(1),
+			.literals_at = DATA(3),
+			.function_at = DATA(7),
+			.inlinings_at = DATA(8),
+			.has_wrapper = 1,
+			.dispatch_at = 0x3270 } },
+#undef DATA
+};
+
 struct v8 {
 	const struct unwind_files *files;
 	struct elf_memory memory;
@@ -127,6 +227,7 @@ struct v8 {
 	char name[SYMBOL_NAME_BYTES];
 	/* Of V8's own functions: the first symbol is a variable if there is the second. */
 	uint64_t code, code_too;
+	uint64_t dispatch; /* the variable that leads to what functions' handles mean */
 	bool is_found[ARRAY_SIZE(numbers)];
 	int32_t values[ARRAY_SIZE(numbers)];
 	int32_t others[OTHERS];
@@ -145,13 +246,15 @@ static int read_number(const struct v8 *v8, uint64_t vaddr, int32_t *ret_number)
 	return 0;
 }
 
-/* All names that are wanted are of numbers of 4 bytes, or have no type. */
+/* All names that are wanted are of numbers of 4 bytes, of a pointer, or have no type. */
 static bool may_be_wanted(const Elf64_Sym *symbol)
 {
 	uint32_t type = ELF64_ST_TYPE(symbol->st_info);
 
 	return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
-	       ((type == STT_OBJECT && symbol->st_size == sizeof(int32_t)) || type == STT_NOTYPE);
+	       (type == STT_NOTYPE ||
+		       (type == STT_OBJECT && (symbol->st_size == sizeof(int32_t) ||
+						      symbol->st_size == WORD_BYTES)));
 }
 
 static int visit_symbol(void *context, const Elf64_Sym *symbol)
@@ -169,6 +272,8 @@ static int visit_symbol(void *context, const Elf64_Sym *symbol)
 		v8->code = symbol->st_value;
 	if (strcmp(v8->name, "v8_Default_embedded_blob_code_data_") == 0)
 		v8->code_too = symbol->st_value;
+	if (strcmp(v8->name, "_ZN2v88internal12IsolateGroup22default_isolate_group_E") == 0)
+		v8->dispatch = symbol->st_value;
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		if (strcmp(v8->name, numbers[i].name) != 0)
 			continue;
@@ -194,11 +299,13 @@ static int sort_numbers(struct v8 *v8)
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		bool is_good = v8->is_found[i];
 
+		if (numbers[i].meaning == CODE_FIELD)
+			continue;
 		if (numbers[i].meaning == MUST_BE)
 			is_good = is_good && v8->values[i] == numbers[i].value;
 		else if (numbers[i].meaning == OTHER)
 			v8->others[numbers[i].value] = v8->values[i];
-		else
+		else if (numbers[i].meaning == FIELD)
 			is_good = !is_good || set_field(v8, numbers[i].value, v8->values[i]);
 		if (!is_good)
 			return -ENOTSUP;
@@ -259,6 +366,46 @@ static int describe_code(struct v8 *v8)
 	return r;
 }
 
+/* Does what is published agree with our table? */
+static bool is_code_of(const struct v8 *v8, const struct pilotlight_v8_code *code)
+{
+	const struct pilotlight_runtime_v8 runtime = { .code = *code };
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		uint16_t field;
+
+		if (numbers[i].meaning != CODE_FIELD || !v8->is_found[i])
+			continue;
+		memcpy(&field, (const uint8_t *)&runtime + numbers[i].value, sizeof(field));
+		if (v8->values[i] != field)
+			return false;
+	}
+	return true;
+}
+
+/* Without it, functions are shown that run in the native frames of their callers as those. */
+static void describe_optimized_code(struct v8 *v8)
+{
+	const struct runtime_anchor places = { v8->files, &v8->table };
+	const int32_t *others = v8->others;
+	__s64 place = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(optimized_code); i++) {
+		const struct pilotlight_v8_code *code = &optimized_code[i].code;
+
+		if (optimized_code[i].major != others[VERSION_MAJOR] ||
+			optimized_code[i].minor != others[VERSION_MINOR] || !is_code_of(v8, code))
+			continue;
+		if (code->dispatch_at != 0 &&
+			(v8->dispatch == 0 ||
+				runtime_anchor_find_place(&places, v8->dispatch, &place) < 0 ||
+				place != (int32_t)place))
+			continue;
+		v8->runtime.code = *code;
+		v8->runtime.dispatch_place = (int32_t)place;
+	}
+}
+
 static int describe(struct v8 *v8)
 {
 	const int32_t *others = v8->others;
@@ -273,6 +420,8 @@ static int describe(struct v8 *v8)
 		r = describe_objects(v8);
 	if (r == 0)
 		r = describe_code(v8);
+	if (r == 0)
+		describe_optimized_code(v8);
 	v8->runtime.release = (uint32_t)others[VERSION_MAJOR] << 24 |
 			      (uint32_t)(others[VERSION_MINOR] & 0xff) << 16 |
 			      (uint32_t)(others[VERSION_BUILD] & 0xffff);

@@ -39,6 +39,7 @@ void interpreted_stack_init(struct interpreted_stack *stack, const struct raw_sa
 		.binary = binary,
 		.frames = sample->runtime_frames,
 		.count = names ? whole_groups(sample) : 0,
+		.room = PILOTLIGHT_RUNTIME_FRAMES_MAX - sample->runtime_count,
 		.caller = SIZE_MAX,
 	};
 	stack->is_lost = names && stack->count == 0 && sample->runtime_count > 0 &&
@@ -84,7 +85,7 @@ static size_t write_end(const struct interpreted_stack *stack, struct resolved_f
 
 /* What came before it was known whose the cgroup is was kept for that cgroup. */
 static bool find_name(const struct interpreted_stack *stack,
-	const struct pilotlight_runtime_frame *frame, struct runtime_name *ret_name)
+	const struct runtime_inlined_frame *frame, struct runtime_name *ret_name)
 {
 	const struct raw_sample *sample = stack->sample;
 
@@ -101,29 +102,64 @@ static const char *const nameless[PILOTLIGHT_RUNTIME_LANGUAGES] = {
 	[PILOTLIGHT_RUNTIME_HOTSPOT] = "[java: no name]",
 };
 
-/* A native frame tells more than no name, unless it stands for several functions. */
+/* The functions that a frame of native code runs, innermost first: itself if it is none. Without
+ * room the outermost stands for them. */
+static size_t find_functions(struct interpreted_stack *stack,
+	const struct pilotlight_runtime_frame *frame,
+	struct runtime_inlined_frame functions[RUNTIME_INLINED_MAX])
+{
+	const struct raw_sample *sample = stack->sample;
+	size_t count = runtime_names_find_inlined(
+		stack->names, sample->share_user, 0, frame->code, frame->unit, functions);
+
+	if (count == 0)
+		count = runtime_names_find_inlined(stack->names, sample->user, sample->cgroup_id,
+			frame->code, frame->unit, functions);
+	if (count == 0)
+		functions[count++] = (struct runtime_inlined_frame){ frame->code, frame->unit };
+	if (count - 1 > stack->room) {
+		functions[0] = functions[count - 1];
+		count = 1;
+	}
+	stack->room -= count - 1;
+	return count;
+}
+
+static size_t push_functions(struct interpreted_stack *stack,
+	const struct pilotlight_runtime_frame *frame, struct resolved_frame *frames,
+	struct resolver_counters *counters)
+{
+	struct runtime_inlined_frame functions[RUNTIME_INLINED_MAX];
+	size_t count = find_functions(stack, frame, functions), written = 0;
+	/* A native frame tells more than no name, unless it stands for several functions. */
+	bool is_alone = has_native_frames(stack) && stack->next == 1 && count == 1;
+
+	counters->interpreted_frames += count;
+	for (size_t i = 0; i < count; i++) {
+		struct runtime_name name = {
+			.name = nameless[stack->sample->runtime_language],
+		};
+
+		if (!find_name(stack, &functions[i], &name)) {
+			counters->interpreted_nameless++;
+			if (is_alone)
+				continue;
+		}
+		frames[written++] = frame_of(stack, functions[i].code, &name);
+	}
+	return written;
+}
+
 size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_frame *frames,
 	struct resolver_counters *counters)
 {
 	const size_t taken = stack->next;
 	size_t written = 0;
 
-	counters->interpreted_frames += taken;
 	if (taken > 0 && stack->frames[taken - 1].flags & PILOTLIGHT_RUNTIME_HAS_CALLER)
 		stack->caller = stack->place + 1;
-	for (size_t i = 0; i < taken; i++) {
-		const struct pilotlight_runtime_frame *frame = &stack->frames[i];
-		struct runtime_name name = {
-			.name = nameless[stack->sample->runtime_language],
-		};
-
-		if (!find_name(stack, frame, &name)) {
-			counters->interpreted_nameless++;
-			if (has_native_frames(stack) && taken == 1)
-				continue;
-		}
-		frames[written++] = frame_of(stack, frame->code, &name);
-	}
+	for (size_t i = 0; i < taken; i++)
+		written += push_functions(stack, &stack->frames[i], frames + written, counters);
 	stack->frames += taken;
 	stack->count -= taken;
 	find_next(stack);

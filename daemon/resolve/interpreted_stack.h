@@ -19,6 +19,7 @@ struct interpreted_stack {
 	size_t count;
 	/* So many of them come with the native frame `place`; SIZE_MAX: behind all. */
 	size_t next, place;
+	size_t room;   /* for functions that have been put into others */
 	size_t caller; /* the native frame that goes with the last ones; SIZE_MAX: none */
 	bool is_lost;  /* no frame can be shown, because there were too many */
 };

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/hash_index.h"
 #include "base/user_share.h"
+#include "pilotlight/runtime_v8.h"
 #include "pilotlight/walk.h"
 #include "symbol/runtime_code.h"
 #include "symbol/runtime_lines.h"
@@ -165,16 +166,29 @@ static int add(
 static bool has_line_of(const struct code *code, const struct runtime_code *parsed)
 {
 	return code->first_line == parsed->first_line ||
-	       (code->lines == PILOTLIGHT_RUNTIME_FIRST_LINE &&
+	       (code->lines == PILOTLIGHT_RUNTIME_LINE_ENDS &&
 		       (code->first_line == 0 || parsed->first_line == 0));
+}
+
+/* The ends of lines behind a function's place cannot always be read. */
+static bool has_table_of(const struct code *code, const struct runtime_code *parsed)
+{
+	size_t bytes = code->table_bytes;
+
+	if (code->lines == PILOTLIGHT_RUNTIME_LINE_ENDS) {
+		bytes = offsetof(struct pilotlight_v8_lines, marks);
+		if (code->table_bytes < bytes || parsed->table_bytes < bytes)
+			return false;
+	} else if (parsed->table_bytes != bytes) {
+		return false;
+	}
+	return bytes == 0 || memcmp(code->data, parsed->table, bytes) == 0;
 }
 
 static bool says(const struct code *code, const struct runtime_code *parsed)
 {
 	return has_line_of(code, parsed) && code->lines == parsed->lines &&
-	       code->table_bytes == parsed->table_bytes &&
-	       (code->table_bytes == 0 ||
-		       memcmp(code->data, parsed->table, code->table_bytes) == 0) &&
+	       has_table_of(code, parsed) &&
 	       strcmp((const char *)code->data + code->name_at, parsed->name) == 0 &&
 	       strcmp((const char *)code->data + code->file_at, parsed->file) == 0;
 }
@@ -219,7 +233,7 @@ bool runtime_names_find(const struct runtime_names *names, uint64_t user, uint64
 	const struct key key = { .hash = hash, .user = user, .cgroup = cgroup };
 	const struct code *code = find(names, &key);
 
-	if (!code || code->is_disputed)
+	if (!code || code->is_disputed || code->lines == PILOTLIGHT_RUNTIME_INLINED)
 		return false;
 	*ret_name = (struct runtime_name){
 		.name = (const char *)code->data + code->name_at,
@@ -228,6 +242,17 @@ bool runtime_names_find(const struct runtime_names *names, uint64_t user, uint64
 			code->lines, code->data, code->table_bytes, code->first_line, unit),
 	};
 	return true;
+}
+
+size_t runtime_names_find_inlined(const struct runtime_names *names, uint64_t user, uint64_t cgroup,
+	uint64_t hash, int32_t unit, struct runtime_inlined_frame ret_frames[RUNTIME_INLINED_MAX])
+{
+	const struct key key = { .hash = hash, .user = user, .cgroup = cgroup };
+	const struct code *code = find(names, &key);
+
+	if (!code || code->is_disputed || code->lines != PILOTLIGHT_RUNTIME_INLINED)
+		return 0;
+	return runtime_inlined_find(code->data, code->table_bytes, unit, ret_frames);
 }
 
 void runtime_names_counters(

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "drain/drain.h"
+#include "symbol/runtime_inlined.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,6 +54,11 @@ void runtime_names_add(
  * Returns false if it is not known. The name is borrowed until the next change. */
 bool runtime_names_find(const struct runtime_names *names, uint64_t user, uint64_t cgroup,
 	uint64_t code, int32_t unit, struct runtime_name *ret_name);
+
+/* If `code` is native code of several functions, writes those that run at `unit`, innermost first,
+ * and returns their number. Else returns 0. */
+size_t runtime_names_find_inlined(const struct runtime_names *names, uint64_t user, uint64_t cgroup,
+	uint64_t code, int32_t unit, struct runtime_inlined_frame ret_frames[RUNTIME_INLINED_MAX]);
 
 void runtime_names_counters(
 	const struct runtime_names *names, struct runtime_names_counters *ret_counters);

@@ -2,6 +2,7 @@
 #include "symbol/runtime_lines.h"
 
 #include "pilotlight/runtime_hotspot.h"
+#include "pilotlight/runtime_v8.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +26,7 @@ enum {
 	DIGIT_MORE = 1 << DIGIT_BITS,
 	DIGITS_BITS_MAX = 30,
 	LINE_MAX = 1 << 24,
+	BYTE_BITS = 8,
 	/* BYTECODES: a byte has both differences, or two numbers follow. */
 	PAIR_ESCAPE = 0xff,
 	PAIR_SHIFT = 3,
@@ -219,6 +221,24 @@ static uint32_t find_in_bytecodes(const uint8_t *table, size_t size, int64_t wan
 	return line_of(best);
 }
 
+/* By the marks of the line ends between the function's place and the wanted one. Behind them the
+ * first line stands for all. */
+static uint32_t find_in_line_ends(const uint8_t *table, size_t size, int64_t line, uint32_t place)
+{
+	const size_t begin = offsetof(struct pilotlight_v8_lines, marks);
+	uint64_t count;
+
+	if (line <= 0 || size < begin)
+		return 0;
+	count = place - word_at(table);
+	table += begin;
+	if (count > place || count / BYTE_BITS >= size - begin)
+		return line_of(line);
+	for (; count >= BYTE_BITS; count -= BYTE_BITS)
+		line += __builtin_popcount(*table++);
+	return line_of(line + __builtin_popcount(*table & ((1U << count) - 1)));
+}
+
 uint32_t runtime_lines_find(enum pilotlight_runtime_lines kind, const uint8_t *table, size_t size,
 	int32_t first_line, int32_t unit)
 {
@@ -235,8 +255,8 @@ uint32_t runtime_lines_find(enum pilotlight_runtime_lines kind, const uint8_t *t
 		return find_in_locations(table, size, first_line, (uint32_t)unit);
 	case PILOTLIGHT_RUNTIME_POSITIONS:
 		return find_in_positions(table, size, (uint32_t)unit);
-	case PILOTLIGHT_RUNTIME_FIRST_LINE:
-		return line_of(first_line);
+	case PILOTLIGHT_RUNTIME_LINE_ENDS:
+		return find_in_line_ends(table, size, first_line, (uint32_t)unit);
 	default:
 		return 0;
 	}

@@ -111,13 +111,14 @@ enum pilotlight_runtime_lines {
 	PILOTLIGHT_RUNTIME_RANGES = 1,	  /* as co_linetable of CPython 3.10 */
 	PILOTLIGHT_RUNTIME_LOCATIONS = 2, /* as co_linetable from CPython 3.11 on */
 	PILOTLIGHT_RUNTIME_STEPS = 3,	  /* as co_lnotab to CPython 3.9 */
-	/* Only the first is known. The table has the function's place in the source, in 8 bytes,
-	 * and so tells functions that begin on one line. */
-	PILOTLIGHT_RUNTIME_FIRST_LINE = 4,
+	PILOTLIGHT_RUNTIME_LINE_ENDS = 4, /* struct pilotlight_v8_lines; units are places */
 	PILOTLIGHT_RUNTIME_POSITIONS = 5, /* struct pilotlight_runtime_positions */
 	/* As a method of Java has them, with the name of its source file before: struct
 	 * pilotlight_hotspot_table. */
 	PILOTLIGHT_RUNTIME_BYTECODES = 6,
+	/* Native code of several functions, not of one: struct pilotlight_v8_inlined. It has no
+	 * name and no line; units are bytes of instructions. */
+	PILOTLIGHT_RUNTIME_INLINED = 7,
 	PILOTLIGHT_RUNTIME_LINE_TABLES,
 };
 

@@ -10,6 +10,11 @@
  * whose pointers have PILOTLIGHT_V8_OBJECT in their lowest two bits. A word whose lowest bit is 0
  * is a number, in the upper half. An object's first word is its map. All of this is the same from
  * V8 10.2 to 13.6, and a build that differs is not described.
+ *
+ * A function that has been compiled with optimization refers to its code, and that to a table of
+ * positions: which function runs at which instruction, as the compiler puts functions into their
+ * callers. V8 does not publish where all of it is; a version for which we do not know it has no
+ * code_type.
  */
 #pragma once
 
@@ -32,6 +37,32 @@ enum {
 	PILOTLIGHT_V8_STRING_UNCACHED = 1 << 4, /* of OUTSIDE: the address is not in the object */
 	/* A scope has the names of so many variables, else they are elsewhere. */
 	PILOTLIGHT_V8_SCOPE_NAMES = 75,
+	/* Of flags_at: the kind of a code object. */
+	PILOTLIGHT_V8_CODE_KINDS = 15,
+	PILOTLIGHT_V8_DISPATCH_SHIFT = 8, /* of a handle: its entry's number */
+	PILOTLIGHT_V8_DISPATCH_BYTES = 16,
+	PILOTLIGHT_V8_DISPATCH_CODE_AT = 8, /* in an entry; a pointer in the upper 48 bits */
+	PILOTLIGHT_V8_DISPATCH_CODE_SHIFT = 16,
+};
+
+/* Optimized code. All 0: not known. */
+struct pilotlight_v8_code {
+	/* Of a function: points to its code, or has a handle of 4 bytes if dispatch_at is not 0. */
+	__u16 function_code_at;
+	__u16 type, deopt_type, literals_type, positions_type, inlinings_type;
+	__u16 deopt_at, positions_at;
+	__u16 start_at;		 /* the address of the instructions; OBJECT_MAX: they are there */
+	__u16 flags_at, size_at; /* 4 bytes each */
+	__u16 last_kind;	 /* the last of the kinds of code that is not optimized */
+	/* In the deoptimization data, an array: the number of functions that have been put into
+	 * this one, an array that begins with them, an array of pairs, the position of a
+	 * call and which of the functions it calls,
+	 * and the function itself, or if has_wrapper what refers to it behind its map. */
+	__u16 count_at, literals_at, inlinings_at, function_at;
+	__u16 has_wrapper;
+	/* The word at dispatch_place points to what has, at dispatch_at, the address of the entries
+	 * for handles. */
+	__u16 dispatch_at;
 };
 
 struct pilotlight_runtime_v8 {
@@ -65,8 +96,53 @@ struct pilotlight_runtime_v8 {
 	__u16 string_characters_at;
 	__u16 string_other_at;	/* of JOINED, PART and SAME: the first other string */
 	__u16 string_second_at; /* of JOINED: the second; PART: where it begins; OUTSIDE: address */
+	struct pilotlight_v8_code code;
 	__u16 reserved_too;
+	__s32 dispatch_place;
 };
-_Static_assert(sizeof(struct pilotlight_runtime_v8) == 72, "padding");
+_Static_assert(sizeof(struct pilotlight_runtime_v8) == 112, "padding");
 _Static_assert(sizeof(struct pilotlight_runtime_v8) <= sizeof(struct pilotlight_runtime),
 	"it takes its place");
+
+enum {
+	PILOTLIGHT_V8_FUNCTIONS_MAX = 64, /* in optimized code, with the one that it is of */
+	PILOTLIGHT_V8_INLININGS_MAX = 128,
+	PILOTLIGHT_V8_MARKS_MAX = 2040, /* bytes */
+	/* Bits of a position: it is of V8's own sources, the place in the source + 1, and in which
+	 * inlining, counted from 1. */
+	PILOTLIGHT_V8_POSITION_EXTERNAL = 1,
+	PILOTLIGHT_V8_POSITION_PLACE_SHIFT = 1,
+	PILOTLIGHT_V8_POSITION_PLACE_BITS = 30,
+	PILOTLIGHT_V8_POSITION_INLINING_SHIFT = 31,
+	PILOTLIGHT_V8_POSITION_INLINING_BITS = 16,
+	/* Above them, in an inlining: which function that is, + 1; 0: the outermost. */
+	PILOTLIGHT_V8_INLINING_FUNCTION_SHIFT = 48,
+};
+
+/* The table of a function (PILOTLIGHT_RUNTIME_LINE_ENDS). */
+struct pilotlight_v8_lines {
+	__u64 start; /* its place in the source, in characters */
+	/* A bit for each character from there on that ends a line. Not in the hash: it cannot
+	 * always be read. */
+	__u8 marks[PILOTLIGHT_V8_MARKS_MAX];
+};
+
+/*
+ * The table of optimized code (PILOTLIGHT_RUNTIME_INLINED) begins so. Behind it are the functions,
+ * first the outermost: words, as code of frames; then inlinings: words, each the position of the
+ * call, and the function; then V8's table of positions. That is pairs of numbers, 7 bits a byte,
+ * the lowest first, bit 0 is their sign: how far the instruction, and how far the position is
+ * behind the one before.
+ */
+struct pilotlight_v8_inlined {
+	__u16 functions, inlinings;
+	__u32 position_bytes;
+};
+
+enum {
+	PILOTLIGHT_V8_INLINED_HEAD_MAX =
+		sizeof(struct pilotlight_v8_inlined) +
+		8 * (PILOTLIGHT_V8_FUNCTIONS_MAX + PILOTLIGHT_V8_INLININGS_MAX),
+	PILOTLIGHT_V8_POSITION_BYTES_MAX =
+		PILOTLIGHT_RUNTIME_TABLE_MAX - PILOTLIGHT_V8_INLINED_HEAD_MAX,
+};

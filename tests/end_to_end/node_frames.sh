@@ -7,6 +7,7 @@
 . "$root/tests/harness/runtimes.sh"
 
 program=$root/tests/end_to_end/node_programs/shares.js
+inlined=$root/tests/end_to_end/node_programs/inlined.js
 
 # has_share FILE FRAMES PERCENT: of the samples below main()'s three callees, so many have these frames in a row,
 # within seven standard errors.
@@ -42,9 +43,21 @@ has_whole_chains() {
 	}' "$1"
 }
 
-# Of a worker thread, by line.
+# Of a worker thread, by line: code that is not optimized yet has the first ones.
 has_lines() {
-	grep -q ";inWorker (shares.js:45)_\[v\];main (shares.js:29)_\[v\];heavy (shares.js:14)_\[v\];burn (shares.js:7)_\[v\]" "$1"
+	grep -qE ";inWorker \(shares.js:4[56]\)_\[v\];main \(shares.js:(29|38)\)_\[v\];heavy \(shares.js:1[45]\)_\[v\];burn \(shares.js:([7-9]|1[01])\)_\[v\]" "$1"
+}
+
+# Most of the time is in the loop of count(), which has no code of its own then.
+has_inlined_functions() {
+	awk '
+	!/_\[v\]/ { next }
+	{ all += $NF }
+	/;turn \(inlined\.js:25\)_\[v\];add \(inlined\.js:16\)_\[v\];count \(inlined\.js:(8|10|11)\)_\[v\]/ { inlined += $NF }
+	END {
+		printf "# %d of %d samples\n", inlined, all
+		exit !(all >= 100 && inlined >= all / 2)
+	}' "$1"
 }
 
 # What earlier calls left on the stack of compiled code is no caller.
@@ -62,7 +75,7 @@ node --no-maglev-inlining -e 0 2>"$tmp/ignored" && compiled+=(--no-maglev-inlini
 runtime=v8
 idle=(node -e 'setInterval(() => {}, 1e9)')
 first_recording() { record "$tmp/first.folded" -F 499 -- node "$program" 0.2; }
-plan 9
+plan 10
 
 check "before the first recording nobody has met V8" is_runtime unseen 60
 check "a recording makes the unwind table, with the description" is_read_after_recordings
@@ -76,5 +89,7 @@ record "$tmp/worker.folded" -F 1999 -- "${compiled[@]}" "$program" 0.5 worker
 check "the shares in a worker thread" has_shares "$tmp/worker.folded"
 check "no callers that did not call" has_no_invented_callers "$tmp/worker.folded"
 record "$tmp/lines.folded" -F 999 --lines -- "${compiled[@]}" "$program" 0.2 worker
-check "functions in a worker thread, with their first lines" has_lines "$tmp/lines.folded"
+check "functions in a worker thread, with their lines" has_lines "$tmp/lines.folded"
+record "$tmp/inlined.folded" -F 999 --lines -- node "$inlined" 1
+check "functions within the code of their callers, with the lines that run" has_inlined_functions "$tmp/inlined.folded"
 finish

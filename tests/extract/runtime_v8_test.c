@@ -84,6 +84,44 @@ static void what_v8_publishes_is_described(void **state)
 	assert_int_equal(described.scope_locals_begin_at, 48);
 }
 
+static void optimized_code_is_described_where_it_is_known(void **state)
+{
+	static const struct pilotlight_v8_code none;
+	const size_t number_at = V8_FIXTURE_SYMTAB - sizeof(int32_t), pointer_at = number_at - 8;
+	int32_t number = 16;
+
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(described.code.type, 245);
+	assert_int_equal(described.code.function_code_at, 48);
+	assert_int_equal(described.code.dispatch_at, 0);
+	v8_fixture_put(&v8, number_at, &number, sizeof(number));
+	v8_fixture_add_symbol(&v8, "v8dbg_class_Code__deoptimization_data__FixedArray", number_at,
+		STT_OBJECT, sizeof(number));
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(described.code.type, 245);
+	/* It contradicts our table. */
+	number = 24;
+	v8_fixture_put(&v8, number_at, &number, sizeof(number));
+	assert_int_equal(read_fixture(), 0);
+	assert_memory_equal(&described.code, &none, sizeof(none));
+
+	(void)set_up(NULL);
+	*v8_fixture_number(&v8, "_ZN2v88internal7Version6minor_E") = 4;
+	assert_int_equal(read_fixture(), 0);
+	assert_memory_equal(&described.code, &none, sizeof(none));
+
+	/* A stripped program does not tell where the handles of functions lead. */
+	v8_fixture_init(&v8, 13);
+	assert_int_equal(read_fixture(), 0);
+	assert_memory_equal(&described.code, &none, sizeof(none));
+	v8_fixture_add_symbol(&v8, "_ZN2v88internal12IsolateGroup22default_isolate_group_E",
+		pointer_at, STT_OBJECT, sizeof(uint64_t));
+	assert_int_equal(read_fixture(), 0);
+	assert_true(runtime_bounds_hold(&runtime));
+	assert_int_equal(described.code.type, 187);
+	assert_int_equal(described.dispatch_place, pointer_at);
+}
+
 /* V8 10.2 calls the address so, and the code as follows. */
 static void the_code_may_have_another_name(void **state)
 {
@@ -186,6 +224,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_v8_publishes_is_described, set_up),
+		cmocka_unit_test_setup(optimized_code_is_described_where_it_is_known, set_up),
 		cmocka_unit_test_setup(the_code_may_have_another_name, set_up),
 		cmocka_unit_test_setup(each_number_is_needed, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),

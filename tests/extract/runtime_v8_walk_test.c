@@ -11,6 +11,7 @@
 #include "extract/unwind_files.h"
 #include "pilotlight/runtime_v8.h"
 #include "symbol/runtime_code.h"
+#include "symbol/runtime_inlined.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +41,7 @@ enum { PLANTED_AT = 0x10000 };
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
-#include "bpf/runtime_v8.bpf.h"
+#include "bpf/runtime_v8_code.bpf.h"
 
 static int copy_from_child(void *bytes, size_t size, uint64_t address)
 {
@@ -65,6 +66,7 @@ static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 enum { FRAMES_MAX = 100, LINE_BYTES = 256, TOLD_MAX = 16 };
 
 static struct pilotlight_runtime_v8 runtime;
+static uint64_t base;
 static char told[TOLD_MAX][LINE_BYTES];
 static size_t told_count;
 static char other[LINE_BYTES]; /* the last function that was not the one that was told */
@@ -82,7 +84,7 @@ static void describe(const char *path)
 	memcpy(&runtime, &description, sizeof(runtime));
 }
 
-static void start(const char *path, const char *option)
+static void start(const char *path, const char *option, const char *program)
 {
 	char line[LINE_BYTES];
 	int from_child[2];
@@ -93,7 +95,7 @@ static void start(const char *path, const char *option)
 	assert_true(child >= 0);
 	if (child == 0) {
 		(void)dup2(from_child[1], STDOUT_FILENO);
-		(void)execl(path, path, option, "tests/extract/runtime_v8_walk_test.js", NULL);
+		(void)execl(path, path, option, program, NULL);
 		_exit(127);
 	}
 	(void)close(from_child[1]);
@@ -104,8 +106,28 @@ static void start(const char *path, const char *option)
 		line[strcspn(line, "\n")] = '\0';
 		(void)strcpy(told[told_count++], line);
 	}
-	assert_int_equal(told_count, 10);
 	(void)fclose(output);
+}
+
+/* Where file offset 0 of the code would be. */
+static void find_base(const char *path)
+{
+	char maps[64], line[LINE_BYTES + 256];
+	unsigned long start_at, offset;
+	char permissions[8];
+	FILE *file;
+
+	(void)snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)child);
+	file = fopen(maps, "re");
+	assert_non_null(file);
+	base = 0;
+	while (base == 0 && fgets(line, sizeof(line), file))
+		if (strstr(line, path) &&
+			sscanf(line, "%lx-%*x %7s %lx", &start_at, permissions, &offset) == 3 &&
+			strchr(permissions, 'x'))
+			base = start_at - offset;
+	(void)fclose(file);
+	assert_int_not_equal(base, 0);
 }
 
 static uint32_t count_lines(const struct runtime_v8 *v8)
@@ -121,8 +143,28 @@ static uint32_t count_lines(const struct runtime_v8 *v8)
 	return line;
 }
 
-/* "NAME LINE" of the function that was found last. */
-static void name_function(struct runtime_v8 *v8, char text[LINE_BYTES])
+static void mark_lines(struct runtime_v8 *v8, struct pilotlight_runtime_code *record)
+{
+	static __u64 chunk[V8_CHUNK_WORDS];
+	uint32_t width, place = sizeof(uint64_t), bytes;
+
+	if (!v8_find_own_source(v8, &runtime))
+		return;
+	width = v8->source_wide ? 2 : 1;
+	for (uint32_t at = 0; at < v8->source_bytes; at += V8_CHUNK_BYTES) {
+		bytes = v8_copy_chunk(v8, at, chunk);
+		assert_true(bytes > 0);
+		place = (uint32_t)sizeof(uint64_t) + at / width / 8;
+		assert_true(place + V8_CHUNK_WORDS <= V8_CHUNK_BYTES + V8_CHUNK_WORDS);
+		v8_mark_lines(chunk, bytes, (int)v8->source_wide,
+			(__u64 *)(void *)(record->table + place));
+		record->line_bytes = (uint16_t)(place + (bytes / width + 7) / 8);
+	}
+	record->line_bytes_all = record->line_bytes;
+}
+
+/* "NAME LINE" of the function that was found last, at a place in its source. */
+static void name_function(struct runtime_v8 *v8, int32_t place, char text[LINE_BYTES])
 {
 	static struct pilotlight_runtime_code record;
 	static struct runtime_code code;
@@ -135,9 +177,10 @@ static void name_function(struct runtime_v8 *v8, char text[LINE_BYTES])
 	if (line == 0 && v8_find_source(v8, &runtime))
 		line = count_lines(v8);
 	v8_finish_code(v8, &record, line);
+	mark_lines(v8, &record);
 	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code), 0);
 	(void)snprintf(
-		text, LINE_BYTES, "%.200s %" PRIu32, code.name, runtime_code_line(&code, -1));
+		text, LINE_BYTES, "%.200s %" PRIu32, code.name, runtime_code_line(&code, place));
 	if (!planted.bytes && strncmp(code.name, "many", 4) == 0)
 		assert_non_null(strstr(code.file, "runtime_v8_walk_test.js"));
 	(void)strcpy(last_file, code.file);
@@ -146,7 +189,7 @@ static void name_function(struct runtime_v8 *v8, char text[LINE_BYTES])
 /* The function of the native frame with this frame pointer: code 0 if there is none. */
 static void find_function(struct runtime_v8 *v8, uint64_t fp, struct runtime_step *step)
 {
-	uint64_t shared = v8_find_shared(v8, &runtime, fp);
+	__u64 function, shared = v8_find_shared(v8, &runtime, fp, &function);
 
 	step->code = 0;
 	if (shared)
@@ -164,7 +207,7 @@ static size_t count_found(struct runtime_v8 *v8, uint64_t fp)
 	for (size_t i = 0; i < FRAMES_MAX && found < told_count; i++) {
 		find_function(v8, fp, &step);
 		if (step.code) {
-			name_function(v8, text);
+			name_function(v8, -1, text);
 			if (strcmp(text, told[found]) == 0)
 				found++;
 			else
@@ -185,7 +228,8 @@ static void check(const char *path, const char *option)
 	size_t found = 0;
 	int status;
 
-	start(path, option);
+	start(path, option, "tests/extract/runtime_v8_walk_test.js");
+	assert_int_equal(told_count, 10);
 	assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
 	/* The leaf may be where it keeps no frame pointer. */
 	for (size_t i = 0; i < 1000 && found < told_count; i++) {
@@ -201,6 +245,115 @@ static void check(const char *path, const char *option)
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (found < told_count)
 		fail_msg("%s %s: %s instead of %s", path, option, other, told[found]);
+}
+
+/* The functions of optimized code, as they call each other at an instruction: "leaf 5;mid 9". */
+static void name_functions(
+	struct runtime_v8 *v8, uint64_t shared, int32_t unit, char text[LINE_BYTES])
+{
+	static struct pilotlight_runtime_code record;
+	static struct runtime_code code;
+	__u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX];
+	struct runtime_inlined_frame frames[RUNTIME_INLINED_MAX];
+	struct runtime_step step;
+	size_t count;
+
+	v8->outer = shared;
+	assert_true(v8_read_deopt(v8, &runtime, shared));
+	for (size_t i = 0; i < PILOTLIGHT_V8_FUNCTIONS_MAX; i++)
+		functions[i] = i;
+	memset(&record, 0xff, sizeof(record));
+	assert_true(v8_copy_inlined(v8, &runtime, functions, &record));
+	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code), 0);
+	assert_int_equal(code.lines, PILOTLIGHT_RUNTIME_INLINED);
+	count = runtime_inlined_find(code.table, code.table_bytes, unit, frames);
+	assert_true(count > 0);
+	text[0] = '\0';
+	for (size_t i = 0; i < count; i++) {
+		size_t length = strlen(text);
+		char one[LINE_BYTES];
+
+		runtime_v8_prove(v8, &runtime,
+			v8_inlined_shared(v8, &runtime, (uint32_t)frames[i].code), &step);
+		assert_int_not_equal(step.code, 0);
+		name_function(v8, frames[i].unit, one);
+		(void)snprintf(text + length, LINE_BYTES - length, "%s%s", i > 0 ? ";" : "", one);
+	}
+}
+
+/* Is there, in a native frame of the stack, code of these functions, and perhaps their callers? */
+static bool has_functions(struct runtime_v8 *v8, uint64_t fp, uint64_t ip, const char *wanted)
+{
+	char text[LINE_BYTES];
+
+	runtime_v8_begin(v8);
+	for (size_t i = 0; i < FRAMES_MAX; i++) {
+		__u64 function, shared = v8_find_shared(v8, &runtime, fp, &function);
+		struct runtime_step step;
+
+		if (shared && v8_find_code(v8, &runtime, base, function, ip - (i > 0), &step)) {
+			name_functions(v8, shared, step.unit, text);
+			if (strncmp(text, wanted, strlen(wanted)) == 0)
+				return true;
+			(void)strcpy(other, text);
+		}
+		if (!can_copy_user(&ip, sizeof(ip), fp + sizeof(fp)) ||
+			!can_copy_user(&fp, sizeof(fp), fp))
+			break;
+	}
+	return false;
+}
+
+static void check_inlined(const char *path, const char *option)
+{
+	struct user_regs_struct registers;
+	struct runtime_v8 v8;
+	bool is_found[TOLD_MAX] = { false };
+	size_t missing;
+	int status;
+
+	start(path, option, "tests/extract/runtime_v8_inlined_test.js");
+	assert_true(told_count > 0);
+	missing = told_count;
+	find_base(path);
+	assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
+	for (size_t i = 0; i < 20000 && missing > 0; i++) {
+		assert_int_equal(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
+		assert_int_equal(waitpid(child, &status, __WALL), child);
+		assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &registers), 0);
+		for (size_t j = 0; j < told_count; j++)
+			if (!is_found[j] &&
+				has_functions(&v8, registers.rbp, registers.rip, told[j])) {
+				is_found[j] = true;
+				missing--;
+			}
+		assert_int_equal(ptrace(PTRACE_CONT, child, NULL, NULL), 0);
+		(void)usleep(1000);
+	}
+	(void)kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	for (size_t j = 0; j < told_count; j++)
+		if (!is_found[j])
+			fail_msg("%s %s: %s instead of %s", path, option, other, told[j]);
+}
+
+static void functions_in_optimized_code_are_found(void **state)
+{
+	const char *const paths[] = { "/usr/bin/node", getenv("TEST_NODE") };
+	size_t found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		if (!paths[i] || access(paths[i], X_OK) < 0)
+			continue;
+		describe(paths[i]);
+		if (runtime.code.type == 0)
+			continue;
+		found++;
+		check_inlined(paths[i], "--always-sparkplug");
+		check_inlined(paths[i], "--no-sparkplug");
+	}
+	if (found == 0)
+		skip();
 }
 
 static void all_functions_are_found(void **state)
@@ -262,7 +415,7 @@ static void check_planted(const char *name, const char *expected, const char *fi
 	runtime_v8_begin(&v8);
 	find_function(&v8, fp, &step);
 	assert_int_not_equal(step.code, 0);
-	name_function(&v8, text);
+	name_function(&v8, -1, text);
 	assert_string_equal(text, expected);
 	assert_string_equal(last_file, file);
 	/* Nothing is proved at another place. */
@@ -288,6 +441,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_kinds_of_strings_are_read),
 		cmocka_unit_test(all_functions_are_found),
+		cmocka_unit_test(functions_in_optimized_code_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

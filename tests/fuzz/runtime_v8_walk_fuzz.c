@@ -7,6 +7,7 @@
 #include "base/runtime_bounds.h"
 #include "pilotlight/runtime_v8.h"
 #include "symbol/runtime_code.h"
+#include "symbol/runtime_inlined.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +17,7 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
-#include "bpf/runtime_v8.bpf.h"
+#include "bpf/runtime_v8_code.bpf.h"
 
 #define START 0x10000ULL
 
@@ -56,6 +57,28 @@ static uint32_t count_lines(const struct runtime_v8 *v8)
 	return line;
 }
 
+static void mark_lines(struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime,
+	struct pilotlight_runtime_code *record)
+{
+	static __u64 chunk[V8_CHUNK_WORDS];
+
+	if (!v8_find_own_source(v8, runtime))
+		return;
+	for (uint32_t at = 0; at < v8->source_bytes; at += V8_CHUNK_BYTES) {
+		uint32_t bytes = v8_copy_chunk(v8, at, chunk);
+		uint32_t place = 8 + (at >> (v8->source_wide ? 4 : 3));
+
+		if (bytes == 0)
+			return;
+		if (place > V8_CHUNK_BYTES - V8_CHUNK_WORDS)
+			abort();
+		v8_mark_lines(chunk, bytes, (int)v8->source_wide,
+			(__u64 *)(void *)(record->table + place));
+		record->line_bytes = (uint16_t)(place + (((bytes >> v8->source_wide) + 7) >> 3));
+		record->line_bytes_all = record->line_bytes;
+	}
+}
+
 /* The record was full of other bytes before. */
 static void check_function(struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
 {
@@ -72,7 +95,31 @@ static void check_function(struct runtime_v8 *v8, const struct pilotlight_runtim
 	if (!v8_copy_texts(v8, runtime, &record))
 		return;
 	v8_finish_code(v8, &record, line);
+	mark_lines(v8, runtime, &record);
 	if (runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code) < 0)
+		abort();
+}
+
+/* The record was full of other bytes before. */
+static void check_code(struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime,
+	uint64_t shared, int32_t unit)
+{
+	static const __u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX];
+	static struct pilotlight_runtime_code record;
+	static struct runtime_code code;
+	struct runtime_inlined_frame frames[RUNTIME_INLINED_MAX];
+
+	v8->outer = shared;
+	if (!v8_read_deopt(v8, runtime, shared))
+		return;
+	if (v8->function_count == 0 || v8->function_count > PILOTLIGHT_V8_FUNCTIONS_MAX)
+		abort();
+	memset(&record, 0xff, sizeof(record));
+	if (!v8_copy_inlined(v8, runtime, functions, &record))
+		return;
+	if (runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code) < 0)
+		abort();
+	if (runtime_inlined_find(code.table, code.table_bytes, unit, frames) == 0)
 		abort();
 }
 
@@ -82,7 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct pilotlight_runtime_v8 runtime;
 	struct runtime_v8 v8;
 	struct runtime_step step;
-	uint64_t fp, shared;
+	__u64 function;
+	uint64_t fp, shared, ip;
 
 	if (size < sizeof(runtime) + sizeof(fp))
 		return 0;
@@ -94,11 +142,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (description.language != PILOTLIGHT_RUNTIME_V8 || !runtime_bounds_hold(&description))
 		return 0;
 	runtime_v8_begin(&v8);
-	shared = v8_find_shared(&v8, &runtime, fp);
+	shared = v8_find_shared(&v8, &runtime, fp, &function);
 	if (!shared)
 		return 0;
 	runtime_v8_prove(&v8, &runtime, shared, &step);
 	if (step.code)
 		check_function(&v8, &runtime);
+	if (can_copy_user(&ip, sizeof(ip), fp + sizeof(fp)) &&
+		v8_find_code(&v8, &runtime, START, function, ip, &step))
+		check_code(&v8, &runtime, shared, step.unit);
 	return 0;
 }

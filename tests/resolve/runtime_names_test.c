@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
+#include "pilotlight/runtime_v8.h"
 #include "resolve/runtime_names.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/resolve/runtime_code_record.h"
@@ -115,7 +116,8 @@ static void an_unknown_first_line_is_taken_later(void **state)
 
 	memcpy(&record, code.contents, code.size);
 	record.language = PILOTLIGHT_RUNTIME_V8;
-	record.lines = PILOTLIGHT_RUNTIME_FIRST_LINE;
+	record.lines = PILOTLIGHT_RUNTIME_LINE_ENDS;
+	record.line_bytes = record.line_bytes_all = sizeof(uint64_t);
 	code.contents = &record;
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		record.first_line = lines[i];
@@ -125,6 +127,58 @@ static void an_unknown_first_line_is_taken_later(void **state)
 		if (i < ARRAY_SIZE(found))
 			assert_int_equal(name.line, found[i]);
 	}
+}
+
+/* Where the source cannot be read there are no marks. */
+static void marks_of_line_ends_may_be_missing(void **state)
+{
+	struct raw_code code = code_record(77, "area", "/srv/shape.js");
+	struct pilotlight_runtime_code record = { .hash = 0 };
+
+	memcpy(&record, code.contents, code.size);
+	record.language = PILOTLIGHT_RUNTIME_V8;
+	record.lines = PILOTLIGHT_RUNTIME_LINE_ENDS;
+	record.line_bytes = record.line_bytes_all = 2 * sizeof(uint64_t);
+	code.contents = &record;
+	code.size += sizeof(uint64_t);
+	runtime_names_add(names, USER, 0, &code);
+	record.line_bytes = record.line_bytes_all = sizeof(uint64_t);
+	code.size -= sizeof(uint64_t);
+	runtime_names_add(names, USER, 0, &code);
+	assert_true(runtime_names_find(names, USER, 0, 77, -1, &name));
+	/* Another place is that of another function. */
+	record.table[0]++;
+	runtime_names_add(names, USER, 0, &code);
+	assert_false(runtime_names_find(names, USER, 0, 77, -1, &name));
+	runtime_names_counters(names, &counters);
+	assert_int_equal(counters.malformed, 0);
+}
+
+static void code_of_several_functions_has_no_name(void **state)
+{
+	struct runtime_inlined_frame frames[RUNTIME_INLINED_MAX];
+	const struct pilotlight_v8_inlined head = { .functions = 1 };
+	struct raw_code code = code_record(78, "area", "/srv/shape.js");
+	struct pilotlight_runtime_code record;
+	const uint64_t function = 77;
+
+	runtime_names_add(names, USER, 0, &code);
+	assert_int_equal(runtime_names_find_inlined(names, USER, 0, 78, 5, frames), 0);
+	code = code_record(79, "", "");
+	memset(&record, 0, sizeof(record));
+	memcpy(&record, code.contents, code.size);
+	record.language = PILOTLIGHT_RUNTIME_V8;
+	record.lines = PILOTLIGHT_RUNTIME_INLINED;
+	record.line_bytes = record.line_bytes_all = sizeof(head) + sizeof(function);
+	memcpy(record.table, &head, sizeof(head));
+	memcpy(record.table + sizeof(head), &function, sizeof(function));
+	code.contents = &record;
+	code.size = offsetof(struct pilotlight_runtime_code, table) + record.line_bytes;
+	runtime_names_add(names, USER, 0, &code);
+	assert_false(runtime_names_find(names, USER, 0, 79, -1, &name));
+	assert_int_equal(runtime_names_find_inlined(names, USER, 0, 79, 5, frames), 1);
+	assert_int_equal(frames[0].code, 77);
+	assert_int_equal(runtime_names_find_inlined(names, USER + 1, 0, 79, 5, frames), 0);
 }
 
 static void what_makes_no_sense_is_counted(void **state)
@@ -219,6 +273,10 @@ int main(void)
 			code_with_the_hash_of_other_code_has_no_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			an_unknown_first_line_is_taken_later, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			marks_of_line_ends_may_be_missing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			code_of_several_functions_has_no_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_makes_no_sense_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(users_share_the_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -100,7 +100,7 @@ static void malformed_methods_are_refused(void **state)
 	set_method(PILOTLIGHT_HOTSPOT_SOURCE_MAX + 1);
 	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
 	set_method(11);
-	record.lines = PILOTLIGHT_RUNTIME_FIRST_LINE;
+	record.lines = PILOTLIGHT_RUNTIME_LINE_ENDS;
 	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
 	set_method(11);
 	record.name.width = 2;

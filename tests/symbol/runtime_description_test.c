@@ -150,7 +150,7 @@ static const struct {
 	CHANGE(anchor_offset, INT64_MAX),
 	CHANGE(libc, 1),
 	CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_CALL),
-	CHANGE(lines, PILOTLIGHT_RUNTIME_FIRST_LINE),
+	CHANGE(lines, PILOTLIGHT_RUNTIME_LINE_ENDS),
 	CHANGE(frame_bytes, 0),
 	CHANGE(frame_bytes, 56),
 	CHANGE(frame_bytes, 65),

@@ -89,6 +89,33 @@ static void positions_have_lines(void **state)
 	assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_POSITIONS, NULL, 0, 7, -1), 7);
 }
 
+/* A function at place 100, with line ends behind its 3rd, 8th, 9th and 20th character. */
+static void line_ends_have_lines(void **state)
+{
+	static const char table[] = "\x64\0\0\0\0\0\0\0\x04\x03\x10";
+	static const struct {
+		int32_t place;
+		uint32_t line;
+	} lines[] = { { -1, 10 }, { 100, 10 }, { 102, 10 }, { 103, 11 }, { 108, 11 }, { 109, 12 },
+		{ 110, 13 }, { 120, 13 }, { 121, 14 }, { 123, 14 },
+		/* Not in the table. */
+		{ 99, 10 }, { 0, 10 }, { 124, 10 }, { INT32_MAX, 10 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_LINE_ENDS, TABLE(table), 10,
+					 lines[i].place),
+			lines[i].line);
+		/* If the first line is not known, no other is. */
+		assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_LINE_ENDS, TABLE(table), 0,
+					 lines[i].place),
+			0);
+	}
+	for (size_t size = 0; size < 8; size++)
+		assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_LINE_ENDS,
+					 (const uint8_t *)table, size, 10, 103),
+			0);
+}
+
 static void steps_have_lines(void **state)
 {
 	/* From byte 4 on at 12, from 6 on at 11; twice 255 bytes further, at 311; and half a pair
@@ -242,6 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_have_lines),
 		cmocka_unit_test(positions_have_lines),
+		cmocka_unit_test(line_ends_have_lines),
 		cmocka_unit_test(steps_have_lines),
 		cmocka_unit_test(locations_have_lines),
 		cmocka_unit_test(bytecodes_have_lines),

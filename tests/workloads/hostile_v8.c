@@ -18,6 +18,8 @@ enum {
 	OBJECT = 1, /* the tag of a pointer to an object */
 	NUMBER_SHIFT = 32,
 	TEXT_BYTES = 8,
+	FUNCTIONS = 8, /* in optimized code */
+	POSITION_BYTES = 4096,
 };
 
 /* Objects. */
@@ -27,7 +29,7 @@ struct map {
 	uint16_t type, reserved_too;
 };
 struct function {
-	uint64_t map, reserved[2], shared;
+	uint64_t map, reserved[2], shared, reserved_too[2], code;
 };
 struct shared {
 	uint64_t map, data, name, feedback, script, reserved, number;
@@ -51,6 +53,25 @@ struct array {
 	uint64_t map, length, values[FRAMES];
 };
 
+struct code {
+	uint64_t map, relocations, deopt, positions, reserved;
+	const uint8_t *start;
+	uint32_t flags, reserved_too, size;
+};
+struct inlinings {
+	uint64_t map, length;
+	struct {
+		uint64_t position, function;
+	} pairs[FUNCTIONS];
+};
+struct positions {
+	uint64_t map, length;
+	uint8_t bytes[POSITION_BYTES];
+};
+
+enum { CODE_TYPE = 245, WEAK_TYPE = 240, BYTES_TYPE = 190, OPTIMIZED_KIND = 13 };
+/* Of the deoptimization data. */
+enum { COUNT = 1, LITERALS, OWN = 6, INLININGS };
 enum { FUNCTION_TYPE = 2066, SHARED_TYPE = 262, SCOPE_TYPE = 261, SCRIPT_TYPE = 167 };
 enum { ARRAY_TYPE = 175, STRING_TYPE = 8, JOINED_TYPE = 9, PART_TYPE = 11, SAME_TYPE = 13 };
 
@@ -73,6 +94,7 @@ NUMBER(v8dbg_StringEncodingMask, 8);
 NUMBER(v8dbg_OneByteStringTag, 8);
 NUMBER(v8dbg_TwoByteStringTag, 0);
 NUMBER(v8dbg_class_HeapObject__map__Map, 0);
+NUMBER(v8dbg_type_Code__CODE_TYPE, CODE_TYPE);
 NUMBER(v8dbg_class_Map__instance_type__uint16_t, offsetof(struct map, type));
 NUMBER(v8dbg_type_JSFunction__JS_FUNCTION_TYPE, FUNCTION_TYPE);
 NUMBER(v8dbg_type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE, SHARED_TYPE);
@@ -129,12 +151,17 @@ struct frame {
 struct program {
 	struct map function_map, shared_map, scope_map, script_map, array_map;
 	struct map string_map, joined_map, part_map, same_map;
+	struct map code_map, weak_map, bytes_map;
 	struct string name, file, joined, part, same;
 	struct array line_ends;
 	struct script script;
 	struct scope scopes[FRAMES];
 	struct shared shared[FRAMES];
 	struct function functions[FRAMES];
+	struct code codes[FRAMES];
+	struct array deopts[FRAMES], literals;
+	struct inlinings inlinings;
+	struct positions positions;
 };
 
 static struct program programs[THREADS / 2];
@@ -187,6 +214,42 @@ static void set_maps(struct program *program)
 	set_map(&program->joined_map, JOINED_TYPE);
 	set_map(&program->part_map, PART_TYPE);
 	set_map(&program->same_map, SAME_TYPE);
+	set_map(&program->code_map, CODE_TYPE);
+	set_map(&program->weak_map, WEAK_TYPE);
+	set_map(&program->bytes_map, BYTES_TYPE);
+}
+
+/* Each function in it calls the next. */
+static void begin_code(struct program *program)
+{
+	program->literals.map = object(&program->weak_map);
+	program->literals.length = (uint64_t)FUNCTIONS << NUMBER_SHIFT;
+	program->inlinings.map = program->positions.map = object(&program->bytes_map);
+	program->inlinings.length = (uint64_t)sizeof(program->inlinings.pairs) << NUMBER_SHIFT;
+	program->positions.length = (uint64_t)POSITION_BYTES << NUMBER_SHIFT;
+	memcpy(program->positions.bytes, "\2\x80\x80\x80\x80\x20", 6);
+	for (uint64_t i = 0; i < FUNCTIONS; i++) {
+		program->literals.values[i] = object(&program->shared[i]);
+		program->inlinings.pairs[i].position = i << 31;
+		program->inlinings.pairs[i].function = i;
+	}
+	for (uint64_t i = 0; i < FRAMES; i++) {
+		program->functions[i].code = object(&program->codes[i]);
+		program->codes[i] = (struct code){
+			.map = object(&program->code_map),
+			.deopt = object(&program->deopts[i]),
+			.positions = object(&program->positions),
+			.start = code,
+			.flags = OPTIMIZED_KIND,
+			.size = sizeof(counter),
+		};
+		program->deopts[i].map = object(&program->array_map);
+		program->deopts[i].length = (uint64_t)FRAMES << NUMBER_SHIFT;
+		program->deopts[i].values[COUNT] = (uint64_t)FUNCTIONS << NUMBER_SHIFT;
+		program->deopts[i].values[LITERALS] = object(&program->literals);
+		program->deopts[i].values[OWN] = object(&program->shared[i]);
+		program->deopts[i].values[INLININGS] = object(&program->inlinings);
+	}
 }
 
 /* All is as it should be. */
@@ -224,6 +287,7 @@ static void begin_program(struct program *program)
 			.shared = object(&program->shared[i]),
 		};
 	}
+	begin_code(program);
 }
 
 /* Strings that are made of themselves. */
@@ -265,6 +329,23 @@ static void make_lengths_lie(struct program *program, uint64_t *random)
 	}
 }
 
+/* Optimized code that is other code in each sample, and whose calls lead in circles. */
+static void make_code_lie(struct program *program, uint64_t *random)
+{
+	for (size_t i = 0; i < POSITION_BYTES; i++)
+		program->positions.bytes[i] = (uint8_t)draw(random, 256);
+	for (size_t i = 0; i < FUNCTIONS; i++) {
+		program->inlinings.pairs[i].position = draw(random, FUNCTIONS + 1) << 31;
+		program->inlinings.pairs[i].function = draw(random, FUNCTIONS) - 1;
+	}
+	program->positions.length = draw(random, 2 * POSITION_BYTES) << NUMBER_SHIFT;
+	for (size_t i = 0; i < FRAMES; i++) {
+		program->codes[i].size = draw(random, 2) ? sizeof(counter) : UINT32_MAX;
+		program->deopts[i].values[COUNT] = draw(random, 2 * FUNCTIONS) << NUMBER_SHIFT;
+	}
+	program->literals.values[draw(random, FUNCTIONS)] = draw_word(random, program);
+}
+
 /* Functions that no sample has seen yet. */
 static void make_new_functions(struct program *program, uint64_t *random)
 {
@@ -304,7 +385,7 @@ static NOINLINE void run(const struct program *program)
 static void *run_thread(void *argument)
 {
 	static void (*const makers[])(struct program * program, uint64_t * random) = { make_circles,
-		make_lengths_lie, make_new_functions, make_rubbish };
+		make_lengths_lie, make_code_lie, make_new_functions, make_rubbish };
 	const size_t number = (size_t)(uintptr_t)argument;
 	struct program *program = &programs[number / 2];
 	uint64_t random = number + (uint64_t)getpid();

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which functions optimized code of V8 runs: finds the code of a function, and copies the table
+ * that tells it (struct pilotlight_v8_inlined). Each object is proved by its type, and the code by
+ * the instruction that runs and by the function. So a description that is wrong for this V8, and
+ * code that the function no longer has, give nothing, and the function alone is shown. It also
+ * compiles for the host.
+ */
+#pragma once
+
+#include "runtime_v8.bpf.h"
+
+enum {
+	V8_SCRATCH_AT = PILOTLIGHT_RUNTIME_TABLE_MAX / 2, /* of a record's table */
+	V8_INLINING_BYTES = 16,
+	V8_POSITION_BITS =
+		PILOTLIGHT_V8_POSITION_INLINING_SHIFT + PILOTLIGHT_V8_POSITION_INLINING_BITS,
+};
+_Static_assert((__u32)PILOTLIGHT_V8_INLINED_HEAD_MAX < (__u32)V8_SCRATCH_AT, "it is used up");
+_Static_assert(PILOTLIGHT_V8_INLININGS_MAX *V8_INLINING_BYTES <= V8_SCRATCH_AT, "they fit");
+
+/* Is the object at `object` of this type? */
+static __always_inline int v8_is_of(
+	const struct pilotlight_runtime_v8 *runtime, __u64 object, __u32 type)
+{
+	__u64 map;
+
+	return v8_read_word(&map, object, 0) && v8_type(runtime, map) == type;
+}
+
+/* The field of 4 bytes at `at` of the last object. */
+static __always_inline __u32 v8_half(const struct runtime_v8 *v8, __u32 at)
+{
+	return (__u32)(v8_word(v8, at) >> (at % V8_WORD * 8));
+}
+
+/* By the handle of a function, from what the table of all functions has. */
+static __always_inline __u64 v8_dispatched(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 base, __u32 handle)
+{
+	__u64 code;
+
+	if (!v8->dispatch && base &&
+		(!can_copy_user(&code, sizeof(code), base + (__s64)runtime->dispatch_place) ||
+			!can_copy_user(&v8->dispatch, sizeof(v8->dispatch),
+				code + runtime->code.dispatch_at)))
+		v8->dispatch = 0;
+	if (!v8->dispatch || !can_copy_user(&code, sizeof(code),
+				     v8->dispatch +
+					     (__u64)(handle >> PILOTLIGHT_V8_DISPATCH_SHIFT) *
+						     PILOTLIGHT_V8_DISPATCH_BYTES +
+					     PILOTLIGHT_V8_DISPATCH_CODE_AT))
+		return 0;
+	return code >> PILOTLIGHT_V8_DISPATCH_CODE_SHIFT | PILOTLIGHT_V8_OBJECT;
+}
+
+/*
+ * Is `ip` in optimized code that the function has? Then the step identifies the code, and the
+ * instruction in it.
+ */
+static __always_inline int v8_find_code(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 base, __u64 function, __u64 ip,
+	struct runtime_step *step)
+{
+	const struct pilotlight_v8_code *fields = &runtime->code;
+	__u64 code, start, offset, check;
+	__u32 last;
+
+	if (fields->type == 0 || !v8_read_word(&code, function, fields->function_code_at))
+		return 0;
+	if (fields->dispatch_at != 0)
+		code = v8_dispatched(v8, runtime, base, (__u32)code);
+	last = fields->size_at > fields->flags_at ? fields->size_at : fields->flags_at;
+	if (!v8_read_object(v8, code, last & ~(V8_WORD - 1U)) ||
+		!v8_has_type(v8, runtime, fields->type, fields->type) ||
+		(v8_half(v8, fields->flags_at) & PILOTLIGHT_V8_CODE_KINDS) <= fields->last_kind)
+		return 0;
+	start = fields->start_at == PILOTLIGHT_V8_OBJECT_MAX
+			? code - PILOTLIGHT_V8_OBJECT + PILOTLIGHT_V8_OBJECT_MAX
+			: v8_word(v8, fields->start_at);
+	offset = ip - start;
+	if (offset >= (v8_half(v8, fields->size_at) & 0x7fffffff))
+		return 0;
+	v8->deopt = v8_word(v8, fields->deopt_at);
+	v8->positions = v8_word(v8, fields->positions_at);
+	/* Other code at this place has other tables. */
+	check = runtime_hash(runtime_hash(0, start), v8_half(v8, fields->size_at));
+	step->check = runtime_hash(runtime_hash(check, v8->deopt), v8->positions);
+	step->code = code;
+	step->unit = (__s32)offset;
+	return 1;
+}
+
+/* The function that is behind a reference, perhaps a weak one, or behind a wrapper. */
+static __always_inline __u64 v8_referred(
+	const struct pilotlight_runtime_v8 *runtime, __u64 word, int has_wrapper)
+{
+	word = (word & ~(__u64)PILOTLIGHT_V8_TAG_MASK) | PILOTLIGHT_V8_OBJECT;
+	if (has_wrapper && !v8_read_word(&word, word, V8_WORD))
+		return 0;
+	return word;
+}
+
+/* Reads what the deoptimization data of `shared` says of the functions in its code. */
+static __always_inline int v8_read_deopt(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 shared)
+{
+	const struct pilotlight_v8_code *fields = &runtime->code;
+	__u32 last = fields->inlinings_at > fields->function_at ? fields->inlinings_at
+								: fields->function_at;
+	__u64 count, length;
+
+	if (!v8_read_object(v8, v8->deopt, last) ||
+		!v8_has_type(v8, runtime, fields->deopt_type, fields->deopt_type) ||
+		v8_word(v8, runtime->array_length_at) >> PILOTLIGHT_V8_NUMBER_SHIFT <=
+			(last - runtime->array_data_at) / V8_WORD ||
+		v8_referred(runtime, v8_word(v8, fields->function_at), fields->has_wrapper) !=
+			shared)
+		return 0;
+	count = v8_word(v8, fields->count_at) >> PILOTLIGHT_V8_NUMBER_SHIFT;
+	v8->literals = v8_word(v8, fields->literals_at);
+	v8->inlinings = v8_word(v8, fields->inlinings_at);
+	if (count >= PILOTLIGHT_V8_FUNCTIONS_MAX ||
+		!v8_is_of(runtime, v8->literals, fields->literals_type) ||
+		!v8_is_of(runtime, v8->inlinings, fields->inlinings_type) ||
+		!v8_is_of(runtime, v8->positions, fields->positions_type) ||
+		!v8_read_word(&length, v8->literals, runtime->array_length_at) ||
+		length >> PILOTLIGHT_V8_NUMBER_SHIFT < count)
+		return 0;
+	v8->function_count = (__u32)count + 1;
+	v8->outer = shared;
+	return 1;
+}
+
+/* What function `at` of the code that was read shares; 0: it cannot be read. */
+static __always_inline __u64 v8_inlined_shared(
+	const struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u32 at)
+{
+	__u64 word;
+
+	if (at == 0)
+		return v8->outer;
+	return v8_read_word(&word, v8->literals, runtime->array_data_at + (at - 1) * V8_WORD)
+		       ? v8_referred(runtime, word, 0)
+		       : 0;
+}
+
+/* Copies the pairs of inlinings to where the rest of the table does not reach, and from there into
+ * it, as words. Returns their number, or -1. */
+static __always_inline __s32 v8_copy_inlinings(
+	const struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 *words)
+{
+	const __u64 *pairs = words + V8_SCRATCH_AT / V8_WORD;
+	__u64 bytes, count, first = v8->function_count + 1;
+
+	if (!v8_read_word(&bytes, v8->inlinings, runtime->array_length_at))
+		return -1;
+	bytes >>= PILOTLIGHT_V8_NUMBER_SHIFT;
+	count = bytes / V8_INLINING_BYTES;
+	if (bytes % V8_INLINING_BYTES || count > PILOTLIGHT_V8_INLININGS_MAX)
+		return -1;
+	/* Linux 6.1 does not see the bound in the comparison of the quotient. */
+	__asm__ volatile("" : "+r"(bytes));
+	if (bytes > V8_SCRATCH_AT ||
+		(bytes > 0 && !v8_read_bytes(words + V8_SCRATCH_AT / V8_WORD, (__u32)bytes,
+				      v8->inlinings, runtime->array_data_at)))
+		return -1;
+	for (__u32 i = 0; i < PILOTLIGHT_V8_INLININGS_MAX && i < count; i++) {
+		__u64 function = (__u32)(pairs[2 * i + 1] + 1);
+
+		if (function >= v8->function_count)
+			return -1;
+		words[(first + i) & (V8_SCRATCH_AT / V8_WORD - 1)] =
+			(pairs[2 * i] & ((1ULL << V8_POSITION_BITS) - 1)) |
+			function << PILOTLIGHT_V8_INLINING_FUNCTION_SHIFT;
+	}
+	return (__s32)count;
+}
+
+/* The table of the code that was read. `functions`: as words of frames. Returns 0 if it cannot be
+ * read. */
+static __always_inline int v8_copy_inlined(const struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime,
+	const __u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX], struct pilotlight_runtime_code *code)
+{
+	__u64 *words = (__u64 *)code->table, length, bytes;
+	__u32 at;
+	struct pilotlight_v8_inlined head;
+	__s32 inlinings = v8_copy_inlinings(v8, runtime, words);
+
+	if (inlinings < 0 || !v8_read_word(&length, v8->positions, runtime->array_length_at) ||
+		length >> 63)
+		return 0;
+	length >>= PILOTLIGHT_V8_NUMBER_SHIFT;
+	bytes = length < PILOTLIGHT_V8_POSITION_BYTES_MAX ? length
+							  : PILOTLIGHT_V8_POSITION_BYTES_MAX;
+	__builtin_memset(&code->name, 0, sizeof(code->name));
+	__builtin_memset(&code->file, 0, sizeof(code->file));
+	code->name.width = code->file.width = 1;
+	for (__u32 i = 0; i < PILOTLIGHT_V8_FUNCTIONS_MAX && i < v8->function_count; i++)
+		words[1 + i] = functions[i];
+	head.functions = (__u16)v8->function_count;
+	head.inlinings = (__u16)inlinings;
+	head.position_bytes = (__u32)bytes;
+	__builtin_memcpy(words, &head, sizeof(head));
+	at = (1 + v8->function_count + (__u32)inlinings) * V8_WORD & (V8_SCRATCH_AT - 1);
+	/* What lies behind the table must not get into the hash. */
+	words[((at + (__u32)bytes) / V8_WORD) & (PILOTLIGHT_RUNTIME_TABLE_MAX / V8_WORD - 1)] = 0;
+	__asm__ volatile("" : "+r"(bytes));
+	if (bytes > PILOTLIGHT_V8_POSITION_BYTES_MAX ||
+		(bytes > 0 && !v8_read_bytes(code->table + at, (__u32)bytes, v8->positions,
+				      runtime->array_data_at)))
+		return 0;
+	code->language = PILOTLIGHT_RUNTIME_V8;
+	code->lines = PILOTLIGHT_RUNTIME_INLINED;
+	code->reserved = 0;
+	code->first_line = 0;
+	code->line_bytes = (__u16)(at + bytes);
+	code->line_bytes_all = (__u32)(at + length);
+	code->hash = runtime_code_hash(code);
+	return 1;
+}

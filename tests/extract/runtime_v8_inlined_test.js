@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Runs functions that V8 puts into their callers, for a minute, and tells which calls must be seen at some time,
+// innermost first, each with the line on which it is.
+'use strict';
+const { writeSync } = require('node:fs');
+const told = ['count 13;add 19;twice 24', 'count 13;add 19;twice 25'];
+let total = 0;
+
+function count(rounds) {
+	let sum = 1;
+	for (let i = 0; i < rounds; i++)
+		sum =
+			(Math.imul(sum, 31) + i) | 0;
+	return sum;
+}
+
+function add(rounds) {
+	return 1 +
+		count(rounds);
+}
+
+function twice(rounds) {
+	return (
+		add(rounds) +
+		add(rounds + 1)
+	);
+}
+
+// A loop that is compiled while it runs is not the code that its function has.
+function turn(end, next) {
+	for (let i = 0; i < 100; i++)
+		total ^= twice(1000);
+	if (Date.now() < end)
+		setImmediate(turn, end, next);
+	else
+		next();
+}
+
+turn(Date.now() + 300, () => {
+	writeSync(1, told.join('\n') + '\nend\n');
+	turn(Date.now() + 60000, () => {});
+});
