@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stacks that were walked by unwind tables, of addresses of this very process. */
 #include "base/array.h"
-#include "pilotlight/runtime_v8.h"
 #include "process/process_scan.h"
 #include "resolve/resolver.h"
 #include "tests/resolve/runtime_code_record.h"
@@ -337,35 +336,6 @@ static void open_names(struct fixture *fixture, struct runtime_names **ret_names
 	resolver_set_names(fixture->resolver, *ret_names);
 }
 
-static void add_native_code(struct runtime_names *names)
-{
-	/* One inlining in another; a position at the start is in it. */
-	const struct {
-		struct pilotlight_v8_inlined head;
-		uint64_t functions[3], inlinings[2];
-		uint8_t positions[8];
-	} table = {
-		.head = { 3, 2, 6 },
-		.functions = { 3, 2, 1 },
-		.inlinings = { 2 | 1ULL << PILOTLIGHT_V8_INLINING_FUNCTION_SHIFT,
-			1ULL << PILOTLIGHT_V8_POSITION_INLINING_SHIFT | 2 |
-				2ULL << PILOTLIGHT_V8_INLINING_FUNCTION_SHIFT },
-		/* 1 further; 2 << 31, twice for the sign */
-		.positions = { 2, 0x80, 0x80, 0x80, 0x80, 0x20, 0 },
-	};
-	struct raw_code code = code_record(5, "", "");
-	struct pilotlight_runtime_code record = { .hash = 0 };
-
-	memcpy(&record, code.contents, code.size);
-	record.language = PILOTLIGHT_RUNTIME_V8;
-	record.lines = PILOTLIGHT_RUNTIME_INLINED;
-	record.line_bytes = record.line_bytes_all = sizeof(table);
-	memcpy(record.table, &table, sizeof(table));
-	code.contents = &record;
-	code.size = offsetof(struct pilotlight_runtime_code, table) + sizeof(table);
-	runtime_names_add(names, INTERPRETED_USER, 0, &code);
-}
-
 /* Native frames are all `here`. */
 static int resolve_runtime(struct fixture *fixture, enum pilotlight_runtime_language language,
 	const struct pilotlight_runtime_frame *interpreted, size_t interpreted_count,
@@ -467,12 +437,14 @@ static void native_code_has_all_functions_that_it_runs(void **state)
 	};
 	struct pilotlight_runtime_frame many[PILOTLIGHT_RUNTIME_FRAMES_MAX - 1];
 	struct runtime_names *names;
+	struct raw_code code;
 	struct fixture fixture;
 	int count;
 
 	open_fixture(&fixture);
 	open_names(&fixture, &names);
-	add_native_code(names);
+	code = native_code_record(5);
+	runtime_names_add(names, INTERPRETED_USER, 0, &code);
 	count = resolve_runtime(
 		&fixture, PILOTLIGHT_RUNTIME_V8, frames, 2, PILOTLIGHT_RUNTIME_ROOT, 4);
 	check_names(&fixture, count, "- - middle - outer middle leaf -");

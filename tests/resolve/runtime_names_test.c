@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/array.h"
-#include "pilotlight/runtime_v8.h"
 #include "resolve/runtime_names.h"
 #include "tests/harness/failing_allocation.h"
 #include "tests/resolve/runtime_code_record.h"
@@ -157,27 +156,15 @@ static void marks_of_line_ends_may_be_missing(void **state)
 static void code_of_several_functions_has_no_name(void **state)
 {
 	struct runtime_inlined_frame frames[RUNTIME_INLINED_MAX];
-	const struct pilotlight_v8_inlined head = { .functions = 1 };
 	struct raw_code code = code_record(78, "area", "/srv/shape.js");
-	struct pilotlight_runtime_code record;
-	const uint64_t function = 77;
 
 	runtime_names_add(names, USER, 0, &code);
 	assert_int_equal(runtime_names_find_inlined(names, USER, 0, 78, 5, frames), 0);
-	code = code_record(79, "", "");
-	memset(&record, 0, sizeof(record));
-	memcpy(&record, code.contents, code.size);
-	record.language = PILOTLIGHT_RUNTIME_V8;
-	record.lines = PILOTLIGHT_RUNTIME_INLINED;
-	record.line_bytes = record.line_bytes_all = sizeof(head) + sizeof(function);
-	memcpy(record.table, &head, sizeof(head));
-	memcpy(record.table + sizeof(head), &function, sizeof(function));
-	code.contents = &record;
-	code.size = offsetof(struct pilotlight_runtime_code, table) + record.line_bytes;
+	code = native_code_record(79);
 	runtime_names_add(names, USER, 0, &code);
 	assert_false(runtime_names_find(names, USER, 0, 79, -1, &name));
-	assert_int_equal(runtime_names_find_inlined(names, USER, 0, 79, 5, frames), 1);
-	assert_int_equal(frames[0].code, 77);
+	assert_int_equal(runtime_names_find_inlined(names, USER, 0, 79, 5, frames), 3);
+	assert_int_equal(frames[0].code, 1);
 	assert_int_equal(runtime_names_find_inlined(names, USER + 1, 0, 79, 5, frames), 0);
 }
 
