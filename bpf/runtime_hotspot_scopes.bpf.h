@@ -41,50 +41,32 @@ struct hotspot_scopes {
 	__u8 bytes[HOTSPOT_SCOPE_BYTES];
 };
 
-static __always_inline int hotspot_copy_number(__u32 *number, __u64 address)
+/* Finds the tables of the blob that was read last. Returns 0 if there are none. */
+static __always_inline int hotspot_find_tables(struct hotspot_scopes *scopes,
+	const struct pilotlight_runtime_hotspot *runtime, const struct hotspot_blob *blob)
 {
-	return can_copy_user(number, sizeof(*number), address);
-}
+	__u32 at = runtime->block_bytes, pcs, end, metadata;
+	__u64 base = blob->begin + at;
 
-static __always_inline int hotspot_find_metadata(
-	struct hotspot_scopes *scopes, const struct pilotlight_runtime_hotspot *runtime, __u64 blob)
-{
-	__u32 offset = 0, more = 0;
-	int is_short = runtime->flags & PILOTLIGHT_HOTSPOT_SHORT_METADATA;
-
-	scopes->metadata = blob;
-	if (runtime->metadata_base_at != PILOTLIGHT_RUNTIME_NONE &&
-		!hotspot_copy_word(&scopes->metadata, blob, runtime->metadata_base_at))
+	if (runtime->scopes_pcs_at == PILOTLIGHT_RUNTIME_NONE)
 		return 0;
-	if (!hotspot_copy_number(&offset, blob + runtime->metadata_at) ||
-		(is_short && !hotspot_copy_number(&more, blob + runtime->data_at)))
-		return 0;
-	scopes->metadata += (is_short ? offset & 0xffff : offset) + (__u64)more;
-	return 1;
-}
-
-/* Finds the tables of the blob. Returns 0 if there are none. */
-static __always_inline int hotspot_find_tables(
-	struct hotspot_scopes *scopes, const struct pilotlight_runtime_hotspot *runtime, __u64 blob)
-{
-	__u64 base = blob;
-	__u32 pcs, end, data;
-
-	if (runtime->scopes_pcs_at == PILOTLIGHT_RUNTIME_NONE ||
-		(runtime->scopes_base_at != PILOTLIGHT_RUNTIME_NONE &&
-			!hotspot_copy_word(&base, blob, runtime->scopes_base_at)) ||
-		!hotspot_copy_number(&pcs, blob + runtime->scopes_pcs_at) ||
-		!hotspot_copy_number(&end, blob + runtime->scopes_pcs_end_at) || end <= pcs ||
-		!hotspot_find_metadata(scopes, runtime, blob))
-		return 0;
+	metadata = hotspot_number(blob, at + runtime->metadata_at);
+	scopes->metadata = base;
+	if (runtime->metadata_base_at != PILOTLIGHT_RUNTIME_NONE)
+		scopes->metadata = hotspot_word(blob, at + runtime->metadata_base_at);
+	if (runtime->flags & PILOTLIGHT_HOTSPOT_SHORT_METADATA)
+		metadata = (metadata & 0xffff) + hotspot_number(blob, at + runtime->data_at);
+	scopes->metadata += metadata;
+	if (runtime->scopes_base_at != PILOTLIGHT_RUNTIME_NONE)
+		base = hotspot_word(blob, at + runtime->scopes_base_at);
+	pcs = hotspot_number(blob, at + runtime->scopes_pcs_at);
+	end = hotspot_number(blob, at + runtime->scopes_pcs_end_at);
+	scopes->data = runtime->flags & PILOTLIGHT_HOTSPOT_SCOPES_ADDRESS
+			       ? hotspot_word(blob, at + runtime->scopes_data_at)
+			       : base + hotspot_number(blob, at + runtime->scopes_data_at);
 	scopes->pcs = base + pcs;
 	scopes->pc_count = (end - pcs) / HOTSPOT_PC_BYTES;
-	if (runtime->flags & PILOTLIGHT_HOTSPOT_SCOPES_ADDRESS)
-		return hotspot_copy_word(&scopes->data, blob, runtime->scopes_data_at);
-	if (!hotspot_copy_number(&data, blob + runtime->scopes_data_at))
-		return 0;
-	scopes->data = base + data;
-	return 1;
+	return end > pcs;
 }
 
 /* The first entry at or behind an offset in the code: the scope in the upper half, the offset in
@@ -117,8 +99,7 @@ static __always_inline void hotspot_find_scopes(struct hotspot_scopes *scopes,
 	__u64 offset = ip - blob->code, found;
 
 	scopes->next = 0;
-	if ((is_exact && offset < blob->complete) ||
-		!hotspot_find_tables(scopes, runtime, blob->begin + runtime->block_bytes))
+	if ((is_exact && offset < blob->complete) || !hotspot_find_tables(scopes, runtime, blob))
 		return;
 	found = hotspot_find_pc(scopes, (__u32)offset);
 	if (is_exact || (__u32)found == offset)

@@ -258,20 +258,29 @@ static bool has_sound_method(const struct pilotlight_runtime_hotspot *runtime)
 /* All of the scopes, or nothing. */
 static bool has_sound_scopes(const struct pilotlight_runtime_hotspot *runtime)
 {
-	const uint16_t fields[] = { runtime->scopes_pcs_at, runtime->scopes_pcs_end_at,
-		runtime->scopes_data_at, runtime->metadata_at };
 	bool has_scopes = runtime->scopes_pcs_at != PILOTLIGHT_RUNTIME_NONE;
+	bool is_short = runtime->flags & PILOTLIGHT_HOTSPOT_SHORT_METADATA;
+	const struct {
+		uint16_t at;
+		bool may_lack;
+	} fields[] = {
+		{ runtime->scopes_base_at, true },
+		{ runtime->scopes_pcs_at, false },
+		{ runtime->scopes_pcs_end_at, false },
+		{ runtime->scopes_data_at, false },
+		{ runtime->metadata_base_at, true },
+		{ runtime->metadata_at, false },
+		{ runtime->data_at, !is_short },
+	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (has_scopes ? !is_set(fields[i]) : fields[i] != PILOTLIGHT_RUNTIME_NONE)
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		if (fields[i].at == PILOTLIGHT_RUNTIME_NONE && (!has_scopes || fields[i].may_lack))
+			continue;
+		if (!has_scopes || !is_set(fields[i].at) ||
+			fields[i].at + runtime->block_bytes > PILOTLIGHT_HOTSPOT_BLOCK_MAX - 8)
 			return false;
-	return (runtime->scopes_base_at == PILOTLIGHT_RUNTIME_NONE ||
-		       (has_scopes && is_set(runtime->scopes_base_at))) &&
-	       (runtime->metadata_base_at == PILOTLIGHT_RUNTIME_NONE ||
-		       (has_scopes && is_set(runtime->metadata_base_at))) &&
-	       is_offset_if(runtime->data_at,
-		       has_scopes && runtime->flags & PILOTLIGHT_HOTSPOT_SHORT_METADATA) &&
-	       runtime->reserved == 0;
+	}
+	return runtime->reserved == 0;
 }
 
 static bool hotspot_holds(const struct pilotlight_runtime_hotspot *runtime)

@@ -417,7 +417,9 @@ static bool describe_tables(const uint64_t *others, struct pilotlight_runtime_ho
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		if (!fields[i].is_there)
 			continue;
-		if (fields[i].offset == 0 || fields[i].offset > PILOTLIGHT_RUNTIME_AT_MAX)
+		if (fields[i].offset == 0 || fields[i].offset > PILOTLIGHT_RUNTIME_AT_MAX ||
+			fields[i].offset + described->block_bytes >
+				PILOTLIGHT_HOTSPOT_BLOCK_MAX - WORD_BYTES)
 			return false;
 		*fields[i].field = (uint16_t)fields[i].offset;
 	}

@@ -15,7 +15,7 @@
 #include "pilotlight/runtime.h"
 
 enum {
-	PILOTLIGHT_HOTSPOT_BLOCK_MAX = 256, /* bytes of a block up to the last of a blob's fields */
+	PILOTLIGHT_HOTSPOT_BLOCK_MAX = 512, /* bytes of a block up to the last of a blob's fields */
 	PILOTLIGHT_HOTSPOT_CONST_MAX = 64,  /* the same of the constant part of a method */
 };
 

@@ -202,7 +202,7 @@ static void other_builds_are_not_described(void **state)
 	assert_refused("CodeBlob", "_size", 0);
 	assert_refused("Method", "_constMethod", 0);
 	assert_refused("InstanceKlass", "_constants", 0);
-	assert_refused("CodeBlob", "_name", 240);
+	assert_refused("CodeBlob", "_name", 496);
 	assert_refused("CodeBlob", "_name", -8);
 	assert_refused("ConstMethod", "_constants", 64);
 	assert_refused("Klass", "_name", 4096);
