@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * hostile_jvm END: passes for HotSpot of JDK 17 until CLOCK_MONOTONIC shows END seconds; abuse
- * jvm-methods runs it. It publishes tables as HotSpot does, and runs generated code whose methods
+ * jit-objects runs it. It publishes tables as HotSpot does, and runs generated code whose methods
  * are made up: they contain each other sixty levels deep, lie about their lengths, are others in
  * each sample, and change while they are read.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hostile_v8 END: passes for Node.js 20 until CLOCK_MONOTONIC shows END seconds; abuse v8-objects
+ * hostile_v8 END: passes for Node.js 20 until CLOCK_MONOTONIC shows END seconds; abuse jit-objects
  * runs it. It publishes the numbers that V8 publishes, and runs generated code in frames whose
  * functions are made up: they lie about their lengths, lead in circles, are others in each sample,
  * and change while they are read.

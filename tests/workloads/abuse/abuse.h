@@ -202,8 +202,7 @@ ATTACK(python_changing);
 ATTACK(python_lengths);
 ATTACK(python_codes);
 
-ATTACK(v8_objects);
-ATTACK(jvm_methods);
+ATTACK(jit_objects);
 
 ATTACK(mapping_many);
 ATTACK(mapping_writable);

@@ -321,12 +321,11 @@ static void run_beside(const struct abuse *abuse, const char *program)
 	abuse_fail(path);
 }
 
-void v8_objects(struct abuse *abuse)
+void jit_objects(struct abuse *abuse)
 {
-	run_beside(abuse, "hostile_v8");
-}
+	pid_t pid = abuse_fork(abuse);
 
-void jvm_methods(struct abuse *abuse)
-{
-	run_beside(abuse, "hostile_jvm");
+	if (pid < 0)
+		abuse_fail("fork");
+	run_beside(abuse, pid == 0 ? "hostile_jvm" : "hostile_v8");
 }

@@ -101,10 +101,9 @@ static const struct attack {
 	{ "python-lengths", python_lengths, "names and tables of lines with lengths that lie" },
 	{ "python-codes", python_codes, "a million code objects, others in each sample" },
 
-	{ "v8-objects", v8_objects,
-		"functions of V8 in circles, with lengths that lie, and that change all the time" },
-	{ "jvm-methods", jvm_methods,
-		"methods of Java in each other, with lengths that lie, and that change" },
+	{ "jit-objects", jit_objects,
+		"functions of V8 and methods of Java in circles, with lengths that lie, and that "
+		"change" },
 
 	{ "mapping-many", mapping_many, "60,000 executable mappings" },
 	{ "mapping-writable", mapping_writable,
