@@ -39,7 +39,7 @@ metric_of() {
 	local name=$2
 
 	curl -sf --unix-socket "$tmp/$1/run/api.sock" http://localhost/metrics |
-		awk -v name="pilotlight_$name" '{ split($1, parts, "{") } parts[1] == name && !/reason="(idle|filtered)/ { sum += $2; found = 1 }
+		awk -v name="pilotlight_$name" '{ split($1, parts, "{") } parts[1] == name && !/reason="(idle|filtered)/ { sum += $NF; found = 1 }
 			END { printf "%.6f\n", sum; exit !found }'
 }
 
