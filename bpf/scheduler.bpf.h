@@ -406,7 +406,8 @@ static __always_inline int take_blocked(struct task_struct *task, __u64 now)
 	if (!has_room_to_spare(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
 		return 0;
 	taken_ns = since_ns + periods * period_ns;
-	if (__sync_val_compare_and_swap(&off_cpu->since_ns, since_ns, taken_ns) == since_ns)
+	if (__sync_val_compare_and_swap(&off_cpu->since_ns, since_ns, taken_ns) == since_ns &&
+		!drop_filtered(task, PILOTLIGHT_SOURCE_OFFCPU, (__u32)periods))
 		send_visited(task, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, (__u32)periods);
 	return 1;
 }

@@ -219,17 +219,13 @@ static __always_inline void survey_thread(struct task_struct *task)
 	struct pilotlight_counters *counts;
 	__u64 begin_ns;
 
-	if (source == PILOTLIGHT_SOURCE_CPU || !is_surveyed(source))
+	/* Threads that are not recorded take no samples from others. */
+	if (source == PILOTLIGHT_SOURCE_CPU || !is_surveyed(source) ||
+		drop_filtered(task, source, survey_periods))
 		return;
 	counts = counters_of(source);
 	if (!counts)
 		return;
-	/* Threads that are not recorded take no samples from others. */
-	if (is_task_filtered(task, tgid_of(task), VISITOR_ENTRY)) {
-		count(&counts->fired, survey_periods);
-		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], survey_periods);
-		return;
-	}
 	begin_ns = bpf_ktime_get_ns();
 	periods = thin_out(task, 0);
 	if (!periods)

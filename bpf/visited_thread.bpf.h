@@ -121,7 +121,24 @@ static __always_inline int send_record(
 	return 1;
 }
 
-/* Sends periods of a thread that does not run. */
+/* Is it not recorded? Then its periods are counted as filtered. */
+static __noinline int drop_filtered(
+	struct task_struct *task, enum pilotlight_source source, __u32 periods)
+{
+	__u32 index = pilotlight_counters_index(source, active_window & 1);
+	struct pilotlight_counters *counts;
+
+	if (!is_task_filtered(task, tgid_of(task), VISITOR_ENTRY))
+		return 0;
+	counts = bpf_map_lookup_elem(&counters, &index);
+	if (counts) {
+		count(&counts->fired, periods);
+		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
+	}
+	return 1;
+}
+
+/* Sends periods of a thread that does not run and is recorded. */
 static __noinline void send_visited(
 	struct task_struct *task, enum pilotlight_source source, __u32 wait, __u32 periods)
 {
@@ -137,16 +154,13 @@ static __noinline void send_visited(
 	count(&counts->fired, periods);
 	record = &walker->walk.record;
 	describe_task(task, &record->process, &record->tid);
-	if (is_task_filtered(task, record->process.tgid, VISITOR_ENTRY)) {
-		count(&counts->dropped[PILOTLIGHT_DROP_FILTERED], periods);
-		return;
-	}
+	/* Before the walk, which Linux 6.1 would verify anew for each source and wait. */
+	set_header(record, source, wait, window);
 	walk_visited(walker, task, window);
 	frames = record->count & PILOTLIGHT_WALK_DEPTH;
 	if (wants_kernel)
 		bytes = bpf_get_task_stack(task, &walker->walk.frames[frames],
 			PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0);
-	set_header(record, source, wait, window);
 	record->cgroup_id = task_cgroup_id(task);
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
 	bpf_core_read(record->comm, sizeof(record->comm), &task->comm);

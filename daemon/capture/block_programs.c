@@ -18,8 +18,10 @@ static struct program_list list_of(struct sampler *sampler)
 		.samples = "block I/O",
 		.programs = {
 			{ sampler->progs.start_io, &sampler->links.start_io },
+			{ sampler->progs.start_io_bytes, &sampler->links.start_io_bytes },
 			{ sampler->progs.end_io, &sampler->links.end_io },
 			{ sampler->progs.issue_io, &sampler->links.issue_io },
+			{ sampler->progs.issue_io_bytes, &sampler->links.issue_io_bytes },
 			{ sampler->progs.complete_io, &sampler->links.complete_io },
 		},
 		.since_ns = &sampler->bss->block_since_ns,
@@ -31,9 +33,14 @@ static bool has_time(const struct capture_settings *settings)
 	return amount_programs_has(settings, PILOTLIGHT_SOURCE_BLOCK);
 }
 
+static bool has_bytes(const struct capture_settings *settings)
+{
+	return amount_programs_has(settings, PILOTLIGHT_SOURCE_BLOCK_BYTES);
+}
+
 static bool is_wanted(const struct capture_settings *settings)
 {
-	return has_time(settings) || amount_programs_has(settings, PILOTLIGHT_SOURCE_BLOCK_BYTES);
+	return has_time(settings) || has_bytes(settings);
 }
 
 void block_support_read(struct block_support *ret_support)
@@ -52,15 +59,17 @@ void block_support_read(struct block_support *ret_support)
 	*ret_support = support;
 }
 
-static void set_autoload(struct sampler *sampler, bool has_any, bool has_ends, bool has_start)
+static void set_autoload(struct sampler *sampler, bool takes_time, bool takes_bytes, bool has_start)
 {
-	(void)bpf_program__set_autoload(sampler->progs.start_io, has_any && has_start);
-	(void)bpf_program__set_autoload(sampler->progs.end_io, has_ends && has_start);
-	(void)bpf_program__set_autoload(sampler->progs.issue_io, has_any && !has_start);
-	(void)bpf_program__set_autoload(sampler->progs.complete_io, has_ends && !has_start);
-	(void)bpf_map__set_autocreate(sampler->maps.block_requests, has_any);
+	(void)bpf_program__set_autoload(sampler->progs.start_io, takes_time && has_start);
+	(void)bpf_program__set_autoload(sampler->progs.end_io, takes_time && has_start);
+	(void)bpf_program__set_autoload(sampler->progs.start_io_bytes, takes_bytes && has_start);
+	(void)bpf_program__set_autoload(sampler->progs.issue_io, takes_time && !has_start);
+	(void)bpf_program__set_autoload(sampler->progs.complete_io, takes_time && !has_start);
+	(void)bpf_program__set_autoload(sampler->progs.issue_io_bytes, takes_bytes && !has_start);
+	(void)bpf_map__set_autocreate(sampler->maps.block_requests, takes_time);
 	(void)bpf_map__set_max_entries(
-		sampler->maps.block_disks, has_any ? PILOTLIGHT_BLOCK_DISKS : 1);
+		sampler->maps.block_disks, takes_time || takes_bytes ? PILOTLIGHT_BLOCK_DISKS : 1);
 }
 
 int block_programs_prepare(
@@ -76,7 +85,7 @@ int block_programs_prepare(
 	block_support_read(&support);
 	if (*support.missing)
 		return program_list_refuse(&list, support.missing, fault);
-	set_autoload(sampler, true, has_time(settings), support.has_start);
+	set_autoload(sampler, has_time(settings), has_bytes(settings), support.has_start);
 	return 0;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The sampler loads on kernels without a maple tree of mappings (before Linux 6.1), where it does
- * not walk stacks. Kernels before 6.8 also verify global functions that nothing calls.
+ * not walk stacks. Kernels before 6.8 also verify global functions that nothing calls. With all
+ * that makes its programs longer, it stays below what the kernel verifies: 1,000,000 instructions.
+ *
+ * Runs beside others: it attaches nothing, and judges counts of the verifier.
  */
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -9,6 +12,7 @@
 #include "sampler.skel.h"
 #include "tests/harness/privilege.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +22,7 @@
 
 #include <cmocka.h>
 
-enum { TYPES_BYTES_MAX = 64 << 20 };
+enum { TYPES_BYTES_MAX = 64 << 20, VERIFIED_MAX = 950000 };
 
 /* Each is a whole name. */
 static void rename_all(char *bytes, size_t size, const char *name)
@@ -79,10 +83,59 @@ static void sampler_loads_without_a_maple_tree(void **state)
 	sampler__destroy(sampler);
 }
 
+static uint32_t verified_instructions(const struct bpf_program *program)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &size), 0);
+	return info.verified_insns;
+}
+
+/* With walks, a choice of cgroups, and sources whose programs walk a stack after many branches. */
+static void long_programs_are_verified(void **state)
+{
+	struct bpf_program *program;
+	struct sampler *sampler;
+
+	if (privilege_lacks_bpf()) {
+		print_message("skipped: %s\n", privilege_lacks_bpf());
+		skip();
+	}
+	sampler = sampler__open();
+	assert_non_null(sampler);
+	sampler->rodata->wants_walks = sampler_programs_can_walk();
+	sampler->rodata->wants_kernel = sampler->rodata->filters_tgids = 1;
+	sampler->rodata->chooses_cgroups = sampler->rodata->includes_cgroups = 1;
+	sampler->rodata->ring_bytes = 1 << 20;
+	sampler->rodata->sent_walks_mask = 63;
+	sampler->rodata->surveyed_sources = ~0U;
+	for (unsigned i = 0; i < PILOTLIGHT_SOURCES; i++)
+		sampler->rodata->source_periods[i] = 1000000;
+	(void)bpf_program__set_autoload(sampler->progs.survey_threads, true);
+	/* Newer kernels have the tracepoint, too. */
+	(void)bpf_program__set_autoload(sampler->progs.issue_io, true);
+	(void)bpf_program__set_autoload(sampler->progs.issue_io_bytes, true);
+	(void)bpf_program__set_autoload(sampler->progs.complete_io, true);
+	assert_int_equal(sampler__load(sampler), 0);
+	bpf_object__for_each_program(program, sampler->obj)
+	{
+		uint32_t verified;
+
+		if (bpf_program__fd(program) < 0)
+			continue;
+		verified = verified_instructions(program);
+		print_message("# %s: %u\n", bpf_program__name(program), verified);
+		assert_in_range(verified, 0, VERIFIED_MAX);
+	}
+	sampler__destroy(sampler);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sampler_loads_without_a_maple_tree),
+		cmocka_unit_test(long_programs_are_verified),
 	};
 
 	return cmocka_run_group_tests_name("sampler_load_kernel", tests, NULL, NULL);
