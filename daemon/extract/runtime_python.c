@@ -35,13 +35,13 @@ enum symbol {
 	SYMBOL_LOOP,
 	SYMBOLS,
 };
-static const char *const symbol_names[SYMBOLS] = {
-	[SYMBOL_RUNTIME] = "_PyRuntime",
-	[SYMBOL_CODE_TYPE] = "PyCode_Type",
-	[SYMBOL_VERSION] = "Py_Version",
-	[SYMBOL_GIL_STATE] = "PyGILState_GetThisThreadState",
-	[SYMBOL_FRAME_CODE] = "PyFrame_GetCode",
-	[SYMBOL_LOOP] = "_PyEval_EvalFrameDefault",
+static const struct wanted_symbol wanted[SYMBOLS] = {
+	[SYMBOL_RUNTIME] = { .name = "_PyRuntime" },
+	[SYMBOL_CODE_TYPE] = { .name = "PyCode_Type" },
+	[SYMBOL_VERSION] = { .name = "Py_Version" },
+	[SYMBOL_GIL_STATE] = { .name = "PyGILState_GetThisThreadState" },
+	[SYMBOL_FRAME_CODE] = { .name = "PyFrame_GetCode" },
+	[SYMBOL_LOOP] = { .name = "_PyEval_EvalFrameDefault" },
 };
 
 struct python {
@@ -49,9 +49,7 @@ struct python {
 	struct elf_memory memory;
 	struct symbol_table table;
 	char name[SYMBOL_NAME_BYTES];
-	struct {
-		uint64_t vaddr, bytes; /* vaddr 0: there is none */
-	} symbols[SYMBOLS];
+	struct wanted_symbol symbols[SYMBOLS];
 	bool has_section; /* from 3.10 on */
 	bool has_lock;
 	uint32_t minor;
@@ -203,28 +201,9 @@ static int visit_type(void *context, const Elf64_Sym *symbol)
 		(symbol->st_size != 416 && symbol->st_size != 408))
 		return 0;
 	r = symbol_table_read_name(&python->table, symbol->st_name, python->name, &length);
-	if (r == 0 && strcmp(python->name, symbol_names[SYMBOL_CODE_TYPE]) == 0)
+	if (r == 0 && strcmp(python->name, wanted[SYMBOL_CODE_TYPE].name) == 0)
 		python->symbols[SYMBOL_CODE_TYPE].vaddr = symbol->st_value;
 	return r;
-}
-
-static int visit_symbol(void *context, const Elf64_Sym *symbol)
-{
-	struct python *python = context;
-	size_t length;
-	int r;
-
-	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0)
-		return 0;
-	r = symbol_table_read_name(&python->table, symbol->st_name, python->name, &length);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < SYMBOLS; i++)
-		if (strcmp(python->name, symbol_names[i]) == 0) {
-			python->symbols[i].vaddr = symbol->st_value;
-			python->symbols[i].bytes = symbol->st_size;
-		}
-	return 0;
 }
 
 /* To 3.10 it does not tell its version. */
@@ -251,7 +230,7 @@ static int read_version(struct python *python)
 
 static int describe(struct python *python)
 {
-	int r = symbol_table_each(&python->table, visit_symbol, python);
+	int r = symbol_table_find(&python->table, python->symbols, SYMBOLS);
 
 	if (r < 0)
 		return r;
@@ -305,6 +284,7 @@ int runtime_python_read(const struct unwind_files *files, struct scratch *scratc
 	python->files = files;
 	python->has_section = r == 0;
 	python->runtime = runtime_python_common;
+	memcpy(python->symbols, wanted, sizeof(wanted));
 	r = find_python(python);
 	is_python = python->has_section || r == 0;
 	if (r == 0)

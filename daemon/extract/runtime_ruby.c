@@ -38,14 +38,14 @@ enum symbol {
 	SYMBOL_STATE,
 	SYMBOLS,
 };
-static const char *const symbol_names[SYMBOLS] = {
-	[SYMBOL_VERSION] = "ruby_version",
-	[SYMBOL_PATCHLEVEL] = "ruby_patchlevel",
-	[SYMBOL_THREAD] = "rb_thread_current",
-	[SYMBOL_LABEL] = "rb_iseq_label",
-	[SYMBOL_EVAL] = "rb_iseq_eval",
-	[SYMBOL_LOOP] = "rb_vm_exec",
-	[SYMBOL_STATE] = "ruby_current_execution_context_ptr",
+static const struct wanted_symbol wanted[SYMBOLS] = {
+	[SYMBOL_VERSION] = { .name = "ruby_version" },
+	[SYMBOL_PATCHLEVEL] = { .name = "ruby_patchlevel" },
+	[SYMBOL_THREAD] = { .name = "rb_thread_current" },
+	[SYMBOL_LABEL] = { .name = "rb_iseq_label" },
+	[SYMBOL_EVAL] = { .name = "rb_iseq_eval" },
+	[SYMBOL_LOOP] = { .name = "rb_vm_exec" },
+	[SYMBOL_STATE] = { .name = "ruby_current_execution_context_ptr" },
 };
 
 /* What differs: bytes of a frame, of an entry of the lines, where the lines are, a tag in the first
@@ -90,31 +90,9 @@ struct ruby {
 	const struct unwind_files *files;
 	struct elf_memory memory;
 	struct symbol_table table;
-	char name[SYMBOL_NAME_BYTES];
-	struct {
-		uint64_t vaddr, bytes; /* vaddr 0: there is none */
-	} symbols[SYMBOLS];
+	struct wanted_symbol symbols[SYMBOLS];
 	struct pilotlight_runtime runtime;
 };
-
-static int visit_symbol(void *context, const Elf64_Sym *symbol)
-{
-	struct ruby *ruby = context;
-	size_t length;
-	int r;
-
-	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0)
-		return 0;
-	r = symbol_table_read_name(&ruby->table, symbol->st_name, ruby->name, &length);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < SYMBOLS; i++)
-		if (strcmp(ruby->name, symbol_names[i]) == 0) {
-			ruby->symbols[i].vaddr = symbol->st_value;
-			ruby->symbols[i].bytes = symbol->st_size;
-		}
-	return 0;
-}
 
 /* "3.1.2": numbers of one digit, the last one of one or two. */
 static int read_version(struct ruby *ruby, const struct layout **ret_layout)
@@ -263,7 +241,7 @@ static int describe(struct ruby *ruby, struct scratch *scratch)
 	int r = symbol_table_open(&ruby->table, &ruby->files->binary, SHT_DYNSYM);
 
 	if (r == 0)
-		r = symbol_table_each(&ruby->table, visit_symbol, ruby);
+		r = symbol_table_find(&ruby->table, ruby->symbols, SYMBOLS);
 	if (r == -ENOEXEC || r == -EFBIG)
 		r = -ENODATA; /* damaged symbols of whatever it is */
 	if (r < 0)
@@ -293,6 +271,7 @@ int runtime_ruby_read(const struct unwind_files *files, struct scratch *scratch,
 		return -ENOMEM;
 	ruby->files = files;
 	ruby->runtime = common;
+	memcpy(ruby->symbols, wanted, sizeof(wanted));
 	r = describe(ruby, scratch);
 	if (r == 0 && !runtime_bounds_hold(&ruby->runtime))
 		r = -ENOTSUP;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "extract/symbol_table.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,4 +186,38 @@ int symbol_table_read_name(const struct symbol_table *table, uint32_t name,
 	text[length] = '\0';
 	*ret_length = length;
 	return 0;
+}
+
+struct search {
+	const struct symbol_table *table;
+	struct wanted_symbol *wanted;
+	size_t count;
+	char *name;
+};
+
+static int visit_wanted(void *context, const Elf64_Sym *symbol)
+{
+	const struct search *search = context;
+	size_t length;
+	int r;
+
+	if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0)
+		return 0;
+	r = symbol_table_read_name(search->table, symbol->st_name, search->name, &length);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < search->count; i++)
+		if (strcmp(search->name, search->wanted[i].name) == 0) {
+			search->wanted[i].vaddr = symbol->st_value;
+			search->wanted[i].bytes = symbol->st_size;
+		}
+	return 0;
+}
+
+int symbol_table_find(const struct symbol_table *table, struct wanted_symbol *wanted, size_t count)
+{
+	_cleanup_free_ char *name = malloc(SYMBOL_NAME_BYTES);
+	struct search search = { table, wanted, count, name };
+
+	return name ? symbol_table_each(table, visit_wanted, &search) : -ENOMEM;
 }

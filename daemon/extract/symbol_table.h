@@ -47,3 +47,13 @@ int symbol_table_each(const struct symbol_table *table,
  */
 int symbol_table_read_name(const struct symbol_table *table, uint32_t name,
 	char text[SYMBOL_NAME_BYTES], size_t *ret_length);
+
+/* A symbol that is looked for. vaddr 0: there is none. */
+struct wanted_symbol {
+	const char *name;
+	uint64_t vaddr, bytes;
+};
+
+/* Looks for several defined symbols; of those of one name the last one counts. Returns 0; -ENOMEM;
+ * or errors as above. */
+int symbol_table_find(const struct symbol_table *table, struct wanted_symbol *wanted, size_t count);

@@ -11,21 +11,15 @@
  */
 #pragma once
 
-#include <assert.h>
-#include <elf.h>
+#include "tests/extract/elf_fixture.h"
+
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 enum {
 	HOTSPOT_FIXTURE_BYTES = 0x4000,
-	HOTSPOT_FIXTURE_VADDR = 0x400000, /* of file offset 0 */
+	HOTSPOT_FIXTURE_VADDR = ELF_FIXTURE_VADDR,
 	HOTSPOT_FIXTURE_SECTIONS = 6,
 	/* File offsets. */
-	HOTSPOT_FIXTURE_HEADERS = 0x100,
 	HOTSPOT_FIXTURE_SECTION_NAMES = 0x280,
 	HOTSPOT_FIXTURE_CODE = 0x300,
 	HOTSPOT_FIXTURE_CODE_BYTES = 0x300,
@@ -118,13 +112,12 @@ static const struct {
 static inline void hotspot_fixture_put(
 	struct hotspot_fixture *hotspot, size_t at, const void *bytes, size_t size)
 {
-	assert(at + size <= sizeof(hotspot->bytes));
-	memcpy(hotspot->bytes + at, bytes, size);
+	elf_fixture_put(hotspot->bytes, sizeof(hotspot->bytes), at, bytes, size);
 }
 
 static inline Elf64_Shdr *hotspot_fixture_section(struct hotspot_fixture *hotspot, size_t index)
 {
-	return (Elf64_Shdr *)(void *)(hotspot->bytes + HOTSPOT_FIXTURE_HEADERS) + index;
+	return elf_fixture_section(hotspot->bytes, index);
 }
 
 static inline Elf64_Sym *hotspot_fixture_symbol(struct hotspot_fixture *hotspot, size_t index)
@@ -234,67 +227,15 @@ static inline void hotspot_fixture_add_symbol(
 		hotspot_fixture_relocate(hotspot, at, target);
 }
 
-static inline void hotspot_fixture_add_sections(struct hotspot_fixture *hotspot)
-{
-	static const struct {
-		const char *name;
-		uint32_t type, offset, bytes, link, entry_bytes;
-	} sections[HOTSPOT_FIXTURE_SECTIONS] = {
-		{ "", SHT_NULL, 0, 0, 0, 0 },
-		{ ".text", SHT_PROGBITS, HOTSPOT_FIXTURE_CODE, HOTSPOT_FIXTURE_CODE_BYTES, 0, 0 },
-		{ ".dynsym", SHT_DYNSYM, HOTSPOT_FIXTURE_DYNSYM, 0, 3, sizeof(Elf64_Sym) },
-		{ ".dynstr", SHT_STRTAB, HOTSPOT_FIXTURE_DYNSTR, 0x400, 0, 0 },
-		{ ".rela.dyn", SHT_RELA, HOTSPOT_FIXTURE_RELOCATIONS, 0, 0, sizeof(Elf64_Rela) },
-		{ ".shstrtab", SHT_STRTAB, HOTSPOT_FIXTURE_SECTION_NAMES, 0x80, 0, 0 },
-	};
-	uint32_t name = 0;
-
-	for (size_t i = 0; i < HOTSPOT_FIXTURE_SECTIONS; i++) {
-		*hotspot_fixture_section(hotspot, i) = (Elf64_Shdr){
-			.sh_name = name,
-			.sh_type = sections[i].type,
-			.sh_flags = i == 1 ? SHF_ALLOC | SHF_EXECINSTR : 0,
-			.sh_offset = sections[i].offset,
-			.sh_addr = i == 1 ? HOTSPOT_FIXTURE_VADDR + sections[i].offset : 0,
-			.sh_size = sections[i].bytes,
-			.sh_link = sections[i].link,
-			.sh_entsize = sections[i].entry_bytes,
-		};
-		hotspot_fixture_put(hotspot, HOTSPOT_FIXTURE_SECTION_NAMES + name, sections[i].name,
-			strlen(sections[i].name) + 1);
-		name += (uint32_t)strlen(sections[i].name) + 1;
-	}
-}
-
-static inline void hotspot_fixture_add_headers(struct hotspot_fixture *hotspot)
-{
-	const Elf64_Ehdr header = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
-			EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(Elf64_Ehdr),
-		.e_shoff = HOTSPOT_FIXTURE_HEADERS,
-		.e_ehsize = sizeof(Elf64_Ehdr),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
-		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = HOTSPOT_FIXTURE_SECTIONS,
-		.e_shstrndx = HOTSPOT_FIXTURE_SECTIONS - 1,
-	};
-	const Elf64_Phdr segment = {
-		.p_type = PT_LOAD,
-		.p_flags = PF_R | PF_X,
-		.p_vaddr = HOTSPOT_FIXTURE_VADDR,
-		.p_filesz = HOTSPOT_FIXTURE_BYTES,
-		.p_memsz = HOTSPOT_FIXTURE_BYTES,
-	};
-
-	hotspot_fixture_put(hotspot, 0, &header, sizeof(header));
-	hotspot_fixture_put(hotspot, sizeof(header), &segment, sizeof(segment));
-	hotspot_fixture_add_sections(hotspot);
-}
+static const struct elf_fixture_section hotspot_fixture_sections[HOTSPOT_FIXTURE_SECTIONS] = {
+	{ "", SHT_NULL, 0, 0, 0, 0 },
+	{ ".text", SHT_PROGBITS, HOTSPOT_FIXTURE_CODE, HOTSPOT_FIXTURE_CODE_BYTES, 0,
+		SHF_ALLOC | SHF_EXECINSTR },
+	{ ".dynsym", SHT_DYNSYM, HOTSPOT_FIXTURE_DYNSYM, 0, sizeof(Elf64_Sym), 0 },
+	{ ".dynstr", SHT_STRTAB, HOTSPOT_FIXTURE_DYNSTR, 0x400, 0, 0 },
+	{ ".rela.dyn", SHT_RELA, HOTSPOT_FIXTURE_RELOCATIONS, 0, sizeof(Elf64_Rela), 0 },
+	{ ".shstrtab", SHT_STRTAB, HOTSPOT_FIXTURE_SECTION_NAMES, 0x80, 0, 0 },
+};
 
 /* Of JDK 17 or 25. */
 static inline void hotspot_fixture_init(struct hotspot_fixture *hotspot, uint32_t release)
@@ -304,7 +245,8 @@ static inline void hotspot_fixture_init(struct hotspot_fixture *hotspot, uint32_
 	memset(hotspot, 0, sizeof(*hotspot));
 	hotspot->symbol_names = 1;
 	hotspot->symbols = 1;
-	hotspot_fixture_add_headers(hotspot);
+	elf_fixture_init(hotspot->bytes, sizeof(hotspot->bytes), hotspot_fixture_sections,
+		HOTSPOT_FIXTURE_SECTIONS);
 	hotspot_fixture_put(hotspot, HOTSPOT_FIXTURE_RELEASE, &release, sizeof(release));
 	for (size_t i = 0; i < HOTSPOT_FIXTURE_FIELDS; i++)
 		hotspot_fixture_add_field(hotspot, i, is_newer);
@@ -326,12 +268,5 @@ static inline void hotspot_fixture_init(struct hotspot_fixture *hotspot, uint32_
 /* -1 on failure. */
 static inline int hotspot_fixture_fd(const struct hotspot_fixture *hotspot)
 {
-	int fd = memfd_create("hotspot", MFD_CLOEXEC);
-
-	if (fd >= 0 && write(fd, hotspot->bytes, sizeof(hotspot->bytes)) !=
-			       (ssize_t)sizeof(hotspot->bytes)) {
-		(void)close(fd);
-		fd = -1;
-	}
-	return fd;
+	return elf_fixture_fd(hotspot->bytes, sizeof(hotspot->bytes));
 }

@@ -12,23 +12,16 @@
 #pragma once
 
 #include "pilotlight/runtime.h"
+#include "tests/extract/elf_fixture.h"
 
-#include <assert.h>
-#include <elf.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 enum {
 	PYTHON_FIXTURE_BYTES = 0x3000,
-	PYTHON_FIXTURE_VADDR = 0x400000, /* of file offset 0 */
+	PYTHON_FIXTURE_VADDR = ELF_FIXTURE_VADDR,
 	PYTHON_FIXTURE_SECTIONS = 8,
 	PYTHON_FIXTURE_SYMBOLS = 8, /* the first is none */
 	/* File offsets. */
-	PYTHON_FIXTURE_HEADERS = 0x100,
 	PYTHON_FIXTURE_SECTION_NAMES = 0x300,
 	PYTHON_FIXTURE_NAMES = 0x380,
 	PYTHON_FIXTURE_SYMTAB = 0x440,
@@ -58,8 +51,7 @@ struct python_fixture {
 static inline void python_fixture_put(
 	struct python_fixture *python, size_t at, const void *bytes, size_t size)
 {
-	assert(at + size <= sizeof(python->bytes));
-	memcpy(python->bytes + at, bytes, size);
+	elf_fixture_put(python->bytes, sizeof(python->bytes), at, bytes, size);
 }
 
 static inline void python_fixture_put_word(struct python_fixture *python, size_t at, uint64_t word)
@@ -69,7 +61,7 @@ static inline void python_fixture_put_word(struct python_fixture *python, size_t
 
 static inline Elf64_Shdr *python_fixture_section(struct python_fixture *python, size_t index)
 {
-	return (Elf64_Shdr *)(void *)(python->bytes + PYTHON_FIXTURE_HEADERS) + index;
+	return elf_fixture_section(python->bytes, index);
 }
 
 static inline Elf64_Sym *python_fixture_symbol(struct python_fixture *python, size_t index)
@@ -119,39 +111,22 @@ static inline void python_fixture_add_member(
 
 static inline void python_fixture_add_sections(struct python_fixture *python, uint32_t minor)
 {
-	const struct {
-		const char *name;
-		uint32_t type, offset, bytes, entry_bytes;
-	} sections[PYTHON_FIXTURE_SECTIONS] = {
-		{ "", SHT_NULL, 0, 0, 0 },
+	const struct elf_fixture_section sections[PYTHON_FIXTURE_SECTIONS] = {
+		{ "", SHT_NULL, 0, 0, 0, 0 },
 		{ minor < 10 ? ".eh_frame_hdr" : ".PyRuntime", SHT_PROGBITS,
 			minor < 10 ? PYTHON_FIXTURE_EH_FRAME_HDR : PYTHON_FIXTURE_RUNTIME,
-			minor < 10 ? 0x40 : 0x400, 0 },
+			minor < 10 ? 0x40 : 0x400, 0, 0 },
 		{ ".dynsym", SHT_DYNSYM, PYTHON_FIXTURE_SYMTAB,
-			PYTHON_FIXTURE_SYMBOLS * sizeof(Elf64_Sym), sizeof(Elf64_Sym) },
+			PYTHON_FIXTURE_SYMBOLS * sizeof(Elf64_Sym), sizeof(Elf64_Sym), 0 },
 		{ ".dynstr", SHT_STRTAB, PYTHON_FIXTURE_NAMES,
-			PYTHON_FIXTURE_SYMTAB - PYTHON_FIXTURE_NAMES, 0 },
-		{ ".dynamic", SHT_DYNAMIC, PYTHON_FIXTURE_DYNAMIC, 3 * sizeof(Elf64_Dyn), 0 },
-		{ ".rela.dyn", SHT_RELA, PYTHON_FIXTURE_RELOCATIONS, 0, sizeof(Elf64_Rela) },
-		{ ".eh_frame", SHT_PROGBITS, PYTHON_FIXTURE_EH_FRAME, 0, 0 },
-		{ ".shstrtab", SHT_STRTAB, PYTHON_FIXTURE_SECTION_NAMES, 0x80, 0 },
+			PYTHON_FIXTURE_SYMTAB - PYTHON_FIXTURE_NAMES, 0, 0 },
+		{ ".dynamic", SHT_DYNAMIC, PYTHON_FIXTURE_DYNAMIC, 3 * sizeof(Elf64_Dyn), 0, 0 },
+		{ ".rela.dyn", SHT_RELA, PYTHON_FIXTURE_RELOCATIONS, 0, sizeof(Elf64_Rela), 0 },
+		{ ".eh_frame", SHT_PROGBITS, PYTHON_FIXTURE_EH_FRAME, 0, 0, 0 },
+		{ ".shstrtab", SHT_STRTAB, PYTHON_FIXTURE_SECTION_NAMES, 0x80, 0, 0 },
 	};
-	uint32_t name = 0;
 
-	for (size_t i = 0; i < PYTHON_FIXTURE_SECTIONS; i++) {
-		*python_fixture_section(python, i) = (Elf64_Shdr){
-			.sh_name = name,
-			.sh_type = sections[i].type,
-			.sh_offset = sections[i].offset,
-			.sh_addr = PYTHON_FIXTURE_VADDR + sections[i].offset,
-			.sh_size = sections[i].bytes,
-			.sh_link = 3,
-			.sh_entsize = sections[i].entry_bytes,
-		};
-		python_fixture_put(python, PYTHON_FIXTURE_SECTION_NAMES + name, sections[i].name,
-			strlen(sections[i].name) + 1);
-		name += (uint32_t)strlen(sections[i].name) + 1;
-	}
+	elf_fixture_init(python->bytes, sizeof(python->bytes), sections, PYTHON_FIXTURE_SECTIONS);
 }
 
 static inline void python_fixture_add_symbols(struct python_fixture *python)
@@ -261,35 +236,11 @@ static inline void python_fixture_init_as(
 		{ 112, 128, 68, 136, 200 },
 	};
 	uint32_t minor = release >> 16 & 0xff, row = minor < 15 ? minor - 8 : 7;
-	const Elf64_Ehdr header = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
-			EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(Elf64_Ehdr),
-		.e_shoff = PYTHON_FIXTURE_HEADERS,
-		.e_ehsize = sizeof(Elf64_Ehdr),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
-		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = PYTHON_FIXTURE_SECTIONS,
-		.e_shstrndx = PYTHON_FIXTURE_SECTIONS - 1,
-	};
-	const Elf64_Phdr segment = {
-		.p_type = PT_LOAD,
-		.p_flags = PF_R | PF_X,
-		.p_vaddr = PYTHON_FIXTURE_VADDR,
-		.p_filesz = PYTHON_FIXTURE_BYTES,
-		.p_memsz = PYTHON_FIXTURE_BYTES,
-	};
 
 	memset(python, 0, sizeof(*python));
 	python->names = 1;
 	python->texts = PYTHON_FIXTURE_TEXTS;
 	python->is_relocated = is_relocated;
-	python_fixture_put(python, 0, &header, sizeof(header));
-	python_fixture_put(python, sizeof(header), &segment, sizeof(segment));
 	python_fixture_add_sections(python, minor);
 	python_fixture_add_symbols(python);
 	python_fixture_put_word(python, PYTHON_FIXTURE_VERSION, release);
@@ -322,12 +273,5 @@ static inline void python_fixture_init(struct python_fixture *python, uint32_t r
 /* -1 on failure. */
 static inline int python_fixture_fd(const struct python_fixture *python)
 {
-	int fd = memfd_create("python", MFD_CLOEXEC);
-
-	if (fd >= 0 &&
-		write(fd, python->bytes, sizeof(python->bytes)) != (ssize_t)sizeof(python->bytes)) {
-		(void)close(fd);
-		fd = -1;
-	}
-	return fd;
+	return elf_fixture_fd(python->bytes, sizeof(python->bytes));
 }

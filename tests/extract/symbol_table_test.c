@@ -69,6 +69,7 @@ static void symbols_of_all_classes_are_read(void **state)
 			.is_narrow = i & 1, .is_swapped = i & 2, .symbols = two, .symbol_count = 2
 		};
 		_cleanup_close_ int fd = -1;
+		struct wanted_symbol wanted[] = { { .name = "third" }, { .name = "second" } };
 		Elf64_Sym symbols[3], *end = symbols;
 		char name[SYMBOL_NAME_BYTES];
 		struct symbol_table table;
@@ -96,6 +97,10 @@ static void symbols_of_all_classes_are_read(void **state)
 		assert_int_equal(length, 6);
 		assert_int_equal(symbol_table_each(&table, refuse_symbol, &seen), -EPIPE);
 		assert_int_equal(seen, 2);
+		assert_int_equal(symbol_table_find(&table, wanted, 2), 0);
+		assert_int_equal(wanted[0].vaddr, 0);
+		assert_int_equal(wanted[1].vaddr, two[1].value);
+		assert_int_equal(wanted[1].bytes, two[1].size);
 		symbol_table_close(&table);
 	}
 }
@@ -252,6 +257,7 @@ static void names_are_read_as_far_as_there_is_room(void **state)
 
 static void failing_allocations_are_reported(void **state)
 {
+	struct wanted_symbol wanted = { .name = "second" };
 	struct fixture fixture = { .symbols = two, .symbol_count = 2 };
 	_cleanup_close_ int fd = -1;
 	struct symbol_table table;
@@ -259,6 +265,9 @@ static void failing_allocations_are_reported(void **state)
 	fixture_build(&fixture);
 	fd = fixture_fd(&fixture);
 	assert_int_equal(FAIL_EACH_ALLOCATION(open_table(&table, fd), -ENOMEM, true, 0), 1);
+	assert_int_equal(FAIL_EACH_ALLOCATION(symbol_table_find(&table, &wanted, 1), -ENOMEM,
+				 wanted.vaddr == 0, 0),
+		1);
 	symbol_table_close(&table);
 }
 

@@ -11,20 +11,13 @@
  */
 #pragma once
 
-#include <assert.h>
-#include <elf.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "tests/extract/elf_fixture.h"
 
 enum {
 	V8_FIXTURE_BYTES = 0x2800,
-	V8_FIXTURE_VADDR = 0x400000, /* of file offset 0 */
+	V8_FIXTURE_VADDR = ELF_FIXTURE_VADDR,
 	V8_FIXTURE_SECTIONS = 5,
 	/* File offsets. */
-	V8_FIXTURE_HEADERS = 0x100,
 	V8_FIXTURE_SECTION_NAMES = 0x280,
 	V8_FIXTURE_CODE = 0x300,
 	V8_FIXTURE_CODE_BYTES = 0x180,
@@ -107,13 +100,12 @@ enum { V8_FIXTURE_NUMBER_COUNT = sizeof(v8_fixture_numbers) / sizeof(v8_fixture_
 
 static inline void v8_fixture_put(struct v8_fixture *v8, size_t at, const void *bytes, size_t size)
 {
-	assert(at + size <= sizeof(v8->bytes));
-	memcpy(v8->bytes + at, bytes, size);
+	elf_fixture_put(v8->bytes, sizeof(v8->bytes), at, bytes, size);
 }
 
 static inline Elf64_Shdr *v8_fixture_section(struct v8_fixture *v8, size_t index)
 {
-	return (Elf64_Shdr *)(void *)(v8->bytes + V8_FIXTURE_HEADERS) + index;
+	return elf_fixture_section(v8->bytes, index);
 }
 
 static inline Elf64_Sym *v8_fixture_symbol(struct v8_fixture *v8, size_t index)
@@ -147,68 +139,21 @@ static inline void v8_fixture_add_symbol(
 	v8_fixture_section(v8, 2)->sh_size = v8->symbols * sizeof(Elf64_Sym);
 }
 
-static inline void v8_fixture_add_sections(struct v8_fixture *v8)
-{
-	static const struct {
-		const char *name;
-		uint32_t type, offset, bytes, entry_bytes;
-	} sections[V8_FIXTURE_SECTIONS] = {
-		{ "", SHT_NULL, 0, 0, 0 },
-		{ ".text", SHT_PROGBITS, V8_FIXTURE_CODE, V8_FIXTURE_CODE_BYTES, 0 },
-		{ ".symtab", SHT_SYMTAB, V8_FIXTURE_SYMTAB, 0, sizeof(Elf64_Sym) },
-		{ ".strtab", SHT_STRTAB, V8_FIXTURE_NAMES, V8_FIXTURE_BYTES - V8_FIXTURE_NAMES, 0 },
-		{ ".shstrtab", SHT_STRTAB, V8_FIXTURE_SECTION_NAMES, 0x80, 0 },
-	};
-	uint32_t name = 0;
-
-	for (size_t i = 0; i < V8_FIXTURE_SECTIONS; i++) {
-		*v8_fixture_section(v8, i) = (Elf64_Shdr){
-			.sh_name = name,
-			.sh_type = sections[i].type,
-			.sh_flags = i == 1 ? SHF_ALLOC | SHF_EXECINSTR : 0,
-			.sh_offset = sections[i].offset,
-			.sh_addr = i == 1 ? V8_FIXTURE_VADDR + sections[i].offset : 0,
-			.sh_size = sections[i].bytes,
-			.sh_link = 3,
-			.sh_entsize = sections[i].entry_bytes,
-		};
-		v8_fixture_put(v8, V8_FIXTURE_SECTION_NAMES + name, sections[i].name,
-			strlen(sections[i].name) + 1);
-		name += (uint32_t)strlen(sections[i].name) + 1;
-	}
-}
-
 /* Of V8 11 or 13. */
 static inline void v8_fixture_init(struct v8_fixture *v8, uint32_t major)
 {
-	const Elf64_Ehdr header = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
-			EV_CURRENT },
-		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
-		.e_version = EV_CURRENT,
-		.e_phoff = sizeof(Elf64_Ehdr),
-		.e_shoff = V8_FIXTURE_HEADERS,
-		.e_ehsize = sizeof(Elf64_Ehdr),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 1,
-		.e_shentsize = sizeof(Elf64_Shdr),
-		.e_shnum = V8_FIXTURE_SECTIONS,
-		.e_shstrndx = V8_FIXTURE_SECTIONS - 1,
-	};
-	const Elf64_Phdr segment = {
-		.p_type = PT_LOAD,
-		.p_flags = PF_R | PF_X,
-		.p_vaddr = V8_FIXTURE_VADDR,
-		.p_filesz = V8_FIXTURE_BYTES,
-		.p_memsz = V8_FIXTURE_BYTES,
+	static const struct elf_fixture_section sections[V8_FIXTURE_SECTIONS] = {
+		{ "", SHT_NULL, 0, 0, 0, 0 },
+		{ ".text", SHT_PROGBITS, V8_FIXTURE_CODE, V8_FIXTURE_CODE_BYTES, 0,
+			SHF_ALLOC | SHF_EXECINSTR },
+		{ ".symtab", SHT_SYMTAB, V8_FIXTURE_SYMTAB, 0, sizeof(Elf64_Sym), 0 },
+		{ ".strtab", SHT_STRTAB, V8_FIXTURE_NAMES, V8_FIXTURE_BYTES - V8_FIXTURE_NAMES, 0,
+			0 },
+		{ ".shstrtab", SHT_STRTAB, V8_FIXTURE_SECTION_NAMES, 0x80, 0, 0 },
 	};
 
-	memset(v8, 0, sizeof(*v8));
+	elf_fixture_init(v8->bytes, sizeof(v8->bytes), sections, V8_FIXTURE_SECTIONS);
 	v8->names = v8->symbols = 1;
-	v8_fixture_put(v8, 0, &header, sizeof(header));
-	v8_fixture_put(v8, sizeof(header), &segment, sizeof(segment));
-	v8_fixture_add_sections(v8);
 	for (size_t i = 0; i < V8_FIXTURE_NUMBER_COUNT; i++) {
 		int32_t value = v8_fixture_numbers[i].values[major == 13];
 		size_t at = V8_FIXTURE_NUMBERS + i * sizeof(value);
@@ -224,11 +169,5 @@ static inline void v8_fixture_init(struct v8_fixture *v8, uint32_t major)
 /* -1 on failure. */
 static inline int v8_fixture_fd(const struct v8_fixture *v8)
 {
-	int fd = memfd_create("v8", MFD_CLOEXEC);
-
-	if (fd >= 0 && write(fd, v8->bytes, sizeof(v8->bytes)) != (ssize_t)sizeof(v8->bytes)) {
-		(void)close(fd);
-		fd = -1;
-	}
-	return fd;
+	return elf_fixture_fd(v8->bytes, sizeof(v8->bytes));
 }
