@@ -53,12 +53,13 @@ static __always_inline int runtime_is_in(
 	return is_file_frame_of(frame, walk->runtime.file_id) && at - (__u64)place < bytes;
 }
 
-/* Is the native frame a call of the interpreter's loop, in a runtime of GROUP_CALL or FINISH? */
+/* Is the native frame a call of the interpreter's loop, in a runtime of GROUP_CALL, FINISH or TOP?
+ */
 static __always_inline int runtime_is_call(
 	const struct walk *walk, const struct pilotlight_runtime *runtime, __u64 frame)
 {
 	return runtime_is_in(walk, runtime->loop_place, runtime->loop_bytes, frame) ||
-	       (runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL &&
+	       (runtime->group != PILOTLIGHT_RUNTIME_GROUP_FINISH &&
 		       runtime_is_in(
 			       walk, runtime->loop_rest_place, runtime->loop_rest_bytes, frame));
 }
@@ -83,14 +84,14 @@ static __always_inline void runtime_count_calls(
 /*
  * The innermost native frame that runs one of the interpreter's groups, counted among those of the
  * loop, when all of both are known. The loop's innermost call may not have linked its frame yet,
- * or no longer; of FINISH, the frame may be there before the call, while a function of C runs: then
- * it is -1. Any other difference means that they do not belong together. Nor do they if there is
- * generated code, which may lack frame pointers: the walk may have missed a call below it.
+ * or no longer; of FINISH and TOP, the frame may be there before the call, while a function of C
+ * runs: then it is -1. Any other difference means that they do not belong together. Nor do they if
+ * there is generated code, which may lack frame pointers: the walk may have missed a call below it.
  */
 static __always_inline __u32 runtime_first_call(const struct walk *walk,
 	const struct pilotlight_runtime *runtime, __u32 calls, __u32 groups)
 {
-	int is_finish = runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH;
+	int is_finish = runtime->group != PILOTLIGHT_RUNTIME_GROUP_CALL;
 	__u32 more = calls - groups;
 
 	if (is_finish && walk->has_jit)

@@ -19,6 +19,7 @@
 
 #include "runtime_code.bpf.h"
 #include "runtime_known.bpf.h"
+#include "runtime_php.bpf.h"
 #include "runtime_place.bpf.h"
 #include "runtime_ruby.bpf.h"
 #include "runtime_share.bpf.h"
@@ -150,14 +151,21 @@ __noinline int begin_runtime(struct walker *walker)
 	state->groups = 0;
 	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
 		return RUNTIME_NATIVE;
-	state->has_calls = runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL ||
-			   runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH;
+	state->has_calls = runtime->group >= PILOTLIGHT_RUNTIME_GROUP_CALL;
 	state->language = runtime->language;
 	state->walk.base = walker->walk.runtime.base;
 	state->walk.thread = bpf_get_current_task_btf()->thread.fsbase;
 	state->walk.stack_pointer = walker->walk.leaf_sp;
-	return runtime->language == PILOTLIGHT_RUNTIME_RUBY ? ruby_begin(&state->walk, runtime)
-							    : runtime_begin(&state->walk, runtime);
+	switch (runtime->language) {
+	case PILOTLIGHT_RUNTIME_RUBY:
+		return ruby_begin(&state->walk, runtime);
+	case PILOTLIGHT_RUNTIME_PHP:
+		if (!can_read_own_pt_regs(state->walk.registers, PHP_REGISTERS, 0))
+			return RUNTIME_NO_STATE;
+		return php_begin(&state->walk, runtime);
+	default:
+		return runtime_begin(&state->walk, runtime);
+	}
 }
 
 /*
@@ -227,7 +235,7 @@ static __always_inline __u64 keep_copy(const struct walker *walker, struct runti
 	return copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
 }
 
-/* Returns 0 if it cannot be copied. */
+/* These return 0 if it cannot be copied. */
 __noinline int copy_ruby(struct walker *walker, __u32 entry)
 {
 	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
@@ -239,6 +247,30 @@ __noinline int copy_ruby(struct walker *walker, __u32 entry)
 	return runtime && ruby_copy_code(&walker->runtime.walk, runtime, &copier->record.code);
 }
 
+__noinline int copy_php(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	const struct pilotlight_runtime *runtime;
+
+	if (!walker || !copier)
+		return 0;
+	runtime = walked_runtime(walker);
+	return runtime && php_copy_code(&walker->runtime.walk, runtime, &copier->record.code);
+}
+
+static __always_inline int copy_in(const struct pilotlight_runtime *runtime, struct walker *walker,
+	struct runtime_copier *copier, __u32 entry)
+{
+	switch (runtime->language) {
+	case PILOTLIGHT_RUNTIME_RUBY:
+		return copy_ruby(walker, entry);
+	case PILOTLIGHT_RUNTIME_PHP:
+		return copy_php(walker, entry);
+	default:
+		return runtime_copy_code(runtime, walker->runtime.step.code, &copier->record.code);
+	}
+}
+
 /* The identity of the step's code object, from a copy; 0: it cannot be copied now. */
 __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 {
@@ -248,12 +280,7 @@ __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 	if (!walker || !copier)
 		return 0;
 	runtime = walked_runtime(walker);
-	if (!runtime || !take_copy(walker, copier))
-		return 0;
-	if (runtime->language == PILOTLIGHT_RUNTIME_RUBY
-			? !copy_ruby(walker, entry)
-			: !runtime_copy_code(
-				  runtime, walker->runtime.step.code, &copier->record.code))
+	if (!runtime || !take_copy(walker, copier) || !copy_in(runtime, walker, copier, entry))
 		return 0;
 	return keep_copy(walker, copier);
 }
@@ -321,8 +348,12 @@ __noinline __u32 find_place(struct walker *walker, __u64 mark)
 static __always_inline void note_group_end(struct walker *walker)
 {
 	struct runtime_state *state = &walker->runtime;
-	__u32 group = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, state->groups++);
+	__u32 group;
 
+	/* The native frames of those that follow are not on this stack. */
+	if (state->language == PILOTLIGHT_RUNTIME_PHP && state->walk.has_left)
+		return;
+	group = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, state->groups++);
 	state->ends[group] = (__u8)(walker->walk.record.runtime_count - 1);
 }
 
@@ -357,6 +388,29 @@ __noinline int step_ruby(struct walker *walker)
 		       : RUNTIME_UNREADABLE;
 }
 
+__noinline int step_php(struct walker *walker)
+{
+	const struct pilotlight_runtime *runtime;
+
+	if (!walker)
+		return RUNTIME_UNREADABLE;
+	runtime = walked_runtime(walker);
+	return runtime ? (int)php_next(&walker->runtime.walk, runtime, &walker->runtime.step)
+		       : RUNTIME_UNREADABLE;
+}
+
+static __always_inline int step_in(const struct pilotlight_runtime *runtime, struct walker *walker)
+{
+	switch (runtime->language) {
+	case PILOTLIGHT_RUNTIME_RUBY:
+		return step_ruby(walker);
+	case PILOTLIGHT_RUNTIME_PHP:
+		return step_php(walker);
+	default:
+		return runtime_next(&walker->runtime.walk, runtime, &walker->runtime.step);
+	}
+}
+
 /* One step. Returns RUNTIME_ON, or why the walk ends. */
 __noinline int step_runtime(struct walker *walker, __u32 entry)
 {
@@ -373,9 +427,7 @@ __noinline int step_runtime(struct walker *walker, __u32 entry)
 	if (!(++state->steps & (RUNTIME_TIMED_STEPS - 1)) &&
 		walk_clock_ns() - state->begin_ns > RUNTIME_NS_MAX)
 		return RUNTIME_FULL;
-	end = runtime->language == PILOTLIGHT_RUNTIME_RUBY
-		      ? step_ruby(walker)
-		      : (int)runtime_next(&state->walk, runtime, &state->step);
+	end = step_in(runtime, walker);
 	if (end == RUNTIME_UNREADABLE)
 		return end;
 	if (state->step.code) {
@@ -447,6 +499,23 @@ __noinline int place_calls(struct walker *walker)
 	return 1;
 }
 
+/*
+ * PHP has one state for all threads. The thread that runs it is in the loop, or in code that was
+ * generated from PHP, whose walk may end there; all others have no frames of PHP.
+ */
+__noinline int runs_php(struct walker *walker)
+{
+	const struct pilotlight_runtime *runtime;
+
+	if (!walker)
+		return 0;
+	runtime = walked_runtime(walker);
+	if (!runtime)
+		return 0;
+	runtime_count_calls(&walker->walk, runtime, &walker->runtime.calls);
+	return walker->runtime.calls > 0 || walker->walk.has_jit;
+}
+
 #include "runtime_v8_sample.bpf.h"
 
 #include "runtime_hotspot_sample.bpf.h"
@@ -468,6 +537,8 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 		(void)add_v8_frames(walker, entry);
 		return;
 	}
+	if (walker->runtime.language == PILOTLIGHT_RUNTIME_PHP && !runs_php(walker))
+		return;
 	for (__u32 i = 0; i < RUNTIME_STEPS_MAX && end == RUNTIME_ON; i++)
 		end = step_runtime(walker, entry);
 	/* The outermost frame ends a group, unless the thread is just linking its frames anew. */

@@ -57,6 +57,9 @@ struct runtime_walk {
 	__u64 file, file_check; /* the last code object's file, and what it is known by */
 	__u32 code_bytes;	/* as many as the fields of a code object take */
 	__u32 has_read;		/* frames are read in pairs: the second one is here */
+	__u32 has_left;		/* the frames are of another native stack */
+	__u32 reserved;
+	__u64 registers[2]; /* of PHP: r15 and r14, which its owner sets, too */
 	__u8 bytes[PILOTLIGHT_RUNTIME_FRAME_MAX]; /* of the last frame */
 	__u8 code[PILOTLIGHT_RUNTIME_CODE_MAX];	  /* of its code object */
 };

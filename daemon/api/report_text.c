@@ -350,7 +350,7 @@ static void write_interpreted(const struct service_status *service, struct outpu
 	if (service->interpreted_samples == 0)
 		return;
 	write_entry(output, "Runtimes",
-		"%s samples with frames of Python, JavaScript, Ruby or Java, %s of the frames "
+		"%s samples with frames of Python, JavaScript, Ruby, Java or PHP, %s of the frames "
 		"without a "
 		"name; "
 		"%s functions in %s",

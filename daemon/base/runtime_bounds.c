@@ -58,8 +58,7 @@ static bool has_sound_anchor(const struct pilotlight_runtime *runtime)
 
 static bool has_sound_loop(const struct pilotlight_runtime *runtime)
 {
-	bool has_loop = runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL ||
-			runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH;
+	bool has_loop = runtime->group >= PILOTLIGHT_RUNTIME_GROUP_CALL;
 
 	return has_loop == (runtime->loop_bytes > 0) &&
 	       (has_loop || (runtime->loop_place == 0 && runtime->loop_rest_bytes == 0)) &&
@@ -148,6 +147,37 @@ static bool is_sound_ruby(const struct pilotlight_runtime *runtime)
 	       runtime->first_line_shift <= 1 && is_offset(runtime->string_length_at) &&
 	       is_offset(runtime->string_ascii_at) && runtime->reserved[0] == 0 &&
 	       runtime->reserved[1] == 0;
+}
+
+/* --- PHP --- */
+
+/* It has a loop, the fields of a function within as much of it as is read, and nothing else. */
+static bool is_sound_php(const struct pilotlight_runtime *runtime)
+{
+	const struct pilotlight_runtime expected = {
+		.version = PILOTLIGHT_RUNTIME_VERSION,
+		.language = PILOTLIGHT_RUNTIME_PHP,
+		.anchor = PILOTLIGHT_RUNTIME_GLOBAL,
+		.release = runtime->release,
+		.group = PILOTLIGHT_RUNTIME_GROUP_TOP,
+		.lines = PILOTLIGHT_RUNTIME_LINE_NUMBERS,
+		.anchor_place = runtime->anchor_place,
+		.loop_place = runtime->loop_place,
+		.loop_rest_place = runtime->loop_rest_place,
+		.loop_bytes = runtime->loop_bytes,
+		.loop_rest_bytes = runtime->loop_rest_bytes,
+		.code_file_at = runtime->code_file_at,
+		.code_first_line_at = runtime->code_first_line_at,
+		.code_lines_at = runtime->code_lines_at,
+		.code_units_at = runtime->code_units_at,
+	};
+	const int64_t last = PILOTLIGHT_RUNTIME_CODE_MAX - (int64_t)sizeof(uint64_t);
+
+	return memcmp(runtime, &expected, sizeof(expected)) == 0 && has_sound_anchor(runtime) &&
+	       has_sound_loop(runtime) && runtime->code_first_line_at <= last &&
+	       runtime->code_file_at < runtime->code_first_line_at &&
+	       runtime->code_lines_at < runtime->code_first_line_at &&
+	       runtime->code_units_at < runtime->code_first_line_at;
 }
 
 /* --- V8 --- */
@@ -348,6 +378,8 @@ bool runtime_bounds_hold(const struct pilotlight_runtime *runtime)
 	if (runtime->version == PILOTLIGHT_RUNTIME_VERSION &&
 		runtime->language == PILOTLIGHT_RUNTIME_RUBY)
 		return is_sound_ruby(runtime);
+	if (runtime->language == PILOTLIGHT_RUNTIME_PHP)
+		return is_sound_php(runtime);
 	return runtime->version == PILOTLIGHT_RUNTIME_VERSION && has_sound_kinds(runtime) &&
 	       has_sound_anchor(runtime) && has_sound_loop(runtime) && has_sound_frame(runtime) &&
 	       has_sound_code(runtime) && has_sound_offsets(runtime);

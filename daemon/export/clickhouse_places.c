@@ -18,6 +18,7 @@ static const char *const kind_names[BINARY_KIND_COUNT] = {
 	[BINARY_JAVASCRIPT] = "javascript",
 	[BINARY_RUBY] = "ruby",
 	[BINARY_JAVA] = "java",
+	[BINARY_PHP] = "php",
 };
 
 const char *clickhouse_kind_name(enum binary_kind kind)

@@ -183,6 +183,8 @@ static const char *frame_type(enum binary_kind kind)
 		return "ruby";
 	case BINARY_JAVA:
 		return "jvm";
+	case BINARY_PHP:
+		return "php";
 	default:
 		return NULL;
 	}

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "extract/runtime_hotspot.h"
+#include "extract/runtime_php.h"
 #include "extract/runtime_python.h"
 #include "extract/runtime_ruby.h"
 #include "extract/runtime_v8.h"
@@ -141,6 +142,9 @@ static int describe_runtime(struct unwind_extraction *extraction)
 			&extraction->files, &extraction->scratch, &extraction->runtime);
 	if (r == -ENODATA)
 		r = runtime_hotspot_read(
+			&extraction->files, &extraction->scratch, &extraction->runtime);
+	if (r == -ENODATA)
+		r = runtime_php_read(
 			&extraction->files, &extraction->scratch, &extraction->runtime);
 	switch (r) {
 	case 0:

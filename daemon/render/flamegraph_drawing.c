@@ -45,6 +45,7 @@ static char kind_letter(enum frame_kind kind)
 		[FRAME_JAVASCRIPT] = 'v',
 		[FRAME_RUBY] = 'y',
 		[FRAME_JAVA] = 'j', /* as any generated code */
+		[FRAME_PHP] = 'h',
 		[FRAME_SYNTHETIC] = 's',
 		[FRAME_INLINED] = 'i',
 		[FRAME_COMM] = 'c',

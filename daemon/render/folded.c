@@ -40,6 +40,8 @@ const char *folded_suffix(enum frame_kind kind)
 		return "_[v]";
 	case FRAME_RUBY:
 		return "_[r]";
+	case FRAME_PHP:
+		return "_[h]";
 	case FRAME_INLINED:
 		return "_[i]";
 	default:

@@ -32,6 +32,8 @@ const char *frame_kind_name(enum frame_kind kind)
 		return "Ruby";
 	case FRAME_JAVA:
 		return "Java";
+	case FRAME_PHP:
+		return "PHP";
 	case FRAME_INLINED:
 		return "inlined";
 	case FRAME_COMM:

@@ -12,5 +12,6 @@ enum binary_kind {
 	BINARY_JAVASCRIPT, /* the same of V8: _[v] */
 	BINARY_RUBY,	   /* the same of Ruby: _[r] */
 	BINARY_JAVA,	   /* methods of a JVM, compiled or not: _[j] */
+	BINARY_PHP,	   /* functions of PHP: _[h] */
 	BINARY_KIND_COUNT,
 };

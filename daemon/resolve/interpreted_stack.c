@@ -67,6 +67,13 @@ static bool has_native_frames(const struct interpreted_stack *stack)
 	       stack->sample->runtime_language == PILOTLIGHT_RUNTIME_HOTSPOT;
 }
 
+/* Others have native frames. */
+static const char *const unreadable[PILOTLIGHT_RUNTIME_LANGUAGES] = {
+	[PILOTLIGHT_RUNTIME_PYTHON] = "[truncated: Python frame unreadable]",
+	[PILOTLIGHT_RUNTIME_RUBY] = "[truncated: Ruby frame unreadable]",
+	[PILOTLIGHT_RUNTIME_PHP] = "[truncated: PHP frame unreadable]",
+};
+
 /* Says why the outermost frames are missing. Returns the number of frames that do. */
 static size_t write_end(const struct interpreted_stack *stack, struct resolved_frame *frame)
 {
@@ -76,9 +83,7 @@ static size_t write_end(const struct interpreted_stack *stack, struct resolved_f
 		has_native_frames(stack))
 		return 0;
 	if (stack->sample->runtime_end == PILOTLIGHT_RUNTIME_UNREADABLE)
-		name.name = stack->sample->runtime_language == PILOTLIGHT_RUNTIME_RUBY
-				    ? "[truncated: Ruby frame unreadable]"
-				    : "[truncated: Python frame unreadable]";
+		name.name = unreadable[stack->sample->runtime_language];
 	*frame = frame_of(stack, 0, &name);
 	return 1;
 }
@@ -100,6 +105,7 @@ static const char *const nameless[PILOTLIGHT_RUNTIME_LANGUAGES] = {
 	[PILOTLIGHT_RUNTIME_V8] = "[javascript: no name]",
 	[PILOTLIGHT_RUNTIME_RUBY] = "[ruby: no name]",
 	[PILOTLIGHT_RUNTIME_HOTSPOT] = "[java: no name]",
+	[PILOTLIGHT_RUNTIME_PHP] = "[php: no name]",
 };
 
 /* The functions that a frame of native code runs, innermost first: itself if it is none. Without

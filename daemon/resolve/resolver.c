@@ -452,6 +452,7 @@ static const enum binary_kind interpreted_kinds[PILOTLIGHT_RUNTIME_LANGUAGES] = 
 	[PILOTLIGHT_RUNTIME_V8] = BINARY_JAVASCRIPT,
 	[PILOTLIGHT_RUNTIME_RUBY] = BINARY_RUBY,
 	[PILOTLIGHT_RUNTIME_HOTSPOT] = BINARY_JAVA,
+	[PILOTLIGHT_RUNTIME_PHP] = BINARY_PHP,
 };
 
 /* Without names or a binary there are none. */

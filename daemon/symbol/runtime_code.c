@@ -152,6 +152,46 @@ static int parse_method(const struct pilotlight_runtime_code *record, struct run
 	return 0;
 }
 
+/* "Shape::area". What follows a zero only tells anonymous classes. A script has no name. */
+static void make_function(const struct pilotlight_runtime_text *class,
+	const struct pilotlight_runtime_text *function, char clean[UTF8_CLEAN_BYTES])
+{
+	static const char script[] = "{main}";
+	const struct pilotlight_runtime_text *parts[] = { class, function };
+	char name[2 * MARKED_BYTES];
+	size_t size = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t bytes = strnlen((const char *)parts[i]->characters, parts[i]->bytes);
+
+		if (size > 0)
+			size = (size_t)(stpcpy(name + size, "::") - name);
+		memcpy(name + size, parts[i]->characters, bytes);
+		size += bytes;
+		if (parts[i]->flags & PILOTLIGHT_RUNTIME_TEXT_CUT)
+			size = (size_t)(stpcpy(name + size, ellipsis) - name);
+	}
+	if (function->bytes == 0)
+		size = strlen(strcpy(name, script));
+	(void)utf8_clean(clean, name, size);
+}
+
+static int parse_function(
+	const struct pilotlight_runtime_code *record, struct runtime_code *ret_code)
+{
+	struct pilotlight_runtime_text class = { .width = 1 };
+
+	if (record->line_bytes > 0)
+		memcpy(&class, record->table, sizeof(class));
+	if (record->lines != PILOTLIGHT_RUNTIME_LINE_NUMBERS || record->name.width != 1 ||
+		(record->line_bytes != 0 && record->line_bytes != sizeof(class)) ||
+		!is_text_sound(&class) || class.width != 1)
+		return -EINVAL;
+	make_function(&class, &record->name, ret_code->name);
+	make_text(&record->file, true, ret_code->file);
+	return 0;
+}
+
 int runtime_code_parse(const void *bytes, size_t size, struct runtime_code *ret_code)
 {
 	const struct pilotlight_runtime_code *record = bytes;
@@ -165,6 +205,8 @@ int runtime_code_parse(const void *bytes, size_t size, struct runtime_code *ret_
 	ret_code->table_bytes = record->line_bytes;
 	if (record->language == PILOTLIGHT_RUNTIME_HOTSPOT)
 		return parse_method(record, ret_code);
+	if (record->language == PILOTLIGHT_RUNTIME_PHP)
+		return parse_function(record, ret_code);
 	make_text(&record->name, false, ret_code->name);
 	if (record->language == PILOTLIGHT_RUNTIME_V8 && record->name.bytes == 0)
 		(void)strcpy(ret_code->name, "(anonymous)");

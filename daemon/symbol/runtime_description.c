@@ -34,6 +34,7 @@ static const struct {
 	[PILOTLIGHT_RUNTIME_V8] = { "V8", "v8" },
 	[PILOTLIGHT_RUNTIME_RUBY] = { "Ruby", "ruby" },
 	[PILOTLIGHT_RUNTIME_HOTSPOT] = { "HotSpot", "hotspot" },
+	[PILOTLIGHT_RUNTIME_PHP] = { "PHP", "php" },
 	[PILOTLIGHT_RUNTIME_THREAD_CONTEXT] = { "OpenTelemetry", "thread-context" },
 };
 
@@ -77,7 +78,8 @@ const char *runtime_description_release(
 	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
 		(void)snprintf(text, RUNTIME_RELEASE_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
 			release >> 24, release >> 16 & 0xff, release & 0xffff);
-	else if (runtime->language == PILOTLIGHT_RUNTIME_RUBY)
+	else if (runtime->language == PILOTLIGHT_RUNTIME_RUBY ||
+		 runtime->language == PILOTLIGHT_RUNTIME_PHP)
 		(void)snprintf(text, RUNTIME_RELEASE_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
 			release >> 24, release >> 16 & 0xff, release >> 8 & 0xff);
 	else if (runtime->language == PILOTLIGHT_RUNTIME_HOTSPOT)

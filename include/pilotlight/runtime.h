@@ -23,6 +23,12 @@
  * address to the end of the thread's VM stack. A frame refers to an instruction sequence, whose
  * body has the names: code_…_at are offsets in the body. What is the same from Ruby 2.7 to 3.4 is
  * not described; see the sampler (runtime_ruby.bpf.h).
+ *
+ * PHP without threads has one state for the whole process: the anchor is the word that points to
+ * the innermost frame. A frame refers to a function, the code object. Of a function in PHP there
+ * are the file's name at code_file_at, the first line at code_first_line_at, the instructions at
+ * code_units_at, and their number at code_lines_at; all other fields are 0. What is the same from
+ * PHP 7.4 to 8.4 is not described; see the sampler (runtime_php.bpf.h).
  */
 #pragma once
 
@@ -48,6 +54,7 @@ enum pilotlight_runtime_language {
 	PILOTLIGHT_RUNTIME_THREAD_CONTEXT = 3,
 	PILOTLIGHT_RUNTIME_RUBY = 4,
 	PILOTLIGHT_RUNTIME_HOTSPOT = 5, /* the rest is as pilotlight/runtime_hotspot.h says */
+	PILOTLIGHT_RUNTIME_PHP = 6,
 	PILOTLIGHT_RUNTIME_LANGUAGES,
 };
 
@@ -62,8 +69,8 @@ enum pilotlight_runtime_anchor {
 	PILOTLIGHT_RUNTIME_KEY_BEHIND = 5, /* at anchor_offset from where anchor_place points */
 	/* As TLS_SLOT or TLS_INDEX; the TLS descriptor at anchor_place says which. */
 	PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR = 6,
-	/* The variable at anchor_place points to the state of one thread. Only of Ruby: whose it is
-	 * tells the native stack, which state_thread_at has. */
+	/* The variable at anchor_place points to the state of one thread. Only of Ruby, where the
+	 * native stack, which state_thread_at has, tells whose it is, and of PHP. */
 	PILOTLIGHT_RUNTIME_GLOBAL = 7,
 	PILOTLIGHT_RUNTIME_ANCHORS,
 };
@@ -103,6 +110,8 @@ enum pilotlight_runtime_group {
 	/* The same of groups, whose outermost frame has a flag. The native frame of a group calls
 	 * the rest of the loop. */
 	PILOTLIGHT_RUNTIME_GROUP_FINISH = 5,
+	/* As FINISH, but the rest of the loop's code is as of CALL. */
+	PILOTLIGHT_RUNTIME_GROUP_TOP = 6,
 	PILOTLIGHT_RUNTIME_GROUPS,
 };
 
@@ -119,6 +128,9 @@ enum pilotlight_runtime_lines {
 	/* Native code of several functions, not of one: struct pilotlight_v8_inlined. It has no
 	 * name and no line; units are bytes of instructions. */
 	PILOTLIGHT_RUNTIME_INLINED = 7,
+	/* The number of an instruction is its line. The table, if there is one, is the name of the
+	 * function's class: a struct pilotlight_runtime_text, and zeros. */
+	PILOTLIGHT_RUNTIME_LINE_NUMBERS = 8,
 	PILOTLIGHT_RUNTIME_LINE_TABLES,
 };
 
@@ -145,7 +157,7 @@ struct pilotlight_runtime {
 	__s64 anchor_place; /* 0: not needed */
 	__s64 anchor_offset;
 	__s64 code_type_place; /* of the type of all code objects: the proof of one */
-	/* Of GROUP_CALL and GROUP_FINISH: the loop's code. A compiler may have put some of it
+	/* Of GROUP_CALL, FINISH and TOP: the loop's code. A compiler may have put some of it
 	 * elsewhere; of GROUP_FINISH that is the function that it calls. */
 	__s64 loop_place, loop_rest_place;
 	__u32 loop_bytes, loop_rest_bytes;

@@ -34,7 +34,8 @@ static int tear_down(void **state)
 }
 
 /* Letters are frames, root first: x native, l of a library, k of the kernel, s synthetic, j JIT,
- * those before them, p Python, v JavaScript, r Ruby. Each occurrence has an address of its own. */
+ * those before them, p Python, v JavaScript, r Ruby, h PHP. Each occurrence has an address of its
+ * own. */
 static uint32_t add(const char *stack, uint64_t count)
 {
 	static const struct {
@@ -42,7 +43,7 @@ static uint32_t add(const char *stack, uint64_t count)
 		enum binary_kind kind;
 	} kinds[] = { { 'x', BINARY_EXECUTABLE }, { 'l', BINARY_LIBRARY }, { 'k', BINARY_KERNEL },
 		{ 'j', BINARY_JIT }, { 'p', BINARY_PYTHON }, { 'v', BINARY_JAVASCRIPT },
-		{ 'r', BINARY_RUBY } };
+		{ 'r', BINARY_RUBY }, { 'h', BINARY_PHP } };
 	struct profile_sample sample = { .count = count, .node = PROFILE_ROOT };
 
 	for (size_t i = 0; stack[i]; i++) {
@@ -64,7 +65,7 @@ static uint32_t add(const char *stack, uint64_t count)
 /* The letters and positions of the stack that a sample has now. */
 static void check(size_t sample, const char *stack)
 {
-	static const char letters[] = { 'k', 'x', 'l', 'j', 's', 'p', 'v', 'r' };
+	static const char letters[] = { 'k', 'x', 'l', 'j', 's', 'p', 'v', 'r', 'm', 'h' };
 	char found[64] = "";
 	size_t at = sizeof(found) - 1;
 
@@ -98,6 +99,7 @@ static const struct {
 	{ "xxvjvjjvk", "xvvjvk", "xxjjjk" },
 	/* Ruby's generated code runs a group, too. */
 	{ "xxrrlxrjrk", "xrrlrrk", "xxlxjk" },
+	{ "xxhhlxhk", "xhhlhk", "xxlxk" },
 	{ "xk", "xk", "xk" },
 };
 

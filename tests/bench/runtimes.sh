@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Compares the BPF time of a sample with and without the functions of Python, JavaScript, Ruby or Java. Three recordings
-# run at the same time. The third one is of a process that sleeps: it tells what a sample of other processes costs.
-# Needs root, and an earlier recording of the interpreter.
+# Compares the BPF time of a sample with and without the functions of Python, JavaScript, Ruby, Java or PHP. Three
+# recordings run at the same time. The third one is of a process that sleeps: it tells what a sample of other processes
+# costs. Needs root, and an earlier recording of the interpreter.
 #
-#	tests/bench/runtimes.sh [PYTHON|NODE|RUBY|JAVA...]
+#	tests/bench/runtimes.sh [PYTHON|NODE|RUBY|JAVA|PHP...]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 pilotlight=${PILOTLIGHT:-build/release/pilotlight}
@@ -29,6 +29,7 @@ for runtime in "${@:-python3}"; do
 	[[ $(basename "$runtime") != node* ]] || program=tests/bench/node_load.js
 	[[ $(basename "$runtime") != ruby* ]] || program=tests/bench/ruby_load.rb
 	[[ $(basename "$runtime") != java* ]] || program=tests/bench/JavaLoad.java
+	[[ $(basename "$runtime") != php* ]] || program=tests/bench/php_load.php
 	"$runtime" "$program" $((SECONDS_EACH + 30)) &
 	load=$!
 	SECONDS_EACH=2 record warm_up $load both

@@ -155,6 +155,13 @@ static void calls_have_frames_from_the_outermost_on(void **state)
 	assert_int_equal(runtime_first_call(&walk, &runtime, 5, 5), 0);
 	walk.has_jit = 1;
 	assert_int_equal(runtime_first_call(&walk, &runtime, 5, 5), UNKNOWN);
+	walk.has_jit = 0;
+	runtime.group = PILOTLIGHT_RUNTIME_GROUP_TOP;
+	open_calls(&function, 1);
+	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), (uint32_t)-1);
+	open_calls(&rest, 1);
+	assert_true(runtime_is_call(&walk, &runtime, walk.frames[0]));
+	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), UNKNOWN);
 }
 
 int main(void)

@@ -590,6 +590,9 @@ static void a_frame_that_only_leads_to_the_loop_goes_with_it(void **state)
 	count = resolve_runtime(
 		&fixture, PILOTLIGHT_RUNTIME_RUBY, functions, 2, PILOTLIGHT_RUNTIME_UNREADABLE, 3);
 	check_names(&fixture, count, "- [truncated: Ruby frame unreadable] middle leaf -");
+	count = resolve_runtime(
+		&fixture, PILOTLIGHT_RUNTIME_PHP, functions, 2, PILOTLIGHT_RUNTIME_UNREADABLE, 3);
+	check_names(&fixture, count, "- [truncated: PHP frame unreadable] middle leaf -");
 	resolver_free(TAKE_PTR(fixture.resolver));
 	runtime_names_free(names);
 	close_fixture(&fixture);

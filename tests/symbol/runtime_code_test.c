@@ -110,6 +110,61 @@ static void malformed_methods_are_refused(void **state)
 	assert_int_equal(runtime_code_parse(&record, size - 16, &code), -EINVAL);
 }
 
+/* A function of PHP: its class is in the table. */
+static void set_function(const char *class, size_t bytes)
+{
+	struct pilotlight_runtime_text text;
+
+	(void)set_up(NULL);
+	set_text(&text, class, bytes, 1);
+	memset(record.table, 0, sizeof(record.table));
+	memcpy(record.table, &text, sizeof(text));
+	record.language = PILOTLIGHT_RUNTIME_PHP;
+	record.lines = PILOTLIGHT_RUNTIME_LINE_NUMBERS;
+	record.line_bytes = record.line_bytes_all = sizeof(text);
+	set_text(&record.name, "gr\303\266\303\237e", 7, 1);
+	size = offsetof(struct pilotlight_runtime_code, table) + 136;
+}
+
+static void a_function_of_php_has_its_class(void **state)
+{
+	static const char anonymous[] = "Shape@anonymous\0/srv/shape.php:3$0";
+
+	set_function(anonymous, sizeof(anonymous));
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "Shape@anonymous::gr\303\266\303\237e");
+	assert_int_equal(runtime_code_line(&code, -2), 10);
+	assert_int_equal(runtime_code_line(&code, 12), 12);
+	record.name.flags = PILOTLIGHT_RUNTIME_TEXT_CUT;
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "Shape@anonymous::gr\303\266\303\237e…");
+	record.line_bytes = 0;
+	assert_int_equal(runtime_code_parse(&record, size - 136, &code), 0);
+	assert_string_equal(code.name, "gr\303\266\303\237e…");
+	set_function("", 0);
+	set_text(&record.name, "", 0, 1);
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "{main}");
+}
+
+static void malformed_functions_of_php_are_refused(void **state)
+{
+	set_function("Shape", 5);
+	record.line_bytes--;
+	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
+	set_function("Shape", 5);
+	record.table[2] = 2; /* the width of the class's characters */
+	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
+	record.table[2] = 0;
+	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
+	set_function("Shape", 5);
+	record.lines = PILOTLIGHT_RUNTIME_LINE_ENDS;
+	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
+	set_function("Shape", 5);
+	set_text(&record.name, "area", 4, 2);
+	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
+}
+
 static void characters_of_each_width_become_utf8(void **state)
 {
 	static const uint16_t two[] = { 'a', 0xe9, 0x1234, 0xd800, 0x202e };
@@ -211,6 +266,8 @@ int main(void)
 		cmocka_unit_test_setup(a_record_has_names_and_lines, set_up),
 		cmocka_unit_test_setup(a_method_has_its_class, set_up),
 		cmocka_unit_test_setup(malformed_methods_are_refused, set_up),
+		cmocka_unit_test_setup(a_function_of_php_has_its_class, set_up),
+		cmocka_unit_test_setup(malformed_functions_of_php_are_refused, set_up),
 		cmocka_unit_test_setup(characters_of_each_width_become_utf8, set_up),
 		cmocka_unit_test_setup(utf8_is_taken_as_it_is, set_up),
 		cmocka_unit_test_setup(cut_texts_are_marked, set_up),

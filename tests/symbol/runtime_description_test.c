@@ -28,7 +28,7 @@ static void an_example_is_sound(void **state)
 }
 
 /* What makes the example unsound. */
-static const struct {
+static const struct change {
 	size_t at, size;
 	int64_t value;
 } changes[] = {
@@ -137,10 +137,7 @@ static const struct pilotlight_runtime ruby_example = {
 	.string_ascii_at = 16,
 };
 
-static const struct {
-	size_t at, size;
-	int64_t value;
-} ruby_changes[] = {
+static const struct change ruby_changes[] = {
 	CHANGE(version, 1),
 	CHANGE(anchor, 0),
 	CHANGE(anchor, PILOTLIGHT_RUNTIME_ANCHORS),
@@ -177,6 +174,62 @@ static const struct {
 	CHANGE(reserved[0], 1),
 	CHANGE(reserved[1], 1),
 };
+
+/* The least PHP whose fields are sound. */
+static const struct pilotlight_runtime php_example = {
+	.version = PILOTLIGHT_RUNTIME_VERSION,
+	.language = PILOTLIGHT_RUNTIME_PHP,
+	.release = 0x08022400,
+	.anchor = PILOTLIGHT_RUNTIME_GLOBAL,
+	.group = PILOTLIGHT_RUNTIME_GROUP_TOP,
+	.lines = PILOTLIGHT_RUNTIME_LINE_NUMBERS,
+	.loop_bytes = 1,
+	.code_file_at = 247,
+	.code_first_line_at = 248,
+	.code_lines_at = 247,
+	.code_units_at = 247,
+};
+
+static const struct change php_changes[] = {
+	CHANGE(version, 1),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_TLS),
+	CHANGE(libc, 1),
+	CHANGE(instruction, 1),
+	CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_FINISH),
+	CHANGE(lines, PILOTLIGHT_RUNTIME_LINE_ENDS),
+	CHANGE(frame_bytes, 1),
+	CHANGE(anchor_place, INT64_MAX),
+	CHANGE(anchor_offset, 1),
+	CHANGE(code_type_place, 1),
+	CHANGE(loop_bytes, 0),
+	CHANGE(loop_place, INT64_MAX),
+	CHANGE(loop_rest_place, 1),
+	CHANGE(state_frame_at, 1),
+	CHANGE(code_file_at, 248),
+	CHANGE(code_name_at, 1),
+	CHANGE(code_first_line_at, 249),
+	CHANGE(code_lines_at, 248),
+	CHANGE(code_units_at, 248),
+	CHANGE(reserved[1], 1),
+};
+
+static void each_field_of_php_is_checked(void **state)
+{
+	char text[RUNTIME_RELEASE_BYTES];
+
+	runtime = php_example;
+	assert_true(runtime_bounds_hold(&runtime));
+	assert_string_equal(runtime_description_language(&runtime), "PHP");
+	assert_string_equal(runtime_description_release(&runtime, text), "8.2.36");
+	for (size_t i = 0; i < ARRAY_SIZE(php_changes); i++) {
+		runtime = php_example;
+		memcpy((uint8_t *)&runtime + php_changes[i].at, &php_changes[i].value,
+			php_changes[i].size);
+		if (runtime_bounds_hold(&runtime))
+			fail_msg("%ld at %zu is not refused", php_changes[i].value,
+				php_changes[i].at);
+	}
+}
 
 static void each_field_of_ruby_is_checked(void **state)
 {
@@ -314,6 +367,7 @@ int main(void)
 		cmocka_unit_test_setup(an_example_is_sound, set_up),
 		cmocka_unit_test_setup(each_field_is_checked, set_up),
 		cmocka_unit_test_setup(each_field_of_ruby_is_checked, set_up),
+		cmocka_unit_test_setup(each_field_of_php_is_checked, set_up),
 		cmocka_unit_test_setup(kinds_need_their_fields, set_up),
 		cmocka_unit_test_setup(a_file_has_one_or_none, set_up),
 		cmocka_unit_test_setup(releases_are_written_as_python_does, set_up),

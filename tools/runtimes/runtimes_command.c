@@ -39,6 +39,7 @@ static const struct known_runtime {
 	{ PILOTLIGHT_RUNTIME_V8, "V8", "v8", "node", "libnode" },
 	{ PILOTLIGHT_RUNTIME_RUBY, "Ruby", "ruby", "ruby", "libruby" },
 	{ PILOTLIGHT_RUNTIME_HOTSPOT, "HotSpot", "hotspot", "libjvm", "libjvm" },
+	{ PILOTLIGHT_RUNTIME_PHP, "PHP", "php", "php", "libphp" },
 };
 
 /* What a mapped file is. */
@@ -281,7 +282,8 @@ const struct command runtimes_command = {
 	.summary = "list running interpreters, and whether their functions are shown",
 	.synopsis = "[OPTION...]",
 	.description =
-		"List the running programs that CPython, V8 (Node.js) or Ruby runs, with its "
+		"List the running programs that CPython, V8 (Node.js), Ruby, HotSpot (Java) or "
+		"PHP runs, with its "
 		"version and whether profiles show their functions. A recording or the "
 		"service learns how to "
 		"read an interpreter when it first meets it; name the cache of the service "

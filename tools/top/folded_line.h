@@ -30,6 +30,7 @@ enum folded_kind {
 	FOLDED_PYTHON,
 	FOLDED_JAVASCRIPT,
 	FOLDED_RUBY,
+	FOLDED_PHP,
 	FOLDED_NAMELESS, /* "[libc.so.6+0x1234]", "[unknown]", "[truncated: …]" */
 };
 

@@ -151,6 +151,7 @@ static const char *kind_name(enum folded_kind kind)
 		[FOLDED_PYTHON] = "python",
 		[FOLDED_JAVASCRIPT] = "javascript",
 		[FOLDED_RUBY] = "ruby",
+		[FOLDED_PHP] = "php",
 		[FOLDED_NAMELESS] = "",
 	};
 

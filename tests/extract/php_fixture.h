@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Small programs that look like PHP to whoever describes it, of a version by choice.
+ *
+ *	static struct php_fixture php;
+ *
+ *	php_fixture_init(&php, "8.2.36", 152);
+ *	fd = php_fixture_fd(&php);
+ */
+#pragma once
+
+#include "tests/extract/elf_fixture.h"
+
+enum {
+	PHP_FIXTURE_BYTES = 0x1000,
+	PHP_FIXTURE_SECTIONS = 6,
+	PHP_FIXTURE_SYMBOLS = 5, /* the first is none */
+	/* File offsets. */
+	PHP_FIXTURE_SECTION_NAMES = 0x300,
+	PHP_FIXTURE_NAMES = 0x380,
+	PHP_FIXTURE_DYNSYM = 0x400,
+	PHP_FIXTURE_EH_FRAME_HDR = 0x500,
+	PHP_FIXTURE_TEXTS = 0x600,
+	PHP_FIXTURE_LOOP = 0x800,
+	PHP_FIXTURE_LOOP_BYTES = 0x40,
+	PHP_FIXTURE_LOOP_REST = 0x900,
+	PHP_FIXTURE_FILENAME = 0xa00,
+	PHP_FIXTURE_GLOBALS = 0xc00,
+	/* Numbers of symbols. */
+	PHP_SYMBOL_GLOBALS = 1,
+	PHP_SYMBOL_LOOP,
+	PHP_SYMBOL_FILENAME,
+	PHP_SYMBOL_GLOBALS_OFFSET,
+};
+
+struct php_fixture {
+	uint8_t bytes[PHP_FIXTURE_BYTES];
+};
+
+static inline void php_fixture_put(
+	struct php_fixture *php, size_t at, const void *bytes, size_t size)
+{
+	elf_fixture_put(php->bytes, sizeof(php->bytes), at, bytes, size);
+}
+
+static inline Elf64_Sym *php_fixture_symbol(struct php_fixture *php, size_t index)
+{
+	return (Elf64_Sym *)(void *)(php->bytes + PHP_FIXTURE_DYNSYM) + index;
+}
+
+static inline void php_fixture_add_symbols(struct php_fixture *php)
+{
+	static const struct {
+		const char *name;
+		uint32_t offset, bytes;
+	} symbols[PHP_FIXTURE_SYMBOLS - 1] = {
+		{ "executor_globals", PHP_FIXTURE_GLOBALS, 0x300 },
+		{ "execute_ex", PHP_FIXTURE_LOOP, PHP_FIXTURE_LOOP_BYTES },
+		{ "zend_get_executed_filename_ex", PHP_FIXTURE_FILENAME, 0x40 },
+		{ "executor_globals_offset", PHP_FIXTURE_GLOBALS, 8 },
+	};
+	uint32_t name = 1;
+
+	for (size_t i = 0; i < PHP_FIXTURE_SYMBOLS - 1; i++) {
+		*php_fixture_symbol(php, i + 1) = (Elf64_Sym){
+			.st_name = name,
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+			.st_shndx = 1,
+			.st_value = ELF_FIXTURE_VADDR + symbols[i].offset,
+			.st_size = symbols[i].bytes,
+		};
+		php_fixture_put(php, PHP_FIXTURE_NAMES + name, symbols[i].name,
+			strlen(symbols[i].name) + 1);
+		name += (uint32_t)strlen(symbols[i].name) + 1;
+	}
+	php_fixture_symbol(php, PHP_SYMBOL_GLOBALS_OFFSET)->st_shndx = SHN_UNDEF;
+}
+
+/* The loop jumps into a part of itself that is elsewhere. */
+static inline void php_fixture_add_loop(struct php_fixture *php)
+{
+	/* jne 0x400910; ret */
+	static const uint8_t loop[] = { 0x0f, 0x85, 0x0a, 0x01, 0, 0, 0xc3 };
+	static const uint8_t kinds[] = { 1, 0x1b, 3, 0x3b };
+	static const int32_t starts[] = { PHP_FIXTURE_LOOP, PHP_FIXTURE_LOOP_REST,
+		PHP_FIXTURE_LOOP_REST + PHP_FIXTURE_LOOP_BYTES };
+	const uint32_t count = sizeof(starts) / sizeof(starts[0]);
+	size_t at = PHP_FIXTURE_EH_FRAME_HDR;
+
+	php_fixture_put(php, PHP_FIXTURE_LOOP, loop, sizeof(loop));
+	php_fixture_put(php, at, kinds, sizeof(kinds));
+	php_fixture_put(php, at + 8, &count, sizeof(count));
+	for (size_t i = 0; i < count; i++) {
+		int32_t distance = starts[i] - PHP_FIXTURE_EH_FRAME_HDR;
+
+		php_fixture_put(php, at + 12 + 8 * i, &distance, sizeof(distance));
+	}
+}
+
+/* `file_at`: where a function has the name of its file. */
+static inline void php_fixture_init(struct php_fixture *php, const char *version, int32_t file_at)
+{
+	static const struct elf_fixture_section sections[PHP_FIXTURE_SECTIONS] = {
+		{ "", SHT_NULL, 0, 0, 0, 0 },
+		{ ".rodata", SHT_PROGBITS, PHP_FIXTURE_TEXTS, 0x100, 0, SHF_ALLOC },
+		{ ".dynsym", SHT_DYNSYM, PHP_FIXTURE_DYNSYM,
+			PHP_FIXTURE_SYMBOLS * sizeof(Elf64_Sym), sizeof(Elf64_Sym), 0 },
+		{ ".dynstr", SHT_STRTAB, PHP_FIXTURE_NAMES, PHP_FIXTURE_DYNSYM - PHP_FIXTURE_NAMES,
+			0, 0 },
+		{ ".eh_frame_hdr", SHT_PROGBITS, PHP_FIXTURE_EH_FRAME_HDR, 0x40, 0, SHF_ALLOC },
+		{ ".shstrtab", SHT_STRTAB, PHP_FIXTURE_SECTION_NAMES, 0x80, 0, 0 },
+	};
+	/* mov 0x1e8(%rdx),%rax; mov FILE_AT(%rdx),%rax; ret */
+	static const uint8_t filename[] = { 0x48, 0x8b, 0x82, 0xe8, 0x01, 0, 0, 0x48, 0x8b, 0x82, 0,
+		0, 0, 0, 0xc3 };
+	static const char header[] = "X-Powered-By: PHP/";
+
+	elf_fixture_init(php->bytes, sizeof(php->bytes), sections, PHP_FIXTURE_SECTIONS);
+	php_fixture_add_symbols(php);
+	php_fixture_add_loop(php);
+	php_fixture_put(php, PHP_FIXTURE_FILENAME, filename, sizeof(filename));
+	php_fixture_put(php, PHP_FIXTURE_FILENAME + 10, &file_at, sizeof(file_at));
+	php_fixture_put(php, PHP_FIXTURE_TEXTS + 0x40, header, sizeof(header));
+	php_fixture_put(
+		php, PHP_FIXTURE_TEXTS + 0x40 + sizeof(header) - 1, version, strlen(version) + 1);
+}
+
+/* -1 on failure. */
+static inline int php_fixture_fd(const struct php_fixture *php)
+{
+	return elf_fixture_fd(php->bytes, sizeof(php->bytes));
+}

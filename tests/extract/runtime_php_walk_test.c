@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The walk of PHP's frames, compiled for the host, on the PHP of this machine. A program tells the
+ * frames that it sees, and the walk must find them all, with their names and lines. The variable
+ * TEST_PHP is a command that runs one more PHP.
+ */
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/scratch.h"
+#include "extract/code_instruction.h"
+#include "extract/extraction.h"
+#include "extract/runtime_php.h"
+#include "extract/unwind_files.h"
+#include "symbol/runtime_code.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static pid_t child;
+static uint64_t hidden; /* memory there cannot be read */
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+#include "bpf/runtime_php.bpf.h"
+
+static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
+{
+	struct iovec local = { bytes, size }, remote = { (void *)(uintptr_t)address, size };
+
+	return address != hidden &&
+	       process_vm_readv(child, &local, 1, &remote, 1, 0) == (ssize_t)size;
+}
+
+enum { FRAMES_MAX = 200, NAME_BYTES = 256, LINE_BYTES = 4096 };
+
+static struct pilotlight_runtime runtime;
+static __u64 base;
+
+static int describe(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int scratch_fd = memfd_create("scratch", MFD_CLOEXEC);
+	const struct extraction_files files = { .binary_fd = fd, .debug_fd = -1 };
+	struct unwind_files opened;
+	struct scratch scratch;
+	int r;
+
+	scratch_init(&scratch, scratch_fd, 64 << 20, 8 << 20);
+	r = unwind_files_open(&opened, &files);
+	return r < 0 ? r : runtime_php_read(&opened, &scratch, &runtime);
+}
+
+/* Finds PHP among the files that the child has mapped. */
+static void find_interpreter(void)
+{
+	char path[64], line[LINE_BYTES], file[LINE_BYTES];
+	uint64_t start, offset;
+	bool is_found = false;
+	char flags[8];
+	FILE *maps;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", child);
+	maps = fopen(path, "re");
+	assert_non_null(maps);
+	while (!is_found && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%" SCNx64 "-%*x %7s %" SCNx64 " %*s %*d %4095s", &start, flags,
+			    &offset, file) != 4 ||
+			flags[2] != 'x' || !strstr(file, "php"))
+			continue;
+		is_found = describe(file) == 0;
+		base = start - offset;
+	}
+	(void)fclose(maps);
+	assert_true(is_found);
+}
+
+/* Stops the program. */
+static void seize(struct runtime_walk *walk)
+{
+	struct user_regs_struct registers;
+	int status;
+
+	assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
+	assert_int_equal(waitpid(child, &status, __WALL), child);
+	assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &registers), 0);
+	*walk = (struct runtime_walk){
+		.base = base,
+		.thread = registers.fs_base,
+		.registers = { registers.r15, registers.r14 },
+	};
+}
+
+/* What the step's function is called. */
+static void copy(const struct runtime_walk *walk, struct runtime_code *code)
+{
+	static struct pilotlight_runtime_code record;
+
+	memset(&record, 0xff, sizeof(record));
+	assert_true(php_copy_code(walk, &runtime, &record));
+	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8, code), 0);
+}
+
+/* Checks the frame against a line "frame LINE NAME FILE". */
+static void check_frame(
+	const struct runtime_step *step, const struct runtime_code *code, const char *line)
+{
+	char name[NAME_BYTES], file[LINE_BYTES];
+	size_t length = strlen(code->name);
+	int place;
+
+	assert_int_equal(sscanf(line, "frame %d %255s %4095[^\n]", &place, name, file), 3);
+	if (length > PILOTLIGHT_RUNTIME_TEXT_MAX) {
+		assert_string_equal(code->name + PILOTLIGHT_RUNTIME_TEXT_MAX, "…");
+		name[PILOTLIGHT_RUNTIME_TEXT_MAX] = '\0';
+		length = PILOTLIGHT_RUNTIME_TEXT_MAX;
+	}
+	assert_int_equal(strlen(name), length);
+	assert_memory_equal(code->name, name, length);
+	assert_string_equal(code->file, strcmp(file, "-") == 0 ? "" : file);
+	assert_int_equal(runtime_code_line(code, step->unit), place);
+}
+
+/* A frame that cannot be read now must not be left out: then a group might be missing. */
+static void check_hidden(struct runtime_walk walk, uint64_t function)
+{
+	enum runtime_end end = php_begin(&walk, &runtime);
+	struct runtime_step step;
+
+	hidden = function;
+	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++)
+		end = php_next(&walk, &runtime, &step);
+	hidden = 0;
+	assert_int_equal(end, RUNTIME_UNREADABLE);
+}
+
+/* Walks all frames, of which `output` tells. The innermost one has gone on since. */
+static void check_frames(FILE *output, bool has_fiber)
+{
+	static struct runtime_code code;
+	struct runtime_walk walk;
+	struct runtime_step step;
+	enum runtime_end end;
+	size_t frames = 0, groups = 0;
+	char line[LINE_BYTES];
+	uint64_t last = 0;
+
+	find_interpreter();
+	seize(&walk);
+	end = php_begin(&walk, &runtime);
+	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++) {
+		end = php_next(&walk, &runtime, &step);
+		assert_int_not_equal(end, RUNTIME_UNREADABLE);
+		groups += step.mark != 0;
+		if (!step.code)
+			continue;
+		last = walk.sequence;
+		copy(&walk, &code);
+		assert_non_null(fgets(line, sizeof(line), output));
+		if (frames++ > 0)
+			check_frame(&step, &code, line);
+		else
+			assert_true(step.unit >= 27 && step.unit <= 30);
+	}
+	assert_int_equal(walk.has_left, has_fiber);
+	check_hidden(walk, last);
+	assert_int_equal(end, RUNTIME_ROOT);
+	assert_non_null(fgets(line, sizeof(line), output));
+	assert_string_equal(line, "end\n");
+	assert_true(frames >= 50);
+	assert_true(groups >= 6);
+}
+
+static void check_program(const char *path, const char *argument)
+{
+	char byte;
+	int pair[2], status;
+	FILE *output;
+
+	assert_int_equal(pipe(pair), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)dup2(pair[1], STDOUT_FILENO);
+		(void)execl("/bin/sh", "sh", "-c",
+			"exec $0 -n tests/extract/runtime_php_walk_test.php $1", path, argument,
+			NULL);
+		_exit(127);
+	}
+	(void)close(pair[1]);
+	output = fdopen(pair[0], "re");
+	assert_non_null(output);
+	byte = (char)fgetc(output);
+	assert_int_equal(ungetc(byte, output), 'f');
+	check_frames(output, argument[0] != '\0');
+	(void)kill(child, SIGKILL);
+	(void)fclose(output);
+	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
+static void check_all(const char *argument, const char *versions)
+{
+	const char *commands[] = { "/usr/bin/php", getenv("TEST_PHP") };
+	size_t checked = 0;
+	char test[LINE_BYTES];
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands) && commands[i]; i++) {
+		(void)snprintf(test, sizeof(test),
+			"%s -n -r 'exit((int)!preg_match(\"/^(%s)/\", PHP_VERSION));' 2>/dev/null",
+			commands[i], versions);
+		if (system(test) != 0)
+			continue;
+		check_program(commands[i], argument);
+		checked++;
+	}
+	if (checked == 0) {
+		print_message("needs PHP %s\n", versions);
+		skip();
+	}
+}
+
+static void all_frames_of_a_real_php_are_found(void **state)
+{
+	check_all("", "7[.]4|8[.][0-4]");
+}
+
+static void so_are_those_of_a_fiber(void **state)
+{
+	check_all("fiber", "8[.][1-4]");
+}
+
+static int load_decoder(void **state)
+{
+	return code_instruction_load(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_frames_of_a_real_php_are_found),
+		cmocka_unit_test(so_are_those_of_a_fiber),
+	};
+
+	return cmocka_run_group_tests(tests, load_decoder, NULL);
+}
