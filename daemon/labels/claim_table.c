@@ -23,7 +23,6 @@ enum {
 #define IDLE_NS	   SECONDS(10) /* a process that was sampled since keeps its place */
 #define AGE_MIN_NS SECONDS(2)
 #define NEVER_NS   UINT64_MAX
-#define HANG_NS	   SECONDS(1)
 #define RETRY_NS   SECONDS(1)
 enum { RETRIES_MAX = 5 };
 
@@ -194,7 +193,6 @@ static int read_context(
 static void ask(struct claim_table *table, struct claim_entry *entry,
 	const struct broker_process *process, uint64_t user, uint64_t now_ns)
 {
-	const uint64_t begin_ns = clock_monotonic_ns();
 	char text[CLAIMS_BYTES] = "";
 	int r = read_context(table, process, text);
 
@@ -220,11 +218,6 @@ static void ask(struct claim_table *table, struct claim_entry *entry,
 	case -EAGAIN: /* the process was writing it, or the broker was busy */
 		if (entry->retries++ < RETRIES_MAX)
 			entry->ask_ns = now_ns + RETRY_NS;
-		break;
-	case -ETIMEDOUT:
-		/* If it was fast, the broker waits for another process's file system. */
-		if (clock_monotonic_ns() - begin_ns >= HANG_NS)
-			entry->ask_ns = NEVER_NS;
 		break;
 	case -ESRCH:
 		entry->ask_ns = NEVER_NS;

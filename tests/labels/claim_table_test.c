@@ -166,11 +166,12 @@ static void the_time_of_a_window_is_bounded(void **state)
 	assert_string_equal(find(fixture, 1), "first");
 }
 
-/* The broker fails at once while a file system of another process hangs: that is not theirs. */
-static void only_a_process_that_hangs_is_not_asked_again(void **state)
+/* The broker does not answer. A slow answer may be a busy machine's, so a process is asked again.
+ */
+static void a_process_that_hangs_costs_its_users_time(void **state)
 {
-	const struct broker_process hanging = { .pid = 1 }, other = { .pid = 2 },
-				    next = { .pid = 3 };
+	const struct broker_process hanging = { .pid = 1 }, next = { .pid = 2 },
+				    other = { .pid = 3 };
 	_cleanup_(claim_table_freep) struct claim_table *table = NULL;
 	_cleanup_(broker_freep) struct broker *broker = NULL;
 	struct claim_counters counters;
@@ -189,8 +190,11 @@ static void only_a_process_that_hangs_is_not_asked_again(void **state)
 	claim_table_counters(table, &counters);
 	assert_int_equal(counters.asked, 2);
 	assert_string_equal(
-		claim_table_find(table, &hanging, other_user(), START + SECONDS(2000)), "");
-	assert_string_equal(claim_table_find(table, &other, other_user(), START + SECONDS(10)), "");
+		claim_table_find(table, &hanging, other_user(), START + SECONDS(9)), "");
+	claim_table_counters(table, &counters);
+	assert_int_equal(counters.asked, 2);
+	assert_string_equal(
+		claim_table_find(table, &hanging, other_user(), START + SECONDS(10)), "");
 	claim_table_counters(table, &counters);
 	assert_int_equal(counters.asked, 3);
 	assert_int_equal(close(sockets[1]), 0);
@@ -275,7 +279,7 @@ int main(void)
 		TEST(what_is_wrong_is_counted),
 		TEST(a_process_that_writes_its_context_is_asked_again_soon),
 		TEST(the_time_of_a_window_is_bounded),
-		cmocka_unit_test(only_a_process_that_hangs_is_not_asked_again),
+		cmocka_unit_test(a_process_that_hangs_costs_its_users_time),
 		TEST(places_are_bounded),
 		TEST(places_are_shared),
 		TEST(failing_allocations),
