@@ -142,16 +142,23 @@ static int next_row(struct kept_rows *rows)
 static int code_thread(struct kept_rows *rows, struct times_coder *coder)
 {
 	const uint8_t *first = rows->next, *end;
-	uint64_t counts = 0;
+	uint64_t counts = 0, timed = 0;
 	int r = 0;
 
 	rows->thread.count = 0;
 	do {
 		r = next_row(rows);
-		counts += rows->counts;
-		for (size_t i = 0; r == 0 && i < rows->row.count; i++)
-			r = row_times_add(
-				&rows->thread, rows->row.items[i].slice, rows->row.items[i].count);
+		if (r == 0 && __builtin_add_overflow(counts, rows->counts, &counts))
+			r = -E2BIG;
+		for (size_t i = 0; r == 0 && i < rows->row.count; i++) {
+			const struct row_time *time = &rows->row.items[i];
+
+			/* Damaged rows of version 1 may have more, beyond what a slice counts. */
+			timed += time->count;
+			r = timed > TIMES_COUNT_MAX
+				    ? -E2BIG
+				    : row_times_add(&rows->thread, time->slice, time->count);
+		}
 	} while (r == 0 && rows->next < rows->end && !(*rows->next & 1));
 	end = rows->next;
 	row_times_join(&rows->thread);

@@ -170,6 +170,60 @@ static void damage_is_survived(void **state)
 	}
 }
 
+/* Rows of one thread and one slice, of so many counts in total. */
+static void add_counts(
+	struct times_writer *writer, struct row_times *times, uint32_t slice, uint64_t counts)
+{
+	while (counts > 0) {
+		const uint64_t count = counts < TIMES_COUNT_MAX ? counts : TIMES_COUNT_MAX;
+		const struct window_row row = { .count = count };
+
+		times->count = 0;
+		assert_int_equal(row_times_add(times, slice, count), 0);
+		times_writer_add(writer, &row, times);
+		counts -= count;
+	}
+}
+
+/* Rows of version 1, each within its bounds, have more times than a slice of their thread counts.
+ * The last row would take more slices than are left. */
+static void a_slice_does_not_wrap(void **state)
+{
+	const struct window_row last = { .count = 1600 };
+	struct row_times times = { 0 };
+	struct times_writer writer;
+	uint8_t *blob = NULL;
+	size_t size;
+
+	times_writer_init(&writer, 10000000);
+	add_counts(&writer, &times, 0, 1ULL << 38);
+	for (uint32_t i = 0; i < 100; i++)
+		add_counts(&writer, &times, i,
+			(1ULL << 48) + (i < 16 ? -50 : 50) - (i == 0 ? 1ULL << 38 : 0));
+	add_counts(&writer, &times, 100, 1ULL << 39);
+	times.count = 0;
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(row_times_add(&times, i, 100), 0);
+	times_writer_add(&writer, &last, &times);
+	assert_int_equal(times_writer_finish(&writer, 1, &blob, &size), -E2BIG);
+	times_writer_done(&writer);
+	free(times.items);
+	assert_null(blob);
+}
+
+/* Nor do its counts, with those that have no time. */
+static void counts_of_a_thread_do_not_wrap(void **state)
+{
+	struct rows rows = { .count = 2, .items = { { .count = UINT64_MAX }, { .count = 2 } } };
+	uint8_t *blob;
+	size_t size;
+
+	for (size_t i = 0; i < rows.count; i++)
+		assert_int_equal(row_times_add(&rows.times[i], 0, 2), 0);
+	assert_int_equal(write_rows(&rows, &blob, &size), -E2BIG);
+	rows_done(&rows);
+}
+
 /* A row of more counts than there are bytes takes no more time or memory than slices allow. */
 static void work_is_bounded(void **state)
 {
@@ -226,6 +280,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_rows_come_back),
 		cmocka_unit_test(damage_is_survived),
+		cmocka_unit_test(a_slice_does_not_wrap),
+		cmocka_unit_test(counts_of_a_thread_do_not_wrap),
 		cmocka_unit_test(work_is_bounded),
 		cmocka_unit_test(version_2_is_read),
 		cmocka_unit_test(failing_allocations),
