@@ -39,14 +39,15 @@ async function askProfile(parameters) {
 }
 
 // What is new has no samples in the earlier time: then the answer is that time with none. The other side tells if a name is
-// wrong.
+// wrong. A time without times of samples fails again, with its message. Spans of it may have been dropped, though.
 async function askBase(parameters) {
-	const kept = parameters.filter(([name]) => ['from', 'to', 'event', 'format'].includes(name));
+	const kept = parameters.filter(([name]) => ['from', 'to', 'event', 'format', 'windows'].includes(name));
+	const selected = selectionParameters().map(([name]) => name).filter((name) => name !== 'event');
 
 	try {
 		return await askProfile(parameters);
 	} catch (error) {
-		if (error.status !== 404)
+		if (error.status !== 404 || selected.length === 0 || selected.includes('trace') || selected.includes('span'))
 			throw error;
 		const whole = await ask('/api/v1/profile', [...kept, ['frames', 1]]);
 

@@ -165,7 +165,7 @@ async function checkIncident() {
 // A unit that has just begun has no samples in the hour before; a name that is wrong has none at all.
 async function checkNew() {
 	const asks = [], fetched = window.fetch, all = profile, frames = { ...all.frames };
-	let isWrong = false;
+	let isWrong = false, isCoarse = false;
 
 	for (const key of Object.keys(frames))
 		frames[key] = frames[key].slice(0, 1);
@@ -175,6 +175,8 @@ async function checkNew() {
 		const isOfUnit = address.includes('unit=new'), isBefore = address.includes('from=%406400');
 
 		asks.push(address);
+		if (isCoarse && isBefore && (address.includes('windows=exact') || !address.endsWith('frames=1')))
+			return { ok: false, status: 404, text: async () => 'no times' };
 		return { ok: !isOfUnit || (!isBefore && !isWrong), status: 404, text: async () => 'no such unit', json: async () =>
 			structuredClone(isOfUnit ? all : { ...all, title: 'before', frames }) };
 	};
@@ -189,6 +191,14 @@ async function checkNew() {
 	isWrong = true;
 	await load();
 	check(!dom.error.hidden && dom.error.textContent === 'no such unit', 'a wrong name is told', dom.error.textContent);
+	isWrong = false;
+	isCoarse = true;
+	for (const [what, part] of [['no time without times of samples', { exact: '1' }], ['nor one without windows', { select: '' }],
+		['nor one whose spans may have been dropped', { select: 'unit:new trace:1' }]]) {
+		Object.assign(state, { exact: '', select: 'unit:new' }, part);
+		await load();
+		check(!dom.error.hidden && dom.error.textContent === 'no times', `${what}, is compared with nothing`, dom.error.textContent);
+	}
 	dom.error.hidden = true;
 	window.fetch = fetched;
 	base = null;
