@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Both halves of capture on the running kernel, in one process and in two.
- * Runs beside others: it judges counts of its own events, which time bounds.
  */
 #include "base/clock.h"
 #include "capture/capture.h"

@@ -2,7 +2,6 @@
 /*
  * The sampler's own walk, on this very program: every file that it asks for is said to keep frame
  * pointers, so that no unwind table is needed.
- * Runs beside others: it judges stacks of its own threads.
  */
 #include "base/array.h"
 #include "base/clock.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Time off the CPU: all of it is taken, once, and as what it was.
- * Runs beside others: its programs know how long they slept and waited.
  */
 #include "tests/drain/scheduler_fixture.h"
 #include "tests/harness/cgroup.h"
@@ -413,7 +412,8 @@ static void cpu_time_alone_takes_nothing_else(void **state)
 	assert_int_equal(fixture.total[PILOTLIGHT_SOURCE_RUNQUEUE].fired, 0);
 }
 
-/* At 19 Hz at most 190 samples a second on each CPU, or soon no more. */
+/* At 19 Hz at most 190 samples a second on each CPU, or soon no more. How many sleeps there are
+ * depends on what else runs. */
 static void too_many_samples_get_rarer(void **state)
 {
 	open_fixture_at(19, BOTH);
@@ -421,7 +421,8 @@ static void too_many_samples_get_rarer(void **state)
 	fixture.allowed_percent = 10;
 	check_program(sleep_short, THREADS_MAX);
 	print_message("# %llu samples\n", (unsigned long long)fixture.waits_seen);
-	assert_in_range(fixture.waits_seen, 100, 1500);
+	assert_in_range(fixture.waits_seen, 20, 1500);
+	assert_true(fixture.total[PILOTLIGHT_SOURCE_OFFCPU].events[PILOTLIGHT_EVENT_THINNED] > 0);
 }
 
 /* As the service: at 99 Hz, about 99 samples a second on each CPU. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Time off the CPU of many threads: none is missed, and what they take in the kernel is bounded.
- * Runs beside others: the bounds are numbers of threads, and a thread waits at least so long.
  */
 #include "capture/map_sizes.h"
 #include "tests/drain/thread_crowd.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Surveys: each thread that does not run gets what it should, and many cost a bounded number.
- * Runs beside others: a thread that waits for a CPU does not run either.
  */
 #include "tests/drain/thread_crowd.h"
 

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Memory that programs allocate and hold, of a program whose call sites allocate and keep known amounts.
-# Runs beside others: each amount is of one program, and no time is judged.
 . "$(dirname "$0")/lib.sh"
 
 need_root

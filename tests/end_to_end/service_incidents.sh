@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A unit that takes much CPU time, and a cgroup that is throttled, are incidents: noted, sampled at a higher rate, and
 # compared with what was before.
-# Runs beside others: it repeats a load until its incident is noted, and judges that it is, not how much it took.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/service.sh"
 
