@@ -52,7 +52,7 @@ totals() {
 	[[ $? -eq $wanted_status && $(tail -n 1 "$scratch/output") == "$wanted" ]]
 }
 
-echo 1..45
+echo 1..53
 
 new_tree
 program asan stage/good_test <<<'printf "1..2\nok 1 - a\nok 2 - b\n"'
@@ -278,9 +278,73 @@ totals 0 '3 passed, 0 failed, 0 skipped' &&
 check 'a marked script that failed beside others counts as it ends alone, after all others'
 [[ $(grep -c 'why it failed' "$scratch/output") -eq 1 ]]
 check 'its failure is shown'
+[[ $(tail -n 2 "$scratch/output" | head -n 1) == '1 repeated alone: end_to_end/weak' ]]
+check 'the line before the last one names it'
 rm "$scratch/tests/end_to_end/alone.sh" "$scratch/alone_has_ended"
 totals 1 '1 passed, 1 failed, 0 skipped' && [[ $(grep -c '^FAILED' "$scratch/output") -eq 2 ]]
 check 'one that fails alone, too, is a failure'
+
+# weak NAME: prints a program that fails as standard input does when it runs first, and passes from then on.
+weak() {
+	echo '# Runs beside others: it fails at first.'
+	echo "if mkdir $scratch/first.$1 2>/dev/null; then"
+	cat
+	echo 'fi'
+	printf '%s\n' 'echo 1..2' 'echo ok 1 - a' 'echo ok 2 - b'
+}
+
+# is_final NAME LAST_LINE: a marked script that fails at first as standard input does is not repeated.
+is_final() {
+	new_tree
+	rm -rf "$scratch/first."*
+	weak "$1" | script "$1"
+	totals 1 "$2" && ! grep -q 'repeated alone\|runs again' "$scratch/output"
+}
+
+new_tree
+weak kernel <<<'echo 1..2; echo ok 1 - a; echo not ok 2 - b; exit 1' | program release stage/weak_kernel_test
+echo ' * Runs beside others: it fails at first.' >"$scratch/tests/stage/weak_kernel_test.c"
+if [[ $EUID -eq 0 ]]; then
+	totals 0 '2 passed, 0 failed, 0 skipped' && grep -qx '1 repeated alone: stage/weak_kernel_test' "$scratch/output"
+	check 'a marked kernel test is repeated, too'
+	rm -rf "$scratch/first."*
+	weak kernel <<<'echo 1..2; echo ok 1 - a; echo "# Test failed with exception: Aborted(6)"; echo not ok 2 - b; exit 1' |
+		program release stage/weak_kernel_test
+	echo ' * Runs beside others: it fails at first.' >"$scratch/tests/stage/weak_kernel_test.c"
+	totals 1 '1 passed, 1 failed, 0 skipped'
+	check 'one in which a test got a signal is not'
+else
+	for name in 'a marked kernel test is repeated, too' 'one in which a test got a signal is not'; do
+		echo "ok $((++number)) - $name # SKIP needs root"
+	done
+fi
+is_final killed '1 passed, 1 failed, 0 skipped' <<<'echo 1..2; echo ok 1 - a; echo not ok 2 - b; kill -SEGV $$'
+check 'a crash is final'
+is_final late '1 passed, 1 failed, 0 skipped' <<<'echo 1..2; echo ok 1 - a; echo not ok 2 - b; exit 124'
+check 'a timeout is final'
+is_final short '1 passed, 1 failed, 0 skipped' <<<'echo 1..2; echo ok 1 - a; exit 1'
+check 'tests that did not run are final'
+
+new_tree
+rm -rf "$scratch/first."*
+script skips <<END
+# Runs beside others: it skips when it is alone.
+if mkdir $scratch/first.skips 2>/dev/null; then
+	printf '%s\n' 1..2 'ok 1 - a' 'not ok 2 - b'
+	exit 1
+fi
+echo '1..0 # SKIP not here'
+END
+totals 1 '0 passed, 1 failed, 1 skipped' && grep -q '^FAILED .*it ran more tests beside others' "$scratch/output"
+check 'what failed may not be skipped when it is repeated'
+
+new_tree
+rm -rf "$scratch/first."*
+for name in {1..6}; do
+	weak "$name" <<<'echo 1..2; echo ok 1 - a; echo not ok 2 - b; exit 1' | script "weak$name"
+done
+totals 1 '6 passed, 6 failed, 0 skipped' && ! grep -q 'repeated alone' "$scratch/output"
+check 'if more than five failed, none is repeated'
 
 new_tree
 program asan stage/bad_test <<<"echo >>$scratch/runs; exit 1"
