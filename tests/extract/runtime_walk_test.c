@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -203,6 +204,7 @@ static void start_interpreter(const char *path, const char *program, int *input,
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)dup2(to_child[0], STDIN_FILENO);
 		(void)dup2(from_child[1], STDOUT_FILENO);
 		(void)close(to_child[1]);
