@@ -5,7 +5,11 @@
 
 #include <errno.h>
 
-enum { SPANS_PENDING_MAX = 1 << 14 };
+enum {
+	SPANS_PENDING_MAX = 1 << 14,
+	/* Of a window, with one more for each row: writers have fewer. */
+	DECODED_MAX = 1 << 21,
+};
 
 static bool is_cut(const struct store_selection *selection, const struct read_window *window)
 {
@@ -26,7 +30,21 @@ static int begin_thread(struct reading *reading, const struct window_row *row)
 	return times_reader_begin_thread(&reading->times.reader, counts);
 }
 
-static int next_row(struct reading *reading, const struct window_row *row)
+static int keep_row(struct time_reading *times)
+{
+	struct row_times *all = &times->all;
+	int r = ARRAY_RESERVE(
+		all->items, &all->capacity, all->count + 1 + times->decoded.count, DECODED_MAX);
+
+	if (r < 0)
+		return r == -E2BIG ? -EBADMSG : r;
+	all->items[all->count++] = (struct row_time){ .count = times->decoded.count };
+	for (size_t i = 0; i < times->decoded.count; i++)
+		all->items[all->count++] = times->decoded.items[i];
+	return 0;
+}
+
+static int decode_row(struct reading *reading, const struct window_row *row)
 {
 	struct time_reading *times = &reading->times;
 	int r = 0;
@@ -34,31 +52,38 @@ static int next_row(struct reading *reading, const struct window_row *row)
 	if (row == reading->rows.items || row[-1].thread != row->thread)
 		r = begin_thread(reading, row);
 	if (r == 0)
-		r = times_reader_next(&times->reader, row, &times->row);
+		r = times_reader_next(&times->reader, row, &times->decoded);
+	if (r == 0)
+		r = keep_row(times);
 	return r == 0 ? times_reader_next_spans(&times->reader, row, &times->spans) : r;
 }
 
-static int check_times(struct reading *reading)
-{
-	struct time_reading *times = &reading->times;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < reading->rows.count; i++)
-		r = next_row(reading, &reading->rows.items[i]);
-	return r == 0 ? times_reader_finish(&times->reader) : r;
-}
-
-/* Reads them to their end first: half of a damaged window's rows must not count. */
+/* Reads them to their end first: half of a damaged window's rows must not count. Times are kept,
+ * since decoding takes long; spans are read again. */
 static int open_checked(struct reading *reading, const void *blob, size_t size)
 {
-	struct times_reader *reader = &reading->times.reader;
+	struct time_reading *times = &reading->times;
+	struct times_reader *reader = &times->reader;
 	int r = times_reader_init(reader, blob, size);
+	const struct column_reader columns = reader->columns;
 
-	if (r < 0)
-		return r;
-	r = check_times(reading);
-	times_reader_done(reader);
-	return r == 0 ? times_reader_init(reader, blob, size) : r;
+	times->all.count = times->next = 0;
+	for (size_t i = 0; r == 0 && i < reading->rows.count; i++)
+		r = decode_row(reading, &reading->rows.items[i]);
+	if (r == 0)
+		r = times_reader_finish(reader);
+	reader->columns = columns;
+	return r;
+}
+
+static int next_row(struct reading *reading, const struct window_row *row)
+{
+	struct time_reading *times = &reading->times;
+	struct row_time *head = &times->all.items[times->next];
+
+	times->row = (struct row_times){ .items = head + 1, .count = head->count };
+	times->next += 1 + times->row.count;
+	return times_reader_next_spans(&times->reader, row, &times->spans);
 }
 
 int reading_open_times(struct reading *reading, const struct read_body *body)

@@ -37,10 +37,13 @@ struct read_body {
 struct time_reading {
 	store_time_function take; /* instead of summing the samples; NULL: sum them */
 	void *context;
-	struct row_times row;
-	struct row_spans spans;
+	struct row_times decoded;
 	/* State of the current window. */
 	struct times_reader reader;
+	struct row_times all; /* of each row: an item whose count is their number, then they */
+	size_t next;	      /* row, among them */
+	struct row_times row; /* borrows those of the row */
+	struct row_spans spans;
 	bool has_reader;
 	bool is_cut;	    /* only a part of the window is selected: that of its slices */
 	uint64_t slices_ns; /* CLOCK_REALTIME at which its slice 0 begins */

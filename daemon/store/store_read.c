@@ -417,7 +417,8 @@ static void reading_done(struct reading *reading)
 	hash_index_done(&reading->binary_index);
 	sample_sum_done(&reading->sum);
 	times_reader_done(&reading->times.reader);
-	free(reading->times.row.items);
+	free(reading->times.decoded.items);
+	free(reading->times.all.items);
 	free(reading->times.spans.items);
 	free(reading->spans.items);
 	free(reading->windows.items);
