@@ -21,8 +21,13 @@ one.bind(("127.0.0.1", 0))
 print(one.getsockname()[1])'
 }
 
+# has_samples TIME
+has_samples() {
+	"$pilotlight" report --last "$1" --comm deep && "$pilotlight" report --last "$1" --comm shares
+}
+
 has_names() {
-	"$pilotlight" report --last 1min | grep -q work
+	"$pilotlight" report --last 1h --comm deep | grep -q work && "$pilotlight" report --last 1h --comm shares | grep -q work
 }
 
 token=0123456789abcdef-0123456789abcdef
@@ -51,9 +56,12 @@ start nice "$workloads/deep" 600
 start_load
 check "the service starts" start_service
 # Symbol workers run only on idle CPUs, and the programs must still exist when the workers read them.
-wait_for 30 "$pilotlight" report --last 1min
+wait_for 60 has_samples 1h
 kill -STOP "${started[@]}"
-check "functions have names" wait_for 60 has_names
+check "functions have names" wait_for 120 has_names
+# The page asks for the last minute, and may not come within one.
+kill -CONT "${started[@]}"
+wait_for 60 has_samples 1min
 operate
 (umask 077 && echo "$token" >"$tmp/token")
 sed -i "1a BearerTokenFile=$tmp/token" "$CONFIGURATION_DIRECTORY/pilotlight.conf"
