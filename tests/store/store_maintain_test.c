@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/array.h"
 #include "store/store.h"
 #include "store/window_blob.h"
 #include "tests/store/store_folder.h"
@@ -171,6 +172,46 @@ static void windows_of_incidents_have_a_budget(void **state)
 	assert_int_equal(look(store_folder).samples, 4 * 360 * 4);
 	maintain(store, start_ns + 8 * hour);
 	assert_int_equal(look(store_folder).count, count);
+	store_close(store);
+}
+
+/* Timers fire some ms early or late, so half of the ordinary minutes are shorter than a minute. */
+static void append_short_minute(struct store *store, uint64_t start_ns)
+{
+	struct fixture_sample samples[100];
+	struct fault fault = { 0 };
+	struct profile *profile;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(samples); i++)
+		samples[i] = (struct fixture_sample){
+			.pid = 1, .address = 0x3000 + i, .count = 1 + i * i, .comm = "stays"
+		};
+	profile = fixture_profile(start_ns, samples, ARRAY_SIZE(samples));
+	profile->end_ns = start_ns + SECONDS(60) - 20000000;
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
+	profile_free(profile);
+}
+
+static void minutes_take_nothing_of_that_budget(void **state)
+{
+	const uint64_t start_ns = FIXTURE_DAY_NS, hour = SECONDS(3600);
+	struct incident incident = {
+		.kept_from_ns = start_ns + 3 * hour,
+		.kept_to_ns = start_ns + 4 * hour,
+		.cause = "manual",
+	};
+	struct store_limits limits = store_default_limits;
+	struct fault fault = { 0 };
+	struct store *store;
+
+	limits.bytes = 1 << 20;
+	assert_int_equal(store_open(store_folder, &limits, &store, &fault), 0);
+	for (unsigned i = 0; i < 180; i++)
+		append_short_minute(store, start_ns + SECONDS(60) * i);
+	append_hour(store, start_ns + 3 * hour);
+	assert_int_equal(store_add_incident(store, &incident, &fault), 0);
+	maintain(store, start_ns + 7 * hour);
+	assert_int_equal(look(store_folder).count, 180 + 360);
 	store_close(store);
 }
 
@@ -567,6 +608,7 @@ int main(void)
 		STORE_TEST(windows_become_coarser_with_age),
 		STORE_TEST(windows_of_an_incident_stay),
 		STORE_TEST(windows_of_incidents_have_a_budget),
+		STORE_TEST(minutes_take_nothing_of_that_budget),
 		STORE_TEST(large_windows_merge_in_smaller_groups),
 		cmocka_unit_test(windows_that_grow_by_merging_stay_apart),
 		STORE_TEST(two_of_three_become_one),
