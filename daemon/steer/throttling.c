@@ -10,11 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	STAT_BYTES = 1024,
-	FIRST_WINDOWS = 2, /* what is high in them has risen earlier: the first share of a cgroup
-			      that was there before is known in the second */
-};
+enum { STAT_BYTES = 1024 };
 
 #define PERIOD_NS 100000000ULL /* the kernel's default */
 #define FALLEN	  0.75	       /* of the threshold, so that a share near it is one incident */
@@ -121,16 +117,18 @@ static double share(const struct throttling_entry *entry, uint64_t periods, uint
 	return percent > 100 ? 100 : percent;
 }
 
-static void ask_entry(struct throttling *throttling, struct throttling_entry *entry, bool is_known)
+static void ask_entry(struct throttling *throttling, struct throttling_entry *entry)
 {
 	uint64_t periods = 0, throttled = 0;
 
 	entry->asked = throttling->window;
-	entry->percent = 0;
+	entry->percent = -1;
 	if (!read_counters(throttling, entry->path, &periods, &throttled))
 		return;
-	if (is_known || periods <= throttling->periods_max)
+	if (entry->periods > 0 || periods <= throttling->periods_max)
 		entry->percent = share(entry, periods, throttled);
+	else
+		entry->is_high = true; /* if its first share is, it has risen earlier */
 	entry->periods = periods;
 	entry->throttled = throttled;
 }
@@ -140,7 +138,6 @@ static void ask_entry(struct throttling *throttling, struct throttling_entry *en
 static bool ask_one(struct throttling *throttling, const char *path)
 {
 	struct throttling_entry *entry = find(throttling, path);
-	bool is_known = entry != NULL;
 
 	if (entry && entry->asked == throttling->window)
 		return false;
@@ -149,7 +146,7 @@ static bool ask_one(struct throttling *throttling, const char *path)
 	if (!entry)
 		return false;
 	entry->sampled = throttling->window;
-	ask_entry(throttling, entry, is_known);
+	ask_entry(throttling, entry);
 	return true;
 }
 
@@ -165,13 +162,16 @@ void throttling_ask(struct throttling *throttling, const char *path)
 		*strrchr(part, '/') = '\0';
 }
 
-/* Notes whether the cgroup is high, unless it has just risen. Returns whether it has. */
+/* Notes whether the cgroup is high, unless it has just risen. Returns whether it has. What is
+ * unknown neither rises nor falls. */
 static bool has_risen(const struct throttling *throttling, struct throttling_entry *entry)
 {
 	const double threshold = throttling->threshold * (entry->is_high ? FALLEN : 1);
 	const bool is_now = entry->percent > 0 && entry->percent >= threshold;
 
-	if (is_now && !entry->is_high && throttling->window > FIRST_WINDOWS)
+	if (entry->percent < 0)
+		return false;
+	if (is_now && !entry->is_high)
 		return true;
 	entry->is_high = is_now;
 	return false;
@@ -190,9 +190,9 @@ double throttling_end(struct throttling *throttling, const char **ret_path)
 		/* With a small quota a cgroup has windows without a sample, in which its share must
 		 * not fall. One that has none for long took nothing. */
 		if (entry->asked != throttling->window) {
-			entry->percent = 0;
+			entry->percent = -1;
 			if (throttling->window - entry->sampled <= THROTTLING_WINDOWS)
-				ask_entry(throttling, entry, true);
+				ask_entry(throttling, entry);
 		}
 		if (has_risen(throttling, entry) && (!worst || entry->percent > worst->percent))
 			worst = entry;

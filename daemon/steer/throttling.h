@@ -7,7 +7,8 @@
  * that have risen the worst is found; the others, in the windows after it, if they stay high.
  *
  * It knows THROTTLING_MAX cgroups; a new one takes the place of the one that had no sample for
- * longest (I4). One owner, one thread.
+ * longest (I4). If the latter comes back, it does not rise by a share that it may have had before.
+ * One owner, one thread.
  */
 #pragma once
 
@@ -26,7 +27,7 @@ struct throttling_entry {
 	char path[THROTTLING_PATH_BYTES];
 	uint64_t periods, throttled;
 	uint32_t sampled, asked; /* in which window a sample came of it at last; it was asked */
-	double percent;		 /* of its periods, in the window in which it was asked */
+	double percent;		 /* of its periods since it was asked before; -1: unknown */
 	bool is_high;		 /* and has been found */
 };
 

@@ -25,7 +25,6 @@ static int set_up(void **state)
 	memset(&throttling, 0, sizeof(throttling));
 	throttling.folder_fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	throttling.threshold = 20;
-	throttling.window = 2; /* the first ones are over */
 	return throttling.folder_fd < 0;
 }
 
@@ -64,8 +63,10 @@ static void a_share_is_of_the_last_window(void **state)
 {
 	const char *worst;
 
-	set("/a", 1000, 900);
+	set("/a", 900, 900);
 	/* It is not known when these were. */
+	assert_true(ask("/a", &worst) == 0);
+	set("/a", 1000, 900);
 	assert_true(ask("/a", &worst) == 0);
 	set("/a", 1100, 930);
 	assert_true(ask("/a", &worst) == 30);
@@ -141,6 +142,8 @@ static void a_cgroup_is_asked_for_some_windows_after_its_last_sample(void **stat
 	const char *worst;
 
 	for (unsigned last = 1; last <= THROTTLING_WINDOWS + 1; last++) {
+		set("/a", 900, 900);
+		assert_true(ask("/a", &worst) == 0);
 		set("/a", 1000, 900);
 		assert_true(ask("/a", &worst) == 0);
 		for (unsigned i = 1; i <= last; i++) {
@@ -159,14 +162,19 @@ static void a_cgroup_is_asked_for_some_windows_after_its_last_sample(void **stat
  * is one incident. */
 static void a_window_without_a_sample_is_no_end(void **state)
 {
+	const unsigned asked = 2 * THROTTLING_WINDOWS;
 	const char *worst;
 
+	set("/a", 900, 900);
+	assert_true(ask("/a", &worst) == 0);
 	set("/a", 1000, 900);
 	assert_true(ask("/a", &worst) == 0);
-	for (unsigned i = 1; i <= 10; i++) {
+	for (unsigned i = 1; i <= 4 * asked; i++) {
 		set("/a", 1000 + 100 * i, 900 + 50 * i);
 		throttling_begin(&throttling, WINDOW_NS);
-		if (i % 2)
+		if (i % 2 && i < asked)
+			throttling_ask(&throttling, "/a");
+		if (i == 4 * asked)
 			throttling_ask(&throttling, "/a");
 		assert_true(throttling_end(&throttling, &worst) == (i == 1 ? 50 : 0));
 	}
@@ -180,10 +188,10 @@ static void each_cgroup_rises_by_itself(void **state)
 		unsigned always, other;
 		double percent;
 		const char *worst;
-	} windows[] = { { 90, 0, 90, "/always" }, { 90, 0, 0, "" }, { 90, 50, 50, "/other" },
-		{ 90, 16, 0, "" }, { 90, 21, 0, "" }, { 90, 14, 0, "" }, { 10, 21, 21, "/other" },
-		{ 10, 10, 0, "" }, { 40, 60, 60, "/other" }, { 40, 60, 40, "/always" },
-		{ 40, 60, 0, "" } };
+	} windows[] = { { 0, 0, 0, "" }, { 90, 0, 90, "/always" }, { 90, 0, 0, "" },
+		{ 90, 50, 50, "/other" }, { 90, 16, 0, "" }, { 90, 21, 0, "" }, { 90, 14, 0, "" },
+		{ 10, 21, 21, "/other" }, { 10, 10, 0, "" }, { 40, 60, 60, "/other" },
+		{ 40, 60, 40, "/always" }, { 40, 60, 0, "" } };
 	unsigned always = 1000, other = 1000;
 
 	set("/always", 1000, always);
@@ -209,7 +217,6 @@ static void what_is_high_at_first_has_risen_earlier(void **state)
 {
 	const char *worst;
 
-	throttling.window = 0;
 	set("/a", 1000, 900);
 	assert_true(ask("/a", &worst) == 0);
 	set("/a", 1100, 990);
@@ -220,6 +227,28 @@ static void what_is_high_at_first_has_risen_earlier(void **state)
 	assert_true(ask("/a", &worst) == 0);
 	set("/a", 1400, 1170);
 	assert_true(ask("/a", &worst) == 90);
+}
+
+/* A day of a busy node: 100 cgroups run in each window, of which one is always throttled. Its rank
+ * by CPU time varies, so it loses its place and comes back. */
+static void one_that_comes_back_has_not_risen(void **state)
+{
+	enum { CGROUPS = 100, WINDOWS = 144, PERIODS = 6000 };
+	const char *worst;
+	char name[32];
+
+	srand(1);
+	for (unsigned i = 1; i <= WINDOWS; i++) {
+		const int rank = THROTTLING_MAX - 15 + rand() % 30;
+
+		set("/always", PERIODS * (i + 10), PERIODS * i * 6 / 10);
+		throttling_begin(&throttling, 60 * WINDOW_NS);
+		for (int k = 0; k < CGROUPS; k++) {
+			(void)snprintf(name, sizeof(name), "/%d", k);
+			throttling_ask(&throttling, k == rank ? "/always" : name);
+		}
+		assert_true(throttling_end(&throttling, &worst) == 0);
+	}
 }
 
 static void nothing_is_known_without_the_folder(void **state)
@@ -278,6 +307,7 @@ int main(void)
 		WITH_FOLDER(a_window_without_a_sample_is_no_end),
 		WITH_FOLDER(each_cgroup_rises_by_itself),
 		WITH_FOLDER(what_is_high_at_first_has_risen_earlier),
+		WITH_FOLDER(one_that_comes_back_has_not_risen),
 		WITH_FOLDER(nothing_is_known_without_the_folder),
 		WITH_FOLDER(cgroups_are_bounded),
 		cmocka_unit_test(counters_are_parsed),
