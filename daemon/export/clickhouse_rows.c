@@ -234,6 +234,7 @@ int clickhouse_compare_samples(const void *first, const void *second, void *cont
 	const struct profile_thread *s = thread_of(writer, a), *t = thread_of(writer, b);
 	const struct pprof_cgroup x = service_of(writer, s), y = service_of(writer, t);
 	int order = compare_u32(x.unit, y.unit);
+	uint64_t p, q;
 
 	if (order == 0)
 		order = compare_u32(x.container, y.container);
@@ -245,9 +246,12 @@ int clickhouse_compare_samples(const void *first, const void *second, void *cont
 		order = compare_u32(s->comm, t->comm);
 	if (order == 0 && writer->has_threads)
 		order = compare_u32(s->exe, t->exe);
-	return order != 0 ? order
-			  : compare_u32(writer->profile->samples.items[a].node,
-				    writer->profile->samples.items[b].node);
+	if (order != 0)
+		return order;
+	/* Several nodes may be one stack: generated code that was compiled twice. */
+	p = writer->stacks[writer->profile->samples.items[a].node];
+	q = writer->stacks[writer->profile->samples.items[b].node];
+	return (p > q) - (p < q);
 }
 
 static void get_service(struct clickhouse_writer *writer, const struct pprof_cgroup *cgroup,

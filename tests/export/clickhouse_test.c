@@ -364,6 +364,28 @@ static void spans_are_rows_of_their_own(void **state)
 	profile_free(profile);
 }
 
+/* No two rows of a batch are equal. */
+static void nodes_of_one_stack_are_one_row(void **state)
+{
+	struct profile *profile = new_profile();
+	uint32_t jit = add_binary(profile, BINARY_JIT, "");
+	struct profile_thread thread = { .tid = 5, .cgroup = string(profile, "/") };
+	struct batch batch;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t location = add_named(profile, jit, 0x7f0020 + 8 * i, "work", "", 0);
+		uint32_t node = add_stack(profile, &location, 1);
+
+		add_sample(profile, node, &thread, 1);
+		add_span(profile, node, &thread, 1, 0xa1, 0xb1);
+	}
+	write_batch(profile, &batch);
+	assert_int_equal(sample_of(&batch, "unknown_service", "", "work;")->value, 3);
+	assert_int_equal(span_of(&batch, 0xa1, 0xb1)->value, 3);
+	batch_done(&batch);
+	profile_free(profile);
+}
+
 static void claims_are_labels(void **state)
 {
 	struct profile *profile = new_profile();
@@ -547,6 +569,7 @@ int main(void)
 		cmocka_unit_test(the_identity_is_of_the_first_row),
 		cmocka_unit_test(labels_of_threads_can_be_left_out),
 		cmocka_unit_test(spans_are_rows_of_their_own),
+		cmocka_unit_test(nodes_of_one_stack_are_one_row),
 		cmocka_unit_test(claims_are_labels),
 		cmocka_unit_test(times_are_rounded_to_seconds),
 		cmocka_unit_test(nothing_inserts_nothing),
