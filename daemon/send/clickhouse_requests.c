@@ -52,8 +52,10 @@ int clickhouse_requests_open(struct clickhouse_requests *requests, int fd, uint6
 	r = take(requests, &header, sizeof(header));
 	if (r < 0)
 		return r;
+	requests->version = header.version;
 	return header.magic == PILOTLIGHT_CLICKHOUSE_BATCH_MAGIC &&
-			       header.version == PILOTLIGHT_CLICKHOUSE_BATCH_VERSION
+			       (header.version == PILOTLIGHT_CLICKHOUSE_BATCH_VERSION ||
+				       header.version == PILOTLIGHT_CLICKHOUSE_BATCH_WITHOUT_SPANS)
 		       ? 0
 		       : -EBADMSG;
 }
@@ -64,6 +66,9 @@ int clickhouse_requests_next(
 	struct pilotlight_clickhouse_request header;
 	int r;
 
+	if (requests->count == CLICKHOUSE_SPANS &&
+		requests->version == PILOTLIGHT_CLICKHOUSE_BATCH_WITHOUT_SPANS)
+		requests->count++;
 	if (requests->count == PILOTLIGHT_CLICKHOUSE_REQUESTS)
 		return -ENOENT;
 	r = take(requests, &header, sizeof(header));

@@ -25,7 +25,8 @@ enum { CLICKHOUSE_QUESTION_BYTES = 2 * PILOTLIGHT_CLICKHOUSE_IDENTITY_BYTES_MAX 
 struct clickhouse_requests {
 	int fd; /* borrowed */
 	uint64_t at, bytes;
-	unsigned count; /* that were read */
+	uint32_t version;
+	unsigned count; /* that were read, or that its version has not */
 };
 
 struct clickhouse_request {

@@ -8,7 +8,8 @@
  * body. The first says how the sender can ask whether the batch is there already. The others are
  * rows of the tables names, locations, stacks, spans and samples (pilotlight/clickhouse_schema.h),
  * compressed by gzip. The sender has all queries, so no byte of a batch is SQL. The samples come
- * last, so the batch is there if they are.
+ * last, so the batch is there if they are. Version 3, which waits in a folder over an upgrade, has
+ * no request of spans.
  */
 #pragma once
 
@@ -18,6 +19,7 @@
 
 enum {
 	PILOTLIGHT_CLICKHOUSE_BATCH_VERSION = 4,
+	PILOTLIGHT_CLICKHOUSE_BATCH_WITHOUT_SPANS = 3,
 	PILOTLIGHT_CLICKHOUSE_REQUESTS = 6,
 	PILOTLIGHT_CLICKHOUSE_IDENTITY_BYTES_MAX = 5 << 10,
 };

@@ -403,6 +403,26 @@ static void what_is_damaged_is_not_sent(void **state)
 	assert_string_equal(shared->log, "");
 }
 
+static void batches_of_before_an_upgrade_are_sent(void **state)
+{
+	const struct pilotlight_clickhouse_batch header = {
+		.magic = PILOTLIGHT_CLICKHOUSE_BATCH_MAGIC,
+		.version = 3,
+	};
+
+	batch_bytes = 0;
+	add(&header, sizeof(header));
+	add_bytes(IDENTITY TEXTS, sizeof(IDENTITY TEXTS));
+	add_request("a");
+	add_request("b");
+	add_request("");
+	add_request("c");
+	assert_int_equal(SEND(false), SEND_TAKEN);
+	assert_string_equal(shared->log, "names a;locations b;samples c;");
+	batch_bytes--;
+	assert_int_equal(SEND(false), SEND_TRY_AGAIN);
+}
+
 /* Returns 0 and the question, or -errno. */
 static int ask_of(const void *identity, size_t size, char query[CLICKHOUSE_QUESTION_BYTES])
 {
@@ -499,6 +519,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_stack_is_sent_once),
 		cmocka_unit_test(the_token_is_a_password),
 		cmocka_unit_test(what_is_damaged_is_not_sent),
+		cmocka_unit_test(batches_of_before_an_upgrade_are_sent),
 		cmocka_unit_test(no_byte_of_a_batch_is_sql),
 		cmocka_unit_test(a_damaged_identity_is_no_question),
 		/* The last: it leaves a request that the server may note later. */
