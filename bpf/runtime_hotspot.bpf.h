@@ -216,10 +216,11 @@ static __always_inline enum hotspot_kind hotspot_kind_of(struct walk *walk, stru
 		hotspot->method_name = name;
 	if (text == HOTSPOT_NAME_METHOD || text == HOTSPOT_NAME_NATIVE)
 		return HOTSPOT_METHOD;
-	blob->name = name;
-	blob->name_text = text;
-	if (text != HOTSPOT_NAME_INTERPRETER)
+	if (text != HOTSPOT_NAME_INTERPRETER) {
+		blob->name = name;
+		blob->name_text = text;
 		return HOTSPOT_STUB;
+	}
 	hotspot->interpreter = blob->code;
 	hotspot->interpreter_end = blob->end;
 	return HOTSPOT_INTERPRETER;
@@ -230,12 +231,13 @@ static __always_inline int hotspot_is_interpreter(const struct hotspot *hotspot,
 	return ip - hotspot->interpreter < hotspot->interpreter_end - hotspot->interpreter;
 }
 
-/* What code is at `ip`? Fills the blob, but for the interpreter. */
+/* What code is at `ip`? Fills the blob, but for the interpreter. Only a stub has a name. */
 static __always_inline enum hotspot_kind hotspot_find(struct walk *walk, struct hotspot *hotspot,
 	struct hotspot_blob *blob, const struct pilotlight_runtime_hotspot *runtime, __u64 ip)
 {
 	const struct hotspot_heap *heap;
 
+	blob->name = 0;
 	if (hotspot_is_interpreter(hotspot, ip))
 		return HOTSPOT_INTERPRETER;
 	heap = hotspot_find_heap(hotspot, ip);

@@ -6,7 +6,8 @@
  * that of the compiled method itself.
  *
  * There are scopes for the places where a thread may stop: calls, polls and loads that may fail.
- * Another instruction has the scope of the next such place, as in HotSpot's own AsyncGetCallTrace.
+ * Another instruction has the scope of the next such place. HotSpot's own AsyncGetCallTrace is
+ * similar, but never takes the place of the instruction itself.
  * With -XX:+DebugNonSafepoints there are more.
  *
  * The memory may say anything: callers have lower offsets, so scopes end, and the last one must be

@@ -223,15 +223,23 @@ static __always_inline int take_copy(struct walker *walker, struct runtime_copie
 		       runtime_period(walker), 1, RUNTIME_COPIES_MAX);
 }
 
-/* Sends and remembers what has been copied. Returns its identity. */
-static __always_inline __u64 keep_copy(const struct walker *walker, struct runtime_copier *copier)
+/* Sends and remembers what has been copied. Returns 0 if the engine may lack it. */
+static __always_inline int send_copy(const struct walker *walker, struct runtime_copier *copier)
 {
 	const struct runtime_state *state = &walker->runtime;
 	__u32 place = runtime_known_place(state->owner, &state->step);
 	struct runtime_known *known = bpf_map_lookup_elem(&known_codes, &place);
 
-	if (known && send_code(walker, copier, copier->record.code.hash))
-		runtime_remember(known, state->owner, &state->step, copier->record.code.hash);
+	if (!known || !send_code(walker, copier, copier->record.code.hash))
+		return 0;
+	runtime_remember(known, state->owner, &state->step, copier->record.code.hash);
+	return 1;
+}
+
+/* The same. Returns the identity of what has been copied. */
+static __always_inline __u64 keep_copy(const struct walker *walker, struct runtime_copier *copier)
+{
+	send_copy(walker, copier);
 	return copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
 }
 

@@ -199,13 +199,14 @@ static __always_inline int v8_copy_inlined(const struct runtime_v8 *v8,
 	code->name.width = code->file.width = 1;
 	for (__u32 i = 0; i < PILOTLIGHT_V8_FUNCTIONS_MAX && i < v8->function_count; i++)
 		words[1 + i] = functions[i];
+	at = (1 + v8->function_count + (__u32)inlinings) * V8_WORD & (V8_SCRATCH_AT - 1);
+	/* What lies behind the table must not get into the hash. Behind the longest one the mask
+	 * leads to the head, which is written later. */
+	words[((at + (__u32)bytes) / V8_WORD) & (PILOTLIGHT_RUNTIME_TABLE_MAX / V8_WORD - 1)] = 0;
 	head.functions = (__u16)v8->function_count;
 	head.inlinings = (__u16)inlinings;
 	head.position_bytes = (__u32)bytes;
 	__builtin_memcpy(words, &head, sizeof(head));
-	at = (1 + v8->function_count + (__u32)inlinings) * V8_WORD & (V8_SCRATCH_AT - 1);
-	/* What lies behind the table must not get into the hash. */
-	words[((at + (__u32)bytes) / V8_WORD) & (PILOTLIGHT_RUNTIME_TABLE_MAX / V8_WORD - 1)] = 0;
 	__asm__ volatile("" : "+r"(bytes));
 	if (bytes > PILOTLIGHT_V8_POSITION_BYTES_MAX ||
 		(bytes > 0 && !v8_read_bytes(code->table + at, (__u32)bytes, v8->positions,

@@ -11,7 +11,7 @@
 enum {
 	V8_FRAME_BYTES = 16,	/* the caller's frame pointer, and the return address */
 	V8_STEPS_MAX = 1023,	/* native frames, and functions of code that is copied */
-	V8_OWN_CHUNKS_MAX = 16, /* of a function's source, if characters have 2 bytes */
+	V8_OWN_CHUNKS_MAX = 14, /* of a function's source, if characters have 2 bytes */
 };
 
 static __always_inline const struct pilotlight_runtime_v8 *walked_v8(const struct walker *walker)
@@ -304,11 +304,11 @@ __noinline int copy_inlined(struct walker *walker, __u32 entry)
 		       &walker->runtime.v8, runtime, copier->functions, &copier->record.code);
 }
 
-/* All functions of the code are known. If it cannot be copied now, the outermost stands for it. */
+/* All functions of the code are known. If it cannot be copied or sent now, the outermost, which the
+ * engine has, stands for it. */
 __noinline int end_v8_code(struct walker *walker, __u32 entry)
 {
 	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-	__u64 code;
 
 	if (!walker || !copier)
 		return V8_STEP_END;
@@ -316,8 +316,10 @@ __noinline int end_v8_code(struct walker *walker, __u32 entry)
 	if (!copy_inlined(walker, entry))
 		return leave_v8_frame(walker, copier->functions[0], -1);
 	walker->runtime.step = walker->runtime.v8.code_step;
-	code = keep_copy(walker, copier);
-	return leave_v8_frame(walker, code, walker->runtime.step.unit);
+	if (!send_copy(walker, copier))
+		return leave_v8_frame(walker, copier->functions[0], -1);
+	return leave_v8_frame(walker, copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK,
+		walker->runtime.step.unit);
 }
 
 /* Notes the next function of the code. 0: it is not known. */

@@ -107,7 +107,7 @@ _Static_assert(sizeof(struct pilotlight_runtime_v8) <= sizeof(struct pilotlight_
 enum {
 	PILOTLIGHT_V8_FUNCTIONS_MAX = 64, /* in optimized code, with the one that it is of */
 	PILOTLIGHT_V8_INLININGS_MAX = 128,
-	PILOTLIGHT_V8_MARKS_MAX = 2040, /* bytes */
+	PILOTLIGHT_V8_MARKS_MAX = 1792, /* bytes, of seven chunks of source */
 	/* Bits of a position: it is of V8's own sources, the place in the source + 1, and in which
 	 * inlining, counted from 1. */
 	PILOTLIGHT_V8_POSITION_EXTERNAL = 1,

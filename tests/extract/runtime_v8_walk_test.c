@@ -161,7 +161,7 @@ static bool mark_lines(struct runtime_v8 *v8, struct pilotlight_runtime_code *re
 		if (bytes == 0)
 			return false;
 		place = (uint32_t)sizeof(uint64_t) + at / width / 8;
-		assert_true(place + V8_CHUNK_WORDS <= V8_CHUNK_BYTES + V8_CHUNK_WORDS);
+		assert_true(place <= V8_CHUNK_BYTES - V8_CHUNK_WORDS);
 		v8_mark_lines(chunk, bytes, (int)v8->source_wide,
 			(__u64 *)(void *)(record->table + place));
 		record->line_bytes = (uint16_t)(place + (bytes / width + 7) / 8);
@@ -448,10 +448,75 @@ static void all_kinds_of_strings_are_read(void **state)
 	check_planted("builtin", "pin 0", "");
 }
 
+/* Optimized code with as many functions, calls and positions as a table has room for. */
+static void the_longest_table_is_read(void **state)
+{
+	static uint64_t words[1024];
+	static struct pilotlight_runtime_code record;
+	static struct runtime_code code;
+	struct runtime_inlined_frame frames[RUNTIME_INLINED_MAX];
+	__u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX];
+	struct runtime_v8 v8 = { .function_count = PILOTLIGHT_V8_FUNCTIONS_MAX };
+	const size_t positions = 512;
+
+	runtime = (struct pilotlight_runtime_v8){ .array_length_at = 8, .array_data_at = 16 };
+	v8.inlinings = PLANTED_AT + PILOTLIGHT_V8_OBJECT;
+	v8.positions = v8.inlinings + positions * sizeof(uint64_t);
+	words[1] = (uint64_t)(PILOTLIGHT_V8_INLININGS_MAX * V8_INLINING_BYTES)
+		   << PILOTLIGHT_V8_NUMBER_SHIFT;
+	words[positions + 1] = (uint64_t)PILOTLIGHT_V8_POSITION_BYTES_MAX
+			       << PILOTLIGHT_V8_NUMBER_SHIFT;
+	for (size_t i = 0; i < PILOTLIGHT_V8_FUNCTIONS_MAX; i++)
+		functions[i] = 1000 + i;
+	planted.bytes = (uint8_t *)words;
+	planted.size = sizeof(words);
+	assert_true(v8_copy_inlined(&v8, &runtime, functions, &record));
+	planted.bytes = NULL;
+	assert_int_equal(record.line_bytes, PILOTLIGHT_RUNTIME_TABLE_MAX);
+	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code), 0);
+	assert_int_equal(runtime_inlined_find(code.table, code.table_bytes, 0, frames), 1);
+	assert_int_equal(frames[0].code, 1000);
+}
+
+/* Line ends are marked up to the bound, in characters of one byte and of two. */
+static void line_ends_of_a_long_function_are_marked(void **state)
+{
+	enum { STRING = 64, CHARACTERS = 20000, MARKED = PILOTLIGHT_V8_MARKS_MAX * 8 };
+	static uint64_t words[8192];
+	static struct pilotlight_runtime_code record;
+	uint8_t *bytes = (uint8_t *)words;
+
+	for (uint32_t width = 1; width <= 2; width++) {
+		struct runtime_v8 v8 = { .source = PLANTED_AT + STRING + PILOTLIGHT_V8_OBJECT,
+			.end = CHARACTERS };
+
+		runtime = (struct pilotlight_runtime_v8){
+			.map_type_at = 8, .string_length_at = 12, .string_characters_at = 16
+		};
+		memset(words, 0, sizeof(words));
+		words[STRING / 8] = PLANTED_AT + PILOTLIGHT_V8_OBJECT;
+		bytes[8] = width == 1 ? PILOTLIGHT_V8_STRING_NARROW : 0;
+		words[STRING / 8 + 1] = (uint64_t)CHARACTERS << 32;
+		bytes[STRING + 16] = bytes[STRING + 16 + (MARKED - 1) * width] =
+			bytes[STRING + 16 + MARKED * width] = '\n';
+		planted.bytes = bytes;
+		planted.size = sizeof(words);
+		memset(&record, 0xff, sizeof(record));
+		assert_true(mark_lines(&v8, &record));
+		planted.bytes = NULL;
+		assert_int_equal(record.line_bytes, sizeof(struct pilotlight_v8_lines));
+		assert_int_equal(record.table[8], 1);
+		assert_int_equal(record.table[9], 0);
+		assert_int_equal(record.table[record.line_bytes - 1], 0x80);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_kinds_of_strings_are_read),
+		cmocka_unit_test(the_longest_table_is_read),
+		cmocka_unit_test(line_ends_of_a_long_function_are_marked),
 		cmocka_unit_test(all_functions_are_found),
 		cmocka_unit_test(functions_in_optimized_code_are_found),
 	};
