@@ -108,19 +108,22 @@ static const char *const nameless[PILOTLIGHT_RUNTIME_LANGUAGES] = {
 	[PILOTLIGHT_RUNTIME_PHP] = "[php: no name]",
 };
 
-/* The functions that a frame of native code runs, innermost first: itself if it is none. Without
- * room the outermost stands for them. */
+/* The functions that a frame of native code runs, innermost first: itself if it is none. Only
+ * frames of V8 are code of several. Without room the outermost stands for them. */
 static size_t find_functions(struct interpreted_stack *stack,
 	const struct pilotlight_runtime_frame *frame,
 	struct runtime_inlined_frame functions[RUNTIME_INLINED_MAX])
 {
 	const struct raw_sample *sample = stack->sample;
-	size_t count = runtime_names_find_inlined(
-		stack->names, sample->share_user, 0, frame->code, frame->unit, functions);
+	size_t count = 0;
 
-	if (count == 0)
-		count = runtime_names_find_inlined(stack->names, sample->user, sample->cgroup_id,
-			frame->code, frame->unit, functions);
+	if (sample->runtime_language == PILOTLIGHT_RUNTIME_V8) {
+		count = runtime_names_find_inlined(
+			stack->names, sample->share_user, 0, frame->code, frame->unit, functions);
+		if (count == 0)
+			count = runtime_names_find_inlined(stack->names, sample->user,
+				sample->cgroup_id, frame->code, frame->unit, functions);
+	}
 	if (count == 0)
 		functions[count++] = (struct runtime_inlined_frame){ frame->code, frame->unit };
 	if (count - 1 > stack->room) {
