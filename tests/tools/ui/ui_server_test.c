@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-enum { CONNECTIONS_MAX = 64, LARGE_BYTES = 12 << 20, GUARD_SECONDS = 30, REQUEST_BYTES = 4096 };
+enum { CONNECTIONS_MAX = 64, LARGE_BYTES = 6 << 20, GUARD_SECONDS = 30, REQUEST_BYTES = 4096 };
 
 static struct {
 	char path[64];
@@ -295,10 +295,10 @@ static void a_client_that_stops_reading_holds_up_no_other(void **state)
 	for (size_t i = 0; i < 2; i++)
 		stuck[i] = ask("/api/v1/profile", "unit=large&", 4096);
 	assert_true(receive(ask("/api/v1/profile", "unit=large&", 0)) > LARGE_BYTES);
+	/* They may go on; the server waits for them for 20 s. */
+	assert_true(receive(stuck[0]) > LARGE_BYTES);
 	(void)receive(ask("/api/v1/timeline", "", 0));
-	/* They may go on. */
-	for (size_t i = 0; i < 2; i++)
-		assert_true(receive(stuck[i]) > LARGE_BYTES);
+	assert_true(receive(stuck[1]) > LARGE_BYTES);
 }
 
 /* With a reset, as only that shows on TCP. */
