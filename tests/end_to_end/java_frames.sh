@@ -40,8 +40,9 @@ has_whole_chains() {
 
 # The interpreter knows the bytecode, and the compilers what they have put where. Afterwards the lines are gone.
 has_lines() {
-	grep -q ";Shares.main (Shares.java:35)_\[j\];Shares.work (Shares.java:28)_\[j\];Shares.heavy (Shares.java:14)_\[j\];Shares.burn (Shares.java:[89])_\[j\]" "$1" || return
+	cp "$1" "$1.lines"
 	sed -i 's/ (Shares.java:[0-9]*)//g' "$1"
+	grep -q ";Shares.main (Shares.java:35)_\[j\];Shares.work (Shares.java:28)_\[j\];Shares.heavy (Shares.java:14)_\[j\];Shares.burn (Shares.java:[89])_\[j\]" "$1.lines"
 }
 
 # same_traces FOLDED TRACES: the stacks of the calls of access() in probe() are those that the JVM told, with all lines.
@@ -75,7 +76,7 @@ program=(-cp "$tmp" Shares)
 runtime=hotspot
 idle=(java -cp "$tmp" Shares 1000000000)
 first_recording() { record "$tmp/first.folded" -F 499 -- java "${program[@]}" 1000; }
-plan 11
+plan 13
 
 check "before the first recording nobody has met HotSpot" is_runtime unseen 60
 check "a recording makes the unwind table, with the description" is_read_after_recordings
@@ -88,8 +89,12 @@ check "stacks are as the JVM tells them" same_traces "$tmp/traces.folded" "$tmp/
 record "$tmp/c1.folded" -F 1999 --lines -- java -XX:TieredStopAtLevel=1 "${program[@]}" 15000
 check "lines of what the first compiler has made" has_lines "$tmp/c1.folded"
 check "its shares" has_shares "$tmp/c1.folded"
+check "its callers" has_whole_chains "$tmp/c1.folded"
 record "$tmp/c2.folded" -F 1999 --lines -- java "${program[@]}" 30000
 check "lines of what both compilers have made" has_lines "$tmp/c2.folded"
 check "its shares" has_shares "$tmp/c2.folded"
 check "all callers" has_whole_chains "$tmp/c2.folded"
+# Then each method has a frame of its own.
+record "$tmp/calls.folded" -F 1999 -- java -XX:-Inline "${program[@]}" 5000
+check "all callers if nothing is inlined" has_whole_chains "$tmp/calls.folded"
 finish
