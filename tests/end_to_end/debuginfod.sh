@@ -147,7 +147,7 @@ record_with() {
 	local status
 
 	DEBUGINFOD_URLS=$1 PILOTLIGHT_SYMBOL_CACHE=$2 timeout "${patience:-200}" "$pilotlight" record \
-		-F 499 -d "$3" -o "$4" -- nice -n 19 "$program" >"$tmp/out" 2>&1 && [ -s "$4" ] && return
+		-F 499 -d "$3" -o "$4" -- nice "$program" >"$tmp/out" 2>&1 && [ -s "$4" ] && return
 	status=$?
 	note "status $status: $(cat "$tmp/out")"
 	return 1

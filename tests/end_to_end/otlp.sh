@@ -29,11 +29,11 @@ has_one_value_a_sample() {
 		END { print "# " samples " samples"; exit !(samples > 0 && samples == values) }' "$tmp/$1.txt"
 }
 
-# As many times as values, all between these seconds.
+# Nearly as many times as values, all between these seconds. Samples whose stacks the kernel counts have no time.
 has_times_between() {
 	awk -v from="$2" -v to="$3" '/^ *timestamps_unix_nano:/ { times++; wrong += $2 / 1e9 < from || $2 / 1e9 > to }
 		/^ *values:/ { values++ }
-		END { print "# " times + 0 " times, " wrong + 0 " wrong"; exit !(times > 0 && times <= values && !wrong) }' "$tmp/$1.txt"
+		END { print "# " times + 0 " times, " wrong + 0 " wrong"; exit !(times >= 0.9 * values && times <= values && !wrong) }' "$tmp/$1.txt"
 }
 
 plan 7

@@ -34,12 +34,12 @@ listen() {
 	wait_for 60 [ -S "$PILOTLIGHT_EVENT_SOCKET" ]
 }
 
-# Two windows have samples of a program that uses one CPU.
+# There are samples of a program that runs.
 samples_arrive() {
-	start_load
-	shows_it() { "$pilotlight" report --last 1min -o "$tmp/report.txt" 2>"$tmp/err" && grep -q shares "$tmp/report.txt"; }
-	wait_for 60 shows_it && return
-	note "$(cat "$tmp/err" "$tmp/report.txt"; tail -n 5 "$tmp/service.log")"
+	cp "$workloads/shares" "$tmp/opened-$$" && start nice "$tmp/opened-$$" 600
+	shows_it() { "$pilotlight" report --last 5min --comm "opened-$$" -o "$tmp/report.txt" 2>"$tmp/err"; }
+	wait_for 120 shows_it && return
+	note "$(cat "$tmp/err"; tail -n 5 "$tmp/service.log")"
 	return 1
 }
 
