@@ -23,9 +23,10 @@ enum {
 	MERGE_GROUP_MAX = 64,
 	/*
 	 * Bounds the unpacked windows in total, with what reads their times, and their merged
-	 * result. The result may be larger than its sources if their threads have different nodes,
-	 * and takes twice its size while it grows. Together with full dictionaries, this uses the
-	 * rest of the writer's memory.
+	 * result. What reads times takes some 5.5 KB, and 10 bytes a slice: that leaves 65 KB for
+	 * 60 windows of 1 s, and 227 KB for 30 of 2 s. The result may be larger than its sources if
+	 * their threads have different nodes, and takes twice its size while it grows. Together
+	 * with full dictionaries, this uses the rest of the writer's memory.
 	 */
 	MERGE_BYTES_MAX = 448 << 10,
 };

@@ -16,11 +16,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How probable a bit is. All 0: both values are as probable. */
+/* How probable a bit is. All 0: both values are as probable. Packed, since a merge has many coders.
+ */
 struct coded_bit {
 	int16_t lean; /* of 65536, above one half: the chance that it is set */
 	uint8_t seen;
-};
+} __attribute__((packed));
 
 struct range_coder {
 	uint32_t range;

@@ -245,7 +245,7 @@ static int merge_group(struct merge_group *group, const struct stage *stage, boo
 		}
 		if (r != -E2BIG || group->count < 2)
 			break;
-		if (stage->folds || group->drops_times || group->count == all) {
+		if (stage->folds || group->drops_times || (group->count == all && all > 2)) {
 			keep_first(group, (group->count + 1) / 2);
 		} else {
 			group->drops_times = true;

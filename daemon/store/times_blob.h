@@ -96,7 +96,7 @@ struct times_reader {
 /* Returns as column_reader_init(). */
 int times_reader_init(struct times_reader *reader, const void *blob, size_t size);
 void times_reader_done(struct times_reader *reader);
-/* What the reader may come to hold beside the unpacked blob. */
+/* What the reader holds beside the unpacked blob. */
 size_t times_reader_bytes(const struct times_reader *reader);
 /* Before the first row of each thread, whose rows have so many counts. Returns 0, -ENOMEM or
  * -EBADMSG. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "store/times_coder.h"
 
-#include "base/array.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -134,6 +132,7 @@ int times_coder_new_writer(struct column_writer *to, unsigned int column,
 
 int times_coder_new_reader(const uint8_t *bytes, size_t size, struct times_coder **ret_coder)
 {
+	_cleanup_(times_coder_freep) struct times_coder *coder = NULL;
 	struct range_coder range;
 	size_t count;
 	int r;
@@ -142,11 +141,16 @@ int times_coder_new_reader(const uint8_t *bytes, size_t size, struct times_coder
 	count = (size_t)range_coder_below(&range, TIMES_SLICE_MAX, 0) + 1;
 	if (range.is_damaged)
 		return -EBADMSG;
-	r = new_coder(count, ret_coder);
+	r = new_coder(count, &coder);
 	if (r < 0)
 		return r;
-	(*ret_coder)->range = range;
-	code_used(*ret_coder);
+	coder->slots.capacity = at_most(count, ROW_TIMES_MAX);
+	coder->slots.items = reallocarray(NULL, coder->slots.capacity, sizeof(*coder->slots.items));
+	if (!coder->slots.items)
+		return -ENOMEM;
+	coder->range = range;
+	code_used(coder);
+	*ret_coder = TAKE_PTR(coder);
 	return 0;
 }
 
@@ -161,10 +165,8 @@ void times_coder_free(struct times_coder *coder)
 
 size_t times_coder_bytes(const struct times_coder *coder)
 {
-	const size_t slots = coder->used_count < ROW_TIMES_MAX ? coder->used_count : ROW_TIMES_MAX;
-
 	return sizeof(*coder) + coder->used_count * sizeof(*coder->used) +
-	       2 * slots * sizeof(*coder->slots.items); /* arrays double */
+	       coder->slots.capacity * sizeof(*coder->slots.items);
 }
 
 void times_coder_finish_writing(struct times_coder *coder)
@@ -217,7 +219,6 @@ static int code_slots(struct times_coder *coder)
 	struct row_times *slots = &coder->slots;
 	size_t position = 0, gap_class = 0, count_class = 0;
 	uint64_t open = coder->left;
-	int r;
 
 	for (size_t i = 0; open > 0; i++) {
 		struct row_time slot = { 0 };
@@ -251,9 +252,8 @@ static int code_slots(struct times_coder *coder)
 		if (!coder->range.is_reader)
 			continue;
 		slot.slice = coder->used[position];
-		r = ARRAY_RESERVE(slots->items, &slots->capacity, i + 1, ROW_TIMES_MAX);
-		if (r < 0)
-			return r;
+		if (slots->count == slots->capacity)
+			return -E2BIG;
 		slots->items[slots->count++] = slot;
 	}
 	return 0;

@@ -34,7 +34,7 @@ int times_coder_new_writer(struct column_writer *to, unsigned int column,
 	const struct times_used *used, struct times_coder **ret_coder);
 int times_coder_new_reader(const uint8_t *bytes, size_t size, struct times_coder **ret_coder);
 void times_coder_free(struct times_coder *coder);
-/* What it may come to hold. */
+/* What a reader holds. */
 size_t times_coder_bytes(const struct times_coder *coder);
 DEFINE_CLEANUP(struct times_coder, times_coder_free);
 

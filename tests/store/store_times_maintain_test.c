@@ -52,8 +52,8 @@ static void merging_keeps_times_for_hours(void **state)
 	fixture_remove(folder);
 }
 
-/* Three windows, whose threads run all the time. */
-static void expect_merged(uint32_t threads, uint64_t windows, int64_t with_times)
+/* Each has a reader of times, which takes more memory than the window. */
+static void a_minute_of_short_windows_keeps_times(void **state)
 {
 	struct fault fault = { 0 };
 	struct store *store;
@@ -61,7 +61,35 @@ static void expect_merged(uint32_t threads, uint64_t windows, int64_t with_times
 
 	fixture_folder(folder);
 	store = fixture_open(folder);
-	for (uint64_t i = 0; i < 3; i++) {
+	for (uint64_t second = 0; second < 60; second++) {
+		struct profile *profile = fixture_profile(START + SECONDS(second), NULL, 0);
+
+		profile->end_ns = profile->start_ns + SECONDS(1);
+		profile_keep_times(profile, monotonic_of(profile->start_ns));
+		for (uint64_t ms = 0; ms < 1000; ms += 10)
+			add_timed(profile,
+				&(struct timed){
+					.pid = 1, .address = 0x3000, .count = 1, .first_ms = ms });
+		assert_int_equal(fixture_append(store, profile, &fault), 0);
+		profile_free(profile);
+	}
+	maintain(store, START + SECONDS(3 * 3600));
+	fixture_expect_windows(folder, 1, 0);
+	assert_int_equal(windows_with_times(folder), 1);
+	store_close(store);
+	fixture_remove(folder);
+}
+
+/* Windows whose threads run all the time. */
+static void expect_merged(uint64_t count, uint32_t threads, uint64_t windows, int64_t with_times)
+{
+	struct fault fault = { 0 };
+	struct store *store;
+	char folder[64];
+
+	fixture_folder(folder);
+	store = fixture_open(folder);
+	for (uint64_t i = 0; i < count; i++) {
 		struct profile *profile = fixture_profile(START + SECONDS(10) * i, NULL, 0);
 		struct profile_sample sample = { .count = 1 };
 
@@ -93,9 +121,10 @@ static void expect_merged(uint32_t threads, uint64_t windows, int64_t with_times
 /* Times that are too large for one merge do not keep windows apart. */
 static void many_times_are_dropped_at_last(void **state)
 {
-	expect_merged(100, 1, 1);
-	expect_merged(180, 2, 2);
-	expect_merged(260, 1, 0);
+	expect_merged(3, 100, 1, 1);
+	expect_merged(3, 180, 2, 2);
+	expect_merged(3, 260, 1, 0);
+	expect_merged(2, 260, 1, 0);
 }
 
 /* Damaged times cost nothing else, neither readers nor the merge. */
@@ -299,6 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(merging_keeps_times_for_hours),
 		cmocka_unit_test(many_times_are_dropped_at_last),
+		cmocka_unit_test(a_minute_of_short_windows_keeps_times),
 		cmocka_unit_test(damaged_times_are_dropped),
 		cmocka_unit_test(incidents_keep_their_times),
 		cmocka_unit_test(times_beyond_their_share_are_dropped),
