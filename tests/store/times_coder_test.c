@@ -224,24 +224,77 @@ static void counts_of_a_thread_do_not_wrap(void **state)
 	rows_done(&rows);
 }
 
-/* A row of more counts than there are bytes takes no more time or memory than slices allow. */
+enum { SLICES = 6000, THREADS = 174, THREADS_READ = 200 }; /* of WORK_MAX, 2 * SLICES each */
+
+/* Two rows a thread, of which the first takes all slices but the last. */
+static int write_threads(uint32_t threads, uint8_t **ret_blob, size_t *ret_size)
+{
+	struct row_times times = { 0 };
+	struct times_writer writer;
+	int r;
+
+	times_writer_init(&writer, 10000000);
+	for (uint32_t i = 0; i < 2 * threads; i++) {
+		const uint32_t first = i % 2 == 0 ? 0 : SLICES - 1;
+		const uint32_t end = i % 2 == 0 ? SLICES - 1 : SLICES;
+		const struct window_row row = { .thread = i / 2, .count = end - first };
+
+		times.count = 0;
+		for (uint32_t slice = first; slice < end; slice++)
+			assert_int_equal(row_times_add(&times, slice, 1), 0);
+		times_writer_add(&writer, &row, &times);
+	}
+	r = times_writer_finish(&writer, 1, ret_blob, ret_size);
+	times_writer_done(&writer);
+	free(times.items);
+	return r;
+}
+
+/* Returns how many threads it has read. */
+static uint32_t read_threads(const uint8_t *blob, size_t size)
+{
+	struct row_times times = { 0 };
+	struct times_reader reader;
+	uint32_t i;
+	int r = times_reader_init(&reader, blob, size);
+
+	assert_int_equal(r, 0);
+	for (i = 0; r == 0 && i < 2 * THREADS_READ; i++) {
+		const struct window_row row = { .count = i % 2 == 0 ? SLICES - 1 : 1 };
+
+		if (i % 2 == 0)
+			r = times_reader_begin_thread(&reader, SLICES);
+		if (r == 0)
+			r = times_reader_next(&reader, &row, &times);
+	}
+	assert_true(r == 0 || r == -EBADMSG);
+	times_reader_done(&reader);
+	free(times.items);
+	return r == 0 ? THREADS_READ : (i - 1) / 2;
+}
+
+/* Bytes hardly bound it: a number that is 0 takes a thousandth of a bit once its chances have
+ * adapted. */
 static void work_is_bounded(void **state)
 {
-	static const uint8_t bytes[8] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
-	struct rows rows = { .count = ROWS_MAX };
+	const uint32_t top = SLICES * 65535 - 1; /* so many slices, of all that the rest are 0 */
 	struct column_writer writer;
-	uint8_t *blob;
+	uint8_t bytes[400], *blob = NULL;
 	size_t size;
 
-	for (uint32_t i = 0; i < ROWS_MAX; i++)
-		rows.items[i] = (struct window_row){ .thread = i, .count = 1ULL << (i % 56) };
+	assert_int_equal(write_threads(THREADS, &blob, &size), 0);
+	free(blob);
+	assert_int_equal(write_threads(THREADS + 1, &blob, &size), -E2BIG);
+	memset(bytes, 0xff, sizeof(bytes));
+	for (size_t i = 0; i < sizeof(top); i++)
+		bytes[i] = (uint8_t)(top >> (24 - 8 * i));
 	column_writer_init(&writer, 2);
 	column_put(&writer, 0, 1000);
 	column_put(&writer, 0, 2);
 	column_put_bytes(&writer, 1, bytes, sizeof(bytes));
 	assert_int_equal(column_writer_finish(&writer, 1, &blob, &size), 0);
 	column_writer_done(&writer);
-	assert_int_equal(read_rows(blob, size, &rows, true), -EBADMSG);
+	assert_int_equal(read_threads(blob, size), THREADS);
 	free(blob);
 }
 
