@@ -28,6 +28,8 @@ struct clickhouse_options {
 
 /* Of an insert, compressed, which is held in memory; and of samples, which must be one block. */
 enum { CLICKHOUSE_BODY_BYTES_MAX = 64 << 20, CLICKHOUSE_ROWS_MAX = 1000000 };
+/* Rows of spans for each stack of a thread, on average: who makes up ids multiplies no rows. */
+enum { CLICKHOUSE_SPANS_OF_STACK = 8 };
 
 /*
  * Needs the memory of pprof_write() besides, and 8 bytes for each location and stack of the

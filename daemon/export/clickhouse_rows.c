@@ -452,34 +452,45 @@ static int compare_spans(const void *a, const void *b)
 		((const struct clickhouse_span *)b)->span);
 }
 
-/* Each span once, as readers take equal rows for one. */
+static void put_span(struct clickhouse_writer *writer, const struct sample_row *row, uint64_t count,
+	const struct pilotlight_thread_context *ids)
+{
+	if (count == 0)
+		return;
+	put_sample(writer, row, count);
+	output_write(&writer->plain, ids->trace_id, sizeof(ids->trace_id));
+	output_write(&writer->plain, ids->span_id, sizeof(ids->span_id));
+}
+
+/* Each span once, as readers take equal rows for one. Those without room are a row without ids. */
 static void put_row_spans(
 	struct clickhouse_writer *writer, const struct sample_row *row, size_t count)
 {
 	const struct clickhouse_span *spans = writer->spans;
+	uint64_t without_room = 0;
 
 	if (count > 1)
 		qsort(writer->spans, count, sizeof(*spans), compare_spans);
 	for (size_t i = 0, end; i < count; i = end) {
-		const struct pilotlight_thread_context *ids =
-			&writer->profile->spans.items[spans[i].span];
 		uint64_t sum = 0;
 
 		for (end = i; end < count && spans[end].span == spans[i].span; end++)
 			if (__builtin_add_overflow(sum, spans[end].count, &sum))
 				sum = UINT64_MAX;
-		if (sum == 0)
-			continue;
-		put_sample(writer, row, sum);
-		output_write(&writer->plain, ids->trace_id, sizeof(ids->trace_id));
-		output_write(&writer->plain, ids->span_id, sizeof(ids->span_id));
+		if (writer->spans_left > 0) {
+			put_span(writer, row, sum, &writer->profile->spans.items[spans[i].span]);
+			writer->spans_left--;
+		} else if (__builtin_add_overflow(without_room, sum, &without_room)) {
+			without_room = UINT64_MAX;
+		}
 	}
+	put_span(writer, row, without_room, &(struct pilotlight_thread_context){ 0 });
 }
 
 int clickhouse_put_spans(struct clickhouse_writer *writer)
 {
 	const struct pprof_tables *tables = &writer->tables;
-	const bool has_spans = writer->profile->spans.counts_count > 0;
+	const bool has_spans = writer->has_threads && writer->profile->spans.counts_count > 0;
 	int r = 0;
 
 	for (size_t i = 0, end; r == 0 && has_spans && i < tables->sample_count; i = end) {
@@ -488,6 +499,7 @@ int clickhouse_put_spans(struct clickhouse_writer *writer)
 
 		end = end_of_row(writer, i);
 		r = get_row(writer, i, &row);
+		writer->spans_left += (end - i) * CLICKHOUSE_SPANS_OF_STACK;
 		for (size_t k = i; r == 0 && k < end; k++)
 			r = add_spans(writer, tables->samples[k], &count);
 		if (r == 0)

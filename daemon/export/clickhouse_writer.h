@@ -34,6 +34,7 @@ struct clickhouse_writer {
 	size_t attribute_count;
 	struct clickhouse_span *spans; /* of the row that is being written */
 	size_t span_capacity;
+	uint64_t spans_left; /* rows of them that samples have room for */
 
 	/* The insert that is being written. */
 	uint64_t rows;

@@ -45,6 +45,9 @@
  *   trace_id     FixedString(16)  as bytes, in the order of its digits; zeros: none
  *   span_id      FixedString(8)   the same
  *
+ *   Of a batch there are at most 8 rows for each stack of a thread, on average. Beyond, a stack's
+ *   counts are one row without ids. Labels=service omits all.
+ *
  *   Key: trace_id, span_id, ts. A host inserts them before the samples of the same batch. If it has
  *   to insert them again, and the server has forgotten the first time, equal rows are there twice:
  *   readers take each of SELECT DISTINCT *, as no two rows of a batch are equal.

@@ -356,10 +356,29 @@ static void spans_are_rows_of_their_own(void **state)
 	assert_int_equal(span_of(&batch, 0xa1, 0xb1)->value, 2 + 3);
 	assert_int_equal(span_of(&batch, 0xa1, 0xb2)->value, 1);
 	batch_done(&batch);
-	/* They are no labels, so they do not depend on those. */
 	write_labels(profile, PPROF_LABELS_SERVICE, &batch);
-	assert_int_equal(batch.requests[SPANS].count, 3);
+	assert_int_equal(batch.requests[SPANS].count, 0);
 	assert_int_equal(sample_of(&batch, "nginx", "", stack)->value, 10);
+	batch_done(&batch);
+	profile_free(profile);
+}
+
+/* Someone may give each sample a span of its own. */
+static void spans_of_a_stack_are_bounded(void **state)
+{
+	struct profile *profile = new_profile();
+	uint32_t jit = add_binary(profile, BINARY_JIT, "");
+	uint32_t location = add_named(profile, jit, 0x7f0020, "work", "", 0);
+	uint32_t node = add_stack(profile, &location, 1);
+	struct profile_thread thread = { .tid = 5, .cgroup = string(profile, "/") };
+	struct batch batch;
+
+	add_sample(profile, node, &thread, 100);
+	for (unsigned i = 1; i <= 100; i++)
+		add_span(profile, node, &thread, 1, 0xa1, (uint8_t)i);
+	write_batch(profile, &batch);
+	assert_int_equal(batch.requests[SPANS].count, CLICKHOUSE_SPANS_OF_STACK + 1);
+	assert_int_equal(span_of(&batch, 0, 0)->value, 100 - CLICKHOUSE_SPANS_OF_STACK);
 	batch_done(&batch);
 	profile_free(profile);
 }
@@ -569,6 +588,7 @@ int main(void)
 		cmocka_unit_test(the_identity_is_of_the_first_row),
 		cmocka_unit_test(labels_of_threads_can_be_left_out),
 		cmocka_unit_test(spans_are_rows_of_their_own),
+		cmocka_unit_test(spans_of_a_stack_are_bounded),
 		cmocka_unit_test(nodes_of_one_stack_are_one_row),
 		cmocka_unit_test(claims_are_labels),
 		cmocka_unit_test(times_are_rounded_to_seconds),
