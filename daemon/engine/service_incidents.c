@@ -84,17 +84,23 @@ static bool has_room(const struct service_incidents *incidents)
 	return incidents->waiting_count < SERVICE_INCIDENTS_WAITING;
 }
 
-/* A window takes one and adds one by a threshold, so that one has room, however many users note. */
+/* A window takes one and adds one by a threshold, so that one has room, however many users note;
+ * but not if the one that was taken comes back. */
 static bool has_room_for_user(const struct service_incidents *incidents)
 {
 	return incidents->waiting_count < SERVICE_INCIDENTS_WAITING - 1;
 }
 
-static void wait_for_window(
-	struct service_incidents *incidents, const char *cause, const char *text, uint64_t now_ns)
+static struct incident *insert_first(struct service_incidents *incidents)
 {
-	struct incident *incident = &incidents->waiting[incidents->waiting_count++];
+	memmove(incidents->waiting + 1, incidents->waiting,
+		incidents->waiting_count++ * sizeof(incidents->waiting[0]));
+	return incidents->waiting;
+}
 
+static void wait_for_window(struct service_incidents *incidents, struct incident *incident,
+	const char *cause, const char *text, uint64_t now_ns)
+{
 	*incident = (struct incident){
 		.time_ns = now_ns,
 		.kept_from_ns = now_ns > incidents->keep_ns ? now_ns - incidents->keep_ns : 0,
@@ -248,6 +254,9 @@ void service_incidents_measure(
 	char text[INCIDENT_TEXT_BYTES];
 	enum incident_cause cause;
 
+	/* What rises meanwhile rises in the next window. */
+	if (!has_room(incidents))
+		return;
 	for (size_t i = 0; i < INCIDENT_CAUSES; i++)
 		finding.measures[i] = -1;
 	for (size_t i = 0; i < SERVICE_PRESSURES; i++)
@@ -260,22 +269,24 @@ void service_incidents_measure(
 		finding.measures[INCIDENT_OOM_KILL] = new_kills(incidents);
 	if (thresholds[INCIDENT_UNIT_CPU] > 0 || thresholds[INCIDENT_THROTTLED] > 0)
 		measure_cgroups(incidents, cpu, &finding);
-	if (!incident_trigger_check(&incidents->trigger, finding.measures, cpu->end_ns, &cause) ||
-		!has_room(incidents))
+	if (!incident_trigger_check(&incidents->trigger, finding.measures, cpu->end_ns, &cause))
 		return;
 	if (cause != INCIDENT_UNIT_CPU)
 		unit_usage_defer(&incidents->units, finding.unit.name);
 	if (cause != INCIDENT_THROTTLED)
 		throttling_defer(&incidents->throttling, finding.throttled);
 	describe(incidents, cause, &finding, text);
-	wait_for_window(incidents, incident_cause_name(cause), text, cpu->end_ns);
+	/* Before those of users, since it raises the rate. */
+	wait_for_window(
+		incidents, insert_first(incidents), incident_cause_name(cause), text, cpu->end_ns);
 }
 
 int service_incidents_note(struct service_incidents *incidents, const char *text)
 {
 	if (!has_room_for_user(incidents))
 		return -EBUSY;
-	wait_for_window(incidents, "manual", text, clock_realtime_ns());
+	wait_for_window(incidents, &incidents->waiting[incidents->waiting_count++], "manual", text,
+		clock_realtime_ns());
 	return 0;
 }
 
@@ -293,12 +304,8 @@ const struct incident *service_incidents_take(struct service_incidents *incident
 void service_incidents_give_back(
 	struct service_incidents *incidents, const struct incident *incident)
 {
-	if (!has_room(incidents))
-		return;
-	memmove(incidents->waiting + 1, incidents->waiting,
-		incidents->waiting_count * sizeof(incidents->waiting[0]));
-	incidents->waiting[0] = *incident;
-	incidents->waiting_count++;
+	if (has_room(incidents))
+		*insert_first(incidents) = *incident;
 }
 
 void service_incidents_log(const struct incident *incident)

@@ -26,7 +26,7 @@ struct service_incidents {
 	double kills;			     /* of processes, at the last measure; -1: unknown */
 	struct throttling throttling;
 	struct unit_usage units;
-	/* For the end of a window, which takes one. The oldest first. */
+	/* For the end of a window, which takes one: those by thresholds, then the oldest first. */
 	struct incident waiting[SERVICE_INCIDENTS_WAITING];
 	size_t waiting_count;
 	struct incident taken;

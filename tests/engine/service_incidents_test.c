@@ -160,9 +160,9 @@ static void a_users_incident_hides_no_other_one(void **state)
 	window(5, 5);
 	assert_int_equal(service_incidents_note(&incidents, "deploy 42"), 0);
 	window(5, 85);
-	expect("manual", "deploy 42");
-	window(5, 85);
 	expect("unit-cpu", "second.service");
+	window(5, 85);
+	expect("manual", "deploy 42");
 	expect_none();
 }
 
@@ -174,10 +174,29 @@ static void few_wait(void **state)
 	assert_int_equal(service_incidents_note(&incidents, "deploy"), -EBUSY);
 	window(5, 5);
 	window(5, 85);
+	expect("unit-cpu", "second.service");
 	for (int i = 0; i < SERVICE_INCIDENTS_WAITING - 1; i++)
 		expect("manual", "deploy");
-	expect("unit-cpu", "second.service");
 	expect_none();
+}
+
+/* The disk is slow, so one comes back while users note. What rises is neither lost nor counted. */
+static void what_has_no_room_rises_later(void **state)
+{
+	struct incident lost;
+
+	window(5, 5);
+	assert_int_equal(service_incidents_note(&incidents, "lost"), 0);
+	lost = *service_incidents_take(&incidents);
+	for (int i = 0; i < SERVICE_INCIDENTS_WAITING - 1; i++)
+		assert_int_equal(service_incidents_note(&incidents, "deploy"), 0);
+	service_incidents_give_back(&incidents, &lost);
+	window(5, 85);
+	assert_int_equal(incidents.trigger.of_day, 0);
+	expect("manual", "lost");
+	window(5, 85);
+	expect("unit-cpu", "second.service");
+	expect("manual", "deploy");
 }
 
 /* The one whose window was lost goes with the next window, before those that came later. */
@@ -247,6 +266,7 @@ int main(void)
 		SERVICE_TEST(a_unit_and_a_throttled_cgroup_are_both_noted),
 		SERVICE_TEST(a_users_incident_hides_no_other_one),
 		SERVICE_TEST(few_wait),
+		SERVICE_TEST(what_has_no_room_rises_later),
 		SERVICE_TEST(a_lost_one_comes_first),
 		SERVICE_TEST(a_restart_notes_nothing_twice),
 	};
