@@ -169,9 +169,7 @@ static unsigned next(const struct draw *draw, uint64_t *random)
 	return low;
 }
 
-/* How often a unit rises that takes so much all day. A service lowers its rate only after some
- * time.
- */
+/* How often a unit rises that takes so much all day. */
 static unsigned rises_in_a_day(double percent, uint64_t window_ns, uint64_t period_ns)
 {
 	static struct draw draw;
@@ -185,10 +183,7 @@ static unsigned rises_in_a_day(double percent, uint64_t window_ns, uint64_t peri
 	usage.settings = (struct unit_usage_settings){ .percent = 40, .times = 4 };
 	for (uint64_t i = 0; i < DAY_NS / window_ns; i++) {
 		unit_usage_begin(&usage);
-		unit_usage_add(&usage, "a.service",
-			period_ns > NSEC / 99 && i < UNIT_USAGE_LEARNING
-				? percent
-				: next(&draw, &random) * of_sample);
+		unit_usage_add(&usage, "a.service", next(&draw, &random) * of_sample);
 		unit_usage_end(&usage, window_ns, period_ns, &risen);
 		rises += risen.name[0] != '\0';
 	}
