@@ -206,7 +206,7 @@ static void sinks_are_labelled(void **state)
 
 	fill_report(&report);
 	text = write_report(report_write_metrics, &report);
-	assert_null(strstr(text, "sink"));
+	assert_null(strstr(text, "sink=\""));
 	free(text);
 	fill_sinks(&report.service);
 	text = write_report(report_write_metrics, &report);
