@@ -34,6 +34,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	unsigned waiting, left; /* slow requests that wait, and whose client has left */
+	unsigned slow;		/* all slow requests */
 } service = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
 static struct {
@@ -50,6 +51,7 @@ static void note(int waiting, unsigned left)
 {
 	assert_int_equal(pthread_mutex_lock(&service.lock), 0);
 	service.waiting += (unsigned)waiting;
+	service.slow += waiting > 0;
 	service.left += left;
 	assert_int_equal(pthread_cond_broadcast(&service.changed), 0);
 	assert_int_equal(pthread_mutex_unlock(&service.lock), 0);
@@ -146,7 +148,7 @@ static void start_service(void)
 	(void)snprintf(service.path, sizeof(service.path), "/tmp/ui-test-%d.sock", getpid());
 	(void)strcpy(address.sun_path, service.path);
 	(void)unlink(service.path);
-	service.count = service.waiting = service.left = 0;
+	service.count = service.waiting = service.left = service.slow = 0;
 	service.released_fd = eventfd(0, EFD_CLOEXEC);
 	service.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(service.listener, (struct sockaddr *)&address, sizeof(address)), 0);
@@ -318,14 +320,18 @@ static void the_service_need_not_answer_a_client_that_left(void **state)
 		fds[i] = ask("/api/v1/profile", "unit=slow&", 0);
 		await(&service.waiting, i < UI_PASSES ? (unsigned)i + 1 : UI_PASSES);
 	}
-	/* The last one waits for its turn, and gets none. */
+	/* The last two have been read, and wait for their turn. The last gets none. */
+	(void)receive(ask("/", "", 0));
 	leave(fds[UI_PASSES + 1]);
 	leave(fds[0]);
+	(void)receive(ask("/", "", 0));
 	await(&service.left, 1);
 	await(&service.waiting, UI_PASSES);
 	release();
 	for (size_t i = 1; i < UI_PASSES + 1; i++)
 		(void)receive(fds[i]);
+	(void)receive(ask("/api/v1/timeline", "", 0));
+	assert_int_equal(service.slow, UI_PASSES + 1);
 }
 
 static void it_ends_while_requests_wait(void **state)
