@@ -15,7 +15,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { OUTPUT_MAX = 4 << 20, IDS_MAX = 4 * STEPS_MAX };
-enum { IDENTITY, NAMES, LOCATIONS, STACKS, SAMPLES };
+enum { IDENTITY, NAMES, LOCATIONS, STACKS, SPANS, SAMPLES, ID_BYTES = 24 };
 
 struct ids {
 	uint64_t items[IDS_MAX];
@@ -24,7 +24,7 @@ struct ids {
 
 struct found {
 	struct ids locations, stacks;
-	uint64_t sum;
+	uint64_t sum, of_spans;
 };
 
 /* --- RowBinary --- */
@@ -115,8 +115,11 @@ static void read_stack(struct bytes *at, struct found *found)
 		check_known(&found->locations, number(at, 8));
 }
 
-static void read_sample(struct bytes *at, struct found *found)
+/* Returns the count. */
+static uint64_t read_sample(struct bytes *at, struct found *found)
 {
+	uint64_t count;
+
 	(void)number(at, 4);
 	(void)number(at, 8);
 	text(at);
@@ -124,15 +127,22 @@ static void read_sample(struct bytes *at, struct found *found)
 	text(at);
 	(void)texts(at);
 	check_known(&found->stacks, number(at, 8));
-	found->sum += number(at, 8);
+	count = number(at, 8);
 	(void)number(at, 8);
 	(void)number(at, 8);
+	return count;
 }
 
 static void read_row(int table, struct bytes *at, struct found *found)
 {
 	if (table == SAMPLES) {
-		read_sample(at, found);
+		found->sum += read_sample(at, found);
+		return;
+	}
+	if (table == SPANS) {
+		found->of_spans += read_sample(at, found);
+		assert(at->end - at->next >= ID_BYTES);
+		at->next += ID_BYTES;
 		return;
 	}
 	(void)number(at, 2);
@@ -211,10 +221,23 @@ static void write_and_check(const struct profile *profile, enum pprof_labels lab
 		&found);
 	for (size_t i = 0; i < profile->samples.count; i++)
 		expected += profile->samples.items[i].count;
-	assert(found.sum == expected);
+	assert(found.sum == expected && found.of_spans <= expected);
 	free(memory.bytes);
 	(void)r;
 	(void)expected;
+}
+
+/* Sums of more counts than the samples have, and of more spans than there is room for. */
+static void add_spans(struct profile *profile, unsigned count)
+{
+	for (uint32_t i = 0; i < profile->samples.count; i++)
+		for (unsigned k = 1; k <= count; k++) {
+			const struct pilotlight_thread_context ids = { .trace_id = { (uint8_t)k } };
+			int r = profile_spans_add(&profile->spans, i, &ids, k, OUTPUT_MAX);
+
+			assert(r == 0);
+			(void)r;
+		}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
@@ -223,6 +246,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	enum pprof_labels labels = take(&input) % 2 ? PPROF_LABELS_ALL : PPROF_LABELS_SERVICE;
 	struct profile *profile = make_profile(&input);
 
+	add_spans(profile, size > 0 ? bytes[size - 1] % 32 : 0);
 	write_and_check(profile, labels);
 	profile_free(profile);
 	return 0;
