@@ -462,10 +462,15 @@ static void note_time(struct profile *profile, uint32_t sample, uint64_t time_ns
 	const uint64_t slice = (time_ns - profile->slices_ns) / PROFILE_SLICE_NS;
 	struct profile_time time = { .slice = (uint16_t)slice, .count = (uint16_t)count };
 
-	if (time_ns < profile->slices_ns || slice > UINT16_MAX || count > UINT16_MAX ||
-		is_joined(profile, sample, &time) || reach_sample(profile, sample) < 0 ||
-		make_time_room(profile) < 0)
+	if (time_ns < profile->slices_ns || slice > UINT16_MAX)
 		return;
+	if (count <= UINT16_MAX && is_joined(profile, sample, &time))
+		return;
+	if (count > UINT16_MAX || reach_sample(profile, sample) < 0 ||
+		make_time_room(profile) < 0) {
+		profile->times_left_out++;
+		return;
+	}
 	time.before = profile->last_times.items[sample];
 	profile->times.items[profile->times.count++] = time;
 	profile->last_times.items[sample] = (uint32_t)profile->times.count;
@@ -550,8 +555,10 @@ void profile_note_stamp(
 
 	if (profile->stamps.count >= most ||
 		make_room(profile, &profile->stamps.items, &profile->stamps.capacity,
-			profile->stamps.count, sizeof(stamp), most, NULL) < 0)
+			profile->stamps.count, sizeof(stamp), most, NULL) < 0) {
+		profile->times_left_out++;
 		return;
+	}
 	stamp.sample = hash_index_find(&profile->sample_index,
 		hash_pair(sample->node, sample->thread), sample_equal, profile, sample);
 	profile->stamps.items[profile->stamps.count++] = stamp;

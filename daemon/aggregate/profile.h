@@ -137,7 +137,8 @@ struct profile {
 	 * Times of samples, of a profile that keeps them. A sample may have counts without a time:
 	 * of those that the kernel counted for us, only the first and the last have one.
 	 */
-	uint64_t slices_ns; /* CLOCK_MONOTONIC at which slice 0 began; 0: times are not kept */
+	uint64_t slices_ns;	 /* CLOCK_MONOTONIC at which slice 0 began; 0: times are not kept */
+	uint64_t times_left_out; /* and stamps, for lack of room */
 	PROFILE_TABLE(struct profile_time) times;
 	PROFILE_TABLE(uint32_t)
 	last_times; /* by sample: its last time, plus 1; 0 or beyond: none */
@@ -231,8 +232,8 @@ int profile_add_untimed(struct profile *profile, const struct profile_sample *sa
 void profile_note_span(struct profile *profile, const struct profile_sample *sample,
 	const struct pilotlight_thread_context *ids);
 
-/* Notes that all of sample->count, which has just been added, is of a time. Notes nothing if there
- * is no room. */
+/* Notes that all of sample->count, which has just been added, is of a time, or that it is left out
+ * if there is no room. */
 void profile_note_stamp(
 	struct profile *profile, const struct profile_sample *sample, uint64_t time_ns);
 /* Notes the times that the profile has kept as stamps, for a profile that is not kept. */

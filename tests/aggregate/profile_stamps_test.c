@@ -141,6 +141,7 @@ static void they_stay_within_their_bound(void **state)
 	for (uint64_t i = 0; i < 1 << 14; i++)
 		note(profile, 0, 1 + i, 1);
 	assert_true(profile->stamps.count > 100);
+	assert_int_equal(profile->times_left_out, (1 << 14) - profile->stamps.count);
 	assert_true(profile->stamps.count * sizeof(struct profile_stamp) <= limit_bytes / 4);
 	assert_true(profile_bytes(profile) <= limit_bytes);
 	profile_divide(profile);

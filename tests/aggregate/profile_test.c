@@ -199,6 +199,7 @@ static void times_have_a_share(void **state)
 		add_timed(profiles[0], 1, slice);
 	assert_in_range(profiles[0]->times.count, BUDGET / 16 / 8, BUDGET / 8 / 8);
 	assert_in_range(profiles[0]->times.capacity, 0, BUDGET / 8 / 8);
+	assert_int_equal(profiles[0]->times_left_out, 60000 - profiles[0]->times.count);
 	for (size_t i = 0; i < 2; i++)
 		profiles[i]->pool = &pool;
 	for (uint64_t slice = 0; slice < 60000; slice++)

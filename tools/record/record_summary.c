@@ -361,6 +361,20 @@ static void print_source(FILE *file, const struct profile *profile, enum pilotli
 	(void)fputc('\n', file);
 }
 
+/* The first profile that is written may be a sum, with a bound of its own. */
+static void print_times(FILE *file, const struct profile *profile,
+	const struct profile *const sampled[PILOTLIGHT_SOURCES])
+{
+	uint64_t left_out = profile->times_left_out;
+
+	for (size_t i = 0; i < PILOTLIGHT_SOURCES; i++)
+		if (sampled[i] && sampled[i] != profile)
+			left_out += sampled[i]->times_left_out;
+	if (left_out > 0)
+		(void)fprintf(file, "times      %" PRIu64 " of samples left out for lack of room\n",
+			left_out);
+}
+
 int record_summary_print(FILE *file, const struct profile *profile,
 	const struct profile *const sampled[PILOTLIGHT_SOURCES],
 	const struct pipeline_report *report, const struct record_cost *cost)
@@ -371,6 +385,7 @@ int record_summary_print(FILE *file, const struct profile *profile,
 	for (size_t i = PILOTLIGHT_SOURCE_CPU + 1; i < PILOTLIGHT_SOURCES; i++)
 		if (sampled[i])
 			print_source(file, sampled[i], (enum pilotlight_source)i, report);
+	print_times(file, profile, sampled);
 	print_lost(file, sampled, report);
 	r = print_processes(file, profile);
 	if (r == 0)

@@ -79,6 +79,7 @@ static void time_off_cpu_is_told_in_time(void **state)
 		"frame pointers\n",
 		"cost       BPF 2.0 ms in all; ",
 		" lost; 12 times a thread not sampled for lack of room\n",
+		"\ntimes      3 of samples left out for lack of room\n",
 	};
 	_cleanup_(profile_freep) struct profile *cpu = example_machine(false);
 	_cleanup_(profile_freep) struct profile *offcpu = example_machine(false);
@@ -86,7 +87,9 @@ static void time_off_cpu_is_told_in_time(void **state)
 	assert_int_equal(profile_add_string(offcpu, "offcpu", &offcpu->event), 0);
 	offcpu->period_ns = 1000000;
 	offcpu->accounts.events[PILOTLIGHT_EVENT_THREAD_REFUSED] = 12;
-	expect_lines(cpu, offcpu, lines, 4);
+	cpu->times_left_out = 1;
+	offcpu->times_left_out = 2;
+	expect_lines(cpu, offcpu, lines, 5);
 }
 
 /* What lives has lost samples that its profile does not have. */
