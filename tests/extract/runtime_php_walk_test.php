@@ -24,7 +24,8 @@ function report(): void
 		$place = isset($entry['file']) ? "{$entry['line']} {$entry['file']}" : '0 -';
 	}
 	[$line, $file] = explode(' ', $place, 2);
-	echo $lines, "frame $line {main} $file\nend\n";
+	// In one write: the reader of its beginning stops this process.
+	echo $lines . "frame $line {main} $file\nend\n";
 	while (true) {
 	}
 }
