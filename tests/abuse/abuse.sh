@@ -224,6 +224,13 @@ has_own_functions() {
 		! grep 'abuse[^;]*_\[[pvj]\]' "$tmp/functions.folded"
 }
 
+# What jit-objects runs is taken for a JVM and for V8.
+has_hostile_functions() {
+	[[ " ${attacks[*]} " == *" jit-objects "* ]] || return 0
+	"$pilotlight" export -q --last 1h --user "$abuse_uid" -f folded -o "$tmp/hostile.folded" &&
+		grep -q 'abuse[^;]*_\[j\]' "$tmp/hostile.folded" && grep -q 'abuse[^;]*_\[v\]' "$tmp/hostile.folded"
+}
+
 # An engine that renews itself, after phases that a busy machine makes long, loses no sample.
 engine_stays() {
 	[ "$figures" = no ] || { holds engine; return; }
@@ -260,7 +267,7 @@ if [ "${ABUSE_CHECK:-no}" = yes ]; then
 	plan 14
 else
 	figures=yes all=
-	plan 19
+	plan 20
 fi
 same_day $((${ABUSE_SECONDS:-100} + 120))
 honest_uid=$(free_uid 64100) abuse_uid=$(free_uid 64200)
@@ -300,6 +307,7 @@ note "$(python3 -B "$table" table "$tmp/watched" "$tmp/phases" "$tmp/lacking" 2>
 check "honest frames keep their names" holds "${all}named"
 check "new honest processes get their names" holds "${all}newcomers"
 check "honest programs of Python and JavaScript show their own functions" has_own_functions
+check_figure "hostile programs pass for a JVM and for V8" has_hostile_functions
 check_figure "honest samples follow the CPU time" holds sampled
 check_figure "no samples are lost" holds lost
 check_figure "the sampling rate stays" holds rate
