@@ -109,6 +109,18 @@ static __always_inline __u64 php_check_file(
 					  runtime_code_word(walk, runtime->code_lines_at) << 32);
 }
 
+/* Tells a class from others that had its address, as the next request's may: by its name, whose
+ * hash is mostly known. */
+static __always_inline __u64 php_check_class(__u64 class)
+{
+	__u64 name, words[PHP_STRING_WORDS];
+
+	if (!class || !runtime_read_word(&name, class + PHP_CLASS_NAME_AT) ||
+		!php_read_string(name, words))
+		return class;
+	return runtime_hash(runtime_hash(class, words[PHP_HASH]), words[PHP_LENGTH]);
+}
+
 /* A function in PHP has the identity of its instructions: each closure has a copy of the rest. */
 static __always_inline void php_note_code(const struct runtime_walk *walk,
 	const struct pilotlight_runtime *runtime, struct runtime_step *step)
@@ -146,8 +158,8 @@ static __always_inline int php_read_function(struct runtime_walk *walk,
 	if (!check || !name_check)
 		return 0;
 	walk->sequence = function;
-	check = runtime_hash(check, name_check);
-	walk->sequence_check = runtime_hash(check, runtime_code_word(walk, PHP_CLASS_AT));
+	walk->sequence_check = runtime_hash(runtime_hash(check, name_check),
+		php_check_class(runtime_code_word(walk, PHP_CLASS_AT)));
 	php_note_code(walk, runtime, step);
 	return 1;
 }

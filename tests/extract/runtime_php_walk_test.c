@@ -150,6 +150,29 @@ static void check_hidden(struct runtime_walk walk, uint64_t function)
 	assert_int_equal(end, RUNTIME_UNREADABLE);
 }
 
+/* The innermost method is another one if its class has another name. */
+static void check_class(struct runtime_walk walk)
+{
+	enum runtime_end end = php_begin(&walk, &runtime);
+	struct runtime_step step, other;
+	uint64_t class = 0;
+
+	for (size_t i = 0; end == RUNTIME_ON && class == 0 && i < FRAMES_MAX; i++) {
+		end = php_next(&walk, &runtime, &step);
+		if (step.code)
+			class = runtime_code_word(&walk, PHP_CLASS_AT);
+	}
+	assert_int_not_equal(class, 0);
+	hidden = class + PHP_CLASS_NAME_AT;
+	end = php_begin(&walk, &runtime);
+	do {
+		assert_int_equal(end, RUNTIME_ON);
+		end = php_next(&walk, &runtime, &other);
+	} while (other.code != step.code);
+	hidden = 0;
+	assert_int_not_equal(other.check, step.check);
+}
+
 /* Walks all frames, of which `output` tells. The innermost one has gone on since. */
 static void check_frames(FILE *output, bool has_fiber)
 {
@@ -180,6 +203,7 @@ static void check_frames(FILE *output, bool has_fiber)
 	}
 	assert_int_equal(walk.has_left, has_fiber);
 	check_hidden(walk, last);
+	check_class(walk);
 	assert_int_equal(end, RUNTIME_ROOT);
 	assert_non_null(fgets(line, sizeof(line), output));
 	assert_string_equal(line, "end\n");
