@@ -19,8 +19,13 @@ at() {
 	date -d "@$(($1 / 1000)).$(printf %03d $(($1 % 1000)))" "+${2:-%F %H:%M:%S.%3N}"
 }
 
+# The history reaches beyond the last of them.
 knows_bursts() {
-	"$pilotlight" export --from "@$begun" --comm bursts -o "$tmp/all.folded" &&
+	local end
+
+	read -r _ end < <(tail -n 1 "$tmp/bursts.txt")
+	! "$pilotlight" export --from "$(at "$end")" -f folded -o "$tmp/rest.folded" 2>&1 | grep -q 'no history' &&
+		"$pilotlight" export --from "@$begun" --comm bursts -o "$tmp/all.folded" &&
 		[ "$(folded_count "$tmp/all.folded" bursts culprit)" -ge $bursts ]
 }
 
