@@ -258,7 +258,7 @@ uint32_t runtime_lines_find(enum pilotlight_runtime_lines kind, const uint8_t *t
 	case PILOTLIGHT_RUNTIME_LINE_ENDS:
 		return find_in_line_ends(table, size, first_line, (uint32_t)unit);
 	case PILOTLIGHT_RUNTIME_LINE_NUMBERS:
-		return (uint32_t)unit;
+		return line_of(unit);
 	default:
 		return 0;
 	}
