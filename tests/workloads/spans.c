@@ -208,7 +208,10 @@ static void *publish(void *argument)
 			if (mapped)
 				context_unmap(mapped);
 			mapped = context_map(is_memfd);
-			is_memfd = mapped ? !is_memfd : 1;
+			/* Some kernels name no anonymous memory. */
+			if (!mapped)
+				mapped = context_map(1);
+			is_memfd = !is_memfd;
 		}
 		if (mapped)
 			context_publish(mapped, payload->bytes, payload->size + beyond, i + 1);
