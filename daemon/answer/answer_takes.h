@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which parameter is for which kind of answer, and for which formats. What a kind would ignore is
- * refused, so that nobody takes an answer for another one.
+ * refused: else its user would believe that it was heeded.
  */
 #pragma once
 

@@ -38,8 +38,8 @@ async function askProfile(parameters) {
 	}
 }
 
-// What is new has no samples in the earlier time: then the answer is that time with none. The other side tells if a name is
-// wrong. A time without times of samples fails again, with its message. Spans of it may have been dropped, though.
+// A new program has no samples in the earlier time. Then the answer is that time with none. A wrong name fails at the
+// other side. A time without times of samples fails again, with its message. Its spans may have been dropped.
 async function askBase(parameters) {
 	const kept = parameters.filter(([name]) => ['from', 'to', 'event', 'format', 'windows'].includes(name));
 	const selected = selectionParameters().map(([name]) => name).filter((name) => name !== 'event');

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* A name of which each byte is a bracket expression, and the NUL. */
+/* Room for a name whose bytes all become bracket expressions, and the NUL. */
 enum { INCIDENT_SUBJECT_BYTES = 3 * INCIDENT_TEXT_BYTES + 1 };
 
 /*

@@ -27,7 +27,7 @@ static void write_time(struct json *json, const char *key, uint64_t ns)
 	json_seconds(json, (double)ns / NSEC_PER_SEC);
 }
 
-/* Of which a page selects the samples. */
+/* A page selects the samples of this subject. */
 static void write_subject(const struct incident *incident, struct json *json)
 {
 	char value[INCIDENT_SUBJECT_BYTES];

@@ -47,7 +47,7 @@ void range_coder_finish_writing(struct range_coder *coder);
 
 /* Reads borrowed bytes. */
 void range_coder_init_reader(struct range_coder *coder, const uint8_t *bytes, size_t size);
-/* True if what was read is exactly what was written. */
+/* True if the reader has taken all bytes, and found none damaged. */
 bool range_coder_is_whole(const struct range_coder *coder);
 
 bool range_coder_bit(struct range_coder *coder, struct coded_bit *bit, bool value);

@@ -105,7 +105,7 @@ void times_writer_add_spans(struct times_writer *writer, const struct row_spans 
 	}
 }
 
-/* Rows that were kept, of which the thread's begin at `next`. */
+/* Kept rows. Those of the thread begin at `next`. */
 struct kept_rows {
 	const uint8_t *next, *end;
 	struct row_times row, thread;

@@ -12,7 +12,7 @@
  *	            distances among the slices that have such, from the row's before on, and
  *	            around. A row that takes all that are left takes no space
  *
- * A number is coded by its magnitude, of which each bit adapts (range_coder.h): numbers of each
+ * A number is coded by its magnitude. Each bit of that adapts (range_coder.h): numbers of each
  * kind, and with like neighbours, have chances of their own. So threads that run on, stacks that
  * come in the order of their ids, and surveys cost little, and what is random costs no more than it
  * must. Version 2 of times_blob.h: for ever (I9).

@@ -5,72 +5,74 @@
 
 #include <fcntl.h>
 
+/* Parameters, and what the refusal says of them. */
+static const struct {
+	const char *pairs[7];
+	const char *says;
+	bool is_difference;
+} invalid[] = {
+	{ { "units", "a" }, "\"units\"", false },
+	{ { "format", "csv" },
+		"svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or "
+		"sites",
+		false },
+	{ { "format", "svg", "format", "svg" }, "format is given twice", false },
+	{ { "lines", "maybe" }, "use yes or no", false },
+	{ { "times", "maybe" }, "invalid value of times; use yes or no", false },
+	{ { "times", "yes", "times", "yes" }, "times is given twice", false },
+	{ { "times", "yes", "format", "folded" }, "no times in folded", false },
+	{ { "times", "yes", "format", "otlp", "trace", "11112222333344445555666677778888" },
+		"leave out times", false },
+	{ { "labels", "some" }, "use all, service or roots", false },
+	{ { "labels", "all", "labels", "all" }, "labels is given twice", false },
+	{ { "normalise", "time" }, "only for a difference", false },
+	{ { "rows", "-1" }, "invalid value of rows", false },
+	{ { "rows", "" }, "invalid value of rows", false },
+	{ { "rows", "1000000" }, "invalid value of rows", false },
+	{ { "rows", "1", "rows", "1" }, "rows is given twice", false },
+	{ { "sample-hosts", "0" }, "invalid value of sample-hosts", false },
+	{ { "sample-hosts", "1000001" }, "invalid value of sample-hosts", false },
+	{ { "sample-hosts", "1%" }, "invalid value of sample-hosts", false },
+	{ { "frames", "many" }, "invalid value of frames", false },
+	{ { "below", "" }, "invalid value of below", false },
+	/* What a format would ignore. */
+	{ { "rows", "5" }, "no rows in svg; use txt or top", false },
+	{ { "frames", "5", "format", "folded" }, "no frames in folded", false },
+	{ { "below", "12", "format", "svg" }, "no below in svg", false },
+	{ { "labels", "roots", "format", "folded" }, "no labels in folded", false },
+	{ { "group", "unit", "format", "sites" }, "no group in sites", false },
+	{ { "buckets", "5" }, "buckets is only for a time line;", false },
+	{ { "by", "unit" }, "by is only for a time line;", false },
+	{ { "rows", "5", "against.last", "1h" }, "no rows in svg", true },
+	{ { "below", "12", "against.last", "1h" }, "below is only for a profile;", true },
+	{ { "frames", "5", "against.last", "1h" }, "frames is only for a profile;", true },
+	{ { "labels", "all", "against.last", "1h" }, "labels is only for a profile;", true },
+	{ { "times", "yes", "against.last", "1h" }, "times is only for a profile;", true },
+	{ { "below", "12.g" }, "invalid value of below", false },
+	{ { "group", "cpu" }, "invalid value of group", false },
+	{ { "group", "unit", "format", "pprof" }, "no group in pprof", false },
+	{ { "against.last", "1h" }, "only for a difference", false },
+	{ { "last", "1h", "from", "today" }, "last and from", false },
+	{ { "from", "noon" }, "from: \"noon\"", false },
+	{ { "pid", "x" }, "pid", false },
+	{ { "last", "1h" }, "compare", true },
+	{ { "against.last", "soon" }, "against: last:", true },
+	{ { "against.pid", "x" }, "against: pid", true },
+	{ { "against.against.pid", "1" }, "against: there is no parameter", true },
+	{ { "against.last", "1h", "format", "pprof" }, "svg, html or txt", true },
+	{ { "against.last", "1h", "format", "csv" }, "svg, html or txt", true },
+	{ { "against.last", "1h", "normalise", "work" }, "use total or time", true },
+};
+
 static void invalid_parameters_are_reported(void **state)
 {
-	static const struct {
-		const char *pairs[7];
-		const char *says;
-		bool is_difference;
-	} cases[] = {
-		{ { "units", "a" }, "\"units\"", false },
-		{ { "format", "csv" },
-			"svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or "
-			"sites",
-			false },
-		{ { "format", "svg", "format", "svg" }, "format is given twice", false },
-		{ { "lines", "maybe" }, "use yes or no", false },
-		{ { "times", "maybe" }, "invalid value of times; use yes or no", false },
-		{ { "times", "yes", "times", "yes" }, "times is given twice", false },
-		{ { "times", "yes", "format", "folded" }, "no times in folded", false },
-		{ { "times", "yes", "format", "otlp", "trace", "11112222333344445555666677778888" },
-			"leave out times", false },
-		{ { "labels", "some" }, "use all, service or roots", false },
-		{ { "labels", "all", "labels", "all" }, "labels is given twice", false },
-		{ { "normalise", "time" }, "only for a difference", false },
-		{ { "rows", "-1" }, "invalid value of rows", false },
-		{ { "rows", "" }, "invalid value of rows", false },
-		{ { "rows", "1000000" }, "invalid value of rows", false },
-		{ { "rows", "1", "rows", "1" }, "rows is given twice", false },
-		{ { "sample-hosts", "0" }, "invalid value of sample-hosts", false },
-		{ { "sample-hosts", "1000001" }, "invalid value of sample-hosts", false },
-		{ { "sample-hosts", "1%" }, "invalid value of sample-hosts", false },
-		{ { "frames", "many" }, "invalid value of frames", false },
-		{ { "below", "" }, "invalid value of below", false },
-		/* What a format would ignore. */
-		{ { "rows", "5" }, "no rows in svg; use txt or top", false },
-		{ { "frames", "5", "format", "folded" }, "no frames in folded", false },
-		{ { "below", "12", "format", "svg" }, "no below in svg", false },
-		{ { "labels", "roots", "format", "folded" }, "no labels in folded", false },
-		{ { "group", "unit", "format", "sites" }, "no group in sites", false },
-		{ { "buckets", "5" }, "buckets is only for a time line;", false },
-		{ { "by", "unit" }, "by is only for a time line;", false },
-		{ { "rows", "5", "against.last", "1h" }, "no rows in svg", true },
-		{ { "below", "12", "against.last", "1h" }, "below is only for a profile;", true },
-		{ { "frames", "5", "against.last", "1h" }, "frames is only for a profile;", true },
-		{ { "labels", "all", "against.last", "1h" }, "labels is only for a profile;",
-			true },
-		{ { "times", "yes", "against.last", "1h" }, "times is only for a profile;", true },
-		{ { "below", "12.g" }, "invalid value of below", false },
-		{ { "group", "cpu" }, "invalid value of group", false },
-		{ { "group", "unit", "format", "pprof" }, "no group in pprof", false },
-		{ { "against.last", "1h" }, "only for a difference", false },
-		{ { "last", "1h", "from", "today" }, "last and from", false },
-		{ { "from", "noon" }, "from: \"noon\"", false },
-		{ { "pid", "x" }, "pid", false },
-		{ { "last", "1h" }, "compare", true },
-		{ { "against.last", "soon" }, "against: last:", true },
-		{ { "against.pid", "x" }, "against: pid", true },
-		{ { "against.against.pid", "1" }, "against: there is no parameter", true },
-		{ { "against.last", "1h", "format", "pprof" }, "svg, html or txt", true },
-		{ { "against.last", "1h", "format", "csv" }, "svg, html or txt", true },
-		{ { "against.last", "1h", "normalise", "work" }, "use total or time", true },
-	};
 	struct answer_fixture *fixture = *state;
 
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		fixture->request.kind = cases[i].is_difference ? ANSWER_DIFFERENCE : ANSWER_PROFILE;
-		answer_fixture_make(fixture, cases[i].pairs);
-		answer_fixture_expect(fixture, 400, cases[i].says);
+	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++) {
+		fixture->request.kind =
+			invalid[i].is_difference ? ANSWER_DIFFERENCE : ANSWER_PROFILE;
+		answer_fixture_make(fixture, invalid[i].pairs);
+		answer_fixture_expect(fixture, 400, invalid[i].says);
 	}
 }
 

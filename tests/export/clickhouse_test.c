@@ -292,7 +292,7 @@ static void nothing_inserts_nothing(void **state)
 	profile_free(profile);
 }
 
-/* The counts of a span, of which there must be one row. */
+/* The counts of a span. It must have one row. */
 static const struct row *span_of(const struct batch *batch, uint8_t trace, uint8_t span)
 {
 	const struct request *spans = &batch->requests[SPANS];
