@@ -192,9 +192,13 @@ static void set_raised(struct rate_governor *governor)
 	if (governor->raise_ns == 0)
 		return;
 	if (governor->max_ppm) {
-		if (governor->hertz_ppm <= 0)
+		double max = (double)governor->max_ppm;
+		double hertz_ppm = fmax(governor->hertz_ppm, governor->minute_hertz_ppm);
+
+		if (hertz_ppm <= 0 || governor->average_ppm > max)
 			return;
-		limit_hz = fmin(limit_hz, allowed_ppm(governor) * AIM / governor->hertz_ppm);
+		limit_hz =
+			fmin(limit_hz, fmax(max * AIM - governor->minute_other_ppm, 0) / hertz_ppm);
 	}
 	hz = (uint32_t)limit_hz;
 	while (hz > governor->rate_hz && !is_prime(hz))
@@ -210,20 +214,25 @@ void rate_governor_raise(struct rate_governor *governor, uint32_t raise_hz, uint
 	set_raised(governor);
 }
 
+static void average(struct rate_governor *governor, const struct rate_governor_use *use,
+	double sampling, double other)
+{
+	/* The first period is its own average. */
+	const double minute = governor->has_average ? weight(use->elapsed_ns, AVERAGE_S) : 1;
+
+	governor->has_average = true;
+	governor->hertz_ppm = sampling / current_hz(governor);
+	governor->minute_hertz_ppm += minute * (governor->hertz_ppm - governor->minute_hertz_ppm);
+	governor->average_ppm += minute * (sampling + other - governor->average_ppm);
+	governor->minute_other_ppm += minute * (other - governor->minute_other_ppm);
+	governor->other_ppm += weight(use->elapsed_ns, OTHER_S) * (other - governor->other_ppm);
+}
+
 uint32_t rate_governor_run(struct rate_governor *governor, const struct rate_governor_use *use)
 {
-	double cost;
-
 	if (use->elapsed_ns == 0 || use->cpu_count == 0)
 		return current_hz(governor);
-	cost = ppm(use, use->sampling_ns) + ppm(use, use->other_ns);
-	governor->average_ppm += governor->has_average ? weight(use->elapsed_ns, AVERAGE_S) *
-								 (cost - governor->average_ppm)
-						       : cost;
-	governor->has_average = true;
-	governor->other_ppm +=
-		weight(use->elapsed_ns, OTHER_S) * (ppm(use, use->other_ns) - governor->other_ppm);
-	governor->hertz_ppm = ppm(use, use->sampling_ns) / current_hz(governor);
+	average(governor, use, ppm(use, use->sampling_ns), ppm(use, use->other_ns));
 	if (governor->max_ppm)
 		steer(governor, use, governor->hertz_ppm * governor->rate_hz);
 	governor->raise_ns -=

@@ -13,8 +13,10 @@
  * Cost that does not depend on the rate comes in bursts, so it is averaged over ten minutes. It is
  * deducted from the budget, but never more than half of it: a lower rate would not reduce it.
  *
- * After an incident a caller may raise the rate for a while, as far as the budget allows by what
- * sampling has cost last. The other rules go on as if the rate were not raised.
+ * After an incident a caller may raise the rate for a while, as far as the total cost stays within
+ * the budget, by what sampling has cost last or, if that is more, in the last minute, and by all
+ * other cost of that minute. It is not raised while the total of the minute exceeds the budget. The
+ * other rules go on as if the rate were not raised.
  *
  * The governor is a pure function of its inputs and reads no clock.
  */
@@ -33,9 +35,11 @@ struct rate_governor {
 	/* Private. */
 	uint32_t raise_hz; /* what was asked for */
 	uint64_t raise_ns; /* the time that remains of it */
-	double hertz_ppm;  /* cost of sampling for each Hz, in the last period; 0: unknown */
-	double average_ppm, other_ppm; /* total, over 1 min; rate-independent, over 10 min */
-	unsigned calm_units;	       /* calm time since the last change; see BUSY_UNITS */
+	/* Cost of sampling for each Hz, in the last period and over 1 min; 0: unknown. */
+	double hertz_ppm, minute_hertz_ppm;
+	double average_ppm;		    /* total, over 1 min */
+	double minute_other_ppm, other_ppm; /* rate-independent, over 1 min and over 10 min */
+	unsigned calm_units;		    /* calm time since the last change; see BUSY_UNITS */
 	unsigned calm_needed;
 	double over_ppm;  /* lowest cost of sampling while above its allowance */
 	uint64_t over_ns; /* time above it, less the time paid back; 0: not above */

@@ -432,6 +432,59 @@ static void a_raised_rate_is_not_held_against_the_usual_one(void **state)
 	assert_in_range((int)rate_governor_cost_ppm(&governor), 1000, MAX_PPM);
 }
 
+/* The mean of the whole cost in ten minutes after an incident, on a machine whose load comes and
+ * goes, for so many periods each. */
+static double mean_after_incident(
+	struct machine busy, unsigned length, uint32_t raise_hz, unsigned *raised)
+{
+	enum { BEFORE = 30, AFTER = 60 };
+	struct rate_governor governor = new_governor();
+	uint32_t rate_hz = WANTED_HZ;
+	double mean_ppm = 0;
+
+	for (unsigned i = 0; i < BEFORE + AFTER; i++) {
+		struct rate_governor_use use;
+
+		busy.load = i / length % 2 ? 0.1 : 1;
+		use = use_of(&busy, rate_hz);
+		if (i == BEFORE)
+			rate_governor_raise(&governor, raise_hz, AFTER * PERIOD_NS);
+		if (i >= BEFORE)
+			mean_ppm += ppm_of(use.sampling_ns + use.other_ns) / AFTER;
+		rate_hz = rate_governor_run(&governor, &use);
+		*raised += governor.raised_hz > 0;
+	}
+	return mean_ppm;
+}
+
+/* What does not depend on the rate takes up to two thirds of the budget. */
+static void an_incident_costs_no_more_than_the_budget(void **state)
+{
+	for (unsigned length = 1; length <= 100; length = length * 2 + 1)
+		for (double other = 0; other < MAX_PPM * 2 / 3; other += 100)
+			for (uint64_t seed = 1; seed <= 10; seed++) {
+				const struct machine machine = { .ns_a_sample = 4000,
+					.other_ppm = other,
+					.noise = 0.3,
+					.random = seed };
+				unsigned raised = 0;
+
+				assert_true(mean_after_incident(machine, length, 997, &raised) <=
+					    MAX_PPM);
+				assert_true(raised > 0);
+			}
+}
+
+/* Nor is it raised at all while the usual rate costs more. */
+static void what_exceeds_the_budget_is_not_raised(void **state)
+{
+	const struct machine machine = { .ns_a_sample = 4000, .other_ppm = 1.5 * MAX_PPM };
+	unsigned raised = 0;
+
+	(void)mean_after_incident(machine, 100, 997, &raised);
+	assert_int_equal(raised, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,6 +506,8 @@ int main(void)
 		cmocka_unit_test(an_incident_raises_the_rate_for_a_while),
 		cmocka_unit_test(the_budget_bounds_a_raised_rate),
 		cmocka_unit_test(a_raised_rate_is_not_held_against_the_usual_one),
+		cmocka_unit_test(an_incident_costs_no_more_than_the_budget),
+		cmocka_unit_test(what_exceeds_the_budget_is_not_raised),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
