@@ -4,24 +4,30 @@
 // What a service on TCP may ask for. It lives as long as the page, and is in no address.
 let token = '';
 
+const STATUS_FIELD = 'Pilotlight-Status';
+
 async function ask(path, parameters) {
 	const query = new URLSearchParams(parameters);
 
 	if (secret)
 		query.append('key', secret);
-	const given = token, headers = given ? { Authorization: `Bearer ${given}` } : {};
-	const answer = await fetch(`${path}?${query}`, { credentials: 'omit', cache: 'no-store', headers });
+	// With status 200, an answer without a profile is no message on the browser's console.
+	const given = token, headers = { [STATUS_FIELD]: '200', ...(given ? { Authorization: `Bearer ${given}` } : {}) };
+	const answer = await fetch(`${path}?${query}`, { credentials: 'omit', cache: 'no-store', headers }).catch(() => {
+		throw new Error('No answer: the service, or `pilotlight ui`, may have ended. Ask again when it runs.');
+	});
+	const status = Number(answer.headers.get(STATUS_FIELD)) || answer.status;
 
 	// The user may have given another one meanwhile.
-	if (answer.status === 401 && given !== token)
+	if (status === 401 && given !== token)
 		return ask(path, parameters);
-	if (answer.status === 401) {
+	if (status === 401) {
 		dom.token.hidden = false;
 		dom.token.querySelector('input').focus();
 		throw new Error(token ? 'The service refuses this token.' : 'The service asks for its token.');
 	}
-	if (!answer.ok)
-		throw Object.assign(new Error((await answer.text()).trim() || `The service answered with ${answer.status}.`), { status: answer.status });
+	if (status >= 400)
+		throw Object.assign(new Error((await answer.text()).trim() || `The service answered with ${status}.`), { status });
 	return answer.json();
 }
 

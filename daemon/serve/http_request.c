@@ -372,6 +372,25 @@ static void log_answer(const struct http_request *request)
 		request->answer_bytes);
 }
 
+/*
+ * The status that is sent. Browsers report each one from 400 on as an error of the page, however
+ * well it handles it, so a page may ask for 200, with the true one in a field.
+ */
+static unsigned sent_status(const struct http_request *request, struct MHD_Connection *handle,
+	struct MHD_Response *response)
+{
+	const char *wanted =
+		microhttpd()->lookup_connection_value(handle, MHD_HEADER_KIND, HTTP_STATUS_FIELD);
+	char text[16];
+
+	if (request->status < MHD_HTTP_BAD_REQUEST || !wanted || strcmp(wanted, "200") != 0)
+		return request->status;
+	(void)snprintf(text, sizeof(text), "%u", request->status);
+	return microhttpd()->add_response_header(response, HTTP_STATUS_FIELD, text) == MHD_YES
+		       ? MHD_HTTP_OK
+		       : request->status;
+}
+
 /* Returns MHD_NO, which closes the connection, if there was no memory for an answer. */
 static enum MHD_Result send_answer(struct http_request *request, struct MHD_Connection *handle)
 {
@@ -385,7 +404,8 @@ static enum MHD_Result send_answer(struct http_request *request, struct MHD_Conn
 		limits->idle_timeout_s + (unsigned)(request->answer_bytes / LEAST_BYTES_PER_S) + 1);
 	(void)microhttpd()->set_connection_option(
 		handle, MHD_CONNECTION_OPTION_TIMEOUT, limits->idle_timeout_s);
-	queued = microhttpd()->queue_response(handle, request->status, response);
+	queued = microhttpd()->queue_response(
+		handle, sent_status(request, handle, response), response);
 	microhttpd()->destroy_response(response);
 	if (queued == MHD_YES && request->status / 100 < 6)
 		request->server->counters.statuses[request->status / 100]++;

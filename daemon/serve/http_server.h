@@ -10,6 +10,9 @@
  * an answer, but not to make it; the bytes of unread answers. The server answers anything beyond a
  * bound with a status (400, 413, 414, 429, 431, 503) or closes the connection.
  *
+ * A client that sends "Pilotlight-Status: 200" gets that status with each answer, and the true one
+ * in the same field, if it is 400 or more.
+ *
  * It also refuses requests that a hostile web page makes through its visitor's browser, and
  * strangers on TCP if there is a token (400, 401, 403; http_access.h).
  */
@@ -25,6 +28,8 @@
 
 struct http_server;
 struct http_request;
+
+#define HTTP_STATUS_FIELD "Pilotlight-Status"
 
 struct http_limits {
 	unsigned connections;	      /* 64; the last 8 only for a local user's first connection */

@@ -226,7 +226,7 @@ async function checkMore() {
 
 	for (const key of Object.keys(all.frames))
 		first.frames[key] = all.frames[key].filter((_, i) => !small(i));
-	window.fetch = async (address) => { asks.push(address); return { ok: true, json: async () => structuredClone(answers[asks.length - 1]) }; };
+	window.fetch = async (address) => { asks.push(address); return answered(answers[asks.length - 1]); };
 	dom.heat = { hide() {} };
 	hasService = true;
 	state.select = 'unit:a.service comm:"Web Content"';
@@ -253,7 +253,7 @@ async function checkMore() {
 	asks.length = 0;
 	window.fetch = async (address) => {
 		asks.push(address);
-		return { ok: asks.length > 1, status: 404, text: async () => 'no window', json: async () => structuredClone(all) };
+		return asks.length > 1 ? answered(all) : refused(404, 'no window');
 	};
 	dom.flame.zoom(0);
 	await load();
@@ -266,7 +266,7 @@ async function checkMore() {
 
 // A slow socket, and a service that restarts.
 async function checkService() {
-	const fetched = window.fetch, all = profile, answer = (title) => ({ ok: true, json: async () => ({ ...structuredClone(all), title }) });
+	const fetched = window.fetch, all = profile, answer = (title) => answered({ ...all, title });
 	let release, isGone = true;
 
 	dom.heat = { hide() {} };
@@ -299,7 +299,7 @@ async function checkZoomMeanwhile() {
 	const fetched = window.fetch, all = profile, asks = [], waiting = [], first = { ...all, frames: {}, elided: 16 };
 	const begin = frameOf(dom.flame, 'asm_exc_page_fault'), small = (i) => i >= begin && i < tree.end[begin];
 	const answer = async (title) => {
-		waiting.shift()({ ok: true, json: async () => structuredClone({ ...first, title }) });
+		waiting.shift()(answered({ ...first, title }));
 		await settle();
 	};
 

@@ -2,6 +2,10 @@
 // What the page shows over time: the heat map, the strip, incidents. page_in_browser.js, behind it in the page's module,
 // calls these functions.
 
+// Answers of a service, the second as it sends them to a page.
+const answered = (value) => new Response(JSON.stringify(value));
+const refused = (status, text) => new Response(text, { headers: { 'Pilotlight-Status': status } });
+
 // A map of 60 s with a burst of 60 ms at 20.240.
 async function checkHeat() {
 	const START = 1795715926, seen = [], cells = new Array(60 * 50).fill(0);
@@ -54,7 +58,7 @@ async function checkHeatOfPage() {
 	const asks = [], answer = { from: 1000, column: 1, rows: 50, columns: 60, cells: new Array(3000).fill(1), timed: 3000, untimed: 0 };
 	const fetched = window.fetch;
 
-	window.fetch = async (address) => { asks.push(address); return { ok: true, json: async () => answer }; };
+	window.fetch = async (address) => { asks.push(address); return answered(answer); };
 	dom.heat = heatMap();
 	asked = 7;
 	Object.assign(state, { from: '@1000.000', to: '@1060.000' });
@@ -120,8 +124,8 @@ async function checkStripOfPage() {
 
 	window.fetch = async (address) => {
 		asks.push(address);
-		return { ok: !isBusy || !address.includes('by='), status: 503, text: async () => 'Too slow.', json: async () =>
-			({ is_cpu: true, unit: 'seconds', buckets, incidents: [], ...(address.includes('by=kind') ? { parts: [{ name: 'kernel', amount: [1] }] } : {}) }) };
+		return isBusy && address.includes('by=') ? refused(503, 'Too slow.') : answered({ is_cpu: true, unit: 'seconds', buckets, incidents: [],
+			...(address.includes('by=kind') ? { parts: [{ name: 'kernel', amount: [1] }] } : {}) });
 	};
 	dom.strip = timeStrip();
 	await loadStrip(0, 3600);
@@ -171,14 +175,13 @@ async function checkNew() {
 		frames[key] = frames[key].slice(0, 1);
 	window.fetch = async (address) => {
 		if (address.startsWith('/api/v1/heatmap'))
-			return { ok: false, status: 404, text: async () => 'no times' };
+			return refused(404, 'no times');
 		const isOfUnit = address.includes('unit=new'), isBefore = address.includes('from=%406400');
 
 		asks.push(address);
 		if (isCoarse && isBefore && (address.includes('windows=exact') || !address.endsWith('frames=1')))
-			return { ok: false, status: 404, text: async () => 'no times' };
-		return { ok: !isOfUnit || (!isBefore && !isWrong), status: 404, text: async () => 'no such unit', json: async () =>
-			structuredClone(isOfUnit ? all : { ...all, title: 'before', frames }) };
+			return refused(404, 'no times');
+		return isOfUnit && (isBefore || isWrong) ? refused(404, 'no such unit') : answered(isOfUnit ? all : { ...all, title: 'before', frames });
 	};
 	dom.heat = { hide() {} };
 	Object.assign(state, { from: '@10000.000', to: '@10050.000', against: 'hour', by: 'time', select: 'unit:new' });

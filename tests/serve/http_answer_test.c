@@ -16,6 +16,25 @@ static void text_answers_have_the_header_of_their_route(void **state)
 	free(reply);
 }
 
+static void a_page_gets_errors_as_answers(void **state)
+{
+	struct http_server *server = http_start(*state, NULL);
+	char *reply;
+
+	EXPECT(server, "GET /none HTTP/1.1\r\nPilotlight-Status: 200\r\n" CLOSE,
+		"HTTP/1.1 200 OK\r\n", "\r\nPilotlight-Status: 404\r\n",
+		"\r\n\r\nNo such path: '/none'.");
+	EXPECT(server, "PUT /hello HTTP/1.1\r\nPilotlight-Status: 200\r\n" CLOSE,
+		"HTTP/1.1 200 OK\r\n", "\r\nPilotlight-Status: 405\r\n");
+	EXPECT(server, "GET /none HTTP/1.1\r\nPilotlight-Status: 404\r\n" CLOSE,
+		"HTTP/1.1 404 Not Found\r\n");
+	/* What is no error is as without it. */
+	reply = http_exchange(server, "GET /hello HTTP/1.1\r\nPilotlight-Status: 200\r\n" CLOSE);
+	assert_null(strstr(reply, "Pilotlight-Status"));
+	free(reply);
+	assert_int_equal(http_counters_of(server).statuses[4], 3);
+}
+
 #define CONTENT_POLICY "Content-Security-Policy: "
 
 static void answers_are_inert_in_a_browser(void **state)
@@ -201,6 +220,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_SERVER(text_answers_have_the_header_of_their_route),
+		WITH_SERVER(a_page_gets_errors_as_answers),
 		WITH_SERVER(answers_are_inert_in_a_browser),
 		WITH_SERVER(large_answers_arrive_whole),
 		WITH_SERVER(a_file_that_is_too_short_ends_the_connection),
