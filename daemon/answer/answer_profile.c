@@ -83,7 +83,9 @@ static void name_untimed(
 void answer_title(struct answer *answer, enum difference_side side, const struct profile *profile,
 	const struct store_found *found, bool lacks_names)
 {
+	const struct selection *selection = answer->parameters.sides[side];
 	char *shown = answer->titles[side], host[HOST_NAME_MAX + 1] = "";
+	char time[SELECTION_TIME_BYTES];
 	size_t used = 0;
 
 	/* Pictures of several hosts lie side by side. */
@@ -101,7 +103,11 @@ void answer_title(struct answer *answer, enum difference_side side, const struct
 		name_untimed(profile, found, shown, &used);
 	if (lacks_names)
 		append(shown, &used, "some names missing (out of memory): ");
-	append(shown, &used, "%s", selection_text(answer->parameters.sides[side]));
+	/* The time that is shown: the history may have less than was asked for, and whole windows.
+	 */
+	append(shown, &used, "%s%s",
+		selection_time_text(selection, profile->start_ns, profile->end_ns, time),
+		selection_filter_text(selection));
 }
 
 /* Excludes losses outside the selection from the accounts and their total. */

@@ -57,9 +57,7 @@ class HeatMap {
 	}
 
 	clock(cell) {
-		const time = this.time(cell), text = new Date(Math.floor(time) * 1000).toLocaleTimeString([], { hour12: false });
-
-		return `${text}.${String(Math.round((time % 1) * 1000)).padStart(3, '0')}`;
+		return formatClock(this.time(cell), 12);
 	}
 
 	cellOf(event) {

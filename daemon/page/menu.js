@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-// The text that describes a frame, and the menu of a frame.
+// The text that describes a frame, the menu of a frame, and the help.
 
 function describe(view, frame) {
 	const shown = view.tree, from = shown.from[frame], whole = shown.total[0];
@@ -108,6 +108,28 @@ function openMenu(view, frame, x, y) {
 	dom.menu.style.left = `${Math.max(Math.min(x, innerWidth - dom.menu.offsetWidth - 8), 0)}px`;
 	dom.menu.style.top = `${Math.max(Math.min(y, innerHeight - dom.menu.offsetHeight - 8), 0)}px`;
 	dom.menu.firstChild.focus();
+}
+
+const HELP = [
+	['Flame graph', 'A click or Enter zooms, Escape zooms out one frame, Home goes to the root. Arrows move from frame to frame. ' +
+		'A right click or m opens the menu of a frame.'],
+	['Search', '/ goes to it. A text is found in any case; between slashes it is a regular expression, such as /^mem(cpy|set)/.'],
+	['Table', 'The heads sort. A click or Enter shows the callers and callees of a function. Arrows move from row to row.'],
+	['Time', 'Drag to select, or click. The wheel with Ctrl or Shift, + and - zoom, arrows move, Enter selects all that is shown. ' +
+		'A flag is an incident: a click on it, or i, compares it with the hour before. ' +
+		'Red on top was lost, a triangle is another rate of samples, a dashed line a start of the machine.'],
+	['Heat map', 'It comes with selections of five minutes or less. Drag to select exactly; or move with arrows, select with Shift and ' +
+		'arrows, and Enter. Escape goes back to whole windows.'],
+	['Comparison', 'Blue has become more, orange less, by share or by time. What may be chance has no colour.'],
+	['Address', 'It has all of this view: a bookmark, or a link for others, shows the same again.'],
+];
+
+function helpPanel() {
+	const panel = make('dialog', { className: 'help' });
+
+	panel.append(make('dl', {}, ...HELP.flatMap(([term, text]) => [make('dt', { textContent: term }), make('dd', { textContent: text })])),
+		button('Close', () => panel.close()));
+	return panel;
 }
 
 function pressInMenu(event) {

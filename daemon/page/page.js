@@ -171,11 +171,13 @@ function showProfile() {
 	if (difference)
 		profile = difference.profile;
 	const lost = profile.lost > 0 ? `, ${formatAmount(profile.lost)} lost` : '';
+	const rate = profile.is_cpu && profile.period > 0 ? ` at ${Math.round(1e9 / profile.period)} Hz` : '';
 
+	zone = profile.zone ?? zone;
 	document.title = `${profile.title} – Pilotlight`;
 	dom.title.textContent = profile.title;
-	dom.subtitle.textContent = `${profile.event_title} on ${profile.cpus} CPUs, ${formatAmount(profile.stored)}${lost}, ` +
-		`${new Date(profile.start * 1000).toLocaleString()}, ${profile.covered.toFixed(1)} s` +
+	dom.subtitle.textContent = `${profile.event_title}${rate} on ${profile.cpus} CPUs, ${formatAmount(profile.stored)}${lost}, ` +
+		`${formatWhen(profile.start)}, ${timeOf(profile)}` +
 		(profile.elided > 0 ? `; frames below the smallest shown have ${formatShare(profile.elided, profile.stored)}` +
 			`${!hasService ? '' : isWhole ? ', and come when you zoom' : ', and come when you zoom or search'}` : '') +
 		(base ? `; compared with ${base.title}` : '');
@@ -185,6 +187,11 @@ function showProfile() {
 	}
 	makeTrees();
 	showViews();
+}
+
+// As in the subtitles of other pictures.
+function timeOf({ start, end, covered }) {
+	return `${(end - start).toFixed(1)} s${covered < 0.99 * (end - start) ? `, ${covered.toFixed(1)} s of it recorded` : ''}`;
 }
 
 // How the address calls a label: threads and functions may have the same name. A text alone is that of the first label.
@@ -411,7 +418,8 @@ function viewBar() {
 		tab('sandwich', 'Sandwich'), textField('q', 'Search; /expression/', 'Search for a text, or a /regular expression/'), dom.found,
 		choice('root', [['top', 'root on top'], ['bottom', 'root at the bottom']]),
 		choice('color', [['kind', 'colour by kind'], ['binary', 'colour by binary']]),
-		choice('rows', [['function', 'table of functions'], ['binary', 'table of binaries'], ['group', 'table of outermost frames']]), theme);
+		choice('rows', [['function', 'table of functions'], ['binary', 'table of binaries'], ['group', 'table of outermost frames']]), theme,
+		button('Help', () => dom.help.showModal(), 'Keys, and what is shown'));
 }
 
 // Hidden until the service asks for it. No form, since the policy of the page lets none be sent, and so no field for
@@ -480,6 +488,7 @@ function build() {
 	dom.detail = make('div', { className: 'detail note' });
 	dom.tip = make('div', { className: 'tip', hidden: true, role: 'tooltip' });
 	dom.menu = make('div', { className: 'menu', hidden: true, onkeydown: pressInMenu });
+	dom.help = helpPanel();
 	dom.callers.element.hidden = true;
 	document.body.append(make('header', {}, dom.title, dom.subtitle));
 	if (!inside) {
@@ -488,10 +497,14 @@ function build() {
 		document.body.append(dom.strip.element, dom.heat.element, serviceBar());
 	}
 	document.body.append(viewBar(), dom.busy, dom.error, dom.missing, dom.token,
-		make('main', { className: 'views' }, dom.callers.element, dom.middle, dom.flame.element, dom.table), dom.detail, dom.tip, dom.menu);
+		make('main', { className: 'views' }, dom.callers.element, dom.middle, dom.flame.element, dom.table), dom.detail, dom.tip, dom.menu, dom.help);
 	document.addEventListener('mousedown', (event) => { if (!dom.menu.contains(event.target)) dom.menu.hidden = true; });
 	document.addEventListener('keydown', (event) => {
-		if (event.key === '/' && !['INPUT', 'SELECT'].includes(document.activeElement.tagName)) {
+		if (['INPUT', 'SELECT'].includes(document.activeElement.tagName) || dom.help.open)
+			return;
+		if (event.key === '?') {
+			dom.help.showModal();
+		} else if (event.key === '/') {
 			event.preventDefault();
 			document.querySelector('[data-name="q"]').focus();
 		}

@@ -14,8 +14,8 @@ class TimeStrip {
 		this.element.className = 'strip';
 		this.canvas = document.createElement('canvas');
 		this.canvas.tabIndex = 0;
-		this.canvas.setAttribute('role', 'slider');
-		this.canvas.setAttribute('aria-label', 'Time: drag to select; arrows move, + and - zoom, i goes to the next incident');
+		this.canvas.setAttribute('role', 'application');
+		this.canvas.setAttribute('aria-label', 'Time: drag to select; arrows move, + and - zoom, Enter selects all that is shown, i goes to the next incident');
 		this.legend = make('div', { className: 'note legend' });
 		this.element.append(this.canvas, this.legend);
 		this.canvas.addEventListener('mousedown', (event) => this.begin(event));
@@ -133,17 +133,15 @@ class TimeStrip {
 	drawAxis(context, style, width) {
 		const steps = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 432000];
 		const step = steps.find((seconds) => width / ((this.to - this.from) / seconds) > 90) || 864000;
-		const zone = new Date(this.from * 1000).getTimezoneOffset() * 60;
 
 		context.font = getComputedStyle(this.element).font;
 		context.fillStyle = context.strokeStyle = style.getPropertyValue('--muted');
 		context.beginPath();
 		context.moveTo(0, STRIP_HEIGHT - STRIP_AXIS + 0.5);
 		context.lineTo(width, STRIP_HEIGHT - STRIP_AXIS + 0.5);
-		for (let time = Math.ceil((this.from - zone) / step) * step + zone; time < this.to; time += step) {
-			const x = Math.round(this.x(time)) + 0.5, date = new Date(time * 1000);
-			const text = step >= 86400 ? date.toLocaleDateString() : date.toLocaleTimeString([], {
-				hour: '2-digit', minute: '2-digit', second: step < 60 ? '2-digit' : undefined, hour12: false });
+		for (let time = Math.ceil((this.from + zone) / step) * step - zone; time < this.to; time += step) {
+			const x = Math.round(this.x(time)) + 0.5;
+			const text = step >= 86400 ? formatDate(time) : formatClock(time, step < 60 ? 8 : 5);
 
 			context.moveTo(x, STRIP_HEIGHT - STRIP_AXIS);
 			context.lineTo(x, STRIP_HEIGHT - STRIP_AXIS + 4);
@@ -220,11 +218,11 @@ class TimeStrip {
 		if (!this.timeline)
 			return;
 		const time = this.time(event), i = this.bucketAt(time), { amount, lost } = this.timeline.buckets;
-		const when = new Date(time * 1000).toLocaleString();
+		const when = formatWhen(time);
 		const near = this.incidentAt(time);
 
 		if (near) {
-			this.events.hovered(`${new Date(near.time * 1000).toLocaleString()}: incident ${near.number}, ${near.cause}: ${near.text}`,
+			this.events.hovered(`${formatWhen(near.time)}: incident ${near.number}, ${near.cause}: ${near.text}`,
 				event.clientX, event.clientY);
 			return;
 		}
@@ -313,6 +311,7 @@ class TimeStrip {
 			ArrowLeft: () => this.events.moved(this.from - step, this.to - step),
 			ArrowRight: () => this.events.moved(this.from + step, this.to + step),
 			i: () => this.nextIncident(),
+			Enter: () => this.events.selected(this.from, this.to),
 		};
 
 		if (!this.timeline || !keys[event.key] || event.ctrlKey || event.altKey || event.metaKey)

@@ -63,7 +63,7 @@ function showTable() {
 			showTable();
 		}))));
 	const body = rows.slice(0, TABLE_ROWS).map((row) => make('tr', { tabIndex: 0, onclick: () => by.choose(row.key),
-		onkeydown: (event) => { if (event.key === 'Enter') by.choose(row.key); } },
+		onkeydown: (event) => pressInTable(event, () => by.choose(row.key)) },
 	...columns.map(([key]) => make('td', {
 		textContent: key === 'name' || key === 'binary' ? row[key] : key === 'change' ? (row.change ? formatPoints(row.change) : '')
 			: formatShare(row[key], whole),
@@ -72,6 +72,18 @@ function showTable() {
 
 	dom.table.replaceChildren(make('table', {}, make('thead', {}, head), make('tbody', {}, ...body)),
 		make('p', { className: 'note', textContent: rows.length > TABLE_ROWS ? `${rows.length - TABLE_ROWS} more rows: search to see them.` : '' }));
+}
+
+function pressInTable(event, choose) {
+	const row = event.currentTarget, next = { ArrowDown: row.nextSibling, ArrowUp: row.previousSibling }[event.key];
+
+	if (event.key === 'Enter')
+		choose();
+	else if (next)
+		next.focus();
+	else
+		return;
+	event.preventDefault();
 }
 
 function openSandwich(label) {

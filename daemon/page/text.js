@@ -16,6 +16,28 @@ function button(text, action, title = '') {
 	return make('button', { type: 'button', textContent: text, title, onclick: action });
 }
 
+// --- times ------------------------------------------------------------------------------------------------------------
+
+// Seconds by which clocks are ahead of UTC: those of the titles, which the service makes, once it has told.
+let zone = -new Date().getTimezoneOffset() * 60;
+
+function localTime(seconds) {
+	return new Date(Math.round((seconds + zone) * 1000)).toISOString();
+}
+
+function formatDate(seconds) {
+	return localTime(seconds).slice(0, 10);
+}
+
+// With this many characters: "03:12:07.250" has 12.
+function formatClock(seconds, length = 8) {
+	return localTime(seconds).slice(11, 11 + length);
+}
+
+function formatWhen(seconds) {
+	return `${formatDate(seconds)} ${formatClock(seconds)}`;
+}
+
 // --- amounts ----------------------------------------------------------------------------------------------------------
 
 function formatTime(ns) {
@@ -33,10 +55,10 @@ function formatBytes(bytes) {
 
 function formatAmount(samples, { is_cpu: isCpu, unit, period } = profile) {
 	if (isCpu)
-		return `${Math.round(samples).toLocaleString()} samples`;
+		return `${Math.round(samples).toLocaleString('en')} samples`;
 	if (unit === 'nanoseconds')
 		return formatTime(samples * period);
-	return unit === 'bytes' ? formatBytes(samples * period) : Math.round(samples * period).toLocaleString();
+	return unit === 'bytes' ? formatBytes(samples * period) : Math.round(samples * period).toLocaleString('en');
 }
 
 function formatShare(part, whole) {

@@ -64,6 +64,15 @@ static int cut_to_history(
 	return 0;
 }
 
+/* The windows reach beyond the time that is drawn. */
+static void cut_profile(struct profile *profile, const struct store_selection *selection)
+{
+	if (profile->start_ns < selection->start_ns)
+		profile->start_ns = selection->start_ns;
+	if (profile->end_ns > selection->end_ns)
+		profile->end_ns = selection->end_ns;
+}
+
 int heatmap_read(const char *folder, const struct store_selection *asked, size_t profile_bytes,
 	struct heatmap *ret_heatmap, struct fault *fault)
 {
@@ -84,6 +93,7 @@ int heatmap_read(const char *folder, const struct store_selection *asked, size_t
 		heatmap_done(&heatmap);
 		return r;
 	}
+	cut_profile(heatmap.profile, &selection);
 	*ret_heatmap = heatmap;
 	return 0;
 }

@@ -255,19 +255,21 @@ static const char *format_time(
 }
 
 /* Omits the date of the end if it equals the date of the beginning. */
-static void write_times(const struct selection *selection, FILE *file)
+const char *selection_time_text(const struct selection *selection, uint64_t start_ns,
+	uint64_t end_ns, char text[SELECTION_TIME_BYTES])
 {
 	char start[TIME_TEXT_BYTES], end[TIME_TEXT_BYTES];
-	const char *shown = format_time(selection, selection->end_ns, end);
+	const char *shown = format_time(selection, end_ns, end);
 
-	if (selection->start_ns == 0) {
-		(void)fprintf(file, "until %s", shown);
-		return;
+	if (start_ns == 0) {
+		(void)snprintf(text, SELECTION_TIME_BYTES, "until %s", shown);
+		return text;
 	}
-	(void)format_time(selection, selection->start_ns, start);
+	(void)format_time(selection, start_ns, start);
 	if (strncmp(start, end, DATE_BYTES) == 0)
 		shown = end + DATE_BYTES;
-	(void)fprintf(file, "%s to %s", start, shown);
+	(void)snprintf(text, SELECTION_TIME_BYTES, "%s to %s", start, shown);
+	return text;
 }
 
 static void write_values(
@@ -286,14 +288,16 @@ static void write_values(
 
 static int describe(struct selection *selection)
 {
-	char *text = NULL;
+	char time[SELECTION_TIME_BYTES], *text = NULL;
 	size_t size = 0;
 	FILE *file = open_memstream(&text, &size);
 	bool has_failed;
 
 	if (!file)
 		return -ENOMEM;
-	write_times(selection, file);
+	(void)fputs(
+		selection_time_text(selection, selection->start_ns, selection->end_ns, time), file);
+	selection->time_size = strlen(time);
 	for (enum selection_parameter i = SELECTION_EVENT; i < SELECTION_PARAMETERS; i++)
 		/* The times show that they are exact, and that they overlap is the default. */
 		if (selection->is_given[i] && (i != SELECTION_WINDOWS || is_by_end(selection)))
@@ -363,4 +367,9 @@ bool selection_has_filter(const struct selection *selection)
 const char *selection_text(const struct selection *selection)
 {
 	return selection->text ? selection->text : "";
+}
+
+const char *selection_filter_text(const struct selection *selection)
+{
+	return selection->text ? selection->text + selection->time_size : "";
 }

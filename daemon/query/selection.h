@@ -41,6 +41,7 @@
 
 #include "base/cleanup.h"
 #include "base/fault.h"
+#include "base/time_text.h"
 #include "store/store.h"
 
 #include <stdbool.h>
@@ -53,6 +54,7 @@ enum {
 	SELECTION_VALUES_MAX = 64,
 	SELECTION_VALUE_BYTES_MAX = 1000, /* bounds the steps of a glob match */
 	SELECTION_SEEN_MAX = 8,
+	SELECTION_TIME_BYTES = 2 * TIME_TEXT_BYTES + sizeof(" to "),
 };
 
 int selection_new(struct selection **ret_selection);
@@ -106,6 +108,12 @@ bool selection_has_filter(const struct selection *selection);
 /* In words, for titles and messages: "2026-11-20 03:10:00 to 03:15:00, unit nginx.service", local
  * time. Valid UTF-8 without control characters. Borrowed. */
 const char *selection_text(const struct selection *selection);
+
+/* Its parts: a time in the same words, with milliseconds if times are exact; and what follows it.
+ */
+const char *selection_time_text(const struct selection *selection, uint64_t start_ns,
+	uint64_t end_ns, char text[SELECTION_TIME_BYTES]);
+const char *selection_filter_text(const struct selection *selection);
 
 /*
  * Suggestions for a message: "unit nginx.service" matched nothing, but the history has these. Lists

@@ -55,6 +55,7 @@ struct selection {
 	struct span_choice spans;
 	uint64_t start_ns, end_ns;
 	char *text;
+	size_t time_size; /* of the time, with which the text begins */
 
 	/* Results of the last read of the history. */
 	bool has_matched[SELECTION_PARAMETERS];

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/time_text.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -121,18 +122,28 @@ const char *caption_source(const struct profile *profile, char text[CAPTION_BYTE
 	return text;
 }
 
+const char *caption_zone(uint64_t realtime_ns, char text[CAPTION_ZONE_BYTES])
+{
+	const time_t seconds = (time_t)(realtime_ns / NSEC_PER_SEC);
+	struct tm when;
+
+	tzset();
+	if (!localtime_r(&seconds, &when) || strftime(text, CAPTION_ZONE_BYTES, "%Z", &when) == 0)
+		(void)strcpy(text, "local time");
+	return text;
+}
+
 const char *caption_time(const struct profile *profile, char text[CAPTION_BYTES])
 {
-	time_t seconds = (time_t)(profile->start_ns / NSEC_PER_SEC);
-	struct tm when;
+	char start[TIME_TEXT_BYTES], zone[CAPTION_ZONE_BYTES];
 	uint64_t span_ns, tenths, recorded;
 	size_t size = 0;
 
 	text[0] = '\0';
-	if (profile->start_ns == 0 || !gmtime_r(&seconds, &when))
+	if (profile->start_ns == 0)
 		return text;
-	append(text, CAPTION_BYTES, &size, "%04d-%02d-%02d %02d:%02d:%02d UTC", when.tm_year + 1900,
-		when.tm_mon + 1, when.tm_mday, when.tm_hour, when.tm_min, when.tm_sec);
+	append(text, CAPTION_BYTES, &size, "%s %s", time_text_format(profile->start_ns, start),
+		caption_zone(profile->start_ns, zone));
 	if (profile->end_ns <= profile->start_ns)
 		return text;
 	span_ns = profile->end_ns - profile->start_ns;

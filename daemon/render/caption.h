@@ -26,9 +26,13 @@ enum {
  */
 const char *caption_source(const struct profile *profile, char text[CAPTION_BYTES]);
 
+/* "UTC": the name of the local time zone at that time. */
+enum { CAPTION_ZONE_BYTES = 16 };
+const char *caption_zone(uint64_t realtime_ns, char text[CAPTION_ZONE_BYTES]);
+
 /*
- * "2026-11-20 03:12:05 UTC, 10.0 s"; "" if the profile has no time. If windows are missing in
- * between: "2026-11-20 03:12:05 UTC, 60.0 s, 40.0 s of it recorded".
+ * In local time, as titles: "2026-11-20 03:12:05 UTC, 10.0 s"; "" if the profile has no time. If
+ * windows are missing in between: "2026-11-20 03:12:05 UTC, 60.0 s, 40.0 s of it recorded".
  */
 const char *caption_time(const struct profile *profile, char text[CAPTION_BYTES]);
 

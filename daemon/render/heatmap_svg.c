@@ -129,7 +129,7 @@ static void picture_init(struct picture *picture)
 		picture->column_px = 1;
 }
 
-/* "03:12:07" or, with its row, "03:12:07.240"; UTC, as all texts of pictures. */
+/* "03:12:07" or, with its row, "03:12:07.240"; local time, as all texts of pictures. */
 static const char *format_clock(
 	const struct heatmap *heatmap, size_t column, size_t row, char text[CLOCK_BYTES])
 {
@@ -139,7 +139,7 @@ static const char *format_clock(
 	struct tm tm = { 0 };
 	size_t used;
 
-	(void)gmtime_r(&seconds, &tm);
+	(void)localtime_r(&seconds, &tm);
 	used = strftime(text, CLOCK_BYTES, "%H:%M:%S", &tm);
 	if (row < HEATMAP_ROWS)
 		(void)snprintf(
@@ -223,16 +223,18 @@ static void write_description(const struct picture *picture)
 {
 	const struct heatmap *heatmap = picture->heatmap;
 	char first[CLOCK_BYTES], last[CLOCK_BYTES], most[CLOCK_BYTES], amount[CAPTION_AMOUNT_BYTES];
+	char zone[CAPTION_ZONE_BYTES];
 
 	output_string(picture->output, "<desc>");
 	write_subtitle(picture);
 	if (heatmap->columns > 0)
 		output_printf(picture->output,
-			". %zu columns of %" PRIu64 " s, from %s to %s UTC; each is divided from "
+			". %zu columns of %" PRIu64 " s, from %s to %s %s; each is divided from "
 			"bottom to top into %d parts of %" PRIu64 " ms.",
 			heatmap->columns, (uint64_t)(heatmap->column_ns / NSEC_PER_SEC),
 			format_clock(heatmap, 0, HEATMAP_ROWS, first),
-			format_clock(heatmap, heatmap->columns, HEATMAP_ROWS, last), HEATMAP_ROWS,
+			format_clock(heatmap, heatmap->columns, HEATMAP_ROWS, last),
+			caption_zone(heatmap->start_ns, zone), HEATMAP_ROWS,
 			(uint64_t)(heatmap->column_ns / HEATMAP_ROWS / 1000000));
 	if (picture->most > 0)
 		output_printf(picture->output, " The most, %s, are at %s.",
@@ -261,7 +263,7 @@ static void write_axes(const struct picture *picture)
 static void write_legend(const struct picture *picture)
 {
 	const int y = TOP_PX + HEIGHT_PX + 40;
-	char amount[CAPTION_AMOUNT_BYTES];
+	char amount[CAPTION_AMOUNT_BYTES], zone[CAPTION_ZONE_BYTES];
 	int x = LEFT_PX;
 
 	output_printf(picture->output, "<text x=\"%d\" y=\"%d\">0</text>\n", x, y);
@@ -270,9 +272,10 @@ static void write_legend(const struct picture *picture)
 		output_printf(picture->output,
 			"<rect class=\"l%u\" x=\"%d\" y=\"%d\" width=\"14\" height=\"10\"/>\n",
 			level, x, y - 9);
-	output_printf(picture->output, "<text x=\"%d\" y=\"%d\">%s in %" PRIu64 " ms, UTC</text>\n",
+	output_printf(picture->output, "<text x=\"%d\" y=\"%d\">%s in %" PRIu64 " ms, %s</text>\n",
 		x + 6, y, caption_samples(picture->heatmap->profile, picture->most, amount),
-		(uint64_t)(picture->heatmap->column_ns / HEATMAP_ROWS / 1000000));
+		(uint64_t)(picture->heatmap->column_ns / HEATMAP_ROWS / 1000000),
+		caption_zone(picture->heatmap->start_ns, zone));
 }
 
 static void write_picture(const struct picture *picture, bool has_style)
@@ -344,11 +347,13 @@ static void write_table(const struct picture *picture)
 {
 	const struct heatmap *heatmap = picture->heatmap;
 	const uint64_t least = table_least(heatmap);
+	char zone[CAPTION_ZONE_BYTES];
 	size_t rows = 0;
 
-	output_string(picture->output,
+	output_printf(picture->output,
 		"<table><caption>The columns with the most in a part</caption>\n"
-		"<tr><th>begins (UTC)</th><th>all</th><th>most in a part</th><th>at</th></tr>\n");
+		"<tr><th>begins (%s)</th><th>all</th><th>most in a part</th><th>at</th></tr>\n",
+		caption_zone(heatmap->start_ns, zone));
 	for (size_t i = 0; i < heatmap->columns && rows < TABLE_ROWS; i++) {
 		const struct column column = column_of(heatmap, i);
 		char clock[CLOCK_BYTES], most[CLOCK_BYTES], all[CAPTION_AMOUNT_BYTES],

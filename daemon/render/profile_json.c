@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Positions in a list, in the order in which they first occur. */
 struct numbering {
@@ -216,6 +217,15 @@ static void write_time(struct json *json, const char *key, uint64_t ns)
 	json_seconds(json, (double)ns / NSEC_PER_SEC);
 }
 
+/* Seconds by which local time is ahead of UTC. */
+static int64_t zone_seconds(uint64_t realtime_ns)
+{
+	const time_t seconds = (time_t)(realtime_ns / NSEC_PER_SEC);
+	struct tm when;
+
+	return localtime_r(&seconds, &when) ? when.tm_gmtoff : 0;
+}
+
 static void write_head(struct writer *writer, const char *title)
 {
 	const struct profile *profile = writer->profile;
@@ -234,6 +244,8 @@ static void write_head(struct writer *writer, const char *title)
 	json_member_u64(json, "cpus", profile->cpu_count);
 	write_time(json, "start", profile->start_ns);
 	write_time(json, "end", profile->end_ns);
+	json_key(json, "zone");
+	json_i64(json, zone_seconds(profile->end_ns));
 	write_time(json, "covered",
 		profile->covered_ns ? profile->covered_ns : profile->end_ns - profile->start_ns);
 	json_member_u64(json, "stored", writer->tree->frames[0].total - lost);

@@ -9,6 +9,7 @@
  *   is_cpu       samples are told as numbers of samples
  *   cpus
  *   start, end   seconds since 1970, with three digits; covered: seconds without the gaps
+ *   zone         seconds by which local time, as the title has it, is ahead of UTC
  *   stored, lost samples; elided: those of frames that were too small
  *   elided_count the number of those frames, without their descendants
  *   labels       [text, kind] of each; kind: a position in kinds

@@ -216,9 +216,9 @@ static void formats_are_what_they_say(void **state)
 	assert_non_null(strstr(fixture->output, "<svg"));
 	assert_non_null(strstr(fixture->output,
 		answer_fixture_titled(
-			">", "2026-09-04 00:01:00 to 2026-09-05 00:01:00, unit alpha.service<")));
+			">", "2026-09-04 10:00:00 to 2026-09-05 00:00:10, unit alpha.service<")));
 	ASK(fixture, "last", "1d", "format", "txt");
-	title = answer_fixture_titled("# ", "2026-09-04 00:01:00 to 2026-09-05 00:01:00\n");
+	title = answer_fixture_titled("# ", "2026-09-04 10:00:00 to 2026-09-05 00:00:10\n");
 	assert_memory_equal(fixture->output, title, strlen(title));
 	assert_non_null(strstr(fixture->output, "2026-09-04 10:00:00 UTC"));
 	ASK(fixture, "last", "1d", "format", "pprof");

@@ -68,7 +68,7 @@ shows_profile() {
 	timeout 120 "$browser" --headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking \
 		--user-data-dir="$tmp/browser" --enable-logging=stderr --virtual-time-budget=10000 --dump-dom \
 		"$address&last=1h" >"$tmp/dom" 2>"$tmp/browser.log"
-	grep -o 'class="subtitle">[^<]*' "$tmp/dom" | grep -q 'CPU time on [0-9]* CPUs, [0-9,]* samples'
+	grep -o 'class="subtitle">[^<]*' "$tmp/dom" | grep -q 'CPU time at [0-9]* Hz on [0-9]* CPUs, [0-9,]* samples'
 }
 
 logs_nothing() {

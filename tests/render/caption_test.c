@@ -131,7 +131,7 @@ static void samples_of_events_are_numbers(void **state)
 	assert_string_equal(caption_noun(profile, 1000, noun), "");
 }
 
-static void time_is_utc_and_as_long_as_it_was(void **state)
+static void time_is_local_and_as_long_as_it_was(void **state)
 {
 	_cleanup_(profile_freep) struct profile *profile = example_empty();
 	char text[CAPTION_BYTES];
@@ -154,6 +154,9 @@ static void time_is_utc_and_as_long_as_it_was(void **state)
 		"2000-02-29 00:00:00 UTC, 4.0 s, 3.8 s of it recorded");
 	profile->start_ns = profile->end_ns = UINT64_MAX;
 	assert_string_equal(caption_time(profile, text), "2554-07-21 23:34:33 UTC");
+	assert_int_equal(setenv("TZ", "CET-1CEST", 1), 0);
+	profile->start_ns = profile->end_ns = 951782400000000000;
+	assert_string_equal(caption_time(profile, text), "2000-02-29 01:00:00 CET");
 }
 
 static void counts_have_groups_of_three(void **state)
@@ -212,7 +215,7 @@ int main(void)
 		cmocka_unit_test(samples_of_other_sources_are_times),
 		cmocka_unit_test(periods_of_events_have_a_noun),
 		cmocka_unit_test(samples_of_events_are_numbers),
-		cmocka_unit_test(time_is_utc_and_as_long_as_it_was),
+		cmocka_unit_test(time_is_local_and_as_long_as_it_was),
 		cmocka_unit_test(counts_have_groups_of_three),
 		cmocka_unit_test(shares_are_rounded),
 		cmocka_unit_test(losses_are_listed_by_reason),
