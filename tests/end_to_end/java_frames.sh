@@ -6,22 +6,12 @@
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/runtimes.sh"
 
-# has_share FILE METHOD PERCENT: of the samples below work(), so many are in this method, within seven standard errors.
-has_share() {
-	awk -v method=";Shares.$2_[j]" -v wanted="$3" '
-	!/;Shares.work_\[j\];Shares.(heavy|light|tiny)_\[j\]/ { next }
-	{ all += $NF }
-	index($0, ";Shares.work_[j]" method) { part += $NF }
-	END {
-		share = all ? 100 * part / all : 0
-		tolerance = all ? 7 * sqrt(wanted * (100 - wanted) / all) : 0
-		printf "# %s: %.1f of %d samples, %d +- %.1f are wanted\n", method, share, all, wanted, tolerance
-		exit !(all >= 100 && share >= wanted - tolerance && share <= wanted + tolerance)
-	}' "$1"
-}
-
 has_shares() {
-	has_share "$1" heavy 60 && has_share "$1" light 30 && has_share "$1" tiny 10
+	local method below=';Shares.work_\[j\];Shares.(heavy|light|tiny)_\[j\]'
+
+	for method in heavy:60 light:30 tiny:10; do
+		has_share "$1" "$below" "Shares.work_[j];Shares.${method%:*}_[j]" "${method#*:}" || return
+	done
 }
 
 # Samples in burn() have all of their callers, up to the thread's start.

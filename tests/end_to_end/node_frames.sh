@@ -9,39 +9,18 @@
 program=$root/tests/end_to_end/node_programs/shares.js
 inlined=$root/tests/end_to_end/node_programs/inlined.js
 
-# has_share FILE FRAMES PERCENT: of the samples below main()'s three callees, so many have these frames in a row,
-# within seven standard errors.
-has_share() {
-	awk -v frames=";$2" -v wanted="$3" '
-	!/;main_\[v\];(heavy|light|tiny)_\[v\]/ { next }
-	{ all += $NF }
-	index($0, frames) { part += $NF }
-	END {
-		share = all ? 100 * part / all : 0
-		tolerance = all ? 7 * sqrt(wanted * (100 - wanted) / all) : 0
-		printf "# %s: %.1f of %d samples, %d +- %.1f are wanted\n", frames, share, all, wanted, tolerance
-		exit !(all >= 100 && share >= wanted - tolerance && share <= wanted + tolerance)
-	}' "$1"
-}
-
 has_shares() {
-	has_share "$1" "main_[v];heavy_[v];burn_[v]" 60 && has_share "$1" "main_[v];light_[v];" 30 &&
-		has_share "$1" "main_[v];tiny_[v];burn_[v]" 10
+	local below=';main_\[v\];(heavy|light|tiny)_\[v\]'
+
+	has_share "$1" "$below" "main_[v];heavy_[v];burn_[v]" 60 && has_share "$1" "$below" "main_[v];light_[v];" 30 &&
+		has_share "$1" "$below" "main_[v];tiny_[v];burn_[v]" 10
 }
 
-# Samples in burn() have all of their callers, but for those within its first and last instructions.
-has_whole_chains() {
-	awk '
-	!/;burn_\[v\]/ { next }
-	{ all += $NF }
-	/;\(anonymous\)_\[v\];.*main_\[v\];(heavy|tiny)_\[v\];burn_\[v\]/ { whole += $NF; next }
-	/;main_\[v\];light_\[v\];.*;(light)?\(anonymous\)_\[v\];burn_\[v\]/ { whole += $NF; next }
-	{ print "# " $0 }
-	END {
-		printf "# %d of %d samples\n", whole, all
-		exit !(all >= 100 && all - whole <= 2 + all / 100)
-	}' "$1"
-}
+# Samples in burn(), but for those within its first and last instructions.
+chains=(
+	';\(anonymous\)_\[v\];.*main_\[v\];(heavy|tiny)_\[v\];burn_\[v\]'
+	';main_\[v\];light_\[v\];.*;(light)?\(anonymous\)_\[v\];burn_\[v\]'
+)
 
 # Of a worker thread, by line: code that is not optimized yet has the first ones.
 has_lines() {
@@ -82,7 +61,7 @@ check "a recording makes the unwind table, with the description" is_read_after_r
 check "a recording of interpreted functions" \
 	record "$tmp/interpreted.folded" -F 1999 -- node --no-opt --no-sparkplug "$program" 0.5
 check "the shares of interpreted functions" has_shares "$tmp/interpreted.folded"
-check "they have all callers" has_whole_chains "$tmp/interpreted.folded"
+check "they have all callers" has_whole_chains "$tmp/interpreted.folded" ';burn_\[v\]' 1 "${chains[@]}"
 record "$tmp/compiled.folded" -F 1999 -- "${compiled[@]}" "$program" 0.5
 check "the shares of compiled functions" has_shares "$tmp/compiled.folded"
 record "$tmp/worker.folded" -F 1999 -- "${compiled[@]}" "$program" 0.5 worker

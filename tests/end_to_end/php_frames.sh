@@ -14,43 +14,13 @@ need_programs
 [[ $("$php" -n -r 'echo PHP_VERSION;' 2>/dev/null) =~ ^(7\.4|8\.[0-4])\. ]] || skip_all "needs PHP 7.4 to 8.4"
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 
-# has_share FILE FUNCTION PERCENT: of the samples in burn(), so many are in this function, within seven standard errors.
-has_share() {
-	awk -v frame=";$2_[h];" -v wanted="$3" '
-	!/;burn_\[h\]/ { next }
-	{ all += $NF }
-	index($0, frame) { part += $NF }
-	END {
-		share = all ? 100 * part / all : 0
-		tolerance = all ? 7 * sqrt(wanted * (100 - wanted) / all) : 0
-		printf "# %s: %.1f of %d samples, %d +- %.1f are wanted\n", frame, share, all, wanted, tolerance
-		exit !(all >= 100 && share >= wanted - tolerance && share <= wanted + tolerance)
-	}' "$1"
-}
-
-# Samples in spin() have all of their callers, with the functions of C where they are, unless a function is just called.
-# The first ones come before the table is loaded.
-has_whole_chains() {
-	awk '
-	/no unwind table/ { next }
-	!index($0, ";spin_[h]") { next }
-	{ all += $NF }
-	/;{main}_\[h\];main_\[h\];heavy_\[h\];burn_\[h\];spin_\[h\]/ { whole += $NF; next }
-	/;{main}_\[h\];main_\[h\];light_\[h\];array_map_\[h\];.*;zend_call_function;{closure(:light\(\):28)?}_\[h\];burn_\[h\];spin_\[h\]/ {
-		whole += $NF; next
-	}
-	/;{main}_\[h\];main_\[h\];Shape::tiny_\[h\];Fiber::start_\[h\];(.*;zend_call_function;)?Shape::{closure(:Shape::tiny\(\):45)?}_\[h\];burn_\[h\];spin_\[h\]/ {
-		whole += $NF; next
-	}
-	/;{main}_\[h\];main_\[h\];Shape::tiny_\[h\];Generator::current_\[h\];.*;Shape::steps_\[h\];burn_\[h\];spin_\[h\]/ {
-		whole += $NF; next
-	}
-	{ print "# " $0 }
-	END {
-		printf "# %d of %d samples\n", whole, all
-		exit !(all >= 100 && all - whole <= 3 + all / 50)
-	}' "$1"
-}
+# Samples in spin(), with the functions of C where they are.
+chains=(
+	';{main}_\[h\];main_\[h\];heavy_\[h\];burn_\[h\];spin_\[h\]'
+	';{main}_\[h\];main_\[h\];light_\[h\];array_map_\[h\];.*;zend_call_function;{closure(:light\(\):28)?}_\[h\];burn_\[h\];spin_\[h\]'
+	';{main}_\[h\];main_\[h\];Shape::tiny_\[h\];Fiber::start_\[h\];(.*;zend_call_function;)?Shape::{closure(:Shape::tiny\(\):45)?}_\[h\];burn_\[h\];spin_\[h\]'
+	';{main}_\[h\];main_\[h\];Shape::tiny_\[h\];Generator::current_\[h\];.*;Shape::steps_\[h\];burn_\[h\];spin_\[h\]'
+)
 
 has_lines() {
 	grep "heavy (shares.php:23)_\[h\];burn (shares.php:17)_\[h\];spin (shares.php:\(7\|8\|9\))_\[h\]" "$1" >/dev/null
@@ -65,8 +35,8 @@ check "a recording makes the unwind table, with the description" is_read_after_r
 record "$tmp/lines.folded" -F 1999 --lines -- "$php" -n "$program" 4000
 check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
 sed -E 's/ \([^();]*:[0-9]+\)//g' "$tmp/lines.folded" >"$tmp/shares.folded"
-check "the share of a function" has_share "$tmp/shares.folded" heavy 60
-check "the share of a function that calls a closure through a function of C" has_share "$tmp/shares.folded" light 30
-check "the share of a fiber" has_share "$tmp/shares.folded" Shape::tiny 10
-check "samples have all callers" has_whole_chains "$tmp/shares.folded"
+check "the share of a function" has_share "$tmp/shares.folded" ';burn_\[h\]' 'heavy_[h];' 60
+check "the share of a function that calls a closure through a function of C" has_share "$tmp/shares.folded" ';burn_\[h\]' 'light_[h];' 30
+check "the share of a fiber" has_share "$tmp/shares.folded" ';burn_\[h\]' 'Shape::tiny_[h];' 10
+check "samples have all callers" has_whole_chains "$tmp/shares.folded" ';spin_\[h\]' 2 "${chains[@]}"
 finish

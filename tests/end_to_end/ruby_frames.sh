@@ -14,38 +14,12 @@ need_programs
 [[ $("$ruby" -e 'print RUBY_VERSION' 2>/dev/null) =~ ^(2\.7|3\.[0-4])\. ]] || skip_all "needs Ruby 2.7 to 3.4"
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 
-# has_share FILE FUNCTION PERCENT: of the samples in main() or a fiber, so many are in this function, within seven
-# standard errors.
-has_share() {
-	awk -v frame=";$2_[r];" -v wanted="$3" '
-	!/_\[r\]/ { next }
-	!/;burn_\[r\]/ { next }
-	{ all += $NF }
-	index($0, frame) { part += $NF }
-	END {
-		share = all ? 100 * part / all : 0
-		tolerance = all ? 7 * sqrt(wanted * (100 - wanted) / all) : 0
-		printf "# %s: %.1f of %d samples, %d +- %.1f are wanted\n", frame, share, all, wanted, tolerance
-		exit !(all >= 100 && share >= wanted - tolerance && share <= wanted + tolerance)
-	}' "$1"
-}
-
-# Samples in spin() have all of their callers, with the functions of C where they are, unless a function is just called.
-# The first ones come before the table is loaded.
-has_whole_chains() {
-	awk '
-	/no unwind table/ { next }
-	!index($0, ";spin_[r]") { next }
-	{ all += $NF }
-	/;<main>_\[r\];main_\[r\];heavy_\[r\];burn_\[r\];spin_\[r\]/ { whole += $NF; next }
-	/;<main>_\[r\];main_\[r\];light_\[r\];.*;rb_ary_each;.*;block in light_\[r\];burn_\[r\];spin_\[r\]/ { whole += $NF; next }
-	/;block in tiny_\[r\];burn_\[r\];spin_\[r\]/ { whole += $NF; next }
-	{ print "# " $0 }
-	END {
-		printf "# %d of %d samples\n", whole, all
-		exit !(all >= 100 && all - whole <= 3 + all / 50)
-	}' "$1"
-}
+# Samples in spin(), with the functions of C where they are.
+chains=(
+	';<main>_\[r\];main_\[r\];heavy_\[r\];burn_\[r\];spin_\[r\]'
+	';<main>_\[r\];main_\[r\];light_\[r\];.*;rb_ary_each;.*;block in light_\[r\];burn_\[r\];spin_\[r\]'
+	';block in tiny_\[r\];burn_\[r\];spin_\[r\]'
+)
 
 has_lines() {
 	grep "heavy (shares.rb:19)_\[r\];burn (shares.rb:15)_\[r\];spin (shares.rb:\(6\|7\|8\))_\[r\]" "$1" >/dev/null
@@ -60,8 +34,8 @@ check "a recording makes the unwind table, with the description" is_read_after_r
 record "$tmp/lines.folded" -F 1999 --lines -- "$ruby" "$program" 0.1
 check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
 sed -E 's/ \([^();]*:[0-9]+\)//g' "$tmp/lines.folded" >"$tmp/shares.folded"
-check "the share of a method" has_share "$tmp/shares.folded" heavy 60
-check "the share of a method that calls a block through a function of C" has_share "$tmp/shares.folded" light 30
-check "the share of a fiber" has_share "$tmp/shares.folded" "block in tiny" 10
-check "samples have all callers" has_whole_chains "$tmp/shares.folded"
+check "the share of a method" has_share "$tmp/shares.folded" ';burn_\[r\]' 'heavy_[r];' 60
+check "the share of a method that calls a block through a function of C" has_share "$tmp/shares.folded" ';burn_\[r\]' 'light_[r];' 30
+check "the share of a fiber" has_share "$tmp/shares.folded" ';burn_\[r\]' 'block in tiny_[r];' 10
+check "samples have all callers" has_whole_chains "$tmp/shares.folded" ';spin_\[r\]' 2 "${chains[@]}"
 finish

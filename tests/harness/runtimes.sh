@@ -29,3 +29,32 @@ is_read_after_recordings() {
 	done
 	return 1
 }
+
+# has_share FILE BELOW FRAMES PERCENT: of the samples that match BELOW, so many have these frames in a row, within seven
+# standard errors.
+has_share() {
+	below=$2 frames=";$3" awk -v wanted="$4" '
+	$0 !~ ENVIRON["below"] { next }
+	{ all += $NF }
+	index($0, ENVIRON["frames"]) { part += $NF }
+	END {
+		share = all ? 100 * part / all : 0
+		tolerance = all ? 7 * sqrt(wanted * (100 - wanted) / all) : 0
+		printf "# %s: %.1f of %d samples, %d +- %.1f are wanted\n", ENVIRON["frames"], share, all, wanted, tolerance
+		exit !(all >= 100 && share >= wanted - tolerance && share <= wanted + tolerance)
+	}' "$1"
+}
+
+# has_whole_chains FILE BELOW PERCENT CHAIN…: the samples that match BELOW match a CHAIN, but for PERCENT of them, in
+# which the interpreter just links its frames. The first ones come before the table is loaded.
+has_whole_chains() {
+	below=$2 chains=$(IFS='|' && echo "${*:4}") awk -v others="$3" '
+	/no unwind table/ || $0 !~ ENVIRON["below"] { next }
+	{ all += $NF }
+	$0 ~ ENVIRON["chains"] { whole += $NF; next }
+	{ print "# " $0 }
+	END {
+		printf "# %d of %d samples\n", whole, all
+		exit !(all >= 100 && all - whole <= 2 + all * others / 100)
+	}' "$1"
+}
