@@ -4,102 +4,22 @@
  * frames that it sees, and the walk must find them all, with their names and lines. The variable
  * TEST_PHP is a command that runs one more PHP.
  */
+#include "tests/extract/interpreter_child.h"
+
 #include "base/array.h"
-#include "base/cleanup.h"
-#include "base/scratch.h"
+#include "bpf/runtime_php.bpf.h"
 #include "extract/code_instruction.h"
-#include "extract/extraction.h"
 #include "extract/runtime_php.h"
-#include "extract/unwind_files.h"
 #include "symbol/runtime_code.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static pid_t child;
-static uint64_t hidden; /* memory there cannot be read */
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-#include "bpf/runtime_php.bpf.h"
-
-static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
-{
-	struct iovec local = { bytes, size }, remote = { (void *)(uintptr_t)address, size };
-
-	return address != hidden &&
-	       process_vm_readv(child, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
-enum { FRAMES_MAX = 200, NAME_BYTES = 256, LINE_BYTES = 4096 };
-
-static struct pilotlight_runtime runtime;
-static __u64 base;
-
-static int describe(const char *path)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	_cleanup_close_ int scratch_fd = memfd_create("scratch", MFD_CLOEXEC);
-	const struct extraction_files files = { .binary_fd = fd, .debug_fd = -1 };
-	struct unwind_files opened;
-	struct scratch scratch;
-	int r;
-
-	scratch_init(&scratch, scratch_fd, 64 << 20, 8 << 20);
-	r = unwind_files_open(&opened, &files);
-	return r < 0 ? r : runtime_php_read(&opened, &scratch, &runtime);
-}
-
-/* Finds PHP among the files that the child has mapped. */
-static void find_interpreter(void)
-{
-	char path[64], line[LINE_BYTES], file[LINE_BYTES];
-	uint64_t start, offset;
-	bool is_found = false;
-	char flags[8];
-	FILE *maps;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", child);
-	maps = fopen(path, "re");
-	assert_non_null(maps);
-	while (!is_found && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%*x %7s %" SCNx64 " %*s %*d %4095s", &start, flags,
-			    &offset, file) != 4 ||
-			flags[2] != 'x' || !strstr(file, "php"))
-			continue;
-		is_found = describe(file) == 0;
-		base = start - offset;
-	}
-	(void)fclose(maps);
-	assert_true(is_found);
-}
 
 /* Stops the program. */
-static void seize(struct runtime_walk *walk)
+static void begin(struct runtime_walk *walk)
 {
 	struct user_regs_struct registers;
-	int status;
 
-	assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
-	assert_int_equal(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
-	assert_int_equal(waitpid(child, &status, __WALL), child);
-	assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &registers), 0);
+	seize(child, &registers);
 	*walk = (struct runtime_walk){
 		.base = base,
 		.thread = registers.fs_base,
@@ -113,7 +33,7 @@ static void copy(const struct runtime_walk *walk, struct runtime_code *code)
 	static struct pilotlight_runtime_code record;
 
 	memset(&record, 0xff, sizeof(record));
-	assert_true(php_copy_code(walk, &runtime, &record));
+	assert_true(php_copy_code(walk, &described, &record));
 	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8, code), 0);
 }
 
@@ -140,12 +60,12 @@ static void check_frame(
 /* A frame that cannot be read now must not be left out: then a group might be missing. */
 static void check_hidden(struct runtime_walk walk, uint64_t function)
 {
-	enum runtime_end end = php_begin(&walk, &runtime);
+	enum runtime_end end = php_begin(&walk, &described);
 	struct runtime_step step;
 
 	hidden = function;
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++)
-		end = php_next(&walk, &runtime, &step);
+		end = php_next(&walk, &described, &step);
 	hidden = 0;
 	assert_int_equal(end, RUNTIME_UNREADABLE);
 }
@@ -153,21 +73,21 @@ static void check_hidden(struct runtime_walk walk, uint64_t function)
 /* The innermost method is another one if its class has another name. */
 static void check_class(struct runtime_walk walk)
 {
-	enum runtime_end end = php_begin(&walk, &runtime);
+	enum runtime_end end = php_begin(&walk, &described);
 	struct runtime_step step, other;
 	uint64_t class = 0;
 
 	for (size_t i = 0; end == RUNTIME_ON && class == 0 && i < FRAMES_MAX; i++) {
-		end = php_next(&walk, &runtime, &step);
+		end = php_next(&walk, &described, &step);
 		if (step.code)
 			class = runtime_code_word(&walk, PHP_CLASS_AT);
 	}
 	assert_int_not_equal(class, 0);
 	hidden = class + PHP_CLASS_NAME_AT;
-	end = php_begin(&walk, &runtime);
+	end = php_begin(&walk, &described);
 	do {
 		assert_int_equal(end, RUNTIME_ON);
-		end = php_next(&walk, &runtime, &other);
+		end = php_next(&walk, &described, &other);
 	} while (other.code != step.code);
 	hidden = 0;
 	assert_int_not_equal(other.check, step.check);
@@ -184,11 +104,11 @@ static void check_frames(FILE *output, bool has_fiber)
 	char line[LINE_BYTES];
 	uint64_t last = 0;
 
-	find_interpreter();
-	seize(&walk);
-	end = php_begin(&walk, &runtime);
+	find_interpreter("php", runtime_php_read);
+	begin(&walk);
+	end = php_begin(&walk, &described);
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++) {
-		end = php_next(&walk, &runtime, &step);
+		end = php_next(&walk, &described, &step);
 		assert_int_not_equal(end, RUNTIME_UNREADABLE);
 		groups += step.mark != 0;
 		if (!step.code)
@@ -213,30 +133,14 @@ static void check_frames(FILE *output, bool has_fiber)
 
 static void check_program(const char *path, const char *argument)
 {
-	char byte;
-	int pair[2], status;
-	FILE *output;
+	_cleanup_close_ int input = -1;
+	FILE *output = start_child(
+		"exec $0 -n tests/extract/runtime_php_walk_test.php $1", path, argument, &input);
+	char byte = (char)fgetc(output);
 
-	assert_int_equal(pipe(pair), 0);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)dup2(pair[1], STDOUT_FILENO);
-		(void)execl("/bin/sh", "sh", "-c",
-			"exec $0 -n tests/extract/runtime_php_walk_test.php $1", path, argument,
-			NULL);
-		_exit(127);
-	}
-	(void)close(pair[1]);
-	output = fdopen(pair[0], "re");
-	assert_non_null(output);
-	byte = (char)fgetc(output);
 	assert_int_equal(ungetc(byte, output), 'f');
 	check_frames(output, argument[0] != '\0');
-	(void)kill(child, SIGKILL);
-	(void)fclose(output);
-	assert_int_equal(waitpid(child, &status, 0), child);
+	end_child(output);
 }
 
 static void check_all(const char *argument, const char *versions)

@@ -4,102 +4,22 @@
  * the frames that it sees, and the walk must find them all, with their names and lines. The
  * variable TEST_RUBY is a command that runs one more Ruby.
  */
-#include "base/cleanup.h"
-#include "base/scratch.h"
-#include "extract/code_instruction.h"
-#include "extract/extraction.h"
-#include "extract/runtime_ruby.h"
-#include "extract/unwind_files.h"
-#include "symbol/runtime_code.h"
+#include "tests/extract/interpreter_child.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static pid_t child;
-static uint64_t hidden; /* memory there cannot be read */
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
 #include "bpf/runtime_known.bpf.h"
 #include "bpf/runtime_ruby.bpf.h"
+#include "extract/code_instruction.h"
+#include "extract/runtime_ruby.h"
+#include "symbol/runtime_code.h"
 
-static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
-{
-	struct iovec local = { bytes, size }, remote = { (void *)(uintptr_t)address, size };
-
-	return address != hidden &&
-	       process_vm_readv(child, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
-enum { FRAMES_MAX = 200, NAME_BYTES = 256, LINE_BYTES = 4096 };
-
-static struct pilotlight_runtime runtime;
-static __u64 base;
-
-static int describe(const char *path)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	_cleanup_close_ int scratch_fd = memfd_create("scratch", MFD_CLOEXEC);
-	const struct extraction_files files = { .binary_fd = fd, .debug_fd = -1 };
-	struct unwind_files opened;
-	struct scratch scratch;
-	int r;
-
-	scratch_init(&scratch, scratch_fd, 64 << 20, 8 << 20);
-	r = unwind_files_open(&opened, &files);
-	return r < 0 ? r : runtime_ruby_read(&opened, &scratch, &runtime);
-}
-
-/* Finds the interpreter among the files that the child has mapped. */
-static void find_interpreter(void)
-{
-	char path[64], line[LINE_BYTES], file[LINE_BYTES];
-	uint64_t start, offset;
-	bool is_found = false;
-	char flags[8];
-	FILE *maps;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", child);
-	maps = fopen(path, "re");
-	assert_non_null(maps);
-	while (!is_found && fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%" SCNx64 "-%*x %7s %" SCNx64 " %*s %*d %4095s", &start, flags,
-			    &offset, file) != 4 ||
-			flags[2] != 'x' || !strstr(file, "ruby"))
-			continue;
-		is_found = describe(file) == 0;
-		base = start - offset;
-	}
-	(void)fclose(maps);
-	assert_true(is_found);
-}
+#include <stdlib.h>
 
 /* Stops the thread. */
-static void seize(pid_t tid, struct runtime_walk *walk)
+static void begin(pid_t tid, struct runtime_walk *walk)
 {
 	struct user_regs_struct registers;
-	int status;
 
-	assert_int_equal(ptrace(PTRACE_SEIZE, tid, NULL, NULL), 0);
-	assert_int_equal(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
-	assert_int_equal(waitpid(tid, &status, __WALL), tid);
-	assert_int_equal(ptrace(PTRACE_GETREGS, tid, NULL, &registers), 0);
+	seize(tid, &registers);
 	*walk = (struct runtime_walk){
 		.base = base,
 		.thread = registers.fs_base,
@@ -113,7 +33,7 @@ static void copy(const struct runtime_walk *walk, struct runtime_code *code)
 	static struct pilotlight_runtime_code record;
 
 	memset(&record, 0xff, sizeof(record));
-	assert_true(ruby_copy_code(walk, &runtime, &record));
+	assert_true(ruby_copy_code(walk, &described, &record));
 	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8, code), 0);
 }
 
@@ -135,12 +55,12 @@ static void check_frame(
 /* A frame that cannot be read now must not be left out: then a group might be missing. */
 static void check_hidden(struct runtime_walk walk, uint64_t sequence)
 {
-	enum runtime_end end = ruby_begin(&walk, &runtime);
+	enum runtime_end end = ruby_begin(&walk, &described);
 	struct runtime_step step;
 
 	hidden = sequence;
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++)
-		end = ruby_next(&walk, &runtime, &step);
+		end = ruby_next(&walk, &described, &step);
 	hidden = 0;
 	assert_int_equal(end, RUNTIME_UNREADABLE);
 }
@@ -157,13 +77,13 @@ static char *check_thread(FILE *output, char line[LINE_BYTES])
 	size_t frames = 0, groups = 0;
 	uint64_t last = 0;
 
-	seize(tid, &walk);
+	begin(tid, &walk);
 	line = fgets(line, LINE_BYTES, output);
 	assert_non_null(line);
 	assert_non_null(strstr(line, " report "));
-	end = ruby_begin(&walk, &runtime);
+	end = ruby_begin(&walk, &described);
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++) {
-		end = ruby_next(&walk, &runtime, &step);
+		end = ruby_next(&walk, &described, &step);
 		groups += step.mark != 0;
 		if (!step.code)
 			continue;
@@ -186,36 +106,22 @@ static char *check_thread(FILE *output, char line[LINE_BYTES])
 
 static void check_program(const char *path, const char *argument)
 {
+	_cleanup_close_ int input = -1;
+	FILE *output =
+		start_child("exec $0 --disable-gems -Ku tests/extract/runtime_ruby_walk_test.rb $1",
+			path, argument, &input);
 	char line[LINE_BYTES];
 	size_t threads = 0;
-	int pair[2], status;
-	FILE *output;
 
-	assert_int_equal(pipe(pair), 0);
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)dup2(pair[1], STDOUT_FILENO);
-		(void)execl("/bin/sh", "sh", "-c",
-			"exec $0 --disable-gems -Ku tests/extract/runtime_ruby_walk_test.rb $1",
-			path, argument, NULL);
-		_exit(127);
-	}
-	(void)close(pair[1]);
-	output = fdopen(pair[0], "re");
-	assert_non_null(output);
 	for (char *next = fgets(line, sizeof(line), output); next && strncmp(next, "end", 3) != 0;
 		threads++) {
 		assert_int_equal(strncmp(next, "thread ", 7), 0);
 		if (threads == 0)
-			find_interpreter();
+			find_interpreter("ruby", runtime_ruby_read);
 		next = check_thread(output, line);
 	}
-	assert_int_equal(threads, runtime.release >> 24 < 3 ? 1 : 3);
-	(void)kill(child, SIGKILL);
-	(void)fclose(output);
-	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(threads, described.release >> 24 < 3 ? 1 : 3);
+	end_child(output);
 }
 
 static void check_all(const char *argument)

@@ -6,68 +6,30 @@
  * walk by a sound description must end, its reads are bounded, and what is copied must be a sound
  * record.
  */
+#include "tests/fuzz/damaged_binary.h"
+#include "tests/fuzz/walked_memory.h"
+
 #include "base/cleanup.h"
-#include "base/runtime_bounds.h"
-#include "base/scratch.h"
+#include "bpf/runtime_ruby.bpf.h"
 #include "extract/code_instruction.h"
-#include "extract/extraction.h"
 #include "extract/runtime_ruby.h"
-#include "extract/unwind_files.h"
 #include "symbol/runtime_code.h"
 #include "tests/extract/ruby_fixture.h"
 
-#include <stdlib.h>
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-#include "bpf/runtime_ruby.bpf.h"
-
-enum { DAMAGES_MAX = 16, STEPS_MAX = 300 };
-#define START 0x10000ULL
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-static struct {
-	const uint8_t *bytes;
-	size_t size;
-} memory;
-
-static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
-{
-	if (size > PILOTLIGHT_RUNTIME_TABLE_MAX)
-		abort();
-	if (address < START || size > memory.size || address - START > memory.size - size)
-		return 0;
-	memcpy(bytes, memory.bytes + (address - START), size);
-	return 1;
-}
+enum { STEPS_MAX = 300 };
 
 static void describe_damaged(const uint8_t *bytes, size_t size)
 {
 	static const char *const versions[] = { "2.7.4", "3.1.2", "3.2.1", "3.4.11" };
 	static struct python_fixture ruby;
-	static int scratch_fd = -1;
-	struct pilotlight_runtime runtime;
-	struct unwind_files opened;
-	struct scratch scratch;
 	_cleanup_close_ int fd = -1;
 
 	if (size == 0)
 		return;
 	ruby_fixture_init(&ruby, versions[bytes[0] % 4]);
-	for (size_t i = 0, at = 1; i < DAMAGES_MAX && at + 3 <= size; i++, at += 3)
-		ruby.bytes[(bytes[at] | (size_t)bytes[at + 1] << 8) % sizeof(ruby.bytes)] ^=
-			bytes[at + 2];
+	damage(ruby.bytes, sizeof(ruby.bytes), bytes + 1, size - 1);
 	fd = python_fixture_fd(&ruby);
-	if (scratch_fd < 0)
-		scratch_fd = memfd_create("scratch", MFD_CLOEXEC);
-	scratch_init(&scratch, scratch_fd, 16 << 20, 16 << 20);
-	if (unwind_files_open(
-		    &opened, &(struct extraction_files){ .binary_fd = fd, .debug_fd = -1 }) == 0 &&
-		runtime_ruby_read(&opened, &scratch, &runtime) == 0 &&
-		!runtime_bounds_hold(&runtime))
-		abort();
+	try_description(fd, runtime_ruby_read);
 }
 
 /* The record was full of other bytes before. */
@@ -91,20 +53,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct pilotlight_runtime runtime;
 	struct runtime_walk walk = { .base = 0 };
+	uint64_t words[2];
 	enum runtime_end end;
 
 	(void)code_instruction_load(NULL);
 	describe_damaged(bytes, size);
-	if (size < sizeof(runtime) + 2 * sizeof(uint64_t))
+	if (!take_input(bytes, size, PILOTLIGHT_RUNTIME_RUBY, &runtime, words, 2))
 		return 0;
-	memcpy(&runtime, bytes, sizeof(runtime));
-	memcpy(&walk.thread, bytes + sizeof(runtime), sizeof(walk.thread));
-	memcpy(&walk.base, bytes + sizeof(runtime) + sizeof(walk.thread), sizeof(walk.base));
-	walk.stack_pointer = walk.thread;
-	memory.bytes = bytes + sizeof(runtime) + 2 * sizeof(uint64_t);
-	memory.size = size - sizeof(runtime) - 2 * sizeof(uint64_t);
-	if (!runtime_bounds_hold(&runtime) || runtime.language != PILOTLIGHT_RUNTIME_RUBY)
-		return 0;
+	walk.thread = walk.stack_pointer = words[0];
+	walk.base = words[1];
 	end = ruby_begin(&walk, &runtime);
 	for (int i = 0; end == RUNTIME_ON && i < STEPS_MAX; i++) {
 		struct runtime_step step;

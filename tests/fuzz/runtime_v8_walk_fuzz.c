@@ -4,39 +4,12 @@
  * description, a frame pointer, and the memory at address 0x10000. Reads are bounded, and what is
  * copied must be a sound record.
  */
-#include "base/runtime_bounds.h"
+#include "tests/fuzz/walked_memory.h"
+
+#include "bpf/runtime_v8_code.bpf.h"
 #include "pilotlight/runtime_v8.h"
 #include "symbol/runtime_code.h"
 #include "symbol/runtime_inlined.h"
-
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-#include "bpf/runtime_v8_code.bpf.h"
-
-#define START 0x10000ULL
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
-static struct {
-	const uint8_t *bytes;
-	size_t size;
-} memory;
-
-static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
-{
-	if (size > PILOTLIGHT_RUNTIME_TABLE_MAX)
-		abort();
-	if (address < START || size > memory.size || address - START > memory.size - size)
-		return 0;
-	memcpy(bytes, memory.bytes + (address - START), size);
-	return 1;
-}
 
 /* Returns 0 if the source cannot be read. */
 static uint32_t count_lines(const struct runtime_v8 *v8)
@@ -125,22 +98,16 @@ static void check_code(struct runtime_v8 *v8, const struct pilotlight_runtime_v8
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	struct pilotlight_runtime description = { .version = 0 };
+	struct pilotlight_runtime description;
 	struct pilotlight_runtime_v8 runtime;
 	struct runtime_v8 v8;
 	struct runtime_step step;
 	__u64 function;
 	uint64_t fp, shared, ip;
 
-	if (size < sizeof(runtime) + sizeof(fp))
+	if (!take_input(bytes, size, PILOTLIGHT_RUNTIME_V8, &description, &fp, 1))
 		return 0;
-	memcpy(&runtime, bytes, sizeof(runtime));
-	memcpy(&fp, bytes + sizeof(runtime), sizeof(fp));
-	memory.bytes = bytes + sizeof(runtime) + sizeof(fp);
-	memory.size = size - sizeof(runtime) - sizeof(fp);
-	memcpy(&description, &runtime, sizeof(runtime));
-	if (description.language != PILOTLIGHT_RUNTIME_V8 || !runtime_bounds_hold(&description))
-		return 0;
+	memcpy(&runtime, &description, sizeof(runtime));
 	runtime_v8_begin(&v8);
 	shared = v8_find_shared(&v8, &runtime, fp, &function);
 	if (!shared)
