@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -152,11 +153,10 @@ static int parse_method(const struct pilotlight_runtime_code *record, struct run
 	return 0;
 }
 
-/* "Shape::area". What follows a zero only tells anonymous classes. A script has no name. */
+/* "Shape::area". What follows a zero only tells anonymous classes. */
 static void make_function(const struct pilotlight_runtime_text *class,
 	const struct pilotlight_runtime_text *function, char clean[UTF8_CLEAN_BYTES])
 {
-	static const char script[] = "{main}";
 	const struct pilotlight_runtime_text *parts[] = { class, function };
 	char name[2 * MARKED_BYTES];
 	size_t size = 0;
@@ -171,9 +171,18 @@ static void make_function(const struct pilotlight_runtime_text *class,
 		if (parts[i]->flags & PILOTLIGHT_RUNTIME_TEXT_CUT)
 			size = (size_t)(stpcpy(name + size, ellipsis) - name);
 	}
-	if (function->bytes == 0)
-		size = strlen(strcpy(name, script));
 	(void)utf8_clean(clean, name, size);
+}
+
+/* What a file runs outside of functions has no name. An application is made of many files that
+ * include each other, so the name says which one it is. */
+static void make_script(const char *file, char clean[UTF8_CLEAN_BYTES])
+{
+	const char *slash = strrchr(file, '/');
+	char name[UTF8_CLEAN_BYTES + sizeof("{main:}")];
+	int size = snprintf(name, sizeof(name), "{main:%s}", slash ? slash + 1 : file);
+
+	(void)utf8_clean(clean, name, (size_t)size);
 }
 
 static int parse_function(
@@ -187,8 +196,11 @@ static int parse_function(
 		(record->line_bytes != 0 && record->line_bytes != sizeof(class)) ||
 		!is_text_sound(&class) || class.width != 1)
 		return -EINVAL;
-	make_function(&class, &record->name, ret_code->name);
 	make_text(&record->file, true, ret_code->file);
+	if (record->name.bytes == 0)
+		make_script(ret_code->file, ret_code->name);
+	else
+		make_function(&class, &record->name, ret_code->name);
 	return 0;
 }
 

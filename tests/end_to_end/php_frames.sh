@@ -16,10 +16,10 @@ export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 
 # Samples in spin(), with the functions of C where they are.
 chains=(
-	';{main}_\[h\];main_\[h\];heavy_\[h\];burn_\[h\];spin_\[h\]'
-	';{main}_\[h\];main_\[h\];light_\[h\];array_map_\[h\];.*;zend_call_function;{closure(:light\(\):28)?}_\[h\];burn_\[h\];spin_\[h\]'
-	';{main}_\[h\];main_\[h\];Shape::tiny_\[h\];Fiber::start_\[h\];(.*;zend_call_function;)?Shape::{closure(:Shape::tiny\(\):45)?}_\[h\];burn_\[h\];spin_\[h\]'
-	';{main}_\[h\];main_\[h\];Shape::tiny_\[h\];Generator::current_\[h\];.*;Shape::steps_\[h\];burn_\[h\];spin_\[h\]'
+	';{main:shares\.php}_\[h\];main_\[h\];heavy_\[h\];burn_\[h\];spin_\[h\]'
+	';{main:shares\.php}_\[h\];main_\[h\];light_\[h\];array_map_\[h\];.*;zend_call_function;{closure(:light\(\):28)?}_\[h\];burn_\[h\];spin_\[h\]'
+	';{main:shares\.php}_\[h\];main_\[h\];Shape::tiny_\[h\];Fiber::start_\[h\];(.*;zend_call_function;)?Shape::{closure(:Shape::tiny\(\):45)?}_\[h\];burn_\[h\];spin_\[h\]'
+	';{main:shares\.php}_\[h\];main_\[h\];Shape::tiny_\[h\];Generator::current_\[h\];.*;Shape::steps_\[h\];burn_\[h\];spin_\[h\]'
 )
 
 has_lines() {

@@ -1,12 +1,17 @@
 <?php
 // A program whose frames are known. It tells the frames that it sees itself, innermost first, as "frame LINE NAME FILE"
-// each, and then runs until it is killed.
+// each, and then runs until it is killed. Blanks in a name are tildes.
 namespace Röhre;
 
-function name_of(array $entry): string
+function name_of_script(string $file): string
+{
+	return '{main:' . strtr(basename($file), ' ', '~') . '}';
+}
+
+function name_of(array $entry, string $file): string
 {
 	if (in_array($entry['function'], ['include', 'eval'])) {
-		return '{main}';
+		return name_of_script($file);
 	}
 	// Behind a zero is the place of an anonymous class.
 	$name = strtok($entry['function'], "\0");
@@ -20,12 +25,12 @@ function report(): void
 	$place = '0 -';
 	foreach (debug_backtrace(DEBUG_BACKTRACE_IGNORE_ARGS) as $entry) {
 		[$line, $file] = explode(' ', $place, 2);
-		$lines .= "frame $line " . name_of($entry) . " $file\n";
+		$lines .= "frame $line " . name_of($entry, $file) . " $file\n";
 		$place = isset($entry['file']) ? "{$entry['line']} {$entry['file']}" : '0 -';
 	}
 	[$line, $file] = explode(' ', $place, 2);
 	// In one write: the reader of its beginning stops this process.
-	echo $lines . "frame $line {main} $file\nend\n";
+	echo $lines . "frame $line " . name_of_script($file) . " $file\nend\n";
 	while (true) {
 	}
 }

@@ -141,10 +141,21 @@ static void a_function_of_php_has_its_class(void **state)
 	record.line_bytes = 0;
 	assert_int_equal(runtime_code_parse(&record, size - 136, &code), 0);
 	assert_string_equal(code.name, "gr\303\266\303\237e…");
-	set_function("", 0);
-	set_text(&record.name, "", 0, 1);
-	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
-	assert_string_equal(code.name, "{main}");
+}
+
+static void what_a_file_of_php_runs_has_its_name(void **state)
+{
+	static const char *const cases[][2] = { { "/srv/wiki/doku.php", "{main:doku.php}" },
+		{ "Command line code", "{main:Command line code}" }, { "", "{main:}" },
+		{ "/srv/a.php(3) : eval()'d code", "{main:a.php(3) : eval()'d code}" } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		set_function("", 0);
+		set_text(&record.name, "", 0, 1);
+		set_text(&record.file, cases[i][0], strlen(cases[i][0]), 1);
+		assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+		assert_string_equal(code.name, cases[i][1]);
+	}
 }
 
 static void malformed_functions_of_php_are_refused(void **state)
@@ -267,6 +278,7 @@ int main(void)
 		cmocka_unit_test_setup(a_method_has_its_class, set_up),
 		cmocka_unit_test_setup(malformed_methods_are_refused, set_up),
 		cmocka_unit_test_setup(a_function_of_php_has_its_class, set_up),
+		cmocka_unit_test_setup(what_a_file_of_php_runs_has_its_name, set_up),
 		cmocka_unit_test_setup(malformed_functions_of_php_are_refused, set_up),
 		cmocka_unit_test_setup(characters_of_each_width_become_utf8, set_up),
 		cmocka_unit_test_setup(utf8_is_taken_as_it_is, set_up),
