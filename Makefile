@@ -161,7 +161,9 @@ $(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h $(B)/flags
 	$(Q)gcc -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-optimize-sibling-calls -Wl,--build-id=sha1 -D_GNU_SOURCE -iquote include $< -o $@ $(WORKLOAD_FLAGS) -lpthread -lm
 
 $(B)/workloads/intruder: tests/workloads/intruder_calls.h
-$(B)/workloads/spans $(B)/workloads/hostile_jvm: WORKLOAD_FLAGS := -rdynamic
+HOSTILE := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/hostile_*.c))
+$(HOSTILE): tests/workloads/hostile.h
+$(B)/workloads/spans $(HOSTILE): WORKLOAD_FLAGS := -rdynamic
 $(B)/workloads/spans: $(wildcard include/pilotlight/*.h)
 $(B)/workloads/impostor: $(wildcard include/pilotlight/*.h)
 

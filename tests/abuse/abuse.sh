@@ -221,14 +221,18 @@ has_own_functions() {
 	"$pilotlight" export -q --last 1h --user "$honest_uid" -f folded -o "$tmp/functions.folded" &&
 		grep -q ';main_\[p\];heavy_\[p\];burn_\[p\];spin_\[p\]' "$tmp/functions.folded" &&
 		{ [ -z "$node_pid" ] || grep -q ';honest_[0-9]*_\[v\]' "$tmp/functions.folded"; } &&
-		! grep 'abuse[^;]*_\[[pvj]\]' "$tmp/functions.folded"
+		! grep 'abuse[^;]*_\[[pvjhr]\]' "$tmp/functions.folded"
 }
 
-# What jit-objects runs is taken for a JVM and for V8.
+# What runtime-objects runs is taken for a JVM, V8, PHP and Ruby.
 has_hostile_functions() {
-	[[ " ${attacks[*]} " == *" jit-objects "* ]] || return 0
-	"$pilotlight" export -q --last 1h --user "$abuse_uid" -f folded -o "$tmp/hostile.folded" &&
-		grep -q 'abuse[^;]*_\[j\]' "$tmp/hostile.folded" && grep -q 'abuse[^;]*_\[v\]' "$tmp/hostile.folded"
+	local letter
+
+	[[ " ${attacks[*]} " == *" runtime-objects "* ]] || return 0
+	"$pilotlight" export -q --last 1h --user "$abuse_uid" -f folded -o "$tmp/hostile.folded" || return
+	for letter in j v h r; do
+		grep -q "abuse[^;]*_\[$letter\]" "$tmp/hostile.folded" || { note "none of _[$letter]"; return 1; }
+	done
 }
 
 # An engine that renews itself, after phases that a busy machine makes long, loses no sample.
@@ -307,7 +311,7 @@ note "$(python3 -B "$table" table "$tmp/watched" "$tmp/phases" "$tmp/lacking" 2>
 check "honest frames keep their names" holds "${all}named"
 check "new honest processes get their names" holds "${all}newcomers"
 check "honest programs of Python and JavaScript show their own functions" has_own_functions
-check_figure "hostile programs pass for a JVM and for V8" has_hostile_functions
+check_figure "hostile programs pass for a JVM, V8, PHP and Ruby" has_hostile_functions
 check_figure "honest samples follow the CPU time" holds sampled
 check_figure "no samples are lost" holds lost
 check_figure "the sampling rate stays" holds rate

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * hostile_jvm END: passes for HotSpot of JDK 17 until CLOCK_MONOTONIC shows END seconds; abuse
- * jit-objects runs it. It publishes tables as HotSpot does, and runs generated code whose methods
- * are made up: they contain each other sixty levels deep, lie about their lengths, are others in
- * each sample, and change while they are read.
+ * runtime-objects runs it. It publishes tables as HotSpot does, and runs generated code whose
+ * methods are made up: they contain each other sixty levels deep, lie about their lengths, are
+ * others in each sample, and change while they are read.
  */
-#include "work.h"
+#include "hostile.h"
 
-#include <pthread.h>
-#include <stddef.h>
 #include <sys/mman.h>
 
 enum {
 	CALLS = 60,
 	SCOPES = 63, /* one call contains so many methods; one less is the bound of a reader */
 	METHODS = 200,
-	THREADS = 4, /* every second one only changes what the others show */
 	WORK_STEPS = 300000,
 	TEXT_BYTES = 26,
 	HEAP_BYTES = 4096,
@@ -176,26 +173,6 @@ enum { BEHIND_CALL = 14, AT_COUNT = 16, FRAME_WORDS = 2 };
 static struct program programs[THREADS / 2];
 static struct block *blocks[THREADS / 2]; /* each has a program */
 static uint8_t map[HEAP_BYTES >> SEGMENT_SHIFT];
-static double end_s;
-
-static uint64_t draw(uint64_t *random, uint64_t bound)
-{
-	*random = *random * 6364136223846793005u + 1442695040888963407u;
-	return (*random >> 20) % bound;
-}
-
-/* Numbers and addresses that lead on, to nothing, and to where no program may read. */
-static uint64_t draw_word(uint64_t *random, const struct program *program)
-{
-	static const uint64_t odd[] = { 0, 1, UINT64_MAX, 0xffff888000000000, 0x7ffffffff000,
-		0x8000000000000000, 1ULL << 60, 0x7fffffff, 0xffffffff, 0xffff, 0xc0c0c0c0c0c0c0c0,
-		0x0101010101010101 };
-
-	if (draw(random, 3) > 0)
-		return (uint64_t)(uintptr_t)((const uint64_t *)(const void *)program +
-					     draw(random, sizeof(*program) / sizeof(uint64_t)));
-	return odd[draw(random, sizeof(odd) / sizeof(odd[0]))];
-}
 
 static void set_symbol(struct symbol *symbol, const char *text)
 {
@@ -323,12 +300,8 @@ static void make_new_methods(struct program *program, struct block *block, uint6
 
 static void make_rubbish(struct program *program, struct block *block, uint64_t *random)
 {
-	uint64_t *words = (uint64_t *)(void *)program;
-
 	(void)block;
-	for (size_t i = 0; i < METHODS; i++)
-		words[draw(random, sizeof(*program) / sizeof(uint64_t))] =
-			draw_word(random, program);
+	make_rubbish_of(program, sizeof(*program), random);
 }
 
 static void *run_thread(void *argument)
@@ -340,7 +313,7 @@ static void *run_thread(void *argument)
 	struct block *block = blocks[number / 2];
 	uint64_t random = number + (uint64_t)getpid();
 
-	while (now_seconds(CLOCK_MONOTONIC) < end_s) {
+	while (goes_on()) {
 		if (number % 2) {
 			make_rubbish(program, block, &random);
 			continue;
@@ -382,15 +355,7 @@ static void make_heap(void)
 
 int main(int argc, char **argv)
 {
-	pthread_t threads[THREADS];
-	size_t started = 0;
-
 	end_s = number_argument(argc, argv, 1, 0);
 	make_heap();
-	while (started < THREADS && pthread_create(&threads[started], NULL, run_thread,
-					    (void *)(uintptr_t)started) == 0)
-		started++;
-	for (size_t i = 0; i < started; i++)
-		(void)pthread_join(threads[i], NULL);
-	return started == THREADS ? 0 : 1;
+	return run_threads(run_thread);
 }

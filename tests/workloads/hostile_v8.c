@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hostile_v8 END: passes for Node.js 20 until CLOCK_MONOTONIC shows END seconds; abuse jit-objects
- * runs it. It publishes the numbers that V8 publishes, and runs generated code in frames whose
- * functions are made up: they lie about their lengths, lead in circles, are others in each sample,
- * and change while they are read.
+ * hostile_v8 END: passes for Node.js 20 until CLOCK_MONOTONIC shows END seconds; abuse
+ * runtime-objects runs it. It publishes the numbers that V8 publishes, and runs generated code in
+ * frames whose functions are made up: they lie about their lengths, lead in circles, are others in
+ * each sample, and change while they are read.
  */
-#include "work.h"
+#include "hostile.h"
 
-#include <pthread.h>
-#include <stddef.h>
 #include <sys/mman.h>
 
 enum {
 	FRAMES = 120,
-	THREADS = 4, /* every second one only changes what the others show */
 	WORK_STEPS = 300000,
 	OBJECT = 1, /* the tag of a pointer to an object */
 	NUMBER_SHIFT = 32,
@@ -166,13 +163,6 @@ struct program {
 
 static struct program programs[THREADS / 2];
 static const uint8_t *code;
-static double end_s;
-
-static uint64_t draw(uint64_t *random, uint64_t bound)
-{
-	*random = *random * 6364136223846793005u + 1442695040888963407u;
-	return (*random >> 20) % bound;
-}
 
 static uint64_t object(const void *at)
 {
@@ -180,7 +170,7 @@ static uint64_t object(const void *at)
 }
 
 /* Numbers and addresses that lead on, to nothing, and to where no program may read. */
-static uint64_t draw_word(uint64_t *random, const struct program *program)
+static uint64_t draw_tagged(uint64_t *random, const struct program *program)
 {
 	static const uint64_t odd[] = { 0, 1, UINT64_MAX, 0xffff888000000001, 0x7ffffffff001,
 		0x8000000000000001, 1ULL << 60, 0x7fffffffULL << 32, 0xffffffffULL << 32,
@@ -343,7 +333,7 @@ static void make_code_lie(struct program *program, uint64_t *random)
 		program->codes[i].size = draw(random, 2) ? sizeof(counter) : UINT32_MAX;
 		program->deopts[i].values[COUNT] = draw(random, 2 * FUNCTIONS) << NUMBER_SHIFT;
 	}
-	program->literals.values[draw(random, FUNCTIONS)] = draw_word(random, program);
+	program->literals.values[draw(random, FUNCTIONS)] = draw_tagged(random, program);
 }
 
 /* Functions that no sample has seen yet. */
@@ -361,7 +351,7 @@ static void make_rubbish(struct program *program, uint64_t *random)
 
 	for (size_t i = 0; i < FRAMES; i++)
 		words[draw(random, sizeof(*program) / sizeof(uint64_t))] =
-			draw_word(random, program);
+			draw_tagged(random, program);
 }
 
 /* Runs the generated code with the functions' frames above it, and the real callers behind them. */
@@ -390,7 +380,7 @@ static void *run_thread(void *argument)
 	struct program *program = &programs[number / 2];
 	uint64_t random = number + (uint64_t)getpid();
 
-	while (now_seconds(CLOCK_MONOTONIC) < end_s) {
+	while (goes_on()) {
 		if (number % 2) {
 			make_rubbish(program, &random);
 			continue;
@@ -406,8 +396,6 @@ int main(int argc, char **argv)
 {
 	void *memory = mmap(
 		NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	pthread_t threads[THREADS];
-	size_t started = 0;
 
 	end_s = number_argument(argc, argv, 1, 0);
 	if (memory == MAP_FAILED) {
@@ -416,10 +404,5 @@ int main(int argc, char **argv)
 	}
 	memcpy(memory, counter, sizeof(counter));
 	code = memory;
-	while (started < THREADS && pthread_create(&threads[started], NULL, run_thread,
-					    (void *)(uintptr_t)started) == 0)
-		started++;
-	for (size_t i = 0; i < started; i++)
-		(void)pthread_join(threads[i], NULL);
-	return started == THREADS ? 0 : 1;
+	return run_threads(run_thread);
 }

@@ -202,7 +202,7 @@ ATTACK(python_changing);
 ATTACK(python_lengths);
 ATTACK(python_codes);
 
-ATTACK(jit_objects);
+ATTACK(runtime_objects);
 
 ATTACK(mapping_many);
 ATTACK(mapping_writable);

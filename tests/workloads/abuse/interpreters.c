@@ -321,11 +321,19 @@ static void run_beside(const struct abuse *abuse, const char *program)
 	abuse_fail(path);
 }
 
-void jit_objects(struct abuse *abuse)
+void runtime_objects(struct abuse *abuse)
 {
-	pid_t pid = abuse_fork(abuse);
+	static const char *const programs[] = { "hostile_jvm", "hostile_v8", "hostile_php",
+		"hostile_ruby" };
+	const size_t last = sizeof(programs) / sizeof(programs[0]) - 1;
 
-	if (pid < 0)
-		abuse_fail("fork");
-	run_beside(abuse, pid == 0 ? "hostile_jvm" : "hostile_v8");
+	for (size_t i = 0; i < last; i++) {
+		pid_t pid = abuse_fork(abuse);
+
+		if (pid < 0)
+			abuse_fail("fork");
+		if (pid == 0)
+			run_beside(abuse, programs[i]);
+	}
+	run_beside(abuse, programs[last]);
 }

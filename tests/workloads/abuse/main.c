@@ -101,8 +101,8 @@ static const struct attack {
 	{ "python-lengths", python_lengths, "names and tables of lines with lengths that lie" },
 	{ "python-codes", python_codes, "a million code objects, others in each sample" },
 
-	{ "jit-objects", jit_objects,
-		"functions of V8 and methods of Java in circles, with lengths that lie, and that "
+	{ "runtime-objects", runtime_objects,
+		"functions of V8, Java, PHP and Ruby in circles, with lengths that lie, and that "
 		"change" },
 
 	{ "mapping-many", mapping_many, "60,000 executable mappings" },
