@@ -33,7 +33,8 @@ def spied_chains(lines):
             frames = []
         elif line[0].isdigit():
             name, _, place = line.split(" ", 1)[1].partition(" ")
-            frames.append(script(place.rpartition(":")[0]) if name == "<main>" else name)
+            if (name, place) != ("<main>", "<internal>:-1\n"):  # where a fiber begins
+                frames.append(script(place.rpartition(":")[0]) if name == "<main>" else name)
 
 
 def traced_chains(lines):
