@@ -15,3 +15,12 @@ static __always_inline __u32 is_at_most(__u64 a, __u64 b)
 	__asm__ volatile("" : "+r"(difference));
 	return difference >> 63;
 }
+
+/* 1 if a == b, else 0, for numbers below 2^63. */
+static __always_inline __u32 are_equal(__u64 a, __u64 b)
+{
+	__u64 difference = (a ^ b) - 1;
+
+	__asm__ volatile("" : "+r"(difference));
+	return difference >> 63;
+}

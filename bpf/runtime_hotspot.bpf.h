@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "branchless.bpf.h"
 #include "epilogue.bpf.h"
 #include "remembered_walk.bpf.h"
 #include "walk_step.bpf.h"
@@ -286,12 +287,23 @@ static __always_inline int hotspot_returns(struct walk *walk, __u64 ip, __u64 co
 	       ((next & 0xffff) == CODE_JA && (next >> 48 & 0xff) == CODE_RET);
 }
 
-/* Does the instruction take so much from the stack pointer? */
-static __always_inline int hotspot_is_sub(__u64 code, __u64 bytes)
+/* The instructions that take so much from the stack pointer; the first one has a byte for it. */
+struct hotspot_subs {
+	__u64 shorter, longer;
+};
+
+static __always_inline void hotspot_set_subs(struct hotspot_subs *subs, __u64 bytes)
 {
-	return ((code & 0xffffff) == CODE_SUB_RSP_8 && bytes < 0x80 &&
-		       (code >> 24 & 0xff) == bytes) ||
-	       ((code & 0xffffff) == CODE_SUB_RSP_32 && (code >> 24 & 0xffffffff) == bytes);
+	/* Of more than a byte no code of 4 bytes has anything. */
+	subs->shorter = CODE_SUB_RSP_8 | (bytes < 0x80 ? bytes : 1ULL << 32) << 24;
+	subs->longer = CODE_SUB_RSP_32 | bytes << 24;
+}
+
+/* 1 if the code begins with one of them. */
+static __always_inline __u32 hotspot_is_sub(__u64 code, const struct hotspot_subs *subs)
+{
+	return are_equal(code & 0xffffffff, subs->shorter) |
+	       are_equal(code & 0xffffffffffffff, subs->longer);
 }
 
 /* Has the prologue made the frame before `ip`? By the instruction that does, in the code before. */
@@ -299,7 +311,11 @@ static __always_inline int hotspot_has_frame(
 	struct walk *walk, const struct hotspot_blob *blob, __u64 ip)
 {
 	__u64 word, next = 0, pushed = blob->frame_bytes - 2 * HOTSPOT_WORD;
+	struct hotspot_subs behind_push, alone;
+	__u32 is_found = 0;
 
+	hotspot_set_subs(&behind_push, pushed);
+	hotspot_set_subs(&alone, pushed + HOTSPOT_WORD);
 	/* Backwards; `next` has the eight bytes behind. */
 	for (__u32 i = 0; i < HOTSPOT_PROLOGUE_WORDS; i++) {
 		__u64 at = ip - (i + 1) * HOTSPOT_WORD;
@@ -311,11 +327,12 @@ static __always_inline int hotspot_has_frame(
 
 			if (byte)
 				code |= next << (HOTSPOT_WORD - byte) * 8;
-			if (at + byte >= blob->code &&
-				(hotspot_is_sub(code, pushed) ||
-					hotspot_is_sub(code, pushed + HOTSPOT_WORD)))
-				return 1;
+			is_found |=
+				is_at_most(blob->code, at + byte) &
+				(hotspot_is_sub(code, &behind_push) | hotspot_is_sub(code, &alone));
 		}
+		if (is_found)
+			return 1;
 		next = word;
 	}
 	return 0;

@@ -253,32 +253,64 @@ static __always_inline void hotspot_copy_lines(const struct pilotlight_runtime_h
 		code->line_bytes = (__u16)bytes;
 }
 
-/*
- * Finds the end of the lines that were copied, the 0. What is behind belongs to other things, which
- * differ between processes. `left`: numbers that follow an escape, times 8, plus bytes of one.
- */
-static __always_inline void hotspot_end_lines(struct pilotlight_runtime_code *code)
-{
-	__u32 bytes = code->line_bytes, left = 0, length = 0, is_open = 1, has_end = bytes == 0;
-	__u8 *lines = code->table + HOTSPOT_TABLE;
+/* The search for the end of the lines that were copied, the 0. What is behind belongs to other
+ * things, which differ between processes. */
+struct hotspot_line_search {
+	__u32 at;
+	__u32 left; /* numbers that follow an escape, times 8, plus bytes of one */
+	__u32 length;
+	__u32 is_open, has_end;
+};
 
-	for (__u32 i = 0; i < PILOTLIGHT_HOTSPOT_LINES_MAX; i++) {
+enum { HOTSPOT_LINES_PART = 32 };
+
+static __always_inline void hotspot_begin_search(
+	struct hotspot_line_search *search, const struct pilotlight_runtime_code *code)
+{
+	search->at = search->left = search->length = 0;
+	search->is_open = 1;
+	search->has_end = code->line_bytes == 0;
+}
+
+/* Searches a part. Returns 0 at the end. */
+static __always_inline int hotspot_search_lines(
+	struct hotspot_line_search *search, const struct pilotlight_runtime_code *code)
+{
+	__u32 bytes = code->line_bytes, left = search->left, length = search->length,
+	      is_open = search->is_open, has_end = search->has_end;
+	__u32 first = number_below(PILOTLIGHT_HOTSPOT_LINES_MAX, search->at);
+	const __u8 *lines = code->table + HOTSPOT_TABLE + first;
+
+	for (__u32 i = 0; i < HOTSPOT_LINES_PART; i++) {
 		__u32 byte = lines[i], is_in = differs(left, 0), read = (left & 7) + 1;
 		__u32 goes_on = is_at_most_byte(HOTSPOT_NUMBER_MORE, byte) &
 				is_at_most_byte(read, HOTSPOT_NUMBER_BYTES - 1);
 		__u32 begins = 1 - differs(byte, HOTSPOT_LINES_ESCAPE);
 
-		is_open &= is_below(i, bytes);
+		is_open &= is_below(first + i, bytes);
 		length += is_open;
 		has_end |= is_open & (1 - is_in) & (1 - differs(byte, 0));
 		is_open &= is_in | differs(byte, 0);
 		left = is_in * ((left & ~7U) + goes_on * (read + 8) - 8) +
 		       (1 - is_in) * begins * 16;
 	}
-	length = number_below(2 * PILOTLIGHT_HOTSPOT_LINES_MAX, length);
+	search->at = first + HOTSPOT_LINES_PART;
+	search->left = left;
+	search->length = length;
+	search->is_open = is_open;
+	search->has_end = has_end;
+	return is_open && search->at < PILOTLIGHT_HOTSPOT_LINES_MAX;
+}
+
+/* Cuts off what is behind the end that was found. */
+static __always_inline void hotspot_end_lines(
+	const struct hotspot_line_search *search, struct pilotlight_runtime_code *code)
+{
+	__u32 length = number_below(2 * PILOTLIGHT_HOTSPOT_LINES_MAX, search->length);
+
 	/* The rest of the last word. */
-	*(__u64 *)(lines + (length & ~(RUNTIME_WORD - 1U))) &=
+	*(__u64 *)(code->table + HOTSPOT_TABLE + (length & ~(RUNTIME_WORD - 1U))) &=
 		(1ULL << (length & (RUNTIME_WORD - 1)) * 8) - 1;
 	code->line_bytes = (__u16)(HOTSPOT_TABLE + length);
-	code->line_bytes_all = HOTSPOT_TABLE + length + 1 - has_end;
+	code->line_bytes_all = HOTSPOT_TABLE + length + 1 - search->has_end;
 }

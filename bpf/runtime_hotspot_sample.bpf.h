@@ -300,8 +300,25 @@ __noinline int end_method(__u32 entry)
 	if (!copier)
 		return 0;
 	hotspot_end_text(&copier->record.code.file);
-	hotspot_end_lines(&copier->record.code);
+	hotspot_begin_search(&copier->lines, &copier->record.code);
 	return copier->record.code.file.bytes != 0;
+}
+
+__noinline int search_lines(__u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+
+	return copier && hotspot_search_lines(&copier->lines, &copier->record.code);
+}
+
+__noinline int end_lines(__u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+
+	if (!copier)
+		return 0;
+	hotspot_end_lines(&copier->lines, &copier->record.code);
+	return 1;
 }
 
 __noinline int hash_method(__u32 entry)
@@ -324,10 +341,15 @@ __noinline int copy_stub(struct walker *walker, __u32 entry)
 
 static __always_inline int copy_method_parts(struct walker *walker, __u32 entry)
 {
-	return copy_method_part(walker, entry, METHOD_NAME) &&
-	       copy_method_part(walker, entry, METHOD_CLASS) &&
-	       copy_method_part(walker, entry, METHOD_SOURCE) &&
-	       copy_method_part(walker, entry, METHOD_LINES) && end_method(entry);
+	if (!copy_method_part(walker, entry, METHOD_NAME) ||
+		!copy_method_part(walker, entry, METHOD_CLASS) ||
+		!copy_method_part(walker, entry, METHOD_SOURCE) ||
+		!copy_method_part(walker, entry, METHOD_LINES) || !end_method(entry))
+		return 0;
+	for (__u32 i = 0; i < PILOTLIGHT_HOTSPOT_LINES_MAX; i += HOTSPOT_LINES_PART)
+		if (!search_lines(entry))
+			break;
+	return end_lines(entry);
 }
 
 /* The identity of the method that was found, from a copy; 0: it cannot be copied now. */
@@ -377,18 +399,13 @@ __noinline int step_scope(struct walker *walker, __u32 at, __u32 entry)
 }
 
 /* Adds the methods of a compiled method: all, or that one alone. */
-__noinline int add_scopes(struct walker *walker, __u32 at, __u32 entry)
+static __always_inline int add_scopes(struct walker *walker, __u32 at, __u32 entry)
 {
-	struct pilotlight_ring_walk *record;
-	__u64 hash;
-	__u16 count;
+	struct pilotlight_ring_walk *record = &walker->walk.record;
+	__u64 hash = record->hash;
+	__u16 count = record->runtime_count;
 	int more = -1;
 
-	if (!walker)
-		return 0;
-	record = &walker->walk.record;
-	hash = record->hash;
-	count = record->runtime_count;
 	if (walker->runtime.hotspot.scopes.next != 0)
 		more = 1;
 	for (__u32 i = 0; i < HOTSPOT_SCOPES_MAX && more > 0; i++)

@@ -14,6 +14,12 @@ static __always_inline int is_file_frame_of(__u64 frame, __u32 file_id)
 		       file_id;
 }
 
+enum {
+	/* Native frames that one call looks at: its caller's loop would multiply their number. */
+	RUNTIME_PLACES = 32,
+	RUNTIME_PLACE_ON = PILOTLIGHT_RUNTIME_PLACE_UNKNOWN + 1, /* call again */
+};
+
 /*
  * The native frame whose part of the stack has the address `mark`, which must be of the
  * interpreter. Groups and native frames are in the same order: `place` is behind the last one that
@@ -29,19 +35,19 @@ static __always_inline __u32 runtime_find_place(const struct walk *walk, __u32 *
 	last = number_below(WALK_DEPTHS, count - 1);
 	if (count == 0 || distance >> 32 || distance >= walk->depths[last])
 		return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
-	for (__u32 i = 0; i < WALK_DEPTHS; i++) {
+	for (__u32 i = 0; i < RUNTIME_PLACES; i++) {
 		__u32 at = number_below(WALK_DEPTHS, *place);
 		__u32 next = number_below(WALK_DEPTHS, at + 1);
 
 		if (next == 0 || next > last || distance < walk->depths[at])
-			break;
+			return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 		*place = next;
 		if (distance < walk->depths[next])
 			return is_file_frame_of(walk->frames[at], walk->runtime.file_id)
 				       ? at
 				       : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 	}
-	return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	return RUNTIME_PLACE_ON;
 }
 
 /* Is the native frame in this part of the interpreter? A return address may be right behind. */
@@ -71,14 +77,14 @@ static __always_inline int runtime_is_rest(
 	return runtime_is_in(walk, runtime->loop_rest_place, runtime->loop_rest_bytes, frame);
 }
 
-/* How many native frames run the loop. `calls` is in a map, so that the verifier does not follow
- * each number. */
-static __always_inline void runtime_count_calls(
-	const struct walk *walk, const struct pilotlight_runtime *runtime, volatile __u32 *calls)
+/* Adds how many of RUNTIME_PLACES native frames, from `first` on, run the loop. `calls` is in a
+ * map, so that the verifier does not follow each number. */
+static __always_inline void runtime_count_calls(const struct walk *walk,
+	const struct pilotlight_runtime *runtime, __u32 first, volatile __u32 *calls)
 {
-	*calls = 0;
-	for (__u32 i = 0; i < WALK_DEPTHS && i < walk->record.count; i++)
-		*calls += runtime_is_call(walk, runtime, walk->frames[i]);
+	first = number_below(WALK_DEPTHS, first) & ~(RUNTIME_PLACES - 1U);
+	for (__u32 i = 0; i < RUNTIME_PLACES && first + i < walk->record.count; i++)
+		*calls += runtime_is_call(walk, runtime, walk->frames[first + i]);
 }
 
 /*

@@ -75,6 +75,7 @@ struct runtime_copier {
 	struct pilotlight_ring_code record;
 	struct runtime_shares copies, sent_bytes;
 	__u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX]; /* of V8's code that is being copied */
+	struct hotspot_line_search lines;
 };
 
 struct {
@@ -279,8 +280,8 @@ static __always_inline int copy_in(const struct pilotlight_runtime *runtime, str
 	}
 }
 
-/* The identity of the step's code object, from a copy; 0: it cannot be copied now. */
-__noinline __u64 copy_code(struct walker *walker, __u32 entry)
+/* Copies the step's code object. Returns 0 if it cannot be copied now. */
+__noinline int copy_code(struct walker *walker, __u32 entry)
 {
 	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
 	const struct pilotlight_runtime *runtime;
@@ -288,9 +289,15 @@ __noinline __u64 copy_code(struct walker *walker, __u32 entry)
 	if (!walker || !copier)
 		return 0;
 	runtime = walked_runtime(walker);
-	if (!runtime || !take_copy(walker, copier) || !copy_in(runtime, walker, copier, entry))
-		return 0;
-	return keep_copy(walker, copier);
+	return runtime && take_copy(walker, copier) && copy_in(runtime, walker, copier, entry);
+}
+
+/* The identity of what has been copied. */
+__noinline __u64 keep_code(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+
+	return walker && copier ? keep_copy(walker, copier) : 0;
 }
 
 /* Has the step's code object been copied? Then *code identifies it. */
@@ -318,7 +325,9 @@ static __always_inline __u64 identify_code(struct walker *walker, __u32 entry)
 {
 	__u64 code;
 
-	return is_known_code(walker, &code) ? code : copy_code(walker, entry);
+	if (is_known_code(walker, &code))
+		return code;
+	return copy_code(walker, entry) ? keep_code(walker, entry) : 0;
 }
 
 /* The word of frame `at` behind the native ones. The asm keeps the compiler from removing masks. */
@@ -353,6 +362,15 @@ __noinline __u32 find_place(struct walker *walker, __u64 mark)
 		      : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 }
 
+static __always_inline __u32 search_place(struct walker *walker, __u64 mark)
+{
+	__u32 place = RUNTIME_PLACE_ON;
+
+	for (__u32 i = 0; i < WALK_DEPTHS / RUNTIME_PLACES && place == RUNTIME_PLACE_ON; i++)
+		place = find_place(walker, mark);
+	return place == RUNTIME_PLACE_ON ? PILOTLIGHT_RUNTIME_PLACE_UNKNOWN : place;
+}
+
 static __always_inline void note_group_end(struct walker *walker)
 {
 	struct runtime_state *state = &walker->runtime;
@@ -378,7 +396,7 @@ static __always_inline void end_runtime_group(struct walker *walker)
 	if (walker->runtime.has_calls)
 		note_group_end(walker);
 	else
-		place = find_place(walker, walker->runtime.step.mark);
+		place = search_place(walker, walker->runtime.step.mark);
 	words = runtime_words(walk, walk->record.runtime_count - 1);
 	words[1] = (__u32)words[1] | place << RUNTIME_PLACE_SHIFT |
 		   (__u64)PILOTLIGHT_RUNTIME_GROUP_END << RUNTIME_FLAGS_SHIFT;
@@ -483,6 +501,24 @@ __noinline int place_call(struct walker *walker, __u32 at)
 	return 1;
 }
 
+/* A global function, for the verifier. */
+__noinline int count_some_calls(struct walker *walker, __u32 first)
+{
+	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
+
+	if (runtime)
+		runtime_count_calls(&walker->walk, runtime, first, &walker->runtime.calls);
+	return 0;
+}
+
+/* Counts the native frames that run the loop. */
+static __always_inline void count_calls(struct walker *walker)
+{
+	walker->runtime.calls = 0;
+	for (__u32 i = 0; i < WALK_DEPTHS && i < walker->walk.record.count; i += RUNTIME_PLACES)
+		count_some_calls(walker, i);
+}
+
 /* Without marks: gives each group the native frame that is as far from the outermost. */
 __noinline int place_calls(struct walker *walker)
 {
@@ -497,7 +533,7 @@ __noinline int place_calls(struct walker *walker)
 	runtime = walked_runtime(walker);
 	if (!runtime)
 		return 0;
-	runtime_count_calls(walk, runtime, &state->calls);
+	count_calls(walker);
 	state->place = runtime_first_call(walk, runtime, state->calls, state->groups);
 	if (state->place == PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
 		return 0;
@@ -513,14 +549,9 @@ __noinline int place_calls(struct walker *walker)
  */
 __noinline int runs_php(struct walker *walker)
 {
-	const struct pilotlight_runtime *runtime;
-
 	if (!walker)
 		return 0;
-	runtime = walked_runtime(walker);
-	if (!runtime)
-		return 0;
-	runtime_count_calls(&walker->walk, runtime, &walker->runtime.calls);
+	count_calls(walker);
 	return walker->runtime.calls > 0 || walker->walk.has_jit;
 }
 

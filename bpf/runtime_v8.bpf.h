@@ -49,7 +49,7 @@ struct runtime_v8 {
 	__u64 deopt, positions, literals, inlinings;
 	__u64 outer;	/* what its function shares */
 	__u64 dispatch; /* where the entries for handles are; 0: not known yet */
-	__u32 function_count;
+	__u32 function_count, inlining_count;
 	__u32 identified; /* so many functions of the code that is copied */
 	__u32 is_in_code; /* some code is being copied */
 	__u32 at;	  /* the native frame */

@@ -146,51 +146,54 @@ static __always_inline __u64 v8_inlined_shared(
 }
 
 /* Copies the pairs of inlinings to where the rest of the table does not reach, and from there into
- * it, as words. Returns their number, or -1. */
-static __always_inline __s32 v8_copy_inlinings(
-	const struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 *words)
+ * it, as words. Sets their number, or returns 0. */
+static __always_inline int v8_copy_inlinings(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 *words)
 {
 	const __u64 *pairs = words + V8_SCRATCH_AT / V8_WORD;
 	__u64 bytes, count, first = v8->function_count + 1;
 
 	if (!v8_read_word(&bytes, v8->inlinings, runtime->array_length_at))
-		return -1;
+		return 0;
 	bytes >>= PILOTLIGHT_V8_NUMBER_SHIFT;
 	count = bytes / V8_INLINING_BYTES;
 	if (bytes % V8_INLINING_BYTES || count > PILOTLIGHT_V8_INLININGS_MAX)
-		return -1;
+		return 0;
 	/* Linux 6.1 does not see the bound in the comparison of the quotient. */
 	__asm__ volatile("" : "+r"(bytes));
 	if (bytes > V8_SCRATCH_AT ||
 		(bytes > 0 && !v8_read_bytes(words + V8_SCRATCH_AT / V8_WORD, (__u32)bytes,
 				      v8->inlinings, runtime->array_data_at)))
-		return -1;
+		return 0;
 	for (__u32 i = 0; i < PILOTLIGHT_V8_INLININGS_MAX && i < count; i++) {
 		__u64 function = (__u32)(pairs[2 * i + 1] + 1);
 
 		if (function >= v8->function_count)
-			return -1;
+			return 0;
 		words[(first + i) & (V8_SCRATCH_AT / V8_WORD - 1)] =
 			(pairs[2 * i] & ((1ULL << V8_POSITION_BITS) - 1)) |
 			function << PILOTLIGHT_V8_INLINING_FUNCTION_SHIFT;
 	}
-	return (__s32)count;
+	v8->inlining_count = (__u32)count;
+	return 1;
 }
 
 /* The table of the code that was read. `functions`: as words of frames. Returns 0 if it cannot be
  * read. */
-static __always_inline int v8_copy_inlined(const struct runtime_v8 *v8,
+static __always_inline int v8_copy_inlined(struct runtime_v8 *v8,
 	const struct pilotlight_runtime_v8 *runtime,
 	const __u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX], struct pilotlight_runtime_code *code)
 {
 	__u64 *words = (__u64 *)code->table, length, bytes;
 	__u32 at;
 	struct pilotlight_v8_inlined head;
-	__s32 inlinings = v8_copy_inlinings(v8, runtime, words);
+	__u32 inlinings;
 
-	if (inlinings < 0 || !v8_read_word(&length, v8->positions, runtime->array_length_at) ||
-		length >> 63)
+	if (!v8_copy_inlinings(v8, runtime, words) ||
+		!v8_read_word(&length, v8->positions, runtime->array_length_at) || length >> 63)
 		return 0;
+	/* From memory: the verifier would follow each number that the loop may end with. */
+	inlinings = *(volatile __u32 *)&v8->inlining_count;
 	length >>= PILOTLIGHT_V8_NUMBER_SHIFT;
 	bytes = length < PILOTLIGHT_V8_POSITION_BYTES_MAX ? length
 							  : PILOTLIGHT_V8_POSITION_BYTES_MAX;
@@ -199,7 +202,7 @@ static __always_inline int v8_copy_inlined(const struct runtime_v8 *v8,
 	code->name.width = code->file.width = 1;
 	for (__u32 i = 0; i < PILOTLIGHT_V8_FUNCTIONS_MAX && i < v8->function_count; i++)
 		words[1 + i] = functions[i];
-	at = (1 + v8->function_count + (__u32)inlinings) * V8_WORD & (V8_SCRATCH_AT - 1);
+	at = (1 + v8->function_count + inlinings) * V8_WORD & (V8_SCRATCH_AT - 1);
 	/* What lies behind the table must not get into the hash. Behind the longest one the mask
 	 * leads to the head, which is written later. */
 	words[((at + (__u32)bytes) / V8_WORD) & (PILOTLIGHT_RUNTIME_TABLE_MAX / V8_WORD - 1)] = 0;

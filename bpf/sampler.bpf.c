@@ -354,14 +354,30 @@ static __noinline int send_walk(struct walker *walker)
 	return 1;
 }
 
+/*
+ * Walks the user stack of the current task, which must have user mappings. A global function
+ * (walker.bpf.h): some programs take two samples. Returns enum walk_result.
+ */
+__noinline int walk_current(
+	struct walker *walker, const struct pilotlight_process *process, __u32 window, __u32 entry)
+{
+	enum walk_result result;
+
+	if (!walker || !process)
+		return WALK_BY_KERNEL;
+	result = walk_user_stack(walker, process, window, walk_seed_of(walk_seed, window));
+	if (result == WALK_DONE)
+		add_runtime_frames(walker, entry);
+	return result;
+}
+
 /* Walks the user stack by tables, from the registers in the CPU's `walker`. */
 static __always_inline enum walk_result walk_by_tables(struct walker *walker, struct sample *sample)
 {
-	enum walk_result result = walk_user_stack(walker, &sample->key.process, sample->window,
-		walk_seed_of(walk_seed, sample->window));
+	enum walk_result result =
+		walk_current(walker, &sample->key.process, sample->window, entry_of(sample));
 
 	if (result == WALK_DONE) {
-		add_runtime_frames(walker, entry_of(sample));
 		sample->key.walker = PILOTLIGHT_WALKER_TABLES;
 		sample->key.user_stack = (__s64)walker->walk.record.hash;
 	}
@@ -404,8 +420,9 @@ static __always_inline int send_whole(void *ctx, struct pilotlight_counters *cou
 	return 0;
 }
 
-/* Adds an entry for a sample. Returns 0 if the map is full. */
-static __always_inline int count_first(void *counts, const struct sample *sample,
+/* Adds an entry for a sample. Returns 0 if the map is full. A function of its own, as the entry
+ * would take BPF stack from the walk. */
+static __noinline int count_first(void *counts, const struct sample *sample,
 	struct pilotlight_counters *counters, __u64 now, __s64 build_id_stack)
 {
 	struct pilotlight_sample_count entry = {

@@ -503,10 +503,11 @@ static __always_inline int has_user_mappings(void)
 }
 
 static __always_inline void begin_walk(struct walker *walker, struct mm_struct *mm,
-	const struct pilotlight_process *process, __u32 window)
+	const struct pilotlight_process *process, __u32 window, __u64 seed)
 {
 	struct walk *walk = &walker->walk;
 
+	walk->record.hash = seed;
 	walk->fp.kind = walk->rbx.kind = SAVED_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->is_exact = !is_behind_system_call(walk);
@@ -547,13 +548,12 @@ static __always_inline enum walk_result walk_stack_in(struct walker *walker, str
 	struct walk *walk = &walker->walk;
 	int end = WALK_ON;
 
-	begin_walk(walker, mm, process, window);
+	begin_walk(walker, mm, process, window, seed);
 	/* Here the BPF stack has room for it. */
 	if (walk->hotspot.number == RUNTIME_NONE && !walk->has_asked)
 		know_hotspot(walker);
 	if (is_between_programs(walk))
 		return WALK_NO_STACK;
-	walk->record.hash = seed;
 	for (__u32 i = 0; i <= PILOTLIGHT_WALK_DEPTH; i++) {
 		end = step_out(walker);
 		if (end != WALK_ON)

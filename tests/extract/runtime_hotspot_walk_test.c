@@ -294,6 +294,7 @@ static void a_method_is_proved_by_its_class(void **state)
 /* What was in the record before does not matter. */
 static int copy(struct runtime_code *ret_code)
 {
+	struct hotspot_line_search search;
 	struct hotspot_method method;
 	struct runtime_step step;
 
@@ -305,7 +306,10 @@ static int copy(struct runtime_code *ret_code)
 	hotspot_copy_source(&jvm_runtime, &method, &record);
 	hotspot_copy_lines(&jvm_runtime, &method, &blob, &record);
 	hotspot_end_text(&record.file);
-	hotspot_end_lines(&record);
+	hotspot_begin_search(&search, &record);
+	while (hotspot_search_lines(&search, &record))
+		;
+	hotspot_end_lines(&search, &record);
 	record.hash = runtime_code_hash(&record);
 	assert_int_equal(
 		runtime_code_parse(&record, runtime_code_words(&record) * 8UL, ret_code), 0);

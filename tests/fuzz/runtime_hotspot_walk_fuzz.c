@@ -20,6 +20,7 @@ static void check_method(struct hotspot_blob *blob, uint64_t address)
 {
 	static struct pilotlight_runtime_code record;
 	static struct runtime_code code;
+	struct hotspot_line_search search;
 	struct hotspot_method method;
 	struct runtime_step step;
 
@@ -32,7 +33,10 @@ static void check_method(struct hotspot_blob *blob, uint64_t address)
 	hotspot_copy_source(&jvm_runtime, &method, &record);
 	hotspot_copy_lines(&jvm_runtime, &method, blob, &record);
 	hotspot_end_text(&record.file);
-	hotspot_end_lines(&record);
+	hotspot_begin_search(&search, &record);
+	while (hotspot_search_lines(&search, &record))
+		;
+	hotspot_end_lines(&search, &record);
 	record.hash = runtime_code_hash(&record);
 	if (runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code) < 0)
 		abort();
