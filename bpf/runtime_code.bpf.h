@@ -24,7 +24,7 @@ static __always_inline int runtime_copy_text(const struct pilotlight_runtime *ru
 {
 	/* Linux 6.1 does not know the bound of a product of 32 bits. */
 	__u64 string, length, from, bytes;
-	__u8 state;
+	__u16 state;
 
 	__builtin_memset(text, 0, sizeof(*text));
 	if (!runtime_read_word(&string, place))
@@ -32,7 +32,10 @@ static __always_inline int runtime_copy_text(const struct pilotlight_runtime *ru
 	string = runtime_pointer(string);
 	if (!runtime_read_word(&length, string ? string + runtime->string_length_at : 0) ||
 		!can_copy_user(&state, sizeof(state), string + runtime->string_state_at) ||
-		!(state & PILOTLIGHT_RUNTIME_STRING_COMPACT) || length > RUNTIME_LENGTH_MAX)
+		length > RUNTIME_LENGTH_MAX)
+		return 0;
+	state >>= runtime->string_state_shift;
+	if (!(state & PILOTLIGHT_RUNTIME_STRING_COMPACT))
 		return 0;
 	text->width = (state & PILOTLIGHT_RUNTIME_STRING_WIDTHS) >> 2;
 	if (text->width != 1 && text->width != 2 && text->width != 4)

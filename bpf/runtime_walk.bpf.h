@@ -182,6 +182,7 @@ static __always_inline __u32 runtime_code_bytes(const struct pilotlight_runtime 
 	__u32 last = runtime_greater(runtime_greater(runtime->code_file_at, runtime->code_name_at),
 		runtime_greater(runtime->code_first_line_at, runtime->code_lines_at));
 
+	last = runtime_greater(last, runtime->code_copies_at);
 	return runtime_greater(last, runtime->object_type_at) + sizeof(__u64);
 }
 
@@ -220,24 +221,6 @@ static __always_inline __u64 runtime_frame_word(const struct runtime_walk *walk,
 	return word;
 }
 
-static __always_inline __s32 runtime_unit(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 code)
-{
-	__u64 word = runtime_frame_word(walk, runtime->frame_instruction_at);
-	__s64 unit = (__s32)word;
-
-	if (runtime->instruction == PILOTLIGHT_RUNTIME_POINTER)
-		unit = (__s64)(word - code - runtime->code_units_at);
-	/* BPF divides no signed numbers. */
-	if (runtime->instruction != PILOTLIGHT_RUNTIME_INDEX) {
-		if (unit < 0)
-			unit = unit >= -(__s64)runtime->unit_bytes ? -1 : RUNTIME_UNIT_UNKNOWN;
-		else
-			unit = (__u64)unit / (runtime->unit_bytes ? runtime->unit_bytes : 1);
-	}
-	return unit >= -1 && unit < RUNTIME_UNITS_MAX ? (__s32)unit : RUNTIME_UNIT_UNKNOWN;
-}
-
 /* The word of the code object at `at`. */
 static __always_inline __u64 runtime_code_word(const struct runtime_walk *walk, __u32 at)
 {
@@ -249,6 +232,43 @@ static __always_inline __u64 runtime_code_word(const struct runtime_walk *walk, 
 		return 0;
 	__builtin_memcpy(&word, walk->code + at, sizeof(word));
 	return word;
+}
+
+/* Where the instructions are that the frame runs. Each thread may have a copy of its own. */
+static __always_inline __u64 runtime_instructions(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 code)
+{
+	__u64 copies, count, copy;
+	__u32 number;
+
+	if (!runtime->code_copies_at)
+		return code + runtime->code_units_at;
+	number = (__u32)runtime_frame_word(walk, runtime->frame_copy_at);
+	if (number == 0)
+		return code + runtime->code_units_at;
+	copies = runtime_code_word(walk, runtime->code_copies_at);
+	if (!runtime_read_word(&count, copies) || number >= count ||
+		!runtime_read_word(&copy, copies + (1 + (__u64)number) * sizeof(copy)))
+		return 0;
+	return copy;
+}
+
+static __always_inline __s32 runtime_unit(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 code)
+{
+	__u64 word = runtime_frame_word(walk, runtime->frame_instruction_at);
+	__s64 unit = (__s32)word;
+
+	if (runtime->instruction == PILOTLIGHT_RUNTIME_POINTER)
+		unit = (__s64)(word - runtime_instructions(walk, runtime, code));
+	/* BPF divides no signed numbers. */
+	if (runtime->instruction != PILOTLIGHT_RUNTIME_INDEX) {
+		if (unit < 0)
+			unit = unit >= -(__s64)runtime->unit_bytes ? -1 : RUNTIME_UNIT_UNKNOWN;
+		else
+			unit = (__u64)unit / (runtime->unit_bytes ? runtime->unit_bytes : 1);
+	}
+	return unit >= -1 && unit < RUNTIME_UNITS_MAX ? (__s32)unit : RUNTIME_UNIT_UNKNOWN;
 }
 
 static __always_inline __u64 runtime_hash(__u64 hash, __u64 word)
@@ -277,7 +297,7 @@ static __always_inline __u64 runtime_check_text(
 	check = runtime_hash(runtime_hash(check, head[0]), head[1]);
 	if (head[1] != RUNTIME_NO_HASH)
 		return check;
-	state = (__u8)head[2];
+	state = (__u8)(head[2] >> runtime->string_state_shift);
 	bytes = head[0] * ((state & PILOTLIGHT_RUNTIME_STRING_WIDTHS) >> 2);
 	string += state & PILOTLIGHT_RUNTIME_STRING_ASCII ? runtime->string_ascii_at
 							  : runtime->string_other_at;

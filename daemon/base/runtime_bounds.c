@@ -29,6 +29,19 @@ static bool is_between(int64_t value, int64_t least, int64_t greatest)
 	return value >= least && value <= greatest;
 }
 
+/* Both are there or none. */
+static bool has_sound_copies(const struct pilotlight_runtime *runtime)
+{
+	int64_t word = sizeof(uint64_t);
+
+	if (runtime->frame_copy_at == 0)
+		return runtime->code_copies_at == 0;
+	return runtime->instruction == PILOTLIGHT_RUNTIME_POINTER &&
+	       runtime->frame_copy_at + word / 2 <= runtime->frame_bytes &&
+	       runtime->frame_copy_at <= PILOTLIGHT_RUNTIME_FRAME_MAX - word &&
+	       is_between(runtime->code_copies_at, 1, PILOTLIGHT_RUNTIME_CODE_MAX - word);
+}
+
 static bool has_sound_kinds(const struct pilotlight_runtime *runtime)
 {
 	return runtime->language == PILOTLIGHT_RUNTIME_PYTHON &&
@@ -39,7 +52,7 @@ static bool has_sound_kinds(const struct pilotlight_runtime *runtime)
 	       is_between(runtime->unit_bytes, 1, UNIT_BYTES_MAX) &&
 	       (runtime->group_least != 0) == (runtime->group == PILOTLIGHT_RUNTIME_GROUP_FRAME) &&
 	       runtime->line_bytes == 0 && runtime->first_line_shift == 0 &&
-	       runtime->reserved[0] == 0 && runtime->reserved[1] == 0;
+	       runtime->string_state_shift < 8 && has_sound_copies(runtime);
 }
 
 static bool has_sound_anchor(const struct pilotlight_runtime *runtime)
@@ -144,9 +157,9 @@ static bool is_sound_ruby(const struct pilotlight_runtime *runtime)
 	       runtime->code_lines_at <= PILOTLIGHT_RUNTIME_CODE_MAX - LINES_BYTES &&
 	       runtime->code_lines_at % WORD == 0 &&
 	       is_between(runtime->line_bytes, LINE_BYTES, 4 * LINE_BYTES) &&
-	       runtime->first_line_shift <= 1 && is_offset(runtime->string_length_at) &&
-	       is_offset(runtime->string_ascii_at) && runtime->reserved[0] == 0 &&
-	       runtime->reserved[1] == 0;
+	       runtime->first_line_shift <= 1 && runtime->string_state_shift == 0 &&
+	       is_offset(runtime->string_length_at) && is_offset(runtime->string_ascii_at) &&
+	       runtime->frame_copy_at == 0 && runtime->code_copies_at == 0;
 }
 
 /* --- PHP --- */

@@ -135,9 +135,10 @@ enum {
 	OFFSETS_VERSION_AT = 8,
 	OFFSETS_FREE_THREADED_AT = 16,
 	OFFSETS_MINOR_FIRST = 13,
-	/* Later builds without the global lock have copies of the instructions, which are not
-	 * read, and other states of strings. */
-	FREE_THREADED_MINOR = 13,
+	/* From here on, builds without the global lock have copies of the instructions, and the
+	 * first byte of a string's state says whether it is interned: not two bits. */
+	COPIES_MINOR_FIRST = 14,
+	STRING_STATE_SHIFT = 8 - 2,
 };
 
 int runtime_python_find_lock(
@@ -154,7 +155,7 @@ int runtime_python_find_lock(
 	return r;
 }
 
-/* Where that struct has each of them, in 3.13, 3.14 and 3.15. */
+/* Where that struct has each of them, in 3.13, 3.14 and 3.15; 0: nowhere. */
 static const struct {
 	size_t field; /* of struct pilotlight_runtime */
 	uint16_t at[3];
@@ -177,6 +178,9 @@ static const struct {
 	{ FIELD(string_state_at), { 544, 624, 720 } },
 	{ FIELD(string_length_at), { 552, 632, 728 } },
 	{ FIELD(string_ascii_at), { 560, 640, 736 } },
+	/* 0 with the global lock. */
+	{ FIELD(frame_copy_at), { 0, 304, 368 } },
+	{ FIELD(code_copies_at), { 0, 392, 456 } },
 #undef FIELD
 };
 
@@ -194,22 +198,31 @@ static int describe_by_offsets(const struct elf_memory *memory, uint64_t vaddr, 
 	const struct pilotlight_runtime members = *runtime;
 	uint32_t column = minor - OFFSETS_MINOR_FIRST;
 	uint8_t offsets[OFFSETS_BYTES];
+	bool is_free_threaded;
 	int r = elf_memory_read(memory, vaddr, offsets, sizeof(offsets));
 
 	if (r < 0)
 		return r;
 	if (column >= ARRAY_SIZE(published[0].at) ||
 		memcmp(offsets, cookie, sizeof(cookie) - 1) != 0 ||
-		word_at(offsets, OFFSETS_VERSION_AT) != runtime->release ||
-		(word_at(offsets, OFFSETS_FREE_THREADED_AT) != 0 && minor > FREE_THREADED_MINOR))
+		word_at(offsets, OFFSETS_VERSION_AT) != runtime->release)
 		return -ENOTSUP;
+	is_free_threaded = word_at(offsets, OFFSETS_FREE_THREADED_AT) != 0;
 	for (size_t i = 0; i < ARRAY_SIZE(published); i++) {
 		uint64_t value = word_at(offsets, published[i].at[column]);
 		uint16_t at = (uint16_t)value;
 
+		if (published[i].at[column] == 0)
+			continue;
 		if (value > PILOTLIGHT_RUNTIME_AT_MAX)
 			return -ENOTSUP;
 		memcpy((uint8_t *)runtime + published[i].field, &at, sizeof(at));
+	}
+	if (is_free_threaded && minor >= COPIES_MINOR_FIRST) {
+		runtime->string_state_shift = STRING_STATE_SHIFT;
+		/* Without them, a copy's instructions would be taken for the code object's. */
+		if (runtime->frame_copy_at == 0 || runtime->code_copies_at == 0)
+			return -ENOTSUP;
 	}
 	if (runtime->code_file_at != members.code_file_at ||
 		runtime->code_name_at != members.code_name_at ||
@@ -232,6 +245,8 @@ static uint32_t frame_bytes(const struct pilotlight_runtime *runtime)
 	bool is_pointer = runtime->instruction == PILOTLIGHT_RUNTIME_POINTER;
 	uint32_t bytes = greater(runtime->frame_previous_at, runtime->frame_code_at) + WORD_BYTES;
 
+	if (runtime->frame_copy_at > 0)
+		bytes = greater(bytes, runtime->frame_copy_at + (uint32_t)NUMBER_BYTES);
 	bytes = greater(bytes,
 		runtime->frame_instruction_at + (uint32_t)(is_pointer ? WORD_BYTES : NUMBER_BYTES));
 	return runtime->frame_group_at == NONE ? bytes

@@ -180,13 +180,17 @@ struct pilotlight_runtime {
 	__u16 code_lines_at;	  /* points to a bytes object */
 	__u16 code_units_at;	  /* of POINTER: the instructions */
 	__u16 string_length_at;	  /* in characters; 8 bytes */
-	__u16 string_state_at;	  /* 1 byte: enum pilotlight_runtime_string */
+	__u16 string_state_at;	  /* enum pilotlight_runtime_string */
 	__u16 string_ascii_at;	  /* the characters, if ASCII; else ... */
 	__u16 string_other_at;	  /* ... here */
 	__u16 bytes_size_at;	  /* 8 bytes */
 	__u16 bytes_data_at;
-	__u16 first_line_shift; /* of Ruby: bits of a tag in it */
-	__u16 reserved[2];
+	__u8 first_line_shift;	 /* of Ruby: bits of a tag in it */
+	__u8 string_state_shift; /* of CPython: the bits of its state begin here, in 2 bytes */
+	/* Of CPython that has copies of the instructions for threads; else both are 0. A frame has
+	 * the number of its copy, of 4 bytes. 0: the instructions of the code object. */
+	__u16 frame_copy_at;
+	__u16 code_copies_at; /* points to how many there are, and behind it their addresses */
 };
 _Static_assert(sizeof(struct pilotlight_runtime) == 112, "padding");
 

@@ -161,15 +161,16 @@ static inline void python_fixture_add_symbols(struct python_fixture *python)
 /* The offsets that are published from 3.13 on; other words of the table say 7. */
 static inline void python_fixture_publish(struct python_fixture *python, uint32_t release)
 {
+	/* The last two are of builds without the global lock. */
 	static const uint16_t values[] = { 72, 152, 8, 0, 56, 70, 112, 128, 136, 68, 200, 8, 16, 32,
-		32, 16, 40 };
+		32, 16, 40, 0, 0 };
 	static const uint16_t places[3][sizeof(values) / sizeof(values[0])] = {
 		{ 184, 192, 232, 240, 248, 264, 280, 296, 304, 312, 344, 360, 520, 528, 544, 552,
-			560 },
+			560, 1008, 1016 },
 		{ 208, 216, 256, 264, 272, 288, 320, 336, 344, 352, 384, 408, 600, 608, 624, 632,
-			640 },
+			640, 304, 392 },
 		{ 208, 240, 320, 328, 336, 352, 384, 400, 408, 416, 448, 472, 696, 704, 720, 728,
-			736 },
+			736, 368, 456 },
 	};
 	uint32_t column = (release >> 16 & 0xff) - 13;
 

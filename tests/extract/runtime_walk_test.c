@@ -201,6 +201,73 @@ static void code_that_takes_the_place_of_other_code_is_not_known(void **state)
 	check_all(check_reuse);
 }
 
+/* CPython 3.14 without the global lock; no build of it is at hand. */
+static const struct pilotlight_runtime copying = {
+	.instruction = PILOTLIGHT_RUNTIME_POINTER,
+	.lines = PILOTLIGHT_RUNTIME_LOCATIONS,
+	.unit_bytes = 2,
+	.group = PILOTLIGHT_RUNTIME_GROUP_FRAME,
+	.group_least = 3,
+	.frame_bytes = 79,
+	.frame_previous_at = 8,
+	.frame_instruction_at = 56,
+	.frame_group_at = 78,
+	.frame_copy_at = 72,
+	.object_type_at = 24,
+	.code_file_at = 128,
+	.code_name_at = 144,
+	.code_first_line_at = 84,
+	.code_lines_at = 152,
+	.code_units_at = 232,
+	.code_copies_at = 224,
+	.string_length_at = 32,
+	.string_state_at = 48,
+	.string_state_shift = 6,
+	.string_ascii_at = 56,
+	.string_other_at = 72,
+	.bytes_size_at = 32,
+	.bytes_data_at = 48,
+};
+
+static __s32 unit_of(uint64_t frame[10], uint32_t copy, const void *instruction)
+{
+	struct runtime_walk walk = { .frame = (uintptr_t)frame };
+	struct runtime_step step;
+
+	frame[7] = (uintptr_t)instruction;
+	memcpy(&frame[9], &copy, sizeof(copy));
+	walk.code_bytes = runtime_code_bytes(&copying);
+	assert_int_equal(runtime_next(&walk, &copying, &step), RUNTIME_ROOT);
+	assert_true(step.code != 0);
+	return step.unit;
+}
+
+static void instructions_of_a_thread_s_own_copy_are_found(void **state)
+{
+	static struct pilotlight_runtime_code record;
+	/* Its length, hash, state and characters; its first byte says that it is interned. */
+	uint64_t name[8] = { 0, 0, 0, 0, 4, RUNTIME_NO_HASH, 1 | (1 | 1 << 3 | 1 << 4) << 8 };
+	uint64_t lines[8] = { 0 }, code[40] = { 0 }, frame[10] = { (uintptr_t)code | 1 };
+	char copy[20];
+	uint64_t copies[3] = { 2, (uintptr_t)&code[29], (uintptr_t)copy };
+
+	memcpy(&name[7], "spin", 4);
+	code[128 / 8] = code[144 / 8] = (uintptr_t)name;
+	code[152 / 8] = (uintptr_t)lines;
+	code[224 / 8] = (uintptr_t)copies;
+	child = getpid();
+	assert_int_equal(unit_of(frame, 0, (char *)&code[29] + 6), 3);
+	assert_int_equal(unit_of(frame, 1, copy + 8), 4);
+	assert_int_equal(unit_of(frame, 2, copy + 8), RUNTIME_UNIT_UNKNOWN);
+	code[224 / 8] = 0;
+	assert_int_equal(unit_of(frame, 1, copy + 8), RUNTIME_UNIT_UNKNOWN);
+
+	assert_true(runtime_copy_code(&copying, (uintptr_t)code, &record));
+	assert_int_equal(record.name.width, 1);
+	assert_int_equal(record.name.bytes, 4);
+	assert_memory_equal(record.name.characters, "spin", 4);
+}
+
 static int load_decoder(void **state)
 {
 	return code_instruction_load(NULL);
@@ -211,6 +278,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_frames_of_real_interpreters_are_found),
 		cmocka_unit_test(code_that_takes_the_place_of_other_code_is_not_known),
+		cmocka_unit_test(instructions_of_a_thread_s_own_copy_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, load_decoder, NULL);

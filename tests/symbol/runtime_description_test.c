@@ -63,9 +63,10 @@ static const struct change {
 	CHANGE(frame_bytes, 0),
 	CHANGE(line_bytes, 1),
 	CHANGE(first_line_shift, 1),
-	CHANGE(reserved[0], 1),
-	CHANGE(reserved[1], 1),
-	CHANGE(loop_bytes, 1), /* of another group */
+	CHANGE(string_state_shift, 8),
+	CHANGE(frame_copy_at, 66), /* beyond the frame, and has no code_copies_at */
+	CHANGE(code_copies_at, 1), /* has no frame_copy_at */
+	CHANGE(loop_bytes, 1),	   /* of another group */
 	CHANGE(loop_place, 1),
 	CHANGE(loop_rest_place, 1),
 	CHANGE(loop_rest_bytes, 1),
@@ -171,8 +172,9 @@ static const struct change ruby_changes[] = {
 	CHANGE(first_line_shift, 2),
 	CHANGE(string_length_at, 4096),
 	CHANGE(string_ascii_at, 4096),
-	CHANGE(reserved[0], 1),
-	CHANGE(reserved[1], 1),
+	CHANGE(string_state_shift, 1),
+	CHANGE(frame_copy_at, 1),
+	CHANGE(code_copies_at, 1),
 };
 
 /* The least PHP whose fields are sound. */
@@ -210,7 +212,7 @@ static const struct change php_changes[] = {
 	CHANGE(code_first_line_at, 249),
 	CHANGE(code_lines_at, 248),
 	CHANGE(code_units_at, 248),
-	CHANGE(reserved[1], 1),
+	CHANGE(code_copies_at, 1),
 };
 
 static void each_field_of_php_is_checked(void **state)
