@@ -140,8 +140,9 @@ static size_t push_functions(struct interpreted_stack *stack,
 {
 	struct runtime_inlined_frame functions[RUNTIME_INLINED_MAX];
 	size_t count = find_functions(stack, frame, functions), written = 0;
-	/* A native frame tells more than no name, unless it stands for several functions. */
-	bool is_alone = has_native_frames(stack) && stack->next == 1 && count == 1;
+	/* Java's native frame may be a stub, whose name tells more than none. */
+	bool has_better =
+		stack->sample->runtime_language == PILOTLIGHT_RUNTIME_HOTSPOT && stack->next == 1;
 
 	counters->interpreted_frames += count;
 	for (size_t i = 0; i < count; i++) {
@@ -151,7 +152,7 @@ static size_t push_functions(struct interpreted_stack *stack,
 
 		if (!find_name(stack, &functions[i], &name)) {
 			counters->interpreted_nameless++;
-			if (is_alone)
+			if (has_better)
 				continue;
 		}
 		frames[written++] = frame_of(stack, functions[i].code, &name);

@@ -214,24 +214,34 @@ static void an_interpreters_stack_that_is_cut_says_so(void **state)
 	close_fixture(&fixture);
 }
 
-static void native_frames_of_nameless_functions_of_v8_stay(void **state)
+static void functions_of_v8_stay_if_names_are_full(void **state)
 {
 	static const struct pilotlight_runtime_frame functions[] = { GROUP_END(1, 0),
-		GROUP_END(9, 1), GROUP_END(3, 3) };
+		GROUP_END(5, 1), GROUP_END(3, 3) };
 	struct runtime_names *names;
+	struct runtime_names_counters counters = { .refused = 0 };
 	struct binary binary;
 	struct fixture fixture;
+	struct raw_code code;
 	int count;
 
 	open_fixture(&fixture);
 	open_names(&fixture, &names);
+	for (uint64_t hash = 10; counters.refused == 0; hash++) {
+		code = code_record(hash, "", "");
+		runtime_names_add(names, INTERPRETED_USER, 0, &code);
+		runtime_names_counters(names, &counters);
+	}
+	/* The functions are known, but not which of them their native code runs. */
+	code = native_code_record(5);
+	runtime_names_add(names, INTERPRETED_USER, 0, &code);
 	count = resolve_runtime(
 		&fixture, PILOTLIGHT_RUNTIME_V8, functions, 3, PILOTLIGHT_RUNTIME_ROOT, 4);
-	check_names(&fixture, count, "- outer - - - leaf");
+	check_names(&fixture, count, "- outer - - [javascript: no name] - leaf");
 	/* There was no time for more. */
 	count = resolve_runtime(
 		&fixture, PILOTLIGHT_RUNTIME_V8, functions, 3, PILOTLIGHT_RUNTIME_DEEP, 4);
-	check_names(&fixture, count, "- outer - - - leaf");
+	check_names(&fixture, count, "- outer - - [javascript: no name] - leaf");
 	binary_table_get(fixture.binaries, fixture.frames[1].binary, &binary);
 	assert_int_equal(binary.kind, BINARY_JAVASCRIPT);
 	resolver_free(TAKE_PTR(fixture.resolver));
@@ -298,7 +308,7 @@ int main(void)
 		cmocka_unit_test(native_code_has_all_functions_that_it_runs),
 		cmocka_unit_test(groups_without_a_place_stay_in_their_order),
 		cmocka_unit_test(an_interpreters_stack_that_is_cut_says_so),
-		cmocka_unit_test(native_frames_of_nameless_functions_of_v8_stay),
+		cmocka_unit_test(functions_of_v8_stay_if_names_are_full),
 		cmocka_unit_test(one_native_frame_may_be_several_methods),
 		cmocka_unit_test(a_frame_that_only_leads_to_the_loop_goes_with_it),
 	};
