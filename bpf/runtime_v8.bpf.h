@@ -47,8 +47,9 @@ struct runtime_v8 {
 	__u32 source_wide; /* characters have 2 bytes */
 	/* Of optimized code: tables, see struct pilotlight_v8_code. */
 	__u64 deopt, positions, literals, inlinings;
-	__u64 outer;	/* what its function shares */
-	__u64 dispatch; /* where the entries for handles are; 0: not known yet */
+	__u64 outer;  /* what its function shares */
+	__u64 search; /* where the object before the instructions may be; then below */
+	__u32 pages;  /* have been searched */
 	__u32 function_count, inlining_count;
 	__u32 identified; /* so many functions of the code that is copied */
 	__u32 is_in_code; /* some code is being copied */
@@ -229,14 +230,13 @@ static __always_inline __u64 v8_shared_of(
 
 /* What the function of the native frame with this frame pointer shares with others; 0: there is no
  * function. */
-static __always_inline __u64 v8_find_shared(struct runtime_v8 *v8,
-	const struct pilotlight_runtime_v8 *runtime, __u64 fp, __u64 *function)
+static __always_inline __u64 v8_find_shared(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 fp)
 {
 	if (!can_copy_user(v8->words, 2 * V8_WORD, fp + (__s64)runtime->frame_function_at) ||
 		!v8_is_object(v8->words[1]))
 		return 0;
-	*function = v8->words[0];
-	return v8_shared_of(v8, runtime, *function);
+	return v8_shared_of(v8, runtime, v8->words[0]);
 }
 
 /* The function that shares this: code 0 if it is none. */
@@ -261,8 +261,7 @@ static __always_inline void runtime_v8_begin(struct runtime_v8 *v8)
 	__builtin_memset(v8->shared, 0, sizeof(v8->shared));
 	__builtin_memset(v8->maps, 0, sizeof(v8->maps));
 	__builtin_memset(v8->scripts, 0, sizeof(v8->scripts));
-	v8->dispatch = 0;
-	v8->is_in_code = v8->at = 0;
+	v8->is_in_code = v8->at = v8->pages = 0;
 }
 
 enum v8_string { V8_NO_STRING, V8_STRING, V8_JOINED, V8_UNREADABLE };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which functions optimized code of V8 runs: finds the code of a function, and copies the table
- * that tells it (struct pilotlight_v8_inlined). Each object is proved by its type, and the code by
- * the instruction that runs and by the function. So a description that is wrong for this V8, and
- * code that the function no longer has, give nothing, and the function alone is shown. It also
- * compiles for the host.
+ * Which functions optimized code of V8 runs: finds the code of an instruction, and copies the table
+ * that tells it (struct pilotlight_v8_inlined). The function object does not lead to all code that
+ * runs: a loop is compiled while it runs, and code is replaced while it runs. Each object is proved
+ * by its type, and the code by the instruction and by the function. So a description that is wrong
+ * for this V8 gives nothing, and the function alone is shown. It also compiles for the host.
  */
 #pragma once
 
@@ -13,6 +13,11 @@
 enum {
 	V8_SCRATCH_AT = PILOTLIGHT_RUNTIME_TABLE_MAX / 2, /* of a record's table */
 	V8_INLINING_BYTES = 16,
+	V8_PAGE_BYTES = PILOTLIGHT_RUNTIME_TABLE_MAX,
+	V8_PAGE_WORDS = V8_PAGE_BYTES / V8_WORD,
+	/* In these the code of an instruction is searched, and all of a sample. */
+	V8_CODE_PAGES_MAX = 32,
+	V8_SAMPLE_PAGES_MAX = 64,
 	V8_POSITION_BITS =
 		PILOTLIGHT_V8_POSITION_INLINING_SHIFT + PILOTLIGHT_V8_POSITION_INLINING_BITS,
 };
@@ -34,53 +39,74 @@ static __always_inline __u32 v8_half(const struct runtime_v8 *v8, __u32 at)
 	return (__u32)(v8_word(v8, at) >> (at % V8_WORD * 8));
 }
 
-/* By the handle of a function, from what the table of all functions has. */
-static __always_inline __u64 v8_dispatched(struct runtime_v8 *v8,
-	const struct pilotlight_runtime_v8 *runtime, __u64 base, __u32 handle)
+/* To find the code of the instruction at `ip`, the memory below it is searched page by page. */
+static __always_inline void v8_begin_search(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 ip)
 {
-	__u64 code;
+	__u64 place = (0 - (__u64)runtime->code.before_bytes) & (PILOTLIGHT_V8_CODE_ALIGNMENT - 1);
 
-	if (!v8->dispatch && base &&
-		(!can_copy_user(&code, sizeof(code), base + (__s64)runtime->dispatch_place) ||
-			!can_copy_user(&v8->dispatch, sizeof(v8->dispatch),
-				code + runtime->code.dispatch_at)))
-		v8->dispatch = 0;
-	if (!v8->dispatch || !can_copy_user(&code, sizeof(code),
-				     v8->dispatch +
-					     (__u64)(handle >> PILOTLIGHT_V8_DISPATCH_SHIFT) *
-						     PILOTLIGHT_V8_DISPATCH_BYTES +
-					     PILOTLIGHT_V8_DISPATCH_CODE_AT))
-		return 0;
-	return code >> PILOTLIGHT_V8_DISPATCH_CODE_SHIFT | PILOTLIGHT_V8_OBJECT;
+	v8->search = ((ip - place) & ~(PILOTLIGHT_V8_CODE_ALIGNMENT - 1ULL)) + place;
 }
 
+/* Copies the page that is searched next. */
+static __always_inline int v8_copy_page(const struct runtime_v8 *v8, __u64 page[V8_PAGE_WORDS])
+{
+	return can_copy_user(page, V8_PAGE_BYTES, v8->search & ~(V8_PAGE_BYTES - 1ULL));
+}
+
+/* Instructions hardly ever look so. */
+static __always_inline int v8_may_be_pointer(__u64 word)
+{
+	return v8_is_object(word) && word >> 12 && !(word >> 47);
+}
+
+/* Searches the copy of a page from its end on. Returns what may be the code, or 0. */
+static __always_inline __u64 v8_search_page(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, const __u64 page[V8_PAGE_WORDS])
+{
+	__u32 at = (__u32)v8->search & (V8_PAGE_BYTES - 1);
+
+	for (__u32 i = 0; i < V8_PAGE_BYTES / PILOTLIGHT_V8_CODE_ALIGNMENT; i++) {
+		__u64 object = v8->search + PILOTLIGHT_V8_OBJECT, code;
+		__u32 word = at / V8_WORD;
+
+		__asm__ volatile("" : "+r"(word));
+		code = page[(word + 1) & (V8_PAGE_WORDS - 1)];
+		v8->search -= PILOTLIGHT_V8_CODE_ALIGNMENT;
+		if (v8_may_be_pointer(page[word & (V8_PAGE_WORDS - 1)]) && v8_may_be_pointer(code))
+			return runtime->code.code_at ? code : object;
+		if (at < PILOTLIGHT_V8_CODE_ALIGNMENT)
+			break;
+		at -= PILOTLIGHT_V8_CODE_ALIGNMENT;
+	}
+	return 0;
+}
+
+enum v8_code { V8_NO_CODE, V8_PLAIN_CODE, V8_OPTIMIZED_CODE };
+
 /*
- * Is `ip` in optimized code that the function has? Then the step identifies the code, and the
+ * Is this the code of the instruction at `ip`? If it is optimized, the step identifies it, and the
  * instruction in it.
  */
-static __always_inline int v8_find_code(struct runtime_v8 *v8,
-	const struct pilotlight_runtime_v8 *runtime, __u64 base, __u64 function, __u64 ip,
+static __always_inline enum v8_code v8_prove_code(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 code, __u64 ip,
 	struct runtime_step *step)
 {
 	const struct pilotlight_v8_code *fields = &runtime->code;
-	__u64 code, start, offset, check;
-	__u32 last;
+	__u64 start, offset, check;
+	__u32 last = fields->size_at > fields->flags_at ? fields->size_at : fields->flags_at;
 
-	if (fields->type == 0 || !v8_read_word(&code, function, fields->function_code_at))
-		return 0;
-	if (fields->dispatch_at != 0)
-		code = v8_dispatched(v8, runtime, base, (__u32)code);
-	last = fields->size_at > fields->flags_at ? fields->size_at : fields->flags_at;
 	if (!v8_read_object(v8, code, last & ~(V8_WORD - 1U)) ||
-		!v8_has_type(v8, runtime, fields->type, fields->type) ||
-		(v8_half(v8, fields->flags_at) & PILOTLIGHT_V8_CODE_KINDS) <= fields->last_kind)
-		return 0;
+		!v8_has_type(v8, runtime, fields->type, fields->type))
+		return V8_NO_CODE;
 	start = fields->start_at == PILOTLIGHT_V8_OBJECT_MAX
 			? code - PILOTLIGHT_V8_OBJECT + PILOTLIGHT_V8_OBJECT_MAX
 			: v8_word(v8, fields->start_at);
 	offset = ip - start;
 	if (offset >= (v8_half(v8, fields->size_at) & 0x7fffffff))
-		return 0;
+		return V8_NO_CODE;
+	if ((v8_half(v8, fields->flags_at) & PILOTLIGHT_V8_CODE_KINDS) <= fields->last_kind)
+		return V8_PLAIN_CODE;
 	v8->deopt = v8_word(v8, fields->deopt_at);
 	v8->positions = v8_word(v8, fields->positions_at);
 	/* Other code at this place has other tables. */
@@ -88,7 +114,7 @@ static __always_inline int v8_find_code(struct runtime_v8 *v8,
 	step->check = runtime_hash(runtime_hash(check, v8->deopt), v8->positions);
 	step->code = code;
 	step->unit = (__s32)offset;
-	return 1;
+	return V8_OPTIMIZED_CODE;
 }
 
 /* The function that is behind a reference, perhaps a weak one, or behind a wrapper. */

@@ -184,34 +184,96 @@ static __always_inline int has_v8_frame(
  * has no room for a copy below it. */
 enum v8_step { V8_STEP_ON, V8_STEP_COPY, V8_STEP_END };
 
-/*
- * What to add to places in the file; 0: not known. V8 has its own functions mapped once more, near
- * generated code, from where no place can be told. The start of the program is in another mapping.
- */
-static __always_inline __u64 v8_base(
-	const struct walk *walk, const struct pilotlight_runtime_v8 *runtime)
+/* These find code, and return enum v8_code. */
+__noinline int prove_v8_code(struct walker *walker, __u64 code, __u64 ip)
 {
-	for (__u32 i = 0; i < WALK_MAPPINGS; i++) {
-		const struct walked_mapping *mapping = &walk->mappings[i];
+	const struct pilotlight_runtime_v8 *runtime;
 
-		if (walk->ends[i] != 0 && mapping->is_known_file &&
-			mapping->file.id == walk->runtime.file_id &&
-			mapping->offset - (__u64)runtime->code_place >= runtime->code_bytes)
-			return mapping->start - mapping->offset;
-	}
-	return 0;
+	if (!walker)
+		return V8_NO_CODE;
+	runtime = walked_v8(walker);
+	return runtime ? (int)v8_prove_code(
+				 &walker->runtime.v8, runtime, code, ip, &walker->runtime.step)
+		       : V8_NO_CODE;
 }
 
-/* Finds optimized code in generated code. The step gets its identity. */
-static __always_inline int find_v8_code(struct walker *walker,
-	const struct pilotlight_runtime_v8 *runtime, __u64 function, __u32 at)
+/* Searches a page. Returns what may be code, 0, or 1: there is no other page. */
+__noinline __u64 search_v8_page(struct walker *walker, __u32 entry)
 {
-	__u64 frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	const struct pilotlight_runtime_v8 *runtime;
+	struct runtime_v8 *v8;
+	__u64 *page;
 
-	return frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS &&
-	       v8_find_code(&walker->runtime.v8, runtime, v8_base(&walker->walk, runtime), function,
-		       (frame & PILOTLIGHT_FRAME_ADDRESS_MASK) - !(frame & PILOTLIGHT_FRAME_EXACT),
-		       &walker->runtime.step);
+	if (!walker || !copier)
+		return 1;
+	v8 = &walker->runtime.v8;
+	runtime = walked_v8(walker);
+	page = (__u64 *)copier->record.code.table;
+	if (!runtime || v8->pages++ >= V8_SAMPLE_PAGES_MAX || !v8_copy_page(v8, page))
+		return 1;
+	return v8_search_page(v8, runtime, page);
+}
+
+/* Searches the code of `ip`, and remembers it as `code_step` says. */
+__noinline int search_v8_code(struct walker *walker, __u32 entry, __u64 ip)
+{
+	const struct pilotlight_runtime_v8 *runtime;
+	struct runtime_state *state;
+	struct runtime_known *known;
+	__u32 place;
+
+	if (!walker)
+		return V8_NO_CODE;
+	state = &walker->runtime;
+	runtime = walked_v8(walker);
+	if (!runtime)
+		return V8_NO_CODE;
+	v8_begin_search(&state->v8, runtime, ip);
+	for (__u32 i = 0; i < V8_CODE_PAGES_MAX; i++) {
+		__u64 code = search_v8_page(walker, entry);
+		int found;
+
+		if (code == 1)
+			break;
+		found = code ? prove_v8_code(walker, code, ip) : V8_NO_CODE;
+		if (found == V8_NO_CODE)
+			continue;
+		place = runtime_known_place(state->owner, &state->v8.code_step);
+		known = bpf_map_lookup_elem(&known_codes, &place);
+		if (known)
+			runtime_remember(known, state->owner, &state->v8.code_step, code);
+		return found;
+	}
+	return V8_NO_CODE;
+}
+
+/* Is the native frame at `at` of optimized code? Then the step gets its identity. What ran this
+ * function the last time is proved first. */
+__noinline int has_v8_code(struct walker *walker, __u32 entry, __u64 shared, __u32 at)
+{
+	const struct pilotlight_runtime_v8 *runtime;
+	struct runtime_state *state;
+	__u64 frame, ip, code;
+	int found;
+
+	if (!walker)
+		return 0;
+	state = &walker->runtime;
+	runtime = walked_v8(walker);
+	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
+	if (!runtime || runtime->code.type == 0 ||
+		frame >> PILOTLIGHT_FRAME_KIND_SHIFT != PILOTLIGHT_FRAME_ADDRESS)
+		return 0;
+	ip = (frame & PILOTLIGHT_FRAME_ADDRESS_MASK) - !(frame & PILOTLIGHT_FRAME_EXACT);
+	/* No object has this address. */
+	state->step.code = shared - PILOTLIGHT_V8_OBJECT;
+	state->step.check = 0;
+	state->v8.code_step = state->step;
+	found = is_known_code(walker, &code) ? prove_v8_code(walker, code, ip) : V8_NO_CODE;
+	if (found == V8_NO_CODE)
+		found = search_v8_code(walker, entry, ip);
+	return found == V8_OPTIMIZED_CODE;
 }
 
 /* Adds what the native frame at `v8.at` runs, and goes to the next one. */
@@ -260,11 +322,11 @@ static __always_inline int step_v8_code(
 }
 
 /* Adds the function, or the functions, of one native frame. */
-__noinline int step_v8_frame(struct walker *walker)
+__noinline int step_v8_frame(struct walker *walker, __u32 entry)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct runtime_state *state;
-	__u64 fp, function, shared;
+	__u64 fp, shared;
 	__u32 at;
 
 	if (!walker)
@@ -280,15 +342,14 @@ __noinline int step_v8_frame(struct walker *walker)
 	shared = is_v8_frame(&walker->walk, runtime,
 			 walker->walk.frames[number_below(WALK_DEPTHS, at)], at) &&
 				 has_v8_frame(&walker->walk, runtime, fp, at)
-			 ? v8_find_shared(&state->v8, runtime, fp, &function)
+			 ? v8_find_shared(&state->v8, runtime, fp)
 			 : 0;
 	if (!shared) {
 		state->v8.at++;
 		return V8_STEP_ON;
 	}
-	return find_v8_code(walker, runtime, function, at)
-		       ? step_v8_code(walker, runtime, shared)
-		       : step_v8_function(walker, runtime, shared);
+	return has_v8_code(walker, entry, shared, at) ? step_v8_code(walker, runtime, shared)
+						      : step_v8_function(walker, runtime, shared);
 }
 
 __noinline int copy_inlined(struct walker *walker, __u32 entry)
@@ -402,7 +463,7 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 			walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX)
 			break;
 		next = walker->runtime.v8.is_in_code ? step_inlined(walker, entry)
-						     : step_v8_frame(walker);
+						     : step_v8_frame(walker, entry);
 		if (next == V8_STEP_COPY)
 			note_v8_copy(walker, entry, copy_v8(walker, entry));
 		if (next == V8_STEP_END) {

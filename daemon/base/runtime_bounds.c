@@ -221,7 +221,7 @@ static bool has_sound_v8_code(const struct pilotlight_runtime_v8 *runtime)
 	const uint16_t halves[] = { code->flags_at, code->size_at };
 
 	if (code->type == 0)
-		return memcmp(code, &none, sizeof(none)) == 0 && runtime->dispatch_place == 0;
+		return memcmp(code, &none, sizeof(none)) == 0;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (words[i] % sizeof(uint64_t) != 0 ||
 			words[i] > PILOTLIGHT_V8_OBJECT_MAX - sizeof(uint64_t))
@@ -230,7 +230,9 @@ static bool has_sound_v8_code(const struct pilotlight_runtime_v8 *runtime)
 		if (halves[i] % sizeof(uint32_t) != 0 ||
 			halves[i] > PILOTLIGHT_V8_OBJECT_MAX - sizeof(uint32_t))
 			return false;
-	return is_offset(code->function_code_at) && code->start_at <= PILOTLIGHT_V8_OBJECT_MAX &&
+	return code->before_bytes <= PILOTLIGHT_V8_OBJECT_MAX &&
+	       (code->code_at == 0 || code->code_at == sizeof(uint64_t)) &&
+	       code->start_at <= PILOTLIGHT_V8_OBJECT_MAX &&
 	       code->start_at % sizeof(uint64_t) == 0 && code->count_at >= runtime->array_data_at &&
 	       code->literals_at >= runtime->array_data_at &&
 	       code->inlinings_at >= runtime->array_data_at &&
@@ -247,7 +249,9 @@ static bool v8_holds(const struct pilotlight_runtime_v8 *runtime)
 		if (!is_offset(offsets[i]))
 			return false;
 	return has_sound_words(runtime) && has_sound_v8_code(runtime) && runtime->reserved == 0 &&
-	       runtime->reserved_too == 0 && runtime->shared_name_at < runtime->shared_number_at &&
+	       runtime->reserved_too[0] == 0 && runtime->reserved_too[1] == 0 &&
+	       runtime->reserved_too[2] == 0 &&
+	       runtime->shared_name_at < runtime->shared_number_at &&
 	       runtime->shared_script_at < runtime->shared_number_at && runtime->code_bytes > 0 &&
 	       runtime->frame_function_at < 0 &&
 	       is_between(runtime->code_place, -PLACE_MAX, PLACE_MAX) &&

@@ -110,8 +110,6 @@ static const struct {
 	{                                                                                     \
 		"v8dbg_" name, CODE_FIELD, offsetof(struct pilotlight_runtime_v8, code.field) \
 	}
-	CODE("class_JSFunction__code__CodeT", function_code_at),
-	CODE("class_JSFunction__code__Tagged_Code_", function_code_at),
 	CODE("type_Code__CODE_TYPE", type),
 	CODE("class_Code__deoptimization_data__FixedArray", deopt_at),
 	CODE("class_Code__source_position_table__ByteArray", positions_at),
@@ -139,8 +137,8 @@ static const struct {
 /*
  * Optimized code, of the versions of V8 in Node.js 18, 20, 22 and 24. What they publish of it must
  * agree with this. The rest is from the headers of these versions: code.h, deoptimization-data.h,
- * instance-type.h (generated), js-dispatch-table.h, isolate-group.h. The sampler proves all of it
- * by the objects' types, and by what they say of each other.
+ * instance-type.h (generated), instruction-stream.h. The sampler proves all of it by the objects'
+ * types, and by what they say of each other.
  */
 static const struct {
 	uint8_t major, minor;
@@ -148,7 +146,8 @@ static const struct {
 } optimized_code[] = {
 #define DATA(index) (16 + WORD_BYTES * (index)) /* of an array */
 	{ 10, 2,
-		{ .function_code_at = 48,
+		{ .before_bytes = 128,
+			.code_at = 0,
 			.type = 240,
 			.deopt_type = 179,
 			.literals_type = 237,
@@ -165,7 +164,8 @@ static const struct {
 			.function_at = DATA(6),
 			.inlinings_at = DATA(7) } },
 	{ 11, 3,
-		{ .function_code_at = 48,
+		{ .before_bytes = 16,
+			.code_at = 8,
 			.type = 245,
 			.deopt_type = 175,
 			.literals_type = 240,
@@ -182,7 +182,8 @@ static const struct {
 			.function_at = DATA(6),
 			.inlinings_at = DATA(7) } },
 	{ 12, 4,
-		{ .function_code_at = 24,
+		{ .before_bytes = 32,
+			.code_at = 8,
 			.type = 206,
 			.deopt_type = 213,
 			.literals_type = 247,
@@ -199,7 +200,8 @@ static const struct {
 			.function_at = DATA(6),
 			.inlinings_at = DATA(7) } },
 	{ 13, 6,
-		{ .function_code_at = 24, /* the handle */
+		{ .before_bytes = 32,
+			.code_at = 8,
 			.type = 187,
 			.deopt_type = 193,
 			.literals_type = 199,
@@ -215,8 +217,7 @@ static const struct {
 			.literals_at = DATA(3),
 			.function_at = DATA(7),
 			.inlinings_at = DATA(8),
-			.has_wrapper = 1,
-			.dispatch_at = 0x3270 } },
+			.has_wrapper = 1 } },
 #undef DATA
 };
 
@@ -227,7 +228,6 @@ struct v8 {
 	char name[SYMBOL_NAME_BYTES];
 	/* Of V8's own functions: the first symbol is a variable if there is the second. */
 	uint64_t code, code_too;
-	uint64_t dispatch; /* the variable that leads to what functions' handles mean */
 	bool is_found[ARRAY_SIZE(numbers)];
 	int32_t values[ARRAY_SIZE(numbers)];
 	int32_t others[OTHERS];
@@ -272,8 +272,6 @@ static int visit_symbol(void *context, const Elf64_Sym *symbol)
 		v8->code = symbol->st_value;
 	if (strcmp(v8->name, "v8_Default_embedded_blob_code_data_") == 0)
 		v8->code_too = symbol->st_value;
-	if (strcmp(v8->name, "_ZN2v88internal12IsolateGroup22default_isolate_group_E") == 0)
-		v8->dispatch = symbol->st_value;
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		if (strcmp(v8->name, numbers[i].name) != 0)
 			continue;
@@ -386,23 +384,14 @@ static bool is_code_of(const struct v8 *v8, const struct pilotlight_v8_code *cod
 /* Without it, functions are shown that run in the native frames of their callers as those. */
 static void describe_optimized_code(struct v8 *v8)
 {
-	const struct runtime_anchor places = { v8->files, &v8->table };
 	const int32_t *others = v8->others;
-	__s64 place = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(optimized_code); i++) {
 		const struct pilotlight_v8_code *code = &optimized_code[i].code;
 
-		if (optimized_code[i].major != others[VERSION_MAJOR] ||
-			optimized_code[i].minor != others[VERSION_MINOR] || !is_code_of(v8, code))
-			continue;
-		if (code->dispatch_at != 0 &&
-			(v8->dispatch == 0 ||
-				runtime_anchor_find_place(&places, v8->dispatch, &place) < 0 ||
-				place != (int32_t)place))
-			continue;
-		v8->runtime.code = *code;
-		v8->runtime.dispatch_place = (int32_t)place;
+		if (optimized_code[i].major == others[VERSION_MAJOR] &&
+			optimized_code[i].minor == others[VERSION_MINOR] && is_code_of(v8, code))
+			v8->runtime.code = *code;
 	}
 }
 

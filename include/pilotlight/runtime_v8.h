@@ -11,10 +11,10 @@
  * is a number, in the upper half. An object's first word is its map. All of this is the same from
  * V8 10.2 to 13.6, and a build that differs is not described.
  *
- * A function that has been compiled with optimization refers to its code, and that to a table of
- * positions: which function runs at which instruction, as the compiler puts functions into their
- * callers. V8 does not publish where all of it is; a version for which we do not know it has no
- * code_type.
+ * Before instructions that V8 has generated is an object that leads to their code, and that, if it
+ * is optimized, to a table of positions: which function runs at which instruction, as the compiler
+ * puts functions into their callers. V8 does not publish where all of it is; a version for which we
+ * do not know it has no code.type.
  */
 #pragma once
 
@@ -39,16 +39,14 @@ enum {
 	PILOTLIGHT_V8_SCOPE_NAMES = 75,
 	/* Of flags_at: the kind of a code object. */
 	PILOTLIGHT_V8_CODE_KINDS = 15,
-	PILOTLIGHT_V8_DISPATCH_SHIFT = 8, /* of a handle: its entry's number */
-	PILOTLIGHT_V8_DISPATCH_BYTES = 16,
-	PILOTLIGHT_V8_DISPATCH_CODE_AT = 8, /* in an entry; a pointer in the upper 48 bits */
-	PILOTLIGHT_V8_DISPATCH_CODE_SHIFT = 16,
+	PILOTLIGHT_V8_CODE_ALIGNMENT = 32, /* of instructions, at least */
 };
 
 /* Optimized code. All 0: not known. */
 struct pilotlight_v8_code {
-	/* Of a function: points to its code, or has a handle of 4 bytes if dispatch_at is not 0. */
-	__u16 function_code_at;
+	/* The object before the instructions begins so many bytes before them, and has two pointers
+	 * first. That at code_at is to the code; 0: the object is the code. */
+	__u16 before_bytes, code_at;
 	__u16 type, deopt_type, literals_type, positions_type, inlinings_type;
 	__u16 deopt_at, positions_at;
 	__u16 start_at;		 /* the address of the instructions; OBJECT_MAX: they are there */
@@ -60,9 +58,6 @@ struct pilotlight_v8_code {
 	 * and the function itself, or if has_wrapper what refers to it behind its map. */
 	__u16 count_at, literals_at, inlinings_at, function_at;
 	__u16 has_wrapper;
-	/* The word at dispatch_place points to what has, at dispatch_at, the address of the entries
-	 * for handles. */
-	__u16 dispatch_at;
 };
 
 struct pilotlight_runtime_v8 {
@@ -97,8 +92,7 @@ struct pilotlight_runtime_v8 {
 	__u16 string_other_at;	/* of JOINED, PART and SAME: the first other string */
 	__u16 string_second_at; /* of JOINED: the second; PART: where it begins; OUTSIDE: address */
 	struct pilotlight_v8_code code;
-	__u16 reserved_too;
-	__s32 dispatch_place;
+	__u16 reserved_too[3];
 };
 _Static_assert(sizeof(struct pilotlight_runtime_v8) == 112, "padding");
 _Static_assert(sizeof(struct pilotlight_runtime_v8) <= sizeof(struct pilotlight_runtime),

@@ -32,7 +32,7 @@ has_inlined_functions() {
 	awk '
 	!/_\[v\]/ { next }
 	{ all += $NF }
-	/;turn \(inlined\.js:25\)_\[v\];add \(inlined\.js:16\)_\[v\];count \(inlined\.js:(8|10|11)\)_\[v\]/ { inlined += $NF }
+	/;turn \(inlined\.js:26\)_\[v\];add \(inlined\.js:16\)_\[v\];count \(inlined\.js:(8|10|11)\)_\[v\]/ { inlined += $NF }
 	END {
 		printf "# %d of %d samples\n", inlined, all
 		exit !(all >= 100 && inlined >= all / 2)

@@ -68,7 +68,6 @@ static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 enum { FRAMES_MAX = 100, LINE_BYTES = 256, TOLD_MAX = 16, SAMPLES_MAX = 20000 };
 
 static struct pilotlight_runtime_v8 runtime;
-static uint64_t base;
 static char told[TOLD_MAX][LINE_BYTES];
 static size_t told_count;
 static char other[LINE_BYTES]; /* what was found last, innermost, and was not what was told */
@@ -110,27 +109,6 @@ static void start(const char *path, const char *option, const char *program)
 		(void)strcpy(told[told_count++], line);
 	}
 	(void)fclose(output);
-}
-
-/* Where file offset 0 of the code would be. */
-static void find_base(const char *path)
-{
-	char maps[64], line[LINE_BYTES + 256];
-	unsigned long start_at, offset;
-	char permissions[8];
-	FILE *file;
-
-	(void)snprintf(maps, sizeof(maps), "/proc/%d/maps", (int)child);
-	file = fopen(maps, "re");
-	assert_non_null(file);
-	base = 0;
-	while (base == 0 && fgets(line, sizeof(line), file))
-		if (strstr(line, path) &&
-			sscanf(line, "%lx-%*x %7s %lx", &start_at, permissions, &offset) == 3 &&
-			strchr(permissions, 'x'))
-			base = start_at - offset;
-	(void)fclose(file);
-	assert_int_not_equal(base, 0);
 }
 
 /* 0: they cannot be read now. */
@@ -202,7 +180,7 @@ static bool name_function(struct runtime_v8 *v8, int32_t place, char text[LINE_B
 /* The function of the native frame with this frame pointer: code 0 if there is none. */
 static void find_function(struct runtime_v8 *v8, uint64_t fp, struct runtime_step *step)
 {
-	__u64 function, shared = v8_find_shared(v8, &runtime, fp, &function);
+	__u64 shared = v8_find_shared(v8, &runtime, fp);
 
 	step->code = 0;
 	if (shared)
@@ -295,15 +273,32 @@ static bool name_functions(
 	return count > 0;
 }
 
+/* Is `ip` in optimized code? */
+static bool is_optimized(struct runtime_v8 *v8, uint64_t ip, struct runtime_step *step)
+{
+	static __u64 page[V8_PAGE_WORDS];
+
+	v8_begin_search(v8, &runtime, ip);
+	for (size_t i = 0; i < V8_CODE_PAGES_MAX && v8_copy_page(v8, page); i++) {
+		__u64 code = v8_search_page(v8, &runtime, page);
+		enum v8_code found =
+			code ? v8_prove_code(v8, &runtime, code, ip, step) : V8_NO_CODE;
+
+		if (found != V8_NO_CODE)
+			return found == V8_OPTIMIZED_CODE;
+	}
+	return false;
+}
+
 /* The functions of the innermost native frame that runs optimized code. */
 static bool name_innermost(struct runtime_v8 *v8, uint64_t fp, uint64_t ip, char text[LINE_BYTES])
 {
 	runtime_v8_begin(v8);
 	for (size_t i = 0; i < FRAMES_MAX; i++) {
-		__u64 function, shared = v8_find_shared(v8, &runtime, fp, &function);
+		__u64 shared = v8_find_shared(v8, &runtime, fp);
 		struct runtime_step step;
 
-		if (shared && v8_find_code(v8, &runtime, base, function, ip - (i > 0), &step))
+		if (shared && is_optimized(v8, ip - (i > 0), &step))
 			return name_functions(v8, shared, step.unit, text);
 		if (!can_copy_user(&ip, sizeof(ip), fp + sizeof(fp)) ||
 			!can_copy_user(&fp, sizeof(fp), fp))
@@ -323,7 +318,6 @@ static void check_inlined(const char *path, const char *option)
 	start(path, option, "tests/extract/runtime_v8_inlined_test.js");
 	assert_true(told_count > 0);
 	missing = told_count;
-	find_base(path);
 	assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
 	for (size_t i = 0; i < SAMPLES_MAX && missing > 0; i++) {
 		char text[LINE_BYTES];
@@ -478,6 +472,57 @@ static void the_longest_table_is_read(void **state)
 	assert_int_equal(frames[0].code, 1000);
 }
 
+/* The code of instructions on the page behind the one where the object before them is. */
+static void the_code_is_found_from_an_instruction(void **state)
+{
+	enum { TYPE = 200, KIND = 12, MAP = 0x100, CODE = 0x200, START = 0x1000, SIZE = 0x1800 };
+	static uint64_t words[3 * V8_PAGE_WORDS];
+	/* The object is the code, or has a pointer to it. */
+	static const struct {
+		uint16_t before_bytes, code_at, start_at;
+	} layouts[] = { { 128, 0, 128 }, { 16, 8, 40 }, { 32, 8, 40 } };
+	const uint64_t map = PLANTED_AT + MAP + PILOTLIGHT_V8_OBJECT, ip = PLANTED_AT + START;
+
+	planted.bytes = (uint8_t *)words;
+	planted.size = sizeof(words);
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		uint64_t object = START - layouts[i].before_bytes;
+		uint64_t code = layouts[i].code_at ? CODE : object;
+		struct runtime_step step;
+		struct runtime_v8 v8;
+
+		runtime = (struct pilotlight_runtime_v8){ .map_type_at = 8,
+			.code = { .before_bytes = layouts[i].before_bytes,
+				.code_at = layouts[i].code_at,
+				.start_at = layouts[i].start_at,
+				.type = TYPE,
+				.flags_at = 48,
+				.size_at = 56,
+				.last_kind = KIND - 1 } };
+		memset(words, 0, sizeof(words));
+		words[MAP / 8 + 1] = TYPE;
+		words[object / 8] = map;
+		words[object / 8 + 1] = PLANTED_AT + CODE + PILOTLIGHT_V8_OBJECT;
+		words[code / 8] = map;
+		words[code / 8 + 5] = ip;
+		words[code / 8 + 6] = KIND;
+		words[code / 8 + 7] = SIZE;
+		/* Instructions may look like such an object. */
+		words[(START + 0x800 - layouts[i].before_bytes) / 8] = map - 16;
+		words[(START + 0x800 - layouts[i].before_bytes) / 8 + 1] = map - 16;
+		runtime_v8_begin(&v8);
+		assert_true(is_optimized(&v8, ip + SIZE - 1, &step));
+		assert_int_equal(step.unit, SIZE - 1);
+		assert_int_equal(step.code, PLANTED_AT + code + PILOTLIGHT_V8_OBJECT);
+		assert_true(is_optimized(&v8, ip, &step));
+		assert_int_equal(step.unit, 0);
+		assert_false(is_optimized(&v8, ip + SIZE, &step));
+		words[code / 8 + 6] = KIND - 1;
+		assert_false(is_optimized(&v8, ip, &step));
+	}
+	planted.bytes = NULL;
+}
+
 /* Line ends are marked up to the bound, in characters of one byte and of two. */
 static void line_ends_of_a_long_function_are_marked(void **state)
 {
@@ -516,6 +561,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_kinds_of_strings_are_read),
 		cmocka_unit_test(the_longest_table_is_read),
+		cmocka_unit_test(the_code_is_found_from_an_instruction),
 		cmocka_unit_test(line_ends_of_a_long_function_are_marked),
 		cmocka_unit_test(all_functions_are_found),
 		cmocka_unit_test(functions_in_optimized_code_are_found),

@@ -96,27 +96,40 @@ static void check_code(struct runtime_v8 *v8, const struct pilotlight_runtime_v8
 		abort();
 }
 
+static void check_search(struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime,
+	uint64_t shared, uint64_t ip)
+{
+	static __u64 page[V8_PAGE_WORDS];
+	struct runtime_step step;
+
+	v8_begin_search(v8, runtime, ip);
+	for (size_t i = 0; i < V8_CODE_PAGES_MAX && v8_copy_page(v8, page); i++) {
+		__u64 code = v8_search_page(v8, runtime, page);
+
+		if (code && v8_prove_code(v8, runtime, code, ip, &step) == V8_OPTIMIZED_CODE)
+			check_code(v8, runtime, shared, step.unit);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct pilotlight_runtime description;
 	struct pilotlight_runtime_v8 runtime;
 	struct runtime_v8 v8;
 	struct runtime_step step;
-	__u64 function;
 	uint64_t fp, shared, ip;
 
 	if (!take_input(bytes, size, PILOTLIGHT_RUNTIME_V8, &description, &fp, 1))
 		return 0;
 	memcpy(&runtime, &description, sizeof(runtime));
 	runtime_v8_begin(&v8);
-	shared = v8_find_shared(&v8, &runtime, fp, &function);
+	shared = v8_find_shared(&v8, &runtime, fp);
 	if (!shared)
 		return 0;
 	runtime_v8_prove(&v8, &runtime, shared, &step);
 	if (step.code)
 		check_function(&v8, &runtime);
-	if (can_copy_user(&ip, sizeof(ip), fp + sizeof(fp)) &&
-		v8_find_code(&v8, &runtime, START, function, ip, &step))
-		check_code(&v8, &runtime, shared, step.unit);
+	if (can_copy_user(&ip, sizeof(ip), fp + sizeof(fp)))
+		check_search(&v8, &runtime, shared, ip);
 	return 0;
 }

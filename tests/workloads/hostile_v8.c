@@ -26,7 +26,7 @@ struct map {
 	uint16_t type, reserved_too;
 };
 struct function {
-	uint64_t map, reserved[2], shared, reserved_too[2], code;
+	uint64_t map, reserved[2], shared;
 };
 struct shared {
 	uint64_t map, data, name, feedback, script, reserved, number;
@@ -140,6 +140,13 @@ static const uint8_t counter[] = {
 };
 enum { BEHIND_COUNT = 9 };
 
+/* What V8 generates has a pointer to its code before its instructions, which are aligned. */
+struct generated {
+	uint64_t reserved[6], map, code;
+	uint8_t instructions[64];
+};
+_Static_assert(sizeof(counter) <= sizeof(((struct generated *)NULL)->instructions), "it fits");
+
 struct frame {
 	uint64_t function, context;
 	const void *next, *address; /* the frame pointer leads here */
@@ -162,7 +169,7 @@ struct program {
 };
 
 static struct program programs[THREADS / 2];
-static const uint8_t *code;
+static struct generated (*generated)[FRAMES]; /* for each program */
 
 static uint64_t object(const void *at)
 {
@@ -224,12 +231,13 @@ static void begin_code(struct program *program)
 		program->inlinings.pairs[i].function = i;
 	}
 	for (uint64_t i = 0; i < FRAMES; i++) {
-		program->functions[i].code = object(&program->codes[i]);
+		generated[program - programs][i].map = object(&program->code_map);
+		generated[program - programs][i].code = object(&program->codes[i]);
 		program->codes[i] = (struct code){
 			.map = object(&program->code_map),
 			.deopt = object(&program->deopts[i]),
 			.positions = object(&program->positions),
-			.start = code,
+			.start = generated[program - programs][i].instructions,
 			.flags = OPTIMIZED_KIND,
 			.size = sizeof(counter),
 		};
@@ -332,6 +340,8 @@ static void make_code_lie(struct program *program, uint64_t *random)
 	for (size_t i = 0; i < FRAMES; i++) {
 		program->codes[i].size = draw(random, 2) ? sizeof(counter) : UINT32_MAX;
 		program->deopts[i].values[COUNT] = draw(random, 2 * FUNCTIONS) << NUMBER_SHIFT;
+		if (draw(random, 4) == 0)
+			generated[program - programs][i].code = draw_tagged(random, program);
 	}
 	program->literals.values[draw(random, FUNCTIONS)] = draw_tagged(random, program);
 }
@@ -357,6 +367,7 @@ static void make_rubbish(struct program *program, uint64_t *random)
 /* Runs the generated code with the functions' frames above it, and the real callers behind them. */
 static NOINLINE void run(const struct program *program)
 {
+	const struct generated *code = generated[program - programs];
 	struct frame frames[FRAMES];
 
 	for (size_t i = 0; i < FRAMES; i++)
@@ -365,9 +376,11 @@ static NOINLINE void run(const struct program *program)
 			.context = object(program),
 			.next = i + 1 < FRAMES ? (void *)&frames[i + 1].next
 					       : __builtin_frame_address(0),
-			.address = code + BEHIND_COUNT,
+			/* The code of the first one runs. */
+			.address = code[(i + 1) % FRAMES].instructions + BEHIND_COUNT,
 		};
-	((void (*)(uint64_t, const void *))(uintptr_t)code)(WORK_STEPS, &frames[0].next);
+	((void (*)(uint64_t, const void *))(uintptr_t)code->instructions)(
+		WORK_STEPS, &frames[0].next);
 	/* The frames have to stay until here. */
 	__asm__ volatile("" : : "r"(frames) : "memory");
 }
@@ -394,15 +407,17 @@ static void *run_thread(void *argument)
 
 int main(int argc, char **argv)
 {
-	void *memory = mmap(
-		NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, sizeof(programs) / sizeof(programs[0]) * sizeof(*generated),
+		PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	end_s = number_argument(argc, argv, 1, 0);
 	if (memory == MAP_FAILED) {
 		perror("mmap");
 		return 1;
 	}
-	memcpy(memory, counter, sizeof(counter));
-	code = memory;
+	generated = memory;
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
+		for (size_t j = 0; j < FRAMES; j++)
+			memcpy(generated[i][j].instructions, counter, sizeof(counter));
 	return run_threads(run_thread);
 }

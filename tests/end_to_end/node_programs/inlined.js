@@ -19,12 +19,11 @@ function add(rounds) {
 let total = 0;
 const { user } = process.cpuUsage(), end = user + Number(process.argv[2]) * 1e6, latest = Date.now() + 600000;
 
-// It is called often: a loop that is compiled while it runs is not the code that its function has.
+// Its loops are compiled while they run: that is not the code that the function has.
 function turn() {
-	for (let i = 0; i < 100; i++)
-		total ^= add(2000);
-	if (process.cpuUsage().user < end && Date.now() < latest)
-		setImmediate(turn);
+	while (process.cpuUsage().user < end && Date.now() < latest)
+		for (let i = 0; i < 100; i++)
+			total ^= add(2000);
 }
 
 turn();
