@@ -191,6 +191,25 @@ int answer_fail_empty(struct answer_reply *reply, const char *history, struct se
 	return fail_windows(reply, history, &asked, found, memory_max);
 }
 
+int answer_fail_incident(struct answer_reply *reply, uint64_t number,
+	const struct store_selection *asked, bool is_before)
+{
+	char start[TIME_TEXT_BYTES], end[TIME_TEXT_BYTES];
+
+	(void)time_text_format(asked->start_ns, start);
+	(void)time_text_format(asked->end_ns, end);
+	if (is_before)
+		return answer_fail(reply, ANSWER_NOT_FOUND,
+			"nothing to compare incident %" PRIu64
+			" with: no history from %s to %s; pilotlight flamegraph --incident %" PRIu64
+			" shows it alone",
+			number, start, end, number);
+	return answer_fail(reply, ANSWER_NOT_FOUND,
+		"no history of incident %" PRIu64
+		" any more, or nothing was recorded from %s to %s",
+		number, start, end);
+}
+
 int answer_fail_coarse(struct answer_reply *reply, const char *history, uint64_t start_ns,
 	uint64_t end_ns, uint64_t memory_max)
 {

@@ -34,6 +34,10 @@ int answer_fail_reading(
 int answer_fail_empty(struct answer_reply *reply, const char *history, struct selection *selection,
 	const struct store_found *found, uint64_t memory_max);
 
+/* For an incident of whose time, or of that before it, the history has nothing. */
+int answer_fail_incident(struct answer_reply *reply, uint64_t number,
+	const struct store_selection *asked, bool is_before);
+
 /*
  * For an exact selection that cuts windows from `start_ns` to `end_ns` that have no times of
  * samples, or for a heat map of them: says from when on there are some.

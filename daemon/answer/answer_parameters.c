@@ -184,10 +184,9 @@ static int set_incident(struct reading *reading)
 		&incident, reading->fault);
 	if (r < 0)
 		return r;
-	if (reading->request->kind == ANSWER_INCIDENTS) {
-		reading->parameters->incident = incident.number;
+	reading->parameters->incident = incident.number;
+	if (reading->request->kind == ANSWER_INCIDENTS)
 		return 0;
-	}
 	if (reading->request->kind == ANSWER_DIFFERENCE) {
 		reading->parameters->is_of_incident = true;
 		answer_incident_narrow(&incident);
@@ -200,6 +199,7 @@ static int set_incident(struct reading *reading)
 		r = add_time(reading, DIFFERENCE_COMPARED, "to", incident.kept_to_ns);
 	if (r < 0 || !reading->parameters->sides[DIFFERENCE_BASE] || reading->has_against_time)
 		return r;
+	reading->parameters->is_before = true;
 	r = add_time(reading, DIFFERENCE_BASE, "from",
 		incident.kept_from_ns > HOUR_NS ? incident.kept_from_ns - HOUR_NS : 0);
 	return r < 0 ? r : add_time(reading, DIFFERENCE_BASE, "to", incident.kept_from_ns);

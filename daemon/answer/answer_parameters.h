@@ -31,9 +31,10 @@ struct answer_parameters {
 	bool has_times;	     /* pprof and otlp tell when samples were taken */
 	bool is_of_incident; /* the difference is an incident's */
 	bool is_of_subject;  /* and of what it is about alone, which may be new */
+	bool is_before;	     /* with the time before it */
 	size_t bucket_count; /* of a time line */
 	enum timeline_by by; /* the parts of a time line */
-	uint64_t incident;   /* of a list of incidents: this one alone; 0: all */
+	uint64_t incident;   /* that was asked for; 0: none, or a list of all */
 	struct answer_metrics metrics;
 };
 

@@ -29,6 +29,10 @@ struct answer {
 /* Profiles get half of the memory; reading, symbolizing and rendering need less than the rest. */
 size_t answer_profile_budget(const struct answer *answer);
 
+/* The history has nothing of that side. Returns as answer_fail(). */
+int answer_fail_side(
+	struct answer *answer, enum difference_side side, const struct store_found *found);
+
 const struct event_source *answer_source_of(const struct store_selection *asked);
 
 /* Makes the title of a side from what was found. */

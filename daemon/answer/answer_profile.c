@@ -179,6 +179,22 @@ static int choose_details(struct answer *answer, struct store_selection *asked)
 	return 0;
 }
 
+int answer_fail_side(
+	struct answer *answer, enum difference_side side, const struct store_found *found)
+{
+	const struct answer_parameters *parameters = &answer->parameters;
+	const bool is_before = side == DIFFERENCE_BASE && parameters->is_before;
+	const bool has_windows = found->windows > 0 || found->supplements > 0 ||
+				 found->has_other_events || found->days_damaged > 0;
+	struct store_selection asked;
+
+	if (parameters->incident == 0 || has_windows || (side == DIFFERENCE_BASE && !is_before))
+		return answer_fail_empty(answer->reply, answer->request->history,
+			parameters->sides[side], found, answer->request->memory_max);
+	selection_store(parameters->sides[side], &asked);
+	return answer_fail_incident(answer->reply, parameters->incident, &asked, is_before);
+}
+
 int answer_read_side(struct answer *answer, enum difference_side side)
 {
 	struct selection *selection = answer->parameters.sides[side];
@@ -206,8 +222,7 @@ int answer_read_side(struct answer *answer, enum difference_side side)
 	if ((found.windows == 0 && found.supplements == 0) ||
 		(profile->samples.count == 0 && selection_has_filter(selection) &&
 			!(side == DIFFERENCE_BASE && answer->parameters.is_of_subject)))
-		return answer_fail_empty(answer->reply, answer->request->history, selection, &found,
-			answer->request->memory_max);
+		return answer_fail_side(answer, side, &found);
 	if (asked.takes_times && profile->stamps.count == 0 && profile->samples.count > 0)
 		return answer_fail(answer->reply, ANSWER_NOT_FOUND,
 			"the history keeps no times of these samples; leave out times");

@@ -92,8 +92,7 @@ int answer_make_heatmap(struct answer *answer)
 		return answer_fail_coarse(answer->reply, request->history, found->coarse_start_ns,
 			found->coarse_end_ns, request->memory_max);
 	if (found->windows == 0 || (found->timed_ns == 0 && selection_has_filter(selection)))
-		return answer_fail_empty(
-			answer->reply, request->history, selection, found, request->memory_max);
+		return answer_fail_side(answer, DIFFERENCE_COMPARED, found);
 	answer_title(answer, DIFFERENCE_COMPARED, answer->heatmap.profile, found, false);
 	return answer_write(answer);
 }

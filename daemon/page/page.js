@@ -55,13 +55,21 @@ function load(isMore = false) {
 async function loadProfile(isMore) {
 	const turn = isMore ? asked : ++asked, title = isMore ? profile.title : '', wanted = isMore || wantsWhole();
 	const below = state.against || (isFiltered() && !whole) ? '' : state.zoom;
-	let lacksMore = false;
+	let lacksMore = false, lacksBase = '';
+	// An incident may be as old as the history.
+	const orAlone = (error) => {
+		if (error.status !== 404)
+			throw error;
+		lacksBase = error.message;
+		return null;
+	};
 
 	isLoading = true;
 	dom.busy.className = 'busy on';
 	dom.error.hidden = true;
 	try {
-		const answers = await Promise.all(questions(isMore).map((question, side) => question && (side ? askBase : askProfile)(question)));
+		const answers = await Promise.all(questions(isMore).map((question, side) =>
+			question && (side ? askBase(question).catch(orAlone) : askProfile(question))));
 
 		if (turn !== asked)
 			return;
@@ -70,6 +78,8 @@ async function loadProfile(isMore) {
 		isWhole = wanted || profile.elided === 0;
 		detailed = below;
 		showProfile();
+		dom.error.hidden = !lacksBase;
+		dom.error.textContent = lacksBase && `Shown alone, since there is nothing to compare it with: ${lacksBase}`;
 		lacksMore = lacksFrames(); // the user has zoomed or searched meanwhile
 	} catch (error) {
 		if (turn !== asked)

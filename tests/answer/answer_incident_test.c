@@ -106,7 +106,47 @@ static void a_threshold_is_compared_around_its_time(void **state)
 	fixture->request.kind = ANSWER_DIFFERENCE;
 	/* Its window ended 25 s before. */
 	ASK(fixture, "incident", "3", "format", "txt");
-	answer_fixture_expect(fixture, 404, "");
+	answer_fixture_expect(fixture, 404,
+		"no history of incident 3 any more, or nothing was recorded from 2026-09-04 "
+		"10:00:25 to ");
+}
+
+/* It began with the history; or the windows around it are deleted. */
+static void nothing_to_compare_with_is_said(void **state)
+{
+	static const struct {
+		uint64_t time_ns;
+		enum answer_kind kind;
+		const char *format, *says;
+	} cases[] = {
+		{ ANSWER_FIXTURE_FIRST + 2ULL * SECOND, ANSWER_DIFFERENCE, "txt",
+			"nothing to compare incident 3 with: no history from 2026-09-04 09:00:00 "
+			"to "
+			"2026-09-04 10:00:00; pilotlight flamegraph --incident 3 shows it alone" },
+		{ ANSWER_FIXTURE_FIRST - 60ULL * SECOND, ANSWER_DIFFERENCE, "svg",
+			"no history of incident 3 any more" },
+		{ ANSWER_FIXTURE_FIRST - 60ULL * SECOND, ANSWER_PROFILE, "svg",
+			"no history of incident 3 any more" },
+		{ ANSWER_FIXTURE_FIRST - 60ULL * SECOND, ANSWER_HEATMAP, "svg",
+			"no history of incident 3 any more" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct answer_fixture *fixture;
+
+		assert_int_equal(answer_fixture_tear_down(state), 0);
+		assert_int_equal(set_up(state), 0);
+		fixture = *state;
+		add(fixture, cases[i].time_ns, "early");
+		fixture->request.kind = cases[i].kind;
+		ASK(fixture, "incident", "3", "format", cases[i].format);
+		answer_fixture_expect(fixture, 404, cases[i].says);
+		if (cases[i].kind == ANSWER_DIFFERENCE) {
+			ASK(fixture, "incident", "3", "format", "txt", "against.from",
+				"yesterday 09:00:00", "against.to", "09:10:00");
+			answer_fixture_expect(fixture, 404, "no history");
+		}
+	}
 }
 
 /* Of the last hour: alpha 12, beta 3. */
@@ -284,6 +324,7 @@ int main(void)
 		WITH_INCIDENTS(none_is_a_sentence),
 		WITH_INCIDENTS(one_can_be_asked_for),
 		WITH_INCIDENTS(a_threshold_is_compared_around_its_time),
+		WITH_INCIDENTS(nothing_to_compare_with_is_said),
 		WITH_INCIDENTS(what_a_threshold_has_found_is_compared_alone),
 		WITH_INCIDENTS(what_is_new_is_compared_with_nothing),
 		WITH_INCIDENTS(an_incident_selects_its_time),

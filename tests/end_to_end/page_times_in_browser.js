@@ -196,11 +196,13 @@ async function checkNew() {
 	check(!dom.error.hidden && dom.error.textContent === 'no such unit', 'a wrong name is told', dom.error.textContent);
 	isWrong = false;
 	isCoarse = true;
-	for (const [what, part] of [['no time without times of samples', { exact: '1' }], ['nor one without windows', { select: '' }],
-		['nor one whose spans may have been dropped', { select: 'unit:new trace:1' }]]) {
+	for (const [what, part] of [['a time without times of samples', { exact: '1' }], ['one without windows', { select: '' }],
+		['one whose spans may have been dropped', { select: 'unit:new trace:1' }]]) {
 		Object.assign(state, { exact: '', select: 'unit:new' }, part);
+		profile = null;
 		await load();
-		check(!dom.error.hidden && dom.error.textContent === 'no times', `${what}, is compared with nothing`, dom.error.textContent);
+		check(!dom.error.hidden && dom.error.textContent === 'Shown alone, since there is nothing to compare it with: no times' &&
+			base === null && difference === null && tree.total[0] > 0, `${what} lets the other be shown alone`, dom.error.textContent);
 	}
 	dom.error.hidden = true;
 	window.fetch = fetched;
