@@ -253,6 +253,7 @@ void service_incidents_measure(
 	struct finding finding = { .throttled = "" };
 	char text[INCIDENT_TEXT_BYTES];
 	enum incident_cause cause;
+	bool is_one;
 
 	/* What rises meanwhile rises in the next window. */
 	if (!has_room(incidents))
@@ -269,12 +270,13 @@ void service_incidents_measure(
 		finding.measures[INCIDENT_OOM_KILL] = new_kills(incidents);
 	if (thresholds[INCIDENT_UNIT_CPU] > 0 || thresholds[INCIDENT_THROTTLED] > 0)
 		measure_cgroups(incidents, cpu, &finding);
-	if (!incident_trigger_check(&incidents->trigger, finding.measures, cpu->end_ns, &cause))
-		return;
-	if (cause != INCIDENT_UNIT_CPU)
+	is_one = incident_trigger_check(&incidents->trigger, finding.measures, cpu->end_ns, &cause);
+	if (!is_one || cause != INCIDENT_UNIT_CPU)
 		unit_usage_defer(&incidents->units, finding.unit.name);
-	if (cause != INCIDENT_THROTTLED)
+	if (!is_one || cause != INCIDENT_THROTTLED)
 		throttling_defer(&incidents->throttling, finding.throttled);
+	if (!is_one)
+		return;
 	describe(incidents, cause, &finding, text);
 	/* Before those of users, since it raises the rate. */
 	wait_for_window(

@@ -76,10 +76,11 @@ bool incident_trigger_check(struct incident_trigger *trigger,
 		bool has_risen =
 			is_now && !trigger->is_high[i] && (trigger->has_measured || is_event(i));
 
-		if (has_risen && has_fired)
+		/* It rises later, if it lasts. */
+		if (has_risen && (has_fired || !may_fire(trigger, now_ns)))
 			continue;
 		trigger->is_high[i] = is_now && !is_event(i);
-		if (!has_risen || !may_fire(trigger, now_ns))
+		if (!has_risen)
 			continue;
 		fire(trigger, now_ns);
 		*ret_cause = i;

@@ -48,8 +48,8 @@ void incident_trigger_recall(struct incident_trigger *trigger, uint64_t time_ns)
 
 /*
  * Takes the measures at `now_ns` (CLOCK_REALTIME), in percent; below 0: unknown. Returns whether
- * there is an incident, and its cause. Another state that has risen meanwhile rises in the next
- * window, if it lasts and the cool-down is over.
+ * there is an incident, and its cause. Another state that has risen meanwhile, or during the
+ * cool-down, rises as soon as one may be noted, if it lasts.
  */
 bool incident_trigger_check(struct incident_trigger *trigger,
 	const double measures[INCIDENT_CAUSES], uint64_t now_ns, enum incident_cause *ret_cause);

@@ -104,16 +104,19 @@ void unit_usage_end(struct unit_usage *usage, uint64_t window_ns, uint64_t perio
 
 	for (size_t i = 0; i < usage->count; i++) {
 		struct unit_usage_entry *entry = &usage->entries[i];
-		bool is_now = exceeds(usage, entry, entry->current);
+		bool is_now = exceeds(usage, entry, entry->current), has_risen = false;
 
 		if (usage->windows == 0)
 			entry->is_high = is_now;
 		else if (entry->is_high)
 			entry->is_high = exceeds(usage, entry, entry->current / FALLEN);
-		else if (is_now && is_certain(usage, entry, sample_percent) &&
-			 entry->current > risen.current)
+		else
+			has_risen = is_now && is_certain(usage, entry, sample_percent);
+		/* As long as it waits to be noted, it does not become usual. */
+		if (!has_risen)
+			learn(entry, window_ns);
+		else if (entry->current > risen.current)
 			risen = *entry;
-		learn(entry, window_ns);
 	}
 	if (risen.name[0])
 		find(usage, risen.name)->is_high = true;

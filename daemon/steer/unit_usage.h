@@ -3,7 +3,8 @@
  * Finds the unit whose CPU time has become an incident: over a threshold, or a multiple of what it
  * usually takes. Usual is a moving average over an hour, known after UNIT_USAGE_LEARNING windows.
  * As with other triggers, what stays high was an incident only as it rose. Of several that have
- * risen one is found; the others, in the windows after it, as long as they stay high.
+ * risen one is found; the others, in the windows after it, as long as they stay high. What has
+ * risen and was not noted yet does not change what is usual.
  *
  * A share of few samples varies. Either way a unit must have more samples than its usual share has
  * by chance in a day of windows, so a steady load near a threshold is no incident.

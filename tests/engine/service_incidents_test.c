@@ -155,6 +155,31 @@ static void a_unit_and_a_throttled_cgroup_are_both_noted(void **state)
 	fixture_remove(folder);
 }
 
+/* Half an hour of overload that begins a minute after another incident, of a unit that is new. */
+static void what_lasts_is_noted_after_the_cool_down(void **state)
+{
+	const struct incident *incident = NULL;
+	unsigned windows = 0;
+
+	incidents.trigger.settings.cool_down_ns = SECONDS(600);
+	for (unsigned i = 0; i < 100; i++)
+		window(30, 0);
+	window(95, 0);
+	expect("unit-cpu", "first.service: 95.0 %");
+	for (unsigned i = 0; i < 12; i++)
+		window(30, 0);
+	for (; !incident && windows < 360; windows++) {
+		window(30, 85);
+		incident = service_incidents_take(&incidents);
+	}
+	assert_non_null(incident);
+	assert_string_equal(incident->text, "second.service: 85.0 % of a CPU, usually 0.0 %");
+	assert_true(windows * WINDOW_NS <= SECONDS(540));
+	for (; windows < 360; windows++)
+		window(30, 85);
+	expect_none();
+}
+
 static void a_users_incident_hides_no_other_one(void **state)
 {
 	window(5, 5);
@@ -264,6 +289,7 @@ int main(void)
 		SERVICE_TEST(a_unit_is_noted_as_it_rises),
 		SERVICE_TEST(of_two_units_at_once_both_are_noted),
 		SERVICE_TEST(a_unit_and_a_throttled_cgroup_are_both_noted),
+		SERVICE_TEST(what_lasts_is_noted_after_the_cool_down),
 		SERVICE_TEST(a_users_incident_hides_no_other_one),
 		SERVICE_TEST(few_wait),
 		SERVICE_TEST(what_has_no_room_rises_later),

@@ -63,7 +63,7 @@ static void test_near_the_threshold_is_once(void **state)
 	assert_int_equal(fired, 1);
 }
 
-/* Of two that rise in one window the other one rises in the next, unless it must cool down. */
+/* Of two that rise in one window the other one rises in the next, or once it has cooled down. */
 static void test_two_at_once(void **state)
 {
 	struct incident_trigger trigger = made_up();
@@ -80,7 +80,8 @@ static void test_two_at_once(void **state)
 	assert_false(check(&trigger, 10, 10, DAY));
 	assert_true(check(&trigger, 99, 99, DAY + SECONDS(10)));
 	assert_false(check(&trigger, 99, 99, DAY + SECONDS(20)));
-	assert_false(check(&trigger, 99, 99, DAY + SECONDS(100)));
+	assert_true(check(&trigger, 99, 99, DAY + SECONDS(100)));
+	assert_false(check(&trigger, 99, 99, DAY + SECONDS(200)));
 }
 
 /* What names its culprit comes first. */
@@ -119,6 +120,26 @@ static void test_cools_down(void **state)
 	assert_false(check(&trigger, 0, 99, DAY + SECONDS(69)));
 	assert_false(check(&trigger, 0, 0, DAY + SECONDS(69)));
 	assert_true(check(&trigger, 0, 99, DAY + SECONDS(70)));
+}
+
+/* What has risen a moment after another one is noted later, unless it has passed by then. */
+static void test_what_lasts_is_noted_after_the_cool_down(void **state)
+{
+	struct incident_trigger trigger = made_up();
+
+	(void)state;
+	assert_false(check(&trigger, 0, 0, DAY));
+	assert_true(check(&trigger, 99, 0, DAY + SECONDS(10)));
+	for (uint64_t i = 20; i < 70; i += 10)
+		assert_false(check(&trigger, 0, 99, DAY + SECONDS(i)));
+	assert_true(check(&trigger, 0, 99, DAY + SECONDS(70)));
+	assert_false(check(&trigger, 99, 99, DAY + SECONDS(80)));
+	assert_false(check(&trigger, 0, 99, DAY + SECONDS(130)));
+	/* Those of the day are used up by one more: what lasts is the first of the next. */
+	assert_true(check(&trigger, 99, 99, DAY + SECONDS(200)));
+	assert_false(check(&trigger, 99, 0, DAY + SECONDS(300)));
+	assert_false(check(&trigger, 99, 99, DAY + SECONDS(400)));
+	assert_true(check(&trigger, 99, 99, 2 * DAY));
 }
 
 static void test_number_a_day_is_bounded(void **state)
@@ -240,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_a_unit_comes_before_the_host),
 		cmocka_unit_test(test_does_not_fire_at_the_first_measure),
 		cmocka_unit_test(test_cools_down),
+		cmocka_unit_test(test_what_lasts_is_noted_after_the_cool_down),
 		cmocka_unit_test(test_number_a_day_is_bounded),
 		cmocka_unit_test(test_earlier_incidents_count),
 		cmocka_unit_test(test_clock_set_back),
