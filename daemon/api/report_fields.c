@@ -96,6 +96,16 @@ const struct report_field report_fields[] = {
 	{ "history", "windows_dropped", "windows_dropped_total",
 		"Windows that could not be written to the history.", FIELD(service.windows_dropped),
 		REPORT_NUMBER },
+	{ "history", "untimed_no_room", "samples_untimed_no_room_total",
+		"Times of samples left out because the open window had no room for them.",
+		FIELD(service.untimed[STORE_UNTIMED_NO_ROOM]), REPORT_NUMBER },
+	{ "history", "untimed_too_large", "samples_untimed_too_large_total",
+		"Samples written without times, or whose times left when windows were merged, "
+		"because the times of one window were too many.",
+		FIELD(service.untimed[STORE_UNTIMED_TOO_LARGE]), REPORT_NUMBER },
+	{ "history", "untimed_damaged", "samples_untimed_damaged_total",
+		"Samples whose times left when windows were merged, because they were damaged.",
+		FIELD(service.untimed[STORE_UNTIMED_DAMAGED]), REPORT_NUMBER },
 	{ "history", "sealed_until_seconds", "sealed_until_time_seconds",
 		"End of the last window in the history, in seconds since 1970; the history is "
 		"complete up to it.",

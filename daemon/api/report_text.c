@@ -133,6 +133,21 @@ static void write_memory(const struct service_status *service, struct output *ou
 		report_bytes(service->engine_bytes, engine));
 }
 
+static void write_untimed(const struct service_status *service, struct output *output)
+{
+	static const char *const reasons[STORE_UNTIMED_REASONS] = {
+		[STORE_UNTIMED_NO_ROOM] = "no room",
+		[STORE_UNTIMED_TOO_LARGE] = "too many in a window",
+		[STORE_UNTIMED_DAMAGED] = "damaged",
+	};
+	char count[REPORT_NUMBER_BYTES];
+
+	for (size_t i = 0; i < STORE_UNTIMED_REASONS; i++)
+		if (service->untimed[i] > 0)
+			write_entry(output, "", "%s samples lost their time since the start: %s",
+				report_count(service->untimed[i], count), reasons[i]);
+}
+
 static void write_history(const struct service_status *service, struct output *output)
 {
 	char first[TIME_TEXT_BYTES], last[TIME_TEXT_BYTES], span[TIME_TEXT_BYTES];
@@ -159,6 +174,7 @@ static void write_history(const struct service_status *service, struct output *o
 	if (service->windows_dropped > 0)
 		write_entry(output, "", "%s windows could not be written since the start",
 			report_count(service->windows_dropped, windows));
+	write_untimed(service, output);
 	if (!service->is_history_failing && service->history_fault[0]) {
 		char clean[UTF8_CLEAN_BYTES];
 

@@ -131,6 +131,7 @@ struct service_status {
 	uint64_t sealed_until_ns; /* CLOCK_REALTIME */
 	uint64_t history_max_bytes;
 	struct store_summary history;
+	uint64_t untimed[STORE_UNTIMED_REASONS]; /* samples without a time; since the start */
 
 	/* Names. */
 	uint64_t binaries_wanted, binaries_cached, binaries_extracted, binaries_pending,

@@ -46,6 +46,7 @@ struct history_writer {
 	bool is_ending, has_entered, has_read_first;
 	int enter_error;
 	struct store_summary summary;
+	uint64_t untimed[STORE_UNTIMED_REASONS];
 };
 
 static struct job *job_at(struct history_writer *writer, size_t i)
@@ -65,6 +66,14 @@ static int open_store(struct history_writer *writer, struct fault *fault)
 	return r;
 }
 
+static void count_untimed(struct history_writer *writer)
+{
+	(void)pthread_mutex_lock(&writer->lock);
+	if (writer->store)
+		store_take_untimed(writer->store, writer->untimed);
+	(void)pthread_mutex_unlock(&writer->lock);
+}
+
 static int append(struct history_writer *writer, struct job *job, struct fault *fault)
 {
 	const struct profile *profiles[PILOTLIGHT_SOURCES];
@@ -80,6 +89,7 @@ static int append(struct history_writer *writer, struct job *job, struct fault *
 	r = store_append_all(writer->store, &job->window, profiles, count, fault);
 	if (r == 0)
 		writer->shares = *store_shares(writer->store);
+	count_untimed(writer);
 	return r;
 }
 
@@ -142,6 +152,7 @@ static void maintain(struct history_writer *writer)
 	if (r == 0)
 		r = store_maintain(writer->store, clock_realtime_ns(),
 			clock_monotonic_ns() + MAINTENANCE_NS, &fault);
+	count_untimed(writer);
 	if (has_failed) {
 		store_close(writer->store);
 		writer->store = NULL;
@@ -369,6 +380,14 @@ int history_writer_next_result(struct history_writer *writer, struct history_res
 		(void)!read(writer->event_fd, &times, sizeof(times));
 	(void)pthread_mutex_unlock(&writer->lock);
 	return r;
+}
+
+void history_writer_untimed(
+	struct history_writer *writer, uint64_t ret_untimed[STORE_UNTIMED_REASONS])
+{
+	(void)pthread_mutex_lock(&writer->lock);
+	memcpy(ret_untimed, writer->untimed, sizeof(writer->untimed));
+	(void)pthread_mutex_unlock(&writer->lock);
 }
 
 void history_writer_summary(struct history_writer *writer, struct store_summary *ret_summary)

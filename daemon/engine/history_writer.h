@@ -80,5 +80,9 @@ struct history_result {
 /* Returns 0, or -EAGAIN if there is no result. */
 int history_writer_next_result(struct history_writer *writer, struct history_result *ret_result);
 
+/* Counts what windows have lost of the times of their samples since the start (store.h). */
+void history_writer_untimed(
+	struct history_writer *writer, uint64_t ret_untimed[STORE_UNTIMED_REASONS]);
+
 /* Returns the history's size and time range, as the thread last read them from the folder. */
 void history_writer_summary(struct history_writer *writer, struct store_summary *ret_summary);

@@ -180,8 +180,10 @@ static void fill_history(struct service *service, struct service_status *status)
 	status->windows_dropped = service->windows_dropped;
 	status->sealed_until_ns = service->sealed_until_ns;
 	status->history_max_bytes = service->settings.config.history_bytes;
-	if (service->writer)
-		history_writer_summary(service->writer, &status->history);
+	if (!service->writer)
+		return;
+	history_writer_summary(service->writer, &status->history);
+	history_writer_untimed(service->writer, status->untimed);
 }
 
 static void fill_sinks(const struct service *service, struct service_status *status)

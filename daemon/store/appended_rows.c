@@ -104,8 +104,10 @@ int appended_rows_write(struct appended_rows *rows, const struct profile *profil
 		r = window_writer_finish(&writing.window, level, &blobs.body, &blobs.body_size);
 	if (r == 0)
 		r = times_writer_finish(&writing.times, level, &blobs.times, &blobs.times_size);
-	if (r == -E2BIG && blobs.body) /* better without times than not at all */
+	if (r == -E2BIG && blobs.body) { /* better without times than not at all */
+		blobs.lacks_times = true;
 		r = 0;
+	}
 	blobs.samples = writing.window.samples;
 	window_writer_done(&writing.window);
 	times_writer_done(&writing.times);

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "store/day_database.h"
+#include "store/store.h"
 #include "store/window_blob.h"
 
 #include <stdbool.h>
@@ -17,6 +18,8 @@ struct merge_group {
 	struct day_window merged; /* the result */
 	bool is_damaged;	  /* the group is one damaged window; only its id is known */
 	bool drops_times;
+	enum store_untimed why_untimed; /* if they are dropped before their time */
+	uint64_t untimed;		/* samples that had times, and have none in the result */
 	struct fault *fault;
 };
 enum {

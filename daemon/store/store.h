@@ -107,6 +107,16 @@ struct store_shares {
 const struct store_shares *store_shares(const struct store *store);
 void store_set_shares(struct store *store, const struct store_shares *shares);
 
+/* Why the history has no times of samples that it should keep the times of. */
+enum store_untimed {
+	STORE_UNTIMED_NO_ROOM,	 /* in the memory of the open window */
+	STORE_UNTIMED_TOO_LARGE, /* their window, or that of their minute */
+	STORE_UNTIMED_DAMAGED,
+	STORE_UNTIMED_REASONS,
+};
+/* Adds how many were lost since the last call. */
+void store_take_untimed(struct store *store, uint64_t sums[STORE_UNTIMED_REASONS]);
+
 /*
  * Makes old windows coarser and enforces the limits, in steps of some milliseconds, until
  * `until_ns` (CLOCK_MONOTONIC). Returns 1 if work remains, 0 if not, or -errno with `fault`.

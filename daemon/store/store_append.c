@@ -40,6 +40,7 @@ struct appending {
 	struct appended_rows rows;	       /* not yet written */
 	struct store_written saved[DAY_PARTS]; /* the state after this transaction */
 	struct user_excess excess;
+	uint64_t untimed[STORE_UNTIMED_REASONS];
 	struct fault *fault;
 };
 
@@ -114,6 +115,8 @@ static int write_blobs(struct appending *appending, const struct appended_blobs 
 
 	window->samples = blobs->samples;
 	window->body_bytes = blobs->body_size;
+	if (blobs->lacks_times)
+		appending->untimed[STORE_UNTIMED_TOO_LARGE] += blobs->samples;
 	r = day_database_add_window(
 		store->database, window, blobs->body, blobs->body_size, &id, appending->fault);
 	if (r < 0 || !blobs->times)
@@ -353,6 +356,7 @@ static int append_profile(struct appending *appending, const struct store_window
 	describe(window, profile, &appending->window);
 	appending->profile = profile;
 	appending->rows.count = 0;
+	appending->untimed[STORE_UNTIMED_NO_ROOM] += profile->times_left_out;
 	for (enum day_part part = 0; r == 0 && part < DAY_PARTS; part++)
 		r = day_mapping_init(&appending->mappings[part], profile, part == DAY_STACKS);
 	if (r == 0)
@@ -442,6 +446,8 @@ static int append_to_day(struct store *store, const struct store_window *window,
 	if (r == 0)
 		r = append_once(&appending, window, profiles, count);
 	free(appending.rows.items);
+	for (size_t i = 0; r == 0 && i < STORE_UNTIMED_REASONS; i++)
+		store->untimed[i] += appending.untimed[i];
 	if (r == 0 && window->excess)
 		user_excess_merge(window->excess, &appending.excess);
 	/* After a permanent error, the next attempt needs a new connection. */
@@ -500,6 +506,13 @@ int store_append(struct store *store, const struct store_window *window,
 const struct store_shares *store_shares(const struct store *store)
 {
 	return &store->shares;
+}
+
+void store_take_untimed(struct store *store, uint64_t sums[STORE_UNTIMED_REASONS])
+{
+	for (size_t i = 0; i < STORE_UNTIMED_REASONS; i++)
+		sums[i] += store->untimed[i];
+	memset(store->untimed, 0, sizeof(store->untimed));
 }
 
 void store_set_shares(struct store *store, const struct store_shares *shares)

@@ -21,6 +21,7 @@ enum {
 	HOUR_S = 3600,
 	TIMES_LEVEL_MAX = 1, /* coarser windows drop the times of their samples */
 	KEPT_PARTS = 32,     /* of the byte limit, for the windows that incidents of a day keep */
+	SHORT_WINDOWS = 6,   /* of a minute: more are shorter than those of ten seconds */
 };
 
 /* Two windows are contiguous only if no clock shows a larger gap. */
@@ -185,6 +186,22 @@ static int leave(struct merge_group *group, const struct stage *stage, int64_t m
 	return r;
 }
 
+/* Counts the samples whose times are dropped although they should be kept. */
+static void count_untimed(struct merge_group *group, const struct stage *stage)
+{
+	struct fault unused = { 0 };
+	const void *blob = NULL;
+	size_t size;
+
+	if (!group->drops_times || stage->to > TIMES_LEVEL_MAX)
+		return;
+	for (size_t i = 0; i < group->count; i++)
+		if (day_database_get_times(
+			    group->database, group->windows[i].id, &blob, &size, &unused) < 0 ||
+			blob)
+			group->untimed += group->windows[i].samples;
+}
+
 static int replace(
 	struct merge_group *group, const struct stage *stage, const struct merge_product *product)
 {
@@ -232,23 +249,27 @@ static int merge_group(struct merge_group *group, const struct stage *stage, boo
 	int r = -EBADMSG;
 
 	/*
-	 * If the group is too large, retry with half of the windows; if these are too large with
-	 * their times, with all and without times, since windows that stay apart cost more. If it
-	 * is damaged, retry without times. A fold would sum what lives.
+	 * If the group is too large, retry with half of the windows, and of short windows with half
+	 * of those. If these are too large with their times, retry with all and without times,
+	 * since windows that stay apart cost more. If it is damaged, retry without times. A fold
+	 * would sum what lives.
 	 */
 	while (!group->is_damaged && !is_kept && !(stage->folds && merge_group_is_live(group))) {
 		merge_product_done(&product);
 		r = stage->folds ? store_fold_make(group, &product) : merge(group, &product);
 		if (r == -EBADMSG && !stage->folds && !group->drops_times) {
 			group->drops_times = true;
+			group->why_untimed = STORE_UNTIMED_DAMAGED;
 			continue;
 		}
 		if (r != -E2BIG || group->count < 2)
 			break;
-		if (stage->folds || group->drops_times || (group->count == all && all > 2)) {
+		if (stage->folds || group->drops_times || (group->count == all && all > 2) ||
+			group->count > SHORT_WINDOWS) {
 			keep_first(group, (group->count + 1) / 2);
 		} else {
 			group->drops_times = true;
+			group->why_untimed = STORE_UNTIMED_TOO_LARGE;
 			keep_first(group, all);
 		}
 	}
@@ -260,6 +281,8 @@ static int merge_group(struct merge_group *group, const struct stage *stage, boo
 	r = day_database_begin(group->database, group->fault);
 	if (r < 0)
 		return r;
+	if (product.body)
+		count_untimed(group, stage);
 	r = product.body ? replace(group, stage, &product) : keep(group, stage);
 	if (r == 0)
 		return day_database_commit(group->database, group->fault);
@@ -289,6 +312,8 @@ static int merge_slot(struct store *store, struct day_database *database, const 
 		r = find_kept(store, &group, stage, &is_kept);
 	if (r == 0)
 		r = merge_group(&group, stage, is_kept);
+	if (r == 0)
+		store->untimed[group.why_untimed] += group.untimed;
 	free(group.windows);
 	return r;
 }

@@ -50,7 +50,8 @@ struct store {
 	int64_t begun_generation;
 	uint64_t begun_bytes;
 	struct store_shares shares;
-	struct incident_times incidents; /* whose windows are not merged */
+	uint64_t untimed[STORE_UNTIMED_REASONS]; /* not taken yet */
+	struct incident_times incidents;	 /* whose windows are not merged */
 
 	/* Another day, being merged; NULL: none. */
 	struct day_database *old;

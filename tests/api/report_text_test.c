@@ -322,12 +322,14 @@ static void missing_facts_have_words(void **state)
 	memset(report.service.history_fault + 50, ' ', 1);
 	memset(report.service.history_fault + 110, ' ', 1);
 	report.service.windows_dropped = 3;
+	report.service.untimed[STORE_UNTIMED_TOO_LARGE] = 2;
 	report.service.processes_refused = 4;
 	report.service.sideband_lost = 5;
 	report.service.threads_refused = 6;
 	text = text_of(&report);
 	EXPECT_PARTS(text, "  History    nothing yet\n", "last error: xxxx",
 		"3 windows could not be written since the start",
+		"2 samples lost their time since the start: too many in a window",
 		"4 more not tracked: the table is full",
 		"6 times a thread had no room, and its waits are not sampled",
 		"5 records of the side-band were lost");

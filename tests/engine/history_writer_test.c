@@ -70,6 +70,7 @@ static void wait_for_next(struct history_result *ret_result)
 static void windows_are_written_and_reported(void **state)
 {
 	struct history_result result;
+	uint64_t untimed[STORE_UNTIMED_REASONS];
 	struct store_summary summary;
 	struct store_found found;
 	struct profile *read;
@@ -80,6 +81,7 @@ static void windows_are_written_and_reported(void **state)
 		uint64_t end_ns = profile->end_ns, fired = profile->accounts.fired;
 		uint64_t length_ns = end_ns - profile->start_ns;
 
+		profile->times_left_out = i;
 		assert_int_equal(add(&window, profile), 0);
 		wait_for_result();
 		wait_for_next(&result);
@@ -91,6 +93,9 @@ static void windows_are_written_and_reported(void **state)
 	}
 	assert_int_equal(history_writer_next_result(writer, &result), -EAGAIN);
 	history_writer_finish(writer);
+	history_writer_untimed(writer, untimed);
+	assert_int_equal(untimed[STORE_UNTIMED_NO_ROOM], 28);
+	assert_int_equal(untimed[STORE_UNTIMED_TOO_LARGE], 0);
 	history_writer_summary(writer, &summary);
 	assert_int_equal(summary.days, 1);
 	assert_true(summary.windows >= 1);

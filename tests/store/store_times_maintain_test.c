@@ -81,56 +81,78 @@ static void a_minute_of_short_windows_keeps_times(void **state)
 }
 
 /* Windows whose threads run all the time. */
-static void expect_merged(uint64_t count, uint32_t threads, uint64_t windows, int64_t with_times)
+struct minute {
+	uint64_t count, seconds; /* of windows, and of each */
+	uint32_t threads;
+	uint64_t windows; /* after merging */
+	int64_t with_times;
+};
+
+static void append_busy(struct store *store, const struct minute *minute, uint64_t start_ns)
 {
+	struct profile *profile = fixture_profile(start_ns, NULL, 0);
+	const uint32_t slices = (uint32_t)minute->seconds * 100;
+	struct profile_sample sample = { .count = 1 };
 	struct fault fault = { 0 };
-	struct store *store;
-	char folder[64];
 
-	fixture_folder(folder);
-	store = fixture_open(folder);
-	for (uint64_t i = 0; i < count; i++) {
-		struct profile *profile = fixture_profile(START + SECONDS(10) * i, NULL, 0);
-		struct profile_sample sample = { .count = 1 };
-
-		profile->limit_bytes = 64 << 20;
-		profile_keep_times(profile, monotonic_of(profile->start_ns));
-		for (uint32_t n = 0; n < threads * 1000; n++) {
-			sample.thread = n / 1000;
-			if (n % 1000 == 0) {
-				add_timed(profile, &(struct timed){ .pid = 1 + sample.thread,
-							   .address = 0x3000,
-							   .count = 1 });
-				continue;
-			}
-			sample.node = profile->samples.items[sample.thread].node;
-			sample.first_ns = sample.last_ns =
-				monotonic_of(profile->start_ns) + MS(10 * (n % 1000));
-			assert_int_equal(profile_add_sample(profile, &sample), 0);
+	profile->end_ns = start_ns + SECONDS(minute->seconds);
+	profile->limit_bytes = 64 << 20;
+	profile_keep_times(profile, monotonic_of(start_ns));
+	for (uint32_t n = 0; n < minute->threads * slices; n++) {
+		sample.thread = n / slices;
+		if (n % slices == 0) {
+			add_timed(profile,
+				&(struct timed){
+					.pid = 1 + sample.thread, .address = 0x3000, .count = 1 });
+			continue;
 		}
-		assert_int_equal(fixture_append(store, profile, &fault), 0);
-		profile_free(profile);
+		sample.node = profile->samples.items[sample.thread].node;
+		sample.first_ns = sample.last_ns = monotonic_of(start_ns) + MS(10 * (n % slices));
+		assert_int_equal(profile_add_sample(profile, &sample), 0);
 	}
-	maintain(store, START + SECONDS(3 * 3600));
-	fixture_expect_windows(folder, windows, 0);
-	assert_int_equal(windows_with_times(folder), with_times);
-	store_close(store);
-	fixture_remove(folder);
+	assert_int_equal(fixture_append(store, profile, &fault), 0);
+	profile_free(profile);
 }
 
-/* Times that are too large for one merge do not keep windows apart. */
+/* Times that are too large for one merge do not keep windows apart, and short windows only until
+ * they are longer than usual ones. What is dropped is counted. */
 static void many_times_are_dropped_at_last(void **state)
 {
-	expect_merged(3, 100, 1, 1);
-	expect_merged(3, 180, 2, 2);
-	expect_merged(3, 260, 1, 0);
-	expect_merged(2, 260, 1, 0);
+	static const struct minute minutes[] = {
+		{ 3, 10, 100, 1, 1 },
+		{ 3, 10, 180, 2, 2 },
+		{ 3, 10, 260, 1, 0 },
+		{ 2, 10, 260, 1, 0 },
+		{ 60, 1, 250, 4, 4 },
+	};
+
+	for (size_t i = 0; i < sizeof(minutes) / sizeof(minutes[0]); i++) {
+		const struct minute *minute = &minutes[i];
+		uint64_t untimed[STORE_UNTIMED_REASONS] = { 0 };
+		struct store *store;
+		char folder[64];
+
+		fixture_folder(folder);
+		store = fixture_open(folder);
+		for (uint64_t n = 0; n < minute->count; n++)
+			append_busy(store, minute, START + SECONDS(minute->seconds * n));
+		maintain(store, START + SECONDS(3 * 3600));
+		fixture_expect_windows(folder, minute->windows, 0);
+		assert_int_equal(windows_with_times(folder), minute->with_times);
+		store_take_untimed(store, untimed);
+		assert_int_equal(untimed[STORE_UNTIMED_TOO_LARGE],
+			minute->with_times ? 0 : minute->count * minute->threads * 1000);
+		assert_int_equal(untimed[STORE_UNTIMED_DAMAGED], 0);
+		store_close(store);
+		fixture_remove(folder);
+	}
 }
 
 /* Damaged times cost nothing else, neither readers nor the merge. */
 static void damaged_times_are_dropped(void **state)
 {
 	char folder[64], path[DAY_PATH_BYTES];
+	uint64_t untimed[STORE_UNTIMED_REASONS] = { 0 };
 	struct store_found found;
 	struct profile *read;
 	struct store *store;
@@ -148,6 +170,8 @@ static void damaged_times_are_dropped(void **state)
 	profile_free(read);
 	store = fixture_open(folder);
 	maintain(store, START + SECONDS(3 * 3600));
+	store_take_untimed(store, untimed);
+	assert_int_equal(untimed[STORE_UNTIMED_DAMAGED], 106 + 1); /* five had none */
 	store_close(store);
 	fixture_expect_windows(folder, 1, 0);
 	assert_int_equal(windows_with_times(folder), 0);

@@ -289,6 +289,7 @@ static void failing_allocations(void **state)
 static void too_many_times_cost_the_times(void **state)
 {
 	struct profile *profile = fixture_profile(START, NULL, 0);
+	uint64_t untimed[STORE_UNTIMED_REASONS] = { 0 };
 	struct store *store;
 	struct store_found found;
 	struct fault fault = { 0 };
@@ -303,7 +304,13 @@ static void too_many_times_cost_the_times(void **state)
 					   .count = 1,
 					   .first_ms = 10 * i });
 	store = fixture_open(folder);
+	profile->times_left_out = 7;
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
+	store_take_untimed(store, untimed);
+	assert_int_equal(untimed[STORE_UNTIMED_TOO_LARGE], 12000);
+	assert_int_equal(untimed[STORE_UNTIMED_NO_ROOM], 7);
+	store_take_untimed(store, untimed);
+	assert_int_equal(untimed[STORE_UNTIMED_NO_ROOM], 7);
 	store_close(store);
 	profile_free(profile);
 	profile = read_exactly(folder, 0, 1000, &found);
