@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/event_orders.h"
 
-#include "base/cleanup.h"
 #include "base/event_source.h"
+#include "base/state_file.h"
 #include "capture/counted_event.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* "PLORDER", and the version of the layout. */
 #define MAGIC 0x015245445244504cULL
@@ -25,25 +23,6 @@ struct event_orders {
 	} of[PILOTLIGHT_SOURCES];
 	struct pilotlight_counted_event counted[PILOTLIGHT_COUNTED_EVENTS];
 };
-
-static int map_file(const char *path, struct event_orders **ret_orders)
-{
-	_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	void *memory;
-	int r;
-
-	if (fd < 0 || ftruncate(fd, sizeof(struct event_orders)) < 0)
-		return -errno;
-	/* On a full disk, a write into a hole of a mapped file is a SIGBUS. */
-	r = -posix_fallocate(fd, 0, sizeof(struct event_orders));
-	if (r < 0)
-		return r;
-	memory = mmap(NULL, sizeof(struct event_orders), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	*ret_orders = memory;
-	return 0;
-}
 
 /* NULL: it is no source of events that a user has named. */
 static struct pilotlight_counted_event *counted_of(
@@ -75,11 +54,13 @@ static bool is_valid(struct event_orders *orders)
 int event_orders_open(const char *path, const uint8_t boot_id[16], uint64_t service,
 	struct event_orders **ret_orders, struct fault *fault)
 {
-	struct event_orders *orders = NULL;
-	int r = map_file(path, &orders);
+	struct event_orders *orders;
+	void *memory;
+	int r = state_file_map(path, sizeof(*orders), &memory);
 
 	if (r < 0)
 		return fault_set(fault, r, "cannot use the file %s: %s", path, strerror(-r));
+	orders = memory;
 	if (orders->magic != MAGIC || orders->bytes != sizeof(*orders) ||
 		memcmp(orders->boot_id, boot_id, sizeof(orders->boot_id)) != 0 ||
 		orders->service != service || !is_valid(orders)) {

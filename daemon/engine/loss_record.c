@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "engine/loss_record.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/event_source.h"
 #include "base/log.h"
+#include "base/state_file.h"
 #include "store/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -32,25 +31,6 @@ struct loss_record {
 	struct totals totals[2];
 };
 
-static int map_file(const char *path, struct loss_record **ret_record)
-{
-	_cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	void *memory;
-	int r;
-
-	if (fd < 0 || ftruncate(fd, sizeof(struct loss_record)) < 0)
-		return -errno;
-	/* On a full disk, a write into a hole of a mapped file is a SIGBUS. */
-	r = -posix_fallocate(fd, 0, sizeof(struct loss_record));
-	if (r < 0)
-		return r;
-	memory = mmap(NULL, sizeof(struct loss_record), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED)
-		return -errno;
-	*ret_record = memory;
-	return 0;
-}
-
 static const struct totals *current_totals(const struct loss_record *record)
 {
 	return &record->totals[record->current % 2];
@@ -67,11 +47,13 @@ static bool is_of_this_boot(const struct loss_record *record, const uint8_t boot
 int loss_record_open(const char *path, const uint8_t boot_id[16], uint64_t service,
 	struct loss_record **ret_record, struct fault *fault)
 {
-	struct loss_record *record = NULL;
-	int r = map_file(path, &record);
+	struct loss_record *record;
+	void *memory;
+	int r = state_file_map(path, sizeof(*record), &memory);
 
 	if (r < 0)
 		return fault_set(fault, r, "cannot use the file %s: %s", path, strerror(-r));
+	record = memory;
 	if (!is_of_this_boot(record, boot_id)) {
 		memset(record, 0, sizeof(*record));
 		memcpy(record->boot_id, boot_id, sizeof(record->boot_id));

@@ -104,6 +104,7 @@ static void close_service(struct service *service)
 	broker_free(service->broker);
 	loss_record_close(service->loss_record);
 	event_orders_close(service->orders);
+	incident_state_close(service->incident_state);
 	service_settings_done(&service->settings);
 }
 

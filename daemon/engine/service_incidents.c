@@ -67,6 +67,11 @@ void service_incidents_configure(struct service_incidents *incidents, const stru
 	};
 }
 
+static bool is_manual(const struct incident *incident)
+{
+	return strcmp(incident->cause, "manual") == 0;
+}
+
 void service_incidents_recall(struct service_incidents *incidents, const char *history)
 {
 	struct incident_list list;
@@ -74,7 +79,7 @@ void service_incidents_recall(struct service_incidents *incidents, const char *h
 	if (incident_log_read(history, &list, NULL) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++)
-		if (strcmp(list.items[i].cause, "manual") != 0)
+		if (!is_manual(&list.items[i]))
 			incident_trigger_recall(&incidents->trigger, list.items[i].time_ns);
 	incident_list_done(&list);
 }
@@ -281,6 +286,7 @@ void service_incidents_measure(
 	/* Before those of users, since it raises the rate. */
 	wait_for_window(
 		incidents, insert_first(incidents), incident_cause_name(cause), text, cpu->end_ns);
+	incidents->unwritten++;
 }
 
 int service_incidents_note(struct service_incidents *incidents, const char *text)
@@ -308,9 +314,11 @@ void service_incidents_give_back(
 {
 	if (has_room(incidents))
 		*insert_first(incidents) = *incident;
+	else
+		incidents->unwritten -= !is_manual(incident);
 }
 
-void service_incidents_log(const struct incident *incident)
+void service_incidents_written(struct service_incidents *incidents, const struct incident *incident)
 {
 	char number[24];
 	const struct log_field fields[] = {
@@ -325,6 +333,7 @@ void service_incidents_log(const struct incident *incident)
 		.field_count = ARRAY_SIZE(fields),
 	};
 
+	incidents->unwritten -= !is_manual(incident);
 	(void)snprintf(number, sizeof(number), "%" PRIu64, incident->number);
 	log_event(&event,
 		"incident %s, %s: %s; look at it with pilotlight flamegraph --incident %s", number,

@@ -29,6 +29,7 @@ struct service_incidents {
 	/* For the end of a window, which takes one: those by thresholds, then the oldest first. */
 	struct incident waiting[SERVICE_INCIDENTS_WAITING];
 	size_t waiting_count;
+	unsigned unwritten; /* by thresholds, until they are in the history */
 	struct incident taken;
 };
 
@@ -56,5 +57,6 @@ const struct incident *service_incidents_take(struct service_incidents *incident
 void service_incidents_give_back(
 	struct service_incidents *incidents, const struct incident *incident);
 
-/* Tells the journal that an incident is in the history. */
-void service_incidents_log(const struct incident *incident);
+/* An incident is in the history: tells the journal. */
+void service_incidents_written(
+	struct service_incidents *incidents, const struct incident *incident);

@@ -507,6 +507,9 @@ static int open_settings(
 	if (r == 0)
 		r = event_orders_open(service->settings.event_orders, service->boot_id, number,
 			&service->orders, fault);
+	if (r == 0)
+		r = incident_state_open(service->settings.incident_state, service->boot_id,
+			&service->incident_state, fault);
 	return r;
 }
 
@@ -548,6 +551,7 @@ int service_open(struct service *service, const struct engine_options *options, 
 	service->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	service_incidents_open(&service->incidents);
 	service_incidents_configure(&service->incidents, &service->settings.config);
+	incident_state_restore(service->incident_state, &service->incidents, clock_monotonic_ns());
 	if (service->settings.history[0])
 		service_incidents_recall(&service->incidents, service->settings.history);
 	log_start(service);

@@ -71,6 +71,8 @@ static int set_paths(struct service_settings *settings)
 		r = set_path(settings->loss_record, "%s/loss-record", folder);
 	if (r == 0)
 		r = set_path(settings->event_orders, "%s/event-orders", folder);
+	if (r == 0)
+		r = set_path(settings->incident_state, "%s/incident-state", folder);
 	if (r == 0 && settings->config.socket[0])
 		r = set_path(settings->socket, "%s", settings->config.socket);
 	else if (r == 0)

@@ -26,9 +26,10 @@ struct service_settings {
 	char *sinks[CONFIG_SINKS_MAX]; /* their folders, in the order of the configuration */
 	char symbol_cache[PATH_MAX];
 	char socket[PATH_MAX];
-	char loss_record[PATH_MAX];  /* loss_record.h */
-	char event_orders[PATH_MAX]; /* event_orders.h */
-	char debuginfod_urls[4096];  /* separated by blanks */
+	char loss_record[PATH_MAX];    /* loss_record.h */
+	char event_orders[PATH_MAX];   /* event_orders.h */
+	char incident_state[PATH_MAX]; /* incident_state.h */
+	char debuginfod_urls[4096];    /* separated by blanks */
 	uint64_t memory_budget;
 	struct memory_shares shares;
 	struct service_sampling sampling; /* by the configuration and by orders */

@@ -6,6 +6,7 @@
 #include "config/bearer_token.h"
 #include "engine/event_orders.h"
 #include "engine/history_writer.h"
+#include "engine/incident_state.h"
 #include "engine/loss_record.h"
 #include "engine/pipeline.h"
 #include "engine/service_incidents.h"
@@ -92,6 +93,7 @@ struct service {
 	struct user_excess history_excess;
 	struct user_holdings history_holdings; /* after the last window */
 	struct service_incidents incidents;
+	struct incident_state *incident_state;
 	bool is_history_failing;
 	char history_fault[160];
 	char listen_fault[100]; /* "": listening on all addresses, with the token if one is needed

@@ -175,7 +175,7 @@ static void handle_results(struct service *service)
 		else
 			window_dropped(service, result.fault);
 		if (result.has_incident && result.incident.number > 0)
-			service_incidents_log(&result.incident);
+			service_incidents_written(&service->incidents, &result.incident);
 		else if (result.has_incident)
 			service_incidents_give_back(&service->incidents, &result.incident);
 		close_window(service, &result.accounts, result.end_monotonic_ns);
@@ -186,6 +186,8 @@ static void handle_results(struct service *service)
 			push_sealed(service->push, result.start_ns, result.end_ns);
 		if (service->meter)
 			function_meter_sealed(service->meter, result.end_ns);
+		incident_state_save(
+			service->incident_state, &service->incidents, clock_monotonic_ns());
 	}
 }
 

@@ -78,8 +78,18 @@ refuses_an_unknown_number() {
 	! "$pilotlight" incidents 9999 >"$tmp/out" 2>"$tmp/err" && complains 'no such incident'
 }
 
+# The load begins before the first window of an engine, which knows by the last one that it was low before.
+provokes_during_a_restart() {
+	local unit=/pilotlight-restart-$$.service engine
+
+	engine=$(role_pids engine)
+	in_cgroup "$unit" nice -n -10 "$workloads/shares" 600
+	kill -KILL "$engine"
+	wait_for 120 is_noted unit-cpu
+}
+
 quota_group='' number=
-plan 10
+plan 11
 # The load begins after a time with which its incident can be compared: that until 20 s before.
 configure UnitCpuPercent=3
 check "the service starts" start_service
@@ -91,6 +101,8 @@ check "the log has it" is_in_journal
 check "it is compared with what was before" wait_for 120 shows_incident
 check "its function takes more than before" wait_for 60 compares_the_culprit
 check "an incident that is not there is refused" refuses_an_unknown_number
+stop_started
+check "a load that begins while an engine restarts is noted" provokes_during_a_restart
 stop_started
 configure ThrottledPercent=5
 kill -HUP "$service_pid"

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "config/config.h"
+#include "engine/incident_state.h"
 #include "tests/store/store_fixture.h"
 
 #include <errno.h>
@@ -281,6 +282,114 @@ static void a_restart_notes_nothing_twice(void **state)
 	expect("unit-cpu", "second.service");
 }
 
+static const uint8_t boot[16] = { 1 }, other_boot[16] = { 2 };
+static char state_folder[64], state_path[80];
+
+static void keep_state(uint64_t at_ns)
+{
+	struct incident_state *state;
+
+	if (!state_folder[0]) {
+		fixture_folder(state_folder);
+		(void)snprintf(state_path, sizeof(state_path), "%s/state", state_folder);
+	}
+	assert_int_equal(incident_state_open(state_path, boot, &state, NULL), 0);
+	incident_state_save(state, &incidents, at_ns);
+	incident_state_close(state);
+}
+
+/* Another engine begins. */
+static void restart(const uint8_t boot_id[16], uint32_t unit_cpu, uint64_t at_ns)
+{
+	struct incident_state *state;
+
+	service_incidents_done(&incidents);
+	begin();
+	incidents.units.settings.percent = unit_cpu;
+	assert_int_equal(incident_state_open(state_path, boot_id, &state, NULL), 0);
+	incident_state_restore(state, &incidents, at_ns);
+	incident_state_close(state);
+}
+
+static int tear_down_state(void **state)
+{
+	fixture_remove(state_folder);
+	state_folder[0] = '\0';
+	return tear_down(state);
+}
+
+static void what_rises_while_engines_change_is_noted(void **state)
+{
+	window(5, 5);
+	keep_state(SECONDS(10));
+	restart(boot, 40, SECONDS(20));
+	window(5, 85);
+	expect("unit-cpu", "second.service: 85.0 %");
+	service_incidents_written(&incidents, &incidents.taken);
+	keep_state(SECONDS(30));
+	/* And what lasts, once. */
+	restart(boot, 40, SECONDS(40));
+	window(5, 85);
+	expect_none();
+}
+
+static void what_a_kill_takes_along_rises_again(void **state)
+{
+	window(5, 5);
+	keep_state(SECONDS(10));
+	window(5, 85);
+	expect("unit-cpu", "second.service: 85.0 %");
+	keep_state(SECONDS(20));
+	restart(boot, 40, SECONDS(30));
+	window(5, 85);
+	expect("unit-cpu", "second.service: 85.0 %");
+}
+
+/* What was low by it may have risen long before the engine began. */
+static void a_state_that_says_nothing_is_left_alone(void **state)
+{
+	static const struct {
+		const uint8_t *boot_id;
+		uint32_t unit_cpu;
+		uint64_t at_ns;
+		off_t bytes; /* 0: all */
+		const char *noted;
+	} cases[] = {
+		{ boot, 40, SECONDS(310), 0, "unit-cpu" },
+		{ boot, 40, SECONDS(311), 0, NULL },
+		{ boot, 40, SECONDS(9), 0, NULL },
+		{ boot, 50, SECONDS(20), 0, NULL },
+		{ boot, 40, SECONDS(20), 8, NULL },
+		{ boot, 40, SECONDS(20), 4, NULL },
+		{ other_boot, 40, SECONDS(20), 0, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin();
+		window(5, 5);
+		keep_state(SECONDS(10));
+		if (cases[i].bytes)
+			assert_int_equal(truncate(state_path, cases[i].bytes), 0);
+		restart(cases[i].boot_id, cases[i].unit_cpu, cases[i].at_ns);
+		window(5, 85);
+		if (cases[i].noted)
+			expect(cases[i].noted, "second.service");
+		expect_none();
+		service_incidents_done(&incidents);
+	}
+	begin();
+}
+
+static void a_state_without_a_folder_is_an_error(void **state)
+{
+	struct incident_state *unused;
+	struct fault fault = { 0 };
+
+	assert_int_equal(
+		incident_state_open("/nowhere/incident-state", boot, &unused, &fault), -ENOENT);
+	assert_non_null(strstr(fault.text, "/nowhere/incident-state"));
+}
+
 #define SERVICE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -295,6 +404,13 @@ int main(void)
 		SERVICE_TEST(what_has_no_room_rises_later),
 		SERVICE_TEST(a_lost_one_comes_first),
 		SERVICE_TEST(a_restart_notes_nothing_twice),
+		cmocka_unit_test_setup_teardown(
+			what_rises_while_engines_change_is_noted, set_up, tear_down_state),
+		cmocka_unit_test_setup_teardown(
+			what_a_kill_takes_along_rises_again, set_up, tear_down_state),
+		cmocka_unit_test_setup_teardown(
+			a_state_that_says_nothing_is_left_alone, set_up, tear_down_state),
+		SERVICE_TEST(a_state_without_a_folder_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
