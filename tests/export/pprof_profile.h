@@ -37,6 +37,17 @@ static inline uint32_t add_binary(struct profile *profile, enum binary_kind kind
 	return id;
 }
 
+/* A library of a build-id, which has no byte of zero. */
+static inline uint32_t add_file(struct profile *profile, const char *path, const char *build_id)
+{
+	struct profile_binary binary = { .kind = BINARY_LIBRARY, .path = string(profile, path) };
+	uint32_t id;
+
+	assert_int_equal(build_id_set(&binary.build_id, build_id, strlen(build_id)), 0);
+	assert_int_equal(profile_add_binary(profile, &binary, &id), 0);
+	return id;
+}
+
 static inline uint32_t add_location(struct profile *profile, uint32_t binary, uint64_t address)
 {
 	uint32_t id;
