@@ -277,6 +277,8 @@ static int transfer(struct sender *sender, const char *url, uint64_t at, uint64_
 		return fail(sender, -EINVAL, "libcurl does not take the Url= of this sink");
 	code = libcurl()->easy_perform(sender->curl);
 	(void)libcurl()->easy_getinfo(sender->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (code == CURLE_OK && (status < 200 || status > 599))
+		return fail(sender, -EPROTO, "it answers %ld, which is no status of HTTP", status);
 	if (!has_answer(sender, code, status, bytes)) {
 		const char *why = sender->error[0] ? sender->error : libcurl()->easy_strerror(code);
 

@@ -132,6 +132,8 @@ static void answer(int fd)
 			"\x08\x03\x12\x1chttp: request body too large", 32);
 	} else if (strncmp(role, "later", 5) == 0) {
 		say(fd, "HTTP/1.1 429 Later\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n");
+	} else if (strncmp(role, "beyond", 6) == 0) {
+		say(fd, "HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n");
 	} else if (strncmp(role, "moved", 5) == 0) {
 		say(fd, "HTTP/1.1 302 Found\r\nLocation: /taken\r\nContent-Length: 0\r\n\r\n");
 	} else if (strncmp(role, "unread", 6) == 0) {
@@ -378,6 +380,7 @@ static void answers_have_their_verdicts(void **state)
 		{ "cut", SEND_TAKEN, 0, 0, "200" },
 		{ "endless", SEND_TAKEN, 0, 0, "200" },
 		{ "headers", SEND_TAKEN, 0, 0, "200" },
+		{ "beyond", SEND_TRY_AGAIN, 0, 0, "it answers 999, which is no status" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
