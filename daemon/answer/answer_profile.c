@@ -162,8 +162,8 @@ static bool takes_spans(
 	const char *format = parameters->format->name;
 
 	return (asked->spans || asked->end_ns - asked->start_ns <= SPANS_TIME_MAX_NS) &&
-	       (strcmp(format, "otlp") == 0 || strcmp(format, "clickhouse") == 0 ||
-		       (strcmp(format, "pprof") == 0 &&
+	       (strcmp(format, "otlp") == 0 ||
+		       ((strcmp(format, "clickhouse") == 0 || strcmp(format, "pprof") == 0) &&
 			       parameters->pprof_labels != PPROF_LABELS_SERVICE));
 }
 
