@@ -43,6 +43,8 @@ static int draw_profile(struct answer *answer, struct output *output)
 		.pprof_labels = answer->parameters.pprof_labels,
 		.attributes = answer->parameters.attributes,
 		.sample_hosts_ppm = answer->parameters.sample_hosts_ppm,
+		.symbols = answer->names,
+		.late_names = answer->parameters.late_names,
 		.rows_max = answer->parameters.rows_max,
 		.frames_max = answer->parameters.frames_max,
 		.below = answer->parameters.below,

@@ -23,6 +23,7 @@ struct answer_parameters {
 	enum pprof_labels pprof_labels;
 	const char *attributes;	   /* as in struct profile_format_options; in the request */
 	uint32_t sample_hosts_ppm; /* as in struct profile_format_options */
+	const char *late_names;	   /* the same; in the request */
 	size_t rows_max;	   /* of a table; 0: no limit */
 	size_t frames_max;	   /* of json and html; 0: as many as these formats may have */
 	const char *below;	   /* a path of frames (render/frame_path.h), in the request */

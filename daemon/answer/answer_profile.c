@@ -234,6 +234,8 @@ int answer_read_side(struct answer *answer, enum difference_side side)
 		&counters);
 	if (r == -ENOMEM)
 		return answer_fail_memory(answer->reply, answer->request->memory_max);
+	if (strcmp(answer->parameters.format->name, "parca") == 0)
+		naming_drop_places(profile);
 	interpreted_frames_choose(profile, answer->parameters.interpreted_frames);
 	if (thread_group_name(profile, answer->parameters.group) < 0)
 		return answer_fail_memory(answer->reply, answer->request->memory_max);

@@ -34,13 +34,14 @@ static const struct {
 	[ANSWER_VALUE_ROWS] = { "rows", PROFILE | DIFFERENCE, "txt or top" },
 	[ANSWER_VALUE_FRAMES] = { "frames", PROFILE, "json or html" },
 	[ANSWER_VALUE_BELOW] = { "below", PROFILE, "json or html" },
-	[ANSWER_VALUE_LABELS] = { "labels", PROFILE, "pprof, otlp, pyroscope or clickhouse" },
+	[ANSWER_VALUE_LABELS] = { "labels", PROFILE, "pprof, otlp or clickhouse" },
 	[ANSWER_VALUE_TIMES] = { "times", PROFILE, "pprof or otlp" },
 	[ANSWER_VALUE_NORMALISE] = { "normalise", DIFFERENCE, NULL },
 	[ANSWER_VALUE_BUCKETS] = { "buckets", TIMELINE, NULL },
 	[ANSWER_VALUE_BY] = { "by", TIMELINE, NULL },
 	[ANSWER_VALUE_ATTRIBUTES] = { "attributes", PROFILE, NULL },
 	[ANSWER_VALUE_SAMPLE_HOSTS] = { "sample-hosts", PROFILE, NULL },
+	[ANSWER_VALUE_LATE_NAMES] = { "late-names", PROFILE, "parca" },
 };
 
 enum answer_value answer_value_find(const char *name)
@@ -78,10 +79,11 @@ bool answer_takes(enum answer_kind kind, const char *name)
 {
 	static const char against[] = "against.";
 	const size_t size = sizeof(against) - 1;
+	const enum answer_value value = answer_value_find(name);
 
 	if (strncmp(name, against, size) == 0)
 		return kind == ANSWER_DIFFERENCE && selection_has_parameter(name + size);
-	return strcmp(name, "attributes") != 0 && strcmp(name, "sample-hosts") != 0 &&
+	return (value < ANSWER_VALUE_ATTRIBUTES || value == ANSWER_VALUES) &&
 	       kinds_of(name) & 1U << kind;
 }
 

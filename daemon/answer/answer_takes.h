@@ -28,6 +28,7 @@ enum answer_value {
 	/* Only sinks ask with these. */
 	ANSWER_VALUE_ATTRIBUTES,
 	ANSWER_VALUE_SAMPLE_HOSTS,
+	ANSWER_VALUE_LATE_NAMES,
 	ANSWER_VALUES,
 };
 

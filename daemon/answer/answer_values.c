@@ -183,6 +183,12 @@ static int set_attributes(struct reading *reading, const char *text)
 	return 0;
 }
 
+static int set_late_names(struct reading *reading, const char *text)
+{
+	reading->parameters->late_names = text;
+	return 0;
+}
+
 static int set_sample_hosts(struct reading *reading, const char *text)
 {
 	char *end;
@@ -220,6 +226,7 @@ int answer_values_set(struct reading *reading)
 		[ANSWER_VALUE_BY] = set_by,
 		[ANSWER_VALUE_ATTRIBUTES] = set_attributes,
 		[ANSWER_VALUE_SAMPLE_HOSTS] = set_sample_hosts,
+		[ANSWER_VALUE_LATE_NAMES] = set_late_names,
 	};
 	int r = set_format(reading);
 

@@ -125,7 +125,7 @@ static const struct sink_metric {
 	{ "sink_sent_bytes_total", "counter", "Size of the batches that the receiver has taken.",
 		offsetof(struct service_status_sink, sent_bytes), false },
 	{ "sink_rejected_profiles_total", "counter",
-		"Profiles that the receiver of a sink took batches without.",
+		"Profiles, and binaries' names, that the receiver of a sink took batches without.",
 		offsetof(struct service_status_sink, rejected), false },
 };
 

@@ -51,7 +51,7 @@ struct service_status_sink {
 	bool is_sent;	   /* the sink has a receiver; otherwise all below is 0 */
 	bool is_held;	   /* the receiver refuses every batch, so none is deleted */
 	uint64_t sent_batches, sent_bytes; /* that the receiver took */
-	uint64_t rejected;		   /* profiles that the receiver took batches without */
+	uint64_t rejected; /* profiles, and names, that batches were taken without */
 };
 
 /* The sections [metric NAME] of the configuration, as far as they have been measured. */

@@ -140,6 +140,28 @@ void json_string(struct json *json, const char *string)
 	json_string_bytes(json, string, strlen(string));
 }
 
+void json_base64(struct json *json, const void *bytes, size_t size)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *at = bytes;
+
+	begin_value(json);
+	output_char(json->output, '"');
+	for (size_t i = 0; i < size; i += 3) {
+		const size_t left = size - i;
+		const uint32_t group = (uint32_t)at[i] << 16 |
+				       (left > 1 ? (uint32_t)at[i + 1] << 8 : 0) |
+				       (left > 2 ? at[i + 2] : 0);
+		const char text[] = { digits[group >> 18], digits[group >> 12 & 63],
+			left > 1 ? digits[group >> 6 & 63] : '=',
+			left > 2 ? digits[group & 63] : '=' };
+
+		output_write(json->output, text, sizeof(text));
+	}
+	output_char(json->output, '"');
+}
+
 void json_u64(struct json *json, uint64_t value)
 {
 	begin_value(json);

@@ -35,6 +35,7 @@ void json_key(struct json *json, const char *key);
 
 void json_string(struct json *json, const char *string);
 void json_string_bytes(struct json *json, const char *bytes, size_t size);
+void json_base64(struct json *json, const void *bytes, size_t size); /* a string (RFC 4648) */
 void json_u64(struct json *json, uint64_t value);
 void json_i64(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);

@@ -159,6 +159,9 @@ bool config_is_set(const struct config *config, const char *section, const char 
 /* The same for a knob of a sink. */
 bool config_sink_is_set(const struct config_sink *sink, const char *key);
 
+/* Have samples labels in the protocol of the sink's type, or only the series that they are in? */
+bool config_sink_has_labels(const struct config_sink *sink);
+
 /*
  * Writes the whole configuration with explanations. Unset knobs appear commented out with their
  * defaults, so the output without any file is a template.

@@ -276,6 +276,8 @@ static int check_sink(const struct config_sink *sink, struct config_problems *pr
 {
 	const struct config_named *named = config_named_find("sink");
 	const struct config_origin *type = &sink->origins[config_named_knob_find(named, "Type")];
+	const struct config_origin *labels =
+		&sink->origins[config_named_knob_find(named, "Labels")];
 	const struct config_origin *key = &sink->origins[config_named_knob_find(named, "KeyFile")];
 	const bool is_sent = strcmp(sink->type, "pprof") != 0;
 	int r = 0;
@@ -284,6 +286,10 @@ static int check_sink(const struct config_sink *sink, struct config_problems *pr
 		r = config_problem_add(problems, type->file ? type->file : "defaults", type->line,
 			"[sink %s] Url: Type=%s needs it: write the address of the receiver, such "
 			"as https://collector:4318",
+			sink->name, sink->type);
+	if (r == 0 && labels->file && !config_sink_has_labels(sink))
+		r = config_problem_add(problems, labels->file, labels->line,
+			"[sink %s] Labels: samples of Type=%s have no labels: remove this line",
 			sink->name, sink->type);
 	if (r == 0 && *sink->key_file && !*sink->certificate_file)
 		r = config_problem_add(problems, key->file ? key->file : "defaults", key->line,

@@ -172,10 +172,11 @@ _Static_assert(ARRAY_SIZE(config_knobs) <= CONFIG_KNOBS_MAX, "each knob has its 
 /* Interval at most: half of the shortest MinuteAfter, so that no batch meets merged windows. */
 const struct config_knob config_sink_knobs[] = {
 	{ "sink", "Type", CONFIG_CHOICE, SINK_FIELD(type), "pprof", 0, 0,
-		"pprof otlp pyroscope clickhouse",
+		"pprof otlp pyroscope parca clickhouse",
 		"What receives the profiles. pprof: files in push/NAME of the state directory. "
-		"otlp, pyroscope, clickhouse: a server of OpenTelemetry, Pyroscope or ClickHouse, "
-		"from that folder." },
+		"otlp, pyroscope, parca, clickhouse: a server of OpenTelemetry, Pyroscope, Parca "
+		"or "
+		"ClickHouse, from that folder." },
 	{ "sink", "Url", CONFIG_URL, SINK_FIELD(url), "", 0, 0, NULL,
 		"Where to send them, such as https://collector:4318." },
 	{ "sink", "Interval", CONFIG_DURATION, SINK_FIELD(interval_ns), "1min", SECONDS(1),

@@ -336,7 +336,9 @@ static int open_push(struct service *service)
 			.name = config->sinks[i].name,
 			.type = config->sinks[i].type,
 			.format = config->sinks[i].type,
-			.labels = config->sinks[i].labels,
+			.labels = config_sink_has_labels(&config->sinks[i])
+					  ? config->sinks[i].labels
+					  : NULL,
 			.interval_ns = config->sinks[i].interval_ns,
 			.name_wait_ns = config->sinks[i].name_wait_ns,
 			.host_id = service->host_id,

@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "export/clickhouse.h"
 #include "export/otlp.h"
+#include "export/parca.h"
 #include "export/pyroscope.h"
 #include "page/page_html.h"
 #include "query/host_sample.h"
@@ -55,6 +56,20 @@ static int write_pyroscope(const struct profile *profile,
 	char host[UTF8_CLEAN_BYTES];
 
 	return pyroscope_write(profile, host_name(host), options->attributes, output);
+}
+
+static int write_parca(const struct profile *profile, const struct profile_format_options *options,
+	struct output *output)
+{
+	char host[UTF8_CLEAN_BYTES];
+	const struct parca_options batch = {
+		.host = host_name(host),
+		.attributes = options->attributes,
+		.symbols = options->symbols,
+		.late_names = options->late_names,
+	};
+
+	return parca_write(profile, &batch, output);
 }
 
 static int write_otlp(const struct profile *profile, const struct profile_format_options *options,
@@ -138,6 +153,7 @@ const struct profile_format profile_formats[] = {
 	{ "pprof", ".pb.gz", "application/octet-stream", false, write_pprof },
 	{ "otlp", ".otlp.gz", "application/octet-stream", false, write_otlp },
 	{ "pyroscope", ".push.pb", "application/octet-stream", false, write_pyroscope },
+	{ "parca", ".parca", "application/octet-stream", false, write_parca },
 	{ "clickhouse", ".clickhouse", "application/octet-stream", false, write_clickhouse },
 	{ "html", ".html", "text/html; charset=utf-8", true, write_html },
 	{ "json", ".json", "application/json", true, write_json },
@@ -170,5 +186,6 @@ const struct profile_format *profile_format_of_path(const char *path)
 
 const char *profile_format_names(void)
 {
-	return "svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or sites";
+	return "svg, folded, pprof, otlp, pyroscope, parca, clickhouse, html, json, txt, top or "
+	       "sites";
 }

@@ -6,6 +6,7 @@
 #include "base/output.h"
 #include "export/pprof.h"
 #include "render/frame_labels.h"
+#include "symbolize/cached_symbol_source.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,6 +19,9 @@ struct profile_format_options {
 	/* Of a fleet's hosts, the share that pushes (query/host_sample.h), for formats that weigh
 	 * what they hold. */
 	uint32_t sample_hosts_ppm;
+	/* As those of struct parca_options, for the same. */
+	struct cached_symbol_source *symbols;
+	const char *late_names;
 	size_t rows_max;   /* of a table; 0: no limit */
 	size_t frames_max; /* of the page and its JSON; 0: no limit but theirs */
 	const char *below; /* as that of struct frame_budget, for the same */
@@ -40,6 +44,6 @@ extern const struct profile_format profile_formats[];
 const struct profile_format *profile_format_find(const char *name);
 /* Finds a format by the ending of a file name, which must not be the whole name; NULL: none. */
 const struct profile_format *profile_format_of_path(const char *path);
-/* Returns "svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or sites", for
- * messages. */
+/* Returns "svg, folded, pprof, otlp, pyroscope, parca, clickhouse, html, json, txt, top or sites",
+ * for messages. */
 const char *profile_format_names(void);

@@ -32,8 +32,18 @@ static int add_share(const struct push_sink_options *sink, struct parameter_list
 	return parameter_list_add(parameters, "sample-hosts", text);
 }
 
+static int add_late_names(const struct late_names *late_names, struct parameter_list *parameters)
+{
+	char text[LATE_NAMES_TEXT_BYTES];
+
+	if (late_names->count == 0)
+		return 0;
+	late_names_format(late_names, text);
+	return parameter_list_add(parameters, "late-names", text);
+}
+
 static int fill_parameters(const struct push_sink_options *sink, const struct batch *batch,
-	struct parameter_list *parameters)
+	const struct late_names *late_names, struct parameter_list *parameters)
 {
 	int r = add_time(parameters, "from", batch->start_ns);
 
@@ -46,17 +56,19 @@ static int fill_parameters(const struct push_sink_options *sink, const struct ba
 		r = parameter_list_add(parameters, "event", event_sources[batch->source].name);
 	if (r == 0)
 		r = parameter_list_add(parameters, "format", sink->format);
-	if (r == 0)
+	if (r == 0 && sink->labels)
 		r = parameter_list_add(parameters, "labels", sink->labels);
 	if (r == 0)
 		r = add_share(sink, parameters);
+	if (r == 0)
+		r = add_late_names(late_names, parameters);
 	return r == 0 && sink->attributes
 		       ? parameter_list_add(parameters, "attributes", sink->attributes)
 		       : r;
 }
 
 int batch_job_start(const struct push_options *push, const struct push_sink_options *sink,
-	const struct batch *batch, struct answer_job **ret_job)
+	const struct batch *batch, const struct late_names *late_names, struct answer_job **ret_job)
 {
 	_cleanup_(parameter_list_done) struct parameter_list parameters = { 0 };
 	struct answer_job_options options = {
@@ -71,7 +83,7 @@ int batch_job_start(const struct push_options *push, const struct push_sink_opti
 		.memory_max = push->memory_bytes,
 		.timeout_ns = push->timeout_ns,
 	};
-	int r = fill_parameters(sink, batch, &parameters);
+	int r = fill_parameters(sink, batch, late_names, &parameters);
 
 	if (r < 0)
 		return r;

@@ -3,10 +3,13 @@
 #pragma once
 
 #include "push/batch_name.h"
+#include "push/late_names.h"
 #include "push/push.h"
 
 struct answer_job;
 
-/* Returns 0, -ENOMEM, or -errno of starting the process. */
+/* `late_names` are those of earlier batches, for types that have some. Returns 0, -ENOMEM, or
+ * -errno of starting the process. */
 int batch_job_start(const struct push_options *push, const struct push_sink_options *sink,
-	const struct batch *batch, struct answer_job **ret_job);
+	const struct batch *batch, const struct late_names *late_names,
+	struct answer_job **ret_job);

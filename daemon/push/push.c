@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "push/batch_job.h"
+#include "push/late_names.h"
 #include "push/sending.h"
 #include "query/host_sample.h"
 
@@ -41,8 +42,9 @@ struct sink {
 	uint64_t until_ns[PILOTLIGHT_SOURCES]; /* 0: begins with the next window */
 	uint64_t behind_ns[PILOTLIGHT_SOURCES]; /* windows in a row that ended before `until_ns` */
 	uint32_t ended; /* sources that are off, with no window left; 1 << enum pilotlight_source */
-	struct batch batch;   /* the one being made or written */
-	uint64_t batch_bytes; /* 0: none is being written */
+	struct batch batch;			       /* the one being made or written */
+	uint64_t batch_bytes;			       /* 0: none is being written */
+	struct late_names late_names, late_names_then; /* once `batch` is written */
 	struct answer_job *job;
 	uint64_t names_until_ns;       /* CLOCK_MONOTONIC: `batch` waits for names; 0: none does */
 	uint64_t retry_ns, backoff_ns; /* CLOCK_MONOTONIC; 0: no failure */
@@ -203,6 +205,7 @@ static void written(struct push *push, struct sink *sink)
 	if (sink->batch_bytes > 0) {
 		sink->report.batches++;
 		sink->report.bytes += sink->batch_bytes;
+		sink->late_names = sink->late_names_then;
 		if (sink->sending)
 			sending_wake(sink->sending, &sink->batch);
 	}
@@ -233,6 +236,8 @@ static void made(struct push *push, struct sink *sink)
 			break;
 		}
 		sink->batch_bytes = outcome.bytes;
+		sink->late_names_then = sink->late_names;
+		late_names_read(&sink->late_names_then, outcome.fd, outcome.bytes);
 		sink->state = SINK_WRITING;
 		spool_thread_add(push->options.spools, index_of(push, sink), &sink->batch,
 			outcome.fd, outcome.bytes);
@@ -258,7 +263,8 @@ static int start_job(struct push *push, struct sink *sink)
 {
 	_cleanup_(answer_job_freep) struct answer_job *job = NULL;
 	struct epoll_event event = { .events = EPOLLIN };
-	int r = batch_job_start(&push->options, sink->options, &sink->batch, &job);
+	int r = batch_job_start(
+		&push->options, sink->options, &sink->batch, &sink->late_names, &job);
 
 	if (r < 0)
 		return r;

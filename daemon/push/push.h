@@ -6,7 +6,8 @@
  * then: a batch waits until no symbol file is being made, within a bound. A thread writes it to the
  * sink's folder (spool_thread.h).
  *
- * If the sink has a receiver, batches are sent to it from the folder (sending.h).
+ * If the sink has a receiver, batches are sent to it from the folder (sending.h). Names that come
+ * later follow in the next batches, for types that have them (late_names.h).
  *
  * What fails is tried again with exponential backoff: the history still has it, also for the next
  * engine. Time beyond `catch_up_ns` is skipped and counted. One batch is made at a time, for all
@@ -29,7 +30,7 @@ struct push;
 struct push_sink_options {
 	const char *name, *type;
 	const char *format;	/* of export/profile_format.h */
-	const char *labels;	/* a value of the parameter "labels" */
+	const char *labels;	/* a value of the parameter "labels"; NULL: it has none */
 	const char *attributes; /* of that parameter; NULL: none */
 	uint64_t interval_ns, name_wait_ns;
 	const char *host_id;	   /* of this host */

@@ -184,3 +184,13 @@ int naming_run(struct profile *profile, struct symbol_source *source, naming_ope
 	*ret_counters = naming.counters;
 	return r;
 }
+
+void naming_drop_places(struct profile *profile)
+{
+	for (size_t i = 0; i < profile->locations.count; i++) {
+		struct profile_location *location = &profile->locations.items[i];
+
+		if (location->frame_count > 0 && has_place_name(profile, location))
+			location->frame_count = 0;
+	}
+}

@@ -30,3 +30,7 @@ typedef int (*naming_open)(
  */
 int naming_run(struct profile *profile, struct symbol_source *source, naming_open open_binary,
 	void *context, struct naming_counters *ret_counters);
+
+/* Takes the names away that only tell a place (symbol/place_name.h), for receivers that may find
+ * real ones. */
+void naming_drop_places(struct profile *profile);

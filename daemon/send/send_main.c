@@ -8,6 +8,7 @@
 #include "sandbox/sandbox.h"
 #include "send/clickhouse_requests.h"
 #include "send/new_rows.h"
+#include "send/parca_batch.h"
 #include "send/receiver_answer.h"
 #include "send/send_job.h"
 #include "send/send_receiver.h"
@@ -49,6 +50,7 @@ struct sender {
 	char url[SEND_URL_BYTES + QUERY_TEXT_BYTES], error[CURL_ERROR_SIZE];
 	uint64_t end_ns;	      /* of the time for the batch */
 	const char *memory;	      /* what is sent; NULL: the batch itself */
+	int post_error;		      /* 0: an answer came */
 	uint64_t at, end;	      /* of the bytes to send: the next one, and the end */
 	uint64_t body_bytes;	      /* received; the first BODY_BYTES of them are kept */
 	uint8_t body[BODY_BYTES + 1]; /* with a NUL */
@@ -400,14 +402,61 @@ static int send_requests(struct sender *sender)
 	return r == -ENOENT ? 0 : r;
 }
 
+/* --- Parca --- */
+
+static void set_path(struct sender *sender, const char *path)
+{
+	(void)snprintf(sender->url, sizeof(sender->url), "%s%s", sender->receiver.url, path);
+}
+
+static const char *post(void *context, const char *path, const char *body, size_t size)
+{
+	struct sender *sender = context;
+
+	set_path(sender, path);
+	memset(sender->body, 0, sizeof(sender->body));
+	sender->memory = body;
+	sender->post_error = transfer(sender, sender->url, 0, size);
+	sender->memory = NULL;
+	return sender->post_error == 0 && has_succeeded(sender) ? (const char *)sender->body : NULL;
+}
+
+/* Names come first: what followed the series could make them come again, and count twice. Names
+ * that are refused do not hold the batch up. */
+static int send_series(struct sender *sender)
+{
+	struct pilotlight_parca_binary binary;
+	struct parca_batch batch;
+	uint64_t at, lost = 0;
+	int r = parca_batch_open(&batch, SEND_BATCH_FD, sender->request.bytes);
+
+	while (r == 0) {
+		r = parca_batch_next(&batch, &binary, &at);
+		if (r == 0 && !parca_batch_upload(&batch, &binary, at, post, sender)) {
+			if (sender->post_error < 0)
+				return sender->post_error;
+			lost++;
+		}
+	}
+	if (r != -ENOENT)
+		return fail(sender, r, "the batch is damaged");
+	sender->reply.text[0] = '\0';
+	set_path(sender, "/profiles/writeraw");
+	r = transfer(sender, sender->url, batch.at, batch.bytes - batch.at);
+	sender->reply.rejected = lost;
+	return r;
+}
+
 static int perform(struct sender *sender)
 {
 	if (!set_up(sender))
 		return fail(sender, -EINVAL, "libcurl does not take the settings of this sink");
 	sender->end_ns = clock_monotonic_ns() + (uint64_t)sender->receiver.timeout_s * NSEC_PER_SEC;
-	return sender->receiver.is_clickhouse
-		       ? send_requests(sender)
-		       : transfer(sender, sender->receiver.url, 0, sender->request.bytes);
+	if (sender->receiver.is_clickhouse)
+		return send_requests(sender);
+	if (sender->receiver.is_parca)
+		return send_series(sender);
+	return transfer(sender, sender->receiver.url, 0, sender->request.bytes);
 }
 
 /* --- */

@@ -16,16 +16,17 @@ static const struct protocol {
 	const char *version;	  /* the name of a header; NULL: none */
 	uint64_t plain_bytes_max; /* of a batch, which is gzip; 0: any */
 	uint64_t age_ns_max; /* the default of MaxAge, since receivers refuse older ones; 0: none */
-	bool is_clickhouse;
+	bool is_clickhouse, is_parca;
 } protocols[] = {
 	{ "otlp", "/v1development/profiles",
 		{ "Content-Type: application/x-protobuf", "Content-Encoding: gzip" },
 		/* the Collector's max_request_body_size, which holds after decompression, too */
-		"OTLP-Profiles-Development-Version", 20 << 20, 0, false },
+		"OTLP-Profiles-Development-Version", 20 << 20, 0, false, false },
 	{ "pyroscope", "/push.v1.PusherService/Push",
 		{ "Content-Type: application/proto", "Connect-Protocol-Version: 1" }, NULL, 0,
-		3600ULL * NSEC_PER_SEC, false },
-	{ "clickhouse", "", { "Content-Encoding: gzip" }, NULL, 0, 0, true },
+		3600ULL * NSEC_PER_SEC, false, false },
+	{ "parca", "/api", { "Content-Type: application/json" }, NULL, 0, 0, false, true },
+	{ "clickhouse", "", { "Content-Encoding: gzip" }, NULL, 0, 0, true, false },
 };
 
 static const struct protocol *find_protocol(const char *type)
@@ -121,6 +122,7 @@ int send_receiver_init(struct send_receiver *receiver, const struct config_sink 
 	if (!protocol)
 		return -ENOTSUP;
 	receiver->is_clickhouse = protocol->is_clickhouse;
+	receiver->is_parca = protocol->is_parca;
 	set_headers(sink, protocol, receiver);
 	r = set_url(sink, protocol->path, receiver);
 	for (size_t i = 0; r == 0 && i < SEND_FILES; i++)

@@ -22,6 +22,7 @@ struct send_receiver {
 	char version[64];
 	long timeout_s;	    /* of one batch */
 	bool is_clickhouse; /* batches are several requests, and the token is a password */
+	bool is_parca;	    /* the same, to paths below `url` */
 };
 
 /* How long sending a batch of this sink may take; 0: its type is not sent. */

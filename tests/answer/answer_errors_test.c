@@ -13,7 +13,7 @@ static const struct {
 } invalid[] = {
 	{ { "units", "a" }, "\"units\"", false },
 	{ { "format", "csv" },
-		"svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or "
+		"svg, folded, pprof, otlp, pyroscope, parca, clickhouse, html, json, txt, top or "
 		"sites",
 		false },
 	{ { "format", "svg", "format", "svg" }, "format is given twice", false },
@@ -40,6 +40,8 @@ static const struct {
 	{ { "frames", "5", "format", "folded" }, "no frames in folded", false },
 	{ { "below", "12", "format", "svg" }, "no below in svg", false },
 	{ { "labels", "roots", "format", "folded" }, "no labels in folded", false },
+	{ { "labels", "all", "format", "pyroscope" }, "no labels in pyroscope", false },
+	{ { "late-names", "01:0", "format", "pprof" }, "no late-names in pprof", false },
 	{ { "group", "unit", "format", "sites" }, "no group in sites", false },
 	{ { "buckets", "5" }, "buckets is only for a time line;", false },
 	{ { "by", "unit" }, "by is only for a time line;", false },

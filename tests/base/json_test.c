@@ -147,6 +147,21 @@ static void strings_are_escaped(void **state)
 	}
 }
 
+/* The examples of RFC 4648. */
+static void bytes_are_base64(void **state)
+{
+	struct written *written = begin();
+	struct json *json = &written->json;
+
+	json_begin_array(json);
+	for (size_t size = 0; size <= 6; size++)
+		json_base64(json, "foobar", size);
+	json_base64(json, "\xfb\xff\xfe", 3);
+	json_end_array(json);
+	check_finish(written, "[\"\",\"Zg==\",\"Zm8=\",\"Zm9v\",\"Zm9vYg==\",\"Zm9vYmE=\","
+			      "\"Zm9vYmFy\",\"+//+\"]");
+}
+
 static void keys_are_escaped_like_strings(void **state)
 {
 	struct written *written = begin();
@@ -270,6 +285,7 @@ int main(void)
 		cmocka_unit_test(each_line_is_a_new_document),
 		cmocka_unit_test(numbers_are_whole),
 		cmocka_unit_test(strings_are_escaped),
+		cmocka_unit_test(bytes_are_base64),
 		cmocka_unit_test(keys_are_escaped_like_strings),
 		cmocka_unit_test(nesting_up_to_the_limit_works),
 		cmocka_unit_test(output_errors_are_returned),

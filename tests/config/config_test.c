@@ -398,11 +398,13 @@ static void sinks_that_are_sent_have_a_receiver(void **state)
 		{ "/x.conf:8", "[sink a] TokenFile: 'a/b' is neither an absolute path" },
 		{ "/x.conf:2", "[sink a] Url: Type=otlp needs it: write the address" },
 		{ "/x.conf:9", "[sink a] KeyFile: there is no certificate for it" },
+		{ "/x.conf:13", "[sink b] Labels: samples of Type=parca have no labels" },
 	};
 	const struct config_sink *sink = loaded.config.sinks;
 
 	load_text("[sink a]\nType=otlp\nUrl=ftp://x\nUrl=https://x/?q\nHeader=no colon\n"
-		  "Header=a b: c\nLabel=x x=a,b host.name=x\nTokenFile=a/b\nKeyFile=/k\n");
+		  "Header=a b: c\nLabel=x x=a,b host.name=x\nTokenFile=a/b\nKeyFile=/k\n"
+		  "[sink b]\nType=parca\nUrl=http://x\nLabels=service\n");
 	expect(ARRAY_SIZE(expected), expected);
 	load_text("[sink a]\nType=otlp\nUrl=https://x:4318/p/\nHeader=X-Scope-OrgID: team one\n"
 		  "Header=b: c\nLabel=tier=1 zone=ü\nLabel=k8s.cluster=c\nTimeout=5s\n"

@@ -24,6 +24,7 @@ and as ClickHouse, which takes inserts, equal ones of samples once:
 
 For each request it adds a line of JSON to FOLDER/log.
 """
+import base64
 import gzip
 import hashlib
 import http.server
@@ -76,6 +77,31 @@ def describe_otlp(body):
     return {"ids": ids, "start": min(starts), "end": max(ends), "resources": resources}
 
 
+def describe_pprof(packed):
+    """The types of a profile, and its time."""
+    profile = gzip.decompress(packed)
+    known = dict(fields(profile))
+    strings = [text.decode() for text in all_of(profile, 6)]
+    types = [[strings[number] for _, number in fields(kind)] for kind in all_of(profile, 1)]
+    return types, known[9], known[9] + known.get(10, 0)
+
+
+def describe_writeraw(body):
+    """The same for Parca: series in JSON, with profiles of pprof."""
+    request = json.loads(body)
+    assert request.pop("normalized") is True and list(request) == ["series"], list(request)
+    starts, ends, series = [], [], []
+    for one in request["series"]:
+        labels = {label["name"]: label["value"] for label in one["labels"]["labels"]}
+        assert len(labels) == len(one["labels"]["labels"]), labels
+        for sample in one["samples"]:
+            types, start, end = describe_pprof(base64.b64decode(sample["rawProfile"], validate=True))
+            starts.append(start)
+            ends.append(end)
+        series.append({"labels": labels, "types": types})
+    return {"start": min(starts), "end": max(ends), "series": series}
+
+
 def describe_push(body):
     """The same for Pyroscope: push.v1, with a profile of pprof in each sample."""
     ids, starts, ends, series = [], [], [], []
@@ -84,13 +110,10 @@ def describe_push(body):
         assert len(labels) == len(dict(labels)), labels
         types = []
         for sample in all_of(one, 2):
-            profile = gzip.decompress(all_of(sample, 1)[0])
-            known = dict(fields(profile))
-            strings = [text.decode() for text in all_of(profile, 6)]
-            types = [[strings[number] for _, number in fields(kind)] for kind in all_of(profile, 1)]
+            types, start, end = describe_pprof(all_of(sample, 1)[0])
             ids.append(all_of(sample, 2)[0].decode())
-            starts.append(known[9])
-            ends.append(known[9] + known.get(10, 0))
+            starts.append(start)
+            ends.append(end)
         series.append({"labels": dict(labels), "types": types})
     return {"ids": ids, "start": min(starts), "end": max(ends), "series": series}
 
@@ -190,6 +213,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             entry.update(describe_otlp(gzip.decompress(body)))
         elif self.path == "/push.v1.PusherService/Push":
             entry.update(describe_push(body))
+        elif self.path == "/api/profiles/writeraw":
+            entry.update(describe_writeraw(body))
         elif self.path.startswith("/?"):
             entry.update(describe_clickhouse(self.path, gzip.decompress(body)))
             return self.answer_as_clickhouse(mode, entry)

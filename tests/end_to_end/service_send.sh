@@ -83,6 +83,12 @@ Url=http://127.0.0.1:$(cat "$other/port")
 Interval=5s
 NameWait=0
 Label=deployment.environment=test
+[sink parca]
+Type=parca
+Url=http://127.0.0.1:$(cat "$other/port")
+Interval=5s
+NameWait=0
+Label=deployment.environment=test
 [sink house]
 Type=clickhouse
 Url=http://127.0.0.1:$(cat "$house/port")
@@ -232,6 +238,7 @@ pyroscope_arrives() {
 import json, socket, sys
 
 entries = [json.loads(line) for line in open(sys.argv[1]).read().rpartition("\n")[0].splitlines()]
+entries = [entry for entry in entries if entry["path"] == "/push.v1.PusherService/Push"]
 assert all(entry["headers"]["content-type"] == "application/proto" for entry in entries)
 ids = [id for entry in entries for id in entry["ids"]]
 assert len(ids) == len(set(ids)) > 0, ids
@@ -239,6 +246,22 @@ for series in [series for entry in entries for series in entry["series"]]:
     labels = series["labels"]
     assert labels["__name__"] == "process_cpu" and labels["service_name"], labels
     assert labels["host_name"] == socket.gethostname() and labels["deployment_environment"] == "test", labels
+    assert series["types"] == [["samples", "count"], ["cpu", "nanoseconds"]], series["types"]
+END
+}
+
+# The receiver answers 200 to uploads of names, too, but with no id for them.
+parca_arrives() {
+	wait_for 120 more_than parca sent_batches_total 1 && python3 - "$other/log" <<'END'
+import json, socket, sys
+
+entries = [json.loads(line) for line in open(sys.argv[1]).read().rpartition("\n")[0].splitlines()]
+entries = [entry for entry in entries if entry["path"] == "/api/profiles/writeraw"]
+assert len(entries) > 1 and all(entry["headers"]["content-type"] == "application/json" for entry in entries)
+for series in [series for entry in entries for series in entry["series"]]:
+    labels = series["labels"]
+    assert labels["__name__"] == "process_cpu" and labels["service_name"], labels
+    assert labels["node"] == socket.gethostname() and labels["deployment_environment"] == "test", labels
     assert series["types"] == [["samples", "count"], ["cpu", "nanoseconds"]], series["types"]
 END
 }
@@ -385,7 +408,7 @@ END
 
 has_small_disk=
 at_exit remove_small_disk
-plan 32
+plan 33
 
 check "certificates are made" make_certificates
 check "a receiver listens" start_receiver "$plain"
@@ -414,6 +437,7 @@ check "a mistake in the configuration stops no sender" mistake_stops_nothing
 check "rejected profiles are counted" rejected_profiles_are_counted
 check "TLS, a client certificate, a token and a header" secure_arrives
 check "batches in the protocol of Pyroscope" pyroscope_arrives
+check "batches in the JSON of Parca" parca_arrives
 wait "$house_pid"
 house_failed=$?
 cat "$tmp/house.notes"

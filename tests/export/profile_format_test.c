@@ -63,6 +63,7 @@ static void formats_are_found(void **state)
 		{ "x.pb.gz", "pprof" },
 		{ "x.otlp.gz", "otlp" },
 		{ "x.push.pb", "pyroscope" },
+		{ "x.parca", "parca" },
 		{ "x.clickhouse", "clickhouse" },
 		{ "x.y.txt", "txt" },
 	};
@@ -90,6 +91,7 @@ static void each_format_says_what_it_is(void **state)
 		assert_int_equal(format->is_text, strcmp(format->name, "pprof") != 0 &&
 							  strcmp(format->name, "otlp") != 0 &&
 							  strcmp(format->name, "pyroscope") != 0 &&
+							  strcmp(format->name, "parca") != 0 &&
 							  strcmp(format->name, "clickhouse") != 0);
 	}
 }

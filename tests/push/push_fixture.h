@@ -2,7 +2,8 @@
 /*
  * Sinks with a stand-in for the query process: the test, started again with "answer". What it does
  * stands where the folder of the symbol cache would: "echo" answers with its parameters, a number
- * refuses with that status, "gzip" answers as gzip ends, "hang" never answers.
+ * refuses with that status, "gzip" answers as gzip ends, "parca" puts a batch that lacks names
+ * before its parameters, "hang" never answers.
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 #include "answer/answer_request.h"
 #include "base/clock.h"
 #include "child/child_request.h"
+#include "pilotlight/parca_batch.h"
 #include "query/host_sample.h"
 #include "tests/push/spool_fixture.h"
 
@@ -20,6 +22,11 @@
 #define SECONDS(n) ((n)*1000000000ULL)
 
 enum { GUARD_MS = 20000, STEP_MS = 20 };
+
+struct parca_bytes {
+	struct pilotlight_parca_batch header;
+	struct pilotlight_parca_binary binary;
+};
 
 static struct spool_thread *spools;
 static struct push *push;
@@ -35,13 +42,23 @@ static inline int answer_role(void)
 
 	if (child_request_receive(&request, sizeof(request)) < 0)
 		return 9;
-	if (strcmp(request.symbol_cache, "echo") == 0) {
+	if (strcmp(request.symbol_cache, "parca") == 0) {
+		const struct parca_bytes batch = {
+			{ PILOTLIGHT_PARCA_BATCH_MAGIC, PILOTLIGHT_PARCA_BATCH_VERSION, 1 },
+			{ .symbols_s = 0x65, .build_id = { 1, 0xab }, .build_id_bytes = 2 },
+		};
+
+		if (write(ANSWER_OUTPUT_FD, &batch, sizeof(batch)) < 0)
+			return 8;
+		reply.bytes = sizeof(batch);
+	}
+	if (strcmp(request.symbol_cache, "echo") == 0 || reply.bytes > 0) {
 		for (size_t i = 0; i < request.parameters_bytes; i++)
 			if (!request.parameters[i])
 				request.parameters[i] = ' ';
 		if (write(ANSWER_OUTPUT_FD, request.parameters, request.parameters_bytes) < 0)
 			return 8;
-		reply.bytes = request.parameters_bytes;
+		reply.bytes += request.parameters_bytes;
 	} else if (strcmp(request.symbol_cache, "gzip") == 0) {
 		/* As its end says, it holds a byte for each second. */
 		const char *to = memmem(request.parameters, request.parameters_bytes, "to\0@", 4);

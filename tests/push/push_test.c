@@ -72,6 +72,23 @@ static void the_last_windows_of_a_source_are_written(void **state)
 	(void)text_of("20261120T031300.000000000Z_60000000000ns_cpu.pb.gz");
 }
 
+static void later_batches_are_asked_for_late_names(void **state)
+{
+	open_push(1U << PILOTLIGHT_SOURCE_CPU, 1 << 20);
+	strcpy(what, "parca");
+	seal(0);
+	seal(60);
+	RUN_UNTIL(report().batches == 1);
+	assert_null(strstr(text_of("20261120T031000.000000000Z_60000000000ns_cpu.pb.gz") +
+				   sizeof(struct parca_bytes),
+		"late-names"));
+	seal(120);
+	RUN_UNTIL(report().batches == 2);
+	assert_non_null(strstr(text_of("20261120T031100.000000000Z_60000000000ns_cpu.pb.gz") +
+				       sizeof(struct parca_bytes),
+		" late-names 01ab:65 "));
+}
+
 static void a_batch_waits_for_names(void **state)
 {
 	open_push(1U << PILOTLIGHT_SOURCE_CPU, 1 << 20);
@@ -308,6 +325,7 @@ int main(int argc, char **argv)
 		WITH_FOLDER(each_interval_becomes_a_batch),
 		WITH_FOLDER(each_source_has_its_batches),
 		WITH_FOLDER(the_last_windows_of_a_source_are_written),
+		WITH_FOLDER(later_batches_are_asked_for_late_names),
 		WITH_FOLDER(a_batch_waits_for_names),
 		WITH_FOLDER(a_wait_for_names_has_an_end),
 		WITH_FOLDER(a_host_that_is_not_drawn_pushes_nothing),

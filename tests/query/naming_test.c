@@ -166,6 +166,9 @@ static void names_of_places_give_way(void **state)
 	assert_int_equal(naming_run(profile, &source.base, open_by_number, NULL, &counters), 0);
 	assert_int_equal(counters.named, 0);
 	assert_int_equal(profile->frames.count, frames);
+	naming_drop_places(profile);
+	assert_string_equal(name_of(profile, 0, 1), "program:8");
+	assert_int_equal(profile->locations.items[1].frame_count, 0);
 	profile_free(profile);
 }
 

@@ -41,7 +41,8 @@ static void a_type_has_its_path_and_headers(void **state)
 	     "Header=X-Scope-OrgID: team one\nTokenFile=t\nCaFile=/c\nTimeout=7s\n"
 	     "[sink bare]\nType=otlp\nUrl=http://b\nProfilesVersion=0\n"
 	     "[sink pyro]\nType=pyroscope\nUrl=http://c\nMaxBytes=1G\n"
-	     "[sink house]\nType=clickhouse\nUrl=http://d:8123/\n");
+	     "[sink house]\nType=clickhouse\nUrl=http://d:8123/\n"
+	     "[sink parca]\nType=parca\nUrl=http://e:7070\n");
 	assert_int_equal(send_receiver_init(&receiver, &config.sinks[0], NULL, NULL), -ENOTSUP);
 	assert_int_equal(send_receiver_timeout_ns(&config.sinks[0]), 0);
 	assert_int_equal(send_receiver_init(&receiver, &config.sinks[1], "/run/c", NULL), 0);
@@ -71,6 +72,11 @@ static void a_type_has_its_path_and_headers(void **state)
 	assert_int_equal(receiver.header_count, 1);
 	assert_string_equal(receiver.headers[0], "Content-Encoding: gzip");
 	assert_true(receiver.is_clickhouse);
+	send_receiver_done(&receiver);
+	assert_int_equal(send_receiver_init(&receiver, &config.sinks[5], NULL, NULL), 0);
+	assert_string_equal(receiver.url, "http://e:7070/api");
+	assert_string_equal(receiver.headers[0], "Content-Type: application/json");
+	assert_true(receiver.is_parca && !receiver.is_clickhouse);
 	send_receiver_done(&receiver);
 	assert_int_equal(send_receiver_max_age(&config.sinks[0]), 7 * 86400000000000);
 	assert_int_equal(send_receiver_max_age(&config.sinks[3]), 3600000000000);

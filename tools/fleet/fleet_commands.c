@@ -27,11 +27,13 @@ struct profile_request {
 static const struct option_row profile_options[] = {
 	{ 'o', "output", "FILE",
 		"Write to FILE; its ending (.svg, .folded, .pb.gz, .otlp.gz, .push.pb, "
-		".clickhouse, .html, .json, .txt, .sites) chooses the format. `-` is standard "
+		".parca, .clickhouse, .html, .json, .txt, .sites) chooses the format. `-` is "
+		"standard "
 		"output.",
 		OPTION_STRING, .offset = offsetof(struct fleet_request, path) },
 	{ 'f', "format", "FORMAT",
-		"Write svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt or sites, "
+		"Write svg, folded, pprof, otlp, pyroscope, parca, clickhouse, html, json, txt or "
+		"sites, "
 		"whatever the file's ending.",
 		OPTION_STRING, .offset = offsetof(struct fleet_request, format) },
 	{ 0 },

@@ -30,13 +30,13 @@ static const struct option_row profile_options[] = {
 	HISTORY_RUNTIME_FRAMES_OPTION,
 	{ 'o', "output", "FILE",
 		"Write to FILE; its ending (.svg, .folded, .pb.gz, .otlp.gz, .push.pb, "
-		".clickhouse, .html, .json, .txt, .top, .sites) chooses the format. `-` is "
+		".parca, .clickhouse, .html, .json, .txt, .top, .sites) chooses the format. `-` is "
 		"standard "
 		"output.",
 		OPTION_STRING, .offset = offsetof(struct history_request, path) },
 	{ 'f', "format", "FORMAT",
-		"Write svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or "
-		"sites, "
+		"Write svg, folded, pprof, otlp, pyroscope, parca, clickhouse, html, json, txt, "
+		"top or sites, "
 		"whatever the file's ending.",
 		OPTION_STRING, .offset = offsetof(struct history_request, format) },
 	{ 0, "comm-roots", NULL,

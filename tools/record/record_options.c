@@ -289,13 +289,13 @@ const struct option_row record_option_rows[] = {
 		.offset = offsetof(struct record_options, samples_all) },
 	{ 'o', "output", "FILE",
 		"Write to FILE (flamegraph.svg); its ending (.svg, .folded, .pb.gz, "
-		".otlp.gz, .push.pb, .clickhouse, .html, .json, .txt, .top, .sites) chooses the "
-		"format. "
+		".otlp.gz, .push.pb, .parca, .clickhouse, .html, .json, .txt, .top, .sites) "
+		"chooses the format. "
 		"`-` is standard output.",
 		OPTION_STRING, .offset = offsetof(struct record_options, path) },
 	{ 'f', "format", "FORMAT",
-		"Write svg, folded, pprof, otlp, pyroscope, clickhouse, html, json, txt, top or "
-		"sites, "
+		"Write svg, folded, pprof, otlp, pyroscope, parca, clickhouse, html, json, txt, "
+		"top or sites, "
 		"whatever the file's ending.",
 		OPTION_STRING, .offset = offsetof(struct record_options, format_name) },
 	{ 0, "lines", NULL, "Keep the lines of a function apart: `name (file.c:123)`.", OPTION_SET,
