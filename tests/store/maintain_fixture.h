@@ -9,19 +9,6 @@
 
 #include <errno.h>
 
-static inline void maintain(struct store *store, uint64_t now_ns)
-{
-	struct fault fault = { 0 };
-	int r;
-
-	/* A step a call. */
-	do {
-		r = store_maintain(store, now_ns, 0, &fault);
-		if (r < 0)
-			fail_msg("%s", fault.text);
-	} while (r == 1);
-}
-
 struct seen {
 	size_t count;
 	uint64_t widest_ns, samples;

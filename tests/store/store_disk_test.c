@@ -82,14 +82,11 @@ static void a_full_disk_is_waited_out(void **state)
 }
 
 /* As far as a full disk lets it. */
-static void maintain(struct store *store, uint64_t now_ns)
+static void maintain_full(struct store *store, uint64_t now_ns)
 {
 	struct fault fault = { 0 };
-	int r;
+	int r = fixture_maintain(store, now_ns, &fault);
 
-	do {
-		r = store_maintain(store, now_ns, 0, &fault);
-	} while (r == 1);
 	if (r < 0 && r != -ENOSPC)
 		fail_msg("%s", fault.text);
 }
@@ -140,18 +137,18 @@ static void a_small_disk_keeps_the_last_days(void **state)
 		r = fixture_append_one(store, now_ns, 1, 1);
 		if (r < 0) {
 			assert_int_equal(r, -ENOSPC);
-			maintain(store, now_ns);
+			maintain_full(store, now_ns);
 			r = fixture_append_one(store, now_ns, 1, 1);
 		}
 		assert_int_equal(r, 0);
-		maintain(store, now_ns);
+		maintain_full(store, now_ns);
 	}
 	days = count_days(store_folder, &last);
 	assert_true(days >= 2 && days < 32);
 	do {
 		before = days;
 		fill(filler);
-		maintain(store, now_ns);
+		maintain_full(store, now_ns);
 		days = count_days(store_folder, &last);
 		assert_true(before > 1 ? days < before : days == 1);
 	} while (before > 1);
@@ -256,7 +253,7 @@ static void a_small_disk_has_room_for_a_window(void **state)
 	 * meanwhile. */
 	assert_int_equal(append_new(store_folder, now_ns), -ENOSPC);
 	store = fixture_open(store_folder);
-	maintain(store, now_ns);
+	maintain_full(store, now_ns);
 	store_close(store);
 	assert_int_equal(append_new(store_folder, now_ns), 0);
 	assert_true(count_days(store_folder, &last) > 1);

@@ -54,17 +54,11 @@ static void append_window(
 static struct store *make_history(uint64_t age_s)
 {
 	struct store *store = fixture_open(store_folder);
-	struct fault fault = { 0 };
-	int r;
 
 	for (uint32_t i = 0; i < WINDOWS; i++)
 		for (size_t j = 0; j < EVENTS; j++)
 			append_window(store, &events[j], FIXTURE_DAY_NS + SECONDS(10) * i, i);
-	do {
-		r = store_maintain(store, FIXTURE_DAY_NS + SECONDS(age_s), 0, &fault);
-		if (r < 0)
-			fail_msg("%s", fault.text);
-	} while (r == 1);
+	maintain(store, FIXTURE_DAY_NS + SECONDS(age_s));
 	return store;
 }
 

@@ -338,3 +338,22 @@ static inline void fixture_write_one(const char *folder, uint64_t start_ns)
 	assert_int_equal(fixture_append_one(store, start_ns, 1, 1), 0);
 	store_close(store);
 }
+
+/* To its end, a step a call. Returns 0 or -errno. */
+static inline int fixture_maintain(struct store *store, uint64_t now_ns, struct fault *fault)
+{
+	int r;
+
+	do
+		r = store_maintain(store, now_ns, 0, fault);
+	while (r == 1);
+	return r;
+}
+
+static inline void maintain(struct store *store, uint64_t now_ns)
+{
+	struct fault fault = { 0 };
+
+	if (fixture_maintain(store, now_ns, &fault) < 0)
+		fail_msg("%s", fault.text);
+}

@@ -11,18 +11,6 @@ enum { WINDOWS = 360 };
 
 static const struct store_selection merged = { .end_ns = UINT64_MAX, .merges_threads = true };
 
-static void maintain(struct store *store, uint64_t now_ns)
-{
-	struct fault fault = { 0 };
-	int r;
-
-	do {
-		r = store_maintain(store, now_ns, 0, &fault);
-		if (r < 0)
-			fail_msg("%s", fault.text);
-	} while (r == 1);
-}
-
 static int64_t ask(const char *folder, const char *sql)
 {
 	char path[DAY_PATH_BYTES];

@@ -153,19 +153,13 @@ static void append(struct store *store, struct profile *profile, size_t *largest
 }
 
 /* There is no profile then. Returns what it came to. */
-static size_t maintain(struct store *store, uint64_t now_ns)
+static size_t maintain_counted(struct store *store, uint64_t now_ns)
 {
-	struct fault fault = { 0 };
 	size_t before = heap.worst, worst;
-	int r;
 
 	heap.worst = heap.bytes;
 	heap.counts = true;
-	do {
-		r = store_maintain(store, now_ns, 0, &fault);
-		if (r < 0)
-			fail_msg("%s", fault.text);
-	} while (r == 1);
+	maintain(store, now_ns);
 	heap.counts = false;
 	worst = heap.worst;
 	heap.worst = before;
@@ -202,13 +196,13 @@ static void fill(const struct filling *filling, uint64_t *random)
 		for (uint32_t i = 0; i < 4 && n % 4 == 0; i++)
 			append(store, make_dense_window(start_ns, i), &largest);
 		/* Later by what makes minutes of windows, and also by what makes tens of these. */
-		worst = maintain(store, start_ns + SECONDS(3600) * (n % 8 == 7 ? 50 : 3));
+		worst = maintain_counted(store, start_ns + SECONDS(3600) * (n % 8 == 7 ? 50 : 3));
 		if (worst > maintained)
 			maintained = worst;
 	}
 	/* And of another day than the one that is appended to. */
 	append(store, make_window(FIXTURE_DAY_NS + DAY_NS, 1, random), &largest);
-	worst = maintain(store, FIXTURE_DAY_NS + 4 * DAY_NS);
+	worst = maintain_counted(store, FIXTURE_DAY_NS + 4 * DAY_NS);
 	if (worst > maintained)
 		maintained = worst;
 	heap.counts = true;

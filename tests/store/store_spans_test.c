@@ -109,17 +109,6 @@ static void a_trace_is_selected(void **state)
 	fixture_remove(folder);
 }
 
-static void merge(struct store *store, uint64_t now_ns)
-{
-	struct fault fault = { 0 };
-	int r;
-
-	do
-		r = store_maintain(store, now_ns, UINT64_MAX, &fault);
-	while (r == 1);
-	assert_int_equal(r, 0);
-}
-
 /* They last as long as the times of samples. */
 static void merged_windows_keep_their_spans(void **state)
 {
@@ -133,7 +122,7 @@ static void merged_windows_keep_their_spans(void **state)
 	append_spans(store, START);
 	assert_int_equal(fixture_append_one(store, START + SECONDS(10), 1, 5), 0);
 	append_spans(store, START + SECONDS(20));
-	merge(store, START + SECONDS(3 * 3600));
+	maintain(store, START + SECONDS(3 * 3600));
 	fixture_expect_windows(folder, 1, 0);
 	read = read_spans(folder, 1, 1, &found);
 	assert_int_equal(fixture_total(read), 4);
@@ -181,7 +170,7 @@ static void many_spans_cost_no_times(void **state)
 		assert_int_equal(fixture_append(store, profile, &fault), 0);
 		profile_free(profile);
 	}
-	merge(store, START + SECONDS(3 * 3600));
+	maintain(store, START + SECONDS(3 * 3600));
 	fixture_expect_windows(folder, 1, 0);
 	read = read_spans(folder, 1, 0, &found);
 	assert_false(found.lacks_spans);
@@ -197,10 +186,8 @@ static int merge_once(const char *folder)
 {
 	struct store *store = fixture_open(folder);
 	struct fault fault = { 0 };
-	int r = 1;
+	int r = fixture_maintain(store, START + SECONDS(3 * 3600), &fault);
 
-	while (r == 1)
-		r = store_maintain(store, START + SECONDS(3 * 3600), UINT64_MAX, &fault);
 	store_close(store);
 	return r;
 }
@@ -269,7 +256,7 @@ static void a_lone_window_keeps_its_spans(void **state)
 	fixture_folder(folder);
 	store = fixture_open(folder);
 	append_spans(store, START);
-	merge(store, START + SECONDS(1800));
+	maintain(store, START + SECONDS(1800));
 	read = read_spans(folder, 1, 0, &found);
 	assert_int_equal(fixture_total(read), 3);
 	assert_false(found.lacks_spans);

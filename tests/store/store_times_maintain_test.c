@@ -6,18 +6,6 @@
 
 #include <errno.h>
 
-static void maintain(struct store *store, uint64_t now_ns)
-{
-	struct fault fault = { 0 };
-	int r;
-
-	do
-		r = store_maintain(store, now_ns, UINT64_MAX, &fault);
-	while (r == 1);
-	if (r < 0)
-		fail_msg("%s", fault.text);
-}
-
 static int64_t windows_with_times(const char *folder)
 {
 	char path[DAY_PATH_BYTES];
