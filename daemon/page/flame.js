@@ -2,7 +2,8 @@
 // Draws a tree on a canvas as large as what is in view, however large the tree is.
 
 const ROW_PX = 18, FRAME_PX_MIN = 0.4, TEXT_PX_MIN = 24, MATCH = 'match';
-const PRINTED_PX_MIN = 2, PRINTED_PX_MAX = 1400; // narrower frames make no row on paper; as high as a page is
+const PRINTED_PX_MIN = 2; // narrower frames make no row on paper
+const PRINTED_PART_MAX = 0.95; // of the width: then it is on the sheet that begins with the title and the time
 
 class FlameView {
 	// `events`: chosen(frame) when the selected frame changes, zoomed(frame), menu(frame, x, y), hovered(frame, x, y) or (-1).
@@ -31,8 +32,9 @@ class FlameView {
 	unfold(isPrinted) {
 		if (!this.tree || this.element.hidden)
 			return;
+		this.width = this.element.clientWidth; // the window may just have got another one
 		this.element.style.flex = isPrinted ? 'none' : '';
-		this.element.style.height = isPrinted ? `${Math.min((this.deepest() + 1) * ROW_PX, PRINTED_PX_MAX)}px` : '';
+		this.element.style.height = isPrinted ? `${Math.min((this.deepest() + 1) * ROW_PX, PRINTED_PART_MAX * this.width)}px` : '';
 		this.scrollToRoot();
 	}
 

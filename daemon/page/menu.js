@@ -92,11 +92,16 @@ function filterItems(view, frame, item) {
 	];
 }
 
+function closeMenu() {
+	dom.menu.hidden = true;
+	dom.menu.opener.focus();
+}
+
 function openMenu(view, frame, x, y) {
 	const label = view.tree.label[frame], buildId = inside ? '' : buildIdOf(view, frame);
-	const close = () => { dom.menu.hidden = true; view.canvas.focus(); };
-	const item = (text, action) => button(text, () => { close(); action(); });
+	const item = (text, action) => button(text, () => { closeMenu(); action(); });
 
+	dom.menu.opener = view.canvas;
 	dom.menu.replaceChildren(
 		item('Zoom here', () => view.zoom(frame)), item('Zoom out', () => view.zoom(0)),
 		item('Callers and callees', () => openSandwich(label)),
@@ -136,7 +141,7 @@ function pressInMenu(event) {
 	const items = [...dom.menu.children], i = items.indexOf(document.activeElement);
 
 	if (event.key === 'Escape')
-		dom.menu.hidden = true;
+		closeMenu();
 	else if (event.key === 'ArrowDown')
 		items[(i + 1) % items.length].focus();
 	else if (event.key === 'ArrowUp')

@@ -77,7 +77,7 @@ async function checkMouse() {
 	press(dom.menu.firstChild, 'ArrowDown');
 	check(document.activeElement === dom.menu.children[1], 'arrows move in the menu');
 	press(document.activeElement, 'Escape');
-	check(dom.menu.hidden, 'Escape closes the menu');
+	check(dom.menu.hidden && document.activeElement === dom.flame.canvas, 'Escape closes the menu, and keys go to the frames again');
 	await settle();
 }
 
@@ -198,6 +198,35 @@ async function checkEqualNames() {
 	check(dom.missing.hidden, 'and no longer');
 	profile = all;
 	showProfile();
+}
+
+// Names that programs choose: markup, right to left, of 1 KiB.
+async function checkNames() {
+	const all = profile, names = ['<img src=x onerror="hostile()"><b>', '\u05e9\u05dc\u05d5\u05dd &amp; \u0645\u0631\u062d\u0628\u0627', 'x'.repeat(1024)];
+	const isText = () => !document.querySelector('img, b') && document.documentElement.scrollWidth <= innerWidth;
+	const numbers = (value) => [value, value, value, value];
+
+	profile = { ...all, title: names.join(' '), labels: [['all', all.kinds.length - 1], ...names.map((name) => [name, 1])],
+		binaries: [[names[0], 'id']], files: [names[2]], frames: { label: [0, 1, 2, 3], depth: [0, 1, 2, 3], total: numbers(9), self: [0, 0, 0, 9],
+			binary: numbers(0), file: numbers(0), line: numbers(7) } };
+	showProfile();
+	check(dom.title.textContent === profile.title && isText(), 'a title of such names is text');
+	for (let i = 0; i < names.length; i++) {
+		dom.flame.canvas.dispatchEvent(new MouseEvent('mousemove', pointOf(dom.flame, i + 1)));
+		check(dom.tip.textContent.startsWith(`${names[i]}\n`) && isText(), 'so is a tip', dom.tip.textContent);
+		openMenu(dom.flame, i + 1, 10, 10);
+		check(isText(), 'so is a menu');
+		closeMenu();
+		openSandwich(i + 1);
+		check(dom.middle.textContent.includes(names[i]) && isText(), 'so is a sandwich', dom.middle.textContent);
+		change({ view: 'flame' });
+	}
+	change({ view: 'table' });
+	check(dom.table.querySelectorAll('tbody tr').length === 3 && isText(), 'and a table');
+	change({ view: 'flame', label: '' });
+	profile = all;
+	showProfile();
+	await settle();
 }
 
 async function checkRows() {
@@ -452,6 +481,7 @@ async function test() {
 	await checkTable();
 	await checkFilters();
 	await checkEqualNames();
+	await checkNames();
 	await checkRows();
 	await checkMore();
 	await checkService();
