@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Helpers for tests with real ClickHouse servers: version 18.16, which Debian packages. Source it after lib.sh. The
-# packages are taken apart into a folder, as nothing needs to be installed; ports are of the loopback device alone.
+# Helpers for tests with real ClickHouse servers: version 18.16, which Debian packages, and the engine of 26.9 as a
+# library. Source it after lib.sh. Both are taken apart into folders, as nothing needs to be installed; ports are of the
+# loopback device alone.
 clickhouse=${RECEIVERS_BIN:-$root/build/receivers}/clickhouse
+chdb=${RECEIVERS_BIN:-$root/build/receivers}/chdb
 
 # fetch_clickhouse: what is missing, some 16 MB.
 fetch_clickhouse() {
@@ -51,6 +53,19 @@ END
 	clickhouse_pid=$!
 	started+=("$clickhouse_pid")
 	wait_for 60 curl -sf -o /dev/null "http://127.0.0.1:$port/ping"
+}
+
+install_chdb() {
+	[ -d "$chdb" ] || pip install --quiet --no-deps --target "$chdb.new" chdb-core==26.9.0 &&
+		{ [ -d "$chdb" ] || mv "$chdb.new" "$chdb"; }
+} >"$tmp/pip.log" 2>&1
+
+# start_chdb PORT: its pid is chdb_pid.
+start_chdb() {
+	mkdir -p "$tmp/engine"
+	PYTHONPATH=$chdb start python3 "$root/tests/receivers/chdb_server.py" "$1" "$tmp/engine"
+	chdb_pid=$!
+	wait_for 60 curl -sf -o /dev/null --data 'SELECT 1' "http://127.0.0.1:$1/"
 }
 
 # ask PORT SQL: prints the answer.
