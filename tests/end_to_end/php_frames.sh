@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The functions of a PHP program, in place of the interpreter's loop: names, callers, lines and shares of a program that
-# is known.
+# is known, and an application of several files, also under PHP-FPM. TEST_PHP and TEST_FPM name other binaries.
 # Runs beside others: it judges shares within one thread alone.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/runtimes.sh"
 
 program=$root/tests/end_to_end/php_programs/shares.php
+application=$root/tests/end_to_end/php_programs/application/index.php
 php=${TEST_PHP:-/usr/bin/php}
+fpm=${TEST_FPM:-$(compgen -G '/usr/sbin/php-fpm*' | head -n 1)}
 
 need_root
 need_programs
@@ -22,6 +24,27 @@ chains=(
 	';{main:shares\.php}_\[h\];main_\[h\];Shape::tiny_\[h\];Generator::current_\[h\];.*;Shape::steps_\[h\];burn_\[h\];spin_\[h\]'
 )
 
+# The same of the application.
+application_chains=(
+	';{main:index\.php}_\[h\];Page::render_\[h\];array_map_\[h\];.*;spin_\[h\]'
+	';{main:index\.php}_\[h\];.*;{closure(:[^;]*)?}_\[h\];{main:Page\.php}_\[h\];spin_\[h\]'
+)
+
+# Its only child runs the requests.
+start_fpm() {
+	printf '[global]\nerror_log=%s\ndaemonize=no\n[www]\nuser=root\ngroup=root\nlisten=%s\npm=static\npm.max_children=1\n' \
+		"$tmp/fpm.log" "$tmp/fpm.sock" >"$tmp/fpm.conf"
+	start "$fpm" -n -R -y "$tmp/fpm.conf"
+	fpm_pid=${started[-1]}
+	wait_for 60 pgrep -P "$fpm_pid" && wait_for 60 [ -S "$tmp/fpm.sock" ] || return
+	start python3 -B "$root/tests/end_to_end/php_programs/fastcgi.py" "$tmp/fpm.sock" "$application"
+}
+
+record_fpm() {
+	start_fpm && record "$tmp/first.folded" -F 499 -d 2 -p "$(pgrep -P "$fpm_pid")" &&
+		record "$tmp/fpm.folded" -F 999 -d 3 -p "$(pgrep -P "$fpm_pid")"
+}
+
 has_lines() {
 	grep "heavy (shares.php:23)_\[h\];burn (shares.php:17)_\[h\];spin (shares.php:\(7\|8\|9\))_\[h\]" "$1" >/dev/null
 }
@@ -30,7 +53,7 @@ runtime=php
 idle=("$php" -n -r 'sleep(1000);')
 first_recording() { record "$tmp/first.folded" -F 499 -- "$php" -n "$program" 800; }
 
-plan 6
+plan 8
 check "a recording makes the unwind table, with the description" is_read_after_recordings
 record "$tmp/lines.folded" -F 1999 --lines -- "$php" -n "$program" 4000
 check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
@@ -39,4 +62,13 @@ check "the share of a function" has_share "$tmp/shares.folded" ';burn_\[h\]' 'he
 check "the share of a function that calls a closure through a function of C" has_share "$tmp/shares.folded" ';burn_\[h\]' 'light_[h];' 30
 check "the share of a fiber" has_share "$tmp/shares.folded" ';burn_\[h\]' 'Shape::tiny_[h];' 10
 check "samples have all callers" has_whole_chains "$tmp/shares.folded" ';spin_\[h\]' 2 "${chains[@]}"
+record "$tmp/application.folded" -F 1999 -- "$php" -n "$application"
+check "an application's files and classes" \
+	has_whole_chains "$tmp/application.folded" ';spin_\[h\]' 2 "${application_chains[@]}"
+if [ -x "$fpm" ]; then
+	record_fpm
+	check "PHP-FPM's, too" has_whole_chains "$tmp/fpm.folded" ';spin_\[h\]' 2 "${application_chains[@]}"
+else
+	skip "PHP-FPM's, too" "no php-fpm"
+fi
 finish
