@@ -166,11 +166,6 @@ bool config_sink_is_set(const struct config_sink *sink, const char *key)
 	return sink->origins[knob].file;
 }
 
-bool config_sink_has_labels(const struct config_sink *sink)
-{
-	return strcmp(sink->type, "pyroscope") != 0 && strcmp(sink->type, "parca") != 0;
-}
-
 int config_check(
 	const char *path, unsigned flags, config_check_function check, struct output *output)
 {

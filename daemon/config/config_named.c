@@ -148,3 +148,8 @@ void config_named_done(const struct config_named *named, void *item)
 	}
 	memset(item, 0, named->bytes);
 }
+
+bool config_sink_has_labels(const struct config_sink *sink)
+{
+	return strcmp(sink->type, "pyroscope") != 0 && strcmp(sink->type, "parca") != 0;
+}
