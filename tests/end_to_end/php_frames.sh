@@ -30,19 +30,23 @@ application_chains=(
 	';{main:index\.php}_\[h\];.*;{closure(:[^;]*)?}_\[h\];{main:Page\.php}_\[h\];spin_\[h\]'
 )
 
-# Its only child runs the requests.
+# Its only child runs the requests, and is to end with it.
 start_fpm() {
+	local fpm_pid
+
 	printf '[global]\nerror_log=%s\ndaemonize=no\n[www]\nuser=root\ngroup=root\nlisten=%s\npm=static\npm.max_children=1\n' \
 		"$tmp/fpm.log" "$tmp/fpm.sock" >"$tmp/fpm.conf"
 	start "$fpm" -n -R -y "$tmp/fpm.conf"
 	fpm_pid=${started[-1]}
 	wait_for 60 pgrep -P "$fpm_pid" && wait_for 60 [ -S "$tmp/fpm.sock" ] || return
+	child=$(pgrep -P "$fpm_pid")
+	started+=("$child")
 	start python3 -B "$root/tests/end_to_end/php_programs/fastcgi.py" "$tmp/fpm.sock" "$application"
 }
 
 record_fpm() {
-	start_fpm && record "$tmp/first.folded" -F 499 -d 2 -p "$(pgrep -P "$fpm_pid")" &&
-		record "$tmp/fpm.folded" -F 999 -d 3 -p "$(pgrep -P "$fpm_pid")"
+	start_fpm && record "$tmp/first.folded" -F 499 -d 2 -p "$child" &&
+		record "$tmp/fpm.folded" -F 999 -d 3 -p "$child"
 }
 
 has_lines() {
