@@ -8,7 +8,8 @@
  * A code object that is new to its process is copied and hashed; its contents are sent if no CPU
  * has sent them lately. So a process of a few milliseconds has its names, and a thousand like it
  * send them once. What is known expires at the end of an epoch, and whatever still runs is sent
- * again: the engine may forget what it has not received for two epochs.
+ * again: the engine may forget what it has not received for two epochs. Each object has epochs of
+ * its own, or all would be sent at once, for which there is no room.
  *
  * The process may write anything into its memory. So steps, time, copies and bytes are bounded, and
  * a frame without a copy has code 0.
@@ -99,21 +100,31 @@ static __always_inline __u32 walk_words(const struct pilotlight_ring_walk *recor
 	       (record->has_context) * CONTEXT_WORDS;
 }
 
-static __always_inline __u64 runtime_epoch(const struct walker *walker)
+/* The epoch of what has this hash. */
+static __always_inline __u64 runtime_epoch(const struct walker *walker, __u64 hash)
 {
-	return (__u64)runtime_generation << 32 | walker->runtime.begin_ns >> RUNTIME_EPOCH_SHIFT;
+	__u64 time = walker->runtime.begin_ns + (hash >> (64 - RUNTIME_EPOCH_SHIFT));
+
+	return (__u64)runtime_generation << 32 | time >> RUNTIME_EPOCH_SHIFT;
 }
 
-/* Identifies the address space, the epoch, and the user and cgroup, whose names are their own: a
- * process that changes them sends its names again. */
+/* Identifies the address space, and the user and cgroup, whose names are their own: a process that
+ * changes them sends its names again. */
 static __always_inline __u64 runtime_owner(const struct walker *walker)
 {
 	__u64 owner = runtime_hash(walker->mm, walker->process.start_ns);
 
 	owner = runtime_hash(owner, (__u64)walker->process.exec_id << 32 | walker->process.tgid);
 	owner = runtime_hash(owner, user_of(bpf_get_current_task_btf()));
-	owner = runtime_hash(owner, walker->cgroup_id);
-	return runtime_hash(owner, runtime_epoch(walker));
+	return runtime_hash(owner, walker->cgroup_id);
+}
+
+/* The same with the epoch of the step's code object. */
+static __always_inline __u64 runtime_step_owner(
+	const struct walker *walker, const struct runtime_step *step)
+{
+	return runtime_hash(
+		walker->runtime.owner, runtime_epoch(walker, runtime_hash(0, step->code)));
 }
 
 static __always_inline __u32 runtime_period(const struct walker *walker)
@@ -181,7 +192,7 @@ static __always_inline int send_code(
 	__u32 place, words, size;
 	__u64 *sent;
 
-	mark = runtime_hash(mark, runtime_epoch(walker));
+	mark = runtime_hash(mark, runtime_epoch(walker, hash));
 	place = mark >> (64 - RUNTIME_SENT_SHIFT);
 	sent = bpf_map_lookup_elem(&sent_codes, &place);
 	if (!sent)
@@ -228,12 +239,13 @@ static __always_inline int take_copy(struct walker *walker, struct runtime_copie
 static __always_inline int send_copy(const struct walker *walker, struct runtime_copier *copier)
 {
 	const struct runtime_state *state = &walker->runtime;
-	__u32 place = runtime_known_place(state->owner, &state->step);
+	__u64 owner = runtime_step_owner(walker, &state->step);
+	__u32 place = runtime_known_place(owner, &state->step);
 	struct runtime_known *known = bpf_map_lookup_elem(&known_codes, &place);
 
 	if (!known || !send_code(walker, copier, copier->record.code.hash))
 		return 0;
-	runtime_remember(known, state->owner, &state->step, copier->record.code.hash);
+	runtime_remember(known, owner, &state->step, copier->record.code.hash);
 	return 1;
 }
 
@@ -307,15 +319,16 @@ static __always_inline int is_known_code(struct walker *walker, __u64 *code)
 	const struct runtime_step *step = &state->step;
 	struct runtime_known_way *recent = runtime_recent(state->recent, step);
 	const struct runtime_known *known;
+	__u64 owner = runtime_step_owner(walker, step);
 	__u32 place;
 
-	if (recent->seal != runtime_seal(state->owner, step, recent->hash)) {
-		place = runtime_known_place(state->owner, step);
+	if (recent->seal != runtime_seal(owner, step, recent->hash)) {
+		place = runtime_known_place(owner, step);
 		known = bpf_map_lookup_elem(&known_codes, &place);
-		if (!known || !runtime_is_known(known, state->owner, step, code))
+		if (!known || !runtime_is_known(known, owner, step, code))
 			return 0;
 		recent->hash = *code;
-		recent->seal = runtime_seal(state->owner, step, *code);
+		recent->seal = runtime_seal(owner, step, *code);
 	}
 	*code = recent->hash & PILOTLIGHT_RUNTIME_CODE_MASK;
 	return 1;

@@ -221,6 +221,7 @@ __noinline int search_v8_code(struct walker *walker, __u32 entry, __u64 ip)
 	const struct pilotlight_runtime_v8 *runtime;
 	struct runtime_state *state;
 	struct runtime_known *known;
+	__u64 owner;
 	__u32 place;
 
 	if (!walker)
@@ -239,10 +240,11 @@ __noinline int search_v8_code(struct walker *walker, __u32 entry, __u64 ip)
 		found = code ? prove_v8_code(walker, code, ip) : V8_NO_CODE;
 		if (found == V8_NO_CODE)
 			continue;
-		place = runtime_known_place(state->owner, &state->v8.code_step);
+		owner = runtime_step_owner(walker, &state->v8.code_step);
+		place = runtime_known_place(owner, &state->v8.code_step);
 		known = bpf_map_lookup_elem(&known_codes, &place);
 		if (known)
-			runtime_remember(known, state->owner, &state->v8.code_step, code);
+			runtime_remember(known, owner, &state->v8.code_step, code);
 		return found;
 	}
 	return V8_NO_CODE;
