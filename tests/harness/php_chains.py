@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compares the chains of PHP functions of a recording with those that another tool saw in the same program.
 
-usage: php_chains.py PROFILE.folded FILE...
-FILE is what phpspy wrote of the same process at the same time (phpspy -S -p PID -o FILE), or a trace of Xdebug, which
-has all chains of a request (xdebug.mode=trace, xdebug.trace_format=1).
+usage: php_chains.py PROFILE.folded PHPSPY
+       php_chains.py PROFILE.folded TRACE...
+phpspy stops the process with ptrace before it reads the chain (phpspy -S -p PID -o PHPSPY). A recording of
+sched:sched_switch that begins before and ends after it has a sample of each stop: with ptrace_stop() in its kernel
+stack. So each chain of phpspy must be there, as often. A trace of Xdebug (xdebug.mode=trace, xdebug.trace_format=1)
+has all chains of a request; those of a recording of such requests must be among them.
 """
 import collections
 import re
@@ -17,12 +20,14 @@ def script(path):
     return "{main:" + path.rpartition("/")[2] + "}"
 
 
-def own_chains(path):
-    """Yields the functions of PHP, from the root on, and how many samples have them."""
+def own_chains(path, text):
+    """Counts the chains, from the root on, of the samples that have this text."""
+    chains = collections.Counter()
     for line in open(path):
         stack, _, count = line.rstrip("\n").rpartition(" ")
-        frames = [frame[:-4] for frame in stack.split(";") if frame.endswith("_[h]")]
-        yield tuple(frames), int(count)
+        if text in stack:
+            chains[tuple(frame[:-4] for frame in stack.split(";") if frame.endswith("_[h]"))] += int(count)
+    return chains
 
 
 def spied_chains(lines):
@@ -33,8 +38,11 @@ def spied_chains(lines):
             frames = []
         elif line[0].isdigit():
             name, _, place = line.split(" ", 1)[1].partition(" ")
-            if (name, place) != ("<main>", "<internal>:-1\n"):  # where a fiber begins
-                frames.append(script(place.rpartition(":")[0]) if name == "<main>" else name)
+            # A method's class is that of the files that it includes, too. A fiber begins in a file of no name.
+            if not name.endswith("<main>"):
+                frames.append(name)
+            elif not place.startswith("<internal>"):
+                frames.append(script(place.rpartition(":")[0]))
 
 
 def traced_chains(lines):
@@ -53,39 +61,28 @@ def traced_chains(lines):
         yield tuple(frames)
 
 
-def other_chains(path):
-    lines = open(path, errors="replace").readlines()
-    return traced_chains(lines) if lines[0].startswith("Version:") else spied_chains(lines)
-
-
-def classify(chain, others, calls, functions):
-    if not chain:
-        return "no function of PHP"
-    if chain in others:
-        return "the same chain"
-    if any(function not in functions for function in chain):
-        return "a function that only the recording has"
-    if all(call in calls for call in zip(("",) + chain, chain)):
-        return "calls that the other has in other combinations"
-    return "a call that only the recording has"
+def report(all_count, differences, kind):
+    count = sum(differences.values())
+    print(f"{count:8} {100 * count / all_count:6.2f} %  {kind}")
+    for chain, samples in differences.most_common(9):
+        print(f"{samples:20}  {';'.join(chain)}")
 
 
 def main():
-    others = collections.Counter(chain for path in sys.argv[2:] for chain in other_chains(path))
-    calls = {call for chain in others for call in zip(("",) + chain, chain)}
-    functions = {function for chain in others for function in chain}
-    classes, examples = collections.Counter(), collections.defaultdict(collections.Counter)
-    for chain, count in own_chains(sys.argv[1]):
-        kind = classify(chain, others, calls, functions)
-        classes[kind] += count
-        examples[kind][chain] += count
-    found = sum(classes.values()) - classes["no function of PHP"]
-    print(f"{found} samples with functions of PHP; the other has {len(others)} chains")
-    for kind, count in classes.most_common():
-        print(f"{count:8} {100 * count / found:6.2f} %  {kind}")
-        if kind not in ("the same chain", "no function of PHP"):
-            for chain, samples in examples[kind].most_common(5):
-                print(f"{samples:20}  {';'.join(chain)}")
+    lines = [open(path, errors="replace").readlines() for path in sys.argv[2:]]
+    is_traced = lines[0][0].startswith("Version:")
+    own = own_chains(sys.argv[1], "" if is_traced else ";ptrace_stop_[k]")
+    found = sum(own.values())
+    print(f"{found} samples, {own.pop((), 0)} without a function of PHP")
+    if is_traced:
+        traced = {chain for one in lines for chain in traced_chains(one)}
+        print(f"{len(traced)} chains of Xdebug")
+        report(found, collections.Counter({chain: own[chain] for chain in own if chain not in traced}), "not among them")
+    else:
+        spied = collections.Counter(spied_chains(lines[0]))
+        print(f"{sum(spied.values())} chains of phpspy, {sum((own & spied).values())} of them in the recording")
+        report(found, own - spied, "only in the recording")
+        report(found, spied - own, "only phpspy's")
 
 
 main()
