@@ -50,7 +50,7 @@ struct hotspot_heap {
 	__u64 shift; /* of a segment */
 };
 
-/* What this walk knows about the process. */
+/* What is known about the process. Nothing of it changes. */
 struct hotspot {
 	struct hotspot_heap heaps[HOTSPOT_HEAPS_MAX];
 	__u64 interpreter, interpreter_end;

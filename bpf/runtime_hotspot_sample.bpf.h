@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "runtime_hotspot_scopes.bpf.h"
+#include "runtime_hotspot_seen.bpf.h"
 
-enum { HOTSPOT_PLACES_SHIFT = 12 };
+enum { HOTSPOT_PLACES_SHIFT = 12, HOTSPOT_SEEN_EPOCH_SHIFT = RUNTIME_EPOCH_SHIFT - 1 };
 
 /* The seal covers the rest, so an entry of two halves is that of no process. */
 struct process_hotspot {
@@ -23,6 +23,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct process_hotspot);
 } process_hotspots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1 << HOTSPOT_SEEN_SHIFT);
+	__type(key, __u32);
+	__type(value, struct hotspot_seen);
+} seen_frames SEC(".maps");
 
 static __always_inline const struct pilotlight_runtime_hotspot *walked_hotspot(
 	const struct walker *walker)
@@ -102,7 +109,7 @@ __noinline int find_hotspot(struct walker *walker, __u64 ip)
 	if (!walker)
 		return HOTSPOT_NONE;
 	runtime = walked_hotspot(walker);
-	return runtime ? (int)hotspot_find(&walker->walk, &walker->runtime.hotspot.known,
+	return runtime ? (int)hotspot_find(&walker->walk, &walker->runtime.known_hotspot,
 				 &walker->runtime.hotspot.blob, runtime, ip)
 		       : HOTSPOT_NONE;
 }
@@ -188,7 +195,8 @@ static __always_inline __u64 read_interpreted(struct walker *walker,
 
 enum found_method {
 	METHOD_NONE,
-	METHOD_PROVED,	 /* or it is a stub, which is known by its name */
+	METHOD_PROVED,
+	METHOD_STUB,	 /* which is known by its name */
 	METHOD_COMPILED, /* `blob` and `scopes` tell which methods run there */
 };
 
@@ -234,7 +242,7 @@ __noinline int find_method(struct walker *walker, __u32 at)
 		state->step.code = state->hotspot.blob.name;
 		state->step.check = state->hotspot.blob.name_text;
 		state->step.unit = -1;
-		return METHOD_PROVED;
+		return METHOD_STUB;
 	}
 	if (kind != HOTSPOT_INTERPRETER)
 		return METHOD_NONE;
@@ -398,37 +406,137 @@ __noinline int step_scope(struct walker *walker, __u32 at, __u32 entry)
 	return !is_last;
 }
 
+/*
+ * What a native frame runs is known until its code changes: but not if it is an interrupted
+ * instruction, which is another one each time, and while methods of it could not be added.
+ */
+enum added { ADDED_NOTHING, ADDED_SOME, ADDED_ALL };
+
 /* Adds the methods of a compiled method: all, or that one alone. */
-static __always_inline int add_scopes(struct walker *walker, __u32 at, __u32 entry)
+static __always_inline enum added add_scopes(struct walker *walker, __u32 at, __u32 entry)
 {
 	struct pilotlight_ring_walk *record = &walker->walk.record;
+	int has_scopes = walker->runtime.hotspot.scopes.next != 0, more = has_scopes ? 1 : -1;
 	__u64 hash = record->hash;
 	__u16 count = record->runtime_count;
-	int more = -1;
 
-	if (walker->runtime.hotspot.scopes.next != 0)
-		more = 1;
 	for (__u32 i = 0; i < HOTSPOT_SCOPES_MAX && more > 0; i++)
 		more = step_scope(walker, at, entry);
 	if (more == 0)
-		return 1;
+		return ADDED_ALL;
 	record->hash = hash;
 	record->runtime_count = count;
-	return prove_method(walker, walker->runtime.hotspot.blob.method) &&
-	       append_method(walker, entry, at);
+	if (!prove_method(walker, walker->runtime.hotspot.blob.method) ||
+		!append_method(walker, entry, at))
+		return ADDED_NOTHING;
+	return has_scopes ? ADDED_SOME : ADDED_ALL;
+}
+
+/* Identifies the process, for half of an epoch that begins at a time of the frame's own: then its
+ * methods are sent again if their epochs have ended. */
+static __always_inline __u64 seen_owner(const struct walker *walker, __u64 frame)
+{
+	__u64 time = walker->runtime.begin_ns +
+		     (runtime_hash(0, frame) >> (64 - HOTSPOT_SEEN_EPOCH_SHIFT));
+
+	return runtime_hash(walker->runtime.owner,
+		(__u64)runtime_generation << 32 | time >> HOTSPOT_SEEN_EPOCH_SHIFT);
+}
+
+/* The entry of the native frame; NULL: it has none. */
+static __always_inline struct hotspot_seen *find_seen(
+	__u64 owner, const struct walker *walker, __u64 frame)
+{
+	__u32 place = hotspot_seen_place(owner, frame);
+
+	if (frame & PILOTLIGHT_FRAME_EXACT ||
+		hotspot_is_interpreter(&walker->runtime.known_hotspot, frame))
+		return 0;
+	return bpf_map_lookup_elem(&seen_frames, &place);
+}
+
+/* Notes the methods of a native frame, which have been added behind the first `before`. */
+__noinline int note_seen(struct walker *walker, __u32 at, __u32 before)
+{
+	const struct pilotlight_runtime_hotspot *runtime;
+	struct hotspot_seen *seen, *entry;
+	__u64 frame, owner, identity;
+	__u32 count;
+
+	if (!walker)
+		return 0;
+	runtime = walked_hotspot(walker);
+	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
+	owner = seen_owner(walker, frame);
+	entry = find_seen(owner, walker, frame);
+	count = walker->walk.record.runtime_count - before;
+	seen = &walker->runtime.hotspot.seen;
+	seen->block = walker->runtime.hotspot.blob.begin;
+	if (!runtime || !entry || count > HOTSPOT_SEEN_METHODS ||
+		!hotspot_read_identity(&walker->walk, runtime, seen->block, owner, &identity))
+		return 0;
+	seen->count = count;
+	for (__u32 i = 0; i < HOTSPOT_SEEN_METHODS; i++) {
+		const __u64 *words = runtime_words(&walker->walk, before + i);
+
+		seen->codes[i] = i < count ? words[0] : 0;
+		seen->units[i] = i < count ? (__u32)words[1] : 0;
+	}
+	seen->seal = hotspot_seen_seal(seen, frame, identity);
+	*entry = *seen;
+	return 1;
+}
+
+/* Adds the methods of a native frame that was seen before. Returns 0 if it was not, or if its code
+ * is another one now. */
+__noinline int add_seen(struct walker *walker, __u32 at)
+{
+	const struct pilotlight_runtime_hotspot *runtime;
+	const struct hotspot_seen *entry;
+	struct hotspot_seen *seen;
+	__u64 frame, owner, identity;
+
+	if (!walker)
+		return 0;
+	runtime = walked_hotspot(walker);
+	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
+	owner = seen_owner(walker, frame);
+	entry = find_seen(owner, walker, frame);
+	if (!runtime || !entry)
+		return 0;
+	seen = &walker->runtime.hotspot.seen;
+	*seen = *entry;
+	if (seen->count == 0 ||
+		!hotspot_read_identity(&walker->walk, runtime, seen->block, owner, &identity) ||
+		seen->seal != hotspot_seen_seal(seen, frame, identity) ||
+		walker->walk.record.runtime_count + seen->count > PILOTLIGHT_RUNTIME_FRAMES_MAX)
+		return 0;
+	for (__u32 i = 0; i < HOTSPOT_SEEN_METHODS && i < seen->count; i++)
+		append_placed_frame(walker, seen->codes[i], (__s32)seen->units[i],
+			i + 1 == seen->count ? at : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN);
+	return 1;
 }
 
 /* Adds the methods of one native frame. */
 __noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
 {
+	enum added added = ADDED_NOTHING;
+	__u32 before;
 	int found;
 
 	if (!walker)
 		return 0;
+	before = walker->walk.record.runtime_count;
 	found = find_method(walker, at);
 	if (found == METHOD_PROVED)
 		return append_method(walker, entry, at);
-	return found == METHOD_COMPILED && add_scopes(walker, at, entry);
+	if (found == METHOD_STUB && append_method(walker, entry, at))
+		added = ADDED_ALL;
+	if (found == METHOD_COMPILED)
+		added = add_scopes(walker, at, entry);
+	if (added == ADDED_ALL)
+		note_seen(walker, at, before);
+	return added != ADDED_NOTHING;
 }
 
 __noinline int add_methods(struct walker *walker, __u32 entry)
@@ -448,7 +556,8 @@ __noinline int add_methods(struct walker *walker, __u32 entry)
 	record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
 	for (__u32 i = 0; i < WALK_DEPTHS && i < record->count; i++) {
 		if (walker->walk.frames[i] >> PILOTLIGHT_FRAME_KIND_SHIFT !=
-			PILOTLIGHT_FRAME_ADDRESS)
+				PILOTLIGHT_FRAME_ADDRESS ||
+			add_seen(walker, i))
 			continue;
 		if (walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX) {
 			record->runtime_end = PILOTLIGHT_RUNTIME_DEEP;

@@ -409,12 +409,11 @@ __noinline int step_out(struct walker *walker)
 /* A function of its own, which bounds the use of the BPF stack. */
 static __noinline void forget_hotspot(struct walker *walker)
 {
-	walker->walk.hotspot_is_new = 0;
-	walker->runtime.hotspot.known.has_looked = 0;
-	walker->runtime.hotspot.known.heap_count = 0;
-	walker->runtime.hotspot.known.method_name = 0;
-	walker->runtime.hotspot.known.interpreter = walker->runtime.hotspot.known.interpreter_end =
-		0;
+	struct hotspot *known = &walker->runtime.known_hotspot;
+
+	walker->walk.hotspot.number = RUNTIME_NONE;
+	known->heap_count = 0;
+	known->method_name = known->interpreter = known->interpreter_end = 0;
 }
 
 /*
@@ -436,7 +435,7 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
 	if (are_same && !walk->stale_mappings)
 		return;
 	forget_walks(walk);
-	walk->runtime.number = walk->context.number = walk->hotspot.number = RUNTIME_NONE;
+	walk->runtime.number = walk->context.number = RUNTIME_NONE;
 	walk->has_asked = 0;
 	walk->context.is_known = 0;
 	walker->mm = (__u64)mm;
@@ -445,6 +444,7 @@ static __always_inline void recall_mappings(struct walker *walker, struct mm_str
 		if (!are_same || walk->stale_mappings & 1 << i)
 			walk->ends[i] = 0;
 	walk->stale_mappings = 0;
+	forget_hotspot(walker);
 }
 
 /*
@@ -518,7 +518,8 @@ static __always_inline void begin_walk(struct walker *walker, struct mm_struct *
 	walk->mapping = 0;
 	walk->searches = 0;
 	walk->has_jit = walk->has_untabled = 0;
-	forget_hotspot(walker);
+	walk->hotspot_is_new = 0;
+	walker->runtime.known_hotspot.has_looked = 0;
 	walk->leaf_sp = walk->sp;
 	walk->leaf_fp = walk->fp.word;
 	walk->record.count = walk->record.runtime_count = 0;

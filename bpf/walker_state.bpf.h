@@ -3,7 +3,7 @@
 #pragma once
 
 #include "mapping.bpf.h"
-#include "runtime_hotspot_scopes.bpf.h"
+#include "runtime_hotspot_seen.bpf.h"
 #include "runtime_known.bpf.h"
 #include "runtime_v8.bpf.h"
 #include "runtime_walk.bpf.h"
@@ -12,15 +12,20 @@
 /* The walk of an interpreter's frames. */
 struct runtime_state {
 	union {
-		struct runtime_walk walk;
+		struct {
+			struct runtime_walk walk;
+			/* Of has_calls: the frames with which groups have ended. */
+			__u8 ends[PILOTLIGHT_RUNTIME_FRAMES_MAX + 1];
+		};
 		struct runtime_v8 v8; /* V8 has no `walk` */
 		struct {
-			struct hotspot known;
+			struct hotspot_seen seen;
 			struct hotspot_blob blob;
 			struct hotspot_method method;
 			struct hotspot_scopes scopes;
 		} hotspot; /* the native walk needs it, too */
 	};
+	struct hotspot known_hotspot; /* outlives the walk while the mappings stay the same */
 	struct runtime_step step;
 	/* Of known_codes, which is more memory than stays in the CPU's cache. */
 	struct runtime_known_way recent[RUNTIME_RECENT];
@@ -33,8 +38,7 @@ struct runtime_state {
 	__u32 has_calls;      /* its groups have no marks */
 	volatile __u32 calls; /* native frames of the loop */
 	__u32 language;
-	__u32 groups; /* of has_calls: how many have ended, and with which frames */
-	__u8 ends[PILOTLIGHT_RUNTIME_FRAMES_MAX + 1];
+	__u32 groups; /* of has_calls: how many have ended */
 };
 
 /*

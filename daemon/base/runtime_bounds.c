@@ -271,7 +271,7 @@ static bool has_sound_blob(const struct pilotlight_runtime_hotspot *runtime)
 {
 	const uint16_t fields[] = { runtime->blob_name_at, runtime->blob_size_at,
 		runtime->blob_frame_at, runtime->blob_complete_at, runtime->blob_code_at,
-		runtime->blob_method_at };
+		runtime->blob_method_at, runtime->blob_number_at };
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		if (!is_set(fields[i]) ||
@@ -327,7 +327,7 @@ static bool has_sound_scopes(const struct pilotlight_runtime_hotspot *runtime)
 			fields[i].at + runtime->block_bytes > PILOTLIGHT_HOTSPOT_BLOCK_MAX - 8)
 			return false;
 	}
-	return runtime->reserved == 0;
+	return true;
 }
 
 static bool hotspot_holds(const struct pilotlight_runtime_hotspot *runtime)

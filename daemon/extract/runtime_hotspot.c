@@ -114,6 +114,7 @@ static const struct wanted {
 	FIELD("CodeBlob", "_frame_complete_offset", blob_complete_at),
 	FIELD("nmethod", "_method", blob_method_at),
 	FIELD("CompiledMethod", "_method", blob_method_at),
+	FIELD("nmethod", "_compile_id", blob_number_at),
 	FIELD("Method", "_constMethod", method_const_at),
 	FIELD("ConstMethod", "_constants", const_pool_at),
 	FIELD("ConstMethod", "_constMethod_size", const_size_at),
@@ -528,7 +529,6 @@ static void init(struct hotspot *hotspot, const struct unwind_files *files)
 	memset((uint8_t *)runtime + fields, 0xff, sizeof(*runtime) - fields);
 	runtime->version = PILOTLIGHT_RUNTIME_VERSION;
 	runtime->language = PILOTLIGHT_RUNTIME_HOTSPOT;
-	runtime->reserved = 0;
 }
 
 static void done(struct hotspot *hotspot)

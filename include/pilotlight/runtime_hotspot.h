@@ -85,7 +85,7 @@ struct pilotlight_runtime_hotspot {
 	__u16 metadata_base_at; /* points to where the next begins; NONE: at the blob */
 	__u16 metadata_at;	/* pointers to methods, which scopes name by their index */
 	__u16 data_at;		/* of SHORT_METADATA: the offset of the blob's data; else NONE */
-	__u16 reserved;
+	__u16 blob_number_at; /* of a compiled method: a number of 4 bytes that no other one gets */
 };
 _Static_assert(sizeof(struct pilotlight_runtime_hotspot) == 96, "padding");
 _Static_assert(sizeof(struct pilotlight_runtime_hotspot) <= sizeof(struct pilotlight_runtime),

@@ -30,7 +30,10 @@ for runtime in "${@:-python3}"; do
 	[[ $(basename "$runtime") != ruby* ]] || program=tests/bench/ruby_load.rb
 	[[ $(basename "$runtime") != java* ]] || program=tests/bench/JavaLoad.java
 	[[ $(basename "$runtime") != php* ]] || program=tests/bench/php_load.php
-	"$runtime" "$program" $((SECONDS_EACH + 30)) &
+	options=()
+	# So that the native walk finds the same frames.
+	[[ $(basename "$runtime") != java* ]] || options=(-XX:+PreserveFramePointer)
+	"$runtime" "${options[@]}" "$program" $((SECONDS_EACH + 30)) &
 	load=$!
 	SECONDS_EACH=2 record warm_up $load both
 	record native $load native &

@@ -83,6 +83,7 @@ static const struct {
 	{ "CodeBlob", "_frame_size", { 28, 44 }, false, "int" },
 	{ "CompiledMethod", "_method", { 112, -1 }, false, "Method*" },
 	{ "nmethod", "_method", { -1, 80 }, false, "Method*" },
+	{ "nmethod", "_compile_id", { 304, 212 }, false, "int" },
 	{ "Abstract_VM_Version", "_vm_major_version",
 		{ HOTSPOT_FIXTURE_RELEASE, HOTSPOT_FIXTURE_RELEASE }, true, "int" },
 	/* These tell what a compiled method contains. */

@@ -98,6 +98,7 @@ static const struct pilotlight_runtime_hotspot jvm_runtime = {
 	.metadata_base_at = PILOTLIGHT_RUNTIME_NONE,
 	.metadata_at = 144,
 	.data_at = PILOTLIGHT_RUNTIME_NONE,
+	.blob_number_at = 152,
 };
 
 static int jvm_copy(void *bytes, size_t size, uint64_t address)

@@ -70,6 +70,7 @@ static void what_hotspot_publishes_is_described(void **state)
 	assert_int_equal(described.block_bytes, 16);
 	assert_int_equal(described.blob_code_at, 32);
 	assert_int_equal(described.blob_method_at, 112);
+	assert_int_equal(described.blob_number_at, 304);
 	assert_int_equal(described.const_bytes, 48);
 	assert_int_equal(described.pool_source_at, 54);
 	assert_int_equal(described.class_source_at, PILOTLIGHT_RUNTIME_NONE);
@@ -84,6 +85,7 @@ static void what_hotspot_publishes_is_described(void **state)
 	assert_int_equal(described.heap_memory_at, 0);
 	assert_int_equal(described.blob_code_at, 36);
 	assert_int_equal(described.blob_method_at, 80);
+	assert_int_equal(described.blob_number_at, 212);
 	assert_int_equal(described.const_flags_at, 28);
 }
 

@@ -4,7 +4,7 @@
 #include "tests/extract/hotspot_memory.h"
 
 #include "base/array.h"
-#include "bpf/runtime_hotspot_scopes.bpf.h"
+#include "bpf/runtime_hotspot_seen.bpf.h"
 #include "symbol/runtime_code.h"
 
 #include <setjmp.h>
@@ -529,6 +529,63 @@ static void scopes_that_make_no_sense_are_refused(void **state)
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, false), "inner 20680, run 5");
 }
 
+static __u64 identity(__u64 owner)
+{
+	__u64 identity = 0;
+
+	assert_true(hotspot_read_identity(
+		&walk, &jvm_runtime, JVM_MEMORY + JVM_COMPILED, owner, &identity));
+	return identity;
+}
+
+/* What HotSpot changes while a method runs does not matter. */
+static void compiled_methods_are_told_apart(void **state)
+{
+	const __u64 first = identity(1);
+	static const struct {
+		size_t at;
+		bool matters;
+	} changes[] = {
+		{ JVM_COMPILED, true },	    /* the length of the block */
+		{ JVM_COMPILED + 8, true }, /* it is free */
+		{ JVM_COMPILED + 16 + 96, true },
+		{ JVM_COMPILED + 16 + 152, true }, /* the number */
+		{ JVM_COMPILED + 16 + 156, false },
+		{ JVM_COMPILED + JVM_CODE, false },
+	};
+	__u64 other;
+
+	assert_int_equal(identity(1), first);
+	assert_int_not_equal(identity(2), first);
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		(void)set_up(NULL);
+		jvm[changes[i].at] ^= 0x40;
+		if ((identity(1) != first) != changes[i].matters)
+			fail_msg("change %zu", i);
+	}
+	assert_false(hotspot_read_identity(&walk, &jvm_runtime, 0, 1, &other));
+	assert_false(hotspot_read_identity(&walk, &jvm_runtime, 0x1000, 1, &other));
+}
+
+static void what_was_seen_holds_for_its_code_alone(void **state)
+{
+	struct hotspot_seen seen = {
+		.block = 64, .codes = { 1, 2 }, .units = { 3, 4 }, .count = 2
+	};
+	struct hotspot_seen other;
+
+	seen.seal = hotspot_seen_seal(&seen, 7, 8);
+	assert_int_equal(hotspot_seen_seal(&seen, 7, 8), seen.seal);
+	assert_int_not_equal(hotspot_seen_seal(&seen, 6, 8), seen.seal);
+	assert_int_not_equal(hotspot_seen_seal(&seen, 7, 9), seen.seal);
+	/* Half of it is another's. */
+	for (size_t i = 0; i < sizeof(seen) / 4; i++) {
+		other = seen;
+		((__u32 *)&other)[i] ^= 2;
+		assert_int_not_equal(hotspot_seen_seal(&other, 7, 8), other.seal);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -548,6 +605,8 @@ int main(void)
 		cmocka_unit_test_setup(a_compiled_method_tells_what_it_contains, set_up),
 		cmocka_unit_test_setup(scopes_of_newer_versions_are_read, set_up),
 		cmocka_unit_test_setup(scopes_that_make_no_sense_are_refused, set_up),
+		cmocka_unit_test_setup(compiled_methods_are_told_apart, set_up),
+		cmocka_unit_test(what_was_seen_holds_for_its_code_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,7 @@ struct block {
 	struct blob {
 		uint64_t reserved;
 		const void *name;
-		int32_t bytes, frame_words, complete, pcs, pcs_end, metadata;
+		int32_t bytes, frame_words, complete, pcs, pcs_end, metadata, number, reserved_too;
 		const void *code, *method, *scopes;
 	} blob;
 	uint8_t code[64];
@@ -130,6 +130,7 @@ static struct entry {
 	FIELD("nmethod", "_scopes_pcs_offset", offsetof(struct blob, pcs)),
 	FIELD("nmethod", "_dependencies_offset", offsetof(struct blob, pcs_end)),
 	FIELD("nmethod", "_metadata_offset", offsetof(struct blob, metadata)),
+	FIELD("nmethod", "_compile_id", offsetof(struct blob, number)),
 	FIELD("PcDesc", "_pc_offset", offsetof(struct pc, offset)),
 	FIELD("PcDesc", "_scope_decode_offset", offsetof(struct pc, scope)),
 #undef FIELD
@@ -319,6 +320,8 @@ static void *run_thread(void *argument)
 			continue;
 		}
 		begin_program(program, block);
+		/* As other code, or as code that was seen and says something else now. */
+		block->blob.number = (int32_t)draw(&random, 4);
 		makers[draw(&random, sizeof(makers) / sizeof(makers[0]))](program, block, &random);
 		((void (*)(uint64_t, uint64_t))(uintptr_t)block->code)(WORK_STEPS, CALLS);
 	}
