@@ -49,6 +49,10 @@ static int decode_row(struct reading *reading, const struct window_row *row)
 	struct time_reading *times = &reading->times;
 	int r = 0;
 
+	if (times->is_by_thread) {
+		r = times_reader_next_thread(&times->reader, row->count, &times->decoded);
+		return r == 0 ? keep_row(times) : r;
+	}
 	if (row == reading->rows.items || row[-1].thread != row->thread)
 		r = begin_thread(reading, row);
 	if (r == 0)
@@ -56,6 +60,23 @@ static int decode_row(struct reading *reading, const struct window_row *row)
 	if (r == 0)
 		r = keep_row(times);
 	return r == 0 ? times_reader_next_spans(&times->reader, row, &times->spans) : r;
+}
+
+/* A row for each thread. Too many counts are damage to the times. */
+static void merge_rows(struct window_rows *rows)
+{
+	struct window_row *last = rows->items;
+
+	for (size_t i = 1; i < rows->count; i++) {
+		const struct window_row *row = &rows->items[i];
+
+		if (row->thread != last->thread)
+			*++last = *row;
+		else if (__builtin_add_overflow(last->count, row->count, &last->count))
+			last->count = UINT64_MAX;
+	}
+	if (rows->count > 0)
+		rows->count = (size_t)(last - rows->items) + 1;
 }
 
 /* Reads them to their end first: half of a damaged window's rows must not count. Times are kept,
@@ -68,10 +89,16 @@ static int open_checked(struct reading *reading, const void *blob, size_t size)
 	const struct column_reader columns = reader->columns;
 
 	times->all.count = times->next = 0;
+	/* Whose code it was is asked only if a binary is selected. */
+	times->is_by_thread = r == 0 && reader->has_threads && times->take &&
+			      !reading->parts[DAY_STACKS].node_is_wanted;
+	if (times->is_by_thread)
+		merge_rows(&reading->rows);
 	for (size_t i = 0; r == 0 && i < reading->rows.count; i++)
 		r = decode_row(reading, &reading->rows.items[i]);
 	if (r == 0)
-		r = times_reader_finish(reader);
+		r = times->is_by_thread ? times_reader_finish_threads(reader)
+					: times_reader_finish(reader);
 	reader->columns = columns;
 	return r;
 }
@@ -83,6 +110,8 @@ static int next_row(struct reading *reading, const struct window_row *row)
 
 	times->row = (struct row_times){ .items = head + 1, .count = head->count };
 	times->next += 1 + times->row.count;
+	if (times->is_by_thread)
+		return 0;
 	return times_reader_next_spans(&times->reader, row, &times->spans);
 }
 

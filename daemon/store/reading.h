@@ -43,6 +43,7 @@ struct time_reading {
 	struct row_times all; /* of each row: an item whose count is their number, then they */
 	size_t next;	      /* row, among them */
 	struct row_times row; /* borrows those of the row */
+	bool is_by_thread;    /* the rows are threads */
 	struct row_spans spans;
 	bool has_reader;
 	bool is_cut;	    /* only a part of the window is selected: that of its slices */

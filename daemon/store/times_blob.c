@@ -18,8 +18,11 @@ enum {
 	COLUMN_NEXT,
 	COLUMN_COUNT,
 	COLUMNS_OF_1,
-	/* Of version 2: */
+	/* Of version 2 and 3: */
 	COLUMN_CODED = 1,
+	COLUMNS_OF_2,
+	/* Of version 3: */
+	COLUMN_CODED_ROWS = 2,
 	COLUMNS,
 	/* Of spans, behind the others: */
 	COLUMN_IDS = 0,
@@ -31,6 +34,7 @@ enum {
 
 enum {
 	CODED = 2, /* in the head */
+	CODED_APART = 3,
 	LOW_BITS = 7,
 	LOW_MASK = (1 << LOW_BITS) - 1,
 };
@@ -199,7 +203,7 @@ int times_writer_finish(
 		return 0;
 	}
 	column_put(&writer->columns, COLUMN_HEAD, writer->slice_ns);
-	column_put(&writer->columns, COLUMN_HEAD, CODED);
+	column_put(&writer->columns, COLUMN_HEAD, CODED_APART);
 	if (r == 0)
 		r = code_rows(writer);
 	column_writer_done(&writer->rows);
@@ -228,10 +232,16 @@ static bool open_spans(struct times_reader *reader)
 
 static int open_coder(struct times_reader *reader)
 {
-	const size_t size = column_left(&reader->columns, COLUMN_CODED);
+	struct column_reader *columns = &reader->columns;
+	const size_t size = column_left(columns, COLUMN_CODED);
+	const uint8_t *bytes = column_get_bytes(columns, COLUMN_CODED, size), *row_bytes = NULL;
+	size_t row_size = 0;
 
-	return times_coder_new_reader(
-		column_get_bytes(&reader->columns, COLUMN_CODED, size), size, &reader->coder);
+	if (reader->has_threads) {
+		row_size = column_left(columns, COLUMN_CODED_ROWS);
+		row_bytes = column_get_bytes(columns, COLUMN_CODED_ROWS, row_size);
+	}
+	return times_coder_new_reader(bytes, size, row_bytes, row_size, &reader->coder);
 }
 
 int times_reader_init(struct times_reader *reader, const void *blob, size_t size)
@@ -241,17 +251,20 @@ int times_reader_init(struct times_reader *reader, const void *blob, size_t size
 
 	*reader = (struct times_reader){ .shift.per = 1 };
 	r = column_reader_init_range(
-		&reader->columns, COLUMNS, COLUMNS_OF_1 + COLUMNS_OF_SPANS, blob, size);
+		&reader->columns, COLUMNS_OF_2, COLUMNS_OF_1 + COLUMNS_OF_SPANS, blob, size);
 	if (r < 0)
 		return r;
 	reader->slice_ns = column_get(&reader->columns, COLUMN_HEAD);
 	coding = column_get(&reader->columns, COLUMN_HEAD);
 	reader->has_counts = coding == 1;
-	reader->spans_column = coding == CODED ? COLUMNS : COLUMNS_OF_1;
+	reader->has_threads = coding == CODED_APART;
+	reader->spans_column = coding == CODED_APART ? COLUMNS
+			       : coding == CODED     ? COLUMNS_OF_2
+						     : COLUMNS_OF_1;
 	if (!open_spans(reader) || reader->columns.is_damaged || reader->slice_ns == 0 ||
-		reader->slice_ns > TIMES_SLICE_NS_MAX || coding > CODED)
+		reader->slice_ns > TIMES_SLICE_NS_MAX || coding > CODED_APART)
 		r = -EBADMSG;
-	else if (coding == CODED)
+	else if (coding >= CODED)
 		r = open_coder(reader);
 	if (r < 0)
 		times_reader_done(reader);
@@ -275,6 +288,25 @@ int times_reader_begin_thread(struct times_reader *reader, uint64_t counts)
 	int r = reader->coder ? times_coder_thread(reader->coder, counts, NULL) : 0;
 
 	return r == -E2BIG ? -EBADMSG : r;
+}
+
+int times_reader_next_thread(struct times_reader *reader, uint64_t counts, struct row_times *times)
+{
+	const struct row_times *slots;
+	int r = times_reader_begin_thread(reader, counts);
+
+	if (r < 0)
+		return r;
+	slots = times_coder_skip_rows(reader->coder);
+	times->count = 0;
+	for (size_t i = 0; r == 0 && i < slots->count; i++)
+		r = row_times_add(times, slots->items[i].slice, slots->items[i].count);
+	return r;
+}
+
+int times_reader_finish_threads(const struct times_reader *reader)
+{
+	return times_coder_has_whole_threads(reader->coder) ? 0 : -EBADMSG;
 }
 
 static uint64_t get_first(struct times_reader *reader)

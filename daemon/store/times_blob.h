@@ -6,12 +6,14 @@
  * them. Times are dropped before the window is, and a damaged blob costs only the times.
  *
  * Slice 0 of a window is the one in which it begins: slices begin at multiples of their width of
- * CLOCK_REALTIME. Columns of version 2 (column_blob.h):
+ * CLOCK_REALTIME. Columns of version 3 (column_blob.h):
  *
- *	0  the width of a slice in ns; 2
- *	1  the times, as times_coder.h codes them
+ *	0  the width of a slice in ns; 3
+ *	1  the times of threads, as times_coder.h codes them
+ *	2  which of them are which row's
  *
- * Version 1 is read for ever, and no longer written:
+ * Versions 1 and 2 are read for ever, and no longer written. Version 2 has 2 in column 0, and all
+ *in column 1. Version 1:
  *
  *	0  the width of a slice in ns; 1 if column 5 is there, else 0
  *	1  per row, its counts without a time
@@ -21,7 +23,7 @@
  *	4  per further time of a row, the distance to the slice before
  *	5  per time, its count - 1; if the column is not there, all counts are 1
  *
- * If some counts are of spans (aggregate/profile_spans.h), both have four columns more:
+ * If some counts are of spans (aggregate/profile_spans.h), all have four columns more:
  *
  *	   the ids of the spans, struct pilotlight_thread_context
  *	   per row, the number of its spans
@@ -83,6 +85,7 @@ int times_writer_finish(
 struct times_reader {
 	struct column_reader columns;
 	struct times_coder *coder; /* NULL: version 1 */
+	bool has_threads;	   /* version 3 */
 	struct slice_shift shift;  /* of times_reader_add(); at first, none */
 	uint64_t slice_ns;
 	unsigned int spans_column;		     /* the first of them */
@@ -107,6 +110,12 @@ int times_reader_next(
 	struct times_reader *reader, const struct window_row *row, struct row_times *times);
 int times_reader_add(
 	struct times_reader *reader, const struct window_row *row, struct row_times *times);
+/*
+ * If it has_threads: instead of all rows of the next thread, and of its beginning, reads its times,
+ * in a fraction of the time. Returns as above. After the last thread, finish_threads() instead.
+ */
+int times_reader_next_thread(struct times_reader *reader, uint64_t counts, struct row_times *times);
+int times_reader_finish_threads(const struct times_reader *reader);
 /* The spans of the same row; without any, none. Returns 0, -ENOMEM or -EBADMSG. */
 int times_reader_next_spans(
 	struct times_reader *reader, const struct window_row *row, struct row_spans *spans);

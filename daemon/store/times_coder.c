@@ -23,8 +23,9 @@ struct number_model {
 };
 
 struct times_coder {
-	struct range_coder range;
-	uint16_t *used; /* slices, ascending */
+	struct range_coder range, own_rows;
+	struct range_coder *rows; /* of what there is per row: own_rows, or range in version 2 */
+	uint16_t *used;		  /* slices, ascending */
 	size_t used_count, work;
 
 	/* Of the thread, what no row has taken yet. */
@@ -124,13 +125,16 @@ int times_coder_new_writer(struct column_writer *to, unsigned int column,
 		if (used->bits[slice / 8] & 1 << slice % 8)
 			coder->used[count++] = (uint16_t)slice;
 	range_coder_init_writer(&coder->range, to, column);
+	range_coder_init_writer(&coder->own_rows, to, column + 1);
+	coder->rows = &coder->own_rows;
 	(void)range_coder_below(&coder->range, TIMES_SLICE_MAX, count - 1);
 	code_used(coder);
 	*ret_coder = TAKE_PTR(coder);
 	return 0;
 }
 
-int times_coder_new_reader(const uint8_t *bytes, size_t size, struct times_coder **ret_coder)
+int times_coder_new_reader(const uint8_t *bytes, size_t size, const uint8_t *row_bytes,
+	size_t row_size, struct times_coder **ret_coder)
 {
 	_cleanup_(times_coder_freep) struct times_coder *coder = NULL;
 	struct range_coder range;
@@ -149,6 +153,11 @@ int times_coder_new_reader(const uint8_t *bytes, size_t size, struct times_coder
 	if (!coder->slots.items)
 		return -ENOMEM;
 	coder->range = range;
+	coder->rows = &coder->range;
+	if (row_bytes) {
+		coder->rows = &coder->own_rows;
+		range_coder_init_reader(coder->rows, row_bytes, row_size);
+	}
 	code_used(coder);
 	*ret_coder = TAKE_PTR(coder);
 	return 0;
@@ -172,9 +181,15 @@ size_t times_coder_bytes(const struct times_coder *coder)
 void times_coder_finish_writing(struct times_coder *coder)
 {
 	range_coder_finish_writing(&coder->range);
+	range_coder_finish_writing(coder->rows);
 }
 
 bool times_coder_is_whole(const struct times_coder *coder)
+{
+	return times_coder_has_whole_threads(coder) && range_coder_is_whole(coder->rows);
+}
+
+bool times_coder_has_whole_threads(const struct times_coder *coder)
 {
 	return coder->left == 0 && coder->untimed_left == 0 && range_coder_is_whole(&coder->range);
 }
@@ -286,6 +301,13 @@ int times_coder_thread(struct times_coder *coder, uint64_t counts, struct row_ti
 	return code_slots(coder);
 }
 
+const struct row_times *times_coder_skip_rows(struct times_coder *coder)
+{
+	assert(coder->rows != &coder->range);
+	coder->left = coder->untimed_left = 0;
+	return &coder->slots;
+}
+
 /*
  * Slots before `end` that a row has emptied. Those behind move over them when the next one is
  * emptied, and at the row's end: moving all for each one took a third of the time. find_slot() does
@@ -372,7 +394,7 @@ static int code_picks(struct times_coder *coder, uint64_t timed, const struct sl
 		if (timed < room)
 			room_class = at_most(bits_of(room / timed), ROOM_CLASSES - 1);
 		distance = (size_t)code_number(
-			&coder->range, &coder->picks[is_later][room_class], room, distance);
+			coder->rows, &coder->picks[is_later][room_class], room, distance);
 		room -= distance + 1;
 		at += distance;
 		if (at >= slots->count) {
@@ -384,7 +406,7 @@ static int code_picks(struct times_coder *coder, uint64_t timed, const struct sl
 			coder->cursor = at;
 		picked.slice = slots->items[at].slice;
 		picked.count =
-			1 + code_number(&coder->range, &coder->taken,
+			1 + code_number(coder->rows, &coder->taken,
 				    slots->items[at].count < timed ? slots->items[at].count : timed,
 				    picked.count - 1);
 		timed -= picked.count;
@@ -423,7 +445,7 @@ int times_coder_row(struct times_coder *coder, uint64_t counts, const struct sli
 
 	for (size_t i = 0; !coder->range.is_reader && i < times->count; i++)
 		timed += times->items[i].count;
-	untimed = code_number(&coder->range, &coder->row_untimed,
+	untimed = code_number(coder->rows, &coder->row_untimed,
 		1 + (counts < coder->untimed_left ? counts : coder->untimed_left), counts - timed);
 	timed = counts - untimed;
 	if (timed > coder->left)

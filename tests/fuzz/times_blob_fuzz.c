@@ -114,10 +114,31 @@ static void write_again(struct rows *rows, unsigned int kind)
 	free(blob);
 }
 
+/* Without rows, as a heat map does. */
+static void read_threads(const uint8_t *blob, size_t size, unsigned int kind)
+{
+	struct row_times times = { 0 };
+	struct times_reader reader;
+
+	if (times_reader_init(&reader, blob, size) < 0)
+		return;
+	for (uint32_t i = 0; reader.has_threads && i < ROWS; i += 3) {
+		uint64_t left = counts_of_thread(kind, i);
+
+		if (times_reader_next_thread(&reader, left, &times) < 0)
+			break;
+		for (size_t j = 0; j < times.count; left -= times.items[j].count, j++)
+			require(times.items[j].count <= left);
+	}
+	times_reader_done(&reader);
+	free(times.items);
+}
+
 static void read_blob(const uint8_t *blob, size_t size, unsigned int kind)
 {
 	struct rows rows = { 0 };
 
+	read_threads(blob, size, kind);
 	if (read_rows(blob, size, kind, &rows))
 		write_again(&rows, kind);
 	rows_done(&rows);
