@@ -183,6 +183,7 @@ static __always_inline __u32 runtime_code_bytes(const struct pilotlight_runtime 
 		runtime_greater(runtime->code_first_line_at, runtime->code_lines_at));
 
 	last = runtime_greater(last, runtime->code_copies_at);
+	last = runtime_greater(last, runtime->code_version_at);
 	return runtime_greater(last, runtime->object_type_at) + sizeof(__u64);
 }
 
@@ -335,10 +336,16 @@ static __always_inline __u64 runtime_check(
 {
 	__u64 name = runtime_code_word(walk, runtime->code_name_at);
 	__u64 file = runtime_code_word(walk, runtime->code_file_at);
-	__u64 lines = runtime_code_word(walk, runtime->code_lines_at);
+	__u64 lines = runtime_code_word(walk, runtime->code_lines_at), version;
 	__u64 check = runtime_hash(runtime_hash(runtime_hash(0, name), file), lines);
 
 	check = runtime_hash(check, (__u32)runtime_code_word(walk, runtime->code_first_line_at));
+	if (runtime->code_version_at) {
+		version = (__u32)runtime_code_word(walk, runtime->code_version_at);
+		/* 0: the numbers were used up. */
+		if (version)
+			return runtime_hash(check, version);
+	}
 	for (__u32 i = 1; i <= RUNTIME_FIXED_WORDS; i++)
 		check = runtime_hash(check,
 			runtime_code_word(walk, runtime->object_type_at + i * sizeof(check)));

@@ -34,6 +34,8 @@ static bool has_sound_copies(const struct pilotlight_runtime *runtime)
 {
 	int64_t word = sizeof(uint64_t);
 
+	if (runtime->code_version_at > PILOTLIGHT_RUNTIME_CODE_MAX - word)
+		return false;
 	if (runtime->frame_copy_at == 0)
 		return runtime->code_copies_at == 0;
 	return runtime->instruction == PILOTLIGHT_RUNTIME_POINTER &&
@@ -159,7 +161,8 @@ static bool is_sound_ruby(const struct pilotlight_runtime *runtime)
 	       is_between(runtime->line_bytes, LINE_BYTES, 4 * LINE_BYTES) &&
 	       runtime->first_line_shift <= 1 && runtime->string_state_shift == 0 &&
 	       is_offset(runtime->string_length_at) && is_offset(runtime->string_ascii_at) &&
-	       runtime->frame_copy_at == 0 && runtime->code_copies_at == 0;
+	       runtime->frame_copy_at == 0 && runtime->code_version_at == 0 &&
+	       runtime->code_copies_at == 0;
 }
 
 /* --- PHP --- */

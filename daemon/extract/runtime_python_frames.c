@@ -16,6 +16,9 @@ enum {
 	OWNER_LEAST = 3,
 	WORD_BYTES = 8,
 	NUMBER_BYTES = 4,
+	/* The same distance in all of them, from the first line. */
+	CODE_VERSION_MINOR_FIRST = 12,
+	CODE_VERSION_BEHIND = 24,
 	UTF8_BYTES = 16, /* in a string: the size and address of another form of it */
 };
 
@@ -178,11 +181,10 @@ static const struct {
 	{ FIELD(string_state_at), { 544, 624, 720 } },
 	{ FIELD(string_length_at), { 552, 632, 728 } },
 	{ FIELD(string_ascii_at), { 560, 640, 736 } },
-	/* 0 with the global lock. */
-	{ FIELD(frame_copy_at), { 0, 304, 368 } },
 	{ FIELD(code_copies_at), { 0, 392, 456 } },
 #undef FIELD
 };
+static const uint16_t frame_copy_published[] = { 0, 304, 368 };
 
 static uint64_t word_at(const uint8_t *bytes, size_t at)
 {
@@ -199,6 +201,7 @@ static int describe_by_offsets(const struct elf_memory *memory, uint64_t vaddr, 
 	uint32_t column = minor - OFFSETS_MINOR_FIRST;
 	uint8_t offsets[OFFSETS_BYTES];
 	bool is_free_threaded;
+	uint64_t copy_at;
 	int r = elf_memory_read(memory, vaddr, offsets, sizeof(offsets));
 
 	if (r < 0)
@@ -219,6 +222,10 @@ static int describe_by_offsets(const struct elf_memory *memory, uint64_t vaddr, 
 		memcpy((uint8_t *)runtime + published[i].field, &at, sizeof(at));
 	}
 	if (is_free_threaded && minor >= COPIES_MINOR_FIRST) {
+		copy_at = word_at(offsets, frame_copy_published[column]);
+		if (copy_at > UINT8_MAX)
+			return -ENOTSUP;
+		runtime->frame_copy_at = (uint8_t)copy_at;
 		runtime->string_state_shift = STRING_STATE_SHIFT;
 		/* Without them, a copy's instructions would be taken for the code object's. */
 		if (runtime->frame_copy_at == 0 || runtime->code_copies_at == 0)
@@ -257,11 +264,14 @@ int runtime_python_describe_frames(const struct elf_memory *memory, uint64_t vad
 	struct pilotlight_runtime *runtime)
 {
 	uint32_t bytes;
+	uint16_t version_at = runtime->code_first_line_at + CODE_VERSION_BEHIND;
 	int r = minor < OFFSETS_MINOR_FIRST ? describe_by_version(minor, runtime)
 					    : describe_by_offsets(memory, vaddr, minor, runtime);
 
 	if (r < 0)
 		return r;
+	if (minor >= CODE_VERSION_MINOR_FIRST && version_at <= UINT8_MAX)
+		runtime->code_version_at = (uint8_t)version_at;
 	bytes = frame_bytes(runtime);
 	if (bytes > PILOTLIGHT_RUNTIME_FRAME_MAX)
 		return -ENOTSUP;

@@ -187,9 +187,11 @@ struct pilotlight_runtime {
 	__u16 bytes_data_at;
 	__u8 first_line_shift;	 /* of Ruby: bits of a tag in it */
 	__u8 string_state_shift; /* of CPython: the bits of its state begin here, in 2 bytes */
-	/* Of CPython that has copies of the instructions for threads; else both are 0. A frame has
-	 * the number of its copy, of 4 bytes. 0: the instructions of the code object. */
-	__u16 frame_copy_at;
+	/* Of CPython that has copies of the instructions for threads; else this and code_copies_at
+	 * are 0. The number of the copy, of 4 bytes; 0: the instructions of the code object. */
+	__u8 frame_copy_at;
+	/* Of CPython from 3.12 on: a number, of 4 bytes, which no other code object gets; or 0. */
+	__u8 code_version_at;
 	__u16 code_copies_at; /* points to how many there are, and behind it their addresses */
 };
 _Static_assert(sizeof(struct pilotlight_runtime) == 112, "padding");

@@ -112,6 +112,8 @@ static void each_version_is_described(void **state)
 		assert_int_equal(runtime.frame_instruction_at, versions[i / 2].instruction_at);
 		assert_int_equal(runtime.frame_group_at, versions[i / 2].group_at);
 		assert_int_equal(runtime.code_units_at, versions[i / 2].units);
+		assert_int_equal(
+			runtime.code_version_at, versions[i / 2].release < 0x030c0000 ? 0 : 92);
 		assert_int_equal(runtime.loop_bytes,
 			versions[i / 2].release < 0x030a0000 ? PYTHON_FIXTURE_LOOP_BYTES : 0);
 		assert_int_equal(runtime.string_ascii_at, versions[i / 2].ascii);

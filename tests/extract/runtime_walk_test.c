@@ -268,6 +268,33 @@ static void instructions_of_a_thread_s_own_copy_are_found(void **state)
 	assert_memory_equal(record.name.characters, "spin", 4);
 }
 
+/* Only the number tells it from the code before. Without one, the name's contents do. */
+static void a_code_object_is_known_by_its_number(void **state)
+{
+	struct pilotlight_runtime numbered = copying;
+	uint64_t name[8] = { 0, 0, 0, 0, 4, 1 }, code[40] = { 0 };
+	struct runtime_walk walk = { .code_bytes = 232 };
+	struct runtime_step first, second, other_name, unnumbered, renamed;
+
+	numbered.code_version_at = 108;
+	code[128 / 8] = code[144 / 8] = (uintptr_t)name;
+	child = getpid();
+	code[108 / 8] = 1ULL << 32;
+	assert_true(runtime_read_code(&walk, &numbered, (uintptr_t)code, &first));
+	name[5]++;
+	assert_true(runtime_read_code(&walk, &numbered, (uintptr_t)code, &other_name));
+	assert_int_equal(other_name.check, first.check);
+	code[108 / 8] = 2ULL << 32;
+	assert_true(runtime_read_code(&walk, &numbered, (uintptr_t)code, &second));
+	assert_int_not_equal(second.check, first.check);
+
+	code[108 / 8] = 0;
+	assert_true(runtime_read_code(&walk, &numbered, (uintptr_t)code, &unnumbered));
+	name[5]++;
+	assert_true(runtime_read_code(&walk, &numbered, (uintptr_t)code, &renamed));
+	assert_int_not_equal(renamed.check, unnumbered.check);
+}
+
 static int load_decoder(void **state)
 {
 	return code_instruction_load(NULL);
@@ -279,6 +306,7 @@ int main(void)
 		cmocka_unit_test(all_frames_of_real_interpreters_are_found),
 		cmocka_unit_test(code_that_takes_the_place_of_other_code_is_not_known),
 		cmocka_unit_test(instructions_of_a_thread_s_own_copy_are_found),
+		cmocka_unit_test(a_code_object_is_known_by_its_number),
 	};
 
 	return cmocka_run_group_tests(tests, load_decoder, NULL);

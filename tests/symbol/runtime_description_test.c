@@ -66,7 +66,8 @@ static const struct change {
 	CHANGE(string_state_shift, 8),
 	CHANGE(frame_copy_at, 66), /* beyond the frame, and has no code_copies_at */
 	CHANGE(code_copies_at, 1), /* has no frame_copy_at */
-	CHANGE(loop_bytes, 1),	   /* of another group */
+	CHANGE(code_version_at, 249),
+	CHANGE(loop_bytes, 1), /* of another group */
 	CHANGE(loop_place, 1),
 	CHANGE(loop_rest_place, 1),
 	CHANGE(loop_rest_bytes, 1),
@@ -175,6 +176,7 @@ static const struct change ruby_changes[] = {
 	CHANGE(string_state_shift, 1),
 	CHANGE(frame_copy_at, 1),
 	CHANGE(code_copies_at, 1),
+	CHANGE(code_version_at, 1),
 };
 
 /* The least PHP whose fields are sound. */
