@@ -20,6 +20,7 @@
 
 #include "runtime_code.bpf.h"
 #include "runtime_known.bpf.h"
+#include "runtime_owner.bpf.h"
 #include "runtime_php.bpf.h"
 #include "runtime_place.bpf.h"
 #include "runtime_ruby.bpf.h"
@@ -40,8 +41,6 @@ enum {
 	 * epochs. */
 	RUNTIME_COPIES_MAX = 2048,
 	RUNTIME_SENT_BYTES_MAX = 256 << 10,
-	RUNTIME_PERIOD_SHIFT = 30, /* ns: some 1.1 s */
-	RUNTIME_EPOCH_SHIFT = 36,  /* ns: some 69 s */
 	/* In a window, code takes this part of the ring at most; users share it. */
 	RUNTIME_RING_PART = 4,
 	RUNTIME_SENT_SHIFT = 10,
@@ -89,47 +88,12 @@ struct {
 /* What lies in the ring. */
 static struct runtime_shares runtime_ring_bytes;
 
-/* The host changes it for each engine, which knows no code yet. */
-volatile __u32 runtime_generation;
-
 /* What follows a record, in words, without the frames of the kernel. */
 static __always_inline __u32 walk_words(const struct pilotlight_ring_walk *record)
 {
 	return (record->count & PILOTLIGHT_WALK_DEPTH) +
 	       (record->runtime_count & PILOTLIGHT_RUNTIME_FRAMES_MAX) * RUNTIME_FRAME_WORDS +
 	       (record->has_context) * CONTEXT_WORDS;
-}
-
-/* The epoch of what has this hash. */
-static __always_inline __u64 runtime_epoch(const struct walker *walker, __u64 hash)
-{
-	__u64 time = walker->runtime.begin_ns + (hash >> (64 - RUNTIME_EPOCH_SHIFT));
-
-	return (__u64)runtime_generation << 32 | time >> RUNTIME_EPOCH_SHIFT;
-}
-
-/* Identifies the address space, and the user and cgroup, whose names are their own: a process that
- * changes them sends its names again. */
-static __always_inline __u64 runtime_owner(const struct walker *walker)
-{
-	__u64 owner = runtime_hash(walker->mm, walker->process.start_ns);
-
-	owner = runtime_hash(owner, (__u64)walker->process.exec_id << 32 | walker->process.tgid);
-	owner = runtime_hash(owner, user_of(bpf_get_current_task_btf()));
-	return runtime_hash(owner, walker->cgroup_id);
-}
-
-/* The same with the epoch of the step's code object. */
-static __always_inline __u64 runtime_step_owner(
-	const struct walker *walker, const struct runtime_step *step)
-{
-	return runtime_hash(
-		walker->runtime.owner, runtime_epoch(walker, runtime_hash(0, step->code)));
-}
-
-static __always_inline __u32 runtime_period(const struct walker *walker)
-{
-	return (__u32)(walker->runtime.begin_ns >> RUNTIME_PERIOD_SHIFT);
 }
 
 static __always_inline const struct pilotlight_runtime *walked_runtime(const struct walker *walker)
