@@ -3,7 +3,7 @@
  * Binaries whose code a sink of Parca has sent without a name. Each batch tells which
  * (pilotlight/parca_batch.h), and the next batches are asked for their names, until one has them.
  * Bounded: of more binaries, those that were noted first are forgotten (I4). So are all at a
- * restart.
+ * restart, and if a batch with their names could not be made or is too large.
  */
 #pragma once
 

@@ -115,8 +115,14 @@ static void skip(struct push *push, struct sink *sink)
 	spool_thread_add(push->options.spools, index_of(push, sink), &sink->batch, -1, 0);
 }
 
+/* Late names may be what made it too large: it is made again without. */
 static void skip_too_large(struct push *push, struct sink *sink)
 {
+	if (sink->late_names.count > 0) {
+		sink->late_names.count = 0;
+		sink->state = SINK_WAITING;
+		return;
+	}
 	sink->report.skipped_ns[SERVICE_SINK_TOO_LARGE] +=
 		sink->batch.end_ns - sink->batch.start_ns;
 	skip(push, sink);
@@ -154,7 +160,8 @@ static void divide(struct push *push, struct sink *sink)
 {
 	const uint64_t duration_ns = sink->batch.end_ns - sink->batch.start_ns;
 
-	if (push->window_ns == 0 || duration_ns + JITTER_NS < 2 * push->window_ns) {
+	if (sink->late_names.count > 0 || push->window_ns == 0 ||
+		duration_ns + JITTER_NS < 2 * push->window_ns) {
 		skip_too_large(push, sink);
 		return;
 	}
@@ -253,6 +260,7 @@ static void made(struct push *push, struct sink *sink)
 		divide(push, sink);
 		break;
 	default:
+		sink->late_names.count = 0; /* these may be why */
 		fail(sink, outcome.text);
 	}
 }

@@ -3,7 +3,8 @@
  * Sinks with a stand-in for the query process: the test, started again with "answer". What it does
  * stands where the folder of the symbol cache would: "echo" answers with its parameters, a number
  * refuses with that status, "gzip" answers as gzip ends, "parca" puts a batch that lacks names
- * before its parameters, "hang" never answers.
+ * before its parameters, "names" refuses to add any and is as "parca" otherwise, "hang" never
+ * answers.
  */
 #pragma once
 
@@ -39,10 +40,16 @@ static inline int answer_role(void)
 		.version = ANSWER_VERSION, .status = 200, .content_type = "text/x-test"
 	};
 	static struct answer_request request;
+	bool is_parca;
 
 	if (child_request_receive(&request, sizeof(request)) < 0)
 		return 9;
-	if (strcmp(request.symbol_cache, "parca") == 0) {
+	is_parca = strcmp(request.symbol_cache, "parca") == 0;
+	if (strcmp(request.symbol_cache, "names") == 0) {
+		is_parca = !memmem(request.parameters, request.parameters_bytes, "late-names", 10);
+		strcpy(request.symbol_cache, "413");
+	}
+	if (is_parca) {
 		const struct parca_bytes batch = {
 			{ PILOTLIGHT_PARCA_BATCH_MAGIC, PILOTLIGHT_PARCA_BATCH_VERSION, 1 },
 			{ .symbols_s = 0x65, .build_id = { 1, 0xab }, .build_id_bytes = 2 },

@@ -89,6 +89,31 @@ static void later_batches_are_asked_for_late_names(void **state)
 		" late-names 01ab:65 "));
 }
 
+/* No batch has names here: one that is asked for them is larger by the question. */
+static void late_names_that_are_too_large_cost_no_samples(void **state)
+{
+	static const char *const answers[] = { "parca", "names" };
+
+	open_push(1U << PILOTLIGHT_SOURCE_CPU, 1 << 20);
+	strcpy(what, "parca");
+	seal(0);
+	seal(60);
+	RUN_UNTIL(report().batches == 1);
+	for (uint64_t i = 0; i < 2; i++) {
+		const uint64_t bytes = report().kept_bytes;
+
+		close_push();
+		open_push(1U << PILOTLIGHT_SOURCE_CPU, bytes);
+		strcpy(what, answers[i]);
+		seal(120 + i * 120);
+		RUN_UNTIL(report().batches == 1);
+		seal(180 + i * 120);
+		RUN_UNTIL(report().until_ns == SPOOL_NOW_NS + SECONDS(180 + i * 120));
+		assert_int_equal(report().batches, 2);
+		assert_int_equal(report().skipped_ns[SERVICE_SINK_TOO_LARGE], 0);
+	}
+}
+
 static void a_batch_waits_for_names(void **state)
 {
 	open_push(1U << PILOTLIGHT_SOURCE_CPU, 1 << 20);
@@ -326,6 +351,7 @@ int main(int argc, char **argv)
 		WITH_FOLDER(each_source_has_its_batches),
 		WITH_FOLDER(the_last_windows_of_a_source_are_written),
 		WITH_FOLDER(later_batches_are_asked_for_late_names),
+		WITH_FOLDER(late_names_that_are_too_large_cost_no_samples),
 		WITH_FOLDER(a_batch_waits_for_names),
 		WITH_FOLDER(a_wait_for_names_has_an_end),
 		WITH_FOLDER(a_host_that_is_not_drawn_pushes_nothing),
