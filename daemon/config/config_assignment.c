@@ -287,7 +287,8 @@ static int check_sink(const struct config_sink *sink, struct config_problems *pr
 			"[sink %s] Url: Type=%s needs it: write the address of the receiver, such "
 			"as https://collector:4318",
 			sink->name, sink->type);
-	if (r == 0 && labels->file && !config_sink_has_labels(sink))
+	/* A configuration with the line for Type=pyroscope may be in use (warn_of_labels()). */
+	if (r == 0 && labels->file && strcmp(sink->type, "parca") == 0)
 		r = config_problem_add(problems, labels->file, labels->line,
 			"[sink %s] Labels: samples of Type=%s have no labels: remove this line",
 			sink->name, sink->type);

@@ -178,6 +178,17 @@ static void limit_rate(struct config *config)
 		config->incident_hz, "/proc/sys/kernel/perf_event_max_sample_rate");
 }
 
+/* It has never had an effect, and earlier versions took it. */
+static void warn_of_labels(const struct config *config)
+{
+	for (size_t i = 0; i < config->sink_count; i++)
+		if (strcmp(config->sinks[i].type, "pyroscope") == 0 &&
+			config_sink_is_set(&config->sinks[i], "Labels"))
+			log_warning("[sink %s] Labels: samples of Type=pyroscope have no labels: "
+				    "remove this line",
+				config->sinks[i].name);
+}
+
 static int load_config(struct service_settings *settings, const char *path, unsigned flags)
 {
 	struct config_problems problems = { 0 };
@@ -221,6 +232,7 @@ int service_settings_load(const char *config_path, bool is_confined,
 	}
 	if (r == 0) {
 		limit_rate(&settings.config);
+		warn_of_labels(&settings.config);
 		settings.memory_budget = memory_budget(&settings.config);
 		service_settings_sampling(&settings.config, &settings.sampling);
 		r = share_memory(&settings.config, service_sampling_exact(&settings.sampling),

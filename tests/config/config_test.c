@@ -404,7 +404,8 @@ static void sinks_that_are_sent_have_a_receiver(void **state)
 
 	load_text("[sink a]\nType=otlp\nUrl=ftp://x\nUrl=https://x/?q\nHeader=no colon\n"
 		  "Header=a b: c\nLabel=x x=a,b host.name=x\nTokenFile=a/b\nKeyFile=/k\n"
-		  "[sink b]\nType=parca\nUrl=http://x\nLabels=service\n");
+		  "[sink b]\nType=parca\nUrl=http://x\nLabels=service\n"
+		  "[sink c]\nType=pyroscope\nUrl=http://x\nLabels=service\n");
 	expect(ARRAY_SIZE(expected), expected);
 	load_text("[sink a]\nType=otlp\nUrl=https://x:4318/p/\nHeader=X-Scope-OrgID: team one\n"
 		  "Header=b: c\nLabel=tier=1 zone=ü\nLabel=k8s.cluster=c\nTimeout=5s\n"
