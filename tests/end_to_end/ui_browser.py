@@ -13,7 +13,7 @@ import time
 
 from service_browser import Browser, check
 
-SECONDS = 240
+SECONDS = 600
 
 STATE = """(() => { const shown = (name) => { const element = document.querySelector(name);
         return element && !element.hidden ? element.textContent : ''; };
@@ -38,7 +38,10 @@ class Page:
         return self.wait(lambda page: page["title"] != "Pilotlight" or page["error"])
 
     def state(self):
-        return self.browser.evaluate(STATE)
+        try:
+            return self.browser.evaluate(STATE)
+        except RuntimeError:  # a new page takes the place of the one that was asked
+            return None
 
     def wait(self, condition):
         """Until it holds, and no question is under way; what was seen last."""
