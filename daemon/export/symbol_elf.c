@@ -12,17 +12,17 @@ enum { INLINE_DEPTH_MAX = 256 };
 
 enum { SECTION_NONE, SECTION_SYMBOLS, SECTION_STRINGS, SECTIONS };
 
-/* Behind the symbol file's strings. */
-static const char section_names[] = ".symtab\0.strtab";
-enum { SYMBOLS_NAME_AT = 0, STRINGS_NAME_AT = sizeof(".symtab") };
+/* First among the strings. */
+static const char section_names[] = "\0.symtab\0.strtab";
+enum { SYMBOLS_NAME_AT = 1, STRINGS_NAME_AT = SYMBOLS_NAME_AT + sizeof(".symtab") };
 
 struct functions {
 	const struct symbol_file *file;
 	const struct pilotlight_symbol_boundary *boundaries;
-	const struct pilotlight_symbol_frame *frames;
-	const char *strings;
-	uint64_t boundary_count, frame_count, strings_bytes, next;
+	uint64_t boundary_count, next;
 	uint64_t base;
+	const char *name;	/* of the last symbol */
+	uint64_t strings_bytes; /* up to the end of that name */
 };
 
 static void functions_init(struct functions *functions, const struct symbol_file *file)
@@ -30,12 +30,9 @@ static void functions_init(struct functions *functions, const struct symbol_file
 	*functions = (struct functions){
 		.file = file,
 		.boundaries = symbol_file_entries(file, PILOTLIGHT_SYMBOL_BOUNDARIES),
-		.frames = symbol_file_entries(file, PILOTLIGHT_SYMBOL_FRAMES),
-		.strings = symbol_file_entries(file, PILOTLIGHT_SYMBOL_STRINGS),
 		.boundary_count = symbol_file_count(file, PILOTLIGHT_SYMBOL_BOUNDARIES),
-		.frame_count = symbol_file_count(file, PILOTLIGHT_SYMBOL_FRAMES),
-		.strings_bytes = symbol_file_count(file, PILOTLIGHT_SYMBOL_STRINGS),
 		.base = symbol_file_header(file)->base_vaddr,
+		.strings_bytes = sizeof(section_names),
 	};
 }
 
@@ -72,12 +69,14 @@ static bool next_symbol(struct functions *functions, Elf64_Sym *ret_symbol)
 		if (function == 0)
 			continue;
 		*ret_symbol = (Elf64_Sym){
-			.st_name = functions->frames[function].name,
+			.st_name = (Elf64_Word)functions->strings_bytes,
 			.st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
 			.st_shndx = SHN_ABS,
 			.st_value = functions->base + boundaries[first].offset,
 			.st_size = boundaries[functions->next].offset - boundaries[first].offset,
 		};
+		functions->name = symbol_file_frame_name(functions->file, function);
+		functions->strings_bytes += strlen(functions->name) + 1;
 		return true;
 	}
 	return false;
@@ -101,14 +100,13 @@ static void write_header(const struct symbol_file *file, struct output *output)
 	output_write(output, &header, sizeof(header));
 }
 
-static void write_sections(
-	const struct functions *functions, uint64_t symbols, struct output *output)
+static void write_sections(uint64_t symbols, uint64_t strings_bytes, struct output *output)
 {
 	const uint64_t begin = sizeof(Elf64_Ehdr) + SECTIONS * sizeof(Elf64_Shdr);
 	const uint64_t symbols_bytes = (1 + symbols) * sizeof(Elf64_Sym);
 	const Elf64_Shdr sections[SECTIONS] = {
 		[SECTION_SYMBOLS] = {
-			.sh_name = (Elf64_Word)functions->strings_bytes + SYMBOLS_NAME_AT,
+			.sh_name = SYMBOLS_NAME_AT,
 			.sh_type = SHT_SYMTAB,
 			.sh_offset = begin,
 			.sh_size = symbols_bytes,
@@ -118,10 +116,10 @@ static void write_sections(
 			.sh_entsize = sizeof(Elf64_Sym),
 		},
 		[SECTION_STRINGS] = {
-			.sh_name = (Elf64_Word)functions->strings_bytes + STRINGS_NAME_AT,
+			.sh_name = STRINGS_NAME_AT,
 			.sh_type = SHT_STRTAB,
 			.sh_offset = begin + symbols_bytes,
-			.sh_size = functions->strings_bytes + sizeof(section_names),
+			.sh_size = strings_bytes,
 			.sh_addralign = 1,
 		},
 	};
@@ -129,21 +127,20 @@ static void write_sections(
 	output_write(output, sections, sizeof(sections));
 }
 
-/* As they are, so that the frames' offsets hold; what is no valid UTF-8 becomes '?' (I8). */
-static void write_strings(const struct functions *functions, struct output *output)
+/* What is no valid UTF-8 becomes '?' (I8). */
+static void write_name(const char *name, struct output *output)
 {
-	for (uint64_t at = 0, size; at < functions->strings_bytes; at += size) {
-		size = utf8_sequence(functions->strings + at, functions->strings_bytes - at);
-		output_write(output, size > 0 ? functions->strings + at : "?", size > 0 ? size : 1);
+	for (size_t left = strlen(name) + 1, size; left > 0; left -= size, name += size) {
+		size = utf8_sequence(name, left);
+		output_write(output, size > 0 ? name : "?", size > 0 ? size : 1);
 		size += size == 0;
 	}
-	output_write(output, section_names, sizeof(section_names));
 }
 
 int symbol_elf_write(const struct symbol_file *file, struct output *output)
 {
 	struct functions functions;
-	Elf64_Sym symbol = { 0 };
+	Elf64_Sym symbol;
 	uint64_t count = 0;
 
 	functions_init(&functions, file);
@@ -152,12 +149,15 @@ int symbol_elf_write(const struct symbol_file *file, struct output *output)
 	if (count == 0)
 		return -ENODATA;
 	write_header(file, output);
-	write_sections(&functions, count, output);
+	write_sections(count, functions.strings_bytes, output);
 	symbol = (Elf64_Sym){ 0 };
 	output_write(output, &symbol, sizeof(symbol));
-	functions.next = 0;
+	functions_init(&functions, file);
 	while (next_symbol(&functions, &symbol))
 		output_write(output, &symbol, sizeof(symbol));
-	write_strings(&functions, output);
+	output_write(output, section_names, sizeof(section_names));
+	functions_init(&functions, file);
+	while (next_symbol(&functions, &symbol))
+		write_name(functions.name, output);
 	return 0;
 }

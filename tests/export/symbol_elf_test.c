@@ -99,6 +99,9 @@ static void write_and_read(void)
 
 	assert_int_equal(write_elf(&memory), 0);
 	read_elf(&memory);
+	/* Of files and inlined functions no symbol has the name. */
+	assert_null(memmem(memory.bytes, memory.size, "/src/", 5));
+	assert_null(memmem(memory.bytes, memory.size, "inner", 5));
 	free(memory.bytes);
 }
 
