@@ -235,7 +235,7 @@ static void succeed(struct sending *sending, const struct send_outcome *outcome)
 	if (__builtin_add_overflow(report->rejected, outcome->rejected, &report->rejected))
 		report->rejected = UINT64_MAX;
 	if (outcome->rejected > 0)
-		log_debug("sink %s: profiles rejected: %s", report->name, outcome->text);
+		log_debug("sink %s: profiles or names rejected: %s", report->name, outcome->text);
 	if (sending->is_probe) {
 		sending->is_suspect = true;
 		sending->tries = 0;

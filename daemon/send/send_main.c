@@ -427,6 +427,7 @@ static int send_series(struct sender *sender)
 {
 	struct pilotlight_parca_binary binary;
 	struct parca_batch batch;
+	char refusal[SEND_TEXT_BYTES] = "it gives no reason";
 	uint64_t at, lost = 0;
 	int r = parca_batch_open(&batch, SEND_BATCH_FD, sender->request.bytes);
 
@@ -435,7 +436,8 @@ static int send_series(struct sender *sender)
 		if (r == 0 && !parca_batch_upload(&batch, &binary, at, post, sender)) {
 			if (sender->post_error < 0)
 				return sender->post_error;
-			lost++;
+			if (lost++ == 0 && sender->reply.text[0])
+				memcpy(refusal, sender->reply.text, sizeof(refusal));
 		}
 	}
 	if (r != -ENOENT)
@@ -444,6 +446,8 @@ static int send_series(struct sender *sender)
 	set_path(sender, "/profiles/writeraw");
 	r = transfer(sender, sender->url, batch.at, batch.bytes - batch.at);
 	sender->reply.rejected = lost;
+	if (r == 0 && lost > 0 && has_succeeded(sender))
+		memcpy(sender->reply.text, refusal, sizeof(refusal));
 	return r;
 }
 
