@@ -56,7 +56,7 @@ void incident_state_close(struct incident_state *state)
 void incident_state_save(
 	struct incident_state *state, const struct service_incidents *incidents, uint64_t now_ns)
 {
-	if (incidents->unwritten > 0)
+	if (!state || incidents->unwritten > 0)
 		return;
 	/* The engine may be killed meanwhile. */
 	state->saved_ns = 0;
@@ -84,7 +84,7 @@ void incident_state_restore(
 {
 	const int folder_fd = incidents->throttling.folder_fd;
 
-	if (state->saved_ns == 0 || now_ns < state->saved_ns ||
+	if (!state || state->saved_ns == 0 || now_ns < state->saved_ns ||
 		now_ns - state->saved_ns > AGE_MAX_NS || !has_same_thresholds(state, incidents))
 		return;
 	incidents->kills = state->kills;

@@ -21,7 +21,7 @@ int incident_state_open(const char *path, const uint8_t boot_id[16],
 	struct incident_state **ret_state, struct fault *fault);
 void incident_state_close(struct incident_state *state);
 
-/* `now_ns` of CLOCK_MONOTONIC. */
+/* `now_ns` of CLOCK_MONOTONIC. Without a state (NULL) these do nothing. */
 void incident_state_save(
 	struct incident_state *state, const struct service_incidents *incidents, uint64_t now_ns);
 /* Goes on with a state of the same thresholds that is no older than five minutes. Call it after

@@ -496,6 +496,7 @@ static int open_settings(
 	struct service *service, const struct engine_options *options, struct fault *fault)
 {
 	uint64_t number = service_number();
+	struct fault unkept = { 0 };
 	int r = service_settings_load(options->config, false, &service->settings, fault);
 
 	service->has_invalid_config = r == -EINVAL || r == -ENOSPC;
@@ -509,9 +510,11 @@ static int open_settings(
 	if (r == 0)
 		r = event_orders_open(service->settings.event_orders, service->boot_id, number,
 			&service->orders, fault);
-	if (r == 0)
-		r = incident_state_open(service->settings.incident_state, service->boot_id,
-			&service->incident_state, fault);
+	/* It only serves the first window. */
+	if (r == 0 && incident_state_open(service->settings.incident_state, service->boot_id,
+			      &service->incident_state, &unkept) < 0)
+		log_warning("%s; incidents that begin while the engine restarts are missed",
+			unkept.text);
 	return r;
 }
 

@@ -388,6 +388,9 @@ static void a_state_without_a_folder_is_an_error(void **state)
 	assert_int_equal(
 		incident_state_open("/nowhere/incident-state", boot, &unused, &fault), -ENOENT);
 	assert_non_null(strstr(fault.text, "/nowhere/incident-state"));
+	/* The service goes on without. */
+	incident_state_save(NULL, &incidents, now_ns);
+	incident_state_restore(NULL, &incidents, now_ns);
 }
 
 #define SERVICE_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
