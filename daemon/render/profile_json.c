@@ -245,7 +245,7 @@ static void write_head(struct writer *writer, const char *title)
 	write_time(json, "start", profile->start_ns);
 	write_time(json, "end", profile->end_ns);
 	json_key(json, "zone");
-	json_i64(json, zone_seconds(profile->end_ns));
+	json_i64(json, zone_seconds(profile->start_ns)); /* as the title has it */
 	write_time(json, "covered",
 		profile->covered_ns ? profile->covered_ns : profile->end_ns - profile->start_ns);
 	json_member_u64(json, "stored", writer->tree->frames[0].total - lost);
