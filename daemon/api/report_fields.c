@@ -101,7 +101,8 @@ const struct report_field report_fields[] = {
 		FIELD(service.untimed[STORE_UNTIMED_NO_ROOM]), REPORT_NUMBER },
 	{ "history", "untimed_too_large", "samples_untimed_too_large_total",
 		"Samples written without times, or whose times left when windows were merged, "
-		"because the times of one window were too many.",
+		"because the times of one window were too many. At most: of merged ones, also "
+		"those that had none.",
 		FIELD(service.untimed[STORE_UNTIMED_TOO_LARGE]), REPORT_NUMBER },
 	{ "history", "untimed_damaged", "samples_untimed_damaged_total",
 		"Samples whose times left when windows were merged, because they were damaged.",

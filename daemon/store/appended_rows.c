@@ -15,6 +15,7 @@ struct writing {
 	struct times_writer times;
 	struct row_times row_times;
 	struct row_spans row_spans;
+	uint64_t timed; /* samples */
 };
 
 static int compare_rows(const void *a, const void *b)
@@ -38,6 +39,7 @@ static int collect_times(struct writing *writing, uint32_t sample)
 		const struct profile_time *time = &profile->times.items[at - 1];
 
 		r = row_times_add(&writing->row_times, time->slice, time->count);
+		writing->timed += time->count;
 	}
 	return r;
 }
@@ -105,7 +107,7 @@ int appended_rows_write(struct appended_rows *rows, const struct profile *profil
 	if (r == 0)
 		r = times_writer_finish(&writing.times, level, &blobs.times, &blobs.times_size);
 	if (r == -E2BIG && blobs.body) { /* better without times than not at all */
-		blobs.lacks_times = true;
+		blobs.untimed = writing.timed;
 		r = 0;
 	}
 	blobs.samples = writing.window.samples;

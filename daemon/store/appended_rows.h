@@ -23,7 +23,7 @@ struct appended_blobs {
 	uint8_t *times; /* times_blob.h; NULL: no sample has a time */
 	size_t body_size, times_size;
 	uint64_t samples;
-	bool lacks_times; /* there was no room for them */
+	uint64_t untimed; /* samples whose times there was no room for */
 };
 
 /* Writes the rows, which it sorts, and the times of their samples. Returns as

@@ -115,8 +115,7 @@ static int write_blobs(struct appending *appending, const struct appended_blobs 
 
 	window->samples = blobs->samples;
 	window->body_bytes = blobs->body_size;
-	if (blobs->lacks_times)
-		appending->untimed[STORE_UNTIMED_TOO_LARGE] += blobs->samples;
+	appending->untimed[STORE_UNTIMED_TOO_LARGE] += blobs->untimed;
 	r = day_database_add_window(
 		store->database, window, blobs->body, blobs->body_size, &id, appending->fault);
 	if (r < 0 || !blobs->times)

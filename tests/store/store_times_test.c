@@ -303,6 +303,8 @@ static void too_many_times_cost_the_times(void **state)
 					   .address = i % 2 ? 0x3000 : 0x4000,
 					   .count = 1,
 					   .first_ms = 10 * i });
+	/* These seven have no times, so they cannot lose them again. */
+	profile->samples.items[0].count += 7;
 	store = fixture_open(folder);
 	profile->times_left_out = 7;
 	assert_int_equal(fixture_append(store, profile, &fault), 0);
@@ -318,7 +320,7 @@ static void too_many_times_cost_the_times(void **state)
 	profile_free(profile);
 	profile = fixture_read(folder, NULL, &found);
 	assert_int_equal(found.days_damaged, 0);
-	assert_int_equal(fixture_total(profile), 12000);
+	assert_int_equal(fixture_total(profile), 12000 + 7);
 	profile_free(profile);
 	fixture_remove(folder);
 }
