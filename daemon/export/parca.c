@@ -33,25 +33,25 @@ DEFINE_CLEANUP(struct batch, batch_free);
 
 /* --- names --- */
 
-/* The symbol file of trusted binaries with this build-id; NULL: none. */
-static const struct symbol_file *find_symbols(const struct batch *batch, const struct build_id *id)
+/* When the symbol file of trusted binaries with this build-id was made; 0: there is none. */
+static uint64_t symbols_made_s(const struct batch *batch, const struct build_id *id)
 {
 	const struct symbol_identity identity = symbol_identity_of_build_id(id);
-	const struct symbol_file *file;
+	struct pilotlight_symbol_header header;
 
 	if (!batch->options->symbols ||
-		cached_symbol_source_find(batch->options->symbols, &identity, &file) < 0)
-		return NULL;
-	return file;
+		cached_symbol_source_peek(batch->options->symbols, &identity, &header) < 0)
+		return 0;
+	return header.created_s;
 }
 
 static struct pilotlight_parca_binary *add_binary(
-	struct batch *batch, const struct build_id *id, const struct symbol_file *file)
+	struct batch *batch, const struct build_id *id, uint64_t symbols_s)
 {
 	struct pilotlight_parca_binary *binary = &batch->binaries[batch->count++];
 
 	*binary = (struct pilotlight_parca_binary){
-		.symbols_s = file ? symbol_file_header(file)->created_s : 0,
+		.symbols_s = symbols_s,
 		.build_id_bytes = id->size,
 	};
 	memcpy(binary->build_id, id->bytes, sizeof(binary->build_id));
@@ -86,14 +86,17 @@ static int add_elf(struct batch *batch, const struct symbol_file *file, uint32_t
 
 static int add_late_name(struct batch *batch, const struct build_id *id, uint64_t symbols_s)
 {
-	const struct symbol_file *file = find_symbols(batch, id);
+	const struct symbol_identity identity = symbol_identity_of_build_id(id);
+	const uint64_t made_s = symbols_made_s(batch, id);
 	const bool is_first = batch->elf.size == 0;
 	struct pilotlight_parca_binary *binary;
+	const struct symbol_file *file;
 	uint32_t bytes;
 	int r;
 
-	if (!file || symbol_file_header(file)->created_s == symbols_s || has_binary(batch, id) ||
-		batch->count == PILOTLIGHT_PARCA_BINARIES_MAX)
+	if (made_s == 0 || made_s == symbols_s || has_binary(batch, id) ||
+		batch->count == PILOTLIGHT_PARCA_BINARIES_MAX ||
+		cached_symbol_source_find(batch->options->symbols, &identity, &file) < 0)
 		return 0;
 	r = add_elf(batch, file, &bytes);
 	if (r == -ENOMEM)
@@ -101,7 +104,7 @@ static int add_late_name(struct batch *batch, const struct build_id *id, uint64_
 	/* It is the next batch's. */
 	if (r == -E2BIG && !is_first)
 		return 0;
-	binary = add_binary(batch, id, file);
+	binary = add_binary(batch, id, symbol_file_header(file)->created_s);
 	binary->elf_bytes = bytes;
 	binary->is_named = r != -ENODATA;
 	return 0;
@@ -146,7 +149,8 @@ static void add_unnamed(struct batch *batch)
 			continue;
 		if (batch->count == PILOTLIGHT_PARCA_BINARIES_MAX)
 			return;
-		(void)add_binary(batch, &binary->build_id, find_symbols(batch, &binary->build_id));
+		(void)add_binary(
+			batch, &binary->build_id, symbols_made_s(batch, &binary->build_id));
 	}
 }
 

@@ -125,18 +125,27 @@ static int find_frames(const struct symbol_file *file, struct symbol_batch *batc
 	return 0;
 }
 
+int cached_symbol_source_peek(struct cached_symbol_source *source,
+	const struct symbol_identity *identity, struct pilotlight_symbol_header *ret_header)
+{
+	struct symbol_file **kept = find_kept(source, identity);
+
+	if (kept) {
+		*ret_header = *symbol_file_header(*kept);
+		return 0;
+	}
+	return source->cache ? symbol_cache_peek(source->cache, identity, ret_header) : -ENODATA;
+}
+
 /* NONE also if there is no file. */
 static enum pilotlight_symbol_rank rank_of(
 	struct cached_symbol_source *source, const struct symbol_identity *identity)
 {
-	struct symbol_file **kept = find_kept(source, identity);
 	struct pilotlight_symbol_header header;
 
-	if (kept)
-		return symbol_file_header(*kept)->rank;
-	if (!source->cache || symbol_cache_peek(source->cache, identity, &header) < 0)
-		return PILOTLIGHT_SYMBOL_RANK_NONE;
-	return header.rank;
+	return cached_symbol_source_peek(source, identity, &header) < 0
+		       ? PILOTLIGHT_SYMBOL_RANK_NONE
+		       : header.rank;
 }
 
 bool cached_symbol_source_has_vouched(struct cached_symbol_source *source,

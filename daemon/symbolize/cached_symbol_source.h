@@ -27,6 +27,10 @@ void cached_symbol_source_forget(
 int cached_symbol_source_find(struct cached_symbol_source *source,
 	const struct symbol_identity *identity, const struct symbol_file **ret_file);
 
+/* Reads and checks the header alone. Returns 0, -ENODATA, or an error of symbol_cache_peek(). */
+int cached_symbol_source_peek(struct cached_symbol_source *source,
+	const struct symbol_identity *identity, struct pilotlight_symbol_header *ret_header);
+
 /*
  * For a file whose owner is not trusted: are there better symbols than its own, from a trusted
  * debug file with its build-id `id`? The file's owner could not forge those. `own` is the identity
