@@ -19,7 +19,6 @@ struct batch {
 	struct output_memory elf; /* the files, one after another */
 	struct output elf_output;
 	struct json json;
-	bool is_in_labels;
 };
 
 static void batch_free(struct batch *batch)
@@ -158,14 +157,13 @@ static void add_unnamed(struct batch *batch)
 
 static void begin_series(void *context)
 {
-	struct batch *batch = context;
+	struct json *json = &((struct batch *)context)->json;
 
-	json_begin_object(&batch->json);
-	json_key(&batch->json, "labels");
-	json_begin_object(&batch->json);
-	json_key(&batch->json, "labels");
-	json_begin_array(&batch->json);
-	batch->is_in_labels = true;
+	json_begin_object(json);
+	json_key(json, "labels");
+	json_begin_object(json);
+	json_key(json, "labels");
+	json_begin_array(json);
 }
 
 static void put_label(void *context, const char *name, const char *value, size_t size)
@@ -179,19 +177,21 @@ static void put_label(void *context, const char *name, const char *value, size_t
 	json_end_object(json);
 }
 
+static void begin_profiles(void *context)
+{
+	struct json *json = &((struct batch *)context)->json;
+
+	json_end_array(json);
+	json_end_object(json);
+	json_key(json, "samples");
+	json_begin_array(json);
+}
+
 static void put_profile(void *context, const char *id, const char *bytes, size_t size)
 {
-	struct batch *batch = context;
-	struct json *json = &batch->json;
+	struct json *json = &((struct batch *)context)->json;
 
 	(void)id; /* Parca knows none */
-	if (batch->is_in_labels) {
-		json_end_array(json);
-		json_end_object(json);
-		json_key(json, "samples");
-		json_begin_array(json);
-		batch->is_in_labels = false;
-	}
 	json_begin_object(json);
 	json_key(json, "rawProfile");
 	json_base64(json, bytes, size);
@@ -200,13 +200,11 @@ static void put_profile(void *context, const char *id, const char *bytes, size_t
 
 static int end_series(void *context)
 {
-	struct batch *batch = context;
+	struct json *json = &((struct batch *)context)->json;
 
-	json_end_array(&batch->json);
-	if (batch->is_in_labels)
-		json_end_object(&batch->json);
-	json_end_object(&batch->json);
-	return batch->json.output->error;
+	json_end_array(json);
+	json_end_object(json);
+	return json->output->error;
 }
 
 static int write_request(struct batch *batch, struct output *output)
@@ -215,6 +213,7 @@ static int write_request(struct batch *batch, struct output *output)
 		.host_label = "node",
 		.begin = begin_series,
 		.label = put_label,
+		.begin_profiles = begin_profiles,
 		.profile = put_profile,
 		.end = end_series,
 	};

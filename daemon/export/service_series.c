@@ -202,6 +202,8 @@ static int write_series(
 	writer->part_count = 0;
 	writer->format->begin(writer->context);
 	put_labels(writer);
+	if (writer->format->begin_profiles)
+		writer->format->begin_profiles(writer->context);
 	r = put_profiles(writer, part);
 	error = writer->format->end(writer->context);
 	return r < 0 ? r : error;

@@ -22,6 +22,7 @@ struct service_series_format {
 	const char *host_label; /* its name for the host */
 	void (*begin)(void *context);
 	void (*label)(void *context, const char *name, const char *value, size_t size);
+	void (*begin_profiles)(void *context); /* NULL: nothing to write */
 	void (*profile)(void *context, const char *id, const char *bytes, size_t size);
 	int (*end)(void *context); /* returns 0 or the first error */
 };
