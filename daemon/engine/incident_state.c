@@ -91,6 +91,8 @@ void incident_state_restore(
 	incidents->trigger.has_measured = state->trigger.has_measured;
 	memcpy(incidents->trigger.is_high, state->trigger.is_high,
 		sizeof(incidents->trigger.is_high));
+	memcpy(incidents->trigger.risen_ns, state->trigger.risen_ns,
+		sizeof(incidents->trigger.risen_ns));
 	incidents->units = state->units;
 	incidents->throttling = state->throttling;
 	incidents->throttling.folder_fd = folder_fd;

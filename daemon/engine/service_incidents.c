@@ -104,12 +104,12 @@ static struct incident *insert_first(struct service_incidents *incidents)
 }
 
 static void wait_for_window(struct service_incidents *incidents, struct incident *incident,
-	const char *cause, const char *text, uint64_t now_ns)
+	const char *cause, const char *text, uint64_t time_ns)
 {
 	*incident = (struct incident){
-		.time_ns = now_ns,
-		.kept_from_ns = now_ns > incidents->keep_ns ? now_ns - incidents->keep_ns : 0,
-		.kept_to_ns = now_ns + incidents->keep_ns,
+		.time_ns = time_ns,
+		.kept_from_ns = time_ns > incidents->keep_ns ? time_ns - incidents->keep_ns : 0,
+		.kept_to_ns = time_ns + incidents->keep_ns,
 	};
 	(void)snprintf(incident->cause, sizeof(incident->cause), "%s", cause);
 	incident_set_text(incident, text);
@@ -175,6 +175,7 @@ struct finding {
 	double measures[INCIDENT_CAUSES];
 	struct unit_usage_entry unit;
 	const char *throttled; /* a cgroup */
+	uint64_t throttled_since_ns;
 };
 
 /* A cgroup that is neither of a unit nor a container's counts by its path. */
@@ -199,10 +200,13 @@ static void measure_cgroups(
 {
 	const struct incident_settings *settings = &incidents->trigger.settings;
 	const uint64_t length_ns = window->end_ns - window->start_ns;
+	const uint64_t told_ns = incident_trigger_told_until(&incidents->trigger, window->end_ns);
 	struct cgroup_usage usage;
 
 	if (length_ns == 0 || cgroup_usage_init(&usage, window) < 0)
 		return;
+	unit_usage_tell_until(&incidents->units, told_ns);
+	throttling_tell_until(&incidents->throttling, told_ns);
 	unit_usage_begin(&incidents->units);
 	throttling_begin(&incidents->throttling, length_ns);
 	for (size_t i = 0; i < usage.count; i++) {
@@ -216,10 +220,11 @@ static void measure_cgroups(
 			throttling_ask(&incidents->throttling, path);
 	}
 	cgroup_usage_done(&usage);
-	unit_usage_end(&incidents->units, length_ns, window->period_ns, &finding->unit);
+	unit_usage_end(
+		&incidents->units, length_ns, window->period_ns, window->end_ns, &finding->unit);
 	finding->measures[INCIDENT_UNIT_CPU] = finding->unit.current;
-	finding->measures[INCIDENT_THROTTLED] =
-		throttling_end(&incidents->throttling, &finding->throttled);
+	finding->measures[INCIDENT_THROTTLED] = throttling_end(&incidents->throttling,
+		window->end_ns, &finding->throttled, &finding->throttled_since_ns);
 }
 
 static void describe(const struct service_incidents *incidents, enum incident_cause cause,
@@ -258,7 +263,7 @@ void service_incidents_measure(
 	struct finding finding = { .throttled = "" };
 	char text[INCIDENT_TEXT_BYTES];
 	enum incident_cause cause;
-	bool is_one;
+	uint64_t risen_ns;
 
 	/* What rises meanwhile rises in the next window. */
 	if (!has_room(incidents))
@@ -275,17 +280,20 @@ void service_incidents_measure(
 		finding.measures[INCIDENT_OOM_KILL] = new_kills(incidents);
 	if (thresholds[INCIDENT_UNIT_CPU] > 0 || thresholds[INCIDENT_THROTTLED] > 0)
 		measure_cgroups(incidents, cpu, &finding);
-	is_one = incident_trigger_check(&incidents->trigger, finding.measures, cpu->end_ns, &cause);
-	if (!is_one || cause != INCIDENT_UNIT_CPU)
-		unit_usage_defer(&incidents->units, finding.unit.name);
-	if (!is_one || cause != INCIDENT_THROTTLED)
-		throttling_defer(&incidents->throttling, finding.throttled);
-	if (!is_one)
+	if (!incident_trigger_check(
+		    &incidents->trigger, finding.measures, cpu->end_ns, &cause, &risen_ns))
 		return;
 	describe(incidents, cause, &finding, text);
+	if (cause == INCIDENT_UNIT_CPU) {
+		risen_ns = finding.unit.risen_ns;
+		unit_usage_tell(&incidents->units, finding.unit.name);
+	} else if (cause == INCIDENT_THROTTLED) {
+		risen_ns = finding.throttled_since_ns;
+		throttling_tell(&incidents->throttling, finding.throttled);
+	}
 	/* Before those of users, since it raises the rate. */
 	wait_for_window(
-		incidents, insert_first(incidents), incident_cause_name(cause), text, cpu->end_ns);
+		incidents, insert_first(incidents), incident_cause_name(cause), text, risen_ns);
 	incidents->unwritten++;
 }
 

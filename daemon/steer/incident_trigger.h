@@ -2,6 +2,10 @@
 /*
  * When a measure of the host becomes an incident: as it exceeds its threshold, and not again before
  * it was well below. A cool-down and a number a day bound how many there are. Plain values.
+ *
+ * One overload is one incident: what has risen until shortly after an incident, and lasts into its
+ * cool-down, belongs to it. What rises later waits for the end of the cool-down, for an hour at
+ * most, and is an incident of the time at which it rose. Once a day has its number, nothing waits.
  */
 #pragma once
 
@@ -39,20 +43,25 @@ struct incident_trigger {
 	struct incident_settings settings;
 	bool has_measured; /* what is high at the first measure has risen earlier */
 	bool is_high[INCIDENT_CAUSES];
-	uint64_t last_ns; /* CLOCK_REALTIME; 0: none yet */
+	uint64_t risen_ns[INCIDENT_CAUSES]; /* of states that wait; 0: it does not */
+	uint64_t last_ns;		    /* CLOCK_REALTIME; 0: none yet */
 	uint32_t day, of_day;
 };
 
 /* Counts an incident that an earlier process has noted by a threshold. In the order of times. */
 void incident_trigger_recall(struct incident_trigger *trigger, uint64_t time_ns);
 
+/* What rose until this time, and is still high, does not wait any longer at `now_ns`: it belongs to
+ * an incident, or comes too late. The owner asks it for events, before it repeats them. */
+uint64_t incident_trigger_told_until(const struct incident_trigger *trigger, uint64_t now_ns);
+
 /*
  * Takes the measures at `now_ns` (CLOCK_REALTIME), in percent; below 0: unknown. Returns whether
- * there is an incident, and its cause. Another state that has risen meanwhile, or during the
- * cool-down, rises as soon as one may be noted, if it lasts.
+ * there is an incident, its cause, and when that rose; of an event, the owner knows the latter.
  */
 bool incident_trigger_check(struct incident_trigger *trigger,
-	const double measures[INCIDENT_CAUSES], uint64_t now_ns, enum incident_cause *ret_cause);
+	const double measures[INCIDENT_CAUSES], uint64_t now_ns, enum incident_cause *ret_cause,
+	uint64_t *ret_risen_ns);
 
 /* Reads "oom_kill 3" among the lines of /proc/vmstat. Returns the number, or -1. */
 double incident_kills_parse(const char *text);

@@ -162,26 +162,34 @@ void throttling_ask(struct throttling *throttling, const char *path)
 		*strrchr(part, '/') = '\0';
 }
 
-/* Notes whether the cgroup is high, unless it has just risen. Returns whether it has. What is
- * unknown neither rises nor falls. */
-static bool has_risen(const struct throttling *throttling, struct throttling_entry *entry)
+/* Notes whether the cgroup is high, unless it waits. Returns whether it has risen. What is unknown
+ * neither rises nor falls. */
+static bool has_risen(
+	const struct throttling *throttling, struct throttling_entry *entry, uint64_t now_ns)
 {
-	const double threshold = throttling->threshold * (entry->is_high ? FALLEN : 1);
+	const bool was_high = entry->is_high || entry->risen_ns > 0;
+	const double threshold = throttling->threshold * (was_high ? FALLEN : 1);
 	const bool is_now = entry->percent > 0 && entry->percent >= threshold;
 
 	if (entry->percent < 0)
 		return false;
-	if (is_now && !entry->is_high)
-		return true;
-	entry->is_high = is_now;
-	return false;
+	if (!is_now || entry->is_high) {
+		entry->is_high = is_now;
+		entry->risen_ns = 0;
+		return false;
+	}
+	if (entry->risen_ns == 0)
+		entry->risen_ns = now_ns;
+	return true;
 }
 
-double throttling_end(struct throttling *throttling, const char **ret_path)
+double throttling_end(struct throttling *throttling, uint64_t now_ns, const char **ret_path,
+	uint64_t *ret_risen_ns)
 {
 	struct throttling_entry *worst = NULL;
 
 	*ret_path = "";
+	*ret_risen_ns = 0;
 	if (throttling->folder_fd < 0)
 		return -1;
 	for (size_t i = 0; i < throttling->count; i++) {
@@ -194,20 +202,32 @@ double throttling_end(struct throttling *throttling, const char **ret_path)
 			if (throttling->window - entry->sampled <= THROTTLING_WINDOWS)
 				ask_entry(throttling, entry);
 		}
-		if (has_risen(throttling, entry) && (!worst || entry->percent > worst->percent))
+		if (has_risen(throttling, entry, now_ns) &&
+			(!worst || entry->percent > worst->percent))
 			worst = entry;
 	}
 	if (!worst)
 		return 0;
-	worst->is_high = true;
 	*ret_path = worst->path;
+	*ret_risen_ns = worst->risen_ns;
 	return worst->percent;
 }
 
-void throttling_defer(struct throttling *throttling, const char *path)
+static void tell(struct throttling_entry *entry)
 {
-	struct throttling_entry *entry = find(throttling, path);
+	entry->is_high = true;
+	entry->risen_ns = 0;
+}
 
-	if (entry)
-		entry->is_high = false;
+void throttling_tell(struct throttling *throttling, const char *path)
+{
+	tell(find(throttling, path));
+}
+
+void throttling_tell_until(struct throttling *throttling, uint64_t time_ns)
+{
+	for (size_t i = 0; i < throttling->count; i++)
+		if (throttling->entries[i].risen_ns > 0 &&
+			throttling->entries[i].risen_ns <= time_ns)
+			tell(&throttling->entries[i]);
 }

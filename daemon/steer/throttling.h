@@ -3,8 +3,8 @@
  * Finds the cgroup whose throttling has become an incident: the kernel has throttled it in more of
  * its periods since the last window than a threshold, by the counters of its cpu.stat. A cgroup
  * with a quota has them, of itself alone, so those above a busy one count, too. What stays high was
- * an incident only as it rose, so a cgroup that always is throttled hides no other one. Of several
- * that have risen the worst is found; the others, in the windows after it, if they stay high.
+ * an incident only as it rose, so a cgroup that always is throttled hides no other one. What has
+ * risen is found in each window until it is told, or falls.
  *
  * It knows THROTTLING_MAX cgroups; a new one takes the place of the one that had no sample for
  * longest (I4). If the latter comes back, it does not rise by a share that it may have had before.
@@ -28,7 +28,8 @@ struct throttling_entry {
 	uint64_t periods, throttled;
 	uint32_t sampled, asked; /* in which window a sample came of it at last; it was asked */
 	double percent;		 /* of its periods since it was asked before; -1: unknown */
-	bool is_high;		 /* and has been found */
+	uint64_t risen_ns; /* CLOCK_REALTIME, as long as it waits to be told; 0: it does not */
+	bool is_high;	   /* and has been told */
 };
 
 struct throttling {
@@ -50,11 +51,14 @@ void throttling_close(struct throttling *throttling);
 void throttling_begin(struct throttling *throttling, uint64_t window_ns);
 /* Asks for a cgroup, "/system.slice/a.service", and for those above it. The busiest come first. */
 void throttling_ask(struct throttling *throttling, const char *path);
-/* Returns the share of throttled periods, in percent, of the cgroup that has risen, and its path; 0
- * and "": none has; -1: there is no such folder. */
-double throttling_end(struct throttling *throttling, const char **ret_path);
-/* It could not be noted: it rises in the next window, if it stays high. "" is allowed. */
-void throttling_defer(struct throttling *throttling, const char *path);
+/* Returns the share of throttled periods, in percent, of the cgroup that has risen, the worst of
+ * several, its path, and when it rose; 0 and "": none has; -1: there is no such folder. */
+double throttling_end(struct throttling *throttling, uint64_t now_ns, const char **ret_path,
+	uint64_t *ret_risen_ns);
+/* The cgroup that has risen is noted. */
+void throttling_tell(struct throttling *throttling, const char *path);
+/* All that have risen until this time wait no longer. */
+void throttling_tell_until(struct throttling *throttling, uint64_t time_ns);
 
 /* Reads both counters of a cpu.stat. Returns false unless it has them. */
 bool throttling_parse(const char *text, uint64_t *ret_periods, uint64_t *ret_throttled);

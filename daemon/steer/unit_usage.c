@@ -96,38 +96,56 @@ static void learn(struct unit_usage_entry *entry, uint64_t window_ns)
 	entry->usual += weight * (entry->current - entry->usual);
 }
 
+/* Notes whether the unit is high, unless it waits. Returns whether it has risen. */
+static bool has_risen(const struct unit_usage *usage, struct unit_usage_entry *entry,
+	double sample_percent, uint64_t now_ns)
+{
+	const bool was_high = entry->is_high || entry->risen_ns > 0;
+	const bool is_now = exceeds(usage, entry, entry->current / (was_high ? FALLEN : 1));
+
+	if (!is_now || entry->is_high || usage->windows == 0) {
+		entry->is_high = is_now;
+		entry->risen_ns = 0;
+		return false;
+	}
+	if (entry->risen_ns == 0 && is_certain(usage, entry, sample_percent))
+		entry->risen_ns = now_ns;
+	return entry->risen_ns > 0;
+}
+
 void unit_usage_end(struct unit_usage *usage, uint64_t window_ns, uint64_t period_ns,
-	struct unit_usage_entry *ret_risen)
+	uint64_t now_ns, struct unit_usage_entry *ret_risen)
 {
 	const double sample_percent = 100.0 * (double)period_ns / (double)window_ns;
 	struct unit_usage_entry risen = { 0 };
 
 	for (size_t i = 0; i < usage->count; i++) {
 		struct unit_usage_entry *entry = &usage->entries[i];
-		bool is_now = exceeds(usage, entry, entry->current), has_risen = false;
 
-		if (usage->windows == 0)
-			entry->is_high = is_now;
-		else if (entry->is_high)
-			entry->is_high = exceeds(usage, entry, entry->current / FALLEN);
-		else
-			has_risen = is_now && is_certain(usage, entry, sample_percent);
 		/* As long as it waits to be noted, it does not become usual. */
-		if (!has_risen)
+		if (!has_risen(usage, entry, sample_percent, now_ns))
 			learn(entry, window_ns);
 		else if (entry->current > risen.current)
 			risen = *entry;
 	}
-	if (risen.name[0])
-		find(usage, risen.name)->is_high = true;
 	usage->windows++;
 	*ret_risen = risen;
 }
 
-void unit_usage_defer(struct unit_usage *usage, const char *name)
+static void tell(struct unit_usage_entry *entry)
 {
-	struct unit_usage_entry *entry = find(usage, name);
+	entry->is_high = true;
+	entry->risen_ns = 0;
+}
 
-	if (entry)
-		entry->is_high = false;
+void unit_usage_tell(struct unit_usage *usage, const char *name)
+{
+	tell(find(usage, name));
+}
+
+void unit_usage_tell_until(struct unit_usage *usage, uint64_t time_ns)
+{
+	for (size_t i = 0; i < usage->count; i++)
+		if (usage->entries[i].risen_ns > 0 && usage->entries[i].risen_ns <= time_ns)
+			tell(&usage->entries[i]);
 }

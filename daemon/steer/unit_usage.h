@@ -2,9 +2,8 @@
 /*
  * Finds the unit whose CPU time has become an incident: over a threshold, or a multiple of what it
  * usually takes. Usual is a moving average over an hour, known after UNIT_USAGE_LEARNING windows.
- * As with other triggers, what stays high was an incident only as it rose. Of several that have
- * risen one is found; the others, in the windows after it, as long as they stay high. What has
- * risen and was not noted yet does not change what is usual.
+ * As with other triggers, what stays high was an incident only as it rose. What has risen is found
+ * in each window until it is told, or falls. Meanwhile it does not change what is usual.
  *
  * A share of few samples varies. Either way a unit must have more samples than its usual share has
  * by chance in a day of windows, so a steady load near a threshold is no incident.
@@ -36,7 +35,8 @@ struct unit_usage_entry {
 	char name[UNIT_USAGE_NAME_BYTES];
 	double current, usual; /* percent of one CPU */
 	uint32_t windows;
-	bool is_high; /* and has been found */
+	uint64_t risen_ns; /* CLOCK_REALTIME, as long as it waits to be told; 0: it does not */
+	bool is_high;	   /* and has been told */
 };
 
 struct unit_usage {
@@ -50,9 +50,12 @@ struct unit_usage {
 void unit_usage_begin(struct unit_usage *usage);
 void unit_usage_add(struct unit_usage *usage, const char *name, double percent);
 
-/* Judges the window of this length, with samples of this period. `ret_risen` is the unit that has
- * risen, as it was before this window, the one that takes most of several; without a name: none. */
+/* Judges the window of this length that ends at `now_ns`, with samples of this period. `ret_risen`
+ * is the unit that has risen, as it was before that, the one that takes most of several; without a
+ * name: none. */
 void unit_usage_end(struct unit_usage *usage, uint64_t window_ns, uint64_t period_ns,
-	struct unit_usage_entry *ret_risen);
-/* It could not be noted: it rises in the next window, if it stays high. "" is allowed. */
-void unit_usage_defer(struct unit_usage *usage, const char *name);
+	uint64_t now_ns, struct unit_usage_entry *ret_risen);
+/* The unit that has risen is noted. */
+void unit_usage_tell(struct unit_usage *usage, const char *name);
+/* All that have risen until this time wait no longer. */
+void unit_usage_tell_until(struct unit_usage *usage, uint64_t time_ns);

@@ -176,9 +176,43 @@ static void what_lasts_is_noted_after_the_cool_down(void **state)
 	assert_non_null(incident);
 	assert_string_equal(incident->text, "second.service: 85.0 % of a CPU, usually 0.0 %");
 	assert_true(windows * WINDOW_NS <= SECONDS(540));
+	/* It is compared with what was before it. */
+	assert_true(incident->time_ns == now_ns - (windows - 1) * WINDOW_NS);
+	assert_true(incident->kept_from_ns == incident->time_ns - SECONDS(60));
 	for (; windows < 360; windows++)
 		window(30, 85);
 	expect_none();
+}
+
+/* Units that rise together, for two hours, are one incident; so are those that follow. */
+static void a_long_overload_is_one_incident(void **state)
+{
+	incidents.trigger.settings.cool_down_ns = SECONDS(600);
+	window(5, 5);
+	window(95, 60);
+	expect("unit-cpu", "first.service: 95.0 %");
+	for (unsigned i = 0; i < 1440; i++)
+		window(95, 60);
+	expect_none();
+	window(5, 5);
+	window(5, 85);
+	expect("unit-cpu", "second.service: 85.0 %");
+}
+
+/* A unit whose normal load changes once the day has its incidents is none at midnight. */
+static void a_full_day_makes_nothing_wait(void **state)
+{
+	incidents.trigger.settings.per_day = 1;
+	window(5, 5);
+	window(95, 5);
+	expect("unit-cpu", "first.service: 95.0 %");
+	for (unsigned i = 0; i < 100; i++)
+		window(5, 60);
+	now_ns += DAY_NS;
+	window(5, 60);
+	expect_none();
+	window(95, 60);
+	expect("unit-cpu", "first.service: 95.0 %");
 }
 
 static void a_users_incident_hides_no_other_one(void **state)
@@ -333,6 +367,28 @@ static void what_rises_while_engines_change_is_noted(void **state)
 	expect_none();
 }
 
+/* What waits for the end of the cool-down keeps its time. */
+static void what_waits_while_engines_change_is_noted(void **state)
+{
+	uint64_t risen_ns;
+
+	incidents.trigger.settings.cool_down_ns = SECONDS(60);
+	window(5, 5);
+	window(95, 5);
+	expect("unit-cpu", "first.service: 95.0 %");
+	service_incidents_written(&incidents, &incidents.taken);
+	now_ns += SECONDS(40);
+	window(5, 85);
+	risen_ns = now_ns;
+	expect_none();
+	keep_state(SECONDS(10));
+	restart(boot, 40, SECONDS(20));
+	now_ns += SECONDS(10);
+	window(5, 85);
+	expect("unit-cpu", "second.service: 85.0 %");
+	assert_true(incidents.taken.time_ns == risen_ns);
+}
+
 static void what_a_kill_takes_along_rises_again(void **state)
 {
 	window(5, 5);
@@ -402,6 +458,8 @@ int main(void)
 		SERVICE_TEST(of_two_units_at_once_both_are_noted),
 		SERVICE_TEST(a_unit_and_a_throttled_cgroup_are_both_noted),
 		SERVICE_TEST(what_lasts_is_noted_after_the_cool_down),
+		SERVICE_TEST(a_long_overload_is_one_incident),
+		SERVICE_TEST(a_full_day_makes_nothing_wait),
 		SERVICE_TEST(a_users_incident_hides_no_other_one),
 		SERVICE_TEST(few_wait),
 		SERVICE_TEST(what_has_no_room_rises_later),
@@ -409,6 +467,8 @@ int main(void)
 		SERVICE_TEST(a_restart_notes_nothing_twice),
 		cmocka_unit_test_setup_teardown(
 			what_rises_while_engines_change_is_noted, set_up, tear_down_state),
+		cmocka_unit_test_setup_teardown(
+			what_waits_while_engines_change_is_noted, set_up, tear_down_state),
 		cmocka_unit_test_setup_teardown(
 			what_a_kill_takes_along_rises_again, set_up, tear_down_state),
 		cmocka_unit_test_setup_teardown(

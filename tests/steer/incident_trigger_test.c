@@ -11,6 +11,8 @@
 #define SECONDS(n) ((n)*1000000000ULL)
 #define DAY	   SECONDS(86400)
 
+static uint64_t risen_ns; /* of the last incident */
+
 static struct incident_trigger made_up(void)
 {
 	return (struct incident_trigger){
@@ -31,7 +33,7 @@ static bool check(struct incident_trigger *trigger, double pressure, double cpu,
 		[INCIDENT_HOST_CPU] = cpu,
 	};
 	enum incident_cause cause = INCIDENT_CAUSES;
-	bool has_fired = incident_trigger_check(trigger, measures, now_ns, &cause);
+	bool has_fired = incident_trigger_check(trigger, measures, now_ns, &cause, &risen_ns);
 
 	assert_true(!has_fired || cause == INCIDENT_CPU_PRESSURE || cause == INCIDENT_HOST_CPU);
 	return has_fired;
@@ -76,12 +78,36 @@ static void test_two_at_once(void **state)
 	assert_true(check(&trigger, 99, 99, DAY + SECONDS(20)));
 	assert_true(trigger.is_high[INCIDENT_HOST_CPU]);
 	assert_false(check(&trigger, 99, 99, DAY + SECONDS(30)));
-	trigger = made_up();
-	assert_false(check(&trigger, 10, 10, DAY));
-	assert_true(check(&trigger, 99, 99, DAY + SECONDS(10)));
-	assert_false(check(&trigger, 99, 99, DAY + SECONDS(20)));
-	assert_true(check(&trigger, 99, 99, DAY + SECONDS(100)));
-	assert_false(check(&trigger, 99, 99, DAY + SECONDS(200)));
+}
+
+/* Five measures of one overload, which rise one after another, and one that rises much later. */
+static void test_one_overload_is_one_incident(void **state)
+{
+	static const enum incident_cause states[] = { INCIDENT_CPU_PRESSURE, INCIDENT_HOST_CPU,
+		INCIDENT_RUN_QUEUE, INCIDENT_IO_PRESSURE, INCIDENT_MEMORY_PRESSURE };
+	struct incident_trigger trigger = made_up();
+	unsigned fired = 0;
+
+	(void)state;
+	trigger.settings.cool_down_ns = SECONDS(600);
+	for (size_t i = 0; i < 5; i++)
+		trigger.settings.thresholds[states[i]] = 50;
+	for (uint64_t i = 0; i < 720; i++) {
+		double measures[INCIDENT_CAUSES] = { 0 };
+		enum incident_cause cause;
+
+		/* They vary around their thresholds. */
+		for (size_t j = 0; j < 4; j++)
+			measures[states[j]] = i < 1 + j ? 0 : i % 3 == j % 3 ? 45 : 55;
+		measures[states[4]] = i < 20 ? 0 : 99;
+		if (!incident_trigger_check(
+			    &trigger, measures, DAY + SECONDS(10 * i), &cause, &risen_ns))
+			continue;
+		assert_int_equal(cause, states[fired ? 4 : 0]);
+		assert_true(risen_ns == DAY + SECONDS(fired ? 200 : 10));
+		fired++;
+	}
+	assert_int_equal(fired, 2);
 }
 
 /* What names its culprit comes first. */
@@ -93,9 +119,10 @@ static void test_a_unit_comes_before_the_host(void **state)
 
 	(void)state;
 	trigger.settings.thresholds[INCIDENT_UNIT_CPU] = 1;
-	assert_false(incident_trigger_check(&trigger, measures, DAY, &cause));
+	assert_false(incident_trigger_check(&trigger, measures, DAY, &cause, &risen_ns));
 	measures[INCIDENT_UNIT_CPU] = measures[INCIDENT_HOST_CPU] = 95;
-	assert_true(incident_trigger_check(&trigger, measures, DAY + SECONDS(10), &cause));
+	assert_true(
+		incident_trigger_check(&trigger, measures, DAY + SECONDS(10), &cause, &risen_ns));
 	assert_int_equal(cause, INCIDENT_UNIT_CPU);
 }
 
@@ -130,16 +157,45 @@ static void test_what_lasts_is_noted_after_the_cool_down(void **state)
 	(void)state;
 	assert_false(check(&trigger, 0, 0, DAY));
 	assert_true(check(&trigger, 99, 0, DAY + SECONDS(10)));
-	for (uint64_t i = 20; i < 70; i += 10)
+	for (uint64_t i = 45; i < 70; i += 5)
 		assert_false(check(&trigger, 0, 99, DAY + SECONDS(i)));
 	assert_true(check(&trigger, 0, 99, DAY + SECONDS(70)));
-	assert_false(check(&trigger, 99, 99, DAY + SECONDS(80)));
+	/* It is an incident of the time at which it rose. */
+	assert_true(risen_ns == DAY + SECONDS(45));
+	assert_false(check(&trigger, 99, 99, DAY + SECONDS(110)));
 	assert_false(check(&trigger, 0, 99, DAY + SECONDS(130)));
-	/* Those of the day are used up by one more: what lasts is the first of the next. */
-	assert_true(check(&trigger, 99, 99, DAY + SECONDS(200)));
-	assert_false(check(&trigger, 99, 0, DAY + SECONDS(300)));
-	assert_false(check(&trigger, 99, 99, DAY + SECONDS(400)));
-	assert_true(check(&trigger, 99, 99, 2 * DAY));
+}
+
+/* What does not fit into a day does not wait for the next one. */
+static void test_a_full_day_makes_nothing_wait(void **state)
+{
+	struct incident_trigger trigger = made_up();
+
+	(void)state;
+	trigger.settings.per_day = 1;
+	assert_false(check(&trigger, 0, 0, DAY));
+	assert_true(check(&trigger, 99, 0, DAY + SECONDS(10)));
+	assert_false(check(&trigger, 0, 99, DAY + SECONDS(60)));
+	assert_true(incident_trigger_told_until(&trigger, DAY + SECONDS(60)) == DAY + SECONDS(60));
+	assert_false(check(&trigger, 0, 99, 2 * DAY));
+	assert_false(check(&trigger, 0, 0, 2 * DAY + SECONDS(10)));
+	assert_true(check(&trigger, 0, 99, 2 * DAY + SECONDS(20)));
+}
+
+/* With a long cool-down, a load that has changed for good is usual by its end. */
+static void test_nothing_waits_for_more_than_an_hour(void **state)
+{
+	struct incident_trigger trigger = made_up();
+
+	(void)state;
+	trigger.settings.cool_down_ns = SECONDS(7200);
+	assert_false(check(&trigger, 0, 0, DAY));
+	assert_true(check(&trigger, 99, 0, DAY + SECONDS(10)));
+	for (uint64_t i = 600; i < 5400; i += 10)
+		assert_false(check(&trigger, 0, 99, DAY + SECONDS(i)));
+	for (uint64_t i = 5400; i < 10000; i += 10)
+		assert_int_equal(check(&trigger, 99, 99, DAY + SECONDS(i)), i == 7210);
+	assert_true(risen_ns == DAY + SECONDS(5400));
 }
 
 static void test_number_a_day_is_bounded(void **state)
@@ -235,11 +291,11 @@ static void test_events_need_not_fall(void **state)
 
 	(void)state;
 	measures[INCIDENT_OOM_KILL] = 2;
-	assert_true(incident_trigger_check(&trigger, measures, DAY, &cause));
+	assert_true(incident_trigger_check(&trigger, measures, DAY, &cause, &risen_ns));
 	assert_int_equal(cause, INCIDENT_OOM_KILL);
-	assert_true(incident_trigger_check(&trigger, measures, DAY + 1, &cause));
+	assert_true(incident_trigger_check(&trigger, measures, DAY + 1, &cause, &risen_ns));
 	measures[INCIDENT_OOM_KILL] = 0;
-	assert_false(incident_trigger_check(&trigger, measures, DAY + 2, &cause));
+	assert_false(incident_trigger_check(&trigger, measures, DAY + 2, &cause, &risen_ns));
 }
 
 static void test_kills_are_parsed(void **state)
@@ -258,6 +314,9 @@ int main(void)
 		cmocka_unit_test(test_fires_as_it_rises),
 		cmocka_unit_test(test_near_the_threshold_is_once),
 		cmocka_unit_test(test_two_at_once),
+		cmocka_unit_test(test_one_overload_is_one_incident),
+		cmocka_unit_test(test_a_full_day_makes_nothing_wait),
+		cmocka_unit_test(test_nothing_waits_for_more_than_an_hour),
 		cmocka_unit_test(test_a_unit_comes_before_the_host),
 		cmocka_unit_test(test_does_not_fire_at_the_first_measure),
 		cmocka_unit_test(test_cools_down),

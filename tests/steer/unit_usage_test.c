@@ -13,15 +13,17 @@
 #define PERIOD_NS 10000000ULL
 
 static struct unit_usage usage;
+static uint64_t now_ns;
 
 static int set_up(void **state)
 {
 	memset(&usage, 0, sizeof(usage));
+	now_ns = 0;
 	return 0;
 }
 
 /* A window in which two units take so much. Returns the one that has risen; "": none. */
-static const char *window(double first, double second)
+static const char *wait_for_window(double first, double second)
 {
 	static struct unit_usage_entry risen;
 
@@ -32,8 +34,19 @@ static const char *window(double first, double second)
 	}
 	if (second > 0)
 		unit_usage_add(&usage, "b.service", second);
-	unit_usage_end(&usage, WINDOW_NS, PERIOD_NS, &risen);
+	now_ns += WINDOW_NS;
+	unit_usage_end(&usage, WINDOW_NS, PERIOD_NS, now_ns, &risen);
 	return risen.name;
+}
+
+/* The same, and what has risen is told. */
+static const char *window(double first, double second)
+{
+	const char *name = wait_for_window(first, second);
+
+	if (*name)
+		unit_usage_tell(&usage, name);
+	return name;
 }
 
 static void a_threshold_fires_as_it_is_crossed(void **state)
@@ -61,6 +74,27 @@ static void of_two_at_once_the_other_comes_next(void **state)
 	assert_string_equal(window(0, 0), "");
 	assert_string_equal(window(160, 170), "b.service");
 	assert_string_equal(window(0, 170), "");
+}
+
+/* What waits keeps its time, also if it varies around its threshold, and what is usual. */
+static void what_waits_keeps_the_time_at_which_it_rose(void **state)
+{
+	usage.settings.percent = 150;
+	assert_string_equal(window(10, 10), "");
+	assert_string_equal(wait_for_window(160, 10), "a.service");
+	assert_true(usage.entries[0].risen_ns == now_ns);
+	assert_string_equal(wait_for_window(120, 180), "b.service");
+	assert_string_equal(wait_for_window(160, 120), "a.service");
+	assert_true(usage.entries[0].usual == 10);
+	/* Those that rose until then are told; the other one still waits. */
+	unit_usage_tell_until(&usage, now_ns - 2 * WINDOW_NS);
+	assert_string_equal(wait_for_window(160, 120), "b.service");
+	assert_true(usage.entries[1].risen_ns == now_ns - 2 * WINDOW_NS);
+	assert_true(usage.entries[0].usual > 10);
+	/* It falls: later it rises anew. */
+	assert_string_equal(wait_for_window(160, 100), "");
+	assert_string_equal(wait_for_window(160, 160), "b.service");
+	assert_true(usage.entries[1].risen_ns == now_ns);
 }
 
 static void a_multiple_fires_once_the_usual_is_known(void **state)
@@ -109,7 +143,7 @@ static void units_are_bounded(void **state)
 			(void)snprintf(name, sizeof(name), "run-%d-%d.scope", round, i);
 			unit_usage_add(&usage, name, 1);
 		}
-		unit_usage_end(&usage, WINDOW_NS, PERIOD_NS, &risen);
+		unit_usage_end(&usage, WINDOW_NS, PERIOD_NS, ++now_ns, &risen);
 	}
 	assert_int_equal(usage.count, UNIT_USAGE_MAX);
 	/* The one that usually takes much is still known. */
@@ -121,7 +155,7 @@ static void units_are_bounded(void **state)
 	unit_usage_begin(&usage);
 	unit_usage_add(&usage, name, 30);
 	unit_usage_add(&usage, name, 30);
-	unit_usage_end(&usage, WINDOW_NS, PERIOD_NS, &risen);
+	unit_usage_end(&usage, WINDOW_NS, PERIOD_NS, ++now_ns, &risen);
 	assert_int_equal(strlen(risen.name), UNIT_USAGE_NAME_BYTES - 1);
 	assert_true(risen.current == 60);
 }
@@ -184,7 +218,7 @@ static unsigned rises_in_a_day(double percent, uint64_t window_ns, uint64_t peri
 	for (uint64_t i = 0; i < DAY_NS / window_ns; i++) {
 		unit_usage_begin(&usage);
 		unit_usage_add(&usage, "a.service", next(&draw, &random) * of_sample);
-		unit_usage_end(&usage, window_ns, period_ns, &risen);
+		unit_usage_end(&usage, window_ns, period_ns, (i + 1) * window_ns, &risen);
 		rises += risen.name[0] != '\0';
 	}
 	return rises;
@@ -229,10 +263,12 @@ static void a_load_of_two_seconds_or_more_is_noted_once(void **state)
 				unit_usage_add(&usage, "steady.service", 30);
 				unit_usage_add(&usage, "culprit.service",
 					85 * overlap(from, length, window_s));
-				unit_usage_end(&usage, 2 * NSEC, NSEC / 99, &risen);
-				if (risen.name[0])
-					assert_string_equal(risen.name, "culprit.service");
-				rises += risen.name[0] != '\0';
+				unit_usage_end(&usage, 2 * NSEC, NSEC / 99, 1, &risen);
+				if (!risen.name[0])
+					continue;
+				assert_string_equal(risen.name, "culprit.service");
+				unit_usage_tell(&usage, risen.name);
+				rises++;
 			}
 			assert_int_equal(rises, 1);
 		}
@@ -242,6 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_threshold_fires_as_it_is_crossed, set_up),
+		cmocka_unit_test_setup(what_waits_keeps_the_time_at_which_it_rose, set_up),
 		cmocka_unit_test_setup(a_multiple_fires_once_the_usual_is_known, set_up),
 		cmocka_unit_test_setup(next_to_nothing_is_no_incident, set_up),
 		cmocka_unit_test_setup(the_usual_follows, set_up),
