@@ -69,12 +69,25 @@ static __always_inline struct runtime_known_way *runtime_recent(
 	return &recent[at & (RUNTIME_RECENT - 1)];
 }
 
-/* After the copy has been sent. */
-static __always_inline void runtime_remember(
-	struct runtime_known *known, __u64 owner, const struct runtime_step *step, __u64 hash)
+static __always_inline int runtime_is_way(
+	const struct runtime_known_way *way, __u64 owner, const struct runtime_step *step)
 {
-	for (__u32 i = RUNTIME_KNOWN_WAYS - 1; i > 0; i--)
-		known->ways[i] = known->ways[i - 1];
-	known->ways[0].seal = runtime_seal(owner, step, hash);
-	known->ways[0].hash = hash;
+	return way->seal == runtime_seal(owner, step, way->hash);
+}
+
+/* After the copy has been sent. What was known of the object before leaves. */
+static __always_inline void runtime_remember(struct runtime_known *known,
+	struct runtime_known_way recent[RUNTIME_RECENT], __u64 owner,
+	const struct runtime_step *step, __u64 hash)
+{
+	struct runtime_known_way way = { runtime_seal(owner, step, hash), hash }, next;
+
+	*runtime_recent(recent, step) = way;
+	for (__u32 i = 0; i < RUNTIME_KNOWN_WAYS; i++) {
+		next = known->ways[i];
+		known->ways[i] = way;
+		if (runtime_is_way(&next, owner, step))
+			break;
+		way = next;
+	}
 }

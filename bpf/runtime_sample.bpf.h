@@ -199,22 +199,28 @@ static __always_inline int take_copy(struct walker *walker, struct runtime_copie
 		       runtime_period(walker), 1, RUNTIME_COPIES_MAX);
 }
 
-/* Sends and remembers what has been copied. Returns 0 if the engine may lack it. */
-static __always_inline int send_copy(const struct walker *walker, struct runtime_copier *copier)
+static __always_inline void remember_code(
+	struct walker *walker, const struct runtime_step *step, __u64 hash)
 {
-	const struct runtime_state *state = &walker->runtime;
-	__u64 owner = runtime_step_owner(walker, &state->step);
-	__u32 place = runtime_known_place(owner, &state->step);
+	__u64 owner = runtime_step_owner(walker, step);
+	__u32 place = runtime_known_place(owner, step);
 	struct runtime_known *known = bpf_map_lookup_elem(&known_codes, &place);
 
-	if (!known || !send_code(walker, copier, copier->record.code.hash))
+	if (known)
+		runtime_remember(known, walker->runtime.recent, owner, step, hash);
+}
+
+/* Sends and remembers what has been copied. Returns 0 if the engine may lack it. */
+static __always_inline int send_copy(struct walker *walker, struct runtime_copier *copier)
+{
+	if (!send_code(walker, copier, copier->record.code.hash))
 		return 0;
-	runtime_remember(known, owner, &state->step, copier->record.code.hash);
+	remember_code(walker, &walker->runtime.step, copier->record.code.hash);
 	return 1;
 }
 
 /* The same. Returns the identity of what has been copied. */
-static __always_inline __u64 keep_copy(const struct walker *walker, struct runtime_copier *copier)
+static __always_inline __u64 keep_copy(struct walker *walker, struct runtime_copier *copier)
 {
 	send_copy(walker, copier);
 	return copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
@@ -286,7 +292,7 @@ static __always_inline int is_known_code(struct walker *walker, __u64 *code)
 	__u64 owner = runtime_step_owner(walker, step);
 	__u32 place;
 
-	if (recent->seal != runtime_seal(owner, step, recent->hash)) {
+	if (!runtime_is_way(recent, owner, step)) {
 		place = runtime_known_place(owner, step);
 		known = bpf_map_lookup_elem(&known_codes, &place);
 		if (!known || !runtime_is_known(known, owner, step, code))

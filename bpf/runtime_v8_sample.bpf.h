@@ -220,9 +220,6 @@ __noinline int search_v8_code(struct walker *walker, __u32 entry, __u64 ip)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct runtime_state *state;
-	struct runtime_known *known;
-	__u64 owner;
-	__u32 place;
 
 	if (!walker)
 		return V8_NO_CODE;
@@ -240,11 +237,7 @@ __noinline int search_v8_code(struct walker *walker, __u32 entry, __u64 ip)
 		found = code ? prove_v8_code(walker, code, ip) : V8_NO_CODE;
 		if (found == V8_NO_CODE)
 			continue;
-		owner = runtime_step_owner(walker, &state->v8.code_step);
-		place = runtime_known_place(owner, &state->v8.code_step);
-		known = bpf_map_lookup_elem(&known_codes, &place);
-		if (known)
-			runtime_remember(known, owner, &state->v8.code_step, code);
+		remember_code(walker, &state->v8.code_step, code);
 		return found;
 	}
 	return V8_NO_CODE;
@@ -268,9 +261,9 @@ __noinline int has_v8_code(struct walker *walker, __u32 entry, __u64 shared, __u
 		frame >> PILOTLIGHT_FRAME_KIND_SHIFT != PILOTLIGHT_FRAME_ADDRESS)
 		return 0;
 	ip = (frame & PILOTLIGHT_FRAME_ADDRESS_MASK) - !(frame & PILOTLIGHT_FRAME_EXACT);
-	/* No object has this address. */
+	/* No object has this address. Several codes of a function may run at once. */
 	state->step.code = shared - PILOTLIGHT_V8_OBJECT;
-	state->step.check = 0;
+	state->step.check = ip / V8_PAGE_BYTES;
 	state->v8.code_step = state->step;
 	found = is_known_code(walker, &code) ? prove_v8_code(walker, code, ip) : V8_NO_CODE;
 	if (found == V8_NO_CODE)

@@ -19,6 +19,7 @@
 enum { START = 0x1000, FILE_AT = 12, NAME_AT = 20, LINES_AT = 28, FRAME_AT = 32, WORDS = 36 };
 
 static uint64_t object[WORDS];
+static struct runtime_known_way recent[RUNTIME_RECENT];
 
 static const struct pilotlight_runtime runtime = {
 	.instruction = PILOTLIGHT_RUNTIME_INDEX,
@@ -92,7 +93,7 @@ static void an_object_is_known_once_it_is_remembered(void **state)
 	assert_int_equal(step.code, START);
 	assert_int_equal(step.unit, 7);
 	assert_false(is_known(&known, 5, &step, 0));
-	runtime_remember(&known, 5, &step, 77);
+	runtime_remember(&known, recent, 5, &step, 77);
 	assert_true(is_known(&known, 5, &step, 77));
 	assert_false(is_known(&known, 6, &step, 77));
 	step.code += 16;
@@ -105,9 +106,29 @@ static void four_objects_share_a_place(void **state)
 	struct runtime_step step = { 0 };
 
 	for (step.code = 0; step.code < 5; step.code++)
-		runtime_remember(&known, 5, &step, 70 + step.code);
+		runtime_remember(&known, recent, 5, &step, 70 + step.code);
 	for (step.code = 0; step.code < 5; step.code++)
 		assert_int_equal(is_known(&known, 5, &step, 70 + step.code), step.code > 0);
+}
+
+/* Code that was replaced is not found again, and the other objects stay known. */
+static void an_object_has_one_entry(void **state)
+{
+	struct runtime_known known = { 0 };
+	struct runtime_step step = { 0 };
+	const struct runtime_known_way *last = runtime_recent(recent, &step);
+
+	for (step.code = 1; step.code < 4; step.code++)
+		runtime_remember(&known, recent, 5, &step, 70 + step.code);
+	step.code = 0;
+	for (uint64_t hash = 60; hash < 70; hash++) {
+		runtime_remember(&known, recent, 5, &step, hash);
+		assert_true(is_known(&known, 5, &step, hash));
+		assert_true(runtime_is_way(last, 5, &step));
+		assert_int_equal(last->hash, hash);
+	}
+	for (step.code = 1; step.code < 4; step.code++)
+		assert_true(is_known(&known, 5, &step, 70 + step.code));
 }
 
 /* An interrupt came between the words of an entry. */
@@ -117,8 +138,8 @@ static void half_an_entry_is_of_no_object(void **state)
 	struct runtime_step step = { .code = 16, .check = 1 }, other = { .code = 32, .check = 2 };
 	__u64 hash;
 
-	runtime_remember(&first, 5, &step, 70);
-	runtime_remember(&second, 5, &other, 71);
+	runtime_remember(&first, recent, 5, &step, 70);
+	runtime_remember(&second, recent, 5, &other, 71);
 	first.ways[0].hash = second.ways[0].hash;
 	assert_false(runtime_is_known(&first, 5, &step, &hash));
 	assert_false(runtime_is_known(&first, 5, &other, &hash));
@@ -133,7 +154,7 @@ static void another_object_in_its_place_is_not_known(void **state)
 	struct runtime_known known = { 0 };
 	struct runtime_step step = step_of_object();
 
-	runtime_remember(&known, 5, &step, 77);
+	runtime_remember(&known, recent, 5, &step, 77);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		(void)set_up(NULL);
 		object[words[i]]++;
@@ -184,7 +205,7 @@ static void several_deep_programs_are_known(void **state)
 			struct runtime_step step = { .code = 0x7f0000001000 + i * 0x90 };
 
 			runtime_remember(
-				&known[runtime_known_place(owner, &step)], owner, &step, i);
+				&known[runtime_known_place(owner, &step)], recent, owner, &step, i);
 		}
 	for (__u64 owner = 1; owner <= 4; owner++)
 		for (size_t i = 0; i < 200; i++) {
@@ -202,6 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(an_object_is_known_once_it_is_remembered, set_up),
 		cmocka_unit_test_setup(four_objects_share_a_place, set_up),
+		cmocka_unit_test_setup(an_object_has_one_entry, set_up),
 		cmocka_unit_test_setup(half_an_entry_is_of_no_object, set_up),
 		cmocka_unit_test_setup(another_object_in_its_place_is_not_known, set_up),
 		cmocka_unit_test_setup(places_are_spread, set_up),

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 static struct runtime_known known[RUNTIME_KNOWN];
+static struct runtime_known_way recent[RUNTIME_RECENT];
 static size_t known_frames;
 
 static void read_thread(pid_t tid, struct runtime_walk *walk, uint64_t *ret_stack)
@@ -68,7 +69,7 @@ static void check_known(const struct runtime_step *step)
 		assert_int_equal(hash, record.hash);
 		known_frames++;
 	}
-	runtime_remember(entry, (__u64)child, step, record.hash);
+	runtime_remember(entry, recent, (__u64)child, step, record.hash);
 }
 
 /* Walks the frames of a thread, of which `output` tells. Returns the line behind them. */
