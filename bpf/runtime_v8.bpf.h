@@ -47,7 +47,7 @@ struct runtime_v8 {
 	__u32 source_wide; /* characters have 2 bytes */
 	/* Of optimized code: tables, see struct pilotlight_v8_code. */
 	__u64 deopt, positions, literals, inlinings;
-	__u64 outer;  /* what its function shares */
+	__u64 outer;  /* what its function shares, or should */
 	__u64 search; /* where the object before the instructions may be; then below */
 	__u32 pages;  /* have been searched */
 	__u32 function_count, inlining_count;

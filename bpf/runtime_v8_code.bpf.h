@@ -84,9 +84,16 @@ static __always_inline __u64 v8_search_page(struct runtime_v8 *v8,
 
 enum v8_code { V8_NO_CODE, V8_PLAIN_CODE, V8_OPTIMIZED_CODE };
 
+/* The last word that is read of deoptimization data. */
+static __always_inline __u32 v8_deopt_last(const struct pilotlight_v8_code *fields)
+{
+	return fields->inlinings_at > fields->function_at ? fields->inlinings_at
+							  : fields->function_at;
+}
+
 /*
- * Is this the code of the instruction at `ip`? If it is optimized, the step identifies it, and the
- * instruction in it.
+ * Is this the code of the instruction at `ip`? If it is optimized, the step identifies it as code
+ * of the function `outer`, and the instruction in it. Its deoptimization data is the last object.
  */
 static __always_inline enum v8_code v8_prove_code(struct runtime_v8 *v8,
 	const struct pilotlight_runtime_v8 *runtime, __u64 code, __u64 ip,
@@ -95,6 +102,7 @@ static __always_inline enum v8_code v8_prove_code(struct runtime_v8 *v8,
 	const struct pilotlight_v8_code *fields = &runtime->code;
 	__u64 start, offset, check;
 	__u32 last = fields->size_at > fields->flags_at ? fields->size_at : fields->flags_at;
+	__u32 size;
 
 	if (!v8_read_object(v8, code, last & ~(V8_WORD - 1U)) ||
 		!v8_has_type(v8, runtime, fields->type, fields->type))
@@ -102,16 +110,21 @@ static __always_inline enum v8_code v8_prove_code(struct runtime_v8 *v8,
 	start = fields->start_at == PILOTLIGHT_V8_OBJECT_MAX
 			? code - PILOTLIGHT_V8_OBJECT + PILOTLIGHT_V8_OBJECT_MAX
 			: v8_word(v8, fields->start_at);
+	size = v8_half(v8, fields->size_at);
 	offset = ip - start;
-	if (offset >= (v8_half(v8, fields->size_at) & 0x7fffffff))
+	if (offset >= (size & 0x7fffffff))
 		return V8_NO_CODE;
 	if ((v8_half(v8, fields->flags_at) & PILOTLIGHT_V8_CODE_KINDS) <= fields->last_kind)
 		return V8_PLAIN_CODE;
 	v8->deopt = v8_word(v8, fields->deopt_at);
 	v8->positions = v8_word(v8, fields->positions_at);
-	/* Other code at this place has other tables. */
-	check = runtime_hash(runtime_hash(0, start), v8_half(v8, fields->size_at));
-	step->check = runtime_hash(runtime_hash(check, v8->deopt), v8->positions);
+	if (!v8_read_object(v8, v8->deopt, v8_deopt_last(fields)))
+		return V8_PLAIN_CODE;
+	/* Other code at this place has another function or other tables. */
+	check = runtime_hash(runtime_hash(v8->outer, start), size);
+	check = runtime_hash(runtime_hash(check, v8->deopt), v8->positions);
+	check = runtime_hash(check, v8_word(v8, fields->literals_at));
+	step->check = runtime_hash(check, v8_word(v8, fields->inlinings_at));
 	step->code = code;
 	step->unit = (__s32)offset;
 	return V8_OPTIMIZED_CODE;
@@ -127,21 +140,19 @@ static __always_inline __u64 v8_referred(
 	return word;
 }
 
-/* Reads what the deoptimization data of `shared` says of the functions in its code. */
+/* Reads what the deoptimization data of `outer`, the last object, says of the functions in its
+ * code. */
 static __always_inline int v8_read_deopt(
-	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 shared)
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
 {
 	const struct pilotlight_v8_code *fields = &runtime->code;
-	__u32 last = fields->inlinings_at > fields->function_at ? fields->inlinings_at
-								: fields->function_at;
 	__u64 count, length;
 
-	if (!v8_read_object(v8, v8->deopt, last) ||
-		!v8_has_type(v8, runtime, fields->deopt_type, fields->deopt_type) ||
+	if (!v8_has_type(v8, runtime, fields->deopt_type, fields->deopt_type) ||
 		v8_word(v8, runtime->array_length_at) >> PILOTLIGHT_V8_NUMBER_SHIFT <=
-			(last - runtime->array_data_at) / V8_WORD ||
+			(v8_deopt_last(fields) - runtime->array_data_at) / V8_WORD ||
 		v8_referred(runtime, v8_word(v8, fields->function_at), fields->has_wrapper) !=
-			shared)
+			v8->outer)
 		return 0;
 	count = v8_word(v8, fields->count_at) >> PILOTLIGHT_V8_NUMBER_SHIFT;
 	v8->literals = v8_word(v8, fields->literals_at);
@@ -154,7 +165,6 @@ static __always_inline int v8_read_deopt(
 		length >> PILOTLIGHT_V8_NUMBER_SHIFT < count)
 		return 0;
 	v8->function_count = (__u32)count + 1;
-	v8->outer = shared;
 	return 1;
 }
 

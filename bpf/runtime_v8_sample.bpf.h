@@ -265,6 +265,7 @@ __noinline int has_v8_code(struct walker *walker, __u32 entry, __u64 shared, __u
 	state->step.code = shared - PILOTLIGHT_V8_OBJECT;
 	state->step.check = ip / V8_PAGE_BYTES;
 	state->v8.code_step = state->step;
+	state->v8.outer = shared;
 	found = is_known_code(walker, &code) ? prove_v8_code(walker, code, ip) : V8_NO_CODE;
 	if (found == V8_NO_CODE)
 		found = search_v8_code(walker, entry, ip);
@@ -309,7 +310,7 @@ static __always_inline int step_v8_code(
 	if (is_known_code(walker, &code))
 		return leave_v8_frame(walker, code, state->step.unit);
 	state->v8.code_step = state->step;
-	if (!v8_read_deopt(&state->v8, runtime, shared))
+	if (!v8_read_deopt(&state->v8, runtime))
 		return step_v8_function(walker, runtime, shared);
 	state->v8.identified = 0;
 	state->v8.is_in_code = 1;

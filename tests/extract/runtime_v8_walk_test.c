@@ -239,8 +239,7 @@ static void check(const char *path, const char *option)
 
 /* The functions of optimized code, as they call each other at an instruction: "leaf 5;mid 9".
  * Returns false if they cannot be read now, or are too many. */
-static bool name_functions(
-	struct runtime_v8 *v8, uint64_t shared, int32_t unit, char text[LINE_BYTES])
+static bool name_functions(struct runtime_v8 *v8, int32_t unit, char text[LINE_BYTES])
 {
 	static struct pilotlight_runtime_code record;
 	static struct runtime_code code;
@@ -249,12 +248,10 @@ static bool name_functions(
 	struct runtime_step step;
 	size_t count;
 
-	v8->outer = shared;
 	for (size_t i = 0; i < PILOTLIGHT_V8_FUNCTIONS_MAX; i++)
 		functions[i] = i;
 	memset(&record, 0xff, sizeof(record));
-	if (!v8_read_deopt(v8, &runtime, shared) ||
-		!v8_copy_inlined(v8, &runtime, functions, &record))
+	if (!v8_read_deopt(v8, &runtime) || !v8_copy_inlined(v8, &runtime, functions, &record))
 		return false;
 	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code), 0);
 	assert_int_equal(code.lines, PILOTLIGHT_RUNTIME_INLINED);
@@ -295,11 +292,11 @@ static bool name_innermost(struct runtime_v8 *v8, uint64_t fp, uint64_t ip, char
 {
 	runtime_v8_begin(v8);
 	for (size_t i = 0; i < FRAMES_MAX; i++) {
-		__u64 shared = v8_find_shared(v8, &runtime, fp);
 		struct runtime_step step;
 
-		if (shared && is_optimized(v8, ip - (i > 0), &step))
-			return name_functions(v8, shared, step.unit, text);
+		v8->outer = v8_find_shared(v8, &runtime, fp);
+		if (v8->outer && is_optimized(v8, ip - (i > 0), &step))
+			return name_functions(v8, step.unit, text);
 		if (!can_copy_user(&ip, sizeof(ip), fp + sizeof(fp)) ||
 			!can_copy_user(&fp, sizeof(fp), fp))
 			break;
@@ -472,10 +469,35 @@ static void the_longest_table_is_read(void **state)
 	assert_int_equal(frames[0].code, 1000);
 }
 
+/* The same addresses with another function, other literals or other inlinings are other code. */
+static void check_others(struct runtime_v8 *v8, uint64_t ip, uint64_t *deopt)
+{
+	uint64_t *const changed[] = { (uint64_t *)&v8->outer, deopt + 3, deopt + 4 };
+	struct runtime_step first, step;
+
+	assert_true(is_optimized(v8, ip, &first));
+	for (size_t i = 0; i < ARRAY_SIZE(changed); i++) {
+		(*changed[i])++;
+		assert_true(is_optimized(v8, ip, &step));
+		assert_int_not_equal(step.check, first.check);
+		(*changed[i])--;
+	}
+	assert_true(is_optimized(v8, ip, &step));
+	assert_int_equal(step.check, first.check);
+}
+
 /* The code of instructions on the page behind the one where the object before them is. */
 static void the_code_is_found_from_an_instruction(void **state)
 {
-	enum { TYPE = 200, KIND = 12, MAP = 0x100, CODE = 0x200, START = 0x1000, SIZE = 0x1800 };
+	enum {
+		TYPE = 200,
+		KIND = 12,
+		MAP = 0x100,
+		CODE = 0x200,
+		DEOPT = 0x300,
+		START = 0x1000,
+		SIZE = 0x1800
+	};
 	static uint64_t words[3 * V8_PAGE_WORDS];
 	/* The object is the code, or has a pointer to it. */
 	static const struct {
@@ -496,6 +518,9 @@ static void the_code_is_found_from_an_instruction(void **state)
 				.code_at = layouts[i].code_at,
 				.start_at = layouts[i].start_at,
 				.type = TYPE,
+				.deopt_at = 16,
+				.literals_at = 24,
+				.inlinings_at = 32,
 				.flags_at = 48,
 				.size_at = 56,
 				.last_kind = KIND - 1 } };
@@ -504,6 +529,7 @@ static void the_code_is_found_from_an_instruction(void **state)
 		words[object / 8] = map;
 		words[object / 8 + 1] = PLANTED_AT + CODE + PILOTLIGHT_V8_OBJECT;
 		words[code / 8] = map;
+		words[code / 8 + 2] = PLANTED_AT + DEOPT + PILOTLIGHT_V8_OBJECT;
 		words[code / 8 + 5] = ip;
 		words[code / 8 + 6] = KIND;
 		words[code / 8 + 7] = SIZE;
@@ -511,11 +537,13 @@ static void the_code_is_found_from_an_instruction(void **state)
 		words[(START + 0x800 - layouts[i].before_bytes) / 8] = map - 16;
 		words[(START + 0x800 - layouts[i].before_bytes) / 8 + 1] = map - 16;
 		runtime_v8_begin(&v8);
+		v8.outer = 0;
 		assert_true(is_optimized(&v8, ip + SIZE - 1, &step));
 		assert_int_equal(step.unit, SIZE - 1);
 		assert_int_equal(step.code, PLANTED_AT + code + PILOTLIGHT_V8_OBJECT);
 		assert_true(is_optimized(&v8, ip, &step));
 		assert_int_equal(step.unit, 0);
+		check_others(&v8, ip, words + DEOPT / 8);
 		assert_false(is_optimized(&v8, ip + SIZE, &step));
 		words[code / 8 + 6] = KIND - 1;
 		assert_false(is_optimized(&v8, ip, &step));

@@ -74,16 +74,15 @@ static void check_function(struct runtime_v8 *v8, const struct pilotlight_runtim
 }
 
 /* The record was full of other bytes before. */
-static void check_code(struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime,
-	uint64_t shared, int32_t unit)
+static void check_code(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, int32_t unit)
 {
 	static const __u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX];
 	static struct pilotlight_runtime_code record;
 	static struct runtime_code code;
 	struct runtime_inlined_frame frames[RUNTIME_INLINED_MAX];
 
-	v8->outer = shared;
-	if (!v8_read_deopt(v8, runtime, shared))
+	if (!v8_read_deopt(v8, runtime))
 		return;
 	if (v8->function_count == 0 || v8->function_count > PILOTLIGHT_V8_FUNCTIONS_MAX)
 		abort();
@@ -102,12 +101,13 @@ static void check_search(struct runtime_v8 *v8, const struct pilotlight_runtime_
 	static __u64 page[V8_PAGE_WORDS];
 	struct runtime_step step;
 
+	v8->outer = shared;
 	v8_begin_search(v8, runtime, ip);
 	for (size_t i = 0; i < V8_CODE_PAGES_MAX && v8_copy_page(v8, page); i++) {
 		__u64 code = v8_search_page(v8, runtime, page);
 
 		if (code && v8_prove_code(v8, runtime, code, ip, &step) == V8_OPTIMIZED_CODE)
-			check_code(v8, runtime, shared, step.unit);
+			check_code(v8, runtime, step.unit);
 	}
 }
 
