@@ -49,7 +49,8 @@ struct runtime_v8 {
 	__u64 deopt, positions, literals, inlinings;
 	__u64 outer;  /* what its function shares, or should */
 	__u64 search; /* where the object before the instructions may be; then below */
-	__u32 pages;  /* have been searched */
+	__u64 page;   /* was copied last */
+	__u32 steps;  /* of the searches of this sample */
 	__u32 function_count, inlining_count;
 	__u32 identified; /* so many functions of the code that is copied */
 	__u32 is_in_code; /* some code is being copied */
@@ -261,7 +262,7 @@ static __always_inline void runtime_v8_begin(struct runtime_v8 *v8)
 	__builtin_memset(v8->shared, 0, sizeof(v8->shared));
 	__builtin_memset(v8->maps, 0, sizeof(v8->maps));
 	__builtin_memset(v8->scripts, 0, sizeof(v8->scripts));
-	v8->is_in_code = v8->at = v8->pages = 0;
+	v8->is_in_code = v8->at = v8->steps = 0;
 }
 
 enum v8_string { V8_NO_STRING, V8_STRING, V8_JOINED, V8_UNREADABLE };

@@ -15,9 +15,8 @@ enum {
 	V8_INLINING_BYTES = 16,
 	V8_PAGE_BYTES = PILOTLIGHT_RUNTIME_TABLE_MAX,
 	V8_PAGE_WORDS = V8_PAGE_BYTES / V8_WORD,
-	/* In these the code of an instruction is searched, and all of a sample. */
-	V8_CODE_PAGES_MAX = 32,
-	V8_SAMPLE_PAGES_MAX = 64,
+	V8_CODE_BYTES_MAX = 128 << 10, /* in which the code of an instruction is searched */
+	V8_SAMPLE_STEPS_MAX = 64, /* of the searches of a sample: pages, and what may be code */
 	V8_POSITION_BITS =
 		PILOTLIGHT_V8_POSITION_INLINING_SHIFT + PILOTLIGHT_V8_POSITION_INLINING_BITS,
 };
@@ -45,13 +44,20 @@ static __always_inline void v8_begin_search(
 {
 	__u64 place = (0 - (__u64)runtime->code.before_bytes) & (PILOTLIGHT_V8_CODE_ALIGNMENT - 1);
 
+	/* No page is at this address. */
+	v8->page = 1;
 	v8->search = ((ip - place) & ~(PILOTLIGHT_V8_CODE_ALIGNMENT - 1ULL)) + place;
 }
 
-/* Copies the page that is searched next. */
-static __always_inline int v8_copy_page(const struct runtime_v8 *v8, __u64 page[V8_PAGE_WORDS])
+/* Copies the page that is searched next, unless that was done. */
+static __always_inline int v8_copy_page(struct runtime_v8 *v8, __u64 page[V8_PAGE_WORDS])
 {
-	return can_copy_user(page, V8_PAGE_BYTES, v8->search & ~(V8_PAGE_BYTES - 1ULL));
+	__u64 address = v8->search & ~(V8_PAGE_BYTES - 1ULL);
+
+	if (address == v8->page)
+		return 1;
+	v8->page = address;
+	return can_copy_user(page, V8_PAGE_BYTES, address);
 }
 
 /* Instructions hardly ever look so. */

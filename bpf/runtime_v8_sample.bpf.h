@@ -11,6 +11,7 @@
 enum {
 	V8_FRAME_BYTES = 16,	/* the caller's frame pointer, and the return address */
 	V8_STEPS_MAX = 1023,	/* native frames, and functions of code that is copied */
+	V8_LONG_CODE = 1,	/* in place of the address of code that was not found */
 	V8_OWN_CHUNKS_MAX = 14, /* of a function's source, if characters have 2 bytes */
 };
 
@@ -197,7 +198,7 @@ __noinline int prove_v8_code(struct walker *walker, __u64 code, __u64 ip)
 		       : V8_NO_CODE;
 }
 
-/* Searches a page. Returns what may be code, 0, or 1: there is no other page. */
+/* Searches a page. Returns what may be code, 0, or 1: the search ends. */
 __noinline __u64 search_v8_page(struct walker *walker, __u32 entry)
 {
 	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
@@ -210,37 +211,37 @@ __noinline __u64 search_v8_page(struct walker *walker, __u32 entry)
 	v8 = &walker->runtime.v8;
 	runtime = walked_v8(walker);
 	page = (__u64 *)copier->record.code.table;
-	if (!runtime || v8->pages++ >= V8_SAMPLE_PAGES_MAX || !v8_copy_page(v8, page))
+	if (!runtime || v8->steps++ >= V8_SAMPLE_STEPS_MAX || !v8_copy_page(v8, page))
 		return 1;
 	return v8_search_page(v8, runtime, page);
 }
 
-/* Searches the code of `ip`, and remembers it as `code_step` says. */
+/* Searches the code of `ip`, and remembers it as `code_step` says. Code that is too long would be
+ * searched in each sample, so that it was not found is remembered, too. */
 __noinline int search_v8_code(struct walker *walker, __u32 entry, __u64 ip)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct runtime_state *state;
+	int found = V8_NO_CODE;
+	__u64 code = 0;
 
 	if (!walker)
 		return V8_NO_CODE;
 	state = &walker->runtime;
 	runtime = walked_v8(walker);
-	if (!runtime)
+	if (!runtime || walk_clock_ns() - state->begin_ns > RUNTIME_NS_MAX)
 		return V8_NO_CODE;
 	v8_begin_search(&state->v8, runtime, ip);
-	for (__u32 i = 0; i < V8_CODE_PAGES_MAX; i++) {
-		__u64 code = search_v8_page(walker, entry);
-		int found;
-
+	for (__u32 i = 0; i < V8_SAMPLE_STEPS_MAX && found == V8_NO_CODE &&
+			  ip - state->v8.search < V8_CODE_BYTES_MAX;
+		i++) {
+		code = search_v8_page(walker, entry);
 		if (code == 1)
-			break;
+			return V8_NO_CODE;
 		found = code ? prove_v8_code(walker, code, ip) : V8_NO_CODE;
-		if (found == V8_NO_CODE)
-			continue;
-		remember_code(walker, &state->v8.code_step, code);
-		return found;
 	}
-	return V8_NO_CODE;
+	remember_code(walker, &state->v8.code_step, found == V8_NO_CODE ? V8_LONG_CODE : code);
+	return found;
 }
 
 /* Is the native frame at `at` of optimized code? Then the step gets its identity. What ran this
@@ -266,7 +267,12 @@ __noinline int has_v8_code(struct walker *walker, __u32 entry, __u64 shared, __u
 	state->step.check = ip / V8_PAGE_BYTES;
 	state->v8.code_step = state->step;
 	state->v8.outer = shared;
-	found = is_known_code(walker, &code) ? prove_v8_code(walker, code, ip) : V8_NO_CODE;
+	found = V8_NO_CODE;
+	if (is_known_code(walker, &code)) {
+		if (code == V8_LONG_CODE)
+			return 0;
+		found = prove_v8_code(walker, code, ip);
+	}
 	if (found == V8_NO_CODE)
 		found = search_v8_code(walker, entry, ip);
 	return found == V8_OPTIMIZED_CODE;

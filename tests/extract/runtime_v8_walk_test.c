@@ -36,7 +36,7 @@ static pid_t child;
 /* In place of the child's memory, if there are any. */
 static struct {
 	uint8_t *bytes;
-	size_t size;
+	size_t size, page_copies;
 } planted;
 enum { PLANTED_AT = 0x10000 };
 
@@ -60,6 +60,7 @@ static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 		if (at >= planted.size || size > planted.size - at)
 			return 0;
 		memcpy(bytes, planted.bytes + at, size);
+		planted.page_copies += size == V8_PAGE_BYTES;
 		return 1;
 	}
 	return copy_from_child(bytes, size, address);
@@ -276,7 +277,9 @@ static bool is_optimized(struct runtime_v8 *v8, uint64_t ip, struct runtime_step
 	static __u64 page[V8_PAGE_WORDS];
 
 	v8_begin_search(v8, &runtime, ip);
-	for (size_t i = 0; i < V8_CODE_PAGES_MAX && v8_copy_page(v8, page); i++) {
+	for (size_t i = 0; i < V8_SAMPLE_STEPS_MAX && ip - v8->search < V8_CODE_BYTES_MAX &&
+			   v8_copy_page(v8, page);
+		i++) {
 		__u64 code = v8_search_page(v8, &runtime, page);
 		enum v8_code found =
 			code ? v8_prove_code(v8, &runtime, code, ip, step) : V8_NO_CODE;
@@ -496,7 +499,8 @@ static void the_code_is_found_from_an_instruction(void **state)
 		CODE = 0x200,
 		DEOPT = 0x300,
 		START = 0x1000,
-		SIZE = 0x1800
+		SIZE = 0x1800,
+		LIKE = 40
 	};
 	static uint64_t words[3 * V8_PAGE_WORDS];
 	/* The object is the code, or has a pointer to it. */
@@ -534,11 +538,15 @@ static void the_code_is_found_from_an_instruction(void **state)
 		words[code / 8 + 6] = KIND;
 		words[code / 8 + 7] = SIZE;
 		/* Instructions may look like such an object. */
-		words[(START + 0x800 - layouts[i].before_bytes) / 8] = map - 16;
-		words[(START + 0x800 - layouts[i].before_bytes) / 8 + 1] = map - 16;
+		for (uint64_t at = START + 64; at <= START + LIKE * 64; at += 64) {
+			words[(at - layouts[i].before_bytes) / 8] = map - 16;
+			words[(at - layouts[i].before_bytes) / 8 + 1] = map - 16;
+		}
 		runtime_v8_begin(&v8);
 		v8.outer = 0;
+		planted.page_copies = 0;
 		assert_true(is_optimized(&v8, ip + SIZE - 1, &step));
+		assert_int_equal(planted.page_copies, 3);
 		assert_int_equal(step.unit, SIZE - 1);
 		assert_int_equal(step.code, PLANTED_AT + code + PILOTLIGHT_V8_OBJECT);
 		assert_true(is_optimized(&v8, ip, &step));

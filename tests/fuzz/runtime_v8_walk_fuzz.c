@@ -103,7 +103,9 @@ static void check_search(struct runtime_v8 *v8, const struct pilotlight_runtime_
 
 	v8->outer = shared;
 	v8_begin_search(v8, runtime, ip);
-	for (size_t i = 0; i < V8_CODE_PAGES_MAX && v8_copy_page(v8, page); i++) {
+	for (size_t i = 0; i < V8_SAMPLE_STEPS_MAX && ip - v8->search < V8_CODE_BYTES_MAX &&
+			   v8_copy_page(v8, page);
+		i++) {
 		__u64 code = v8_search_page(v8, runtime, page);
 
 		if (code && v8_prove_code(v8, runtime, code, ip, &step) == V8_OPTIMIZED_CODE)
