@@ -55,6 +55,6 @@ has_whole_chains() {
 	{ print "# " $0 }
 	END {
 		printf "# %d of %d samples\n", whole, all
-		exit !(all >= 100 && all - whole <= 2 + all * others / 100)
+		exit !(all >= 100 && all - whole <= 3 + all * others / 100)
 	}' "$1"
 }
