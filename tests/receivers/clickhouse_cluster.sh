@@ -46,6 +46,15 @@ cluster_start() {
 	cluster_pids[$1]=$clickhouse_pid
 }
 
+# Have all replicas what the others of their shards have? One that has just started does not know yet what it lacks.
+cluster_is_level() {
+	local i
+
+	for i in 0 1 2 3; do
+		[ "$(ask $((cluster_port + 10 * i)) "SELECT max(absolute_delay) + sum(queue_size) FROM system.replicas")" = 0 ] || return
+	done
+}
+
 cluster_stop() {
 	kill -9 "${cluster_pids[$1]}" || return
 	wait "${cluster_pids[$1]}" 2>/dev/null || :
