@@ -75,7 +75,7 @@ static __always_inline int runtime_is_way(
 	return way->seal == runtime_seal(owner, step, way->hash);
 }
 
-/* After the copy has been sent. What was known of the object before leaves. */
+/* Call it after the copy was sent. It replaces an older entry of the same object. */
 static __always_inline void runtime_remember(struct runtime_known *known,
 	struct runtime_known_way recent[RUNTIME_RECENT], __u64 owner,
 	const struct runtime_step *step, __u64 hash)

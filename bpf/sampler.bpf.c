@@ -36,29 +36,6 @@ const volatile __u32 ring_bytes;
 #define USER_STACK	    BPF_F_USER_STACK
 #define USER_BUILD_ID_STACK (BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)
 
-static __always_inline const __u32 *unwind_page(__u32 number)
-{
-	__u32 pair = number / 2;
-	const struct page_pair *entry = bpf_map_lookup_elem(&unwind_pages, &pair);
-
-	return entry ? &entry->pages[number & 1] : 0;
-}
-
-static __always_inline const struct pilotlight_unwind_line *unwind_line(__u32 number)
-{
-	return bpf_map_lookup_elem(&unwind_lines, &number);
-}
-
-static __always_inline const struct pilotlight_unwind_rule *unwind_rule(__u32 number)
-{
-	return bpf_map_lookup_elem(&unwind_rules, &number);
-}
-
-static __always_inline const struct pilotlight_unwind_escape *unwind_escape(__u32 number)
-{
-	return bpf_map_lookup_elem(&unwind_escapes, &number);
-}
-
 #include "mapped_files.bpf.h"
 #include "task.bpf.h"
 #include "walker.bpf.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What thresholds were measured at (service_incidents.h), in a file of the runtime folder that the
- * engine maps. The next engine goes on with it: what was low before it started has risen if its
- * first window finds it high, and what was high has not. It is as of the last window that is in the
- * history, and not of one whose incident is not there yet, so that an incident that a kill takes
- * along rises again. One owner, one thread.
+ * The last measurements that thresholds were compared with (service_incidents.h), in a file of the
+ * runtime folder that the engine maps. The next engine compares its first window with them: a
+ * measurement that was low and is high has risen; one that was high has not. The file describes the
+ * last window whose incident is in the history: if a kill takes an incident along, the next engine
+ * notes it. One owner, one thread.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Divides a profile for receivers that tell profiles apart by labels: a series for each service,
- * whose profile is in gzipped pprof (pprof.h), without labels of samples, each of which would make
- * a series at the receiver. What exceeds Pyroscope's usual limits, 16,000 samples or 4 MiB before
+ * Divides a profile for receivers that tell profiles apart by labels: a series for each service.
+ * Its profile is gzipped pprof (pprof.h). Samples have no labels, because the receiver would make a
+ * series of each. What exceeds Pyroscope's usual limits, 16,000 samples or 4 MiB before
  * compression, is in several profiles of one series.
  *
  * Labels of a series are __name__, such as process_cpu or off_cpu, service_name

@@ -2,8 +2,8 @@
 /*
  * Finds the unit whose CPU time has become an incident: over a threshold, or a multiple of what it
  * usually takes. Usual is a moving average over an hour, known after UNIT_USAGE_LEARNING windows.
- * As with other triggers, what stays high was an incident only as it rose. What has risen is found
- * in each window until it is told, or falls. Meanwhile it does not change what is usual.
+ * A unit is an incident when it rises, not while it stays high. Each window finds it until the
+ * owner tells it, or it falls. Until then it does not change what is usual.
  *
  * A share of few samples varies. Either way a unit must have more samples than its usual share has
  * by chance in a day of windows, so a steady load near a threshold is no incident.

@@ -8,8 +8,8 @@
 # that is short of memory (version 1 of cgroups for the last two). Each is a unit of its own, which begins once the last
 # one has ended and was noted, or ten seconds later. 100 take about 15 minutes, and their comparisons some more. Prints
 # for each its seconds, the cause, the rank of the culprit's program among the functions whose own time has grown (1: on
-# top), and the sampling rate and the cost of the last minute at its end, as the status has them; then the mean of the
-# latter, of which MaxCostPercent (2) allows 2 %, and what else was noted. On a machine that does other work,
+# top), and the sampling rate and the cost of the last minute at its end, as the status has them. Then it prints
+# the mean of these costs (MaxCostPercent=2 allows 2 %), and what else was noted. On a machine that does other work,
 # CULPRIT_SHARES=20480 lets a culprit get most of a CPU (version 1). `make check` tries one of them
 # (end_to_end/service_incidents.sh). No figure makes it fail.
 . "$(dirname "$0")/../end_to_end/lib.sh"

@@ -191,7 +191,7 @@ def check_tabs(page):
     check("a second tab shows another view", found["rows"] > 0, found)
     browser.session = first
     after = page.state()
-    check("of which the first one knows nothing", after["title"] == before["title"] and after["rows"] == 0, after)
+    check("the first tab does not change with it", after["title"] == before["title"] and after["rows"] == 0, after)
 
 
 def main():

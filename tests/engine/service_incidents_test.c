@@ -401,7 +401,7 @@ static void what_a_kill_takes_along_rises_again(void **state)
 	expect("unit-cpu", "second.service: 85.0 %");
 }
 
-/* What was low by it may have risen long before the engine began. */
+/* With such a state, high measurements may have risen long before the engine began. */
 static void a_state_that_says_nothing_is_left_alone(void **state)
 {
 	static const struct {

@@ -242,3 +242,20 @@ static inline void jvm_init(void)
 	jvm_put_symbol(3, "Main.java");
 	jvm_put_symbol(4, "inner");
 }
+
+/* The address of a word of the stack. */
+static inline __u64 at(unsigned word)
+{
+	return JVM_MEMORY + JVM_STACK + 8 * word;
+}
+
+static inline void put_word(unsigned word, __u64 value)
+{
+	jvm_put(JVM_STACK + 8 * word, value, 8);
+}
+
+/* An address in a block's code, behind a call if there is one. */
+static inline __u64 code_in(size_t block, size_t offset)
+{
+	return JVM_MEMORY + block + JVM_CODE + offset;
+}

@@ -20,22 +20,6 @@ static struct pilotlight_runtime_code record;
 
 enum { CODE_AT = 0x80 }; /* of the instruction, behind the beginning of the code */
 
-static __u64 at(unsigned word)
-{
-	return JVM_MEMORY + JVM_STACK + 8 * word;
-}
-
-static void put_word(unsigned word, __u64 value)
-{
-	jvm_put(JVM_STACK + 8 * word, value, 8);
-}
-
-/* An address in a block's code, behind a call if there is one. */
-static __u64 code_in(size_t block, size_t offset)
-{
-	return JVM_MEMORY + block + JVM_CODE + offset;
-}
-
 static int set_up(void **state)
 {
 	static const uint8_t call[] = { 0xff, 0xd0 };

@@ -4,6 +4,8 @@
  * which the variable TEST_NODE names: with V8's interpreter alone, with its first compiler, and as
  * it is. A program tells the functions that have called each other, and all must be found.
  */
+#include "tests/extract/v8_memory.h"
+
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "extract/extraction.h"
@@ -25,46 +27,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static pid_t child;
-/* In place of the child's memory, if there are any. */
-static struct {
-	uint8_t *bytes;
-	size_t size, page_copies;
-} planted;
-enum { PLANTED_AT = 0x10000 };
-
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-#include "bpf/runtime_v8_code.bpf.h"
-
-static int copy_from_child(void *bytes, size_t size, uint64_t address)
-{
-	struct iovec local = { bytes, size }, remote = { (void *)(uintptr_t)address, size };
-
-	return process_vm_readv(child, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
-static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
-{
-	size_t at = (size_t)(address - PLANTED_AT);
-
-	if (planted.bytes) {
-		if (at >= planted.size || size > planted.size - at)
-			return 0;
-		memcpy(bytes, planted.bytes + at, size);
-		planted.page_copies += size == V8_PAGE_BYTES;
-		return 1;
-	}
-	return copy_from_child(bytes, size, address);
-}
 
 enum { FRAMES_MAX = 100, LINE_BYTES = 256, TOLD_MAX = 16, SAMPLES_MAX = 20000 };
 
@@ -271,25 +238,6 @@ static bool name_functions(struct runtime_v8 *v8, int32_t unit, char text[LINE_B
 	return count > 0;
 }
 
-/* Is `ip` in optimized code? */
-static bool is_optimized(struct runtime_v8 *v8, uint64_t ip, struct runtime_step *step)
-{
-	static __u64 page[V8_PAGE_WORDS];
-
-	v8_begin_search(v8, &runtime, ip);
-	for (size_t i = 0; i < V8_SAMPLE_STEPS_MAX && ip - v8->search < V8_CODE_BYTES_MAX &&
-			   v8_copy_page(v8, page);
-		i++) {
-		__u64 code = v8_search_page(v8, &runtime, page);
-		enum v8_code found =
-			code ? v8_prove_code(v8, &runtime, code, ip, step) : V8_NO_CODE;
-
-		if (found != V8_NO_CODE)
-			return found == V8_OPTIMIZED_CODE;
-	}
-	return false;
-}
-
 /* The functions of the innermost native frame that runs optimized code. */
 static bool name_innermost(struct runtime_v8 *v8, uint64_t fp, uint64_t ip, char text[LINE_BYTES])
 {
@@ -298,7 +246,7 @@ static bool name_innermost(struct runtime_v8 *v8, uint64_t fp, uint64_t ip, char
 		struct runtime_step step;
 
 		v8->outer = v8_find_shared(v8, &runtime, fp);
-		if (v8->outer && is_optimized(v8, ip - (i > 0), &step))
+		if (v8->outer && is_optimized(v8, &runtime, ip - (i > 0), &step))
 			return name_functions(v8, step.unit, text);
 		if (!can_copy_user(&ip, sizeof(ip), fp + sizeof(fp)) ||
 			!can_copy_user(&fp, sizeof(fp), fp))
@@ -442,123 +390,6 @@ static void all_kinds_of_strings_are_read(void **state)
 	check_planted("builtin", "pin 0", "");
 }
 
-/* Optimized code with as many functions, calls and positions as a table has room for. */
-static void the_longest_table_is_read(void **state)
-{
-	static uint64_t words[1024];
-	static struct pilotlight_runtime_code record;
-	static struct runtime_code code;
-	struct runtime_inlined_frame frames[RUNTIME_INLINED_MAX];
-	__u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX];
-	struct runtime_v8 v8 = { .function_count = PILOTLIGHT_V8_FUNCTIONS_MAX };
-	const size_t positions = 512;
-
-	runtime = (struct pilotlight_runtime_v8){ .array_length_at = 8, .array_data_at = 16 };
-	v8.inlinings = PLANTED_AT + PILOTLIGHT_V8_OBJECT;
-	v8.positions = v8.inlinings + positions * sizeof(uint64_t);
-	words[1] = (uint64_t)(PILOTLIGHT_V8_INLININGS_MAX * V8_INLINING_BYTES)
-		   << PILOTLIGHT_V8_NUMBER_SHIFT;
-	words[positions + 1] = (uint64_t)PILOTLIGHT_V8_POSITION_BYTES_MAX
-			       << PILOTLIGHT_V8_NUMBER_SHIFT;
-	for (size_t i = 0; i < PILOTLIGHT_V8_FUNCTIONS_MAX; i++)
-		functions[i] = 1000 + i;
-	planted.bytes = (uint8_t *)words;
-	planted.size = sizeof(words);
-	assert_true(v8_copy_inlined(&v8, &runtime, functions, &record));
-	planted.bytes = NULL;
-	assert_int_equal(record.line_bytes, PILOTLIGHT_RUNTIME_TABLE_MAX);
-	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code), 0);
-	assert_int_equal(runtime_inlined_find(code.table, code.table_bytes, 0, frames), 1);
-	assert_int_equal(frames[0].code, 1000);
-}
-
-/* The same addresses with another function, other literals or other inlinings are other code. */
-static void check_others(struct runtime_v8 *v8, uint64_t ip, uint64_t *deopt)
-{
-	uint64_t *const changed[] = { (uint64_t *)&v8->outer, deopt + 3, deopt + 4 };
-	struct runtime_step first, step;
-
-	assert_true(is_optimized(v8, ip, &first));
-	for (size_t i = 0; i < ARRAY_SIZE(changed); i++) {
-		(*changed[i])++;
-		assert_true(is_optimized(v8, ip, &step));
-		assert_int_not_equal(step.check, first.check);
-		(*changed[i])--;
-	}
-	assert_true(is_optimized(v8, ip, &step));
-	assert_int_equal(step.check, first.check);
-}
-
-/* The code of instructions on the page behind the one where the object before them is. */
-static void the_code_is_found_from_an_instruction(void **state)
-{
-	enum {
-		TYPE = 200,
-		KIND = 12,
-		MAP = 0x100,
-		CODE = 0x200,
-		DEOPT = 0x300,
-		START = 0x1000,
-		SIZE = 0x1800,
-		LIKE = 40
-	};
-	static uint64_t words[3 * V8_PAGE_WORDS];
-	/* The object is the code, or has a pointer to it. */
-	static const struct {
-		uint16_t before_bytes, code_at, start_at;
-	} layouts[] = { { 128, 0, 128 }, { 16, 8, 40 }, { 32, 8, 40 } };
-	const uint64_t map = PLANTED_AT + MAP + PILOTLIGHT_V8_OBJECT, ip = PLANTED_AT + START;
-
-	planted.bytes = (uint8_t *)words;
-	planted.size = sizeof(words);
-	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-		uint64_t object = START - layouts[i].before_bytes;
-		uint64_t code = layouts[i].code_at ? CODE : object;
-		struct runtime_step step;
-		struct runtime_v8 v8;
-
-		runtime = (struct pilotlight_runtime_v8){ .map_type_at = 8,
-			.code = { .before_bytes = layouts[i].before_bytes,
-				.code_at = layouts[i].code_at,
-				.start_at = layouts[i].start_at,
-				.type = TYPE,
-				.deopt_at = 16,
-				.literals_at = 24,
-				.inlinings_at = 32,
-				.flags_at = 48,
-				.size_at = 56,
-				.last_kind = KIND - 1 } };
-		memset(words, 0, sizeof(words));
-		words[MAP / 8 + 1] = TYPE;
-		words[object / 8] = map;
-		words[object / 8 + 1] = PLANTED_AT + CODE + PILOTLIGHT_V8_OBJECT;
-		words[code / 8] = map;
-		words[code / 8 + 2] = PLANTED_AT + DEOPT + PILOTLIGHT_V8_OBJECT;
-		words[code / 8 + 5] = ip;
-		words[code / 8 + 6] = KIND;
-		words[code / 8 + 7] = SIZE;
-		/* Instructions may look like such an object. */
-		for (uint64_t at = START + 64; at <= START + LIKE * 64; at += 64) {
-			words[(at - layouts[i].before_bytes) / 8] = map - 16;
-			words[(at - layouts[i].before_bytes) / 8 + 1] = map - 16;
-		}
-		runtime_v8_begin(&v8);
-		v8.outer = 0;
-		planted.page_copies = 0;
-		assert_true(is_optimized(&v8, ip + SIZE - 1, &step));
-		assert_int_equal(planted.page_copies, 3);
-		assert_int_equal(step.unit, SIZE - 1);
-		assert_int_equal(step.code, PLANTED_AT + code + PILOTLIGHT_V8_OBJECT);
-		assert_true(is_optimized(&v8, ip, &step));
-		assert_int_equal(step.unit, 0);
-		check_others(&v8, ip, words + DEOPT / 8);
-		assert_false(is_optimized(&v8, ip + SIZE, &step));
-		words[code / 8 + 6] = KIND - 1;
-		assert_false(is_optimized(&v8, ip, &step));
-	}
-	planted.bytes = NULL;
-}
-
 /* Line ends are marked up to the bound, in characters of one byte and of two. */
 static void line_ends_of_a_long_function_are_marked(void **state)
 {
@@ -596,8 +427,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_kinds_of_strings_are_read),
-		cmocka_unit_test(the_longest_table_is_read),
-		cmocka_unit_test(the_code_is_found_from_an_instruction),
 		cmocka_unit_test(line_ends_of_a_long_function_are_marked),
 		cmocka_unit_test(all_functions_are_found),
 		cmocka_unit_test(functions_in_optimized_code_are_found),

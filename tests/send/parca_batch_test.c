@@ -222,7 +222,7 @@ static void large_files_are_in_chunks(void **state)
 	add_binary(1, LARGE_BYTES, true);
 	add_bytes(bytes, LARGE_BYTES);
 	assert_false(UPLOAD(YES, INSTRUCTIONS, NULL));
-	/* Three, of which the second ends without a remainder. */
+	/* The data goes in three chunks. Only the last one needs padding. */
 	assert_int_equal(last_bytes,
 		strlen("{\"info\":{\"buildId\":\"01ff\",\"uploadId\":\"a-1\"}}") +
 			3 * strlen("\n{\"chunkData\":\"\"}") + (LARGE_BYTES + 2) / 3 * 4);

@@ -59,7 +59,7 @@ static double wait_for_end(const char **ret_worst)
 	return throttling_end(&throttling, now_ns, ret_worst, &risen_ns);
 }
 
-/* The same, and what has risen is told. */
+/* The same, and tells the cgroup that has risen. */
 static double end(const char **ret_worst)
 {
 	double percent = wait_for_end(ret_worst);

@@ -39,7 +39,7 @@ static const char *wait_for_window(double first, double second)
 	return risen.name;
 }
 
-/* The same, and what has risen is told. */
+/* The same, and tells the unit that has risen. */
 static const char *window(double first, double second)
 {
 	const char *name = wait_for_window(first, second);

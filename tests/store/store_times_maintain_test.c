@@ -102,8 +102,8 @@ static void append_busy(struct store *store, const struct minute *minute, uint64
 	profile_free(profile);
 }
 
-/* Times that are too large for one merge do not keep windows apart, and short windows only until
- * they are longer than usual ones. What is dropped is counted. */
+/* Windows are merged although their times are too large for one merge. Short windows are halved in
+ * number first, until they are longer than usual ones. Dropped times are counted. */
 static void many_times_are_dropped_at_last(void **state)
 {
 	static const struct minute minutes[] = {

@@ -262,7 +262,7 @@ static void counts_of_a_thread_do_not_wrap(void **state)
 
 enum { SLICES = 6000, THREADS = 174, THREADS_READ = 200 }; /* of WORK_MAX, 2 * SLICES each */
 
-/* Two rows a thread, of which the first takes all slices but the last. */
+/* Two rows a thread: the first takes all slices but the last. */
 static int write_threads(uint32_t threads, uint8_t **ret_blob, size_t *ret_size)
 {
 	struct row_times times = { 0 };
