@@ -171,5 +171,5 @@ int main(void)
 		cmocka_unit_test_teardown(what_is_filtered_is_not_thinned_out, close_fixture),
 	};
 
-	return cmocka_run_group_tests_name("block_kernel", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("block_kernel", tests, NULL, free_kept);
 }

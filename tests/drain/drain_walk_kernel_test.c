@@ -50,12 +50,15 @@ struct fixture {
 	uint64_t of_another_cgroup;
 };
 
+/* Samples this program alone: on a busy machine, those of others would fill the ring, and samples
+ * that it has no room for have no time, nor all their frames. */
 static void open_fixture(
 	struct fixture *fixture, size_t unwind_budget_bytes, size_t map_budget_bytes)
 {
 	const struct capture_settings settings = {
 		.rate_hz = RATE_HZ,
 		.wants_kernel = true,
+		.filters_processes = true,
 		.map_budget_bytes = map_budget_bytes,
 		.unwind_budget_bytes = unwind_budget_bytes,
 	};
@@ -73,6 +76,7 @@ static void open_fixture(
 		print_message("skipped: this kernel keeps mappings in another way\n");
 		skip();
 	}
+	assert_int_equal(capture_follow(fixture->capture, getpid()), 0);
 	assert_int_equal(drain_new(capture_maps(fixture->capture), &fixture->drain), 0);
 }
 
@@ -202,7 +206,7 @@ static void record_turns(struct fixture *fixture, unsigned turns)
 
 static void record(struct fixture *fixture)
 {
-	record_turns(fixture, 10);
+	record_turns(fixture, 4);
 }
 
 static void stacks_come_with_their_frames(void **state)
@@ -262,13 +266,13 @@ static void a_nearly_full_ring_counts_stacks_in_the_kernel(void **state)
 	assert_true(fixture.by_path[PILOTLIGHT_PATH_RING] > 0);
 	assert_true(fixture.by_path[PILOTLIGHT_PATH_MAP] >= 1000);
 	assert_int_equal(fixture.timed, fixture.by_path[PILOTLIGHT_PATH_RING]);
-	/* They have their frames all the same, but for stacks that came when it was full: few of
-	 * this program's, which are mostly the same one; others' may be many. */
+	/* They have their frames all the same, but for stacks that came when it was full: few, as
+	 * they are mostly the same one. */
 	assert_true(fixture.of_us > 100);
 	assert_true(fixture.of_us_by_kernel < fixture.of_us / 10);
 	assert_int_equal(fixture.ended[PILOTLIGHT_WALK_ENDS], 0);
 	assert_true(fixture.deep * 10 > fixture.of_us * 9);
-	/* Walked before they were lost, where other programs fill what is left of the ring. */
+	/* Walked before they were lost. */
 	assert_in_range(fixture.total.walked[PILOTLIGHT_WALKER_TABLES] - fixture.walked, 0,
 		fixture.total.dropped[PILOTLIGHT_DROP_RING_FULL]);
 	close_fixture(&fixture);
@@ -314,8 +318,7 @@ static void a_thread_that_is_moved_has_the_cgroup_where_it_is(void **state)
 	struct fault fault = { 0 };
 	const char *missing = test_cgroup_current(&home);
 
-	/* A ring for all samples of the machine: those that it has no room for lose their times. */
-	open_fixture(&fixture, UNWIND_BYTES, 4 * MAP_BYTES);
+	open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
 	if (capture_start(fixture.capture, &fault) < 0)
 		fail_msg("%s", fault.text);
 	/* Samples that the kernel walks have no times of their own. */
@@ -447,14 +450,14 @@ static void generated_code_without_frame_pointer_is_the_reason(void **state)
 		{ "a pair whose second word leads to no memory", on_stack },
 		{ "a pair whose second word leads to data", on_stack },
 	};
+	struct fixture fixture;
 
 	assert_ptr_not_equal(pair, MAP_FAILED);
+	open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct fixture fixture;
-		generated_loop loop;
+		generated_loop loop = generate_loop(&fixture);
 
-		open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
-		loop = generate_loop(&fixture);
+		memset(fixture.loop_ended, 0, sizeof(fixture.loop_ended));
 		on_stack[1] = i == ARRAY_SIZE(cases) - 1 ? (uintptr_t)pair + 64 : 4097;
 		sample_loop(&fixture, loop, cases[i].frame_pointer,
 			&fixture.loop_ended[PILOTLIGHT_WALK_NO_FRAME_POINTER]);
@@ -467,8 +470,8 @@ static void generated_code_without_frame_pointer_is_the_reason(void **state)
 					: fixture.loop_ended[end] > 0)
 				fail_msg("%s: %lu of end %zu", cases[i].name,
 					fixture.loop_ended[end], end);
-		close_fixture(&fixture);
 	}
+	close_fixture(&fixture);
 	assert_int_equal(munmap(pair, (size_t)getpagesize()), 0);
 }
 
@@ -502,14 +505,16 @@ static void without_a_table_only_callers_behind_calls_are_drawn(void **state)
 		{ (uintptr_t)behind_call_of_loop + 1, 1 },
 		{ (uintptr_t)behind_call_of_loop, 2 },
 	};
+	struct fixture fixture;
 
+	open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
+	fixture.loop_start = (uintptr_t)loop_begins;
+	fixture.loop_end = (uintptr_t)loop_ends;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const uintptr_t on_stack[] = { 0, cases[i].return_address };
-		struct fixture fixture;
 
-		open_fixture(&fixture, UNWIND_BYTES, MAP_BYTES);
-		fixture.loop_start = (uintptr_t)loop_begins;
-		fixture.loop_end = (uintptr_t)loop_ends;
+		memset(fixture.loop_ended, 0, sizeof(fixture.loop_ended));
+		memset(fixture.loop_frames, 0, sizeof(fixture.loop_frames));
 		sample_loop(&fixture, loop_with, on_stack, &fixture.loop_frames[cases[i].frames]);
 		assert_true(fixture.loop_frames[cases[i].frames] >= LOOP_SAMPLES);
 		for (size_t count = 0; count <= LOOP_FRAMES_MAX; count++)
@@ -519,8 +524,8 @@ static void without_a_table_only_callers_behind_calls_are_drawn(void **state)
 		assert_int_equal(fixture.loop_ended[PILOTLIGHT_WALK_NO_TABLE],
 			fixture.loop_frames[cases[i].frames]);
 		assert_int_equal(fixture.of_us_by_kernel, 0);
-		close_fixture(&fixture);
 	}
+	close_fixture(&fixture);
 }
 
 static void without_table_memory_the_kernel_walks(void **state)

@@ -110,5 +110,5 @@ int main(void)
 		cmocka_unit_test_teardown(free_locks_cost_nothing, close_fixture),
 	};
 
-	return cmocka_run_group_tests_name("lock_kernel", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("lock_kernel", tests, NULL, free_kept);
 }

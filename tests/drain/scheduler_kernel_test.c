@@ -450,15 +450,15 @@ int main(void)
 		cmocka_unit_test_teardown(throttling_is_queued_time, close_fixture),
 		cmocka_unit_test_teardown(short_lives_add_up, close_fixture),
 		cmocka_unit_test_teardown(blocked_threads_are_taken, close_fixture),
+		cmocka_unit_test_teardown(stacks_are_those_of_the_switch, close_fixture),
+		cmocka_unit_test_teardown(a_new_start_begins_anew, close_fixture),
 		cmocka_unit_test_teardown(too_many_samples_get_rarer, close_fixture),
 		cmocka_unit_test_teardown(a_sparing_capture_takes_fewer, close_fixture),
-		cmocka_unit_test_teardown(stacks_are_those_of_the_switch, close_fixture),
 		cmocka_unit_test_teardown(counted_stacks_are_those_of_the_switch, close_fixture),
 		cmocka_unit_test_teardown(a_source_can_be_alone, close_fixture),
 		cmocka_unit_test_teardown(what_is_not_followed_is_filtered, close_fixture),
-		cmocka_unit_test_teardown(a_new_start_begins_anew, close_fixture),
 		cmocka_unit_test_teardown(cpu_time_alone_takes_nothing_else, close_fixture),
 	};
 
-	return cmocka_run_group_tests_name("scheduler_kernel", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("scheduler_kernel", tests, NULL, free_kept);
 }

@@ -142,5 +142,5 @@ int main(void)
 		cmocka_unit_test_teardown(threads_are_bounded, close_fixture),
 	};
 
-	return cmocka_run_group_tests_name("scheduler_threads_kernel", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("scheduler_threads_kernel", tests, NULL, free_kept);
 }
