@@ -25,6 +25,7 @@
 #include "runtime_place.bpf.h"
 #include "runtime_ruby.bpf.h"
 #include "runtime_share.bpf.h"
+#include "runtime_tasks.bpf.h"
 #include "walker.bpf.h"
 
 enum {
@@ -84,6 +85,21 @@ struct {
 	__type(key, __u32);
 	__type(value, struct runtime_copier);
 } runtime_copiers SEC(".maps");
+
+/* The same, of tasks: a CPU's part of the walkers' map has no room for them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct runtime_tasks);
+} runtime_tasks SEC(".maps");
+
+enum runtime_tasks_step {
+	RUNTIME_TASKS_UNKNOWN, /* no coroutine has been met yet */
+	RUNTIME_TASKS_RUNNING, /* the frame of the running task's is looked for */
+	RUNTIME_TASKS_DONE,
+	RUNTIME_TASKS_AWAITING, /* frames of tasks come */
+};
 
 /* What lies in the ring. */
 static struct runtime_shares runtime_ring_bytes;
@@ -324,7 +340,7 @@ static __always_inline __u64 *runtime_words(struct walk *walk, __u32 at)
 
 enum { RUNTIME_PLACE_SHIFT = 32, RUNTIME_FLAGS_SHIFT = 48 };
 
-static __always_inline void append_runtime_frame(struct walker *walker, __u32 entry)
+static __always_inline void append_runtime_frame(struct walker *walker, __u32 entry, __u64 flags)
 {
 	struct walk *walk = &walker->walk;
 	__u64 *words, code = identify_code(walker, entry);
@@ -332,9 +348,10 @@ static __always_inline void append_runtime_frame(struct walker *walker, __u32 en
 
 	words = runtime_words(walk, walk->record.runtime_count);
 	words[0] = code;
-	words[1] = unit | (__u64)PILOTLIGHT_RUNTIME_PLACE_UNKNOWN << RUNTIME_PLACE_SHIFT;
+	words[1] = unit | (__u64)PILOTLIGHT_RUNTIME_PLACE_UNKNOWN << RUNTIME_PLACE_SHIFT |
+		   flags << RUNTIME_FLAGS_SHIFT;
 	walk->record.runtime_count++;
-	walk->record.hash = hash_next(hash_next(walk->record.hash, code), unit);
+	walk->record.hash = hash_next(hash_next(walk->record.hash, code), words[1]);
 	walker->runtime.has_open = 1;
 }
 
@@ -420,12 +437,69 @@ static __always_inline int step_in(const struct pilotlight_runtime *runtime, str
 	}
 }
 
+static __always_inline int is_in_tasks(const struct runtime_state *state)
+{
+	return state->language == PILOTLIGHT_RUNTIME_PYTHON &&
+	       state->walk.tasks == RUNTIME_TASKS_AWAITING;
+}
+
+/* A coroutine has been met: if it is the running task's outermost one, those that await the task
+ * come next. */
+__noinline int meet_coroutine(struct walker *walker, __u32 entry, __u64 frame)
+{
+	struct runtime_tasks *tasks = bpf_map_lookup_elem(&runtime_tasks, &entry);
+	const struct pilotlight_runtime *runtime;
+	struct runtime_walk *walk;
+
+	if (!walker || !tasks)
+		return 0;
+	walk = &walker->runtime.walk;
+	runtime = walked_runtime(walker);
+	if (!runtime)
+		return 0;
+	if (walk->tasks == RUNTIME_TASKS_UNKNOWN)
+		walk->tasks = runtime_find_task(tasks, walk, runtime) ? RUNTIME_TASKS_RUNNING
+								      : RUNTIME_TASKS_DONE;
+	if (walk->tasks != RUNTIME_TASKS_RUNNING || tasks->frame != frame || !walk->frame)
+		return 0;
+	tasks->resume = walk->frame;
+	walk->tasks = RUNTIME_TASKS_AWAITING;
+	return 1;
+}
+
+/* Goes to the next frame of the tasks that await, and tells its flags; or back to the thread's. */
+__noinline int enter_task(struct walker *walker, __u32 entry)
+{
+	struct runtime_tasks *tasks = bpf_map_lookup_elem(&runtime_tasks, &entry);
+	const struct pilotlight_runtime *runtime;
+	struct runtime_walk *walk;
+	int flags = 0;
+
+	if (!walker || !tasks)
+		return 0;
+	walk = &walker->runtime.walk;
+	runtime = walked_runtime(walker);
+	if (!runtime)
+		return 0;
+	if (tasks->left == 0) {
+		flags = PILOTLIGHT_RUNTIME_AWAITS;
+		if (!runtime_find_awaiter(tasks, runtime)) {
+			walk->frame = tasks->resume;
+			walk->tasks = RUNTIME_TASKS_DONE;
+			return 0;
+		}
+	}
+	walk->frame = runtime_take_coroutine(tasks);
+	return flags;
+}
+
 /* One step. Returns RUNTIME_ON, or why the walk ends. */
 __noinline int step_runtime(struct walker *walker, __u32 entry)
 {
 	const struct pilotlight_runtime *runtime;
 	struct runtime_state *state;
-	int end;
+	__u64 frame, flags = 0;
+	int end, is_of_task;
 
 	if (!walker)
 		return RUNTIME_UNREADABLE;
@@ -436,15 +510,30 @@ __noinline int step_runtime(struct walker *walker, __u32 entry)
 	if (!(++state->steps & (RUNTIME_TIMED_STEPS - 1)) &&
 		walk_clock_ns() - state->begin_ns > RUNTIME_NS_MAX)
 		return RUNTIME_FULL;
+	if (is_in_tasks(state))
+		flags = enter_task(walker, entry);
+	frame = state->walk.frame;
 	end = step_in(runtime, walker);
+	is_of_task = is_in_tasks(state);
+	if (is_of_task) {
+		/* It has no frame before it, and leads to no other group. */
+		if (end == RUNTIME_UNREADABLE)
+			state->step.code = 0;
+		state->step.mark = 0;
+		end = RUNTIME_ON;
+	}
 	if (end == RUNTIME_UNREADABLE)
 		return end;
-	if (state->step.code) {
+	if (state->step.code || is_of_task) {
 		if (walker->walk.record.runtime_count < PILOTLIGHT_RUNTIME_FRAMES_MAX)
-			append_runtime_frame(walker, entry);
+			append_runtime_frame(walker, entry, flags);
 		else
 			state->is_full = 1;
 	}
+	if (state->language == PILOTLIGHT_RUNTIME_PYTHON &&
+		state->walk.tasks < RUNTIME_TASKS_DONE &&
+		runtime_is_coroutine(&state->walk, runtime))
+		meet_coroutine(walker, entry, frame);
 	if (state->step.mark)
 		end_runtime_group(walker);
 	return state->step.mark && state->is_full ? RUNTIME_FULL : end;

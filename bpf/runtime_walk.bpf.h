@@ -58,8 +58,9 @@ struct runtime_walk {
 	__u32 code_bytes;	/* as many as the fields of a code object take */
 	__u32 has_read;		/* frames are read in pairs: the second one is here */
 	__u32 has_left;		/* the frames are of another native stack */
-	__u32 reserved;
-	__u64 registers[2]; /* of PHP: r15 and r14, which its owner sets, too */
+	__u32 tasks;		/* of CPython: enum runtime_tasks_step of runtime_sample.bpf.h */
+	__u64 state;		/* of CPython: the address of the thread's */
+	__u64 registers[2];	/* of PHP: r15 and r14, which its owner sets, too */
 	__u8 bytes[PILOTLIGHT_RUNTIME_FRAME_MAX]; /* of the last frame */
 	__u8 code[PILOTLIGHT_RUNTIME_CODE_MAX];	  /* of its code object */
 };
@@ -201,7 +202,8 @@ static __always_inline enum runtime_end runtime_begin(
 	if (runtime->holder_frame_at != PILOTLIGHT_RUNTIME_NONE && walk->frame &&
 		!runtime_read_word(&walk->frame, walk->frame + runtime->holder_frame_at))
 		return RUNTIME_UNREADABLE;
-	walk->mark = walk->file = walk->file_check = 0;
+	walk->state = state;
+	walk->mark = walk->file = walk->file_check = walk->tasks = 0;
 	walk->code_bytes = runtime_code_bytes(runtime);
 	if (runtime->state_mark_at != PILOTLIGHT_RUNTIME_NONE &&
 		!runtime_read_word(&walk->mark, state + runtime->state_mark_at))

@@ -44,6 +44,28 @@ static bool has_sound_copies(const struct pilotlight_runtime *runtime)
 	       is_between(runtime->code_copies_at, 1, PILOTLIGHT_RUNTIME_CODE_MAX - word);
 }
 
+/* All of the tasks, or nothing. */
+static bool has_sound_tasks(const struct pilotlight_runtime *runtime)
+{
+	const uint16_t fields[] = { runtime->state_task_at, runtime->task_coroutine_at,
+		runtime->task_awaiter_at, runtime->task_several_at, runtime->coroutine_frame_at,
+		runtime->coroutine_state_at, runtime->frame_stack_at };
+	bool has_tasks = runtime->state_task_at != 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if ((fields[i] != 0) != has_tasks || !is_offset(fields[i]))
+			return false;
+	if ((runtime->stack_awaited_below != 0) != has_tasks)
+		return false;
+	return has_tasks ? runtime->group == PILOTLIGHT_RUNTIME_GROUP_FRAME
+			 : runtime->coroutine_waits == 0;
+}
+
+static bool has_no_tasks(const struct pilotlight_runtime *runtime)
+{
+	return runtime->state_task_at == 0 && has_sound_tasks(runtime);
+}
+
 static bool has_sound_kinds(const struct pilotlight_runtime *runtime)
 {
 	return runtime->language == PILOTLIGHT_RUNTIME_PYTHON &&
@@ -54,7 +76,8 @@ static bool has_sound_kinds(const struct pilotlight_runtime *runtime)
 	       is_between(runtime->unit_bytes, 1, UNIT_BYTES_MAX) &&
 	       (runtime->group_least != 0) == (runtime->group == PILOTLIGHT_RUNTIME_GROUP_FRAME) &&
 	       runtime->line_bytes == 0 && runtime->first_line_shift == 0 &&
-	       runtime->string_state_shift < 8 && has_sound_copies(runtime);
+	       runtime->string_state_shift < 8 && has_sound_copies(runtime) &&
+	       has_sound_tasks(runtime);
 }
 
 static bool has_sound_anchor(const struct pilotlight_runtime *runtime)
@@ -162,7 +185,7 @@ static bool is_sound_ruby(const struct pilotlight_runtime *runtime)
 	       runtime->first_line_shift <= 1 && runtime->string_state_shift == 0 &&
 	       is_offset(runtime->string_length_at) && is_offset(runtime->string_ascii_at) &&
 	       runtime->frame_copy_at == 0 && runtime->code_version_at == 0 &&
-	       runtime->code_copies_at == 0;
+	       runtime->code_copies_at == 0 && has_no_tasks(runtime);
 }
 
 /* --- PHP --- */

@@ -24,6 +24,7 @@ enum {
 	SIB_NO_INDEX = 4,
 	SIB_NO_BASE = 5, /* with mod 0 */
 	/* Opcodes. */
+	ADD_LOAD = 0x03,
 	ENDBR_OR_NOP = 0x0f,
 	XOR_STORE = 0x31,
 	XOR_LOAD = 0x33,
@@ -120,6 +121,7 @@ static bool read_operands(
 	operands->opcode = padded[at++];
 	operands->low = (uint8_t)((operands->opcode & 7) | (rex & REX_B ? 8 : 0));
 	switch (operands->opcode) {
+	case ADD_LOAD:
 	case XOR_STORE:
 	case XOR_LOAD:
 	case GROUP_1_IMM32:
@@ -242,6 +244,18 @@ static struct code_value address_of(const struct reader *reader, const struct op
 	}
 }
 
+/* add: a distance, and the word to which it is added. */
+static struct code_value sum_of(const struct reader *reader, const struct operands *operands)
+{
+	const struct code_value *distance = &reader->registers[operands->reg];
+	struct code_value word = load(reader, operands);
+
+	if (distance->kind != CODE_VALUE_ADDRESS || word.kind != CODE_VALUE_WORD)
+		return (struct code_value){ .kind = CODE_VALUE_UNKNOWN };
+	word.offset += (int64_t)distance->place;
+	return word;
+}
+
 static void forget_all(struct reader *reader)
 {
 	memset(reader->registers, 0, sizeof(reader->registers));
@@ -276,6 +290,9 @@ static void execute(struct reader *reader, const struct operands *operands)
 		reader->registers[operands->rm] = reader->registers[operands->reg];
 		if (!operands->is_wide)
 			forget(reader, operands->rm);
+		break;
+	case ADD_LOAD:
+		reader->registers[operands->reg] = sum_of(reader, operands);
 		break;
 	case LEA:
 		reader->registers[operands->reg] = address_of(reader, operands);

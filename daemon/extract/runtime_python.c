@@ -7,6 +7,7 @@
 #include "extract/runtime_anchor.h"
 #include "extract/runtime_loop.h"
 #include "extract/runtime_python_frames.h"
+#include "extract/runtime_python_tasks.h"
 #include "extract/symbol_table.h"
 #include "extract/unwind_files.h"
 
@@ -246,6 +247,10 @@ static int describe(struct python *python)
 	if (r == 0)
 		r = runtime_python_describe_frames(&python->memory,
 			python->symbols[SYMBOL_RUNTIME].vaddr, python->minor, &python->runtime);
+	if (r == 0)
+		r = runtime_python_describe_tasks(&python->files->binary, &python->memory,
+			python->symbols[SYMBOL_RUNTIME].vaddr, python->minor, python->has_lock,
+			&python->runtime);
 	if (r == 0)
 		r = describe_loop(python);
 	if (r == 0)

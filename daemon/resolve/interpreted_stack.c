@@ -160,6 +160,19 @@ static size_t push_functions(struct interpreted_stack *stack,
 	return written;
 }
 
+/* Says that the frame before belongs to another task. Returns the number of frames that do. */
+static size_t push_awaits(struct interpreted_stack *stack,
+	const struct pilotlight_runtime_frame *frame, struct resolved_frame *frames)
+{
+	static const struct runtime_name awaits = { .name = "[awaits task]" };
+
+	if (!(frame->flags & PILOTLIGHT_RUNTIME_AWAITS) || stack->room == 0)
+		return 0;
+	stack->room--;
+	*frames = frame_of(stack, 0, &awaits);
+	return 1;
+}
+
 size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_frame *frames,
 	struct resolver_counters *counters)
 {
@@ -168,8 +181,10 @@ size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_f
 
 	if (taken > 0 && stack->frames[taken - 1].flags & PILOTLIGHT_RUNTIME_HAS_CALLER)
 		stack->caller = stack->place + 1;
-	for (size_t i = 0; i < taken; i++)
+	for (size_t i = 0; i < taken; i++) {
+		written += push_awaits(stack, &stack->frames[i], frames + written);
 		written += push_functions(stack, &stack->frames[i], frames + written, counters);
+	}
 	stack->frames += taken;
 	stack->count -= taken;
 	find_next(stack);

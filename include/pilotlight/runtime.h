@@ -193,8 +193,22 @@ struct pilotlight_runtime {
 	/* Of CPython from 3.12 on: a number, of 4 bytes, which no other code object gets; or 0. */
 	__u8 code_version_at;
 	__u16 code_copies_at; /* points to how many there are, and behind it their addresses */
+	/*
+	 * Of CPython from 3.14 on, which keeps the tasks that await a task; else these are 0. A
+	 * task has its outermost coroutine, which has its frame inside, and if it waits for another
+	 * coroutine, the frame has it on its stack.
+	 */
+	__u16 state_task_at;	 /* the task that the thread runs */
+	__u16 task_coroutine_at; /* points to it */
+	__u16 task_awaiter_at;	 /* points to the task that awaits this one, or to a set of them */
+	__u16 task_several_at;	 /* a byte: it is a set */
+	__u16 coroutine_frame_at;
+	__u16 coroutine_state_at; /* a byte */
+	__u16 frame_stack_at;	  /* points to the top of the frame's stack */
+	__u8 coroutine_waits;	  /* its state, if it waits for a coroutine or a future */
+	__u8 stack_awaited_below; /* where the awaited one is: so many bytes below that top */
 };
-_Static_assert(sizeof(struct pilotlight_runtime) == 112, "padding");
+_Static_assert(sizeof(struct pilotlight_runtime) == 128, "padding");
 
 enum {
 	PILOTLIGHT_RUNTIME_TEXT_MAX = 128, /* bytes of a name, and of a path */

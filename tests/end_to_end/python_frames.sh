@@ -7,11 +7,12 @@
 . "$root/tests/harness/runtimes.sh"
 
 program=$root/tests/end_to_end/python_programs/shares.py
-python=$(readlink -f /usr/bin/python3)
+awaiting=$root/tests/end_to_end/python_programs/awaiting.py
+python=$(readlink -f "${TEST_PYTHON:-/usr/bin/python3}")
 
 need_root
 need_programs
-[[ -x $python && $(basename "$python") == python3.1[1-5] ]] || skip_all "needs CPython 3.11 to 3.15"
+[[ -x $python && $(basename "$python") == python3.1[1-5]* ]] || skip_all "needs CPython 3.11 to 3.15"
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 
 # Samples in spin(). The interpreter is just linking a frame in 0.1 to 0.5 % of them.
@@ -19,6 +20,10 @@ chains=(
 	';<module>_\[p\];main_\[p\];(heavy|Shape\.tiny)_\[p\];burn_\[p\];spin_\[p\]'
 	';<module>_\[p\];main_\[p\];light_\[p\];.*;light\.<locals>\.<lambda>_\[p\];burn_\[p\];spin_\[p\]'
 )
+
+# What the event loop calls is the outermost coroutine of the outermost task.
+tasks=';Handle\._run_\[p\];.*main_\[p\];TaskGroup\.__aexit___\[p\];TaskGroup\._aexit_\[p\];\[awaits task\](_\[p\])?'
+tasks+=';parent_\[p\];parent\.<locals>\.inner_\[p\];\[awaits task\](_\[p\])?;work_\[p\];spin_\[p\]'
 
 # has_whole_old_chains FILE COMM: to 3.9 each function has a call of the loop, with functions of C between. There are no
 # qualified names. The first samples come before the table is loaded.
@@ -118,7 +123,7 @@ all_are_read() {
 	done
 }
 
-plan 16
+plan 17
 check "before the first recording nobody has met the interpreter" is_runtime unseen 60
 check "recordings make the unwind tables, with the descriptions" all_are_read
 check "a recording" record "$tmp/shares.folded" -F 1999 -- "$python" "$program" 0.1
@@ -143,5 +148,11 @@ check "processes of some milliseconds are recorded" record "$tmp/short.folded" -
 	bash -c "for i in {1..15}; do $python -S -s $program 0.004; done"
 check "they have names" short_lives_have_names "$tmp/short.folded"
 check "a process that changes its user keeps its names" has_names_of_both_users
+if [[ $(basename "$python") == python3.1[45]* ]]; then
+	record "$tmp/tasks.folded" -F 1999 -- "$python" "$awaiting" 0.1
+	check "tasks that await the one that runs are below it" has_whole_chains "$tmp/tasks.folded" ';spin_\[p\]' 1 "$tasks"
+else
+	skip "tasks that await the one that runs are below it" "needs CPython 3.14: TEST_PYTHON"
+fi
 check "a program that changes its memory costs no sample and shows no foreign frame" hostile_memory_is_survived
 finish

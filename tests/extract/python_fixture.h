@@ -122,7 +122,8 @@ static inline void python_fixture_add_sections(struct python_fixture *python, ui
 			PYTHON_FIXTURE_SYMTAB - PYTHON_FIXTURE_NAMES, 0, 0 },
 		{ ".dynamic", SHT_DYNAMIC, PYTHON_FIXTURE_DYNAMIC, 3 * sizeof(Elf64_Dyn), 0, 0 },
 		{ ".rela.dyn", SHT_RELA, PYTHON_FIXTURE_RELOCATIONS, 0, sizeof(Elf64_Rela), 0 },
-		{ ".eh_frame", SHT_PROGBITS, PYTHON_FIXTURE_EH_FRAME, 0, 0, 0 },
+		{ minor < 15 ? ".eh_frame" : ".AsyncioDebug", SHT_PROGBITS, PYTHON_FIXTURE_EH_FRAME,
+			0, 0, 0 },
 		{ ".shstrtab", SHT_STRTAB, PYTHON_FIXTURE_SECTION_NAMES, 0x80, 0, 0 },
 	};
 

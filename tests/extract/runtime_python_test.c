@@ -245,6 +245,49 @@ static void builds_without_the_lock_are_described(void **state)
 	}
 }
 
+static void assert_tasks(uint16_t running, uint16_t awaiter, uint16_t several, uint16_t coroutine)
+{
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.state_task_at, running);
+	assert_int_equal(runtime.task_awaiter_at, awaiter);
+	assert_int_equal(runtime.task_several_at, several);
+	assert_int_equal(runtime.task_coroutine_at, coroutine);
+}
+
+/* 3.14 keeps them in a library of their own, 3.15 in a section. */
+static void tasks_are_described(void **state)
+{
+	const size_t section = PYTHON_FIXTURE_EH_FRAME;
+	const uint64_t words[13] = { [2] = 96, [4] = 109, [5] = 128, [11] = 1032 };
+
+	python_fixture_init(&python, 0x030e0af0);
+	assert_tasks(872, 96, 109, 128);
+	assert_int_equal(runtime.coroutine_waits, 0xff);
+	assert_int_equal(runtime.stack_awaited_below, 8);
+	remove_lock(0x030e0af0);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_RUNTIME + 304, 64);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_RUNTIME + 392, 192);
+	assert_tasks(872, 112, 125, 144);
+
+	python_fixture_init(&python, 0x030f02f0);
+	assert_tasks(0, 0, 0, 0);
+	python_fixture_put(&python, section, words, sizeof(words));
+	python_fixture_section(&python, 6)->sh_size = sizeof(words) - 1;
+	assert_tasks(0, 0, 0, 0);
+	python_fixture_section(&python, 6)->sh_size = sizeof(words);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_RUNTIME + 808, 72);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_RUNTIME + 816, 67);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_RUNTIME + 360, 64);
+	assert_tasks(1032, 96, 109, 128);
+	assert_int_equal(runtime.coroutine_frame_at, 72);
+	assert_int_equal(runtime.coroutine_state_at, 67);
+	assert_int_equal(runtime.frame_stack_at, 64);
+	assert_int_equal(runtime.coroutine_waits, 2);
+	assert_int_equal(runtime.stack_awaited_below, 16);
+	python_fixture_put_word(&python, PYTHON_FIXTURE_RUNTIME + 816, 4096);
+	assert_tasks(0, 0, 0, 0);
+}
+
 static void other_builds_are_not_described(void **state)
 {
 	const size_t offsets = PYTHON_FIXTURE_RUNTIME;
@@ -352,6 +395,7 @@ int main(void)
 		cmocka_unit_test_setup(the_rest_of_the_loop_is_found, set_up),
 		cmocka_unit_test_setup(each_anchor_is_found, set_up),
 		cmocka_unit_test_setup(builds_without_the_lock_are_described, set_up),
+		cmocka_unit_test_setup(tasks_are_described, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
 		cmocka_unit_test_setup(other_programs_are_none, set_up),
 		cmocka_unit_test_setup(damage_is_noticed, set_up),

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "bpf/runtime_code.bpf.h"
 #include "bpf/runtime_known.bpf.h"
+#include "bpf/runtime_tasks.bpf.h"
 #include "extract/code_instruction.h"
 #include "extract/runtime_python.h"
 #include "symbol/runtime_code.h"
@@ -142,6 +143,55 @@ static void check_interpreter(const char *path)
 	end_child(output);
 }
 
+/* Goes to the frame of the running task's outermost coroutine. */
+static void find_running_task(struct runtime_tasks *tasks, struct runtime_walk *walk)
+{
+	enum runtime_end end = runtime_begin(walk, &described);
+	struct runtime_step step;
+
+	assert_true(runtime_find_task(tasks, walk, &described));
+	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX && walk->frame != tasks->frame; i++)
+		end = runtime_next(walk, &described, &step);
+	assert_int_equal(end, RUNTIME_ON);
+	assert_int_equal(runtime_next(walk, &described, &step), RUNTIME_ON);
+	assert_true(runtime_is_coroutine(walk, &described));
+}
+
+/* Tasks await each other in CPython from 3.14 on. */
+static void check_tasks(const char *path)
+{
+	_cleanup_close_ int input = -1;
+	FILE *output = start_interpreter(path, "tests/extract/runtime_tasks_test.py", &input);
+	char line[LINE_BYTES];
+	struct runtime_tasks tasks;
+	struct runtime_walk walk;
+	struct runtime_step step;
+	size_t frames = 0;
+	uint64_t stack;
+
+	assert_non_null(fgets(line, sizeof(line), output));
+	assert_int_equal(strncmp(line, "thread ", 7), 0);
+	find_interpreter("python", runtime_python_read);
+	read_thread((pid_t)atoi(line + strlen("thread ")), &walk, &stack);
+	find_running_task(&tasks, &walk);
+	while (fgets(line, sizeof(line), output) && strncmp(line, "end", 3) != 0) {
+		if (strcmp(line, "task\n") == 0) {
+			assert_int_equal(tasks.left, 0);
+			assert_true(runtime_find_awaiter(&tasks, &described));
+			continue;
+		}
+		assert_true(tasks.left > 0);
+		walk.frame = runtime_take_coroutine(&tasks);
+		assert_true(runtime_next(&walk, &described, &step) != RUNTIME_UNREADABLE);
+		check_frame(&step, line, false);
+		frames++;
+	}
+	assert_int_equal(tasks.left, 0);
+	assert_false(runtime_find_awaiter(&tasks, &described));
+	assert_int_equal(frames, 9);
+	end_child(output);
+}
+
 /* A program that frees its code and makes other code, which gets the same addresses. */
 static void check_reuse(const char *path)
 {
@@ -195,6 +245,120 @@ static void check_all(void (*check)(const char *path))
 static void all_frames_of_real_interpreters_are_found(void **state)
 {
 	check_all(check_interpreter);
+}
+
+/* No CPython of Debian 12 or of this machine is new enough. */
+static void tasks_that_await_a_task_are_found(void **state)
+{
+	const char *path = getenv("TEST_PYTHON"), *name = path ? strstr(path, "python3.") : NULL;
+
+	if (!name || strtoul(name + strlen("python3."), NULL, 10) < 14) {
+		print_message("TEST_PYTHON names no CPython from 3.14 on\n");
+		skip();
+	}
+	check_tasks(path);
+}
+
+/* --- Tasks in made-up memory: a word is a field. --- */
+
+enum { TASK_WORDS = 4, COROUTINE_WORDS = 4, MADE_UP_TASKS = RUNTIME_TASKS_MAX + 2 };
+
+static const struct pilotlight_runtime tasking = {
+	.object_type_at = 0,
+	.state_task_at = 8,
+	.task_awaiter_at = 8,
+	.task_several_at = 16,
+	.task_coroutine_at = 24,
+	.coroutine_state_at = 8,
+	.coroutine_waits = 0xff,
+	.stack_awaited_below = 8,
+	.coroutine_frame_at = 16,
+	.frame_stack_at = 8,
+};
+
+/* Each task awaits the one before, in two coroutines. */
+static struct made_up_tasks {
+	uint64_t state[2];
+	uint64_t tasks[MADE_UP_TASKS][TASK_WORDS];
+	uint64_t coroutines[MADE_UP_TASKS][2][COROUTINE_WORDS];
+	uint64_t awaited[MADE_UP_TASKS][2];
+} made_up;
+
+static void make_tasks(struct runtime_tasks *tasks)
+{
+	struct runtime_walk walk = { .state = (uintptr_t)made_up.state };
+
+	child = getpid();
+	for (size_t i = 0; i < MADE_UP_TASKS; i++) {
+		made_up.tasks[i][0] = 1;
+		made_up.tasks[i][1] = (uintptr_t)made_up.tasks[(i + 1) % MADE_UP_TASKS];
+		made_up.tasks[i][2] = 0;
+		made_up.tasks[i][3] = (uintptr_t)made_up.coroutines[i][0];
+		for (size_t j = 0; j < 2; j++) {
+			made_up.coroutines[i][j][0] = 2;
+			made_up.coroutines[i][j][1] = 0xff;
+			made_up.coroutines[i][j][3] = (uintptr_t)(&made_up.awaited[i][j] + 1);
+			/* Pointers to objects are tagged. */
+			made_up.awaited[i][j] =
+				j == 0 ? (uintptr_t)made_up.coroutines[i][1] | 1 : 0;
+		}
+	}
+	made_up.state[1] = (uintptr_t)made_up.tasks[0];
+	assert_true(runtime_find_task(tasks, &walk, &tasking));
+	assert_int_equal(tasks->frame, (uintptr_t)&made_up.coroutines[0][0][2]);
+}
+
+static void a_chain_of_tasks_is_bounded(void **state)
+{
+	struct runtime_tasks tasks;
+
+	make_tasks(&tasks);
+	for (size_t i = 1; i <= RUNTIME_TASKS_MAX; i++) {
+		assert_true(runtime_find_awaiter(&tasks, &tasking));
+		assert_int_equal(tasks.left, 2);
+		assert_int_equal(
+			runtime_take_coroutine(&tasks), (uintptr_t)&made_up.coroutines[i][1][2]);
+		assert_int_equal(
+			runtime_take_coroutine(&tasks), (uintptr_t)&made_up.coroutines[i][0][2]);
+	}
+	assert_false(runtime_find_awaiter(&tasks, &tasking));
+
+	/* A coroutine that awaits itself. */
+	make_tasks(&tasks);
+	made_up.awaited[1][1] = (uintptr_t)made_up.coroutines[1][1];
+	assert_false(runtime_find_awaiter(&tasks, &tasking));
+}
+
+static void what_is_no_task_that_awaits_is_not_found(void **state)
+{
+	struct runtime_walk walk = { .state = (uintptr_t)made_up.state };
+	struct runtime_tasks tasks;
+
+	make_tasks(&tasks);
+	made_up.tasks[0][2] = 1; /* several */
+	assert_false(runtime_find_awaiter(&tasks, &tasking));
+	make_tasks(&tasks);
+	made_up.tasks[0][1] = 0; /* none */
+	assert_false(runtime_find_awaiter(&tasks, &tasking));
+	make_tasks(&tasks);
+	made_up.tasks[1][0] = 3; /* of another type */
+	assert_false(runtime_find_awaiter(&tasks, &tasking));
+	make_tasks(&tasks);
+	made_up.coroutines[1][0][0] = 3; /* its coroutine is */
+	assert_false(runtime_find_awaiter(&tasks, &tasking));
+	make_tasks(&tasks);
+	made_up.coroutines[1][0][1] = 0; /* it runs */
+	assert_false(runtime_find_awaiter(&tasks, &tasking));
+	make_tasks(&tasks);
+	made_up.coroutines[1][1][0] = 3; /* it awaits something else */
+	assert_true(runtime_find_awaiter(&tasks, &tasking));
+	assert_int_equal(tasks.left, 1);
+
+	made_up.state[1] = 0;
+	assert_false(runtime_find_task(&tasks, &walk, &tasking));
+	made_up.state[1] = (uintptr_t)made_up.tasks[0];
+	made_up.tasks[0][3] = 0;
+	assert_false(runtime_find_task(&tasks, &walk, &tasking));
 }
 
 static void code_that_takes_the_place_of_other_code_is_not_known(void **state)
@@ -305,6 +469,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_frames_of_real_interpreters_are_found),
+		cmocka_unit_test(tasks_that_await_a_task_are_found),
+		cmocka_unit_test(a_chain_of_tasks_is_bounded),
+		cmocka_unit_test(what_is_no_task_that_awaits_is_not_found),
 		cmocka_unit_test(code_that_takes_the_place_of_other_code_is_not_known),
 		cmocka_unit_test(instructions_of_a_thread_s_own_copy_are_found),
 		cmocka_unit_test(a_code_object_is_known_by_its_number),

@@ -7,6 +7,7 @@
 #include "tests/fuzz/walked_memory.h"
 
 #include "bpf/runtime_code.bpf.h"
+#include "bpf/runtime_tasks.bpf.h"
 #include "symbol/runtime_code.h"
 #include "symbol/runtime_description.h"
 
@@ -34,6 +35,23 @@ static void check(const struct runtime_step *step, enum runtime_end end)
 		abort();
 }
 
+/* Each task that is found has frames, and at most as many as there is room for. */
+static void check_tasks(const struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+{
+	struct runtime_tasks tasks;
+	int found = 0;
+
+	if (!runtime->state_task_at || !runtime_find_task(&tasks, walk, runtime))
+		return;
+	while (runtime_find_awaiter(&tasks, runtime)) {
+		if (tasks.left == 0 || tasks.left > RUNTIME_COROUTINES_MAX ||
+			++found > RUNTIME_TASKS_MAX)
+			abort();
+		while (tasks.left > 0)
+			(void)runtime_take_coroutine(&tasks);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct pilotlight_runtime runtime = { .version = 0 };
@@ -50,6 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	walk.thread = words[0];
 	walk.base = words[1];
 	end = runtime_begin(&walk, &runtime);
+	if (end == RUNTIME_ON)
+		check_tasks(&walk, &runtime);
 	for (int i = 0; end == RUNTIME_ON && i < STEPS_MAX; i++) {
 		struct runtime_step step;
 

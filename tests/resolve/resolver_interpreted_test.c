@@ -121,6 +121,26 @@ static void interpreted_frames_are_called_by_the_native_frame_that_runs_them(voi
 	close_fixture(&fixture);
 }
 
+static void a_task_that_awaits_is_told_from_a_caller(void **state)
+{
+	static const struct pilotlight_runtime_frame interpreted[] = { INTERPRETED(1, 1),
+		{ .code = 2,
+			.place = PILOTLIGHT_RUNTIME_PLACE_UNKNOWN,
+			.flags = PILOTLIGHT_RUNTIME_AWAITS },
+		GROUP_END(3, 1) };
+	struct runtime_names *names;
+	struct fixture fixture;
+	int count;
+
+	open_fixture(&fixture);
+	open_names(&fixture, &names);
+	count = resolve_interpreted(&fixture, interpreted, 3, PILOTLIGHT_RUNTIME_ROOT, 3);
+	check_names(&fixture, count, "- - outer middle [awaits task] leaf -");
+	resolver_free(TAKE_PTR(fixture.resolver));
+	runtime_names_free(names);
+	close_fixture(&fixture);
+}
+
 /* Code 5 is native code of the functions 3 and, called by it, 2 and 1. */
 static void native_code_has_all_functions_that_it_runs(void **state)
 {
@@ -305,6 +325,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(interpreted_frames_are_called_by_the_native_frame_that_runs_them),
+		cmocka_unit_test(a_task_that_awaits_is_told_from_a_caller),
 		cmocka_unit_test(native_code_has_all_functions_that_it_runs),
 		cmocka_unit_test(groups_without_a_place_stay_in_their_order),
 		cmocka_unit_test(an_interpreters_stack_that_is_cut_says_so),

@@ -67,6 +67,10 @@ static const struct change {
 	CHANGE(frame_copy_at, 66), /* beyond the frame, and has no code_copies_at */
 	CHANGE(code_copies_at, 1), /* has no frame_copy_at */
 	CHANGE(code_version_at, 249),
+	CHANGE(state_task_at, 1),      /* has no other field of tasks */
+	CHANGE(coroutine_frame_at, 1), /* has no state_task_at */
+	CHANGE(coroutine_waits, 1),
+	CHANGE(stack_awaited_below, 8),
 	CHANGE(loop_bytes, 1), /* of another group */
 	CHANGE(loop_place, 1),
 	CHANGE(loop_rest_place, 1),
@@ -177,6 +181,7 @@ static const struct change ruby_changes[] = {
 	CHANGE(frame_copy_at, 1),
 	CHANGE(code_copies_at, 1),
 	CHANGE(code_version_at, 1),
+	CHANGE(state_task_at, 1),
 };
 
 /* The least PHP whose fields are sound. */
