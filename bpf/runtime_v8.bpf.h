@@ -25,6 +25,18 @@ enum {
 	V8_CHUNK_WORDS = V8_CHUNK_BYTES / V8_WORD,
 	V8_CHUNKS_MAX = 32, /* of source, in which line ends are counted */
 	V8_PROVED = 8,	    /* a power of two */
+	V8_OF_SCRIPT = 1,   /* of the check of a function, unless it is V8's own */
+};
+
+/* The words of a frame, from the one that is that far before the function. V8's interpreter and its
+ * first compiler have all of them. */
+enum {
+	V8_FRAME_PLACE, /* in the bytecodes; code of the first compiler has no place there */
+	V8_FRAME_BYTECODES,
+	V8_FRAME_ARGUMENTS,
+	V8_FRAME_FUNCTION,
+	V8_FRAME_CONTEXT,
+	V8_FRAME_WORDS,
 };
 
 /* What an object says that this sample has proved: its thread stands still, so nothing moves. The
@@ -36,7 +48,7 @@ struct v8_proved {
 /* The function of a frame. */
 struct runtime_v8 {
 	struct v8_proved functions[V8_PROVED]; /* what closures share; 0: it is no function */
-	struct v8_proved shared[V8_PROVED];    /* the identity of the function */
+	struct v8_proved shared[V8_PROVED];    /* the check of the function */
 	struct v8_proved maps[V8_PROVED];      /* the type */
 	struct v8_proved scripts[V8_PROVED];   /* a hash; 0: it is no script */
 	__u64 shared_name, script;
@@ -47,7 +59,12 @@ struct runtime_v8 {
 	__u32 source_wide; /* characters have 2 bytes */
 	/* Of optimized code: tables, see struct pilotlight_v8_code. */
 	__u64 deopt, positions, literals, inlinings;
-	__u64 outer;  /* what its function shares, or should */
+	__u64 outer; /* what its function shares, or should */
+	/* Of a frame whose code is not optimized, perhaps: what has its table; 0: nothing. */
+	__u64 table;
+	__s32 table_unit; /* what runs */
+	__u64 bytecodes;
+	__u64 pcs;    /* the table of code of the first compiler; 0: they are interpreted */
 	__u64 search; /* where the object before the instructions may be; then below */
 	__u64 page;   /* was copied last */
 	__u32 steps;  /* of the searches of this sample */
@@ -191,7 +208,7 @@ static __always_inline int v8_read_function(
 }
 
 /* A script's number tells it from others that had its address, and the function's number the
- * function. One of V8's own is told by the hash of its name. */
+ * function. One of V8's own is told by the hash of its name. The lowest bit is V8_OF_SCRIPT. */
 static __always_inline __u64 v8_check(
 	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 number)
 {
@@ -206,9 +223,10 @@ static __always_inline __u64 v8_check(
 				: 0;
 	}
 	if (proved->word)
-		return runtime_hash(check, proved->word);
-	return v8_read_object(v8, v8->shared_name, V8_WORD) ? runtime_hash(check, v8->words[1])
-							    : check;
+		return runtime_hash(check, proved->word) | V8_OF_SCRIPT;
+	if (v8_read_object(v8, v8->shared_name, V8_WORD))
+		check = runtime_hash(check, v8->words[1]);
+	return check & ~(__u64)V8_OF_SCRIPT;
 }
 
 /* What the closures of a function share; 0: it is no function. */
@@ -229,15 +247,33 @@ static __always_inline __u64 v8_shared_of(
 	return proved->word;
 }
 
+/* Notes which bytecodes the frame has whose words were read, if it is of a kind that has some. */
+static __always_inline void v8_note_bytecodes(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
+{
+	__u64 place = v8->words[V8_FRAME_PLACE];
+
+	v8->pcs = 0;
+	v8->bytecodes = v8->words[V8_FRAME_BYTECODES];
+	v8->table_unit = (__s32)(place >> PILOTLIGHT_V8_NUMBER_SHIFT) -
+			 (runtime->bytecodes_data_at - PILOTLIGHT_V8_OBJECT);
+	v8->table = runtime->bytecodes_type != 0 && v8_is_object(v8->bytecodes) && !(__u32)place &&
+				    v8->table_unit >= 0
+			    ? v8->bytecodes
+			    : 0;
+}
+
 /* What the function of the native frame with this frame pointer shares with others; 0: there is no
  * function. */
 static __always_inline __u64 v8_find_shared(
 	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 fp)
 {
-	if (!can_copy_user(v8->words, 2 * V8_WORD, fp + (__s64)runtime->frame_function_at) ||
-		!v8_is_object(v8->words[1]))
+	fp += (__s64)runtime->frame_function_at - V8_FRAME_FUNCTION * V8_WORD;
+	if (!can_copy_user(v8->words, V8_FRAME_WORDS * V8_WORD, fp) ||
+		!v8_is_object(v8->words[V8_FRAME_CONTEXT]))
 		return 0;
-	return v8_shared_of(v8, runtime, v8->words[0]);
+	v8_note_bytecodes(v8, runtime);
+	return v8_shared_of(v8, runtime, v8->words[V8_FRAME_FUNCTION]);
 }
 
 /* The function that shares this: code 0 if it is none. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
+ * Which functions code of V8 runs, at which places: bytecodes that are interpreted have such a
+ * table as optimized code, of one function.
+ *
  * Which functions optimized code of V8 runs: finds the code of an instruction, and copies the table
  * that tells it (struct pilotlight_v8_inlined). The function object does not lead to all code that
  * runs: a loop is compiled while it runs, and code is replaced while it runs. Each object is proved
@@ -17,10 +20,14 @@ enum {
 	V8_PAGE_WORDS = V8_PAGE_BYTES / V8_WORD,
 	V8_CODE_BYTES_MAX = 128 << 10, /* in which the code of an instruction is searched */
 	V8_SAMPLE_STEPS_MAX = 64, /* of the searches of a sample: pages, and what may be code */
+	V8_BASELINE_AT_MAX = 3 * V8_WORD + 2 * PILOTLIGHT_V8_BASELINE_PART_MAX,
 	V8_POSITION_BITS =
 		PILOTLIGHT_V8_POSITION_INLINING_SHIFT + PILOTLIGHT_V8_POSITION_INLINING_BITS,
 };
 _Static_assert((__u32)PILOTLIGHT_V8_INLINED_HEAD_MAX < (__u32)V8_SCRATCH_AT, "it is used up");
+_Static_assert((__u32)V8_BASELINE_AT_MAX + (__u32)PILOTLIGHT_V8_BASELINE_PART_MAX <=
+		       (__u32)PILOTLIGHT_RUNTIME_TABLE_MAX,
+	"three parts have room");
 _Static_assert(PILOTLIGHT_V8_INLININGS_MAX *V8_INLINING_BYTES <= V8_SCRATCH_AT, "they fit");
 
 /* Is the object at `object` of this type? */
@@ -88,7 +95,7 @@ static __always_inline __u64 v8_search_page(struct runtime_v8 *v8,
 	return 0;
 }
 
-enum v8_code { V8_NO_CODE, V8_PLAIN_CODE, V8_OPTIMIZED_CODE };
+enum v8_code { V8_NO_CODE, V8_PLAIN_CODE, V8_BASELINE_CODE, V8_OPTIMIZED_CODE };
 
 /* The last word that is read of deoptimization data. */
 static __always_inline __u32 v8_deopt_last(const struct pilotlight_v8_code *fields)
@@ -108,7 +115,7 @@ static __always_inline enum v8_code v8_prove_code(struct runtime_v8 *v8,
 	const struct pilotlight_v8_code *fields = &runtime->code;
 	__u64 start, offset, check;
 	__u32 last = fields->size_at > fields->flags_at ? fields->size_at : fields->flags_at;
-	__u32 size;
+	__u32 size, kind;
 
 	if (!v8_read_object(v8, code, last & ~(V8_WORD - 1U)) ||
 		!v8_has_type(v8, runtime, fields->type, fields->type))
@@ -120,10 +127,18 @@ static __always_inline enum v8_code v8_prove_code(struct runtime_v8 *v8,
 	offset = ip - start;
 	if (offset >= (size & 0x7fffffff))
 		return V8_NO_CODE;
-	if ((v8_half(v8, fields->flags_at) & PILOTLIGHT_V8_CODE_KINDS) <= fields->last_kind)
+	kind = v8_half(v8, fields->flags_at) & PILOTLIGHT_V8_CODE_KINDS;
+	if (kind < fields->last_kind)
 		return V8_PLAIN_CODE;
 	v8->deopt = v8_word(v8, fields->deopt_at);
 	v8->positions = v8_word(v8, fields->positions_at);
+	if (kind == fields->last_kind) {
+		v8->table = code;
+		v8->table_unit = (__s32)offset;
+		v8->bytecodes = v8->deopt;
+		v8->pcs = v8->positions;
+		return V8_BASELINE_CODE;
+	}
 	if (!v8_read_object(v8, v8->deopt, v8_deopt_last(fields)))
 		return V8_PLAIN_CODE;
 	/* Other code at this place has another function or other tables. */
@@ -174,6 +189,34 @@ static __always_inline int v8_read_deopt(
 	return 1;
 }
 
+/* Has the frame a table of its bytecodes? A function without a script is one of V8's own, whose
+ * frames have other words there. */
+static __always_inline int v8_has_table(
+	const struct runtime_v8 *v8, const struct runtime_step *step)
+{
+	return v8->table && step->check & V8_OF_SCRIPT;
+}
+
+/* Reads where the table of bytecodes is, if they are those of `outer`. Code of V8's first compiler
+ * stands for them, and refers to them in place of deoptimization data. */
+static __always_inline int v8_read_bytecodes(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime)
+{
+	__u64 data;
+
+	if (!v8_read_word(&data, v8->outer, V8_WORD) ||
+		(data != v8->bytecodes && (!v8_read_word(&data, data, runtime->code.deopt_at) ||
+						  data != v8->bytecodes)) ||
+		!v8_read_object(v8, v8->bytecodes, runtime->bytecodes_positions_at) ||
+		!v8_has_type(v8, runtime, runtime->bytecodes_type, runtime->bytecodes_type))
+		return 0;
+	v8->positions = v8_word(v8, runtime->bytecodes_positions_at);
+	v8->inlinings = 0;
+	v8->function_count = 1;
+	return v8_is_of(runtime, v8->positions, runtime->code.positions_type) &&
+	       (!v8->pcs || v8_is_of(runtime, v8->pcs, runtime->code.positions_type));
+}
+
 /* What function `at` of the code that was read shares; 0: it cannot be read. */
 static __always_inline __u64 v8_inlined_shared(
 	const struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u32 at)
@@ -195,6 +238,9 @@ static __always_inline int v8_copy_inlinings(
 	const __u64 *pairs = words + V8_SCRATCH_AT / V8_WORD;
 	__u64 bytes, count, first = v8->function_count + 1;
 
+	v8->inlining_count = 0;
+	if (!v8->inlinings)
+		return 1;
 	if (!v8_read_word(&bytes, v8->inlinings, runtime->array_length_at))
 		return 0;
 	bytes >>= PILOTLIGHT_V8_NUMBER_SHIFT;
@@ -220,6 +266,22 @@ static __always_inline int v8_copy_inlinings(
 	return 1;
 }
 
+/* All but the table, and the hash. */
+static __always_inline void v8_finish_inlined(
+	struct pilotlight_runtime_code *code, __u32 bytes, __u32 bytes_all)
+{
+	__builtin_memset(&code->name, 0, sizeof(code->name));
+	__builtin_memset(&code->file, 0, sizeof(code->file));
+	code->name.width = code->file.width = 1;
+	code->language = PILOTLIGHT_RUNTIME_V8;
+	code->lines = PILOTLIGHT_RUNTIME_INLINED;
+	code->reserved = 0;
+	code->first_line = 0;
+	code->line_bytes = (__u16)bytes;
+	code->line_bytes_all = bytes_all;
+	code->hash = runtime_code_hash(code);
+}
+
 /* The table of the code that was read. `functions`: as words of frames. Returns 0 if it cannot be
  * read. */
 static __always_inline int v8_copy_inlined(struct runtime_v8 *v8,
@@ -239,9 +301,6 @@ static __always_inline int v8_copy_inlined(struct runtime_v8 *v8,
 	length >>= PILOTLIGHT_V8_NUMBER_SHIFT;
 	bytes = length < PILOTLIGHT_V8_POSITION_BYTES_MAX ? length
 							  : PILOTLIGHT_V8_POSITION_BYTES_MAX;
-	__builtin_memset(&code->name, 0, sizeof(code->name));
-	__builtin_memset(&code->file, 0, sizeof(code->file));
-	code->name.width = code->file.width = 1;
 	for (__u32 i = 0; i < PILOTLIGHT_V8_FUNCTIONS_MAX && i < v8->function_count; i++)
 		words[1 + i] = functions[i];
 	at = (1 + v8->function_count + inlinings) * V8_WORD & (V8_SCRATCH_AT - 1);
@@ -250,19 +309,72 @@ static __always_inline int v8_copy_inlined(struct runtime_v8 *v8,
 	words[((at + (__u32)bytes) / V8_WORD) & (PILOTLIGHT_RUNTIME_TABLE_MAX / V8_WORD - 1)] = 0;
 	head.functions = (__u16)v8->function_count;
 	head.inlinings = (__u16)inlinings;
-	head.position_bytes = (__u32)bytes;
+	head.position_bytes = (__u16)bytes;
+	head.version = 0;
 	__builtin_memcpy(words, &head, sizeof(head));
 	__asm__ volatile("" : "+r"(bytes));
 	if (bytes > PILOTLIGHT_V8_POSITION_BYTES_MAX ||
 		(bytes > 0 && !v8_read_bytes(code->table + at, (__u32)bytes, v8->positions,
 				      runtime->array_data_at)))
 		return 0;
-	code->language = PILOTLIGHT_RUNTIME_V8;
-	code->lines = PILOTLIGHT_RUNTIME_INLINED;
-	code->reserved = 0;
-	code->first_line = 0;
-	code->line_bytes = (__u16)(at + bytes);
-	code->line_bytes_all = (__u32)(at + length);
-	code->hash = runtime_code_hash(code);
+	v8_finish_inlined(code, (__u32)(at + bytes), (__u32)(at + length));
+	return 1;
+}
+
+/* Appends the bytes of an array to a table, and zeros to the end of a word. Returns how many they
+ * are, or -1. */
+static __always_inline __s32 v8_append_array(const struct pilotlight_runtime_v8 *runtime,
+	__u64 array, __u32 data_at, __u32 *at, struct pilotlight_runtime_code *code)
+{
+	__u64 *words = (__u64 *)code->table, bytes;
+	__u32 place = *at;
+
+	if (!v8_read_word(&bytes, array, runtime->array_length_at))
+		return -1;
+	bytes >>= PILOTLIGHT_V8_NUMBER_SHIFT;
+	/* Linux 6.1 wants the bounds of these very registers. */
+	__asm__ volatile("" : "+r"(bytes), "+r"(place));
+	if (place > V8_BASELINE_AT_MAX || bytes > PILOTLIGHT_V8_BASELINE_PART_MAX)
+		return -1;
+	words[(place + (__u32)bytes) / V8_WORD & (PILOTLIGHT_RUNTIME_TABLE_MAX / V8_WORD - 1)] = 0;
+	if (bytes > 0 && !v8_read_bytes(code->table + place, (__u32)bytes, array, data_at))
+		return -1;
+	*at = (place + (__u32)bytes + V8_WORD - 1) & ~(V8_WORD - 1U);
+	return (__s32)bytes;
+}
+
+/* The table of code of the first compiler, which was read. Returns 0 if it cannot be read, or is
+ * too long. */
+static __always_inline int v8_copy_baseline(struct runtime_v8 *v8,
+	const struct pilotlight_runtime_v8 *runtime, __u64 function,
+	struct pilotlight_runtime_code *code)
+{
+	__u64 *words = (__u64 *)code->table;
+	struct pilotlight_v8_inlined head = { .functions = 1,
+		.version = (__u16)(runtime->release >> 16) };
+	struct pilotlight_v8_baseline lengths;
+	__u32 at = 2 * V8_WORD, lengths_at;
+	__s32 bytes;
+
+	bytes = v8_append_array(runtime, v8->positions, runtime->array_data_at, &at, code);
+	if (bytes < 0)
+		return 0;
+	head.position_bytes = (__u16)bytes;
+	__builtin_memcpy(words, &head, sizeof(head));
+	words[1] = function;
+	lengths_at = at;
+	at += sizeof(lengths);
+	bytes = v8_append_array(runtime, v8->pcs, runtime->array_data_at, &at, code);
+	if (bytes < 0)
+		return 0;
+	lengths.table_bytes = (__u32)bytes;
+	bytes = v8_append_array(runtime, v8->bytecodes, runtime->bytecodes_data_at, &at, code);
+	if (bytes < 0)
+		return 0;
+	lengths.bytecode_bytes = (__u32)bytes;
+	__builtin_memcpy(
+		&words[lengths_at / V8_WORD & (PILOTLIGHT_RUNTIME_TABLE_MAX / V8_WORD - 1)],
+		&lengths, sizeof(lengths));
+	v8_finish_inlined(code, at, at);
 	return 1;
 }

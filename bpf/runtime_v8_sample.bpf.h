@@ -244,9 +244,9 @@ __noinline int search_v8_code(struct walker *walker, __u32 entry, __u64 ip)
 	return found;
 }
 
-/* Is the native frame at `at` of optimized code? Then the step gets its identity. What ran this
- * function the last time is proved first. */
-__noinline int has_v8_code(struct walker *walker, __u32 entry, __u64 shared, __u32 at)
+/* Which code does the native frame at `at` run? If it is optimized, the step gets its identity.
+ * What ran this function the last time is proved first. */
+__noinline int find_v8_code(struct walker *walker, __u32 entry, __u64 shared, __u32 at)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct runtime_state *state;
@@ -254,13 +254,12 @@ __noinline int has_v8_code(struct walker *walker, __u32 entry, __u64 shared, __u
 	int found;
 
 	if (!walker)
-		return 0;
+		return V8_NO_CODE;
 	state = &walker->runtime;
 	runtime = walked_v8(walker);
 	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
-	if (!runtime || runtime->code.type == 0 ||
-		frame >> PILOTLIGHT_FRAME_KIND_SHIFT != PILOTLIGHT_FRAME_ADDRESS)
-		return 0;
+	if (!runtime || runtime->code.type == 0)
+		return V8_NO_CODE;
 	ip = (frame & PILOTLIGHT_FRAME_ADDRESS_MASK) - !(frame & PILOTLIGHT_FRAME_EXACT);
 	/* No object has this address. Several codes of a function may run at once. */
 	state->step.code = shared - PILOTLIGHT_V8_OBJECT;
@@ -270,12 +269,12 @@ __noinline int has_v8_code(struct walker *walker, __u32 entry, __u64 shared, __u
 	found = V8_NO_CODE;
 	if (is_known_code(walker, &code)) {
 		if (code == V8_LONG_CODE)
-			return 0;
+			return V8_NO_CODE;
 		found = prove_v8_code(walker, code, ip);
 	}
 	if (found == V8_NO_CODE)
 		found = search_v8_code(walker, entry, ip);
-	return found == V8_OPTIMIZED_CODE;
+	return found;
 }
 
 /* Adds what the native frame at `v8.at` runs, and goes to the next one. */
@@ -285,30 +284,95 @@ static __always_inline int leave_v8_frame(struct walker *walker, __u64 code, __s
 	return V8_STEP_ON;
 }
 
+/* Proves the function that shares this, for its copy. */
+__noinline int prove_v8_shared(struct walker *walker, __u64 shared)
+{
+	const struct pilotlight_runtime_v8 *runtime;
+
+	if (!walker)
+		return 0;
+	runtime = walked_v8(walker);
+	if (!runtime)
+		return 0;
+	runtime_v8_prove(&walker->runtime.v8, runtime, shared, &walker->runtime.step);
+	return walker->runtime.step.code != 0;
+}
+
+/* The same, unless this sample has done it: that is enough for what is known. */
+static __always_inline int is_v8_function(struct walker *walker, __u64 shared)
+{
+	struct v8_proved *proved = v8_proved(walker->runtime.v8.shared, shared);
+	struct runtime_step *step = &walker->runtime.step;
+
+	if (proved->object == shared) {
+		*step = (struct runtime_step){ .code = shared, .check = proved->word, .unit = -1 };
+		return 1;
+	}
+	if (!prove_v8_shared(walker, shared))
+		return 0;
+	proved->object = shared;
+	proved->word = step->check;
+	return 1;
+}
+
+/* The functions of some code are identified one after the other, to copy it. */
+static __always_inline int begin_v8_code(struct runtime_state *state)
+{
+	state->v8.identified = 0;
+	state->v8.is_in_code = 1;
+	return V8_STEP_ON;
+}
+
+/* Adds what is interpreted, or was compiled from bytecodes one by one. That it has no table is
+ * remembered, too. Returns V8_STEP_COPY if the function stands for it. */
+static __always_inline int step_v8_bytecodes(
+	struct walker *walker, const struct pilotlight_runtime_v8 *runtime)
+{
+	struct runtime_state *state = &walker->runtime;
+	__u64 code;
+
+	state->step.check = runtime_hash(state->step.check, state->v8.table);
+	if (is_known_code(walker, &code))
+		return code == V8_LONG_CODE ? V8_STEP_COPY
+					    : leave_v8_frame(walker, code, state->v8.table_unit);
+	state->v8.outer = state->step.code;
+	state->step.unit = state->v8.table_unit;
+	state->v8.code_step = state->step;
+	if (v8_read_bytecodes(&state->v8, runtime))
+		return begin_v8_code(state);
+	remember_code(walker, &state->step, V8_LONG_CODE);
+	return V8_STEP_COPY;
+}
+
 /* Adds the function that shares this. */
 static __always_inline int step_v8_function(
 	struct walker *walker, const struct pilotlight_runtime_v8 *runtime, __u64 shared)
 {
 	struct runtime_state *state = &walker->runtime;
-	struct v8_proved *proved;
+	__u64 code, check;
 
-	proved = v8_proved(state->v8.shared, shared);
-	if (proved->object != shared) {
-		runtime_v8_prove(&state->v8, runtime, shared, &state->step);
-		if (!state->step.code) {
-			state->v8.at++;
-			return V8_STEP_ON;
-		}
-		if (!is_known_code(walker, &proved->word))
-			return V8_STEP_COPY;
-		proved->object = shared;
+	if (!is_v8_function(walker, shared)) {
+		state->v8.at++;
+		return V8_STEP_ON;
 	}
-	return leave_v8_frame(walker, proved->word, -1);
+	check = state->step.check;
+	if (v8_has_table(&state->v8, &state->step)) {
+		if (step_v8_bytecodes(walker, runtime) != V8_STEP_COPY)
+			return V8_STEP_ON;
+		state->step.check = check;
+	}
+	if (is_known_code(walker, &code))
+		return leave_v8_frame(walker, code, -1);
+	/* Again, for the copy. */
+	if (prove_v8_shared(walker, shared))
+		return V8_STEP_COPY;
+	state->v8.at++;
+	return V8_STEP_ON;
 }
 
-/* Adds optimized code. To copy it, its functions are identified one after the other. */
+/* Adds optimized code. Returns V8_STEP_COPY if the function stands for it. */
 static __always_inline int step_v8_code(
-	struct walker *walker, const struct pilotlight_runtime_v8 *runtime, __u64 shared)
+	struct walker *walker, const struct pilotlight_runtime_v8 *runtime)
 {
 	struct runtime_state *state = &walker->runtime;
 	__u64 code;
@@ -316,11 +380,7 @@ static __always_inline int step_v8_code(
 	if (is_known_code(walker, &code))
 		return leave_v8_frame(walker, code, state->step.unit);
 	state->v8.code_step = state->step;
-	if (!v8_read_deopt(&state->v8, runtime))
-		return step_v8_function(walker, runtime, shared);
-	state->v8.identified = 0;
-	state->v8.is_in_code = 1;
-	return V8_STEP_ON;
+	return v8_read_deopt(&state->v8, runtime) ? begin_v8_code(state) : V8_STEP_COPY;
 }
 
 /* Adds the function, or the functions, of one native frame. */
@@ -328,7 +388,8 @@ __noinline int step_v8_frame(struct walker *walker, __u32 entry)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct runtime_state *state;
-	__u64 fp, shared;
+	__u64 frame, fp, shared;
+	int found = V8_BASELINE_CODE;
 	__u32 at;
 
 	if (!walker)
@@ -341,8 +402,8 @@ __noinline int step_v8_frame(struct walker *walker, __u32 entry)
 		return V8_STEP_END;
 	fp = walker->walk.leaf_sp + walker->walk.depths[number_below(WALK_DEPTHS, at + 1)] -
 	     V8_FRAME_BYTES;
-	shared = is_v8_frame(&walker->walk, runtime,
-			 walker->walk.frames[number_below(WALK_DEPTHS, at)], at) &&
+	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
+	shared = is_v8_frame(&walker->walk, runtime, frame, at) &&
 				 has_v8_frame(&walker->walk, runtime, fp, at)
 			 ? v8_find_shared(&state->v8, runtime, fp)
 			 : 0;
@@ -350,8 +411,14 @@ __noinline int step_v8_frame(struct walker *walker, __u32 entry)
 		state->v8.at++;
 		return V8_STEP_ON;
 	}
-	return has_v8_code(walker, entry, shared, at) ? step_v8_code(walker, runtime, shared)
-						      : step_v8_function(walker, runtime, shared);
+	if (frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS)
+		found = find_v8_code(walker, entry, shared, at);
+	if (found == V8_OPTIMIZED_CODE && step_v8_code(walker, runtime) != V8_STEP_COPY)
+		return V8_STEP_ON;
+	/* What is in such frames beside the function is not of bytecodes. */
+	if (found != V8_BASELINE_CODE)
+		state->v8.table = 0;
+	return step_v8_function(walker, runtime, shared);
 }
 
 __noinline int copy_inlined(struct walker *walker, __u32 entry)
@@ -362,9 +429,20 @@ __noinline int copy_inlined(struct walker *walker, __u32 entry)
 	if (!walker || !copier)
 		return 0;
 	runtime = walked_v8(walker);
-	return runtime && take_copy(walker, copier) &&
-	       v8_copy_inlined(
-		       &walker->runtime.v8, runtime, copier->functions, &copier->record.code);
+	return runtime && v8_copy_inlined(&walker->runtime.v8, runtime, copier->functions,
+				  &copier->record.code);
+}
+
+__noinline int copy_baseline(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	const struct pilotlight_runtime_v8 *runtime;
+
+	if (!walker || !copier)
+		return 0;
+	runtime = walked_v8(walker);
+	return runtime && v8_copy_baseline(&walker->runtime.v8, runtime, copier->functions[0],
+				  &copier->record.code);
 }
 
 /* All functions of the code are known. If it cannot be copied or sent now, the outermost, which the
@@ -376,10 +454,11 @@ __noinline int end_v8_code(struct walker *walker, __u32 entry)
 	if (!walker || !copier)
 		return V8_STEP_END;
 	walker->runtime.v8.is_in_code = 0;
-	if (!copy_inlined(walker, entry))
-		return leave_v8_frame(walker, copier->functions[0], -1);
 	walker->runtime.step = walker->runtime.v8.code_step;
-	if (!send_copy(walker, copier))
+	if (!take_copy(walker, copier) ||
+		!(walker->runtime.v8.pcs ? copy_baseline(walker, entry)
+					 : copy_inlined(walker, entry)) ||
+		!send_copy(walker, copier))
 		return leave_v8_frame(walker, copier->functions[0], -1);
 	return leave_v8_frame(walker, copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK,
 		walker->runtime.step.unit);
@@ -423,9 +502,8 @@ __noinline int step_inlined(struct walker *walker, __u32 entry)
 		return V8_STEP_END;
 	if (state->v8.identified >= state->v8.function_count)
 		return end_v8_code(walker, entry);
-	runtime_v8_prove(&state->v8, runtime,
-		v8_inlined_shared(&state->v8, runtime, state->v8.identified), &state->step);
-	if (state->step.code && !is_known_code(walker, &code))
+	if (prove_v8_shared(walker, v8_inlined_shared(&state->v8, runtime, state->v8.identified)) &&
+		!is_known_code(walker, &code))
 		return V8_STEP_COPY;
 	return note_v8_function(walker, entry, code);
 }

@@ -238,6 +238,18 @@ static bool has_sound_words(const struct pilotlight_runtime_v8 *runtime)
 		       runtime->scope_start_at + sizeof(uint64_t) < runtime->scope_locals_begin_at);
 }
 
+/* The table of bytecodes is read as that of code is. */
+static bool has_sound_bytecodes(const struct pilotlight_runtime_v8 *runtime)
+{
+	uint16_t positions_at = runtime->bytecodes_positions_at;
+
+	if (runtime->bytecodes_type == 0)
+		return positions_at == 0 && runtime->bytecodes_data_at == 0;
+	return runtime->code.type != 0 && positions_at % sizeof(uint64_t) == 0 &&
+	       positions_at <= PILOTLIGHT_V8_OBJECT_MAX - sizeof(uint64_t) &&
+	       is_offset(runtime->bytecodes_data_at);
+}
+
 /* Reads of the deoptimization data, and of a code object, are of whole words, too. */
 static bool has_sound_v8_code(const struct pilotlight_runtime_v8 *runtime)
 {
@@ -274,9 +286,8 @@ static bool v8_holds(const struct pilotlight_runtime_v8 *runtime)
 	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++)
 		if (!is_offset(offsets[i]))
 			return false;
-	return has_sound_words(runtime) && has_sound_v8_code(runtime) && runtime->reserved == 0 &&
-	       runtime->reserved_too[0] == 0 && runtime->reserved_too[1] == 0 &&
-	       runtime->reserved_too[2] == 0 &&
+	return has_sound_words(runtime) && has_sound_v8_code(runtime) &&
+	       has_sound_bytecodes(runtime) && runtime->reserved == 0 &&
 	       runtime->shared_name_at < runtime->shared_number_at &&
 	       runtime->shared_script_at < runtime->shared_number_at && runtime->code_bytes > 0 &&
 	       runtime->frame_function_at < 0 &&

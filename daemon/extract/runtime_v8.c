@@ -30,12 +30,17 @@ enum meaning {
 	FIELD,	    /* several numbers of one field must agree */
 	CODE_FIELD, /* of optimized code; not each version publishes it */
 	OTHER,
+	CODE_OTHER, /* as CODE_FIELD */
 };
 
 /* Numbers that are no fields. */
 enum other {
 	FRAME_FUNCTION,
 	FRAME_CONTEXT,
+	FRAME_BYTECODES,
+	FRAME_PLACE,
+	BYTECODES_TYPE,
+	BYTECODES_DATA,
 	FUNCTION_TYPE,
 	SCOPE_LOCALS,
 	SCOPE_LOCALS_BEGIN,
@@ -123,6 +128,10 @@ static const struct {
 #undef CODE
 	{ "v8dbg_off_fp_function", OTHER, FRAME_FUNCTION },
 	{ "v8dbg_off_fp_context", OTHER, FRAME_CONTEXT },
+	{ "v8dbg_off_fp_bytecode_array", CODE_OTHER, FRAME_BYTECODES },
+	{ "v8dbg_off_fp_bytecode_offset", CODE_OTHER, FRAME_PLACE },
+	{ "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE", CODE_OTHER, BYTECODES_TYPE },
+	{ "v8dbg_class_BytecodeArray__data__uintptr_t", CODE_OTHER, BYTECODES_DATA },
 	{ "v8dbg_type_JSFunction__JS_FUNCTION_TYPE", OTHER, FUNCTION_TYPE },
 	{ "v8dbg_scopeinfo_idx_ncontextlocals", OTHER, SCOPE_LOCALS },
 	{ "v8dbg_scopeinfo_idx_first_vars", OTHER, SCOPE_LOCALS_BEGIN },
@@ -137,15 +146,16 @@ static const struct {
 /*
  * Optimized code, of the versions of V8 in Node.js 18, 20, 22 and 24. What they publish of it must
  * agree with this. The rest is from the headers of these versions: code.h, deoptimization-data.h,
- * instance-type.h (generated), instruction-stream.h. The sampler proves all of it by the objects'
- * types, and by what they say of each other.
+ * instance-type.h (generated), instruction-stream.h, bytecode-array.h and .tq. The sampler proves
+ * all of it by the objects' types, and by what they say of each other.
  */
 static const struct {
 	uint8_t major, minor;
+	uint16_t bytecodes_positions_at;
 	struct pilotlight_v8_code code;
 } optimized_code[] = {
 #define DATA(index) (16 + WORD_BYTES * (index)) /* of an array */
-	{ 10, 2,
+	{ 10, 2, 32,
 		{ .before_bytes = 128,
 			.code_at = 0,
 			.type = 240,
@@ -163,7 +173,7 @@ static const struct {
 			.literals_at = DATA(2),
 			.function_at = DATA(6),
 			.inlinings_at = DATA(7) } },
-	{ 11, 3,
+	{ 11, 3, 32,
 		{ .before_bytes = 16,
 			.code_at = 8,
 			.type = 245,
@@ -181,7 +191,7 @@ static const struct {
 			.literals_at = DATA(2),
 			.function_at = DATA(6),
 			.inlinings_at = DATA(7) } },
-	{ 12, 4,
+	{ 12, 4, 24,
 		{ .before_bytes = 32,
 			.code_at = 8,
 			.type = 206,
@@ -199,7 +209,7 @@ static const struct {
 			.literals_at = DATA(2),
 			.function_at = DATA(6),
 			.inlinings_at = DATA(7) } },
-	{ 13, 6,
+	{ 13, 6, 24,
 		{ .before_bytes = 32,
 			.code_at = 8,
 			.type = 187,
@@ -299,6 +309,10 @@ static int sort_numbers(struct v8 *v8)
 
 		if (numbers[i].meaning == CODE_FIELD)
 			continue;
+		if (numbers[i].meaning == CODE_OTHER) {
+			v8->others[numbers[i].value] = v8->values[i];
+			continue;
+		}
 		if (numbers[i].meaning == MUST_BE)
 			is_good = is_good && v8->values[i] == numbers[i].value;
 		else if (numbers[i].meaning == OTHER)
@@ -381,7 +395,24 @@ static bool is_code_of(const struct v8 *v8, const struct pilotlight_v8_code *cod
 	return true;
 }
 
-/* Without it, functions are shown that run in the native frames of their callers as those. */
+/* Bytecodes that are interpreted have a table of positions as optimized code has. */
+static void describe_bytecodes(struct v8 *v8, uint16_t positions_at)
+{
+	const int32_t *others = v8->others;
+	int32_t function = others[FRAME_FUNCTION];
+	int32_t type = others[BYTECODES_TYPE], data = others[BYTECODES_DATA];
+
+	if (others[FRAME_BYTECODES] != function - 2 * WORD_BYTES ||
+		others[FRAME_PLACE] != function - 3 * WORD_BYTES || type <= 0 ||
+		type > PILOTLIGHT_RUNTIME_AT_MAX || data <= 0 || data > PILOTLIGHT_RUNTIME_AT_MAX)
+		return;
+	v8->runtime.bytecodes_type = (uint16_t)type;
+	v8->runtime.bytecodes_positions_at = positions_at;
+	v8->runtime.bytecodes_data_at = (uint16_t)data;
+}
+
+/* Without it, functions are shown that run in the native frames of their callers as those, and the
+ * first lines of functions that are interpreted. */
 static void describe_optimized_code(struct v8 *v8)
 {
 	const int32_t *others = v8->others;
@@ -389,9 +420,11 @@ static void describe_optimized_code(struct v8 *v8)
 	for (size_t i = 0; i < ARRAY_SIZE(optimized_code); i++) {
 		const struct pilotlight_v8_code *code = &optimized_code[i].code;
 
-		if (optimized_code[i].major == others[VERSION_MAJOR] &&
-			optimized_code[i].minor == others[VERSION_MINOR] && is_code_of(v8, code))
-			v8->runtime.code = *code;
+		if (optimized_code[i].major != others[VERSION_MAJOR] ||
+			optimized_code[i].minor != others[VERSION_MINOR] || !is_code_of(v8, code))
+			continue;
+		v8->runtime.code = *code;
+		describe_bytecodes(v8, optimized_code[i].bytecodes_positions_at);
 	}
 }
 

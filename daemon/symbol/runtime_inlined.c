@@ -2,6 +2,7 @@
 #include "symbol/runtime_inlined.h"
 
 #include "pilotlight/runtime_v8.h"
+#include "symbol/runtime_bytecodes.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -18,6 +19,7 @@ enum {
 struct table {
 	struct pilotlight_v8_inlined head;
 	const uint8_t *functions, *inlinings, *positions;
+	const uint8_t *end;
 };
 
 static uint64_t word_at(const uint8_t *words, size_t at)
@@ -43,7 +45,8 @@ static bool read_table(const uint8_t *bytes, size_t size, struct table *ret_tabl
 	table.functions = bytes + sizeof(table.head);
 	table.inlinings = table.functions + (size_t)table.head.functions * WORD_BYTES;
 	table.positions = table.inlinings + (size_t)table.head.inlinings * WORD_BYTES;
-	if (table.head.position_bytes > (size_t)(bytes + size - table.positions))
+	table.end = bytes + size;
+	if (table.head.position_bytes > (size_t)(table.end - table.positions))
 		return false;
 	*ret_table = table;
 	return true;
@@ -95,6 +98,35 @@ static uint64_t find_position(const struct table *table, int64_t unit)
 	}
 }
 
+static size_t whole_words(size_t bytes)
+{
+	return (bytes + WORD_BYTES - 1) / WORD_BYTES * WORD_BYTES;
+}
+
+/* The bytecode of an instruction, if the table is of bytecodes and they follow; -1: not known. */
+static int32_t find_bytecode(const struct table *table, int32_t unit)
+{
+	size_t rest = (size_t)(table->end - table->positions);
+	size_t at = whole_words(table->head.position_bytes);
+	struct pilotlight_v8_baseline lengths;
+	struct runtime_bytecodes code;
+
+	if (table->head.version == 0)
+		return unit;
+	if (rest < at + sizeof(lengths))
+		return -1;
+	memcpy(&lengths, table->positions + at, sizeof(lengths));
+	code.table = table->positions + at + sizeof(lengths);
+	rest -= at + sizeof(lengths);
+	if (whole_words(lengths.table_bytes) > rest ||
+		lengths.bytecode_bytes > rest - whole_words(lengths.table_bytes))
+		return -1;
+	code.table_bytes = lengths.table_bytes;
+	code.bytecodes = code.table + whole_words(lengths.table_bytes);
+	code.bytecode_bytes = lengths.bytecode_bytes;
+	return runtime_bytecodes_find(table->head.version, &code, unit);
+}
+
 /* The place of a position; negative: it has none. */
 static int32_t place_of(uint64_t position)
 {
@@ -110,6 +142,7 @@ size_t runtime_inlined_find(const uint8_t *bytes, size_t size, int32_t unit,
 
 	if (!read_table(bytes, size, &table))
 		return 0;
+	unit = find_bytecode(&table, unit);
 	position = unit < 0 ? 0 : find_position(&table, unit);
 	ret_frames[0] = (struct runtime_inlined_frame){ word_at(table.functions, 0), -1 };
 	while (count < RUNTIME_INLINED_MAX) {

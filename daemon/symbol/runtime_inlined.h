@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One native frame becomes several: which functions optimized code runs at an instruction, from its
+ * One native frame becomes several: which functions code runs at an instruction, from its
  * table (PILOTLIGHT_RUNTIME_INLINED). The table is hostile (I8), and may be cut.
  */
 #pragma once

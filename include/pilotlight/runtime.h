@@ -125,8 +125,8 @@ enum pilotlight_runtime_lines {
 	/* As a method of Java has them, with the name of its source file before: struct
 	 * pilotlight_hotspot_table. */
 	PILOTLIGHT_RUNTIME_BYTECODES = 6,
-	/* Native code of several functions, not of one: struct pilotlight_v8_inlined. It has no
-	 * name and no line; units are bytes of instructions. */
+	/* Code that may be of several functions: struct pilotlight_v8_inlined. It has no name and
+	 * no line; units are bytes of instructions, or of bytecodes that are interpreted. */
 	PILOTLIGHT_RUNTIME_INLINED = 7,
 	/* The number of an instruction is its line. The table, if there is one, is the name of the
 	 * function's class: a struct pilotlight_runtime_text, and zeros. */

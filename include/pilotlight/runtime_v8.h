@@ -92,7 +92,10 @@ struct pilotlight_runtime_v8 {
 	__u16 string_other_at;	/* of JOINED, PART and SAME: the first other string */
 	__u16 string_second_at; /* of JOINED: the second; PART: where it begins; OUTSIDE: address */
 	struct pilotlight_v8_code code;
-	__u16 reserved_too[3];
+	/* The code that is interpreted. 0: its table of positions is not known. */
+	__u16 bytecodes_type;
+	__u16 bytecodes_positions_at;
+	__u16 bytecodes_data_at; /* V8 counts from the first byte of the object behind the map */
 };
 _Static_assert(sizeof(struct pilotlight_runtime_v8) == 112, "padding");
 _Static_assert(sizeof(struct pilotlight_runtime_v8) <= sizeof(struct pilotlight_runtime),
@@ -122,15 +125,25 @@ struct pilotlight_v8_lines {
 };
 
 /*
- * The table of optimized code (PILOTLIGHT_RUNTIME_INLINED) begins so. Behind it are the functions,
+ * The table of code (PILOTLIGHT_RUNTIME_INLINED) begins so. Behind it are the functions,
  * first the outermost: words, as code of frames; then inlinings: words, each the position of the
  * call, and the function; then V8's table of positions. That is pairs of numbers, 7 bits a byte,
  * the lowest first, bit 0 is their sign: how far the instruction, and how far the position is
  * behind the one before.
+ *
+ * Code of V8's first compiler has the positions of bytecodes. Behind them, at multiples of 8 bytes,
+ * are then struct pilotlight_v8_baseline, a table, and the bytecodes. The table is numbers of 7
+ * bits a byte, without a sign: how many bytes of instructions are before the first bytecode, and of
+ * each one.
  */
 struct pilotlight_v8_inlined {
 	__u16 functions, inlinings;
-	__u32 position_bytes;
+	__u16 position_bytes;
+	__u16 version; /* of V8, whose bytecodes follow: the upper half of its release; else 0 */
+};
+
+struct pilotlight_v8_baseline {
+	__u32 table_bytes, bytecode_bytes;
 };
 
 enum {
@@ -139,4 +152,6 @@ enum {
 		8 * (PILOTLIGHT_V8_FUNCTIONS_MAX + PILOTLIGHT_V8_INLININGS_MAX),
 	PILOTLIGHT_V8_POSITION_BYTES_MAX =
 		PILOTLIGHT_RUNTIME_TABLE_MAX - PILOTLIGHT_V8_INLINED_HEAD_MAX,
+	/* Of code of the first compiler: the positions, the table, and the bytecodes. */
+	PILOTLIGHT_V8_BASELINE_PART_MAX = 1344,
 };

@@ -22,9 +22,9 @@ chains=(
 	';main_\[v\];light_\[v\];.*;(light)?\(anonymous\)_\[v\];burn_\[v\]'
 )
 
-# Of a worker thread, by line: code that is not optimized yet has the first ones.
+# Of a worker thread, by line.
 has_lines() {
-	grep -qE ";inWorker \(shares.js:4[56]\)_\[v\];main \(shares.js:(29|38)\)_\[v\];heavy \(shares.js:1[45]\)_\[v\];burn \(shares.js:([7-9]|1[01])\)_\[v\]" "$1"
+	grep -qE ";inWorker \(shares.js:46\)_\[v\];main \(shares.js:38\)_\[v\];heavy \(shares.js:15\)_\[v\];burn \(shares.js:10\)_\[v\]" "$1"
 }
 
 # Most of the time is in the loop of count(), which has no code of its own then.
@@ -55,7 +55,7 @@ node --no-maglev-inlining -e 0 2>"$tmp/ignored" && compiled+=(--no-maglev-inlini
 runtime=v8
 idle=(node -e 'setInterval(() => {}, 1e9)')
 first_recording() { record "$tmp/first.folded" -F 499 -- node "$program" 0.2; }
-plan 10
+plan 11
 
 check "before the first recording nobody has met V8" is_runtime unseen 60
 check "a recording makes the unwind table, with the description" is_read_after_recordings
@@ -68,8 +68,11 @@ check "the shares of compiled functions" has_shares "$tmp/compiled.folded"
 record "$tmp/worker.folded" -F 1999 -- "${compiled[@]}" "$program" 0.5 worker
 check "the shares in a worker thread" has_shares "$tmp/worker.folded"
 check "no callers that did not call" has_no_invented_callers "$tmp/worker.folded"
-record "$tmp/lines.folded" -F 999 --lines -- "${compiled[@]}" "$program" 0.2 worker
-check "functions in a worker thread, with their lines" has_lines "$tmp/lines.folded"
+for option in no-sparkplug always-sparkplug; do
+	record "$tmp/$option.folded" -F 999 --lines -- node --max-optimized-bytecode-size=0 --"$option" "$program" 0.2 worker
+done
+check "functions in a worker thread, with the lines that are interpreted" has_lines "$tmp/no-sparkplug.folded"
+check "the same of code that was compiled without being optimized" has_lines "$tmp/always-sparkplug.folded"
 record "$tmp/inlined.folded" -F 999 --lines -- node "$inlined" 1
 check "functions within the code of their callers, with the lines that run" has_inlined_functions "$tmp/inlined.folded"
 finish

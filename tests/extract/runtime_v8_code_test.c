@@ -144,11 +144,139 @@ static void the_code_is_found_from_an_instruction(void **state)
 	}
 }
 
+/* A function, what its closures share, and its bytecodes. */
+enum {
+	FUNCTION = 0x400,
+	SHARED = 0x440,
+	SCRIPT = 0x500,
+	BYTECODES = 0x600,
+	POSITIONS = 0x700,
+	OTHER = 0x780,
+	FRAME = 0x800,
+	TYPES = 0x100, /* a map for each of 7 types, 16 bytes apart */
+	DATA_AT = 54,
+	PLACE = 9,
+};
+enum { FUNCTION_TYPE = 1, SHARED_TYPE, SCRIPT_TYPE, BYTECODES_TYPE, POSITIONS_TYPE, CODE_TYPE };
+
+static uint64_t object_at(uint64_t at)
+{
+	return PLANTED_AT + at + PILOTLIGHT_V8_OBJECT;
+}
+
+static void plant_object(uint64_t *words, uint64_t at, uint64_t type)
+{
+	words[at / 8] = object_at(TYPES + type * 16);
+	words[(TYPES + type * 16) / 8 + 1] = type;
+}
+
+/* A frame of V8's interpreter. */
+static void plant_frame(uint64_t *words)
+{
+	static const uint8_t positions[] = { 2, 36, 16, 40, 2, 40 }; /* 0: 8, 8: 18, 9: 28 */
+
+	plant_object(words, FUNCTION, FUNCTION_TYPE);
+	words[FUNCTION / 8 + 3] = object_at(SHARED);
+	plant_object(words, SHARED, SHARED_TYPE);
+	words[SHARED / 8 + 1] = object_at(BYTECODES);
+	words[SHARED / 8 + 4] = object_at(SCRIPT);
+	plant_object(words, SCRIPT, SCRIPT_TYPE);
+	plant_object(words, BYTECODES, BYTECODES_TYPE);
+	words[BYTECODES / 8 + 4] = object_at(POSITIONS);
+	plant_object(words, POSITIONS, POSITIONS_TYPE);
+	words[POSITIONS / 8 + 1] = (uint64_t)sizeof(positions) << PILOTLIGHT_V8_NUMBER_SHIFT;
+	memcpy(words + POSITIONS / 8 + 2, positions, sizeof(positions));
+	words[FRAME / 8 - 1] = object_at(SCRIPT);
+	words[FRAME / 8 - 2] = object_at(FUNCTION);
+	words[FRAME / 8 - 4] = object_at(BYTECODES);
+	words[FRAME / 8 - 5] = (uint64_t)(DATA_AT - 1 + PLACE) << PILOTLIGHT_V8_NUMBER_SHIFT;
+}
+
+/* The place in the source that runs; negative: the frame has no bytecodes that are its own. */
+static int32_t find_place(void)
+{
+	static struct pilotlight_runtime_code record;
+	static struct runtime_code code;
+	const __u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX] = { 1000 };
+	struct runtime_inlined_frame frames[RUNTIME_INLINED_MAX];
+	struct runtime_step step;
+	struct runtime_v8 v8;
+
+	runtime_v8_begin(&v8);
+	v8.outer = v8_find_shared(&v8, &runtime, PLANTED_AT + FRAME);
+	assert_int_equal(v8.outer, object_at(SHARED));
+	runtime_v8_prove(&v8, &runtime, v8.outer, &step);
+	assert_int_equal(step.code, v8.outer);
+	if (!v8_has_table(&v8, &step) || !v8_read_bytecodes(&v8, &runtime))
+		return -2;
+	assert_true(v8_copy_inlined(&v8, &runtime, functions, &record));
+	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code), 0);
+	assert_int_equal(
+		runtime_inlined_find(code.table, code.table_bytes, v8.table_unit, frames), 1);
+	assert_int_equal(frames[0].code, 1000);
+	return frames[0].unit;
+}
+
+static void check_changed(uint64_t *words, uint64_t at, uint64_t value)
+{
+	uint64_t word = words[at / 8];
+
+	words[at / 8] = value;
+	assert_int_equal(find_place(), -2);
+	words[at / 8] = word;
+	assert_int_equal(find_place(), 28);
+}
+
+static void the_place_in_bytecodes_is_found(void **state)
+{
+	static uint64_t words[512];
+
+	runtime = (struct pilotlight_runtime_v8){ .frame_function_at = -16,
+		.map_type_at = 8,
+		.function_type_first = FUNCTION_TYPE,
+		.function_type_last = FUNCTION_TYPE,
+		.shared_type = SHARED_TYPE,
+		.script_type = SCRIPT_TYPE,
+		.function_shared_at = 24,
+		.shared_name_at = 16,
+		.shared_script_at = 32,
+		.shared_number_at = 48,
+		.script_id_at = 64,
+		.array_length_at = 8,
+		.array_data_at = 16,
+		.code = { .type = CODE_TYPE, .deopt_at = 16, .positions_type = POSITIONS_TYPE },
+		.bytecodes_type = BYTECODES_TYPE,
+		.bytecodes_positions_at = 32,
+		.bytecodes_data_at = DATA_AT };
+	memset(words, 0, sizeof(words));
+	planted.bytes = (uint8_t *)words;
+	planted.size = sizeof(words);
+	plant_frame(words);
+	assert_int_equal(find_place(), 28);
+	check_changed(words, FRAME - 32, object_at(OTHER));
+	check_changed(words, FRAME - 32, 0);
+	check_changed(words, FRAME - 40, object_at(OTHER));
+	check_changed(words, FRAME - 40, 1ULL << PILOTLIGHT_V8_NUMBER_SHIFT);
+	check_changed(words, BYTECODES, object_at(OTHER));
+	check_changed(words, POSITIONS, object_at(OTHER));
+	/* V8's own functions have no script. */
+	check_changed(words, SCRIPT, object_at(OTHER));
+	/* V8 has compiled them, too. */
+	words[SHARED / 8 + 1] = object_at(OTHER);
+	words[OTHER / 8 + 2] = object_at(BYTECODES);
+	assert_int_equal(find_place(), 28);
+	check_changed(words, OTHER + 16, object_at(OTHER));
+	/* No position is before the first one. */
+	words[FRAME / 8 - 5] = (uint64_t)(DATA_AT - 1 + 7) << PILOTLIGHT_V8_NUMBER_SHIFT;
+	assert_int_equal(find_place(), 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_longest_table_is_read),
 		cmocka_unit_test(the_code_is_found_from_an_instruction),
+		cmocka_unit_test(the_place_in_bytecodes_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Runs functions that V8 puts into their callers, until it is killed. Before, it tells patterns of the calls that must
-// be seen at some time, innermost first, each with the line on which it is.
+// be seen at some time, innermost first, each with the line on which it is. Behind them may be what has called them.
 'use strict';
 const { writeSync } = require('node:fs');
-const told = ['count *;add 19;twice 24;forever 32', 'count *;add 19;twice 25;forever 32'];
+const told = ['count *;add 19;twice 24;forever 32*', 'count *;add 19;twice 25;forever 32*'];
 let total = 0;
 
 function count(rounds) {

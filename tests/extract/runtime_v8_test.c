@@ -115,6 +115,34 @@ static void optimized_code_is_described_where_it_is_known(void **state)
 	assert_int_equal(described.code.type, 187);
 }
 
+static void check_bytecodes(uint16_t type, uint16_t positions_at, uint16_t data_at)
+{
+	assert_int_equal(read_fixture(), 0);
+	assert_true(runtime_bounds_hold(&runtime));
+	assert_int_equal(described.bytecodes_type, type);
+	assert_int_equal(described.bytecodes_positions_at, positions_at);
+	assert_int_equal(described.bytecodes_data_at, data_at);
+}
+
+static void bytecodes_are_described_where_frames_have_them(void **state)
+{
+	static const char *const others[] = { "v8dbg_off_fp_bytecode_array",
+		"v8dbg_off_fp_bytecode_offset", "v8dbg_type_BytecodeArray__BYTECODE_ARRAY_TYPE",
+		"v8dbg_class_BytecodeArray__data__uintptr_t" };
+
+	check_bytecodes(191, 32, 54);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		(void)set_up(NULL);
+		*v8_fixture_number(&v8, others[i]) = -48;
+		check_bytecodes(0, 0, 0);
+	}
+	(void)set_up(NULL);
+	*v8_fixture_number(&v8, "_ZN2v88internal7Version6minor_E") = 4;
+	check_bytecodes(0, 0, 0);
+	v8_fixture_init(&v8, 13);
+	check_bytecodes(186, 24, 64);
+}
+
 /* V8 10.2 calls the address so, and the code as follows. */
 static void the_code_may_have_another_name(void **state)
 {
@@ -138,7 +166,8 @@ static void each_number_is_needed(void **state)
 		v8_fixture_symbol(&v8, i)->st_shndx = SHN_UNDEF;
 		/* Others tell the same. */
 		if (strstr(name, "ConsString__") || strstr(name, "SlicedString__") ||
-			strstr(name, "ThinString__") || strstr(name, "ByteString__"))
+			strstr(name, "ThinString__") || strstr(name, "ByteString__") ||
+			strstr(name, "ytecode"))
 			expected = 0;
 		if (read_fixture() != expected)
 			fail_msg("without %s it is %d", name, read_fixture());
@@ -218,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_v8_publishes_is_described, set_up),
 		cmocka_unit_test_setup(optimized_code_is_described_where_it_is_known, set_up),
+		cmocka_unit_test_setup(bytecodes_are_described_where_frames_have_them, set_up),
 		cmocka_unit_test_setup(the_code_may_have_another_name, set_up),
 		cmocka_unit_test_setup(each_number_is_needed, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),

@@ -35,6 +35,10 @@
 
 enum { FRAMES_MAX = 100, LINE_BYTES = 256, TOLD_MAX = 16, SAMPLES_MAX = 20000 };
 
+/* The longest bytecodes that are optimized: as usual, and none. */
+static const char optimizes[] = "--max-optimized-bytecode-size=61440";
+static const char never_optimizes[] = "--max-optimized-bytecode-size=0";
+
 static struct pilotlight_runtime_v8 runtime;
 static char told[TOLD_MAX][LINE_BYTES];
 static size_t told_count;
@@ -53,7 +57,7 @@ static void describe(const char *path)
 	memcpy(&runtime, &description, sizeof(runtime));
 }
 
-static void start(const char *path, const char *option, const char *program)
+static void start(const char *path, const char *option, const char *limit, const char *program)
 {
 	char line[LINE_BYTES];
 	int from_child[2];
@@ -65,7 +69,7 @@ static void start(const char *path, const char *option, const char *program)
 	if (child == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)dup2(from_child[1], STDOUT_FILENO);
-		(void)execl(path, path, option, program, NULL);
+		(void)execl(path, path, option, limit, program, NULL);
 		_exit(127);
 	}
 	(void)close(from_child[1]);
@@ -186,7 +190,7 @@ static void check(const char *path, const char *option)
 	size_t found = 0;
 	int status;
 
-	start(path, option, "tests/extract/runtime_v8_walk_test.js");
+	start(path, option, optimizes, "tests/extract/runtime_v8_walk_test.js");
 	assert_int_equal(told_count, 10);
 	assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
 	/* The leaf may be where it keeps no frame pointer. */
@@ -205,9 +209,9 @@ static void check(const char *path, const char *option)
 		fail_msg("%s %s: %s instead of %s", path, option, other, told[found]);
 }
 
-/* The functions of optimized code, as they call each other at an instruction: "leaf 5;mid 9".
- * Returns false if they cannot be read now, or are too many. */
-static bool name_functions(struct runtime_v8 *v8, int32_t unit, char text[LINE_BYTES])
+/* Appends the functions of the code that was read, as they call each other at an instruction:
+ * "leaf 5;mid 9". Returns false if they cannot be read now. */
+static bool name_code(struct runtime_v8 *v8, int32_t unit, char text[LINE_BYTES])
 {
 	static struct pilotlight_runtime_code record;
 	static struct runtime_code code;
@@ -219,12 +223,12 @@ static bool name_functions(struct runtime_v8 *v8, int32_t unit, char text[LINE_B
 	for (size_t i = 0; i < PILOTLIGHT_V8_FUNCTIONS_MAX; i++)
 		functions[i] = i;
 	memset(&record, 0xff, sizeof(record));
-	if (!v8_read_deopt(v8, &runtime) || !v8_copy_inlined(v8, &runtime, functions, &record))
+	if (!(v8->pcs ? v8_copy_baseline(v8, &runtime, functions[0], &record)
+		      : v8_copy_inlined(v8, &runtime, functions, &record)))
 		return false;
 	assert_int_equal(runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code), 0);
 	assert_int_equal(code.lines, PILOTLIGHT_RUNTIME_INLINED);
 	count = runtime_inlined_find(code.table, code.table_bytes, unit, frames);
-	text[0] = '\0';
 	for (size_t i = 0; i < count; i++) {
 		size_t length = strlen(text);
 		char one[LINE_BYTES];
@@ -233,9 +237,17 @@ static bool name_functions(struct runtime_v8 *v8, int32_t unit, char text[LINE_B
 			v8_inlined_shared(v8, &runtime, (uint32_t)frames[i].code), &step);
 		if (!step.code || !name_function(v8, frames[i].unit, one))
 			return false;
-		(void)snprintf(text + length, LINE_BYTES - length, "%s%s", i > 0 ? ";" : "", one);
+		(void)snprintf(
+			text + length, LINE_BYTES - length, "%s%s", length > 0 ? ";" : "", one);
 	}
 	return count > 0;
+}
+
+/* The functions of optimized code. Returns false if they cannot be read now, or are too many. */
+static bool name_functions(struct runtime_v8 *v8, int32_t unit, char text[LINE_BYTES])
+{
+	text[0] = '\0';
+	return v8_read_deopt(v8, &runtime) && name_code(v8, unit, text);
 }
 
 /* The functions of the innermost native frame that runs optimized code. */
@@ -255,7 +267,32 @@ static bool name_innermost(struct runtime_v8 *v8, uint64_t fp, uint64_t ip, char
 	return false;
 }
 
-static void check_inlined(const char *path, const char *option)
+/* The functions whose code is not optimized, innermost first. The leaf's instruction may be in V8's
+ * own functions. */
+static bool name_unoptimized(struct runtime_v8 *v8, uint64_t fp, uint64_t ip, char text[LINE_BYTES])
+{
+	text[0] = '\0';
+	runtime_v8_begin(v8);
+	for (size_t i = 0; i < FRAMES_MAX; i++) {
+		struct runtime_step step, code;
+
+		find_function(v8, fp, &step);
+		v8->outer = step.code;
+		if (step.code)
+			(void)is_optimized(v8, &runtime, ip - (i > 0), &code);
+		if (step.code && v8_has_table(v8, &step) && v8_read_bytecodes(v8, &runtime) &&
+			!name_code(v8, v8->table_unit, text))
+			return false;
+		if (!can_copy_user(&ip, sizeof(ip), fp + sizeof(fp)) ||
+			!can_copy_user(&fp, sizeof(fp), fp))
+			break;
+	}
+	return text[0] != '\0';
+}
+
+typedef bool name_fn(struct runtime_v8 *v8, uint64_t fp, uint64_t ip, char text[LINE_BYTES]);
+
+static void check_inlined(const char *path, const char *option, name_fn name)
 {
 	struct user_regs_struct registers;
 	struct runtime_v8 v8;
@@ -263,7 +300,8 @@ static void check_inlined(const char *path, const char *option)
 	size_t missing;
 	int status;
 
-	start(path, option, "tests/extract/runtime_v8_inlined_test.js");
+	start(path, option, name == name_unoptimized ? never_optimizes : optimizes,
+		"tests/extract/runtime_v8_inlined_test.js");
 	assert_true(told_count > 0);
 	missing = told_count;
 	assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
@@ -273,7 +311,7 @@ static void check_inlined(const char *path, const char *option)
 		assert_int_equal(ptrace(PTRACE_INTERRUPT, child, NULL, NULL), 0);
 		assert_int_equal(waitpid(child, &status, __WALL), child);
 		assert_int_equal(ptrace(PTRACE_GETREGS, child, NULL, &registers), 0);
-		if (name_innermost(&v8, registers.rbp, registers.rip, text)) {
+		if (name(&v8, registers.rbp, registers.rip, text)) {
 			(void)strcpy(other, text);
 			for (size_t j = 0; j < told_count; j++)
 				if (!is_found[j] && fnmatch(told[j], text, 0) == 0) {
@@ -303,8 +341,11 @@ static void functions_in_optimized_code_are_found(void **state)
 		if (runtime.code.type == 0)
 			continue;
 		found++;
-		check_inlined(paths[i], "--always-sparkplug");
-		check_inlined(paths[i], "--no-sparkplug");
+		check_inlined(paths[i], "--always-sparkplug", name_innermost);
+		check_inlined(paths[i], "--no-sparkplug", name_innermost);
+		assert_true(runtime.bytecodes_type > 0);
+		check_inlined(paths[i], "--jitless", name_unoptimized);
+		check_inlined(paths[i], "--always-sparkplug", name_unoptimized);
 	}
 	if (found == 0)
 		skip();

@@ -82,12 +82,11 @@ static void check_code(
 	static struct runtime_code code;
 	struct runtime_inlined_frame frames[RUNTIME_INLINED_MAX];
 
-	if (!v8_read_deopt(v8, runtime))
-		return;
 	if (v8->function_count == 0 || v8->function_count > PILOTLIGHT_V8_FUNCTIONS_MAX)
 		abort();
 	memset(&record, 0xff, sizeof(record));
-	if (!v8_copy_inlined(v8, runtime, functions, &record))
+	if (!(v8->pcs ? v8_copy_baseline(v8, runtime, functions[0], &record)
+		      : v8_copy_inlined(v8, runtime, functions, &record)))
 		return;
 	if (runtime_code_parse(&record, runtime_code_words(&record) * 8UL, &code) < 0)
 		abort();
@@ -108,7 +107,11 @@ static void check_search(struct runtime_v8 *v8, const struct pilotlight_runtime_
 		i++) {
 		__u64 code = v8_search_page(v8, runtime, page);
 
-		if (code && v8_prove_code(v8, runtime, code, ip, &step) == V8_OPTIMIZED_CODE)
+		enum v8_code found =
+			code ? v8_prove_code(v8, runtime, code, ip, &step) : V8_NO_CODE;
+
+		if ((found == V8_OPTIMIZED_CODE && v8_read_deopt(v8, runtime)) ||
+			(found == V8_BASELINE_CODE && v8_read_bytecodes(v8, runtime)))
 			check_code(v8, runtime, step.unit);
 	}
 }
@@ -129,8 +132,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (!shared)
 		return 0;
 	runtime_v8_prove(&v8, &runtime, shared, &step);
+	v8.outer = step.code;
 	if (step.code)
 		check_function(&v8, &runtime);
+	if (step.code && v8_has_table(&v8, &step) && v8_read_bytecodes(&v8, &runtime))
+		check_code(&v8, &runtime, v8.table_unit);
 	if (can_copy_user(&ip, sizeof(ip), fp + sizeof(fp)))
 		check_search(&v8, &runtime, shared, ip);
 	return 0;

@@ -61,7 +61,7 @@ static void add_entry(struct table *table, int64_t begin, bool is_statement, uin
 	add_number(table, (int64_t)(at - table->position));
 	table->begin = begin;
 	table->position = at;
-	head_of(table)->position_bytes += (uint32_t)(table->size - before);
+	head_of(table)->position_bytes += (uint16_t)(table->size - before);
 }
 
 /* Function 1 calls 2 at 30, which calls 3 at 40 and function 1 at 50. */
@@ -185,6 +185,63 @@ static void damaged_tables_have_no_functions(void **state)
 	assert_string_equal(text_at(&table, 5), "");
 }
 
+static void pad(struct table *table)
+{
+	while (table->size % 8 > 0)
+		table->bytes[table->size++] = 0;
+}
+
+/* One bytecode, one with a prefix for longer operands, and a third one: at 0, 1 and 5. Before them
+ * are 10 bytes of instructions. */
+static void begin_baseline(struct table *table, uint16_t version)
+{
+	static const uint8_t bytecodes[] = { 4, 0, 5, 0, 0, 5, 0 },
+			     lengths[] = { 10, 20, 0xac, 2, 5 };
+	const struct pilotlight_v8_inlined head = { .functions = 1, .version = version };
+	const struct pilotlight_v8_baseline baseline = { sizeof(lengths), sizeof(bytecodes) };
+
+	*table = (struct table){ .begin = -1 };
+	memcpy(table->bytes, &head, sizeof(head));
+	table->size = sizeof(head);
+	add_word(table, 1);
+	add_entry(table, 0, true, position(0, 20));
+	add_entry(table, 1, true, position(0, 30));
+	add_entry(table, 5, true, position(0, 40));
+	pad(table);
+	memcpy(table->bytes + table->size, &baseline, sizeof(baseline));
+	table->size += sizeof(baseline);
+	memcpy(table->bytes + table->size, lengths, sizeof(lengths));
+	table->size += sizeof(lengths);
+	pad(table);
+	memcpy(table->bytes + table->size, bytecodes, sizeof(bytecodes));
+	table->size += sizeof(bytecodes);
+}
+
+static void instructions_of_bytecodes_have_their_places(void **state)
+{
+	static const uint16_t versions[] = { 10 << 8 | 2, 11 << 8 | 3, 12 << 8 | 4, 13 << 8 | 6 };
+	struct table table;
+
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		begin_baseline(&table, versions[i]);
+		assert_string_equal(text_at(&table, -1), "1@-1");
+		assert_string_equal(text_at(&table, 9), "1@-1");
+		assert_string_equal(text_at(&table, 10), "1@20");
+		assert_string_equal(text_at(&table, 29), "1@20");
+		assert_string_equal(text_at(&table, 30), "1@30");
+		assert_string_equal(text_at(&table, 329), "1@30");
+		assert_string_equal(text_at(&table, 330), "1@40");
+		assert_string_equal(text_at(&table, 334), "1@40");
+		assert_string_equal(text_at(&table, 335), "1@-1");
+		/* What is cut away tells nothing. */
+		for (; table.size > sizeof(struct pilotlight_v8_inlined) + 24; table.size--)
+			(void)text_at(&table, 334);
+		assert_string_equal(text_at(&table, 10), "1@-1");
+	}
+	begin_baseline(&table, 13 << 8 | 7);
+	assert_string_equal(text_at(&table, 10), "1@-1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +250,7 @@ int main(void)
 		cmocka_unit_test(deeper_calls_than_there_is_room_for_show_the_outermost_function),
 		cmocka_unit_test(cut_tables_tell_nothing_of_what_is_behind),
 		cmocka_unit_test(damaged_tables_have_no_functions),
+		cmocka_unit_test(instructions_of_bytecodes_have_their_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
