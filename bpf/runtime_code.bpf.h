@@ -13,7 +13,6 @@
 enum {
 	RUNTIME_LENGTH_MAX = 1 << 28, /* of a string that makes sense */
 	RUNTIME_TABLE_MAX = 1 << 28,
-	RUNTIME_WORD = 8,
 };
 
 enum runtime_text_part { RUNTIME_TEXT_BEGINNING, RUNTIME_TEXT_END };

@@ -35,14 +35,13 @@ struct runtime_known {
  * address space, also over time. */
 static __always_inline __u32 runtime_known_place(__u64 owner, const struct runtime_step *step)
 {
-	return runtime_hash(runtime_hash(owner, step->code), step->check) >>
-	       (64 - RUNTIME_KNOWN_SHIFT);
+	return runtime_hash_two(owner, step->code, step->check) >> (64 - RUNTIME_KNOWN_SHIFT);
 }
 
 static __always_inline __u64 runtime_seal(__u64 owner, const struct runtime_step *step, __u64 hash)
 {
 	/* No entry of zeros has a seal. */
-	return runtime_hash(runtime_hash(runtime_hash(owner, step->code), step->check), hash) | 1;
+	return runtime_hash(runtime_hash_two(owner, step->code, step->check), hash) | 1;
 }
 
 /* Is the step's code object known? Then this is its hash. */

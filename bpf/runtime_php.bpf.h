@@ -47,11 +47,12 @@ enum {
 };
 
 /* Goes to the innermost frame of the process. */
-static __always_inline enum runtime_end php_begin(
-	struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+static __always_inline enum runtime_end php_begin(struct runtime_walk *walk,
+	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime)
 {
 	walk->frame = runtime_state(walk, runtime);
-	walk->file = walk->file_check = walk->sequence = walk->has_left = 0;
+	walk->has_left = 0;
+	runtime_forget(walk, spans);
 	walk->code_bytes = runtime->code_first_line_at + PHP_WORD;
 	return walk->frame ? RUNTIME_ON : RUNTIME_NO_STATE;
 }
@@ -72,7 +73,7 @@ static __always_inline __u64 php_check_string(__u64 string)
 
 	if (!php_read_string(string, words))
 		return 0;
-	check = runtime_hash(runtime_hash(1, words[PHP_HASH]), words[PHP_LENGTH]);
+	check = runtime_hash_two(1, words[PHP_HASH], words[PHP_LENGTH]);
 	bytes = words[PHP_LENGTH];
 	if (words[PHP_HASH] || !bytes)
 		return check;
@@ -84,12 +85,12 @@ static __always_inline __u64 php_check_string(__u64 string)
 	__asm__ volatile("" : "+r"(bytes));
 	if (bytes > sizeof(end) || !can_copy_user(end, (__u32)bytes, string))
 		return 0;
-	return runtime_hash(runtime_hash(check, end[0]), end[1]);
+	return runtime_hash_two(check, end[0], end[1]);
 }
 
 static __always_inline int php_is_native(const struct runtime_walk *walk)
 {
-	return walk->code[0] == PHP_KIND_NATIVE;
+	return (__u8)walk->code[0] == PHP_KIND_NATIVE;
 }
 
 /* Tells a function in PHP from others that had the address of its instructions. 0: it is none. */
@@ -118,112 +119,134 @@ static __always_inline __u64 php_check_class(__u64 class)
 	if (!class || !runtime_read_word(&name, class + PHP_CLASS_NAME_AT) ||
 		!php_read_string(name, words))
 		return class;
-	return runtime_hash(runtime_hash(class, words[PHP_HASH]), words[PHP_LENGTH]);
+	return runtime_hash_two(class, words[PHP_HASH], words[PHP_LENGTH]);
 }
 
-/* A function in PHP has the identity of its instructions: each closure has a copy of the rest. */
-static __always_inline void php_note_code(const struct runtime_walk *walk,
-	const struct pilotlight_runtime *runtime, struct runtime_step *step)
-{
-	step->code = php_is_native(walk) ? walk->sequence
-					 : runtime_code_word(walk, runtime->code_units_at);
-	step->check = walk->sequence_check;
-}
-
-/* Reads the function of a frame. Returns 0 if there is none. */
-static __always_inline int php_read_function(struct runtime_walk *walk,
-	const struct pilotlight_runtime *runtime, __u64 function, struct runtime_step *step)
+/* Reads the beginning of a function. Returns 0 if there is none. */
+static __always_inline int php_hold(struct runtime_walk *walk, __u64 function)
 {
 	__u32 size = walk->code_bytes;
-	__u64 name, check = 1, name_check = 1;
+	__u8 kind;
 
-	if (function == walk->sequence) {
-		php_note_code(walk, runtime, step);
+	if (walk->held == function)
 		return 1;
-	}
-	walk->sequence = 0;
+	walk->held = 0;
 	/* A native one may be shorter. */
 	if (size > PILOTLIGHT_RUNTIME_CODE_MAX || !can_copy_user(walk->code, size, function)) {
 		if (!can_copy_user(walk->code, PHP_COMMON_BYTES, function) || !php_is_native(walk))
 			return 0;
 	}
-	if (!php_is_native(walk)) {
-		if (walk->code[0] != PHP_KIND_USER && walk->code[0] != PHP_KIND_EVAL)
-			return 0;
+	kind = (__u8)walk->code[0];
+	if (kind != PHP_KIND_NATIVE && kind != PHP_KIND_USER && kind != PHP_KIND_EVAL)
+		return 0;
+	walk->held = function;
+	return 1;
+}
+
+/* What frames need of a function: the instructions of one in PHP, how many, and a flag. */
+enum { PHP_INSTRUCTIONS, PHP_INSTRUCTION_COUNT };
+#define PHP_IS_NATIVE (1ULL << 32)
+#define PHP_HAS_NAME  (1ULL << 33)
+
+/* Reads the function of a frame. Returns 0 if there is none. */
+static __always_inline int php_read_function(struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, __u64 function, struct runtime_seen *seen)
+{
+	__u64 name, check = 1, name_check = 1;
+	int is_native;
+
+	if (!php_hold(walk, function))
+		return 0;
+	is_native = php_is_native(walk);
+	if (!is_native)
 		check = php_check_file(walk, runtime);
-	}
 	name = runtime_code_word(walk, PHP_NAME_AT);
 	if (check && name)
 		name_check = php_check_string(name);
 	if (!check || !name_check)
 		return 0;
-	walk->sequence = function;
-	walk->sequence_check = runtime_hash(runtime_hash(check, name_check),
-		php_check_class(runtime_code_word(walk, PHP_CLASS_AT)));
-	php_note_code(walk, runtime, step);
+	seen->address = function;
+	seen->check = runtime_hash_two(
+		check, name_check, php_check_class(runtime_code_word(walk, PHP_CLASS_AT)));
+	seen->words[PHP_INSTRUCTIONS] = runtime_code_word(walk, runtime->code_units_at);
+	seen->words[PHP_INSTRUCTION_COUNT] =
+		(__u32)runtime_code_word(walk, runtime->code_lines_at) |
+		(is_native ? PHP_IS_NATIVE : 0) | (name ? PHP_HAS_NAME : 0);
+	seen->identity = RUNTIME_NO_IDENTITY;
 	return 1;
 }
 
-static __always_inline int php_is_instruction(const struct runtime_walk *walk,
-	const struct pilotlight_runtime *runtime, __u64 instruction)
+static __always_inline int php_is_instruction(const struct runtime_seen *seen, __u64 instruction)
 {
-	__u64 distance = instruction - runtime_code_word(walk, runtime->code_units_at);
-	__u32 count = (__u32)runtime_code_word(walk, runtime->code_lines_at);
+	__u64 distance = instruction - seen->words[PHP_INSTRUCTIONS];
+	__u32 count = (__u32)seen->words[PHP_INSTRUCTION_COUNT];
 
 	return distance % PHP_INSTRUCTION_BYTES == 0 && distance / PHP_INSTRUCTION_BYTES < count;
 }
 
 /* The line of an instruction of the function. While an exception is thrown the frame has one of
  * another place. */
-static __always_inline __s32 php_line(const struct runtime_walk *walk,
-	const struct pilotlight_runtime *runtime, __u64 instruction)
+static __always_inline __s32 php_line(
+	struct runtime_walk *walk, const struct runtime_seen *seen, __u64 instruction)
 {
-	__u32 line;
-
-	if (!php_is_instruction(walk, runtime, instruction) ||
-		!can_copy_user(&line, sizeof(line), instruction + PHP_LINE_AT) ||
-		line >= RUNTIME_UNITS_MAX)
+	if (!php_is_instruction(seen, instruction))
 		return RUNTIME_UNIT_UNKNOWN;
-	return (__s32)line;
+	/* A recursion. */
+	if (walk->instruction != instruction) {
+		walk->instruction = 0;
+		if (!can_copy_user(&walk->line, sizeof(walk->line), instruction + PHP_LINE_AT))
+			return RUNTIME_UNIT_UNKNOWN;
+		walk->instruction = instruction;
+	}
+	return walk->line < RUNTIME_UNITS_MAX ? (__s32)walk->line : RUNTIME_UNIT_UNKNOWN;
 }
 
 /* The loop keeps the instruction of its innermost frame in a register, beside one with the frame,
  * and seldom writes it to memory. */
-static __always_inline __u64 php_instruction(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 frame)
+static __always_inline __u64 php_instruction(const struct runtime_walk *walk,
+	const struct runtime_span *span, const struct runtime_seen *seen, __u64 frame)
 {
 	__u64 instruction = walk->registers[PHP_REGISTER_INSTRUCTION];
 
-	if (frame == walk->registers[PHP_REGISTER_FRAME] &&
-		php_is_instruction(walk, runtime, instruction))
+	if (frame == walk->registers[PHP_REGISTER_FRAME] && php_is_instruction(seen, instruction))
 		return instruction;
-	return runtime_frame_word(walk, PHP_FRAME_INSTRUCTION);
+	return runtime_span_word(span, frame + PHP_FRAME_INSTRUCTION);
 }
 
 /* Reads a frame, and goes to the one that called it. `step` is valid unless UNREADABLE. */
 static __always_inline enum runtime_end php_next(struct runtime_walk *walk,
-	const struct pilotlight_runtime *runtime, struct runtime_step *step)
+	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime,
+	struct runtime_step *step)
 {
 	__u64 frame = walk->frame, function;
+	const struct runtime_span *span = runtime_find_frame(spans, frame, PHP_FRAME_BYTES);
+	struct runtime_seen *seen;
 
-	if (frame % PHP_WORD || !can_copy_user(walk->bytes, PHP_FRAME_BYTES, frame))
+	if (!span)
 		return RUNTIME_UNREADABLE;
 	step->code = step->check = step->mark = 0;
 	step->unit = RUNTIME_UNIT_UNKNOWN;
-	walk->frame = runtime_frame_word(walk, PHP_FRAME_PREVIOUS);
-	function = runtime_frame_word(walk, PHP_FRAME_FUNCTION);
+	walk->frame = runtime_span_word(span, frame + PHP_FRAME_PREVIOUS);
+	function = runtime_span_word(span, frame + PHP_FRAME_FUNCTION);
+	seen = runtime_see(walk, function);
 	/* Without it a group might be missing, and others have its native frame. */
-	if (function && !php_read_function(walk, runtime, function, step))
+	if (function && seen->address != function &&
+		!php_read_function(walk, runtime, function, seen))
 		return RUNTIME_UNREADABLE;
-	if (function && !php_is_native(walk)) {
-		step->unit = php_line(walk, runtime, php_instruction(walk, runtime, frame));
+	if (function && !(seen->words[PHP_INSTRUCTION_COUNT] & PHP_IS_NATIVE)) {
+		/* It has the identity of its instructions: each closure has a copy of the rest. */
+		step->code = seen->words[PHP_INSTRUCTIONS];
+		step->unit = php_line(walk, seen, php_instruction(walk, span, seen, frame));
 		/* A group has no mark on the stack, only an end. */
-		step->mark = !!(runtime_frame_word(walk, PHP_FRAME_FLAGS) & PHP_FRAME_TOP);
-	} else if (function && !runtime_code_word(walk, PHP_NAME_AT)) {
+		step->mark = !!(runtime_span_word(span, frame + PHP_FRAME_FLAGS) & PHP_FRAME_TOP);
+	} else if (function && seen->words[PHP_INSTRUCTION_COUNT] & PHP_HAS_NAME) {
+		step->code = function;
+	} else if (function) {
 		/* A fiber begins, on a stack of its own. */
 		walk->has_left = 1;
-		step->code = 0;
 	}
+	if (function)
+		step->check = seen->check;
 	return walk->frame ? RUNTIME_ON : RUNTIME_ROOT;
 }
 
@@ -274,13 +297,18 @@ static __always_inline int php_copy_class(__u64 class, struct pilotlight_runtime
 
 /* Copies the names of the last step's function. Returns 0 if they make no sense, or their memory is
  * not present. */
-static __always_inline int php_copy_code(const struct runtime_walk *walk,
+static __always_inline int php_copy_code(struct runtime_walk *walk,
 	const struct pilotlight_runtime *runtime, struct pilotlight_runtime_code *code)
 {
-	int is_native = php_is_native(walk);
-	__u64 file = is_native ? 0 : runtime_code_word(walk, runtime->code_file_at);
-	__u32 line = (__u32)runtime_code_word(walk, runtime->code_first_line_at);
+	__u64 file;
+	__u32 line;
+	int is_native;
 
+	if (!php_hold(walk, runtime_last_seen(walk)->address))
+		return 0;
+	is_native = php_is_native(walk);
+	file = is_native ? 0 : runtime_code_word(walk, runtime->code_file_at);
+	line = (__u32)runtime_code_word(walk, runtime->code_first_line_at);
 	code->language = PILOTLIGHT_RUNTIME_PHP;
 	code->lines = PILOTLIGHT_RUNTIME_LINE_NUMBERS;
 	code->reserved = 0;

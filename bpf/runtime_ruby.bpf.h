@@ -73,8 +73,8 @@ static __always_inline int ruby_is_state_of(
 }
 
 /* Goes to the innermost frame of the thread. */
-static __always_inline enum runtime_end ruby_begin(
-	struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+static __always_inline enum runtime_end ruby_begin(struct runtime_walk *walk,
+	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime)
 {
 	__u64 state = runtime_state(walk, runtime), words[RUBY_STATE_WORDS], bytes;
 
@@ -85,10 +85,13 @@ static __always_inline enum runtime_end ruby_begin(
 	/* A thread that begins or ends has no stack. */
 	if (!words[0] || !words[2])
 		return RUNTIME_NO_STATE;
+	walk->start = words[0];
 	walk->end = words[0] + words[1] * RUBY_WORD;
 	walk->frame = words[2];
-	walk->file = walk->file_check = walk->sequence = walk->has_read = 0;
+	runtime_forget(walk, spans);
 	walk->code_bytes = ruby_body_bytes(runtime);
+	/* For the check, which takes words in pairs. */
+	walk->code[walk->code_bytes / RUBY_WORD % (PILOTLIGHT_RUNTIME_CODE_MAX / RUBY_WORD)] = 0;
 	bytes = walk->end - walk->frame;
 	if (words[1] > RUBY_STACK_WORDS_MAX || bytes > words[1] * RUBY_WORD ||
 		!runtime->frame_bytes || bytes % runtime->frame_bytes)
@@ -104,9 +107,9 @@ static __always_inline __u64 ruby_check_object(__u64 object)
 
 	if (!object || !can_copy_user(words, sizeof(words), object))
 		return 0;
-	for (__u32 i = 0; i < RUBY_OBJECT_WORDS; i++)
-		check = runtime_hash(check, words[i]);
-	return check;
+	for (__u32 i = 0; i + 1 < RUBY_OBJECT_WORDS; i += 2)
+		check = runtime_hash_two(check, words[i], words[i + 1]);
+	return runtime_hash(check, words[RUBY_OBJECT_WORDS - 1]);
 }
 
 /* Tells a sequence from others that had its address. */
@@ -115,26 +118,24 @@ static __always_inline __u64 ruby_check(
 {
 	__u64 file = runtime_code_word(walk, runtime->code_file_at), check = 0;
 
-	for (__u32 i = 0; i < PILOTLIGHT_RUNTIME_CODE_MAX / RUBY_WORD; i++) {
+	for (__u32 i = 0; i < PILOTLIGHT_RUNTIME_CODE_MAX / RUBY_WORD; i += 2) {
 		if (i * RUBY_WORD >= walk->code_bytes)
 			break;
-		check = runtime_hash(check, runtime_code_word(walk, i * RUBY_WORD));
+		check = runtime_hash_two(check, walk->code[i], walk->code[i + 1]);
 	}
 	if (walk->file != file) {
 		walk->file = file;
 		walk->file_check = ruby_check_object(file);
 	}
-	check = runtime_hash(check, walk->file_check);
-	return runtime_hash(
-		check, ruby_check_object(runtime_code_word(walk, runtime->code_name_at)));
+	return runtime_hash_two(check, walk->file_check,
+		ruby_check_object(runtime_code_word(walk, runtime->code_name_at)));
 }
 
 /* The instruction before the one that is next, as Ruby's own backtraces have it. */
-static __always_inline __s32 ruby_unit(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 next)
+static __always_inline __s32 ruby_unit(const struct runtime_seen *seen, __u64 next)
 {
-	__u64 distance = next - runtime_code_word(walk, runtime->code_units_at);
-	__u32 units = (__u32)runtime_code_word(walk, RUBY_UNITS_AT);
+	__u64 distance = next - seen->words[0];
+	__u32 units = (__u32)seen->words[1];
 
 	if (!next)
 		return -1;
@@ -144,56 +145,96 @@ static __always_inline __s32 ruby_unit(
 	return distance ? (__s32)distance - 1 : 0;
 }
 
-/* Is there an instruction sequence, with a body? */
-static __always_inline int ruby_read_code(struct runtime_walk *walk,
-	const struct pilotlight_runtime *runtime, __u64 sequence, struct runtime_step *step)
+/* Reads the body of an instruction sequence. Returns 0 if there is none. */
+static __always_inline int ruby_hold(struct runtime_walk *walk, __u64 sequence)
 {
 	__u32 size = walk->code_bytes;
 	__u64 words[3];
 
-	step->code = sequence;
-	step->check = walk->sequence_check;
-	/* A recursion. */
-	if (sequence == walk->sequence)
+	if (walk->held == sequence)
 		return 1;
-	walk->sequence = step->code = step->check = 0;
+	walk->held = 0;
 	if (!can_copy_user(words, sizeof(words), sequence) ||
 		(words[0] & RUBY_TYPE) != RUBY_TYPE_INTERNAL ||
 		(words[0] >> RUBY_KIND_SHIFT & RUBY_KINDS) != RUBY_SEQUENCE || !words[2] ||
 		!ruby_copy_below(walk->code, PILOTLIGHT_RUNTIME_CODE_MAX, size, words[2]))
 		return 0;
-	walk->sequence = step->code = sequence;
-	walk->sequence_check = step->check = ruby_check(walk, runtime);
+	walk->held = sequence;
+	return 1;
+}
+
+/* Is there an instruction sequence, with a body? */
+static __always_inline int ruby_read_code(struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, __u64 sequence, struct runtime_step *step)
+{
+	struct runtime_seen *seen = runtime_see(walk, sequence);
+
+	if (seen->address != sequence) {
+		if (!ruby_hold(walk, sequence))
+			return 0;
+		seen->address = sequence;
+		seen->check = ruby_check(walk, runtime);
+		seen->words[0] = runtime_code_word(walk, runtime->code_units_at);
+		seen->words[1] = runtime_code_word(walk, RUBY_UNITS_AT);
+		seen->identity = RUNTIME_NO_IDENTITY;
+	}
+	step->code = sequence;
+	step->check = seen->check;
+	return 1;
+}
+
+/* Reads frames that lie from walk->frame on. Returns 0 if they cannot be read. */
+static __always_inline int ruby_read_frames(
+	const struct runtime_walk *walk, struct runtime_span *span, __u32 size)
+{
+	/* Behind the last one is the outermost. */
+	__u64 bytes = walk->end + size - walk->frame;
+
+	if (runtime_has(span, walk->frame, size))
+		return 1;
+	if (bytes > RUNTIME_SPAN_BYTES)
+		bytes = RUNTIME_SPAN_BYTES;
+	return runtime_read_span(span, walk->frame, bytes);
+}
+
+/* A frame's flags lie beside its variables: on the VM stack, unless a block has outlived them. */
+static __always_inline int ruby_read_flags(
+	const struct runtime_walk *walk, struct runtime_span *span, __u64 address, __u64 *ret_flags)
+{
+	if (address % RUBY_WORD || address - walk->start >= walk->end - walk->start)
+		return runtime_read_word(ret_flags, address);
+	if (!runtime_has(span, address, RUBY_WORD) && !runtime_read_below(span, address, RUBY_WORD))
+		return 0;
+	*ret_flags = runtime_span_word(span, address);
 	return 1;
 }
 
 /* Reads a frame, and goes to the one that called it. `step` is valid unless UNREADABLE. */
 static __always_inline enum runtime_end ruby_next(struct runtime_walk *walk,
-	const struct pilotlight_runtime *runtime, struct runtime_step *step)
+	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime,
+	struct runtime_step *step)
 {
-	__u32 size = runtime->frame_bytes, at = walk->has_read ? size : 0;
-	__u64 flags, sequence;
+	__u32 size = runtime->frame_bytes;
+	__u64 frame = walk->frame, flags, sequence;
 
-	/* Behind the last one is the outermost. */
-	if (!at && !ruby_copy_below(
-			   walk->bytes, PILOTLIGHT_RUNTIME_FRAME_MAX, 2ULL * size, walk->frame))
+	if (!ruby_read_frames(walk, &spans[0], size))
 		return RUNTIME_UNREADABLE;
-	walk->has_read = !walk->has_read;
 	walk->frame += size;
 	step->code = step->check = step->mark = 0;
 	step->unit = RUNTIME_UNIT_UNKNOWN;
-	sequence = runtime_frame_word(walk, at + runtime->frame_code_at);
+	sequence = runtime_span_word(&spans[0], frame + runtime->frame_code_at);
 	/* A function of C has none. */
 	if (!sequence)
 		return walk->frame < walk->end ? RUNTIME_ON : RUNTIME_ROOT;
-	if (!runtime_read_word(&flags, runtime_frame_word(walk, at + runtime->frame_group_at)))
+	if (!ruby_read_flags(walk, &spans[1],
+		    runtime_span_word(&spans[0], frame + runtime->frame_group_at), &flags))
 		return RUNTIME_UNREADABLE;
 	if (!(flags & RUBY_FRAME_NATIVE)) {
 		/* Without it a group might be missing, and others have its native frame. */
 		if (!ruby_read_code(walk, runtime, sequence, step))
 			return RUNTIME_UNREADABLE;
-		step->unit = ruby_unit(walk, runtime,
-			runtime_frame_word(walk, at + runtime->frame_instruction_at));
+		step->unit = ruby_unit(runtime_last_seen(walk),
+			runtime_span_word(&spans[0], frame + runtime->frame_instruction_at));
 		/* A group has no mark on the stack, only an end. */
 		step->mark = !!(flags & RUBY_FRAME_FINISH);
 	}
@@ -293,11 +334,14 @@ static __always_inline int ruby_copy_lines(const struct runtime_walk *walk,
 
 /* Copies the sequence of the last step. Returns 0 if it makes no sense, or its memory is not
  * present. */
-static __always_inline int ruby_copy_code(const struct runtime_walk *walk,
+static __always_inline int ruby_copy_code(struct runtime_walk *walk,
 	const struct pilotlight_runtime *runtime, struct pilotlight_runtime_code *code)
 {
-	__u64 line = runtime_code_word(walk, runtime->code_first_line_at);
+	__u64 line;
 
+	if (!ruby_hold(walk, runtime_last_seen(walk)->address))
+		return 0;
+	line = runtime_code_word(walk, runtime->code_first_line_at);
 	code->language = PILOTLIGHT_RUNTIME_RUBY;
 	code->lines = PILOTLIGHT_RUNTIME_POSITIONS;
 	code->reserved = 0;

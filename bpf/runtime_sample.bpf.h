@@ -150,13 +150,13 @@ __noinline int begin_runtime(struct walker *walker)
 	state->walk.stack_pointer = walker->walk.leaf_sp;
 	switch (runtime->language) {
 	case PILOTLIGHT_RUNTIME_RUBY:
-		return ruby_begin(&state->walk, runtime);
+		return ruby_begin(&state->walk, walker->walk.runtime_spans, runtime);
 	case PILOTLIGHT_RUNTIME_PHP:
 		if (!can_read_own_pt_regs(state->walk.registers, PHP_REGISTERS, 0))
 			return RUNTIME_NO_STATE;
-		return php_begin(&state->walk, runtime);
+		return php_begin(&state->walk, walker->walk.runtime_spans, runtime);
 	default:
-		return runtime_begin(&state->walk, runtime);
+		return runtime_begin(&state->walk, walker->walk.runtime_spans, runtime);
 	}
 }
 
@@ -329,6 +329,18 @@ static __always_inline __u64 identify_code(struct walker *walker, __u32 entry)
 	return copy_code(walker, entry) ? keep_code(walker, entry) : 0;
 }
 
+/* The same of the last step of a walk that notes what it has seen. */
+static __always_inline __u64 identify_seen(struct walker *walker, __u32 entry)
+{
+	struct runtime_seen *seen = runtime_last_seen(&walker->runtime.walk);
+
+	if (!walker->runtime.step.code)
+		return 0;
+	if (seen->identity == RUNTIME_NO_IDENTITY)
+		seen->identity = identify_code(walker, entry);
+	return seen->identity;
+}
+
 /* The word of frame `at` behind the native ones. The asm keeps the compiler from removing masks. */
 static __always_inline __u64 *runtime_words(struct walk *walk, __u32 at)
 {
@@ -343,7 +355,7 @@ enum { RUNTIME_PLACE_SHIFT = 32, RUNTIME_FLAGS_SHIFT = 48 };
 static __always_inline void append_runtime_frame(struct walker *walker, __u32 entry, __u64 flags)
 {
 	struct walk *walk = &walker->walk;
-	__u64 *words, code = identify_code(walker, entry);
+	__u64 *words, code = identify_seen(walker, entry);
 	__u32 unit = (__u32)walker->runtime.step.unit;
 
 	words = runtime_words(walk, walk->record.runtime_count);
@@ -410,7 +422,8 @@ __noinline int step_ruby(struct walker *walker)
 	if (!walker)
 		return RUNTIME_UNREADABLE;
 	runtime = walked_runtime(walker);
-	return runtime ? (int)ruby_next(&walker->runtime.walk, runtime, &walker->runtime.step)
+	return runtime ? (int)ruby_next(&walker->runtime.walk, walker->walk.runtime_spans, runtime,
+				 &walker->runtime.step)
 		       : RUNTIME_UNREADABLE;
 }
 
@@ -421,7 +434,8 @@ __noinline int step_php(struct walker *walker)
 	if (!walker)
 		return RUNTIME_UNREADABLE;
 	runtime = walked_runtime(walker);
-	return runtime ? (int)php_next(&walker->runtime.walk, runtime, &walker->runtime.step)
+	return runtime ? (int)php_next(&walker->runtime.walk, walker->walk.runtime_spans, runtime,
+				 &walker->runtime.step)
 		       : RUNTIME_UNREADABLE;
 }
 
@@ -433,7 +447,8 @@ static __always_inline int step_in(const struct pilotlight_runtime *runtime, str
 	case PILOTLIGHT_RUNTIME_PHP:
 		return step_php(walker);
 	default:
-		return runtime_next(&walker->runtime.walk, runtime, &walker->runtime.step);
+		return runtime_next(&walker->runtime.walk, walker->walk.runtime_spans, runtime,
+			&walker->runtime.step);
 	}
 }
 

@@ -32,8 +32,7 @@ struct runtime_tasks {
 static __always_inline int runtime_is_coroutine(
 	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
 {
-	return runtime->state_task_at &&
-	       (__u8)runtime_frame_word(walk, runtime->frame_group_at) == RUNTIME_OWNER_COROUTINE;
+	return runtime->state_task_at && walk->group_byte == RUNTIME_OWNER_COROUTINE;
 }
 
 static __always_inline int runtime_read_coroutine(

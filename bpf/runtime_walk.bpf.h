@@ -10,6 +10,7 @@
 #pragma once
 
 #include "pilotlight/runtime.h"
+#include "runtime_span.bpf.h"
 
 /* Copies `size` bytes of user memory. Returns 0 if they cannot be read. */
 static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address);
@@ -38,6 +39,9 @@ enum {
 	MUSL_KEYS_MAX = 128,
 	RUNTIME_UNITS_MAX = 1 << 24, /* instructions of a code object */
 	RUNTIME_UNIT_UNKNOWN = -2,
+	RUNTIME_WORD = 8,
+	RUNTIME_PAGE = 4096,
+	RUNTIME_SEEN = 8, /* a power of two */
 };
 
 /* The address in a pointer to an object. */
@@ -46,23 +50,36 @@ static __always_inline __u64 runtime_pointer(__u64 word)
 	return word & ~(__u64)PILOTLIGHT_RUNTIME_TAG_BITS;
 }
 
+/* A code object that the walk has met: while the thread stands still, it stays what it is. */
+struct runtime_seen {
+	__u64 address;
+	__u64 check;
+	__u64 words[2]; /* what the next frames need of it */
+	__u64 identity; /* of the walk's owner; RUNTIME_NO_IDENTITY: not known yet */
+};
+#define RUNTIME_NO_IDENTITY (~(__u64)0)
+
 /* A walk. Its owner sets base, thread and stack_pointer. */
 struct runtime_walk {
 	__u64 base;   /* the address of place 0 */
 	__u64 thread; /* the thread pointer */
 	__u64 stack_pointer;
 	__u64 frame, mark;
-	/* Of frames that lie one behind the other: their end, and the last code object. */
-	__u64 end, sequence, sequence_check;
+	__u64 start, end;	/* of Ruby: the VM stack, up to the outermost frame */
 	__u64 file, file_check; /* the last code object's file, and what it is known by */
 	__u32 code_bytes;	/* as many as the fields of a code object take */
-	__u32 has_read;		/* frames are read in pairs: the second one is here */
 	__u32 has_left;		/* the frames are of another native stack */
 	__u32 tasks;		/* of CPython: enum runtime_tasks_step of runtime_sample.bpf.h */
 	__u64 state;		/* of CPython: the address of the thread's */
 	__u64 registers[2];	/* of PHP: r15 and r14, which its owner sets, too */
-	__u8 bytes[PILOTLIGHT_RUNTIME_FRAME_MAX]; /* of the last frame */
-	__u8 code[PILOTLIGHT_RUNTIME_CODE_MAX];	  /* of its code object */
+	__u64 instruction;	/* of PHP: one whose line was read */
+	__u32 line;
+	__u32 seen_at; /* the last code object among ... */
+	struct runtime_seen seen[RUNTIME_SEEN];
+	__u64 held; /* the code object of which there are these words */
+	__u64 code[PILOTLIGHT_RUNTIME_CODE_MAX / RUNTIME_WORD];
+	__u32 group_byte; /* of the last frame, at frame_group_at */
+	__u32 reserved;
 };
 
 /* A step: a frame, unless `code` is 0; and after it the end of a group, if `mark` is not 0. */
@@ -73,6 +90,82 @@ struct runtime_step {
 	__s32 unit; /* the instruction; -1: before the first; RUNTIME_UNIT_UNKNOWN */
 	__u32 reserved;
 };
+
+/* Before the first step of a walk. */
+static __always_inline void runtime_forget(
+	struct runtime_walk *walk, struct runtime_span spans[RUNTIME_SPANS])
+{
+	walk->file = walk->file_check = walk->held = walk->instruction = 0;
+	for (__u32 i = 0; i < RUNTIME_SEEN; i++)
+		walk->seen[i].address = 0;
+	for (__u32 i = 0; i < RUNTIME_SPANS; i++)
+		spans[i].from = spans[i].bytes = 0;
+}
+
+/* Where the walk has the code object, if it has met it. */
+static __always_inline struct runtime_seen *runtime_see(struct runtime_walk *walk, __u64 address)
+{
+	__u32 at = (__u32)(address * 0x9e3779b97f4a7c15ULL >> 32) & (RUNTIME_SEEN - 1);
+
+	__asm__ volatile("" : "+r"(at));
+	walk->seen_at = at &= RUNTIME_SEEN - 1;
+	return &walk->seen[at];
+}
+
+static __always_inline struct runtime_seen *runtime_last_seen(struct runtime_walk *walk)
+{
+	__u32 at = walk->seen_at;
+
+	__asm__ volatile("" : "+r"(at));
+	return &walk->seen[at & (RUNTIME_SEEN - 1)];
+}
+
+/* Returns 0 if the memory cannot be read. `address` is one of words. */
+static __always_inline int runtime_read_span(struct runtime_span *span, __u64 address, __u64 bytes)
+{
+	span->from = address;
+	span->bytes = bytes;
+	/* Linux 6.1 wants the bound of this very register. */
+	__asm__ volatile("" : "+r"(bytes));
+	if (bytes <= sizeof(span->words) && can_copy_user(span->words, (__u32)bytes, address))
+		return 1;
+	span->bytes = 0;
+	return 0;
+}
+
+/* Reads `size` bytes at `address`, and what lies below them on its page. There may be no page
+ * before it. */
+static __always_inline int runtime_read_below(struct runtime_span *span, __u64 address, __u32 size)
+{
+	__u64 end = address + size, from = end - RUNTIME_SPAN_BYTES;
+
+	if (from < (address & -RUNTIME_PAGE))
+		from = address & -RUNTIME_PAGE;
+	return runtime_read_span(span, from, end - from);
+}
+
+static __always_inline int runtime_is_near(const struct runtime_span *span, __u64 address)
+{
+	return span->from - address <= RUNTIME_SPAN_BYTES;
+}
+
+/*
+ * Where the frame at `address` is. Callers mostly lie below, on a stack, and the first span is of
+ * it. The second one has a frame that lies elsewhere. NULL: unreadable.
+ */
+static __always_inline struct runtime_span *runtime_find_frame(
+	struct runtime_span spans[RUNTIME_SPANS], __u64 address, __u32 size)
+{
+	size = (size + RUNTIME_WORD - 1) & -RUNTIME_WORD;
+	if (address % RUNTIME_WORD || size > PILOTLIGHT_RUNTIME_FRAME_MAX)
+		return 0;
+	if (runtime_has(&spans[0], address, size))
+		return &spans[0];
+	if (!spans[0].from || runtime_is_near(&spans[0], address) ||
+		runtime_is_near(&spans[1], address))
+		return runtime_read_below(&spans[0], address, size) ? &spans[0] : 0;
+	return runtime_read_span(&spans[1], address, size) ? &spans[1] : 0;
+}
 
 static __always_inline int runtime_read_word(__u64 *word, __u64 address)
 {
@@ -189,8 +282,8 @@ static __always_inline __u32 runtime_code_bytes(const struct pilotlight_runtime 
 }
 
 /* Goes to the innermost frame of the thread. */
-static __always_inline enum runtime_end runtime_begin(
-	struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+static __always_inline enum runtime_end runtime_begin(struct runtime_walk *walk,
+	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime)
 {
 	__u64 state = runtime_state(walk, runtime), thread;
 
@@ -203,7 +296,8 @@ static __always_inline enum runtime_end runtime_begin(
 		!runtime_read_word(&walk->frame, walk->frame + runtime->holder_frame_at))
 		return RUNTIME_UNREADABLE;
 	walk->state = state;
-	walk->mark = walk->file = walk->file_check = walk->tasks = 0;
+	walk->mark = walk->tasks = 0;
+	runtime_forget(walk, spans);
 	walk->code_bytes = runtime_code_bytes(runtime);
 	if (runtime->state_mark_at != PILOTLIGHT_RUNTIME_NONE &&
 		!runtime_read_word(&walk->mark, state + runtime->state_mark_at))
@@ -211,59 +305,43 @@ static __always_inline enum runtime_end runtime_begin(
 	return walk->frame ? RUNTIME_ON : RUNTIME_ROOT;
 }
 
-/* The word of the frame at `at`. The asm keeps the compiler from removing the bound. */
-static __always_inline __u64 runtime_frame_word(const struct runtime_walk *walk, __u32 at)
-{
-	__u64 word;
-
-	at &= PILOTLIGHT_RUNTIME_FRAME_MAX - 1;
-	__asm__ volatile("" : "+r"(at));
-	if (at > PILOTLIGHT_RUNTIME_FRAME_MAX - sizeof(word))
-		return 0;
-	__builtin_memcpy(&word, walk->bytes + at, sizeof(word));
-	return word;
-}
-
-/* The word of the code object at `at`. */
+/* The word of the code object at `at`, or what of it begins there. */
 static __always_inline __u64 runtime_code_word(const struct runtime_walk *walk, __u32 at)
 {
-	__u64 word;
+	__u32 word = at / RUNTIME_WORD & (PILOTLIGHT_RUNTIME_CODE_MAX / RUNTIME_WORD - 1);
 
-	at &= PILOTLIGHT_RUNTIME_CODE_MAX - 1;
-	__asm__ volatile("" : "+r"(at));
-	if (at > PILOTLIGHT_RUNTIME_CODE_MAX - sizeof(word))
-		return 0;
-	__builtin_memcpy(&word, walk->code + at, sizeof(word));
-	return word;
+	__asm__ volatile("" : "+r"(word));
+	word &= PILOTLIGHT_RUNTIME_CODE_MAX / RUNTIME_WORD - 1;
+	return walk->code[word] >> at % RUNTIME_WORD * 8;
 }
 
 /* Where the instructions are that the frame runs. Each thread may have a copy of its own. */
-static __always_inline __u64 runtime_instructions(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 code)
+static __always_inline __u64 runtime_instructions(struct runtime_walk *walk,
+	const struct runtime_span *span, const struct pilotlight_runtime *runtime, __u64 code)
 {
 	__u64 copies, count, copy;
 	__u32 number;
 
 	if (!runtime->code_copies_at)
 		return code + runtime->code_units_at;
-	number = (__u32)runtime_frame_word(walk, runtime->frame_copy_at);
+	number = (__u32)runtime_span_word(span, walk->frame + runtime->frame_copy_at);
 	if (number == 0)
 		return code + runtime->code_units_at;
-	copies = runtime_code_word(walk, runtime->code_copies_at);
+	copies = runtime_last_seen(walk)->words[0];
 	if (!runtime_read_word(&count, copies) || number >= count ||
 		!runtime_read_word(&copy, copies + (1 + (__u64)number) * sizeof(copy)))
 		return 0;
 	return copy;
 }
 
-static __always_inline __s32 runtime_unit(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 code)
+static __always_inline __s32 runtime_unit(struct runtime_walk *walk,
+	const struct runtime_span *span, const struct pilotlight_runtime *runtime, __u64 code)
 {
-	__u64 word = runtime_frame_word(walk, runtime->frame_instruction_at);
+	__u64 word = runtime_span_word(span, walk->frame + runtime->frame_instruction_at);
 	__s64 unit = (__s32)word;
 
 	if (runtime->instruction == PILOTLIGHT_RUNTIME_POINTER)
-		unit = (__s64)(word - runtime_instructions(walk, runtime, code));
+		unit = (__s64)(word - runtime_instructions(walk, span, runtime, code));
 	/* BPF divides no signed numbers. */
 	if (runtime->instruction != PILOTLIGHT_RUNTIME_INDEX) {
 		if (unit < 0)
@@ -278,6 +356,12 @@ static __always_inline __u64 runtime_hash(__u64 hash, __u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
 	return hash ^ hash >> 32;
+}
+
+/* The same of two words: the multiplications of several words run side by side. */
+static __always_inline __u64 runtime_hash_two(__u64 hash, __u64 word, __u64 other)
+{
+	return runtime_hash(hash ^ other * 0xd6e8feb86659fd93ULL, word);
 }
 
 /* In strings of CPython the word behind the length is a hash of the contents, and then comes the
@@ -297,7 +381,7 @@ static __always_inline __u64 runtime_check_text(
 	string = runtime_pointer(string);
 	if (!string || !can_copy_user(head, sizeof(head), string + runtime->string_length_at))
 		return check;
-	check = runtime_hash(runtime_hash(check, head[0]), head[1]);
+	check = runtime_hash_two(check, head[0], head[1]);
 	if (head[1] != RUNTIME_NO_HASH)
 		return check;
 	state = (__u8)(head[2] >> runtime->string_state_shift);
@@ -310,7 +394,7 @@ static __always_inline __u64 runtime_check_text(
 	}
 	if (bytes == 0 || !can_copy_user(end, (__u32)bytes, string))
 		return check;
-	return runtime_hash(runtime_hash(check, end[0]), end[1]);
+	return runtime_hash_two(check, end[0], end[1]);
 }
 
 /* Code objects of one stack are often of the same file, which lives as long as they do. */
@@ -339,34 +423,45 @@ static __always_inline __u64 runtime_check(
 	__u64 name = runtime_code_word(walk, runtime->code_name_at);
 	__u64 file = runtime_code_word(walk, runtime->code_file_at);
 	__u64 lines = runtime_code_word(walk, runtime->code_lines_at), version;
-	__u64 check = runtime_hash(runtime_hash(runtime_hash(0, name), file), lines);
+	__u32 line = (__u32)runtime_code_word(walk, runtime->code_first_line_at), at;
+	__u64 check = runtime_hash_two(runtime_hash_two(0, name, file), lines, line);
 
-	check = runtime_hash(check, (__u32)runtime_code_word(walk, runtime->code_first_line_at));
 	if (runtime->code_version_at) {
 		version = (__u32)runtime_code_word(walk, runtime->code_version_at);
 		/* 0: the numbers were used up. */
 		if (version)
-			return runtime_hash(check, version);
+			return check ^ version;
 	}
-	for (__u32 i = 1; i <= RUNTIME_FIXED_WORDS; i++)
-		check = runtime_hash(check,
-			runtime_code_word(walk, runtime->object_type_at + i * sizeof(check)));
-	check = runtime_hash(check, runtime_check_text(runtime, name));
-	return runtime_hash(check, runtime_check_file(walk, runtime, file));
+	for (__u32 i = 0; i < RUNTIME_FIXED_WORDS; i += 2) {
+		at = runtime->object_type_at + (i + 1) * RUNTIME_WORD;
+		check = runtime_hash_two(check, runtime_code_word(walk, at),
+			runtime_code_word(walk, at + RUNTIME_WORD));
+	}
+	return runtime_hash_two(
+		check, runtime_check_text(runtime, name), runtime_check_file(walk, runtime, file));
 }
 
 /* Is there a code object? The proof is its type. */
 static __always_inline int runtime_read_code(struct runtime_walk *walk,
 	const struct pilotlight_runtime *runtime, __u64 code, struct runtime_step *step)
 {
+	struct runtime_seen *seen = runtime_see(walk, code);
 	__u32 size = walk->code_bytes;
 
-	if (!code || size > PILOTLIGHT_RUNTIME_CODE_MAX || !can_copy_user(walk->code, size, code) ||
-		runtime_code_word(walk, runtime->object_type_at) !=
-			walk->base + runtime->code_type_place)
+	if (!code)
 		return 0;
+	if (seen->address != code) {
+		if (size > PILOTLIGHT_RUNTIME_CODE_MAX || !can_copy_user(walk->code, size, code) ||
+			runtime_code_word(walk, runtime->object_type_at) !=
+				walk->base + runtime->code_type_place)
+			return 0;
+		seen->address = code;
+		seen->check = runtime_check(walk, runtime);
+		seen->words[0] = runtime_code_word(walk, runtime->code_copies_at);
+		seen->identity = RUNTIME_NO_IDENTITY;
+	}
 	step->code = code;
-	step->check = runtime_check(walk, runtime);
+	step->check = seen->check;
 	return 1;
 }
 
@@ -380,18 +475,18 @@ static __always_inline void runtime_next_mark(struct runtime_walk *walk,
 }
 
 /* Does this frame end its group, and is it a mark, which runs no function? */
-static __always_inline int runtime_ends_group(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, int *is_mark)
+static __always_inline int runtime_ends_group(struct runtime_walk *walk,
+	const struct runtime_span *span, const struct pilotlight_runtime *runtime, int *is_mark)
 {
-	__u32 at = runtime->frame_group_at & (PILOTLIGHT_RUNTIME_FRAME_MAX - 1);
+	__u8 byte = (__u8)runtime_span_word(span, walk->frame + runtime->frame_group_at);
 
+	walk->group_byte = byte;
 	*is_mark = 0;
-	__asm__ volatile("" : "+r"(at));
 	switch (runtime->group) {
 	case PILOTLIGHT_RUNTIME_GROUP_FLAG:
-		return walk->bytes[at] != 0;
+		return byte != 0;
 	case PILOTLIGHT_RUNTIME_GROUP_FRAME:
-		*is_mark = walk->bytes[at] >= runtime->group_least;
+		*is_mark = byte >= runtime->group_least;
 		return *is_mark;
 	default:
 		return 1;
@@ -400,28 +495,29 @@ static __always_inline int runtime_ends_group(
 
 /* Reads a frame, and goes to the one that called it. `step` is valid unless UNREADABLE. */
 static __always_inline enum runtime_end runtime_next(struct runtime_walk *walk,
-	const struct pilotlight_runtime *runtime, struct runtime_step *step)
+	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime,
+	struct runtime_step *step)
 {
-	__u32 size = runtime->frame_bytes;
 	__u64 frame = walk->frame, code;
+	const struct runtime_span *span = runtime_find_frame(spans, frame, runtime->frame_bytes);
 	int is_mark;
 
-	if (size > PILOTLIGHT_RUNTIME_FRAME_MAX || !can_copy_user(walk->bytes, size, frame))
+	if (!span)
 		return RUNTIME_UNREADABLE;
 	step->code = step->check = step->mark = 0;
 	step->unit = RUNTIME_UNIT_UNKNOWN;
-	if (runtime_ends_group(walk, runtime, &is_mark)) {
+	if (runtime_ends_group(walk, span, runtime, &is_mark)) {
 		/* Without marks, the frame itself ends its group. */
 		if (is_mark || runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL)
 			step->mark = frame;
 		else
 			runtime_next_mark(walk, runtime, step);
 	}
-	code = runtime_pointer(runtime_frame_word(walk, runtime->frame_code_at));
+	code = runtime_pointer(runtime_span_word(span, frame + runtime->frame_code_at));
 	if (!is_mark && runtime_read_code(walk, runtime, code, step))
-		step->unit = runtime_unit(walk, runtime, code);
+		step->unit = runtime_unit(walk, span, runtime, code);
 	else if (runtime->group == PILOTLIGHT_RUNTIME_GROUP_CALL)
 		return RUNTIME_UNREADABLE; /* the groups without it would have others' calls */
-	walk->frame = runtime_frame_word(walk, runtime->frame_previous_at);
+	walk->frame = runtime_span_word(span, frame + runtime->frame_previous_at);
 	return walk->frame ? RUNTIME_ON : RUNTIME_ROOT;
 }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "pilotlight/walk.h"
+#include "runtime_span.bpf.h"
 
 struct walk;
 
@@ -202,8 +203,12 @@ struct walk {
 	 * kernel's ips. */
 	struct pilotlight_ring_walk record;
 	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1 +
-		     (PILOTLIGHT_RUNTIME_FRAMES_MAX + 1) * RUNTIME_FRAME_WORDS +
-		     CONTEXT_RECORD_WORDS + PILOTLIGHT_STACK_DEPTH];
+		     (PILOTLIGHT_RUNTIME_FRAMES_MAX + 1) * RUNTIME_FRAME_WORDS];
+	union {
+		__u64 more_frames[CONTEXT_RECORD_WORDS + PILOTLIGHT_STACK_DEPTH];
+		/* They come last: until then, what the walk of an interpreter's frames has read. */
+		struct runtime_span runtime_spans[RUNTIME_SPANS];
+	};
 };
 
 /*

@@ -15,10 +15,11 @@
 #include "bpf/runtime_known.bpf.h"
 
 /* A code object of a made-up interpreter, whose type is at place 0x40. Behind it are its file, its
- * name, its table of lines, and a frame of it. */
-enum { START = 0x1000, FILE_AT = 12, NAME_AT = 20, LINES_AT = 28, FRAME_AT = 32, WORDS = 36 };
+ * name, its table of lines, and two frames of it. */
+enum { START = 0x1000, FILE_AT = 12, NAME_AT = 20, LINES_AT = 28, FRAME_AT = 32, WORDS = 40 };
 
 static uint64_t object[WORDS];
+static unsigned reads;
 static struct runtime_known_way recent[RUNTIME_RECENT];
 
 static const struct pilotlight_runtime runtime = {
@@ -41,6 +42,7 @@ static const struct pilotlight_runtime runtime = {
 
 static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 {
+	reads++;
 	if (address < START || address > START + sizeof(object) - size)
 		return 0;
 	memcpy(bytes, (uint8_t *)object + (address - START), size);
@@ -50,11 +52,35 @@ static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 static struct runtime_step step_of_object(void)
 {
 	struct runtime_walk walk = { .base = 0x400000, .frame = START + FRAME_AT * 8 };
+	struct runtime_span spans[RUNTIME_SPANS] = { 0 };
 	struct runtime_step step;
 
 	walk.code_bytes = runtime_code_bytes(&runtime);
-	assert_int_equal(runtime_next(&walk, &runtime, &step), RUNTIME_ROOT);
+	assert_int_equal(runtime_next(&walk, spans, &runtime, &step), RUNTIME_ROOT);
 	return step;
+}
+
+/* A recursion: while the thread stands still, the object is the same. */
+static void an_object_is_read_once_in_a_walk(void **state)
+{
+	struct runtime_walk walk = { .base = 0x400000, .frame = START + FRAME_AT * 8 };
+	struct runtime_span spans[RUNTIME_SPANS] = { 0 };
+	struct runtime_step first, second;
+
+	object[FRAME_AT + 1] = START + (FRAME_AT + 3) * 8;
+	object[FRAME_AT + 3] = START;
+	object[FRAME_AT + 4] = 0;
+	object[FRAME_AT + 5] = 9;
+	walk.code_bytes = runtime_code_bytes(&runtime);
+	assert_int_equal(runtime_next(&walk, spans, &runtime, &first), RUNTIME_ON);
+	runtime_last_seen(&walk)->identity = 77;
+	reads = 0;
+	assert_int_equal(runtime_next(&walk, spans, &runtime, &second), RUNTIME_ROOT);
+	assert_int_equal(reads, 1);
+	assert_int_equal(runtime_last_seen(&walk)->identity, 77);
+	assert_int_equal(second.code, first.code);
+	assert_int_equal(second.check, first.check);
+	assert_int_equal(second.unit, 9);
 }
 
 static int set_up(void **state)
@@ -221,6 +247,7 @@ static void several_deep_programs_are_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(an_object_is_read_once_in_a_walk, set_up),
 		cmocka_unit_test_setup(an_object_is_known_once_it_is_remembered, set_up),
 		cmocka_unit_test_setup(four_objects_share_a_place, set_up),
 		cmocka_unit_test_setup(an_object_has_one_entry, set_up),

@@ -14,6 +14,8 @@
 
 #include <stdlib.h>
 
+static struct runtime_span spans[RUNTIME_SPANS];
+
 /* Stops the program. */
 static void begin(struct runtime_walk *walk)
 {
@@ -28,7 +30,7 @@ static void begin(struct runtime_walk *walk)
 }
 
 /* What the step's function is called. */
-static void copy(const struct runtime_walk *walk, struct runtime_code *code)
+static void copy(struct runtime_walk *walk, struct runtime_code *code)
 {
 	static struct pilotlight_runtime_code record;
 
@@ -62,12 +64,12 @@ static void check_frame(
 /* A frame that cannot be read now must not be left out: then a group might be missing. */
 static void check_hidden(struct runtime_walk walk, uint64_t function)
 {
-	enum runtime_end end = php_begin(&walk, &described);
+	enum runtime_end end = php_begin(&walk, spans, &described);
 	struct runtime_step step;
 
 	hidden = function;
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++)
-		end = php_next(&walk, &described, &step);
+		end = php_next(&walk, spans, &described, &step);
 	hidden = 0;
 	assert_int_equal(end, RUNTIME_UNREADABLE);
 }
@@ -75,21 +77,21 @@ static void check_hidden(struct runtime_walk walk, uint64_t function)
 /* The innermost method is another one if its class has another name. */
 static void check_class(struct runtime_walk walk)
 {
-	enum runtime_end end = php_begin(&walk, &described);
+	enum runtime_end end = php_begin(&walk, spans, &described);
 	struct runtime_step step, other;
 	uint64_t class = 0;
 
 	for (size_t i = 0; end == RUNTIME_ON && class == 0 && i < FRAMES_MAX; i++) {
-		end = php_next(&walk, &described, &step);
+		end = php_next(&walk, spans, &described, &step);
 		if (step.code)
 			class = runtime_code_word(&walk, PHP_CLASS_AT);
 	}
 	assert_int_not_equal(class, 0);
 	hidden = class + PHP_CLASS_NAME_AT;
-	end = php_begin(&walk, &described);
+	end = php_begin(&walk, spans, &described);
 	do {
 		assert_int_equal(end, RUNTIME_ON);
-		end = php_next(&walk, &described, &other);
+		end = php_next(&walk, spans, &described, &other);
 	} while (other.code != step.code);
 	hidden = 0;
 	assert_int_not_equal(other.check, step.check);
@@ -108,14 +110,14 @@ static void check_frames(FILE *output, bool has_fiber)
 
 	find_interpreter("php", runtime_php_read);
 	begin(&walk);
-	end = php_begin(&walk, &described);
+	end = php_begin(&walk, spans, &described);
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++) {
-		end = php_next(&walk, &described, &step);
+		end = php_next(&walk, spans, &described, &step);
 		assert_int_not_equal(end, RUNTIME_UNREADABLE);
 		groups += step.mark != 0;
 		if (!step.code)
 			continue;
-		last = walk.sequence;
+		last = runtime_last_seen(&walk)->address;
 		copy(&walk, &code);
 		assert_non_null(fgets(line, sizeof(line), output));
 		if (frames++ > 0)

@@ -14,6 +14,8 @@
 
 #include <stdlib.h>
 
+static struct runtime_span spans[RUNTIME_SPANS];
+
 /* Stops the thread. */
 static void begin(pid_t tid, struct runtime_walk *walk)
 {
@@ -28,7 +30,7 @@ static void begin(pid_t tid, struct runtime_walk *walk)
 }
 
 /* What the step's sequence is called. */
-static void copy(const struct runtime_walk *walk, struct runtime_code *code)
+static void copy(struct runtime_walk *walk, struct runtime_code *code)
 {
 	static struct pilotlight_runtime_code record;
 
@@ -55,12 +57,12 @@ static void check_frame(
 /* A frame that cannot be read now must not be left out: then a group might be missing. */
 static void check_hidden(struct runtime_walk walk, uint64_t sequence)
 {
-	enum runtime_end end = ruby_begin(&walk, &described);
+	enum runtime_end end = ruby_begin(&walk, spans, &described);
 	struct runtime_step step;
 
 	hidden = sequence;
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++)
-		end = ruby_next(&walk, &described, &step);
+		end = ruby_next(&walk, spans, &described, &step);
 	hidden = 0;
 	assert_int_equal(end, RUNTIME_UNREADABLE);
 }
@@ -81,9 +83,9 @@ static char *check_thread(FILE *output, char line[LINE_BYTES])
 	line = fgets(line, LINE_BYTES, output);
 	assert_non_null(line);
 	assert_non_null(strstr(line, " report "));
-	end = ruby_begin(&walk, &described);
+	end = ruby_begin(&walk, spans, &described);
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++) {
-		end = ruby_next(&walk, &described, &step);
+		end = ruby_next(&walk, spans, &described, &step);
 		groups += step.mark != 0;
 		if (!step.code)
 			continue;

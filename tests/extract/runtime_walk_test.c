@@ -19,6 +19,7 @@
 
 static struct runtime_known known[RUNTIME_KNOWN];
 static struct runtime_known_way recent[RUNTIME_RECENT];
+static struct runtime_span spans[RUNTIME_SPANS];
 static size_t known_frames;
 
 static void read_thread(pid_t tid, struct runtime_walk *walk, uint64_t *ret_stack)
@@ -85,9 +86,9 @@ static char *check_thread(FILE *output, char line[LINE_BYTES])
 
 	read_thread((pid_t)atoi(line + strlen("thread ")), &walk, &last_mark);
 	line = fgets(line, LINE_BYTES, output);
-	end = runtime_begin(&walk, &described);
+	end = runtime_begin(&walk, spans, &described);
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++) {
-		end = runtime_next(&walk, &described, &step);
+		end = runtime_next(&walk, spans, &described, &step);
 		assert_true(end == RUNTIME_ON || end == RUNTIME_ROOT);
 		if (step.code) {
 			assert_non_null(line);
@@ -146,14 +147,14 @@ static void check_interpreter(const char *path)
 /* Goes to the frame of the running task's outermost coroutine. */
 static void find_running_task(struct runtime_tasks *tasks, struct runtime_walk *walk)
 {
-	enum runtime_end end = runtime_begin(walk, &described);
+	enum runtime_end end = runtime_begin(walk, spans, &described);
 	struct runtime_step step;
 
 	assert_true(runtime_find_task(tasks, walk, &described));
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX && walk->frame != tasks->frame; i++)
-		end = runtime_next(walk, &described, &step);
+		end = runtime_next(walk, spans, &described, &step);
 	assert_int_equal(end, RUNTIME_ON);
-	assert_int_equal(runtime_next(walk, &described, &step), RUNTIME_ON);
+	assert_int_equal(runtime_next(walk, spans, &described, &step), RUNTIME_ON);
 	assert_true(runtime_is_coroutine(walk, &described));
 }
 
@@ -182,7 +183,7 @@ static void check_tasks(const char *path)
 		}
 		assert_true(tasks.left > 0);
 		walk.frame = runtime_take_coroutine(&tasks);
-		assert_true(runtime_next(&walk, &described, &step) != RUNTIME_UNREADABLE);
+		assert_true(runtime_next(&walk, spans, &described, &step) != RUNTIME_UNREADABLE);
 		check_frame(&step, line, false);
 		frames++;
 	}
@@ -208,8 +209,8 @@ static void check_reuse(const char *path)
 		if (codes == 0)
 			find_interpreter("python", runtime_python_read);
 		read_thread(child, &walk, &stack);
-		assert_int_equal(runtime_begin(&walk, &described), RUNTIME_ON);
-		assert_int_equal(runtime_next(&walk, &described, &step), RUNTIME_ON);
+		assert_int_equal(runtime_begin(&walk, spans, &described), RUNTIME_ON);
+		assert_int_equal(runtime_next(&walk, spans, &described, &step), RUNTIME_ON);
 		check_frame(&step, line, true);
 		check_known(&step);
 		addresses += step.code == last;
@@ -401,8 +402,9 @@ static __s32 unit_of(uint64_t frame[10], uint32_t copy, const void *instruction)
 
 	frame[7] = (uintptr_t)instruction;
 	memcpy(&frame[9], &copy, sizeof(copy));
+	runtime_forget(&walk, spans);
 	walk.code_bytes = runtime_code_bytes(&copying);
-	assert_int_equal(runtime_next(&walk, &copying, &step), RUNTIME_ROOT);
+	assert_int_equal(runtime_next(&walk, spans, &copying, &step), RUNTIME_ROOT);
 	assert_true(step.code != 0);
 	return step.unit;
 }
@@ -433,31 +435,35 @@ static void instructions_of_a_thread_s_own_copy_are_found(void **state)
 	assert_memory_equal(record.name.characters, "spin", 4);
 }
 
+static uint64_t check_of(const struct pilotlight_runtime *runtime, const uint64_t code[40])
+{
+	struct runtime_walk walk = { .code_bytes = 232 };
+	struct runtime_step step;
+
+	assert_true(runtime_read_code(&walk, runtime, (uintptr_t)code, &step));
+	return step.check;
+}
+
 /* Only the number tells it from the code before. Without one, the name's contents do. */
 static void a_code_object_is_known_by_its_number(void **state)
 {
 	struct pilotlight_runtime numbered = copying;
-	uint64_t name[8] = { 0, 0, 0, 0, 4, 1 }, code[40] = { 0 };
-	struct runtime_walk walk = { .code_bytes = 232 };
-	struct runtime_step first, second, other_name, unnumbered, renamed;
+	uint64_t name[8] = { 0, 0, 0, 0, 4, 1 }, code[40] = { 0 }, first, unnumbered;
 
 	numbered.code_version_at = 108;
 	code[128 / 8] = code[144 / 8] = (uintptr_t)name;
 	child = getpid();
 	code[108 / 8] = 1ULL << 32;
-	assert_true(runtime_read_code(&walk, &numbered, (uintptr_t)code, &first));
+	first = check_of(&numbered, code);
 	name[5]++;
-	assert_true(runtime_read_code(&walk, &numbered, (uintptr_t)code, &other_name));
-	assert_int_equal(other_name.check, first.check);
+	assert_int_equal(check_of(&numbered, code), first);
 	code[108 / 8] = 2ULL << 32;
-	assert_true(runtime_read_code(&walk, &numbered, (uintptr_t)code, &second));
-	assert_int_not_equal(second.check, first.check);
+	assert_int_not_equal(check_of(&numbered, code), first);
 
 	code[108 / 8] = 0;
-	assert_true(runtime_read_code(&walk, &numbered, (uintptr_t)code, &unnumbered));
+	unnumbered = check_of(&numbered, code);
 	name[5]++;
-	assert_true(runtime_read_code(&walk, &numbered, (uintptr_t)code, &renamed));
-	assert_int_not_equal(renamed.check, unnumbered.check);
+	assert_int_not_equal(check_of(&numbered, code), unnumbered);
 }
 
 static int load_decoder(void **state)

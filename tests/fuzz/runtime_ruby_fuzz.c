@@ -33,7 +33,7 @@ static void describe_damaged(const uint8_t *bytes, size_t size)
 }
 
 /* The record was full of other bytes before. */
-static void check_step(const struct pilotlight_runtime *runtime, const struct runtime_walk *walk,
+static void check_step(const struct pilotlight_runtime *runtime, struct runtime_walk *walk,
 	const struct runtime_step *step)
 {
 	static struct pilotlight_runtime_code record;
@@ -52,6 +52,7 @@ static void check_step(const struct pilotlight_runtime *runtime, const struct ru
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct pilotlight_runtime runtime;
+	struct runtime_span spans[RUNTIME_SPANS];
 	struct runtime_walk walk = { .base = 0 };
 	uint64_t words[2];
 	enum runtime_end end;
@@ -62,11 +63,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	walk.thread = walk.stack_pointer = words[0];
 	walk.base = words[1];
-	end = ruby_begin(&walk, &runtime);
+	end = ruby_begin(&walk, spans, &runtime);
 	for (int i = 0; end == RUNTIME_ON && i < STEPS_MAX; i++) {
 		struct runtime_step step;
 
-		end = ruby_next(&walk, &runtime, &step);
+		end = ruby_next(&walk, spans, &runtime, &step);
 		if (end != RUNTIME_ON && end != RUNTIME_ROOT && end != RUNTIME_UNREADABLE)
 			abort();
 		if (end != RUNTIME_UNREADABLE && step.code)

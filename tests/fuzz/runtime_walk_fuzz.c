@@ -55,6 +55,7 @@ static void check_tasks(const struct runtime_walk *walk, const struct pilotlight
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	struct pilotlight_runtime runtime = { .version = 0 };
+	struct runtime_span spans[RUNTIME_SPANS];
 	struct runtime_walk walk = { .base = 0 };
 	uint64_t words[2];
 	char text[RUNTIME_RELEASE_BYTES];
@@ -67,13 +68,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	walk.thread = words[0];
 	walk.base = words[1];
-	end = runtime_begin(&walk, &runtime);
+	end = runtime_begin(&walk, spans, &runtime);
 	if (end == RUNTIME_ON)
 		check_tasks(&walk, &runtime);
 	for (int i = 0; end == RUNTIME_ON && i < STEPS_MAX; i++) {
 		struct runtime_step step;
 
-		end = runtime_next(&walk, &runtime, &step);
+		end = runtime_next(&walk, spans, &runtime, &step);
 		check(&step, end);
 		if (end != RUNTIME_UNREADABLE && step.code)
 			check_code(&runtime, step.code);
