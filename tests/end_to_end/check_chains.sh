@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Each caller in a profile called its callee: tests/harness/check_chains.py reads the code with objdump. Wrong callers
 # that are planted into a profile are found.
+# Runs beside others: it judges the callers in stacks of its own programs.
 . "$(dirname "$0")/lib.sh"
 
 need_root

@@ -101,12 +101,12 @@ check "each of its reports counts for itself" nothing_is_missing reports.log
 check "its calls of malloc() do not count" calls_do_not
 
 child_is_sampled() {
-	record child -e heap:alloc/period=$period/ -- "$workloads/heap" child &&
-		within "$(bytes child keep_large)" 10000000 1000000
+	record child -e heap:alloc/period=$period/,heap:live/period=$period/ -- "$workloads/heap" child &&
+		within "$(bytes child.heap:alloc keep_large)" 10000000 1000000
 }
 
 holds_nothing_after_its_end() {
-	record ended -e heap:live/period=$period/ -- "$workloads/heap" child && [ "$(bytes ended keep_large)" = 0 ]
+	[ -e "$tmp/child.heap:live" ] && [ "$(bytes child.heap:live keep_large)" = 0 ]
 }
 
 survives_execve() {
@@ -189,8 +189,9 @@ leaves_no_probes() {
 check "no probes are left" leaves_no_probes
 
 has_types() {
-	record types -e heap:alloc -f pprof -- "$workloads/heap" && gzip -dc <"$tmp/types" | grep -qa alloc_space &&
-		record types -e heap:live -f pprof -- "$workloads/heap" && gzip -dc <"$tmp/types" | grep -qa inuse_space
+	record types -e heap:alloc,heap:live -f pprof -- "$workloads/heap" &&
+		gzip -dc <"$tmp/types.heap:alloc" | grep -qa alloc_space &&
+		gzip -dc <"$tmp/types.heap:live" | grep -qa inuse_space
 }
 check "pprof has Go's names of sample types" has_types
 

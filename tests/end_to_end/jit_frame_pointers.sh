@@ -3,6 +3,7 @@
 # Generated code that keeps no frame pointers: its stacks end there and say so, whatever the register happens to hold,
 # but for Java's, whose frames HotSpot describes. Stacks through trampolines are whole, which return right behind the
 # call.
+# Runs beside others: it judges the ends of stacks, in CPU time of its own programs.
 . "$(dirname "$0")/lib.sh"
 
 SECONDS_EACH=2 # of CPU time

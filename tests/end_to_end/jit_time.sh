@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Each sample of generated code gets the name of its time. The programs (tests/workloads/jit) log what they ran.
 # They replace code, move it, report it late or incompletely, or fork.
+# Runs beside others: it judges the names of its own programs, and shares within them.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/end_to_end/jit_programs/trials.sh"
 
@@ -50,39 +51,6 @@ check_cpu_clock() {
 		skip "CPU time stamps: jit_counter has its true shares" \
 			"the counter's rate is not constant"
 	fi
-}
-
-# Of the functions jit_first_..., only those that ran have samples.
-has_only_what_ran() {
-	local named wrong
-
-	named=$(grep -E '^jit_first_.*;reuse_[0-9]+_\[j\]' "$1" | folded_total /dev/stdin)
-	wrong=$(grep -E '^jit_first_.*;(never_ran|too_late)_[0-9]+_\[j\]' "$1" | folded_total /dev/stdin)
-	note "$named samples of code that ran, $wrong of code that never ran"
-	[ "$named" -ge $LEAST_SAMPLES ] && [ "$wrong" = 0 ]
-}
-
-# With six writers on two CPUs, the engine gets only some milliseconds at a time while they keep writing.
-# Samples that wait too long for it may then have no name.
-check_waiting_profiler() {
-	local name="a profiler that has to wait" cpus trials=() i
-
-	if ! (renice -n -20 -p $BASHPID) >/dev/null 2>&1; then
-		skip "$name: record succeeds" "priorities cannot be raised here"
-		skip "$name: the accounts close" "priorities cannot be raised here"
-		skip "$name: code that never ran has no samples" "priorities cannot be raised here"
-		return
-	fi
-	for i in {1..6}; do
-		trials+=("reuse --comm jit_first_$i --run 0.2 --lines yes --seconds 3")
-	done
-	cpus=$(taskset -pc $BASHPID | sed 's/.*: //')
-	taskset -pc 0-1 $BASHPID >/dev/null 2>&1
-	export trials_nice=-20
-	check_trials "$name" -- "${trials[@]}"
-	unset trials_nice
-	taskset -pc "$cpus" $BASHPID >/dev/null
-	check "$name: code that never ran has no samples" has_only_what_ran "$tmp/trials.folded"
 }
 
 # A map with old lines, of an earlier process with the same PID.
@@ -225,7 +193,7 @@ check_hostile_names() {
 need_writer
 export ADDRESS
 export -f appended_map run_with_appended_map
-plan 61
+plan 58
 
 check_trials "reused addresses" jit_fast jit_slow -- \
 	"reuse --comm jit_fast --run 2 --prefix fast_ --address $ADDRESS --seconds 3" \
@@ -249,7 +217,6 @@ check_trials "versions" jit_lines jit_swapped jit_pieces -- \
 	"reuse --comm jit_lines --version 2 --lines yes --seconds 2" \
 	"reuse --comm jit_swapped --order swapped --lines yes --seconds 2" \
 	"reuse --comm jit_pieces --pieces yes --seconds 2"
-check_waiting_profiler
 with_huge_page check_memory
 check_cpu_clock
 check_maps

@@ -12,6 +12,7 @@ need_commands curl flock taskset
 
 # A name of its own: others sleep and work here, too.
 cp "$(command -v sleep)" "$tmp/dozer"
+cp "$(command -v sleep)" "$tmp/sleeper"
 cp "$BASH" "$tmp/worker"
 cp "$(command -v cat)" "$tmp/reader"
 cp "$(command -v flock)" "$tmp/locker"
@@ -36,6 +37,22 @@ if record doze -- "$tmp/dozer" 2; then
 else
 	skip_all "no time off CPU here: $(tail -n 1 "$tmp/doze.log")"
 fi
+
+# The service collects its history during the other recordings.
+cat >"$CONFIGURATION_DIRECTORY/pilotlight.conf" <<END
+[Sampling]
+OffCpu=yes
+OffCpuPeriod=5ms
+RunQueue=yes
+Faults=yes
+FaultsPeriod=7
+[History]
+Window=2s
+END
+start "$tmp/sleeper" 1000
+# Each of its children copies what it writes to.
+start "$tmp/worker" -c 'while :; do (:); sleep 0.01; done'
+start_service || exit 1
 
 has_four_files() {
 	[ "$(find "$tmp" -name 'doze.*' ! -name '*.log' -printf '%f\n' | sort | paste -sd' ')" = \
@@ -108,7 +125,9 @@ check "or in who ended the wait" shows_the_waker
 start taskset -c 0 "$tmp/worker" -c 'while :; do :; done'
 start taskset -c 0 "$tmp/worker" -c 'while :; do :; done'
 sleep 0.5
-record fight -d 3 -p "${started[0]}" -p "${started[1]}"
+fighters=("${started[@]: -2}")
+record fight -d 3 -p "${fighters[0]}" -p "${fighters[1]}"
+kill -KILL "${fighters[@]}"
 
 # However much others want the CPU, the time of both is 3 s, and one of them waits at any time.
 waits_or_runs() {
@@ -123,7 +142,6 @@ one_of_them_waits() {
 check "wall-clock time of two that fight is the sum" adds_up fight worker
 check "it is all the time there was" waits_or_runs
 check "one of them always waits" one_of_them_waits
-stop_started
 
 says_in_time() {
 	grep -q '^offcpu  *[0-9.,]* m\?s stored, ' "$tmp/doze.log" &&
@@ -132,22 +150,6 @@ says_in_time() {
 check "the summary gives times" says_in_time
 
 # --- the service -------------------------------------------------------------------------------
-
-cat >"$CONFIGURATION_DIRECTORY/pilotlight.conf" <<END
-[Sampling]
-OffCpu=yes
-OffCpuPeriod=5ms
-RunQueue=yes
-Faults=yes
-FaultsPeriod=7
-[History]
-Window=2s
-END
-start "$tmp/dozer" 1000
-# Each of its children copies what it writes to.
-start "$tmp/worker" -c 'while :; do (:); sleep 0.01; done'
-start_service || exit 1
-sleep 13
 
 # report EVENT COMM: of the last windows.
 report() {
@@ -164,16 +166,16 @@ seconds_of() {
 is_always_blocked() {
 	local amount time
 
-	read -r amount time < <(seconds_of offcpu dozer)
+	read -r amount time < <(seconds_of offcpu sleeper)
 	note "$amount s of $time s blocked"
 	at_least "$time" 6 && within "$amount" "$time" "$(awk -v time="$time" 'BEGIN { print 0.1 + 0.03 * time }')"
 }
 
 # Its stack is read from outside, at each window's end.
 is_known_to_its_root() {
-	"$pilotlight" flamegraph -q -e offcpu --last 4s --comm dozer -f folded -o "$tmp/dozer.folded" &&
-		grep -q '__libc_start_main.*nanosleep.*blocked: sleep' "$tmp/dozer.folded" &&
-		! grep -q 'truncated' "$tmp/dozer.folded"
+	"$pilotlight" flamegraph -q -e offcpu --last 4s --comm sleeper -f folded -o "$tmp/sleeper.folded" &&
+		grep -q '__libc_start_main.*nanosleep.*blocked: sleep' "$tmp/sleeper.folded" &&
+		! grep -q 'truncated' "$tmp/sleeper.folded"
 }
 
 has_event() {
@@ -181,7 +183,7 @@ has_event() {
 }
 
 draws_a_difference() {
-	"$pilotlight" diff -e offcpu --last 4s --comm dozer --against --to -4s --last 4s -f txt -o - |
+	"$pilotlight" diff -e offcpu --last 4s --comm sleeper --against --to -4s --last 4s -f txt -o - |
 		grep -q '^#   amount '
 }
 
@@ -247,7 +249,7 @@ is_off() {
 	"$pilotlight" status | grep -q '^  Run queue ' && ! "$pilotlight" status | grep -q '^  Off CPU '
 }
 has_old_windows() {
-	"$pilotlight" report -e offcpu --last 60s --comm dozer 2>/dev/null | grep -q '^# amount '
+	"$pilotlight" report -e offcpu --last 60s --comm sleeper 2>/dev/null | grep -q '^# amount '
 }
 sum_says_what_it_lacks() {
 	"$pilotlight" report -e wall --last 2s 2>/dev/null | grep -q '^# .*time off CPU not sampled for '
