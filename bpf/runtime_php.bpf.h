@@ -111,15 +111,19 @@ static __always_inline __u64 php_check_file(
 }
 
 /* Tells a class from others that had its address, as the next request's may: by its name, whose
- * hash is mostly known. */
-static __always_inline __u64 php_check_class(__u64 class)
+ * hash is mostly known. Methods of one stack are often of the same class. */
+static __always_inline __u64 php_check_class(struct runtime_walk *walk, __u64 class)
 {
 	__u64 name, words[PHP_STRING_WORDS];
 
+	if (class == walk->class)
+		return walk->class_check;
+	walk->class = walk->class_check = class;
 	if (!class || !runtime_read_word(&name, class + PHP_CLASS_NAME_AT) ||
 		!php_read_string(name, words))
 		return class;
-	return runtime_hash_two(class, words[PHP_HASH], words[PHP_LENGTH]);
+	walk->class_check = runtime_hash_two(class, words[PHP_HASH], words[PHP_LENGTH]);
+	return walk->class_check;
 }
 
 /* Reads the beginning of a function. Returns 0 if there is none. */
@@ -167,7 +171,7 @@ static __always_inline int php_read_function(struct runtime_walk *walk,
 		return 0;
 	seen->address = function;
 	seen->check = runtime_hash_two(
-		check, name_check, php_check_class(runtime_code_word(walk, PHP_CLASS_AT)));
+		check, name_check, php_check_class(walk, runtime_code_word(walk, PHP_CLASS_AT)));
 	seen->words[PHP_INSTRUCTIONS] = runtime_code_word(walk, runtime->code_units_at);
 	seen->words[PHP_INSTRUCTION_COUNT] =
 		(__u32)runtime_code_word(walk, runtime->code_lines_at) |

@@ -65,14 +65,15 @@ struct runtime_walk {
 	__u64 thread; /* the thread pointer */
 	__u64 stack_pointer;
 	__u64 frame, mark;
-	__u64 start, end;	/* of Ruby: the VM stack, up to the outermost frame */
-	__u64 file, file_check; /* the last code object's file, and what it is known by */
-	__u32 code_bytes;	/* as many as the fields of a code object take */
-	__u32 has_left;		/* the frames are of another native stack */
-	__u32 tasks;		/* of CPython: enum runtime_tasks_step of runtime_sample.bpf.h */
-	__u64 state;		/* of CPython: the address of the thread's */
-	__u64 registers[2];	/* of PHP: r15 and r14, which its owner sets, too */
-	__u64 instruction;	/* of PHP: one whose line was read */
+	__u64 start, end;	  /* of Ruby: the VM stack, up to the outermost frame */
+	__u64 file, file_check;	  /* the last code object's file, and what it is known by */
+	__u32 code_bytes;	  /* as many as the fields of a code object take */
+	__u32 has_left;		  /* the frames are of another native stack */
+	__u32 tasks;		  /* of CPython: enum runtime_tasks_step of runtime_sample.bpf.h */
+	__u64 state;		  /* of CPython: the address of the thread's */
+	__u64 registers[2];	  /* of PHP: r15 and r14, which its owner sets, too */
+	__u64 class, class_check; /* of PHP: the same of the last class */
+	__u64 instruction;	  /* of PHP: one whose line was read */
 	__u32 line;
 	__u32 seen_at; /* the last code object among ... */
 	struct runtime_seen seen[RUNTIME_SEEN];
@@ -96,6 +97,7 @@ static __always_inline void runtime_forget(
 	struct runtime_walk *walk, struct runtime_span spans[RUNTIME_SPANS])
 {
 	walk->file = walk->file_check = walk->held = walk->instruction = 0;
+	walk->class = walk->class_check = 0;
 	for (__u32 i = 0; i < RUNTIME_SEEN; i++)
 		walk->seen[i].address = 0;
 	for (__u32 i = 0; i < RUNTIME_SPANS; i++)
@@ -281,17 +283,31 @@ static __always_inline __u32 runtime_code_bytes(const struct pilotlight_runtime 
 	return runtime_greater(last, runtime->object_type_at) + sizeof(__u64);
 }
 
+/* Reads what the walk needs of a thread's state, whose fields lie near each other. Returns 0 if it
+ * is not of this thread. */
+static __always_inline int runtime_read_state(struct runtime_walk *walk, struct runtime_span *span,
+	const struct pilotlight_runtime *runtime, __u64 state)
+{
+	__u32 thread_at = runtime->state_thread_at, first = runtime->state_frame_at;
+	__u32 last = runtime_greater(first, thread_at);
+
+	if (first > thread_at)
+		first = thread_at;
+	if (!state || !runtime_read_span(span, state + first, last - first + RUNTIME_WORD) ||
+		runtime_span_word(span, state + thread_at) != walk->thread)
+		return 0;
+	walk->frame = runtime_span_word(span, state + runtime->state_frame_at);
+	return 1;
+}
+
 /* Goes to the innermost frame of the thread. */
 static __always_inline enum runtime_end runtime_begin(struct runtime_walk *walk,
 	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime)
 {
-	__u64 state = runtime_state(walk, runtime), thread;
+	__u64 state = runtime_state(walk, runtime);
 
-	if (!state || !runtime_read_word(&thread, state + runtime->state_thread_at) ||
-		thread != walk->thread)
+	if (!runtime_read_state(walk, &spans[0], runtime, state))
 		return RUNTIME_NO_STATE;
-	if (!runtime_read_word(&walk->frame, state + runtime->state_frame_at))
-		return RUNTIME_UNREADABLE;
 	if (runtime->holder_frame_at != PILOTLIGHT_RUNTIME_NONE && walk->frame &&
 		!runtime_read_word(&walk->frame, walk->frame + runtime->holder_frame_at))
 		return RUNTIME_UNREADABLE;
