@@ -1,4 +1,5 @@
-# A program that calls through Python and C: json, re, sorted() with a key, generators; 12 functions below them.
+# A program that calls through Python and C: json, re, sorted() with a key, generators; 12 functions below them, or as
+# many as the second argument says.
 import json
 import re
 import sys
@@ -38,5 +39,6 @@ def step(depth):
 
 
 end = time.time() + float(sys.argv[1])
+depth = int(sys.argv[2]) if len(sys.argv) > 2 else 12
 while time.time() < end:
-    step(12)
+    step(depth)

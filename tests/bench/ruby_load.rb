@@ -1,5 +1,5 @@
 # Runs for so many seconds, mostly in some 20 methods and blocks that call each other, every sixth through a function
-# of C.
+# of C. The second argument says how many.
 def leaf
   number = 0
   number += 1 while number < 2000
@@ -14,4 +14,5 @@ def deeper(depth)
 end
 
 stop = Process.clock_gettime(Process::CLOCK_MONOTONIC) + ARGV[0].to_f
-deeper(16) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop
+depth = (ARGV[1] || 16).to_i
+deeper(depth) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < stop

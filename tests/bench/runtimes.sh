@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Compares the BPF time of a sample with and without the functions of Python, JavaScript, Ruby, Java or PHP. Three
 # recordings run at the same time. The third one is of a process that sleeps: it tells what a sample of other processes
-# costs. Needs root, and an earlier recording of the interpreter.
+# costs. Needs root, and an earlier recording of the interpreter. DEPTH is how many functions of Python, Ruby or PHP call
+# each other: with few, the stack is mostly native; with many it is mostly the interpreter's.
 #
-#	tests/bench/runtimes.sh [PYTHON|NODE|RUBY|JAVA|PHP...]
+#	[DEPTH=N] tests/bench/runtimes.sh [PYTHON|NODE|RUBY|JAVA|PHP...]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 pilotlight=${PILOTLIGHT:-build/release/pilotlight}
@@ -33,7 +34,7 @@ for runtime in "${@:-python3}"; do
 	options=()
 	# So that the native walk finds the same frames.
 	[[ $(basename "$runtime") != java* ]] || options=(-XX:+PreserveFramePointer)
-	"$runtime" "${options[@]}" "$program" $((SECONDS_EACH + 30)) &
+	"$runtime" "${options[@]}" "$program" $((SECONDS_EACH + 30)) ${DEPTH:+"$DEPTH"} &
 	load=$!
 	SECONDS_EACH=2 record warm_up $load both
 	record native $load native &
