@@ -137,9 +137,10 @@ static void make_source(const struct pilotlight_runtime_code *record,
 		clean[0] = '\0';
 }
 
-/* Java's own texts are UTF-8. */
+/* Java's own texts are UTF-8. The source's name is needed no more. */
 static int parse_method(const struct pilotlight_runtime_code *record, struct runtime_code *ret_code)
 {
+	const size_t rest = offsetof(struct pilotlight_hotspot_table, has_no_zeros);
 	struct pilotlight_hotspot_table table;
 
 	if (record->lines != PILOTLIGHT_RUNTIME_BYTECODES || record->line_bytes < sizeof(table) ||
@@ -150,6 +151,8 @@ static int parse_method(const struct pilotlight_runtime_code *record, struct run
 		return -EINVAL;
 	make_method(record, ret_code->name);
 	make_source(record, &table, ret_code->file);
+	ret_code->table += rest;
+	ret_code->table_bytes -= rest;
 	return 0;
 }
 

@@ -190,15 +190,15 @@ static int64_t read_compressed(const uint8_t *table, size_t size, size_t *at, ui
 }
 
 /*
- * Pairs: how far the bytecode, and the line, is behind the one before. They are not
- * sorted. The first one is the method's if no bytecode is asked for. See struct
- * pilotlight_hotspot_table.
+ * Pairs: how far the bytecode, and the line, is behind the one before. They are not sorted. The
+ * first one is the method's if no bytecode is asked for. The table is the rest of a struct
+ * pilotlight_hotspot_table, and the pairs.
  */
 static uint32_t find_in_bytecodes(const uint8_t *table, size_t size, int64_t wanted)
 {
-	const size_t begin = sizeof(struct pilotlight_hotspot_table);
-	uint32_t excluded =
-		size > begin ? table[offsetof(struct pilotlight_hotspot_table, has_no_zeros)] : 0;
+	const size_t begin = sizeof(struct pilotlight_hotspot_table) -
+			     offsetof(struct pilotlight_hotspot_table, has_no_zeros);
+	uint32_t excluded = size > begin ? table[0] : 0;
 	int64_t at_bytecode = 0, line = 0, best_bytecode = -1, best = 0;
 
 	for (size_t at = begin; at < size && table[at] != 0;) {

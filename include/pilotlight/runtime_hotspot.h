@@ -95,9 +95,10 @@ _Static_assert(sizeof(struct pilotlight_runtime_hotspot) <= sizeof(struct pilotl
  * that ends it. The record's name is the method's with its signature, its file is the class. */
 enum { PILOTLIGHT_HOTSPOT_SOURCE_MAX = 64, PILOTLIGHT_HOTSPOT_LINES_MAX = 512 };
 struct pilotlight_hotspot_table {
+	__u8 source[PILOTLIGHT_HOTSPOT_SOURCE_MAX]; /* the name of the source file, and zeros */
 	__u8 source_bytes;
+	/* Lines are read from here on. */
 	__u8 has_no_zeros; /* PILOTLIGHT_HOTSPOT_NO_ZEROS */
 	__u8 reserved[6];
-	__u8 source[PILOTLIGHT_HOTSPOT_SOURCE_MAX]; /* the name of the source file, and zeros */
 };
 _Static_assert(sizeof(struct pilotlight_hotspot_table) == 72, "padding");

@@ -59,7 +59,7 @@ static void a_record_has_names_and_lines(void **state)
 /* A method of Java: its class takes the place of the file. */
 static void set_method(uint8_t source_bytes)
 {
-	struct pilotlight_hotspot_table table = { source_bytes, 0, { 0 }, "String.java" };
+	struct pilotlight_hotspot_table table = { "String.java", source_bytes, 0, { 0 } };
 	static const char lines[] =
 		"\x0a\x19\xff\x14\x28"; /* 2 from 1 on, 3 from 4 on, 23 from 14 on */
 

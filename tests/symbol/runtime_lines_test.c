@@ -169,16 +169,15 @@ static void bytecodes_have_lines(void **state)
 		{ 39, 300 }, { 40, 7 }, { 999, 8 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++) {
+		const size_t begin = sizeof(struct pilotlight_hotspot_table) -
+				     offsetof(struct pilotlight_hotspot_table, has_no_zeros);
 		uint8_t table[sizeof(struct pilotlight_hotspot_table) + 16] = { 0 };
 
-		table[1] = tables[i].has_no_zeros;
-		memcpy(table + sizeof(struct pilotlight_hotspot_table), tables[i].pairs,
-			tables[i].size);
+		table[0] = tables[i].has_no_zeros;
+		memcpy(table + begin, tables[i].pairs, tables[i].size);
 		for (size_t j = 0; j < ARRAY_SIZE(lines); j++)
-			assert_int_equal(
-				runtime_lines_find(PILOTLIGHT_RUNTIME_BYTECODES, table,
-					sizeof(struct pilotlight_hotspot_table) + tables[i].size, 0,
-					lines[j].unit),
+			assert_int_equal(runtime_lines_find(PILOTLIGHT_RUNTIME_BYTECODES, table,
+						 begin + tables[i].size, 0, lines[j].unit),
 				lines[j].line);
 		assert_int_equal(
 			runtime_lines_find(PILOTLIGHT_RUNTIME_BYTECODES, table, 5, 0, 3), 0);
