@@ -56,7 +56,11 @@ struct hotspot {
 	__u64 interpreter, interpreter_end;
 	__u64 method_name; /* the address of the name of compiled methods */
 	__u32 heap_count;
-	__u32 has_looked; /* in this walk */
+	/* In this walk: */
+	__u32 has_looked;
+	__u64 found_ip;	  /* what the blob was read for; 0: it does not say what is there */
+	__u32 found_kind; /* enum hotspot_kind */
+	__u32 reserved;
 };
 
 enum hotspot_kind { HOTSPOT_NONE, HOTSPOT_METHOD, HOTSPOT_INTERPRETER, HOTSPOT_STUB };
@@ -446,4 +450,38 @@ static __always_inline int hotspot_step_interpreted(
 		return PILOTLIGHT_WALK_NO_FUNCTION;
 	}
 	return hotspot_return(walk, words[2], words[0]);
+}
+
+enum {
+	/* What is at a continuation's entry, before the frame pointer and the return address
+	 * (ContinuationEntry of JDK 19 to 28), and how many words of arguments may be below. */
+	HOTSPOT_ENTRY_BYTES = 64,
+	HOTSPOT_ENTRY_SEARCH = 8,
+};
+
+/*
+ * From a virtual thread to its carrier. While a thread waits, its frames are in the heap. When it
+ * goes on, only the innermost come back to the stack at once: they return to a stub, which brings
+ * the next. Right above is the entry of the continuation, whose caller is the carrier's: the first
+ * return address there. Tries word `at`. Returns HOTSPOT_OTHER if it is none.
+ */
+static __always_inline int hotspot_go_to_carrier(
+	struct walk *walk, const struct hotspot *hotspot, __u32 at)
+{
+	__u64 words[2], target, place = walk->sp + HOTSPOT_ENTRY_BYTES + at * HOTSPOT_WORD;
+	int end;
+
+	walk->read_more = 1;
+	if (!can_read_own_user(words, 2, place))
+		return PILOTLIGHT_WALK_UNREADABLE;
+	/* The interpreter's are behind no call. */
+	if (!hotspot_is_interpreter(hotspot, words[1]) &&
+		(!hotspot_find_heap(hotspot, words[1]) ||
+			!is_return_address(walk, words[1], &target)))
+		return HOTSPOT_OTHER;
+	walk->rbx.kind = SAVED_UNKNOWN;
+	end = go_to_caller(walk, words[1], place + sizeof(words));
+	walk->fp.word = words[0];
+	walk->fp.kind = SAVED_VALUE;
+	return end;
 }

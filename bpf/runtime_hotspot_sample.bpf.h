@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Walks HotSpot's generated code, and adds its methods to a stack that has been walked. The walk
+ * Walks HotSpot's generated code, and finds, proves and copies its methods. The walk
  * needs the library's description before it meets the library, which is behind all methods: once a
  * stack of the process has led through the library, its place is known for the process until
  * another process takes the entry.
  */
 #pragma once
 
-#include "runtime_hotspot_seen.bpf.h"
+#include "runtime_hotspot_scopes.bpf.h"
 
-enum { HOTSPOT_PLACES_SHIFT = 12, HOTSPOT_SEEN_EPOCH_SHIFT = RUNTIME_EPOCH_SHIFT - 1 };
+enum { HOTSPOT_PLACES_SHIFT = 12 };
 
 /* The seal covers the rest, so an entry of two halves is that of no process. */
 struct process_hotspot {
@@ -23,13 +23,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct process_hotspot);
 } process_hotspots SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1 << HOTSPOT_SEEN_SHIFT);
-	__type(key, __u32);
-	__type(value, struct hotspot_seen);
-} seen_frames SEC(".maps");
 
 static __always_inline const struct pilotlight_runtime_hotspot *walked_hotspot(
 	const struct walker *walker)
@@ -101,17 +94,25 @@ static __always_inline void remember_hotspot(struct walker *walker)
 	entry->seal = hotspot_seal(owner, at);
 }
 
-/* What code is at `ip`? Returns enum hotspot_kind. */
+/* What code is at `ip`? Returns enum hotspot_kind. The walk mostly looks for the leaf last, and the
+ * leaf's method is looked for next. */
 __noinline int find_hotspot(struct walker *walker, __u64 ip)
 {
 	const struct pilotlight_runtime_hotspot *runtime;
+	struct hotspot *known;
 
 	if (!walker)
 		return HOTSPOT_NONE;
+	known = &walker->runtime.known_hotspot;
+	if (ip == known->found_ip)
+		return (int)known->found_kind;
 	runtime = walked_hotspot(walker);
-	return runtime ? (int)hotspot_find(&walker->walk, &walker->runtime.known_hotspot,
-				 &walker->runtime.hotspot.blob, runtime, ip)
-		       : HOTSPOT_NONE;
+	if (!runtime)
+		return HOTSPOT_NONE;
+	known->found_kind =
+		hotspot_find(&walker->walk, known, &walker->runtime.hotspot.blob, runtime, ip);
+	known->found_ip = ip;
+	return (int)known->found_kind;
 }
 
 /* As hotspot_up(). */
@@ -150,11 +151,28 @@ __noinline int step_interpreted(struct walker *walker)
 	return end;
 }
 
+/* As hotspot_go_to_carrier(). */
+__noinline int try_carrier(struct walker *walker, __u32 at)
+{
+	return walker ? hotspot_go_to_carrier(&walker->walk, &walker->runtime.known_hotspot, at)
+		      : PILOTLIGHT_WALK_UNSUPPORTED;
+}
+
+/* Not a function of its own: the BPF stack has no room for one more. */
+static __always_inline int go_to_carrier(struct walker *walker)
+{
+	int end = HOTSPOT_OTHER;
+
+	for (__u32 i = 0; i < HOTSPOT_ENTRY_SEARCH && end == HOTSPOT_OTHER; i++)
+		end = try_carrier(walker, i);
+	return end == HOTSPOT_OTHER ? PILOTLIGHT_WALK_NO_FUNCTION : end;
+}
+
 /* Goes from the last frame, at `where`, to its caller, if it is of HotSpot's generated code. */
 __noinline int step_hotspot(struct walker *walker, __u64 where)
 {
 	struct walk *walk;
-	int kind;
+	int kind, end;
 
 	if (!walker)
 		return HOTSPOT_OTHER;
@@ -164,12 +182,12 @@ __noinline int step_hotspot(struct walker *walker, __u64 where)
 		return step_interpreted(walker);
 	if (kind == HOTSPOT_NONE)
 		return HOTSPOT_OTHER;
-	/* Such as where virtual threads return to: their callers are elsewhere. */
-	if (walk->is_doubtful) {
+	if (!walk->is_doubtful)
+		return leave_frame(walker, find_up(walker, kind), kind);
+	end = kind == HOTSPOT_STUB ? go_to_carrier(walker) : PILOTLIGHT_WALK_NO_FUNCTION;
+	if (end != WALK_ON)
 		walk->record.count--;
-		return PILOTLIGHT_WALK_NO_FUNCTION;
-	}
-	return leave_frame(walker, find_up(walker, kind), kind);
+	return end;
 }
 
 /* The method that runs in a frame of the interpreter, and its bytecode. */
@@ -233,6 +251,7 @@ __noinline int find_method(struct walker *walker, __u32 at)
 	is_exact = !!(frame & PILOTLIGHT_FRAME_EXACT);
 	frame &= PILOTLIGHT_FRAME_ADDRESS_MASK;
 	kind = find_hotspot(walker, frame - !is_exact);
+	state->known_hotspot.found_ip = 0; /* proofs take the blob's place */
 	if (kind == HOTSPOT_METHOD) {
 		hotspot_find_scopes(
 			&state->hotspot.scopes, runtime, &state->hotspot.blob, frame, is_exact);
@@ -385,192 +404,6 @@ static __always_inline int append_method(struct walker *walker, __u32 entry, __u
 	if (!is_known_code(walker, &code))
 		code = copy_method(walker, entry);
 	if (code)
-		append_placed_frame(walker, code, walker->runtime.step.unit, place);
+		put_placed_frame(walker, code, walker->runtime.step.unit, place);
 	return code != 0;
-}
-
-/* Adds the method of the next scope, and with that of the compiled method ends the group. Returns
- * 1 if there are more, 0 at the end, and -1 if the scopes make no sense or cannot be shown. */
-__noinline int step_scope(struct walker *walker, __u32 at, __u32 entry)
-{
-	const struct hotspot_scopes *scopes;
-	int is_last;
-
-	if (!walker || !prove_scope(walker))
-		return -1;
-	scopes = &walker->runtime.hotspot.scopes;
-	is_last = scopes->next == 0;
-	if ((is_last && scopes->method != walker->runtime.hotspot.blob.method) ||
-		!append_method(walker, entry, is_last ? at : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN))
-		return -1;
-	return !is_last;
-}
-
-/*
- * What a native frame runs is known until its code changes: but not if it is an interrupted
- * instruction, which is another one each time, and while methods of it could not be added.
- */
-enum added { ADDED_NOTHING, ADDED_SOME, ADDED_ALL };
-
-/* Adds the methods of a compiled method: all, or that one alone. */
-static __always_inline enum added add_scopes(struct walker *walker, __u32 at, __u32 entry)
-{
-	struct pilotlight_ring_walk *record = &walker->walk.record;
-	int has_scopes = walker->runtime.hotspot.scopes.next != 0, more = has_scopes ? 1 : -1;
-	__u64 hash = record->hash;
-	__u16 count = record->runtime_count;
-
-	for (__u32 i = 0; i < HOTSPOT_SCOPES_MAX && more > 0; i++)
-		more = step_scope(walker, at, entry);
-	if (more == 0)
-		return ADDED_ALL;
-	record->hash = hash;
-	record->runtime_count = count;
-	if (!prove_method(walker, walker->runtime.hotspot.blob.method) ||
-		!append_method(walker, entry, at))
-		return ADDED_NOTHING;
-	return has_scopes ? ADDED_SOME : ADDED_ALL;
-}
-
-/* Identifies the process, for half of an epoch that begins at a time of the frame's own: then its
- * methods are sent again if their epochs have ended. */
-static __always_inline __u64 seen_owner(const struct walker *walker, __u64 frame)
-{
-	__u64 time = walker->runtime.begin_ns +
-		     (runtime_hash(0, frame) >> (64 - HOTSPOT_SEEN_EPOCH_SHIFT));
-
-	return runtime_hash(walker->runtime.owner,
-		(__u64)runtime_generation << 32 | time >> HOTSPOT_SEEN_EPOCH_SHIFT);
-}
-
-/* The entry of the native frame; NULL: it has none. */
-static __always_inline struct hotspot_seen *find_seen(
-	__u64 owner, const struct walker *walker, __u64 frame)
-{
-	__u32 place = hotspot_seen_place(owner, frame);
-
-	if (frame & PILOTLIGHT_FRAME_EXACT ||
-		hotspot_is_interpreter(&walker->runtime.known_hotspot, frame))
-		return 0;
-	return bpf_map_lookup_elem(&seen_frames, &place);
-}
-
-/* Notes the methods of a native frame, which have been added behind the first `before`. */
-__noinline int note_seen(struct walker *walker, __u32 at, __u32 before)
-{
-	const struct pilotlight_runtime_hotspot *runtime;
-	struct hotspot_seen *seen, *entry;
-	__u64 frame, owner, identity;
-	__u32 count;
-
-	if (!walker)
-		return 0;
-	runtime = walked_hotspot(walker);
-	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
-	owner = seen_owner(walker, frame);
-	entry = find_seen(owner, walker, frame);
-	count = walker->walk.record.runtime_count - before;
-	seen = &walker->runtime.hotspot.seen;
-	seen->block = walker->runtime.hotspot.blob.begin;
-	if (!runtime || !entry || count > HOTSPOT_SEEN_METHODS ||
-		!hotspot_read_identity(&walker->walk, runtime, seen->block, owner, &identity))
-		return 0;
-	seen->count = count;
-	for (__u32 i = 0; i < HOTSPOT_SEEN_METHODS; i++) {
-		const __u64 *words = runtime_words(&walker->walk, before + i);
-
-		seen->codes[i] = i < count ? words[0] : 0;
-		seen->units[i] = i < count ? (__u32)words[1] : 0;
-	}
-	seen->seal = hotspot_seen_seal(seen, frame, identity);
-	*entry = *seen;
-	return 1;
-}
-
-/* Adds the methods of a native frame that was seen before. Returns 0 if it was not, or if its code
- * is another one now. */
-__noinline int add_seen(struct walker *walker, __u32 at)
-{
-	const struct pilotlight_runtime_hotspot *runtime;
-	const struct hotspot_seen *entry;
-	struct hotspot_seen *seen;
-	__u64 frame, owner, identity;
-
-	if (!walker)
-		return 0;
-	runtime = walked_hotspot(walker);
-	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
-	owner = seen_owner(walker, frame);
-	entry = find_seen(owner, walker, frame);
-	if (!runtime || !entry)
-		return 0;
-	seen = &walker->runtime.hotspot.seen;
-	*seen = *entry;
-	if (seen->count == 0 ||
-		!hotspot_read_identity(&walker->walk, runtime, seen->block, owner, &identity) ||
-		seen->seal != hotspot_seen_seal(seen, frame, identity) ||
-		walker->walk.record.runtime_count + seen->count > PILOTLIGHT_RUNTIME_FRAMES_MAX)
-		return 0;
-	for (__u32 i = 0; i < HOTSPOT_SEEN_METHODS && i < seen->count; i++)
-		append_placed_frame(walker, seen->codes[i], (__s32)seen->units[i],
-			i + 1 == seen->count ? at : PILOTLIGHT_RUNTIME_PLACE_UNKNOWN);
-	return 1;
-}
-
-/* Adds the methods of one native frame. */
-__noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
-{
-	enum added added = ADDED_NOTHING;
-	__u32 before;
-	int found;
-
-	if (!walker)
-		return 0;
-	before = walker->walk.record.runtime_count;
-	found = find_method(walker, at);
-	if (found == METHOD_PROVED)
-		return append_method(walker, entry, at);
-	if (found == METHOD_STUB && append_method(walker, entry, at))
-		added = ADDED_ALL;
-	if (found == METHOD_COMPILED)
-		added = add_scopes(walker, at, entry);
-	if (added == ADDED_ALL)
-		note_seen(walker, at, before);
-	return added != ADDED_NOTHING;
-}
-
-__noinline int add_methods(struct walker *walker, __u32 entry)
-{
-	struct pilotlight_ring_walk *record;
-
-	if (!walker)
-		return 0;
-	remember_hotspot(walker);
-	if (walker->walk.hotspot_is_new)
-		forget_walks(&walker->walk);
-	walker->walk.hotspot_is_new = 0;
-	if (!walker->walk.has_jit)
-		return 0;
-	begin_state(walker);
-	record = &walker->walk.record;
-	record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
-	for (__u32 i = 0; i < WALK_DEPTHS && i < record->count; i++) {
-		if (walker->walk.frames[i] >> PILOTLIGHT_FRAME_KIND_SHIFT !=
-				PILOTLIGHT_FRAME_ADDRESS ||
-			add_seen(walker, i))
-			continue;
-		if (walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX) {
-			record->runtime_end = PILOTLIGHT_RUNTIME_DEEP;
-			break;
-		}
-		step_method(walker, i, entry);
-	}
-	if (record->runtime_count == 0) {
-		record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
-		return 0;
-	}
-	record->runtime_file = walker->walk.hotspot.file_id;
-	record->runtime_language = PILOTLIGHT_RUNTIME_HOTSPOT;
-	record->hash = hash_next(record->hash, record->runtime_end);
-	return 1;
 }

@@ -35,6 +35,7 @@ enum hotspot_scope_number { SCOPE_CALLER, SCOPE_METHOD, SCOPE_BYTECODE, SCOPE_RE
 struct hotspot_scopes {
 	__u64 pcs, data, metadata; /* addresses */
 	__u64 method;		   /* of the last scope */
+	__u64 place;		   /* the instruction that has the innermost scope; 0: none */
 	__u32 pc_count;
 	__u32 next; /* the offset of the next scope; 0: none */
 	__s32 bytecode;
@@ -100,11 +101,14 @@ static __always_inline void hotspot_find_scopes(struct hotspot_scopes *scopes,
 	__u64 offset = ip - blob->code, found;
 
 	scopes->next = 0;
+	scopes->place = 0;
 	if ((is_exact && offset < blob->complete) || !hotspot_find_tables(scopes, runtime, blob))
 		return;
 	found = hotspot_find_pc(scopes, (__u32)offset);
-	if (is_exact || (__u32)found == offset)
-		scopes->next = (__u32)(found >> 32);
+	if (!is_exact && (__u32)found != offset)
+		return;
+	scopes->next = (__u32)(found >> 32);
+	scopes->place = scopes->next ? blob->code + (__u32)found : 0;
 }
 
 /* Reads the numbers that a scope begins with. */

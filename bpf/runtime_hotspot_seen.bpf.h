@@ -17,6 +17,12 @@ enum {
 	HOTSPOT_SEEN_METHODS = 9, /* frames with more are read anew each time */
 };
 
+/* In words of 4 bytes, so that three methods are in the first cache line. */
+struct hotspot_seen_method {
+	__u32 unit;
+	__u32 code, code_high;
+};
+
 /*
  * An interrupt may read and write between two words of an entry. So the seal covers all that an
  * entry says, and an entry of two halves is that of no frame.
@@ -24,45 +30,68 @@ enum {
 struct hotspot_seen {
 	__u64 seal;
 	__u64 block;
-	__u64 codes[HOTSPOT_SEEN_METHODS]; /* innermost first, as they are sent */
-	__u32 units[HOTSPOT_SEEN_METHODS];
-	__u32 count; /* 0: the entry is empty */
+	__u32 count;						  /* 0: the entry is empty */
+	struct hotspot_seen_method methods[HOTSPOT_SEEN_METHODS]; /* innermost first */
 };
 _Static_assert(sizeof(struct hotspot_seen) == 128, "two cache lines");
 
-static __always_inline __u32 hotspot_seen_place(__u64 owner, __u64 frame)
+/* What a frame is looked up by. */
+struct hotspot_seen_key {
+	__u64 hash; /* of the frame and of the process, also over time */
+	__u64 epoch;
+};
+
+static __always_inline __u32 hotspot_seen_place(const struct hotspot_seen_key *key)
 {
-	return runtime_hash(owner, frame) >> (64 - HOTSPOT_SEEN_SHIFT);
+	return key->hash >> (64 - HOTSPOT_SEEN_SHIFT);
 }
 
-/* The seal of an entry, whose unused methods are 0. */
-static __always_inline __u64 hotspot_seen_seal(
-	const struct hotspot_seen *seen, __u64 frame, __u64 identity)
+/* The hash of an entry's methods: from hotspot_begin_methods(), with one method after the other. */
+static __always_inline __u64 hotspot_begin_methods(__u32 count)
 {
-	__u64 hash = runtime_hash(runtime_hash(identity, frame), seen->block);
+	return count;
+}
 
-	for (__u32 i = 0; i < HOTSPOT_SEEN_METHODS; i++)
-		hash = runtime_hash(hash ^ seen->units[i], seen->codes[i]);
-	return runtime_hash(hash, seen->count);
+static __always_inline __u64 hotspot_hash_method(__u64 hash, __u64 code, __u32 unit)
+{
+	return runtime_hash(hash ^ (__u64)unit << 32, code);
+}
+
+/* Odd numbers. The CPU multiplies by several of them at a time. */
+#define HOTSPOT_FACTOR_1 0x9e3779b97f4a7c15ULL
+#define HOTSPOT_FACTOR_2 0xc2b2ae3d27d4eb4fULL
+#define HOTSPOT_FACTOR_3 0x165667b19e3779f9ULL
+#define HOTSPOT_FACTOR_4 0xd6e8feb86659fd93ULL
+#define HOTSPOT_FACTOR_5 0xa0761d6478bd642fULL
+
+/* `methods`: their hash. */
+static __always_inline __u64 hotspot_seen_seal(
+	const struct hotspot_seen_key *key, __u64 block, __u64 identity, __u64 methods)
+{
+	return runtime_hash(key->hash ^ key->epoch * HOTSPOT_FACTOR_2 ^ block * HOTSPOT_FACTOR_3 ^
+				    methods * HOTSPOT_FACTOR_4,
+		identity);
 }
 
 /*
  * Reads what identifies the code in the block: its head, with the length and whether it is in use;
- * the name, which tells compiled methods from stubs; and the number. `owner` identifies the
- * process, also over time. Returns 0 if it cannot be read.
+ * the name, which tells compiled methods from stubs; and the number. One read costs less than
+ * three. Returns 0 if it cannot be read.
  */
-static __always_inline int hotspot_read_identity(struct walk *walk,
-	const struct pilotlight_runtime_hotspot *runtime, __u64 block, __u64 owner,
-	__u64 *ret_identity)
+static __always_inline int hotspot_read_identity(struct hotspot_blob *blob,
+	const struct pilotlight_runtime_hotspot *runtime, __u64 block, __u64 *ret_identity)
 {
-	__u64 at = block + runtime->block_bytes, head[2], name, number;
-	__u64 identity = runtime_hash(owner, block);
+	__u32 at = runtime->block_bytes;
+	__u64 words = (at + (__u64)runtime->blob_number_at) / HOTSPOT_WORD + 1;
 
-	if (!block || !can_read_own_user(head, 2, block) ||
-		!can_read_own_user(&name, 1, at + runtime->blob_name_at) ||
-		!can_read_own_user(&number, 1, at + runtime->blob_number_at))
+	/* Linux 6.1 wants the bound of this very register. */
+	__asm__ volatile("" : "+r"(words));
+	if (!block || words > HOTSPOT_WORDS || !can_read_own_user(blob->words, (__u32)words, block))
 		return 0;
-	identity = runtime_hash(runtime_hash(identity, head[0]), head[1]);
-	*ret_identity = runtime_hash(runtime_hash(identity, name), number & 0xffffffff);
+	*ret_identity =
+		hotspot_word(blob, 0) * HOTSPOT_FACTOR_1 ^
+		hotspot_word(blob, HOTSPOT_WORD) * HOTSPOT_FACTOR_2 ^
+		hotspot_word(blob, at + runtime->blob_name_at) * HOTSPOT_FACTOR_3 ^
+		(__u64)hotspot_number(blob, at + runtime->blob_number_at) * HOTSPOT_FACTOR_5;
 	return 1;
 }

@@ -644,7 +644,7 @@ __noinline int runs_php(struct walker *walker)
 
 #include "runtime_v8_sample.bpf.h"
 
-#include "runtime_hotspot_sample.bpf.h"
+#include "runtime_hotspot_add.bpf.h"
 
 /* `entry`: of the CPU's maps. */
 static __always_inline void add_runtime_frames(struct walker *walker, __u32 entry)

@@ -146,7 +146,8 @@ __noinline __u64 copy_v8(struct walker *walker, __u32 entry)
 
 /* Adds a frame with the native one that runs it. Frames of unknown place are of functions that the
  * next one contains: a compiler has put them into it. */
-static __always_inline void append_placed_frame(
+/* Without a change of the stack's hash. Returns the frame's words. */
+static __always_inline const __u64 *put_placed_frame(
 	struct walker *walker, __u64 code, __s32 unit, __u32 place)
 {
 	struct walk *walk = &walker->walk;
@@ -156,7 +157,16 @@ static __always_inline void append_placed_frame(
 	words[0] = code;
 	words[1] = (__u32)unit | (__u64)place << RUNTIME_PLACE_SHIFT | ends << RUNTIME_FLAGS_SHIFT;
 	walk->record.runtime_count++;
-	walk->record.hash = hash_next(hash_next(walk->record.hash, code), words[1]);
+	return words;
+}
+
+static __always_inline void append_placed_frame(
+	struct walker *walker, __u64 code, __s32 unit, __u32 place)
+{
+	const __u64 *words = put_placed_frame(walker, code, unit, place);
+	struct pilotlight_ring_walk *record = &walker->walk.record;
+
+	record->hash = hash_next(hash_next(record->hash, code), words[1]);
 }
 
 /* May a function run in this native frame? Of the interrupted ones only the leaf is trusted. */

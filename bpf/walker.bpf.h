@@ -520,6 +520,7 @@ static __always_inline void begin_walk(struct walker *walker, struct mm_struct *
 	walk->has_jit = walk->has_untabled = 0;
 	walk->hotspot_is_new = 0;
 	walker->runtime.known_hotspot.has_looked = 0;
+	walker->runtime.known_hotspot.found_ip = 0;
 	walk->leaf_sp = walk->sp;
 	walk->leaf_fp = walk->fp.word;
 	walk->record.count = walk->record.runtime_count = 0;

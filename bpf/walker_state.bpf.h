@@ -3,7 +3,7 @@
 #pragma once
 
 #include "mapping.bpf.h"
-#include "runtime_hotspot_seen.bpf.h"
+#include "runtime_hotspot_scopes.bpf.h"
 #include "runtime_known.bpf.h"
 #include "runtime_v8.bpf.h"
 #include "runtime_walk.bpf.h"
@@ -19,7 +19,6 @@ struct runtime_state {
 		};
 		struct runtime_v8 v8; /* V8 has no `walk` */
 		struct {
-			struct hotspot_seen seen;
 			struct hotspot_blob blob;
 			struct hotspot_method method;
 			struct hotspot_scopes scopes;

@@ -35,6 +35,19 @@ has_lines() {
 	grep -q ";Shares.main (Shares.java:35)_\[j\];Shares.work (Shares.java:28)_\[j\];Shares.heavy (Shares.java:14)_\[j\];Shares.burn (Shares.java:[89])_\[j\]" "$1.lines"
 }
 
+# A virtual thread has the callers that are on the stack again, and those of its carrier, or all of them.
+has_carriers() {
+	awk '
+	!/;Virtual.inner_\[j\];Virtual.burn_\[j\] / { next }
+	{ all += $NF }
+	/;java.util.concurrent.ForkJoinWorkerThread.run_\[j\];.*;jdk.internal.vm.Continuation.run_\[j\];/ && !/\[truncated/ { whole += $NF; next }
+	{ print "# " $0 }
+	END {
+		printf "# %d of %d samples\n", whole, all
+		exit !(all >= 100 && all - whole <= 2 + all / 50)
+	}' "$1"
+}
+
 # same_traces FOLDED TRACES: the stacks of the calls of access() in probe() are those that the JVM told, with all lines.
 # Its own traces leave out how lambdas are called. A sample that took more than 200 us, as on a CPU that the host took away,
 # is cut before main().
@@ -61,32 +74,43 @@ same_traces() {
 
 need_root
 need_programs
-need_commands java javac
-javac -d "$tmp" "$root"/tests/end_to_end/java_programs/*.java || skip_all "javac fails"
+java=${TEST_JAVA:-java}
+# Virtual threads need 21.
+newest=$(ls -v /usr/lib/jvm/*/bin/java 2>/dev/null | tail -n 1)
+need_commands "$java" javac
+javac --release 8 -Xlint:-options -d "$tmp" "$root"/tests/end_to_end/java_programs/*.java || skip_all "javac fails"
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 program=(-cp "$tmp" Shares)
 runtime=hotspot
-idle=(java -cp "$tmp" Shares 1000000000)
-first_recording() { record "$tmp/first.folded" -F 499 -- java "${program[@]}" 1000; }
-plan 13
+idle=("$java" -cp "$tmp" Shares 1000000000)
+first_recording() { record "$tmp/first.folded" -F 499 -- "$java" "${program[@]}" 1000; }
+plan 14
 
 check "before the first recording nobody has met HotSpot" is_runtime unseen 60
 check "a recording makes the unwind table, with the description" is_read_after_recordings
-record "$tmp/interpreted.folded" -F 1999 --lines -- java -Xint "${program[@]}" 1000
+record "$tmp/interpreted.folded" -F 1999 --lines -- "$java" -Xint "${program[@]}" 1000
 check "lines of interpreted methods" has_lines "$tmp/interpreted.folded"
 check "the shares of interpreted methods" has_shares "$tmp/interpreted.folded"
 check "they have all callers" has_whole_chains "$tmp/interpreted.folded"
-record "$tmp/traces.folded" --lines -e syscalls:sys_enter_access/period=1/ -- java -cp "$tmp" Traces "$tmp/traces"
+record "$tmp/traces.folded" --lines -e syscalls:sys_enter_access/period=1/ -- "$java" -cp "$tmp" Traces "$tmp/traces"
 check "stacks are as the JVM tells them" same_traces "$tmp/traces.folded" "$tmp/traces"
-record "$tmp/c1.folded" -F 1999 --lines -- java -XX:TieredStopAtLevel=1 "${program[@]}" 15000
+record "$tmp/c1.folded" -F 1999 --lines -- "$java" -XX:TieredStopAtLevel=1 "${program[@]}" 15000
 check "lines of what the first compiler has made" has_lines "$tmp/c1.folded"
 check "its shares" has_shares "$tmp/c1.folded"
 check "its callers" has_whole_chains "$tmp/c1.folded"
-record "$tmp/c2.folded" -F 1999 --lines -- java "${program[@]}" 30000
+record "$tmp/c2.folded" -F 1999 --lines -- "$java" "${program[@]}" 30000
 check "lines of what both compilers have made" has_lines "$tmp/c2.folded"
 check "its shares" has_shares "$tmp/c2.folded"
 check "all callers" has_whole_chains "$tmp/c2.folded"
 # Then each method has a frame of its own.
-record "$tmp/calls.folded" -F 1999 -- java -XX:-Inline "${program[@]}" 5000
+record "$tmp/calls.folded" -F 1999 -- "$java" -XX:-Inline "${program[@]}" 5000
 check "all callers if nothing is inlined" has_whole_chains "$tmp/calls.folded"
+if "$newest" -cp "$tmp" Virtual 1 2>"$tmp/virtual"; then
+	# The first recording makes the table of this libjvm.so.
+	record "$tmp/virtual.folded" -F 499 -- "$newest" -cp "$tmp" Virtual 300
+	record "$tmp/virtual.folded" -F 999 -- "$newest" -cp "$tmp" Virtual 2000
+	check "the callers of a virtual thread" has_carriers "$tmp/virtual.folded"
+else
+	skip "the callers of a virtual thread" "$newest has none"
+fi
 finish

@@ -4,7 +4,7 @@
 #include "tests/extract/hotspot_memory.h"
 
 #include "base/array.h"
-#include "bpf/runtime_hotspot_seen.bpf.h"
+#include "bpf/runtime_hotspot_scopes.bpf.h"
 #include "symbol/runtime_code.h"
 
 #include <setjmp.h>
@@ -16,6 +16,7 @@
 static struct walk walk;
 static struct hotspot hotspot;
 static struct hotspot_blob blob;
+static struct hotspot_scopes scopes;
 static struct pilotlight_runtime_code record;
 
 enum { CODE_AT = 0x80 }; /* of the instruction, behind the beginning of the code */
@@ -127,6 +128,36 @@ static void a_compiled_method_is_left_by_its_size(void **state)
 	assert_int_equal(step(), PILOTLIGHT_WALK_UNREADABLE);
 	jvm_put(JVM_COMPILED + 16 + 28, 0, 4);
 	assert_int_equal(step(), PILOTLIGHT_WALK_NO_FUNCTION);
+}
+
+/* Eight words of the continuation's entry, and maybe arguments below. */
+static void virtual_threads_lead_to_their_carriers(void **state)
+{
+	assert_int_equal(find(), HOTSPOT_METHOD); /* the heaps are known now */
+	for (unsigned arguments = 0; arguments < HOTSPOT_ENTRY_SEARCH; arguments++) {
+		(void)memset(jvm + JVM_STACK, 0, 40 * sizeof(__u64));
+		put_word(arguments + 8, 77);
+		put_word(arguments + 9, code_in(JVM_COMPILED, 0xe0));
+		walk.sp = at(0);
+		walk.is_doubtful = 1;
+		for (unsigned i = 0; i < arguments; i++)
+			assert_int_equal(hotspot_go_to_carrier(&walk, &hotspot, i), HOTSPOT_OTHER);
+		assert_int_equal(hotspot_go_to_carrier(&walk, &hotspot, arguments), WALK_ON);
+		assert_int_equal(walk.ip, code_in(JVM_COMPILED, 0xe0));
+		assert_int_equal(walk.sp, at(arguments + 10));
+		assert_int_equal(walk.fp.word, 77);
+		assert_false(walk.is_doubtful);
+		assert_true(walk.read_more);
+	}
+	/* Behind no call only the interpreter is believed. */
+	put_word(9, code_in(JVM_COMPILED, 0xd0));
+	walk.sp = at(0);
+	assert_int_equal(hotspot_go_to_carrier(&walk, &hotspot, 0), HOTSPOT_OTHER);
+	hotspot.interpreter = code_in(JVM_COMPILED, 0xd0);
+	hotspot.interpreter_end = hotspot.interpreter + 1;
+	assert_int_equal(hotspot_go_to_carrier(&walk, &hotspot, 0), WALK_ON);
+	walk.sp = 0x1000;
+	assert_int_equal(hotspot_go_to_carrier(&walk, &hotspot, 0), PILOTLIGHT_WALK_UNREADABLE);
 }
 
 /* The instruction, and what was before it. */
@@ -404,7 +435,6 @@ static const char *scopes_of(
 	const struct pilotlight_runtime_hotspot *runtime, size_t offset, bool is_exact)
 {
 	static char text[200];
-	struct hotspot_scopes scopes;
 	struct hotspot_method method;
 	struct runtime_step step;
 
@@ -436,10 +466,12 @@ static void a_compiled_method_tells_what_it_contains(void **state)
 	assert_string_equal(scopes_of(&jvm_runtime, 0x61, false), "");
 	/* Of a leaf, up to the next place that is known. */
 	assert_string_equal(scopes_of(&jvm_runtime, 0x41, true), "inner 3, run 5");
+	assert_int_equal(scopes.place, code_in(JVM_COMPILED, 0x60));
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "inner 3, run 5");
 	assert_string_equal(scopes_of(&jvm_runtime, JVM_COMPLETE, true), "run 5");
 	assert_string_equal(scopes_of(&jvm_runtime, JVM_COMPLETE - 1, true), "");
 	assert_string_equal(scopes_of(&jvm_runtime, 0x81, true), "");
+	assert_int_equal(scopes.place, 0);
 }
 
 static void scopes_of_newer_versions_are_read(void **state)
@@ -513,63 +545,6 @@ static void scopes_that_make_no_sense_are_refused(void **state)
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, false), "inner 20680, run 5");
 }
 
-static __u64 identity(__u64 owner)
-{
-	__u64 identity = 0;
-
-	assert_true(hotspot_read_identity(
-		&walk, &jvm_runtime, JVM_MEMORY + JVM_COMPILED, owner, &identity));
-	return identity;
-}
-
-/* What HotSpot changes while a method runs does not matter. */
-static void compiled_methods_are_told_apart(void **state)
-{
-	const __u64 first = identity(1);
-	static const struct {
-		size_t at;
-		bool matters;
-	} changes[] = {
-		{ JVM_COMPILED, true },	    /* the length of the block */
-		{ JVM_COMPILED + 8, true }, /* it is free */
-		{ JVM_COMPILED + 16 + 96, true },
-		{ JVM_COMPILED + 16 + 152, true }, /* the number */
-		{ JVM_COMPILED + 16 + 156, false },
-		{ JVM_COMPILED + JVM_CODE, false },
-	};
-	__u64 other;
-
-	assert_int_equal(identity(1), first);
-	assert_int_not_equal(identity(2), first);
-	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
-		(void)set_up(NULL);
-		jvm[changes[i].at] ^= 0x40;
-		if ((identity(1) != first) != changes[i].matters)
-			fail_msg("change %zu", i);
-	}
-	assert_false(hotspot_read_identity(&walk, &jvm_runtime, 0, 1, &other));
-	assert_false(hotspot_read_identity(&walk, &jvm_runtime, 0x1000, 1, &other));
-}
-
-static void what_was_seen_holds_for_its_code_alone(void **state)
-{
-	struct hotspot_seen seen = {
-		.block = 64, .codes = { 1, 2 }, .units = { 3, 4 }, .count = 2
-	};
-	struct hotspot_seen other;
-
-	seen.seal = hotspot_seen_seal(&seen, 7, 8);
-	assert_int_equal(hotspot_seen_seal(&seen, 7, 8), seen.seal);
-	assert_int_not_equal(hotspot_seen_seal(&seen, 6, 8), seen.seal);
-	assert_int_not_equal(hotspot_seen_seal(&seen, 7, 9), seen.seal);
-	/* Half of it is another's. */
-	for (size_t i = 0; i < sizeof(seen) / 4; i++) {
-		other = seen;
-		((__u32 *)&other)[i] ^= 2;
-		assert_int_not_equal(hotspot_seen_seal(&other, 7, 8), other.seal);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -577,6 +552,7 @@ int main(void)
 		cmocka_unit_test_setup(what_is_no_code_is_not_found, set_up),
 		cmocka_unit_test_setup(heaps_may_come_later, set_up),
 		cmocka_unit_test_setup(a_compiled_method_is_left_by_its_size, set_up),
+		cmocka_unit_test_setup(virtual_threads_lead_to_their_carriers, set_up),
 		cmocka_unit_test_setup(leaves_are_left_by_their_instructions, set_up),
 		cmocka_unit_test_setup(interpreted_methods_are_left_by_the_frame_pointer, set_up),
 		cmocka_unit_test_setup(entries_of_the_interpreter_have_no_frame, set_up),
@@ -589,8 +565,6 @@ int main(void)
 		cmocka_unit_test_setup(a_compiled_method_tells_what_it_contains, set_up),
 		cmocka_unit_test_setup(scopes_of_newer_versions_are_read, set_up),
 		cmocka_unit_test_setup(scopes_that_make_no_sense_are_refused, set_up),
-		cmocka_unit_test_setup(compiled_methods_are_told_apart, set_up),
-		cmocka_unit_test(what_was_seen_holds_for_its_code_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,5 +85,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	else if (kind != HOTSPOT_NONE)
 		(void)hotspot_leave(&walk, hotspot_up(&walk, &blob, kind), kind);
 	check_method(&blob, method);
+	(void)hotspot_go_to_carrier(&walk, &hotspot, bytes[2] % HOTSPOT_ENTRY_SEARCH);
 	return 0;
 }
