@@ -59,13 +59,13 @@ static __always_inline int runtime_is_in(
 	return is_file_frame_of(frame, walk->runtime.file_id) && at - (__u64)place < bytes;
 }
 
-/* Is the native frame a call of the interpreter's loop, in a runtime of GROUP_CALL, FINISH or TOP?
- */
+/* Is the native frame a call of the interpreter's loop, in a runtime of GROUP_CALL or behind? */
 static __always_inline int runtime_is_call(
 	const struct walk *walk, const struct pilotlight_runtime *runtime, __u64 frame)
 {
 	return runtime_is_in(walk, runtime->loop_place, runtime->loop_bytes, frame) ||
 	       (runtime->group != PILOTLIGHT_RUNTIME_GROUP_FINISH &&
+		       runtime->group != PILOTLIGHT_RUNTIME_GROUP_CATCH &&
 		       runtime_is_in(
 			       walk, runtime->loop_rest_place, runtime->loop_rest_bytes, frame));
 }
@@ -77,6 +77,31 @@ static __always_inline int runtime_is_rest(
 	return runtime_is_in(walk, runtime->loop_rest_place, runtime->loop_rest_bytes, frame);
 }
 
+/* Does native frame `at` only go on with the group of a call further out, in CATCH? */
+static __always_inline int runtime_goes_on(
+	const struct walk *walk, const struct pilotlight_runtime *runtime, __u32 at)
+{
+	return runtime->group == PILOTLIGHT_RUNTIME_GROUP_CATCH && at + 1 < walk->record.count &&
+	       runtime_is_rest(walk, runtime, walk->frames[number_below(WALK_DEPTHS, at + 1)]);
+}
+
+/* Does the main program of CATCH run? What runs it is among the outermost native frames. */
+static __always_inline int runtime_has_main(
+	const struct walk *walk, const struct pilotlight_runtime *runtime)
+{
+	__u32 count = walk->record.count;
+
+	for (__u32 i = 2; i <= RUNTIME_PLACES && i <= count; i++) {
+		__u32 at = number_below(WALK_DEPTHS, count - i);
+
+		if (runtime_is_call(walk, runtime, walk->frames[at]) &&
+			runtime_is_in(walk, runtime->code_type_place, runtime->code_units_at,
+				walk->frames[number_below(WALK_DEPTHS, at + 1)]))
+			return 1;
+	}
+	return 0;
+}
+
 /* Adds how many of RUNTIME_PLACES native frames, from `first` on, run the loop. `calls` is in a
  * map, so that the verifier does not follow each number. */
 static __always_inline void runtime_count_calls(const struct walk *walk,
@@ -84,7 +109,8 @@ static __always_inline void runtime_count_calls(const struct walk *walk,
 {
 	first = number_below(WALK_DEPTHS, first) & ~(RUNTIME_PLACES - 1U);
 	for (__u32 i = 0; i < RUNTIME_PLACES && first + i < walk->record.count; i++)
-		*calls += runtime_is_call(walk, runtime, walk->frames[first + i]);
+		*calls += runtime_is_call(walk, runtime, walk->frames[first + i]) &&
+			  !runtime_goes_on(walk, runtime, first + i);
 }
 
 /*

@@ -21,6 +21,7 @@
 #include "runtime_code.bpf.h"
 #include "runtime_known.bpf.h"
 #include "runtime_owner.bpf.h"
+#include "runtime_perl.bpf.h"
 #include "runtime_php.bpf.h"
 #include "runtime_place.bpf.h"
 #include "runtime_ruby.bpf.h"
@@ -155,6 +156,9 @@ __noinline int begin_runtime(struct walker *walker)
 		if (!can_read_own_pt_regs(state->walk.registers, PHP_REGISTERS, 0))
 			return RUNTIME_NO_STATE;
 		return php_begin(&state->walk, walker->walk.runtime_spans, runtime);
+	case PILOTLIGHT_RUNTIME_PERL:
+		return perl_begin(&state->walk, walker->walk.runtime_spans, runtime,
+			runtime_has_main(&walker->walk, runtime));
 	default:
 		return runtime_begin(&state->walk, walker->walk.runtime_spans, runtime);
 	}
@@ -265,6 +269,25 @@ __noinline int copy_php(struct walker *walker, __u32 entry)
 	return runtime && php_copy_code(&walker->runtime.walk, runtime, &copier->record.code);
 }
 
+/* In two parts, for the BPF stack. */
+__noinline int copy_perl_place(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+
+	return walker && copier && perl_copy_place(&walker->runtime.walk, &copier->record.code);
+}
+
+__noinline int copy_perl_names(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	const struct pilotlight_runtime *runtime;
+
+	if (!walker || !copier)
+		return 0;
+	runtime = walked_runtime(walker);
+	return runtime && perl_copy_names(&walker->runtime.walk, runtime, &copier->record.code);
+}
+
 static __always_inline int copy_in(const struct pilotlight_runtime *runtime, struct walker *walker,
 	struct runtime_copier *copier, __u32 entry)
 {
@@ -273,6 +296,8 @@ static __always_inline int copy_in(const struct pilotlight_runtime *runtime, str
 		return copy_ruby(walker, entry);
 	case PILOTLIGHT_RUNTIME_PHP:
 		return copy_php(walker, entry);
+	case PILOTLIGHT_RUNTIME_PERL:
+		return copy_perl_place(walker, entry) && copy_perl_names(walker, entry);
 	default:
 		return runtime_copy_code(runtime, walker->runtime.step.code, &copier->record.code);
 	}
@@ -383,7 +408,7 @@ static __always_inline __u32 search_place(struct walker *walker, __u64 mark)
 	return place == RUNTIME_PLACE_ON ? PILOTLIGHT_RUNTIME_PLACE_UNKNOWN : place;
 }
 
-static __always_inline void note_group_end(struct walker *walker)
+static __always_inline void note_group_end(struct walker *walker, int has_frames)
 {
 	struct runtime_state *state = &walker->runtime;
 	__u32 group;
@@ -391,8 +416,12 @@ static __always_inline void note_group_end(struct walker *walker)
 	/* The native frames of those that follow are not on this stack. */
 	if (state->language == PILOTLIGHT_RUNTIME_PHP && state->walk.has_left)
 		return;
+	/* Those without frames are more than there is room for. */
+	if (state->groups > PILOTLIGHT_RUNTIME_FRAMES_MAX)
+		state->is_full = 1;
 	group = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, state->groups++);
-	state->ends[group] = (__u8)(walker->walk.record.runtime_count - 1);
+	state->ends[group] = has_frames ? (__u8)(walker->walk.record.runtime_count - 1)
+					: PILOTLIGHT_RUNTIME_FRAMES_MAX;
 }
 
 /* Ends a group, whose frames may have no code, and then there are none. */
@@ -401,12 +430,15 @@ static __always_inline void end_runtime_group(struct walker *walker)
 	struct walk *walk = &walker->walk;
 	__u64 *words, place;
 
-	if (!walker->runtime.has_open)
+	if (!walker->runtime.has_open) {
+		if (walker->runtime.language == PILOTLIGHT_RUNTIME_PERL)
+			note_group_end(walker, 0);
 		return;
+	}
 	walker->runtime.has_open = 0;
 	place = PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 	if (walker->runtime.has_calls)
-		note_group_end(walker);
+		note_group_end(walker, 1);
 	else
 		place = search_place(walker, walker->runtime.step.mark);
 	words = runtime_words(walk, walk->record.runtime_count - 1);
@@ -439,6 +471,18 @@ __noinline int step_php(struct walker *walker)
 		       : RUNTIME_UNREADABLE;
 }
 
+__noinline int step_perl(struct walker *walker)
+{
+	const struct pilotlight_runtime *runtime;
+
+	if (!walker)
+		return RUNTIME_UNREADABLE;
+	runtime = walked_runtime(walker);
+	return runtime ? (int)perl_next(&walker->runtime.walk, walker->walk.runtime_spans, runtime,
+				 &walker->runtime.step)
+		       : RUNTIME_UNREADABLE;
+}
+
 static __always_inline int step_in(const struct pilotlight_runtime *runtime, struct walker *walker)
 {
 	switch (runtime->language) {
@@ -446,6 +490,8 @@ static __always_inline int step_in(const struct pilotlight_runtime *runtime, str
 		return step_ruby(walker);
 	case PILOTLIGHT_RUNTIME_PHP:
 		return step_php(walker);
+	case PILOTLIGHT_RUNTIME_PERL:
+		return step_perl(walker);
 	default:
 		return runtime_next(&walker->runtime.walk, walker->walk.runtime_spans, runtime,
 			&walker->runtime.step);
@@ -554,37 +600,47 @@ __noinline int step_runtime(struct walker *walker, __u32 entry)
 	return state->step.mark && state->is_full ? RUNTIME_FULL : end;
 }
 
-/* If native frame `at` is a call of the loop, its group gets it, or what it has called for the rest
- * of the loop. */
+/* If native frame `at` is a call of the loop, its group gets it. Or of FINISH what it has called
+ * for the rest of the loop, of CATCH the innermost call that goes on with it. */
 __noinline int place_call(struct walker *walker, __u32 at)
 {
 	const struct pilotlight_runtime *runtime;
 	struct runtime_state *state;
 	struct walk *walk;
-	__u64 *words, flags = 0;
-	__u32 group;
+	__u64 *words, callers;
+	__u32 group, inner;
 
 	if (!walker)
 		return 0;
 	state = &walker->runtime;
 	walk = &walker->walk;
 	runtime = walked_runtime(walker);
-	at = number_below(WALK_DEPTHS, at);
+	inner = at = number_below(WALK_DEPTHS, at);
 	if (!runtime || !runtime_is_call(walk, runtime, walk->frames[at]))
 		return 0;
+	if (runtime_goes_on(walk, runtime, at)) {
+		if (!state->inner)
+			state->inner = at + 1;
+		return 0;
+	}
+	if (state->inner)
+		inner = state->inner - 1;
+	state->inner = 0;
 	group = state->calls - state->place;
 	state->calls++;
 	if (group >= state->groups)
 		return 0;
 	group = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, group);
+	if (state->ends[group] == PILOTLIGHT_RUNTIME_FRAMES_MAX)
+		return 0;
 	words = runtime_words(walk, state->ends[group]);
 	if (runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH && at > 0 &&
-		runtime_is_rest(walk, runtime, walk->frames[number_below(WALK_DEPTHS, at - 1)])) {
-		at--;
-		flags = PILOTLIGHT_RUNTIME_HAS_CALLER;
-	}
+		runtime_is_rest(walk, runtime, walk->frames[number_below(WALK_DEPTHS, at - 1)]))
+		inner--;
+	callers = at - inner;
 	words[1] &= ~((__u64)PILOTLIGHT_RUNTIME_PLACE_UNKNOWN << RUNTIME_PLACE_SHIFT);
-	words[1] |= (__u64)at << RUNTIME_PLACE_SHIFT | flags << RUNTIME_FLAGS_SHIFT;
+	words[1] |= (__u64)inner << RUNTIME_PLACE_SHIFT |
+		    callers << (RUNTIME_FLAGS_SHIFT + PILOTLIGHT_RUNTIME_CALLERS_SHIFT);
 	return 1;
 }
 
@@ -624,20 +680,25 @@ __noinline int place_calls(struct walker *walker)
 	state->place = runtime_first_call(walk, runtime, state->calls, state->groups);
 	if (state->place == PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
 		return 0;
-	state->calls = 0;
+	state->calls = state->inner = 0;
 	for (__u32 i = 0; i < WALK_DEPTHS && i < walk->record.count; i++)
 		place_call(walker, i);
 	return 1;
 }
 
 /*
- * PHP has one state for all threads. The thread that runs it is in the loop, or in code that was
- * generated from PHP, whose walk may end there; all others have no frames of PHP.
+ * PHP has one state for all threads, and so has Perl that was built without them. The thread that
+ * runs it is in the loop, or in code that was generated from PHP, whose walk may end there; all
+ * others have no frames.
  */
-__noinline int runs_php(struct walker *walker)
+__noinline int runs_loop(struct walker *walker)
 {
-	if (!walker)
+	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
+
+	if (!runtime)
 		return 0;
+	if (runtime->anchor != PILOTLIGHT_RUNTIME_GLOBAL)
+		return 1;
 	count_calls(walker);
 	return walker->runtime.calls > 0 || walker->walk.has_jit;
 }
@@ -663,7 +724,9 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 		(void)add_v8_frames(walker, entry);
 		return;
 	}
-	if (walker->runtime.language == PILOTLIGHT_RUNTIME_PHP && !runs_php(walker))
+	if ((walker->runtime.language == PILOTLIGHT_RUNTIME_PHP ||
+		    walker->runtime.language == PILOTLIGHT_RUNTIME_PERL) &&
+		!runs_loop(walker))
 		return;
 	for (__u32 i = 0; i < RUNTIME_STEPS_MAX && end == RUNTIME_ON; i++)
 		end = step_runtime(walker, entry);

@@ -65,15 +65,35 @@ struct runtime_walk {
 	__u64 thread; /* the thread pointer */
 	__u64 stack_pointer;
 	__u64 frame, mark;
-	__u64 start, end;	  /* of Ruby: the VM stack, up to the outermost frame */
-	__u64 file, file_check;	  /* the last code object's file, and what it is known by */
-	__u32 code_bytes;	  /* as many as the fields of a code object take */
-	__u32 has_left;		  /* the frames are of another native stack */
-	__u32 tasks;		  /* of CPython: enum runtime_tasks_step of runtime_sample.bpf.h */
-	__u64 state;		  /* of CPython: the address of the thread's */
-	__u64 registers[2];	  /* of PHP: r15 and r14, which its owner sets, too */
+	union {
+		struct {
+			__u64 start, end; /* of Ruby: the VM stack, up to the outermost frame */
+		};
+		struct {
+			__u64 contexts, outer; /* of Perl: of the nesting, and the outer one */
+		};
+	};
+	__u64 file, file_check; /* the last code object's file, and what it is known by */
+	__u32 code_bytes;	/* as many as the fields of a code object take */
+	__u32 has_left;		/* the frames are of another native stack */
+	__u32 tasks;		/* of CPython: enum runtime_tasks_step of runtime_sample.bpf.h */
+	union {
+		__u64 state;	 /* of CPython: the address of the thread's */
+		__u64 operation; /* of Perl: what runs, until there has been a frame */
+	};
+	union {
+		__u64 registers[2]; /* of PHP: r15 and r14, which its owner sets, too */
+		struct {
+			__u64 statement; /* of Perl: of the next frame */
+			__s32 context;	 /* the next one; -1: none */
+			__u8 is_sort;	 /* the nesting sorts */
+			__u8 has_ended;	 /* a group has ended in it */
+			__u8 is_open;	 /* and that of the last frame has not */
+			__u8 has_main;	 /* the main program runs */
+		};
+	};
 	__u64 class, class_check; /* of PHP: the same of the last class */
-	__u64 instruction;	  /* of PHP: one whose line was read */
+	__u64 instruction;	  /* of PHP and Perl: one whose line was read */
 	__u32 line;
 	__u32 seen_at; /* the last code object among ... */
 	struct runtime_seen seen[RUNTIME_SEEN];

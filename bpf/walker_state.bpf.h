@@ -14,7 +14,8 @@ struct runtime_state {
 	union {
 		struct {
 			struct runtime_walk walk;
-			/* Of has_calls: the frames with which groups have ended. */
+			/* Of has_calls: the frames with which groups have ended; FRAMES_MAX: a
+			 * group without frames. */
 			__u8 ends[PILOTLIGHT_RUNTIME_FRAMES_MAX + 1];
 		};
 		struct runtime_v8 v8; /* V8 has no `walk` */
@@ -38,6 +39,7 @@ struct runtime_state {
 	volatile __u32 calls; /* native frames of the loop */
 	__u32 language;
 	__u32 groups; /* of has_calls: how many have ended */
+	__u32 inner;  /* 1 + the native frame that goes on with the next call's group; 0: none */
 };
 
 /*

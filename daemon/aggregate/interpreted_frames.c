@@ -32,7 +32,7 @@ static bool is_interpreted(const struct profile *profile, uint32_t node)
 	enum binary_kind kind = node == PROFILE_ROOT ? BINARY_KERNEL : kind_of(profile, node);
 
 	return kind == BINARY_PYTHON || kind == BINARY_JAVASCRIPT || kind == BINARY_RUBY ||
-	       kind == BINARY_JAVA || kind == BINARY_PHP;
+	       kind == BINARY_JAVA || kind == BINARY_PHP || kind == BINARY_PERL;
 }
 
 /* Is `node` of the loop that runs `interpreted`, or the function as V8, Ruby or a JVM generated it?

@@ -366,10 +366,8 @@ static void write_interpreted(const struct service_status *service, struct outpu
 	if (service->interpreted_samples == 0)
 		return;
 	write_entry(output, "Runtimes",
-		"%s samples with frames of Python, JavaScript, Ruby, Java or PHP, %s of the frames "
-		"without a "
-		"name; "
-		"%s functions in %s",
+		"%s samples with frames of Python, JavaScript, Ruby, Java, PHP or Perl, %s of the "
+		"frames without a name; %s functions in %s",
 		report_count(service->interpreted_samples, samples),
 		report_share(service->interpreted_nameless, service->interpreted_frames, share),
 		report_count(service->interpreted_codes, codes),

@@ -219,6 +219,44 @@ static bool is_sound_php(const struct pilotlight_runtime *runtime)
 	       runtime->code_units_at < runtime->code_first_line_at;
 }
 
+/* --- Perl --- */
+
+/* It has a loop with what catches for it, three words of a state within as much of it as is read,
+ * and nothing else. */
+static bool is_sound_perl(const struct pilotlight_runtime *runtime)
+{
+	const struct pilotlight_runtime expected = {
+		.version = PILOTLIGHT_RUNTIME_VERSION,
+		.language = PILOTLIGHT_RUNTIME_PERL,
+		.anchor = runtime->anchor,
+		.release = runtime->release,
+		.libc = runtime->libc,
+		.group = PILOTLIGHT_RUNTIME_GROUP_CATCH,
+		.lines = PILOTLIGHT_RUNTIME_LINE_NUMBERS,
+		.anchor_place = runtime->anchor_place,
+		.code_type_place = runtime->code_type_place,
+		.loop_place = runtime->loop_place,
+		.loop_rest_place = runtime->loop_rest_place,
+		.loop_bytes = runtime->loop_bytes,
+		.loop_rest_bytes = runtime->loop_rest_bytes,
+		.state_thread_at = runtime->state_thread_at,
+		.state_frame_at = runtime->state_frame_at,
+		.state_mark_at = runtime->state_mark_at,
+		.code_name_at = runtime->code_name_at,
+		.code_units_at = runtime->code_units_at,
+	};
+	const int64_t last = PILOTLIGHT_RUNTIME_CODE_MAX - (int64_t)sizeof(uint64_t);
+
+	return memcmp(runtime, &expected, sizeof(expected)) == 0 && has_sound_anchor(runtime) &&
+	       (runtime->anchor == PILOTLIGHT_RUNTIME_KEY ||
+		       runtime->anchor == PILOTLIGHT_RUNTIME_GLOBAL) &&
+	       has_sound_loop(runtime) && runtime->loop_rest_bytes > 0 &&
+	       runtime->state_thread_at <= last && runtime->state_frame_at <= last &&
+	       runtime->state_mark_at <= last && runtime->code_units_at > 0 &&
+	       (runtime->code_name_at == PILOTLIGHT_RUNTIME_NONE ||
+		       is_offset(runtime->code_name_at));
+}
+
 /* --- V8 --- */
 
 /* Words of objects: the reads are of whole words, from the start to the last one. */
@@ -434,6 +472,8 @@ bool runtime_bounds_hold(const struct pilotlight_runtime *runtime)
 		return is_sound_ruby(runtime);
 	if (runtime->language == PILOTLIGHT_RUNTIME_PHP)
 		return is_sound_php(runtime);
+	if (runtime->language == PILOTLIGHT_RUNTIME_PERL)
+		return is_sound_perl(runtime);
 	return runtime->version == PILOTLIGHT_RUNTIME_VERSION && has_sound_kinds(runtime) &&
 	       has_sound_anchor(runtime) && has_sound_loop(runtime) && has_sound_frame(runtime) &&
 	       has_sound_code(runtime) && has_sound_offsets(runtime);

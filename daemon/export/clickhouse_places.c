@@ -19,6 +19,7 @@ static const char *const kind_names[BINARY_KIND_COUNT] = {
 	[BINARY_RUBY] = "ruby",
 	[BINARY_JAVA] = "java",
 	[BINARY_PHP] = "php",
+	[BINARY_PERL] = "perl",
 };
 
 const char *clickhouse_kind_name(enum binary_kind kind)

@@ -185,6 +185,8 @@ static const char *frame_type(enum binary_kind kind)
 		return "jvm";
 	case BINARY_PHP:
 		return "php";
+	case BINARY_PERL:
+		return "perl";
 	default:
 		return NULL;
 	}

@@ -135,6 +135,58 @@ static int find_callee(const struct entries *entries, const uint8_t *code, uint6
 	return r;
 }
 
+/* Returns 1, 0 or -errno. */
+static int calls_pointer(const struct entries *entries, uint64_t start, uint64_t bytes)
+{
+	_cleanup_free_ uint8_t *code = malloc(bytes);
+	struct code_instruction instruction;
+	int r;
+
+	if (!code)
+		return -ENOMEM;
+	r = elf_memory_read(entries->memory, start, code, bytes);
+	for (uint64_t at = 0; r == 0 && at < bytes; at += instruction.length) {
+		if (!code_instruction_decode(code + at, bytes - at, &instruction))
+			break;
+		r = instruction.flow == CODE_FLOW_CALL_INDIRECT;
+	}
+	return r;
+}
+
+/* None if there are several. */
+static int find_caller(const struct entries *entries, const uint8_t *code, uint64_t vaddr,
+	uint64_t bytes, uint64_t *ret_vaddr, uint64_t *ret_bytes)
+{
+	struct code_instruction instruction;
+	int r = 0;
+
+	for (uint64_t at = 0; at < bytes; at += instruction.length) {
+		uint64_t target, start = 0, end = 0;
+
+		if (!code_instruction_decode(code + at, bytes - at, &instruction))
+			break;
+		target = vaddr + at + instruction.length + (uint64_t)instruction.target;
+		if ((instruction.flow != CODE_FLOW_CALL && instruction.flow != CODE_FLOW_JUMP) ||
+			target == *ret_vaddr)
+			continue;
+		r = find_function(entries, target, &start, &end);
+		if (r == 0 && start == target && start != vaddr && end > start &&
+			end - start <= RUNTIME_LOOP_BYTES_MAX)
+			r = calls_pointer(entries, start, end - start);
+		if (r < 0 && r != -ENODATA && r != -ENOEXEC)
+			return r;
+		if (r <= 0)
+			continue;
+		if (*ret_bytes > 0) {
+			*ret_vaddr = *ret_bytes = 0;
+			return 0;
+		}
+		*ret_vaddr = start;
+		*ret_bytes = end - start;
+	}
+	return 0;
+}
+
 typedef int (*search_function)(const struct entries *entries, const uint8_t *code, uint64_t vaddr,
 	uint64_t bytes, uint64_t *ret_vaddr, uint64_t *ret_bytes);
 
@@ -174,6 +226,12 @@ int runtime_loop_find_callee(const struct elf_memory *memory, uint64_t vaddr, ui
 	if (r == 0 && *ret_bytes < least)
 		*ret_vaddr = *ret_bytes = 0;
 	return r;
+}
+
+int runtime_loop_find_caller(const struct elf_memory *memory, uint64_t vaddr, uint64_t bytes,
+	uint64_t *ret_vaddr, uint64_t *ret_bytes)
+{
+	return search(memory, vaddr, bytes, find_caller, ret_vaddr, ret_bytes);
 }
 
 int runtime_loop_measure(const struct elf_memory *memory, uint64_t vaddr, uint64_t *ret_bytes)

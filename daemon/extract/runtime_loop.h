@@ -26,6 +26,13 @@ int runtime_loop_find_rest(const struct elf_memory *memory, uint64_t vaddr, uint
 int runtime_loop_find_callee(const struct elf_memory *memory, uint64_t vaddr, uint64_t bytes,
 	uint64_t least, uint64_t *ret_vaddr, uint64_t *ret_bytes);
 
+/*
+ * Of the functions that code of `bytes` at `vaddr` calls or goes on with, the only one that calls
+ * through a pointer. Returns as runtime_loop_find_rest().
+ */
+int runtime_loop_find_caller(const struct elf_memory *memory, uint64_t vaddr, uint64_t bytes,
+	uint64_t *ret_vaddr, uint64_t *ret_bytes);
+
 /* The length of the function that begins at `vaddr`. Returns 0; -ENOTSUP there is none; or another
  * -errno from reading. */
 int runtime_loop_measure(const struct elf_memory *memory, uint64_t vaddr, uint64_t *ret_bytes);

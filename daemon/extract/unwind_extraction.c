@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "extract/runtime_hotspot.h"
+#include "extract/runtime_perl.h"
 #include "extract/runtime_php.h"
 #include "extract/runtime_python.h"
 #include "extract/runtime_ruby.h"
@@ -145,6 +146,9 @@ static int describe_runtime(struct unwind_extraction *extraction)
 			&extraction->files, &extraction->scratch, &extraction->runtime);
 	if (r == -ENODATA)
 		r = runtime_php_read(
+			&extraction->files, &extraction->scratch, &extraction->runtime);
+	if (r == -ENODATA)
+		r = runtime_perl_read(
 			&extraction->files, &extraction->scratch, &extraction->runtime);
 	switch (r) {
 	case 0:

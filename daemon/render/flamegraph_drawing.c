@@ -46,6 +46,7 @@ static char kind_letter(enum frame_kind kind)
 		[FRAME_RUBY] = 'y',
 		[FRAME_JAVA] = 'j', /* as any generated code */
 		[FRAME_PHP] = 'h',
+		[FRAME_PERL] = 'e',
 		[FRAME_SYNTHETIC] = 's',
 		[FRAME_INLINED] = 'i',
 		[FRAME_COMM] = 'c',

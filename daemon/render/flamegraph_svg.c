@@ -44,6 +44,7 @@ static uint64_t write_legend(const struct flamegraph_page *page, uint64_t y)
 		{ FRAME_JAVASCRIPT, "v1" },
 		{ FRAME_RUBY, "y1" },
 		{ FRAME_PHP, "h1" },
+		{ FRAME_PERL, "e1" },
 		{ FRAME_JAVA, "j1" },
 		{ FRAME_JIT, "j1" },
 		{ FRAME_KERNEL, "k1" },

@@ -42,6 +42,8 @@ const char *folded_suffix(enum frame_kind kind)
 		return "_[r]";
 	case FRAME_PHP:
 		return "_[h]";
+	case FRAME_PERL:
+		return "_[e]";
 	case FRAME_INLINED:
 		return "_[i]";
 	default:

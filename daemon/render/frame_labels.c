@@ -34,6 +34,8 @@ const char *frame_kind_name(enum frame_kind kind)
 		return "Java";
 	case FRAME_PHP:
 		return "PHP";
+	case FRAME_PERL:
+		return "Perl";
 	case FRAME_INLINED:
 		return "inlined";
 	case FRAME_COMM:

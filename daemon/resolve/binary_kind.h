@@ -13,5 +13,6 @@ enum binary_kind {
 	BINARY_RUBY,	   /* the same of Ruby: _[r] */
 	BINARY_JAVA,	   /* methods of a JVM, compiled or not: _[j] */
 	BINARY_PHP,	   /* functions of PHP: _[h] */
+	BINARY_PERL,	   /* subroutines of Perl: _[e] */
 	BINARY_KIND_COUNT,
 };

@@ -40,7 +40,6 @@ void interpreted_stack_init(struct interpreted_stack *stack, const struct raw_sa
 		.frames = sample->runtime_frames,
 		.count = names ? whole_groups(sample) : 0,
 		.room = PILOTLIGHT_RUNTIME_FRAMES_MAX - sample->runtime_count,
-		.caller = SIZE_MAX,
 	};
 	stack->is_lost = names && stack->count == 0 && sample->runtime_count > 0 &&
 			 sample->runtime_end == PILOTLIGHT_RUNTIME_DEEP;
@@ -72,6 +71,7 @@ static const char *const unreadable[PILOTLIGHT_RUNTIME_LANGUAGES] = {
 	[PILOTLIGHT_RUNTIME_PYTHON] = "[truncated: Python frame unreadable]",
 	[PILOTLIGHT_RUNTIME_RUBY] = "[truncated: Ruby frame unreadable]",
 	[PILOTLIGHT_RUNTIME_PHP] = "[truncated: PHP frame unreadable]",
+	[PILOTLIGHT_RUNTIME_PERL] = "[truncated: Perl frame unreadable]",
 };
 
 /* Says why the outermost frames are missing. Returns the number of frames that do. */
@@ -106,6 +106,7 @@ static const char *const nameless[PILOTLIGHT_RUNTIME_LANGUAGES] = {
 	[PILOTLIGHT_RUNTIME_RUBY] = "[ruby: no name]",
 	[PILOTLIGHT_RUNTIME_HOTSPOT] = "[java: no name]",
 	[PILOTLIGHT_RUNTIME_PHP] = "[php: no name]",
+	[PILOTLIGHT_RUNTIME_PERL] = "[perl: no name]",
 };
 
 /* The functions that a frame of native code runs, innermost first: itself if it is none. Only
@@ -179,8 +180,10 @@ size_t interpreted_stack_take(struct interpreted_stack *stack, struct resolved_f
 	const size_t taken = stack->next;
 	size_t written = 0;
 
-	if (taken > 0 && stack->frames[taken - 1].flags & PILOTLIGHT_RUNTIME_HAS_CALLER)
-		stack->caller = stack->place + 1;
+	if (taken > 0)
+		stack->callers_end =
+			stack->place + 1 +
+			(stack->frames[taken - 1].flags >> PILOTLIGHT_RUNTIME_CALLERS_SHIFT);
 	for (size_t i = 0; i < taken; i++) {
 		written += push_awaits(stack, &stack->frames[i], frames + written);
 		written += push_functions(stack, &stack->frames[i], frames + written, counters);

@@ -19,8 +19,8 @@ struct interpreted_stack {
 	size_t count;
 	/* So many of them come with the native frame `place`; SIZE_MAX: behind all. */
 	size_t next, place;
-	size_t room;   /* for functions that have been put into others */
-	size_t caller; /* the native frame that goes with the last ones; SIZE_MAX: none */
+	size_t room;	    /* for functions that have been put into others */
+	size_t callers_end; /* native frames behind `place` up to here go with the last ones */
 	bool is_lost;  /* no frame can be shown, because there were too many */
 };
 

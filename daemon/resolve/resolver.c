@@ -453,6 +453,7 @@ static const enum binary_kind interpreted_kinds[PILOTLIGHT_RUNTIME_LANGUAGES] = 
 	[PILOTLIGHT_RUNTIME_RUBY] = BINARY_RUBY,
 	[PILOTLIGHT_RUNTIME_HOTSPOT] = BINARY_JAVA,
 	[PILOTLIGHT_RUNTIME_PHP] = BINARY_PHP,
+	[PILOTLIGHT_RUNTIME_PERL] = BINARY_PERL,
 };
 
 /* Without names or a binary there are none. */
@@ -499,7 +500,7 @@ static int resolve_walked_frames(
 		return r;
 	*ret_cut = resolver_cut_of(sample->walk_end);
 	for (size_t i = 0; i < sample->walk_count; i++) {
-		if (interpreted.caller == i)
+		if (i < interpreted.callers_end)
 			continue;
 		if (interpreted.place == i)
 			push_interpreted(resolver, stack, &interpreted);

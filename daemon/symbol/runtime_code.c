@@ -60,6 +60,24 @@ static size_t put_sequence(char *utf8, uint32_t character)
 	return bytes;
 }
 
+/* Writes the first `bytes` of a text. Returns how many that makes. */
+static size_t put_characters(char *utf8, const struct pilotlight_runtime_text *text, size_t bytes)
+{
+	size_t size = 0;
+
+	if (text->flags & PILOTLIGHT_RUNTIME_TEXT_UTF8) {
+		memcpy(utf8, text->characters, bytes);
+		return bytes;
+	}
+	for (size_t at = 0; at < bytes; at += text->width) {
+		uint32_t character = character_at(text, at);
+
+		size += put_sequence(
+			utf8 + size, character <= UNICODE_MAX ? character : REPLACEMENT);
+	}
+	return size;
+}
+
 static void make_text(
 	const struct pilotlight_runtime_text *text, bool is_end, char clean[UTF8_CLEAN_BYTES])
 {
@@ -69,17 +87,7 @@ static void make_text(
 
 	if (is_cut && is_end)
 		size = strlen(strcpy(utf8, ellipsis));
-	if (text->flags & PILOTLIGHT_RUNTIME_TEXT_UTF8) {
-		memcpy(utf8 + size, text->characters, text->bytes);
-		size += text->bytes;
-	}
-	for (size_t at = 0; at < text->bytes && !(text->flags & PILOTLIGHT_RUNTIME_TEXT_UTF8);
-		at += text->width) {
-		uint32_t character = character_at(text, at);
-
-		size += put_sequence(
-			utf8 + size, character <= UNICODE_MAX ? character : REPLACEMENT);
-	}
+	size += put_characters(utf8 + size, text, text->bytes);
 	if (is_cut && !is_end) {
 		memcpy(utf8 + size, ellipsis, strlen(ellipsis));
 		size += strlen(ellipsis);
@@ -169,8 +177,7 @@ static void make_function(const struct pilotlight_runtime_text *class,
 
 		if (size > 0)
 			size = (size_t)(stpcpy(name + size, "::") - name);
-		memcpy(name + size, parts[i]->characters, bytes);
-		size += bytes;
+		size += put_characters(name + size, parts[i], bytes);
 		if (parts[i]->flags & PILOTLIGHT_RUNTIME_TEXT_CUT)
 			size = (size_t)(stpcpy(name + size, ellipsis) - name);
 	}
@@ -178,12 +185,14 @@ static void make_function(const struct pilotlight_runtime_text *class,
 }
 
 /* What a file runs outside of functions has no name. An application is made of many files that
- * include each other, so the name says which one it is. */
+ * include each other, so the name says which one it is. An eval of Perl has no file. */
 static void make_script(const char *file, char clean[UTF8_CLEAN_BYTES])
 {
 	const char *slash = strrchr(file, '/');
+	bool is_eval = strcmp(file, "(eval)") == 0;
 	char name[UTF8_CLEAN_BYTES + sizeof("{main:}")];
-	int size = snprintf(name, sizeof(name), "{main:%s}", slash ? slash + 1 : file);
+	int size = snprintf(name, sizeof(name), "%s%s%s", is_eval ? "" : "{main:",
+		slash ? slash + 1 : file, is_eval ? "" : "}");
 
 	(void)utf8_clean(clean, name, (size_t)size);
 }
@@ -220,7 +229,8 @@ int runtime_code_parse(const void *bytes, size_t size, struct runtime_code *ret_
 	ret_code->table_bytes = record->line_bytes;
 	if (record->language == PILOTLIGHT_RUNTIME_HOTSPOT)
 		return parse_method(record, ret_code);
-	if (record->language == PILOTLIGHT_RUNTIME_PHP)
+	if (record->language == PILOTLIGHT_RUNTIME_PHP ||
+		record->language == PILOTLIGHT_RUNTIME_PERL)
 		return parse_function(record, ret_code);
 	make_text(&record->name, false, ret_code->name);
 	if (record->language == PILOTLIGHT_RUNTIME_V8 && record->name.bytes == 0)

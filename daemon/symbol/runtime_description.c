@@ -35,6 +35,7 @@ static const struct {
 	[PILOTLIGHT_RUNTIME_RUBY] = { "Ruby", "ruby" },
 	[PILOTLIGHT_RUNTIME_HOTSPOT] = { "HotSpot", "hotspot" },
 	[PILOTLIGHT_RUNTIME_PHP] = { "PHP", "php" },
+	[PILOTLIGHT_RUNTIME_PERL] = { "Perl", "perl" },
 	[PILOTLIGHT_RUNTIME_THREAD_CONTEXT] = { "OpenTelemetry", "thread-context" },
 };
 
@@ -79,7 +80,8 @@ const char *runtime_description_release(
 		(void)snprintf(text, RUNTIME_RELEASE_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
 			release >> 24, release >> 16 & 0xff, release & 0xffff);
 	else if (runtime->language == PILOTLIGHT_RUNTIME_RUBY ||
-		 runtime->language == PILOTLIGHT_RUNTIME_PHP)
+		 runtime->language == PILOTLIGHT_RUNTIME_PHP ||
+		 runtime->language == PILOTLIGHT_RUNTIME_PERL)
 		(void)snprintf(text, RUNTIME_RELEASE_BYTES, "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
 			release >> 24, release >> 16 & 0xff, release >> 8 & 0xff);
 	else if (runtime->language == PILOTLIGHT_RUNTIME_HOTSPOT)

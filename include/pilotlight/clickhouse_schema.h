@@ -67,7 +67,7 @@
  *   build_id     String           what code it is in; see below
  *   vaddr        UInt64           where in that code; see below
  *   kind         String           kernel, executable, library, jit, python, javascript, ruby,
- *                                 java, php or synthetic
+ *                                 java, php, perl or synthetic
  *   path         String           of the file, "[kernel.kallsyms]", "[vdso]"; may be ""
  *
  * names: may come later than the samples, from any machine. A location may have none.

@@ -29,6 +29,15 @@
  * are the file's name at code_file_at, the first line at code_first_line_at, the instructions at
  * code_units_at, and their number at code_lines_at; all other fields are 0. What is the same from
  * PHP 7.4 to 8.4 is not described; see the sampler (runtime_php.bpf.h).
+ *
+ * Perl's frames are contexts, in an array for each nesting of its loop. The state is the struct of
+ * an interpreter, or without threads, what surrounds the variables. In it, the operation that runs
+ * is at state_thread_at, the nesting at state_frame_at, and the statement at state_mark_at. The
+ * loop's rest is the function that catches exceptions for it: it calls the loop again for the same
+ * group. At code_type_place is the function that runs the main program, of code_units_at bytes. A
+ * package has its name at code_name_at, NONE: behind the table of its symbols. All other fields are
+ * 0. What is the same from Perl 5.32 to 5.40 is not described; see the sampler
+ * (runtime_perl.bpf.h).
  */
 #pragma once
 
@@ -55,6 +64,7 @@ enum pilotlight_runtime_language {
 	PILOTLIGHT_RUNTIME_RUBY = 4,
 	PILOTLIGHT_RUNTIME_HOTSPOT = 5, /* the rest is as pilotlight/runtime_hotspot.h says */
 	PILOTLIGHT_RUNTIME_PHP = 6,
+	PILOTLIGHT_RUNTIME_PERL = 7,
 	PILOTLIGHT_RUNTIME_LANGUAGES,
 };
 
@@ -70,7 +80,8 @@ enum pilotlight_runtime_anchor {
 	/* As TLS_SLOT or TLS_INDEX; the TLS descriptor at anchor_place says which. */
 	PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR = 6,
 	/* The variable at anchor_place points to the state of one thread. Only of Ruby, where the
-	 * native stack, which state_thread_at has, tells whose it is, and of PHP. */
+	 * native stack, which state_thread_at has, tells whose it is, and of PHP. Of Perl the state
+	 * is at anchor_place. */
 	PILOTLIGHT_RUNTIME_GLOBAL = 7,
 	PILOTLIGHT_RUNTIME_ANCHORS,
 };
@@ -112,6 +123,8 @@ enum pilotlight_runtime_group {
 	PILOTLIGHT_RUNTIME_GROUP_FINISH = 5,
 	/* As FINISH, but the rest of the loop's code is as of CALL. */
 	PILOTLIGHT_RUNTIME_GROUP_TOP = 6,
+	/* As FINISH, but the rest calls the loop, whose calls then run one group. */
+	PILOTLIGHT_RUNTIME_GROUP_CATCH = 7,
 	PILOTLIGHT_RUNTIME_GROUPS,
 };
 
@@ -157,8 +170,8 @@ struct pilotlight_runtime {
 	__s64 anchor_place; /* 0: not needed */
 	__s64 anchor_offset;
 	__s64 code_type_place; /* of the type of all code objects: the proof of one */
-	/* Of GROUP_CALL, FINISH and TOP: the loop's code. A compiler may have put some of it
-	 * elsewhere; of GROUP_FINISH that is the function that it calls. */
+	/* From GROUP_CALL on: the loop's code. A compiler may have put some of it elsewhere; of
+	 * GROUP_FINISH that is the function that it calls. */
 	__s64 loop_place, loop_rest_place;
 	__u32 loop_bytes, loop_rest_bytes;
 

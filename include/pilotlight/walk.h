@@ -138,10 +138,11 @@ enum {
 	PILOTLIGHT_RUNTIME_FRAMES_MAX = 255, /* of a stack; one less than a power of two */
 	PILOTLIGHT_RUNTIME_PLACE_UNKNOWN = 0xffff,
 	PILOTLIGHT_RUNTIME_GROUP_END = 1 << 0,
-	/* Of GROUP_END: the caller of the native frame only leads to it, and goes with it. */
-	PILOTLIGHT_RUNTIME_HAS_CALLER = 1 << 1,
 	/* It does not call the frame before, but awaits the task whose outermost frame that is. */
 	PILOTLIGHT_RUNTIME_AWAITS = 1 << 2,
+	/* From this bit on, of GROUP_END: how many callers of the native frame only lead to it, and
+	 * go with it. */
+	PILOTLIGHT_RUNTIME_CALLERS_SHIFT = 8,
 	PILOTLIGHT_RUNTIMES_MAX = 64, /* descriptions that the sampler has at once */
 };
 #define PILOTLIGHT_RUNTIME_CODE_MASK ((1ULL << 60) - 1)

@@ -34,8 +34,8 @@ static int tear_down(void **state)
 }
 
 /* Letters are frames, root first: x native, l of a library, k of the kernel, s synthetic, j JIT,
- * those before them, p Python, v JavaScript, r Ruby, h PHP. Each occurrence has an address of its
- * own. */
+ * those before them, p Python, v JavaScript, r Ruby, h PHP, e Perl. Each occurrence has an
+ * address of its own. */
 static uint32_t add(const char *stack, uint64_t count)
 {
 	static const struct {
@@ -43,7 +43,7 @@ static uint32_t add(const char *stack, uint64_t count)
 		enum binary_kind kind;
 	} kinds[] = { { 'x', BINARY_EXECUTABLE }, { 'l', BINARY_LIBRARY }, { 'k', BINARY_KERNEL },
 		{ 'j', BINARY_JIT }, { 'p', BINARY_PYTHON }, { 'v', BINARY_JAVASCRIPT },
-		{ 'r', BINARY_RUBY }, { 'h', BINARY_PHP } };
+		{ 'r', BINARY_RUBY }, { 'h', BINARY_PHP }, { 'e', BINARY_PERL } };
 	struct profile_sample sample = { .count = count, .node = PROFILE_ROOT };
 
 	for (size_t i = 0; stack[i]; i++) {
@@ -65,7 +65,7 @@ static uint32_t add(const char *stack, uint64_t count)
 /* The letters and positions of the stack that a sample has now. */
 static void check(size_t sample, const char *stack)
 {
-	static const char letters[] = { 'k', 'x', 'l', 'j', 's', 'p', 'v', 'r', 'm', 'h' };
+	static const char letters[] = { 'k', 'x', 'l', 'j', 's', 'p', 'v', 'r', 'm', 'h', 'e' };
 	char found[64] = "";
 	size_t at = sizeof(found) - 1;
 

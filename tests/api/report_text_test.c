@@ -296,8 +296,9 @@ static void the_greatest_jit_processes_are_named(void **state)
 	s->jit[7].runtime[0] = '\0';
 	text = text_of(&report);
 	EXPECT_PARTS(text,
-		"  Runtimes   500 samples with frames of Python, JavaScript, Ruby, Java or PHP,\n"
-		"             0.100% of the frames without a name; 1,200 functions in 300 KiB\n"
+		"  Runtimes   500 samples with frames of Python, JavaScript, Ruby, Java, PHP or\n"
+		"             Perl, 0.100% of the frames without a name; 1,200 functions in 300\n"
+		"             KiB\n"
 		"  JIT        2,000 samples, 0.150% of them without a name\n"
 		"             jjjjjjjjjjjjjjjj (pid 107): jitdump, 1,234,567 symbols in 7 B\n"
 		"             jjjjjjjjjjjjjjjj (pid 163): jitdump of V8, 630 symbols in 63 B\n",

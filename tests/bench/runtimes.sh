@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Compares the BPF time of a sample with and without the functions of Python, JavaScript, Ruby, Java or PHP. Three
+# Compares the BPF time of a sample with and without the functions of Python, JavaScript, Ruby, Java, PHP or Perl. Three
 # recordings run at the same time. The third one is of a process that sleeps: it tells what a sample of other processes
 # costs. Needs root, and an earlier recording of the interpreter. DEPTH is how many functions of Python, Ruby or PHP call
 # each other: with few, the stack is mostly native; with many it is mostly the interpreter's.

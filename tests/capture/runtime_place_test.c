@@ -142,6 +142,35 @@ static void calls_of_the_loop_are_counted(void **state)
 	assert_int_equal(count_calls(&runtime), 75);
 }
 
+/* Of CATCH, a call by the rest goes on with the group of the next one. */
+static void calls_that_catch_go_on_with_a_group(void **state)
+{
+	struct pilotlight_runtime runtime = {
+		.group = PILOTLIGHT_RUNTIME_GROUP_CATCH,
+		.code_type_place = 0x600,
+		.code_units_at = 0x20,
+		.loop_place = 0x1000,
+		.loop_bytes = 0x100,
+		.loop_rest_place = 0x800,
+		.loop_rest_bytes = 0x10,
+	};
+	static const uint64_t offsets[] = { 0x400, 0x1001, 0x801, 0x1001, 0x400, 0x1001, 0x610, 0 };
+
+	open_calls(offsets, 8);
+	assert_int_equal(count_calls(&runtime), 2);
+	assert_true(runtime_goes_on(&walk, &runtime, 1));
+	assert_false(runtime_goes_on(&walk, &runtime, 3));
+	assert_false(runtime_is_call(&walk, &runtime, walk.frames[2]));
+	assert_true(runtime_has_main(&walk, &runtime));
+	runtime.code_type_place = 0x200;
+	assert_false(runtime_has_main(&walk, &runtime));
+	/* What is behind the last frame is none. */
+	open_calls(offsets, 2);
+	walk.frames[2] = walk.frames[0] | 0x800;
+	assert_int_equal(count_calls(&runtime), 1);
+	assert_false(runtime_has_main(&walk, &runtime));
+}
+
 static void calls_have_frames_from_the_outermost_on(void **state)
 {
 	struct pilotlight_runtime runtime = {
@@ -189,6 +218,7 @@ int main(void)
 		cmocka_unit_test(deep_frames_without_depths_have_none),
 		cmocka_unit_test(the_frames_of_a_stack_are_searched_once),
 		cmocka_unit_test(calls_of_the_loop_are_counted),
+		cmocka_unit_test(calls_that_catch_go_on_with_a_group),
 		cmocka_unit_test(calls_have_frames_from_the_outermost_on),
 	};
 

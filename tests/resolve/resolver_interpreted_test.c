@@ -288,14 +288,16 @@ static void one_native_frame_may_be_several_methods(void **state)
 	close_fixture(&fixture);
 }
 
-/* Of the two functions of Ruby's loop, the one that only calls the other is left out. */
-static void a_frame_that_only_leads_to_the_loop_goes_with_it(void **state)
+/* Of the two functions of Ruby's loop, the one that only calls the other is left out; of Perl's,
+ * the one that catches, and its caller. */
+static void frames_that_only_lead_to_the_loop_go_with_it(void **state)
 {
-	static const struct pilotlight_runtime_frame functions[] = {
+	struct pilotlight_runtime_frame functions[] = {
 		INTERPRETED(1, 1),
 		{ .code = 2,
 			.place = 1,
-			.flags = PILOTLIGHT_RUNTIME_GROUP_END | PILOTLIGHT_RUNTIME_HAS_CALLER },
+			.flags = PILOTLIGHT_RUNTIME_GROUP_END |
+				 1 << PILOTLIGHT_RUNTIME_CALLERS_SHIFT },
 		GROUP_END(9, 4),
 	};
 	struct runtime_names *names;
@@ -316,6 +318,13 @@ static void a_frame_that_only_leads_to_the_loop_goes_with_it(void **state)
 	count = resolve_runtime(
 		&fixture, PILOTLIGHT_RUNTIME_PHP, functions, 2, PILOTLIGHT_RUNTIME_UNREADABLE, 3);
 	check_names(&fixture, count, "- [truncated: PHP frame unreadable] middle leaf -");
+	functions[1].flags += 1 << PILOTLIGHT_RUNTIME_CALLERS_SHIFT;
+	count = resolve_runtime(
+		&fixture, PILOTLIGHT_RUNTIME_PERL, functions, 3, PILOTLIGHT_RUNTIME_ROOT, 6);
+	check_names(&fixture, count, "- - [perl: no name] - middle leaf -");
+	count = resolve_runtime(
+		&fixture, PILOTLIGHT_RUNTIME_PERL, functions, 2, PILOTLIGHT_RUNTIME_UNREADABLE, 3);
+	check_names(&fixture, count, "- [truncated: Perl frame unreadable] middle leaf -");
 	resolver_free(TAKE_PTR(fixture.resolver));
 	runtime_names_free(names);
 	close_fixture(&fixture);
@@ -331,7 +340,7 @@ int main(void)
 		cmocka_unit_test(an_interpreters_stack_that_is_cut_says_so),
 		cmocka_unit_test(functions_of_v8_stay_if_names_are_full),
 		cmocka_unit_test(one_native_frame_may_be_several_methods),
-		cmocka_unit_test(a_frame_that_only_leads_to_the_loop_goes_with_it),
+		cmocka_unit_test(frames_that_only_lead_to_the_loop_go_with_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

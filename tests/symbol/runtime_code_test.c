@@ -111,18 +111,20 @@ static void malformed_methods_are_refused(void **state)
 }
 
 /* A function of PHP: its class is in the table. */
-static void set_function(const char *class, size_t bytes)
+static void set_function(const char *class, size_t bytes, uint8_t flags)
 {
 	struct pilotlight_runtime_text text;
 
 	(void)set_up(NULL);
 	set_text(&text, class, bytes, 1);
+	text.flags = flags;
 	memset(record.table, 0, sizeof(record.table));
 	memcpy(record.table, &text, sizeof(text));
 	record.language = PILOTLIGHT_RUNTIME_PHP;
 	record.lines = PILOTLIGHT_RUNTIME_LINE_NUMBERS;
 	record.line_bytes = record.line_bytes_all = sizeof(text);
 	set_text(&record.name, "gr\303\266\303\237e", 7, 1);
+	record.name.flags = PILOTLIGHT_RUNTIME_TEXT_UTF8;
 	size = offsetof(struct pilotlight_runtime_code, table) + 136;
 }
 
@@ -130,12 +132,12 @@ static void a_function_of_php_has_its_class(void **state)
 {
 	static const char anonymous[] = "Shape@anonymous\0/srv/shape.php:3$0";
 
-	set_function(anonymous, sizeof(anonymous));
+	set_function(anonymous, sizeof(anonymous), PILOTLIGHT_RUNTIME_TEXT_UTF8);
 	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
 	assert_string_equal(code.name, "Shape@anonymous::gr\303\266\303\237e");
 	assert_int_equal(runtime_code_line(&code, -2), 10);
 	assert_int_equal(runtime_code_line(&code, 12), 12);
-	record.name.flags = PILOTLIGHT_RUNTIME_TEXT_CUT;
+	record.name.flags |= PILOTLIGHT_RUNTIME_TEXT_CUT;
 	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
 	assert_string_equal(code.name, "Shape@anonymous::gr\303\266\303\237e…");
 	record.line_bytes = 0;
@@ -150,7 +152,7 @@ static void what_a_file_of_php_runs_has_its_name(void **state)
 		{ "/srv/a.php(3) : eval()'d code", "{main:a.php(3) : eval()'d code}" } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		set_function("", 0);
+		set_function("", 0, 0);
 		set_text(&record.name, "", 0, 1);
 		set_text(&record.file, cases[i][0], strlen(cases[i][0]), 1);
 		assert_int_equal(runtime_code_parse(&record, size, &code), 0);
@@ -158,20 +160,37 @@ static void what_a_file_of_php_runs_has_its_name(void **state)
 	}
 }
 
+/* Names are of Latin-1, or of UTF-8. */
+static void a_subroutine_of_perl_has_its_package(void **state)
+{
+	set_function("R\366hre", 5, 0);
+	record.language = PILOTLIGHT_RUNTIME_PERL;
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "R\303\266hre::gr\303\266\303\237e");
+	assert_int_equal(runtime_code_line(&code, -1), 10);
+	set_text(&record.name, "", 0, 1);
+	set_text(&record.file, "/usr/bin/ack", 12, 1);
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "{main:ack}");
+	set_text(&record.file, "(eval)", 6, 1);
+	assert_int_equal(runtime_code_parse(&record, size, &code), 0);
+	assert_string_equal(code.name, "(eval)");
+}
+
 static void malformed_functions_of_php_are_refused(void **state)
 {
-	set_function("Shape", 5);
+	set_function("Shape", 5, 0);
 	record.line_bytes--;
 	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
-	set_function("Shape", 5);
+	set_function("Shape", 5, 0);
 	record.table[2] = 2; /* the width of the class's characters */
 	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
 	record.table[2] = 0;
 	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
-	set_function("Shape", 5);
+	set_function("Shape", 5, 0);
 	record.lines = PILOTLIGHT_RUNTIME_LINE_ENDS;
 	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
-	set_function("Shape", 5);
+	set_function("Shape", 5, 0);
 	set_text(&record.name, "area", 4, 2);
 	assert_int_equal(runtime_code_parse(&record, size, &code), -EINVAL);
 }
@@ -279,6 +298,7 @@ int main(void)
 		cmocka_unit_test_setup(malformed_methods_are_refused, set_up),
 		cmocka_unit_test_setup(a_function_of_php_has_its_class, set_up),
 		cmocka_unit_test_setup(what_a_file_of_php_runs_has_its_name, set_up),
+		cmocka_unit_test_setup(a_subroutine_of_perl_has_its_package, set_up),
 		cmocka_unit_test_setup(malformed_functions_of_php_are_refused, set_up),
 		cmocka_unit_test_setup(characters_of_each_width_become_utf8, set_up),
 		cmocka_unit_test_setup(utf8_is_taken_as_it_is, set_up),

@@ -240,6 +240,69 @@ static void each_field_of_php_is_checked(void **state)
 	}
 }
 
+/* The Perl whose fields are the greatest. */
+static const struct pilotlight_runtime perl_example = {
+	.version = PILOTLIGHT_RUNTIME_VERSION,
+	.language = PILOTLIGHT_RUNTIME_PERL,
+	.release = 0x05240000,
+	.anchor = PILOTLIGHT_RUNTIME_KEY,
+	.libc = PILOTLIGHT_RUNTIME_GLIBC,
+	.group = PILOTLIGHT_RUNTIME_GROUP_CATCH,
+	.lines = PILOTLIGHT_RUNTIME_LINE_NUMBERS,
+	.loop_bytes = 1,
+	.loop_rest_bytes = 1,
+	.state_thread_at = 248,
+	.state_frame_at = 248,
+	.state_mark_at = 248,
+	.code_name_at = 4095,
+	.code_units_at = 1,
+};
+
+static const struct change perl_changes[] = {
+	CHANGE(version, 1),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_KEY_BEHIND),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_GLOBAL), /* needs no libc */
+	CHANGE(libc, 0),
+	CHANGE(instruction, 1),
+	CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_TOP),
+	CHANGE(lines, PILOTLIGHT_RUNTIME_LINE_ENDS),
+	CHANGE(frame_bytes, 1),
+	CHANGE(anchor_place, INT64_MAX),
+	CHANGE(anchor_offset, 1),
+	CHANGE(code_type_place, INT64_MAX),
+	CHANGE(loop_bytes, 0),
+	CHANGE(loop_place, INT64_MAX),
+	CHANGE(loop_rest_bytes, 0),
+	CHANGE(loop_rest_place, INT64_MAX),
+	CHANGE(state_thread_at, 249),
+	CHANGE(state_frame_at, 249),
+	CHANGE(state_mark_at, 249),
+	CHANGE(code_name_at, 4096),
+	CHANGE(code_units_at, 0),
+	CHANGE(code_file_at, 1),
+	CHANGE(code_copies_at, 1),
+};
+
+static void each_field_of_perl_is_checked(void **state)
+{
+	char text[RUNTIME_RELEASE_BYTES];
+
+	runtime = perl_example;
+	runtime.code_name_at = PILOTLIGHT_RUNTIME_NONE;
+	assert_true(runtime_bounds_hold(&runtime));
+	assert_string_equal(runtime_description_language(&runtime), "Perl");
+	assert_string_equal(runtime_description_release(&runtime, text), "5.36.0");
+	for (size_t i = 0; i < ARRAY_SIZE(perl_changes); i++) {
+		runtime = perl_example;
+		assert_true(runtime_bounds_hold(&runtime));
+		memcpy((uint8_t *)&runtime + perl_changes[i].at, &perl_changes[i].value,
+			perl_changes[i].size);
+		if (runtime_bounds_hold(&runtime))
+			fail_msg("%ld at %zu is not refused", perl_changes[i].value,
+				perl_changes[i].at);
+	}
+}
+
 static void each_field_of_ruby_is_checked(void **state)
 {
 	char text[RUNTIME_RELEASE_BYTES];
@@ -377,6 +440,7 @@ int main(void)
 		cmocka_unit_test_setup(each_field_is_checked, set_up),
 		cmocka_unit_test_setup(each_field_of_ruby_is_checked, set_up),
 		cmocka_unit_test_setup(each_field_of_php_is_checked, set_up),
+		cmocka_unit_test_setup(each_field_of_perl_is_checked, set_up),
 		cmocka_unit_test_setup(kinds_need_their_fields, set_up),
 		cmocka_unit_test_setup(a_file_has_one_or_none, set_up),
 		cmocka_unit_test_setup(releases_are_written_as_python_does, set_up),

@@ -310,6 +310,11 @@ static void check_php(struct doctor_finding *finding)
 	check_described(finding, "of PHP 7.4 to 8.4; `pilotlight runtimes` lists what runs");
 }
 
+static void check_perl(struct doctor_finding *finding)
+{
+	check_described(finding, "of Perl 5.32 to 5.40; `pilotlight runtimes` lists what runs");
+}
+
 static void check_java(struct doctor_finding *finding)
 {
 	check_walk(finding);
@@ -341,6 +346,9 @@ static const struct doctor_check checks[] = {
 		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64, and libZydis" },
 	{ "functions of PHP", check_php, 0, false,
 		"the functions of PHP programs; the interpreter's own are shown",
+		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64, and libZydis" },
+	{ "subroutines of Perl", check_perl, 0, false,
+		"the subroutines of Perl programs; the interpreter's own functions are shown",
 		"Linux 6.1 or newer with CONFIG_DEBUG_INFO_BTF=y, on x86-64, and libZydis" },
 	{ "methods of Java", check_java, 0, false,
 		"the methods of Java programs, and the callers of generated code without frame "

@@ -242,7 +242,7 @@ static void print_runtimes(FILE *file, const struct pipeline_report *report)
 		return;
 	(void)fprintf(file,
 		"Runtimes   %" PRIu64
-		" samples with frames of Python, JavaScript, Ruby, Java or PHP (%.1f %% named)",
+		" samples with frames of Python, JavaScript, Ruby, Java, PHP or Perl (%.1f %% named)",
 		resolver->interpreted, per_cent(frames - resolver->interpreted_nameless, frames));
 	if (resolver->interpreted_unplaced > 0)
 		(void)fprintf(file, ", %" PRIu64 " frames beyond the end of their native stack",

@@ -40,6 +40,7 @@ static const struct known_runtime {
 	{ PILOTLIGHT_RUNTIME_RUBY, "Ruby", "ruby", "ruby", "libruby" },
 	{ PILOTLIGHT_RUNTIME_HOTSPOT, "HotSpot", "hotspot", "libjvm", "libjvm" },
 	{ PILOTLIGHT_RUNTIME_PHP, "PHP", "php", "php", "libphp" },
+	{ PILOTLIGHT_RUNTIME_PERL, "Perl", "perl", "perl", "libperl" },
 };
 
 /* What a mapped file is. */
@@ -282,8 +283,8 @@ const struct command runtimes_command = {
 	.summary = "list running interpreters, and whether their functions are shown",
 	.synopsis = "[OPTION...]",
 	.description =
-		"List the running programs that CPython, V8 (Node.js), Ruby, HotSpot (Java) or "
-		"PHP runs, with its "
+		"List the running programs that CPython, V8 (Node.js), Ruby, HotSpot (Java), "
+		"PHP or Perl runs, with its "
 		"version and whether profiles show their functions. A recording or the "
 		"service learns how to "
 		"read an interpreter when it first meets it; name the cache of the service "

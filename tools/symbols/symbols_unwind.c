@@ -220,7 +220,8 @@ static void json_runtime(const struct symbol_file *file, struct json *json)
 	json_member_string(json, "language", runtime_description_word(runtime));
 	if (runtime->language == PILOTLIGHT_RUNTIME_PYTHON ||
 		runtime->language == PILOTLIGHT_RUNTIME_RUBY ||
-		runtime->language == PILOTLIGHT_RUNTIME_PHP)
+		runtime->language == PILOTLIGHT_RUNTIME_PHP ||
+		runtime->language == PILOTLIGHT_RUNTIME_PERL)
 		json_member_string(json, "release", runtime_description_release(runtime, release));
 	json_member_string(json, "anchor", anchor_words[runtime->anchor]);
 	json_end_object(json);

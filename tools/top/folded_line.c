@@ -60,6 +60,7 @@ enum folded_kind folded_frame_kind(const char *frame, size_t size, size_t *ret_s
 		{ "_[v]", FOLDED_JAVASCRIPT },
 		{ "_[r]", FOLDED_RUBY },
 		{ "_[h]", FOLDED_PHP },
+		{ "_[e]", FOLDED_PERL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes) && size > 4; i++)

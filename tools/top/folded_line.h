@@ -31,6 +31,7 @@ enum folded_kind {
 	FOLDED_JAVASCRIPT,
 	FOLDED_RUBY,
 	FOLDED_PHP,
+	FOLDED_PERL,
 	FOLDED_NAMELESS, /* "[libc.so.6+0x1234]", "[unknown]", "[truncated: …]" */
 };
 

@@ -152,6 +152,7 @@ static const char *kind_name(enum folded_kind kind)
 		[FOLDED_JAVASCRIPT] = "javascript",
 		[FOLDED_RUBY] = "ruby",
 		[FOLDED_PHP] = "php",
+		[FOLDED_PERL] = "perl",
 		[FOLDED_NAMELESS] = "",
 	};
 
