@@ -124,7 +124,7 @@ static __always_inline void begin_state(struct walker *walker)
 {
 	walker->runtime.begin_ns = walk_clock_ns();
 	walker->runtime.owner = runtime_owner(walker);
-	walker->runtime.copies = 0;
+	walker->runtime.copies = walker->runtime.is_spent = 0;
 }
 
 /* These are global functions for the verifier, which checks each once (walker.bpf.h). */
@@ -169,7 +169,7 @@ __noinline int begin_runtime(struct walker *walker)
  * the hash is no secret, so others can make code that has it. Returns 0 if the engine may lack it.
  */
 static __always_inline int send_code(
-	const struct walker *walker, struct runtime_copier *copier, __u64 hash)
+	struct walker *walker, struct runtime_copier *copier, __u64 hash)
 {
 	__u32 user = user_of(bpf_get_current_task_btf());
 	__u64 mark = runtime_hash(runtime_hash(hash, user), walker->cgroup_id), waiting_bytes;
@@ -187,12 +187,15 @@ static __always_inline int send_code(
 	size = __builtin_offsetof(struct pilotlight_ring_code, code) + words * RUNTIME_WORD;
 	waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 	/* The engine wakes when half of the ring is full. */
-	if (waiting_bytes > ring_bytes / 2 ||
-		!runtime_take(&copier->sent_bytes, user, runtime_period(walker), size,
-			RUNTIME_SENT_BYTES_MAX) ||
-		!runtime_take(&runtime_ring_bytes, user, walker->window, size,
-			ring_bytes / RUNTIME_RING_PART))
+	if (waiting_bytes > ring_bytes / 2)
 		return 0;
+	if (!runtime_take(&copier->sent_bytes, user, runtime_period(walker), size,
+		    RUNTIME_SENT_BYTES_MAX) ||
+		!runtime_take(&runtime_ring_bytes, user, walker->window, size,
+			ring_bytes / RUNTIME_RING_PART)) {
+		walker->runtime.is_spent = 1;
+		return 0;
+	}
 	copier->record.header = (struct pilotlight_ring_header){
 		.kind = PILOTLIGHT_RING_CODE,
 		.set = walker->window & 1,

@@ -59,7 +59,9 @@ struct runtime_v8 {
 	__u32 source_wide; /* characters have 2 bytes */
 	/* Of optimized code: tables, see struct pilotlight_v8_code. */
 	__u64 deopt, positions, literals, inlinings;
-	__u64 outer; /* what its function shares, or should */
+	__u64 outer;		    /* what its function shares, or should */
+	__u64 function;		    /* of the frame that was read, perhaps */
+	__u64 seen_owner, seen_key; /* see runtime_v8_seen.bpf.h; 0: none */
 	/* Of a frame whose code is not optimized, perhaps: what has its table; 0: nothing. */
 	__u64 table;
 	__s32 table_unit; /* what runs */
@@ -263,17 +265,17 @@ static __always_inline void v8_note_bytecodes(
 			    : 0;
 }
 
-/* What the function of the native frame with this frame pointer shares with others; 0: there is no
- * function. */
-static __always_inline __u64 v8_find_shared(
+/* Reads the frame with this frame pointer. Returns 0 if it has no function. */
+static __always_inline int v8_read_frame(
 	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, __u64 fp)
 {
 	fp += (__s64)runtime->frame_function_at - V8_FRAME_FUNCTION * V8_WORD;
 	if (!can_copy_user(v8->words, V8_FRAME_WORDS * V8_WORD, fp) ||
 		!v8_is_object(v8->words[V8_FRAME_CONTEXT]))
 		return 0;
+	v8->function = v8->words[V8_FRAME_FUNCTION];
 	v8_note_bytecodes(v8, runtime);
-	return v8_shared_of(v8, runtime, v8->words[V8_FRAME_FUNCTION]);
+	return 1;
 }
 
 /* The function that shares this: code 0 if it is none. */

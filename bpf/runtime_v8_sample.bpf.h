@@ -6,143 +6,14 @@
  */
 #pragma once
 
-#include "runtime_v8_code.bpf.h"
+#include "runtime_v8_copy.bpf.h"
+#include "runtime_v8_seen.bpf.h"
 
 enum {
-	V8_FRAME_BYTES = 16,	/* the caller's frame pointer, and the return address */
-	V8_STEPS_MAX = 1023,	/* native frames, and functions of code that is copied */
-	V8_LONG_CODE = 1,	/* in place of the address of code that was not found */
-	V8_OWN_CHUNKS_MAX = 14, /* of a function's source, if characters have 2 bytes */
+	V8_FRAME_BYTES = 16, /* the caller's frame pointer, and the return address */
+	V8_STEPS_MAX = 1023, /* native frames, and functions of code that is copied */
+	V8_LONG_CODE = 1,    /* in place of the address of code that was not found */
 };
-
-static __always_inline const struct pilotlight_runtime_v8 *walked_v8(const struct walker *walker)
-{
-	return (const struct pilotlight_runtime_v8 *)walked_runtime(walker);
-}
-
-/* These are global functions for the verifier, which checks each once (walker.bpf.h). */
-__noinline int copy_v8_texts(struct walker *walker, __u32 entry)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-	const struct pilotlight_runtime_v8 *runtime;
-
-	if (!walker || !copier)
-		return 0;
-	runtime = walked_v8(walker);
-	return runtime && v8_copy_texts(&walker->runtime.v8, runtime, &copier->record.code);
-}
-
-__noinline int read_v8_function(struct walker *walker)
-{
-	const struct pilotlight_runtime_v8 *runtime;
-
-	if (!walker)
-		return 0;
-	runtime = walked_v8(walker);
-	return runtime && v8_read_function(&walker->runtime.v8, runtime);
-}
-
-/* The line ends in the source at `at`, and from there to the end of the chunk. */
-__noinline int count_v8_lines(struct walker *walker, __u32 entry, __u32 at)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-	__u64 *chunk;
-	__u32 bytes;
-
-	if (!walker || !copier)
-		return -1;
-	chunk = (__u64 *)copier->record.code.table + V8_CHUNK_WORDS;
-	bytes = v8_copy_chunk(&walker->runtime.v8, at, chunk);
-	return bytes ? (int)v8_count_lines(chunk, bytes, walker->runtime.v8.source_wide) : -1;
-}
-
-/* The first line of the function; 0: it is not known. */
-__noinline int find_v8_line(struct walker *walker, __u32 entry)
-{
-	const struct pilotlight_runtime_v8 *runtime;
-	struct runtime_v8 *v8;
-	int line, count;
-
-	if (!walker)
-		return 0;
-	v8 = &walker->runtime.v8;
-	runtime = walked_v8(walker);
-	if (!runtime)
-		return 0;
-	line = (int)v8_find_line(v8, runtime);
-	if (line || !v8_find_source(v8, runtime))
-		return line;
-	line = 1;
-	for (__u32 i = 0; i < V8_CHUNKS_MAX && i * V8_CHUNK_BYTES < v8->source_bytes; i++) {
-		count = count_v8_lines(walker, entry, i * V8_CHUNK_BYTES);
-		if (count < 0)
-			return 0;
-		line += count;
-	}
-	return line;
-}
-
-/* Marks the line ends of the function's source from `at` on, to the end of the chunk. */
-__noinline int mark_v8_chunk(struct walker *walker, __u32 entry, __u32 at)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-	__u32 bytes, place;
-	__u64 *chunk;
-	int is_wide;
-
-	if (!walker || !copier)
-		return 0;
-	is_wide = walker->runtime.v8.source_wide;
-	chunk = (__u64 *)copier->record.code.table + V8_CHUNK_WORDS;
-	bytes = v8_copy_chunk(&walker->runtime.v8, at, chunk);
-	if (bytes == 0)
-		return 0;
-	place = V8_WORD + (at >> (is_wide ? 4 : 3));
-	/* The words of a chunk have marks of that many bytes at most. */
-	__asm__ volatile("" : "+r"(place));
-	if (place > V8_CHUNK_BYTES - V8_CHUNK_WORDS)
-		return 0;
-	v8_mark_lines(chunk, bytes, is_wide, (__u64 *)(copier->record.code.table + place));
-	copier->record.code.line_bytes = (__u16)(place + (((bytes >> is_wide) + 7) >> 3));
-	copier->record.code.line_bytes_all = copier->record.code.line_bytes;
-	return 1;
-}
-
-/* Marks the line ends of the function, as far as they can be read. */
-__noinline int mark_v8_lines(struct walker *walker, __u32 entry)
-{
-	const struct pilotlight_runtime_v8 *runtime;
-	struct runtime_v8 *v8;
-
-	if (!walker)
-		return 0;
-	v8 = &walker->runtime.v8;
-	runtime = walked_v8(walker);
-	if (!runtime || !v8_find_own_source(v8, runtime))
-		return 0;
-	for (__u32 i = 0; i < V8_OWN_CHUNKS_MAX; i++)
-		if (i * V8_CHUNK_BYTES >= v8->source_bytes ||
-			!mark_v8_chunk(walker, entry, i * V8_CHUNK_BYTES))
-			break;
-	return 0;
-}
-
-/* The identity of the function that was found, from a copy; 0: it cannot be copied now. There must
- * be time for a long source. */
-__noinline __u64 copy_v8(struct walker *walker, __u32 entry)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-	int line;
-
-	if (!walker || !copier || !take_copy(walker, copier) ||
-		walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX ||
-		!read_v8_function(walker) || !copy_v8_texts(walker, entry))
-		return 0;
-	line = find_v8_line(walker, entry);
-	v8_finish_code(&walker->runtime.v8, &copier->record.code, line);
-	mark_v8_lines(walker, entry);
-	return keep_copy(walker, copier);
-}
 
 /* Adds a frame with the native one that runs it. Frames of unknown place are of functions that the
  * next one contains: a compiler has put them into it. */
@@ -191,9 +62,9 @@ static __always_inline int has_v8_frame(
 	       (fp == walk->leaf_fp && walk->leaf_sp <= fp + (__s64)runtime->frame_function_at);
 }
 
-/* The functions of a stack are added in steps. A step that needs a copy returns, as the BPF stack
- * has no room for a copy below it. */
-enum v8_step { V8_STEP_ON, V8_STEP_COPY, V8_STEP_END };
+/* The functions of a stack are added in steps. A step that needs proofs or a copy returns, as the
+ * BPF stack has no room for them below it. */
+enum v8_step { V8_STEP_ON, V8_STEP_PROVE, V8_STEP_COPY, V8_STEP_END };
 
 /* These find code, and return enum v8_code. */
 __noinline int prove_v8_code(struct walker *walker, __u64 code, __u64 ip)
@@ -294,6 +165,24 @@ static __always_inline int leave_v8_frame(struct walker *walker, __u64 code, __s
 	return V8_STEP_ON;
 }
 
+/* The same of what was proved. */
+static __always_inline int leave_found_frame(struct walker *walker, __u64 code, __s32 unit)
+{
+	int has_place = unit >= 0 && walker->runtime.v8.table && !walker->runtime.v8.pcs;
+
+	remember_seen_function(&walker->runtime.v8, code, has_place ? V8_SEEN_PLACE : unit);
+	return leave_v8_frame(walker, code, unit);
+}
+
+/* The same of what was copied. If it was not sent, later samples copy it again, but not while
+ * nothing can be sent. */
+static __always_inline int leave_copied_frame(struct walker *walker, __u64 code)
+{
+	if (walker->runtime.is_spent)
+		return leave_found_frame(walker, code, -1);
+	return leave_v8_frame(walker, code, -1);
+}
+
 /* Proves the function that shares this, for its copy. */
 __noinline int prove_v8_shared(struct walker *walker, __u64 shared)
 {
@@ -344,7 +233,7 @@ static __always_inline int step_v8_bytecodes(
 	state->step.check = runtime_hash(state->step.check, state->v8.table);
 	if (is_known_code(walker, &code))
 		return code == V8_LONG_CODE ? V8_STEP_COPY
-					    : leave_v8_frame(walker, code, state->v8.table_unit);
+					    : leave_found_frame(walker, code, state->v8.table_unit);
 	state->v8.outer = state->step.code;
 	state->step.unit = state->v8.table_unit;
 	state->v8.code_step = state->step;
@@ -372,7 +261,7 @@ static __always_inline int step_v8_function(
 		state->step.check = check;
 	}
 	if (is_known_code(walker, &code))
-		return leave_v8_frame(walker, code, -1);
+		return leave_found_frame(walker, code, -1);
 	/* Again, for the copy. */
 	if (prove_v8_shared(walker, shared))
 		return V8_STEP_COPY;
@@ -388,18 +277,49 @@ static __always_inline int step_v8_code(
 	__u64 code;
 
 	if (is_known_code(walker, &code))
-		return leave_v8_frame(walker, code, state->step.unit);
+		return leave_found_frame(walker, code, state->step.unit);
 	state->v8.code_step = state->step;
 	return v8_read_deopt(&state->v8, runtime) ? begin_v8_code(state) : V8_STEP_COPY;
 }
 
-/* Adds the function, or the functions, of one native frame. */
-__noinline int step_v8_frame(struct walker *walker, __u32 entry)
+/* Adds the function, or the functions, of the native frame that was read. */
+__noinline int step_v8_proof(struct walker *walker, __u32 entry)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct runtime_state *state;
-	__u64 frame, fp, shared;
 	int found = V8_BASELINE_CODE;
+	__u64 frame, shared;
+
+	if (!walker)
+		return V8_STEP_END;
+	state = &walker->runtime;
+	runtime = walked_v8(walker);
+	shared = runtime ? v8_shared_of(&state->v8, runtime, state->v8.function) : 0;
+	if (!shared) {
+		state->v8.at++;
+		return V8_STEP_ON;
+	}
+	frame = walker->walk.frames[number_below(WALK_DEPTHS, state->v8.at)];
+	if (frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS)
+		found = find_v8_code(walker, entry, shared, state->v8.at);
+	if (found == V8_OPTIMIZED_CODE && step_v8_code(walker, runtime) != V8_STEP_COPY)
+		return V8_STEP_ON;
+	/* What is in such frames beside the function is not of bytecodes. */
+	if (found != V8_BASELINE_CODE)
+		state->v8.table = 0;
+	/* The search may have ended too early to remember that there is no code. */
+	if (found == V8_NO_CODE)
+		state->v8.seen_key = 0;
+	return step_v8_function(walker, runtime, shared);
+}
+
+/* Adds what one native frame runs. */
+__noinline int step_v8_frame(struct walker *walker)
+{
+	const struct pilotlight_runtime_v8 *runtime;
+	struct runtime_state *state;
+	__u64 frame, fp, code;
+	__s32 unit;
 	__u32 at;
 
 	if (!walker)
@@ -413,22 +333,15 @@ __noinline int step_v8_frame(struct walker *walker, __u32 entry)
 	fp = walker->walk.leaf_sp + walker->walk.depths[number_below(WALK_DEPTHS, at + 1)] -
 	     V8_FRAME_BYTES;
 	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
-	shared = is_v8_frame(&walker->walk, runtime, frame, at) &&
-				 has_v8_frame(&walker->walk, runtime, fp, at)
-			 ? v8_find_shared(&state->v8, runtime, fp)
-			 : 0;
-	if (!shared) {
+	if (!is_v8_frame(&walker->walk, runtime, frame, at) ||
+		!has_v8_frame(&walker->walk, runtime, fp, at) ||
+		!v8_read_frame(&state->v8, runtime, fp)) {
 		state->v8.at++;
 		return V8_STEP_ON;
 	}
-	if (frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS)
-		found = find_v8_code(walker, entry, shared, at);
-	if (found == V8_OPTIMIZED_CODE && step_v8_code(walker, runtime) != V8_STEP_COPY)
-		return V8_STEP_ON;
-	/* What is in such frames beside the function is not of bytecodes. */
-	if (found != V8_BASELINE_CODE)
-		state->v8.table = 0;
-	return step_v8_function(walker, runtime, shared);
+	make_seen_key(&state->v8, frame, at);
+	return is_seen_function(&state->v8, &code, &unit) ? leave_v8_frame(walker, code, unit)
+							  : V8_STEP_PROVE;
 }
 
 __noinline int copy_inlined(struct walker *walker, __u32 entry)
@@ -469,7 +382,7 @@ __noinline int end_v8_code(struct walker *walker, __u32 entry)
 		!(walker->runtime.v8.pcs ? copy_baseline(walker, entry)
 					 : copy_inlined(walker, entry)) ||
 		!send_copy(walker, copier))
-		return leave_v8_frame(walker, copier->functions[0], -1);
+		return leave_copied_frame(walker, copier->functions[0]);
 	return leave_v8_frame(walker, copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK,
 		walker->runtime.step.unit);
 }
@@ -492,7 +405,7 @@ __noinline int note_v8_function(struct walker *walker, __u32 entry, __u64 code)
 	}
 	v8->is_in_code = 0;
 	if (v8->identified > 0)
-		return leave_v8_frame(walker, copier->functions[0], -1);
+		return leave_copied_frame(walker, copier->functions[0]);
 	v8->at++;
 	return V8_STEP_ON;
 }
@@ -528,7 +441,7 @@ __noinline int note_v8_copy(struct walker *walker, __u32 entry, __u64 code)
 		return note_v8_function(
 			walker, entry, code && is_known_code(walker, &code) ? code : 0);
 	if (code)
-		return leave_v8_frame(walker, code, -1);
+		return leave_copied_frame(walker, code);
 	walker->runtime.v8.at++;
 	return V8_STEP_ON;
 }
@@ -546,6 +459,7 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 	if (!runtime)
 		return 0;
 	runtime_v8_begin(&walker->runtime.v8);
+	begin_seen_functions(walker);
 	record = &walker->walk.record;
 	record->runtime_end = PILOTLIGHT_RUNTIME_DEEP;
 	for (__u32 i = 0; i < V8_STEPS_MAX; i++) {
@@ -553,7 +467,9 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 			walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX)
 			break;
 		next = walker->runtime.v8.is_in_code ? step_inlined(walker, entry)
-						     : step_v8_frame(walker, entry);
+						     : step_v8_frame(walker);
+		if (next == V8_STEP_PROVE)
+			next = step_v8_proof(walker, entry);
 		if (next == V8_STEP_COPY)
 			note_v8_copy(walker, entry, copy_v8(walker, entry));
 		if (next == V8_STEP_END) {

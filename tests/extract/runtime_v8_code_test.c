@@ -203,7 +203,7 @@ static int32_t find_place(void)
 	struct runtime_v8 v8;
 
 	runtime_v8_begin(&v8);
-	v8.outer = v8_find_shared(&v8, &runtime, PLANTED_AT + FRAME);
+	v8.outer = find_shared(&v8, &runtime, PLANTED_AT + FRAME);
 	assert_int_equal(v8.outer, object_at(SHARED));
 	runtime_v8_prove(&v8, &runtime, v8.outer, &step);
 	assert_int_equal(step.code, v8.outer);

@@ -152,7 +152,7 @@ static bool name_function(struct runtime_v8 *v8, int32_t place, char text[LINE_B
 /* The function of the native frame with this frame pointer: code 0 if there is none. */
 static void find_function(struct runtime_v8 *v8, uint64_t fp, struct runtime_step *step)
 {
-	__u64 shared = v8_find_shared(v8, &runtime, fp);
+	__u64 shared = find_shared(v8, &runtime, fp);
 
 	step->code = 0;
 	if (shared)
@@ -257,7 +257,7 @@ static bool name_innermost(struct runtime_v8 *v8, uint64_t fp, uint64_t ip, char
 	for (size_t i = 0; i < FRAMES_MAX; i++) {
 		struct runtime_step step;
 
-		v8->outer = v8_find_shared(v8, &runtime, fp);
+		v8->outer = find_shared(v8, &runtime, fp);
 		if (v8->outer && is_optimized(v8, &runtime, ip - (i > 0), &step))
 			return name_functions(v8, step.unit, text);
 		if (!can_copy_user(&ip, sizeof(ip), fp + sizeof(fp)) ||
@@ -392,6 +392,7 @@ static void check_cleared(uint64_t fp, uint64_t place)
 static void check_planted(const char *name, const char *expected, const char *file)
 {
 	static uint8_t bytes[4096];
+	const size_t described_bytes = sizeof(struct pilotlight_runtime);
 	struct runtime_v8 v8;
 	struct runtime_step step;
 	char path[LINE_BYTES], text[LINE_BYTES];
@@ -402,11 +403,11 @@ static void check_planted(const char *name, const char *expected, const char *fi
 	(void)snprintf(path, sizeof(path), "tests/data/fuzz/runtime_v8_walk/%s", name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	size = read(fd, bytes, sizeof(bytes));
-	assert_true(size > (ssize_t)(sizeof(runtime) + sizeof(fp)));
+	assert_true(size > (ssize_t)(described_bytes + sizeof(fp)));
 	memcpy(&runtime, bytes, sizeof(runtime));
-	memcpy(&fp, bytes + sizeof(runtime), sizeof(fp));
-	planted.bytes = bytes + sizeof(runtime) + sizeof(fp);
-	planted.size = (size_t)size - sizeof(runtime) - sizeof(fp);
+	memcpy(&fp, bytes + described_bytes, sizeof(fp));
+	planted.bytes = bytes + described_bytes + sizeof(fp);
+	planted.size = (size_t)size - described_bytes - sizeof(fp);
 	runtime_v8_begin(&v8);
 	find_function(&v8, fp, &step);
 	assert_int_not_equal(step.code, 0);

@@ -37,6 +37,13 @@ static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 	return 1;
 }
 
+/* What the function of the frame with this frame pointer shares with others; 0: there is none. */
+static inline __u64 find_shared(
+	struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime, uint64_t fp)
+{
+	return v8_read_frame(v8, runtime, fp) ? v8_shared_of(v8, runtime, v8->function) : 0;
+}
+
 /* Is `ip` in optimized code? */
 static inline bool is_optimized(struct runtime_v8 *v8, const struct pilotlight_runtime_v8 *runtime,
 	uint64_t ip, struct runtime_step *step)

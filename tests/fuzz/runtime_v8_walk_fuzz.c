@@ -128,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		return 0;
 	memcpy(&runtime, &description, sizeof(runtime));
 	runtime_v8_begin(&v8);
-	shared = v8_find_shared(&v8, &runtime, fp);
+	shared = v8_read_frame(&v8, &runtime, fp) ? v8_shared_of(&v8, &runtime, v8.function) : 0;
 	if (!shared)
 		return 0;
 	runtime_v8_prove(&v8, &runtime, shared, &step);
