@@ -21,7 +21,7 @@
 #include "runtime_code.bpf.h"
 #include "runtime_known.bpf.h"
 #include "runtime_owner.bpf.h"
-#include "runtime_perl.bpf.h"
+#include "runtime_perl_names.bpf.h"
 #include "runtime_php.bpf.h"
 #include "runtime_place.bpf.h"
 #include "runtime_ruby.bpf.h"

@@ -26,22 +26,25 @@ enum {
 	STATEMENT_LAST = 0xf0,
 	NESTING_DISTANCE = 16,
 	CODE_BYTES_MAX = 256,
+	OPERATIONS_MAX = 512,
 };
 
-/* Exported symbols. */
+/* Exported symbols. From 5.38 on, functions that run operations are only in a table. */
 enum symbol {
 	SYMBOL_REVISION,
 	SYMBOL_VERSION,
 	SYMBOL_SUBVERSION,
 	SYMBOL_LOOP,
 	SYMBOL_MAIN,
-	SYMBOL_STATEMENT, /* the function that begins one */
-	SYMBOL_TRY,
+	SYMBOL_FUNCTIONS, /* of operations, and their names */
+	SYMBOL_NAMES,
 	SYMBOL_KEY, /* only with threads */
 	/* And without them, variables. */
 	SYMBOL_OP,
 	SYMBOL_CURCOP,
 	SYMBOL_CURSTACKINFO,
+	SYMBOL_STATEMENT, /* the function that begins one */
+	SYMBOL_TRY,
 	SYMBOLS,
 };
 static const struct wanted_symbol wanted[SYMBOLS] = {
@@ -50,12 +53,14 @@ static const struct wanted_symbol wanted[SYMBOLS] = {
 	[SYMBOL_SUBVERSION] = { .name = "PL_subversion" },
 	[SYMBOL_LOOP] = { .name = "Perl_runops_standard" },
 	[SYMBOL_MAIN] = { .name = "perl_run" },
-	[SYMBOL_STATEMENT] = { .name = "Perl_pp_nextstate" },
-	[SYMBOL_TRY] = { .name = "Perl_pp_entertry" },
+	[SYMBOL_FUNCTIONS] = { .name = "PL_ppaddr" },
+	[SYMBOL_NAMES] = { .name = "PL_op_name" },
 	[SYMBOL_KEY] = { .name = "PL_thr_key" },
 	[SYMBOL_OP] = { .name = "PL_op" },
 	[SYMBOL_CURCOP] = { .name = "PL_curcop" },
 	[SYMBOL_CURSTACKINFO] = { .name = "PL_curstackinfo" },
+	[SYMBOL_STATEMENT] = { .name = "Perl_pp_nextstate" },
+	[SYMBOL_TRY] = { .name = "Perl_pp_entertry" },
 };
 
 struct perl {
@@ -85,6 +90,27 @@ static int read_version(struct perl *perl)
 	runtime->code_name_at =
 		numbers[SYMBOL_VERSION] < VERSION_NAMES ? PILOTLIGHT_RUNTIME_NONE : NAME_AT;
 	return 0;
+}
+
+/* Looks for the function of an operation in the table, unless it is exported. */
+static int find_operation(struct perl *perl, enum symbol symbol, const char *name)
+{
+	const uint64_t names = perl->symbols[SYMBOL_NAMES].vaddr;
+	struct wanted_symbol *function = &perl->symbols[symbol];
+	uint64_t at = 0, text = 0;
+	int r = 0;
+
+	if (function->vaddr != 0)
+		return 0;
+	for (; at < OPERATIONS_MAX * sizeof(text); at += sizeof(text)) {
+		r = elf_memory_read_pointer(&perl->memory, names + at, &text);
+		if (r < 0 || elf_memory_has_text(&perl->memory, text, name))
+			break;
+	}
+	if (r == 0)
+		r = elf_memory_read_pointer(&perl->memory,
+			perl->symbols[SYMBOL_FUNCTIONS].vaddr + at, &function->vaddr);
+	return r < 0 ? r : runtime_loop_measure(&perl->memory, function->vaddr, &function->bytes);
 }
 
 /* Does the code have this displacement? */
@@ -193,6 +219,10 @@ static int describe(struct perl *perl, struct scratch *scratch)
 
 	if (r == 0)
 		r = read_version(perl);
+	if (r == 0)
+		r = find_operation(perl, SYMBOL_STATEMENT, "nextstate");
+	if (r == 0)
+		r = find_operation(perl, SYMBOL_TRY, "entertry");
 	if (r == 0)
 		r = describe_state(perl, &anchor);
 	if (r == 0)

@@ -2,7 +2,7 @@
 /*
  * Describes Perl (pilotlight/runtime.h), 5.32 to 5.40, from its program or library. Exported
  * symbols tell its version, where the interpreter of a thread is, and where the loop is, also in a
- * stripped file. The code of an exported function tells where an interpreter has the statement that
+ * stripped file. The code of a function tells where an interpreter has the statement that
  * runs. The file is hostile (I8).
  */
 #pragma once

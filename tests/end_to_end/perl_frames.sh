@@ -18,8 +18,8 @@ export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 begin=';{main:shares\.pl}_\[e\];main::turns_\[e\]'
 chains=(
 	"$begin;main::heavy_\[e\];main::burn_\[e\];main::spin_\[e\]"
-	"$begin;main::light_\[e\];Perl_pp_sort;[^:]*;main::burn_\[e\];main::spin_\[e\]"
-	"$begin;main::light_\[e\];Perl_pp_sort;.*;Perl_pp_entersub;.*;main::__ANON___\[e\];main::burn_\[e\];main::spin_\[e\]"
+	"$begin;main::light_\[e\];[^:]*Perl_sortsv_flags;[^:]*;main::burn_\[e\];main::spin_\[e\]"
+	"$begin;main::light_\[e\];.*;Perl_sortsv_flags;.*;Perl_runops_standard;.*;main::__ANON___\[e\];main::burn_\[e\];main::spin_\[e\]"
 	"$begin;.*;Perl_call_sv;Shape::DESTROY_\[e\];main::burn_\[e\];main::spin_\[e\]"
 )
 

@@ -14,7 +14,7 @@
 enum {
 	PERL_FIXTURE_BYTES = 0x1000,
 	PERL_FIXTURE_SECTIONS = 7,
-	PERL_FIXTURE_SYMBOLS = 12, /* the first is none */
+	PERL_FIXTURE_SYMBOLS = 14, /* the first is none */
 	/* File offsets. */
 	PERL_FIXTURE_SECTION_NAMES = 0x300,
 	PERL_FIXTURE_NAMES = 0x380,
@@ -33,6 +33,9 @@ enum {
 	PERL_FIXTURE_NUMBERS = 0xc00, /* of the version */
 	PERL_FIXTURE_KEY = 0xc10,
 	PERL_FIXTURE_VARIABLES = 0xc20,
+	PERL_FIXTURE_FUNCTIONS = 0xd00, /* of operations */
+	PERL_FIXTURE_OPERATIONS = 0xd40,
+	PERL_FIXTURE_TEXTS = 0xd80,
 	PERL_FIXTURE_STATEMENT_AT = 0xd0,
 	/* Numbers of symbols. */
 	PERL_SYMBOL_REVISION = 1,
@@ -40,12 +43,14 @@ enum {
 	PERL_SYMBOL_SUBVERSION,
 	PERL_SYMBOL_LOOP,
 	PERL_SYMBOL_MAIN,
-	PERL_SYMBOL_STATEMENT,
-	PERL_SYMBOL_TRY,
+	PERL_SYMBOL_FUNCTIONS,
+	PERL_SYMBOL_OPERATIONS,
 	PERL_SYMBOL_KEY,
 	PERL_SYMBOL_OP,
 	PERL_SYMBOL_CURCOP,
 	PERL_SYMBOL_CURSTACKINFO,
+	PERL_SYMBOL_STATEMENT,
+	PERL_SYMBOL_TRY,
 };
 
 struct perl_fixture {
@@ -75,12 +80,14 @@ static inline uint32_t perl_fixture_add_symbols(struct perl_fixture *perl)
 		{ "PL_subversion", PERL_FIXTURE_NUMBERS + 2, 1 },
 		{ "Perl_runops_standard", PERL_FIXTURE_LOOP, PERL_FIXTURE_LOOP_BYTES },
 		{ "perl_run", PERL_FIXTURE_MAIN, PERL_FIXTURE_MAIN_BYTES },
-		{ "Perl_pp_nextstate", PERL_FIXTURE_STATEMENT, 0x40 },
-		{ "Perl_pp_entertry", PERL_FIXTURE_TRY, 0x40 },
+		{ "PL_ppaddr", PERL_FIXTURE_FUNCTIONS, 0x18 },
+		{ "PL_op_name", PERL_FIXTURE_OPERATIONS, 0x18 },
 		{ "PL_thr_key", PERL_FIXTURE_KEY, 4 },
 		{ "PL_op", PERL_FIXTURE_VARIABLES + 0x40, 8 },
 		{ "PL_curcop", PERL_FIXTURE_VARIABLES, 8 },
 		{ "PL_curstackinfo", PERL_FIXTURE_VARIABLES + 0x18, 8 },
+		{ "Perl_pp_nextstate", PERL_FIXTURE_STATEMENT, 0x40 },
+		{ "Perl_pp_entertry", PERL_FIXTURE_TRY, 0x40 },
 	};
 	uint32_t name = 1;
 
@@ -88,7 +95,9 @@ static inline uint32_t perl_fixture_add_symbols(struct perl_fixture *perl)
 		*perl_fixture_symbol(perl, i + 1) = (Elf64_Sym){
 			.st_name = name,
 			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
-			.st_shndx = i + 1 < PERL_SYMBOL_OP ? 1 : SHN_UNDEF,
+			.st_shndx = i + 1 < PERL_SYMBOL_OP || i + 1 > PERL_SYMBOL_CURSTACKINFO
+					    ? 1
+					    : SHN_UNDEF,
 			.st_value = ELF_FIXTURE_VADDR + symbols[i].offset,
 			.st_size = symbols[i].bytes,
 		};
@@ -111,7 +120,8 @@ static inline void perl_fixture_add_code(struct perl_fixture *perl)
 	/* call *0x8f0(%rdi); ret */
 	static const uint8_t catch[] = { 0xff, 0x97, 0xf0, 8, 0, 0, 0xc3 };
 	static const uint8_t kinds[] = { 1, 0x1b, 3, 0x3b };
-	static const int32_t starts[] = { PERL_FIXTURE_TRY, PERL_FIXTURE_SCOPE, PERL_FIXTURE_CATCH,
+	static const int32_t starts[] = { PERL_FIXTURE_STATEMENT, PERL_FIXTURE_TRY,
+		PERL_FIXTURE_SCOPE, PERL_FIXTURE_CATCH,
 		PERL_FIXTURE_CATCH + PERL_FIXTURE_CATCH_BYTES };
 	const uint32_t count = sizeof(starts) / sizeof(starts[0]);
 	size_t at = PERL_FIXTURE_EH_FRAME_HDR;
@@ -126,6 +136,26 @@ static inline void perl_fixture_add_code(struct perl_fixture *perl)
 		int32_t distance = starts[i] - PERL_FIXTURE_EH_FRAME_HDR;
 
 		perl_fixture_put(perl, at + 12 + 8 * i, &distance, sizeof(distance));
+	}
+}
+
+/* The functions of operations, by their names. */
+static inline void perl_fixture_add_operations(struct perl_fixture *perl)
+{
+	static const struct {
+		const char *name;
+		uint64_t function;
+	} operations[] = { { "null", 0 }, { "nextstate", PERL_FIXTURE_STATEMENT },
+		{ "entertry", PERL_FIXTURE_TRY } };
+
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
+		uint64_t text = ELF_FIXTURE_VADDR + PERL_FIXTURE_TEXTS + 16 * i;
+		uint64_t function = ELF_FIXTURE_VADDR + operations[i].function;
+
+		perl_fixture_put(perl, PERL_FIXTURE_OPERATIONS + 8 * i, &text, sizeof(text));
+		perl_fixture_put(perl, PERL_FIXTURE_FUNCTIONS + 8 * i, &function, sizeof(function));
+		perl_fixture_put(perl, PERL_FIXTURE_TEXTS + 16 * i, operations[i].name,
+			strlen(operations[i].name) + 1);
 	}
 }
 
@@ -154,6 +184,7 @@ static inline void perl_fixture_init(struct perl_fixture *perl, uint8_t version,
 	needed.d_un.d_val = name;
 	perl_fixture_put(perl, PERL_FIXTURE_DYNAMIC, &needed, sizeof(needed));
 	perl_fixture_add_code(perl);
+	perl_fixture_add_operations(perl);
 	perl_fixture_put(perl, PERL_FIXTURE_NUMBERS, numbers, sizeof(numbers));
 }
 

@@ -93,6 +93,18 @@ static void without_threads_variables_are_the_state(void **state)
 	assert_int_equal(read_fixture(), -ENOTSUP);
 }
 
+/* From 5.38 on. */
+static void operations_may_be_in_a_table(void **state)
+{
+	perl_fixture_symbol(&perl, PERL_SYMBOL_STATEMENT)->st_shndx = SHN_UNDEF;
+	perl_fixture_symbol(&perl, PERL_SYMBOL_TRY)->st_shndx = SHN_UNDEF;
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.state_mark_at, PERL_FIXTURE_STATEMENT_AT);
+	assert_int_equal(runtime.loop_rest_place, PERL_FIXTURE_CATCH);
+	perl.bytes[PERL_FIXTURE_TEXTS + 16] = 'N'; /* there is no such operation */
+	assert_int_equal(read_fixture(), -ENOTSUP);
+}
+
 static void other_versions_are_not_described(void **state)
 {
 	static const uint8_t others[] = { 0, 30, 31, 33, 39, 41, 42, 255 };
@@ -160,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(each_version_is_described, set_up),
 		cmocka_unit_test_setup(without_threads_variables_are_the_state, set_up),
+		cmocka_unit_test_setup(operations_may_be_in_a_table, set_up),
 		cmocka_unit_test_setup(other_versions_are_not_described, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
 		cmocka_unit_test_setup(other_files_are_none, set_up),

@@ -7,7 +7,7 @@
 #include "tests/extract/interpreter_child.h"
 
 #include "base/array.h"
-#include "bpf/runtime_perl.bpf.h"
+#include "bpf/runtime_perl_names.bpf.h"
 #include "extract/code_instruction.h"
 #include "extract/runtime_perl.h"
 #include "symbol/runtime_code.h"

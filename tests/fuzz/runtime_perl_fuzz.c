@@ -10,7 +10,7 @@
 #include "tests/fuzz/walked_memory.h"
 
 #include "base/cleanup.h"
-#include "bpf/runtime_perl.bpf.h"
+#include "bpf/runtime_perl_names.bpf.h"
 #include "extract/code_instruction.h"
 #include "extract/runtime_perl.h"
 #include "symbol/runtime_code.h"
