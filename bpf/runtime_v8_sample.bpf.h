@@ -300,13 +300,13 @@ __noinline int step_v8_proof(struct walker *walker, __u32 entry)
 		return V8_STEP_ON;
 	}
 	frame = walker->walk.frames[number_below(WALK_DEPTHS, state->v8.at)];
-	if (frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS)
+	if (frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS) {
+		/* Beside the function are no bytecodes, though what is there may look like some. */
+		state->v8.table = 0;
 		found = find_v8_code(walker, entry, shared, state->v8.at);
+	}
 	if (found == V8_OPTIMIZED_CODE && step_v8_code(walker, runtime) != V8_STEP_COPY)
 		return V8_STEP_ON;
-	/* What is in such frames beside the function is not of bytecodes. */
-	if (found != V8_BASELINE_CODE)
-		state->v8.table = 0;
 	/* The search may have ended too early to remember that there is no code. */
 	if (found == V8_NO_CODE)
 		state->v8.seen_key = 0;
