@@ -35,7 +35,7 @@ struct runtime_state {
 	__u32 has_open; /* the last frame's group has not ended */
 	__u32 is_full;	/* there was no room for a frame */
 	__u32 steps, copies;
-	__u32 is_spent; /* what has been copied cannot be sent before the next period */
+	__u32 is_spent;	      /* what has been copied cannot be sent before the next period */
 	__u32 has_calls;      /* its groups have no marks */
 	volatile __u32 calls; /* native frames of the loop */
 	__u32 language;

@@ -21,7 +21,7 @@ struct interpreted_stack {
 	size_t next, place;
 	size_t room;	    /* for functions that have been put into others */
 	size_t callers_end; /* native frames behind `place` up to here go with the last ones */
-	bool is_lost;  /* no frame can be shown, because there were too many */
+	bool is_lost;	    /* no frame can be shown, because there were too many */
 };
 
 /* There are none if `names` is NULL. */

@@ -191,8 +191,8 @@ static void make_script(const char *file, char clean[UTF8_CLEAN_BYTES])
 	const char *slash = strrchr(file, '/');
 	bool is_eval = strcmp(file, "(eval)") == 0;
 	char name[UTF8_CLEAN_BYTES + sizeof("{main:}")];
-	int size = snprintf(name, sizeof(name), "%s%s%s", is_eval ? "" : "{main:",
-		slash ? slash + 1 : file, is_eval ? "" : "}");
+	int size = snprintf(name, sizeof(name), "%s%s%s",
+		is_eval ? "" : "{main:", slash ? slash + 1 : file, is_eval ? "" : "}");
 
 	(void)utf8_clean(clean, name, (size_t)size);
 }
