@@ -132,12 +132,12 @@ static int find_statement(struct perl *perl)
 	const struct wanted_symbol *function = &perl->symbols[SYMBOL_STATEMENT];
 	size_t size = function->bytes < CODE_BYTES_MAX ? function->bytes : CODE_BYTES_MAX;
 	uint8_t code[CODE_BYTES_MAX];
-	uint16_t found = 0;
+	int found = 0;
 	int r = elf_memory_read(&perl->memory, function->vaddr, code, size);
 
 	if (r < 0)
 		return r;
-	for (uint16_t at = STATEMENT_FIRST; at <= STATEMENT_LAST - NESTING_DISTANCE; at += 8) {
+	for (int at = STATEMENT_FIRST; at <= STATEMENT_LAST - NESTING_DISTANCE; at += 8) {
 		if (!uses(code, size, at) || !uses(code, size, at + NESTING_DISTANCE))
 			continue;
 		if (found != 0)
@@ -145,8 +145,8 @@ static int find_statement(struct perl *perl)
 		found = at;
 	}
 	perl->runtime.state_thread_at = OPERATION_AT;
-	perl->runtime.state_mark_at = found;
-	perl->runtime.state_frame_at = found + NESTING_DISTANCE;
+	perl->runtime.state_mark_at = (uint16_t)found;
+	perl->runtime.state_frame_at = (uint16_t)(found + NESTING_DISTANCE);
 	return found != 0 ? 0 : -ENOTSUP;
 }
 

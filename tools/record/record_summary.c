@@ -241,8 +241,8 @@ static void print_runtimes(FILE *file, const struct pipeline_report *report)
 	if (frames == 0)
 		return;
 	(void)fprintf(file,
-		"Runtimes   %" PRIu64
-		" samples with frames of Python, JavaScript, Ruby, Java, PHP or Perl (%.1f %% named)",
+		"Runtimes   %" PRIu64 " samples with frames of Python, JavaScript, Ruby, Java, PHP "
+				      "or Perl (%.1f %% named)",
 		resolver->interpreted, per_cent(frames - resolver->interpreted_nameless, frames));
 	if (resolver->interpreted_unplaced > 0)
 		(void)fprintf(file, ", %" PRIu64 " frames beyond the end of their native stack",
