@@ -11,7 +11,7 @@
 
 #include "runtime_code.bpf.h"
 
-/* The same from PHP 7.4 to 8.4. */
+/* The same from PHP 7.4 to 8.6. */
 enum {
 	PHP_WORD = 8,
 	/* Of a frame. */
@@ -46,11 +46,27 @@ enum {
 	PHP_REGISTERS = 2,
 };
 
-/* Goes to the innermost frame of the process. */
+/* The innermost frame of the thread with this block; 0: there is none. */
+static __always_inline __u64 php_thread_frame(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 block)
+{
+	__u64 thread, globals, frame;
+
+	if (!runtime_read_word(&thread, block ? block + runtime->state_thread_at : 0) ||
+		thread != walk->thread ||
+		!runtime_read_word(&globals, walk->base + runtime->code_type_place) ||
+		!runtime_read_word(&frame, block + globals + runtime->state_frame_at))
+		return 0;
+	return frame;
+}
+
+/* Goes to the innermost frame of the process, or with threads of this one. */
 static __always_inline enum runtime_end php_begin(struct runtime_walk *walk,
 	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime)
 {
 	walk->frame = runtime_state(walk, runtime);
+	if (runtime->anchor != PILOTLIGHT_RUNTIME_GLOBAL)
+		walk->frame = php_thread_frame(walk, runtime, walk->frame);
 	walk->has_left = 0;
 	runtime_forget(walk, spans);
 	walk->code_bytes = runtime->code_first_line_at + PHP_WORD;

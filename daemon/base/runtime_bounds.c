@@ -193,18 +193,24 @@ static bool is_sound_ruby(const struct pilotlight_runtime *runtime)
 /* It has a loop, the fields of a function within as much of it as is read, and nothing else. */
 static bool is_sound_php(const struct pilotlight_runtime *runtime)
 {
+	bool has_threads = runtime->anchor != PILOTLIGHT_RUNTIME_GLOBAL;
 	const struct pilotlight_runtime expected = {
 		.version = PILOTLIGHT_RUNTIME_VERSION,
 		.language = PILOTLIGHT_RUNTIME_PHP,
-		.anchor = PILOTLIGHT_RUNTIME_GLOBAL,
+		.anchor = runtime->anchor,
 		.release = runtime->release,
+		.libc = runtime->libc,
 		.group = PILOTLIGHT_RUNTIME_GROUP_TOP,
 		.lines = PILOTLIGHT_RUNTIME_LINE_NUMBERS,
 		.anchor_place = runtime->anchor_place,
+		.anchor_offset = has_threads ? runtime->anchor_offset : 0,
+		.code_type_place = has_threads ? runtime->code_type_place : 0,
 		.loop_place = runtime->loop_place,
 		.loop_rest_place = runtime->loop_rest_place,
 		.loop_bytes = runtime->loop_bytes,
 		.loop_rest_bytes = runtime->loop_rest_bytes,
+		.state_thread_at = has_threads ? runtime->state_thread_at : 0,
+		.state_frame_at = has_threads ? runtime->state_frame_at : 0,
 		.code_file_at = runtime->code_file_at,
 		.code_first_line_at = runtime->code_first_line_at,
 		.code_lines_at = runtime->code_lines_at,
@@ -212,8 +218,12 @@ static bool is_sound_php(const struct pilotlight_runtime *runtime)
 	};
 	const int64_t last = PILOTLIGHT_RUNTIME_CODE_MAX - (int64_t)sizeof(uint64_t);
 
-	return memcmp(runtime, &expected, sizeof(expected)) == 0 && has_sound_anchor(runtime) &&
-	       has_sound_loop(runtime) && runtime->code_first_line_at <= last &&
+	return memcmp(runtime, &expected, sizeof(expected)) == 0 &&
+	       (!has_threads || is_between(runtime->anchor, PILOTLIGHT_RUNTIME_TLS,
+					PILOTLIGHT_RUNTIME_TLS_INDEX)) &&
+	       has_sound_anchor(runtime) && has_sound_loop(runtime) &&
+	       is_offset(runtime->state_thread_at) && is_offset(runtime->state_frame_at) &&
+	       runtime->code_first_line_at <= last &&
 	       runtime->code_file_at < runtime->code_first_line_at &&
 	       runtime->code_lines_at < runtime->code_first_line_at &&
 	       runtime->code_units_at < runtime->code_first_line_at;

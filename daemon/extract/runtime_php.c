@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/runtime_bounds.h"
 #include "dwarf/elf_sections.h"
+#include "extract/code_accessor.h"
 #include "extract/elf_memory.h"
 #include "extract/runtime_anchor.h"
 #include "extract/runtime_loop.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 
 enum {
-	FRAME_AT = 488, /* in the executor's globals: the innermost frame */
+	THREAD_AT = 16, /* in a thread's block (tsrm_tls_entry in TSRM.c): the thread */
 	CHUNK_BYTES = 64 << 10,
 	SEARCH_BYTES_MAX = 64 << 20,
 	VERSION_BYTES = 8, /* "8.2.36", and what may follow */
@@ -27,7 +28,9 @@ enum {
 /* Exported symbols. */
 enum symbol {
 	SYMBOL_GLOBALS,
-	SYMBOL_GLOBALS_OFFSET, /* only with threads */
+	/* Only with threads. */
+	SYMBOL_GLOBALS_OFFSET,
+	SYMBOL_BLOCK,
 	SYMBOL_LOOP,
 	SYMBOL_FILENAME,
 	SYMBOLS,
@@ -35,6 +38,7 @@ enum symbol {
 static const struct wanted_symbol wanted[SYMBOLS] = {
 	[SYMBOL_GLOBALS] = { .name = "executor_globals" },
 	[SYMBOL_GLOBALS_OFFSET] = { .name = "executor_globals_offset" },
+	[SYMBOL_BLOCK] = { .name = "tsrm_get_ls_cache" },
 	[SYMBOL_LOOP] = { .name = "execute_ex" },
 	[SYMBOL_FILENAME] = { .name = "zend_get_executed_filename_ex" },
 };
@@ -42,18 +46,21 @@ static const struct wanted_symbol wanted[SYMBOLS] = {
 /* The header of its answers, which each build has among its texts. */
 static const char header[] = "X-Powered-By: PHP/";
 
-/* What differs in a function (zend_op_array in Zend/zend_compile.h): the file's name, the first
- * line, the number of instructions (`last`), and where they are. */
+/* Where the executor's globals have the innermost frame (Zend/zend_globals.h), and what differs in
+ * a function (zend_op_array in Zend/zend_compile.h): the file's name, the first line, the number of
+ * instructions (`last`), and where they are. */
 static const struct layout {
 	uint8_t major, minor;
-	uint16_t file_at, line_at, count_at, units_at;
+	uint16_t frame_at, file_at, line_at, count_at, units_at;
 } layouts[] = {
-	{ 7, 4, 136, 144, 60, 64 },
-	{ 8, 0, 144, 152, 68, 72 },
-	{ 8, 1, 144, 152, 68, 72 },
-	{ 8, 2, 152, 160, 80, 88 },
-	{ 8, 3, 144, 152, 76, 80 },
-	{ 8, 4, 168, 176, 96, 104 },
+	{ 7, 4, 488, 136, 144, 60, 64 },
+	{ 8, 0, 488, 144, 152, 68, 72 },
+	{ 8, 1, 488, 144, 152, 68, 72 },
+	{ 8, 2, 488, 152, 160, 80, 88 },
+	{ 8, 3, 488, 144, 152, 76, 80 },
+	{ 8, 4, 488, 168, 176, 96, 104 },
+	{ 8, 5, 512, 168, 176, 96, 104 },
+	{ 8, 6, 512, 168, 176, 96, 104 },
 };
 
 struct php {
@@ -140,7 +147,8 @@ static bool uses(const uint8_t *code, size_t size, uint64_t vaddr, int32_t value
 static int check_layout(const struct php *php, const struct layout *layout)
 {
 	const struct wanted_symbol *function = &php->symbols[SYMBOL_FILENAME];
-	uint64_t frame = php->symbols[SYMBOL_GLOBALS].vaddr + FRAME_AT;
+	uint64_t globals = php->symbols[SYMBOL_GLOBALS].vaddr;
+	uint64_t frame = globals ? globals + layout->frame_at : 0;
 	size_t size = function->bytes < CODE_BYTES_MAX ? function->bytes : CODE_BYTES_MAX;
 	uint8_t code[CODE_BYTES_MAX];
 	int r;
@@ -150,7 +158,7 @@ static int check_layout(const struct php *php, const struct layout *layout)
 	r = elf_memory_read(&php->memory, function->vaddr, code, size);
 	if (r < 0)
 		return r;
-	return uses(code, size, function->vaddr, FRAME_AT, frame) &&
+	return uses(code, size, function->vaddr, layout->frame_at, frame) &&
 			       uses(code, size, function->vaddr, layout->file_at, 0)
 		       ? 0
 		       : -ENOTSUP;
@@ -174,6 +182,46 @@ static int describe_loop(struct php *php, const struct runtime_anchor *anchor)
 	return 0;
 }
 
+/* With threads: an exported function returns the thread's block, and a variable says where in the
+ * block the globals are. */
+static int describe_block(struct php *php, const struct runtime_anchor *anchor)
+{
+	const struct wanted_symbol *function = &php->symbols[SYMBOL_BLOCK];
+	struct pilotlight_runtime *runtime = &php->runtime;
+	uint8_t code[CODE_ACCESSOR_BYTES_MAX];
+	size_t size = function->bytes < sizeof(code) ? function->bytes : sizeof(code);
+	struct code_accessor accessor;
+	int r;
+
+	if (function->vaddr == 0)
+		return -ENOTSUP;
+	r = elf_memory_read(&php->memory, function->vaddr, code, size);
+	if (r < 0)
+		return r;
+	code_accessor_read(code, size, function->vaddr, &accessor);
+	r = runtime_anchor_describe_variable(anchor, &accessor.result, runtime);
+	if (r == 0)
+		r = runtime_anchor_find_place(anchor, php->symbols[SYMBOL_GLOBALS_OFFSET].vaddr,
+			&runtime->code_type_place);
+	return r;
+}
+
+static int describe_anchor(
+	struct php *php, const struct runtime_anchor *anchor, const struct layout *layout)
+{
+	struct pilotlight_runtime *runtime = &php->runtime;
+	uint64_t globals = php->symbols[SYMBOL_GLOBALS].vaddr;
+
+	if (globals != 0) {
+		runtime->anchor = PILOTLIGHT_RUNTIME_GLOBAL;
+		return runtime_anchor_find_place(
+			anchor, globals + layout->frame_at, &runtime->anchor_place);
+	}
+	runtime->state_thread_at = THREAD_AT;
+	runtime->state_frame_at = layout->frame_at;
+	return describe_block(php, anchor);
+}
+
 static int describe(struct php *php, struct scratch *scratch)
 {
 	const struct runtime_anchor anchor = { php->files, &php->table };
@@ -181,8 +229,6 @@ static int describe(struct php *php, struct scratch *scratch)
 	const struct layout *layout = NULL;
 	int r;
 
-	if (php->symbols[SYMBOL_GLOBALS].vaddr == 0)
-		return -ENOTSUP;
 	r = elf_memory_open(&php->memory, &php->files->binary, scratch);
 	if (r == 0)
 		r = find_layout(php, &layout);
@@ -191,8 +237,7 @@ static int describe(struct php *php, struct scratch *scratch)
 	if (r == 0)
 		r = describe_loop(php, &anchor);
 	if (r == 0)
-		r = runtime_anchor_find_place(&anchor,
-			php->symbols[SYMBOL_GLOBALS].vaddr + FRAME_AT, &runtime->anchor_place);
+		r = describe_anchor(php, &anchor, layout);
 	if (r < 0)
 		return r == -ENODATA ? -ENOTSUP : r;
 	runtime->code_file_at = layout->file_at;
@@ -229,7 +274,6 @@ int runtime_php_read(const struct unwind_files *files, struct scratch *scratch,
 		.runtime = {
 			.version = PILOTLIGHT_RUNTIME_VERSION,
 			.language = PILOTLIGHT_RUNTIME_PHP,
-			.anchor = PILOTLIGHT_RUNTIME_GLOBAL,
 			.group = PILOTLIGHT_RUNTIME_GROUP_TOP,
 			.lines = PILOTLIGHT_RUNTIME_LINE_NUMBERS,
 		},

@@ -25,10 +25,13 @@
  * not described; see the sampler (runtime_ruby.bpf.h).
  *
  * PHP without threads has one state for the whole process: the anchor is the word that points to
- * the innermost frame. A frame refers to a function, the code object. Of a function in PHP there
+ * the innermost frame. With threads the anchor is a variable of each thread, which points to the
+ * thread's block: the thread pointer is there at state_thread_at, and what points to the innermost
+ * frame is state_frame_at behind the place that the word at code_type_place says, in bytes from the
+ * block. A frame refers to a function, the code object. Of a function in PHP there
  * are the file's name at code_file_at, the first line at code_first_line_at, the instructions at
  * code_units_at, and their number at code_lines_at; all other fields are 0. What is the same from
- * PHP 7.4 to 8.4 is not described; see the sampler (runtime_php.bpf.h).
+ * PHP 7.4 to 8.6 is not described; see the sampler (runtime_php.bpf.h).
  *
  * Perl's frames are contexts, in an array for each nesting of its loop. The state is the struct of
  * an interpreter, or without threads, what surrounds the variables. In it, the operation that runs
@@ -169,7 +172,8 @@ struct pilotlight_runtime {
 	__u8 line_bytes;    /* of POSITIONS: of an entry; else 0 */
 	__s64 anchor_place; /* 0: not needed */
 	__s64 anchor_offset;
-	__s64 code_type_place; /* of the type of all code objects: the proof of one */
+	__s64 code_type_place; /* of the type of all code objects: the proof of one; else see above
+				*/
 	/* From GROUP_CALL on: the loop's code. A compiler may have put some of it elsewhere; of
 	 * GROUP_FINISH that is the function that it calls. */
 	__s64 loop_place, loop_rest_place;

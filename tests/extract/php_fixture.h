@@ -14,7 +14,7 @@
 enum {
 	PHP_FIXTURE_BYTES = 0x1000,
 	PHP_FIXTURE_SECTIONS = 6,
-	PHP_FIXTURE_SYMBOLS = 5, /* the first is none */
+	PHP_FIXTURE_SYMBOLS = 6, /* the first is none */
 	/* File offsets. */
 	PHP_FIXTURE_SECTION_NAMES = 0x300,
 	PHP_FIXTURE_NAMES = 0x380,
@@ -25,12 +25,14 @@ enum {
 	PHP_FIXTURE_LOOP_BYTES = 0x40,
 	PHP_FIXTURE_LOOP_REST = 0x900,
 	PHP_FIXTURE_FILENAME = 0xa00,
+	PHP_FIXTURE_BLOCK = 0xb00,
 	PHP_FIXTURE_GLOBALS = 0xc00,
 	/* Numbers of symbols. */
 	PHP_SYMBOL_GLOBALS = 1,
 	PHP_SYMBOL_LOOP,
 	PHP_SYMBOL_FILENAME,
 	PHP_SYMBOL_GLOBALS_OFFSET,
+	PHP_SYMBOL_BLOCK,
 };
 
 struct php_fixture {
@@ -58,6 +60,7 @@ static inline void php_fixture_add_symbols(struct php_fixture *php)
 		{ "execute_ex", PHP_FIXTURE_LOOP, PHP_FIXTURE_LOOP_BYTES },
 		{ "zend_get_executed_filename_ex", PHP_FIXTURE_FILENAME, 0x40 },
 		{ "executor_globals_offset", PHP_FIXTURE_GLOBALS, 8 },
+		{ "tsrm_get_ls_cache", PHP_FIXTURE_BLOCK, 10 },
 	};
 	uint32_t name = 1;
 
@@ -95,6 +98,23 @@ static inline void php_fixture_add_loop(struct php_fixture *php)
 
 		php_fixture_put(php, at + 12 + 8 * i, &distance, sizeof(distance));
 	}
+}
+
+/* With threads: mov %fs:-24,%rax; ret returns the block of one. */
+static inline void php_fixture_add_threads(struct php_fixture *php)
+{
+	static const uint8_t block[] = { 0x64, 0x48, 0x8b, 0x04, 0x25, 0xe8, 0xff, 0xff, 0xff,
+		0xc3 };
+
+	php_fixture_put(php, PHP_FIXTURE_BLOCK, block, sizeof(block));
+	php_fixture_symbol(php, PHP_SYMBOL_GLOBALS)->st_shndx = SHN_UNDEF;
+	php_fixture_symbol(php, PHP_SYMBOL_GLOBALS_OFFSET)->st_shndx = 1;
+}
+
+/* Where the executor's globals have the innermost frame; else 488. */
+static inline void php_fixture_set_frame(struct php_fixture *php, int32_t frame_at)
+{
+	php_fixture_put(php, PHP_FIXTURE_FILENAME + 3, &frame_at, sizeof(frame_at));
 }
 
 /* `file_at`: where a function has the name of its file. */

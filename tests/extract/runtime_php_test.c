@@ -45,26 +45,29 @@ static int set_up(void **state)
 static const struct {
 	const char *version;
 	uint32_t release;
-	uint16_t file_at, line_at, count_at, units_at;
+	uint16_t frame_at, file_at, line_at, count_at, units_at;
 } versions[] = {
-	{ "7.4.33", 0x07042100, 136, 144, 60, 64 },
-	{ "8.0.8", 0x08000800, 144, 152, 68, 72 },
-	{ "8.1.2-1ubuntu2.14", 0x08010200, 144, 152, 68, 72 },
-	{ "8.2.36", 0x08022400, 152, 160, 80, 88 },
-	{ "8.3.6", 0x08030600, 144, 152, 76, 80 },
-	{ "8.4.27", 0x08041b00, 168, 176, 96, 104 },
+	{ "7.4.33", 0x07042100, 488, 136, 144, 60, 64 },
+	{ "8.0.8", 0x08000800, 488, 144, 152, 68, 72 },
+	{ "8.1.2-1ubuntu2.14", 0x08010200, 488, 144, 152, 68, 72 },
+	{ "8.2.36", 0x08022400, 488, 152, 160, 80, 88 },
+	{ "8.3.6", 0x08030600, 488, 144, 152, 76, 80 },
+	{ "8.4.27", 0x08041b00, 488, 168, 176, 96, 104 },
+	{ "8.5.7", 0x08050700, 512, 168, 176, 96, 104 },
+	{ "8.6.0RC3", 0x08060000, 512, 168, 176, 96, 104 },
 };
 
 static void each_version_is_described(void **state)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
 		php_fixture_init(&php, versions[i].version, versions[i].file_at);
+		php_fixture_set_frame(&php, versions[i].frame_at);
 		assert_int_equal(read_fixture(), 0);
 		assert_true(runtime_bounds_hold(&runtime));
 		assert_int_equal(runtime.language, PILOTLIGHT_RUNTIME_PHP);
 		assert_int_equal(runtime.release, versions[i].release);
 		assert_int_equal(runtime.anchor, PILOTLIGHT_RUNTIME_GLOBAL);
-		assert_int_equal(runtime.anchor_place, PHP_FIXTURE_GLOBALS + 488);
+		assert_int_equal(runtime.anchor_place, PHP_FIXTURE_GLOBALS + versions[i].frame_at);
 		assert_int_equal(runtime.code_file_at, versions[i].file_at);
 		assert_int_equal(runtime.code_first_line_at, versions[i].line_at);
 		assert_int_equal(runtime.code_lines_at, versions[i].count_at);
@@ -90,7 +93,7 @@ static void the_globals_may_be_near(void **state)
 
 static void other_builds_are_not_described(void **state)
 {
-	static const char *const unknown[] = { "7.3.33", "8.5.0", "8.2.", "8.2", "88.2.1", "" };
+	static const char *const unknown[] = { "7.3.33", "8.7.0", "8.2.", "8.2", "88.2.1", "" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
 		php_fixture_init(&php, unknown[i], 152);
@@ -106,9 +109,23 @@ static void other_builds_are_not_described(void **state)
 	assert_int_equal(read_fixture(), -ENOTSUP);
 	elf_fixture_section(php.bytes, 1)->sh_name++;
 	assert_int_equal(read_fixture(), -ENOTSUP);
-	php_fixture_init(&php, "8.2.36", 152); /* with threads */
-	php_fixture_symbol(&php, PHP_SYMBOL_GLOBALS)->st_shndx = SHN_UNDEF;
-	php_fixture_symbol(&php, PHP_SYMBOL_GLOBALS_OFFSET)->st_shndx = 1;
+	php_fixture_init(&php, "8.5.7", 168); /* the globals of 8.4 */
+	assert_int_equal(read_fixture(), -ENOTSUP);
+}
+
+static void threads_have_globals_of_their_own(void **state)
+{
+	php_fixture_add_threads(&php);
+	assert_int_equal(read_fixture(), 0);
+	assert_true(runtime_bounds_hold(&runtime));
+	assert_int_equal(runtime.anchor, PILOTLIGHT_RUNTIME_TLS);
+	assert_int_equal(runtime.anchor_offset, -24);
+	assert_int_equal(runtime.code_type_place, PHP_FIXTURE_GLOBALS);
+	assert_int_equal(runtime.state_thread_at, 16);
+	assert_int_equal(runtime.state_frame_at, 488);
+	php.bytes[PHP_FIXTURE_BLOCK + 1] = 0x90; /* nothing is returned */
+	assert_int_equal(read_fixture(), -ENOTSUP);
+	php_fixture_symbol(&php, PHP_SYMBOL_BLOCK)->st_shndx = SHN_UNDEF;
 	assert_int_equal(read_fixture(), -ENOTSUP);
 }
 
@@ -143,6 +160,7 @@ int main(void)
 		cmocka_unit_test_setup(each_version_is_described, set_up),
 		cmocka_unit_test_setup(the_globals_may_be_near, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
+		cmocka_unit_test_setup(threads_have_globals_of_their_own, set_up),
 		cmocka_unit_test_setup(other_files_are_none, set_up),
 		cmocka_unit_test_setup(each_allocation_may_fail, set_up),
 	};

@@ -170,12 +170,12 @@ static void check_all(const char *argument, const char *versions)
 
 static void all_frames_of_a_real_php_are_found(void **state)
 {
-	check_all("", "7[.]4|8[.][0-4]");
+	check_all("", "7[.]4|8[.][0-6]");
 }
 
 static void so_are_those_of_a_fiber(void **state)
 {
-	check_all("fiber", "8[.][1-4]");
+	check_all("fiber", "8[.][1-6]");
 }
 
 static int load_decoder(void **state)

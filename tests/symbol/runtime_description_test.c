@@ -201,7 +201,7 @@ static const struct pilotlight_runtime php_example = {
 
 static const struct change php_changes[] = {
 	CHANGE(version, 1),
-	CHANGE(anchor, PILOTLIGHT_RUNTIME_TLS),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_KEY),
 	CHANGE(libc, 1),
 	CHANGE(instruction, 1),
 	CHANGE(group, PILOTLIGHT_RUNTIME_GROUP_FINISH),
@@ -222,22 +222,45 @@ static const struct change php_changes[] = {
 	CHANGE(code_copies_at, 1),
 };
 
+/* The same with threads: beside the changes of the anchor and what follows from it. */
+static const struct change php_thread_changes[] = {
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_KEY),
+	CHANGE(anchor_place, 1),
+	CHANGE(anchor_offset, INT64_MAX),
+	CHANGE(code_type_place, INT64_MAX),
+	CHANGE(state_thread_at, 4096),
+	CHANGE(state_frame_at, 4096),
+	CHANGE(holder_frame_at, 1),
+};
+
+static void refuse_changes(
+	const struct pilotlight_runtime *example, const struct change *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		runtime = *example;
+		memcpy((uint8_t *)&runtime + list[i].at, &list[i].value, list[i].size);
+		if (runtime_bounds_hold(&runtime))
+			fail_msg("%ld at %zu is not refused", list[i].value, list[i].at);
+	}
+}
+
 static void each_field_of_php_is_checked(void **state)
 {
 	char text[RUNTIME_RELEASE_BYTES];
+	struct pilotlight_runtime with_threads = php_example;
 
 	runtime = php_example;
 	assert_true(runtime_bounds_hold(&runtime));
 	assert_string_equal(runtime_description_language(&runtime), "PHP");
 	assert_string_equal(runtime_description_release(&runtime, text), "8.2.36");
-	for (size_t i = 0; i < ARRAY_SIZE(php_changes); i++) {
-		runtime = php_example;
-		memcpy((uint8_t *)&runtime + php_changes[i].at, &php_changes[i].value,
-			php_changes[i].size);
-		if (runtime_bounds_hold(&runtime))
-			fail_msg("%ld at %zu is not refused", php_changes[i].value,
-				php_changes[i].at);
-	}
+	refuse_changes(&php_example, php_changes, ARRAY_SIZE(php_changes));
+	with_threads.anchor = PILOTLIGHT_RUNTIME_TLS;
+	with_threads.anchor_offset = -24;
+	with_threads.code_type_place = 1;
+	with_threads.state_frame_at = with_threads.state_thread_at = 4095;
+	runtime = with_threads;
+	assert_true(runtime_bounds_hold(&runtime));
+	refuse_changes(&with_threads, php_thread_changes, ARRAY_SIZE(php_thread_changes));
 }
 
 /* The Perl whose fields are the greatest. */

@@ -307,7 +307,7 @@ static void check_javascript(struct doctor_finding *finding)
 
 static void check_php(struct doctor_finding *finding)
 {
-	check_described(finding, "of PHP 7.4 to 8.4; `pilotlight runtimes` lists what runs");
+	check_described(finding, "of PHP 7.4 to 8.6; `pilotlight runtimes` lists what runs");
 }
 
 static void check_perl(struct doctor_finding *finding)
