@@ -76,7 +76,8 @@ typedef struct seqcount {
 
 struct mm_struct {
 	struct maple_tree mm_mt;
-	void *pgd; /* the top page table */
+	void *pgd;		  /* the top page table */
+	unsigned long start_code; /* of the program */
 	mm_context_t context;
 	seqcount_t mm_lock_seq; /* since 6.13, with CONFIG_PER_VMA_LOCK */
 };

@@ -157,7 +157,8 @@ static __always_inline int follow_last(struct walk *walk, const struct remembere
 		walk->depths[number_below(WALK_DEPTHS, taken)] = (__u32)(frame->sp - walk->leaf_sp);
 		walk->frames[number_below(PILOTLIGHT_WALK_DEPTH + 1, taken++)] = frame->frame;
 		hash = hash_next(hash, frame->frame);
-		walk->has_jit |= frame->is_jit;
+		/* No other step out of generated code can be repeated. */
+		walk->has_jit |= frame->is_jit ? WALK_HAS_JIT | WALK_GUESSES_JIT : 0;
 		walk->has_untabled |= frame->is_untabled;
 		frame = caller;
 	}

@@ -231,7 +231,7 @@ __noinline int add_methods(struct walker *walker, __u32 entry)
 
 	if (!walker)
 		return 0;
-	remember_hotspot(walker);
+	remember_runtime(walker, walker->walk.hotspot_at);
 	if (walker->walk.hotspot_is_new)
 		forget_walks(&walker->walk);
 	walker->walk.hotspot_is_new = 0;

@@ -12,17 +12,17 @@
 enum { HOTSPOT_PLACES_SHIFT = 12 };
 
 /* The seal covers the rest, so an entry of two halves is that of no process. */
-struct process_hotspot {
+struct process_runtime {
 	__u64 seal;
-	__u64 at; /* an address in the library's code */
+	__u64 at; /* an address in the code of HotSpot's library, or of PHP */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1 << HOTSPOT_PLACES_SHIFT);
 	__type(key, __u32);
-	__type(value, struct process_hotspot);
-} process_hotspots SEC(".maps");
+	__type(value, struct process_runtime);
+} process_runtimes SEC(".maps");
 
 static __always_inline const struct pilotlight_runtime_hotspot *walked_hotspot(
 	const struct walker *walker)
@@ -36,30 +36,30 @@ static __always_inline const struct pilotlight_runtime_hotspot *walked_hotspot(
 	return (const struct pilotlight_runtime_hotspot *)runtime;
 }
 
-static __always_inline __u64 hotspot_owner(const struct walker *walker)
+static __always_inline __u64 process_owner(const struct walker *walker)
 {
 	return runtime_hash(runtime_hash(walker->mm, walker->process.start_ns),
 		(__u64)walker->process.exec_id << 32 | walker->process.tgid);
 }
 
-static __always_inline __u64 hotspot_seal(__u64 owner, __u64 at)
+static __always_inline __u64 process_seal(__u64 owner, __u64 at)
 {
 	return runtime_hash(owner, at) | 1; /* no entry of zeros has a seal */
 }
 
-static __always_inline struct process_hotspot *find_process_hotspot(__u64 owner)
+static __always_inline struct process_runtime *find_process_runtime(__u64 owner)
 {
 	__u32 at = owner >> (64 - HOTSPOT_PLACES_SHIFT);
 
-	return bpf_map_lookup_elem(&process_hotspots, &at);
+	return bpf_map_lookup_elem(&process_runtimes, &at);
 }
 
 /* These are global functions for the verifier, which checks each once (walker.bpf.h). */
 
 /* From what earlier walks have met. */
-__noinline int know_hotspot(struct walker *walker)
+__noinline int know_runtime(struct walker *walker)
 {
-	const struct process_hotspot *entry;
+	const struct process_runtime *entry;
 	struct walk *walk;
 	__u64 owner, at;
 	__u32 mapping;
@@ -68,12 +68,12 @@ __noinline int know_hotspot(struct walker *walker)
 		return 0;
 	walk = &walker->walk;
 	walk->has_asked = 1;
-	owner = hotspot_owner(walker);
-	entry = find_process_hotspot(owner);
+	owner = process_owner(walker);
+	entry = find_process_runtime(owner);
 	if (!entry)
 		return 0;
 	at = entry->at;
-	if (entry->seal != hotspot_seal(owner, at))
+	if (entry->seal != process_seal(owner, at))
 		return 0;
 	mapping = walk->mapping;
 	if (enter_mapping(walker, at))
@@ -83,15 +83,15 @@ __noinline int know_hotspot(struct walker *walker)
 }
 
 /* For later walks of the process. */
-static __always_inline void remember_hotspot(struct walker *walker)
+static __always_inline void remember_runtime(struct walker *walker, __u64 at)
 {
-	__u64 owner = hotspot_owner(walker), at = walker->walk.hotspot_at;
-	struct process_hotspot *entry = find_process_hotspot(owner);
+	__u64 owner = process_owner(walker);
+	struct process_runtime *entry = find_process_runtime(owner);
 
-	if (!entry || entry->seal == hotspot_seal(owner, at))
+	if (!entry || entry->seal == process_seal(owner, at))
 		return;
 	entry->at = at;
-	entry->seal = hotspot_seal(owner, at);
+	entry->seal = process_seal(owner, at);
 }
 
 /* What code is at `ip`? Returns enum hotspot_kind. The walk mostly looks for the leaf last, and the

@@ -102,6 +102,21 @@ static __always_inline int runtime_has_main(
 	return 0;
 }
 
+/* Where the walk finds the loop of PHP below the code that PHP generates: any place behind its
+ * prologue. */
+static __always_inline __u64 runtime_resume_place(const struct pilotlight_runtime *runtime)
+{
+	return (__u64)runtime->loop_place + runtime->loop_bytes / 2;
+}
+
+/* Is the native frame the loop there? As the loop has not called the code, its frame is exact. */
+static __always_inline int runtime_is_resumed(
+	const struct walk *walk, const struct pilotlight_runtime *runtime, __u64 frame)
+{
+	return frame & PILOTLIGHT_FRAME_EXACT && is_file_frame_of(frame, walk->runtime.file_id) &&
+	       (frame & PILOTLIGHT_FRAME_OFFSET_MASK) == runtime_resume_place(runtime);
+}
+
 /* Adds how many of RUNTIME_PLACES native frames, from `first` on, run the loop. `calls` is in a
  * map, so that the verifier does not follow each number. */
 static __always_inline void runtime_count_calls(const struct walk *walk,
@@ -118,7 +133,7 @@ static __always_inline void runtime_count_calls(const struct walk *walk,
  * loop, when all of both are known. The loop's innermost call may not have linked its frame yet,
  * or no longer; of FINISH and TOP, the frame may be there before the call, while a function of C
  * runs: then it is -1. Any other difference means that they do not belong together. Nor do they if
- * there is generated code, which may lack frame pointers: the walk may have missed a call below it.
+ * the caller of generated code was guessed: the walk may have missed a call below it.
  */
 static __always_inline __u32 runtime_first_call(const struct walk *walk,
 	const struct pilotlight_runtime *runtime, __u32 calls, __u32 groups)
@@ -126,7 +141,7 @@ static __always_inline __u32 runtime_first_call(const struct walk *walk,
 	int is_finish = runtime->group != PILOTLIGHT_RUNTIME_GROUP_CALL;
 	__u32 more = calls - groups;
 
-	if (is_finish && walk->has_jit)
+	if (is_finish && walk->has_jit & WALK_GUESSES_JIT)
 		return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
 	if (more <= 1 || (more == (__u32)-1 && is_finish &&
 				 !runtime_is_call(walk, runtime, walk->frames[0]) &&

@@ -640,6 +640,10 @@ __noinline int place_call(struct walker *walker, __u32 at)
 	if (runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH && at > 0 &&
 		runtime_is_rest(walk, runtime, walk->frames[number_below(WALK_DEPTHS, at - 1)]))
 		inner--;
+	/* The generated code runs the group, and the loop is what it was jumped to from. */
+	if (runtime->group == PILOTLIGHT_RUNTIME_GROUP_TOP && at > 0 &&
+		runtime_is_resumed(walk, runtime, walk->frames[at]))
+		inner--;
 	callers = at - inner;
 	words[1] &= ~((__u64)PILOTLIGHT_RUNTIME_PLACE_UNKNOWN << RUNTIME_PLACE_SHIFT);
 	words[1] |= (__u64)inner << RUNTIME_PLACE_SHIFT |
@@ -689,26 +693,11 @@ __noinline int place_calls(struct walker *walker)
 	return 1;
 }
 
-/*
- * PHP has one state for all threads, and so has Perl that was built without them. The thread that
- * runs it is in the loop, or in code that was generated from PHP, whose walk may end there; all
- * others have no frames.
- */
-__noinline int runs_loop(struct walker *walker)
-{
-	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
-
-	if (!runtime)
-		return 0;
-	if (runtime->anchor != PILOTLIGHT_RUNTIME_GLOBAL)
-		return 1;
-	count_calls(walker);
-	return walker->runtime.calls > 0 || walker->walk.has_jit;
-}
-
 #include "runtime_v8_sample.bpf.h"
 
 #include "runtime_hotspot_add.bpf.h"
+
+#include "runtime_php_sample.bpf.h"
 
 /* `entry`: of the CPU's maps. */
 static __always_inline void add_runtime_frames(struct walker *walker, __u32 entry)

@@ -151,6 +151,12 @@ struct other_memory {
 	__u64 word, first; /* what was read, and the part of it in the first of two pages */
 };
 
+/* Bits of walk.has_jit. */
+enum walk_jit {
+	WALK_HAS_JIT = 1 << 0, /* some frames are in memory without a file, where code changes */
+	WALK_GUESSES_JIT = 1 << 1, /* and the callers of some of these were guessed */
+};
+
 /* The walk on one CPU. `ip` is a return address, or behind a system call, unless `is_exact`. */
 struct walk {
 	__u64 ip, sp;
@@ -167,7 +173,7 @@ struct walk {
 	__u8 is_linked;	     /* the frame pointer of the called function led here */
 	__u8 is_doubtful;    /* and no call is before `ip`: only generated code is believed */
 	__u8 registers_kind; /* enum register_set: the registers known for this frame */
-	__u8 has_jit;	     /* some frames are in memory without a file, where code changes */
+	__u8 has_jit;	     /* enum walk_jit */
 	__u8 stale_mappings; /* bit mask: the engine may still tell more of these in this window */
 	__u8 is_jit;	     /* the last frame is in memory without a file */
 	__u8 has_untabled;   /* some frames are in files whose tables are not ready */
@@ -189,8 +195,9 @@ struct walk {
 	struct walked_runtime runtime, hotspot;
 	__u64 hotspot_at; /* an address in HotSpot's library */
 	struct walked_context context;
-	__u32 has_asked;      /* whether the process has HotSpot */
-	__u32 hotspot_is_new; /* earlier walks have not known it */
+	__u16 has_asked;       /* whether earlier walks met a runtime in the process */
+	__u16 has_asked_again; /* and in this walk, whether its program is one */
+	__u32 hotspot_is_new;  /* earlier walks have not known it */
 	__u64 leaf_sp, leaf_fp;
 	__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
 	/* Bounds of `mappings`, each array in one cache line for the search; end 0: none. */
@@ -233,8 +240,9 @@ static __always_inline __u64 hash_next(__u64 hash, __u64 word)
 	return hash ^ hash >> 32;
 }
 
-/* In place of an enum pilotlight_walk_end: the walk goes on, there is a caller. */
-enum { WALK_ON = -1 };
+/* In place of an enum pilotlight_walk_end: the walk goes on, there is a caller; or again, once
+ * know_program() has been called. */
+enum { WALK_ON = -1, WALK_ASKS = -3 };
 
 /* Notes the interpreter, or the variable of the thread context, that the mapping's file has. */
 static __always_inline void note_runtime(struct walk *walk, const struct walked_mapping *mapping)

@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "epilogue.bpf.h"
+#include "generated_code.bpf.h"
 #include "other_memory.bpf.h"
 #include "remembered_walk.bpf.h"
 #include "unwind_table.bpf.h"
@@ -208,55 +208,9 @@ static __always_inline __u64 frame_of(const struct walk *walk, const struct walk
 	       ((walk->ip - mapping->start + mapping->offset) & PILOTLIGHT_FRAME_OFFSET_MASK);
 }
 
-static __always_inline int is_jit(const struct walked_mapping *mapping)
-{
-	return !mapping->has_file ||
-	       (mapping->is_known_file && mapping->file.flags & PILOTLIGHT_FILE_BY_ADDRESS);
-}
-
 static __always_inline int is_of_function(const struct pilotlight_unwind_rule *rule)
 {
 	return rule && rule->kind != PILOTLIGHT_UNWIND_STOP;
-}
-
-/* A global function, for the verifier. */
-__noinline int step_by_pointer(struct walk *walk, enum frame_pointers frame_pointers)
-{
-	return walk ? step_by_frame_pointer(walk, frame_pointers) : PILOTLIGHT_WALK_UNSUPPORTED;
-}
-
-__noinline int step_to_return(struct walk *walk)
-{
-	return walk ? step_by_epilogue(walk) : PILOTLIGHT_WALK_UNSUPPORTED;
-}
-
-/*
- * Tries the frame pointer in code without a rule, unless its next instructions return: generated or
- * written by hand, or in a file without a table. The walk ends with `otherwise` if the frame
- * pointer leads nowhere, also if that shows only in the next step.
- */
-static __always_inline int guess_by_frame_pointer(
-	struct walk *walk, enum frame_pointers frame_pointers, int otherwise)
-{
-	int end = step_to_return(walk);
-
-	if (end != NO_EPILOGUE)
-		return end;
-	end = step_by_pointer(walk, frame_pointers);
-	if (end != WALK_ON)
-		return end == PILOTLIGHT_WALK_ROOT ? end : otherwise;
-	walk->guess_end = otherwise;
-	return WALK_ON;
-}
-
-/*
- * In a file whose table is not ready. The frame pointer may be that of a caller further out, so the
- * stack is drawn as cut even if it reaches a root.
- */
-static __always_inline int guess_without_table(struct walk *walk)
-{
-	walk->is_untabled = walk->has_untabled = 1;
-	return guess_by_frame_pointer(walk, FRAME_POINTERS_GUESSED, PILOTLIGHT_WALK_NO_TABLE);
 }
 
 /*
@@ -304,20 +258,6 @@ static __always_inline int step_by_table(
 	return guess_by_frame_pointer(walk, FRAME_POINTERS_USUAL, PILOTLIGHT_WALK_NO_FUNCTION);
 }
 
-/* Of runtime_hotspot_sample.bpf.h. */
-int know_hotspot(struct walker *walker);
-int step_hotspot(struct walker *walker, __u64 where);
-
-static __always_inline int has_hotspot(struct walker *walker)
-{
-	struct walk *walk = &walker->walk;
-
-	/* The BPF stack has no room for reads of other tasks. */
-	if (walk->other.tables)
-		return 0;
-	return walk->hotspot.number != RUNTIME_NONE;
-}
-
 /* Goes from the last frame, in this mapping, to its caller. */
 static __always_inline int step_in_mapping(
 	struct walker *walker, const struct walked_mapping *mapping, __u64 where, int guess_end)
@@ -325,16 +265,8 @@ static __always_inline int step_in_mapping(
 	struct walk *walk = &walker->walk;
 	__u32 flags = mapping->file.flags;
 
-	if (walk->is_jit && has_hotspot(walker)) {
-		int end = step_hotspot(walker, where);
-
-		return end != HOTSPOT_OTHER ? end
-					    : guess_by_frame_pointer(walk, FRAME_POINTERS_USUAL,
-						      PILOTLIGHT_WALK_NO_FUNCTION);
-	}
 	if (walk->is_jit)
-		return guess_by_frame_pointer(
-			walk, FRAME_POINTERS_USUAL, PILOTLIGHT_WALK_NO_FRAME_POINTER);
+		return step_in_generated_code(walker, where);
 	if (mapping->is_known_file && flags & PILOTLIGHT_FILE_BY_FRAME_POINTER)
 		return step_by_pointer(walk, FRAME_POINTERS_KEPT);
 	if (mapping->is_known_file && flags & PILOTLIGHT_FILE_HAS_NOTHING)
@@ -364,6 +296,8 @@ static __always_inline int step_by_lookup(struct walker *walker)
 	mapping = &walk->mappings[walk->mapping & (WALK_MAPPINGS - 1)];
 	if (!mapping->is_executable || !is_believed(walk, mapping))
 		return end_behind_guess(guess_end, PILOTLIGHT_WALK_NO_CODE);
+	if (is_jit(mapping) && must_ask(walk))
+		return WALK_ASKS;
 	walk->guess_end = 0;
 
 	at = walk->record.count & PILOTLIGHT_WALK_DEPTH;
@@ -372,7 +306,7 @@ static __always_inline int step_by_lookup(struct walker *walker)
 		walk->depths[at] = (__u32)(walk->sp - walk->leaf_sp);
 	walk->record.count++;
 	walk->is_jit = is_jit(mapping);
-	walk->has_jit |= walk->is_jit;
+	walk->has_jit |= walk->is_jit ? WALK_HAS_JIT : 0;
 	walk->is_untabled = 0;
 	note_runtime(walk, mapping);
 	return step_in_mapping(walker, mapping, where, guess_end);
@@ -518,6 +452,7 @@ static __always_inline void begin_walk(struct walker *walker, struct mm_struct *
 	walk->mapping = 0;
 	walk->searches = 0;
 	walk->has_jit = walk->has_untabled = 0;
+	walk->has_asked_again = 0;
 	walk->hotspot_is_new = 0;
 	walker->runtime.known_hotspot.has_looked = 0;
 	walker->runtime.known_hotspot.found_ip = 0;
@@ -553,11 +488,13 @@ static __always_inline enum walk_result walk_stack_in(struct walker *walker, str
 	begin_walk(walker, mm, process, window, seed);
 	/* Here the BPF stack has room for it. */
 	if (walk->hotspot.number == RUNTIME_NONE && !walk->has_asked)
-		know_hotspot(walker);
+		know_runtime(walker);
 	if (is_between_programs(walk))
 		return WALK_NO_STACK;
 	for (__u32 i = 0; i <= PILOTLIGHT_WALK_DEPTH; i++) {
 		end = step_out(walker);
+		if (end == WALK_ASKS)
+			end = know_program(walker);
 		if (end != WALK_ON)
 			break;
 	}

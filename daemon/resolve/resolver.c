@@ -494,6 +494,7 @@ static int resolve_walked_frames(
 	const struct raw_sample *sample = stack->sample;
 	struct interpreted_stack interpreted;
 	size_t first = stack->count;
+	bool knows_jit;
 	int r = begin_interpreted(resolver, sample, &interpreted);
 
 	if (r < 0)
@@ -512,14 +513,17 @@ static int resolve_walked_frames(
 		*ret_cut = r == 0 ? RESOLVER_CUT_GARBAGE : RESOLVER_CUT_FULL;
 		break;
 	}
+	/* Where the callers of generated code are was known. PHP has places only then. */
+	knows_jit = sample->runtime_language == PILOTLIGHT_RUNTIME_HOTSPOT ||
+		    (sample->runtime_language == PILOTLIGHT_RUNTIME_PHP &&
+			    interpreted.frames != sample->runtime_frames);
 	resolver->counters.interpreted_unplaced += interpreted.count;
 	/* If there is no frame, the end alone. */
 	while (interpreted.count > 0 || interpreted.is_lost) {
 		push_interpreted(resolver, stack, &interpreted);
 		interpreted.is_lost = false;
 	}
-	if (sample->runtime_language != PILOTLIGHT_RUNTIME_HOTSPOT &&
-		resolved_has_jit(stack->frames + first, stack->count - first))
+	if (!knows_jit && resolved_has_jit(stack->frames + first, stack->count - first))
 		doubt_jit(resolver, sample, ret_cut);
 	return 0;
 }

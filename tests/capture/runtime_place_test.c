@@ -199,7 +199,9 @@ static void calls_have_frames_from_the_outermost_on(void **state)
 	open_calls(&rest, 1);
 	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), UNKNOWN);
 	assert_int_equal(runtime_first_call(&walk, &runtime, 5, 5), 0);
-	walk.has_jit = 1;
+	walk.has_jit = WALK_HAS_JIT;
+	assert_int_equal(runtime_first_call(&walk, &runtime, 5, 5), 0);
+	walk.has_jit |= WALK_GUESSES_JIT;
 	assert_int_equal(runtime_first_call(&walk, &runtime, 5, 5), UNKNOWN);
 	walk.has_jit = 0;
 	runtime.group = PILOTLIGHT_RUNTIME_GROUP_TOP;

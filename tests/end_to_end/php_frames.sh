@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The functions of a PHP program, in place of the interpreter's loop: names, callers, lines and shares of a program that
-# is known, and an application of several files, also under PHP-FPM. TEST_PHP and TEST_FPM name other binaries.
+# is known, also as opcache's JIT makes code of it, and an application of several files, also under PHP-FPM. TEST_PHP
+# and TEST_FPM name other binaries.
 # Runs beside others: it judges shares within one thread alone.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/runtimes.sh"
@@ -13,7 +14,7 @@ fpm=${TEST_FPM:-$(compgen -G '/usr/sbin/php-fpm*' | head -n 1)}
 
 need_root
 need_programs
-[[ $("$php" -n -r 'echo PHP_VERSION;' 2>/dev/null) =~ ^(7\.4|8\.[0-4])\. ]] || skip_all "needs PHP 7.4 to 8.4"
+[[ $("$php" -n -r 'echo PHP_VERSION;' 2>/dev/null) =~ ^(7\.4|8\.[0-6])\. ]] || skip_all "needs PHP 7.4 to 8.6"
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 
 # Samples in spin(), with the functions of C where they are.
@@ -53,11 +54,28 @@ has_lines() {
 	grep "heavy (shares.php:23)_\[h\];burn (shares.php:17)_\[h\];spin (shares.php:\(7\|8\|9\))_\[h\]" "$1" >/dev/null
 }
 
+# The native stack is whole: the JIT's code is in the frame of the loop.
+jit_chains=("^[^;]*;_start;.*;zend_execute${chains[0]}" "^[^;]*;_start;.*;zend_execute${chains[1]}" "${chains[@]:2}")
+with_jit=("$php" -n -d zend_extension=opcache -d opcache.enable_cli=1 -d opcache.jit_buffer_size=32M)
+
+has_jit() { [[ $("${with_jit[@]}" -d opcache.jit=tracing -r 'echo opcache_get_status()["jit"]["on"];' 2>/dev/null) =~ 1$ ]]; }
+
+# judge_jit MODE: once the table is loaded.
+judge_jit() {
+	record "$tmp/jit.folded" -F 1999 -- "${with_jit[@]}" -d opcache.jit="$1" "$program" 30000 &&
+		grep -v 'no unwind table' "$tmp/jit.folded" >"$tmp/$1.folded" &&
+		has_share "$tmp/$1.folded" ';burn_\[h\]' 'heavy_[h];' 60 &&
+		has_share "$tmp/$1.folded" ';burn_\[h\]' 'light_[h];' 30 &&
+		has_share "$tmp/$1.folded" ';burn_\[h\]' 'Shape::tiny_[h];' 10 &&
+		has_whole_chains "$tmp/$1.folded" ';spin_\[h\]' 2 "${jit_chains[@]}" &&
+		grep '^JIT code ' "$tmp/jit.folded.log"
+}
+
 runtime=php
 idle=("$php" -n -r 'sleep(1000);')
 first_recording() { record "$tmp/first.folded" -F 499 -- "$php" -n "$program" 800; }
 
-plan 8
+plan 10
 check "a recording makes the unwind table, with the description" is_read_after_recordings
 record "$tmp/lines.folded" -F 1999 --lines -- "$php" -n "$program" 4000
 check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
@@ -66,6 +84,13 @@ check "the share of a function" has_share "$tmp/shares.folded" ';burn_\[h\]' 'he
 check "the share of a function that calls a closure through a function of C" has_share "$tmp/shares.folded" ';burn_\[h\]' 'light_[h];' 30
 check "the share of a fiber" has_share "$tmp/shares.folded" ';burn_\[h\]' 'Shape::tiny_[h];' 10
 check "samples have all callers" has_whole_chains "$tmp/shares.folded" ';spin_\[h\]' 2 "${chains[@]}"
+for mode in function tracing; do
+	if has_jit; then
+		check "shares and callers of the JIT's code: $mode" judge_jit "$mode"
+	else
+		skip "shares and callers of the JIT's code: $mode" "opcache has no JIT"
+	fi
+done
 record "$tmp/application.folded" -F 1999 -- "$php" -n "$application"
 check "an application's files and classes" \
 	has_whole_chains "$tmp/application.folded" ';spin_\[h\]' 2 "${application_chains[@]}"
