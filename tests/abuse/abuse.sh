@@ -221,16 +221,16 @@ has_own_functions() {
 	"$pilotlight" export -q --last 1h --user "$honest_uid" -f folded -o "$tmp/functions.folded" &&
 		grep -q ';main_\[p\];heavy_\[p\];burn_\[p\];spin_\[p\]' "$tmp/functions.folded" &&
 		{ [ -z "$node_pid" ] || grep -q ';honest_[0-9]*_\[v\]' "$tmp/functions.folded"; } &&
-		! grep 'abuse[^;]*_\[[pvjhr]\]' "$tmp/functions.folded"
+		! grep 'abuse[^;]*_\[[pvjhre]\]' "$tmp/functions.folded"
 }
 
-# What runtime-objects runs is taken for a JVM, V8, PHP and Ruby.
+# What runtime-objects runs is taken for a JVM, V8, PHP, Ruby and Perl.
 has_hostile_functions() {
 	local letter
 
 	[[ " ${attacks[*]} " == *" runtime-objects "* ]] || return 0
 	"$pilotlight" export -q --last 1h --user "$abuse_uid" -f folded -o "$tmp/hostile.folded" || return
-	for letter in j v h r; do
+	for letter in j v h r e; do
 		grep -q "abuse[^;]*_\[$letter\]" "$tmp/hostile.folded" || { note "none of _[$letter]"; return 1; }
 	done
 }
@@ -311,7 +311,7 @@ note "$(python3 -B "$table" table "$tmp/watched" "$tmp/phases" "$tmp/lacking" 2>
 check "honest frames keep their names" holds "${all}named"
 check "new honest processes get their names" holds "${all}newcomers"
 check "honest programs of Python and JavaScript show their own functions" has_own_functions
-check_figure "hostile programs pass for a JVM, V8, PHP and Ruby" has_hostile_functions
+check_figure "hostile programs pass for a JVM, V8, PHP, Ruby and Perl" has_hostile_functions
 check_figure "honest samples follow the CPU time" holds sampled
 check_figure "no samples are lost" holds lost
 check_figure "the sampling rate stays" holds rate

@@ -324,7 +324,7 @@ static void run_beside(const struct abuse *abuse, const char *program)
 void runtime_objects(struct abuse *abuse)
 {
 	static const char *const programs[] = { "hostile_jvm", "hostile_v8", "hostile_php",
-		"hostile_ruby" };
+		"hostile_ruby", "hostile_perl" };
 	const size_t last = sizeof(programs) / sizeof(programs[0]) - 1;
 
 	for (size_t i = 0; i < last; i++) {

@@ -102,8 +102,8 @@ static const struct attack {
 	{ "python-codes", python_codes, "a million code objects, others in each sample" },
 
 	{ "runtime-objects", runtime_objects,
-		"functions of V8, Java, PHP and Ruby in circles, with lengths that lie, and that "
-		"change" },
+		"functions of V8, Java, PHP, Ruby and Perl in circles, with lengths that lie, and "
+		"that change" },
 
 	{ "mapping-many", mapping_many, "60,000 executable mappings" },
 	{ "mapping-writable", mapping_writable,
