@@ -14,7 +14,7 @@
 
 #include "runtime_code.bpf.h"
 
-/* The same from Perl 5.32 to 5.40. */
+/* The same from Perl 5.32 to 5.42. */
 enum {
 	PERL_WORD = 8,
 	/* Of a nesting (PERL_SI): words, and halves of the last ones. */

@@ -16,7 +16,7 @@ enum {
 	/* Versions with odd numbers were never released. */
 	REVISION = 5,
 	VERSION_FIRST = 32,
-	VERSION_LAST = 40,
+	VERSION_LAST = 42,
 	VERSION_NAMES = 36, /* packages have their names in themselves */
 	NAME_AT = 32,
 	/* In an interpreter: the operation. The statement is behind some variables that builds may

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Describes Perl (pilotlight/runtime.h), 5.32 to 5.40, from its program or library. Exported
+ * Describes Perl (pilotlight/runtime.h), 5.32 to 5.42, from its program or library. Exported
  * symbols tell its version, where the interpreter of a thread is, and where the loop is, also in a
  * stripped file. The code of a function tells where an interpreter has the statement that
  * runs. The file is hostile (I8).

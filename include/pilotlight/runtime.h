@@ -39,7 +39,7 @@
  * loop's rest is the function that catches exceptions for it: it calls the loop again for the same
  * group. At code_type_place is the function that runs the main program, of code_units_at bytes. A
  * package has its name at code_name_at, NONE: behind the table of its symbols. All other fields are
- * 0. What is the same from Perl 5.32 to 5.40 is not described; see the sampler
+ * 0. What is the same from Perl 5.32 to 5.42 is not described; see the sampler
  * (runtime_perl.bpf.h).
  */
 #pragma once

@@ -11,7 +11,7 @@ perl=${TEST_PERL:-/usr/bin/perl}
 
 need_root
 need_programs
-"$perl" -e 'exit !($] >= 5.032 && $] < 5.041)' 2>/dev/null || skip_all "needs Perl 5.32 to 5.40"
+"$perl" -e 'exit !($] >= 5.032 && $] < 5.043)' 2>/dev/null || skip_all "needs Perl 5.32 to 5.42"
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 
 # Samples in spin(), with the functions of C where they are.

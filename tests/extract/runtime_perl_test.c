@@ -52,6 +52,7 @@ static const struct {
 	{ 36, 0, 0x05240000, 32 },
 	{ 38, 2, 0x05260200, 32 },
 	{ 40, 1, 0x05280100, 32 },
+	{ 42, 0, 0x052a0000, 32 },
 };
 
 static void each_version_is_described(void **state)
@@ -107,7 +108,7 @@ static void operations_may_be_in_a_table(void **state)
 
 static void other_versions_are_not_described(void **state)
 {
-	static const uint8_t others[] = { 0, 30, 31, 33, 39, 41, 42, 255 };
+	static const uint8_t others[] = { 0, 30, 31, 33, 41, 43, 44, 255 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		perl_fixture_init(&perl, others[i], 0);

@@ -129,14 +129,14 @@ static void all_frames_of_a_real_perl_are_found(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands) && commands[i]; i++) {
 		(void)snprintf(test, sizeof(test),
-			"%s -e 'exit !($] >= 5.032 && $] < 5.041)' 2>/dev/null", commands[i]);
+			"%s -e 'exit !($] >= 5.032 && $] < 5.043)' 2>/dev/null", commands[i]);
 		if (system(test) != 0)
 			continue;
 		check_program(commands[i]);
 		checked++;
 	}
 	if (checked == 0) {
-		print_message("needs Perl 5.32 to 5.40\n");
+		print_message("needs Perl 5.32 to 5.42\n");
 		skip();
 	}
 }

@@ -312,7 +312,7 @@ static void check_php(struct doctor_finding *finding)
 
 static void check_perl(struct doctor_finding *finding)
 {
-	check_described(finding, "of Perl 5.32 to 5.40; `pilotlight runtimes` lists what runs");
+	check_described(finding, "of Perl 5.32 to 5.42; `pilotlight runtimes` lists what runs");
 }
 
 static void check_java(struct doctor_finding *finding)
