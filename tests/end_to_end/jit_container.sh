@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Generated code in a container gets its names from the files of the container's processes. No process can make
 # the recorder read names from a file that the process could not write.
-# Runs beside others: it judges names, and shares within its own programs.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/end_to_end/jit_programs/trials.sh"
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Each sample of generated code gets the name of its time. The programs (tests/workloads/jit) log what they ran.
 # They replace code, move it, report it late or incompletely, or fork.
-# Runs beside others: it judges the names of its own programs, and shares within them.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/end_to_end/jit_programs/trials.sh"
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The interface of `pilotlight record`: exit statuses, output formats and messages. A failure leaves no file
 # behind.
-# Runs beside others: it judges exit statuses, files and messages, of samples however few.
 . "$(dirname "$0")/lib.sh"
 
 is_folded() {
