@@ -3,7 +3,9 @@
  * Walks the generated code of PHP's JIT, which has neither unwind rules nor frame pointers. It runs
  * in the native frame of the loop, which jumps to it: only a few words below, if any. So the step
  * goes to the loop, as if it had called the code, and the loop's rule leads to the caller. The
- * proof is the return address: it must be behind a call of the loop.
+ * proof is the return address: it must be behind a call of the loop. Such calls are indirect, as is
+ * that of PCRE's generated code, which may be in the same file. But PHP's code is in memory that
+ * processes share, so its mapping has a file, and PCRE's has none.
  */
 #pragma once
 
@@ -82,6 +84,8 @@ __noinline int step_php_code(struct walker *walker)
 		runtime->language != PILOTLIGHT_RUNTIME_PHP)
 		return 0;
 	walk = &walker->walk;
+	if (!walk->mappings[number_below(WALK_MAPPINGS, walk->mapping)].has_file)
+		return 0;
 	loop = walk->runtime.base + runtime_resume_place(runtime);
 	rule = find_loop_rule(walker, loop);
 	if (!rule || rule->kind != PILOTLIGHT_UNWIND_CFA)
