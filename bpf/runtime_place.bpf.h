@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Finds the native frame that runs a group of an interpreter's frames. Compiles for the host, too.
+ * Where the frames of an interpreter are in a record, and which native frame runs a group of them.
+ * Compiles for the host, too.
  */
 #pragma once
 
 #include "remembered_walk.bpf.h"
 #include "walk_state.bpf.h"
+
+/* The word of frame `at` behind the native ones. The asm keeps the compiler from removing masks. */
+static __always_inline __u64 *runtime_words(struct walk *walk, __u32 at)
+{
+	__u32 first = number_below(PILOTLIGHT_WALK_DEPTH + 1, walk->record.count);
+
+	at = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, at);
+	return &walk->frames[first + at * RUNTIME_FRAME_WORDS];
+}
+
+enum { RUNTIME_PLACE_SHIFT = 32, RUNTIME_FLAGS_SHIFT = 48 };
 
 static __always_inline int is_file_frame_of(__u64 frame, __u32 file_id)
 {

@@ -369,17 +369,6 @@ static __always_inline __u64 identify_seen(struct walker *walker, __u32 entry)
 	return seen->identity;
 }
 
-/* The word of frame `at` behind the native ones. The asm keeps the compiler from removing masks. */
-static __always_inline __u64 *runtime_words(struct walk *walk, __u32 at)
-{
-	__u32 first = number_below(PILOTLIGHT_WALK_DEPTH + 1, walk->record.count);
-
-	at = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, at);
-	return &walk->frames[first + at * RUNTIME_FRAME_WORDS];
-}
-
-enum { RUNTIME_PLACE_SHIFT = 32, RUNTIME_FLAGS_SHIFT = 48 };
-
 static __always_inline void append_runtime_frame(struct walker *walker, __u32 entry, __u64 flags)
 {
 	struct walk *walk = &walker->walk;

@@ -2,10 +2,12 @@
 /*
  * Adds V8's functions to a stack that has been walked. Each runs in a native frame of its own, of
  * generated code or of V8's functions in the binary, which keep frame pointers: so the frame
- * pointer is right below the return address, and that right below the caller's stack pointer.
+ * pointer is right below the return address, and that right below the caller's stack pointer. It
+ * also compiles for the host.
  */
 #pragma once
 
+#include "runtime_place.bpf.h"
 #include "runtime_v8_copy.bpf.h"
 #include "runtime_v8_seen.bpf.h"
 
@@ -260,8 +262,10 @@ static __always_inline int step_v8_function(
 			return V8_STEP_ON;
 		state->step.check = check;
 	}
+	/* No code tells it, and V8 soon puts other functions where it is. */
+	state->v8.seen_key = 0;
 	if (is_known_code(walker, &code))
-		return leave_found_frame(walker, code, -1);
+		return leave_v8_frame(walker, code, -1);
 	/* Again, for the copy. */
 	if (prove_v8_shared(walker, shared))
 		return V8_STEP_COPY;
@@ -307,9 +311,6 @@ __noinline int step_v8_proof(struct walker *walker, __u32 entry)
 	}
 	if (found == V8_OPTIMIZED_CODE && step_v8_code(walker, runtime) != V8_STEP_COPY)
 		return V8_STEP_ON;
-	/* The search may have ended too early to remember that there is no code. */
-	if (found == V8_NO_CODE)
-		state->v8.seen_key = 0;
 	return step_v8_function(walker, runtime, shared);
 }
 
@@ -459,7 +460,8 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 	if (!runtime)
 		return 0;
 	runtime_v8_begin(&walker->runtime.v8);
-	begin_seen_functions(walker);
+	walker->runtime.v8.seen_owner = runtime_hash(
+		walker->runtime.owner, (__u64)runtime_generation << 32 | runtime_period(walker));
 	record = &walker->walk.record;
 	record->runtime_end = PILOTLIGHT_RUNTIME_DEEP;
 	for (__u32 i = 0; i < V8_STEPS_MAX; i++) {

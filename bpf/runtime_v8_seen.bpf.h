@@ -4,15 +4,17 @@
  * one look-up, instead of proofs of the function, its script and its code.
  *
  * Generated code is told by the return address in it, and by the function object; what is
- * interpreted by the function object and the bytecodes. V8 moves and frees objects, and may put
- * others there. So an entry holds for a second at most: as long a function would have to be
- * replaced by another one with the same addresses of all that tells it. The leaf's instruction is a
- * new one each time.
+ * interpreted by the function object and the bytecodes. The function object alone tells nothing:
+ * young ones move and make room for others many times a second. So only what has proved code or
+ * bytecodes is remembered. They leave their place at collections of the whole heap alone. An entry
+ * holds for a second at most: as long a function would have to be replaced by another one with the
+ * same addresses of all that tells it. The leaf's instruction is a new one each time.
  */
 #pragma once
 
-#include "runtime_owner.bpf.h"
 #include "runtime_v8_code.bpf.h"
+
+#include <bpf/bpf_helpers.h>
 
 enum {
 	V8_SEEN_SHIFT = 9,
@@ -43,14 +45,6 @@ static __always_inline struct v8_seen *find_seen_function(__u64 key)
 	__u32 place = key >> (64 - V8_SEEN_SHIFT);
 
 	return bpf_map_lookup_elem(&seen_functions, &place);
-}
-
-static __always_inline void begin_seen_functions(struct walker *walker)
-{
-	struct runtime_state *state = &walker->runtime;
-
-	state->v8.seen_owner = runtime_hash(
-		state->owner, (__u64)runtime_generation << 32 | runtime_period(walker));
 }
 
 /* Makes the key of the frame that was read. */

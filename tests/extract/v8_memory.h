@@ -19,7 +19,7 @@ static pid_t child;
 /* In place of the child's memory, if there are any. */
 static struct {
 	uint8_t *bytes;
-	size_t size, page_copies;
+	size_t size, copies, page_copies;
 } planted;
 enum { PLANTED_AT = 0x10000 };
 
@@ -33,6 +33,7 @@ static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 	if (at >= planted.size || size > planted.size - at)
 		return 0;
 	memcpy(bytes, planted.bytes + at, size);
+	planted.copies++;
 	planted.page_copies += size == V8_PAGE_BYTES;
 	return 1;
 }
