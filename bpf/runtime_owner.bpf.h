@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whose code objects are known, and how long: see runtime_sample.bpf.h. */
+/* Whose code objects are known, and how long: see runtime_copy.bpf.h. */
 #pragma once
 
 #include "runtime_known.bpf.h"

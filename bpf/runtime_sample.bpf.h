@@ -5,29 +5,16 @@
  * frames are. Each group of frames gets the native frame that runs it: the one on whose part of the
  * stack the group's mark lies.
  *
- * A code object that is new to its process is copied and hashed; its contents are sent if no CPU
- * has sent them lately. So a process of a few milliseconds has its names, and a thousand like it
- * send them once. What is known expires at the end of an epoch, and whatever still runs is sent
- * again: the engine may forget what it has not received for two epochs. Each object has epochs of
- * its own, or all would be sent at once, for which there is no room.
- *
  * The process may write anything into its memory. So steps, time, copies and bytes are bounded, and
  * a frame without a copy has code 0.
  *
- * The includer defines send(), the map `ring` and active_window.
+ * The includer defines send(), the map `ring` and ring_bytes.
  */
 #pragma once
 
-#include "runtime_code.bpf.h"
-#include "runtime_known.bpf.h"
-#include "runtime_owner.bpf.h"
-#include "runtime_perl_names.bpf.h"
-#include "runtime_php.bpf.h"
+#include "runtime_copy.bpf.h"
 #include "runtime_place.bpf.h"
-#include "runtime_ruby.bpf.h"
-#include "runtime_share.bpf.h"
 #include "runtime_tasks.bpf.h"
-#include "walker.bpf.h"
 
 enum {
 	RUNTIME_FULL =
@@ -36,58 +23,10 @@ enum {
 	/* The frames beyond those that are kept only lead to the end of their group. */
 	RUNTIME_STEPS_MAX = 1200,
 	RUNTIME_TIMED_STEPS = 64, /* between two looks at the clock; a power of two */
-	RUNTIME_NS_MAX = 200 * 1000,
-	/* Of a sample. A copy takes about a microsecond. */
-	RUNTIME_SAMPLE_COPIES_MAX = 32,
-	/* Of a CPU in a period; users share it. Programs can end windows early, but not periods and
-	 * epochs. */
-	RUNTIME_COPIES_MAX = 2048,
-	RUNTIME_SENT_BYTES_MAX = 256 << 10,
-	/* In a window, code takes this part of the ring at most; users share it. */
-	RUNTIME_RING_PART = 4,
-	RUNTIME_SENT_SHIFT = 10,
 };
 
-/* Descriptions of interpreters. Only the host writes them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PILOTLIGHT_RUNTIMES_MAX);
-	__type(key, __u32);
-	__type(value, struct pilotlight_runtime);
-} runtimes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, RUNTIME_KNOWN);
-	__type(key, __u32);
-	__type(value, struct runtime_known);
-} known_codes SEC(".maps");
-
-/* Hashes of code objects that were sent, mixed with the epoch. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1 << RUNTIME_SENT_SHIFT);
-	__type(key, __u32);
-	__type(value, __u64);
-} sent_codes SEC(".maps");
-
-/* A copy on its way to the ring. Of each CPU, one for samples of CPU time, which interrupt the
- * others. */
-struct runtime_copier {
-	struct pilotlight_ring_code record;
-	struct runtime_shares copies, sent_bytes;
-	__u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX]; /* of V8's code that is being copied */
-	struct hotspot_line_search lines;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
-	__type(key, __u32);
-	__type(value, struct runtime_copier);
-} runtime_copiers SEC(".maps");
-
-/* The same, of tasks: a CPU's part of the walkers' map has no room for them. */
+/* Two for each CPU, as of struct runtime_copier: a CPU's part of the walkers' map has no room for
+ * them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
@@ -102,22 +41,12 @@ enum runtime_tasks_step {
 	RUNTIME_TASKS_AWAITING, /* frames of tasks come */
 };
 
-/* What lies in the ring. */
-static struct runtime_shares runtime_ring_bytes;
-
 /* What follows a record, in words, without the frames of the kernel. */
 static __always_inline __u32 walk_words(const struct pilotlight_ring_walk *record)
 {
 	return (record->count & PILOTLIGHT_WALK_DEPTH) +
 	       (record->runtime_count & PILOTLIGHT_RUNTIME_FRAMES_MAX) * RUNTIME_FRAME_WORDS +
 	       (record->has_context) * CONTEXT_WORDS;
-}
-
-static __always_inline const struct pilotlight_runtime *walked_runtime(const struct walker *walker)
-{
-	__u32 number = walker->walk.runtime.number;
-
-	return bpf_map_lookup_elem(&runtimes, &number);
 }
 
 static __always_inline void begin_state(struct walker *walker)
@@ -162,211 +91,6 @@ __noinline int begin_runtime(struct walker *walker)
 	default:
 		return runtime_begin(&state->walk, walker->walk.runtime_spans, runtime);
 	}
-}
-
-/*
- * Sends a copied code object, unless that was done lately. Each user and cgroup sends their own:
- * the hash is no secret, so others can make code that has it. Returns 0 if the engine may lack it.
- */
-static __always_inline int send_code(
-	struct walker *walker, struct runtime_copier *copier, __u64 hash)
-{
-	__u32 user = user_of(bpf_get_current_task_btf());
-	__u64 mark = runtime_hash(runtime_hash(hash, user), walker->cgroup_id), waiting_bytes;
-	__u32 place, words, size;
-	__u64 *sent;
-
-	mark = runtime_hash(mark, runtime_epoch(walker, hash));
-	place = mark >> (64 - RUNTIME_SENT_SHIFT);
-	sent = bpf_map_lookup_elem(&sent_codes, &place);
-	if (!sent)
-		return 0;
-	if (*sent == mark)
-		return 1;
-	words = runtime_code_words(&copier->record.code);
-	size = __builtin_offsetof(struct pilotlight_ring_code, code) + words * RUNTIME_WORD;
-	waiting_bytes = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	/* The engine wakes when half of the ring is full. */
-	if (waiting_bytes > ring_bytes / 2)
-		return 0;
-	if (!runtime_take(&copier->sent_bytes, user, runtime_period(walker), size,
-		    RUNTIME_SENT_BYTES_MAX) ||
-		!runtime_take(&runtime_ring_bytes, user, walker->window, size,
-			ring_bytes / RUNTIME_RING_PART)) {
-		walker->runtime.is_spent = 1;
-		return 0;
-	}
-	copier->record.header = (struct pilotlight_ring_header){
-		.kind = PILOTLIGHT_RING_CODE,
-		.set = walker->window & 1,
-	};
-	copier->record.time_ns = walker->runtime.begin_ns;
-	copier->record.process = walker->process;
-	copier->record.cgroup_id = walker->cgroup_id;
-	copier->record.user = user;
-	copier->record.reserved = 0;
-	/* Linux 6.1 wants the bound of this very register. */
-	__asm__ volatile("" : "+r"(size));
-	if (size > sizeof(copier->record) || !send(&copier->record, size, waiting_bytes))
-		return 0;
-	/* Only now may other CPUs rely on it. */
-	*sent = mark;
-	return 1;
-}
-
-/* Is there still a copy for this sample, and for the user? */
-static __always_inline int take_copy(struct walker *walker, struct runtime_copier *copier)
-{
-	return walker->runtime.copies++ < RUNTIME_SAMPLE_COPIES_MAX &&
-	       runtime_take(&copier->copies, user_of(bpf_get_current_task_btf()),
-		       runtime_period(walker), 1, RUNTIME_COPIES_MAX);
-}
-
-static __always_inline void remember_code(
-	struct walker *walker, const struct runtime_step *step, __u64 hash)
-{
-	__u64 owner = runtime_step_owner(walker, step);
-	__u32 place = runtime_known_place(owner, step);
-	struct runtime_known *known = bpf_map_lookup_elem(&known_codes, &place);
-
-	if (known)
-		runtime_remember(known, walker->runtime.recent, owner, step, hash);
-}
-
-/* Sends and remembers what has been copied. Returns 0 if the engine may lack it. */
-static __always_inline int send_copy(struct walker *walker, struct runtime_copier *copier)
-{
-	if (!send_code(walker, copier, copier->record.code.hash))
-		return 0;
-	remember_code(walker, &walker->runtime.step, copier->record.code.hash);
-	return 1;
-}
-
-/* The same. Returns the identity of what has been copied. */
-static __always_inline __u64 keep_copy(struct walker *walker, struct runtime_copier *copier)
-{
-	send_copy(walker, copier);
-	return copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
-}
-
-/* These return 0 if it cannot be copied. */
-__noinline int copy_ruby(struct walker *walker, __u32 entry)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-	const struct pilotlight_runtime *runtime;
-
-	if (!walker || !copier)
-		return 0;
-	runtime = walked_runtime(walker);
-	return runtime && ruby_copy_code(&walker->runtime.walk, runtime, &copier->record.code);
-}
-
-__noinline int copy_php(struct walker *walker, __u32 entry)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-	const struct pilotlight_runtime *runtime;
-
-	if (!walker || !copier)
-		return 0;
-	runtime = walked_runtime(walker);
-	return runtime && php_copy_code(&walker->runtime.walk, runtime, &copier->record.code);
-}
-
-/* In two parts, for the BPF stack. */
-__noinline int copy_perl_place(struct walker *walker, __u32 entry)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-
-	return walker && copier && perl_copy_place(&walker->runtime.walk, &copier->record.code);
-}
-
-__noinline int copy_perl_names(struct walker *walker, __u32 entry)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-	const struct pilotlight_runtime *runtime;
-
-	if (!walker || !copier)
-		return 0;
-	runtime = walked_runtime(walker);
-	return runtime && perl_copy_names(&walker->runtime.walk, runtime, &copier->record.code);
-}
-
-static __always_inline int copy_in(const struct pilotlight_runtime *runtime, struct walker *walker,
-	struct runtime_copier *copier, __u32 entry)
-{
-	switch (runtime->language) {
-	case PILOTLIGHT_RUNTIME_RUBY:
-		return copy_ruby(walker, entry);
-	case PILOTLIGHT_RUNTIME_PHP:
-		return copy_php(walker, entry);
-	case PILOTLIGHT_RUNTIME_PERL:
-		return copy_perl_place(walker, entry) && copy_perl_names(walker, entry);
-	default:
-		return runtime_copy_code(runtime, walker->runtime.step.code, &copier->record.code);
-	}
-}
-
-/* Copies the step's code object. Returns 0 if it cannot be copied now. */
-__noinline int copy_code(struct walker *walker, __u32 entry)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-	const struct pilotlight_runtime *runtime;
-
-	if (!walker || !copier)
-		return 0;
-	runtime = walked_runtime(walker);
-	return runtime && take_copy(walker, copier) && copy_in(runtime, walker, copier, entry);
-}
-
-/* The identity of what has been copied. */
-__noinline __u64 keep_code(struct walker *walker, __u32 entry)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-
-	return walker && copier ? keep_copy(walker, copier) : 0;
-}
-
-/* Has the step's code object been copied? Then *code identifies it. */
-static __always_inline int is_known_code(struct walker *walker, __u64 *code)
-{
-	struct runtime_state *state = &walker->runtime;
-	const struct runtime_step *step = &state->step;
-	struct runtime_known_way *recent = runtime_recent(state->recent, step);
-	const struct runtime_known *known;
-	__u64 owner = runtime_step_owner(walker, step);
-	__u32 place;
-
-	if (!runtime_is_way(recent, owner, step)) {
-		place = runtime_known_place(owner, step);
-		known = bpf_map_lookup_elem(&known_codes, &place);
-		if (!known || !runtime_is_known(known, owner, step, code))
-			return 0;
-		recent->hash = *code;
-		recent->seal = runtime_seal(owner, step, *code);
-	}
-	*code = recent->hash & PILOTLIGHT_RUNTIME_CODE_MASK;
-	return 1;
-}
-
-static __always_inline __u64 identify_code(struct walker *walker, __u32 entry)
-{
-	__u64 code;
-
-	if (is_known_code(walker, &code))
-		return code;
-	return copy_code(walker, entry) ? keep_code(walker, entry) : 0;
-}
-
-/* The same of the last step of a walk that notes what it has seen. */
-static __always_inline __u64 identify_seen(struct walker *walker, __u32 entry)
-{
-	struct runtime_seen *seen = runtime_last_seen(&walker->runtime.walk);
-
-	if (!walker->runtime.step.code)
-		return 0;
-	if (seen->identity == RUNTIME_NO_IDENTITY)
-		seen->identity = identify_code(walker, entry);
-	return seen->identity;
 }
 
 static __always_inline void append_runtime_frame(struct walker *walker, __u32 entry, __u64 flags)
