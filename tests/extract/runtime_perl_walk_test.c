@@ -141,6 +141,36 @@ static void all_frames_of_a_real_perl_are_found(void **state)
 	}
 }
 
+static void paths_that_have_no_end_are_not_copied(void **state)
+{
+	static struct pilotlight_runtime_code record;
+	static char path[PERL_PATH_MAX + 1];
+	const struct {
+		size_t length;
+		uint16_t copied;
+		uint8_t cut;
+	} cases[] = {
+		{ 0, 0, 0 },
+		{ 128, 128, 0 },
+		{ 129, 128, PILOTLIGHT_RUNTIME_TEXT_CUT },
+		{ PERL_PATH_MAX - 1, 128, PILOTLIGHT_RUNTIME_TEXT_CUT },
+		{ PERL_PATH_MAX, 0, 0 },
+	};
+
+	child = getpid();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		memset(path, 0, sizeof(path));
+		for (size_t at = 0; at < cases[i].length; at++)
+			path[at] = (char)('a' + at % 26);
+		memset(&record, 0xff, sizeof(record));
+		assert_int_equal(perl_copy_path((uintptr_t)path, &record), 1);
+		assert_int_equal(record.file.bytes, cases[i].copied);
+		assert_int_equal(record.file.flags & PILOTLIGHT_RUNTIME_TEXT_CUT, cases[i].cut);
+		assert_memory_equal(record.file.characters,
+			path + cases[i].length - cases[i].copied, cases[i].copied);
+	}
+}
+
 static int load_decoder(void **state)
 {
 	return code_instruction_load(NULL);
@@ -150,6 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_frames_of_a_real_perl_are_found),
+		cmocka_unit_test(paths_that_have_no_end_are_not_copied),
 	};
 
 	return cmocka_run_group_tests(tests, load_decoder, NULL);
