@@ -99,11 +99,11 @@ check "the service starts" start_service
 begun=$SECONDS
 wait_for 60 has_windows
 check "a load that begins while an engine restarts is noted" provokes_during_a_restart
+check "it raises the rate" wait_for 30 rate_is_raised
 stop_started
 # The next load begins after a time with which its incident can be compared: that until 20 s before.
 sleep $((SECONDS < begun + 24 ? begun + 24 - SECONDS : 0))
 check "a unit's CPU time is noted" provokes unit-cpu
-check "the rate is raised" wait_for 30 rate_is_raised
 check "the log has it" is_in_journal
 # Until the names of the load are known, and windows after its beginning are written.
 check "it is compared with what was before" wait_for 120 shows_incident
