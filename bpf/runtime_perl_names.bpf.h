@@ -138,8 +138,9 @@ static __always_inline int perl_copy_package(struct runtime_walk *walk,
 	return perl_copy_name(walk, name, text);
 }
 
-/* Copies where the last step's frame is: its file, and its first line if it begins with a
- * statement. Returns 0 if that makes no sense, or its memory is not present. */
+/* Copies where the last step's frame is: its file, and the line of its first operation, which is
+ * shown until it begins a statement. If that operation is none, as in a method of 5.38, padding is
+ * in place of the line, mostly 0. Returns 0 if memory is not present. */
 static __always_inline int perl_copy_place(
 	struct runtime_walk *walk, struct pilotlight_runtime_code *code)
 {
