@@ -128,6 +128,8 @@ sleep 0.5
 fighters=("${started[@]: -2}")
 record fight -d 3 -p "${fighters[0]}" -p "${fighters[1]}"
 kill -KILL "${fighters[@]}"
+wait "${fighters[@]}" 2>/dev/null
+started=("${started[@]:0:${#started[@]}-2}")
 
 # However much others want the CPU, the time of both is 3 s, and one of them waits at any time.
 waits_or_runs() {
