@@ -195,14 +195,32 @@ static int describe_anchor(struct ruby *ruby)
 	return r < 0 ? r : runtime_anchor_describe_variable(&anchor, &accessor.variable, runtime);
 }
 
-/* Where it is not exported, rb_iseq_eval() calls it at its end. */
+/* The loop by its local symbol, which stripped builds lack. 0: there is none. */
+static int find_local_loop(const struct ruby *ruby, uint64_t *ret_vaddr)
+{
+	struct wanted_symbol loop = { .name = wanted[SYMBOL_LOOP].name };
+	struct symbol_table table = { 0 };
+	int r = symbol_table_open(&table, &ruby->files->binary, SHT_SYMTAB);
+
+	if (r == 0)
+		r = symbol_table_find(&table, &loop, 1);
+	symbol_table_close(&table);
+	if (r < 0 && r != -ENODATA && r != -ENOEXEC && r != -EFBIG)
+		return r;
+	*ret_vaddr = loop.vaddr;
+	return 0;
+}
+
+/* Where it has no symbol, rb_iseq_eval() calls it at its end. */
 static int find_loop(struct ruby *ruby, uint64_t *ret_vaddr, uint64_t *ret_bytes)
 {
 	struct code_accessor accessor;
 	uint64_t vaddr = ruby->symbols[SYMBOL_LOOP].vaddr;
 	int r = 0;
 
-	if (vaddr == 0) {
+	if (vaddr == 0)
+		r = find_local_loop(ruby, &vaddr);
+	if (r == 0 && vaddr == 0) {
 		r = read_accessor(ruby, SYMBOL_EVAL, &accessor);
 		if (r == 0)
 			vaddr = accessor.callee;

@@ -101,3 +101,18 @@ static inline void ruby_fixture_init(struct python_fixture *ruby, const char *ve
 	if (strcmp(version, "3.3") >= 0)
 		python_fixture_symbol(ruby, RUBY_SYMBOL_LOOP)->st_shndx = SHN_UNDEF;
 }
+
+/* The loop has a local symbol, and rb_iseq_eval() does not tell where it is. */
+static inline void ruby_fixture_name_loop(struct python_fixture *ruby)
+{
+	Elf64_Sym symbols[] = { { 0 }, *python_fixture_symbol(ruby, RUBY_SYMBOL_LOOP) };
+	Elf64_Shdr *section = python_fixture_section(ruby, 5);
+
+	symbols[1].st_shndx = 1;
+	symbols[1].st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+	python_fixture_put(ruby, PYTHON_FIXTURE_RELOCATIONS, symbols, sizeof(symbols));
+	section->sh_type = SHT_SYMTAB;
+	section->sh_size = sizeof(symbols);
+	section->sh_link = 3;
+	ruby->bytes[RUBY_FIXTURE_EVAL + 5] = 0xc3;
+}

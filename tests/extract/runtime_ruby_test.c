@@ -97,6 +97,18 @@ static void a_loop_may_do_all_itself(void **state)
 	assert_int_equal(runtime.loop_rest_bytes, 0);
 }
 
+static void the_loop_is_found_by_a_local_symbol(void **state)
+{
+	ruby_fixture_init(&ruby, "3.4.9");
+	ruby_fixture_name_loop(&ruby);
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.loop_place, RUBY_FIXTURE_LOOP);
+	assert_int_equal(runtime.loop_rest_place, RUBY_FIXTURE_CORE);
+	assert_true(FAIL_EACH_ALLOCATION(read_fixture(), -ENOMEM, runtime.version == 0, 0) >= 4);
+	python_fixture_section(&ruby, 5)->sh_entsize = 8; /* damaged */
+	assert_int_equal(read_fixture(), -ENOTSUP);
+}
+
 static void other_builds_are_not_described(void **state)
 {
 	static const char *const unknown[] = { "2.6.10", "3.5.0", "4.0.6", "3.1.", "3.1", "33.1.2",
@@ -161,6 +173,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(each_version_is_described, set_up),
 		cmocka_unit_test_setup(a_loop_may_do_all_itself, set_up),
+		cmocka_unit_test_setup(the_loop_is_found_by_a_local_symbol, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
 		cmocka_unit_test_setup(other_programs_are_none, set_up),
 		cmocka_unit_test_setup(each_allocation_may_fail, set_up),
