@@ -265,9 +265,10 @@ check "shares: 60, 30 and 10 % within 1.5 points" has_shares "$tmp/shares.folded
 
 # Both take one CPU.
 replaced_code_is_told_apart >"$tmp/replaced.notes" &
-replaced=$!
+replaced=$! started=($!)
 check_kinds
 check "replaced code keeps its name" wait $replaced
+started=()
 cat "$tmp/replaced.notes"
 
 if has perf && has gcc && has xz && has python3; then
