@@ -43,6 +43,7 @@ enum {
 #define HOTSPOT_NAME_METHOD	 0x00646f6874656d6eULL /* "nmethod" */
 #define HOTSPOT_NAME_NATIVE	 0x6e2065766974616eULL /* "native n…" */
 #define HOTSPOT_NAME_INTERPRETER 0x6572707265746e49ULL /* "Interpre…" */
+#define HOTSPOT_NAME_CARRIER	 0x61756e69746e6f63ULL /* "…continua…" */
 
 struct hotspot_heap {
 	__u64 low, high;
@@ -457,7 +458,19 @@ enum {
 	 * (ContinuationEntry of JDK 19 to 28), and how many words of arguments may be below. */
 	HOTSPOT_ENTRY_BYTES = 64,
 	HOTSPOT_ENTRY_SEARCH = 8,
+	HOTSPOT_CARRIER_NAME_AT = 14, /* of HOTSPOT_NAME_CARRIER in the blob's name */
 };
+
+/* Is the stub that was found the one to which virtual threads return? It is of the blob
+ * "StubRoutines (continuation stubs)". */
+static __always_inline int hotspot_is_carrier_stub(
+	struct walk *walk, const struct hotspot_blob *blob)
+{
+	__u64 text;
+
+	return hotspot_read(walk, &text, blob->name + HOTSPOT_CARRIER_NAME_AT) &&
+	       text == HOTSPOT_NAME_CARRIER;
+}
 
 /*
  * From a virtual thread to its carrier. While a thread waits, its frames are in the heap. When it

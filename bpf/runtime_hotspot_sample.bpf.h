@@ -158,6 +158,11 @@ __noinline int try_carrier(struct walker *walker, __u32 at)
 		      : PILOTLIGHT_WALK_UNSUPPORTED;
 }
 
+__noinline int is_carrier_stub(struct walker *walker)
+{
+	return walker && hotspot_is_carrier_stub(&walker->walk, &walker->runtime.hotspot.blob);
+}
+
 /* Not a function of its own: the BPF stack has no room for one more. */
 static __always_inline int go_to_carrier(struct walker *walker)
 {
@@ -184,7 +189,8 @@ __noinline int step_hotspot(struct walker *walker, __u64 where)
 		return HOTSPOT_OTHER;
 	if (!walk->is_doubtful)
 		return leave_frame(walker, find_up(walker, kind), kind);
-	end = kind == HOTSPOT_STUB ? go_to_carrier(walker) : PILOTLIGHT_WALK_NO_FUNCTION;
+	end = kind == HOTSPOT_STUB && is_carrier_stub(walker) ? go_to_carrier(walker)
+							      : PILOTLIGHT_WALK_NO_FUNCTION;
 	if (end != WALK_ON)
 		walk->record.count--;
 	return end;

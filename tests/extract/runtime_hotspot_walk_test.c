@@ -160,6 +160,27 @@ static void virtual_threads_lead_to_their_carriers(void **state)
 	assert_int_equal(hotspot_go_to_carrier(&walk, &hotspot, 0), PILOTLIGHT_WALK_UNREADABLE);
 }
 
+static void only_the_stub_of_virtual_threads_leads_to_carriers(void **state)
+{
+	static const struct {
+		const char *name;
+		bool is_carrier;
+	} stubs[] = {
+		{ "StubRoutines (continuation stubs)", true },
+		{ "StubRoutines (continuationstubs)", true }, /* JDK 25 */
+		{ "StubRoutines (compiler stubs)", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(stubs); i++) {
+		jvm_put_blob(JVM_STUB, stubs[i].name, 0x40, 0);
+		walk.ip = code_in(JVM_STUB, 8);
+		assert_int_equal(find(), HOTSPOT_STUB);
+		assert_int_equal(hotspot_is_carrier_stub(&walk, &blob), stubs[i].is_carrier);
+	}
+	blob.name = 0x10; /* not readable */
+	assert_false(hotspot_is_carrier_stub(&walk, &blob));
+}
+
 /* The instruction, and what was before it. */
 static void leaves_are_left_by_their_instructions(void **state)
 {
@@ -553,6 +574,7 @@ int main(void)
 		cmocka_unit_test_setup(heaps_may_come_later, set_up),
 		cmocka_unit_test_setup(a_compiled_method_is_left_by_its_size, set_up),
 		cmocka_unit_test_setup(virtual_threads_lead_to_their_carriers, set_up),
+		cmocka_unit_test_setup(only_the_stub_of_virtual_threads_leads_to_carriers, set_up),
 		cmocka_unit_test_setup(leaves_are_left_by_their_instructions, set_up),
 		cmocka_unit_test_setup(interpreted_methods_are_left_by_the_frame_pointer, set_up),
 		cmocka_unit_test_setup(entries_of_the_interpreter_have_no_frame, set_up),
