@@ -95,18 +95,23 @@ static int read_version(struct perl *perl)
 /* Looks for the function of an operation in the table, unless it is exported. */
 static int find_operation(struct perl *perl, enum symbol symbol, const char *name)
 {
-	const uint64_t names = perl->symbols[SYMBOL_NAMES].vaddr;
+	const struct wanted_symbol *names = &perl->symbols[SYMBOL_NAMES];
+	uint64_t count = names->bytes / sizeof(uint64_t);
 	struct wanted_symbol *function = &perl->symbols[symbol];
 	uint64_t at = 0, text = 0;
 	int r = 0;
 
 	if (function->vaddr != 0)
 		return 0;
-	for (; at < OPERATIONS_MAX * sizeof(text); at += sizeof(text)) {
-		r = elf_memory_read_pointer(&perl->memory, names + at, &text);
+	if (count > OPERATIONS_MAX)
+		count = OPERATIONS_MAX;
+	for (; at < count * sizeof(text); at += sizeof(text)) {
+		r = elf_memory_read_pointer(&perl->memory, names->vaddr + at, &text);
 		if (r < 0 || elf_memory_has_text(&perl->memory, text, name))
 			break;
 	}
+	if (at == count * sizeof(text))
+		return -ENOTSUP;
 	if (r == 0)
 		r = elf_memory_read_pointer(&perl->memory,
 			perl->symbols[SYMBOL_FUNCTIONS].vaddr + at, &function->vaddr);

@@ -102,6 +102,10 @@ static void operations_may_be_in_a_table(void **state)
 	assert_int_equal(read_fixture(), 0);
 	assert_int_equal(runtime.state_mark_at, PERL_FIXTURE_STATEMENT_AT);
 	assert_int_equal(runtime.loop_rest_place, PERL_FIXTURE_CATCH);
+	/* The names end before the one that is looked for. */
+	perl_fixture_symbol(&perl, PERL_SYMBOL_OPERATIONS)->st_size = 0x10;
+	assert_int_equal(read_fixture(), -ENOTSUP);
+	perl_fixture_symbol(&perl, PERL_SYMBOL_OPERATIONS)->st_size = 0x18;
 	perl.bytes[PERL_FIXTURE_TEXTS + 16] = 'N'; /* there is no such operation */
 	assert_int_equal(read_fixture(), -ENOTSUP);
 }
