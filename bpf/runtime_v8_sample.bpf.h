@@ -17,9 +17,8 @@ enum {
 	V8_LONG_CODE = 1,    /* in place of the address of code that was not found */
 };
 
-/* Adds a frame with the native one that runs it. Frames of unknown place are of functions that the
- * next one contains: a compiler has put them into it. */
-/* Without a change of the stack's hash. Returns the frame's words. */
+/* The same as append_placed_frame(), without a change of the stack's hash. Returns the frame's
+ * words. */
 static __always_inline const __u64 *put_placed_frame(
 	struct walker *walker, __u64 code, __s32 unit, __u32 place)
 {
@@ -33,6 +32,8 @@ static __always_inline const __u64 *put_placed_frame(
 	return words;
 }
 
+/* Adds a frame with the native one that runs it. Frames of unknown place are of functions that the
+ * next one contains: a compiler has put them into it. */
 static __always_inline void append_placed_frame(
 	struct walker *walker, __u64 code, __s32 unit, __u32 place)
 {

@@ -177,7 +177,7 @@ static bool is_sound_ruby(const struct pilotlight_runtime *runtime)
 		       runtime->state_thread_at, runtime->anchor == PILOTLIGHT_RUNTIME_GLOBAL) &&
 	       runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH && has_sound_loop(runtime) &&
 	       runtime->lines == PILOTLIGHT_RUNTIME_POSITIONS &&
-	       runtime->frame_bytes <= PILOTLIGHT_RUNTIME_FRAME_MAX / 2 && /* two at once */
+	       runtime->frame_bytes <= PILOTLIGHT_RUNTIME_FRAME_MAX &&
 	       runtime->frame_bytes % WORD == 0 &&
 	       runtime->code_lines_at <= PILOTLIGHT_RUNTIME_CODE_MAX - LINES_BYTES &&
 	       runtime->code_lines_at % WORD == 0 &&
