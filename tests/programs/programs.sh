@@ -188,16 +188,16 @@ finds_planted() {
 
 # All at once, as each takes seconds.
 try_judge() {
-	local column judges=()
+	local column
 
 	for column in $PLANTED; do
 		finds_planted "$column" >"$tmp/planted.$column" &
-		judges+=($!)
+		started+=($!)
 	done
 	for column in $PLANTED; do
-		check "the judge finds a planted defect: $column" wait "${judges[0]}"
+		check "the judge finds a planted defect: $column" wait "${started[0]}"
 		cat "$tmp/planted.$column"
-		judges=("${judges[@]:1}")
+		started=("${started[@]:1}")
 	done
 }
 
