@@ -145,7 +145,8 @@ struct service_status {
 	uint64_t jit_samples, jit_leaves_unknown, jit_waiting;
 	/* Frames of interpreters' code, and the names that they need. */
 	uint64_t interpreted_samples, interpreted_frames, interpreted_nameless;
-	uint64_t interpreted_codes, interpreted_bytes, interpreted_refused, interpreted_disputed;
+	uint64_t interpreted_codes, interpreted_bytes, interpreted_refused, interpreted_cut;
+	uint64_t interpreted_disputed;
 	struct service_status_jit jit[SERVICE_STATUS_JIT_MAX];
 	size_t jit_count;
 	uint64_t jit_processes; /* total, including those that `jit` has no room for */

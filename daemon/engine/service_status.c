@@ -235,6 +235,7 @@ static void fill_names(const struct service *service, const struct pipeline_repo
 	status->interpreted_codes = report->runtime_names.codes;
 	status->interpreted_bytes = report->runtime_names.bytes;
 	status->interpreted_refused = report->runtime_names.refused;
+	status->interpreted_cut = report->runtime_names.cut;
 	status->interpreted_disputed = report->runtime_names.disputed;
 	status->excess = report->excess;
 	user_excess_merge(&status->excess, &service->history_excess);

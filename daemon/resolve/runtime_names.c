@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CODES_MAX = 1 << 20 };
+enum {
+	CODES_MAX = 1 << 20,
+	NAMES_PART = 4, /* of the room, which tables leave to names */
+};
 
 struct key {
 	uint64_t hash; /* as in frames */
@@ -26,6 +29,7 @@ struct code {
 	struct key key;
 	uint64_t came_ns; /* lately */
 	bool is_disputed; /* other code of the user has the hash, too */
+	bool is_cut;	  /* there was no room for its table */
 	int32_t first_line;
 	enum pilotlight_runtime_lines lines;
 	uint32_t table_bytes, name_at, file_at, bytes;
@@ -40,7 +44,7 @@ struct runtime_names {
 	struct hash_index index;
 	uint64_t now_ns;
 	bool has_swept; /* in this window */
-	uint64_t added, malformed, refused, disputed;
+	uint64_t added, malformed, refused, cut, disputed;
 };
 
 int runtime_names_new(size_t limit_bytes, struct runtime_names **ret_names)
@@ -85,11 +89,24 @@ static bool is_code(const void *owner, uint32_t id, const void *key)
 	return !memcmp(&names->codes[id]->key, wanted, sizeof(*wanted));
 }
 
-static struct code *find(const struct runtime_names *names, const struct key *key)
+static struct code **find_slot(const struct runtime_names *names, const struct key *key)
 {
 	uint32_t id = hash_index_find(&names->index, hash_key(key), is_code, names, key);
 
-	return id == HASH_INDEX_NONE ? NULL : names->codes[id];
+	return id == HASH_INDEX_NONE ? NULL : &names->codes[id];
+}
+
+static struct code *find(const struct runtime_names *names, const struct key *key)
+{
+	struct code **slot = find_slot(names, key);
+
+	return slot ? *slot : NULL;
+}
+
+static bool has_room(const struct runtime_names *names, uint64_t user, size_t bytes)
+{
+	return names->share.used + bytes <= names->limit_bytes &&
+	       user_share_has_room(&names->share, user, bytes);
 }
 
 /* Forgets what has not come for two epochs. The index had room for more than stays. */
@@ -115,33 +132,69 @@ static void sweep(struct runtime_names *names)
 	names->count = kept;
 }
 
+static bool make_room(struct runtime_names *names, uint64_t user, size_t bytes)
+{
+	if (!has_room(names, user, bytes))
+		sweep(names);
+	return has_room(names, user, bytes);
+}
+
 static int reserve(struct runtime_names *names, uint64_t user, size_t bytes)
 {
 	int r;
 
-	if (names->share.used + bytes > names->limit_bytes ||
-		!user_share_has_room(&names->share, user, bytes))
-		sweep(names);
-	if (names->share.used + bytes > names->limit_bytes ||
-		!user_share_has_room(&names->share, user, bytes))
+	if (!make_room(names, user, bytes))
 		return -E2BIG;
 	r = ARRAY_RESERVE(names->codes, &names->capacity, names->count + 1, CODES_MAX);
 	return r < 0 ? r : hash_index_reserve(&names->index);
 }
 
-static int add(
+static size_t bytes_of(const struct runtime_code *parsed)
+{
+	return sizeof(struct code) + parsed->table_bytes + strlen(parsed->name) + 1 +
+	       strlen(parsed->file) + 1;
+}
+
+/* What a table says without lines: the place of a function, or the outermost one of native code. */
+struct cut_table {
+	struct pilotlight_v8_inlined head;
+	uint64_t function;
+};
+
+/* Leaves this of the table. */
+static void cut_table(struct runtime_code *parsed, struct cut_table *cut)
+{
+	size_t bytes = 0;
+
+	if (parsed->lines == PILOTLIGHT_RUNTIME_LINE_ENDS)
+		bytes = offsetof(struct pilotlight_v8_lines, marks);
+	else if (parsed->lines == PILOTLIGHT_RUNTIME_INLINED)
+		bytes = sizeof(*cut);
+	if (bytes > parsed->table_bytes)
+		bytes = 0;
+	if (bytes == sizeof(*cut)) {
+		memcpy(cut, parsed->table, sizeof(*cut));
+		cut->head = (struct pilotlight_v8_inlined){ .functions = 1 };
+		parsed->table = (const uint8_t *)cut;
+	}
+	parsed->table_bytes = bytes;
+}
+
+static bool make_room_for_table(
+	struct runtime_names *names, uint64_t user, const struct runtime_code *parsed)
+{
+	return make_room(names, user, bytes_of(parsed) + names->limit_bytes / NAMES_PART);
+}
+
+/* Returns NULL without memory. */
+static struct code *make_code(
 	struct runtime_names *names, const struct key *key, const struct runtime_code *parsed)
 {
-	size_t name_bytes = strlen(parsed->name) + 1, file_bytes = strlen(parsed->file) + 1;
-	size_t bytes = sizeof(struct code) + parsed->table_bytes + name_bytes + file_bytes;
-	struct code *code;
-	int r = reserve(names, key->user, bytes);
+	size_t name_bytes = strlen(parsed->name) + 1, bytes = bytes_of(parsed);
+	struct code *code = malloc(bytes);
 
-	if (r < 0)
-		return r;
-	code = malloc(bytes);
 	if (!code)
-		return -ENOMEM;
+		return NULL;
 	*code = (struct code){
 		.key = *key,
 		.came_ns = names->now_ns,
@@ -154,12 +207,49 @@ static int add(
 	};
 	if (parsed->table_bytes > 0)
 		memcpy(code->data, parsed->table, parsed->table_bytes);
-	memcpy(code->data + code->name_at, parsed->name, name_bytes);
-	memcpy(code->data + code->file_at, parsed->file, file_bytes);
+	(void)strcpy((char *)code->data + code->name_at, parsed->name);
+	(void)strcpy((char *)code->data + code->file_at, parsed->file);
+	user_share_add(&names->share, key->user, bytes);
+	return code;
+}
+
+static int add(struct runtime_names *names, const struct key *key, struct runtime_code *parsed)
+{
+	bool is_cut = !make_room_for_table(names, key->user, parsed);
+	struct cut_table cut;
+	struct code *code;
+	int r;
+
+	if (is_cut)
+		cut_table(parsed, &cut);
+	r = reserve(names, key->user, bytes_of(parsed));
+	if (r < 0)
+		return r;
+	code = make_code(names, key, parsed);
+	if (!code)
+		return -ENOMEM;
+	code->is_cut = is_cut;
+	names->cut += is_cut;
 	hash_index_insert(&names->index, hash_key(key), (uint32_t)names->count);
 	names->codes[names->count++] = code;
-	user_share_add(&names->share, key->user, bytes);
 	return 0;
+}
+
+/* Now there may be room for the table of code that was cut. */
+static void complete(
+	struct runtime_names *names, struct code *cut, const struct runtime_code *parsed)
+{
+	struct code *code;
+
+	if (!make_room_for_table(names, cut->key.user, parsed))
+		return;
+	code = make_code(names, &cut->key, parsed);
+	if (!code)
+		return;
+	code->first_line = cut->first_line;
+	*find_slot(names, &cut->key) = code;
+	user_share_remove(&names->share, cut->key.user, cut->bytes);
+	free(cut);
 }
 
 /* The first line of a function may be unknown, which is 0. */
@@ -197,13 +287,21 @@ static bool says(const struct code *code, const struct runtime_code *parsed)
 static void see_again(
 	struct runtime_names *names, struct code *code, const struct runtime_code *parsed)
 {
+	struct runtime_code seen = *parsed;
+	struct cut_table cut;
+
 	code->came_ns = names->now_ns;
-	if (!says(code, parsed)) {
+	if (code->is_cut)
+		cut_table(&seen, &cut);
+	if (!says(code, &seen)) {
 		code->is_disputed = true;
 		names->disputed++;
-	} else if (code->first_line == 0) {
-		code->first_line = parsed->first_line;
+		return;
 	}
+	if (code->first_line == 0)
+		code->first_line = parsed->first_line;
+	if (code->is_cut && !code->is_disputed)
+		complete(names, code, parsed);
 }
 
 void runtime_names_add(
@@ -262,6 +360,7 @@ void runtime_names_counters(
 		.added = names->added,
 		.malformed = names->malformed,
 		.refused = names->refused,
+		.cut = names->cut,
 		.disputed = names->disputed,
 		.codes = names->count,
 		.bytes = names->share.used,

@@ -4,8 +4,10 @@
  * (pilotlight/walk.h). The sampler sends a code object when it first meets it, and again in each
  * epoch in which it runs. So one that did not come for two epochs may be forgotten.
  *
- * Bounded by `limit_bytes`, which users share (I4, base/user_share.h). What does not fit is refused
- * and counted, and its frames have no names. One owner, one thread.
+ * Bounded by `limit_bytes`, which users share (I4, base/user_share.h). Names come first: tables of
+ * lines leave a quarter of the room to them, and code for whose table there is no room has its name
+ * without lines. What does not fit is refused and counted, and its frames have no names. One owner,
+ * one thread.
  */
 #pragma once
 
@@ -32,6 +34,7 @@ struct runtime_names_counters {
 	uint64_t added;
 	uint64_t malformed;
 	uint64_t refused;  /* no room */
+	uint64_t cut;	   /* no room for lines: each has its name */
 	uint64_t disputed; /* had the hash of other code of the user: neither has a name */
 	size_t codes, bytes;
 };

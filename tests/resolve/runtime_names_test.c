@@ -193,6 +193,59 @@ static void fill(uint32_t user)
 	}
 }
 
+/* Tables of lines take the room that names can spare. The outermost function stands for those of
+ * native code. */
+static void names_come_before_lines(void **state)
+{
+	struct runtime_inlined_frame frames[RUNTIME_INLINED_MAX];
+	struct raw_code code = code_record(1, "f", "f.py");
+	struct pilotlight_runtime_code record = { .hash = 0 };
+	size_t count;
+
+	memcpy(&record, code.contents, offsetof(struct pilotlight_runtime_code, table) + 8);
+	record.line_bytes = record.line_bytes_all = 1024;
+	code.contents = &record;
+	code.size = offsetof(struct pilotlight_runtime_code, table) + record.line_bytes;
+	do {
+		record.hash++;
+		runtime_names_add(names, USER, 0, &code);
+		assert_true(runtime_names_find(names, USER, 0, record.hash, 0, &name));
+		assert_string_equal(name.name, "f");
+	} while (name.line != 0);
+	assert_in_range(record.hash, 10, LIMIT / 1024);
+	runtime_names_counters(names, &counters);
+	assert_int_equal(counters.cut, 1);
+	/* That it has no table makes it no other code. */
+	runtime_names_add(names, USER, 0, &code);
+	assert_true(runtime_names_find(names, USER, 0, record.hash, 0, &name));
+	for (uint64_t hash = 1000, cut = 0; cut < 30; hash++) {
+		code = native_code_record(hash);
+		runtime_names_add(names, USER, 0, &code);
+		runtime_names_add(names, USER, 0, &code);
+		count = runtime_names_find_inlined(names, USER, 0, hash, 5, frames);
+		assert_true(count == 1 || (count == 3 && cut == 0));
+		assert_int_equal(frames[0].code, count == 1 ? 3 : 1);
+		cut += count == 1;
+	}
+	add(USER, 999, "g", "f.py");
+	assert_true(runtime_names_find(names, USER, 0, 999, 0, &name));
+	/* With room, the table is taken when the code comes again. */
+	runtime_names_begin_window(names, EPOCH_NS);
+	code.contents = &record;
+	code.size = offsetof(struct pilotlight_runtime_code, table) + record.line_bytes;
+	runtime_names_add(names, USER, 0, &code);
+	assert_true(runtime_names_find(names, USER, 0, record.hash, 0, &name));
+	assert_int_equal(name.line, 0);
+	runtime_names_begin_window(names, 2 * EPOCH_NS);
+	runtime_names_add(names, USER, 0, &code);
+	assert_true(runtime_names_find(names, USER, 0, record.hash, 0, &name));
+	assert_int_equal(name.line, 10);
+	runtime_names_counters(names, &counters);
+	assert_int_equal(counters.codes, 1);
+	assert_int_equal(counters.refused, 0);
+	assert_int_equal(counters.disputed, 0);
+}
+
 static void users_share_the_room(void **state)
 {
 	fill(USER);
@@ -265,6 +318,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			code_of_several_functions_has_no_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_makes_no_sense_is_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(names_come_before_lines, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(users_share_the_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			what_has_not_come_for_two_epochs_makes_room, set_up, tear_down),

@@ -242,7 +242,7 @@ static void print_runtimes(FILE *file, const struct pipeline_report *report)
 		return;
 	(void)fprintf(file,
 		"Runtimes   %" PRIu64 " samples with frames of Python, JavaScript, Ruby, Java, PHP "
-				      "or Perl (%.1f %% named)",
+		"or Perl (%.1f %% named)",
 		resolver->interpreted, per_cent(frames - resolver->interpreted_nameless, frames));
 	if (resolver->interpreted_unplaced > 0)
 		(void)fprintf(file, ", %" PRIu64 " frames beyond the end of their native stack",
@@ -250,6 +250,9 @@ static void print_runtimes(FILE *file, const struct pipeline_report *report)
 	if (report->runtime_names.refused > 0)
 		(void)fprintf(
 			file, "; %" PRIu64 " functions had no room", report->runtime_names.refused);
+	if (report->runtime_names.cut > 0)
+		(void)fprintf(file, "; %" PRIu64 " functions had no room for their lines",
+			report->runtime_names.cut);
 	if (report->runtime_names.disputed > 0)
 		(void)fprintf(file, "; %" PRIu64 " functions had the hash of others",
 			report->runtime_names.disputed);
