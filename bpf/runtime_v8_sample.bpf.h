@@ -341,6 +341,10 @@ __noinline int step_v8_frame(struct walker *walker)
 		state->v8.at++;
 		return V8_STEP_ON;
 	}
+	/* What is below the leaf's stack pointer is of an earlier call. */
+	if (at == 0 && walker->walk.leaf_sp >
+			       fp + (__s64)runtime->frame_function_at - V8_FRAME_FUNCTION * V8_WORD)
+		state->v8.table = 0;
 	make_seen_key(&state->v8, frame, at);
 	return is_seen_function(&state->v8, &code, &unit) ? leave_v8_frame(walker, code, unit)
 							  : V8_STEP_PROVE;
@@ -380,10 +384,14 @@ __noinline int end_v8_code(struct walker *walker, __u32 entry)
 		return V8_STEP_END;
 	walker->runtime.v8.is_in_code = 0;
 	walker->runtime.step = walker->runtime.v8.code_step;
-	if (!take_copy(walker, copier) ||
-		!(walker->runtime.v8.pcs ? copy_baseline(walker, entry)
-					 : copy_inlined(walker, entry)) ||
-		!send_copy(walker, copier))
+	if (!take_copy(walker, copier))
+		return leave_copied_frame(walker, copier->functions[0]);
+	if (walker->runtime.v8.pcs && !copy_baseline(walker, entry)) {
+		/* Too long: later samples would take a copy for it, too. */
+		remember_code(walker, &walker->runtime.step, V8_LONG_CODE);
+		return leave_found_frame(walker, copier->functions[0], -1);
+	}
+	if ((!walker->runtime.v8.pcs && !copy_inlined(walker, entry)) || !send_copy(walker, copier))
 		return leave_copied_frame(walker, copier->functions[0]);
 	return leave_v8_frame(walker, copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK,
 		walker->runtime.step.unit);

@@ -114,7 +114,7 @@ static int set_up(void **state)
 	memset(&made_up_walker, 0, sizeof(made_up_walker));
 	planted.bytes = (uint8_t *)words;
 	planted.size = sizeof(words);
-	sent_count = 0;
+	sent_count = taken_count = 0;
 	now_ns = 7ULL * PERIOD_NS;
 	plant_frame(words);
 	memcpy(words + OTHER_BYTECODES / 8, words + BYTECODES / 8, 40);
@@ -134,20 +134,15 @@ struct found {
 	size_t copies;
 };
 
-/* What a sample finds that runs in the native frame. */
-static struct found sample(uint64_t frame)
+static struct found take_sample(uint32_t count)
 {
 	struct walk *walk = &made_up_walker.walk;
 	struct found found;
 
 	made_up_walker.runtime.begin_ns = now_ns;
 	walk->runtime.file_id = FILE_ID;
-	walk->leaf_sp = PLANTED_AT;
-	walk->record.count = 3;
+	walk->record.count = count;
 	walk->record.runtime_count = 0;
-	walk->frames[0] = 0x10 | (uint64_t)PILOTLIGHT_FRAME_FILE << PILOTLIGHT_FRAME_KIND_SHIFT;
-	walk->frames[1] = frame;
-	walk->depths[2] = FRAME + V8_FRAME_BYTES;
 	planted.copies = 0;
 	(void)add_v8_frames(&made_up_walker, 0);
 	assert_int_equal(walk->record.runtime_count, 1);
@@ -156,6 +151,30 @@ static struct found sample(uint64_t frame)
 	found.unit = (int32_t)runtime_words(walk, 0)[1];
 	found.copies = planted.copies;
 	return found;
+}
+
+/* What a sample finds that runs in the native frame. */
+static struct found sample(uint64_t frame)
+{
+	struct walk *walk = &made_up_walker.walk;
+
+	walk->leaf_sp = PLANTED_AT;
+	walk->frames[0] = 0x10 | (uint64_t)PILOTLIGHT_FRAME_FILE << PILOTLIGHT_FRAME_KIND_SHIFT;
+	walk->frames[1] = frame;
+	walk->depths[2] = FRAME + V8_FRAME_BYTES;
+	return take_sample(3);
+}
+
+/* The same of the leaf, which has pushed so many bytes below its frame pointer. */
+static struct found sample_leaf(uint32_t pushed)
+{
+	struct walk *walk = &made_up_walker.walk;
+
+	walk->leaf_fp = PLANTED_AT + FRAME;
+	walk->leaf_sp = walk->leaf_fp - pushed;
+	walk->frames[0] = BUILTIN | PILOTLIGHT_FRAME_EXACT;
+	walk->depths[1] = pushed + V8_FRAME_BYTES;
+	return take_sample(2);
 }
 
 /* The function that was sent as this. */
@@ -242,6 +261,42 @@ static void a_function_of_plain_code_is_told_anew(void **state)
 	assert_string_equal(name_of(sample(GENERATED).code), "second");
 }
 
+/* Code of the first compiler whose table is too long stands for its function, and is copied once.
+ */
+static void code_that_is_too_long_is_tried_once(void **state)
+{
+	struct found first;
+	size_t taken;
+
+	words[CODE / 8 + 2] = object_at(BYTECODES);
+	words[CODE / 8 + 6] = BASELINE_KIND;
+	words[POSITIONS / 8 + 1] = (PILOTLIGHT_V8_BASELINE_PART_MAX + 1ULL)
+				   << PILOTLIGHT_V8_NUMBER_SHIFT;
+	assert_string_equal(name_of(sample(GENERATED).code), "first");
+	first = sample(GENERATED);
+	assert_string_equal(name_of(first.code), "first");
+	assert_int_equal(first.unit, -1);
+	taken = taken_count;
+	assert_int_equal(taken, 2); /* the function's, and its code's */
+	check_seen(GENERATED, first);
+	/* Nor is it in other samples of which nothing is remembered. */
+	now_ns += PERIOD_NS;
+	assert_int_equal(sample(GENERATED).code, first.code);
+	assert_int_equal(taken_count, taken);
+}
+
+/* They are where an earlier call of the function left its bytecodes and a place. */
+static void a_leaf_has_no_words_below_its_stack(void **state)
+{
+	struct found first = sample_leaf(16);
+
+	assert_string_equal(name_of(first.code), "first");
+	assert_int_equal(first.unit, -1);
+	assert_int_equal(sample_leaf(32).unit, -1);
+	(void)sample_leaf(40); /* a copy */
+	assert_int_equal(sample_leaf(40).unit, PLACE);
+}
+
 /* Another function that returns to the same place, in code that has taken its place. */
 static void another_function_has_other_code(void **state)
 {
@@ -288,6 +343,8 @@ int main(void)
 		cmocka_unit_test_setup(the_place_in_bytecodes_changes, set_up),
 		cmocka_unit_test_setup(a_function_without_code_is_told_anew, set_up),
 		cmocka_unit_test_setup(a_function_of_plain_code_is_told_anew, set_up),
+		cmocka_unit_test_setup(code_that_is_too_long_is_tried_once, set_up),
+		cmocka_unit_test_setup(a_leaf_has_no_words_below_its_stack, set_up),
 		cmocka_unit_test_setup(another_function_has_other_code, set_up),
 		cmocka_unit_test_setup(a_second_later_all_is_proved_again, set_up),
 		cmocka_unit_test_setup(another_process_has_other_functions, set_up),
