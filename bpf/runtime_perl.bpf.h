@@ -140,6 +140,7 @@ static __always_inline enum runtime_end perl_begin(struct runtime_walk *walk,
 	walk->has_main = has_main;
 	walk->is_open = 0;
 	runtime_forget(walk, spans);
+	walk->running = walk->operation;
 	/* An interpreter that is not yet set up. */
 	if (!walk->frame)
 		return RUNTIME_NO_STATE;

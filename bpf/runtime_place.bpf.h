@@ -140,6 +140,15 @@ static __always_inline void runtime_count_calls(const struct walk *walk,
 			  !runtime_goes_on(walk, runtime, first + i);
 }
 
+/* If one call of Perl's loop has no group, is it the innermost? Then it returns, or begins with an
+ * operation that a function of C has made on its stack. */
+static __always_inline int runtime_lacks_first(const struct walk *walk, __u64 operation)
+{
+	__u32 last = number_below(WALK_DEPTHS, walk->record.count - 1);
+
+	return !operation || operation - walk->leaf_sp < walk->depths[last];
+}
+
 /*
  * The innermost native frame that runs one of the interpreter's groups, counted among those of the
  * loop, when all of both are known. The loop's innermost call may not have linked its frame yet,

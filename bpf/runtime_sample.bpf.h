@@ -397,6 +397,10 @@ __noinline int place_calls(struct walker *walker)
 	if (!runtime)
 		return 0;
 	count_calls(walker);
+	/* One without a group, as `defer` makes it, may be any of them. */
+	if (state->language == PILOTLIGHT_RUNTIME_PERL && state->calls > state->groups &&
+		!runtime_lacks_first(walk, state->walk.running))
+		return 0;
 	state->place = runtime_first_call(walk, runtime, state->calls, state->groups);
 	if (state->place == PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
 		return 0;

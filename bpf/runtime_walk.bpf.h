@@ -92,8 +92,12 @@ struct runtime_walk {
 			__u8 has_main;	 /* the main program runs */
 		};
 	};
-	__u64 class, class_check; /* of PHP: the same of the last class */
-	__u64 instruction;	  /* of PHP and Perl: one whose line was read */
+	union {
+		__u64 class;   /* of PHP: the same of the last class */
+		__u64 running; /* of Perl: the operation that runs */
+	};
+	__u64 class_check;
+	__u64 instruction; /* of PHP and Perl: one whose line was read */
 	__u32 line;
 	__u32 seen_at; /* the last code object among ... */
 	struct runtime_seen seen[RUNTIME_SEEN];

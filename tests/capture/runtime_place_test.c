@@ -212,6 +212,18 @@ static void calls_have_frames_from_the_outermost_on(void **state)
 	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), UNKNOWN);
 }
 
+/* If one of Perl's has no group, it must be certain which. */
+static void a_call_without_a_group_returns_or_begins(void **state)
+{
+	(void)open_walk(4);
+	assert_true(runtime_lacks_first(&walk, 0));
+	assert_true(runtime_lacks_first(&walk, walk.leaf_sp));
+	assert_true(runtime_lacks_first(&walk, walk.leaf_sp + walk.depths[3] - 1));
+	assert_false(runtime_lacks_first(&walk, walk.leaf_sp + walk.depths[3]));
+	assert_false(runtime_lacks_first(&walk, walk.leaf_sp - 1));
+	assert_false(runtime_lacks_first(&walk, 0x555500001000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +234,7 @@ int main(void)
 		cmocka_unit_test(calls_of_the_loop_are_counted),
 		cmocka_unit_test(calls_that_catch_go_on_with_a_group),
 		cmocka_unit_test(calls_have_frames_from_the_outermost_on),
+		cmocka_unit_test(a_call_without_a_group_returns_or_begins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,7 @@ static void check_frames(FILE *output)
 	seize(child, &registers);
 	walk = (struct runtime_walk){ .base = base, .thread = registers.fs_base };
 	end = perl_begin(&walk, spans, &described, 1);
+	assert_true(walk.running != 0 && walk.running == walk.operation);
 	for (size_t i = 0; end == RUNTIME_ON && i < FRAMES_MAX; i++) {
 		end = perl_next(&walk, spans, &described, &step);
 		assert_int_not_equal(end, RUNTIME_UNREADABLE);
