@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Compares the BPF time of a sample with and without the functions of Python, JavaScript, Ruby, Java, PHP or Perl. Three
 # recordings run at the same time. The third one is of a process that sleeps: it tells what a sample of other processes
-# costs. Needs root, and an earlier recording of the interpreter. DEPTH is how many functions of Python, Ruby or PHP call
-# each other: with few, the stack is mostly native; with many it is mostly the interpreter's.
+# costs. Needs root, and an earlier recording of the interpreter. DEPTH is how many functions of Python, Ruby, PHP or
+# Perl call each other: with few, the stack is mostly native; with many it is mostly the interpreter's.
 #
-#	[DEPTH=N] tests/bench/runtimes.sh [PYTHON|NODE|RUBY|JAVA|PHP...]
+#	[DEPTH=N] tests/bench/runtimes.sh [PYTHON|NODE|RUBY|JAVA|PHP|PERL...]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 pilotlight=${PILOTLIGHT:-build/release/pilotlight}
@@ -31,6 +31,7 @@ for runtime in "${@:-python3}"; do
 	[[ $(basename "$runtime") != ruby* ]] || program=tests/bench/ruby_load.rb
 	[[ $(basename "$runtime") != java* ]] || program=tests/bench/JavaLoad.java
 	[[ $(basename "$runtime") != php* ]] || program=tests/bench/php_load.php
+	[[ $(basename "$runtime") != perl* ]] || program=tests/bench/perl_load.pl
 	options=()
 	# So that the native walk finds the same frames.
 	[[ $(basename "$runtime") != java* ]] || options=(-XX:+PreserveFramePointer)
