@@ -220,7 +220,7 @@ static bool is_sound_php(const struct pilotlight_runtime *runtime)
 
 	return memcmp(runtime, &expected, sizeof(expected)) == 0 &&
 	       (!has_threads || is_between(runtime->anchor, PILOTLIGHT_RUNTIME_TLS,
-					PILOTLIGHT_RUNTIME_TLS_INDEX)) &&
+					PILOTLIGHT_RUNTIME_KEY_BEHIND)) &&
 	       has_sound_anchor(runtime) && has_sound_loop(runtime) &&
 	       is_offset(runtime->state_thread_at) && is_offset(runtime->state_frame_at) &&
 	       runtime->code_first_line_at <= last &&

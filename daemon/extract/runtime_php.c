@@ -182,8 +182,8 @@ static int describe_loop(struct php *php, const struct runtime_anchor *anchor)
 	return 0;
 }
 
-/* With threads: an exported function returns the thread's block, and a variable says where in the
- * block the globals are. */
+/* With threads: an exported function returns the thread's block, from a variable of the thread or
+ * from a pthread key, and a variable says where in the block the globals are. */
 static int describe_block(struct php *php, const struct runtime_anchor *anchor)
 {
 	const struct wanted_symbol *function = &php->symbols[SYMBOL_BLOCK];
@@ -199,7 +199,10 @@ static int describe_block(struct php *php, const struct runtime_anchor *anchor)
 	if (r < 0)
 		return r;
 	code_accessor_read(code, size, function->vaddr, &accessor);
-	r = runtime_anchor_describe_variable(anchor, &accessor.result, runtime);
+	if (accessor.result.kind != CODE_VALUE_UNKNOWN)
+		r = runtime_anchor_describe_variable(anchor, &accessor.result, runtime);
+	else
+		r = runtime_anchor_describe_key(anchor, &accessor.argument, 0, runtime);
 	if (r == 0)
 		r = runtime_anchor_find_place(anchor, php->symbols[SYMBOL_GLOBALS_OFFSET].vaddr,
 			&runtime->code_type_place);

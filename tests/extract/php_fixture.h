@@ -13,7 +13,7 @@
 
 enum {
 	PHP_FIXTURE_BYTES = 0x1000,
-	PHP_FIXTURE_SECTIONS = 6,
+	PHP_FIXTURE_SECTIONS = 7,
 	PHP_FIXTURE_SYMBOLS = 6, /* the first is none */
 	/* File offsets. */
 	PHP_FIXTURE_SECTION_NAMES = 0x300,
@@ -27,6 +27,8 @@ enum {
 	PHP_FIXTURE_FILENAME = 0xa00,
 	PHP_FIXTURE_BLOCK = 0xb00,
 	PHP_FIXTURE_GLOBALS = 0xc00,
+	PHP_FIXTURE_KEY = 0xf80,
+	PHP_FIXTURE_DYNAMIC = 0xfc0,
 	/* Numbers of symbols. */
 	PHP_SYMBOL_GLOBALS = 1,
 	PHP_SYMBOL_LOOP,
@@ -50,7 +52,8 @@ static inline Elf64_Sym *php_fixture_symbol(struct php_fixture *php, size_t inde
 	return (Elf64_Sym *)(void *)(php->bytes + PHP_FIXTURE_DYNSYM) + index;
 }
 
-static inline void php_fixture_add_symbols(struct php_fixture *php)
+/* Returns where the next name is. */
+static inline uint32_t php_fixture_add_symbols(struct php_fixture *php)
 {
 	static const struct {
 		const char *name;
@@ -77,6 +80,7 @@ static inline void php_fixture_add_symbols(struct php_fixture *php)
 		name += (uint32_t)strlen(symbols[i].name) + 1;
 	}
 	php_fixture_symbol(php, PHP_SYMBOL_GLOBALS_OFFSET)->st_shndx = SHN_UNDEF;
+	return name;
 }
 
 /* The loop jumps into a part of itself that is elsewhere. */
@@ -111,6 +115,18 @@ static inline void php_fixture_add_threads(struct php_fixture *php)
 	php_fixture_symbol(php, PHP_SYMBOL_GLOBALS_OFFSET)->st_shndx = 1;
 }
 
+/* The same from a pthread key: mov KEY(%rip),%edi; jmp to what returns its value. */
+static inline void php_fixture_add_thread_key(struct php_fixture *php)
+{
+	static const uint8_t block[] = { 0x8b, 0x3d, 0, 0, 0, 0, 0xe9, 0, 0, 0, 0 };
+	const int32_t distance = PHP_FIXTURE_KEY - (PHP_FIXTURE_BLOCK + 6);
+
+	php_fixture_add_threads(php);
+	php_fixture_put(php, PHP_FIXTURE_BLOCK, block, sizeof(block));
+	php_fixture_put(php, PHP_FIXTURE_BLOCK + 2, &distance, sizeof(distance));
+	php_fixture_symbol(php, PHP_SYMBOL_BLOCK)->st_size = sizeof(block);
+}
+
 /* Where the executor's globals have the innermost frame; else 488. */
 static inline void php_fixture_set_frame(struct php_fixture *php, int32_t frame_at)
 {
@@ -128,15 +144,20 @@ static inline void php_fixture_init(struct php_fixture *php, const char *version
 		{ ".dynstr", SHT_STRTAB, PHP_FIXTURE_NAMES, PHP_FIXTURE_DYNSYM - PHP_FIXTURE_NAMES,
 			0, 0 },
 		{ ".eh_frame_hdr", SHT_PROGBITS, PHP_FIXTURE_EH_FRAME_HDR, 0x40, 0, SHF_ALLOC },
+		{ ".dynamic", SHT_DYNAMIC, PHP_FIXTURE_DYNAMIC, 2 * sizeof(Elf64_Dyn),
+			sizeof(Elf64_Dyn), SHF_ALLOC },
 		{ ".shstrtab", SHT_STRTAB, PHP_FIXTURE_SECTION_NAMES, 0x80, 0, 0 },
 	};
 	/* mov 0x1e8(%rdx),%rax; mov FILE_AT(%rdx),%rax; ret */
 	static const uint8_t filename[] = { 0x48, 0x8b, 0x82, 0xe8, 0x01, 0, 0, 0x48, 0x8b, 0x82, 0,
 		0, 0, 0, 0xc3 };
-	static const char header[] = "X-Powered-By: PHP/";
+	static const char header[] = "X-Powered-By: PHP/", libc[] = "libc.so.6";
+	Elf64_Dyn needed = { .d_tag = DT_NEEDED };
 
 	elf_fixture_init(php->bytes, sizeof(php->bytes), sections, PHP_FIXTURE_SECTIONS);
-	php_fixture_add_symbols(php);
+	needed.d_un.d_val = php_fixture_add_symbols(php);
+	php_fixture_put(php, PHP_FIXTURE_NAMES + needed.d_un.d_val, libc, sizeof(libc));
+	php_fixture_put(php, PHP_FIXTURE_DYNAMIC, &needed, sizeof(needed));
 	php_fixture_add_loop(php);
 	php_fixture_put(php, PHP_FIXTURE_FILENAME, filename, sizeof(filename));
 	php_fixture_put(php, PHP_FIXTURE_FILENAME + 10, &file_at, sizeof(file_at));

@@ -129,6 +129,21 @@ static void threads_have_globals_of_their_own(void **state)
 	assert_int_equal(read_fixture(), -ENOTSUP);
 }
 
+/* As in PHP 8.2.32, built from its sources. */
+static void a_key_has_the_globals_of_threads(void **state)
+{
+	php_fixture_add_thread_key(&php);
+	assert_int_equal(read_fixture(), 0);
+	assert_true(runtime_bounds_hold(&runtime));
+	assert_int_equal(runtime.anchor, PILOTLIGHT_RUNTIME_KEY);
+	assert_int_equal(runtime.anchor_place, PHP_FIXTURE_KEY);
+	assert_int_equal(runtime.anchor_offset, 0);
+	assert_int_equal(runtime.libc, PILOTLIGHT_RUNTIME_GLIBC);
+	assert_int_equal(runtime.code_type_place, PHP_FIXTURE_GLOBALS);
+	php.bytes[PHP_FIXTURE_BLOCK] = 0x90; /* no key is loaded */
+	assert_int_equal(read_fixture(), -ENOTSUP);
+}
+
 static void other_files_are_none(void **state)
 {
 	php_fixture_symbol(&php, PHP_SYMBOL_GLOBALS)->st_shndx = SHN_UNDEF; /* an extension */
@@ -161,6 +176,7 @@ int main(void)
 		cmocka_unit_test_setup(the_globals_may_be_near, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
 		cmocka_unit_test_setup(threads_have_globals_of_their_own, set_up),
+		cmocka_unit_test_setup(a_key_has_the_globals_of_threads, set_up),
 		cmocka_unit_test_setup(other_files_are_none, set_up),
 		cmocka_unit_test_setup(each_allocation_may_fail, set_up),
 	};

@@ -224,7 +224,7 @@ static const struct change php_changes[] = {
 
 /* The same with threads: beside the changes of the anchor and what follows from it. */
 static const struct change php_thread_changes[] = {
-	CHANGE(anchor, PILOTLIGHT_RUNTIME_KEY),
+	CHANGE(anchor, PILOTLIGHT_RUNTIME_TLS_DESCRIPTOR),
 	CHANGE(anchor_place, 1),
 	CHANGE(anchor_offset, INT64_MAX),
 	CHANGE(code_type_place, INT64_MAX),
