@@ -157,7 +157,7 @@ static const struct change ruby_changes[] = {
 	CHANGE(frame_bytes, 0),
 	CHANGE(frame_bytes, 56),
 	CHANGE(frame_bytes, 65),
-	CHANGE(frame_bytes, 72),
+	CHANGE(frame_bytes, 136),
 	CHANGE(line_bytes, 3),
 	CHANGE(line_bytes, 17),
 	CHANGE(loop_bytes, 0),
