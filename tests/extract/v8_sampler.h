@@ -13,6 +13,10 @@
 
 #include <bpf/bpf_helpers.h>
 #include <linux/bpf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
 
 static void *find_planted(const void *map, const uint32_t *key);
 #define bpf_map_lookup_elem find_planted
