@@ -33,7 +33,8 @@ uint32_t *flamegraph_listing_ids(const struct flamegraph_listing *listing)
 	return ids;
 }
 
-/* The letters of the kinds in the style sheet's class names. */
+/* The letters of the kinds in the style sheet's class names. The script takes frames of 'e' for
+ * left out, and those of 'm' and 'p' for less and more than before. */
 static char kind_letter(enum frame_kind kind)
 {
 	static const char letters[FRAME_KIND_COUNT] = {
@@ -41,12 +42,12 @@ static char kind_letter(enum frame_kind kind)
 		[FRAME_EXECUTABLE] = 'x',
 		[FRAME_LIBRARY] = 'l',
 		[FRAME_JIT] = 'j',
-		[FRAME_PYTHON] = 'p',
+		[FRAME_PYTHON] = 't',
 		[FRAME_JAVASCRIPT] = 'v',
 		[FRAME_RUBY] = 'y',
 		[FRAME_JAVA] = 'j', /* as any generated code */
 		[FRAME_PHP] = 'h',
-		[FRAME_PERL] = 'e',
+		[FRAME_PERL] = 'q',
 		[FRAME_SYNTHETIC] = 's',
 		[FRAME_INLINED] = 'i',
 		[FRAME_COMM] = 'c',

@@ -73,6 +73,10 @@ static inline uint32_t example_binary_of(struct profile *profile, char kind, con
 		return example_binary(profile, BINARY_LIBRARY, "/opt/lib/libother.so");
 	case 'j':
 		return example_binary(profile, BINARY_JIT, "");
+	case 'p':
+		return example_binary(profile, BINARY_PYTHON, "");
+	case 'e':
+		return example_binary(profile, BINARY_PERL, "");
 	default:
 		assert_int_equal(kind, 'u');
 		return example_binary(profile, BINARY_LIBRARY, "");

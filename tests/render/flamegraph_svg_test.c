@@ -157,6 +157,25 @@ static void inlined_frames_without_a_line_are_marked(void **state)
 	assert_non_null(strstr(text, "<metadata class=\"files\">[]</metadata>"));
 }
 
+/* The script takes these letters for frames left out, and for less and more than before. */
+static void kinds_have_other_letters_than_differences(void **state)
+{
+	_cleanup_(profile_freep) struct profile *profile = example_empty();
+	_cleanup_free_ char *text = NULL;
+
+	example_add(profile, "c|3|x:main|p:python|e:perl");
+	text = draw(profile);
+	assert_non_null(strstr(text, ">Python</text>"));
+	assert_non_null(strstr(text, ">Perl</text>"));
+	for (const char *letter = "emnp"; *letter; letter++) {
+		const char start[] = { 'r', 'e', 'c', 't', ' ', 'c', 'l', 'a', 's', 's', '=', '"',
+			*letter, '\0' };
+
+		for (const char *at = text; (at = strstr(at, start)); at++)
+			assert_false(at[sizeof(start) - 1] >= '0' && at[sizeof(start) - 1] <= '9');
+	}
+}
+
 /* Frames and, of those that end in them, samples: all that there are (I1). */
 static void samples_are_conserved(void **state)
 {
@@ -327,6 +346,7 @@ int main(void)
 		cmocka_unit_test(hostile_names_are_escaped),
 		cmocka_unit_test(frames_tell_their_line),
 		cmocka_unit_test(inlined_frames_without_a_line_are_marked),
+		cmocka_unit_test(kinds_have_other_letters_than_differences),
 		cmocka_unit_test(samples_are_conserved),
 		cmocka_unit_test(narrow_frames_are_data_for_the_script),
 		cmocka_unit_test(rows_with_next_to_nothing_are_not_drawn),
