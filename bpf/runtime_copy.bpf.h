@@ -176,7 +176,18 @@ __noinline int copy_ruby(struct walker *walker, __u32 entry)
 	if (!walker || !copier)
 		return 0;
 	runtime = walked_runtime(walker);
-	return runtime && ruby_copy_code(&walker->runtime.walk, runtime, &copier->record.code);
+	return runtime && ruby_copy_sequence(&walker->runtime.walk, runtime, &copier->record.code);
+}
+
+__noinline int copy_ruby_function(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+	const struct pilotlight_runtime *runtime;
+
+	if (!walker || !copier)
+		return 0;
+	runtime = walked_runtime(walker);
+	return runtime && ruby_copy_function(&walker->runtime.walk, runtime, &copier->record.code);
 }
 
 __noinline int copy_php(struct walker *walker, __u32 entry)
@@ -214,7 +225,8 @@ static __always_inline int copy_in(const struct pilotlight_runtime *runtime, str
 {
 	switch (runtime->language) {
 	case PILOTLIGHT_RUNTIME_RUBY:
-		return copy_ruby(walker, entry);
+		return walker->runtime.walk.function ? copy_ruby_function(walker, entry)
+						     : copy_ruby(walker, entry);
 	case PILOTLIGHT_RUNTIME_PHP:
 		return copy_php(walker, entry);
 	case PILOTLIGHT_RUNTIME_PERL:

@@ -21,6 +21,19 @@ enum {
 	/* At frame_group_at is the address of a frame's flags. */
 	RUBY_FRAME_FINISH = 0x20, /* the outermost of its group */
 	RUBY_FRAME_NATIVE = 0x80, /* of a function of C, which has a native frame */
+	RUBY_FRAME_KINDS = 0x7fff0001,
+	RUBY_FRAME_FUNCTION = 0x55550001, /* the kind of a method in C */
+	RUBY_ENTRY_BEFORE = 16,		  /* before the flags, a method's entry */
+	/* An entry: the definition and the symbol of its name; there, of its first name. */
+	RUBY_ENTRY = 6, /* its kind of INTERNAL */
+	RUBY_ENTRY_WORDS = 4,
+	RUBY_ENTRY_DEFINITION = 2,
+	RUBY_ENTRY_SYMBOL = 3,
+	RUBY_FIRST_SYMBOL_AT = 32,
+	/* Symbols have numbers. The names are in arrays, two words each. */
+	RUBY_SYMBOL_SHIFT = 4,
+	RUBY_SYMBOLS_A_PART = 512,
+	RUBY_SYMBOL_WORDS = 2,
 	/* The first word of an object. */
 	RUBY_TYPE = 0x1f,
 	RUBY_TYPE_STRING = 5,
@@ -89,6 +102,7 @@ static __always_inline enum runtime_end ruby_begin(struct runtime_walk *walk,
 	walk->end = words[0] + words[1] * RUBY_WORD;
 	walk->frame = words[2];
 	runtime_forget(walk, spans);
+	walk->functions = 0;
 	walk->code_bytes = ruby_body_bytes(runtime);
 	/* For the check, which takes words in pairs. */
 	walk->code[walk->code_bytes / RUBY_WORD % (PILOTLIGHT_RUNTIME_CODE_MAX / RUBY_WORD)] = 0;
@@ -145,6 +159,12 @@ static __always_inline __s32 ruby_unit(const struct runtime_seen *seen, __u64 ne
 	return distance ? (__s32)distance - 1 : 0;
 }
 
+static __always_inline int ruby_is_internal(__u64 flags, __u64 kind)
+{
+	return (flags & RUBY_TYPE) == RUBY_TYPE_INTERNAL &&
+	       (flags >> RUBY_KIND_SHIFT & RUBY_KINDS) == kind;
+}
+
 /* Reads the body of an instruction sequence. Returns 0 if there is none. */
 static __always_inline int ruby_hold(struct runtime_walk *walk, __u64 sequence)
 {
@@ -155,8 +175,7 @@ static __always_inline int ruby_hold(struct runtime_walk *walk, __u64 sequence)
 		return 1;
 	walk->held = 0;
 	if (!can_copy_user(words, sizeof(words), sequence) ||
-		(words[0] & RUBY_TYPE) != RUBY_TYPE_INTERNAL ||
-		(words[0] >> RUBY_KIND_SHIFT & RUBY_KINDS) != RUBY_SEQUENCE || !words[2] ||
+		!ruby_is_internal(words[0], RUBY_SEQUENCE) || !words[2] ||
 		!ruby_copy_below(walk->code, PILOTLIGHT_RUNTIME_CODE_MAX, size, words[2]))
 		return 0;
 	walk->held = sequence;
@@ -209,25 +228,52 @@ static __always_inline int ruby_read_flags(
 	return 1;
 }
 
+/* A frame without a sequence: is it of a method in C? Then its definition is the code object. */
+static __always_inline void ruby_read_function(struct runtime_walk *walk, struct runtime_span *span,
+	const struct pilotlight_runtime *runtime, __u64 environment, struct runtime_step *step)
+{
+	__u64 words[RUBY_ENTRY_WORDS], flags, entry;
+	struct runtime_seen *seen;
+
+	if (!runtime->group_least || !ruby_read_flags(walk, span, environment, &flags) ||
+		(flags & RUBY_FRAME_KINDS) != RUBY_FRAME_FUNCTION ||
+		!ruby_read_flags(walk, span, environment - RUBY_ENTRY_BEFORE, &entry))
+		return;
+	seen = runtime_see(walk, entry);
+	if (seen->address != entry) {
+		if (!can_copy_user(words, sizeof(words), entry) ||
+			!ruby_is_internal(words[0], RUBY_ENTRY))
+			return;
+		seen->address = entry;
+		seen->check = runtime_hash(RUBY_ENTRY, words[RUBY_ENTRY_SYMBOL]);
+		seen->words[0] = words[RUBY_ENTRY_DEFINITION];
+		seen->identity = RUNTIME_NO_IDENTITY;
+	}
+	step->code = walk->function = seen->words[0];
+	step->check = seen->check;
+	walk->functions += step->code != 0;
+}
+
 /* Reads a frame, and goes to the one that called it. `step` is valid unless UNREADABLE. */
 static __always_inline enum runtime_end ruby_next(struct runtime_walk *walk,
 	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime,
 	struct runtime_step *step)
 {
 	__u32 size = runtime->frame_bytes;
-	__u64 frame = walk->frame, flags, sequence;
+	__u64 frame = walk->frame, flags, sequence, environment;
 
 	if (!ruby_read_frames(walk, &spans[0], size))
 		return RUNTIME_UNREADABLE;
 	walk->frame += size;
-	step->code = step->check = step->mark = 0;
+	step->code = step->check = step->mark = walk->function = 0;
 	step->unit = RUNTIME_UNIT_UNKNOWN;
 	sequence = runtime_span_word(&spans[0], frame + runtime->frame_code_at);
-	/* A function of C has none. */
-	if (!sequence)
+	environment = runtime_span_word(&spans[0], frame + runtime->frame_group_at);
+	if (!sequence) {
+		ruby_read_function(walk, &spans[1], runtime, environment, step);
 		return walk->frame < walk->end ? RUNTIME_ON : RUNTIME_ROOT;
-	if (!ruby_read_flags(walk, &spans[1],
-		    runtime_span_word(&spans[0], frame + runtime->frame_group_at), &flags))
+	}
+	if (!ruby_read_flags(walk, &spans[1], environment, &flags))
 		return RUNTIME_UNREADABLE;
 	if (!(flags & RUBY_FRAME_NATIVE)) {
 		/* Without it a group might be missing, and others have its native frame. */
@@ -235,6 +281,7 @@ static __always_inline enum runtime_end ruby_next(struct runtime_walk *walk,
 			return RUNTIME_UNREADABLE;
 		step->unit = ruby_unit(runtime_last_seen(walk),
 			runtime_span_word(&spans[0], frame + runtime->frame_instruction_at));
+		walk->functions = 0;
 		/* A group has no mark on the stack, only an end. */
 		step->mark = !!(flags & RUBY_FRAME_FINISH);
 	}
@@ -280,6 +327,34 @@ static __always_inline int ruby_copy_text(const struct pilotlight_runtime *runti
 	text->bytes = (__u16)length;
 	return length == 0 ||
 	       ruby_copy_below(text->characters, PILOTLIGHT_RUNTIME_TEXT_MAX, length, from);
+}
+
+/* An element of an array; 0: none. */
+static __always_inline __u64 ruby_element(__u64 array, __u64 number)
+{
+	__u64 words[RUBY_OBJECT_WORDS], element;
+
+	if (!array || !can_copy_user(words, sizeof(words), array) ||
+		(words[0] & RUBY_TYPE) != RUBY_TYPE_ARRAY)
+		return 0;
+	array = words[0] & RUBY_FLAG ? array + RUBY_FIRST * RUBY_WORD : words[RUBY_OTHER];
+	return runtime_read_word(&element, array + number * RUBY_WORD) ? element : 0;
+}
+
+/* The string of a method's first name. */
+static __always_inline __u64 ruby_symbol_name(
+	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime, __u64 definition)
+{
+	__u64 symbol, names;
+
+	if (!runtime_read_word(&symbol, definition + RUBY_FIRST_SYMBOL_AT) ||
+		!runtime_read_word(&names, walk->base + runtime->code_type_place))
+		return 0;
+	if (symbol > runtime->group_least)
+		symbol >>= RUBY_SYMBOL_SHIFT;
+	symbol = (__u32)symbol;
+	names = ruby_element(names, symbol / RUBY_SYMBOLS_A_PART);
+	return ruby_element(names, symbol % RUBY_SYMBOLS_A_PART * RUBY_SYMBOL_WORDS);
 }
 
 /* The path: the object itself, or the first of an array. 0: neither. */
@@ -332,9 +407,33 @@ static __always_inline int ruby_copy_lines(const struct runtime_walk *walk,
 		       entries);
 }
 
+static __always_inline void ruby_begin_copy(struct pilotlight_runtime_code *code)
+{
+	code->language = PILOTLIGHT_RUNTIME_RUBY;
+	code->lines = PILOTLIGHT_RUNTIME_POSITIONS;
+	code->reserved = 0;
+}
+
+/* A function of C has a name alone. */
+static __always_inline int ruby_copy_function(const struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, struct pilotlight_runtime_code *code)
+{
+	ruby_begin_copy(code);
+	code->first_line = 0;
+	code->line_bytes = 0;
+	code->line_bytes_all = 0;
+	__builtin_memset(&code->file, 0, sizeof(code->file));
+	code->file.width = 1;
+	if (!ruby_copy_text(runtime, ruby_symbol_name(walk, runtime, walk->function),
+		    RUNTIME_TEXT_BEGINNING, &code->name))
+		return 0;
+	code->hash = runtime_code_hash(code);
+	return 1;
+}
+
 /* Copies the sequence of the last step. Returns 0 if it makes no sense, or its memory is not
  * present. */
-static __always_inline int ruby_copy_code(struct runtime_walk *walk,
+static __always_inline int ruby_copy_sequence(struct runtime_walk *walk,
 	const struct pilotlight_runtime *runtime, struct pilotlight_runtime_code *code)
 {
 	__u64 line;
@@ -342,9 +441,7 @@ static __always_inline int ruby_copy_code(struct runtime_walk *walk,
 	if (!ruby_hold(walk, runtime_last_seen(walk)->address))
 		return 0;
 	line = runtime_code_word(walk, runtime->code_first_line_at);
-	code->language = PILOTLIGHT_RUNTIME_RUBY;
-	code->lines = PILOTLIGHT_RUNTIME_POSITIONS;
-	code->reserved = 0;
+	ruby_begin_copy(code);
 	code->first_line = (__s32)(line >> (runtime->first_line_shift & 1));
 	if (!ruby_copy_text(runtime, runtime_code_word(walk, runtime->code_name_at),
 		    RUNTIME_TEXT_BEGINNING, &code->name) ||
@@ -354,4 +451,12 @@ static __always_inline int ruby_copy_code(struct runtime_walk *walk,
 		return 0;
 	code->hash = runtime_code_hash(code);
 	return 1;
+}
+
+/* Copies what the last step led to. */
+static __always_inline int ruby_copy_code(struct runtime_walk *walk,
+	const struct pilotlight_runtime *runtime, struct pilotlight_runtime_code *code)
+{
+	return walk->function ? ruby_copy_function(walk, runtime, code)
+			      : ruby_copy_sequence(walk, runtime, code);
 }

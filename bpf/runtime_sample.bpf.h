@@ -416,6 +416,28 @@ __noinline int place_calls(struct walker *walker)
 
 #include "runtime_php_sample.bpf.h"
 
+/* Ruby's functions of C that no group has called, as where a fiber begins, have native frames
+ * alone. */
+__noinline int leave_out_functions(struct walker *walker)
+{
+	struct runtime_state *state;
+	__u32 count;
+
+	if (!walker)
+		return 0;
+	state = &walker->runtime;
+	count = 0;
+	if (state->groups)
+		count = state->ends[number_below(
+				PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, state->groups - 1)] +
+			1;
+	if (!state->has_open || walker->walk.record.runtime_count != count + state->walk.functions)
+		return 0;
+	walker->walk.record.runtime_count = (__u16)count;
+	state->has_open = 0;
+	return 0;
+}
+
 /* `entry`: of the CPU's maps. */
 static __always_inline void add_runtime_frames(struct walker *walker, __u32 entry)
 {
@@ -439,6 +461,8 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 		return;
 	for (__u32 i = 0; i < RUNTIME_STEPS_MAX && end == RUNTIME_ON; i++)
 		end = step_runtime(walker, entry);
+	if (end == RUNTIME_ROOT && walker->runtime.language == PILOTLIGHT_RUNTIME_RUBY)
+		leave_out_functions(walker);
 	/* The outermost frame ends a group, unless the thread is just linking its frames anew. */
 	if (end == RUNTIME_ROOT && walker->runtime.has_open)
 		end = RUNTIME_UNREADABLE;

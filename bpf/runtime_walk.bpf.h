@@ -84,6 +84,10 @@ struct runtime_walk {
 	union {
 		__u64 registers[2]; /* of PHP: r15 and r14, which its owner sets, too */
 		struct {
+			__u64 function;	 /* of Ruby: what the last frame runs, if it is one of C */
+			__u64 functions; /* such frames since the last code object */
+		};
+		struct {
 			__u64 statement; /* of Perl: of the next frame */
 			__s32 context;	 /* the next one; -1: none */
 			__u8 is_sort;	 /* the nesting sorts */

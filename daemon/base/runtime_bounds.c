@@ -185,7 +185,8 @@ static bool is_sound_ruby(const struct pilotlight_runtime *runtime)
 	       runtime->first_line_shift <= 1 && runtime->string_state_shift == 0 &&
 	       is_offset(runtime->string_length_at) && is_offset(runtime->string_ascii_at) &&
 	       runtime->frame_copy_at == 0 && runtime->code_version_at == 0 &&
-	       runtime->code_copies_at == 0 && has_no_tasks(runtime);
+	       runtime->code_copies_at == 0 && has_no_tasks(runtime) &&
+	       (runtime->group_least != 0 || runtime->code_type_place == 0);
 }
 
 /* --- PHP --- */

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/runtime_bounds.h"
 #include "extract/code_accessor.h"
+#include "extract/code_instruction.h"
 #include "extract/elf_memory.h"
 #include "extract/runtime_anchor.h"
 #include "extract/runtime_loop.h"
@@ -25,6 +26,21 @@ enum {
 	LABEL_AT = 80,
 	/* In a state: of the native stack. */
 	STACK_AT = 152,
+	/* Among the symbols: where their names are. */
+	SYMBOLS_AT = 16,
+	/* Instructions. */
+	REX_WIDE = 0x48, /* to 0x4f */
+	REX_WIDE_MASK = 0xf8,
+	OPCODE_LOAD = 0x8b,
+	OPCODE_COMPARE = 0x39,
+	OPCODE_COMPARE_LOADED = 0x3b,
+	MODRM_RELATIVE_MASK = 0xc7, /* to the instruction */
+	MODRM_RELATIVE = 0x05,
+	RELATIVE_BYTES = 6, /* opcode, ModRM, distance */
+	OPCODE_GROUP = 0x81,
+	MODRM_COMPARE = 0xf8, /* a register, and in the group cmp */
+	OPCODE_COMPARE_RAX = 0x3d,
+	COMPARE_BYTES = 6, /* with a number of four bytes, at least */
 };
 
 /* Exported symbols. Up to 3.2 the loop is among them, up to 2.7 the only state. */
@@ -36,6 +52,7 @@ enum symbol {
 	SYMBOL_EVAL,
 	SYMBOL_LOOP,
 	SYMBOL_STATE,
+	SYMBOL_NAME,
 	SYMBOLS,
 };
 static const struct wanted_symbol wanted[SYMBOLS] = {
@@ -46,6 +63,7 @@ static const struct wanted_symbol wanted[SYMBOLS] = {
 	[SYMBOL_EVAL] = { .name = "rb_iseq_eval" },
 	[SYMBOL_LOOP] = { .name = "rb_vm_exec" },
 	[SYMBOL_STATE] = { .name = "ruby_current_execution_context_ptr" },
+	[SYMBOL_NAME] = { .name = "rb_id2str" },
 };
 
 /* What differs: bytes of a frame, of an entry of the lines, where the lines are, a tag in the first
@@ -254,6 +272,86 @@ static int describe_loop(struct ruby *ruby)
 	return 0;
 }
 
+/* The word that is loaded 16 bytes behind a number that is looked at before, which is how many
+ * symbols there are. 0: none. */
+static uint64_t find_symbols(
+	const uint8_t *code, size_t size, uint64_t vaddr, uint64_t *number_vaddr)
+{
+	struct code_instruction instruction;
+
+	for (size_t at = 0;
+		at < size && code_instruction_decode(code + at, size - at, &instruction);
+		at += instruction.length) {
+		const uint8_t *byte = code + at;
+		bool is_wide = (byte[0] & REX_WIDE_MASK) == REX_WIDE;
+		int32_t distance;
+		uint64_t place;
+
+		byte += is_wide;
+		if ((size_t)(byte - code) + RELATIVE_BYTES > size ||
+			(byte[1] & MODRM_RELATIVE_MASK) != MODRM_RELATIVE)
+			continue;
+		memcpy(&distance, byte + 2, sizeof(distance));
+		place = vaddr + at + instruction.length + (uint64_t)(int64_t)distance;
+		if (is_wide && byte[0] == OPCODE_LOAD && place == *number_vaddr + SYMBOLS_AT)
+			return place;
+		if (!is_wide && (byte[0] == OPCODE_LOAD || byte[0] == OPCODE_COMPARE ||
+					byte[0] == OPCODE_COMPARE_LOADED))
+			*number_vaddr = place;
+	}
+	return 0;
+}
+
+/* rb_id2str() compares a symbol with the greatest operator. */
+static uint8_t find_operators(const uint8_t *code, size_t size)
+{
+	struct code_instruction instruction;
+	uint32_t number;
+
+	for (size_t at = 0;
+		at < size && code_instruction_decode(code + at, size - at, &instruction);
+		at += instruction.length) {
+		const uint8_t *end = code + at + instruction.length, *byte;
+
+		if (instruction.length < COMPARE_BYTES)
+			continue;
+		byte = end - COMPARE_BYTES;
+		if (byte[1] != OPCODE_COMPARE_RAX &&
+			(byte[0] != OPCODE_GROUP || (byte[1] & MODRM_COMPARE) != MODRM_COMPARE))
+			continue;
+		memcpy(&number, end - sizeof(number), sizeof(number));
+		return number <= UINT8_MAX ? (uint8_t)number : 0;
+	}
+	return 0;
+}
+
+/* Where the names of symbols are. Without them functions of C have no names. */
+static void describe_names(struct ruby *ruby)
+{
+	const struct runtime_anchor anchor = { ruby->files, &ruby->table };
+	uint8_t code[CODE_ACCESSOR_BYTES_MAX];
+	uint64_t vaddr = ruby->symbols[SYMBOL_NAME].vaddr, number_vaddr = 0, found;
+	uint64_t bytes = ruby->symbols[SYMBOL_NAME].bytes;
+	struct code_accessor accessor;
+	uint8_t operators;
+	__s64 place;
+
+	if (bytes > sizeof(code))
+		bytes = sizeof(code);
+	if (vaddr == 0 || elf_memory_read(&ruby->memory, vaddr, code, bytes) < 0)
+		return;
+	operators = find_operators(code, bytes);
+	code_accessor_read(code, bytes, vaddr, &accessor);
+	found = find_symbols(code, bytes, vaddr, &number_vaddr);
+	if (found == 0 && accessor.callee != 0 &&
+		elf_memory_read(&ruby->memory, accessor.callee, code, sizeof(code)) == 0)
+		found = find_symbols(code, sizeof(code), accessor.callee, &number_vaddr);
+	if (operators == 0 || found == 0 || runtime_anchor_find_place(&anchor, found, &place) < 0)
+		return;
+	ruby->runtime.group_least = operators;
+	ruby->runtime.code_type_place = place;
+}
+
 static int describe(struct ruby *ruby, struct scratch *scratch)
 {
 	int r = symbol_table_open(&ruby->table, &ruby->files->binary, SHT_DYNSYM);
@@ -273,6 +371,8 @@ static int describe(struct ruby *ruby, struct scratch *scratch)
 		r = describe_anchor(ruby);
 	if (r == 0)
 		r = describe_loop(ruby);
+	if (r == 0)
+		describe_names(ruby);
 	return r == -ENODATA ? -ENOTSUP : r;
 }
 

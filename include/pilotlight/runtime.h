@@ -22,7 +22,9 @@
  * Ruby has its frames one behind the other, frame_bytes each, from the innermost at the lowest
  * address to the end of the thread's VM stack. A frame refers to an instruction sequence, whose
  * body has the names: code_…_at are offsets in the body. What is the same from Ruby 2.7 to 3.4 is
- * not described; see the sampler (runtime_ruby.bpf.h).
+ * not described; see the sampler (runtime_ruby.bpf.h). code_type_place is that of the address of
+ * the names of symbols, by which methods in C have names, and group_least the greatest symbol that
+ * is an operator; both are 0 if they are not known.
  *
  * PHP without threads has one state for the whole process: the anchor is the word that points to
  * the innermost frame. With threads the anchor is a variable of each thread, which points to the
@@ -166,7 +168,7 @@ struct pilotlight_runtime {
 	__u8 instruction;   /* enum pilotlight_runtime_instruction */
 	__u8 unit_bytes;    /* of an instruction */
 	__u8 group;	    /* enum pilotlight_runtime_group */
-	__u8 group_least;   /* of GROUP_FRAME; else 0 */
+	__u8 group_least;   /* of GROUP_FRAME; of Ruby, see above; else 0 */
 	__u8 lines;	    /* enum pilotlight_runtime_lines */
 	__u8 frame_bytes;   /* read at once: they have all fields of a frame */
 	__u8 line_bytes;    /* of POSITIONS: of an entry; else 0 */

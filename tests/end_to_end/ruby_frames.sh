@@ -14,10 +14,10 @@ need_programs
 [[ $("$ruby" -e 'print RUBY_VERSION' 2>/dev/null) =~ ^(2\.7|3\.[0-4])\. ]] || skip_all "needs Ruby 2.7 to 3.4"
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 
-# Samples in spin(), with the functions of C where they are.
+# Samples in spin(), with the methods in C where they are.
 chains=(
 	';<main>_\[r\];main_\[r\];heavy_\[r\];burn_\[r\];spin_\[r\]'
-	';<main>_\[r\];main_\[r\];light_\[r\];.*;rb_ary_each;.*;block in light_\[r\];burn_\[r\];spin_\[r\]'
+	';<main>_\[r\];main_\[r\];light_\[r\];each_\[r\];.*;block in light_\[r\];burn_\[r\];spin_\[r\]'
 	';block in tiny_\[r\];burn_\[r\];spin_\[r\]'
 )
 

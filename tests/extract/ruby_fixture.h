@@ -22,6 +22,10 @@ enum {
 	RUBY_FIXTURE_CORE_BYTES = 0x3000, /* as its unwind entries say */
 	RUBY_FIXTURE_STATE = 0xe00,
 	RUBY_FIXTURE_PATCHLEVEL = 0xe10,
+	RUBY_FIXTURE_SYMBOL_COUNT = 0xe20,
+	RUBY_FIXTURE_SYMBOL_NAMES = 0xe30,
+	RUBY_FIXTURE_NAME = 0xe40,
+	RUBY_FIXTURE_NAME_REST = 0xe80,
 	/* Numbers of symbols. */
 	RUBY_SYMBOL_VERSION = 1,
 	RUBY_SYMBOL_THREAD,
@@ -30,6 +34,7 @@ enum {
 	RUBY_SYMBOL_LOOP,
 	RUBY_SYMBOL_STATE,
 	RUBY_SYMBOL_PATCHLEVEL,
+	RUBY_SYMBOL_NAME,
 };
 
 static inline void ruby_fixture_add_symbols(struct python_fixture *ruby, const char *version)
@@ -45,6 +50,7 @@ static inline void ruby_fixture_add_symbols(struct python_fixture *ruby, const c
 		{ "rb_vm_exec", RUBY_FIXTURE_LOOP, 32 },
 		{ "ruby_current_execution_context_ptr", RUBY_FIXTURE_STATE, 8 },
 		{ "ruby_patchlevel", RUBY_FIXTURE_PATCHLEVEL, 4 },
+		{ "rb_id2str", RUBY_FIXTURE_NAME, 24 },
 	};
 
 	ruby->names = 1;
@@ -72,6 +78,12 @@ static inline void ruby_fixture_add_code(struct python_fixture *ruby)
 	/* call of itself; call of the core; jmp */
 	static const uint8_t loop[] = { 0xe8, 0xfb, 0xff, 0xff, 0xff, 0xe8, 0x36, 0, 0, 0, 0xe9, 0,
 		0, 0, 0 };
+	/* mov %rdi,%rax; shr $4,%rax; cmp $0xa9,%rdi; cmova %eax,%edi; xor %esi,%esi; jmp */
+	static const uint8_t name[] = { 0x48, 0x89, 0xf8, 0x48, 0xc1, 0xe8, 0x04, 0x48, 0x81, 0xff,
+		0xa9, 0, 0, 0, 0x0f, 0x47, 0xf8, 0x31, 0xf6, 0xe9, 0x28, 0, 0, 0 };
+	/* cmp %edi,-0x66(%rip); jb; mov -0x5f(%rip),%rdi; ret */
+	static const uint8_t name_rest[] = { 0x39, 0x3d, 0x9a, 0xff, 0xff, 0xff, 0x72, 0, 0x48,
+		0x8b, 0x3d, 0xa1, 0xff, 0xff, 0xff, 0xc3 };
 	static const int32_t starts[] = { RUBY_FIXTURE_LOOP, RUBY_FIXTURE_CORE,
 		RUBY_FIXTURE_CORE + RUBY_FIXTURE_CORE_BYTES };
 	const uint32_t count = sizeof(starts) / sizeof(starts[0]);
@@ -81,6 +93,8 @@ static inline void ruby_fixture_add_code(struct python_fixture *ruby)
 	python_fixture_put(ruby, RUBY_FIXTURE_THREAD, thread, sizeof(thread));
 	python_fixture_put(ruby, RUBY_FIXTURE_EVAL, eval, sizeof(eval));
 	python_fixture_put(ruby, RUBY_FIXTURE_LOOP, loop, sizeof(loop));
+	python_fixture_put(ruby, RUBY_FIXTURE_NAME, name, sizeof(name));
+	python_fixture_put(ruby, RUBY_FIXTURE_NAME_REST, name_rest, sizeof(name_rest));
 	python_fixture_put(ruby, at + 8, &count, sizeof(count));
 	for (size_t i = 0; i < count; i++) {
 		int32_t distance = starts[i] - PYTHON_FIXTURE_EH_FRAME_HDR;

@@ -77,6 +77,8 @@ static void each_version_is_described(void **state)
 		assert_int_equal(runtime.code_lines_at, versions[i].lines_at);
 		assert_int_equal(runtime.first_line_shift, versions[i].shift);
 		assert_int_equal(runtime.string_ascii_at, versions[i].characters_at);
+		assert_int_equal(runtime.group_least, 0xa9);
+		assert_int_equal(runtime.code_type_place, RUBY_FIXTURE_SYMBOL_NAMES);
 		assert_int_equal(runtime.loop_place, RUBY_FIXTURE_LOOP);
 		assert_int_equal(runtime.loop_bytes, RUBY_FIXTURE_CORE - RUBY_FIXTURE_LOOP);
 		assert_int_equal(runtime.loop_rest_place, RUBY_FIXTURE_CORE);
@@ -107,6 +109,32 @@ static void the_loop_is_found_by_a_local_symbol(void **state)
 	assert_true(FAIL_EACH_ALLOCATION(read_fixture(), -ENOMEM, runtime.version == 0, 0) >= 4);
 	python_fixture_section(&ruby, 5)->sh_entsize = 8; /* damaged */
 	assert_int_equal(read_fixture(), -ENOTSUP);
+}
+
+static void names_of_symbols_are_found_by_how_they_are_looked_up(void **state)
+{
+	/* As Debian's 3.4: cmp $0xaa,%rax, where the other compares rdi. */
+	static const uint8_t shorter[] = { 0x90, 0x48, 0x3d, 0xaa, 0, 0, 0 };
+	/* What is changed by one, where; without it functions of C have no names. */
+	static const uint32_t others[] = { RUBY_FIXTURE_NAME + 11, RUBY_FIXTURE_NAME_REST,
+		RUBY_FIXTURE_NAME_REST + 2, RUBY_FIXTURE_NAME_REST + 9,
+		RUBY_FIXTURE_NAME_REST + 11 };
+
+	python_fixture_put(&ruby, RUBY_FIXTURE_NAME + 7, shorter, sizeof(shorter));
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.group_least, 0xaa);
+	assert_int_equal(runtime.code_type_place, RUBY_FIXTURE_SYMBOL_NAMES);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		ruby_fixture_init(&ruby, "3.1.2");
+		ruby.bytes[others[i]]++;
+		assert_int_equal(read_fixture(), 0);
+		assert_int_equal(runtime.group_least, 0);
+		assert_int_equal(runtime.code_type_place, 0);
+	}
+	ruby_fixture_init(&ruby, "3.1.2");
+	python_fixture_symbol(&ruby, RUBY_SYMBOL_NAME)->st_shndx = SHN_UNDEF;
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(runtime.group_least, 0);
 }
 
 static void other_builds_are_not_described(void **state)
@@ -174,6 +202,8 @@ int main(void)
 		cmocka_unit_test_setup(each_version_is_described, set_up),
 		cmocka_unit_test_setup(a_loop_may_do_all_itself, set_up),
 		cmocka_unit_test_setup(the_loop_is_found_by_a_local_symbol, set_up),
+		cmocka_unit_test_setup(
+			names_of_symbols_are_found_by_how_they_are_looked_up, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
 		cmocka_unit_test_setup(other_programs_are_none, set_up),
 		cmocka_unit_test_setup(each_allocation_may_fail, set_up),

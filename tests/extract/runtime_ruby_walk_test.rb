@@ -1,5 +1,6 @@
 # A program whose Ruby frames are known. It tells for each thread the frames that the thread sees itself, innermost
-# first: "thread TID", then "frame LINE NAME FILE" each. Then its main thread runs until the program is killed.
+# first: "thread TID", then "frame LINE NAME FILE" each, of functions of C with line 0. Then its main thread runs until
+# the program is killed.
 C_FUNCTIONS = %w[call each each_entry fiddle instance_eval new next public_send resume sort_by synchronize tap].freeze
 
 $reports = []
@@ -10,7 +11,8 @@ def report(wait)
   caller_locations(0).each do |location|
     # From Ruby 3.4 on, a label has the class.
     name = location.label.sub(/(?:[\w:<>]|::)+[#.](?=[^.#]*$)/, "")
-    lines << "frame #{location.lineno} #{name.tr(' ', '~')} #{location.path}" unless C_FUNCTIONS.include?(name)
+    line = C_FUNCTIONS.include?(name) ? 0 : location.lineno
+    lines << "frame #{line} #{name.tr(' ', '~')} #{location.path}"
   end
   $reports << lines.join("\n")
   wait.call

@@ -174,6 +174,7 @@ static const struct change ruby_changes[] = {
 	CHANGE(code_lines_at, 88),
 	CHANGE(code_lines_at, 220),
 	CHANGE(code_lines_at, 232),
+	CHANGE(code_type_place, 8), /* without the greatest operator */
 	CHANGE(first_line_shift, 2),
 	CHANGE(string_length_at, 4096),
 	CHANGE(string_ascii_at, 4096),
