@@ -28,16 +28,16 @@ unplug_and_plug() {
 	"$workloads/threads" 1 2 || exit 1
 	switch_to 1 || exit 1
 	# The recorder looks for new CPUs as often as it drains, and may be late.
-	taskset -c 1 "$workloads/execer" 3 /bin/true || exit 1
-	taskset -c 1 "$workloads/shares" 2 || exit 1
+	taskset -c 1 "$workloads/execer" 5 /bin/true || exit 1
+	taskset -c 1 "$workloads/shares" 4 || exit 1
 }
 
 samples_come_from_the_cpu() {
 	local count
 
 	count=$(folded_count "$tmp/out.folded" shares '')
-	# An idle machine samples the CPU for all 2 seconds; without events on the CPU there is no sample.
-	note "$count samples of shares, of 198"
+	# An idle machine samples the CPU for all 4 seconds; without events on the CPU there is no sample.
+	note "$count samples of shares, of 396"
 	[ "$count" -ge 40 ]
 }
 

@@ -204,7 +204,7 @@ static void unwind_sections_need_the_right_entry_size(void **state)
 		{ PILOTLIGHT_SYMBOL_UNWIND_LINES, 64 },
 		{ PILOTLIGHT_SYMBOL_UNWIND_RULES, 16 },
 		{ PILOTLIGHT_SYMBOL_UNWIND_ESCAPES, 8 },
-		{ PILOTLIGHT_SYMBOL_RUNTIME, 112 },
+		{ PILOTLIGHT_SYMBOL_RUNTIME, 128 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
