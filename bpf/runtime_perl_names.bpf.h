@@ -23,8 +23,8 @@ static __always_inline __u32 perl_length(const __u8 *text, __u32 size)
 	return at + (__u32)(end * 0x0001020304050607ULL >> 56);
 }
 
-/* Copies a path, or of a longer one the end. The table has room for all of it. What has no end
- * there may be any memory, of which nothing is copied: the subroutine then has no file. */
+/* Copies a path, or the end of a longer one. The table has room for all of it. Memory without a
+ * zero there is no path: nothing of it is copied, and the subroutine has no file. */
 static __always_inline int perl_copy_path(__u64 path, struct pilotlight_runtime_code *code)
 {
 	struct pilotlight_runtime_text *text = &code->file;

@@ -105,7 +105,7 @@ struct runtime_walk {
 	__u32 line;
 	__u32 seen_at; /* the last code object among ... */
 	struct runtime_seen seen[RUNTIME_SEEN];
-	__u64 held; /* the code object of which there are these words */
+	__u64 held; /* the code object that `code` is a copy of */
 	__u64 code[PILOTLIGHT_RUNTIME_CODE_MAX / RUNTIME_WORD];
 	__u32 group_byte; /* of the last frame, at frame_group_at */
 	__u32 reserved;

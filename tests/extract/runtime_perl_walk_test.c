@@ -64,7 +64,7 @@ static void check_hidden(struct runtime_walk walk, uint64_t code, enum runtime_e
 	assert_int_equal(end, expected);
 }
 
-/* Walks all frames, of which `output` tells. */
+/* Walks all frames that the program has listed in `output`. */
 static void check_frames(FILE *output)
 {
 	static struct runtime_code code;

@@ -115,7 +115,7 @@ static void names_of_symbols_are_found_by_how_they_are_looked_up(void **state)
 {
 	/* As Debian's 3.4: cmp $0xaa,%rax, where the other compares rdi. */
 	static const uint8_t shorter[] = { 0x90, 0x48, 0x3d, 0xaa, 0, 0, 0 };
-	/* What is changed by one, where; without it functions of C have no names. */
+	/* Bytes of the code. If one of them differs, functions of C have no names. */
 	static const uint32_t others[] = { RUBY_FIXTURE_NAME + 11, RUBY_FIXTURE_NAME_REST,
 		RUBY_FIXTURE_NAME_REST + 2, RUBY_FIXTURE_NAME_REST + 9,
 		RUBY_FIXTURE_NAME_REST + 11 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is remembered of V8's frames never takes the place of what runs: all that the sampler does
- * for a frame, in made-up memory. */
+/* The sampler's whole search for V8's code, in made-up memory: code that it remembers never stands
+ * for other code that runs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -186,7 +186,7 @@ static const char *name_of(uint64_t code)
 	return "";
 }
 
-/* What is copied is remembered when it is met again. */
+/* A second sample finds the copied code in the cache. */
 static struct found meet(uint64_t frame)
 {
 	struct found first = sample(frame), again = sample(frame);
@@ -279,7 +279,7 @@ static void code_that_is_too_long_is_tried_once(void **state)
 	taken = taken_count;
 	assert_int_equal(taken, 2); /* the function's, and its code's */
 	check_seen(GENERATED, first);
-	/* Nor is it in other samples of which nothing is remembered. */
+	/* In the next period it is looked for again, but not copied again. */
 	now_ns += PERIOD_NS;
 	assert_int_equal(sample(GENERATED).code, first.code);
 	assert_int_equal(taken_count, taken);

@@ -54,7 +54,7 @@ static int runtime_copiers; /* its address is a map */
 static const uint32_t runtime_generation = 1;
 static uint64_t now_ns;
 
-/* What was sent, and of which object. */
+/* The code that was sent, and the object that it belongs to. */
 static struct {
 	struct runtime_step step;
 	uint64_t hash;
