@@ -5,9 +5,10 @@
 #	make && make workloads && tests/bench/always_on.sh
 #
 # Measures DURATION (600) seconds under load, every PERIOD (10) seconds. LOAD=programs (default) runs python3 and xz
-# on alternating CPUs. LOAD=stacks runs a process on each CPU that rotates through 4096 stacks, so that samples
-# rarely repeat. Then ROUNDS (5) of a fixed job on each CPU (JOB_MIB (48) of compression) run in turns without a
-# profiler, with the service, and with `perf record -F 99 -a -g`; ROUNDS=0 skips these.
+# on alternating CPUs. LOAD=interpreters runs python3 and node, with some 20 functions that call each other. LOAD=stacks
+# runs a process on each CPU that rotates through 4096 stacks, so that samples rarely repeat. Then ROUNDS (5) of a fixed
+# job on each CPU (JOB_MIB (48) of compression) run in turns without a profiler, with the service, and with `perf record
+# -F 99 -a -g`; ROUNDS=0 skips these.
 #   CPU     the share of the machine from the service's start, and from SETTLED (60) seconds on, which excludes
 #           loading the programs and reading new binaries: time in BPF programs, and user and system time of all
 #           its processes. By the service's own /metrics, and by the kernel: run_time_ns of the programs, and the
@@ -53,6 +54,10 @@ while True:
 
 	if [ "$load_kind" = stacks ]; then
 		exec "$workloads/many_stacks" $((duration + 10 * patience)) 4096
+	elif [ "$load_kind" = interpreters ] && [ $(($1 % 2)) = 0 ]; then
+		exec python3 "$root/tests/bench/python_load.py" $((duration + 10 * patience))
+	elif [ "$load_kind" = interpreters ]; then
+		exec node "$root/tests/bench/node_load.js" $((duration + 10 * patience))
 	elif [ $(($1 % 2)) = 0 ]; then
 		exec python3 -c "$python"
 	else
@@ -399,8 +404,9 @@ compare_jobs() {
 [ -x "$pilotlightd" ] || needs "no $pilotlightd: make"
 case $load_kind in
 programs) ;;
+interpreters) command -v node >/dev/null || needs "needs node: apt-get install nodejs" ;;
 stacks) [ -x "$workloads/many_stacks" ] || needs "no $workloads: make workloads" ;;
-*) needs "no LOAD=$load_kind: programs or stacks" ;;
+*) needs "no LOAD=$load_kind: programs, interpreters or stacks" ;;
 esac
 command -v curl >/dev/null || needs "needs curl(1): apt-get install curl"
 
