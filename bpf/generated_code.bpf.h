@@ -73,6 +73,9 @@ static __always_inline int has_hotspot(struct walker *walker)
 int know_program(struct walker *walker);
 int step_php_code(struct walker *walker);
 
+/* Of runtime_ruby_sample.bpf.h. */
+int step_ruby_code(struct walker *walker);
+
 /* Of the process whose generated code it is nothing is known, not even whether its program is a
  * runtime. */
 static __always_inline int must_ask(const struct walk *walk)
@@ -93,7 +96,8 @@ static __always_inline int step_in_generated_code(struct walker *walker, __u64 w
 					    : guess_by_frame_pointer(walk, FRAME_POINTERS_USUAL,
 						      PILOTLIGHT_WALK_NO_FUNCTION);
 	}
-	if (!walk->other.tables && walk->runtime.number != RUNTIME_NONE && step_php_code(walker))
+	if (!walk->other.tables && walk->runtime.number != RUNTIME_NONE &&
+		(step_php_code(walker) || step_ruby_code(walker)))
 		return WALK_ON;
 	walk->has_jit |= WALK_GUESSES_JIT;
 	return guess_by_frame_pointer(walk, FRAME_POINTERS_USUAL, PILOTLIGHT_WALK_NO_FRAME_POINTER);

@@ -62,6 +62,13 @@ static __always_inline __u32 runtime_find_place(const struct walk *walk, __u32 *
 	return RUNTIME_PLACE_ON;
 }
 
+/* Is the native frame in memory without a file? Of Ruby, where the walk went on by no guess, YJIT's
+ * code. */
+static __always_inline int runtime_is_generated(__u64 frame)
+{
+	return frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS;
+}
+
 /* Is the native frame in this part of the interpreter? A return address may be right behind. */
 static __always_inline int runtime_is_in(
 	const struct walk *walk, __s64 place, __u32 bytes, __u64 frame)

@@ -317,7 +317,8 @@ __noinline int step_runtime(struct walker *walker, __u32 entry)
 }
 
 /* If native frame `at` is a call of the loop, its group gets it. Or of FINISH what it has called
- * for the rest of the loop, of CATCH the innermost call that goes on with it. */
+ * for the rest of the loop, or the generated code that runs in it; of CATCH the innermost call that
+ * goes on with it. */
 __noinline int place_call(struct walker *walker, __u32 at)
 {
 	const struct pilotlight_runtime *runtime;
@@ -332,7 +333,11 @@ __noinline int place_call(struct walker *walker, __u32 at)
 	walk = &walker->walk;
 	runtime = walked_runtime(walker);
 	inner = at = number_below(WALK_DEPTHS, at);
-	if (!runtime || !runtime_is_call(walk, runtime, walk->frames[at]))
+	if (!runtime)
+		return 0;
+	if (state->language == PILOTLIGHT_RUNTIME_RUBY && runtime_is_generated(walk->frames[at]))
+		state->inner = at + 1;
+	if (!runtime_is_call(walk, runtime, walk->frames[at]))
 		return 0;
 	if (runtime_goes_on(walk, runtime, at)) {
 		if (!state->inner)
@@ -350,7 +355,7 @@ __noinline int place_call(struct walker *walker, __u32 at)
 	if (state->ends[group] == PILOTLIGHT_RUNTIME_FRAMES_MAX)
 		return 0;
 	words = runtime_words(walk, state->ends[group]);
-	if (runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH && at > 0 &&
+	if (runtime->group == PILOTLIGHT_RUNTIME_GROUP_FINISH && at > 0 && inner == at &&
 		runtime_is_rest(walk, runtime, walk->frames[number_below(WALK_DEPTHS, at - 1)]))
 		inner--;
 	/* The generated code runs the group, and the loop is what it was jumped to from. */
@@ -414,7 +419,7 @@ __noinline int place_calls(struct walker *walker)
 
 #include "runtime_hotspot_add.bpf.h"
 
-#include "runtime_php_sample.bpf.h"
+#include "runtime_ruby_sample.bpf.h"
 
 /* Ruby's functions of C that no group has called, as where a fiber begins, have native frames
  * alone. */

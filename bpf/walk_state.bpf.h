@@ -193,7 +193,10 @@ struct walk {
 	__u64 cut_hash, cut_ns;
 	/* These outlive the walk while the mappings stay the same. */
 	struct walked_runtime runtime, hotspot;
-	__u64 hotspot_at; /* an address in HotSpot's library */
+	union {
+		__u64 hotspot_at; /* an address in HotSpot's library */
+		__u64 yjit_at;	  /* without HotSpot: where the mapping of Ruby's YJIT begins */
+	};
 	struct walked_context context;
 	__u16 has_asked;       /* whether earlier walks met a runtime in the process */
 	__u16 has_asked_again; /* and in this walk, whether its program is one */

@@ -346,6 +346,7 @@ static __noinline void forget_hotspot(struct walker *walker)
 	struct hotspot *known = &walker->runtime.known_hotspot;
 
 	walker->walk.hotspot.number = RUNTIME_NONE;
+	walker->walk.yjit_at = 0;
 	known->heap_count = 0;
 	known->method_name = known->interpreter = known->interpreter_end = 0;
 }

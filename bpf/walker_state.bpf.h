@@ -40,7 +40,9 @@ struct runtime_state {
 	volatile __u32 calls; /* native frames of the loop */
 	__u32 language;
 	__u32 groups; /* of has_calls: how many have ended */
-	__u32 inner;  /* 1 + the native frame that goes on with the next call's group; 0: none */
+	/* 1 + the native frame that goes on with the next call's group, or the generated code that
+	 * runs it; 0: none. */
+	__u32 inner;
 };
 
 /*

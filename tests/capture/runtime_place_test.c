@@ -212,6 +212,15 @@ static void calls_have_frames_from_the_outermost_on(void **state)
 	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), UNKNOWN);
 }
 
+static void code_without_a_file_is_generated(void **state)
+{
+	(void)open_walk(1);
+	assert_false(runtime_is_generated(walk.frames[0]));
+	assert_false(runtime_is_generated(walk.frames[0] | PILOTLIGHT_FRAME_EXACT));
+	assert_true(runtime_is_generated(0x7f0000001000));
+	assert_true(runtime_is_generated(0x7f0000001000 | PILOTLIGHT_FRAME_EXACT));
+}
+
 /* If one of Perl's has no group, it must be certain which. */
 static void a_call_without_a_group_returns_or_begins(void **state)
 {
@@ -234,6 +243,7 @@ int main(void)
 		cmocka_unit_test(calls_of_the_loop_are_counted),
 		cmocka_unit_test(calls_that_catch_go_on_with_a_group),
 		cmocka_unit_test(calls_have_frames_from_the_outermost_on),
+		cmocka_unit_test(code_without_a_file_is_generated),
 		cmocka_unit_test(a_call_without_a_group_returns_or_begins),
 	};
 

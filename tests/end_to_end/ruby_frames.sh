@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The functions of a Ruby program, in place of the interpreter's loop: names, callers, lines and shares of a program
-# that is known.
+# that is known, also in code that YJIT generates.
 # Runs beside others: it judges shares within one thread alone.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/runtimes.sh"
@@ -25,11 +25,26 @@ has_lines() {
 	grep "heavy (shares.rb:19)_\[r\];burn (shares.rb:15)_\[r\];spin (shares.rb:\(6\|7\|8\))_\[r\]" "$1" >/dev/null
 }
 
+# The native stack is whole: YJIT's code is in the frame of the loop. Its Array#each may be in Ruby.
+yjit_chains=("^[^;]*;_start;.*;ruby_run_node;[^;]*${chains[0]}"
+	'^[^;]*;_start;.*;ruby_run_node;[^;]*;<main>_\[r\];main_\[r\];light_\[r\];each_\[r\];(.*;)?block in light_\[r\];burn_\[r\];spin_\[r\]'
+	';rb_vm_invoke_proc;block in tiny_\[r\];burn_\[r\];spin_\[r\]')
+
+# Once the table is loaded, and its methods are compiled.
+judge_yjit() {
+	record "$tmp/yjit.folded" -F 1999 -- "$ruby" --yjit --yjit-call-threshold=2 "$program" 0.1 &&
+		grep -v 'no unwind table' "$tmp/yjit.folded" >"$tmp/judged.folded" &&
+		! grep ';spin_\[r\].*_\[j\]' "$tmp/judged.folded" >&2 &&
+		has_share "$tmp/judged.folded" ';burn_\[r\]' 'heavy_[r];' 60 &&
+		has_share "$tmp/judged.folded" ';burn_\[r\]' 'light_[r];' 30 &&
+		has_whole_chains "$tmp/judged.folded" ';spin_\[r\]' 2 "${yjit_chains[@]}"
+}
+
 runtime=ruby
 idle=("$ruby" -e sleep)
 first_recording() { record "$tmp/first.folded" -F 499 -- "$ruby" "$program" 0.02; }
 
-plan 6
+plan 7
 check "a recording makes the unwind table, with the description" is_read_after_recordings
 record "$tmp/lines.folded" -F 1999 --lines -- "$ruby" "$program" 0.1
 check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
@@ -38,4 +53,9 @@ check "the share of a method" has_share "$tmp/shares.folded" ';burn_\[r\]' 'heav
 check "the share of a method that calls a block through a function of C" has_share "$tmp/shares.folded" ';burn_\[r\]' 'light_[r];' 30
 check "the share of a fiber" has_share "$tmp/shares.folded" ';burn_\[r\]' 'block in tiny_[r];' 10
 check "samples have all callers" has_whole_chains "$tmp/shares.folded" ';spin_\[r\]' 2 "${chains[@]}"
+if "$ruby" --yjit -e 'exit RubyVM::YJIT.enabled?' 2>/dev/null; then
+	check "shares and callers in code of YJIT" judge_yjit
+else
+	skip "shares and callers in code of YJIT" "Ruby has no YJIT"
+fi
 finish
