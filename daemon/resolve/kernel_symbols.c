@@ -117,6 +117,9 @@ int kernel_symbols_renew(struct kernel_symbols *symbols)
 
 	if (r < 0)
 		return r;
+	r = symbol_snapshot_expect(&snapshot, &symbols->snapshot);
+	if (r < 0)
+		return r;
 	/* A kernel without modules lacks this file. Without it a module starts at its lowest
 	 * symbol.
 	 */

@@ -2,7 +2,6 @@
 #include "resolve/symbol_snapshot.h"
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "resolve/kallsyms_line.h"
 
 #include <errno.h>
@@ -125,6 +124,17 @@ static int add_name(
 	snapshot->names[snapshot->names_size + line->name_size] = '\0';
 	snapshot->names_size += line->name_size + 1;
 	return 0;
+}
+
+int symbol_snapshot_expect(struct symbol_snapshot *snapshot, const struct symbol_snapshot *last)
+{
+	int r = ARRAY_RESERVE(
+		snapshot->symbols, &snapshot->capacity, last->added_count, SYMBOLS_MAX);
+
+	if (r == 0)
+		r = ARRAY_RESERVE(snapshot->names, &snapshot->names_capacity, last->names_size,
+			NAME_BYTES_MAX);
+	return r;
 }
 
 int symbol_snapshot_add(struct symbol_snapshot *snapshot, struct kernel_images *images,
@@ -261,36 +271,22 @@ static void choose(struct symbol_snapshot *snapshot)
 	snapshot->count = kept;
 }
 
-/* Copies to exactly sized memory: arrays may be twice too large, and many names were dropped. */
-static int compact(struct symbol_snapshot *snapshot)
+/* Arrays may be twice too large. */
+static int free_unused(struct symbol_snapshot *snapshot)
 {
-	_cleanup_free_ struct symbol *symbols = NULL;
-	_cleanup_free_ char *names = NULL;
-	size_t size = 0;
+	struct symbol *symbols =
+		reallocarray(snapshot->symbols, snapshot->count + 1, sizeof(*symbols));
+	char *names;
 
-	for (size_t i = 0; i < snapshot->count; i++)
-		if (snapshot->symbols[i].rank != RANK_BOUNDS)
-			size += strlen(snapshot->names + snapshot->symbols[i].name) + 1;
-	symbols = malloc(snapshot->count * sizeof(*symbols) + 1);
-	names = malloc(size + 1);
-	if (!symbols || !names)
+	if (!symbols)
 		return -ENOMEM;
-	size = 0;
-	for (size_t i = 0; i < snapshot->count; i++) {
-		symbols[i] = snapshot->symbols[i];
-		if (symbols[i].rank == RANK_BOUNDS)
-			continue;
-		symbols[i].name = (uint32_t)size;
-		size = (size_t)(stpcpy(names + size, snapshot->names + snapshot->symbols[i].name) -
-				names) +
-		       1;
-	}
-	free(snapshot->symbols);
-	free(snapshot->names);
-	snapshot->symbols = TAKE_PTR(symbols);
-	snapshot->capacity = snapshot->count;
-	snapshot->names = TAKE_PTR(names);
-	snapshot->names_size = snapshot->names_capacity = size;
+	snapshot->symbols = symbols;
+	snapshot->capacity = snapshot->count + 1;
+	names = realloc(snapshot->names, snapshot->names_size + 1);
+	if (!names)
+		return -ENOMEM;
+	snapshot->names = names;
+	snapshot->names_capacity = snapshot->names_size + 1;
 	return 0;
 }
 
@@ -300,12 +296,13 @@ int symbol_snapshot_seal(struct symbol_snapshot *snapshot)
 
 	if (snapshot->count == 0)
 		return -EPERM;
+	snapshot->added_count = snapshot->count;
 	sort(snapshot);
 	r = find_starts(snapshot);
 	if (r < 0)
 		return r;
 	choose(snapshot);
-	return compact(snapshot);
+	return free_unused(snapshot);
 }
 
 /* Counts the symbols at or before `address`. */

@@ -465,6 +465,26 @@ static void failing_allocations_leave_the_old_snapshot(void **state)
 	kernel_symbols_free(NULL);
 }
 
+static void failing_renewals_leave_the_old_snapshot(void **state)
+{
+	struct tree *tree = *state;
+	bool failed = true;
+	size_t n;
+
+	write_text(tree->proc, "kallsyms", kernel_text);
+	assert_int_equal(kernel_symbols_renew(tree->symbols), 0);
+	for (n = 0; failed; n++) {
+		int r;
+
+		fail_allocation(n);
+		r = kernel_symbols_renew(tree->symbols);
+		failed = allocation_failed();
+		assert_int_equal(r, failed ? -ENOMEM : 0);
+		assert_string_equal(at(tree, 0xffffffff81001000), "[kernel.kallsyms]:local+1000");
+	}
+	assert_true(n >= 6);
+}
+
 static void the_running_kernel_has_names(void **state)
 {
 	struct kernel_symbols *symbols;
@@ -509,6 +529,7 @@ int main(void)
 		IN_TREE(images_are_bounded),
 		IN_TREE(symbols_are_bounded),
 		IN_TREE(failing_allocations_leave_the_old_snapshot),
+		IN_TREE(failing_renewals_leave_the_old_snapshot),
 		cmocka_unit_test(the_running_kernel_has_names),
 	};
 
