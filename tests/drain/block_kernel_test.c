@@ -165,10 +165,10 @@ static void what_is_filtered_is_not_thinned_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(writes_are_counted, close_fixture),
-		cmocka_unit_test_teardown(bytes_can_be_alone, close_fixture),
-		cmocka_unit_test_teardown(time_can_be_alone, close_fixture),
-		cmocka_unit_test_teardown(what_is_filtered_is_not_thinned_out, close_fixture),
+		FIXTURE_TEST(writes_are_counted),
+		FIXTURE_TEST(bytes_can_be_alone),
+		FIXTURE_TEST(time_can_be_alone),
+		FIXTURE_TEST(what_is_filtered_is_not_thinned_out),
 	};
 
 	return cmocka_run_group_tests_name("block_kernel", tests, NULL, free_kept);

@@ -105,9 +105,9 @@ static void free_locks_cost_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_futex_is_waited_for, close_fixture),
-		cmocka_unit_test_teardown(a_lock_of_the_kernel_is_waited_for, close_fixture),
-		cmocka_unit_test_teardown(free_locks_cost_nothing, close_fixture),
+		FIXTURE_TEST(a_futex_is_waited_for),
+		FIXTURE_TEST(a_lock_of_the_kernel_is_waited_for),
+		FIXTURE_TEST(free_locks_cost_nothing),
 	};
 
 	return cmocka_run_group_tests_name("lock_kernel", tests, NULL, free_kept);

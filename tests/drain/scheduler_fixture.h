@@ -16,6 +16,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,7 @@ static struct fixture {
 	uint16_t block_disk; /* its number */
 	uint64_t waits_seen; /* samples */
 	enum pilotlight_path path;
+	pid_t programs[THREADS_MAX]; /* that were started last */
 	/* Threads with the same name as this program, other than those of `lives`. */
 	uint64_t of_others_ns[PILOTLIGHT_SOURCES];
 	/* A process with many threads: how many are still blocked, and for how long. */
@@ -122,9 +124,10 @@ static bool is_sparing;
 static uint32_t surveyed;
 static uint64_t survey_ns;
 
-/* Of the last test. One that wants the same settings goes on with it: it takes the kernel a second
- * to attach and to detach all programs. */
+/* Of the last test, if it did not fail. One that wants the same settings goes on with it: it takes
+ * the kernel a second to attach and to detach all programs. */
 static struct kept {
+	bool is_clean;
 	struct capture_settings settings;
 	struct capture *capture;
 	struct drain *drain;
@@ -218,8 +221,19 @@ static inline void open_fixture(uint32_t sources)
 	assert_int_equal(capture_follow(fixture.capture, getpid()), 0);
 }
 
+/* A test that failed leaves its programs. */
+static inline void end_programs(void)
+{
+	for (size_t i = 0; i < THREADS_MAX; i++)
+		if (fixture.programs[i] > 0 && waitpid(fixture.programs[i], NULL, WNOHANG) == 0) {
+			(void)kill(fixture.programs[i], SIGKILL);
+			(void)waitpid(fixture.programs[i], NULL, 0);
+		}
+}
+
 static inline int close_fixture(void **state)
 {
+	end_programs();
 	if (fixture.shared)
 		(void)munmap(fixture.shared, sizeof(*fixture.shared));
 	fixture = (struct fixture){ 0 };
@@ -227,6 +241,24 @@ static inline int close_fixture(void **state)
 	surveyed = 0;
 	return 0;
 }
+
+/* A test that fails or skips does not return, and may leave samples behind, or a capture that is
+ * stopped. */
+static inline void run_kept(void **state)
+{
+	const CMUnitTestFunction test = (CMUnitTestFunction)*state;
+
+	if (!kept.is_clean)
+		(void)free_kept(NULL);
+	kept.is_clean = false;
+	test(NULL);
+	kept.is_clean = true;
+}
+
+#define FIXTURE_TEST(test)                                           \
+	{                                                            \
+#test, run_kept, NULL, close_fixture, (void *)(test) \
+	}
 
 static inline int take_sample(void *context, const struct raw_sample *sample)
 {
@@ -323,6 +355,7 @@ static inline void start_program(program_function program, int processes, pid_t 
 			end_life(&fixture.lives[i]);
 			_exit(0);
 		}
+		fixture.programs[i] = pids[i];
 	}
 }
 

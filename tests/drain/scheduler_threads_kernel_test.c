@@ -137,9 +137,9 @@ static void threads_are_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_crowd_is_taken_in_steps, close_fixture),
-		cmocka_unit_test_teardown(a_start_misses_no_thread, close_fixture),
-		cmocka_unit_test_teardown(threads_are_bounded, close_fixture),
+		FIXTURE_TEST(a_crowd_is_taken_in_steps),
+		FIXTURE_TEST(a_start_misses_no_thread),
+		FIXTURE_TEST(threads_are_bounded),
 	};
 
 	return cmocka_run_group_tests_name("scheduler_threads_kernel", tests, NULL, free_kept);

@@ -299,16 +299,14 @@ static void the_survey_does_not_count_whom_it_displaces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(an_idle_thread_has_no_stack, close_fixture),
-		cmocka_unit_test_teardown(a_stopped_thread_keeps_its_stack, close_fixture),
-		cmocka_unit_test_teardown(idle_threads_are_counted_together, close_fixture),
-		cmocka_unit_test_teardown(the_samples_of_idle_processes_are_bounded, close_fixture),
-		cmocka_unit_test_teardown(
-			a_blocked_thread_has_a_sample_in_each_survey, close_fixture),
-		cmocka_unit_test_teardown(the_samples_of_a_user_are_bounded, close_fixture),
-		cmocka_unit_test_teardown(ready_threads_wait_for_a_cpu, close_fixture),
-		cmocka_unit_test_teardown(
-			the_survey_does_not_count_whom_it_displaces, close_fixture),
+		FIXTURE_TEST(an_idle_thread_has_no_stack),
+		FIXTURE_TEST(a_stopped_thread_keeps_its_stack),
+		FIXTURE_TEST(idle_threads_are_counted_together),
+		FIXTURE_TEST(the_samples_of_idle_processes_are_bounded),
+		FIXTURE_TEST(a_blocked_thread_has_a_sample_in_each_survey),
+		FIXTURE_TEST(the_samples_of_a_user_are_bounded),
+		FIXTURE_TEST(ready_threads_wait_for_a_cpu),
+		FIXTURE_TEST(the_survey_does_not_count_whom_it_displaces),
 	};
 
 	return cmocka_run_group_tests_name("survey_kernel", tests, NULL, free_kept);
