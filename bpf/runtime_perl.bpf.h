@@ -25,6 +25,7 @@ enum {
 	PERL_NESTING_INNER = 5, /* the innermost that is a frame, and the type */
 	PERL_HALF_SHIFT = 32,
 	PERL_NESTING_SORT = 3,
+	PERL_NESTING_MULTICALL = 10,
 	PERL_CONTEXTS_MAX = 1 << 24,
 	/* Of a context (PERL_CONTEXT). */
 	PERL_CONTEXT_BYTES = 104,
@@ -89,6 +90,14 @@ enum {
 #define PERL_EVAL_FILE	    0x206c61766528ULL
 #define PERL_EVAL_FILE_MASK 0xffffffffffffULL
 
+/* How a group ends. A function of C that sorts, or calls a block for each element, makes the group
+ * once, and calls the loop for each: between these calls the group has none. */
+enum {
+	PERL_ENDS = 1,
+	PERL_ENDS_CALLBACKS = 2,
+	PERL_ENDS_INNERMOST = 3, /* the same, in the innermost nesting */
+};
+
 /* Makes this nesting the current one. Returns 0 if it makes no sense. */
 static __always_inline int perl_enter(struct runtime_walk *walk, __u64 nesting)
 {
@@ -102,7 +111,8 @@ static __always_inline int perl_enter(struct runtime_walk *walk, __u64 nesting)
 	walk->context = (__s32)words[PERL_NESTING_INNER];
 	walk->contexts = words[PERL_NESTING_CONTEXTS];
 	walk->outer = words[PERL_NESTING_OUTER];
-	walk->is_sort = words[PERL_NESTING_INNER] >> PERL_HALF_SHIFT == PERL_NESTING_SORT;
+	walk->nesting = (__u8)(words[PERL_NESTING_INNER] >> PERL_HALF_SHIFT);
+	walk->is_innermost = nesting == walk->frame;
 	walk->has_ended = 0;
 	return walk->context >= -1 && walk->context <= last && last <= room &&
 	       room < PERL_CONTEXTS_MAX;
@@ -138,7 +148,8 @@ static __always_inline enum runtime_end perl_begin(struct runtime_walk *walk,
 	walk->statement = runtime_code_word(walk, runtime->state_mark_at);
 	walk->frame = runtime_code_word(walk, runtime->state_frame_at);
 	walk->has_main = has_main;
-	walk->is_open = 0;
+	walk->is_open = walk->is_entered = 0;
+	walk->callbacks = walk->callback_at = walk->calls_back = 0;
 	runtime_forget(walk, spans);
 	walk->running = walk->operation;
 	/* An interpreter that is not yet set up. */
@@ -330,9 +341,11 @@ static __always_inline enum runtime_end perl_leave(struct runtime_walk *walk,
 {
 	__u64 outer = walk->outer;
 
-	step->mark = walk->is_open || (walk->is_sort && !walk->has_ended);
+	step->mark = walk->is_open;
+	if (walk->nesting == PERL_NESTING_SORT && !walk->has_ended)
+		step->mark = PERL_ENDS_CALLBACKS + walk->is_innermost;
 	if (!outer && walk->has_main) {
-		step->mark = 1;
+		step->mark = PERL_ENDS;
 		return perl_note_file(walk, runtime, step) ? RUNTIME_ROOT : RUNTIME_UNREADABLE;
 	}
 	walk->is_open = 0;
@@ -349,12 +362,15 @@ static __always_inline __u64 perl_context(const struct runtime_walk *walk)
 
 /* Has C called what the context runs? The last call of code in a pattern does not return to
  * anything either. `walk->context` is already the next one. */
-static __always_inline int perl_ends_group(const struct runtime_walk *walk, __u64 returns_to)
+static __always_inline __u64 perl_ends_group(const struct runtime_walk *walk, __u64 returns_to)
 {
 	__u8 kind = 0;
 
 	if (returns_to)
 		return 0;
+	if (walk->context < 0 &&
+		(walk->nesting == PERL_NESTING_SORT || walk->nesting == PERL_NESTING_MULTICALL))
+		return PERL_ENDS_CALLBACKS + walk->is_innermost;
 	return walk->context < 0 || !can_copy_user(&kind, sizeof(kind), perl_context(walk)) ||
 	       (kind & PERL_KINDS) != PERL_KIND_SUB || !(kind & PERL_SUB_PATTERN);
 }
@@ -382,9 +398,11 @@ static __always_inline int perl_read_context(struct runtime_walk *walk,
 		if (is_again)
 			break;
 		seen = perl_read_code(walk, runtime_span_word(span, at + PERL_CONTEXT_CODE), step);
-		if (seen)
+		if (seen) {
+			walk->is_entered |=
+				walk->operation && walk->operation == seen->words[PERL_START];
 			step->unit = perl_is_before(walk, seen, span, at) ? -1 : perl_line(walk);
-		else if (!walk->operation)
+		} else if (!walk->operation)
 			return 0;
 		break;
 	default:

@@ -136,32 +136,30 @@ static __always_inline int runtime_is_resumed(
 	       (frame & PILOTLIGHT_FRAME_OFFSET_MASK) == runtime_resume_place(runtime);
 }
 
-/* Adds how many of RUNTIME_PLACES native frames, from `first` on, run the loop. `calls` is in a
- * map, so that the verifier does not follow each number. */
+/* Adds how many of RUNTIME_PLACES native frames, from `first` on, run the loop. `inner` becomes 1 +
+ * the first one that calls it, unless it is one already. Both are in a map, so that the verifier
+ * does not follow each number. */
 static __always_inline void runtime_count_calls(const struct walk *walk,
-	const struct pilotlight_runtime *runtime, __u32 first, volatile __u32 *calls)
+	const struct pilotlight_runtime *runtime, __u32 first, volatile __u32 *calls,
+	volatile __u32 *inner)
 {
 	first = number_below(WALK_DEPTHS, first) & ~(RUNTIME_PLACES - 1U);
-	for (__u32 i = 0; i < RUNTIME_PLACES && first + i < walk->record.count; i++)
-		*calls += runtime_is_call(walk, runtime, walk->frames[first + i]) &&
-			  !runtime_goes_on(walk, runtime, first + i);
-}
-
-/* If one call of Perl's loop has no group, is it the innermost? Then it returns, or begins with an
- * operation that a function of C has made on its stack. */
-static __always_inline int runtime_lacks_first(const struct walk *walk, __u64 operation)
-{
-	__u32 last = number_below(WALK_DEPTHS, walk->record.count - 1);
-
-	return !operation || operation - walk->leaf_sp < walk->depths[last];
+	for (__u32 i = 0; i < RUNTIME_PLACES && first + i < walk->record.count; i++) {
+		if (!runtime_is_call(walk, runtime, walk->frames[first + i]))
+			continue;
+		*calls += !runtime_goes_on(walk, runtime, first + i);
+		if (!*inner)
+			*inner = first + i + 1;
+	}
 }
 
 /*
  * The innermost native frame that runs one of the interpreter's groups, counted among those of the
  * loop, when all of both are known. The loop's innermost call may not have linked its frame yet,
  * or no longer; of FINISH and TOP, the frame may be there before the call, while a function of C
- * runs: then it is -1. Any other difference means that they do not belong together. Nor do they if
- * the caller of generated code was guessed: the walk may have missed a call below it.
+ * runs: then it is -1. Of CATCH, perl_is_certain() judges that. Any other difference means that
+ * they do not belong together. Nor do they if the caller of generated code was guessed: the walk
+ * may have missed a call below it.
  */
 static __always_inline __u32 runtime_first_call(const struct walk *walk,
 	const struct pilotlight_runtime *runtime, __u32 calls, __u32 groups)
@@ -171,9 +169,13 @@ static __always_inline __u32 runtime_first_call(const struct walk *walk,
 
 	if (is_finish && walk->has_jit & WALK_GUESSES_JIT)
 		return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
-	if (more <= 1 || (more == (__u32)-1 && is_finish &&
-				 !runtime_is_call(walk, runtime, walk->frames[0]) &&
-				 !runtime_is_rest(walk, runtime, walk->frames[0])))
+	if (more <= 1)
 		return more;
-	return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	if (more != (__u32)-1 || !is_finish)
+		return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	if (runtime->group != PILOTLIGHT_RUNTIME_GROUP_CATCH &&
+		(runtime_is_call(walk, runtime, walk->frames[0]) ||
+			runtime_is_rest(walk, runtime, walk->frames[0])))
+		return PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
+	return more;
 }

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "runtime_copy.bpf.h"
-#include "runtime_place.bpf.h"
+#include "runtime_perl_place.bpf.h"
 #include "runtime_tasks.bpf.h"
 
 enum {
@@ -136,6 +136,11 @@ static __always_inline void note_group_end(struct walker *walker, int has_frames
 	if (state->groups > PILOTLIGHT_RUNTIME_FRAMES_MAX)
 		state->is_full = 1;
 	group = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, state->groups++);
+	if (state->language == PILOTLIGHT_RUNTIME_PERL && state->step.mark >= PERL_ENDS_CALLBACKS) {
+		state->walk.calls_back |= group == 0 && state->step.mark == PERL_ENDS_INNERMOST;
+		state->walk.callback_at = (__u16)group;
+		state->walk.callbacks++;
+	}
 	state->ends[group] = has_frames ? (__u8)(walker->walk.record.runtime_count - 1)
 					: PILOTLIGHT_RUNTIME_FRAMES_MAX;
 }
@@ -348,6 +353,10 @@ __noinline int place_call(struct walker *walker, __u32 at)
 		inner = state->inner - 1;
 	state->inner = 0;
 	group = state->calls - state->place;
+	/* Of Perl, another group than the innermost may have no call. */
+	if (state->language == PILOTLIGHT_RUNTIME_PERL && state->place == (__u32)-1 &&
+		state->calls < state->walk.callback_at)
+		group--;
 	state->calls++;
 	if (group >= state->groups)
 		return 0;
@@ -375,14 +384,15 @@ __noinline int count_some_calls(struct walker *walker, __u32 first)
 	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
 
 	if (runtime)
-		runtime_count_calls(&walker->walk, runtime, first, &walker->runtime.calls);
+		runtime_count_calls(&walker->walk, runtime, first, &walker->runtime.calls,
+			&walker->runtime.inner);
 	return 0;
 }
 
 /* Counts the native frames that run the loop. */
 static __always_inline void count_calls(struct walker *walker)
 {
-	walker->runtime.calls = 0;
+	walker->runtime.calls = walker->runtime.inner = 0;
 	for (__u32 i = 0; i < WALK_DEPTHS && i < walker->walk.record.count; i += RUNTIME_PLACES)
 		count_some_calls(walker, i);
 }
@@ -402,12 +412,11 @@ __noinline int place_calls(struct walker *walker)
 	if (!runtime)
 		return 0;
 	count_calls(walker);
-	/* One without a group, as `defer` makes it, may be any of them. */
-	if (state->language == PILOTLIGHT_RUNTIME_PERL && state->calls > state->groups &&
-		!runtime_lacks_first(walk, state->walk.running))
-		return 0;
 	state->place = runtime_first_call(walk, runtime, state->calls, state->groups);
 	if (state->place == PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
+		return 0;
+	if (state->language == PILOTLIGHT_RUNTIME_PERL &&
+		!perl_is_certain(walk, &state->walk, state->place, state->inner - 1))
 		return 0;
 	state->calls = state->inner = 0;
 	for (__u32 i = 0; i < WALK_DEPTHS && i < walk->record.count; i++)

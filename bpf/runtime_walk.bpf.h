@@ -75,8 +75,21 @@ struct runtime_walk {
 	};
 	__u64 file, file_check; /* the last code object's file, and what it is known by */
 	__u32 code_bytes;	/* as many as the fields of a code object take */
-	__u32 has_left;		/* the frames are of another native stack */
-	__u32 tasks;		/* of CPython: enum runtime_tasks_step of runtime_sample.bpf.h */
+	union {
+		__u32 has_left;		   /* of PHP: the frames are of another native stack */
+		struct {		   /* of Perl: of groups of callbacks */
+			__u16 callbacks;   /* how many there are */
+			__u16 callback_at; /* how many groups are within the outermost one */
+		};
+	};
+	union {
+		__u32 tasks; /* of CPython: enum runtime_tasks_step of runtime_sample.bpf.h */
+		struct {     /* of Perl */
+			__u8 is_innermost; /* the nesting has no other one within it */
+			__u8 calls_back;   /* nothing is within the innermost group of callbacks */
+			__u8 is_entered;   /* the innermost subroutine has not gone on yet */
+		};
+	};
 	union {
 		__u64 state;	 /* of CPython: the address of the thread's */
 		__u64 operation; /* of Perl: what runs, until there has been a frame */
@@ -90,7 +103,7 @@ struct runtime_walk {
 		struct {
 			__u64 statement; /* of Perl: of the next frame */
 			__s32 context;	 /* the next one; -1: none */
-			__u8 is_sort;	 /* the nesting sorts */
+			__u8 nesting;	 /* what it is for */
 			__u8 has_ended;	 /* a group has ended in it */
 			__u8 is_open;	 /* and that of the last frame has not */
 			__u8 has_main;	 /* the main program runs */

@@ -41,8 +41,8 @@ struct runtime_state {
 	__u32 language;
 	__u32 groups; /* of has_calls: how many have ended */
 	/* 1 + the native frame that goes on with the next call's group, or the generated code that
-	 * runs it; 0: none. */
-	__u32 inner;
+	 * runs it; 0: none. When calls have been counted, the innermost of all. */
+	volatile __u32 inner;
 };
 
 /*

@@ -2,11 +2,19 @@
 /* Which native frames run the groups of an interpreter's frames, compiled for the host. */
 #include "tests/capture/made_up_stack.h"
 
-#include "bpf/runtime_place.bpf.h"
+static int can_copy_user(void *copy, __u32 size, __u64 address)
+{
+	return 0;
+}
+
+#include "bpf/runtime_perl_place.bpf.h"
+
+#include <stdbool.h>
 
 enum { INTERPRETER = 3, OTHER = 4, FRAME_BYTES = 64, UNKNOWN = PILOTLIGHT_RUNTIME_PLACE_UNKNOWN };
 
 static struct walk walk;
+static uint32_t inner; /* 1 + the innermost call */
 
 /* Frames of the interpreter, but each fourth is of a library. */
 static uint32_t open_walk(uint32_t count)
@@ -44,8 +52,9 @@ static uint32_t count_calls(const struct pilotlight_runtime *runtime)
 {
 	uint32_t calls = 0;
 
+	inner = 0;
 	for (uint32_t i = 0; i < walk.record.count; i += RUNTIME_PLACES)
-		runtime_count_calls(&walk, runtime, i, &calls);
+		runtime_count_calls(&walk, runtime, i, &calls, &inner);
 	return calls;
 }
 
@@ -158,6 +167,7 @@ static void calls_that_catch_go_on_with_a_group(void **state)
 
 	open_calls(offsets, 8);
 	assert_int_equal(count_calls(&runtime), 2);
+	assert_int_equal(inner, 1 + 1);
 	assert_true(runtime_goes_on(&walk, &runtime, 1));
 	assert_false(runtime_goes_on(&walk, &runtime, 3));
 	assert_false(runtime_is_call(&walk, &runtime, walk.frames[2]));
@@ -204,6 +214,8 @@ static void calls_have_frames_from_the_outermost_on(void **state)
 	walk.has_jit |= WALK_GUESSES_JIT;
 	assert_int_equal(runtime_first_call(&walk, &runtime, 5, 5), UNKNOWN);
 	walk.has_jit = 0;
+	runtime.group = PILOTLIGHT_RUNTIME_GROUP_CATCH;
+	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), (uint32_t)-1);
 	runtime.group = PILOTLIGHT_RUNTIME_GROUP_TOP;
 	open_calls(&function, 1);
 	assert_int_equal(runtime_first_call(&walk, &runtime, 4, 5), (uint32_t)-1);
@@ -221,16 +233,69 @@ static void code_without_a_file_is_generated(void **state)
 	assert_true(runtime_is_generated(0x7f0000001000 | PILOTLIGHT_FRAME_EXACT));
 }
 
-/* If one of Perl's has no group, it must be certain which. */
+/* The innermost one of Perl's has none if it returns, or if its caller has made what it runs. */
 static void a_call_without_a_group_returns_or_begins(void **state)
 {
-	(void)open_walk(4);
-	assert_true(runtime_lacks_first(&walk, 0));
-	assert_true(runtime_lacks_first(&walk, walk.leaf_sp));
-	assert_true(runtime_lacks_first(&walk, walk.leaf_sp + walk.depths[3] - 1));
-	assert_false(runtime_lacks_first(&walk, walk.leaf_sp + walk.depths[3]));
-	assert_false(runtime_lacks_first(&walk, walk.leaf_sp - 1));
-	assert_false(runtime_lacks_first(&walk, 0x555500001000));
+	(void)open_walk(6);
+	assert_true(perl_lacks_group(&walk, 0, 0));
+	assert_false(perl_lacks_group(&walk, 0, 1));
+	assert_true(perl_lacks_group(&walk, mark_in(0), UINT32_MAX));
+	assert_false(perl_lacks_group(&walk, mark_in(1), 2));
+	assert_false(perl_lacks_group(&walk, mark_in(2), 2));
+	assert_true(perl_lacks_group(&walk, mark_in(3), 2));
+	assert_true(perl_lacks_group(&walk, walk.leaf_sp + walk.depths[5] - 1, 2));
+	assert_false(perl_lacks_group(&walk, walk.leaf_sp + walk.depths[5], 2));
+	assert_false(perl_lacks_group(&walk, walk.leaf_sp - 1, 2));
+	assert_false(perl_lacks_group(&walk, 0x555500001000, 0));
+}
+
+/* The groups of Perl's calls are known only if it is certain which of both is alone. */
+static void groups_of_perl_that_may_be_others_have_no_calls(void **state)
+{
+	const uint32_t fewer = (uint32_t)-1, call = 2;
+	const uint64_t operation = 0x555500001000, made = 0x7000 + 3 * FRAME_BYTES;
+	const struct {
+		struct runtime_walk perl;
+		uint32_t more, call;
+		bool is_certain;
+		uint32_t callback_at;
+	} cases[] = {
+		/* Calls of a block that defers, and the innermost call. */
+		{ { .running = operation }, 1, call, false, 0 },
+		{ { .running = made }, 1, call, true, 0 },
+		{ { .running = 0 }, 1, 0, true, 0 },
+		{ { .running = 0 }, 1, call, false, 0 },
+		/* The innermost call may lack a group, and one of callbacks a call. */
+		{ { .running = operation, .callbacks = 1, .callback_at = 1 }, 0, 0, true, 1 },
+		{ { .running = made }, 0, call, true, 0 },
+		{ { .running = made, .callbacks = 1, .callback_at = 1 }, 0, call, false, 1 },
+		{ { .running = 0, .callbacks = 1 }, 0, 0, false, 0 },
+		{ { .running = 0, .callbacks = 1, .calls_back = 1 }, 0, 0, true, 0 },
+		{ { .running = 0, .callbacks = 2, .calls_back = 1, .callback_at = 3 }, 0, 0, false,
+			3 },
+		/* A group lacks its call: the innermost, that of callbacks, or either of both. */
+		{ { .running = made }, fewer, call, true, 0 },
+		{ { .running = operation }, fewer, 0, false, 0 },
+		{ { .running = operation, .callbacks = 1 }, fewer, call, true, 0 },
+		{ { .running = operation, .callbacks = 1, .callback_at = 1 }, fewer, 0, true, 1 },
+		{ { .running = made, .callbacks = 1, .callback_at = 1 }, fewer, call, false, 1 },
+		{ { .running = operation, .callbacks = 1, .callback_at = 1, .is_entered = 1 },
+			fewer, call, false, 1 },
+		{ { .running = operation, .callbacks = 2, .callback_at = 3, .calls_back = 1 },
+			fewer, call, false, 0 },
+		{ { .running = 0, .callbacks = 2, .callback_at = 3 }, fewer, call, false, 0 },
+		{ { .running = 0, .callbacks = 2, .callback_at = 3, .calls_back = 1 }, fewer, call,
+			true, 0 },
+	};
+
+	(void)open_walk(6);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct runtime_walk perl = cases[i].perl;
+
+		assert_int_equal(perl_is_certain(&walk, &perl, cases[i].more, cases[i].call),
+			cases[i].is_certain);
+		assert_int_equal(perl.callback_at, cases[i].callback_at);
+	}
 }
 
 int main(void)
@@ -245,6 +310,7 @@ int main(void)
 		cmocka_unit_test(calls_have_frames_from_the_outermost_on),
 		cmocka_unit_test(code_without_a_file_is_generated),
 		cmocka_unit_test(a_call_without_a_group_returns_or_begins),
+		cmocka_unit_test(groups_of_perl_that_may_be_others_have_no_calls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,15 @@ chains=(
 	"$begin;.*;Perl_call_sv;Shape::DESTROY_\[e\];main::burn_\[e\];main::spin_\[e\]"
 )
 
+# And of what makes numbers of objects.
+begin_numbers=';Perl_runops_standard;{main:numbers\.pl}_\[e\];main::by'
+end_numbers='Perl_amagic_call;Perl_runops_standard;Number::__ANON___\[e\];main::burn_\[e\];main::spin_\[e\]'
+numbers=(
+	"${begin_numbers}_name_\[e\];main::compare_\[e\];Perl_pp_sort;Perl_sortsv_flags;[^;]*;Perl_sv_2iv_flags;$end_numbers"
+	"${begin_numbers}_block_\[e\];Perl_pp_sort;Perl_sortsv_flags;[^;]*;Perl_sv_2iv_flags;$end_numbers"
+	"${begin_numbers}_first_\[e\];main::__ANON___\[e\];Perl_pp_entersub;[^;]*;Perl_sv_2bool_flags;$end_numbers"
+)
+
 has_lines() {
 	grep "heavy (shares.pl:24)_\[e\];main::burn (shares.pl:18)_\[e\];main::spin (shares.pl:\(8\|9\|10\|12\))_\[e\]" "$1" >/dev/null
 }
@@ -38,7 +47,7 @@ runtime=perl
 idle=("$perl" -e 'sleep(1000)')
 first_recording() { record "$tmp/first.folded" -F 499 -- "$perl" "$program" 500; }
 
-plan 7
+plan 8
 check "a recording makes the unwind table, with the description" is_read_after_recordings
 record "$tmp/lines.folded" -F 1999 --lines -- "$perl" "$program" 1500
 check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
@@ -48,6 +57,9 @@ check "the share of one that sorts, and calls back from C" \
 	has_share "$tmp/shares.folded" ';main::burn_\[e\]' 'main::light_[e];' 30
 check "the share of a destructor" has_share "$tmp/shares.folded" ';main::burn_\[e\]' 'Shape::DESTROY_[e];' 10
 check "samples have all callers" has_whole_chains "$tmp/shares.folded" ';main::spin_\[e\]' 2 "${chains[@]}"
+record "$tmp/numbers.folded" -F 999 --runtime-frames both -- "$perl" "${program%/*}/numbers.pl" 200
+check "one that C calls between two calls of a block" has_whole_chains "$tmp/numbers.folded" ';main::spin_\[e\]' 2 \
+	"${numbers[@]}"
 if "$perl" -Mthreads -e '' 2>/dev/null; then
 	export perl
 	export -f run_thread

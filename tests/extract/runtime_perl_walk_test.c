@@ -72,7 +72,7 @@ static void check_frames(FILE *output)
 	struct runtime_step step;
 	struct user_regs_struct registers;
 	enum runtime_end end;
-	size_t frames = 0, groups = 0, empty = 0;
+	size_t frames = 0, groups = 0, empty = 0, callbacks = 0;
 	char line[LINE_BYTES];
 	uint64_t first = 0, last = 0;
 
@@ -85,6 +85,8 @@ static void check_frames(FILE *output)
 		end = perl_next(&walk, spans, &described, &step);
 		assert_int_not_equal(end, RUNTIME_UNREADABLE);
 		groups += step.mark != 0;
+		callbacks += step.mark >= PERL_ENDS_CALLBACKS;
+		assert_int_not_equal(step.mark, PERL_ENDS_INNERMOST);
 		empty += step.mark && !step.code && !last;
 		if (!step.code)
 			continue;
@@ -106,6 +108,8 @@ static void check_frames(FILE *output)
 	/* BEGIN, DESTROY, first(), +, the pattern, the signal, sort twice, the tie, the warning,
 	 * and the program. */
 	assert_int_equal(groups, 11);
+	/* first(), the pattern, and sort twice. */
+	assert_int_equal(callbacks, 4);
 	check_hidden(walk, last, RUNTIME_UNREADABLE);
 	check_hidden(walk, first, RUNTIME_ROOT);
 }
