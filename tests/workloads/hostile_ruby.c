@@ -3,9 +3,12 @@
  * hostile_ruby END: passes for Ruby 3.1 until CLOCK_MONOTONIC shows END seconds; abuse
  * runtime-objects runs it. It exports what Ruby exports, and runs calls of its loop whose frames
  * and instruction sequences are made up: they lead out of the stack, lie about their lengths, are
- * others in each sample, and change while they are read.
+ * others in each sample, and change while they are read. Generated code, such as YJIT's, runs in
+ * these calls; on its stack are words that pass for return addresses.
  */
 #include "hostile.h"
+
+#include <sys/mman.h>
 
 enum {
 	FRAMES = 240,
@@ -20,6 +23,8 @@ enum {
 	ARRAY = 7 | 1 << 13,  /* its elements are in it */
 	FINISH = 0x20,	      /* flags of frames */
 	NATIVE = 0x80,
+	PUSHED = 3,
+	CODE_BYTES = 1 << 16,
 };
 
 struct string {
@@ -59,7 +64,8 @@ struct frame {
 	const void *sequence;
 	uint64_t reserved_too;
 	const void *flags;
-	uint64_t reserved_three[3];
+	uint64_t reserved_three[2];
+	uint64_t code; /* to which it returns */
 };
 struct state {
 	const void *stack;
@@ -92,6 +98,12 @@ const void *rb_thread_current(void);
 const void *rb_iseq_label(const struct sequence *sequence);
 void rb_vm_exec(uint64_t calls);
 
+/* push %rsi, %rdx, %rcx; 1: dec %rdi; jnz 1b; pop %rcx, %rdx, %rsi; ret */
+static const uint8_t instructions[] = { 0x56, 0x52, 0x51, 0x48, 0xff, 0xcf, 0x75, 0xfb, 0x59, 0x5a,
+	0x5e, 0xc3 };
+static void (*code)(uint64_t steps, uint64_t first, uint64_t second, uint64_t third);
+static __thread uint64_t pushed[PUSHED];
+
 static __thread struct state *current;
 static struct program programs[THREADS / 2];
 
@@ -108,13 +120,11 @@ const void *rb_iseq_label(const struct sequence *sequence)
 /* The rest of the loop is known by its length. */
 static NOINLINE void run_core(uint64_t calls)
 {
-	uint64_t steps = WORK_STEPS;
-
 	__asm__ volatile("jmp 1f\n\t.fill 9000, 1, 0x90\n1:");
 	if (calls > 1)
 		rb_vm_exec(calls - 1);
 	else
-		__asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(steps) : : "cc");
+		code(WORK_STEPS, pushed[0], pushed[1], pushed[2]);
 	/* The calls have to stay. */
 	__asm__ volatile("" : : : "memory");
 }
@@ -143,12 +153,14 @@ static void begin_frames(struct program *program)
 			.next = &program->units[1 + i % UNITS],
 			.sequence = &program->sequences[i],
 			.flags = &program->flags[i],
+			.code = i % 5 == 0 ? (uintptr_t)code : 0,
 		};
 	}
 	program->state.stack = program->frames;
 	program->state.words = sizeof(program->frames) / sizeof(uint64_t);
 	program->state.frame = program->frames;
 	current = &program->state;
+	memset(pushed, 0, sizeof(pushed));
 }
 
 /* All is as it should be. */
@@ -217,6 +229,18 @@ static void make_new_sequences(struct program *program, uint64_t *random)
 		program->bodies[i].first_line = draw(random, INT32_MAX);
 }
 
+/* Words of the stack that are behind calls, or nearly so, and frames that return anywhere. */
+static void make_callers_lie(struct program *program, uint64_t *random)
+{
+	uintptr_t beginnings[] = { (uintptr_t)rb_vm_exec, (uintptr_t)run_core,
+		(uintptr_t)rb_thread_current, (uintptr_t)code, (uintptr_t)program };
+
+	for (size_t i = 0; i < PUSHED; i++)
+		pushed[i] = beginnings[draw(random, 5)] + draw(random, 64);
+	for (size_t i = 0; i < FRAMES; i += 1 + draw(random, 4))
+		program->frames[i].code = (uintptr_t)code + draw_length(random);
+}
+
 static void make_rubbish(struct program *program, uint64_t *random)
 {
 	make_rubbish_of(program, sizeof(*program), random);
@@ -225,7 +249,8 @@ static void make_rubbish(struct program *program, uint64_t *random)
 static void *run_thread(void *argument)
 {
 	static void (*const makers[])(struct program * program, uint64_t * random) = { make_circles,
-		make_lengths_lie, make_lines_lie, make_new_sequences, make_rubbish };
+		make_lengths_lie, make_lines_lie, make_new_sequences, make_callers_lie,
+		make_rubbish };
 	const size_t number = (size_t)(uintptr_t)argument;
 	struct program *program = &programs[number / 2];
 	uint64_t random = number + (uint64_t)getpid();
@@ -244,6 +269,13 @@ static void *run_thread(void *argument)
 
 int main(int argc, char **argv)
 {
+	void *memory = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return 1;
+	memcpy(memory, instructions, sizeof(instructions));
+	memcpy(&code, &memory, sizeof(code));
 	end_s = number_argument(argc, argv, 1, 0);
 	return run_threads(run_thread);
 }
