@@ -419,10 +419,18 @@ static __always_inline int hotspot_leave(struct walk *walk, __u32 up, enum hotsp
 	return hotspot_return(walk, words[1], at + HOTSPOT_WORD);
 }
 
-/* Where the caller's stack pointer was when it called: it may not be below the frame. */
-static __always_inline int hotspot_is_sender(__u64 sender, __u64 least)
+/*
+ * Where the caller's stack pointer was when it called: it may not be below the frame. Methods such
+ * as MethodHandle.linkToStatic() take their last argument off the stack before they go on to
+ * another method. If that one has no variables but its arguments, its return address is where the
+ * stack pointer was.
+ */
+static __always_inline int hotspot_is_sender(__u64 *sender, __u64 least)
 {
-	return sender >= least && sender - least < HOTSPOT_STACK_MAX && sender % HOTSPOT_WORD == 0;
+	if (*sender + HOTSPOT_WORD == least)
+		*sender = least;
+	return *sender >= least && *sender - least < HOTSPOT_STACK_MAX &&
+	       *sender % HOTSPOT_WORD == 0;
 }
 
 /*
@@ -440,13 +448,13 @@ static __always_inline int hotspot_step_interpreted(
 		fp - walk->sp < HOTSPOT_STACK_MAX &&
 		(!walk->is_exact || (__s64)(walk->sp - fp) <= runtime->frame_bytecode_at) &&
 		can_read_own_user(words, 3, fp + (__s64)runtime->frame_sender_at) &&
-		hotspot_is_sender(words[0], fp + 2 * HOTSPOT_WORD)) {
+		hotspot_is_sender(&words[0], fp + 2 * HOTSPOT_WORD)) {
 		*ret_fp = fp;
 		walk->fp.word = words[1];
 		walk->fp.kind = SAVED_VALUE;
 	} else if (!walk->is_exact || walk->registers_kind != REGISTERS_PT_REGS ||
 		   !can_read_pt_regs(walk, words, 1, PT_REGS_R13) ||
-		   !hotspot_is_sender(words[0], walk->sp + HOTSPOT_WORD) ||
+		   !hotspot_is_sender(&words[0], walk->sp + HOTSPOT_WORD) ||
 		   !can_read_own_user(words + 2, 1, walk->sp)) {
 		return PILOTLIGHT_WALK_NO_FUNCTION;
 	}

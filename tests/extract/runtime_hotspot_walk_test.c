@@ -259,10 +259,16 @@ static void interpreted_methods_are_left_by_the_frame_pointer(void **state)
 	assert_int_equal(walk.fp.word, 77);
 	assert_int_equal(walk.sp, at(45));
 	assert_true(walk.read_more);
+	/* An argument was taken off the stack. */
+	(void)set_up(NULL);
+	put_interpreted(40, at(41));
+	assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp), WALK_ON);
+	assert_int_equal(fp, at(40));
+	assert_int_equal(walk.sp, at(42));
 	/* The caller's stack pointer is in the frame, or too far away. */
 	for (unsigned i = 0; i < 2; i++) {
 		(void)set_up(NULL);
-		put_interpreted(40, i ? at(41) : at(40) + HOTSPOT_STACK_MAX + 16);
+		put_interpreted(40, i ? at(40) : at(40) + HOTSPOT_STACK_MAX + 16);
 		assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp),
 			PILOTLIGHT_WALK_NO_FUNCTION);
 		assert_int_equal(fp, 0);
@@ -284,6 +290,14 @@ static void entries_of_the_interpreter_have_no_frame(void **state)
 	assert_int_equal(walk.sp, at(3));
 	assert_int_equal(walk.fp.word, 5);
 	assert_int_equal(fp, 0);
+	/* An argument was taken off the stack. */
+	(void)set_up(NULL);
+	walk.is_exact = 1;
+	walk.registers_kind = REGISTERS_PT_REGS;
+	put_word(0, code_in(JVM_COMPILED, 0xe0));
+	jvm_pt_regs[PT_REGS_R13] = at(0);
+	assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp), WALK_ON);
+	assert_int_equal(walk.sp, at(1));
 	(void)set_up(NULL);
 	walk.is_exact = 1;
 	walk.registers_kind = REGISTERS_PT_REGS;
