@@ -14,11 +14,14 @@ enum {
 	GAP_BYTES_MIN = 32,
 	JUMP_BYTES = 3,
 	START_BYTES_MIN = 11,
-	START_BYTES_MAX = 13,
+	START_BYTES_MAX = 17,
 };
 
 /* push %rbp; jmp *%rbx: pushes the return address and goes to the first function */
 static const uint8_t jump[JUMP_BYTES] = { 0x55, 0xff, 0xe3 };
+
+/* endbr64: with control-flow enforcement, the first function is to return to it */
+static const uint8_t landing[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 /*
  * Returns the length of the code that begins with the jump. Behind that, it calls _exit(0), through
@@ -29,6 +32,10 @@ static size_t start_length(const uint8_t *code, size_t size)
 	size_t at = JUMP_BYTES;
 
 	if (size < START_BYTES_MIN || memcmp(code, jump, sizeof(jump)) != 0)
+		return 0;
+	if (memcmp(code + at, landing, sizeof(landing)) == 0)
+		at += sizeof(landing);
+	if (size - at < START_BYTES_MIN - JUMP_BYTES)
 		return 0;
 	at += code[at] == 0x48; /* xor %rdi, %rdi; or %edi */
 	if (code[at] != 0x31 || code[at + 1] != 0xff)

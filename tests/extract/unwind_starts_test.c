@@ -74,16 +74,19 @@ static void starts_are_known_by_their_code(void **state)
 {
 	put(0x100, START, START_BYTES);
 	put(0x200, "\x55\xff\xe3\x31\xff\xff\x15\x01\x02\x03\x04\xf4", 12);
+	put(0x220, "\x55\xff\xe3\xf3\x0f\x1e\xfa\x48\x31\xff\xff\x15\x01\x02\x03\x04\xf4", 17);
 	/* Another register, another jump, another call, and no end. */
 	put(0x300, "\x55\xff\xe3\x48\x31\xf6\xe8\x01\x02\x03\x04\xf4", START_BYTES);
 	put(0x320, "\x55\xff\xe0\x48\x31\xff\xe8\x01\x02\x03\x04\xf4", START_BYTES);
 	put(0x340, "\x55\xff\xe3\x48\x31\xff\xe9\x01\x02\x03\x04\xf4", START_BYTES);
 	put(0x360, "\x55\xff\xe3\x48\x31\xff\xe8\x01\x02\x03\x04\x90", START_BYTES);
+	put(0x380, "\x55\xff\xe3\xf3\x0f\x1e\xfb\x48\x31\xff\xe8\x01\x02\x03\x04\xf4", 16);
 	put(CODE_BYTES - START_BYTES + 1, START, START_BYTES - 1);
 	add_starts();
-	assert_int_equal(stubs.count, 2);
+	assert_int_equal(stubs.count, 3);
 	assert_start(0, 0x102, 0x10c);
 	assert_start(1, 0x202, 0x20c);
+	assert_start(2, 0x222, 0x231);
 }
 
 static void only_code_without_functions_is_searched(void **state)
@@ -113,6 +116,22 @@ static void starts_are_found_between_chunks(void **state)
 		assert_start(0, 4096 - i + 2, 4096 - i + START_BYTES);
 		put(4096 - i, (const char[START_BYTES]){ 0 }, START_BYTES);
 	}
+}
+
+/* The file ends in the middle of it. */
+static void a_start_may_be_cut(void **state)
+{
+	static const char code[] =
+		"\x55\xff\xe3\xf3\x0f\x1e\xfa\x48\x31\xff\xff\x15\x01\x02\x03\x04\xf4";
+
+	for (uint32_t bytes = 1; bytes < sizeof(code) - 1; bytes++) {
+		put(CODE_BYTES - bytes, code, bytes);
+		add_starts();
+		assert_int_equal(stubs.count, 0);
+	}
+	put(CODE_BYTES - sizeof(code) + 1, code, sizeof(code) - 1);
+	add_starts();
+	assert_int_equal(stubs.count, 1);
 }
 
 static void the_entry_is_a_root(void **state)
@@ -190,6 +209,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			only_code_without_functions_is_searched, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(starts_are_found_between_chunks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_start_may_be_cut, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_entry_is_a_root, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_entry_may_be_left_out, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_more_are_kept_than_have_room, set_up, tear_down),
