@@ -5,9 +5,11 @@
 #include "base/runtime_bounds.h"
 #include "extract/elf_memory.h"
 #include "extract/runtime_anchor.h"
+#include "extract/runtime_v8_functions.h"
 #include "extract/symbol_table.h"
 #include "extract/unwind_files.h"
 #include "pilotlight/runtime_v8.h"
+#include "pilotlight/symbol_file.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -30,7 +32,7 @@ enum meaning {
 	FIELD,	    /* several numbers of one field must agree */
 	CODE_FIELD, /* of optimized code; not each version publishes it */
 	OTHER,
-	CODE_OTHER, /* as CODE_FIELD */
+	CODE_OTHER, /* not each build has it */
 };
 
 /* Numbers that are no fields. */
@@ -140,7 +142,7 @@ static const struct {
 	{ "_ZN2v88internal7Version6major_E", OTHER, VERSION_MAJOR },
 	{ "_ZN2v88internal7Version6minor_E", OTHER, VERSION_MINOR },
 	{ "_ZN2v88internal7Version6build_E", OTHER, VERSION_BUILD },
-	{ "v8_Default_embedded_blob_code_size_", OTHER, CODE_BYTES },
+	{ "v8_Default_embedded_blob_code_size_", CODE_OTHER, CODE_BYTES },
 };
 
 /*
@@ -233,6 +235,7 @@ static const struct {
 
 struct v8 {
 	const struct unwind_files *files;
+	struct scratch *scratch;
 	struct elf_memory memory;
 	struct symbol_table table;
 	char name[SYMBOL_NAME_BYTES];
@@ -242,6 +245,7 @@ struct v8 {
 	int32_t values[ARRAY_SIZE(numbers)];
 	int32_t others[OTHERS];
 	struct pilotlight_runtime_v8 runtime;
+	uint32_t lacks; /* of a build that is not described: why */
 };
 
 /* Variables of zeros have no contents in the file. */
@@ -325,6 +329,15 @@ static int sort_numbers(struct v8 *v8)
 	return 0;
 }
 
+/* Words of 4 bytes, as in Electron. */
+static bool is_compressed(const struct v8 *v8)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (strcmp(numbers[i].name, "v8dbg_TaggedSize") == 0)
+			return v8->is_found[i] && v8->values[i] == WORD_BYTES / 2;
+	return false;
+}
+
 static int describe_objects(struct v8 *v8)
 {
 	struct pilotlight_runtime_v8 *runtime = &v8->runtime;
@@ -368,14 +381,22 @@ static int describe_code(struct v8 *v8)
 	const struct runtime_anchor places = { v8->files, &v8->table };
 	uint64_t code = v8->code_too ? v8->code_too : v8->code;
 	__s64 place;
-	int r;
+	int r = 0;
 
-	if (!has_all_fields(v8) || code == 0 || v8->others[CODE_BYTES] <= 0)
+	if (!has_all_fields(v8))
 		return -ENOTSUP;
-	r = runtime_anchor_find_place(&places, code, &place);
+	if (code == 0 || v8->others[CODE_BYTES] <= 0)
+		r = runtime_v8_functions_find(
+			v8->files, &v8->table, v8->scratch, &code, &v8->others[CODE_BYTES]);
+	if (r == -ENOTSUP)
+		v8->lacks = PILOTLIGHT_SYMBOL_RUNTIME_STRIPPED;
+	if (r == 0)
+		r = runtime_anchor_find_place(&places, code, &place);
+	if (r < 0)
+		return r;
 	v8->runtime.code_place = place;
 	v8->runtime.code_bytes = (uint32_t)v8->others[CODE_BYTES];
-	return r;
+	return 0;
 }
 
 /* Does what is published agree with our table? */
@@ -438,6 +459,8 @@ static int describe(struct v8 *v8)
 	if (!v8->is_found[0])
 		return -ENODATA;
 	r = sort_numbers(v8);
+	if (r == -ENOTSUP && is_compressed(v8))
+		v8->lacks = PILOTLIGHT_SYMBOL_RUNTIME_COMPRESSED;
 	if (r == 0)
 		r = describe_objects(v8);
 	if (r == 0)
@@ -458,7 +481,8 @@ static int open_symbols(struct v8 *v8)
 	return r == -ENODATA ? symbol_table_open(&v8->table, &v8->files->binary, SHT_DYNSYM) : r;
 }
 
-int runtime_v8_read(const struct unwind_files *files, struct pilotlight_runtime *ret_runtime)
+int runtime_v8_read(const struct unwind_files *files, struct scratch *scratch,
+	struct pilotlight_runtime *ret_runtime, uint32_t *ret_lacks)
 {
 	struct pilotlight_runtime runtime = { .version = 0 };
 	struct v8 *v8;
@@ -470,6 +494,7 @@ int runtime_v8_read(const struct unwind_files *files, struct pilotlight_runtime 
 	if (!v8)
 		return -ENOMEM;
 	v8->files = files;
+	v8->scratch = scratch;
 	v8->memory.file = &files->binary; /* numbers need no relocations */
 	v8->runtime.version = PILOTLIGHT_RUNTIME_VERSION;
 	v8->runtime.language = PILOTLIGHT_RUNTIME_V8;
@@ -484,6 +509,7 @@ int runtime_v8_read(const struct unwind_files *files, struct pilotlight_runtime 
 		r = -ENOTSUP;
 	if (r == 0)
 		*ret_runtime = runtime;
+	*ret_lacks = r == -ENOTSUP ? v8->lacks : 0;
 	symbol_table_close(&v8->table);
 	free(v8);
 	return r;

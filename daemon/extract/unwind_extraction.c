@@ -135,9 +135,11 @@ static int describe_context(struct unwind_extraction *extraction)
 static int describe_runtime(struct unwind_extraction *extraction)
 {
 	int r = runtime_python_read(&extraction->files, &extraction->scratch, &extraction->runtime);
+	uint32_t lacks = 0;
 
 	if (r == -ENODATA)
-		r = runtime_v8_read(&extraction->files, &extraction->runtime);
+		r = runtime_v8_read(
+			&extraction->files, &extraction->scratch, &extraction->runtime, &lacks);
 	if (r == -ENODATA)
 		r = runtime_ruby_read(
 			&extraction->files, &extraction->scratch, &extraction->runtime);
@@ -159,7 +161,7 @@ static int describe_runtime(struct unwind_extraction *extraction)
 	case -ENOTSUP:
 	case -ENOEXEC:
 	case -EFBIG:
-		extraction->runtime_contents = PILOTLIGHT_SYMBOL_LACKS_RUNTIME;
+		extraction->runtime_contents = PILOTLIGHT_SYMBOL_LACKS_RUNTIME | lacks;
 		if (!code_instruction_is_loaded())
 			extraction->runtime_contents |= PILOTLIGHT_SYMBOL_LACKS_DECODER;
 		return 0;

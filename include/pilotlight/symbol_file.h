@@ -97,6 +97,9 @@ enum {
 	PILOTLIGHT_SYMBOL_LACKS_DECODER = 1 << 12,
 	PILOTLIGHT_SYMBOL_HAS_RUNTIME = 1 << 13,   /* an interpreter, which is described */
 	PILOTLIGHT_SYMBOL_LACKS_RUNTIME = 1 << 14, /* an interpreter, of an unknown build */
+	/* Why it is unknown: its pointers are compressed, or its own functions cannot be found. */
+	PILOTLIGHT_SYMBOL_RUNTIME_COMPRESSED = 1 << 15,
+	PILOTLIGHT_SYMBOL_RUNTIME_STRIPPED = 1 << 16,
 };
 
 /* Why a binary has no symbols, or fewer than it could: of a negative entry, and of counters. */

@@ -4,9 +4,12 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/runtime_bounds.h"
+#include "base/scratch.h"
+#include "extract/code_instruction.h"
 #include "extract/extraction.h"
 #include "extract/unwind_files.h"
 #include "pilotlight/runtime_v8.h"
+#include "pilotlight/symbol_file.h"
 #include "tests/extract/v8_fixture.h"
 #include "tests/harness/failing_allocation.h"
 
@@ -22,16 +25,22 @@ static struct v8_fixture v8;
 static struct pilotlight_runtime runtime;
 static struct pilotlight_runtime_v8 described;
 
+static uint32_t lacks;
+
 static int read_fd(int fd)
 {
+	_cleanup_close_ int scratch_fd = memfd_create("scratch", MFD_CLOEXEC);
 	const struct extraction_files files = { .binary_fd = fd, .debug_fd = -1 };
 	struct unwind_files opened;
+	struct scratch scratch;
 	int r;
 
+	scratch_init(&scratch, scratch_fd, 64 << 20, 8 << 20);
+	lacks = UINT32_MAX;
 	memset(&runtime, 0, sizeof(runtime));
 	r = unwind_files_open(&opened, &files);
 	if (r == 0)
-		r = runtime_v8_read(&opened, &runtime);
+		r = runtime_v8_read(&opened, &scratch, &runtime, &lacks);
 	memcpy(&described, &runtime, sizeof(described));
 	return r;
 }
@@ -152,6 +161,59 @@ static void the_code_may_have_another_name(void **state)
 	assert_int_equal(described.code_place, V8_FIXTURE_CODE + 64);
 }
 
+static void exported_functions_tell_the_place_too(void **state)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		(void)set_up(NULL);
+		v8_fixture_strip(&v8, i == 1);
+		assert_int_equal(read_fixture(), 0);
+		assert_int_equal(lacks, 0);
+		assert_int_equal(described.code_place, V8_FIXTURE_CODE);
+		assert_int_equal(described.code_bytes, V8_FIXTURE_CODE_BYTES);
+	}
+	/* One without the other is enough to have to ask. */
+	(void)set_up(NULL);
+	v8_fixture_strip(&v8, false);
+	v8_fixture_named(&v8, "v8_Default_embedded_blob_code_")->st_shndx = 1;
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(described.code_bytes, V8_FIXTURE_CODE_BYTES);
+}
+
+static void assert_stripped(void)
+{
+	assert_int_equal(read_fixture(), -ENOTSUP);
+	assert_int_equal(lacks, PILOTLIGHT_SYMBOL_RUNTIME_STRIPPED);
+	(void)set_up(NULL);
+	v8_fixture_strip(&v8, true);
+}
+
+static void functions_that_tell_no_place_are_not_believed(void **state)
+{
+	v8_fixture_strip(&v8, true);
+	v8_fixture_named(&v8, "_ZN2v88internal23DefaultEmbeddedBlobCodeEv")->st_size = 0;
+	assert_stripped();
+	v8_fixture_named(&v8, "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv")->st_shndx =
+		SHN_UNDEF;
+	assert_stripped();
+	v8_fixture_put(&v8, V8_FIXTURE_GET_PLACE + 9, "\x08", 1); /* from rax + 8 */
+	v8_fixture_put(&v8, V8_FIXTURE_GET_PLACE + 8, "\x40", 1);
+	assert_stripped();
+	/* The size is loaded where the place should be, and the other way round. */
+	v8_fixture_put(&v8, V8_FIXTURE_GET_PLACE + 7, "\x8b\x00\xc3", 3);
+	assert_stripped();
+	v8_fixture_put(&v8, V8_FIXTURE_GET_BYTES + 7, "\xc3", 1);
+	assert_stripped();
+	/* Neither is code. */
+	*v8_fixture_number(&v8, "v8_Default_embedded_blob_code_size_") = V8_FIXTURE_BYTES;
+	assert_stripped();
+	*v8_fixture_number(&v8, "v8_Default_embedded_blob_code_size_") = -1;
+	assert_stripped();
+	v8_fixture_put_accessor(&v8, V8_FIXTURE_GET_PLACE, 0x100000, "\x48\x8b\x00", 3);
+	assert_stripped();
+	v8_fixture_section(&v8, 4)->sh_size--;
+	assert_int_equal(read_fixture(), -ENOEXEC);
+}
+
 static void each_number_is_needed(void **state)
 {
 	/* The first one tells that it is V8. */
@@ -184,9 +246,11 @@ static void assert_refused(const char *name, int32_t value)
 
 static void other_builds_are_not_described(void **state)
 {
-	assert_refused("v8dbg_TaggedSize", 4); /* compressed pointers */
+	assert_refused("v8dbg_TaggedSize", 4);
+	assert_int_equal(lacks, PILOTLIGHT_SYMBOL_RUNTIME_COMPRESSED);
 	assert_refused("v8dbg_SmiShiftSize", 0);
 	assert_refused("v8dbg_ThinStringTag", 4);
+	assert_int_equal(lacks, 0);
 	assert_refused("v8dbg_class_ThinString__actual__String", 24); /* contradicts others */
 	assert_refused("v8dbg_class_ExternalString__resource__Object", 8);
 	assert_refused("v8dbg_class_JSFunction__shared__SharedFunctionInfo", 128);
@@ -220,6 +284,8 @@ static void other_programs_are_none(void **state)
 static void each_allocation_may_fail(void **state)
 {
 	assert_true(FAIL_EACH_ALLOCATION(read_fixture(), -ENOMEM, runtime.version == 0, 0) >= 2);
+	v8_fixture_strip(&v8, true);
+	assert_true(FAIL_EACH_ALLOCATION(read_fixture(), -ENOMEM, runtime.version == 0, 0) >= 2);
 }
 
 /* The one of this machine, and of TEST_NODE. */
@@ -242,6 +308,11 @@ static void real_programs_are_described(void **state)
 		skip();
 }
 
+static int load_decoder(void **state)
+{
+	return code_instruction_load(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +320,8 @@ int main(void)
 		cmocka_unit_test_setup(optimized_code_is_described_where_it_is_known, set_up),
 		cmocka_unit_test_setup(bytecodes_are_described_where_frames_have_them, set_up),
 		cmocka_unit_test_setup(the_code_may_have_another_name, set_up),
+		cmocka_unit_test_setup(exported_functions_tell_the_place_too, set_up),
+		cmocka_unit_test_setup(functions_that_tell_no_place_are_not_believed, set_up),
 		cmocka_unit_test_setup(each_number_is_needed, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
 		cmocka_unit_test_setup(other_programs_are_none, set_up),
@@ -256,5 +329,5 @@ int main(void)
 		cmocka_unit_test(real_programs_are_described),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, load_decoder, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/scratch.h"
 #include "extract/extraction.h"
 #include "extract/runtime_v8.h"
 #include "extract/unwind_files.h"
@@ -25,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -49,11 +51,15 @@ static void describe(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const struct extraction_files files = { .binary_fd = fd, .debug_fd = -1 };
+	_cleanup_close_ int scratch_fd = memfd_create("scratch", MFD_CLOEXEC);
 	struct pilotlight_runtime description;
 	struct unwind_files opened;
+	struct scratch scratch;
+	uint32_t lacks;
 
 	assert_int_equal(unwind_files_open(&opened, &files), 0);
-	assert_int_equal(runtime_v8_read(&opened, &description), 0);
+	scratch_init(&scratch, scratch_fd, 64 << 20, 8 << 20);
+	assert_int_equal(runtime_v8_read(&opened, &scratch, &description, &lacks), 0);
 	memcpy(&runtime, &description, sizeof(runtime));
 }
 

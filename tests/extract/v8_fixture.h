@@ -13,15 +13,21 @@
 
 #include "tests/extract/elf_fixture.h"
 
+#include <stdbool.h>
+
 enum {
 	V8_FIXTURE_BYTES = 0x2800,
 	V8_FIXTURE_VADDR = ELF_FIXTURE_VADDR,
-	V8_FIXTURE_SECTIONS = 5,
+	V8_FIXTURE_SECTIONS = 6,
 	/* File offsets. */
 	V8_FIXTURE_SECTION_NAMES = 0x280,
 	V8_FIXTURE_CODE = 0x300,
 	V8_FIXTURE_CODE_BYTES = 0x180,
+	V8_FIXTURE_GET_PLACE = 0x440, /* in the code: functions that return place and size */
+	V8_FIXTURE_GET_BYTES = 0x460,
 	V8_FIXTURE_NUMBERS = 0x480,
+	V8_FIXTURE_PLACE = 0x5d0, /* a pointer, that a relocation sets */
+	V8_FIXTURE_RELOCATION = 0x5e0,
 	V8_FIXTURE_SYMTAB = 0x600,
 	V8_FIXTURE_NAMES = 0x1000,
 	V8_FIXTURE_SYMBOLS_MAX = 96,
@@ -153,6 +159,8 @@ static inline void v8_fixture_init(struct v8_fixture *v8, uint32_t major)
 		{ ".symtab", SHT_SYMTAB, V8_FIXTURE_SYMTAB, 0, sizeof(Elf64_Sym), 0 },
 		{ ".strtab", SHT_STRTAB, V8_FIXTURE_NAMES, V8_FIXTURE_BYTES - V8_FIXTURE_NAMES, 0,
 			0 },
+		{ ".rela.dyn", SHT_RELA, V8_FIXTURE_RELOCATION, sizeof(Elf64_Rela),
+			sizeof(Elf64_Rela), 0 },
 		{ ".shstrtab", SHT_STRTAB, V8_FIXTURE_SECTION_NAMES, 0x80, 0, 0 },
 	};
 
@@ -168,6 +176,53 @@ static inline void v8_fixture_init(struct v8_fixture *v8, uint32_t major)
 				v8, v8_fixture_numbers[i].name, at, STT_OBJECT, sizeof(value));
 	}
 	v8_fixture_add_symbol(v8, "v8_Default_embedded_blob_code_", V8_FIXTURE_CODE, STT_NOTYPE, 0);
+}
+
+static inline Elf64_Sym *v8_fixture_named(struct v8_fixture *v8, const char *name)
+{
+	for (uint32_t i = 1; i < v8->symbols; i++)
+		if (strcmp((char *)v8->bytes + V8_FIXTURE_NAMES + v8_fixture_symbol(v8, i)->st_name,
+			    name) == 0)
+			return v8_fixture_symbol(v8, i);
+	assert(0);
+	return NULL;
+}
+
+/* A function that returns the address of `target`, or what `load` loads from there. */
+static inline void v8_fixture_put_accessor(
+	struct v8_fixture *v8, size_t at, size_t target, const char *load, size_t load_bytes)
+{
+	const int32_t distance = (int32_t)(target - at - 7);
+
+	v8_fixture_put(v8, at, "\x48\x8d\x05", 3);
+	v8_fixture_put(v8, at + 3, &distance, sizeof(distance));
+	v8_fixture_put(v8, at + 7, load, load_bytes);
+	v8_fixture_put(v8, at + 7 + load_bytes, "\xc3", 1);
+}
+
+/*
+ * As Debian's library: exported functions alone tell where V8's own functions are. As V8 10.2 they
+ * load the place from a variable.
+ */
+static inline void v8_fixture_strip(struct v8_fixture *v8, bool has_variable)
+{
+	const size_t bytes_at =
+		(size_t)((uint8_t *)v8_fixture_number(v8, "v8_Default_embedded_blob_code_size_") -
+			 v8->bytes);
+	const Elf64_Rela relocation = { V8_FIXTURE_VADDR + V8_FIXTURE_PLACE, R_X86_64_RELATIVE,
+		V8_FIXTURE_VADDR + V8_FIXTURE_CODE };
+
+	v8_fixture_named(v8, "v8_Default_embedded_blob_code_")->st_shndx = SHN_UNDEF;
+	v8_fixture_named(v8, "v8_Default_embedded_blob_code_size_")->st_shndx = SHN_UNDEF;
+	v8_fixture_put(v8, V8_FIXTURE_RELOCATION, &relocation, sizeof(relocation));
+	v8_fixture_put_accessor(v8, V8_FIXTURE_GET_PLACE,
+		has_variable ? V8_FIXTURE_PLACE : V8_FIXTURE_CODE, "\x48\x8b\x00",
+		has_variable ? 3 : 0);
+	v8_fixture_put_accessor(v8, V8_FIXTURE_GET_BYTES, bytes_at, "\x8b\x00", 2);
+	v8_fixture_add_symbol(v8, "_ZN2v88internal23DefaultEmbeddedBlobCodeEv",
+		V8_FIXTURE_GET_PLACE, STT_FUNC, 11);
+	v8_fixture_add_symbol(v8, "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv",
+		V8_FIXTURE_GET_BYTES, STT_FUNC, 10);
 }
 
 /* -1 on failure. */

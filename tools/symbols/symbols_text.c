@@ -70,6 +70,8 @@ static const struct {
 	{ PILOTLIGHT_SYMBOL_LACKS_DECODER, "zydis-missing" },
 	{ PILOTLIGHT_SYMBOL_HAS_RUNTIME, "runtime" },
 	{ PILOTLIGHT_SYMBOL_LACKS_RUNTIME, "runtime-unknown" },
+	{ PILOTLIGHT_SYMBOL_RUNTIME_COMPRESSED, "runtime-compressed" },
+	{ PILOTLIGHT_SYMBOL_RUNTIME_STRIPPED, "runtime-stripped" },
 };
 
 const char *symbols_text_rank_word(uint8_t rank)

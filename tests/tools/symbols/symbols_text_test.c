@@ -101,7 +101,7 @@ static void named_contents_are_listed(void **state)
 	check_end(
 		"|dynsym, symtab, debugdata, plt, dwarf, dwz, split-dwarf, eh-frame, debug-frame, "
 		"split-missing, go-table, inferred, zydis-missing, runtime, "
-		"runtime-unknown|[\"symtab\",\"dwarf\"]");
+		"runtime-unknown, runtime-compressed, runtime-stripped|[\"symtab\",\"dwarf\"]");
 }
 
 static void losses_are_counted(void **state)
