@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a session lets a client change, on the running kernel. */
+/*
+ * What a session lets a client change, on the running kernel.
+ * Runs beside others: it asks whether there are samples, and waits for them.
+ */
 #include "base/clock.h"
 #include "capture/capture_host.h"
 #include "capture/capture_session.h"

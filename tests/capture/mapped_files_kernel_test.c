@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The requests that capture_list_files() leaves: the files that running programs have mapped. */
+/*
+ * The requests that capture_list_files() leaves: the files that running programs have mapped.
+ * Runs beside others: it judges which files of its own are requested.
+ */
 #include "capture/capture.h"
 #include "tests/harness/privilege.h"
 

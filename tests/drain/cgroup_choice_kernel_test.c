@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Only threads in the chosen cgroups are recorded; all others are counted as filtered. */
+/*
+ * Only threads in the chosen cgroups are recorded; all others are counted as filtered.
+ * Runs beside others: it waits for samples, of programs in cgroups of its own.
+ */
 #include "base/array.h"
 #include "capture/cgroup_choice.h"
 #include "capture/cgroup_names.h"
