@@ -14,7 +14,7 @@ enum { HOTSPOT_PLACES_SHIFT = 12 };
 /* The seal covers the rest, so an entry of two halves is that of no process. */
 struct process_runtime {
 	__u64 seal;
-	__u64 at; /* an address in the code of HotSpot's library, or of PHP */
+	__u64 at; /* an address in the code of HotSpot's library, of PHP, or of Ruby */
 };
 
 struct {

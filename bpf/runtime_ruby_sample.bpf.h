@@ -47,8 +47,6 @@ __noinline int is_yjit(struct walker *walker, __u32 mapping)
 	if (!frame || !ruby_returns_to(runtime, frame, walk->starts[mapping], walk->ends[mapping]))
 		return 0;
 	walk->yjit_at = walk->starts[mapping];
-	/* Later walks need to know Ruby before they come to it. */
-	remember_runtime(walker, walk->runtime.base + runtime->loop_place);
 	return 1;
 }
 
@@ -82,5 +80,15 @@ __noinline int step_ruby_code(struct walker *walker)
 	for (__u32 i = 0; i < RUBY_CODE_WORDS; i++)
 		if (leave_ruby_code(walker, i))
 			return 1;
+	return 0;
+}
+
+/* Later walks need to know Ruby before they come to it: the leaf may be in YJIT's code. */
+__noinline int remember_ruby(struct walker *walker)
+{
+	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
+
+	if (runtime && runtime->language == PILOTLIGHT_RUNTIME_RUBY)
+		remember_runtime(walker, walker->walk.runtime.base + runtime->loop_place);
 	return 0;
 }

@@ -469,6 +469,8 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 		(void)add_v8_frames(walker, entry);
 		return;
 	}
+	if (walker->runtime.language == PILOTLIGHT_RUNTIME_RUBY)
+		remember_ruby(walker);
 	if ((walker->runtime.language == PILOTLIGHT_RUNTIME_PHP ||
 		    walker->runtime.language == PILOTLIGHT_RUNTIME_PERL) &&
 		!runs_loop(walker))
