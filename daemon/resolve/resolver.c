@@ -513,9 +513,10 @@ static int resolve_walked_frames(
 		*ret_cut = r == 0 ? RESOLVER_CUT_GARBAGE : RESOLVER_CUT_FULL;
 		break;
 	}
-	/* Where the callers of generated code are was known. PHP has places only then. */
+	/* Where the callers of generated code are was known. PHP and Ruby have places only then. */
 	knows_jit = sample->runtime_language == PILOTLIGHT_RUNTIME_HOTSPOT ||
-		    (sample->runtime_language == PILOTLIGHT_RUNTIME_PHP &&
+		    ((sample->runtime_language == PILOTLIGHT_RUNTIME_PHP ||
+			     sample->runtime_language == PILOTLIGHT_RUNTIME_RUBY) &&
 			    interpreted.frames != sample->runtime_frames);
 	resolver->counters.interpreted_unplaced += interpreted.count;
 	/* If there is no frame, the end alone. */

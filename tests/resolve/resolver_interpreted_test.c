@@ -5,6 +5,8 @@
 #include "tests/resolve/walk_fixture.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { INTERPRETED_UID = 0, INTERPRETED_CGROUP = 5 };
 #define INTERPRETED_USER (7ULL << 32) /* as a container's */
@@ -29,12 +31,11 @@ static void open_names(struct fixture *fixture, struct runtime_names **ret_names
 	resolver_set_names(fixture->resolver, *ret_names);
 }
 
-/* Native frames are all `here`. */
-static int resolve_runtime(struct fixture *fixture, enum pilotlight_runtime_language language,
+static int resolve_frames(struct fixture *fixture, enum pilotlight_runtime_language language,
 	const struct pilotlight_runtime_frame *interpreted, size_t interpreted_count,
-	enum pilotlight_runtime_end end, size_t native_count)
+	enum pilotlight_runtime_end end, const uint64_t *frames, size_t native_count,
+	enum pilotlight_walk_end walk_end)
 {
-	uint64_t frames[8];
 	const struct raw_sample sample = {
 		.process = { .tgid = (uint32_t)getpid() },
 		.cgroup_id = INTERPRETED_CGROUP,
@@ -47,7 +48,7 @@ static int resolve_runtime(struct fixture *fixture, enum pilotlight_runtime_lang
 		.walker = PILOTLIGHT_WALKER_TABLES,
 		.walk_frames = frames,
 		.walk_count = native_count,
-		.walk_end = PILOTLIGHT_WALK_ROOT,
+		.walk_end = walk_end,
 		.runtime_frames = interpreted,
 		.runtime_count = interpreted_count,
 		.runtime_end = end,
@@ -56,9 +57,20 @@ static int resolve_runtime(struct fixture *fixture, enum pilotlight_runtime_lang
 	};
 	bool lacks_build_ids;
 
+	return resolver_resolve(fixture->resolver, &sample, fixture->frames, &lacks_build_ids);
+}
+
+/* Native frames are all `here`. */
+static int resolve_runtime(struct fixture *fixture, enum pilotlight_runtime_language language,
+	const struct pilotlight_runtime_frame *interpreted, size_t interpreted_count,
+	enum pilotlight_runtime_end end, size_t native_count)
+{
+	uint64_t frames[8];
+
 	for (size_t i = 0; i < native_count; i++)
 		frames[i] = file_frame(fixture, FILE_ID, here()) | PILOTLIGHT_FRAME_EXACT;
-	return resolver_resolve(fixture->resolver, &sample, fixture->frames, &lacks_build_ids);
+	return resolve_frames(fixture, language, interpreted, interpreted_count, end, frames,
+		native_count, PILOTLIGHT_WALK_ROOT);
 }
 
 static int resolve_interpreted(struct fixture *fixture,
@@ -330,6 +342,39 @@ static void frames_that_only_lead_to_the_loop_go_with_it(void **state)
 	close_fixture(&fixture);
 }
 
+/* Where Ruby's functions have places, the sampler knew where the code that runs them returns to;
+ * others are doubted if many walks find no frame pointer. */
+static void generated_code_that_has_functions_is_believed(void **state)
+{
+	static const struct pilotlight_runtime_frame placed[] = { GROUP_END(1, 0) },
+						     unplaced[] = { INTERPRETED(1, 1) };
+	const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *code = mmap(NULL, bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct runtime_names *names;
+	struct fixture fixture;
+	uint64_t frames[2];
+	int count;
+
+	assert_ptr_not_equal(code, MAP_FAILED);
+	open_fixture(&fixture);
+	open_names(&fixture, &names);
+	frames[0] = (uint64_t)(uintptr_t)code | PILOTLIGHT_FRAME_EXACT;
+	frames[1] = file_frame(&fixture, FILE_ID, here());
+	for (int i = 0; i < 20; i++)
+		(void)resolve_frames(&fixture, PILOTLIGHT_RUNTIME_RUBY, NULL, 0,
+			PILOTLIGHT_RUNTIME_NOT_WALKED, frames, 1, PILOTLIGHT_WALK_NO_FRAME_POINTER);
+	count = resolve_frames(&fixture, PILOTLIGHT_RUNTIME_RUBY, placed, 1,
+		PILOTLIGHT_RUNTIME_ROOT, frames, 2, PILOTLIGHT_WALK_ROOT);
+	check_names(&fixture, count, "- - leaf");
+	count = resolve_frames(&fixture, PILOTLIGHT_RUNTIME_RUBY, unplaced, 1,
+		PILOTLIGHT_RUNTIME_ROOT, frames, 2, PILOTLIGHT_WALK_ROOT);
+	assert_string_equal(fixture.frames[0].name, "[truncated: JIT code without frame pointer]");
+	resolver_free(TAKE_PTR(fixture.resolver));
+	runtime_names_free(names);
+	close_fixture(&fixture);
+	(void)munmap(code, bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +386,7 @@ int main(void)
 		cmocka_unit_test(functions_of_v8_stay_if_names_are_full),
 		cmocka_unit_test(one_native_frame_may_be_several_methods),
 		cmocka_unit_test(frames_that_only_lead_to_the_loop_go_with_it),
+		cmocka_unit_test(generated_code_that_has_functions_is_believed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
