@@ -3,8 +3,8 @@
 
 #include "base/array.h"
 #include "base/runtime_bounds.h"
+#include "extract/code_segments.h"
 #include "extract/elf_memory.h"
-#include "extract/runtime_anchor.h"
 #include "extract/runtime_v8_functions.h"
 #include "extract/symbol_table.h"
 #include "extract/unwind_files.h"
@@ -376,11 +376,24 @@ static bool has_all_fields(const struct v8 *v8)
 	return true;
 }
 
+/* Offsets of code are by its own segment: in programs that strip(1) has written, these differ. */
+static int find_code_place(const struct v8 *v8, uint64_t code, uint64_t bytes, __s64 *ret_place)
+{
+	const struct code_segments *segments = &v8->files->code;
+
+	if (!code_segments_hold(segments, code, code + bytes))
+		return -ENOTSUP;
+	for (size_t i = 0; i < segments->count; i++)
+		if (code >= segments->segments[i].vaddr)
+			*ret_place = (__s64)(code - segments->segments[i].vaddr +
+					     segments->segments[i].offset);
+	return 0;
+}
+
 static int describe_code(struct v8 *v8)
 {
-	const struct runtime_anchor places = { v8->files, &v8->table };
 	uint64_t code = v8->code_too ? v8->code_too : v8->code;
-	__s64 place;
+	__s64 place = 0;
 	int r = 0;
 
 	if (!has_all_fields(v8))
@@ -391,7 +404,7 @@ static int describe_code(struct v8 *v8)
 	if (r == -ENOTSUP)
 		v8->lacks = PILOTLIGHT_SYMBOL_RUNTIME_STRIPPED;
 	if (r == 0)
-		r = runtime_anchor_find_place(&places, code, &place);
+		r = find_code_place(v8, code, (uint32_t)v8->others[CODE_BYTES], &place);
 	if (r < 0)
 		return r;
 	v8->runtime.code_place = place;

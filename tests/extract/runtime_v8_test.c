@@ -179,6 +179,25 @@ static void exported_functions_tell_the_place_too(void **state)
 	assert_int_equal(described.code_bytes, V8_FIXTURE_CODE_BYTES);
 }
 
+/* strip(1) moves segments of programs in the file, each by another distance. */
+static void the_place_is_of_its_segment(void **state)
+{
+	Elf64_Ehdr *header = (void *)v8.bytes;
+	Elf64_Phdr *segments = (void *)(v8.bytes + sizeof(*header));
+
+	segments[1] = segments[0];
+	segments[1].p_offset = V8_FIXTURE_CODE;
+	segments[1].p_vaddr = 0x800000 + V8_FIXTURE_CODE;
+	segments[1].p_filesz = segments[1].p_memsz = V8_FIXTURE_CODE_BYTES;
+	header->e_phnum = 2;
+	v8_fixture_named(&v8, "v8_Default_embedded_blob_code_")->st_value = segments[1].p_vaddr;
+	assert_int_equal(read_fixture(), 0);
+	assert_int_equal(described.code_place, V8_FIXTURE_CODE);
+	/* It is no code. */
+	v8_fixture_named(&v8, "v8_Default_embedded_blob_code_")->st_value += 64;
+	assert_int_equal(read_fixture(), -ENOTSUP);
+}
+
 static void assert_stripped(void)
 {
 	assert_int_equal(read_fixture(), -ENOTSUP);
@@ -321,6 +340,7 @@ int main(void)
 		cmocka_unit_test_setup(bytecodes_are_described_where_frames_have_them, set_up),
 		cmocka_unit_test_setup(the_code_may_have_another_name, set_up),
 		cmocka_unit_test_setup(exported_functions_tell_the_place_too, set_up),
+		cmocka_unit_test_setup(the_place_is_of_its_segment, set_up),
 		cmocka_unit_test_setup(functions_that_tell_no_place_are_not_believed, set_up),
 		cmocka_unit_test_setup(each_number_is_needed, set_up),
 		cmocka_unit_test_setup(other_builds_are_not_described, set_up),
