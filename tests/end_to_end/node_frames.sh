@@ -45,6 +45,18 @@ has_no_invented_callers() {
 	! grep -E "(heavy|light|tiny)_\[v\];(v8|node)::" "$1" | grep -v "_\[v\];v8::internal::Deoptimizer::"
 }
 
+# Programs of engines that are not read are told by their names: is_refused NAME RUNTIME
+is_refused() {
+	cp "$(command -v sleep)" "$tmp/$1" && start "$tmp/$1" 600
+	is_told() {
+		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
+			grep "\"pid\":${started[-1]}," "$tmp/runtimes" | grep "\"runtime\":\"$2\"" |
+			grep -q '"state":"unknown","reason":"[^"]'
+	}
+	wait_for 60 is_told "$@" || note "$(cat "$tmp/runtimes")"
+	is_told "$@" && "$pilotlight" runtimes | grep -q " ${started[-1]} .*  only native functions are shown: .*/$1$"
+}
+
 need_root
 need_programs
 need_commands node
@@ -55,9 +67,11 @@ node --no-maglev-inlining -e 0 2>"$tmp/ignored" && compiled+=(--no-maglev-inlini
 runtime=v8
 idle=(node -e 'setInterval(() => {}, 1e9)')
 first_recording() { record "$tmp/first.folded" -F 499 -- node "$program" 0.2; }
-plan 11
+plan 13
 
 check "before the first recording nobody has met V8" is_runtime unseen 60
+check "Deno is refused with a reason" is_refused deno v8
+check "so is Bun" is_refused bun jsc
 check "a recording makes the unwind table, with the description" is_read_after_recordings
 check "a recording of interpreted functions" \
 	record "$tmp/interpreted.folded" -F 1999 -- node --no-opt --no-sparkplug "$program" 0.5

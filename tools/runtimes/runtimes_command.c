@@ -43,11 +43,35 @@ static const struct known_runtime {
 	{ PILOTLIGHT_RUNTIME_PERL, "Perl", "perl", "perl", "libperl" },
 };
 
+/* Programs of engines that are not read, and node if nothing in it says how. By their whole names:
+ * others, as node_exporter, begin so. */
+static const struct other_program {
+	const char *name;
+	struct known_runtime runtime;
+	const char *reason;
+} other_programs[] = {
+#define V8                                                    \
+	{                                                     \
+		PILOTLIGHT_RUNTIME_V8, "V8", "v8", NULL, NULL \
+	}
+#define NO_NUMBERS "it lacks the symbols v8dbg_..., which tell how V8's objects are read"
+	{ "node", V8, NO_NUMBERS },
+	{ "deno", V8, NO_NUMBERS },
+	{ "electron", V8, NO_NUMBERS },
+	{ "bun", { 0, "JSC", "jsc", NULL, NULL }, "JavaScriptCore is not supported" },
+#undef NO_NUMBERS
+#undef V8
+};
+
 /* What a mapped file is. */
 struct runtime_file {
 	uint64_t identity; /* in the process table */
 	enum runtime_state state;
 	const struct known_runtime *runtime; /* unless RUNTIME_NONE */
+	const char *reason;		     /* of RUNTIME_UNKNOWN */
+	/* Without another file of the runtime in the process it is not understood. Debian's node is
+	 * a small program, and a library is the runtime. */
+	bool may_be_launcher;
 	char release[RUNTIME_RELEASE_BYTES];
 };
 
@@ -71,9 +95,16 @@ static void done(void *invocation)
 	broker_free(listing->broker);
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static const struct known_runtime *find_by_name(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = base_name(path);
 
 	for (size_t i = 0; i < ARRAY_SIZE(known_runtimes); i++) {
 		const struct known_runtime *known = &known_runtimes[i];
@@ -93,21 +124,51 @@ static const struct known_runtime *find_by_language(uint8_t language)
 	return NULL;
 }
 
+/* Of a file in which no runtime was found. */
+static void identify_other(const char *path, struct runtime_file *found)
+{
+	found->state = RUNTIME_NONE;
+	for (size_t i = 0; i < ARRAY_SIZE(other_programs); i++)
+		if (strcmp(base_name(path), other_programs[i].name) == 0) {
+			found->state = RUNTIME_UNKNOWN;
+			found->runtime = &other_programs[i].runtime;
+			found->reason = other_programs[i].reason;
+			found->may_be_launcher = true;
+		}
+}
+
+static const char *reason_of(uint32_t contents)
+{
+	if (contents & PILOTLIGHT_SYMBOL_LACKS_DECODER)
+		return "Zydis, which decodes its instructions, is not installed";
+	if (contents & PILOTLIGHT_SYMBOL_RUNTIME_COMPRESSED)
+		return "builds with compressed pointers are not supported";
+	if (contents & PILOTLIGHT_SYMBOL_RUNTIME_STRIPPED)
+		return "it is stripped and does not tell where V8's own functions are";
+	return "this build is not understood";
+}
+
 /* Of a build that is not understood, only the name tells which runtime it is. */
 static void identify(
 	const struct symbols_unwind *unwind, const char *path, struct runtime_file *found)
 {
 	const struct pilotlight_runtime *runtime;
+	uint32_t contents = unwind->file ? symbol_file_header(unwind->file)->contents : 0;
 
 	found->runtime = find_by_name(path);
-	if (!unwind->file) {
-		found->state = found->runtime ? RUNTIME_UNSEEN : RUNTIME_NONE;
+	if (!unwind->file && found->runtime) {
+		found->state = RUNTIME_UNSEEN;
+	} else if (!unwind->file) {
+		identify_other(path, found);
 	} else if (runtime_description_find(unwind->file, &runtime) == 0) {
 		(void)runtime_description_release(runtime, found->release);
 		found->runtime = find_by_language(runtime->language);
 		found->state = found->runtime ? RUNTIME_READ : RUNTIME_NONE;
-	} else if (symbol_file_header(unwind->file)->contents & PILOTLIGHT_SYMBOL_LACKS_RUNTIME) {
+	} else if (contents & PILOTLIGHT_SYMBOL_LACKS_RUNTIME) {
 		found->state = RUNTIME_UNKNOWN;
+		found->reason = reason_of(contents);
+	} else {
+		identify_other(path, found);
 	}
 }
 
@@ -179,7 +240,7 @@ static const char *explain(enum runtime_state state)
 	case RUNTIME_READ:
 		return "its functions are shown";
 	case RUNTIME_UNKNOWN:
-		return "this build is not understood: only native functions are shown";
+		return "only native functions are shown: ";
 	case RUNTIME_UNSEEN:
 		return "no recording has met it yet";
 	case RUNTIME_NONE:
@@ -201,10 +262,10 @@ static void print(struct listing *listing, pid_t pid, const struct runtime_file 
 
 	read_comm(pid, comm);
 	if (!base->is_json) {
-		output_printf(&base->output, "%7d  %-15s  %-6s %-10s  %s: %s\n", (int)pid, comm,
+		output_printf(&base->output, "%7d  %-15s  %-6s %-10s  %s%s: %s\n", (int)pid, comm,
 			found->runtime ? found->runtime->name : "?",
 			found->release[0] ? found->release : "-", explain(found->state),
-			file->path);
+			found->reason ? found->reason : "", file->path);
 		return;
 	}
 	json_begin_object(&base->json);
@@ -215,6 +276,8 @@ static void print(struct listing *listing, pid_t pid, const struct runtime_file 
 		&base->json, "runtime", found->runtime ? found->runtime->word : "unknown");
 	json_member_string(&base->json, "release", found->release);
 	json_member_string(&base->json, "state", word_of(found->state));
+	if (found->reason)
+		json_member_string(&base->json, "reason", found->reason);
 	json_member_string(&base->json, "path", file->path);
 	json_end_object(&base->json);
 	json_end_line(&base->json);
@@ -225,12 +288,14 @@ static int list(struct listing *listing, pid_t pid)
 {
 	const struct process_mapping *mappings;
 	size_t count = process_table_mappings(listing->processes, pid, listing->now_ns, &mappings);
+	struct runtime_file launcher = { .state = RUNTIME_NONE };
+	struct mapped_file file, launcher_file;
+	const struct runtime_file *found;
+	bool has_printed = false;
 	uint64_t last = 0;
+	int r;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct runtime_file *found;
-		struct mapped_file file;
-		int r;
 
 		process_table_file(listing->processes, mappings[i].file, &file);
 		if (!file.is_regular || file.identity == last)
@@ -239,9 +304,16 @@ static int list(struct listing *listing, pid_t pid)
 		r = find_file(listing, pid, &mappings[i], &file, &found);
 		if (r < 0)
 			return r;
-		if (found->state != RUNTIME_NONE)
+		if (found->may_be_launcher) {
+			launcher = *found;
+			launcher_file = file;
+		} else if (found->state != RUNTIME_NONE) {
 			print(listing, pid, found, &file);
+			has_printed = true;
+		}
 	}
+	if (launcher.state != RUNTIME_NONE && !has_printed)
+		print(listing, pid, &launcher, &launcher_file);
 	return 0;
 }
 
