@@ -17,10 +17,17 @@ enum {
 	/* Of a frame. */
 	PHP_FRAME_BYTES = 56,
 	PHP_FRAME_INSTRUCTION = 0,
+	PHP_FRAME_GENERATOR = 16, /* of that of a generator */
 	PHP_FRAME_FUNCTION = 24,
-	PHP_FRAME_FLAGS = 40,
+	PHP_FRAME_OBJECT = 32,
+	PHP_FRAME_FLAGS = 40, /* and in its first byte the type of the object */
 	PHP_FRAME_PREVIOUS = 48,
 	PHP_FRAME_TOP = 1 << 17, /* the outermost of its group */
+	PHP_FRAME_IS_GENERATOR = 1 << 24,
+	PHP_OBJECT = 8,
+	PHP_GENERATOR_RUNS = 1, /* a bit of its state */
+	PHP_GENERATORS = 32,	/* kept, and listed in one step; a power of two */
+	PHP_GENERATORS_MAX = 256,
 	/* Of a function: the beginning that all have, and the kind in the first byte. */
 	PHP_COMMON_BYTES = 24,
 	PHP_NAME_AT = 8,
@@ -67,7 +74,7 @@ static __always_inline enum runtime_end php_begin(struct runtime_walk *walk,
 	walk->frame = runtime_state(walk, runtime);
 	if (runtime->anchor != PILOTLIGHT_RUNTIME_GLOBAL)
 		walk->frame = php_thread_frame(walk, runtime, walk->frame);
-	walk->has_left = 0;
+	walk->has_left = walk->generators = walk->limit = 0;
 	runtime_forget(walk, spans);
 	walk->code_bytes = runtime->code_first_line_at + PHP_WORD;
 	return walk->frame ? RUNTIME_ON : RUNTIME_NO_STATE;
@@ -233,21 +240,128 @@ static __always_inline __u64 php_instruction(const struct runtime_walk *walk,
 	return runtime_span_word(span, frame + PHP_FRAME_INSTRUCTION);
 }
 
+/*
+ * Generators that delegate (`yield from`) are not linked while the one that they await runs. Its
+ * caller is a frame without a function, in the generator that was resumed. That one awaits another
+ * one, and so on, up to the one that runs. Their frames are called the other way round.
+ */
+
+/* Begins to list the frames of at most `limit` of these generators, from the resumed one on. */
+static __always_inline void php_begin_generators(struct runtime_walk *walk, __u32 limit)
+{
+	walk->limit = limit;
+	walk->generators = 0;
+	walk->awaits = walk->generator;
+}
+
+/* Goes to the last of the listed frames, or to the one that has resumed the generator. */
+static __always_inline enum runtime_end php_end_generators(
+	struct runtime_walk *walk, const struct runtime_span *list)
+{
+	__u32 at = (walk->generators - 1) & (PHP_GENERATORS - 1);
+
+	walk->limit = 0;
+	__asm__ volatile("" : "+r"(at));
+	walk->frame = walk->generators ? list->words[at & (PHP_GENERATORS - 1)] : walk->resumer;
+	if (walk->frame)
+		return RUNTIME_ON;
+	return walk->generators ? RUNTIME_UNREADABLE : RUNTIME_ROOT;
+}
+
+/* Lists some more of them in the first span, which keeps the last PHP_GENERATORS. */
+static __always_inline enum runtime_end php_list_generators(struct runtime_walk *walk,
+	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime)
+{
+	for (__u32 i = 0; i < PHP_GENERATORS && walk->generators < walk->limit; i++) {
+		__u64 from = walk->awaits + runtime->coroutine_frame_at;
+		__u64 to = walk->awaits + runtime->task_coroutine_at;
+		__u32 at = walk->generators & (PHP_GENERATORS - 1);
+
+		if (!runtime_read_span(&spans[1], from, to - from + PHP_WORD))
+			return RUNTIME_UNREADABLE;
+		walk->awaits = runtime_span_word(&spans[1], to);
+		if (!walk->awaits)
+			walk->limit = walk->generators;
+		if (!walk->awaits)
+			break;
+		__asm__ volatile("" : "+r"(at));
+		spans[0].words[at & (PHP_GENERATORS - 1)] = runtime_span_word(&spans[1], from);
+		walk->generators++;
+	}
+	if (walk->generators == PHP_GENERATORS_MAX)
+		return RUNTIME_UNREADABLE;
+	return walk->generators == walk->limit ? php_end_generators(walk, &spans[0]) : RUNTIME_ON;
+}
+
+/* Goes from the frame of a generator that delegates to the next one. */
+static __always_inline enum runtime_end php_next_generator(
+	struct runtime_walk *walk, const struct runtime_span *list)
+{
+	walk->generators--;
+	if (!walk->generators || walk->generators % PHP_GENERATORS)
+		return php_end_generators(walk, list);
+	php_begin_generators(walk, walk->generators);
+	return RUNTIME_ON;
+}
+
+/* Is it the frame without a function? */
+static __always_inline int php_is_of_delegation(
+	const struct pilotlight_runtime *runtime, __u64 frame, __u64 object, __u64 flags)
+{
+	return runtime->state_mark_at && (__u8)flags == PHP_OBJECT &&
+	       frame == object + runtime->state_mark_at;
+}
+
+/* Is it the outermost frame of its group? A generator that awaits another one, or an iterator, is
+ * in the group that has resumed it. */
+static __always_inline int php_ends_group(
+	const struct pilotlight_runtime *runtime, __u64 generator, __u64 flags)
+{
+	__u8 state;
+
+	if (!(flags & PHP_FRAME_TOP))
+		return 0;
+	return !(flags & PHP_FRAME_IS_GENERATOR) || !runtime->coroutine_state_at ||
+	       !can_copy_user(&state, sizeof(state), generator + runtime->coroutine_state_at) ||
+	       state & PHP_GENERATOR_RUNS;
+}
+
+static __always_inline const struct runtime_span *php_find_frame(
+	const struct runtime_walk *walk, struct runtime_span spans[RUNTIME_SPANS])
+{
+	if (!walk->generators)
+		return runtime_find_frame(spans, walk->frame, PHP_FRAME_BYTES);
+	/* The first span has their frames. */
+	return runtime_read_span(&spans[1], walk->frame, PHP_FRAME_BYTES) ? &spans[1] : 0;
+}
+
 /* Reads a frame, and goes to the one that called it. `step` is valid unless UNREADABLE. */
 static __always_inline enum runtime_end php_next(struct runtime_walk *walk,
 	struct runtime_span spans[RUNTIME_SPANS], const struct pilotlight_runtime *runtime,
 	struct runtime_step *step)
 {
-	__u64 frame = walk->frame, function;
-	const struct runtime_span *span = runtime_find_frame(spans, frame, PHP_FRAME_BYTES);
+	const struct runtime_span *span;
+	__u64 frame = walk->frame, function, flags, object;
 	struct runtime_seen *seen;
 
-	if (!span)
-		return RUNTIME_UNREADABLE;
 	step->code = step->check = step->mark = 0;
 	step->unit = RUNTIME_UNIT_UNKNOWN;
+	if (walk->limit)
+		return php_list_generators(walk, spans, runtime);
+	span = php_find_frame(walk, spans);
+	if (!span)
+		return RUNTIME_UNREADABLE;
 	walk->frame = runtime_span_word(span, frame + PHP_FRAME_PREVIOUS);
 	function = runtime_span_word(span, frame + PHP_FRAME_FUNCTION);
+	flags = runtime_span_word(span, frame + PHP_FRAME_FLAGS);
+	object = runtime_span_word(span, frame + PHP_FRAME_OBJECT);
+	if (!function && php_is_of_delegation(runtime, frame, object, flags)) {
+		walk->generator = object;
+		walk->resumer = walk->frame;
+		spans[0].from = spans[0].bytes = 0;
+		php_begin_generators(walk, PHP_GENERATORS_MAX);
+		return RUNTIME_ON;
+	}
 	seen = runtime_see(walk, function);
 	/* Without it a group might be missing, and others have its native frame. */
 	if (function && seen->address != function &&
@@ -258,7 +372,8 @@ static __always_inline enum runtime_end php_next(struct runtime_walk *walk,
 		step->code = seen->words[PHP_INSTRUCTIONS];
 		step->unit = php_line(walk, seen, php_instruction(walk, span, seen, frame));
 		/* A group has no mark on the stack, only an end. */
-		step->mark = !!(runtime_span_word(span, frame + PHP_FRAME_FLAGS) & PHP_FRAME_TOP);
+		step->mark = php_ends_group(
+			runtime, runtime_span_word(span, frame + PHP_FRAME_GENERATOR), flags);
 	} else if (function && seen->words[PHP_INSTRUCTION_COUNT] & PHP_HAS_NAME) {
 		step->code = function;
 	} else if (function) {
@@ -267,6 +382,8 @@ static __always_inline enum runtime_end php_next(struct runtime_walk *walk,
 	}
 	if (function)
 		step->check = seen->check;
+	if (walk->generators)
+		return php_next_generator(walk, &spans[0]);
 	return walk->frame ? RUNTIME_ON : RUNTIME_ROOT;
 }
 

@@ -72,6 +72,10 @@ struct runtime_walk {
 		struct {
 			__u64 contexts, outer; /* of Perl: of the nesting, and the outer one */
 		};
+		struct {
+			__u64 generator; /* of PHP: the one that was resumed */
+			__u64 resumer;	 /* the frame that did so */
+		};
 	};
 	__u64 file, file_check; /* the last code object's file, and what it is known by */
 	__u32 code_bytes;	/* as many as the fields of a code object take */
@@ -83,8 +87,9 @@ struct runtime_walk {
 		};
 	};
 	union {
-		__u32 tasks; /* of CPython: enum runtime_tasks_step of runtime_sample.bpf.h */
-		struct {     /* of Perl */
+		__u32 tasks;	  /* of CPython: enum runtime_tasks_step of runtime_sample.bpf.h */
+		__u32 generators; /* of PHP: those that delegate, up to the frame's */
+		struct {	  /* of Perl */
 			__u8 is_innermost; /* the nesting has no other one within it */
 			__u8 calls_back;   /* nothing is within the innermost group of callbacks */
 			__u8 is_entered;   /* the innermost subroutine has not gone on yet */
@@ -93,6 +98,7 @@ struct runtime_walk {
 	union {
 		__u64 state;	 /* of CPython: the address of the thread's */
 		__u64 operation; /* of Perl: what runs, until there has been a frame */
+		__u64 awaits;	 /* of PHP: the generator that is listed next */
 	};
 	union {
 		__u64 registers[2]; /* of PHP: r15 and r14, which its owner sets, too */
@@ -121,7 +127,7 @@ struct runtime_walk {
 	__u64 held; /* the code object that `code` is a copy of */
 	__u64 code[PILOTLIGHT_RUNTIME_CODE_MAX / RUNTIME_WORD];
 	__u32 group_byte; /* of the last frame, at frame_group_at */
-	__u32 reserved;
+	__u32 limit;	  /* of PHP: so many generators are listed; 0: no more */
 };
 
 /* A step: a frame, unless `code` is 0; and after it the end of a group, if `mark` is not 0. */

@@ -191,6 +191,19 @@ static bool is_sound_ruby(const struct pilotlight_runtime *runtime)
 
 /* --- PHP --- */
 
+/* All of a generator, of which a walk reads the first two at once, or nothing. */
+static bool has_sound_generators(const struct pilotlight_runtime *runtime)
+{
+	int64_t read = PILOTLIGHT_RUNTIME_FRAME_MAX - (int64_t)sizeof(uint64_t);
+
+	if (runtime->coroutine_frame_at == 0)
+		return runtime->task_coroutine_at == 0 && runtime->state_mark_at == 0 &&
+		       runtime->coroutine_state_at == 0;
+	return is_between(runtime->task_coroutine_at - runtime->coroutine_frame_at, 1, read) &&
+	       is_between(runtime->state_mark_at, 1, PILOTLIGHT_RUNTIME_AT_MAX) &&
+	       is_between(runtime->coroutine_state_at, 1, PILOTLIGHT_RUNTIME_AT_MAX);
+}
+
 /* It has a loop, the fields of a function within as much of it as is read, and nothing else. */
 static bool is_sound_php(const struct pilotlight_runtime *runtime)
 {
@@ -216,10 +229,14 @@ static bool is_sound_php(const struct pilotlight_runtime *runtime)
 		.code_first_line_at = runtime->code_first_line_at,
 		.code_lines_at = runtime->code_lines_at,
 		.code_units_at = runtime->code_units_at,
+		.coroutine_frame_at = runtime->coroutine_frame_at,
+		.task_coroutine_at = runtime->task_coroutine_at,
+		.state_mark_at = runtime->state_mark_at,
+		.coroutine_state_at = runtime->coroutine_state_at,
 	};
 	const int64_t last = PILOTLIGHT_RUNTIME_CODE_MAX - (int64_t)sizeof(uint64_t);
 
-	return memcmp(runtime, &expected, sizeof(expected)) == 0 &&
+	return memcmp(runtime, &expected, sizeof(expected)) == 0 && has_sound_generators(runtime) &&
 	       (!has_threads || is_between(runtime->anchor, PILOTLIGHT_RUNTIME_TLS,
 					PILOTLIGHT_RUNTIME_KEY_BEHIND)) &&
 	       has_sound_anchor(runtime) && has_sound_loop(runtime) &&

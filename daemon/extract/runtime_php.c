@@ -46,21 +46,32 @@ static const struct wanted_symbol wanted[SYMBOLS] = {
 /* The header of its answers, which each build has among its texts. */
 static const char header[] = "X-Powered-By: PHP/";
 
+/* Where a generator (zend_generator in Zend/zend_generators.h) points to its frame (execute_data)
+ * and to the generator that it awaits (node.parent), and has execute_fake and flags. */
+struct generator {
+	uint16_t frame_at, awaited_at, mark_at, state_at;
+};
+static const struct generator generator_7_4 = { 64, 160, 200, 272 };
+static const struct generator generator_8_0 = { 0 }; /* unknown */
+static const struct generator generator_8_1 = { 56, 152, 184, 264 };
+static const struct generator generator_8_4 = { 56, 152, 184, 272 };
+
 /* Where the executor's globals have the innermost frame (Zend/zend_globals.h), and what differs in
  * a function (zend_op_array in Zend/zend_compile.h): the file's name, the first line, the number of
  * instructions (`last`), and where they are. */
 static const struct layout {
 	uint8_t major, minor;
 	uint16_t frame_at, file_at, line_at, count_at, units_at;
+	const struct generator *generator;
 } layouts[] = {
-	{ 7, 4, 488, 136, 144, 60, 64 },
-	{ 8, 0, 488, 144, 152, 68, 72 },
-	{ 8, 1, 488, 144, 152, 68, 72 },
-	{ 8, 2, 488, 152, 160, 80, 88 },
-	{ 8, 3, 488, 144, 152, 76, 80 },
-	{ 8, 4, 488, 168, 176, 96, 104 },
-	{ 8, 5, 512, 168, 176, 96, 104 },
-	{ 8, 6, 512, 168, 176, 96, 104 },
+	{ 7, 4, 488, 136, 144, 60, 64, &generator_7_4 },
+	{ 8, 0, 488, 144, 152, 68, 72, &generator_8_0 },
+	{ 8, 1, 488, 144, 152, 68, 72, &generator_8_1 },
+	{ 8, 2, 488, 152, 160, 80, 88, &generator_8_1 },
+	{ 8, 3, 488, 144, 152, 76, 80, &generator_8_1 },
+	{ 8, 4, 488, 168, 176, 96, 104, &generator_8_4 },
+	{ 8, 5, 512, 168, 176, 96, 104, &generator_8_4 },
+	{ 8, 6, 512, 168, 176, 96, 104, &generator_8_4 },
 };
 
 struct php {
@@ -247,6 +258,10 @@ static int describe(struct php *php, struct scratch *scratch)
 	runtime->code_first_line_at = layout->line_at;
 	runtime->code_lines_at = layout->count_at;
 	runtime->code_units_at = layout->units_at;
+	runtime->coroutine_frame_at = layout->generator->frame_at;
+	runtime->task_coroutine_at = layout->generator->awaited_at;
+	runtime->state_mark_at = layout->generator->mark_at;
+	runtime->coroutine_state_at = layout->generator->state_at;
 	return runtime_bounds_hold(runtime) ? 0 : -ENOTSUP;
 }
 

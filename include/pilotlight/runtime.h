@@ -32,8 +32,11 @@
  * frame is state_frame_at behind the place that the word at code_type_place says, in bytes from the
  * block. A frame refers to a function, the code object. Of a function in PHP there
  * are the file's name at code_file_at, the first line at code_first_line_at, the instructions at
- * code_units_at, and their number at code_lines_at; all other fields are 0. What is the same from
- * PHP 7.4 to 8.6 is not described; see the sampler (runtime_php.bpf.h).
+ * code_units_at, and their number at code_lines_at. A generator points to its frame at
+ * coroutine_frame_at, and to the generator that it awaits at task_coroutine_at; at state_mark_at it
+ * has the frame that stands for it while it awaits, and at coroutine_state_at a byte whether it
+ * runs. Of PHP 8.0 these are 0. All other fields are 0. What is the same from PHP 7.4 to 8.6 is not
+ * described; see the sampler (runtime_php.bpf.h).
  *
  * Perl's frames are contexts, in an array for each nesting of its loop. The state is the struct of
  * an interpreter, or without threads, what surrounds the variables. In it, the operation that runs

@@ -25,6 +25,12 @@ chains=(
 	';{main:shares\.php}_\[h\];main_\[h\];Shape::tiny_\[h\];Generator::current_\[h\];.*;Shape::steps_\[h\];burn_\[h\];spin_\[h\]'
 )
 
+# The same of generators that delegate. Before PHP 8.1, one that delegates to an iterator is not its caller.
+delegation_chains=(
+	';{main:delegation\.php}_\[h\];main_\[h\];delegate_\[h\];delegate_\[h\];delegate_\[h\];.*;zend_generator_resume;numbers_\[h\];spin_\[h\]'
+	';{main:delegation\.php}_\[h\];main_\[h\];(iterate_\[h\];)?.*;zend_generator_resume;.*;zend_call_function;Numbers::current_\[h\];spin_\[h\]'
+)
+
 # The same of the application.
 application_chains=(
 	';{main:index\.php}_\[h\];Page::render_\[h\];array_map_\[h\];.*;spin_\[h\]'
@@ -83,7 +89,7 @@ runtime=php
 idle=("$php" -n -r 'sleep(1000);')
 first_recording() { record "$tmp/first.folded" -F 499 -- "$php" -n "$program" 800; }
 
-plan 11
+plan 12
 check "a recording makes the unwind table, with the description" is_read_after_recordings
 record "$tmp/lines.folded" -F 1999 --lines -- "$php" -n "$program" 4000
 check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
@@ -104,6 +110,8 @@ if has_jit && "$php" -n -d pcre.jit=1 -r 'exit((int)!ini_get("pcre.jit"));'; the
 else
 	skip "generated code of PCRE has no invented caller" "PHP or PCRE has no JIT"
 fi
+record "$tmp/delegation.folded" -F 1999 -- "$php" -n "$root/tests/end_to_end/php_programs/delegation.php" 1500
+check "generators that delegate are callers" has_whole_chains "$tmp/delegation.folded" ';spin_\[h\]' 2 "${delegation_chains[@]}"
 record "$tmp/application.folded" -F 1999 -- "$php" -n "$application"
 check "an application's files and classes" \
 	has_whole_chains "$tmp/application.folded" ';spin_\[h\]' 2 "${application_chains[@]}"

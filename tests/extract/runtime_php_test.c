@@ -46,15 +46,16 @@ static const struct {
 	const char *version;
 	uint32_t release;
 	uint16_t frame_at, file_at, line_at, count_at, units_at;
+	uint16_t generator_frame_at, awaited_at, mark_at, state_at;
 } versions[] = {
-	{ "7.4.33", 0x07042100, 488, 136, 144, 60, 64 },
-	{ "8.0.8", 0x08000800, 488, 144, 152, 68, 72 },
-	{ "8.1.2-1ubuntu2.14", 0x08010200, 488, 144, 152, 68, 72 },
-	{ "8.2.36", 0x08022400, 488, 152, 160, 80, 88 },
-	{ "8.3.6", 0x08030600, 488, 144, 152, 76, 80 },
-	{ "8.4.27", 0x08041b00, 488, 168, 176, 96, 104 },
-	{ "8.5.7", 0x08050700, 512, 168, 176, 96, 104 },
-	{ "8.6.0RC3", 0x08060000, 512, 168, 176, 96, 104 },
+	{ "7.4.33", 0x07042100, 488, 136, 144, 60, 64, 64, 160, 200, 272 },
+	{ "8.0.8", 0x08000800, 488, 144, 152, 68, 72, 0, 0, 0, 0 },
+	{ "8.1.2-1ubuntu2.14", 0x08010200, 488, 144, 152, 68, 72, 56, 152, 184, 264 },
+	{ "8.2.36", 0x08022400, 488, 152, 160, 80, 88, 56, 152, 184, 264 },
+	{ "8.3.6", 0x08030600, 488, 144, 152, 76, 80, 56, 152, 184, 264 },
+	{ "8.4.27", 0x08041b00, 488, 168, 176, 96, 104, 56, 152, 184, 272 },
+	{ "8.5.7", 0x08050700, 512, 168, 176, 96, 104, 56, 152, 184, 272 },
+	{ "8.6.0RC3", 0x08060000, 512, 168, 176, 96, 104, 56, 152, 184, 272 },
 };
 
 static void each_version_is_described(void **state)
@@ -72,6 +73,10 @@ static void each_version_is_described(void **state)
 		assert_int_equal(runtime.code_first_line_at, versions[i].line_at);
 		assert_int_equal(runtime.code_lines_at, versions[i].count_at);
 		assert_int_equal(runtime.code_units_at, versions[i].units_at);
+		assert_int_equal(runtime.coroutine_frame_at, versions[i].generator_frame_at);
+		assert_int_equal(runtime.task_coroutine_at, versions[i].awaited_at);
+		assert_int_equal(runtime.state_mark_at, versions[i].mark_at);
+		assert_int_equal(runtime.coroutine_state_at, versions[i].state_at);
 		assert_int_equal(runtime.loop_place, PHP_FIXTURE_LOOP);
 		assert_int_equal(runtime.loop_bytes, PHP_FIXTURE_LOOP_BYTES);
 		assert_int_equal(runtime.loop_rest_place, PHP_FIXTURE_LOOP_REST);

@@ -74,6 +74,30 @@ static void check_hidden(struct runtime_walk walk, uint64_t function)
 	assert_int_equal(end, RUNTIME_UNREADABLE);
 }
 
+/* Nor must a generator. One that awaits itself has no end, which changes the program for good. */
+static void check_delegation(struct runtime_walk walk)
+{
+	enum runtime_end end = php_begin(&walk, spans, &described);
+	struct iovec local = { &walk.generator, sizeof(walk.generator) }, remote = local;
+	struct runtime_step step;
+	size_t steps = 0;
+
+	for (size_t i = 0; end == RUNTIME_ON && walk.generators == 0 && i < FRAMES_MAX; i++)
+		end = php_next(&walk, spans, &described, &step);
+	assert_int_equal(end, RUNTIME_ON);
+	hidden = walk.generator + described.coroutine_frame_at;
+	php_begin_generators(&walk, PHP_GENERATORS_MAX);
+	assert_int_equal(php_next(&walk, spans, &described, &step), RUNTIME_UNREADABLE);
+	hidden = 0;
+	remote.iov_base = (void *)(uintptr_t)(walk.generator + described.task_coroutine_at);
+	assert_int_equal(process_vm_writev(child, &local, 1, &remote, 1, 0), local.iov_len);
+	php_begin_generators(&walk, PHP_GENERATORS_MAX);
+	for (end = RUNTIME_ON; end == RUNTIME_ON && steps < FRAMES_MAX; steps++)
+		end = php_next(&walk, spans, &described, &step);
+	assert_int_equal(end, RUNTIME_UNREADABLE);
+	assert_int_equal(steps, PHP_GENERATORS_MAX / PHP_GENERATORS);
+}
+
 /* The innermost method is another one if its class has another name. */
 static void check_class(struct runtime_walk walk)
 {
@@ -128,10 +152,11 @@ static void check_frames(FILE *output, bool has_fiber)
 	assert_int_equal(walk.has_left, has_fiber);
 	check_hidden(walk, last);
 	check_class(walk);
+	check_delegation(walk);
 	assert_int_equal(end, RUNTIME_ROOT);
 	assert_non_null(fgets(line, sizeof(line), output));
 	assert_string_equal(line, "end\n");
-	assert_true(frames >= 50);
+	assert_true(frames >= 90);
 	assert_true(groups >= 6);
 }
 

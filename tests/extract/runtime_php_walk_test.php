@@ -84,6 +84,79 @@ function in_generator(callable $next): void
 	}
 }
 
+function delegating(int $depth, iterable $inner): \Generator
+{
+	if ($depth) {
+		yield from delegating($depth - 1, $inner);
+	} else {
+		yield from $inner;
+	}
+}
+
+function in_delegation(callable $next): void
+{
+	$inner = (function () use ($next) {
+		yield $next();
+	})();
+	foreach (delegating(40, $inner) as $number) {
+	}
+}
+
+// Two that delegate to the same one.
+function in_common_generator(callable $next): void
+{
+	$inner = (function () use ($next) {
+		yield 1;
+		yield 2;
+		$next();
+	})();
+	$first = delegating(0, $inner);
+	$second = delegating(1, $inner);
+	$first->current();
+	$second->current();
+	$first->next();
+	$second->next();
+}
+
+class Steps implements \Iterator
+{
+	public $next;
+
+	#[\ReturnTypeWillChange]
+	public function current()
+	{
+		return ($this->next)();
+	}
+
+	#[\ReturnTypeWillChange]
+	public function key()
+	{
+		return 0;
+	}
+
+	public function next(): void
+	{
+	}
+
+	public function rewind(): void
+	{
+	}
+
+	public function valid(): bool
+	{
+		return true;
+	}
+}
+
+// A generator that awaits no generator: it has no call of the loop.
+function in_iterator(callable $next): void
+{
+	$steps = new Steps;
+	$steps->next = $next;
+	foreach (delegating(1, $steps) as $number) {
+	}
+}
+
 function in_magic(callable $next): void
 {
 	$round = new Round;
@@ -127,7 +200,7 @@ function in_file(callable $next): void
 }
 
 $next = __NAMESPACE__ . '\report';
-foreach (['in_generator', 'in_magic', 'in_string', 'in_catch', 'in_eval', 'in_file',
+foreach (['in_generator', 'in_delegation', 'in_common_generator', 'in_iterator', 'in_magic', 'in_string', 'in_catch', 'in_eval', 'in_file',
 	'long_name_of_more_characters_than_are_copied_of_any_name_which_is_why_only_its_beginning_is_shown_with_a_mark_behind_it',
 	] as $name) {
 	$next = function () use ($name, $next) {

@@ -198,9 +198,22 @@ static const struct pilotlight_runtime php_example = {
 	.code_first_line_at = 248,
 	.code_lines_at = 247,
 	.code_units_at = 247,
+	.coroutine_frame_at = 1,
+	.task_coroutine_at = 121,
+	.state_mark_at = 4095,
+	.coroutine_state_at = 4095,
 };
 
 static const struct change php_changes[] = {
+	CHANGE(coroutine_frame_at, 0),
+	CHANGE(task_coroutine_at, 0),
+	CHANGE(task_coroutine_at, 1),
+	CHANGE(task_coroutine_at, 122),
+	CHANGE(state_mark_at, 0),
+	CHANGE(state_mark_at, 4096),
+	CHANGE(coroutine_state_at, 0),
+	CHANGE(coroutine_state_at, 4096),
+	CHANGE(task_awaiter_at, 1),
 	CHANGE(version, 1),
 	CHANGE(anchor, PILOTLIGHT_RUNTIME_KEY),
 	CHANGE(libc, 1),
@@ -221,6 +234,14 @@ static const struct change php_changes[] = {
 	CHANGE(code_lines_at, 248),
 	CHANGE(code_units_at, 248),
 	CHANGE(code_copies_at, 1),
+};
+
+/* The same of one whose generators are not known. */
+static const struct change php_generator_changes[] = {
+	CHANGE(coroutine_frame_at, 1),
+	CHANGE(task_coroutine_at, 1),
+	CHANGE(state_mark_at, 1),
+	CHANGE(coroutine_state_at, 1),
 };
 
 /* The same with threads: beside the changes of the anchor and what follows from it. */
@@ -248,13 +269,19 @@ static void refuse_changes(
 static void each_field_of_php_is_checked(void **state)
 {
 	char text[RUNTIME_RELEASE_BYTES];
-	struct pilotlight_runtime with_threads = php_example;
+	struct pilotlight_runtime with_threads = php_example, without_generators = php_example;
 
 	runtime = php_example;
 	assert_true(runtime_bounds_hold(&runtime));
 	assert_string_equal(runtime_description_language(&runtime), "PHP");
 	assert_string_equal(runtime_description_release(&runtime, text), "8.2.36");
 	refuse_changes(&php_example, php_changes, ARRAY_SIZE(php_changes));
+	without_generators.coroutine_frame_at = without_generators.task_coroutine_at = 0;
+	without_generators.state_mark_at = without_generators.coroutine_state_at = 0;
+	runtime = without_generators;
+	assert_true(runtime_bounds_hold(&runtime));
+	refuse_changes(
+		&without_generators, php_generator_changes, ARRAY_SIZE(php_generator_changes));
 	with_threads.anchor = PILOTLIGHT_RUNTIME_TLS;
 	with_threads.anchor_offset = -24;
 	with_threads.code_type_place = 1;
