@@ -74,7 +74,7 @@ commands() {
 		sh -c 'kill -TERM $$'
 	check "COMMAND without -- works, and its options are its own" run 7 record -q \
 		-o "$tmp/c.svg" sh -c 'exit 7' -q
-	check "a COMMAND that -d ends is no failure" run 0 record -d 1 -o "$tmp/c.svg" -- sleep 600
+	check "a COMMAND that -d ends is no failure" run 0 record -d 0.2 -o "$tmp/c.svg" -- sleep 600
 	mkdir "$tmp/none"
 	check "a COMMAND that does not exist fails" fails record -o "$tmp/none/c.svg" -- \
 		/nonexistent/command
@@ -288,15 +288,15 @@ mounted_place() {
 
 outputs_that_fail() {
 	mkdir "$tmp/failing"
-	check "a folder that does not exist fails" fails record -d 1 -o /nonexistent/x.svg
-	check "a folder in place of a file fails" fails record -d 1 -f svg \
+	check "a folder that does not exist fails" fails record -d 0.1 -o /nonexistent/x.svg
+	check "a folder in place of a file fails" fails record -d 0.1 -f svg \
 		-o "$tmp/failing"
-	check "/proc fails" fails record -d 1 -o /proc/x.svg
+	check "/proc fails" fails record -d 0.1 -o /proc/x.svg
 	check "standard output that is full fails" eval \
-		"$pilotlight record -d 1 -f svg -o - >/dev/full 2>$tmp/err; [ \$? = 1 ] && says_one_sentence"
+		"$pilotlight record -d 0.1 -f svg -o - >/dev/full 2>$tmp/err; [ \$? = 1 ] && says_one_sentence"
 	if mknod "$tmp/failing/full" c 1 7 2>/dev/null && ! echo x 2>/dev/null >"$tmp/failing/full"
 	then
-		check "a full device fails" fails record -d 1 -f svg -o "$tmp/failing/full"
+		check "a full device fails" fails record -d 0.1 -f svg -o "$tmp/failing/full"
 		check "... and stays a device" [ -c "$tmp/failing/full" ]
 		rm -f "$tmp/failing/full"
 	else
@@ -312,7 +312,7 @@ full_disk() {
 		"... and nothing left behind" "... and the old file untouched" && return
 	check "a full disk fails" unshare --mount bash -c '
 		mount -t tmpfs -o size=8k tmpfs "$2/failing" && echo old >"$2/failing/x.svg" || exit 9
-		"$1" record -d 1 -o "$2/failing/x.svg" 2>"$2/err"
+		"$1" record -d 0.1 -o "$2/failing/x.svg" 2>"$2/err"
 		echo $? >"$2/status"
 		ls -A "$2/failing" >"$2/listing"
 		cat "$2/failing/x.svg" >"$2/content"
