@@ -136,23 +136,25 @@ $(B)/tests/%.o: CFLAGS += -Wno-unused-parameter
 $(B)/tests/%.o: CFLAGS += $(if $(filter asan,$(VARIANT)),-O0)
 # Tests can make every allocation fail (tests/harness/failing_allocation.h).
 TEST_LDFLAGS := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=reallocarray,--wrap=strdup
+# There are more than 500 of them, and GNU ld takes twice as long for each.
+TEST_LINKER := $(if $(filter asan,$(VARIANT)),$(if $(shell command -v ld.lld),-fuse-ld=lld))
 
 define stage_tests
 $(B)/tests/$(1)/%: $(B)/tests/$(1)/%.o $(HARNESS) $(call archives,$(1))
 	$$(call say,LINK,$$@)
-	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $$(filter %.o,$$^) $(call archives,$(1)) $(LDLIBS) -lcmocka -o $$@
+	$(Q)$(CC) $(CFLAGS) $(TEST_LINKER) $(TEST_LDFLAGS) $$(filter %.o,$$^) $(call archives,$(1)) $(LDLIBS) -lcmocka -o $$@
 endef
 $(foreach stage,$(STAGES),$(eval $(call stage_tests,$(stage))))
 
 $(B)/tests/tools/%: $(B)/tests/tools/%.o $(HARNESS) $(B)/lib/tools.a $(ARCHIVES)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(TEST_LDFLAGS) $^ $(LDLIBS) -lcmocka -o $@
+	$(Q)$(CC) $(CFLAGS) $(TEST_LINKER) $(TEST_LDFLAGS) $^ $(LDLIBS) -lcmocka -o $@
 
 # A fuzz target runs libFuzzer in the fuzz variant, and its corpus alone in all others.
 FUZZ_MAIN := $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer,$(B)/tests/harness/corpus_main.o)
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/harness/corpus_main.o) $(ARCHIVES)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(filter %_fuzz.o,$^) $(FUZZ_MAIN) $(ARCHIVES) $(LDLIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(TEST_LINKER) $(filter %_fuzz.o,$^) $(FUZZ_MAIN) $(ARCHIVES) $(LDLIBS) -o $@
 
 # Programs whose correct profile is known: frame pointers throughout, no unexpected inlining.
 $(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h $(B)/flags
