@@ -7,8 +7,8 @@
 #pragma once
 
 #include "kernel_types.h"
-#include "pace.bpf.h"
 #include "pilotlight/event.h"
+#include "source_period.bpf.h"
 #include "task.bpf.h"
 
 #include <linux/bpf.h>
@@ -16,14 +16,10 @@
 #include <bpf/bpf_helpers.h>
 
 /* Constants, set before loading. */
-const volatile __u64 source_periods[PILOTLIGHT_SOURCES]; /* in units of the source; 0: it is off */
 /* Of a source on all CPUs; if more come, they get rarer. */
 const volatile __u32 samples_per_slot;
 /* Kernel stacks begin in __schedule(), not in what it calls to run the program. 0: unknown. */
 const volatile __u64 schedule_address;
-
-/* By source. */
-static struct pace paces[PILOTLIGHT_SOURCES];
 
 /* Of each CPU. */
 struct amount_cpu {
@@ -65,11 +61,6 @@ struct occasion {
 	__u32 wait;    /* why the thread did not run; of kernel memory, its kind */
 	__u64 address; /* of what was allocated, if the source counts what lives; else 0 */
 };
-
-static __always_inline __u32 interval_of(enum pilotlight_source source)
-{
-	return pace_interval(&paces[source]);
-}
 
 /* The number of periods that a sample of this amount stands for; 0: none is taken. */
 static __always_inline __u32 periods_in(enum pilotlight_source source, __u64 amount)

@@ -59,16 +59,6 @@ static __always_inline int guess_without_table(struct walk *walk)
 int know_runtime(struct walker *walker);
 int step_hotspot(struct walker *walker, __u64 where);
 
-static __always_inline int has_hotspot(struct walker *walker)
-{
-	struct walk *walk = &walker->walk;
-
-	/* The BPF stack has no room for reads of other tasks. */
-	if (walk->other.tables)
-		return 0;
-	return walk->hotspot.number != RUNTIME_NONE;
-}
-
 /* Of runtime_php_sample.bpf.h. know_program() returns WALK_ON. */
 int know_program(struct walker *walker);
 int step_php_code(struct walker *walker);
@@ -81,7 +71,7 @@ int step_ruby_code(struct walker *walker);
 static __always_inline int must_ask(const struct walk *walk)
 {
 	return walk->runtime.number == RUNTIME_NONE && walk->hotspot.number == RUNTIME_NONE &&
-	       !walk->has_asked_again && !walk->other.tables;
+	       !walk->has_asked_again;
 }
 
 /* Goes from the last frame, which is in memory without a file, to its caller. */
@@ -90,13 +80,13 @@ static __always_inline int step_in_generated_code(struct walker *walker, __u64 w
 	struct walk *walk = &walker->walk;
 	int end;
 
-	if (has_hotspot(walker)) {
+	if (walk->hotspot.number != RUNTIME_NONE) {
 		end = step_hotspot(walker, where);
 		return end != HOTSPOT_OTHER ? end
 					    : guess_by_frame_pointer(walk, FRAME_POINTERS_USUAL,
 						      PILOTLIGHT_WALK_NO_FUNCTION);
 	}
-	if (!walk->other.tables && walk->runtime.number != RUNTIME_NONE &&
+	if (walk->runtime.number != RUNTIME_NONE &&
 		(step_php_code(walker) || step_ruby_code(walker)))
 		return WALK_ON;
 	walk->has_jit |= WALK_GUESSES_JIT;

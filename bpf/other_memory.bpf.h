@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads user memory of another task than the current one, for the stacks of threads that are
- * blocked. bpf_probe_read_user() reads only the current task's. bpf_copy_from_user_task() takes the
- * other one's mmap lock and waits for its pages, for ever if their owner wants that (FUSE,
- * userfaultfd), and costs more than a microsecond a word. So this follows the page tables of x86-64
- * itself, as the processor does, and reads what they name by the kernel's direct map of all memory.
- * It takes no lock, waits for nothing, and brings no page in: a word that is swapped out cannot be
- * read.
+ * The thread that is walked is not the current one, and does not run: its memory, its registers,
+ * and who it is. bpf_probe_read_user() reads only the current task's memory.
+ * bpf_copy_from_user_task() takes the other one's mmap lock and waits for its pages, for ever if
+ * their owner wants that (FUSE, userfaultfd), and costs more than a microsecond a word. So this
+ * follows the page tables of x86-64 itself, as the processor does, and reads what they name by the
+ * kernel's direct map of all memory. It takes no lock, waits for nothing, and brings no page in:
+ * what is swapped out cannot be read.
  *
  *  1. The program runs under RCU, under which the kernel frees page tables. A page that is unmapped
  *     meanwhile may get other contents at once. So the entry that named it is read again behind
- *     the word, and must be the same. The caller checks at the end that the task still has the same
- *     mm_struct: that is freed without waiting for us.
+ *     the bytes, and must be the same. The caller checks at the end that the task still has the
+ *     same mm_struct: that is freed without waiting for us.
  *  2. Where the direct map begins is random, at a gigabyte, and the kernel does not tell. But the
  *     top page table is in it, and mapped by itself. So there is one candidate only with which the
  *     tables give the address at which the top table is. find_direct_map() looks for it once.
  *  3. Where that finds none, nothing is read: with encrypted memory (SEV), whose entries have a bit
  *     that is none of the address, or under Xen, whose entries have the machine's addresses.
+ *  4. The thread may begin to run at any moment. Whoever keeps something of what was read asks
+ *     has_walked_thread_run() first. Other threads may write at any time, as with the current
+ *     thread's memory.
+ *
+ * One thread of the host runs the programs that include this, one at a time. So there is one
+ * `visited`.
  */
 #pragma once
 
@@ -25,6 +31,8 @@
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
+
+enum { WALKS_OTHERS = 1 };
 
 enum {
 	PAGE_TABLE_LEVELS_MAX = 5,
@@ -48,9 +56,33 @@ enum {
 };
 #define PAGE_ADDRESS_MASK 0x000ffffffffff000ULL
 
-/* Where the direct map begins; 0: not looked for yet; DIRECT_MAP_HIDDEN: it cannot be found. */
-volatile __u64 direct_map;
-enum { DIRECT_MAP_HIDDEN = 1 };
+enum {
+	DIRECT_MAP_UNKNOWN,
+	DIRECT_MAP_HIDDEN,  /* it cannot be found */
+	FETCHED_MAX = 4096, /* bytes of a read */
+};
+
+/* A page that was read: its place in the direct map, and the entry that names it. */
+struct other_page {
+	__u64 first, last;
+	__u64 at;
+	__u64 entry_at, entry;
+};
+
+static struct {
+	__u64 direct_map; /* where it begins, or DIRECT_MAP_UNKNOWN or _HIDDEN; outlives the walk */
+	__u64 tables;	  /* the top page table */
+	__u64 registers;  /* the struct pt_regs */
+	__u64 task, arrived_ns;
+	__u64 thread_pointer;
+	__u32 user;
+	__u32 is_first_thread;
+	__u64 entry_again;
+	struct other_page page;
+	/* What was read, in one or two parts. The verifier wants room for the greatest place plus
+	 * the greatest size. */
+	__u8 fetched[2 * FETCHED_MAX];
+} visited;
 
 /* The direct map of four levels is above all of five's. */
 static __always_inline __u32 top_page_shift(__u64 tables)
@@ -58,135 +90,178 @@ static __always_inline __u32 top_page_shift(__u64 tables)
 	return tables >> PAGE_SHIFT_TOP_OF_FIVE == 0xffff ? PAGE_SHIFT_TOP : PAGE_SHIFT_TOP_OF_FIVE;
 }
 
-/*
- * Notes the page that holds the address. Returns 0 if there is none. What it knows is in `other`:
- * the BPF stack of a sample that gets here has no room for more.
- */
-static __always_inline int find_other_page(struct other_memory *other, __u64 address)
+/* Notes the page that holds the address. Returns 0 if there is none. */
+static __always_inline int find_other_page(struct other_page *page, __u64 address)
 {
-	__u32 shift = top_page_shift(other->tables);
+	__u32 shift = top_page_shift(visited.tables);
 	__u64 offset_mask;
 
 	/* No address is in this page. */
-	other->page = 1;
-	other->page_last = 0;
-	other->entry_at = other->tables;
+	page->first = 1;
+	page->last = 0;
+	page->entry_at = visited.tables;
 	for (int i = 0; i < PAGE_TABLE_LEVELS_MAX; i++) {
-		other->entry_at += (address >> (shift & 63) & PAGE_TABLE_INDEX) * sizeof(__u64);
+		page->entry_at += (address >> (shift & 63) & PAGE_TABLE_INDEX) * sizeof(__u64);
 		if (bpf_probe_read_kernel(
-			    &other->entry, sizeof(other->entry), (void *)other->entry_at))
+			    &page->entry, sizeof(page->entry), (void *)page->entry_at))
 			return 0;
-		if (shift == PAGE_SHIFT_SMALL || other->entry & PAGE_HUGE ||
-			!(other->entry & PAGE_PRESENT))
+		if (shift == PAGE_SHIFT_SMALL || page->entry & PAGE_HUGE ||
+			!(page->entry & PAGE_PRESENT))
 			break;
-		other->entry_at = other->direct_map + (other->entry & PAGE_ADDRESS_MASK);
+		page->entry_at = visited.direct_map + (page->entry & PAGE_ADDRESS_MASK);
 		shift -= PAGE_TABLE_BITS;
 	}
-	if (!(other->entry & (PAGE_PRESENT | PAGE_PROTNONE)) || other->entry & PAGE_SPECIAL)
+	if (!(page->entry & (PAGE_PRESENT | PAGE_PROTNONE)) || page->entry & PAGE_SPECIAL)
 		return 0;
 	offset_mask = (1ULL << (shift & 63)) - 1;
-	other->page_at = other->entry & PAGE_PRESENT ? other->entry : ~other->entry;
-	other->page_at = other->direct_map + (other->page_at & PAGE_ADDRESS_MASK & ~offset_mask);
-	other->page = address & ~offset_mask;
-	other->page_last = address | offset_mask;
+	page->at = page->entry & PAGE_PRESENT ? page->entry : ~page->entry;
+	page->at = visited.direct_map + (page->at & PAGE_ADDRESS_MASK & ~offset_mask);
+	page->first = address & ~offset_mask;
+	page->last = address | offset_mask;
 	return 1;
 }
 
 /* Does the page still hold what was read from it? */
-static __always_inline int is_page_there(struct other_memory *other)
+static __always_inline int is_page_there(const struct other_page *page)
 {
 	const __u64 changing = PAGE_ACCESSED | PAGE_DIRTY;
 
-	return bpf_probe_read_kernel(&other->entry_again, sizeof(other->entry_again),
-		       (void *)other->entry_at) == 0 &&
-	       (other->entry_again & ~changing) == (other->entry & ~changing);
+	return bpf_probe_read_kernel(&visited.entry_again, sizeof(visited.entry_again),
+		       (void *)page->entry_at) == 0 &&
+	       (visited.entry_again & ~changing) == (page->entry & ~changing);
 }
 
-static __always_inline int is_in_page(const struct other_memory *other, __u64 address)
+/* Fetches bytes that are in one page to a place of `fetched`. */
+static __always_inline int fetch_part(__u32 place, __u32 size, __u64 address)
 {
-	return address >= other->page && address <= other->page_last;
-}
+	struct other_page *page = &visited.page;
 
-/* Reads the word at an address whose last byte is in the same page. */
-static __always_inline int read_in_page(struct other_memory *other, __u64 address)
-{
-	if (!is_in_page(other, address) && !find_other_page(other, address))
+	if (!(address >= page->first && address <= page->last) && !find_other_page(page, address))
 		return 0;
-	return bpf_probe_read_kernel(&other->word, sizeof(other->word),
-		       (void *)(other->page_at + (address - other->page))) == 0 &&
-	       is_page_there(other);
+	/* Linux 6.1 wants the bounds of these very registers. */
+	barrier_var(place);
+	barrier_var(size);
+	return place < FETCHED_MAX && size <= FETCHED_MAX &&
+	       bpf_probe_read_kernel(visited.fetched + place, size,
+		       (void *)(page->at + (address - page->first))) == 0 &&
+	       is_page_there(page);
 }
 
-/*
- * Reads a word of the other task's memory into walk->other.word. Returns 0 if it cannot be read. A
- * global function, for the verifier.
- */
-__noinline int read_other_word(struct walk *walk, __u64 address)
+/* Fetches bytes into `fetched`; zeros if they cannot be read, as bpf_probe_read_user() does. A
+ * global function, for the verifier. */
+__noinline int fetch_other(__u64 address, __u32 size)
 {
-	struct other_memory *other;
-	__u32 shift = 8 * (address & (sizeof(__u64) - 1));
+	__u32 first = PAGE_OFFSET_MASK + 1 - (address & PAGE_OFFSET_MASK);
 
-	if (!walk)
+	if (size > FETCHED_MAX)
 		return 0;
-	other = &walk->other;
 	/* The upper half of the table is the kernel's. */
-	if (address >> (top_page_shift(other->tables) + PAGE_TABLE_BITS - 1))
-		return 0;
-	/* In two pages, maybe: then it is made of two words, each in one. */
-	if ((address & PAGE_OFFSET_MASK) <= PAGE_OFFSET_MASK + 1 - sizeof(__u64))
-		shift = 0;
-	if (!read_in_page(other, address - shift / 8))
-		return 0;
-	if (!shift)
-		return 1;
-	other->first = other->word;
-	if (!read_in_page(other, address - shift / 8 + sizeof(__u64)))
-		return 0;
-	other->word = other->first >> shift | other->word << (64 - shift);
-	return 1;
+	if (!((address + size) >> (top_page_shift(visited.tables) + PAGE_TABLE_BITS - 1))) {
+		if (first > size)
+			first = size;
+		if (fetch_part(0, first, address) &&
+			(first == size || fetch_part(first, size - first, address + first)))
+			return 1;
+	}
+	barrier_var(size);
+	if (size <= FETCHED_MAX)
+		(void)bpf_probe_read_kernel(visited.fetched, size, 0);
+	return 0;
 }
 
-static long try_direct_map(__u32 number, struct other_memory *other)
+/* Without a branch on what is fetched, of which the verifier would follow both ways. */
+static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 {
-	__u64 tables = other->tables;
+	int is_fetched = fetch_other(address, size);
 
-	other->direct_map = (tables >> DIRECT_MAP_SHIFT << DIRECT_MAP_SHIFT) -
-			    ((__u64)number << DIRECT_MAP_SHIFT);
-	return find_other_page(other, tables) && other->page_at + (tables - other->page) == tables;
+	return (bpf_probe_read_kernel(bytes, size, visited.fetched) == 0) & is_fetched;
 }
 
-/* A function of its own: what bpf_loop() passes on must be on the stack. */
-static __noinline void find_direct_map(__u64 tables)
+static __always_inline int can_read_own_user(__u64 *words, __u32 count, __u64 address)
 {
-	struct other_memory other = { .tables = tables };
-	long tried = bpf_loop(DIRECT_MAP_CANDIDATES, try_direct_map, &other, 0);
-
-	direct_map = tried > 0 && try_direct_map((__u32)tried - 1, &other) ? other.direct_map
-									   : DIRECT_MAP_HIDDEN;
+	return can_copy_user(words, count * sizeof(*words), address);
 }
 
-/*
- * Makes this walk read the memory of `task`, which has user memory, until leave_other_memory().
- * Returns 0 if it cannot be read.
- */
-static __always_inline int enter_other_memory(struct walk *walk, struct task_struct *task)
+static __always_inline int can_read_user(
+	struct walk *walk, __u64 *words, __u32 count, __u64 address)
 {
-	struct other_memory *other = &walk->other;
-	__u64 tables = (__u64)BPF_CORE_READ(task, mm, pgd);
+	return can_read_own_user(words, count, address);
+}
 
-	if (!direct_map)
-		find_direct_map(tables);
-	if (!tables || direct_map == DIRECT_MAP_HIDDEN)
+static __always_inline int can_read_own_pt_regs(__u64 *words, __u32 count, __u32 place)
+{
+	const __u64 *registers = (__u64 *)visited.registers;
+
+	return bpf_probe_read_kernel(words, count * sizeof(*words), registers + place) == 0;
+}
+
+static __always_inline int can_read_pt_regs(
+	struct walk *walk, __u64 *words, __u32 count, __u32 place)
+{
+	return can_read_own_pt_regs(words, count, place);
+}
+
+static __always_inline __u32 walked_user(void)
+{
+	return visited.user;
+}
+
+static __always_inline __u64 walked_thread_pointer(void)
+{
+	return visited.thread_pointer;
+}
+
+static __always_inline int is_first_thread_walked(void)
+{
+	return visited.is_first_thread;
+}
+
+/* The scheduler sets last_arrival before the thread runs. A global function, for the verifier. */
+__noinline int has_walked_thread_run(void)
+{
+	struct task_struct *task = (struct task_struct *)visited.task;
+
+	return BPF_CORE_READ(task, on_cpu) != 0 ||
+	       BPF_CORE_READ(task, sched_info.last_arrival) != visited.arrived_ns;
+}
+
+static long try_direct_map(__u32 number, void *unused)
+{
+	struct other_page *page = &visited.page;
+	__u64 tables = visited.tables;
+
+	visited.direct_map = (tables >> DIRECT_MAP_SHIFT << DIRECT_MAP_SHIFT) -
+			     ((__u64)number << DIRECT_MAP_SHIFT);
+	return find_other_page(page, tables) && page->at + (tables - page->first) == tables;
+}
+
+static __noinline void find_direct_map(void)
+{
+	long tried = bpf_loop(DIRECT_MAP_CANDIDATES, try_direct_map, 0, 0);
+
+	if (tried <= 0 || !try_direct_map((__u32)tried - 1, 0))
+		visited.direct_map = DIRECT_MAP_HIDDEN;
+}
+
+/* Of task.bpf.h. */
+static __always_inline __u32 user_of(struct task_struct *task);
+
+/* From now on this thread is walked, which has user memory. Returns 0 if that cannot be read, or
+ * the thread runs. */
+static __always_inline int visit_memory(struct task_struct *task)
+{
+	visited.tables = (__u64)BPF_CORE_READ(task, mm, pgd);
+	if (!visited.tables)
 		return 0;
-	other->direct_map = direct_map;
-	other->tables = tables;
-	other->registers = (__u64)bpf_task_pt_regs(task);
-	other->page = 1;
-	other->page_last = 0;
-	return 1;
-}
-
-static __always_inline void leave_other_memory(struct walk *walk)
-{
-	walk->other.tables = 0;
+	if (visited.direct_map == DIRECT_MAP_UNKNOWN)
+		find_direct_map();
+	visited.page.first = 1;
+	visited.page.last = 0;
+	visited.registers = (__u64)bpf_task_pt_regs(task);
+	visited.task = (__u64)task;
+	visited.arrived_ns = task->sched_info.last_arrival;
+	visited.thread_pointer = task->thread.fsbase;
+	visited.user = user_of(task);
+	visited.is_first_thread = task->pid == task->tgid;
+	return visited.direct_map != DIRECT_MAP_HIDDEN && !has_walked_thread_run();
 }

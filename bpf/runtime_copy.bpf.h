@@ -57,7 +57,7 @@ struct {
 } sent_codes SEC(".maps");
 
 /* A copy on its way to the ring. Of each CPU, one for samples of CPU time, which interrupt the
- * others. */
+ * others, one for those, and one for threads that do not run, if these are sampled. */
 struct runtime_copier {
 	struct pilotlight_ring_code record;
 	struct runtime_shares copies, sent_bytes;
@@ -89,7 +89,7 @@ static __always_inline const struct pilotlight_runtime *walked_runtime(const str
 static __always_inline int send_code(
 	struct walker *walker, struct runtime_copier *copier, __u64 hash)
 {
-	__u32 user = user_of(bpf_get_current_task_btf());
+	__u32 user = walked_user();
 	__u64 mark = runtime_hash(runtime_hash(hash, user), walker->cgroup_id), waiting_bytes;
 	__u32 place, words, size;
 	__u64 *sent;
@@ -97,7 +97,7 @@ static __always_inline int send_code(
 	mark = runtime_hash(mark, runtime_epoch(walker, hash));
 	place = mark >> (64 - RUNTIME_SENT_SHIFT);
 	sent = bpf_map_lookup_elem(&sent_codes, &place);
-	if (!sent)
+	if (!sent || has_walked_thread_run())
 		return 0;
 	if (*sent == mark)
 		return 1;
@@ -136,8 +136,8 @@ static __always_inline int send_code(
 static __always_inline int take_copy(struct walker *walker, struct runtime_copier *copier)
 {
 	return walker->runtime.copies++ < RUNTIME_SAMPLE_COPIES_MAX &&
-	       runtime_take(&copier->copies, user_of(bpf_get_current_task_btf()),
-		       runtime_period(walker), 1, RUNTIME_COPIES_MAX);
+	       runtime_take(&copier->copies, walked_user(), runtime_period(walker), 1,
+		       RUNTIME_COPIES_MAX);
 }
 
 static __always_inline void remember_code(
@@ -147,7 +147,7 @@ static __always_inline void remember_code(
 	__u32 place = runtime_known_place(owner, step);
 	struct runtime_known *known = bpf_map_lookup_elem(&known_codes, &place);
 
-	if (known)
+	if (known && !has_walked_thread_run())
 		runtime_remember(known, walker->runtime.recent, owner, step, hash);
 }
 

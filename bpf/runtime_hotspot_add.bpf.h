@@ -96,7 +96,8 @@ __noinline int note_seen(struct walker *walker, __u64 frame, __u32 before, __u64
 	entry = find_seen(&key, walker, frame);
 	count = walker->walk.record.runtime_count - before;
 	if (!runtime || !entry || count > HOTSPOT_SEEN_METHODS ||
-		!hotspot_read_identity(blob, runtime, blob->begin, &identity))
+		!hotspot_read_identity(blob, runtime, blob->begin, &identity) ||
+		has_walked_thread_run())
 		return 0;
 	entry->block = blob->begin;
 	entry->count = count;

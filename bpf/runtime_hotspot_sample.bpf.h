@@ -88,7 +88,7 @@ static __always_inline void remember_runtime(struct walker *walker, __u64 at)
 	__u64 owner = process_owner(walker);
 	struct process_runtime *entry = find_process_runtime(owner);
 
-	if (!entry || entry->seal == process_seal(owner, at))
+	if (!entry || entry->seal == process_seal(owner, at) || has_walked_thread_run())
 		return;
 	entry->at = at;
 	entry->seal = process_seal(owner, at);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime_known.bpf.h"
+#include "shared.bpf.h"
 #include "walker.bpf.h"
 
 enum {
@@ -11,7 +12,7 @@ enum {
 };
 
 /* The host changes it for each engine, which knows no code yet. */
-volatile __u32 runtime_generation;
+volatile __u32 runtime_generation SHARED;
 
 /* The epoch of what has this hash. */
 static __always_inline __u64 runtime_epoch(const struct walker *walker, __u64 hash)
@@ -28,7 +29,7 @@ static __always_inline __u64 runtime_owner(const struct walker *walker)
 	__u64 owner = runtime_hash(walker->mm, walker->process.start_ns);
 
 	owner = runtime_hash(owner, (__u64)walker->process.exec_id << 32 | walker->process.tgid);
-	owner = runtime_hash(owner, user_of(bpf_get_current_task_btf()));
+	owner = runtime_hash(owner, walked_user());
 	return runtime_hash(owner, walker->cgroup_id);
 }
 

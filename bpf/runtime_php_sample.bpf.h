@@ -137,7 +137,6 @@ __noinline int know_program(struct walker *walker)
 __noinline int runs_loop(struct walker *walker)
 {
 	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
-	const struct task_struct *task = bpf_get_current_task_btf();
 
 	if (!runtime)
 		return 0;
@@ -147,5 +146,5 @@ __noinline int runs_loop(struct walker *walker)
 	if (runtime->anchor != PILOTLIGHT_RUNTIME_GLOBAL)
 		return 1;
 	count_calls(walker);
-	return walker->runtime.calls > 0 || (walker->walk.has_jit && task->pid == task->tgid);
+	return walker->runtime.calls > 0 || (walker->walk.has_jit && is_first_thread_walked());
 }

@@ -22,7 +22,7 @@ __noinline __u64 find_ruby_frame(struct walker *walker)
 		return 0;
 	state = &walker->runtime.walk;
 	state->base = walker->walk.runtime.base;
-	state->thread = bpf_get_current_task_btf()->thread.fsbase;
+	state->thread = walked_thread_pointer();
 	address = runtime_state(state, runtime);
 	return address && runtime_read_word(&frame, address + runtime->state_frame_at) ? frame : 0;
 }

@@ -25,8 +25,8 @@ enum {
 	RUNTIME_TIMED_STEPS = 64, /* between two looks at the clock; a power of two */
 };
 
-/* Two for each CPU, as of struct runtime_copier: a CPU's part of the walkers' map has no room for
- * them. */
+/* For each CPU as many as of struct runtime_copier: a CPU's part of the walkers' map has no room
+ * for them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
@@ -76,7 +76,7 @@ __noinline int begin_runtime(struct walker *walker)
 	state->has_calls = runtime->group >= PILOTLIGHT_RUNTIME_GROUP_CALL;
 	state->language = runtime->language;
 	state->walk.base = walker->walk.runtime.base;
-	state->walk.thread = bpf_get_current_task_btf()->thread.fsbase;
+	state->walk.thread = walked_thread_pointer();
 	state->walk.stack_pointer = walker->walk.leaf_sp;
 	switch (runtime->language) {
 	case PILOTLIGHT_RUNTIME_RUBY:

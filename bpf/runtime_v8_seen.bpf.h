@@ -81,6 +81,6 @@ static __always_inline void remember_seen_function(
 {
 	struct v8_seen *seen = v8->seen_key ? find_seen_function(v8->seen_key) : 0;
 
-	if (seen)
+	if (seen && !has_walked_thread_run())
 		*seen = (struct v8_seen){ v8_seen_seal(v8->seen_key, code, unit), code, unit };
 }

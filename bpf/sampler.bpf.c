@@ -13,91 +13,22 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "pilotlight/walk.h"
-#include "sampler.bpf.h"
-#include "sampler_maps.bpf.h"
-
-/* The current window. Its parity selects the set of maps. The engine has this mapped and
- * increments it. */
-volatile __u32 active_window;
+#include "own_memory.bpf.h"
+#include "sending.bpf.h"
 
 /* No perf event is precise: the registers of a sample are all of one moment. Set when the events
  * are open. */
 volatile __u32 has_whole_registers;
 
-/* Constants, set before loading. */
-const volatile __u32 pid_namespace_inum; /* 0: the initial one, which needs no translation */
-const volatile __u8 wants_kernel = 1;
-const volatile __u8 wants_walks; /* walk by unwind tables where there are any */
-const volatile __u64 walk_seed;
+/* Constant, set before loading. */
 const volatile __u32 sent_walks_mask; /* number of entries of sent_walks, minus one */
-const volatile __u32 ring_bytes;
 
 #define USER_STACK	    BPF_F_USER_STACK
 #define USER_BUILD_ID_STACK (BPF_F_USER_STACK | BPF_F_USER_BUILD_ID)
 
+#include "followed_processes.bpf.h"
 #include "mapped_files.bpf.h"
-#include "task.bpf.h"
-#include "walker.bpf.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct walker);
-} walkers SEC(".maps");
-
-/* A sample on its way to the maps or the ring. */
-struct sample {
-	struct pilotlight_sample_key key;
-	__u64 address; /* as in pilotlight_ring_sample */
-	__u32 window;
-	__u32 periods;
-	__u8 has_kernel_stack;
-	__u8 skipped_frames; /* of the kernel stack */
-	__u8 reserved[6];
-};
-
-enum { VISITOR_ENTRY = 2 }; /* of iterators, which see other threads */
-
-/* The CPU's maps have an entry for samples of CPU time, which interrupt the others. */
-static __always_inline __u32 entry_of(const struct sample *sample)
-{
-	return sample->key.source != PILOTLIGHT_SOURCE_CPU;
-}
-
 #include "recorded_threads.bpf.h"
-
-/* Programs of one source may preempt each other. */
-static __always_inline void count(__u64 *counter, __u64 periods)
-{
-	__sync_fetch_and_add(counter, periods);
-}
-
-/* Wakes the reader when the ring is half full. Until then it reads at the next flip. */
-static __always_inline __u64 wakeup_flags(__u64 waiting_bytes)
-{
-	return waiting_bytes > ring_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-}
-
-/* Is there room for samples that the maps could count instead? */
-static __always_inline int has_room_to_spare(__u64 waiting_bytes)
-{
-	return waiting_bytes < ring_bytes / 4 * 3;
-}
-
-/*
- * Returns 0 if the ring is full. Before Linux 6.15 bpf_ringbuf_output() also fails in an NMI while
- * another CPU holds the ring's lock, for some tens of ns. So it is tried twice, and no more (I5).
- */
-static __always_inline int send(void *record, __u32 size, __u64 waiting_bytes)
-{
-	__u64 flags = wakeup_flags(waiting_bytes);
-
-	return bpf_ringbuf_output(&ring, record, size, flags) == 0 ||
-	       (has_room_to_spare(waiting_bytes) &&
-		       bpf_ringbuf_output(&ring, record, size, flags) == 0);
-}
 
 enum { CODE_SELECTOR_RING = 3 }; /* cs: these low bits are set in any user code, 32-bit included */
 
@@ -240,16 +171,6 @@ static __noinline __s64 find_build_ids(void *ctx, void *build_id_stacks,
 
 #include "runtime_sample.bpf.h"
 #include "thread_context.bpf.h"
-
-static __always_inline void note_walk(
-	struct pilotlight_counters *counters, const struct walker *walker, __u32 periods)
-{
-	__u32 end = walker->walk.record.end;
-
-	count(&counters->walked[PILOTLIGHT_WALKER_TABLES], periods);
-	if (end < PILOTLIGHT_WALK_ENDS)
-		count(&counters->ends[end], periods);
-}
 
 /*
  * Sends a sample with its walked stack. Returns 0 if the ring is full, or if it is nearly full and
@@ -577,7 +498,6 @@ int list_mapped_files(struct bpf_iter__task_vma *context)
 #include "count.bpf.h"
 #include "kmem.bpf.h"
 #include "lock.bpf.h"
-#include "survey.bpf.h"
 #include "wakers.bpf.h"
 
 #include "heap.bpf.h"

@@ -15,10 +15,11 @@
  *  3. A new thread does not come by account_switch() when it runs for the first time.
  *     begin_thread() marks it, and note_switch() adds what it waited until then.
  *     A thread that ends takes what is due.
- *  4. visit_threads() goes over all threads: once note_switch() is attached, to note which are off
- *     the CPU; and at a window's end, to take whole periods of threads that have been blocked since
- *     before it. It pauses while the ring has no room to spare, so it neither loses that time nor
- *     takes the room of other samples. Its reader drains the ring and reads on.
+ *  4. visit_threads() of scheduler_visit.bpf.h goes over all threads: once note_switch() is
+ * attached, to note which are off the CPU; and at a window's end, to take whole periods of threads
+ * that have been blocked since before it. It pauses while the ring has no room to spare, so it
+ * neither loses that time nor takes the room of other samples. Its reader drains the ring and reads
+ * on.
  *
  * The times are those of the run queue's clock, by which the scheduler itself accounts for a
  * thread's time on the CPU and in run queues. So the three sources add up to the wall time. The
@@ -31,7 +32,6 @@
 #include "kernel_types.h"
 #include "pilotlight/event.h"
 #include "scheduler_threads.bpf.h"
-#include "visited_thread.bpf.h"
 #include "watch.bpf.h"
 
 #include <linux/bpf.h>
@@ -44,74 +44,9 @@
 const volatile __u8 tells_previous_state; /* sched_switch has it as argument, since 5.18 */
 const volatile __u8 wants_wakers;	  /* wakers.bpf.h */
 
-/* 0: visit_threads() begins the sampling of all threads. Otherwise it takes the time of those that
- * have been blocked since before. CLOCK_MONOTONIC. */
-volatile __u64 blocked_before_ns;
 /* How far run queues' clocks are ahead of CLOCK_MONOTONIC, as of one of the last switches; 0: not
  * known yet. */
 volatile __u64 clock_ahead_ns;
-
-/* Was it ready all the time that it did not run? */
-static __always_inline int is_ready_wait(__u32 wait)
-{
-	return wait == PILOTLIGHT_WAIT_PREEMPTED || wait == PILOTLIGHT_WAIT_THROTTLED;
-}
-
-static __always_inline void set_wait(
-	struct off_cpu *off_cpu, const struct task_struct *task, __u32 state)
-{
-	__u32 wait = wait_of(task, state);
-
-	off_cpu->wait = wait;
-	off_cpu->ready_wait = is_ready_wait(wait) ? wait : PILOTLIGHT_WAIT_WOKEN;
-	off_cpu->woken_ns = 0;
-	off_cpu->has_waker = 0;
-}
-
-static __always_inline int is_new(const struct off_cpu *off_cpu)
-{
-	return off_cpu->ready_wait == PILOTLIGHT_WAIT_NONE;
-}
-
-/* The source that counts what these programs do for both. */
-static __always_inline enum pilotlight_source common_source(void)
-{
-	return source_periods[PILOTLIGHT_SOURCE_OFFCPU] ? PILOTLIGHT_SOURCE_OFFCPU
-							: PILOTLIGHT_SOURCE_RUNQUEUE;
-}
-
-/* No room, or no memory, for what a thread needs: its waits are not sampled. */
-static __always_inline void note_refused_thread(void)
-{
-	__u32 index = pilotlight_counters_index(common_source(), active_window & 1);
-	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
-
-	if (counts)
-		count(&counts->events[PILOTLIGHT_EVENT_THREAD_REFUSED], 1);
-}
-
-/* A random part of the time, and not 0. */
-static __always_inline __s64 first_phase(__u64 ns)
-{
-	__u64 random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
-
-	return ns ? (__s64)(random % ns) + 1 : 0;
-}
-
-static __always_inline void set_interval(
-	struct off_cpu *off_cpu, enum pilotlight_source source, __u32 interval)
-{
-	off_cpu->intervals[off_cpu_place(source)] = interval - 1;
-	off_cpu->left_ns[off_cpu_place(source)] = first_phase(source_periods[source] * interval);
-}
-
-/* Sets all but when and why it was switched out, and the owner, which must come last. */
-static __always_inline void init_off_cpu(struct off_cpu *off_cpu, __u64 run_delay_ns)
-{
-	off_cpu->run_delay_ns = run_delay_ns;
-	set_interval(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, interval_of(PILOTLIGHT_SOURCE_OFFCPU));
-	set_interval(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, interval_of(PILOTLIGHT_SOURCE_RUNQUEUE));
-}
 
 /* The number of periods that a sample stands for after `ns` more of the source; 0: none is due. */
 static __always_inline __u32 periods_of(
@@ -344,88 +279,17 @@ int BPF_PROG(end_thread, struct task_struct *task)
 	return 0;
 }
 
-/*
- * Begins a thread, unless begin_thread() or note_switch() has begun it, or does so at this moment:
- * then note_switch() has set another time.
- */
-static __always_inline void begin_visited(struct task_struct *task, __u64 now)
+/* The kernel is about to free the thread. */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(forget_thread, struct task_struct *task)
 {
 	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
-	__u32 place = user_place(task), owner;
-	__u64 since_ns;
+	__u32 owner;
 
-	if (off_cpu && is_begun(off_cpu))
-		return;
-	off_cpu = create_off_cpu(task, place);
-	if (!off_cpu) {
-		note_refused_thread();
-		return;
-	}
-	since_ns = off_cpu->since_ns;
-	owner = off_cpu->owner;
-	if (owner >> OWNER_START_SHIFT == start_number) {
-		release_thread(place);
-		return;
-	}
-	init_off_cpu(off_cpu, task->sched_info.run_delay);
-	set_wait(off_cpu, task, task->__state);
-	__sync_val_compare_and_swap(&off_cpu->since_ns, since_ns, task->on_cpu ? 0 : now);
-	if (__sync_val_compare_and_swap(&off_cpu->owner, owner, owner_of(place)) != owner)
-		release_thread(place);
-}
-
-/*
- * Takes whole periods; the thread itself accounts for the rest. If it is just woken, it is left
- * alone, and if it was preempted on its way to sleep. The run queue's clock may be as old as the
- * last tick; then it takes less. Returns 0 if the ring has no room to spare: then nothing was
- * taken.
- */
-static __always_inline int take_blocked(struct task_struct *task, __u64 now)
-{
-	__u64 before_ns = blocked_before_ns + (now - bpf_ktime_get_ns());
-	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
-	__u64 period_ns = source_periods[PILOTLIGHT_SOURCE_OFFCPU], since_ns, periods, taken_ns;
-	__u32 state = task->__state;
-
-	/* There may be room now. */
 	if (!off_cpu)
-		begin_visited(task, now);
-	if (!off_cpu || !is_begun(off_cpu) || !period_ns || task->on_cpu)
-		return 1;
-	if (state == 0 || state & (STATE_WAKING | STATE_NEW | STATE_DEAD) ||
-		is_ready_wait(off_cpu->wait))
-		return 1;
-	since_ns = off_cpu->since_ns;
-	if (since_ns == 0 || since_ns >= before_ns || since_ns >= now)
-		return 1;
-	periods = (now - since_ns) / period_ns;
-	if (periods > ~0U)
-		periods = ~0U;
-	if (periods == 0)
-		return 1;
-	if (!has_room_to_spare(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA)))
 		return 0;
-	taken_ns = since_ns + periods * period_ns;
-	if (__sync_val_compare_and_swap(&off_cpu->since_ns, since_ns, taken_ns) == since_ns &&
-		!drop_filtered(task, PILOTLIGHT_SOURCE_OFFCPU, (__u32)periods))
-		send_visited(task, PILOTLIGHT_SOURCE_OFFCPU, off_cpu->wait, (__u32)periods);
-	return 1;
-}
-
-SEC("iter/task")
-int visit_threads(struct bpf_iter__task *context)
-{
-	struct task_struct *task = context->task;
-	__u64 now = run_queue_clock_ns(bpf_get_current_task_btf());
-
-	if (!task || task->pid == 0 || task->exit_state)
-		return GO_ON;
-	if (!blocked_before_ns) {
-		begin_visited(task, now);
-		return GO_ON;
-	}
-	if (visits_left == 0 || !take_blocked(task, now))
-		return PAUSE;
-	visits_left--;
-	return GO_ON;
+	owner = __sync_lock_test_and_set(&off_cpu->owner, 0);
+	if (owner >> OWNER_START_SHIFT == start_number)
+		release_thread(owner & (USER_PLACES - 1));
+	return 0;
 }

@@ -15,12 +15,14 @@
 
 #include "kernel_types.h"
 #include "pilotlight/event.h"
+#include "shared.bpf.h"
+#include "source_period.bpf.h"
 #include "task.bpf.h"
+#include "wait.bpf.h"
 
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
 
 /* A thread's storage has time of two sources, off the CPU and in the run queue. */
 enum { OFF_CPU_SOURCES = 2 };
@@ -41,10 +43,10 @@ const volatile __u32 threads_max;
 
 /* Of the present start, from 1 to 65535. What a thread's storage has of an earlier one means
  * nothing. */
-volatile __u32 start_number;
+volatile __u32 start_number SHARED;
 /* Threads that have storage of the present start, and these by a hash of their users. */
-volatile __u32 thread_count;
-volatile __u32 user_threads[USER_PLACES];
+volatile __u32 thread_count SHARED;
+volatile __u32 user_threads[USER_PLACES] SHARED;
 
 struct off_cpu {
 	/* The time off the CPU since then is not accounted for. By the run queue's clock; 0: it
@@ -143,17 +145,64 @@ static __always_inline struct off_cpu *create_off_cpu(struct task_struct *task, 
 	return off_cpu;
 }
 
-/* The kernel is about to free the thread. */
-SEC("tp_btf/sched_process_free")
-int BPF_PROG(forget_thread, struct task_struct *task)
+/* Was it ready all the time that it did not run? */
+static __always_inline int is_ready_wait(__u32 wait)
 {
-	struct off_cpu *off_cpu = bpf_task_storage_get(&off_cpus, task, 0, 0);
-	__u32 owner;
+	return wait == PILOTLIGHT_WAIT_PREEMPTED || wait == PILOTLIGHT_WAIT_THROTTLED;
+}
 
-	if (!off_cpu)
-		return 0;
-	owner = __sync_lock_test_and_set(&off_cpu->owner, 0);
-	if (owner >> OWNER_START_SHIFT == start_number)
-		release_thread(owner & (USER_PLACES - 1));
-	return 0;
+static __always_inline void set_wait(
+	struct off_cpu *off_cpu, const struct task_struct *task, __u32 state)
+{
+	__u32 wait = wait_of(task, state);
+
+	off_cpu->wait = wait;
+	off_cpu->ready_wait = is_ready_wait(wait) ? wait : PILOTLIGHT_WAIT_WOKEN;
+	off_cpu->woken_ns = 0;
+	off_cpu->has_waker = 0;
+}
+
+static __always_inline int is_new(const struct off_cpu *off_cpu)
+{
+	return off_cpu->ready_wait == PILOTLIGHT_WAIT_NONE;
+}
+
+/* The source that counts what these programs do for both. */
+static __always_inline enum pilotlight_source common_source(void)
+{
+	return source_periods[PILOTLIGHT_SOURCE_OFFCPU] ? PILOTLIGHT_SOURCE_OFFCPU
+							: PILOTLIGHT_SOURCE_RUNQUEUE;
+}
+
+/* No room, or no memory, for what a thread needs: its waits are not sampled. */
+static __always_inline void note_refused_thread(void)
+{
+	__u32 index = pilotlight_counters_index(common_source(), active_window & 1);
+	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
+
+	if (counts)
+		count(&counts->events[PILOTLIGHT_EVENT_THREAD_REFUSED], 1);
+}
+
+/* A random part of the time, and not 0. */
+static __always_inline __s64 first_phase(__u64 ns)
+{
+	__u64 random = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32();
+
+	return ns ? (__s64)(random % ns) + 1 : 0;
+}
+
+static __always_inline void set_interval(
+	struct off_cpu *off_cpu, enum pilotlight_source source, __u32 interval)
+{
+	off_cpu->intervals[off_cpu_place(source)] = interval - 1;
+	off_cpu->left_ns[off_cpu_place(source)] = first_phase(source_periods[source] * interval);
+}
+
+/* Sets all but when and why it was switched out, and the owner, which must come last. */
+static __always_inline void init_off_cpu(struct off_cpu *off_cpu, __u64 run_delay_ns)
+{
+	off_cpu->run_delay_ns = run_delay_ns;
+	set_interval(off_cpu, PILOTLIGHT_SOURCE_OFFCPU, interval_of(PILOTLIGHT_SOURCE_OFFCPU));
+	set_interval(off_cpu, PILOTLIGHT_SOURCE_RUNQUEUE, interval_of(PILOTLIGHT_SOURCE_RUNQUEUE));
 }

@@ -20,7 +20,6 @@
  */
 #pragma once
 
-#include "amount.bpf.h"
 #include "pace.bpf.h"
 #include "scheduler_threads.bpf.h"
 #include "visited_thread.bpf.h"
@@ -230,10 +229,10 @@ static __always_inline void survey_thread(struct task_struct *task)
 	periods = thin_out(task, 0);
 	if (!periods)
 		return;
-	send_visited(task, source, wait, periods);
 	count(&counts->events[PILOTLIGHT_EVENT_SURVEYED], 1);
 	if (periods > survey_periods)
 		count(&counts->events[PILOTLIGHT_EVENT_THINNED], 1);
+	send_visited(task, source, wait, periods);
 	count(&counts->run_ns, bpf_ktime_get_ns() - begin_ns);
 }
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What a sample says of its thread. The includer defines pid_namespace_inum: the engine's pid
- * namespace, or 0 for the initial one.
- */
+/* What a sample says of its thread. */
 #pragma once
 
 #include "kernel_types.h"
@@ -11,6 +8,10 @@
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
+
+/* The engine's pid namespace; 0: the initial one, which needs no translation. A constant, set
+ * before loading. */
+const volatile __u32 pid_namespace_inum;
 
 enum {
 	PID_NAMESPACE_LEVELS = 33, /* the kernel's MAX_PID_NS_LEVEL, plus the initial one */

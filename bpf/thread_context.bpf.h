@@ -121,8 +121,8 @@ __noinline int read_context(struct walker *walker)
 		know_context(walker);
 	if (!context->known.anchor)
 		return 0;
-	at = runtime_variable(bpf_get_current_task_btf()->thread.fsbase, context->known.anchor,
-		context->known.libc, context->known.place, context->known.offset);
+	at = runtime_variable(walked_thread_pointer(), context->known.anchor, context->known.libc,
+		context->known.place, context->known.offset);
 	if (!at || !copy_context(&walker->walk, at) || !has_ids(&walker->walk))
 		return 0;
 	walker->walk.record.has_context = 1;

@@ -6,8 +6,13 @@
 #pragma once
 
 #include "kernel_types.h"
+#include "other_memory.bpf.h"
 #include "pilotlight/event.h"
+#include "recorded_threads.bpf.h"
+#include "runtime_sample.bpf.h"
+#include "sending.bpf.h"
 #include "task.bpf.h"
+#include "wait.bpf.h"
 
 #include <linux/bpf.h>
 
@@ -19,68 +24,48 @@ volatile __u32 visits_left;
 
 enum { GO_ON = 0, PAUSE = 1 }; /* PAUSE: the read fails with EAGAIN; the next begins here again */
 
-enum {
-	/* The kernel's states of a task. */
-	STATE_INTERRUPTIBLE = 0x1,
-	STATE_UNINTERRUPTIBLE = 0x2,
-	STATE_STOPPED = 0x4 | 0x8, /* also by a tracer */
-	STATE_DEAD = 0x80,
-	STATE_WAKING = 0x200,
-	STATE_NO_LOAD = 0x400,
-	STATE_NEW = 0x800,
-	REALTIME_PRIORITIES = 100, /* below: they have no quota, or another one */
-};
-
-/* Of the run queue on which the thread was last. */
-static __always_inline __u64 run_queue_clock_ns(const struct task_struct *task)
+static __always_inline __u64 task_cgroup_id(struct task_struct *task)
 {
-	return task->se.cfs_rq->rq->clock;
+	return bpf_core_field_exists(task->cgroups) ? BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id)
+						    : 0;
 }
 
-/*
- * Is its group above its quota of CPU time? Until Linux 6.17 the group leaves the run queue at
- * once, with all its threads. Since then a thread goes on until it returns to user code, where it
- * is switched out.
- */
-static __always_inline int is_throttled(const struct task_struct *task)
+/* Walks the user stack of a thread that has user memory and does not run, with the frames of an
+ * interpreter. Returns 0 if it cannot be walked. */
+static __noinline int walk_visited(struct walker *walker, struct mm_struct *mm, __u32 window)
 {
-	if (bpf_core_field_exists(task->throttled))
-		return task->throttled;
-	if (!bpf_core_field_exists(task->se.cfs_rq->throttle_count))
+	if (!read_task_registers(&walker->walk) ||
+		walk_stack_in(walker, mm, &walker->walk.record.process, window,
+			walk_seed_of(walk_seed, window)) != WALK_DONE)
 		return 0;
-	return task->prio >= REALTIME_PRIORITIES && task->se.cfs_rq->throttle_count > 0;
+	add_runtime_frames(walker, VISITOR_ENTRY);
+	return 1;
 }
 
-/* Why a thread in this state does not run. */
-static __always_inline __u32 wait_of(const struct task_struct *task, __u32 state)
+/* If the thread runs meanwhile, the walk is worth nothing. */
+static __always_inline int can_walk_visited(
+	struct walker *walker, struct task_struct *task, __u32 window)
 {
-	if (state == 0)
-		return is_throttled(task) ? PILOTLIGHT_WAIT_THROTTLED : PILOTLIGHT_WAIT_PREEMPTED;
-	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
-		return PILOTLIGHT_WAIT_DISK;
-	if (state & STATE_INTERRUPTIBLE)
-		return PILOTLIGHT_WAIT_INTERRUPTIBLE;
-	if (state & STATE_UNINTERRUPTIBLE)
-		return state & STATE_NO_LOAD ? PILOTLIGHT_WAIT_IDLE
-					     : PILOTLIGHT_WAIT_UNINTERRUPTIBLE;
-	if (state & STATE_STOPPED)
-		return PILOTLIGHT_WAIT_STOPPED;
-	return PILOTLIGHT_WAIT_OTHER;
+	struct mm_struct *mm = task->mm;
+
+	if (!wants_walks || !mm || !has_mapping_tree(mm) || !visit_memory(task))
+		return 0;
+	walker->cgroup_id = task_cgroup_id(task);
+	if (!walk_visited(walker, mm, window))
+		return 0;
+	if (!has_walked_thread_run() && task->mm == mm)
+		return 1;
+	/* What is remembered of the walk may be wrong, too. */
+	walker->mm = 0;
+	return 0;
 }
 
-/*
- * Walks the user stack of a thread that does not run. If it runs meanwhile, the walk is worth
- * nothing. A thread of the kernel has no such stack.
- */
-static __always_inline void walk_visited(
+static __always_inline void take_visited_stack(
 	struct walker *walker, struct task_struct *task, __u32 window)
 {
 	struct pilotlight_ring_walk *record = &walker->walk.record;
-	__u64 arrived_ns = task->sched_info.last_arrival;
-	int is_walked = wants_walks && walk_other_stack(walker, task, &record->process, window,
-					       walk_seed_of(walk_seed, window));
 
-	if (is_walked && !task->on_cpu && task->sched_info.last_arrival == arrived_ns)
+	if (can_walk_visited(walker, task, window))
 		return;
 	record->count = record->runtime_count = 0;
 	record->has_context = 0;
@@ -100,12 +85,6 @@ static __always_inline void set_header(struct pilotlight_ring_walk *record,
 	};
 	record->time_ns = bpf_ktime_get_ns();
 	record->address = 0;
-}
-
-static __always_inline __u64 task_cgroup_id(struct task_struct *task)
-{
-	return bpf_core_field_exists(task->cgroups) ? BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id)
-						    : 0;
 }
 
 /* Sends the record with so many words behind it, and counts its periods as stored or lost. */
@@ -138,26 +117,34 @@ static __noinline int drop_filtered(
 	return 1;
 }
 
-/* Sends periods of a thread that does not run and is recorded. */
-static __noinline void send_visited(
-	struct task_struct *task, enum pilotlight_source source, __u32 wait, __u32 periods)
+/* Before the walk. A function of its own, like finish_visited_sample(): that bounds the use of the
+ * BPF stack. What the sample is goes into the record: Linux 6.1 would verify the walk anew for each
+ * value of a variable that is used behind it. */
+static __noinline struct walker *begin_visited_sample(struct task_struct *task,
+	enum pilotlight_source source, __u32 wait, __u32 periods, __u32 window)
 {
-	__u32 window = active_window, entry = VISITOR_ENTRY, frames;
-	__u32 index = pilotlight_counters_index(source, window & 1);
-	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
+	__u32 entry = VISITOR_ENTRY;
 	struct walker *walker = bpf_map_lookup_elem(&walkers, &entry);
-	struct pilotlight_ring_walk *record;
+
+	if (!walker)
+		return 0;
+	describe_task(task, &walker->walk.record.process, &walker->walk.record.tid);
+	set_header(&walker->walk.record, source, wait, window);
+	walker->walk.record.periods = periods;
+	return walker;
+}
+
+static __noinline void finish_visited_sample(struct walker *walker, struct task_struct *task)
+{
+	struct pilotlight_ring_walk *record = &walker->walk.record;
+	__u32 index = pilotlight_counters_index(record->header.source, record->header.set), frames;
+	struct pilotlight_counters *counts = bpf_map_lookup_elem(&counters, &index);
 	long bytes = 0;
 
-	if (!counts || !walker)
+	if (!counts)
 		return;
-	count(&counts->fired, periods);
-	record = &walker->walk.record;
-	describe_task(task, &record->process, &record->tid);
-	/* Before the walk, which Linux 6.1 would verify anew for each source and wait. */
-	set_header(record, source, wait, window);
-	walk_visited(walker, task, window);
-	frames = record->count & PILOTLIGHT_WALK_DEPTH;
+	count(&counts->fired, record->periods);
+	frames = walk_words(record);
 	if (wants_kernel)
 		bytes = bpf_get_task_stack(task, &walker->walk.frames[frames],
 			PILOTLIGHT_STACK_DEPTH * sizeof(__u64), 0);
@@ -165,8 +152,20 @@ static __noinline void send_visited(
 	record->kernel_count = stack_entries(bytes, sizeof(__u64));
 	bpf_core_read(record->comm, sizeof(record->comm), &task->comm);
 	record->user = user_of(task);
-	record->periods = periods;
 	if (send_record(counts, record, frames + (record->kernel_count & PILOTLIGHT_STACK_DEPTH)) &&
 		task->mm)
-		note_walk(counts, walker, periods);
+		note_walk(counts, walker, record->periods);
+}
+
+/* Sends periods of a thread that does not run and is recorded. */
+static __always_inline void send_visited(
+	struct task_struct *task, enum pilotlight_source source, __u32 wait, __u32 periods)
+{
+	__u32 window = active_window;
+	struct walker *walker = begin_visited_sample(task, source, wait, periods, window);
+
+	if (!walker)
+		return;
+	take_visited_stack(walker, task, window);
+	finish_visited_sample(walker, task);
 }

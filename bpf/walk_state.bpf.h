@@ -14,11 +14,11 @@
 
 struct walk;
 
-/* Reads `count` words of the task's user memory. Returns 0 if they cannot be read. */
+/* Reads `count` words of the thread's user memory. Returns 0 if they cannot be read. */
 static __always_inline int can_read_user(
 	struct walk *walk, __u64 *words, __u32 count, __u64 address);
 
-/* The same if it is the current one. Needs less of the BPF stack. */
+/* The same, where `walk` would take BPF stack. */
 static __always_inline int can_read_own_user(__u64 *words, __u32 count, __u64 address);
 
 /* Reads `count` words, from index `place` on, of the struct pt_regs that the thread saved when it
@@ -139,18 +139,6 @@ struct walked_context {
 	struct context_place known;
 };
 
-/* The memory of another task than the current one (other_memory.bpf.h). */
-struct other_memory {
-	__u64 tables;	 /* its top page table; 0: the walk is of the current task */
-	__u64 registers; /* its struct pt_regs */
-	__u64 direct_map;
-	/* The page that was read last, its place in the direct map, and the entry that names it. */
-	__u64 page, page_last;
-	__u64 page_at;
-	__u64 entry_at, entry, entry_again;
-	__u64 word, first; /* what was read, and the part of it in the first of two pages */
-};
-
 /* Bits of walk.has_jit. */
 enum walk_jit {
 	WALK_HAS_JIT = 1 << 0, /* some frames are in memory without a file, where code changes */
@@ -180,7 +168,6 @@ struct walk {
 	__u8 is_untabled;    /* the last frame is */
 	/* Of the step: words read right below the caller's stack pointer; did it read others? */
 	__u8 words_read, read_more;
-	struct other_memory other;
 	/*
 	 * Two rings of frames, leaf first: this walk's and the last one's. The lowest bit of `turn`
 	 * says which is this walk's.

@@ -9,13 +9,12 @@
  * functions, like maple_descend(). So the verifier checks each once, instead of in each round of
  * the loop and at each call.
  *
- * The includer defines the maps walk_files, walk_requests and walk_request_wakeup (a ring that
- * wakes the engine).
+ * The includer has included own_memory.bpf.h or other_memory.bpf.h, and defines the maps
+ * walk_files, walk_requests and walk_request_wakeup (a ring that wakes the engine).
  */
 #pragma once
 
 #include "generated_code.bpf.h"
-#include "other_memory.bpf.h"
 #include "remembered_walk.bpf.h"
 #include "unwind_table.bpf.h"
 #include "walk_depth.bpf.h"
@@ -30,51 +29,6 @@ enum {
 	SYSTEM_CALL_EXECVE = 59,
 	SYSTEM_CALL_EXECVEAT = 322,
 };
-
-static __always_inline int can_read_own_user(__u64 *words, __u32 count, __u64 address)
-{
-	return bpf_probe_read_user(words, count * sizeof(*words), (void *)address) == 0;
-}
-
-static __always_inline int can_read_user(
-	struct walk *walk, __u64 *words, __u32 count, __u64 address)
-{
-	int is_read = 1;
-
-	if (walk->other.tables) {
-		/* The verifier wants every word set. */
-		for (__u32 i = 0; i < count; i++) {
-			if (!read_other_word(walk, address + i * sizeof(*words)))
-				is_read = 0;
-			words[i] = walk->other.word;
-		}
-		return is_read;
-	}
-	return can_read_own_user(words, count, address);
-}
-
-static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
-{
-	return bpf_probe_read_user(bytes, size, (void *)address) == 0;
-}
-
-/* Of the current task. */
-static __always_inline int can_read_own_pt_regs(__u64 *words, __u32 count, __u32 place)
-{
-	const __u64 *registers = (__u64 *)bpf_task_pt_regs(bpf_get_current_task_btf());
-
-	return bpf_probe_read_kernel(words, count * sizeof(*words), registers + place) == 0;
-}
-
-static __always_inline int can_read_pt_regs(
-	struct walk *walk, __u64 *words, __u32 count, __u32 place)
-{
-	const __u64 *registers = (__u64 *)walk->other.registers;
-
-	if (!walk->other.tables)
-		return can_read_own_pt_regs(words, count, place);
-	return bpf_probe_read_kernel(words, count * sizeof(*words), registers + place) == 0;
-}
 
 static __always_inline __u64 walk_clock_ns(void)
 {
@@ -315,8 +269,8 @@ static __always_inline int step_by_lookup(struct walker *walker)
 /* A function of its own, which bounds the use of the BPF stack. */
 static __noinline int step_as_before(struct walk *walk)
 {
-	/* Other tasks are walked too seldom for that. */
-	return walk->other.tables ? STEP_IS_NEW : step_from_memory(walk);
+	/* Other threads are walked too seldom for that. */
+	return WALKS_OTHERS ? STEP_IS_NEW : step_from_memory(walk);
 }
 
 /* One step: repeats steps of the last walk if it can, else looks up one. Returns WALK_ON or why the
@@ -411,7 +365,7 @@ static __always_inline int is_behind_system_call(struct walk *walk)
 }
 
 /*
- * Reads the user registers of the current task's last entry into the kernel. Returns 0 if that was
+ * Reads the user registers of the thread's last entry into the kernel. Returns 0 if that was
  * not from 64-bit user code. Only for a task with user memory.
  */
 static __always_inline int read_task_registers(struct walk *walk)
@@ -520,19 +474,4 @@ static __always_inline enum walk_result walk_user_stack(
 	struct walker *walker, const struct pilotlight_process *process, __u32 window, __u64 seed)
 {
 	return walk_stack_in(walker, bpf_get_current_task_btf()->mm, process, window, seed);
-}
-
-/* Of another task, which does not run. Returns 0 if it has no stack that can be walked. */
-static __always_inline int walk_other_stack(struct walker *walker, struct task_struct *task,
-	const struct pilotlight_process *process, __u32 window, __u64 seed)
-{
-	struct mm_struct *mm = task->mm;
-	int is_done = 0;
-
-	if (!mm || !has_mapping_tree(mm) || !enter_other_memory(&walker->walk, task))
-		return 0;
-	if (read_task_registers(&walker->walk))
-		is_done = walk_stack_in(walker, mm, process, window, seed) == WALK_DONE;
-	leave_other_memory(&walker->walk);
-	return is_done && task->mm == mm;
 }

@@ -3,6 +3,7 @@
 
 #include "capture/capture.h"
 #include "capture/kernel_symbol.h"
+#include "capture/visitor_programs.h"
 #include "sampler.skel.h"
 
 #include <bpf/libbpf.h>
@@ -19,7 +20,7 @@ enum {
 	/* On each CPU. */
 	SCRATCHES = 2,
 	WALKERS = 2,
-	WALKERS_WITH_BLOCKED = 3, /* and one for the stacks of blocked threads */
+	WALKERS_WITH_BLOCKED = 3, /* and one for threads that do not run */
 };
 
 bool amount_programs_has(const struct capture_settings *settings, enum pilotlight_source source)
@@ -60,12 +61,14 @@ void amount_programs_prepare(
 		source_count++;
 	}
 	(void)bpf_map__set_autocreate(programs->maps.amount_cpus, source_count > 0);
-	if (source_count > 0 || settings->surveyed)
-		(void)bpf_map__set_max_entries(programs->maps.walkers,
-			amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU) ||
-					settings->surveyed
-				? WALKERS_WITH_BLOCKED
-				: WALKERS);
+	if (source_count > 0)
+		(void)bpf_map__set_max_entries(programs->maps.walkers, WALKERS);
+	if (visitor_programs_are_wanted(settings)) {
+		(void)bpf_map__set_max_entries(programs->maps.walkers, WALKERS_WITH_BLOCKED);
+		(void)bpf_map__set_max_entries(
+			programs->maps.runtime_copiers, WALKERS_WITH_BLOCKED);
+		(void)bpf_map__set_max_entries(programs->maps.runtime_tasks, WALKERS_WITH_BLOCKED);
+	}
 	if (source_count == 0)
 		return;
 	programs->rodata->samples_per_slot = samples_per_slot(settings, cpu_count, source_count);

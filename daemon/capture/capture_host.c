@@ -17,6 +17,7 @@
 #include "capture/scheduler_programs.h"
 #include "capture/survey_programs.h"
 #include "capture/thread_visit.h"
+#include "capture/visitor_programs.h"
 #include "pilotlight/event.h"
 #include "pilotlight/walk.h"
 #include "sampler.skel.h"
@@ -39,6 +40,7 @@ struct capture_host {
 	struct cgroup_choice choice; /* of the settings */
 	struct sampler_sizes sizes;
 	struct sampler *programs;
+	struct visitor *visitor; /* NULL: not wanted */
 	struct perf_event_opener opener;
 	struct cpu_events *events;
 	struct count_events *counts;
@@ -171,6 +173,8 @@ int capture_host_open(const struct capture_settings *settings, const char *event
 	host->cpu_count = (uint32_t)count;
 	compute_sizes(host);
 	r = sampler_programs_load(&host->settings, &host->sizes, &host->programs, fault);
+	if (r == 0)
+		r = visitor_programs_load(&host->settings, host->programs, &host->visitor, fault);
 	if (r < 0)
 		return r;
 	host->barrier_inner_fd = bpf_map_create(
@@ -205,6 +209,7 @@ void capture_host_free(struct capture_host *host)
 		(void)close(host->statistics_fd);
 	if (host->barrier_inner_fd >= 0)
 		(void)close(host->barrier_inner_fd);
+	visitor_programs_free(host->visitor);
 	sampler_programs_free(host->programs);
 	free(host);
 }
@@ -235,8 +240,8 @@ void capture_host_layout(
 		.unwind_lines = walks->lines,
 		.unwind_rules = walks->rules,
 		.unwind_escapes = walks->escapes,
-		.active_window_offset = offsetof(struct sampler__bss, active_window),
-		.variables_bytes = sizeof(struct sampler__bss),
+		.active_window_offset = offsetof(struct sampler__data_shared, active_window),
+		.variables_bytes = sizeof(struct sampler__data_shared),
 		.sideband_ring_bytes = (uint32_t)host->ring_bytes,
 		.has_walks = host->sizes.has_walks,
 		.reports_cgroups = sideband_rings_report_cgroups(host->rings),
@@ -263,7 +268,7 @@ int capture_host_fd(const struct capture_host *host, size_t index)
 		[PILOTLIGHT_CAPTURE_FD_COUNTERS] = maps->counters,
 		[PILOTLIGHT_CAPTURE_FD_RING] = maps->ring,
 		[PILOTLIGHT_CAPTURE_FD_BARRIER] = maps->barrier,
-		[PILOTLIGHT_CAPTURE_FD_VARIABLES] = maps->bss,
+		[PILOTLIGHT_CAPTURE_FD_VARIABLES] = maps->data_shared,
 		[PILOTLIGHT_CAPTURE_FD_LIVE] = maps->live,
 		[PILOTLIGHT_CAPTURE_FD_CACHE_NAMES] = maps->cache_names,
 		[PILOTLIGHT_CAPTURE_FD_BLOCK_DISKS] = maps->block_disks,
@@ -329,7 +334,7 @@ int capture_host_start(struct capture_host *host, struct fault *fault)
 	int r = follow_cpus(host, true, fault);
 
 	if (r == 0 || (host->is_started && cpu_events_error_passes(r))) {
-		r = scheduler_programs_start(host->programs, &host->settings, fault);
+		r = scheduler_programs_start(host->programs, host->visitor, &host->settings, fault);
 		if (r == 0)
 			r = lock_programs_start(host->programs, &host->settings, fault);
 		if (r == 0)
@@ -406,7 +411,7 @@ int capture_host_list_files(struct capture_host *host)
 int capture_host_take_blocked(struct capture_host *host, uint64_t before_ns)
 {
 	return scheduler_programs_take_blocked(
-		host->programs, &host->settings, before_ns, &host->visit);
+		host->programs, host->visitor, &host->settings, before_ns, &host->visit);
 }
 
 int capture_host_survey(struct capture_host *host, uint32_t periods)
@@ -415,7 +420,7 @@ int capture_host_survey(struct capture_host *host, uint32_t periods)
 		host->survey.cpu_ns = 0;
 		return 0;
 	}
-	return survey_programs_run(host->programs, &host->settings, periods, &host->survey);
+	return survey_programs_run(host->visitor, &host->settings, periods, &host->survey);
 }
 
 int32_t capture_host_surveyed_us(const struct capture_host *host)
@@ -456,7 +461,7 @@ int capture_host_set_runtime(
 void capture_host_new_engine(struct capture_host *host)
 {
 	thread_visit_end(&host->survey);
-	host->programs->bss->runtime_generation++;
+	host->programs->data_shared->runtime_generation++;
 }
 
 int capture_host_set_rate(struct capture_host *host, uint32_t rate_hz)

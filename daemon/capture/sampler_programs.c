@@ -195,7 +195,7 @@ int sampler_programs_load(const struct capture_settings *settings,
 	if (r == 0)
 		r = scheduler_programs_prepare(programs, settings, fault);
 	if (r == 0)
-		r = survey_programs_prepare(programs, settings, fault);
+		r = survey_programs_check(settings, fault);
 	if (r == 0)
 		r = lock_programs_prepare(programs, settings, fault);
 	if (r == 0)

@@ -11,6 +11,7 @@
 #include "capture/thread_visit.h"
 #include "pilotlight/event.h"
 #include "sampler.skel.h"
+#include "visitor.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -26,7 +27,7 @@ enum {
 	START_NUMBER_MAX = 65535,
 };
 
-static bool are_wanted(const struct capture_settings *settings)
+bool scheduler_programs_are_wanted(const struct capture_settings *settings)
 {
 	return amount_programs_counts(settings, PILOTLIGHT_SOURCE_OFFCPU) ||
 	       amount_programs_counts(settings, PILOTLIGHT_SOURCE_RUNQUEUE);
@@ -45,7 +46,6 @@ static struct program_list list_of(struct sampler *sampler)
 			{ sampler->progs.begin_thread, &sampler->links.begin_thread },
 			{ sampler->progs.end_thread, &sampler->links.end_thread },
 			{ sampler->progs.forget_thread, &sampler->links.forget_thread },
-			{ sampler->progs.visit_threads, &sampler->links.visit_threads },
 			{ sampler->progs.note_waker, &sampler->links.note_waker },
 		},
 	};
@@ -107,7 +107,6 @@ static void set_autoload(
 	(void)bpf_program__set_autoload(programs->progs.begin_thread, is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.end_thread, is_wanted);
 	(void)bpf_program__set_autoload(programs->progs.forget_thread, is_wanted);
-	(void)bpf_program__set_autoload(programs->progs.visit_threads, is_wanted);
 	(void)bpf_map__set_autocreate(programs->maps.off_cpus, is_wanted);
 }
 
@@ -119,7 +118,7 @@ int scheduler_programs_prepare(
 				  amount_programs_counts(settings, PILOTLIGHT_SOURCE_OFFCPU);
 	struct scheduler_support support;
 
-	if (!are_wanted(settings)) {
+	if (!scheduler_programs_are_wanted(settings)) {
 		set_autoload(programs, false, false, false);
 		return 0;
 	}
@@ -136,7 +135,7 @@ int scheduler_programs_prepare(
 	return 0;
 }
 
-static int begin_threads(struct sampler *programs)
+static int begin_threads(struct visitor *programs)
 {
 	struct thread_visit visit = { .fd = -1 };
 	int r;
@@ -166,7 +165,7 @@ static int attach_behind_switch(struct sampler *programs)
 /* Nothing counts threads at this time. */
 static void begin_counting(struct sampler *programs)
 {
-	struct sampler__bss *variables = programs->bss;
+	struct sampler__data_shared *variables = programs->data_shared;
 
 	variables->start_number = variables->start_number % START_NUMBER_MAX + 1;
 	variables->thread_count = 0;
@@ -174,12 +173,12 @@ static void begin_counting(struct sampler *programs)
 		variables->user_threads[i] = 0;
 }
 
-int scheduler_programs_start(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
+int scheduler_programs_start(struct sampler *programs, struct visitor *visitor,
+	const struct capture_settings *settings, struct fault *fault)
 {
 	int r;
 
-	if (!are_wanted(settings) || programs->links.note_switch)
+	if (!scheduler_programs_are_wanted(settings) || programs->links.note_switch)
 		return 0;
 	begin_counting(programs);
 	/* From here on no thread is missed that ends, is born, or is switched out. */
@@ -191,7 +190,7 @@ int scheduler_programs_start(
 	if (r == 0)
 		r = attach(programs->progs.note_wakeup, &programs->links.note_wakeup);
 	if (r == 0)
-		r = begin_threads(programs);
+		r = begin_threads(visitor);
 	if (r == 0)
 		r = attach(programs->progs.end_thread, &programs->links.end_thread);
 	if (r == 0 && bpf_program__autoload(programs->progs.note_waker))
@@ -218,7 +217,7 @@ void scheduler_programs_stop(struct sampler *programs)
 	program_list_stop(&list);
 }
 
-int scheduler_programs_take_blocked(struct sampler *programs,
+int scheduler_programs_take_blocked(const struct sampler *programs, struct visitor *visitor,
 	const struct capture_settings *settings, uint64_t before_ns, struct thread_visit *visit)
 {
 	if (!amount_programs_counts(settings, PILOTLIGHT_SOURCE_OFFCPU) || before_ns == 0)
@@ -229,13 +228,13 @@ int scheduler_programs_take_blocked(struct sampler *programs,
 	if (!programs->links.note_switch)
 		return 0;
 	visit->before_ns = before_ns;
-	programs->bss->blocked_before_ns = before_ns;
-	return thread_visit_run(visit, programs, programs->progs.visit_threads);
+	visitor->bss->blocked_before_ns = before_ns;
+	return thread_visit_run(visit, visitor, visitor->progs.visit_threads);
 }
 
 uint64_t scheduler_programs_thread_bytes(const struct sampler *programs)
 {
-	return (uint64_t)programs->bss->thread_count * MAP_SIZES_THREAD_BYTES;
+	return (uint64_t)programs->data_shared->thread_count * MAP_SIZES_THREAD_BYTES;
 }
 
 void scheduler_programs_add_cost(struct sampler *programs, uint64_t *ns)

@@ -10,6 +10,7 @@
 
 struct capture_settings;
 struct sampler;
+struct visitor;
 
 /* What the kernel has for the programs. */
 struct scheduler_support {
@@ -19,6 +20,9 @@ struct scheduler_support {
 	char missing_for_surveys[64];
 };
 void scheduler_support_read(struct scheduler_support *ret_support);
+
+/* Needs a source of `settings` the programs? */
+bool scheduler_programs_are_wanted(const struct capture_settings *settings);
 
 /*
  * Prepares the opened object for loading: the programs if a source of `settings` needs them, else
@@ -31,8 +35,8 @@ int scheduler_programs_prepare(
  * Begins to take the time of all threads, or ends it. Both do nothing if no source needs the
  * programs. Starting twice does nothing.
  */
-int scheduler_programs_start(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault);
+int scheduler_programs_start(struct sampler *programs, struct visitor *visitor,
+	const struct capture_settings *settings, struct fault *fault);
 void scheduler_programs_stop(struct sampler *programs);
 
 struct thread_visit;
@@ -41,7 +45,7 @@ struct thread_visit;
  * As capture_take_blocked(). A call visits a bounded number of threads. With the `before_ns` of a
  * visit that is under way, it goes on with that one; with any other, it begins anew.
  */
-int scheduler_programs_take_blocked(struct sampler *programs,
+int scheduler_programs_take_blocked(const struct sampler *programs, struct visitor *visitor,
 	const struct capture_settings *settings, uint64_t before_ns, struct thread_visit *visit);
 
 /* The memory that the kernel has allocated for threads. */

@@ -5,7 +5,7 @@
 #include "capture/program_list.h"
 #include "capture/scheduler_programs.h"
 #include "capture/thread_visit.h"
-#include "sampler.skel.h"
+#include "visitor.skel.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -22,30 +22,36 @@ static uint64_t period_ns(const struct capture_settings *settings)
 		->periods[is_of_both ? PILOTLIGHT_SOURCE_OFFCPU : PILOTLIGHT_SOURCE_RUNQUEUE];
 }
 
-int survey_programs_prepare(
-	struct sampler *programs, const struct capture_settings *settings, struct fault *fault)
+int survey_programs_check(const struct capture_settings *settings, struct fault *fault)
 {
 	const struct program_list list = { .samples = "time off the CPU" };
 	struct scheduler_support support;
 
-	(void)bpf_program__set_autoload(programs->progs.survey_threads, settings->surveyed != 0);
 	if (!settings->surveyed)
 		return 0;
 	scheduler_support_read(&support);
-	if (*support.missing_for_surveys)
-		return program_list_refuse(&list, support.missing_for_surveys, fault);
-	programs->rodata->surveyed_sources = settings->surveyed;
-	programs->rodata->idle_after_ns = period_ns(settings) * IDLE_AFTER_PERIODS;
-	return 0;
+	return *support.missing_for_surveys
+		       ? program_list_refuse(&list, support.missing_for_surveys, fault)
+		       : 0;
 }
 
-int survey_programs_run(struct sampler *programs, const struct capture_settings *settings,
+void survey_programs_prepare(struct visitor *programs, const struct capture_settings *settings)
+{
+	(void)bpf_program__set_autoload(programs->progs.survey_threads, settings->surveyed != 0);
+	if (!settings->surveyed)
+		return;
+	programs->rodata->surveyed_sources = settings->surveyed;
+	programs->rodata->idle_after_ns = period_ns(settings) * IDLE_AFTER_PERIODS;
+}
+
+int survey_programs_run(struct visitor *programs, const struct capture_settings *settings,
 	uint32_t periods, struct thread_visit *visit)
 {
-	struct sampler__bss *variables = programs->bss;
+	struct visitor__bss *variables;
 
 	if (!settings->surveyed)
 		return -EOPNOTSUPP;
+	variables = programs->bss;
 	if (visit->fd < 0) {
 		variables->survey_periods = periods;
 		memset((void *)variables->surveyed_count, 0, sizeof(variables->surveyed_count));

@@ -2,7 +2,7 @@
 #include "capture/thread_visit.h"
 
 #include "base/clock.h"
-#include "sampler.skel.h"
+#include "visitor.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -35,7 +35,7 @@ static int begin(struct thread_visit *visit, const struct bpf_program *program)
 }
 
 int thread_visit_run(
-	struct thread_visit *visit, struct sampler *programs, const struct bpf_program *program)
+	struct thread_visit *visit, struct visitor *programs, const struct bpf_program *program)
 {
 	uint64_t begin_ns = clock_thread_cpu_ns();
 	char byte;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 struct bpf_program;
-struct sampler;
+struct visitor;
 
 struct thread_visit {
 	int fd;		    /* the iterator; -1: none is under way */
@@ -21,4 +21,4 @@ void thread_visit_end(struct thread_visit *visit);
  * at its end; -EAGAIN if it is to go on; or another -errno, and the visit has ended.
  */
 int thread_visit_run(
-	struct thread_visit *visit, struct sampler *programs, const struct bpf_program *program);
+	struct thread_visit *visit, struct visitor *programs, const struct bpf_program *program);

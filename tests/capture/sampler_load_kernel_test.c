@@ -13,6 +13,7 @@
 #include "capture/sampler_programs.h"
 #include "sampler.skel.h"
 #include "tests/harness/privilege.h"
+#include "visitor.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -94,10 +95,21 @@ static uint32_t verified_instructions(const struct bpf_program *program)
 	return info.verified_insns;
 }
 
+static void print_verified(struct bpf_object *object)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, object)
+	{
+		if (bpf_program__fd(program) >= 0)
+			print_message("# %s: %u\n", bpf_program__name(program),
+				verified_instructions(program));
+	}
+}
+
 /* With walks, a choice of cgroups, and sources whose programs walk a stack after many branches. */
 static void long_programs_are_verified(void **state)
 {
-	struct bpf_program *program;
 	struct block_support block;
 	struct sampler *sampler;
 
@@ -112,10 +124,8 @@ static void long_programs_are_verified(void **state)
 	sampler->rodata->chooses_cgroups = sampler->rodata->includes_cgroups = 1;
 	sampler->rodata->ring_bytes = 1 << 20;
 	sampler->rodata->sent_walks_mask = 63;
-	sampler->rodata->surveyed_sources = ~0U;
 	for (unsigned i = 0; i < PILOTLIGHT_SOURCES; i++)
 		sampler->rodata->source_periods[i] = 1000000;
-	(void)bpf_program__set_autoload(sampler->progs.survey_threads, true);
 	/* Linux 6.1 refuses issue_io. */
 	block_support_read(&block);
 	(void)bpf_program__set_autoload(sampler->progs.start_io, block.has_start);
@@ -123,13 +133,32 @@ static void long_programs_are_verified(void **state)
 	(void)bpf_program__set_autoload(sampler->progs.end_io, block.has_start);
 	(void)bpf_program__set_autoload(sampler->progs.issue_io_bytes, !*block.missing);
 	assert_int_equal(sampler__load(sampler), 0);
-	bpf_object__for_each_program(program, sampler->obj)
-	{
-		if (bpf_program__fd(program) >= 0)
-			print_message("# %s: %u\n", bpf_program__name(program),
-				verified_instructions(program));
-	}
+	print_verified(sampler->obj);
 	sampler__destroy(sampler);
+}
+
+/* The same of those that visit other threads. */
+static void long_visits_are_verified(void **state)
+{
+	struct visitor *visitor;
+
+	if (privilege_lacks_bpf()) {
+		print_message("skipped: %s\n", privilege_lacks_bpf());
+		skip();
+	}
+	visitor = visitor__open();
+	assert_non_null(visitor);
+	visitor->rodata->wants_walks = sampler_programs_can_walk();
+	visitor->rodata->wants_kernel = visitor->rodata->filters_tgids = 1;
+	visitor->rodata->chooses_cgroups = visitor->rodata->includes_cgroups = 1;
+	visitor->rodata->ring_bytes = 1 << 20;
+	visitor->rodata->surveyed_sources = ~0U;
+	for (unsigned i = 0; i < PILOTLIGHT_SOURCES; i++)
+		visitor->rodata->source_periods[i] = 1000000;
+	(void)bpf_program__set_autoload(visitor->progs.survey_threads, true);
+	assert_int_equal(visitor__load(visitor), 0);
+	print_verified(visitor->obj);
+	visitor__destroy(visitor);
 }
 
 int main(void)
@@ -137,6 +166,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sampler_loads_without_a_maple_tree),
 		cmocka_unit_test(long_programs_are_verified),
+		cmocka_unit_test(long_visits_are_verified),
 	};
 
 	return cmocka_run_group_tests_name("sampler_load_kernel", tests, NULL, NULL);
