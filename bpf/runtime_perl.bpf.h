@@ -64,7 +64,8 @@ enum {
 	PERL_CODE_ROOT = 48,
 	PERL_CODE_GLOB = 56, /* or its name itself */
 	PERL_CODE_FILE = 64,
-	PERL_CODE_NUMBER = 88, /* counts statements that were compiled before; and the flags */
+	PERL_CODE_NUMBER = 88,	  /* counts statements that were compiled before; and the flags */
+	PERL_CODE_FUNCTION = 0x8, /* it is one of C */
 	PERL_CODE_NAMED = 0x8000,
 	PERL_CODE_LEXICAL = 0x10000,
 	/* Of the body of a glob: words. */
@@ -296,8 +297,8 @@ static __always_inline int perl_hold(struct runtime_walk *walk, __u64 code)
 	return 1;
 }
 
-/* A subroutine has the identity of its operations: each closure has a copy of the rest. NULL: there
- * is none. */
+/* A subroutine has the identity of its operations: each closure has a copy of the rest. A function
+ * of C, by which C sorts, has a native frame alone. NULL: there is none. */
 static __always_inline struct runtime_seen *perl_read_code(
 	struct runtime_walk *walk, __u64 code, struct runtime_step *step)
 {
@@ -311,7 +312,10 @@ static __always_inline struct runtime_seen *perl_read_code(
 			return 0;
 		seen->address = code;
 		seen->check = perl_check(walk);
-		seen->words[PERL_ROOT] = runtime_code_word(walk, PERL_CODE_ROOT);
+		seen->words[PERL_ROOT] = 0;
+		if (!(runtime_code_word(walk, PERL_CODE_NUMBER) >> PERL_FLAGS_SHIFT &
+			    PERL_CODE_FUNCTION))
+			seen->words[PERL_ROOT] = runtime_code_word(walk, PERL_CODE_ROOT);
 		seen->words[PERL_START] = runtime_code_word(walk, PERL_CODE_START);
 		seen->identity = RUNTIME_NO_IDENTITY;
 	}

@@ -32,6 +32,10 @@ numbers=(
 	"${begin_numbers}_first_\[e\];main::__ANON___\[e\];Perl_pp_entersub;[^;]*;Perl_sv_2bool_flags;$end_numbers"
 )
 
+has_function_of_c() {
+	grep "${begin_numbers}_function_\[e\];Perl_pp_sort;Perl_sortsv_flags;.*Perl_vcmp" "$1" >/dev/null && ! grep 'vcmp_\[e\]' "$1"
+}
+
 has_lines() {
 	grep "heavy (shares.pl:24)_\[e\];main::burn (shares.pl:18)_\[e\];main::spin (shares.pl:\(8\|9\|10\|12\))_\[e\]" "$1" >/dev/null
 }
@@ -47,7 +51,7 @@ runtime=perl
 idle=("$perl" -e 'sleep(1000)')
 first_recording() { record "$tmp/first.folded" -F 499 -- "$perl" "$program" 500; }
 
-plan 8
+plan 9
 check "a recording makes the unwind table, with the description" is_read_after_recordings
 record "$tmp/lines.folded" -F 1999 --lines -- "$perl" "$program" 1500
 check "--lines has the lines of calls and of what ran" has_lines "$tmp/lines.folded"
@@ -60,6 +64,7 @@ check "samples have all callers" has_whole_chains "$tmp/shares.folded" ';main::s
 record "$tmp/numbers.folded" -F 999 --runtime-frames both -- "$perl" "${program%/*}/numbers.pl" 200
 check "one that C calls between two calls of a block" has_whole_chains "$tmp/numbers.folded" ';main::spin_\[e\]' 2 \
 	"${numbers[@]}"
+check "a function of C by which C sorts is a native frame alone" has_function_of_c "$tmp/numbers.folded"
 if "$perl" -Mthreads -e '' 2>/dev/null; then
 	export perl
 	export -f run_thread

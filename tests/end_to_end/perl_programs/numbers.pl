@@ -39,8 +39,13 @@ sub by_block { my @pair = sort { bless { unit => $unit, value => $a <=> $b }, 'N
 
 sub by_first { my $first = first { bless { unit => $unit }, 'Number' } 1, 2 }
 
+# This block is a function of C, which has a native frame.
+my @versions = map { version->new($_ * 7 % 31) } 1 .. 30;
+sub by_function { my @sorted = sort version::vcmp @versions }
+
 for (1 .. 40) {
 	by_name();
 	by_block();
 	by_first();
+	by_function() for 1 .. $unit / 10;
 }
