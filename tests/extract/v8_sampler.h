@@ -23,6 +23,11 @@ static void *find_planted(const void *map, const uint32_t *key);
 #undef __noinline
 #define __noinline static __attribute__((noinline))
 
+static inline int has_walked_thread_run(void)
+{
+	return 0;
+}
+
 enum {
 	RUNTIME_TIMED_STEPS = 64,
 	RUNTIME_NS_MAX = 200 * 1000,
