@@ -18,6 +18,7 @@
 #include "runtime_php.bpf.h"
 #include "runtime_ruby.bpf.h"
 #include "runtime_share.bpf.h"
+#include "shared.bpf.h"
 #include "walker.bpf.h"
 
 enum {
@@ -73,7 +74,7 @@ struct {
 } runtime_copiers SEC(".maps");
 
 /* What lies in the ring. */
-static struct runtime_shares runtime_ring_bytes;
+static struct runtime_shares runtime_ring_bytes SHARED;
 
 static __always_inline const struct pilotlight_runtime *walked_runtime(const struct walker *walker)
 {

@@ -10,6 +10,8 @@
 
 #include "other_memory.bpf.h"
 #include "sending.bpf.h"
+/* First, as in the sampler: the order of use is that of the shared variables. */
+#include "runtime_sample.bpf.h"
 
 #include "scheduler_visit.bpf.h"
 #include "survey.bpf.h"
