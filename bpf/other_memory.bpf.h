@@ -152,11 +152,12 @@ static __always_inline int fetch_part(__u32 place, __u32 size, __u64 address)
 __noinline int fetch_other(__u64 address, __u32 size)
 {
 	__u32 first = PAGE_OFFSET_MASK + 1 - (address & PAGE_OFFSET_MASK);
+	__u64 reached = address | (address + size); /* the sum may wrap */
 
 	if (size > FETCHED_MAX)
 		return 0;
 	/* The upper half of the table is the kernel's. */
-	if (!((address + size) >> (top_page_shift(visited.tables) + PAGE_TABLE_BITS - 1))) {
+	if (!(reached >> (top_page_shift(visited.tables) + PAGE_TABLE_BITS - 1))) {
 		if (first > size)
 			first = size;
 		if (fetch_part(0, first, address) &&
