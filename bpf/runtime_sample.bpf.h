@@ -289,7 +289,9 @@ __noinline int step_runtime(struct walker *walker, __u32 entry)
 	runtime = walked_runtime(walker);
 	if (!runtime)
 		return RUNTIME_UNREADABLE;
-	if (!(++state->steps & (RUNTIME_TIMED_STEPS - 1)) &&
+	/* A step along PHP's generators that delegate reads up to 32 of them. */
+	if ((!(++state->steps & (RUNTIME_TIMED_STEPS - 1)) ||
+		    (state->language == PILOTLIGHT_RUNTIME_PHP && state->walk.limit)) &&
 		walk_clock_ns() - state->begin_ns > RUNTIME_NS_MAX)
 		return RUNTIME_FULL;
 	if (is_in_tasks(state))
