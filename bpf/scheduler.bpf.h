@@ -9,17 +9,17 @@
  *  1. note_switch() notes when a thread is switched out. The run queue's lock is held, so it does
  *     no more than that. It allocates nothing: the allocator may wake a thread.
  *  2. note_wakeup() notes since when a blocked thread waits for a CPU. The scheduler's own
- * run_delay says the same, but since delayed dequeueing (Linux 6.12) it may count a whole sleep: of
- * 300 processes that slept for 1.5 s on a busy machine, 22. account_switch() runs in the next
- *     thread, behind the switch, and accounts for both parts.
+ *     run_delay says the same, but since delayed dequeueing (Linux 6.12) it may count a whole
+ *     sleep: of 300 processes that slept for 1.5 s on a busy machine, 22. account_switch() runs in
+ *     the next thread, behind the switch, and accounts for both parts.
  *  3. A new thread does not come by account_switch() when it runs for the first time.
  *     begin_thread() marks it, and note_switch() adds what it waited until then.
  *     A thread that ends takes what is due.
  *  4. visit_threads() of scheduler_visit.bpf.h goes over all threads: once note_switch() is
- * attached, to note which are off the CPU; and at a window's end, to take whole periods of threads
- * that have been blocked since before it. It pauses while the ring has no room to spare, so it
- * neither loses that time nor takes the room of other samples. Its reader drains the ring and reads
- * on.
+ *     attached, to note which are off the CPU; and at a window's end, to take whole periods of
+ *     threads that have been blocked since before it. It pauses while the ring has no room
+ *     to spare, so it neither loses that time nor takes the room of other samples. Its reader
+ *     drains the ring and reads on.
  *
  * The times are those of the run queue's clock, by which the scheduler itself accounts for a
  * thread's time on the CPU and in run queues. So the three sources add up to the wall time. The

@@ -3,7 +3,6 @@
 
 #include "capture/capture.h"
 #include "capture/kernel_symbol.h"
-#include "capture/visitor_programs.h"
 #include "sampler.skel.h"
 
 #include <bpf/libbpf.h>
@@ -63,7 +62,7 @@ void amount_programs_prepare(
 	(void)bpf_map__set_autocreate(programs->maps.amount_cpus, source_count > 0);
 	if (source_count > 0)
 		(void)bpf_map__set_max_entries(programs->maps.walkers, WALKERS);
-	if (visitor_programs_are_wanted(settings)) {
+	if (amount_programs_has(settings, PILOTLIGHT_SOURCE_OFFCPU) || settings->surveyed) {
 		(void)bpf_map__set_max_entries(programs->maps.walkers, WALKERS_WITH_BLOCKED);
 		(void)bpf_map__set_max_entries(
 			programs->maps.runtime_copiers, WALKERS_WITH_BLOCKED);

@@ -89,8 +89,8 @@ struct capture_maps {
 
 /* The cost of capture since it was opened. */
 struct capture_cost {
-	uint64_t program_runs; /* from the kernel's BPF statistics, not our own counters */
-	uint64_t program_ns;
+	uint64_t program_runs;	 /* from the kernel's BPF statistics, not our own counters */
+	uint64_t program_ns;	 /* without visits of threads, which are in the reader's CPU time */
 	uint64_t map_bytes;	 /* as the kernel charges them */
 	uint64_t mapped_bytes;	 /* the part of map_bytes that also counts as our resident memory */
 	uint64_t sideband_bytes; /* of the perf rings */
