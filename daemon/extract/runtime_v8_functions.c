@@ -51,7 +51,7 @@ static int find(const struct elf_memory *memory, const struct wanted_symbol func
 		r = read_accessor(memory, &functions[BYTES], &bytes);
 	if (r == 0)
 		r = read_place(memory, &place, ret_vaddr);
-	if (r == 0 && (bytes.kind != CODE_VALUE_NUMBER || bytes.offset != 0))
+	if (r == 0 && bytes.kind != CODE_VALUE_NUMBER)
 		r = -ENOTSUP;
 	if (r == 0)
 		r = elf_memory_read(memory, bytes.place, ret_bytes, sizeof(*ret_bytes));

@@ -214,8 +214,13 @@ static void functions_that_tell_no_place_are_not_believed(void **state)
 	v8_fixture_named(&v8, "_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv")->st_shndx =
 		SHN_UNDEF;
 	assert_stripped();
-	v8_fixture_put(&v8, V8_FIXTURE_GET_PLACE + 9, "\x08", 1); /* from rax + 8 */
-	v8_fixture_put(&v8, V8_FIXTURE_GET_PLACE + 8, "\x40", 1);
+	/* mov 8(%rax), %rax: of what is behind the variable */
+	v8_fixture_put(&v8, V8_FIXTURE_GET_PLACE + 8, "\x40\x08\xc3", 3);
+	v8_fixture_named(&v8, "_ZN2v88internal23DefaultEmbeddedBlobCodeEv")->st_size++;
+	assert_stripped();
+	/* lea 8(%rax), %rax: not what the variable has, but 8 bytes further */
+	v8_fixture_put(&v8, V8_FIXTURE_GET_PLACE + 10, "\x48\x8d\x40\x08\xc3", 5);
+	v8_fixture_named(&v8, "_ZN2v88internal23DefaultEmbeddedBlobCodeEv")->st_size += 4;
 	assert_stripped();
 	/* The size is loaded where the place should be, and the other way round. */
 	v8_fixture_put(&v8, V8_FIXTURE_GET_PLACE + 7, "\x8b\x00\xc3", 3);

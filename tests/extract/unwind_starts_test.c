@@ -2,6 +2,7 @@
 #include "extract/unwind_starts.h"
 #include "tests/extract/unwind_fixture.h"
 
+#include "base/array.h"
 #include "extract/extraction.h"
 
 #include <setjmp.h>
@@ -12,6 +13,10 @@
 /* push %rbp; jmp *%rbx; xor %rdi, %rdi; call; hlt */
 #define START "\x55\xff\xe3\x48\x31\xff\xe8\x01\x02\x03\x04\xf4"
 enum { START_BYTES = sizeof(START) - 1 };
+
+/* The longest: endbr64 behind the jump, and a call through memory. */
+#define LONG_START "\x55\xff\xe3\xf3\x0f\x1e\xfa\x48\x31\xff\xff\x15\x01\x02\x03\x04\xf4"
+enum { LONG_START_BYTES = sizeof(LONG_START) - 1 };
 
 static struct unwind_elf elf;
 static struct unwind_files files;
@@ -74,7 +79,7 @@ static void starts_are_known_by_their_code(void **state)
 {
 	put(0x100, START, START_BYTES);
 	put(0x200, "\x55\xff\xe3\x31\xff\xff\x15\x01\x02\x03\x04\xf4", 12);
-	put(0x220, "\x55\xff\xe3\xf3\x0f\x1e\xfa\x48\x31\xff\xff\x15\x01\x02\x03\x04\xf4", 17);
+	put(0x220, LONG_START, LONG_START_BYTES);
 	/* Another register, another jump, another call, and no end. */
 	put(0x300, "\x55\xff\xe3\x48\x31\xf6\xe8\x01\x02\x03\x04\xf4", START_BYTES);
 	put(0x320, "\x55\xff\xe0\x48\x31\xff\xe8\x01\x02\x03\x04\xf4", START_BYTES);
@@ -108,28 +113,31 @@ static void only_code_without_functions_is_searched(void **state)
 
 static void starts_are_found_between_chunks(void **state)
 {
-	for (uint32_t i = 0; i <= START_BYTES; i++) {
-		stubs.count = 0;
-		put(4096 - i, START, START_BYTES);
-		add_starts();
-		assert_int_equal(stubs.count, 1);
-		assert_start(0, 4096 - i + 2, 4096 - i + START_BYTES);
-		put(4096 - i, (const char[START_BYTES]){ 0 }, START_BYTES);
-	}
+	static const struct {
+		const char *code;
+		uint32_t bytes;
+	} starts[] = { { START, START_BYTES }, { LONG_START, LONG_START_BYTES } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++)
+		for (uint32_t before = 0; before <= starts[i].bytes; before++) {
+			stubs.count = 0;
+			put(4096 - before, starts[i].code, starts[i].bytes);
+			add_starts();
+			assert_int_equal(stubs.count, 1);
+			assert_start(0, 4096 - before + 2, 4096 - before + starts[i].bytes);
+			put(4096 - before, (const char[LONG_START_BYTES]){ 0 }, LONG_START_BYTES);
+		}
 }
 
 /* The file ends in the middle of it. */
 static void a_start_may_be_cut(void **state)
 {
-	static const char code[] =
-		"\x55\xff\xe3\xf3\x0f\x1e\xfa\x48\x31\xff\xff\x15\x01\x02\x03\x04\xf4";
-
-	for (uint32_t bytes = 1; bytes < sizeof(code) - 1; bytes++) {
-		put(CODE_BYTES - bytes, code, bytes);
+	for (uint32_t bytes = 1; bytes < LONG_START_BYTES; bytes++) {
+		put(CODE_BYTES - bytes, LONG_START, bytes);
 		add_starts();
 		assert_int_equal(stubs.count, 0);
 	}
-	put(CODE_BYTES - sizeof(code) + 1, code, sizeof(code) - 1);
+	put(CODE_BYTES - LONG_START_BYTES, LONG_START, LONG_START_BYTES);
 	add_starts();
 	assert_int_equal(stubs.count, 1);
 }
