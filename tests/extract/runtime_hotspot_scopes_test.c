@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which methods a compiled method of HotSpot contains, compiled for the host, in a made-up JVM. */
+#include "tests/extract/hotspot_memory.h"
+
+#include "base/array.h"
+#include "bpf/runtime_hotspot_scopes.bpf.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct walk walk;
+static struct hotspot hotspot;
+static struct hotspot_blob blob;
+static struct hotspot_scopes scopes;
+
+static int set_up(void **state)
+{
+	jvm_init();
+	walk = (struct walk){ .sp = at(0) };
+	walk.hotspot.base = JVM_MEMORY;
+	hotspot = (struct hotspot){ 0 };
+	return 0;
+}
+
+/* The methods that run at an offset in the compiled one, innermost first, with their bytecodes:
+ * "inner 3, run 5". "" if the scopes make no sense. */
+static const char *scopes_of(
+	const struct pilotlight_runtime_hotspot *runtime, size_t offset, bool is_exact)
+{
+	static char text[200];
+	struct hotspot_method method;
+	struct runtime_step step;
+
+	walk.ip = code_in(JVM_COMPILED, offset);
+	walk.is_exact = is_exact;
+	assert_int_equal(hotspot_find(&walk, &hotspot, &blob, &jvm_runtime, walk.ip - !is_exact),
+		HOTSPOT_METHOD);
+	memset(&scopes, 0xa5, sizeof(scopes));
+	hotspot_find_scopes(&scopes, runtime, &blob, walk.ip, is_exact);
+	text[0] = '\0';
+	for (unsigned i = 0; i < HOTSPOT_SCOPES_MAX && scopes.next != 0; i++) {
+		size_t size = strlen(text);
+
+		if (!hotspot_next_scope(&scopes, runtime) ||
+			!hotspot_prove(&method, &blob, &jvm_runtime, scopes.method, &step) ||
+			!hotspot_scope_unit(&scopes, &blob, &jvm_runtime, &step.unit))
+			return "";
+		(void)snprintf(text + size, sizeof(text) - size, "%s%s %d", size ? ", " : "",
+			step.code == JVM_MEMORY + JVM_INNER ? "inner" : "run", step.unit);
+	}
+	return text;
+}
+
+static void a_compiled_method_tells_what_it_contains(void **state)
+{
+	/* Behind a call. */
+	assert_string_equal(scopes_of(&jvm_runtime, 0x40, false), "run 5");
+	assert_string_equal(scopes_of(&jvm_runtime, 0x60, false), "inner 3, run 5");
+	assert_string_equal(scopes_of(&jvm_runtime, 0x80, false), "inner 15, inner 3, run 5");
+	assert_string_equal(scopes_of(&jvm_runtime, 0x61, false), "");
+	/* Of a leaf, up to the next place that is known. */
+	assert_string_equal(scopes_of(&jvm_runtime, 0x41, true), "inner 3, run 5");
+	assert_int_equal(scopes.place, code_in(JVM_COMPILED, 0x60));
+	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "inner 3, run 5");
+	assert_string_equal(scopes_of(&jvm_runtime, JVM_COMPLETE, true), "run 5");
+	assert_string_equal(scopes_of(&jvm_runtime, JVM_COMPLETE - 1, true), "");
+	assert_string_equal(scopes_of(&jvm_runtime, 0x81, true), "");
+	assert_int_equal(scopes.place, 0);
+}
+
+static void scopes_of_newer_versions_are_read(void **state)
+{
+	struct pilotlight_runtime_hotspot runtime = jvm_runtime;
+
+	/* Tables behind an address, and no byte is 0. */
+	for (size_t i = 1; i < 10; i++)
+		jvm[JVM_SCOPES + i]++;
+	jvm_point(JVM_SCOPES_AT, JVM_PCS - 8);
+	jvm_put(JVM_SCOPES_AT + 8, 8, 4);
+	jvm_put(JVM_SCOPES_AT + 12, 8 + 5 * 16, 4);
+	jvm_put(JVM_SCOPES_AT + 16, JVM_SCOPES - JVM_PCS + 8, 4);
+	jvm_point(JVM_SCOPES_AT + 24, JVM_METADATA - 0x20);
+	jvm_put(JVM_SCOPES_AT + 32, 0x20, 4);
+	runtime.flags = PILOTLIGHT_HOTSPOT_NO_ZEROS;
+	runtime.scopes_base_at = 128;
+	runtime.scopes_pcs_at = 136;
+	runtime.scopes_pcs_end_at = 140;
+	runtime.scopes_data_at = 144;
+	runtime.metadata_base_at = 152;
+	runtime.metadata_at = 160;
+	assert_string_equal(scopes_of(&runtime, 0x80, false), "inner 15, inner 3, run 5");
+	/* The metadata behind the blob's data, in 2 bytes. */
+	jvm_put(JVM_SCOPES_AT + 24, JVM_METADATA - JVM_COMPILED - 16 - 0x20, 4);
+	jvm_put(JVM_SCOPES_AT + 32, 0xffff0020, 4);
+	runtime.flags |= PILOTLIGHT_HOTSPOT_SHORT_METADATA;
+	runtime.metadata_base_at = PILOTLIGHT_RUNTIME_NONE;
+	runtime.data_at = 152;
+	assert_string_equal(scopes_of(&runtime, 0x80, false), "inner 15, inner 3, run 5");
+	/* Not known. */
+	runtime.scopes_pcs_at = PILOTLIGHT_RUNTIME_NONE;
+	assert_string_equal(scopes_of(&runtime, 0x80, false), "");
+}
+
+static void scopes_that_make_no_sense_are_refused(void **state)
+{
+	static const struct {
+		size_t at;
+		uint64_t number;
+		size_t bytes;
+	} damages[] = {
+		{ JVM_SCOPES + 4, 4, 1 },	     /* the caller is itself */
+		{ JVM_SCOPES + 4, 7, 1 },	     /* or behind */
+		{ JVM_SCOPES + 5, 0, 1 },	     /* no method */
+		{ JVM_SCOPES + 5, 3, 1 },	     /* what is none */
+		{ JVM_SCOPES + 5, 0xffffffffff, 5 }, /* far away */
+		{ JVM_SCOPES + 6, 17, 1 },	     /* behind the bytecodes */
+		{ JVM_SCOPES + 6, 0xffffffffff, 5 }, /* far before */
+		{ JVM_SCOPES_AT + 4, 0, 4 },	     /* the end before the beginning */
+		{ JVM_SCOPES_AT, 0x70000000, 8 },    /* nowhere */
+		{ JVM_SCOPES_AT + 8, 0, 8 },
+		{ JVM_SCOPES_AT + 16, 0x70000000, 4 },
+		{ JVM_INNER + 8, 0, 8 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(damages); i++) {
+		(void)set_up(NULL);
+		jvm_put(damages[i].at, damages[i].number, damages[i].bytes);
+		if (strcmp(scopes_of(&jvm_runtime, 0x60, false), "") != 0)
+			fail_msg("damage %zu", i);
+	}
+	/* Before the first bytecode. */
+	(void)set_up(NULL);
+	jvm[JVM_SCOPES + 6] = 0;
+	assert_string_equal(scopes_of(&jvm_runtime, 0x60, false), "inner -1, run 5");
+	/* Numbers of several bytes. */
+	(void)set_up(NULL);
+	jvm_put(JVM_INNER_CONST + 32, 0x6000, 2);
+	memcpy(jvm + JVM_SCOPES + 4, "\x01\x02\xc9\xc0\x02", 5);
+	assert_string_equal(scopes_of(&jvm_runtime, 0x60, false), "inner 20680, run 5");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_compiled_method_tells_what_it_contains, set_up),
+		cmocka_unit_test_setup(scopes_of_newer_versions_are_read, set_up),
+		cmocka_unit_test_setup(scopes_that_make_no_sense_are_refused, set_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
