@@ -45,21 +45,68 @@ has_no_invented_callers() {
 	! grep -E "(heavy|light|tiny)_\[v\];(v8|node)::" "$1" | grep -v "_\[v\];v8::internal::Deoptimizer::"
 }
 
-# Programs of engines that are not read are told by their names: is_refused NAME RUNTIME
-is_refused() {
-	cp "$(command -v sleep)" "$tmp/$1" && start "$tmp/$1" 600
-	is_told() {
-		"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 &&
-			grep "\"pid\":${started[-1]}," "$tmp/runtimes" | grep "\"runtime\":\"$2\"" |
-			grep -q '"state":"unknown","reason":"[^"]'
-	}
-	wait_for 60 is_told "$@" || note "$(cat "$tmp/runtimes")"
-	is_told "$@" && "$pilotlight" runtimes | grep -q " ${started[-1]} .*  only native functions are shown: .*/$1$"
+# start_as NAME [LIBRARY]: a program of that name, which maps a library of that name.
+start_as() {
+	cp --remove-destination "$(command -v bash)" "$tmp/$1" || return
+	[ -z "${2:-}" ] || cp --remove-destination "$library" "$tmp/$2" || return
+	LD_PRELOAD=${2:+$tmp/$2} start "$tmp/$1" -c 'while :; do :; done'
+}
+
+# has_interpreters RUNTIME,STATE,NAME...: the interpreters of the program that started last, in any order.
+has_interpreters() {
+	local found
+
+	"$pilotlight" runtimes --json >"$tmp/runtimes" 2>&1 || return
+	found=$(grep "\"pid\":${started[-1]}," "$tmp/runtimes" |
+		sed -E 's/.*"runtime":"([^"]*)".*"state":"([^"]*)".*"path":"[^"]*\/([^"/]*)".*/\1,\2,\3/' | sort)
+	[ "$found" = "$(printf '%s\n' "$@" | sort)" ]
+}
+
+lists() {
+	local status
+
+	wait_for 60 has_interpreters "$@"
+	status=$?
+	[ $status = 0 ] || note "$(cat "$tmp/runtimes")"
+	return $status
+}
+
+# gives_reason NAME REASON: why the program that started last is not read.
+gives_reason() {
+	"$pilotlight" runtimes >"$tmp/text" &&
+		grep -qE "^ *${started[-1]}  .*  only native functions are shown: $2: .*/$1$" "$tmp/text" &&
+		grep "\"pid\":${started[-1]}," "$tmp/runtimes" | grep -qF "\"reason\":\"$2\"" && return
+	note "$(cat "$tmp/text" "$tmp/runtimes")"
+	return 1
+}
+
+# Without v8dbg_..., which nobody has looked for before a recording.
+deno_is_refused_once_seen() {
+	local round
+
+	start_as deno && lists v8,unseen,deno || return
+	for round in {1..10}; do
+		record "$tmp/deno.folded" -d 1 -p "${started[-1]}" || return
+		! wait_for 2 has_interpreters v8,unknown,deno || break
+		note "no table after recording $round"
+	done
+	gives_reason deno "it lacks the symbols v8dbg_..., which tell how V8's objects are read"
+}
+
+bun_is_refused() {
+	start_as bun && lists jsc,unknown,bun && gives_reason bun "JavaScriptCore is not supported"
+}
+
+# Debian's node is a small program, and libnode the runtime. Other libraries are listed beside the program.
+libraries_are_runtimes() {
+	start_as node && lists v8,unknown,node && start_as node libnode.so.1 && lists v8,unseen,libnode.so.1 &&
+		start_as deno libruby.so.1 && lists v8,unknown,deno ruby,unseen,libruby.so.1
 }
 
 need_root
 need_programs
 need_commands node
+library=$(ldd "$pilotlight" | awk '/libelf/ { print $3 }')
 [[ $(node --version) =~ ^v(18|20|22|24)\. ]] || skip_all "needs Node.js 18 to 24"
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 compiled=(node --no-turbo-inlining)
@@ -67,11 +114,13 @@ node --no-maglev-inlining -e 0 2>"$tmp/ignored" && compiled+=(--no-maglev-inlini
 runtime=v8
 idle=(node -e 'setInterval(() => {}, 1e9)')
 first_recording() { record "$tmp/first.folded" -F 499 -- node "$program" 0.2; }
-plan 13
+plan 14
 
 check "before the first recording nobody has met V8" is_runtime unseen 60
-check "Deno is refused with a reason" is_refused deno v8
-check "so is Bun" is_refused bun jsc
+check "Deno is refused with a reason, once a recording has met it" deno_is_refused_once_seen
+check "Bun is refused at once" bun_is_refused
+check "a program is not listed beside the library that is its runtime" libraries_are_runtimes
+stop_started
 check "a recording makes the unwind table, with the description" is_read_after_recordings
 check "a recording of interpreted functions" \
 	record "$tmp/interpreted.folded" -F 1999 -- node --no-opt --no-sparkplug "$program" 0.5

@@ -69,8 +69,8 @@ struct runtime_file {
 	enum runtime_state state;
 	const struct known_runtime *runtime; /* unless RUNTIME_NONE */
 	const char *reason;		     /* of RUNTIME_UNKNOWN */
-	/* Without another file of the runtime in the process it is not understood. Debian's node is
-	 * a small program, and a library is the runtime. */
+	/* Another file of the process may be the runtime: Debian's node is a small program that
+	 * calls libnode. */
 	bool may_be_launcher;
 	char release[RUNTIME_RELEASE_BYTES];
 };
@@ -124,31 +124,26 @@ static const struct known_runtime *find_by_language(uint8_t language)
 	return NULL;
 }
 
-/* Of a file in which no runtime was found. */
-static void identify_other(const char *path, struct runtime_file *found)
+/* Of a file in which no runtime was found; if nothing has looked into it, its name alone tells. */
+static void identify_other(const char *path, bool was_seen, struct runtime_file *found)
 {
 	found->state = RUNTIME_NONE;
-	for (size_t i = 0; i < ARRAY_SIZE(other_programs); i++)
-		if (strcmp(base_name(path), other_programs[i].name) == 0) {
+	for (size_t i = 0; i < ARRAY_SIZE(other_programs); i++) {
+		const struct other_program *other = &other_programs[i];
+
+		if (strcmp(base_name(path), other->name) != 0)
+			continue;
+		found->runtime = &other->runtime;
+		found->may_be_launcher = true;
+		found->state = RUNTIME_UNSEEN;
+		if (was_seen || !other->runtime.language) {
 			found->state = RUNTIME_UNKNOWN;
-			found->runtime = &other_programs[i].runtime;
-			found->reason = other_programs[i].reason;
-			found->may_be_launcher = true;
+			found->reason = other->reason;
 		}
+	}
 }
 
-static const char *reason_of(uint32_t contents)
-{
-	if (contents & PILOTLIGHT_SYMBOL_LACKS_DECODER)
-		return "Zydis, which decodes its instructions, is not installed";
-	if (contents & PILOTLIGHT_SYMBOL_RUNTIME_COMPRESSED)
-		return "builds with compressed pointers are not supported";
-	if (contents & PILOTLIGHT_SYMBOL_RUNTIME_STRIPPED)
-		return "it is stripped and does not tell where V8's own functions are";
-	return "this build is not understood";
-}
-
-/* Of a build that is not understood, only the name tells which runtime it is. */
+/* Of a build that is not understood, mostly only the name tells which runtime it is. */
 static void identify(
 	const struct symbols_unwind *unwind, const char *path, struct runtime_file *found)
 {
@@ -159,16 +154,19 @@ static void identify(
 	if (!unwind->file && found->runtime) {
 		found->state = RUNTIME_UNSEEN;
 	} else if (!unwind->file) {
-		identify_other(path, found);
+		identify_other(path, false, found);
 	} else if (runtime_description_find(unwind->file, &runtime) == 0) {
 		(void)runtime_description_release(runtime, found->release);
 		found->runtime = find_by_language(runtime->language);
 		found->state = found->runtime ? RUNTIME_READ : RUNTIME_NONE;
 	} else if (contents & PILOTLIGHT_SYMBOL_LACKS_RUNTIME) {
 		found->state = RUNTIME_UNKNOWN;
-		found->reason = reason_of(contents);
+		if (contents &
+			(PILOTLIGHT_SYMBOL_RUNTIME_COMPRESSED | PILOTLIGHT_SYMBOL_RUNTIME_STRIPPED))
+			found->runtime = find_by_language(PILOTLIGHT_RUNTIME_V8);
+		found->reason = symbols_unwind_refusal(contents);
 	} else {
-		identify_other(path, found);
+		identify_other(path, true, found);
 	}
 }
 
@@ -283,7 +281,8 @@ static void print(struct listing *listing, pid_t pid, const struct runtime_file 
 	json_end_line(&base->json);
 }
 
-/* Prints the process's interpreters. */
+/* Prints the process's interpreters: each file of one, but a launcher only if its runtime is in no
+ * other file. */
 static int list(struct listing *listing, pid_t pid)
 {
 	const struct process_mapping *mappings;
@@ -291,12 +290,11 @@ static int list(struct listing *listing, pid_t pid)
 	struct runtime_file launcher = { .state = RUNTIME_NONE };
 	struct mapped_file file, launcher_file;
 	const struct runtime_file *found;
-	bool has_printed = false;
+	uint32_t printed = 0; /* languages, a bit each */
 	uint64_t last = 0;
 	int r;
 
 	for (size_t i = 0; i < count; i++) {
-
 		process_table_file(listing->processes, mappings[i].file, &file);
 		if (!file.is_regular || file.identity == last)
 			continue;
@@ -309,10 +307,10 @@ static int list(struct listing *listing, pid_t pid)
 			launcher_file = file;
 		} else if (found->state != RUNTIME_NONE) {
 			print(listing, pid, found, &file);
-			has_printed = true;
+			printed |= found->runtime ? 1U << found->runtime->language : 0;
 		}
 	}
-	if (launcher.state != RUNTIME_NONE && !has_printed)
+	if (launcher.state != RUNTIME_NONE && !(printed & 1U << launcher.runtime->language))
 		print(listing, pid, &launcher, &launcher_file);
 	return 0;
 }

@@ -140,9 +140,22 @@ static const char *const anchor_words[PILOTLIGHT_RUNTIME_ANCHORS] = {
 	[PILOTLIGHT_RUNTIME_GLOBAL] = "global",
 };
 
+const char *symbols_unwind_refusal(uint32_t contents)
+{
+	if (contents & PILOTLIGHT_SYMBOL_RUNTIME_COMPRESSED)
+		return "builds with compressed pointers are not supported";
+	/* Other builds may be refused only because it is missing. */
+	if (contents & PILOTLIGHT_SYMBOL_LACKS_DECODER)
+		return "Zydis, which decodes its instructions, is not installed";
+	if (contents & PILOTLIGHT_SYMBOL_RUNTIME_STRIPPED)
+		return "it is stripped and does not tell where V8's own functions are";
+	return "this build is not understood";
+}
+
 static void write_runtime(const struct symbol_file *file, struct output *output)
 {
 	const struct pilotlight_runtime *runtime;
+	uint32_t contents = symbol_file_header(file)->contents;
 	char release[RUNTIME_RELEASE_BYTES];
 
 	if (runtime_description_find(file, &runtime) == 0 &&
@@ -156,8 +169,8 @@ static void write_runtime(const struct symbol_file *file, struct output *output)
 			anchor_words[runtime->anchor]);
 	else if (symbol_file_count(file, PILOTLIGHT_SYMBOL_RUNTIME) > 0)
 		output_string(output, "runtime    none: the description is damaged\n");
-	else if (symbol_file_header(file)->contents & PILOTLIGHT_SYMBOL_LACKS_RUNTIME)
-		output_string(output, "runtime    none: its build is not known\n");
+	else if (contents & PILOTLIGHT_SYMBOL_LACKS_RUNTIME)
+		output_printf(output, "runtime    none: %s\n", symbols_unwind_refusal(contents));
 }
 
 /* For symbols, the most common reason has another text. */

@@ -49,6 +49,9 @@ int symbols_unwind_find(struct symbols_unwind *unwind, const struct symbol_cache
 	const struct symbol_identity *identity, struct fault *fault);
 void symbols_unwind_done(struct symbols_unwind *unwind);
 
+/* Why an interpreter is not understood: of a table whose contents have LACKS_RUNTIME. */
+const char *symbols_unwind_refusal(uint32_t contents);
+
 /* Writes lines for `symbols show`. */
 void symbols_unwind_write(const struct symbols_unwind *unwind, struct output *output);
 

@@ -125,6 +125,16 @@ static void a_table_is_shown(void **state)
 		"\"runtime\":null},"));
 }
 
+static void assert_refusal(const char *reason)
+{
+	char line[128];
+
+	store_table(true);
+	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
+	(void)snprintf(line, sizeof(line), "\nruntime    none: %s\n", reason);
+	assert_non_null(strstr(ran.out, line));
+}
+
 static void a_runtime_is_shown(void **state)
 {
 	runtime = runtime_example;
@@ -144,9 +154,14 @@ static void a_runtime_is_shown(void **state)
 	assert_non_null(strstr(ran.out, ",\"runtime\":null}"));
 	runtime.version = 0;
 	more_contents = PILOTLIGHT_SYMBOL_LACKS_RUNTIME;
-	store_table(true);
-	assert_int_equal(symbols_run(&symbols_show, "1234"), EXIT_SUCCESS);
-	assert_non_null(strstr(ran.out, "\nruntime    none: its build is not known\n"));
+	assert_refusal("this build is not understood");
+	/* Zydis is only asked for where it would help. */
+	more_contents |= PILOTLIGHT_SYMBOL_RUNTIME_STRIPPED;
+	assert_refusal("it is stripped and does not tell where V8's own functions are");
+	more_contents |= PILOTLIGHT_SYMBOL_LACKS_DECODER;
+	assert_refusal("Zydis, which decodes its instructions, is not installed");
+	more_contents |= PILOTLIGHT_SYMBOL_RUNTIME_COMPRESSED;
+	assert_refusal("builds with compressed pointers are not supported");
 }
 
 static void a_damaged_table_is_reported(void **state)
