@@ -82,7 +82,7 @@ plan 7
 check "threads of Python wait" begin_waiting 1e6
 check "a recording has their chains, which faulthandler has" blocked_chains_are_whole
 stop_started
-printf '[Sampling]\nMaxCostPercent=100\nSurveyPeriod=50ms\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+printf '[Sampling]\nMaxCostPercent=100\nSurveyPeriod=500ms\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 check "threads of Python wait again and again" begin_waiting 0.1
 check "the service starts" start_service
 check "its surveys show their functions" wait_for 180 surveys_show_functions
