@@ -4,9 +4,9 @@
 # tests/programs/java_agree.sh [PROGRAM...]
 #
 # Are the chains of methods of real Java programs those that async-profiler sees in the same instants? Prints a row for
-# each program (java_agree.py). Needs root, a JDK of 17 or later, and Maven, which gets the programs. JAVA_HOME is the JDK,
-# AGREE_SECONDS (30) is how long async-profiler looks, every INTERVAL (5ms) of a thread's CPU time, with OPTIONS of its own.
-# WARM_SECONDS (60) come before. tracefs must be mounted. Not part of make check: the programs come from the network.
+# each program (java_agree.py). Needs root, a JDK of 17 or later, unzip, and Maven, which gets the programs. JAVA_HOME is
+# the JDK, AGREE_SECONDS (30) is how long async-profiler looks, every INTERVAL (5ms) of a thread's CPU time, with OPTIONS
+# of its own. WARM_SECONDS (60) come before. tracefs must be mounted. Not part of make check: the programs come from the network.
 . "$(dirname "$0")/../end_to_end/lib.sh"
 
 src=$root/tests/programs/src
@@ -61,7 +61,9 @@ run_program() {
 }
 
 profile() {
-	"$java/jcmd" "$watched" JVMTI.agent_load "$profiler" "\"$1\"" >"$tmp/jcmd" || note "$(cat "$tmp/jcmd")"
+	"$java/jcmd" "$watched" JVMTI.agent_load "$profiler" "\"$1\"" >"$tmp/jcmd" && return
+	note "$(cat "$tmp/jcmd")"
+	return 1
 }
 
 compare() {
@@ -71,9 +73,9 @@ compare() {
 	"$pilotlight" record -d 3 -p "$watched" -o "$tmp/first.folded" 2>/dev/null
 	start_recording -e signal:signal_deliver/period=1/ -p "$watched" -o "$tmp/$1.folded" || { note "$(cat "$tmp/err")"; return 1; }
 	sleep 1
-	profile "start,event=ctimer,interval=${INTERVAL:-5ms}${OPTIONS:+,$OPTIONS}"
+	profile "start,event=ctimer,interval=${INTERVAL:-5ms}${OPTIONS:+,$OPTIONS}" || return
 	sleep "${AGREE_SECONDS:-30}"
-	profile "stop,collapsed,ann,file=$tmp/$1.collapsed"
+	profile "stop,collapsed,ann,file=$tmp/$1.collapsed" || return
 	kill -INT "$recorder"
 	wait "$recorder"
 	grep "^ *signal:signal_deliver.*lost" "$tmp/err" >&2
@@ -83,8 +85,9 @@ compare() {
 }
 
 need_root
+need_commands mvn unzip "$java/java"
 get_all || exit
 [ $# -gt 0 ] || set -- spring scala
 for program; do
-	compare "$program"
+	compare "$program" || stop_started
 done

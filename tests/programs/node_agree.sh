@@ -12,7 +12,7 @@
 src=$root/tests/programs/src
 build=$root/build/programs/node
 node=${NODE:-node}
-port=8918
+port=8917
 export PILOTLIGHT_SYMBOL_CACHE=$build/cache NODE_PATH=$build/node_modules NODE_BEGIN=$tmp/begin
 
 need_root

@@ -6,10 +6,10 @@
 
 rbspy stops the threads with ptrace before it reads the stack of the one that Ruby runs. OURS is a recording of
 sched:sched_switch: the samples that have ptrace_stop() in their kernel stack are those of such a stop, one of each
-thread. So each stack of rbspy must be there, with the same functions of the same files, as often. Lines are not
-compared: rbspy 0.55 gives the last line of a method of Ruby 3.1. Nor are functions of C if it knows none by name, as in
-a stripped Ruby, and files of functions whose file it does not know; it also shows unknown ones for blocks in C, which Ruby's own backtraces leave out. Prints a row of a
-table, then the differences by class.
+thread. So each stack of rbspy must be there, with the same functions of the same files, as often. Not compared are:
+lines, as rbspy 0.55 gives the last line of a method of Ruby 3.1; functions of C, if it knows none by name, as in a
+stripped Ruby; and the files of functions whose file it does not know. Its unknown functions are left out: they are
+blocks in C, which Ruby's own backtraces leave out, too. Prints a row of a table, then the differences by class.
 """
 import collections
 import re
@@ -84,7 +84,8 @@ def main():
     name, ours_path, spy_path = sys.argv[1:]
     ours = read(ours_path, lambda stack: ";ptrace_stop_[k];" in stack,
                 lambda stack: tuple(frame_of_ours(one) for one in stack if one.endswith("_[r]")))
-    spy = read(spy_path, lambda stack: True, lambda stack: tuple(frame_of_spy(one) for one in stack if not one.startswith(UNKNOWN)))
+    spy = read(spy_path, lambda stack: True,
+               lambda stack: tuple(frame_of_spy(one) for one in stack if not one.startswith(UNKNOWN)))
     if all(one[1] for stack in spy for one in stack):
         ours = without_native(ours)
     names = {one[0] for stack in spy for one in stack if one[1] == NO_FILE}
