@@ -5,15 +5,16 @@
 #	make && make workloads && tests/bench/surveys.sh
 #
 # The service runs for SECONDS_EACH (60) seconds with OffCpu= and RunQueue= as "no", "survey" and "yes", beside no
-# further threads, beside IDLE (5000) threads that sleep for ever, and beside CROWD (2000) threads that each work once
-# a second. Prints the share of the machine of its broker and engine, user and system, without the first SETTLED (20)
-# seconds, and of its BPF programs (run_time_ns of the kernel; a survey's is in both). Then ROUNDS (3) of
+# further threads, beside IDLE (5000) threads that sleep for ever, beside CROWD (2000) threads that each work once a
+# second, and beside PYTHON (100) threads of Python that sleep 20 functions deep, for half a second each time; 0 skips
+# one of these. Prints the share of the machine of its broker and engine, user and system, without the first SETTLED
+# (20) seconds, and of its BPF programs (run_time_ns of the kernel; a survey's is in both). Then ROUNDS (3) of
 # `waits pipes-on-cpus` by turns: the CPU time of a turn without the service and with each. This is a bench, not a test:
 # no figure makes it fail.
 . "$(dirname "$0")/../end_to_end/lib.sh"
 . "$root/tests/harness/service.sh"
 
-seconds=${SECONDS_EACH:-60} settled=${SETTLED:-20} idle=${IDLE:-5000} crowd=${CROWD:-2000} rounds=${ROUNDS:-3}
+seconds=${SECONDS_EACH:-60} settled=${SETTLED:-20} idle=${IDLE:-5000} crowd=${CROWD:-2000} python=${PYTHON:-100} rounds=${ROUNDS:-3}
 period=${SURVEY_PERIOD:-1s}
 statistics=$(cat /proc/sys/kernel/bpf_stats_enabled)
 clean_up_bench() {
@@ -81,6 +82,14 @@ costs() {
 	done
 }
 
+# costs_beside WHAT: of what has been started.
+costs_beside() {
+	sleep 5
+	costs "$1"
+	stop_started
+	started=()
+}
+
 turn() {
 	"$workloads/waits" pipes-on-cpus 3 >"$tmp/turn"
 	awk -v mode="$1" '{ print mode ": " $0 }' "$tmp/turn"
@@ -89,19 +98,26 @@ turn() {
 echo "$(uname -srm), $(nproc) CPUs, $(($(cat /proc/[0-9]*/task/[0-9]*/comm 2>/dev/null | wc -l))) threads, SurveyPeriod=$period"
 printf '%-22s %-7s %10s %10s\n' beside OffCpu= processes BPF
 costs "nothing"
-start python3 -c 'import sys, threading, time
+if [ "$idle" != 0 ]; then
+	start python3 -c 'import sys, threading, time
 threading.stack_size(65536)
 for i in range(int(sys.argv[1])): threading.Thread(target=time.sleep, args=(100000,), daemon=True).start()
 time.sleep(100000)' "$idle"
-sleep 5
-costs "$idle idle threads"
-stop_started
-started=()
-start "$workloads/crowd" 100000 "$crowd" 0
-sleep 5
-costs "$crowd that work"
-stop_started
-started=()
+	costs_beside "$idle idle threads"
+fi
+if [ "$crowd" != 0 ]; then
+	start "$workloads/crowd" 100000 "$crowd" 0
+	costs_beside "$crowd that work"
+fi
+if [ "$python" != 0 ]; then
+	start python3 -c 'import sys, threading, time
+def wait(depth):
+    if depth: wait(depth - 1)
+    while not depth: time.sleep(0.5)
+for i in range(int(sys.argv[1])): threading.Thread(target=wait, args=(20,), daemon=True).start()
+time.sleep(100000)' "$python"
+	costs_beside "$python of Python that wait"
+fi
 for ((round = 0; round < rounds; round++)); do
 	turn none
 	for mode in no survey yes; do
