@@ -380,13 +380,14 @@ static bool has_all_fields(const struct v8 *v8)
 static int find_code_place(const struct v8 *v8, uint64_t code, uint64_t bytes, __s64 *ret_place)
 {
 	const struct code_segments *segments = &v8->files->code;
+	uint64_t place = 0;
 
 	if (!code_segments_hold(segments, code, code + bytes))
 		return -ENOTSUP;
 	for (size_t i = 0; i < segments->count; i++)
 		if (code >= segments->segments[i].vaddr)
-			*ret_place = (__s64)(code - segments->segments[i].vaddr +
-					     segments->segments[i].offset);
+			place = code - segments->segments[i].vaddr + segments->segments[i].offset;
+	*ret_place = (__s64)place;
 	return 0;
 }
 
