@@ -26,7 +26,7 @@ PLANTED='whole roots unnamed misnamed leaf chains' # that the judge can plant de
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache GO111MODULE=off GOFLAGS= GOTOOLCHAIN=local GOCACHE=$build/go-cache
 
 names=() classes=() needs=() builds=() runs=() bounds=()
-passed= passed_samples=0 # of those that passed, the program with most samples
+passed= # the first program that passed
 group=
 
 program() {
@@ -153,15 +153,6 @@ judge() {
 	"$here/judge.py" "$@" --ours "$folder/ours.pb.gz" --stacks "$folder/stacks" --leaves "$folder/leaves"
 }
 
-# keep_passed INDEX: on a busy machine a program may pass with so few samples that a planted defect is noise.
-keep_passed() {
-	local samples
-
-	samples=$(awk '$2 == "samples" { print $3 }' "$folder/figures")
-	[ "$samples" -gt "$passed_samples" ] || return 0
-	passed=$1 passed_samples=$samples
-}
-
 # try_program INDEX
 try_program() {
 	local name=${names[$1]} lacks bound=()
@@ -175,7 +166,7 @@ try_program() {
 	if build_program "${builds[$1]}" && record_program "${runs[$1]}" &&
 			judge --row "$folder/row" ${bound[@]+"${bound[@]}"} >"$folder/figures"; then
 		ok "$name"
-		keep_passed "$1"
+		passed=${passed:-$1}
 	else
 		not_ok "$name"
 	fi
@@ -183,7 +174,7 @@ try_program() {
 	[ ! -s "$folder/figures" ] || sed 's/^/# /' "$folder/figures"
 }
 
-# finds_planted COLUMN: the judge refuses the recording with most samples that it accepted, with a defect, in its column.
+# finds_planted COLUMN: the judge refuses the first recording that it accepted with a defect, in its column.
 finds_planted() {
 	local found bound=()
 
@@ -191,7 +182,7 @@ finds_planted() {
 	folder=$build/${names[$passed]}
 	read -ra bound <<<"${bounds[$passed]/fast/}"
 	found=$(judge --plant "$1" ${bound[@]+"${bound[@]}"} | awk '/^not ok/ { print $3 }')
-	note "of ${names[$passed]}, $passed_samples samples: ${found//$'\n'/ }"
+	note "${found//$'\n'/ }"
 	[[ " ${found//$'\n'/ } " == *" $1 "* ]]
 }
 
