@@ -80,7 +80,7 @@ static __always_inline int is_there_again(
 static __always_inline int reads_the_same(
 	const struct remembered_frame *frame, const struct remembered_frame *caller)
 {
-	__u64 words[3] = { caller->fp, 0 };
+	__u64 words[2] = { caller->fp, 0 };
 
 	switch (frame->words_read) {
 	case 1:
@@ -89,9 +89,6 @@ static __always_inline int reads_the_same(
 	case 2:
 		return can_read_own_user(words, 2, caller->sp - sizeof(words)) &&
 		       words[0] == caller->fp && words[1] == caller->ip;
-	case WORDS_BESIDE_POINTER:
-		return can_read_own_user(words, 3, frame->fp - sizeof(words[0])) &&
-		       words[0] == caller->sp && words[1] == caller->fp && words[2] == caller->ip;
 	default:
 		return 0;
 	}
@@ -137,15 +134,6 @@ enum { STEP_IS_NEW = -2 };
 /* Per step, since the verifier follows each. */
 enum { FRAMES_FOLLOWED_MAX = 8 };
 
-/* As of walk.depths: the depth of a frame of HotSpot's interpreter is that of its frame pointer. */
-static __always_inline __u32 remembered_depth(
-	const struct walk *walk, const struct remembered_frame *frame)
-{
-	__u64 place = frame->words_read == WORDS_BESIDE_POINTER ? frame->fp : frame->sp;
-
-	return (__u32)(place - walk->leaf_sp);
-}
-
 /*
  * Appends remembered frames, beginning with `frame`, whose registers the walk has, for as long as
  * their steps read the same words. Returns WALK_ON; PILOTLIGHT_WALK_ROOT after the root; or
@@ -166,7 +154,7 @@ static __always_inline int follow_last(struct walk *walk, const struct remembere
 			end = STEP_IS_NEW;
 			break;
 		}
-		walk->depths[number_below(WALK_DEPTHS, taken)] = remembered_depth(walk, frame);
+		walk->depths[number_below(WALK_DEPTHS, taken)] = (__u32)(frame->sp - walk->leaf_sp);
 		walk->frames[number_below(PILOTLIGHT_WALK_DEPTH + 1, taken++)] = frame->frame;
 		hash = hash_next(hash, frame->frame);
 		/* No other step out of generated code can be repeated. */

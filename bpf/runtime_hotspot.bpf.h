@@ -442,6 +442,7 @@ static __always_inline int hotspot_step_interpreted(
 {
 	__u64 fp, words[3];
 
+	walk->read_more = 1;
 	*ret_fp = 0;
 	if (read_saved(walk, &walk->fp, &fp) && fp >= walk->sp &&
 		fp - walk->sp < HOTSPOT_STACK_MAX &&
@@ -449,7 +450,6 @@ static __always_inline int hotspot_step_interpreted(
 		can_read_own_user(words, 3, fp + (__s64)runtime->frame_sender_at) &&
 		hotspot_is_sender(&words[0], fp + 2 * HOTSPOT_WORD)) {
 		*ret_fp = fp;
-		walk->words_read = WORDS_BESIDE_POINTER;
 		walk->fp.word = words[1];
 		walk->fp.kind = SAVED_VALUE;
 	} else if (!walk->is_exact || walk->registers_kind != REGISTERS_PT_REGS ||
@@ -459,24 +459,6 @@ static __always_inline int hotspot_step_interpreted(
 		return PILOTLIGHT_WALK_NO_FUNCTION;
 	}
 	return hotspot_return(walk, words[2], words[0]);
-}
-
-/* Reads the method and the place of the bytecode in a frame of the interpreter, which are close to
- * each other. */
-static __always_inline int hotspot_read_frame(struct hotspot_blob *blob,
-	const struct pilotlight_runtime_hotspot *runtime, __u64 fp, __u64 *method, __u64 *bytecode)
-{
-	__s64 method_at = runtime->frame_method_at, bytecode_at = runtime->frame_bytecode_at;
-	__s64 first = method_at < bytecode_at ? method_at : bytecode_at;
-	__u64 words = (__u64)(method_at + bytecode_at - 2 * first) / HOTSPOT_WORD + 1;
-
-	/* Linux 6.1 wants the bound of this very register. */
-	__asm__ volatile("" : "+r"(words));
-	if (words > HOTSPOT_WORDS || !can_read_own_user(blob->words, (__u32)words, fp + first))
-		return 0;
-	*method = hotspot_word(blob, (__u32)(method_at - first));
-	*bytecode = hotspot_word(blob, (__u32)(bytecode_at - first));
-	return 1;
 }
 
 enum {

@@ -32,7 +32,7 @@ __noinline int step_scope(struct walker *walker, __u32 at, __u32 entry)
 }
 
 /* What a native frame runs is known until its code changes, if all of its methods could be added.
- */
+ * What the interpreter runs is not known. */
 enum added { ADDED_NOTHING, ADDED_SOME, ADDED_ALL };
 
 /* Adds the methods of a compiled method: all, or that one alone. */
@@ -71,21 +71,10 @@ static __always_inline struct hotspot_seen *find_seen(
 {
 	__u32 place = hotspot_seen_place(key);
 
-	if (!frame || (!walker->runtime.hotspot.interpreted && frame & PILOTLIGHT_FRAME_EXACT))
+	if (!frame || frame & PILOTLIGHT_FRAME_EXACT ||
+		hotspot_is_interpreter(&walker->runtime.known_hotspot, frame))
 		return 0;
 	return bpf_map_lookup_elem(&seen_frames, &place);
-}
-
-/* Of the interpreted method that was found, or of the block. */
-static __always_inline int read_identity(struct walker *walker,
-	const struct pilotlight_runtime_hotspot *runtime, __u64 block, __u64 *ret_identity)
-{
-	struct hotspot_blob *blob = &walker->runtime.hotspot.blob;
-	__u64 interpreted = walker->runtime.hotspot.interpreted;
-
-	return interpreted ? hotspot_read_method_identity(
-				     blob, runtime, interpreted, block, ret_identity)
-			   : hotspot_read_identity(blob, runtime, block, ret_identity);
 }
 
 /* Notes the methods of a native frame, which have been added behind the first `before`, and have
@@ -94,22 +83,23 @@ __noinline int note_seen(struct walker *walker, __u64 frame, __u32 before, __u64
 {
 	const struct pilotlight_runtime_hotspot *runtime;
 	struct hotspot_seen_key key;
+	struct hotspot_blob *blob;
 	struct hotspot_seen *entry;
-	__u64 identity, block;
+	__u64 identity;
 	__u32 count;
 
 	if (!walker)
 		return 0;
 	runtime = walked_hotspot(walker);
-	block = walker->runtime.hotspot.interpreted ? walker->runtime.hotspot.method.class
-						    : walker->runtime.hotspot.blob.begin;
+	blob = &walker->runtime.hotspot.blob;
 	key = seen_key(walker, frame);
 	entry = find_seen(&key, walker, frame);
 	count = walker->walk.record.runtime_count - before;
 	if (!runtime || !entry || count > HOTSPOT_SEEN_METHODS ||
-		!read_identity(walker, runtime, block, &identity) || has_walked_thread_run())
+		!hotspot_read_identity(blob, runtime, blob->begin, &identity) ||
+		has_walked_thread_run())
 		return 0;
-	entry->block = block;
+	entry->block = blob->begin;
 	entry->count = count;
 	for (__u32 i = 0; i < HOTSPOT_SEEN_METHODS && i < count; i++) {
 		const __u64 *words = runtime_words(&walker->walk, before + i);
@@ -118,7 +108,7 @@ __noinline int note_seen(struct walker *walker, __u64 frame, __u32 before, __u64
 		entry->methods[i].code = (__u32)words[0];
 		entry->methods[i].code_high = words[0] >> 32;
 	}
-	entry->seal = hotspot_seen_seal(&key, block, identity, hash);
+	entry->seal = hotspot_seen_seal(&key, blob->begin, identity, hash);
 	return 1;
 }
 
@@ -164,7 +154,7 @@ __noinline int add_seen(struct walker *walker, __u64 frame, __u32 at)
 		hash = hotspot_hash_method(hash, code, unit);
 	}
 	walker->runtime.known_hotspot.found_ip = 0; /* the blob is read anew */
-	if (!read_identity(walker, runtime, block, &identity) ||
+	if (!hotspot_read_identity(&walker->runtime.hotspot.blob, runtime, block, &identity) ||
 		entry->seal != hotspot_seen_seal(&key, block, identity, hash)) {
 		walker->walk.record.runtime_count = (__u16)first;
 		return 0;
@@ -199,15 +189,7 @@ static __always_inline enum added add_found(
 		return add_scopes(walker, at, entry);
 	if (found == METHOD_NONE || !append_method(walker, entry, at))
 		return ADDED_NOTHING;
-	return ADDED_ALL;
-}
-
-/* What the native frame is looked up by, once it is known whether the interpreter runs there. */
-static __always_inline __u64 seen_frame(const struct walker *walker, __u64 frame)
-{
-	__u64 method = walker->runtime.hotspot.interpreted;
-
-	return method ? hotspot_interpreted_frame(method, walker->runtime.hotspot.bytecode) : frame;
+	return found == METHOD_STUB ? ADDED_ALL : ADDED_SOME;
 }
 
 /* Adds the methods of one native frame. Returns 0 if the time is over. An interrupted instruction
@@ -222,19 +204,12 @@ __noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
 	if (!walker)
 		return 0;
 	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
-	if (frame >> PILOTLIGHT_FRAME_KIND_SHIFT != PILOTLIGHT_FRAME_ADDRESS)
-		return 1;
-	walker->runtime.hotspot.interpreted = walker->runtime.hotspot.is_unsent = 0;
-	if (hotspot_is_interpreter(
-		    &walker->runtime.known_hotspot, frame & PILOTLIGHT_FRAME_ADDRESS_MASK))
-		find_interpreted(walker, at);
-	frame = seen_frame(walker, frame);
-	if (add_seen(walker, frame, at))
+	if (frame >> PILOTLIGHT_FRAME_KIND_SHIFT != PILOTLIGHT_FRAME_ADDRESS ||
+		add_seen(walker, frame, at))
 		return 1;
 	if (walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX)
 		return 0;
 	found = (enum found_method)find_method(walker, at);
-	frame = seen_frame(walker, frame);
 	if (found == METHOD_COMPILED && frame & PILOTLIGHT_FRAME_EXACT) {
 		frame = walker->runtime.hotspot.scopes.place;
 		if (add_seen(walker, frame, at))
@@ -246,10 +221,7 @@ __noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
 		return 1;
 	hash = hash_added(walker, before);
 	hash_methods(walker, at, hash);
-	/* What the interpreter runs is mostly new, and is copied until there is room for its name.
-	 */
-	if (added == ADDED_ALL &&
-		!(walker->runtime.hotspot.interpreted && walker->runtime.hotspot.is_unsent))
+	if (added == ADDED_ALL)
 		note_seen(walker, frame, before, hash);
 	return 1;
 }

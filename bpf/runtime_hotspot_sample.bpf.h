@@ -200,14 +200,16 @@ __noinline int step_hotspot(struct walker *walker, __u64 where)
 static __always_inline __u64 read_interpreted(struct walker *walker,
 	const struct pilotlight_runtime_hotspot *runtime, __u32 at, __u64 *bytecode)
 {
-	__u64 depth = walker->walk.depths[number_below(WALK_DEPTHS, at)], method = 0, register_13;
-	struct hotspot_blob *blob = &walker->runtime.hotspot.blob;
+	__u64 depth = walker->walk.depths[number_below(WALK_DEPTHS, at)], method = 0, fp,
+	      register_13;
 
 	*bytecode = 0;
 	/* Where a method is entered, it is in rbx. */
 	if (depth == 0)
 		return at == 0 && can_read_own_pt_regs(&method, 1, PT_REGS_RBX) ? method : 0;
-	if (!hotspot_read_frame(blob, runtime, walker->walk.leaf_sp + depth, &method, bytecode))
+	fp = walker->walk.leaf_sp + depth;
+	if (!can_copy_user(&method, sizeof(method), fp + (__s64)runtime->frame_method_at) ||
+		!can_copy_user(bytecode, sizeof(*bytecode), fp + (__s64)runtime->frame_bytecode_at))
 		return 0;
 	if (at == 0 && walker->walk.frames[0] & PILOTLIGHT_FRAME_EXACT &&
 		can_read_own_pt_regs(&register_13, 1, PT_REGS_R13))
@@ -237,48 +239,13 @@ __noinline int prove_method(struct walker *walker, __u64 address)
 				  address, &state->step);
 }
 
-/* Proves the interpreted method that was found. Returns enum found_method. */
-__noinline int prove_interpreted(struct walker *walker)
-{
-	const struct pilotlight_runtime_hotspot *runtime;
-	struct runtime_state *state;
-
-	if (!walker)
-		return METHOD_NONE;
-	state = &walker->runtime;
-	runtime = walked_hotspot(walker);
-	if (!runtime || !prove_method(walker, state->hotspot.interpreted))
-		return METHOD_NONE;
-	state->step.unit = hotspot_unit(
-		&state->hotspot.method, &state->hotspot.blob, runtime, state->hotspot.bytecode);
-	return METHOD_PROVED;
-}
-
-/* Finds what the interpreter runs in native frame `at`. */
-__noinline int find_interpreted(struct walker *walker, __u32 at)
-{
-	const struct pilotlight_runtime_hotspot *runtime;
-	__u64 bytecode = 0;
-
-	if (!walker)
-		return 0;
-	walker->runtime.hotspot.interpreted = 0;
-	runtime = walked_hotspot(walker);
-	if (!runtime)
-		return 0;
-	walker->runtime.known_hotspot.found_ip = 0; /* the words take the blob's place */
-	walker->runtime.hotspot.interpreted = read_interpreted(walker, runtime, at, &bytecode);
-	walker->runtime.hotspot.bytecode = bytecode;
-	return walker->runtime.hotspot.interpreted != 0;
-}
-
 /* Finds the method of a native frame. Returns enum found_method. */
 __noinline int find_method(struct walker *walker, __u32 at)
 {
 	const struct pilotlight_runtime_hotspot *runtime;
 	struct runtime_state *state;
+	__u64 frame, method, bytecode;
 	int kind, is_exact;
-	__u64 frame;
 
 	if (!walker)
 		return METHOD_NONE;
@@ -302,9 +269,14 @@ __noinline int find_method(struct walker *walker, __u32 at)
 		state->step.unit = -1;
 		return METHOD_STUB;
 	}
-	return kind == HOTSPOT_INTERPRETER && find_interpreted(walker, at)
-		       ? prove_interpreted(walker)
-		       : METHOD_NONE;
+	if (kind != HOTSPOT_INTERPRETER)
+		return METHOD_NONE;
+	method = read_interpreted(walker, runtime, at, &bytecode);
+	if (!prove_method(walker, method))
+		return METHOD_NONE;
+	state->step.unit =
+		hotspot_unit(&state->hotspot.method, &state->hotspot.blob, runtime, bytecode);
+	return METHOD_PROVED;
 }
 
 /* Proves the method of the next scope. Returns 0 if the scope makes no sense. */
@@ -425,8 +397,7 @@ __noinline __u64 copy_method(struct walker *walker, __u32 entry)
 	if (!(is_stub ? copy_stub(walker, entry) : copy_method_parts(walker, entry)) ||
 		!hash_method(entry))
 		return 0;
-	walker->runtime.hotspot.is_unsent = !send_copy(walker, copier);
-	return copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
+	return keep_copy(walker, copier);
 }
 
 /* Adds the method that was proved. Returns 0 if it cannot be named now, or there is no room. */

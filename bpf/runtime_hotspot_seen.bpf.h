@@ -6,9 +6,7 @@
  *
  * Other code may take the place of the one that was seen. So an entry holds only for its block,
  * with the number that HotSpot gives to a compiled method, and to no other one; its debug
- * information does not change. What the interpreter runs is known by the method and the bytecode,
- * for as long as the method and its class say what they said at the proof: other classes may get
- * their addresses. It also compiles for the host.
+ * information does not change. It also compiles for the host.
  */
 #pragma once
 
@@ -31,8 +29,8 @@ struct hotspot_seen_method {
  */
 struct hotspot_seen {
 	__u64 seal;
-	__u64 block; /* or the class of a method that is interpreted */
-	__u32 count; /* 0: the entry is empty */
+	__u64 block;
+	__u32 count;						  /* 0: the entry is empty */
 	struct hotspot_seen_method methods[HOTSPOT_SEEN_METHODS]; /* innermost first */
 };
 _Static_assert(sizeof(struct hotspot_seen) == 128, "two cache lines");
@@ -95,42 +93,5 @@ static __always_inline int hotspot_read_identity(struct hotspot_blob *blob,
 		hotspot_word(blob, HOTSPOT_WORD) * HOTSPOT_FACTOR_2 ^
 		hotspot_word(blob, at + runtime->blob_name_at) * HOTSPOT_FACTOR_3 ^
 		(__u64)hotspot_number(blob, at + runtime->blob_number_at) * HOTSPOT_FACTOR_5;
-	return 1;
-}
-
-/* What an interpreted method is looked up by. */
-static __always_inline __u64 hotspot_interpreted_frame(__u64 method, __u64 bytecode)
-{
-	return runtime_hash_two(0, method, bytecode);
-}
-
-/*
- * Reads all that hotspot_prove() looks at, but for the pool's way to its class: `class` is what it
- * was at the proof, and must still have the pool that the method has. Returns 0 if it cannot be
- * read.
- */
-static __always_inline int hotspot_read_method_identity(struct hotspot_blob *blob,
-	const struct pilotlight_runtime_hotspot *runtime, __u64 method, __u64 class,
-	__u64 *ret_identity)
-{
-	__u32 name_at = runtime->class_name_at, pool_at = runtime->class_pool_at;
-	__u32 first = name_at < pool_at ? name_at : pool_at;
-	__u64 words = (name_at + pool_at - 2ULL * first) / HOTSPOT_WORD + 2;
-	__u64 constant, pool, identity;
-
-	if (!hotspot_copy_word(&constant, method, runtime->method_const_at) || !constant ||
-		!can_copy_user(blob->words, PILOTLIGHT_HOTSPOT_CONST_MAX, constant))
-		return 0;
-	pool = hotspot_word(blob, runtime->const_pool_at);
-	identity = constant * HOTSPOT_FACTOR_1 ^ pool * HOTSPOT_FACTOR_2 ^
-		   (__u64)hotspot_short(blob, runtime->const_name_at) * HOTSPOT_FACTOR_4 ^
-		   (__u64)hotspot_short(blob, runtime->const_code_at) * HOTSPOT_FACTOR_5;
-	/* Linux 6.1 wants the bound of this very register. */
-	__asm__ volatile("" : "+r"(words));
-	if (!class || words > HOTSPOT_WORDS ||
-		!can_read_own_user(blob->words, (__u32)words, class + first) ||
-		hotspot_word(blob, pool_at - first) != pool)
-		return 0;
-	*ret_identity = identity ^ hotspot_word(blob, name_at - first) * HOTSPOT_FACTOR_3;
 	return 1;
 }

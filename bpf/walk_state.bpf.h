@@ -80,10 +80,6 @@ struct walked_mapping {
 	struct pilotlight_walk_file file;
 };
 
-/* In place of a number of words read: three beside the frame pointer. They are the caller's stack
- * pointer, its frame pointer and the return address, as in frames of HotSpot's interpreter. */
-enum { WORDS_BESIDE_POINTER = 3 };
-
 /*
  * A frame of the last walk, with all that its step to the caller depends on: the registers, and the
  * `words_read` words right below the caller's stack pointer. 0: the step read other words, so it
@@ -95,8 +91,7 @@ struct remembered_frame {
 	__u64 frame;   /* as it is sent */
 	__u8 fp_kind, rbx_kind;
 	__u8 guess_end, is_jit;
-	__u8 words_read; /* the return address, and below it the frame pointer; or _BESIDE_POINTER
-			  */
+	__u8 words_read; /* the return address, and below it the frame pointer */
 	__u8 is_root;
 	__u8 is_linked;
 	__u8 is_untabled;

@@ -23,11 +23,7 @@ struct runtime_state {
 			struct hotspot_blob blob;
 			struct hotspot_method method;
 			struct hotspot_scopes scopes;
-			/* What the interpreter runs in the frame that is looked at; 0: it is none
-			 * of the interpreter's. */
-			__u64 interpreted, bytecode;
-			__u32 is_unsent; /* the engine may lack what was copied last */
-		} hotspot;		 /* the native walk needs it, too */
+		} hotspot; /* the native walk needs it, too */
 	};
 	struct hotspot known_hotspot; /* outlives the walk while the mappings stay the same */
 	struct runtime_step step;
