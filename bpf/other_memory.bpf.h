@@ -170,7 +170,7 @@ __noinline int fetch_other(__u64 address, __u32 size)
 	return 0;
 }
 
-/* Without a branch on what is fetched, of which the verifier would follow both ways. */
+/* `&` instead of `&&`: the verifier would follow both ways of a branch. */
 static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 {
 	int is_fetched = fetch_other(address, size);

@@ -55,7 +55,7 @@ static __always_inline int can_walk_visited(
 		return 0;
 	if (!has_walked_thread_run() && task->mm == mm)
 		return 1;
-	/* What is remembered of the walk may be wrong, too. */
+	/* The thread ran: forget the mappings that this walk noted, too. */
 	walker->mm = 0;
 	return 0;
 }

@@ -191,7 +191,7 @@ static bool is_sound_ruby(const struct pilotlight_runtime *runtime)
 
 /* --- PHP --- */
 
-/* All of a generator, of which a walk reads the first two at once, or nothing. */
+/* The fields of a generator are all described, or none. A walk reads the first two at once. */
 static bool has_sound_generators(const struct pilotlight_runtime *runtime)
 {
 	int64_t read = PILOTLIGHT_RUNTIME_FRAME_MAX - (int64_t)sizeof(uint64_t);

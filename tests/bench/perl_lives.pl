@@ -1,5 +1,5 @@
-# Many processes of Perl that work for 35 ms each. LIVES are started by exec, the rest by fork(), some of which are
-# interrupted by signals, and by fork() and exec.
+# Many processes of Perl that work for 35 ms each. LIVES are started by exec, others by fork(), and by fork() and exec.
+# Signals interrupt some of them.
 #
 #	pilotlight record -F 499 --runtime-frames both -o lives.folded -- perl tests/bench/perl_lives.pl LIVES
 #

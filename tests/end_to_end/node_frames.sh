@@ -80,7 +80,7 @@ gives_reason() {
 	return 1
 }
 
-# Without v8dbg_..., which nobody has looked for before a recording.
+# The program lacks the symbols v8dbg_.... Only a recording looks for them.
 deno_is_refused_once_seen() {
 	local round
 

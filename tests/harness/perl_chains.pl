@@ -14,7 +14,7 @@ use Devel::NYTProf::Data;
 # By depth, the calls whose caller has not returned: their names, each with those of its own callees.
 my @calls;
 
-# A call is told of when it returns, after its callees.
+# The trace lists a call when it returns, so after its callees.
 sub note_return {
 	my (undef, $depth, undef, undef, $name) = @_;
 
