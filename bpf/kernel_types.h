@@ -8,7 +8,10 @@
 
 #include <linux/types.h>
 
+/* Tests compile some of the headers for the host. */
+#ifdef __bpf__
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
 
 struct ns_common {
 	unsigned int inum;
@@ -227,7 +230,9 @@ struct task_struct {
 	struct thread_struct thread;
 };
 
+#ifdef __bpf__
 #pragma clang attribute pop
+#endif
 
 /* The contexts of iterators, whose layout the kernel guarantees. The pointers are NULL at the end.
  */
