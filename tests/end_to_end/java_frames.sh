@@ -84,7 +84,7 @@ find_virtual() {
 has_virtual_callers() {
 	local idle=("$virtual" -cp "$tmp" Virtual 1000000000)
 
-	first_recording() { record "$tmp/first.folded" -F 499 -- "$virtual" -cp "$tmp" Virtual 300; }
+	first_recording() { record "$tmp/first.folded" -F 499 -- "$virtual" -cp "$tmp" Virtual $((300 * $1)); }
 	is_read_after_recordings || return
 	record "$tmp/virtual.folded" -F 999 -- "$virtual" -cp "$tmp" Virtual 2000 && has_carriers "$tmp/virtual.folded"
 }
@@ -98,7 +98,7 @@ export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 program=(-cp "$tmp" Shares)
 runtime=hotspot
 idle=("$java" -cp "$tmp" Shares 1000000000)
-first_recording() { record "$tmp/first.folded" -F 499 -- "$java" "${program[@]}" 1000; }
+first_recording() { record "$tmp/first.folded" -F 499 -- "$java" "${program[@]}" $((1000 * $1)); }
 plan 14
 
 check "before the first recording nobody has met HotSpot" is_runtime unseen 60

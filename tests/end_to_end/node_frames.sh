@@ -113,7 +113,7 @@ compiled=(node --no-turbo-inlining)
 node --no-maglev-inlining -e 0 2>"$tmp/ignored" && compiled+=(--no-maglev-inlining)
 runtime=v8
 idle=(node -e 'setInterval(() => {}, 1e9)')
-first_recording() { record "$tmp/first.folded" -F 499 -- node "$program" 0.2; }
+first_recording() { record "$tmp/first.folded" -F 499 -- node "$program" "$1"; }
 plan 14
 
 check "before the first recording nobody has met V8" is_runtime unseen 60

@@ -49,7 +49,7 @@ run_thread() {
 
 runtime=perl
 idle=("$perl" -e 'sleep(1000)')
-first_recording() { record "$tmp/first.folded" -F 499 -- "$perl" "$program" 500; }
+first_recording() { record "$tmp/first.folded" -F 499 -- "$perl" "$program" $((500 * $1)); }
 
 plan 9
 check "a recording makes the unwind table, with the description" is_read_after_recordings

@@ -87,7 +87,7 @@ judge_pcre() {
 
 runtime=php
 idle=("$php" -n -r 'sleep(1000);')
-first_recording() { record "$tmp/first.folded" -F 499 -- "$php" -n "$program" 800; }
+first_recording() { record "$tmp/first.folded" -F 499 -- "$php" -n "$program" $((800 * $1)); }
 
 plan 12
 check "a recording makes the unwind table, with the description" is_read_after_recordings

@@ -113,7 +113,7 @@ shopt -s nullglob
 old=(/root/.pyenv/versions/3.[89].*/bin/python3.[89])
 runtime=python
 idle=("$python" -c 'import time; time.sleep(1e6)')
-first_recording() { record "$tmp/first.folded" -F 499 -- "${idle[0]}" "$program" 0.02; }
+first_recording() { record "$tmp/first.folded" -F 499 -- "${idle[0]}" "$program" "$((2 * $1))e-2"; }
 all_are_read() {
 	local one
 

@@ -44,7 +44,7 @@ judge_yjit() {
 
 runtime=ruby
 idle=("$ruby" -e sleep)
-first_recording() { record "$tmp/first.folded" -F 499 -- "$ruby" "$program" 0.02; }
+first_recording() { record "$tmp/first.folded" -F 499 -- "$ruby" "$program" "$((2 * $1))e-2"; }
 
 plan 7
 check "a recording makes the unwind table, with the description" is_read_after_recordings

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # For tests of interpreters' frames. Source lib.sh first. Scripts set `runtime`, as `pilotlight runtimes` calls it, and
-# `idle`, a command that runs the interpreter and waits, and define first_recording(), which records a short run of it.
+# `idle`, a command that runs the interpreter and waits, and define first_recording ROUND, which records a run of it that
+# is ROUND times as long as the shortest.
 
 # is_runtime STATE SECONDS: whether `pilotlight runtimes` says so of a process that runs now, within SECONDS.
 is_runtime() {
@@ -18,12 +19,13 @@ is_runtime() {
 	return $status
 }
 
-# A short recording may end on a busy machine before the worker has made the description, so it is repeated.
+# A short recording may end before the worker has made the description, and a new one starts over: so each is longer than
+# the one before. How long a slow or busy machine takes is not known.
 is_read_after_recordings() {
 	local round
 
 	for round in {1..10}; do
-		first_recording || return
+		first_recording "$round" || return
 		! is_runtime read 2 || return 0
 		note "no description after recording $round"
 	done
