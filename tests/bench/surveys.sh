@@ -66,10 +66,10 @@ cost() {
 	cpu=$(cpu_ns) bpf=$(bpf_ns) begun=$(date +%s%N)
 	sleep "$seconds"
 	awk -v what="$1" -v mode="$2" -v cpu=$(($(cpu_ns) - cpu)) -v bpf=$(($(bpf_ns) - bpf)) -v cpus="$(nproc)" \
-		-v surveyed="$(metric 'pilotlight_source_samples_total{source="offcpu",outcome="stored"}')" \
+		-v stored="$(metric 'pilotlight_source_samples_total{source="offcpu",outcome="stored"}')" \
 		-v all=$(($(date +%s%N) - begun)) 'BEGIN {
-		printf "%-22s %-7s %8.4f %% %8.4f %%   %s s off CPU stored\n", what, mode, 100 * cpu / all / cpus,
-			100 * bpf / all / cpus, surveyed }'
+		printf "%-26s %-7s %8.4f %% %8.4f %%   %d\n", what, mode, 100 * cpu / all / cpus,
+			100 * bpf / all / cpus, stored }'
 	stop_service
 	rm -rf "$STATE_DIRECTORY"/*
 }
@@ -96,7 +96,7 @@ turn() {
 }
 
 echo "$(uname -srm), $(nproc) CPUs, $(($(cat /proc/[0-9]*/task/[0-9]*/comm 2>/dev/null | wc -l))) threads, SurveyPeriod=$period"
-printf '%-22s %-7s %10s %10s\n' beside OffCpu= processes BPF
+printf '%-26s %-7s %10s %10s   %s\n' beside OffCpu= processes BPF 'samples off the CPU'
 costs "nothing"
 if [ "$idle" != 0 ]; then
 	start python3 -c 'import sys, threading, time
