@@ -3,19 +3,22 @@
  * The sampler loads on kernels without a maple tree of mappings (before Linux 6.1), where it does
  * not walk stacks. Kernels before 6.8 also verify global functions that nothing calls. With all
  * that makes its programs longer, the kernel verifies them: it gives up after 1,000,000
- * instructions.
+ * instructions. And both objects agree about what they have in common.
  *
  * Runs beside others: it attaches nothing.
  */
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "capture/block_programs.h"
+#include "capture/capture.h"
 #include "capture/sampler_programs.h"
+#include "capture/visitor_programs.h"
 #include "sampler.skel.h"
 #include "tests/harness/privilege.h"
 #include "visitor.skel.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,7 +110,113 @@ static void print_verified(struct bpf_object *object)
 	}
 }
 
+/* The object's variables in that section, or NULL. */
+static const struct btf_type *variables_in(const struct btf *types, const char *section)
+{
+	int id = btf__find_by_name_kind(types, section, BTF_KIND_DATASEC);
+
+	return id > 0 ? btf__type_by_id(types, (uint32_t)id) : NULL;
+}
+
+static const char *name_of(const struct btf *types, const struct btf_var_secinfo *variable)
+{
+	return btf__name_by_offset(types, btf__type_by_id(types, variable->type)->name_off);
+}
+
+static const struct btf_var_secinfo *find_variable(
+	const struct btf *types, const char *section, const char *name)
+{
+	const struct btf_type *type = variables_in(types, section);
+
+	for (int i = 0; type && i < btf_vlen(type); i++)
+		if (strcmp(name_of(types, &btf_var_secinfos(type)[i]), name) == 0)
+			return &btf_var_secinfos(type)[i];
+	return NULL;
+}
+
+/* The engine reads one of the two: what the other object counts or knows would be lost. */
+static void variables_of_both_objects_are_shared(void **state)
+{
+	static const char *const sections[] = { ".bss", ".data" };
+	struct sampler *sampler = sampler__open();
+	struct visitor *visitor = visitor__open();
+	const struct btf *types, *others;
+	const struct btf_type *type;
+	const char *name;
+	int seen = 0;
+
+	assert_non_null(sampler);
+	assert_non_null(visitor);
+	types = bpf_object__btf(sampler->obj);
+	others = bpf_object__btf(visitor->obj);
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		type = variables_in(types, sections[i]);
+		for (int j = 0; type && j < btf_vlen(type); j++, seen++) {
+			name = name_of(types, &btf_var_secinfos(type)[j]);
+			for (size_t k = 0; k < ARRAY_SIZE(sections); k++)
+				if (find_variable(others, sections[k], name))
+					fail_msg("both objects have %s: it should be SHARED", name);
+		}
+	}
+	assert_true(seen > 0);
+	sampler__destroy(sampler);
+	visitor__destroy(visitor);
+}
+
 /* With walks, a choice of cgroups, and sources whose programs walk a stack after many branches. */
+static void set_constants(struct sampler *sampler)
+{
+	const __typeof__(sampler->rodata) constants = sampler->rodata;
+
+	constants->wants_walks = sampler_programs_can_walk();
+	constants->wants_kernel = constants->filters_tgids = 1;
+	constants->chooses_cgroups = constants->includes_cgroups = 1;
+	constants->ring_bytes = 1 << 20;
+	constants->sent_walks_mask = 63;
+	constants->walk_seed = 0x1234;
+	constants->pid_namespace_inum = 0xf0000000;
+	constants->threads_max = 1000;
+	for (unsigned i = 0; i < PILOTLIGHT_SOURCES; i++)
+		constants->source_periods[i] = 1000000 + i;
+}
+
+static void assert_same_constants(const struct sampler *sampler, const struct visitor *visitor)
+{
+	const struct btf *types = bpf_object__btf(visitor->obj);
+	const struct btf_type *type = variables_in(types, ".rodata");
+	int same = 0;
+
+	assert_non_null(type);
+	for (int i = 0; i < btf_vlen(type); i++) {
+		const struct btf_var_secinfo *variable = &btf_var_secinfos(type)[i], *other;
+		const char *name = name_of(types, variable);
+
+		other = find_variable(bpf_object__btf(sampler->obj), ".rodata", name);
+		if (!other)
+			continue;
+		assert_int_equal(other->size, variable->size);
+		if (memcmp((const char *)sampler->rodata + other->offset,
+			    (const char *)visitor->rodata + variable->offset, other->size) != 0)
+			fail_msg("the visitor has another %s than the sampler", name);
+		same++;
+	}
+	assert_true(same > 0);
+}
+
+/* Those that visit other threads get the sampler's constants. */
+static void visits_are_verified(const struct capture_settings *settings, struct sampler *sampler)
+{
+	struct visitor *visitor;
+	struct fault fault = { 0 };
+
+	if (visitor_programs_load(settings, sampler, &visitor, &fault) < 0)
+		fail_msg("%s", fault.text);
+	assert_non_null(visitor);
+	print_verified(visitor->obj);
+	assert_same_constants(sampler, visitor);
+	visitor_programs_free(visitor);
+}
+
 static void long_programs_are_verified(void **state)
 {
 	struct block_support block;
@@ -119,13 +228,7 @@ static void long_programs_are_verified(void **state)
 	}
 	sampler = sampler__open();
 	assert_non_null(sampler);
-	sampler->rodata->wants_walks = sampler_programs_can_walk();
-	sampler->rodata->wants_kernel = sampler->rodata->filters_tgids = 1;
-	sampler->rodata->chooses_cgroups = sampler->rodata->includes_cgroups = 1;
-	sampler->rodata->ring_bytes = 1 << 20;
-	sampler->rodata->sent_walks_mask = 63;
-	for (unsigned i = 0; i < PILOTLIGHT_SOURCES; i++)
-		sampler->rodata->source_periods[i] = 1000000;
+	set_constants(sampler);
 	/* Linux 6.1 refuses issue_io. */
 	block_support_read(&block);
 	(void)bpf_program__set_autoload(sampler->progs.start_io, block.has_start);
@@ -134,39 +237,18 @@ static void long_programs_are_verified(void **state)
 	(void)bpf_program__set_autoload(sampler->progs.issue_io_bytes, !*block.missing);
 	assert_int_equal(sampler__load(sampler), 0);
 	print_verified(sampler->obj);
+	visits_are_verified(&(struct capture_settings){ .surveyed = ~0U }, sampler);
+	visits_are_verified(
+		&(struct capture_settings){ .sources = 1U << PILOTLIGHT_SOURCE_OFFCPU }, sampler);
 	sampler__destroy(sampler);
-}
-
-/* The same of those that visit other threads. */
-static void long_visits_are_verified(void **state)
-{
-	struct visitor *visitor;
-
-	if (privilege_lacks_bpf()) {
-		print_message("skipped: %s\n", privilege_lacks_bpf());
-		skip();
-	}
-	visitor = visitor__open();
-	assert_non_null(visitor);
-	visitor->rodata->wants_walks = sampler_programs_can_walk();
-	visitor->rodata->wants_kernel = visitor->rodata->filters_tgids = 1;
-	visitor->rodata->chooses_cgroups = visitor->rodata->includes_cgroups = 1;
-	visitor->rodata->ring_bytes = 1 << 20;
-	visitor->rodata->surveyed_sources = ~0U;
-	for (unsigned i = 0; i < PILOTLIGHT_SOURCES; i++)
-		visitor->rodata->source_periods[i] = 1000000;
-	(void)bpf_program__set_autoload(visitor->progs.survey_threads, true);
-	assert_int_equal(visitor__load(visitor), 0);
-	print_verified(visitor->obj);
-	visitor__destroy(visitor);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(variables_of_both_objects_are_shared),
 		cmocka_unit_test(sampler_loads_without_a_maple_tree),
 		cmocka_unit_test(long_programs_are_verified),
-		cmocka_unit_test(long_visits_are_verified),
 	};
 
 	return cmocka_run_group_tests_name("sampler_load_kernel", tests, NULL, NULL);
