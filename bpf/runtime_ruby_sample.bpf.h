@@ -2,11 +2,13 @@
 /*
  * Leaves the generated code of Ruby's YJIT during the walk (runtime_ruby_code.bpf.h). Any memory
  * without a file may have code of others. So the memory is proved first: the thread's control
- * frames say where in it they return to.
+ * frames say where in it they return to. Compiles for the host, too.
+ *
+ * The includer defines struct walker, walked_runtime(), walked_thread_pointer(),
+ * enter_known_mapping() and remember_runtime().
  */
 #pragma once
 
-#include "runtime_php_sample.bpf.h"
 #include "runtime_ruby_code.bpf.h"
 
 /* These are global functions for the verifier, which checks each once (walker.bpf.h). */

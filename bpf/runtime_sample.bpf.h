@@ -430,6 +430,8 @@ __noinline int place_calls(struct walker *walker)
 
 #include "runtime_hotspot_add.bpf.h"
 
+#include "runtime_php_sample.bpf.h"
+
 #include "runtime_ruby_sample.bpf.h"
 
 /* Ruby's functions of C that no group has called, as where a fiber begins, have native frames
