@@ -52,7 +52,7 @@ totals() {
 	[[ $? -eq $wanted_status && $(tail -n 1 "$scratch/output") == "$wanted" ]]
 }
 
-echo 1..53
+echo 1..54
 
 new_tree
 program asan stage/good_test <<<'printf "1..2\nok 1 - a\nok 2 - b\n"'
@@ -253,6 +253,17 @@ if [[ $EUID -eq 0 ]]; then
 else
 	echo "ok $((++number)) - a marked kernel test runs beside them # SKIP needs root"
 fi
+
+# As many as run at once wait for the marked one, which comes last by its name.
+new_tree
+program asan stage/z_test <<<"printf '1..1\nok 1 - a\n'; : >$scratch/early"
+echo ' * Runs early: others wait for it.' >"$scratch/tests/stage/z_test.c"
+for ((name = 1; name <= 3 * $(nproc); name++)); do
+	program asan stage/waits_${name}_test <<<"echo 1..1; for i in {1..600}; do [[ ! -e $scratch/early ]] || { echo 'ok 1 - a'; exit; }
+		sleep 0.1; done; echo not ok 1 - late; exit 1"
+done
+totals 0 "$name passed, 0 failed, 0 skipped"
+check 'a test that takes long starts first'
 
 new_tree
 program asan stage/good_test <<<'printf "1..1\nok 1 - a\n"'

@@ -4,6 +4,7 @@
 # eu-addr2line, at ADDRESSES (4000) random addresses of each binary (symbols_oracle.py). Some binaries are Debian's. The
 # others are built here, one for each way to build and to store debug information.
 # Runs beside others: it judges answers about files.
+# Runs early: it takes minutes.
 
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The writer's memory at its worst: every table at its bound, windows of the largest, folds (I4).
+/*
+ * The writer's memory at its worst: every table at its bound, windows of the largest, folds (I4).
+ * Runs early: it takes minutes beside others.
  */
 #include "base/array.h"
 #include "store/store.h"
