@@ -20,6 +20,7 @@ SPY = re.compile(r"(.*) - (.*?)(?::\d+)?$")
 NATIVE = " [c function]"
 UNKNOWN = "(unknown)"
 NO_FILE = "unknown"
+NO_NAME = "no name"
 
 
 def frame_of_ours(text):
@@ -50,7 +51,7 @@ def read(path, is_wanted, frames_of):
 def without_native(stacks):
     result = collections.Counter()
     for stack, count in stacks.items():
-        result[tuple(one for one in stack if one[1])] += count
+        result[tuple(one for one in stack if one[1] or NO_NAME in one[0])] += count
     return result
 
 
@@ -70,14 +71,14 @@ def common(ours, spy):
 
 
 def difference(ours, spy):
-    if any("no name" in one[0] for one in ours):
-        return "no name"
+    if any(NO_NAME in one[0] for one in ours):
+        return NO_NAME
     if spy in (ours[:-1], ours + spy[-1:]):
         return "leaf entered or left"
     return "other functions"
 
 
-CLASSES = ["leaf entered or left", "no name", "other functions"]
+CLASSES = ["leaf entered or left", NO_NAME, "other functions"]
 
 
 def main():
