@@ -24,6 +24,7 @@ enum {
 	PHP_FRAME_PREVIOUS = 48,
 	PHP_FRAME_TOP = 1 << 17, /* the outermost of its group */
 	PHP_FRAME_IS_GENERATOR = 1 << 24,
+	PHP_UNDEFINED = 0,
 	PHP_OBJECT = 8,
 	PHP_GENERATOR_RUNS = 1, /* a bit of its state */
 	PHP_GENERATORS = 32,	/* kept, and listed in one step; a power of two */
@@ -313,17 +314,20 @@ static __always_inline int php_is_of_delegation(
 }
 
 /* Is it the outermost frame of its group? A generator that awaits another one, or an iterator, is
- * in the group that has resumed it. */
+ * in the group that has resumed it. While it awaits an iterator it has that in its `values`, before
+ * what it awaits. PHP 8.4.27 says of such a generator, too, that it runs. */
 static __always_inline int php_ends_group(
 	const struct pilotlight_runtime *runtime, __u64 generator, __u64 flags)
 {
-	__u8 state;
+	__u64 values = generator + runtime->task_coroutine_at - PHP_WORD;
+	__u8 state, type;
 
 	if (!(flags & PHP_FRAME_TOP))
 		return 0;
 	return !(flags & PHP_FRAME_IS_GENERATOR) || !runtime->coroutine_state_at ||
 	       !can_copy_user(&state, sizeof(state), generator + runtime->coroutine_state_at) ||
-	       state & PHP_GENERATOR_RUNS;
+	       !can_copy_user(&type, sizeof(type), values) ||
+	       (state & PHP_GENERATOR_RUNS & (type == PHP_UNDEFINED));
 }
 
 static __always_inline const struct runtime_span *php_find_frame(
