@@ -60,10 +60,11 @@ has_dropped() {
 	[ "$(metric pilotlight_windows_dropped_total)" -ge "$1" ]
 }
 
-# Waits until another window is sealed.
+# Waits until another window is sealed. Sets since, the time of the call.
 seals() {
 	local before
 
+	since=$(date +%s)
 	before=$(count_of pilotlight_windows_sealed_total)
 	seals_more() { [ "$(metric pilotlight_windows_sealed_total)" -gt "$before" ]; }
 	wait_for 60 seals_more
@@ -128,8 +129,8 @@ make_days() {
 
 # Another file takes all free space.
 fill() {
-	dd if=/dev/zero of="$disk/filler" bs=4k oflag=append conv=notrunc 2>"$tmp/dd"
 	days >"$tmp/days"
+	dd if=/dev/zero of="$disk/filler" bs=4k oflag=append conv=notrunc 2>"$tmp/dd"
 }
 
 # Some of the days before fill() are evicted, and no evicted day is later than a kept one.
@@ -206,8 +207,9 @@ recovers() {
 	seals && wait_for 60 is_failing 0
 }
 
+# The windows that began after the call of seals().
 is_readable() {
-	"$pilotlight" export --last 2s -f folded -o "$tmp/part.folded" 2>"$tmp/part.log" &&
+	"$pilotlight" export --from "@$since" -f folded -o "$tmp/part.folded" 2>"$tmp/part.log" &&
 		[ "$(folded_total "$tmp/part.folded")" -gt 0 ]
 }
 
