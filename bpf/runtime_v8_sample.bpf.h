@@ -442,14 +442,21 @@ __noinline int step_inlined(struct walker *walker, __u32 entry)
 }
 
 /* What was to be copied has this identity, or 0. A function of code must have been sent, as the
- * code will not be copied again soon. */
+ * code will not be copied again soon. If the outermost was not, it stands for the code: it is shown
+ * once a later sample can send it. */
 __noinline int note_v8_copy(struct walker *walker, __u32 entry, __u64 code)
 {
+	__u64 sent = 0;
+
 	if (!walker)
 		return V8_STEP_END;
-	if (walker->runtime.v8.is_in_code)
-		return note_v8_function(
-			walker, entry, code && is_known_code(walker, &code) ? code : 0);
+	if (walker->runtime.v8.is_in_code) {
+		if (code && !is_known_code(walker, &sent))
+			sent = 0;
+		if (sent || walker->runtime.v8.identified > 0)
+			return note_v8_function(walker, entry, sent);
+		walker->runtime.v8.is_in_code = 0;
+	}
 	if (code)
 		return leave_copied_frame(walker, code);
 	walker->runtime.v8.at++;

@@ -115,6 +115,7 @@ static int set_up(void **state)
 	planted.bytes = (uint8_t *)words;
 	planted.size = sizeof(words);
 	sent_count = taken_count = 0;
+	has_room = 1;
 	now_ns = 7ULL * PERIOD_NS;
 	plant_frame(words);
 	memcpy(words + OTHER_BYTECODES / 8, words + BYTECODES / 8, 40);
@@ -285,6 +286,32 @@ static void code_that_is_too_long_is_tried_once(void **state)
 	assert_int_equal(taken_count, taken);
 }
 
+/* What cannot be sent now has the identity that a later sample sends. */
+static void code_without_room_stands_for_its_function(void **state)
+{
+	static const uint64_t kinds[] = { BASELINE_KIND, KIND };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct found first;
+
+		(void)set_up(NULL);
+		words[CODE / 8 + 6] = kinds[i];
+		if (kinds[i] == BASELINE_KIND)
+			words[CODE / 8 + 2] = object_at(BYTECODES);
+		has_room = 0;
+		first = sample(GENERATED);
+		assert_int_equal(first.unit, -1);
+		assert_string_equal(name_of(first.code), "");
+		check_seen(GENERATED, first);
+		/* In the next period there is room for the function, and then for its code. */
+		now_ns += PERIOD_NS;
+		has_room = 1;
+		made_up_walker.runtime.is_spent = 0;
+		assert_int_not_equal(sample(GENERATED).code, first.code);
+		assert_string_equal(name_of(first.code), "first");
+	}
+}
+
 /* They are where an earlier call of the function left its bytecodes and a place. */
 static void a_leaf_has_no_words_below_its_stack(void **state)
 {
@@ -344,6 +371,7 @@ int main(void)
 		cmocka_unit_test_setup(a_function_without_code_is_told_anew, set_up),
 		cmocka_unit_test_setup(a_function_of_plain_code_is_told_anew, set_up),
 		cmocka_unit_test_setup(code_that_is_too_long_is_tried_once, set_up),
+		cmocka_unit_test_setup(code_without_room_stands_for_its_function, set_up),
 		cmocka_unit_test_setup(a_leaf_has_no_words_below_its_stack, set_up),
 		cmocka_unit_test_setup(another_function_has_other_code, set_up),
 		cmocka_unit_test_setup(a_second_later_all_is_proved_again, set_up),

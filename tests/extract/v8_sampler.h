@@ -66,6 +66,7 @@ static struct {
 	char name[16];
 } sent[SENT_MAX];
 static size_t sent_count, taken_count; /* copies that were sent, and begun */
+static int has_room;		       /* copies can be sent */
 
 static inline int can_read_own_user(__u64 *words, __u32 count, __u64 address)
 {
@@ -131,6 +132,10 @@ static inline int send_copy(struct walker *walker, struct runtime_copier *copier
 {
 	const struct pilotlight_runtime_text *name = &copier->record.code.name;
 
+	if (!has_room) {
+		walker->runtime.is_spent = 1;
+		return 0;
+	}
 	remember_code(walker, &walker->runtime.step, copier->record.code.hash);
 	assert_true(name->bytes < sizeof(sent->name));
 	memcpy(sent[sent_count - 1].name, name->characters, name->bytes);
