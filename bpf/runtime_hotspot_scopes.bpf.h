@@ -6,9 +6,10 @@
  * that of the compiled method itself.
  *
  * There are scopes for the places where a thread may stop: calls, polls and loads that may fail.
- * Another instruction has the scope of the next such place. HotSpot's own AsyncGetCallTrace is
- * similar, but never takes the place of the instruction itself.
- * With -XX:+DebugNonSafepoints there are more.
+ * Another instruction has the scope of the next such place. With -XX:+DebugNonSafepoints there are
+ * also scopes for other instructions, which are recorded where these end, and have no locals. So
+ * the scope at an interrupted instruction is its own if it has locals, else that of the one before.
+ * HotSpot's AsyncGetCallTrace always takes the next one.
  *
  * The memory may say anything: callers have lower offsets, so scopes end, and the last one must be
  * of the compiled method. It also compiles for the host.
@@ -22,7 +23,6 @@ enum {
 	HOTSPOT_PC_BYTES = 16, /* the offset and its scope are in the first 8 */
 	HOTSPOT_PC_STEPS = 20, /* of the search: enough for a million */
 	HOTSPOT_SCOPES_MAX = 64,
-	HOTSPOT_SCOPE_NUMBERS = 3,
 	HOTSPOT_SCOPE_BYTES = 16, /* read of a scope, whose numbers have up to 15 */
 	HOTSPOT_METADATA_MAX = 1 << 16,
 	HOTSPOT_DIGIT_BITS = 6,
@@ -30,7 +30,13 @@ enum {
 	HOTSPOT_BYTECODES_LEAST = -8,
 };
 
-enum hotspot_scope_number { SCOPE_CALLER, SCOPE_METHOD, SCOPE_BYTECODE, SCOPE_REST };
+enum hotspot_scope_number {
+	SCOPE_CALLER,
+	SCOPE_METHOD,
+	SCOPE_BYTECODE,
+	SCOPE_LOCALS,
+	SCOPE_NUMBERS
+};
 
 struct hotspot_scopes {
 	__u64 pcs, data, metadata; /* addresses */
@@ -39,7 +45,7 @@ struct hotspot_scopes {
 	__u32 pc_count;
 	__u32 next; /* the offset of the next scope; 0: none */
 	__s32 bytecode;
-	__u32 numbers[SCOPE_REST + 1];
+	__u32 numbers[SCOPE_NUMBERS];
 	__u8 bytes[HOTSPOT_SCOPE_BYTES];
 };
 
@@ -71,50 +77,36 @@ static __always_inline int hotspot_find_tables(struct hotspot_scopes *scopes,
 	return end > pcs;
 }
 
-/* The first entry at or behind an offset in the code: the scope in the upper half, the offset in
- * the lower; 0: none. */
-static __always_inline __u64 hotspot_find_pc(const struct hotspot_scopes *scopes, __u32 offset)
+/* Finds the last entry up to an offset in the code, and the first behind it: the scope in the upper
+ * half, the offset in the lower; 0: none. */
+static __always_inline void hotspot_find_pc(
+	const struct hotspot_scopes *scopes, __u32 offset, __u64 *last, __u64 *behind)
 {
-	__u64 low = 0, count = scopes->pc_count, found = 0, word;
+	__u64 low = 0, count = scopes->pc_count, word;
 
+	*last = 0;
+	*behind = 0;
 	for (__u32 i = 0; i < HOTSPOT_PC_STEPS && count > 0; i++) {
 		__u64 half = count / 2, is_before;
 
 		if (!can_copy_user(
 			    &word, sizeof(word), scopes->pcs + (low + half) * HOTSPOT_PC_BYTES))
-			return 0;
+			break;
 		/* The first entry has offset -1. */
-		is_before = is_at_most((__u32)word + 1, offset);
+		is_before = is_at_most((__u32)word + 1, offset + 1);
 		low += is_before * (half + 1);
 		count = is_before * (count - half - 1) + (1 - is_before) * half;
-		found = is_before * found + (1 - is_before) * word;
+		*last = is_before * word + (1 - is_before) * *last;
+		*behind = is_before * *behind + (1 - is_before) * word;
 	}
-	return count == 0 ? found : 0;
-}
-
-/* Finds the innermost scope at `ip`. Behind a call it has an entry of its own. Where a leaf's frame
- * is not complete, the compiled method itself runs. */
-static __always_inline void hotspot_find_scopes(struct hotspot_scopes *scopes,
-	const struct pilotlight_runtime_hotspot *runtime, const struct hotspot_blob *blob, __u64 ip,
-	int is_exact)
-{
-	__u64 offset = ip - blob->code, found;
-
-	scopes->next = 0;
-	scopes->place = 0;
-	if ((is_exact && offset < blob->complete) || !hotspot_find_tables(scopes, runtime, blob))
-		return;
-	found = hotspot_find_pc(scopes, (__u32)offset);
-	if (!is_exact && (__u32)found != offset)
-		return;
-	scopes->next = (__u32)(found >> 32);
-	scopes->place = scopes->next ? blob->code + (__u32)found : 0;
+	if (count > 0)
+		*last = *behind = 0;
 }
 
 /* Reads the numbers that a scope begins with. */
 static __always_inline void hotspot_read_scope(struct hotspot_scopes *scopes, __u32 excluded)
 {
-	__u32 which = SCOPE_CALLER, shift = 0;
+	__u32 which = SCOPE_CALLER, shift = 0, is_number = 1;
 
 	__builtin_memset(scopes->numbers, 0, sizeof(scopes->numbers));
 	for (__u32 i = 0; i < HOTSPOT_SCOPE_BYTES; i++) {
@@ -123,10 +115,46 @@ static __always_inline void hotspot_read_scope(struct hotspot_scopes *scopes, __
 			is_at_most_byte(HOTSPOT_NUMBER_MORE, byte) &
 			is_at_most_byte(shift, (HOTSPOT_NUMBER_BYTES - 2) * HOTSPOT_DIGIT_BITS);
 
-		scopes->numbers[number_below(SCOPE_REST + 1, which)] += (byte - excluded) << shift;
-		which += (1 - goes_on) & differs(which, SCOPE_REST);
+		scopes->numbers[number_below(SCOPE_NUMBERS, which)] +=
+			is_number * ((byte - excluded) << shift);
+		is_number &= goes_on | differs(which, SCOPE_NUMBERS - 1);
+		which += (1 - goes_on) & differs(which, SCOPE_NUMBERS - 1);
 		shift = goes_on * (shift + HOTSPOT_DIGIT_BITS);
 	}
+}
+
+/* Reads the scope at `next`. Returns 0 if it cannot be read. */
+static __always_inline int hotspot_load_scope(
+	struct hotspot_scopes *scopes, const struct pilotlight_runtime_hotspot *runtime)
+{
+	if (!can_copy_user(scopes->bytes, sizeof(scopes->bytes), scopes->data + scopes->next))
+		return 0;
+	hotspot_read_scope(scopes, !!(runtime->flags & PILOTLIGHT_HOTSPOT_NO_ZEROS));
+	return 1;
+}
+
+/* Finds the innermost scope at `ip`. Behind a call it has an entry of its own. Where a leaf's frame
+ * is not complete, the compiled method itself runs. */
+static __always_inline void hotspot_find_scopes(struct hotspot_scopes *scopes,
+	const struct pilotlight_runtime_hotspot *runtime, const struct hotspot_blob *blob, __u64 ip,
+	int is_exact)
+{
+	__u64 offset = ip - blob->code, found, behind;
+
+	scopes->next = 0;
+	scopes->place = 0;
+	if ((is_exact && offset < blob->complete) || !hotspot_find_tables(scopes, runtime, blob))
+		return;
+	hotspot_find_pc(scopes, (__u32)offset, &found, &behind);
+	if ((__u32)found != offset)
+		found = 0;
+	scopes->next = (__u32)(found >> 32);
+	if (is_exact && (!scopes->next || !hotspot_load_scope(scopes, runtime) ||
+				!scopes->numbers[SCOPE_LOCALS])) {
+		found = behind;
+		scopes->next = (__u32)(found >> 32);
+	}
+	scopes->place = scopes->next ? blob->code + (__u32)found : 0;
 }
 
 /* Goes to the next scope, innermost first. Returns 0 if it makes no sense. */
@@ -135,9 +163,8 @@ static __always_inline int hotspot_next_scope(
 {
 	__u32 index;
 
-	if (!can_copy_user(scopes->bytes, sizeof(scopes->bytes), scopes->data + scopes->next))
+	if (!hotspot_load_scope(scopes, runtime))
 		return 0;
-	hotspot_read_scope(scopes, !!(runtime->flags & PILOTLIGHT_HOTSPOT_NO_ZEROS));
 	/* Index 0 is no method. */
 	index = scopes->numbers[SCOPE_METHOD] - 1;
 	if (scopes->numbers[SCOPE_CALLER] >= scopes->next || index >= HOTSPOT_METADATA_MAX ||

@@ -72,6 +72,30 @@ static void a_compiled_method_tells_what_it_contains(void **state)
 	assert_int_equal(scopes.place, 0);
 }
 
+static void a_scope_without_locals_is_of_the_instruction_before(void **state)
+{
+	/* As "inner" at 0x60, the caller of which is "run", but with and without locals. */
+	static const uint8_t with[] = { 1, 2, 6, 1 }, without[] = { 1, 2, 6, 0 };
+
+	memcpy(jvm + JVM_SCOPES + 16, with, sizeof(with));
+	jvm_put_pc(2, 0x60, 16);
+	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "inner 5, run 5");
+	memcpy(jvm + JVM_SCOPES + 16, without, sizeof(without));
+	assert_string_equal(scopes_of(&jvm_runtime, 0x5f, true), "inner 5, run 5");
+	assert_string_equal(scopes_of(&jvm_runtime, 0x60, false), "inner 5, run 5");
+	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "inner 15, inner 3, run 5");
+	assert_int_equal(scopes.place, code_in(JVM_COMPILED, 0x80));
+	/* Nothing is behind it. */
+	jvm_put_pc(3, 0x80, 16);
+	assert_string_equal(scopes_of(&jvm_runtime, 0x80, false), "inner 5, run 5");
+	assert_string_equal(scopes_of(&jvm_runtime, 0x80, true), "");
+	assert_int_equal(scopes.place, 0);
+	/* What cannot be read has none. */
+	jvm_put_pc(2, 0x60, 0x70000000);
+	jvm_put_pc(3, 0x80, 7);
+	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "inner 15, inner 3, run 5");
+}
+
 static void scopes_of_newer_versions_are_read(void **state)
 {
 	struct pilotlight_runtime_hotspot runtime = jvm_runtime;
@@ -147,6 +171,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_compiled_method_tells_what_it_contains, set_up),
+		cmocka_unit_test_setup(a_scope_without_locals_is_of_the_instruction_before, set_up),
 		cmocka_unit_test_setup(scopes_of_newer_versions_are_read, set_up),
 		cmocka_unit_test_setup(scopes_that_make_no_sense_are_refused, set_up),
 	};
