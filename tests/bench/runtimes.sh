@@ -3,9 +3,11 @@
 # Compares the BPF time of a sample with and without the functions of Python, JavaScript, Ruby, Java, PHP or Perl. Three
 # recordings run at the same time. The third one is of a process that sleeps: it tells what a sample of other processes
 # costs. Needs root, and an earlier recording of the interpreter. DEPTH is how many functions of Python, Ruby, PHP or
-# Perl call each other: with few, the stack is mostly native; with many it is mostly the interpreter's.
+# Perl call each other: with few, the stack is mostly native; with many it is mostly the interpreter's. The program of
+# Java is compiled by the javac beside JAVA, or, with LAUNCHER=1, by the launcher, whose methods are interpreted and call
+# the program's.
 #
-#	[DEPTH=N] tests/bench/runtimes.sh [PYTHON|NODE|RUBY|JAVA|PHP|PERL...]
+#	[DEPTH=N] [LAUNCHER=1] tests/bench/runtimes.sh [PYTHON|NODE|RUBY|JAVA|PHP|PERL...]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 pilotlight=${PILOTLIGHT:-build/release/pilotlight}
@@ -26,16 +28,25 @@ numbers() {
 sleep 10000 &
 sleeper=$!
 for runtime in "${@:-python3}"; do
-	program=tests/bench/python_load.py
-	[[ $(basename "$runtime") != node* ]] || program=tests/bench/node_load.js
-	[[ $(basename "$runtime") != ruby* ]] || program=tests/bench/ruby_load.rb
-	[[ $(basename "$runtime") != java* ]] || program=tests/bench/JavaLoad.java
-	[[ $(basename "$runtime") != php* ]] || program=tests/bench/php_load.php
-	[[ $(basename "$runtime") != perl* ]] || program=tests/bench/perl_load.pl
 	options=()
-	# So that the native walk finds the same frames.
-	[[ $(basename "$runtime") != java* ]] || options=(-XX:+PreserveFramePointer)
-	"$runtime" "${options[@]}" "$program" $((SECONDS_EACH + 30)) ${DEPTH:+"$DEPTH"} &
+	case $(basename "$runtime") in
+	node*) program=node_load.js ;;
+	ruby*) program=ruby_load.rb ;;
+	php*) program=php_load.php ;;
+	perl*) program=perl_load.pl ;;
+	java*)
+		program=JavaLoad.java
+		# So that the native walk finds the same frames.
+		options=(-XX:+PreserveFramePointer)
+		;;
+	*) program=python_load.py ;;
+	esac
+	program=(tests/bench/"$program")
+	if [[ $program = *.java && -z ${LAUNCHER:-} ]]; then
+		"$(dirname "$(command -v "$runtime")")/javac" -d "$tmp" "$program" || exit 1
+		program=(-cp "$tmp" JavaLoad)
+	fi
+	"$runtime" "${options[@]}" "${program[@]}" $((SECONDS_EACH + 30)) ${DEPTH:+"$DEPTH"} &
 	load=$!
 	SECONDS_EACH=2 record warm_up $load both
 	record native $load native &
