@@ -132,7 +132,7 @@ check "the shares of compiled functions" has_shares "$tmp/compiled.folded"
 record "$tmp/worker.folded" -F 499 -- "${compiled[@]}" "$program" 2 worker
 check "the shares in a worker thread" has_shares "$tmp/worker.folded"
 check "no callers that did not call" has_no_invented_callers "$tmp/worker.folded"
-# They run longer than a period of that room, as code and its lines may not be sent before the next one.
+# Two seconds are longer than the 1.1 s after which a user may send names again: until then the worker's code may lack lines.
 for option in no-sparkplug always-sparkplug; do
 	record "$tmp/$option.folded" -F 499 --lines -- node --max-optimized-bytecode-size=0 --"$option" "$program" 2 worker
 done

@@ -207,7 +207,7 @@ recovers() {
 	seals && wait_for 60 is_failing 0
 }
 
-# The windows that began after the call of seals().
+# The windows that ended after the call of seals().
 is_readable() {
 	"$pilotlight" export --from "@$since" -f folded -o "$tmp/part.folded" 2>"$tmp/part.log" &&
 		[ "$(folded_total "$tmp/part.folded")" -gt 0 ]
@@ -267,7 +267,7 @@ check "the engine was not restarted" same_engine
 check "the service ends on SIGTERM" end
 cp "$(database)" "$tmp/good.db"
 
-check "an empty disk of 8 MiB is mounted" remount 8m
+check "an empty disk of 16 MiB is mounted" remount 16m
 check "the service starts" start_service
 begun=$(date +%s)
 check "windows are written" seals

@@ -111,11 +111,11 @@ is_exact() {
 }
 
 turns_exact() {
-	"$pilotlight" events enable offcpu --for 1h --period 5ms >/dev/null && wait_for 60 is_exact
+	"$pilotlight" events enable offcpu --for 1h --period 5ms >/dev/null && wait_for 180 is_exact
 }
 
 turns_back() {
-	"$pilotlight" events disable offcpu >/dev/null && wait_for 60 is_surveyed
+	"$pilotlight" events disable offcpu >/dev/null && wait_for 180 is_surveyed
 }
 
 is_off() {
