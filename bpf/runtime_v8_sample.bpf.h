@@ -446,15 +446,15 @@ __noinline int step_inlined(struct walker *walker, __u32 entry)
  * once a later sample can send it. */
 __noinline int note_v8_copy(struct walker *walker, __u32 entry, __u64 code)
 {
-	__u64 sent = 0;
+	__u64 known = 0;
 
 	if (!walker)
 		return V8_STEP_END;
 	if (walker->runtime.v8.is_in_code) {
-		if (code && !is_known_code(walker, &sent))
-			sent = 0;
-		if (sent || walker->runtime.v8.identified > 0)
-			return note_v8_function(walker, entry, sent);
+		if (code && !is_known_code(walker, &known))
+			known = 0;
+		if (known || walker->runtime.v8.identified > 0)
+			return note_v8_function(walker, entry, known);
 		walker->runtime.v8.is_in_code = 0;
 	}
 	if (code)
