@@ -18,7 +18,7 @@ rbspy=${RBSPY:-$build/bin/rbspy}
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 
 need_root
-need_commands "$ruby" puma
+need_commands "$ruby" puma asciidoctor rubocop
 if [ ! -x "$rbspy" ]; then
 	cargo install -q --root "$build" rbspy || exit 1
 fi
@@ -45,17 +45,17 @@ compare() {
 	# Makes the tables and symbols.
 	"$pilotlight" record -d 5 -p "$watched" -o "$tmp/first.folded" 2>/dev/null
 	# -c: each switch; -F: so many that none stands for others.
+	# The second wait is for a busy machine, which loads the programs in more than a minute.
 	start_recording -F 4999 -c 1 -e sched:sched_switch --lines -p "$watched" -o "$tmp/$1.folded" ||
 		wait_beside "$recorder" has_perf_events "$recorder" ||
 		{ note "no recording: $(cat "$tmp/err")"; return 1; }
-	# Its first samples are not those of the first instants, less so on a machine with much to do.
+	# The first samples come late, on a busy machine by seconds.
 	sleep 10
 	"$rbspy" record --silent -p "$watched" -r "${RATE:-100}" -d "${AGREE_SECONDS:-20}" -o collapsed -f "$tmp/$1.spy" \
 		--raw-file "$tmp/$1.gz" >"$tmp/spy.log" 2>&1 || { note "$(cat "$tmp/spy.log")"; return 1; }
 	kill -INT "$recorder"
 	wait "$recorder"
 	grep "^ *sched:sched_switch.*lost" "$tmp/err" >&2
-	stop_started
 	[ -z "${KEEP:-}" ] || cp "$tmp/$1."{spy,folded} "$KEEP"
 	"$root/tests/programs/ruby_agree.py" "$1" "$tmp/$1.folded" "$tmp/$1.spy"
 }
@@ -63,4 +63,5 @@ compare() {
 [ $# -gt 0 ] || set -- sinatra sinatra+yjit rails rails+yjit asciidoctor asciidoctor+yjit rubocop rubocop+yjit
 for program; do
 	compare "$program"
+	stop_started # the next server wants the same port
 done
