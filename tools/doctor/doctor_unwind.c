@@ -302,7 +302,8 @@ static void check_javascript(struct doctor_finding *finding)
 	check_walk(finding);
 	if (finding->state == DOCTOR_OK)
 		doctor_found(finding, DOCTOR_OK,
-			"of Node.js 18 to 24; `pilotlight runtimes` lists what runs");
+			"of Node.js 18, 20, 22 and 24; `pilotlight runtimes` lists what "
+			"runs");
 }
 
 static void check_php(struct doctor_finding *finding)

@@ -353,12 +353,11 @@ const struct command runtimes_command = {
 	.summary = "list running interpreters, and whether their functions are shown",
 	.synopsis = "[OPTION...]",
 	.description =
-		"List the running programs that CPython, V8 (Node.js), Ruby, HotSpot (Java), "
-		"PHP or Perl runs, with its "
-		"version and whether profiles show their functions. A recording or the "
-		"service learns how to "
-		"read an interpreter when it first meets it; name the cache of the service "
-		"with --cache. Only root sees other users' processes.",
+		"List running programs of CPython, V8 (Node.js), Ruby, HotSpot (Java), PHP and "
+		"Perl, with the interpreter's version and whether profiles show their "
+		"functions. A recording or the service learns how to read an interpreter when "
+		"it first meets it; name the cache of the service with --cache. Only root sees "
+		"other users' processes.",
 	.options = { symbols_cache_option },
 	.has_json = true,
 	.bytes = sizeof(struct listing),
