@@ -9,6 +9,7 @@
  * Another instruction has the scope of the next such place. With -XX:+DebugNonSafepoints there are
  * also scopes for other instructions, which are recorded where these end, and have no locals. So
  * the scope at an interrupted instruction is its own if it has locals, else that of the one before.
+ * So is, by mistake, that of a place where a thread may stop in a method without local variables.
  * HotSpot's AsyncGetCallTrace always takes the next one.
  *
  * The memory may say anything: callers have lower offsets, so scopes end, and the last one must be

@@ -90,7 +90,7 @@ static void a_scope_without_locals_is_of_the_instruction_before(void **state)
 	assert_string_equal(scopes_of(&jvm_runtime, 0x80, false), "inner 5, run 5");
 	assert_string_equal(scopes_of(&jvm_runtime, 0x80, true), "");
 	assert_int_equal(scopes.place, 0);
-	/* What cannot be read has none. */
+	/* If it cannot be read, the next one is taken. */
 	jvm_put_pc(2, 0x60, 0x70000000);
 	jvm_put_pc(3, 0x80, 7);
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "inner 15, inner 3, run 5");
