@@ -109,9 +109,9 @@ static inline void read_times(uint64_t *time_ns, uint64_t *cpu_ns, uint64_t *del
 	} while (own_delay_ns() != *delay_ns);
 }
 
-/* To a clock tick. While it runs, a thread's clock excludes this time, so it is in none of the
- * parts (CONFIG_PARAVIRT_TIME_ACCOUNTING). */
-static inline uint64_t all_stolen_ns(void)
+/* While it runs, a thread's clock excludes this time, so it is in none of the parts
+ * (CONFIG_PARAVIRT_TIME_ACCOUNTING). In steps of the clock tick. */
+static inline uint64_t all_stolen_ns(uint64_t tick_ns)
 {
 	FILE *file = fopen("/proc/stat", "re");
 	unsigned long long ticks = 0;
@@ -119,20 +119,28 @@ static inline uint64_t all_stolen_ns(void)
 
 	if (file)
 		(void)fclose(file);
-	return count == 1 ? ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK)) : 0;
+	return count == 1 ? ticks * tick_ns : 0;
+}
+
+static inline uint64_t clock_tick_ns(void)
+{
+	return NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
 static inline void begin_life(struct life *life)
 {
 	life->tid = gettid();
-	life->begin_stolen_ns = all_stolen_ns();
+	life->begin_stolen_ns = all_stolen_ns(clock_tick_ns());
 	read_times(&life->begin_ns, &life->begin_cpu_ns, &life->begin_delay_ns);
 }
 
 static inline void end_life(struct life *life)
 {
 	read_times(&life->end_ns, &life->cpu_ns, &life->delay_ns);
-	life->stolen_ns = all_stolen_ns();
+	life->stolen_ns = all_stolen_ns(clock_tick_ns());
+	/* A step that is not full does not show. */
+	if (life->stolen_ns > 0)
+		life->stolen_ns += clock_tick_ns();
 }
 
 /* Set before it is opened. */
