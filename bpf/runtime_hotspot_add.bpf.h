@@ -193,7 +193,7 @@ static __always_inline enum added add_found(
 }
 
 /* Adds the methods of one native frame. Returns 0 if the time is over. An interrupted instruction
- * is another one each time, but has the methods of the next place where the thread may stop. */
+ * is another one each time, but has the methods of one of the places that HotSpot describes. */
 __noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
 {
 	enum found_method found;

@@ -24,7 +24,9 @@ enum {
 	HOTSPOT_PC_BYTES = 16, /* the offset and its scope are in the first 8 */
 	HOTSPOT_PC_STEPS = 20, /* of the search: enough for a million */
 	HOTSPOT_SCOPES_MAX = 64,
-	HOTSPOT_SCOPE_BYTES = 16, /* read of a scope, whose numbers have up to 15 */
+	/* Read of a scope: the first three numbers have up to 15, and of the locals the first one
+	 * tells whether there are any. */
+	HOTSPOT_SCOPE_BYTES = 16,
 	HOTSPOT_METADATA_MAX = 1 << 16,
 	HOTSPOT_DIGIT_BITS = 6,
 	/* Numbers below 0 in place of a bytecode: the method's entry, its end and the like. */

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "remembered_walk.bpf.h"
 #include "runtime_ruby_code.bpf.h"
 
 /* These are global functions for the verifier, which checks each once (walker.bpf.h). */

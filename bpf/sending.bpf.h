@@ -3,7 +3,8 @@
  * What the programs of sampler.bpf.c, which sample the current thread, and those of visitor.bpf.c,
  * which sample others, have in common: constants, the walkers, and how records are sent and
  * counted. The host loads the two objects one after the other. They use the same maps, and the same
- * variables if these are SHARED; of all else each has its own.
+ * variables if these are SHARED. No other variable may be in both, as the host reads one of the
+ * two.
  *
  * The includer has included own_memory.bpf.h or other_memory.bpf.h.
  */

@@ -118,6 +118,19 @@ static void a_step_leads_to_ruby(void **state)
 	assert_int_equal(made_up_walker.walk.mapping, RUBY_MAPPING);
 }
 
+/* What is further up may be left from other calls. */
+static void the_return_address_is_near(void **state)
+{
+	open_walk();
+	stack[SP + 3] = 0;
+	stack[SP + RUBY_CODE_WORDS - 1] = CODE_START + 0x5000;
+	assert_true(step_ruby_code(&made_up_walker));
+	open_walk();
+	stack[SP + 3] = 0;
+	stack[SP + RUBY_CODE_WORDS] = CODE_START + 0x5000;
+	assert_stays();
+}
+
 static void memory_without_proof_is_not_yjits(void **state)
 {
 	open_walk();
@@ -213,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_leads_to_ruby),
+		cmocka_unit_test(the_return_address_is_near),
 		cmocka_unit_test(memory_without_proof_is_not_yjits),
 		cmocka_unit_test(proved_memory_stays_yjits),
 		cmocka_unit_test(other_runtimes_have_no_yjit),

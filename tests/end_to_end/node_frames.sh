@@ -107,7 +107,7 @@ need_root
 need_programs
 need_commands node
 library=$(ldd "$pilotlight" | awk '/libelf/ { print $3 }')
-[[ $(node --version) =~ ^v(18|20|22|24)\. ]] || skip_all "needs Node.js 18 to 24"
+[[ $(node --version) =~ ^v(18|20|22|24)\. ]] || skip_all "needs Node.js 18, 20, 22 or 24"
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 compiled=(node --no-turbo-inlining)
 node --no-maglev-inlining -e 0 2>"$tmp/ignored" && compiled+=(--no-maglev-inlining)

@@ -312,6 +312,21 @@ static void code_without_room_stands_for_its_function(void **state)
 	}
 }
 
+/* The outermost function was sent, and one that it contains cannot be. */
+static void code_with_a_part_unsent_stands_for_its_outermost(void **state)
+{
+	(void)sample(GENERATED);
+	words[CODE / 8 + 7] -= 8;
+	words[POSITIONS / 8 + 2] ^= 4;
+	words[LITERALS / 8 + 1] = 1ULL << PILOTLIGHT_V8_NUMBER_SHIFT;
+	words[LITERALS / 8 + 2] = object_at(OTHER_SHARED);
+	words[DEOPT / 8 + 2] = 1ULL << PILOTLIGHT_V8_NUMBER_SHIFT;
+	now_ns += PERIOD_NS;
+	has_room = 0;
+	assert_string_equal(name_of(sample(GENERATED).code), "first");
+	assert_int_equal(made_up_walker.runtime.is_spent, 1);
+}
+
 /* They are where an earlier call of the function left its bytecodes and a place. */
 static void a_leaf_has_no_words_below_its_stack(void **state)
 {
@@ -372,6 +387,7 @@ int main(void)
 		cmocka_unit_test_setup(a_function_of_plain_code_is_told_anew, set_up),
 		cmocka_unit_test_setup(code_that_is_too_long_is_tried_once, set_up),
 		cmocka_unit_test_setup(code_without_room_stands_for_its_function, set_up),
+		cmocka_unit_test_setup(code_with_a_part_unsent_stands_for_its_outermost, set_up),
 		cmocka_unit_test_setup(a_leaf_has_no_words_below_its_stack, set_up),
 		cmocka_unit_test_setup(another_function_has_other_code, set_up),
 		cmocka_unit_test_setup(a_second_later_all_is_proved_again, set_up),
