@@ -15,7 +15,7 @@ import collections
 import re
 import sys
 
-OURS = re.compile(r"(.*?)(?: \(([^()]*?)(?::\d+)?\))?_\[r\]$")
+OURS = re.compile(r"(.*?)(?: \((\([^()]*\)|[^()]*?)(?::\d+)?\))?_\[r\]$")
 SPY = re.compile(r"(.*) - (.*?)(?::\d+)?$")
 NATIVE = " [c function]"
 UNKNOWN = "(unknown)"
