@@ -257,7 +257,7 @@ __noinline __u64 keep_code(struct walker *walker, __u32 entry)
 	return walker && copier ? keep_copy(walker, copier) : 0;
 }
 
-/* Has the step's code object been copied? Then *code identifies it; else it is anything. */
+/* Has the step's code object been copied? Then *code identifies it; else *code is undefined. */
 static __always_inline int is_known_code(struct walker *walker, __u64 *code)
 {
 	struct runtime_state *state = &walker->runtime;

@@ -7,10 +7,10 @@
  *
  * There are scopes for the places where a thread may stop: calls, polls and loads that may fail.
  * Another instruction has the scope of the next such place. With -XX:+DebugNonSafepoints there are
- * also scopes for other instructions, which are recorded where these end, and have no locals. So
- * the scope at an interrupted instruction is its own if it has locals, else that of the one before.
- * So is, by mistake, that of a place where a thread may stop in a method without local variables.
- * HotSpot's AsyncGetCallTrace always takes the next one.
+ * also scopes of other instructions. HotSpot records them where the instructions end, without
+ * locals. So if the scope at an interrupted instruction has no locals, the next scope is taken. A
+ * place where a thread may stop in a method without local variables looks the same, so the sampler
+ * takes the next scope there, too. HotSpot's AsyncGetCallTrace always takes the next one.
  *
  * The memory may say anything: callers have lower offsets, so scopes end, and the last one must be
  * of the compiled method. It also compiles for the host.

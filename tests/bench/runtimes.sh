@@ -30,20 +30,20 @@ sleeper=$!
 for runtime in "${@:-python3}"; do
 	options=()
 	case $(basename "$runtime") in
-	node*) program=node_load.js ;;
-	ruby*) program=ruby_load.rb ;;
-	php*) program=php_load.php ;;
-	perl*) program=perl_load.pl ;;
+	node*) file=node_load.js ;;
+	ruby*) file=ruby_load.rb ;;
+	php*) file=php_load.php ;;
+	perl*) file=perl_load.pl ;;
 	java*)
-		program=JavaLoad.java
+		file=JavaLoad.java
 		# So that the native walk finds the same frames.
 		options=(-XX:+PreserveFramePointer)
 		;;
-	*) program=python_load.py ;;
+	*) file=python_load.py ;;
 	esac
-	program=(tests/bench/"$program")
-	if [[ $program = *.java && -z ${LAUNCHER:-} ]]; then
-		"$(dirname "$(command -v "$runtime")")/javac" -d "$tmp" "$program" || exit 1
+	program=("tests/bench/$file")
+	if [[ $file = *.java && -z ${LAUNCHER:-} ]]; then
+		"$(dirname "$(command -v "$runtime")")/javac" -d "$tmp" "tests/bench/$file" || exit 1
 		program=(-cp "$tmp" JavaLoad)
 	fi
 	"$runtime" "${options[@]}" "${program[@]}" $((SECONDS_EACH + 30)) ${DEPTH:+"$DEPTH"} &

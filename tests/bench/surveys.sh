@@ -8,10 +8,10 @@
 # further threads, beside IDLE (5000) threads that sleep for ever, beside CROWD (2000) threads that each work once a
 # second, and beside PYTHON (100) threads of Python that sleep 20 functions deep, for half a second each time; 0 skips
 # one of these. Prints the share of the machine of its broker and engine, user and system, without the first SETTLED
-# (20) seconds, and of its BPF programs (run_time_ns of the kernel; a survey's is in both); then the samples off the CPU,
-# each of which is a second of a survey, or 10 ms with "yes". Then ROUNDS (3) of
-# `waits pipes-on-cpus` by turns: the CPU time of a turn without the service and with each. This is a bench, not a test:
-# no figure makes it fail.
+# (20) seconds, and of its BPF programs (run_time_ns of the kernel; a survey's is in both). The last column counts samples
+# of time off the CPU: a sample stands for a second with "survey", and for 10 ms with "yes". Then come ROUNDS (3) of `waits
+# pipes-on-cpus` by turns: the CPU time of a turn without the service and with each. This is a bench, not a test: no
+# figure makes it fail.
 . "$(dirname "$0")/../end_to_end/lib.sh"
 . "$root/tests/harness/service.sh"
 

@@ -247,7 +247,7 @@ static void nothing_is_read_if_a_part_is_not_mapped(void **state)
 	assert_refused(0, 8);
 	assert_refused(FIRST_PAGE ^ 1ULL << 30, 8);
 	assert_refused(FIRST_PAGE ^ 1ULL << 21, 8);
-	/* What is mapped is still read. */
+	/* After a read that failed, mapped pages are read, and others are not. */
 	assert_read(FIRST_PAGE, 8);
 	assert_refused(FIRST_PAGE + 2 * PAGE_BYTES, 8);
 	*entry_of(FIRST_PAGE, 12) = 0;

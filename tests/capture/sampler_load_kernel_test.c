@@ -193,8 +193,8 @@ static void set_constants(struct sampler *sampler)
 		constants->source_periods[i] = 1000000 + i;
 }
 
-/* Each constant of both must have another value than a visitor has that nobody gave any: else it
- * does not show that it was copied. */
+/* Each constant that both objects have must differ from its default: a default looks the same with
+ * and without the copy. */
 static void assert_same_constants(const struct sampler *sampler, const struct visitor *visitor)
 {
 	const struct btf *types = bpf_object__btf(visitor->obj);

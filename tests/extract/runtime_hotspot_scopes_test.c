@@ -74,7 +74,7 @@ static void a_compiled_method_tells_what_it_contains(void **state)
 
 static void a_scope_without_locals_is_of_the_instruction_before(void **state)
 {
-	/* As "inner" at 0x60, the caller of which is "run", but with and without locals. */
+	/* Scopes of "inner", which "run" calls: one with locals, one without. */
 	static const uint8_t with[] = { 1, 2, 6, 1 }, without[] = { 1, 2, 6, 0 };
 
 	memcpy(jvm + JVM_SCOPES + 16, with, sizeof(with));

@@ -316,6 +316,7 @@ static void code_without_room_stands_for_its_function(void **state)
 static void code_with_a_part_unsent_stands_for_its_outermost(void **state)
 {
 	(void)sample(GENERATED);
+	/* The code now contains another function at the place that runs. */
 	words[CODE / 8 + 7] -= 8;
 	words[POSITIONS / 8 + 2] ^= 4;
 	words[LITERALS / 8 + 1] = 1ULL << PILOTLIGHT_V8_NUMBER_SHIFT;
