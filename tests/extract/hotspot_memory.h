@@ -193,16 +193,17 @@ static inline void jvm_put_pc(size_t i, int32_t offset, int32_t scope)
 /* The compiled method contains the other one, from which nothing, and then it, is called. */
 static inline void jvm_put_scopes(void)
 {
-	/* The offset of the caller's scope, the method's index, the bytecode and one more. */
-	static const uint8_t scopes[] = { 0, 0, 1, 6, 1, 2, 4, 4, 2, 16 };
+	/* The offset of the caller's scope, the method's index, the bytecode and one more, and
+	 * that there are locals. */
+	static const uint8_t scopes[] = { 0, 0, 1, 6, 1, 1, 2, 4, 1, 5, 2, 16, 1 };
 
 	memcpy(jvm + JVM_SCOPES, scopes, sizeof(scopes));
 	jvm_point(JVM_METADATA, JVM_METHOD);
 	jvm_point(JVM_METADATA + 8, JVM_INNER);
 	jvm_put_pc(0, -1, 0);
 	jvm_put_pc(1, 0x40, 1);
-	jvm_put_pc(2, 0x60, 4);
-	jvm_put_pc(3, 0x80, 7);
+	jvm_put_pc(2, 0x60, 5);
+	jvm_put_pc(3, 0x80, 9);
 	jvm_put_pc(4, INT32_MAX, 0);
 	jvm_put(JVM_SCOPES_AT, JVM_PCS - JVM_COMPILED - 16, 4);
 	jvm_put(JVM_SCOPES_AT + 4, JVM_PCS + 5 * 16 - JVM_COMPILED - 16, 4);

@@ -92,7 +92,7 @@ static void a_scope_without_locals_is_of_the_instruction_before(void **state)
 	assert_int_equal(scopes.place, 0);
 	/* If it cannot be read, the next one is taken. */
 	jvm_put_pc(2, 0x60, 0x70000000);
-	jvm_put_pc(3, 0x80, 7);
+	jvm_put_pc(3, 0x80, 9);
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "inner 15, inner 3, run 5");
 }
 
@@ -101,7 +101,7 @@ static void scopes_of_newer_versions_are_read(void **state)
 	struct pilotlight_runtime_hotspot runtime = jvm_runtime;
 
 	/* Tables behind an address, and no byte is 0. */
-	for (size_t i = 1; i < 10; i++)
+	for (size_t i = 1; i < 13; i++)
 		jvm[JVM_SCOPES + i]++;
 	jvm_point(JVM_SCOPES_AT, JVM_PCS - 8);
 	jvm_put(JVM_SCOPES_AT + 8, 8, 4);
@@ -136,13 +136,13 @@ static void scopes_that_make_no_sense_are_refused(void **state)
 		uint64_t number;
 		size_t bytes;
 	} damages[] = {
-		{ JVM_SCOPES + 4, 4, 1 },	     /* the caller is itself */
-		{ JVM_SCOPES + 4, 7, 1 },	     /* or behind */
-		{ JVM_SCOPES + 5, 0, 1 },	     /* no method */
-		{ JVM_SCOPES + 5, 3, 1 },	     /* what is none */
-		{ JVM_SCOPES + 5, 0xffffffffff, 5 }, /* far away */
-		{ JVM_SCOPES + 6, 17, 1 },	     /* behind the bytecodes */
-		{ JVM_SCOPES + 6, 0xffffffffff, 5 }, /* far before */
+		{ JVM_SCOPES + 5, 5, 1 },	     /* the caller is itself */
+		{ JVM_SCOPES + 5, 9, 1 },	     /* or behind */
+		{ JVM_SCOPES + 6, 0, 1 },	     /* no method */
+		{ JVM_SCOPES + 6, 3, 1 },	     /* what is none */
+		{ JVM_SCOPES + 6, 0xffffffffff, 5 }, /* far away */
+		{ JVM_SCOPES + 7, 17, 1 },	     /* behind the bytecodes */
+		{ JVM_SCOPES + 7, 0xffffffffff, 5 }, /* far before */
 		{ JVM_SCOPES_AT + 4, 0, 4 },	     /* the end before the beginning */
 		{ JVM_SCOPES_AT, 0x70000000, 8 },    /* nowhere */
 		{ JVM_SCOPES_AT + 8, 0, 8 },
@@ -158,12 +158,12 @@ static void scopes_that_make_no_sense_are_refused(void **state)
 	}
 	/* Before the first bytecode. */
 	(void)set_up(NULL);
-	jvm[JVM_SCOPES + 6] = 0;
+	jvm[JVM_SCOPES + 7] = 0;
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, false), "inner -1, run 5");
 	/* Numbers of several bytes. */
 	(void)set_up(NULL);
 	jvm_put(JVM_INNER_CONST + 32, 0x6000, 2);
-	memcpy(jvm + JVM_SCOPES + 4, "\x01\x02\xc9\xc0\x02", 5);
+	memcpy(jvm + JVM_SCOPES + 5, "\x01\x02\xc9\xc0\x02", 5);
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, false), "inner 20680, run 5");
 }
 
