@@ -131,13 +131,11 @@ static __always_inline int is_page_there(const struct other_page *page)
 	       (visited.entry_again & ~changing) == (page->entry & ~changing);
 }
 
-/* Fetches bytes that are in one page to a place of `fetched`. */
-static __always_inline int fetch_part(__u32 place, __u32 size, __u64 address)
+/* Fetches bytes of the noted page to a place of `fetched`. */
+static __always_inline int fetch_of_page(__u32 place, __u32 size, __u64 address)
 {
-	struct other_page *page = &visited.page;
+	const struct other_page *page = &visited.page;
 
-	if (!(address >= page->first && address <= page->last) && !find_other_page(page, address))
-		return 0;
 	/* Linux 6.1 wants the bounds of these very registers. */
 	barrier_var(place);
 	barrier_var(size);
@@ -145,6 +143,17 @@ static __always_inline int fetch_part(__u32 place, __u32 size, __u64 address)
 	       bpf_probe_read_kernel(visited.fetched + place, size,
 		       (void *)(page->at + (address - page->first))) == 0 &&
 	       is_page_there(page);
+}
+
+/* Fetches bytes that are in one page to a place of `fetched`. Since the page was noted, another
+ * thread may have written to it, which makes a copy of a page that is shared. */
+static __always_inline int fetch_part(__u32 place, __u32 size, __u64 address)
+{
+	struct other_page *page = &visited.page;
+
+	if (address >= page->first && address <= page->last && fetch_of_page(place, size, address))
+		return 1;
+	return find_other_page(page, address) && fetch_of_page(place, size, address);
 }
 
 /* Fetches bytes into `fetched`; zeros if they cannot be read, as bpf_probe_read_user() does. A

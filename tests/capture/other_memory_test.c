@@ -41,6 +41,7 @@ int has_walked_thread_run(void);
 #define FIRST_PAGE 0x7f12345fe000ULL
 #define FIRST_AT   (3 * GIBIBYTE + 0x7000)
 #define SECOND_AT  (2 * GIBIBYTE + 0x1000)
+#define THIRD_AT   (4 * GIBIBYTE) /* no page has it yet */
 
 enum {
 	PAGE_BYTES = 4096,
@@ -55,8 +56,9 @@ enum {
 
 static struct {
 	uint64_t direct_map;
-	uint64_t tables[TABLES][ENTRIES]; /* the first is the top one */
-	unsigned used;
+	uint64_t tables[TABLES][ENTRIES];
+	unsigned used, top;
+	unsigned searches;  /* for the direct map */
 	uint64_t encrypted; /* a bit of each entry that is none of the address */
 	/* At so many reads of what is no table, an entry gets another value. */
 	unsigned reads, changes_at;
@@ -115,6 +117,7 @@ static long loop(uint32_t rounds, long (*step)(uint32_t number, void *context), 
 {
 	uint32_t done = 0;
 
+	machine.searches++;
 	while (done < rounds)
 		if (step(done++, context))
 			break;
@@ -125,7 +128,7 @@ static long loop(uint32_t rounds, long (*step)(uint32_t number, void *context), 
 static uint64_t *entry_of(uint64_t address, unsigned shift)
 {
 	unsigned at = machine.direct_map >> 48 == 0xffff ? 39 : 48;
-	uint64_t *table = machine.tables[0], *entry;
+	uint64_t *table = machine.tables[machine.top], *entry;
 
 	for (; at > shift; at -= 9) {
 		entry = &table[address >> at & (ENTRIES - 1)];
@@ -160,6 +163,15 @@ static void boot(uint64_t direct_map, uint64_t encrypted)
 	map(direct_map + 5 * GIBIBYTE, 5 * GIBIBYTE, SHIFT_1G);
 	map(FIRST_PAGE, FIRST_AT, PAGE_SHIFT_SMALL);
 	map(FIRST_PAGE + PAGE_BYTES, SECOND_AT, PAGE_SHIFT_SMALL);
+}
+
+/* Of another process, without a page. */
+static void switch_tables(void)
+{
+	machine.top = ++machine.used;
+	assert_true(machine.used < TABLES);
+	machine.mm.pgd = (void *)(uintptr_t)(machine.direct_map + TABLES_AT +
+					     machine.top * sizeof(machine.tables[0]));
 }
 
 static void visit(void)
@@ -255,6 +267,33 @@ static void nothing_is_read_if_a_part_is_not_mapped(void **state)
 	assert_read(FIRST_PAGE + 2 * PAGE_BYTES - 8, 8);
 }
 
+static void several_words_are_read(void **state)
+{
+	__u64 words[3] = { 0 };
+
+	visit();
+	assert_true(can_read_own_user(words, 3, FIRST_PAGE + PAGE_BYTES - 8));
+	for (uint32_t i = 0; i < sizeof(words); i++)
+		assert_int_equal(((uint8_t *)words)[i],
+			byte_at(physical_of(FIRST_PAGE + PAGE_BYTES - 8 + i)));
+	assert_false(can_read_own_user(words, 3, FIRST_PAGE + 2 * PAGE_BYTES - 16));
+}
+
+static void registers_are_read(void **state)
+{
+	const __u64 *registers = (const __u64 *)(uintptr_t)&machine.task;
+	__u64 words[3] = { 0 };
+
+	visit();
+	for (uint32_t i = 0; i < sizeof(machine.task) / sizeof(__u64); i++)
+		memset((uint8_t *)&machine.task + i * sizeof(__u64), (int)i + 1, sizeof(__u64));
+	assert_true(can_read_own_pt_regs(words, 2, 3));
+	assert_memory_equal(words, registers + 3, 2 * sizeof(*words));
+	assert_int_equal(words[2], 0);
+	visited.registers = 0;
+	assert_false(can_read_own_pt_regs(words, 2, 3));
+}
+
 static void too_long_reads_are_refused(void **state)
 {
 	visit();
@@ -273,6 +312,7 @@ static void addresses_of_the_kernel_are_refused(void **state)
 	visit();
 	map(top - PAGE_BYTES, SECOND_AT, PAGE_SHIFT_SMALL);
 	map(top, FIRST_AT, PAGE_SHIFT_SMALL);
+	map(-(uint64_t)PAGE_BYTES, FIRST_AT, PAGE_SHIFT_SMALL);
 	machine.reads = 0;
 	assert_refused(top - 8, 16);
 	assert_refused(top, 8);
@@ -284,16 +324,16 @@ static void addresses_of_the_kernel_are_refused(void **state)
 	assert_int_equal(machine.reads, 0);
 }
 
-/* In each part of a read, and in a page that was read before. */
+/* In each part of a read, also if the first page was read before. */
 static void a_page_that_changes_meanwhile_is_not_read(void **state)
 {
 	for (unsigned again = 0; again < 2; again++)
-		for (unsigned part = 0; part < 2; part++) {
+		for (unsigned part = again; part < 2; part++) {
 			visit();
 			if (again)
 				assert_read(FIRST_PAGE, 8);
 			machine.changed = entry_of(FIRST_PAGE + part * PAGE_BYTES, 12);
-			machine.changed_to = (4 * GIBIBYTE) | USUAL;
+			machine.changed_to = THIRD_AT | USUAL;
 			machine.changes_at = machine.reads + 1 + part;
 			assert_refused(FIRST_PAGE + PAGE_BYTES - 8, 16);
 		}
@@ -301,11 +341,53 @@ static void a_page_that_changes_meanwhile_is_not_read(void **state)
 	machine.changed = entry_of(FIRST_PAGE, 12);
 	machine.changes_at = 1;
 	assert_refused(FIRST_PAGE, 8);
-	/* Between two reads. */
-	visit();
-	assert_read(FIRST_PAGE, 8);
-	*entry_of(FIRST_PAGE, 12) = 0;
-	assert_refused(FIRST_PAGE + 8, 8);
+}
+
+/* As a page that is copied on write, between two reads, and while it is read again. */
+static void a_page_that_was_read_is_found_again_if_it_changed(void **state)
+{
+	for (unsigned meanwhile = 0; meanwhile < 2; meanwhile++) {
+		__u64 word = 0;
+
+		visit();
+		assert_read(FIRST_PAGE, 8);
+		machine.changed = entry_of(FIRST_PAGE, 12);
+		machine.changed_to = THIRD_AT | USUAL;
+		machine.changes_at = machine.reads + meanwhile;
+		if (!meanwhile)
+			*machine.changed = machine.changed_to;
+		assert_true(can_read_own_user(&word, 1, FIRST_PAGE + 16));
+		for (unsigned i = 0; i < sizeof(word); i++)
+			assert_int_equal(((uint8_t *)&word)[i], byte_at(THIRD_AT + 16 + i));
+		/* The next page is where it was. */
+		assert_read(FIRST_PAGE + PAGE_BYTES, 8);
+	}
+	/* It is there no more. */
+	for (unsigned meanwhile = 0; meanwhile < 2; meanwhile++) {
+		visit();
+		assert_read(FIRST_PAGE, 8);
+		machine.changed = entry_of(FIRST_PAGE, 12);
+		machine.changes_at = machine.reads + meanwhile;
+		if (!meanwhile)
+			*machine.changed = 0;
+		assert_refused(FIRST_PAGE + 8, 8);
+	}
+}
+
+/* Whatever changes, but the bits that the processor sets. */
+static void an_entry_that_changes_meanwhile_is_refused(void **state)
+{
+	for (unsigned bit = 0; bit < 64; bit++) {
+		uint64_t mask = 1ULL << bit;
+
+		if (mask & (PAGE_ACCESSED | PAGE_DIRTY))
+			continue;
+		visit();
+		machine.changed = entry_of(FIRST_PAGE, 12);
+		machine.changed_to = *machine.changed ^ mask;
+		machine.changes_at = 1;
+		assert_refused(FIRST_PAGE, 8);
+	}
 }
 
 /* The processor sets these bits. */
@@ -327,16 +409,30 @@ static void a_page_that_is_used_meanwhile_is_read(void **state)
 static void entries_that_name_no_memory_are_refused(void **state)
 {
 	visit();
-	/* Swapped out; of a device; beyond all memory. */
+	/* Swapped out, whose place the kernel inverts; of a device; beyond all memory. */
 	*entry_of(FIRST_PAGE, 12) = FIRST_AT | (USUAL & ~PAGE_PRESENT);
+	assert_refused(FIRST_PAGE, 8);
+	*entry_of(FIRST_PAGE, 12) = (~FIRST_AT & PAGE_ADDRESS_MASK) | (USUAL & ~PAGE_PRESENT);
 	assert_refused(FIRST_PAGE, 8);
 	*entry_of(FIRST_PAGE, 12) = FIRST_AT | USUAL | PAGE_SPECIAL;
 	assert_refused(FIRST_PAGE, 8);
 	*entry_of(FIRST_PAGE, 12) = MEMORY_BYTES | USUAL;
 	assert_refused(FIRST_PAGE, 8);
-	/* A table that is not there. */
+	/* A table that is not there, or not present. */
+	visit();
+	*entry_of(FIRST_PAGE, SHIFT_2M) &= ~(uint64_t)PAGE_PRESENT;
+	assert_refused(FIRST_PAGE, 8);
 	*entry_of(FIRST_PAGE, SHIFT_2M) = MEMORY_BYTES | USUAL;
 	assert_refused(FIRST_PAGE, 8);
+}
+
+/* Those of protection keys, of the kernel, and that nothing is executed. */
+static void bits_above_an_address_are_ignored(void **state)
+{
+	visit();
+	*entry_of(FIRST_PAGE, SHIFT_2M) |= 0xfffULL << 52;
+	*entry_of(FIRST_PAGE, 12) |= 0xfffULL << 52;
+	assert_read(FIRST_PAGE, 8);
 }
 
 /* As while the kernel looks who uses them. */
@@ -395,21 +491,26 @@ static void five_levels_are_read(void **state)
 /* The bit makes the address of each table another one. */
 static void encrypted_memory_is_not_read(void **state)
 {
-	boot(FOUR_LEVELS_AT, 1ULL << 47);
-	assert_false(visit_memory(&machine.task));
-	assert_int_equal(visited.direct_map, DIRECT_MAP_HIDDEN);
-	assert_false(visit_memory(&machine.task));
-	assert_int_equal(visited.direct_map, DIRECT_MAP_HIDDEN);
+	for (unsigned bit = 47; bit <= 51; bit += 4) {
+		boot(FOUR_LEVELS_AT, 1ULL << bit);
+		for (unsigned i = 0; i < 2; i++) {
+			assert_false(visit_memory(&machine.task));
+			assert_int_equal(visited.direct_map, DIRECT_MAP_HIDDEN);
+		}
+		assert_int_equal(machine.searches, 1);
+	}
 }
 
-/* At the same address. */
+/* At the same address, while the one before still has its own. */
 static void the_next_thread_has_its_own_pages(void **state)
 {
 	visit();
 	assert_read(FIRST_PAGE, 8);
-	*entry_of(FIRST_PAGE, 12) = SECOND_AT | USUAL;
-	*entry_of(FIRST_PAGE + PAGE_BYTES, 12) = FIRST_AT | USUAL;
+	switch_tables();
+	map(FIRST_PAGE, SECOND_AT, PAGE_SHIFT_SMALL);
+	map(FIRST_PAGE + PAGE_BYTES, FIRST_AT, PAGE_SHIFT_SMALL);
 	assert_true(visit_memory(&machine.task));
+	assert_int_equal(machine.searches, 1);
 	for (unsigned i = 0; i < 2; i++) {
 		__u64 word = 0;
 
@@ -423,6 +524,7 @@ static void a_thread_without_tables_is_not_read(void **state)
 	boot(FOUR_LEVELS_AT, 0);
 	machine.mm.pgd = NULL;
 	assert_false(visit_memory(&machine.task));
+	assert_int_equal(machine.searches, 0);
 }
 
 /* On its way to the processor, there, or there and back. */
@@ -459,11 +561,16 @@ int main(void)
 		cmocka_unit_test(reads_give_the_bytes_of_the_pages),
 		cmocka_unit_test(reads_go_on_in_the_next_page),
 		cmocka_unit_test(nothing_is_read_if_a_part_is_not_mapped),
+		cmocka_unit_test(several_words_are_read),
+		cmocka_unit_test(registers_are_read),
 		cmocka_unit_test(too_long_reads_are_refused),
 		cmocka_unit_test(addresses_of_the_kernel_are_refused),
 		cmocka_unit_test(a_page_that_changes_meanwhile_is_not_read),
+		cmocka_unit_test(a_page_that_was_read_is_found_again_if_it_changed),
+		cmocka_unit_test(an_entry_that_changes_meanwhile_is_refused),
 		cmocka_unit_test(a_page_that_is_used_meanwhile_is_read),
 		cmocka_unit_test(entries_that_name_no_memory_are_refused),
+		cmocka_unit_test(bits_above_an_address_are_ignored),
 		cmocka_unit_test(pages_without_access_are_read),
 		cmocka_unit_test(large_pages_are_read),
 		cmocka_unit_test(five_levels_are_read),
