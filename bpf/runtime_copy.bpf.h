@@ -22,9 +22,10 @@
 #include "walker.bpf.h"
 
 enum {
-	RUNTIME_NS_MAX = 200 * 1000,
-	/* Of a sample. A copy takes about a microsecond. */
-	RUNTIME_SAMPLE_COPIES_MAX = 32,
+	/* Of a sample. A copy takes about a microsecond. A thread that waits has often one sample
+	 * in a recording, with copies of all its functions, and nothing waits for it. */
+	RUNTIME_NS_MAX = (WALKS_OTHERS ? 1000 : 200) * 1000,
+	RUNTIME_SAMPLE_COPIES_MAX = WALKS_OTHERS ? 512 : 32,
 	/* Of a CPU in a period; users share it. Programs can end windows early, but not periods and
 	 * epochs. */
 	RUNTIME_COPIES_MAX = 2048,

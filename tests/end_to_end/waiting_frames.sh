@@ -12,54 +12,121 @@ need_service
 
 python=$(readlink -f "${TEST_PYTHON:-/usr/bin/python3}")
 [[ -x $python && $(basename "$python") == python3.* ]] || skip_all "needs CPython"
-waiting=$root/tests/end_to_end/python_programs/waiting.py
+java=${TEST_JAVA:-java} ruby=${TEST_RUBY:-/usr/bin/ruby} php=${TEST_PHP:-/usr/bin/php} perl=${TEST_PERL:-/usr/bin/perl}
+programs=$root/tests/end_to_end
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
-functions=(in_sleep in_lock in_socket in_queue in_nested)
+functions=(in_sleep in_lock in_socket in_queue in_nested in_many)
+runtimes=(Python Node.js Java Ruby PHP Perl)
+# Of each: what its functions end in, and the files in which the programs tell them.
+declare -A marks=([Python]=p [Node.js]=v [Java]=j [Ruby]=r [PHP]=h [Perl]=e) told=()
+recorded=()
 
-# begin_waiting SECONDS: sets `pid`.
-begin_waiting() {
-	rm -f "$tmp/stacks"
-	start "$python" "$waiting" "$1" "$tmp/stacks"
-	pid=${started[-1]}
-	wait_for 60 [ -s "$tmp/stacks" ]
+# begin RUNTIME COMMAND...: starts a program that will tell its functions in a file, which is its last argument.
+begin() {
+	start "${@:2}" "$tmp/told.${#recorded[@]}"
+	told[$1]+=" $tmp/told.${#recorded[@]}"
+	recorded+=(-p "${started[-1]}")
 }
 
-# Of faulthandler: a chain a line, outermost function first, without classes.
-chains_of_faulthandler() {
-	awk '/^(Thread|Current thread)/ { if (chain) print chain; chain = "" }
-		/^  File/ { sub(/.* in /, ""); chain = chain ? $0 ";" chain : $0 }
-		END { if (chain) print chain }' "$tmp/stacks" | grep ';wait_again_and_again;' | sort -u
+# begin_all: programs of all runtimes that the machine has. All wait for ever.
+begin_all() {
+	local name
+
+	begin Python "$python" "$programs/python_programs/waiting.py" 1e6
+	[[ ! $(node --version 2>&1) =~ ^v(18|20|22|24)\. ]] || ! mkfifo "$tmp/fifo" ||
+		begin Node.js node "$programs/node_programs/waiting.js" "$tmp/fifo"
+	! javac --release 8 -Xlint:-options -d "$tmp" "$programs/java_programs/Waiting.java" 2>"$tmp/ignored" ||
+		begin Java "$java" -cp "$tmp" Waiting
+	[[ ! $("$ruby" -e 'print RUBY_VERSION' 2>&1) =~ ^(2\.7|3\.[0-4])\. ]] ||
+		begin Ruby "$ruby" "$programs/ruby_programs/waiting.rb"
+	if [[ $("$php" -n -r 'echo PHP_VERSION;' 2>&1) =~ ^(7\.4|8\.[0-6])\. ]]; then
+		for name in in_map in_nested; do begin PHP "$php" -n "$programs/php_programs/waiting.php" $name; done
+	fi
+	if "$perl" -e 'exit !($] >= 5.032 && $] < 5.043)' 2>/dev/null; then
+		for name in in_socket in_sort; do begin Perl "$perl" "$programs/perl_programs/waiting.pl" $name; done
+	fi
 }
 
-# The same of a recording: the functions of Python alone.
-chains_of() {
-	awk '{
-		chain = ""
-		count = split($0, frames, ";")
-		for (i = 1; i <= count; i++)
-			if (sub(/_\[p\]$/, "", frames[i])) {
-				sub(/.*\./, "", frames[i])
-				chain = chain ? chain ";" frames[i] : frames[i]
+all_wait() {
+	ls ${told[*]}
+}
+
+# wanted_chains RUNTIME: a chain a line, outermost function first. The programs tell a function a line, innermost first,
+# and an empty line behind each chain. Python's faulthandler has more around it.
+wanted_chains() {
+	awk -v is_python="$([ "$1" = Python ] && echo 1)" '
+		function end_chain() { if (chain ~ /wait_again|wait_for_ever|waitForEver/) print chain; chain = "" }
+		/^$/ || /^Thread/ || FNR == 1 { end_chain() }
+		!/./ || is_python && !sub(/^  File .* in /, "") { next }
+		{ chain = chain == "" ? $0 : $0 ";" chain }
+		END { end_chain() }' ${told[$1]} | sort -u
+}
+
+# found_chains RUNTIME FOLDED: the same of a recording. Where a table, or room for names, lacks, chains lack. Left out
+# are the frames of files, and of the JVM's own code.
+found_chains() {
+	awk -v mark="_\\[${marks[$1]}\\]\$" -v runtime="$1" '
+		/no unwind table|no name\]/ { next }
+		{
+			chain = ""
+			sub(/ [0-9]+$/, "")
+			count = split($0, frames, ";")
+			for (i = 1; i <= count; i++) {
+				if (!sub(mark, "", frames[i]) || frames[i] ~ /^({main:|StubRoutines)/)
+					continue
+				if (runtime == "Python")
+					sub(/.*\./, "", frames[i])
+				if (runtime == "Ruby")
+					sub(/[^ ]*[#.]/, "", frames[i])
+				chain = chain == "" ? frames[i] : chain ";" frames[i]
 			}
-		print chain
-	}' "$1" | grep ';wait_again_and_again;' | sort -u
+		}
+		chain ~ /wait_again|wait_for_ever|waitForEver/ { print chain }' "$2" | sort -u
 }
 
-# On a busy machine a recording may end before the table of unwind rules is loaded: then chains lack. None may differ.
-blocked_chains_are_whole() {
-	local round
+# wrong_chains RUNTIME: those found that are not wanted. A sample has little time: the outermost functions may lack.
+wrong_chains() {
+	awk 'NR == FNR { wanted[++count] = ";" $0; next }
+		{
+			for (i = 1; i <= count; i++)
+				if (substr(wanted[i], length(wanted[i]) - length($0)) == ";" $0)
+					next
+			print
+		}' "$tmp/wanted.$1" "$tmp/found.$1"
+}
 
-	chains_of_faulthandler >"$tmp/wanted"
-	[ "$(wc -l <"$tmp/wanted")" = ${#functions[@]} ] || { note "$(cat "$tmp/stacks")"; return 1; }
-	for round in {1..8}; do
-		record "$tmp/blocked.folded" -e offcpu -d 2 -p "$pid" || continue
-		chains_of "$tmp/blocked.folded" >"$tmp/found"
-		! cmp -s "$tmp/wanted" "$tmp/found" || return 0
-		note "recording $round: $(diff "$tmp/wanted" "$tmp/found")"
-		[ -z "$(comm -13 "$tmp/wanted" "$tmp/found")" ] || return 1
-	done
-	note "$(cut -c1-400 "$tmp/blocked.folded")"
+# has_whole_chains RUNTIME: in the last recording.
+has_whole_chains() {
+	found_chains "$1" "$tmp/blocked.folded" >"$tmp/found.$1"
+	[ -s "$tmp/wanted.$1" ] && cmp -s "$tmp/wanted.$1" "$tmp/found.$1" && return
+	note "$(diff "$tmp/wanted.$1" "$tmp/found.$1")"
 	return 1
+}
+
+# Records all at once, until the chains of each runtime are whole, or one is wrong: at first, tables of unwind rules are
+# made. Each recording is longer than the one before, for busy machines.
+record_all() {
+	local seconds runtime lacks
+
+	for runtime in "${!told[@]}"; do
+		wanted_chains "$runtime" >"$tmp/wanted.$runtime"
+	done
+	for seconds in 2 4 8 16 32; do
+		record "$tmp/blocked.folded" -e offcpu -d "$seconds" "${recorded[@]}" || return
+		lacks=
+		for runtime in "${!told[@]}"; do
+			has_whole_chains "$runtime" >"$tmp/ignored" || lacks+=" $runtime"
+			[ -z "$(wrong_chains "$runtime")" ] || return 0
+		done
+		[ -n "$lacks" ] || return 0
+		note "after $seconds s chains lack of:$lacks"
+	done
+}
+
+begin_again_and_again() {
+	told=()
+	begin Python "$python" "$programs/python_programs/waiting.py" 0.1
+	wait_for 60 all_wait
 }
 
 folded() {
@@ -78,19 +145,27 @@ surveys_show_functions() {
 # A thread that is about to wait, or to return, has called a part of that, and perhaps one function more that
 # Python's library calls there.
 surveys_show_no_other() {
-	chains_of "$tmp/surveys.folded" >"$tmp/surveyed"
+	found_chains Python "$tmp/surveys.folded" >"$tmp/surveyed"
 	awk 'NR == FNR { wanted[$0]; while (sub(/;[^;]*$/, "")) wanted[$0]; next }
 		{ chain = $0; sub(/;[^;]*$/, "", chain) }
 		!($0 in wanted) && !(chain in wanted && chain ~ /;in_queue/) { print; wrong = 1 }
-		END { exit wrong }' "$tmp/wanted" "$tmp/surveyed" || { note "$(cat "$tmp/wanted" "$tmp/surveyed")"; return 1; }
+		END { exit wrong }' "$tmp/wanted.Python" "$tmp/surveyed" || { note "$(cat "$tmp/wanted.Python" "$tmp/surveyed")"; return 1; }
 }
 
-plan 7
-check "threads of Python wait" begin_waiting 1e6
-check "a recording has their chains, which faulthandler has" blocked_chains_are_whole
+plan 13
+begin_all
+check "threads of all runtimes wait" wait_for 60 all_wait
+check "a recording" record_all
+for runtime in "${runtimes[@]}"; do
+	if [ -n "${told[$runtime]:-}" ]; then
+		check "the functions of $runtime are those that it tells" has_whole_chains "$runtime"
+	else
+		skip "the functions of $runtime are those that it tells" "no $runtime that is read"
+	fi
+done
 stop_started
 printf '[Sampling]\nMaxCostPercent=100\nSurveyPeriod=500ms\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
-check "threads of Python wait again and again" begin_waiting 0.1
+check "threads of Python wait again and again" begin_again_and_again
 check "the service starts" start_service
 check "its surveys show their functions" wait_for 180 surveys_show_functions
 check "and no others" surveys_show_no_other

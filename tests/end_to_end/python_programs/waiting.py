@@ -13,7 +13,7 @@ seconds = float(sys.argv[1])
 lock = threading.Lock()
 reader, writer = socket.socketpair()
 empty = queue.Queue()
-begun = threading.Barrier(6)
+begun = threading.Barrier(7)
 
 
 def in_sleep():
@@ -43,6 +43,17 @@ def in_nested():
     nested(in_sleep, 20)
 
 
+# More functions than a sample of a thread that runs may be the first to meet.
+MANY = 60
+for number in range(MANY):
+    exec("def many_%d(): many_%d()" % (number, number + 1))
+many_60 = in_sleep
+
+
+def in_many():
+    many_0()
+
+
 def wait_again_and_again(function):
     begun.wait()
     while True:
@@ -50,7 +61,7 @@ def wait_again_and_again(function):
 
 
 lock.acquire()
-for function in in_sleep, in_lock, in_socket, in_queue, in_nested:
+for function in in_sleep, in_lock, in_socket, in_queue, in_nested, in_many:
     threading.Thread(target=wait_again_and_again, args=(function,), daemon=True).start()
 begun.wait()
 time.sleep(0.2)
