@@ -35,6 +35,20 @@ __noinline int step_scope(struct walker *walker, __u32 at, __u32 entry)
  * What the interpreter runs is not known. */
 enum added { ADDED_NOTHING, ADDED_SOME, ADDED_ALL };
 
+/* As hotspot_leave_common(). */
+__noinline int leave_common(struct walker *walker)
+{
+	const struct pilotlight_runtime_hotspot *runtime;
+
+	if (!walker)
+		return 0;
+	runtime = walked_hotspot(walker);
+	if (!runtime)
+		return 0;
+	hotspot_leave_common(&walker->runtime.hotspot.scopes, runtime->flags);
+	return 1;
+}
+
 /* Adds the methods of a compiled method: all, or that one alone. */
 static __always_inline enum added add_scopes(struct walker *walker, __u32 at, __u32 entry)
 {
@@ -42,6 +56,8 @@ static __always_inline enum added add_scopes(struct walker *walker, __u32 at, __
 	int has_scopes = walker->runtime.hotspot.scopes.next != 0, more = has_scopes ? 1 : -1;
 	__u16 count = record->runtime_count;
 
+	if (has_scopes && walker->runtime.hotspot.scopes.place & HOTSPOT_PLACE_BETWEEN)
+		(void)leave_common(walker);
 	for (__u32 i = 0; i < HOTSPOT_SCOPES_MAX && more > 0; i++)
 		more = step_scope(walker, at, entry);
 	if (more == 0)

@@ -6,11 +6,12 @@
  * that of the compiled method itself.
  *
  * There are scopes for the places where a thread may stop: calls, polls and loads that may fail.
- * Another instruction has the scope of the next such place. With -XX:+DebugNonSafepoints there are
- * also scopes of other instructions. HotSpot records them where the instructions end, without
- * locals. So if the scope at an interrupted instruction has no locals, the next scope is taken. A
- * place where a thread may stop in a method without local variables looks the same, so the sampler
- * takes the next scope there, too. HotSpot's AsyncGetCallTrace always takes the next one.
+ * An instruction between two of them may be of either, or of another method: of their scopes, it
+ * has the outer ones that both have. With -XX:+DebugNonSafepoints there are also scopes of other
+ * instructions. HotSpot records them where the instructions end, without locals. So an instruction
+ * has the next scope, whole, if that one or the last one has no locals. A place where a thread may
+ * stop in a method without local variables looks the same. HotSpot's AsyncGetCallTrace always takes
+ * the next scope.
  *
  * The memory may say anything: callers have lower offsets, so scopes end, and the last one must be
  * of the compiled method. It also compiles for the host.
@@ -33,6 +34,9 @@ enum {
 	HOTSPOT_BYTECODES_LEAST = -8,
 };
 
+/* Of a place; addresses have fewer bits. */
+#define HOTSPOT_PLACE_BETWEEN (1ULL << 59)
+
 enum hotspot_scope_number {
 	SCOPE_CALLER,
 	SCOPE_METHOD,
@@ -44,9 +48,13 @@ enum hotspot_scope_number {
 struct hotspot_scopes {
 	__u64 pcs, data, metadata; /* addresses */
 	__u64 method;		   /* of the last scope */
-	__u64 place;		   /* the instruction that has the innermost scope; 0: none */
+	__u64 place; /* what has the scopes: an instruction, or with the flag those before; 0: none
+		      */
 	__u32 pc_count;
 	__u32 next; /* the offset of the next scope; 0: none */
+	__u32 last; /* that of the place before, if `place` has the flag; 0: none */
+	/* Of hotspot_leave_common(): how far it is, and how many scopes are left. */
+	__u32 compared, count, last_count;
 	__s32 bytecode;
 	__u32 numbers[SCOPE_NUMBERS];
 	__u8 bytes[HOTSPOT_SCOPE_BYTES];
@@ -126,14 +134,14 @@ static __always_inline void hotspot_read_scope(struct hotspot_scopes *scopes, __
 	}
 }
 
-/* Reads the scope at `next`. Returns 0 if it cannot be read. */
-static __always_inline int hotspot_load_scope(
-	struct hotspot_scopes *scopes, const struct pilotlight_runtime_hotspot *runtime)
+/* Reads the numbers of the scope at an offset. Returns 0 if it cannot be read, or its caller is not
+ * before it. A global function for the verifier, which checks it once (walker.bpf.h). */
+__noinline int hotspot_load_scope(struct hotspot_scopes *scopes, __u32 flags, __u32 scope)
 {
-	if (!can_copy_user(scopes->bytes, sizeof(scopes->bytes), scopes->data + scopes->next))
+	if (!scopes || !can_copy_user(scopes->bytes, sizeof(scopes->bytes), scopes->data + scope))
 		return 0;
-	hotspot_read_scope(scopes, !!(runtime->flags & PILOTLIGHT_HOTSPOT_NO_ZEROS));
-	return 1;
+	hotspot_read_scope(scopes, !!(flags & PILOTLIGHT_HOTSPOT_NO_ZEROS));
+	return scopes->numbers[SCOPE_CALLER] < scope;
 }
 
 /* Finds the innermost scope at `ip`. Behind a call it has an entry of its own. Where a leaf's frame
@@ -142,22 +150,92 @@ static __always_inline void hotspot_find_scopes(struct hotspot_scopes *scopes,
 	const struct pilotlight_runtime_hotspot *runtime, const struct hotspot_blob *blob, __u64 ip,
 	int is_exact)
 {
-	__u64 offset = ip - blob->code, found, behind;
+	__u64 offset = ip - blob->code, found, behind, flag = 0;
 
 	scopes->next = 0;
 	scopes->place = 0;
 	if ((is_exact && offset < blob->complete) || !hotspot_find_tables(scopes, runtime, blob))
 		return;
 	hotspot_find_pc(scopes, (__u32)offset, &found, &behind);
-	if ((__u32)found != offset)
-		found = 0;
-	scopes->next = (__u32)(found >> 32);
-	if (is_exact && (!scopes->next || !hotspot_load_scope(scopes, runtime) ||
-				!scopes->numbers[SCOPE_LOCALS])) {
+	scopes->last = (__u32)(found >> 32);
+	if ((__u32)found == offset)
+		scopes->next = scopes->last;
+	if (is_exact &&
+		(!scopes->next || !hotspot_load_scope(scopes, runtime->flags, scopes->next) ||
+			!scopes->numbers[SCOPE_LOCALS])) {
 		found = behind;
-		scopes->next = (__u32)(found >> 32);
+		flag = HOTSPOT_PLACE_BETWEEN;
+		scopes->next = (__u32)(behind >> 32);
 	}
-	scopes->place = scopes->next ? blob->code + (__u32)found : 0;
+	scopes->place = scopes->next ? (blob->code + (__u32)found) | flag : 0;
+}
+
+/* How many scopes there are from one to that of the compiled method; 0: they make no sense. */
+__noinline __u32 hotspot_count_scopes(struct hotspot_scopes *scopes, __u32 flags, __u32 scope)
+{
+	__u32 count = 0;
+
+	if (!scopes)
+		return 0;
+	for (; count < HOTSPOT_SCOPES_MAX && scope; count++) {
+		if (!hotspot_load_scope(scopes, flags, scope))
+			return 0;
+		scope = scopes->numbers[SCOPE_CALLER];
+	}
+	return scope ? 0 : count;
+}
+
+static __always_inline int hotspot_lacks_locals(
+	struct hotspot_scopes *scopes, __u32 flags, __u32 scope)
+{
+	return scope && hotspot_load_scope(scopes, flags, scope) && !scopes->numbers[SCOPE_LOCALS];
+}
+
+/* A step of hotspot_leave_common(). The state is in memory, where the verifier does not follow
+ * it. Returns 0 at the end. */
+__noinline int hotspot_compare_scopes(struct hotspot_scopes *scopes, __u32 flags)
+{
+	__u32 scope, caller, method = 0, bytecode = 0;
+
+	if (!scopes)
+		return 0;
+	scope = scopes->compared;
+	if (!scope)
+		return 0;
+	if (scopes->last && scopes->last_count >= scopes->count) {
+		(void)hotspot_load_scope(scopes, flags, scopes->last);
+		method = scopes->numbers[SCOPE_METHOD];
+		bytecode = scopes->numbers[SCOPE_BYTECODE];
+		scopes->last = scopes->numbers[SCOPE_CALLER];
+		if (scopes->last_count-- > scopes->count)
+			return 1;
+	}
+	if (!hotspot_load_scope(scopes, flags, scope))
+		return 0;
+	caller = scopes->numbers[SCOPE_CALLER];
+	/* 0 is no method. */
+	if (scopes->numbers[SCOPE_METHOD] != method)
+		scopes->next = caller ? caller : scope;
+	else if (scopes->numbers[SCOPE_BYTECODE] != bytecode)
+		scopes->next = scope;
+	scopes->compared = caller;
+	scopes->count--;
+	return 1;
+}
+
+/* Leaves out the scopes of the next place that the last one has not: another method, or one that
+ * another call has put there. That of the compiled method stays. */
+static __always_inline void hotspot_leave_common(struct hotspot_scopes *scopes, __u32 flags)
+{
+	if (hotspot_lacks_locals(scopes, flags, scopes->next) ||
+		hotspot_lacks_locals(scopes, flags, scopes->last))
+		return;
+	scopes->compared = scopes->next;
+	scopes->count = hotspot_count_scopes(scopes, flags, scopes->next);
+	scopes->last_count = hotspot_count_scopes(scopes, flags, scopes->last);
+	for (__u32 i = 0; i < 2 * HOTSPOT_SCOPES_MAX; i++)
+		if (!hotspot_compare_scopes(scopes, flags))
+			break;
 }
 
 /* Goes to the next scope, innermost first. Returns 0 if it makes no sense. */
@@ -166,11 +244,11 @@ static __always_inline int hotspot_next_scope(
 {
 	__u32 index;
 
-	if (!hotspot_load_scope(scopes, runtime))
+	if (!hotspot_load_scope(scopes, runtime->flags, scopes->next))
 		return 0;
 	/* Index 0 is no method. */
 	index = scopes->numbers[SCOPE_METHOD] - 1;
-	if (scopes->numbers[SCOPE_CALLER] >= scopes->next || index >= HOTSPOT_METADATA_MAX ||
+	if (index >= HOTSPOT_METADATA_MAX ||
 		!hotspot_copy_word(&scopes->method, scopes->metadata, index * HOTSPOT_WORD))
 		return 0;
 	scopes->next = scopes->numbers[SCOPE_CALLER];

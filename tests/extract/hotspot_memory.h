@@ -12,6 +12,9 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
+#ifndef __noinline
+#define __noinline static __attribute__((noinline))
+#endif
 #include "bpf/walk_state.bpf.h"
 #include "pilotlight/runtime_hotspot.h"
 

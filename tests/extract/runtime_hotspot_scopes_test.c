@@ -41,6 +41,8 @@ static const char *scopes_of(
 		HOTSPOT_METHOD);
 	memset(&scopes, 0xa5, sizeof(scopes));
 	hotspot_find_scopes(&scopes, runtime, &blob, walk.ip, is_exact);
+	if (scopes.next != 0 && scopes.place & HOTSPOT_PLACE_BETWEEN)
+		hotspot_leave_common(&scopes, runtime->flags);
 	text[0] = '\0';
 	for (unsigned i = 0; i < HOTSPOT_SCOPES_MAX && scopes.next != 0; i++) {
 		size_t size = strlen(text);
@@ -62,10 +64,12 @@ static void a_compiled_method_tells_what_it_contains(void **state)
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, false), "inner 3, run 5");
 	assert_string_equal(scopes_of(&jvm_runtime, 0x80, false), "inner 15, inner 3, run 5");
 	assert_string_equal(scopes_of(&jvm_runtime, 0x61, false), "");
-	/* Of a leaf, up to the next place that is known. */
-	assert_string_equal(scopes_of(&jvm_runtime, 0x41, true), "inner 3, run 5");
-	assert_int_equal(scopes.place, code_in(JVM_COMPILED, 0x60));
+	/* Of a leaf, what two places have that are known. */
+	assert_string_equal(scopes_of(&jvm_runtime, 0x41, true), "run 5");
+	assert_int_equal(scopes.place, code_in(JVM_COMPILED, 0x60) | HOTSPOT_PLACE_BETWEEN);
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "inner 3, run 5");
+	assert_int_equal(scopes.place, code_in(JVM_COMPILED, 0x60));
+	assert_string_equal(scopes_of(&jvm_runtime, 0x7f, true), "inner 3, run 5");
 	assert_string_equal(scopes_of(&jvm_runtime, JVM_COMPLETE, true), "run 5");
 	assert_string_equal(scopes_of(&jvm_runtime, JVM_COMPLETE - 1, true), "");
 	assert_string_equal(scopes_of(&jvm_runtime, 0x81, true), "");
@@ -84,16 +88,78 @@ static void a_scope_without_locals_is_of_the_instruction_before(void **state)
 	assert_string_equal(scopes_of(&jvm_runtime, 0x5f, true), "inner 5, run 5");
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, false), "inner 5, run 5");
 	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "inner 15, inner 3, run 5");
-	assert_int_equal(scopes.place, code_in(JVM_COMPILED, 0x80));
+	assert_int_equal(scopes.place, code_in(JVM_COMPILED, 0x80) | HOTSPOT_PLACE_BETWEEN);
 	/* Nothing is behind it. */
 	jvm_put_pc(3, 0x80, 16);
 	assert_string_equal(scopes_of(&jvm_runtime, 0x80, false), "inner 5, run 5");
 	assert_string_equal(scopes_of(&jvm_runtime, 0x80, true), "");
 	assert_int_equal(scopes.place, 0);
-	/* If it cannot be read, the next one is taken. */
+	/* If it cannot be read, it has nothing in common with the next one. */
 	jvm_put_pc(2, 0x60, 0x70000000);
 	jvm_put_pc(3, 0x80, 9);
-	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "inner 15, inner 3, run 5");
+	assert_string_equal(scopes_of(&jvm_runtime, 0x60, true), "run 5");
+}
+
+/* Scopes of "run" at bytecode 7, of "inner" that it calls there, of "inner" that nothing calls, and
+ * of "inner" that calls itself in this very scope. */
+enum { OTHER_RUN = 16, OTHER_CALL = 20, OTHER_ROOT = 24, LOOP = 28 };
+
+static void put_other_scopes(void)
+{
+	static const uint8_t others[] = { 0, 1, 8, 1, 16, 2, 4, 1, 0, 2, 4, 1, 28, 2, 4, 1 };
+
+	memcpy(jvm + JVM_SCOPES + OTHER_RUN, others, sizeof(others));
+}
+
+static void between_two_places_runs_what_both_have(void **state)
+{
+	static const struct {
+		const char *methods;
+		int32_t last, next;
+	} cases[] = {
+		{ "inner 3, run 5", 5, 5 },
+		{ "inner 3, run 5", 5, 9 },
+		{ "inner 3, run 5", 9, 5 },
+		{ "run 5", 1, 9 },
+		{ "run 5", 9, 1 },
+		{ "run 5", 0, 9 },
+		/* The same method at another bytecode, and by another call. */
+		{ "run 7", 1, OTHER_RUN },
+		{ "run 5", OTHER_CALL, 9 },
+		{ "run 7", 9, OTHER_CALL },
+		/* The outermost method is another one, so that one is left alone. */
+		{ "run 5", OTHER_ROOT, 9 },
+		/* What makes no sense has nothing in common. */
+		{ "run 5", LOOP, 9 },
+		{ "run 5", 0x70000000, 9 },
+		{ "", 9, LOOP },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *methods;
+
+		put_other_scopes();
+		jvm_put_pc(2, 0x60, cases[i].last);
+		jvm_put_pc(3, 0x80, cases[i].next);
+		methods = scopes_of(&jvm_runtime, 0x61, true);
+		if (strcmp(methods, cases[i].methods) != 0)
+			fail_msg("case %zu: %s", i, methods);
+	}
+}
+
+static void scopes_without_locals_tell_what_runs_between(void **state)
+{
+	static const uint8_t without[] = { 1, 2, 6, 0 };
+
+	put_other_scopes();
+	memcpy(jvm + JVM_SCOPES + 32, without, sizeof(without));
+	/* The next one, then the last one. */
+	jvm_put_pc(2, 0x60, 1);
+	jvm_put_pc(3, 0x80, 32);
+	assert_string_equal(scopes_of(&jvm_runtime, 0x61, true), "inner 5, run 5");
+	jvm_put_pc(2, 0x60, 32);
+	jvm_put_pc(3, 0x80, OTHER_CALL);
+	assert_string_equal(scopes_of(&jvm_runtime, 0x61, true), "inner 3, run 7");
 }
 
 static void scopes_of_newer_versions_are_read(void **state)
@@ -172,6 +238,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_compiled_method_tells_what_it_contains, set_up),
 		cmocka_unit_test_setup(a_scope_without_locals_is_of_the_instruction_before, set_up),
+		cmocka_unit_test_setup(between_two_places_runs_what_both_have, set_up),
+		cmocka_unit_test_setup(scopes_without_locals_tell_what_runs_between, set_up),
 		cmocka_unit_test_setup(scopes_of_newer_versions_are_read, set_up),
 		cmocka_unit_test_setup(scopes_that_make_no_sense_are_refused, set_up),
 	};
