@@ -84,13 +84,23 @@ static __always_inline __u32 runtime_code_words(const struct pilotlight_runtime_
 	       RUNTIME_WORD;
 }
 
+/* The kernel verifies the loop once, not once for each caller. */
+#ifdef __bpf__
+#define RUNTIME_VERIFIED_ONCE __noinline
+#else
+#define RUNTIME_VERIFIED_ONCE static __always_inline
+#endif
+
 /* Without a seed, unlike the hashes of stacks: it has to be the same everywhere. */
-static __always_inline __u64 runtime_code_hash(const struct pilotlight_runtime_code *code)
+RUNTIME_VERIFIED_ONCE __u64 runtime_code_hash(const struct pilotlight_runtime_code *code)
 {
 	const __u64 *words = (const __u64 *)code;
-	__u32 count = runtime_code_words(code);
+	__u32 count;
 	__u64 hash = 0;
 
+	if (!code)
+		return 0;
+	count = runtime_code_words(code);
 	for (__u32 i = 1; i < sizeof(*code) / RUNTIME_WORD && i < count; i++)
 		hash = runtime_hash(hash, words[i]);
 	return hash;

@@ -354,16 +354,6 @@ __noinline int end_lines(__u32 entry)
 	return 1;
 }
 
-__noinline int hash_method(__u32 entry)
-{
-	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
-
-	if (!copier)
-		return 0;
-	copier->record.code.hash = runtime_code_hash(&copier->record.code);
-	return 1;
-}
-
 __noinline int copy_stub(struct walker *walker, __u32 entry)
 {
 	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
@@ -394,9 +384,9 @@ __noinline __u64 copy_method(struct walker *walker, __u32 entry)
 	if (!walker || !copier || !take_copy(walker, copier))
 		return 0;
 	is_stub = walker->runtime.step.code == walker->runtime.hotspot.blob.name;
-	if (!(is_stub ? copy_stub(walker, entry) : copy_method_parts(walker, entry)) ||
-		!hash_method(entry))
+	if (!(is_stub ? copy_stub(walker, entry) : copy_method_parts(walker, entry)))
 		return 0;
+	copier->record.code.hash = runtime_code_hash(&copier->record.code);
 	return keep_copy(walker, copier);
 }
 

@@ -82,14 +82,31 @@ static __always_inline __u64 cgroup_id_of(struct task_struct *task, struct walke
 	return id;
 }
 
+/*
+ * The creator of the outermost user namespace around the one at `address`, but for the initial one.
+ * The kernel verifies this loop once, not once for each caller, and without a type: for each load
+ * of a typed pointer it searches all names of its types.
+ */
+__noinline __u32 owner_of_nested(__u64 address)
+{
+	const struct user_namespace *users = (const struct user_namespace *)address;
+
+	for (int i = 0; i < USER_NAMESPACE_LEVELS && BPF_CORE_READ(users, level) > 1; i++)
+		users = BPF_CORE_READ(users, parent);
+	return BPF_CORE_READ(users, owner.val);
+}
+
 /* The user who answers for the task (struct pilotlight_ring_sample). */
 static __always_inline __u32 user_of(struct task_struct *task)
 {
 	const struct cred *cred = task->real_cred;
-	struct user_namespace *users = cred->user_ns;
+	const struct user_namespace *users = cred->user_ns;
+	__u32 owner = 0;
 
 	/* The creator of the outermost one answers for all that are nested in it. */
-	for (int i = 0; i < USER_NAMESPACE_LEVELS && users->level > 1; i++)
-		users = users->parent;
-	return users->level > 0 && users->owner.val ? users->owner.val : cred->uid.val;
+	if (users->level > 1)
+		owner = owner_of_nested((__u64)BPF_CORE_READ(task, real_cred, user_ns));
+	else if (users->level == 1)
+		owner = users->owner.val;
+	return owner ? owner : cred->uid.val;
 }
