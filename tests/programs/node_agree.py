@@ -2,70 +2,142 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compares the stacks that V8's own profiler saw with those that Pilotlight sampled in the same instants.
 
-	node_agree.py NAME OURS.folded THEIRS.cpuprofile
+	node_agree.py NAME OURS.pb.gz V8.log PERF.data
 
 V8's profiler sends a signal to the thread, and reads the stack in its handler. OURS is a recording of
-signal:signal_deliver, so each of its samples is one of the profiler's, and must be there as often. A function is a name
-and the base name of a file. V8's own functions are left out, as its profiler shows only some, and what has no file.
-Prints a row: the samples, the share of functions from the outermost on and of whole chains that are the same, and how
-many differ by class; then examples. "leaf more" and "leaf missing" is the innermost function alone.
+signal:signal_deliver, so each of its samples is one of the profiler's; they are paired by the time, which the recording
+has to 10 ms. V8.log is of node --prof: the addresses of each frame, and V8's own table of what is inlined where. PERF is
+a recording of the return from the same handlers, with the stack's memory. A function is a name and the base name of a
+file. V8's own functions are left out, and what has no file.
+
+Where the leaf has made no frame yet, or never makes one, V8's profiler takes the frame pointer for the leaf's, and so
+leaves out the caller; or it sees that, and drops the stack. There the stack in memory says what is right
+(node_memory.py). Prints a row: the samples that have functions on either side; the share of functions, from the outermost
+on, and of chains, that are equal; the chains as --cpu-prof would show them, without what is inlined at the leaf; the
+same chains with those of V8's dropped or shortened stacks that memory proves; and the classes of the rest.
 """
+import bisect
 import collections
-import json
-import re
+import gzip
+import os
 import sys
-import urllib.parse
 
-OURS = "_[v]"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "harness"))
+from check_chains import fields, numbers  # noqa: E402
+import node_log  # noqa: E402
+import node_memory  # noqa: E402
+
 NO_NAME = ("[no name]", "")
-FRAME = re.compile(r"(.*) \(([^()]*?)(?::(\d+))?\)$")
-NAME_CHARACTERS = 100
-COLLECTION = re.compile(r"v8::internal::(Heap|Scavenger|MarkCompact|IncrementalMarking|MinorMC|LocalHeap)")
+BUCKET = 10000
+MARGIN = 3000
+PAGE = 4096
+UNTABLED = "[truncated: no unwind table]"  # node's is being made
+INTERPRETED = 1 << 40  # beyond all addresses in files
+KERNEL_ENTRIES = ("asm_", "entry_SYSCALL", "syscall_return")
+
+# The time in microseconds, the functions, and the innermost frame of user code: name and address.
+Sample = collections.namedtuple("Sample", "time functions leaf address")
 
 
-def our_stacks(path):
-    """Chains of functions, and whether memory was being collected."""
-    stacks = collections.Counter()
-    with open(path, encoding="utf-8") as lines:
-        for line in lines:
-            stack, count = line.rstrip("\n").rsplit(" ", 1)
-            if "get_signal" not in stack:
-                continue
-            chain = []
-            for text in stack.split(";"):
-                match = FRAME.match(text[:-len(OURS)]) if text.endswith(OURS) else None
-                if match:
-                    chain.append((match.group(1)[:NAME_CHARACTERS], match.group(2)))
-                elif text.startswith("[javascript: no name"):
-                    chain.append(NO_NAME)
-            stacks[tuple(chain), stack] += int(count)
-    return stacks
+def our_samples(path):
+    texts, functions, locations, packed = [], {}, {}, []
+    with gzip.open(path) as file:
+        for number, value in fields(file.read()):
+            if number == 6:
+                texts.append(value.decode(errors="replace"))
+            elif number == 5:
+                function = dict(fields(value))
+                functions[function[1]] = (function.get(2, 0), function.get(4, 0))
+            elif number == 4:
+                parts = list(fields(value))
+                lines = [dict(fields(line)).get(1, 0) for key, line in parts if key == 4]
+                locations[dict(parts)[1]] = (dict(parts).get(3, 0), lines)
+            elif number == 2:
+                packed.append(value)
+    frames = {number: [(texts[functions[line][0]], texts[functions[line][1]], address) for line in lines]
+              for number, (address, lines) in locations.items()}
+    samples = (sample_of(value, frames, texts) for value in packed)
+    return sorted(sample for sample in samples if sample)
 
 
-def their_stacks(path):
-    with open(path, encoding="utf-8") as file:
-        profile = json.load(file)
-    chains, parents = {}, {}
-    nodes = {node["id"]: node for node in profile["nodes"]}
-    for node in profile["nodes"]:
-        for child in node.get("children", []):
-            parents[child] = node["id"]
+def sample_of(packed, frames, texts):
+    stack, labels = [], {}
+    for number, value in fields(packed):
+        if number == 1:
+            stack += [frame for location in numbers(value) for frame in frames[location]]
+        elif number == 3:
+            label = dict(fields(value))
+            labels[texts[label.get(1, 0)]] = label.get(3, 0)
+    stack.reverse()
+    names = [frame[0] for frame in stack]
+    if "get_signal" not in names or labels["pid"] != labels["tid"] or names[0] == UNTABLED:
+        return None
+    user = next(at for at, name in enumerate(names) if name.startswith(KERNEL_ENTRIES) or name == "get_signal")
+    chain = []
+    for name, file, address in stack[:user]:
+        if name.startswith("[javascript: no name"):
+            chain.append(NO_NAME)
+        elif address >= INTERPRETED and file:
+            chain.append((name[:node_log.NAME_CHARACTERS], file.rsplit("/", 1)[-1]))
+    leaf, _, address = stack[user - 1] if user else ("", "", 0)
+    return Sample(labels["timestamp_ns"] // 1000, tuple(chain), leaf, address)
 
-    def chain_of(node):
-        way = []
-        while node is not None and node not in chains:
-            way.append(node)
-            node = parents.get(node)
-        chain = chains[node] if node is not None else ()
-        for one in reversed(way):
-            call = nodes[one]["callFrame"]
-            if call["url"] and not call["url"].startswith("wasm:"):
-                file = urllib.parse.unquote(call["url"]).rsplit("/", 1)[-1]
-                chain += (((call["functionName"] or "(anonymous)")[:NAME_CHARACTERS], file),)
-            chains[one] = chain
-        return chain
 
-    return collections.Counter(map(chain_of, profile["samples"]))
+def most_common(distances):
+    """How much later most others are, to half a bucket: the clocks begin at different times."""
+    votes = collections.Counter(distance // (BUCKET // 2) for distance in distances)
+    best = max(votes, key=lambda vote: votes[vote] + votes[vote + 1], default=0)
+    return best * (BUCKET // 2)
+
+
+def pair_samples(samples, ticks):
+    """The samples with the only tick near them."""
+    times = [tick.time for tick in ticks]
+    about = most_common(time - sample.time for sample in samples[::5][:200] for time in times)
+
+    def matched(distance):
+        places = (bisect.bisect_left(times, sample.time + distance) for sample in samples)
+        return sum(at < len(times) and times[at] < sample.time + distance + BUCKET
+                   for at, sample in zip(places, samples))
+
+    counts = {distance: matched(distance) for distance in range(about - 2 * BUCKET, about + 2 * BUCKET, 500)}
+    best = [distance for distance, count in counts.items() if count == max(counts.values())]
+    distance = best[len(best) // 2]
+    for sample in samples:
+        first = bisect.bisect_left(times, sample.time + distance - MARGIN)
+        last = bisect.bisect_left(times, sample.time + distance + BUCKET + MARGIN)
+        if last == first + 1 and may_be(sample, ticks[first]):
+            yield sample, ticks[first]
+
+
+def may_be(sample, tick):
+    """A file's place in memory is that of a page. Of a system call the recording has the call's last byte."""
+    return tick.pc == 0 or sample.address >= INTERPRETED or (tick.pc - sample.address) % PAGE <= 1
+
+
+def walk_memory(log, ticks, pairs, path):
+    """The walk of each tick whose signal perf has."""
+    signals = node_memory.read_signals(path)
+    times = [signal.time for signal in signals]
+    by_ip = collections.defaultdict(list)
+    for signal in signals:
+        by_ip[signal.ip].append(signal.time)
+    distance = BUCKET // 2 + most_common(time - tick.time for tick in ticks for time in by_ip[tick.pc][:100])
+    copied = collections.Counter(sample.address - tick.pc for sample, tick in pairs
+                                 if sample.leaf.startswith("Builtins_") and tick.pc and sample.address != tick.pc)
+    copied_by = copied.most_common(1)[0][0] if copied else 0
+    walks = {}
+
+    def look(tick, codes):
+        at = tick.time + distance
+        near = signals[bisect.bisect_left(times, at - BUCKET):bisect.bisect_left(times, at + BUCKET)]
+        found = min((signal for signal in near if tick.pc in (0, signal.ip)),
+                    key=lambda signal: abs(signal.time - at), default=None)
+        if found:
+            walks[tick.time] = node_memory.Walk(codes, copied_by, found)
+
+    node_log.read_ticks(log, look)
+    return walks
 
 
 def common(ours, theirs):
@@ -76,67 +148,62 @@ def common(ours, theirs):
     return count
 
 
-def without(long, short):
-    """Is the short chain the long one without some of its functions?"""
-    rest = iter(long)
-    return all(one in rest for one in short)
+EQUAL, PROVED_MORE, PROVED_DROPPED = "equal", "V8 leaves out the caller", "V8 drops the stack"
+ENTERED, NAMELESS, OUTER, MORE, MISSING, OTHER = (
+    "no function that is being entered", "no name", "no outer functions", "more, not proved", "functions missing",
+    "other functions")
 
 
-CLASSES = ["no name", "leaf missing", "leaf more", "outer functions missing", "functions missing", "functions more",
-           "other functions"]
-
-
-def difference(ours, theirs):
+def difference(ours, tick, walk):
+    theirs = tick.functions
+    if ours == theirs:
+        return EQUAL
+    if walk and ours == walk.functions:
+        return PROVED_DROPPED if tick.pc == 0 else PROVED_MORE
+    if walk and walk.entered and ours == walk.functions[:len(ours)]:
+        return ENTERED
     if NO_NAME in ours:
-        return CLASSES[0]
-    if ours == theirs[:-1]:
-        return CLASSES[1]
-    if ours[:-1] == theirs:
-        return CLASSES[2]
-    if ours and ours == theirs[-len(ours):]:
-        return CLASSES[3]
-    if ours and without(theirs, ours):
-        return CLASSES[4]
-    if theirs and without(ours, theirs):
-        return CLASSES[5]
-    return CLASSES[6]
+        return NAMELESS
+    if ours == theirs[len(theirs) - len(ours):]:
+        return OUTER
+    if ours[:len(theirs)] == theirs:
+        return MORE
+    rest = iter(theirs)
+    return MISSING if all(one in rest for one in ours) else OTHER
 
 
 def main():
-    name, ours_path, path = sys.argv[1:]
-    stacks, theirs = our_stacks(ours_path), their_stacks(path)
-    ours, collected, full = collections.Counter(), collections.Counter(), {}
-    for (chain, stack), count in stacks.items():
-        # V8's profiler does not look at the stack then.
-        (collected if COLLECTION.search(stack) else ours)[chain] += count
-        full.setdefault(chain, stack)
-    equal = ours & theirs
-    left, differences, examples = list((theirs - equal).elements()), collections.Counter(), {}
-    rest = list((ours - equal).elements())
-    frames = right = sum(len(chain) * count for chain, count in equal.items())
-    unseen = 0
-    for chain in rest:
-        # The one that is most alike is taken for that of the same instant.
-        best = min(left, key=lambda one: (CLASSES.index(difference(chain, one)), -common(chain, one)), default=())
-        kind = difference(chain, best)
-        if kind == CLASSES[6] and common(chain, best) == 0:
-            unseen += 1
-            kind = "none alike"
-        else:
-            left.remove(best)
-            frames += len(best)
-            right += common(chain, best)
-        differences[kind] += 1
-        examples.setdefault(kind, []).append((chain, best))
-    total = sum(ours.values())
-    print(f"| {name} | {total} | {100 * right / max(frames, 1):.2f} | {100 * sum(equal.values()) / max(total, 1):.2f} | "
-          + ", ".join(f"{kind} {count}" for kind, count in differences.most_common()) + " |", flush=True)
-    print(f"# V8's profiler: {sum(theirs.values())} samples; ours {total}, {sum(collected.values())} more of collections",
-          file=sys.stderr)
-    for kind, pairs in examples.items():
-        for chain, best in pairs[:3]:
-            at = max(common(chain, best) - 1, 0)
-            print(f"# {kind}: ours {chain[at:][:6]}, V8's {best[at:][:6]}\n#   {full[chain][-600:]}", file=sys.stderr)
+    name, ours_path, log, perf = sys.argv[1:]
+    samples, ticks = our_samples(ours_path), node_log.read_ticks(log)
+    pairs = [(sample, tick) for sample, tick in pair_samples(samples, ticks) if not tick.collecting]
+    walks = walk_memory(log, ticks, pairs, perf)
+    # The walk of what V8 sees whole is checked, too.
+    checked = collections.Counter(walks[tick.time].functions == tick.functions for sample, tick in pairs
+                                  if tick.time in walks and sample.functions == tick.functions and tick.functions)
+    pairs = [(sample.functions, tick, sample) for sample, tick in pairs if sample.functions or tick.functions]
+    kinds, examples, frames, right, profiled = collections.Counter(), {}, 0, 0, 0
+    for ours, tick, sample in pairs:
+        walk = walks.get(tick.time)
+        kind = difference(ours, tick, walk)
+        truth = walk.functions if walk and kind in (PROVED_MORE, PROVED_DROPPED, ENTERED) else tick.functions
+        kinds[kind] += 1
+        frames += len(truth)
+        right += common(ours, truth)
+        profiled += ours == tick.profiled
+        examples.setdefault(kind, []).append((ours, tick, walk, sample))
+    total = max(len(pairs), 1)
+    proved = kinds[EQUAL] + kinds[PROVED_MORE] + kinds[PROVED_DROPPED]
+    print(f"| {name} | {len(pairs)} | {100 * right / max(frames, 1):.2f} | {100 * kinds[EQUAL] / total:.2f} | "
+          f"{100 * profiled / total:.2f} | {100 * proved / total:.2f} | "
+          + ", ".join(f"{kind} {count}" for kind, count in kinds.most_common() if kind != EQUAL) + " |", flush=True)
+    print(f"# {len(samples)} samples, {len(ticks)} ticks of V8's, {len(walks)} walked in memory; where both agree, memory"
+          f" does in {checked[True]} of {sum(checked.values())}", file=sys.stderr)
+    for kind, found in examples.items():
+        for ours, tick, walk, sample in found[:4 if kind != EQUAL else 0]:
+            at = max(common(ours, tick.functions) - 1, 0)
+            print(f"# {kind}: ours {ours[at:][:6]} leaf {sample.leaf} {sample.address:#x}, V8's {tick.functions[at:][:6]}, "
+                  f"memory {walk and walk.functions[at:][:6]}, V8's leaf {tick.leaf and tick.leaf.name} {tick.pc:#x}",
+                  file=sys.stderr)
 
 
 main()
