@@ -73,6 +73,7 @@ static struct fixture {
 	struct life *lives;	       /* in it */
 	struct kernel_symbol schedule; /* __schedule() */
 	/* Of samples of time blocked of `lives`. */
+	void (*check)(const struct raw_sample *sample);
 	uint64_t still_blocked, kernel_leaf;
 	size_t user_frames, block_user_frames;
 	uint16_t block_disk; /* its number */
@@ -307,6 +308,8 @@ static inline int take_sample(void *context, const struct raw_sample *sample)
 			fixture.block_disk = sample->kind;
 		if (sample->source != PILOTLIGHT_SOURCE_OFFCPU)
 			continue;
+		if (fixture.check)
+			fixture.check(sample);
 		fixture.still_blocked += sample->walk_end == PILOTLIGHT_WALK_BLOCKED;
 		fixture.kernel_leaf = sample->kernel_count ? sample->kernel_ips[0] : 0;
 		fixture.user_frames =

@@ -296,6 +296,112 @@ static void the_survey_does_not_count_whom_it_displaces(void **state)
 	check_accounts();
 }
 
+/* Sleeps in the last of so many calls, each of which keeps a frame pointer. Compiled for no
+ * address: copies of it are generated code, for which no unwind table is needed. */
+void sleep_in_calls(uint64_t calls, const struct timespec *time);
+extern const char sleep_in_calls_end[];
+__asm__(".text\n"
+	"sleep_in_calls:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	dec %rdi\n"
+	"	jz 1f\n"
+	"	call sleep_in_calls\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	"1:	mov $35, %eax\n" /* nanosleep() */
+	"	mov %rsi, %rdi\n"
+	"	xor %esi, %esi\n"
+	"	syscall\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	"sleep_in_calls_end:\n");
+
+enum {
+	CALLS = 200,
+	COPIES = 2,
+	COPY_BYTES = 4096,
+	WALKS = 20, /* whole ones that are wanted, and as many that are given up */
+	TRIES_MAX = 5000,
+};
+
+static struct {
+	uint8_t *code; /* the copies */
+	uint64_t whole, given_up, torn;
+} walks;
+
+static void alternate(struct life *life, int number)
+{
+	void (*sleeps[COPIES])(uint64_t calls, const struct timespec *time);
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (pin(0) < 0 || prctl(PR_SET_TIMERSLACK, 1) < 0)
+		_exit(1);
+	for (size_t i = 0; i < COPIES; i++)
+		sleeps[i] = (void (*)(uint64_t, const struct timespec *))(
+			void *)(walks.code + i * COPY_BYTES);
+	/* From a microsecond, which is less than a walk takes anywhere, to a millisecond. */
+	for (unsigned i = 0;; i++) {
+		const struct timespec time = { .tv_nsec = 1000L << i / COPIES % 11 };
+
+		sleeps[i % COPIES](CALLS, &time);
+	}
+}
+
+/* The frames at the same depths are of the same size in both copies. So a walk that goes on while
+ * the thread leaves one and enters the other finds callers of both. */
+static void check_walk(const struct raw_sample *sample)
+{
+	uint64_t found[COPIES] = { 0 };
+
+	if (sample->walk_end == PILOTLIGHT_WALK_BLOCKED) {
+		walks.given_up++;
+		assert_int_equal(sample->walk_count + sample->runtime_count, 0);
+	}
+	for (size_t i = 0; i < sample->walk_count; i++) {
+		uint64_t place = (sample->walk_frames[i] & PILOTLIGHT_FRAME_ADDRESS_MASK) -
+				 (uintptr_t)walks.code;
+
+		if (sample->walk_frames[i] >> PILOTLIGHT_FRAME_KIND_SHIFT ==
+				PILOTLIGHT_FRAME_ADDRESS &&
+			place < COPIES * COPY_BYTES)
+			found[place / COPY_BYTES]++;
+	}
+	walks.torn += found[0] > 0 && found[1] > 0;
+	walks.whole += found[0] + found[1] == CALLS;
+}
+
+static void a_thread_that_runs_meanwhile_has_no_user_frames(void **state)
+{
+	pid_t pids[THREADS_MAX];
+
+	if (cpu_of(1) < 0)
+		skip();
+	memset(&walks, 0, sizeof(walks));
+	walks.code = mmap(NULL, COPIES * COPY_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(walks.code, MAP_FAILED);
+	for (size_t i = 0; i < COPIES; i++)
+		memcpy(walks.code + i * COPY_BYTES, (const void *)sleep_in_calls,
+			(size_t)(sleep_in_calls_end - (const char *)sleep_in_calls));
+	open_surveys(LONG_NS);
+	fixture.check = check_walk;
+	assert_int_equal(pin(1), 0);
+	start_program(alternate, 1, pids);
+	for (unsigned i = 0;
+		i < TRIES_MAX && walks.torn == 0 && (walks.whole < WALKS || walks.given_up < WALKS);
+		i++)
+		survey(1);
+	print_message("# %llu walks are whole, %llu were given up, %llu are torn\n",
+		(unsigned long long)walks.whole, (unsigned long long)walks.given_up,
+		(unsigned long long)walks.torn);
+	assert_int_equal(walks.torn, 0);
+	assert_true(walks.whole >= WALKS && walks.given_up >= WALKS);
+	check_accounts();
+	end_crowd(pids[0]);
+	assert_int_equal(munmap(walks.code, COPIES * COPY_BYTES), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +412,7 @@ int main(void)
 		FIXTURE_TEST(a_blocked_thread_has_a_sample_in_each_survey),
 		FIXTURE_TEST(the_samples_of_a_user_are_bounded),
 		FIXTURE_TEST(ready_threads_wait_for_a_cpu),
+		FIXTURE_TEST(a_thread_that_runs_meanwhile_has_no_user_frames),
 		FIXTURE_TEST(the_survey_does_not_count_whom_it_displaces),
 	};
 
