@@ -77,12 +77,15 @@ judge_jit() {
 		grep '^JIT code ' "$tmp/jit.folded.log"
 }
 
-# PCRE's code is in no frame of the loop, though the loop may have called it: the native stack is cut there.
-cut_chain='^[^;]*;\[truncated: JIT code without frame pointer\];{main:pattern\.php}_\[h\];search_\[h\];preg_match_\[h\];\[jit'
-
+# PCRE's code is in no frame of the loop, though the loop may have called it: the native stack is cut there. From PHP 8.4
+# on preg_match() has no frame.
 judge_pcre() {
+	local frames=';search_\[h\];preg_match_\[h\]'
+
+	! "$php" -n -r 'exit((int)(PHP_VERSION_ID < 80400));' || frames=';search_\[h\]'
 	record "$tmp/pcre.folded" -F 1999 -- "${with_jit[@]}" -d opcache.jit=tracing -d pcre.jit=1 "$1" 15000 &&
-		has_whole_chains "$tmp/pcre.folded" ';preg_match_\[h\];(.*;)?\[jit' 2 "$cut_chain"
+		has_whole_chains "$tmp/pcre.folded" ";${frames##*;};(.*;)?\[jit" 2 \
+			"^[^;]*;\[truncated: JIT code without frame pointer\];{main:pattern\.php}_\[h\]$frames;\[jit"
 }
 
 runtime=php
