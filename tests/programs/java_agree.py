@@ -18,6 +18,7 @@ LINE = re.compile(r" \([^()]*\)$")
 THEIRS = re.compile(r"_\[[01ij]\]$")
 # HotSpot sends itself signals, too, such as for a null pointer.
 FAULTS = ("asm_exc_", "_sys_")
+CUT = "[truncated]"
 TEXT_MAX = 128  # of a class, or of a method with its signature
 outer = {}
 
@@ -40,8 +41,11 @@ def read(path, chain_of, is_wanted=lambda stack: True):
 
 
 def own_chain(frames):
-    return tuple("?" if one.startswith("[jit: unknown]") else method(LINE.sub("", one[:-4])) for one in frames
-                 if one.endswith("_[j]") and "." in one or one.startswith("[jit: unknown]"))
+    """Begins with CUT if a method has no callers."""
+    java = [one.endswith("_[j]") for one in frames] + [False]
+    cut = any(one.startswith(CUT[:-1]) and java[i + 1] for i, one in enumerate(frames))
+    return (CUT,) * cut + tuple("?" if one.startswith("[jit: unknown]") else method(LINE.sub("", one[:-4])) for one in frames
+                                if one.endswith("_[j]") and "." in one or one.startswith("[jit: unknown]"))
 
 
 def their_chain(frames):
@@ -60,18 +64,22 @@ def common(one, other):
     return count
 
 
-CLASSES = ["methods in the one that runs", "not named in time", "ours is cut", "the leaf", "other"]
+CLASSES = ["an unnamed stub runs", "ours has more in the one that runs", "theirs has more in it", "others in it", "ours is cut",
+           "not named in time", "the leaf", "other"]
+IN_LEAF = CLASSES[:4]
 
 
 def difference(ours, theirs):
     same = common(ours, theirs)
-    if same >= outer[theirs] > 0:
+    if ours == theirs + ("?",):
         return CLASSES[0]
+    if same >= outer[theirs] > 0:
+        return CLASSES[1 if same == len(theirs) else 2 if same == len(ours) else 3]
+    if ours[0] == CUT:
+        return CLASSES[4]
     if "?" in ours:
-        return CLASSES[1]
-    if len(ours) < len(theirs) and ours == theirs[len(theirs) - len(ours):]:
-        return CLASSES[2]
-    return CLASSES[3] if same >= max(len(ours), len(theirs)) - 1 else CLASSES[4]
+        return CLASSES[5]
+    return CLASSES[6] if same >= max(len(ours), len(theirs)) - 1 else CLASSES[7]
 
 
 def shares(chains):
@@ -119,7 +127,7 @@ def main():
            for mine, other in zip(shares(ours), shares(theirs))]
     same = sum(equal.values())
     print(f"| {name} | {pairs} | {100 * right / max(frames, 1):.2f} % | {100 * same / max(pairs, 1):.2f} % | "
-          f"{100 * (same + differences[CLASSES[0]]) / max(pairs, 1):.2f} % | "
+          f"{100 * (same + sum(differences[one] for one in IN_LEAF)) / max(pairs, 1):.2f} % | "
           f"{far[0][0]:.2f}, {far[1][0]:.2f} | " + ", ".join(f"{kind} {count}" for kind, count in differences.most_common()) + " |")
     print("# " + both, file=sys.stderr)
     for kind, some in examples.items():

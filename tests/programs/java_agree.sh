@@ -6,12 +6,15 @@
 # Are the chains of methods of real Java programs those that async-profiler sees in the same instants? Prints a row for
 # each program (java_agree.py). Needs root, a JDK of 17 or later, unzip, and Maven, which gets the programs. JAVA_HOME is
 # the JDK, AGREE_SECONDS (30) is how long async-profiler looks, every INTERVAL (5ms) of a thread's CPU time, with OPTIONS
-# of its own. WARM_SECONDS (60) come before. tracefs must be mounted. Not part of make check: the programs come from the network.
+# of its own. WARM_SECONDS (60) come before. The JVM, with JVM_OPTIONS, records which methods run at all instructions:
+# otherwise async-profiler takes those of the next place that is recorded. tracefs must be mounted. Not part of make check:
+# the programs come from the network.
 . "$(dirname "$0")/../end_to_end/lib.sh"
 
 src=$root/tests/programs/src
 build=$root/build/programs/java
 java=${JAVA_HOME:-/usr/lib/jvm/default-java}/bin
+jvm_options=(-XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints ${JVM_OPTIONS:-})
 port=8919
 export PILOTLIGHT_SYMBOL_CACHE=$tmp/cache
 
@@ -48,12 +51,12 @@ run_program() {
 	case $1 in
 	spring)
 		"$java/javac" -parameters -cp "$jars" -d "$tmp/spring" "$src/JavaSpring.java" || return
-		start "$java/java" -Xmx512m ${JVM_OPTIONS:-} -cp "$tmp/spring:$jars" JavaSpring $port
+		start "$java/java" -Xmx512m "${jvm_options[@]}" -cp "$tmp/spring:$jars" JavaSpring $port
 		;;
 	scala)
 		"$java/javac" -cp "$jars" -d "$tmp/scala" "$src/JavaScala.java" || return
 		mkdir -p "$tmp/classes"
-		start "$java/java" -Xmx1g ${JVM_OPTIONS:-} -cp "$tmp/scala:$jars" JavaScala "$tmp/classes" \
+		start "$java/java" -Xmx1g "${jvm_options[@]}" -cp "$tmp/scala:$jars" JavaScala "$tmp/classes" \
 			"$build"/sources/scala/collection/immutable/*.scala
 		;;
 	esac
