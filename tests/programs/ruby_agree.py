@@ -9,7 +9,8 @@ sched:sched_switch: the samples that have ptrace_stop() in their kernel stack ar
 thread. So each stack of rbspy must be there, with the same functions of the same files, as often. Not compared are:
 lines, as rbspy 0.55 gives the last line of a method of Ruby 3.1; functions of C, if it knows none by name, as in a
 stripped Ruby; and the files of functions whose file it does not know. Its unknown functions are left out: they are
-blocks in C, which Ruby's own backtraces leave out, too. Prints a row of a table, then the differences by class.
+blocks in C, which Ruby's own backtraces leave out, too. Of Ruby 3.4 rbspy 0.55 leaves out methods that have used $~ and
+the like. Prints a row of a table, then the differences by class.
 """
 import collections
 import re
@@ -21,6 +22,7 @@ NATIVE = " [c function]"
 UNKNOWN = "(unknown)"
 NO_FILE = "unknown"
 NO_NAME = "no name"
+MORE = "more in ours"
 
 
 def frame_of_ours(text):
@@ -31,7 +33,7 @@ def frame_of_ours(text):
 def frame_of_spy(text):
     name, path = SPY.match(text).groups()
     if name.endswith(NATIVE):
-        return name.removesuffix(NATIVE), ""
+        name, path = name.removesuffix(NATIVE), ""
     # From Ruby 3.3 on it has the class in front.
     prefix = re.match(r"((?:block|rescue|ensure)(?: \(\d+ levels\))? in )?(.*)$", name)
     bare = prefix[2] if prefix[2].startswith("<") else re.split(r"[#.](?=[^#.])", prefix[2])[-1]
@@ -70,15 +72,25 @@ def common(ours, spy):
     return count
 
 
+def is_part(part, whole):
+    rest = iter(whole)
+    return all(frame in rest for frame in part)
+
+
 def difference(ours, spy):
     if any(NO_NAME in one[0] for one in ours):
         return NO_NAME
     if spy in (ours[:-1], ours + spy[-1:]):
         return "leaf entered or left"
-    return "other functions"
+    return MORE if is_part(spy, ours) else "other functions"
 
 
-CLASSES = ["leaf entered or left", NO_NAME, "other functions"]
+CLASSES = ["leaf entered or left", NO_NAME, MORE, "other functions"]
+
+
+def unlikeness(ours, spy):
+    kind = difference(ours, spy)
+    return CLASSES.index(kind), len(ours) if kind == MORE else -common(ours, spy)
 
 
 def main():
@@ -99,7 +111,7 @@ def main():
         if not left:
             break
         # The one that is most alike is taken for that of the same instant.
-        best = min(left, key=lambda one: (CLASSES.index(difference(one, stack)), -common(one, stack)))
+        best = min(left, key=lambda one: unlikeness(one, stack))
         left -= collections.Counter([best])
         kind = difference(best, stack)
         differences[kind] += 1
