@@ -88,12 +88,6 @@ has_names_of_both_users() {
 	}' "$tmp/users.folded"
 }
 
-# has_only_frames FILE NAME…: no other function of Python. What is no name is of memory that was overwritten.
-has_only_frames() {
-	! grep -o "[^;]*_\[p\]" "$1" | grep "^[A-Za-z_<][A-Za-z0-9_.<>]*_\[p\]$" | sed 's/_\[p\]$//' |
-		grep -vxF "$(printf '%s\n' "${@:2}")"
-}
-
 # A program whose memory changes at random while it is walked. The kernel must not write to it.
 hostile_memory_is_survived() {
 	local programs=$root/tests/end_to_end/python_programs pid

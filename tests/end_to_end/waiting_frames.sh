@@ -4,6 +4,7 @@
 # the service's surveys find waiting. Nothing runs in these threads that could take a sample.
 # Runs beside others: it judges which functions there are, and no share.
 . "$(dirname "$0")/lib.sh"
+. "$root/tests/harness/runtimes.sh"
 . "$root/tests/harness/service.sh"
 
 need_root
@@ -123,20 +124,25 @@ record_all() {
 	done
 }
 
+# The kernel must not write to the memory of the hostile program, whose threads wait, too.
 begin_again_and_again() {
 	told=()
 	begin Python "$python" "$programs/python_programs/waiting.py" 0.1
-	wait_for 60 all_wait
+	wait_for 60 all_wait || return
+	GLIBC_TUNABLES=glibc.pthread.rseq=0 start "$python" "$programs/python_programs/corrupted.py" wait "$tmp/waits"
+	hostile=${started[-1]}
+	wait_for 60 [ -e "$tmp/waits" ]
 }
 
+# folded PID TIME
 folded() {
-	"$pilotlight" flamegraph -q -e offcpu --last 10s --comm "$(basename "$python")" -f folded -o -
+	"$pilotlight" flamegraph -q -e offcpu --pid "$1" --last "$2" -f folded -o -
 }
 
 surveys_show_functions() {
 	local name
 
-	folded >"$tmp/surveys.folded"
+	folded "${started[0]}" 10s >"$tmp/surveys.folded"
 	for name in "${functions[@]}"; do
 		grep -q ";wait_again_and_again_\[p\];${name}_\[p\]" "$tmp/surveys.folded" || return
 	done
@@ -152,7 +158,25 @@ surveys_show_no_other() {
 		END { exit wrong }' "$tmp/wanted.Python" "$tmp/surveyed" || { note "$(cat "$tmp/wanted.Python" "$tmp/surveyed")"; return 1; }
 }
 
-plan 13
+hostile_functions_show() {
+	folded "$hostile" 1h >"$tmp/hostile.folded" && grep -q "inner_\[p\]" "$tmp/hostile.folded"
+}
+
+# has_hostile_samples COUNT: each stands for a period of surveys.
+has_hostile_samples() {
+	folded "$hostile" 1h >"$tmp/hostile.folded" && [ "$(folded_total "$tmp/hostile.folded")" -ge "$1" ]
+}
+
+# Each sample of these threads leads through memory that changes at random, so that lists have loops and lengths lie.
+hostile_waits_show_no_other() {
+	wait_for 180 hostile_functions_show || return
+	start "$python" "$programs/python_programs/corrupted.py" overwrite "$hostile"
+	wait_for 180 has_hostile_samples $(($(folded_total "$tmp/hostile.folded") + 2000)) && kill -0 "$hostile" || return
+	note "$(grep -c "_\[p\]" "$tmp/hostile.folded") of $(wc -l <"$tmp/hostile.folded") stacks have functions of Python"
+	has_only_frames "$tmp/hostile.folded" "<module>" wait inner {Thread.,}{_bootstrap,_bootstrap_inner,run}
+}
+
+plan 14
 begin_all
 check "threads of all runtimes wait" wait_for 60 all_wait
 check "a recording" record_all
@@ -164,10 +188,11 @@ for runtime in "${runtimes[@]}"; do
 	fi
 done
 stop_started
-printf '[Sampling]\nMaxCostPercent=100\nSurveyPeriod=500ms\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
+printf '[Sampling]\nMaxCostPercent=100\nSurveyPeriod=100ms\n[History]\nWindow=2s\n' >"$CONFIGURATION_DIRECTORY/pilotlight.conf"
 check "threads of Python wait again and again" begin_again_and_again
 check "the service starts" start_service
 check "its surveys show their functions" wait_for 180 surveys_show_functions
 check "and no others" surveys_show_no_other
+check "a program that changes its memory while it waits shows no foreign function" hostile_waits_show_no_other
 check "the accounts close" accounts_of_metrics
 finish

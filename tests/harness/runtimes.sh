@@ -32,6 +32,12 @@ is_read_after_recordings() {
 	return 1
 }
 
+# has_only_frames FILE NAME…: no other function of Python. What is no name is of memory that was overwritten.
+has_only_frames() {
+	! grep -o "[^;]*_\[p\]" "$1" | grep "^[A-Za-z_<][A-Za-z0-9_.<>]*_\[p\]$" | sed 's/_\[p\]$//' |
+		grep -vxF "$(printf '%s\n' "${@:2}")"
+}
+
 # has_share FILE BELOW FRAMES PERCENT: of the samples that match BELOW, so many have these frames in a row, within seven
 # standard errors.
 has_share() {
