@@ -67,7 +67,7 @@ static __always_inline int has_v8_frame(
 
 /* The functions of a stack are added in steps. A step that needs proofs or a copy returns, as the
  * BPF stack has no room for them below it. */
-enum v8_step { V8_STEP_ON, V8_STEP_PROVE, V8_STEP_COPY, V8_STEP_END };
+enum v8_step { V8_STEP_ON, V8_STEP_PROVE, V8_STEP_ENTER, V8_STEP_COPY, V8_STEP_END };
 
 /* These find code, and return enum v8_code. */
 __noinline int prove_v8_code(struct walker *walker, __u64 code, __u64 ip)
@@ -315,6 +315,38 @@ __noinline int step_v8_proof(struct walker *walker, __u32 entry)
 	return step_v8_function(walker, runtime, shared);
 }
 
+/*
+ * Adds the function whose code the leaf has just begun to run, and which has no frame yet. V8 calls
+ * functions with the object in %rdi. Code that has a frame, or had one, uses the register for
+ * anything else, so the object counts only if the instruction is in code of its function.
+ */
+__noinline int step_v8_entered(struct walker *walker, __u32 entry)
+{
+	const struct pilotlight_runtime_v8 *runtime;
+	struct runtime_state *state;
+	__u64 frame, shared = 0;
+	int found = V8_NO_CODE;
+
+	if (!walker)
+		return V8_STEP_END;
+	state = &walker->runtime;
+	runtime = walked_v8(walker);
+	frame = walker->walk.frames[0];
+	if (runtime && frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS &&
+		can_read_own_pt_regs(&state->v8.function, 1, PT_REGS_RDI))
+		shared = v8_shared_of(&state->v8, runtime, state->v8.function);
+	if (shared) {
+		state->v8.table = state->v8.seen_key = 0;
+		found = find_v8_code(walker, entry, shared, 0);
+	}
+	if (found == V8_OPTIMIZED_CODE && v8_read_deopt(&state->v8, runtime))
+		return step_v8_code(walker, runtime);
+	if (found == V8_BASELINE_CODE && v8_read_bytecodes(&state->v8, runtime))
+		return step_v8_function(walker, runtime, shared);
+	state->v8.at++;
+	return V8_STEP_ON;
+}
+
 /* Adds what one native frame runs. */
 __noinline int step_v8_frame(struct walker *walker)
 {
@@ -335,6 +367,8 @@ __noinline int step_v8_frame(struct walker *walker)
 	fp = walker->walk.leaf_sp + walker->walk.depths[number_below(WALK_DEPTHS, at + 1)] -
 	     V8_FRAME_BYTES;
 	frame = walker->walk.frames[number_below(WALK_DEPTHS, at)];
+	if (!WALKS_OTHERS && at == 0 && !has_v8_frame(&walker->walk, runtime, fp, at))
+		return V8_STEP_ENTER;
 	if (!is_v8_frame(&walker->walk, runtime, frame, at) ||
 		!has_v8_frame(&walker->walk, runtime, fp, at) ||
 		!v8_read_frame(&state->v8, runtime, fp)) {
@@ -488,6 +522,8 @@ __noinline int add_v8_frames(struct walker *walker, __u32 entry)
 						     : step_v8_frame(walker);
 		if (next == V8_STEP_PROVE)
 			next = step_v8_proof(walker, entry);
+		if (!WALKS_OTHERS && next == V8_STEP_ENTER)
+			next = step_v8_entered(walker, entry);
 		if (next == V8_STEP_COPY)
 			note_v8_copy(walker, entry, copy_v8(walker, entry));
 		if (next == V8_STEP_END) {

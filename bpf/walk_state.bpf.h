@@ -35,6 +35,7 @@ enum {
 	/* Indexes of words in x86-64's struct pt_regs. */
 	PT_REGS_RBP = 4,
 	PT_REGS_RBX = 5,
+	PT_REGS_RDI = 14,
 	PT_REGS_ORIG_RAX = 15,
 	PT_REGS_RIP = 16,
 	PT_REGS_CS = 17,

@@ -22,6 +22,7 @@ enum {
 	START = 0x1000,
 	SIZE = 0x200,
 	RETURN_AT = 0x101, /* behind the call */
+	ENTERED_AT = 4,	   /* in the prologue */
 	KIND = 12,
 	BASELINE_KIND = 11,
 	DEOPT_TYPE = 9,
@@ -34,6 +35,7 @@ enum {
 	((uint64_t)PILOTLIGHT_FRAME_FILE << PILOTLIGHT_FRAME_KIND_SHIFT | \
 		(uint64_t)FILE_ID << PILOTLIGHT_FRAME_FILE_SHIFT | 0x1234)
 #define GENERATED ((uint64_t)PLANTED_AT + START + RETURN_AT)
+#define ENTERED	  ((uint64_t)PLANTED_AT + START + ENTERED_AT)
 
 static uint64_t words[2 * V8_PAGE_WORDS];
 
@@ -115,7 +117,7 @@ static int set_up(void **state)
 	planted.bytes = (uint8_t *)words;
 	planted.size = sizeof(words);
 	sent_count = taken_count = 0;
-	has_room = 1;
+	has_room = has_register = 1;
 	now_ns = 7ULL * PERIOD_NS;
 	plant_frame(words);
 	memcpy(words + OTHER_BYTECODES / 8, words + BYTECODES / 8, 40);
@@ -178,6 +180,24 @@ static struct found sample_leaf(uint32_t pushed)
 	return take_sample(2);
 }
 
+/* Samples a leaf without a frame of its own, which has pushed so many bytes, in this native frame.
+ * Returns how many functions were found. */
+static uint32_t sample_entered(uint64_t frame, uint32_t pushed)
+{
+	struct walk *walk = &made_up_walker.walk;
+
+	made_up_walker.runtime.begin_ns = now_ns;
+	walk->runtime.file_id = FILE_ID;
+	walk->leaf_fp = PLANTED_AT + FRAME;
+	walk->leaf_sp = walk->leaf_fp - 0x100;
+	walk->frames[0] = frame | PILOTLIGHT_FRAME_EXACT;
+	walk->depths[1] = pushed + 8;
+	walk->record.count = 2;
+	walk->record.runtime_count = 0;
+	(void)add_v8_frames(&made_up_walker, 0);
+	return walk->record.runtime_count;
+}
+
 /* The function that was sent as this. */
 static const char *name_of(uint64_t code)
 {
@@ -185,6 +205,14 @@ static const char *name_of(uint64_t code)
 		if ((sent[i].hash & PILOTLIGHT_RUNTIME_CODE_MASK) == code && sent[i].name[0])
 			return sent[i].name;
 	return "";
+}
+
+static int was_sent(const char *name)
+{
+	for (size_t i = 0; i < sent_count; i++)
+		if (strcmp(sent[i].name, name) == 0)
+			return 1;
+	return 0;
 }
 
 /* A second sample finds the copied code in the cache. */
@@ -340,6 +368,63 @@ static void a_leaf_has_no_words_below_its_stack(void **state)
 	assert_int_equal(sample_leaf(40).unit, PLACE);
 }
 
+/* It is in %rdi, whether the caller's frame pointer was pushed or not. */
+static void a_function_that_is_entered_has_no_frame(void **state)
+{
+	static const uint64_t kinds[] = { KIND, BASELINE_KIND };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		for (uint32_t pushed = 0; pushed <= 8; pushed += 8) {
+			struct walk *walk = &made_up_walker.walk;
+
+			(void)set_up(NULL);
+			register_rdi = object_at(FUNCTION);
+			words[CODE / 8 + 6] = kinds[i];
+			if (kinds[i] == BASELINE_KIND)
+				words[CODE / 8 + 2] = object_at(BYTECODES);
+			assert_int_equal(sample_entered(ENTERED, pushed), 1);
+			assert_true(was_sent("first"));
+			/* The second time all is known. */
+			assert_int_equal(sample_entered(ENTERED, pushed), 1);
+			assert_int_equal((int32_t)runtime_words(walk, 0)[1], ENTERED_AT);
+			assert_int_equal((uint32_t)(runtime_words(walk, 0)[1] >> 32) & 0xffff, 0);
+		}
+}
+
+/* The register has any value once the frame is made, and when it has been dropped. */
+static void no_function_is_entered_in_code_of_another(void **state)
+{
+	static const uint64_t kinds[] = { KIND, BASELINE_KIND };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		(void)set_up(NULL);
+		register_rdi = object_at(FUNCTION);
+		words[CODE / 8 + 6] = kinds[i];
+		if (kinds[i] == BASELINE_KIND)
+			words[CODE / 8 + 2] = object_at(BYTECODES);
+		words[FUNCTION / 8 + 3] = object_at(OTHER_SHARED);
+		assert_int_equal(sample_entered(ENTERED, 0), 0);
+	}
+}
+
+static void no_function_is_entered_without_proof(void **state)
+{
+	register_rdi = 0;
+	assert_int_equal(sample_entered(ENTERED, 0), 0);
+	register_rdi = object_at(SHARED);
+	assert_int_equal(sample_entered(ENTERED, 0), 0);
+	register_rdi = object_at(FUNCTION);
+	assert_int_equal(sample_entered(BUILTIN, 0), 0);
+	assert_int_equal(sample_entered(ENTERED + SIZE, 0), 0);
+	words[CODE / 8 + 6] = BASELINE_KIND - 1;
+	assert_int_equal(sample_entered(ENTERED, 0), 0);
+	has_register = 0;
+	words[CODE / 8 + 6] = KIND;
+	assert_int_equal(sample_entered(ENTERED, 0), 0);
+	has_register = 1;
+	assert_int_equal(sample_entered(ENTERED, 0), 1);
+}
+
 /* Another function that returns to the same place, in code that has taken its place. */
 static void another_function_has_other_code(void **state)
 {
@@ -390,6 +475,9 @@ int main(void)
 		cmocka_unit_test_setup(code_without_room_stands_for_its_function, set_up),
 		cmocka_unit_test_setup(code_with_a_part_unsent_stands_for_its_outermost, set_up),
 		cmocka_unit_test_setup(a_leaf_has_no_words_below_its_stack, set_up),
+		cmocka_unit_test_setup(a_function_that_is_entered_has_no_frame, set_up),
+		cmocka_unit_test_setup(no_function_is_entered_in_code_of_another, set_up),
+		cmocka_unit_test_setup(no_function_is_entered_without_proof, set_up),
 		cmocka_unit_test_setup(another_function_has_other_code, set_up),
 		cmocka_unit_test_setup(a_second_later_all_is_proved_again, set_up),
 		cmocka_unit_test_setup(another_process_has_other_functions, set_up),

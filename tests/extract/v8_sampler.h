@@ -29,6 +29,7 @@ static inline int has_walked_thread_run(void)
 }
 
 enum {
+	WALKS_OTHERS = 0,
 	RUNTIME_TIMED_STEPS = 64,
 	RUNTIME_NS_MAX = 200 * 1000,
 	SENT_MAX = 16,
@@ -83,6 +84,17 @@ static inline int can_read_pt_regs(struct walk *walk, __u64 *words, __u32 count,
 {
 	(void)walk, (void)words, (void)count, (void)place;
 	return 0;
+}
+
+static uint64_t register_rdi;
+static int has_register = 1; /* it can be read */
+
+static inline int can_read_own_pt_regs(__u64 *words, __u32 count, __u32 place)
+{
+	assert_int_equal(count, 1);
+	assert_int_equal(place, PT_REGS_RDI);
+	*words = register_rdi;
+	return has_register;
 }
 
 static inline uint64_t walk_clock_ns(void)
