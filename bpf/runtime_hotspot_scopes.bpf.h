@@ -224,7 +224,8 @@ __noinline int hotspot_compare_scopes(struct hotspot_scopes *scopes, __u32 flags
 }
 
 /* Leaves out the scopes of the next place that the last one has not: another method, or one that
- * another call has put there. That of the compiled method stays. */
+ * another call has put there. That of the compiled method stays. Scopes that make no sense, or are
+ * too many to be shown, stay as they are: whoever goes through them refuses them. */
 static __always_inline void hotspot_leave_common(struct hotspot_scopes *scopes, __u32 flags)
 {
 	if (hotspot_lacks_locals(scopes, flags, scopes->next) ||
@@ -232,8 +233,11 @@ static __always_inline void hotspot_leave_common(struct hotspot_scopes *scopes, 
 		return;
 	scopes->compared = scopes->next;
 	scopes->count = hotspot_count_scopes(scopes, flags, scopes->next);
+	if (!scopes->count)
+		return;
 	scopes->last_count = hotspot_count_scopes(scopes, flags, scopes->last);
-	for (__u32 i = 0; i < 2 * HOTSPOT_SCOPES_MAX; i++)
+	/* Each step lowers the greater count. */
+	for (__u32 i = 0; i < HOTSPOT_SCOPES_MAX; i++)
 		if (!hotspot_compare_scopes(scopes, flags))
 			break;
 }

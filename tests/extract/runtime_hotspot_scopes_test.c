@@ -31,7 +31,7 @@ static int set_up(void **state)
 static const char *scopes_of(
 	const struct pilotlight_runtime_hotspot *runtime, size_t offset, bool is_exact)
 {
-	static char text[200];
+	static char text[20 * HOTSPOT_SCOPES_MAX];
 	struct hotspot_method method;
 	struct runtime_step step;
 
@@ -104,6 +104,9 @@ static void a_scope_without_locals_is_of_the_instruction_before(void **state)
  * of "inner" that calls itself in this very scope. */
 enum { OTHER_RUN = 16, OTHER_CALL = 20, OTHER_ROOT = 24, LOOP = 28 };
 
+/* Where many scopes have room. */
+enum { MANY_SCOPES = 0x7000 };
+
 static void put_other_scopes(void)
 {
 	static const uint8_t others[] = { 0, 1, 8, 1, 16, 2, 4, 1, 0, 2, 4, 1, 28, 2, 4, 1 };
@@ -144,6 +147,62 @@ static void between_two_places_runs_what_both_have(void **state)
 		methods = scopes_of(&jvm_runtime, 0x61, true);
 		if (strcmp(methods, cases[i].methods) != 0)
 			fail_msg("case %zu: %s", i, methods);
+	}
+}
+
+static size_t put_number(size_t at, uint32_t number)
+{
+	jvm[at] = (uint8_t)(number < 192 ? number : 192 + number % 64);
+	if (number < 192)
+		return 1;
+	jvm[at + 1] = (uint8_t)((number - 192) / 64);
+	return 2;
+}
+
+/* Puts scopes that call each other; returns the offset of the innermost one. The outermost one is
+ * of "run" at a bytecode. */
+static int32_t put_chain(size_t offset, unsigned count, uint32_t bytecode)
+{
+	size_t scope = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		size_t caller = scope;
+
+		scope = offset;
+		offset += put_number(MANY_SCOPES + offset, (uint32_t)caller);
+		offset += put_number(MANY_SCOPES + offset, i == 0 ? 1 : 2);
+		offset += put_number(MANY_SCOPES + offset, i == 0 ? bytecode + 1 : 4);
+		offset += put_number(MANY_SCOPES + offset, 1);
+	}
+	return (int32_t)scope;
+}
+
+static void as_many_scopes_are_compared_as_are_shown(void **state)
+{
+	static const struct {
+		unsigned last, next;
+		const char *methods;
+	} cases[] = {
+		{ 1, HOTSPOT_SCOPES_MAX, "run 5" },
+		{ HOTSPOT_SCOPES_MAX, HOTSPOT_SCOPES_MAX, "run 5" },
+		{ HOTSPOT_SCOPES_MAX, 1, "run 5" },
+		/* There are others in what is too much, so nothing is in common. */
+		{ HOTSPOT_SCOPES_MAX + 1, 2, "run 5" },
+		{ 1, HOTSPOT_SCOPES_MAX + 1, NULL },
+		{ HOTSPOT_SCOPES_MAX, 100, NULL },
+		{ 100, 150, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *methods;
+
+		jvm_point(JVM_SCOPES_AT + 8, MANY_SCOPES);
+		jvm_put_pc(2, 0x60, put_chain(1, cases[i].last, 7));
+		jvm_put_pc(3, 0x80, put_chain(0x700, cases[i].next, 5));
+		methods = scopes_of(&jvm_runtime, 0x61, true);
+		/* What is too much is not cut, so that it is refused. */
+		if (cases[i].methods ? strcmp(methods, cases[i].methods) != 0 : scopes.next == 0)
+			fail_msg("case %zu: %.80s", i, methods);
 	}
 }
 
@@ -239,6 +298,7 @@ int main(void)
 		cmocka_unit_test_setup(a_compiled_method_tells_what_it_contains, set_up),
 		cmocka_unit_test_setup(a_scope_without_locals_is_of_the_instruction_before, set_up),
 		cmocka_unit_test_setup(between_two_places_runs_what_both_have, set_up),
+		cmocka_unit_test_setup(as_many_scopes_are_compared_as_are_shown, set_up),
 		cmocka_unit_test_setup(scopes_without_locals_tell_what_runs_between, set_up),
 		cmocka_unit_test_setup(scopes_of_newer_versions_are_read, set_up),
 		cmocka_unit_test_setup(scopes_that_make_no_sense_are_refused, set_up),
