@@ -3,6 +3,7 @@
 # The functions of interpreters in threads that do not run: those that wait for longer than a recording, and those that
 # the service's surveys find waiting. Nothing runs in these threads that could take a sample.
 # Runs beside others: it judges which functions there are, and no share.
+# Runs early: it takes minutes beside others.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/runtimes.sh"
 . "$root/tests/harness/service.sh"
@@ -63,8 +64,8 @@ wanted_chains() {
 		END { end_chain() }' ${told[$1]} | sort -u
 }
 
-# found_chains RUNTIME FOLDED: the same of a recording. Where a table, or room for names, lacks, chains lack. Left out
-# are the frames of files, and of the JVM's own code.
+# found_chains RUNTIME FOLDED: the same of a recording. Stacks without a table of unwind rules, or without a name, are left
+# out, and so are the frames of files, and of the JVM's own code.
 found_chains() {
 	awk -v mark="_\\[${marks[$1]}\\]\$" -v runtime="$1" '
 		/no unwind table|no name\]/ { next }
@@ -73,7 +74,7 @@ found_chains() {
 			sub(/ [0-9]+$/, "")
 			count = split($0, frames, ";")
 			for (i = 1; i <= count; i++) {
-				if (!sub(mark, "", frames[i]) || frames[i] ~ /^({main:|StubRoutines)/)
+				if (!sub(mark, "", frames[i]) || frames[i] ~ /^([{]main:|StubRoutines)/)
 					continue
 				if (runtime == "Python")
 					sub(/.*\./, "", frames[i])
@@ -85,7 +86,7 @@ found_chains() {
 		chain ~ /wait_again|wait_for_ever|waitForEver/ { print chain }' "$2" | sort -u
 }
 
-# wrong_chains RUNTIME: those found that are not wanted. A sample has little time: the outermost functions may lack.
+# wrong_chains RUNTIME: those found that are not wanted. A sample has little time, so its outermost functions may be missing.
 wrong_chains() {
 	awk 'NR == FNR { wanted[++count] = ";" $0; next }
 		{
@@ -96,8 +97,8 @@ wrong_chains() {
 		}' "$tmp/wanted.$1" "$tmp/found.$1"
 }
 
-# has_whole_chains RUNTIME: in the last recording.
-has_whole_chains() {
+# whole_chains_of RUNTIME: in the last recording.
+whole_chains_of() {
 	found_chains "$1" "$tmp/blocked.folded" >"$tmp/found.$1"
 	[ -s "$tmp/wanted.$1" ] && cmp -s "$tmp/wanted.$1" "$tmp/found.$1" && return
 	note "$(diff "$tmp/wanted.$1" "$tmp/found.$1")"
@@ -107,20 +108,20 @@ has_whole_chains() {
 # Records all at once, until the chains of each runtime are whole, or one is wrong: at first, tables of unwind rules are
 # made. Each recording is longer than the one before, for busy machines.
 record_all() {
-	local seconds runtime lacks
+	local seconds runtime missing
 
 	for runtime in "${!told[@]}"; do
 		wanted_chains "$runtime" >"$tmp/wanted.$runtime"
 	done
 	for seconds in 2 4 8 16 32; do
 		record "$tmp/blocked.folded" -e offcpu -d "$seconds" "${recorded[@]}" || return
-		lacks=
+		missing=
 		for runtime in "${!told[@]}"; do
-			has_whole_chains "$runtime" >"$tmp/ignored" || lacks+=" $runtime"
+			whole_chains_of "$runtime" >"$tmp/ignored" || missing+=" $runtime"
 			[ -z "$(wrong_chains "$runtime")" ] || return 0
 		done
-		[ -n "$lacks" ] || return 0
-		note "after $seconds s chains lack of:$lacks"
+		[ -n "$missing" ] || return 0
+		note "after $seconds s chains are missing:$missing"
 	done
 }
 
@@ -182,7 +183,7 @@ check "threads of all runtimes wait" wait_for 60 all_wait
 check "a recording" record_all
 for runtime in "${runtimes[@]}"; do
 	if [ -n "${told[$runtime]:-}" ]; then
-		check "the functions of $runtime are those that it tells" has_whole_chains "$runtime"
+		check "the functions of $runtime are those that it tells" whole_chains_of "$runtime"
 	else
 		skip "the functions of $runtime are those that it tells" "no $runtime that is read"
 	fi

@@ -47,7 +47,7 @@ def in_nested():
 MANY = 60
 for number in range(MANY):
     exec("def many_%d(): many_%d()" % (number, number + 1))
-many_60 = in_sleep
+globals()["many_%d" % MANY] = in_sleep
 
 
 def in_many():
