@@ -16,6 +16,7 @@ port=8917
 export PILOTLIGHT_SYMBOL_CACHE=$build/cache NODE_PATH=$build/node_modules NODE_BEGIN=$tmp/begin
 
 need_root
+need_commands perf npm "$node"
 if [ ! -d "$build/node_modules/webpack" ]; then
 	mkdir -p "$build" && npm install --silent --no-audit --no-fund --prefix "$build" \
 		express@4 typescript@5.6 rxjs@7 webpack@5 || exit 1
