@@ -6,7 +6,7 @@
 
 async-profiler has a timer for each thread, whose signal interrupts it. OURS is a recording of signal:signal_deliver, whose
 sample is taken at the same instruction: each chain of the other must be there, as often. Prints a row of the table in
-docs/stacks.md, then the differences by class.
+docs/interpreters.md, then the differences by class.
 """
 import collections
 import re

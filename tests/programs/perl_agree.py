@@ -6,7 +6,7 @@
 
 The subroutine that asks caller() also calls getppid(2), and OURS is a recording of these calls (src/perl_oracle.pm). So
 each chain must be there, with the same subroutines, files and lines, as often. Prints a row of the table in
-docs/stacks.md: how many chains are equal, how many with all lines, and how many frames; then the differences.
+docs/interpreters.md: how many chains are equal, how many with all lines, and how many frames; then the differences.
 """
 import collections
 import re

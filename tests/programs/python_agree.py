@@ -6,7 +6,7 @@
 
 py-spy stops a thread with ptrace before it reads the stack. OURS is a recording of sched:sched_switch: the sample that
 has ptrace_stop() in its kernel stack is the one of that stop. So each stack of py-spy must be there, with the same
-functions and lines, as often. Prints a row of the table in docs/stacks.md, then the differences by class.
+functions and lines, as often. Prints a row of the table in docs/interpreters.md, then the differences by class.
 """
 import collections
 import re
