@@ -336,11 +336,13 @@ __noinline int step_v8_entered(struct walker *walker, __u32 entry)
 		can_read_own_pt_regs(&state->v8.function, 1, PT_REGS_RDI))
 		shared = v8_shared_of(&state->v8, runtime, state->v8.function);
 	if (shared) {
-		state->v8.table = state->v8.seen_key = 0;
+		/* No frame was read in this sample, so these are of another sample's. */
+		state->v8.table = state->v8.pcs = state->v8.seen_key = 0;
 		found = find_v8_code(walker, entry, shared, 0);
 	}
-	if (found == V8_OPTIMIZED_CODE && v8_read_deopt(&state->v8, runtime))
-		return step_v8_code(walker, runtime);
+	if (found == V8_OPTIMIZED_CODE && v8_read_deopt(&state->v8, runtime) &&
+		step_v8_code(walker, runtime) != V8_STEP_COPY)
+		return V8_STEP_ON;
 	if (found == V8_BASELINE_CODE && v8_read_bytecodes(&state->v8, runtime))
 		return step_v8_function(walker, runtime, shared);
 	state->v8.at++;

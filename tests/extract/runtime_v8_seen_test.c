@@ -391,6 +391,36 @@ static void a_function_that_is_entered_has_no_frame(void **state)
 		}
 }
 
+/* The last sample of this CPU, perhaps of another process, has left its state. */
+static void a_function_that_is_entered_has_nothing_of_another_sample(void **state)
+{
+	static const uint32_t left[][2] = { { 0, 0 }, { TYPES, 0 }, { POSITIONS, BYTECODES } };
+	static const uint64_t kinds[] = { KIND, BASELINE_KIND };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		uint64_t code = 0;
+
+		for (size_t k = 0; k < sizeof(left) / sizeof(left[0]); k++) {
+			(void)set_up(NULL);
+			register_rdi = object_at(FUNCTION);
+			words[CODE / 8 + 6] = kinds[i];
+			if (kinds[i] == BASELINE_KIND)
+				words[CODE / 8 + 2] = object_at(BYTECODES);
+			made_up_walker.runtime.v8.pcs = left[k][0] ? object_at(left[k][0]) : 0;
+			made_up_walker.runtime.v8.bytecodes =
+				left[k][1] ? object_at(left[k][1]) : 0;
+			made_up_walker.runtime.v8.table = made_up_walker.runtime.v8.pcs;
+			made_up_walker.runtime.v8.seen_key = left[k][0];
+			assert_int_equal(sample_entered(ENTERED, 0), 1);
+			assert_int_equal(sample_entered(ENTERED, 0), 1);
+			/* Its identity is that of what was copied. */
+			if (k == 0)
+				code = runtime_words(&made_up_walker.walk, 0)[0];
+			assert_true(runtime_words(&made_up_walker.walk, 0)[0] == code);
+		}
+	}
+}
+
 /* The register has any value once the frame is made, and when it has been dropped. */
 static void no_function_is_entered_in_code_of_another(void **state)
 {
@@ -476,6 +506,8 @@ int main(void)
 		cmocka_unit_test_setup(code_with_a_part_unsent_stands_for_its_outermost, set_up),
 		cmocka_unit_test_setup(a_leaf_has_no_words_below_its_stack, set_up),
 		cmocka_unit_test_setup(a_function_that_is_entered_has_no_frame, set_up),
+		cmocka_unit_test_setup(
+			a_function_that_is_entered_has_nothing_of_another_sample, set_up),
 		cmocka_unit_test_setup(no_function_is_entered_in_code_of_another, set_up),
 		cmocka_unit_test_setup(no_function_is_entered_without_proof, set_up),
 		cmocka_unit_test_setup(another_function_has_other_code, set_up),
