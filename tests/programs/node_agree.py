@@ -30,6 +30,7 @@ import node_memory  # noqa: E402
 NO_NAME = ("[no name]", "")
 BUCKET = 10000
 MARGIN = 3000
+FAR = 2000000
 PAGE = 4096
 UNTABLED = "[truncated: no unwind table]"  # node's is being made
 INTERPRETED = 1 << 40  # beyond all addresses in files
@@ -91,23 +92,31 @@ def most_common(distances):
 
 
 def pair_samples(samples, ticks):
-    """The samples with the only tick near them."""
+    """The samples with the only tick near them. On a quiet machine signals come at equal intervals, so that times
+    alone do not tell how far the clocks are apart: most addresses must agree, too."""
     times = [tick.time for tick in ticks]
-    about = most_common(time - sample.time for sample in samples[::5][:200] for time in times)
 
-    def matched(distance):
-        places = (bisect.bisect_left(times, sample.time + distance) for sample in samples)
-        return sum(at < len(times) and times[at] < sample.time + distance + BUCKET
-                   for at, sample in zip(places, samples))
+    def paired(chosen, distance):
+        for sample in chosen:
+            first = bisect.bisect_left(times, sample.time + distance - MARGIN)
+            last = bisect.bisect_left(times, sample.time + distance + BUCKET + MARGIN)
+            if last == first + 1:
+                yield sample, ticks[first]
 
-    counts = {distance: matched(distance) for distance in range(about - 2 * BUCKET, about + 2 * BUCKET, 500)}
-    best = [distance for distance, count in counts.items() if count == max(counts.values())]
-    distance = best[len(best) // 2]
-    for sample in samples:
-        first = bisect.bisect_left(times, sample.time + distance - MARGIN)
-        last = bisect.bisect_left(times, sample.time + distance + BUCKET + MARGIN)
-        if last == first + 1 and may_be(sample, ticks[first]):
-            yield sample, ticks[first]
+    def agreed(chosen, distance):
+        return sum(tick.pc != 0 and sample.address < INTERPRETED and may_be(sample, tick)
+                   for sample, tick in paired(chosen, distance))
+
+    def best(chosen, distances):
+        counts = {distance: agreed(chosen, distance) for distance in distances}
+        most = [distance for distance, count in counts.items() if count == max(counts.values())]
+        return most[len(most) // 2]
+
+    some = samples[::max(len(samples) // 500, 1)]
+    about = most_common(time - sample.time for sample in some[::2] for time in times)
+    about = best(some, range(about - FAR, about + FAR, BUCKET // 4))
+    distance = best(samples, range(about - 2 * BUCKET, about + 2 * BUCKET, 500))
+    return [pair for pair in paired(samples, distance) if may_be(*pair)]
 
 
 def may_be(sample, tick):
