@@ -2,6 +2,7 @@
 """waiting.py SECONDS FILE: threads that wait in functions of these names, each time for SECONDS at most. Writes FILE
 once all do, with their stacks as faulthandler sees them."""
 import faulthandler
+import os
 import queue
 import select
 import socket
@@ -65,6 +66,7 @@ for function in in_sleep, in_lock, in_socket, in_queue, in_nested, in_many:
     threading.Thread(target=wait_again_and_again, args=(function,), daemon=True).start()
 begun.wait()
 time.sleep(0.2)
-with open(sys.argv[2], "w") as file:
+with open(sys.argv[2] + ".part", "w") as file:
     faulthandler.dump_traceback(file)
+os.rename(sys.argv[2] + ".part", sys.argv[2])
 time.sleep(1e6)
