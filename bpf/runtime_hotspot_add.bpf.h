@@ -7,9 +7,9 @@
 
 enum {
 	HOTSPOT_SEEN_EPOCH_SHIFT = RUNTIME_EPOCH_SHIFT - 1,
-	/* Compilers and web servers have stacks of 60 to 180 methods, of 2 us and more each if the
+	/* Compilers and web servers have stacks of 60 to 140 methods, of 2 us and more each if the
 	 * CPU's caches are cold. */
-	HOTSPOT_NS_MAX = RUNTIME_NS_MAX + 200 * 1000,
+	HOTSPOT_NS_MAX = WALKS_OTHERS ? RUNTIME_NS_MAX : 2 * RUNTIME_NS_MAX,
 };
 
 struct {
@@ -40,8 +40,8 @@ __noinline int step_scope(struct walker *walker, __u32 at, __u32 entry)
  * What the interpreter runs is not known. */
 enum added { ADDED_NOTHING, ADDED_SOME, ADDED_ALL };
 
-/* As hotspot_leave_common(). */
-__noinline int leave_common(struct walker *walker)
+/* As hotspot_keep_common(). */
+__noinline int keep_common(struct walker *walker)
 {
 	const struct pilotlight_runtime_hotspot *runtime;
 
@@ -50,7 +50,7 @@ __noinline int leave_common(struct walker *walker)
 	runtime = walked_hotspot(walker);
 	if (!runtime)
 		return 0;
-	hotspot_leave_common(&walker->runtime.hotspot.scopes, runtime->flags);
+	hotspot_keep_common(&walker->runtime.hotspot.scopes, runtime->flags);
 	return 1;
 }
 
@@ -62,7 +62,7 @@ static __always_inline enum added add_scopes(struct walker *walker, __u32 at, __
 	__u16 count = record->runtime_count;
 
 	if (has_scopes && walker->runtime.hotspot.scopes.place & HOTSPOT_PLACE_BETWEEN)
-		(void)leave_common(walker);
+		(void)keep_common(walker);
 	for (__u32 i = 0; i < HOTSPOT_SCOPES_MAX && more > 0; i++)
 		more = step_scope(walker, at, entry);
 	if (more == 0)

@@ -48,12 +48,12 @@ enum hotspot_scope_number {
 struct hotspot_scopes {
 	__u64 pcs, data, metadata; /* addresses */
 	__u64 method;		   /* of the last scope */
-	__u64 place; /* what has the scopes: an instruction, or with the flag those before; 0: none
-		      */
+	/* What has the scopes: an instruction, or with the flag those before it; 0: none. */
+	__u64 place;
 	__u32 pc_count;
 	__u32 next; /* the offset of the next scope; 0: none */
 	__u32 last; /* that of the place before, if `place` has the flag; 0: none */
-	/* Of hotspot_leave_common(): how far it is, and how many scopes are left. */
+	/* Of hotspot_keep_common(): how far it is, and how many scopes are left. */
 	__u32 compared, count, last_count;
 	__s32 bytecode;
 	__u32 numbers[SCOPE_NUMBERS];
@@ -191,7 +191,7 @@ static __always_inline int hotspot_lacks_locals(
 	return scope && hotspot_load_scope(scopes, flags, scope) && !scopes->numbers[SCOPE_LOCALS];
 }
 
-/* A step of hotspot_leave_common(). The state is in memory, where the verifier does not follow
+/* A step of hotspot_keep_common(). The state is in memory, where the verifier does not follow
  * it. Returns 0 at the end. */
 __noinline int hotspot_compare_scopes(struct hotspot_scopes *scopes, __u32 flags)
 {
@@ -223,10 +223,10 @@ __noinline int hotspot_compare_scopes(struct hotspot_scopes *scopes, __u32 flags
 	return 1;
 }
 
-/* Leaves out the scopes of the next place that the last one has not: another method, or one that
- * another call has put there. That of the compiled method stays. Scopes that make no sense, or are
- * too many to be shown, stay as they are: whoever goes through them refuses them. */
-static __always_inline void hotspot_leave_common(struct hotspot_scopes *scopes, __u32 flags)
+/* Keeps those scopes of the next place that the last one has, too, and leaves out another method,
+ * or one that another call has put there. That of the compiled method stays. Scopes that make no
+ * sense, or are too many to be shown, stay as they are: whoever goes through them refuses them. */
+static __always_inline void hotspot_keep_common(struct hotspot_scopes *scopes, __u32 flags)
 {
 	if (hotspot_lacks_locals(scopes, flags, scopes->next) ||
 		hotspot_lacks_locals(scopes, flags, scopes->last))

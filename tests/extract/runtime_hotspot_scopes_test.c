@@ -42,7 +42,7 @@ static const char *scopes_of(
 	memset(&scopes, 0xa5, sizeof(scopes));
 	hotspot_find_scopes(&scopes, runtime, &blob, walk.ip, is_exact);
 	if (scopes.next != 0 && scopes.place & HOTSPOT_PLACE_BETWEEN)
-		hotspot_leave_common(&scopes, runtime->flags);
+		hotspot_keep_common(&scopes, runtime->flags);
 	text[0] = '\0';
 	for (unsigned i = 0; i < HOTSPOT_SCOPES_MAX && scopes.next != 0; i++) {
 		size_t size = strlen(text);

@@ -50,7 +50,7 @@ static void check_scopes(struct hotspot_blob *blob, const struct walk *walk)
 
 	hotspot_find_scopes(&scopes, &jvm_runtime, blob, walk->ip, walk->is_exact);
 	if (scopes.next != 0 && scopes.place & HOTSPOT_PLACE_BETWEEN)
-		hotspot_leave_common(&scopes, jvm_runtime.flags);
+		hotspot_keep_common(&scopes, jvm_runtime.flags);
 	while (scopes.next != 0 && hotspot_next_scope(&scopes, &jvm_runtime)) {
 		if (scopes.next >= last)
 			abort();
