@@ -22,16 +22,17 @@
 #include "walker.bpf.h"
 
 enum {
-	/* Of a sample. A copy takes about a microsecond. A thread that waits has often one sample
-	 * in a recording, with copies of all its functions, and nothing waits for it. */
+	/* Of a sample. A copy takes one to three microseconds. A thread that waits often has one
+	 * sample in a recording, with copies of all its functions. */
 	RUNTIME_NS_MAX = (WALKS_OTHERS ? 1000 : 200) * 1000,
-	RUNTIME_SAMPLE_COPIES_MAX = WALKS_OTHERS ? 512 : 32,
+	RUNTIME_SAMPLE_COPIES_MAX = WALKS_OTHERS ? 512 : 64,
 	/* Of a CPU in a period; users share it. Programs can end windows early, but not periods and
 	 * epochs. */
 	RUNTIME_COPIES_MAX = 2048,
-	RUNTIME_SENT_BYTES_MAX = 256 << 10,
-	/* In a window, code takes this part of the ring at most; users share it. */
-	RUNTIME_RING_PART = 4,
+	RUNTIME_SENT_BYTES_MAX = 1024 << 10,
+	/* In a window, code takes this part of the ring at most; users share it. The engine wakes
+	 * when as much waits. */
+	RUNTIME_RING_PART = 2,
 	RUNTIME_SENT_SHIFT = 10,
 };
 

@@ -21,8 +21,10 @@ enum {
 	KNOWN_STACKS_PER_SLOT = 2, /* they outlive windows; an entry takes a tenth of a slot */
 	RING_BYTES_MIN = 64 * 1024,
 	RING_BYTES_MAX = 4 * 1024 * 1024,
-	RING_SHARE = 8,		  /* at most one part in this many of the budget */
-	RING_WALKED_BYTES = 512,  /* ring bytes that a walked sample usually takes */
+	RING_SHARE = 8,		 /* at most one part in this many of the budget */
+	RING_WALKED_BYTES = 512, /* ring bytes that a walked sample usually takes */
+	/* For functions of interpreters that are new: a compiler in JavaScript has some 2 MiB. */
+	RING_CODE_BYTES = 512 * 1024,
 	RING_SAMPLE_BYTES = 1024, /* half of what any other sample takes, of which few are sent */
 	STACK_BUCKET_BYTES = 8 + 16, /* pointer, and struct stack_map_bucket */
 	HASH_ENTRY_BYTES = 16 + 48,  /* struct bucket, and struct htab_elem */
@@ -120,7 +122,8 @@ void map_sizes_compute(
 	sizes.ring_bytes = RING_BYTES_MIN;
 	/* The reader is woken when the ring is half full. */
 	ring_needed = work->has_walks
-			      ? samples_per_second * PERIOD_MS_MAX / 1000 * RING_WALKED_BYTES * 2
+			      ? samples_per_second * PERIOD_MS_MAX / 1000 * RING_WALKED_BYTES * 2 +
+					RING_CODE_BYTES
 			      : samples_per_second * RING_SAMPLE_BYTES;
 	while (sizes.ring_bytes * 2 <= ring_max && sizes.ring_bytes < ring_needed)
 		sizes.ring_bytes *= 2;
