@@ -122,8 +122,7 @@ void map_sizes_compute(
 	sizes.ring_bytes = RING_BYTES_MIN;
 	/* The reader is woken when the ring is half full. */
 	ring_needed = work->has_walks
-			      ? samples_per_second * PERIOD_MS_MAX / 1000 * RING_WALKED_BYTES * 2 +
-					RING_CODE_BYTES
+			      ? samples_per_second * PERIOD_MS_MAX / 1000 * RING_WALKED_BYTES * 2
 			      : samples_per_second * RING_SAMPLE_BYTES;
 	while (sizes.ring_bytes * 2 <= ring_max && sizes.ring_bytes < ring_needed)
 		sizes.ring_bytes *= 2;
@@ -139,6 +138,13 @@ void map_sizes_compute(
 	while (!work->forced_stack_slots && sizes.total_bytes > budget_bytes &&
 		sizes.stack_slots > STACK_SLOTS_MIN)
 		set_stack_slots(&sizes, work->has_walks, sizes.stack_slots / 2);
+	/* New code has more room in the ring if stacks do not have less for it. */
+	if (work->has_walks && sizes.ring_bytes < ring_needed + RING_CODE_BYTES &&
+		sizes.ring_bytes * 2 <= ring_max &&
+		sizes.total_bytes + sizes.ring_bytes <= budget_bytes) {
+		sizes.total_bytes += sizes.ring_bytes;
+		sizes.ring_bytes *= 2;
+	}
 
 	sizes.drain_period_ms = (uint32_t)clamp(
 		(uint64_t)sizes.stack_slots * 1000 / slots_per_sample / samples_per_second,
