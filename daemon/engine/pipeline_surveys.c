@@ -119,7 +119,10 @@ int pipeline_run_survey(struct pipeline *pipeline, struct fault *fault)
 	r = survey_threads(pipeline, fault, &cost_us);
 	if (r < 0)
 		return r;
-	if (cost_us < 0 && !survey->is_failing)
+	if (cost_us == -ETIMEDOUT && !survey->is_failing)
+		log_info("a survey of all threads takes longer than a second: the rest follows "
+			 "later");
+	else if (cost_us < 0 && !survey->is_failing)
 		log_warning("cannot survey all threads: %s, trying again", strerror(-cost_us));
 	survey->is_failing = cost_us < 0;
 	if (cost_us < 0) {
