@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The functions of interpreters in threads that do not run: those that wait for longer than a recording, and those that
 # the service's surveys find waiting. Nothing runs in these threads that could take a sample.
-# Runs beside others: it judges which functions there are, and no share.
-# Runs early: it takes minutes beside others.
 . "$(dirname "$0")/lib.sh"
 . "$root/tests/harness/runtimes.sh"
 . "$root/tests/harness/service.sh"
