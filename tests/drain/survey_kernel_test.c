@@ -296,8 +296,9 @@ static void the_survey_does_not_count_whom_it_displaces(void **state)
 	check_accounts();
 }
 
-/* Sleeps in the last of so many calls, each of which keeps a frame pointer. Compiled for no
- * address: copies of it are generated code, for which no unwind table is needed. */
+/* Calls itself `calls` times, and sleeps in the last call. Each call keeps a frame pointer. The
+ * code runs at any address, so the test copies it: the sampler walks such generated code without an
+ * unwind table. */
 void sleep_in_calls(uint64_t calls, const struct timespec *time);
 extern const char sleep_in_calls_end[];
 __asm__(".text\n"
