@@ -22,16 +22,20 @@
 #include "walker.bpf.h"
 
 enum {
-	/* Of a sample. A copy takes one to three microseconds. A thread that waits often has one
-	 * sample in a recording, with copies of all its functions. */
-	RUNTIME_NS_MAX = (WALKS_OTHERS ? 1000 : 200) * 1000,
+	/* Of a sample. Compilers and web servers have stacks of 60 to 140 methods, of 2 us and more
+	 * each if the CPU's caches are cold; JavaScript's copies with their lines take longer. A
+	 * thread that waits often has one sample in a recording, with copies of all its functions.
+	 */
+	RUNTIME_NS_MAX = (WALKS_OTHERS ? 1000 : 400) * 1000,
 	RUNTIME_SAMPLE_COPIES_MAX = WALKS_OTHERS ? 512 : 64,
 	/* Of a CPU in a period; users share it. Programs can end windows early, but not periods and
 	 * epochs. */
 	RUNTIME_COPIES_MAX = 2048,
-	RUNTIME_SENT_BYTES_MAX = 1024 << 10,
-	/* In a window, code takes this part of the ring at most; users share it. The engine wakes
-	 * when as much waits. */
+	/* Of all CPUs in a period, so many times what the ring holds; users share it. */
+	RUNTIME_SENT_RINGS = 2,
+	/* In a window, code takes this part of the ring at most; users share it. The engine is
+	 * woken when code has taken half of that, which is before any user is refused, and begins a
+	 * new window. */
 	RUNTIME_RING_PART = 2,
 	RUNTIME_SENT_SHIFT = 10,
 };
@@ -63,7 +67,7 @@ struct {
  * others, one for those, and one for threads that do not run, if these are sampled. */
 struct runtime_copier {
 	struct pilotlight_ring_code record;
-	struct runtime_shares copies, sent_bytes;
+	struct runtime_shares copies;
 	__u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX]; /* of V8's code that is being copied */
 	struct hotspot_line_search lines;
 };
@@ -75,14 +79,41 @@ struct {
 	__type(value, struct runtime_copier);
 } runtime_copiers SEC(".maps");
 
-/* What lies in the ring. */
-static struct runtime_shares runtime_ring_bytes SHARED;
+/* What was sent in the window, and in the period. */
+static struct runtime_shares runtime_window_bytes SHARED, runtime_period_bytes SHARED;
 
 static __always_inline const struct pilotlight_runtime *walked_runtime(const struct walker *walker)
 {
 	__u32 number = walker->walk.runtime.number;
 
 	return bpf_map_lookup_elem(&runtimes, &number);
+}
+
+/* May the user send so much? If it is too much for the window, the engine will soon begin the next.
+ */
+static __always_inline int take_bytes(struct walker *walker, __u32 user, __u32 size)
+{
+	if (!runtime_take(&runtime_window_bytes, user, walker->window, size,
+		    ring_bytes / RUNTIME_RING_PART))
+		return 0;
+	walker->runtime.is_spent = !runtime_take(&runtime_period_bytes, user,
+		runtime_period(walker), size, ring_bytes * RUNTIME_SENT_RINGS);
+	return !walker->runtime.is_spent;
+}
+
+static __always_inline int send_code_record(
+	struct walker *walker, struct runtime_copier *copier, __u32 size, __u64 waiting_bytes)
+{
+	__u32 taken = runtime_used(&runtime_window_bytes.all, walker->window);
+
+	/* Linux 6.1 wants the bound of this very register. */
+	__asm__ volatile("" : "+r"(size));
+	if (size > sizeof(copier->record))
+		return 0;
+	/* As if the ring were half full, which wakes the engine. */
+	if (taken > ring_bytes / RUNTIME_RING_PART / 2)
+		waiting_bytes = ring_bytes / 2 + 1;
+	return send(&copier->record, size, waiting_bytes);
 }
 
 /*
@@ -110,13 +141,8 @@ static __always_inline int send_code(
 	/* The engine wakes when half of the ring is full. */
 	if (waiting_bytes > ring_bytes / 2)
 		return 0;
-	if (!runtime_take(&copier->sent_bytes, user, runtime_period(walker), size,
-		    RUNTIME_SENT_BYTES_MAX) ||
-		!runtime_take(&runtime_ring_bytes, user, walker->window, size,
-			ring_bytes / RUNTIME_RING_PART)) {
-		walker->runtime.is_spent = 1;
+	if (!take_bytes(walker, user, size))
 		return 0;
-	}
 	copier->record.header = (struct pilotlight_ring_header){
 		.kind = PILOTLIGHT_RING_CODE,
 		.set = walker->window & 1,
@@ -126,9 +152,7 @@ static __always_inline int send_code(
 	copier->record.cgroup_id = walker->cgroup_id;
 	copier->record.user = user;
 	copier->record.reserved = 0;
-	/* Linux 6.1 wants the bound of this very register. */
-	__asm__ volatile("" : "+r"(size));
-	if (size > sizeof(copier->record) || !send(&copier->record, size, waiting_bytes))
+	if (!send_code_record(walker, copier, size, waiting_bytes))
 		return 0;
 	/* Only now may other CPUs rely on it. */
 	*sent = mark;

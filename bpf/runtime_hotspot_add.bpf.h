@@ -7,9 +7,6 @@
 
 enum {
 	HOTSPOT_SEEN_EPOCH_SHIFT = RUNTIME_EPOCH_SHIFT - 1,
-	/* Compilers and web servers have stacks of 60 to 140 methods, of 2 us and more each if the
-	 * CPU's caches are cold. */
-	HOTSPOT_NS_MAX = WALKS_OTHERS ? RUNTIME_NS_MAX : 2 * RUNTIME_NS_MAX,
 };
 
 struct {
@@ -228,7 +225,7 @@ __noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
 	if (frame >> PILOTLIGHT_FRAME_KIND_SHIFT != PILOTLIGHT_FRAME_ADDRESS ||
 		add_seen(walker, frame, at))
 		return 1;
-	if (walk_clock_ns() - walker->runtime.begin_ns > HOTSPOT_NS_MAX)
+	if (walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX)
 		return 0;
 	found = (enum found_method)find_method(walker, at);
 	if (found == METHOD_COMPILED && frame & PILOTLIGHT_FRAME_EXACT) {

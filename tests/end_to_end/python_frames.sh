@@ -75,6 +75,18 @@ short_lives_have_names() {
 	END { printf "# %d of %d samples\n", named, all; exit !(all >= 50 && named >= all * 0.95) }' "$1"
 }
 
+# In each window they take more of the ring than one user may have.
+new_code_has_names() {
+	record "$tmp/new.folded" -F 99 -- "$python" "$root/tests/end_to_end/python_programs/new_code.py" || return
+	awk '
+	/;new_code_[0-9]+_\[p\]/ { named += $NF; next }
+	/python: no name/ { nameless += $NF }
+	END {
+		printf "# %d named, %d without a name\n", named, nameless
+		exit !(named >= 100 && named >= nameless * 49)
+	}' "$tmp/new.folded"
+}
+
 # The process has sent the names of burn() as root. On one CPU, that remembers them.
 has_names_of_both_users() {
 	record "$tmp/users.folded" -F 999 -- "$python" -S "$root/tests/end_to_end/python_programs/user_changes.py" 0.3 || return
@@ -117,7 +129,7 @@ all_are_read() {
 	done
 }
 
-plan 17
+plan 18
 check "before the first recording nobody has met the interpreter" is_runtime unseen 60
 check "recordings make the unwind tables, with the descriptions" all_are_read
 check "a recording" record "$tmp/shares.folded" -F 1999 -- "$python" "$program" 0.1
@@ -141,6 +153,7 @@ check "native: the loop alone" has_no_python "$tmp/native.folded"
 check "processes of some milliseconds are recorded" record "$tmp/short.folded" -F 499 --runtime-frames both -- \
 	bash -c "for i in {1..15}; do $python -S -s $program 0.004; done"
 check "they have names" short_lives_have_names "$tmp/short.folded"
+check "a program all of whose functions are new has their names" new_code_has_names
 check "a process that changes its user keeps its names" has_names_of_both_users
 if [[ $(basename "$python") == python3.1[45]* ]]; then
 	record "$tmp/tasks.folded" -F 1999 -- "$python" "$awaiting" 0.1

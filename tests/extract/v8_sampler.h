@@ -31,7 +31,7 @@ static inline int has_walked_thread_run(void)
 enum {
 	WALKS_OTHERS = 0,
 	RUNTIME_TIMED_STEPS = 64,
-	RUNTIME_NS_MAX = 200 * 1000,
+	RUNTIME_NS_MAX = 400 * 1000,
 	SENT_MAX = 16,
 	PERIOD_NS = 1 << 30,
 };
