@@ -83,9 +83,11 @@ static void what_was_seen_holds_for_its_code_alone(void **state)
 	/* Half of it is another's: each word of what is used. */
 	for (size_t i = offsetof(struct hotspot_seen, block) / sizeof(__u32);
 		i < offsetof(struct hotspot_seen, methods[2]) / sizeof(__u32); i++) {
-		((__u32 *)&seen)[i] ^= 1;
+		uint8_t *word = (uint8_t *)&seen + i * sizeof(__u32);
+
+		*word ^= 1;
 		assert_int_not_equal(seal(&seen, 7, 8, 9), first);
-		((__u32 *)&seen)[i] ^= 1;
+		*word ^= 1;
 	}
 }
 
