@@ -9,8 +9,8 @@
  *   may be in its prologue or its epilogue, and its instructions tell which.
  * - The interpreter's frames keep the frame pointer, and where the caller's stack pointer was: a
  *   call from compiled code moves the arguments below the caller's frame.
- * - Stubs with frames of one size, that have called something, are as compiled methods. Others are
- *   walked as any generated code.
+ * - Stubs with frames of one size, that have called something, are as compiled methods. Of the
+ *   others, runtime_hotspot_stub.bpf.h knows some.
  *
  * Only of the current task. The memory belongs to the process, and may say anything: each blob is a
  * bounded number of reads, and a return address that no call is before leads into the interpreter
@@ -34,6 +34,7 @@ enum {
 	HOTSPOT_WORD = sizeof(__u64),
 	HOTSPOT_WORDS = PILOTLIGHT_HOTSPOT_BLOCK_MAX / HOTSPOT_WORD,
 	HOTSPOT_FRAME_WORDS_MAX = 1 << 17,
+	HOTSPOT_NO_FRAME = ~0U, /* in place of its words, of stubs that C1's code calls */
 	/* Of the interpreter: from its stack pointer to its frame pointer, or of arguments. */
 	HOTSPOT_STACK_MAX = 1 << 20,
 	HOTSPOT_PROLOGUE_WORDS = 8, /* of code before the instruction, where the frame is made */
@@ -188,12 +189,14 @@ static __always_inline int hotspot_read_blob(struct walk *walk, struct hotspot_b
 	const struct pilotlight_runtime_hotspot *runtime, __u64 block, __u64 ip)
 {
 	__u32 at = runtime->block_bytes;
+	__u64 words;
 
 	if (!block || !can_read_own_user(blob->words, HOTSPOT_WORDS, block))
 		return 0;
 	blob->begin = block;
 	blob->end = block + at + hotspot_number(blob, at + runtime->blob_size_at);
-	blob->frame_bytes = (__u64)hotspot_number(blob, at + runtime->blob_frame_at) * HOTSPOT_WORD;
+	words = hotspot_number(blob, at + runtime->blob_frame_at);
+	blob->frame_bytes = words == HOTSPOT_NO_FRAME ? 0 : words * HOTSPOT_WORD;
 	blob->complete = runtime->flags & PILOTLIGHT_HOTSPOT_SHORT_COMPLETE
 				 ? hotspot_short(blob, at + runtime->blob_complete_at)
 				 : hotspot_number(blob, at + runtime->blob_complete_at);
@@ -266,18 +269,22 @@ enum {
 	CODE_SUB_RSP_32 = 0xec8148,	 /* 48 81 ec, then four bytes */
 	CODE_SAVE_RBP_8 = 0x246c8948,	 /* mov %rbp, 1(%rsp) */
 	CODE_SAVE_RBP_32 = 0x24ac8948U,	 /* mov %rbp, 1000(%rsp) */
+	CODE_CMP_RSP_R15_8 = 0x673b49,	 /* cmp 1(%r15), %rsp */
 	CODE_CMP_RSP_R15 = 0xa73b49,	 /* cmp 1000(%r15), %rsp */
 	CODE_LOAD_R10_R15 = 0x978b4d,	 /* mov 1000(%r15), %r10 */
 	CODE_TEST_R10_RET = 0xc3028541U, /* test %eax, (%r10); ret */
 	CODE_JA = 0x870f,
 	CODE_TEST_RIP = 0x0585, /* test %eax, 1000(%rip) */
-	CODE_LONG_BYTES = 7,	/* of an instruction with a displacement or a number of 4 bytes */
+	/* Of an instruction with a displacement or a number of 1 or 4 bytes. */
+	CODE_SHORT_BYTES = 4,
+	CODE_LONG_BYTES = 7,
 };
 
 /* Is a ret next, maybe behind a safepoint poll? */
 static __always_inline int hotspot_returns(struct walk *walk, __u64 ip, __u64 code)
 {
 	__u64 next;
+	int is_short;
 
 	if ((code & 0xff) == CODE_RET)
 		return 1;
@@ -285,19 +292,22 @@ static __always_inline int hotspot_returns(struct walk *walk, __u64 ip, __u64 co
 		return (code >> 48 & 0xff) == CODE_RET;
 	if ((code & 0xffffffff) == CODE_TEST_R10_RET)
 		return 1;
-	if (((code & 0xffffff) != CODE_CMP_RSP_R15 && (code & 0xffffff) != CODE_LOAD_R10_R15) ||
-		!can_read_own_user(&next, 1, ip + CODE_LONG_BYTES))
+	is_short = (code & 0xffffff) == CODE_CMP_RSP_R15_8;
+	if ((!is_short && (code & 0xffffff) != CODE_CMP_RSP_R15 &&
+		    (code & 0xffffff) != CODE_LOAD_R10_R15) ||
+		!can_read_own_user(&next, 1, ip + (is_short ? CODE_SHORT_BYTES : CODE_LONG_BYTES)))
 		return 0;
 	return (next & 0xffffffff) == CODE_TEST_R10_RET ||
 	       ((next & 0xffff) == CODE_JA && (next >> 48 & 0xff) == CODE_RET);
 }
 
-/* The instructions that take so much from the stack pointer; the first one has a byte for it. */
-struct hotspot_subs {
+/* Instructions, of 4 and of 7 bytes. What has more bytes is none. */
+struct hotspot_codes {
 	__u64 shorter, longer;
 };
 
-static __always_inline void hotspot_set_subs(struct hotspot_subs *subs, __u64 bytes)
+/* Those that take so much from the stack pointer; the first one has a byte for it. */
+static __always_inline void hotspot_set_subs(struct hotspot_codes *subs, __u64 bytes)
 {
 	/* Of more than a byte no code of 4 bytes has anything. */
 	subs->shorter = CODE_SUB_RSP_8 | (bytes < 0x80 ? bytes : 1ULL << 32) << 24;
@@ -305,24 +315,21 @@ static __always_inline void hotspot_set_subs(struct hotspot_subs *subs, __u64 by
 }
 
 /* 1 if the code begins with one of them. */
-static __always_inline __u32 hotspot_is_sub(__u64 code, const struct hotspot_subs *subs)
+static __always_inline __u32 hotspot_begins_with(__u64 code, const struct hotspot_codes *codes)
 {
-	return are_equal(code & 0xffffffff, subs->shorter) |
-	       are_equal(code & 0xffffffffffffff, subs->longer);
+	return are_equal(code & 0xffffffff, codes->shorter) |
+	       are_equal(code & 0xffffffffffffff, codes->longer);
 }
 
-/* Has the prologue made the frame before `ip`? By the instruction that does, in the code before. */
-static __always_inline int hotspot_has_frame(
-	struct walk *walk, const struct hotspot_blob *blob, __u64 ip)
+/* Is one of these instructions in the last `words` words of the blob's code before `ip`? */
+static __always_inline int hotspot_is_behind(const struct hotspot_blob *blob, __u64 ip, __u32 words,
+	const struct hotspot_codes *some, const struct hotspot_codes *others)
 {
-	__u64 word, next = 0, pushed = blob->frame_bytes - 2 * HOTSPOT_WORD;
-	struct hotspot_subs behind_push, alone;
+	__u64 word, next = 0;
 	__u32 is_found = 0;
 
-	hotspot_set_subs(&behind_push, pushed);
-	hotspot_set_subs(&alone, pushed + HOTSPOT_WORD);
 	/* Backwards; `next` has the eight bytes behind. */
-	for (__u32 i = 0; i < HOTSPOT_PROLOGUE_WORDS; i++) {
+	for (__u32 i = 0; i < words; i++) {
 		__u64 at = ip - (i + 1) * HOTSPOT_WORD;
 
 		if (at + HOTSPOT_WORD <= blob->code || !can_read_own_user(&word, 1, at))
@@ -332,15 +339,26 @@ static __always_inline int hotspot_has_frame(
 
 			if (byte)
 				code |= next << (HOTSPOT_WORD - byte) * 8;
-			is_found |=
-				is_at_most(blob->code, at + byte) &
-				(hotspot_is_sub(code, &behind_push) | hotspot_is_sub(code, &alone));
+			is_found |= is_at_most(blob->code, at + byte) &
+				    (hotspot_begins_with(code, some) |
+					    hotspot_begins_with(code, others));
 		}
 		if (is_found)
 			return 1;
 		next = word;
 	}
 	return 0;
+}
+
+/* Has the prologue made the frame before `ip`? By the instruction that does, in the code before. */
+static __always_inline int hotspot_has_frame(const struct hotspot_blob *blob, __u64 ip)
+{
+	__u64 pushed = blob->frame_bytes - 2 * HOTSPOT_WORD;
+	struct hotspot_codes behind_push, alone;
+
+	hotspot_set_subs(&behind_push, pushed);
+	hotspot_set_subs(&alone, pushed + HOTSPOT_WORD);
+	return hotspot_is_behind(blob, ip, HOTSPOT_PROLOGUE_WORDS, &behind_push, &alone);
 }
 
 enum { HOTSPOT_FP_KEPT = 1 << 0 }; /* the register still is the caller's */
@@ -371,7 +389,7 @@ static __always_inline __u32 hotspot_leaf(struct walk *walk, const struct hotspo
 		return 2 * HOTSPOT_WORD;
 	if ((code & 0xffffffff) == CODE_SAVE_RBP_8 || (code & 0xffffffff) == CODE_SAVE_RBP_32)
 		return 2 * whole | HOTSPOT_FP_KEPT;
-	return hotspot_has_frame(walk, blob, ip) ? 2 * whole : HOTSPOT_FP_KEPT;
+	return hotspot_has_frame(blob, ip) ? 2 * whole : HOTSPOT_FP_KEPT;
 }
 
 /* --- Steps --- */
@@ -392,10 +410,12 @@ static __always_inline int hotspot_return(struct walk *walk, __u64 ip, __u64 sp)
 enum { HOTSPOT_NOWHERE = ~0U };
 
 /* Where the return address of a compiled method is, or of a stub that has called something, as of
- * hotspot_leaf(). */
+ * hotspot_leaf(). Methods without a frame jump to others, such as MethodHandle.invokeBasic(). */
 static __always_inline __u32 hotspot_up(
 	struct walk *walk, const struct hotspot_blob *blob, enum hotspot_kind kind)
 {
+	if (walk->is_exact && kind == HOTSPOT_METHOD && blob->frame_bytes < 2 * HOTSPOT_WORD)
+		return HOTSPOT_FP_KEPT;
 	if (blob->frame_bytes < 2 * HOTSPOT_WORD || (walk->is_exact && kind != HOTSPOT_METHOD))
 		return HOTSPOT_NOWHERE;
 	return walk->is_exact ? hotspot_leaf(walk, blob)
@@ -435,7 +455,9 @@ static __always_inline int hotspot_is_sender(__u64 *sender, __u64 least)
 
 /*
  * Out of the interpreter. Where it enters a method, it has no frame yet: the return address is on
- * top, and r13 is the caller's stack pointer. Sets *ret_fp to the frame pointer, or 0.
+ * top, and r13 is the caller's stack pointer. It pushes r13 right behind the caller's frame
+ * pointer, so from then on the frame can be left, also before the rest is pushed. Sets *ret_fp to
+ * the frame pointer, or 0.
  */
 static __always_inline int hotspot_step_interpreted(
 	struct walk *walk, const struct pilotlight_runtime_hotspot *runtime, __u64 *ret_fp)
@@ -446,7 +468,7 @@ static __always_inline int hotspot_step_interpreted(
 	*ret_fp = 0;
 	if (read_saved(walk, &walk->fp, &fp) && fp >= walk->sp &&
 		fp - walk->sp < HOTSPOT_STACK_MAX &&
-		(!walk->is_exact || (__s64)(walk->sp - fp) <= runtime->frame_bytecode_at) &&
+		(!walk->is_exact || (__s64)(walk->sp - fp) <= runtime->frame_sender_at) &&
 		can_read_own_user(words, 3, fp + (__s64)runtime->frame_sender_at) &&
 		hotspot_is_sender(&words[0], fp + 2 * HOTSPOT_WORD)) {
 		*ret_fp = fp;

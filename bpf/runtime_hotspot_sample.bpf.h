@@ -8,6 +8,7 @@
 #pragma once
 
 #include "runtime_hotspot_scopes.bpf.h"
+#include "runtime_hotspot_stub.bpf.h"
 
 enum { HOTSPOT_PLACES_SHIFT = 12 };
 
@@ -129,6 +130,13 @@ __noinline int leave_frame(struct walker *walker, __u32 up, int kind)
 		      : PILOTLIGHT_WALK_UNSUPPORTED;
 }
 
+/* As hotspot_leave_stub(). */
+__noinline int leave_stub(struct walker *walker)
+{
+	return walker ? hotspot_leave_stub(&walker->walk, &walker->runtime.hotspot.blob)
+		      : PILOTLIGHT_WALK_UNSUPPORTED;
+}
+
 /* A frame of the interpreter has the distance of its frame pointer in `depths`. */
 __noinline int step_interpreted(struct walker *walker)
 {
@@ -187,8 +195,10 @@ __noinline int step_hotspot(struct walker *walker, __u64 where)
 		return step_interpreted(walker);
 	if (kind == HOTSPOT_NONE)
 		return HOTSPOT_OTHER;
-	if (!walk->is_doubtful)
-		return leave_frame(walker, find_up(walker, kind), kind);
+	if (!walk->is_doubtful) {
+		end = leave_frame(walker, find_up(walker, kind), kind);
+		return end == HOTSPOT_OTHER ? leave_stub(walker) : end;
+	}
 	end = kind == HOTSPOT_STUB && is_carrier_stub(walker) ? go_to_carrier(walker)
 							      : PILOTLIGHT_WALK_NO_FUNCTION;
 	if (end != WALK_ON)
@@ -204,8 +214,8 @@ static __always_inline __u64 read_interpreted(struct walker *walker,
 	      register_13;
 
 	*bytecode = 0;
-	/* Where a method is entered, it is in rbx. */
-	if (depth == 0)
+	/* Where a method is entered, it is in rbx, until the frame has it, too. */
+	if (depth == 0 || (at == 0 && (__s64)depth < -(__s64)runtime->frame_method_at))
 		return at == 0 && can_read_own_pt_regs(&method, 1, PT_REGS_RBX) ? method : 0;
 	fp = walker->walk.leaf_sp + depth;
 	if (!can_copy_user(&method, sizeof(method), fp + (__s64)runtime->frame_method_at) ||

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "bpf/runtime_hotspot_method.bpf.h"
+#include "bpf/runtime_hotspot_stub.bpf.h"
 #include "symbol/runtime_code.h"
 
 #include <setjmp.h>
@@ -128,6 +129,21 @@ static void a_compiled_method_is_left_by_its_size(void **state)
 	assert_int_equal(step(), PILOTLIGHT_WALK_NO_FUNCTION);
 }
 
+/* Such as MethodHandle.invokeBasic(), which jumps to another one. */
+static void a_method_without_a_frame_has_its_return_address_on_top(void **state)
+{
+	for (unsigned words = 0; words < 2; words++) {
+		(void)set_up(NULL);
+		jvm_put(JVM_COMPILED + 16 + 28, words, 4);
+		walk.is_exact = 1;
+		put_word(0, code_in(JVM_COMPILED, 0xe0));
+		assert_int_equal(step(), WALK_ON);
+		assert_int_equal(walk.ip, code_in(JVM_COMPILED, 0xe0));
+		assert_int_equal(walk.sp, at(1));
+		assert_int_equal(walk.fp.word, at(40));
+	}
+}
+
 /* Eight words of the continuation's entry, and maybe arguments below. */
 static void virtual_threads_lead_to_their_carriers(void **state)
 {
@@ -219,6 +235,8 @@ static void leaves_are_left_by_their_instructions(void **state)
 		{ 80, "\x5d", "\x85\x05\x01\x02\x03\x04\xc3", 1, 0, true },
 		{ 80, "\x90", "\x49\x3b\xa7\x40\x03\x00\x00\x0f\x87\x01\x02\x03\x04\x90", 1, WHOLE,
 			false },
+		{ 80, "\x5d", "\x49\x3b\x67\x28\x0f\x87\x01\x02\x03\x04\xc3", 1, 0, true },
+		{ 80, "\x90", "\x49\x3b\x67\x28\x0f\x87\x01\x02\x03\x04\x90", 1, WHOLE, false },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(leaves); i++) {
@@ -299,10 +317,31 @@ static void entries_of_the_interpreter_have_no_frame(void **state)
 	(void)set_up(NULL);
 	walk.is_exact = 1;
 	walk.registers_kind = REGISTERS_PT_REGS;
-	walk.fp.word = at(3); /* a frame that is too small */
-	put_interpreted(3, at(5));
+	walk.fp.word = at(0); /* r13 is not pushed yet */
+	put_interpreted(0, at(2));
 	assert_int_equal(
 		hotspot_step_interpreted(&walk, &jvm_runtime, &fp), PILOTLIGHT_WALK_NO_FUNCTION);
+}
+
+/* The frame has the caller's stack pointer, and then r13 gets another value. */
+static void frames_of_the_interpreter_can_be_left_before_they_are_whole(void **state)
+{
+	__u64 fp;
+
+	for (unsigned pushed = 1; pushed < 9; pushed++) {
+		(void)set_up(NULL);
+		walk.is_exact = 1;
+		walk.registers_kind = REGISTERS_PT_REGS;
+		walk.sp = at(20 - pushed);
+		walk.fp.word = at(20);
+		jvm_pt_regs[PT_REGS_R13] = 77;
+		put_interpreted(20, at(24));
+		assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp), WALK_ON);
+		assert_int_equal(walk.ip, code_in(JVM_COMPILED, 0xe0));
+		assert_int_equal(walk.sp, at(24));
+		assert_int_equal(walk.fp.word, 77);
+		assert_int_equal(fp, at(20));
+	}
 }
 
 static int prove(struct hotspot_method *method, struct runtime_step *step)
@@ -469,11 +508,15 @@ int main(void)
 		cmocka_unit_test_setup(what_is_no_code_is_not_found, set_up),
 		cmocka_unit_test_setup(heaps_may_come_later, set_up),
 		cmocka_unit_test_setup(a_compiled_method_is_left_by_its_size, set_up),
+		cmocka_unit_test_setup(
+			a_method_without_a_frame_has_its_return_address_on_top, set_up),
 		cmocka_unit_test_setup(virtual_threads_lead_to_their_carriers, set_up),
 		cmocka_unit_test_setup(only_the_stub_of_virtual_threads_leads_to_carriers, set_up),
 		cmocka_unit_test_setup(leaves_are_left_by_their_instructions, set_up),
 		cmocka_unit_test_setup(interpreted_methods_are_left_by_the_frame_pointer, set_up),
 		cmocka_unit_test_setup(entries_of_the_interpreter_have_no_frame, set_up),
+		cmocka_unit_test_setup(
+			frames_of_the_interpreter_can_be_left_before_they_are_whole, set_up),
 		cmocka_unit_test_setup(a_method_is_proved_by_its_class, set_up),
 		cmocka_unit_test_setup(a_method_is_copied_with_its_names_and_lines, set_up),
 		cmocka_unit_test_setup(only_what_a_method_says_is_in_its_identity, set_up),

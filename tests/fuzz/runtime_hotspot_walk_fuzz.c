@@ -7,6 +7,7 @@
 #include "tests/extract/hotspot_memory.h"
 
 #include "bpf/runtime_hotspot_scopes.bpf.h"
+#include "bpf/runtime_hotspot_stub.bpf.h"
 #include "symbol/runtime_code.h"
 
 #include <stdlib.h>
@@ -84,8 +85,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		check_scopes(&blob, &walk);
 	if (kind == HOTSPOT_INTERPRETER)
 		(void)hotspot_step_interpreted(&walk, &jvm_runtime, &fp);
-	else if (kind != HOTSPOT_NONE)
-		(void)hotspot_leave(&walk, hotspot_up(&walk, &blob, kind), kind);
+	else if (kind != HOTSPOT_NONE &&
+		 hotspot_leave(&walk, hotspot_up(&walk, &blob, kind), kind) == HOTSPOT_OTHER)
+		(void)hotspot_leave_stub(&walk, &blob);
 	check_method(&blob, method);
 	(void)hotspot_go_to_carrier(&walk, &hotspot, bytes[2] % HOTSPOT_ENTRY_SEARCH);
 	return 0;
