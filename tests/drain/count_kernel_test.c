@@ -29,6 +29,8 @@ enum {
 	PAGE_BYTES = 4096,
 	/* With this rate samples do not get rarer. */
 	RATE_HZ = 10000,
+	UNWIND_BYTES = 1 << 20,
+	NO_WALKS = 0, /* the kernel takes a second to verify those of one program */
 };
 #define FAULTS PILOTLIGHT_SOURCE_FAULTS
 
@@ -50,14 +52,15 @@ static struct fixture {
 } fixture;
 
 static void open_fixture_for(enum pilotlight_source source,
-	const struct pilotlight_counted_event *event, uint32_t rate_hz, uint64_t period)
+	const struct pilotlight_counted_event *event, uint32_t rate_hz, uint64_t period,
+	size_t unwind_bytes)
 {
 	struct capture_settings settings = {
 		.rate_hz = rate_hz,
 		.event = CAPTURE_EVENT_CLOCK,
 		.wants_kernel = true,
 		.map_budget_bytes = MAP_BYTES,
-		.unwind_budget_bytes = 1 << 20,
+		.unwind_budget_bytes = unwind_bytes,
 		.filters_processes = true,
 		.sources = 1U << PILOTLIGHT_SOURCE_CPU | 1U << source,
 	};
@@ -82,9 +85,9 @@ static void open_fixture_for(enum pilotlight_source source,
 	assert_int_equal(capture_follow(fixture.capture, getpid()), 0);
 }
 
-static void open_fixture(uint32_t rate_hz, uint64_t period)
+static void open_fixture(uint32_t rate_hz, uint64_t period, size_t unwind_bytes)
 {
-	open_fixture_for(FAULTS, NULL, rate_hz, period);
+	open_fixture_for(FAULTS, NULL, rate_hz, period, unwind_bytes);
 }
 
 static int close_fixture(void **state)
@@ -183,7 +186,7 @@ static void run(program_function program, uint64_t number)
 
 static void each_fault_is_a_sample(void **state)
 {
-	open_fixture(RATE_HZ, 1);
+	open_fixture(RATE_HZ, 1, UNWIND_BYTES);
 	run(have_faults, 1000);
 	assert_true(fixture.shared->expected > 1000);
 	assert_int_equal(fixture.events, fixture.shared->expected);
@@ -192,7 +195,7 @@ static void each_fault_is_a_sample(void **state)
 
 static void a_sample_stands_for_a_period(void **state)
 {
-	open_fixture(RATE_HZ, 97);
+	open_fixture(RATE_HZ, 97, NO_WALKS);
 	run(have_faults, 100000);
 	/* Each CPU may be within a period. */
 	assert_in_range(fixture.events, fixture.shared->expected - 97 * 64,
@@ -203,7 +206,7 @@ static void a_sample_stands_for_a_period(void **state)
 /* Of 200,000 some 200 in a slot of 0.1 s are taken, each for up to 256 others. */
 static void samples_that_come_too_fast_stand_for_more(void **state)
 {
-	open_fixture(99, 1);
+	open_fixture(99, 1, UNWIND_BYTES);
 	run(have_faults, 200000);
 	assert_true(fixture.samples < 100000);
 	assert_in_range(fixture.events, fixture.shared->expected / 100 * 70,
@@ -237,7 +240,7 @@ static void an_event_of_the_kernel_is_counted(void **state)
 		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
 	};
 
-	open_fixture_for(PILOTLIGHT_SOURCE_COUNTED_LAST, &switches, RATE_HZ, 1);
+	open_fixture_for(PILOTLIGHT_SOURCE_COUNTED_LAST, &switches, RATE_HZ, 1, UNWIND_BYTES);
 	run(sleep_often, 500);
 	/* Some sleeps are over before they begin. Its end is a switch, and it may be preempted
 	 * before. */
@@ -255,7 +258,7 @@ static void a_tracepoint_is_counted(void **state)
 {
 	if (access("/sys/kernel/tracing/events/syscalls/sys_enter_getppid/id", R_OK) < 0)
 		skip();
-	open_fixture_for(PILOTLIGHT_SOURCE_COUNTED, &calls, RATE_HZ, 1);
+	open_fixture_for(PILOTLIGHT_SOURCE_COUNTED, &calls, RATE_HZ, 1, UNWIND_BYTES);
 	run(call_often, 5000);
 	assert_int_equal(fixture.events, 5000);
 	assert_int_equal(fixture.with_stack, fixture.samples);
@@ -266,7 +269,7 @@ static void periods_of_a_tracepoint_are_right_in_expectation(void **state)
 {
 	if (access("/sys/kernel/tracing/events/syscalls/sys_enter_getppid/id", R_OK) < 0)
 		skip();
-	open_fixture_for(PILOTLIGHT_SOURCE_COUNTED, &calls, RATE_HZ, 7);
+	open_fixture_for(PILOTLIGHT_SOURCE_COUNTED, &calls, RATE_HZ, 7, NO_WALKS);
 	run(call_often, 20000);
 	assert_in_range(fixture.events, 20000 - 7 * 200, 20000 + 7 * 200);
 }

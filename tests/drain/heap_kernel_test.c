@@ -36,6 +36,8 @@ enum {
 	SAMPLES_MAX = 1 << 14,
 	ALLOC = 1 << PILOTLIGHT_SOURCE_HEAP_ALLOC,
 	LIVE = 1 << PILOTLIGHT_SOURCE_HEAP_LIVE,
+	UNWIND_BYTES = 1 << 20,
+	NO_WALKS = 0, /* the kernel takes a second to verify those of one program */
 };
 
 struct taken {
@@ -239,12 +241,12 @@ static uint64_t live_bytes(void)
 	return bytes;
 }
 
-static void open_fixture(uint32_t sources)
+static void open_fixture(uint32_t sources, size_t unwind_bytes)
 {
 	struct capture_settings settings = {
 		.rate_hz = RATE_HZ,
 		.map_budget_bytes = MAP_BYTES,
-		.unwind_budget_bytes = 1 << 20,
+		.unwind_budget_bytes = unwind_bytes,
 		.filters_processes = true,
 		.sources = sources | 1U << PILOTLIGHT_SOURCE_CPU,
 	};
@@ -410,11 +412,11 @@ static uint64_t calls_lost(void)
 	return cost.allocator_calls_lost;
 }
 
-static void each_byte_is_counted(uint32_t sources)
+static void each_byte_is_counted(uint32_t sources, size_t unwind_bytes)
 {
 	struct program program;
 
-	open_fixture(sources);
+	open_fixture(sources, unwind_bytes);
 	start_program(&program);
 	for (uint8_t i = 0; i < ARRAY_SIZE(uses); i++) {
 		uint64_t lost = calls_lost();
@@ -437,27 +439,27 @@ static void each_byte_is_counted(uint32_t sources)
 
 static void each_byte_that_is_allocated_is_counted(void **state)
 {
-	each_byte_is_counted(ALLOC);
+	each_byte_is_counted(ALLOC, NO_WALKS);
 }
 
 static void each_byte_that_lives_is_counted(void **state)
 {
-	each_byte_is_counted(LIVE);
+	each_byte_is_counted(LIVE, NO_WALKS);
 }
 
 static void both_are_counted_together(void **state)
 {
-	each_byte_is_counted(ALLOC | LIVE);
+	each_byte_is_counted(ALLOC | LIVE, UNWIND_BYTES);
 }
 
 static void only_followed_processes_get_probes(void **state)
 {
-	open_fixture(ALLOC);
+	open_fixture(ALLOC, NO_WALKS);
 	assert_int_equal(set_probe(getpid(), "malloc", PILOTLIGHT_HEAP_MALLOC), -EPERM);
 	assert_int_equal(capture_follow(fixture.capture, getpid()), 0);
 	assert_int_equal(set_probe(getpid(), "malloc", PILOTLIGHT_HEAP_FUNCTIONS), -EINVAL);
 	close_fixture();
-	open_fixture(0);
+	open_fixture(0, NO_WALKS);
 	assert_int_equal(capture_follow(fixture.capture, getpid()), 0);
 	assert_int_equal(set_probe(getpid(), "malloc", PILOTLIGHT_HEAP_MALLOC), -EOPNOTSUPP);
 	close_fixture();

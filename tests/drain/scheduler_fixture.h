@@ -238,6 +238,13 @@ static inline void open_fixture_at(uint32_t rate_hz, uint32_t sources)
 	open_fixture_in(rate_hz, MAP_BYTES, 1 << 20, sources, true);
 }
 
+/* The same without walks of user code: for each program that has them, the kernel takes a second to
+ * verify them. */
+static inline void open_fixture_without_walks(uint32_t rate_hz, uint32_t sources)
+{
+	open_fixture_in(rate_hz, MAP_BYTES, 0, sources, true);
+}
+
 /* Follows this process and its children, alone on a busy machine, at a rate with which samples do
  * not get rarer. */
 static inline void open_fixture(uint32_t sources)

@@ -35,6 +35,8 @@ enum {
 	FILES = 2 * PIPES, /* open files */
 	SAMPLES_MAX = 1 << 18,
 	WAIT_MS = 5000,
+	UNWIND_BYTES = 1 << 20,
+	NO_WALKS = 0, /* the kernel takes a second to verify those of one program */
 };
 
 #define ALLOC PILOTLIGHT_SOURCE_KMEM_ALLOC
@@ -95,13 +97,13 @@ static void drain_once(void)
 	}
 }
 
-static void open_fixture(uint32_t sources, uint64_t period)
+static void open_fixture(uint32_t sources, uint64_t period, size_t unwind_bytes)
 {
 	struct capture_settings settings = {
 		.rate_hz = RATE_HZ,
 		.wants_kernel = true,
 		.map_budget_bytes = MAP_BYTES,
-		.unwind_budget_bytes = 1 << 20,
+		.unwind_budget_bytes = unwind_bytes,
 		.filters_processes = true,
 		.sources = sources | 1U << PILOTLIGHT_SOURCE_CPU,
 	};
@@ -274,7 +276,7 @@ static void assert_is_about(uint64_t bytes, uint64_t expected, double share)
 /* At a period of a byte each allocation is a sample, so the sum is exact. */
 static void what_is_allocated_is_counted(void **state)
 {
-	open_fixture(1U << ALLOC | 1U << WASTE, 1);
+	open_fixture(1U << ALLOC | 1U << WASTE, 1, UNWIND_BYTES);
 	start_program();
 	take_turn();
 	assert_is_about(sum_of(ALLOC, "[filp]"), FILES * file_bytes("slab_size"), 0.01);
@@ -291,7 +293,7 @@ static void what_is_allocated_is_counted(void **state)
  * to 12 %. */
 static void samples_stand_for_what_is_not_sampled(void **state)
 {
-	open_fixture(1U << ALLOC, 4096);
+	open_fixture(1U << ALLOC, 4096, NO_WALKS);
 	start_program();
 	take_turn();
 	assert_is_about(sum_of(ALLOC, "[filp]"), FILES * file_bytes("slab_size"), 0.5);
@@ -304,7 +306,7 @@ static void what_lives_is_known_until_it_is_freed(void **state)
 	const struct timespec pause = { .tv_nsec = 10000000 };
 	uint64_t held, left = UINT64_MAX;
 
-	open_fixture(1U << LIVE, 1);
+	open_fixture(1U << LIVE, 1, NO_WALKS);
 	start_program();
 	take_turn();
 	held = live_sum_of("[filp]");
