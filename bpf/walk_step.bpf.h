@@ -33,6 +33,8 @@ enum {
 	CODE_MOV_RSP_RBP = 0xe58948,	       /* the bytes 48 89 e5 */
 	CODE_MOV_RSP_RBP_ALTERNATE = 0xec8b48, /* 48 8b ec */
 	CODE_ENDBR64 = 0xfa1e0ff3U,
+	CODE_MOV_R12 = 0xbc49,	      /* 49 bc: mov $number, %r12 */
+	CODE_CALL_R13 = 0x41,	      /* call *displacement(%r13) */
 	CODE_DROP_FRAME = 0x5de58b48, /* 48 8b e5 5d: mov %rbp, %rsp; pop %rbp */
 	CODE_BND = 0xf2,
 	CODE_JMP = 0xe9,
@@ -41,6 +43,7 @@ enum {
 	/* How far a function's code may be from the start of the called one, which may have jumped
 	 * to a neighbour. */
 	NEAR_BYTES = 1 << 16,
+	MOV_R12_BYTES = 10,
 	LEAF_BYTES_MAX = 1 << 12, /* of a function without a frame */
 	PROLOGUE_WORDS_MAX = 6,	  /* of V8's code before it sets the frame pointer */
 };
@@ -198,25 +201,51 @@ static __always_inline int is_behind_frame(struct walk *walk, __u64 words[2])
 	       (words[0] >> 32 == CODE_DROP_FRAME || (__u32)words[0] == CODE_DROP_FRAME);
 }
 
+/* mov $bytecodes, %r12, and a call, at byte `at` of two words */
+static __always_inline int calls_with_bytecodes(const __u64 words[2], __u32 at)
+{
+	__u64 code = words[0] >> at * 8 | words[1] << 1 << (63 - at * 8);
+	__u8 call = (__u8)(words[1] >> (at + 2) * 8);
+
+	return (code & 0xffff) == CODE_MOV_R12 && (call == CODE_CALL || call == CODE_CALL_R13);
+}
+
+/* Code of V8's baseline compiler sets %ebx, in two or five bytes, and %r12, and calls what makes
+ * its frame. */
+static __always_inline int is_before_baseline_frame(struct walk *walk, __u64 words[2])
+{
+	return (can_read_user(walk, words, 2, walk->ip) &&
+		       (calls_with_bytecodes(words, 0) || calls_with_bytecodes(words, 2) ||
+			       calls_with_bytecodes(words, 5))) ||
+	       (can_read_user(walk, words, 2, walk->ip - MOV_R12_BYTES) &&
+		       calls_with_bytecodes(words, 0));
+}
+
+enum v8_leaf { V8_LEAF_OTHER, V8_LEAF_FRAMELESS, V8_LEAF_WITH_FRAME };
+
 /*
- * Does the leaf run V8's generated code, in a frame of its own? Two pointers to objects, whose
- * lowest bits are 01, are beside the frame pointer, and no such code lacks a frame between its
- * prologue and its epilogue. On top of the stack is a place for a value that may not have been set
- * yet: it holds what earlier calls left, and that may be a return address.
+ * Does the leaf run V8's generated code? Then two pointers to objects, whose lowest bits are 01,
+ * are beside the frame pointer, and the code has a frame of its own between its prologue and its
+ * epilogue. On top of the stack is a place for a value that may not have been set yet: it holds
+ * what earlier calls left, and that may be a return address.
  */
-static __always_inline int has_v8_frame_of_its_own(struct walk *walk, __u64 words[2])
+static __always_inline enum v8_leaf v8_leaf(struct walk *walk, __u64 words[2])
 {
 	const __u64 bytes = 2 * sizeof(words[0]);
 
-	return walk->is_jit && walk->fp.kind == SAVED_VALUE && walk->sp + bytes <= walk->fp.word &&
-	       can_read_user(walk, words, 2, walk->fp.word - bytes) && (words[0] & 3) == 1 &&
-	       (words[1] & 3) == 1 && !is_before_frame(walk, words) &&
-	       !is_behind_frame(walk, words);
+	if (!walk->is_jit || walk->fp.kind != SAVED_VALUE || walk->sp + bytes > walk->fp.word ||
+		!can_read_user(walk, words, 2, walk->fp.word - bytes) || (words[0] & 3) != 1 ||
+		(words[1] & 3) != 1)
+		return V8_LEAF_OTHER;
+	return is_before_frame(walk, words) || is_before_baseline_frame(walk, words) ||
+			       is_behind_frame(walk, words)
+		       ? V8_LEAF_FRAMELESS
+		       : V8_LEAF_WITH_FRAME;
 }
 
 /*
  * Steps out of a leaf that has no frame: it is in its prologue, behind its epilogue, or needs none,
- * so the frame pointer is still its caller's. Two signs show this: the next instruction, or a word
+ * so the frame pointer is still its caller's. Two signs show this: the next instructions, or a word
  * on top of the stack that is a return address behind a call of the leaf. Returns 0 if neither
  * does.
  */
@@ -224,6 +253,7 @@ static __always_inline int step_out_of_leaf(
 	struct walk *walk, enum frame_pointers frame_pointers, int *ret_end)
 {
 	__u64 code, words[2], target, caller;
+	enum v8_leaf leaf;
 	__u32 pushed = 0;
 	int has_sign;
 
@@ -238,8 +268,11 @@ static __always_inline int step_out_of_leaf(
 		!is_return_address(walk, words[pushed], &target))
 		return 0;
 	caller = words[pushed];
-	if (!has_sign && (!may_lead_to_leaf(walk, target, walk->ip, frame_pointers) ||
-				 has_v8_frame_of_its_own(walk, words)))
+	/* What V8's code calls often jumps to a function far away. */
+	leaf = has_sign ? V8_LEAF_FRAMELESS : v8_leaf(walk, words);
+	if (leaf == V8_LEAF_WITH_FRAME ||
+		(leaf == V8_LEAF_OTHER &&
+			!may_lead_to_leaf(walk, target, walk->ip, frame_pointers)))
 		return 0;
 	*ret_end = go_to_caller(walk, caller, walk->sp + (pushed + 1) * sizeof(__u64));
 	return 1;

@@ -34,10 +34,9 @@ static __always_inline int can_read_user(
 		*words = INDIRECT_CALL;
 		return 1;
 	}
-	if (address < STACK_START || address % 8 != 0 ||
-		address > STACK_START + sizeof(stack) - count * 8)
+	if (address < STACK_START || address > STACK_START + sizeof(stack) - count * 8)
 		return 0;
-	memcpy(words, stack + (address - STACK_START) / 8, count * 8);
+	memcpy(words, (const char *)stack + (address - STACK_START), count * 8);
 	return 1;
 }
 

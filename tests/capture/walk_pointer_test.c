@@ -52,6 +52,9 @@ static void frameless_leaf_is_found_by_the_call(void **state)
 	}
 }
 
+/* The four bytes after the call are how far behind the return address the called function is. */
+#define FAR_CALL 0x00020000e8909090
+
 /* Generated code of V8 has a frame but in its first instructions. What earlier calls left on top of
  * its stack is no caller. */
 static void leaf_of_v8_has_a_frame(void **state)
@@ -61,15 +64,18 @@ static void leaf_of_v8_has_a_frame(void **state)
 		__u64 function, context;
 		unsigned prologue_at; /* in bytes; 0: none */
 		int has_frame;
+		int is_far; /* what the caller called */
 	} leaves[] = {
-		{ 1, 0x10001, 0x20001, 0, 1 },
-		{ 0, 0x10001, 0x20001, 0, 0 }, /* functions of V8 in a file may lack one */
-		{ 1, 0x10003, 0x20001, 0, 0 },
-		{ 1, 0x10001, 0x20000, 0, 0 },
-		{ 1, 0x10001, 0x20001, 8, 0 },
-		{ 1, 0x10001, 0x20001, 17, 0 },
-		{ 1, 0x10001, 0x20001, 8 * PROLOGUE_WORDS_MAX - 1, 0 },
-		{ 1, 0x10001, 0x20001, 8 * PROLOGUE_WORDS_MAX, 1 },
+		{ 1, 0x10001, 0x20001, 0, 1, 0 },
+		{ 1, 0x10001, 0x20001, 8, 0, 1 },
+		{ 1, 0x10003, 0x20001, 8, 1, 1 },
+		{ 0, 0x10001, 0x20001, 0, 0, 0 }, /* functions of V8 in a file may lack one */
+		{ 1, 0x10003, 0x20001, 0, 0, 0 },
+		{ 1, 0x10001, 0x20000, 0, 0, 0 },
+		{ 1, 0x10001, 0x20001, 8, 0, 0 },
+		{ 1, 0x10001, 0x20001, 17, 0, 0 },
+		{ 1, 0x10001, 0x20001, 8 * PROLOGUE_WORDS_MAX - 1, 0, 0 },
+		{ 1, 0x10001, 0x20001, 8 * PROLOGUE_WORDS_MAX, 1, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
@@ -84,7 +90,7 @@ static void leaf_of_v8_has_a_frame(void **state)
 			memcpy((char *)&stack[200] + leaves[i].prologue_at, prologue,
 				sizeof(prologue));
 		stack[4] = at(40);
-		stack[39] = INDIRECT_CALL;
+		stack[39] = leaves[i].is_far ? FAR_CALL : INDIRECT_CALL;
 		stack[6] = leaves[i].function;
 		stack[7] = leaves[i].context;
 		stack[8] = at(20);
@@ -92,6 +98,53 @@ static void leaf_of_v8_has_a_frame(void **state)
 		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
 		assert_int_equal(walk.ip, leaves[i].has_frame ? 0x403000 : at(40));
 	}
+}
+
+/* Code of V8's baseline compiler calls what makes its frame, before which it sets two registers. */
+static void leaf_of_v8_calls_what_makes_its_frame(void **state)
+{
+#define XOR_RBX 0x31, 0xdb
+#define MOV_RBX 0xbb, 0x58, 0, 0, 0
+#define MOV_R12 0x49, 0xbc, 0x31, 0xad, 0, 0x8b, 0xae, 0x08, 0, 0
+	static const struct {
+		__u8 bytes[24];
+		unsigned at;
+		int has_frame;
+	} leaves[] = {
+		{ { XOR_RBX, MOV_R12, 0xe8, 1, 2, 3, 4 }, 0, 0 },
+		{ { XOR_RBX, MOV_R12, 0xe8, 1, 2, 3, 4 }, 2, 0 },
+		{ { XOR_RBX, MOV_R12, 0xe8, 1, 2, 3, 4 }, 12, 0 },
+		{ { XOR_RBX, MOV_R12, 0xe8, 1, 2, 3, 4 }, 17, 1 }, /* has called it */
+		{ { MOV_RBX, MOV_R12, 0xe8, 1, 2, 3, 4 }, 0, 0 },
+		{ { MOV_RBX, MOV_R12, 0x41, 0xff, 0x95, 1, 2, 3, 4 }, 0, 0 },
+		{ { MOV_RBX, MOV_R12, 0x41, 0xff, 0x95, 1, 2, 3, 4 }, 5, 0 },
+		{ { MOV_RBX, MOV_R12, 0x41, 0xff, 0x95, 1, 2, 3, 4 }, 15, 0 },
+		{ { MOV_RBX, MOV_R12, 0xe9, 1, 2, 3, 4 }, 0, 1 },
+		{ { 0x90, MOV_R12, 0xe8, 1, 2, 3, 4 }, 0, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
+		struct walk walk = walk_at(4, 8);
+
+		walk.is_jit = 1;
+		for (unsigned j = 196; j < 220; j++)
+			stack[j] = 0x9090909090909090;
+		memcpy((char *)&stack[200] - leaves[i].at, leaves[i].bytes,
+			sizeof(leaves[i].bytes));
+		walk.ip = at(200);
+		stack[4] = at(40);
+		stack[39] = FAR_CALL;
+		stack[6] = 0x10001;
+		stack[7] = 0x20001;
+		stack[8] = at(20);
+		stack[9] = 0x403000;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+		assert_int_equal(walk.ip, leaves[i].has_frame ? 0x403000 : at(40));
+		assert_int_equal(fp_of(&walk), leaves[i].has_frame ? at(20) : at(8));
+	}
+#undef XOR_RBX
+#undef MOV_RBX
+#undef MOV_R12
 }
 
 /* V8's code drops its frame, compares the number of arguments, jumps and returns. Beside the frame
@@ -424,6 +477,7 @@ int main(void)
 		cmocka_unit_test(a_guessed_leaf_is_short),
 		cmocka_unit_test(frameless_leaf_is_found_by_the_call),
 		cmocka_unit_test(leaf_of_v8_has_a_frame),
+		cmocka_unit_test(leaf_of_v8_calls_what_makes_its_frame),
 		cmocka_unit_test(leaf_of_v8_has_no_frame_behind_its_epilogue),
 		cmocka_unit_test(frame_pointers_lead_to_the_root_unless_guessed),
 		cmocka_unit_test(only_kept_frame_pointers_lead_to_another_stack),
