@@ -14,7 +14,11 @@
 enum {
 	V8_FRAME_BYTES = 16, /* the caller's frame pointer, and the return address */
 	V8_STEPS_MAX = 1023, /* native frames, and functions of code that is copied */
-	V8_LONG_CODE = 1,    /* in place of the address of code that was not found */
+	/* The call that makes a frame, and what sets %r12 before it. */
+	V8_NEAR_CALL_BYTES = MOV_R12_BYTES + 5,
+	V8_FAR_CALL_BYTES = MOV_R12_BYTES + 7,
+	CODE_LOAD_ROOT = 0x858b49, /* 49 8b 85: mov displacement(%r13), %rax */
+	V8_LONG_CODE = 1,	   /* in place of the address of code that was not found */
 };
 
 /* The same as append_placed_frame(), without a change of the stack's hash. Returns the frame's
@@ -316,29 +320,55 @@ __noinline int step_v8_proof(struct walker *walker, __u32 entry)
 }
 
 /*
+ * Is the leaf the function of V8 that makes the frames of its baseline compiler's code? The code
+ * has then begun with the instructions that call it. Behind its last push, which is the return
+ * address, the frame is made.
+ */
+__noinline int is_making_v8_frame(struct walker *walker)
+{
+	__u64 words[2], frame, ip;
+
+	if (!walker)
+		return 0;
+	frame = walker->walk.frames[1];
+	if (walker->walk.record.count < 2 ||
+		frame >> PILOTLIGHT_FRAME_KIND_SHIFT != PILOTLIGHT_FRAME_ADDRESS ||
+		!can_read_own_pt_regs(&ip, 1, PT_REGS_RIP) || !can_read_own_user(words, 1, ip) ||
+		(words[0] & 0xff) == CODE_RET ||
+		((words[0] & 0xffffff) == CODE_LOAD_ROOT && words[0] >> 56 == CODE_RET))
+		return 0;
+	ip = frame & PILOTLIGHT_FRAME_ADDRESS_MASK;
+	return (can_read_own_user(words, 2, ip - V8_NEAR_CALL_BYTES) &&
+		       calls_with_bytecodes(words, 0)) ||
+	       (can_read_own_user(words, 2, ip - V8_FAR_CALL_BYTES) &&
+		       calls_with_bytecodes(words, 0));
+}
+
+/*
  * Adds the function whose code the leaf has just begun to run, and which has no frame yet. V8 calls
  * functions with the object in %rdi. Code that has a frame, or had one, uses the register for
- * anything else, so the object counts only if the instruction is in code of its function.
+ * anything else, so the object counts only if the instruction is in code of its function, or
+ * returns there once it has made the frame.
  */
 __noinline int step_v8_entered(struct walker *walker, __u32 entry)
 {
 	const struct pilotlight_runtime_v8 *runtime;
 	struct runtime_state *state;
-	__u64 frame, shared = 0;
-	int found = V8_NO_CODE;
+	__u64 shared = 0;
+	int found = V8_NO_CODE, is_code;
 
 	if (!walker)
 		return V8_STEP_END;
 	state = &walker->runtime;
 	runtime = walked_v8(walker);
-	frame = walker->walk.frames[0];
-	if (runtime && frame >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS &&
+	is_code = walker->walk.frames[0] >> PILOTLIGHT_FRAME_KIND_SHIFT == PILOTLIGHT_FRAME_ADDRESS;
+	if (runtime && (is_code || is_making_v8_frame(walker)) &&
 		can_read_own_pt_regs(&state->v8.function, 1, PT_REGS_RDI))
 		shared = v8_shared_of(&state->v8, runtime, state->v8.function);
 	if (shared) {
 		/* No frame was read in this sample, so these are of another sample's. */
 		state->v8.table = state->v8.pcs = state->v8.seen_key = 0;
-		found = find_v8_code(walker, entry, shared, 0);
+		found = find_v8_code(walker, entry, shared, !is_code);
 	}
 	if (found == V8_OPTIMIZED_CODE && v8_read_deopt(&state->v8, runtime) &&
 		step_v8_code(walker, runtime) != V8_STEP_COPY)

@@ -86,14 +86,14 @@ static inline int can_read_pt_regs(struct walk *walk, __u64 *words, __u32 count,
 	return 0;
 }
 
-static uint64_t register_rdi;
+static uint64_t register_rdi, register_rip;
 static int has_register = 1; /* it can be read */
 
 static inline int can_read_own_pt_regs(__u64 *words, __u32 count, __u32 place)
 {
 	assert_int_equal(count, 1);
-	assert_int_equal(place, PT_REGS_RDI);
-	*words = register_rdi;
+	assert_true(place == PT_REGS_RDI || place == PT_REGS_RIP);
+	*words = place == PT_REGS_RDI ? register_rdi : register_rip;
 	return has_register;
 }
 
@@ -160,6 +160,8 @@ static inline uint64_t keep_copy(struct walker *walker, struct runtime_copier *c
 	(void)send_copy(walker, copier);
 	return copier->record.code.hash & PILOTLIGHT_RUNTIME_CODE_MASK;
 }
+
+#include "bpf/walk_step.bpf.h"
 
 #include "bpf/runtime_v8_sample.bpf.h"
 
