@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Compares the BPF time of a sample with and without the functions of Python, JavaScript, Ruby, Java, PHP or Perl. Three
 # recordings run at the same time. The third one is of a process that sleeps: it tells what a sample of other processes
-# costs. Needs root, and an earlier recording of the interpreter. DEPTH is how many functions of Python, Ruby, PHP or
-# Perl call each other: with few, the stack is mostly native; with many it is mostly the interpreter's. The program of
-# Java is compiled by the javac beside JAVA, or, with LAUNCHER=1, by the launcher, whose methods are interpreted and call
-# the program's.
+# costs. Prints the medians of ROUNDS, in which the other two start by turns: the first one may find what the second one
+# reads not in the caches. Needs root, and an earlier recording of the interpreter. DEPTH is how many functions of
+# Python, Ruby, PHP or Perl call each other: with few, the stack is mostly native; with many it is mostly the
+# interpreter's. The program of Java is compiled by the javac beside JAVA, or, with LAUNCHER=1, by the launcher, whose
+# methods are interpreted and call the program's.
 #
-#	[DEPTH=N] [LAUNCHER=1] tests/bench/runtimes.sh [PYTHON|NODE|RUBY|JAVA|PHP|PERL...]
+#	[ROUNDS=N] [DEPTH=N] [LAUNCHER=1] tests/bench/runtimes.sh [PYTHON|NODE|RUBY|JAVA|PHP|PERL...]
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 pilotlight=${PILOTLIGHT:-build/release/pilotlight}
-RATE=${RATE:-199} SECONDS_EACH=${SECONDS_EACH:-15}
+RATE=${RATE:-199} SECONDS_EACH=${SECONDS_EACH:-15} ROUNDS=${ROUNDS:-4}
 tmp=$(mktemp -d) || exit 1
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 
@@ -23,6 +24,32 @@ record() {
 numbers() {
 	sed -n 's/^cost .* a sample, \([0-9.]*\) ms in all.*/\1/p; s/.* = \([0-9]*\) stored .* \([0-9]*\) filtered.*/\1 \2/p' \
 		"$tmp/$1" | tr '\n' ' '
+}
+
+# run_round LOAD NAME OTHER: the microseconds of a native walk, the same with functions, and the quotient.
+run_round() {
+	local name runtime_frames recordings=()
+
+	for name in "$2" "$3"; do
+		runtime_frames=native
+		[[ $name = functions ]] && runtime_frames=spliced
+		record "$name" "$1" $runtime_frames &
+		recordings+=($!)
+	done
+	record others $sleeper native &
+	recordings+=($!)
+	wait "${recordings[@]}"
+	echo "$(numbers native)$(numbers functions)$(numbers others)" | awk '{
+		other = 1000 * $9 / $8
+		native = (1000 * $3 - other * $2) / $1
+		both = (1000 * $6 - other * $5) / $4
+		print native, both, both / native }'
+}
+
+# median COLUMN: of the rounds.
+median() {
+	cut -d " " -f "$1" "$tmp/rounds" | sort -g | awk '{ values[NR] = $1 }
+		END { printf "%.2f", (values[int((NR + 1) / 2)] + values[int(NR / 2) + 1]) / 2 }'
 }
 
 sleep 10000 &
@@ -46,20 +73,14 @@ for runtime in "${@:-python3}"; do
 		"$(dirname "$(command -v "$runtime")")/javac" -d "$tmp" "tests/bench/$file" || exit 1
 		program=(-cp "$tmp" JavaLoad)
 	fi
-	"$runtime" "${options[@]}" "${program[@]}" $((SECONDS_EACH + 30)) ${DEPTH:+"$DEPTH"} &
+	"$runtime" "${options[@]}" "${program[@]}" $((ROUNDS * (SECONDS_EACH + 5) + 30)) ${DEPTH:+"$DEPTH"} &
 	load=$!
 	SECONDS_EACH=2 record warm_up $load both
-	record native $load native &
-	recordings=($!)
-	record functions $load spliced &
-	recordings+=($!)
-	record others $sleeper native &
-	recordings+=($!)
-	wait "${recordings[@]}"
+	for ((round = 0; round < ROUNDS; round++)); do
+		order=(native functions)
+		((round % 2)) && order=(functions native)
+		run_round $load "${order[@]}"
+	done >"$tmp/rounds"
 	kill $load
-	echo "$(numbers native)$(numbers functions)$(numbers others)" | awk -v runtime="$runtime" '{
-		other = 1000 * $9 / $8
-		native = (1000 * $3 - other * $2) / $1
-		both = (1000 * $6 - other * $5) / $4
-		printf "%s: %.1f us without its functions, %.1f us with them (%.2f)\n", runtime, native, both, both / native }'
+	echo "$runtime: $(median 1) us without its functions, $(median 2) us with them ($(median 3))"
 done
