@@ -162,15 +162,7 @@ static __always_inline enum runtime_end perl_begin(struct runtime_walk *walk,
 /* The line of the statement. */
 static __always_inline __s32 perl_line(struct runtime_walk *walk)
 {
-	/* A recursion. */
-	if (walk->instruction != walk->statement) {
-		walk->instruction = 0;
-		if (!walk->statement || !can_copy_user(&walk->line, sizeof(walk->line),
-						walk->statement + PERL_LINE_AT))
-			return RUNTIME_UNIT_UNKNOWN;
-		walk->instruction = walk->statement;
-	}
-	return walk->line < RUNTIME_UNITS_MAX ? (__s32)walk->line : RUNTIME_UNIT_UNKNOWN;
+	return runtime_line(walk, walk->statement, PERL_LINE_AT);
 }
 
 /* Where the name of the statement's file is, which ends with a zero. Without threads a glob has it.

@@ -140,11 +140,13 @@ static __always_inline __u64 php_check_class(struct runtime_walk *walk, __u64 cl
 {
 	__u64 name, words[PHP_STRING_WORDS];
 
+	/* A function of none does not displace the last one. */
+	if (!class)
+		return 0;
 	if (class == walk->class)
 		return walk->class_check;
 	walk->class = walk->class_check = class;
-	if (!class || !runtime_read_word(&name, class + PHP_CLASS_NAME_AT) ||
-		!php_read_string(name, words))
+	if (!runtime_read_word(&name, class + PHP_CLASS_NAME_AT) || !php_read_string(name, words))
 		return class;
 	walk->class_check = runtime_hash_two(class, words[PHP_HASH], words[PHP_LENGTH]);
 	return walk->class_check;
@@ -219,14 +221,7 @@ static __always_inline __s32 php_line(
 {
 	if (!php_is_instruction(seen, instruction))
 		return RUNTIME_UNIT_UNKNOWN;
-	/* A recursion. */
-	if (walk->instruction != instruction) {
-		walk->instruction = 0;
-		if (!can_copy_user(&walk->line, sizeof(walk->line), instruction + PHP_LINE_AT))
-			return RUNTIME_UNIT_UNKNOWN;
-		walk->instruction = instruction;
-	}
-	return walk->line < RUNTIME_UNITS_MAX ? (__s32)walk->line : RUNTIME_UNIT_UNKNOWN;
+	return runtime_line(walk, instruction, PHP_LINE_AT);
 }
 
 /* The loop keeps the instruction of its innermost frame in a register, beside one with the frame,

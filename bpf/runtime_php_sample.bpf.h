@@ -146,5 +146,5 @@ __noinline int runs_loop(struct walker *walker)
 	if (runtime->anchor != PILOTLIGHT_RUNTIME_GLOBAL)
 		return 1;
 	count_calls(walker);
-	return walker->runtime.calls > 0 || (walker->walk.has_jit && is_first_thread_walked());
+	return walker->walk.calls.count > 0 || (walker->walk.has_jit && is_first_thread_walked());
 }

@@ -27,8 +27,6 @@ static __always_inline int is_file_frame_of(__u64 frame, __u32 file_id)
 }
 
 enum {
-	/* Native frames that one call looks at: its caller's loop would multiply their number. */
-	RUNTIME_PLACES = 32,
 	RUNTIME_PLACE_ON = PILOTLIGHT_RUNTIME_PLACE_UNKNOWN + 1, /* call again */
 };
 
@@ -136,20 +134,26 @@ static __always_inline int runtime_is_resumed(
 	       (frame & PILOTLIGHT_FRAME_OFFSET_MASK) == runtime_resume_place(runtime);
 }
 
-/* Adds how many of RUNTIME_PLACES native frames, from `first` on, run the loop. `inner` becomes 1 +
- * the first one that calls it, unless it is one already. Both are in a map, so that the verifier
- * does not follow each number. */
-static __always_inline void runtime_count_calls(const struct walk *walk,
-	const struct pilotlight_runtime *runtime, __u32 first, volatile __u32 *calls,
-	volatile __u32 *inner)
+/* Counts which of RUNTIME_PLACES native frames, from `first` on, run the loop. */
+static __always_inline void runtime_count_calls(
+	struct walk *walk, const struct pilotlight_runtime *runtime, __u32 first)
 {
+	struct runtime_calls *calls = &walk->calls;
+
 	first = number_below(WALK_DEPTHS, first) & ~(RUNTIME_PLACES - 1U);
+	calls->frames[first / RUNTIME_PLACES] = 0;
 	for (__u32 i = 0; i < RUNTIME_PLACES && first + i < walk->record.count; i++) {
-		if (!runtime_is_call(walk, runtime, walk->frames[first + i]))
+		__u64 frame = walk->frames[first + i];
+		int is_call = runtime_is_call(walk, runtime, frame);
+
+		if (is_call || (runtime->language == PILOTLIGHT_RUNTIME_RUBY &&
+				       runtime_is_generated(frame)))
+			calls->frames[first / RUNTIME_PLACES] |= 1U << i;
+		if (!is_call)
 			continue;
-		*calls += !runtime_goes_on(walk, runtime, first + i);
-		if (!*inner)
-			*inner = first + i + 1;
+		calls->count += !runtime_goes_on(walk, runtime, first + i);
+		if (!calls->inner)
+			calls->inner = first + i + 1;
 	}
 }
 

@@ -70,7 +70,7 @@ __noinline int begin_runtime(struct walker *walker)
 		return RUNTIME_NO_STATE;
 	begin_state(walker);
 	state->place = state->has_open = state->is_full = state->steps = 0;
-	state->groups = 0;
+	state->groups = state->has_counted = 0;
 	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
 		return RUNTIME_NATIVE;
 	state->has_calls = runtime->group >= PILOTLIGHT_RUNTIME_GROUP_CALL;
@@ -354,12 +354,12 @@ __noinline int place_call(struct walker *walker, __u32 at)
 	if (state->inner)
 		inner = state->inner - 1;
 	state->inner = 0;
-	group = state->calls - state->place;
+	group = state->placed - state->place;
 	/* Of Perl, another group than the innermost may have no call. */
 	if (state->language == PILOTLIGHT_RUNTIME_PERL && state->place == (__u32)-1 &&
-		state->calls < state->walk.callback_at)
+		state->placed < state->walk.callback_at)
 		group--;
-	state->calls++;
+	state->placed++;
 	if (group >= state->groups)
 		return 0;
 	group = number_below(PILOTLIGHT_RUNTIME_FRAMES_MAX + 1, group);
@@ -386,17 +386,34 @@ __noinline int count_some_calls(struct walker *walker, __u32 first)
 	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
 
 	if (runtime)
-		runtime_count_calls(&walker->walk, runtime, first, &walker->runtime.calls,
-			&walker->runtime.inner);
+		runtime_count_calls(&walker->walk, runtime, first);
 	return 0;
 }
 
-/* Counts the native frames that run the loop. */
+/* Counts the native frames that run the loop, once a walk. */
 static __always_inline void count_calls(struct walker *walker)
 {
-	walker->runtime.calls = walker->runtime.inner = 0;
+	if (walker->runtime.has_counted)
+		return;
+	walker->runtime.has_counted = 1;
+	walker->walk.calls.count = walker->walk.calls.inner = 0;
 	for (__u32 i = 0; i < WALK_DEPTHS && i < walker->walk.record.count; i += RUNTIME_PLACES)
 		count_some_calls(walker, i);
+}
+
+/* Looks at RUNTIME_PLACES native frames. */
+__noinline int place_some_calls(struct walker *walker, __u32 first)
+{
+	__u32 frames;
+
+	if (!walker)
+		return 0;
+	first = number_below(WALK_DEPTHS, first);
+	frames = walker->walk.calls.frames[first / RUNTIME_PLACES];
+	for (__u32 i = 0; i < RUNTIME_PLACES; i++)
+		if (frames >> i & 1)
+			place_call(walker, first + i);
+	return 0;
 }
 
 /* Without marks: gives each group the native frame that is as far from the outermost. */
@@ -414,15 +431,15 @@ __noinline int place_calls(struct walker *walker)
 	if (!runtime)
 		return 0;
 	count_calls(walker);
-	state->place = runtime_first_call(walk, runtime, state->calls, state->groups);
+	state->place = runtime_first_call(walk, runtime, walk->calls.count, state->groups);
 	if (state->place == PILOTLIGHT_RUNTIME_PLACE_UNKNOWN)
 		return 0;
 	if (state->language == PILOTLIGHT_RUNTIME_PERL &&
-		!perl_is_certain(walk, &state->walk, state->place, state->inner - 1))
+		!perl_is_certain(walk, &state->walk, state->place, walk->calls.inner - 1))
 		return 0;
-	state->calls = state->inner = 0;
-	for (__u32 i = 0; i < WALK_DEPTHS && i < walk->record.count; i++)
-		place_call(walker, i);
+	state->placed = state->inner = 0;
+	for (__u32 i = 0; i < WALK_DEPTHS && i < walk->record.count; i += RUNTIME_PLACES)
+		place_some_calls(walker, i);
 	return 1;
 }
 

@@ -41,7 +41,8 @@ enum {
 	RUNTIME_UNIT_UNKNOWN = -2,
 	RUNTIME_WORD = 8,
 	RUNTIME_PAGE = 4096,
-	RUNTIME_SEEN = 8, /* a power of two */
+	RUNTIME_SEEN = 8,  /* a power of two */
+	RUNTIME_LINES = 8, /* too */
 };
 
 /* The address in a pointer to an object. */
@@ -120,8 +121,9 @@ struct runtime_walk {
 		__u64 running; /* of Perl: the operation that runs */
 	};
 	__u64 class_check;
-	__u64 instruction; /* of PHP and Perl: one whose line was read */
-	__u32 line;
+	/* Of PHP and Perl: those whose lines were read. */
+	__u64 instructions[RUNTIME_LINES];
+	__u32 lines[RUNTIME_LINES];
 	__u32 seen_at; /* the last code object among ... */
 	struct runtime_seen seen[RUNTIME_SEEN];
 	__u64 held; /* the code object that `code` is a copy of */
@@ -143,10 +145,12 @@ struct runtime_step {
 static __always_inline void runtime_forget(
 	struct runtime_walk *walk, struct runtime_span spans[RUNTIME_SPANS])
 {
-	walk->file = walk->file_check = walk->held = walk->instruction = 0;
+	walk->file = walk->file_check = walk->held = 0;
 	walk->class = walk->class_check = 0;
 	for (__u32 i = 0; i < RUNTIME_SEEN; i++)
 		walk->seen[i].address = 0;
+	for (__u32 i = 0; i < RUNTIME_LINES; i++)
+		walk->instructions[i] = 0;
 	for (__u32 i = 0; i < RUNTIME_SPANS; i++)
 		spans[i].from = spans[i].bytes = 0;
 }
@@ -219,6 +223,27 @@ static __always_inline struct runtime_span *runtime_find_frame(
 static __always_inline int runtime_read_word(__u64 *word, __u64 address)
 {
 	return address && can_copy_user(word, sizeof(*word), address);
+}
+
+/* The line of an instruction, which has it at `line_at`. One call after the other is often at the
+ * same few instructions. */
+static __always_inline __s32 runtime_line(
+	struct runtime_walk *walk, __u64 instruction, __u32 line_at)
+{
+	__u32 at = (__u32)(instruction * 0x9e3779b97f4a7c15ULL >> 32) & (RUNTIME_LINES - 1);
+
+	__asm__ volatile("" : "+r"(at));
+	at &= RUNTIME_LINES - 1;
+	if (!instruction)
+		return RUNTIME_UNIT_UNKNOWN;
+	if (walk->instructions[at] != instruction) {
+		walk->instructions[at] = 0;
+		if (!can_copy_user(
+			    &walk->lines[at], sizeof(walk->lines[at]), instruction + line_at))
+			return RUNTIME_UNIT_UNKNOWN;
+		walk->instructions[at] = instruction;
+	}
+	return walk->lines[at] < RUNTIME_UNITS_MAX ? (__s32)walk->lines[at] : RUNTIME_UNIT_UNKNOWN;
 }
 
 /* Where the C library has the thread's copy of a module's variables. 0: it has none yet. */

@@ -108,6 +108,19 @@ enum {
 	CONTEXT_RECORD_WORDS = CONTEXT_WORDS + 1, /* with the rest of its record */
 };
 
+/* Native frames that one function looks at: its caller's loop would multiply their number. */
+enum { RUNTIME_PLACES = 32 };
+
+/* The native frames that run the loop of an interpreter. It is in a map, so that the verifier does
+ * not follow each number. */
+struct runtime_calls {
+	volatile __u32 count;
+	/* 1 + the innermost of these frames; 0: none. */
+	volatile __u32 inner;
+	/* A bit for each frame that is one, or may run generated code for one. */
+	volatile __u32 frames[WALK_DEPTHS / RUNTIME_PLACES];
+};
+
 enum { REMEMBERED_FRAMES = 64 }; /* a power of two; deeper frames are not remembered */
 struct remembered_span {
 	__u32 first, count;
@@ -190,7 +203,10 @@ struct walk {
 	__u16 has_asked_again; /* and in this walk, whether its program is one */
 	__u32 hotspot_is_new;  /* earlier walks have not known it */
 	__u64 leaf_sp, leaf_fp;
-	__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
+	union {
+		__u64 signal_registers[GREGS_WORDS]; /* REGISTERS_GREGS */
+		struct runtime_calls calls;	     /* once the native walk has ended */
+	};
 	/* Bounds of `mappings`, each array in one cache line for the search; end 0: none. */
 	__u64 starts[WALK_MAPPINGS], ends[WALK_MAPPINGS];
 	struct walked_mapping mappings[WALK_MAPPINGS];

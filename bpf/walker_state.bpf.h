@@ -35,14 +35,14 @@ struct runtime_state {
 	__u32 has_open; /* the last frame's group has not ended */
 	__u32 is_full;	/* there was no room for a frame */
 	__u32 steps, copies;
-	__u32 is_spent;	      /* what has been copied cannot be sent before the next period */
-	__u32 has_calls;      /* its groups have no marks */
-	volatile __u32 calls; /* native frames of the loop */
+	__u32 is_spent;	   /* what has been copied cannot be sent before the next period */
+	__u32 has_calls;   /* its groups have no marks */
+	__u32 has_counted; /* the native frames that run the loop */
 	__u32 language;
 	__u32 groups; /* of has_calls: how many have ended */
-	/* 1 + the native frame that goes on with the next call's group, or the generated code that
-	 * runs it; 0: none. When calls have been counted, the innermost of all. */
-	volatile __u32 inner;
+	/* When groups get their calls: how many calls there were, and 1 + the native frame that
+	 * goes on with the next one's group, or the generated code that runs it; 0: none. */
+	__u32 placed, inner;
 };
 
 /*

@@ -13,6 +13,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 #include "bpf/runtime_known.bpf.h"
+#include "bpf/runtime_php.bpf.h"
 
 /* A code object of a made-up interpreter, whose type is at place 0x40. Behind it are its file, its
  * name, its table of lines, and two frames of it. */
@@ -42,6 +43,7 @@ static const struct pilotlight_runtime runtime = {
 
 static __always_inline int can_copy_user(void *bytes, __u32 size, __u64 address)
 {
+	__asm__ volatile("" : "+r"(address)); /* or the compiler warns of some */
 	reads++;
 	if (address < START || address > START + sizeof(object) - size)
 		return 0;
@@ -244,9 +246,68 @@ static void several_deep_programs_are_known(void **state)
 	assert_true(count > 780);
 }
 
+/* The lines of some instructions are read once a walk. The next walk reads what is there then. */
+static void lines_are_read_once_a_walk(void **state)
+{
+	enum { LINE_AT = 4, INSTRUCTIONS = WORDS - 1 };
+	const uint64_t absent = START - 8;
+	struct runtime_walk walk = { 0 };
+	struct runtime_span spans[RUNTIME_SPANS] = { 0 };
+
+	for (uint64_t i = 0; i < WORDS; i++)
+		object[i] = (100 + i) << 32 | (uint32_t)~0;
+	/* More than are kept, so some take the place of others. */
+	for (unsigned round = 0; round < 2; round++)
+		for (int i = 0; i < INSTRUCTIONS; i++)
+			assert_int_equal(runtime_line(&walk, START + i * 8, LINE_AT), 100 + i);
+	runtime_forget(&walk, spans);
+	reads = 0;
+	for (unsigned round = 0; round < 3; round++)
+		assert_int_equal(runtime_line(&walk, START, LINE_AT), 100);
+	assert_int_equal(reads, 1);
+	object[0] = 7ULL << 32;
+	runtime_forget(&walk, spans);
+	assert_int_equal(runtime_line(&walk, START, LINE_AT), 7);
+	/* None, memory that is not there, which may be there later, and a line that makes no sense.
+	 */
+	assert_int_equal(runtime_line(&walk, 0, LINE_AT), RUNTIME_UNIT_UNKNOWN);
+	reads = 0;
+	for (unsigned round = 0; round < 2; round++)
+		assert_int_equal(runtime_line(&walk, absent, LINE_AT), RUNTIME_UNIT_UNKNOWN);
+	assert_int_equal(reads, 2);
+	object[1] = (uint64_t)RUNTIME_UNITS_MAX << 32;
+	runtime_forget(&walk, spans);
+	assert_int_equal(runtime_line(&walk, START + 8, LINE_AT), RUNTIME_UNIT_UNKNOWN);
+}
+
+/* A class is read once a walk, also if functions of none are between its methods. */
+static void classes_are_read_once_a_walk(void **state)
+{
+	enum { CLASS_NAME = 8 };
+	struct runtime_walk walk = { 0 };
+	struct runtime_span spans[RUNTIME_SPANS] = { 0 };
+	uint64_t check;
+
+	object[PHP_CLASS_NAME_AT / 8] = START + CLASS_NAME * 8;
+	object[CLASS_NAME] = (uint64_t)PHP_STRING << PHP_STRING_TYPE_SHIFT;
+	object[CLASS_NAME + PHP_HASH] = 0x1234;
+	object[CLASS_NAME + PHP_LENGTH] = 5;
+	reads = 0;
+	check = php_check_class(&walk, START);
+	assert_int_equal(php_check_class(&walk, 0), 0);
+	assert_int_equal(php_check_class(&walk, START), check);
+	assert_int_equal(reads, 2);
+	/* Another class has got its address. */
+	runtime_forget(&walk, spans);
+	object[CLASS_NAME + PHP_HASH] = 0x1235;
+	assert_int_not_equal(php_check_class(&walk, START), check);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_are_read_once_a_walk),
+		cmocka_unit_test(classes_are_read_once_a_walk),
 		cmocka_unit_test_setup(an_object_is_read_once_in_a_walk, set_up),
 		cmocka_unit_test_setup(an_object_is_known_once_it_is_remembered, set_up),
 		cmocka_unit_test_setup(four_objects_share_a_place, set_up),

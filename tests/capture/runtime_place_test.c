@@ -14,7 +14,6 @@ static int can_copy_user(void *copy, __u32 size, __u64 address)
 enum { INTERPRETER = 3, OTHER = 4, FRAME_BYTES = 64, UNKNOWN = PILOTLIGHT_RUNTIME_PLACE_UNKNOWN };
 
 static struct walk walk;
-static uint32_t inner; /* 1 + the innermost call */
 
 /* Frames of the interpreter, but each fourth is of a library. */
 static uint32_t open_walk(uint32_t count)
@@ -50,12 +49,11 @@ static uint32_t find_place(uint32_t *place, uint64_t mark)
 
 static uint32_t count_calls(const struct pilotlight_runtime *runtime)
 {
-	uint32_t calls = 0;
-
-	inner = 0;
+	memset(&walk.calls, 0xff, sizeof(walk.calls)); /* of the last walk */
+	walk.calls.count = walk.calls.inner = 0;
 	for (uint32_t i = 0; i < walk.record.count; i += RUNTIME_PLACES)
-		runtime_count_calls(&walk, runtime, i, &calls, &inner);
-	return calls;
+		runtime_count_calls(&walk, runtime, i);
+	return walk.calls.count;
 }
 
 static void a_group_has_the_frame_on_whose_stack_its_mark_is(void **state)
@@ -149,6 +147,15 @@ static void calls_of_the_loop_are_counted(void **state)
 	(void)open_walk(100);
 	runtime.loop_place = -1; /* a return address */
 	assert_int_equal(count_calls(&runtime), 75);
+	assert_int_equal(walk.calls.frames[2], 0x77777777);
+	assert_int_equal(walk.calls.frames[3], 0x7); /* frames 96 to 98 */
+	/* Of Ruby, what runs generated code may run it for a call. */
+	walk.frames[99] = 0x7f0000000000;
+	assert_int_equal(count_calls(&runtime), 75);
+	assert_int_equal(walk.calls.frames[3], 0x7);
+	runtime.language = PILOTLIGHT_RUNTIME_RUBY;
+	assert_int_equal(count_calls(&runtime), 75);
+	assert_int_equal(walk.calls.frames[3], 0xf);
 }
 
 /* Of CATCH, a call by the rest goes on with the group of the next one. */
@@ -167,7 +174,8 @@ static void calls_that_catch_go_on_with_a_group(void **state)
 
 	open_calls(offsets, 8);
 	assert_int_equal(count_calls(&runtime), 2);
-	assert_int_equal(inner, 1 + 1);
+	assert_int_equal(walk.calls.inner, 1 + 1);
+	assert_int_equal(walk.calls.frames[0], 1 << 1 | 1 << 3 | 1 << 5);
 	assert_true(runtime_goes_on(&walk, &runtime, 1));
 	assert_false(runtime_goes_on(&walk, &runtime, 3));
 	assert_false(runtime_is_call(&walk, &runtime, walk.frames[2]));
