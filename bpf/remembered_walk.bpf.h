@@ -33,8 +33,8 @@ static __always_inline __u32 last_walk(const struct walk *walk)
 static __always_inline struct remembered_frame *remembered_frame(
 	struct walk *walk, __u32 which, __u32 at)
 {
-	return &walk->remembered[which]
-				[number_below(REMEMBERED_FRAMES, walk->spans[which].first + at)];
+	return &walk->rings[which]
+			.remembered[number_below(REMEMBERED_FRAMES, walk->spans[which].first + at)];
 }
 
 /* Per step, for the verifier; the next step skips the rest. */
@@ -248,4 +248,10 @@ static __always_inline void remember_walk(struct walk *walk)
 	walk->turn++;
 	walk->last_at = 0;
 	walk->follows_last = 0;
+}
+
+/* Call it behind remember_walk(): the ring that the next walk fills has nothing until then. */
+static __always_inline struct runtime_span *walked_spans(struct walk *walk)
+{
+	return walk->rings[this_walk(walk)].runtime_spans;
 }

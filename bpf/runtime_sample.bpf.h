@@ -80,16 +80,16 @@ __noinline int begin_runtime(struct walker *walker)
 	state->walk.stack_pointer = walker->walk.leaf_sp;
 	switch (runtime->language) {
 	case PILOTLIGHT_RUNTIME_RUBY:
-		return ruby_begin(&state->walk, walker->walk.runtime_spans, runtime);
+		return ruby_begin(&state->walk, walked_spans(&walker->walk), runtime);
 	case PILOTLIGHT_RUNTIME_PHP:
 		if (!can_read_own_pt_regs(state->walk.registers, PHP_REGISTERS, 0))
 			return RUNTIME_NO_STATE;
-		return php_begin(&state->walk, walker->walk.runtime_spans, runtime);
+		return php_begin(&state->walk, walked_spans(&walker->walk), runtime);
 	case PILOTLIGHT_RUNTIME_PERL:
-		return perl_begin(&state->walk, walker->walk.runtime_spans, runtime,
+		return perl_begin(&state->walk, walked_spans(&walker->walk), runtime,
 			runtime_has_main(&walker->walk, runtime));
 	default:
-		return runtime_begin(&state->walk, walker->walk.runtime_spans, runtime);
+		return runtime_begin(&state->walk, walked_spans(&walker->walk), runtime);
 	}
 }
 
@@ -175,7 +175,7 @@ __noinline int step_ruby(struct walker *walker)
 	if (!walker)
 		return RUNTIME_UNREADABLE;
 	runtime = walked_runtime(walker);
-	return runtime ? (int)ruby_next(&walker->runtime.walk, walker->walk.runtime_spans, runtime,
+	return runtime ? (int)ruby_next(&walker->runtime.walk, walked_spans(&walker->walk), runtime,
 				 &walker->runtime.step)
 		       : RUNTIME_UNREADABLE;
 }
@@ -187,7 +187,7 @@ __noinline int step_php(struct walker *walker)
 	if (!walker)
 		return RUNTIME_UNREADABLE;
 	runtime = walked_runtime(walker);
-	return runtime ? (int)php_next(&walker->runtime.walk, walker->walk.runtime_spans, runtime,
+	return runtime ? (int)php_next(&walker->runtime.walk, walked_spans(&walker->walk), runtime,
 				 &walker->runtime.step)
 		       : RUNTIME_UNREADABLE;
 }
@@ -199,7 +199,7 @@ __noinline int step_perl(struct walker *walker)
 	if (!walker)
 		return RUNTIME_UNREADABLE;
 	runtime = walked_runtime(walker);
-	return runtime ? (int)perl_next(&walker->runtime.walk, walker->walk.runtime_spans, runtime,
+	return runtime ? (int)perl_next(&walker->runtime.walk, walked_spans(&walker->walk), runtime,
 				 &walker->runtime.step)
 		       : RUNTIME_UNREADABLE;
 }
@@ -214,7 +214,7 @@ static __always_inline int step_in(const struct pilotlight_runtime *runtime, str
 	case PILOTLIGHT_RUNTIME_PERL:
 		return step_perl(walker);
 	default:
-		return runtime_next(&walker->runtime.walk, walker->walk.runtime_spans, runtime,
+		return runtime_next(&walker->runtime.walk, walked_spans(&walker->walk), runtime,
 			&walker->runtime.step);
 	}
 }

@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 enum {
-	RUNTIME_SPAN_WORDS = 63, /* one less than a power of two */
+	RUNTIME_SPAN_WORDS = 127, /* one less than a power of two */
 	RUNTIME_SPAN_BYTES = RUNTIME_SPAN_WORDS * 8,
 	RUNTIME_SPANS = 2,
 };

@@ -210,7 +210,12 @@ struct walk {
 	/* Bounds of `mappings`, each array in one cache line for the search; end 0: none. */
 	__u64 starts[WALK_MAPPINGS], ends[WALK_MAPPINGS];
 	struct walked_mapping mappings[WALK_MAPPINGS];
-	struct remembered_frame remembered[2][REMEMBERED_FRAMES];
+	union {
+		struct remembered_frame remembered[REMEMBERED_FRAMES];
+		/* What the walk of an interpreter's frames has read: until the next walk, one ring
+		 * is free. */
+		struct runtime_span runtime_spans[RUNTIME_SPANS];
+	} rings[2];
 	/* Of the innermost frames: how far their stack pointers are from the leaf's. */
 	__u32 depths[WALK_DEPTHS];
 	/* As it is sent: the walk's own frames, those of an interpreter, the thread's context, the
@@ -218,11 +223,7 @@ struct walk {
 	struct pilotlight_ring_walk record;
 	__u64 frames[PILOTLIGHT_WALK_DEPTH + 1 +
 		     (PILOTLIGHT_RUNTIME_FRAMES_MAX + 1) * RUNTIME_FRAME_WORDS];
-	union {
-		__u64 more_frames[CONTEXT_RECORD_WORDS + PILOTLIGHT_STACK_DEPTH];
-		/* They come last: until then, what the walk of an interpreter's frames has read. */
-		struct runtime_span runtime_spans[RUNTIME_SPANS];
-	};
+	__u64 more_frames[CONTEXT_RECORD_WORDS + PILOTLIGHT_STACK_DEPTH];
 };
 
 /*

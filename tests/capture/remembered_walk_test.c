@@ -101,6 +101,8 @@ static int finish_walk(struct walk *walk)
 	while (end == WALK_ON && walk->record.count < PILOTLIGHT_WALK_DEPTH)
 		end = step(walk);
 	remember_walk(walk);
+	/* What the frames of an interpreter may leave there. */
+	memset(walked_spans(walk), 0xff, RUNTIME_SPANS * sizeof(struct runtime_span));
 	last_end = end;
 	return end;
 }

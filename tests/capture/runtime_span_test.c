@@ -57,8 +57,8 @@ static void frames_of_a_stack_are_read_together(void **state)
 	begin(&walk, spans);
 	for (uint64_t at = STACK + 0x1ff0 - FRAME; at >= STACK; at -= FRAME)
 		assert_int_equal(find(spans, at), 0);
-	/* Six frames a read; but the memory before a page is not read with it. */
-	assert_in_range(reads, 0x1ff0 / FRAME / 6, 0x1ff0 / FRAME / 6 + 3);
+	/* Twelve frames a read; but the memory before a page is not read with it. */
+	assert_in_range(reads, 0x1ff0 / FRAME / 12, 0x1ff0 / FRAME / 12 + 3);
 }
 
 static void frames_elsewhere_leave_those_of_the_stack(void **state)
