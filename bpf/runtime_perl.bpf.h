@@ -166,14 +166,17 @@ static __always_inline __s32 perl_line(struct runtime_walk *walk)
 }
 
 /* Where the name of the statement's file is, which ends with a zero. Without threads a glob has it.
- */
+ * Reads the line, too, which is beside it. */
 static __always_inline __u64 perl_file(
-	const struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
+	struct runtime_walk *walk, const struct pilotlight_runtime *runtime)
 {
-	__u64 word;
+	__u64 words[(PERL_FILE_AT - PERL_LINE_AT + 4 + PERL_WORD) / PERL_WORD], word;
 
-	if (!runtime_read_word(&word, walk->statement ? walk->statement + PERL_FILE_AT : 0))
+	if (!walk->statement ||
+		!can_copy_user(words, sizeof(words), walk->statement + PERL_LINE_AT - 4))
 		return 0;
+	runtime_keep_line(walk, walk->statement, (__u32)(words[0] >> PERL_HALF_SHIFT));
+	word = words[sizeof(words) / PERL_WORD - 1];
 	if (runtime->anchor != PILOTLIGHT_RUNTIME_GLOBAL)
 		return word;
 	if (!runtime_read_word(&word, word) || !word ||

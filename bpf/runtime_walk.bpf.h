@@ -137,7 +137,7 @@ struct runtime_step {
 	__u64 code;  /* the address of the code object */
 	__u64 check; /* changes if another one takes its place */
 	__u64 mark;
-	__s32 unit; /* the instruction; -1: before the first; RUNTIME_UNIT_UNKNOWN */
+	__s32 unit;  /* the instruction; -1: before the first; RUNTIME_UNIT_UNKNOWN */
 	__u32 reserved;
 };
 
@@ -155,11 +155,17 @@ static __always_inline void runtime_forget(
 		spans[i].from = spans[i].bytes = 0;
 }
 
-/* Where the walk has the code object, if it has met it. */
+/* Where the walk has the code object, if it has met it. Else it may take the place: its own, or the
+ * one beside it if another one is there. */
 static __always_inline struct runtime_seen *runtime_see(struct runtime_walk *walk, __u64 address)
 {
 	__u32 at = (__u32)(address * 0x9e3779b97f4a7c15ULL >> 32) & (RUNTIME_SEEN - 1);
+	__u64 own;
 
+	__asm__ volatile("" : "+r"(at));
+	at &= RUNTIME_SEEN - 1;
+	own = walk->seen[at].address;
+	at ^= own != 0 && own != address;
 	__asm__ volatile("" : "+r"(at));
 	walk->seen_at = at &= RUNTIME_SEEN - 1;
 	return &walk->seen[at];
@@ -225,15 +231,31 @@ static __always_inline int runtime_read_word(__u64 *word, __u64 address)
 	return address && can_copy_user(word, sizeof(*word), address);
 }
 
+/* Where the walk keeps the line of an instruction. */
+static __always_inline __u32 runtime_line_place(__u64 instruction)
+{
+	__u32 at = (__u32)(instruction * 0x9e3779b97f4a7c15ULL >> 32) & (RUNTIME_LINES - 1);
+
+	__asm__ volatile("" : "+r"(at));
+	return at & (RUNTIME_LINES - 1);
+}
+
+static __always_inline void runtime_keep_line(
+	struct runtime_walk *walk, __u64 instruction, __u32 line)
+{
+	__u32 at = runtime_line_place(instruction);
+
+	walk->lines[at] = line;
+	walk->instructions[at] = instruction;
+}
+
 /* The line of an instruction, which has it at `line_at`. One call after the other is often at the
  * same few instructions. */
 static __always_inline __s32 runtime_line(
 	struct runtime_walk *walk, __u64 instruction, __u32 line_at)
 {
-	__u32 at = (__u32)(instruction * 0x9e3779b97f4a7c15ULL >> 32) & (RUNTIME_LINES - 1);
+	__u32 at = runtime_line_place(instruction);
 
-	__asm__ volatile("" : "+r"(at));
-	at &= RUNTIME_LINES - 1;
 	if (!instruction)
 		return RUNTIME_UNIT_UNKNOWN;
 	if (walk->instructions[at] != instruction) {

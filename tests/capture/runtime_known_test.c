@@ -280,6 +280,48 @@ static void lines_are_read_once_a_walk(void **state)
 	assert_int_equal(runtime_line(&walk, START + 8, LINE_AT), RUNTIME_UNIT_UNKNOWN);
 }
 
+/* One that was read already. */
+static void lines_may_come_with_others(void **state)
+{
+	struct runtime_walk walk = { 0 };
+	struct runtime_span spans[RUNTIME_SPANS] = { 0 };
+
+	reads = 0;
+	runtime_keep_line(&walk, START, 12);
+	assert_int_equal(runtime_line(&walk, START, 4), 12);
+	runtime_keep_line(&walk, START, RUNTIME_UNITS_MAX);
+	assert_int_equal(runtime_line(&walk, START, 4), RUNTIME_UNIT_UNKNOWN);
+	assert_int_equal(reads, 0);
+	runtime_forget(&walk, spans);
+	object[0] = 7ULL << 32;
+	assert_int_equal(runtime_line(&walk, START, 4), 7);
+}
+
+/* Two that are called by turns do not displace each other, and none is taken for another one. */
+static void two_objects_may_have_one_place(void **state)
+{
+	struct runtime_walk walk = { 0 };
+	uint64_t addresses[3] = { START };
+	struct runtime_seen *places[3];
+	unsigned found = 1;
+
+	places[0] = runtime_see(&walk, addresses[0]);
+	for (uint64_t address = START + 8; found < 3; address += 8)
+		if (runtime_see(&walk, address) == places[0])
+			addresses[found++] = address;
+	for (unsigned i = 0; i < 3; i++) {
+		places[i] = runtime_see(&walk, addresses[i]);
+		assert_ptr_equal(places[i], runtime_last_seen(&walk));
+		assert_int_not_equal(places[i]->address, addresses[i]);
+		places[i]->address = addresses[i];
+		assert_ptr_equal(runtime_see(&walk, addresses[i]), places[i]);
+		if (i == 1)
+			assert_ptr_equal(runtime_see(&walk, addresses[0]), places[0]);
+	}
+	assert_ptr_not_equal(places[0], places[1]);
+	assert_int_not_equal(runtime_see(&walk, addresses[1])->address, addresses[1]);
+}
+
 /* A class is read once a walk, also if functions of none are between its methods. */
 static void classes_are_read_once_a_walk(void **state)
 {
@@ -307,6 +349,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_are_read_once_a_walk),
+		cmocka_unit_test(lines_may_come_with_others),
+		cmocka_unit_test(two_objects_may_have_one_place),
 		cmocka_unit_test(classes_are_read_once_a_walk),
 		cmocka_unit_test_setup(an_object_is_read_once_in_a_walk, set_up),
 		cmocka_unit_test_setup(an_object_is_known_once_it_is_remembered, set_up),
