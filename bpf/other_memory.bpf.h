@@ -205,6 +205,12 @@ static __always_inline int can_read_own_pt_regs(__u64 *words, __u32 count, __u32
 	return bpf_probe_read_kernel(words, count * sizeof(*words), registers + place) == 0;
 }
 
+/* They are the first words. */
+static __always_inline int can_read_own_r15_r14(__u64 words[2])
+{
+	return can_read_own_pt_regs(words, 2, 0);
+}
+
 static __always_inline int can_read_pt_regs(
 	struct walk *walk, __u64 *words, __u32 count, __u32 place)
 {

@@ -5,6 +5,8 @@
 #include "kernel_types.h"
 #include "walk_state.bpf.h"
 
+#include <linux/ptrace.h>
+
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
@@ -31,6 +33,17 @@ static __always_inline int can_read_own_pt_regs(__u64 *words, __u32 count, __u32
 	const __u64 *registers = (__u64 *)bpf_task_pt_regs(bpf_get_current_task_btf());
 
 	return bpf_probe_read_kernel(words, count * sizeof(*words), registers + place) == 0;
+}
+
+/* Without a call that reads. */
+static __always_inline int can_read_own_r15_r14(__u64 words[2])
+{
+	const struct pt_regs *registers =
+		(const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	words[0] = registers->r15;
+	words[1] = registers->r14;
+	return 1;
 }
 
 static __always_inline int can_read_pt_regs(

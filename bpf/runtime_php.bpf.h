@@ -48,10 +48,10 @@ enum {
 	PHP_STRING = 6,
 	PHP_HASH = 1,
 	PHP_LENGTH = 2,
+	PHP_END_BYTES = 16,
 	/* Of walk->registers. */
 	PHP_REGISTER_INSTRUCTION = 0, /* r15 */
 	PHP_REGISTER_FRAME = 1,	      /* r14 */
-	PHP_REGISTERS = 2,
 };
 
 /* The innermost frame of the thread with this block; 0: there is none. */
@@ -93,7 +93,7 @@ static __always_inline int php_read_string(__u64 string, __u64 words[PHP_STRING_
  * differ. 0: it is no string. */
 static __always_inline __u64 php_check_string(__u64 string)
 {
-	__u64 words[PHP_STRING_WORDS], end[2] = { 0, 0 }, check, bytes;
+	__u64 words[PHP_STRING_WORDS], check, bytes;
 
 	if (!php_read_string(string, words))
 		return 0;
@@ -102,14 +102,15 @@ static __always_inline __u64 php_check_string(__u64 string)
 	if (words[PHP_HASH] || !bytes)
 		return check;
 	string += PHP_STRING_WORDS * PHP_WORD;
-	if (bytes > sizeof(end)) {
-		string += bytes - sizeof(end);
-		bytes = sizeof(end);
+	if (bytes > PHP_END_BYTES) {
+		string += bytes - PHP_END_BYTES;
+		bytes = PHP_END_BYTES;
 	}
+	words[0] = words[1] = 0;
 	__asm__ volatile("" : "+r"(bytes));
-	if (bytes > sizeof(end) || !can_copy_user(end, (__u32)bytes, string))
+	if (bytes > PHP_END_BYTES || !can_copy_user(words, (__u32)bytes, string))
 		return 0;
-	return runtime_hash_two(check, end[0], end[1]);
+	return runtime_hash_two(check, words[0], words[1]);
 }
 
 static __always_inline int php_is_native(const struct runtime_walk *walk)
@@ -361,6 +362,9 @@ static __always_inline enum runtime_end php_next(struct runtime_walk *walk,
 		php_begin_generators(walk, PHP_GENERATORS_MAX);
 		return RUNTIME_ON;
 	}
+	/* A group has no mark on the stack, only an end. */
+	step->mark = php_ends_group(
+		runtime, runtime_span_word(span, frame + PHP_FRAME_GENERATOR), flags);
 	seen = runtime_see(walk, function);
 	/* Without it a group might be missing, and others have its native frame. */
 	if (function && seen->address != function &&
@@ -370,14 +374,12 @@ static __always_inline enum runtime_end php_next(struct runtime_walk *walk,
 		/* It has the identity of its instructions: each closure has a copy of the rest. */
 		step->code = seen->words[PHP_INSTRUCTIONS];
 		step->unit = php_line(walk, seen, php_instruction(walk, span, seen, frame));
-		/* A group has no mark on the stack, only an end. */
-		step->mark = php_ends_group(
-			runtime, runtime_span_word(span, frame + PHP_FRAME_GENERATOR), flags);
-	} else if (function && seen->words[PHP_INSTRUCTION_COUNT] & PHP_HAS_NAME) {
-		step->code = function;
-	} else if (function) {
-		/* A fiber begins, on a stack of its own. */
-		walk->has_left = 1;
+	} else {
+		step->mark = 0;
+		if (function && seen->words[PHP_INSTRUCTION_COUNT] & PHP_HAS_NAME)
+			step->code = function;
+		else if (function)
+			walk->has_left = 1; /* a fiber begins, on a stack of its own */
 	}
 	if (function)
 		step->check = seen->check;

@@ -70,7 +70,7 @@ __noinline int begin_runtime(struct walker *walker)
 		return RUNTIME_NO_STATE;
 	begin_state(walker);
 	state->place = state->has_open = state->is_full = state->steps = 0;
-	state->groups = state->has_counted = 0;
+	state->groups = state->has_counted = state->step.flags = 0;
 	if (runtime->language == PILOTLIGHT_RUNTIME_V8)
 		return RUNTIME_NATIVE;
 	state->has_calls = runtime->group >= PILOTLIGHT_RUNTIME_GROUP_CALL;
@@ -82,7 +82,7 @@ __noinline int begin_runtime(struct walker *walker)
 	case PILOTLIGHT_RUNTIME_RUBY:
 		return ruby_begin(&state->walk, walked_spans(&walker->walk), runtime);
 	case PILOTLIGHT_RUNTIME_PHP:
-		if (!can_read_own_pt_regs(state->walk.registers, PHP_REGISTERS, 0))
+		if (!can_read_own_r15_r14(state->walk.registers))
 			return RUNTIME_NO_STATE;
 		return php_begin(&state->walk, walked_spans(&walker->walk), runtime);
 	case PILOTLIGHT_RUNTIME_PERL:
@@ -93,7 +93,7 @@ __noinline int begin_runtime(struct walker *walker)
 	}
 }
 
-static __always_inline void append_runtime_frame(struct walker *walker, __u32 entry, __u64 flags)
+static __always_inline void append_runtime_frame(struct walker *walker, __u32 entry)
 {
 	struct walk *walk = &walker->walk;
 	__u64 *words, code = identify_seen(walker, entry);
@@ -102,7 +102,7 @@ static __always_inline void append_runtime_frame(struct walker *walker, __u32 en
 	words = runtime_words(walk, walk->record.runtime_count);
 	words[0] = code;
 	words[1] = unit | (__u64)PILOTLIGHT_RUNTIME_PLACE_UNKNOWN << RUNTIME_PLACE_SHIFT |
-		   flags << RUNTIME_FLAGS_SHIFT;
+		   (__u64)walker->runtime.step.flags << RUNTIME_FLAGS_SHIFT;
 	walk->record.runtime_count++;
 	walk->record.hash = hash_next(hash_next(walk->record.hash, code), words[1]);
 	walker->runtime.has_open = 1;
@@ -145,89 +145,45 @@ static __always_inline void note_group_end(struct walker *walker, int has_frames
 					: PILOTLIGHT_RUNTIME_FRAMES_MAX;
 }
 
-/* Ends a group, whose frames may have no code, and then there are none. */
-static __always_inline void end_runtime_group(struct walker *walker)
+static __always_inline void mark_group_end(struct walker *walker, __u64 place)
 {
 	struct walk *walk = &walker->walk;
-	__u64 *words, place;
+	__u64 *words = runtime_words(walk, walk->record.runtime_count - 1);
 
-	if (!walker->runtime.has_open) {
-		if (walker->runtime.language == PILOTLIGHT_RUNTIME_PERL)
-			note_group_end(walker, 0);
-		return;
-	}
 	walker->runtime.has_open = 0;
-	place = PILOTLIGHT_RUNTIME_PLACE_UNKNOWN;
-	if (walker->runtime.has_calls)
-		note_group_end(walker, 1);
-	else
-		place = search_place(walker, walker->runtime.step.mark);
-	words = runtime_words(walk, walk->record.runtime_count - 1);
 	words[1] = (__u32)words[1] | place << RUNTIME_PLACE_SHIFT |
 		   (__u64)PILOTLIGHT_RUNTIME_GROUP_END << RUNTIME_FLAGS_SHIFT;
 	walk->record.hash = hash_next(walk->record.hash, words[1]);
 }
 
-__noinline int step_ruby(struct walker *walker)
+/* Ends a group without a mark. Its frames may have no code, and then there are none. */
+static __always_inline void end_called_group(struct walker *walker)
 {
-	const struct pilotlight_runtime *runtime;
-
-	if (!walker)
-		return RUNTIME_UNREADABLE;
-	runtime = walked_runtime(walker);
-	return runtime ? (int)ruby_next(&walker->runtime.walk, walked_spans(&walker->walk), runtime,
-				 &walker->runtime.step)
-		       : RUNTIME_UNREADABLE;
-}
-
-__noinline int step_php(struct walker *walker)
-{
-	const struct pilotlight_runtime *runtime;
-
-	if (!walker)
-		return RUNTIME_UNREADABLE;
-	runtime = walked_runtime(walker);
-	return runtime ? (int)php_next(&walker->runtime.walk, walked_spans(&walker->walk), runtime,
-				 &walker->runtime.step)
-		       : RUNTIME_UNREADABLE;
-}
-
-__noinline int step_perl(struct walker *walker)
-{
-	const struct pilotlight_runtime *runtime;
-
-	if (!walker)
-		return RUNTIME_UNREADABLE;
-	runtime = walked_runtime(walker);
-	return runtime ? (int)perl_next(&walker->runtime.walk, walked_spans(&walker->walk), runtime,
-				 &walker->runtime.step)
-		       : RUNTIME_UNREADABLE;
-}
-
-static __always_inline int step_in(const struct pilotlight_runtime *runtime, struct walker *walker)
-{
-	switch (runtime->language) {
-	case PILOTLIGHT_RUNTIME_RUBY:
-		return step_ruby(walker);
-	case PILOTLIGHT_RUNTIME_PHP:
-		return step_php(walker);
-	case PILOTLIGHT_RUNTIME_PERL:
-		return step_perl(walker);
-	default:
-		return runtime_next(&walker->runtime.walk, walked_spans(&walker->walk), runtime,
-			&walker->runtime.step);
+	if (walker->runtime.has_open) {
+		note_group_end(walker, 1);
+		mark_group_end(walker, PILOTLIGHT_RUNTIME_PLACE_UNKNOWN);
+	} else if (walker->runtime.language == PILOTLIGHT_RUNTIME_PERL) {
+		note_group_end(walker, 0);
 	}
+}
+
+/* Ends a group of CPython, which may have one. */
+static __always_inline void end_runtime_group(struct walker *walker)
+{
+	if (walker->runtime.has_calls)
+		end_called_group(walker);
+	else if (walker->runtime.has_open)
+		mark_group_end(walker, search_place(walker, walker->runtime.step.mark));
 }
 
 static __always_inline int is_in_tasks(const struct runtime_state *state)
 {
-	return state->language == PILOTLIGHT_RUNTIME_PYTHON &&
-	       state->walk.tasks == RUNTIME_TASKS_AWAITING;
+	return state->walk.tasks == RUNTIME_TASKS_AWAITING;
 }
 
 /* A coroutine has been met: if it is the running task's outermost one, those that await the task
  * come next. */
-__noinline int meet_coroutine(struct walker *walker, __u32 entry, __u64 frame)
+__noinline int meet_coroutine(struct walker *walker, __u32 entry)
 {
 	struct runtime_tasks *tasks = bpf_map_lookup_elem(&runtime_tasks, &entry);
 	const struct pilotlight_runtime *runtime;
@@ -242,7 +198,7 @@ __noinline int meet_coroutine(struct walker *walker, __u32 entry, __u64 frame)
 	if (walk->tasks == RUNTIME_TASKS_UNKNOWN)
 		walk->tasks = runtime_find_task(tasks, walk, runtime) ? RUNTIME_TASKS_RUNNING
 								      : RUNTIME_TASKS_DONE;
-	if (walk->tasks != RUNTIME_TASKS_RUNNING || tasks->frame != frame || !walk->frame)
+	if (walk->tasks != RUNTIME_TASKS_RUNNING || tasks->frame != walk->read || !walk->frame)
 		return 0;
 	tasks->resume = walk->frame;
 	walk->tasks = RUNTIME_TASKS_AWAITING;
@@ -275,29 +231,96 @@ __noinline int enter_task(struct walker *walker, __u32 entry)
 	return flags;
 }
 
-/* One step. Returns RUNTIME_ON, or why the walk ends. */
-__noinline int step_runtime(struct walker *walker, __u32 entry)
+/* Has the walk taken too long? A step that is slow looks at the clock itself. */
+static __always_inline int is_out_of_time(struct runtime_state *state, int is_slow)
 {
-	const struct pilotlight_runtime *runtime;
-	struct runtime_state *state;
-	__u64 frame, flags = 0;
-	int end, is_of_task;
+	return (!(++state->steps & (RUNTIME_TIMED_STEPS - 1)) || is_slow) &&
+	       walk_clock_ns() - state->begin_ns > RUNTIME_NS_MAX;
+}
 
-	if (!walker)
-		return RUNTIME_UNREADABLE;
-	state = &walker->runtime;
-	runtime = walked_runtime(walker);
+static __always_inline void add_step(struct walker *walker, __u32 entry)
+{
+	if (walker->walk.record.runtime_count < PILOTLIGHT_RUNTIME_FRAMES_MAX)
+		append_runtime_frame(walker, entry);
+	else
+		walker->runtime.is_full = 1;
+}
+
+/* Appends the frame of a step, if it has one, and ends its group. */
+static __always_inline int take_step(struct walker *walker, __u32 entry, int end)
+{
+	if (end == RUNTIME_UNREADABLE)
+		return end;
+	if (walker->runtime.step.code)
+		add_step(walker, entry);
+	if (!walker->runtime.step.mark)
+		return end;
+	end_called_group(walker);
+	return walker->runtime.is_full ? RUNTIME_FULL : end;
+}
+
+/* One step, a function for each language: a further call costs as much as ten words of code. They
+ * return RUNTIME_ON, or why the walk ends. */
+__noinline int step_ruby(struct walker *walker, __u32 entry)
+{
+	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
+	struct runtime_state *state;
+	int end;
+
 	if (!runtime)
 		return RUNTIME_UNREADABLE;
-	/* A step along PHP's generators that delegate reads up to 32 of them. */
-	if ((!(++state->steps & (RUNTIME_TIMED_STEPS - 1)) ||
-		    (state->language == PILOTLIGHT_RUNTIME_PHP && state->walk.limit)) &&
-		walk_clock_ns() - state->begin_ns > RUNTIME_NS_MAX)
+	state = &walker->runtime;
+	if (is_out_of_time(state, 0))
 		return RUNTIME_FULL;
-	if (is_in_tasks(state))
-		flags = enter_task(walker, entry);
-	frame = state->walk.frame;
-	end = step_in(runtime, walker);
+	end = ruby_next(&state->walk, walked_spans(&walker->walk), runtime, &state->step);
+	return take_step(walker, entry, end);
+}
+
+__noinline int step_php(struct walker *walker, __u32 entry)
+{
+	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
+	struct runtime_state *state;
+	int end;
+
+	if (!runtime)
+		return RUNTIME_UNREADABLE;
+	state = &walker->runtime;
+	/* A step along generators that delegate reads up to 32 of them. */
+	if (is_out_of_time(state, state->walk.limit != 0))
+		return RUNTIME_FULL;
+	end = php_next(&state->walk, walked_spans(&walker->walk), runtime, &state->step);
+	return take_step(walker, entry, end);
+}
+
+__noinline int step_perl(struct walker *walker, __u32 entry)
+{
+	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
+	struct runtime_state *state;
+	int end;
+
+	if (!runtime)
+		return RUNTIME_UNREADABLE;
+	state = &walker->runtime;
+	if (is_out_of_time(state, 0))
+		return RUNTIME_FULL;
+	end = perl_next(&state->walk, walked_spans(&walker->walk), runtime, &state->step);
+	return take_step(walker, entry, end);
+}
+
+__noinline int step_python(struct walker *walker, __u32 entry)
+{
+	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
+	struct runtime_state *state;
+	int end, is_of_task;
+
+	if (!runtime)
+		return RUNTIME_UNREADABLE;
+	state = &walker->runtime;
+	if (is_out_of_time(state, 0))
+		return RUNTIME_FULL;
+	state->step.flags = is_in_tasks(state) ? enter_task(walker, entry) : 0;
+	state->walk.read = state->walk.frame;
+	end = runtime_next(&state->walk, walked_spans(&walker->walk), runtime, &state->step);
 	is_of_task = is_in_tasks(state);
 	if (is_of_task) {
 		/* It has no frame before it, and leads to no other group. */
@@ -308,19 +331,39 @@ __noinline int step_runtime(struct walker *walker, __u32 entry)
 	}
 	if (end == RUNTIME_UNREADABLE)
 		return end;
-	if (state->step.code || is_of_task) {
-		if (walker->walk.record.runtime_count < PILOTLIGHT_RUNTIME_FRAMES_MAX)
-			append_runtime_frame(walker, entry, flags);
-		else
-			state->is_full = 1;
+	if (state->step.code || is_of_task)
+		add_step(walker, entry);
+	if (state->walk.tasks < RUNTIME_TASKS_DONE && runtime_is_coroutine(&state->walk, runtime))
+		meet_coroutine(walker, entry);
+	if (!state->step.mark)
+		return end;
+	end_runtime_group(walker);
+	return state->is_full ? RUNTIME_FULL : end;
+}
+
+static __always_inline int take_steps(
+	struct walker *walker, __u32 entry, int (*step)(struct walker *walker, __u32 entry))
+{
+	int end = RUNTIME_ON;
+
+	for (__u32 i = 0; i < RUNTIME_STEPS_MAX && end == RUNTIME_ON; i++)
+		end = step(walker, entry);
+	return end;
+}
+
+/* A loop for each language: the verifier, which follows each round, has less to do. */
+static __always_inline int walk_runtime(struct walker *walker, __u32 entry)
+{
+	switch (walker->runtime.language) {
+	case PILOTLIGHT_RUNTIME_RUBY:
+		return take_steps(walker, entry, step_ruby);
+	case PILOTLIGHT_RUNTIME_PHP:
+		return take_steps(walker, entry, step_php);
+	case PILOTLIGHT_RUNTIME_PERL:
+		return take_steps(walker, entry, step_perl);
+	default:
+		return take_steps(walker, entry, step_python);
 	}
-	if (state->language == PILOTLIGHT_RUNTIME_PYTHON &&
-		state->walk.tasks < RUNTIME_TASKS_DONE &&
-		runtime_is_coroutine(&state->walk, runtime))
-		meet_coroutine(walker, entry, frame);
-	if (state->step.mark)
-		end_runtime_group(walker);
-	return state->step.mark && state->is_full ? RUNTIME_FULL : end;
 }
 
 /* If native frame `at` is a call of the loop, its group gets it. Or of FINISH what it has called
@@ -496,8 +539,8 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 		    walker->runtime.language == PILOTLIGHT_RUNTIME_PERL) &&
 		!runs_loop(walker))
 		return;
-	for (__u32 i = 0; i < RUNTIME_STEPS_MAX && end == RUNTIME_ON; i++)
-		end = step_runtime(walker, entry);
+	if (end == RUNTIME_ON)
+		end = walk_runtime(walker, entry);
 	if (end == RUNTIME_ROOT && walker->runtime.language == PILOTLIGHT_RUNTIME_RUBY)
 		leave_out_functions(walker);
 	/* The outermost frame ends a group, unless the thread is just linking its frames anew. */

@@ -102,6 +102,7 @@ struct runtime_walk {
 		__u64 awaits;	 /* of PHP: the generator that is listed next */
 	};
 	union {
+		__u64 read;	    /* of CPython: the frame that was read last */
 		__u64 registers[2]; /* of PHP: r15 and r14, which its owner sets, too */
 		struct {
 			__u64 function;	 /* of Ruby: what the last frame runs, if it is one of C */
@@ -138,7 +139,7 @@ struct runtime_step {
 	__u64 check; /* changes if another one takes its place */
 	__u64 mark;
 	__s32 unit;  /* the instruction; -1: before the first; RUNTIME_UNIT_UNKNOWN */
-	__u32 reserved;
+	__u32 flags; /* of the frame, as it is sent */
 };
 
 /* Before the first step of a walk. */
