@@ -454,32 +454,54 @@ static __always_inline int hotspot_is_sender(__u64 *sender, __u64 least)
 }
 
 /*
+ * Has an interpreted method, whose frame is at `fp`, called another one that has no frame yet? Then
+ * r13 is the caller's stack pointer, and not a place in the bytecode. Reads r13 into the first
+ * word, and the return address into the last.
+ */
+static __always_inline int hotspot_is_entered(
+	struct walk *walk, const struct hotspot *hotspot, __u64 fp, __u64 words[3])
+{
+	__u64 least = walk->sp + HOTSPOT_WORD;
+
+	return walk->registers_kind == REGISTERS_PT_REGS &&
+	       can_read_pt_regs(walk, words, 1, PT_REGS_R13) && fp >= least &&
+	       words[0] - least <= fp - least && words[0] % HOTSPOT_WORD == 0 &&
+	       can_read_own_user(words + 2, 1, walk->sp) &&
+	       hotspot_is_interpreter(hotspot, words[2]);
+}
+
+/*
  * Out of the interpreter. Where it enters a method, it has no frame yet: the return address is on
  * top, and r13 is the caller's stack pointer. It pushes r13 right behind the caller's frame
  * pointer, so from then on the frame can be left, also before the rest is pushed. Sets *ret_fp to
  * the frame pointer, or 0.
  */
-static __always_inline int hotspot_step_interpreted(
-	struct walk *walk, const struct pilotlight_runtime_hotspot *runtime, __u64 *ret_fp)
+static __always_inline int hotspot_step_interpreted(struct walk *walk,
+	const struct hotspot *hotspot, const struct pilotlight_runtime_hotspot *runtime,
+	__u64 *ret_fp)
 {
 	__u64 fp, words[3];
 
 	walk->read_more = 1;
 	*ret_fp = 0;
 	if (read_saved(walk, &walk->fp, &fp) && fp >= walk->sp &&
-		fp - walk->sp < HOTSPOT_STACK_MAX &&
-		(!walk->is_exact || (__s64)(walk->sp - fp) <= runtime->frame_sender_at) &&
-		can_read_own_user(words, 3, fp + (__s64)runtime->frame_sender_at) &&
-		hotspot_is_sender(&words[0], fp + 2 * HOTSPOT_WORD)) {
-		*ret_fp = fp;
-		walk->fp.word = words[1];
-		walk->fp.kind = SAVED_VALUE;
-	} else if (!walk->is_exact || walk->registers_kind != REGISTERS_PT_REGS ||
-		   !can_read_pt_regs(walk, words, 1, PT_REGS_R13) ||
-		   !hotspot_is_sender(&words[0], walk->sp + HOTSPOT_WORD) ||
-		   !can_read_own_user(words + 2, 1, walk->sp)) {
-		return PILOTLIGHT_WALK_NO_FUNCTION;
+		fp - walk->sp < HOTSPOT_STACK_MAX) {
+		if (walk->is_exact && hotspot_is_entered(walk, hotspot, fp, words))
+			return hotspot_return(walk, words[2], words[0]);
+		if ((!walk->is_exact || (__s64)(walk->sp - fp) <= runtime->frame_sender_at) &&
+			can_read_own_user(words, 3, fp + (__s64)runtime->frame_sender_at) &&
+			hotspot_is_sender(&words[0], fp + 2 * HOTSPOT_WORD)) {
+			*ret_fp = fp;
+			walk->fp.word = words[1];
+			walk->fp.kind = SAVED_VALUE;
+			return hotspot_return(walk, words[2], words[0]);
+		}
 	}
+	if (!walk->is_exact || walk->registers_kind != REGISTERS_PT_REGS ||
+		!can_read_pt_regs(walk, words, 1, PT_REGS_R13) ||
+		!hotspot_is_sender(&words[0], walk->sp + HOTSPOT_WORD) ||
+		!can_read_own_user(words + 2, 1, walk->sp))
+		return PILOTLIGHT_WALK_NO_FUNCTION;
 	return hotspot_return(walk, words[2], words[0]);
 }
 

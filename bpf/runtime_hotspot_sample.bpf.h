@@ -152,7 +152,7 @@ __noinline int step_interpreted(struct walker *walker)
 	runtime = walked_hotspot(walker);
 	if (!runtime)
 		return PILOTLIGHT_WALK_UNSUPPORTED;
-	end = hotspot_step_interpreted(walk, runtime, &fp);
+	end = hotspot_step_interpreted(walk, &walker->runtime.known_hotspot, runtime, &fp);
 	at = walk->record.count - 1;
 	if (at < WALK_DEPTHS)
 		walk->depths[number_below(WALK_DEPTHS, at)] = fp ? (__u32)(fp - walk->leaf_sp) : 0;

@@ -270,7 +270,7 @@ static void interpreted_methods_are_left_by_the_frame_pointer(void **state)
 	__u64 fp;
 
 	put_interpreted(40, at(45));
-	assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp), WALK_ON);
+	assert_int_equal(hotspot_step_interpreted(&walk, &hotspot, &jvm_runtime, &fp), WALK_ON);
 	assert_int_equal(fp, at(40));
 	assert_int_equal(walk.fp.word, 77);
 	assert_int_equal(walk.sp, at(45));
@@ -278,14 +278,14 @@ static void interpreted_methods_are_left_by_the_frame_pointer(void **state)
 	/* An argument was taken off the stack. */
 	(void)set_up(NULL);
 	put_interpreted(40, at(41));
-	assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp), WALK_ON);
+	assert_int_equal(hotspot_step_interpreted(&walk, &hotspot, &jvm_runtime, &fp), WALK_ON);
 	assert_int_equal(fp, at(40));
 	assert_int_equal(walk.sp, at(42));
 	/* The caller's stack pointer is in the frame, or too far away. */
 	for (unsigned i = 0; i < 2; i++) {
 		(void)set_up(NULL);
 		put_interpreted(40, i ? at(40) : at(40) + HOTSPOT_STACK_MAX + 16);
-		assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp),
+		assert_int_equal(hotspot_step_interpreted(&walk, &hotspot, &jvm_runtime, &fp),
 			PILOTLIGHT_WALK_NO_FUNCTION);
 		assert_int_equal(fp, 0);
 	}
@@ -301,7 +301,7 @@ static void entries_of_the_interpreter_have_no_frame(void **state)
 	walk.fp.word = 5;
 	put_word(0, code_in(JVM_COMPILED, 0xe0));
 	jvm_pt_regs[PT_REGS_R13] = at(3);
-	assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp), WALK_ON);
+	assert_int_equal(hotspot_step_interpreted(&walk, &hotspot, &jvm_runtime, &fp), WALK_ON);
 	assert_int_equal(walk.ip, code_in(JVM_COMPILED, 0xe0));
 	assert_int_equal(walk.sp, at(3));
 	assert_int_equal(walk.fp.word, 5);
@@ -312,15 +312,55 @@ static void entries_of_the_interpreter_have_no_frame(void **state)
 	walk.registers_kind = REGISTERS_PT_REGS;
 	put_word(0, code_in(JVM_COMPILED, 0xe0));
 	jvm_pt_regs[PT_REGS_R13] = at(0);
-	assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp), WALK_ON);
+	assert_int_equal(hotspot_step_interpreted(&walk, &hotspot, &jvm_runtime, &fp), WALK_ON);
 	assert_int_equal(walk.sp, at(1));
 	(void)set_up(NULL);
 	walk.is_exact = 1;
 	walk.registers_kind = REGISTERS_PT_REGS;
 	walk.fp.word = at(0); /* r13 is not pushed yet */
 	put_interpreted(0, at(2));
-	assert_int_equal(
-		hotspot_step_interpreted(&walk, &jvm_runtime, &fp), PILOTLIGHT_WALK_NO_FUNCTION);
+	assert_int_equal(hotspot_step_interpreted(&walk, &hotspot, &jvm_runtime, &fp),
+		PILOTLIGHT_WALK_NO_FUNCTION);
+}
+
+/* The frame pointer is that of an interpreted caller. */
+static void a_method_that_is_called_is_not_its_caller(void **state)
+{
+	static const struct {
+		unsigned r13, back; /* of the stack, and bytes before it */
+		bool is_called;
+	} calls[] = {
+		{ 1, 0, true },
+		{ 8, 0, true },
+		{ 20, 0, true },
+		/* Above the frame pointer, where the return address is, in the middle of a word. */
+		{ 21, 0, false },
+		{ 0, 0, false },
+		{ 8, 4, false },
+	};
+	__u64 fp;
+
+	hotspot.interpreter = code_in(JVM_INTERPRETER, 0);
+	hotspot.interpreter_end = hotspot.interpreter + 0x80;
+	for (size_t i = 0; i <= ARRAY_SIZE(calls); i++) {
+		bool is_other = i == ARRAY_SIZE(calls); /* the word is no return address */
+		unsigned call = is_other ? 0 : i;
+		bool is_called = !is_other && calls[i].is_called;
+
+		walk = (struct walk){ .sp = at(0), .fp = { at(20), SAVED_VALUE, 0 } };
+		walk.is_exact = 1;
+		walk.registers_kind = REGISTERS_PT_REGS;
+		put_interpreted(20, at(24));
+		put_word(
+			0, is_other ? code_in(JVM_COMPILED, 0xe0) : code_in(JVM_INTERPRETER, 0x40));
+		jvm_pt_regs[PT_REGS_R13] = at(calls[call].r13) - calls[call].back;
+		assert_int_equal(
+			hotspot_step_interpreted(&walk, &hotspot, &jvm_runtime, &fp), WALK_ON);
+		if (fp != (is_called ? 0 : at(20)) ||
+			walk.sp != (is_called ? at(calls[call].r13) : at(24)) ||
+			walk.fp.word != (is_called ? at(20) : 77))
+			fail_msg("call %zu", i);
+	}
 }
 
 /* The frame has the caller's stack pointer, and then r13 gets another value. */
@@ -336,7 +376,8 @@ static void frames_of_the_interpreter_can_be_left_before_they_are_whole(void **s
 		walk.fp.word = at(20);
 		jvm_pt_regs[PT_REGS_R13] = 77;
 		put_interpreted(20, at(24));
-		assert_int_equal(hotspot_step_interpreted(&walk, &jvm_runtime, &fp), WALK_ON);
+		assert_int_equal(
+			hotspot_step_interpreted(&walk, &hotspot, &jvm_runtime, &fp), WALK_ON);
 		assert_int_equal(walk.ip, code_in(JVM_COMPILED, 0xe0));
 		assert_int_equal(walk.sp, at(24));
 		assert_int_equal(walk.fp.word, 77);
@@ -515,6 +556,7 @@ int main(void)
 		cmocka_unit_test_setup(leaves_are_left_by_their_instructions, set_up),
 		cmocka_unit_test_setup(interpreted_methods_are_left_by_the_frame_pointer, set_up),
 		cmocka_unit_test_setup(entries_of_the_interpreter_have_no_frame, set_up),
+		cmocka_unit_test_setup(a_method_that_is_called_is_not_its_caller, set_up),
 		cmocka_unit_test_setup(
 			frames_of_the_interpreter_can_be_left_before_they_are_whole, set_up),
 		cmocka_unit_test_setup(a_method_is_proved_by_its_class, set_up),

@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (kind == HOTSPOT_METHOD)
 		check_scopes(&blob, &walk);
 	if (kind == HOTSPOT_INTERPRETER)
-		(void)hotspot_step_interpreted(&walk, &jvm_runtime, &fp);
+		(void)hotspot_step_interpreted(&walk, &hotspot, &jvm_runtime, &fp);
 	else if (kind != HOTSPOT_NONE &&
 		 hotspot_leave(&walk, hotspot_up(&walk, &blob, kind), kind) == HOTSPOT_OTHER)
 		(void)hotspot_leave_stub(&walk, &blob);
