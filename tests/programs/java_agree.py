@@ -64,8 +64,8 @@ def common(one, other):
     return count
 
 
-CLASSES = ["an unnamed stub runs", "ours has more in the one that runs", "theirs has more in it", "others in it", "ours is cut",
-           "not named in time", "the leaf", "other"]
+CLASSES = ["an unnamed stub runs", "ours has more in the one that runs", "theirs has more in it", "others in it", "theirs is cut",
+           "ours is cut", "not named in time", "the leaf", "other"]
 IN_LEAF = CLASSES[:4]
 
 
@@ -75,11 +75,13 @@ def difference(ours, theirs):
         return CLASSES[0]
     if same >= outer[theirs] > 0:
         return CLASSES[1 if same == len(theirs) else 2 if same == len(ours) else 3]
-    if ours[0] == CUT:
+    if same == 0 and ours[-len(theirs):] == theirs:
         return CLASSES[4]
-    if "?" in ours:
+    if ours[0] == CUT:
         return CLASSES[5]
-    return CLASSES[6] if same >= max(len(ours), len(theirs)) - 1 else CLASSES[7]
+    if "?" in ours:
+        return CLASSES[6]
+    return CLASSES[7] if same >= max(len(ours), len(theirs)) - 1 else CLASSES[8]
 
 
 def shares(chains):

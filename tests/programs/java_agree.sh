@@ -40,13 +40,16 @@ get_all() {
 	get profiler tools.profiler:async-profiler:4.1 &&
 		get spring org.springframework.boot:spring-boot-starter-web:3.3.4 &&
 		get scala org.scala-lang:scala-compiler:2.13.15 org.scala-lang:scala-library:2.13.15:sources || return
+	get kotlin org.jetbrains.kotlin:kotlin-compiler-embeddable:2.2.21 com.squareup:kotlinpoet:1.12.0 \
+		com.squareup:kotlinpoet:1.12.0:sources || return
+	[ -d "$build/kotlinpoet" ] || unzip -q "$build"/kotlin/kotlinpoet-*-sources.jar -d "$build/kotlinpoet" || return
 	[ -d "$build/sources" ] || unzip -q "$build"/scala/scala-library-*-sources.jar -d "$build/sources" || return
 	profiler=$build/libasyncProfiler.so
 	[ -e "$profiler" ] || unzip -qp "$build"/profiler/*.jar linux-x64/libasyncProfiler.so >"$profiler"
 }
 
 run_program() {
-	local jars=$build/$1/*
+	local jars=$build/$1/* sources
 
 	case $1 in
 	spring)
@@ -58,6 +61,11 @@ run_program() {
 		mkdir -p "$tmp/classes"
 		start "$java/java" -Xmx1g "${jvm_options[@]}" -cp "$tmp/scala:$jars" JavaScala "$tmp/classes" \
 			"$build"/sources/scala/collection/immutable/*.scala
+		;;
+	kotlin)
+		"$java/javac" -cp "$jars" -d "$tmp/kotlin" "$src/JavaKotlin.java" || return
+		mapfile -t sources < <(find "$build/kotlinpoet" -name "*.kt")
+		start "$java/java" -Xmx1g "${jvm_options[@]}" -cp "$tmp/kotlin:$jars" JavaKotlin "$tmp/classes" "${sources[@]}"
 		;;
 	esac
 	watched=${started[-1]}
@@ -90,7 +98,7 @@ compare() {
 need_root
 need_commands mvn unzip "$java/java"
 get_all || exit
-[ $# -gt 0 ] || set -- spring scala
+[ $# -gt 0 ] || set -- spring scala kotlin
 for program; do
 	compare "$program" || stop_started
 done
