@@ -90,15 +90,18 @@ static __always_inline const struct pilotlight_runtime *walked_runtime(const str
 }
 
 /* May the user send so much? If it is too much for the window, the engine will soon begin the next.
- */
+ * Nothing is taken of a window for what is not sent: others have it. */
 static __always_inline int take_bytes(struct walker *walker, __u32 user, __u32 size)
 {
-	if (!runtime_take(&runtime_window_bytes, user, walker->window, size,
-		    ring_bytes / RUNTIME_RING_PART))
+	__u32 period = runtime_period(walker), most = ring_bytes * RUNTIME_SENT_RINGS;
+
+	if (!runtime_may_take(&runtime_period_bytes, user, period, size, most)) {
+		walker->runtime.is_spent = 1;
 		return 0;
-	walker->runtime.is_spent = !runtime_take(&runtime_period_bytes, user,
-		runtime_period(walker), size, ring_bytes * RUNTIME_SENT_RINGS);
-	return !walker->runtime.is_spent;
+	}
+	return runtime_take(&runtime_window_bytes, user, walker->window, size,
+		       ring_bytes / RUNTIME_RING_PART) &&
+	       runtime_take(&runtime_period_bytes, user, period, size, most);
 }
 
 static __always_inline int send_code_record(

@@ -25,18 +25,31 @@ static __always_inline __u32 runtime_used(const struct runtime_use *use, __u32 p
 	return use->period == period ? use->amount : 0;
 }
 
-/* Takes `amount` of `most`. Returns 0 if that is too much for the user. Interrupts and other CPUs
- * may take some at the same moment, which is not counted then. */
+static __always_inline struct runtime_use *runtime_user(struct runtime_shares *shares, __u32 user)
+{
+	return &shares->users[(user * 0x9e3779b1U) >> (32 - RUNTIME_USER_PLACE_BITS)];
+}
+
+/* May the user take `amount` of `most`? */
+static __always_inline int runtime_may_take(
+	struct runtime_shares *shares, __u32 user, __u32 period, __u32 amount, __u32 most)
+{
+	__u32 held = runtime_used(runtime_user(shares, user), period);
+	__u32 all = runtime_used(&shares->all, period);
+
+	return all + amount <= most && held / 2 < most - all;
+}
+
+/* Takes it. Returns 0 if that is too much for the user. Interrupts and other CPUs may take some at
+ * the same moment, which is not counted then. */
 static __always_inline int runtime_take(
 	struct runtime_shares *shares, __u32 user, __u32 period, __u32 amount, __u32 most)
 {
-	struct runtime_use *own =
-		&shares->users[(user * 0x9e3779b1U) >> (32 - RUNTIME_USER_PLACE_BITS)];
-	__u32 held = runtime_used(own, period), all = runtime_used(&shares->all, period);
+	struct runtime_use *own = runtime_user(shares, user);
 
-	if (all + amount > most || held / 2 >= most - all)
+	if (!runtime_may_take(shares, user, period, amount, most))
 		return 0;
-	*own = (struct runtime_use){ period, held + amount };
-	shares->all = (struct runtime_use){ period, all + amount };
+	*own = (struct runtime_use){ period, runtime_used(own, period) + amount };
+	shares->all = (struct runtime_use){ period, runtime_used(&shares->all, period) + amount };
 	return 1;
 }

@@ -338,10 +338,8 @@ __noinline int is_making_v8_frame(struct walker *walker)
 		((words[0] & 0xffffff) == CODE_LOAD_ROOT && words[0] >> 56 == CODE_RET))
 		return 0;
 	ip = frame & PILOTLIGHT_FRAME_ADDRESS_MASK;
-	return (can_read_own_user(words, 2, ip - V8_NEAR_CALL_BYTES) &&
-		       calls_with_bytecodes(words, 0)) ||
-	       (can_read_own_user(words, 2, ip - V8_FAR_CALL_BYTES) &&
-		       calls_with_bytecodes(words, 0));
+	return calls_with_bytecodes(&walker->walk, words, ip - V8_NEAR_CALL_BYTES) ||
+	       calls_with_bytecodes(&walker->walk, words, ip - V8_FAR_CALL_BYTES);
 }
 
 /*

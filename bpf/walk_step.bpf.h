@@ -33,8 +33,12 @@ enum {
 	CODE_MOV_RSP_RBP = 0xe58948,	       /* the bytes 48 89 e5 */
 	CODE_MOV_RSP_RBP_ALTERNATE = 0xec8b48, /* 48 8b ec */
 	CODE_ENDBR64 = 0xfa1e0ff3U,
-	CODE_MOV_R12 = 0xbc49,	      /* 49 bc: mov $number, %r12 */
-	CODE_CALL_R13 = 0x41,	      /* call *displacement(%r13) */
+	/* What V8's baseline compiler begins with: 33 db, or a number of which the two bytes before
+	 * the next instruction are 0; 49 bc: mov $number, %r12; 41 ff 95: call *displacement(%r13)
+	 */
+	CODE_XOR_EBX = 0xdb33,
+	CODE_MOV_R12 = 0xbc49,
+	CODE_CALL_R13 = 0x95ff41,
 	CODE_DROP_FRAME = 0x5de58b48, /* 48 8b e5 5d: mov %rbp, %rsp; pop %rbp */
 	CODE_BND = 0xf2,
 	CODE_JMP = 0xe9,
@@ -201,24 +205,28 @@ static __always_inline int is_behind_frame(struct walk *walk, __u64 words[2])
 	       (words[0] >> 32 == CODE_DROP_FRAME || (__u32)words[0] == CODE_DROP_FRAME);
 }
 
-/* mov $bytecodes, %r12, and a call, at byte `at` of two words */
-static __always_inline int calls_with_bytecodes(const __u64 words[2], __u32 at)
+/* Is mov $bytecodes, %r12 there, behind what sets %ebx, and before a call? */
+static __always_inline int calls_with_bytecodes(struct walk *walk, __u64 words[2], __u64 place)
 {
-	__u64 code = words[0] >> at * 8 | words[1] << 1 << (63 - at * 8);
-	__u8 call = (__u8)(words[1] >> (at + 2) * 8);
+	__u32 before, mov, call;
 
-	return (code & 0xffff) == CODE_MOV_R12 && (call == CODE_CALL || call == CODE_CALL_R13);
+	if (!can_read_user(walk, words, 2, place - sizeof(__u16)))
+		return 0;
+	before = words[0] & 0xffff;
+	mov = words[0] >> 16 & 0xffff;
+	call = words[1] >> 32;
+	return (before == CODE_XOR_EBX || before == 0) && mov == CODE_MOV_R12 &&
+	       ((call & 0xff) == CODE_CALL || (call & 0xffffff) == CODE_CALL_R13);
 }
 
 /* Code of V8's baseline compiler sets %ebx, in two or five bytes, and %r12, and calls what makes
  * its frame. */
 static __always_inline int is_before_baseline_frame(struct walk *walk, __u64 words[2])
 {
-	return (can_read_user(walk, words, 2, walk->ip) &&
-		       (calls_with_bytecodes(words, 0) || calls_with_bytecodes(words, 2) ||
-			       calls_with_bytecodes(words, 5))) ||
-	       (can_read_user(walk, words, 2, walk->ip - MOV_R12_BYTES) &&
-		       calls_with_bytecodes(words, 0));
+	return calls_with_bytecodes(walk, words, walk->ip) ||
+	       calls_with_bytecodes(walk, words, walk->ip + 2) ||
+	       calls_with_bytecodes(walk, words, walk->ip + 5) ||
+	       calls_with_bytecodes(walk, words, walk->ip - MOV_R12_BYTES);
 }
 
 enum v8_leaf { V8_LEAF_OTHER, V8_LEAF_FRAMELESS, V8_LEAF_WITH_FRAME };

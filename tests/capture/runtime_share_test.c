@@ -51,12 +51,24 @@ static void what_does_not_fit_is_refused(void **state)
 	assert_false(runtime_take(&shares, LATE, 2, 1, 0));
 }
 
+static void a_question_takes_nothing(void **state)
+{
+	shares = (struct runtime_shares){ 0 };
+	for (uint32_t i = 0; i <= MOST; i++)
+		assert_true(runtime_may_take(&shares, GREEDY, 1, MOST, MOST));
+	assert_false(runtime_may_take(&shares, GREEDY, 1, MOST + 1, MOST));
+	assert_int_equal(take_all(GREEDY, 1), 600);
+	assert_false(runtime_may_take(&shares, GREEDY, 1, 1, MOST));
+	assert_true(runtime_may_take(&shares, HONEST, 1, 1, MOST));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_user_leaves_a_third),
 		cmocka_unit_test(a_period_begins_anew),
 		cmocka_unit_test(what_does_not_fit_is_refused),
+		cmocka_unit_test(a_question_takes_nothing),
 	};
 
 	return cmocka_run_group_tests_name("runtime_share", tests, NULL, NULL);

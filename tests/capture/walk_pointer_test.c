@@ -103,7 +103,7 @@ static void leaf_of_v8_has_a_frame(void **state)
 /* Code of V8's baseline compiler calls what makes its frame, before which it sets two registers. */
 static void leaf_of_v8_calls_what_makes_its_frame(void **state)
 {
-#define XOR_RBX 0x31, 0xdb
+#define XOR_RBX 0x33, 0xdb
 #define MOV_RBX 0xbb, 0x58, 0, 0, 0
 #define MOV_R12 0x49, 0xbc, 0x31, 0xad, 0, 0x8b, 0xae, 0x08, 0, 0
 	static const struct {
@@ -120,7 +120,11 @@ static void leaf_of_v8_calls_what_makes_its_frame(void **state)
 		{ { MOV_RBX, MOV_R12, 0x41, 0xff, 0x95, 1, 2, 3, 4 }, 5, 0 },
 		{ { MOV_RBX, MOV_R12, 0x41, 0xff, 0x95, 1, 2, 3, 4 }, 15, 0 },
 		{ { MOV_RBX, MOV_R12, 0xe9, 1, 2, 3, 4 }, 0, 1 },
-		{ { 0x90, MOV_R12, 0xe8, 1, 2, 3, 4 }, 0, 1 },
+		{ { 0x90, 0x90, MOV_R12, 0xe8, 1, 2, 3, 4 }, 0, 1 },
+		{ { 0x90, 0x90, MOV_R12, 0xe8, 1, 2, 3, 4 }, 2, 1 },
+		{ { XOR_RBX, MOV_R12, 0x41, 0x54 }, 0, 1 }, /* push %r12 */
+		{ { XOR_RBX, MOV_R12, 0x41, 0x54 }, 2, 1 },
+		{ { XOR_RBX, MOV_R12, 0x41, 0x54 }, 12, 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {

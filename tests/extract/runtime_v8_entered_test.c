@@ -112,7 +112,7 @@ static void set_up_maker(void)
 	words[CODE / 8 + 6] = BASELINE_KIND;
 	words[CODE / 8 + 2] = object_at(BYTECODES);
 	words[MAKER / 8] = PUSH_RBP;
-	plant_bytes(MOV_R12_AT, "\x49\xbc", 2);
+	plant_bytes(START, "\x33\xdb\x49\xbc", 4);
 	plant_bytes(NEAR_CALL_AT, "\xe8", 1);
 }
 
