@@ -30,7 +30,7 @@ enum {
 	RUNTIME_SAMPLE_COPIES_MAX = WALKS_OTHERS ? 512 : 64,
 	/* Of a CPU in a period; users share it. Programs can end windows early, but not periods and
 	 * epochs. */
-	RUNTIME_COPIES_MAX = 2048,
+	RUNTIME_COPIES_MAX = 4096,
 	/* Of all CPUs in a period, so many times what the ring holds; users share it. */
 	RUNTIME_SENT_RINGS = 2,
 	/* In a window, code takes this part of the ring at most; users share it. The engine is
@@ -90,18 +90,23 @@ static __always_inline const struct pilotlight_runtime *walked_runtime(const str
 }
 
 /* May the user send so much? If it is too much for the window, the engine will soon begin the next.
- * Nothing is taken of a window for what is not sent: others have it. */
-static __always_inline int take_bytes(struct walker *walker, __u32 user, __u32 size)
+ * A global function, for the BPF stack. */
+__noinline int take_bytes(struct walker *walker, __u32 user, __u32 size)
 {
-	__u32 period = runtime_period(walker), most = ring_bytes * RUNTIME_SENT_RINGS;
+	struct runtime_part period = { .shares = &runtime_period_bytes,
+		.most = ring_bytes * RUNTIME_SENT_RINGS };
+	struct runtime_part window = { .shares = &runtime_window_bytes,
+		.most = ring_bytes / RUNTIME_RING_PART };
+	int taken;
 
-	if (!runtime_may_take(&runtime_period_bytes, user, period, size, most)) {
-		walker->runtime.is_spent = 1;
+	if (!walker)
 		return 0;
-	}
-	return runtime_take(&runtime_window_bytes, user, walker->window, size,
-		       ring_bytes / RUNTIME_RING_PART) &&
-	       runtime_take(&runtime_period_bytes, user, period, size, most);
+	period.period = runtime_period(walker);
+	window.period = walker->window;
+	taken = runtime_take_both(&period, &window, user, size);
+	if (taken == RUNTIME_FIRST_SPENT)
+		walker->runtime.is_spent = 1;
+	return taken == RUNTIME_TAKEN;
 }
 
 static __always_inline int send_code_record(

@@ -30,14 +30,17 @@ static __always_inline struct runtime_use *runtime_user(struct runtime_shares *s
 	return &shares->users[(user * 0x9e3779b1U) >> (32 - RUNTIME_USER_PLACE_BITS)];
 }
 
+static __always_inline int runtime_is_too_much(__u32 held, __u32 all, __u32 amount, __u32 most)
+{
+	return all + amount > most || held / 2 >= most - all;
+}
+
 /* May the user take `amount` of `most`? */
 static __always_inline int runtime_may_take(
 	struct runtime_shares *shares, __u32 user, __u32 period, __u32 amount, __u32 most)
 {
-	__u32 held = runtime_used(runtime_user(shares, user), period);
-	__u32 all = runtime_used(&shares->all, period);
-
-	return all + amount <= most && held / 2 < most - all;
+	return !runtime_is_too_much(runtime_used(runtime_user(shares, user), period),
+		runtime_used(&shares->all, period), amount, most);
 }
 
 /* Takes it. Returns 0 if that is too much for the user. Interrupts and other CPUs may take some at
@@ -46,10 +49,32 @@ static __always_inline int runtime_take(
 	struct runtime_shares *shares, __u32 user, __u32 period, __u32 amount, __u32 most)
 {
 	struct runtime_use *own = runtime_user(shares, user);
+	__u32 held = runtime_used(own, period), all = runtime_used(&shares->all, period);
 
-	if (!runtime_may_take(shares, user, period, amount, most))
+	if (runtime_is_too_much(held, all, amount, most))
 		return 0;
-	*own = (struct runtime_use){ period, runtime_used(own, period) + amount };
-	shares->all = (struct runtime_use){ period, runtime_used(&shares->all, period) + amount };
+	*own = (struct runtime_use){ period, held + amount };
+	shares->all = (struct runtime_use){ period, all + amount };
 	return 1;
+}
+
+/* What users share, and how much of it there is in the period. */
+struct runtime_part {
+	struct runtime_shares *shares;
+	__u32 period, most;
+};
+
+enum runtime_taken { RUNTIME_TAKEN, RUNTIME_FIRST_SPENT, RUNTIME_SECOND_SPENT };
+
+/* Takes the amount of both, or of neither: what one refuses is left to others in the other one. */
+static __always_inline enum runtime_taken runtime_take_both(const struct runtime_part *first,
+	const struct runtime_part *second, __u32 user, __u32 amount)
+{
+	if (!runtime_may_take(first->shares, user, first->period, amount, first->most))
+		return RUNTIME_FIRST_SPENT;
+	if (!runtime_take(second->shares, user, second->period, amount, second->most))
+		return RUNTIME_SECOND_SPENT;
+	return runtime_take(first->shares, user, first->period, amount, first->most)
+		       ? RUNTIME_TAKEN
+		       : RUNTIME_FIRST_SPENT;
 }

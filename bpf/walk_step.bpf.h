@@ -237,7 +237,7 @@ enum v8_leaf { V8_LEAF_OTHER, V8_LEAF_FRAMELESS, V8_LEAF_WITH_FRAME };
  * epilogue. On top of the stack is a place for a value that may not have been set yet: it holds
  * what earlier calls left, and that may be a return address.
  */
-static __always_inline enum v8_leaf v8_leaf(struct walk *walk, __u64 words[2])
+static __always_inline enum v8_leaf tell_v8_leaf(struct walk *walk, __u64 words[2])
 {
 	const __u64 bytes = 2 * sizeof(words[0]);
 
@@ -277,7 +277,7 @@ static __always_inline int step_out_of_leaf(
 		return 0;
 	caller = words[pushed];
 	/* What V8's code calls often jumps to a function far away. */
-	leaf = has_sign ? V8_LEAF_FRAMELESS : v8_leaf(walk, words);
+	leaf = has_sign ? V8_LEAF_FRAMELESS : tell_v8_leaf(walk, words);
 	if (leaf == V8_LEAF_WITH_FRAME ||
 		(leaf == V8_LEAF_OTHER &&
 			!may_lead_to_leaf(walk, target, walk->ip, frame_pointers)))

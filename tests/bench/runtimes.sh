@@ -73,7 +73,7 @@ for runtime in "${@:-python3}"; do
 		"$(dirname "$(command -v "$runtime")")/javac" -d "$tmp" "tests/bench/$file" || exit 1
 		program=(-cp "$tmp" JavaLoad)
 	fi
-	"$runtime" "${options[@]}" "${program[@]}" $((ROUNDS * (SECONDS_EACH + 5) + 30)) ${DEPTH:+"$DEPTH"} &
+	"$runtime" "${options[@]}" "${program[@]}" 100000 ${DEPTH:+"$DEPTH"} &
 	load=$!
 	SECONDS_EACH=2 record warm_up $load both
 	for ((round = 0; round < ROUNDS; round++)); do
@@ -82,5 +82,6 @@ for runtime in "${@:-python3}"; do
 		run_round $load "${order[@]}"
 	done >"$tmp/rounds"
 	kill $load
+	[ "$(wc -l <"$tmp/rounds")" = "$ROUNDS" ] || { echo "$runtime: a recording failed" >&2 && exit 1; }
 	echo "$runtime: $(median 1) us without its functions, $(median 2) us with them ($(median 3))"
 done

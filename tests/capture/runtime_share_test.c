@@ -51,15 +51,23 @@ static void what_does_not_fit_is_refused(void **state)
 	assert_false(runtime_take(&shares, LATE, 2, 1, 0));
 }
 
-static void a_question_takes_nothing(void **state)
+static void what_one_refuses_is_left_in_the_other(void **state)
 {
-	shares = (struct runtime_shares){ 0 };
-	for (uint32_t i = 0; i <= MOST; i++)
-		assert_true(runtime_may_take(&shares, GREEDY, 1, MOST, MOST));
-	assert_false(runtime_may_take(&shares, GREEDY, 1, MOST + 1, MOST));
-	assert_int_equal(take_all(GREEDY, 1), 600);
-	assert_false(runtime_may_take(&shares, GREEDY, 1, 1, MOST));
-	assert_true(runtime_may_take(&shares, HONEST, 1, 1, MOST));
+	static struct runtime_shares others;
+	struct runtime_part first = { &shares, 1, MOST }, second = { &others, 1, MOST / 2 };
+
+	shares = others = (struct runtime_shares){ 0 };
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(runtime_take_both(&first, &second, GREEDY, 1), RUNTIME_TAKEN);
+	assert_int_equal(runtime_take_both(&first, &second, GREEDY, 1), RUNTIME_SECOND_SPENT);
+	assert_int_equal(runtime_used(&shares.all, 1), 300);
+	second.period = 2;
+	for (int i = 0; i < 300; i++)
+		assert_int_equal(runtime_take_both(&first, &second, GREEDY, 1), RUNTIME_TAKEN);
+	second.period = 3;
+	assert_int_equal(runtime_take_both(&first, &second, GREEDY, 1), RUNTIME_FIRST_SPENT);
+	assert_int_equal(runtime_used(&others.all, 3), 0);
+	assert_int_equal(runtime_take_both(&first, &second, HONEST, 1), RUNTIME_TAKEN);
 }
 
 int main(void)
@@ -68,7 +76,7 @@ int main(void)
 		cmocka_unit_test(one_user_leaves_a_third),
 		cmocka_unit_test(a_period_begins_anew),
 		cmocka_unit_test(what_does_not_fit_is_refused),
-		cmocka_unit_test(a_question_takes_nothing),
+		cmocka_unit_test(what_one_refuses_is_left_in_the_other),
 	};
 
 	return cmocka_run_group_tests_name("runtime_share", tests, NULL, NULL);

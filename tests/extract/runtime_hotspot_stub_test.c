@@ -209,6 +209,11 @@ static void methods_that_are_entered_have_called_a_stub(void **state)
 		put_word(20, 77);
 		put_word(21, i == 3 ? 5 : ~0ULL);
 		put_word(22, caller());
+		if (i == 1) {
+			put_word(9, 77);
+			put_word(10, ~0ULL);
+			put_word(11, caller());
+		}
 		if (i > 0) {
 			assert_int_equal(step(), HOTSPOT_OTHER);
 			continue;

@@ -75,7 +75,7 @@ def difference(ours, theirs):
         return CLASSES[0]
     if same >= outer[theirs] > 0:
         return CLASSES[1 if same == len(theirs) else 2 if same == len(ours) else 3]
-    if same == 0 and ours[-len(theirs):] == theirs:
+    if same == 0 and CUT not in ours and "?" not in ours[:-len(theirs)] and ours[-len(theirs):] == theirs:
         return CLASSES[4]
     if ours[0] == CUT:
         return CLASSES[5]
