@@ -301,7 +301,7 @@ static __always_inline int hotspot_returns(struct walk *walk, __u64 ip, __u64 co
 	       ((next & 0xffff) == CODE_JA && (next >> 48 & 0xff) == CODE_RET);
 }
 
-/* Instructions, of 4 and of 7 bytes. What has more bytes is none. */
+/* One instruction of 4 bytes, and one of 7. A larger number stands for no instruction. */
 struct hotspot_codes {
 	__u64 shorter, longer;
 };

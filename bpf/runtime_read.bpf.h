@@ -222,8 +222,8 @@ static __always_inline void runtime_keep_line(
 	walk->instructions[at] = instruction;
 }
 
-/* The line of an instruction, which has it at `line_at`. One call after the other is often at the
- * same few instructions. */
+/* The line of an instruction, which has it at `line_at`. In a recursion the same few instructions
+ * come again and again. */
 static __always_inline __s32 runtime_line(
 	struct runtime_walk *walk, __u64 instruction, __u32 line_at)
 {

@@ -33,12 +33,10 @@ enum {
 	CODE_MOV_RSP_RBP = 0xe58948,	       /* the bytes 48 89 e5 */
 	CODE_MOV_RSP_RBP_ALTERNATE = 0xec8b48, /* 48 8b ec */
 	CODE_ENDBR64 = 0xfa1e0ff3U,
-	/* What V8's baseline compiler begins with: 33 db, or a number of which the two bytes before
-	 * the next instruction are 0; 49 bc: mov $number, %r12; 41 ff 95: call *displacement(%r13)
-	 */
-	CODE_XOR_EBX = 0xdb33,
-	CODE_MOV_R12 = 0xbc49,
-	CODE_CALL_R13 = 0x95ff41,
+	/* V8's baseline compiler begins a function with these. */
+	CODE_XOR_EBX = 0xdb33,	      /* 33 db */
+	CODE_MOV_R12 = 0xbc49,	      /* 49 bc: mov $number, %r12 */
+	CODE_CALL_R13 = 0x95ff41,     /* 41 ff 95: call *displacement(%r13) */
 	CODE_DROP_FRAME = 0x5de58b48, /* 48 8b e5 5d: mov %rbp, %rsp; pop %rbp */
 	CODE_BND = 0xf2,
 	CODE_JMP = 0xe9,
@@ -215,6 +213,7 @@ static __always_inline int calls_with_bytecodes(struct walk *walk, __u64 words[2
 	before = words[0] & 0xffff;
 	mov = words[0] >> 16 & 0xffff;
 	call = words[1] >> 32;
+	/* Before is xor %ebx, %ebx, or mov $number, %ebx, whose last two bytes are 0. */
 	return (before == CODE_XOR_EBX || before == 0) && mov == CODE_MOV_R12 &&
 	       ((call & 0xff) == CODE_CALL || (call & 0xffffff) == CODE_CALL_R13);
 }

@@ -100,6 +100,28 @@ static void leaf_of_v8_has_a_frame(void **state)
 	}
 }
 
+/* The leaf runs the code at byte `place`, beside pointers of V8's at the frame pointer. On top of
+ * the stack is a return address behind `call`. */
+static void check_v8_leaf(const __u8 *code, size_t size, unsigned place, __u64 call, int has_frame)
+{
+	struct walk walk = walk_at(4, 8);
+
+	walk.is_jit = 1;
+	for (unsigned i = 196; i < 220; i++)
+		stack[i] = 0x9090909090909090;
+	memcpy((char *)&stack[200] - place, code, size);
+	walk.ip = at(200);
+	stack[4] = at(40);
+	stack[39] = call;
+	stack[6] = 0x10001;
+	stack[7] = 0x20001;
+	stack[8] = at(20);
+	stack[9] = 0x403000;
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+	assert_int_equal(walk.ip, has_frame ? 0x403000 : at(40));
+	assert_int_equal(fp_of(&walk), has_frame ? at(20) : at(8));
+}
+
 /* Code of V8's baseline compiler calls what makes its frame, before which it sets two registers. */
 static void leaf_of_v8_calls_what_makes_its_frame(void **state)
 {
@@ -127,25 +149,9 @@ static void leaf_of_v8_calls_what_makes_its_frame(void **state)
 		{ { XOR_RBX, MOV_R12, 0x41, 0x54 }, 12, 1 },
 	};
 
-	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
-		struct walk walk = walk_at(4, 8);
-
-		walk.is_jit = 1;
-		for (unsigned j = 196; j < 220; j++)
-			stack[j] = 0x9090909090909090;
-		memcpy((char *)&stack[200] - leaves[i].at, leaves[i].bytes,
-			sizeof(leaves[i].bytes));
-		walk.ip = at(200);
-		stack[4] = at(40);
-		stack[39] = FAR_CALL;
-		stack[6] = 0x10001;
-		stack[7] = 0x20001;
-		stack[8] = at(20);
-		stack[9] = 0x403000;
-		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
-		assert_int_equal(walk.ip, leaves[i].has_frame ? 0x403000 : at(40));
-		assert_int_equal(fp_of(&walk), leaves[i].has_frame ? at(20) : at(8));
-	}
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++)
+		check_v8_leaf(leaves[i].bytes, sizeof(leaves[i].bytes), leaves[i].at, FAR_CALL,
+			leaves[i].has_frame);
 #undef XOR_RBX
 #undef MOV_RBX
 #undef MOV_R12
@@ -171,24 +177,9 @@ static void leaf_of_v8_has_no_frame_behind_its_epilogue(void **state)
 #undef DROPS
 	};
 
-	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++) {
-		struct walk walk = walk_at(4, 8);
-
-		walk.is_jit = 1;
-		for (unsigned j = 198; j < 220; j++)
-			stack[j] = 0x9090909090909090;
-		memcpy((char *)&stack[200] - leaves[i].at, leaves[i].bytes,
-			sizeof(leaves[i].bytes));
-		walk.ip = at(200);
-		stack[4] = at(40);
-		stack[39] = INDIRECT_CALL;
-		stack[6] = 0x10001;
-		stack[7] = 0x20001;
-		stack[8] = at(20);
-		stack[9] = 0x403000;
-		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
-		assert_int_equal(walk.ip, leaves[i].has_frame ? 0x403000 : at(40));
-	}
+	for (size_t i = 0; i < sizeof(leaves) / sizeof(leaves[0]); i++)
+		check_v8_leaf(leaves[i].bytes, sizeof(leaves[i].bytes), leaves[i].at, INDIRECT_CALL,
+			leaves[i].has_frame);
 }
 
 /* The code to which a direct call leads must jump elsewhere, as in a PLT, or be near and set the
