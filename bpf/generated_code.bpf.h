@@ -9,6 +9,10 @@
 #include "walk_step.bpf.h"
 #include "walker_state.bpf.h"
 
+/* Constant, set before loading. 0: the frames of interpreters are not walked. The kernel then
+ * neither verifies nor keeps the code for them; before Linux 6.8 it verifies it all the same. */
+const volatile __u8 wants_runtimes = 1;
+
 static __always_inline int is_jit(const struct walked_mapping *mapping)
 {
 	return !mapping->has_file ||
@@ -70,8 +74,8 @@ int step_ruby_code(struct walker *walker);
  * runtime. */
 static __always_inline int must_ask(const struct walk *walk)
 {
-	return walk->runtime.number == RUNTIME_NONE && walk->hotspot.number == RUNTIME_NONE &&
-	       !walk->has_asked_again;
+	return wants_runtimes && walk->runtime.number == RUNTIME_NONE &&
+	       walk->hotspot.number == RUNTIME_NONE && !walk->has_asked_again;
 }
 
 /* Goes from the last frame, which is in memory without a file, to its caller. */
@@ -80,13 +84,13 @@ static __always_inline int step_in_generated_code(struct walker *walker, __u64 w
 	struct walk *walk = &walker->walk;
 	int end;
 
-	if (walk->hotspot.number != RUNTIME_NONE) {
+	if (wants_runtimes && walk->hotspot.number != RUNTIME_NONE) {
 		end = step_hotspot(walker, where);
 		return end != HOTSPOT_OTHER ? end
 					    : guess_by_frame_pointer(walk, FRAME_POINTERS_USUAL,
 						      PILOTLIGHT_WALK_NO_FUNCTION);
 	}
-	if (walk->runtime.number != RUNTIME_NONE &&
+	if (wants_runtimes && walk->runtime.number != RUNTIME_NONE &&
 		(step_php_code(walker) || step_ruby_code(walker)))
 		return WALK_ON;
 	walk->has_jit |= WALK_GUESSES_JIT;

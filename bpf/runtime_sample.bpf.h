@@ -522,6 +522,8 @@ static __always_inline void add_runtime_frames(struct walker *walker, __u32 entr
 	struct pilotlight_ring_walk *record = &walker->walk.record;
 	int end;
 
+	if (!wants_runtimes)
+		return;
 	if (walker->walk.hotspot.number != RUNTIME_NONE && add_methods(walker, entry))
 		return;
 	if (walker->walk.runtime.number >= PILOTLIGHT_RUNTIMES_MAX)

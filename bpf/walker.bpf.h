@@ -442,13 +442,13 @@ static __always_inline enum walk_result walk_stack_in(struct walker *walker, str
 
 	begin_walk(walker, mm, process, window, seed);
 	/* Here the BPF stack has room for it. */
-	if (walk->hotspot.number == RUNTIME_NONE && !walk->has_asked)
+	if (wants_runtimes && walk->hotspot.number == RUNTIME_NONE && !walk->has_asked)
 		know_runtime(walker);
 	if (is_between_programs(walk))
 		return WALK_NO_STACK;
 	for (__u32 i = 0; i <= PILOTLIGHT_WALK_DEPTH; i++) {
 		end = step_out(walker);
-		if (end == WALK_ASKS)
+		if (wants_runtimes && end == WALK_ASKS)
 			end = know_program(walker);
 		if (end != WALK_ON)
 			break;

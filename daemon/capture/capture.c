@@ -99,6 +99,7 @@ static int open_host(
 		.event = (uint8_t)settings->event,
 		.is_sparing = settings->is_sparing,
 		.wants_wakers = settings->wants_wakers,
+		.skips_interpreted = settings->skips_interpreted,
 		.sources = settings->sources ? settings->sources : 1U << PILOTLIGHT_SOURCE_CPU,
 		.surveyed = settings->surveyed,
 	};

@@ -44,6 +44,9 @@ struct capture_settings {
 	/* Samples of time blocked come with the stack of who ended the wait. Not for a limited
 	 * engine. */
 	bool wants_wakers;
+	/* Frames of interpreters are not walked, and the sampler is verified without that, which
+	 * takes less time. No such description may be set. */
+	bool skips_interpreted;
 	size_t map_budget_bytes; /* for all BPF maps together */
 	uint32_t stack_slots;	 /* 0: computed from rate × CPUs × drain period; else forced */
 	/* The part of it for unwind tables; 0: only the kernel walks user stacks. */

@@ -451,7 +451,9 @@ int capture_host_set_runtime(
 {
 	const uint32_t key = (uint32_t)number;
 
-	if (!host->sizes.has_walks)
+	if (!host->sizes.has_walks ||
+		(host->settings.skips_interpreted &&
+			runtime->language != PILOTLIGHT_RUNTIME_THREAD_CONTEXT))
 		return -EOPNOTSUPP;
 	if (number >= PILOTLIGHT_RUNTIMES_MAX || !runtime_bounds_hold(runtime))
 		return -EINVAL;

@@ -60,6 +60,7 @@ static struct pilotlight_capture_request used_part(const struct pilotlight_captu
 	used.event = request->event;
 	used.is_sparing = request->is_sparing;
 	used.wants_wakers = request->wants_wakers;
+	used.skips_interpreted = request->skips_interpreted;
 	used.sources = request->sources;
 	used.surveyed = request->surveyed;
 	memcpy(used.periods, request->periods, sizeof(used.periods));
@@ -140,7 +141,7 @@ static int settings_of(const struct pilotlight_capture_request *request,
 	if (request->stack_slots > PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX ||
 		request->wants_kernel > 1 || request->filters_processes > 1 ||
 		request->is_sparing > 1 || request->wants_wakers > 1 ||
-		request->event > CAPTURE_EVENT_CLOCK)
+		request->skips_interpreted > 1 || request->event > CAPTURE_EVENT_CLOCK)
 		return fault_set(fault, -EINVAL, "cannot sample: the settings are invalid");
 	r = check_sources(request, fault);
 	if (r == 0)
@@ -154,6 +155,7 @@ static int settings_of(const struct pilotlight_capture_request *request,
 		.filters_processes = request->filters_processes,
 		.is_sparing = request->is_sparing,
 		.wants_wakers = request->wants_wakers,
+		.skips_interpreted = request->skips_interpreted,
 		.map_budget_bytes = request->map_budget_bytes,
 		.stack_slots = request->stack_slots,
 		.unwind_budget_bytes = request->unwind_budget_bytes,
@@ -304,6 +306,7 @@ static bool has_settings(const struct capture_host *host, const struct capture_s
 	       own->filters_processes == settings->filters_processes &&
 	       own->is_sparing == settings->is_sparing &&
 	       own->wants_wakers == settings->wants_wakers &&
+	       own->skips_interpreted == settings->skips_interpreted &&
 	       own->map_budget_bytes == settings->map_budget_bytes &&
 	       own->stack_slots == settings->stack_slots &&
 	       own->unwind_budget_bytes == settings->unwind_budget_bytes &&

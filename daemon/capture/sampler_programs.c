@@ -176,6 +176,7 @@ int sampler_programs_load(const struct capture_settings *settings,
 	programs->rodata->wants_kernel = settings->wants_kernel;
 	programs->rodata->filters_tgids = settings->filters_processes;
 	programs->rodata->wants_walks = sizes->has_walks;
+	programs->rodata->wants_runtimes = !settings->skips_interpreted;
 	programs->rodata->sent_walks_mask = sizes->has_walks ? sizes->maps.walk_slots - 1 : 0;
 	programs->rodata->ring_bytes = sizes->maps.ring_bytes;
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))

@@ -65,6 +65,7 @@ static void set_constants(struct visitor *programs, const struct sampler *sample
 	to->wants_kernel = from->wants_kernel;
 	to->filters_tgids = from->filters_tgids;
 	to->wants_walks = from->wants_walks;
+	to->wants_runtimes = from->wants_runtimes;
 	to->walk_seed = from->walk_seed;
 	to->ring_bytes = from->ring_bytes;
 	to->chooses_cgroups = from->chooses_cgroups;

@@ -57,7 +57,6 @@ struct pipeline_settings {
 	/* How long pipeline_start() may wait for unwind tables of running programs; 0: make no
 	 * table before the first sample. */
 	uint64_t prepare_ns;
-	bool skips_interpreted;	  /* frames of interpreters are not walked */
 	bool wants_labels;	  /* label threads with executable and cgroup */
 	bool keeps_times;	  /* of samples: profile_keep_times() */
 	bool keeps_spans;	  /* of samples (aggregate/profile_spans.h) */

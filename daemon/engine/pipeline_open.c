@@ -48,9 +48,6 @@ static int set_runtime(void *context, uint32_t number, const struct pilotlight_r
 {
 	const struct pipeline *pipeline = context;
 
-	if (pipeline->settings.skips_interpreted &&
-		runtime->language != PILOTLIGHT_RUNTIME_THREAD_CONTEXT)
-		return -EOPNOTSUPP;
 	return capture_set_runtime(pipeline->capture, number, runtime);
 }
 

@@ -51,7 +51,7 @@ enum pilotlight_capture_operation {
 	 * value: a number below PILOTLIGHT_RUNTIMES_MAX; runtime: the description of an interpreter
 	 * that the number stands for from now on (pilotlight/walk.h). The sampler copies names from
 	 * where it leads, so only the host writes it, within bounds. -EOPNOTSUPP: the sampler does
-	 * not walk stacks.
+	 * not walk stacks, or not those of interpreters.
 	 */
 	PILOTLIGHT_CAPTURE_SET_RUNTIME,
 	/*
@@ -150,8 +150,8 @@ struct pilotlight_capture_request {
 	uint32_t sources; /* bit mask of 1 << enum pilotlight_source; not 0 */
 	/* In units of the source; 0 for the CPU and for sources that are off. */
 	uint64_t periods[PILOTLIGHT_SOURCES];
-	uint8_t wants_wakers; /* 0 or 1 */
-	uint8_t reserved[3];
+	uint8_t wants_wakers, skips_interpreted; /* 0 or 1 */
+	uint8_t reserved[2];
 	uint32_t surveyed; /* those of `sources` that surveys sample */
 	struct pilotlight_capture_probe probe;
 	struct pilotlight_runtime runtime;

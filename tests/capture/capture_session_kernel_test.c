@@ -246,10 +246,35 @@ static void descriptions_of_interpreters_are_within_bounds(void **state)
 	capture_session_done(&session);
 }
 
+/* A description of where threads have their context is none of an interpreter. */
+static void a_sampler_without_interpreters_takes_none(void **state)
+{
+	const struct pilotlight_runtime context = {
+		.version = PILOTLIGHT_RUNTIME_VERSION,
+		.language = PILOTLIGHT_RUNTIME_THREAD_CONTEXT,
+		.anchor = PILOTLIGHT_RUNTIME_TLS,
+	};
+	struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_OPEN);
+	struct capture_session session = { 0 };
+	struct pilotlight_capture_answer answer;
+	int fds[PILOTLIGHT_CAPTURE_FDS];
+
+	skip_without_bpf();
+	request.rate_hz = 99;
+	request.unwind_budget_bytes = 1 << 20;
+	request.skips_interpreted = 1;
+	(void)capture_session_execute(&session, &request, &answer, fds);
+	assert_int_equal(answer.result, 0);
+	assert_int_equal(set_runtime(&session, 0, &runtime_example), -EOPNOTSUPP);
+	assert_int_equal(set_runtime(&session, 0, &context), 0);
+	capture_session_done(&session);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(descriptions_of_interpreters_are_within_bounds),
+		cmocka_unit_test(a_sampler_without_interpreters_takes_none),
 		cmocka_unit_test(the_same_client_cannot_change_settings),
 		cmocka_unit_test(lowered_limits_hold_for_what_is_open),
 		cmocka_unit_test(what_is_open_stops_if_others_are_chosen),

@@ -62,7 +62,7 @@ static void unused_fields_must_be_zero(void **state)
 		}
 		if (operation == PILOTLIGHT_CAPTURE_OPEN)
 			assert_int_equal(
-				used, 8 + 8 + 4 + 4 + 4 + 4 + 1 + 4 + 8 * PILOTLIGHT_SOURCES +
+				used, 8 + 8 + 4 + 4 + 4 + 4 + 2 + 4 + 8 * PILOTLIGHT_SOURCES +
 					      PILOTLIGHT_COUNTED_EVENTS *
 						      sizeof(struct pilotlight_counted_event));
 		else if (operation == PILOTLIGHT_CAPTURE_RING ||
@@ -90,7 +90,7 @@ static const struct pilotlight_counted_event misses = {
 static void settings_out_of_range_open_nothing(void **state)
 {
 	const uint64_t budget_max = PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX;
-	struct pilotlight_capture_request requests[25];
+	struct pilotlight_capture_request requests[26];
 	struct pilotlight_capture_answer answer;
 	struct capture_session session = { NULL };
 
@@ -117,6 +117,7 @@ static void settings_out_of_range_open_nothing(void **state)
 		event_sources[PILOTLIGHT_SOURCE_RUNQUEUE].greatest_period + 1;
 	requests[15].is_sparing = 2;
 	requests[20].wants_wakers = 2;
+	requests[25].skips_interpreted = 2;
 	/* What is off, or no wait, is not surveyed, nor too often. */
 	requests[21].surveyed = 1 << PILOTLIGHT_SOURCE_OFFCPU;
 	requests[22].surveyed = requests[22].sources = 1 << PILOTLIGHT_SOURCE_CPU;

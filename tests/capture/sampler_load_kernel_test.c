@@ -181,7 +181,7 @@ static void set_constants(struct sampler *sampler)
 	const __typeof__(sampler->rodata) constants = sampler->rodata;
 
 	constants->wants_walks = sampler_programs_can_walk();
-	constants->wants_kernel = 2; /* 1 is what both have before */
+	constants->wants_kernel = constants->wants_runtimes = 2; /* 1 is what both have before */
 	constants->filters_tgids = 1;
 	constants->chooses_cgroups = constants->includes_cgroups = 1;
 	constants->ring_bytes = 1 << 20;
@@ -265,12 +265,45 @@ static void long_programs_are_verified(void **state)
 	sampler__destroy(sampler);
 }
 
+static uint32_t verify_samples(bool wants_runtimes)
+{
+	struct sampler *sampler = sampler__open();
+	struct bpf_program *program;
+	uint32_t instructions;
+
+	assert_non_null(sampler);
+	set_constants(sampler);
+	sampler->rodata->wants_runtimes = wants_runtimes;
+	bpf_object__for_each_program(program, sampler->obj)(void)
+		bpf_program__set_autoload(program, program == sampler->progs.sample_cpu);
+	assert_int_equal(sampler__load(sampler), 0);
+	instructions = verified_instructions(sampler->progs.sample_cpu);
+	sampler__destroy(sampler);
+	return instructions;
+}
+
+/* Before Linux 6.8 the kernel verifies global functions that are not called, too. */
+static void interpreters_can_be_left_out(void **state)
+{
+	uint32_t with, without;
+
+	if (privilege_lacks_bpf() || !sampler_programs_can_walk()) {
+		print_message("skipped: no walks here\n");
+		skip();
+	}
+	with = verify_samples(true);
+	without = verify_samples(false);
+	print_message("# sample_cpu: %u, without interpreters: %u\n", with, without);
+	assert_true(without < with);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(variables_of_both_objects_are_shared),
 		cmocka_unit_test(sampler_loads_without_a_maple_tree),
 		cmocka_unit_test(long_programs_are_verified),
+		cmocka_unit_test(interpreters_can_be_left_out),
 	};
 
 	return cmocka_run_group_tests_name("sampler_load_kernel", tests, NULL, NULL);

@@ -72,7 +72,8 @@ static bool is_openable(const struct pilotlight_capture_request *request)
 	       request->unwind_budget_bytes <= PILOTLIGHT_CAPTURE_BUDGET_BYTES_MAX &&
 	       request->stack_slots <= PILOTLIGHT_CAPTURE_STACK_SLOTS_MAX &&
 	       request->wants_kernel <= 1 && request->filters_processes <= 1 &&
-	       request->is_sparing <= 1 && request->wants_wakers <= 1 && request->event <= 2 &&
+	       request->is_sparing <= 1 && request->wants_wakers <= 1 &&
+	       request->skips_interpreted <= 1 && request->event <= 2 &&
 	       has_good_sources(request) && has_good_events(request);
 }
 

@@ -162,6 +162,7 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 			.sources = record_options_sources(options),
 			.wants_kernel = options->samples_kernel,
 			.wants_wakers = options->samples_wakers,
+			.skips_interpreted = strcmp(options->runtime_frames, "native") == 0,
 			.filters_processes = options->pid_count > 0 ||
 					     (options->command && !options->samples_all),
 			.map_budget_bytes = MAP_BUDGET_BYTES,
@@ -175,7 +176,6 @@ static int open_pipeline(struct engine *engine, struct fault *fault)
 		.profile_budget_bytes = PROFILE_BUDGET_BYTES,
 		.symbol_cache = engine->symbol_cache,
 		.debuginfod_urls = getenv("DEBUGINFOD_URLS"),
-		.skips_interpreted = strcmp(options->runtime_frames, "native") == 0,
 		/* A sample is told with its span or with its times. */
 		.keeps_spans = !options->has_times,
 		.keeps_times = options->has_times,
