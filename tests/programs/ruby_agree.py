@@ -1,129 +1,136 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compares the stacks that rbspy saw with those that Pilotlight sampled in the same instants.
+"""Compares the chains that Ruby told with those that Pilotlight sampled in the same instants.
 
-	ruby_agree.py NAME OURS.folded SPY.collapsed
+	ruby_agree.py NAME OURS.folded RUBY.folded
 
-rbspy stops the threads with ptrace before it reads the stack of the one that Ruby runs. OURS is a recording of
-sched:sched_switch: the samples that have ptrace_stop() in their kernel stack are those of such a stop, one of each
-thread. So each stack of rbspy must be there, with the same functions of the same files, as often. Not compared are:
-lines, as rbspy 0.55 gives the last line of a method of Ruby 3.1; functions of C, if it knows none by name, as in a
-stripped Ruby; and the files of functions whose file it does not know. Its unknown functions are left out: they are
-blocks in C, which Ruby's own backtraces leave out, too. Of Ruby 3.4 rbspy 0.55 leaves out methods that have used $~ and
-the like. Prints a row of a table, then the differences by class.
+Ruby told them in the handler of a signal (src/ruby_oracle.c), and OURS is a recording of signal:signal_deliver. So each
+chain must be there, with the same functions, files and lines, as often. Of a block Ruby tells the function around it,
+so "block in" is left out of our names, too; the lines are those of the block. Of the innermost function of YJIT's code
+Ruby tells no line, and for a block in C the function of C that made it, which its own backtraces leave out. Prints a row
+of the table in docs/interpreters.md: how many chains and frames are equal; of the frames in equal chains, how many lines
+are, and how many have none in ours, as long functions have; how many of our stacks are whole, native frames included;
+then the differences.
 """
 import collections
 import re
 import sys
 
-OURS = re.compile(r"(.*?)(?: \((\([^()]*\)|[^()]*?)(?::\d+)?\))?_\[r\]$")
-SPY = re.compile(r"(.*) - (.*?)(?::\d+)?$")
-NATIVE = " [c function]"
-UNKNOWN = "(unknown)"
-NO_FILE = "unknown"
+FRAME = re.compile(r"(.*?)(?: \((\([^()]*\)|<[^<>]*>|[^()]*?)(?::(-?\d+))?\))?_\[r\]$")
+PREFIX = re.compile(r"^(?:(?:block(?: \(\d+ levels\))?|rescue|ensure) in )+")
 NO_NAME = "no name"
-MORE = "more in ours"
 
 
-def frame_of_ours(text):
-    name, path = OURS.match(text).groups()
-    return name, (path or "").rsplit("/", 1)[-1]
+def frame_of(text):
+    name, path, line = FRAME.match(text).groups()
+    return PREFIX.sub("", name), (path or "").rsplit("/", 1)[-1], line or "0"
 
 
-def frame_of_spy(text):
-    name, path = SPY.match(text).groups()
-    if name.endswith(NATIVE):
-        name, path = name.removesuffix(NATIVE), ""
-    # From Ruby 3.3 on it has the class in front.
-    prefix = re.match(r"((?:block|rescue|ensure)(?: \(\d+ levels\))? in )?(.*)$", name)
-    bare = prefix[2] if prefix[2].startswith("<") else re.split(r"[#.](?=[^#.])", prefix[2])[-1]
-    return (prefix[1] or "") + bare, path.rsplit("/", 1)[-1]
-
-
-def read(path, is_wanted, frames_of):
-    stacks = collections.Counter()
-    with open(path, encoding="utf-8") as lines:
+def read(path, is_wanted):
+    chains, whole = collections.Counter(), 0
+    with open(path, encoding="utf-8", errors="replace") as lines:
         for line in lines:
             stack, count = line.rstrip("\n").rsplit(" ", 1)
-            if is_wanted(stack):
-                stacks[frames_of(stack.split(";"))] += int(count)
-    return stacks
+            if not is_wanted(stack):
+                continue
+            chain = [frame_of(one) for one in stack.split(";") if one.endswith("_[r]")]
+            # The frame that runs nothing, which old versions of Ruby tell, too.
+            del chain[: len(chain) > 1 and chain[0][:2] == chain[1][:2]]
+            chains[tuple(chain)] += int(count)
+            whole += 0 if stack.startswith("[") else int(count)
+    return chains, whole
 
 
-def without_native(stacks):
+def without_lines(chains):
     result = collections.Counter()
-    for stack, count in stacks.items():
-        result[tuple(one for one in stack if one[1] or NO_NAME in one[0])] += count
+    for chain, count in chains.items():
+        result[tuple(frame[:2] for frame in chain)] += count
     return result
 
 
-def without_files(stacks, names):
-    result = collections.Counter()
-    for stack, count in stacks.items():
-        result[tuple((one[0], NO_FILE) if one[0] in names else one for one in stack)] += count
-    return result
+def lacks_blocks_in_c(ours, ruby):
+    """Do ours lack only functions of C that are also farther out?"""
+    at = 0
+    for place, frame in enumerate(ruby):
+        if at < len(ours) and ours[at] == frame:
+            at += 1
+        elif frame[1] or frame not in ruby[:place]:
+            return False
+    return at == len(ours)
 
 
-def common(ours, spy):
-    """How many frames are the same from the outermost on."""
-    count = 0
-    while count < min(len(ours), len(spy)) and ours[count] == spy[count]:
-        count += 1
-    return count
+def common(ours, ruby):
+    """How many frames are the same from either end on."""
+    most = min(len(ours), len(ruby))
+    return max(next((i for i in range(most) if a[i] != b[i]), most)
+               for a, b in ((ours, ruby), (ours[::-1], ruby[::-1])))
 
 
-def is_part(part, whole):
-    rest = iter(whole)
-    return all(frame in rest for frame in part)
-
-
-def difference(ours, spy):
+def difference(ours, ruby):
     if any(NO_NAME in one[0] for one in ours):
         return NO_NAME
-    if spy in (ours[:-1], ours + spy[-1:]):
-        return "leaf entered or left"
-    return MORE if is_part(spy, ours) else "other functions"
+    if lacks_blocks_in_c(ours, ruby):
+        return "block in C"
+    if lacks_blocks_in_c(ours[:-1], ruby):
+        return "one more leaf in ours"
+    if lacks_blocks_in_c(ours, ruby[:-1]):
+        return "one leaf less in ours"
+    return "other functions"
 
 
-CLASSES = ["leaf entered or left", NO_NAME, MORE, "other functions"]
+CLASSES = ["block in C", "one more leaf in ours", "one leaf less in ours", NO_NAME, "other functions"]
 
 
-def unlikeness(ours, spy):
-    kind = difference(ours, spy)
-    return CLASSES.index(kind), len(ours) if kind == MORE else -common(ours, spy)
+def unlikeness(ours, ruby):
+    return CLASSES.index(difference(ours, ruby)), -common(ours, ruby)
+
+
+def count_lines(ours, ruby):
+    """Of the frames of equal chains whose line Ruby tells: how many have the same, another one, and none in ours."""
+    ours_by, counts = collections.defaultdict(list), [0, 0, 0]
+    for chain in ours.elements():
+        ours_by[tuple(frame[:2] for frame in chain)].append([int(frame[2]) for frame in chain])
+    for chain in ruby.elements():
+        candidates = ours_by[tuple(frame[:2] for frame in chain)]
+        if not candidates:
+            continue
+        lines = [int(frame[2]) for frame in chain]
+        best = min(candidates, key=lambda one: sum(a != b and a != 0 != b for a, b in zip(one, lines)))
+        candidates.remove(best)
+        for a, b in zip(best, lines):
+            if b:
+                counts[0 if a == b else 1 if a else 2] += 1
+    return counts
 
 
 def main():
-    name, ours_path, spy_path = sys.argv[1:]
-    ours = read(ours_path, lambda stack: ";ptrace_stop_[k];" in stack,
-                lambda stack: tuple(frame_of_ours(one) for one in stack if one.endswith("_[r]")))
-    spy = read(spy_path, lambda stack: True,
-               lambda stack: tuple(frame_of_spy(one) for one in stack if not one.startswith(UNKNOWN)))
-    if all(one[1] for stack in spy for one in stack):
-        ours = without_native(ours)
-    names = {one[0] for stack in spy for one in stack if one[1] == NO_FILE}
-    ours, spy = without_files(ours, names), without_files(spy, names)
-    equal = ours & spy
-    frames = right = sum(len(stack) * count for stack, count in equal.items())
-    stops, left = sum(spy.values()), ours - equal
+    name, ours_path, ruby_path = sys.argv[1:]
+    (ours, whole), (ruby, _) = read(ours_path, lambda stack: ";get_signal_[k]" in stack), read(ruby_path, lambda _: True)
+    equal_lines, other_lines, no_lines = count_lines(ours, ruby)
+    ours, ruby = without_lines(ours), without_lines(ruby)
+    samples, chains = sum(ours.values()), sum(ruby.values())
+    equal = ours & ruby
+    left = ours - equal
+    frames = right = sum(len(chain) * count for chain, count in equal.items())
     differences, examples = collections.Counter(), {}
-    for stack in (spy - equal).elements():
-        if not left:
-            break
-        # The one that is most alike is taken for that of the same instant.
-        best = min(left, key=lambda one: unlikeness(one, stack))
+    for chain in (ruby - equal).elements():
+        best = min(left, key=lambda one: unlikeness(one, chain), default=())
         left -= collections.Counter([best])
-        kind = difference(best, stack)
+        kind = difference(best, chain)
         differences[kind] += 1
-        examples.setdefault(kind, (best, stack))
-        frames += len(stack)
-        right += common(best, stack)
-    print(f"| {name} | {stops} | {100 * right / max(frames, 1):.2f} | {100 * sum(equal.values()) / max(stops, 1):.2f} | "
+        examples.setdefault(kind, (best, chain))
+        frames += len(chain)
+        right += len(chain) if kind == "block in C" else common(best, chain)
+    same = sum(equal.values())
+    print(f"| {name} | {chains} | {100 * (same + differences['block in C']) / max(chains, 1):.2f} % "
+          f"| {100 * right / max(frames, 1):.2f} % "
+          f"| {equal_lines}, {other_lines} other, {no_lines} none "
+          f"| {100 * whole / max(samples, 1):.2f} % | "
           + ", ".join(f"{kind} {count}" for kind, count in differences.most_common()) + " |")
-    print(f"# {stops} stacks of rbspy, {sum(ours.values())} samples of such stops", file=sys.stderr)
-    for kind, (best, stack) in examples.items():
-        at = max(common(best, stack) - 1, 0)
-        print(f"# {kind}: ours {best[at:]}, rbspy's {stack[at:]}", file=sys.stderr)
+    print(f"# {chains} chains of Ruby, {samples} samples of signals", file=sys.stderr)
+    for kind, (best, chain) in examples.items():
+        at = max(common(best, chain) - 1, 0)
+        print(f"# {kind}: ours {best[at:]}, Ruby's {chain[at:]}", file=sys.stderr)
 
 
 main()

@@ -1,4 +1,5 @@
 # Inspects the files of a library again and again.
 require "rubocop"
 
-loop { RuboCop::CLI.new.run(["--cache", "false", "--out", "/dev/null", File.dirname(Gem.loaded_specs["rubocop-ast"].full_require_paths[0])]) }
+directory = File.dirname(Object.const_source_location("RuboCop::AST::Node")[0])
+loop { RuboCop::CLI.new.run(["--cache", "false", "--out", "/dev/null", directory]) }
