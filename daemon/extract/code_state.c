@@ -77,9 +77,18 @@ static void set_frame(struct code_state *state, int32_t value)
 	state->frame = is_sane(value) && state->depth != 0 ? state->depth - value : 0;
 }
 
-static bool leave(struct code_state *state)
+/* A function that has not changed the frame pointer does not take the stack pointer from it: that
+ * would drop the caller's frame. Code that does was jumped to, as V8's BaselineLeaveFrame is. */
+static bool take_rsp_from_rbp(struct code_state *state)
 {
 	state->depth = state->frame;
+	return !state->is_callers;
+}
+
+static bool leave(struct code_state *state)
+{
+	if (!take_rsp_from_rbp(state))
+		return false;
 	load(state, 0);
 	return move(state, WORD_BYTES);
 }
@@ -110,8 +119,7 @@ static bool apply_effect(struct code_state *state, const struct code_instruction
 		set_frame(state, 0);
 		return move(state, -value);
 	case CODE_EFFECT_RSP_FROM_RBP:
-		state->depth = state->frame;
-		return move(state, value);
+		return take_rsp_from_rbp(state) && move(state, value);
 	case CODE_EFFECT_RSP_UNKNOWN:
 		state->depth = 0;
 		return true;

@@ -118,7 +118,7 @@ enum {
  * The folder of the cache's tables, in that of its symbols. The number rises when tables are made
  * of more than before, so that all are made anew.
  */
-#define PILOTLIGHT_UNWIND_FOLDER "unwind-21"
+#define PILOTLIGHT_UNWIND_FOLDER "unwind-22"
 
 /* The UNWIND section: one per table. */
 struct pilotlight_unwind_summary {

@@ -108,6 +108,14 @@ static void impossible_steps_are_refuted(void **state)
 	(void)set_up(state);
 	assert_true(apply(CODE_EFFECT_RSP_UNKNOWN, 0));
 	assert_true(apply_return());
+	/* The frame pointer is the caller's. */
+	(void)set_up(state);
+	assert_false(apply(CODE_EFFECT_RSP_FROM_RBP, 0));
+	(void)set_up(state);
+	assert_false(apply(CODE_EFFECT_LEAVE, 0));
+	(void)set_up(state);
+	assert_true(apply(CODE_EFFECT_RSP_UNKNOWN, 0));
+	assert_false(apply(CODE_EFFECT_RSP_FROM_RBP, 0));
 }
 
 static void huge_frames_are_unknown(void **state)

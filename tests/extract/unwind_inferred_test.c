@@ -142,6 +142,33 @@ static void impossible_functions_have_no_rules(void **state)
 	assert_rows(code, "");
 }
 
+/* As V8's code that returns from a frame of another function. Its stack is not that at its start.
+ */
+static void code_that_drops_its_callers_frame_has_no_rules(void **state)
+{
+	static const uint8_t code[] = {
+		0x4c, 0x8b, 0x45, 0xf0,				/* 0: mov -0x10(%rbp),%r8 */
+		0x7d, 0x05,					/* 4: jge 0xb */
+		0x53,						/* 6: push %rbx */
+		0xff, 0xd0,					/* 7: call *%rax */
+		0x90,						/* 9: nop */
+		0x5b,						/* a: pop %rbx */
+		0x48, 0x89, 0xec,				/* b: mov %rbp,%rsp */
+		0x5d,						/* e: pop %rbp */
+		0x41, 0x58,					/* f: pop %r8 */
+		0x48, 0x8d, 0x24, 0xdc,				/* 11: lea (%rsp,%rbx,8),%rsp */
+		0x41, 0x50,					/* 15: push %r8 */
+		0xc3,						/* 17: ret */
+		0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00, /* 18: nopl 0x0(%rax,%rax,1) */
+		0x53,						/* 20: push %rbx */
+		0xff, 0xd0,					/* 21: call *%rax */
+		0x5b,						/* 23: pop %rbx */
+		0xc3,						/* 24: ret */
+	};
+
+	assert_rows(code, "20:sp+8 21:sp+16 24:sp+8 25:stop");
+}
+
 static void stack_pointer_from_elsewhere_is_unknown(void **state)
 {
 	static const uint8_t code[] = {
@@ -273,6 +300,8 @@ int main(void)
 			two_stacks_at_one_place_refute_the_function, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			impossible_functions_have_no_rules, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			code_that_drops_its_callers_frame_has_no_rules, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			stack_pointer_from_elsewhere_is_unknown, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
