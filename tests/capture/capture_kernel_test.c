@@ -31,6 +31,7 @@ static const struct capture_settings with_walks = {
 	.wants_kernel = true,
 	.map_budget_bytes = 4 << 20,
 	.unwind_budget_bytes = 1 << 20,
+	.skips_interpreted = true, /* faster to verify */
 };
 
 struct setting {

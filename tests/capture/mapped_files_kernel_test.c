@@ -29,6 +29,7 @@ static void open_capture(bool filters_processes, struct capture **ret_capture)
 		.filters_processes = filters_processes,
 		.map_budget_bytes = 16 << 20,
 		.unwind_budget_bytes = 1 << 20,
+		.skips_interpreted = true, /* faster to verify */
 	};
 	struct fault fault = { 0 };
 

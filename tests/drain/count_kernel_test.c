@@ -61,6 +61,7 @@ static void open_fixture_for(enum pilotlight_source source,
 		.wants_kernel = true,
 		.map_budget_bytes = MAP_BYTES,
 		.unwind_budget_bytes = unwind_bytes,
+		.skips_interpreted = true, /* faster to verify */
 		.filters_processes = true,
 		.sources = 1U << PILOTLIGHT_SOURCE_CPU | 1U << source,
 	};

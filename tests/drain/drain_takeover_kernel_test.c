@@ -25,6 +25,7 @@ static const struct capture_settings settings = {
 	.map_budget_bytes = 16 << 20,
 	.stack_slots = 64, /* few: the ring is used, too */
 	.unwind_budget_bytes = 1 << 20,
+	.skips_interpreted = true, /* faster to verify */
 };
 
 /* In an engine's process, where the test's own assertions cannot be used. */

@@ -61,6 +61,7 @@ static void open_fixture(
 		.filters_processes = true,
 		.map_budget_bytes = map_budget_bytes,
 		.unwind_budget_bytes = unwind_budget_bytes,
+		.skips_interpreted = true, /* faster to verify */
 	};
 	struct fault fault = { 0 };
 

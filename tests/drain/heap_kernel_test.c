@@ -247,6 +247,7 @@ static void open_fixture(uint32_t sources, size_t unwind_bytes)
 		.rate_hz = RATE_HZ,
 		.map_budget_bytes = MAP_BYTES,
 		.unwind_budget_bytes = unwind_bytes,
+		.skips_interpreted = true, /* faster to verify */
 		.filters_processes = true,
 		.sources = sources | 1U << PILOTLIGHT_SOURCE_CPU,
 	};

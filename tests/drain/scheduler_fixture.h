@@ -207,6 +207,7 @@ static inline void open_fixture_in(uint32_t rate_hz, size_t map_bytes, size_t un
 	settings.wants_kernel = true;
 	settings.map_budget_bytes = map_bytes;
 	settings.unwind_budget_bytes = unwind_bytes;
+	settings.skips_interpreted = true; /* faster to verify */
 	settings.filters_processes = filters_processes;
 	settings.is_sparing = is_sparing;
 	settings.sources = sources;

@@ -104,6 +104,7 @@ static void open_fixture(uint32_t sources, uint64_t period, size_t unwind_bytes)
 		.wants_kernel = true,
 		.map_budget_bytes = MAP_BYTES,
 		.unwind_budget_bytes = unwind_bytes,
+		.skips_interpreted = true, /* faster to verify */
 		.filters_processes = true,
 		.sources = sources | 1U << PILOTLIGHT_SOURCE_CPU,
 	};
