@@ -107,7 +107,7 @@ hostile_memory_is_survived() {
 	GLIBC_TUNABLES=glibc.pthread.rseq=0 start "$python" "$programs/corrupted.py" loop "$tmp/loops"
 	pid=${started[-1]}
 	wait_for 60 [ -e "$tmp/loops" ] || return
-	start "$python" "$programs/corrupted.py" overwrite "$pid"
+	start "$python" "$programs/corrupted.py" overwrite "$pid" "$tmp/changes"
 	record "$tmp/hostile.folded" -F 999 -d 3 -p "$pid" || return
 	read_accounts "$tmp/hostile.folded.log"
 	note "$stored stored, $lost lost; $(grep ^Python "$tmp/hostile.folded.log")"

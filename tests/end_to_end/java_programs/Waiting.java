@@ -6,7 +6,7 @@ import java.io.FileWriter;
 import java.util.concurrent.locks.LockSupport;
 
 class Waiting implements Runnable {
-	static final String[] names = { "inSleep", "inWait", "inPark", "inEnter", "inNested" };
+	static final String[] names = { "inSleep", "inWait", "inPark", "inEnter", "inNested", "inMany" };
 	static final Object held = new Object();
 	final String name;
 
@@ -46,6 +46,10 @@ class Waiting implements Runnable {
 		nested(20);
 	}
 
+	static void inMany() throws InterruptedException {
+		Many.many0();
+	}
+
 	static void waitForEver(String name) throws InterruptedException {
 		switch (name) {
 		case "inSleep":
@@ -59,6 +63,9 @@ class Waiting implements Runnable {
 			break;
 		case "inEnter":
 			inEnter();
+			break;
+		case "inMany":
+			inMany();
 			break;
 		default:
 			inNested();

@@ -31,6 +31,17 @@ sub in_sort {
 	my @sorted = sort { in_sleep() } 2, 1;
 }
 
+# More subroutines than a sample of a process that runs may be the first to meet.
+eval "sub many_$_ { many_" . ($_ + 1) . "() }" for 0 .. 69;
+
+sub many_70 {
+	in_sleep();
+}
+
+sub in_many {
+	many_0();
+}
+
 sub wait_for_ever {
 	my ($function) = @_;
 	no strict 'refs';

@@ -37,6 +37,20 @@ function in_nested(): void
     nested(20);
 }
 
+// More functions than a sample of a process that runs may be the first to meet.
+for ($number = 0; $number < 70; $number++)
+    eval("function many_$number(): void { many_" . ($number + 1) . '(); }');
+
+function many_70(): void
+{
+    in_sleep();
+}
+
+function in_many(): void
+{
+    many_0();
+}
+
 function wait_for_ever(callable $function): void
 {
     $function();

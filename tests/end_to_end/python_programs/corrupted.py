@@ -1,7 +1,7 @@
 # "loop FILE" makes the file, and loops for ever in a few bytes of generated code, which need no memory. "wait FILE" waits
-# again and again in such code, in many threads. "overwrite PID" overwrites the memory of that process, except its code, its
-# first stack and its libraries' data: what a hostile program could write there. The words are mostly pointers into the same
-# memory, so that they lead on.
+# again and again in such code, in many threads. "overwrite PID FILE" makes the file, and overwrites the memory of that
+# process, except its code, its first stack and its libraries' data: what a hostile program could write there. The words
+# are mostly pointers into the same memory, so that they lead on.
 import ctypes
 import mmap
 import random
@@ -39,7 +39,7 @@ def wait(path):
     inner(POLL_20_MS, path)
 
 
-def overwrite(pid):
+def overwrite(pid, path):
     random.seed(1)
     with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "r+b", buffering=0) as memory:
         areas = []
@@ -48,6 +48,7 @@ def overwrite(pid):
             start, end = (int(number, 16) for number in fields[0].split("-"))
             if fields[1].startswith("rw-") and (len(fields) < 6 or fields[5] == "[heap]"):
                 areas.append((start, end))
+        open(path, "w").close()
         while True:
             start, end = random.choice(areas)
             address = random.randrange(start, end) & ~7
@@ -61,4 +62,4 @@ if sys.argv[1] == "loop":
 elif sys.argv[1] == "wait":
     wait(sys.argv[2])
 else:
-    overwrite(int(sys.argv[2]))
+    overwrite(int(sys.argv[2]), sys.argv[3])

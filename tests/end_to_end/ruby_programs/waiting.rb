@@ -35,11 +35,22 @@ def in_nested
   nested(20)
 end
 
+# More methods than a sample of a thread that runs may be the first to meet.
+70.times { |number| eval "def many_#{number}; many_#{number + 1}; end" }
+
+def many_70
+  in_sleep
+end
+
+def in_many
+  many_0
+end
+
 def wait_for_ever(name)
   send(name)
 end
 
-waiting = %i[in_sleep in_lock in_queue in_socket in_block in_nested]
+waiting = %i[in_sleep in_lock in_queue in_socket in_block in_nested in_many]
 threads = waiting.map { |name| Thread.new { wait_for_ever(name) } }
 sleep 0.01 until threads.all? { |thread| thread.status == 'sleep' }
 sleep 0.2
