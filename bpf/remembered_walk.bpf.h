@@ -57,7 +57,8 @@ static __always_inline __u32 skip_below(struct walk *walk, __u32 from)
 /* A leaf and a frame that a signal interrupted know more registers than are remembered. */
 static __always_inline int can_be_remembered(const struct walk *walk)
 {
-	return !walk->is_exact && walk->registers_kind == REGISTERS_NONE;
+	return !walk->is_exact && walk->registers_kind == REGISTERS_NONE &&
+	       walk->doubt != WALK_IN_MADE_FRAME;
 }
 
 static __always_inline int is_same_saved(
@@ -105,7 +106,7 @@ static __always_inline void go_to_remembered(
 	walk->rbx.kind = caller->rbx_kind;
 	walk->guess_end = caller->guess_end;
 	walk->is_linked = caller->is_linked;
-	walk->is_doubtful = 0; /* the last walk has been there */
+	walk->doubt = WALK_IS_SURE; /* the last walk has been there */
 }
 
 /*

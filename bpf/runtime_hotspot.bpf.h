@@ -398,11 +398,12 @@ static __always_inline __u32 hotspot_leaf(struct walk *walk, const struct hotspo
 static __always_inline int hotspot_return(struct walk *walk, __u64 ip, __u64 sp)
 {
 	__u64 target;
-	int end, is_believed = is_return_address(walk, ip, &target);
+	enum return_address found = is_return_address(walk, ip, &target);
+	int end;
 
 	walk->rbx.kind = SAVED_UNKNOWN;
 	end = go_to_caller(walk, ip, sp);
-	walk->is_doubtful = !is_believed;
+	note_doubt(walk, found);
 	return end;
 }
 

@@ -195,7 +195,7 @@ __noinline int step_hotspot(struct walker *walker, __u64 where)
 		return step_interpreted(walker);
 	if (kind == HOTSPOT_NONE)
 		return HOTSPOT_OTHER;
-	if (!walk->is_doubtful) {
+	if (!walk->doubt) {
 		end = leave_frame(walker, find_up(walker, kind), kind);
 		return end == HOTSPOT_OTHER ? leave_stub(walker) : end;
 	}

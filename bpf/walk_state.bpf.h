@@ -121,6 +121,13 @@ struct runtime_calls {
 	volatile __u32 frames[WALK_DEPTHS / RUNTIME_PLACES];
 };
 
+/* Is `ip` the address to which a function returns? */
+enum walk_doubt {
+	WALK_IS_SURE,
+	WALK_IS_DOUBTFUL,   /* no call is before it: only generated code is believed */
+	WALK_IN_MADE_FRAME, /* nor here, but code begins that goes on in the frame at `fp` */
+};
+
 enum { REMEMBERED_FRAMES = 64 }; /* a power of two; deeper frames are not remembered */
 struct remembered_span {
 	__u32 first, count;
@@ -173,7 +180,7 @@ struct walk {
 	 * lead here. */
 	__u8 guess_end;
 	__u8 is_linked;	     /* the frame pointer of the called function led here */
-	__u8 is_doubtful;    /* and no call is before `ip`: only generated code is believed */
+	__u8 doubt;	     /* enum walk_doubt */
 	__u8 registers_kind; /* enum register_set: the registers known for this frame */
 	__u8 has_jit;	     /* enum walk_jit */
 	__u8 stale_mappings; /* bit mask: the engine may still tell more of these in this window */

@@ -18,7 +18,7 @@ static __always_inline int go_to_caller(struct walk *walk, __u64 ip, __u64 sp)
 	walk->sp = sp;
 	walk->is_exact = 0;
 	walk->is_linked = 0;
-	walk->is_doubtful = 0;
+	walk->doubt = WALK_IS_SURE;
 	walk->registers_kind = REGISTERS_NONE;
 	return WALK_ON;
 }
@@ -48,7 +48,12 @@ enum {
 	MOV_R12_BYTES = 10,
 	LEAF_BYTES_MAX = 1 << 12, /* of a function without a frame */
 	PROLOGUE_WORDS_MAX = 6,	  /* of V8's code before it sets the frame pointer */
+	/* The bytes 48 8b 45 80: mov -N(%rbp), %register, without what differs. */
+	CODE_LOAD_FROM_FRAME = 0x80458b48U,
+	CODE_LOAD_FROM_FRAME_MASK = 0x80c7fff8U,
 };
+#define CODE_INT3S 0xccccccccccccccccULL
+
 /* The bytes 48 c7 c0 0f 00 00 00 0f: mov $15, %rax, and the first of syscall's two. */
 #define CODE_SIGRETURN 0x0f0000000fc0c748ULL
 
@@ -89,32 +94,56 @@ static __always_inline int ends_with_indirect_call(__u64 code)
 	       (is_indirect_call(code, 7, 0xff, 0x14, 0) && !has_base(code, 5)); /* *1000(,%rbx) */
 }
 
-/* Where the kernel lets signal handlers return. */
-static __always_inline int is_sigreturn(struct walk *walk, __u64 ip)
-{
-	__u64 code;
-
-	return can_read_user(walk, &code, 1, ip) && code == CODE_SIGRETURN;
-}
+enum return_address {
+	NO_RETURN_ADDRESS,
+	RETURN_ADDRESS, /* behind a call, or where the kernel lets signal handlers return */
+	/*
+	 * No call was there: a function begins, behind int3s, that first reads from a frame of its
+	 * own. V8 has replaced an optimized frame by such that are interpreted, and lets their
+	 * callees return to where they go on.
+	 */
+	RETURN_ADDRESS_OF_MADE_FRAME,
+};
 
 /*
  * Can the code at `ip` be returned to? Then *ret_target is where the call before it leads, 0 if
  * that is not known. A call in the first bytes of a mapping does not count: nothing can be read
  * before it.
  */
-static __always_inline int is_return_address(struct walk *walk, __u64 ip, __u64 *ret_target)
+static __always_inline enum return_address is_return_address(
+	struct walk *walk, __u64 ip, __u64 *ret_target)
 {
-	__u64 code;
+	__u64 code, next;
 
 	*ret_target = 0;
 	if (!can_read_user(walk, &code, 1, ip - sizeof(code)))
-		return 0;
+		return NO_RETURN_ADDRESS;
 	if (ends_with_indirect_call(code))
-		return 1;
-	if (code_byte(code, 5) != CODE_CALL)
-		return is_sigreturn(walk, ip);
-	*ret_target = ip + (__u64)(__s64)(__s32)(code >> 32);
-	return 1;
+		return RETURN_ADDRESS;
+	if (code_byte(code, 5) == CODE_CALL) {
+		*ret_target = ip + (__u64)(__s64)(__s32)(code >> 32);
+		return RETURN_ADDRESS;
+	}
+	if (!can_read_user(walk, &next, 1, ip))
+		return NO_RETURN_ADDRESS;
+	if (next == CODE_SIGRETURN)
+		return RETURN_ADDRESS;
+	return code == CODE_INT3S && (next & CODE_LOAD_FROM_FRAME_MASK) == CODE_LOAD_FROM_FRAME
+		       ? RETURN_ADDRESS_OF_MADE_FRAME
+		       : NO_RETURN_ADDRESS;
+}
+
+/* The walk has gone to a return address that was judged so. A made frame is not remembered, so the
+ * step to it is not repeated. */
+static __always_inline void note_doubt(struct walk *walk, enum return_address address)
+{
+	walk->doubt = WALK_IS_SURE;
+	if (address == NO_RETURN_ADDRESS)
+		walk->doubt = WALK_IS_DOUBTFUL;
+	if (address == RETURN_ADDRESS_OF_MADE_FRAME) {
+		walk->doubt = WALK_IN_MADE_FRAME;
+		walk->read_more = 1;
+	}
 }
 
 /* The code at `address`, without the prefix that marks targets of indirect jumps. */
@@ -310,7 +339,7 @@ static __always_inline int step_by_frame_pointer(
 {
 	int end = WALK_ON, is_kept = frame_pointers == FRAME_POINTERS_KEPT;
 	int is_chain = is_kept || (walk->is_linked && frame_pointers == FRAME_POINTERS_USUAL);
-	int is_believed;
+	enum return_address found;
 	__u64 words[2], fp, target;
 
 	walk->rbx.kind = SAVED_UNKNOWN;
@@ -328,15 +357,15 @@ static __always_inline int step_by_frame_pointer(
 		walk->read_more = 1; /* the word may be another the next time */
 		return is_chain ? PILOTLIGHT_WALK_ROOT : PILOTLIGHT_WALK_NO_FUNCTION;
 	}
-	is_believed = is_kept || is_return_address(walk, words[1], &target);
+	found = is_kept ? RETURN_ADDRESS : is_return_address(walk, words[1], &target);
 	if (frame_pointers == FRAME_POINTERS_GUESSED &&
-		!(is_believed && may_lead_to_frame(walk, target, walk->ip)))
+		!(found && may_lead_to_frame(walk, target, walk->ip)))
 		return PILOTLIGHT_WALK_NO_CODE;
 	walk->fp.word = words[0];
 	walk->words_read = 2;
 	end = go_to_caller(walk, words[1], fp + sizeof(words));
 	walk->is_linked = 1;
-	walk->is_doubtful = !is_believed;
+	note_doubt(walk, found);
 	return end;
 }
 
@@ -365,7 +394,8 @@ static __always_inline int step_out_of_signal(struct walk *walk)
 	walk->rbx.word = registers[GREGS_RBX];
 	walk->fp.kind = walk->rbx.kind = SAVED_VALUE;
 	walk->is_exact = 1;
-	walk->is_linked = walk->is_doubtful = 0;
+	walk->is_linked = 0;
+	walk->doubt = WALK_IS_SURE;
 	walk->registers_kind = REGISTERS_GREGS;
 	return WALK_ON;
 }
@@ -470,6 +500,7 @@ static __always_inline void follow_fp(
 static __always_inline int step_by_rule(
 	struct walk *walk, const struct pilotlight_unwind_rule *rule, int tells_rbx)
 {
+	enum return_address found = RETURN_ADDRESS;
 	__u64 words[2], cfa = 0, target;
 	int end, has_both = 0;
 
@@ -496,8 +527,11 @@ static __always_inline int step_by_rule(
 		has_both = can_read_user(walk, words, 2, cfa - sizeof(words));
 	if (!has_both && !can_read_user(walk, words + 1, 1, cfa - sizeof(words[1])))
 		return PILOTLIGHT_WALK_UNREADABLE;
-	if (rule->kind == PILOTLIGHT_UNWIND_INFERRED && !is_return_address(walk, words[1], &target))
-		return PILOTLIGHT_WALK_NO_FUNCTION;
+	if (rule->kind == PILOTLIGHT_UNWIND_INFERRED) {
+		found = is_return_address(walk, words[1], &target);
+		if (!found)
+			return PILOTLIGHT_WALK_NO_FUNCTION;
+	}
 	if (has_both) {
 		walk->fp.word = words[0];
 		walk->fp.kind = SAVED_VALUE;
@@ -506,5 +540,7 @@ static __always_inline int step_by_rule(
 	}
 	follow_rbx(walk, rule, tells_rbx, cfa);
 	walk->words_read = 1 + has_both;
-	return go_to_caller(walk, words[1], cfa);
+	end = go_to_caller(walk, words[1], cfa);
+	note_doubt(walk, found);
+	return end;
 }

@@ -175,7 +175,7 @@ static __always_inline int is_of_function(const struct pilotlight_unwind_rule *r
 static __always_inline int is_believed(
 	const struct walk *walk, const struct walked_mapping *mapping)
 {
-	return !walk->is_doubtful || is_jit(mapping) ||
+	return walk->doubt == WALK_IS_SURE || is_jit(mapping) ||
 	       (mapping->is_known_file && mapping->file.flags & PILOTLIGHT_FILE_HAS_TABLE);
 }
 
@@ -188,9 +188,13 @@ static __always_inline int step_by_table(
 	__u64 offset = where - mapping->start + mapping->offset, target;
 	__u32 at = (walk->record.count - 1) & PILOTLIGHT_WALK_DEPTH;
 
+	/* Before it is padding, or another function's rule. */
+	if (walk->doubt == WALK_IN_MADE_FRAME)
+		return guess_by_frame_pointer(
+			walk, FRAME_POINTERS_USUAL, PILOTLIGHT_WALK_NO_FUNCTION);
 	rule = find_rule(walker, &mapping->file, offset);
 	if (is_of_function(rule)) {
-		if (walk->is_doubtful) {
+		if (walk->doubt) {
 			walk->record.count = at;
 			return end_behind_guess(guess_end, PILOTLIGHT_WALK_NO_CODE);
 		}
@@ -203,7 +207,7 @@ static __always_inline int step_by_table(
 	}
 	/* The start of a function as return address: a coroutine's first function. Behind a call,
 	 * it is an address for which no rule could be inferred. */
-	if (!walk->is_exact && !walk->is_doubtful &&
+	if (!walk->is_exact && !walk->doubt &&
 		is_of_function(search_rule(&mapping->file, offset + 1)) &&
 		!is_return_address(walk, walk->ip, &target)) {
 		walk->frames[at] |= PILOTLIGHT_FRAME_EXACT;
@@ -400,7 +404,7 @@ static __always_inline void begin_walk(struct walker *walker, struct mm_struct *
 	walk->fp.kind = walk->rbx.kind = SAVED_VALUE;
 	walk->registers_kind = REGISTERS_PT_REGS;
 	walk->is_exact = !is_behind_system_call(walk);
-	walk->guess_end = walk->is_linked = walk->is_doubtful = 0;
+	walk->guess_end = walk->is_linked = walk->doubt = 0;
 	recall_mappings(walker, mm, process, window);
 	walker->process = *process;
 	walker->window = window;

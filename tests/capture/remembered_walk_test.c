@@ -507,6 +507,18 @@ static void leaves_are_not_mistaken_for_callers(void **state)
 	assert_int_equal(remembered_frame(&walk, last_walk(&walk), 0)->words_read, 0);
 }
 
+/* What is remembered of a frame does not say it. */
+static void made_frame_is_not_remembered(void **state)
+{
+	struct walk walk = { .registers_kind = REGISTERS_NONE };
+
+	assert_true(can_be_remembered(&walk));
+	walk.doubt = WALK_IS_DOUBTFUL;
+	assert_true(can_be_remembered(&walk));
+	walk.doubt = WALK_IN_MADE_FRAME;
+	assert_false(can_be_remembered(&walk));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -527,6 +539,7 @@ int main(void)
 		cmocka_unit_test(deep_stacks_are_partly_remembered),
 		cmocka_unit_test(forgotten_walks_are_looked_up),
 		cmocka_unit_test(leaves_are_not_mistaken_for_callers),
+		cmocka_unit_test(made_frame_is_not_remembered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -292,7 +292,7 @@ static void a_caller_found_by_guess_must_be_behind_a_call(void **state)
 				is_guess && !callers[i].is_led_here ? PILOTLIGHT_WALK_NO_CODE
 								    : WALK_ON);
 			/* Whether the caller's code is believed without a call is known later. */
-			assert_int_equal(walk.is_doubtful,
+			assert_int_equal(walk.doubt,
 				kind == FRAME_POINTERS_USUAL && !callers[i].is_behind_call);
 		}
 	}
@@ -310,17 +310,17 @@ static void doubt_holds_for_one_step(void **state)
 	stack[9] = at(40);
 	stack[11] = stack[21] = 0x402000;
 	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
-	assert_int_equal(walk.is_doubtful, 1);
+	assert_int_equal(walk.doubt, 1);
 	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
-	assert_int_equal(walk.is_doubtful, 0);
+	assert_int_equal(walk.doubt, 0);
 	walk = walk_at(4, 8);
 	stack[8] = at(20);
 	stack[9] = at(40);
 	stack[11] = 0x402000;
 	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
-	assert_int_equal(walk.is_doubtful, 1);
+	assert_int_equal(walk.doubt, 1);
 	assert_int_equal(step_by_rule(&walk, &rule, 0), WALK_ON);
-	assert_int_equal(walk.is_doubtful, 0);
+	assert_int_equal(walk.doubt, 0);
 }
 
 /* A word that is no return address is not taken for one because of the leaf's next instruction. */

@@ -285,6 +285,48 @@ static void inferred_rule_needs_a_call(void **state)
 	assert_int_equal(step_by_rule(&walk, &by_fp, 0), PILOTLIGHT_WALK_NO_FUNCTION);
 }
 
+/* V8 has made a frame that an interpreted function goes on in, and lets the callee return to the
+ * start of the code for that. */
+static void callee_of_a_made_frame_returns_to_a_function(void **state)
+{
+	const struct pilotlight_unwind_rule by_fp = { .kind = PILOTLIGHT_UNWIND_INFERRED,
+		.base = DWARF_RBP,
+		.frame_pointer = PILOTLIGHT_UNWIND_FP_AT_CFA,
+		.offset = 16,
+		.frame_pointer_offset = -16 };
+	static const struct {
+		__u64 before, code;
+		int is_made;
+	} callers[] = {
+		{ CODE_INT3S, 0x8b44dc4de0658b4cULL, 1 }, /* mov -0x20(%rbp), %r12 */
+		{ CODE_INT3S, 0x8b44dc4df05d8b48ULL, 1 }, /* mov -0x10(%rbp), %rbx */
+		{ CODE_INT3S, 0x8b44dc4d20658b4cULL, 0 }, /* mov 0x20(%rbp), %r12 */
+		{ CODE_INT3S, 0x8b44dc4de0608b4cULL, 0 }, /* mov -0x20(%rax), %r12 */
+		{ CODE_INT3S, 0x8b44dc4de065894cULL, 0 }, /* mov %r12, -0x20(%rbp) */
+		{ CODE_INT3S, 0x8b44dc4de0658b44ULL, 0 }, /* of 4 bytes */
+		{ CODE_INT3S >> 8, 0x8b44dc4de0658b4cULL, 0 },
+		{ 0x9090909090909090ULL, 0x8b44dc4de0658b4cULL, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++) {
+		const int is_made = callers[i].is_made;
+		struct walk walk = walk_at(4, 8);
+
+		stack[8] = at(20);
+		stack[9] = at(40);
+		stack[39] = callers[i].before;
+		stack[40] = callers[i].code;
+		assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+		assert_int_equal(walk.doubt, is_made ? WALK_IN_MADE_FRAME : WALK_IS_DOUBTFUL);
+		assert_int_equal(walk.read_more, is_made);
+		walk = (struct walk){ .sp = at(4), .fp = { at(8), SAVED_VALUE, 0 } };
+		assert_int_equal(step_by_rule(&walk, &by_fp, 0),
+			is_made ? WALK_ON : PILOTLIGHT_WALK_NO_FUNCTION);
+		assert_int_equal(walk.doubt, is_made ? WALK_IN_MADE_FRAME : WALK_IS_SURE);
+		assert_int_equal(walk.read_more, is_made);
+	}
+}
+
 static void each_end_has_its_reason(void **state)
 {
 	struct pilotlight_unwind_rule rule = {
@@ -374,6 +416,7 @@ int main(void)
 		cmocka_unit_test(a_caller_may_be_on_a_lower_stack),
 		cmocka_unit_test(interrupted_code_may_have_popped_its_return_address),
 		cmocka_unit_test(inferred_rule_needs_a_call),
+		cmocka_unit_test(callee_of_a_made_frame_returns_to_a_function),
 		cmocka_unit_test(each_end_has_its_reason),
 		cmocka_unit_test(saved_frame_pointer_is_known_again),
 		cmocka_unit_test(lost_frame_pointer_ends_only_steps_that_need_it),

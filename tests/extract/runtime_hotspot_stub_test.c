@@ -104,7 +104,7 @@ static void adapters_tell_where_the_return_address_is(void **state)
 		put_word(10, adapters[i].is_moving ? 5 : caller());
 		if (step() != WALK_ON || walk.ip != caller() ||
 			walk.sp != at(10 + adapters[i].sender) || walk.fp.word != at(40) ||
-			walk.is_doubtful || !walk.read_more)
+			walk.doubt || !walk.read_more)
 			fail_msg("adapter %zu", i);
 	}
 }
@@ -124,7 +124,7 @@ static void what_adapters_keep_is_checked(void **state)
 	set_up_stub("I2C/C2I adapters");
 	put_word(10, code_in(JVM_COMPILED, 0xd0));
 	assert_int_equal(step(), WALK_ON);
-	assert_true(walk.is_doubtful);
+	assert_true(walk.doubt);
 	set_up_stub("I2C/C2I adapters");
 	walk.sp = 0x1000;
 	assert_int_equal(step(), PILOTLIGHT_WALK_UNREADABLE);

@@ -116,12 +116,12 @@ static void a_compiled_method_is_left_by_its_size(void **state)
 	assert_int_equal(walk.sp, at(JVM_FRAME_WORDS));
 	assert_int_equal(walk.fp.word, 77);
 	assert_int_equal(walk.words_read, 2);
-	assert_false(walk.is_doubtful);
+	assert_false(walk.doubt);
 	/* No call is before. */
 	(void)set_up(NULL);
 	put_word(JVM_FRAME_WORDS - 1, code_in(JVM_COMPILED, 0xd0));
 	assert_int_equal(step(), WALK_ON);
-	assert_true(walk.is_doubtful);
+	assert_true(walk.doubt);
 	/* There is no stack. */
 	walk.sp = 0x1000;
 	assert_int_equal(step(), PILOTLIGHT_WALK_UNREADABLE);
@@ -153,14 +153,14 @@ static void virtual_threads_lead_to_their_carriers(void **state)
 		put_word(arguments + 8, 77);
 		put_word(arguments + 9, code_in(JVM_COMPILED, 0xe0));
 		walk.sp = at(0);
-		walk.is_doubtful = 1;
+		walk.doubt = 1;
 		for (unsigned i = 0; i < arguments; i++)
 			assert_int_equal(hotspot_go_to_carrier(&walk, &hotspot, i), HOTSPOT_OTHER);
 		assert_int_equal(hotspot_go_to_carrier(&walk, &hotspot, arguments), WALK_ON);
 		assert_int_equal(walk.ip, code_in(JVM_COMPILED, 0xe0));
 		assert_int_equal(walk.sp, at(arguments + 10));
 		assert_int_equal(walk.fp.word, 77);
-		assert_false(walk.is_doubtful);
+		assert_false(walk.doubt);
 		assert_true(walk.read_more);
 	}
 	/* Behind no call only the interpreter is believed. */
