@@ -8,7 +8,7 @@ V8's profiler sends a signal to the thread, and reads the stack in its handler. 
 signal:signal_deliver, so each of its samples is one of the profiler's; they are paired by the time, which the recording
 has to 10 ms. V8.log is of node --prof: the addresses of each frame, and V8's own table of what is inlined where. PERF is
 a recording of the return from the same handlers, with the stack's memory. A function is a name and the base name of a
-file. V8's own functions are left out, and what has no file.
+file. V8's own functions are left out, and what has no file, and WebAssembly.
 
 Where the leaf has made no frame yet, or never makes one, V8's profiler takes the frame pointer for the leaf's, and so
 leaves out the caller; or it sees that, and drops the stack. There the stack in memory says what is right
@@ -78,7 +78,7 @@ def sample_of(packed, frames, texts):
     for name, file, address in stack[:user]:
         if name.startswith("[javascript: no name"):
             chain.append(NO_NAME)
-        elif address >= INTERPRETED and file:
+        elif address >= INTERPRETED and file and not file.startswith("wasm:"):
             chain.append((name[:node_log.NAME_CHARACTERS], file.rsplit("/", 1)[-1]))
     leaf, _, address = stack[user - 1] if user else ("", "", 0)
     return Sample(labels["timestamp_ns"] // 1000, tuple(chain), leaf, address)

@@ -14,6 +14,7 @@ ESCAPED = re.compile(r"\\x([0-9A-Fa-f]{2})|\\u([0-9A-Fa-f]{4})|\\(.)")
 NAME_CHARACTERS = 100
 COLLECTING = 1
 UNKNOWN = ("?", "?")
+INTERPRETED = "~"
 
 
 def unescaped(text):
@@ -27,7 +28,8 @@ class Code:
         self.kind, self.size, self.state = kind, size, state
         self.function = None
         self.name = name
-        match = FUNCTION.match(name) if state is not None else None
+        self.is_script = state is not None  # a function of a script, perhaps without a file
+        match = FUNCTION.match(name) if self.is_script else None
         if match and match[2]:
             self.function = ((match[1] or "(anonymous)")[:NAME_CHARACTERS], match[2].rsplit("/", 1)[-1])
         self.offsets, self.calls, self.inlined, self.functions = [], [], [], []
@@ -40,15 +42,13 @@ class Code:
         self.functions = functions
 
     def functions_at(self, offset):
-        """The functions of an instruction, the outermost first."""
-        if self.function is None:
-            return ()
+        """The functions of an instruction, the outermost first; those without a file are left out."""
         chain, at = [], bisect.bisect_right(self.offsets, offset) - 1
         call = self.calls[at] if at >= 0 else None
         while call is not None:
             function, call = self.inlined[call]
             chain.append(self.functions[function])
-        return (self.function, *reversed(chain))
+        return tuple(function for function in (self.function, *reversed(chain)) if function)
 
 
 class Codes:
@@ -82,6 +82,16 @@ class Codes:
         offset = address - self.starts[at]
         return (code, offset) if offset < code.size else (None, 0)
 
+    def find_frame(self, address):
+        """The code of a frame: the address is behind its call, or that of a bytecode. Where an interpreted function
+        begins, V8 gives the first bytecode, or the byte before it."""
+        code, offset = self.find(address - 1)
+        if code is None:
+            code, offset = self.find(address + 1)
+            if code is None or code.state != INTERPRETED or offset > 2:
+                return None, 0
+        return code, offset
+
 
 class Tick:
     """A sample of V8's: the functions, those as --cpu-prof shows them, and what ran."""
@@ -90,11 +100,9 @@ class Tick:
         self.time, self.pc, self.collecting = time, pc, state == COLLECTING
         code, offset = (None, 0) if external else codes.find(pc)
         self.leaf = code
-        self.offset = offset
-        # A frame's address is behind its call; that of an interpreted one is in its bytecodes.
         outer = []
         for address in reversed(frames):
-            caller, at = codes.find(address - 1)
+            caller, at = codes.find_frame(address)
             if caller:
                 outer += caller.functions_at(at)
         self.outer = tuple(outer)
@@ -113,13 +121,13 @@ def read_ticks(path, look=None):
                 kind, _, _, start, size, name, *rest = values
                 code = Code(kind, int(size), unescaped(name), rest[1] if len(rest) > 1 else None)
                 codes.add(int(start, 16), code)
-                if len(rest) > 1 and code.function:
+                if code.is_script:
                     functions[int(rest[0], 16)] = code.function
             elif event == "code-move":
                 codes.move(int(values[0], 16), int(values[1], 16))
             elif event == "sfi-move":
-                function = functions.pop(int(values[0], 16), None)
-                if function:
+                function = functions.pop(int(values[0], 16), UNKNOWN)
+                if function != UNKNOWN:
                     functions[int(values[1], 16)] = function
             elif event == "code-source-info":
                 code = codes.codes.get(int(values[0], 16))

@@ -10,10 +10,11 @@ import struct
 SAMPLE = 9
 IDENTIFIER, IP, TID, TIME, ADDRESS, CALLCHAIN, ID, CPU, PERIOD, STREAM, RAW, REGISTERS, STACK = (
     1 << bit for bit in (16, 0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 12, 13))
-SIGNAL_REGISTERS = 104  # in the frame of a signal: rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip
+SIGNAL_REGISTERS = 72  # in the frame of a signal: r12 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip
 WORD = 8
 CONTEXT, FUNCTION, BYTECODES, BYTECODE_OFFSET = -8, -16, -32, -40  # from the frame pointer on
 PROLOGUE_BYTES = 64
+BYTECODES_HEAD_MAX = 72
 SPILLED_WORDS = 48
 FRAMES_MAX = 1000
 INTERPRETER = ("InterpreterEntryTrampoline", "InterpreterEnterAtBytecode", "InterpreterEnterAtNextBytecode",
@@ -21,7 +22,7 @@ INTERPRETER = ("InterpreterEntryTrampoline", "InterpreterEnterAtBytecode", "Inte
 OUTLINED_PROLOGUE = "BaselineOutOfLinePrologue"
 
 # The time in microseconds; what the registers were; where the copy of the stack begins.
-Signal = collections.namedtuple("Signal", "time ip sp fp function base stack")
+Signal = collections.namedtuple("Signal", "time ip sp fp function bytecodes base stack")
 
 
 def read_signals(path):
@@ -55,9 +56,9 @@ def signals_of(data, at, kinds):
         return
     at += WORD
     stack = data[at:at + min(size, word(data, at + size)[0])]
-    if len(stack) > SIGNAL_REGISTERS + 9 * WORD:
-        function, _, fp, _, _, _, _, sp, ip = struct.unpack_from("<9Q", stack, SIGNAL_REGISTERS)
-        yield Signal(time // 1000, ip, sp, fp, function, base, stack)
+    if len(stack) > SIGNAL_REGISTERS + 13 * WORD:
+        bytecodes, _, _, _, function, _, fp, _, _, _, _, sp, ip = struct.unpack_from("<13Q", stack, SIGNAL_REGISTERS)
+        yield Signal(time // 1000, ip, sp, fp, function, bytecodes, base, stack)
 
 
 class Walk:
@@ -92,7 +93,7 @@ class Walk:
         """The word at this address, if it is a return address in code that runs functions of scripts."""
         back = self.word(address)
         code = self.code_at(back - 1)[0] if back else None
-        return back if code and (code.function or self.interprets(code)) else None
+        return back if code and (code.is_script or self.interprets(code)) else None
 
     @staticmethod
     def interprets(code):
@@ -108,11 +109,19 @@ class Walk:
         code = self.codes.find(bytecodes + (offset >> 32))[0] if bytecodes and offset and bytecodes & 1 else None
         return (code.function,) if code and code.function else ()
 
+    def of_bytecodes(self, bytecodes):
+        """The function of the object: V8 logs where its instructions begin."""
+        for at in range(bytecodes, bytecodes + BYTECODES_HEAD_MAX):
+            code, offset = self.codes.find(at)
+            if code and offset == 0:
+                return (code.function,) if code.function else ()
+        return ()
+
     def functions_at(self, back, fp):
         code, offset = self.code_at(back - 1)
         if code is None:
             return ()
-        if code.function:
+        if code.is_script:
             return code.functions_at(offset)
         return self.interpreted(fp) if self.interprets(code) and self.has_function(fp) else ()
 
@@ -123,7 +132,7 @@ class Walk:
         if code is None:
             return [], None
         is_entered = self.word(signal.fp + FUNCTION) != signal.function
-        if code.function:
+        if code.is_script:
             caller = self.word(signal.sp) if is_entered and offset < PROLOGUE_BYTES else None
             if caller and not self.code_at(caller - 1)[0]:
                 caller = self.word(signal.sp + WORD)  # above the frame pointer that was pushed
@@ -132,10 +141,10 @@ class Walk:
             return [], None
         if self.interprets(code):
             return [self.interpreted(signal.fp)], None
-        if code.name == OUTLINED_PROLOGUE and is_entered:
-            entered = self.called_from(signal.sp)
-            found = self.code_at(entered - 1)[0] if entered else None
-            return ([(found.function,)], self.word(signal.sp + WORD)) if found and found.function else ([], None)
+        if code.name == OUTLINED_PROLOGUE:
+            # It pops its return address, which leads to the function's code, and makes the frame.
+            is_made = not self.called_from(signal.sp)
+            return [self.of_bytecodes(signal.bytecodes)], None if is_made else self.word(signal.sp + WORD)
         for at in range(signal.sp, min(signal.fp, signal.sp + SPILLED_WORDS * WORD), WORD):
             back = self.called_from(at)
             if back:
