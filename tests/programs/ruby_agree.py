@@ -7,10 +7,11 @@
 Ruby told them in the handler of a signal (src/ruby_oracle.c), and OURS is a recording of signal:signal_deliver. So each
 chain must be there, with the same functions, files and lines, as often. Of a block Ruby tells the function around it,
 so "block in" is left out of our names, too; the lines are those of the block. Of the innermost function of YJIT's code
-Ruby tells no line, and for a block in C the function of C that made it, which its own backtraces leave out. Prints a row
-of the table in docs/interpreters.md: how many chains and frames are equal; of the frames in equal chains, how many lines
-are, and how many have none in ours, as long functions have; how many of our stacks are whole, native frames included;
-then the differences.
+Ruby tells no line. For a block in C it tells the function of C that made it, which its own backtraces leave out: a chain
+of ours that lacks such a function counts as equal, if it is also farther out, with nothing but functions of C and `each`
+between. Prints a row of the table in docs/interpreters.md: how many chains and frames are equal; of the frames in equal
+chains, how many lines are, and how many have none in ours, as long functions have; how many of our stacks are whole, native
+frames included; then the differences.
 """
 import collections
 import re
@@ -26,7 +27,8 @@ def frame_of(text):
     return PREFIX.sub("", name), (path or "").rsplit("/", 1)[-1], line or "0"
 
 
-def read(path, is_wanted):
+def read(path, is_wanted, has_root):
+    """Chains, and how many are whole. `has_root`: the outermost frame may run nothing, as old versions of Ruby tell it."""
     chains, whole = collections.Counter(), 0
     with open(path, encoding="utf-8", errors="replace") as lines:
         for line in lines:
@@ -34,10 +36,9 @@ def read(path, is_wanted):
             if not is_wanted(stack):
                 continue
             chain = [frame_of(one) for one in stack.split(";") if one.endswith("_[r]")]
-            # The frame that runs nothing, which old versions of Ruby tell, too.
-            del chain[: len(chain) > 1 and chain[0][:2] == chain[1][:2]]
+            del chain[: has_root and len(chain) > 1 and chain[0][:2] == chain[1][:2]]
             chains[tuple(chain)] += int(count)
-            whole += 0 if stack.startswith("[") else int(count)
+            whole += 0 if ";[truncated" in stack else int(count)
     return chains, whole
 
 
@@ -48,15 +49,33 @@ def without_lines(chains):
     return result
 
 
-def lacks_blocks_in_c(ours, ruby):
-    """Do ours lack only functions of C that are also farther out?"""
-    at = 0
+def lacked(ours, ruby):
+    """The places of Ruby's frames that ours lack; None if ours have others, too."""
+    at, places = 0, []
     for place, frame in enumerate(ruby):
         if at < len(ours) and ours[at] == frame:
             at += 1
-        elif frame[1] or frame not in ruby[:place]:
-            return False
-    return at == len(ours)
+        else:
+            places.append(place)
+    return places if at == len(ours) else None
+
+
+def is_block_in_c(ruby, place):
+    """Is that function of C also farther out, and has called others of C, or `each`, that run here?"""
+    out = place - 1
+    while out >= 0 and ruby[out] != ruby[place] and (not ruby[out][1] or ruby[out][0] == "each"):
+        out -= 1
+    return not ruby[place][1] and 0 <= out < place - 1 and ruby[out] == ruby[place]
+
+
+def lacks_blocks_in_c(ours, ruby):
+    places = lacked(ours, ruby)
+    return places is not None and all(is_block_in_c(ruby, place) for place in places)
+
+
+def lacks_repeated(ours, ruby):
+    places = lacked(ours, ruby)
+    return places is not None and all(not ruby[place][1] and ruby[place] in ruby[:place] for place in places)
 
 
 def common(ours, ruby):
@@ -75,10 +94,13 @@ def difference(ours, ruby):
         return "one more leaf in ours"
     if lacks_blocks_in_c(ours, ruby[:-1]):
         return "one leaf less in ours"
+    if lacks_repeated(ours, ruby):
+        return "repeated function of C"
     return "other functions"
 
 
-CLASSES = ["block in C", "one more leaf in ours", "one leaf less in ours", NO_NAME, "other functions"]
+CLASSES = ["block in C", "one more leaf in ours", "one leaf less in ours", "repeated function of C", NO_NAME,
+           "other functions"]
 
 
 def unlikeness(ours, ruby):
@@ -105,7 +127,8 @@ def count_lines(ours, ruby):
 
 def main():
     name, ours_path, ruby_path = sys.argv[1:]
-    (ours, whole), (ruby, _) = read(ours_path, lambda stack: ";get_signal_[k]" in stack), read(ruby_path, lambda _: True)
+    ours, whole = read(ours_path, lambda stack: ";get_signal_[k]" in stack, has_root=False)
+    ruby, _ = read(ruby_path, lambda _: True, has_root=True)
     equal_lines, other_lines, no_lines = count_lines(ours, ruby)
     ours, ruby = without_lines(ours), without_lines(ruby)
     samples, chains = sum(ours.values()), sum(ruby.values())
