@@ -13,11 +13,11 @@ period=1024
 rate=20000
 plan 17
 
-# record NAME OPTION... -- COMMAND...
+# record NAME OPTION... -- COMMAND...: without functions of interpreters the kernel verifies the sampler faster.
 record() {
 	# The kernel lowers its limit of all rates while the machine is slow. 100000 is its default.
 	echo 100000 2>/dev/null >/proc/sys/kernel/perf_event_max_sample_rate
-	"$pilotlight" record -F $rate -f folded -o "$tmp/$1" "${@:2}" >"$tmp/$1.log" 2>&1 </dev/null && return
+	"$pilotlight" record --runtime-frames=native -F $rate -f folded -o "$tmp/$1" "${@:2}" >"$tmp/$1.log" 2>&1 </dev/null && return
 	note "$(cat "$tmp/$1.log")"
 	return 1
 }
@@ -159,7 +159,7 @@ losses_are_told() {
 	local recorder child engine=
 
 	mkfifo "$tmp/start" && exec 8<>"$tmp/start" || return
-	"$pilotlight" record -q -F 20000 -f folded -o "$tmp/lost" -e heap:live/period=1/ -- \
+	"$pilotlight" record --runtime-frames=native -q -F 20000 -f folded -o "$tmp/lost" -e heap:live/period=1/ -- \
 		sh -c ": >\"$tmp/begun\"; read -r _ <\"$tmp/start\"; \"$workloads/heap\" busy 60000; : >\"$tmp/allocated\"" \
 		>"$tmp/lost.log" 2>&1 </dev/null &
 	recorder=$!
