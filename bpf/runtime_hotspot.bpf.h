@@ -551,3 +551,13 @@ static __always_inline int hotspot_go_to_carrier(
 	walk->fp.kind = SAVED_VALUE;
 	return end;
 }
+
+/*
+ * Is the interpreter, in the leaf, entering a method? The method is in rbx until the frame, which
+ * begins `depth` bytes above the stack pointer, has it, too: what is there is of an earlier call.
+ */
+static __always_inline int hotspot_enters(
+	const struct pilotlight_runtime_hotspot *runtime, __u64 depth)
+{
+	return (__s64)depth < -(__s64)runtime->frame_method_at;
+}

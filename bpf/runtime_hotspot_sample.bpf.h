@@ -214,8 +214,7 @@ static __always_inline __u64 read_interpreted(struct walker *walker,
 	      register_13;
 
 	*bytecode = 0;
-	/* Where a method is entered, it is in rbx, until the frame has it, too. */
-	if (depth == 0 || (at == 0 && (__s64)depth < -(__s64)runtime->frame_method_at))
+	if (depth == 0 || (at == 0 && hotspot_enters(runtime, depth)))
 		return at == 0 && can_read_own_pt_regs(&method, 1, PT_REGS_RBX) ? method : 0;
 	fp = walker->walk.leaf_sp + depth;
 	if (!can_copy_user(&method, sizeof(method), fp + (__s64)runtime->frame_method_at) ||

@@ -108,6 +108,13 @@ static void put_frame(unsigned word, __u64 fp)
 	put_word(word, code_in(JVM_COMPILED, 0xe0));
 }
 
+/* The word with the method is 24 bytes below the frame pointer. */
+static void a_frame_has_its_method_once_it_is_long_enough(void **state)
+{
+	for (__u64 depth = 0; depth < 48; depth += 8)
+		assert_int_equal(hotspot_enters(&jvm_runtime, depth), depth < 24);
+}
+
 static void a_compiled_method_is_left_by_its_size(void **state)
 {
 	put_frame(JVM_FRAME_WORDS - 1, 77);
@@ -548,6 +555,7 @@ int main(void)
 		cmocka_unit_test_setup(code_is_found_by_the_map, set_up),
 		cmocka_unit_test_setup(what_is_no_code_is_not_found, set_up),
 		cmocka_unit_test_setup(heaps_may_come_later, set_up),
+		cmocka_unit_test_setup(a_frame_has_its_method_once_it_is_long_enough, set_up),
 		cmocka_unit_test_setup(a_compiled_method_is_left_by_its_size, set_up),
 		cmocka_unit_test_setup(
 			a_method_without_a_frame_has_its_return_address_on_top, set_up),
