@@ -61,6 +61,8 @@ static __always_inline int pop_register(struct walk *walk, __u32 number, __u64 s
 static __always_inline int step_by_epilogue(struct walk *walk)
 {
 	__u64 ip = walk->ip, sp = walk->sp, code, target;
+	enum return_address found;
+	int end;
 
 	/* The BPF stack has no room for them. */
 	walk->fp_before = walk->fp;
@@ -69,11 +71,15 @@ static __always_inline int step_by_epilogue(struct walk *walk)
 	for (int i = 0; i < EPILOGUE_INSTRUCTIONS_MAX && can_read_code(walk, &code, ip); i++) {
 		if ((code & 0xff) == CODE_RET) {
 			/* The walk may have come here by a wrong guess. */
-			if (!can_read_user(walk, &code, 1, sp) ||
-				!is_return_address(walk, code, &target))
+			if (!can_read_user(walk, &code, 1, sp))
+				break;
+			found = is_return_address(walk, code, &target);
+			if (!found)
 				break;
 			walk->words_read = 1;
-			return go_to_caller(walk, code, sp + sizeof(code));
+			end = go_to_caller(walk, code, sp + sizeof(code));
+			note_doubt(walk, found);
+			return end;
 		}
 		if ((code & 0xffffff) == CODE_ADD_RSP_8 && (code >> 24 & 0x80) == 0) {
 			sp += code >> 24 & 0x7f;

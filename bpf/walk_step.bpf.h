@@ -50,7 +50,7 @@ enum {
 	PROLOGUE_WORDS_MAX = 6,	  /* of V8's code before it sets the frame pointer */
 	/* The bytes 48 8b 45 80: mov -N(%rbp), %register, without what differs. */
 	CODE_LOAD_FROM_FRAME = 0x80458b48U,
-	CODE_LOAD_FROM_FRAME_MASK = 0x80c7fff8U,
+	CODE_LOAD_FROM_FRAME_MASK = 0x80c7fffbU,
 };
 #define CODE_INT3S 0xccccccccccccccccULL
 
@@ -289,6 +289,7 @@ static __always_inline int step_out_of_leaf(
 	struct walk *walk, enum frame_pointers frame_pointers, int *ret_end)
 {
 	__u64 code, words[2], target, caller;
+	enum return_address found;
 	enum v8_leaf leaf;
 	__u32 pushed = 0;
 	int has_sign;
@@ -300,10 +301,12 @@ static __always_inline int step_out_of_leaf(
 		pushed = 1;
 	has_sign = pushed || (code & 0xff) == CODE_PUSH_RBP || (code & 0xff) == CODE_RET ||
 		   (code & 0xff) == CODE_RET_ARGUMENTS;
-	if (!can_read_user(walk, words, 1 + pushed, walk->sp) ||
-		!is_return_address(walk, words[pushed], &target))
+	if (!can_read_user(walk, words, 1 + pushed, walk->sp))
 		return 0;
 	caller = words[pushed];
+	found = is_return_address(walk, caller, &target);
+	if (!found)
+		return 0;
 	/* What V8's code calls often jumps to a function far away. */
 	leaf = has_sign ? V8_LEAF_FRAMELESS : tell_v8_leaf(walk, words);
 	if (leaf == V8_LEAF_WITH_FRAME ||
@@ -311,6 +314,7 @@ static __always_inline int step_out_of_leaf(
 			!may_lead_to_leaf(walk, target, walk->ip, frame_pointers)))
 		return 0;
 	*ret_end = go_to_caller(walk, caller, walk->sp + (pushed + 1) * sizeof(__u64));
+	note_doubt(walk, found);
 	return 1;
 }
 

@@ -179,6 +179,21 @@ static void without_code_there_is_no_epilogue(void **state)
 	check_unchanged(&walk, &before);
 }
 
+/* What is at the return address counts in the next step, too. */
+static void an_epilogue_returns_to_a_made_frame(void **state)
+{
+	static const uint8_t made[] = { 0x4c, 0x8b, 0x65, 0xe0, 0x90, 0x90, 0x90, 0x90 };
+	struct walk walk = walk_at(CODE_START);
+
+	memset(code, 0xcc, sizeof(code));
+	code[0] = 0xc3;
+	memcpy(code + 64, made, sizeof(made)); /* mov -0x20(%rbp), %r12 */
+	stack[4] = CODE_START + 64;
+	assert_int_equal(step_by_epilogue(&walk), WALK_ON);
+	assert_int_equal(walk.ip, CODE_START + 64);
+	assert_int_equal(walk.doubt, WALK_IN_MADE_FRAME);
+}
+
 /* Then a wrong guess has led to it. */
 static void an_epilogue_without_a_caller_is_none(void **state)
 {
@@ -207,6 +222,7 @@ int main(void)
 		cmocka_unit_test(an_epilogue_may_go_on_in_the_next_page),
 		cmocka_unit_test(without_code_there_is_no_epilogue),
 		cmocka_unit_test(an_epilogue_without_a_caller_is_none),
+		cmocka_unit_test(an_epilogue_returns_to_a_made_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

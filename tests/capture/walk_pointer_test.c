@@ -342,6 +342,22 @@ static void leaf_needs_a_call_before_its_return_address(void **state)
 	}
 }
 
+/* What is at the address to which a leaf returns counts in the next step, too. */
+static void leaf_returns_to_a_made_frame(void **state)
+{
+	struct walk walk = walk_at(4, 8);
+
+	walk.ip = at(30);
+	stack[30] = 0x90909090909090c3;
+	stack[4] = at(40);
+	stack[39] = CODE_INT3S;
+	stack[40] = 0x8b44dc4de0658b4cULL; /* mov -0x20(%rbp), %r12 */
+	assert_int_equal(step_by_frame_pointer(&walk, FRAME_POINTERS_USUAL), WALK_ON);
+	assert_int_equal(walk.ip, at(40));
+	assert_int_equal(walk.doubt, WALK_IN_MADE_FRAME);
+	assert_true(walk.read_more);
+}
+
 /* push %rbp; mov %rsp, %rbp; …; pop %rbp; ret */
 static void leaf_in_prologue_or_epilogue_is_found_by_its_code(void **state)
 {
@@ -465,6 +481,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaf_in_prologue_or_epilogue_is_found_by_its_code),
 		cmocka_unit_test(leaf_needs_a_call_before_its_return_address),
+		cmocka_unit_test(leaf_returns_to_a_made_frame),
 		cmocka_unit_test(a_caller_found_by_guess_must_be_behind_a_call),
 		cmocka_unit_test(doubt_holds_for_one_step),
 		cmocka_unit_test(a_guessed_caller_calls_a_function_with_a_frame_or_a_jump),

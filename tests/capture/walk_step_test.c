@@ -304,6 +304,7 @@ static void callee_of_a_made_frame_returns_to_a_function(void **state)
 		{ CODE_INT3S, 0x8b44dc4de0608b4cULL, 0 }, /* mov -0x20(%rax), %r12 */
 		{ CODE_INT3S, 0x8b44dc4de065894cULL, 0 }, /* mov %r12, -0x20(%rbp) */
 		{ CODE_INT3S, 0x8b44dc4de0658b44ULL, 0 }, /* of 4 bytes */
+		{ CODE_INT3S, 0x8b44dc4de0658b49ULL, 0 }, /* mov -0x20(%r13), %rsp */
 		{ CODE_INT3S >> 8, 0x8b44dc4de0658b4cULL, 0 },
 		{ 0x9090909090909090ULL, 0x8b44dc4de0658b4cULL, 0 },
 	};

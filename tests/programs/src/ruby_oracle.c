@@ -2,8 +2,8 @@
 /*
  * Asks Ruby itself what its main thread runs, after 3 ms of the thread's CPU time, at the kernel's
  * next tick: rb_profile_frames() may be called in a handler of signals. A recording of
- * signal:signal_deliver sees the same instants. Declares what it uses of Ruby, so one library serves all versions. Of a
- * block Ruby tells the method around it, and the line of the block.
+ * signal:signal_deliver sees the same instants. Declares what it uses of Ruby, so one library
+ * serves all versions. Of a block Ruby tells the method around it, and the line of the block.
  */
 #include <errno.h>
 #include <pthread.h>
