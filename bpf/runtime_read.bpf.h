@@ -94,8 +94,11 @@ struct runtime_walk {
 		__u64 running; /* of Perl: the operation that runs */
 	};
 	__u64 class_check;
-	/* Of PHP and Perl: those whose lines were read. */
-	__u64 instructions[RUNTIME_LINES];
+	union {
+		/* Of PHP and Perl: those whose lines were read. */
+		__u64 instructions[RUNTIME_LINES];
+		__u64 object[RUNTIME_LINES]; /* of Ruby: the beginning of one, for the BPF stack */
+	};
 	__u32 lines[RUNTIME_LINES];
 	__u32 seen_at; /* the last code object among ... */
 	struct runtime_seen seen[RUNTIME_SEEN];

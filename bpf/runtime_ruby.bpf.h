@@ -41,7 +41,8 @@ enum {
 	RUBY_TYPE_INTERNAL = 0x1a,
 	RUBY_FLAG = 1 << 13,  /* a string's characters are elsewhere, an array's elements here */
 	RUBY_KIND_SHIFT = 12, /* of INTERNAL */
-	RUBY_SEQUENCE = 7,    /* the kind */
+	RUBY_SEQUENCE = 7,    /* the kind; in its third word is the body */
+	RUBY_SEQUENCE_WORDS = 3,
 	RUBY_KINDS = 0xf,
 	RUBY_LENGTH_SHIFT = 14, /* of a short string, before Ruby 3.2 */
 	RUBY_SHORT_LENGTHS = 0x1f,
@@ -115,11 +116,12 @@ static __always_inline enum runtime_end ruby_begin(struct runtime_walk *walk,
 	return bytes > runtime->frame_bytes ? RUNTIME_ON : RUNTIME_ROOT;
 }
 
-static __always_inline __u64 ruby_check_object(__u64 object)
+static __always_inline __u64 ruby_check_object(struct runtime_walk *walk, __u64 object)
 {
-	__u64 words[RUBY_OBJECT_WORDS], check = 0;
+	const __u64 *words = walk->object;
+	__u64 check = 0;
 
-	if (!object || !can_copy_user(words, sizeof(words), object))
+	if (!object || !can_copy_user(walk->object, RUBY_OBJECT_WORDS * RUBY_WORD, object))
 		return 0;
 	for (__u32 i = 0; i + 1 < RUBY_OBJECT_WORDS; i += 2)
 		check = runtime_hash_two(check, words[i], words[i + 1]);
@@ -139,10 +141,10 @@ static __always_inline __u64 ruby_check(
 	}
 	if (walk->file != file) {
 		walk->file = file;
-		walk->file_check = ruby_check_object(file);
+		walk->file_check = ruby_check_object(walk, file);
 	}
 	return runtime_hash_two(check, walk->file_check,
-		ruby_check_object(runtime_code_word(walk, runtime->code_name_at)));
+		ruby_check_object(walk, runtime_code_word(walk, runtime->code_name_at)));
 }
 
 /* The instruction before the one that is next, as Ruby's own backtraces have it. */
@@ -168,13 +170,13 @@ static __always_inline int ruby_is_internal(__u64 flags, __u64 kind)
 /* Reads the body of an instruction sequence. Returns 0 if there is none. */
 static __always_inline int ruby_hold(struct runtime_walk *walk, __u64 sequence)
 {
+	const __u64 *words = walk->object;
 	__u32 size = walk->code_bytes;
-	__u64 words[3];
 
 	if (walk->held == sequence)
 		return 1;
 	walk->held = 0;
-	if (!can_copy_user(words, sizeof(words), sequence) ||
+	if (!can_copy_user(walk->object, RUBY_SEQUENCE_WORDS * RUBY_WORD, sequence) ||
 		!ruby_is_internal(words[0], RUBY_SEQUENCE) || !words[2] ||
 		!ruby_copy_below(walk->code, PILOTLIGHT_RUNTIME_CODE_MAX, size, words[2]))
 		return 0;
@@ -213,7 +215,9 @@ static __always_inline int ruby_read_frames(
 		return 1;
 	if (bytes > RUNTIME_SPAN_BYTES)
 		bytes = RUNTIME_SPAN_BYTES;
-	return runtime_read_span(span, walk->frame, bytes);
+	/* The next page may be absent. */
+	return runtime_read_span(span, walk->frame, bytes) ||
+	       runtime_read_span(span, walk->frame, size);
 }
 
 /* A frame's flags lie beside its variables: on the VM stack, unless a block has outlived them. */
@@ -228,20 +232,31 @@ static __always_inline int ruby_read_flags(
 	return 1;
 }
 
-/* A frame without a sequence: is it of a method in C? Then its definition is the code object. */
-static __always_inline void ruby_read_function(struct runtime_walk *walk, struct runtime_span *span,
-	const struct pilotlight_runtime *runtime, __u64 environment, struct runtime_step *step)
+/* The method's entry lies below the flags, mostly in what was read with them. */
+static __always_inline int ruby_read_entry(
+	const struct runtime_span *span, __u64 address, __u64 *ret_entry)
 {
-	__u64 words[RUBY_ENTRY_WORDS], flags, entry;
-	struct runtime_seen *seen;
+	if (!runtime_has(span, address, RUBY_WORD))
+		return runtime_read_word(ret_entry, address);
+	*ret_entry = runtime_span_word(span, address);
+	return 1;
+}
 
-	if (!runtime->group_least || !ruby_read_flags(walk, span, environment, &flags) ||
-		(flags & RUBY_FRAME_KINDS) != RUBY_FRAME_FUNCTION ||
-		!ruby_read_flags(walk, span, environment - RUBY_ENTRY_BEFORE, &entry))
+/* A frame without a sequence: is it of a method in C? Then its definition is the code object. */
+static __always_inline void ruby_read_function(struct runtime_walk *walk,
+	const struct runtime_span *span, const struct pilotlight_runtime *runtime, __u64 flags,
+	__u64 environment, struct runtime_step *step)
+{
+	const __u64 *words = walk->object;
+	struct runtime_seen *seen;
+	__u64 entry;
+
+	if (!runtime->group_least || (flags & RUBY_FRAME_KINDS) != RUBY_FRAME_FUNCTION ||
+		!ruby_read_entry(span, environment - RUBY_ENTRY_BEFORE, &entry))
 		return;
 	seen = runtime_see(walk, entry);
 	if (seen->address != entry) {
-		if (!can_copy_user(words, sizeof(words), entry) ||
+		if (!can_copy_user(walk->object, RUBY_ENTRY_WORDS * RUBY_WORD, entry) ||
 			!ruby_is_internal(words[0], RUBY_ENTRY))
 			return;
 		seen->address = entry;
@@ -260,7 +275,8 @@ static __always_inline enum runtime_end ruby_next(struct runtime_walk *walk,
 	struct runtime_step *step)
 {
 	__u32 size = runtime->frame_bytes;
-	__u64 frame = walk->frame, flags, sequence, environment;
+	__u64 frame = walk->frame, flags = 0, sequence, environment;
+	int has_flags;
 
 	if (!ruby_read_frames(walk, &spans[0], size))
 		return RUNTIME_UNREADABLE;
@@ -269,11 +285,13 @@ static __always_inline enum runtime_end ruby_next(struct runtime_walk *walk,
 	step->unit = RUNTIME_UNIT_UNKNOWN;
 	sequence = runtime_span_word(&spans[0], frame + runtime->frame_code_at);
 	environment = runtime_span_word(&spans[0], frame + runtime->frame_group_at);
+	has_flags = ruby_read_flags(walk, &spans[1], environment, &flags);
 	if (!sequence) {
-		ruby_read_function(walk, &spans[1], runtime, environment, step);
+		if (has_flags)
+			ruby_read_function(walk, &spans[1], runtime, flags, environment, step);
 		return walk->frame < walk->end ? RUNTIME_ON : RUNTIME_ROOT;
 	}
-	if (!ruby_read_flags(walk, &spans[1], environment, &flags))
+	if (!has_flags)
 		return RUNTIME_UNREADABLE;
 	if (!(flags & RUBY_FRAME_NATIVE)) {
 		/* Without it a group might be missing, and others have its native frame. */

@@ -23,6 +23,8 @@ enum {
 	/* The frames beyond those that are kept only lead to the end of their group. */
 	RUNTIME_STEPS_MAX = 1200,
 	RUNTIME_TIMED_STEPS = 64, /* between two looks at the clock; a power of two */
+	/* Of a call; a power of two. A further one costs the verifier 5,000 instructions. */
+	RUBY_STEPS = 4,
 };
 
 /* For each CPU as many as of struct runtime_copier: a CPU's part of the walkers' map has no room
@@ -259,8 +261,8 @@ static __always_inline int take_step(struct walker *walker, __u32 entry, int end
 	return walker->runtime.is_full ? RUNTIME_FULL : end;
 }
 
-/* One step, a function for each language: a further call costs as much as ten words of code. They
- * return RUNTIME_ON, or why the walk ends. */
+/* One step, or some of Ruby, a function for each language: a further call costs as much as ten
+ * words of code. They return RUNTIME_ON, or why the walk ends. */
 __noinline int step_ruby(struct walker *walker, __u32 entry)
 {
 	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
@@ -270,10 +272,16 @@ __noinline int step_ruby(struct walker *walker, __u32 entry)
 	if (!runtime)
 		return RUNTIME_UNREADABLE;
 	state = &walker->runtime;
+	state->steps += RUBY_STEPS - 1;
 	if (is_out_of_time(state, 0))
 		return RUNTIME_FULL;
-	end = ruby_next(&state->walk, walked_spans(&walker->walk), runtime, &state->step);
-	return take_step(walker, entry, end);
+	end = RUNTIME_ON;
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < RUBY_STEPS && end == RUNTIME_ON; i++) {
+		end = ruby_next(&state->walk, walked_spans(&walker->walk), runtime, &state->step);
+		end = take_step(walker, entry, end);
+	}
+	return end;
 }
 
 __noinline int step_php(struct walker *walker, __u32 entry)
@@ -341,12 +349,12 @@ __noinline int step_python(struct walker *walker, __u32 entry)
 	return state->is_full ? RUNTIME_FULL : end;
 }
 
-static __always_inline int take_steps(
-	struct walker *walker, __u32 entry, int (*step)(struct walker *walker, __u32 entry))
+static __always_inline int take_steps(struct walker *walker, __u32 entry,
+	int (*step)(struct walker *walker, __u32 entry), __u32 calls)
 {
 	int end = RUNTIME_ON;
 
-	for (__u32 i = 0; i < RUNTIME_STEPS_MAX && end == RUNTIME_ON; i++)
+	for (__u32 i = 0; i < calls && end == RUNTIME_ON; i++)
 		end = step(walker, entry);
 	return end;
 }
@@ -356,13 +364,13 @@ static __always_inline int walk_runtime(struct walker *walker, __u32 entry)
 {
 	switch (walker->runtime.language) {
 	case PILOTLIGHT_RUNTIME_RUBY:
-		return take_steps(walker, entry, step_ruby);
+		return take_steps(walker, entry, step_ruby, RUNTIME_STEPS_MAX / RUBY_STEPS);
 	case PILOTLIGHT_RUNTIME_PHP:
-		return take_steps(walker, entry, step_php);
+		return take_steps(walker, entry, step_php, RUNTIME_STEPS_MAX);
 	case PILOTLIGHT_RUNTIME_PERL:
-		return take_steps(walker, entry, step_perl);
+		return take_steps(walker, entry, step_perl, RUNTIME_STEPS_MAX);
 	default:
-		return take_steps(walker, entry, step_python);
+		return take_steps(walker, entry, step_python, RUNTIME_STEPS_MAX);
 	}
 }
 
