@@ -3,7 +3,7 @@
 require ENV["RUBY_ORACLE_LIBRARY"]
 
 # There Ruby takes any number for an instruction of the innermost function, and may crash.
-has_bad_lines = RUBY_VERSION < "3.2" && defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
+has_bad_lines = RUBY_VERSION < "3.3" && defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
 
 Thread.new do
   sleep 0.2 until File.exist?(ENV["RUBY_BEGIN"])
