@@ -48,9 +48,13 @@ struct {
 	__type(value, struct pilotlight_runtime);
 } runtimes SEC(".maps");
 
+/* The binary logarithm of the places of known_codes, which all CPUs share: a thread may go to
+ * another CPU, and compilers run thousands of functions. The host sets it. */
+const volatile __u32 known_codes_shift;
+
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, RUNTIME_KNOWN);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct runtime_known);
 } known_codes SEC(".maps");
@@ -179,7 +183,7 @@ static __always_inline void remember_code(
 	struct walker *walker, const struct runtime_step *step, __u64 hash)
 {
 	__u64 owner = runtime_step_owner(walker, step);
-	__u32 place = runtime_known_place(owner, step);
+	__u32 place = runtime_known_place(owner, step, known_codes_shift);
 	struct runtime_known *known = bpf_map_lookup_elem(&known_codes, &place);
 
 	if (known && !has_walked_thread_run())
@@ -302,7 +306,7 @@ static __always_inline int is_known_code(struct walker *walker, __u64 *code)
 	__u32 place;
 
 	if (!runtime_is_way(recent, owner, step)) {
-		place = runtime_known_place(owner, step);
+		place = runtime_known_place(owner, step, known_codes_shift);
 		known = bpf_map_lookup_elem(&known_codes, &place);
 		if (!known || !runtime_is_known(known, owner, step, code))
 			return 0;

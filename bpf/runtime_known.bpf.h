@@ -11,15 +11,13 @@
 #include "runtime_walk.bpf.h"
 
 enum {
-	RUNTIME_KNOWN_SHIFT = 9,
-	RUNTIME_KNOWN = 1 << RUNTIME_KNOWN_SHIFT,
 	RUNTIME_KNOWN_WAYS = 4,
 	RUNTIME_RECENT = 8, /* a power of two */
 };
 
 /*
- * An interrupt may read and write between two words of an entry. So the seal covers all that an
- * entry says, and an entry of two halves is that of no object.
+ * An interrupt or another CPU may read and write between two words of an entry. So the seal covers
+ * all that an entry says, and an entry of two halves is that of no object.
  */
 struct runtime_known_way {
 	__u64 seal;
@@ -31,11 +29,12 @@ struct runtime_known {
 	struct runtime_known_way ways[RUNTIME_KNOWN_WAYS];
 };
 
-/* The index of the entries that the step's code object has or may get. `owner` identifies the
- * address space, also over time. */
-static __always_inline __u32 runtime_known_place(__u64 owner, const struct runtime_step *step)
+/* The index of the entries that the step's code object has or may get, of 2^shift. `owner`
+ * identifies the address space, also over time. */
+static __always_inline __u32 runtime_known_place(
+	__u64 owner, const struct runtime_step *step, __u32 shift)
 {
-	return runtime_hash_two(owner, step->code, step->check) >> (64 - RUNTIME_KNOWN_SHIFT);
+	return runtime_hash_two(owner, step->code, step->check) >> (64 - shift);
 }
 
 static __always_inline __u64 runtime_seal(__u64 owner, const struct runtime_step *step, __u64 hash)

@@ -51,6 +51,19 @@ static uint32_t frame_bytes(const struct bpf_map *stackmap)
 		       : sizeof(uint64_t);
 }
 
+/* Places of four for code that is known, as many as Kotlin's compiler needs, and some for each CPU,
+ * which may run other programs than the others. */
+enum { KNOWN_CODES_SHIFT_MIN = 12, KNOWN_CODES_PER_CPU = 512 };
+
+static uint32_t known_codes_shift(uint32_t cpu_count)
+{
+	uint32_t shift = KNOWN_CODES_SHIFT_MIN;
+
+	while ((uint64_t)1 << shift < (uint64_t)cpu_count * KNOWN_CODES_PER_CPU)
+		shift++;
+	return shift;
+}
+
 static void set_sizes(struct sampler *programs, const struct capture_settings *settings,
 	const struct sampler_sizes *wanted)
 {
@@ -74,6 +87,8 @@ static void set_sizes(struct sampler *programs, const struct capture_settings *s
 		{ programs->maps.walk_files, wanted->has_walks ? PILOTLIGHT_WALK_FILES_MAX : 1 },
 		{ programs->maps.walk_requests,
 			wanted->has_walks ? PILOTLIGHT_WALK_REQUESTS_MAX : 1 },
+		{ programs->maps.known_codes,
+			wanted->has_walks ? 1U << programs->rodata->known_codes_shift : 1 },
 		{ programs->maps.unwind_pages, walks->pages / 2 },
 		{ programs->maps.unwind_lines, walks->lines },
 		{ programs->maps.unwind_rules, walks->rules },
@@ -179,6 +194,7 @@ int sampler_programs_load(const struct capture_settings *settings,
 	programs->rodata->wants_runtimes = !settings->skips_interpreted;
 	programs->rodata->sent_walks_mask = sizes->has_walks ? sizes->maps.walk_slots - 1 : 0;
 	programs->rodata->ring_bytes = sizes->maps.ring_bytes;
+	programs->rodata->known_codes_shift = known_codes_shift(sizes->maps.cpu_count);
 	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
 		programs->rodata->walk_seed = seed;
 	(void)bpf_program__set_autoload(programs->progs.follow_fork, settings->filters_processes);

@@ -68,6 +68,7 @@ static void set_constants(struct visitor *programs, const struct sampler *sample
 	to->wants_runtimes = from->wants_runtimes;
 	to->walk_seed = from->walk_seed;
 	to->ring_bytes = from->ring_bytes;
+	to->known_codes_shift = from->known_codes_shift;
 	to->chooses_cgroups = from->chooses_cgroups;
 	to->includes_cgroups = from->includes_cgroups;
 	to->threads_max = from->threads_max;

@@ -19,6 +19,8 @@
  * name, its table of lines, and two frames of it. */
 enum { START = 0x1000, FILE_AT = 12, NAME_AT = 20, LINES_AT = 28, FRAME_AT = 32, WORDS = 40 };
 
+enum { KNOWN_SHIFT = 9 };
+
 static uint64_t object[WORDS];
 static unsigned reads;
 static struct runtime_known_way recent[RUNTIME_RECENT];
@@ -208,39 +210,39 @@ static void another_object_in_its_place_is_not_known(void **state)
 
 static void places_are_spread(void **state)
 {
-	static uint8_t used[RUNTIME_KNOWN];
+	static uint8_t used[1 << KNOWN_SHIFT];
 	struct runtime_step step = { .code = 0x7f0000001000 };
 	size_t count = 0;
 
-	for (size_t i = 0; i < RUNTIME_KNOWN; i++, step.code += 0x90) {
-		__u32 place = runtime_known_place(5, &step);
+	for (size_t i = 0; i < 1 << KNOWN_SHIFT; i++, step.code += 0x90) {
+		__u32 place = runtime_known_place(5, &step, KNOWN_SHIFT);
 
-		assert_true(place < RUNTIME_KNOWN);
+		assert_true(place < 1 << KNOWN_SHIFT);
 		count += !used[place];
 		used[place] = 1;
 	}
-	assert_true(count > RUNTIME_KNOWN / 2);
+	assert_true(count > (1 << KNOWN_SHIFT) / 2);
 }
 
 /* Four processes at once, each with stacks of 60 frames from 200 functions. */
 static void several_deep_programs_are_known(void **state)
 {
-	static struct runtime_known known[RUNTIME_KNOWN];
+	static struct runtime_known known[1 << KNOWN_SHIFT];
 	size_t count = 0;
 
 	for (__u64 owner = 1; owner <= 4; owner++)
 		for (size_t i = 0; i < 200; i++) {
 			struct runtime_step step = { .code = 0x7f0000001000 + i * 0x90 };
 
-			runtime_remember(
-				&known[runtime_known_place(owner, &step)], recent, owner, &step, i);
+			runtime_remember(&known[runtime_known_place(owner, &step, KNOWN_SHIFT)],
+				recent, owner, &step, i);
 		}
 	for (__u64 owner = 1; owner <= 4; owner++)
 		for (size_t i = 0; i < 200; i++) {
 			struct runtime_step step = { .code = 0x7f0000001000 + i * 0x90 };
 
-			count += is_known(
-				&known[runtime_known_place(owner, &step)], owner, &step, i);
+			count += is_known(&known[runtime_known_place(owner, &step, KNOWN_SHIFT)],
+				owner, &step, i);
 		}
 	print_message("%zu of 800 are known\n", count);
 	assert_true(count > 780);

@@ -17,7 +17,9 @@
 #include <glob.h>
 #include <stdlib.h>
 
-static struct runtime_known known[RUNTIME_KNOWN];
+enum { KNOWN_SHIFT = 9 };
+
+static struct runtime_known known[1 << KNOWN_SHIFT];
 static struct runtime_known_way recent[RUNTIME_RECENT];
 static struct runtime_span spans[RUNTIME_SPANS];
 static size_t known_frames;
@@ -63,7 +65,7 @@ static void check_frame(const struct runtime_step *step, const char *line, bool 
 static void check_known(const struct runtime_step *step)
 {
 	static struct pilotlight_runtime_code record;
-	struct runtime_known *entry = &known[runtime_known_place((__u64)child, step)];
+	struct runtime_known *entry = &known[runtime_known_place((__u64)child, step, KNOWN_SHIFT)];
 	__u64 hash;
 
 	assert_true(runtime_copy_code(&described, step->code, &record));
