@@ -74,6 +74,7 @@ struct runtime_copier {
 	struct runtime_shares copies;
 	__u64 functions[PILOTLIGHT_V8_FUNCTIONS_MAX]; /* of V8's code that is being copied */
 	struct hotspot_line_search lines;
+	__u64 overtime_ns; /* of samples that look for HotSpot's methods */
 };
 
 struct {

@@ -7,6 +7,11 @@
 
 enum {
 	HOTSPOT_SEEN_EPOCH_SHIFT = RUNTIME_EPOCH_SHIFT - 1,
+	/* The stacks of compilers may take longer than RUNTIME_NS_MAX, if most of their methods are
+	 * interpreted or new. So a sample may take this, as long as those of its CPU take
+	 * RUNTIME_NS_MAX on average, and HOTSPOT_OVERTIME_NS_MAX more in all. */
+	HOTSPOT_NS_MAX = 1000 * 1000,
+	HOTSPOT_OVERTIME_NS_MAX = 10 * 1000 * 1000,
 };
 
 struct {
@@ -225,7 +230,7 @@ __noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
 	if (frame >> PILOTLIGHT_FRAME_KIND_SHIFT != PILOTLIGHT_FRAME_ADDRESS ||
 		add_seen(walker, frame, at))
 		return 1;
-	if (walk_clock_ns() - walker->runtime.begin_ns > RUNTIME_NS_MAX)
+	if (walk_clock_ns() - walker->runtime.begin_ns > walker->runtime.hotspot.ns_max)
 		return 0;
 	found = (enum found_method)find_method(walker, at);
 	if (found == METHOD_COMPILED && frame & PILOTLIGHT_FRAME_EXACT) {
@@ -244,6 +249,32 @@ __noinline int step_method(struct walker *walker, __u32 at, __u32 entry)
 	return 1;
 }
 
+/* Sets how long the sample may look for methods. */
+__noinline int begin_methods(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+
+	if (!walker || !copier)
+		return 0;
+	__builtin_memset(
+		walker->runtime.hotspot.classes, 0, sizeof(walker->runtime.hotspot.classes));
+	walker->runtime.hotspot.ns_max = hotspot_ns_max(
+		RUNTIME_NS_MAX, HOTSPOT_NS_MAX, copier->overtime_ns, HOTSPOT_OVERTIME_NS_MAX);
+	return 1;
+}
+
+/* Notes how long the sample has looked. */
+__noinline int end_methods(struct walker *walker, __u32 entry)
+{
+	struct runtime_copier *copier = bpf_map_lookup_elem(&runtime_copiers, &entry);
+
+	if (!walker || !copier)
+		return 0;
+	copier->overtime_ns = hotspot_overtime(
+		copier->overtime_ns, RUNTIME_NS_MAX, walk_clock_ns() - walker->runtime.begin_ns);
+	return 1;
+}
+
 __noinline int add_methods(struct walker *walker, __u32 entry)
 {
 	struct pilotlight_ring_walk *record;
@@ -257,6 +288,7 @@ __noinline int add_methods(struct walker *walker, __u32 entry)
 	if (!walker->walk.has_jit)
 		return 0;
 	begin_state(walker);
+	begin_methods(walker, entry);
 	record = &walker->walk.record;
 	record->runtime_end = PILOTLIGHT_RUNTIME_ROOT;
 	for (__u32 i = 0; i < WALK_DEPTHS && i < record->count; i++)
@@ -264,6 +296,7 @@ __noinline int add_methods(struct walker *walker, __u32 entry)
 			record->runtime_end = PILOTLIGHT_RUNTIME_DEEP;
 			break;
 		}
+	end_methods(walker, entry);
 	if (record->runtime_count == 0) {
 		record->runtime_end = PILOTLIGHT_RUNTIME_NOT_WALKED;
 		return 0;

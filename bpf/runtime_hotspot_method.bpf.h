@@ -20,6 +20,7 @@ enum {
 	HOTSPOT_HIDDEN = '+', /* in a class's name: what follows is made up by each process */
 	HOTSPOT_TABLE = sizeof(struct pilotlight_hotspot_table),
 	HOTSPOT_STUB_NAME_MAX = 64,
+	HOTSPOT_CLASSES = 8, /* a power of two */
 };
 
 /* Of bytes. The asm keeps the compiler from making branches of it, which the verifier follows. */
@@ -54,6 +55,12 @@ struct hotspot_method {
 	__u64 pool, class, class_name;
 };
 
+/* A class to which its constant pool has led, and back. */
+struct hotspot_class {
+	__u64 pool; /* 0: the entry is empty */
+	__u64 class, name;
+};
+
 static __always_inline int hotspot_copy_word(__u64 *word, __u64 address, __u32 at)
 {
 	return address && can_copy_user(word, sizeof(*word), address + at);
@@ -69,11 +76,38 @@ static __always_inline __s32 hotspot_unit(const struct hotspot_method *method,
 	return unit < hotspot_short(blob, runtime->const_code_at) ? (__s32)unit : -1;
 }
 
+/* Finds and proves the class of a constant pool, or takes it from those that the same sample has
+ * proved: half of the methods of a deep stack are of the classes of others there. */
+static __always_inline int hotspot_prove_class(struct hotspot_class classes[HOTSPOT_CLASSES],
+	const struct pilotlight_runtime_hotspot *runtime, struct hotspot_method *method)
+{
+	__u32 at = (__u32)(runtime_hash(0, method->pool) >> 32) & (HOTSPOT_CLASSES - 1);
+	struct hotspot_class *known;
+	__u64 pool;
+
+	__asm__ volatile("" : "+r"(at));
+	known = &classes[at & (HOTSPOT_CLASSES - 1)];
+	if (!method->pool || known->pool != method->pool) {
+		known->pool = 0;
+		if (!hotspot_copy_word(&known->class, method->pool, runtime->pool_class_at) ||
+			!hotspot_copy_word(&pool, known->class, runtime->class_pool_at) ||
+			pool != method->pool ||
+			!hotspot_copy_word(&known->name, known->class, runtime->class_name_at) ||
+			!known->name)
+			return 0;
+		known->pool = pool;
+	}
+	method->class = known->class;
+	method->class_name = known->name;
+	return 1;
+}
+
 /* Reads and proves the method at `address`. Sets the step's code object and what it is known by. */
 static __always_inline int hotspot_prove(struct hotspot_method *method, struct hotspot_blob *blob,
+	struct hotspot_class classes[HOTSPOT_CLASSES],
 	const struct pilotlight_runtime_hotspot *runtime, __u64 address, struct runtime_step *step)
 {
-	__u64 pool, check;
+	__u64 check;
 
 	step->code = 0;
 	if (address % HOTSPOT_WORD != 0 ||
@@ -82,11 +116,7 @@ static __always_inline int hotspot_prove(struct hotspot_method *method, struct h
 		!can_copy_user(blob->words, PILOTLIGHT_HOTSPOT_CONST_MAX, method->constant))
 		return 0;
 	method->pool = hotspot_word(blob, runtime->const_pool_at);
-	if (!hotspot_copy_word(&method->class, method->pool, runtime->pool_class_at) ||
-		!hotspot_copy_word(&pool, method->class, runtime->class_pool_at) ||
-		pool != method->pool ||
-		!hotspot_copy_word(&method->class_name, method->class, runtime->class_name_at) ||
-		!method->class_name)
+	if (!hotspot_prove_class(classes, runtime, method))
 		return 0;
 	check = runtime_hash(runtime_hash(method->constant, method->class_name), method->pool);
 	step->check = runtime_hash(check, (__u64)hotspot_short(blob, runtime->const_name_at) << 16 |

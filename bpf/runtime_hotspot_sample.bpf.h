@@ -10,7 +10,11 @@
 #include "runtime_hotspot_scopes.bpf.h"
 #include "runtime_hotspot_stub.bpf.h"
 
-enum { HOTSPOT_PLACES_SHIFT = 12 };
+enum {
+	HOTSPOT_PLACES_SHIFT = 12,
+	/* Bytes from a frame's bytecode to its method, which is above: 32 or 40. */
+	HOTSPOT_FRAME_APART_MAX = 40,
+};
 
 /* The seal covers the rest, so an entry of two halves is that of no process. */
 struct process_runtime {
@@ -212,14 +216,20 @@ static __always_inline __u64 read_interpreted(struct walker *walker,
 {
 	__u64 depth = walker->walk.depths[number_below(WALK_DEPTHS, at)], method = 0, fp,
 	      register_13;
+	__u32 apart = (__u32)(runtime->frame_method_at - runtime->frame_bytecode_at);
+	struct hotspot_blob *blob = &walker->runtime.hotspot.blob;
 
 	*bytecode = 0;
 	if (depth == 0 || (at == 0 && hotspot_enters(runtime, depth)))
 		return at == 0 && can_read_own_pt_regs(&method, 1, PT_REGS_RBX) ? method : 0;
 	fp = walker->walk.leaf_sp + depth;
-	if (!can_copy_user(&method, sizeof(method), fp + (__s64)runtime->frame_method_at) ||
-		!can_copy_user(bytecode, sizeof(*bytecode), fp + (__s64)runtime->frame_bytecode_at))
+	/* One read for both. */
+	if (apart > HOTSPOT_FRAME_APART_MAX ||
+		!can_read_own_user(blob->words, HOTSPOT_FRAME_APART_MAX / HOTSPOT_WORD + 1,
+			fp + (__s64)runtime->frame_bytecode_at))
 		return 0;
+	method = hotspot_word(blob, apart);
+	*bytecode = hotspot_word(blob, 0);
 	if (at == 0 && walker->walk.frames[0] & PILOTLIGHT_FRAME_EXACT &&
 		can_read_own_pt_regs(&register_13, 1, PT_REGS_R13))
 		*bytecode = register_13;
@@ -244,8 +254,8 @@ __noinline int prove_method(struct walker *walker, __u64 address)
 	state = &walker->runtime;
 	state->step.unit = -1;
 	runtime = walked_hotspot(walker);
-	return runtime && hotspot_prove(&state->hotspot.method, &state->hotspot.blob, runtime,
-				  address, &state->step);
+	return runtime && hotspot_prove(&state->hotspot.method, &state->hotspot.blob,
+				  state->hotspot.classes, runtime, address, &state->step);
 }
 
 /* Finds the method of a native frame. Returns enum found_method. */
@@ -299,8 +309,8 @@ __noinline int prove_scope(struct walker *walker)
 	state = &walker->runtime;
 	runtime = walked_hotspot(walker);
 	return runtime && hotspot_next_scope(&state->hotspot.scopes, runtime) &&
-	       hotspot_prove(&state->hotspot.method, &state->hotspot.blob, runtime,
-		       state->hotspot.scopes.method, &state->step) &&
+	       hotspot_prove(&state->hotspot.method, &state->hotspot.blob, state->hotspot.classes,
+		       runtime, state->hotspot.scopes.method, &state->step) &&
 	       hotspot_scope_unit(
 		       &state->hotspot.scopes, &state->hotspot.blob, runtime, &state->step.unit);
 }

@@ -35,6 +35,21 @@ struct hotspot_seen {
 };
 _Static_assert(sizeof(struct hotspot_seen) == 128, "two cache lines");
 
+/* The time that a sample may take: `usual`, and what is left of overtime, up to `most`. */
+static __always_inline __u64 hotspot_ns_max(
+	__u64 usual, __u64 most, __u64 overtime, __u64 overtime_max)
+{
+	__u64 allowed = usual + (overtime < overtime_max ? overtime_max - overtime : 0);
+
+	return allowed < most ? allowed : most;
+}
+
+/* The overtime behind a sample that has taken so long: a shorter one works some off. */
+static __always_inline __u64 hotspot_overtime(__u64 overtime, __u64 usual, __u64 taken)
+{
+	return overtime + taken > usual ? overtime + taken - usual : 0;
+}
+
 /* What a frame is looked up by. */
 struct hotspot_seen_key {
 	__u64 hash; /* of the frame and of the process, also over time */

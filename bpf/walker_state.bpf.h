@@ -23,6 +23,8 @@ struct runtime_state {
 			struct hotspot_blob blob;
 			struct hotspot_method method;
 			struct hotspot_scopes scopes;
+			struct hotspot_class classes[HOTSPOT_CLASSES]; /* of the sample */
+			__u64 ns_max;				       /* for its methods */
 		} hotspot; /* the native walk needs it, too */
 	};
 	struct hotspot known_hotspot; /* outlives the walk while the mappings stay the same */

@@ -32,6 +32,7 @@ static const char *scopes_of(
 	const struct pilotlight_runtime_hotspot *runtime, size_t offset, bool is_exact)
 {
 	static char text[20 * HOTSPOT_SCOPES_MAX];
+	struct hotspot_class classes[HOTSPOT_CLASSES] = { 0 };
 	struct hotspot_method method;
 	struct runtime_step step;
 
@@ -48,7 +49,8 @@ static const char *scopes_of(
 		size_t size = strlen(text);
 
 		if (!hotspot_next_scope(&scopes, runtime) ||
-			!hotspot_prove(&method, &blob, &jvm_runtime, scopes.method, &step) ||
+			!hotspot_prove(
+				&method, &blob, classes, &jvm_runtime, scopes.method, &step) ||
 			!hotspot_scope_unit(&scopes, &blob, &jvm_runtime, &step.unit))
 			return "";
 		(void)snprintf(text + size, sizeof(text) - size, "%s%s %d", size ? ", " : "",

@@ -91,11 +91,40 @@ static void what_was_seen_holds_for_its_code_alone(void **state)
 	}
 }
 
+static void samples_may_take_longer_for_a_while(void **state)
+{
+	enum { USUAL = 400, MOST = 1000, OVERTIME = 5000, SAMPLES = 1000 };
+
+	assert_int_equal(hotspot_ns_max(USUAL, MOST, 0, OVERTIME), MOST);
+	assert_int_equal(hotspot_ns_max(USUAL, MOST, OVERTIME - 100, OVERTIME), USUAL + 100);
+	assert_int_equal(hotspot_ns_max(USUAL, MOST, OVERTIME, OVERTIME), USUAL);
+	assert_int_equal(hotspot_ns_max(USUAL, MOST, OVERTIME + 100, OVERTIME), USUAL);
+	assert_int_equal(hotspot_overtime(50, USUAL, USUAL), 50);
+	assert_int_equal(hotspot_overtime(50, USUAL, 900), 550);
+	assert_int_equal(hotspot_overtime(50, USUAL, 351), 1);
+	assert_int_equal(hotspot_overtime(50, USUAL, 350), 0);
+	assert_int_equal(hotspot_overtime(50, USUAL, 1), 0);
+	/* After as many short ones. */
+	for (unsigned first = 0; first < SAMPLES; first++) {
+		__u64 overtime = 0, all = 0;
+
+		for (unsigned i = 0; i < SAMPLES; i++) {
+			__u64 taken =
+				i < first ? 1 : hotspot_ns_max(USUAL, MOST, overtime, OVERTIME);
+
+			all += taken;
+			overtime = hotspot_overtime(overtime, USUAL, taken);
+		}
+		assert_true(all <= (SAMPLES - first) * USUAL + first + OVERTIME);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(compiled_methods_are_told_apart, set_up),
 		cmocka_unit_test(what_was_seen_holds_for_its_code_alone),
+		cmocka_unit_test(samples_may_take_longer_for_a_while),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -392,9 +392,13 @@ static void frames_of_the_interpreter_can_be_left_before_they_are_whole(void **s
 	}
 }
 
+static struct hotspot_class classes[HOTSPOT_CLASSES];
+
+/* In a sample of its own. */
 static int prove(struct hotspot_method *method, struct runtime_step *step)
 {
-	return hotspot_prove(method, &blob, &jvm_runtime, JVM_MEMORY + JVM_METHOD, step);
+	memset(classes, 0, sizeof(classes));
+	return hotspot_prove(method, &blob, classes, &jvm_runtime, JVM_MEMORY + JVM_METHOD, step);
 }
 
 static void a_method_is_proved_by_its_class(void **state)
@@ -421,9 +425,53 @@ static void a_method_is_proved_by_its_class(void **state)
 	(void)set_up(NULL);
 	jvm_put(JVM_METHOD + 8, 0, 8);
 	assert_false(prove(&method, &step));
-	assert_false(hotspot_prove(&method, &blob, &jvm_runtime, 0, &step));
-	assert_false(
-		hotspot_prove(&method, &blob, &jvm_runtime, JVM_MEMORY + JVM_METHOD + 4, &step));
+	assert_false(hotspot_prove(&method, &blob, classes, &jvm_runtime, 0, &step));
+	assert_false(hotspot_prove(
+		&method, &blob, classes, &jvm_runtime, JVM_MEMORY + JVM_METHOD + 4, &step));
+}
+
+static void a_class_is_proved_once_a_sample(void **state)
+{
+	struct hotspot_method method;
+	struct runtime_step step, again;
+
+	assert_true(prove(&method, &step));
+	/* As if another method of it were found. */
+	jvm_put(JVM_POOL + 24, 0, 8);
+	jvm_put(JVM_CLASS + 232, 0, 8);
+	jvm_put(JVM_CLASS + 24, 0, 8);
+	memset(&method, 0xa5, sizeof(method));
+	assert_true(hotspot_prove(
+		&method, &blob, classes, &jvm_runtime, JVM_MEMORY + JVM_METHOD, &again));
+	assert_int_equal(again.check, step.check);
+	assert_int_equal(method.class, JVM_MEMORY + JVM_CLASS);
+	assert_int_equal(method.class_name, JVM_MEMORY + JVM_SYMBOLS);
+	assert_false(prove(&method, &step));
+	/* What could not be proved is not kept, and no pool is none. */
+	(void)set_up(NULL);
+	jvm_put(JVM_CLASS + 24, 0, 8);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_false(hotspot_prove(
+			&method, &blob, classes, &jvm_runtime, JVM_MEMORY + JVM_METHOD, &step));
+		jvm_put(JVM_CONST + 8, 0, 8);
+	}
+}
+
+/* Another class whose pool has the same entry takes its place. */
+static void classes_displace_each_other(void **state)
+{
+	struct hotspot_method method;
+	struct runtime_step step;
+	struct hotspot_class *known = classes;
+
+	assert_true(prove(&method, &step));
+	while (known->pool != JVM_MEMORY + JVM_POOL)
+		assert_true(++known < classes + HOTSPOT_CLASSES);
+	*known = (struct hotspot_class){ JVM_MEMORY + JVM_POOL + 8, 5, 6 };
+	assert_true(hotspot_prove(
+		&method, &blob, classes, &jvm_runtime, JVM_MEMORY + JVM_METHOD, &step));
+	assert_int_equal(known->pool, JVM_MEMORY + JVM_POOL);
+	assert_int_equal(method.class, JVM_MEMORY + JVM_CLASS);
 }
 
 /* What was in the record before does not matter. */
@@ -568,6 +616,8 @@ int main(void)
 		cmocka_unit_test_setup(
 			frames_of_the_interpreter_can_be_left_before_they_are_whole, set_up),
 		cmocka_unit_test_setup(a_method_is_proved_by_its_class, set_up),
+		cmocka_unit_test_setup(a_class_is_proved_once_a_sample, set_up),
+		cmocka_unit_test_setup(classes_displace_each_other, set_up),
 		cmocka_unit_test_setup(a_method_is_copied_with_its_names_and_lines, set_up),
 		cmocka_unit_test_setup(only_what_a_method_says_is_in_its_identity, set_up),
 		cmocka_unit_test_setup(methods_may_lack_lines_and_source, set_up),

@@ -21,11 +21,12 @@ static void check_method(struct hotspot_blob *blob, uint64_t address)
 {
 	static struct pilotlight_runtime_code record;
 	static struct runtime_code code;
+	struct hotspot_class classes[HOTSPOT_CLASSES] = { 0 };
 	struct hotspot_line_search search;
 	struct hotspot_method method;
 	struct runtime_step step;
 
-	if (!hotspot_prove(&method, blob, &jvm_runtime, address, &step))
+	if (!hotspot_prove(&method, blob, classes, &jvm_runtime, address, &step))
 		return;
 	memset(&record, 0xff, sizeof(record));
 	if (!hotspot_copy_name(&jvm_runtime, &method, blob, &record.name) ||
