@@ -24,8 +24,10 @@ static int open_at(
 /* An engine cannot take away the maps that it has, but those of one that is gone. */
 static void the_same_client_cannot_change_settings(void **state)
 {
+	struct pilotlight_capture_request request = request_of(PILOTLIGHT_CAPTURE_OPEN);
 	struct capture_session session = { NULL };
 	struct pilotlight_capture_answer answer;
+	int fds[PILOTLIGHT_CAPTURE_FDS];
 	struct capture_host *host;
 
 	skip_without_bpf();
@@ -37,6 +39,10 @@ static void the_same_client_cannot_change_settings(void **state)
 	assert_int_equal(open_at(&session, 99, &answer), 0);
 	assert_true(answer.layout.is_taken_over);
 	assert_int_equal(open_at(&session, 199, &answer), -EBUSY);
+	request.rate_hz = 99;
+	request.skips_interpreted = 1;
+	(void)capture_session_execute(&session, &request, &answer, fds);
+	assert_int_equal(answer.result, -EBUSY);
 	capture_session_new_client(&session);
 	assert_int_equal(open_at(&session, 199, &answer), 0);
 	assert_false(answer.layout.is_taken_over);

@@ -32,9 +32,9 @@ at_exit clean_up_choice
 in_cgroup "$slice/one$$.service" "$tmp/inner" 600
 in_cgroup "$slice/two$$.service/docker-$id.scope" "$tmp/outer" 600
 
-# record NAME OPTIONS...: no stacks are judged, and without walks by tables the kernel verifies the sampler faster.
+# record NAME OPTIONS...: no functions of interpreters are judged, and without them the kernel verifies the sampler faster.
 record() {
-	"$pilotlight" record --unwind=fp -F 999 -d 2 -f folded -o "$tmp/$1.folded" "${@:2}" >"$tmp/$1.log" 2>&1 && return
+	"$pilotlight" record --runtime-frames=native -F 999 -d 2 -f folded -o "$tmp/$1.folded" "${@:2}" >"$tmp/$1.log" 2>&1 && return
 	note "$(cat "$tmp/$1.log")"
 	return 1
 }

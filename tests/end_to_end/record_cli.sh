@@ -30,13 +30,13 @@ formats() {
 	mkdir "$tmp/formats"
 	# An idle machine may have nothing to show.
 	start "$workloads/shares" 600
-	check "-o x.svg is a flame graph" run 0 record $quick -d 0.5 -o "$tmp/formats/x.svg"
+	check "-o x.svg is a flame graph" run 0 record --runtime-frames=native -d 0.5 -o "$tmp/formats/x.svg"
 	check "... with its beginning and its end" is_svg "$tmp/formats/x.svg"
-	check "-o x.folded succeeds" run 0 record $quick -d 0.5 -o "$tmp/formats/x.folded"
+	check "-o x.folded succeeds" run 0 record --runtime-frames=native -d 0.5 -o "$tmp/formats/x.folded"
 	check "... and is folded stacks" is_folded "$tmp/formats/x.folded"
-	check "-o x.pb.gz succeeds" run 0 record $quick -d 0.5 -o "$tmp/formats/x.pb.gz"
+	check "-o x.pb.gz succeeds" run 0 record --runtime-frames=native -d 0.5 -o "$tmp/formats/x.pb.gz"
 	check "... and is gzip from end to end" is_pprof "$tmp/formats/x.pb.gz"
-	check "-o x.txt succeeds" run 0 record $quick -d 0.5 -o "$tmp/formats/x.txt"
+	check "-o x.txt succeeds" run 0 record --runtime-frames=native -d 0.5 -o "$tmp/formats/x.txt"
 	check "... and has text" [ -s "$tmp/formats/x.txt" ]
 	check "-f overrides the file name's ending" run 0 record $quick -d 0.5 -f folded -o "$tmp/formats/y.svg"
 	check "... and is folded stacks" is_folded "$tmp/formats/y.svg"
