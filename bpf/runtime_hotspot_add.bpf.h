@@ -8,8 +8,9 @@
 enum {
 	HOTSPOT_SEEN_EPOCH_SHIFT = RUNTIME_EPOCH_SHIFT - 1,
 	/* The stacks of compilers may take longer than RUNTIME_NS_MAX, if most of their methods are
-	 * interpreted or new. So a sample may take this, as long as those of its CPU take
-	 * RUNTIME_NS_MAX on average, and HOTSPOT_OVERTIME_NS_MAX more in all. */
+	 * interpreted or new. So a sample may take this, as long as those of its CPU,
+	 * of CPU time or of other sources, take RUNTIME_NS_MAX on average, and
+	 * HOTSPOT_OVERTIME_NS_MAX more in all. */
 	HOTSPOT_NS_MAX = 1000 * 1000,
 	HOTSPOT_OVERTIME_NS_MAX = 10 * 1000 * 1000,
 };
@@ -270,8 +271,8 @@ __noinline int end_methods(struct walker *walker, __u32 entry)
 
 	if (!walker || !copier)
 		return 0;
-	copier->overtime_ns = hotspot_overtime(
-		copier->overtime_ns, RUNTIME_NS_MAX, walk_clock_ns() - walker->runtime.begin_ns);
+	copier->overtime_ns = hotspot_overtime(copier->overtime_ns, HOTSPOT_OVERTIME_NS_MAX,
+		RUNTIME_NS_MAX, walk_clock_ns() - walker->runtime.begin_ns);
 	return 1;
 }
 

@@ -44,10 +44,14 @@ static __always_inline __u64 hotspot_ns_max(
 	return allowed < most ? allowed : most;
 }
 
-/* The overtime behind a sample that has taken so long: a shorter one works some off. */
-static __always_inline __u64 hotspot_overtime(__u64 overtime, __u64 usual, __u64 taken)
+/* The overtime behind a sample that has taken so long: a shorter one works some off. The time in
+ * which a virtual machine did not run counts no further than `overtime_max`. */
+static __always_inline __u64 hotspot_overtime(
+	__u64 overtime, __u64 overtime_max, __u64 usual, __u64 taken)
 {
-	return overtime + taken > usual ? overtime + taken - usual : 0;
+	__u64 left = overtime + taken > usual ? overtime + taken - usual : 0;
+
+	return left < overtime_max ? left : overtime_max;
 }
 
 /* What a frame is looked up by. */

@@ -236,7 +236,7 @@ static __always_inline int ruby_read_flags(
 static __always_inline int ruby_read_entry(
 	const struct runtime_span *span, __u64 address, __u64 *ret_entry)
 {
-	if (!runtime_has(span, address, RUBY_WORD))
+	if (address % RUBY_WORD != 0 || !runtime_has(span, address, RUBY_WORD))
 		return runtime_read_word(ret_entry, address);
 	*ret_entry = runtime_span_word(span, address);
 	return 1;

@@ -51,8 +51,8 @@ static uint32_t frame_bytes(const struct bpf_map *stackmap)
 		       : sizeof(uint64_t);
 }
 
-/* Places of four for code that is known, as many as Kotlin's compiler needs, and some for each CPU,
- * which may run other programs than the others. */
+/* Places of four for code that is known, as many as Kotlin's compiler needs, and at least some
+ * for each CPU, which may run other programs than the others. */
 enum { KNOWN_CODES_SHIFT_MIN = 12, KNOWN_CODES_PER_CPU = 512 };
 
 static uint32_t known_codes_shift(uint32_t cpu_count)

@@ -191,6 +191,7 @@ static void set_constants(struct sampler *sampler)
 	constants->walk_seed = 0x1234;
 	constants->pid_namespace_inum = 0xf0000000;
 	constants->threads_max = 1000;
+	constants->known_codes_shift = 12;
 	for (unsigned i = 0; i < PILOTLIGHT_SOURCES; i++)
 		constants->source_periods[i] = 1000000 + i;
 }

@@ -99,11 +99,13 @@ static void samples_may_take_longer_for_a_while(void **state)
 	assert_int_equal(hotspot_ns_max(USUAL, MOST, OVERTIME - 100, OVERTIME), USUAL + 100);
 	assert_int_equal(hotspot_ns_max(USUAL, MOST, OVERTIME, OVERTIME), USUAL);
 	assert_int_equal(hotspot_ns_max(USUAL, MOST, OVERTIME + 100, OVERTIME), USUAL);
-	assert_int_equal(hotspot_overtime(50, USUAL, USUAL), 50);
-	assert_int_equal(hotspot_overtime(50, USUAL, 900), 550);
-	assert_int_equal(hotspot_overtime(50, USUAL, 351), 1);
-	assert_int_equal(hotspot_overtime(50, USUAL, 350), 0);
-	assert_int_equal(hotspot_overtime(50, USUAL, 1), 0);
+	assert_int_equal(hotspot_overtime(50, OVERTIME, USUAL, USUAL), 50);
+	assert_int_equal(hotspot_overtime(50, OVERTIME, USUAL, 900), 550);
+	assert_int_equal(hotspot_overtime(50, OVERTIME, USUAL, 351), 1);
+	assert_int_equal(hotspot_overtime(50, OVERTIME, USUAL, 350), 0);
+	assert_int_equal(hotspot_overtime(50, OVERTIME, USUAL, 1), 0);
+	/* The machine did not run for a while. */
+	assert_int_equal(hotspot_overtime(50, OVERTIME, USUAL, 1000000), OVERTIME);
 	/* After as many short ones. */
 	for (unsigned first = 0; first < SAMPLES; first++) {
 		__u64 overtime = 0, all = 0;
@@ -113,7 +115,7 @@ static void samples_may_take_longer_for_a_while(void **state)
 				i < first ? 1 : hotspot_ns_max(USUAL, MOST, overtime, OVERTIME);
 
 			all += taken;
-			overtime = hotspot_overtime(overtime, USUAL, taken);
+			overtime = hotspot_overtime(overtime, OVERTIME, USUAL, taken);
 		}
 		assert_true(all <= (SAMPLES - first) * USUAL + first + OVERTIME);
 	}
