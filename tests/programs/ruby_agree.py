@@ -129,6 +129,8 @@ def main():
     name, ours_path, ruby_path = sys.argv[1:]
     ours, whole = read(ours_path, lambda stack: ";get_signal_[k]" in stack, has_root=False)
     ruby, _ = read(ruby_path, lambda _: True, has_root=True)
+    if not ours or not ruby:
+        sys.exit(f"{name}: no chain of ours, or none of Ruby's: {ours_path}, {ruby_path}")
     equal_lines, other_lines, no_lines = count_lines(ours, ruby)
     ours, ruby = without_lines(ours), without_lines(ruby)
     samples, chains = sum(ours.values()), sum(ruby.values())

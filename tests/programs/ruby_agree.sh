@@ -40,7 +40,7 @@ compare() {
 	# Until the recording has the tables.
 	sleep 5
 	touch "$RUBY_BEGIN"
-	wait "$watched"
+	wait "$watched" && [ -s "$RUBY_ORACLE" ] || { note "$1 failed, or Ruby told nothing"; return 1; }
 	ended_with 0 || return
 	grep "^ *signal:signal_deliver.*lost" "$tmp/err" >&2
 	[ -z "${KEEP:-}" ] || { cp "$tmp/$1.folded" "$KEEP" && cp "$RUBY_ORACLE" "$KEEP/$1.oracle"; }
