@@ -66,7 +66,7 @@ def common(one, other):
 
 CLASSES = ["an unnamed stub runs", "ours has more in the one that runs", "theirs has more in it", "others in it", "theirs is cut",
            "ours is cut", "too many methods", "not named in time", "the leaf", "other"]
-METHODS_MAX = 255 # of a stack of ours
+METHODS_MAX = 255  # of a stack of ours
 IN_LEAF = CLASSES[:4]
 
 
@@ -81,7 +81,7 @@ def difference(ours, theirs):
     if ours[0] == CUT:
         return CLASSES[5]
     if "?" in ours:
-        return CLASSES[6 if len(theirs) > METHODS_MAX else 7]
+        return CLASSES[6 if len(ours) > METHODS_MAX else 7]
     return CLASSES[8] if same >= max(len(ours), len(theirs)) - 1 else CLASSES[9]
 
 
