@@ -23,7 +23,8 @@ enum {
 	/* The frames beyond those that are kept only lead to the end of their group. */
 	RUNTIME_STEPS_MAX = 1200,
 	RUNTIME_TIMED_STEPS = 64, /* between two looks at the clock; a power of two */
-	/* Of a call; a power of two. A further one costs the verifier 5,000 instructions. */
+	/* Frames that a call of step_ruby() takes; a power of two. Each costs the verifier 5,000
+	 * instructions. */
 	RUBY_STEPS = 4,
 };
 
@@ -261,8 +262,8 @@ static __always_inline int take_step(struct walker *walker, __u32 entry, int end
 	return walker->runtime.is_full ? RUNTIME_FULL : end;
 }
 
-/* One step, or some of Ruby, a function for each language: a further call costs as much as ten
- * words of code. They return RUNTIME_ON, or why the walk ends. */
+/* A function for each language: a further call costs as much as ten words of code. Each takes one
+ * frame, that of Ruby RUBY_STEPS. They return RUNTIME_ON, or why the walk ends. */
 __noinline int step_ruby(struct walker *walker, __u32 entry)
 {
 	const struct pilotlight_runtime *runtime = walker ? walked_runtime(walker) : 0;
