@@ -553,8 +553,9 @@ static __always_inline int hotspot_go_to_carrier(
 }
 
 /*
- * Is the interpreter, in the leaf, entering a method? The method is in rbx until the frame, which
- * begins `depth` bytes above the stack pointer, has it, too: what is there is of an earlier call.
+ * Is the interpreter, in the leaf, entering a method? Its frame begins `depth` bytes above the
+ * stack pointer. While the frame's word for the method lies below the stack pointer, it holds what
+ * an earlier call left there, and rbx has the method.
  */
 static __always_inline int hotspot_enters(
 	const struct pilotlight_runtime_hotspot *runtime, __u64 depth)

@@ -7,10 +7,10 @@
 
 enum {
 	HOTSPOT_SEEN_EPOCH_SHIFT = RUNTIME_EPOCH_SHIFT - 1,
-	/* The stacks of compilers may take longer than RUNTIME_NS_MAX, if most of their methods are
-	 * interpreted or new. So a sample may take this, as long as those of its CPU,
-	 * of CPU time or of other sources, take RUNTIME_NS_MAX on average, and
-	 * HOTSPOT_OVERTIME_NS_MAX more in all. */
+	/* A compiler's stack may take longer than RUNTIME_NS_MAX, if most of its methods are
+	 * interpreted or new. So a sample may take HOTSPOT_NS_MAX, while the samples of its CPU
+	 * take RUNTIME_NS_MAX on average, and HOTSPOT_OVERTIME_NS_MAX more in all. Samples of CPU
+	 * time and those of other sources are counted apart. */
 	HOTSPOT_NS_MAX = 1000 * 1000,
 	HOTSPOT_OVERTIME_NS_MAX = 10 * 1000 * 1000,
 };

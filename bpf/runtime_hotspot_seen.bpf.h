@@ -35,7 +35,8 @@ struct hotspot_seen {
 };
 _Static_assert(sizeof(struct hotspot_seen) == 128, "two cache lines");
 
-/* The time that a sample may take: `usual`, and what is left of overtime, up to `most`. */
+/* The time that a sample may take: `usual`, and the overtime that others have not used, but no
+ * more than `most`. */
 static __always_inline __u64 hotspot_ns_max(
 	__u64 usual, __u64 most, __u64 overtime, __u64 overtime_max)
 {
@@ -44,8 +45,8 @@ static __always_inline __u64 hotspot_ns_max(
 	return allowed < most ? allowed : most;
 }
 
-/* The overtime behind a sample that has taken so long: a shorter one works some off. The time in
- * which a virtual machine did not run counts no further than `overtime_max`. */
+/* The overtime that is used once a sample has taken `taken`; a short sample gives some back. It has
+ * a bound, as the clock goes on while a virtual machine does not run. */
 static __always_inline __u64 hotspot_overtime(
 	__u64 overtime, __u64 overtime_max, __u64 usual, __u64 taken)
 {

@@ -507,7 +507,7 @@ static void leaves_are_not_mistaken_for_callers(void **state)
 	assert_int_equal(remembered_frame(&walk, last_walk(&walk), 0)->words_read, 0);
 }
 
-/* What is remembered of a frame does not say it. */
+/* A remembered frame does not tell that V8 made it. */
 static void made_frame_is_not_remembered(void **state)
 {
 	struct walk walk = { .registers_kind = REGISTERS_NONE };

@@ -75,9 +75,8 @@ wanted_chains() {
 		END { end_chain() }' ${told[$1]} | sort -u
 }
 
-# found_chains RUNTIME FOLDED: the same of a recording, and those of which only inner functions have been found. Stacks
-# without a table of unwind rules, or without a name, are left out, and so are the frames of files, and of the JVM's own
-# code.
+# found_chains RUNTIME FOLDED: the chains of a recording, also those whose outer functions are missing. Left out are
+# stacks that lack a table of unwind rules or a name, frames of files, and the JVM's own code.
 found_chains() {
 	awk -v mark="_\\[${marks[$1]}\\]\$" -v runtime="$1" '
 		/no unwind table|no name\]|jit: unknown\]/ { next }
@@ -198,6 +197,7 @@ hostile_waits_show_no_other() {
 	wait_for 180 hostile_functions_show || return
 	start "$python" "$programs/python_programs/corrupted.py" overwrite "$hostile" "$tmp/changes"
 	wait_for 60 [ -e "$tmp/changes" ] || return
+	sleep 1 # the file is made just before the first change
 	changing=$(date '+%F %H:%M:%S.%3N')
 	wait_for 180 has_changed_samples && kill -0 "$hostile" || return
 	functions=$(grep "_\[p\]" "$tmp/changed.folded" | folded_total /dev/stdin)

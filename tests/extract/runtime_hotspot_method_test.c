@@ -135,7 +135,7 @@ static void a_method_is_copied_with_its_names_and_lines(void **state)
 	assert_int_equal(runtime_code_line(&code, -1), 2);
 	assert_int_equal(runtime_code_line(&code, 4), 3);
 	assert_int_equal(runtime_code_line(&code, 15), 23);
-	/* Up to the end of the lines: what is behind is of other things. */
+	/* The copy ends where the lines end. */
 	assert_int_equal(record.line_bytes, sizeof(struct pilotlight_hotspot_table) + 6);
 	assert_int_equal(record.line_bytes_all, record.line_bytes);
 	assert_memory_equal(record.table + record.line_bytes, "\0\0", 2);
@@ -179,7 +179,7 @@ static void methods_may_lack_lines_and_source(void **state)
 	assert_true(copy(&code));
 	assert_int_equal(record.line_bytes, sizeof(struct pilotlight_hotspot_table) + 8);
 	assert_int_equal(record.line_bytes_all, record.line_bytes + 1);
-	/* A name of which nothing can be read. */
+	/* The name cannot be read. */
 	jvm_put(JVM_POOL + 72 + 8, 0x10, 8);
 	assert_false(copy(&code));
 }
